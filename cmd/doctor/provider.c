@@ -1,8 +1,6 @@
 /* provider.c - checks an account: its key, its pods, and what the ledger knows of them. */
 #include "checks.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "engine/caller.h"

@@ -1,9 +1,7 @@
 /* findings.c - prints what `burst doctor` finds. */
 #include "findings.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/str.h"
 #include "output.h"

@@ -2,7 +2,6 @@
  * would change. */
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "plan/cost.h"
 #include "plan/prior.h"
 #include "plan_parts.h"

@@ -1,5 +1,5 @@
-/* plan_parts.h - the pieces that plan_show.c is made of: short texts, sentences about a plan,
- * and its inputs. */
+/* plan_parts.h - the pieces that plan_show.c and plan_json.c are made of: short texts, sentences
+ * about a plan, and its inputs. */
 #ifndef BURST_CMD_SHOW_PLAN_PARTS_H
 #define BURST_CMD_SHOW_PLAN_PARTS_H
 
@@ -20,6 +20,11 @@ bool plan_best_for(struct plan *out, const struct estimate *e, enum plan_goal go
 		   bool in_budget);
 /* A line of words; on a terminal broken at its width, the following lines indented. */
 void plan_say(FILE *to, int indent, const char *fmt, ...) PRINTF(3, 4);
+
+/* What each offer that is too small lacks, once for each GPU. */
+void plan_misfits_show(FILE *to, const struct estimate *e);
+/* The same, once for each GPU of a provider; a new reference. */
+json_t *plan_misfits_json(const struct estimate *e);
 
 /* What limits the plan, whether to go wider or taller, the 70 % rule, what else it costs, faster
  * and cheaper plans. */

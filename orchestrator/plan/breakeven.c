@@ -1,11 +1,8 @@
 /* breakeven.c - compares what renting costs with the list prices of APIs and with spot pods. */
 #include "breakeven.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "cost.h"
 

@@ -2,7 +2,6 @@
 #include "glance.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/kept.h"
 #include "spend.h"

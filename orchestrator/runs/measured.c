@@ -2,9 +2,6 @@
 #include "measured.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 
 enum { RUNS_MOST = 50 };
 

@@ -1,0 +1,152 @@
+/* plan_offers.c - plans among the offers of the providers, and prints the planner's choice. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "better.h"
+#include "caps.h"
+#include "cmd/show/output.h"
+#include "cmd/show/plan_parts.h"
+#include "cmd/show/plan_result.h"
+#include "engine/caller.h"
+#include "keep_pool.h"
+#include "launch.h"
+#include "offer_list.h"
+#include "refuse.h"
+#include "volume_trust.h"
+
+/* Moves those that the cap on the price leaves to the front; *count: how many. ERR_CAP: it leaves
+ * none. */
+static int keep_within_price(struct launch *l, struct known_offer *offers, size_t *count,
+			     struct err *err)
+{
+	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"),
+				   "max_price_per_hour");
+	const struct offer *least = NULL;
+	size_t kept = 0, all = *count;
+	char price[32], offer[PLAN_TEXT];
+
+	for (size_t i = 0; i < all; i++)
+		if (!least || offers[i].offer.price_microusd_h < least->price_microusd_h)
+			least = &offers[i].offer;
+	if (most && least && least->price_microusd_h > most) {
+		err_set(err, ERR_CAP,
+			"every offer is above caps.max_price_per_hour: the cheapest costs %s an "
+			"hour (%s); raise the cap, or choose another GPU",
+			money_show(price, sizeof(price), least->price_microusd_h),
+			plan_offer(offer, least));
+		return err_about(err, "caps.max_price_per_hour");
+	}
+	for (size_t i = 0; i < all; i++)
+		if (!most || offers[i].offer.price_microusd_h <= most)
+			offers[kept++] = offers[i];
+	if (kept < all)
+		log_line(LOG_NOTE, "%zu offer%s left out: above caps.max_price_per_hour",
+			 all - kept, all - kept == 1 ? " is" : "s are");
+	*count = kept;
+	return 0;
+}
+
+static void warn_of_volumes(struct launch *l)
+{
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		struct err why = {0};
+		if (volume_trust_check(l, i, &why) < 0 && why.kind == ERR_CONFIG)
+			log_line(LOG_WARN, "%s", why.msg);
+	}
+}
+
+/* Pods of other runs that the run would take over, and need not rent. */
+static int warm_pods(struct launch *l, const struct estimate *e, const struct plan *pick,
+		     enum plan_verdict verdict)
+{
+	if (!e->open || verdict == PLAN_NOTHING_FITS)
+		return 0;
+	return keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
+}
+
+int plan_offers(struct launch *l, const struct offer *offers, size_t count,
+		const struct plan_words *words, const struct caps *caps, struct err *err)
+{
+	struct estimate e;
+	struct plan pick;
+	struct better better = {0};
+
+	if (estimate_make(&e, l, offers, count, err) < 0) {
+		estimate_free(&e);
+		return -1;
+	}
+	if (words->prices[0]) { /* saved offers and list prices are compared, not rented */
+		COPY_TEXT(e.price_from, words->prices);
+		e.in_any_order = true;
+	}
+	enum plan_verdict verdict = estimate_choose(&e, &pick);
+	int status = refuse_plan(l, &e, &pick, verdict, err);
+	if (status == 0 && caps && e.open)
+		status = caps_refuse(caps, l, err);
+	int warm = status == 0 && caps ? warm_pods(l, &e, &pick, verdict) : 0;
+	if (status == 0 && verdict != PLAN_NOTHING_FITS)
+		better_find(&better, l, &e, &pick, LAUNCH_ASK_MS);
+	const struct plan_result r = {l, &e, &pick, verdict, &better, caps, warm, words};
+	if (l->ctx->json) {
+		output_json(plan_result_json(&r, status < 0 ? err : NULL));
+		l->ctx->json_printed = true;
+	} else {
+		plan_result_print(&r, status < 0);
+	}
+	estimate_free(&e);
+	return status < 0 ? -1 : cmd_flush(err);
+}
+
+/* Appends offers whose GPUs are too small for the job, so that the plan can say so. */
+static size_t add_too_small(struct launch *l, struct offer **offers, size_t count)
+{
+	struct op_want want;
+
+	launch_want_offers(l, &want);
+	const int needed_gb = want.offers.vram_gb;
+	want.offers.vram_gb = 0;
+	for (int i = 0; needed_gb && i < l->run.setup.provider_count; i++) {
+		struct op_result result = {0};
+		struct err ignored = {0};
+		if (caller_perform(&l->run.setup.providers[i], OP_OFFERS, &want, LAUNCH_ASK_MS,
+				   &result, &ignored) < 0)
+			continue;
+		*offers = xrealloc(*offers, (count + result.offer_count + 1) * sizeof(**offers));
+		for (size_t k = 0; k < result.offer_count; k++) {
+			const struct offer *o = &result.offers[k];
+			if (o->vram_gb && o->vram_gb < needed_gb)
+				(*offers)[count++] = *o;
+		}
+		op_result_free(&result);
+	}
+	return count;
+}
+
+int launch_plan(struct launch *l, const struct plan_words *words, struct err *err)
+{
+	struct known_offer *known = NULL;
+	struct caps caps;
+	size_t count = 0;
+
+	if (caps_plan(&caps, l, err) < 0 || offer_list_fetch(l, true, &known, &count, err) < 0)
+		return -1;
+	warn_of_volumes(l);
+	if (keep_within_price(l, known, &count, err) < 0) {
+		free(known);
+		return -1;
+	}
+	struct offer *offers = xcalloc(count + 1, sizeof(*offers));
+	for (size_t i = 0; i < count; i++)
+		offers[i] = known[i].offer;
+	if (!l->ctx->json) {
+		offer_list_print(stdout, known, count);
+		if (count)
+			putchar('\n');
+	}
+	count = add_too_small(l, &offers, count);
+	int status = plan_offers(l, offers, count, words, &caps, err);
+	free(offers);
+	free(known);
+	return status;
+}

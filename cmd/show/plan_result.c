@@ -1,0 +1,154 @@
+/* plan_result.c - prints what `burst plan` found: what is to render, the plan, a better choice,
+ * warm pods, caps. */
+#include "plan_result.h"
+
+#include "base/clock.h"
+#include "cmd/launch/keep_pool.h"
+#include "plan_parts.h"
+#include "report.h"
+
+static json_t *better_json(const struct better *b)
+{
+	if (!b->found)
+		return json_null();
+	return json_pack("{s:o,s:o,s:b,s:i,s:f,s:f,s:o}", "provider",
+			 report_text(b->offer.provider), "gpu", report_text(b->offer.gpu), "spot",
+			 b->offer.spot, "pods", b->plan.pods, "makespan_p50_s",
+			 b->plan.makespan_p50_s, "cost_usd", b->plan.cost_usd, "text",
+			 report_text(b->line));
+}
+
+/* False: jobs of this type reuse nothing. */
+static bool changes_of(const struct launch *l, struct job_changes *out)
+{
+	const struct job_ops *ops = l->run.setup.job_ops;
+
+	*out = (struct job_changes){0};
+	if (ops->changes)
+		ops->changes(l->run.setup.job, out);
+	return ops->changes != NULL;
+}
+
+static json_t *changes_json(const struct launch *l)
+{
+	struct job_changes c;
+
+	if (!changes_of(l, &c))
+		return json_null();
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "new", (json_int_t)c.added, "changed",
+			 (json_int_t)c.changed, "gone", (json_int_t)c.gone, "reused",
+			 (json_int_t)c.unchanged, "moved", (json_int_t)c.moved, "from_cache",
+			 (json_int_t)c.from_cache, "stale_files", (json_int_t)c.stale);
+}
+
+/* A line, or "". */
+static void add_left_out(struct str *to, const struct launch *l)
+{
+	if (l->run.setup.job_ops->left_out)
+		l->run.setup.job_ops->left_out(l->run.setup.job, to);
+}
+
+static json_t *left_out_json(const struct launch *l)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	add_left_out(&text, l);
+	return text.len ? report_text(str_text(&text)) : json_null();
+}
+
+/* How many there are, with the end of that line; then what changed since the output folder was
+ * written. */
+static void say_segments(const struct launch *l, const struct estimate *e, const char *tail)
+{
+	CLEANUP(str_free) struct str left_out = STR_INIT;
+	struct job_changes c;
+
+	if (e->open)
+		printf("%zu segment%s, %zu to render%s\n", e->segments, e->segments == 1 ? "" : "s",
+		       e->open, tail);
+	else
+		printf("all %zu segments are already rendered: a run would rent nothing\n",
+		       e->segments);
+	add_left_out(&left_out, l);
+	if (left_out.len)
+		puts(str_text(&left_out));
+	if (!changes_of(l, &c) || !(c.changed + c.gone + c.unchanged + c.stale)) /* all is new */
+		return;
+	printf("+%zu ~%zu -%zu =%zu (new, changed, gone, reused)", c.added, c.changed, c.gone,
+	       c.unchanged);
+	if (c.from_cache)
+		printf("; %zu from the render cache", c.from_cache);
+	putchar('\n');
+	if (c.stale)
+		printf("%zu old output%s without a segment: `burst run --prune` removes %s\n",
+		       c.stale, c.stale == 1 ? "" : "s", c.stale == 1 ? "it" : "them");
+}
+
+/* What keep_warm may cost beside the plan. Of "auto", which follows the cold start that is
+ * measured, what is billed beside rendering stands for it. */
+static void say_kept(const struct launch *l, const struct estimate *e, const struct plan *pick)
+{
+	int64_t ms = keep_warm_ms(l->ctx->config);
+	bool by_start = ms == KEEP_WARM_AUTO;
+	char time[24], money[32];
+
+	if (by_start)
+		ms = (int64_t)(MAX(pick->billed_s - pick->work_s, 0.0) * 1000 / MAX(pick->pods, 1));
+	if (ms <= 0)
+		return;
+	plan_say(stdout, 2,
+		 "keep_warm: afterwards each pod waits for the next run, for %s%s: at most %s more "
+		 "for each, within the caps",
+		 by_start ? "at most as long as its cold start took, about " : "at most ",
+		 duration_show(time, sizeof(time), ms),
+		 money_show(money, sizeof(money),
+			    money_for((int64_t)(e->machines[pick->machine].price_h * 1e6), ms)));
+}
+
+static void say_warm(int warm)
+{
+	if (warm > 0)
+		plan_say(stdout, 2,
+			 "warm: %d pod%s kept for the next run: this one takes over what it needs "
+			 "of them, without a cold start",
+			 warm, warm == 1 ? " is" : "s are");
+}
+
+json_t *plan_result_json(const struct plan_result *r, const struct err *err)
+{
+	json_t *object = plan_to_json(r->estimate, r->pick, r->verdict, err);
+
+	json_object_set_new(object, "better", better_json(r->better));
+	json_object_set_new(object, "changes", changes_json(r->launch));
+	json_object_set_new(object, "left_out", left_out_json(r->launch));
+	json_object_set_new(object, "caps", caps_to_json(r->caps));
+	json_object_set_new(object, "warm_pods", json_integer(r->warm));
+	return object;
+}
+
+static void print_plan(const struct plan_result *r, bool refused)
+{
+	const struct estimate *e = r->estimate;
+
+	if (!e->open) {
+		say_segments(r->launch, e, "");
+	} else if (!refused && r->verdict == PLAN_NOTHING_FITS) {
+		say_segments(r->launch, e, "; no estimate yet: the run measures it");
+	} else if (r->verdict != PLAN_NOTHING_FITS) {
+		say_segments(r->launch, e, "");
+		putchar('\n');
+		plan_show(stdout, e, r->pick, r->verdict, r->words);
+		if (r->better->found)
+			plan_say(stdout, 2, "better: %s", r->better->line);
+	}
+}
+
+void plan_result_print(const struct plan_result *r, bool refused)
+{
+	print_plan(r, refused);
+	say_warm(r->warm);
+	if (r->caps && r->estimate->open && r->verdict != PLAN_NOTHING_FITS)
+		say_kept(r->launch, r->estimate, r->pick);
+	caps_show(stdout, r->caps);
+	fflush(stdout); /* what stands in its way comes last */
+}
