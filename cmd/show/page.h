@@ -31,13 +31,16 @@ struct page_wish {
  * unreadable. */
 int page_build(struct page_wish *w, struct str *html, const char *nonce, struct err *err);
 
+/* Reads the runs since then, or one alone, with their pods. -1 and *err as page_build(). */
+int page_gather(struct page *p, const char *run, int64_t since_ms, struct err *err);
+void page_time(char to[24], int64_t wall_ms); /* "2026-11-25 03:06" */
+double page_dollars(int64_t microusd);
+int page_pods_that_worked(const struct page *p, const char *run);
+
 /* What goes on: runs that are not over, and pods that bill. */
 void page_add_now(struct page *p);
 /* The script that keeps the page up to date, which carries this nonce. */
 void page_add_live(struct page *p, const char *nonce);
-void page_time(char to[24], int64_t wall_ms); /* "2026-11-25 03:06" */
-double page_dollars(int64_t microusd);
-int page_pods_that_worked(const struct page *p, const char *run);
 
 /* Cost per segment by number of pods and by GPU, predicted and measured, and what would have been
  * cheaper than the newest run. */
