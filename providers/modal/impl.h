@@ -110,6 +110,7 @@ struct op {
 	size_t tail_at;
 	int64_t build_began_ms;
 	int broken, rebuilds;
+	int64_t hard_end_ms; /* of the pod to rent, by clock_boot_ms() */
 	/* listing */
 	bool sweeping;     /* this page lists the whole environment */
 	bool app_again;    /* its app was looked up again */

@@ -122,10 +122,18 @@ static void set_tags(struct tags *tags, const struct marker *m)
 	}
 }
 
-/* The service's own limit, after the pod's hard end: the last safeguard. */
-static uint32_t life_s(const struct rent_request *rent)
+/* The wall clock may jump before the last of an operation's calls. */
+static void keep_hard_end(struct op *op)
 {
-	int64_t left = rent->marker.hard_end_s - clock_wall_ms() / 1000 + MARGIN_S;
+	if (!op->hard_end_ms)
+		op->hard_end_ms =
+			op->want->rent.marker.hard_end_s * 1000 - clock_wall_ms() + clock_boot_ms();
+}
+
+/* The service's own limit, after the pod's hard end: the last safeguard. */
+static uint32_t life_s(const struct op *op)
+{
+	int64_t left = (op->hard_end_ms - clock_boot_ms() + 999) / 1000 + MARGIN_S;
 
 	return (uint32_t)MIN(MAX(left, (int64_t)LIFE_LEAST_S), (int64_t)LIFE_MOST_S);
 }
@@ -190,7 +198,7 @@ static enum op_next request_sandbox(struct turn *t, const char *secret_id)
 	sandbox.secret_ids = secrets;
 	sandbox.resources = &resources;
 	sandbox.has_timeout_secs = true;
-	sandbox.timeout_secs = life_s(rent);
+	sandbox.timeout_secs = life_s(t->op);
 	sandbox.n_volume_mounts = rent->volume.id[0] ? 1 : 0;
 	sandbox.volume_mounts = mounts;
 	sandbox.open_ports = &open_ports;
@@ -273,6 +281,7 @@ enum op_next modal_rent_next(struct turn *t)
 	char type[GPU_MAX];
 	int count;
 
+	keep_hard_end(t->op);
 	if (!t->op->step && read_offer(t, type, &count) < 0)
 		return OP_FAILED;
 	switch (t->op->step) {
