@@ -209,7 +209,7 @@ t_dead_run_is_settled_by_two_at_once() { # two timers in the same second: who co
 
 # A dead run, detached and past its hard end, at a vendor whose key takes its time: until there is a file called go, the next run
 # has judged it and not taken it up. The run's id in $run
-settling() {
+judged_not_settled() {
 	script_lines 2
 	config
 	burst run
@@ -231,7 +231,7 @@ settling() {
 
 t_settled_by_somebody_else_meanwhile() { # its row stays as that one wrote it
 	local run
-	settling
+	judged_not_settled
 	ledger "update run set status = 'done', detached = 0, ended_ms = 7 where id = '$run'"
 	: >go
 	burst_wait
@@ -246,7 +246,7 @@ t_settled_by_somebody_else_meanwhile() { # its row stays as that one wrote it
 
 t_settled_by_somebody_else_just_now() { # who holds its lock
 	local run
-	settling
+	judged_not_settled
 	mkdir -p "state/runs/$run"
 	exec 7>>"state/runs/$run/lock"
 	flock 7 || complain "no lock"
