@@ -120,6 +120,9 @@ int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_m
 
 /* The flags every command takes, ended like any table. */
 extern const struct opt common_opts[];
+/* A common flag as the command shows it: without its name if a flag of the command's own has that
+ * name (submit --quiet TIME). cmd NULL: of every command. */
+struct opt cmd_common_opt(const struct cmd *cmd, const struct opt *common);
 
 /* Parsing alone, for main and tests: fills args, values and the common fields of ctx. argv[0] is
  * the command's name; the words are borrowed. *help is set when -h or --help was seen. Free with

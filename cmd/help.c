@@ -43,22 +43,12 @@ static void show_opt(FILE *to, const struct opt *o)
 	text_wrap(to, o->help, GAP, GAP, WIDTH);
 }
 
-static bool has_own(const struct cmd *cmd, const char *name)
-{
-	for (const struct opt *o = cmd ? cmd->opts : NULL; o && o->name; o++)
-		if (!strcmp(o->name, name))
-			return true;
-	return false;
-}
-
-/* Of those whose name means something else here (submit --quiet TIME), only the letter. cmd NULL:
- * of every command. */
+/* cmd NULL: of every command. */
 static void show_common(FILE *to, const struct cmd *cmd)
 {
 	for (const struct opt *o = common_opts; o->name; o++) {
-		struct opt shown = *o;
-		if (has_own(cmd, o->name))
-			shown.name = NULL;
+		struct opt shown = cmd_common_opt(cmd, o);
+
 		if ((cmd && cmd->json) || strcmp(o->name, "json"))
 			show_opt(to, &shown);
 	}

@@ -74,7 +74,7 @@ static void put_quoted(struct str *to, const struct shell *shell, const char *te
 /* ---- flags ---- */
 
 struct flags {
-	const struct opt *opts[64]; /* the command's own first */
+	struct opt opts[64]; /* the command's own first; name NULL: only its letter */
 	size_t own, count;
 };
 
@@ -90,13 +90,13 @@ static struct flags flags_of(const struct cmd *cmd)
 
 	for (const struct opt *o = cmd ? cmd->opts : NULL; o && o->name; o++) {
 		assert(f.count < ARRAY_LEN(f.opts));
-		f.opts[f.count++] = o;
+		f.opts[f.count++] = *o;
 	}
 	f.own = f.count;
 	for (const struct opt *o = common_opts; o->name; o++) {
 		assert(f.count < ARRAY_LEN(f.opts));
 		if (!cmd || cmd->json || !is_json(o))
-			f.opts[f.count++] = o;
+			f.opts[f.count++] = cmd_common_opt(cmd, o);
 	}
 	return f;
 }
@@ -115,11 +115,12 @@ static void bash_flags(struct str *to, const struct cmd *cmd, bool valued)
 	const char *blank = valued ? " " : "";
 
 	for (size_t i = 0; i < f.count; i++) {
-		const struct opt *o = f.opts[i];
+		const struct opt *o = &f.opts[i];
 
 		if (valued && !has_value(o))
 			continue;
-		str_addf(to, " --%s%s", o->name, blank);
+		if (o->name)
+			str_addf(to, " --%s%s", o->name, blank);
 		if (o->letter)
 			str_addf(to, " -%c%s", o->letter, blank);
 	}
@@ -141,16 +142,21 @@ static void zsh_value(struct str *to, struct script *s, const char *word)
 	str_addc(to, '\'');
 }
 
-/* '(-p --pods)'{-p,--pods}'[help]:N: ', or '--pods=[help]:N: ' without a letter. */
+/* '(-p --pods)'{-p,--pods}'[help]:N: ', '--pods=[help]:N: ' without a letter, or '-p[help]' without
+ * a name. */
 static void zsh_flag(struct str *to, struct script *s, const struct opt *o)
 {
-	if (o->letter)
+	bool both = o->letter && o->name;
+
+	if (both)
 		str_addf(to, "'(-%c --%s)'{-%c,--%s", o->letter, o->name, o->letter, o->name);
-	else
+	else if (o->name)
 		str_addf(to, "'--%s", o->name);
+	else
+		str_addf(to, "'-%c", o->letter);
 	if (o->arg)
 		str_add(to, o->optional ? "=-" : o->letter ? "" : "=");
-	str_add(to, o->letter ? "}'[" : "[");
+	str_add(to, both ? "}'[" : "[");
 	put_quoted(to, s->shell, o->help);
 	str_addc(to, ']');
 	if (o->arg) {
@@ -172,7 +178,7 @@ static void zsh_specs(struct str *to, struct script *s)
 
 	for (size_t i = 0; i < f.count; i++) {
 		str_add(to, continued);
-		zsh_flag(to, s, f.opts[i]);
+		zsh_flag(to, s, &f.opts[i]);
 	}
 	while (!more && text_arg(word, sizeof(word), &args, &more)) {
 		str_addf(to, "%s'%s:", continued, more ? "*" : "");
@@ -182,19 +188,39 @@ static void zsh_specs(struct str *to, struct script *s)
 
 /* ---- variables ---- */
 
+/* For fish, whose common flags are those of each command: not of the commands that have a flag of
+ * this name themselves. */
+static void put_unless(struct str *to, struct script *s, const struct opt *common)
+{
+	bool any = false;
+
+	for (const struct cmd *const *c = s->commands; *c && !s->cmd; c++)
+		if (!(*c)->hidden && !cmd_common_opt(*c, common).name) {
+			str_addf(to, "%s%s", any ? " " : "-n 'not __fish_seen_subcommand_from ",
+				 (*c)->name);
+			any = true;
+		}
+	str_add(to, any ? "'" : "");
+}
+
 static void set_flag(struct script *s, const struct opt *o)
 {
 	struct str *pattern = set(s, "pattern"), *letter = set(s, "short");
 
-	str_add(set(s, "flag"), o->name);
+	if (o->name)
+		str_addf(set(s, "long"), "-l %s", o->name);
+	else
+		set(s, "long");
+	put_unless(set(s, "unless"), s, o);
 	put_quoted(set(s, "help"), s->shell, o->help);
 	str_add(set(s, "required"), has_value(o) ? "-r" : "");
 	put_offer(set(s, "value"), s, has_value(o) ? o->arg : "");
-	if (o->letter) {
+	if (o->letter)
 		str_addf(letter, "-s %c", o->letter);
-		str_addf(pattern, "-%c | ", o->letter);
-	}
-	str_addf(pattern, "--%s", o->name);
+	if (o->letter)
+		str_addf(pattern, "-%c%s", o->letter, o->name ? " | " : "");
+	if (o->name)
+		str_addf(pattern, "--%s", o->name);
 }
 
 static void set_command(struct script *s, const struct cmd *cmd)
@@ -228,7 +254,8 @@ static void each_command(struct script *s, struct str *to, const char *lines, co
 	s->cmd = NULL;
 }
 
-/* "flag": the command's own, and --json, which not all commands take; "common flag": the rest. */
+/* "flag": the command's own, --json, which not all commands take, and letters of common flags whose
+ * name it has itself; "common flag": the rest. */
 static void each(struct template_data *t, struct str *to, const char *what, const char *lines,
 		 const char *end)
 {
@@ -241,11 +268,15 @@ static void each(struct template_data *t, struct str *to, const char *what, cons
 		return;
 	}
 	assert(common || valued || !strcmp(what, "flag"));
-	for (size_t i = 0; i < f.count; i++)
-		if (valued ? has_value(f.opts[i]) : common == (i >= f.own && !is_json(f.opts[i]))) {
-			set_flag(s, f.opts[i]);
+	for (size_t i = 0; i < f.count; i++) {
+		const struct opt *o = &f.opts[i];
+		bool of_all = i >= f.own && o->name && !is_json(o);
+
+		if (valued ? has_value(o) : common == of_all) {
+			set_flag(s, o);
 			template_fill(&s->template, to, lines, end);
 		}
+	}
 }
 
 static void print(const struct shell *shell, const struct cmd *const *commands)

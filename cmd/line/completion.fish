@@ -16,9 +16,9 @@ complete -c burst -n '__fish_seen_subcommand_from @command@; and not __fish_seen
 complete -c burst -n '__fish_seen_subcommand_from @command@; and __fish_seen_subcommand_from @choices@' @rest@
 #: end choices
 #: each flag
-complete -c burst -n '__fish_seen_subcommand_from @command@' -l @flag@ @short@ @required@ @value@ -d '@help@'
+complete -c burst -n '__fish_seen_subcommand_from @command@' @long@ @short@ @required@ @value@ -d '@help@'
 #: end flag
 #: end command
 #: each common flag
-complete -c burst -l @flag@ @short@ -d '@help@'
+complete -c burst @unless@ @long@ @short@ -d '@help@'
 #: end common flag

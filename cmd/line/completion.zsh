@@ -1,7 +1,8 @@
 #compdef burst
 #: note template.h and completion.c explain the "#:" lines and @names@.
 #: offer files _files
-#: offer endings _files -g "*.(@patterns@)"
+#: offer endings _files -g "*.(@patterns@)(-.)"
+#: note Without (-.), plain files, zsh would take a single ending for qualifiers of the pattern.
 #: offer folders _files -/
 #: offer list _burst_list @words@
 #: offer choices (@words@)

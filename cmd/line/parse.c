@@ -86,6 +86,15 @@ static const struct opt *find_in(const struct opt *opts, const char *name, size_
 	return NULL;
 }
 
+struct opt cmd_common_opt(const struct cmd *cmd, const struct opt *common)
+{
+	struct opt shown = *common;
+
+	if (cmd && find_in(opts_of(cmd), common->name, strlen(common->name), 0))
+		shown.name = NULL;
+	return shown;
+}
+
 static const struct opt *find(const struct cmd *cmd, const char *name, size_t len, char letter)
 {
 	const struct opt *found = find_in(opts_of(cmd), name, len, letter);

@@ -133,11 +133,11 @@ source ./bash-completion
 ask() { COMP_WORDS=("$@"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _burst; printf '%s\n' "${COMPREPLY[@]}"; }
 PATH=$1:$PATH
 ask burst le; ask burst ledger --mo; ask burst completion z; ask burst -q hel; ask burst help compl
-ask burst volume r; ask burst plan bi; ask burst plan -p local my.
+ask burst volume r; ask burst plan bi; ask burst plan -p local my.; ask burst submit --qu
 END
 	touch my.cfg my.c
 	bash ask.bash "$work/bin" >out 2>err || fail "asking bash"
-	printf 'ledger\n--most\nzsh\nhelp\ncompletion\nrm\nbin\nmy.cfg\n' | cmp -s - out || fail "bash completes: $(tr '\n' ' ' <out)"
+	printf 'ledger\n--most\nzsh\nhelp\ncompletion\nrm\nbin\nmy.cfg\n--quiet\n' | cmp -s - out || fail "bash completes: $(tr '\n' ' ' <out)"
 fi
 if command -v fish >/dev/null; then
 	"$burst" completion fish >completion.fish
@@ -146,9 +146,10 @@ source completion.fish
 for line in 'burst le' 'burst ledger --mo' 'burst completion z' 'burst -q hel' 'burst help compl' 'burst run --provider l'
 	complete -C $line | cut -f 1
 end
+complete -C 'burst submit --qu' | grep -c 'start when no other request comes'
 END
 	PATH=$work/bin:$PATH fish ask.fish >out 2>err || fail "asking fish: $(cat err)"
-	printf 'ledger\n--most\nzsh\nhelp\ncompletion\nlocal\n' | cmp -s - out || fail "fish completes: $(tr '\n' ' ' <out)"
+	printf 'ledger\n--most\nzsh\nhelp\ncompletion\nlocal\n1\n' | cmp -s - out || fail "fish completes: $(tr '\n' ' ' <out)"
 fi
 if command -v zsh >/dev/null; then # which completes at a terminal alone; ^T shows the line that has come of it
 	mkdir functions && "$burst" completion zsh >functions/_burst
@@ -158,15 +159,15 @@ zpty -b z zsh -f -i
 zpty -w z 'fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -u -D; PS1=; setopt noautomenu nobeep
 show() { print -r -- "<$BUFFER>"; BUFFER= }; zle -N show; bindkey "^T" show; bindkey "^I" complete-word; print -r -- "<"ready">"'
 zpty -r z said '*<ready>*' || exit 1
-for line in 'burst le' 'burst ledger --mo' 'burst completion z' 'burst -q hel' 'burst help compl' 'burst run --provider l' 'burst ledger -q --mo'; do
+for line in 'burst le' 'burst ledger --mo' 'burst completion z' 'burst -q hel' 'burst help compl' 'burst run --provider l' 'burst ledger -q --mo' 'burst submit my' 'burst submit --qu'; do
 	zpty -w -n z "$line"$'\t\C-t'
 	zpty -r z said '*<*>*' || exit 1
 	print -r -- "${${said##*<}%%>*}"
 done
 END
 	PATH=$work/bin:$PATH timeout 60 zsh -f ask.zsh >out 2>err || fail "asking zsh: $(cat err)"
-	printf 'burst %s \n' ledger 'ledger --most' 'completion zsh' '-q help' 'help completion' 'run --provider local' 'ledger -q --most' |
-		cmp -s - out || fail "zsh completes: $(tr '\n' '|' <out)"
+	printf 'burst %s\n' 'ledger ' 'ledger --most ' 'completion zsh ' '-q help ' 'help completion ' 'run --provider local ' 'ledger -q --most ' \
+		'submit my.cfg ' 'submit --quiet=' | cmp -s - out || fail "zsh completes: $(tr '\n' '|' <out)"
 fi
 
 # ---- an empty ledger ----
