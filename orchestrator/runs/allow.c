@@ -8,7 +8,7 @@
 #include "spend.h"
 #include "store/pod_cost.h"
 
-enum { SELF_END_MS = 10 * 1000 }; /* as core/ reckons a pod that ends itself */
+enum { SELF_END_MS = 10 * 1000 }; /* as in core/, for a pod that ends itself */
 
 int64_t allow_spent(const struct pod_row *pod, int64_t begins_ms, int64_t at_ms)
 {
@@ -62,7 +62,7 @@ int64_t allow_give(const struct allowance *list, size_t count, int64_t wanted, i
 	return given < wanted && given < least ? 0 : given;
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 static bool is_month(const struct allowance *a)
 {

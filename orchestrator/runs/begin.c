@@ -24,7 +24,7 @@ static int room_for_ledger(const struct run *run, struct err *err)
 	return 0;
 }
 
-/* Half a path in the ledger would be another folder, or another job. */
+/* Refuses a path that the ledger would truncate: it would name another folder or job. */
 static int fits_ledger(const char *what, const char *path, size_t room, struct err *err)
 {
 	if (strlen(path) < room)
@@ -35,7 +35,7 @@ static int fits_ledger(const char *what, const char *path, size_t room, struct e
 		       what, strlen(path), room - 1, utf8_fit(path, 200), path);
 }
 
-/* An id that a queue has written down for the requests that the run is for; else a new one. */
+/* Takes the id that a queue has recorded for its requests, else a new one. */
 static int name_run(struct run *run, const char *id, struct err *err)
 {
 	struct run_row same;
@@ -76,8 +76,8 @@ int run_begin(struct run *run, const struct run_want *want, struct err *err)
 		return -1;
 	const struct segment *list = run->setup.job_ops->segments(run->setup.job, &segments);
 	fill_row(run, want, segments);
-	/* from here on the ledger says that it runs: the engine will hear them, and say how it
-	 * ended */
+	/* the ledger shows a running run from here on, so the engine handles signals and records
+	 * the end */
 	engine_hold_signals();
 	if (run_take(run, RUN_CLIENT, err) < 0 ||
 	    run_keys_write(NULL, run->dir, list, segments, err) < 0 ||
@@ -85,7 +85,7 @@ int run_begin(struct run *run, const struct run_want *want, struct err *err)
 		return -1;
 	if (want->reserve(want->ctx, run, err) == 0)
 		return 0;
-	if (err->kind == ERR_CAP) /* there is no such run: it has left no trace */
+	if (err->kind == ERR_CAP) /* the run does not exist and leaves no trace */
 		path_remove_tree(run->dir, NULL);
 	return -1;
 }

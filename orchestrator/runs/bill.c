@@ -16,14 +16,14 @@ enum {
 	DAY_MS = 24 * HOUR_MS
 };
 enum {
-	/* after the end of an hour: accounts are charged every 5 minutes */
+	/* after the end of an hour: vendors charge accounts every 5 minutes */
 	LAG_MS = 15 * MINUTE_MS,
-	/* by how much a start can be seen late, or a vendor's clock be off */
+	/* how late a start may be seen, or how far a vendor's clock may be off */
 	START_OFF_MS = 5000,
-	CALL_MOST_MS = 10 * SECOND_MS, /* of a call: what takes longer was found or asked again */
+	CALL_MOST_MS = 10 * SECOND_MS, /* of a call: a longer one was found later, or repeated */
 	GONE_OFF_MS = 2 * MINUTE_MS,
 	CENT_MICROUSD = 10000,
-	GRAIN_MICROUSD = 100, /* dollars are told with four decimals at least */
+	GRAIN_MICROUSD = 100, /* dollars have at least four decimals */
 };
 
 const char *bill_state_name(enum bill_state state)
@@ -49,7 +49,7 @@ static int64_t released_ms(const struct pod_row *pod)
 	return pod->released_ms > 0 ? pod->released_ms : pod->gone_ms;
 }
 
-/* When the hour in which it was released should be on the bill as a whole. */
+/* When the bill should include the whole hour of the release. */
 static int64_t complete_ms(const struct pod_row *pod)
 {
 	return round_up(released_ms(pod) + 1, HOUR_MS) + LAG_MS;
@@ -60,7 +60,7 @@ static int64_t started_ms(const struct pod_row *pod)
 	return pod->vendor_started_ms > 0 ? pod->vendor_started_ms : pod->running_ms;
 }
 
-/* "14:15 UTC", and the day where it is another one. */
+/* "14:15 UTC", with the day if it is another one. */
 static char *minute_show(char *to, size_t room, int64_t at_ms, int64_t now_ms)
 {
 	char at[32], now[32];
@@ -117,12 +117,13 @@ struct pod_row bill_whole(const struct pod_row *shares, size_t count)
 		whole.cost_vendor_microusd += shares[i].cost_vendor_microusd;
 		whole.cost_beside_microusd += shares[i].cost_beside_microusd;
 	}
-	/* each share is rounded up by itself: the vendor rounds once */
+	/* each share is rounded up by itself, but the vendor rounds once */
 	pod_row_bill(&whole, released_ms(&whole));
 	return whole;
 }
 
-/* What of an amount falls to [from, until) of `all` ms. Parts that follow each other sum to it. */
+/* The part of an amount that falls into [from, until) of `all` ms. Consecutive parts sum to the
+ * amount. */
 static int64_t part_of(int64_t amount, int64_t from, int64_t until, int64_t all)
 {
 	return (int64_t)((__int128)amount * until / all) - (int64_t)((__int128)amount * from / all);
@@ -134,7 +135,7 @@ void bill_split(const struct pod_row *whole, struct pod_row *shares, size_t coun
 
 	for (size_t i = 0; i < count; i++)
 		all += shares[i].billed_ms;
-	all = MAX(all, INT64_C(1)); /* of a pod that was never billed the last run has all */
+	all = MAX(all, INT64_C(1)); /* if the pod was never billed, the last run has all */
 	for (size_t i = 0; i < count; i++) {
 		struct pod_row *s = &shares[i];
 		int64_t until = i + 1 < count ? from + s->billed_ms : all;
@@ -158,7 +159,7 @@ int64_t bill_hour_of(const struct pod_row *shares, size_t count, const struct po
 		own += &shares[i] == share ? ours : 0;
 		all += ours;
 	}
-	if (!all) /* an hour in which no run held it is the last one's */
+	if (!all) /* an hour in which no run held it belongs to the last one */
 		return share == &shares[count - 1] ? hour->cost_microusd : 0;
 	return part_of(hour->cost_microusd, before, before + own, all);
 }
@@ -205,7 +206,7 @@ static void schedule_query(struct bill_view *l, const char *because)
 	       minute_show(when, sizeof(when), l->out->ask_again_ms, l->now_ms));
 }
 
-/* An hour's dollars are rounded, and a vendor counts from its own first moment to its own last. */
+/* An hour's dollars are rounded, and a vendor's first and last moments differ from ours. */
 static int64_t tolerance_ms(const struct bill_view *l)
 {
 	int64_t ms = SECOND_MS + l->pod->billed_ms / 100;
@@ -253,7 +254,7 @@ static bool billed_too_long(struct bill_view *l)
 	return true;
 }
 
-/* Only where the vendor says how long: implied seconds cost what they cost. */
+/* Only if the vendor reports the time: implied seconds match the cost by definition. */
 static bool billed_too_dear(struct bill_view *l)
 {
 	const struct pod_row *pod = l->pod;
@@ -305,8 +306,8 @@ static void explain_shorter(struct bill_view *l)
 		clause(l, "only part of it is billed so far");
 }
 
-/* We count from before the create call until after the release; the vendor's own moments lie within
- * the two. */
+/* We count from before the create call to after the release; the vendor's own moments lie between.
+ */
 static int64_t within_calls_ms(const struct pod_row *pod)
 {
 	int64_t most = CALL_MOST_MS, none = 0;

@@ -1,4 +1,4 @@
-/* checks.c - finds out, before anything is rented, whether a run can be: descriptors, money, files,
+/* checks.c - checks before anything is rented whether a run can succeed: descriptors, money, files,
  * other runs of its job. */
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ int run_check_balance(const struct run *run, int64_t cap_microusd, struct err *e
 		int64_t balance = result.balance_microusd;
 		op_result_free(&result);
 		if (!known || balance >= cap_microusd) {
-			/* what cannot be asked now is found out by renting */
+			/* renting will show what cannot be checked now */
 			one_can_pay = true;
 			continue;
 		}
@@ -57,8 +57,8 @@ int run_check_balance(const struct run *run, int64_t cap_microusd, struct err *e
 
 /* ---- files without a pod ---- */
 
-/* Keys of their own are tried before anything is rented: their pods would count on them. Whatever
- * else fails here, the run finds out. */
+/* Tries separate keys for files before anything is rented, since pods would rely on them. The run
+ * itself finds other faults. */
 int run_check_files(const struct run *run, const char *volume, struct err *err)
 {
 	const struct engine_setup *s = &run->setup;
@@ -83,7 +83,7 @@ int run_check_files(const struct run *run, const char *volume, struct err *err)
 	return 0;
 }
 
-/* ---- who works on it already ---- */
+/* ---- other runs of the job ---- */
 
 int runs_check_detached(const struct runs *rs, const char *config, const char *job, struct err *err)
 {

@@ -9,8 +9,8 @@
 #include "base/path.h"
 #include "sync/tree.h"
 
-/* Behind `tree` and `tells`. The pod starts in a copy of this folder: the job's code takes its
- * place. */
+/* Runs after `tree` and `tells` are set. The pod starts in a copy of this folder; the job's code
+ * replaces it. */
 static const char begin_script[] =
 	"rm -rf .deliver .burstignore\n"
 	"lacks=\n"
@@ -52,8 +52,8 @@ static int write_begin(const struct deliver_folder *f, const char *tree, const c
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }
 
-/* Copies a regular file below a held folder, without following links: the project controls what
- * lies there, and the copy travels. */
+/* Copies a regular file below an open folder without following links: the project controls the
+ * folder, and the copy goes to a pod. */
 static int copy_file(int dir, const char *name, const char *to, mode_t mode, struct err *err)
 {
 	CLEANUP(str_free) struct str bytes = STR_INIT;
@@ -84,7 +84,7 @@ static int copy_output(const struct deliver_folder *f, const char *name, struct 
 	return path_mkdirs(folder, 0700, err) < 0 ? -1 : copy_file(output, name, to, 0600, err);
 }
 
-/* ---- the job's code, where the volume does not have it ---- */
+/* ---- the job's code, if the volume lacks it ---- */
 
 static int copy_entry(int code, const struct tree_entry *e, const char *to, struct err *err)
 {
@@ -97,8 +97,8 @@ static int copy_entry(int code, const struct tree_entry *e, const char *to, stru
 	return 0;
 }
 
-/* What the pod's copy of `base` lacks, and in *removed what goes from it first. The output folder
- * stays behind, as it does when the job's pods get the code. */
+/* Copies what the pod's copy of `base` lacks; *removed lists what to delete from it first. Skips
+ * the output folder, as the job's own pods do. */
 static int copy_code(const struct deliver_folder *f, const struct tree *base, const char *below,
 		     struct str *removed, struct err *err)
 {
@@ -129,7 +129,7 @@ static int copy_code(const struct deliver_folder *f, const struct tree *base, co
 	return 0;
 }
 
-/* *tree: what of the volume the pod begins with. */
+/* *tree: the tree on the volume that the pod starts from. */
 static int add_code(const struct deliver_folder *f, const char *below, const char **tree,
 		    struct err *err)
 {
@@ -172,7 +172,7 @@ int deliver_folder_make(const struct deliver_folder *f, struct err *err)
 	const char *tree;
 
 	path_remove_tree(f->dir, NULL);
-	/* what travels is decided: no rules of the code, or of an output, count here */
+	/* the list of files is final, so no ignore rules of the code or an output apply */
 	if (path_mkdirs(below, 0700, err) < 0 || path_write(rules, "", 0, 0600, err) < 0)
 		return -1;
 	if (copy_output(f, "manifest.jsonl", err) < 0 || write_list(f, below, err) < 0 ||

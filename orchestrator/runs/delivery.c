@@ -1,4 +1,4 @@
-/* delivery.c - says which run a delivery, itself a run, belongs to, and whether it went well. */
+/* delivery.c - finds which run a delivery, itself a run, belongs to, and whether it succeeded. */
 #include <stdlib.h>
 
 #include "base/path.h"
@@ -7,7 +7,7 @@
 
 enum { KEY_LEN = 24 };
 
-/* ---- what the ledger keeps of it, by its key ---- */
+/* ---- its record in the ledger, by key ---- */
 
 static bool is_key(const char *text, size_t len)
 {
@@ -62,7 +62,7 @@ bool delivery_went_well(const struct runs *rs, const char *key, const char *stat
 	       !strcmp(known, state);
 }
 
-/* ---- whose it is ---- */
+/* ---- its render ---- */
 
 bool delivery_render(const struct runs *rs, const struct run_row *run, struct run_row *out)
 {
@@ -73,7 +73,7 @@ bool delivery_render(const struct runs *rs, const struct run_row *run, struct ru
 	       store_run(rs->store, parent, out, NULL) == 0;
 }
 
-/* One that was begun while all was cached has no parent, but the name of its job. */
+/* A delivery that began while all outputs were cached has no parent, only the name of its job. */
 bool delivery_is_of(const struct runs *rs, const struct run_row *run, const char *config)
 {
 	CLEANUP(free_text) char *key = delivery_key(rs, run->config);
@@ -120,7 +120,7 @@ int delivery_of(const struct runs *rs, const struct run_row *run, struct run_row
 	return found > 0 ? delivery_render(rs, out, &parent) && !strcmp(parent.id, run->id) : found;
 }
 
-/* When the next run of the same job began: later deliveries are of that one. */
+/* When the next run of the same job began: later deliveries belong to that one. */
 static int64_t next_began_ms(const struct run_row *rows, size_t count, const struct run_row *run)
 {
 	int64_t next = INT64_MAX;

@@ -21,12 +21,12 @@ struct gather {
 	struct gather_end *end;
 	const struct segment *segments;
 	size_t count;
-	struct run_keys *keys; /* what the segments were when the run began */
-	char *dir;             /* where a provider puts what it fetched */
-	uint8_t *failures;     /* of each segment */
+	struct run_keys *keys; /* the segments when the run began */
+	char *dir;             /* folder for files that a provider fetches */
+	uint8_t *failures;     /* for each segment */
 };
 
-/* One pod of the run, and who reads its volume. */
+/* One pod of the run, and the provider that reads its volume. */
 struct source {
 	const struct engine_provider *provider;
 	const struct pod_row *pod;
@@ -40,8 +40,8 @@ static const struct engine_provider *provider_of(const struct run *run, const ch
 	return NULL;
 }
 
-/* One file of a volume, to dir/name; the path is foreign. The local path, to be freed; NULL on
- * error. */
+/* Fetches a file of a volume to dir/name; the path is untrusted. Returns the local path, which the
+ * caller frees, or NULL on error. */
 static char *from_volume(struct gather *g, const struct source *from, const char *path,
 			 const char *name, int64_t most, struct err *err)
 {
@@ -63,7 +63,7 @@ static char *from_volume(struct gather *g, const struct source *from, const char
 	return TAKE(local);
 }
 
-/* ---- one file goes home ---- */
+/* ---- placing one file ---- */
 
 static int copy_in(struct receive *r, const char *local, struct err *err)
 {
@@ -82,7 +82,7 @@ static int copy_in(struct receive *r, const char *local, struct err *err)
 	return receive_finish(r, err);
 }
 
-/* Verified by the hash that the agent wrote down, and checked by the job. */
+/* Verifies a file by the agent's hash, then by the job's check. */
 static int verify(struct gather *g, size_t index, struct receive *r, const char *local,
 		  struct segment_result *result, struct err *err)
 {
@@ -172,8 +172,8 @@ static int take_file(struct gather *g, const struct source *from, size_t index, 
 	return 0;
 }
 
-/* A segment that was rendered again is reported again. A log that reports a bad file over and over
- * is not followed each time. */
+/* Handles a reported segment. A segment that was rendered again is reported again. A log that keeps
+ * reporting a bad file is not followed each time. */
 static void take_event(struct gather *g, const struct source *from, const json_t *event)
 {
 	struct err err = {0};
@@ -198,7 +198,7 @@ static void take_events(struct gather *g, const struct source *from, const char 
 
 	while ((line = str_next_line(&text, &len))) {
 		if (!line[len])
-			break; /* the last line was cut when the pod died */
+			break; /* the last line was truncated when the pod died */
 		CLEANUP(json_decref) json_t *event = jsonx_parse(line, len, NULL);
 		if (event)
 			take_event(g, from, event);
@@ -223,8 +223,8 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 			  pod_row_called(pod));
 		return 0;
 	}
-	/* a pod that was handed on has parts "ATTEMPT-NN" (kept_part()), but one folder, named
-	 * after its create's attempt */
+	/* parts of a pod that was handed on are named "ATTEMPT-NN" (kept_part()), but share one
+	 * folder, named after the attempt of the create */
 	CLEANUP(free_text)
 	char *path =
 		xasprintf("runs/%s/%.*s/events.jsonl", pod->run, (int)ATTEMPT_LEN, pod->attempt);
@@ -232,7 +232,7 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 	char *local = from_volume(g, &from, path, "events", EVENTS_MAX_BYTES, err);
 	if (!local && err->kind == ERR_NOT_FOUND) {
 		err_clear(err);
-		return 0; /* it never came so far as to finish anything */
+		return 0; /* the pod never finished anything */
 	}
 	if (!local || path_read(local, EVENTS_MAX_BYTES, &text, err) < 0)
 		return err_wrap(err, "pod %s", pod_row_called(pod));

@@ -1,4 +1,4 @@
-/* glance.c - reads what a ledger shows at a glance. */
+/* glance.c - summarizes a ledger: runs, pods, dollars of today. */
 #include "glance.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static const struct run_row *newest_failure(const struct glance *g)
 	return NULL;
 }
 
-/* As many as it takes to see a success. */
+/* Reads more runs until one has succeeded. */
 static int read_runs(struct glance *g, struct store *store, const char *trial, struct err *err)
 {
 	for (size_t most = RUNS_FIRST;; most *= 4) {
@@ -65,7 +65,7 @@ static int read_runs(struct glance *g, struct store *store, const char *trial, s
 
 /* ---- dollars of today ---- */
 
-/* The part of its cost that falls on the time since midnight. */
+/* The part of a pod's cost since midnight. */
 static int64_t cost_since(const struct pod_row *pod, int64_t at, int64_t midnight)
 {
 	int64_t cost = pod_row_cost(pod, at), billed = pod_row_billed_ms(pod, at);
@@ -90,7 +90,7 @@ static int add_today(struct glance *g, const struct runs *rs, struct err *err)
 	return 0;
 }
 
-/* ---- what runs, what bills ---- */
+/* ---- running and billing ---- */
 
 static int read_running(struct glance *g, const struct runs *rs, struct err *err)
 {
@@ -110,7 +110,7 @@ static int read_running(struct glance *g, const struct runs *rs, struct err *err
 	return 0;
 }
 
-/* The agents of a detached run release its pods; all other runs need a client. */
+/* The agents of a detached run release its pods; other runs need a client. */
 static bool is_handed_over(const struct glance *g, const char *id)
 {
 	for (size_t i = 0; i < g->running_count; i++)

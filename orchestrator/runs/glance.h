@@ -1,5 +1,5 @@
-/* glance.h - a ledger at a glance: the last success and failure, what runs, what bills, today's
- * dollars. It reads the ledger and the locks alone. */
+/* glance.h - summarizes a ledger: last success and failure, running and billing pods, today's
+ * dollars. Reads only the ledger and the locks. */
 #ifndef BURST_RUNS_GLANCE_H
 #define BURST_RUNS_GLANCE_H
 
@@ -11,21 +11,21 @@ struct glance_run {
 };
 
 struct glance {
-	int64_t now_ms;       /* wall */
-	struct run_row *runs; /* the newest; what success and failure point into */
+	int64_t now_ms;       /* wall time */
+	struct run_row *runs; /* the newest runs; success and failure point into them */
 	size_t count;
 	const struct run_row *success; /* the newest that is done; NULL: none among them */
-	/* the newest of the last day that failed, whose job has not succeeded since; NULL: none */
+	/* the newest failure of the last day, unless its job has succeeded since; NULL: none */
 	const struct run_row *failure;
 	struct glance_run *running;
 	size_t running_count;
-	int unwatched_runs; /* of those: no client, and not handed over */
-	int bill, alone;    /* pods; alone: of a run without a client */
+	int unwatched_runs; /* of those: without a client, and not handed over */
+	int bill, alone;    /* pods that bill; alone: those of a run without a client */
 	int64_t price_microusd_h, today_microusd;
 };
 
-/* Fills *g, whose now_ms is set and whose rest is 0. A success of a run of the type `trial` is
- * none: it rendered for a measurement. Free with glance_free(), also after an error. */
+/* Fills *g. The caller sets now_ms and zeroes the rest. Ignores successes of type `trial`, which
+ * are measurements. Free with glance_free(), also after an error. */
 int glance_read(struct glance *g, const struct runs *rs, const char *trial, struct err *err);
 void glance_free(struct glance *g);
 

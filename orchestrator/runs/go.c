@@ -1,4 +1,4 @@
-/* go.c - drives a run's engine until its last pod is gone, and writes how the run ended. */
+/* go.c - drives a run's engine until its last pod is gone, and records how the run ended. */
 #include "base/clock.h"
 #include "impl.h"
 
@@ -30,9 +30,9 @@ int run_go(struct run *run, const struct run_watch *watch)
 	return status;
 }
 
-/* Written once: a command that reads the row before, or after we died, sees a run that has not
- * ended. A pod that may still bill belongs to the delivery, whose own run says so until it is
- * settled. This run has only a look left to do. */
+/* Writes the end once, so that a reader never sees an end that may still change. A pod that may
+ * still bill belongs to the delivery, whose own run records that. This run only checks its volume
+ * again. */
 void run_write_end(struct run *run, int status, const struct err *err)
 {
 	struct run_row *r = &run->row;

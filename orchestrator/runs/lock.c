@@ -1,4 +1,4 @@
-/* lock.c - locks what one client alone may use: its job and its output folder. */
+/* lock.c - locks what only one client may use: its job and its output folder. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-/* names.c - finds the row that a whole id, or a part of one, stands for. */
+/* names.c - finds the row for an id, or for a part of one. */
 #include "runs.h"
 
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 
 enum { IDS = 3, LISTED_MOST = 5 };
 
-/* How a row's ids hold the text. */
+/* How well a row's ids match the text. */
 enum fit { FIT_NONE, FIT_PART, FIT_BEGINNING, FIT_WHOLE };
 
 struct found {
 	enum fit fit;
-	size_t first, count; /* of the rows that fit best */
+	size_t first, count; /* of the rows that match best */
 };
 
 static enum fit fit_one(const char *id, const char *text)
@@ -43,7 +43,7 @@ static void note(struct found *f, enum fit fit, size_t at)
 	f->count++;
 }
 
-/* Appends one of several meanings to the list of a message. */
+/* Appends a match to the list in a message. */
 static void list(struct str *to, size_t nth, const char *kind, const char *id, const char *what)
 {
 	if (nth < LISTED_MOST)
@@ -62,7 +62,7 @@ static int several(const char *text, size_t count, const struct str *list, struc
 
 /* ---- runs ---- */
 
-/* 1: *out is set, 0: no run has it, -1: *err is set. */
+/* Returns 1 with *out set, 0 if no run matches, -1 with *err set. */
 static int find_run(struct store *s, const char *text, struct run_row *out, struct err *err)
 {
 	CLEANUP(str_free) struct str all = STR_INIT;
@@ -92,7 +92,7 @@ static void ids_of(const struct pod_row *pod, const char *ids[IDS])
 	ids[2] = pod->name;
 }
 
-/* Of several pods with one whole id, which a vendor may give again, the newest is meant. */
+/* A vendor may reuse an id. Of several pods with the same whole id, the newest counts. */
 static int choose_pod(const struct pod_row *rows, size_t count, const char *text,
 		      struct pod_row *out, struct err *err)
 {
@@ -203,7 +203,7 @@ int named_request(struct store *s, const char *text, struct request_row *out, st
 	return err_set(err, ERR_NOT_FOUND, "no request \"%s\" (see `burst queue ls`)", text);
 }
 
-/* ---- whatever leads to a run ---- */
+/* ---- names that lead to a run ---- */
 
 static int run_of(struct store *s, const char *id, const char *of, struct run_row *out,
 		  struct err *err)
@@ -236,8 +236,8 @@ int named_run(struct store *s, const char *text, struct run_row *out, struct err
 
 /* ---- new ids ---- */
 
-/* No vowels, so that no word comes of it; no q, with which requests begin; nothing that looks like
- * another. */
+/* No vowels, so that no word results; no q, which begins requests; no characters that look alike.
+ */
 void name_draw(char id[NAME_LEN + 1])
 {
 	static const char letters[] = "bcdfghjkmnprstvwxz23456789";

@@ -1,5 +1,5 @@
-/* pool.c - passes pods from run to run: who takes a pod that another run offers, and the client
- * that keeps pods until then. */
+/* pool.c - passes pods from run to run: takes over offered pods, and runs the client that keeps
+ * pods until then. */
 #include <poll.h>
 #include <stdlib.h>
 
@@ -15,9 +15,9 @@ enum {
 	FIRST_MS = 10 * 1000, /* for the pods of a run that has just ended */
 };
 
-/* ---- taking over ---- */
+/* ---- takeover ---- */
 
-/* The keys are copied before the row changes: a run that owns a pod can always come back to it. */
+/* Copies the keys before the row changes, so that a run which owns a pod can always reach it. */
 static int copy_keys(const struct runs *rs, const struct pod_row *pod, const char *to,
 		     struct err *err)
 {
@@ -47,7 +47,7 @@ static bool take(const struct runs *rs, const char *to, const struct run_row *ru
 	return false;
 }
 
-/* The pod that was kept last comes first: the older ones, which fewer runs need, end sooner. */
+/* Sorts the pod kept last first: older ones, which fewer runs need, then end sooner. */
 static int by_kept(const void *a, const void *b)
 {
 	int64_t x = ((const struct pod_row *)a)->kept_ms, y = ((const struct pod_row *)b)->kept_ms;
@@ -68,7 +68,7 @@ bool run_take_kept(struct run *run, const json_t *want, struct pod_row *pod)
 	if (count)
 		qsort(pods, count, sizeof(*pods), by_kept);
 	for (size_t i = 0; i < count && !taken; i++) {
-		/* a pod that this run offers while its other pods work */
+		/* this run may offer a pod while its other pods work */
 		if (!strcmp(pods[i].run, run->row.id) ||
 		    !kept_fits(want, &pods[i], clock_wall_ms()))
 			continue;
@@ -121,7 +121,7 @@ bool runs_want_pod(const struct runs *rs, const struct pod_row *pod)
 
 /* ---- keeping ---- */
 
-/* Returns how many it has taken by now. The run's row is written with the first. */
+/* Returns how many it has taken so far. Writes the run's row with the first one. */
 static int take_offered(struct run *run, const char *from, int had)
 {
 	const struct runs *rs = run->runs;
@@ -146,8 +146,8 @@ static int take_offered(struct run *run, const char *from, int had)
 	return had;
 }
 
-/* When the last pod that it still has is due; 0: it has none. Drops the keys of pods that another
- * run has taken. */
+/* When the last remaining pod is due; 0: none. Drops the keys of pods that another run has taken.
+ */
 static int64_t kept_until_ms(struct run *run)
 {
 	struct pod_row *pods = NULL;
@@ -192,7 +192,7 @@ static int end(struct run *run, struct err *err)
 
 	if (run_open_pods(rs, run->row.id, &open, err) < 0)
 		return -1;
-	if (open) { /* released as those of a dead client: this one alone looked after them */
+	if (open) { /* released as pods of a dead client: only this client kept them */
 		struct run_row row = run->row;
 		fd_close(run->lock);
 		run->lock = -1;

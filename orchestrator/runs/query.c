@@ -1,5 +1,5 @@
-/* query.c - says what the ledger and the locks know of a run: where it is, whether a client drives
- * it, which of its pods may bill, how it ended. */
+/* query.c - reads a run's state from the ledger and the locks: its files, its client, pods that may
+ * bill, how it ended. */
 #include "runs.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "store/facts.h"
 #include "store/pod_cost.h"
 
-/* as core/ takes a pod for ended by itself */
+/* as in core/, for a pod that has ended itself */
 enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 };
 
 char *run_path(const struct runs *rs, const char *run, const char *name)
@@ -52,13 +52,13 @@ bool run_is_alive(const struct runs *rs, const char *run)
 
 	if (fd < 0)
 		return false;
-	/* shared, so that two queries at once do not take each other for a client */
+	/* a shared lock, so that two queries do not mistake each other for a client */
 	bool alive = flock(fd, LOCK_SH | LOCK_NB) < 0;
 	close(fd);
 	return alive;
 }
 
-/* A note that cannot be read yet may be a client's. */
+/* An unreadable note may be a client's. */
 bool run_has_client(const struct runs *rs, const char *run)
 {
 	CLEANUP(free_text) char *path = run_path(rs, run, "lock");
@@ -118,8 +118,8 @@ char **run_pod_ids(const struct runs *rs, const char *provider)
 	return ids;
 }
 
-/* A command that asks an ended run how it ended (`attach && publish`) gets what its client would
- * have said. */
+/* Sets the status that a command which asks an ended run (`attach && publish`) returns: the
+ * client's own. */
 void run_end(struct run_row *run, enum run_status status)
 {
 	static const struct {
@@ -146,7 +146,7 @@ enum run_status run_ended_as(const struct runs *rs, const struct run_row *run)
 		       : RUN_DONE;
 }
 
-/* ---- what a run took ---- */
+/* ---- sums of a run ---- */
 
 static int count_segments(const struct runs *rs, struct run_row *run, struct err *err)
 {

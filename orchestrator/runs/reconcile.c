@@ -1,5 +1,5 @@
-/* reconcile.c - asks the vendors what they billed for pods, judges it, and writes it down beside
- * our count. */
+/* reconcile.c - fetches the vendors' bills for pods, judges them, and records them beside our
+ * count. */
 #include "reconcile.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static int by_holds(const void *a, const void *b)
 	return ((const struct pod_row *)a)->holds - ((const struct pod_row *)b)->holds;
 }
 
-/* The rows of the pod that this row is of, one for each run that held it. */
+/* Reads the rows of the same pod, one for each run that held it. */
 static int read_shares(struct store *store, const struct pod_row *row, struct asked_pod *pod,
 		       struct err *err)
 {
@@ -45,11 +45,12 @@ static int read_shares(struct store *store, const struct pod_row *row, struct as
 	return 0;
 }
 
-/* Whether to ask for it; counts it if not, once however many of its rows are read. */
+/* Returns whether to fetch its bill. Counts a skipped pod once, however many of its rows are read.
+ */
 static bool is_wanted(struct reconciliation *r, const struct asked_pod *pod,
 		      const struct pod_row *row, int64_t now_ms)
 {
-	/* the run that held it last has the row that says whether it is gone */
+	/* the row of the last run shows whether it is gone */
 	const struct pod_row *last = &pod->shares[pod->share_count - 1];
 	bool counts = r->run[0] || row->holds == last->holds;
 
@@ -141,7 +142,7 @@ static bool is_first_of_run(const struct reconciliation *r, size_t pod, const st
 	return true;
 }
 
-/* Of how many runs. */
+/* Number of runs that the rows belong to. */
 size_t reconcile_count_runs(const struct reconciliation *r)
 {
 	size_t runs = 0;
@@ -153,7 +154,7 @@ size_t reconcile_count_runs(const struct reconciliation *r)
 	return runs;
 }
 
-/* ---- asking ---- */
+/* ---- fetch ---- */
 
 static const struct engine_provider *provider_of(struct reconciliation *r, const char *name)
 {
@@ -171,8 +172,8 @@ static bool has_failed(const struct reconciliation *r, const char *name)
 	return false;
 }
 
-/* The others of this vendor would fail alike. Who we are counts more than what went wrong on the
- * way. */
+/* Skips the vendor's other pods, which would fail alike. Keeps an error about credentials rather
+ * than one of transport. */
 static void skip_vendor(struct reconciliation *r, const char *provider, const struct err *why)
 {
 	if (r->failed_count < CORE_PROVIDERS_MAX)
@@ -185,7 +186,7 @@ static void skip_vendor(struct reconciliation *r, const char *provider, const st
 		r->failure = *why;
 }
 
-/* As its shares are now in the ledger, with what the vendor said; NULL: that it has no record. */
+/* Writes the shares as they are now in the ledger, with the vendor's record; NULL: it has none. */
 static int write_shares(struct store *store, struct asked_pod *pod, const struct op_bill *bill,
 			struct err *err)
 {
@@ -194,7 +195,7 @@ static int write_shares(struct store *store, struct asked_pod *pod, const struct
 			return -1;
 	pod->whole = bill_whole(pod->shares, pod->share_count);
 	pod->whole.vendor_asked_ms = clock_wall_ms();
-	if (bill) { /* a record that was there once is not forgotten */
+	if (bill) { /* a record that was there once is kept */
 		pod->whole.billed_vendor_ms = bill->billed_ms;
 		pod->whole.cost_vendor_microusd = bill->cost_microusd;
 		pod->whole.cost_beside_microusd = bill->beside_microusd;
@@ -207,7 +208,8 @@ static int write_shares(struct store *store, struct asked_pod *pod, const struct
 	return 0;
 }
 
-/* Only the client of a gone pod also writes to its row, at its end, with the same figures. */
+/* Records the result. Only the client of a gone pod also writes its row, at its end, with the same
+ * figures. */
 static int remember(struct reconciliation *r, struct asked_pod *pod, const struct op_bill *bill,
 		    struct err *err)
 {
@@ -266,8 +268,8 @@ static int open_provider(struct reconciliation *r, const char *name,
 	return *out ? 0 : -1;
 }
 
-/* What a vendor answers is written down; that one cannot be asked is in r->failure. -1: the ledger
- * failed. */
+/* Records the vendor's reply. r->failure holds the error of a vendor that cannot be reached.
+ * Returns -1 if the ledger failed. */
 static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 {
 	const struct engine_provider *provider;
@@ -280,7 +282,7 @@ static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 		return 0;
 	}
 	if (open_provider(r, pod->whole.provider, &provider, &why) == 0) {
-		/* a new key of the same account knows its pods too */
+		/* a new key of the same account sees its pods too */
 		pod->other_key =
 			pod->whole.account[0] &&
 			strcmp(pod->whole.account, provider->ops->account(provider->handle)) != 0;

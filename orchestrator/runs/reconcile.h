@@ -1,4 +1,4 @@
-/* reconcile.h - what the vendors billed, beside our count: asked for, judged and written down. */
+/* reconcile.h - fetches the vendors' bills, judges them beside our count and records them. */
 #ifndef BURST_RUNS_RECONCILE_H
 #define BURST_RUNS_RECONCILE_H
 
@@ -10,38 +10,39 @@ enum { RECONCILE_AGE_DAYS = 30 };
 struct asked_pod {
 	struct pod_row *shares; /* a row for each run that held it, oldest first */
 	size_t share_count;
-	struct pod_row whole;        /* what its vendor bills: the pod from first to last */
-	struct op_bill told;         /* with the hours */
-	bool asked, other_key;       /* other_key: it was not rented with this one */
-	struct bill_verdict verdict; /* when asked */
-	char why_not[560];           /* why there is no verdict, when not asked */
+	struct pod_row whole;        /* what its vendor bills: the pod from first to last run */
+	struct op_bill told;         /* includes its hours */
+	bool asked, other_key;       /* other_key: it was rented with another key */
+	struct bill_verdict verdict; /* if asked */
+	char why_not[560];           /* why there is no verdict, if not asked */
 };
 
 /* Filled by reconcile_find(). */
 struct reconciliation {
-	struct run accounts; /* only to open them */
-	char run[24];        /* only its shares are shown; "": all */
+	struct run accounts; /* used only to open accounts */
+	char run[24];        /* show only this run's shares; "": all */
 	struct asked_pod *pods;
 	size_t count;
-	/* left out: no record and too old to ask for by itself, and not given back yet */
+	/* skipped: old ones without a record, and those that are not released yet */
 	size_t old, alive;
-	struct err failure; /* the first of a vendor: what it says of its pods is not known */
-	char failed[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* not asked any more */
+	struct err failure; /* the first error of a vendor, whose pods are unknown then */
+	char failed[CORE_PROVIDERS_MAX]
+		   [PROVIDER_NAME_MAX]; /* vendors that are skipped after an error */
 	int failed_count;
 };
 
-/* The pods of one run (an id, or part of one), or, with run NULL, all of the last
- * RECONCILE_AGE_DAYS that have no final record. Free *r with reconcile_free(), also after an error.
- * -1: the ledger failed, or no run is meant. */
+/* Finds the pods of one run (an id, or part of one), or if run is NULL, all of the last
+ * RECONCILE_AGE_DAYS without a final record. Free *r with reconcile_free(), also after an error.
+ * Returns -1 if the ledger failed or no run matches. */
 int reconcile_find(struct reconciliation *r, const struct runs *rs, const char *run,
 		   struct err *err);
-/* Asks for each and writes down what it hears. A vendor that cannot be asked is in r->failure. -1:
- * the ledger failed. */
+/* Fetches and records each bill. r->failure holds the error of a vendor that cannot be reached.
+ * Returns -1 if the ledger failed. */
 int reconcile_fetch_bills(struct reconciliation *r, struct err *err);
 void reconcile_free(struct reconciliation *r);
-/* Is this row of a pod among what was asked for? */
+/* Whether the row belongs to a pod in the reconciliation. */
 bool reconcile_shows(const struct reconciliation *r, const struct pod_row *share);
-/* How many runs its rows are of. */
+/* Number of runs that its rows belong to. */
 size_t reconcile_count_runs(const struct reconciliation *r);
 
 #endif

@@ -1,11 +1,11 @@
-/* resume.c - goes on with a run of an earlier client: the same job, its pods, what is done already.
+/* resume.c - resumes a run of an earlier client: the same job, its pods, and what is done already.
  */
 #include <stdlib.h>
 
 #include "impl.h"
 #include "segment_keys.h"
 
-/* What its pods hold was made of the job as it was then. */
+/* Compares keys with those at the run's begin: its pods hold results of that job. */
 static int check_keys(struct run *run, struct err *err)
 {
 	CLEANUP(run_keys_free) struct run_keys *keys = NULL;
@@ -42,7 +42,7 @@ static struct segment_row *row_of(struct segment_row *rows, size_t count,
 	return count ? bsearch(&wanted, rows, count, sizeof(*rows), by_row_id) : NULL;
 }
 
-/* What is open again is so by the ledger, too: this life may end before it is safe anew. */
+/* Reopens segments in the ledger too: this client may die before they are safe again. */
 static int recall(struct run *run, struct segment_row *rows, size_t count, struct err *err)
 {
 	const struct job_ops *ops = run->setup.job_ops;
@@ -90,7 +90,7 @@ static int recall_segments(struct run *run, bool anew, struct err *err)
 	if (count)
 		qsort(rows, count, sizeof(*rows), by_row_id);
 	for (size_t k = 0; k < segments; k++)
-		if (row_of(rows, count, &list[k])) /* what this very run rendered is not "cached" */
+		if (row_of(rows, count, &list[k])) /* what this same run rendered is not "cached" */
 			run->setup.results[k].cached = false;
 		else if (anew)
 			run->setup.results[k] = (struct segment_result){0};
@@ -111,7 +111,7 @@ int run_resume(struct run *run, const struct run_row *row, const struct run_want
 		return -1;
 	run->row.status = RUN_RUNNING;
 	run->row.ended_ms = 0;
-	/* its pods are ours to keep alive, and to be settled should we die */
+	/* this client must keep its pods alive, and a later one settle them if it dies */
 	run->row.detached = false;
 	return want->reserve(want->ctx, run, err);
 }

@@ -1,4 +1,5 @@
-/* run.c - one life of a run: its accounts, its lock, its pods, until all of it is freed. */
+/* run.c - one life of a run: opens its accounts, takes its lock and its pods, and frees all of it.
+ */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* runs.c - hands what happens to the caller's struct watch. */
+/* runs.c - passes events to the caller's struct watch. */
 #include "runs.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* segment_keys.c - keeps the identity of each segment as it was when the run began. */
+/* segment_keys.c - keeps the identity of each segment from the run's begin. */
 #include "segment_keys.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 enum { KEYS_MAX_BYTES = 512 << 20, KEY_CHARS = SHA256_HEX - 1 };
 
 struct run_keys {
-	struct str text;   /* the lines, each ended by a zero byte */
-	const char **list; /* by id */
+	struct str text;   /* lines, each ended by a zero byte */
+	const char **list; /* sorted by id */
 	size_t count;
 };
 

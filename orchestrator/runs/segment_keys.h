@@ -1,5 +1,7 @@
-/* segment_keys.h - what each segment of a run was when the run began: runs/ID/keys, a line "KEY ID"
- * each. Outputs on a pod are known by the segment's id alone; a script that was changed since must
+/* segment_keys.h - keeps what each segment of a run was when the run began: runs/ID/keys, a line
+ * "KEY ID" each.
+ *
+ * Outputs on a pod are identified only by the segment's id. A script that has changed since must
  * not get the old text's sound. */
 #ifndef BURST_RUNS_SEGMENT_KEYS_H
 #define BURST_RUNS_SEGMENT_KEYS_H
@@ -9,12 +11,12 @@
 
 struct run_keys;
 
-/* NULL and no error when the run has no such file. */
+/* *out is NULL, without an error, if the run has no such file. */
 int run_keys_read(struct run_keys **out, const char *run_dir, struct err *err);
-void run_keys_free(struct run_keys *keys); /* NULL is fine */
-/* The segment is what it was, or was not part of the run when it began; keys may be NULL. */
+void run_keys_free(struct run_keys *keys); /* accepts NULL */
+/* Whether the segment is unchanged, or was not part of the run when it began. keys may be NULL. */
 bool run_keys_fit(const struct run_keys *keys, const struct segment *segment);
-/* Writes those of the segments beside what is there already: a segment of old keeps its key. */
+/* Writes these segments' keys beside the old ones: an old segment keeps its key. */
 int run_keys_write(const struct run_keys *old, const char *run_dir, const struct segment *segments,
 		   size_t count, struct err *err);
 

@@ -5,8 +5,8 @@
 #include "core/reap.h"
 #include "impl.h"
 
-/* Takes the run over. 0: done. 1: its row was read long ago, and meanwhile another command has
- * settled it, is settling it, or its state has changed. */
+/* Takes the run over. Returns 0, or 1 if its row is outdated: another command has settled it or is
+ * settling it, or its state has changed. */
 static int take_to_release(struct run *run, const struct run_row *judged, struct err *err)
 {
 	run->setup.conf.reap = true;
@@ -48,7 +48,7 @@ static int release_pods(struct run *run, bool *gone, struct err *err)
 		run->row.cost_microusd += s.cost_microusd;
 		run->row.compute_ms += s.compute_ms;
 		run->row.wasted_ms += s.wasted_ms;
-		/* also when a signal came in between */
+		/* even after a signal in between */
 		*gone = *gone && s.status != RUN_UNRELEASED;
 		if (exit_status && !run->out_of_reach)
 			return -1;
@@ -59,7 +59,7 @@ static int release_pods(struct run *run, bool *gone, struct err *err)
 				 : 0;
 }
 
-/* Why it has ended, for its row. */
+/* Records in its row why it ended. */
 static void note_why(struct run *run)
 {
 	struct run_row *row = &run->row;
@@ -91,7 +91,7 @@ static int release_taken(struct run *run, enum run_status status, struct err *er
 	return result;
 }
 
-/* 0: its pods are gone; 1: it is not ours to release (ERR_BUSY). */
+/* Returns 0 if its pods are gone, 1 if it may not be released here (ERR_BUSY). */
 static int release_run(const struct runs *rs, const struct run_row *judged, enum run_status status,
 		       struct err *err)
 {
@@ -111,12 +111,12 @@ int run_release(const struct runs *rs, const struct run_row *run, enum run_statu
 	return release_run(rs, run, status, err) ? -1 : 0;
 }
 
-/* By its provider's clock: ours, by which the run is over, may be wrong, and then its pods are at
- * work. A provider that does not answer is asked the next time; without a provider, our clock must
- * do. A provider that refuses the key tells the time all the same. */
+/* Whether the run is over by its provider's clock. Our clock may be wrong, and then its pods are at
+ * work. If the provider does not answer, the next settle checks again. Without a provider, our
+ * clock decides. A provider that refuses the key still reports its time. */
 static bool overdue_there(const struct runs *rs, const char *provider, int64_t last_s)
 {
-	char *no_ids[] = {NULL}; /* only the time is wanted: a refused list tells it, too */
+	char *no_ids[] = {NULL}; /* only the time is needed: a refused list has it too */
 	struct op_result result = {0};
 	struct err err = {0};
 	struct run run;
@@ -191,14 +191,14 @@ bool runs_wants_out(int result, const struct err *err)
 	return result < 0 && err->kind == ERR_UNRELEASED && err->signal;
 }
 
-/* Runs that ended without being sure of a pod: exit 9. */
+/* Settles runs that ended without proof for a pod: exit 9. */
 static int settle_unreleased(const struct runs *rs, const char *except, struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
 	int result = 0;
 
-	/* not by open rows: the pod in doubt may be one that no row names */
+	/* not by open rows: the unproven pod may have no row */
 	if (store_runs(rs->store, NULL, false, 0, &runs, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count && !runs_wants_out(result, err); i++) {
@@ -215,8 +215,8 @@ static int settle_unreleased(const struct runs *rs, const char *except, struct e
 	return result;
 }
 
-/* A pod of it was released after the run had ended. A client that takes the run over meanwhile
- * writes its row itself. */
+/* Sums up a run whose pod was released after it ended. If a client takes the run over meanwhile, it
+ * writes the row itself. */
 static int sum_up(const struct runs *rs, const char *id, struct err *err)
 {
 	struct run_row run;
@@ -252,7 +252,7 @@ int runs_settle(const struct runs *rs, const char *except, struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
-	/* first: what fails below is not to be tried twice */
+	/* do this first: the steps below must not retry its failures */
 	int result = settle_unreleased(rs, except, err);
 
 	if (runs_wants_out(result, err))
@@ -265,7 +265,7 @@ int runs_settle(const struct runs *rs, const char *except, struct err *err)
 		if (run_is_alive(rs, runs[i].id))
 			continue;
 		if (!is_left(rs, &runs[i]))
-			continue; /* its agents finish it; `burst attach` brings the files home */
+			continue; /* its agents finish it; `burst attach` fetches the files */
 		runs_note(rs, LOG_NOTE, "run %s: its client exited; releasing its pods",
 			  runs[i].id);
 		result = settle_one(rs, &runs[i], RUN_INTERRUPTED, result, err);

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "store/pod_cost.h"
 
-/* What one pod took under one key. */
+/* Use of one pod under one key. */
 struct piece {
 	char key[520];
 	const char *run;
@@ -63,7 +63,7 @@ int64_t spend_day_ms(int64_t wall_ms)
 int64_t spend_next_day_ms(int64_t wall_ms)
 {
 	int64_t next = midnight_ms(wall_ms, 1);
-	/* where DST begins at midnight, mktime() may answer with the hour before it */
+	/* if DST begins at midnight, mktime() may return the hour before */
 	return next > wall_ms ? next : wall_ms + INT64_C(3600000);
 }
 
@@ -88,7 +88,7 @@ int64_t spend_next_month_ms(int64_t wall_ms)
 	return first_of_month_ms(wall_ms, 1);
 }
 
-/* ---- pieces of pods ---- */
+/* ---- parts of pods ---- */
 
 static struct piece *add_piece(struct pieces *to, const char *run)
 {
@@ -99,7 +99,7 @@ static struct piece *add_piece(struct pieces *to, const char *run)
 	return piece;
 }
 
-/* `part` of `of` shares of the whole. Differences of it for rising parts sum to the whole. */
+/* `part` of `of` shares of the whole. Differences for rising parts sum to the whole. */
 static int64_t share(int64_t whole, int64_t part, int64_t of)
 {
 	return part >= of ? whole
@@ -124,7 +124,7 @@ static void add_days(struct pieces *to, const struct pod_row *pod, const struct 
 		char day[16];
 
 		clock_local(day, sizeof(day), "%Y-%m-%d", at);
-		/* the hour that DST skips at midnight makes two parts of one day */
+		/* the hour that DST skips at midnight splits a day into two parts */
 		struct piece *piece =
 			last && !strcmp(last->key, day) ? last : add_piece(to, pod->run);
 		COPY_TEXT(piece->key, day);
@@ -140,7 +140,7 @@ static void add_days(struct pieces *to, const struct pod_row *pod, const struct 
 	}
 }
 
-/* Runs by their ids. */
+/* Runs sorted by id. */
 struct by_id {
 	const struct run_row **list;
 	size_t count;

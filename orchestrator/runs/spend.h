@@ -1,4 +1,4 @@
-/* spend.h - what the pods of the ledger took, summed by day, project, GPU or provider. No I/O, no
+/* spend.h - sums time and cost of the ledger's pods by day, project, GPU or provider. No I/O, no
  * clock. */
 #ifndef BURST_RUNS_SPEND_H
 #define BURST_RUNS_SPEND_H
@@ -13,22 +13,22 @@ struct spend_row {
 	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
 };
 
-/* False when the word is none of "day", "project", "gpu" and "provider". */
+/* Returns false unless the word is "day", "project", "gpu" or "provider". */
 bool spend_by_named(const char *word, enum spend_by *out);
-/* The last midnight in the local time zone, not after this moment. */
+/* The last midnight in the local time zone at or before this moment. */
 int64_t spend_day_ms(int64_t wall_ms);
 /* The next midnight in the local time zone after this moment. Days of DST changes have 23 or 25
  * hours. */
 int64_t spend_next_day_ms(int64_t wall_ms);
-/* The same of the month: its first midnight, and the next month's. */
+/* The same for months: the month's first midnight, and the next month's. */
 int64_t spend_month_ms(int64_t wall_ms);
 int64_t spend_next_month_ms(int64_t wall_ms);
-/* Of what a pod cost, the part that falls on its time since that moment; it was billed for
- * billed_ms from its create on. */
+/* The part of a pod's cost since that moment. The pod was billed for billed_ms from its create on.
+ */
 int64_t spend_since(int64_t cost_microusd, int64_t billed_ms, int64_t create_ms, int64_t since_ms);
-/* A new array, to be freed: days newest first, other keys by falling cost. A day is one of the
- * local time zone. A pod that was billed over midnight counts for each of its days, in proportion
- * to its billed time there; the parts sum to the pod. */
+/* Returns a new array that the caller frees: days newest first, other keys by falling cost. Days
+ * are in the local time zone. A pod billed over midnight counts for each day in proportion to its
+ * billed time there; the parts sum to the pod. */
 struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t run_count,
 			    const struct pod_row *pods, size_t pod_count, int64_t now_ms,
 			    size_t *count);

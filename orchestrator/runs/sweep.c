@@ -1,4 +1,4 @@
-/* sweep.c - finds pods that no client looks after, releases them and proves that they are gone. */
+/* sweep.c - finds pods without a client, releases them and proves that they are gone. */
 #include "runs.h"
 
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 #include "store/pod_cost.h"
 
 enum {
-	/* longer than the account's limits may keep a question waiting: a minute each */
+	/* longer than an account's rate limit may delay a request: a minute each */
 	ASK_MS = 90 * 1000,
 	LEASE_MS = 600000,
 };
 
-/* A pod that is to be released. */
+/* A pod to release. */
 struct target {
 	struct pod_view view;
 	const struct engine_provider *provider;
@@ -45,7 +45,7 @@ void runs_note_worse(const struct runs *rs, struct err *worst, const struct err 
 		*worst = *why;
 }
 
-/* A pod of a run without a client, in an account that cannot be opened, may bill. */
+/* Notes that a pod of a run without a client may bill in an account that cannot be opened. */
 static void out_of_sight(const struct sweep *s, const char *provider, struct err *why)
 {
 	struct pod_row *pods = NULL;
@@ -66,8 +66,8 @@ static void note_account(struct sweep_end *end, const char *name)
 	COPY_TEXT(end->accounts[end->account_count++], name);
 }
 
-/* One account that cannot be opened, or does not answer, must not keep the others from being
- * checked. */
+/* Opens one account. An account that cannot be opened or does not answer must not stop the check of
+ * the others. */
 static void open_one(struct sweep *s, const char *name, struct err *worst)
 {
 	struct engine_provider *p = &s->providers[s->provider_count];
@@ -88,9 +88,9 @@ static void open_one(struct sweep *s, const char *name, struct err *worst)
 		runs_note_worse(s->rs, worst, &why);
 }
 
-/* ---- what the ledger knows ---- */
+/* ---- pods and the ledger ---- */
 
-/* A pod that lost its marker has no attempt: only its id names it. */
+/* Whether the user named this pod. A pod that lost its marker has no attempt, only its id. */
 static bool is_named(const struct sweep *s, const struct pod_view *view)
 {
 	const char *name = s->want->pod;
@@ -105,7 +105,7 @@ static struct reap_known known_of(const struct sweep *s, const struct pod_view *
 
 	if (strcmp(view->marker.machine, s->machine))
 		return (struct reap_known){0};
-	/* the run that rented it may have handed it to another one */
+	/* the run that rented it may have passed it on */
 	bool has_row = store_pod(s->rs->store, view->marker.attempt, &row, NULL) == 0 &&
 		       !strcmp(row.id, view->id);
 	if (store_run(s->rs->store, has_row ? row.run : view->marker.run, &run, NULL) < 0)
@@ -115,14 +115,14 @@ static struct reap_known known_of(const struct sweep *s, const struct pod_view *
 		.alive = run_is_alive(s->rs, run.id),
 		.ended = run.status != RUN_RUNNING,
 		.detached = run.detached,
-		/* a create that was answered twice has made a second pod of this attempt, which no
-		 * client reaches */
+		/* a create that the provider carried out twice made a second pod of this attempt,
+		 * which no client reaches */
 		.at_work = has_row && row.state == POD_ROW_LIVE && row.ready_ms,
 	};
 }
 
-/* The row of our ledger that stands for this pod. A create that was answered twice has made another
- * pod of that attempt. */
+/* Finds the ledger's row of this pod. A create that was carried out twice made another pod of the
+ * attempt. */
 static bool row_of(const struct sweep *s, const struct engine_provider *p,
 		   const struct pod_view *view, struct pod_row *row)
 {
@@ -133,7 +133,7 @@ static bool row_of(const struct sweep *s, const struct engine_provider *p,
 	       !strcmp(row->provider, p->ops->name) && row->state != POD_ROW_GONE;
 }
 
-/* A pod that was looked up by its id comes without its marker: the row that gave the id has it. */
+/* Adds the marker from the row: a pod that was looked up by its id comes without one. */
 static void add_marker_from_row(const struct sweep *s, const struct engine_provider *p,
 				struct pod_view *view)
 {
@@ -151,7 +151,7 @@ static void add_marker_from_row(const struct sweep *s, const struct engine_provi
 	view->marker.hard_end_s = row.hard_end_s;
 }
 
-/* ---- which pods go ---- */
+/* ---- which pods to release ---- */
 
 static void judge(struct sweep *s, const struct engine_provider *p, const struct pod_view *view,
 		  int64_t now_ms)
@@ -188,7 +188,7 @@ static int list_one(struct sweep *s, const struct engine_provider *p, struct err
 		runs_note(s->rs, LOG_WARN, "%s", str_text(&result.text));
 	s->end->unlisted |= result.partial;
 	for (size_t k = 0; k < result.pod_count; k++) {
-		/* its age by our clock: the provider's may differ from it */
+		/* age by our clock: the provider's may differ */
 		if (result.pods[k].created_at_s)
 			result.pods[k].created_at_s -= (now_ms - clock_wall_ms()) / 1000;
 		add_marker_from_row(s, p, &result.pods[k]);
@@ -198,9 +198,10 @@ static int list_one(struct sweep *s, const struct engine_provider *p, struct err
 	return 0;
 }
 
-/* ---- releasing them, and the proof ---- */
+/* ---- release and proof ---- */
 
-/* As the core adopts it; its own row, if there is one, stays as it is until the pod is gone. */
+/* A row for the core to adopt. The pod's own row, if there is one, stays as it is until the pod is
+ * gone. */
 static struct pod_row target_row(const struct sweep *s, const struct target *t)
 {
 	const struct pod_view *view = &t->view;
@@ -217,7 +218,7 @@ static struct pod_row target_row(const struct sweep *s, const struct target *t)
 		row.create_ms = known.create_ms;
 	else if (view->created_at_s > 0)
 		row.create_ms = MIN(view->created_at_s * 1000, now_ms);
-	/* an attempt that no other pod of this sweep has: a pod may have lost its marker */
+	/* an attempt that no other pod of this sweep has, since a pod may have lost its marker */
 	snprintf(row.attempt, sizeof(row.attempt), "%016zx", (size_t)(t - s->targets));
 	COPY_TEXT(row.id, view->id);
 	COPY_TEXT(row.provider, t->provider->ops->name);
@@ -237,8 +238,8 @@ static void touch(struct sweep_end *end, const char *run)
 	COPY_TEXT(end->runs[end->run_count++], run);
 }
 
-/* What was ended here bills no more by our ledger either. A client that lives finds that out
- * itself, and writes it. */
+/* Records the end in our ledger. A living client of the run notices the end and writes it itself.
+ */
 static void write_gone(struct sweep *s, const struct target *t, const struct pod_row *ended)
 {
 	struct pod_row row;
@@ -247,7 +248,7 @@ static void write_gone(struct sweep *s, const struct target *t, const struct pod
 	if (!row_of(s, t->provider, &t->view, &row) || run_is_alive(s->rs, row.run))
 		return;
 	CLEANUP(free_text) char *dir = run_path(s->rs, row.run, NULL);
-	/* given up as one that never was: what its row says of its end is a guess */
+	/* written off as never existing: its end in the row is a guess */
 	if (row.state == POD_ROW_FAILED)
 		row.release_ms = row.released_ms = 0;
 	COPY_TEXT(row.id, t->view.id);
@@ -291,11 +292,11 @@ static void tell(struct sweep *s, const struct target *t, const struct pod_row *
 	s->want->told(s->want->ctx, &what);
 }
 
-/* All at once, by the same core that ends the pods of a run. */
+/* Releases all at once, with the same core that ends the pods of a run. */
 static void release_targets(struct sweep *s, struct err *worst)
 {
-	struct run_row none = {.id = "-"}; /* as no run is called: no pod is taken for its own */
-	/* where no keys are: only the provider is asked to end a pod of another client */
+	struct run_row none = {.id = "-"}; /* no run has this id: the sweep owns no pod */
+	/* no keys are there: only the provider can end a pod of another client */
 	CLEANUP(free_text) char *dir = run_path(s->rs, none.id, NULL);
 	struct pod_row *rows = xcalloc(s->count, sizeof(*rows));
 	struct err why = {0};

@@ -1,4 +1,4 @@
-/* takeover.c - reads an old run's pods from the ledger so that another client can look after them.
+/* takeover.c - reads an old run's pods from the ledger so that another client can take them over.
  */
 #include <stdlib.h>
 
@@ -30,8 +30,8 @@ static void add_up(struct run_row *run, const struct pod_row *pod)
 	run->cost_microusd += pod->cost_microusd;
 }
 
-/* Pods that are gone already have cost what their rows say: that much of the cap is used up. What
- * some of them finished may still be on its volume only. */
+/* Reads the pods. Those that are gone have used up a part of the cap. Files that some of them
+ * finished may be on their volume only. */
 static int read_pods(struct run *run, struct err *err)
 {
 	struct engine_setup *s = &run->setup;
@@ -74,7 +74,8 @@ int run_write_off(const struct runs *rs, struct pod_row *pod, struct err *err)
 	return store_put_pod(rs->store, pod, err);
 }
 
-/* The pod ended itself long ago, if it ever existed. Its provider may never open again. */
+/* Closes a pod that ended itself long ago, if it ever existed. Its provider may never be reachable
+ * again. */
 static int take_for_gone(struct run *run, struct pod_row *pod, const struct err *why,
 			 struct err *err)
 {
@@ -94,14 +95,14 @@ static int take_for_gone(struct run *run, struct pod_row *pod, const struct err 
 	return 0;
 }
 
-/* What the providers said to their keys; each is asked once, however many pods it has. */
+/* How providers answered their keys; each is asked once, however many pods it has. */
 struct key_words {
 	bool asked[CORE_PROVIDERS_MAX];
 	struct err told[CORE_PROVIDERS_MAX];
-	int64_t now_ms[CORE_PROVIDERS_MAX]; /* by their clocks, which a refusal tells, too */
+	int64_t now_ms[CORE_PROVIDERS_MAX]; /* by their clocks, which a refusal reports too */
 };
 
-/* The key is there and is refused, and it is past that time there. */
+/* Whether the key is refused and the pod's time is over by the provider's clock. */
 static bool is_refused_past(struct run *run, const struct pod_row *pod, struct key_words *words,
 			    struct err *why)
 {
@@ -121,7 +122,7 @@ static bool is_refused_past(struct run *run, const struct pod_row *pod, struct k
 	return why->kind == ERR_CREDENTIALS && pod_is_overdue(pod->hard_end_s, words->now_ms[i]);
 }
 
-/* A run that ended and was sure of its pods left none. */
+/* Adds a provider that the run used. A run that ended with proof left no pods. */
 static void used_before(struct run *run, int provider, int64_t last_end_s)
 {
 	bool in_doubt = run->row.status == RUN_RUNNING || run->row.status == RUN_UNRELEASED;
@@ -130,8 +131,8 @@ static void used_before(struct run *run, int provider, int64_t last_end_s)
 	run->setup.used_lately[provider] = in_doubt && !pod_is_overdue(last_end_s, clock_wall_ms());
 }
 
-/* Who has pods that may still bill must be asked; of the others, who can be: a create that was
- * answered twice, or late, may have left a pod that no row names. */
+/* Requires an account for each provider with pods that may bill; opens others if possible. A create
+ * carried out twice or late may have left a pod without a row. */
 static int adopt_providers(struct run *run, struct err *err)
 {
 	size_t count = run->setup.adopt_count;
@@ -157,7 +158,7 @@ static int adopt_providers(struct run *run, struct err *err)
 		if (!run->setup.conf.reap)
 			return -1;
 		runs_note(run->runs, LOG_WARN, "%s",
-			  err->msg); /* the others are given back all the same */
+			  err->msg); /* the others are released all the same */
 		run->out_of_reach++;
 	}
 	for (int i = 0; i < run->rented_at_count; i++) {

@@ -1,4 +1,4 @@
-/* volume_gc.c - removes what no run needs any more from a volume. */
+/* volume_gc.c - removes from a volume what no run needs. */
 #include "volume_gc.h"
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@ struct gc {
 	const struct volume_row *v;
 	const struct gc_want *want;
 	int64_t now_ms, folders, bytes;
-	int pods_live; /* -1: not asked yet */
+	int pods_live; /* -1: not checked yet */
 };
 
 static char *bytes_show(char *to, size_t room, int64_t bytes)
@@ -50,7 +50,7 @@ static int ask(const struct gc *gc, enum op_kind kind, const char *path, struct 
 	return 0;
 }
 
-/* A folder that is not there has nothing in it. */
+/* Lists a folder. A missing folder is empty. */
 static int list_folder(const struct gc *gc, const char *path, struct op_result *result,
 		       struct err *err)
 {
@@ -82,7 +82,7 @@ static void stays(const struct gc *gc, const char *path, const char *why)
 	tell(gc, "%s: %s stays: %s", gc->v->name, path, why);
 }
 
-/* What is in a folder, where the vendor does not say so at once. */
+/* Measures a folder if the vendor does not report its size with the list. */
 static int measure(const struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
 {
 	struct op_result result = {0};
@@ -100,8 +100,8 @@ static int measure(const struct gc *gc, const char *path, struct volume_entry *e
 	return 0;
 }
 
-/* Where the dates of files are whatever an archive made them, age does not prove that no pod is at
- * work there: any pod of burst's on this account may be. */
+/* Whether a pod may be at work. If files keep an archive's dates, age proves nothing, so any burst
+ * pod on this account may use the volume. */
 static int may_be_at_work(struct gc *gc, struct err *err)
 {
 	struct op_result result = {0};
@@ -117,7 +117,7 @@ static int may_be_at_work(struct gc *gc, struct err *err)
 	return gc->pods_live;
 }
 
-/* 1: nothing in it changed for this long, and no pod is at work there. */
+/* Returns 1 if nothing in it changed for this long and no pod is at work there. */
 static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int64_t age_ms,
 		   struct err *err)
 {
@@ -125,7 +125,7 @@ static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int6
 
 	if (measure(gc, path, e, err) < 0)
 		return -1;
-	/* without a date it may be of this very moment */
+	/* without a date it may be new */
 	if (e->changed_s <= 0 || e->changed_s * 1000 > gc->now_ms - age_ms)
 		return 0;
 	int working = dates_are_hearsay ? may_be_at_work(gc, err) : 0;
@@ -156,7 +156,7 @@ static int goes(struct gc *gc, const char *path, struct volume_entry *e, const c
 
 /* ---- runs ---- */
 
-/* How many outputs may still be on the volume alone. A segment that failed left none. */
+/* Counts outputs that may exist only on the volume. A failed segment left none. */
 static int not_home(const struct gc *gc, const struct run_row *run, int64_t *open, struct err *err)
 {
 	struct segment_row *rows = NULL;
@@ -186,8 +186,8 @@ static int has_pods(const struct gc *gc, const char *run, struct err *err)
 	return count > 0;
 }
 
-/* The lock of a run that is over, so that no command resumes it meanwhile; -1 in *fd when its
- * folder here is gone. */
+/* Locks a run that is over, so that no command resumes it meanwhile. *fd is -1 if its local folder
+ * is gone. */
 static bool hold(const struct gc *gc, const char *run, int *fd)
 {
 	CLEANUP(free_text) char *path = run_path(gc->rs, run, "lock");
@@ -238,7 +238,7 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 		stays(gc, path, "the run is active");
 		return 0;
 	}
-	/* read under the lock: what it says now stays so */
+	/* read under the lock, so the result cannot change */
 	int pods = has_pods(gc, e->name, err);
 	if (pods < 0 || store_run(gc->rs->store, e->name, &run, err) < 0 ||
 	    not_home(gc, &run, &open, err) < 0)
@@ -266,7 +266,7 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	else
 		snprintf(why, sizeof(why), "%s, ended %.10s, all outputs fetched",
 			 run_status_word(run.status), when);
-	/* noted before it goes: half of it is of no use either */
+	/* record it before the removal: a partial folder is useless too */
 	if (!gc->want->dry_run &&
 	    volume_gc_note(gc->rs->store, run.id, gc->v->provider, gc->v->id, err) < 0)
 		return -1;
@@ -277,7 +277,7 @@ static int unknown_run(struct gc *gc, const char *path, struct volume_entry *e, 
 {
 	char why[100], when[32];
 
-	/* a run of another user or machine may be at work there, whatever age was asked for */
+	/* a run of another user or machine may be at work there, whatever the requested age */
 	int left = is_left(gc, path, e, MAX(gc->want->age_ms, DAY_MS), err);
 	if (left <= 0)
 		return left;
@@ -296,10 +296,10 @@ static int one_run(struct gc *gc, struct volume_entry *e, struct err *err)
 	struct run_row run;
 	struct err why = {0};
 
-	/* the name is the pods' word for it */
+	/* the name comes from pods */
 	if (!path_is_safe(path) || strchr(e->name, '/'))
 		return 0;
-	/* whole names only: the ledger also knows a run by the beginning of its id */
+	/* only whole names: the ledger also finds a run by the start of its id */
 	if (store_run(gc->rs->store, e->name, &run, &why) == 0)
 		return !strcmp(run.id, e->name) ? known_run(gc, path, e, err)
 						: unknown_run(gc, path, e, err);
@@ -321,10 +321,10 @@ static int all_runs(struct gc *gc, struct err *err)
 	return status;
 }
 
-/* ---- what an interrupted build left ---- */
+/* ---- partial builds ---- */
 
-/* Trees and environments are built under names that begin with a dot, agents under HASH.PROCESS;
- * code that was put there for a pod that never came is staged/TREE.PART. */
+/* Trees and environments are built under names that begin with a dot, agents under HASH.PROCESS.
+ * Code that was staged for a pod that never came is staged/TREE.PART. */
 static bool half_built(const char *dir, const char *name)
 {
 	const char *dot = strchr(name, '.');

@@ -1,4 +1,4 @@
-/* git.c - runs the program git and reads what it says. */
+/* git.c - runs the program git and reads its output. */
 #include "git.h"
 
 #include <limits.h>
@@ -11,8 +11,8 @@
 
 enum { LIMIT_MS = 600 * 1000, WORDS_MAX = 64, OUT_MAX_BYTES = 64 << 20, SAID_MAX_BYTES = 4096 };
 
-/* What `git rev-parse --local-env-vars` lists, and what changes how git reads a path or shows a
- * difference. */
+/* The variables of `git rev-parse --local-env-vars`, and others that change how git reads a path or
+ * shows a difference. */
 static const char *const others_words[] = {
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES",
 	"GIT_CONFIG",
@@ -40,7 +40,7 @@ static const char *const others_words[] = {
 	"GIT_DIFF_OPTS",
 	"GIT_TERMINAL_PROMPT",
 	"GIT_OPTIONAL_LOCKS",
-	"LC_ALL", /* the last: no word of git's */
+	"LC_ALL", /* the last; not git's own */
 };
 
 static bool is_others(const char *pair)
@@ -59,7 +59,7 @@ void git_leave(void)
 		unsetenv(others_words[i]);
 }
 
-/* To be freed; what it points to is borrowed. */
+/* The caller frees the array; its texts are borrowed. */
 static char **make_environ(char *index)
 {
 	CLEANUP(free_text) char *held = (char *)guard_environ();
@@ -79,7 +79,7 @@ static char **make_environ(char *index)
 	return list;
 }
 
-/* The line in which git says what is wrong: others are hints and progress. */
+/* Adds git's line with the error; other lines are hints and progress. */
 static void add_complaint(struct str *to, const struct str *said)
 {
 	static const char mark[] = "fatal: ", other_mark[] = "error: "; /* of the same length */
@@ -131,9 +131,9 @@ int git_call(const char *dir, struct str *out, struct err *err, const char *cons
 	return git_call_with_index(dir, NULL, out, err, words);
 }
 
-/* ---- where a folder is ---- */
+/* ---- a folder's repository ---- */
 
-/* Folders that are there by their real names. */
+/* Reads a line with the path of an existing folder, and resolves links. */
 static char *real_line(const char **at)
 {
 	size_t len = 0;

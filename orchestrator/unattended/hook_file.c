@@ -1,4 +1,4 @@
-/* hook_file.c - writes and reads the text of a git hook of burst's. */
+/* hook_file.c - writes and reads the text of burst's git hooks. */
 #include "hook_file.h"
 
 #include <jansson.h>
@@ -116,11 +116,11 @@ static int write_job(struct str *to, const struct hook_job *job, struct err *err
 	return 0;
 }
 
-/* ---- what it does ---- */
+/* ---- the script ---- */
 
-/* Git's hooks find only git itself in an empty PATH, so the script calls no other program. A hook
- * that was there before is run first, as git would have run it. burst then goes on by itself: git
- * waits for the script alone. */
+/* In an empty PATH git's hooks find only git itself, so the script calls no other program. It first
+ * runs an earlier hook, as git would have run it. burst continues in the background: git waits only
+ * for the script. */
 static void add_lines_read(struct str *to)
 {
 	str_add(to, "lines=\n"
@@ -129,8 +129,7 @@ static void add_lines_read(struct str *to)
 		    "done\n");
 }
 
-/* Where HEAD is by now. A rebase is over before what goes on in the background can see that there
- * was one. */
+/* Reads HEAD now: a rebase ends before a background process could notice it. */
 #define FIND_HEAD                                                                                  \
 	"at=$(git symbolic-ref -q HEAD) || {\n"                                                    \
 	"\tat=$(git rev-parse HEAD)\n"                                                             \
@@ -181,7 +180,7 @@ int hook_file_write(struct str *to, const struct hook_file *f, const char *name,
 	return 0;
 }
 
-/* ---- its jobs ---- */
+/* ---- jobs of a hook ---- */
 
 struct hook_job *hook_file_find(const struct hook_file *f, const char *repository,
 				const char *config)

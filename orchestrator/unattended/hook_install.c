@@ -1,8 +1,8 @@
-/* hook_install.c - puts a hook into git's folder and takes it out again.
+/* hook_install.c - installs a hook in git's folder and removes it.
  *
- * A hook that was there is linked to NAME.before-burst before ours is renamed over it: at every
- * moment there is one or the other, and a process that dies in between loses none. Removing renames
- * it back: the very file, with its mode and its times. */
+ * It links an earlier hook to NAME.before-burst before it renames burst's hook over it. At every
+ * moment one of them exists, and a process that dies in between loses none. Removal renames the
+ * earlier file back, with its mode and times. */
 #include "hook.h"
 
 #include <errno.h>
@@ -81,8 +81,8 @@ static bool same_bytes(const char *a, const char *b)
 	       !memcmp(str_text(&one), str_text(&two), one.len);
 }
 
-/* Tools that own a hooks folder write theirs anew (husky, at each npm install). File systems
- * without hard links leave a moment without a hook. */
+/* Tools that own a hooks folder rewrite their hooks (husky: at each npm install). Without hard
+ * links there is a moment without a hook. */
 static int keep_before(const char *path, const char *before, struct err *err)
 {
 	if (same_file(path, before))
@@ -130,7 +130,8 @@ static int make_folder(const char *folder, bool *made, struct err *err)
 	return 0;
 }
 
-/* A folder that one of our hooks made is ours for the others, too. */
+/* Whether one of burst's hooks records that burst made this folder: then it made it for the others
+ * too. */
 static bool is_made_by_us(const char *folder)
 {
 	for (const char *const *name = hook_names; *name; name++) {
@@ -196,7 +197,7 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 	if (hook_read_state(t->place.hooks, name, &state, &f, &text, err) < 0)
 		return -1;
 	if (state != HOOK_OURS && same_file(path, before))
-		unlink(before); /* of an installation that was cut off */
+		unlink(before); /* left by an interrupted installation */
 	const struct hook_job *job =
 		state == HOOK_OURS && config ? hook_file_find(&f, t->place.common, config) : NULL;
 	t->made_tree = t->made_tree || (job && job->made_tree);
@@ -207,7 +208,7 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 		if (put_back(path, before, err) < 0)
 			return -1;
 		if (f.made_folder)
-			rmdir(t->place.hooks); /* not while it holds another hook */
+			rmdir(t->place.hooks); /* fails while the folder holds another hook */
 		return 1;
 	}
 	if (hook_file_write(&text, &f, name, child_self(), err) < 0 ||

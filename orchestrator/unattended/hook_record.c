@@ -1,4 +1,4 @@
-/* hook_record.c - the last trigger of a job, in the ledger. */
+/* hook_record.c - keeps the last trigger of a job in the ledger. */
 #include "hook.h"
 
 #include <stdlib.h>

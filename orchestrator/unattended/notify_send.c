@@ -41,7 +41,7 @@ static bool is_ascii(const char *text)
 	return true;
 }
 
-/* Header values are ASCII without line ends; what is not is encoded as RFC 2047 says. */
+/* Adds a header. Values are ASCII without line ends; others are encoded by RFC 2047. */
 static void add_header(struct call *call, const char *name, const char *value)
 {
 	CLEANUP(str_free) struct str coded = STR_INIT;
@@ -73,7 +73,7 @@ int notify_post(const char *url, const struct notice *n, struct err *err)
 	str_addn(&call.body, str_text(n->body), n->body->len);
 	add_header(&call, "Content-Type",
 		   n->json ? "application/json" : "text/plain; charset=utf-8");
-	add_header(&call, "Title", n->title); /* this and the next two: for ntfy */
+	add_header(&call, "Title", n->title); /* this header and the next two are for ntfy */
 	add_header(&call, "Priority", n->looks.priority);
 	add_header(&call, "Tags", n->looks.tags);
 	add_header(&call, "X-Burst-Event", n->event);
@@ -99,7 +99,8 @@ int notify_post(const char *url, const struct notice *n, struct err *err)
 
 /* ---- programs ---- */
 
-/* Ours without our keys, and these; to be freed, with the texts that were added. */
+/* Our environment without our keys and with these variables. The caller frees it and the added
+ * texts. */
 static char **with_variables(char *added[], size_t count)
 {
 	char **base = guard_environ();
@@ -110,7 +111,8 @@ static char **with_variables(char *added[], size_t count)
 	char **all = xcalloc(n + count + 1, sizeof(*all));
 	for (size_t i = 0; i < count; i++)
 		all[i] = added[i];
-	memcpy(all + count, base, n * sizeof(*all)); /* of two of one name the first is found */
+	memcpy(all + count, base,
+	       n * sizeof(*all)); /* a program finds the first of two equal names */
 	free(base);
 	return all;
 }
@@ -141,7 +143,7 @@ int notify_command(const char *command, const struct notice *n, struct err *err)
 	return run_program(argv, str_text(n->body), added, ARRAY_LEN(added), err);
 }
 
-/* Servers take the text for markup. */
+/* Escapes the text, which servers read as markup. */
 static void add_plain(struct str *to, const char *text)
 {
 	for (; *text; text++) {
@@ -171,7 +173,7 @@ int notify_desktop(const struct notice *n, bool urgent, struct err *err)
 	if (!program_found(argv[0]))
 		return err_set(err, ERR_LOCAL,
 			       "notify-send is not installed (Debian: libnotify-bin)");
-	/* cron gives its jobs no address of the session that the desktop listens to */
+	/* cron's jobs do not know the address of the desktop's session bus */
 	bool lacks_bus =
 		!getenv("DBUS_SESSION_BUS_ADDRESS") && stat(bus, &st) == 0 && S_ISSOCK(st.st_mode);
 	add_plain(&body, n->summary);

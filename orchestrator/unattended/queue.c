@@ -1,4 +1,4 @@
-/* queue.c - the lock of a queue, and the note in the ledger that says why it waits. */
+/* queue.c - the lock of a queue, and the note in the ledger why it waits. */
 #include "queue.h"
 
 #include <errno.h>
@@ -19,9 +19,8 @@ char *queue_path(const char *state_dir, const char *config, const char *ending)
 	return xasprintf("%s/jobs/%s.queue%s", state_dir, key, ending);
 }
 
-/* ---- the lock ----
- * By fcntl(), since a look at it takes nothing: a look by flock() could make a starting runner
- * believe that there is another one. */
+/* ---- the lock ---- fcntl() can test a lock without taking it. A test by flock() would take it for
+ * a moment, and a runner that starts then would see another runner. */
 
 int queue_take(const char *state_dir, const char *config, int *fd, struct err *err)
 {

@@ -1,5 +1,5 @@
-/* queue_work.c - the client that works on a queue: waits, renders the newest state once for all
- * requests, looks again. */
+/* queue_work.c - the runner of a queue: waits, renders the newest state once for all requests,
+ * repeats. */
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,15 +10,15 @@
 #include "requests.h"
 
 enum {
-	TURN_MS = 1000,  /* between two looks at the ledger while it waits */
-	FOLLOW_MS = 500, /* between two looks at a run of another client */
+	TURN_MS = 1000,  /* between two reads of the ledger while it waits */
+	FOLLOW_MS = 500, /* between two checks of another client's run */
 	FAILURES_MOST = 60,
 	FAILURE_PAUSE_MS = 60000,
-	BUSY_MOST_MS = 15000 /* before the next start where something is in the way and nothing
-				tells for how long */
+	BUSY_MOST_MS = 15000 /* longest pause before the next start if something of unknown duration
+				blocks it */
 };
 
-struct seen { /* a request that was seen to wait */
+struct seen { /* a request that the runner saw waiting */
 	char id[24];
 	int64_t boot_ms;
 };
@@ -31,15 +31,15 @@ struct runner {
 	int lock;
 	struct seen *seen;
 	size_t seen_count, seen_cap;
-	struct request_row *rows; /* open ones, in the order of their submission */
+	struct request_row *rows; /* open requests in the order of submission */
 	size_t count;
-	struct when_work work; /* as the planner said it last */
-	int64_t planned_ms;    /* when, by the clock that does not jump; 0: not yet */
-	char planned_for[24];  /* the newest request then */
-	int planned_offered;   /* pods that runs offered then */
-	bool cannot_run;       /* the plan failed by a mistake that a run will tell */
+	struct when_work work; /* from the last plan */
+	int64_t planned_ms;    /* time of the plan by the boot clock; 0: none yet */
+	char planned_for[24];  /* newest request at that time */
+	int planned_offered;   /* pods that runs offered at that time */
+	bool cannot_run;       /* the plan found a mistake, which a run will report */
 	int64_t busy_ms;
-	int failures; /* of the ledger or the disk, one after the other */
+	int failures; /* consecutive failures of ledger or disk */
 	char noted[160];
 };
 
@@ -75,7 +75,7 @@ static void pause_ms(const struct runner *r, int64_t ms)
 		poll(NULL, 0, (int)MAX(ms, 1));
 }
 
-/* ---- why it waits ---- */
+/* ---- the note why it waits ---- */
 
 static int note(struct runner *r, const char *why, const char *text, int64_t until_ms,
 		struct err *err)
@@ -103,7 +103,7 @@ static int read_rows(struct runner *r, struct err *err)
 	return store_requests(r->store, r->config, true, &r->rows, &r->count, err);
 }
 
-/* The run of the first that is bound; NULL: all are pending. */
+/* The first bound request; NULL: all are pending. */
 static const struct request_row *bound_row(const struct runner *r)
 {
 	for (size_t i = 0; i < r->count; i++)
@@ -125,9 +125,9 @@ static int64_t seen_for_ms(struct runner *r, const char *id)
 	return 0;
 }
 
-/* ---- the planner's word ---- */
+/* ---- the plan ---- */
 
-/* What is billed beside the rendering. A pod that is kept for the next run comes up for nothing. */
+/* Billed time beside the rendering. A pod kept for the next run costs no boot. */
 static int64_t cold_of(const struct queue_plan *p)
 {
 	int64_t pods = MAX(p->pods, (int64_t)1), warm = MAX(p->warm_pods, (int64_t)0);
@@ -137,7 +137,7 @@ static int64_t cold_of(const struct queue_plan *p)
 	return MAX(p->billed_ms - p->work_ms, (int64_t)0) * (pods - MIN(warm, pods)) / pods;
 }
 
-/* Pods that any run offers now: as many as when the plan was made, or the plan is out of date. */
+/* Pods that runs offer now. If the number differs from the plan's, the plan is stale. */
 static int offered_now(const struct runner *r)
 {
 	struct pod_row *pods = NULL;
@@ -173,7 +173,7 @@ static int plan_now(struct runner *r, struct err *err)
 	return 0;
 }
 
-/* Asked again for each new request, when pods are offered or taken, and after a while. */
+/* Plans again for each new request, when the number of offered pods changes, and after a while. */
 static int know_work(struct runner *r, struct err *err)
 {
 	bool known = r->planned_ms && clock_boot_ms() - r->planned_ms < WHEN_LOOK_AGAIN_MS &&
@@ -199,7 +199,7 @@ static int end_run(struct runner *r, const char *run, enum outcome outcome, int 
 			    clock_wall_ms(), err);
 }
 
-/* ---- runs of others ---- */
+/* ---- runs of other clients ---- */
 
 static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 {
@@ -212,7 +212,7 @@ static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 	return 0;
 }
 
-/* Longer and longer, until something goes well. */
+/* Waits longer after each failure, until one turn succeeds. */
 static void back_off(struct runner *r)
 {
 	r->busy_ms = MIN(MAX(r->busy_ms * 2, (int64_t)TURN_MS), (int64_t)BUSY_MOST_MS);
@@ -231,7 +231,7 @@ static int attach_to(struct runner *r, const char *run, struct err *err)
 	return 0;
 }
 
-/* `burst run` of the same job. 1: waited for it; 0: there is nothing to wait for in the ledger. */
+/* Waits for a `burst run` of the same job. Returns 1 after it, or 0 if the ledger has none. */
 static int wait_for_other(struct runner *r, struct err *err)
 {
 	struct run_row *runs = NULL;
@@ -250,8 +250,8 @@ static int wait_for_other(struct runner *r, struct err *err)
 	return result;
 }
 
-/* A run was refused since another process has the job or its output folder, and no run in the
- * ledger tells for how long. */
+/* Waits after a run was refused because another process holds the job or its output folder, and no
+ * run in the ledger shows for how long. */
 static int be_patient(struct runner *r, struct err *err)
 {
 	if (note(r, "run", "another process has the job or its output folder", INT64_MAX, err) < 0)
@@ -267,7 +267,7 @@ static int judge(struct runner *r, const char *run, const struct queue_reply *re
 {
 	enum outcome outcome = requests_judge(reply->exit_status, reply->died, signalled(r) != 0);
 
-	/* there is money again once other runs have ended, or the next day */
+	/* the cap has room again once other runs have ended, or the next day */
 	if (outcome == OUTCOME_FAILED && reply->refused_money)
 		outcome = OUTCOME_RETRY;
 	if (outcome == OUTCOME_RESUME && reply->died)
@@ -299,8 +299,7 @@ static int start(struct runner *r, struct err *err)
 	return judge(r, run, &reply, err);
 }
 
-/* A changed input is no reason to give up: a new run renders what changed, and settles the old one.
- */
+/* Resumes a run. If an input has changed, a new run renders the changes and settles the old one. */
 static int resume(struct runner *r, const struct run_row *run, struct err *err)
 {
 	struct queue_reply reply;
@@ -320,8 +319,8 @@ static int resume(struct runner *r, const struct run_row *run, struct err *err)
 	return judge(r, run->id, &reply, err);
 }
 
-/* The run never began, or it began and found all outputs there; the client that knew which has
- * died. */
+/* Handles a run that never began, or that found all outputs in place and whose client died before
+ * it recorded that. */
 static int never_began(struct runner *r, const char *run, struct err *err)
 {
 	int may = requests_died(r->store, r->config, run, err);
@@ -392,7 +391,7 @@ static void drop_lock(void *ctx)
 	r->lock = -1;
 }
 
-/* 1: there is nothing left, and the lock is free. */
+/* Returns 1 once nothing is left and the lock is free. */
 static int turn(struct runner *r, struct err *err)
 {
 	if (read_rows(r, err) < 0)
@@ -410,7 +409,7 @@ static int turn(struct runner *r, struct err *err)
 	return requests_leave(r->store, r->config, drop_lock, r, err);
 }
 
-/* The requests in it cannot be read by any other command. */
+/* Fails if the ledger's requests could not be read by other commands. */
 static int check_ledger(const struct runner *r, struct err *err)
 {
 	if (store_check(r->store, err) == 0)
@@ -418,8 +417,8 @@ static int check_ledger(const struct runner *r, struct err *err)
 	return err_wrap(err, "the queue of %s ends", r->config);
 }
 
-/* A ledger that is locked, or a disk that is full, passes: until then all that was begun is in the
- * ledger. One that was removed does not come back. */
+/* Retries after a locked ledger or a full disk: what was begun stays in the ledger. A removed
+ * ledger does not come back, so that fails. */
 static int turn_in_spite(struct runner *r, struct err *err)
 {
 	if (check_ledger(r, err) < 0)

@@ -1,5 +1,5 @@
-/* requests.c - keeps the requests of `burst submit` in the ledger: one transaction for each change.
- */
+/* requests.c - stores the requests of `burst submit` in the ledger: one transaction for each
+ * change. */
 #include "requests.h"
 
 #include <stdlib.h>
@@ -15,15 +15,14 @@ enum outcome requests_judge(int exit_status, bool died, bool stopped)
 	case 0: return OUTCOME_DONE;
 	case 4:
 	case 6:
-	case 127:
-		return OUTCOME_RETRY; /* 127: the program was not there, as while it is replaced */
+	case 127: return OUTCOME_RETRY; /* 127: the program was missing, as during an update */
 	case 7: return OUTCOME_AGAIN;
 	}
 	return exit_status > 128 && stopped ? OUTCOME_RESUME : OUTCOME_FAILED;
 }
 
-/* An interrupted run goes on: where its user ended it, the runner that saw it end has written that
- * down. */
+/* An interrupted run is resumed. If its user ended it, the runner that saw the end has recorded
+ * that. */
 enum bound_step requests_bound_step(const struct run_row *run, bool alive)
 {
 	if (alive)
@@ -48,7 +47,7 @@ static int abandon(struct store *s)
 	return -1;
 }
 
-/* Never a run's id, none of which begins with a q. */
+/* Draws an id. It begins with q, unlike any run's id. */
 static int draw_id(struct store *s, struct request_row *row, struct err *err)
 {
 	struct request_row *same = NULL;
@@ -75,7 +74,7 @@ int requests_add(struct store *s, struct request_row *row, struct err *err)
 	return store_commit(s, err);
 }
 
-/* Changes rows of a queue that are open, all or none of them. */
+/* Changes open rows of a queue, all or none. */
 typedef bool change_fn(struct request_row *row, void *ctx);
 
 static int change_rows(struct store *s, struct request_row *rows, size_t count, change_fn *change,
@@ -87,7 +86,7 @@ static int change_rows(struct store *s, struct request_row *rows, size_t count, 
 	return 0;
 }
 
-/* Within a transaction. */
+/* Runs inside a transaction. */
 static int change_now(struct store *s, const char *config, change_fn *change, void *ctx,
 		      struct err *err)
 {
@@ -125,7 +124,7 @@ static bool bind_row(struct request_row *row, void *ctx)
 		return false;
 	row->state = REQUEST_RUNNING;
 	COPY_TEXT(row->run, b->run);
-	*b->newest = *row; /* rows come in the order of their submission */
+	*b->newest = *row; /* rows are in the order of submission */
 	b->count++;
 	return true;
 }
@@ -145,7 +144,7 @@ int requests_bind(struct store *s, const char *config, const char *run, struct r
 
 struct ending {
 	const char *run, *message;
-	bool had_run; /* false: all was there already, or it ended before it began */
+	bool had_run; /* false: all outputs were in place, or it ended before it began */
 	enum outcome outcome;
 	int exit_status;
 	int64_t now_ms;
@@ -205,8 +204,7 @@ static bool end_bound(struct request_row *row, void *ctx)
 	return true;
 }
 
-/* Removes the oldest of those that have ended, so that a hook of years leaves no ledger of years.
- */
+/* Removes the oldest ended requests, so that the ledger of a busy hook does not grow forever. */
 static int forget_old(struct store *s, const char *config, struct err *err)
 {
 	struct request_row *rows = NULL;
@@ -264,7 +262,7 @@ int requests_died(struct store *s, const char *config, const char *run, struct e
 	return d.most <= REQUEST_DEATHS;
 }
 
-/* ---- removing, leaving ---- */
+/* ---- remove, leave ---- */
 
 static int remove_one(struct store *s, const char *name, bool bound, int64_t now_ms,
 		      struct request_row *out, struct err *err)

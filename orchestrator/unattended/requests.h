@@ -1,10 +1,10 @@
-/* requests.h - the requests of `burst submit` in the ledger: how they are added, bound to a run,
- * ended and tried again. No clock, no I/O but the ledger's; each function that writes is one
+/* requests.h - the requests of `burst submit` in the ledger: adds them, binds them to a run, ends
+ * and retries them. No clock, and no I/O except the ledger's; each function that writes is one
  * transaction.
  *
  * A request is pending until the runner of its queue binds it to the id of a run that has not
- * begun. From then on it is running. The run's end makes it done or failed, or pending again. At
- * any moment a new runner can tell from the ledger what is left to do. */
+ * begun. Then it is running. The run's end makes it done, failed or pending again. At any moment a
+ * new runner can find in the ledger what is left to do. */
 #ifndef BURST_UNATTENDED_REQUESTS_H
 #define BURST_UNATTENDED_REQUESTS_H
 
@@ -12,68 +12,67 @@
 #include "store/store.h"
 
 enum {
-	/* starts that are to be tried again, before the request fails */
+	/* retries of a start before the request fails */
 	REQUEST_TRIES = 12,
-	REQUEST_TRIES_MS = 12 * 60 * 60 * 1000, /* from the first of them */
+	REQUEST_TRIES_MS = 12 * 60 * 60 * 1000, /* since the first try */
 	REQUEST_RETRY_MS = 60 * 1000,           /* the first wait; doubled each time */
 	REQUEST_RETRY_MOST_MS = 30 * 60 * 1000,
-	/* ended requests that the ledger keeps of each queue: the end of a run removes older ones
+	/* ended requests that the ledger keeps for each queue; the end of a run removes older ones
 	 */
 	REQUESTS_KEPT = 1000,
-	REQUEST_DEATHS = 5, /* how often a run is resumed whose client died without a word */
+	REQUEST_DEATHS = 5, /* how often burst resumes a run whose client died */
 };
 
-/* What became of a run, for the requests bound to it. */
+/* How a run ended, for the requests bound to it. */
 enum outcome {
 	OUTCOME_DONE,
 	OUTCOME_FAILED,
-	/* pending, for a later try: no capacity, a provider or the network failed, or a cap over
-	   runs refused it */
+	/* pending, for a later retry: no capacity, a provider or the network failed, or a cap over
+	 * runs refused it */
 	OUTCOME_RETRY,
 	OUTCOME_AGAIN,  /* pending, as if it had not begun: another run was in the way */
-	OUTCOME_RESUME, /* stays bound: the client died, or was told to stop with the runner */
+	OUTCOME_RESUME, /* stays bound: the client died, or was stopped with the runner */
 };
 
-/* stopped: the runner itself is told to end. died: the client ended by a signal that it could not
- * handle. */
+/* stopped: the runner itself was asked to end. died: a signal that the client could not handle
+ * ended it. */
 enum outcome requests_judge(int exit_status, bool died, bool stopped);
 
-/* What a runner does about a run that requests are bound to, and that it did not start itself just
- * now. */
+/* What a runner does about a run that requests are bound to, and that it has not just started
+ * itself. */
 enum bound_step {
 	BOUND_FOLLOW, /* wait until its client ends */
-	BOUND_UNBIND, /* it never began, or found all there and died before it recorded that */
+	BOUND_UNBIND, /* it never began, or its client died after it found all outputs in place */
 	BOUND_ATTACH, /* its pods work without a client */
 	BOUND_RESUME, /* its client died */
-	BOUND_END,    /* it has ended as its row says */
+	BOUND_END,    /* it has ended as its row shows */
 };
 /* run NULL: the ledger has no row of it. alive: its client lives. */
 enum bound_step requests_bound_step(const struct run_row *run, bool alive);
 
-/* Draws the id. */
+/* Draws the id and adds the row. */
 int requests_add(struct store *s, struct request_row *row, struct err *err);
-/* Binds all pending requests of the queue to a new run of this id, and copies the newest of them,
- * which says what to render. 0: none was pending. ERR_BUSY: a run has this id. */
+/* Binds all pending requests of the queue to a new run of this id, and copies the newest, which
+ * says what to render. Returns 0 if none was pending. ERR_BUSY: a run has this id. */
 int requests_bind(struct store *s, const char *config, const char *run, struct request_row *newest,
 		  struct err *err);
-/* Writes the outcome into those that are bound to the run. OUTCOME_RETRY turns into failed where
- * the bounds are reached. message: of the failure, "" of none. */
+/* Writes the outcome to the requests bound to the run. OUTCOME_RETRY becomes failed once the limits
+ * are reached. message: of the failure; "": none. */
 int requests_end(struct store *s, const char *config, const char *run, enum outcome outcome,
 		 int exit_status, const char *message, int64_t now_ms, struct err *err);
-/* One more death of the client of their run: 1 where it may be resumed, 0 where that was too often;
- * -1: error. */
+/* Counts a death of their run's client. Returns 1 if the run may be resumed, 0 if that happened too
+ * often, -1 on error. */
 int requests_died(struct store *s, const char *config, const char *run, struct err *err);
-/* ERR_NOT_FOUND, ERR_USAGE: the name is not one request's. ERR_BUSY: it is neither pending nor,
- * with `bound`, running. */
+/* ERR_NOT_FOUND, ERR_USAGE: the name does not identify one request. ERR_BUSY: it is neither pending
+ * nor, with `bound`, running. */
 int requests_remove(struct store *s, const char *name, bool bound, int64_t now_ms,
 		    struct request_row *out, struct err *err);
-/* Within the ledger's write lock: calls leave() if no request of the queue is open, so that one
- * that is committed later finds the runner gone. 1: it was called, 0: there are requests. */
+/* Calls leave() inside the ledger's write lock if the queue has no open request, so that a later
+ * commit finds the runner gone. Returns 1 if it was called, 0 if there are requests. */
 int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx,
 		   struct err *err);
 
-/* For plan/when.h. seen_for_ms: how long a client has watched it wait by a clock that does not
- * jump. */
+/* For plan/when.h. seen_for_ms: how long a client has watched it wait, by the boot clock. */
 struct when_request requests_when(const struct request_row *row, int64_t now_ms,
 				  int64_t seen_for_ms);
 
