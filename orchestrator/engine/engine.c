@@ -34,13 +34,13 @@
 #include "request.h"
 #include "salvage.h"
 #include "seek.h"
-#include "segment_ids.h"
 #include "signals.h"
 #include "stage.h"
 #include "trees.h"
 #include "vendor.h"
 #include "volume_files.h"
 #include "volumes.h"
+#include "work.h"
 
 enum {
 	POOL_THREADS = 3,

@@ -15,10 +15,10 @@
 #include "outfiles.h"
 #include "past.h"
 #include "post.h"
-#include "segment_ids.h"
 #include "prepare.h"
 #include "reported.h"
 #include "store/facts.h"
+#include "work.h"
 
 enum {
 	LOG_MAX_MB = 96,           /* an agent keeps 64 of what its workers print */

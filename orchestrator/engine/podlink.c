@@ -12,8 +12,8 @@
 #include "pod_events.h"
 #include "post.h"
 #include "prepare.h"
-#include "segment_ids.h"
 #include "ssh_keys.h"
+#include "work.h"
 #include "workers.h"
 
 enum {

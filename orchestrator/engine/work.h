@@ -1,6 +1,6 @@
-/* segment_ids.h - finds a segment of the job by its id. */
-#ifndef BURST_ENGINE_SEGMENT_IDS_H
-#define BURST_ENGINE_SEGMENT_IDS_H
+/* work.h - finds a segment of the job by its id. */
+#ifndef BURST_ENGINE_WORK_H
+#define BURST_ENGINE_WORK_H
 
 #include <stdint.h>
 

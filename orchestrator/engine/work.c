@@ -1,5 +1,5 @@
-/* segment_ids.c - finds a segment of the job by its id. */
-#include "segment_ids.h"
+/* work.c - finds a segment of the job by its id. */
+#include "work.h"
 
 #include <stdlib.h>
 
