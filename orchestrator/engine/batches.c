@@ -48,8 +48,8 @@ static struct learn_what what_runs_on(const struct engine *e, int pod)
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
 	return (struct learn_what){
-		.engine = e->needs->engine,
-		.options = e->needs->speed_options,
+		.engine = e->work.needs->engine,
+		.options = e->work.needs->speed_options,
 		.gpu = e->pods[pod].workers.gpu[0] ? e->pods[pod].workers.gpu : p->rental.offer.gpu,
 		.provider = e->setup->providers[p->rental.provider].ops->name,
 		.version = e->pods[pod].workers.version,
@@ -104,14 +104,14 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 	*begins_of(e, batch) = 255; /* once */
 	const struct core_batch *b = core_batch_at(e->core, batch);
 	COPY_TEXT(row.attempt, core_pod_at(e->core, pod)->rental.attempt);
-	snprintf(row.id, sizeof(row.id), "%s-%u", e->life, batch);
+	snprintf(row.id, sizeof(row.id), "%s-%u", e->client.life, batch);
 	COPY_TEXT(row.run, e->setup->run->id);
 	key_of(e, pod, row.speed);
 	row.segments = (int)b->count;
 	row.most = core_pod_at(e->core, pod)->workload.max_batch;
 	row.batching = batching_rows[core_pod_at(e->core, pod)->workload.batching];
 	for (size_t i = 0; i < b->count; i++) {
-		double weight = e->segments[b->segments[i]].weight;
+		double weight = e->work.segments[b->segments[i]].weight;
 		row.sum += weight;
 		row.longest = MAX(row.longest, weight);
 	}

@@ -76,7 +76,7 @@ static void finish_over(void *arg)
 
 static void note_failed_segments(struct engine *e)
 {
-	for (uint32_t i = 0; i < e->segment_count; i++) {
+	for (uint32_t i = 0; i < e->work.count; i++) {
 		struct segment_result *r = &e->setup->results[i];
 		if (core_seg_state(e->core, i) != SEG_FAILED)
 			continue;
@@ -202,7 +202,7 @@ void ending_write(struct engine *e, const struct core_summary *s, int status)
 	run->exit_status = status;
 	run->total = (int64_t)s->total;
 	run->cached = 0; /* an earlier client of this run rendered it: that is not "cached" */
-	for (size_t i = 0; i < e->segment_count; i++)
+	for (size_t i = 0; i < e->work.count; i++)
 		run->cached +=
 			e->setup->results[i].state == SEGMENT_SAFE && e->setup->results[i].cached;
 	run->rendered = (int64_t)s->local - run->cached;

@@ -106,7 +106,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_CLOSE: podlink_close(e, a->pod); break;
 	case ACT_FINISH: podlink_finish(e, a->pod, a->flag); break;
 	case ACT_NOTE: engine_log(e, a->number, "%s", a->text); break;
-	case ACT_END: e->turns.over = true; break;
+	case ACT_END: e->client.over = true; break;
 	}
 }
 
@@ -116,11 +116,11 @@ static void feed(struct engine *e, const struct event *given)
 
 	ev.now_ms = clock_boot_ms();
 	ev.wall_ms = clock_wall_ms();
-	core_step(e->core, &ev, &e->turns.actions);
+	core_step(e->core, &ev, &e->client.actions);
 	pods_match(e);
-	for (size_t i = 0; i < e->turns.actions.count; i++)
-		carry_out(e, &e->turns.actions.list[i]);
-	e->turns.actions.count = 0;
+	for (size_t i = 0; i < e->client.actions.count; i++)
+		carry_out(e, &e->client.actions.list[i]);
+	e->client.actions.count = 0;
 	journal_replans(e);
 	vendor_prioritize(e);
 }
@@ -129,7 +129,7 @@ static void feed_all(struct engine *e)
 {
 	journal_flush(e);
 	for (const struct event *ev; (ev = post_first(e)); journal_flush(e)) {
-		if (!e->turns.over)
+		if (!e->client.over)
 			feed(e, ev);
 		post_drop(e);
 	}
@@ -139,7 +139,7 @@ static void on_wake(void *ctx)
 {
 	struct engine *e = ctx;
 
-	e->turns.wake = NULL;
+	e->client.wake = NULL;
 	struct event ev = {.type = EV_TICK};
 	post(e, &ev, NULL);
 }
@@ -148,10 +148,10 @@ static void set_wake(struct engine *e)
 {
 	int64_t at = core_wake_at(e->core);
 
-	loop_untimer(e->turns.wake);
-	e->turns.wake = at == INT64_MAX
-				? NULL
-				: loop_timer(e->loop, MAX(at - clock_boot_ms(), 0), on_wake, e);
+	loop_untimer(e->client.wake);
+	e->client.wake = at == INT64_MAX
+				 ? NULL
+				 : loop_timer(e->loop, MAX(at - clock_boot_ms(), 0), on_wake, e);
 }
 
 /* ---- the end ---- */
@@ -170,9 +170,9 @@ static bool is_due(int64_t *at, int64_t every_ms)
 /* Also when the core has nothing to do: the display shows the time. */
 static void show_progress(struct engine *e)
 {
-	if (!e->setup->progress || !is_due(&e->turns.show_at, PROGRESS_MS))
+	if (!e->setup->progress || !is_due(&e->client.show_at, PROGRESS_MS))
 		return;
-	if (!e->turns.over)
+	if (!e->client.over)
 		pod_log_watch(e);
 	e->setup->progress(e->setup->ctx, e);
 }
@@ -201,12 +201,12 @@ static void finish_at_end(struct engine *e)
 
 static struct core_segment *core_segments(struct engine *e)
 {
-	struct core_segment *list = xcalloc(e->segment_count, sizeof(*list));
+	struct core_segment *list = xcalloc(e->work.count, sizeof(*list));
 	const char **groups = NULL;
 	size_t group_count = 0, group_cap = 0;
 
-	for (size_t i = 0; i < e->segment_count; i++) {
-		const struct segment *s = &e->segments[i];
+	for (size_t i = 0; i < e->work.count; i++) {
+		const struct segment *s = &e->work.segments[i];
 		size_t g = 0;
 		while (g < group_count && strcmp(groups[g], s->group))
 			g++;
@@ -245,18 +245,18 @@ static void make_core(struct engine *e)
 			       clock_wall_ms(), conf.providers[i].no_switch,
 			       sizeof(conf.providers[i].no_switch));
 	}
-	if (e->needs) {
-		conf.workers = e->needs->workers;
-		conf.max_batch = e->needs->max_batch;
-		conf.max_batch_is_cap = e->needs->max_batch_is_cap;
-		conf.max_batch_weight = e->needs->max_batch_weight;
-		conf.command = e->needs->command;
-		conf.needs_gpu = e->needs->gpu;
+	if (e->work.needs) {
+		conf.workers = e->work.needs->workers;
+		conf.max_batch = e->work.needs->max_batch;
+		conf.max_batch_is_cap = e->work.needs->max_batch_is_cap;
+		conf.max_batch_weight = e->work.needs->max_batch_weight;
+		conf.command = e->work.needs->command;
+		conf.needs_gpu = e->work.needs->gpu;
 	}
 	conf.want_volume = e->setup->volume_name != NULL;
 	conf.make_volume = e->setup->volume_create;
 	conf.seed = random_u64();
-	e->core = core_new(&conf, list, e->segment_count);
+	e->core = core_new(&conf, list, e->work.count);
 	free(list);
 	for (size_t i = 0; i < e->setup->adopt_count; i++) {
 		struct core_pod pod;
@@ -311,17 +311,13 @@ struct engine *engine_new(const struct engine_setup *setup)
 	e->posts = posts_new(setup->run_dir);
 	e->vendors = vendors_new();
 	share_files(e);
-	random_hex(e->life, 3);
+	random_hex(e->client.life, 3);
 	e->loop = loop_new();
 	e->http = http_new(e->loop, "burst/" BURST_VERSION);
 	e->caller = caller_new(e->loop, e->http);
 	e->pool = pool_new(e->loop, POOL_THREADS);
-	if (setup->job_ops) {
-		e->segments = setup->job_ops->segments(setup->job, &e->segment_count);
-		e->needs = setup->job_ops->needs(setup->job);
-		outfiles_new(e);
-		segment_ids_sort(e);
-	}
+	work_read(e);
+	outfiles_new(e);
 	make_core(e);
 	return e;
 }
@@ -359,22 +355,22 @@ static void turn(struct engine *e)
 	int64_t now = clock_boot_ms();
 
 	set_wake(e);
-	loop_turn(e->loop, e->setup->progress ? MAX(e->turns.show_at - now, 0)
+	loop_turn(e->loop, e->setup->progress ? MAX(e->client.show_at - now, 0)
 			   : keep_waits(e)    ? KEEP_LOOK_MS
 					      : 1000);
 	/* before the ticks that were due during the sleep: the core must not judge a time that it
 	 * could not observe */
-	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->turns.over)
+	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->client.over)
 		feed(e, &(struct event){.type = EV_SLEPT});
 	signals_poll(e);
 	feed_all(e);
 	ending_finish(e, false);
-	if (!e->turns.over && e->needs && is_due(&e->turns.silence_at, SILENCE_MS))
+	if (!e->client.over && e->work.needs && is_due(&e->client.silence_at, SILENCE_MS))
 		podlink_watch(e);
-	if (is_due(&e->turns.handed_at, HANDED_MS))
+	if (is_due(&e->client.handed_at, HANDED_MS))
 		handed_watch(e);
 	seek_watch(e);
-	if (is_due(&e->turns.note_at, NOTE_MS))
+	if (is_due(&e->client.note_at, NOTE_MS))
 		note_work(e);
 	show_progress(e);
 }
@@ -402,12 +398,12 @@ int engine_run(struct engine *e, struct err *err)
 {
 	struct core_summary s;
 
-	e->turns.started_ms = clock_boot_ms();
+	e->client.started_ms = clock_boot_ms();
 	signals_take(e);
 	trees_make(e, on_trees_ready);
 	struct event start = {.type = EV_START};
 	feed(e, &start);
-	while (!e->turns.over)
+	while (!e->client.over)
 		turn(e);
 	for (int i = 0; i < e->pod_count; i++)
 		podlink_close(e, i);
@@ -459,8 +455,8 @@ void engine_free(struct engine *e)
 	posts_free(e->posts);
 	vendors_free(e->vendors);
 	trees_free(e->trees);
-	free(e->turns.actions.list);
-	segment_ids_free(e);
+	free(e->client.actions.list);
+	work_free(e);
 	pods_free(e);
 	free(e);
 }
@@ -477,7 +473,7 @@ const struct engine_setup *engine_of(const struct engine *e)
 
 int64_t engine_started_ms(const struct engine *e)
 {
-	return e->turns.started_ms;
+	return e->client.started_ms;
 }
 
 const char *engine_doing(const struct engine *e)

@@ -48,7 +48,7 @@ static void on_volume_file(void *ctx, const char *local, const struct err *err)
 			format_text(r->reason, sizeof(r->reason),
 				    "finished, but not fetched from the volume (`burst %s %s` "
 				    "retries): %s",
-				    e->needs && e->needs->command ? "resume" : "fetch",
+				    e->work.needs && e->work.needs->command ? "resume" : "fetch",
 				    e->setup->run->id, err->msg);
 		fetch_local_fail(v->fetch, &why);
 	} else {

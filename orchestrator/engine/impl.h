@@ -22,6 +22,7 @@
 #include "setup.h"
 #include "upsync.h"
 #include "vendor.h"
+#include "work.h"
 #include "workers.h"
 
 /* The context of callbacks about a pod: unlike epod it stays where it is. */
@@ -31,7 +32,7 @@ struct at {
 };
 
 /* What the engine has of a pod beside the core's core_pod. Each part is declared in the header of
- * the file that is named here, which alone writes it. */
+ * the file that is named here, which alone writes it; others read it. `make lint` checks that. */
 struct epod {
 	struct at *at;          /* pods.c: context of its callbacks */
 	struct origin origin;   /* pods.c: what it was made with */
@@ -54,8 +55,9 @@ struct epod {
 	char detail[64];        /* post.c: for its line on the display */
 };
 
-/* The loop. Only engine.c writes it. */
-struct turns {
+/* What one client does with its run. Only engine.c writes it. */
+struct client {
+	char life[8];           /* distinguishes its batch ids from an earlier client's */
 	struct actions actions; /* of the event that was last fed to the core */
 	struct timer *wake;     /* when the core wants a tick; NULL: never */
 	int64_t started_ms;
@@ -78,20 +80,14 @@ struct engine {
 	struct http *http;
 	struct caller *caller;
 	struct pool *pool;
-	char life[8]; /* distinguishes this client's batch ids from an earlier client's */
-	struct turns turns;
+	struct client client;
 	struct shares shares;
 
-	/* the job; NULL, 0: no work */
-	const struct segment *segments;
-	size_t segment_count;
-	const struct job_needs *needs;
-
-	struct epod *pods; /* pods.c; by number, as in the core */
+	struct work work;         /* work.c: segments, and what they need */
+	struct outfiles outfiles; /* outfiles.c: what pods made of them */
+	struct epod *pods;        /* pods.c; by number, as in the core */
 	int pod_count;
 	size_t pod_cap;
-
-	struct outfiles outfiles;                  /* outfiles.c: what its segments gave */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* volumes.c; by provider, id empty: none */
 	struct stage *stages[CORE_PROVIDERS_MAX];  /* stage.c; by provider, NULL: none yet */
 	bool sought; /* seek.c: pods of other runs were looked for once */
@@ -105,7 +101,6 @@ struct engine {
 	struct pod_logs *pod_logs;
 	struct posts *posts;
 	struct request *requests;
-	struct segment_id *segment_ids;
 	struct trees *trees;
 	struct vendors *vendors;
 	struct volume_files *volume_files;

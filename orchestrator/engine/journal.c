@@ -148,7 +148,7 @@ void journal_safe(struct engine *e, uint32_t segment, bool suspect)
 	GROW(e->journal->rows, e->journal->count, e->journal->row_cap);
 	GROW(e->journal->segments, e->journal->count, e->journal->segment_cap);
 	struct segment_row *row = &e->journal->rows[e->journal->count];
-	*row = reported_row(e->setup->run->id, &e->segments[segment], p->rental.attempt,
+	*row = reported_row(e->setup->run->id, &e->work.segments[segment], p->rental.attempt,
 			    s->count ? s->files[0].name : NULL, result);
 	row->suspect = suspect;
 	e->journal->segments[e->journal->count++] = segment;

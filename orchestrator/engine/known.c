@@ -92,7 +92,7 @@ static bool made_get(const struct engine *e, int pod, enum fact kind, const char
 
 static const char *env_card(const struct engine *e, int pod)
 {
-	return card_of(e->needs, core_pod_at(e->core, pod)->rental.offer.gpu);
+	return card_of(e->work.needs, core_pod_at(e->core, pod)->rental.offer.gpu);
 }
 
 /* An environment as a fact's text: its name, its hash, and the Python that made it. */
@@ -130,7 +130,7 @@ bool known_env(struct engine *e, int pod)
 	if (env->in_image || env->tree[0])
 		return true;
 	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++)
-		if (made_get(e, pod, FACT_MADE_ENV, e->needs->setup, cards[i], value,
+		if (made_get(e, pod, FACT_MADE_ENV, e->work.needs->setup, cards[i], value,
 			     sizeof(value)) &&
 		    env_read(env, value))
 			return true;
@@ -147,7 +147,7 @@ void known_env_made(struct engine *e, int pod, const json_t *event)
 	CLEANUP(free_text)
 	char *value =
 		xasprintf("%s %s%s%s", env->name, tree, env->python[0] ? " " : "", env->python);
-	made_put(e, pod, FACT_MADE_ENV, e->needs->setup, env_card(e, pod), value);
+	made_put(e, pod, FACT_MADE_ENV, e->work.needs->setup, env_card(e, pod), value);
 }
 
 void known_env_lacks(struct engine *e, int pod)
@@ -155,8 +155,8 @@ void known_env_lacks(struct engine *e, int pod)
 	struct pod_env *env = &e->pods[pod].env;
 
 	env->name[0] = env->tree[0] = env->python[0] = '\0';
-	made_put(e, pod, FACT_MADE_ENV, e->needs->setup, env_card(e, pod), "");
-	made_put(e, pod, FACT_MADE_ENV, e->needs->setup, "", "");
+	made_put(e, pod, FACT_MADE_ENV, e->work.needs->setup, env_card(e, pod), "");
+	made_put(e, pod, FACT_MADE_ENV, e->work.needs->setup, "", "");
 }
 
 /* Each build has its own name: it never takes what is on the volume for its own, and never replaces
@@ -165,7 +165,7 @@ void known_env_name(struct engine *e, int pod)
 {
 	char hex[SHA256_HEX];
 
-	made_hash(e->setup, FACT_MADE_ENV, e->needs->setup, env_card(e, pod), hex);
+	made_hash(e->setup, FACT_MADE_ENV, e->work.needs->setup, env_card(e, pod), hex);
 	struct pod_env *env = &e->pods[pod].env;
 	snprintf(env->name, sizeof(env->name), "%.24s-%.32s", hex,
 		 core_pod_at(e->core, pod)->rental.attempt);
@@ -184,13 +184,13 @@ void engine_setup_key(const char *script, char key[20])
 
 bool known_debs(const struct engine *e, int pod, char sha256[SHA256_HEX])
 {
-	return made_get(e, pod, FACT_MADE_DEBS, e->needs->install, "", sha256, SHA256_HEX) &&
+	return made_get(e, pod, FACT_MADE_DEBS, e->work.needs->install, "", sha256, SHA256_HEX) &&
 	       sha256_is_hex(sha256);
 }
 
 void known_debs_put(struct engine *e, int pod, const char *sha256)
 {
-	made_put(e, pod, FACT_MADE_DEBS, e->needs->install, "", sha256);
+	made_put(e, pod, FACT_MADE_DEBS, e->work.needs->install, "", sha256);
 }
 
 /* ---- what an image has ----
@@ -225,9 +225,9 @@ static void image_put(struct engine *e, int pod, bool there)
 		e->setup->providers[core_pod_at(e->core, pod)->rental.provider].ops->name;
 	char key[SHA256_HEX];
 
-	if (there == engine_env_in_image(e->setup, e->needs, provider))
+	if (there == engine_env_in_image(e->setup, e->work.needs, provider))
 		return;
-	image_key(e->setup, provider, e->needs->setup, key);
+	image_key(e->setup, provider, e->work.needs->setup, key);
 	fact_put(e->setup->store, FACT_IMAGE_ENV, key, NULL, there ? "yes" : "", NULL);
 }
 
@@ -246,7 +246,7 @@ static bool image_lists(const json_t *envs, const char *script)
 
 static void log_image(struct engine *e, int pod, const json_t *envs)
 {
-	const char *packages = e->needs->setup_packages;
+	const char *packages = e->work.needs->setup_packages;
 
 	if (e->pods[pod].env.in_image)
 		engine_log(e, LOG_NOTE, "pod %s: its image has the job's environment: no set-up",
@@ -267,9 +267,9 @@ void known_image_seen(struct engine *e, int pod, const json_t *hello)
 	const json_t *envs = json_object_get(hello, "image_envs");
 	struct pod_env *env = &e->pods[pod].env;
 
-	if (!e->needs || !e->needs->setup)
+	if (!e->work.needs || !e->work.needs->setup)
 		return;
-	env->in_image = image_lists(envs, e->needs->setup);
+	env->in_image = image_lists(envs, e->work.needs->setup);
 	image_put(e, pod, env->in_image);
 	if (!env->image_logged)
 		log_image(e, pod, envs);
@@ -282,8 +282,9 @@ void known_image_expect(struct engine *e, int pod)
 		&e->setup->providers[core_pod_at(e->core, pod)->rental.provider];
 
 	e->pods[pod].env.in_image =
-		e->needs->setup && (engine_env_in_image(e->setup, e->needs, provider->ops->name) ||
-				    image_wanted(e->setup, provider, e->needs) == IMAGE_HAS_ALL);
+		e->work.needs->setup &&
+		(engine_env_in_image(e->setup, e->work.needs, provider->ops->name) ||
+		 image_wanted(e->setup, provider, e->work.needs) == IMAGE_HAS_ALL);
 }
 
 void known_image_lacks(struct engine *e, int pod)

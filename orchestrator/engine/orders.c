@@ -20,11 +20,11 @@ void orders_send(struct engine *e, int pod, uint32_t batch)
 		outfiles_expect(e, s);
 		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s,
 								     core_seg_tries(e->core, s)));
-		estimate += e->segments[s].est_seconds;
+		estimate += e->work.segments[s].est_seconds;
 	}
 	/* An engine that renders many segments at once takes as long for a few: that is no hang. */
 	estimate = MAX(estimate, core_batch_expected_ms(e->core, batch) / 1000);
-	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->life, batch);
+	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->client.life, batch);
 	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000),
 		   core_pod_at(e->core, pod)->workload.batches <= 1);
 	pod_send(e, pod,
@@ -47,7 +47,7 @@ void orders_renew(struct engine *e, int pod)
 
 void orders_handover(struct engine *e, int pod, int turn)
 {
-	CLEANUP(free_text) char *id = xasprintf("%s-%d", e->life, turn);
+	CLEANUP(free_text) char *id = xasprintf("%s-%d", e->client.life, turn);
 
 	pod_send(e, pod,
 		 json_pack("{s:s,s:s,s:I}", "op", "handover", "id", id, "lease_s",

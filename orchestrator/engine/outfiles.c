@@ -23,7 +23,7 @@ struct getting { /* one file under way: the context of its fetch */
 
 void outfiles_disclaim(struct engine *e, int pod)
 {
-	for (uint32_t i = 0; e->needs && e->needs->command && i < e->segment_count; i++) {
+	for (uint32_t i = 0; e->work.needs && e->work.needs->command && i < e->work.count; i++) {
 		const struct outputs *s = &e->outfiles.of[i];
 		for (size_t k = 0;
 		     s->pod == pod && core_seg_state(e->core, i) != SEG_LOCAL && k < s->count; k++)
@@ -39,7 +39,7 @@ int64_t outfiles_most_bytes(const struct engine *e, int pod)
 {
 	const struct volume *v = &core_pod_at(e->core, pod)->rental.volume;
 
-	if (!e->needs->command)
+	if (!e->work.needs->command)
 		return SPEECH_FILE_MAX_BYTES;
 	/* the vendor does not sell it by its size, so its size is no limit */
 	return v->size_gb && v->price_microusd_month ? v->size_gb << 30 : COMMAND_OUTPUT_MAX_BYTES;
@@ -79,7 +79,7 @@ struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *nam
 			     int64_t bytes, const char *sha256, bool is_new)
 {
 	struct outputs *s = &e->outfiles.of[segment];
-	size_t *noted = e->needs->command ? claims_file(e, segment, name) : NULL;
+	size_t *noted = e->work.needs->command ? claims_file(e, segment, name) : NULL;
 	size_t at = noted ? *noted : 0;
 
 	if (at < s->count && !strcmp(s->files[at].name, name)) {
@@ -114,7 +114,7 @@ static void reset(struct engine *e, uint32_t segment)
 		under_way = under_way || s->files[i].fetch != FETCH_NONE;
 		receive_drop(s->files[i].r, false);
 		count_names(e, s, &s->files[i], -1);
-		if (e->needs->command)
+		if (e->work.needs->command)
 			claims_drop(e, segment, s->files[i].name);
 		free(s->files[i].name);
 		free(s->files[i].path);
@@ -130,14 +130,14 @@ static void reset(struct engine *e, uint32_t segment)
 
 void outfiles_new(struct engine *e)
 {
-	e->outfiles.of = xcalloc(e->segment_count, sizeof(*e->outfiles.of));
-	for (uint32_t i = 0; i < e->segment_count; i++)
+	e->outfiles.of = xcalloc(e->work.count, sizeof(*e->outfiles.of));
+	for (uint32_t i = 0; i < e->work.count; i++)
 		e->outfiles.of[i].pod = -1;
 }
 
 void outfiles_free(struct engine *e)
 {
-	for (uint32_t i = 0; i < e->segment_count; i++)
+	for (uint32_t i = 0; i < e->work.count; i++)
 		reset(e, i);
 	free(e->outfiles.of);
 }
@@ -203,7 +203,7 @@ static void announce_fetched(struct engine *e, uint32_t segment)
 			   .ok = true,
 			   .check_ok = s->check.ok || !s->count};
 	if (s->count && !s->check.ok)
-		engine_log(e, LOG_INFO, "%s: %s", e->segments[segment].id, s->check.reason);
+		engine_log(e, LOG_INFO, "%s: %s", e->work.segments[segment].id, s->check.reason);
 	post(e, &ev, NULL);
 }
 
@@ -211,8 +211,8 @@ void outfiles_failed(struct engine *e, uint32_t segment, const struct err *why)
 {
 	if (why->kind == ERR_JOB)
 		COPY_TEXT(e->setup->results[segment].reason, why->msg);
-	engine_log(e, why->kind == ERR_JOB ? LOG_WARN : LOG_INFO, "%s: %s", e->segments[segment].id,
-		   why->msg);
+	engine_log(e, why->kind == ERR_JOB ? LOG_WARN : LOG_INFO, "%s: %s",
+		   e->work.segments[segment].id, why->msg);
 }
 
 /* Finds the file of a fetch. NULL: the segment went to another pod meanwhile. */
@@ -256,14 +256,14 @@ static bool tries_again(const struct getting *g, struct outfile *f, const struct
 {
 	struct engine *e = g->e;
 
-	if (err->kind == ERR_INTERRUPTED && e->turns.over)
+	if (err->kind == ERR_INTERRUPTED && e->client.over)
 		return true; /* no segment needs it any more */
 	if (err->kind != ERR_NETWORK)
 		return false;
 	if (!e->pods[g->pod].conn.fetcher) {
 		/* the connection is gone: its files are fetched when it is back, or from the volume
 		 */
-		if (!e->turns.over)
+		if (!e->client.over)
 			fetch_files(e, g->pod, g->segment);
 		return true;
 	}
@@ -355,8 +355,8 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 	/* the pod has no such file (any more) */
 	if (s->pod != pod || (!s->count && s->state == OUTPUTS_OPEN)) {
 		struct err err;
-		err_set(&err, ERR_NOT_FOUND, "%s: not reported by pod %s", e->segments[segment].id,
-			pod_called(e, pod));
+		err_set(&err, ERR_NOT_FOUND, "%s: not reported by pod %s",
+			e->work.segments[segment].id, pod_called(e, pod));
 		struct event ev = {.type = EV_FETCH_FAILED, .pod = pod, .segment = segment};
 		post(e, &ev, &err);
 		return;
@@ -369,7 +369,7 @@ int64_t outfiles_left(const struct engine *e, int pod)
 {
 	int64_t bytes = 0;
 
-	for (uint32_t i = 0; i < e->segment_count; i++) {
+	for (uint32_t i = 0; i < e->work.count; i++) {
 		const struct outputs *s = &e->outfiles.of[i];
 		for (size_t k = 0;
 		     s->pod == pod && core_seg_state(e->core, i) == SEG_RENDERED && k < s->count;

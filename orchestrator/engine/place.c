@@ -110,7 +110,7 @@ void place_files(struct engine *e, uint32_t segment, bool suspect)
 	k->list = xcalloc(s->count, sizeof(*k->list));
 	k->names = xcalloc(s->count, sizeof(*k->names));
 	k->hashes = xcalloc(s->count, sizeof(*k->hashes));
-	k->command = e->needs->command;
+	k->command = e->work.needs->command;
 	for (size_t i = 0; i < s->count; i++) {
 		k->list[i] = outfiles_take(e, segment, i);
 		k->names[i] = xstrdup(s->files[i].name);

@@ -39,9 +39,9 @@ static int64_t measured_ms(const struct engine *e, int pod, const json_t *event,
 static uint32_t batch_number(const struct engine *e, const json_t *event, const char *key)
 {
 	const char *id = jsonx_text(event, key, "");
-	size_t len = strlen(e->life);
+	size_t len = strlen(e->client.life);
 
-	if (strncmp(id, e->life, len) || id[len] != '-')
+	if (strncmp(id, e->client.life, len) || id[len] != '-')
 		return UINT32_MAX;
 	return (uint32_t)strtoul(id + len + 1, NULL, 10);
 }
@@ -86,7 +86,7 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 
 	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 	pod_shown(cause, sizeof(cause), reason);
-	if (e->needs->command) {
+	if (e->work.needs->command) {
 		int64_t said = jsonx_int(event, "code", -1);
 		int code = said >= -255 && said <= 255 ? (int)said : -1;
 		format_text(story, sizeof(story), "the command ended with exit code %d%s%s", code,
@@ -96,7 +96,7 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 		format_text(story, sizeof(story), "%s: %s", cause, words);
 	}
 	COPY_TEXT(result->reason, story);
-	err_set(&err, failure_kind(reason), "%s: %s", e->segments[segment].id, result->reason);
+	err_set(&err, failure_kind(reason), "%s: %s", e->work.segments[segment].id, result->reason);
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
 	post(e, &ev, &err);
@@ -130,7 +130,7 @@ static void refuse_file(struct engine *e, int pod, uint32_t segment, const char 
 
 	pod_shown(shown, sizeof(shown), name ? name : "without a name");
 	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports %s (%s); it is not fetched",
-		e->segments[segment].id, what, shown);
+		e->work.segments[segment].id, what, shown);
 	outfiles_refuse(e, segment);
 	/* a name may be the job's own doing; what the agent reports of the file itself is not */
 	if (name && path_may_be_output(name) && e->pods[pod].conn.link) {
@@ -144,7 +144,7 @@ static void refuse_file(struct engine *e, int pod, uint32_t segment, const char 
 static int64_t names_most(const struct engine *e)
 {
 	return ((int64_t)NAMES_MOST_MB << 20) +
-	       ((int64_t)NAMES_MORE_KB << 10) * (int64_t)e->segment_count;
+	       ((int64_t)NAMES_MORE_KB << 10) * (int64_t)e->work.count;
 }
 
 /* The pod names the file. For speech this client chooses the local name; for commands it must be a
@@ -227,9 +227,9 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 		segment_failed(e, pod, ev.segment, event);
 		return;
 	}
-	if (!e->needs->command) {
+	if (!e->work.needs->command) {
 		outfiles_from(e, ev.segment, pod);
-		if (!take_file(e, pod, ev.segment, event, e->segments[segment].file))
+		if (!take_file(e, pod, ev.segment, event, e->work.segments[segment].file))
 			return;
 	} else if (s->pod != pod) {
 		outfiles_from(e, ev.segment, pod);
@@ -250,7 +250,7 @@ static void name_fails(struct engine *e, int pod, uint32_t segment, const char *
 
 	pod_shown(shown, sizeof(shown), name);
 	format_text(result->reason, sizeof(result->reason), "makes %s, %s", shown, why);
-	err_set(&err, ERR_JOB, "%s: %s", e->segments[segment].id, result->reason);
+	err_set(&err, ERR_JOB, "%s: %s", e->work.segments[segment].id, result->reason);
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	post(e, &ev, &err);
 }
@@ -273,7 +273,8 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	case CLAIM_OF_ANOTHER: break;
 	}
 	CLEANUP(free_text)
-	char *why = xasprintf("as %s does: put $BURST_INDEX into the name", e->segments[owner].id);
+	char *why =
+		xasprintf("as %s does: put $BURST_INDEX into the name", e->work.segments[owner].id);
 	name_fails(e, pod, segment, name, why);
 	return true;
 }
@@ -292,7 +293,7 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 		return;
 	}
 	/* agents report nothing else; a pod must not replace other files in the output folder */
-	if (name && !pattern_match_any(e->needs->outputs, name)) {
+	if (name && !pattern_match_any(e->work.needs->outputs, name)) {
 		refuse_file(e, pod, (uint32_t)segment, name, "a file that was not requested");
 		return;
 	}
@@ -302,7 +303,7 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 	const struct outfile *f = take_file(e, pod, (uint32_t)segment, event, name);
 	if (!f && name)
 		claims_drop(e, (uint32_t)segment, name);
-	if (f && e->needs->stream)
+	if (f && e->work.needs->stream)
 		outfiles_stream(e, pod, (uint32_t)segment, f);
 }
 
@@ -320,7 +321,7 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 	}
 	/* no output of the job's */
 	bool of_agent = !json_object_get(event, "w") && !json_object_get(event, "id");
-	bool output = e->setup->output && e->needs && e->needs->command && !of_agent;
+	bool output = e->setup->output && e->work.needs && e->work.needs->command && !of_agent;
 	if (output)
 		engine_output(e, pod, str_text(&shown));
 	else
@@ -423,7 +424,7 @@ static bool floods(struct engine *e, int pod, const char *what, const json_t *ev
 		r->empty_events = 0;
 	else if (strcmp(what, "log"))
 		r->empty_events++;
-	if (r->empty_events <= EMPTY_EVENTS_MAX + 4 * (int64_t)e->segment_count ||
+	if (r->empty_events <= EMPTY_EVENTS_MAX + 4 * (int64_t)e->work.count ||
 	    !e->pods[pod].conn.link)
 		return false;
 	r->empty_events = 0;
@@ -456,7 +457,7 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 			return;
 		r->last_event = number;
 	}
-	if (!e->needs || floods(e, pod, what, event))
+	if (!e->work.needs || floods(e, pod, what, event))
 		return;
 	bool replayed = core_pod_at(e->core, pod)->presence.files >= FILES_ON_VOLUME;
 	if (!strcmp(what, "segment"))

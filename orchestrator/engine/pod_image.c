@@ -41,10 +41,11 @@ void pod_image_recipe(struct engine *e, int provider, struct rent_request *r)
 {
 	struct image_steps *steps = &e->pod_images->of[provider].steps;
 
-	if (!steps->count && e->needs)
-		image_steps_make(steps, e->needs,
-				 image_wanted(e->setup, &e->setup->providers[provider], e->needs));
-	image_recipe(r, e->setup, e->needs, steps);
+	if (!steps->count && e->work.needs)
+		image_steps_make(
+			steps, e->work.needs,
+			image_wanted(e->setup, &e->setup->providers[provider], e->work.needs));
+	image_recipe(r, e->setup, e->work.needs, steps);
 }
 
 /* The ledger keeps the last answer about this image, by account and by everything that goes into

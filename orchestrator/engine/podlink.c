@@ -76,7 +76,7 @@ static void report_running(struct engine *e, int pod)
 {
 	const struct podlink *c = &e->pods[pod].conn;
 
-	for (size_t i = 0; e->needs && i < json_array_size(c->running); i++) {
+	for (size_t i = 0; e->work.needs && i < json_array_size(c->running); i++) {
 		const char *id = json_string_value(json_array_get(c->running, i));
 		int64_t segment = id ? segment_by_id(e, id) : -1;
 		struct event ev = {.type = EV_RUNNING,
@@ -85,7 +85,7 @@ static void report_running(struct engine *e, int pod)
 				   .t = c->running_t};
 		if (segment < 0)
 			continue;
-		double est_s = MIN(MAX(e->segments[segment].est_seconds, 0), 1e6);
+		double est_s = MIN(MAX(e->work.segments[segment].est_seconds, 0), 1e6);
 		quiet_found(&e->pods[pod].quiet, (int64_t)(est_s * 1000));
 		post(e, &ev, NULL);
 	}
@@ -212,13 +212,14 @@ static enum quiet_task task_of(const struct engine *e, int pod)
 	const struct epod *p = &e->pods[pod];
 
 	if (c->phase == POD_WORKING)
-		return c->workload.batches && !e->needs->command
+		return c->workload.batches && !e->work.needs->command
 			       ? QUIET_BATCH
 			       : QUIET_NONE; /* a command may be silent without limit */
 	switch (p->prep.step) {
 	case PREP_SETUP: return QUIET_SETUP;
 	case PREP_INSTALL: return QUIET_INSTALL;
-	case PREP_START: return p->prep.early && e->needs->install ? QUIET_INSTALL : QUIET_START;
+	case PREP_START:
+		return p->prep.early && e->work.needs->install ? QUIET_INSTALL : QUIET_START;
 	case PREP_NONE:
 	case PREP_TREES: /* upsync.c */
 	case PREP_DONE: break;
@@ -233,10 +234,10 @@ void podlink_watch(struct engine *e)
 	for (int i = 0; i < e->pod_count; i++) {
 		struct epod *p = &e->pods[i];
 		struct quiet_now task = {.task = task_of(e, i),
-					 .hang_ms = e->needs->hang_ms,
+					 .hang_ms = e->work.needs->hang_ms,
 					 .lease_ms = e->setup->conf.lease_ms,
 					 .loading = p->workers.ready + p->workers.failed <
-						    e->needs->workers};
+						    e->work.needs->workers};
 		if (p->conn.state >= PODLINK_CATCHING_UP &&
 		    !quiet_tick(&p->quiet, &task, why, sizeof(why)))
 			distrust(e, i, why);
@@ -358,7 +359,7 @@ void podlink_close(struct engine *e, int pod)
 {
 	enum pod_phase phase = core_pod_at(e->core, pod)->phase;
 
-	if (phase == POD_RELEASING && !e->turns.over) {
+	if (phase == POD_RELEASING && !e->client.over) {
 		keep_spare(e, pod);
 		return;
 	}

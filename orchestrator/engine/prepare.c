@@ -38,7 +38,7 @@ static json_t *job_env(struct engine *e, bool warn)
 {
 	json_t *env = json_object();
 
-	for (const char *const *name = e->needs->env_names; name && *name; name++) {
+	for (const char *const *name = e->work.needs->env_names; name && *name; name++) {
 		const char *value = getenv(*name);
 		if (value)
 			json_object_set_new(env, *name, json_string(value));
@@ -53,7 +53,7 @@ static json_t *setup_env(struct engine *e)
 {
 	json_t *env = job_env(e, false);
 
-	for (const char *const *pair = e->needs->setup_env; pair && *pair; pair++) {
+	for (const char *const *pair = e->work.needs->setup_env; pair && *pair; pair++) {
 		size_t len = strcspn(*pair, "=");
 		CLEANUP(free_text) char *name = xstrndup(*pair, len);
 		json_object_set_new(env, name, json_string(*pair + len + 1));
@@ -63,7 +63,7 @@ static json_t *setup_env(struct engine *e)
 
 static void send_start(struct engine *e, int pod)
 {
-	const struct job_needs *n = e->needs;
+	const struct job_needs *n = e->work.needs;
 	const struct tree *kit_tree = trees_kit(e), *code_tree = trees_code(e);
 	struct epod *p = &e->pods[pod];
 	json_t *env = job_env(e, true), *outputs = json_array();
@@ -109,7 +109,7 @@ static void step_start(struct engine *e, int pod)
 
 static void send_install(struct engine *e, int pod)
 {
-	json_t *line = json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install,
+	json_t *line = json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->work.needs->install,
 				 "timeout_s", QUIET_INSTALL_S);
 	char kept[SHA256_HEX];
 
@@ -121,7 +121,7 @@ static void send_install(struct engine *e, int pod)
 /* the agent checks it when workers start */
 static bool setup_due(struct engine *e, int pod)
 {
-	return e->needs->setup && e->pods[pod].prep.shared_part && !known_env(e, pod);
+	return e->work.needs->setup && e->pods[pod].prep.shared_part && !known_env(e, pod);
 }
 
 static void step_setup(struct engine *e, int pod)
@@ -134,7 +134,7 @@ static void step_setup(struct engine *e, int pod)
 	pod_detail(e, pod, "environment setup");
 	pod_send(e, pod,
 		 json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env.name,
-			   "script", e->needs->setup, "timeout_s", QUIET_SETUP_S, "root",
+			   "script", e->work.needs->setup, "timeout_s", QUIET_SETUP_S, "root",
 			   e->setup->worker_root, "env", setup_env(e)));
 }
 
@@ -155,7 +155,7 @@ static void step_install(struct engine *e, int pod)
 	if (!setup_due(e, pod))
 		post_pod(e, EV_SHARED_READY, pod, NULL);
 	/* another run of this environment has installed it in this very container */
-	if (!e->needs->install || core_pod_at(e->core, pod)->rental.reused) {
+	if (!e->work.needs->install || core_pod_at(e->core, pod)->rental.reused) {
 		installed(e, pod);
 		return;
 	}
@@ -307,20 +307,21 @@ void prepare_early(struct engine *e, int pod)
 	const struct core_pod *c = core_pod_at(e->core, pod);
 
 	if (c->presence.connected_at || c->presence.past != PAST_NONE ||
-	    e->pods[pod].reports.last_event || !e->needs || trees_scanning(e) || trees_failure(e))
+	    e->pods[pod].reports.last_event || !e->work.needs || trees_scanning(e) ||
+	    trees_failure(e))
 		return;
 	known_image_expect(e, pod);
 	if ((trees_kit(e) && !known_tree_is(e, pod, FACT_KIT, trees_kit(e)->id)) ||
 	    (trees_code(e) &&
 	     !known_code(e, c->rental.provider, &c->rental.volume, trees_code(e))) ||
-	    (e->needs->setup && !known_env(e, pod)))
+	    (e->work.needs->setup && !known_env(e, pod)))
 		return;
 	if (trees_code(e))
 		known_code_put(e, pod);
 	prep->early = true;
 	prep->synced_bytes = 0;
 	workers_expect(e, pod);
-	if (e->needs->install)
+	if (e->work.needs->install)
 		send_install(e, pod); /* start waits for it */
 	send_start(e, pod);
 }

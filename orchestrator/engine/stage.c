@@ -260,7 +260,7 @@ void stage_volume(struct engine *e, int provider)
 {
 	struct stage *s = stage_of(e, provider);
 
-	if (s->state != STAGE_NOT || s->wanted || !e->needs || e->setup->conf.reap) {
+	if (s->state != STAGE_NOT || s->wanted || !e->work.needs || e->setup->conf.reap) {
 		post_volume_ready(e, provider);
 		return;
 	}

@@ -94,16 +94,16 @@ void trees_make(struct engine *e, void (*ready)(struct engine *e))
 	struct trees *t = e->trees = xcalloc(1, sizeof(*t));
 	struct err err = {0};
 
-	if (e->needs && e->needs->file_count) {
+	if (e->work.needs && e->work.needs->file_count) {
 		t->kit = tree_new();
-		for (size_t i = 0; i < e->needs->file_count; i++) {
-			const struct job_file *f = &e->needs->files[i];
+		for (size_t i = 0; i < e->work.needs->file_count; i++) {
+			const struct job_file *f = &e->work.needs->files[i];
 			if (tree_add(t->kit, f->name, f->data, f->len, (f->mode & 0100) != 0,
 				     &err) < 0)
 				t->failure = err;
 		}
 	}
-	if (!e->setup->code_path || !e->needs)
+	if (!e->setup->code_path || !e->work.needs)
 		return;
 	CLEANUP(free_text) char *runs = xasprintf("%s/..", e->setup->run_dir);
 	t->cache_path = engine_scan_path(runs, e->setup->code_path);

@@ -60,7 +60,8 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 	struct request *a = ctx;
 	struct event ev = {.type = EV_OFFERS, .provider = a->provider};
 	struct offer_past *past = NULL;
-	const struct past_image of = {a->e->setup->image, a->e->needs ? a->e->needs->setup : NULL};
+	const struct past_image of = {a->e->setup->image,
+				      a->e->work.needs ? a->e->work.needs->setup : NULL};
 	const struct provider_ops *ops = a->e->setup->providers[a->provider].ops;
 	struct err off = {0};
 
@@ -85,7 +86,7 @@ void vendor_offers(struct engine *e, int provider)
 
 	a->want.offers.gpus = e->setup->gpus;
 	a->want.offers.spot = e->setup->conf.reap ? false : e->setup->want_spot;
-	a->want.offers.vram_gb = e->needs ? e->needs->vram_gb : 0;
+	a->want.offers.vram_gb = e->work.needs ? e->work.needs->vram_gb : 0;
 	a->want.offers.cpu = e->setup->cpu;
 	a->want.offers.memory_gb = e->setup->memory_gb;
 	a->want.offers.disk_gb = e->setup->disk_gb;

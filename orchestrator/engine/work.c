@@ -1,4 +1,4 @@
-/* work.c - finds a segment of the job by its id. */
+/* work.c - reads the job's segments, and finds one by its id. */
 #include "work.h"
 
 #include <stdlib.h>
@@ -17,26 +17,32 @@ static int by_id(const void *a, const void *b)
 	return strcmp(x->id, y->id);
 }
 
-void segment_ids_sort(struct engine *e)
+void work_read(struct engine *e)
 {
-	e->segment_ids = xcalloc(e->segment_count, sizeof(*e->segment_ids));
-	for (uint32_t i = 0; i < e->segment_count; i++)
-		e->segment_ids[i] = (struct segment_id){e->segments[i].id, i};
-	qsort(e->segment_ids, e->segment_count, sizeof(*e->segment_ids), by_id);
+	const struct engine_setup *setup = e->setup;
+	struct work *w = &e->work;
+
+	if (!setup->job_ops)
+		return;
+	w->segments = setup->job_ops->segments(setup->job, &w->count);
+	w->needs = setup->job_ops->needs(setup->job);
+	w->ids = xcalloc(w->count, sizeof(*w->ids));
+	for (uint32_t i = 0; i < w->count; i++)
+		w->ids[i] = (struct segment_id){w->segments[i].id, i};
+	qsort(w->ids, w->count, sizeof(*w->ids), by_id);
 }
 
-void segment_ids_free(struct engine *e)
+void work_free(struct engine *e)
 {
-	free(e->segment_ids);
+	free(e->work.ids);
 }
 
 int64_t segment_by_id(const struct engine *e, const char *id)
 {
 	const struct segment_id wanted = {.id = id};
 	const struct segment_id *found =
-		e->segment_count
-			? bsearch(&wanted, e->segment_ids, e->segment_count, sizeof(wanted), by_id)
-			: NULL;
+		e->work.count ? bsearch(&wanted, e->work.ids, e->work.count, sizeof(wanted), by_id)
+			      : NULL;
 
 	return found ? (int64_t)found->number : -1;
 }

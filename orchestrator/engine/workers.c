@@ -39,16 +39,16 @@ static void note_load(struct engine *e, int pod, const json_t *event)
 /* What to do about a card that is too small, by the known needs of the engine. */
 static void add_memory(struct str *to, const struct engine *e, const struct offer *o)
 {
-	double one_gib =
-		MAX(e->needs->workers, 1) * (e->needs->prior.base_gib + e->needs->prior.each_gib);
+	double one_gib = MAX(e->work.needs->workers, 1) *
+			 (e->work.needs->prior.base_gib + e->work.needs->prior.each_gib);
 
-	if (e->needs->prior.base_gib > 0)
-		str_addf(to, "; %s needs about %.1f GiB for one segment%s", e->needs->engine,
-			 one_gib, e->needs->workers > 1 ? " of each worker" : "");
+	if (e->work.needs->prior.base_gib > 0)
+		str_addf(to, "; %s needs about %.1f GiB for one segment%s", e->work.needs->engine,
+			 one_gib, e->work.needs->workers > 1 ? " of each worker" : "");
 	const struct gpu *known = gpu_find(o->gpu);
 	int has_gb = MAX(o->gpus, 1) * (o->vram_gb ? o->vram_gb : known ? known->vram_gb : 0);
 	if (has_gb)
-		str_addf(to, "%s %s has %d GB", e->needs->prior.base_gib > 0 ? ", and" : ";",
+		str_addf(to, "%s %s has %d GB", e->work.needs->prior.base_gib > 0 ? ", and" : ";",
 			 o->gpu, has_gb);
 	str_add(to, ": name GPUs with more memory in gpu");
 }
@@ -58,7 +58,7 @@ static void add_memory(struct str *to, const struct engine *e, const struct offe
 static void post_no_workers(struct engine *e, int pod, const char *words, const char *unfit)
 {
 	const struct offer *o = &core_pod_at(e->core, pod)->rental.offer;
-	const struct past_image of = {e->setup->image, e->needs->setup};
+	const struct past_image of = {e->setup->image, e->work.needs->setup};
 	struct event ev = {.type = EV_WORKERS_FAILED, .pod = pod};
 	CLEANUP(str_free) struct str advice = STR_INIT;
 	bool has_card = !gpu_is_none(o->gpu);
@@ -140,7 +140,7 @@ static void note_failed(struct engine *e, int pod, const json_t *event)
 	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 	engine_log(e, LOG_WARN, "pod %s: worker %lld cannot run: %s", pod_called(e, pod),
 		   (long long)jsonx_int(event, "w", 0), words);
-	if (w->failed >= e->needs->workers)
+	if (w->failed >= e->work.needs->workers)
 		post_no_workers(e, pod, words, jsonx_text(event, "unfit", ""));
 }
 

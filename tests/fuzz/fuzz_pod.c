@@ -743,7 +743,7 @@ static void one_run(void)
 
 	fill_setup(&setup, &vendor);
 	struct engine *e = engine_new(&setup);
-	COPY_TEXT(e->life, "f");
+	COPY_TEXT(e->client.life, "f");
 	int status = engine_run(e, &err);
 	if (says)
 		fprintf(stderr, "%7lld exit status %d: %s\n", (long long)still.now_ms, status,
