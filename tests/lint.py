@@ -267,6 +267,21 @@ def check_call_circles(folder):
                  f"{folder}: a circle of calls")
 
 
+def check_parts():
+    """Each part of struct epod and struct engine is written by the file that impl.h names beside it, and by no other."""
+    parts = re.findall(r"^\t(?:struct )?(\w+) (\w+)(?:\[\w+\])?; +/\* (\w+\.c)[:;]", read("orchestrator/engine/impl.h"), re.M)
+    if len(parts) < 12:
+        complain("orchestrator/engine/impl.h: its parts do not name the files that write them")
+    for kind, name, owner in parts:
+        part = rf"(?:\bpods\[[^\]]*\]\.|\b(?:e|p|own)->){name}\b"
+        writes = re.compile(rf"{part}[\w.\[\]]*\s*(?:[-+*/|&]?=[^=]|\+\+|--)|(?:\+\+|--|(?:COPY_TEXT|TAKE|GROW|err_set|err_clear|snprintf)\(&?)"
+                            rf"[^,;]*{part}|(?<!const )struct {kind} \*\w+ = &[^;]*{part}")
+        for path in git_files("orchestrator/engine/*.c"):
+            for number, line in enumerate(read(path).splitlines(), 1):
+                if os.path.basename(path) != owner and writes.search(line):
+                    complain(f"{path}:{number}: writes {name}, which belongs to {owner}: call a function of it")
+
+
 def check_vendor_words():
     """What runs on every pod names no vendor: each brings its own end.sh and variables."""
     vendors = {path.split("/")[1] for path in git_files("providers/*/*.c")} - {"local"}
@@ -501,6 +516,7 @@ def main():
     for folder in ("jobs/agent", "jobs/command", "cmd/doctor", "cmd/launch", "cmd/line", "cmd/show", "cmd/ssh", "cmd/unattended", "cmd/volumes"):
         check_call_circles(folder)
     check_vendor_words()
+    check_parts()
     check_openings()
     check_comments()
     check_top_level()
