@@ -67,7 +67,8 @@ int config_check(struct config *c, struct err *err);
 /* Values keep their file and line. Checks of the copy end at the first mistake. It borrows the
  * registries and config_source.tree. Free with config_free(). */
 struct config *config_copy(const struct config *c);
-/* The settings of a copy and of its job, to be set as section.h says. */
+/* The settings and those of the job, to be set as section.h says: in a copy, or by what this
+ * process has found out. */
 struct section *config_change(struct config *c);
 struct section *config_change_job(struct config *c);
 /* The config is burst's own from here on: it stands at `path`, by which the ledger knows it, and no

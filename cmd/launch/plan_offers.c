@@ -129,7 +129,8 @@ int launch_plan(struct launch *l, const struct plan_words *words, struct err *er
 	struct caps caps;
 	size_t count = 0;
 
-	if (caps_plan(&caps, l, err) < 0 || offer_list_fetch(l, true, &known, &count, err) < 0)
+	if (caps_plan(&caps, l, run_open_segments(&l->run) > 0, err) < 0 ||
+	    offer_list_fetch(l, true, &known, &count, err) < 0)
 		return -1;
 	warn_of_volumes(l);
 	if (keep_within_price(l, known, &count, err) < 0) {

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "caps.h"
 #include "cmd/show/report.h"
 #include "cmd/volumes/volume_make.h"
 #include "engine/caller.h"
@@ -107,16 +108,11 @@ static int64_t cost_since(struct launch *l, int64_t since_ms)
 }
 
 /* From here on the rest is the run's own cap. */
-static int lower_cap(struct launch *l, int64_t spent_microusd, struct err *err)
+static void lower_cap(struct launch *l, int64_t spent_microusd)
 {
-	int64_t left = MAX(cap_microusd(l) - spent_microusd, 1);
-	char dollars[32];
-
-	if (!cap_microusd(l) || !spent_microusd)
-		return 0;
-	snprintf(dollars, sizeof(dollars), "%.6f", (double)left / 1e6);
-	return config_override(l->ctx->config, "caps.max_cost", dollars,
-			       "the remainder of caps.max_cost", err);
+	if (cap_microusd(l) && spent_microusd)
+		caps_set_max_cost(l->ctx->config, MAX(cap_microusd(l) - spent_microusd, 1),
+				  "the remainder of caps.max_cost");
 }
 
 static int failed(const struct volume_row *v, int status, struct err *err)
@@ -164,8 +160,7 @@ int warm_first(struct launch *l, const struct estimate *e, const struct plan *pi
 		 v.name, v.provider);
 	int status = fill(l, &v, err);
 	*spent_microusd = cost_since(l, began_ms);
-	if (status < 0 || lower_cap(l, *spent_microusd, err) < 0)
-		return -1;
+	lower_cap(l, *spent_microusd);
 	if (status == NO_CAPACITY_STATUS) {
 		log_line(LOG_NOTE, "volume %s: the first GPU pod runs the setup", v.name);
 		return 0;

@@ -174,7 +174,7 @@ static void a_projects_file_lowers_and_never_raises(void **state)
 	struct caps caps;
 	struct err err = {0};
 	client_open(&c, "a/burst.cfg", "x");
-	assert_int_equal(caps_read(&caps, &c.l, "", &err), 0);
+	assert_int_equal(caps_plan(&caps, &c.l, false, &err), 0);
 	assert_int_equal(caps.count, 2);
 	assert_int_equal(caps.list[0].cap_microusd, 5 * DOLLAR);
 	assert_false(caps.list[0].project);
@@ -185,7 +185,7 @@ static void a_projects_file_lowers_and_never_raises(void **state)
 	/* the other project has its own dollars, within those of all */
 	struct client other;
 	client_open(&other, "b/burst.cfg", "y");
-	assert_int_equal(caps_read(&caps, &other.l, "", &err), 0);
+	assert_int_equal(caps_plan(&caps, &other.l, false, &err), 0);
 	assert_int_equal(caps.list[0].reserved_microusd, DOLLAR);
 	assert_int_equal(caps.list[1].reserved_microusd, 0);
 	assert_int_equal(caps_begin(&other.l, &err), 0);
@@ -227,7 +227,7 @@ static void pods_count_where_they_were_paid(void **state)
 			       .price_microusd_h = 100000,
 			       .hard_end_s = now / 1000 + 3600};
 	assert_int_equal(store_put_pod(c.ctx.store, &pod, &err), 0);
-	assert_int_equal(caps_read(&caps, &c.l, "new", &err), 0);
+	assert_int_equal(caps_plan(&caps, &c.l, false, &err), 0);
 	assert_int_equal(caps.count, 3);
 	assert_in_range(caps.list[0].spent_microusd, 400000, 400100);
 	assert_in_range(caps.list[0].reserved_microusd, 100000 - 100, 100000 + 300);
@@ -237,7 +237,7 @@ static void pods_count_where_they_were_paid(void **state)
 	assert_in_range(caps.list[2].spent_microusd, 400000, 400100);
 	client_close(&c);
 	client_open(&c, "b/burst.cfg", "new");
-	assert_int_equal(caps_read(&caps, &c.l, "new", &err), 0);
+	assert_int_equal(caps_plan(&caps, &c.l, false, &err), 0);
 	assert_int_equal(caps.list[2].spent_microusd, 0);
 	assert_int_equal(caps.list[2].reserved_microusd, 0);
 	client_close(&c);
