@@ -1,4 +1,4 @@
-/* better.c - compares what the config fixes with what the planner would choose. */
+/* better.c - compares the config's fixed choices with the planner's own. */
 #include "better.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "cmd/show/plan_parts.h"
 #include "plan/better.h"
 
-/* Beside the offers of e, those of all other GPUs. */
+/* Collects the offers of all other GPUs beside those of e. */
 static struct offer *all_offers(struct launch *l, const struct estimate *e, int64_t offers_ms,
 				size_t *count)
 {

@@ -1,4 +1,4 @@
-/* calibrate_cards.c - which GPUs are measured, and what of each is expected. */
+/* calibrate_cards.c - chooses the GPUs to measure and their expected results. */
 #include <stdlib.h>
 
 #include "base/gpus.h"
@@ -7,7 +7,7 @@
 
 enum {
 	CHEAPEST = 3,       /* GPUs to measure if the user names none */
-	UNKNOWN_BATCH = 32, /* largest batch for an engine of which nothing is known */
+	UNKNOWN_BATCH = 32, /* largest batch for an engine without known limits */
 };
 
 static int add_offers(struct launch *l, int provider, struct offer **all, size_t *count,
@@ -71,7 +71,7 @@ static size_t cards_named(struct calibrate_card *cards, const char *const *gpus,
 	return n;
 }
 
-/* The cheapest GPUs that the job fits; a job that needs none: one pod. */
+/* The cheapest GPUs that fit the job; one pod if it needs no GPU. */
 static size_t cards_cheapest(struct calibrate_card *cards, const struct job_needs *needs,
 			     const struct offer *offers, size_t count)
 {
@@ -110,7 +110,7 @@ int calibrate_view_card(struct launch *l, const struct offer *offer, struct cali
 	return status;
 }
 
-/* 1 to warm up, then 1, 2, 4 and so on up to the largest. */
+/* 1 to warm up, then 1, 2, 4 ... up to the largest. */
 static void choose_sizes(struct calibrate_card *c, const struct job_needs *needs)
 {
 	int most = c->before.known
@@ -167,7 +167,7 @@ int calibrate_choose_cards(struct launch *l, struct calibrate_card *cards, size_
 	struct offer *offers = NULL;
 	size_t offer_count = 0;
 	int status = gather_offers(l, &offers, &offer_count, err);
-	const char *const *gpus = launch_gpus(l); /* asking for offers makes the list anew */
+	const char *const *gpus = launch_gpus(l); /* launch_fetch_offers() replaces the list */
 
 	if (status == 0 && offer_count)
 		qsort(offers, offer_count, sizeof(*offers), by_price);

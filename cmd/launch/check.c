@@ -1,5 +1,5 @@
-/* check.c - finds every mistake of a config, of its job and of what it wants from its providers,
- * before anything is rented. */
+/* check.c - finds every mistake of a config, of its job and of its wishes to providers, before
+ * anything is rented. */
 #include "check.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "deliver.h"
 #include "estimate.h"
 
-/* What follows from a key that was complained about is no second mistake. */
+/* Ignores errors that follow from a key with a reported mistake. */
 static void note(struct launch *l, struct err *err)
 {
 	struct mistakes *m = &l->ctx->mistakes;
@@ -23,7 +23,7 @@ static void note(struct launch *l, struct err *err)
 	mistakes_note(m, NULL, err);
 }
 
-/* A folder that is not there could only be missed by the pod. */
+/* Checks the code folder here: otherwise only the pod would find it missing. */
 static int check_code(const struct launch *l, struct err *err)
 {
 	const struct section *code = section_group(config_top(l->ctx->config), "code");
@@ -57,8 +57,8 @@ static bool conf_is_fine(struct launch *l, const struct provider_ops *ops)
 	return fine;
 }
 
-/* To an error about the GPU's memory, adds what the engine needs of it: "; chatterbox needs 3.7 GiB
- * for one segment". */
+/* Adds the engine's need to an error about GPU memory: "; chatterbox needs 3.7 GiB for one
+ * segment". */
 static void add_own_need(struct err *err, const struct job_needs *needs)
 {
 	char need[CHECK_NEED];
@@ -87,8 +87,8 @@ char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs)
 	return to;
 }
 
-/* The cards that the config names, by their labels: no provider need be asked for that. One that
- * the catalogue does not know may have any memory. */
+/* Checks the memory of the config's cards by their labels, without a provider. An unknown card may
+ * have any memory. */
 static void check_memory(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -118,8 +118,8 @@ static void check_memory(struct launch *l)
 	note(l, &err);
 }
 
-/* What one provider alone cannot have is no mistake where another one could: a run says so and goes
- * on. */
+/* A wish that only one of several providers cannot fulfil is no mistake: a run reports it and
+ * continues. */
 static void check_wishes(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -153,13 +153,13 @@ static void check_wishes(struct launch *l)
 	mistakes_free(&refused);
 }
 
-/* A plan for saved offers or list prices is not about what the config's providers have. */
+/* A plan for saved offers or list prices does not concern the config's providers. */
 static bool needs_providers(const struct cmd_context *ctx)
 {
 	return ctx->cmd != &cmd_plan || (!opt_has(ctx, "offers") && !opt_has(ctx, "list-prices"));
 }
 
-/* Wishes are held against values that can be right only. */
+/* Checks wishes only against values that are certain. */
 static bool check_providers(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -172,7 +172,7 @@ static bool check_providers(struct launch *l)
 	return fine;
 }
 
-/* ---- all of it ---- */
+/* ---- all checks ---- */
 
 int check_all(struct launch *l, bool renders, struct err *err)
 {

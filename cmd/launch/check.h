@@ -1,5 +1,5 @@
-/* check.h - every mistake of a config at once: of its values, its job, its providers and its plan.
- * Rents nothing, asks no provider. */
+/* check.h - finds every mistake of a config at once: its values, its job, its providers, its plan.
+ * Rents nothing and calls no provider. */
 #ifndef BURST_CMD_LAUNCH_CHECK_H
 #define BURST_CMD_LAUNCH_CHECK_H
 
@@ -7,12 +7,12 @@
 
 enum { CHECK_NEED = 160 };
 
-/* Reads the job (launch_read_job()) and notes all that is wrong in ctx->mistakes; returns -1 with
- * the first one. renders: what only a new pod needs is checked as well. */
+/* Reads the job (launch_read_job()) and notes all mistakes in ctx->mistakes. Returns -1 with the
+ * first one. renders: also check what only a new pod needs. */
 int check_all(struct launch *l, bool renders, struct err *err);
-/* config_check() has failed, so that there will be no run: notes what else is wrong. */
+/* After config_check() has failed, so that no run follows: notes further mistakes. */
 void check_rest(struct cmd_context *ctx);
-/* "chatterbox needs 3.7 GiB for one segment", of GPU memory; "" where the engine does not say. */
+/* "chatterbox needs 3.7 GiB for one segment", of GPU memory; "" if the engine's need is unknown. */
 char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs);
 
 #endif

@@ -36,8 +36,8 @@ static int take_up(struct launch *l, const struct run_row *row, struct err *err)
 	return run_resume(&l->run, row, &want, err);
 }
 
-/* Back into a run whose client is gone: its pods are taken over where they live, what they
- * finished is brought home, the rest is rendered. */
+/* Resumes a run without a client: adopts its living pods, fetches what they finished, renders the
+ * rest. */
 static int come_back(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
 	struct launch l;
@@ -63,8 +63,8 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	return status;
 }
 
-/* The config that the run was started with, whatever folder we stand in, and what it was told
- * beside; our own flags go before. */
+/* Opens the config that the run was started with, in whatever folder the user is, and applies the
+ * run's flags. This command's own flags override them. */
 int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
 	struct config_source ask = {.file = row->config[0] ? row->config : NULL,

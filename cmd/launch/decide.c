@@ -1,5 +1,5 @@
-/* decide.c - plans a run before anything is rented: how many pods, which GPUs first, and what it
- * will take. */
+/* decide.c - plans a run before anything is rented: number of pods, order of GPUs, expected time
+ * and cost. */
 #include "decide.h"
 
 #include <math.h>
@@ -15,21 +15,21 @@
 #include "warm_first.h"
 
 enum {
-	DECIDE_MS = 8000, /* what a slow provider may keep a run from starting */
+	DECIDE_MS = 8000, /* how long a slow provider may delay a run */
 	BETTER_MS = 2000, /* the same, for a line of advice */
-	PODS_MOST = 64,   /* that a run may widen to by itself */
+	PODS_MOST = 64,   /* to which a run may widen by itself */
 };
 
 struct asked {
 	struct offer *offers; /* not above the cap on the price */
 	size_t count;
-	/* The least that anything wanted costs, also where it is sold out, and where; 0: some
-	 * provider has not said it. */
+	/* The lowest price of a wanted offer, even if sold out, and its provider; 0: a provider has
+	 * not reported it. */
 	int64_t floor_microusd_h;
 	const char *floor_at;
 };
 
-/* Without words: the run itself asks again, and says what is wrong. */
+/* Reports no error: the run itself asks again and reports it. */
 static void fetch_all_offers(struct launch *l, struct asked *out)
 {
 	bool all_say = true;
@@ -53,8 +53,8 @@ static void fetch_all_offers(struct launch *l, struct asked *out)
 		out->floor_microusd_h = 0;
 }
 
-/* The cheapest plan of each GPU, the cheapest GPU first. `best` has room for one of each offer.
- * Returns how many. */
+/* The cheapest plan of each GPU, the cheapest GPU first. `best` has room for one plan of each
+ * offer. Returns the count. */
 static size_t rank_gpus(struct plan *best, const struct estimate *e)
 {
 	size_t count = 0;
@@ -69,7 +69,7 @@ static size_t rank_gpus(struct plan *best, const struct estimate *e)
 			at++;
 		if (at < count && best[at].cost_usd <= p.cost_usd)
 			continue;
-		count += at == count; /* before it moves up */
+		count += at == count; /* at changes below */
 		for (; at > 0 && best[at - 1].cost_usd > p.cost_usd; at--)
 			best[at] = best[at - 1];
 		best[at] = p;
@@ -90,7 +90,7 @@ char **decide_gpu_order(const struct section *top, bool needs_gpu, const struct 
 	return order;
 }
 
-/* One for each GPU of a provider. */
+/* Makes a forecast for each GPU of a provider. */
 static void forecast(struct launch *l, const struct estimate *e)
 {
 	size_t n, *count = &l->plan.forecast_count;
@@ -118,7 +118,7 @@ static void forecast(struct launch *l, const struct estimate *e)
 	l->plan.forecasts = l->forecasts;
 }
 
-/* What the run goes by when it finds that the plan is off. */
+/* Passes the plan to the run, which compares it with its progress. */
 static void hand_on(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -169,7 +169,7 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 		output_line(stderr, "better: %s", better.line);
 }
 
-/* Once for each card that earlier pods could not use, as the plan says it. */
+/* Names each card that earlier pods could not use, once. */
 static void say_left_out(const struct estimate *e)
 {
 	char offer[PLAN_TEXT];
@@ -185,14 +185,14 @@ static void say_left_out(const struct estimate *e)
 	}
 }
 
-/* Returns 1 if the volume was filled first: its pods now start sooner than was planned. */
+/* Returns 1 if the volume was filled first: its pods now start sooner than planned. */
 static int decide_once(struct launch *l, bool may_warm, struct err *err)
 {
 	struct asked asked;
 	struct estimate e = {0};
 	struct plan pick;
 	int64_t warming_microusd;
-	/* a run in the ledger says why a delivery was not made */
+	/* a run in the ledger records why there was no delivery */
 	bool delivers = config_path(l->ctx->config) &&
 			delivery_is(&l->ctx->runs, config_path(l->ctx->config));
 

@@ -1,5 +1,5 @@
-/* deliver.c - decides whether a render's outputs are delivered, and does it until all were
- * there. */
+/* deliver.c - decides whether to deliver a render's outputs, and repeats the delivery until its pod
+ * has all of them. */
 #include "deliver.h"
 
 #include <stdlib.h>
@@ -55,9 +55,9 @@ static int run_it(struct delivery *d, struct config *config, json_t **object, st
 	return status;
 }
 
-/* ---- what the volume lacks because another command or user removed it ---- */
+/* ---- files that another command or user removed from the volume ---- */
 
-/* The next delivery asks no pod for what its run has left there. */
+/* Records that the volume lacks the file, so that the next delivery sends it. */
 static void let_go(struct delivery *d, struct deliver_output *o)
 {
 	struct store *store = d->l->ctx->store;
@@ -66,13 +66,13 @@ static void let_go(struct delivery *d, struct deliver_output *o)
 
 	if (sscanf(path, "runs/%*[^/]/%19[^/]", attempt) != 1 ||
 	    (!strcmp(attempt, d->pod.attempt) && !d->pod_counts))
-		return; /* noted already */
+		return; /* recorded already */
 	d->pod_counts = false;
 	if (store_pod(store, attempt, &d->pod, NULL) == 0)
 		volume_gc_note(store, d->pod.run, d->pod.provider, d->pod.volume_id, NULL);
 }
 
-/* How many of the outputs and code the pod reports absent. Its numbers are not trusted. */
+/* Counts the outputs and code that the pod reports absent. Its numbers are not trusted. */
 static size_t read_absent(struct delivery *d)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(d->l->run.output_dir);
@@ -97,13 +97,13 @@ static size_t read_absent(struct delivery *d)
 	return told;
 }
 
-/* Without a render there is no run to resume: another `burst run` finds all rendered again. */
+/* Without a render there is no run to resume; another `burst run` finds all outputs rendered. */
 static const char *what_delivers(const struct delivery *d)
 {
 	return d->l->run.row.id[0] ? "resume" : "run";
 }
 
-/* What an earlier pod said of the volume. */
+/* Removes an earlier pod's report of absent files. */
 static void forget_absent(const struct delivery *d)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(d->l->run.output_dir);
@@ -134,7 +134,7 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 	return run_it(d, TAKE(config), object, err);
 }
 
-/* Of both deliveries, where the volume lacked files of the first one. */
+/* Adds the cost of the first delivery, whose volume lacked files. */
 static void add_costs(json_t *to, json_t *from)
 {
 	static const char *const sums[] = {"cost_usd", "billed_seconds", "compute_seconds"};
@@ -173,8 +173,8 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 		       : status;
 }
 
-/* Whose client was killed goes on for itself, with what was rendered then: what it has begun
- * with is not taken from it. */
+/* A delivery whose client was killed continues by itself, with the outputs of its begin; they must
+ * not change under it. */
 static int may_go(struct delivery *d, struct err *err)
 {
 	struct run_row newest;
@@ -205,7 +205,7 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 	if (deliver_read_outputs(&d, err) < 0)
 		return -1;
 	deliver_know_state(&d);
-	/* the job's lock is ours; what stays after a failure is there for `burst resume` */
+	/* this run holds the job's lock; after a failure the file stays for `burst resume` */
 	d.config = delivery_config(&l->ctx->runs, d.key);
 	d.dir = xasprintf("%.*s", (int)(strlen(d.config) - strlen(".cfg")), d.config);
 	if (!d.count)

@@ -1,4 +1,4 @@
-/* deliver_check.c - finds what is wrong with a delivery before anything is rented. */
+/* deliver_check.c - finds mistakes of a delivery before anything is rented. */
 #include "deliver.h"
 
 #include "jobs/common.h"

@@ -1,4 +1,4 @@
-/* deliver_config.c - makes a delivery's folder of code, and its config out of the render's. */
+/* deliver_config.c - makes a delivery's code folder, and its config from the render's. */
 #include <stdlib.h>
 
 #include "base/path.h"
@@ -7,8 +7,8 @@
 #include "jobs/command/command.h"
 #include "store/pod_cost.h"
 
-/* After a render the code is what its pods had. Without one, or in a resumed run, it is what is
- * here now. */
+/* After a render, the code is what its pods had. Without one, or in a resumed run, it is the
+ * current local code. */
 int deliver_make_folder(struct delivery *d, struct err *err)
 {
 	const char *code =
@@ -28,11 +28,11 @@ int deliver_make_folder(struct delivery *d, struct err *err)
 	return deliver_folder_make(&f, err);
 }
 
-/* What messages call the place of a value that no file sets. */
+/* The place in messages of a value that no file sets. */
 #define FOR_DELIVERY "the delivery"
 
-/* A delivery may cost what its render has left of max_cost; with nothing left its own run says so.
- * max_duration is of a pod, and the delivery's pod is a new one. */
+/* A delivery may cost what its render has left of max_cost; if nothing is left, its own run reports
+ * that. max_duration applies to each pod, so the delivery's pod has a new one. */
 static int64_t left_microusd(const struct delivery *d)
 {
 	const struct section *caps = section_group(config_top(d->l->ctx->config), "caps");
@@ -61,7 +61,8 @@ static void choose_providers(const struct delivery *d, struct section *top)
 			section_add_item(top, "provider", section_item(from, "provider", i), where);
 }
 
-/* The delivery has a machine of its own size; how far pods are trusted holds for all. */
+/* The delivery has its own image and size of machine. Other keys of `pod`, such as how far pods are
+ * trusted, apply to both. */
 static void choose_pod(const struct delivery *d, struct section *top)
 {
 	static const char *const sizes[] = {"disk_gb", "cpu", "memory_gb"};
@@ -132,7 +133,7 @@ int deliver_make_config(const struct delivery *d, struct config **out, struct er
 	make_job(d, own, d->config);
 	str_add(&shown, "# written by burst for one delivery\n");
 	config_print_given(&shown, own);
-	/* the file is only for people to read */
+	/* the file is only for the user to read */
 	if (path_write(d->config, str_text(&shown), shown.len, 0600, err) < 0) {
 		config_free(own);
 		return -1;

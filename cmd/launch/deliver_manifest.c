@@ -25,7 +25,7 @@ static bool is_delivered(const struct manifest_entry *e, const struct pod_row *p
 	return false;
 }
 
-/* What was rendered, but not what the delivery has written over. */
+/* Adds the rendered files, except those that the delivery has overwritten. */
 static void add_rendered(const struct delivery *d, const struct manifest *now,
 			 const struct pod_row *pods, size_t count, struct manifest_lines *lines)
 {

@@ -1,4 +1,4 @@
-/* deliver_outputs.c - finds what a delivery delivers, and where its volume has it. */
+/* deliver_outputs.c - lists the outputs to deliver and finds them on the volume. */
 #include <stdlib.h>
 
 #include "base/jsonx.h"
@@ -44,10 +44,10 @@ static bool pod_counts(struct delivery *d, const struct pod_row *pod)
 			COPY_TEXT(d->provider, pod->provider);
 			return true;
 		}
-	return false; /* the volume was removed since, or made anew */
+	return false; /* the volume was removed or recreated since */
 }
 
-/* The file's path on the volume; NULL: it is not there. To be freed. */
+/* The file's path on the volume, or NULL if it is not there. The caller frees it. */
 static char *path_there(struct delivery *d, const struct manifest_entry *e, bool command)
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
@@ -63,7 +63,7 @@ static char *path_there(struct delivery *d, const struct manifest_entry *e, bool
 	}
 	if (!d->pod_counts)
 		return NULL;
-	/* its segment may have another name by now */
+	/* its segment may have another name now */
 	const char *file = jsonx_text(line, "rendered_as", e->file);
 	if (!path_is_safe(file))
 		return NULL;
@@ -108,7 +108,7 @@ int deliver_read_outputs(struct delivery *d, struct err *err)
 	return 0;
 }
 
-/* Whether a pod of this run had the volume: then its code is what the files were made with. */
+/* Whether a pod of this run had the volume: then its code is the one that made the files. */
 static bool had_volume(struct delivery *d, const struct volume_row *v)
 {
 	struct pod_row *pods = NULL;
@@ -125,8 +125,8 @@ static bool had_volume(struct delivery *d, const struct volume_row *v)
 	return had;
 }
 
-/* A pod gets the newest volume of that name. Where no volume has any output, the delivery goes to a
- * provider that has one, since another would have to be made. */
+/* Finds the volume that the pod will get: the newest of that name. If no volume has any output, the
+ * delivery uses a provider with a volume, since another one would have to be made. */
 void deliver_find_code(struct delivery *d)
 {
 	const char *name =

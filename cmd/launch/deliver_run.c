@@ -1,5 +1,4 @@
-/* deliver_run.c - the run that delivers: how it is made, how it ended, and what commands find
- * instead of it. */
+/* deliver_run.c - runs a delivery and judges its end; finds the run that a command means. */
 #include "deliver_run.h"
 
 #include <stdlib.h>
@@ -14,11 +13,11 @@ enum { ABSENT_MAX_BYTES = 16 << 20 };
 
 /* ---- the run ---- */
 
-/* As `burst run --force` would: what it writes over was checked before the render. */
+/* Overwrites files like `burst run --force`: they were checked before the render. */
 static int deliver_now(struct cmd_context *own, void *arg, struct err *err)
 {
 	(void)arg;
-	own->tree = NULL; /* what travels lies on the volume, or in a folder of its own */
+	own->tree = NULL; /* its files are on the volume, or in a folder of its own */
 	own->overwrite = true;
 	return own->cmd->run(own, err);
 }
@@ -39,7 +38,7 @@ int deliver_run(const struct launch *render, struct config *config, json_t **sai
 
 /* ---- its end ---- */
 
-/* How much of what it needs its pod did not find. */
+/* Number of needed files that its pod did not find. */
 static size_t count_absent(const struct launch *l)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(l->run.output_dir);
@@ -67,11 +66,11 @@ int deliver_run_judge(struct launch *l, struct err *err)
 			       absent);
 	if (!fact_get(l->ctx->store, FACT_DELIVERING, key ? key : "", NULL, state, sizeof(state)))
 		return 0;
-	/* here, and not in the command that waited for it: that may have ended */
+	/* recorded here, since the command that waited may have ended */
 	return fact_put(l->ctx->store, FACT_DELIVERED, key, NULL, state, err);
 }
 
-/* ---- how commands find a run ---- */
+/* ---- finding a run ---- */
 
 int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err)
 {
@@ -106,7 +105,7 @@ int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *
 	bool known = delivery_render(&ctx->runs, &found, out);
 	if (known && run_is_alive(&ctx->runs, out->id))
 		return 0;
-	if (run_is_alive(&ctx->runs, found.id)) { /* it is all that can be watched */
+	if (run_is_alive(&ctx->runs, found.id)) { /* it is the only one to watch */
 		*out = found;
 		return 0;
 	}

@@ -1,4 +1,4 @@
-/* detach.c - `run -d`: starts a background client and waits until the queue is on the pods. */
+/* detach.c - `run -d`: starts a background client and waits until the pods have the queue. */
 #include "detach.h"
 
 #include <errno.h>
@@ -18,12 +18,12 @@
 #include "find_run.h"
 #include "net/child.h"
 
-/* Tells a detached client the descriptor of the socket that leads to its starter. */
+/* Environment variable with the descriptor of the socket to the starter. */
 #define CLIENT_FD_NAME "BURST_CLIENT_FD"
 
-/* What the client says there, a line each: the run's id, then at most one of these. */
+/* Lines from the client: the run's id, then at most one of these. */
 #define SAYS_HANDED "handed over"
-#define SAYS_ENDED  "ended" /* and waits for the other end to be closed */
+#define SAYS_ENDED  "ended" /* then waits until the other end is closed */
 
 enum { WORDS_MAX = 128, ENDED_WAIT_MS = 5000 };
 
@@ -35,14 +35,14 @@ static void spawn_exec(char **argv, int fd, const sigset_t *mask)
 
 	setsid();
 	int null = open("/dev/null", O_RDWR);
-	dup2(null, STDIN_FILENO); /* stdout and stderr are kept until the pods have the queue */
+	dup2(null, STDIN_FILENO); /* keep stdout and stderr until the pods have the queue */
 	fcntl(fd, F_SETFD, 0);
 	snprintf(number, sizeof(number), "%d", fd);
 	setenv(CLIENT_FD_NAME, number, 1);
 	guard_leave();
-	signal(SIGHUP, SIG_IGN); /* the terminal's, from before it had a session of its own */
-	/* the starter passes it on, also one that a script has put in the background, where it is
-	 * ignored */
+	signal(SIGHUP,
+	       SIG_IGN); /* the terminal's hangup, from before this process had its own session */
+	/* the starter forwards it; a background job of a script ignores it */
 	signal(SIGINT, SIG_DFL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execv(child_self() ? child_self() : argv[0], argv);
@@ -61,8 +61,8 @@ void detach_child(int log)
 		_exit(127);
 }
 
-/* Until the pods have the queue the starter's signals are the client's, where no Ctrl-C comes. A
- * terminal that closes stops neither. */
+/* Until the pods have the queue, the starter forwards its signals to the client, which gets no
+ * Ctrl-C itself. A closed terminal stops neither. */
 static volatile sig_atomic_t client, interrupted;
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -72,9 +72,9 @@ static void pass_on(int number)
 	int saved = errno;
 
 	interrupted = number;
-	/* the very one: the run's row ends with the exit status of the starter */
+	/* this signal, so that the run's row and the starter have the same exit status */
 	kill(client, number);
-	kill(client, SIGCONT); /* it may have been stopped */
+	kill(client, SIGCONT); /* it may be stopped */
 	errno = saved;
 }
 
@@ -102,7 +102,7 @@ static pid_t start_client(struct cmd_context *ctx, int pair[2])
 struct heard {
 	char text[WORDS_MAX];
 	size_t len;
-	char id[32]; /* "": there is no run yet */
+	char id[32]; /* "": no run yet */
 	bool handed, ended;
 };
 
@@ -117,7 +117,7 @@ static void understand(struct heard *h)
 	h->ended = starts_with(newline + 1, SAYS_ENDED "\n");
 }
 
-/* Until it has handed the queue over, or says no more; with no_wait, until there is a run. */
+/* Reads until the client has handed over or closes; with no_wait, until there is a run. */
 static void listen_to(int fd, bool no_wait, struct heard *h)
 {
 	while (!h->handed && !h->ended && !(no_wait && h->id[0]) && h->len + 1 < sizeof(h->text)) {
@@ -132,7 +132,7 @@ static void listen_to(int fd, bool no_wait, struct heard *h)
 	}
 }
 
-/* The client was killed, from outside or by a third Ctrl-C: its pods have no client now. */
+/* Handles a killed client (from outside, or a third Ctrl-C): its pods have no client now. */
 static int client_died(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	size_t count = 0;
@@ -153,8 +153,7 @@ static int client_died(struct cmd_context *ctx, const char *id, struct err *err)
 		       id, count, count == 1 ? "" : "s", id, id);
 }
 
-/* The run has ended, or there was none; or the client has, by itself or because we were told to
- * end. */
+/* Handles a client that ended: by itself, after its run, without one, or after our signal. */
 static int client_ended(struct cmd_context *ctx, pid_t pid, const char *id, struct err *err)
 {
 	int status = 0;
@@ -197,7 +196,7 @@ int detach(struct cmd_context *ctx, struct err *err)
 	close(pair[1]);
 	listen_to(pair[0], no_wait, &h);
 	sigset_t before;
-	/* from here on they are not the client's any more, where it goes on alone */
+	/* from here on signals no longer go to the client if it continues alone */
 	guard_hold_signals(&before);
 	bool may_go = (h.handed || (no_wait && h.id[0])) && !interrupted;
 	if (may_go && no_wait)
@@ -222,14 +221,14 @@ int detach_starter(void)
 	if (fd == -2) {
 		fd = text ? atoi(text) : -1;
 		if (fd >= 0)
-			fcntl(fd, F_SETFD,
-			      FD_CLOEXEC); /* while a child held it open, the starter would wait */
+			fcntl(fd, F_SETFD, FD_CLOEXEC); /* a child that holds it open would keep the
+							   starter waiting */
 		unsetenv(CLIENT_FD_NAME);
 	}
 	return fd;
 }
 
-/* The starter does not know the run: nothing has been rented, and nothing will be. */
+/* Stops before the starter knows the run: nothing has been rented, and nothing will be. */
 static int give_up(struct launch *l, struct err *err)
 {
 	err_set(err, ERR_LOCAL, "run %s: the starting process exited before it had the run's id",
@@ -243,8 +242,8 @@ static int give_up(struct launch *l, struct err *err)
 	return -1;
 }
 
-/* A reader of the starter's output must not wait for us: from now on messages go to the run's
- * folder. */
+/* Redirects messages to the run's folder, so that a reader of the starter's output does not wait
+ * for this client. */
 static void let_output_go(struct launch *l)
 {
 	CLEANUP(free_text) char *path = path_join(l->run.dir, "client.log");
@@ -325,7 +324,7 @@ void detach_watch_starter(struct launch *l, const struct engine *e)
 	} else if (state == HANDOVER_NOT_YET) {
 		return;
 	} else {
-		l->ctx->live = false; /* the view disappears with the next line */
+		l->ctx->live = false; /* the next line removes the view */
 		say_handed_over(l, e, state == HANDOVER_DONE);
 		let_output_go(l);
 		dprintf(l->starter, SAYS_HANDED "\n");

@@ -1,4 +1,4 @@
-/* earlier.c - what earlier runs of this job have left: all segments, or some on a volume. */
+/* earlier.c - what earlier runs of this job left: all segments, or some on a volume. */
 #include "earlier.h"
 
 #include <stdlib.h>
@@ -39,9 +39,9 @@ int earlier_rendered_all(struct launch *l, struct err *err)
 	return status;
 }
 
-/* The name of a volume that may hold finished segments of it which are not fetched; false: none
- * does. Of a released pod only durable segments count. A pod that may still be there is checked
- * when the run is resumed. */
+/* Finds a volume that may hold finished segments which are not fetched. Returns false if there is
+ * none. For a released pod only durable segments count. A pod that may still exist is checked by
+ * `burst resume`. */
 static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, char volume[64],
 			    bool *alive)
 {

@@ -1,13 +1,14 @@
-/* earlier.h - what earlier runs of a job have left to a new one. */
+/* earlier.h - what earlier runs of a job left for a new one. */
 #ifndef BURST_CMD_LAUNCH_EARLIER_H
 #define BURST_CMD_LAUNCH_EARLIER_H
 
 #include "launch.h"
 
-/* Nothing left to render: no pod is rented, but a dead client's are given back, and what follows
- * rendering is done. */
+/* For a job with nothing left to render: rents no pod, but releases a dead client's pods and does
+ * the steps after rendering. */
 int earlier_rendered_all(struct launch *l, struct err *err);
-/* A new run renders again, and pays again, what is finished and not home. */
+/* Names the run to resume: a new run would render, and pay for, segments that are finished but not
+ * local. */
 void earlier_name_resume(struct launch *l);
 
 #endif

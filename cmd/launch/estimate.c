@@ -1,5 +1,5 @@
-/* estimate.c - gathers what a plan is made from: lengths of segments, prices, learned speeds and
- * cold starts. */
+/* estimate.c - collects the inputs of a plan: lengths of segments, prices, learned speeds and cold
+ * starts. */
 #include "estimate.h"
 
 #include <stdlib.h>
@@ -18,11 +18,10 @@ enum {
 };
 #define GB_PER_AUDIO_S 48000e-9 /* 24 kHz, 16 bits, as engines write it */
 #define CHARS_PER_AUDIO_S                                                                          \
-	15.0 /* 900 characters a minute, as published measurements of speech have it (750 to 1000) \
-	      */
-/* From the last batch to the last file, and from then to the accepted release. */
+	15.0 /* 900 characters a minute, by published measurements of speech (750 to 1000) */
+/* From the last batch to the last file, and from there to the accepted release. */
 static const struct cold_time fetch_prior = {0.3, 1, 0}, release_prior = {0.3, 1, 0};
-/* A setup of its own: packages, weights. How long it takes is unknown until it has run once. */
+/* A user's own set-up (packages, weights) of unknown length, until it has run once. */
 static const struct cold_time setup_prior = {120, 600, 0};
 
 /* ---- work ---- */
@@ -49,9 +48,9 @@ struct learned { /* of one provider */
 	const char *provider;
 	struct pod_row *rows;
 	size_t count;
-	struct volume_row volume; /* the config's, there; id "": none is known */
+	struct volume_row volume; /* the config's volume there; id "": unknown */
 	struct cold_time fetch, release;
-	struct extras extras; /* what is the same for all of its offers */
+	struct extras extras; /* the same for all of its offers */
 };
 
 static void find_volume(struct learned *k, struct launch *l)
@@ -95,7 +94,7 @@ static void learn_provider(struct learned *k, struct launch *l, const char *prov
 	learn_extras(k, l, audio_s);
 }
 
-/* That the job's pods have found all they need on this volume before. */
+/* Whether the job's pods have found all they need on this volume before. */
 static bool volume_ready(const struct learned *pods, const char *image)
 {
 	for (size_t i = 0; i < pods->count; i++)
@@ -106,7 +105,7 @@ static bool volume_ready(const struct learned *pods, const char *image)
 	return false;
 }
 
-/* The job as the engine sees it, for the ledger's facts of what it has where. */
+/* The job as the engine sees it, to look up the ledger's facts about it. */
 static struct engine_setup as_engine(struct launch *l, struct run_row *run, const char *image)
 {
 	struct engine_setup setup = l->run.setup;
@@ -165,7 +164,7 @@ static void expect_cold(struct cold *cold, struct launch *l, const struct job_ne
 		cold->phase[COLD_SETUP] = (struct cold_time){0};
 }
 
-/* GB of all its cards, as sold; 0: not known. */
+/* Advertised GB of all its cards; 0: unknown. */
 static double memory_of(const struct offer *o)
 {
 	const struct gpu *known = gpu_find(o->gpu);
@@ -186,9 +185,8 @@ static struct vram_need need_of(const struct job_needs *needs)
 	return (struct vram_need){needs->prior.base_gib * workers, needs->prior.each_gib * workers};
 }
 
-/* The largest batch that the engine takes and the card holds; 0: the job does not fit. As the
- * dispatcher sees it, the worker's own number counts upward only where it renders a batch at once.
- */
+/* The largest batch that the engine takes and the card holds; 0: the job does not fit. As in the
+ * dispatcher, a worker's own number can only raise it if the worker renders whole batches. */
 static int batch_most(const struct job_needs *needs, const struct offer *o,
 		      const struct learned_speed *learned)
 {
@@ -208,7 +206,7 @@ static int batch_most(const struct job_needs *needs, const struct offer *o,
 	return MIN(most, vram_batch_max(&need, memory_of(o)));
 }
 
-/* The engine's own figures: of a card that was measured elsewhere, carried over to this one. */
+/* The engine's own figures for a card that was measured elsewhere, scaled to this card. */
 static struct speed prior_for(const struct job_needs *needs, const struct speed *of_segments,
 			      const struct offer *o)
 {
@@ -229,7 +227,7 @@ static void say_prior(const struct job_prior *p, const struct offer *o, char to[
 		 other ? ", computed from " : "", other ? gpu_find(p->gpu)->name : "");
 }
 
-/* As a pod with such a card has said in an earlier run. */
+/* Finds cards that a pod of an earlier run reported as unfit. */
 static void find_unfit(struct estimate *e, struct launch *l, size_t i)
 {
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
@@ -249,8 +247,8 @@ static void find_unfit(struct estimate *e, struct launch *l, size_t i)
 			    clock_rfc3339(day, sizeof(day), since_ms));
 }
 
-/* Free pods that are processes of this machine share its processors: more pods than processors
- * finish nothing sooner. 0: no limit. One that is given a price stands for a machine of its own. */
+/* Free pods that are processes of this machine share its processors, so more pods than processors
+ * do not help. 0: no limit. A pod with a price stands for a machine of its own. */
 static int pods_that_help(const struct launch *l, const struct offer *o, int workers)
 {
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
@@ -289,7 +287,7 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i,
 	struct extras *x = &e->extras[i];
 	*x = pods->extras;
 	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
-	/* the volume bills on without this run */
+	/* the volume bills with or without this run */
 	m->per_run_usd = x->egress.value + x->delivery.value;
 	m->interrupted_every_s = x->interrupted.value;
 	x->env_in_image = env_in_image(l, needs, o->provider);
@@ -305,7 +303,7 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i,
 	if (m->speed.once_s + m->speed.longest_s + m->speed.each_s > 0)
 		e->known = true;
 	else
-		m->batch_max = 0; /* nothing can be said of it */
+		m->batch_max = 0; /* nothing is known of it */
 	if (e->unfit[i][0])
 		m->batch_max = 0;
 }
@@ -361,9 +359,9 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	return 0;
 }
 
-/* The offers that a run rents first: those of the first provider that has a fitting one, and of
- * these the first GPU of the config's list. machines and at have room for all. Returns how many;
- * at: which they are. */
+/* The offers that a run rents first: those of the first provider with a fitting one, and of these
+ * the first GPU in the config's list. machines and at have room for all. Returns the count; at
+ * holds the indexes. */
 static size_t taken_first(const struct estimate *e, struct plan_machine *machines, int *at)
 {
 	const struct offer *first = NULL;

@@ -1,14 +1,15 @@
-/* estimate_wish.c - what the config wishes of a plan: goal, deadline, the value of time. */
+/* estimate_wish.c - reads the config's wishes for a plan: goal, deadline, value of time. */
 #include "estimate.h"
 
 #include <time.h>
 
 #include "base/clock.h"
 
-/* A time of day that passed no longer ago was meant, and missed; else the next day's is meant. */
+/* A time of day that passed less than this ago counts as missed; otherwise the next day's counts.
+ */
 enum { MISSED_S = 6 * 3600 };
 
-/* This time of day, so many days from now. */
+/* This time of day, this many days from now. */
 static time_t time_of_day(time_t now, int hour, int minute, int days)
 {
 	struct tm tm;
@@ -67,8 +68,8 @@ static int read_goal(const struct section *top, struct plan_wish *wish, struct e
 		       section_where(top, "goal"), goal);
 }
 
-/* 0 s: there is none. A time of day that was missed is a cap that cannot be kept; all else that
- * cannot be kept is a mistake. */
+/* 0 s: none. A missed time of day is a cap that cannot be kept; any other impossible value is a
+ * mistake. */
 static int read_deadline(const struct section *top, double *out_s, struct err *err)
 {
 	const char *deadline = section_text(top, "deadline"),

@@ -1,5 +1,5 @@
-/* extras.c - learns from the ledger, else takes from provider's lists, what comes on top of a pod's
- * price. */
+/* extras.c - finds what comes on top of a pod's price, from the ledger or else from providers'
+ * lists. */
 #include "extras.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static char *day_of(char to[32], int64_t wall_ms)
 
 /* ---- storage ---- */
 
-/* Runs of this config in 30 days, with the one that is planned. */
+/* Runs of this config in 30 days, including the planned one. */
 static int runs_a_month(struct launch *l)
 {
 	struct run_row *runs = NULL;
@@ -94,7 +94,7 @@ struct extra extras_egress(struct launch *l, const char *provider, double gb)
 	return e;
 }
 
-/* ---- interruptions, and renders that failed ---- */
+/* ---- interruptions and failed renders ---- */
 
 struct extra extras_interrupted(const char *provider, bool spot, const struct pod_row *pods,
 				size_t count)

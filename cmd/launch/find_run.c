@@ -1,4 +1,4 @@
-/* find_run.c - finds the run that an id or a config means, and says where its job is. */
+/* find_run.c - finds the run that an id or a config means, and names its job's place. */
 #include "find_run.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 enum { ELSEWHERE_MOST = 3 };
 
-/* A run of the job in this file, or a delivery of what one of them rendered. */
+/* Whether the run is of the job in this file, or delivers its outputs. */
 static bool is_of(struct cmd_context *ctx, const struct run_row *run, const char *config)
 {
 	return !strcmp(run->config, config) || delivery_is_of(&ctx->runs, run, config);
@@ -30,7 +30,7 @@ static int newest_running(struct cmd_context *ctx, const char *config, struct ru
 	return found;
 }
 
-/* The newest one that has pods which may bill. */
+/* Finds the newest one with pods that may bill. */
 static int newest_with_pods(struct cmd_context *ctx, const char *config, struct run_row *out,
 			    struct err *err)
 {
@@ -70,7 +70,7 @@ static int newest(struct cmd_context *ctx, const char *config, struct run_row *o
 	return found < 0 ? -1 : 1;
 }
 
-/* Nothing was started here. What runs elsewhere is listed, since its ids are what can be named. */
+/* No run was started here, so lists those elsewhere by id. */
 static int none_here(struct cmd_context *ctx, const char *config, struct err *err)
 {
 	CLEANUP(str_free) struct str elsewhere = STR_INIT;
@@ -107,7 +107,7 @@ int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, str
 	if (here < 0)
 		return -1;
 	CLEANUP(free_text)
-	char *named = config_named(NULL); /* a run without a burst.cfg has it too */
+	char *named = config_named(NULL); /* a run without a burst.cfg has this path too */
 	int found = newest_running(ctx, here ? config : named, out, err);
 	if (found == 0)
 		found = newest_with_pods(ctx, here ? config : named, out, err);

@@ -9,19 +9,20 @@
 #include "base/log.h"
 #include "base/path.h"
 
-/* How long nothing happens to the pods of a client that is well. */
+/* How long nothing may happen to the pods of a healthy client. */
 enum {
-	CLIENT_STOP_MS = 360 * 1000, /* 30 s for files, five minutes until it gives a pod up */
-	/* two minutes for the answer to a create, five until its pod turns up or never does */
+	CLIENT_STOP_MS =
+		360 * 1000, /* 30 s for files, five minutes until it stops retrying a release */
+	/* two minutes for the reply to a create, five until its pod is found or proven absent */
 	LOST_MS = 480 * 1000,
 	LOOK_MS = 1000,
-	SAY_MS = 3000, /* so long nothing is said of the waiting */
+	SAY_MS = 3000, /* silence before a message about the wait */
 };
 
 struct pods_seen {
-	struct str text; /* other than before when anything has happened to them */
+	struct str text; /* changes when anything happens to them */
 	int64_t since;
-	bool lost; /* one of them may be what a create has made whose answer has not come */
+	bool lost; /* one may be the result of a create without a reply */
 };
 
 static void see_pods_of_run(const struct cmd_context *ctx, const char *run, struct pods_seen *seen)
@@ -47,8 +48,8 @@ static void see_pods_of_run(const struct cmd_context *ctx, const char *run, stru
 	seen->since = clock_boot_ms();
 }
 
-/* Who holds the run's lock: a client's number, else 0 and the note, if there is one (on a full disk
- * it may be empty). */
+/* The holder of the run's lock: a client's pid, else 0 and the note, which may be empty (on a full
+ * disk). */
 static long holder_of(const struct cmd_context *ctx, const char *run, char *note, size_t room)
 {
 	CLEANUP(free_text) char *path = run_path(&ctx->runs, run, "lock");
@@ -99,14 +100,14 @@ int holder_wait(const struct cmd_context *ctx, const char *run, const char *plac
 	int64_t began = clock_boot_ms(), now = began, look_at = began;
 	char holder[128] = "";
 	long pid = 0;
-	int said = 0; /* 2: that it looks for a pod */
+	int said = 0; /* 2: said that it searches for a pod */
 
 	for (; run_is_alive(&ctx->runs, run) &&
 	       now - MAX(seen.since, began) < (seen.lost ? LOST_MS : CLIENT_STOP_MS);
 	     now = clock_boot_ms()) {
 		if (!pid && (pid = holder_of(ctx, run, holder, sizeof(holder)))) {
 			kill((pid_t)pid, SIGTERM);
-			kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have put it to sleep */
+			kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have stopped it */
 		}
 		if (now >= look_at) {
 			see_pods_of_run(ctx, run, &seen);

@@ -1,4 +1,5 @@
-/* image_make.c - the image of a job's pods: its base, its Dockerfile, its build at a provider. */
+/* image_make.c - makes the image of a job's pods: its base, its Dockerfile, its build at a
+ * provider. */
 #include "image_make.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "cmd/show/output.h"
 #include "launch.h"
 
-/* What pods of this provider run where pod.image does not say. NULL: it runs no images. */
+/* The provider's image if pod.image is not set. NULL: it runs no images. */
 static const char *image_of_provider(const struct config *config, const char *name)
 {
 	const struct section *s = config_provider(config, name);
@@ -20,8 +21,8 @@ static const char *image_of_provider(const struct config *config, const char *na
 	return NULL;
 }
 
-/* The image that the pods of a run would have: the config's, else what its first provider that runs
- * images takes. NULL: none of them says. */
+/* The image of a run's pods: the config's, else that of its first provider that runs images. NULL:
+ * none has a default. */
 static const char *usual_image(const struct config *config)
 {
 	const struct section *top = config_top(config);

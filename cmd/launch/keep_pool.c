@@ -1,4 +1,5 @@
-/* keep_pool.c - how an engine reaches kept pods; starts the client that keeps those of a run. */
+/* keep_pool.c - lets an engine take over kept pods, and starts the client that keeps a run's pods.
+ */
 #include "keep_pool.h"
 
 #include <fcntl.h>
@@ -22,9 +23,9 @@ int64_t keep_warm_ms(const struct config *config)
 	return text && duration_parse(text, &ms, NULL) == 0 ? ms : 0;
 }
 
-/* ---- a client of their own ---- */
+/* ---- the keeping client ---- */
 
-/* In the child: a session of its own, which outlives the terminal and the run. */
+/* In the child: starts a session of its own, which outlives the terminal and the run. */
 static void become_keeper(const struct launch *l, int log)
 {
 	const char *argv[] = {"burst", "keep", l->run.row.id, NULL};
@@ -55,7 +56,7 @@ static void start_keeper(void *ctx)
 		log_line(LOG_WARN, "no pod is kept: fork: %m");
 }
 
-/* ---- what the engine asks ---- */
+/* ---- callbacks of the engine ---- */
 
 static bool is_wanted(void *ctx, const struct pod_row *pod)
 {

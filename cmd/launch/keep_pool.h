@@ -1,18 +1,18 @@
-/* keep_pool.h - pods that outlive their run: kept for a while by a client of their own, and taken
- * over by the next run that can use them. */
+/* keep_pool.h - pods that outlive their run: a client keeps them for a while, and the next suitable
+ * run takes them over. */
 #ifndef BURST_CMD_LAUNCH_KEEP_POOL_H
 #define BURST_CMD_LAUNCH_KEEP_POOL_H
 
 #include "engine/kept.h"
 #include "launch.h"
 
-/* keep_warm as the core has it: ms, 0: none, KEEP_WARM_AUTO. */
+/* keep_warm for the core: ms, 0: none, KEEP_WARM_AUTO. */
 int64_t keep_warm_ms(const struct config *config);
-/* The pods of this run may be handed on, and those of others be taken over. After
+/* Lets this run hand on its pods and take over those of others. Call after
  * launch_conf_from_config(). */
 void keep_pool(struct launch *l);
-/* How many pods that other runs offer a run of this launch would take over now, if it took
- * planned_ms. The accounts are open and the job is read. */
+/* Number of pods offered by other runs that a run of this launch would take over now, if it took
+ * planned_ms. The accounts are open and the job is loaded. */
 int keep_warm_pods(struct launch *l, int64_t planned_ms);
 
 #endif

@@ -1,4 +1,4 @@
-/* launch.c - reads what the config wants of a run, and hands it to the library of runs. */
+/* launch.c - reads a run's settings from the config and passes them to the library of runs. */
 #include "launch.h"
 
 #include <stdlib.h>
@@ -58,9 +58,9 @@ int launch_open_providers(struct launch *l, struct err *err)
 
 /* ---- the job ---- */
 
-/* What travels travels as JSON: a value that is no text would arrive empty. From here on no log,
- * trace, error or ledger shows the values: short ones that no name calls secret ("1", "debug")
- * would only make the words around them unreadable. */
+/* Checks the variables for pods, which travel as JSON: a value that is not UTF-8 would arrive
+ * empty. Then hides the values from logs, traces, errors and the ledger, except short ones without
+ * a secret name ("1", "debug"), which would garble other text. */
 static int check_env(const struct section *conf, const struct job_needs *needs, struct err *err)
 {
 	for (const char *const *name = needs->env_names; name && *name; name++) {
@@ -109,7 +109,8 @@ int launch_read_job(struct launch *l, struct err *err)
 		.image = section_text(section_group(top, "pod"), "image"),
 		.code = section_has(section_group(top, "code"), "path"),
 		.anew = ctx->anew &&
-			ctx->cmd == &cmd_run, /* a resumed run has begun to: see run_resume() */
+			ctx->cmd ==
+				&cmd_run, /* a resumed run has begun already: see run_resume() */
 		.prune = ctx->prune,
 		.mistakes = &ctx->mistakes,
 	};

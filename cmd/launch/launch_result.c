@@ -1,5 +1,4 @@
-/* launch_result.c - what a run says of itself as JSON: the object of --json, on_exit and
- * notices. */
+/* launch_result.c - a run's result as JSON: the object of --json, on_exit and notices. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -12,7 +11,7 @@
 
 enum { ERRORS_MOST = 100 };
 
-/* What failed, and why; of very many the first ones. */
+/* Adds failed segments and why; only the first ones of many. */
 static void add_failures(struct launch *l, json_t *errors)
 {
 	const struct engine_setup *s = &l->run.setup;
@@ -71,7 +70,7 @@ json_t *launch_result_json(struct launch *l)
 	return object;
 }
 
-/* What a delivery's own run says is part of what its render's says. */
+/* Puts a delivery's object into its render's. */
 static void give_json(struct cmd_context *ctx, json_t *object)
 {
 	if (!ctx->delivers) {

@@ -34,7 +34,7 @@ static void show_output(void *ctx, const char *pod, const char *line)
 	output_line(stderr, "%s | %s", pod, line);
 }
 
-/* The last line about what it took: the phases above are the render's alone. */
+/* Prints the last line with totals: the phases above are the render's only. */
 static void say_total(const struct launch *l)
 {
 	const struct run_row *r = &l->run.row;
@@ -56,8 +56,7 @@ static void say_total(const struct launch *l)
 				     0.5)));
 }
 
-/* The user's own command gets the JSON; what it does is not our business, but it may not keep
- * us. */
+/* Passes the JSON to the user's command. Ignores its result, but limits its time. */
 static void on_exit_command(struct launch *l)
 {
 	const char *command = section_text(config_top(l->ctx->config), "on_exit");
@@ -99,13 +98,13 @@ static void tell_end(struct launch *l)
 	notify_ended(l->ctx, &l->run.row, said);
 }
 
-/* Else it fills a volume or measures an engine. */
+/* Other runs fill a volume or measure an engine. */
 static bool brings_files(const struct run_row *run)
 {
 	return strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE);
 }
 
-/* Says how to continue where something is left to be rendered. */
+/* Prints how to continue if something is left to render. */
 static void say_outputs(const struct run_row *r)
 {
 	bool stopped = r->status == RUN_INTERRUPTED || r->status == RUN_CAPPED;
@@ -170,8 +169,8 @@ void launch_say_suspects(const struct launch *l)
 
 int launch_deliver(struct launch *l, struct err *err)
 {
-	/* the delivery's own run hears of them; what came when there was nothing left to stop is
-	 * forgotten */
+	/* the delivery's own run handles signals; drop those that came when nothing was left to
+	 * stop */
 	engine_hold_signals();
 	int status = delivery_is(&l->ctx->runs, l->run.row.config) ? deliver_run_judge(l, err)
 								   : deliver(l, &l->delivered, err);
@@ -185,8 +184,8 @@ int launch_deliver(struct launch *l, struct err *err)
 	return status;
 }
 
-/* A delivery that succeeded is not done again because its pod's release is unconfirmed, or
- * because a signal came while the pod was released. */
+/* Keeps a successful delivery's result even if its pod's release is unconfirmed, or a signal came
+ * during the release. */
 static void keep_what_went_well(struct launch *l)
 {
 	struct err none;
@@ -230,7 +229,7 @@ int launch_run(struct launch *l)
 		status = launch_deliver(l, &l->run.err);
 	else if ((status == 9 || status > 128) && l->run.finished_well)
 		keep_what_went_well(l);
-	if (!l->ctx->delivers) /* else its render goes on, and a signal may not cut it short */
+	if (!l->ctx->delivers) /* else its render continues, and a signal must not interrupt that */
 		engine_let_signals_in();
 	say_total(l);
 	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)

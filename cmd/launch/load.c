@@ -1,4 +1,4 @@
-/* load.c - reads a job whole, locks it, and finds what is done already. */
+/* load.c - loads a whole job, locks it, and finds what is done. */
 #include "base/log.h"
 #include "check.h"
 #include "deliver.h"
@@ -6,7 +6,7 @@
 #include "jobs/common.h"
 #include "launch.h"
 
-/* renders: what only a new pod needs is checked as well. */
+/* renders: also check what only a new pod needs. */
 static int read_whole_job(struct launch *l, bool renders, struct err *err)
 {
 	if (check_all(l, renders, err) < 0)
@@ -50,8 +50,8 @@ int launch_load_job(struct launch *l, struct err *err)
 	return find_cached(l, err);
 }
 
-/* Where something is left to be rendered, what its delivery would write over is told before that
- * is paid for. */
+/* If something is left to render, reports before it costs money what the delivery would overwrite.
+ */
 static int check_delivered(const struct launch *l, struct err *err)
 {
 	return run_open_segments(&l->run) ? deliver_check_output(l, err) : 0;
@@ -72,7 +72,7 @@ int launch_peek_job(struct launch *l, struct err *err)
 	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 &&
 	    check_delivered(l, err) == 0)
 		return 0;
-	/* a file that came after the manifest was read belongs to a living run */
+	/* a file that appeared after the manifest was read belongs to a running run */
 	if (err->kind != ERR_CONFIG || !run_output_is_locked(l->run.output_dir))
 		return -1;
 	err_clear(err);

@@ -1,4 +1,4 @@
-/* offer_list.c - what the providers would rent now: asked for, sorted, printed. */
+/* offer_list.c - fetches, sorts and prints what the providers would rent now. */
 #include "offer_list.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int by_number(int64_t x, int64_t y)
 	return (x > y) - (x < y);
 }
 
-/* As a run would take them. */
+/* In the order in which a run would take them. */
 static int by_turn(const void *a, const void *b)
 {
 	const struct known_offer *x = a, *y = b;
@@ -29,7 +29,7 @@ static int by_turn(const void *a, const void *b)
 	return way ? way : strcmp(x->offer.id, y->offer.id);
 }
 
-/* All vendors side by side. */
+/* Compares offers of all vendors. */
 static int by_price(const void *a, const void *b)
 {
 	const struct known_offer *x = a, *y = b;
@@ -62,8 +62,7 @@ static void tell_remarks(const char *provider, const char *text)
 		log_line(LOG_WARN, "%s: %.*s", provider, (int)len, line);
 }
 
-/* A run's volume ties its pods to where it is; one that is missing keeps it from renting there at
- * all. */
+/* Finds the run's volume, which ties its pods to a place; without it the run cannot rent there. */
 static int find_volume(struct launch *l, const struct engine_provider *p, struct volume *out,
 		       struct err *err)
 {

@@ -1,4 +1,4 @@
-/* offer_list.h - what the providers would rent now, for `burst plan` and `burst offers`. */
+/* offer_list.h - fetches what the providers would rent now, for `burst plan` and `burst offers`. */
 #ifndef BURST_CMD_LAUNCH_OFFER_LIST_H
 #define BURST_CMD_LAUNCH_OFFER_LIST_H
 
@@ -8,13 +8,13 @@
 struct known_offer {
 	struct offer offer;
 	struct offer_past past;
-	int provider; /* which of the config's */
+	int provider; /* index in the config's list */
 	bool avoided;
 };
 
-/* Asks the config's providers, in turn. as_run: what a run would find there, tied to its volume,
- * in the order in which it would take them; else the cheapest first. The caller frees *out. -1:
- * no provider has one. */
+/* Asks the config's providers in turn. as_run: only what a run would use, tied to its volume, in
+ * the order in which it would take them; else the cheapest first. The caller frees *out. Returns -1
+ * if no provider has an offer. */
 int offer_list_fetch(struct launch *l, bool as_run, struct known_offer **out, size_t *count,
 		     struct err *err);
 void offer_list_print(FILE *to, const struct known_offer *offers, size_t count);

@@ -1,4 +1,4 @@
-/* plan_offers.c - plans among the offers of the providers, and prints the planner's choice. */
+/* plan_offers.c - plans with the providers' offers, and prints the planner's choice. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -15,8 +15,7 @@
 #include "refuse.h"
 #include "volume_trust.h"
 
-/* Moves those that the cap on the price leaves to the front; *count: how many. ERR_CAP: it leaves
- * none. */
+/* Moves offers within the cap on the price to the front; *count: how many. ERR_CAP: none. */
 static int keep_within_price(struct launch *l, struct known_offer *offers, size_t *count,
 			     struct err *err)
 {
@@ -56,7 +55,7 @@ static void warn_of_volumes(struct launch *l)
 	}
 }
 
-/* Pods of other runs that the run would take over, and need not rent. */
+/* Pods of other runs that the run would take over instead of renting. */
 static int warm_pods(struct launch *l, const struct estimate *e, const struct plan *pick,
 		     enum plan_verdict verdict)
 {
@@ -76,7 +75,7 @@ int plan_offers(struct launch *l, const struct offer *offers, size_t count,
 		estimate_free(&e);
 		return -1;
 	}
-	if (words->prices[0]) { /* saved offers and list prices are compared, not rented */
+	if (words->prices[0]) { /* saved offers and list prices cannot be rented */
 		COPY_TEXT(e.price_from, words->prices);
 		e.in_any_order = true;
 	}

@@ -1,4 +1,4 @@
-/* plan_saved.c - plans for offers that were saved, or for list prices: no provider is asked. */
+/* plan_saved.c - plans with saved offers or list prices, without a provider. */
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -79,7 +79,7 @@ static bool is_wished_for(const char *const *wishes, const char *gpu)
 	return !wishes || !wishes[0];
 }
 
-/* Modal bills what a pod asks for beside its GPU. */
+/* Modal also bills the cores and memory that a pod requests. */
 static void add_rest(struct launch *l, struct offer *o)
 {
 	const struct section *pod = section_group(config_top(l->ctx->config), "pod");

@@ -1,4 +1,4 @@
-/* quick.c - builds a config from a text's name or a command, prints it, saves it. */
+/* quick.c - makes a config from a text's name or a command, prints it, saves it. */
 #include "quick.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 enum { KEPT_MAX_BYTES = 1 << 20, NAME_MOST = 60 };
 
-/* ---- what the words mean ---- */
+/* ---- the arguments ---- */
 
 static const char *extension(const char *path)
 {
@@ -33,7 +33,7 @@ static bool is_among(const char *word, const char *const *list)
 	return false;
 }
 
-/* A text is spoken as a whole; a table holds lines that are used one by one. */
+/* A text is spoken as a whole; a table has separate lines. */
 static bool is_text(const char *path)
 {
 	static const char *const texts[] = {"txt", "text", "md", "markdown", NULL};
@@ -48,7 +48,7 @@ static bool is_table(const char *path)
 	return is_among(extension(path), tables);
 }
 
-/* A name for the job and its folder: what a shell and a config take without quotes stays. */
+/* Makes a name for the job and its folder that needs no quotes in a shell or config. */
 static char *plain_name(const char *from, size_t len)
 {
 	char *name = xstrndup(from, utf8_fit(from, MIN(len, NAME_MOST)));
@@ -93,7 +93,7 @@ static int speak(struct cmd_context *ctx, const char *file, struct err *err)
 	return 0;
 }
 
-/* Quotes only where the shell would see something else. */
+/* Adds quotes only if the shell needs them. */
 static void add_word(struct str *line, const char *word)
 {
 	static const char plain[] =
@@ -105,7 +105,7 @@ static void add_word(struct str *line, const char *word)
 		str_add_shell(line, word);
 }
 
-/* One word is a line for the shell, as with `sh -c`; several are the words of a command. */
+/* One word is a shell line, as with `sh -c`; several are the words of a command. */
 static char *command_line(const struct cmd_context *ctx)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
@@ -119,7 +119,7 @@ static char *command_line(const struct cmd_context *ctx)
 	return xstrdup(str_text(&line));
 }
 
-/* The folder travels to the pods as it is. */
+/* The folder is sent to the pods unchanged. */
 static int check_folder(const char *dir, struct err *err)
 {
 	const char *home = getenv("HOME");
@@ -234,7 +234,7 @@ int quick_keep(const struct cmd_context *ctx, const char *run_dir, struct err *e
 			  : 0;
 }
 
-/* ---- telling the user ---- */
+/* ---- output ---- */
 
 static int save(const struct cmd_context *ctx, const struct str *text, struct err *err)
 {

@@ -1,5 +1,5 @@
-/* reconcile.c - `burst ledger --reconcile`: asks the vendors what they billed and records it beside
- * our count. */
+/* reconcile.c - `burst ledger --reconcile`: fetches the vendors' bills and records them beside our
+ * count. */
 #include "reconcile.h"
 
 #include "base/log.h"
@@ -27,7 +27,7 @@ static void say_which(const struct reconciliation *r)
 			 r->old == 1 ? "it" : "them");
 }
 
-/* Accounts are the user's own: a project's file is not read, and needs not be there. */
+/* Opens the user's own accounts. Does not read a project's file, which may be missing. */
 static int open_accounts(struct cmd_context *ctx, struct err *err)
 {
 	struct config_source ask = {

@@ -1,4 +1,4 @@
-/* refuse.c - finds out that a run would be for nothing, and says why in one line. */
+/* refuse.c - refuses a run that cannot succeed, with one line that says why. */
 #include "refuse.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "check.h"
 #include "cmd/show/plan_parts.h"
 
-/* A pod may come up sooner than a prior says: a run is refused only by what even a quick one would
+/* A pod may come up sooner than a prior predicts: refuse a run only by what a fast start would
  * take. */
 #define UNMEASURED_SHARE 0.25
 
@@ -20,7 +20,7 @@ static bool fits(const struct estimate *e, size_t i)
 
 /* ---- the deadline ---- */
 
-/* The offer whose pods are up first, nine times in ten; -1: there is none. */
+/* The offer whose pods are up first, nine times in ten; -1: none. */
 static int quickest(const struct estimate *e, double *up_s)
 {
 	int found = -1;
@@ -76,7 +76,7 @@ static double least_start_s(const struct cold *c)
 	return s;
 }
 
-/* The offer whose pod is up for the least money; -1: nothing fits. */
+/* The offer whose pod is up for the least money; -1: none fits. */
 static int cheapest_start(const struct estimate *e, double *usd, double *s)
 {
 	int found = -1;
@@ -143,7 +143,7 @@ int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *p
 	return -1;
 }
 
-/* Earlier pods have said so of each card on offer. */
+/* Earlier pods have reported this for each card on offer. */
 static int refuse_cards(const struct launch *l, const struct estimate *e, struct err *err)
 {
 	size_t first = 0;
@@ -179,7 +179,7 @@ int refuse_run(const struct launch *l, const struct estimate *e, const struct pl
 
 /* ---- a plan ---- */
 
-/* By the label of a card, else by what the engine is known to need of it. */
+/* By the label of a card, else by the engine's known need. */
 static int refuse_memory(const struct launch *l, const struct estimate *e, struct err *err)
 {
 	const struct offer *largest = &e->offers[0];
@@ -229,7 +229,7 @@ int refuse_plan(const struct launch *l, const struct estimate *e, const struct p
 		return -1;
 	if (e->known && verdict != PLAN_NOTHING_FITS)
 		return 0;
-	if (l->ctx->cmd == &cmd_run) /* -n: it would not be refused */
+	if (l->ctx->cmd == &cmd_run) /* -n does not refuse it */
 		return 0;
 	return err_set(err, ERR_CONFIG,
 		       "no estimate: the speed of %s%s%s is not known on any of these offers "

@@ -10,14 +10,14 @@
 #include "keep_pool.h"
 #include "volume_trust.h"
 
-/* Settling may have let signals in, and the render has yet to write how it ended. */
+/* Settling may have released signals, and the render has yet to record its end. */
 static void hold_signals_again(struct launch *l)
 {
 	engine_hold_signals();
 	l->run.setup.ignore_hangup = l->ctx->delivers->render->setup.ignore_hangup;
 }
 
-/* Asks the providers what the run is allowed, and would cost. */
+/* Asks the providers what the run may rent, and its price. */
 static int check(struct launch *l, struct err *err)
 {
 	earlier_name_resume(l);

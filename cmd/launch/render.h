@@ -4,10 +4,10 @@
 
 #include "launch.h"
 
-/* Rents nothing where all is rendered already. detached: the pods finish without this client. The
- * exit status; -1 with *err. */
+/* Rents nothing if all is rendered already. detached: the pods finish without this client. Returns
+ * the exit status, or -1 with *err. */
 int render(struct launch *l, bool detached, struct err *err);
-/* What that would rent, render and pay; likewise. */
+/* Shows what that would rent, render and pay. Returns likewise. */
 int render_plan(struct launch *l, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* run_flags.c - keeps the options of a run's command line beside the run, for clients that take it
- * over. */
+/* run_flags.c - keeps the options of a run's command line in the run's folder, for clients that
+ * take it over. */
 #include "run_flags.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum { FLAGS_MAX_BYTES = 1 << 20 };
 
-/* NULL: it cannot be read. An empty object when there is none. */
+/* Returns NULL if it cannot be read, and an empty object if it is missing. */
 static json_t *read_flags(const char *path, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -27,8 +27,8 @@ static json_t *read_flags(const char *path, struct err *err)
 	return flags;
 }
 
-/* Lists of what is allowed grow with each resume. Paths are kept absolute, since a run can be
- * resumed from another folder. */
+/* Lists of allowances grow with each resume. Paths are kept absolute, since a run can be resumed
+ * from another folder. */
 static char *value_to_keep(const struct cmd_context *ctx, const json_t *flags, const char *key,
 			   const char *value)
 {

@@ -84,7 +84,7 @@ static int put_grant(struct launch *l, const struct claim *c, int64_t gb, struct
 	return fact_put(l->ctx->store, FACT_VOLUME_GRANT, c->ok, NULL, text, err);
 }
 
-/* Makes the project the owner. 1: another project owns the volume. */
+/* Makes the project the owner. Returns 1 if another project owns the volume. */
 static int take(struct launch *l, struct claim *c, int64_t gb, struct err *err)
 {
 	struct store *store = l->ctx->store;
@@ -112,11 +112,11 @@ struct question {
 	const char *run;     /* resumed or delivered; NULL or "": none */
 	bool create;         /* a run would create it */
 	bool name_is_theirs; /* the project's file chose the name */
-	bool show;           /* neither ask nor write the ledger */
+	bool show;           /* neither prompt nor write the ledger */
 	struct claim claim;
 };
 
-/* ---- which project's volume it is ---- */
+/* ---- which project owns the volume ---- */
 
 static bool user_lists(const struct launch *l, const char *name)
 {
@@ -139,7 +139,7 @@ static int64_t rule_since_ms(struct store *store)
 	return clock_wall_ms();
 }
 
-/* A run of this project used the volume before volumes had owners. */
+/* Whether a run of this project used the volume before volumes had owners. */
 static bool had_before(struct launch *l, const struct claim *c, const char *provider,
 		       const char *name)
 {
@@ -162,7 +162,7 @@ static bool had_before(struct launch *l, const struct claim *c, const char *prov
 	return had;
 }
 
-/* The user allowed it when this run began, by whatever means. */
+/* Whether the user allowed it when this run began, by whatever means. */
 static bool run_has_it(struct launch *l, const char *run, const char *provider, const char *name)
 {
 	struct pod_row *pods = NULL;
@@ -214,7 +214,7 @@ static bool may_help_to_repeat(enum err_kind kind)
 	       kind == ERR_AMBIGUOUS;
 }
 
-/* A run outlasts a provider that fails for a moment, and so does the question before it. */
+/* Retries like a run, which survives a provider's brief failures. */
 static int check_with_retries(const struct question *q, struct err *err)
 {
 	int there = volume_is_there(q->p, q->name, err);
@@ -228,7 +228,7 @@ static int check_with_retries(const struct question *q, struct err *err)
 	return there;
 }
 
-/* ---- messages and questions ---- */
+/* ---- messages and prompts ---- */
 
 /* The command that takes the flags which allow it. */
 static char *command(const struct launch *l, const char *name)
@@ -332,7 +332,7 @@ static int check_new_size(struct question *q, struct err *err)
 	return 0;
 }
 
-/* The ledger does not say that the project may use it. */
+/* Decides if the ledger has no grant for the project. */
 static int check_unknown(struct question *q, bool there, struct err *err)
 {
 	struct launch *l = q->l;
@@ -389,7 +389,7 @@ static void drop_provider(struct launch *l, int i)
 	s->provider_count--;
 }
 
-/* False: the user chose the volume, or there is none. */
+/* Returns false if the user chose the volume, or there is none. */
 static bool needs_answer(const struct launch *l, struct question *q)
 {
 	const struct config *c = l->ctx->config;
@@ -403,7 +403,7 @@ static bool needs_answer(const struct launch *l, struct question *q)
 	return q->name_is_theirs || (q->create && size_is_projects(l));
 }
 
-/* True for most runs, which then open no account for this. */
+/* Whether all are granted, as for most runs, which then open no account for this. */
 static bool all_granted(struct question *q)
 {
 	const struct section *top = config_top(q->l->ctx->config);

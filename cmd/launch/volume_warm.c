@@ -9,8 +9,8 @@
 #include "engine/caller.h"
 #include "jobs/warm/warm.h"
 
-/* A setup downloads and unpacks: it needs no more than the smallest CPU pod of RunPod's has, unless
- * the job says so. */
+/* A set-up downloads and unpacks, for which RunPod's smallest CPU pod is enough unless the job says
+ * otherwise. */
 enum { ASK_MS = 60000, WARM_CPU = 1, WARM_MEMORY_GB = 4 };
 
 static int load(struct launch *l, struct err *err)
@@ -21,7 +21,7 @@ static int load(struct launch *l, struct err *err)
 	return 0;
 }
 
-/* ---- what it will cost ---- */
+/* ---- its cost ---- */
 
 static const char *const no_gpu[] = {"none", NULL};
 
@@ -59,7 +59,7 @@ int volume_warm_prices(struct launch *l, const struct engine_provider *p,
 	if (caller_perform(p, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
 		if (err->kind != ERR_NO_CAPACITY)
 			return err_wrap(err, "%s", v->provider);
-		err_clear(err); /* it is waited for, as in any run */
+		err_clear(err); /* the run waits for it, as any run does */
 		return 0;
 	}
 	for (size_t i = 0; i < result.offer_count; i++) {
@@ -104,7 +104,7 @@ static void say_price(const struct launch *l, const struct volume_row *v, int64_
 static void use_cheapest(struct engine_setup *s, const struct volume_row *v, int64_t memory_gb)
 {
 	s->gpus = no_gpu;
-	s->want_spot = false; /* a build that is cut off is begun anew */
+	s->want_spot = false; /* an interrupted build starts again from nothing */
 	s->cpu = WARM_CPU;
 	s->disk_gb = 0;
 	s->memory_gb = memory_gb;
@@ -141,7 +141,7 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	if (runs_settle(&l->ctx->runs, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, false, err) < 0)
 		return -1;
-	l->run.setup.more_to_come = false; /* a delivery is of files, and it makes none */
+	l->run.setup.more_to_come = false; /* it makes no files, so there is nothing to deliver */
 	use_cheapest(&l->run.setup, v, memory_gb);
 	int status = launch_run(l);
 	if (status == 0)

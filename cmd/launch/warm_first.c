@@ -34,7 +34,7 @@ static const struct engine_provider *provider_of(const struct launch *l, const c
 	return NULL;
 }
 
-/* 1: it is there; 0: there is none, and this run may not create one. */
+/* Returns 1 if it exists, 0 if it is missing and this run may not create it. */
 static int find_volume(struct launch *l, const struct engine_provider *p, const struct estimate *e,
 		       const struct plan *pick, struct volume_row *row, struct err *err)
 {
@@ -77,7 +77,7 @@ static int fill_it(struct cmd_context *own, void *volume, struct err *err)
 	return status;
 }
 
-/* Under the caps of this run. The exit status that `burst volume warm` would have. */
+/* Runs under the caps of this run. Returns the exit status of `burst volume warm`. */
 static int fill(struct launch *l, struct volume_row *v, struct err *err)
 {
 	struct config *config = config_copy(l->ctx->config);
@@ -107,7 +107,7 @@ static int64_t cost_since(struct launch *l, int64_t since_ms)
 	return cost;
 }
 
-/* From here on the rest is the run's own cap. */
+/* Lowers the run's own cap to the rest. */
 static void lower_cap(struct launch *l, int64_t spent_microusd)
 {
 	if (cap_microusd(l) && spent_microusd)

@@ -1,6 +1,4 @@
-/* breakeven_flags.c - reads the flags of `burst breakeven`, and from the ledger what they leave
- * open.
- */
+/* breakeven_flags.c - reads the flags of `burst breakeven`, and the rest from the ledger. */
 #include "breakeven_flags.h"
 
 #include <stdlib.h>
@@ -36,7 +34,7 @@ static int read_seconds(const struct cmd_context *ctx, const char *flag, double 
 	return 0;
 }
 
-/* "openai-tts-1", or "openai-tts-1=12" and any other name with a price of one's own. */
+/* "openai-tts-1", or "openai-tts-1=12" and any other name with the user's own price. */
 static int read_api(const char *text, struct breakeven_api *out, struct err *err)
 {
 	CLEANUP(str_free) struct str all = STR_INIT;
@@ -106,7 +104,7 @@ static int read_spot(struct cmd_context *ctx, struct breakeven_flags *a, struct 
 	return 0;
 }
 
-/* What is not given comes from the ledger. */
+/* Reads from the ledger what no flag sets. */
 static int read_rate(struct cmd_context *ctx, struct breakeven_flags *a, struct err *err)
 {
 	struct breakeven_rate *rate = &a->show.rate;

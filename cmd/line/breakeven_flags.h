@@ -1,4 +1,4 @@
-/* breakeven_flags.h - what the flags of `burst breakeven` compare. */
+/* breakeven_flags.h - reads what `burst breakeven` compares. */
 #ifndef BURST_CMD_LINE_BREAKEVEN_FLAGS_H
 #define BURST_CMD_LINE_BREAKEVEN_FLAGS_H
 
@@ -6,7 +6,7 @@
 #include "cmd/launch/extras.h"
 #include "cmd/show/breakeven_show.h"
 
-/* The rest is what show points to: it must not be copied. */
+/* `show` points into the other fields: do not copy the struct. */
 struct breakeven_flags {
 	struct breakeven show;
 	struct breakeven_api api;
@@ -15,7 +15,7 @@ struct breakeven_flags {
 	char rate_from[64], work_from[64], every_from[EXTRAS_FROM];
 };
 
-/* Reads the flags; what they leave open comes from the ledger's newest runs. */
+/* Reads the flags, and the rest from the ledger's newest runs. */
 int breakeven_flags_read(struct cmd_context *ctx, struct breakeven_flags *out, struct err *err);
 
 #endif

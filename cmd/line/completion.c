@@ -22,14 +22,14 @@ INCBIN(completion_fish, "cmd/line/completion.fish");
 struct shell {
 	const char *name, *script;
 	const char *quote;   /* how ' is written inside '...' */
-	const char *escaped; /* what needs a backslash there */
+	const char *escaped; /* characters that need a backslash there */
 };
 
 struct script {
 	struct template_data template; /* first, so that each() finds the script from it */
 	const struct shell *shell;
 	const struct cmd *const *commands;
-	const struct cmd *cmd; /* NULL outside of a command's lines */
+	const struct cmd *cmd; /* NULL outside a command's lines */
 };
 
 static struct str *set(struct script *s, const char *variable)
@@ -42,7 +42,8 @@ static const char *const offer_names[] = {
 	[OFFER_FOLDERS] = "folders", [OFFER_LIST] = "list",   [OFFER_CHOICES] = "choices",
 };
 
-/* The shell's code for what stands for the word; nothing if the script has no code for its kind. */
+/* Writes the shell's code for the values of a word; nothing if the script has no code for its kind.
+ */
 static void put_offer(struct str *to, struct script *s, const char *word)
 {
 	char words[120], mark[40];
@@ -83,7 +84,7 @@ static bool is_json(const struct opt *common)
 	return !strcmp(common->name, "json");
 }
 
-/* Those that the command takes; cmd NULL: those that are common to commands. */
+/* The flags of a command; cmd NULL: those common to all commands. */
 static struct flags flags_of(const struct cmd *cmd)
 {
 	struct flags f = {0};
@@ -108,7 +109,7 @@ static bool has_value(const struct opt *o)
 
 /* ---- bash ---- */
 
-/* The command's flags, or those that take a value with a blank on each side. */
+/* The command's flags, or only those with a value, with a blank on each side. */
 static void bash_flags(struct str *to, const struct cmd *cmd, bool valued)
 {
 	struct flags f = flags_of(cmd);
@@ -128,7 +129,7 @@ static void bash_flags(struct str *to, const struct cmd *cmd, bool valued)
 
 /* ---- zsh ---- */
 
-/* What an argument is called and offers. A blank is the action that offers nothing. */
+/* An argument's name and its values. A blank is the action without values. */
 static void zsh_value(struct str *to, struct script *s, const char *word)
 {
 	size_t before;
@@ -188,8 +189,8 @@ static void zsh_specs(struct str *to, struct script *s)
 
 /* ---- variables ---- */
 
-/* For fish, whose common flags are those of each command: not of the commands that have a flag of
- * this name themselves. */
+/* For fish, where common flags belong to each command: excludes commands with their own flag of
+ * this name. */
 static void put_unless(struct str *to, struct script *s, const struct opt *common)
 {
 	bool any = false;
@@ -226,7 +227,7 @@ static void set_flag(struct script *s, const struct opt *o)
 static void set_command(struct script *s, const struct cmd *cmd)
 {
 	char first[60], second[60], words[120];
-	bool chooses; /* the first argument is one of some words, and another follows */
+	bool chooses; /* the first argument is one of several words, and another follows */
 
 	s->cmd = cmd;
 	offer_argument(cmd, 0, first, sizeof(first));
@@ -254,8 +255,8 @@ static void each_command(struct script *s, struct str *to, const char *lines, co
 	s->cmd = NULL;
 }
 
-/* "flag": the command's own, --json, which not all commands take, and letters of common flags whose
- * name it has itself; "common flag": the rest. */
+/* "flag": the command's own, --json (which some commands lack), and the letter of a common flag
+ * whose name the command has itself; "common flag": the rest. */
 static void each(struct template_data *t, struct str *to, const char *what, const char *lines,
 		 const char *end)
 {

@@ -1,4 +1,4 @@
-/* failure.c - tells a user that a command failed, and in which ways. */
+/* failure.c - reports a command's failure to the user, and all mistakes. */
 #include "cmd/cmd.h"
 #include "cmd/show/output.h"
 #include "cmd/unattended/notify.h"

@@ -1,10 +1,10 @@
-/* offer.c - decides what a shell offers for an argument. */
+/* offer.c - decides which values a shell offers for an argument. */
 #include "offer.h"
 
 #include "cmd/cmd.h"
 #include "cmd/show/text.h"
 
-/* command NULL: of all commands that have no row of their own. */
+/* command NULL: all commands without a row of their own. */
 static const struct {
 	const char *word, *command, *list;
 } lists[] = {

@@ -1,8 +1,8 @@
-/* open_config.c - the project's config as the working tree has it, or as a commit does. */
+/* open_config.c - opens the project's config from the working tree or from a commit. */
 #include "cmd/cmd.h"
 #include "cmd/unattended/commit_tree.h"
 
-/* The config says which files of the commit its job reads. */
+/* Adds the commit's files that the job reads, which the config names. */
 static int add_inputs(struct cmd_context *ctx, struct err *err)
 {
 	char **inputs = config_inputs(ctx->config);

@@ -1,5 +1,4 @@
-/* open_runs.c - hands the library of runs what a command has: its ledger, the user's accounts, the
- * log. */
+/* open_runs.c - gives the library of runs the command's ledger, the user's accounts and the log. */
 #include "cmd/cmd.h"
 #include "cmd/show/report.h"
 #include "cmd/unattended/notify.h"

@@ -120,7 +120,7 @@ static const char *nearest_flag(const struct cmd *cmd, const char *name)
 	return nearest_word(name, words);
 }
 
-/* ---- taking it ---- */
+/* ---- taking a flag ---- */
 
 static void take_common(struct parser *p, const struct opt *o)
 {
@@ -137,8 +137,7 @@ static void take_common(struct parser *p, const struct opt *o)
 	}
 }
 
-/* The last one counts; but of a list the one before would be lost, and with it what was wanted
- * most. */
+/* The last value counts. A list given twice is an error, since the first would be lost. */
 static int take(struct parser *p, const struct opt *o, const char *value)
 {
 	bool is_list = o->key && (!strcmp(o->key, "provider") || !strcmp(o->key, "gpu") ||
@@ -226,8 +225,7 @@ static int take_words(struct parser *p)
 	return 0;
 }
 
-/* What a script had in a variable that was never set is no name of anything: least of all of what
- * bears none. */
+/* Rejects an empty argument: usually a script's variable that was never set. */
 static int check_empty(const struct parser *p)
 {
 	int n = p->cmd->passes_on ? MIN(p->ctx->arg_count, 1) : p->ctx->arg_count;
@@ -287,7 +285,7 @@ void cmd_context_free(struct cmd_context *ctx)
 	*ctx = (struct cmd_context){0};
 }
 
-/* Words of other tools, and the command of burst that is meant. */
+/* Words of other tools, and burst's command for each. */
 static const struct {
 	const char *word, *hint;
 } meant[] = {
@@ -339,7 +337,7 @@ const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, 
 	return NULL;
 }
 
-/* ---- what was given ---- */
+/* ---- results ---- */
 
 static size_t index_of(const struct cmd_context *ctx, const char *name)
 {
@@ -429,7 +427,7 @@ bool cmd_confirm_typed(const struct cmd_context *ctx, const char *fmt, ...)
 	return yes;
 }
 
-/* A reader that went away (`burst ledger | head`) has seen enough: that is no error. */
+/* A reader that closes early (`burst ledger | head`) is no error. */
 int cmd_flush(struct err *err)
 {
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)

@@ -10,8 +10,7 @@ void forwards_free(struct forwards *f)
 		free(f->spec[i]);
 }
 
-/* "8080", or "8080:9090" for another port there: to a service of the pod's that listens on itself.
- * NULL: it is neither. */
+/* "8080", or "8080:9090" for another port there: forwards to the pod's loopback. NULL: invalid. */
 static char *forward_of(const char *text, size_t length)
 {
 	CLEANUP(free_text) char *word = xasprintf("%.*s", (int)length, text);

@@ -1,4 +1,4 @@
-/* host_entry.c - writes the entries with which ssh and editors find pods by name. */
+/* host_entry.c - writes the entries by which ssh and editors find pods. */
 #include "host_entry.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "way.h"
 
-/* In quotes, as ssh_config(5) has them; "%" begins a token there. */
+/* Quotes for ssh_config(5), where "%" begins a token. */
 static void add_path(struct str *to, const char *key, const char *path)
 {
 	str_addf(to, "    %s \"", key);
@@ -55,7 +55,7 @@ int host_entries_include(struct cmd_context *ctx, const char *path, struct err *
 	CLEANUP(free_text) char *line = xasprintf("Include \"%s\"\n", path);
 	CLEANUP(free_text) char *dir = xasprintf("%s/.ssh", home ? home : "");
 	CLEANUP(free_text) char *named = path_join(dir, "config");
-	/* it may be a link to a folder of dotfiles */
+	/* it may be a link into a folder of dotfiles */
 	CLEANUP(free_text) char *real = realpath(named, NULL);
 	const char *file = real ? real : named;
 	CLEANUP(str_free) struct str text = STR_INIT;

@@ -1,13 +1,14 @@
-/* host_entry.h - entries of pods for ssh(1), and the line that includes them. */
+/* host_entry.h - writes entries of pods for ssh(1), and the line that includes them. */
 #ifndef BURST_CMD_SSH_HOST_ENTRY_H
 #define BURST_CMD_SSH_HOST_ENTRY_H
 
 #include "cmd/cmd.h"
 
-/* Of every pod that can be reached now: entries of those that are gone go with the old file. */
+/* Writes an entry for each pod that can be reached now. The new file replaces the old one, with its
+ * stale entries. */
 int host_entries_write(struct cmd_context *ctx, const char *path, struct err *err);
-/* The user's own file of ssh takes ours in by one line at its top: below a Host it would be that
- * host's alone. */
+/* Adds the include line at the top of the user's ssh config: below a Host it would apply to that
+ * host only. */
 int host_entries_include(struct cmd_context *ctx, const char *path, struct err *err);
 
 #endif

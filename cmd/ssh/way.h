@@ -1,24 +1,24 @@
-/* way.h - how ssh reaches a pod: its address, its key and its host key. */
+/* way.h - finds how ssh reaches a pod: its address, its key and its host key. */
 #ifndef BURST_CMD_SSH_WAY_H
 #define BURST_CMD_SSH_WAY_H
 
 #include "cmd/cmd.h"
 #include "runs/runs.h"
 
-/* What ssh leaves out of its own lists, as ssh_config(5) has them. */
+/* What ssh removes from its own lists, in the form of ssh_config(5). */
 #define KEX_ALGORITHMS "-*-sha1"
 #define CIPHERS        "-*-cbc"
 #define MACS           "-*sha1*,*md5*,umac-64*"
 
 struct way {
-	struct pod_row pod; /* filled in by the caller before way_open() */
-	char *dir;          /* of its run, with the two files */
+	struct pod_row pod; /* set by the caller before way_open() */
+	char *dir;          /* folder of its run, with the two files */
 	char *key, *known;
 };
 
 void way_free(struct way *w);
-/* With the key and the host key that we made there is nothing to type, and nothing to trust at
- * first sight. */
+/* Uses the key and host key that burst made, so that ssh neither prompts nor trusts an unknown
+ * host. */
 int way_open(struct cmd_context *ctx, struct way *w, struct err *err);
 /* The user to log in as. */
 const char *way_user(const struct pod_row *pod);

@@ -1,4 +1,4 @@
-/* volume_files.c - lists a folder of a volume, and moves one file from or to it. */
+/* volume_files.c - lists a folder of a volume, and copies one file from or to it. */
 #include "volume_files.h"
 
 #include <errno.h>

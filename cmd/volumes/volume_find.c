@@ -1,4 +1,4 @@
-/* volume_find.c - which volume a name means, as the providers say now. */
+/* volume_find.c - finds a volume by name, as the providers list it now. */
 #include "volume_find.h"
 
 #include <stdlib.h>

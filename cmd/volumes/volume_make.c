@@ -1,4 +1,4 @@
-/* volume_make.c - creates a volume, once, however many clients want it at the same time. */
+/* volume_make.c - creates a volume once, even if several clients need it at the same time. */
 #include "volume_make.h"
 
 #include <poll.h>
@@ -26,7 +26,7 @@ void volume_remember(struct cmd_context *ctx, const char *provider, const struct
 		*row = seen;
 }
 
-/* A run that starts now may make the same one. */
+/* A run that starts now may create the same one. */
 static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *err)
 {
 	int64_t until = clock_boot_ms() + MAKE_MS;

@@ -13,7 +13,7 @@ int volume_place_list(struct launch *l, const char *place, struct err *err)
 
 	if (volume_find_place(l, place, &v, &path, err) < 0)
 		return -1;
-	if (!*path) /* no provider lists a whole volume */
+	if (!*path) /* no provider can list a whole volume */
 		return err_set(err, ERR_USAGE,
 			       "volume ls: name a folder, as in %s:runs (burst keeps env, code, "
 			       "agent and runs there)",

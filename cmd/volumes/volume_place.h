@@ -4,11 +4,11 @@
 
 #include "cmd/launch/launch.h"
 
-/* Prints what is in a folder; place is "VOLUME:PATH". */
+/* Prints the contents of a folder; place is "VOLUME:PATH". */
 int volume_place_list(struct launch *l, const char *place, struct err *err);
 /* Fetches a file. file NULL: into this folder, under its own name. */
 int volume_place_get(struct launch *l, const char *place, const char *file, struct err *err);
-/* Stores a file. Into a folder ("env/") under its own name. */
+/* Stores a file. A place that is a folder ("env/") keeps the file's name. */
 int volume_place_put(struct launch *l, const char *file, const char *place, struct err *err);
 
 #endif

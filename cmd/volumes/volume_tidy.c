@@ -1,4 +1,4 @@
-/* volume_tidy.c - `burst volume gc`: from one volume or from all. */
+/* volume_tidy.c - `burst volume gc`: tidies one volume or all. */
 #include "volume_tidy.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define KEEP_MS (INT64_C(14) * 24 * 3600 * 1000)
 
-/* The volumes that can be tidied; one that is named must be. */
+/* Tidies each volume that can be; a named volume must be tidied. */
 static int tidy_all(struct launch *l, const struct gc_want *want, struct err *err)
 {
 	struct volume_row *rows = NULL;
@@ -39,7 +39,7 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 					 : "");
 		else if (p && volume_gc(&l->ctx->runs, p, &rows[i], want, &why) < 0 &&
 			 status == 0) {
-			/* the others are tidied all the same */
+			/* tidy the others all the same */
 			*err = why;
 			status = -1;
 		} else if (why.kind) {

@@ -36,7 +36,7 @@ int volume_whole_create(struct launch *l, const char *name, struct err *err)
 	output_line(stdout, "volume %s of %s: %lld GB, %s a month", row.name, row.provider,
 		    (long long)row.size_gb,
 		    money_show(price, sizeof(price), row.price_microusd_month));
-	/* an existing volume may belong to another project: a run asks */
+	/* an existing volume may belong to another project, so leave the question to a run */
 	return made ? volume_trust_note(l, row.provider, name, err) : 0;
 }
 

@@ -27,13 +27,13 @@ static bool is_of_project(const struct runs *rs, const struct run_row *run, cons
 	return !strcmp(its, project) || delivery_is_of(rs, run, config);
 }
 
-/* ---- what stands against them ---- */
+/* ---- what counts toward them ---- */
 
 struct tally {
 	const struct runs *rs;
 	struct caps *caps;
 	const char *self, *project, *config;
-	/* the run whose delivery this one is: it has handed on what it may still spend */
+	/* the run that this one delivers, whose reservation passed to this one */
 	char covered[24];
 	int64_t now;
 	struct run_row *running;
@@ -67,16 +67,16 @@ static void add_reserved(struct tally *t, bool ours, int64_t microusd, bool anot
 	}
 }
 
-/* As of when its cost counts: a pod without a client ends at its hard end, whatever its row says.
+/* Until when its cost counts: a pod without a client ends at its hard end, whatever its row says.
  */
 static int64_t cost_moment(const struct tally *t, const struct pod_row *pod)
 {
 	return pod_row_over(pod) ? t->now : run_pod_now(t->rs, pod, t->now).at_ms;
 }
 
-/* A render has handed what it may still spend to its delivery, which is a run of its own: while
- * that lives, it holds the reservation, and the same dollars must not count twice. The delivery is
- * our own run (t->covered) or another one. */
+/* Whether a delivery holds the run's reservation. A render passes what it may still spend to its
+ * delivery, which is a run of its own, and the same dollars must not count twice. The delivery is
+ * this run (t->covered) or another living one. */
 static bool is_covered(const struct tally *t, const struct run_row *run)
 {
 	struct run_row render;
@@ -117,7 +117,7 @@ static bool is_running(const struct tally *t, const char *run)
 	return false;
 }
 
-/* The row of a pod's run, read anew only where it is another one than the last. */
+/* The row of a pod's run; reads it only if it differs from the last one. */
 static const struct run_row *run_of(struct tally *t, const char *id, struct run_row *last)
 {
 	if (strcmp(last->id, id) != 0 && store_run(t->rs->store, id, last, NULL) < 0) {
@@ -127,7 +127,7 @@ static const struct run_row *run_of(struct tally *t, const char *id, struct run_
 	return last;
 }
 
-/* Without a client: of runs that have ended, or died, a pod that may still bill. */
+/* Whether a pod without a client may still bill: its run has ended or its client died. */
 static bool is_left_alone(const struct tally *t, const struct pod_row *pod)
 {
 	return !pod_row_over(pod) && !is_running(t, pod->run) && strcmp(pod->run, t->self) != 0;
@@ -288,8 +288,7 @@ int run_caps_begin(struct run *run, struct run_caps *c, struct err *err)
 	return in_transaction(run, c, begin, err);
 }
 
-/* What the engine may spend counts from the create of pods that live: that much of it is spent
- * already. */
+/* The engine's cap counts from the create of living pods, so add what they have cost. */
 static int resume(struct run *run, struct run_caps *c, struct err *err)
 {
 	struct engine_setup *s = &run->setup;

@@ -30,9 +30,8 @@ int run_go(struct run *run, const struct run_watch *watch)
 	return status;
 }
 
-/* Writes the end once, so that a reader never sees an end that may still change. A pod that may
- * still bill belongs to the delivery, whose own run records that. This run only checks its volume
- * again. */
+/* Writes the end once, so that a reader never sees an end that may still change. Status 9 becomes
+ * 1: a pod that may still bill belongs to the delivery, whose own run records it. */
 void run_write_end(struct run *run, int status, const struct err *err)
 {
 	struct run_row *r = &run->row;
