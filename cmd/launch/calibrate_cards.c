@@ -3,7 +3,7 @@
 
 #include "base/gpus.h"
 #include "base/log.h"
-#include "cmd/calibrate.h"
+#include "calibrate.h"
 
 enum {
 	CHEAPEST = 3,       /* GPUs to measure if the user names none */

@@ -1,12 +1,12 @@
 /* calibrate.h - what `burst calibrate` measured, for the command and for what it prints. */
-#ifndef BURST_CMD_CALIBRATE_H
-#define BURST_CMD_CALIBRATE_H
+#ifndef BURST_CMD_LAUNCH_CALIBRATE_H
+#define BURST_CMD_LAUNCH_CALIBRATE_H
 
 #include <jansson.h>
 #include <stdio.h>
 
 #include "base/gpus.h"
-#include "cmd/launch/estimate.h"
+#include "estimate.h"
 
 enum { CALIBRATE_SIZES_MOST = 16, CALIBRATE_CARDS_MOST = 16 };
 
@@ -52,6 +52,14 @@ int calibrate_view_card(struct launch *l, const struct offer *offer, struct cali
 size_t calibrate_segments(const struct calibrate_card *c, const struct job_needs *needs);
 /* Dollars of a median cold start of the card. */
 double calibrate_cold_usd(const struct calibrate_card *c);
+/* Rents the card within what is left to be spent, and renders there. Its exit status; -1: nothing
+ * was begun. */
+int calibrate_rent(const struct cmd_context *ctx, struct calibrate_card *c, int64_t left_microusd,
+		   struct err *err);
+/* Measures all of them, with most_microusd in all. The worst exit status; -1 with *err: there was
+ * one card alone, and nothing was begun. */
+int calibrate_measure(struct launch *l, struct calibrate_card *cards, size_t count,
+		      int64_t most_microusd, struct err *err);
 
 /* Before it rents. */
 void calibrate_show_plan(FILE *to, const struct calibrate_card *cards, size_t count,
