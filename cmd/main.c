@@ -1,22 +1,15 @@
-/* main.c - starts burst: standard files, options, config, providers, the command, and the one error
- * at the end. */
+/* main.c - the table of commands: finds the one that is meant, performs it, and prints the one
+ * error at the end. */
 #include "cmd.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/guard.h"
 #include "base/log.h"
-#include "base/path.h"
-#include "cmd/launch/check.h"
-#include "cmd/launch/quick.h"
+#include "cmd/line/perform.h"
+#include "cmd/line/start.h"
 #include "cmd/show/output.h"
 #include "config/secrets.h"
-#include "net/child.h"
 
 /* In the order of help. Adding a command is a file and a line here. */
 static const struct cmd *const commands[] = {
@@ -28,145 +21,6 @@ static const struct cmd *const commands[] = {
 	&cmd_volume, &cmd_image,      &cmd_cache,       &cmd_doctor,    &cmd_completion,
 	&cmd_help,   &cmd_words,      &cmd_local_cloud, &cmd_keep,      NULL,
 };
-
-/* cron and daemons may start us with these closed; the ledger must not become file 2. */
-static void open_standard_files(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-}
-
-/* Children that are "burst" again (the local provider, a detached client) are this very program. */
-static void find_self(const char *name)
-{
-	char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-	if (n > 0) {
-		path[n] = '\0';
-		child_set_self(path);
-	} else if (realpath(name, path)) {
-		child_set_self(path);
-	}
-}
-
-static void read_terminal_size(struct cmd_context *ctx)
-{
-	const char *term = getenv("TERM");
-	const char *no_color = getenv("NO_COLOR");
-
-	ctx->live = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
-	ctx->color = ctx->live && !(no_color && *no_color);
-}
-
-/* ---- what a command needs ---- */
-
-static int open_state(struct cmd_context *ctx, struct err *err)
-{
-	mode_t before = umask(077);
-	int result = 0;
-
-	ctx->state_dir = config_state_dir(err);
-	if (!ctx->state_dir)
-		result = -1;
-	if (result == 0 && (ctx->cmd->needs & NEED_LEDGER)) {
-		CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
-		result = store_open(&ctx->store, path, err);
-		if (result < 0 && (ctx->cmd->needs & LEDGER_IF_ANY)) {
-			ctx->no_ledger = *err;
-			ctx->store = store_memory();
-			result = 0;
-		}
-	}
-	umask(before);
-	cmd_open_runs(ctx);
-	return result;
-}
-
-/* By the first argument, or by --config where a command has it. */
-static const char *config_file(const struct cmd_context *ctx)
-{
-	const struct opt *o = ctx->cmd->opts;
-
-	if ((ctx->cmd->needs & CONFIG_ARG) && ctx->arg_count)
-		return ctx->args[0];
-	for (size_t i = 0; o && o[i].name; i++)
-		if (!strcmp(o[i].name, "config"))
-			return ctx->values[i];
-	return NULL;
-}
-
-static int open_config(struct cmd_context *ctx, struct err *err)
-{
-	unsigned needs = ctx->cmd->needs;
-	struct config_source ask = {
-		.file = config_file(ctx),
-		.need_job = needs & NEED_JOB,
-		.user_only = !(needs & (NEED_CONFIG | NEED_JOB)),
-		.mistakes = needs & (NEED_CONFIG | NEED_JOB) ? &ctx->mistakes : NULL,
-		.providers = provider_registry,
-		.jobs = job_registry,
-	};
-
-	bool has_commit = ctx->cmd == &cmd_run || ctx->cmd == &cmd_plan;
-	if (has_commit && quick_from_words(ctx, err) < 0)
-		return -1;
-	if (ctx->quick) {
-		ask.file = ctx->quick->path;
-		ask.text = ctx->quick->text;
-	}
-	if (cmd_open_config(ctx, &ask, has_commit ? opt_text(ctx, "commit") : NULL, err) < 0 ||
-	    cmd_apply_flags(ctx, err) < 0)
-		return -1;
-	if (config_check(ctx->config, err) == 0)
-		return 0;
-	if (needs & CHECKS_ALL)
-		check_rest(ctx);
-	return -1;
-}
-
-/* ---- providers outside the tree ---- */
-
-/* One that cannot be used stops nothing by itself: pods at other vendors must be given back all the
- * same. */
-static struct str bad_providers;
-
-static void load_providers(const char *command)
-{
-	if (strcmp(command, cmd_local_cloud.name) != 0)
-		providers_load(getenv("BURST_PROVIDER_PATH"), &bad_providers);
-}
-
-static void tell_bad_providers(void)
-{
-	const char *at = str_text(&bad_providers), *line;
-	size_t len;
-
-	while ((line = str_next_line(&at, &len)))
-		log_line(LOG_WARN, "BURST_PROVIDER_PATH: %.*s; continuing without it", (int)len,
-			 line);
-}
-
-static int perform(struct cmd_context *ctx, struct err *err)
-{
-	unsigned needs = ctx->cmd->needs;
-	bool configured = needs & (NEED_ACCOUNTS | NEED_CONFIG | NEED_JOB);
-
-	if (configured)
-		tell_bad_providers();
-	if (configured && open_config(ctx, err) < 0)
-		return -1;
-	if ((needs & (NEED_STATE | NEED_LEDGER)) && open_state(ctx, err) < 0)
-		return -1;
-	return ctx->cmd->run(ctx, err);
-}
-
-/* ---- the command line ---- */
 
 /* Flags before the command's name are flags of the command: `burst -v run` is `burst run -v`. */
 static int command_index(int argc, char **argv)
@@ -236,13 +90,13 @@ int main(int argc, char **argv)
 
 	int index = command_index(argc, argv);
 
-	open_standard_files();
+	start_open_files();
 	guard_begin(index >= argc || strcmp(argv[index], cmd_local_cloud.name));
-	load_providers(index < argc ? argv[index] : "");
+	perform_load_providers(index < argc ? argv[index] : "");
 	secrets_hide(provider_registry);
-	find_self(argv[0]);
+	start_find_self(argv[0]);
 	signal(SIGPIPE, SIG_IGN);
-	read_terminal_size(&ctx);
+	start_read_terminal(&ctx);
 	output_setup(&ctx);
 	int status;
 	if (index >= argc || !strcmp(argv[index], "version")) {
@@ -255,7 +109,7 @@ int main(int argc, char **argv)
 	if (status < 0)
 		status = cmd_tell_failure(&ctx, &err, wants_json(argv));
 	log_setup(LOG_ERROR, NULL, NULL);
-	str_free(&bad_providers);
+	perform_free();
 	cmd_context_free(&ctx);
 	return status;
 }
