@@ -1,106 +1,9 @@
 /* reap.c - `burst reap`: releases pods that no client looks after. */
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/log.h"
-#include "cmd/show/output.h"
+#include "cmd/line/reap_named.h"
 #include "cmd/show/swept.h"
-
-/* ---- the pod that was named ---- */
-
-/* A pod that no account of ours reaches would keep every later run from ending well. The user who
- * names it takes the risk. */
-static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
-{
-	struct run_row run;
-	size_t count;
-	char when[32];
-
-	if (run_write_off(&ctx->runs, pod, err) < 0 ||
-	    run_open_pods(&ctx->runs, pod->run, &count, err) < 0)
-		return -1;
-	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 &&
-	    run.status == RUN_UNRELEASED) {
-		run_end(&run, run_ended_as(&ctx->runs, &run));
-		COPY_TEXT(run.error,
-			  "a pod counts as gone without confirmation: its provider could not be "
-			  "asked");
-		if (store_put_run(ctx->store, &run, err) < 0)
-			return -1;
-	}
-	log_line(LOG_WARN,
-		 "pod %s of %s: counts as gone without confirmation; it may bill until %s",
-		 pod_row_called(pod), pod->provider,
-		 clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
-	return err_set(err, ERR_UNRELEASED, "pod %s: check in the console of %s that it is gone",
-		       pod_row_called(pod), pod->provider);
-}
-
-static bool out_of_reach(const struct cmd_context *ctx, const struct pod_row *pod)
-{
-	struct engine_provider account = {0};
-	struct err why = {0};
-
-	if (ctx->runs.open_account(ctx->runs.ctx, pod->provider, &account, &why) == 0) {
-		account.ops->close(account.handle);
-		return false;
-	}
-	return !run_is_alive(&ctx->runs, pod->run);
-}
-
-/* A user who names a pod wants to know what became of that one. */
-static int check_named(struct cmd_context *ctx, const struct sweep_end *end, struct err *err)
-{
-	CLEANUP(str_free) struct str names = STR_INIT;
-	const char *name = ctx->arg_count ? ctx->args[0] : NULL;
-	struct pod_row pod;
-	char when[32];
-
-	if (end->named_skipped)
-		return err_set(err, ERR_UNRELEASED,
-			       "pod %s was skipped and may still be billing; release it with: "
-			       "burst reap %s --force",
-			       name, name);
-	if (!name || end->named)
-		return 0;
-	bool known = store_pod(ctx->store, name, &pod, NULL) == 0,
-	     over = known && pod_row_over(&pod);
-	if (known && !over && opt_has(ctx, "force") && out_of_reach(ctx, &pod))
-		return write_off(ctx, &pod, err);
-	if (over) {
-		if (pod.gone_ms > 0)
-			output_line(stdout, "pod %s of %s: gone (seen at %s)", name, pod.provider,
-				    clock_rfc3339(when, sizeof(when), pod.gone_ms));
-		else
-			output_line(stdout, "pod %s of %s: gone", name, pod.provider);
-		return 0;
-	}
-	swept_add_accounts(&names, end);
-	return err_set(err, ERR_UNRELEASED,
-		       "pod %s: not among burst's pods at%s: gone, in another account, or "
-		       "misspelled; check the provider's console",
-		       name, str_text(&names));
-}
-
-/* A part of an id becomes the whole one. A pod that the ledger does not know is named by its
- * vendor's id. */
-static int name_whole(struct cmd_context *ctx, struct err *err)
-{
-	static char whole[sizeof(((struct pod_row *)NULL)->id)];
-	struct pod_row pod;
-
-	if (!ctx->arg_count || ctx->no_ledger.kind)
-		return 0;
-	const char *name = ctx->args[0];
-	int found = name_find_pod(ctx->store, name, &pod, err);
-	if (found <= 0 || !strcmp(name, pod.id) || !strcmp(name, pod.attempt))
-		return found < 0 ? -1 : 0;
-	COPY_TEXT(whole, pod_row_called(&pod));
-	ctx->args[0] = whole;
-	return 0;
-}
-
-/* ---- the sweep ---- */
 
 /* What is to be found may be of another folder's job, or of another machine: burst looks wherever
  * there is an account. To be freed. */
@@ -121,16 +24,6 @@ static const char **accounts(const struct cmd_context *ctx)
 	return list;
 }
 
-/* Runs whose last pod was ended here have ended: nothing else of theirs is left to be found. */
-static void settle_swept(struct cmd_context *ctx, const struct sweep_end *end, struct err *worst)
-{
-	struct err why = {0};
-
-	for (size_t i = 0; i < end->run_count; i++)
-		if (run_settle(&ctx->runs, end->runs[i], &why) < 0)
-			runs_note_worse(&ctx->runs, worst, &why);
-}
-
 static int sweep(struct cmd_context *ctx, struct sweep_end *end, struct err *err)
 {
 	struct err unseen = {0}, worst = {0};
@@ -143,7 +36,7 @@ static int sweep(struct cmd_context *ctx, struct sweep_end *end, struct err *err
 				  .told = swept_say};
 	runs_sweep(&ctx->runs, &want, end, &unseen);
 	free(names);
-	settle_swept(ctx, end, &worst);
+	runs_settle_swept(&ctx->runs, end, &worst);
 	if (ctx->arg_count && unseen.kind) /* a user who named a pod gets that pod's result */
 		log_line(LOG_WARN, "%s", unseen.msg);
 	else if (unseen.kind)
@@ -152,7 +45,7 @@ static int sweep(struct cmd_context *ctx, struct sweep_end *end, struct err *err
 		*err = worst;
 		return -1;
 	}
-	return check_named(ctx, end, err);
+	return reap_named_end(ctx, end, err);
 }
 
 /* What pods bear is enough to find them, and to end the one that is named; what the ledger knows
@@ -192,7 +85,7 @@ static int verdict(struct cmd_context *ctx, int settled, const struct err *left,
 	return ctx->no_ledger.kind ? without_ledger(ctx, err) : 0;
 }
 
-static int run_reap(struct cmd_context *ctx, struct err *err)
+static int run(struct cmd_context *ctx, struct err *err)
 {
 	struct sweep_end end = {0};
 	struct err left = {0};
@@ -200,7 +93,7 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	if (opt_has(ctx, "force") && !ctx->arg_count)
 		return err_set(err, ERR_USAGE,
 			       "reap: --force needs a POD (`burst reap` lists them)");
-	if (name_whole(ctx, err) < 0)
+	if (reap_named_find(ctx, err) < 0)
 		return -1;
 	int settled = runs_settle(&ctx->runs, NULL, &left);
 	int status = runs_wants_out(settled, &left) ? 0 : sweep(ctx, &end, err);
@@ -212,7 +105,7 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	return status;
 }
 
-static const struct opt reap_opts[] = {
+static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "check only these providers", "provider", false},
 	{0, "force", NULL, "release the named pod, even if another client rented it", NULL, false},
 	{0},
@@ -233,8 +126,8 @@ const struct cmd cmd_reap = {
 		   "Exit status 0: all of them are gone, and POD "
 		   "if it was named; 9: one could not be confirmed gone; 1: without the ledger "
 		   "burst cannot tell.",
-	.opts = reap_opts,
+	.opts = opts,
 	.needs = NEED_LEDGER | LEDGER_IF_ANY | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,
-	.run = run_reap,
+	.run = run,
 };

@@ -155,6 +155,11 @@ int run_adopt(struct run *run, struct err *err);
 /* Closes a pod in the ledger whose provider cannot be reached, at the most it can have cost by its
  * hard end. */
 int run_write_off(const struct runs *rs, struct pod_row *pod, struct err *err);
+/* Whether no account of the user reaches the pod, and its run has no client. Such a pod would keep
+ * every later run from ending well. */
+bool run_out_of_reach(const struct runs *rs, const struct pod_row *pod);
+/* Does run_write_off(), and ends the run if this was the last pod that it could not release. */
+int run_write_off_unreleased(const struct runs *rs, struct pod_row *pod, struct err *err);
 
 /* Settles all runs whose client died: releases their pods, proves them gone, closes their rows.
  * Returns -1 with ERR_UNRELEASED if a pod could not be confirmed gone. except: a run to skip (about
@@ -271,6 +276,9 @@ struct sweep_end {
 int runs_sweep(const struct runs *rs, const struct sweep_want *want, struct sweep_end *end,
 	       struct err *err);
 void sweep_end_free(struct sweep_end *end);
+/* Settles the runs whose last pod was ended there: nothing else of theirs can be found. Of several
+ * errors *worst keeps the one that may cost money. */
+void runs_settle_swept(const struct runs *rs, const struct sweep_end *end, struct err *worst);
 /* Keeps in *worst the error that may cost money, else the first one. Notes the other. */
 void runs_note_worse(const struct runs *rs, struct err *worst, const struct err *why);
 

@@ -359,3 +359,12 @@ void sweep_end_free(struct sweep_end *end)
 	free(end->runs);
 	free(end->accounts);
 }
+
+void runs_settle_swept(const struct runs *rs, const struct sweep_end *end, struct err *worst)
+{
+	struct err why = {0};
+
+	for (size_t i = 0; i < end->run_count; i++)
+		if (run_settle(rs, end->runs[i], &why) < 0)
+			runs_note_worse(rs, worst, &why);
+}

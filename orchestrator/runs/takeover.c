@@ -1,9 +1,7 @@
 /* takeover.c - reads an old run's pods from the ledger so that another client can take them over.
  */
-#include <stdlib.h>
 
 #include "base/clock.h"
-#include "core/reap.h"
 #include "impl.h"
 #include "store/pod_cost.h"
 
@@ -61,17 +59,6 @@ static int read_pods(struct run *run, struct err *err)
 	s->adopt = pods;
 	s->adopt_count = open;
 	return 0;
-}
-
-int run_write_off(const struct runs *rs, struct pod_row *pod, struct err *err)
-{
-	int64_t now_ms = clock_wall_ms(), end_ms = MIN(now_ms, pod->hard_end_s * 1000);
-
-	pod->gone_ms = pod->create_ms ? MAX(end_ms, pod->create_ms) : now_ms;
-	pod_row_bill(pod, pod->gone_ms);
-	pod->state = POD_ROW_GONE;
-	COPY_TEXT(pod->error, "its provider could not be asked");
-	return store_put_pod(rs->store, pod, err);
 }
 
 /* Closes a pod that ended itself long ago, if it ever existed. Its provider may never be reachable
