@@ -3,9 +3,8 @@
 
 #include <fcntl.h>
 
-int make_root(char *path)
+int make_root(char path[FOLDER_MAX])
 {
-	strcpy(path, "/tmp/burst-tar.XXXXXX");
-	assert_non_null(mkdtemp(path));
+	new_folder_at(path);
 	return open(path, O_RDONLY | O_DIRECTORY);
 }

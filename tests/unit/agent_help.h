@@ -14,7 +14,9 @@
 #include <cmocka.h>
 
 #include "base/path.h"
+#include "scratch.h"
 
-int make_root(char *path);
+/* Makes a scratch folder; returns its descriptor. */
+int make_root(char path[FOLDER_MAX]);
 
 #endif

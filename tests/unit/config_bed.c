@@ -64,14 +64,6 @@ const struct provider_ops *const known_providers[] = {&local, &runpod, NULL};
 
 const struct job_ops *const known_jobs[] = {&known_tts, &command, NULL};
 
-void put_config(const char *name, const char *text)
-{
-	struct err err = {0};
-
-	if (path_write(name, text, strlen(text), 0600, &err) < 0)
-		fail_msg("%s", err.msg);
-}
-
 int open_config(struct config **out, bool need_job, struct err *err)
 {
 	struct config_source ask = {
@@ -91,9 +83,9 @@ struct config *must_open(const char *user, const char *project)
 	unlink("home/.config/burst/burst.cfg");
 	unlink("burst.cfg");
 	if (user)
-		put_config("home/.config/burst/burst.cfg", user);
+		write_text("home/.config/burst/burst.cfg", user);
 	if (project)
-		put_config("burst.cfg", project);
+		write_text("burst.cfg", project);
 	if (open_config(&c, false, &err) < 0)
 		fail_msg("%s", err.msg);
 	return c;

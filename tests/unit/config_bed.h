@@ -8,8 +8,6 @@
 extern const struct job_ops known_tts;
 extern const struct provider_ops *const known_providers[];
 extern const struct job_ops *const known_jobs[];
-/* Writes a file below the home folder, its folders included. */
-void put_config(const char *name, const char *text);
 int open_config(struct config **out, bool need_job, struct err *err);
 /* With this file of the user's and this project; fails the test if there is a mistake. */
 struct config *must_open(const char *user, const char *project);

@@ -1,17 +1,17 @@
 /* folder.c - makes and removes a test program's folder. */
 #include "folder.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/path.h"
 
-char folder[] = "/tmp/burst-unit-XXXXXX";
+char folder[FOLDER_MAX];
 
 int make_folder(void **state)
 {
 	(void)state;
-	return mkdtemp(folder) ? 0 : -1;
+	new_folder_at(folder);
+	return 0;
 }
 
 int drop_folder(void **state)

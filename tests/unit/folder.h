@@ -2,7 +2,9 @@
 #ifndef BURST_TESTS_FOLDER_H
 #define BURST_TESTS_FOLDER_H
 
-extern char folder[]; /* its path; good once it is made */
+#include "scratch.h"
+
+extern char folder[FOLDER_MAX]; /* its path; good once it is made */
 
 /* For a group's set-up and its end. */
 int make_folder(void **state);

@@ -8,6 +8,7 @@
 
 #include "base/jsonx.h"
 #include "base/path.h"
+#include "scratch.h"
 
 struct loop *grpc_loop;
 
@@ -23,7 +24,7 @@ int tls_port;
 
 bool grpc_secure;
 
-static char grpc_dir[] = "/tmp/burst-grpc-XXXXXX";
+static char grpc_dir[FOLDER_MAX];
 
 static void add_bytes(struct str *to, int field, const void *bytes, size_t len)
 {
@@ -94,7 +95,7 @@ int grpc_start(void **state)
 	grpc_loop = loop_new();
 	assert_int_equal(http_ready(NULL), 0);
 	grpc_http = http_new(grpc_loop, "burst-test/1");
-	assert_non_null(mkdtemp(grpc_dir));
+	new_folder_at(grpc_dir);
 	start_server();
 	return 0;
 }

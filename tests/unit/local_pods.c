@@ -28,7 +28,7 @@ static const struct kind kinds[] = {
 
 const struct kind *kind; /* of the test that runs now */
 
-char state_dir[64];
+char state_dir[FOLDER_MAX];
 
 char tag[32]; /* an argument that only this test's processes have */
 
@@ -349,9 +349,7 @@ static bool possible(void)
 static int make_state(void **state)
 {
 	kind = *state;
-	snprintf(state_dir, sizeof(state_dir), "/tmp/burst-local-XXXXXX");
-	if (!mkdtemp(state_dir))
-		return -1;
+	new_folder_at(state_dir);
 	COPY_TEXT(tag, path_base(state_dir));
 	return kind->ordinary && geteuid() == 0 ? chown(state_dir, ordinary.pw_uid, ordinary.pw_gid)
 						: 0;

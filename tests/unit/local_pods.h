@@ -16,6 +16,7 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "provider.h"
+#include "scratch.h"
 
 enum { LIMIT_MS = 20000 };
 
@@ -30,7 +31,7 @@ struct kind {
 
 extern const struct kind *kind; /* of the test that runs now */
 
-extern char state_dir[64];
+extern char state_dir[FOLDER_MAX];
 
 extern char tag[32]; /* an argument that only this test's processes have */
 

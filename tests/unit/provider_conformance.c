@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/path.h"
+#include "scratch.h"
 
 enum { STEPS_MAX = 1000, DEADLINE_MS = 30000 };
 
@@ -290,12 +291,12 @@ static void volumes_come_and_go(const struct conformance *c)
 static void stage(const struct conformance *c, struct op_want *want, const char *path,
 		  const char *bytes, size_t len)
 {
-	char local[] = "/tmp/burst-conformance-XXXXXX";
-	CLEANUP(fd_close) int fd = mkstemp(local);
+	char *dir = new_folder();
+	CLEANUP(free_text) char *local = path_join(dir, "staged");
 	struct op_result result;
 	struct err err;
 
-	assert_true(fd >= 0 && path_write(local, bytes, len, 0600, &err) == 0);
+	put_bytes(local, bytes, len);
 	want->file.path = path;
 	want->file.local = local;
 	want->file.max_bytes = (int64_t)len;
@@ -309,19 +310,19 @@ static void stage(const struct conformance *c, struct op_want *want, const char 
 	blocks_free(&want->file.blocks);
 	want->file.local = NULL;
 	want->file.max_bytes = 0;
-	unlink(local);
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 /* What is fetched, from an offset on, is what was put there. */
 static void fetch(const struct conformance *c, struct op_want *want, const char *path,
 		  const char *bytes, size_t len, size_t from)
 {
-	char local[] = "/tmp/burst-conformance-XXXXXX";
-	CLEANUP(fd_close) int fd = mkstemp(local);
+	char *dir = new_folder();
+	CLEANUP(free_text) char *local = path_join(dir, "fetched");
 	CLEANUP(str_free) struct str got = STR_INIT;
 	struct op_result result;
 
-	assert_true(fd >= 0);
+	write_text(local, "");
 	want->file.path = path;
 	want->file.local = local;
 	want->file.offset = (int64_t)from;
@@ -334,7 +335,7 @@ static void fetch(const struct conformance *c, struct op_want *want, const char 
 			 got.len);
 	want->file.local = NULL;
 	want->file.offset = 0;
-	unlink(local);
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 /* Files of several blocks, of none, and with zeros where a store may leave them out. */

@@ -13,7 +13,7 @@
 
 static const char sshd_path[] = "/usr/sbin/sshd";
 
-char ssh_dir[64];
+char ssh_dir[FOLDER_MAX];
 
 static pid_t sshd_pid;
 
@@ -86,8 +86,7 @@ int start_ssh_bed(void **state)
 	(void)state;
 	if (access(sshd_path, X_OK) != 0)
 		return 0;
-	snprintf(ssh_dir, sizeof(ssh_dir), "/tmp/burst-ssh-XXXXXX");
-	assert_non_null(mkdtemp(ssh_dir));
+	new_folder_at(ssh_dir);
 	if (getuid() == 0)
 		mkdir("/run/sshd", 0755);
 	assert_int_equal(sh("cd %s && for k in host key other; do ssh-keygen -q -t ed25519 -N '' "

@@ -10,8 +10,9 @@
 
 #include "base/str.h"
 #include "net/ssh.h"
+#include "scratch.h"
 
-extern char ssh_dir[64];
+extern char ssh_dir[FOLDER_MAX];
 extern int sshd_port;
 extern char *host_key, *private_key, *wrong_key, *user;
 extern struct loop *ssh_loop;

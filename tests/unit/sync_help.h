@@ -51,13 +51,8 @@ static inline int scratch_remove(void **state)
 static inline void put(const char *dir, const char *name, const void *bytes, size_t len)
 {
 	CLEANUP(free_text) char *path = path_join(dir, name);
-	CLEANUP(free_text) char *folder = path_dir(path);
-	FILE *f;
 
-	MUST(path_mkdirs(folder, 0777, err));
-	f = fopen(path, "we");
-	if (!f || fwrite(bytes, 1, len, f) != len || fclose(f))
-		fail_msg("%s: cannot write", path);
+	put_bytes(path, bytes, len);
 }
 
 static inline void put_text(const char *dir, const char *name, const char *text)

@@ -58,7 +58,8 @@ static void make_environment(int root)
 
 /* A volume with one environment. */
 struct packed_env {
-	char from_path[64], volume_path[64], disk_path[64], id[65], there[100];
+	char from_path[FOLDER_MAX], volume_path[FOLDER_MAX], disk_path[FOLDER_MAX], id[65],
+		there[FOLDER_MAX + 64];
 	int from, volume, disk, env; /* env: its folder */
 };
 

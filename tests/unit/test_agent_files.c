@@ -140,7 +140,7 @@ static int copied(int to)
 static void copied_in_parts_while_folders_come(void **state)
 {
 	(void)state;
-	char from_path[64], to_path[64], name[80];
+	char from_path[FOLDER_MAX], to_path[FOLDER_MAX], name[80];
 	int from = make_root(from_path), to = make_root(to_path), before = 0, parts_at_work = 0;
 	for (int i = 0; i < COPY_TOP; i++) {
 		snprintf(name, sizeof(name), "d%d", i);
@@ -179,7 +179,7 @@ static void copied_in_parts_while_folders_come(void **state)
 static void copied_from_a_list_that_fails(void **state)
 {
 	(void)state;
-	char from_path[64], to_path[64];
+	char from_path[FOLDER_MAX], to_path[FOLDER_MAX];
 	int from = make_root(from_path);
 	make_folder_with_a_file(from, "d");
 	make_folder_with_a_file(from, "d/e");
@@ -272,7 +272,7 @@ static void listing_changes(void **state)
 static void listing_of_a_folder_that_fails(void **state)
 {
 	(void)state;
-	char from_path[64], to_path[64], id[65], bad[PATH_BYTES_MAX];
+	char from_path[FOLDER_MAX], to_path[FOLDER_MAX], id[65], bad[PATH_BYTES_MAX];
 	int from = make_root(from_path), to = make_root(to_path);
 	make_folder_with_a_file(from, "one");
 	make_folder_with_a_file(from, "two");

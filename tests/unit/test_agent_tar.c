@@ -78,7 +78,7 @@ static void tar_hostile(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct maker m = {0};
 		struct tar t;
-		char path[64];
+		char path[FOLDER_MAX];
 		int root = make_root(path);
 		tar_put(&m, cases[i].type, cases[i].name, cases[i].link,
 			cases[i].type == '0' ? "x" : "", cases[i].type == '0');
@@ -97,7 +97,7 @@ static void tar_never_follows_its_own_links(void **state)
 	(void)state;
 	struct maker m = {0};
 	struct tar t;
-	char path[64], file[128];
+	char path[FOLDER_MAX], file[FOLDER_MAX + 64];
 	int root = make_root(path);
 	tar_put(&m, '5', "in", "", "", 0);
 	tar_put(&m, '2', "l", "in", "", 0);
@@ -124,7 +124,7 @@ static void tar_cut_anywhere_is_an_error(void **state)
 	for (size_t cut = 0; cut < whole + 512; cut += cut < 600 ? 37 : 101) {
 		struct str part = {.s = m.b.s, .len = cut};
 		struct tar t;
-		char path[64];
+		char path[FOLDER_MAX];
 		int root = make_root(path);
 		if (fill_from(&t, &part, root) != -1)
 			fail_msg("cut at %zu and taken", cut);
@@ -132,7 +132,7 @@ static void tar_cut_anywhere_is_an_error(void **state)
 		remove_at(AT_FDCWD, path);
 	}
 	struct tar t;
-	char path[64], file[128];
+	char path[FOLDER_MAX], file[FOLDER_MAX + 64];
 	int root = make_root(path);
 	assert_int_equal(fill_from(&t, &m.b, root), 0);
 	assert_int_equal(t.files, 2);

@@ -19,13 +19,6 @@
 
 #define DOLLAR INT64_C(1000000)
 
-static void write_text(const char *path, const char *text)
-{
-	struct err err = {0};
-
-	assert_int_equal(path_write(path, text, strlen(text), 0600, &err), 0);
-}
-
 static int make_top(void **state)
 {
 	struct err err = {0};

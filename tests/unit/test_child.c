@@ -266,11 +266,11 @@ static bool file_says(const char *path, const char *what)
 
 static void test_cancel(void **state)
 {
-	char path[] = "/tmp/burst-child-XXXXXX";
+	char *dir = new_folder();
+	CLEANUP(free_text) char *path = path_join(dir, "said");
 	struct answer a = {0};
 
 	(void)state;
-	close(mkstemp(path));
 	CLEANUP(free_text)
 	char *script = xasprintf(
 		"trap 'echo gone >%s; exit' TERM; echo up >%s; while :; do sleep 0.05; done", path,
@@ -281,7 +281,7 @@ static void test_cancel(void **state)
 	child_cancel(c);
 	TURN_UNTIL(loop, file_says(path, "gone\n"));
 	assert_int_equal(a.count, 0);
-	unlink(path);
+	assert_int_equal(remove_folder(dir), 0);
 
 	call_free(&call);
 	call = shell("sleep 1000");

@@ -133,7 +133,7 @@ static void test_a_broken_project_is_left_alone(void **state)
 
 	(void)state;
 	unlink("home/.config/burst/burst.cfg");
-	put_config("burst.cfg", "}{");
+	write_text("burst.cfg", "}{");
 	assert_int_equal(config_open(&c, &ask, &err), 0);
 	config_free(c);
 }
@@ -163,7 +163,7 @@ static void test_mistakes_that_are_in_nobodys_way(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct config *c = NULL;
 		struct err err = {0};
-		put_config("home/.config/burst/burst.cfg", cases[i].file);
+		write_text("home/.config/burst/burst.cfg", cases[i].file);
 		bool stops = config_open(&c, &ask, &err) < 0 || config_check(c, &err) < 0;
 		config_free(c);
 		if (stops != cases[i].stops)
@@ -175,7 +175,7 @@ static void test_mistakes_that_are_in_nobodys_way(void **state)
 		assert_int_equal(open_config(&c, false, &err), -1);
 		config_free(c);
 	}
-	put_config("home/.config/burst/burst.cfg", "");
+	write_text("home/.config/burst/burst.cfg", "");
 	struct config *c = NULL;
 	struct err err = {0};
 	assert_int_equal(config_open(&c, &ask, &err), 0);
@@ -198,13 +198,13 @@ static void test_folder_and_own_file(void **state)
 		"on_exit = \"true\"; job = { type = \"tts\"; input = \"a\"; name = \"n\"; };";
 
 	(void)state;
-	put_config("home/.config/burst/burst.cfg", job);
-	put_config("burst.cfg", "");
+	write_text("home/.config/burst/burst.cfg", job);
+	write_text("burst.cfg", "");
 	assert_int_equal(config_open(&c, &own, &err), 0);
 	assert_string_equal(config_job_name(c), "n");
 	config_free(c);
-	put_config("home/.config/burst/burst.cfg", "");
-	put_config("burst.cfg", job + strcspn(job, "j"));
+	write_text("home/.config/burst/burst.cfg", "");
+	write_text("burst.cfg", job + strcspn(job, "j"));
 	assert_int_equal(config_open(&c, &here, &err), 0);
 	assert_string_equal(config_job_name(c), "n");
 	assert_int_equal(strncmp(config_path(c), folder, strlen(folder)), 0);

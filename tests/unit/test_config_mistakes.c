@@ -141,7 +141,7 @@ static void test_bad_files(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct config *c;
 		struct err err = {0};
-		put_config("burst.cfg", bad[i].text);
+		write_text("burst.cfg", bad[i].text);
 		int result = open_config(&c, false, &err);
 		config_free(c);
 		if (result == 0)
@@ -188,7 +188,7 @@ static void test_all_mistakes_at_once(void **state)
 
 	(void)state;
 	unlink("home/.config/burst/burst.cfg");
-	put_config("burst.cfg", many);
+	write_text("burst.cfg", many);
 	assert_int_equal(config_open(&c, &ask, &err), 0);
 	assert_int_equal(config_check(c, &err), -1);
 	assert_string_equal(err.msg, m.list[0].err.msg);
@@ -223,7 +223,7 @@ static void test_errors_get_their_place(void **state)
 
 	(void)state;
 	unlink("home/.config/burst/burst.cfg");
-	put_config("burst.cfg",
+	write_text("burst.cfg",
 		   "pods = 2;\njob = { type = \"tts\"; input = \"a\"; };\nproviders = { "
 		   "local = { boot_delay = \"1s\"; }; };\n");
 	assert_int_equal(open_config(&c, true, &err), 0);
@@ -252,16 +252,16 @@ static void test_auto(void **state)
 	struct err err = {0};
 
 	(void)state;
-	put_config("home/.config/burst/burst.cfg", "gpu = [\"L4\", \"T4\"];\npods = 3;\n");
+	write_text("home/.config/burst/burst.cfg", "gpu = [\"L4\", \"T4\"];\npods = 3;\n");
 	for (size_t i = 0; i < ARRAY_LEN(absent); i++) {
-		put_config("burst.cfg", absent[i]);
+		write_text("burst.cfg", absent[i]);
 		assert_int_equal(open_config(&c, false, &err), 0);
 		assert_false(section_has(config_top(c), "gpu"));
 		assert_false(section_has(config_top(c), "pods"));
 		assert_int_equal(section_count(config_top(c), "gpu"), 0);
 		config_free(c);
 	}
-	put_config("burst.cfg", "pods = 2;\n");
+	write_text("burst.cfg", "pods = 2;\n");
 	assert_int_equal(open_config(&c, false, &err), 0);
 	assert_int_equal(section_count(config_top(c), "gpu"), 2);
 	assert_int_equal(config_override(c, "gpu", "auto", "--gpu", &err), 0);
@@ -273,11 +273,11 @@ static void test_auto(void **state)
 	assert_int_equal(config_override(c, "pods", "4", "--pods", &err), 0);
 	assert_int_equal(section_int(config_top(c), "pods"), 4);
 	config_free(c);
-	put_config("burst.cfg", "gpu = [\"L4\", \"auto\"];\n");
+	write_text("burst.cfg", "gpu = [\"L4\", \"auto\"];\n");
 	assert_int_equal(open_config(&c, false, &err), -1);
 	assert_string_equal(err.msg,
 			    "burst.cfg:1: gpu: \"auto\" cannot be combined with other values");
-	put_config("burst.cfg", "wait = \"auto\";\n"); /* of these two keys alone */
+	write_text("burst.cfg", "wait = \"auto\";\n"); /* of these two keys alone */
 	assert_int_equal(open_config(&c, false, &err), -1);
 	unlink("home/.config/burst/burst.cfg");
 }
@@ -293,7 +293,7 @@ static void test_no_job_beside_other_mistakes(void **state)
 
 	(void)state;
 	unlink("home/.config/burst/burst.cfg");
-	put_config("burst.cfg", "provider = [\"lcoal\", \"runpdo\"];\npods = 0;\n");
+	write_text("burst.cfg", "provider = [\"lcoal\", \"runpdo\"];\npods = 0;\n");
 	assert_int_equal(config_open(&c, &ask, &err), 0);
 	assert_int_equal(config_check(c, &err), -1);
 	assert_int_equal(m.count, 4);
@@ -316,7 +316,7 @@ static void test_a_job_of_no_type_is_one_mistake(void **state)
 
 	(void)state;
 	unlink("home/.config/burst/burst.cfg");
-	put_config("burst.cfg", "job = { type = \"sing\"; };\n");
+	write_text("burst.cfg", "job = { type = \"sing\"; };\n");
 	assert_int_equal(config_open(&c, &ask, &err), 0);
 	assert_int_equal(config_override(c, "job.output", "x", "--output", &err), 0);
 	assert_int_equal(config_check(c, &err), -1);
@@ -348,7 +348,7 @@ static void test_odd_files(void **state)
 	(void)state;
 	memset(big, '\n', (1 << 20) + 1);
 	big[(1 << 20) + 1] = '\0';
-	put_config("burst.cfg", big);
+	write_text("burst.cfg", big);
 	assert_int_equal(open_config(&c, false, &err), -1);
 	assert_string_equal(err.msg, "burst.cfg: larger than 1 MiB: this is not a burst.cfg");
 	unlink("burst.cfg");
@@ -360,7 +360,7 @@ static void test_odd_files(void **state)
 	assert_string_equal(err.msg,
 			    "no burst.cfg in this folder: write one with `burst init`, name it, or "
 			    "name a text to speak (`burst run book.md`)");
-	put_config("burst.cfg", "pods = 1;");
+	write_text("burst.cfg", "pods = 1;");
 	assert_int_equal(open_config(&c, true, &err), -1);
 	assert_string_equal(err.msg, "burst.cfg: no job: add a job group that says what to render "
 				     "(see `burst help init`)");
@@ -377,11 +377,11 @@ static void test_user_file_must_be_ours(void **state)
 
 	(void)state;
 	unlink("burst.cfg");
-	put_config("home/.config/burst/burst.cfg", "pods = 1;");
+	write_text("home/.config/burst/burst.cfg", "pods = 1;");
 	assert_int_equal(chmod("home/.config/burst/burst.cfg", 0666), 0);
 	assert_int_equal(open_config(&c, false, &err), -1);
 	assert_string_equal(err.msg, USER ": other users can write it: chmod 600 " USER);
-	put_config("home/.config/burst/burst.cfg", "job = { type = \"tts\"; };");
+	write_text("home/.config/burst/burst.cfg", "job = { type = \"tts\"; };");
 	assert_int_equal(open_config(&c, false, &err), -1);
 	assert_string_equal(err.msg,
 			    USER ":1: job belongs in a project's burst.cfg, not in your defaults");

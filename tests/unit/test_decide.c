@@ -35,8 +35,8 @@ static struct config *config_of(const char *text)
 	struct config *config;
 	struct err err = {0};
 
-	if (path_write("burst.cfg", text, strlen(text), 0600, &err) < 0 ||
-	    config_open(&config, &ask, &err) < 0)
+	write_text("burst.cfg", text);
+	if (config_open(&config, &ask, &err) < 0)
 		fail_msg("%s: %s", text, err.msg);
 	return config;
 }

@@ -14,23 +14,13 @@
 #include "runs/deliver_folder.h"
 #include "folder.h"
 
-static void put(const char *name, const char *text)
-{
-	struct err err = {0};
-	CLEANUP(free_text) char *dir = path_dir(name);
-
-	if (path_mkdirs(dir, 0700, &err) < 0 ||
-	    path_write(name, text, strlen(text), 0600, &err) < 0)
-		fail_msg("%s", err.msg);
-}
-
 static int make_root(void **state)
 {
 	if (enter_folder(state) < 0)
 		return -1;
-	put("secret/key", "a private key");
-	put("out/manifest.jsonl", "");
-	put("out/fine/deep/x.txt", "fine");
+	write_text("secret/key", "a private key");
+	write_text("out/manifest.jsonl", "");
+	write_text("out/fine/deep/x.txt", "fine");
 	return symlink("../secret", "out/folder") < 0 || symlink("../secret/key", "out/file") < 0 ||
 			       mkfifo("out/pipe", 0600) < 0
 		       ? -1

@@ -13,6 +13,8 @@
 
 #include "base/str.h"
 #include "engine/kept.h"
+#include "base/path.h"
+#include "scratch.h"
 
 static const struct {
 	const char *has, *wanted;
@@ -59,22 +61,17 @@ static struct pod_row offered(void)
 
 static void each_store(void (*test)(struct store *s))
 {
-	char path[] = "/tmp/burst-kept-XXXXXX";
+	char *dir = new_folder();
+	CLEANUP(free_text) char *path = path_join(dir, "ledger.db");
 	struct store *s = store_memory();
 	struct err err = {0};
 
 	test(s);
 	store_close(s);
-	close(mkstemp(path));
-	unlink(path);
 	assert_int_equal(store_open(&s, path, &err), 0);
 	test(s);
 	store_close(s);
-	for (const char *const *end = (const char *const[]){"", "-wal", "-shm", NULL}; *end;
-	     end++) {
-		CLEANUP(free_text) char *file = xasprintf("%s%s", path, *end);
-		unlink(file);
-	}
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 /* One change to what a run wants, or to the pod on offer. */

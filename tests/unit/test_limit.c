@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "engine/limit.h"
+#include "scratch.h"
 
 #define NOW INT64_C(1700000000000)
 
@@ -432,12 +433,11 @@ static void text_and_back(void **state)
 
 static void processes_share_it(void **state)
 {
-	char dir[] = "/tmp/burst-limit-XXXXXX";
+	char *dir = new_folder();
 	struct store *one, *two;
 	struct err err;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
 	CLEANUP(free_text) char *path = path_join(dir, "ledger.db");
 	assert_int_equal(store_open(&one, path, &err), 0);
 	assert_int_equal(store_open(&two, path, &err), 0);
@@ -459,9 +459,7 @@ static void processes_share_it(void **state)
 	assert_int_equal(limiter_take(a, "local", 0, CALL_POLL, clock_wall_ms()), 0);
 	store_close(one);
 	store_close(two);
-	CLEANUP(str_free) struct str rm = STR_INIT;
-	str_addf(&rm, "rm -rf %s", dir);
-	assert_int_equal(system(str_text(&rm)), 0);
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 /* "Wait for ten minutes" was said by a clock that is set right since: that is no reason to let a

@@ -13,6 +13,7 @@
 
 #include "base/path.h"
 #include "providers/local/ids.h"
+#include "scratch.h"
 
 static const struct {
 	const char *name, *uid_map;
@@ -47,7 +48,7 @@ static void users_are_never_those_of_accounts(void **state)
 
 /* ---- whose files ---- */
 
-static char dir[64];
+static char dir[FOLDER_MAX];
 
 static char *below(const char *name)
 {
@@ -126,8 +127,8 @@ static void a_tree_is_given(void **state)
 static int make_dir(void **state)
 {
 	(void)state;
-	snprintf(dir, sizeof(dir), "/tmp/burst-ids-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
+	new_folder_at(dir);
+	return 0;
 }
 
 static int drop_dir(void **state)

@@ -12,9 +12,8 @@
 
 #include "base/path.h"
 #include "runs/runs.h"
+#include "folder.h"
 #include "small_job.h"
-
-static char top[] = "/tmp/burst-runs-XXXXXX";
 
 /* What a command adds to a run: how often it was asked, and what it says. */
 struct command {
@@ -50,10 +49,10 @@ struct bed {
 
 static void bed_open(struct bed *b, struct store *store, const char *output)
 {
-	*b = (struct bed){.rs = {.state_dir = top, .store = store}};
+	*b = (struct bed){.rs = {.state_dir = folder, .store = store}};
 	run_init(&b->run, &b->rs);
 	b->run.setup.job_ops = &small_job;
-	b->run.output_dir = path_join(top, output);
+	b->run.output_dir = path_join(folder, output);
 	b->want = (struct run_want){.id = "",
 				    .job = "quiz",
 				    .config = "/there/burst.cfg",
@@ -205,18 +204,6 @@ static void test_a_lent_lock(void **state)
 	store_close(store);
 }
 
-static int make_top(void **state)
-{
-	(void)state;
-	return mkdtemp(top) ? 0 : -1;
-}
-
-static int remove_top(void **state)
-{
-	(void)state;
-	return path_remove_tree(top, NULL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,5 +215,5 @@ int main(void)
 		cmocka_unit_test(test_a_lent_lock),
 	};
 
-	return cmocka_run_group_tests_name("runs", tests, make_top, remove_top);
+	return cmocka_run_group_tests_name("runs", tests, make_folder, drop_folder);
 }

@@ -27,14 +27,6 @@ static const struct option_spec modal_keys[] = {
 	{NULL},
 };
 
-static void put(const char *name, const char *text)
-{
-	struct err err = {0};
-
-	if (path_write(name, text, strlen(text), 0600, &err) < 0)
-		fail_msg("%s", err.msg);
-}
-
 static int make_root(void **state)
 {
 	struct err err = {0};
@@ -171,7 +163,7 @@ static void test_files(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		struct err err = {0};
 		char *value = NULL;
-		put("f.toml", files[i].text);
+		write_text("f.toml", files[i].text);
 		int result = secret_from_file(&value, path, files[i].profile, files[i].key, &err);
 		if ((result < 0) != (files[i].message != NULL))
 			fail_msg("%s: %d %s", files[i].name, result, err.msg);
@@ -209,8 +201,8 @@ static void test_order(void **state)
 	struct err err = {0};
 
 	(void)state;
-	put(".modal.toml", "[work]\ntoken_id = \"ak-file\"\ntoken_secret = "
-			   "\"as-file\"\nenvironment = \"prod\"\nactive = true\n");
+	write_text(".modal.toml", "[work]\ntoken_id = \"ak-file\"\ntoken_secret = "
+				  "\"as-file\"\nenvironment = \"prod\"\nactive = true\n");
 	section_set_text(s, "token_secret_command", "echo as-command", "user:1");
 	setenv("MODAL_TOKEN_ID", " ak-environment\n", 1);
 	assert_int_equal(secrets_fill("modal", s, "~/user", &err), 0);
@@ -227,8 +219,9 @@ static void test_vendor_file_of_another_place(void **state)
 	struct err err = {0};
 
 	(void)state;
-	put("other.toml", "[a]\ntoken_id = \"ak-1\"\ntoken_secret = \"as-1\"\n[b]\ntoken_id = "
-			  "\"ak-2\"\ntoken_secret = \"as-2\"\n");
+	write_text("other.toml",
+		   "[a]\ntoken_id = \"ak-1\"\ntoken_secret = \"as-1\"\n[b]\ntoken_id = "
+		   "\"ak-2\"\ntoken_secret = \"as-2\"\n");
 	setenv("MODAL_CONFIG_PATH", "other.toml", 1);
 	setenv("MODAL_PROFILE", "b", 1);
 	assert_int_equal(secrets_fill("modal", s, "~/user", &err), 0);
@@ -243,7 +236,7 @@ static void test_failures_name_the_place_and_no_secret(void **state)
 	struct err err = {0};
 
 	(void)state;
-	put(".modal.toml", "[default]\ntoken_id = \"ak-1\"\n");
+	write_text(".modal.toml", "[default]\ntoken_id = \"ak-1\"\n");
 	assert_int_equal(secrets_fill("modal", s, "~/user", &err), -1);
 	assert_string_equal(err.msg, "modal: no token_secret: set MODAL_TOKEN_SECRET, or "
 				     "providers.modal.token_secret_command in "
@@ -293,7 +286,7 @@ static void test_no_account_and_one_whose_key_cannot_be_had(void **state)
 
 		unlink(".modal.toml");
 		if (accounts[i].file)
-			put(".modal.toml", accounts[i].file);
+			write_text(".modal.toml", accounts[i].file);
 		if (accounts[i].id)
 			setenv("MODAL_TOKEN_ID", accounts[i].id, 1);
 		if (accounts[i].secret_command)

@@ -13,15 +13,6 @@
 #include "config/trust.h"
 #include "folder.h"
 
-static void make_file(const char *name)
-{
-	struct err err = {0};
-	CLEANUP(free_text) char *dir = path_dir(name);
-
-	if (path_mkdirs(dir, 0700, &err) < 0 || path_write(name, "x", 1, 0600, &err) < 0)
-		fail_msg("%s", err.msg);
-}
-
 static int make_root(void **state)
 {
 	static const char *const files[] = {"home/.ssh/id",
@@ -44,7 +35,7 @@ static int make_root(void **state)
 	if (enter_folder(state) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		make_file(files[i]);
+		write_text(files[i], "x");
 	return symlink("../../.ssh", "home/src/repo/keys") < 0 ||
 			       symlink("/", "home/src/repo/disk") < 0
 		       ? -1

@@ -15,6 +15,7 @@
 #include "cmd/show/table.h"
 #include "cmd/show/view.h"
 #include "engine/pull.h"
+#include "scratch.h"
 
 enum {
 	COLUMNS_LEAST = 40,
@@ -436,12 +437,11 @@ static void test_rates(void **state)
 
 static void test_copy(void **state)
 {
-	char path[] = "/tmp/burst-view-XXXXXX";
+	char *dir = new_folder();
+	CLEANUP(free_text) char *path = path_join(dir, "view");
 	struct view got = {0};
-	int fd = mkstemp(path);
 
 	(void)state;
-	close(fd);
 	for (seed = 1; seed < 50; seed++) {
 		struct view v = random_view();
 		v.watched = false;
@@ -464,6 +464,7 @@ static void test_copy(void **state)
 	unlink(path);
 	assert_false(view_get(&got, path));
 	view_free(&got);
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 /* ---- phases of rows, images ---- */

@@ -22,11 +22,8 @@
 static inline void put(const char *name, const void *bytes, size_t len)
 {
 	CLEANUP(free_text) char *path = in_folder(name);
-	CLEANUP(free_text) char *dir = path_dir(path);
-	struct err err = {0};
 
-	if (path_mkdirs(dir, 0755, &err) < 0 || path_write(path, bytes, len, 0644, &err) < 0)
-		fail_msg("%s: %s", name, err.msg);
+	put_bytes(path, bytes, len);
 }
 
 static inline void put_text(const char *name, const char *text)
