@@ -56,7 +56,7 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 			   : conf->price_microusd_h;
 	json_array_foreach (list, i, item) {
 		struct offer *offer = &result->offers[result->offer_count++];
-		COPY_TEXT(offer->provider, "local");
+		COPY_TEXT(offer->provider, provider_local.name);
 		COPY_TEXT(offer->id, jsonx_text(item, "id", ""));
 		COPY_TEXT(offer->gpu, jsonx_text(item, "gpu", "none"));
 		COPY_TEXT(offer->region, jsonx_text(item, "region", ""));
@@ -79,7 +79,7 @@ static int read_volume(const struct op *op, const json_t *from, struct volume *v
 
 	if (!name[0] || strlen(name) >= sizeof(volume->name))
 		return err_set(err, ERR_BUG, "a volume without a usable name");
-	COPY_TEXT(volume->provider, "local");
+	COPY_TEXT(volume->provider, provider_local.name);
 	COPY_TEXT(volume->id, name);
 	COPY_TEXT(volume->name, name);
 	volume->size_gb = op->kind == OP_VOLUME ? op->want->volume.size_gb : 0;
@@ -128,7 +128,7 @@ static int read_entries(const json_t *from, struct op_result *result, struct err
 
 static int read_pod(const json_t *from, struct pod_view *view, struct err *err)
 {
-	if (wire_read_view(from, view, err) < 0)
+	if (local_wire_read_view(from, view, err) < 0)
 		return -1;
 	view->created_at_s = jsonx_bounded(from, "created_ms", 0, EPOCH_MOST_S * 1000) / 1000;
 	view->started_at_s = jsonx_bounded(from, "started_ms", 0, EPOCH_MOST_S * 1000) / 1000;
@@ -217,7 +217,7 @@ static int read_failure(const struct op *op, const struct reply *reply, struct e
 	struct err unreadable = {0};
 	CLEANUP(json_decref) json_t *said = last_line(&reply->head, &unreadable);
 
-	if (said && reply->status == 1 && wire_read_error(said, err))
+	if (said && reply->status == 1 && local_wire_read_error(said, err))
 		return -1;
 	if (reply->status > 128) {
 		CLEANUP(free_text)

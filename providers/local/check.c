@@ -140,7 +140,7 @@ int desk_check(const struct store *store, const json_t *request, json_t *answer,
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct local_conf conf;
 
-	wire_read_conf(json_object_get(request, "conf"), &conf);
+	local_wire_read_conf(json_object_get(request, "conf"), &conf);
 	struct err why = {0};
 	if (desk_need_proc(&why) < 0)
 		str_addf(&text, "bad: %s\n", why.msg);

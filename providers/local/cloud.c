@@ -125,7 +125,7 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 	bool namespaces = false;
 
 	json_object_set_new(answer, "offers", list);
-	wire_read_conf(json_object_get(request, "conf"), &conf);
+	local_wire_read_conf(json_object_get(request, "conf"), &conf);
 	/* the rent itself reports other obstacles */
 	if (desk_need_proc(&why) == 0 && desk_choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
@@ -302,7 +302,7 @@ static int say(FILE *to, const json_t *answer)
 /* Prints the error as the last line of stderr, and returns the exit status. */
 static int desk_fail(const struct err *err)
 {
-	CLEANUP(json_decref) json_t *answer = wire_error(err);
+	CLEANUP(json_decref) json_t *answer = local_wire_error(err);
 
 	say(stderr, answer);
 	return 1;

@@ -72,7 +72,7 @@ static int check_isolation(const struct section *s, struct err *err)
 {
 	enum isolation isolation;
 
-	return isolation_parse(section_text(s, "isolation"), &isolation) < 0
+	return local_isolation(section_text(s, "isolation"), &isolation) < 0
 		       ? bad_word(s, "isolation", "\"auto\", \"namespaces\" or \"process\"", err)
 		       : 0;
 }
@@ -160,7 +160,7 @@ void local_read_conf(const struct section *s, struct local_conf *conf)
 	};
 	COPY_TEXT(conf->gpu, section_text(s, "gpu"));
 	COPY_TEXT(conf->region, section_text(s, "region"));
-	(void)isolation_parse(section_text(s, "isolation"), &conf->isolation);
+	(void)local_isolation(section_text(s, "isolation"), &conf->isolation);
 	conf->preempt_all = !strcmp(section_text(s, "preempt"), "all");
 	conf->shared_network = !strcmp(section_text(s, "network"), "host");
 }
@@ -220,7 +220,7 @@ static json_t *request_rent(const struct rent_request *rent)
 	json_t *to, *env = json_object();
 
 	COPY_TEXT(wanted.name, rent->name);
-	to = wire_view(&wanted);
+	to = local_wire_view(&wanted);
 	json_object_set_new(to, "volume", json_string(rent->volume.id));
 	json_object_set_new(to, "mount", json_string(rent->mount ? rent->mount : ""));
 	json_object_set_new(to, "script", json_string(rent->start_script));
@@ -252,7 +252,7 @@ static json_t *ask(const struct op *op)
 	json_t *to = op->kind == OP_RENT ? request_rent(&want->rent) : json_object();
 
 	if (op->kind == OP_RENT || op->kind == OP_OFFERS || op->kind == OP_CHECK)
-		json_object_set_new(to, "conf", wire_conf(&conf));
+		json_object_set_new(to, "conf", local_wire_conf(&conf));
 	if (op->kind == OP_OFFERS)
 		json_object_set_new(to, "spot", json_boolean(want->offers.spot));
 	if (op->kind == OP_VOLUME) {

@@ -127,7 +127,7 @@ int desk_rent(const struct store *store, const json_t *request, json_t *answer, 
 	struct pod_plan plan = {.conf = &conf};
 	bool namespaces;
 
-	wire_read_conf(json_object_get(request, "conf"), &conf);
+	local_wire_read_conf(json_object_get(request, "conf"), &conf);
 	if (desk_need_proc(err) < 0)
 		return -1;
 	if (read_order(store, request, &record, &plan, err) < 0)

@@ -11,7 +11,7 @@ static const char *isolation_name(enum isolation isolation)
 	return isolation_names[isolation];
 }
 
-int isolation_parse(const char *word, enum isolation *out)
+int local_isolation(const char *word, enum isolation *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(isolation_names); i++)
 		if (!strcmp(word, isolation_names[i])) {
@@ -21,7 +21,7 @@ int isolation_parse(const char *word, enum isolation *out)
 	return -1;
 }
 
-json_t *wire_conf(const struct local_conf *conf)
+json_t *local_wire_conf(const struct local_conf *conf)
 {
 	json_t *to = json_object();
 
@@ -42,7 +42,7 @@ json_t *wire_conf(const struct local_conf *conf)
 	return to;
 }
 
-void wire_read_conf(const json_t *from, struct local_conf *conf)
+void local_wire_read_conf(const json_t *from, struct local_conf *conf)
 {
 	*conf = (struct local_conf){
 		.price_microusd_h = jsonx_int(from, "price", 0),
@@ -59,7 +59,7 @@ void wire_read_conf(const json_t *from, struct local_conf *conf)
 	};
 	COPY_TEXT(conf->gpu, jsonx_text(from, "gpu", "none"));
 	COPY_TEXT(conf->region, jsonx_text(from, "region", "here"));
-	(void)isolation_parse(jsonx_text(from, "isolation", "namespaces"), &conf->isolation);
+	(void)local_isolation(jsonx_text(from, "isolation", "namespaces"), &conf->isolation);
 }
 
 static json_t *marker_json(const struct marker *marker)
@@ -68,7 +68,7 @@ static json_t *marker_json(const struct marker *marker)
 			 "attempt", marker->attempt, "hard_end_s", (json_int_t)marker->hard_end_s);
 }
 
-json_t *wire_view(const struct pod_view *view)
+json_t *local_wire_view(const struct pod_view *view)
 {
 	json_t *to = json_object();
 
@@ -117,7 +117,7 @@ static int read_marker(const json_t *from, struct marker *marker, struct err *er
 	return 0;
 }
 
-int wire_read_view(const json_t *from, struct pod_view *out, struct err *err)
+int local_wire_read_view(const json_t *from, struct pod_view *out, struct err *err)
 {
 	struct pod_view view = {
 		.state = read_state(jsonx_text(from, "state", "")),
@@ -146,7 +146,7 @@ int wire_read_view(const json_t *from, struct pod_view *out, struct err *err)
 	return 0;
 }
 
-json_t *wire_error(const struct err *err)
+json_t *local_wire_error(const struct err *err)
 {
 	/* the message may quote a file name that is not UTF-8, which JSON cannot hold */
 	CLEANUP(str_free) struct str message = STR_INIT;
@@ -156,7 +156,7 @@ json_t *wire_error(const struct err *err)
 			 str_text(&message));
 }
 
-bool wire_read_error(const json_t *from, struct err *err)
+bool local_wire_read_error(const json_t *from, struct err *err)
 {
 	const json_t *error = json_object_get(from, "error");
 	const char *word = jsonx_text(error, "kind", NULL);

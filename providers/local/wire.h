@@ -14,7 +14,7 @@ enum isolation {
 	ISOLATION_PROCESS,
 };
 /* Returns -1 if the word is none of the three. */
-int isolation_parse(const char *word, enum isolation *out);
+int local_isolation(const char *word, enum isolation *out);
 
 /* The provider's section of burst.cfg, as sent. Durations in ms, money in micro-dollars. */
 struct local_conf {
@@ -30,17 +30,17 @@ struct local_conf {
 	 * whole one. Of no config file. */
 	bool sandbox_works;
 };
-json_t *wire_conf(const struct local_conf *conf);
-void wire_read_conf(const json_t *from,
-		    struct local_conf *conf); /* missing keys get their defaults */
+json_t *local_wire_conf(const struct local_conf *conf);
+void local_wire_read_conf(const json_t *from,
+			  struct local_conf *conf); /* missing keys get their defaults */
 
 /* A pod's view without its times: each side has its own unit for them. */
-json_t *wire_view(const struct pod_view *view);
+json_t *local_wire_view(const struct pod_view *view);
 /* ERR_BUG if the id, or another text that must not be cut, is missing or too long. */
-int wire_read_view(const json_t *from, struct pod_view *view, struct err *err);
+int local_wire_read_view(const json_t *from, struct pod_view *view, struct err *err);
 
-json_t *wire_error(const struct err *err);
+json_t *local_wire_error(const struct err *err);
 /* Sets *err from {"error":{"kind","message"}}. Returns false if the object is no error. */
-bool wire_read_error(const json_t *from, struct err *err);
+bool local_wire_read_error(const json_t *from, struct err *err);
 
 #endif
