@@ -240,9 +240,9 @@ build/e2e/%.so: tests/e2e/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
 # the providers' conformance suite against whatever the environment names
-$(BUILD)/e2e/conform: tests/e2e/conform.c $(BUILD)/libunit.a $(BUILD)/libburst.a
+$(BUILD)/e2e/conform: tests/e2e/conform.c $(BUILD)/libunit.a $(BUILD)/libburst.a providers/plugin.syms
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $^ -lcmocka $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -Wl,--dynamic-list=providers/plugin.syms -MMD -MP -o $@ $(filter %.c %.a,$^) -lcmocka $(LIBS)
 .PHONY: e2e-tools
 e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform $(PRINTERS) $(BUILD)/e2e/screen_play
 clean:

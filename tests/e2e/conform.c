@@ -1,5 +1,7 @@
 /* conform.c - conform PROVIDER: the suite that every provider must pass, against the vendor (or the
- * stand-in) that the environment names, as `burst` itself would reach it. */
+ * stand-in) that the environment names, as `burst` itself would reach it. BURST_PROVIDER_PATH adds
+ * plug-ins. Calls that are children of burst run $BURST, and keep their files in BURST_STATE_DIR.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 
 #include "tests/unit/provider_conformance.h"
 #include "config/config.h"
+#include "net/child.h"
 #include "net/grpc.h"
 #include "net/http.h"
 #include "net/loop.h"
@@ -62,7 +65,9 @@ static void carry(void *ctx, const struct call *call, struct reply *reply)
 			reply_free(reply);
 			pause_for(again_ms);
 		}
-		if (call->kind == CALL_GRPC)
+		if (call->kind == CALL_CHILD)
+			child_send(loop, call, on_reply, &w);
+		else if (call->kind == CALL_GRPC)
 			grpc_send(loop, http, call, &tries, on_reply, &w);
 		else
 			http_send(http, call, on_reply, &w);
@@ -79,17 +84,19 @@ static void conforms(void **state)
 	struct conformance c = {.carry = carry,
 				.start_script = "while :; do sleep 1; done",
 				.volume = "conformance"};
+	const char *dir = getenv("BURST_STATE_DIR"), *state_dir = dir ? dir : "/nonexistent";
 	struct err err;
 
 	(void)state;
 	c.ops = provider_find(name);
-	assert_non_null(c.ops);
+	if (!c.ops)
+		fail_msg("unknown provider \"%s\"", name);
 	c.names_repeat = !strcmp(name, "runpod");
 	c.stranger = !strcmp(name, "modal") ? "sb-0neverwasthere000000000" : NULL;
 	if (config_open(&config, &ask, &err) < 0)
 		fail_msg("%s", err.msg);
 	const struct section *account = config_account(config, name, &err);
-	if (!account || c.ops->open(&c.provider, account, "/nonexistent", &err) < 0)
+	if (!account || c.ops->open(&c.provider, account, state_dir, &err) < 0)
 		fail_msg("%s", err.msg);
 	conformance_run(&c);
 	c.ops->close(c.provider);
@@ -98,11 +105,16 @@ static void conforms(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(conforms)};
+	struct str bad = STR_INIT;
 	struct err err;
 
 	if (argc != 2 || http_ready(&err) < 0)
 		return 2;
 	name = argv[1];
+	providers_load(getenv("BURST_PROVIDER_PATH"), &bad);
+	fputs(str_text(&bad), stderr);
+	str_reset(&bad);
+	child_set_self(getenv("BURST"));
 	loop = loop_new();
 	http = http_new(loop, "burst/conform");
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
