@@ -285,7 +285,7 @@ def check_parts():
 def check_vendor_words():
     """What runs on every pod names no vendor: each brings its own end.sh and variables."""
     vendors = {path.split("/")[1] for path in git_files("providers/*/*.c")} - {"local"}
-    words = re.compile("|".join(sorted(vendors)), re.I)
+    words = re.compile(rf"(?<![a-z])({'|'.join(sorted(vendors))})(?![a-z])", re.I)
     for path in git_files("jobs/agent/*.c", "jobs/agent/*.h", "jobs/agent/*.sh"):
         for number, line in enumerate(read(path).splitlines(), 1):
             if words.search(line):

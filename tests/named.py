@@ -12,7 +12,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = (".c", ".h", ".sh", ".py", ".js", "Makefile")
 ENDINGS = r"\.(?:c|h|sh|py|sql|js|md|txt|proto|syms|cfg|svg|json)"
-PLACEHOLDER = re.compile(r"(?:^|[/_])(?:NAME|FILE|X)\.|(?:^|/)[A-Z]+(?:/|$)")
+PLACEHOLDER = re.compile(r"(?:^|[/_])(?:NAME|FILE|X|acme)(?:\.|/)|(?:^|/)[A-Z]+(?:/|$)")
 TOP_LEVEL = ("cmd", "config", "jobs", "orchestrator", "providers", "tests")
 PLACED = re.compile(r"`(\w+)\(\)`,?\s+(?:\(|in\s+|of\s+)`([a-z_][\w./]*\.[ch])`")
 FENCED = re.compile(r"^```.*?^```", re.M | re.S)

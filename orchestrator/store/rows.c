@@ -1,5 +1,5 @@
 /* rows.c - which field of a row is which column: the one place to add a field to (and a migration
- * in sqlite.c). */
+ * in sqlite_open.c). */
 #include <math.h>
 
 #include "store_impl.h"

@@ -1,4 +1,4 @@
--- schema.sql - version 1 of the ledger. Once released it stays as it is: changes go into migrations (sqlite.c).
+-- schema.sql - version 1 of the ledger. Once released it stays as it is: changes go into migrations (sqlite_open.c).
 --
 -- seq is the order in which rows were first written and never changes. Times are wall clock ms.
 

@@ -15,10 +15,10 @@ twin() { # twin FILE: the local provider, called "twin"
 	local name
 	mkdir -p src
 	# its own headers, and nothing else of the tree
-	cp "$ROOT"/providers/local/{local,wire,translator}.h "$ROOT/providers/local/wire.c" src/
-	for name in local answers wishes; do
+	cp "$ROOT"/providers/local/{wire,translator}.h "$ROOT/providers/local/wire.c" src/
+	for name in local.c local.h answers.c wishes.c; do
 		sed -e 's/"local"/"twin"/g; s/\bprovider_local\b/burst_provider/g' -e "s|\"providers/local/|\"$ROOT/providers/local/|" \
-			"$ROOT/providers/local/$name.c" >"src/$name.c"
+			"$ROOT/providers/local/$name" >"src/$name"
 	done
 	object "$1" src/{local,answers,wishes,wire}.c
 }
@@ -70,6 +70,25 @@ t_its_pods_are_reaped() {
 	unset BURST_PROVIDER_PATH
 }
 some_pod() { [ -n "$(pods_left)" ] && [ "$(ledger "select count(*) from pod where id != ''")" = 1 ]; }
+
+printed() { # printed NAME: the block of a page under <!-- test: NAME -->
+	python3 "$ROOT/tests/e2e/pages.py" named "$1"
+}
+t_a_provider_made_as_the_page_says() { # it is compiled as a plug-in here, so that no other build of burst is needed
+	headers
+	mkdir -p tree/providers
+	ln -s "$ROOT/providers/local" tree/providers/local
+	printed provider >recipe.sh || complain "providers/README.md has no recipe"
+	(cd tree && bash -eu "$T/recipe.sh") || complain "the recipe fails"
+	# shellcheck disable=SC2046
+	cc -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I root/usr/include/burst -I tree -Dprovider_acme=burst_provider $(pkg-config --cflags jansson) \
+		-Wa,-Itree -o acme.so tree/providers/acme/*.c >cc.txt 2>&1 || complain "it does not compile: $(head -n 3 cc.txt)"
+	is "$(nm -D --defined-only acme.so | awk '{print $3}' | grep -v '^acme_' | tr '\n' ' ')" "burst_provider " "names that other providers may have"
+	mkdir -p own/burst state
+	echo 'providers = { acme = { gpu = "RTX 4090"; }; };' >own/burst/burst.cfg
+	XDG_CONFIG_HOME=$T/own BURST_STATE_DIR=$T/state BURST_PROVIDER_PATH=$T/acme.so timeout 120 "$ROOT/build/e2e/conform" acme >said.txt 2>&1 ||
+		complain "conform: $(grep -m 2 -v '^\[' said.txt | tr '\n' ' ')"
+}
 
 refused() { # refused OBJECT WORDS: it is named, and a run goes on without it
 	BURST_PROVIDER_PATH=$1 "$BURST" plan >out.txt 2>err.txt </dev/null || complain "with $1: $(tail -n 1 err.txt)"
