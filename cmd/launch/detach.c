@@ -287,7 +287,7 @@ static void say_handed_over(const struct launch *l, const struct engine *e, bool
 	core_summary(c, clock_boot_ms(), &s);
 	for (int i = 0; i < core_pod_count(c); i++)
 		pods += core_pod_at(c, i)->presence.lease != LEASE_CLIENT &&
-			core_pod_at(c, i)->phase < POD_RELEASING;
+			!pod_is_retired(core_pod_at(c, i));
 	size_t left = s.total - s.local - s.failed;
 	if (!all)
 		log_line(LOG_WARN,

@@ -30,7 +30,7 @@ void boot_timed_out(struct core *c, struct core_pod *p)
 bool boot_is_under_way(const struct core_pod *p)
 {
 	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) &&
-	       !p->presence.connected_at && p->leave < LEAVE_DECIDE;
+	       !p->presence.connected_at && !pod_is_leaving(p);
 }
 
 void boot_read_log(struct core *c, struct core_pod *p)

@@ -34,7 +34,7 @@ static void release_all(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
-		if (p->phase >= POD_RELEASING)
+		if (pod_is_retired(p))
 			continue;
 		if (stoppable_now(c, p) && !leave_for_inspection(c, i))
 			pod_set_leave(c, p, LEAVE_NOW);
@@ -97,7 +97,7 @@ static bool pods_over(struct core *c)
 				(p->phase == POD_AMBIGUOUS
 					 ? c->signals > 1 || c->now >= p->rental.rented_at +
 									       AMBIGUOUS_LIMIT_MS
-					 : p->phase >= POD_RELEASING && c->now >= p->deadline_at);
+					 : pod_is_retired(p) && c->now >= p->deadline_at);
 		over = over && given_up;
 	}
 	return over;
@@ -440,7 +440,7 @@ void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 	int slots = 0;
 	for (size_t i = 0; i < c->seg_count;
 	     i++) /* segments that a pod holds are not rendered yet */
-		s->weight_left += c->segs[i].state <= SEG_HELD ? c->segs[i].weight : 0;
+		s->weight_left += seg_is_unrendered(c->segs[i].state) ? c->segs[i].weight : 0;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		s->billed_ms += core_billed_ms(p, now_ms);

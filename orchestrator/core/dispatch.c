@@ -285,8 +285,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	bool held_here = s->state == SEG_HELD && s->pod == ev->pod;
 	if (s->cached)
 		return; /* local since an earlier client: read again from the log */
-	bool reachable = p->presence.files >= FILES_ON_VOLUME ||
-			 (p->phase >= POD_CONNECTING && p->phase <= POD_WORKING);
+	bool reachable = pod_files_on_volume(p) || pod_has_address(p);
 	if (s->pod == ev->pod && (s->state == SEG_RENDERED || s->state == SEG_LOCAL))
 		return; /* read a second time from its log */
 	if (held_here)
@@ -308,7 +307,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	s->elapsed_ms = (uint32_t)MIN(ev->elapsed_ms, UINT32_MAX);
 	p->workload.unfetched++;
 	c->rendered_something = true;
-	if (p->presence.link == LINK_UP || p->presence.files >= FILES_ON_VOLUME)
+	if (p->presence.link == LINK_UP || pod_files_on_volume(p))
 		fetch_begin(c, ev->pod, ev->segment);
 	after_inherited(c, ev->pod);
 	if (p->workload.batching == BATCHING_CONTINUOUS)

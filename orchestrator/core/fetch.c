@@ -85,7 +85,7 @@ static void note_bad_file(struct core_pod *p, const struct err *err)
  * still have them. */
 static bool outlasts_pod(const struct core_pod *p)
 {
-	return p->presence.durable && p->presence.files >= FILES_ON_VOLUME;
+	return p->presence.durable && pod_files_on_volume(p);
 }
 
 /* This machine or the job is at fault, so that no other try in this run can help. */
@@ -131,7 +131,7 @@ void fetch_not_arrived(struct core *c, const struct event *ev)
 		return;
 	}
 	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
-	if (drop && p->presence.files < FILES_ON_VOLUME && p->presence.link != LINK_UP)
+	if (drop && !pod_files_on_volume(p) && p->presence.link != LINK_UP)
 		return; /* requested again when the connection is back: pod.c */
 	if (drop && ++s->fetch_tries < FETCH_TRIES_MAX) {
 		if (s->fetch_tries == 1)

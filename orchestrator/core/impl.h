@@ -22,15 +22,8 @@ bool core_reads_past(const struct core *c);
 void pod_await_log(struct core *c, int pod);
 bool pod_log_awaited(const struct core *c, const struct core_pod *p);
 bool pod_active(const struct core_pod *p); /* rented or being rented, and not to be released */
-bool pod_may_bill(const struct core_pod *p);
-bool pod_is_omitted(const struct core_pod *p);    /* lists omit it, but its provider knows it */
 bool pod_files_outlive(const struct core_pod *p); /* its files can be read when it is gone */
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* it gets no more work */
-/* It is to be released: at once, or when its finished files are fetched. */
-static inline bool pod_is_leaving(const struct core_pod *p)
-{
-	return p->leave >= LEAVE_DECIDE;
-}
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
 /* boot clock: what is this time on its provider's clock */
 int64_t core_boot_of(const struct core *c, int provider, int64_t there_s);

@@ -9,16 +9,22 @@ void lease_order(struct core *c, int pod)
 	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->presence.handover_turn;
 }
 
+/* Its agent was told to renew the lease, after the newest work that it got. */
+static bool is_told(const struct core_pod *p)
+{
+	return p->presence.lease == LEASE_AGENT_SENT || p->presence.lease == LEASE_AGENT_CONFIRMED;
+}
+
 void lease_confirmed(struct core_pod *p, uint32_t turn)
 {
-	if (p->presence.lease >= LEASE_AGENT_SENT)
+	if (is_told(p))
 		p->presence.lease = turn == p->presence.handover_turn ? LEASE_AGENT_CONFIRMED
 								      : LEASE_AGENT_SENT;
 }
 
 void lease_work_added(struct core_pod *p)
 {
-	if (p->presence.lease > LEASE_AGENT)
+	if (is_told(p))
 		p->presence.lease = LEASE_AGENT;
 }
 

@@ -12,7 +12,7 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 	int pod = pod_index(c, p);
 
 	if (!c->conf.reap && pod_files_outlive(p) &&
-	    (p->presence.connected_at || p->rental.listing >= LISTING_SHOWS)) {
+	    (p->presence.connected_at || pod_was_listed(p))) {
 		durable_salvage(c, p);
 	} else {
 		dispatch_lost(c, pod);
@@ -24,8 +24,7 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 static bool is_unread(const struct core *c, const struct core_pod *p)
 {
 	return p->presence.past == PAST_UNREAD && p->presence.files != FILES_SALVAGING &&
-	       pod_files_outlive(p) &&
-	       (p->presence.connected_at || p->rental.listing >= LISTING_SHOWS) &&
+	       pod_files_outlive(p) && (p->presence.connected_at || pod_was_listed(p)) &&
 	       p->fault != ERR_UNTRUSTED && !core_stopping(c);
 }
 
@@ -134,7 +133,7 @@ void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, 
 	struct core_pod *p = &c->pods[pod];
 	va_list ap;
 
-	if (p->phase >= POD_RELEASING || p->leave == LEAVE_DECIDE || p->leave >= LEAVE_NOW ||
+	if (pod_is_retired(p) || p->leave == LEAVE_DECIDE || pod_leaves_now(p) ||
 	    (p->inspect_until && leave_for_inspection(c, pod)))
 		return;
 	va_start(ap, fmt);
@@ -222,7 +221,7 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 		p->rental.view.end == POD_END_UNKNOWN || p->rental.view.end == POD_END_SCRIPT;
 	bool finished = p->presence.lease != LEASE_CLIENT && !p->rental.view.preempted && by_itself;
 
-	if (p->phase >= POD_RELEASING)
+	if (pod_is_retired(p))
 		return;
 	COPY_TEXT(p->reason, how);
 	p->rental.exit = EXIT_UNSEEN;
@@ -253,7 +252,7 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 	if (p->defect == DEFECT_IMAGE || p->presence.connected_at || c->conf.reap)
 		return;
 	p->defect = DEFECT_IMAGE;
-	if (p->phase < POD_RELEASING) {
+	if (!pod_is_retired(p)) {
 		pod_dismiss(c, pod_index(c, p), why->kind, "its image cannot be pulled: %s",
 			    why->msg);
 	} else { /* its log was read at its end */
@@ -342,8 +341,7 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 		}
 		p->rental.missing_lists = p->rental.clean_lists = 0;
 		pod_enter(c, p, POD_CONFIRMING);
-		if (p->rental.answer >=
-		    ANSWER_DENIED) /* a connection that stands proves that it is there */
+		if (pod_is_denied(p)) /* a connection that stands proves that it is there */
 			core_act(c, ACT_FINISH, pod_index(c, p))->flag = true;
 		else
 			core_act(c, ACT_CLOSE, pod_index(c, p));

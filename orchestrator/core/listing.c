@@ -22,8 +22,7 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 			return MAX(k->list_gap_ms, 1000);
 		if (p->rental.clean_lists)
 			return MIN(MAX(proof_at(c, p) - v->listed_at, 0),
-				   MAX(p->rental.answer >= ANSWER_DENIED ? (int64_t)10000 : 5000,
-				       k->list_gap_ms));
+				   MAX(pod_is_denied(p) ? (int64_t)10000 : 5000, k->list_gap_ms));
 		return MIN(MAX((c->now - p->rental.release_at) / 4, k->poll_ms),
 			   MAX((int64_t)5000, k->poll_ms));
 	case POD_PREPARING:

@@ -31,7 +31,7 @@ static double planned_rate(const struct core *c, const struct core_pod *p)
 			return sum / batch_s;
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
-		if (c->segs[i].state <= SEG_HELD) {
+		if (seg_is_unrendered(c->segs[i].state)) {
 			est_s += c->segs[i].est_s;
 			weight += c->segs[i].weight;
 		}
@@ -65,7 +65,7 @@ static size_t list_helpers(const struct core *c, int64_t now, struct helper *lis
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (!pod_active(p) || p->leave >= LEAVE_DRAINING || p->phase == POD_AMBIGUOUS)
+		if (!pod_active(p) || pod_is_draining(p) || p->phase == POD_AMBIGUOUS)
 			continue;
 		if (measured <= 0 && planned <= 0)
 			planned = planned_rate(c, p);
@@ -119,7 +119,7 @@ static double weight_left(const struct core *c)
 	double left = 0;
 
 	for (size_t i = 0; i < c->seg_count; i++)
-		left += c->segs[i].state <= SEG_HELD ? c->segs[i].weight : 0;
+		left += seg_is_unrendered(c->segs[i].state) ? c->segs[i].weight : 0;
 	return left;
 }
 
@@ -144,7 +144,7 @@ void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out
 	out->total_microusd = 0;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		bool bills = p->phase <= POD_RELEASING && p->phase != POD_AMBIGUOUS;
+		bool bills = !pod_is_released(p) && p->phase != POD_AMBIGUOUS;
 		out->total_microusd +=
 			core_cost(p, now_ms) +
 			(bills ? money_for(p->rental.price_microusd_h, out->render_ms + RELEASE_MS)

@@ -60,7 +60,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 		lease_take_back(c, p);
 		core_act(c, ACT_REVOKE, pod);
 	}
-	if (p->leave >= LEAVE_DRAINING)
+	if (pod_is_draining(p))
 		core_act(c, ACT_REVOKE, pod);
 	else
 		dispatch_resend(c, pod);
@@ -185,7 +185,7 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 		return;
 	p->presence.link = LINK_NONE;
 	pod_sync_void(p);
-	if (p->phase >= POD_RELEASING)
+	if (pod_is_retired(p))
 		return;
 	if (err &&
 	    err->kind == ERR_UNTRUSTED) { /* reconnecting cannot help: it failed verification */
@@ -214,7 +214,7 @@ static void good_host(struct core *c, struct core_pod *p)
 
 static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 {
-	if (p->phase < POD_CONNECTING || p->phase > POD_WORKING)
+	if (!pod_has_address(p))
 		return;
 	p->workload.workers_ready = ev->number;
 	if (ev->max_batch > 0) {
@@ -295,7 +295,7 @@ void pod_take_over(struct core *c, int pod)
 	}
 	if (p->phase == POD_GONE)
 		return;
-	if (p->rental.cut_ms && p->leave < LEAVE_DECIDE)
+	if (p->rental.cut_ms && !pod_is_leaving(p))
 		core_note(c, NOTE_NOTE,
 			  "pod %s: the caps leave it less time than it was rented for: its hard "
 			  "end is %s earlier",
@@ -329,7 +329,7 @@ static void handed(struct core *c, int pod)
 	c->waits = false;
 	c->vendors[p->rental.provider].used = true;
 	list_soon(c, p->rental.provider);
-	if (p->phase >= POD_RELEASING)
+	if (pod_is_retired(p))
 		return;
 	budget_fit_handed(c, p);
 	pod_take_over(c, pod);

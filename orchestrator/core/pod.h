@@ -272,7 +272,112 @@ struct core_pod {
 				  kept */
 };
 
-enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_LOCAL, SEG_FAILED };
+/* ---- questions about a pod's state ---- */
+
+/* Of its phase. They alone depend on the order of phases. */
+
+/* Its create is not answered, or its reply was lost: whether it exists is not known. */
+static inline bool pod_lacks_id(const struct core_pod *p)
+{
+	return p->phase <= POD_AMBIGUOUS;
+}
+
+/* It cannot be given work yet: its workers are not ready, or it is being connected to again. */
+static inline bool pod_is_coming_up(const struct core_pod *p)
+{
+	return p->phase < POD_WORKING;
+}
+
+/* The run is done with it: its release was asked for, it is gone, or it never existed. */
+static inline bool pod_is_retired(const struct core_pod *p)
+{
+	return p->phase >= POD_RELEASING;
+}
+
+/* It is known to exist, and its release was not asked for. */
+static inline bool pod_lives(const struct core_pod *p)
+{
+	return !pod_lacks_id(p) && !pod_is_retired(p);
+}
+
+/* It lives, and can be connected to. */
+static inline bool pod_has_address(const struct core_pod *p)
+{
+	return p->phase >= POD_CONNECTING && !pod_is_retired(p);
+}
+
+/* Its release was accepted, it is gone, or it never existed. */
+static inline bool pod_is_released(const struct core_pod *p)
+{
+	return p->phase >= POD_CONFIRMING;
+}
+
+/* Nothing proves that it is gone or never existed. */
+static inline bool pod_may_bill(const struct core_pod *p)
+{
+	return p->phase != POD_GONE && p->phase != POD_NEVER;
+}
+
+/* Of its leave. */
+
+/* It gets no more work. */
+static inline bool pod_is_draining(const struct core_pod *p)
+{
+	return p->leave >= LEAVE_DRAINING;
+}
+
+/* It is to be released: at once, or when its finished files are fetched. */
+static inline bool pod_is_leaving(const struct core_pod *p)
+{
+	return p->leave >= LEAVE_DECIDE;
+}
+
+/* It is to be released, and its files are not waited for. */
+static inline bool pod_leaves_now(const struct core_pod *p)
+{
+	return p->leave >= LEAVE_NOW;
+}
+
+/* Of what its provider shows and says. */
+
+static inline bool pod_was_listed(const struct core_pod *p)
+{
+	return p->rental.listing == LISTING_SHOWS || p->rental.listing == LISTING_STOPPED;
+}
+
+/* Lists omit it, but its provider knows its id. */
+static inline bool pod_is_omitted(const struct core_pod *p)
+{
+	return p->rental.listing == LISTING_OMITS || p->rental.listing == LISTING_STOPPED;
+}
+
+/* Its provider answered to its release that there is no such pod. */
+static inline bool pod_is_denied(const struct core_pod *p)
+{
+	return p->rental.answer == ANSWER_DENIED || p->rental.answer == ANSWER_DENIED_REPEAT;
+}
+
+/* Its finished files are fetched without it. */
+static inline bool pod_files_on_volume(const struct core_pod *p)
+{
+	return p->presence.files == FILES_ON_VOLUME || p->presence.files == FILES_SALVAGING;
+}
+
+/* ---- segments and batches ---- */
+
+enum core_seg_state {
+	SEG_TODO,     /* no pod was given it, or the pod that was has lost it */
+	SEG_HELD,     /* a pod was given it and has not finished it */
+	SEG_RENDERED, /* finished on a pod, its file not yet under its final name here */
+	SEG_LOCAL,
+	SEG_FAILED, /* it cannot succeed on any pod */
+};
+
+/* Some pod has yet to render it. */
+static inline bool seg_is_unrendered(enum core_seg_state state)
+{
+	return state == SEG_TODO || state == SEG_HELD;
+}
 
 struct core_batch {
 	int pod;

@@ -14,10 +14,10 @@ static bool is_over(const struct core *c, const struct core_pod *p)
 static void decide_leaving(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	bool fetch_first = p->presence.link == LINK_UP && p->presence.files < FILES_ON_VOLUME &&
+	bool fetch_first = p->presence.link == LINK_UP && !pod_files_on_volume(p) &&
 			   p->workload.unfetched > 0 && c->signals < 2 && p->fault != ERR_UNTRUSTED;
 
-	if (p->phase <= POD_AMBIGUOUS)
+	if (pod_lacks_id(p))
 		return; /* as soon as it is known to exist */
 	if (p->leave == LEAVE_DECIDE && fetch_first) {
 		leave_empty(c, p);
@@ -27,7 +27,7 @@ static void decide_leaving(struct core *c, int pod)
 		p->workload.unfetched > 0 || p->inspect_until; /* even while it cannot be reached */
 	if (p->leave == LEAVE_EMPTY && stays && !is_over(c, p))
 		return;
-	if (p->leave >= LEAVE_NOW || !leave_for_inspection(c, pod))
+	if (pod_leaves_now(p) || !leave_for_inspection(c, pod))
 		leave_release(c, p);
 }
 
@@ -98,7 +98,7 @@ static void decide(struct core *c, int pod)
 		core_act(c, ACT_RELEASE, pod);
 		c->dirty = true;
 	}
-	if (p->phase >= POD_RELEASING)
+	if (pod_is_retired(p))
 		return;
 	judge_files(c, pod);
 	if (pod_is_leaving(p))
@@ -121,7 +121,7 @@ void pods_decide(struct core *c)
 void pods_decide_all(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].phase < POD_RELEASING)
+		if (!pod_is_retired(&c->pods[i]))
 			pod_due(c, i);
 	pods_decide(c);
 }
@@ -150,7 +150,7 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 	int64_t margin = budget_margin(p->rental.hard_end_ms - p->rental.create_at);
 	int pod = pod_index(c, p);
 
-	if (p->phase >= POD_RELEASING || p->phase <= POD_AMBIGUOUS || p->leave == LEAVE_DECIDE)
+	if (!pod_lives(p) || p->leave == LEAVE_DECIDE)
 		return;
 	if (c->now >= p->rental.hard_end_ms - margin) {
 		c->capped = c->capped || !segments_settled(c);
@@ -181,7 +181,7 @@ static void watch_deadline(struct core *c, struct core_pod *p)
 		queue_watch(c, p);
 		return;
 	}
-	if (p->phase > POD_CONNECTING) {
+	if (p->phase == POD_PREPARING || p->phase == POD_LOADING) {
 		pod_dismiss(c, pod, ERR_TRANSIENT, "its workers were not ready in time");
 		return;
 	}
@@ -201,7 +201,7 @@ void pod_tick(struct core *c, int pod)
 		p->presence.refetch_at = 0;
 		if (p->presence.files == FILES_SALVAGING)
 			core_act(c, ACT_SALVAGE, pod);
-		else if (p->presence.link == LINK_UP || p->presence.files >= FILES_ON_VOLUME)
+		else if (p->presence.link == LINK_UP || pod_files_on_volume(p))
 			fetch_pending(c, pod);
 		c->dirty = true;
 	}
@@ -230,7 +230,7 @@ void pod_keep_up(struct core *c, int pod)
 		core_act(c, ACT_CONNECT, pod);
 	}
 	if (p->presence.link == LINK_UP && p->presence.lease == LEASE_CLIENT &&
-	    p->phase < POD_RELEASING && c->now >= p->presence.renew_at) {
+	    !pod_is_retired(p) && c->now >= p->presence.renew_at) {
 		core_act(c, ACT_RENEW, pod);
 		p->presence.renew_at = c->now + c->conf.lease_ms / 3;
 		c->dirty = true;
@@ -244,18 +244,17 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 
 	if (!pod_may_bill(p))
 		return at;
-	if (p->phase >= POD_RELEASING)
+	if (pod_is_retired(p))
 		return MIN(at,
 			   p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at);
 	if (p->presence.sync_at)
 		at = MIN(at, p->presence.sync_at);
 	if (p->phase == POD_AMBIGUOUS && p->rental.rented_at + AMBIGUOUS_LIMIT_MS > c->now)
 		at = MIN(at, p->rental.rented_at + AMBIGUOUS_LIMIT_MS);
-	if (p->phase > POD_AMBIGUOUS) {
+	if (!pod_lacks_id(p)) {
 		int64_t margin = budget_margin(p->rental.hard_end_ms - p->rental.create_at);
-		at = MIN(at, MIN(p->wake_at,
-				 p->rental.hard_end_ms -
-					 (p->leave >= LEAVE_DRAINING ? margin : 2 * margin)));
+		at = MIN(at, MIN(p->wake_at, p->rental.hard_end_ms -
+						     (pod_is_draining(p) ? margin : 2 * margin)));
 		if (has_deadline(p))
 			at = MIN(at, p->deadline_at);
 		if (p->presence.log_at && boot_is_under_way(p))
@@ -280,7 +279,7 @@ void pods_slept(struct core *c)
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
 		p->presence.renew_at = c->now;
-		if (p->presence.files >= FILES_ON_VOLUME)
+		if (pod_files_on_volume(p))
 			p->presence.rescue_until = c->now + RESCUE_LIMIT_MS;
 		if (p->phase == POD_RELEASING)
 			p->wake_at = MIN(p->wake_at, c->now);

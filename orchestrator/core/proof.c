@@ -64,8 +64,8 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t reque
 		return;
 	if (there) {
 		p->rental.clean_lists = 0;
-		if (p->rental.answer >= ANSWER_DENIED || (c->now - p->rental.released_at > 20000 &&
-							  c->now - p->rental.release_at > 20000)) {
+		if (pod_is_denied(p) || (c->now - p->rental.released_at > 20000 &&
+					 c->now - p->rental.release_at > 20000)) {
 			/* It is still there: release it again; until then it bills. */
 			p->rental.release_at = c->now;
 			proof_refuted(p);

@@ -88,7 +88,7 @@ static void view_offers(struct core *c, struct remainder *v)
 
 bool remainder_comes_up(const struct core_pod *p)
 {
-	return p->phase < POD_WORKING && !p->presence.ready_at && p->presence.past == PAST_NONE;
+	return pod_is_coming_up(p) && !p->presence.ready_at && p->presence.past == PAST_NONE;
 }
 
 /* A pod that costs much more than its GPU does now counts as another GPU. */
@@ -143,7 +143,7 @@ static void view_pods(const struct core *c, struct remainder *v)
 	v->pods = xcalloc((size_t)c->pod_count, sizeof(*v->pods));
 	v->pod_at = xcalloc((size_t)c->pod_count, sizeof(*v->pod_at));
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && c->pods[i].leave < LEAVE_DRAINING &&
+		if (pod_active(&c->pods[i]) && !pod_is_draining(&c->pods[i]) &&
 		    c->pods[i].phase != POD_AMBIGUOUS)
 			add_pod(c, v, i);
 	v->of.pods = v->pods;

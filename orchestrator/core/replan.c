@@ -48,7 +48,7 @@ static void drain(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 
 	p->outgoing = false;
-	if (p->leave >= LEAVE_DRAINING)
+	if (pod_is_draining(p))
 		return;
 	p->leave = LEAVE_DRAINING;
 	if (p->presence.link == LINK_UP)
@@ -255,10 +255,10 @@ static void let_outgoing_go(struct core *c)
 		return;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (!pod_active(p) || p->outgoing || p->leave >= LEAVE_DRAINING)
+		if (!pod_active(p) || p->outgoing || pod_is_draining(p))
 			continue;
 		working += p->phase == POD_WORKING && p->presence.link == LINK_UP;
-		coming += p->phase < POD_WORKING;
+		coming += pod_is_coming_up(p);
 	}
 	if (!working || (coming && working < c->conf.pods))
 		return;

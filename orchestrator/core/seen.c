@@ -142,7 +142,7 @@ static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_vi
 void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	pod_rented(c, p, view);
-	if (p->leave < LEAVE_DECIDE && pod_fits_caps(c, p))
+	if (!pod_is_leaving(p) && pod_fits_caps(c, p))
 		pod_take_view(c, p, view);
 }
 
@@ -288,19 +288,17 @@ void seen_inspected(struct core *c, const struct event *ev)
 	const struct pod_view *view = ev->err ? NULL : &ev->views[0];
 
 	c->dirty = true;
-	if (!view || ev->requested_at < p->rental.rented_at || p->phase < POD_BOOTING ||
-	    p->phase >= POD_GONE)
+	if (!view || ev->requested_at < p->rental.rented_at || pod_lacks_id(p) || !pod_may_bill(p))
 		return;
 	if (view->state == POD_STATE_GONE) {
 		if (p->phase == POD_CONFIRMING && pod_is_omitted(p) &&
 		    ev->requested_at >= p->rental.released_at)
 			pod_set_gone(c, p);
-		else if (p->phase < POD_RELEASING && pod_is_omitted(p) &&
-			 p->presence.link != LINK_UP)
+		else if (!pod_is_retired(p) && pod_is_omitted(p) && p->presence.link != LINK_UP)
 			pod_vanished(c, p, "its provider no longer knows this pod", false);
 		return;
 	}
-	if (!pod_is_omitted(p) && p->phase < POD_RELEASING) {
+	if (!pod_is_omitted(p) && !pod_is_retired(p)) {
 		core_note(c, NOTE_INFO,
 			  "pod %s: %s omits it from its lists, but shows it when asked for it "
 			  "by id",
@@ -343,7 +341,7 @@ void seen_views(struct core *c, int provider, const struct pod_view *views, size
 			proof_confirm(c, p, false, requested_at);
 		else if (p->phase == POD_RELEASING)
 			proof_refused(c, p, false, requested_at);
-		else if (p->phase >= POD_BOOTING && p->phase <= POD_WORKING)
+		else if (pod_lives(p))
 			missing(c, p, requested_at);
 	}
 }

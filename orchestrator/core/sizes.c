@@ -9,7 +9,7 @@ static int worker_slots(const struct core *c)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (pod_active(p) && p->leave < LEAVE_DRAINING)
+		if (pod_active(p) && !pod_is_draining(p))
 			slots += p->workload.workers_ready ? p->workload.workers_ready
 							   : c->conf.workers;
 	}

@@ -126,22 +126,12 @@ const char *pod_phase_name(enum pod_phase phase)
 
 bool pod_active(const struct core_pod *p)
 {
-	return p->phase <= POD_WORKING && p->leave < LEAVE_DECIDE;
-}
-
-bool pod_may_bill(const struct core_pod *p)
-{
-	return p->phase != POD_GONE && p->phase != POD_NEVER;
-}
-
-bool pod_is_omitted(const struct core_pod *p)
-{
-	return p->rental.listing == LISTING_OMITS || p->rental.listing == LISTING_STOPPED;
+	return !pod_is_retired(p) && !pod_is_leaving(p);
 }
 
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p)
 {
-	return c->todo == 0 || p->leave >= LEAVE_DRAINING || core_stopping(c);
+	return c->todo == 0 || pod_is_draining(p) || core_stopping(c);
 }
 
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p)

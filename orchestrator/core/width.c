@@ -26,8 +26,8 @@ int width_count_active(const struct core *c, int *working, int *coming)
 		if (!pod_active(p) || is_unobservable(c, p))
 			continue;
 		active++;
-		*working += p->phase == POD_WORKING && p->leave < LEAVE_DRAINING;
-		*coming += p->phase < POD_WORKING && p->phase != POD_AMBIGUOUS;
+		*working += p->phase == POD_WORKING && !pod_is_draining(p);
+		*coming += pod_is_coming_up(p) && p->phase != POD_AMBIGUOUS;
 	}
 	return active;
 }
@@ -90,8 +90,7 @@ static bool pays(const struct core *c, int but, struct stint one, int64_t least_
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (i != but && pod_active(p) && p->leave < LEAVE_DRAINING &&
-		    p->phase != POD_AMBIGUOUS)
+		if (i != but && pod_active(p) && !pod_is_draining(p) && p->phase != POD_AMBIGUOUS)
 			others[count++] = stint_of(c, p);
 	}
 	bool so = width_pays(work_left_ms(c), others, count, one, least_ms);
@@ -125,7 +124,7 @@ void width_release_surplus(struct core *c)
 		return;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		bool comes = pod_active(p) && p->phase < POD_WORKING && p->phase != POD_AMBIGUOUS &&
+		bool comes = pod_active(p) && pod_is_coming_up(p) && p->phase != POD_AMBIGUOUS &&
 			     !p->presence.ready_at && p->presence.past == PAST_NONE;
 		if (comes && (last < 0 || p->rental.create_at >= c->pods[last].rental.create_at))
 			last = i;
@@ -274,7 +273,7 @@ static bool room_may_return(const struct core *c)
 			       c->now - p->rental.rented_at >= AMBIGUOUS_LIMIT_MS;
 		if (is_unobservable(c, p) && (in_vain || query_wait_is_over(c)))
 			continue;
-		if (pod_may_bill(p) && (p->phase < POD_RELEASING || c->now < p->deadline_at))
+		if (pod_may_bill(p) && (!pod_is_retired(p) || c->now < p->deadline_at))
 			return true;
 	}
 	return false;
@@ -305,7 +304,7 @@ static bool rents_enough(const struct core *c, int provider)
 
 	for (int i = 0; i < c->pod_count; i++)
 		under_way +=
-			c->pods[i].rental.provider == provider && c->pods[i].phase <= POD_RENTING;
+			c->pods[i].rental.provider == provider && c->pods[i].phase == POD_RENTING;
 	return under_way >= most;
 }
 
@@ -313,7 +312,7 @@ static bool rents_enough(const struct core *c, int provider)
 static bool has_a_pod(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && c->pods[i].phase > POD_AMBIGUOUS &&
+		if (pod_active(&c->pods[i]) && !pod_lacks_id(&c->pods[i]) &&
 		    c->pods[i].rental.place == PLACE_GIVEN)
 			return true;
 	return false;

@@ -83,6 +83,5 @@ static const struct file_source from_volume = {.get = volume_get, .cancel = volu
 
 const struct file_source *file_source_of(const struct engine *e, int pod)
 {
-	return core_pod_at(e->core, pod)->presence.files >= FILES_ON_VOLUME ? &from_volume
-									    : &over_ssh;
+	return pod_files_on_volume(core_pod_at(e->core, pod)) ? &from_volume : &over_ssh;
 }

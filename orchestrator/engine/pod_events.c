@@ -459,7 +459,7 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 	}
 	if (!e->work.needs || floods(e, pod, what, event))
 		return;
-	bool replayed = core_pod_at(e->core, pod)->presence.files >= FILES_ON_VOLUME;
+	bool replayed = pod_files_on_volume(core_pod_at(e->core, pod));
 	if (!strcmp(what, "segment"))
 		segment_event(e, pod, event);
 	else if (!strcmp(what, "output"))

@@ -162,7 +162,7 @@ static struct core_pod from_row(struct client *cl, const struct row *row)
 	p.workload.compute_ms = o->workload.compute_ms;
 	p.workload.wasted_ms = o->workload.wasted_ms;
 	p.phase = p.rental.id[0] ? POD_BOOTING : POD_AMBIGUOUS;
-	p.leave = o->phase >= POD_RELEASING ? LEAVE_NOW : LEAVE_NOT;
+	p.leave = pod_is_retired(o) ? LEAVE_NOW : LEAVE_NOT;
 	p.presence.durable = o->presence.durable;
 	if (o->phase == POD_GONE) {
 		p.phase = POD_GONE;

@@ -75,7 +75,7 @@ static void check_it_pays(struct client *cl, int pod)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if (i == pod || p->phase != POD_WORKING || p->presence.link != LINK_UP ||
-		    p->leave >= LEAVE_DRAINING || p->leave >= LEAVE_DECIDE)
+		    pod_is_draining(p))
 			continue;
 		works = true;
 		busy_ms += MIN(
@@ -86,7 +86,7 @@ static void check_it_pays(struct client *cl, int pod)
 			    0));
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
-		left += c->segs[i].state <= SEG_HELD
+		left += seg_is_unrendered(c->segs[i].state)
 				? client_slowest_ms(cl, cl->job->segments[i].weight)
 				: 0;
 	/* it died before its ledger knew a pod's boot time */
@@ -217,7 +217,7 @@ static void command(struct client *cl, const struct action *a, enum command what
 	struct machine *m = client_machine_of(cl, a->pod);
 
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
-	if (p->presence.link != LINK_UP && p->phase >= POD_RELEASING)
+	if (p->presence.link != LINK_UP && pod_is_retired(p))
 		return; /* sent before the connection was dropped in the same step, so it never
 			   arrives */
 	if (p->presence.link != LINK_UP)
@@ -261,19 +261,17 @@ void client_fetch(struct client *cl, const struct action *a)
 	if (cl->local[a->segment])
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
 	/* its release follows in the same step and drops it */
-	if (p->presence.files < FILES_ON_VOLUME && p->presence.link != LINK_UP &&
-	    p->phase < POD_RELEASING)
+	if (!pod_files_on_volume(p) && p->presence.link != LINK_UP && !pod_is_retired(p))
 		broke(cl->sim, "a fetch from a pod without a connection");
-	if (p->presence.files >= FILES_ON_VOLUME && wire_fetch(cl, a->pod, a->segment))
+	if (pod_files_on_volume(p) && wire_fetch(cl, a->pod, a->segment))
 		return;
 	struct fault *slow = strikes(cl->sim, F_FETCH_SLOW);
-	int64_t took = p->presence.files >= FILES_ON_VOLUME
-			       ? api(cl, a)
-			       : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
+	int64_t took =
+		pod_files_on_volume(p) ? api(cl, a) : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
 	struct happening *h = ask(cl, a, took + (slow ? slow->ms % 60000 : 0), W_FETCHED);
 	h->machine = (int)(m - cl->sim->machines);
 	h->conn = m->conn;
-	h->y = p->presence.files >= FILES_ON_VOLUME;
+	h->y = pod_files_on_volume(p);
 }
 
 /* A sync takes a while, and sometimes waits for the last few files. */
@@ -282,7 +280,7 @@ static void sync_volume(struct client *cl, const struct action *a)
 	struct machine *m = client_machine_of(cl, a->pod);
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
-	if (p->presence.link != LINK_UP && p->phase >= POD_RELEASING)
+	if (p->presence.link != LINK_UP && pod_is_retired(p))
 		return; /* sent before the connection was dropped in the same step, as other
 			   commands may be */
 	if (p->presence.link != LINK_UP || !m)

@@ -93,13 +93,13 @@ static void check_stop(struct client *cl)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (p->phase == POD_WORKING && p->presence.link == LINK_UP &&
-		    p->leave < LEAVE_DECIDE && p->rental.hard_end_ms > c->now + left)
+		if (p->phase == POD_WORKING && p->presence.link == LINK_UP && !pod_is_leaving(p) &&
+		    p->rental.hard_end_ms > c->now + left)
 			rate += p->workload.workers_ready /
 				client_ms_of(cl, p->rental.provider, atoi(p->rental.offer.id), 1);
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
-		work += c->segs[i].state <= SEG_HELD ? cl->job->segments[i].weight : 0;
+		work += seg_is_unrendered(c->segs[i].state) ? cl->job->segments[i].weight : 0;
 	if (!cl->sim->wire && strstr(c->replan.stop.msg, "deadline") && left > 0 && rate > 0 &&
 	    work / rate < (double)left / 2)
 		broke(cl->sim,
@@ -198,8 +198,7 @@ static void check_pod(struct client *cl, int pod)
 	if (!pod_counted_right(c, pod))
 		broke(cl->sim, "pod %d: batches %d, held %zu, not home %d: miscounted", pod,
 		      p->workload.batches, p->workload.held, p->workload.unfetched);
-	bool goes =
-		p->leave >= LEAVE_DECIDE && p->phase > POD_AMBIGUOUS && p->phase < POD_RELEASING;
+	bool goes = pod_is_leaving(p) && pod_lives(p);
 	if (goes && c->now > MAX(MAX(p->fetch_until, p->inspect_until), client_woke_at(cl)) + 2000)
 		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod,
 		      (long long)(c->now - p->fetch_until));
@@ -207,7 +206,7 @@ static void check_pod(struct client *cl, int pod)
 	bool unheard = p->presence.past == PAST_UNREAD && p->rental.reused &&
 		       p->phase == POD_BOOTING && p->deadline_at == NEVER &&
 		       p->presence.lease == LEASE_CLIENT;
-	if (p->phase >= POD_RELEASING || p->leave >= LEAVE_DECIDE || unheard)
+	if (pod_is_retired(p) || pod_is_leaving(p) || unheard)
 		return;
 	/* by a list, after a lost reply */
 	int64_t found_at =
@@ -222,9 +221,8 @@ static void check_pod(struct client *cl, int pod)
 	if (bare && !c->todo && c->started && !offered)
 		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod,
 		      pod_phase_name(p->phase));
-	if (p->phase == POD_WORKING && p->presence.link == LINK_UP && bare &&
-	    p->leave < LEAVE_DRAINING && !core_stopping(c) && !canary_waits &&
-	    !core_reads_past(c) && !offered)
+	if (p->phase == POD_WORKING && p->presence.link == LINK_UP && bare && !pod_is_draining(p) &&
+	    !core_stopping(c) && !canary_waits && !core_reads_past(c) && !offered)
 		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
 	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back
 	 * since */

@@ -46,8 +46,8 @@ static struct pod_row row_now(struct client *cl, int pod)
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 	const struct machine *m = rented_as(cl, pod);
 	struct pod_row row = {.state = p->phase == POD_GONE || p->phase == POD_NEVER ? POD_ROW_GONE
-				       : p->phase >= POD_RELEASING ? POD_ROW_RELEASING
-								   : POD_ROW_LIVE,
+				       : pod_is_retired(p) ? POD_ROW_RELEASING
+							   : POD_ROW_LIVE,
 			      .account = "a",
 			      .host = "pod",
 			      .port = 22,

@@ -27,7 +27,7 @@ static struct reap_known known_of(const struct sim *s, const struct laptop *l,
 		int client = l->rows[i].client;
 		if (strcmp(p->rental.attempt, view->marker.attempt))
 			continue;
-		bool at_work = !strcmp(p->rental.id, view->id) && p->phase < POD_RELEASING &&
+		bool at_work = !strcmp(p->rental.id, view->id) && !pod_is_retired(p) &&
 			       p->presence.ready_at;
 		const struct client *cl = &s->clients[client];
 		return (struct reap_known){.ours = true,
@@ -66,8 +66,7 @@ bool reap_wants_run(const struct client *cl)
 static bool was_let_go(const struct laptop *l, const struct machine *m)
 {
 	for (size_t i = 0; i < l->row_count; i++)
-		if (!strcmp(l->rows[i].pod.rental.id, m->id) &&
-		    l->rows[i].pod.phase >= POD_RELEASING)
+		if (!strcmp(l->rows[i].pod.rental.id, m->id) && pod_is_retired(&l->rows[i].pod))
 			return true;
 	return false;
 }

@@ -113,7 +113,7 @@ static void test_lower_caps_hold_for_pods_taken_over(void **state)
 		b.conf.max_duration_ms = cases[i].max_duration_ms;
 		int64_t began_at = b.now;
 		take_over(&b, cases[i].pods);
-		while (pod(&b, 0)->phase < POD_RELEASING) {
+		while (!pod_is_retired(pod(&b, 0))) {
 			assert_true(b.now - began_at < 5 * HOUR);
 			wait_ms(&b, MAX(core_wake_at(b.core) - b.now, 0));
 			if (did(&b, ACT_LIST, -1))

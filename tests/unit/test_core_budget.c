@@ -222,7 +222,7 @@ static void test_caps_end_the_run(void **state)
 			render_batch(&b, 0, 0, SECOND, true);
 		else
 			began(&b, 0, 0);
-		for (int k = 0; k < 30 && pod(&b, 0)->phase < POD_RELEASING; k++)
+		for (int k = 0; k < 30 && !pod_is_retired(pod(&b, 0)); k++)
 			wait_ms(&b, 10 * SECOND);
 		end_well(&b);
 		check_field(cases[i].name, "exit", exit_status(&b), cases[i].status);

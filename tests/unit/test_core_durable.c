@@ -62,7 +62,7 @@ static void test_durable_pods_go_first(void **state)
 	check_phase(&b, "durable", 0, POD_RELEASING);
 	check_field("durable", "releases", did(&b, ACT_RELEASE, 0), 1);
 	check_field("durable", "fetches from its volume", did(&b, ACT_FETCH, 0), 1);
-	assert_true(pod(&b, 0)->presence.durable && pod(&b, 0)->presence.files >= FILES_ON_VOLUME);
+	assert_true(pod(&b, 0)->presence.durable && pod_files_on_volume(pod(&b, 0)));
 	tear_down(&b);
 }
 

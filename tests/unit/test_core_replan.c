@@ -445,7 +445,7 @@ static int64_t next_of(const struct play *p, int i)
 {
 	const struct core_pod *k = pod(p->b, i);
 
-	if (k->phase < POD_WORKING)
+	if (pod_is_coming_up(k))
 		return k->rental.create_at + p->cold_ms;
 	return k->phase == POD_WORKING && p->next_at[i] ? p->next_at[i] : INT64_MAX;
 }
@@ -456,8 +456,7 @@ static void play_pod(struct play *p, int i)
 
 	if (pod(b, i)->phase == POD_RENTING)
 		rented(b, i);
-	else if (pod(b, i)->phase < POD_WORKING &&
-		 b->now >= pod(b, i)->rental.create_at + p->cold_ms)
+	else if (pod_is_coming_up(pod(b, i)) && b->now >= pod(b, i)->rental.create_at + p->cold_ms)
 		come_up(p, i);
 	else if (pod(b, i)->phase == POD_WORKING && p->next_at[i] && b->now >= p->next_at[i])
 		segment_done(p, i);
