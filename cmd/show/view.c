@@ -20,7 +20,7 @@ static void pod_of_engine(struct view_pod *to, const struct engine *e, int i, in
 	const struct core_pod *p = core_pod_at(engine_core(e), i);
 
 	*to = (struct view_pod){.spot = p->rental.offer.spot,
-				.handed = p->rental.exit == EXIT_HANDED,
+				.handed = p->rental.exit == EXIT_TAKEN,
 				.phase = p->phase,
 				.image_percent = p->phase == POD_BOOTING
 							 ? engine_image_percent(e, i)

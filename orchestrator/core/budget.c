@@ -130,7 +130,7 @@ void budget_fit_adopted(struct core *c)
 
 /* If the caps leave a pod less time than it was rented for, only this client ends it in time. If
  * the client dies, the pod lives until its lease ends: that must be within the caps, too. */
-void budget_fit_handed(struct core *c, struct core_pod *p)
+void budget_fit_pod(struct core *c, struct core_pod *p)
 {
 	budget_fit_adopted(c);
 	if (p->rental.cut_ms)

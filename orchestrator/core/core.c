@@ -230,7 +230,7 @@ static void start(struct core *c)
 		pod_await_log(c, i);
 		c->vendors[c->pods[i].rental.provider].used = true;
 		list_soon(c, c->pods[i].rental.provider);
-		pod_take_over(c, i);
+		pod_begin_adopted(c, i);
 	}
 }
 
@@ -282,7 +282,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_SYNCED:
 	case EV_NOT_WANTED:
 	case EV_TAKEN:
-	case EV_HANDED:
+	case EV_ADOPTED:
 	case EV_RELEASED: pod_event(c, ev); break;
 	case EV_SOUGHT: warm_seek_done(c); break;
 	case EV_RUNNING: dispatch_running(c, ev); break;

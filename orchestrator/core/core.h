@@ -203,8 +203,8 @@ enum event_type {
 	EV_NOT_WANTED, /* pod: no run waits for it, and none is expected */
 	EV_TAKEN,      /* pod: another run has it since t (boot clock), by the ledger */
 	/* pod, added by core_adopt() a moment ago: it was another run's and is ours now */
-	EV_HANDED,
-	EV_SOUGHT, /* ACT_SEEK was carried out; EV_HANDED for each pod came before */
+	EV_ADOPTED,
+	EV_SOUGHT, /* ACT_SEEK was carried out; EV_ADOPTED for each pod came before */
 	/* number: which signal; the first stops, the second releases now, the third exits */
 	EV_SIGNAL,
 	EV_SLEPT, /* the machine slept: list pods before anything else */

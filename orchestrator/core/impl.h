@@ -82,7 +82,7 @@ int64_t budget_committed(const struct core *c);
 /* The caps of this client may be lower than those that adopted pods were rented under. */
 void budget_fit_adopted(struct core *c);
 /* Likewise for a pod that another run has handed over. */
-void budget_fit_handed(struct core *c, struct core_pod *p);
+void budget_fit_pod(struct core *c, struct core_pod *p);
 /* Each adopted pod past its own hard end has been looked up by this client, or cannot be. */
 bool budget_is_known(const struct core *c);
 int64_t budget_margin(int64_t life_ms);
@@ -196,7 +196,7 @@ void pod_event(struct core *c, const struct event *ev);
  * they would get no work. */
 void switch_check(struct core *c, int provider);
 /* adopted: prepares it for this run, at the start or when another run hands it over */
-void pod_take_over(struct core *c, int pod);
+void pod_begin_adopted(struct core *c, int pod);
 void pod_prepare(struct core *c, struct core_pod *p); /* or it waits for the volume */
 
 /* boot.c */
@@ -282,7 +282,7 @@ void lease_to_agent(struct core *c, int pod);
 void lease_order(struct core *c, int pod);
 void lease_confirmed(struct core_pod *p, uint32_t turn); /* EV_HANDOVER_DONE */
 void lease_work_added(struct core_pod *p); /* the order must be sent again behind it */
-void lease_take_back(struct core *c, struct core_pod *p); /* this client renews it from now on */
+void lease_to_client(struct core *c, struct core_pod *p); /* this client renews it from now on */
 
 /* query.c */
 /* Its volume or its offers were asked for and not answered yet. */

@@ -28,7 +28,7 @@ void lease_work_added(struct core_pod *p)
 		p->presence.lease = LEASE_AGENT;
 }
 
-void lease_take_back(struct core *c, struct core_pod *p)
+void lease_to_client(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 

@@ -41,7 +41,7 @@ static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
 }
 
 /* Its workers run. The connection may have lost the newest orders, so they are sent again. */
-static void back_at_work(struct core *c, struct core_pod *p)
+static void resume_work(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 
@@ -57,7 +57,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	pod_enter(c, p, POD_WORKING);
 	if (p->presence.past != PAST_NONE) { /* its queue is from an earlier client: deal anew */
 		p->presence.past = PAST_NONE;
-		lease_take_back(c, p);
+		lease_to_client(c, p);
 		core_act(c, ACT_REVOKE, pod);
 	}
 	if (pod_is_draining(p))
@@ -148,7 +148,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		return;
 	/* Workers of another run are reused only if this run would start them in the same way. */
 	if (ev->workers_alive && !(p->rental.reused && !p->presence.ready_at)) {
-		back_at_work(c, p);
+		resume_work(c, p);
 		return;
 	}
 	p->presence.past = PAST_NONE;
@@ -284,7 +284,7 @@ static void prepare_failed(struct core *c, struct core_pod *p, const struct err 
 		    err->msg);
 }
 
-void pod_take_over(struct core *c, int pod)
+void pod_begin_adopted(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 	char sooner[24];
@@ -322,7 +322,7 @@ void pod_take_over(struct core *c, int pod)
 
 /* The caps may leave it less time than it was rented for. If this run stopped meanwhile, it is
  * released like the others. */
-static void handed(struct core *c, int pod)
+static void adopted(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
@@ -331,8 +331,8 @@ static void handed(struct core *c, int pod)
 	list_soon(c, p->rental.provider);
 	if (pod_is_retired(p))
 		return;
-	budget_fit_handed(c, p);
-	pod_take_over(c, pod);
+	budget_fit_pod(c, p);
+	pod_begin_adopted(c, pod);
 }
 
 void pod_event(struct core *c, const struct event *ev)
@@ -373,7 +373,7 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
 	case EV_NOT_WANTED: warm_not_wanted(c, p); break;
 	case EV_TAKEN: warm_taken(c, p, ev->t); break;
-	case EV_HANDED: handed(c, ev->pod); break;
+	case EV_ADOPTED: adopted(c, ev->pod); break;
 	default: break;
 	}
 }

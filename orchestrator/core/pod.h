@@ -97,7 +97,7 @@ enum pod_answer {
 enum pod_exit {
 	EXIT_BY_RELEASE,
 	EXIT_UNSEEN, /* by itself; released_at is when burst noticed */
-	EXIT_HANDED, /* another run took it over; for this run it is gone */
+	EXIT_TAKEN,  /* another run took it over; for this run it is gone */
 };
 
 /* What its provider's log said while it booted. */

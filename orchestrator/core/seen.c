@@ -258,7 +258,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view,
 
 	if (!p && ours)
 		unanswered_seen(c, provider, view, requested_at);
-	if (!p || p->rental.exit == EXIT_HANDED)
+	if (!p || p->rental.exit == EXIT_TAKEN)
 		return;
 	if (!pod_may_bill(p)) {
 		gone_seen(c, p, view, requested_at);

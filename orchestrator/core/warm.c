@@ -73,7 +73,7 @@ void warm_taken(struct core *c, struct core_pod *p, int64_t at)
 {
 	if (!pod_may_bill(p))
 		return;
-	p->rental.exit = EXIT_HANDED;
+	p->rental.exit = EXIT_TAKEN;
 	p->fault = ERR_NONE;
 	p->rental.released_at = p->rental.gone_at = MAX(MIN(at, c->now), p->rental.create_at);
 	if (!p->rental.release_at || p->rental.release_at > p->rental.released_at)

@@ -119,7 +119,7 @@ static bool has_own_bill(const struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	return p->rental.create_at && !p->rental.reused && p->rental.exit != EXIT_HANDED;
+	return p->rental.create_at && !p->rental.reused && p->rental.exit != EXIT_TAKEN;
 }
 
 /* The vendors' figures stand beside our own count. A wide run would spend the account's requests on

@@ -43,7 +43,7 @@ bool handed_put(struct engine *e, int pod, const struct pod_row *row, struct err
 	int64_t taken_ms;
 
 	/* until the core knows it, this run must not write the pod's row */
-	if (h->state == HOLD_TAKEN && core_pod_at(e->core, pod)->rental.exit != EXIT_HANDED)
+	if (h->state == HOLD_TAKEN && core_pod_at(e->core, pod)->rental.exit != EXIT_TAKEN)
 		return true;
 	if (h->state != HOLD_OFFERED) {
 		*result = store_put_pod(e->setup->store, row, err);

@@ -49,7 +49,7 @@ static void keep_row(const struct epod *own, const struct core_pod *p, struct po
 
 	row->kept_ms = h->kept_ms;
 	row->kept_until_ms = h->kept_until_ms;
-	COPY_TEXT(row->pool, p->rental.exit == EXIT_HANDED ? "" : h->pool);
+	COPY_TEXT(row->pool, p->rental.exit == EXIT_TAKEN ? "" : h->pool);
 	COPY_TEXT(row->handed_from, h->handed_from);
 	COPY_TEXT(row->handed_to, h->handed_to);
 	row->holds = h->holds;
@@ -104,7 +104,7 @@ static void put_times(const struct core_pod *p, struct pod_row *row)
 /* What the engine keeps of the pod beside the core. */
 static void put_own(const struct epod *own, const struct core_pod *p, struct pod_row *row)
 {
-	if (p->rental.exit == EXIT_HANDED)
+	if (p->rental.exit == EXIT_TAKEN)
 		kept_part(p->rental.attempt, own->hold.holds, row->attempt);
 	if (own->origin.account[0])
 		COPY_TEXT(row->account, own->origin.account);

@@ -21,7 +21,7 @@ static void take_in(struct engine *e, const struct pod_row *row)
 	core_pod_of_row(e, row, &pod);
 	pod.presence.lease = LEASE_CLIENT; /* whatever an earlier client of this run was */
 	int at = pods_adopt(e, &pod, row);
-	post_pod(e, EV_HANDED, at, NULL);
+	post_pod(e, EV_ADOPTED, at, NULL);
 	engine_log(e, LOG_NOTE, "pod %s: taken over from run %s, with no cold start",
 		   pod_called(e, at), row->handed_from);
 }

@@ -456,7 +456,7 @@ void client_hears(struct client *cl, struct happening *h)
 	case W_ROOM: account_room(cl, h); break;
 	case W_TAKEN: pool_taken(cl, h); break;
 	case W_UNASKED: about_pod(cl, h, EV_NOT_WANTED); break;
-	case W_HANDED: about_pod(cl, h, EV_HANDED); break;
+	case W_HANDED: about_pod(cl, h, EV_ADOPTED); break;
 	case W_SOUGHT: about_pod(cl, h, EV_SOUGHT); break;
 	case W_BILLED: client_leaves(cl); break;
 	case W_CRASH:

@@ -148,7 +148,7 @@ bool pool_saved(struct client *cl, int pod)
 
 	if (!m || m->client == cl->number || !pool_held(cl, m))
 		return false;
-	if (p->rental.exit == EXIT_HANDED)
+	if (p->rental.exit == EXIT_TAKEN)
 		save_part(cl, p);
 	return true;
 }

@@ -232,7 +232,7 @@ static void test_no_ticks_where_it_cannot_look(void **state)
 static void hand_over_pod(struct bench *b)
 {
 	adopt_living(b, core_pod_count(b->core), 0);
-	tell(b, (struct event){.type = EV_HANDED, .pod = core_pod_count(b->core) - 1});
+	tell(b, (struct event){.type = EV_ADOPTED, .pod = core_pod_count(b->core) - 1});
 	assert_int_equal(did(b, ACT_OFFERS, -1) + did(b, ACT_RENT, -1), 0);
 	tell(b, (struct event){.type = EV_SOUGHT});
 }
@@ -299,7 +299,7 @@ static void test_handed_to_a_run_that_stops(void **state)
 	adopt_living(&b, 0, 0);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = 2});
 	assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
-	tell(&b, (struct event){.type = EV_HANDED, .pod = 0});
+	tell(&b, (struct event){.type = EV_ADOPTED, .pod = 0});
 	tell(&b, (struct event){.type = EV_SOUGHT});
 	check_phase(&b, "released", 0, POD_RELEASING);
 	assert_int_equal(did(&b, ACT_SEEK, -1) + did(&b, ACT_RENT, -1), 0);
