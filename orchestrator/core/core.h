@@ -8,7 +8,7 @@
  *
  * Journal before action: an ACT_SAVE stands before every action that can cost money or lose work.
  * If it cannot be carried out, the engine drops the ACT_RENT that follows it for that pod and
- * reports EV_RENT_FAILED with ERR_LOCAL; releases, and listings are carried out all the same.
+ * reports EV_RENT_FAILED with ERR_LOCAL. Releases and listings are carried out all the same.
  */
 #ifndef BURST_CORE_H
 #define BURST_CORE_H
@@ -236,58 +236,90 @@ struct event {
 	bool switch_ok, ok, check_ok, workers_alive;
 };
 
-/* ---- actions ---- */
+/* ---- actions ----
+ *
+ * core_step() appends them; the engine carries them out in this order. "Answered by" names the
+ * events that follow, one of them in every case, unless the comment says otherwise.
+ *
+ * Over the connection: the action is an order to the pod's agent. If the connection is lost
+ * (EV_LOST) or dropped (ACT_CLOSE), the order or its answer may be lost. After the next
+ * EV_CONNECTED the core sends again what still holds; agents ignore batches that they know. */
 
 enum action_type {
-	ACT_OFFERS, /* provider */
-	/* provider: find it; flag: make it if it is missing, in one of core_offer_regions() */
+	ACT_OFFERS, /* provider. Answered by EV_OFFERS */
+	/* provider: find it; flag: make it if it is missing, in one of core_offer_regions().
+	 * Answered by EV_VOLUME */
 	ACT_VOLUME,
-	ACT_IMAGE, /* provider */
-	ACT_SAVE,  /* pod: its row reaches the disk before the next action */
-	ACT_RENT,  /* pod */
-	ACT_LIST,  /* provider */
-	/* pod: lists omit it, so its id is inspected: EV_INSPECTED, or no answer */
+	ACT_IMAGE, /* provider. Answered by EV_IMAGE */
+	/* pod: its row reaches the disk before the next action. Not answered; the head of this file
+	 * says what a failure does */
+	ACT_SAVE,
+	/* pod. Answered by EV_RENTED or EV_RENT_FAILED; until then a listing may show the pod */
+	ACT_RENT,
+	/* provider. Answered by EV_LISTED, after minutes where the account's calls are limited */
+	ACT_LIST,
+	/* pod: lists omit it, so its id is inspected. Answered by EV_INSPECTED, or not at all: the
+	 * next listing without the pod makes the core ask again */
 	ACT_INSPECT,
-	/* pod: read its provider's log of its boot; always answered by EV_LOG */
+	/* pod: read its provider's log of its boot. Answered by EV_LOG */
 	ACT_LOG,
-	/* pod; text: why it failed; its offer is avoided for a while, in later runs too */
+	/* pod; text: why it failed; its offer is avoided for a while, in later runs too. Not
+	 * answered */
 	ACT_BAD_HOST,
-	ACT_GOOD_HOST, /* pod: it works, so its offer is no longer avoided */
-	ACT_CONNECT,   /* pod */
-	ACT_PREPARE,   /* pod; flag: the shared part of the volume too */
-	/* pod, batch. Sent again after a reconnect if it has not begun: the agent ignores ids it
-	 * knows */
+	ACT_GOOD_HOST, /* pod: it works, so its offer is no longer avoided. Not answered */
+	/* pod. Answered by EV_CONNECTED or EV_CONNECT_FAILED, unless ACT_CLOSE follows */
+	ACT_CONNECT,
+	/* pod; flag: the shared part of the volume too. Over the connection. Answered by
+	 * EV_SHARED_READY, then EV_WORKERS or EV_WORKERS_FAILED; or by EV_PREPARE_FAILED */
+	ACT_PREPARE,
+	/* pod, batch. Over the connection. Answered by EV_BATCH_STARTED, EV_RENDERED or
+	 * EV_SEGMENT_FAILED for each segment, and EV_BATCH_DONE; or by EV_REVOKED */
 	ACT_SEND,
-	ACT_REVOKE,   /* pod: every batch that has not begun */
-	ACT_RENEW,    /* pod */
-	ACT_HANDOVER, /* pod, number: the turn. Its agent renews its lease from now on. Sent again
-			 after each reconnect and after each further batch; answered by
-			 EV_HANDOVER_DONE */
-	ACT_TAKEOVER, /* pod: this client renews its lease again; ACT_RENEW follows */
-	ACT_FETCH, /* pod, segment (over SSH, or from the volume when pod.files is FILES_ON_VOLUME):
-		    * answered once by EV_FETCHED or EV_FETCH_FAILED, but never once its connection
-		    * was lost (EV_LOST) or dropped (ACT_CLOSE) */
-	/* segment: rename into place, record; flag: suspect (check not satisfied, tries used up) */
+	/* pod: every batch that has not begun. Over the connection. Answered by EV_REVOKED for each
+	 * of them */
+	ACT_REVOKE,
+	/* pod: its lease is renewed. Over the connection. Not answered, sent three times a lease */
+	ACT_RENEW,
+	/* pod, number: the turn. Its agent renews its lease from now on. Over the connection; sent
+	 * again after each further batch. Answered by EV_HANDOVER_DONE */
+	ACT_HANDOVER,
+	/* pod: this client renews its lease again. Over the connection. Not answered; ACT_RENEW
+	 * follows */
+	ACT_TAKEOVER,
+	/* pod, segment (over SSH, or from the volume when pod.files is FILES_ON_VOLUME). Answered
+	 * by EV_FETCHED or EV_FETCH_FAILED, but never once its connection was lost or dropped */
+	ACT_FETCH,
+	/* segment: rename into place, record; flag: suspect (check not satisfied, tries used up).
+	 * Answered by EV_LOCAL or EV_FETCH_FAILED */
 	ACT_PLACE,
-	ACT_DISCARD, /* segment: delete the file; the segment is rendered again */
-	ACT_SALVAGE, /* pod: read its event log from the volume */
-	ACT_SYNC,    /* pod, number: the turn. Make durable what is finished there, unless the few
-			files left are fetched sooner */
+	/* segment: delete the file; the segment is rendered again. Not answered */
+	ACT_DISCARD,
+	/* pod: read its event log from the volume. Answered by EV_RENDERED for each finished
+	 * segment, then EV_SALVAGED */
+	ACT_SALVAGE,
+	/* pod, number: the turn. Make durable what is finished there, unless the few files left are
+	 * fetched sooner. Over the connection. Answered by EV_SYNCED */
+	ACT_SYNC,
 	/* pod; number: ms for which it may be kept, 0: none. Its row shows that it is on offer.
-	 * EV_TAKEN, EV_NOT_WANTED, or no answer */
+	 * Answered by EV_TAKEN or EV_NOT_WANTED, or not at all: after a while the pod is released
+	 */
 	ACT_OFFER,
-	/* number: take over at most this many pods that other runs offer; EV_SOUGHT at once.
-	 * core_waits() tells whether other runs are told that this one waits for a pod */
+	/* number: take over at most this many pods that other runs offer. core_waits() tells
+	 * whether other runs are told that this one waits for a pod. Answered at once by EV_ADOPTED
+	 * for each pod, then EV_SOUGHT */
 	ACT_SEEK,
-	/* pod. Not carried out if another run has it by now: EV_TAKEN */
+	/* pod. Answered by EV_RELEASED; or by EV_TAKEN if another run has it by now, and then the
+	 * provider is not asked */
 	ACT_RELEASE,
-	ACT_CLOSE,  /* pod: drop the connection; its keys can go when it is gone. While its release
-		       is unanswered the engine may keep a connection for ACT_FINISH, of which the
-		       core hears nothing */
-	ACT_FINISH, /* pod: its release is refused, so its agent is asked to end it by its own
-		       switch. Not answered. flag: only over a connection that still stands */
-	ACT_NOTE,   /* text: for the user; level in number */
-	ACT_END,    /* no action follows */
+	/* pod: drop the connection; its keys can go when it is gone. Not answered. While its
+	 * release is unanswered the engine may keep a connection for ACT_FINISH, of which the core
+	 * hears nothing */
+	ACT_CLOSE,
+	/* pod: its release is refused, so its agent is asked to end it by its own switch. Not
+	 * answered; a listing shows the end. flag: only over a connection that still stands */
+	ACT_FINISH,
+	ACT_NOTE, /* text: for the user; level in number */
+	ACT_END,  /* no action follows, and no event is handled any more */
 };
 
 struct action {
