@@ -1,7 +1,6 @@
 /* client.c - burst as the core sees it: its ledger, its lives, how it dies and restarts. */
+#include "client.h"
 #include "pool.h"
-
-#include "base/clock.h"
 
 int64_t boot_now(const struct client *cl)
 {
@@ -62,142 +61,6 @@ size_t *client_seen_of(struct client *cl, int machine)
 	return &cl->seen[machine];
 }
 
-/* ---- the ledger ---- */
-
-struct row *client_row_of(struct client *cl, const char *attempt)
-{
-	for (size_t i = 0; i < cl->laptop->row_count; i++)
-		if (!strcmp(cl->laptop->rows[i].pod.rental.attempt, attempt) ||
-		    plant(PLANT_ROW_SHARED))
-			return &cl->laptop->rows[i];
-	return NULL;
-}
-
-bool client_ours(const struct client *cl, const struct row *row)
-{
-	return row->client == cl->number;
-}
-
-bool client_save(struct client *cl, int pod)
-{
-	const struct core_pod *p = core_pod_at(cl->core, pod);
-	if (is_reaper(cl) || pool_saved(cl, pod)) /* the row is of another run */
-		return true;
-	struct row *row = client_row_of(cl, p->rental.attempt);
-	struct machine *m = p->rental.id[0] ? client_machine_of(cl, pod) : NULL;
-
-	if (m && m->known_at < 0)
-		m->known_at = cl->sim->now;
-	bool full = strikes(cl->sim, F_LEDGER_FULL);
-	if (m)
-		m->unsaved = full;
-	if (full) {
-		struct happening *h = client_later(cl, 1, W_SAVE_FAILED);
-		h->pod = p->phase == POD_RENTING && !p->rental.id[0] ? pod : -1;
-		if (h->pod >= 0)
-			cl->unsaved[pod] = true;
-		return false;
-	}
-	if (plant(PLANT_INTENT_UNSAVED) && !p->rental.id[0])
-		return true;
-	if (row && row->pod.rental.id[0] && strcmp(row->pod.rental.id, p->rental.id) != 0)
-		broke(cl->sim, "the row of pod %s is written over with pod %s", row->pod.rental.id,
-		      p->rental.id);
-	if (!row) {
-		GROW(cl->laptop->rows, cl->laptop->row_count, cl->laptop->row_cap);
-		row = &cl->laptop->rows[cl->laptop->row_count++];
-	}
-	row->client = cl->number;
-	row->pod = *p;
-	if (plant(PLANT_ROW_GONE) && p->phase == POD_RELEASING)
-		row->pod.phase = POD_GONE;
-	if (plant(PLANT_HANDOVER_UNSAVED))
-		row->pod.presence.lease = LEASE_CLIENT;
-	row->wall_minus_boot = wall_now(cl) - boot_now(cl);
-	row->billed_ms = core_billed_ms(p, boot_now(cl));
-	row->seen =
-		p->rental.id[0]
-			? *client_seen_of(cl, (int)(client_machine_of(cl, pod) - cl->sim->machines))
-			: 0;
-	return true;
-}
-
-static int64_t moved(int64_t boot, int64_t by)
-{
-	return boot ? boot + by : 0;
-}
-
-int64_t client_past(struct client *cl, int64_t boot, int64_t by)
-{
-	return MIN(moved(boot, by), boot_now(cl));
-}
-
-struct core_pod client_carried(struct client *cl, const struct row *row)
-{
-	const struct core_pod *o = &row->pod;
-	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
-	struct core_pod p = {.rental.provider = o->rental.provider,
-			     .rental.offer = o->rental.offer,
-			     .rental.volume = o->rental.volume,
-			     .rental.price_microusd_h = o->rental.price_microusd_h,
-			     .rental.hard_end_ms = o->rental.hard_end_ms + o->rental.cut_ms + by,
-			     .rental.hard_end_s = o->rental.hard_end_s,
-			     .rental.first_lease_end_s = o->rental.first_lease_end_s};
-
-	COPY_TEXT(p.rental.attempt, o->rental.attempt);
-	COPY_TEXT(p.rental.id, o->rental.id);
-	return p;
-}
-
-/* A row as burst reads it back: the saved pod, on the clock of this life. */
-static struct core_pod from_row(struct client *cl, const struct row *row)
-{
-	const struct core_pod *o = &row->pod;
-	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
-	struct core_pod p = client_carried(cl, row);
-
-	p.presence.lease = o->presence.lease == LEASE_CLIENT ? LEASE_CLIENT : LEASE_AGENT;
-	p.rental.reused = o->rental.reused;
-	p.rental.cold_ms = o->rental.cold_ms;
-	p.workload.compute_ms = o->workload.compute_ms;
-	p.workload.wasted_ms = o->workload.wasted_ms;
-	p.phase = p.rental.id[0] ? POD_BOOTING : POD_AMBIGUOUS;
-	p.leave = pod_is_retired(o) ? LEAVE_NOW : LEAVE_NOT;
-	p.presence.durable = o->presence.durable;
-	if (o->phase == POD_GONE) {
-		p.phase = POD_GONE;
-		p.workload.compute_ms = p.workload.wasted_ms = 0;
-		return p;
-	}
-	p.rental.view.port = o->rental.view.port;
-	p.rental.create_at =
-		MIN(client_past(cl, o->rental.create_at, by), boot_now(cl) - row->billed_ms);
-	p.rental.rented_at =
-		p.rental.id[0] ? client_past(cl, o->rental.rented_at, by) : boot_now(cl);
-	p.presence.running_at = client_past(cl, o->presence.running_at, by);
-	p.presence.reached_at = client_past(cl, o->presence.reached_at, by);
-	p.presence.connected_at = client_past(cl, o->presence.connected_at, by);
-	p.presence.synced_at = client_past(cl, o->presence.synced_at, by);
-	p.presence.ready_at = client_past(cl, o->presence.ready_at, by);
-	return p;
-}
-
-static int64_t spent_before(const struct client *cl)
-{
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < cl->laptop->row_count; i++) {
-		const struct core_pod *p = &cl->laptop->rows[i].pod;
-		if (client_ours(cl, &cl->laptop->rows[i]) && p->phase == POD_GONE)
-			sum += money_for(p->rental.price_microusd_h,
-					 (p->rental.gone_at - p->rental.create_at + 999) / 1000 *
-						 1000);
-		if (client_ours(cl, &cl->laptop->rows[i]))
-			sum += core_may_have_cost(p);
-	}
-	return sum;
-}
-
 /* ---- lives ---- */
 
 int64_t client_bill(const struct client *cl)
@@ -247,7 +110,7 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 	if (conf.max_cost_microusd) {
 		conf.max_cost_microusd =
 			(plant(PLANT_CAP_AS_IT_WAS) ? conf.max_cost_microusd : cl->cap_now) -
-			spent_before(cl);
+			client_spent_before(cl);
 		if (!conf.max_cost_microusd)
 			conf.max_cost_microusd = -1;
 	}
@@ -274,7 +137,7 @@ static void adopt_rows(struct client *cl)
 		if (!pod_may_bill(had) &&
 		    (!had->presence.durable || had->phase != POD_GONE || cl->core->conf.reap))
 			continue;
-		struct core_pod p = from_row(cl, &cl->laptop->rows[i]);
+		struct core_pod p = client_from_row(cl, &cl->laptop->rows[i]);
 		core_adopt(cl->core, &p);
 	}
 }
@@ -358,8 +221,8 @@ void client_sweep(struct client *cl)
 	client_step(cl, &ev);
 }
 
-/* Pods that its full ledger could not record are unknown now: only a list can show them to the next
- * client. */
+/* Pods that its full ledger could not record are unknown now: only a list can show them to the
+ * next client. */
 static void forget_unsaved(struct client *cl)
 {
 	for (size_t i = 0; i < cl->sim->machine_count; i++) {

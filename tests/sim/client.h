@@ -47,4 +47,15 @@ void client_take_offers(struct client *cl, const struct event *ev);
 void client_perform(struct client *cl);
 void client_avoid_host(struct client *cl, const struct action *a, int64_t at);
 
+/* A row as burst reads it back: the saved pod, on the clock of this life. */
+struct core_pod client_from_row(struct client *cl, const struct row *row);
+int64_t client_spent_before(const struct client *cl);
+
+void client_rent(struct client *cl, const struct action *a);
+/* Calls the vendor's API, within its limits. */
+void client_call(struct client *cl, const struct action *a, enum what what, int64_t x, int machine,
+		 int64_t extra);
+/* Its laptop is closed, or the client ends and never returns; a reap may follow. */
+void client_left_alone(struct client *cl, const struct fault *f);
+
 #endif

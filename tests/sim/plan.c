@@ -1,7 +1,7 @@
 /* plan.c - what a seed means: the surroundings of one schedule, and its faults. */
-#include "pool.h"
-
 #include <stdlib.h>
+
+#include "pool.h"
 
 const char *const fault_names[F_KINDS] = {
 #define X(name) #name,
@@ -228,7 +228,7 @@ static void make_company(struct plan *p, uint64_t seed, bool pooled)
 /* ---- what runs that died or left in a hurry leave behind, with a reap that comes by while it is
  * there ---- */
 
-static void add_leftover(struct plan *p, enum fault_kind kind, int n, int64_t ms, int x)
+void plan_add_leftover(struct plan *p, enum fault_kind kind, int n, int64_t ms, int x)
 {
 	p->faults[p->fault_count++] =
 		(struct fault){.kind = kind, .n = n, .count = 1, .ms = ms, .x = x};
@@ -245,17 +245,18 @@ static void make_leftovers(struct plan *p, uint64_t seed)
 	if (!roll_chance(r, 3))
 		return;
 	for (int i = 0; i < 2; i++)
-		add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], (int)roll_in(r, 0, 2),
-			     roll_spread(r, 1000, 60000), (int)roll_in(r, 0, 99));
+		plan_add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)],
+				  (int)roll_in(r, 0, 2), roll_spread(r, 1000, 60000),
+				  (int)roll_in(r, 0, 99));
 	if (roll_chance(r, 60)) {
 		c->detached = c->want_volume = true;
 		p->ms_per_weight = MAX(p->ms_per_weight, roll_in(r, 1000, 15000));
 		/* and never returns */
-		add_leftover(p, F_CRASH_HANDED, 0, roll_spread(r, 1, 10000), 3);
+		plan_add_leftover(p, F_CRASH_HANDED, 0, roll_spread(r, 1, 10000), 3);
 	} else {
-		add_leftover(p, F_SIGNAL, 0, roll_spread(r, 1000, 300000), 3);
+		plan_add_leftover(p, F_SIGNAL, 0, roll_spread(r, 1000, 300000), 3);
 	}
-	add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
+	plan_add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
 }
 
 /* ---- pods of a client that never comes back, which a user of another machine names ---- */
@@ -268,11 +269,11 @@ static void make_strangers(struct plan *p, uint64_t seed)
 
 	if (!roll_chance(r, 3))
 		return;
-	add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], (int)roll_in(r, 0, 1),
-		     roll_spread(r, 1000, 60000), (int)roll_in(r, 0, 99));
+	plan_add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], (int)roll_in(r, 0, 1),
+			  roll_spread(r, 1000, 60000), (int)roll_in(r, 0, 99));
 	/* while its pods are there; client_crash() reads in x that they are named, and when */
-	add_leftover(p, F_CRASH_FOREVER, (int)roll_spread(r, 5, 80), 0,
-		     18 * (int)roll_in(r, 0, 8000) + 15);
+	plan_add_leftover(p, F_CRASH_FOREVER, (int)roll_spread(r, 5, 80), 0,
+			  18 * (int)roll_in(r, 0, 8000) + 15);
 }
 
 /* ---- vendors that deny a pod that runs, refuse their lists, or take long to end what they have
@@ -286,15 +287,15 @@ static void make_refusals(struct plan *p, uint64_t seed)
 	for (int i = 0; i < VENDORS_MAX; i++)
 		p->vendors[i].ends_ms = roll_chance(r, 10) ? roll_in(r, 20000, 35000) : 0;
 	for (int i = 0; i < denials; i++)
-		add_leftover(p, F_RELEASE_DENIED, (int)roll_spread(r, 1, 4) - 1,
-			     roll_in(r, 1000, 55000), 0);
+		plan_add_leftover(p, F_RELEASE_DENIED, (int)roll_spread(r, 1, 4) - 1,
+				  roll_in(r, 1000, 55000), 0);
 	/* files of a released pod come from its volume, slowly, and their client dies meanwhile */
 	if (roll_chance(r, 1)) {
 		p->jobs[0].conf.want_volume = p->vendors[0].apart = true;
 		p->faults[p->fault_count++] = (struct fault){
 			.kind = F_FETCH_SLOW, .count = 100, .ms = roll_in(r, 1000, 30000)};
-		add_leftover(p, F_CRASH_RESUME, (int)roll_in(r, 20, 200),
-			     roll_spread(r, 1000, 60000), 0);
+		plan_add_leftover(p, F_CRASH_RESUME, (int)roll_in(r, 20, 200),
+				  roll_spread(r, 1000, 60000), 0);
 	}
 	if (roll_chance(r, 8))
 		p->faults[p->fault_count++] = (struct fault){.kind = F_LIST_REFUSED,
@@ -316,13 +317,13 @@ static void make_left_alone(struct plan *p, uint64_t seed)
 	c->detached = c->want_volume = true;
 	p->ms_per_weight = roll_chance(r, 60) ? MAX(p->ms_per_weight, roll_in(r, 500, 15000))
 					      : p->ms_per_weight;
-	add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], roll_chance(r, 80) ? 0 : 1,
-		     roll_chance(r, 50) ? 0 : roll_spread(r, 1, 12000),
-		     (int)roll_in(r, 0, 1 << 20));
+	plan_add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], roll_chance(r, 80) ? 0 : 1,
+			  roll_chance(r, 50) ? 0 : roll_spread(r, 1, 12000),
+			  (int)roll_in(r, 0, 1 << 20));
 	if (roll_chance(r, 30))
-		add_leftover(p, F_DROP, (int)roll_in(r, 0, 6), roll_spread(r, 100, 60000), 0);
+		plan_add_leftover(p, F_DROP, (int)roll_in(r, 0, 6), roll_spread(r, 100, 60000), 0);
 	if (roll_chance(r, 40))
-		add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
+		plan_add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
 }
 
 /* ---- a resumed run may have other caps ---- */
@@ -336,119 +337,7 @@ static void make_later_caps(struct plan *p, uint64_t seed)
 			roll_chance(r, 70) ? 100 : (int)roll_spread(r, 5, 400);
 }
 
-/* ---- runs with a deadline may rent all pods at once; some engines render all of a batch at once,
- * or take further segments meanwhile ---- */
-
-static void make_planned(struct plan *p, uint64_t seed)
-{
-	uint64_t state = seed * 0x9fb21c651e98df25ull + 0x6a09e667f3bcc909ull, *r = &state;
-
-	for (int i = 0; i < p->client_count; i++) {
-		p->jobs[i].conf.at_once = roll_chance(r, 10);
-		p->jobs[i].padded = !p->jobs[i].conf.command && roll_chance(r, 20);
-	}
-	for (int i = 0; i < p->client_count; i++)
-		p->jobs[i].continuous =
-			!p->jobs[i].conf.command && !p->jobs[i].padded && roll_chance(r, 25);
-}
-
 /* ---- speeds and prices that are not as planned ---- */
-
-/* Work for several pods that boot soon, so that a plan has something to change. */
-static void make_long(struct plan *p, struct job_plan *job, uint64_t *r)
-{
-	free(job->segments);
-	p->ms_per_weight = MAX(p->ms_per_weight, roll_in(r, 1000, 20000));
-	job->count = (size_t)roll_in(r, 30, 90);
-	job->segments = xcalloc(job->count, sizeof(*job->segments));
-	for (size_t i = 0; i < job->count; i++) {
-		double weight = (double)roll_in(r, 1, 10);
-		job->segments[i] =
-			(struct core_segment){.weight = weight,
-					      .est_s = weight * (double)p->ms_per_weight / 1000,
-					      .group = (uint32_t)i % 2};
-	}
-	job->conf.max_batch = job->conf.command ? 1 : (int)roll_in(r, 1, 4);
-	job->conf.max_duration_ms = job->conf.max_duration_ms ? 3 * (int64_t)HOUR_MS : 0;
-	job->conf.at_once = roll_chance(r, 50);
-	job->conf.plan.deadline_ms = roll_chance(r, 60) ? roll_in(r, 5 * 60000, HOUR_MS) : 0;
-	p->prepare_ms = MIN(p->prepare_ms, 20000);
-	/* late pods are released if the others are faster than planned */
-	if (roll_chance(r, 40)) {
-		job->conf.at_once = job->conf.plan.pods_open = true;
-		job->conf.pods = (int)roll_in(r, 2, 4);
-		job->conf.plan.pods_most = 8;
-		job->conf.plan.goal = PLAN_COST;
-		job->conf.plan.deadline_ms = 0;
-		job->conf.boot_limit_ms = 600000;
-		job->off_percent = (int)roll_in(r, 20, 45);
-		for (int i = (int)roll_in(r, 1, LATE_BOOTS_MAX); i > 0; i--)
-			add_leftover(p, F_BOOT_SLOW, i, roll_in(r, 60000, 600000), 0);
-	}
-	for (int v = 0; v < p->vendors_made; v++)
-		p->vendors[v].capacity[0] = MAX(p->vendors[v].capacity[0], 4);
-}
-
-static void make_forecast(struct plan *p, struct job_plan *job, uint64_t *r)
-{
-	struct core_plan *plan = &job->conf.plan;
-
-	job->planned = true;
-	job->off_percent = (int)(roll_chance(r, 50) ? roll_in(r, 100, 800) : roll_in(r, 20, 200));
-	plan->goal = (enum plan_goal)roll_in(r, PLAN_COST, PLAN_BALANCED);
-	plan->value_of_time_h = (double)roll_in(r, 1, 20);
-	plan->deadline_ms = roll_chance(r, 40) ? roll_spread(r, 60000, 2 * HOUR_MS) : 0;
-	plan->pods_open = roll_chance(r, 70);
-	plan->pods_most = plan->pods_open ? (int)roll_in(r, job->conf.pods, 8) : job->conf.pods;
-	plan->gpus_open = roll_chance(r, 70);
-	plan->cost_microusd = roll_in(r, 0, 100000);
-	for (int v = 0; v < p->vendors_made; v++)
-		for (int i = 0; i < p->vendors[v].offer_count; i++) {
-			struct core_forecast *f = &job->forecasts[plan->forecast_count++];
-			COPY_TEXT(f->provider, p->vendors[v].offers[i].provider);
-			COPY_TEXT(f->gpu, p->vendors[v].offers[i].gpu);
-			f->measured = roll_chance(r, 30);
-			f->batch_max = job->conf.max_batch;
-			f->cold_p50_s =
-				(double)(p->vendors[v].boot_ms + p->prepare_ms + p->load_ms) / 1000;
-			f->cold_p90_s = f->cold_p50_s * (double)roll_in(r, 100, 300) / 100;
-		}
-}
-
-static void make_replans(struct plan *p, uint64_t seed)
-{
-	uint64_t state = seed * 0xd1342543de82ef95ull + 0x3c6ef372fe94f82bull, *r = &state;
-
-	if (!roll_chance(r, 15))
-		return;
-	for (int i = 0; i < p->client_count; i++)
-		if (!p->jobs[i].conf.detached && (i == 0 || roll_chance(r, 50)))
-			make_forecast(p, &p->jobs[i], r);
-	for (int v = 0; v < p->vendors_made; v++)
-		for (int i = 0; i < p->vendors[v].offer_count; i++)
-			p->vendors[v].slow[i] = roll_chance(r, 50) ? 0 : (int)roll_in(r, 20, 400);
-	for (int i = (int)roll_in(r, 0, PRICES_MAX); i-- > 0;)
-		add_leftover(p, F_PRICE_MOVES, 0, roll_spread(r, 10000, HOUR_MS),
-			     (int)roll_in(r, 0, 1 << 20));
-	if (roll_chance(r, 60) && p->jobs[0].planned)
-		make_long(p, &p->jobs[0], r);
-}
-
-/* A client that measures an engine. */
-static void make_measuring(struct plan *p, uint64_t seed)
-{
-	static const int sizes[] = {1, 1, 2, 4, 8};
-	uint64_t state = seed * 0x9e3779b97f4a7c15ull + 0x51ed270b27b4f3cdull, *r = &state;
-
-	for (int i = 0; i < p->client_count; i++) {
-		struct core_conf *c = &p->jobs[i].conf;
-		if (!roll_chance(r, 4) || c->detached || c->command)
-			continue;
-		c->canary = false;
-		c->batch_sizes = sizes;
-		c->batch_size_count = ARRAY_LEN(sizes);
-	}
-}
 
 void plan_make(struct plan *p, uint64_t seed, bool alone)
 {
@@ -491,11 +380,11 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	make_refusals(p, seed & ~SEED_WIRE);
 	make_left_alone(p, seed & ~SEED_WIRE);
 	make_later_caps(p, seed & ~SEED_WIRE);
-	make_planned(p, seed & ~SEED_WIRE);
+	plan_planned(p, seed & ~SEED_WIRE);
 	if (seed & SEED_WIRE)
 		plan_wire(p);
-	make_replans(p, seed & ~SEED_WIRE);
-	make_measuring(p, seed);
+	plan_replans(p, seed & ~SEED_WIRE);
+	plan_measuring(p, seed);
 	if (!pooled)
 		return;
 	p->seed |= SEED_POOL;

@@ -1,9 +1,8 @@
 /* sim.c - the virtual clock: one queue of everything that will happen, and one schedule from its
  * first event to its last. */
-#include "wire.h"
-
-#include <stdarg.h>
 #include <stdlib.h>
+
+#include "wire.h"
 
 void broke(struct sim *s, const char *fmt, ...)
 {
@@ -145,103 +144,6 @@ static void put_off(struct sim *s, struct happening *h)
 	h->data = NULL;
 }
 
-/* ---- faults that come at a time of their own ---- */
-
-static struct happening *at_client(struct sim *s, int who, int64_t delay, enum what what)
-{
-	struct happening *h = later(s, delay, what);
-
-	h->client = who;
-	return h;
-}
-
-static void schedule_one(struct sim *s, int i)
-{
-	const struct fault *f = &s->plan->faults[i];
-	struct client *cl = &s->clients[f->who];
-
-	if (f->kind == F_SIGNAL) {
-		for (int k = 0; k <= f->x % 4 && k < 3; k++)
-			at_client(s, f->who, f->ms + k * (1 + f->x % 9000), W_SIGNAL)->x = i;
-	} else if (f->kind == F_SLEEP) {
-		at_client(s, f->who, f->ms, W_SLEEP)->x = f->x;
-	} else if (f->kind == F_WALL_JUMP) {
-		at_client(s, f->who, f->ms, W_JUMP)->x = f->x;
-	} else if (f->kind == F_POISON && cl->job->count) {
-		cl->poison[(size_t)f->n % cl->job->count] = true;
-	} else if (f->kind == F_CHECK_BAD && cl->job->count) {
-		cl->bad_checks[(size_t)f->n % cl->job->count] = f->count;
-	} else if (f->kind == F_REAP) {
-		at_client(s, f->who, f->ms, W_REAP)->x = f->x;
-	} else if (f->kind == F_PRICE_MOVES) {
-		later(s, f->ms, W_PRICE)->x = f->x;
-	}
-}
-
-static void schedule_timed(struct sim *s)
-{
-	for (int i = 0; i < s->plan->fault_count; i++)
-		if (!s->plan->faults[i].dropped)
-			schedule_one(s, i);
-}
-
-static void sleep_now(struct sim *s, struct laptop *l, int64_t ms)
-{
-	if (l->asleep)
-		return;
-	trace(s, "the machine sleeps for %lld s", (long long)ms / 1000);
-	s->hit[F_SLEEP] = true;
-	l->asleep = true;
-	l->wakes_at = s->now + ms;
-	later(s, ms, W_WAKE)->x = l - s->laptops;
-	for (int i = 0; i < CLIENTS_ALL; i++)
-		if (s->clients[i].laptop == l)
-			client_sleeps(&s->clients[i]);
-	for (size_t i = 0; ms > 30000 && i < s->machine_count; i++)
-		if (s->clients[s->machines[i].client].laptop == l)
-			pod_cut(s, &s->machines[i], 0);
-}
-
-static void wakes(struct sim *s, struct laptop *l)
-{
-	l->asleep = false;
-	l->woke_at = s->now;
-	for (int i = 0; i < CLIENTS_ALL; i++)
-		if (s->clients[i].laptop == l)
-			client_slept(&s->clients[i]);
-}
-
-static void jump(struct sim *s, struct laptop *l, int64_t ms)
-{
-	l->wall_offset += ms;
-	l->jumped_at = s->now;
-	l->wall_error = MAX(l->wall_error, llabs(l->wall_offset));
-	s->hit[F_WALL_JUMP] = true;
-	trace(s, "the wall clock jumps by %lld s", (long long)ms / 1000);
-}
-
-/* All offers of one vendor, from a half to twice what they cost. */
-static void prices_move(struct sim *s, int64_t x)
-{
-	int vendor = (int)(x % s->plan->jobs[0].conf.provider_count);
-
-	s->hit[F_PRICE_MOVES] = true;
-	trace(s, "cloud: prices of vendor %d move to %lld %%", vendor, (long long)(50 + x % 151));
-	for (int i = 0; i < 4; i++)
-		s->prices[vendor][i] = s->prices[vendor][i] * (50 + x % 151) / 100;
-}
-
-static bool put_off_to_boot(struct sim *s, struct happening *h)
-{
-	int64_t off_until = s->clients[h->client].laptop->off_until;
-
-	if (s->now >= off_until)
-		return false;
-	struct happening *again = at_client(s, h->client, off_until - s->now, h->what);
-	again->x = h->x;
-	return true;
-}
-
 /* ---- one happening ---- */
 
 static void happens(struct sim *s, struct happening *h)
@@ -298,22 +200,22 @@ static void happens(struct sim *s, struct happening *h)
 	case W_PREPARED: pod_prepared(s, h); break;
 	case W_WORKER: pod_worker(s, h); break;
 	case W_WORK: pod_work(s, h); break;
-	case W_SLEEP: sleep_now(s, cl->laptop, h->x); break;
-	case W_WAKE: wakes(s, &s->laptops[h->x]); break;
-	case W_JUMP: jump(s, cl->laptop, h->x); break;
+	case W_SLEEP: sim_sleep(s, cl->laptop, h->x); break;
+	case W_WAKE: sim_wakes(s, &s->laptops[h->x]); break;
+	case W_JUMP: sim_jump_clock(s, cl->laptop, h->x); break;
 	case W_RESTART:
 		if (cl->laptop->asleep)
 			put_off(s, h);
-		else if (!put_off_to_boot(s, h))
+		else if (!sim_put_off_to_boot(s, h))
 			client_restart(cl, h);
 		break;
 	case W_REAP:
 		if (cl->laptop->asleep)
 			put_off(s, h);
-		else if (!put_off_to_boot(s, h))
+		else if (!sim_put_off_to_boot(s, h))
 			reap(s, cl, h->x % 3 == 2);
 		break;
-	case W_PRICE: prices_move(s, h->x); break;
+	case W_PRICE: sim_prices_move(s, h->x); break;
 	}
 	free(h->data);
 }
@@ -451,13 +353,13 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 		make_client(s, i);
 	for (int i = 0; i < LAPTOPS_MAX; i++)
 		make_reaper(s, i);
-	schedule_timed(s);
+	sim_schedule_timed(s);
 	wire_open(s);
 	for (int i = 0; i < plan->client_count; i++)
 		if (plan->jobs[i].off)
 			continue;
 		else if (i)
-			at_client(s, i, plan->jobs[i].starts_at, W_RESTART);
+			sim_at_client(s, i, plan->jobs[i].starts_at, W_RESTART);
 		else
 			client_start(&s->clients[i], false);
 	play(s);
