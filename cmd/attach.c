@@ -7,7 +7,7 @@
 #include "cmd/show/follow.h"
 #include "cmd/show/output.h"
 
-/* Its client died while we watched: its pods have no client now. */
+/* Handles the death of the watched client: its pods have no client now. */
 static int client_died(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
 	struct err why = {0};
@@ -28,14 +28,14 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 			row->id, row->id);
 	run_name_in(ctx, row, &why);
 	output_error(ctx, &why);
-	/* the status as it is known now; it does not go to the ledger */
+	/* the status for the exit status only; the ledger keeps its own */
 	row->status = count ? RUN_UNRELEASED : RUN_INTERRUPTED;
 	COPY_TEXT(row->error_code, err_kind_name(why.kind));
 	COPY_TEXT(row->error, why.msg);
 	return launch_tell_end(ctx, row, err_exit_status(&why), err);
 }
 
-/* Watches until its client ends, and ends as it did. */
+/* Watches until the client ends, and returns its exit status. */
 static int follow(struct cmd_context *ctx, struct run_row *row, const char *place, struct err *err)
 {
 	if (!ctx->quiet)

@@ -1,5 +1,5 @@
-/* breakeven.c - `burst breakeven`: what a million characters cost on a rented GPU, against APIs,
- * owning and reserving. */
+/* breakeven.c - `burst breakeven`: compares the cost of a million characters on a rented GPU with
+ * APIs, owning and reserving. */
 #include "cmd/line/breakeven_flags.h"
 
 static int run(struct cmd_context *ctx, struct err *err)

@@ -1,5 +1,5 @@
-/* calibrate.c - `burst calibrate`: rents each GPU briefly and measures how the job's engine does
- * there. */
+/* calibrate.c - `burst calibrate`: rents each GPU briefly and measures how fast the job's engine is
+ * on it. */
 #include "cmd/launch/calibrate.h"
 
 #include <stdlib.h>

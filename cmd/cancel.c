@@ -1,5 +1,5 @@
-/* cancel.c - `burst cancel`: asks the client of a run to stop, or releases its pods where no client
- * lives. */
+/* cancel.c - `burst cancel`: asks the client of a run to stop, or releases its pods if it has no
+ * client. */
 #include "cmd/launch/find_run.h"
 #include "cmd/launch/holder.h"
 #include "cmd/show/output.h"
@@ -9,7 +9,7 @@ static bool has_ended(const struct run_row *run)
 	return run->status != RUN_RUNNING && run->status != RUN_UNRELEASED;
 }
 
-/* delivers: something of it goes on that is not among its own pods. */
+/* delivers: a part of the run continues that is not among its own pods. */
 static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, struct err *err)
 {
 	CLEANUP(free_text) char *place = run_place(ctx, row);
@@ -39,8 +39,8 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, s
 	return 0;
 }
 
-/* A client ends its delivery with itself. Where it was killed, that one goes on, or has left a pod:
- * it is what the run waits for. */
+/* A client ends its delivery with itself. If it was killed, the delivery continues or left a pod,
+ * and the run waits for it. */
 static int run_cancel(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row, delivery;
@@ -51,8 +51,8 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 	bool delivers =
 		delivery_of(&ctx->runs, &row, &delivery, &second) > 0 && !has_ended(&delivery);
 	int status = cancel(ctx, &row, delivers, err);
-	struct err *also = status < 0 ? &second : err; /* the first one's words are told */
-	/* it may have begun, or ended, meanwhile */
+	struct err *also = status < 0 ? &second : err; /* report the first error */
+	/* it may have begun or ended meanwhile */
 	int found = delivery_of(&ctx->runs, &row, &delivery, also);
 	if (found > 0 && !has_ended(&delivery))
 		found = cancel(ctx, &delivery, false, also);

@@ -1,5 +1,5 @@
-/* doctor.c - `burst doctor`: checks this machine, the keys, the balance and what the providers
- * offer. */
+/* doctor.c - `burst doctor`: checks this machine, the keys, the balance and the providers' offers.
+ */
 #include "cmd/doctor/checks.h"
 #include "cmd/show/report.h"
 

@@ -1,5 +1,4 @@
-/* engines.c - burst engines: what speaks, under which licence, what it needs, and what of it has
- * been run. */
+/* engines.c - `burst engines`: lists engines, licences and needs, and what has run live. */
 #include "cmd.h"
 
 #include "cmd/show/output.h"
@@ -38,8 +37,8 @@ static void print_all(const struct engine *engines, size_t count)
 	table_print(t, stdout, terminal_width(stdout));
 }
 
-/* Each file with the hash that is checked; null: none is known, the revision alone pins it and the
- * first fetch records its hash. */
+/* Each file with its hash to check. null: unknown; the revision pins the file, and the first fetch
+ * records its hash. */
 static json_t *weights_json(const struct engine *e)
 {
 	json_t *list = json_array();

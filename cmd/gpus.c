@@ -1,5 +1,5 @@
-/* gpus.c - burst gpus: the catalog of GPUs, what fits on them, and what their bandwidth and compute
- * cost. */
+/* gpus.c - `burst gpus`: lists GPUs, what fits on them, and the price of their bandwidth and
+ * compute. */
 #include "cmd.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@ static int word_of(const char *text, const char *const *names, int count, const 
 		       str_text(&all));
 }
 
-/* "7B:fp16", "350M", "13b:int4": parameters and precision (fp16 when left out). */
+/* "7B:fp16", "350M", "13b:int4": parameters and precision (fp16 if left out). */
 static int read_model(const char *text, double *need_gib, struct err *err)
 {
 	char *end;

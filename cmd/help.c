@@ -5,7 +5,7 @@
 #include "cmd/show/text.h"
 
 #define WIDTH 80
-#define GAP   30 /* where the words about a flag begin */
+#define GAP   30 /* column of a flag's description */
 
 static const char *const group_titles[CMD_GROUPS] = {
 	[CMD_GROUP_RENDER] = "Rendering",
@@ -43,7 +43,7 @@ static void show_opt(FILE *to, const struct opt *o)
 	text_wrap(to, o->help, GAP, GAP, WIDTH);
 }
 
-/* cmd NULL: of every command. */
+/* cmd NULL: for every command. */
 static void show_common(FILE *to, const struct cmd *cmd)
 {
 	for (const struct opt *o = common_opts; o->name; o++) {

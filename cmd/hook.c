@@ -26,7 +26,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	int result = hook_install_all(ctx, &t, err);
 	struct err ignored = {0};
 	if (result < 0)
-		hook_remove_tree(&t, &ignored); /* one that was made for it */
+		hook_remove_tree(&t, &ignored); /* the working tree made for this hook */
 	return result;
 }
 

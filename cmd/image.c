@@ -1,4 +1,4 @@
-/* image.c - burst image: an image in which pods find what they would otherwise set up. */
+/* image.c - `burst image`: makes an image with what pods would otherwise set up. */
 #include "cmd.h"
 
 #include "cmd/launch/image_make.h"

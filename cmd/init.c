@@ -1,4 +1,4 @@
-/* init.c - `burst init`: writes a burst.cfg to start from. */
+/* init.c - `burst init`: writes a first burst.cfg. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static const struct job_ops *find_type(const char *type, struct err *err)
 	return NULL;
 }
 
-/* Text that may stand inside quotes of the file. */
+/* Text that is valid inside quotes of the file. */
 static char *job_name_for(const char *dir)
 {
 	char real[4096];
@@ -56,12 +56,12 @@ static int offer_script(struct cmd_context *ctx, const char *dir, struct err *er
 	return 0;
 }
 
-/* What a run writes is made from what git keeps. */
+/* Suggests ignoring outputs in git, since a run can make them from what git keeps. */
 static void say_ignore(const char *dir)
 {
 	struct err err = {0};
 
-	/* 1: git would take the folder in; others: it would not, or there is no repository */
+	/* 1: git would add the folder; others: it would not, or there is no repository */
 	if (GIT(dir, NULL, &err, "check-ignore", "-q", "out/") == 1)
 		log_line(LOG_NOTE, "keep the output out of git: echo out/ >>%s%s.gitignore",
 			 strcmp(dir, ".") ? dir : "", strcmp(dir, ".") ? "/" : "");

@@ -1,11 +1,11 @@
-/* local_cloud.c - the hidden command that answers as the local provider's vendor. */
+/* local_cloud.c - the hidden command that acts as the local provider's vendor. */
 #include "cmd.h"
 
 #include <stdlib.h>
 
 #include "providers/local/local.h"
 
-/* The "vendor" behind the local provider: burst calls itself, as it would call another vendor's
+/* Runs the "vendor" of the local provider: burst calls itself as it would call another vendor's
  * API. */
 static int run(struct cmd_context *ctx, struct err *err)
 {

@@ -7,7 +7,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/run_log.h"
 
-/* Reading a log changes nothing: where this folder has no run, the newest of all is shown. */
+/* Without a run in this folder, finds the newest of all: reading a log changes nothing. */
 static int find(struct cmd_context *ctx, struct run_row *out, struct err *err)
 {
 	struct run_row *rows = NULL;

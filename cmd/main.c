@@ -11,7 +11,7 @@
 #include "cmd/show/output.h"
 #include "config/secrets.h"
 
-/* In the order of help. Adding a command is a file and a line here. */
+/* In the order of help. To add a command, add a file and a line here. */
 static const struct cmd *const commands[] = {
 	&cmd_run,    &cmd_submit,     &cmd_queue,       &cmd_plan,      &cmd_offers,
 	&cmd_gpus,   &cmd_engines,    &cmd_ps,          &cmd_status,    &cmd_ledger,
@@ -22,7 +22,7 @@ static const struct cmd *const commands[] = {
 	&cmd_help,   &cmd_words,      &cmd_local_cloud, &cmd_keep,      NULL,
 };
 
-/* Flags before the command's name are flags of the command: `burst -v run` is `burst run -v`. */
+/* Flags before the command's name belong to the command: `burst -v run` is `burst run -v`. */
 static int command_index(int argc, char **argv)
 {
 	int i = 1;
@@ -74,7 +74,7 @@ static int without_command(int argc, char **argv, struct err *err)
 	return cmd_flush(err);
 }
 
-/* Also when the command line itself was wrong. */
+/* Also for a command line that could not be parsed. */
 static bool wants_json(char **argv)
 {
 	for (; *argv && strcmp(*argv, "--"); argv++)

@@ -7,8 +7,7 @@
 #include "cmd/launch/offer_list.h"
 #include "cmd/show/output.h"
 
-/* What a job needs narrows the offers; without one, or with one that cannot be read yet, all are
- * shown. */
+/* Narrows the offers by the job's needs. Without a readable job, all are shown. */
 static void read_need(struct launch *l)
 {
 	struct err err = {0};
@@ -16,7 +15,7 @@ static void read_need(struct launch *l)
 	if (config_job(l->ctx->config) && launch_read_job(l, &err) < 0)
 		log_line(LOG_NOTE, "the job's needs are unknown, so all offers are shown: %s",
 			 err.msg);
-	mistakes_free(&l->ctx->mistakes); /* no mistake of this command */
+	mistakes_free(&l->ctx->mistakes); /* not this command's mistakes */
 }
 
 static void say_cautions(const struct launch *l, const struct known_offer *offers, size_t count)

@@ -1,4 +1,4 @@
-/* plan.c - `burst plan`: asks the providers for offers and shows what a run would rent and cost. */
+/* plan.c - `burst plan`: fetches offers and shows what a run would rent and cost. */
 #include "cmd/launch/launch.h"
 #include "cmd/launch/quick.h"
 #include "cmd/show/output.h"
@@ -26,7 +26,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	return status;
 }
 
-/* The object of a plan that there is not. */
+/* Prints the object of a plan that failed. */
 static void plan_failed(struct cmd_context *ctx, const struct err *err)
 {
 	output_json(plan_failure_json(&ctx->mistakes, err));

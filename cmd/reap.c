@@ -1,12 +1,12 @@
-/* reap.c - `burst reap`: releases pods that no client looks after. */
+/* reap.c - `burst reap`: releases pods without a client. */
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "cmd/line/reap_named.h"
 #include "cmd/show/swept.h"
 
-/* What is to be found may be of another folder's job, or of another machine: burst looks wherever
- * there is an account. To be freed. */
+/* All accounts, not only the config's: a pod may belong to another folder's job or another machine.
+ * The caller frees the array. */
 static const char **accounts(const struct cmd_context *ctx)
 {
 	const struct section *top = config_top(ctx->config);
@@ -48,8 +48,7 @@ static int sweep(struct cmd_context *ctx, struct sweep_end *end, struct err *err
 	return reap_named_end(ctx, end, err);
 }
 
-/* What pods bear is enough to find them, and to end the one that is named; what the ledger knows
- * beside that is not known. */
+/* Sweeps without a ledger: the pods' markers suffice to find them and to release a named one. */
 static int without_ledger(const struct cmd_context *ctx, struct err *err)
 {
 	if (ctx->arg_count) {
@@ -60,8 +59,7 @@ static int without_ledger(const struct cmd_context *ctx, struct err *err)
 	return err_wrap(err, "no ledger: pods identified by their markers only");
 }
 
-/* What may still bill goes before all else that went wrong; a Ctrl-C hurries the settling, and what
- * is gone then is gone. */
+/* Reports what may still bill first. A Ctrl-C hurries the settling; pods proven gone stay gone. */
 static int verdict(struct cmd_context *ctx, int settled, const struct err *left, int swept,
 		   const struct sweep_end *end, struct err *err)
 {

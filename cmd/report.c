@@ -1,4 +1,4 @@
-/* report.c - burst report: one HTML page about a run, or about all runs of some time. */
+/* report.c - `burst report`: writes an HTML page about one run, or about all runs of a period. */
 
 #include "cmd.h"
 

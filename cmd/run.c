@@ -77,7 +77,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	queued_read(&l.queued);
 	int status = plans ? render_plan(&l, err) : render(&l, detached, err);
 	launch_free(&l);
-	/* a reboot may have left its queue without a client */
+	/* a reboot may have ended its queue's runner */
 	if (status >= 0 && status < 128 && !plans && !l.queued.run[0] && config_path(ctx->config))
 		queue_wake(ctx, config_path(ctx->config));
 	return status;

@@ -1,5 +1,5 @@
-/* size.c - `burst size`: how many pods a stream of requests needs so that they do not wait long,
- * and what those cost. */
+/* size.c - `burst size`: computes how many pods a stream of requests needs for short waits, and
+ * their cost. */
 #include "cmd.h"
 
 #include "base/clock.h"

@@ -14,7 +14,8 @@
 
 extern char **environ;
 
-/* The arguments for ssh(1), which refer to w, alias, file and the forwards. To be freed. */
+/* The arguments for ssh(1). They point into w, alias, file and the forwards. The caller frees the
+ * array. */
 static const char **ssh_arguments(const struct cmd_context *ctx, const struct way *w,
 				  const char *port, const char *alias, const char *file,
 				  const struct forwards *forwards)
@@ -74,8 +75,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return -1;
 	CLEANUP(free_text) char *port = xasprintf("%d", w.pod.port);
 	CLEANUP(free_text) char *alias = xasprintf("HostKeyAlias=burst-%s", w.pod.attempt);
-	/* in that folder its files have plain names: ssh splits an option's value at blanks and
-	 * replaces "%h" and "${HOME}" in it */
+	/* use plain file names in that folder: in an option's value ssh splits at blanks and
+	 * replaces "%h" and "${HOME}" */
 	CLEANUP(free_text) char *file = xasprintf("UserKnownHostsFile=%s", path_base(w.known));
 	const char **argv = ssh_arguments(ctx, &w, port, alias, file, &forwards);
 	if (chdir(w.dir) < 0)

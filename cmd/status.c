@@ -1,4 +1,4 @@
-/* status.c - `burst status`: one line on the last success, what runs, what bills, and today's
+/* status.c - `burst status`: one line on the last success, current runs, billing pods and today's
  * dollars. */
 #include "cmd.h"
 
@@ -20,8 +20,7 @@ static int read_ledger(const struct cmd_context *ctx, struct store *store, struc
 	return glance_read(&s->glance, &rs, CALIBRATE, err);
 }
 
-/* A prompt is no place for an error that passes, or for one that only says that nothing was done
- * yet. */
+/* Hides errors from a prompt that will pass, or that only mean that no run exists yet. */
 static int read_all(const struct cmd_context *ctx, struct status_line *s, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
@@ -39,7 +38,7 @@ static int read_all(const struct cmd_context *ctx, struct status_line *s, struct
 	return 0;
 }
 
-/* A file with mistakes must not hide the status: commands that rent report them. */
+/* Ignores mistakes of the file, which must not hide the status: commands that rent report them. */
 static struct config_cap read_cap(struct cmd_context *ctx)
 {
 	struct mistakes mistakes = {0};
@@ -54,7 +53,7 @@ static struct config_cap read_cap(struct cmd_context *ctx)
 	log_setup(LOG_ERROR, NULL, NULL);
 	if (config_open(&config, &ask, &ignored) == 0)
 		cap = config_cap(config, "per_day", false);
-	cap.where = NULL; /* the config's */
+	cap.where = NULL; /* owned by the config */
 	config_free(config);
 	mistakes_free(&mistakes);
 	output_setup(ctx);

@@ -49,7 +49,7 @@ static void tell(const struct cmd_context *ctx, const struct request_row *row)
 		output_line(stderr, "request %s: queued (`burst queue ls` shows it)", row->id);
 }
 
-/* What is not in the ledger is lost, whatever the reason: exit 6, so that a hook can tell. */
+/* Exits 6 for a request that is not in the ledger, so that a hook can tell. */
 static int not_queued(const struct cmd_context *ctx, struct err *err)
 {
 	if (err->kind != ERR_LOCAL)

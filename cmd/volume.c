@@ -4,7 +4,7 @@
 #include "cmd/volumes/volume_tidy.h"
 #include "cmd/volumes/volume_whole.h"
 
-/* Flags that only one of them has. */
+/* Checks flags that only one subcommand has. */
 static int check_flags(const struct cmd_context *ctx, const char *what, struct err *err)
 {
 	static const struct {

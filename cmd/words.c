@@ -1,4 +1,4 @@
-/* words.c - `burst words`, what completion may offer: ids, names and commands, one a line. */
+/* words.c - `burst words`: prints values for completion (ids, names, commands), one a line. */
 #include "cmd.h"
 
 #include <stdlib.h>

@@ -11,27 +11,27 @@
 enum { CALIBRATE_SIZES_MOST = 16, CALIBRATE_CARDS_MOST = 16 };
 
 struct calibrate_point {
-	int size, count;             /* batches of this size */
-	double seconds, predicted_s; /* of one; predicted before: 0, nothing was known */
+	int size, count;             /* number of segments, and of batches of this size */
+	double seconds, predicted_s; /* of one batch; predicted before; 0: unknown */
 };
 
-/* What is expected of a card, before and after. */
+/* Expectations for a card, before and after. */
 struct calibrate_view {
 	struct plan_machine machine;
 	char from[ESTIMATE_FROM];
 	bool known;
-	double usd_each; /* of the whole job on one pod */
+	double usd_each; /* for the whole job on one pod */
 };
 
 struct calibrate_card {
 	struct offer offer;
-	char gpu[GPU_MAX + 8]; /* as the config names it: "L40S:2" */
+	char gpu[GPU_MAX + 8]; /* as in the config: "L40S:2" */
 	int sizes[CALIBRATE_SIZES_MOST];
 	size_t size_count;
-	double about_usd; /* 0: not known */
-	char run[24];     /* "": none was begun */
-	int status;       /* exit status of its run */
-	bool had;         /* a run was begun */
+	double about_usd; /* 0: unknown */
+	char run[24];     /* "": none began */
+	int status;       /* of its run */
+	bool had;         /* a run began */
 	char why[160];    /* why there is no measurement; "": there is one */
 	int64_t cost_microusd;
 	double cold_s; /* from the create call to the first batch; 0: it did not get that far */
@@ -41,14 +41,14 @@ struct calibrate_card {
 };
 
 struct launch;
-/* The GPUs to measure: those that the config names, else the cheapest that fit, with the sizes
- * of their batches and what is expected of each. ERR_NO_CAPACITY: none can be rented. */
+/* Chooses the GPUs to measure: those of the config, else the cheapest that fit, with their batch
+ * sizes and expectations. ERR_NO_CAPACITY: none can be rented. */
 int calibrate_choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count,
 			   struct err *err);
-/* What the ledger expects of the offer's card now. */
+/* The ledger's expectations for the offer's card now. */
 int calibrate_view_card(struct launch *l, const struct offer *offer, struct calibrate_view *out,
 			struct err *err);
-/* Segments that the card's batches take together. */
+/* Total segments of the card's batches. */
 size_t calibrate_segments(const struct calibrate_card *c, const struct job_needs *needs);
 /* Dollars of a median cold start of the card. */
 double calibrate_cold_usd(const struct calibrate_card *c);
@@ -61,10 +61,10 @@ int calibrate_rent(const struct cmd_context *ctx, struct calibrate_card *c, int6
 int calibrate_measure(struct launch *l, struct calibrate_card *cards, size_t count,
 		      int64_t most_microusd, struct err *err);
 
-/* Before it rents. */
+/* Printed before it rents. */
 void calibrate_show_plan(FILE *to, const struct calibrate_card *cards, size_t count,
 			 int64_t most_microusd);
-/* Measured and predicted curves of each card, then the cards side by side. */
+/* Prints measured and predicted curves of each card, then compares the cards. */
 void calibrate_show(FILE *to, const struct calibrate_card *cards, size_t count);
 /* New reference; tests/schema/calibrate.json. */
 json_t *calibrate_to_json(const struct calibrate_card *cards, size_t count, int status);

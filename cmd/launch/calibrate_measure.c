@@ -23,7 +23,7 @@ static void read_points(struct store *store, struct calibrate_card *c)
 
 	if (store_batches(store, c->run, &rows, &count, NULL) < 0)
 		return;
-	/* the first one warmed the worker up */
+	/* the first one warmed up the worker */
 	first = count > 1 && rows[0].segments == 1 && rows[1].segments == 1;
 	qsort(rows + first, count - first, sizeof(*rows), by_size);
 	for (size_t at = first, n; at < count && c->point_count < CALIBRATE_SIZES_MOST; at += n) {
@@ -75,7 +75,7 @@ static int measure(struct launch *l, struct calibrate_card *c, int64_t left_micr
 {
 	if (!l->ctx->quiet)
 		output_line(stderr, "calibrate: %s at %s", c->gpu, c->offer.provider);
-	/* by now another GPU may have been measured */
+	/* another GPU may have been measured meanwhile */
 	calibrate_view_card(l, &c->offer, &c->before, err);
 	c->status = calibrate_rent(l->ctx, c, left_microusd, err);
 	return c->status < 0 ? -1 : 0;

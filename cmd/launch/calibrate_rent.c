@@ -11,10 +11,10 @@
 #include "warm_first.h"
 
 enum {
-	WAIT_MS = 30000, /* for capacity, before the next GPU's turn */
+	WAIT_MS = 30000, /* wait for capacity before the next GPU's turn */
 };
 
-/* Folders of calibrations that were killed. */
+/* Removes folders of calibrations that were killed. */
 static void remove_stale(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -32,7 +32,7 @@ static void remove_stale(const char *dir)
 		closedir(d);
 }
 
-/* Where its files go until they are thrown away: never the job's own folder. */
+/* Makes a temporary folder for its files: never the job's own. */
 static char *make_folder(const char *state_dir, int *fd, struct err *err)
 {
 	CLEANUP(free_text) char *dir = path_join(state_dir, CALIBRATE);
@@ -54,7 +54,7 @@ static char *make_folder(const char *state_dir, int *fd, struct err *err)
 	return TAKE(path);
 }
 
-/* The config of an ordinary run of one pod of this GPU, within what is left to be spent. */
+/* Makes a config for an ordinary run of one pod of this GPU, within the rest of the budget. */
 static struct config *narrow_config(const struct config *config, const struct calibrate_card *c,
 				    int64_t left_microusd, const char *folder)
 {
@@ -133,7 +133,7 @@ int calibrate_rent(const struct cmd_context *ctx, struct calibrate_card *c, int6
 		return -1;
 	}
 	second_context(&own, ctx, narrow_config(ctx->config, c, left_microusd, folder));
-	own.json = false; /* one object for all of them, at the end */
+	own.json = false; /* print one object for all of them at the end */
 	launch_init(&l, &own);
 	int status = run_card(&l, c, err);
 	c->cost_microusd += l.run.row.cost_microusd;

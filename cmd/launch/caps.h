@@ -5,9 +5,8 @@
 #include "launch.h"
 #include "runs/caps.h"
 
-/* As runs/caps.h has them, with the caps of the config. What is left of a cap over runs becomes the
- * config's caps.max_cost: from then on that is the run's own cap, for its plan, its delivery and
- * its account's balance, too. */
+/* As in runs/caps.h, with the caps of the config. What is left of a cap over runs becomes the
+ * config's caps.max_cost, which the plan, the delivery and the check of the balance then use. */
 int caps_fit(struct launch *l, struct err *err);
 int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err);
 int caps_refuse(const struct caps *caps, const struct launch *l, struct err *err);

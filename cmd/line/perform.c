@@ -31,7 +31,7 @@ static int open_state(struct cmd_context *ctx, struct err *err)
 	return result;
 }
 
-/* By the first argument, or by --config where a command has it. */
+/* From the first argument, or from --config if a command has it. */
 static const char *config_file(const struct cmd_context *ctx)
 {
 	const struct opt *o = ctx->cmd->opts;
@@ -75,8 +75,7 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 
 /* ---- providers outside the tree ---- */
 
-/* One that cannot be used stops nothing by itself: pods at other vendors must be given back all the
- * same. */
+/* A plug-in that cannot be loaded must not stop a command that releases pods of other vendors. */
 static struct str bad_providers;
 
 void perform_load_providers(const char *command)

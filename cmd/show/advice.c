@@ -44,7 +44,7 @@ static struct totals totals_of(const struct pod_row *pods, size_t count, int64_t
 
 static const struct {
 	const char *what, *then;
-	enum phase phases[4]; /* PHASES ends them */
+	enum phase phases[4]; /* ends with PHASES */
 } causes[] = {
 	{"booting",
 	 "render more in one run, or on fewer pods",
@@ -57,7 +57,7 @@ static const struct {
 	{"fetching files", "use a volume that can be read without a pod", {PHASE_FETCH, PHASES}},
 };
 
-static double cold_of(const struct totals *t) /* of one pod, on average */
+static double cold_of(const struct totals *t) /* mean of the pods */
 {
 	double cold_s = 0;
 
@@ -83,7 +83,7 @@ static size_t largest_cause(const struct totals *t, double *seconds)
 	return cause;
 }
 
-/* Fewer pods where that is enough, else more work. */
+/* Suggests fewer pods if that suffices, else more work. */
 static void add_what_reaches_it(struct str *to, const struct totals *t)
 {
 	double cold_s = cold_of(t);
@@ -93,7 +93,8 @@ static void add_what_reaches_it(struct str *to, const struct totals *t)
 	double work_s = cost_work_for_used_s(USED_GOAL, cold_s * t->pods);
 	char work[24], has[24];
 
-	if (cold_s <= 0 || t->compute_s >= work_s) /* enough of it, and another cause */
+	if (cold_s <= 0 ||
+	    t->compute_s >= work_s) /* there is enough work, so the cause is another */
 		return;
 	if (pods >= 1 && pods < t->pods) {
 		str_addf(to, "; 70%% needs %d pod%s instead of %d for this work", pods,
@@ -138,13 +139,13 @@ static void add_used(struct str *to, const struct totals *t, const struct advice
 	str_addc(to, '\n');
 }
 
-/* N pods that are less than 60 % of N times as fast as one would have been. */
+/* Reports N pods that are less than 60 % of N times as fast as one would have been. */
 static void add_scaling(struct str *to, const struct totals *t)
 {
 	double cold_s = cold_of(t), one_s = cold_s + t->compute_s;
 	double share = t->wall_s > 0 ? one_s / t->wall_s / t->pods : 1;
 
-	/* pods that followed each other (replaced, taken back by the vendor) are no width */
+	/* pods in sequence (replaced, or reclaimed by the vendor) do not count as width */
 	bool side_by_side = t->billed_s > 1.5 * t->wall_s;
 	if (t->pods < 2 || !side_by_side || share >= SCALING_GOAL)
 		return;

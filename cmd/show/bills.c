@@ -1,4 +1,4 @@
-/* bills.c - what the vendors billed beside our count: a table, or JSON. */
+/* bills.c - prints the vendors' bills beside our count, as a table or JSON. */
 #include "bills.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "report.h"
 #include "table.h"
 
-/* ---- for people ---- */
+/* ---- table ---- */
 
 struct sums {
 	int64_t billed_ms, cost, vendor_ms, vendor_cost, more;
@@ -121,7 +121,7 @@ void bills_print(const struct reconciliation *r)
 		print_why(&r->pods[i]);
 }
 
-/* ---- for scripts ---- */
+/* ---- JSON ---- */
 
 static json_t *times_json(const struct pod_row *pod)
 {
@@ -133,7 +133,7 @@ static json_t *times_json(const struct pod_row *pod)
 			 report_time(pod->gone_ms));
 }
 
-/* Of an hour in which several runs held the pod, each has its part of the vendor's dollars. */
+/* If several runs held the pod in an hour, each gets its part of the vendor's dollars. */
 static json_t *hours_json(const struct asked_pod *pod, const struct pod_row *share)
 {
 	json_t *list = json_array();

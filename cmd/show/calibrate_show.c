@@ -12,7 +12,7 @@ static double usd_each(const struct calibrate_card *c, double seconds, int size)
 	return seconds * c->before.machine.price_h / 3600 / size;
 }
 
-/* A dollar figure of a segment is small. */
+/* Prints small amounts: a segment costs little. */
 static const char *dollars(char to[32], double usd)
 {
 	snprintf(to, 32, usd > 0 ? "$%.3g" : "-", usd);

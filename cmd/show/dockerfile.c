@@ -1,12 +1,12 @@
-/* dockerfile.c - writes a Dockerfile whose image has what the pods of a job would otherwise set up.
- * It needs no build context: scripts are here-documents, which BuildKit (Docker 23 or later) and
- * Buildah 1.33 or later take. */
+/* dockerfile.c - writes a Dockerfile for an image with what a job's pods would otherwise set up. It
+ * needs no build context: scripts are here-documents, which BuildKit (Docker 23 or later) and
+ * Buildah 1.33 or later accept. */
 #include "dockerfile.h"
 
 #include <string.h>
 
-/* A way to reach the pod, and what the job needs from Debian: else each pod installs them at its
- * start. */
+/* Installs sshd and the job's Debian packages, which each pod would otherwise install at its start.
+ */
 static void add_debian(struct str *to, const struct job_needs *needs)
 {
 	str_add(to, "RUN if command -v apt-get >/dev/null; then apt-get update && "
@@ -28,7 +28,7 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
-/* A line that the script does not have. */
+/* An end mark that the script does not contain. */
 static char *end_of(const char *script)
 {
 	char *end = xstrdup("END_OF_SCRIPT");
@@ -40,7 +40,7 @@ static char *end_of(const char *script)
 	return end;
 }
 
-/* A set-up script, and the step that runs it. Users' variables come as secrets of the build, which
+/* Writes a set-up script and the step that runs it. The user's variables are build secrets, which
  * no layer keeps. */
 static void add_step(struct str *to, const struct job_needs *needs, const struct image_steps *steps,
 		     size_t at)
@@ -92,7 +92,7 @@ void dockerfile_add(struct str *to, const struct dockerfile_want *want)
 	for (size_t i = 0; i < steps.count; i++)
 		add_step(to, n, &steps, i);
 	str_add(to, "\nLABEL burst.version=\"" BURST_VERSION "\"");
-	if (is_plain(n->engine)) /* the name of an engine of one's own may be any text */
+	if (is_plain(n->engine)) /* a user's own engine may have any name */
 		str_addf(to, " burst.engine=\"%s\"", n->engine);
 	str_add(to, "\n");
 }

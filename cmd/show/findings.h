@@ -1,4 +1,4 @@
-/* findings.h - what `burst doctor` finds, a line each. */
+/* findings.h - prints the findings of `burst doctor`, a line each. */
 #ifndef BURST_CMD_SHOW_FINDINGS_H
 #define BURST_CMD_SHOW_FINDINGS_H
 
@@ -6,13 +6,13 @@
 
 struct findings {
 	int bad;
-	int usable;   /* providers from which this job could rent, now or in a while */
-	int accounts; /* at clouds, which answered */
+	int usable;   /* providers from which this job could rent, now or later */
+	int accounts; /* cloud accounts that answered */
 };
 
-/* Prints the line on stdout, and counts what is "bad". mark: "ok", "warn", "bad" or "". */
+/* Prints the line on stdout and counts "bad" ones. mark: "ok", "warn", "bad" or "". */
 void findings_say(struct findings *f, const char *mark, const char *fmt, ...) PRINTF(3, 4);
-/* Lines "ok: words", "warn: words", "bad: words" from the provider itself. */
+/* Prints the provider's own lines "ok: words", "warn: words", "bad: words". */
 void findings_say_lines(struct findings *f, const char *provider, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
-/* follow.c - follows a run that another process drives: prints its log, and shows the view that the
- * client keeps in the run's folder; while there is none, what the ledger knows. */
+/* follow.c - follows a run that another process drives: prints its log, and the view that its
+ * client keeps in the run's folder, or without that what the ledger has. */
 #include "follow.h"
 
 #include <poll.h>
@@ -23,11 +23,11 @@ enum {
 struct follower {
 	struct cmd_context *ctx;
 	const char *run;
-	FILE *log;  /* NULL: there is none */
+	FILE *log;  /* NULL: none */
 	char *file; /* of the view */
 	struct view view;
 	int64_t read_at; /* boot clock: when the view was read; 0: not yet */
-	int64_t next_at; /* when it is to be read again */
+	int64_t next_at; /* when to read it again */
 };
 
 /* ---- the log ---- */
@@ -43,7 +43,7 @@ static void print_more(struct follower *w)
 	clearerr(w->log);
 }
 
-/* What happened before: the last lines. */
+/* Prints the last lines of the log. */
 static void print_before(struct follower *w)
 {
 	char line[LINE_MAX_BYTES];
@@ -71,7 +71,7 @@ static void read_view(struct follower *w, int64_t now)
 	if (view_get(&w->view, w->file)) {
 		w->next_at = now + FILE_MS;
 	} else if (view_of_ledger(&w->view, w->ctx, w->run)) {
-		/* of very many segments the ledger takes long */
+		/* with very many segments, reading the ledger takes long */
 		w->next_at = clock_boot_ms() +
 			     MAX((int64_t)LEDGER_MS, LEDGER_SHARE * (clock_boot_ms() - now));
 	} else {
@@ -81,7 +81,7 @@ static void read_view(struct follower *w, int64_t now)
 	w->view.watched = true;
 }
 
-/* Between two readings the clock goes on. */
+/* Shows the view with the current time, between two reads. */
 static void show(struct follower *w, struct view_show *to, int64_t now)
 {
 	struct view v = w->view;

@@ -1,4 +1,4 @@
-/* gpu_list.c - the catalog of GPUs in the order that is asked for, as a table and as JSON. */
+/* gpu_list.c - the catalog of GPUs in the requested order, as a table and as JSON. */
 #include "gpu_list.h"
 
 #include <math.h>

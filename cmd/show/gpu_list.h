@@ -22,13 +22,13 @@ extern const char *const gpu_order_names[GPU_ORDERS];
 
 struct gpu_row {
 	const struct gpu *gpu;
-	double price_h; /* 0: not known */
+	double price_h; /* 0: unknown */
 	enum market market;
 	double rank; /* higher first */
 };
 
 void gpu_list_print(const struct gpu_row *rows, size_t count, double need_gib);
-/* To be freed. */
+/* The caller frees the array. */
 struct gpu_row *gpu_list_ranked(enum market wanted, enum gpu_order order, size_t *count);
 json_t *gpu_list_json(const struct gpu_row *rows, size_t count, double need_gib);
 

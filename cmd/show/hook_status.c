@@ -10,7 +10,7 @@
 #include "output.h"
 #include "report.h"
 
-/* How one hook stands; settings of the first that has this job go to *job. */
+/* State of one hook. *job gets the settings of the first hook with this job. */
 static json_t *read_hook(const struct hook_target *t, const char *name, json_t **job, bool *wrong,
 			 struct err *err)
 {
@@ -62,8 +62,8 @@ static const char *in_words(const json_t *hook)
 	return "";
 }
 
-/* "done by run 1125-110500-0a10", "waits in the queue". "": nothing was queued, or the ledger knows
- * it no more. */
+/* "done by run 1125-110500-0a10", "waits in the queue"; "": nothing was queued, or the ledger no
+ * longer has it. */
 static void what_became(struct store *store, const json_t *last, struct str *to)
 {
 	const char *id = jsonx_text(last, "request", "");

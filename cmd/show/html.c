@@ -1,4 +1,4 @@
-/* html.c - writes the pieces of a page that needs nothing from anywhere else. */
+/* html.c - writes pieces of a self-contained HTML page. */
 #include "html.h"
 
 #include <math.h>
@@ -198,7 +198,7 @@ static void add_bar(struct str *to, const struct html_chart *chart, const struct
 	str_add(to, "</text>\n");
 }
 
-/* About so many steps of 1, 2 or 5 times a power of ten. */
+/* A step of 1, 2 or 5 times a power of ten, for about this many steps. */
 static double nice_step(double most, int steps)
 {
 	double raw = most / steps, power = pow(10, floor(log10(raw))), part = raw / power;
@@ -206,7 +206,7 @@ static double nice_step(double most, int steps)
 	return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
-/* Of time: steps that people count in. */
+/* For time: common steps. */
 static double nice_seconds(double most)
 {
 	static const double steps[] = {1,   2,   5,    10,   15,   30,    60,    120,   300,
@@ -307,7 +307,7 @@ static void add_axes(struct str *to, const struct frame *f, const char *x_name, 
 	str_add(to, "</text>\n");
 }
 
-/* Each of few points, else about ten. */
+/* A tick for each point if there are few, else about ten. */
 static void add_x_ticks(struct str *to, const struct frame *f, const struct html_series *s)
 {
 	if (s->count <= X_TICKS) {

@@ -1,5 +1,5 @@
 /* keys_page.c - writes the reference of burst.cfg from the key tables: for `burst help burst.cfg`,
- * for config/README.md and for burst.cfg(5). */
+ * config/README.md and burst.cfg(5). */
 #include "keys_page.h"
 
 #include "cmd/cmd.h"
@@ -9,7 +9,7 @@
 
 #define WIDTH 80
 
-/* Type, default, range and who may set it, as one sentence part. To be freed. */
+/* Type, default, range and who may set it, as a part of a sentence. The caller frees it. */
 static char *facts(const struct reference_row *row)
 {
 	struct str text = STR_INIT;
@@ -54,7 +54,7 @@ void keys_text(FILE *to)
 
 /* ---- Markdown ---- */
 
-/* A bar would end the cell. */
+/* Escapes a bar, which would end the cell. */
 static void cell(FILE *to, const char *text)
 {
 	for (; *text; text++) {

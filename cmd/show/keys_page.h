@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 void keys_text(FILE *to);
-/* One table for each section, as config/README.md has them. */
+/* One table for each section, as in config/README.md. */
 void keys_markdown(FILE *to);
 void keys_man(FILE *to);
 

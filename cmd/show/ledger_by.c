@@ -14,7 +14,7 @@
 
 /* ---- CSV (RFC 4180, but lines end with a newline alone) ---- */
 
-/* Printable, and quoted where a comma or a quote needs it. */
+/* Printable text, quoted if it has a comma or a quote. */
 static void csv_text(struct str *to, const char *text)
 {
 	CLEANUP(str_free) struct str safe = STR_INIT;

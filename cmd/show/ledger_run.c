@@ -1,4 +1,5 @@
-/* ledger_run.c - one run of burst ledger: its pods, what they took, and what would be cheaper. */
+/* ledger_run.c - prints one run of `burst ledger`: its pods, their times and costs, and what would
+ * be cheaper. */
 #include <stdlib.h>
 
 #include "advice.h"
@@ -57,7 +58,7 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 	planned_say_replans(stdout, run);
 }
 
-/* What it took with the delivery of what it rendered. */
+/* Prints its sums with those of its delivery. */
 static int print_with_delivery(struct cmd_context *ctx, const struct run_row *run, int64_t now,
 			       struct err *err)
 {
@@ -79,7 +80,7 @@ static int print_with_delivery(struct cmd_context *ctx, const struct run_row *ru
 	return 0;
 }
 
-/* What the vendors said so far. */
+/* Prints what the vendors have billed so far. */
 static void print_vendors(const struct pod_row *pods, size_t count)
 {
 	int64_t ms = 0, ours_ms = 0, cost = 0, ours = 0;
@@ -121,7 +122,7 @@ static void print_advice(struct store *store, const struct run_row *run, const s
 		printf("\n%s", str_text(&advice));
 }
 
-/* What its GPUs did while workers rendered. */
+/* Prints the use of its GPUs during renders. */
 static void print_gpu_use(const struct pod_row *pods, size_t count)
 {
 	bool any = false;

@@ -1,4 +1,4 @@
-/* ledger_runs.c - the list of runs of burst ledger. */
+/* ledger_runs.c - prints the list of runs of `burst ledger`. */
 #include "ledger_runs.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* live_pods.c - draws the rows of pods that have not ended, with what their runs have done. */
+/* live_pods.c - draws a row for each pod that has not ended, with its run's progress. */
 #include "live_pods.h"
 
 #include "base/clock.h"
@@ -10,13 +10,13 @@
 #include "store/pod_cost.h"
 #include "table.h"
 
-/* What a pod's run is about, and how far it is. */
+/* A pod's run and its progress. */
 struct its_run {
-	struct run_row row; /* id "": the ledger has none */
-	int64_t eta_ms;     /* until all is rendered, at its pace so far; -1: not known yet */
+	struct run_row row; /* id "": not in the ledger */
+	int64_t eta_ms;     /* time until all is rendered, at the pace so far; -1: unknown */
 };
 
-/* From when the first of its pods could work. */
+/* When the first of its pods could work. */
 static int64_t began_ms(const struct pod_row *pods, size_t count, const char *run)
 {
 	int64_t first = 0;
@@ -28,7 +28,7 @@ static int64_t began_ms(const struct pod_row *pods, size_t count, const char *ru
 	return first;
 }
 
-/* Before anything is rendered the plan is all there is. */
+/* Before the first segment is done, the plan decides. */
 static int64_t eta_ms(const struct run_row *run, int64_t began, int64_t now)
 {
 	int64_t left = run->total - run->rendered - run->cached - run->failed;
@@ -40,7 +40,7 @@ static int64_t eta_ms(const struct run_row *run, int64_t began, int64_t now)
 	return run->planned_ms > 0 ? MAX(run->planned_ms - (now - run->started_ms), 0) : -1;
 }
 
-/* *last is the run of the pod before: those of one run follow each other. */
+/* *last is the previous pod's run: pods of one run are adjacent. */
 static void find_run(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
 		     size_t at, int64_t now, struct its_run *last)
 {

@@ -1,4 +1,4 @@
-/* live_pods.h - the pods that have not ended, as JSON and as a table. */
+/* live_pods.h - prints the pods that have not ended, as JSON and as a table. */
 #ifndef BURST_CMD_SHOW_LIVE_PODS_H
 #define BURST_CMD_SHOW_LIVE_PODS_H
 

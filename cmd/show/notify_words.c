@@ -106,7 +106,7 @@ static void add_value(struct str *to, size_t field, const json_t *run)
 	}
 }
 
-/* As it stands between the quotes of a JSON text. */
+/* Escapes text for the inside of a JSON text. */
 static void add_escaped(struct str *to, const char *text)
 {
 	CLEANUP(json_decref) json_t *value = json_string(text);
@@ -167,7 +167,7 @@ static int fill(struct str *to, const char *template, bool as_json, enum notify_
 
 bool notify_is_json(const char *template)
 {
-	/* "[{job}]" is no list: its value stands in no quotes */
+	/* "[{job}]" is no list: its value would not be quoted */
 	CLEANUP(json_decref)
 	json_t *any =
 		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s}}", "run", "x", "job",
@@ -187,9 +187,10 @@ int notify_fill(struct str *to, const char *template, enum notify_event event, c
 	return fill(to, template, notify_is_json(template), event, run, err);
 }
 
-/* ---- one line ---- */
+/* ---- title and summary ---- */
 
-/* Names and messages of others: no line breaks, no control characters. */
+/* Fills one line. Names and messages may hold line breaks and control characters; these are
+ * removed. */
 static void fill_line(struct str *to, const char *template, enum notify_event event,
 		      const json_t *run)
 {
@@ -205,7 +206,8 @@ void notify_title(struct str *to, enum notify_event event, const json_t *run)
 		  event, run);
 }
 
-/* Of a run that was settled after its client had died: no error of its own says it. */
+/* For a run that was settled after its client died: its own error does not mention unreleased pods.
+ */
 static void add_unreleased(struct str *to, const json_t *run)
 {
 	const json_t *pods = json_object_get(run, "pods"), *pod;
@@ -222,7 +224,7 @@ static void add_unreleased(struct str *to, const json_t *run)
 	}
 }
 
-/* What went wrong comes first: a phone may show two lines. */
+/* Puts the error first: a phone may show two lines. */
 void notify_summary(struct str *to, const json_t *run)
 {
 	bool failed = json_is_object(json_object_get(run, "error")),

@@ -1,5 +1,5 @@
-/* notify_words.h - what a notification says: which event the end of a run is, and a template with
- * the run's fields. No I/O. */
+/* notify_words.h - writes notifications: which event a run's end is, and a template with the run's
+ * fields. No I/O. */
 #ifndef BURST_CMD_SHOW_NOTIFY_WORDS_H
 #define BURST_CMD_SHOW_NOTIFY_WORDS_H
 
@@ -20,20 +20,20 @@ enum notify_event {
 };
 
 const char *notify_event_name(enum notify_event event); /* "done", ... */
-/* NOTIFY_NONE: there is none of that name. */
+/* NOTIFY_NONE: no event has this name. */
 enum notify_event notify_event_named(const char *name);
-/* Of a run that ended so (a status of struct run_row); failed_before: the one before it had failed.
- * A run that its user stopped, and one that goes on, is no event. */
+/* The event of a run's end (a status of struct run_row). failed_before: the previous run failed. A
+ * run that its user stopped, or that continues, is no event. */
 enum notify_event notify_event_of(enum run_status status, bool failed_before);
 
-/* Appends the template with each {field} replaced by what the run's JSON says; "{" that begins no
- * name stands for itself. In a template that is JSON, like {"text": "{job}: {error}", "rendered":
- * {rendered}}, values are escaped. ERR_CONFIG names a field that there is none of. */
+/* Appends the template with each {field} replaced from the run's JSON. A "{" that begins no name
+ * stays. In a JSON template, such as {"text": "{job}: {error}", "rendered": {rendered}}, values are
+ * escaped. ERR_CONFIG names an unknown field. */
 int notify_fill(struct str *to, const char *template, enum notify_event event, const json_t *run,
 		struct err *err);
 bool notify_is_json(const char *template);
-/* The address belongs to an ntfy server (ntfy.sh, ntfy.example.org), which shows what it gets to
- * people. */
+/* Whether the URL is an ntfy server's (ntfy.sh, ntfy.example.org), which shows messages to people.
+ */
 bool notify_is_for_people(const char *url);
 /* "burst: quiz: failed"; "the worker died; 2 rendered, ...". One line each. */
 void notify_title(struct str *to, enum notify_event event, const json_t *run);

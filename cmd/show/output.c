@@ -44,7 +44,7 @@ static void add_stamp(struct str *to)
 	str_addf(to, "%s ", clock_rfc3339(when, sizeof(when), clock_wall_ms()));
 }
 
-/* In one piece: others may write there too. */
+/* Writes the line in one call, since other processes may write there too. */
 static void put_line(FILE *to, const struct str *line)
 {
 	if (to == stderr && before_line)
@@ -170,9 +170,8 @@ static unsigned code_point(const unsigned char *p, size_t len)
 	return c;
 }
 
-/* jansson escapes what stands below a blank; DEL, C1 controls and marks of direction it leaves as
- * they are. All that is hostile has one to three bytes, and in a line of JSON it stands in a text.
- */
+/* Escapes what jansson leaves: DEL, C1 controls and direction marks. They have one to three bytes,
+ * and in a line of JSON they can only be inside a text. */
 static char *without_controls(const char *line)
 {
 	struct str out = STR_INIT;
@@ -196,7 +195,7 @@ char *output_json_line(const json_t *value)
 	CLEANUP(free_text)
 	char *line = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
-	if (!line) /* no memory: nothing else can fail here */
+	if (!line) /* out of memory: nothing else can fail here */
 		abort();
 	return without_controls(line);
 }

@@ -1,5 +1,5 @@
-/* output.h - what goes to the terminal: log lines and the one error at the end, redacted and made
- * printable. */
+/* output.h - writes log lines and the one final error to the terminal, redacted and made printable.
+ */
 #ifndef BURST_CMD_SHOW_OUTPUT_H
 #define BURST_CMD_SHOW_OUTPUT_H
 
@@ -8,31 +8,30 @@
 #include "base/err.h"
 #include "cmd/cmd.h"
 
-/* Points the log at stderr, as the flags of ctx say. ctx must outlive it. */
+/* Sends the log to stderr, as the flags of ctx say. ctx must outlive it. */
 void output_setup(struct cmd_context *ctx);
-/* "burst: ..." on stderr. */
+/* Prints "burst: ..." on stderr. */
 void output_error(const struct cmd_context *ctx, const struct err *err);
-/* The same of each mistake in ctx, then of *err unless it is one of them. */
+/* Prints each mistake of ctx like that, then *err unless it is one of them. */
 void output_mistakes(const struct cmd_context *ctx, const struct err *err);
-/* Called before and after each line that goes to stderr: a live display takes itself away, and
- * comes back. NULL: nothing. */
+/* Sets callbacks around each line on stderr, so that a live display can hide and return. NULL:
+ * none. */
 void output_around_lines(void (*before)(void), void (*after)(void));
-/* From now on log lines have the time in front, as output_event() has: "2026-11-21T00:41:07Z pod
- * ...". */
+/* Prefixes later log lines with the time, like output_event(): "2026-11-21T00:41:07Z pod ...". */
 void output_stamp(bool on);
-/* A line of progress on stderr, with the time in front. */
+/* Prints a line of progress on stderr, with the time. */
 void output_event(const char *fmt, ...) PRINTF(1, 2);
-/* Text from outside as one safe line. */
+/* Prints untrusted text as one printable line. */
 void output_safe_line(FILE *to, const char *text, size_t len);
-/* What may hold such text (names, paths, vendors' words), as one safe line; no newline at its end.
- */
+/* Prints a text that may hold such text (names, paths, vendors' words) as one printable line,
+ * without a newline. */
 void output_line(FILE *to, const char *fmt, ...) PRINTF(2, 3);
-/* Each line of it as a safe one. */
+/* Prints each line of the text like that. */
 void output_lines(FILE *to, const char *text);
-/* One line without newline, numbers with no more digits than they were given (0.1, not
- * 0.10000000000000001), and nothing in it that a terminal would obey; to be freed. */
+/* One line without newline. Numbers have no more digits than they were given (0.1, not
+ * 0.10000000000000001), and no terminal would obey anything in it. The caller frees it. */
 char *output_json_line(const json_t *value);
-/* Writes that line to stdout; takes the reference. */
+/* Prints that line on stdout; takes the reference. */
 void output_json(json_t *value);
 
 #endif

@@ -1,4 +1,4 @@
-/* page.c - the page of burst report, its parts in order. */
+/* page.c - writes the page of `burst report`, its parts in order. */
 #include "page.h"
 
 #include <stdlib.h>
@@ -183,7 +183,7 @@ static void add_runs(struct page *p)
 	html_section_end(&p->html);
 }
 
-/* nonce NULL: a file; else a page that is kept up to date. */
+/* nonce NULL: for a file; else for a page that is kept up to date. */
 static void make_page(struct page *p, const char *subtitle, const char *nonce)
 {
 	CLEANUP(free_text)

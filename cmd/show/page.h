@@ -1,4 +1,4 @@
-/* page.h - the parts of the page that burst report writes. */
+/* page.h - the parts of the page of `burst report`. */
 #ifndef BURST_CMD_SHOW_PAGE_H
 #define BURST_CMD_SHOW_PAGE_H
 
@@ -13,42 +13,42 @@ struct page {
 	size_t count;
 	struct pod_row *pods; /* of all these runs */
 	size_t pod_count;
-	double *audio_s; /* of each run */
+	double *audio_s; /* for each run */
 	int64_t now_ms;
-	bool one; /* one run alone */
+	bool one; /* a single run */
 };
 
-/* What the user asked for, for each time that the page is made. */
+/* What the user requested, for each time that the page is made. */
 struct page_wish {
 	struct cmd_context *ctx;
 	const char *run; /* NULL: all */
 	int64_t since_ms;
-	size_t count; /* of runs, as it was made last */
+	size_t count; /* of runs, in the last page */
 };
 
-/* The whole page into html, which is to be empty, from the ledger; sets w->count. nonce NULL: a
- * file; else a page that is kept up to date. -1 and *err where the run is unknown or the ledger
- * unreadable. */
+/* Makes the whole page from the ledger in html, which must be empty; sets w->count. nonce NULL: a
+ * file; else a page that is kept up to date. Returns -1 with *err if the run is unknown or the
+ * ledger unreadable. */
 int page_build(struct page_wish *w, struct str *html, const char *nonce, struct err *err);
 
-/* Reads the runs since then, or one alone, with their pods. -1 and *err as page_build(). */
+/* Reads the runs since then, or a single one, with their pods. Errors as in page_build(). */
 int page_gather(struct page *p, const char *run, int64_t since_ms, struct err *err);
 void page_time(char to[24], int64_t wall_ms); /* "2026-11-25 03:06" */
 double page_dollars(int64_t microusd);
 int page_pods_that_worked(const struct page *p, const char *run);
 
-/* What goes on: runs that are not over, and pods that bill. */
+/* Adds current activity: runs that have not ended, and pods that bill. */
 void page_add_now(struct page *p);
-/* The script that keeps the page up to date, which carries this nonce. */
+/* Adds the script that keeps the page up to date, with this nonce. */
 void page_add_live(struct page *p, const char *nonce);
 
-/* Cost per segment by number of pods and by GPU, predicted and measured, and what would have been
- * cheaper than the newest run. */
+/* Adds cost per segment by number of pods and by GPU, predicted and measured, and what would have
+ * been cheaper than the newest run. */
 void page_add_curves(struct page *p);
-/* By day, provider and GPU. */
+/* Adds spending by day, provider and GPU. */
 void page_add_spending(struct page *p);
 void page_add_audio(struct page *p);
-/* Planned against actual cost, run by run. */
+/* Adds planned and actual cost, run by run. */
 void page_add_planned(struct page *p);
 
 #endif

@@ -1,5 +1,5 @@
-/* page_curves.c - the parts of the report's page that compare a run with other numbers of pods and
- * other GPUs. */
+/* page_curves.c - the parts of the report that compare a run with other numbers of pods and other
+ * GPUs. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,16 +20,16 @@ enum {
 	PODS_LEARNED_FROM = 200
 };
 
-/* The newest run as the planner sees it. */
+/* The newest run as input of the planner. */
 struct model {
 	struct plan_work work;
-	const struct pod_row *pod; /* one of those that rendered it */
-	char key[LEARN_KEY];       /* of its speed */
+	const struct pod_row *pod; /* one of the pods that rendered it */
+	char key[LEARN_KEY];       /* key of its speed */
 	struct speed speed;
 	int batch_max;
 };
 
-/* Every segment as long as the mean of its batch. */
+/* Assumes that every segment has the mean length of its batch. */
 static bool read_work(struct page *p, const struct run_row *run, struct model *m)
 {
 	struct batch_row *rows = NULL;
@@ -70,7 +70,7 @@ static bool read_model(struct page *p, const struct run_row *run, struct model *
 	       learn_fit(&m->speed, p->ctx->store, m->key);
 }
 
-/* A pod like this one, at this price, with this speed. */
+/* A pod like this one, with this price and speed. */
 static void make_machine(struct page *p, const struct model *m, const struct pod_row *like,
 			 double price_h, const struct speed *speed, struct plan_machine *out)
 {
@@ -131,7 +131,7 @@ static size_t measured_widths(const struct page *p, const struct run_row *run,
 	return count;
 }
 
-/* Returns the best width's cost of the whole run, 0: not known. */
+/* Returns the cost of the whole run at the best width; 0: unknown. */
 static double add_widths(struct page *p, const struct run_row *run, const struct model *m,
 			 int *best_pods)
 {
@@ -174,8 +174,8 @@ static double add_widths(struct page *p, const struct run_row *run, const struct
 
 struct card {
 	char name[96];
-	double predicted, measured; /* dollars a segment; 0: not known */
-	bool guess;                 /* by a list price or another card's speed */
+	double predicted, measured; /* dollars a segment; 0: unknown */
+	bool guess;                 /* from a list price or another card's speed */
 };
 
 static int cheapest_first(const void *a, const void *b)
@@ -185,8 +185,7 @@ static int cheapest_first(const void *a, const void *b)
 	return (x->predicted > y->predicted) - (x->predicted < y->predicted);
 }
 
-/* The key that the same engine has on another pod's GPU; what its version was is taken to be the
- * same. */
+/* The key of the same engine on another pod's GPU; assumes the same version. */
 static void key_of(const struct model *m, const struct pod_row *pod, char key[LEARN_KEY])
 {
 	const char *options = strchr(m->key, '|'), *gpu = options ? strchr(options + 1, '|') : NULL,
@@ -245,7 +244,8 @@ static struct card *card_of(struct card *cards, size_t *count, const char *gpu,
 	return &cards[at];
 }
 
-/* GPUs that this job was rendered on, at what they cost then; the cheapest run of each counts. */
+/* Adds GPUs that this job was rendered on, at their actual cost; the cheapest run of each counts.
+ */
 static void add_rented(struct page *p, const struct run_row *run, const struct model *m,
 		       struct card *cards, size_t *count)
 {
@@ -263,7 +263,7 @@ static void add_rented(struct page *p, const struct run_row *run, const struct m
 	}
 }
 
-/* GPUs that it was not rendered on, at list prices. */
+/* Adds other GPUs, at list prices. */
 static void add_listed(struct page *p, const struct model *m, struct card *cards, size_t *count)
 {
 	static const struct {
@@ -300,7 +300,7 @@ static size_t keep_predicted(struct card *cards, size_t count)
 	return kept;
 }
 
-/* Returns how many cards there are, the cheapest first. */
+/* Returns the number of cards; the cheapest comes first. */
 static size_t add_cards(struct page *p, const struct run_row *run, const struct model *m,
 			struct card cards[CARDS_MOST])
 {

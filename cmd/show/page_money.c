@@ -1,5 +1,5 @@
-/* page_money.c - the parts of the report's page on what was spent: by day and kind of pod, by
- * minute of sound, against plans. */
+/* page_money.c - the parts of the report about money: by day and kind of pod, by minute of sound,
+ * against plans. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ enum { DAYS_SHOWN = 60, KINDS_MOST = 64, KINDS_COLORED = HTML_PARTS - 1 };
 struct group {
 	char name[96];
 	int64_t microusd, billed_ms;
-	int64_t part[HTML_PARTS]; /* of a day: by kind, the last of all others */
+	int64_t part[HTML_PARTS]; /* of a day: by kind; the last is the sum of all others */
 };
 
 static size_t group_at(struct group *groups, size_t *count, size_t most, const char *name)

@@ -1,5 +1,5 @@
-/* page_now.c - the part of the page about what goes on: runs that are not over, how far they are,
- * and their pods. */
+/* page_now.c - the part of the report about current activity: running runs with their progress, and
+ * their pods. */
 #include "page.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "report.h"
 #include "store/pod_cost.h"
 
-/* Asks for the page again, puts its parts in place of these, and shows a notice when the server no
- * longer answers. A page that takes long to make, of many runs, is asked for less often. */
+/* Fetches the page again, replaces its parts, and shows a notice once the server no longer answers.
+ * Fetches a slow page, of many runs, less often. */
 static const char script[] =
 	"const again=async()=>{const t=performance.now();try{const r=await "
 	"fetch(location.href,{cache:'no-store'});if(!r.ok)throw 0;"

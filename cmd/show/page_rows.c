@@ -1,4 +1,4 @@
-/* page_rows.c - gathers from the ledger what the page of burst report shows. */
+/* page_rows.c - reads from the ledger what the page of `burst report` shows. */
 #include "page.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void add_pods(struct page *p, const char *run)
 	free(rows);
 }
 
-/* Room for two rows: a run, and the delivery of what it rendered, which its totals include. */
+/* Fills up to two rows: a run and its delivery, which the run's totals include. */
 static int find_with_delivery(struct page *p, const char *name, struct run_row rows[2],
 			      size_t *count, struct err *err)
 {

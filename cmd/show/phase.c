@@ -1,4 +1,4 @@
-/* phase.c - reads a pod's phase from the times of its row. */
+/* phase.c - derives a pod's phase from the times in its row. */
 #include "phase.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* plan_explain.c - names every input of a plan with its source and its age, and what more work
- * would change. */
+/* plan_explain.c - names every input of a plan with its source and age, and what more work would
+ * change. */
 #include <stdlib.h>
 
 #include "plan/cost.h"
@@ -14,7 +14,7 @@ static void say_price(FILE *to, const struct estimate *e, const struct plan *pic
 		 o->with[0] ? ", with " : "", o->with, o->with[0] ? " in it" : "", e->price_from);
 }
 
-/* A prior does not tell the phases of a load apart. */
+/* A prior does not split a load into phases. */
 static void say_longest(FILE *to, const struct cold *cold)
 {
 	enum cold_phase longest = cold_longest(cold);
@@ -112,7 +112,7 @@ void plan_inputs_show(FILE *to, const struct estimate *e, const struct plan *pic
 	say_extras(to, e, pick);
 }
 
-/* The work of `factor` such jobs, with the lengths that this one has. */
+/* The work of `factor` such jobs, with this job's lengths. */
 static void repeat_work(struct plan_work *out, const struct estimate *e, int factor)
 {
 	size_t count = e->open * (size_t)factor;

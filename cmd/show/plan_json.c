@@ -1,4 +1,4 @@
-/* plan_json.c - a plan as JSON, for `plan --json`. */
+/* plan_json.c - writes a plan as JSON, for `plan --json`. */
 #include "plan_parts.h"
 #include "report.h"
 
@@ -21,7 +21,7 @@ static json_t *plan_json(const struct estimate *e, const struct plan *p)
 		e->speed_from[p->machine]);
 }
 
-/* error: the first one, and errors: all of them. */
+/* error: the first one; errors: all. */
 static void add_errors(json_t *object, const struct mistakes *m, const struct err *err)
 {
 	json_t *errors = json_array();

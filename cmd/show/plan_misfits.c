@@ -1,9 +1,9 @@
-/* plan_misfits.c - tells why offers cannot run the job. */
+/* plan_misfits.c - explains why offers cannot run the job. */
 #include "base/gpus.h"
 #include "plan_parts.h"
 #include "report.h"
 
-/* Why the offer cannot run the job; false: it can, or no offer has a speed. */
+/* Why the offer cannot run the job. Returns false if it can, or no offer has a speed. */
 static bool misfit_why(const struct estimate *e, size_t i, char to[ESTIMATE_UNFIT])
 {
 	const struct offer *o = &e->offers[i];
@@ -25,7 +25,7 @@ static bool misfit_why(const struct estimate *e, size_t i, char to[ESTIMATE_UNFI
 	return true;
 }
 
-/* An offer before this one has the same card, and the same provider where that matters. */
+/* Whether an earlier offer has the same card (and the same provider if same_provider). */
 static bool card_came_before(const struct estimate *e, size_t i, bool same_provider)
 {
 	for (size_t k = 0; k < i; k++)

@@ -1,4 +1,4 @@
-/* plan_result.c - prints what `burst plan` found: what is to render, the plan, a better choice,
+/* plan_result.c - prints the result of `burst plan`: what to render, the plan, a better choice,
  * warm pods, caps. */
 #include "plan_result.h"
 
@@ -18,7 +18,7 @@ static json_t *better_json(const struct better *b)
 			 report_text(b->line));
 }
 
-/* False: jobs of this type reuse nothing. */
+/* Returns false for jobs that reuse nothing. */
 static bool changes_of(const struct launch *l, struct job_changes *out)
 {
 	const struct job_ops *ops = l->run.setup.job_ops;
@@ -41,7 +41,7 @@ static json_t *changes_json(const struct launch *l)
 			 (json_int_t)c.from_cache, "stale_files", (json_int_t)c.stale);
 }
 
-/* A line, or "". */
+/* Adds a line about what is left out, if anything. */
 static void add_left_out(struct str *to, const struct launch *l)
 {
 	if (l->run.setup.job_ops->left_out)
@@ -56,8 +56,8 @@ static json_t *left_out_json(const struct launch *l)
 	return text.len ? report_text(str_text(&text)) : json_null();
 }
 
-/* How many there are, with the end of that line; then what changed since the output folder was
- * written. */
+/* Prints the number of segments and the rest of that line, then what changed since the output
+ * folder was written. */
 static void say_segments(const struct launch *l, const struct estimate *e, const char *tail)
 {
 	CLEANUP(str_free) struct str left_out = STR_INIT;
@@ -72,7 +72,8 @@ static void say_segments(const struct launch *l, const struct estimate *e, const
 	add_left_out(&left_out, l);
 	if (left_out.len)
 		puts(str_text(&left_out));
-	if (!changes_of(l, &c) || !(c.changed + c.gone + c.unchanged + c.stale)) /* all is new */
+	if (!changes_of(l, &c) ||
+	    !(c.changed + c.gone + c.unchanged + c.stale)) /* all segments are new */
 		return;
 	printf("+%zu ~%zu -%zu =%zu (new, changed, gone, reused)", c.added, c.changed, c.gone,
 	       c.unchanged);
@@ -84,8 +85,8 @@ static void say_segments(const struct launch *l, const struct estimate *e, const
 		       c.stale, c.stale == 1 ? "" : "s", c.stale == 1 ? "it" : "them");
 }
 
-/* What keep_warm may cost beside the plan. Of "auto", which follows the cold start that is
- * measured, what is billed beside rendering stands for it. */
+/* Prints what keep_warm may cost beside the plan. "auto" follows the measured cold start, so the
+ * billed time beside rendering stands for it. */
 static void say_kept(const struct launch *l, const struct estimate *e, const struct plan *pick)
 {
 	int64_t ms = keep_warm_ms(l->ctx->config);
@@ -150,5 +151,5 @@ void plan_result_print(const struct plan_result *r, bool refused)
 	if (r->caps && r->estimate->open && r->verdict != PLAN_NOTHING_FITS)
 		say_kept(r->launch, r->estimate, r->pick);
 	caps_show(stdout, r->caps);
-	fflush(stdout); /* what stands in its way comes last */
+	fflush(stdout); /* obstacles come last */
 }

@@ -1,5 +1,5 @@
-/* plan_show.c - prints a plan: the few offers worth a look, the curve of cost per item, what limits
- * it, and one sentence. */
+/* plan_show.c - prints a plan: the best few offers, the curve of cost per item, what limits it, and
+ * one sentence. */
 #include "plan_show.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "table.h"
 
 enum { CHART_WIDTH = 40, CHART_ROWS = 12, GPUS_MOST = 200 };
-#define CURVE_MOST 12.0 /* times the lowest cost: what lies above is not worth a row */
+#define CURVE_MOST 12.0 /* times the lowest cost; costs above get no row */
 
 /* ---- the table ---- */
 
@@ -76,7 +76,7 @@ static void print_table(FILE *to, const struct estimate *e, const struct plan *p
 
 struct bar {
 	char name[PLAN_TEXT];
-	double usd; /* an item */
+	double usd; /* per item */
 };
 
 static int by_name_price(const void *a, const void *b)
@@ -105,7 +105,7 @@ static void print_bars(FILE *to, const struct bar *bars, size_t count)
 	}
 }
 
-/* Each GPU with its best width and batch: the bottom of the U is the first line. */
+/* Each GPU with its best width and batch: the bottom of the U comes first. */
 static size_t gpu_bars(const struct estimate *e, struct bar *bars, size_t room)
 {
 	struct plan_wish wish = e->wish;

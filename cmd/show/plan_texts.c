@@ -1,4 +1,4 @@
-/* plan_texts.c - the short texts that a plan is told with: times, dollars, offers, one sentence. */
+/* plan_texts.c - short texts about a plan: times, dollars, offers, one sentence. */
 #include <math.h>
 
 #include "base/clock.h"
@@ -23,7 +23,7 @@ char *plan_dollars(char to[32], double usd)
 
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
 {
-	CLEANUP(str_free) struct str gpu = STR_INIT; /* a provider's words */
+	CLEANUP(str_free) struct str gpu = STR_INIT; /* a provider's text */
 	const char *name = gpu_called(o->gpu);
 
 	str_add_printable(&gpu, name, strlen(name), 60);

@@ -1,11 +1,10 @@
-/* plan_words.c - says in sentences what a plan means: what limits it, and what a user could do
- * about it. */
+/* plan_words.c - explains a plan in sentences: what limits it, and what the user could do. */
 #include <math.h>
 
 #include "plan/cost.h"
 #include "plan_parts.h"
 
-/* ---- what limits it ---- */
+/* ---- the bottleneck ---- */
 
 static const char *bottleneck_text(enum plan_bottleneck b)
 {
@@ -24,7 +23,7 @@ static const char *bottleneck_text(enum plan_bottleneck b)
 	return "";
 }
 
-/* One more pod of the same kind. */
+/* Adds the effect of one more pod of the same kind. */
 static void add_wide(struct str *to, const struct estimate *e, const struct plan *pick)
 {
 	struct plan_wish wish = e->wish;
@@ -51,7 +50,7 @@ static void add_wide(struct str *to, const struct estimate *e, const struct plan
 
 struct taller {
 	size_t machine;
-	/* from_s: work on the pick's card from which on it is cheaper */
+	/* from_s: the work, on the pick's card, above which it is cheaper */
 	double price_ratio, speed_ratio, from_s;
 };
 
@@ -62,8 +61,8 @@ static bool pays_sooner(const struct taller *a, const struct taller *b)
 	return a->speed_ratio / a->price_ratio > b->speed_ratio / b->price_ratio;
 }
 
-/* The dearer card that pays first, else the one that is nearest to it. speed_ratio 0: no dearer
- * card is faster. */
+/* The dearer card that pays first, else the nearest one. speed_ratio 0: no dearer card is faster.
+ */
 static struct taller find_taller(const struct estimate *e, const struct plan *pick)
 {
 	struct taller best = {0};
@@ -133,7 +132,7 @@ static void say_used(FILE *to, const struct estimate *e, const struct plan *pick
 		 plan_seconds(has, pick->work_s));
 }
 
-/* What a GPU pod would fetch while it bills. */
+/* Prints what a GPU pod would download while it bills. */
 static void say_setup(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	const struct plan_machine *m = &e->machines[pick->machine];
@@ -164,8 +163,8 @@ static void say_setup(FILE *to, const struct estimate *e, const struct plan *pic
 			 e->setup_download_mb, time, cost);
 }
 
-/* A volume bills whether this run is made or not. So it is no part of what the plans cost, but of
- * what a run costs in the end. */
+/* Prints the storage cost: a volume bills with or without this run, so plans exclude it, but the
+ * run's total includes it. */
 static void say_storage(FILE *to, const struct extra *storage, const struct plan *pick)
 {
 	char cost[32], all[32];
@@ -176,7 +175,7 @@ static void say_storage(FILE *to, const struct extra *storage, const struct plan
 			 plan_dollars(all, storage->value + pick->cost_usd), storage->from);
 }
 
-/* What a user who is in a hurry would do instead. */
+/* Prints what a user in a hurry could do instead. */
 static void say_instead(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	struct plan other;

@@ -1,4 +1,4 @@
-/* planned.c - says how far a run kept to its plan. */
+/* planned.c - compares a run with its plan. */
 #include "planned.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ bool planned_compare(char *to, size_t room, const struct run_row *run, const str
 	}
 	if (run->planned_ms <= 0 || last <= first || run->status != RUN_DONE)
 		return false;
-	bool free = run->planned_microusd <= 0; /* then only the time can be off */
+	bool free = run->planned_microusd <= 0; /* then only the time can differ */
 	double was_amount = free ? (double)(last - first) : (double)run->cost_microusd;
 	double planned_amount = free ? (double)run->planned_ms : (double)run->planned_microusd;
 	int off = (int)llround(MIN(100 * (was_amount - planned_amount) / planned_amount, 1e6));

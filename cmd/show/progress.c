@@ -1,4 +1,4 @@
-/* progress.c - shows a run while its engine is at work, and keeps the copy of the view that other
+/* progress.c - shows a run while its engine works, and keeps the copy of the view that other
  * commands read. */
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 enum { FILE_EVERY_MS = 1000 };
 
-/* What joining takes for a second of sound, until this machine has measured it. */
+/* Time to join a second of sound, until measured on this machine. */
 #define JOIN_MS_PER_S_PRIOR 8.0
 
 struct progress {
@@ -19,7 +19,7 @@ struct progress {
 	struct view_show *show;
 	struct view view;
 	double join_ms_per_s;
-	char *file; /* of the copy; NULL: not yet, or none */
+	char *file; /* of the copy; NULL: none (yet) */
 	int64_t file_at;
 };
 

@@ -1,4 +1,5 @@
-/* report.c - computes a pod's phases, and the JSON of runs and pods that several commands show. */
+/* report.c - computes a pod's phases, and makes the JSON of runs and pods that several commands
+ * show. */
 #include "report.h"
 
 #include <stdlib.h>
@@ -15,14 +16,14 @@ const char *const phase_names[PHASES] = {"queue",   "boot", "connect", "sync", "
 /* ---- phases ---- */
 
 struct timeline {
-	int64_t at_ms;      /* everything before is accounted for */
-	enum phase unended; /* the phase that began last and whose end was not seen */
+	int64_t at_ms;      /* everything before is assigned to a phase */
+	enum phase unended; /* the last phase that began without a known end */
 	bool is_open;
 	int64_t *phase_ms;
 };
 
-/* A mark that was reached ends its phase; one that was not leaves its phase open, and what follows
- * until the release counts as that phase: a pod that never answered was booting all the time. */
+/* Ends a phase at its time mark. A missing mark leaves its phase open, and the time until the
+ * release counts as that phase: a pod that never answered was booting all the time. */
 static void pass(struct timeline *t, enum phase phase, int64_t mark_ms)
 {
 	if (mark_ms <= 0) {
@@ -52,7 +53,7 @@ static int64_t end_of(const struct pod_row *pod, int64_t now_ms)
 	return pod->gone_ms > 0 ? pod->gone_ms : MAX(now_ms, pod->create_ms);
 }
 
-/* Work that was cut off has no mark of its end, and yet it was no fetching. */
+/* Work that was cut off has no end mark, but its time was not fetching. */
 static int64_t work_ended_ms(const struct pod_row *pod)
 {
 	int64_t least = pod->ready_ms > 0 ? pod->ready_ms + pod->compute_ms : 0;
@@ -72,7 +73,7 @@ void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[P
 	if (pod->create_ms <= 0)
 		return;
 	int64_t release = pod->release_ms > 0 ? pod->release_ms : end;
-	if (pod->kept_ms > 0) { /* all that it was for in this run */
+	if (pod->kept_ms > 0) { /* it was only kept in this run */
 		phase_ms[PHASE_KEPT] = MAX(MIN(release, end) - pod->create_ms, 0);
 		phase_ms[PHASE_RELEASE] = end - pod->create_ms - phase_ms[PHASE_KEPT];
 		return;
@@ -104,7 +105,7 @@ int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms)
 
 /* ---- JSON ---- */
 
-/* output_json_line() prints no more decimals than we give here. */
+/* output_json_line() prints no more decimals than these. */
 json_t *report_seconds(int64_t ms)
 {
 	return json_real((double)ms / 1000);
@@ -115,7 +116,7 @@ json_t *report_dollars(int64_t microusd)
 	return json_real((double)microusd / 1e6);
 }
 
-/* JSON knows only UTF-8; paths and vendors' words may be anything. */
+/* JSON requires UTF-8; paths and vendors' words may have any bytes. */
 json_t *report_text(const char *text)
 {
 	CLEANUP(str_free) struct str safe = STR_INIT;
@@ -155,7 +156,7 @@ static bool load_is_told(const struct pod_row *pod)
 	return sum > 0;
 }
 
-/* Beside "phases", whose load_s holds all of it; null: its workers did not say. */
+/* Detail of "phases".load_s; null if its workers reported none. */
 static json_t *load_phases_json(const struct pod_row *pod)
 {
 	if (!load_is_told(pod))
@@ -176,7 +177,7 @@ static json_t *text_or_null(const char *text)
 	return *text ? report_text(text) : json_null();
 }
 
-/* Of the samples taken while it rendered; null: none. */
+/* From samples taken during renders; null: none. */
 static json_t *gpu_use_json(const struct pod_row *pod)
 {
 	if (!pod->gpu_samples)
@@ -213,7 +214,7 @@ json_t *report_error_json(const char *code, const char *message, const char *pod
 			 report_text(message), "pod", text_or_null(pod));
 }
 
-/* Of a run that could not give all back: the pod that may still bill. */
+/* For a run with an unreleased pod: names the pod that may still bill. */
 static json_t *error_json(const struct run_row *run, const struct pod_row *pods, size_t count)
 {
 	const char *pod = "";
@@ -274,7 +275,7 @@ json_t *report_delivery_json(const json_t *said)
 	return object;
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms)
 {
@@ -306,7 +307,7 @@ static void phases_row(struct table *t, const char *name, bool kept, const int64
 	table_cell(t, "%s", money_show(text, sizeof(text), cost_microusd));
 }
 
-/* Its vendor billed on after it had accepted the release, or ends pods slowly: by more than our
+/* Whether the vendor billed after it had accepted the release, or ends pods slowly: by more than
  * rounding. */
 static bool vendor_billed_more(const struct pod_row *pod)
 {
@@ -320,7 +321,7 @@ static void cell_vendor(struct table *t, int64_t ms)
 	table_cell(t, "%s", ms > 0 ? duration_show(text, sizeof(text), ms) : "-");
 }
 
-/* In the order of their names; below the table, as few workers tell them apart. */
+/* Prints load phases below the table, in their order; few workers report them. */
 static void print_load(FILE *to, const struct pod_row *pod)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;

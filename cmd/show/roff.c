@@ -1,4 +1,4 @@
-/* roff.c - writes text in the language of man pages. */
+/* roff.c - writes text for man pages. */
 #include "roff.h"
 
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-/* Roff takes a dot or a quote at the start of a line as its own, and a bare - as a hyphen. */
+/* Escapes what roff would obey: a dot or a quote at the start of a line, and a plain -. */
 void roff_text(FILE *to, const char *text)
 {
 	bool start = true;

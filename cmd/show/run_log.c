@@ -22,12 +22,11 @@
 struct reader {
 	int fd;
 	off_t at;
-	struct str line; /* what has no newline yet */
+	struct str line; /* the unfinished line */
 	struct timeline *phases;
 };
 
-/* Lines of the log begin with their time; others, of an output that was cut, stay where they are.
- */
+/* Whether the line begins with a time; lines of a cut output do not. */
 static bool has_time(const struct str *line)
 {
 	return line->len >= sizeof("2026-11-25T17:05:48Z") - 1 && line->s[10] == 'T' &&
@@ -56,7 +55,7 @@ static void take(struct reader *r, const char *bytes, size_t len)
 	}
 }
 
-/* All that is there now. */
+/* Prints everything available now. */
 static int read_more(struct cmd_context *ctx, struct reader *r, const char *run, const char *path,
 		     struct err *err)
 {
@@ -116,7 +115,7 @@ static int follow(struct cmd_context *ctx, struct reader *r, const char *id, con
 	return 0;
 }
 
-/* What the log's phases add up to, pod by pod. */
+/* Prints the sums of the log's phases, pod by pod. */
 static int print_total(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	struct pod_row *pods = NULL;

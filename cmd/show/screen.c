@@ -1,5 +1,5 @@
-/* screen.c - draws lines over those that it drew before, each erased by itself: nothing flickers,
- * and what scrolled away stays as it is. */
+/* screen.c - redraws lines on a terminal, each erased by itself, so that nothing flickers and the
+ * scrollback stays. */
 #include "screen.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@ enum { COLUMNS_GUESS = 80, ROWS_GUESS = 24 };
 #define LINES_UP   "\033[%dA"
 
 struct screen {
-	struct str shown; /* the lines that were drawn last */
-	bool hidden;      /* they are not on the terminal now */
+	struct str shown; /* the lines drawn last */
+	bool hidden;      /* they are hidden now */
 };
 
 static void terminal_size(int *columns, int *rows)
@@ -55,7 +55,7 @@ void screen_free(struct screen *s)
 	free(s);
 }
 
-/* Colours take no columns. */
+/* Width without colour codes, which take no columns. */
 static int width_of(const char *line, size_t len)
 {
 	CLEANUP(str_free) struct str plain = STR_INIT;
@@ -69,8 +69,8 @@ static int width_of(const char *line, size_t len)
 	return text_width(str_text(&plain));
 }
 
-/* How many rows the lines take now. A terminal that became narrower has wrapped those that no
- * longer fit. */
+/* How many rows the lines take now. If the terminal became narrower, it has wrapped the long ones.
+ */
 static int rows_of(const char *lines, int columns)
 {
 	const char *line;
@@ -82,7 +82,7 @@ static int rows_of(const char *lines, int columns)
 	return rows;
 }
 
-/* To the first of the lines; returns how many rows that is. */
+/* Moves to the first of the lines. Returns their number of rows. */
 static int add_way_up(struct screen *s, struct str *out)
 {
 	int columns, rows, up;
@@ -98,7 +98,7 @@ static void put(const struct str *out)
 {
 	fflush(stderr);
 	(void)fd_write_all(STDERR_FILENO, str_text(out),
-			   out->len); /* in one piece: no half of it is seen */
+			   out->len); /* write all at once, so that no partial frame shows */
 }
 
 void screen_draw(struct screen *s, const char *lines)
@@ -121,7 +121,7 @@ void screen_draw(struct screen *s, const char *lines)
 	s->hidden = false;
 }
 
-/* Row by row: tmux keeps a copy of what is erased at once from the first row of the screen on. */
+/* Erases row by row: tmux keeps a copy of what is erased at once from the first row on. */
 void screen_clear(struct screen *s)
 {
 	CLEANUP(str_free) struct str out = STR_INIT;

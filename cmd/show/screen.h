@@ -1,5 +1,4 @@
-/* screen.h - lines that are drawn over and over at the bottom of a terminal, below what else is
- * printed there. */
+/* screen.h - redraws lines at the bottom of a terminal, below other output. */
 #ifndef BURST_CMD_SHOW_SCREEN_H
 #define BURST_CMD_SHOW_SCREEN_H
 
@@ -9,18 +8,16 @@
 
 struct screen;
 
-/* On stderr, which must be a terminal on which the cursor can be moved. */
+/* For stderr, which must be a terminal with a movable cursor. */
 struct screen *screen_new(void);
-/* Leaves the last lines where they are. NULL is fine. */
+/* Leaves the last lines in place. Accepts NULL. */
 void screen_free(struct screen *s);
-/* What may be drawn: one column and one row less than the terminal has, for the cursor. Of a
- * terminal that does not say: 80x24. */
+/* The usable size: one column and one row less than the terminal has, for the cursor. 80x24 if the
+ * terminal reports none. */
 void screen_size(int *columns, int *rows);
-/* Replaces what was drawn before by these lines, each with a newline and none wider than
- * screen_size() said. */
+/* Replaces the last drawing by these lines. Each has a newline and fits screen_size(). */
 void screen_draw(struct screen *s, const char *lines);
-/* Takes the lines away, so that something else can be printed; screen_restore() puts them back
- * below it. */
+/* Hides the lines, so that other output can follow; screen_restore() draws them again below it. */
 void screen_clear(struct screen *s);
 void screen_restore(struct screen *s);
 

@@ -1,4 +1,4 @@
-/* size_table.c - draws the Erlang C table of a pool of pods: waits and cost for each size. */
+/* size_table.c - prints the Erlang C table of a pool of pods: waits and cost for each size. */
 #include "size_table.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include "plan/demand.h"
 #include "table.h"
 
-enum { ROWS_BELOW = 7, ROWS_ABOVE = 3 }; /* of the table, around the size that is recommended */
+enum { ROWS_BELOW = 7, ROWS_ABOVE = 3 }; /* rows of the table, around the recommended size */
 
 static int first_row(const struct size_request *r, int pods)
 {

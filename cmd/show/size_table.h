@@ -1,5 +1,4 @@
-/* size_table.h - what a stream of requests asks of a pool, and the table of the sizes it may
- * have. */
+/* size_table.h - prints the table of sizes of a pool for a stream of requests. */
 #ifndef BURST_CMD_SHOW_SIZE_TABLE_H
 #define BURST_CMD_SHOW_SIZE_TABLE_H
 
@@ -10,7 +9,7 @@
 
 struct size_request {
 	double per_s, service_s, load;
-	double price_h; /* of a pod; 0: not known */
+	double price_h; /* of a pod; 0: unknown */
 	char price_from[64];
 	bool has_goal;
 	struct demand_goal goal;

@@ -1,4 +1,4 @@
-/* status_line.c - words a ledger at a glance. */
+/* status_line.c - prints the summary of a ledger. */
 #include "status_line.h"
 
 #include "base/clock.h"

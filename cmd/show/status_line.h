@@ -1,4 +1,4 @@
-/* status_line.h - a ledger at a glance as one line, and as JSON. */
+/* status_line.h - prints the summary of a ledger as one line, and as JSON. */
 #ifndef BURST_CMD_SHOW_STATUS_LINE_H
 #define BURST_CMD_SHOW_STATUS_LINE_H
 
@@ -10,7 +10,7 @@ struct status_line {
 	const char *ledger; /* "read" | "none" | "locked" */
 	struct glance glance;
 	struct queue_open queued;
-	struct config_cap per_day; /* of the user's own file */
+	struct config_cap per_day; /* from the user's own file */
 };
 
 void status_line_print(const struct status_line *s);

@@ -1,4 +1,4 @@
-/* swept.c - tells what became of each pod that a sweep found. */
+/* swept.c - prints the result for each pod of a sweep. */
 #include "swept.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* swept.h - what a sweep of the accounts found, in words. */
+/* swept.h - prints the results of a sweep of the accounts. */
 #ifndef BURST_CMD_SHOW_SWEPT_H
 #define BURST_CMD_SHOW_SWEPT_H
 

@@ -1,4 +1,4 @@
-/* table.c - prints tables for people: columns as wide as needed, numbers to the right. */
+/* table.c - prints tables: columns as wide as needed, numbers aligned right. */
 #include "table.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include "base/str.h"
 
 #define COLUMNS_MAX 20
-#define READABLE    12 /* cut no shorter while something can be left out */
+#define READABLE    12 /* a column is cut no shorter while others can be left out */
 #define NARROWEST   6
 #define BETWEEN     2
 
@@ -191,7 +191,7 @@ static struct column *widest(struct column *columns, int count, int least)
 	return best;
 }
 
-/* True when it fits now. least 0: each column stays readable. */
+/* Returns true if it fits now. least 0: each column stays readable. */
 static bool shrink(struct column *columns, int count, int width, int least)
 {
 	struct column *c;
@@ -239,8 +239,7 @@ static void add_cell(struct str *line, const struct column *c, const char *text,
 		 text, color ? COLOR_OFF : "", c->align == TABLE_RIGHT ? 0 : blanks, "");
 }
 
-/* As much of a cell as one line holds, up to a blank where there is one. *rest: what is left for
- * the next line. */
+/* Takes as much of a cell as fits on a line, up to a blank if possible. *rest: the remainder. */
 static void take_piece(struct str *to, const char **rest, int most)
 {
 	const char *text = *rest, *end = text, *blank = NULL;
@@ -248,7 +247,7 @@ static void take_piece(struct str *to, const char **rest, int most)
 
 	while (*end) {
 		size_t len = step(end, &columns);
-		if (used + columns > MAX(most, 2)) /* 2: a wide letter takes so much */
+		if (used + columns > MAX(most, 2)) /* 2: the width of a wide letter */
 			break;
 		used += columns;
 		blank = *end == ' ' ? end : blank;
@@ -270,7 +269,7 @@ static void add_line(struct str *to, const struct str *line)
 	str_addc(to, '\n');
 }
 
-/* One line, or as many as its longest cell takes. cells NULL: the titles. */
+/* Adds one line, or as many as the longest cell needs. cells NULL: the titles. */
 static void add_row(struct str *to, const struct column *columns, int count, char *const *cells,
 		    const char *const *colors, bool wraps)
 {

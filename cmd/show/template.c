@@ -31,7 +31,7 @@ static const char *value(const struct template_data *t, const char *name)
 {
 	size_t i = find(t, name);
 
-	assert(t->variables[i].name); /* else nothing sets what the template names */
+	assert(t->variables[i].name); /* otherwise nothing sets what the template names */
 	return str_text(&t->variables[i].value);
 }
 

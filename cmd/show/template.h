@@ -23,7 +23,7 @@ struct template_data {
 	} variables[24];
 };
 
-/* The variable's value, emptied, to add to. name must live as long as t. */
+/* The variable's value, emptied, to append to. name must live as long as t. */
 struct str *template_set(struct template_data *t, const char *name);
 /* Adds lines..end; each line ends with a newline. */
 void template_fill(struct template_data *t, struct str *to, const char *lines, const char *end);

@@ -8,7 +8,7 @@
 
 void text_wrap(FILE *to, const char *text, int at, int indent, int width)
 {
-	bool fresh = true; /* nothing on this line yet */
+	bool fresh = true; /* nothing is on this line yet */
 
 	while (*text) {
 		if (*text == '\n') {

@@ -1,4 +1,4 @@
-/* timeline.c - makes a line of each time mark in the rows of a run's pods. */
+/* timeline.c - turns each time mark in the rows of a run's pods into a line. */
 #include "timeline.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 
-/* English at an ordinary pace: the example quiz has 0.07. */
+/* English at an ordinary pace; the example quiz has 0.07. */
 #define SOUND_S_PER_CHARACTER 0.07
 
 void view_free(struct view *v)
@@ -62,15 +62,15 @@ static bool joins(const struct engine_setup *s)
 	return names && *names;
 }
 
-/* Of all segments: as long as those that are done let expect, else by their characters. */
+/* Expected sound of all segments: from the length of those that are done, else from their
+ * characters. */
 static double sound_in_all(const struct view *v, double weight_left)
 {
 	return v->done ? v->sound_s * (double)v->total / (double)v->done
 		       : weight_left * SOUND_S_PER_CHARACTER;
 }
 
-/* Joining goes on while pods are released. Where it takes longer than expected, nothing is known.
- */
+/* Joining overlaps with the release of pods. Unknown once it takes longer than expected. */
 static int64_t eta_of(const struct view *v, const struct engine *e, const struct core_outlook *o,
 		      int64_t join_ms)
 {

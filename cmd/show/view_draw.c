@@ -24,7 +24,7 @@ enum {
 struct part {
 	char text[PART_MAX];
 	const char *color; /* NULL: none */
-	int spare;         /* 0: always there; else the largest number goes first */
+	int spare;         /* 0: always shown; else the largest number is left out first */
 };
 
 struct parts {
@@ -79,7 +79,7 @@ static void add_colored(struct str *out, const char *text, const char *color)
 	str_add(out, color ? COLOR_OFF : "");
 }
 
-/* Nothing is longer than the columns, even where the parts that are always there do not fit. */
+/* Cuts the line to the columns, even if its fixed parts do not fit. */
 static void parts_add_line(struct str *out, struct parts *p, struct view_size size)
 {
 	int left = size.columns;
@@ -108,7 +108,7 @@ static void add_line(struct str *out, const char *text, const char *color, struc
 
 /* ---- the pods ---- */
 
-/* How much is put together into one line. */
+/* How pods are combined into lines. */
 enum grouping { GROUP_NONE, GROUP_OFFER, GROUP_GPU, GROUP_PHASE, GROUP_ALL };
 
 struct row {
@@ -142,7 +142,7 @@ static void row_merge(struct row *to, const struct view_pod *p)
 		to->sum.detail[0] = '\0';
 }
 
-/* How many rows: the pods that are not gone. */
+/* Returns the number of rows, for pods that are not gone. */
 static size_t make_rows(const struct view *v, enum grouping by, struct row *rows)
 {
 	size_t count = 0;
@@ -227,7 +227,8 @@ static void add_table(struct str *out, const struct row *rows, size_t count, boo
 	table_column(t, heading ? "DONE" : "", TABLE_RIGHT, 2);
 	table_column(t, heading ? "RATE" : "", TABLE_RIGHT, 5);
 	table_column(t, heading ? "PHASE" : "", TABLE_LEFT, TABLE_SHRINKS);
-	if (size.columns >= PHASE_STEADY_FROM) /* so that a longer phase moves nothing */
+	if (size.columns >=
+	    PHASE_STEADY_FROM) /* so that a longer phase does not move other columns */
 		table_readable(t, PHASE_READABLE);
 	for (size_t i = 0; i < count; i++)
 		add_row(t, &rows[i], size.color);
@@ -255,8 +256,8 @@ static void add_summary(struct str *out, const struct view *v, int64_t live, str
 	add_line(out, str_text(&line), NULL, size);
 }
 
-/* Each pod on a line of its own where there is room, else as few put together as must be. The
- * heading goes before that. */
+/* Each pod gets its own line if there is room; else as few as possible are combined. The heading is
+ * left out before that. */
 static void add_pods(struct str *out, const struct view *v, int room, struct view_size size)
 {
 	int64_t live = view_live(v);
@@ -369,7 +370,7 @@ static void add_money(struct str *out, const struct view *v, struct view_size si
 	parts_add_line(out, &p, size);
 }
 
-/* What Ctrl-C does next, and how to go on: from long to short. NULL: nothing is to be said. */
+/* What Ctrl-C does next, and how to continue: from long to short. NULL: nothing to say. */
 static const char *const *hints(const struct view *v)
 {
 	static const char *const watched[] = {

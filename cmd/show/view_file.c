@@ -1,4 +1,4 @@
-/* view_file.c - the copy of a view in its run's folder: JSON, written over in place about once a
+/* view_file.c - the copy of a view in its run's folder: JSON, overwritten in place about once a
  * second. */
 #include "view.h"
 
@@ -44,8 +44,8 @@ static json_t *view_json(const struct view *v)
 			 (int)v->finish, "doing", v->doing, "pods", pods);
 }
 
-/* No fsync and no rename: it is out of date a second later, and a reader that sees half of it waits
- * for the next one. */
+/* Neither syncs nor renames: the copy is stale a second later, and a reader of a partial one waits
+ * for the next. */
 void view_put(const struct view *v, const char *path)
 {
 	json_t *value = view_json(v);

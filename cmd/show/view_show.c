@@ -1,5 +1,5 @@
-/* view_show.c - shows a view: drawn over and over on a terminal, elsewhere a line for each change
- * of a pod's phase and, now and then, the total. */
+/* view_show.c - shows a view: redrawn on a terminal; elsewhere a line for each change of a pod's
+ * phase and sometimes the total. */
 #include "view_show.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct view_show {
 	const struct cmd_context *ctx;
 	struct screen *screen; /* NULL: plain lines */
 	int64_t restored_at, plain_at;
-	enum pod_phase *told; /* phases of the plain lines */
+	enum pod_phase *told; /* phases in the plain lines */
 	size_t told_count;
 	int64_t told_done;
 };
@@ -33,7 +33,7 @@ static void add_offer(struct str *to, const struct view_pod *pod)
 			 money_show(price, sizeof(price), pod->price_microusd_h));
 }
 
-/* A pod is named once it has the name that it keeps. */
+/* Names a pod once its name is final. */
 static void say_phase(const struct view_pod *pod, enum pod_phase before)
 {
 	CLEANUP(str_free) struct str offer = STR_INIT;
@@ -66,7 +66,7 @@ static void say_phases(struct view_show *s, const struct view *v)
 	}
 }
 
-/* At most every 10 s, and when all is done. */
+/* At most every 10 s, and once all is done. */
 static void draw_plain(struct view_show *s, const struct view *v, int64_t now)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
@@ -105,7 +105,7 @@ static void before_line(void)
 		screen_clear(shown->screen);
 }
 
-/* Of many lines in a row only some are followed by the view: the next draw is near. */
+/* Redraws after only some of many lines, since the next draw is near. */
 static void after_line(void)
 {
 	int64_t now = clock_boot_ms();

@@ -1,5 +1,5 @@
-/* view_show.h - shows a view as it changes: live on a terminal, elsewhere by lines with the time in
- * front. */
+/* view_show.h - shows a view as it changes: live on a terminal, elsewhere as lines with the time.
+ */
 #ifndef BURST_CMD_SHOW_VIEW_SHOW_H
 #define BURST_CMD_SHOW_VIEW_SHOW_H
 
@@ -8,10 +8,10 @@
 
 struct view_show;
 
-/* Says nothing with ctx->quiet. ctx must outlive it, and other lines on stderr make room for it
- * until it is freed. Only one at a time. Once ctx->live is false, plain lines follow. */
+/* Prints nothing with ctx->quiet. ctx must outlive it. Until it is freed, other lines on stderr
+ * make it redraw. Only one may exist. Once ctx->live is false, plain lines follow. */
 struct view_show *view_show_new(const struct cmd_context *ctx);
-/* A live view disappears. NULL is fine. */
+/* Removes a live view. Accepts NULL. */
 void view_show_free(struct view_show *s);
 /* now_ms: boot clock. */
 void view_show_next(struct view_show *s, const struct view *v, int64_t now_ms);

@@ -1,4 +1,4 @@
-/* view_words.c - says in words how far a run is, what it waits for and what it costs. */
+/* view_words.c - short texts of a view: progress, what the run waits for, cost. */
 #include "view_words.h"
 
 #include "base/clock.h"
@@ -21,7 +21,7 @@ char *view_money_show(char *to, size_t room, int64_t microusd)
 {
 	double dollars = (double)microusd / 1e6;
 
-	if (microusd > 0 && microusd < 100) /* it is not nothing */
+	if (microusd > 0 && microusd < 100) /* show that it is more than nothing */
 		snprintf(to, room, "<$0.0001");
 	else if (microusd > 0 && microusd < 9950)
 		snprintf(to, room, "$%.4f", dollars);
@@ -63,7 +63,7 @@ bool view_settled(const struct view *v)
 	return v->total > 0 && v->done + v->failed >= v->total;
 }
 
-/* While no pod works yet, the image that is nearest to being there is what they wait for. */
+/* While no pod works yet, shows the image that is nearest to completion. */
 static void add_image(struct str *out, const struct view *v)
 {
 	const struct view_pod *best = NULL;

@@ -1,11 +1,11 @@
-/* view_words.h - the words of a view, for those who draw it. */
+/* view_words.h - short texts of a view. */
 #ifndef BURST_CMD_SHOW_VIEW_WORDS_H
 #define BURST_CMD_SHOW_VIEW_WORDS_H
 
 #include "view.h"
 
 const char *view_plural(int64_t n);           /* "" or "s" */
-bool view_pod_over(const struct view_pod *p); /* gone, or it never was */
+bool view_pod_over(const struct view_pod *p); /* gone, or it never existed */
 int64_t view_live(const struct view *v);      /* pods that are not over */
 int64_t view_count(const struct view *v, enum pod_phase from,
 		   enum pod_phase to);   /* pods in these phases */

@@ -17,10 +17,10 @@
 #define LFS_FIRST_LINE "version https://git-lfs.github.com/spec/"
 enum { PATHS_MAX = 32, LFS_POINTER_MAX_BYTES = 1024, TRIES = 5 };
 
-/* ---- folders, and who reads them ---- */
+/* ---- folders and their readers ---- */
 
-/* The folder is still there, and this lock is on it: a cleanup before we held the lock has removed
- * another folder. */
+/* Whether the locked folder is still at its path: a cleanup may have removed it before this process
+ * held the lock. */
 static bool is_still(const char *path, int fd)
 {
 	struct stat by_path, by_fd;
@@ -41,7 +41,7 @@ static int make_folder(const char *path)
 	return -1;
 }
 
-/* What the dead have left. */
+/* Removes what dead processes left. */
 static void tidy(const char *dir)
 {
 	DIR *list = opendir(dir);
@@ -58,7 +58,7 @@ static void tidy(const char *dir)
 		closedir(list);
 }
 
-/* A folder with a name of its own: "files" in it is the copy, beside git's notes. */
+/* Makes a new folder: the copy is "files" in it, beside git's index. */
 static int make_place(struct commit_tree *t, struct err *err)
 {
 	CLEANUP(free_text) char *dir = config_trees_dir();
@@ -105,14 +105,14 @@ void commit_tree_free(struct commit_tree *t)
 
 /* ---- the checkout ---- */
 
-/* Exports a commit's files at these paths (NULL: all) below `folder`, which is made. top: a folder
- * of the repository; index: a file for git's notes, beside the folder. */
+/* Exports a commit's files at these paths (NULL: all) to `folder`, which it makes. top: a folder of
+ * the repository. index: a file for git's index, beside the folder. */
 static int commit_tree_export(const char *top, const char *commit, const char *folder,
 			      const char *index, const char *const *paths, struct err *err)
 {
 	static const char *const all[] = {".", NULL};
 	CLEANUP(free_text) char *work_tree = xasprintf("--work-tree=%s", folder);
-	/* no hook of the user's runs, and nothing is written into the repository */
+	/* run no hook of the user's, and write nothing into the repository */
 	const char *words[PATHS_MAX + 20] = {work_tree,
 					     "--literal-pathspecs",
 					     "-c",
@@ -141,10 +141,10 @@ static int commit_tree_export(const char *top, const char *commit, const char *f
 		       : 0;
 }
 
-/* ---- what the commit has ---- */
+/* ---- files of the commit ---- */
 
 struct listing {
-	struct str text; /* of git ls-tree -z: "MODE TYPE ID\tPATH" each */
+	struct str text; /* from git ls-tree -z: "MODE TYPE ID\tPATH" each */
 	bool links;
 };
 
@@ -153,7 +153,7 @@ static void listing_free_cleanup(struct listing *l)
 	str_free(&l->text);
 }
 
-/* The next entry's path; *at begins at the text. NULL: there are no more. */
+/* The next entry's path. *at starts at the text. NULL: no more. */
 static const char *next_path(const struct listing *l, const char **at, const char *mode)
 {
 	for (const char *stop = str_text(&l->text) + l->text.len; *at < stop;) {
@@ -165,7 +165,7 @@ static const char *next_path(const struct listing *l, const char **at, const cha
 	return NULL;
 }
 
-/* All files with paths[0] == NULL. */
+/* Lists all files if paths[0] is NULL. */
 static int list_files(struct listing *l, const struct commit_tree *t, char *const *paths,
 		      struct err *err)
 {
@@ -181,7 +181,7 @@ static int list_files(struct listing *l, const struct commit_tree *t, char *cons
 	return 0;
 }
 
-/* The one lies at or below the other. */
+/* Whether path is folder, or lies below it. */
 static bool is_within(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
@@ -200,8 +200,8 @@ static bool has(const struct listing *l, const char *path)
 	return false;
 }
 
-/* Whether the paths alone are enough: a link leads elsewhere, and so may a part of a path that is
- * not in the commit. */
+/* Whether the paths alone suffice: no link leads elsewhere, and no part of a path is missing from
+ * the commit. */
 static bool is_enough(const struct listing *l, char *const *paths)
 {
 	size_t count = 0;
@@ -292,9 +292,10 @@ bool commit_tree_suffices(const struct commit_tree *t, char *const *paths)
 	       (!strcmp(paths[count - 1], ".") || is_enough(&l, paths));
 }
 
-/* ---- opening ---- */
+/* ---- open ---- */
 
-/* Its path below the top; the commit may have a folder under that name. */
+/* The config's path below the top: the commit's file of that name, or the burst.cfg in its folder
+ * of that name. */
 static char *find_config(const struct commit_tree *t, const char *file, struct err *err)
 {
 	CLEANUP(free_text) char *below = trust_move(file, t->top, "");

@@ -1,4 +1,4 @@
-/* hook.h - the parts of `burst hook` that have files of their own. */
+/* hook.h - the parts of `burst hook`. */
 #ifndef BURST_CMD_UNATTENDED_HOOK_H
 #define BURST_CMD_UNATTENDED_HOOK_H
 
@@ -10,7 +10,8 @@ int hook_status(struct cmd_context *ctx, const struct hook_target *t, struct err
 
 /* ---- hook_target.c: the job and its repository ---- */
 
-/* The job that the arguments name; with --into makes the working tree of a bare repository. */
+/* Finds the job that the arguments name. With --into, makes the working tree of a bare repository.
+ */
 int hook_find_target(const struct cmd_context *ctx, struct hook_target *t, struct err *err);
 /* Whether its repository is bare. */
 bool hook_is_bare(const struct hook_target *t);
@@ -21,15 +22,14 @@ int hook_remove_tree(const struct hook_target *t, struct err *err);
 
 /* ---- hook_flags.c ---- */
 
-/* The hooks of --on, else `usual`: NULL-terminated, at most all that there are. text holds the
- * words. */
+/* The hooks of --on, else `usual`. NULL-terminated. text holds the words. */
 int hook_chosen(const struct cmd_context *ctx, const char *const *usual, char **text,
 		const char *names[8], struct err *err);
 /* ERR_USAGE names the flag that is no duration or number. */
 int hook_check_durations(const struct cmd_context *ctx, struct err *err);
-/* --branch and --path. ERR_USAGE: nothing could ever pass. Warns of what passes nothing yet. */
+/* Checks --branch and --path. ERR_USAGE: nothing could ever match. Warns if nothing matches yet. */
 int hook_check_filters(const struct cmd_context *ctx, const struct hook_target *t, struct err *err);
-/* The job as a hook notes it; its texts are borrowed. */
+/* The job as a hook's settings; its texts are borrowed. */
 struct hook_job hook_job_of(const struct cmd_context *ctx, const struct hook_target *t, bool bare);
 
 /* ---- hook_change.c ---- */

@@ -9,7 +9,7 @@
 static const char *const usual_hooks[] = {"post-commit", "post-merge", "post-rewrite", NULL};
 static const char *const bare_hooks[] = {"post-receive", NULL};
 
-/* What the user may not expect of the folder that git looks in. */
+/* Warns if git's folder of hooks is not where the user expects it. */
 static void warn_of_folder(const struct hook_target *t)
 {
 	const char *folder = t->place.hooks;

@@ -1,9 +1,9 @@
-/* hook_fire.c - what a hook of burst's starts: decides whether a commit matters to a job, and
- * queues it.
+/* hook_fire.c - the command that burst's hooks start: decides whether a commit matters to a job,
+ * and queues it.
  *
- * It runs in the background, after git has gone on. So it takes the newest commit of the branch,
- * not the one that it was called for: of several that run at once, each sees the newest, and all
- * but one find it queued. */
+ * It runs in the background after git has finished. So it takes the newest commit of the branch,
+ * which may be newer than the one that it was called for. Of several that run at once, each sees
+ * the newest, and all but one find it queued. */
 #include "hook.h"
 
 #include <stdlib.h>
@@ -27,10 +27,10 @@ enum {
 	WORDS_MAX = 48
 };
 
-/* Where a branch is now. */
+/* Tip of a branch. */
 struct tip {
 	char commit[GIT_ID];
-	char branch[200]; /* short; "": HEAD is detached */
+	char branch[200]; /* short name; "": HEAD is detached */
 };
 
 struct trigger {
@@ -39,8 +39,8 @@ struct trigger {
 	struct hook_target target;
 	const struct hook_job *job;
 	struct tip tip;
-	bool rebasing; /* the hook ran in the middle of a rebase */
-	/* to be recorded */
+	bool rebasing; /* the hook ran during a rebase */
+	/* result to record */
 	const char *outcome; /* "queued", "skipped", "failed" */
 	struct str why;
 	char request[32];
@@ -53,10 +53,10 @@ static void skip(struct trigger *t, const char *why)
 	str_add(&t->why, why);
 }
 
-/* ---- does it matter? ---- */
+/* ---- does the commit matter? ---- */
 
-/* Of a bare repository without --branch: the one that a clone gets. To be freed; NULL: there is
- * none. */
+/* The branch of a bare repository that a clone checks out, if --branch is not given. The caller
+ * frees it. NULL: none. */
 static char *main_branch(const struct trigger *t)
 {
 	CLEANUP(str_free) struct str out = STR_INIT;
@@ -82,7 +82,7 @@ static bool branch_fits(const struct trigger *t)
 	return !list;
 }
 
-/* Commits of a rebase are on no branch yet; post-rewrite comes at its end. */
+/* Commits of a rebase are on no branch yet; post-rewrite runs at its end. */
 static bool is_left_to_rewrite(const struct trigger *t)
 {
 	CLEANUP(hook_file_free) struct hook_file f = {0};
@@ -95,8 +95,8 @@ static bool is_left_to_rewrite(const struct trigger *t)
 	       hook_file_find(&f, t->job->repository, t->job->config);
 }
 
-/* The paths of the commit that the job reads; NULL: it cannot be told, since a link among them
- * leads to others, or the config has a mistake. To be freed with free_paths(). */
+/* Paths of the commit that the job reads. NULL: unknown, because a link among them leads elsewhere
+ * or the config has a mistake. Free with free_paths(). */
 static char **inputs_of(const struct trigger *t)
 {
 	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
@@ -132,8 +132,8 @@ static char **paths_named(const char *text)
 	return paths;
 }
 
-/* Whether nothing of what counts differs; false where git cannot tell (a shallow clone lacks the
- * older commit). */
+/* Whether no relevant path differs; false if git cannot tell (a shallow clone lacks the older
+ * commit). */
 static bool is_same(const struct trigger *t, const char *base)
 {
 	char **paths = t->job->path ? paths_named(t->job->path) : inputs_of(t);
@@ -155,8 +155,8 @@ static bool is_same(const struct trigger *t, const char *base)
 	return same;
 }
 
-/* What the tip is compared to: the commit that was queued last, else the one before it. "":
- * nothing, so it is queued. */
+/* The commit to compare with: the one queued last, else the previous one. "": none, so the tip is
+ * queued. */
 static void find_base(const struct trigger *t, const json_t *last, char base[GIT_ID])
 {
 	CLEANUP(free_text) char *parent = xasprintf("%s^", t->tip.commit);
@@ -208,7 +208,7 @@ static void submit(struct trigger *t)
 		argv[count++] = "--min-segments", argv[count++] = job->min_segments;
 	if (job->max_wait)
 		argv[count++] = "--max-wait", argv[count++] = job->max_wait;
-	/* with our keys: it is burst again */
+	/* with our keys: it is burst itself */
 	struct program submit = {.argv = argv,
 				 .folder = t->target.place.top,
 				 .environment = environ,
@@ -225,7 +225,7 @@ static void submit(struct trigger *t)
 
 /* ---- one job ---- */
 
-/* Waits for others that look at the same job. */
+/* Waits for other processes that decide about the same job. */
 static int lock_job(const struct trigger *t, int *fd, struct err *err)
 {
 	CLEANUP(free_text) char *dir = path_join(t->ctx->state_dir, "hooks");
@@ -245,7 +245,7 @@ static int lock_job(const struct trigger *t, int *fd, struct err *err)
 	return 0;
 }
 
-/* A commit of another branch says nothing of what was queued of this one. */
+/* Whether this commit becomes the next base: one of another branch does not. */
 static bool is_new_base(const struct trigger *t)
 {
 	return !strcmp(t->outcome, "queued") || (!strcmp(t->outcome, "skipped") && branch_fits(t));
@@ -254,7 +254,7 @@ static bool is_new_base(const struct trigger *t)
 static int record(const struct trigger *t, const json_t *last, struct err *err)
 {
 	const char *base = is_new_base(t) ? t->tip.commit : jsonx_text(last, "base", "");
-	/* a commit that could not be queued: the next one is, whatever it changes */
+	/* after a commit that could not be queued, queue the next one whatever it changes */
 	bool owed = !strcmp(t->outcome, "failed") ||
 		    (strcmp(t->outcome, "queued") && jsonx_bool(last, "owed", false));
 	CLEANUP(json_decref)
@@ -278,14 +278,14 @@ static int fire(struct trigger *t, struct err *err)
 	CLEANUP(json_decref) json_t *last = hook_recorded(t->ctx->store, t->target.path);
 	if (matters(t, last))
 		submit(t);
-	/* what was queued goes on being what is found in `burst hook status` */
+	/* keep the last queued commit in `burst hook status` */
 	if (!strcmp(t->outcome, "skipped") &&
 	    !strcmp(jsonx_text(last, "commit", ""), t->tip.commit))
 		return 0;
 	return record(t, last, err);
 }
 
-/* ---- which commits ---- */
+/* ---- finding the commit ---- */
 
 static bool is_within_head(const char *folder, const char *commit)
 {
@@ -294,8 +294,7 @@ static bool is_within_head(const char *folder, const char *commit)
 	return GIT(folder, NULL, &none, "merge-base", "--is-ancestor", commit, "HEAD") == 0;
 }
 
-/* The newest of the branch, or of HEAD where that is on none: another commit may have come since.
- */
+/* The newest commit of the branch, or of a detached HEAD: another may have come since. */
 static int find_commit(struct trigger *t, const char *folder, const char *ref, const char *commit,
 		       struct err *err)
 {
@@ -309,8 +308,7 @@ static int find_commit(struct trigger *t, const char *folder, const char *ref, c
 			     t->tip.commit, err);
 }
 
-/* The working tree that the job is in: the one that the hook runs in, or that of a bare repository.
- */
+/* Finds the job's working tree: the one that the hook runs in, or that of a bare repository. */
 static int set_target(struct trigger *t, const struct git_place *here, struct err *err)
 {
 	hook_target_free(&t->target);
@@ -330,7 +328,7 @@ static int set_target(struct trigger *t, const struct git_place *here, struct er
 	return 0;
 }
 
-/* The output of a hook in the background is lost, so its failure goes to the ledger. */
+/* Records a failure in the ledger, because the output of a background hook is lost. */
 static void record_failure(struct trigger *t, const struct err *why)
 {
 	CLEANUP(json_decref)
@@ -365,8 +363,8 @@ static int fire_ref(struct trigger *t, const struct git_place *here, const struc
 	return result;
 }
 
-/* "LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID", or "OLD-ID NEW-ID REF": branches that are there now.
- */
+/* Reads "LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID", or "OLD-ID NEW-ID REF", and handles branches
+ * that still exist. */
 static int fire_lines(struct trigger *t, const struct git_place *here, const struct hook_file *f,
 		      const char *lines, struct err *err)
 {
@@ -403,8 +401,8 @@ static void complete_path(void)
 	setenv("PATH", str_text(&path), 1);
 }
 
-/* Of a hook that has no lines on its stdin: it is called in a working tree, and `at` is its branch,
- * its commit or "rebase". */
+/* For a hook without lines on stdin: it runs in a working tree, and `at` is its branch, its commit
+ * or "rebase". */
 static int fire_head(struct trigger *t, const struct git_place *here, const struct hook_file *f,
 		     const char *at, struct err *err)
 {
@@ -426,7 +424,7 @@ int hook_fire(struct cmd_context *ctx, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "hook: expected install, status or remove (see `burst help hook`)");
 	struct trigger t = {.ctx = ctx, .hook = ctx->args[1]};
-	setsid(); /* programs that call git end what it has left in its group */
+	setsid(); /* programs that call git kill the processes left in its group */
 	complete_path();
 	git_leave();
 	if (hook_has_lines(t.hook) &&

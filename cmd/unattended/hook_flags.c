@@ -54,7 +54,8 @@ static bool has_branch(const struct hook_target *t, const char *pattern)
 
 	GIT(t->place.common, &names, NULL, "for-each-ref", "--format=%(refname:lstrip=2)",
 	    "refs/heads");
-	GIT(t->place.top, &names, NULL, "symbolic-ref", "--short", "HEAD"); /* may be unborn */
+	GIT(t->place.top, &names, NULL, "symbolic-ref", "--short",
+	    "HEAD"); /* the branch may have no commit yet */
 	for (char *name = names.len ? strtok_r(names.s, "\n", &rest) : NULL; name;
 	     name = strtok_r(NULL, "\n", &rest))
 		if (pattern_match(pattern, name))
@@ -101,7 +102,7 @@ static int check_path(const struct hook_target *t, const char *path, struct err 
 	return 0;
 }
 
-/* A filter that nothing can pass would render nothing, without a word. */
+/* A filter that nothing can match would silently render nothing. */
 static int
 check_filter(const struct cmd_context *ctx, const struct hook_target *t, const char *flag,
 	     int (*check)(const struct hook_target *t, const char *word, struct err *err),

@@ -1,4 +1,4 @@
-/* hook_target.c - which job and which repository `burst hook` works on. */
+/* hook_target.c - finds the job and repository for `burst hook`. */
 #include "hook.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "commit_tree.h"
 #include "config/trust.h"
 
-/* Takes the path of burst.cfg. */
+/* Takes over the path of burst.cfg. */
 static int set_target(struct hook_target *t, char *path, struct err *err)
 {
 	CLEANUP(free_text) char *dir = git_folder(path);
@@ -29,8 +29,7 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 	return 0;
 }
 
-/* Of a bare repository, which we are in: a working tree that no file is checked out into, for
- * outputs. */
+/* Makes a working tree for outputs in a bare repository, without checking out files. */
 static int make_tree(struct hook_target *t, const char *into, const char *config, struct err *err)
 {
 	CLEANUP(git_place_free) struct git_place bare = {0};

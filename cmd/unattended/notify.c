@@ -1,4 +1,4 @@
-/* notify.c - decides whether the end of a run is told to the user, and over which channels. */
+/* notify.c - decides whether to notify the user about a run's end, and through which channels. */
 #include "notify.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@
 
 enum { RUNS_BEFORE = 16 };
 #define AGAIN_MS                                                                                   \
-	(12 * INT64_C(3600000)) /* after so long what keeps a job from beginning is told again */
+	(12 * INT64_C(3600000)) /* after this long the same failure to begin is reported again */
 
 static const enum notify_event unless_told[] = {NOTIFY_FAILED, NOTIFY_CAPPED, NOTIFY_UNRELEASED,
 						NOTIFY_RECOVERED};
@@ -102,10 +102,10 @@ static bool has_channel(const struct section *conf)
 	       section_bool(conf, "desktop") || section_bool(conf, "git_note");
 }
 
-/* ---- what went before ---- */
+/* ---- earlier runs ---- */
 
-/* How the last end of this job was that was an event: "done", or "failed", with the error's code
- * and the moment. */
+/* How this job's last reported run ended: "done", or "failed" with the error's code and the time.
+ */
 static bool ended_before(struct cmd_context *ctx, const struct run_row *run, char words[64])
 {
 	char key[RUN_JOB_KEY];
@@ -134,7 +134,8 @@ static bool row_failed_before(struct cmd_context *ctx, const struct run_row *run
 	return failed;
 }
 
-/* A run that never began has no row, and one may have ended while nothing was to be told. */
+/* Checks failures of runs that never began, which have no row. A run may have ended unreported
+ * since. */
 static bool failed_before(struct cmd_context *ctx, const struct run_row *run)
 {
 	char words[64];
@@ -143,7 +144,7 @@ static bool failed_before(struct cmd_context *ctx, const struct run_row *run)
 					     : row_failed_before(ctx, run);
 }
 
-/* A queue tries again and again, and so does a git hook. */
+/* Whether the same failure was just reported: a queue or a git hook repeats it. */
 static bool was_told_just_now(struct cmd_context *ctx, const struct run_row *run)
 {
 	char words[64], code[24];
@@ -168,7 +169,7 @@ static void remember(struct cmd_context *ctx, const struct run_row *run, enum no
 
 /* ---- sending ---- */
 
-/* To the user, and into the run's log, which is what is left of an unattended run. */
+/* Warns the user, and in the run's log, since an unattended run has no other reader. */
 static void complain(const struct cmd_context *ctx, const char *run, const char *channel,
 		     const struct err *err)
 {
@@ -210,7 +211,7 @@ static struct notice_style style_of(enum notify_event event)
 	return looks[event];
 }
 
-/* Without a template a program gets the run's JSON, which a phone cannot show. */
+/* Without a template a program gets the run's JSON; a phone cannot show that, so it gets text. */
 static int post(const char *url, const char *template, struct notice n, enum notify_event event,
 		const json_t *said, struct err *err)
 {
@@ -256,8 +257,8 @@ static void send_all(struct cmd_context *ctx, const struct section *conf, const 
 		complain(ctx, run, "command", &err);
 }
 
-/* A line more, since a commit may be rendered by several jobs, and again. Without hooks: one could
- * do anything, for as long as it likes. */
+/* Appends a note to the commit, since several jobs may render it. Runs no hooks: one could do
+ * anything for any time. */
 static void note_commit(struct cmd_context *ctx, const struct run_row *run, enum notify_event event,
 			const json_t *said)
 {
@@ -292,10 +293,10 @@ static void tell(struct cmd_context *ctx, const struct config *config, const str
 		send_all(ctx, conf, run->id, event, said);
 }
 
-/* ---- who tells ---- */
+/* ---- which runs to report ---- */
 
-/* A delivery is reported by its parent, unless a pod may still bill. A run that fills a volume or
- * measures is not reported when it succeeds. */
+/* The parent reports a delivery, unless a pod may still bill. Successful runs that fill a volume or
+ * measure are not reported. */
 static bool is_told(const struct cmd_context *ctx, const struct run_row *run,
 		    enum notify_event event)
 {

@@ -18,15 +18,15 @@
 #include "net/child.h"
 #include "unattended/git.h"
 
-/* For the `burst run` of a queue's runner: struct queued. */
+/* Carries struct queued to the `burst run` of a queue's runner. */
 #define QUEUE_RUN_NAME "BURST_QUEUE_RUN"
 
 enum { LOG_MAX_BYTES = 1 << 20, REPLY_MAX_BYTES = 16 << 20 };
 
-/* ---- the runner in the background ---- */
+/* ---- the background runner ---- */
 
-/* In the child: it keeps none of the submitter's descriptors open, since a hook's caller may wait
- * for its pipes to close. */
+/* In the child: closes the submitter's descriptors, since a hook's caller may wait for its pipes to
+ * close. */
 static void become_runner(const struct cmd_context *ctx, const char *config, int log)
 {
 	const char *argv[] = {"burst", "queue", "run", config, NULL};
@@ -96,7 +96,7 @@ static void note_signal(int number)
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* From here on signals are noted instead of ending the process. */
+/* Makes signals set a flag instead of ending the process. */
 static void catch_signals(void)
 {
 	struct sigaction act = {.sa_handler = note_signal};
@@ -105,7 +105,7 @@ static void catch_signals(void)
 		sigaction(numbers[i], &act, NULL);
 }
 
-/* ---- the commands that it performs ---- */
+/* ---- commands of the runner ---- */
 
 void queued_read(struct queued *out)
 {
@@ -116,7 +116,7 @@ void queued_read(struct queued *out)
 	unsetenv(QUEUE_RUN_NAME);
 }
 
-/* In the child, in a group of its own: a terminal's Ctrl-C reaches it once, through the runner. */
+/* In the child, in its own group: a terminal's Ctrl-C reaches it once, through the runner. */
 static void become_command(const struct cmd_context *ctx, const char *const *argv, const char *run,
 			   int out)
 {
@@ -137,7 +137,7 @@ static int wait_for(pid_t pid, const sigset_t *mask)
 	int status = 0;
 
 	called = pid;
-	if (signalled) /* it came before there was a child to pass it on to */
+	if (signalled) /* the signal came before there was a child to forward it to */
 		kill(pid, signalled);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -147,12 +147,12 @@ static int wait_for(pid_t pid, const sigset_t *mask)
 }
 
 struct ended {
-	int status; /* as of waitpid() */
+	int status; /* from waitpid() */
 	json_t *said;
 };
 
-/* Performs a burst command that ends its output with one JSON object, and waits for it. Signals
- * that come meanwhile are passed on. run: the id that `burst run` begins under; NULL: none. */
+/* Runs a burst command that ends its output with a JSON object, and waits for it. Forwards signals
+ * to it. run: the id for `burst run`; NULL: none. */
 static int call(const struct cmd_context *ctx, const char *config, const char *const *argv,
 		const char *run, struct ended *out, struct err *err)
 {
@@ -164,7 +164,7 @@ static int call(const struct cmd_context *ctx, const char *config, const char *c
 	if (file < 0)
 		return err_set(err, ERR_LOCAL, "%s: %m", path);
 	fflush(NULL);
-	guard_hold_signals(&before); /* one that our handler took in the child would be lost */
+	guard_hold_signals(&before); /* our handler in the child would swallow a signal */
 	pid_t pid = fork();
 	if (pid == 0)
 		become_command(ctx, argv, run, file);
@@ -179,7 +179,7 @@ static int call(const struct cmd_context *ctx, const char *config, const char *c
 	return 0;
 }
 
-/* ---- what they said ---- */
+/* ---- results of the commands ---- */
 
 static int64_t number_or_unknown(const json_t *object, const char *name, double factor)
 {
@@ -277,8 +277,8 @@ static int signal_that_came(void *at)
 	return signalled;
 }
 
-/* A submit that found this runner at work started no other one, though its request is in a ledger
- * that this runner has not opened. */
+/* Starts a runner for a new ledger. A submit that found this runner alive started none, but its
+ * request is in a ledger that this runner has not opened. */
 static void start_for_new_ledger(const struct cmd_context *ctx, const char *config)
 {
 	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");

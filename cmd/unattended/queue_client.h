@@ -6,21 +6,21 @@
 #include "cmd/cmd.h"
 #include "unattended/queue.h"
 
-/* What the runner tells the `burst run` that it starts. */
+/* What the runner passes to the `burst run` that it starts. */
 struct queued {
-	char run[24]; /* the id to begin under; "": no runner started us */
+	char run[24]; /* id for the run; "": no runner started this process */
 };
-/* Takes it out of the environment. */
+/* Reads it and removes it from the environment. */
 void queued_read(struct queued *out);
 
-/* Starts a runner in the background, with the log KEY.queue.log, unless there is one. */
+/* Starts a background runner, with the log KEY.queue.log, unless there is one. */
 int queue_start_runner(const struct cmd_context *ctx, const char *config, struct err *err);
-/* The same, if a request is open: for commands that touch the job of the config. */
+/* The same if a request is open. For commands that touch the config's job. */
 void queue_wake(const struct cmd_context *ctx, const char *config);
-/* The same for the queues of all configs but this one, whose runner may have died in a reboot. */
+/* The same for the queues of all other configs: a reboot may have ended their runners. */
 void queue_wake_others(const struct cmd_context *ctx, const char *config);
 
-/* Is the runner in this process; struct queue_client says how it can end. */
+/* Runs the runner in this process; see struct queue_client for its errors. */
 int queue_run(struct cmd_context *ctx, const char *config, struct err *err);
 
 #endif

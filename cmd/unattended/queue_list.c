@@ -1,4 +1,4 @@
-/* queue_list.c - `burst queue ls`: the requests, and why they wait. */
+/* queue_list.c - `burst queue ls`: lists the requests and why they wait. */
 #include "queue_list.h"
 
 #include <jansson.h>
@@ -19,9 +19,9 @@ enum { ENDED_SHOWN = 10 };
 struct shown {
 	const struct request_row *row;
 	const char *state; /* pending | waiting | running | done | failed | removed */
-	char why[300];     /* or how it failed */
-	int64_t until_ms;  /* 0: not known */
-	bool runner;       /* a client works on its queue */
+	char why[300];     /* or of its failure */
+	int64_t until_ms;  /* 0: unknown */
+	bool runner;       /* its queue has a runner */
 };
 
 static bool is_open(const struct request_row *row)
@@ -150,7 +150,7 @@ static void print_shown(const struct cmd_context *ctx, const struct shown *list,
 		log_line(LOG_NOTE, "nothing is queued");
 }
 
-/* Those that are open, and the newest of the others. */
+/* Chooses open requests, and the newest of the others. */
 static size_t choose(const struct cmd_context *ctx, const struct request_row *rows, size_t count,
 		     struct shown *list)
 {

@@ -1,4 +1,4 @@
-/* queue_remove.c - `burst queue rm`: removes requests that wait. */
+/* queue_remove.c - `burst queue rm`: removes waiting requests. */
 #include "queue_remove.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int remove_one(struct cmd_context *ctx, const char *name, struct err *err
 
 	if (named_request(ctx->store, name, &named, err) < 0)
 		return -1;
-	/* a dead run has no client that could be cancelled: only its request is removed */
+	/* a dead run has no client to cancel, so only its request is removed */
 	bool bound = named.state == REQUEST_RUNNING &&
 		     !queue_has_runner(ctx->state_dir, named.config) &&
 		     !run_is_alive(&ctx->runs, named.run);

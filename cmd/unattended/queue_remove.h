@@ -4,8 +4,8 @@
 
 #include "cmd/cmd.h"
 
-/* Removes the requests that the arguments name, or with --all those that wait. ERR_USAGE:
- * neither is given, or both are. */
+/* Removes the requests that the arguments name, or with --all those that wait. ERR_USAGE: neither
+ * is given, or both are. */
 int queue_remove(struct cmd_context *ctx, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* request.c - reads what `burst submit` is asked to render: its flags, its commit, its config. */
+/* request.c - reads what `burst submit` should render: its flags, its commit, its config. */
 #include "request.h"
 
 #include "base/clock.h"
@@ -47,7 +47,7 @@ int request_read_flags(const struct cmd_context *ctx, struct request_row *row, s
 	    opt_duration(ctx, "quiet", &row->quiet_ms, err) < 0 ||
 	    opt_duration(ctx, "max-wait", &row->max_wait_ms, err) < 0)
 		return -1;
-	/* who says until when it may take, or how many segments it wants, leaves the rest to us */
+	/* a user who only gives a deadline leaves the number of segments to burst */
 	row->fills_pod =
 		(opt_has(ctx, "by") || opt_has(ctx, "max-wait")) && !opt_has(ctx, "min-segments");
 	return opt_int(ctx, "min-segments", 1, 1000000, &row->min_segments, err);
@@ -55,7 +55,7 @@ int request_read_flags(const struct cmd_context *ctx, struct request_row *row, s
 
 /* ---- what to render ---- */
 
-/* If the file itself is rendered, reports its mistakes now, while the user reads the output. */
+/* Reports mistakes of a file in the working tree now, while the user reads the output. */
 static int check_config(const char *config, struct err *err)
 {
 	CLEANUP(config_free) struct config *c = NULL;
@@ -67,7 +67,7 @@ static int check_config(const char *config, struct err *err)
 	return config_open(&c, &ask, err) < 0 ? -1 : config_check(c, err);
 }
 
-/* What the commit has is read when it is rendered: here git only names it. */
+/* Only resolves the commit; its files are read when it is rendered. */
 static int find_commit(const char *commit, struct request_row *row, struct err *err)
 {
 	CLEANUP(free_text) char *dir = git_folder(row->config);
@@ -100,7 +100,7 @@ int request_find_config(const struct cmd_context *ctx, struct request_row *row, 
 	int found = config_find(file, &path, err);
 
 	if (found <= 0 && commit) {
-		/* it may be gone from the working tree, and still be in the commit */
+		/* it may be missing in the working tree but exist in the commit */
 		err_clear(err);
 		path = config_named(file);
 	} else if (found < 0) {

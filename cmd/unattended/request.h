@@ -1,4 +1,4 @@
-/* request.h - a request for the queue, as the command line describes it. */
+/* request.h - reads a request for the queue from the command line. */
 #ifndef BURST_CMD_UNATTENDED_REQUEST_H
 #define BURST_CMD_UNATTENDED_REQUEST_H
 
@@ -7,7 +7,7 @@
 /* Fills the times and limits of *row from the flags of `burst submit`. ERR_USAGE names the flag. */
 int request_read_flags(const struct cmd_context *ctx, struct request_row *row, struct err *err);
 /* Fills config, and with --commit also commit_id, repo and path. ERR_USAGE: there is no config.
- * Otherwise reports the mistakes of the file, or that the commit does not exist. */
+ * Reports the file's mistakes, or that the commit does not exist. */
 int request_find_config(const struct cmd_context *ctx, struct request_row *row, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* schedule_add.c - `burst schedule add` and `rm`: puts a schedule in place, and takes it away. */
+/* schedule_add.c - `burst schedule add` and `rm`: installs and removes a schedule. */
 #include "schedule.h"
 
 #include <ctype.h>
@@ -64,7 +64,7 @@ static int read_flags(const struct cmd_context *ctx, struct schedule_row *row, s
 	return schedule_choose(opt_text(ctx, "backend"), &row->backend, err);
 }
 
-/* The rest of the line: `add nightly daily 02:00` needs no quotes. */
+/* Joins the remaining words: `add nightly daily 02:00` needs no quotes. */
 static int read_rule(const struct cmd_context *ctx, struct schedule_row *row, struct calendar *c,
 		     struct err *err)
 {
@@ -80,7 +80,7 @@ static int read_rule(const struct cmd_context *ctx, struct schedule_row *row, st
 	return calendar_parse(row->rule, c, err);
 }
 
-/* 1: there was one of this name, 0: there was none. */
+/* Returns 1 if it replaced one of this name, else 0. */
 static int replace(struct cmd_context *ctx, const struct schedule_row *row, struct str *note,
 		   struct err *err)
 {

@@ -1,5 +1,4 @@
-/* schedule_env.c - what a run that a timer begins sees of the environment of `burst schedule add`.
- */
+/* schedule_env.c - chooses which variables of `burst schedule add` its runs get. */
 #include "schedule.h"
 
 #include <stdlib.h>
@@ -38,7 +37,7 @@ static const char *const names[] = {
 	"BURST_PROVIDER_PATH",
 };
 
-/* "http://name:password@host": a password is not for the ledger. */
+/* "http://name:password@host": the ledger must not hold a password. */
 static bool holds_password(const char *name, const char *value)
 {
 	return strcasestr(name, "proxy") && strchr(value, '@');
@@ -59,7 +58,7 @@ static void capture(struct str *to, const char *name)
 		str_addf(to, "%s=%s\n", name, value);
 }
 
-/* Settings of providers that are no keys (LOCAL_ROOT, RUNPOD_API_URL). */
+/* Settings of providers other than keys (LOCAL_ROOT, RUNPOD_API_URL). */
 static void capture_settings(struct str *to, const struct provider_ops *ops)
 {
 	for (const struct option_spec *spec = ops->options; spec->key; spec++) {
@@ -91,8 +90,7 @@ int schedule_environment(const struct cmd_context *ctx, char *out, size_t room, 
 
 /* ---- keys ---- */
 
-/* The variables that hold keys of this provider and are set; their values are handed over to the
- * caller. */
+/* Takes this provider's set key variables out of the environment; the caller gets their values. */
 static size_t hide_keys(const struct provider_ops *ops, char *hidden[], char *values[], size_t most)
 {
 	size_t count = 0;
@@ -109,7 +107,7 @@ static size_t hide_keys(const struct provider_ops *ops, char *hidden[], char *va
 	return count;
 }
 
-/* Whether its keys are found by one whose environment does not have them. */
+/* Whether its keys can be found without the environment. */
 static int find_account(const struct cmd_context *ctx, const char *provider, struct err *err)
 {
 	struct config_source ask = {.file = config_path(ctx->config),

@@ -1,9 +1,9 @@
 /* schedule_run.c - decides whether a run of a schedule is due, starts it, retries it, and records
  * the result.
  *
- * One process at a time works for a schedule and holds the lock of its log. Times that come due
- * meanwhile are found when that process looks again. If a run dies with the machine, its row still
- * says "running", and the next process continues it. */
+ * One process at a time works for a schedule and holds the lock of its log. It finds times that
+ * became due meanwhile when it checks again. If it dies with the machine, the row still says
+ * "running", and the next process continues the run. */
 #include "schedule.h"
 
 #include <errno.h>
@@ -21,10 +21,10 @@
 #include "net/child.h"
 
 enum {
-	LATE_MS = 5 * 60000, /* no timer is later than that on a machine that was awake */
+	LATE_MS = 5 * 60000, /* on a machine that is awake, no timer fires later than this */
 	LOG_MOST = 1 << 20,
-	KEPT = 200,      /* firings */
-	BUSY_MS = 30000, /* between two looks at whether a run of the same job has ended */
+	KEPT = 200,      /* firings that the ledger keeps */
+	BUSY_MS = 30000, /* between two checks whether a run of the same job has ended */
 	EXIT_NO_CAPACITY = 4,
 	EXIT_OUTSIDE = 6,
 	EXIT_BUSY = 7,
@@ -36,10 +36,10 @@ struct shift {
 	struct calendar c;
 	struct firing_row firing;
 	char **environment;
-	int log; /* what its run writes to */
+	int log; /* where its run writes */
 };
 
-/* ---- is a run due? ---- */
+/* ---- what is due? ---- */
 
 enum schedule_due schedule_check_due(const struct schedule_row *row, const struct calendar *c,
 				     int64_t since_ms, int64_t now_ms, int64_t *due_ms, int *missed)
@@ -92,7 +92,7 @@ static int keep(struct shift *s, enum firing_state state, const char *said, stru
 
 /* ---- the run ---- */
 
-/* The same for each look at one due time, and another for each machine's schedule. */
+/* The same each time for one due time, and different on each machine. */
 static int64_t jitter_ms(const struct shift *s)
 {
 	CLEANUP(free_text) char *text = xasprintf("%s\n%s", s->row->config, s->firing.due);
@@ -104,7 +104,7 @@ static int64_t jitter_ms(const struct shift *s)
 	return s->row->jitter_ms ? (int64_t)(number % (uint64_t)s->row->jitter_ms) : 0;
 }
 
-/* By the clock that counts sleep: a laptop that slept through it does not wait again. */
+/* Uses the clock that counts sleep, so that a laptop which slept does not wait again. */
 static void wait_until(int64_t boot_ms)
 {
 	for (int64_t left; (left = boot_ms - clock_boot_ms()) > 0;)
@@ -122,7 +122,7 @@ static void name_run(struct shift *s)
 	free(runs);
 }
 
-/* Its exit status, -1: it could not be begun. */
+/* Returns its exit status, or -1 if it could not start. */
 static int run_once(struct shift *s, struct err *err)
 {
 	CLEANUP(free_text) char *folder = path_dir(s->row->config);
@@ -144,7 +144,7 @@ static int run_once(struct shift *s, struct err *err)
 	return status;
 }
 
-/* How long to wait until the next try; -1: there is none. */
+/* Time until the next try; -1: none. */
 static int64_t next_try_ms(const struct shift *s, int status, int64_t left_ms)
 {
 	int64_t wait = status == EXIT_BUSY ? MIN(BUSY_MS, s->row->retry_after_ms)
@@ -198,9 +198,9 @@ static int perform(struct shift *s, struct err *err)
 	return -1;
 }
 
-/* ---- one that is woken ---- */
+/* ---- a timer's call ---- */
 
-/* A firing that was begun by a process that is no more: goes on while there is time. */
+/* Continues a firing whose process is gone, while there is time. */
 static int take_up(struct shift *s, struct err *err)
 {
 	if (clock_wall_ms() >
@@ -222,7 +222,7 @@ static void forget_old(struct shift *s)
 	free(rows);
 }
 
-/* 1: something was due and is dealt with; 0: nothing is. */
+/* Returns 1 if something was due and is handled, 0 if not. */
 static int fire_once(struct shift *s, int *status, bool *ran, struct err *err)
 {
 	struct firing_row last;
@@ -263,7 +263,7 @@ char *schedule_log(const struct cmd_context *ctx, const char *name)
 	return path_join(dir, file);
 }
 
-/* The log, a new one when it has grown large, and the lock beside it. ERR_BUSY: another process
+/* Opens the log (a new one if it has grown large) and takes its lock. ERR_BUSY: another process
  * works for this schedule. */
 static int open_log(struct shift *s, int *lock, struct err *err)
 {
@@ -279,7 +279,7 @@ static int open_log(struct shift *s, int *lock, struct err *err)
 	return 0;
 }
 
-/* The lines of text as exec wants them; points into text. To be freed. */
+/* Turns lines into an array for exec; it points into text. The caller frees it. */
 static char **environment_of(char *text)
 {
 	size_t count = 0, cap = 0;
@@ -336,7 +336,7 @@ int schedule_by_hand(struct cmd_context *ctx, const struct schedule_row *row, st
 			       : -1;
 	fd_close(s.log);
 	s.log = STDERR_FILENO;
-	signal(SIGINT, SIG_IGN); /* the run gets it, too, and ends in order */
+	signal(SIGINT, SIG_IGN); /* the run gets the signal too, and ends in order */
 	s.environment = environment_of(text);
 	begin_firing(&s, clock_wall_ms(), 0, FIRING_RUNNING);
 	int status = perform(&s, err);

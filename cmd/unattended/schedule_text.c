@@ -1,6 +1,7 @@
-/* schedule_text.c - a schedule in the words of cron, systemd and launchd. Each of them wakes `burst
- * schedule run NAME --due` at the schedule's times and, where missed runs are made up for, every
- * quarter of an hour: whether a run is due is burst's own decision. */
+/* schedule_text.c - writes a schedule for cron, systemd and launchd.
+ *
+ * Each of them starts `burst schedule run NAME --due` at the schedule's times and, if missed runs
+ * are made up for, every quarter of an hour. burst itself decides whether a run is due. */
 #include "schedule.h"
 
 #include <ctype.h>
@@ -11,7 +12,7 @@ enum { TICK_MINUTES = 15, TIMES_MOST = 60 };
 
 /* ---- cron ---- */
 
-/* What cron's shell reads: a "%" would end the command. */
+/* Quotes a word for cron's shell. A "%" would end the command. */
 static void add_cron_word(struct str *to, const char *word)
 {
 	CLEANUP(str_free) struct str quoted = STR_INIT;
@@ -121,7 +122,7 @@ void schedule_systemd_timer(struct str *to, const struct schedule_row *row,
 		 "# written by `burst schedule add`; `burst schedule rm %s` removes "
 		 "it\n[Unit]\nDescription=burst schedule %s: %s\n\n[Timer]\n",
 		 row->name, row->name, row->rule);
-	/* either will do, which takes two lines here */
+	/* either matches, which takes two lines here */
 	if (days && weekdays && !c->any_day && !c->any_weekday) {
 		add_on_calendar(to, c, false, true);
 		add_on_calendar(to, c, true, false);
@@ -134,7 +135,7 @@ void schedule_systemd_timer(struct str *to, const struct schedule_row *row,
 		 row->name);
 }
 
-/* One word of a unit's line: systemd expands "%" everywhere, and "$" in commands. */
+/* Quotes one word of a unit's line: systemd expands "%" everywhere, and "$" in commands. */
 static void add_unit_word(struct str *to, const char *word, bool command)
 {
 	str_addc(to, '"');
@@ -186,7 +187,7 @@ struct times {
 	int count;
 };
 
-/* Numbers left out mean "each". -1: left out. */
+/* Adds a time. -1: the number is left out, which means "each". */
 static void add_time(struct times *t, int minute, int hour, int day, int month, int weekday)
 {
 	static const char *const keys[] = {"Minute", "Hour", "Day", "Month", "Weekday"};
@@ -202,7 +203,7 @@ static void add_time(struct times *t, int minute, int hour, int day, int month, 
 	str_add(&t->text, "</dict>\n");
 }
 
-/* Calls itself for the next of the five numbers; what is "*" stands for all. */
+/* Recurses into the next of the five numbers; "*" means all. */
 static void add_times(struct times *t, const struct calendar *c, bool by_day, bool by_weekday)
 {
 	const struct {

@@ -16,7 +16,7 @@ enum { LIMIT_MS = 20000, CRONTAB_MOST = 1 << 20 };
 #define PROGRAM(...)                                                                               \
 	(&(struct program){.argv = (const char *const[]){__VA_ARGS__, NULL}, .limit_ms = LIMIT_MS})
 
-/* ---- which ---- */
+/* ---- which timer ---- */
 
 static bool has_launchd(void)
 {
@@ -26,7 +26,7 @@ static bool has_launchd(void)
 	       program_found("launchctl");
 }
 
-/* A systemd of this user's that answers: there is none in a container, and in a plain `su`. */
+/* Whether this user's systemd answers: it is missing in a container and after a plain `su`. */
 static bool has_systemd(void)
 {
 	return program_found("systemctl") &&
@@ -76,7 +76,7 @@ int schedule_choose(const char *wish, enum schedule_backend *out, struct err *er
 
 /* ---- crontab ---- */
 
-/* The crontab as it is; a user without one has an empty one. */
+/* Reads the crontab; a user without one has an empty one. */
 static int read_crontab(struct str *text, struct err *err)
 {
 	CLEANUP(str_free) struct str said = STR_MAX(4096);
@@ -145,7 +145,7 @@ static bool in_crontab(const struct schedule_row *row)
 
 /* ---- files of systemd and launchd ---- */
 
-/* "~/.config/systemd/user/burst-nightly.timer"; to be freed. NULL: there is no home. */
+/* "~/.config/systemd/user/burst-nightly.timer". NULL: no home. The caller frees it. */
 static char *unit_file(const char *name, bool timer)
 {
 	CLEANUP(free_text) char *config = places_xdg("XDG_CONFIG_HOME", ".config");
@@ -253,7 +253,7 @@ static int uninstall_launchd(const struct schedule_row *row, struct err *err)
 
 	if (path && path_exists(path) && program_found("launchctl"))
 		program_run(PROGRAM("launchctl", "bootout", label), NULL, NULL,
-			    NULL); /* one that is not loaded is no failure */
+			    NULL); /* not loaded is no failure */
 	return remove_file(path, err);
 }
 
@@ -283,7 +283,7 @@ int schedule_install(const struct cmd_context *ctx, const struct schedule_row *r
 		return -1;
 	if (install(ctx, row, &c, note, err) == 0)
 		return 0;
-	schedule_uninstall(row, NULL); /* nothing half-built stays */
+	schedule_uninstall(row, NULL); /* leave no partial installation */
 	return -1;
 }
 

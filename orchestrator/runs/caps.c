@@ -1,4 +1,4 @@
-/* caps.c - reads from the ledger what counts against caps over runs, and reserves a run's share. */
+/* caps.c - reads from the ledger what counts toward caps over runs, and reserves a run's share. */
 #include "caps.h"
 
 #include <stdlib.h>
@@ -181,8 +181,8 @@ static void begin_periods(struct caps *caps, int64_t now)
 	}
 }
 
-/* Fills in what stands against the caps over runs. self: a run whose own reservation does not
- * count; "": none. Within store_begin() it stays true until the commit. */
+/* Fills in what counts toward the caps over runs. self: a run whose own reservation does not count;
+ * "": none. Inside store_begin() it stays true until the commit. */
 static int tally_up(const struct runs *rs, struct run_caps *c, const char *self, struct err *err)
 {
 	int64_t now = clock_wall_ms();

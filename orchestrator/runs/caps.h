@@ -1,5 +1,5 @@
-/* caps.h - caps over runs: what the ledger says stands against them, and the share that a run takes
- * before it rents. */
+/* caps.h - caps over runs: what counts toward them, and the share that a run reserves before it
+ * rents. */
 #ifndef BURST_RUNS_CAPS_H
 #define BURST_RUNS_CAPS_H
 
@@ -18,28 +18,27 @@ struct run_caps {
 	/* Caps over runs: the caller sets key, where, project and cap_microusd of each. */
 	struct caps over;
 	const char *config;        /* path of the run's config; "": it has none */
-	int64_t max_cost_microusd; /* the run's own cap: lowered to what is left of the others */
-	int64_t least_microusd;    /* what it takes to be of any use; 0: not known */
-	const struct allowance *lowered_by; /* of over.list; NULL: the run has its own cap */
+	int64_t max_cost_microusd; /* the run's own cap: lowered to what the others leave */
+	int64_t least_microusd;    /* the smallest useful amount; 0: unknown */
+	const struct allowance *lowered_by; /* in over.list; NULL: its own cap stands */
 };
 
-/* All of them fill in what stands against the caps over runs.
+/* All functions fill in what counts toward the caps over runs.
  *
- * Before a run is planned: lowers its cap to what is left, with a note; ERR_CAP where that is
- * nothing. It reserves nothing: run_caps_begin() decides. */
+ * Before a plan: lowers the run's cap to what is left, with a note. ERR_CAP if nothing is left.
+ * Reserves nothing; run_caps_begin() decides. */
 int run_caps_fit(const struct runs *rs, struct run_caps *c, struct err *err);
-/* The same for a plan, which is shown all the same: lowers the cap where something is left, and
- * something is to be rendered. */
+/* The same for `burst plan`, which is shown in any case: lowers the cap if something is left and
+ * there is something to render. */
 int run_caps_plan(const struct runs *rs, struct run_caps *c, bool renders, struct err *err);
-/* ERR_CAP where nothing of use is left of them. least: as above. */
+/* ERR_CAP if what is left is of no use. least: as above. */
 int caps_refuse_least(const struct caps *caps, int64_t least_microusd, struct err *err);
-/* Puts the row of a new run, if what it may cost is left, in one transaction, so that of many runs
- * at once no two take the same dollars. Lowers the cap as above; ERR_CAP where what is left is of
- * no use. */
+/* Adds the row of a new run if what it may cost is left. Uses one transaction, so that no two runs
+ * reserve the same dollars. Lowers the cap as above. ERR_CAP if what is left is of no use. */
 int run_caps_begin(struct run *run, struct run_caps *c, struct err *err);
-/* The same for a run that is resumed, whose pods are those of setup.adopt: they keep what they may
- * still cost. It is never refused, as files wait to be fetched and pods to be released; where
- * nothing is left it rents nothing new. */
+/* The same for a resumed run, whose pods in setup.adopt keep what they may still cost. Never
+ * refuses, since files must be fetched and pods released. If nothing is left, the run rents no new
+ * pod. */
 int run_caps_resume(struct run *run, struct run_caps *c, struct err *err);
 
 #endif
