@@ -51,7 +51,7 @@ static int follow(struct cmd_context *ctx, struct run_row *row, const char *plac
 
 static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
-	CLEANUP(free_text) char *place = run_place(ctx, row);
+	CLEANUP(free_text) char *place = run_place(&ctx->runs, row);
 
 	if (run_is_alive(&ctx->runs, row->id) &&
 	    (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))

@@ -12,7 +12,7 @@ static bool has_ended(const struct run_row *run)
 /* delivers: a part of the run continues that is not among its own pods. */
 static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, struct err *err)
 {
-	CLEANUP(free_text) char *place = run_place(ctx, row);
+	CLEANUP(free_text) char *place = run_place(&ctx->runs, row);
 	size_t count = 0;
 
 	if (run_open_pods(&ctx->runs, row->id, &count, err) < 0)

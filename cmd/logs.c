@@ -37,7 +37,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		row = found;
 	CLEANUP(free_text) char *path = run_path(&ctx->runs, row.id, "log");
 	if (!ctx->arg_count && !ctx->quiet) {
-		CLEANUP(free_text) char *place = run_place(ctx, &row);
+		CLEANUP(free_text) char *place = run_place(&ctx->runs, &row);
 		output_line(stderr, "run %s (%s)", row.id, place);
 	}
 	return run_log_show(ctx, row.id, path, err) < 0 ? run_name_in(ctx, &row, err)

@@ -6,7 +6,7 @@
 
 static int resume(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
-	CLEANUP(free_text) char *place = run_place(ctx, row);
+	CLEANUP(free_text) char *place = run_place(&ctx->runs, row);
 
 	if (run_is_alive(&ctx->runs, row->id))
 		return err_set(err, ERR_BUSY, "run %s is already running (see `burst attach %s`)",

@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
-#include "find_run.h"
 #include "net/child.h"
 
 /* Environment variable with the descriptor of the socket to the starter. */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cmd/launch/find_run.h"
 #include "output.h"
 #include "view_ledger.h"
 #include "view_show.h"

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/gpus.h"
-#include "cmd/launch/find_run.h"
 #include "phase.h"
 #include "report.h"
 #include "store/pod_cost.h"

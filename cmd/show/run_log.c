@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "cmd/cmd.h"
-#include "cmd/launch/find_run.h"
 #include "output.h"
 #include "report.h"
 #include "timeline.h"
@@ -78,7 +77,7 @@ static int read_more(struct cmd_context *ctx, struct reader *r, const char *run,
 
 static void say_client_gone(struct cmd_context *ctx, const struct run_row *run)
 {
-	CLEANUP(free_text) char *place = run_place(ctx, run);
+	CLEANUP(free_text) char *place = run_place(&ctx->runs, run);
 
 	log_line(LOG_NOTE,
 		 "run %s: client exited; end of log (`burst resume %s` continues the run, "

@@ -9,7 +9,6 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "cmd/launch/find_run.h"
 #include "cmd/launch/keep_pool.h"
 #include "cmd/show/notify_words.h"
 #include "cmd/show/output.h"
