@@ -1,411 +1,171 @@
-/* estimate.c - collects the inputs of a plan: lengths of segments, prices, learned speeds and cold
- * starts. */
+/* estimate.c - what the config wishes of a plan: goal, deadline, the value of time; and estimates
+ * for it. */
 #include "estimate.h"
 
-#include <stdlib.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "base/clock.h"
-#include "base/gpus.h"
-#include "engine/image.h"
-#include "engine/learn.h"
-#include "engine/past.h"
-#include "extras.h"
-#include "plan/prior.h"
 
-enum {
-	PODS_LEARNED_FROM = 200,
-};
-#define GB_PER_AUDIO_S 48000e-9 /* 24 kHz, 16 bits, as engines write it */
-#define CHARS_PER_AUDIO_S                                                                          \
-	15.0 /* 900 characters a minute, by published measurements of speech (750 to 1000) */
-/* From the last batch to the last file, and from there to the accepted release. */
-static const struct cold_time fetch_prior = {0.3, 1, 0}, release_prior = {0.3, 1, 0};
-/* A user's own set-up (packages, weights) of unknown length, until it has run once. */
-static const struct cold_time setup_prior = {120, 600, 0};
+/* A time of day that passed less than this ago counts as missed; otherwise the next day's counts.
+ */
+enum { MISSED_S = 6 * 3600 };
 
-/* ---- work ---- */
-
-static double *open_lengths(struct launch *l, struct estimate *out, double *estimated_s)
+/* This time of day, this many days from now. */
+static time_t time_of_day(time_t now, int hour, int minute, int days)
 {
-	const struct segment *segments =
-		l->run.setup.job_ops->segments(l->run.setup.job, &out->segments);
-	double *lengths = xcalloc(out->segments + 1, sizeof(*lengths));
+	struct tm tm;
 
-	for (size_t i = 0; i < out->segments; i++) {
-		if (l->run.setup.results && l->run.setup.results[i].state == SEGMENT_SAFE)
-			continue;
-		lengths[out->open++] = segments[i].weight;
-		out->sum += segments[i].weight;
-		*estimated_s += segments[i].est_seconds;
+	localtime_r(&now, &tm);
+	tm.tm_mday += days;
+	tm.tm_hour = hour;
+	tm.tm_min = minute;
+	tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	return mktime(&tm);
+}
+
+bool estimate_deadline(const char *text, int64_t wall_ms, double *out_s)
+{
+	int hour, minute;
+	int64_t ms;
+
+	if (!clock_time_of_day(text, &hour, &minute)) {
+		bool fine = duration_parse(text, &ms, NULL) == 0;
+		*out_s = fine ? (double)ms / 1000 : 0;
+		return fine;
 	}
-	return lengths;
+	time_t now = wall_ms / 1000, at = time_of_day(now, hour, minute, -1);
+	for (int days = 0; difftime(now, at) > MISSED_S; days++)
+		at = time_of_day(now, hour, minute, days);
+	*out_s = difftime(at, now);
+	return true;
 }
 
-/* ---- machines ---- */
-
-struct learned { /* of one provider */
-	const char *provider;
-	struct pod_row *rows;
-	size_t count;
-	struct volume_row volume; /* the config's volume there; id "": unknown */
-	struct cold_time fetch, release;
-	struct extras extras; /* the same for all of its offers */
-};
-
-static void find_volume(struct learned *k, struct launch *l)
+bool estimate_has_deadline(const struct section *top)
 {
-	const char *name =
-		section_text(section_group(config_top(l->ctx->config), "volume"), "name");
-	struct volume_row *rows = NULL;
-	size_t count = 0;
+	const char *deadline = section_text(top, "deadline");
 
-	if (!name || !*name || store_volumes(l->ctx->store, &rows, &count, NULL) < 0)
-		return;
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(rows[i].provider, k->provider) && !strcmp(rows[i].name, name))
-			k->volume = rows[i];
-	free(rows);
+	return deadline && *deadline;
 }
 
-static void learn_extras(struct learned *k, struct launch *l, double audio_s)
+static int read_goal(const struct section *top, struct plan_wish *wish, struct err *err)
 {
-	struct extras *x = &k->extras;
-	char day[32];
+	static const char *const names[] = {"cost", "time", "balanced"};
+	const char *goal = section_text(top, "goal");
 
-	if (k->count)
-		snprintf(x->pods_seen, sizeof(x->pods_seen), "%.10s",
-			 clock_rfc3339(day, sizeof(day), k->rows[0].create_ms));
-	x->storage = extras_storage(l, k->provider, k->volume.id[0] ? &k->volume : NULL);
-	x->egress = extras_egress(l, k->provider, audio_s * GB_PER_AUDIO_S);
-	x->delivery = extras_delivery(l, &x->delivery_s);
+	wish->value_of_time_h = (double)section_int(top, "value_of_time") / 1e6;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!strcmp(goal, names[i])) {
+			wish->goal = (enum plan_goal)i;
+			if (wish->goal == PLAN_BALANCED && wish->value_of_time_h <= 0)
+				return err_set(err, ERR_CONFIG,
+					       "%s: goal = \"balanced\" needs value_of_time: what "
+					       "an hour of waiting costs, in dollars",
+					       section_where(top, "goal"));
+			return 0;
+		}
+	return err_set(err, ERR_CONFIG,
+		       "%s: goal = \"%s\": it must be \"cost\", \"time\" or \"balanced\"",
+		       section_where(top, "goal"), goal);
 }
 
-static void learn_provider(struct learned *k, struct launch *l, const char *provider,
-			   double audio_s)
+/* 0 s: none. A missed time of day is a cap that cannot be kept; any other impossible value is a
+ * mistake. */
+static int read_deadline(const struct section *top, double *out_s, struct err *err)
 {
-	if (k->provider && !strcmp(k->provider, provider))
-		return;
-	free(k->rows);
-	*k = (struct learned){.provider = provider, .fetch = fetch_prior, .release = release_prior};
-	store_pods_up(l->ctx->store, provider, PODS_LEARNED_FROM, &k->rows, &k->count, NULL);
-	find_volume(k, l);
-	learn_tail(k->rows, k->count, &k->fetch, &k->release);
-	learn_extras(k, l, audio_s);
-}
+	const char *deadline = section_text(top, "deadline"),
+		   *where = section_where(top, "deadline");
+	char ago[24];
 
-/* Whether the job's pods have found all they need on this volume before. */
-static bool volume_ready(const struct learned *pods, const char *image)
-{
-	for (size_t i = 0; i < pods->count; i++)
-		if (pods->rows[i].ready_ms > 0 &&
-		    !strcmp(pods->rows[i].volume_id, pods->volume.id) &&
-		    !strcmp(pods->rows[i].image, image))
-			return pods->volume.id[0] != '\0';
-	return false;
-}
-
-/* The job as the engine sees it, to look up the ledger's facts about it. */
-static struct engine_setup as_engine(struct launch *l, struct run_row *run, const char *image)
-{
-	struct engine_setup setup = l->run.setup;
-
-	*run = (struct run_row){0};
-	setup.run = run;
-	setup.image = image;
-	COPY_TEXT(run->job, config_job_name(l->ctx->config));
-	COPY_TEXT(run->config, config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
-	return setup;
-}
-
-static const char *image_of(struct launch *l)
-{
-	return section_text(section_group(config_top(l->ctx->config), "pod"), "image");
-}
-
-static bool env_there(struct launch *l, const struct job_needs *needs, const char *gpu,
-		      const struct learned *pods)
-{
-	struct run_row run;
-	struct engine_setup setup = as_engine(l, &run, image_of(l));
-
-	return pods->volume.id[0] &&
-	       engine_env_there(&setup, needs, gpu, pods->provider, pods->volume.id);
-}
-
-static bool env_in_image(struct launch *l, const struct job_needs *needs, const char *provider)
-{
-	struct run_row run;
-	struct engine_setup setup = as_engine(l, &run, image_of(l));
-
-	if (!needs->setup)
-		return false;
-	if (engine_env_in_image(&setup, needs, provider))
-		return true;
-	for (int i = 0; i < setup.provider_count; i++)
-		if (!strcmp(setup.providers[i].ops->name, provider))
-			return image_wanted(&setup, &setup.providers[i], needs) == IMAGE_HAS_ALL;
-	return false;
-}
-
-static void expect_cold(struct cold *cold, struct launch *l, const struct job_needs *needs,
-			const char *gpu, const struct learned *pods, bool in_image)
-{
-	const char *image = image_of(l);
-	char setup[20];
-	struct cold_what what = {.gpu = gpu, .image = image ? image : "", .setup = setup};
-
-	engine_setup_key(needs->setup, setup);
-	what.volume_ready = volume_ready(pods, what.image);
-	if (needs->setup)
-		cold->phase[COLD_SETUP] = setup_prior;
-	learn_cold(pods->rows, pods->count, &what, cold);
-	if (!needs->setup || in_image || env_there(l, needs, gpu, pods))
-		cold->phase[COLD_SETUP] = (struct cold_time){0};
-}
-
-/* Advertised GB of all its cards; 0: unknown. */
-static double memory_of(const struct offer *o)
-{
-	const struct gpu *known = gpu_find(o->gpu);
-
-	return (o->vram_gb ? o->vram_gb : known ? known->vram_gb : 0) * MAX(o->gpus, 1);
-}
-
-double estimate_usable_gib(const struct offer *o)
-{
-	return gpu_is_none(o->gpu) ? 0 : vram_usable_gib(memory_of(o));
-}
-
-/* Each worker has its own copy of the weights. */
-static struct vram_need need_of(const struct job_needs *needs)
-{
-	int workers = MAX(needs->workers, 1);
-
-	return (struct vram_need){needs->prior.base_gib * workers, needs->prior.each_gib * workers};
-}
-
-/* The largest batch that the engine takes and the card holds; 0: the job does not fit. As in the
- * dispatcher, a worker's own number can only raise it if the worker renders whole batches. */
-static int batch_most(const struct job_needs *needs, const struct offer *o,
-		      const struct learned_speed *learned)
-{
-	const struct vram_need need = need_of(needs);
-	int most = MAX(needs->max_batch, 1);
-	bool without = gpu_is_none(o->gpu);
-
-	if (learned->batch_max > 0 &&
-	    (learned->batch_max < most || (learned->padded && !needs->max_batch_is_cap)))
-		most = learned->batch_max;
-	if (!needs->gpu)
-		return most;
-	if (without || (memory_of(o) > 0 && needs->vram_gb > memory_of(o)))
+	*out_s = 0;
+	if (!estimate_has_deadline(top))
 		return 0;
-	if (need.base_gib <= 0 || memory_of(o) <= 0)
-		return most;
-	return MIN(most, vram_batch_max(&need, memory_of(o)));
+	if (!estimate_deadline(deadline, clock_wall_ms(), out_s))
+		return err_set(err, ERR_CONFIG,
+			       "%s: deadline = \"%s\": it must be a duration (\"20m\") or a time "
+			       "of day (\"07:00\")",
+			       where, deadline);
+	if (*out_s > 0)
+		return 0;
+	if (!strchr(deadline, ':'))
+		return err_set(err, ERR_CONFIG, "%s: deadline = \"%s\": it must be longer than 0",
+			       where, deadline);
+	return err_set(err, ERR_CAP,
+		       "%s: deadline = \"%s\": that was %s ago; give a later time, or a duration "
+		       "(\"20m\"); nothing was rented",
+		       where, deadline, duration_show(ago, sizeof(ago), (int64_t)(-*out_s * 1000)));
 }
 
-/* The engine's own figures for a card that was measured elsewhere, scaled to this card. */
-static struct speed prior_for(const struct job_needs *needs, const struct speed *of_segments,
-			      const struct offer *o)
+void estimate_check_wish(const struct section *top, struct mistakes *m)
 {
-	const struct job_prior *p = &needs->prior;
-	const struct speed given = {p->once_s, p->longest_s, p->each_s};
-	const struct gpu *had = p->gpu ? gpu_find(p->gpu) : NULL, *wanted = gpu_find(o->gpu);
+	struct plan_wish wish;
+	struct err err = {0};
+	double seconds;
 
-	if (given.once_s + given.longest_s + given.each_s <= 0)
-		return *of_segments;
-	return had && wanted ? speed_carry(&given, had, wanted, p->host_share) : given;
+	if (read_goal(top, &wish, &err) < 0)
+		mistakes_note(m, "goal", &err);
+	if (read_deadline(top, &seconds, &err) < 0 && err.kind == ERR_CONFIG)
+		mistakes_note(m, "deadline", &err);
 }
 
-static void say_prior(const struct job_prior *p, const struct offer *o, char to[ESTIMATE_FROM])
+static int read_wish(const struct section *top, struct plan_wish *wish, struct err *err)
 {
-	bool other = p->gpu && gpu_find(p->gpu) && gpu_find(p->gpu) != gpu_find(o->gpu);
+	const struct section *caps = section_group(top, "caps");
+	double seconds;
 
-	snprintf(to, ESTIMATE_FROM, "%s%s%s", p->source ? p->source : "the engine's own figures",
-		 other ? ", computed from " : "", other ? gpu_find(p->gpu)->name : "");
-}
-
-/* Finds cards that a pod of an earlier run reported as unfit. */
-static void find_unfit(struct estimate *e, struct launch *l, size_t i)
-{
-	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
-	const struct past_image of = {
-		section_text(section_group(config_top(l->ctx->config), "pod"), "image"),
-		needs->setup};
-	const struct offer *o = &e->offers[i];
-	int64_t now_ms = clock_wall_ms(), since_ms;
-	char why[200], day[32];
-
-	if (!gpu_is_none(o->gpu) && past_card_is_unfit(l->ctx->store, &of, o->provider, o->gpu,
-						       now_ms, why, sizeof(why), &since_ms))
-		format_text(e->unfit[i], ESTIMATE_UNFIT,
-			    "%s (image %s, reported by a pod on "
-			    "%.10s)",
-			    why, of.image ? of.image : "by default",
-			    clock_rfc3339(day, sizeof(day), since_ms));
-}
-
-/* Free pods that are processes of this machine share its processors, so more pods than processors
- * do not help. 0: no limit. A pod with a price stands for a machine of its own. */
-static int pods_that_help(const struct launch *l, const struct offer *o, int workers)
-{
-	for (int i = 0; i < l->run.setup.provider_count; i++) {
-		const struct provider_ops *ops = l->run.setup.providers[i].ops;
-		if (!strcmp(ops->name, o->provider) && ops->shares_machine &&
-		    o->price_microusd_h == 0)
-			return MAX((int)sysconf(_SC_NPROCESSORS_ONLN) / workers, 1);
-	}
+	if (read_goal(top, wish, err) < 0 || read_deadline(top, &seconds, err) < 0)
+		return -1;
+	wish->budget_usd = (double)section_int(caps, "max_cost") / 1e6;
+	/* no pod outlives it */
+	wish->deadline_s = (double)section_int(caps, "max_duration") / 1000;
+	wish->staged = wish->goal == PLAN_COST && seconds <= 0;
+	wish->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 0;
+	if (seconds > 0)
+		wish->deadline_s = wish->deadline_s > 0 ? MIN(wish->deadline_s, seconds) : seconds;
 	return 0;
 }
 
-static void make_machine(struct estimate *e, struct launch *l, size_t i,
-			 const struct speed *of_segments, const struct learned *pods)
+/* A provider may have the key; most charge nothing. */
+static bool egress_price(void *ctx, const char *provider, double *usd_gb)
 {
-	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
-	const struct offer *o = &e->offers[i];
-	struct plan_machine *m = &e->machines[i];
-	const struct speed prior = prior_for(needs, of_segments, o);
-	struct learn_what what = {.engine = needs->engine,
-				  .options = needs->speed_options,
-				  .gpu = o->gpu,
-				  .provider = o->provider,
-				  .host_share = needs->prior.host_share};
-	struct learned_speed learned;
+	const struct launch *l = ctx;
 
-	*m = (struct plan_machine){
-		.id = (int)i,
-		.price_h = (double)o->price_microusd_h / 1e6,
-		.quantum_s = prior_of_provider(o->provider)->quantum_s,
-		.cold = prior_cold(o->provider, needs->gpu),
-		.workers = MAX(needs->workers, 1),
-		.host_share = needs->prior.host_share,
-		.tail_s = pods->fetch.p50_s,
-		.release_s = pods->release.p50_s,
-	};
-	struct extras *x = &e->extras[i];
-	*x = pods->extras;
-	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
-	/* the volume bills with or without this run */
-	m->per_run_usd = x->egress.value + x->delivery.value;
-	m->interrupted_every_s = x->interrupted.value;
-	x->env_in_image = env_in_image(l, needs, o->provider);
-	expect_cold(&m->cold, l, needs, o->gpu, pods, x->env_in_image);
-	learn_speed(l->ctx->store, &what, &prior, &learned);
-	m->speed = learned.speed;
-	m->speed_source = learned.source;
-	m->batch_max = batch_most(needs, o, &learned);
-	m->pods_max = pods_that_help(l, o, m->workers);
-	copy_text(e->speed_from[i], sizeof(e->speed_from[i]), learned.from);
-	if (m->speed_source == PLAN_PRIOR)
-		say_prior(&needs->prior, o, e->speed_from[i]);
-	if (m->speed.once_s + m->speed.longest_s + m->speed.each_s > 0)
-		e->known = true;
-	else
-		m->batch_max = 0; /* nothing is known of it */
-	if (e->unfit[i][0])
-		m->batch_max = 0;
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		const struct option_spec *o = l->run.setup.providers[i].ops->options;
+		if (strcmp(l->run.setup.providers[i].ops->name, provider) != 0)
+			continue;
+		while (o->key && strcmp(o->key, "egress_price") != 0)
+			o++;
+		const struct section *conf =
+			o->key ? config_provider(l->ctx->config, provider) : NULL;
+		if (!conf)
+			return false;
+		*usd_gb = (double)section_int(conf, "egress_price") / 1e6;
+		return section_has(conf, "egress_price");
+	}
+	return false;
 }
 
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
 		  struct err *err)
 {
-	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
-	struct learned pods = {0};
-	struct speed prior = {0};
-	double estimated_s = 0;
-	bool any_fits = false, any_runs = false;
-	int largest = 1;
+	const struct config *config = l->ctx->config;
+	const struct section *top = config_top(config), *volume = section_group(top, "volume");
+	struct estimate_of of = {
+		.run = &l->run,
+		.config = config_path(config) ? config_path(config) : "",
+		.job = config_job_name(config),
+		.image = section_text(section_group(top, "pod"), "image"),
+		.volume = section_text(volume, "name"),
+		.volume_gb = section_int(volume, "size_gb"),
+		.delivers = section_has(top, "deliver"),
+		.egress_price = egress_price,
+		.ctx = l,
+	};
 
-	*out = (struct estimate){.offers = offers,
-				 .count = count,
-				 .need_gb = needs->vram_gb,
-				 .need = need_of(needs)};
-	out->setup_download_mb = needs->gpu && needs->setup ? needs->setup_download_mb : 0;
-	out->setup_by_card = needs->setup_by_card;
-	out->volume = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
-	char now[32];
-	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s",
-		 clock_rfc3339(now, sizeof(now), clock_wall_ms()));
-	if (estimate_read_wish(config_top(l->ctx->config), &out->wish, err) < 0)
+	*out = (struct estimate){0};
+	if (read_wish(top, &of.wish, err) < 0)
 		return -1;
-	out->wish.canary = needs->command ? 0 : CORE_CANARY;
-	double *lengths = open_lengths(l, out, &estimated_s);
-	if (out->sum > 0)
-		prior.each_s = estimated_s / out->sum;
-	out->audio_s = needs->command ? 0 : out->sum / CHARS_PER_AUDIO_S;
-	out->lengths = lengths;
-	out->machines = xcalloc(count + 1, sizeof(*out->machines));
-	out->speed_from = xcalloc(count + 1, sizeof(*out->speed_from));
-	out->extras = xcalloc(count + 1, sizeof(*out->extras));
-	out->unfit = xcalloc(count + 1, sizeof(*out->unfit));
-	out->failing = extras_failing(l);
-	out->wish.failing_share = out->failing.value;
-	for (size_t i = 0; i < count; i++) {
-		learn_provider(&pods, l, offers[i].provider, out->audio_s);
-		find_unfit(out, l, i);
-		make_machine(out, l, i, &prior, &pods);
-		bool fits = batch_most(needs, &offers[i], &(struct learned_speed){0}) > 0;
-		any_fits |= fits;
-		any_runs |= fits && !out->unfit[i][0];
-	}
-	out->none_can_run = any_fits && !any_runs;
-	out->never_fits = count && !any_fits;
-	for (size_t i = 0; i < count; i++)
-		largest = MAX(largest, out->machines[i].batch_max);
-	plan_work_init(&out->work, lengths, out->open, largest, out->audio_s);
-	free(pods.rows);
+	estimate_fill(out, &of, offers, count);
 	return 0;
-}
-
-/* The offers that a run rents first: those of the first provider with a fitting one, and of these
- * the first GPU in the config's list. machines and at have room for all. Returns the count; at
- * holds the indexes. */
-static size_t taken_first(const struct estimate *e, struct plan_machine *machines, int *at)
-{
-	const struct offer *first = NULL;
-	size_t count = 0;
-
-	for (size_t i = 0; i < e->count; i++) {
-		const struct offer *o = &e->offers[i];
-		if (e->machines[i].batch_max <= 0 ||
-		    (first && strcmp(o->provider, first->provider) != 0))
-			continue;
-		if (!first || o->wish < first->wish) {
-			first = e->in_any_order ? NULL : o;
-			count = e->in_any_order ? count : 0;
-		}
-		if (first && o->wish != first->wish)
-			continue;
-		machines[count] = e->machines[i];
-		at[count++] = (int)i;
-	}
-	return count;
-}
-
-enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out)
-{
-	*out = (struct plan){0};
-	if (!e->open || !e->known)
-		return PLAN_NOTHING_FITS;
-	struct plan_machine *machines = xcalloc(e->count + 1, sizeof(*machines));
-	int *at = xcalloc(e->count + 1, sizeof(*at));
-	enum plan_verdict verdict =
-		plan_choose(out, &e->work, machines, taken_first(e, machines, at), &e->wish);
-	if (verdict != PLAN_NOTHING_FITS)
-		out->machine = at[out->machine];
-	free(machines);
-	free(at);
-	return verdict;
-}
-
-void estimate_free(struct estimate *e)
-{
-	free(e->lengths);
-	free(e->machines);
-	free(e->speed_from);
-	free(e->extras);
-	free(e->unfit);
-	*e = (struct estimate){0};
 }

@@ -3,7 +3,7 @@
 #define BURST_CMD_LINE_BREAKEVEN_FLAGS_H
 
 #include "cmd/cmd.h"
-#include "cmd/launch/extras.h"
+#include "runs/extras.h"
 #include "cmd/show/breakeven_show.h"
 
 /* `show` points into the other fields: do not copy the struct. */

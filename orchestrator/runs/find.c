@@ -7,7 +7,7 @@
 
 enum { ELSEWHERE_MOST = 3 };
 
-/* A run of the job in this file, or a delivery of what one of them rendered. */
+/* Whether the run is of the job in this file, or delivers its outputs. */
 static bool is_of(const struct runs *rs, const struct run_row *run, const char *config)
 {
 	return !strcmp(run->config, config) || delivery_is_of(rs, run, config);
@@ -30,7 +30,7 @@ static int newest_running(const struct runs *rs, const char *config, struct run_
 	return found;
 }
 
-/* The newest one that has pods which may bill. */
+/* Finds the newest one with pods that may bill. */
 static int newest_with_pods(const struct runs *rs, const char *config, struct run_row *out,
 			    struct err *err)
 {

@@ -331,14 +331,13 @@ int delivery_total(const struct runs *rs, const struct run_row *run, int64_t now
 
 /* ---- find: the run that a job's config means ---- */
 
-/* Of the runs of this config's path and their deliveries the newest that is running, else the
- * newest with pods that may bill, else the newest. 1: *out is set; 0: there is none; -1 with *err.
- */
+/* Among the runs of this config's path and their deliveries, takes the newest running one, else the
+ * newest with pods that may bill, else the newest. 1: *out is set; 0: there is none; -1: *err. */
 int runs_newest_of(const struct runs *rs, const char *config, struct run_row *out, struct err *err);
 /* There is none: ERR_USAGE, which lists what runs elsewhere, since those can be named. config:
  * NULL: the folder has none. Returns -1. */
 int runs_none_of(const struct runs *rs, const char *config, struct err *err);
-/* For messages: job "quiz" in /home/me/quiz. To be freed. */
+/* For messages: job "quiz" in /home/me/quiz. The caller frees it. */
 char *run_place(const struct runs *rs, const struct run_row *run);
 
 /* ---- names: the row that an id, or any part of one, means ----

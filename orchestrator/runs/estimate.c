@@ -1,0 +1,404 @@
+/* estimate.c - collects the inputs of a plan: lengths of segments, prices, learned speeds and cold
+ * starts. */
+#include "estimate.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "engine/image.h"
+#include "engine/learn.h"
+#include "engine/past.h"
+#include "extras.h"
+#include "plan/prior.h"
+
+enum {
+	PODS_LEARNED_FROM = 200,
+};
+#define GB_PER_AUDIO_S 48000e-9 /* 24 kHz, 16 bits, as engines write it */
+#define CHARS_PER_AUDIO_S                                                                          \
+	15.0 /* 900 characters a minute, by published measurements of speech (750 to 1000) */
+/* From the last batch to the last file, and from there to the accepted release. */
+static const struct cold_time fetch_prior = {0.3, 1, 0}, release_prior = {0.3, 1, 0};
+/* A user's own set-up (packages, weights) of unknown length, until it has run once. */
+static const struct cold_time setup_prior = {120, 600, 0};
+
+/* ---- work ---- */
+
+static double *open_lengths(const struct estimate_of *of, struct estimate *out, double *estimated_s)
+{
+	const struct segment *segments =
+		of->run->setup.job_ops->segments(of->run->setup.job, &out->segments);
+	double *lengths = xcalloc(out->segments + 1, sizeof(*lengths));
+
+	for (size_t i = 0; i < out->segments; i++) {
+		if (of->run->setup.results && of->run->setup.results[i].state == SEGMENT_SAFE)
+			continue;
+		lengths[out->open++] = segments[i].weight;
+		out->sum += segments[i].weight;
+		*estimated_s += segments[i].est_seconds;
+	}
+	return lengths;
+}
+
+/* ---- machines ---- */
+
+struct learned { /* of one provider */
+	const char *provider;
+	struct pod_row *rows;
+	size_t count;
+	struct volume_row volume; /* the config's volume there; id "": unknown */
+	struct cold_time fetch, release;
+	struct extras extras; /* the same for all of its offers */
+};
+
+static void find_volume(struct learned *k, const struct estimate_of *of)
+{
+	const char *name = of->volume;
+	struct volume_row *rows = NULL;
+	size_t count = 0;
+
+	if (!name || !*name || store_volumes(of->run->runs->store, &rows, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(rows[i].provider, k->provider) && !strcmp(rows[i].name, name))
+			k->volume = rows[i];
+	free(rows);
+}
+
+static void learn_extras(struct learned *k, const struct estimate_of *of, double audio_s)
+{
+	struct extras *x = &k->extras;
+	char day[32];
+
+	if (k->count)
+		snprintf(x->pods_seen, sizeof(x->pods_seen), "%.10s",
+			 clock_rfc3339(day, sizeof(day), k->rows[0].create_ms));
+	x->storage = extras_storage(of, k->provider, k->volume.id[0] ? &k->volume : NULL);
+	x->egress = extras_egress(of, k->provider, audio_s * GB_PER_AUDIO_S);
+	x->delivery = extras_delivery(of, &x->delivery_s);
+}
+
+static void learn_provider(struct learned *k, const struct estimate_of *of, const char *provider,
+			   double audio_s)
+{
+	if (k->provider && !strcmp(k->provider, provider))
+		return;
+	free(k->rows);
+	*k = (struct learned){.provider = provider, .fetch = fetch_prior, .release = release_prior};
+	store_pods_up(of->run->runs->store, provider, PODS_LEARNED_FROM, &k->rows, &k->count, NULL);
+	find_volume(k, of);
+	learn_tail(k->rows, k->count, &k->fetch, &k->release);
+	learn_extras(k, of, audio_s);
+}
+
+/* Whether the job's pods have found all they need on this volume before. */
+static bool volume_ready(const struct learned *pods, const char *image)
+{
+	for (size_t i = 0; i < pods->count; i++)
+		if (pods->rows[i].ready_ms > 0 &&
+		    !strcmp(pods->rows[i].volume_id, pods->volume.id) &&
+		    !strcmp(pods->rows[i].image, image))
+			return pods->volume.id[0] != '\0';
+	return false;
+}
+
+/* The job as the engine sees it, to look up the ledger's facts about it. */
+static struct engine_setup as_engine(const struct estimate_of *of, struct run_row *run,
+				     const char *image)
+{
+	struct engine_setup setup = of->run->setup;
+
+	*run = (struct run_row){0};
+	setup.run = run;
+	setup.image = image;
+	COPY_TEXT(run->job, of->job);
+	COPY_TEXT(run->config, of->config);
+	return setup;
+}
+
+static bool env_there(const struct estimate_of *of, const struct job_needs *needs, const char *gpu,
+		      const struct learned *pods)
+{
+	struct run_row run;
+	struct engine_setup setup = as_engine(of, &run, of->image);
+
+	return pods->volume.id[0] &&
+	       engine_env_there(&setup, needs, gpu, pods->provider, pods->volume.id);
+}
+
+static bool env_in_image(const struct estimate_of *of, const struct job_needs *needs,
+			 const char *provider)
+{
+	struct run_row run;
+	struct engine_setup setup = as_engine(of, &run, of->image);
+
+	if (!needs->setup)
+		return false;
+	if (engine_env_in_image(&setup, needs, provider))
+		return true;
+	for (int i = 0; i < setup.provider_count; i++)
+		if (!strcmp(setup.providers[i].ops->name, provider))
+			return image_wanted(&setup, &setup.providers[i], needs) == IMAGE_HAS_ALL;
+	return false;
+}
+
+static void expect_cold(struct cold *cold, const struct estimate_of *of,
+			const struct job_needs *needs, const char *gpu, const struct learned *pods,
+			bool in_image)
+{
+	const char *image = of->image;
+	char setup[20];
+	struct cold_what what = {.gpu = gpu, .image = image ? image : "", .setup = setup};
+
+	engine_setup_key(needs->setup, setup);
+	what.volume_ready = volume_ready(pods, what.image);
+	if (needs->setup)
+		cold->phase[COLD_SETUP] = setup_prior;
+	learn_cold(pods->rows, pods->count, &what, cold);
+	if (!needs->setup || in_image || env_there(of, needs, gpu, pods))
+		cold->phase[COLD_SETUP] = (struct cold_time){0};
+}
+
+/* Advertised GB of all its cards; 0: unknown. */
+static double memory_of(const struct offer *o)
+{
+	const struct gpu *known = gpu_find(o->gpu);
+
+	return (o->vram_gb ? o->vram_gb : known ? known->vram_gb : 0) * MAX(o->gpus, 1);
+}
+
+double estimate_usable_gib(const struct offer *o)
+{
+	return gpu_is_none(o->gpu) ? 0 : vram_usable_gib(memory_of(o));
+}
+
+/* Each worker has its own copy of the weights. */
+static struct vram_need need_of(const struct job_needs *needs)
+{
+	int workers = MAX(needs->workers, 1);
+
+	return (struct vram_need){needs->prior.base_gib * workers, needs->prior.each_gib * workers};
+}
+
+/* The largest batch that the engine takes and the card holds; 0: the job does not fit. As in the
+ * dispatcher, a worker's own number can only raise it if the worker renders whole batches. */
+static int batch_most(const struct job_needs *needs, const struct offer *o,
+		      const struct learned_speed *learned)
+{
+	const struct vram_need need = need_of(needs);
+	int most = MAX(needs->max_batch, 1);
+	bool without = gpu_is_none(o->gpu);
+
+	if (learned->batch_max > 0 &&
+	    (learned->batch_max < most || (learned->padded && !needs->max_batch_is_cap)))
+		most = learned->batch_max;
+	if (!needs->gpu)
+		return most;
+	if (without || (memory_of(o) > 0 && needs->vram_gb > memory_of(o)))
+		return 0;
+	if (need.base_gib <= 0 || memory_of(o) <= 0)
+		return most;
+	return MIN(most, vram_batch_max(&need, memory_of(o)));
+}
+
+/* The engine's own figures for a card that was measured elsewhere, scaled to this card. */
+static struct speed prior_for(const struct job_needs *needs, const struct speed *of_segments,
+			      const struct offer *o)
+{
+	const struct job_prior *p = &needs->prior;
+	const struct speed given = {p->once_s, p->longest_s, p->each_s};
+	const struct gpu *had = p->gpu ? gpu_find(p->gpu) : NULL, *wanted = gpu_find(o->gpu);
+
+	if (given.once_s + given.longest_s + given.each_s <= 0)
+		return *of_segments;
+	return had && wanted ? speed_carry(&given, had, wanted, p->host_share) : given;
+}
+
+static void say_prior(const struct job_prior *p, const struct offer *o, char to[ESTIMATE_FROM])
+{
+	bool other = p->gpu && gpu_find(p->gpu) && gpu_find(p->gpu) != gpu_find(o->gpu);
+
+	snprintf(to, ESTIMATE_FROM, "%s%s%s", p->source ? p->source : "the engine's own figures",
+		 other ? ", computed from " : "", other ? gpu_find(p->gpu)->name : "");
+}
+
+/* Finds cards that a pod of an earlier run reported as unfit. */
+static void find_unfit(struct estimate *e, const struct estimate_of *of, size_t i)
+{
+	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
+	const struct past_image image = {of->image, needs->setup};
+	const struct offer *o = &e->offers[i];
+	int64_t now_ms = clock_wall_ms(), since_ms;
+	char why[200], day[32];
+
+	if (!gpu_is_none(o->gpu) && past_card_is_unfit(of->run->runs->store, &image, o->provider,
+						       o->gpu, now_ms, why, sizeof(why), &since_ms))
+		format_text(e->unfit[i], ESTIMATE_UNFIT,
+			    "%s (image %s, reported by a pod on "
+			    "%.10s)",
+			    why, image.image ? image.image : "by default",
+			    clock_rfc3339(day, sizeof(day), since_ms));
+}
+
+/* Free pods that are processes of this machine share its processors, so more pods than processors
+ * do not help. 0: no limit. A pod with a price stands for a machine of its own. */
+static int pods_that_help(const struct estimate_of *of, const struct offer *o, int workers)
+{
+	for (int i = 0; i < of->run->setup.provider_count; i++) {
+		const struct provider_ops *ops = of->run->setup.providers[i].ops;
+		if (!strcmp(ops->name, o->provider) && ops->shares_machine &&
+		    o->price_microusd_h == 0)
+			return MAX((int)sysconf(_SC_NPROCESSORS_ONLN) / workers, 1);
+	}
+	return 0;
+}
+
+static void make_machine(struct estimate *e, const struct estimate_of *of, size_t i,
+			 const struct speed *of_segments, const struct learned *pods)
+{
+	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
+	const struct offer *o = &e->offers[i];
+	struct plan_machine *m = &e->machines[i];
+	const struct speed prior = prior_for(needs, of_segments, o);
+	struct learn_what what = {.engine = needs->engine,
+				  .options = needs->speed_options,
+				  .gpu = o->gpu,
+				  .provider = o->provider,
+				  .host_share = needs->prior.host_share};
+	struct learned_speed learned;
+
+	*m = (struct plan_machine){
+		.id = (int)i,
+		.price_h = (double)o->price_microusd_h / 1e6,
+		.quantum_s = prior_of_provider(o->provider)->quantum_s,
+		.cold = prior_cold(o->provider, needs->gpu),
+		.workers = MAX(needs->workers, 1),
+		.host_share = needs->prior.host_share,
+		.tail_s = pods->fetch.p50_s,
+		.release_s = pods->release.p50_s,
+	};
+	struct extras *x = &e->extras[i];
+	*x = pods->extras;
+	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
+	/* the volume bills with or without this run */
+	m->per_run_usd = x->egress.value + x->delivery.value;
+	m->interrupted_every_s = x->interrupted.value;
+	x->env_in_image = env_in_image(of, needs, o->provider);
+	expect_cold(&m->cold, of, needs, o->gpu, pods, x->env_in_image);
+	learn_speed(of->run->runs->store, &what, &prior, &learned);
+	m->speed = learned.speed;
+	m->speed_source = learned.source;
+	m->batch_max = batch_most(needs, o, &learned);
+	m->pods_max = pods_that_help(of, o, m->workers);
+	copy_text(e->speed_from[i], sizeof(e->speed_from[i]), learned.from);
+	if (m->speed_source == PLAN_PRIOR)
+		say_prior(&needs->prior, o, e->speed_from[i]);
+	if (m->speed.once_s + m->speed.longest_s + m->speed.each_s > 0)
+		e->known = true;
+	else
+		m->batch_max = 0; /* nothing is known of it */
+	if (e->unfit[i][0])
+		m->batch_max = 0;
+}
+
+void estimate_fill(struct estimate *out, const struct estimate_of *of, const struct offer *offers,
+		   size_t count)
+{
+	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
+	struct learned pods = {0};
+	struct speed prior = {0};
+	double estimated_s = 0;
+	bool any_fits = false, any_runs = false;
+	int largest = 1;
+
+	*out = (struct estimate){.offers = offers,
+				 .count = count,
+				 .need_gb = needs->vram_gb,
+				 .need = need_of(needs)};
+	out->setup_download_mb = needs->gpu && needs->setup ? needs->setup_download_mb : 0;
+	out->setup_by_card = needs->setup_by_card;
+	out->volume = of->volume;
+	char now[32];
+	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s",
+		 clock_rfc3339(now, sizeof(now), clock_wall_ms()));
+	out->wish = of->wish;
+	out->wish.canary = needs->command ? 0 : CORE_CANARY;
+	double *lengths = open_lengths(of, out, &estimated_s);
+	if (out->sum > 0)
+		prior.each_s = estimated_s / out->sum;
+	out->audio_s = needs->command ? 0 : out->sum / CHARS_PER_AUDIO_S;
+	out->lengths = lengths;
+	out->machines = xcalloc(count + 1, sizeof(*out->machines));
+	out->speed_from = xcalloc(count + 1, sizeof(*out->speed_from));
+	out->extras = xcalloc(count + 1, sizeof(*out->extras));
+	out->unfit = xcalloc(count + 1, sizeof(*out->unfit));
+	out->failing = extras_failing(of);
+	out->wish.failing_share = out->failing.value;
+	for (size_t i = 0; i < count; i++) {
+		learn_provider(&pods, of, offers[i].provider, out->audio_s);
+		find_unfit(out, of, i);
+		make_machine(out, of, i, &prior, &pods);
+		bool fits = batch_most(needs, &offers[i], &(struct learned_speed){0}) > 0;
+		any_fits |= fits;
+		any_runs |= fits && !out->unfit[i][0];
+	}
+	out->none_can_run = any_fits && !any_runs;
+	out->never_fits = count && !any_fits;
+	for (size_t i = 0; i < count; i++)
+		largest = MAX(largest, out->machines[i].batch_max);
+	plan_work_init(&out->work, lengths, out->open, largest, out->audio_s);
+	free(pods.rows);
+}
+
+/* The offers that a run rents first: those of the first provider with a fitting one, and of these
+ * the first GPU in the config's list. machines and at have room for all. Returns the count; at
+ * holds the indexes. */
+static size_t taken_first(const struct estimate *e, struct plan_machine *machines, int *at)
+{
+	const struct offer *first = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct offer *o = &e->offers[i];
+		if (e->machines[i].batch_max <= 0 ||
+		    (first && strcmp(o->provider, first->provider) != 0))
+			continue;
+		if (!first || o->wish < first->wish) {
+			first = e->in_any_order ? NULL : o;
+			count = e->in_any_order ? count : 0;
+		}
+		if (first && o->wish != first->wish)
+			continue;
+		machines[count] = e->machines[i];
+		at[count++] = (int)i;
+	}
+	return count;
+}
+
+enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out)
+{
+	*out = (struct plan){0};
+	if (!e->open || !e->known)
+		return PLAN_NOTHING_FITS;
+	struct plan_machine *machines = xcalloc(e->count + 1, sizeof(*machines));
+	int *at = xcalloc(e->count + 1, sizeof(*at));
+	enum plan_verdict verdict =
+		plan_choose(out, &e->work, machines, taken_first(e, machines, at), &e->wish);
+	if (verdict != PLAN_NOTHING_FITS)
+		out->machine = at[out->machine];
+	free(machines);
+	free(at);
+	return verdict;
+}
+
+void estimate_free(struct estimate *e)
+{
+	free(e->lengths);
+	free(e->machines);
+	free(e->speed_from);
+	free(e->extras);
+	free(e->unfit);
+	*e = (struct estimate){0};
+}
