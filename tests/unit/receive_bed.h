@@ -17,6 +17,4 @@ void want_file(const char *dir, const char *name, const void *bytes, size_t len)
 /* So many bytes without a short period; to be freed. */
 char *big_bytes(size_t len);
 
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-
 #endif

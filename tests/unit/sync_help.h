@@ -47,6 +47,8 @@ static inline int scratch_remove(void **state)
 {
 	return remove_folder(*state);
 }
+/* A test in a folder of its own, which is *state. */
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
 
 static inline void put(const char *dir, const char *name, const void *bytes, size_t len)
 {

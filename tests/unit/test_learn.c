@@ -10,12 +10,7 @@
 
 #include "base/mem.h"
 #include "engine/learn.h"
-
-static void assert_near(double got, double expected, double tolerance)
-{
-	if (fabs(got - expected) > tolerance)
-		fail_msg("got %.6g, expected %.6g", got, expected);
-}
+#include "plan_bed.h"
 
 static const struct speed truth = {.once_s = .3, .longest_s = .008, .each_s = .0004};
 

@@ -1,148 +1,6 @@
 /* test_view.c - what is drawn of a run: nothing wider or longer than the terminal, and what matters
  * most always there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "base/path.h"
-#include "base/str.h"
-#include "cmd/show/phase.h"
-#include "cmd/show/table.h"
-#include "cmd/show/view.h"
-#include "engine/pull.h"
-#include "scratch.h"
-
-enum {
-	COLUMNS_LEAST = 40,
-	COLUMNS_MOST = 200,
-	ROWS_LEAST = 6,
-	ROWS_MOST = 60,
-	MODELS = 3000,
-	PODS_MOST = 120
-};
-
-/* ---- views ---- */
-
-static struct view_pod pod_in(enum pod_phase phase, const char *name)
-{
-	struct view_pod p = {
-		.phase = phase, .image_percent = VIEW_UNKNOWN, .price_microusd_h = 690000};
-
-	COPY_TEXT(p.name, name);
-	COPY_TEXT(p.provider, "runpod");
-	COPY_TEXT(p.gpu, "RTX 4090");
-	COPY_TEXT(p.region, "EU-RO-1");
-	return p;
-}
-
-/* Two pods of a run that is half done. */
-static struct view half_done(void)
-{
-	struct view v = {.started_ms = 1764088931000,
-			 .age_ms = 72000,
-			 .max_cost_microusd = 1000000,
-			 .max_duration_ms = 3600000,
-			 .total = 300,
-			 .done = 186,
-			 .sound_s = 724,
-			 .cost_microusd = 30000,
-			 .total_microusd = 60000,
-			 .eta_ms = 100000,
-			 .joins = true,
-			 .pod_count = 2};
-
-	COPY_TEXT(v.job, "quiz");
-	COPY_TEXT(v.run, "1125-162311-9f3a");
-	v.pods = xcalloc(2, sizeof(*v.pods));
-	v.pods[0] = pod_in(POD_WORKING, "8fk2xq90abcdef");
-	v.pods[0].done = 186;
-	v.pods[0].rate = 3.2;
-	v.pods[1] = pod_in(POD_BOOTING, "9ab3");
-	v.pods[1].image_percent = 41;
-	return v;
-}
-
-static char *drawn(const struct view *v, int columns, int rows)
-{
-	CLEANUP(str_free) struct str out = STR_INIT;
-
-	view_draw(&out, v, (struct view_size){.columns = columns, .rows = rows});
-	return xstrdup(str_text(&out));
-}
-
-/* ---- random ones ---- */
-
-static uint32_t seed;
-
-static uint32_t pick(uint32_t below)
-{
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % below;
-}
-
-static int64_t pick_large(int64_t most)
-{
-	int64_t n = (int64_t)pick(1 << 24) << 16 | pick(1 << 16);
-
-	return n % (most >> pick(24) | 1);
-}
-
-static void random_pod(struct view_pod *p)
-{
-	static const char *const names[] = {"", "8fk2xq90abcdef", "local-347fa28bc1d22e10",
-					    "sb-0123456789abcdefghijklmnop", "\xe6\x9c\xba-1"};
-	static const char *const gpus[] = {"none", "RTX 4090",
-					   "NVIDIA RTX PRO 6000 Blackwell Server Edition", "L4"};
-	static const char *const details[] = {
-		"", "package install",
-		"a very long step that no terminal of this width has room for"};
-
-	*p = pod_in((enum pod_phase)pick(POD_NEVER + 1), names[pick(ARRAY_LEN(names))]);
-	COPY_TEXT(p->gpu, gpus[pick(ARRAY_LEN(gpus))]);
-	COPY_TEXT(p->detail, details[pick(ARRAY_LEN(details))]);
-	p->spot = pick(4) == 0;
-	p->image_percent = (int)pick(102) - 1;
-	p->price_microusd_h = pick_large(40000000);
-	p->done = pick_large(100000);
-	p->rate = pick(2) ? 0 : (double)pick(100000) / 7000;
-}
-
-static struct view random_view(void)
-{
-	struct view v = half_done();
-
-	free(v.pods);
-	v.pod_count = pick(3) ? pick(5) : pick(PODS_MOST);
-	v.pods = xcalloc(v.pod_count + 1, sizeof(*v.pods));
-	for (size_t i = 0; i < v.pod_count; i++)
-		random_pod(&v.pods[i]);
-	v.total = pick_large(999999);
-	v.done = v.total ? pick_large(v.total) : 0;
-	v.failed = pick(3) ? 0 : pick_large(v.total - v.done + 1);
-	v.cached = pick(2) ? 0 : v.done / 2;
-	v.sound_s = (double)pick_large(1000000);
-	v.max_cost_microusd = pick(3) ? pick_large(99999000000) : 0;
-	v.cost_microusd = pick_large(99999000000);
-	v.total_microusd = pick(4) ? v.cost_microusd + pick_large(9999000) : VIEW_UNKNOWN;
-	v.eta_ms = pick(4) ? pick_large(360000000) : VIEW_UNKNOWN;
-	v.age_ms = pick_large(360000000);
-	v.stops = (int)pick(4);
-	v.stopping = v.stops || pick(8) == 0;
-	v.joins = pick(2);
-	v.watched = pick(4) == 0;
-	v.finish = (enum view_finish)pick(3);
-	if (pick(6) == 0)
-		COPY_TEXT(v.doing, "modal: image: Step 2: COPY /.burst-agent "
-				   "/usr/local/lib/burst/agent and so on and on");
-	if (pick(6) == 0)
-		COPY_TEXT(v.job, "a job whose name is as long as names may be, up to sixty-four");
-	return v;
-}
+#include "view_bed.h"
 
 /* ---- what always holds ---- */
 
@@ -256,51 +114,61 @@ static void stage_no_pods(struct view *v)
 {
 	v->pod_count = 0;
 }
+
 static void stage_image(struct view *v)
 {
 	v->pods[0] = pod_in(POD_RENTING, "");
 }
+
 static void stage_building(struct view *v)
 {
 	v->pod_count = 0;
 	COPY_TEXT(v->doing, "modal: image: Step 2");
 }
+
 static void stage_joining_beside(struct view *v)
 {
 	all_home(v);
 	set_phases(v, POD_RELEASING, POD_CONFIRMING);
 }
+
 static void stage_joining(struct view *v)
 {
 	all_home(v);
 	set_phases(v, POD_GONE, POD_GONE);
 }
+
 static void stage_handed(struct view *v)
 {
 	stage_joining(v);
 	v->pods[1].handed = true;
 }
+
 static void stage_no_join(struct view *v)
 {
 	stage_joining(v);
 	v->joins = false;
 }
+
 static void stage_confirming(struct view *v)
 {
 	all_home(v);
 	v->finish = VIEW_FINISH_OVER;
 	set_phases(v, POD_GONE, POD_CONFIRMING);
 }
+
 static void stage_stopping(struct view *v)
 {
 	v->stopping = true;
 	v->stops = 1;
 }
+
 static void stage_stopping_now(struct view *v)
 {
 	v->stopping = true;
 	v->stops = 2;
 }
+
 static void stage_lost_all(struct view *v)
 {
 	set_phases(v, POD_GONE, POD_NEVER);
@@ -433,116 +301,6 @@ static void test_rates(void **state)
 				    cases[i].text);
 }
 
-/* ---- the copy that others read ---- */
-
-static void test_copy(void **state)
-{
-	char *dir = new_folder();
-	CLEANUP(free_text) char *path = path_join(dir, "view");
-	struct view got = {0};
-
-	(void)state;
-	for (seed = 1; seed < 50; seed++) {
-		struct view v = random_view();
-		v.watched = false;
-		view_put(&v, path);
-		assert_true(view_get(&got, path));
-		CLEANUP(free_text) char *was = drawn(&v, 150, 50), *is = drawn(&got, 150, 50);
-		assert_string_equal(is, was);
-		view_free(&v);
-	}
-	assert_int_equal(path_write(path, "{\"job\":\"qu", 10, 0600, NULL), 0);
-	assert_false(view_get(&got, path));
-	assert_string_not_equal(got.run, ""); /* as it was */
-	assert_int_equal(path_write(path,
-				    "{\"pods\":[1,{\"phase\":99,\"cost\":-1}],\"total\":\"x\"}", 47,
-				    0600, NULL),
-			 0);
-	assert_true(view_get(&got, path));
-	assert_int_equal(got.pods[1].phase, POD_NEVER);
-	assert_int_equal(got.pods[1].cost_microusd, 0);
-	unlink(path);
-	assert_false(view_get(&got, path));
-	view_free(&got);
-	assert_int_equal(remove_folder(dir), 0);
-}
-
-/* ---- phases of rows, images ---- */
-
-static void test_phase_of_row(void **state)
-{
-	static const struct {
-		const char *name;
-		struct pod_row row;
-		enum pod_phase phase;
-	} cases[] = {
-		{"its create is under way", {.state = POD_ROW_INTENT}, POD_RENTING},
-		{"no answer to its create", {.state = POD_ROW_AMBIGUOUS}, POD_AMBIGUOUS},
-		{"rented", {.state = POD_ROW_LIVE, .id = "p", .rented_ms = 1}, POD_BOOTING},
-		{"its sshd listens",
-		 {.state = POD_ROW_LIVE, .id = "p", .running_ms = 1, .reached_ms = 2},
-		 POD_CONNECTING},
-		{"connected",
-		 {.state = POD_ROW_LIVE, .id = "p", .reached_ms = 1, .connected_ms = 2},
-		 POD_PREPARING},
-		{"synced",
-		 {.state = POD_ROW_LIVE, .id = "p", .connected_ms = 2, .synced_ms = 3},
-		 POD_LOADING},
-		{"ready",
-		 {.state = POD_ROW_LIVE, .id = "p", .synced_ms = 3, .ready_ms = 4},
-		 POD_WORKING},
-		{"its release is under way",
-		 {.state = POD_ROW_RELEASING, .id = "p", .ready_ms = 4, .release_ms = 5},
-		 POD_RELEASING},
-		{"released",
-		 {.state = POD_ROW_RELEASING, .id = "p", .release_ms = 5, .released_ms = 6},
-		 POD_CONFIRMING},
-		{"gone", {.state = POD_ROW_GONE, .id = "p", .released_ms = 6}, POD_GONE},
-		{"it never was", {.state = POD_ROW_FAILED}, POD_NEVER},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		if (phase_of_row(&cases[i].row) != cases[i].phase)
-			fail_msg("%s: %s, not %s", cases[i].name,
-				 pod_phase_name(phase_of_row(&cases[i].row)),
-				 pod_phase_name(cases[i].phase));
-}
-
-static void test_pull_percent(void **state)
-{
-	static const struct {
-		const char *name, *log;
-		int percent;
-	} cases[] = {
-		{"nothing", "", -1},
-		{"it begins", "pulling image a/b:1\n", -1},
-		{"a percentage", "pulling image a/b:1\npulling: 12%\npulling: 41.7 %\n", 41},
-		{"layers",
-		 "3f4a: Downloading [==>  ]  10MB/40MB\n77aa: Downloading [>   ]  0.5MB/60MB\n", 7},
-		{"a layer is there",
-		 "3f4a: Downloading [==>  ]  10MB/40MB\n3f4a: Download complete\n3f4a: Pull "
-		 "complete\n"
-		 "77aa: Downloading [>   ]  0MB/60MB\n77aa: Extracting [>  ] 30MB/60MB\n",
-		 91},
-		{"units", "3f4a: Downloading 500kB/1GB\n77aa: Downloading [>   ] 499.5MB/1GB\n",
-		 17},
-		{"it is there", "pulling: 41%\nimage a/b:1 pulled\n", -1},
-		{"its container runs", "pulling: 41%\ncreate container\ncontainer: 99%\n", -1},
-		{"again from the start", "pulling: 41%\nimage a/b:1 pulled\npulling: 3%\n", 3},
-		{"no percentage", "pulling: 4100%\npulling: x%\n%\n", -1},
-		{"more than all", "3f4a: Downloading 50MB/40MB\n", -1},
-		{"numbers without end", "3f4a: Downloading 1e999MB/9999999999999999999999999MB\n",
-		 -1},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		if (pull_percent(cases[i].log) != cases[i].percent)
-			fail_msg("%s: %d, not %d", cases[i].name, pull_percent(cases[i].log),
-				 cases[i].percent);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -555,9 +313,6 @@ int main(void)
 		cmocka_unit_test(test_colours_follow_the_state),
 		cmocka_unit_test(test_foreign_text_is_harmless),
 		cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_copy),
-		cmocka_unit_test(test_phase_of_row),
-		cmocka_unit_test(test_pull_percent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
