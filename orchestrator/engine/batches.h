@@ -20,7 +20,9 @@ struct gpu_use {
 /* Agents report these times. They are bounded, and decide nothing but later plans. */
 /* From the ledger, for this pod's GPU and its worker's version; all 0: not known. */
 struct batch_speed batches_speed(const struct engine *e, int pod);
+/* For batches of this client; others are ignored. */
 void batches_begun(struct engine *e, int pod, uint32_t batch);
+/* Records it once, unless it began more than once: then its time is not that of one batch. */
 void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms);
 /* The agent's event "usage", every 2 s: a sample of how busy the GPUs are, and the peak of their
  * memory (MiB, though the event says memory_mb). */

@@ -10,7 +10,8 @@
 
 struct engine;
 
-/* EV_LOCAL or EV_FETCH_FAILED follows. suspect: they failed their check. */
+/* Only after EV_FETCHED: takes the fetched files from outfiles.c. EV_LOCAL (journal.h) or
+ * EV_FETCH_FAILED follows. suspect: they failed their check. */
 void place_files(struct engine *e, uint32_t segment, bool suspect);
 
 /* Places the files of one segment, which are complete, verified and checked: first the manifest's

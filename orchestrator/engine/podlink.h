@@ -35,10 +35,14 @@ struct podlink {
 	bool clock_logged; /* how far its clock is off, once */
 };
 
+/* Closes the connection that there is and makes another one. EV_CONNECTED or EV_CONNECT_FAILED
+ * follows; neither, if another run has taken the pod (handed.h). */
 void podlink_connect(struct engine *e, int pod);
+/* Ends the connection. If the core waits for the answer to the pod's release, it is kept as `spare`
+ * instead; if the pod is gone, its keys are removed. */
 void podlink_close(struct engine *e, int pod);
-/* Tells its agent to end the pod, over the present connection or else (unless standing_only) a new
- * one. */
+/* For a pod whose provider refuses its release. Tells its agent to end the pod, over the present
+ * connection or else (unless standing_only) a new one. */
 void podlink_finish(struct engine *e, int pod, bool standing_only);
 /* Once a second, while the job has work: ends the connection of pods that fell silent. */
 void podlink_watch(struct engine *e);

@@ -38,15 +38,18 @@ void prepare_new(struct engine *e, int pod);
 void prepare_found(struct engine *e, int pod);
 /* Its connection ends: ends what is under way. */
 void prepare_drop(struct engine *e, int pod);
-/* shared: also what its volume keeps for all pods. */
+/* Begins the steps, or goes on with an early start. shared: also what its volume keeps for all
+ * pods. EV_PREPARE_FAILED follows or, from workers.c, EV_WORKERS; neither, before the hello. */
 void prepare_pod(struct engine *e, int pod, bool shared);
-/* The code folder has been scanned. */
+/* The code folder has been scanned: pods in PREP_TREES go on. */
 void prepare_tree_ready(struct engine *e);
-/* The agent is in place and has not sent hello yet. */
+/* The agent is in place and has not sent hello yet: starts workers if by the ledger nothing is
+ * missing. */
 void prepare_early(struct engine *e, int pod);
 /* Of a pod of an earlier client: what its row has. */
 void prepare_adopt(struct engine *e, int pod, const struct pod_row *row);
-/* An event of its agent. Returns false if it is not about preparing. */
+/* An event of its agent. Returns false if it is not about preparing. An answer counts only in the
+ * step that waits for it. */
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event);
 
 #endif

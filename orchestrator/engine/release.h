@@ -4,8 +4,8 @@
 
 struct engine;
 
-/* Why a pod never came up stands, if anywhere, in its provider's log. Where that ends with the pod
- * it is asked for first. */
+/* EV_RELEASED follows, unless another run has taken the pod (handed.h). Only its provider's log may
+ * say why a pod never came up: the first time, a log that ends with the pod is read before. */
 void release_pod(struct engine *e, int pod);
 
 #endif

@@ -18,6 +18,7 @@ void vendor_offers(struct engine *e, int provider);
 void vendor_list(struct engine *e, int provider);
 /* Makes lists urgent that were requested before there was a pod to end. */
 void vendor_prioritize(struct engine *e);
+/* EV_RENTED or EV_RENT_FAILED follows. Nothing is rented if the last journal_pod() failed. */
 void vendor_rent(struct engine *e, int pod);
 void vendor_inspect(struct engine *e, int pod);
 /* Requests what the vendor billed, for the ledger; vendor_bills_open() falls with each answer. */
