@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/log.h"
+#include "batch_ids.h"
 #include "impl.h"
 #include "learn.h"
 #include "post.h"
@@ -104,7 +105,8 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 	*begins_of(e, batch) = 255; /* once */
 	const struct core_batch *b = core_batch_at(e->core, batch);
 	COPY_TEXT(row.attempt, core_pod_at(e->core, pod)->rental.attempt);
-	snprintf(row.id, sizeof(row.id), "%s-%u", e->client.life, batch);
+	CLEANUP(free_text) char *id = batch_id(e, batch);
+	COPY_TEXT(row.id, id);
 	COPY_TEXT(row.run, e->setup->run->id);
 	key_of(e, pod, row.speed);
 	row.segments = (int)b->count;

@@ -2,6 +2,7 @@
 #include "orders.h"
 
 #include "base/clock.h"
+#include "batch_ids.h"
 #include "impl.h"
 #include "journal.h"
 #include "outfiles.h"
@@ -24,7 +25,7 @@ void orders_send(struct engine *e, int pod, uint32_t batch)
 	}
 	/* An engine that renders many segments at once takes as long for a few: that is no hang. */
 	estimate = MAX(estimate, core_batch_expected_ms(e->core, batch) / 1000);
-	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->client.life, batch);
+	CLEANUP(free_text) char *id = batch_id(e, batch);
 	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000),
 		   core_pod_at(e->core, pod)->workload.batches <= 1);
 	pod_send(e, pod,
@@ -47,7 +48,7 @@ void orders_renew(struct engine *e, int pod)
 
 void orders_handover(struct engine *e, int pod, int turn)
 {
-	CLEANUP(free_text) char *id = xasprintf("%s-%d", e->client.life, turn);
+	CLEANUP(free_text) char *id = batch_id(e, (uint32_t)turn);
 
 	pod_send(e, pod,
 		 json_pack("{s:s,s:s,s:I}", "op", "handover", "id", id, "lease_s",

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/pattern.h"
+#include "batch_ids.h"
 #include "batches.h"
 #include "claims.h"
 #include "ending.h"
@@ -35,22 +36,11 @@ static int64_t measured_ms(const struct engine *e, int pod, const json_t *event,
 			     MAX(clock_boot_ms() - core_pod_at(e->core, pod)->rental.create_at, 0));
 }
 
-/* "LIFE-NUMBER": a batch of an earlier client has another LIFE and does not count here. */
-static uint32_t batch_number(const struct engine *e, const json_t *event, const char *key)
-{
-	const char *id = jsonx_text(event, key, "");
-	size_t len = strlen(e->client.life);
-
-	if (strncmp(id, e->client.life, len) || id[len] != '-')
-		return UINT32_MAX;
-	return (uint32_t)strtoul(id + len + 1, NULL, 10);
-}
-
 static void batch_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *state = jsonx_text(event, "state", "");
 	struct event ev = {.pod = pod,
-			   .batch = batch_number(e, event, "id"),
+			   .batch = batch_id_number(e, jsonx_text(event, "id", "")),
 			   .t = measured_ms(e, pod, event, "t")};
 	char id[60], reason[60];
 
@@ -333,9 +323,9 @@ static void revoked_event(struct engine *e, int pod, const json_t *event)
 	const json_t *ids = json_object_get(event, "ids");
 
 	for (size_t i = 0; i < json_array_size(ids); i++) {
-		CLEANUP(json_decref) json_t *one = json_pack("{s:O}", "id", json_array_get(ids, i));
+		const char *id = json_string_value(json_array_get(ids, i));
 		struct event ev = {
-			.type = EV_REVOKED, .pod = pod, .batch = batch_number(e, one, "id")};
+			.type = EV_REVOKED, .pod = pod, .batch = batch_id_number(e, id ? id : "")};
 		post(e, &ev, NULL);
 	}
 }
@@ -400,8 +390,9 @@ bool pod_switch_works(struct engine *e, int pod, const char *how)
 
 static void mode_event(struct engine *e, int pod, const json_t *event)
 {
-	struct event ev = {
-		.type = EV_HANDOVER_DONE, .pod = pod, .number = (int)batch_number(e, event, "id")};
+	struct event ev = {.type = EV_HANDOVER_DONE,
+			   .pod = pod,
+			   .number = (int)batch_id_number(e, jsonx_text(event, "id", ""))};
 
 	if (!strcmp(jsonx_text(event, "mode", ""), "detached"))
 		post(e, &ev, NULL);
@@ -439,7 +430,7 @@ bool pod_event_advances(const struct engine *e, int pod, const char *what, const
 		return true;
 	if (strcmp(what, "batch"))
 		return false;
-	uint32_t number = batch_number(e, event, "id");
+	uint32_t number = batch_id_number(e, jsonx_text(event, "id", ""));
 	const char *state = jsonx_text(event, "state", "");
 	bool known = core_has_batch(e->core, number, pod);
 	return known && ((!strcmp(state, "started") && !core_batch_at(e->core, number)->started) ||
