@@ -1,5 +1,5 @@
-/* main.c - the table of commands: finds the one that is meant, performs it, and prints the one
- * error at the end. */
+/* main.c - the table of commands: finds the command, runs it, and prints the one error at the end.
+ */
 #include "cmd.h"
 
 #include <signal.h>

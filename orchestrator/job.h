@@ -89,7 +89,7 @@ struct job_needs {
 	 * image`): leaves packages in $BURST_ENV, which `setup` finds in the image by the hash of
 	 * this text. NULL: it has no such part */
 	const char *setup_packages;
-	int setup_download_mb; /* what `setup` fetches from the internet, about; 0: not known */
+	int setup_download_mb; /* what `setup` fetches from the internet, about; 0: unknown */
 	int setup_memory_gb;   /* what `setup` needs of a pod that does nothing else; 0: little */
 	bool setup_by_card;    /* what `setup` makes may hold for cards of one architecture alone */
 	const struct job_file *files; /* plain names, no folders */

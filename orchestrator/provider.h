@@ -326,7 +326,7 @@ struct provider_ops {
 	/* conf outlives the provider. state_dir: a folder for files of the provider's children. */
 	int (*open)(struct provider **out, const struct section *conf, const char *state_dir,
 		    struct err *err);
-	void (*close)(struct provider *p); /* NULL is fine */
+	void (*close)(struct provider *p); /* accepts NULL */
 	/* The vendor account these pods are rented on, for rate limits and "one listing per
 	 * account". Borrowed. */
 	const char *(*account)(const struct provider *p);
@@ -341,7 +341,7 @@ struct provider_ops {
 	 * cost money twice. */
 	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call,
 			     int64_t *wait_ms, struct op_result *result, struct err *err);
-	void (*op_free)(struct op *op); /* at any time; NULL is fine */
+	void (*op_free)(struct op *op); /* at any time; accepts NULL */
 	/* Whether can_stage, can_fetch and can_tidy hold for this very volume (NULL: for any): they
 	 * may hang on keys, and on where it is. NULL: they do. */
 	bool (*files_ready)(const struct provider *p, const struct volume *v);

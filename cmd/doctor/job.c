@@ -16,8 +16,7 @@ void check_job(struct launch *l, struct findings *f)
 			findings_say(f, "bad", "%s", m->list[i].err.msg);
 		if (!m->count)
 			findings_say(f, "bad", "%s", err.msg);
-		/* what it would rent can be told all the same, unless it is the job that cannot be
-		 * read */
+		/* its offers can be reported without the job, unless the job could not be read */
 		if (!l->run.output_dir)
 			launch_read_job(l, &err);
 		return;

@@ -5,7 +5,7 @@
 #include "base/gpus.h"
 #include "engine/caller.h"
 
-/* One of several that cannot be rented from keeps no run from its work. */
+/* The mark of a finding that stops rents here: with other providers, a run still works. */
 static const char *stops(const struct launch *l)
 {
 	return l->run.setup.provider_count > 1 ? "warn" : "bad";
@@ -39,7 +39,7 @@ bool check_balance(struct launch *l, const struct engine_provider *p, struct fin
 	return enough;
 }
 
-/* Those that the cap on the price leaves, moved to the front; how many. */
+/* Moves offers within the cap on the price to the front; returns their number. */
 static size_t within_price(const struct launch *l, struct op_result *result)
 {
 	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"),
@@ -61,7 +61,7 @@ static int64_t cheapest(const struct op_result *result)
 	return least;
 }
 
-/* The one that a run would take first. */
+/* Prints the offer that a run would take first. */
 static void say_best(struct findings *f, const char *provider, const struct offer *offers,
 		     size_t count)
 {

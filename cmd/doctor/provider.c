@@ -1,4 +1,4 @@
-/* provider.c - checks an account: its key, its pods, and what the ledger knows of them. */
+/* provider.c - checks an account: its key, its pods, and the ledger's facts about them. */
 #include "checks.h"
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include "engine/past.h"
 #include "store/facts.h"
 
-/* What its pods have said of it, as podlink.c keeps it: "WORD DATE WORDS". */
+/* Prints what its pods reported about their switch: "WORD DATE WORDS". */
 static void check_switch(struct launch *l, const char *provider, struct findings *f)
 {
 	char fact[200], word[16] = "", day[16] = "";
@@ -33,7 +33,7 @@ static void check_switch(struct launch *l, const char *provider, struct findings
 			provider, day);
 }
 
-/* What an earlier pod of such an image has said of its card. */
+/* Prints what an earlier pod of such an image reported about its card. */
 static void check_cards(struct launch *l, const char *provider, struct findings *f)
 {
 	const struct past_image of = {
@@ -61,7 +61,7 @@ static void check_cards(struct launch *l, const char *provider, struct findings 
 	}
 }
 
-/* Where the provider refuses its list, runs go on with lookups by id, and so does this. */
+/* If the provider refuses its list, looks pods up by id, as runs do. */
 static void check_pods(struct launch *l, const struct engine_provider *p, bool was_bad,
 		       struct findings *f)
 {
@@ -72,7 +72,7 @@ static void check_pods(struct launch *l, const struct engine_provider *p, bool w
 	int live = 0;
 
 	if (caller_list(p, ids, CHECK_ASK_MS, &result, &now_ms, &err) < 0) {
-		if (!was_bad) /* else it was said */
+		if (!was_bad) /* else it is printed already */
 			findings_say(f, "bad", "%s: cannot list its pods: %s", p->ops->name,
 				     err.msg);
 		return;

@@ -1,5 +1,5 @@
-/* calibrate_measure.c - measures GPUs one after the other, and reads from the ledger what each has
- * shown. */
+/* calibrate_measure.c - measures GPUs one after the other, and reads the results from the ledger.
+ */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -54,7 +54,7 @@ static void read_cold(struct store *store, struct calibrate_card *c)
 	free(pods);
 }
 
-/* True: money is left for more than booting. */
+/* Whether money is left for more than a boot. */
 static bool is_affordable(struct calibrate_card *c, int64_t left_microusd)
 {
 	char left[32], need[32];
@@ -69,7 +69,7 @@ static bool is_affordable(struct calibrate_card *c, int64_t left_microusd)
 	return false;
 }
 
-/* -1: nothing was begun; *err says why. */
+/* Returns -1 with *err if it did not begin. */
 static int measure(struct launch *l, struct calibrate_card *c, int64_t left_microusd,
 		   struct err *err)
 {
@@ -90,7 +90,7 @@ static void read_result(struct launch *l, struct calibrate_card *c)
 	calibrate_view_card(l, &c->offer, &c->after, &ignored);
 }
 
-/* Something may still bill, or the user wants out. */
+/* Whether to stop: something may still bill, or the user interrupted. */
 static bool is_last(const struct calibrate_card *c)
 {
 	return c->status > 128 || c->status == 9;

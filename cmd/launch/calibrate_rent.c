@@ -1,4 +1,4 @@
-/* calibrate_rent.c - rents one GPU and renders there what its measurement takes. */
+/* calibrate_rent.c - rents one GPU and renders a measurement on it. */
 #include "calibrate.h"
 
 #include <dirent.h>

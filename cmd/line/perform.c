@@ -1,4 +1,4 @@
-/* perform.c - opens what a command needs, and performs it. */
+/* perform.c - opens what a command needs, and runs it. */
 #include "perform.h"
 
 #include <stdlib.h>

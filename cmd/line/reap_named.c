@@ -1,4 +1,4 @@
-/* reap_named.c - finds the pod that the user named, and tells what became of it. */
+/* reap_named.c - finds the pod that the user named, and reports its result. */
 #include "reap_named.h"
 
 #include "base/clock.h"
@@ -6,7 +6,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/swept.h"
 
-/* The user who names the pod takes the risk. */
+/* Closes a pod that no account reaches. The user who names it takes the risk. */
 static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
 {
 	char when[32];

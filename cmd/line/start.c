@@ -1,4 +1,4 @@
-/* start.c - what a process needs before it reads its command line. */
+/* start.c - prepares the process before the command line is read. */
 #include "start.h"
 
 #include <fcntl.h>

@@ -22,6 +22,6 @@ struct file_blocks {
 /* Reads the whole file (so not from the loop's thread); every block but the last has block_bytes (>
  * 0). *out is written only on success and ended with blocks_free(). ERR_LOCAL. */
 int blocks_of_file(struct file_blocks *out, const char *path, int64_t block_bytes, struct err *err);
-void blocks_free(struct file_blocks *blocks); /* it is empty then; NULL is fine */
+void blocks_free(struct file_blocks *blocks); /* it is empty then; accepts NULL */
 
 #endif

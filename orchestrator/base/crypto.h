@@ -15,7 +15,7 @@ struct sha256 *sha256_new(void);
 void sha256_add(struct sha256 *h, const void *bytes, size_t len);
 /* Writes the hex text and frees h. */
 void sha256_finish(struct sha256 *h, char hex[SHA256_HEX]);
-void sha256_free(struct sha256 *h); /* without a result; NULL is fine */
+void sha256_free(struct sha256 *h); /* without a result; accepts NULL */
 void sha256_hex(const void *bytes, size_t len, char hex[SHA256_HEX]);
 /* A name for a text, for files and facts: the first 24 digits. */
 enum { SHA256_NAME = 25 };

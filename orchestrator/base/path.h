@@ -8,7 +8,7 @@
 #include "err.h"
 #include "str.h"
 
-/* dir + "/" + name; an absolute name stands alone. To be freed by the caller. */
+/* dir + "/" + name; an absolute name stands alone. The caller frees it. */
 char *path_join(const char *dir, const char *name);
 /* The folder part ("." when there is none), and the last part. To be freed / inside path. */
 char *path_dir(const char *path);
@@ -16,7 +16,7 @@ const char *path_base(const char *path);
 /* Creates the folder and its parents with this mode; an existing folder is success. */
 int path_mkdirs(const char *path, mode_t mode, struct err *err);
 /* The folder as it is called below root, however the two are written; NULL: it is not there, or
- * elsewhere. To be freed. */
+ * elsewhere. The caller frees it. */
 char *path_below(const char *root, const char *dir);
 /* Whole file into *out (at most max bytes, ERR_CONFIG when larger; ERR_NOT_FOUND when absent). */
 int path_read(const char *path, size_t max, struct str *out, struct err *err);

@@ -38,7 +38,7 @@ char *str_detach(struct str *s);
 void str_free(struct str *s);
 /* The same for what holds keys: nothing of it stays in memory. */
 void str_wipe(struct str *s);
-void text_wipe(char *text); /* and free(); NULL is fine */
+void text_wipe(char *text); /* and free(); accepts NULL */
 
 static inline void str_free_cleanup(struct str *s)
 {

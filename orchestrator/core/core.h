@@ -349,7 +349,7 @@ void core_free(struct core *c);
 int core_adopt(struct core *c, const struct core_pod *pod);
 /* The ids of a provider's pods that may bill, NULL-terminated. Free them with core_ids_free(). */
 char **core_pod_ids(const struct core *c, int provider);
-void core_ids_free(char **ids); /* NULL is fine */
+void core_ids_free(char **ids); /* accepts NULL */
 DEFINE_CLEANUP(core_ids_free, char **)
 /* Handles one event. Appends to *out, which the caller empties; the caller frees out->list at the
  * end. */

@@ -23,7 +23,7 @@ enum batching {
 	BATCHING_CONTINUOUS,
 };
 
-/* What an engine takes for a batch, where the ledger has measured it; all 0: not known. In ms, and
+/* What an engine takes for a batch, where the ledger has measured it; all 0: unknown. In ms, and
  * in ms for each unit of weight: of the batch by itself, of its heaviest segment, of all of its
  * segments. */
 struct batch_speed {

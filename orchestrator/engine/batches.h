@@ -18,7 +18,7 @@ struct gpu_use {
 };
 
 /* Agents report these times. They are bounded, and decide nothing but later plans. */
-/* From the ledger, for this pod's GPU and its worker's version; all 0: not known. */
+/* From the ledger, for this pod's GPU and its worker's version; all 0: unknown. */
 struct batch_speed batches_speed(const struct engine *e, int pod);
 /* For batches of this client; others are ignored. */
 void batches_begun(struct engine *e, int pod, uint32_t batch);

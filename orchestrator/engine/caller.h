@@ -28,7 +28,7 @@ struct engine_provider {
 };
 
 struct caller *caller_new(struct loop *loop, struct http *http);
-/* Operations under way end without a callback. NULL is fine. */
+/* Operations under way end without a callback. Accepts NULL. */
 void caller_free(struct caller *caller);
 
 /* Begins an operation. *want is copied, but what it points to is borrowed until done(). done()
@@ -48,7 +48,7 @@ void caller_listen(struct caller_op *op, void (*said)(void *ctx, const char *lin
  * answer will be current. */
 bool caller_prioritize(struct caller_op *op);
 
-/* Ends the operation without a callback; NULL is fine. Not from inside its own done(). */
+/* Ends the operation without a callback; accepts NULL. Not from inside its own done(). */
 void caller_cancel(struct caller_op *op);
 
 /* Compares this machine's clock with the date of the provider's last reply. Returns -1 and *err

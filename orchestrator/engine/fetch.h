@@ -53,7 +53,7 @@ void fetcher_get(struct fetcher *f, const struct fetch_want *want);
 void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const void *arg),
 		    const void *arg);
 /* Before the connection closes, or after. A file whose bytes have all arrived ends by itself; the
- * others end with ERR_NETWORK. NULL is fine. */
+ * others end with ERR_NETWORK. Accepts NULL. */
 void fetcher_close(struct fetcher *f);
 
 /* The same steps for a file that a provider is about to put on this disk. Strings are copied.

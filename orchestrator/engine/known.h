@@ -51,7 +51,7 @@ void known_code_put(struct engine *e, int pod);
 bool known_code(const struct engine *e, int provider, const struct volume *v,
 		const struct tree *tree);
 bool known_has_tree(const struct engine *e, int provider, const struct volume *volume);
-/* The code tree that a volume last got; NULL: not known. */
+/* The code tree that a volume last got; NULL: unknown. */
 const struct tree *known_base(const struct engine *e, int provider, const struct volume *volume);
 
 /* The code tree that pods of this job (the row's config and job) last had on a volume, code/TREE

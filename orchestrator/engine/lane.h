@@ -22,7 +22,7 @@ struct lane *lane_open(struct loop *loop, struct http *http, const struct lane_s
 		       const struct ssh_channel_ops *ops, void *ctx);
 /* NULL before the session is up and after closed(). */
 struct ssh_channel *lane_channel(struct lane *lane);
-/* No callback afterwards. Needed also after closed(); callbacks may call it. NULL is fine. */
+/* No callback afterwards. Needed also after closed(); callbacks may call it. Accepts NULL. */
 void lane_close(struct lane *lane);
 
 #endif

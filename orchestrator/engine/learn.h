@@ -37,7 +37,7 @@ struct learned_speed {
 	enum plan_source source;
 	char from[LEARN_FROM]; /* "RTX 4090 at runpod, 40 batches, 2026-11-24"; "": the prior */
 	int64_t batches;       /* that the estimate is from; 0: the prior */
-	int batch_max;         /* as its worker reported; 0: not known */
+	int batch_max;         /* as its worker reported; 0: unknown */
 	bool padded;           /* it renders all segments of a batch at once */
 };
 /* The best available estimate. Measured: at least SPEED_MEASURED_MIN batches on this GPU (of this

@@ -16,7 +16,7 @@ enum { LIMIT_WINDOWS = 4, LIMIT_TEXT_MAX = 512 };
 
 struct limit_window {
 	char name[16];             /* the vendor's name for it: "minute" */
-	int64_t quota, length_ms;  /* quota 0: not known */
+	int64_t quota, length_ms;  /* quota 0: unknown */
 	int64_t left, reset_at_ms; /* left of it until then */
 	/* as the vendor reported, less our calls since; else as assumed */
 	bool said;
@@ -54,7 +54,7 @@ void limits_read(struct limits *l, const char *text);
  * written limits nothing. */
 struct limiter;
 struct limiter *limiter_new(struct store *store);
-void limiter_free(struct limiter *l); /* NULL is fine */
+void limiter_free(struct limiter *l); /* accepts NULL */
 /* per_minute: the vendor's quota, used until the first reply reports one; 0: none. */
 int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class,
 		     int64_t now_ms);

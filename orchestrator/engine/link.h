@@ -49,6 +49,6 @@ struct ssh *link_ssh(struct link *link); /* for further channels, after up() */
  */
 struct lane *link_lane(struct link *link, const char *command, const struct ssh_channel_ops *ops,
 		       void *ctx);
-void link_close(struct link *link); /* no callback afterwards; NULL is fine */
+void link_close(struct link *link); /* no callback afterwards; accepts NULL */
 
 #endif

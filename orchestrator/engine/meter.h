@@ -22,7 +22,7 @@ enum measured { MEASURED_NOTHING, MEASURED_FIRST_WINDOW, MEASURED_RATE };
 
 void meter_start(struct meter *m);
 /* gone of the sent bytes have left this machine by now_ms (CLOCK_BOOTTIME). Says whether m->rate is
- * new. round_trip_ms: of the connection; 0: not known. */
+ * new. round_trip_ms: of the connection; 0: unknown. */
 enum measured meter_add(struct meter *m, int64_t now_ms, int64_t gone, int64_t sent,
 			int64_t round_trip_ms);
 

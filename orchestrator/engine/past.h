@@ -14,7 +14,7 @@ struct past_image {
 	const char *image, *setup;
 };
 
-/* One for each offer, to be freed by the caller (NULL for none). Unreadable facts count as not
+/* One for each offer, which the caller frees (NULL for none). Unreadable facts count as not
  * known. of: NULL: no job. */
 struct offer_past *past_of_offers(struct store *store, const struct past_image *of,
 				  const struct offer *offers, size_t count, int64_t wall_ms);

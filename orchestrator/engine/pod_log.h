@@ -20,7 +20,7 @@ bool pod_log_show_fresh(struct engine *e, int pod, int64_t fresh_ms);
 /* How much of its image the pod has pulled, by its last log; -1: not known. */
 int pod_log_image_percent(const struct engine *e, int pod);
 
-/* A pod's; NULL is fine. */
+/* A pod's; accepts NULL. */
 void pod_log_free(struct pod_log *l);
 struct pod_logs *pod_logs_new(void);
 void pod_logs_free(struct pod_logs *l);

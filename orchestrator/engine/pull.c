@@ -13,7 +13,7 @@ enum { LAYERS_MOST = 64, LINE_MOST = 512, ID_MAX = 24, DOWNLOAD_SHARE = 70 };
 
 struct layer {
 	char id[ID_MAX];
-	double bytes, loaded, unpacked; /* bytes 0: not known */
+	double bytes, loaded, unpacked; /* bytes 0: unknown */
 };
 
 struct pull {

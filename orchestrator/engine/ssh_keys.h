@@ -16,7 +16,7 @@ int keys_load(struct engine *e, int pod, struct err *err);
 void keys_drop(struct engine *e, int pod);
 /* The pod's own private key is needed for the create alone: wipes it. */
 void keys_forget_host(struct engine *e, int pod);
-void keys_free(struct ssh_keys *k); /* NULL is fine */
+void keys_free(struct ssh_keys *k); /* accepts NULL */
 
 /* All borrowed. After keys_make() or keys_load(); the latter reads neither the client's public line
  * nor the host's private key. */

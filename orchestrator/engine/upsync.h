@@ -36,6 +36,6 @@ struct upsync_want {
 /* The link stays the caller's and outlives the transfer. */
 struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *pool,
 			    const struct upsync_want *want);
-void upsync_cancel(struct upsync *u); /* no done() afterwards; NULL is fine */
+void upsync_cancel(struct upsync *u); /* no done() afterwards; accepts NULL */
 
 #endif

@@ -6,7 +6,7 @@
 #include "impl.h"
 
 struct segment_id {
-	const char *id; /* the job's */
+	const char *id; /* of the job */
 	uint32_t number;
 };
 

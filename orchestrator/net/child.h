@@ -30,7 +30,7 @@ const char *child_self(void); /* as set; NULL: never set */
 struct child *child_send(struct loop *loop, const struct call *call,
 			 void (*done)(void *ctx, struct reply *reply), void *ctx);
 /* No callback afterwards: the process group gets SIGTERM, then SIGKILL after 2 s or when the loop
- * is freed. The handle is dead after done(). NULL is fine. */
+ * is freed. The handle is dead after done(). Accepts NULL. */
 void child_cancel(struct child *child);
 
 #endif

@@ -13,7 +13,7 @@ struct child_ends {
 	int out, err;
 };
 
-/* The program that argv[0] means, to be freed; NULL if there is none. */
+/* The program that argv[0] means; NULL if there is none. The caller frees it. */
 char *child_program(const char *name);
 /* Starts `program` with call->argv; waits until it runs, 5 s at most. Its stdin is a pipe if the
  * call has a body in memory, else call->body_from or nothing. name is for messages. ERR_LOCAL: it

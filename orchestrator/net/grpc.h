@@ -37,7 +37,7 @@ struct grpc_call *grpc_send(struct loop *loop, struct http *http, const struct c
 			    struct grpc_tries *tries, void (*done)(void *ctx, struct reply *reply),
 			    void *ctx);
 /* No callback afterwards; the handle is dead after done(). Cancel what is under way before
- * http_free(). NULL is fine. */
+ * http_free(). Accepts NULL. */
 void grpc_cancel(struct grpc_call *call);
 
 /* How long to wait in ms before the call is sent again with the same tries, or -1: the reply is

@@ -58,7 +58,7 @@ struct http_call *http_send_pieces(struct http *http, const struct call *call,
 /* Ends the transfer now; done() comes in the next turn, with what has arrived and no failure. Not
  * from inside on_piece(). */
 void http_hang_up(struct http_call *call);
-/* No callback afterwards; the handle is dead after done(). NULL is fine. */
+/* No callback afterwards; the handle is dead after done(). Accepts NULL. */
 void http_cancel(struct http_call *call);
 
 /* Connects to host (a name or an address, IPv6 without brackets) without any proxy. done() comes
@@ -68,7 +68,7 @@ void http_cancel(struct http_call *call);
 struct http_connect *http_connect(struct http *http, const char *host, int port, int64_t timeout_ms,
 				  void (*done)(void *ctx, int fd, const struct err *err),
 				  void *ctx);
-void http_connect_cancel(struct http_connect *connect); /* no callback afterwards; NULL is fine */
+void http_connect_cancel(struct http_connect *connect); /* no callback afterwards; accepts NULL */
 
 /* Appends to `to`, as one line, what may be shown of a request's or reply's body. JSON: every value
  * of an "env" and of what looks like a credential becomes "[secret]". Other text stays as it is,

@@ -20,7 +20,7 @@ struct timer; /* one call in the future */
  * code, not the end of burst. */
 struct loop *loop_new(void);
 /* Frees remaining watches and timers without a call, then calls what loop_at_free() got. Close
- * http, ssh, children and pools first. NULL is fine. */
+ * http, ssh, children and pools first. Accepts NULL. */
 void loop_free(struct loop *loop);
 
 /* Calls ready(ctx, revents) while the descriptor shows one of `events` (POLLIN, POLLOUT), or
@@ -29,13 +29,13 @@ void loop_free(struct loop *loop);
 struct watch *loop_watch(struct loop *loop, int fd, short events,
 			 void (*ready)(void *ctx, short revents), void *ctx);
 void loop_rewatch(struct watch *watch, short events);
-void loop_unwatch(struct watch *watch); /* no call afterwards; NULL is fine */
+void loop_unwatch(struct watch *watch); /* no call afterwards; accepts NULL */
 
 /* Calls fire(ctx) once, after_ms from now or a little later (0: in the next turn). The handle is
  * dead when fire is entered. Timers that are due at the same time fire in the order in which they
  * were made. */
 struct timer *loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void *ctx), void *ctx);
-void loop_untimer(struct timer *timer); /* no call afterwards; NULL is fine */
+void loop_untimer(struct timer *timer); /* no call afterwards; accepts NULL */
 
 /* Waits until something is ready, a timer is due, loop_wake() is called, or most_ms are over (0:
  * does not wait; negative: no limit), then makes each due callback once. */

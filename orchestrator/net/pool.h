@@ -17,7 +17,7 @@ void pool_run(struct pool *pool, void (*work)(void *arg), void (*done)(void *arg
 /* Nothing is queued, running, or waiting for its done(). */
 bool pool_idle(const struct pool *pool);
 /* Waits until everything accepted has run, makes the outstanding done() calls (which may not
- * pool_run() any more), and ends the threads. Before loop_free(). NULL is fine. */
+ * pool_run() any more), and ends the threads. Before loop_free(). Accepts NULL. */
 void pool_free(struct pool *pool);
 
 DEFINE_CLEANUP(pool_free, struct pool *)

@@ -79,7 +79,7 @@ void ssh_send_eof(struct ssh_channel *channel);
 /* Stops or continues calling data(). At most a window later the command cannot write any more. */
 void ssh_pause(struct ssh_channel *channel, bool paused);
 /* Closes the channel: drops what is queued; the command's stdin and stdout are closed. No callback
- * afterwards; the handle is dead. NULL is fine. */
+ * afterwards; the handle is dead. Accepts NULL. */
 void ssh_channel_close(struct ssh_channel *channel);
 
 /* The shortest time in ms that the server took to open a channel, other than the first one: a round

@@ -1,4 +1,4 @@
-/* write_off.c - closes pods in the ledger whose provider cannot be asked. */
+/* write_off.c - closes pods in the ledger whose provider cannot be reached. */
 #include "runs.h"
 
 #include "base/clock.h"

@@ -28,7 +28,7 @@ void ignore_leave(struct ignore *ig);
 /* Whether this path (below the root, inside the folder entered last) is not synced. Its parents
  * must be synced: a walker never enters a dropped folder. */
 bool ignore_drops(const struct ignore *ig, const char *path, bool is_folder);
-void ignore_free(struct ignore *ig); /* NULL is fine */
+void ignore_free(struct ignore *ig); /* accepts NULL */
 
 DEFINE_CLEANUP(ignore_free, struct ignore *)
 

@@ -44,7 +44,7 @@ int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err);
  * and *err (ERR_LOCAL names the file; path below the root), after which every further call fails
  * the same way. */
 ssize_t pack_read(struct pack *p, void *buf, size_t room, struct err *err);
-void pack_close(struct pack *p); /* at any time; NULL is fine */
+void pack_close(struct pack *p); /* at any time; accepts NULL */
 
 /* Appends `bytes` as one whole zstd frame; consecutive frames unpack to one stream. Returns false,
  * with *out unchanged, if that failed. */

@@ -56,7 +56,7 @@ const char *receive_part_path(const struct receive *r);
  * survive a crash. */
 int receive_keep_all(struct receive *const *list, size_t count, struct err *err);
 /* Ends it and frees r, whatever happened before. If it was not kept, the part is removed, or left
- * for a later attempt if keep_part and its bytes are not known to be wrong. NULL is fine. */
+ * for a later attempt if keep_part and its bytes are not known to be wrong. Accepts NULL. */
 void receive_drop(struct receive *r, bool keep_part);
 
 #endif

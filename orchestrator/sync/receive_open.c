@@ -92,7 +92,8 @@ static int resume(struct receive *r, struct err *err)
 	return receive_hash_prefix(r, r->offset, err);
 }
 
-/* The name of an incomplete file, to be freed. The longest names leave no room for the suffix. */
+/* The name of an incomplete file, which the caller frees. The longest names leave no room for the
+ * suffix. */
 static char *part_of(const char *base)
 {
 	char hash[SHA256_HEX];

@@ -98,7 +98,7 @@ int tree_add(struct tree *tree, const char *name, const void *bytes, size_t len,
 	     struct err *err);
 
 const struct tree_entry *tree_find(const struct tree *tree, const char *path); /* NULL: not there */
-void tree_free(struct tree *tree);                                             /* NULL is fine */
+void tree_free(struct tree *tree);                                             /* accepts NULL */
 
 /* The text form, one entry a line, with everything but `data` and the counters of skipped paths.
  * tree_save() replaces the file atomically. tree_load(): ERR_NOT_FOUND if there is no file;

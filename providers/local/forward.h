@@ -1,9 +1,8 @@
-/* forward.h - carries TCP connections from a listening socket of this machine to a port of the
+/* forward.h - forwards TCP connections from a listening socket of this machine to a port of the
  * pod's own loopback.
  *
- * Sockets stay in the network namespace in which they were made: the listening one is the
- * machine's, those made here belong to the namespace the process is in by now. Nothing here blocks;
- * the owner polls. */
+ * A socket stays in the network namespace in which it was made: the listening one in the machine's,
+ * those made here in the process's current one. Nothing here blocks; the owner polls. */
 #ifndef BURST_PROVIDERS_LOCAL_FORWARD_H
 #define BURST_PROVIDERS_LOCAL_FORWARD_H
 
@@ -14,18 +13,17 @@
 enum {
 	FORWARD_MAX = 256,
 	FORWARD_POLL_MAX = 1 + 2 * FORWARD_MAX
-}; /* connections at a time; entries for poll */
+}; /* FORWARD_MAX connections at a time; entries for poll */
 
 struct forward;
-/* Owns listen_fd from now on. Connections that the pod's port refuses are closed at once: the
- * client sees a drop. round_trip_ms > 0: a line as long as that, on which a connection carries at
- * most 4 MiB a round trip. */
+/* Takes over listen_fd. Closes a connection at once if the pod's port refuses it: the client sees a
+ * drop. round_trip_ms > 0: delays bytes like a line of that length, on which a connection carries
+ * at most 4 MiB a round trip. */
 struct forward *forward_new(int listen_fd, int pod_port, int64_t round_trip_ms);
-void forward_free(struct forward *f); /* NULL is fine */
-/* Fills what to wait for (room for FORWARD_POLL_MAX); returns how many. *next_ms: the boot clock's
- * time at which forward_serve() is due even when nothing of it happens; INT64_MAX: none (always,
- * where there is no round trip). Then give
- * the same entries to forward_serve(). */
+void forward_free(struct forward *f); /* accepts NULL */
+/* Fills the entries to poll (room for FORWARD_POLL_MAX) and returns their number. *next_ms: boot
+ * clock time at which forward_serve() is due without an event; INT64_MAX: none (always so without a
+ * round trip). Then pass the same entries to forward_serve(). */
 size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms);
 void forward_serve(struct forward *f, const struct pollfd *set, size_t count);
 
