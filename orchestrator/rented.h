@@ -15,6 +15,9 @@ enum {
 	IMAGE_MAX = 160,
 	GPU_MAX = 64,
 	REGION_MAX = 32,
+	/* Hex digits of an attempt: pod_name_attempt() in core/state.c makes it. The row of a part
+	 * of a pod adds "-NN": kept_part() in engine/kept.c. */
+	ATTEMPT_LEN = 16,
 	ATTEMPT_MAX = 20
 };
 
@@ -39,7 +42,7 @@ struct offer {
 struct marker {
 	char machine[20]; /* 16 hex digits of this machine's state folder */
 	char run[24];
-	char attempt[ATTEMPT_MAX]; /* 16 hex digits, never used twice */
+	char attempt[ATTEMPT_MAX]; /* ATTEMPT_LEN digits, never used twice */
 	int64_t hard_end_s;
 };
 /* Reads the four texts that a vendor keeps with a pod of ours (hard_end_s in decimal). All or

@@ -191,7 +191,7 @@ void list_soon(struct core *c, int provider)
 
 void pod_name_attempt(struct core *c, struct core_pod *p)
 {
-	snprintf(p->rental.attempt, sizeof(p->rental.attempt), "%016llx",
+	snprintf(p->rental.attempt, sizeof(p->rental.attempt), "%0*llx", ATTEMPT_LEN,
 		 (unsigned long long)core_random(c));
 }
 

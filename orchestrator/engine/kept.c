@@ -148,15 +148,15 @@ bool kept_fits(const json_t *want, const struct pod_row *row, int64_t now_ms)
 
 /* ---- whose it is ---- */
 
-void kept_part(const char *attempt, int holds, char part[20])
+void kept_part(const char *attempt, int holds, char part[ATTEMPT_MAX])
 {
-	snprintf(part, 20, "%.16s-%02d", attempt, holds % 100);
+	snprintf(part, ATTEMPT_MAX, "%.*s-%02d", ATTEMPT_LEN, attempt, holds % 100);
 }
 
 /* The part of the pod that stays with the earlier run: its time until now. */
 static void end_part(struct pod_row *part, const char *to, int64_t now_ms)
 {
-	char name[20];
+	char name[ATTEMPT_MAX];
 
 	kept_part(part->attempt, part->holds, name);
 	COPY_TEXT(part->attempt, name);
@@ -234,7 +234,7 @@ int kept_take(struct store *store, const char *to, const struct run_row *run, bo
 int64_t kept_taken_ms(struct store *store, const char *attempt, const char *run)
 {
 	struct pod_row row, part;
-	char name[20];
+	char name[ATTEMPT_MAX];
 
 	if (store_pod(store, attempt, &row, NULL) < 0 || !strcmp(row.run, run))
 		return 0;

@@ -40,6 +40,6 @@ int kept_claim(struct store *store, const struct pod_row *row, int64_t *taken_ms
 /* Since when another run has the pod; 0: none has. */
 int64_t kept_taken_ms(struct store *store, const char *attempt, const char *run);
 /* The attempt under which the time is kept that a pod spent with an earlier run. */
-void kept_part(const char *attempt, int holds, char part[20]);
+void kept_part(const char *attempt, int holds, char part[ATTEMPT_MAX]);
 
 #endif

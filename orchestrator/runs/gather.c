@@ -14,7 +14,7 @@
 #include "impl.h"
 #include "segment_keys.h"
 
-enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20, ATTEMPT_LEN = 16, FAILURES_MOST = 8 };
+enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20, FAILURES_MOST = 8 };
 
 struct gather {
 	struct run *run;
@@ -226,8 +226,7 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 	/* parts of a pod that was handed on are named "ATTEMPT-NN" (kept_part()), but share one
 	 * folder, named after the attempt of the create */
 	CLEANUP(free_text)
-	char *path =
-		xasprintf("runs/%s/%.*s/events.jsonl", pod->run, (int)ATTEMPT_LEN, pod->attempt);
+	char *path = xasprintf("runs/%s/%.*s/events.jsonl", pod->run, ATTEMPT_LEN, pod->attempt);
 	CLEANUP(free_text)
 	char *local = from_volume(g, &from, path, "events", EVENTS_MAX_BYTES, err);
 	if (!local && err->kind == ERR_NOT_FOUND) {

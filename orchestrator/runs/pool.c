@@ -157,8 +157,8 @@ static int64_t kept_until_ms(struct run *run)
 	if (store_pods(run->runs->store, run->row.id, false, &pods, &count, NULL) < 0)
 		return INT64_MAX;
 	for (size_t i = 0; i < count; i++) {
-		char attempt[20];
-		snprintf(attempt, sizeof(attempt), "%.16s", pods[i].attempt);
+		char attempt[ATTEMPT_MAX]; /* of the create, not of a part: kept_part() */
+		snprintf(attempt, sizeof(attempt), "%.*s", ATTEMPT_LEN, pods[i].attempt);
 		if (pods[i].handed_to[0])
 			engine_drop_keys(run->dir, attempt);
 		else if (!pod_row_over(&pods[i]))

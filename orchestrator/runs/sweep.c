@@ -219,7 +219,7 @@ static struct pod_row target_row(const struct sweep *s, const struct target *t)
 	else if (view->created_at_s > 0)
 		row.create_ms = MIN(view->created_at_s * 1000, now_ms);
 	/* an attempt that no other pod of this sweep has, since a pod may have lost its marker */
-	snprintf(row.attempt, sizeof(row.attempt), "%016zx", (size_t)(t - s->targets));
+	snprintf(row.attempt, sizeof(row.attempt), "%0*zx", ATTEMPT_LEN, (size_t)(t - s->targets));
 	COPY_TEXT(row.id, view->id);
 	COPY_TEXT(row.provider, t->provider->ops->name);
 	COPY_TEXT(row.gpu, view->gpu);
