@@ -105,10 +105,8 @@ t_a_run_beside_a_plan() { # which waits for a vendor: it keeps nobody from rende
 t_a_plan_beside_a_run() {
 	local how holder
 	script_lines 100
-	mkdir code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; }; estimate = { once = 0.5; };'
+	slow_worker SLOW=0.5 MAX_BATCH=1
+	JOB+=' estimate = { once = 0.5; };'
 	config 'code = { path = "code"; };'
 	burst_bg run
 	wait_for 40 "some files" file_count out 2
@@ -152,10 +150,7 @@ t_a_detached_run_that_never_began_has_an_object() {
 	is "$(json '"\(.status) \(.segments.cached)"')" "done 2" "its object"
 	# and one that began prints its id, and keeps nobody waiting who reads it
 	script_lines 60
-	mkdir code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	slow_worker SLOW=0.5 MAX_BATCH=1
 	config 'code = { path = "code"; };'
 	id=$(timeout 90 "$BURST" run -d -o more 2>err.txt </dev/null) || complain "run -d: $(tail -n 1 err.txt)"
 	is "$("$BURST" ledger "$id" --json | jq -r .status)" running "what it did meanwhile"

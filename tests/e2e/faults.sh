@@ -4,13 +4,11 @@
 
 # faulty N FAULTS [CONFIG...]: N segments for the test worker with these faults
 faulty() {
-	local n=$1 faults=$2
+	local n=$1 faults=$2 more=$JOB
 	shift 2
 	script_lines "$n"
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB="worker = \"$faults sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; }; hang = \"2s\"; ${JOB:-}"
+	slow_worker "$faults"
+	JOB+=" hang = \"2s\"; $more"
 	config 'code = { path = "code"; };' "$@"
 }
 t_one_poison_segment_on_four_pods() {

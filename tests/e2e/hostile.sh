@@ -50,10 +50,7 @@ take_over() { # take_over CASE
 hostile_job() { # two offers, so that there is a next one
 	LOCAL='spot_price_per_hour = 0.30;'
 	script_lines 6
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	slow_worker
 	config 'code = { path = "code"; }; pods = 1; spot = true;'
 }
 within_bounds() {

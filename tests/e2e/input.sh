@@ -358,10 +358,7 @@ t_price_above_the_cap() {
 }
 
 slow_job() { # a second for each line
-	mkdir code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	slow_worker SLOW=1
 	config 'code = { path = "code"; };'
 }
 t_cost_cap_is_kept() {

@@ -87,13 +87,16 @@ config() {
 		$*
 	E
 }
-slow_segments() { # slow_segments N [CONFIG...]: half a second each, on one pod
-	script_lines "$1"
-	shift
+slow_worker() { # slow_worker [NAME=VALUE...]: the job's worker is tests/workers/worker.sh, so slow or with these faults
 	mkdir -p code
 	cp "$ROOT/tests/workers/worker.sh" code/
 	ENGINE='test'
-	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	JOB="worker = \"${*:+$* }sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; };"
+}
+slow_segments() { # slow_segments N [CONFIG...]: half a second each, on one pod
+	script_lines "$1"
+	shift
+	slow_worker SLOW=0.5 MAX_BATCH=1
 	config 'pods = 1; code = { path = "code"; };' "$@"
 }
 allow_volumes() { # allow_volumes NAME: as one's own file does, of a volume that the project's runs did not make

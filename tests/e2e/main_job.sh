@@ -21,10 +21,7 @@ t_renders_everything() {
 
 t_pods_that_bring_nothing() { # are not rented: the first one is done before another could be up
 	script_lines 30
-	mkdir code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.05 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	slow_worker SLOW=0.05
 	LOCAL='boot_delay = "4s";' config 'code = { path = "code"; }; pods = 4;'
 	burst run --json
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
@@ -121,10 +118,7 @@ handed_over() { [ "$(ledger 'select detached from run')" = 1 ]; }
 taken_over() { grep -qs '"mode":"attached"' state/volumes/v/runs/*/*/events.jsonl; }
 t_detached_run_is_taken_over() { # its client died: who attaches keeps the pods alive from then on, and is settled like anybody
 	script_lines 60
-	mkdir code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.3 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	slow_worker SLOW=0.3 MAX_BATCH=1
 	config 'code = { path = "code"; };'
 	burst run -d
 	is "$STATUS" 0 "exit status"
@@ -146,10 +140,7 @@ t_detached_run_is_taken_over() { # its client died: who attaches keeps the pods 
 
 two_slow_pods_detached() { # until they have the queue
 	script_lines 200
-	mkdir code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	slow_worker SLOW=0.5 MAX_BATCH=1
 	config 'code = { path = "code"; }; pods = 2;'
 	burst run -d
 	is "$STATUS" 0 "exit status"

@@ -129,9 +129,9 @@ t_what_cannot_be_planned_is_told_in_one_line() {
 	is "$("$BURST" ledger --json)" "[]" "runs"
 	is "$(ledger "select count(*) from pod")" 0 "pods"
 	# a run measures what a plan does not know, and is refused for no deadline that a pod can keep
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test' JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };' config 'code = { path = "code"; };'
+	slow_worker
+	config 'code = { path = "code"; };'
+	ENGINE='' JOB=''
 	burst run -n
 	is "$STATUS" 0 "run -n ($(tail -n 1 err.txt))"
 	has out.txt "3 segments, 3 to render; no estimate yet: the run measures it"
@@ -277,10 +277,8 @@ t_downloads_of_a_gpu_pod_are_told() {
 t_costs_beside_the_pods() {
 	script_lines 20
 	LOCAL='spot_price_per_hour = 0.30; egress_price = 1000.0; preempt_after = "4s";'
-	mkdir code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.3 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; max_batch = 1; check = { enabled = false; }; estimate = { each = 0.006; };'
+	slow_worker SLOW=0.3 MAX_BATCH=1
+	JOB+=' max_batch = 1; estimate = { each = 0.006; };'
 	config 'spot = true; pods = 1; code = { path = "code"; };'
 	burst plan --explain
 	has out.txt "interruptions: every 8h00m (a guess until the first pods ran)"

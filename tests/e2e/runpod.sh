@@ -20,7 +20,7 @@ t_a_waiting_run_takes_a_pod() {
 t_renders_and_gives_back() {
 	cloud || return
 	script_lines 40
-	rp_slow_worker SLOW=0.6 # enough for a second one
+	slow_worker SLOW=0.6 # enough for a second one
 	rp_config 'pods = 2; code = { path = "code"; };'
 	burst run --json --trace
 	all_done 40 2
@@ -52,7 +52,7 @@ t_calibrates() {
 # The stand-in's nvidia-smi says what /tmp/gpu-busy of its pod does, here by the job's own word.
 gpu_job() { # gpu_job PERCENT
 	script_lines 24
-	rp_slow_worker SLOW=0.5
+	slow_worker SLOW=0.5
 	cat >code/busy.sh <<-E
 		echo $1 >/tmp/gpu-busy
 		SLOW=0.5 exec sh "\$BURST_CODE/worker.sh"
@@ -152,7 +152,7 @@ t_no_volume_without_an_offer() { # it bills for ever and ties the job to its dat
 t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod finds the environment and does not set it up
 	cloud || return
 	script_lines 40
-	rp_slow_worker SLOW=0.6
+	slow_worker SLOW=0.6
 	JOB="$JOB"' setup = "{ echo once; command -v nvidia-smi; } >$BURST_ENV/where; sleep 3; echo x >$BURST_ENV/weights";' \
 		POD='cpu = 16; memory_gb = 64; disk_gb = 40;' rp_config 'spot = true; pods = 2; code = { path = "code"; };'
 	burst volume warm v
@@ -180,7 +180,7 @@ created() { # what was created, in order: the card, or "cpu"
 }
 gpu_setup_job() { # gpu_setup_job SETUP: of a job that needs a GPU, by a setup that does not
 	script_lines 6
-	rp_slow_worker SLOW=0.1
+	slow_worker SLOW=0.1
 	JOB="$JOB"' vram_gb = 8; setup_needs_gpu = false; estimate = { each = 0.002; }; setup = "'"$1"'";' GPUS='"RTX 4090", "RTX 5090"' \
 		rp_config 'pods = 1; code = { path = "code"; };'
 }
@@ -246,7 +246,7 @@ t_a_setup_that_fails_rents_no_gpu() {
 t_a_setup_is_of_one_kind_of_card() { # what the user's own setup compiles runs on cards of one architecture alone
 	cloud || return
 	script_lines 3
-	rp_slow_worker SLOW=0.1
+	slow_worker SLOW=0.1
 	local job=$JOB gpu folder seed=0
 	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"EU-RO-1"}'
 	for gpu in 'RTX 4090' 'RTX 5090' 'RTX 4090'; do
@@ -265,7 +265,7 @@ t_a_setup_is_of_one_kind_of_card() { # what the user's own setup compiles runs o
 t_a_card_without_kernels_is_left_out() {
 	cloud || return
 	script_lines 6
-	rp_slow_worker SLOW=0.1
+	slow_worker SLOW=0.1
 	cat >code/picky.sh <<-'E'
 		case $(nvidia-smi --query-gpu=name --format=csv,noheader) in
 		*5090*) echo '{"hello":1,"protocol":1,"error":"torch 2.6.0 has no kernels for it","unfit":"card"}'; exit 1 ;;
@@ -480,7 +480,7 @@ t_a_balance_below_the_cap() { # refused before anything is rented
 t_no_secret_is_seen() {
 	cloud || return
 	script_lines 12
-	rp_slow_worker SLOW=0.3
+	slow_worker SLOW=0.3
 	rp_config 'code = { path = "code"; };'
 	burst_bg run --json --trace -v
 	while running_as "$PID"; do # every command line on this machine, the pods' included

@@ -35,10 +35,8 @@ t_no_more_free_pods_than_processors() {
 t_a_deadline_buys_width() {
 	slow_pods
 	script_lines 40
-	mkdir code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.2 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; max_batch = 1; check = { enabled = false; };'
+	slow_worker SLOW=0.2 MAX_BATCH=1
+	JOB+=' max_batch = 1;'
 	config 'code = { path = "code"; };'
 	burst plan
 	is "$STATUS" 2 "a plan without an estimate"
@@ -67,10 +65,8 @@ paced_job() { # paced_job SEGMENTS
 	for i in $(seq "$1"); do
 		printf '{"id":"s%03d","text":"Lines of one length take one time: %03d."}\n' "$i" "$i"
 	done >script.jsonl
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=$(cat \"$BURST_CODE/slow\") MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; max_batch = 1; check = { enabled = false; };'
+	slow_worker 'SLOW=$(cat \"$BURST_CODE/slow\") MAX_BATCH=1'
+	JOB+=' max_batch = 1;'
 	LOCAL="$LOCAL ${CARDS:-}"
 	config 'code = { path = "code"; };' "${@:2}"
 	echo 0.05 >code/slow

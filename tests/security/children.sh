@@ -46,10 +46,7 @@ t_children_inherit_three_descriptors_and_no_signals() {
 t_ssh_inherits_nothing() {
 	script_lines 20
 	fake ssh
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.5 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	slow_worker SLOW=0.5
 	config 'code = { path = "code"; };'
 	burst_bg run
 	wait_for 40 "a file" file_count out 1

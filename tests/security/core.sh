@@ -13,10 +13,7 @@ can_dump() { # this machine leaves a core in the folder of who dies, and we may 
 }
 at_work() { # a client with a key and a pod, in $PID
 	script_lines 30
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	slow_worker SLOW=1
 	config 'code = { path = "code"; }; lease = "10s";'
 	burst_bg run
 	wait_for 40 "files" file_count out 1
@@ -53,10 +50,7 @@ t_nobody_looks_into_a_client() { # of an ordinary user, and a whole render is do
 	install -d -o $SOMEBODY -g $SOMEBODY theirs theirs/job
 	cd theirs/job || return
 	script_lines 8
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.5 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	slow_worker SLOW=0.5
 	config 'code = { path = "code"; };'
 	chmod -R a+rX .
 	install -m 755 "$BURST" "$T/burst" # the tree it was built in may be nobody's to enter

@@ -10,10 +10,8 @@ private() { # private WHEN
 }
 slow_job() {
 	script_lines 6
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.3 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; }; '"${1:-}"
+	slow_worker SLOW=0.3
+	JOB+=" ${1:-}"
 	config 'code = { path = "code"; };'
 }
 t_state_is_private_under_any_umask() {

@@ -146,10 +146,7 @@ t_children_get_no_keys() { # pods on this machine, ffmpeg, ssh, a command that p
 }
 t_ssh_gets_no_keys() {
 	script_lines 6
-	ENGINE='test'
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	JOB='worker = "SLOW=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	slow_worker SLOW=1
 	config 'code = { path = "code"; };'
 	stand_in_for ssh
 	# shellcheck disable=SC2086,SC2163

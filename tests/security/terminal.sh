@@ -44,7 +44,7 @@ say_all() { # say_all NAME: what every command that looks at such things prints
 }
 
 c_what_a_vendor_says_while_a_job_runs() {
-	rp_slow_worker SLOW=0.3
+	slow_worker SLOW=0.3
 	rp_config 'code = { path = "code"; };'
 	script_lines 8
 	# everything that a listing or a look at a pod has texts in, but the id
@@ -74,7 +74,7 @@ a_strange_gpu() { # the cheapest one, of a type that has such a name
 }
 c_a_live_display() {
 	command -v script >/dev/null || { skip "no script(1)"; return; }
-	rp_slow_worker SLOW=0.5
+	slow_worker SLOW=0.5
 	GPUS='' rp_config 'code = { path = "code"; };'
 	sed -i '/^gpu = /d' burst.cfg
 	script_lines 6

@@ -29,7 +29,7 @@ c_a_host_that_is_an_option() {
 }
 c_a_ledger_of_an_older_version() { # which believed it
 	script_lines 20
-	rp_slow_worker SLOW=0.5
+	slow_worker SLOW=0.5
 	rp_config 'code = { path = "code"; };'
 	burst_bg run --json
 	wait_for 90 "the first files" file_count out 1

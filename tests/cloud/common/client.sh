@@ -5,16 +5,8 @@
 #                           mostly waits for looks that are seconds apart); what one of them complains of is the test's, what
 #                           one of them skips is said in a line of its own
 #                           (ONLY=regular expression: some of them; VERBOSE=1: how long each took)
-#   slow_worker [FAULTS]    the job's worker is tests/workers/worker.sh with these faults
 # shellcheck shell=bash
 AT_ONCE=${AT_ONCE:-16}
-
-slow_worker() {
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB="worker = \"$* sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; };"
-}
 
 all_done() { # all_done SEGMENTS [PODS THAT EVER WERE]
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"

@@ -3,7 +3,7 @@
 #   cloud, cloud_over       begin and end of a test with one stand-in; cloud skips the test where there can be none
 #                           (CLOUD_OPTIONS: for its server)
 #   md_config KEY=VALUE;... burst.cfg for it; MODAL="..." and JOB="..." add to the groups, GPUS='"none"' is the list
-#   and what common/client.sh has: cases, slow_worker, all_done, in_vain
+#   and what common/client.sh has: cases, all_done, in_vain
 # shellcheck shell=bash
 # shellcheck source-path=SCRIPTDIR
 . "$ROOT/tests/cloud/modal/lib.sh"

@@ -2,7 +2,7 @@
 #
 #   cloud, cloud_over       begin and end of a test with one stand-in; cloud skips the test where there can be none
 #   rp_config KEY=VALUE;... burst.cfg for it; RUNPOD="..." and JOB="..." add to the groups, GPUS='"none"' is the list
-#   and what common/client.sh has: cases, slow_worker (here also rp_slow_worker), all_done, in_vain
+#   and what common/client.sh has: cases, all_done, in_vain
 # shellcheck shell=bash
 # shellcheck source-path=SCRIPTDIR
 . "$ROOT/tests/cloud/runpod/lib.sh"
@@ -23,7 +23,6 @@ rp_config() {
 		$*
 	E
 }
-rp_slow_worker() { slow_worker "$@"; }
 
 cloud() { # or the test is skipped
 	local why

@@ -120,7 +120,7 @@ c_only_the_old_api_may_end_it() {
 # With the pod's key a worker could end other pods of the account; without the switch the pod would bill until its hard end.
 c_workers_cannot_reach_the_switch() {
 	script_lines 3
-	rp_slow_worker
+	slow_worker
 	cat >code/hostile.sh <<-'E'
 		for f in /proc/1/environ /proc/1/mem "$BURST_HOME"/api.* "$BURST_HOME/host_key" "$BURST_HOME/env"; do
 			cat "$f" >/dev/null 2>&1 && echo "it reads $f"
