@@ -62,8 +62,8 @@ ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' $(WARN) $(
 LDFLAGS ?= -pie -Wl,-z,relro,-z,now
 LIBS    := $(PKG_LIBS) -lpthread -lm
 
-LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c jobs/tts/*.c jobs/command/*.c jobs/warm/*.c jobs/calibrate/*.c \
-             jobs/agent/kit.c $(addprefix jobs/workers/,embed.c espeak_batch.c espeak_json.c python.c) providers/*.c providers/*/*.c)
+LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c) $(filter-out jobs/agent/% jobs/workers/%,$(wildcard jobs/*/*.c)) \
+             jobs/agent/kit.c $(addprefix jobs/workers/,embed.c espeak_batch.c espeak_json.c python.c) $(wildcard providers/*.c providers/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c cmd/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
@@ -357,7 +357,7 @@ lint: all
 	@python3 tests/lint.py
 .PHONY: format
 format:
-	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
+	@git ls-files -z --cached --others --exclude-standard '*.c' '*.h' | xargs -0 clang-format -i
 bench: deps-test
 	@$(MAKE) --no-print-directory all podbox $(BUILD)/e2e/kit_print $(BUILD)/bench/plan \
 		$(BUILD)/bench/slow_volume.so $(BUILD)/burst-agent

@@ -16,6 +16,7 @@ import time
 
 import named
 import strings
+import tree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOP_LEVEL = {"Makefile", "README.md", "cmd", "orchestrator", "providers", "jobs", "config", "tests"}
@@ -72,11 +73,6 @@ def complain(text):
     findings.append(text)
 
 
-def git_files(*patterns):
-    out = subprocess.run(["git", "ls-files", "-z", "--", *patterns], check=True, capture_output=True, text=True).stdout
-    return [f for f in out.split("\0") if f and os.path.isfile(f)]
-
-
 def expand(pattern):
     """Brace lists, then the shell's wildcards; without those that do not exist."""
     brace = re.search(r"\{([^}]*)\}", pattern)
@@ -122,7 +118,7 @@ def include_name(source, target):
 
 
 def check_includes():
-    files = git_files("*.c", "*.h")
+    files = tree.files("*.c", "*.h")
     known = set(files)
     for path in files:
         text = read(path)
@@ -159,7 +155,7 @@ def object_symbols(path):
 
 def check_links():
     """What an object needs from another folder's object: a declaration of one's own would hide it from check_includes()."""
-    objects = {path: object_symbols(f"build/obj/{path[:-2]}.o") for path in git_files("*.c")
+    objects = {path: object_symbols(f"build/obj/{path[:-2]}.o") for path in tree.files("*.c")
                if not path.startswith("tests/") and os.path.exists(f"build/obj/{path[:-2]}.o")}
     if not objects:
         complain("nothing is built, so that no object can be looked at (make)")
@@ -180,7 +176,7 @@ STAYS = {}
 
 def programs():
     """For each source of the product the objects that are built from it: for burst, for the agent."""
-    for path in git_files("*.c"):
+    for path in tree.files("*.c"):
         if not path.startswith("tests/"):
             yield path, [at for at in (f"build/obj/{path[:-2]}.o", *glob.glob(f"build/kit/*/{path[:-2]}.o")) if os.path.exists(at)]
 
@@ -206,7 +202,7 @@ def check_unused():
                     exported.setdefault(name, set()).add(path)
     for path in plain:
         used.update(re.findall(r"\w+", code_of(path)))
-    tests = set(re.findall(r"\w+", "".join(read(path) for path in git_files("tests/*.c", "tests/*.h", "tests/**/*.c", "tests/**/*.h"))))
+    tests = set(re.findall(r"\w+", "".join(read(path) for path in tree.files("tests/*.c", "tests/*.h", "tests/**/*.c", "tests/**/*.h"))))
     for name in sorted(exported.keys() - used - STAYS.keys()):
         if name.startswith(prefixes):
             continue
@@ -224,7 +220,7 @@ PRINTS = {"puts", "printf", "__printf_chk", "putchar", "putc", "vprintf", "__vpr
 
 def check_prints():
     """Only commands print, read a terminal or end the program. base/crypto.c and base/section.c say why they abort."""
-    for path in git_files("orchestrator/**/*.c"):
+    for path in tree.files("orchestrator/**/*.c"):
         built = f"build/obj/{path[:-2]}.o"
         if os.path.exists(built) and not path.startswith("orchestrator/base/"):
             for name in sorted(object_symbols(built)[1] & PRINTS):
@@ -251,7 +247,7 @@ def check_include_circles(folder):
     """Modules of a folder (x.c and x.h) include each other in one direction alone. A .c file may include impl.h, which
     puts together the parts that the folder's headers declare."""
     needs = {}
-    for path in git_files(f"{folder}/*.c", f"{folder}/*.h"):
+    for path in tree.files(f"{folder}/*.c", f"{folder}/*.h"):
         name = os.path.basename(path)[:-2]
         quoted = {include[:-2] for kind, include in INCLUDE.findall(read(path)) if kind == '"' and "/" not in include}
         needs.setdefault(name, set()).update(quoted - ({name, "impl"} if path.endswith(".c") else {name}))
@@ -260,7 +256,7 @@ def check_include_circles(folder):
 
 def check_call_circles(folder):
     """Files of a folder call each other in one direction alone."""
-    objects = {os.path.basename(path)[:-2]: object_symbols(f"build/obj/{path[:-2]}.o") for path in git_files(f"{folder}/*.c")
+    objects = {os.path.basename(path)[:-2]: object_symbols(f"build/obj/{path[:-2]}.o") for path in tree.files(f"{folder}/*.c")
                if os.path.exists(f"build/obj/{path[:-2]}.o")}
     owner = {symbol: name for name, (defines, _) in objects.items() for symbol in defines}
     find_circles({name: {owner[symbol] for symbol in needs & owner.keys()} - {name} for name, (_, needs) in objects.items()},
@@ -276,7 +272,7 @@ def check_parts():
         part = rf"(?:\bpods\[[^\]]*\]\.|\b(?:e|p|own)->){name}\b"
         writes = re.compile(rf"{part}[\w.\[\]]*\s*(?:[-+*/|&]?=[^=]|\+\+|--)|(?:\+\+|--|(?:COPY_TEXT|TAKE|GROW|err_set|err_clear|snprintf)\(&?)"
                             rf"[^,;]*{part}|(?<!const )struct {kind} \*\w+ = &[^;]*{part}")
-        for path in git_files("orchestrator/engine/*.c"):
+        for path in tree.files("orchestrator/engine/*.c"):
             for number, line in enumerate(read(path).splitlines(), 1):
                 if os.path.basename(path) != owner and writes.search(line):
                     complain(f"{path}:{number}: writes {name}, which belongs to {owner}: call a function of it")
@@ -284,9 +280,9 @@ def check_parts():
 
 def check_vendor_words():
     """What runs on every pod names no vendor: each brings its own end.sh and variables."""
-    vendors = {path.split("/")[1] for path in git_files("providers/*/*.c")} - {"local"}
+    vendors = {path.split("/")[1] for path in tree.files("providers/*/*.c")} - {"local"}
     words = re.compile(rf"(?<![a-z])({'|'.join(sorted(vendors))})(?![a-z])", re.I)
-    for path in git_files("jobs/agent/*.c", "jobs/agent/*.h", "jobs/agent/*.sh"):
+    for path in tree.files("jobs/agent/*.c", "jobs/agent/*.h", "jobs/agent/*.sh"):
         for number, line in enumerate(read(path).splitlines(), 1):
             if words.search(line):
                 complain(f"{path}:{number}: names a vendor: that belongs to providers/: {line.strip()}")
@@ -294,7 +290,7 @@ def check_vendor_words():
 
 def check_openings():
     """Every C file opens with "NAME - what it is for"."""
-    for path in git_files("*.c", "*.h"):
+    for path in tree.files("*.c", "*.h"):
         name = re.escape(os.path.basename(path))
         if not re.match(rf"/\* {name} - ", read(path)):
             complain(f"{path}: the first line is not /* {os.path.basename(path)} - what it is for */")
@@ -320,14 +316,14 @@ def comment_faults(source):
 
 
 def check_comments():
-    for path in git_files("*.c", "*.h"):
+    for path in tree.files("*.c", "*.h"):
         if not path.startswith("tests/"):
             for line, fault in comment_faults(read(path)):
                 complain(f"{path}:{line}: {fault}")
 
 
 def check_top_level():
-    for top in sorted({path.split("/")[0] for path in git_files()}):
+    for top in sorted({path.split("/")[0] for path in tree.files()}):
         if top not in TOP_LEVEL and not top.startswith("."):
             complain(f"{top}: no such top-level entry belongs here")
 
@@ -407,7 +403,7 @@ def check_promises():
 
 
 def check_pages():
-    for path in git_files("*.md"):
+    for path in tree.files("*.md"):
         check_named_tests(path)
         for text in named.faults(path, read(path)):
             complain(text)
@@ -419,7 +415,7 @@ def check_pages():
 
 def check_tables():
     """A blank line ends a table: a row behind it is shown as text."""
-    for path in git_files("*.md"):
+    for path in tree.files("*.md"):
         lines = [""] + read(path).splitlines() + [""]
         for number, (before, line, after) in enumerate(zip(lines, lines[1:], lines[2:]), 1):
             if line.startswith("|") and not before.startswith("|") and not re.match(r"\|[ :|-]*-[ :|-]*\|", after):
@@ -441,7 +437,7 @@ def closure(path, known, found):
 def commands():
     """(what failed if it fails, command, the files that its result follows from) for each process to run."""
     todo = []
-    known = set(git_files("*.c", "*.h")) | {"build/gen/modal.pb-c.h"}
+    known = set(tree.files("*.c", "*.h")) | {"build/gen/modal.pb-c.h"}
     if shutil.which("musl-gcc"):
         for path in (f for pattern in POSIX_FILES for f in expand(pattern) if f not in NEEDS_BUILD):
             todo.append((f"{path} does not compile with musl", ["musl-gcc", *FLAGS, "-Wno-format-truncation", path], closure(path, known, set())))
@@ -450,12 +446,12 @@ def commands():
     if shutil.which("clang"):
         subprocess.run(["make", "-s", "build/gen/modal.pb-c.h"], check=True)
         cflags = subprocess.run(["pkg-config", "--cflags", *PACKAGES], check=True, capture_output=True, text=True).stdout
-        for path in git_files("cmd/**/*.c", "orchestrator/**/*.c", "providers/**/*.c", "config/*.c", "jobs/*.c", "jobs/**/*.c", "tests/fuzz/*.c"):
+        for path in tree.files("cmd/**/*.c", "orchestrator/**/*.c", "providers/**/*.c", "config/*.c", "jobs/*.c", "jobs/**/*.c", "tests/fuzz/*.c"):
             if path not in NEEDS_BUILD:
                 todo.append(("does not compile with clang", ["clang", *FLAGS, "-Wno-gnu", *shlex.split(cflags), "-Ibuild/gen", path],
                              closure(path, known, set())))
     if shutil.which("clang-format"):
-        sources = git_files("*.c", "*.h")
+        sources = tree.files("*.c", "*.h")
         for i in range(0, len(sources), 8):
             group = sources[i:i + 8]
             todo.append(("not laid out as .clang-format says (make format)", ["clang-format", "--dry-run", "-Werror", *group], [".clang-format", *group]))
@@ -463,7 +459,7 @@ def commands():
         complain("clang-format is missing (make deps-test)")
     if shutil.which("shellcheck"):
         # the long ones first: one of them can take as long as all small ones
-        scripts = sorted(git_files("*.sh", ".ci/run"), key=lambda f: -os.path.getsize(f))
+        scripts = sorted(tree.files("*.sh", ".ci/run"), key=lambda f: -os.path.getsize(f))
         for path in scripts:
             todo.append(("shellcheck", ["shellcheck", "-S", "warning", "-e", "SC2034,SC1010", path], [path]))
         # COMPREPLY=($(compgen ...)) splits on purpose, as mapfile is not in bash 3; `cmd=` sets an empty text

@@ -6,8 +6,9 @@ import fnmatch
 import functools
 import os
 import re
-import subprocess
 import sys
+
+import tree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = (".c", ".h", ".sh", ".py", ".js", "Makefile")
@@ -19,21 +20,20 @@ FENCED = re.compile(r"^```.*?^```", re.M | re.S)
 
 
 @functools.cache
-def tree():
-    out = subprocess.run(["git", "ls-files", "-z"], check=True, capture_output=True, text=True, cwd=ROOT).stdout
-    return [name for name in out.split("\0") if name]
+def known_files():
+    return tree.files()
 
 
 @functools.cache
 def folders():
-    return {name[:i] for name in tree() for i, letter in enumerate(name) if letter == "/"}
+    return {name[:i] for name in known_files() for i, letter in enumerate(name) if letter == "/"}
 
 
 @functools.cache
 def sources():
     """The text of all sources, without comments of C: a comment may still speak of what is gone."""
     texts = []
-    for name in tree():
+    for name in known_files():
         path = os.path.join(ROOT, name)
         if name.endswith(SOURCE) and os.path.isfile(path):
             with open(path, encoding="utf-8", errors="replace") as f:
@@ -51,7 +51,7 @@ def matches(pattern):
     """Whether a file of the tree, or a folder if the pattern ends in "/", has this path; * stands for a part of a name."""
     if any(fnmatch.fnmatchcase(name, pattern.rstrip("/")) for name in folders()):
         return True
-    return not pattern.endswith("/") and any(fnmatch.fnmatchcase(name, pattern) and name.count("/") == pattern.count("/") for name in tree())
+    return not pattern.endswith("/") and any(fnmatch.fnmatchcase(name, pattern) and name.count("/") == pattern.count("/") for name in known_files())
 
 
 def places(page):
@@ -64,7 +64,7 @@ def file_exists(page, name):
 
 
 def is_somewhere(name):
-    return any(fnmatch.fnmatchcase(os.path.basename(known), name) for known in tree())
+    return any(fnmatch.fnmatchcase(os.path.basename(known), name) for known in known_files())
 
 
 def misplaced(page, text):
@@ -129,7 +129,7 @@ def faults(page, text):
 
 def main():
     found = 0
-    for page in sys.argv[1:] or [name for name in tree() if name.endswith(".md")]:
+    for page in sys.argv[1:] or [name for name in known_files() if name.endswith(".md")]:
         with open(os.path.join(ROOT, page), encoding="utf-8") as f:
             for text in faults(page, f.read()):
                 print(text)

@@ -9,8 +9,9 @@ change of a message. `make lint` fails if that file is stale, or if a text has a
 import ast
 import os
 import re
-import subprocess
 import sys
+
+import tree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIST = "tests/strings.txt"
@@ -76,9 +77,7 @@ READERS = {".c": c_texts, ".h": c_texts, ".py": python_texts, ".sh": shell_texts
 
 
 def sources():
-    out = subprocess.run(["git", "ls-files", "-z", "--", "Makefile", *FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True)
-    return [path for path in out.stdout.split("\0")
-            if path.endswith(tuple(READERS)) and path not in NO_TEXTS and os.path.isfile(os.path.join(ROOT, path))]
+    return [path for path in tree.files("Makefile", *FOLDERS) if path.endswith(tuple(READERS)) and path not in NO_TEXTS]
 
 
 def all_texts():

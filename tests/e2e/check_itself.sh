@@ -51,7 +51,19 @@ t_eight_slices_are_all() {
 		"of tests/core.txt, missing"
 }
 
-# ---- what pages name ----
+# ---- which files lint reads, and what pages name ----
+
+t_new_files_are_checked() {
+	mkdir -p tree/tests tree/cmd
+	cp "$ROOT/tests/tree.py" tree/tests/
+	git -C tree init -q
+	echo '/build' >tree/.gitignore
+	touch tree/scratch.c tree/cmd/{new,old,gone}.c
+	mkdir tree/build && touch tree/build/made.c
+	git -C tree add cmd/old.c cmd/gone.c
+	rm tree/cmd/gone.c
+	is "$(PYTHONPATH=tree/tests python3 -c 'import tree; print(*tree.files("*.c"))')" "cmd/new.c cmd/old.c" files
+}
 
 t_what_a_page_names_exists() {
 	sed 's/@/_/g' >page.md <<-'END' # no source may spell these names: this script is one
