@@ -90,7 +90,7 @@ static void print_trigger(const json_t *last, const char *became)
 		   *branch = jsonx_text(last, "branch", "");
 
 	if (!last) {
-		puts("no trigger yet");
+		output_line(stdout, "no trigger yet");
 		return;
 	}
 	output_line(stdout, "last trigger: %s, %s ago, commit %.12s%s%s%s: %s%s%s%s%s%s%s",

@@ -75,7 +75,7 @@ void ledger_runs_csv(const struct run_row *runs, size_t count)
 		csv_text(&text, run->config);
 		str_addc(&text, '\n');
 	}
-	fwrite(str_text(&text), 1, text.len, stdout);
+	output_lines(stdout, str_text(&text));
 }
 
 /* ---- sums ---- */
@@ -93,7 +93,7 @@ static void print_csv(const char *word, const struct spend_row *rows, size_t cou
 			  rows[i].cost_microusd);
 		str_addc(&text, '\n');
 	}
-	fwrite(str_text(&text), 1, text.len, stdout);
+	output_lines(stdout, str_text(&text));
 }
 
 static void print_json(const char *word, const struct spend_row *rows, size_t count)

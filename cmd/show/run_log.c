@@ -123,7 +123,7 @@ static int print_total(struct cmd_context *ctx, const char *id, struct err *err)
 	if (store_pods(ctx->store, id, false, &pods, &count, err) < 0)
 		return -1;
 	if (count)
-		putchar('\n');
+		output_line(stdout, "%s", "");
 	report_print_phases(stdout, pods, count, clock_wall_ms());
 	free(pods);
 	return 0;

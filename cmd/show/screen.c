@@ -94,11 +94,12 @@ static int add_way_up(struct screen *s, struct str *out)
 	return up;
 }
 
+/* Not by output.c, whose lines hold no cursor movements: this is a part of the screen. It is
+ * written in one piece, so that no half of it is seen. */
 static void put(const struct str *out)
 {
 	fflush(stderr);
-	(void)fd_write_all(STDERR_FILENO, str_text(out),
-			   out->len); /* write all at once, so that no partial frame shows */
+	(void)fd_write_all(STDERR_FILENO, str_text(out), out->len);
 }
 
 void screen_draw(struct screen *s, const char *lines)

@@ -84,7 +84,7 @@ void status_line_print(const struct status_line *s)
 	char money[32];
 
 	if (!strcmp(s->ledger, "locked")) {
-		puts("the ledger is locked by another process");
+		output_line(stdout, "the ledger is locked by another process");
 		return;
 	}
 	if (g->alone)
