@@ -26,14 +26,6 @@ static int check_providers(const struct config *c, struct mistakes *m, struct er
 	return mistakes_note(m, "provider", err);
 }
 
-bool config_is_projects_word(const struct config *c, const struct section *s, const char *key)
-{
-	const char *where = section_where(s, key);
-
-	return !section_has(s, key) ||
-	       (starts_with(where, c->project_shown) && where[strlen(c->project_shown)] == ':');
-}
-
 /* The folders that the user allows, for trust.h. Free with allowed_free(). */
 static char **allowed_folders(const struct config *c)
 {

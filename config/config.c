@@ -13,16 +13,6 @@
 #include "trust.h"
 #include "value.h"
 
-const char *const config_run_caps[CONFIG_RUN_CAPS] = {"per_day", "per_month"};
-
-struct account *config_find_account(const struct config *c, const char *name)
-{
-	for (size_t i = 0; i < c->account_count; i++)
-		if (!strcmp(c->accounts[i].ops->name, name))
-			return &c->accounts[i];
-	return NULL;
-}
-
 /* ---- the environment ---- */
 
 static bool ends_in_command(const char *key)

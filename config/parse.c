@@ -2,11 +2,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/path.h"
 #include "config_keys.h"
 #include "scan.h"
@@ -20,40 +18,7 @@ static inline void config_destroy_cleanup(config_t *tree)
 	config_destroy(tree);
 }
 
-int config_mistake(const struct config *c, struct err *err)
-{
-	if (!c->lenient)
-		return -1;
-	log_line(LOG_WARN, "%s; continuing without it", err->msg);
-	err_clear(err);
-	return 0;
-}
-
 /* ---- providers ---- */
-
-int config_no_provider(const struct config *c, const char *before, const char *name,
-		       struct err *err)
-{
-	CLEANUP(str_free) struct str there = STR_INIT;
-	const char *names[64];
-	size_t n = MIN(c->account_count, ARRAY_LEN(names) - 1);
-
-	for (size_t i = 0; i < n; i++) {
-		names[i] = c->accounts[i].ops->name;
-		str_addf(&there, "%s%s", i ? ", " : "", names[i]);
-	}
-	names[n] = NULL;
-	const char *near = nearest_word(name, names);
-	if (near)
-		return err_set(err, ERR_CONFIG,
-			       "%s: unknown provider \"%.40s\", did you mean "
-			       "\"%s\"?",
-			       before, name, near);
-	return err_set(err, ERR_CONFIG,
-		       "%s: unknown provider \"%.40s\" (known: %s; BURST_PROVIDER_PATH adds "
-		       "others)",
-		       before, name, str_text(&there));
-}
 
 static int read_providers(struct config *c, const struct place *at, const config_setting_t *group,
 			  struct err *err)

@@ -190,12 +190,6 @@ static void set_project(struct config *c, const struct source *project)
 	c->read_dir = path_dir(project->path);
 }
 
-bool config_is_read(const struct config *c, const struct section *s, const struct option_spec *spec)
-{
-	return spec->type == OPTION_PATH && strcmp(spec->key, "output") &&
-	       section_text(s, spec->key) && config_is_projects_word(c, s, spec->key);
-}
-
 /* Makes the project read the commit's files, under the same names. */
 static void move_paths_of(struct config *c, struct section *s)
 {

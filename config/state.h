@@ -54,25 +54,27 @@ struct source {
 	struct mistakes *mistakes; /* of the config */
 };
 
-/* parse.c: reads a source's text into the config. ERR_CONFIG. */
-int config_read_source(struct config *c, struct source *source, struct err *err);
+/* ---- state.c ---- */
+
+/* Returns NULL if there is no such provider. */
+struct account *config_find_account(const struct config *c, const char *name);
 /* ERR_CONFIG: no provider has that name. `before` begins the message ("burst.cfg:3"). */
 int config_no_provider(const struct config *c, const char *before, const char *name,
 		       struct err *err);
 /* Returns 0 and warns if the config only serves to release pods, else -1. */
 int config_mistake(const struct config *c, struct err *err);
-
-/* sources.c: finds and reads the user's file and the project's. ERR_CONFIG. */
-int config_read_both(struct config *c, const struct config_source *ask, struct err *err);
+/* Whether the project's file sets the key or leaves its default. A flag is the user's own choice.
+ * Only for a config with a project's file. */
+bool config_is_projects_word(const struct config *c, const struct section *s, const char *key);
 /* Whether the key is a path that the job reads and the project's file names. */
 bool config_is_read(const struct config *c, const struct section *s,
 		    const struct option_spec *spec);
 
-/* config.c: returns NULL if there is no such provider. */
-struct account *config_find_account(const struct config *c, const char *name);
+/* ---- reading ---- */
 
-/* check.c: whether the project's file sets the key or leaves its default. A flag is the user's own
- * choice. Only for a config with a project's file. */
-bool config_is_projects_word(const struct config *c, const struct section *s, const char *key);
+/* parse.c: reads a source's text into the config. ERR_CONFIG. */
+int config_read_source(struct config *c, struct source *source, struct err *err);
+/* sources.c: finds and reads the user's file and the project's. ERR_CONFIG. */
+int config_read_both(struct config *c, const struct config_source *ask, struct err *err);
 
 #endif
