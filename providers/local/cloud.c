@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "base/jsonx.h"
-#include "base/path.h"
 #include "desk.h"
 #include "pod.h"
 
@@ -16,21 +15,6 @@ enum { REQUEST_BYTES_MAX = 8 << 20, LOG_TAIL_BYTES = 64 << 10 };
 #define DAY_MS        INT64_C(86400000)
 #define KEEP_MS       (30 * DAY_MS)
 #define SHOW_ENDED_MS 600000 /* how long an ended pod stays in the list, as GONE */
-
-/* ---- who is there ---- */
-
-int64_t desk_sweep(const struct store *store)
-{
-	CLEANUP(record_free_ids) char **ids = record_living(store);
-	int64_t living = 0;
-
-	for (size_t i = 0; ids[i]; i++) {
-		CLEANUP(free_text) char *dir = record_dir(store, ids[i]);
-		(void)pod_settle(store, ids[i], NULL);
-		living += path_exists(dir);
-	}
-	return living;
-}
 
 /* A pod that retires between readdir() and the read of its record appears among the ended. */
 static int add_pods(const struct store *store, char **ids, json_t *list, struct err *err)
@@ -224,19 +208,6 @@ static int read_tail(const char *path, struct str *out, struct err *err)
 	while (out->len < LOG_TAIL_BYTES && (n = read(fd, buf, sizeof(buf))) > 0)
 		str_addn(out, buf, (size_t)n);
 	return 0;
-}
-
-json_t *desk_printable_lines(const struct str *raw)
-{
-	CLEANUP(str_free) struct str text = STR_INIT;
-	const char *at = str_text(raw), *end = at + raw->len, *line;
-	size_t len;
-
-	while ((line = bytes_next_line(&at, end, &len))) {
-		str_add_printable(&text, line, len, 0);
-		str_addc(&text, '\n');
-	}
-	return json_string(str_text(&text));
 }
 
 static int do_logs(const struct store *store, const json_t *request, json_t *answer,

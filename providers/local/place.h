@@ -42,7 +42,7 @@ struct place {
 int place_make_proc(const struct place *p, struct err *err);
 int place_make_devices(const struct place *p, struct err *err);
 
-/* sandbox.c. All return -1 with ERR_LOCAL. */
+/* place.c. All return -1 with ERR_LOCAL. */
 int place_failed(struct err *err, const char *what);
 /* A path below the new root. The caller frees it. */
 char *place_path(const struct place *p, const char *path);

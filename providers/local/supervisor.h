@@ -4,6 +4,7 @@
 #define BURST_LOCAL_SUPERVISOR_H
 
 #include "ids.h"
+#include "sandbox.h"
 #include "supervise.h"
 
 enum { SUPERVISOR_KILL_MS = 8000 }; /* time allowed for killed processes to end */
@@ -30,7 +31,7 @@ struct supervisor {
 /* first.c */
 int supervisor_start_pod(struct supervisor *s, struct err *err);
 
-/* supervise.c */
+/* door.c */
 bool supervisor_shares_network(const struct supervisor *s);
 int supervisor_open_door(struct supervisor *s, struct err *err);
 

@@ -27,7 +27,7 @@ struct op {
 	const struct op_want *want;
 };
 
-/* The verb of an operation; the index is its enum op_kind. */
+/* verbs.c: the verb of an operation; the index is its enum op_kind. */
 extern const struct local_verb {
 	const char *word;
 	enum call_class class;
@@ -45,9 +45,11 @@ int local_judge_wishes(const struct provider *p, const struct op_want *want, str
 int local_check_wishes(const struct section *s, const struct op_want *want, struct mistakes *m,
 		       struct err *err);
 
-/* local.c */
+/* conf.c */
 void local_read_cards(const struct section *s, struct provider *p);
 void local_read_conf(const struct section *s, struct local_conf *conf);
+/* Notes each key with a value that cannot be used in m, or returns -1 with the first (m NULL). */
+int local_check_conf(const struct section *s, struct mistakes *m, struct err *err);
 
 /* answers.c */
 int local_read_reply(const struct op *op, const struct reply *reply, struct op_result *result,

@@ -98,14 +98,6 @@ static int take_builder(struct turn *t)
 
 /* ---- the secret of a private registry ---- */
 
-const char *modal_registry_secret(const struct op *op)
-{
-	const char *name = provider_registry_name(op->provider->conf, "registry_secrets",
-						  modal_image_name(op));
-
-	return name ? name : "";
-}
-
 static enum op_next request_registry(struct turn *t)
 {
 	Modal__Client__SecretGetOrCreateRequest request =
@@ -138,8 +130,6 @@ static int take_registry(struct turn *t)
 	return 0;
 }
 
-/* ---- the recipe ---- */
-
 /* ---- does the image exist? ---- */
 
 /* known_image is "im-... RECIPE", as have_image() wrote it. */
@@ -158,8 +148,8 @@ static enum op_next have_image(struct turn *t)
 	struct op *op = t->op;
 
 	snprintf(op->got.image, sizeof(op->got.image), "%s %s", op->image_id, op->recipe);
-	if (op->kind == OP_RENT)
-		return modal_rent_on(t);
+	if (op->kind == OP_RENT) /* rent.c goes on */
+		return OP_DONE;
 	op->got.text = op->said;
 	op->said = (struct str){0};
 	return modal_done(t);

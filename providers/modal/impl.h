@@ -202,10 +202,11 @@ enum op_next modal_check_failed(struct turn *t); /* *err becomes a finding */
 
 /* rent.c */
 enum op_next modal_rent_next(struct turn *t);
-enum op_next modal_rent_on(struct turn *t); /* runs once op->image_id is known */
 
 /* image.c */
 enum { MODAL_IMAGE_STEPS = 10 }; /* lower steps are image.c's */
+/* OP_DONE: op->image_id is known; the result is set, unless the operation is a rent, which goes on.
+ */
 enum op_next modal_image_next(struct turn *t);
 /* A create did not find an object; *err has Modal's words. Returns whether it is the image. */
 enum op_next modal_image_doubted(struct turn *t);
@@ -232,8 +233,10 @@ void modal_set_ended(struct provider *p, struct pod_view *view,
 void modal_read_task(struct provider *p, struct pod_view *view,
 		     const Modal__Client__TaskInfo *task);
 
-/* pods.c */
+/* found.c */
 struct pod_view *modal_add_pod(struct op *op); /* an empty view, appended to op->got.pods */
+
+/* pods.c, list.c */
 enum op_next modal_list_next(struct turn *t);
 enum op_next modal_inspect_next(struct turn *t);
 enum op_next modal_release_next(struct turn *t);

@@ -36,14 +36,6 @@ static enum op_next request_page(struct turn *t)
 			  &request.base, 0);
 }
 
-bool modal_is_listed(const struct op *op, const char *id)
-{
-	for (size_t i = 0; i < op->got.pod_count; i++)
-		if (!strcmp(op->got.pods[i].id, id))
-			return true;
-	return false;
-}
-
 static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 {
 	struct marker marker = {0};
@@ -72,12 +64,6 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 	if (!modal_address_of(t->op->provider, view->id))
 		modal_take_tunnels(t->op->provider, view, info->tunnels, info->n_tunnels);
 	return 0;
-}
-
-bool modal_is_refused(const struct reply *r)
-{
-	return !r->failed && (r->grpc_status == 3 || r->grpc_status == 7 || r->grpc_status == 9 ||
-			      r->grpc_status == 12);
 }
 
 /* Returns 1 if there may be more pages, 0 if not, -1 on error. */

@@ -44,7 +44,8 @@ enum op_next modal_take_last_task(struct turn *t);
 enum op_next modal_next_address(struct turn *t);
 /* Looks up known sandboxes that no page has, after the last page. */
 enum op_next modal_call_missing(struct turn *t);
-/* list.c */
+
+/* found.c */
 bool modal_is_listed(const struct op *op, const char *id);
 /* Refused now and later: INVALID_ARGUMENT, PERMISSION_DENIED, FAILED_PRECONDITION, UNIMPLEMENTED.
  */

@@ -6,15 +6,6 @@ enum {
 	LOG_MOST = 64 << 10,
 };
 
-struct pod_view *modal_add_pod(struct op *op)
-{
-	op->got.pods = xrealloc(op->got.pods, (op->got.pod_count + 1) * sizeof(*op->got.pods));
-	struct pod_view *pod = &op->got.pods[op->got.pod_count++];
-
-	*pod = (struct pod_view){0};
-	return pod;
-}
-
 enum op_next modal_call_task(struct turn *t)
 {
 	return modal_call_task_of(t, t->op->want->id);

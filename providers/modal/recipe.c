@@ -12,7 +12,8 @@ enum { PACKAGE_MOST = 64 };
 #define AGENT_FILE "/.burst-agent" /* its name in the build context */
 #define STEP_FILE  "/.burst-step-%zu"
 
-const char *modal_image_name(const struct op *op)
+/* The image that the recipe starts from. */
+static const char *image_name(const struct op *op)
 {
 	return op->want->rent.image ? op->want->rent.image
 				    : section_text(op->provider->conf, "image");
@@ -66,7 +67,7 @@ static int add_steps(struct recipe *r, const struct rent_request *rent, struct e
 int modal_recipe_make(const struct op *op, struct recipe *r, struct err *err)
 {
 	const struct rent_request *rent = &op->want->rent;
-	const char *from = modal_image_name(op);
+	const char *from = image_name(op);
 
 	r->line[r->count++] = xasprintf("FROM %s", from);
 	if (add_install(r, rent->packages, err) < 0 || add_steps(r, rent, err) < 0)
@@ -114,4 +115,12 @@ void modal_context_make(struct context *c, const struct rent_request *rent)
 		snprintf(c->name[c->count], sizeof(c->name[0]), AGENT_FILE);
 		add_file(c, rent->agent, rent->agent_len);
 	}
+}
+
+const char *modal_registry_secret(const struct op *op)
+{
+	const char *name =
+		provider_registry_name(op->provider->conf, "registry_secrets", image_name(op));
+
+	return name ? name : "";
 }

@@ -27,8 +27,6 @@ struct context {
 	size_t count;
 };
 
-/* The image that the recipe starts from. */
-const char *modal_image_name(const struct op *op);
 /* Name of the secret for a private registry; "": the image is public. */
 const char *modal_registry_secret(const struct op *op);
 /* Free with recipe_free_cleanup(). ERR_CONFIG: a bad package name; ERR_BUG: too many steps. */

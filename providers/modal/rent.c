@@ -36,7 +36,7 @@ static const struct {
 	{"BURST_SYNC_CMD", "sync"},
 };
 
-enum op_next modal_rent_on(struct turn *t)
+static enum op_next request_secret(struct turn *t)
 {
 	const struct rent_request *rent = &t->op->want->rent;
 	Modal__Client__SecretGetOrCreateRequest request =
@@ -288,5 +288,6 @@ enum op_next modal_rent_next(struct turn *t)
 	case ASKED_SECRET: return take_secret(t);
 	case ASKED_SANDBOX: return take_sandbox(t);
 	}
-	return modal_image_next(t);
+	enum op_next what = modal_image_next(t);
+	return what == OP_DONE ? request_secret(t) : what;
 }

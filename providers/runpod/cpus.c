@@ -6,7 +6,7 @@
 
 /* vCPUs are powers of two. No catalog lists a flavour's disk, but every flavour allows this much
  * for each vCPU. */
-enum { VCPUS_LEAST = 2, VCPUS_MOST = 256, DISK_GB_PER_VCPU = 10 };
+enum { VCPUS_LEAST = 2, VCPUS_MOST = 256 };
 
 bool cpu_is_meant(const char *wish)
 {
@@ -38,7 +38,7 @@ bool cpu_alone_is_wished(const struct op *op)
 static bool is_enough(const struct op *op, int vcpus)
 {
 	return vcpus >= op->want->offers.cpu &&
-	       (int64_t)vcpus * DISK_GB_PER_VCPU >= op->want->offers.disk_gb;
+	       (int64_t)vcpus * RUNPOD_DISK_GB_PER_VCPU >= op->want->offers.disk_gb;
 }
 
 /* What any flavour would need. */
@@ -66,11 +66,6 @@ static int vcpus_of(const struct op *op, const json_t *flavour)
 	return n <= most && n <= VCPUS_MOST && is_enough(op, n) ? n : 0;
 }
 
-int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus)
-{
-	return MIN(wanted_gb, (int64_t)vcpus * DISK_GB_PER_VCPU);
-}
-
 static void none_is_so_large(struct op *op)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -81,7 +76,7 @@ static void none_is_so_large(struct op *op)
 		str_addf(&text, ", %lld GB of memory", (long long)op->want->offers.memory_gb);
 	if (op->want->offers.disk_gb)
 		str_addf(&text, ", %lld GB of disk (%d GB for each vCPU)",
-			 (long long)op->want->offers.disk_gb, DISK_GB_PER_VCPU);
+			 (long long)op->want->offers.disk_gb, RUNPOD_DISK_GB_PER_VCPU);
 	err_set(&op->first, ERR_CONFIG, "%s: lower pod.cpu, pod.memory_gb or pod.disk_gb",
 		str_text(&text));
 }

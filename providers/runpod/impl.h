@@ -161,8 +161,6 @@ bool offers_sold_out(const json_t *item);
 void offers_floor(struct op *op, int64_t price_microusd_h);
 
 void add_offer(struct op *op, const struct offer *offer);
-/* The catalog's stock: "high", "medium", "low", or "": none. */
-const char *stock_of(const json_t *from);
 
 /* ---- remarks.c ---- */
 
@@ -178,9 +176,8 @@ int cpu_wish(const struct op *op); /* index in the wanted list; -1: none */
 bool cpu_alone_is_wished(const struct op *op);
 enum op_next cpus_request(struct turn *t);
 int cpus_read(struct turn *t);
-/* Limits the disk to what such a pod may have. */
-int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus);
-
+/* A pod without a GPU has no more disk. */
+enum { RUNPOD_DISK_GB_PER_VCPU = 10 };
 /* Disk of the container for this request (0: the default). Billed separately while the pod runs. */
 int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where);
 int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where);

@@ -136,17 +136,6 @@ static int wish_of(const struct op *op, const char *type, const char *name, int 
 	return -1;
 }
 
-const char *stock_of(const json_t *from)
-{
-	const char *word = jsonx_text(from, "availability", "");
-
-	if (!strcmp(word, "HIGH"))
-		return "high";
-	if (!strcmp(word, "MEDIUM"))
-		return "medium";
-	return !strcmp(word, "LOW") ? "low" : "";
-}
-
 static void read_type(struct op *op, const json_t *gpu, const struct question *q)
 {
 	const char *type = jsonx_text(gpu, "id", ""), *name = jsonx_text(gpu, "name", "");

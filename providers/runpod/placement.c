@@ -106,6 +106,18 @@ void add_offer(struct op *op, const struct offer *offer)
 	op->got.offers[op->got.offer_count++] = *offer;
 }
 
+/* The catalog's stock: "high", "medium", "low", or "": none. */
+static const char *stock_of(const json_t *from)
+{
+	const char *word = jsonx_text(from, "availability", "");
+
+	if (!strcmp(word, "HIGH"))
+		return "high";
+	if (!strcmp(word, "MEDIUM"))
+		return "medium";
+	return !strcmp(word, "LOW") ? "low" : "";
+}
+
 static void add_placed(struct op *op, struct offer *offer, struct placement *where,
 		       const char *datacenter, const json_t *stock)
 {
@@ -150,6 +162,12 @@ void offers_place(struct op *op, const json_t *from, struct offer *offer, struct
 		else
 			add_placed(op, offer, where, id, item);
 	}
+}
+
+/* Limits the disk of a pod without a GPU to what it may have. */
+static int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus)
+{
+	return MIN(wanted_gb, (int64_t)vcpus * RUNPOD_DISK_GB_PER_VCPU);
 }
 
 int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where)
