@@ -509,7 +509,7 @@ def main():
         check_include_circles(folder)
     for folder in ("base", "plan", "core", "net", "sync", "store", "engine", "runs", "unattended"):
         check_call_circles(f"orchestrator/{folder}")
-    for folder in ("jobs/agent", "jobs/command", "cmd/doctor", "cmd/launch", "cmd/line", "cmd/show", "cmd/ssh", "cmd/unattended", "cmd/volumes"):
+    for folder in ("config", "jobs/agent", "jobs/command", "jobs/tts", "providers/local", "providers/modal", "providers/runpod", "cmd/doctor", "cmd/launch", "cmd/line", "cmd/show", "cmd/ssh", "cmd/unattended", "cmd/volumes"):
         check_call_circles(folder)
     check_vendor_words()
     check_parts()
