@@ -1,14 +1,9 @@
 /* conf.c - reads and checks the config of the local provider. */
 #include "translator.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/gpus.h"
-#include "base/incbin.h"
-#include "base/jsonx.h"
 #include "local.h"
-#include "wire.h"
 
 static int bad_word(const struct section *s, const char *key, const char *allowed, struct err *err)
 {

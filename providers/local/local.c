@@ -4,12 +4,10 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/gpus.h"
 #include "base/incbin.h"
 #include "base/jsonx.h"
 #include "translator.h"
-#include "wire.h"
 
 static const struct option_spec options[] = {
 	{"price_per_hour", OPTION_MONEY, 0, "0", "pretended price of an hour of a pod"},
