@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/log.h"
 #include "better.h"
 #include "cmd/show/output.h"
@@ -17,7 +16,6 @@
 enum {
 	DECIDE_MS = 8000, /* how long a slow provider may delay a run */
 	BETTER_MS = 2000, /* the same, for a line of advice */
-	PODS_MOST = 64,   /* to which a run may widen by itself */
 };
 
 struct asked {
@@ -53,111 +51,27 @@ static void fetch_all_offers(struct launch *l, struct asked *out)
 		out->floor_microusd_h = 0;
 }
 
-/* The cheapest plan of each GPU, the cheapest GPU first. `best` has room for one plan of each
- * offer. Returns the count. */
-static size_t rank_gpus(struct plan *best, const struct estimate *e)
+/* What the config leaves to the plan. */
+static struct run_open left_open(const struct section *top)
 {
-	size_t count = 0;
-
-	for (size_t i = 0; i < e->count; i++) {
-		struct plan p;
-		size_t at = 0;
-		if (plan_choose(&p, &e->work, &e->machines[i], 1, &e->wish) == PLAN_NOTHING_FITS)
-			continue;
-		p.machine = (int)i;
-		while (at < count && strcmp(e->offers[best[at].machine].gpu, e->offers[i].gpu) != 0)
-			at++;
-		if (at < count && best[at].cost_usd <= p.cost_usd)
-			continue;
-		count += at == count; /* at changes below */
-		for (; at > 0 && best[at - 1].cost_usd > p.cost_usd; at--)
-			best[at] = best[at - 1];
-		best[at] = p;
-	}
-	return count;
-}
-
-char **decide_gpu_order(const struct section *top, bool needs_gpu, const struct estimate *e)
-{
-	if (section_has(top, "gpu") || !needs_gpu)
-		return NULL;
-	struct plan *best = xcalloc(e->count + 1, sizeof(*best));
-	size_t count = rank_gpus(best, e);
-	char **order = count ? xcalloc(count + 1, sizeof(*order)) : NULL;
-	for (size_t i = 0; i < count; i++)
-		order[i] = xstrdup(e->offers[best[i].machine].gpu);
-	free(best);
-	return order;
-}
-
-/* Makes a forecast for each GPU of a provider. */
-static void forecast(struct launch *l, const struct estimate *e)
-{
-	size_t n, *count = &l->plan.forecast_count;
-
-	l->forecasts = xcalloc(e->count + 1, sizeof(*l->forecasts));
-	for (size_t i = 0; i < e->count; i++) {
-		const struct plan_machine *m = &e->machines[i];
-		const struct offer *o = &e->offers[i];
-		for (n = 0; n < *count; n++)
-			if (!strcmp(l->forecasts[n].provider, o->provider) &&
-			    !strcmp(l->forecasts[n].gpu, o->gpu))
-				break;
-		if (n < *count || m->batch_max <= 0)
-			continue;
-		struct core_forecast *f = &l->forecasts[(*count)++];
-		*f = (struct core_forecast){.speed = m->speed,
-					    .measured = m->speed_source == PLAN_MEASURED,
-					    .host_share = m->host_share,
-					    .batch_max = m->batch_max,
-					    .cold_p50_s = cold_p50_s(&m->cold),
-					    .cold_p90_s = cold_p90_s(&m->cold)};
-		COPY_TEXT(f->provider, o->provider);
-		COPY_TEXT(f->gpu, o->gpu);
-	}
-	l->plan.forecasts = l->forecasts;
-}
-
-/* Passes the plan to the run, which compares it with its progress. */
-static void hand_on(struct launch *l, const struct estimate *e, const struct plan *pick)
-{
-	const struct section *top = config_top(l->ctx->config);
-	struct core_plan *p = &l->plan;
-
-	*p = (struct core_plan){.goal = e->wish.goal,
-				.value_of_time_h = e->wish.value_of_time_h,
-				.cost_microusd = (int64_t)llround(pick->pods_usd * 1e6),
-				.pods_open =
-					!section_has(top, "pods") &&
-					!l->run.setup.job_ops->needs(l->run.setup.job)->command,
-				.gpus_open = !section_has(top, "gpu")};
+	struct run_open open = {.pods = !section_has(top, "pods"),
+				.gpus = !section_has(top, "gpu")};
 	double left_s;
+
 	if (estimate_has_deadline(top) &&
 	    estimate_deadline(section_text(top, "deadline"), clock_wall_ms(), &left_s))
-		p->deadline_ms = MAX((int64_t)(left_s * 1000), 1);
-	if (p->pods_open)
-		p->pods_most = MIN(MIN((int)MIN(e->open, (size_t)PODS_MOST),
-				       engine_pods_fit(files_raise(), files_open())),
-				   PODS_MOST);
-	int helpful = e->machines[pick->machine].pods_max;
-	if (p->pods_open && helpful > 0)
-		p->pods_most = MIN(p->pods_most, helpful);
-	forecast(l, e);
+		open.deadline_ms = MAX((int64_t)(left_s * 1000), 1);
+	return open;
 }
 
 static void act_on(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
-	const struct section *top = config_top(l->ctx->config);
-	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+	const struct run_open open = left_open(config_top(l->ctx->config));
 	char sentence[256];
 
-	if (!section_has(top, "pods") && !needs->command)
-		l->chosen_pods = pick->pods;
-	l->chosen_gpus = decide_gpu_order(top, needs->gpu, e);
-	l->at_once = pick->pods > 1 && !e->wish.staged;
+	run_choose(&l->choice, e, pick, l->run.setup.job_ops->needs(l->run.setup.job), &open);
 	l->run.row.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
 	l->run.row.planned_microusd = (int64_t)llround(pick->pods_usd * 1e6);
-	hand_on(l, e, pick);
 	if (l->ctx->quiet)
 		return;
 	output_line(stderr, "plan: %s (batch times: %s)",

@@ -9,8 +9,5 @@
  * the run's row. ERR_CAP: no plan can keep the config's deadline, so nothing is rented. Keeps the
  * config's values if offers or estimates are missing. */
 int launch_decide(struct launch *l, struct err *err);
-/* GPUs by the job's cost on them, the cheapest first. NULL-terminated; the caller frees each and
- * the list. NULL: the config has an order, or the job needs no GPU or fits none. */
-char **decide_gpu_order(const struct section *top, bool needs_gpu, const struct estimate *e);
 
 #endif

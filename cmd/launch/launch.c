@@ -29,10 +29,7 @@ void launch_free(struct launch *l)
 	run_free(&l->run);
 	free(l->renders_dir);
 	free(l->gpus);
-	for (char **gpu = l->chosen_gpus; gpu && *gpu; gpu++)
-		free(*gpu);
-	free(l->chosen_gpus);
-	free(l->forecasts);
+	run_choice_free(&l->choice);
 	json_decref(l->delivered);
 }
 
@@ -161,10 +158,10 @@ void launch_conf_from_config(struct launch *l)
 	size_t segments = 0;
 
 	s->job_ops->segments(s->job, &segments);
-	c->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : MAX(l->chosen_pods, 1);
+	c->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : MAX(l->choice.pods, 1);
 	c->pods = MIN((size_t)c->pods, MAX(segments, 1));
-	c->at_once = l->at_once;
-	c->plan = l->plan;
+	c->at_once = l->choice.at_once;
+	c->plan = l->choice.plan;
 	c->plan.pods_most = MAX(c->plan.pods_most, c->pods);
 	c->canary = !s->job_ops->needs(s->job)->command;
 	c->max_cost_microusd = section_int(caps, "max_cost");
@@ -178,7 +175,7 @@ void launch_conf_from_config(struct launch *l)
 	c->unproven_ok = section_bool(pod, "allow_unproven_switch");
 	c->check_tries = MAX(s->job_ops->needs(s->job)->tries, 1);
 	s->want_spot = section_bool(top, "spot");
-	s->gpus = l->chosen_gpus ? (const char *const *)l->chosen_gpus : launch_gpus(l);
+	s->gpus = l->choice.gpus ? (const char *const *)l->choice.gpus : launch_gpus(l);
 	s->volume_name = section_text(volume, "name");
 	s->volume_gb = section_int(volume, "size_gb");
 	s->volume_create = section_bool(volume, "create");

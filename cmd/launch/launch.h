@@ -6,21 +6,16 @@
 #include "cmd/cmd.h"
 #include "cmd/unattended/queue_client.h"
 #include "engine/engine.h"
+#include "runs/choice.h"
 
 struct launch {
 	struct cmd_context *ctx;
 	struct run run;
 	char *renders_dir;
 	const char **gpus;
-	/* set by decide.c if the config leaves them open; 0 and NULL (else NULL-terminated): use
-	 * the config */
-	int chosen_pods;
-	bool at_once; /* the plan starts with all of them */
-	char **chosen_gpus;
-	struct core_plan plan; /* what a run may change later; the launch owns its forecasts */
-	struct core_forecast *forecasts;
-	struct queued queued;   /* set if the runner of a queue started this process */
-	int64_t least_microusd; /* cost until a pod of it is up; 0: unknown */
+	struct run_choice choice; /* by decide.c, of what the config leaves open */
+	struct queued queued;     /* set if the runner of a queue started this process */
+	int64_t least_microusd;   /* cost until a pod of it is up; 0: unknown */
 	/* the cap over runs that limits its max_cost; "": none does */
 	char cap_words[256];
 	/* detach.h: the starter that waits until the pods have the queue; -1: none */

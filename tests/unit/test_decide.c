@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "cmd/launch/decide.h"
+#include "config/config.h"
+#include "runs/choice.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -120,15 +121,25 @@ static struct estimate estimate_of(const struct on_offer *given, struct offer *o
 	return e;
 }
 
+/* Free with run_choice_free(). */
+static struct run_choice choose(const struct estimate *e, const struct config *config,
+				bool needs_gpu)
+{
+	const struct plan pick = {.pods = 1};
+	const struct job_needs needs = {.gpu = needs_gpu};
+	const struct run_open open = {.gpus = !section_has(config_top(config), "gpu")};
+	struct run_choice choice;
+
+	run_choose(&choice, e, &pick, &needs, &open);
+	return choice;
+}
+
 static char *joined(char **order)
 {
 	struct str text = STR_INIT;
 
-	for (size_t i = 0; order[i]; i++) {
+	for (size_t i = 0; order[i]; i++)
 		str_addf(&text, "%s%s", i ? " " : "", order[i]);
-		free(order[i]);
-	}
-	free(order);
 	return str_detach(&text);
 }
 
@@ -139,11 +150,12 @@ static void gpus_are_ordered_by_what_the_job_costs(void **state)
 		struct offer offers[OFFERS_MOST] = {0};
 		CLEANUP(config_free) struct config *config = config_of(cases[i].config);
 		struct estimate e = estimate_of(cases[i].offers, offers);
-		char **order = decide_gpu_order(config_top(config), cases[i].needs_gpu, &e);
-		CLEANUP(free_text) char *got = order ? joined(order) : NULL;
+		struct run_choice choice = choose(&e, config, cases[i].needs_gpu);
+		CLEANUP(free_text) char *got = choice.gpus ? joined(choice.gpus) : NULL;
 		if (strcmp(got ? got : "as the config has it",
 			   cases[i].order ? cases[i].order : "as the config has it"))
 			fail_msg("%s: %s, not %s", cases[i].name, got, cases[i].order);
+		run_choice_free(&choice);
 		estimate_free(&e);
 	}
 }
@@ -168,14 +180,14 @@ static void no_gpu_of_many_is_left_out(void **state)
 						    .workers = 1,
 						    .batch_max = 1};
 	}
-	char **order = decide_gpu_order(config_top(config), true, &e);
+	struct run_choice choice = choose(&e, config, true);
 	for (int i = 0; i < MANY; i++) {
 		char want[16];
 		snprintf(want, sizeof(want), "G%d", MANY - 1 - i);
-		assert_string_equal(order[i], want);
+		assert_string_equal(choice.gpus[i], want);
 	}
-	assert_null(order[MANY]);
-	free(joined(order));
+	assert_null(choice.gpus[MANY]);
+	run_choice_free(&choice);
 }
 
 int main(void)
