@@ -4,9 +4,14 @@
  * depends on the config comes as values. A callback opens accounts of providers. All functions run
  * on the calling thread and block while a provider answers.
  *
- * Beside it: bill.h and reconcile.h (vendors' bills), spend.h and allow.h (dollars of a day, and
- * caps on them), measured.h (speed and price of past runs), volume_gc.h (old folders of volumes),
- * deliver_folder.h (the folder of a delivery). */
+ * Here, in this order: open, a run, checks, locks, begin and go, resume and settle, pool, sweep,
+ * gather, deliveries, and queries of the ledger. Beside it, with headers of their own:
+ *
+ * before a run:  estimate.h, extras.h (what the ledger knows for a plan), choice.h (what a run
+ * takes from its plan), caps.h, allow.h (caps over runs), measured.h (past runs) bills: bill.h,
+ * reconcile.h (vendors' bills), spend.h (dollars of a day) files:         volume_gc.h (old folders
+ * of volumes), deliver_folder.h (the folder of a delivery)
+ */
 #ifndef BURST_RUNS_H
 #define BURST_RUNS_H
 
@@ -188,53 +193,6 @@ bool runs_want_pod(const struct runs *rs, const struct pod_row *pod);
  * the rest. */
 int run_keep(struct run *run, const char *from, bool (*told_to_end)(void), struct err *err);
 
-/* ---- queries: runs as the ledger and their locks show them ---- */
-
-/* The folder of a run's lock, keys, flags and log (name NULL), or one of these. The caller frees
- * it. */
-char *run_path(const struct runs *rs, const char *run, const char *name);
-/* This machine's id in markers: 16 hex digits, drawn once for each ledger. */
-void runs_machine(const struct runs *rs, char machine[20]);
-/* Draws an id that no run of the ledger has: "k7x2fd". */
-int run_new_id(const struct runs *rs, char id[24], struct err *err);
-/* Begins the note of a client in the run's lock; its process number follows. Other commands hold
- * the lock briefly, to settle the run or to remove its files. */
-#define RUN_CLIENT "process"
-bool run_is_alive(const struct runs *rs, const char *run);
-/* Whether a process holds the lock and is a client. */
-bool run_has_client(const struct runs *rs, const char *run);
-/* A job's key, from its config's path and its name: hex digits. */
-enum { RUN_JOB_KEY = 32 };
-void run_job_key(const char *config, const char *job, char key[RUN_JOB_KEY]);
-/* What a pod's row shows now. Without a client the ledger learns nothing more. */
-enum pod_now {
-	POD_NOW_AS_ROW,    /* the row is current, or nothing else is known */
-	POD_NOW_UNWATCHED, /* live when its client left; may have ended itself since */
-	POD_NOW_OVER       /* past its hard end, so it has ended itself */
-};
-struct run_pod_now {
-	enum pod_now is;
-	enum pod_row_state row; /* from the ledger */
-	int64_t at_ms;          /* wall time until which age and cost are counted */
-};
-struct run_pod_now run_pod_now(const struct runs *rs, const struct pod_row *pod, int64_t now);
-/* "unwatched", "over", or the row's own state. */
-const char *run_pod_now_word(struct run_pod_now now);
-/* Counts its pods that may still bill. */
-int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct err *err);
-/* Ids of a provider's pods that may bill, of all runs of the ledger. NULL-terminated; free with
- * core_ids_free(). NULL: the ledger cannot be read. */
-char **run_pod_ids(const struct runs *rs, const char *provider);
-/* Sums the pods' billed, computed and wasted time and cost into the run's row. */
-int run_sum(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
-/* The same for a run that has not ended or has a pod that may bill: its row lacks the sums, so they
- * come from its pods and segments. */
-int run_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
-/* Records that the run has ended, with its exit status. */
-void run_end(struct run_row *run, enum run_status status);
-/* Status of an unreleased run once its pods are gone: RUN_DONE or RUN_PARTIAL. */
-enum run_status run_ended_as(const struct runs *rs, const struct run_row *run);
-
 /* ---- sweep: release pods without a client and prove them gone ---- */
 
 enum swept_as { SWEPT_GONE, SWEPT_SKIPPED, SWEPT_UNRELEASED };
@@ -328,6 +286,53 @@ struct delivery_total {
 };
 int delivery_total(const struct runs *rs, const struct run_row *run, int64_t now_ms,
 		   struct delivery_total *out, struct err *err);
+
+/* ---- queries: runs as the ledger and their locks show them ---- */
+
+/* The folder of a run's lock, keys, flags and log (name NULL), or one of these. The caller frees
+ * it. */
+char *run_path(const struct runs *rs, const char *run, const char *name);
+/* This machine's id in markers: 16 hex digits, drawn once for each ledger. */
+void runs_machine(const struct runs *rs, char machine[20]);
+/* Draws an id that no run of the ledger has: "k7x2fd". */
+int run_new_id(const struct runs *rs, char id[24], struct err *err);
+/* Begins the note of a client in the run's lock; its process number follows. Other commands hold
+ * the lock briefly, to settle the run or to remove its files. */
+#define RUN_CLIENT "process"
+bool run_is_alive(const struct runs *rs, const char *run);
+/* Whether a process holds the lock and is a client. */
+bool run_has_client(const struct runs *rs, const char *run);
+/* A job's key, from its config's path and its name: hex digits. */
+enum { RUN_JOB_KEY = 32 };
+void run_job_key(const char *config, const char *job, char key[RUN_JOB_KEY]);
+/* What a pod's row shows now. Without a client the ledger learns nothing more. */
+enum pod_now {
+	POD_NOW_AS_ROW,    /* the row is current, or nothing else is known */
+	POD_NOW_UNWATCHED, /* live when its client left; may have ended itself since */
+	POD_NOW_OVER       /* past its hard end, so it has ended itself */
+};
+struct run_pod_now {
+	enum pod_now is;
+	enum pod_row_state row; /* from the ledger */
+	int64_t at_ms;          /* wall time until which age and cost are counted */
+};
+struct run_pod_now run_pod_now(const struct runs *rs, const struct pod_row *pod, int64_t now);
+/* "unwatched", "over", or the row's own state. */
+const char *run_pod_now_word(struct run_pod_now now);
+/* Counts its pods that may still bill. */
+int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct err *err);
+/* Ids of a provider's pods that may bill, of all runs of the ledger. NULL-terminated; free with
+ * core_ids_free(). NULL: the ledger cannot be read. */
+char **run_pod_ids(const struct runs *rs, const char *provider);
+/* Sums the pods' billed, computed and wasted time and cost into the run's row. */
+int run_sum(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
+/* The same for a run that has not ended or has a pod that may bill: its row lacks the sums, so they
+ * come from its pods and segments. */
+int run_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
+/* Records that the run has ended, with its exit status. */
+void run_end(struct run_row *run, enum run_status status);
+/* Status of an unreleased run once its pods are gone: RUN_DONE or RUN_PARTIAL. */
+enum run_status run_ended_as(const struct runs *rs, const struct run_row *run);
 
 /* ---- find: the run that a job's config means ---- */
 
