@@ -56,7 +56,7 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 			   : conf->price_microusd_h;
 	json_array_foreach (list, i, item) {
 		struct offer *offer = &result->offers[result->offer_count++];
-		COPY_TEXT(offer->provider, provider_local.name);
+		COPY_TEXT(offer->provider, LOCAL_NAME);
 		COPY_TEXT(offer->id, jsonx_text(item, "id", ""));
 		COPY_TEXT(offer->gpu, jsonx_text(item, "gpu", "none"));
 		COPY_TEXT(offer->region, jsonx_text(item, "region", ""));
@@ -79,7 +79,7 @@ static int read_volume(const struct op *op, const json_t *from, struct volume *v
 
 	if (!name[0] || strlen(name) >= sizeof(volume->name))
 		return err_set(err, ERR_BUG, "a volume without a usable name");
-	COPY_TEXT(volume->provider, provider_local.name);
+	COPY_TEXT(volume->provider, LOCAL_NAME);
 	COPY_TEXT(volume->id, name);
 	COPY_TEXT(volume->name, name);
 	volume->size_gb = op->kind == OP_VOLUME ? op->want->volume.size_gb : 0;

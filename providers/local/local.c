@@ -234,7 +234,7 @@ INCBIN(local_end_script, "providers/local/end.sh");
 
 const struct provider_ops provider_local = {
 	.abi = PROVIDER_ABI,
-	.name = "local",
+	.name = LOCAL_NAME,
 	.summary = "pods on this machine; needs no account",
 	.end_script = local_end_script,
 	.shares_machine = true,

@@ -9,6 +9,7 @@
 
 #include "provider.h"
 
+#define LOCAL_NAME "local" /* of the provider, in offers and volumes as well */
 extern const struct provider_ops provider_local;
 
 /* The hidden subcommand. argv[0] is "local-cloud", argv[1] the verb, argv[2] the state folder:
