@@ -90,7 +90,7 @@ const struct cmd cmd_attach = {
 		   "it was started with: burst fetches its files and releases its pods. Without "
 		   "RUN: a run of this folder's burst.cfg, as for `burst resume`.",
 	.opts = launch_resume_opts,
-	.needs = NEED_LEDGER | TELLS_FAILURE,
+	.needs = NEED_LEDGER | NOTIFIES_FAILURE,
 	.group = CMD_GROUP_RUNS,
 	.json = true,
 	.run = attach_command,

@@ -43,7 +43,7 @@ enum cmd_need {
 	/* if the config has mistakes, also report those of its job and its providers */
 	CHECKS_ALL = 128,
 	/* report a failure that keeps it from beginning as `notify` says (notify.h) */
-	TELLS_FAILURE = 256,
+	NOTIFIES_FAILURE = 256,
 	/* with NEED_LEDGER: use an empty substitute if the ledger cannot be opened */
 	LEDGER_IF_ANY = 64,
 };

@@ -10,7 +10,7 @@ static void on_signal(int number)
 	signalled = number;
 }
 
-static bool told_to_end(void)
+static bool stop_requested(void)
 {
 	return signalled;
 }
@@ -30,7 +30,7 @@ static int run_keeper(struct cmd_context *ctx, struct err *err)
 
 	launch_init(&l, ctx);
 	catch_signals();
-	int status = run_keep(&l.run, ctx->args[0], told_to_end, err);
+	int status = run_keep(&l.run, ctx->args[0], stop_requested, err);
 	launch_free(&l);
 	return status;
 }

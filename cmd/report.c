@@ -46,7 +46,7 @@ static int serve(struct page_wish *w, struct err *err)
 	    page_build(w, &html, NULL, err) < 0)
 		return -1;
 	s.port = (int)port;
-	return serve_until_told(&s, err);
+	return serve_until_stopped(&s, err);
 }
 
 static int run(struct cmd_context *ctx, struct err *err)

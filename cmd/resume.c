@@ -41,7 +41,7 @@ const struct cmd cmd_resume = {
 		   "newest; for a delivery, the run that it delivers. Runs of other folders "
 		   "need their id.",
 	.opts = launch_resume_opts,
-	.needs = NEED_LEDGER | TELLS_FAILURE,
+	.needs = NEED_LEDGER | NOTIFIES_FAILURE,
 	.group = CMD_GROUP_RUNS,
 	.json = true,
 	.run = resume_command,

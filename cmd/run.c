@@ -106,7 +106,7 @@ const struct cmd cmd_run = {
 		"that ends before that, or that a signal ends, gives its own exit status. "
 		"`burst attach` fetches the files.",
 	.opts = opts,
-	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL | TELLS_FAILURE,
+	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL | NOTIFIES_FAILURE,
 	.group = CMD_GROUP_RENDER,
 	.json = true,
 	.run = run,

@@ -58,7 +58,7 @@ static int run_it(struct delivery *d, struct config *config, json_t **object, st
 /* ---- files that another command or user removed from the volume ---- */
 
 /* Records that the volume lacks the file, so that the next delivery sends it. */
-static void let_go(struct delivery *d, struct deliver_output *o)
+static void record_removed(struct delivery *d, struct deliver_output *o)
 {
 	struct store *store = d->l->ctx->store;
 	CLEANUP(free_text) char *path = TAKE(o->path);
@@ -89,7 +89,7 @@ static size_t read_absent(struct delivery *d)
 			d->tree[0] = '\0';
 			told++;
 		} else if (number > 0 && number <= d->count && d->outputs[number - 1].path) {
-			let_go(d, &d->outputs[number - 1]);
+			record_removed(d, &d->outputs[number - 1]);
 			told++;
 		}
 	}

@@ -23,7 +23,7 @@ int deliver_make_folder(struct delivery *d, struct err *err)
 				   .code_path = code,
 				   .tree = d->tree,
 				   .scan_path = scan,
-				   .tells_always = !section_count(d->conf, "outputs")};
+				   .reports_always = !section_count(d->conf, "outputs")};
 
 	return deliver_folder_make(&f, err);
 }

@@ -21,8 +21,8 @@
 #define CLIENT_FD_NAME "BURST_CLIENT_FD"
 
 /* Lines from the client: the run's id, then at most one of these. */
-#define SAYS_HANDED "handed over"
-#define SAYS_ENDED  "ended" /* then waits until the other end is closed */
+#define LINE_HANDED "handed over"
+#define LINE_ENDED  "ended" /* then waits until the other end is closed */
 
 enum { WORDS_MAX = 128, ENDED_WAIT_MS = 5000 };
 
@@ -112,8 +112,8 @@ static void understand(struct heard *h)
 	if (!newline)
 		return;
 	snprintf(h->id, sizeof(h->id), "%.*s", (int)(newline - h->text), h->text);
-	h->handed = starts_with(newline + 1, SAYS_HANDED "\n");
-	h->ended = starts_with(newline + 1, SAYS_ENDED "\n");
+	h->handed = starts_with(newline + 1, LINE_HANDED "\n");
+	h->ended = starts_with(newline + 1, LINE_ENDED "\n");
 }
 
 /* Reads until the client has handed over or closes; with no_wait, until there is a run. */
@@ -228,7 +228,7 @@ int detach_starter(void)
 }
 
 /* Stops before the starter knows the run: nothing has been rented, and nothing will be. */
-static int give_up(struct launch *l, struct err *err)
+static int stop_unstarted(struct launch *l, struct err *err)
 {
 	err_set(err, ERR_LOCAL, "run %s: the starting process exited before it had the run's id",
 		l->run.row.id);
@@ -243,7 +243,7 @@ static int give_up(struct launch *l, struct err *err)
 
 /* Redirects messages to the run's folder, so that a reader of the starter's output does not wait
  * for this client. */
-static void let_output_go(struct launch *l)
+static void release_output(struct launch *l)
 {
 	CLEANUP(free_text) char *path = path_join(l->run.dir, "client.log");
 	CLEANUP(fd_close) int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -267,9 +267,9 @@ int detach_begins(struct launch *l, int starter, struct err *err)
 	l->starter = starter;
 	l->run.setup.ignore_hangup = true;
 	if (no_wait)
-		let_output_go(l);
+		release_output(l);
 	if (dprintf(starter, "%s\n", l->run.row.id) <= 0)
-		return give_up(l, err);
+		return stop_unstarted(l, err);
 	if (no_wait) {
 		close(l->starter);
 		l->starter = -1;
@@ -325,8 +325,8 @@ void detach_watch_starter(struct launch *l, const struct engine *e)
 	} else {
 		l->ctx->live = false; /* the next line removes the view */
 		say_handed_over(l, e, state == HANDOVER_DONE);
-		let_output_go(l);
-		dprintf(l->starter, SAYS_HANDED "\n");
+		release_output(l);
+		dprintf(l->starter, LINE_HANDED "\n");
 	}
 	close(l->starter);
 	l->starter = -1;
@@ -339,7 +339,7 @@ void detach_ends(struct launch *l)
 	if (l->starter < 0 || !l->ctx->json)
 		return;
 	struct pollfd closed = {.fd = l->starter, .events = POLLIN};
-	if (dprintf(l->starter, SAYS_ENDED "\n") > 0 && poll(&closed, 1, ENDED_WAIT_MS) > 0 &&
+	if (dprintf(l->starter, LINE_ENDED "\n") > 0 && poll(&closed, 1, ENDED_WAIT_MS) > 0 &&
 	    read(l->starter, &byte, 1) < 0)
 		log_line(LOG_INFO, "cannot read from the starting process: %m");
 }

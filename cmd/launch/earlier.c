@@ -32,7 +32,7 @@ int earlier_rendered_all(struct launch *l, struct err *err)
 	launch_say_suspects(l);
 	int status = launch_deliver(l, &l->run.err);
 	if (!l->ctx->delivers)
-		engine_let_signals_in();
+		engine_unblock_signals();
 	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->run.err);
 	launch_print_json(l);

@@ -86,7 +86,7 @@ int image_make_dockerfile(struct launch *l, struct err *err)
 
 /* ---- at a provider that builds images ---- */
 
-static void hear(void *ctx, const char *lines)
+static void print_lines(void *ctx, const char *lines)
 {
 	const char *line;
 	size_t len;
@@ -118,7 +118,7 @@ int image_make_at_modal(struct launch *l, struct err *err)
 	if (needs->setup && needs->env_names && needs->env_names[0])
 		log_line(LOG_NOTE, "job.env: its variables are not sent to Modal's build");
 	if (image_build(&l->run.setup, &l->run.setup.providers[0], needs,
-			whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES, hear, NULL, id, err) < 0)
+			whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES, print_lines, NULL, id, err) < 0)
 		return err_wrap(err, "modal");
 	output_line(stdout,
 		    "%s: runs of job \"%s\" at Modal use this image until its set-up changes", id,

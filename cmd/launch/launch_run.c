@@ -230,7 +230,7 @@ int launch_run(struct launch *l)
 	else if ((status == 9 || status > 128) && l->run.finished_well)
 		keep_what_went_well(l);
 	if (!l->ctx->delivers) /* else its render continues, and a signal must not interrupt that */
-		engine_let_signals_in();
+		engine_unblock_signals();
 	say_total(l);
 	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->run.err);

@@ -295,15 +295,15 @@ static bool too_large(const struct launch *l, const struct claim *c)
 	       !(is_granted(c) && wanted_gb(l) <= c->granted_gb);
 }
 
-static bool says_yes_to_size(const struct launch *l, const char *provider, const char *name)
+static bool confirms_size(const struct launch *l, const char *provider, const char *name)
 {
 	return cmd_confirm_typed(
 		l->ctx, "create volume %s of %s with %lld GB (it bills until it is removed)?", name,
 		provider, (long long)wanted_gb(l));
 }
 
-static bool says_yes_to_volume(const struct launch *l, const struct claim *c, const char *provider,
-			       const char *name)
+static bool confirms_volume(const struct launch *l, const struct claim *c, const char *provider,
+			    const char *name)
 {
 	return cmd_confirm_typed(
 		l->ctx,
@@ -326,7 +326,7 @@ static int check_new_size(struct question *q, struct err *err)
 
 	if (!q->create || !too_large(q->l, c))
 		return 0;
-	if (q->show || !says_yes_to_size(q->l, q->p->ops->name, q->name))
+	if (q->show || !confirms_size(q->l, q->p->ops->name, q->name))
 		return refuse_size(q->l, q->name, err);
 	c->granted_gb = wanted_gb(q->l);
 	return 0;
@@ -345,7 +345,7 @@ static int check_unknown(struct question *q, bool there, struct err *err)
 		if (taken <= 0)
 			return taken;
 	}
-	if (q->show || !says_yes_to_volume(l, c, provider, q->name))
+	if (q->show || !confirms_volume(l, c, provider, q->name))
 		return refuse_volume(l, provider, q->name, err);
 	return put_grant(l, c, c->granted_gb, err);
 }
@@ -462,7 +462,7 @@ int volume_trust_size(struct launch *l, const char *name, struct err *err)
 	const char *provider = l->run.setup.providers[0].ops->name;
 
 	claim_of(&c, l, provider, name);
-	if (!too_large(l, &c) || says_yes_to_size(l, provider, name))
+	if (!too_large(l, &c) || confirms_size(l, provider, name))
 		return 0;
 	return refuse_size(l, name, err);
 }

@@ -44,7 +44,7 @@ static const char *verdict_name(enum plan_verdict verdict)
 	case PLAN_FOUND: return "found";
 	case PLAN_NOTHING_FITS: return "nothing fits";
 	case PLAN_TOO_SLOW: return "too slow";
-	case PLAN_TOO_DEAR: return "too expensive";
+	case PLAN_TOO_EXPENSIVE: return "too expensive";
 	case PLAN_NEITHER: return "too slow or too expensive";
 	}
 	return "";

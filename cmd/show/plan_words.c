@@ -232,7 +232,7 @@ void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pi
 			 plan_seconds(wanted, e->wish.deadline_s),
 			 plan_seconds(time, pick->makespan_p90_s), sentence);
 		return;
-	case PLAN_TOO_DEAR:
+	case PLAN_TOO_EXPENSIVE:
 		plan_say(
 			to, 2,
 			"plan: no plan costs at most %s (caps.max_cost); the cheapest costs %s: %s",

@@ -147,7 +147,7 @@ static json_t *phases_json(const struct pod_row *pod, int64_t now_ms)
 	return object;
 }
 
-static bool load_is_told(const struct pod_row *pod)
+static bool load_is_reported(const struct pod_row *pod)
 {
 	int64_t sum = 0;
 
@@ -159,7 +159,7 @@ static bool load_is_told(const struct pod_row *pod)
 /* Detail of "phases".load_s; null if its workers reported none. */
 static json_t *load_phases_json(const struct pod_row *pod)
 {
-	if (!load_is_told(pod))
+	if (!load_is_reported(pod))
 		return json_null();
 	json_t *object = json_object();
 	for (int i = 0; i < LOAD_PHASES; i++) {
@@ -391,7 +391,7 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 		cell_vendor(t, vendor);
 	table_print(t, to, terminal_width(to));
 	for (size_t i = 0; i < count; i++)
-		if (load_is_told(&pods[i]))
+		if (load_is_reported(&pods[i]))
 			print_load(to, &pods[i]);
 }
 

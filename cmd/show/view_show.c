@@ -16,8 +16,8 @@ struct view_show {
 	struct screen *screen; /* NULL: plain lines */
 	int64_t restored_at, plain_at;
 	enum pod_phase *told; /* phases in the plain lines */
-	size_t told_count;
-	int64_t told_done;
+	size_t reported_count;
+	int64_t reported_done;
 };
 
 /* ---- plain lines ---- */
@@ -52,8 +52,8 @@ static void say_phase(const struct view_pod *pod, enum pod_phase before)
 static void say_phases(struct view_show *s, const struct view *v)
 {
 	s->told = xrealloc(s->told, (v->pod_count + 1) * sizeof(*s->told));
-	for (; s->told_count < v->pod_count; s->told_count++)
-		s->told[s->told_count] = (enum pod_phase)0;
+	for (; s->reported_count < v->pod_count; s->reported_count++)
+		s->told[s->reported_count] = (enum pod_phase)0;
 	for (size_t i = 0; i < v->pod_count; i++) {
 		const struct view_pod *pod = &v->pods[i];
 		enum pod_phase before = s->told[i];
@@ -71,15 +71,15 @@ static void draw_plain(struct view_show *s, const struct view *v, int64_t now)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	int64_t over = v->done + v->failed;
-	bool all = over == v->total && over != s->told_done;
+	bool all = over == v->total && over != s->reported_done;
 
 	say_phases(s, v);
 	if (!all && now < s->plain_at)
 		return;
-	if ((s->plain_at || v->watched) && over != s->told_done) {
+	if ((s->plain_at || v->watched) && over != s->reported_done) {
 		view_total_line(&line, v);
 		output_event("%s", str_text(&line));
-		s->told_done = over;
+		s->reported_done = over;
 	}
 	s->plain_at = now + PLAIN_EVERY_MS;
 }
@@ -121,7 +121,7 @@ struct view_show *view_show_new(const struct cmd_context *ctx)
 	struct view_show *s = xcalloc(1, sizeof(*s));
 
 	s->ctx = ctx;
-	s->told_done = -(int64_t)1;
+	s->reported_done = -(int64_t)1;
 	if (ctx->live && !ctx->quiet) {
 		s->screen = screen_new();
 		shown = s;

@@ -24,8 +24,8 @@ enum { RUNS_BEFORE = 16 };
 #define AGAIN_MS                                                                                   \
 	(12 * INT64_C(3600000)) /* after this long the same failure to begin is reported again */
 
-static const enum notify_event unless_told[] = {NOTIFY_FAILED, NOTIFY_CAPPED, NOTIFY_UNRELEASED,
-						NOTIFY_RECOVERED};
+static const enum notify_event notified_by_default[] = {NOTIFY_FAILED, NOTIFY_CAPPED,
+							NOTIFY_UNRELEASED, NOTIFY_RECOVERED};
 
 static const struct section *conf_of(const struct config *c)
 {
@@ -84,8 +84,8 @@ static bool wants(const struct section *conf, enum notify_event event)
 	size_t count = section_count(conf, "on");
 
 	if (!section_has(conf, "on")) {
-		for (size_t i = 0; i < ARRAY_LEN(unless_told); i++)
-			if (unless_told[i] == event)
+		for (size_t i = 0; i < ARRAY_LEN(notified_by_default); i++)
+			if (notified_by_default[i] == event)
 				return true;
 		return false;
 	}
@@ -144,7 +144,7 @@ static bool failed_before(struct cmd_context *ctx, const struct run_row *run)
 }
 
 /* Whether the same failure was just reported: a queue or a git hook repeats it. */
-static bool was_told_just_now(struct cmd_context *ctx, const struct run_row *run)
+static bool was_just_reported(struct cmd_context *ctx, const struct run_row *run)
 {
 	char words[64], code[24];
 	long long at_ms;
@@ -296,8 +296,8 @@ static void tell(struct cmd_context *ctx, const struct config *config, const str
 
 /* The parent reports a delivery, unless a pod may still bill. Successful runs that fill a volume or
  * measure are not reported. */
-static bool is_told(const struct cmd_context *ctx, const struct run_row *run,
-		    enum notify_event event)
+static bool is_reported(const struct cmd_context *ctx, const struct run_row *run,
+			enum notify_event event)
 {
 	bool renders = strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE) &&
 		       strcmp(run->type, KEEP_RUN);
@@ -313,7 +313,7 @@ void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json
 	if (!has_channel(conf_of(ctx->config)))
 		return;
 	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
-	if (is_told(ctx, run, event))
+	if (is_reported(ctx, run, event))
 		tell(ctx, ctx->config, run, event, said);
 }
 
@@ -327,7 +327,7 @@ void notify_settled(struct cmd_context *ctx, const struct run_row *run, enum run
 	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
 	if (run->status == RUN_INTERRUPTED) /* its client died before it could report that */
 		event = NOTIFY_FAILED;
-	if (!is_told(ctx, run, event) ||
+	if (!is_reported(ctx, run, event) ||
 	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
 		return;
 	CLEANUP(json_decref) json_t *said = report_run_json(run, pods, count, clock_wall_ms());
@@ -362,7 +362,7 @@ void notify_never_began(struct cmd_context *ctx, const struct err *err)
 		COPY_TEXT(run.error_code, err_kind_name(err->kind));
 		COPY_TEXT(run.error, err->msg);
 		CLEANUP(json_decref) json_t *said = report_run_json(&run, NULL, 0, clock_wall_ms());
-		if (!ctx->store || !was_told_just_now(ctx, &run))
+		if (!ctx->store || !was_just_reported(ctx, &run))
 			tell(ctx, config, &run, notify_event_of(run.status, false), said);
 	}
 	config_free(own);

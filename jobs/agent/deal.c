@@ -75,7 +75,7 @@ static void worker_undead(struct agent *a, struct worker *w)
 {
 	if (w->command)
 		return command_exited(a, w, SIGKILL);
-	worker_give_back(a, w);
+	worker_requeue(a, w);
 	worker_failed(a, w, "it was killed and does not end", NULL);
 }
 

@@ -99,7 +99,7 @@ struct batch *held_batch(const struct worker *w, const char *id)
 	return NULL;
 }
 
-void worker_give_back(struct agent *a, struct worker *w)
+void worker_requeue(struct agent *a, struct worker *w)
 {
 	while (w->parts) {
 		struct batch *b = w->parts->batch;

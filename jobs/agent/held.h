@@ -25,6 +25,6 @@ struct segment *held_segment(const struct worker *w, const char *id, struct part
 struct batch *held_batch(const struct worker *w, const char *id);
 
 /* Puts the worker's unfinished segments back into the queue. */
-void worker_give_back(struct agent *a, struct worker *w);
+void worker_requeue(struct agent *a, struct worker *w);
 
 #endif

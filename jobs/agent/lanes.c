@@ -130,7 +130,7 @@ static void lane_accept(struct lanes *l)
 }
 
 /* Reads the available bytes. Waits if the next frame has not arrived. */
-static int lanes_hear(struct lanes *l, bool wait)
+static int lanes_read(struct lanes *l, bool wait)
 {
 	struct pollfd set[2 + LANES_MAX] = {{.fd = l->listener, .events = POLLIN}};
 	int count = l->count;
@@ -195,7 +195,7 @@ ssize_t lanes_next(struct lanes *l, char **p)
 		for (int i = 0; i < l->count; i++)
 			if (lane_cut(l, &l->list[i]))
 				return lane_broken(l, "the stream ended early");
-		if (!heads && lanes_hear(l, !lane || lane->at == lane->end) < 0)
+		if (!heads && lanes_read(l, !lane || lane->at == lane->end) < 0)
 			break;
 	}
 	return l->broken ? -1 : 0;

@@ -20,7 +20,7 @@ static void worker_stop(struct agent *a, struct worker *w)
 		remove_in_background(w->command->dir);
 		command_free(w->command);
 	}
-	worker_give_back(a, w);
+	worker_requeue(a, w);
 	str_free(&w->to);
 	str_free(&w->line);
 	str_free(&w->err_line);

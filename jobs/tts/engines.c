@@ -110,7 +110,7 @@ static const struct engine_option piper_options[] = {
 
 /* As published: S3Gen uses the first 10 s, T3 6 s (Turbo 15 s). The whole sample gives the timbre.
  * A sample of over two minutes is probably a mistake. */
-#define CHATTERBOX_SAMPLE .sample_usual_s = 6, .sample_heard_s = 10, .sample_most_s = 120
+#define CHATTERBOX_SAMPLE .sample_usual_s = 6, .sample_used_s = 10, .sample_most_s = 120
 
 static const struct engine engines[] = {
 	{

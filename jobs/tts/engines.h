@@ -103,7 +103,7 @@ struct engine {
 	double sample_least_s; /* it must be longer */
 	double sample_most_s;  /* it must not be longer */
 	double sample_usual_s; /* shorter samples work but resemble the speaker less */
-	double sample_heard_s; /* the part that its model uses; the rest gives at most the timbre */
+	double sample_used_s;  /* the part that its model uses; the rest gives at most the timbre */
 	bool needs_sample;     /* the engine has no voice of its own */
 	bool reads_words;      /* it uses a sample's words: NAME.txt beside NAME.wav */
 	int (*check_voice)(const char *voice, struct err *err); /* for named_voices */

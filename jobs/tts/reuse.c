@@ -32,8 +32,9 @@ static void list_owned(struct reuse *r)
 	r->owned = xcalloc(r->m.count + 1, sizeof(*r->owned));
 	for (size_t i = 0; i < r->m.count; i++)
 		if (manifest_is_latest(&r->m, i))
-			r->owned[r->owned_count++] = (struct owned){
-				.file = r->m.by_file[i]->file, .segment = NOBODY, .first = NOBODY};
+			r->owned[r->owned_count++] = (struct owned){.file = r->m.by_file[i]->file,
+								    .segment = NO_INDEX,
+								    .first = NO_INDEX};
 }
 
 static int owned_by_file(const void *a, const void *b)
@@ -136,7 +137,7 @@ static int match_own_names(struct reuse *r, struct segment_result *results, cons
 		struct owned *o = owned_find(r, file);
 		if (o && judge_file(r, o, err) < 0)
 			return -1;
-		r->origins[i].own_name = o ? o - r->owned : NOBODY;
+		r->origins[i].own_name = o ? o - r->owned : NO_INDEX;
 		if (o)
 			o->segment = (ssize_t)i;
 		if (o && o->state == OURS && !r->want.anew)
@@ -247,14 +248,14 @@ static int count_old(struct reuse *r, struct err *err)
 		bool former;
 		if (judge_file(r, o, err) < 0)
 			return -1;
-		if (o->state != OURS || o->in_place || (o->segment != NOBODY && o->wanted) ||
+		if (o->state != OURS || o->in_place || (o->segment != NO_INDEX && o->wanted) ||
 		    !is_speech(o->entry, &former))
 			continue;
-		if (o->segment == NOBODY && !(o->wanted && reuse_is_parked(o->file)))
+		if (o->segment == NO_INDEX && !(o->wanted && reuse_is_parked(o->file)))
 			r->changes.stale++; /* a segment that needs the file gets a copy */
 		if (o->wanted || former)
 			continue;
-		if (o->segment != NOBODY && r->origins[o->segment].where == NOWHERE)
+		if (o->segment != NO_INDEX && r->origins[o->segment].where == NOWHERE)
 			r->changes.changed++;
 		else
 			r->changes.gone++;
@@ -293,7 +294,7 @@ int reuse_find(struct reuse **out, const struct reuse_want *want, struct segment
 	r->want = *want;
 	r->origins = xcalloc(want->count + 1, sizeof(*r->origins));
 	for (size_t i = 0; i < want->count; i++)
-		r->origins[i] = (struct origin){.next = NOBODY};
+		r->origins[i] = (struct origin){.next = NO_INDEX};
 	if (manifest_read(want->dir, want->force, &r->m, err) < 0)
 		return -1;
 	list_owned(r);
@@ -326,7 +327,7 @@ int reuse_stale(const struct reuse_want *want, struct reuse_names *out, struct e
 	for (size_t k = 0; k < r->owned_count; k++) {
 		struct owned *o = &r->owned[k];
 		bool former;
-		if (o->segment != NOBODY)
+		if (o->segment != NO_INDEX)
 			continue;
 		if (judge_file(r, o, err) < 0)
 			return -1;

@@ -16,7 +16,7 @@
 struct step {
 	enum { RENAME, COPY, FETCH, PARK_IT } how;
 	char *from, *to;                    /* from is NULL for FETCH */
-	ssize_t segment;                    /* owner of the name `to`; NOBODY: a parked file */
+	ssize_t segment;                    /* owner of the name `to`; NO_INDEX: a parked file */
 	const struct manifest_entry *entry; /* line of a parked file */
 };
 
@@ -56,7 +56,7 @@ static void add_step(struct moving *m, struct step step)
 static struct owned *in_the_way(const struct moving *m, size_t i)
 {
 	ssize_t k = m->r->origins[i].own_name;
-	struct owned *o = k == NOBODY ? NULL : &m->r->owned[k];
+	struct owned *o = k == NO_INDEX ? NULL : &m->r->owned[k];
 
 	return o && o->wanted && !m->parked[k] ? o : NULL;
 }
@@ -68,15 +68,15 @@ static void take_from_folder(struct moving *m, size_t i)
 	struct owned *o = &r->owned[k];
 	const char *from = m->parked[k] ? m->parked[k] : o->file;
 	/* a name without a segment may be another job's file */
-	bool ours =
-		m->parked[k] || reuse_is_parked(o->file) || (o->segment != NOBODY && !o->in_place);
+	bool ours = m->parked[k] || reuse_is_parked(o->file) ||
+		    (o->segment != NO_INDEX && !o->in_place);
 	bool last = --o->wanted == 0;
 
 	add_step(m, (struct step){.how = ours && last ? RENAME : COPY,
 				  .from = xstrdup(from),
 				  .to = xstrdup(r->want.segments[i].file),
 				  .segment = (ssize_t)i});
-	if (last && o->segment != NOBODY && !m->done[o->segment] && !m->parked[k])
+	if (last && o->segment != NO_INDEX && !m->done[o->segment] && !m->parked[k])
 		m->ready[m->ready_count++] = (size_t)o->segment;
 }
 
@@ -118,7 +118,7 @@ static void park(struct moving *m, size_t i)
 	add_step(m, (struct step){.how = PARK_IT,
 				  .from = xstrdup(o->file),
 				  .to = xstrdup(m->parked[k]),
-				  .segment = NOBODY,
+				  .segment = NO_INDEX,
 				  .entry = o->entry});
 	m->ready[m->ready_count++] = i;
 }
@@ -160,7 +160,7 @@ static int write_lines(const struct moving *m, const struct segment_result *resu
 	for (size_t s = 0; s < m->count; s++) {
 		const struct step *step = &m->steps[s];
 		json_t *line;
-		if (step->segment != NOBODY) {
+		if (step->segment != NO_INDEX) {
 			line = m->r->want.line(m->r->want.job, (size_t)step->segment,
 					       &results[step->segment]);
 		} else {

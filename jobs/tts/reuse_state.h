@@ -7,7 +7,7 @@
 /* Prefix of a parked file's name. */
 #define REUSE_PARK ".burst-moving-"
 
-enum { NOBODY = -1 };
+enum { NO_INDEX = -1 };
 
 /* A name of the manifest and its file. */
 struct owned {
@@ -15,7 +15,7 @@ struct owned {
 	enum { UNJUDGED, ABSENT, FOREIGN, OURS } state;
 	char sha256[SHA256_HEX];
 	const struct manifest_entry *entry; /* OURS: the latest line with this hash */
-	ssize_t segment;                    /* the segment with this name; NOBODY: none */
+	ssize_t segment;                    /* the segment with this name; NO_INDEX: none */
 	bool in_place;                      /* that segment needs exactly this file */
 	size_t wanted;                      /* number of other segments that need it */
 	ssize_t first;                      /* the first of them */
@@ -26,7 +26,7 @@ struct origin {
 	enum { NOWHERE, IN_PLACE, FROM_FOLDER, FROM_CACHE } where;
 	size_t owned;     /* index; FROM_FOLDER */
 	ssize_t next;     /* next segment that needs the same file */
-	ssize_t own_name; /* index of `owned` with the segment's name; NOBODY: none */
+	ssize_t own_name; /* index of `owned` with the segment's name; NO_INDEX: none */
 };
 
 struct reuse {

@@ -168,15 +168,15 @@ static int check_length(const struct engine *engine, double seconds, const char 
 			       "%.1f s are too long: %s needs a voice sample of at most %g s; "
 			       "to cut it: ffmpeg -ss 0 -t %g -i %s cut.wav",
 			       seconds, engine->name, engine->sample_most_s,
-			       engine->sample_heard_s > 0 ? engine->sample_heard_s
-							  : engine->sample_most_s,
+			       engine->sample_used_s > 0 ? engine->sample_used_s
+							 : engine->sample_most_s,
 			       name);
-	if (engine->sample_heard_s > 0 && seconds > engine->sample_heard_s)
+	if (engine->sample_used_s > 0 && seconds > engine->sample_used_s)
 		str_addf(note, "%s%.1f s, of which %s hears the first %g s", note->len ? "; " : "",
-			 seconds, engine->name, engine->sample_heard_s);
+			 seconds, engine->name, engine->sample_used_s);
 	else if (seconds < engine->sample_usual_s)
 		str_addf(note, "%s%.1f s, and %s is made for %g to %g s", note->len ? "; " : "",
-			 seconds, engine->name, engine->sample_usual_s, engine->sample_heard_s);
+			 seconds, engine->name, engine->sample_usual_s, engine->sample_used_s);
 	return 0;
 }
 

@@ -261,7 +261,7 @@ static void end_window(struct listener *l)
 	l->window_peak = 0;
 }
 
-static void hear(struct listener *l, int channel, double sample)
+static void measure_sample(struct listener *l, int channel, double sample)
 {
 	double loud = fabs(sample);
 
@@ -285,12 +285,12 @@ static void hear(struct listener *l, int channel, double sample)
 		l->clipped++;
 }
 
-static void hear_block(struct listener *l, const unsigned char *bytes, size_t frames,
-		       const struct wav_format *format)
+static void measure_block(struct listener *l, const unsigned char *bytes, size_t frames,
+			  const struct wav_format *format)
 {
 	for (size_t i = 0; i < frames; i++) {
 		for (int c = 0; c < format->channels; c++, bytes += format->bits / 8)
-			hear(l, c, sample_at(bytes, format));
+			measure_sample(l, c, sample_at(bytes, format));
 		if (++l->in_window == l->window)
 			end_window(l);
 	}
@@ -306,7 +306,8 @@ static double tail_of(const struct listener *l)
 	return sqrt(end / (l->loud_energy / (double)l->loud_samples));
 }
 
-static int hear_all(struct listener *l, FILE *f, const struct wav_info *info, struct err *err)
+static int measure_all_samples(struct listener *l, FILE *f, const struct wav_info *info,
+			       struct err *err)
 {
 	size_t frame = (size_t)wav_frame_bytes(&info->format);
 
@@ -316,7 +317,7 @@ static int hear_all(struct listener *l, FILE *f, const struct wav_info *info, st
 	for (int64_t left = info->frames; left > 0;) {
 		size_t want = (size_t)MIN(left, (int64_t)BLOCK_FRAMES),
 		       got = fread(block, frame, want, f);
-		hear_block(l, block, got, &info->format);
+		measure_block(l, block, got, &info->format);
 		if (got != want) {
 			free(block);
 			return err_set(err, ERR_LOCAL, "%s",
@@ -334,7 +335,7 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 {
 	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S)};
 
-	if (hear_all(&l, f, info, err) < 0)
+	if (measure_all_samples(&l, f, info, err) < 0)
 		return -1;
 	if (l.not_a_number)
 		return bad(err, "it holds samples that are not numbers");
@@ -354,7 +355,7 @@ int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *
 	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S),
 			     .notes_pauses = true};
 
-	if (hear_all(&l, f, info, err) < 0) {
+	if (measure_all_samples(&l, f, info, err) < 0) {
 		free(l.pauses);
 		return -1;
 	}

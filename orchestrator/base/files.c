@@ -45,7 +45,7 @@ int files_open(void)
 	return count - 1; /* the folder itself */
 }
 
-void files_give_back(void)
+void files_restore_limit(void)
 {
 	if (raised)
 		setrlimit(RLIMIT_NOFILE, &before);

@@ -11,6 +11,6 @@ long files_raise(void);
 int files_open(void);
 /* Between fork and exec, by guard_leave(): the limit that this process began with. Calls nothing
  * that may not be called there. */
-void files_give_back(void);
+void files_restore_limit(void);
 
 #endif

@@ -49,7 +49,7 @@ void guard_leave(void)
 {
 	struct rlimit limit;
 
-	files_give_back();
+	files_restore_limit();
 	if (!state.began || getrlimit(RLIMIT_CORE, &limit) < 0)
 		return;
 	limit.rlim_cur = state.cores;

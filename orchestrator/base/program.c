@@ -15,9 +15,9 @@
 
 extern char **environ;
 
-#define SAID_MAX ((size_t)256 << 10)
+#define ERRORS_MAX ((size_t)256 << 10)
 
-enum { NOT_FOUND = 127, NOT_STARTED = 126, IN = 0, OUT = 1, SAID = 2, ENDS = 3, LOOK_MS = 50 };
+enum { NOT_FOUND = 127, NOT_STARTED = 126, IN = 0, OUT = 1, ERRORS = 2, ENDS = 3, LOOK_MS = 50 };
 
 struct started {
 	pid_t pid;
@@ -139,10 +139,10 @@ static bool talk(const struct program *p, struct started *s, struct str *to[ENDS
 {
 	const char *left = p->input ? p->input : "";
 
-	while (s->ends[OUT] >= 0 || s->ends[SAID] >= 0) {
+	while (s->ends[OUT] >= 0 || s->ends[ERRORS] >= 0) {
 		struct pollfd ends[ENDS] = {{s->ends[IN], POLLOUT, 0},
 					    {s->ends[OUT], POLLIN, 0},
-					    {s->ends[SAID], POLLIN, 0}};
+					    {s->ends[ERRORS], POLLIN, 0}};
 		int ready = poll(ends, ENDS, LOOK_MS);
 		if (ready > 0 && ends[IN].revents)
 			give_input(s, &left);
@@ -217,7 +217,7 @@ static const char *last_line(struct str *text)
 
 int program_must(const struct program *p, struct str *out, struct str *said, struct err *err)
 {
-	CLEANUP(str_free) struct str own = STR_MAX(SAID_MAX);
+	CLEANUP(str_free) struct str own = STR_MAX(ERRORS_MAX);
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	int status = program_run(p, out, said ? said : &own, err);
 

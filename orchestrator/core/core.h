@@ -393,7 +393,7 @@ size_t core_offer_regions(const struct core *c, int provider, const char *region
  * the user. */
 enum { CORE_REPLANS_MAX = 2 };
 int core_replans(const struct core *c);
-const char *core_replan_said(const struct core *c, int which);
+const char *core_replan_text(const struct core *c, int which);
 
 struct core_summary {
 	enum run_status status;

@@ -42,14 +42,14 @@ struct forecast *forecast_of(const struct core *c, const char *provider, const c
 	return NULL;
 }
 
-static bool says_something(const struct forecast *f)
+static bool is_conclusive(const struct forecast *f)
 {
 	return f->batches >= BATCHES_LEAST || (f->batches && f->measured_s >= BATCH_LONG_S);
 }
 
 static bool is_off(const struct forecast *f)
 {
-	return says_something(f) && replan_speed_is_off(f->measured_s, f->planned_s);
+	return is_conclusive(f) && replan_speed_is_off(f->measured_s, f->planned_s);
 }
 
 static void measured(struct core *c, const struct core_pod *p, size_t segments, double longest,
@@ -113,7 +113,7 @@ void forecast_correct(struct core *c)
 
 	for (size_t i = 0; i < c->replan.count; i++) {
 		struct forecast *f = &c->replan.forecasts[i];
-		if (!says_something(f))
+		if (!is_conclusive(f))
 			continue;
 		double its = f->measured_s / f->planned_s;
 		f->of.speed = speed_scale(&f->of.speed, its);
@@ -127,7 +127,7 @@ void forecast_correct(struct core *c)
 		carry_over(c, best, factor);
 	for (size_t i = 0; i < c->replan.count; i++) {
 		struct forecast *f = &c->replan.forecasts[i];
-		if (says_something(f))
+		if (is_conclusive(f))
 			*f = (struct forecast){.of = f->of, .seen = true};
 	}
 	for (size_t i = 0; i < c->candidate_count; i++)

@@ -10,21 +10,21 @@ void lease_order(struct core *c, int pod)
 }
 
 /* Its agent was told to renew the lease, after the newest work that it got. */
-static bool is_told(const struct core_pod *p)
+static bool is_sent_to_agent(const struct core_pod *p)
 {
 	return p->presence.lease == LEASE_AGENT_SENT || p->presence.lease == LEASE_AGENT_CONFIRMED;
 }
 
 void lease_confirmed(struct core_pod *p, uint32_t turn)
 {
-	if (is_told(p))
+	if (is_sent_to_agent(p))
 		p->presence.lease = turn == p->presence.handover_turn ? LEASE_AGENT_CONFIRMED
 								      : LEASE_AGENT_SENT;
 }
 
 void lease_work_added(struct core_pod *p)
 {
-	if (is_told(p))
+	if (is_sent_to_agent(p))
 		p->presence.lease = LEASE_AGENT;
 }
 

@@ -76,7 +76,7 @@ void offers_take(struct core *c, int provider, const struct offer *list,
 	forecast_listed(c);
 }
 
-static bool too_dear(const struct core *c, const struct candidate *k)
+static bool too_expensive(const struct core *c, const struct candidate *k)
 {
 	return c->conf.max_price_microusd_h &&
 	       k->offer.price_microusd_h > c->conf.max_price_microusd_h;
@@ -84,7 +84,7 @@ static bool too_dear(const struct core *c, const struct candidate *k)
 
 bool offers_barred(const struct core *c, const struct candidate *k)
 {
-	return k->past.unfit[0] || too_dear(c, k);
+	return k->past.unfit[0] || too_expensive(c, k);
 }
 
 static bool same_card(const char *a, const char *b)
@@ -154,7 +154,7 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 					k->offer.provider, k->offer.gpu, k->past.unfit);
 			continue;
 		}
-		if (too_dear(c, k)) {
+		if (too_expensive(c, k)) {
 			if (c->capacity.kind == ERR_NONE)
 				err_set(&c->capacity, ERR_NO_CAPACITY,
 					"%s: %s costs more than caps.max_price_per_hour",

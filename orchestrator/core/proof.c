@@ -26,7 +26,7 @@ int64_t proof_at(const struct core *c, const struct core_pod *p)
 
 /* This key may have no right to see the pod, so absence proves nothing. After its hard end it has
  * ended itself. */
-static bool cannot_be_told(struct core *c, struct core_pod *p)
+static bool key_may_hide_pod(struct core *c, struct core_pod *p)
 {
 	if (p->rental.key == KEY_OURS || c->wall >= p->rental.hard_end_s * 1000 + PAST_HARD_END_MS)
 		return false;
@@ -81,7 +81,7 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t reque
 			requested_at; /* denied while its agent answered: it was there,
 				     and the agent needs a moment to end it */
 	c->dirty = true;
-	if (requested_at < proof_at(c, p) || releases_again(c, p) || cannot_be_told(c, p))
+	if (requested_at < proof_at(c, p) || releases_again(c, p) || key_may_hide_pod(c, p))
 		return;
 	if (pod_is_omitted(p))
 		core_act(c, ACT_INSPECT, pod_index(c, p)); /* lists prove nothing about it */
@@ -100,7 +100,7 @@ void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t reque
 	if (p->rental.clean_lists == 1)
 		p->rental.clean_at = requested_at;
 	c->dirty = true;
-	if (p->rental.clean_lists < (lags ? 3 : 1) || cannot_be_told(c, p))
+	if (p->rental.clean_lists < (lags ? 3 : 1) || key_may_hide_pod(c, p))
 		return;
 	if (requested_at <
 	    MAX(p->rental.clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaced_by(c, p)))
@@ -125,7 +125,8 @@ void proof_ambiguous(struct core *c, struct core_pod *p, int64_t requested_at)
 		   list_gap_ms) {
 		p->rental.late_clean_at = requested_at;
 	} else if (requested_at - p->rental.clean_at >= gap_ms &&
-		   requested_at - p->rental.late_clean_at >= list_gap_ms && !cannot_be_told(c, p)) {
+		   requested_at - p->rental.late_clean_at >= list_gap_ms &&
+		   !key_may_hide_pod(c, p)) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		resting_after_trouble(c, p, 0);
 		/* It may have lived between two lists, or before it would have been listed:

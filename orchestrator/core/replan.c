@@ -19,7 +19,7 @@ int core_replans(const struct core *c)
 	return c->replan.done;
 }
 
-const char *core_replan_said(const struct core *c, int which)
+const char *core_replan_text(const struct core *c, int which)
 {
 	return c->replan.said[which];
 }
@@ -63,7 +63,7 @@ static void prefer(struct core *c, const struct candidate *k)
 	offers_sort(c);
 }
 
-static void give_back(struct core *c, const struct remainder *v, int count, const char *why)
+static void dismiss_pods(struct core *c, const struct remainder *v, int count, const char *why)
 {
 	for (size_t i = v->of.pod_count; i-- > 0 && count; count--)
 		pod_dismiss(c, v->pod_at[i], ERR_NONE, "%s", why);
@@ -219,7 +219,7 @@ static void act(struct core *c, const struct remainder *v, const struct replan_c
 	case REPLAN_ADD: add(c, v, choice); break;
 	case REPLAN_RELEASE:
 		c->conf.pods = MAX(active_pods(c) - choice->pods, 1);
-		give_back(c, v, choice->pods, "the other pods will have finished by then");
+		dismiss_pods(c, v, choice->pods, "the other pods will have finished by then");
 		break;
 	case REPLAN_REPLACE: replace(c, v, choice, false); break;
 	case REPLAN_REPLACE_AFTER: replace(c, v, choice, true); break;
@@ -247,7 +247,7 @@ static void plan_again(struct core *c, const char *why)
 
 /* Releases the outgoing pods once their replacements work: as many as are wanted, or as many as are
  * available. */
-static void let_outgoing_go(struct core *c)
+static void release_outgoing(struct core *c)
 {
 	int working = 0, coming = 0;
 
@@ -305,7 +305,7 @@ void replan_advance(struct core *c)
 		end_when_drained(c);
 		return;
 	}
-	let_outgoing_go(c);
+	release_outgoing(c);
 	reprice(c);
 	if (may_replan(c) && c->now >= c->replan.not_before && forecast_why(c, why, sizeof(why)))
 		plan_again(c, why);

@@ -195,10 +195,10 @@ void ending_judge(struct engine *e, struct core_summary *s)
 void ending_write(struct engine *e, const struct core_summary *s, int status)
 {
 	struct run_row *run = e->setup->run;
-	bool goes_on = status == 0 && e->setup->more_to_come;
+	bool continues = status == 0 && e->setup->more_to_come;
 
-	run->status = goes_on ? RUN_RUNNING : s->status;
-	run->ended_ms = goes_on ? 0 : clock_wall_ms();
+	run->status = continues ? RUN_RUNNING : s->status;
+	run->ended_ms = continues ? 0 : clock_wall_ms();
 	run->exit_status = status;
 	run->total = (int64_t)s->total;
 	run->cached = 0; /* an earlier client of this run rendered it: that is not "cached" */

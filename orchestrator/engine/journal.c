@@ -110,7 +110,7 @@ void journal_replans(struct engine *e)
 	while (e->journal->replans < core_replans(e->core)) {
 		size_t at = strlen(run->replanned);
 		snprintf(run->replanned + at, sizeof(run->replanned) - at, "%s%s", at ? "\n" : "",
-			 core_replan_said(e->core, e->journal->replans++));
+			 core_replan_text(e->core, e->journal->replans++));
 		run->replans++;
 	}
 	journal_run(e);

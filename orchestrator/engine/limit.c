@@ -10,7 +10,7 @@
 enum {
 	WAIT_MOST_MS = 5000,
 	WAIT_LEAST_MS = 50,
-	NOTHING_SAID_MS = 2000,
+	RETRY_AFTER_DEFAULT_MS = 2000,
 	LONG_WINDOW_MS = 5 * 60 * 1000,
 	LONGEST_S = 7 * 86400,
 	PRESSING_WAIT_MS = 60 * 1000,
@@ -227,8 +227,8 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 	if (reply->status != 429)
 		return;
 	l->refused_at_ms = now_ms;
-	l->refused_until_ms =
-		now_ms + (reply->retry_after_ms > 0 ? reply->retry_after_ms : NOTHING_SAID_MS);
+	l->refused_until_ms = now_ms + (reply->retry_after_ms > 0 ? reply->retry_after_ms
+								  : RETRY_AFTER_DEFAULT_MS);
 	l->blocked_until_ms = l->refused_until_ms;
 	for (size_t i = 0; i < l->count; i++)
 		if (!l->windows[i].left && l->windows[i].reset_at_ms > now_ms)

@@ -42,7 +42,7 @@ void engine_hold_signals(void)
 	signals_mask(SIG_BLOCK);
 }
 
-void engine_let_signals_in(void)
+void engine_unblock_signals(void)
 {
 	signals_mask(SIG_UNBLOCK);
 }

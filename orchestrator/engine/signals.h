@@ -19,7 +19,7 @@ void signals_pass_on(void);
 void engine_hold_signals(void);
 /* Delivers the held signals: also after an engine_run() before a delivery, which holds them at its
  * end. */
-void engine_let_signals_in(void);
+void engine_unblock_signals(void);
 /* While they are held: takes one, and returns its number; 0: none is pending. */
 int engine_held_signal(void);
 

@@ -61,7 +61,7 @@ static struct stage *stage_of(struct engine *e, int provider)
 	return e->stages[provider];
 }
 
-static void let_volume_through(struct stage *s)
+static void release_volume(struct stage *s)
 {
 	if (!s->held)
 		return;
@@ -145,7 +145,7 @@ static void stop_staging(struct stage *s, const struct err *err)
 			   err->msg);
 	s->state = STAGE_NOT;
 	clean(s);
-	let_volume_through(s);
+	release_volume(s);
 }
 
 static void part_put(void *ctx, struct op_result *result, const struct err *err)
@@ -173,7 +173,7 @@ static void part_put(void *ctx, struct op_result *result, const struct err *err)
 	engine_log(s->e, LOG_INFO, "code: %lld bytes stored on volume %s without a pod",
 		   (long long)s->sent, s->e->volumes[s->provider].name);
 	clean(s);
-	let_volume_through(s);
+	release_volume(s);
 }
 
 static void part_packed(void *arg)

@@ -171,7 +171,7 @@ static void welcome(struct host *h)
 		close(fd);
 }
 
-static void hear(struct host *h, struct guest *g)
+static void read_request(struct host *h, struct guest *g)
 {
 	char buf[4096];
 	ssize_t n = recv(g->fd, buf, sizeof(buf), 0);
@@ -215,7 +215,7 @@ static void turn(struct host *h)
 		if (fds[i + 1].revents && g->answer.len)
 			speak(g);
 		else if (fds[i + 1].revents)
-			hear(h, g);
+			read_request(h, g);
 		else if (clock_boot_ms() - g->since_ms > PATIENCE_MS)
 			send_off(g);
 	}
@@ -247,7 +247,7 @@ static int open_port(struct host *h, struct err *err)
 		       h->s->port ? "; --port 0 chooses a free one" : "");
 }
 
-int serve_until_told(const struct serve *s, struct err *err)
+int serve_until_stopped(const struct serve *s, struct err *err)
 {
 	static const int numbers[] = {SIGINT, SIGTERM};
 	struct sigaction act = {.sa_handler = take_note}, before[ARRAY_LEN(numbers)];

@@ -17,7 +17,7 @@ struct serve {
 };
 
 /* Until SIGINT or SIGTERM. ERR_LOCAL: the port is taken. */
-int serve_until_told(const struct serve *s, struct err *err);
+int serve_until_stopped(const struct serve *s, struct err *err);
 
 enum { SERVE_NONCE = 33, SERVE_TOKEN = 33 };
 /* For tests: the answer to a request (its head, up to the empty line) that came to this port.

@@ -205,12 +205,12 @@ static void ping(struct ssh *s)
 static void on_tick(void *ctx)
 {
 	struct ssh *s = ctx;
-	bool heard = s->received > s->heard_at;
+	bool heard = s->received > s->received_at_tick;
 
 	s->tick = loop_timer(s->loop, MAX(s->silence_ms / TICKS, 1), on_tick, s);
 	s->ping_due = s->ping_due && !heard;
 	s->unheard_ticks = heard || s->moved ? 0 : s->unheard_ticks + 1;
-	s->heard_at = s->received;
+	s->received_at_tick = s->received;
 	s->moved = false;
 	if (s->unheard_ticks > TICKS && answer_due(s))
 		ssh_fail(s, ERR_NETWORK, "ssh: the server does not answer");

@@ -112,10 +112,10 @@ struct ssh {
 
 	struct timer *deadline, *tick, *kick;
 	int64_t silence_ms;
-	int64_t heard_at;  /* `received` at the last tick */
-	bool moved;        /* a blocked socket took bytes since the last tick */
-	bool ping_due;     /* an answer to a keepalive is awaited */
-	int unheard_ticks; /* since something was heard */
+	int64_t received_at_tick; /* `received` at the last tick */
+	bool moved;               /* a blocked socket took bytes since the last tick */
+	bool ping_due;            /* an answer to a keepalive is awaited */
+	int unheard_ticks;        /* since something was heard */
 
 	struct block blocks; /* a ring of all that libssh2 holds; this one is none of them */
 	size_t memory;

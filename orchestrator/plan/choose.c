@@ -360,7 +360,9 @@ enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
 		return PLAN_FOUND;
 	}
 	*out = !s.any_in_time ? s.fastest : !s.any_in_budget ? s.cheapest : s.in_time;
-	return !s.any_in_time ? PLAN_TOO_SLOW : !s.any_in_budget ? PLAN_TOO_DEAR : PLAN_NEITHER;
+	return !s.any_in_time     ? PLAN_TOO_SLOW
+	       : !s.any_in_budget ? PLAN_TOO_EXPENSIVE
+				  : PLAN_NEITHER;
 }
 
 /* ---- what is worth showing ---- */

@@ -79,9 +79,9 @@ struct plan {
 
 enum plan_verdict {
 	PLAN_FOUND,
-	PLAN_NOTHING_FITS, /* no machine has the memory */
-	PLAN_TOO_SLOW,     /* no plan meets the deadline; *out is the fastest */
-	PLAN_TOO_DEAR,     /* none is within the budget; *out is the cheapest */
+	PLAN_NOTHING_FITS,  /* no machine has the memory */
+	PLAN_TOO_SLOW,      /* no plan meets the deadline; *out is the fastest */
+	PLAN_TOO_EXPENSIVE, /* none is within the budget; *out is the cheapest */
 	/* some meet the deadline and others the budget, none both; *out is the cheapest in time */
 	PLAN_NEITHER,
 };

@@ -255,7 +255,7 @@ static bool billed_too_long(struct bill_view *l)
 }
 
 /* Only if the vendor reports the time: implied seconds match the cost by definition. */
-static bool billed_too_dear(struct bill_view *l)
+static bool billed_too_much(struct bill_view *l)
 {
 	const struct pod_row *pod = l->pod;
 	int64_t dollars = pod->cost_vendor_microusd - pod->cost_beside_microusd;
@@ -342,7 +342,7 @@ static void judge_known(struct bill_view *l)
 	char money[32];
 	const char *what = l->told->beside_for;
 
-	if (billed_after_its_end(l) || billed_too_long(l) || billed_too_dear(l)) {
+	if (billed_after_its_end(l) || billed_too_long(l) || billed_too_much(l)) {
 		l->out->state = BILL_EXCESS;
 		return;
 	}

@@ -48,7 +48,7 @@ static int write_begin(const struct deliver_folder *f, const char *tree, const c
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	str_addf(&text, "tree=%s%s\ntells=%s\n%s", tree[0] ? "code/" : "", tree,
-		 f->tells_always ? "yes" : "", begin_script);
+		 f->reports_always ? "yes" : "", begin_script);
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }
 

@@ -21,7 +21,7 @@ struct deliver_folder {
 	const char *tree;      /* its tree on the volume, code/TREE; "": none, so it is sent */
 	/* NULL: use that tree; else the last scan of the current local code */
 	const char *scan_path;
-	bool tells_always; /* the pod writes DELIVER_ABSENT in any case */
+	bool reports_always; /* the pod writes DELIVER_ABSENT in any case */
 };
 
 /* The start of the script, in the shell of the delivery's command. */

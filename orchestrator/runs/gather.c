@@ -100,7 +100,7 @@ static int verify(struct gather *g, size_t index, struct receive *r, const char 
 	return 0;
 }
 
-static int bring_home(struct gather *g, size_t index, const char *local,
+static int place_file(struct gather *g, size_t index, const char *local,
 		      struct segment_result *result, struct err *err)
 {
 	struct run *run = g->run;
@@ -166,7 +166,7 @@ static int take_file(struct gather *g, const struct source *from, size_t index, 
 	COPY_TEXT(result.attempt, from->pod->attempt);
 	CLEANUP(free_text)
 	char *local = from_volume(g, from, file.path, "file", file.bytes + 1, err);
-	if (!local || bring_home(g, index, local, &result, err) < 0)
+	if (!local || place_file(g, index, local, &result, err) < 0)
 		return -1;
 	g->run->setup.results[index] = result;
 	return 0;

@@ -168,12 +168,12 @@ static int64_t kept_until_ms(struct run *run)
 	return until_ms;
 }
 
-static void watch(struct run *run, const char *from, bool (*told_to_end)(void))
+static void watch(struct run *run, const char *from, bool (*stop_requested)(void))
 {
 	int64_t began_ms = clock_boot_ms(), until_ms = 0;
 	int had = 0;
 
-	while (!told_to_end()) {
+	while (!stop_requested()) {
 		if (clock_boot_ms() - began_ms < FIRST_MS)
 			had = take_offered(run, from, had);
 		else if (!had)
@@ -204,7 +204,7 @@ static int end(struct run *run, struct err *err)
 	return store_put_run(rs->store, &run->row, err);
 }
 
-int run_keep(struct run *run, const char *from, bool (*told_to_end)(void), struct err *err)
+int run_keep(struct run *run, const char *from, bool (*stop_requested)(void), struct err *err)
 {
 	const struct runs *rs = run->runs;
 	struct run_row of, *row = &run->row;
@@ -221,7 +221,7 @@ int run_keep(struct run *run, const char *from, bool (*told_to_end)(void), struc
 	row->max_cost_microusd = of.max_cost_microusd;
 	if (run_take(run, RUN_CLIENT, err) < 0)
 		return -1;
-	watch(run, of.id, told_to_end);
+	watch(run, of.id, stop_requested);
 	if (store_run(rs->store, row->id, row, NULL) < 0) {
 		path_remove_tree(run->dir, NULL);
 		return 0; /* nothing was left to keep */

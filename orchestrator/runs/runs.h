@@ -189,9 +189,9 @@ int run_kept_pods(const struct run *run);
 /* For struct engine_setup.wanted: whether a living run waits for a pod like this one. */
 bool runs_want_pod(const struct runs *rs, const struct pod_row *pod);
 /* Runs the client that keeps the pods offered by the run `from`, in a run of its own. It ends once
- * other runs have taken them, their time is over, or told_to_end() returns true. Then it releases
- * the rest. */
-int run_keep(struct run *run, const char *from, bool (*told_to_end)(void), struct err *err);
+ * other runs have taken them, their time is over, or stop_requested() returns true. Then it
+ * releases the rest. */
+int run_keep(struct run *run, const char *from, bool (*stop_requested)(void), struct err *err);
 
 /* ---- sweep: release pods without a client and prove them gone ---- */
 

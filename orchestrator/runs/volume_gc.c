@@ -121,21 +121,21 @@ static int may_be_at_work(struct gc *gc, struct err *err)
 static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int64_t age_ms,
 		   struct err *err)
 {
-	bool dates_are_hearsay = e->folder && e->bytes < 0;
+	bool mtimes_unreliable = e->folder && e->bytes < 0;
 
 	if (measure(gc, path, e, err) < 0)
 		return -1;
 	/* without a date it may be new */
 	if (e->changed_s <= 0 || e->changed_s * 1000 > gc->now_ms - age_ms)
 		return 0;
-	int working = dates_are_hearsay ? may_be_at_work(gc, err) : 0;
+	int working = mtimes_unreliable ? may_be_at_work(gc, err) : 0;
 	if (working > 0)
 		stays(gc, path, "an active pod may be working there (see `burst ps`)");
 	return working < 0 ? -1 : !working;
 }
 
-static int goes(struct gc *gc, const char *path, struct volume_entry *e, const char *why,
-		struct err *err)
+static int remove_entry(struct gc *gc, const char *path, struct volume_entry *e, const char *why,
+			struct err *err)
 {
 	struct op_result result = {0};
 	char size[32];
@@ -157,7 +157,8 @@ static int goes(struct gc *gc, const char *path, struct volume_entry *e, const c
 /* ---- runs ---- */
 
 /* Counts outputs that may exist only on the volume. A failed segment left none. */
-static int not_home(const struct gc *gc, const struct run_row *run, int64_t *open, struct err *err)
+static int count_not_local(const struct gc *gc, const struct run_row *run, int64_t *open,
+			   struct err *err)
 {
 	struct segment_row *rows = NULL;
 	size_t count = 0;
@@ -241,7 +242,7 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	/* read under the lock, so the result cannot change */
 	int pods = has_pods(gc, e->name, err);
 	if (pods < 0 || store_run(gc->rs->store, e->name, &run, err) < 0 ||
-	    not_home(gc, &run, &open, err) < 0)
+	    count_not_local(gc, &run, &open, err) < 0)
 		return -1;
 	if (pods || run.status == RUN_RUNNING || run.ended_ms <= 0) {
 		stays(gc, path,
@@ -270,7 +271,7 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	if (!gc->want->dry_run &&
 	    volume_gc_note(gc->rs->store, run.id, gc->v->provider, gc->v->id, err) < 0)
 		return -1;
-	return goes(gc, path, e, why, err);
+	return remove_entry(gc, path, e, why, err);
 }
 
 static int unknown_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
@@ -284,7 +285,7 @@ static int unknown_run(struct gc *gc, const char *path, struct volume_entry *e, 
 	clock_rfc3339(when, sizeof(when), e->changed_s * 1000);
 	snprintf(why, sizeof(why), "not in this ledger, last changed %.10s", when);
 	if (gc->want->force)
-		return goes(gc, path, e, why, err);
+		return remove_entry(gc, path, e, why, err);
 	strncat(why, " (--force removes it)", sizeof(why) - strlen(why) - 1);
 	stays(gc, path, why);
 	return 0;
@@ -345,7 +346,7 @@ static int half_builds(struct gc *gc, const char *dir, struct err *err)
 		if (!half_built(dir, e->name) || !path_is_safe(path))
 			continue;
 		int left = is_left(gc, path, e, DAY_MS, err);
-		status = left > 0 ? goes(gc, path, e, "an unfinished build", err) : left;
+		status = left > 0 ? remove_entry(gc, path, e, "an unfinished build", err) : left;
 	}
 	op_result_free(&seen);
 	return status;

@@ -231,11 +231,12 @@ static int set_modes(struct sqlite *q, struct err *err)
 	static const char sql[] =
 		"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA fullfsync=1;"
 		"PRAGMA checkpoint_fullfsync=1; PRAGMA trusted_schema=0; PRAGMA cell_size_check=1";
-	int64_t give_up_ms = clock_boot_ms() + PATIENCE_MS;
+	int64_t deadline_ms = clock_boot_ms() + PATIENCE_MS;
 	struct timespec moment = {.tv_nsec = 5 * 1000000};
 
 	while (sqlite_run(q, sql, err) < 0) {
-		if ((sqlite3_errcode(q->db) & 0xff) != SQLITE_BUSY || clock_boot_ms() >= give_up_ms)
+		if ((sqlite3_errcode(q->db) & 0xff) != SQLITE_BUSY ||
+		    clock_boot_ms() >= deadline_ms)
 			return -1;
 		nanosleep(&moment, NULL);
 	}

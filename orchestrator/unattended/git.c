@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "base/program.h"
 
-enum { LIMIT_MS = 600 * 1000, WORDS_MAX = 64, OUT_MAX_BYTES = 64 << 20, SAID_MAX_BYTES = 4096 };
+enum { LIMIT_MS = 600 * 1000, WORDS_MAX = 64, OUT_MAX_BYTES = 64 << 20, ERRORS_MAX_BYTES = 4096 };
 
 /* The variables of `git rev-parse --local-env-vars`, and others that change how git reads a path or
  * shows a difference. */
@@ -100,7 +100,7 @@ int git_call_with_index(const char *dir, const char *index, struct str *out, str
 			const char *const *words)
 {
 	CLEANUP(free_text) char *own_index = index ? xasprintf("GIT_INDEX_FILE=%s", index) : NULL;
-	CLEANUP(str_free) struct str said = STR_MAX(SAID_MAX_BYTES);
+	CLEANUP(str_free) struct str said = STR_MAX(ERRORS_MAX_BYTES);
 	CLEANUP(str_free) struct str complaint = STR_INIT;
 	const char *argv[WORDS_MAX] = {"git", "-C", dir};
 

@@ -177,7 +177,7 @@ int hook_install(const struct hook_target *t, const char *name, const struct hoo
 
 /* ---- removing ---- */
 
-static int put_back(const char *path, const char *before, struct err *err)
+static int restore_before(const char *path, const char *before, struct err *err)
 {
 	if (rename(before, path) == 0)
 		return 0;
@@ -205,7 +205,7 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 		return 0;
 	str_reset(&text);
 	if (!f.count) {
-		if (put_back(path, before, err) < 0)
+		if (restore_before(path, before, err) < 0)
 			return -1;
 		if (f.made_folder)
 			rmdir(t->place.hooks); /* fails while the folder holds another hook */

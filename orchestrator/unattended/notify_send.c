@@ -63,7 +63,7 @@ int notify_post(const char *url, const struct notice *n, struct err *err)
 			    .timeout_ms = LIMIT_MS,
 			    .max_bytes = REPLY_MAX_BYTES};
 	struct waiting w = {0};
-	int64_t give_up_ms = clock_boot_ms() + LIMIT_MS + GRACE_MS;
+	int64_t deadline_ms = clock_boot_ms() + LIMIT_MS + GRACE_MS;
 
 	log_secret(url);
 	if (http_ready(err) < 0) {
@@ -80,8 +80,8 @@ int notify_post(const char *url, const struct notice *n, struct err *err)
 	struct loop *loop = loop_new();
 	struct http *http = http_new(loop, "burst/" BURST_VERSION);
 	http_send(http, &call, answered, &w);
-	while (!w.over && clock_boot_ms() < give_up_ms)
-		loop_turn(loop, MAX(give_up_ms - clock_boot_ms(), 0));
+	while (!w.over && clock_boot_ms() < deadline_ms)
+		loop_turn(loop, MAX(deadline_ms - clock_boot_ms(), 0));
 	http_free(http);
 	loop_free(loop);
 	call_free(&call);

@@ -164,7 +164,7 @@ static void boot_in_namespaces(const struct supervisor *s, char **env, struct en
 
 /* Runs between supervisor and script. If the supervisor is killed, this process kills the rest. If
  * this process is killed, the supervisor inherits its children and kills them. */
-static void mind(pid_t script)
+static void guard_script(pid_t script)
 {
 	struct signalfd_siginfo info;
 	sigset_t set;
@@ -203,7 +203,7 @@ static void boot_in_a_group(const struct supervisor *s, char **env, int go, int 
 	if (pid == 0)
 		run_script(script, env, report);
 	close(report);
-	mind(pid);
+	guard_script(pid);
 }
 
 static void boot(const struct supervisor *s, struct ends ends)
@@ -220,7 +220,7 @@ static void boot(const struct supervisor *s, struct ends ends)
 }
 
 /* Reads the child's error. The pipe closes without one when the child becomes the script. */
-static int hear_report(int fd, struct err *err)
+static int read_report(int fd, struct err *err)
 {
 	char text[400];
 	ssize_t n;
@@ -271,7 +271,7 @@ static int start_init(struct supervisor *s, struct err *err)
 		(void)!write(go[1], "g", 1);
 	close(go[1]);
 	if (result == 0)
-		result = hear_report(report[0], err);
+		result = read_report(report[0], err);
 	close(report[0]);
 	return result;
 }

@@ -37,8 +37,8 @@ static bool has_words(const char *key, const char *words)
 }
 
 /* The highest of the matching rates, so that a cost estimate is never too low. 0: none. */
-static int64_t said_rate(const Modal__Client__WorkspaceBillingRatesResponse *said,
-			 const char *words)
+static int64_t listed_rate(const Modal__Client__WorkspaceBillingRatesResponse *said,
+			   const char *words)
 {
 	int64_t most = 0, price;
 
@@ -83,7 +83,7 @@ int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu)
 {
 	int64_t own = own_rate(rates->conf, gpu);
 
-	return own ? own : rates->said ? said_rate(rates->said, gpu) : modal_list_rate(gpu);
+	return own ? own : rates->said ? listed_rate(rates->said, gpu) : modal_list_rate(gpu);
 }
 
 bool modal_is_list_rate(const struct modal_rates *rates, const char *gpu)
@@ -97,7 +97,7 @@ bool modal_is_list_rate(const struct modal_rates *rates, const char *gpu)
 static int64_t rest_rate(const struct modal_rates *rates, const char *key, const char *words,
 			 bool cautious)
 {
-	int64_t own = section_int(rates->conf, key), said = said_rate(rates->said, words);
+	int64_t own = section_int(rates->conf, key), said = listed_rate(rates->said, words);
 
 	if (section_has(rates->conf, key) || !said)
 		return own;

@@ -31,7 +31,7 @@ static bool is_one_of(const char *key, const char *const *words)
 }
 
 /* Whether the value refers to the next page: an address, a number, or an object with either. */
-static bool says_where(const json_t *value)
+static bool refers_to_page(const json_t *value)
 {
 	return json_string_length(value) || json_number_value(value) > 0 || json_object_size(value);
 }
@@ -61,7 +61,7 @@ static void find_next_page(const json_t *in, struct further *to)
 			to->none = json_is_false(value);
 			to->word = json_is_true(value) ? key : to->word;
 		}
-		if (is_one_of(key, where) && says_where(value))
+		if (is_one_of(key, where) && refers_to_page(value))
 			to->word = key;
 		if (is_one_of(key, totals))
 			to->rows = MAX(to->rows, json_integer_value(value));

@@ -18,7 +18,7 @@ enum {
 	LOST_MOST = 3,
 	WAIT_FIRST_MS = 500,
 	WAIT_MOST_MS = 10000,
-	TOLD_MOST_MS = 60000 /* longest Retry-After that is obeyed: pods wait for the file */
+	RETRY_AFTER_MOST_MS = 60000 /* longest Retry-After that is obeyed: pods wait for the file */
 };
 
 static const char *const reached[] = {"EU-CZ-1", "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2",
@@ -167,7 +167,7 @@ bool s3_busy(struct turn *t, enum op_next *next)
 		return false;
 	int64_t wait = MIN((int64_t)WAIT_FIRST_MS << MIN(op->tries, 8), (int64_t)WAIT_MOST_MS);
 	op->tries++;
-	*next = api_wait(t, MAX(wait, MIN(t->reply->retry_after_ms, (int64_t)TOLD_MOST_MS)));
+	*next = api_wait(t, MAX(wait, MIN(t->reply->retry_after_ms, (int64_t)RETRY_AFTER_MOST_MS)));
 	return true;
 }
 
@@ -204,7 +204,7 @@ static int failure(struct turn *t, const char *doing)
 	return s3_failure(t, doing, t->op->want->file.path);
 }
 
-static int64_t length_told(const struct reply *r)
+static int64_t reported_length(const struct reply *r)
 {
 	char text[32];
 	char *end;
@@ -230,7 +230,7 @@ static enum op_next stored(struct turn *t)
 				op->want->file.path);
 		return OP_FAILED;
 	}
-	t->op->got.bytes = length_told(t->reply);
+	t->op->got.bytes = reported_length(t->reply);
 	if (t->op->got.bytes < 0 ||
 	    (op->want->file.max_bytes > 0 && t->op->got.bytes > op->want->file.max_bytes)) {
 		err_set(t->err, ERR_TRANSIENT, "uploading %s: it has another size there",
@@ -313,6 +313,6 @@ enum op_next fetch_next(struct turn *t)
 		failure(t, "fetching");
 		return OP_FAILED;
 	}
-	op->got.bytes = MAX(length_told(t->reply), (int64_t)0);
+	op->got.bytes = MAX(reported_length(t->reply), (int64_t)0);
 	return api_done(t);
 }

@@ -112,7 +112,7 @@ static int name_count;
 static struct {
 	int from, to;
 } told[TOLD_MAX];
-static int told_count;
+static int reported_count;
 static FILE *events;
 static volatile sig_atomic_t cut_all;
 static const struct rule pass = {.action = PASS, .text = "pass"};
@@ -312,11 +312,11 @@ static int meant_port(int telling, int from)
 
 	while ((n = recv(telling, line, sizeof(line) - 1, MSG_DONTWAIT)) > 0) {
 		line[n] = '\0';
-		int at = told_count++ % TOLD_MAX;
+		int at = reported_count++ % TOLD_MAX;
 		if (sscanf(line, "%d %d", &told[at].from, &told[at].to) != 2)
 			told[at].from = 0;
 	}
-	for (int i = told_count - 1; i >= 0 && i > told_count - TOLD_MAX; i--)
+	for (int i = reported_count - 1; i >= 0 && i > reported_count - TOLD_MAX; i--)
 		if (told[i % TOLD_MAX].from == from)
 			return told[i % TOLD_MAX].to;
 	return 0;

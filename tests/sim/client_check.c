@@ -125,7 +125,7 @@ static void check_replans(struct client *cl)
 		check_stop(cl);
 	cl->stop_seen = c->replan.stop.kind;
 	for (; cl->replans_seen < c->replan.done; cl->replans_seen++) {
-		const char *said = core_replan_said(c, cl->replans_seen);
+		const char *said = core_replan_text(c, cl->replans_seen);
 		tally_replan(cl, said);
 		if (++cl->replans > 2)
 			broke(cl->sim, "planned again %d times, and twice is the most",

@@ -142,7 +142,7 @@ static void one_pod_or_several(void **state)
 	job_command.free(job);
 }
 
-static void bring_home(struct job *job, size_t index, const char *file, const char *attempt)
+static void place_file(struct job *job, size_t index, const char *file, const char *attempt)
 {
 	CLEANUP(free_text) char *name = xasprintf("out/%s", file);
 	CLEANUP(free_text) char *path = in_folder(name);
@@ -178,8 +178,8 @@ static void outputs_and_their_manifest(void **state)
 	clear_folder();
 	struct job *job = load_job("x", "f/**.txt", 2, &err);
 	assert_int_equal(job_command.find_cached(job, results, false, &err), 0);
-	bring_home(job, 1, "f/b.txt", "p1");
-	bring_home(job, 0, "f/deep/a.txt", "p0");
+	place_file(job, 1, "f/b.txt", "p1");
+	place_file(job, 0, "f/deep/a.txt", "p0");
 	COPY_TEXT(results[1].reason, "exit status 3");
 	assert_int_equal(job_command.finish(job, results, &notes, &err), 0);
 	assert_string_equal(str_text(&notes), want);
@@ -210,7 +210,7 @@ static void names_that_are_no_outputs(void **state)
 	(void)state;
 	clear_folder();
 	struct job *job = load_job("x", "**", 1, &err);
-	bring_home(job, 0, "a.txt", "p0");
+	place_file(job, 0, "a.txt", "p0");
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		put_text(own[i], "begun");
 	if (job_command.find_cached(job, &result, false, &err) < 0)

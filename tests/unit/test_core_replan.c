@@ -46,10 +46,10 @@ static void work_on(struct bench *b, int i, int batches, int64_t each_ms)
 static void check_said(const struct bench *b, const char *name, const char *words)
 {
 	if (!core_replans(b->core) ||
-	    !strstr(core_replan_said(b->core, core_replans(b->core) - 1), words))
+	    !strstr(core_replan_text(b->core, core_replans(b->core) - 1), words))
 		fail_msg("%s: it said \"%s\", not \"%s\"", name,
 			 core_replans(b->core)
-				 ? core_replan_said(b->core, core_replans(b->core) - 1)
+				 ? core_replan_text(b->core, core_replans(b->core) - 1)
 				 : "",
 			 words);
 }

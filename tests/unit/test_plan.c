@@ -305,7 +305,7 @@ static void verdicts_name_what_is_missing(void **state)
 	assert_int_equal(plan_choose(&p, &w, m, 2, &wish), PLAN_FOUND);
 	assert_int_equal(p.machine, 0);
 	wish.budget_usd = 0.01; /* 36 s */
-	assert_int_equal(plan_choose(&p, &w, m, 2, &wish), PLAN_TOO_DEAR);
+	assert_int_equal(plan_choose(&p, &w, m, 2, &wish), PLAN_TOO_EXPENSIVE);
 	assert_near(p.cost_usd, 160.0 / 3600, 1e-9);
 	wish.deadline_s = 70;
 	wish.budget_usd = 160.0 / 3600;

@@ -64,7 +64,7 @@ static void bed_open(struct bed *b, struct store *store, const char *output)
 
 static void bed_close(struct bed *b)
 {
-	engine_let_signals_in();
+	engine_unblock_signals();
 	run_free(&b->run);
 }
 
