@@ -175,10 +175,11 @@ STAYS = {}
 
 
 def programs():
-    """For each source of the product the objects that are built from it: for burst, for the agent."""
+    """For each source of the product the objects that are built from it, for burst and for the agent. Skips objects older than the source."""
     for path in tree.files("*.c"):
         if not path.startswith("tests/"):
-            yield path, [at for at in (f"build/obj/{path[:-2]}.o", *glob.glob(f"build/kit/*/{path[:-2]}.o")) if os.path.exists(at)]
+            yield path, [at for at in (f"build/obj/{path[:-2]}.o", *glob.glob(f"build/kit/*/{path[:-2]}.o"))
+                         if os.path.exists(at) and os.path.getmtime(at) >= os.path.getmtime(path)]
 
 
 def code_of(path):
