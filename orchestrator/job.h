@@ -1,5 +1,5 @@
 /* job.h - what to render, as the engine sees it: a list of segments, what a pod needs for them, how
- * a result is checked, and what is left to do when all are home. jobs/ fulfils this; the engine
+ * a result is checked, and what is left to do when all are local. jobs/ fulfils this; the engine
  * knows no kind of job. */
 #ifndef BURST_JOB_H
 #define BURST_JOB_H

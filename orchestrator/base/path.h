@@ -10,7 +10,8 @@
 
 /* dir + "/" + name; an absolute name stands alone. The caller frees it. */
 char *path_join(const char *dir, const char *name);
-/* The folder part ("." when there is none), and the last part. To be freed / inside path. */
+/* The folder part ("." if there is none), which the caller frees; and the last part, which points
+ * into path. */
 char *path_dir(const char *path);
 const char *path_base(const char *path);
 /* Creates the folder and its parents with this mode; an existing folder is success. */

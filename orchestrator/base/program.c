@@ -158,7 +158,7 @@ static bool talk(const struct program *p, struct started *s, struct str *to[ENDS
 	return true;
 }
 
-/* False: it was killed, since its time was over. */
+/* Returns false if it killed the program at its time limit. */
 static bool wait_for(const struct program *p, struct started *s, struct str *to[ENDS], int *status)
 {
 	int64_t until_ms = p->limit_ms ? clock_boot_ms() + p->limit_ms : INT64_MAX;

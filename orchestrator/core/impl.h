@@ -221,7 +221,7 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 /* rent.c: a pod from the create to its answer */
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
 void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
-/* False: its answer was lost, but p->rental.view shows the pod: call seen_rented(). */
+/* Returns false if the reply was lost but p->rental.view shows the pod: call seen_rented(). */
 bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
 void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why);
 /* resting.c */
@@ -240,7 +240,8 @@ void resting_spot_refused(struct core *c, const struct core_pod *p);
 bool warm_seek(struct core *c, int wanted);
 void warm_seek_done(struct core *c); /* EV_SOUGHT */
 int64_t warm_wake_at(const struct core *c);
-/* True: it is on offer and not to be released yet. The first call offers it, if that is allowed. */
+/* Returns true if it is on offer and not to be released yet. The first call offers it, if that is
+ * allowed. */
 bool warm_is_offered(struct core *c, int pod);
 void warm_not_wanted(struct core *c, struct core_pod *p);
 void warm_taken(struct core *c, struct core_pod *p, int64_t at);
@@ -300,7 +301,7 @@ bool query_other_answered(
 	const struct core *c); /* a provider that fills no volume has answered, or is overdue */
 bool query_any_left(const struct core *c);
 bool query_wait_is_over(const struct core *c); /* `wait` is over */
-/* False: it has been asked for. */
+/* Returns false once it has been requested. */
 bool query_has_image(struct core *c, int provider);
 bool query_has_volume(struct core *c, int provider);
 void query_slept(struct core *c);
@@ -346,14 +347,14 @@ int64_t listing_timeout_at(const struct core *c, const struct vendor *v);
 /* leave.c: the end of a pod */
 /* The pod is to be released: it is not needed, or failed. fault ERR_NONE: its work is done. */
 void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
-/* False: at its price it breaks a cap, and it is dismissed. */
+/* Returns false, and dismisses the pod, if it breaks a cap at its price. */
 bool pod_fits_caps(struct core *c, struct core_pod *p);
 /* For pods_decide() alone: gives it no more work and fetches what is finished, within bounds. */
 void leave_empty(struct core *c, struct core_pod *p);
 void leave_release(struct core *c, struct core_pod *p);       /* likewise */
 void leave_release_again(struct core *c, struct core_pod *p); /* it is still there */
-/* True: the job failed on it, and it is kept for inspection (conf.keep_ms); the first call reports
- * that. */
+/* Returns true if the job failed on it and it is kept for inspection (conf.keep_ms). The first call
+ * reports that. */
 bool leave_for_inspection(struct core *c, int pod);
 /* It ended without a release; gone: its provider reports it gone. */
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone);

@@ -29,7 +29,7 @@ struct reap_known {    /* what our ledger says of it */
 enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *known, bool forced,
 			int64_t now_ms);
 
-/* Whether a run whose client is dead is given back as a whole: not while its agents go on, up to
+/* Whether to release a run whose client is dead as a whole: not while its agents continue, up to
  * the last hard end of its pods (0: it has none). What they do not need is REAP_ORPHAN. */
 bool reap_run(bool detached, int64_t last_hard_end_s, int64_t now_ms);
 

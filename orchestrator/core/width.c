@@ -347,7 +347,7 @@ static struct candidate *next_offer(struct core *c, int active)
 	return k;
 }
 
-/* False: this is no time for one more pod. */
+/* Returns false if no further pod should be rented now. */
 static bool rent_next(struct core *c, int working, int active, int outgoing)
 {
 	struct candidate *k = next_offer(c, active);

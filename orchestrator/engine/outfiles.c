@@ -223,7 +223,7 @@ static struct outfile *file_of(const struct getting *g)
 	return s->pod == g->pod && g->file < s->count ? &s->files[g->file] : NULL;
 }
 
-/* False: the segment went to another pod, or the pod has a newer file of that name. */
+/* Returns false if the segment went to another pod, or the pod has a newer file of that name. */
 static bool is_current(const void *ctx)
 {
 	const struct getting *g = ctx;

@@ -34,7 +34,7 @@ struct quiet_now {
 	bool loading; /* a worker of it is about to be started, or started again */
 };
 
-enum { QUIET_SETUP_S = 1800, QUIET_INSTALL_S = 900 }; /* what the agent is told */
+enum { QUIET_SETUP_S = 1800, QUIET_INSTALL_S = 900 }; /* limits that the agent gets */
 
 /* Its hello came: counts from here on. What it was sent before stays known. */
 void quiet_hello(struct quiet *q);

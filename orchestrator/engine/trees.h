@@ -22,8 +22,8 @@ bool trees_scanning(const struct engine *e);
 /* Why a tree could not be made; NULL: nothing failed. */
 const struct err *trees_failure(const struct engine *e);
 
-/* Where the last scan of a code folder is kept (sync/tree.h), below the folder of all runs. To be
- * freed by the caller. */
+/* Where the last scan of a code folder is kept (sync/tree.h), below the folder of all runs. The
+ * caller frees it. */
 char *engine_scan_path(const char *runs_dir, const char *code_path);
 
 #endif

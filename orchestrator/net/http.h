@@ -19,8 +19,8 @@ int http_ready(struct err *err);
 /* The loop waits through libcurl from now on. user_agent is copied. Only after a http_ready() that
  * succeeded. */
 struct http *http_new(struct loop *loop, const char *user_agent);
-/* Calls under way end without a callback. Before loop_free(), and not from inside a callback. NULL
- * is fine. */
+/* Calls under way end without a callback. Before loop_free(), and not from inside a callback.
+ * Accepts NULL. */
 void http_free(struct http *http);
 
 /* Carries one CALL_HTTP; everything needed of *call is copied. done() comes exactly once, from the

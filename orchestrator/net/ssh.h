@@ -47,8 +47,8 @@ int ssh_ready(struct err *err);
 struct ssh *ssh_open(struct loop *loop, const struct ssh_setup *setup,
 		     void (*up)(void *ctx, const struct err *err),
 		     void (*lost)(void *ctx, const struct err *err), void *ctx);
-/* Closes its channels too. No callback afterwards. It sends a goodbye if that does not block. NULL
- * is fine. */
+/* Closes its channels too. No callback afterwards. It sends a goodbye if that does not block.
+ * Accepts NULL. */
 void ssh_close(struct ssh *ssh);
 
 struct ssh_channel_ops {

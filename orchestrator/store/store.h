@@ -290,7 +290,7 @@ int store_run(struct store *s, const char *id, struct run_row *out, struct err *
 /* An attempt takes precedence over an id. If several pods share an id, the newest counts. */
 int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, struct err *err);
 
-/* Lists into a new array (*out to be freed by the caller, NULL when empty). */
+/* Lists into a new array *out, which the caller frees; NULL if empty. */
 /* Newest start first; job_config (the row's config) NULL: of all; most 0: all; only those in
  * RUN_RUNNING when running. */
 int store_runs(struct store *s, const char *job_config, bool running, size_t most,
