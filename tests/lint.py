@@ -299,7 +299,11 @@ def check_openings():
 
 # a people word hides which part acts, and "can be had" hides what it does
 COMMENT_WORDS = re.compile(
-    r"\b([Ww]hos?ever|[Nn]obody|[Ss]omebody|[Aa]nybody|[Ee]verybody|[Ww]ho is late|[Pp]eople know|is had|be had)\b")
+    r"\b([Ww]hos?ever|[Nn]obody|[Ss]omebody|[Aa]nybody|[Ee]verybody|[Ww]ho is late|[Pp]eople know|is had|be had|is told|given back"
+    r"|(?:is|are|goes?|brings?) home)\b")
+# one phrase for each fact of a contract
+COMMENT_PHRASES = {"NULL is fine": "accepts NULL", "to be freed": "the caller frees it", "True:": "Returns true if", "False:": "Returns false if"}
+COMMENT_PHRASE = re.compile(r"\bNULL is fine\b|\b[Tt]o be freed\b|(?<=/\* )(?:True|False):")
 
 
 def comment_faults(source):
@@ -313,6 +317,10 @@ def comment_faults(source):
                 yield line, 'the comment begins with "...": make it stand alone'
             if found:
                 yield line, f'the comment says "{found[0]}": name the user, client, pod, process or command that acts'
+            phrase = COMMENT_PHRASE.search(text)
+            if phrase:
+                words = phrase[0].replace("To be", "to be")
+                yield line, f'the comment says "{words}": write "{COMMENT_PHRASES[words]}"'
         line += token.count("\n")
 
 
