@@ -169,11 +169,11 @@ int git_find(struct git_place *out, const char *dir, struct err *err)
 
 	int status = GIT(dir, &said, err, "rev-parse", "--path-format=absolute",
 			 "--absolute-git-dir", "--git-common-dir", "--git-path", "hooks");
+	if (status > 0 && strstr(err->msg, "not a git repository"))
+		return err_set(err, ERR_CONFIG,
+			       "%s is not in a git repository (`git init` makes one)", dir);
 	if (status > 0)
-		return err_set(err, ERR_CONFIG, "%s: %s", dir,
-			       strstr(err->msg, "not a git repository")
-				       ? "is not in a git repository"
-				       : err->msg);
+		return err_set(err, ERR_CONFIG, "%s: %s", dir, err->msg);
 	if (status < 0)
 		return -1;
 	const char *at = str_text(&said);

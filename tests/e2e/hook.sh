@@ -138,7 +138,7 @@ t_folders_that_cannot_be_used() {
 	mkdir plain && cp repo/sub/burst.cfg plain
 	burst hook install plain
 	is "$STATUS" 2 "no repository"
-	has err.txt "is not in a git repository"
+	has err.txt "/plain is not in a git repository (\`git init\` makes one)"
 	burst hook install repo
 	is "$STATUS" 2 "no burst.cfg"
 	burst hook isntall repo/sub
