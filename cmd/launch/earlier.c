@@ -27,7 +27,11 @@ int earlier_rendered_all(struct launch *l, struct err *err)
 		return -1;
 	if (!l->ctx->quiet) {
 		output_lines(stderr, str_text(&notes));
-		output_line(stderr, "all %zu segments are already rendered: nothing rented", count);
+		if (count == 1)
+			output_line(stderr, "the segment is already rendered: nothing rented");
+		else
+			output_line(stderr, "all %zu segments are already rendered: nothing rented",
+				    count);
 	}
 	launch_say_suspects(l);
 	int status = launch_deliver(l, &l->run.err);

@@ -66,6 +66,8 @@ static void say_segments(const struct launch *l, const struct estimate *e, const
 	if (e->open)
 		printf("%zu segment%s, %zu to render%s\n", e->segments, e->segments == 1 ? "" : "s",
 		       e->open, tail);
+	else if (e->segments == 1)
+		puts("the segment is already rendered: a run would rent nothing");
 	else
 		printf("all %zu segments are already rendered: a run would rent nothing\n",
 		       e->segments);

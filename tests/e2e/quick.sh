@@ -19,7 +19,15 @@ t_a_text_is_spoken_without_a_config() {
 	[ -s book-audio/joined.wav ] && [ -s book-audio/joined.srt ] || complain "no joined track: $(ls book-audio)"
 	[ ! -e burst.cfg ] || complain "a burst.cfg was written without being asked for"
 	burst run book.md
-	has err.txt "nothing rented"
+	has err.txt "all 4 segments are already rendered: nothing rented"
+	echo "One sentence." >one.txt
+	burst run one.txt
+	burst run one.txt
+	has err.txt "the segment is already rendered: nothing rented"
+	burst run one.txt --save
+	burst plan
+	has out.txt "the segment is already rendered: a run would rent nothing"
+	rm burst.cfg
 	printf 'id,text\na,One line.\nb,Another line.\n' >lines.csv
 	mkdir sub
 	cp lines.csv sub
