@@ -143,7 +143,7 @@ int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *p
 	return -1;
 }
 
-/* Earlier pods have reported this for each card on offer. */
+/* Each card on offer is unfit, as earlier pods reported. Names the first one. Returns -1. */
 static int refuse_cards(const struct launch *l, const struct estimate *e, struct err *err)
 {
 	size_t first = 0;

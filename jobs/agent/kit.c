@@ -72,8 +72,10 @@ static const struct {
 	{"aarch64 | arm64", "aarch64", kit_agent_aarch64, KIT_AGENT_AARCH64_BYTES},
 };
 
-/* Lists the last kit first: the first one's pattern matches every name. */
-static void add_choice(struct str *to, const struct pod_kit *kit)
+/* Adds shell that sets h, n and machine for the script below by the pod's machine. Lists the last
+ * agent first: the first one's pattern matches every name. machine begins with a space, because
+ * the script appends it to a word; it is empty for the first agent. */
+static void add_machine_case(struct str *to, const struct pod_kit *kit)
 {
 	str_add(to, "case $(uname -m) in\n");
 	for (size_t i = POD_AGENTS; i-- > 0;) {
@@ -97,7 +99,7 @@ static char *make_bootstrap(const struct pod_kit *kit)
 	struct str s = STR_INIT;
 
 	str_add(&s, "exec sh -c '");
-	add_choice(&s, kit);
+	add_machine_case(&s, kit);
 	str_addf(&s, "%s'", bootstrap_script);
 	return str_detach(&s);
 }

@@ -30,6 +30,7 @@ static bool is_output(const struct agent *a, const char *name)
 	return false;
 }
 
+/* True if the folder lies above or below the plain start of a pattern, or is the same. */
 bool may_hold_output(const struct agent *a, const char *dir)
 {
 	size_t len = strlen(dir);

@@ -150,6 +150,8 @@ static int pax_read(struct tar *t, char *text, size_t size)
 	return 0;
 }
 
+/* Reads a header that describes the next entry: pax (x), a long path (L) or link (K). Skips global
+ * pax headers (g). */
 static int tar_extended(struct tar *t, char type, int64_t size)
 {
 	char *text = tar_content(t, size, PAX_MAX);

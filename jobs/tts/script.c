@@ -171,6 +171,8 @@ static bool has_words(struct script *s, const struct script_item *item, const ch
 	return words || bad;
 }
 
+/* Sets item->text. Returns false if the item is to be dropped: its text cannot be read, or is only
+ * a pause. After any other complaint the item stays. */
 static bool set_text(struct script *s, struct script_item *item, const char *raw, size_t len)
 {
 	struct str text = STR_INIT;

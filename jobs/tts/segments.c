@@ -43,7 +43,7 @@ static void add_file(struct segments *s, const char *name, const struct str *byt
 }
 
 /* Adds a sample to the files for the pods, once for each voice. Returns its file name, borrowed. */
-static const char *travel(struct segments *s, const struct sample *sample)
+static const char *add_sample(struct segments *s, const struct sample *sample)
 {
 	CLEANUP(free_text) char *name = xasprintf("voice-%s.wav", sample->voice);
 	CLEANUP(free_text) char *words = xasprintf("voice-%s.txt", sample->voice);
@@ -258,7 +258,7 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 		const struct sample *sample = samples_get(speaker->samples, &wants, voice);
 		if (sample->fault)
 			return samples_check(speaker->samples, &wants, voice, err);
-		last->voice_file = travel(s, sample);
+		last->voice_file = add_sample(s, sample);
 		hash = sample->words_hash[0] ? sample->words_hash : sample->hash;
 	}
 	make_key(&s->list[s->count - 1], last, hash, speaker);

@@ -85,6 +85,7 @@ void budget_fit_adopted(struct core *c);
 void budget_fit_pod(struct core *c, struct core_pod *p);
 /* Each adopted pod past its own hard end has been looked up by this client, or cannot be. */
 bool budget_is_known(const struct core *c);
+/* Milliseconds before the hard end of a pod of this life that are kept for its release. */
 int64_t budget_margin(int64_t life_ms);
 /* How many pods may share what is left of the cap, if a single pod could live on it for left_ms and
  * a pod needs cold_ms to boot. */

@@ -28,7 +28,8 @@ static void volume_is_ready(struct core *c, const struct core_pod *p)
 		pod_vendor(c, p)->shared_ready = true;
 }
 
-/* What this pod prepared on the volume, later pods find there. */
+/* Milliseconds from create to ready that a further pod will need: as this pod did, less the
+ * preparation of the volume if later pods find its result there. */
 static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
 {
 	bool prepared = p->rental.volume.id[0] && p->presence.synced_at &&
@@ -239,9 +240,10 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 	pod_due(c, pod_index(c, p));
 }
 
-/* Its card cannot run what is in the image. Pods with the same card would fail in the same way;
- * other cards may not. */
-static bool only_its_card(struct core *c, struct core_pod *p, const struct event *ev)
+/* If the card cannot run what is in the image, bars its offers and dismisses the pod: pods with the
+ * same card would fail in the same way, other cards may not. Returns whether the event is settled;
+ * false: the card is not the cause, the run is stopping, or no offer is left. */
+static bool take_card_fault(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	bool anywhere = ev->number == CARD_UNFIT_ANYWHERE;
 
@@ -260,7 +262,7 @@ static void useless(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	const struct err *err = ev->err;
 
-	if (only_its_card(c, p, ev))
+	if (take_card_fault(c, p, ev))
 		return;
 	bool first = !c->rendered_something;
 

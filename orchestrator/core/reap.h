@@ -6,21 +6,21 @@
 #include "provider.h"
 
 enum reap_what {
-	REAP_PASS,  /* gone: not spoken of */
-	REAP_LEAVE, /* told of, and left alone */
-	REAP_PAST,  /* ended: past its hard end, whichever client made it */
-	/* ended: its run is over: a second pod of one create, or one that surfaced late */
+	REAP_PASS,  /* gone: do not report it */
+	REAP_LEAVE, /* report it, do not release it */
+	REAP_PAST,  /* release: past its hard end, whichever client rented it */
+	/* release: its run is over: a second pod of one create, or one that was listed late */
 	REAP_ENDED,
-	REAP_ORPHAN, /* ended: its client is dead, and no agent on it was left with work */
-	REAP_FORCED, /* ended: it was named, with --force */
+	REAP_ORPHAN, /* release: its client is dead, and its agent has no work left */
+	REAP_FORCED, /* release: the user named it with --force */
 };
 
 struct reap_known {    /* what our ledger says of it */
 	bool ours;     /* this machine made it and has its run in the ledger */
 	bool alive;    /* the client of that run lives */
 	bool ended;    /* that run has ended */
-	bool detached; /* agents of that run go on with what was left */
-	/* this pod's agent, too: its workers were ready, and its release had not been asked for */
+	bool detached; /* its agents continue without a client */
+	/* so does this pod's agent: its workers were ready, no release had been requested */
 	bool at_work;
 };
 

@@ -84,7 +84,9 @@ void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why
 	pod_save(c, p);
 }
 
-static bool all_are_refused(const struct core *c, int provider, int *count)
+/* Whether this provider refused each of its offers that the run may rent; false if it has none.
+ * *count: how many it refused so far. */
+static bool all_offers_are_refused(const struct core *c, int provider, int *count)
 {
 	*count = 0;
 	for (size_t i = 0; i < c->candidate_count; i++) {
@@ -130,7 +132,7 @@ static void refused(struct core *c, const struct core_pod *p, const struct err *
 	if (k)
 		k->refused = true;
 	resting_spot_refused(c, p);
-	if (v->accepted || !all_are_refused(c, p->rental.provider, &count))
+	if (v->accepted || !all_offers_are_refused(c, p->rental.provider, &count))
 		return;
 	v->dead = true;
 	err_set(&v->err, err->kind,

@@ -18,8 +18,9 @@ void ending_request_bills(struct engine *e);
 void ending_note_bills(struct engine *e);
 /* A command of the job ended with this code. */
 void ending_command_failed(struct engine *e, int code);
-/* Makes the error of finish() the run's error unless a worse one happened; logs it in any case. If
- * the job failed by a command, the error names the exit code of the last one that failed. */
+/* If a pod is not confirmed gone, records whether work remains (engine_note_unfinished()). Makes
+ * the error of finish() the run's error unless a worse one happened; logs it in any case. If the
+ * job failed by a command, the error names the exit code of the last one that failed. */
 void ending_judge(struct engine *e, struct core_summary *s);
 /* Writes the run's final row. */
 void ending_write(struct engine *e, const struct core_summary *s, int status);

@@ -63,8 +63,8 @@ struct cold_what {
  * know keep their prior. */
 void learn_cold(const struct pod_row *rows, size_t count, const struct cold_what *what,
 		struct cold *inout);
-/* From the same pods: seconds from the last batch to the last fetched file, and from then to the
- * accepted release. */
+/* From the same pods: seconds from the last batch (worked_ms) to the last fetched file (safe_ms),
+ * and from the later of both to the accepted release. */
 void learn_tail(const struct pod_row *rows, size_t count, struct cold_time *fetch,
 		struct cold_time *release);
 

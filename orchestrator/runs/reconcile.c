@@ -234,6 +234,8 @@ static void say_shares(struct asked_pod *pod)
 			 pod->share_count);
 }
 
+/* Records the provider's answer and judges it. Takes bill->hours over. NULL: the provider has no
+ * record of the pod. */
 static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_bill *bill,
 		     struct err *err)
 {

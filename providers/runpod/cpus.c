@@ -90,7 +90,8 @@ enum op_next cpus_request(struct turn *t)
 			   vcpus_asked(t->op));
 }
 
-/* Returns false if the flavour cannot be large enough. */
+/* Adds an offer for each data centre where the flavour is free. Returns false only if it cannot be
+ * large enough. */
 static bool read_flavour(struct op *op, const json_t *flavour)
 {
 	const char *id = jsonx_text(flavour, "id", "");

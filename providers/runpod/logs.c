@@ -11,8 +11,8 @@ struct pulls {
 	char last[300];
 };
 
-/* Texts of Docker and registries for an image that this account cannot get, however often it tries.
- */
+/* Texts of Docker and registries for an image that this account cannot get, or not soon (a rate
+ * limit), however often the host retries. */
 static bool pull_is_hopeless(const char *line)
 {
 	static const char *const words[] = {"manifest unknown",

@@ -84,6 +84,7 @@ static void add_root(struct str *to, const struct provider *provider, const char
 	str_add(to, ".runpod.io");
 }
 
+/* The fixed hash is that of an empty body: a PUT does not sign its body. */
 static void request_signed(struct turn *t, const struct volume *v, const char *method,
 			   int64_t timeout_ms, const char *key, const char *query)
 {

@@ -97,6 +97,7 @@ enum op_next volumes_next(struct turn *t)
 	return more < 0 ? OP_FAILED : api_done(t);
 }
 
+/* A volume that does not exist counts as removed: RunPod says so in two ways. */
 enum op_next volume_remove_next(struct turn *t)
 {
 	if (!t->reply)
