@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/home.h"
 #include "base/path.h"
 #include "config_keys.h"
-#include "places.h"
 #include "secrets.h"
 #include "state.h"
 #include "trust.h"
@@ -126,7 +126,7 @@ static int load(struct config *c, const struct config_source *ask, struct err *e
 {
 	CLEANUP(free_text) char *user = config_user_file();
 
-	c->user_shown = user ? places_show(user) : xstrdup("~/.config/burst/burst.cfg");
+	c->user_shown = user ? home_shorten(user) : xstrdup("~/.config/burst/burst.cfg");
 	c->dir = getcwd(NULL, 0);
 	if (!c->dir)
 		return err_set(err, ERR_LOCAL, "cannot read the current folder: %s",

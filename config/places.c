@@ -1,52 +1,18 @@
-/* places.c - finds this user's home and XDG folders, and shortens paths for messages. */
+/* places.c - finds the user's config file and the folders of burst's state and cache. */
 #include "places.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/home.h"
 #include "base/path.h"
 #include "config.h"
 
-char *places_account_home(void)
-{
-	const struct passwd *who = getpwuid(geteuid());
-
-	return who && who->pw_dir && who->pw_dir[0] == '/' ? xstrdup(who->pw_dir) : NULL;
-}
-
-char *places_home(void)
-{
-	const char *home = getenv("HOME");
-
-	return home && home[0] == '/' ? xstrdup(home) : places_account_home();
-}
-
-char *places_xdg(const char *name, const char *below)
-{
-	const char *value = getenv(name);
-
-	if (value && value[0] == '/') /* XDG: a relative path counts as unset */
-		return xstrdup(value);
-	CLEANUP(free_text) char *home = places_home();
-	return home ? path_join(home, below) : NULL;
-}
-
-char *places_show(const char *path)
-{
-	CLEANUP(free_text) char *home = places_home();
-	size_t len = home ? strlen(home) : 0;
-
-	if (len > 1 && !strncmp(path, home, len) && path[len] == '/')
-		return xasprintf("~%s", path + len);
-	return xstrdup(path);
-}
-
 char *config_user_file(void)
 {
-	CLEANUP(free_text) char *dir = places_xdg("XDG_CONFIG_HOME", ".config");
+	CLEANUP(free_text) char *dir = home_xdg("XDG_CONFIG_HOME", ".config");
 
 	return dir ? path_join(dir, "burst/burst.cfg") : NULL;
 }
@@ -62,7 +28,7 @@ static char *state_path(struct err *err)
 			"BURST_STATE_DIR is \"%.200s\": it must be an absolute path", own);
 		return NULL;
 	}
-	CLEANUP(free_text) char *dir = places_xdg("XDG_STATE_HOME", ".local/state");
+	CLEANUP(free_text) char *dir = home_xdg("XDG_STATE_HOME", ".local/state");
 	if (!dir)
 		err_set(err, ERR_LOCAL,
 			"no home folder: set BURST_STATE_DIR to a folder for the ledger");
@@ -84,7 +50,7 @@ char *config_renders_dir(void)
 		return path_join(own, "renders");
 	if (own)
 		return NULL;
-	CLEANUP(free_text) char *dir = places_xdg("XDG_CACHE_HOME", ".cache");
+	CLEANUP(free_text) char *dir = home_xdg("XDG_CACHE_HOME", ".cache");
 	return dir ? path_join(dir, "burst/renders") : NULL;
 }
 
@@ -94,7 +60,7 @@ char *config_trees_dir(void)
 
 	if (own && own[0] == '/')
 		return path_join(own, "trees");
-	CLEANUP(free_text) char *dir = places_xdg("XDG_CACHE_HOME", ".cache");
+	CLEANUP(free_text) char *dir = home_xdg("XDG_CACHE_HOME", ".cache");
 	return dir ? path_join(dir, "burst/trees") : NULL;
 }
 

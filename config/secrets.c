@@ -14,9 +14,9 @@
 
 #include "base/clock.h"
 #include "base/guard.h"
+#include "base/home.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "places.h"
 #include "toml.h"
 #include "value.h"
 
@@ -249,7 +249,7 @@ int secret_from_file(char **out, const char *path, const char *profile, const ch
 		     struct err *err)
 {
 	CLEANUP(str_wipe) struct str text = STR_INIT;
-	CLEANUP(free_text) char *shown = places_show(path);
+	CLEANUP(free_text) char *shown = home_shorten(path);
 	struct search s = {.profile = profile, .key = key};
 	struct err why = {0};
 
@@ -274,7 +274,7 @@ static const struct vendor_file *vendor_file(const char *provider)
 static char *vendor_path(const struct vendor_file *file)
 {
 	const char *own = file->path_env ? getenv(file->path_env) : NULL;
-	CLEANUP(free_text) char *home = places_home();
+	CLEANUP(free_text) char *home = home_dir();
 
 	if (own && *own)
 		return xstrdup(own);
@@ -303,7 +303,7 @@ static bool vendor_has(const struct vendor_file *file, const char *key)
 static void warn_if_open(const char *path)
 {
 	static bool said;
-	CLEANUP(free_text) char *shown = places_show(path);
+	CLEANUP(free_text) char *shown = home_shorten(path);
 	struct stat st;
 
 	if (said || stat(path, &st) < 0 || !(st.st_mode & (S_IRGRP | S_IROTH)))

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/home.h"
 #include "base/path.h"
 #include "places.h"
 #include "state.h"
@@ -38,7 +39,7 @@ static int find_user(struct source *s)
 
 	if (!path || !realpath(path, real))
 		return 0;
-	CLEANUP(free_text) char *shown = places_show(path);
+	CLEANUP(free_text) char *shown = home_shorten(path);
 	source_set(s, real, shown);
 	s->trusted = true;
 	return 1;

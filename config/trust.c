@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/home.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "config.h"
@@ -166,14 +167,14 @@ static void places_add(struct places *p, char *path)
 /* $HOME and the home in the password file differ under `sudo -E`. */
 static void find_homes(struct places *homes)
 {
-	places_add(homes, places_home());
-	places_add(homes, places_account_home());
+	places_add(homes, home_dir());
+	places_add(homes, home_of_account());
 }
 
 static void find_kept(struct places *kept, const struct places *homes)
 {
 	CLEANUP(free_text) char *file = config_user_file();
-	CLEANUP(free_text) char *xdg = places_xdg("XDG_CONFIG_HOME", ".config");
+	CLEANUP(free_text) char *xdg = home_xdg("XDG_CONFIG_HOME", ".config");
 
 	places_add(kept, places_state());
 	places_add(kept, file ? path_dir(file) : NULL);

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/home.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "places.h"
 
 const struct option_spec *value_spec(const struct option_spec *table, const char *key)
 {
@@ -73,7 +73,7 @@ char *value_wanted(char *to, size_t room, const struct option_spec *spec)
 char *value_path(const char *dir, const char *path)
 {
 	if (path[0] == '~' && (path[1] == '/' || !path[1])) {
-		CLEANUP(free_text) char *home = places_home();
+		CLEANUP(free_text) char *home = home_dir();
 		if (home)
 			return path[1] ? path_join(home, path + 2) : xstrdup(home);
 	}

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/home.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "config/places.h"
 #include "config/trust.h"
 #include "engine/caller.h"
 #include "store/facts.h"
@@ -245,7 +245,7 @@ static int refuse_volume(const struct launch *l, const char *provider, const cha
 {
 	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
 	CLEANUP(free_text) char *file = config_user_file();
-	CLEANUP(free_text) char *shown = places_show(file ? file : "~/.config/burst/burst.cfg");
+	CLEANUP(free_text) char *shown = home_shorten(file ? file : "~/.config/burst/burst.cfg");
 	CLEANUP(free_text) char *typed = command(l, name);
 
 	return err_set(
@@ -270,7 +270,7 @@ static int refuse_size(const struct launch *l, const char *name, struct err *err
 {
 	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
 	CLEANUP(free_text) char *file = config_user_file();
-	CLEANUP(free_text) char *shown = places_show(file ? file : "~/.config/burst/burst.cfg");
+	CLEANUP(free_text) char *shown = home_shorten(file ? file : "~/.config/burst/burst.cfg");
 	CLEANUP(free_text) char *typed = command(l, name);
 	long long gb = wanted_gb(l);
 

@@ -6,9 +6,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/home.h"
 #include "base/path.h"
 #include "base/program.h"
-#include "config/places.h"
 #include "net/child.h"
 
 enum { LIMIT_MS = 20000, CRONTAB_MOST = 1 << 20 };
@@ -148,7 +148,7 @@ static bool in_crontab(const struct schedule_row *row)
 /* "~/.config/systemd/user/burst-nightly.timer". NULL: no home. The caller frees it. */
 static char *unit_file(const char *name, bool timer)
 {
-	CLEANUP(free_text) char *config = places_xdg("XDG_CONFIG_HOME", ".config");
+	CLEANUP(free_text) char *config = home_xdg("XDG_CONFIG_HOME", ".config");
 
 	return config ? xasprintf("%s/systemd/user/burst-%s.%s", config, name,
 				  timer ? "timer" : "service")
@@ -157,7 +157,7 @@ static char *unit_file(const char *name, bool timer)
 
 static char *plist_file(const char *name)
 {
-	CLEANUP(free_text) char *home = places_home();
+	CLEANUP(free_text) char *home = home_dir();
 
 	return home ? xasprintf("%s/Library/LaunchAgents/burst.%s.plist", home, name) : NULL;
 }
