@@ -25,8 +25,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return schedule_drop(ctx, &row, err);
 	if (!strcmp(what, "log"))
 		return schedule_show_log(ctx, &row, err) < 0 ? -1 : cmd_flush(err);
-	return opt_has(ctx, "due") ? schedule_wake(ctx, &row, err)
-				   : schedule_by_hand(ctx, &row, err);
+	return opt_has(ctx, "due") ? schedule_wake(ctx->store, ctx->state_dir, &row, err)
+				   : schedule_by_hand(ctx->store, ctx->state_dir, &row, err);
 }
 
 static const struct opt opts[] = {

@@ -94,7 +94,7 @@ static int replace(struct cmd_context *ctx, const struct schedule_row *row, stru
 		return -1;
 	if (store_put_schedule(ctx->store, row, err) < 0)
 		return -1;
-	if (schedule_install(ctx, row, note, err) == 0)
+	if (schedule_install(ctx->state_dir, row, note, err) == 0)
 		return known;
 	store_remove_schedule(ctx->store, row->name, NULL);
 	return -1;
@@ -130,7 +130,7 @@ int schedule_add(struct cmd_context *ctx, struct err *err)
 
 int schedule_drop(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
 {
-	CLEANUP(free_text) char *log = schedule_log(ctx, row->name);
+	CLEANUP(free_text) char *log = schedule_log(ctx->state_dir, row->name);
 	static const char *const ends[] = {"", ".1", ".lock"};
 
 	if (schedule_uninstall(row, err) < 0 ||

@@ -121,7 +121,7 @@ static void print_firing(struct table *t, const struct firing_row *f)
 int schedule_show_log(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
 {
 	CLEANUP(table_free) struct table *t = table_new();
-	CLEANUP(free_text) char *log = schedule_log(ctx, row->name);
+	CLEANUP(free_text) char *log = schedule_log(ctx->state_dir, row->name);
 	struct firing_row *rows = NULL;
 	json_t *list = json_array();
 	size_t count = 0;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/unattended/schedule.h"
+#include "unattended/schedule.h"
 
 enum { MINUTE = 60000, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
 

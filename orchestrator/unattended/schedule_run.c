@@ -31,7 +31,8 @@ enum {
 };
 
 struct shift {
-	struct cmd_context *ctx;
+	struct store *store;
+	const char *state_dir;
 	const struct schedule_row *row;
 	struct calendar c;
 	struct firing_row firing;
@@ -64,7 +65,7 @@ static int newest_firing(const struct shift *s, struct firing_row *out, bool *fo
 	struct firing_row *rows = NULL;
 	size_t count = 0;
 
-	if (store_firings(s->ctx->store, s->row->name, 1, &rows, &count, err) < 0)
+	if (store_firings(s->store, s->row->name, 1, &rows, &count, err) < 0)
 		return -1;
 	*found = count > 0;
 	if (count)
@@ -87,7 +88,7 @@ static int keep(struct shift *s, enum firing_state state, const char *said, stru
 	COPY_TEXT(s->firing.said, said);
 	if (state != FIRING_RUNNING)
 		s->firing.ended_ms = clock_wall_ms();
-	return store_put_firing(s->ctx->store, &s->firing, err);
+	return store_put_firing(s->store, &s->firing, err);
 }
 
 /* ---- the run ---- */
@@ -116,8 +117,8 @@ static void name_run(struct shift *s)
 	struct run_row *runs = NULL;
 	size_t count = 0;
 
-	if (store_runs(s->ctx->store, s->row->config, false, 1, &runs, &count, NULL) == 0 &&
-	    count && runs[0].started_ms >= s->firing.started_ms)
+	if (store_runs(s->store, s->row->config, false, 1, &runs, &count, NULL) == 0 && count &&
+	    runs[0].started_ms >= s->firing.started_ms)
 		COPY_TEXT(s->firing.run, runs[0].id);
 	free(runs);
 }
@@ -162,7 +163,7 @@ static int run_it(struct shift *s, struct err *err)
 
 	for (;;) {
 		s->firing.tries++;
-		if (store_put_firing(s->ctx->store, &s->firing, err) < 0)
+		if (store_put_firing(s->store, &s->firing, err) < 0)
 			return -1;
 		int status = run_once(s, err);
 		if (status < 0)
@@ -216,9 +217,9 @@ static void forget_old(struct shift *s)
 	struct firing_row *rows = NULL;
 	size_t count = 0;
 
-	if (store_firings(s->ctx->store, s->row->name, 0, &rows, &count, NULL) == 0)
+	if (store_firings(s->store, s->row->name, 0, &rows, &count, NULL) == 0)
 		for (size_t i = KEPT; i < count; i++)
-			store_remove_firing(s->ctx->store, &rows[i], NULL);
+			store_remove_firing(s->store, &rows[i], NULL);
 	free(rows);
 }
 
@@ -255,9 +256,9 @@ static int fire_once(struct shift *s, int *status, bool *ran, struct err *err)
 	return *status < 0 ? -1 : 1;
 }
 
-char *schedule_log(const struct cmd_context *ctx, const char *name)
+char *schedule_log(const char *state_dir, const char *name)
 {
-	CLEANUP(free_text) char *dir = path_join(ctx->state_dir, "schedules");
+	CLEANUP(free_text) char *dir = path_join(state_dir, "schedules");
 	CLEANUP(free_text) char *file = xasprintf("%s.log", name);
 
 	return path_join(dir, file);
@@ -267,7 +268,7 @@ char *schedule_log(const struct cmd_context *ctx, const char *name)
  * works for this schedule. */
 static int open_log(struct shift *s, int *lock, struct err *err)
 {
-	CLEANUP(free_text) char *path = schedule_log(s->ctx, s->row->name);
+	CLEANUP(free_text) char *path = schedule_log(s->state_dir, s->row->name);
 	CLEANUP(free_text) char *dir = path_dir(path);
 	CLEANUP(free_text) char *locked = xasprintf("%s.lock", path);
 
@@ -294,10 +295,11 @@ static char **environment_of(char *text)
 	return list;
 }
 
-int schedule_wake(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
+int schedule_wake(struct store *store, const char *state_dir, const struct schedule_row *row,
+		  struct err *err)
 {
 	CLEANUP(free_text) char *text = xstrdup(row->environment);
-	struct shift s = {.ctx = ctx, .row = row, .log = -1};
+	struct shift s = {.store = store, .state_dir = state_dir, .row = row, .log = -1};
 	int lock = -1, status = 0, more = 0;
 	bool ran = false;
 
@@ -319,11 +321,12 @@ int schedule_wake(struct cmd_context *ctx, const struct schedule_row *row, struc
 	return more < 0 ? -1 : status;
 }
 
-int schedule_by_hand(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
+int schedule_by_hand(struct store *store, const char *state_dir, const struct schedule_row *row,
+		     struct err *err)
 {
 	CLEANUP(free_text) char *text = xstrdup(row->environment);
 	struct schedule_row now = *row;
-	struct shift s = {.ctx = ctx, .row = &now, .log = -1};
+	struct shift s = {.store = store, .state_dir = state_dir, .row = &now, .log = -1};
 	int lock = -1;
 
 	now.jitter_ms = now.retries = 0;

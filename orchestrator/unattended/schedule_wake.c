@@ -101,7 +101,7 @@ static int write_crontab(const struct str *text, struct err *err)
 	return program_must(p, NULL, NULL, err);
 }
 
-static int install_cron(const struct cmd_context *ctx, const struct schedule_row *row,
+static int install_cron(const char *state_dir, const struct schedule_row *row,
 			const struct calendar *c, struct str *note, struct err *err)
 {
 	CLEANUP(str_free) struct str before = STR_MAX(CRONTAB_MOST);
@@ -110,7 +110,7 @@ static int install_cron(const struct cmd_context *ctx, const struct schedule_row
 	if (read_crontab(&before, err) < 0)
 		return -1;
 	schedule_cron_without(&text, str_text(&before), row->name);
-	schedule_cron_block(&text, row, c, child_self(), ctx->state_dir);
+	schedule_cron_block(&text, row, c, child_self(), state_dir);
 	if (write_crontab(&text, err) < 0)
 		return -1;
 	if (!path_exists("/run/crond.pid") && !path_exists("/var/run/crond.pid") &&
@@ -192,7 +192,7 @@ static void note_lingering(struct str *note)
 			      "it run from boot\n");
 }
 
-static int install_systemd(const struct cmd_context *ctx, const struct schedule_row *row,
+static int install_systemd(const char *state_dir, const struct schedule_row *row,
 			   const struct calendar *c, struct str *note, struct err *err)
 {
 	CLEANUP(str_free) struct str timer_text = STR_INIT;
@@ -202,7 +202,7 @@ static int install_systemd(const struct cmd_context *ctx, const struct schedule_
 	CLEANUP(free_text) char *unit = xasprintf("burst-%s.timer", row->name);
 
 	schedule_systemd_timer(&timer_text, row, c);
-	schedule_systemd_service(&service_text, row, child_self(), ctx->state_dir);
+	schedule_systemd_service(&service_text, row, child_self(), state_dir);
 	if (write_file(service, &service_text, err) < 0 ||
 	    write_file(timer, &timer_text, err) < 0 ||
 	    program_must(PROGRAM("systemctl", "--user", "daemon-reload"), NULL, NULL, err) < 0 ||
@@ -233,14 +233,14 @@ static int uninstall_systemd(const struct schedule_row *row, struct err *err)
 
 /* ---- launchd ---- */
 
-static int install_launchd(const struct cmd_context *ctx, const struct schedule_row *row,
+static int install_launchd(const char *state_dir, const struct schedule_row *row,
 			   const struct calendar *c, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(free_text) char *path = plist_file(row->name);
 	CLEANUP(free_text) char *domain = xasprintf("gui/%ld", (long)getuid());
 
-	schedule_launchd_plist(&text, row, c, child_self(), ctx->state_dir);
+	schedule_launchd_plist(&text, row, c, child_self(), state_dir);
 	if (write_file(path, &text, err) < 0)
 		return -1;
 	return program_must(PROGRAM("launchctl", "bootstrap", domain, path), NULL, NULL, err);
@@ -259,20 +259,20 @@ static int uninstall_launchd(const struct schedule_row *row, struct err *err)
 
 /* ---- all of them ---- */
 
-static int install(const struct cmd_context *ctx, const struct schedule_row *row,
-		   const struct calendar *c, struct str *note, struct err *err)
+static int install(const char *state_dir, const struct schedule_row *row, const struct calendar *c,
+		   struct str *note, struct err *err)
 {
 	switch (row->backend) {
-	case BACKEND_SYSTEMD: return install_systemd(ctx, row, c, note, err);
-	case BACKEND_LAUNCHD: return install_launchd(ctx, row, c, err);
+	case BACKEND_SYSTEMD: return install_systemd(state_dir, row, c, note, err);
+	case BACKEND_LAUNCHD: return install_launchd(state_dir, row, c, err);
 	case BACKEND_CRONTAB:
 	case BACKEND_UNKNOWN: break;
 	}
-	return install_cron(ctx, row, c, note, err);
+	return install_cron(state_dir, row, c, note, err);
 }
 
-int schedule_install(const struct cmd_context *ctx, const struct schedule_row *row,
-		     struct str *note, struct err *err)
+int schedule_install(const char *state_dir, const struct schedule_row *row, struct str *note,
+		     struct err *err)
 {
 	struct calendar c;
 
@@ -281,7 +281,7 @@ int schedule_install(const struct cmd_context *ctx, const struct schedule_row *r
 			       "the path of this program is unknown: call it by its full path");
 	if (calendar_parse(row->rule, &c, err) < 0)
 		return -1;
-	if (install(ctx, row, &c, note, err) == 0)
+	if (install(state_dir, row, &c, note, err) == 0)
 		return 0;
 	schedule_uninstall(row, NULL); /* leave no partial installation */
 	return -1;
