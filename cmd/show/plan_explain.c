@@ -100,7 +100,8 @@ static void say_extras(FILE *to, const struct estimate *e, const struct plan *pi
 		plan_say(to, 4, "  rendered again: %.2g%% (%s)", 100 * e->failing.value,
 			 e->failing.from);
 	if (e->audio_s > 0)
-		plan_say(to, 4, "  speech: 900 characters a minute (prior, 2026-11)");
+		plan_say(to, 4, "  speech: %d characters a minute (prior, " PRIOR_SPEECH_SEEN ")",
+			 PRIOR_CHARS_PER_MINUTE);
 }
 
 void plan_inputs_show(FILE *to, const struct estimate *e, const struct plan *pick)

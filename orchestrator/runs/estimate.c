@@ -17,8 +17,6 @@ enum {
 	PODS_LEARNED_FROM = 200,
 };
 #define GB_PER_AUDIO_S 48000e-9 /* 24 kHz, 16 bits, as engines write it */
-#define CHARS_PER_AUDIO_S                                                                          \
-	15.0 /* 900 characters a minute, by published measurements of speech (750 to 1000) */
 /* From the last batch to the last file, and from there to the accepted release. */
 static const struct cold_time fetch_prior = {0.3, 1, 0}, release_prior = {0.3, 1, 0};
 /* A user's own set-up (packages, weights) of unknown length, until it has run once. */
@@ -328,7 +326,7 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 	double *lengths = open_lengths(of, out, &estimated_s);
 	if (out->sum > 0)
 		prior.each_s = estimated_s / out->sum;
-	out->audio_s = needs->command ? 0 : out->sum / CHARS_PER_AUDIO_S;
+	out->audio_s = needs->command ? 0 : out->sum * 60 / PRIOR_CHARS_PER_MINUTE;
 	out->lengths = lengths;
 	out->machines = xcalloc(count + 1, sizeof(*out->machines));
 	out->speed_from = xcalloc(count + 1, sizeof(*out->speed_from));

@@ -197,6 +197,9 @@ int64_t modal_token_expires_s(const char *jwt);
 
 /* ---- the operations ---- */
 
+/* Each X_next() is one step of an operation. Without t->reply it makes the first request; with it,
+ * it reads the reply and makes the next request, waits or ends. */
+
 enum op_next modal_check_next(struct turn *t);
 enum op_next modal_check_failed(struct turn *t); /* *err becomes a finding */
 

@@ -85,6 +85,9 @@ int64_t api_time(const char *rfc3339); /* epoch seconds; 0 if invalid */
 
 /* ---- the operations ---- */
 
+/* Each X_next() is one step of an operation. Without t->reply it makes the first request; with it,
+ * it reads the reply and makes the next request, waits or ends. */
+
 enum op_next offers_next(struct turn *t);
 /* As provider_ops.check_wishes. Uses only provider and want of op. */
 int offers_check_wishes(const struct op *op, struct mistakes *m, struct err *err);
