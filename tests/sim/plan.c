@@ -28,6 +28,17 @@ bool roll_chance(uint64_t *r, int percent)
 	return roll_in(r, 1, 100) <= percent;
 }
 
+struct fault *plan_next_fault(struct plan *p)
+{
+	if (p->fault_count == ARRAY_LEN(p->faults)) {
+		fprintf(stderr,
+			"sim: a schedule has more than %d faults: make room in struct plan\n",
+			p->fault_count);
+		abort();
+	}
+	return &p->faults[p->fault_count++];
+}
+
 int64_t roll_spread(uint64_t *r, int64_t least, int64_t most)
 {
 	int64_t top = least;
@@ -191,7 +202,7 @@ static void make_more_faults(struct plan *p, uint64_t *r)
 	for (int i = 0; i < p->fault_count; i++)
 		p->faults[i].who = (int)roll_in(r, 0, p->client_count - 1);
 	for (int i = 0; i < more; i++)
-		p->faults[p->fault_count++] = (struct fault){
+		*plan_next_fault(p) = (struct fault){
 			.kind = (enum fault_kind)roll_in(r, F_REAP, F_FIRST_OF_WIRES - 1),
 			.n = (int)roll_spread(r, 1, 12) - 1,
 			.count = (int)roll_spread(r, 1, 50),
@@ -230,8 +241,7 @@ static void make_company(struct plan *p, uint64_t seed, bool pooled)
 
 void plan_add_leftover(struct plan *p, enum fault_kind kind, int n, int64_t ms, int x)
 {
-	p->faults[p->fault_count++] =
-		(struct fault){.kind = kind, .n = n, .count = 1, .ms = ms, .x = x};
+	*plan_next_fault(p) = (struct fault){.kind = kind, .n = n, .count = 1, .ms = ms, .x = x};
 }
 
 static void make_leftovers(struct plan *p, uint64_t seed)
@@ -292,15 +302,15 @@ static void make_refusals(struct plan *p, uint64_t seed)
 	/* files of a released pod come from its volume, slowly, and their client dies meanwhile */
 	if (roll_chance(r, 1)) {
 		p->jobs[0].conf.want_volume = p->vendors[0].apart = true;
-		p->faults[p->fault_count++] = (struct fault){
+		*plan_next_fault(p) = (struct fault){
 			.kind = F_FETCH_SLOW, .count = 100, .ms = roll_in(r, 1000, 30000)};
 		plan_add_leftover(p, F_CRASH_RESUME, (int)roll_in(r, 20, 200),
 				  roll_spread(r, 1000, 60000), 0);
 	}
 	if (roll_chance(r, 8))
-		p->faults[p->fault_count++] = (struct fault){.kind = F_LIST_REFUSED,
-							     .n = (int)roll_spread(r, 1, 40) - 1,
-							     .count = (int)roll_spread(r, 1, 20)};
+		*plan_next_fault(p) = (struct fault){.kind = F_LIST_REFUSED,
+						     .n = (int)roll_spread(r, 1, 40) - 1,
+						     .count = (int)roll_spread(r, 1, 20)};
 }
 
 /* ---- a laptop that is closed, or a client that ends, when `run -d` returns; with --no-wait that

@@ -48,7 +48,7 @@ static void set_vendor(struct plan *p, uint64_t *r, int i, enum wire_kind kind)
 
 static void add_fault(struct plan *p, uint64_t *r)
 {
-	struct fault *f = &p->faults[p->fault_count++];
+	struct fault *f = plan_next_fault(p);
 
 	*f = (struct fault){
 		.kind = (enum fault_kind)roll_in(r, F_FIRST_OF_WIRES, F_FIRST_OF_REFUSALS - 1),
