@@ -77,6 +77,7 @@ static int skip_long_comment(struct scan *s)
 	return 0;
 }
 
+/* Whether libconfig can hold the number; it would cut a larger one without an error. */
 static bool fits(const char *number, size_t len)
 {
 	CLEANUP(free_text) char *text = xstrndup(number, len);

@@ -201,6 +201,7 @@ struct search {
 	bool has_default, several;
 };
 
+/* Called for each key of ~/.modal.toml. Returns true: go on. */
 static bool note_profile(void *ctx, const char *table, const char *key, const char *value)
 {
 	struct search *s = ctx;

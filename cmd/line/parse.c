@@ -391,6 +391,7 @@ static bool has_yes(const struct cmd_context *ctx)
 	return ctx->yes;
 }
 
+/* Returns true only for a typed yes; false also without a terminal. */
 static bool prompt_yes_no(const char *fmt, va_list ap)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;

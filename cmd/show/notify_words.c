@@ -117,6 +117,7 @@ static void add_escaped(struct str *to, const char *text)
 	free(quoted);
 }
 
+/* Appends the value of the field. Returns false if no field has this name. */
 static bool add_field(struct str *to, const char *name, size_t len, bool as_json,
 		      enum notify_event event, const json_t *run)
 {

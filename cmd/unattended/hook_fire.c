@@ -172,6 +172,7 @@ static void find_base(const struct trigger *t, const json_t *last, char base[GIT
 	base[0] = '\0';
 }
 
+/* Returns whether the commit needs a render; else records why it is skipped. */
 static bool matters(struct trigger *t, const json_t *last)
 {
 	char base[GIT_ID];

@@ -79,6 +79,7 @@ void notify_check(const struct config *c, struct mistakes *m)
 	}
 }
 
+/* Whether this notifier sends such an event. */
 static bool wants(const struct section *conf, enum notify_event event)
 {
 	size_t count = section_count(conf, "on");
@@ -113,6 +114,8 @@ static bool ended_before(struct cmd_context *ctx, const struct run_row *run, cha
 	return fact_get(ctx->store, FACT_ENDED, key, NULL, words, 64);
 }
 
+/* Whether the newest earlier run of the same job that sends a notice failed. Returns false if
+ * the ledger cannot be read. */
 static bool row_failed_before(struct cmd_context *ctx, const struct run_row *run)
 {
 	struct run_row *rows = NULL;

@@ -25,6 +25,8 @@
 
 enum { RESULT_MAX = 400 };
 
+/* Moves what `path` names to the folder `to`. Returns false if that failed, after printing why.
+ * An empty path is nothing to move. */
 static bool start_take(struct agent *a, int to, const char *what, const char *path)
 {
 	const char *id = strrchr(path, '/');

@@ -57,6 +57,8 @@ bool wav_measure(int fd, int64_t file_bytes, double *seconds, int *rate)
 	return false;
 }
 
+/* Hashes, and copies if the job does, the next part of the file. Returns false on an error. Sets
+ * *end at the end of the file. */
 static bool job_read(struct agent *a, struct job *j, bool *end)
 {
 	char part[64 << 10];

@@ -27,6 +27,7 @@ static void log_flush_dropped(struct agent *a)
 	event_end(a);
 }
 
+/* Returns false, and counts the line as dropped, if the log must not grow by len bytes now. */
 static bool log_room(struct agent *a, size_t len)
 {
 	int64_t second = now_ms(a) / 1000;

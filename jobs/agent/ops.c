@@ -19,6 +19,7 @@
 #include "stop.h"
 #include "sync.h"
 
+/* Fills *s. Returns false if the request is not valid. */
 static bool segment_read(const struct agent *a, struct segment *s, const struct json *task)
 {
 	const char *id = json_text(task, "id", "");

@@ -21,6 +21,7 @@ enum {
 	PROBE_HOLDS_MS = 10 * 1000,
 };
 
+/* Returns false if the volume is full, with errno. */
 static bool write_zeros(int fd, int64_t bytes)
 {
 	char *zeros = xcalloc(1, PROBE_PIECE);

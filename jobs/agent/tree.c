@@ -60,6 +60,7 @@ static int tree_usage(void)
 	return 2;
 }
 
+/* Returns false if the arguments are not valid. */
 static bool tree_read_args(int argc, char **argv, struct tree_args *args)
 {
 	for (int i = 2; i < argc; i++) {

@@ -107,6 +107,8 @@ static bool usual_rate(struct voice *v, int rate, char *why, size_t size)
 	return !differs;
 }
 
+/* Returns false, with the reason in why, if the voice takes much more or less time for such a
+ * text. */
 static bool usual_length(const struct voice *v, double letters, double seconds, char *why,
 			 size_t size)
 {
@@ -137,6 +139,8 @@ static bool usual_end(const struct voice *v, double tail, char *why, size_t size
 	return false;
 }
 
+/* Returns false, with the reason in why, for an unusual file. Learns from each file that has
+ * enough letters. */
 static bool judge(struct voice *v, const char *text, const struct heard *heard, char *why,
 		  size_t size)
 {

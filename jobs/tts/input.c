@@ -92,6 +92,7 @@ static bool take_id(struct script *s, struct script_item *item, json_t *object)
 	return true;
 }
 
+/* Returns false after a complaint. So do the two below. */
 static bool take_voice(struct script *s, struct script_item *item, json_t *object)
 {
 	json_t *voice = json_object_get(object, "voice");

@@ -106,6 +106,7 @@ static bool claim_id(struct script *s, const struct script_item *item, size_t in
 	return false;
 }
 
+/* Returns false after a complaint. So do the two below. */
 static bool check_id(struct script *s, const struct script_item *item)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;

@@ -95,6 +95,7 @@ static void skip_line(struct reader *r)
 	r->at = newline ? newline : r->end;
 }
 
+/* Reads the next row; row->fault says what is wrong with it. Returns false at the end. */
 static bool read_row(struct reader *r, struct row *row)
 {
 	row_reset(row);
@@ -179,6 +180,7 @@ static void set_extra(struct script_item *item, const char *name, const char *va
 			    json_string(value)); /* rejects text that is not UTF-8 */
 }
 
+/* Returns false after a complaint. */
 static bool set_seed(struct script *s, struct script_item *item, const char *value)
 {
 	char *end;
@@ -204,6 +206,7 @@ static bool set_options(struct script *s, struct script_item *item, const char *
 	return false;
 }
 
+/* Returns false after a complaint. */
 static bool set_field(struct script *s, struct script_item *item, enum column column,
 		      const char *name, const char *value)
 {

@@ -88,6 +88,7 @@ static int take_samples(short *piece, int count, void *events)
 	return 0;
 }
 
+/* Returns false if the library is missing or cannot be used. */
 static bool load_library(void)
 {
 	static const struct {
@@ -122,6 +123,7 @@ static bool load_library(void)
 	return true;
 }
 
+/* Reads its version. Returns false if there is no such program. */
 static bool find_program(void)
 {
 	FILE *p = popen("espeak-ng --version 2>/dev/null", "re");

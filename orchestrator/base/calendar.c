@@ -32,6 +32,8 @@ static const struct field fields[] = {
 	{"day of the week", 0, 7, day_words},
 };
 
+/* Reads a number or a word and moves *at behind it. Returns false if it is neither, or out of
+ * range. */
 static bool read_value(const struct field *f, const char **at, int *out)
 {
 	char *end;
@@ -352,6 +354,7 @@ struct search {
 	int count;
 };
 
+/* Called for each due time in order. Returns false behind the wanted span, to end the search. */
 static bool note(void *ctx, int64_t ms)
 {
 	struct search *s = ctx;

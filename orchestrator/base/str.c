@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+/* Returns false, and sets to->over, if the text would exceed to->max. */
 static bool make_room(struct str *to, size_t more)
 {
 	if (to->max && to->len + more > to->max) {

@@ -50,6 +50,7 @@ static struct heap *pick_group(struct core *c, struct core_pod *p)
 	return best;
 }
 
+/* Makes the next batch and sends it. Returns false if no segment is left for this pod. */
 static bool send_next(struct core *c, int pod)
 {
 	struct heap *h = pick_group(c, &c->pods[pod]);

@@ -83,6 +83,8 @@ static double work_left_ms(const struct core *c)
 	return (c->weight_todo + pace_weight_held(c)) * 1000 / (pace_at_best(c) * c->conf.workers);
 }
 
+/* Whether a pod with this stint would find work for least_ms beside the others. but: the index of a
+ * pod that does not count; -1: none. */
 static bool pays(const struct core *c, int but, struct stint one, int64_t least_ms)
 {
 	struct stint *others = xcalloc((size_t)c->pod_count, sizeof(*others));

@@ -40,6 +40,7 @@ static void made_key(const struct engine_setup *setup, const char *provider, con
 	sha256_hex(text, strlen(text), hex);
 }
 
+/* Fills key. Returns false if the pod has no volume. */
 static bool made_there(const struct engine *e, int pod, enum fact kind, const char *script,
 		       const char *card, char key[SHA256_HEX])
 {
@@ -231,6 +232,7 @@ static void image_put(struct engine *e, int pod, bool there)
 	fact_put(e->setup->store, FACT_IMAGE_ENV, key, NULL, there ? "yes" : "", NULL);
 }
 
+/* Whether the environment that this script makes is in the image. */
 static bool image_lists(const json_t *envs, const char *script)
 {
 	char key[SHA256_HEX];

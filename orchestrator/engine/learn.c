@@ -217,6 +217,8 @@ static bool fit_row(struct speed *out, const struct speed_row *row, const struct
 	return speed_fit(out, &sums, like);
 }
 
+/* Computes the speed on another GPU or host from a row. Returns false if the row does not allow
+ * that. */
 static bool carry_row(struct speed *out, const struct speed_row *row, const struct speed *prior,
 		      const struct gpu *to, double host_share)
 {

@@ -178,6 +178,7 @@ static void begin_report(struct engine *e, int pod, uint32_t segment)
 	outfiles_from(e, segment, pod);
 }
 
+/* Whether a report of this segment by this pod must be ignored. */
 static bool settled(const struct engine *e, uint32_t segment, int pod)
 {
 	enum core_seg_state state = core_seg_state(e->core, segment);

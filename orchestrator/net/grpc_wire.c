@@ -248,6 +248,7 @@ struct field {
 	struct bytes value;
 };
 
+/* Returns false if the bytes end first or the number is longer than 64 bits. */
 static bool take_varint(struct bytes *b, uint64_t *out)
 {
 	*out = 0;
@@ -297,6 +298,7 @@ static bool is_retry_policy(struct bytes url)
 	       (url.end[-(ptrdiff_t)len - 1] == '.' || url.end[-(ptrdiff_t)len - 1] == '/');
 }
 
+/* Reads after how long the server wants the next try. Returns false if that is no number. */
 static bool read_policy(struct bytes policy, int64_t *after_ms)
 {
 	struct field f;

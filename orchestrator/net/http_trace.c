@@ -156,6 +156,7 @@ static void hide_env_texts(json_t *value)
 	}
 }
 
+/* Appends it without its secrets. Returns false if it is not JSON. */
 static bool add_json(struct str *to, const char *bytes, size_t len)
 {
 	json_t *value = json_loadb(bytes, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);

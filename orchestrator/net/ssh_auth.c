@@ -63,6 +63,7 @@ static void check_host_key(struct ssh *s)
 	ssh_fail(s, ERR_UNTRUSTED, str_text(&what));
 }
 
+/* Returns false if the socket must become ready first. So does step_auth(). */
 static bool step_handshake(struct ssh *s)
 {
 	int rc = ssh_lib.session_handshake(s->session, s->fd);

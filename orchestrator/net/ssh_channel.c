@@ -93,6 +93,8 @@ static bool step_open(struct ssh_channel *c)
 	return true;
 }
 
+/* Returns false if nothing moved: then the socket, or another channel, must come first. So do
+ * all steps. */
 static bool step_start(struct ssh_channel *c)
 {
 	struct ssh *s = c->ssh;
@@ -124,6 +126,7 @@ static bool is_live(const struct ssh_channel *c)
 	return c->phase == CHANNEL_RUNNING && !c->orphan && !c->ssh->gone && c->ssh->phase == UP;
 }
 
+/* Returns whether bytes came. */
 static bool read_stream(struct ssh_channel *c, int stream)
 {
 	struct ssh *s = c->ssh;
@@ -163,6 +166,7 @@ static void drop_written(struct ssh_channel *c, size_t n)
 	}
 }
 
+/* Returns whether anything moved, a failure included. */
 static bool write_slice(struct ssh_channel *c)
 {
 	struct ssh *s = c->ssh;

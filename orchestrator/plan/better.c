@@ -36,6 +36,7 @@ static bool is_much_better(const struct plan *given, const struct plan *other, d
 	return after <= CLEARLY * before && before - after >= LEAST_SAVED_USD;
 }
 
+/* Whether `other` is so much better than the given plan that burst should mention it. */
 static bool by_goal(const struct plan *given, const struct plan *other,
 		    const struct plan_wish *wish)
 {

@@ -222,6 +222,8 @@ static int64_t lived_ms(const struct pod_row *pod)
 	return MAX(pod->gone_ms - pod->create_ms, pod->billed_ms);
 }
 
+/* Returns whether the bill has this fault, and adds the sentence on it. So does
+ * billed_too_long(). */
 static bool billed_after_its_end(struct bill_view *l)
 {
 	for (size_t i = 0; i < l->told->hour_count; i++) {

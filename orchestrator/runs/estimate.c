@@ -126,6 +126,7 @@ static bool env_there(const struct estimate_of *of, const struct job_needs *need
 	       engine_env_there(&setup, needs, gpu, pods->provider, pods->volume.id);
 }
 
+/* Whether the image of this provider has, or will have, the environment of the job. */
 static bool env_in_image(const struct estimate_of *of, const struct job_needs *needs,
 			 const char *provider)
 {

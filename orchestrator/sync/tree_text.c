@@ -59,15 +59,15 @@ static char *word(char **line)
 	return start;
 }
 
+/* Takes the next word of the line as a number. Returns false at the end of the line. */
 static bool number(char **line, int64_t *out)
 {
 	char *text = word(line);
 
 	if (!text)
 		return false;
-	*out = strtoll(
-		text, NULL,
-		10); /* an unusual spelling would be written differently: the comparison finds it */
+	/* an unusual spelling would be written differently: the comparison finds it */
+	*out = strtoll(text, NULL, 10);
 	return true;
 }
 
@@ -89,6 +89,7 @@ static bool has_parent(const struct tree *tree, const char *path)
 	return !strchr(path, '/') || (e && e->type == TREE_FOLDER);
 }
 
+/* Appends the entry to the tree. Returns false if the line is not valid. */
 static bool read_entry(struct tree *tree, char *line)
 {
 	struct tree_entry e = {0};

@@ -116,6 +116,7 @@ struct binding {
 	int count;
 };
 
+/* The three below are called for each request. Each returns whether it changed the row. */
 static bool bind_row(struct request_row *row, void *ctx)
 {
 	struct binding *b = ctx;

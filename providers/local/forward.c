@@ -224,6 +224,7 @@ static bool fill(struct forward *f, int fd, struct half *h)
 	return n >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
+/* Sends what is due. Returns false if the connection is lost. */
 static bool drain(const struct forward *f, int fd, struct half *h)
 {
 	while (h->first && h->first->due_ms <= f->now_ms) {
@@ -251,6 +252,7 @@ static bool move(struct forward *f, int from, int to, struct half *h, short read
 	return drain(f, to, h);
 }
 
+/* Returns false if the connection failed. */
 static bool finish_connect(struct conn *c, short events)
 {
 	int error = 0;

@@ -212,6 +212,7 @@ static bool at_modal(const char *wish)
 	return !strcasecmp(wish, "none");
 }
 
+/* Whether some GPU of Modal satisfies the wish with this much memory. */
 static bool could_fit(const char *wish, int vram_gb)
 {
 	char name[GPU_MAX] = "";
