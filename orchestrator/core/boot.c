@@ -1,4 +1,4 @@
-/* boot.c - how long a pod may take to boot, and what its provider's log says meanwhile. */
+/* boot.c - how long a pod may take to boot, and what its provider's log shows meanwhile. */
 #include "impl.h"
 
 #include "base/clock.h"

@@ -305,7 +305,7 @@ enum action_type {
 	 */
 	ACT_OFFER,
 	/* number: take over at most this many pods that other runs offer. core_waits() tells
-	 * whether other runs are told that this one waits for a pod. Answered at once by EV_ADOPTED
+	 * whether other runs learn that this one waits for a pod. Answered at once by EV_ADOPTED
 	 * for each pod, then EV_SOUGHT */
 	ACT_SEEK,
 	/* pod. Answered by EV_RELEASED; or by EV_TAKEN if another run has it by now, and then the
@@ -313,10 +313,10 @@ enum action_type {
 	ACT_RELEASE,
 	/* pod: drop the connection; its keys can go when it is gone. Not answered. While its
 	 * release is unanswered the engine may keep a connection for ACT_FINISH, of which the core
-	 * hears nothing */
+	 * receives no answer */
 	ACT_CLOSE,
-	/* pod: its release is refused, so its agent is asked to end it by its own switch. Not
-	 * answered; a listing shows the end. flag: only over a connection that still stands */
+	/* pod: its release is refused, so its agent gets the request to end it by its own switch.
+	 * Not answered; a listing shows the end. flag: only over a connection that still stands */
 	ACT_FINISH,
 	ACT_NOTE, /* text: for the user; level in number */
 	ACT_END,  /* no action follows, and no event is handled any more */
@@ -383,7 +383,7 @@ bool core_has_batch(const struct core *c, uint32_t batch, int pod); /* of this v
 enum core_seg_state core_seg_state(const struct core *c, uint32_t segment);
 /* the pod that was given it and has not finished it; -1: none */
 int core_seg_holder(const struct core *c, uint32_t segment);
-/* re-renders asked for so far: the task's attempt number */
+/* re-renders requested so far: the task's attempt number */
 int core_seg_tries(const struct core *c, uint32_t segment);
 /* The regions where this provider has offers that could be rented now within the caps: up to
  * `room`, borrowed until the next step. 0: anywhere. */

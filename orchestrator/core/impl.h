@@ -287,7 +287,7 @@ void lease_work_added(struct core_pod *p); /* the order must be sent again behin
 void lease_to_client(struct core *c, struct core_pod *p); /* this client renews it from now on */
 
 /* query.c */
-/* Its volume or its offers were asked for and not answered yet. */
+/* Its volume or its offers were requested and not answered yet. */
 bool query_is_open(const struct vendor *v);
 bool query_is_overdue(const struct core *c, const struct vendor *v);
 /* When a reply becomes overdue; NEVER: none is expected, or it fills a volume. */
@@ -330,7 +330,7 @@ void proof_refuted(struct core_pod *p);
  * p->rental.clean_at is known. */
 int64_t proof_at(const struct core *c, const struct core_pod *p);
 
-/* listing.c: when providers are asked for their listings */
+/* listing.c: when to request listings of providers */
 void listing_send_due(struct core *c);
 void listing_came(struct core *c, const struct event *ev);
 /* A lost create may have made a second pod, and no list has been read since that pod must be in it.

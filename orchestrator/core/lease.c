@@ -9,7 +9,7 @@ void lease_order(struct core *c, int pod)
 	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->presence.handover_turn;
 }
 
-/* Its agent was told to renew the lease, after the newest work that it got. */
+/* Its agent got the order to renew the lease, after the newest work that it got. */
 static bool is_sent_to_agent(const struct core_pod *p)
 {
 	return p->presence.lease == LEASE_AGENT_SENT || p->presence.lease == LEASE_AGENT_CONFIRMED;

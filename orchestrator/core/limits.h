@@ -35,9 +35,9 @@ enum {
 	FETCH_GRACE_MS = 30 * 1000, /* after the first signal */
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
-	/* a release delayed by its provider for longer: the agent is asked to end the pod */
+	/* a release delayed by its provider for longer: the agent must end the pod */
 	FINISH_AFTER_MS = 5 * 1000,
-	/* after this many rate-limited releases the agent is asked to end the pod */
+	/* after this many rate-limited releases the agent must end the pod */
 	LIMITED_RELEASES_MAX = 3,
 	/* the longest time that a provider can delay the next release call */
 	RELEASE_AFTER_MOST_MS = 60 * 1000,

@@ -1,4 +1,4 @@
-/* listing.c - when providers are asked for their listings: one for all pods of an account. */
+/* listing.c - when to request listings of providers: one for all pods of an account. */
 #include "impl.h"
 
 static int64_t list_interval(const struct core *c, const struct vendor *v, const struct core_pod *p)

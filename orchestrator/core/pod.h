@@ -59,7 +59,7 @@ enum pod_link {
 	LINK_NONE,
 	LINK_UP,
 	LINK_LOST, /* reconnecting */
-	LINK_CUT,  /* it stood when the pod's release was asked for */
+	LINK_CUT,  /* it stood when the pod's release was requested */
 };
 
 /* Whether this client knows what a pod that it took over did before. */
@@ -111,7 +111,7 @@ enum boot_log {
 enum pod_lease {
 	LEASE_CLIENT,
 	LEASE_AGENT,      /* its agent, which does not know yet that it got more work */
-	LEASE_AGENT_SENT, /* its agent was told so after its newest work */
+	LEASE_AGENT_SENT, /* its agent got the order after its newest work */
 	LEASE_AGENT_CONFIRMED,
 };
 
@@ -140,7 +140,7 @@ enum pod_leave {
 	LEAVE_ENDED, /* at once; it seems to have ended by itself */
 };
 
-/* What its provider was asked for, and what the provider reports. */
+/* What burst requested of its provider, and what the provider reports. */
 struct rental {
 	int provider;
 	struct offer offer;
@@ -161,7 +161,7 @@ struct rental {
 	/* boot clock, 0: not yet; create_at -1: before the clock began */
 	int64_t create_at;   /* the create call was made */
 	int64_t rented_at;   /* the create call was answered */
-	int64_t release_at;  /* its release was first asked for */
+	int64_t release_at;  /* its release was first requested */
 	int64_t released_at; /* a release was accepted, or it had ended: billed until then */
 	int64_t gone_at;     /* it was proven gone */
 	/* epoch: when its container first started, as its provider reports; 0: unknown */
@@ -180,7 +180,7 @@ struct rental {
 	int64_t clean_at, late_clean_at;
 	enum pod_answer answer;
 	int tries;        /* failed releases */
-	int finish_calls; /* times that its agent was asked to end it, instead of its provider */
+	int finish_calls; /* requests to end it that went to its agent instead of its provider */
 };
 
 /* What is seen of the machine: how far it has come up, the connection, and the files it holds. */
@@ -288,13 +288,13 @@ static inline bool pod_is_coming_up(const struct core_pod *p)
 	return p->phase < POD_WORKING;
 }
 
-/* The run is done with it: its release was asked for, it is gone, or it never existed. */
+/* The run is done with it: its release was requested, it is gone, or it never existed. */
 static inline bool pod_is_retired(const struct core_pod *p)
 {
 	return p->phase >= POD_RELEASING;
 }
 
-/* It is known to exist, and its release was not asked for. */
+/* It is known to exist, and its release was not requested. */
 static inline bool pod_lives(const struct core_pod *p)
 {
 	return !pod_lacks_id(p) && !pod_is_retired(p);

@@ -1,8 +1,8 @@
-/* query.c - what providers are asked before a pod is rented: offers, a volume, an image. Handles
- * their answers. */
+/* query.c - what to request of providers before a pod is rented: offers, a volume, an image.
+ * Handles their answers. */
 #include "impl.h"
 
-/* Its volume or its offers were asked for and not answered yet. */
+/* Its volume or its offers were requested and not answered yet. */
 bool query_is_open(const struct vendor *v)
 {
 	return v->volume_query == QUERY_SENT || v->offers_query == QUERY_SENT;

@@ -267,7 +267,7 @@ static void release_outgoing(struct core *c)
 			drain(c, i);
 }
 
-/* burst sees a moved price only if it asks for offers. */
+/* burst sees a moved price only if it requests offers. */
 static void reprice(struct core *c)
 {
 	if (!c->conf.plan.gpus_open || !may_replan(c))

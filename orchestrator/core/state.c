@@ -195,7 +195,7 @@ void pod_name_attempt(struct core *c, struct core_pod *p)
 		 (unsigned long long)core_random(c));
 }
 
-/* The boot limit whatever the log says: soon after it, the switch of a pod that no client has
+/* The boot limit without regard to the log: soon after it, the switch of a pod that no client has
  * reached ends the pod. */
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p)
 {

@@ -32,7 +32,7 @@ struct candidate {
 	int refusals;
 	bool refused; /* it is never tried again */
 	struct offer_past past;
-	bool told; /* the user was told that it is avoided */
+	bool told; /* a note says that it is avoided */
 	int rank;  /* of its GPU: by the user's order, unless a re-plan prefers another GPU */
 	int64_t planned_microusd_h; /* its price when the run was planned last */
 };
@@ -71,7 +71,7 @@ enum query { QUERY_UNSENT, QUERY_SENT, QUERY_ANSWERED, QUERY_FAILED };
 struct vendor { /* what the run knows of one provider */
 	enum query volume_query, offers_query, image_query;
 	int64_t requested_at; /* for its volume or its offers */
-	bool repricing;       /* its offers are being asked for again, for their prices alone */
+	bool repricing;       /* its offers are requested again, for their prices alone */
 	bool filling;         /* its volume is known and is being filled, which has no time limit */
 	/* it has no such volume: one is made (volume_query: QUERY_SENT) once a pod could be rented
 	 * beside it */
@@ -83,7 +83,7 @@ struct vendor { /* what the run knows of one provider */
 	bool accepted;
 	bool listing;                   /* a list call is under way */
 	int64_t listing_since, list_at; /* list_at: when the next list is sent */
-	int64_t list_not_before;        /* the provider asked for a pause until then */
+	int64_t list_not_before;        /* the provider wants no listing before */
 	int64_t listed_at;              /* when the newest complete listing was sent */
 	int64_t ahead_ms;               /* our wall clock minus its clock */
 	bool clock_known;               /* the provider has reported its time, so ahead_ms holds */

@@ -42,7 +42,7 @@ static int width_now(const struct core *c)
 	return (size_t)c->conf.pods < most ? c->conf.pods : (int)most;
 }
 
-/* The rule, which plan/README.md tells under "How wide": `pods` is the most that are rented at
+/* The rule, which plan/README.md explains under "How wide": `pods` is the most that are rented at
  * once. A further pod bills while it comes up and renders nothing, so it is rented only if it would
  * then have work for at least as long: below that it adds more to the cost than it takes from the
  * time. One that comes up is released again when there will be work for less than a quarter of the

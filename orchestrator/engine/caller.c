@@ -314,7 +314,7 @@ static bool cancel_queued_rent(struct caller_op *o, int64_t shut_until)
 }
 
 /* Only a look confirms that a pod is gone. A thousand releases would fill every window and line for
- * a quarter of an hour, so a look that has waited for a while goes first. */
+ * a quarter of an hour, so a listing that has waited for a while is sent first. */
 static void serve_list(struct row *r)
 {
 	struct caller_op *o = r->first[CALL_LIST];

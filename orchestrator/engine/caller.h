@@ -61,7 +61,7 @@ int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider
 
 /* The provider's time by its replies, in ms of wall clock; it does not depend on our clock. */
 int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops);
-/* it has told */
+/* Whether a reply has reported it. */
 bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops);
 
 /* The same for a command that has nothing else to do (caller_perform.c): waits until the operation

@@ -123,7 +123,7 @@ static bool has_own_bill(const struct engine *e, int pod)
 }
 
 /* The vendors' figures stand beside our own count. A wide run would spend the account's requests on
- * them: `burst ledger --reconcile` asks for the rest. */
+ * them: `burst ledger --reconcile` fetches the rest. */
 void ending_request_bills(struct engine *e)
 {
 	for (int i = 0;

@@ -56,7 +56,7 @@ bool handed_put(struct engine *e, int pod, const struct pod_row *row, struct err
 }
 
 /* Takes the pod's row back from the offers. If the ledger cannot be written, no run can take the
- * pod either: the release goes out. */
+ * pod either: the release is sent. */
 bool handed_over(struct engine *e, int pod)
 {
 	struct holding *h = &e->pods[pod].hold;

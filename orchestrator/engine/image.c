@@ -1,5 +1,5 @@
 /* image.c - describes the image of a job's pods: its base, Debian packages, the agent, and, if the
- * user asked for it, what the job's set-up leaves. */
+ * user wants it, what the job's set-up leaves. */
 #include "image.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* pod_log.c - what a provider's log says of a pod, and whether it pulls its image. */
+/* pod_log.c - what a provider's log shows of a pod, and whether it pulls its image. */
 #include "pod_log.h"
 
 #include <stdlib.h>

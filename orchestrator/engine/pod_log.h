@@ -1,4 +1,4 @@
-/* pod_log.h - what a provider's log says of a pod. */
+/* pod_log.h - what a provider's log shows of a pod. */
 #ifndef BURST_ENGINE_POD_LOG_H
 #define BURST_ENGINE_POD_LOG_H
 

@@ -23,7 +23,7 @@ struct podlink {
 		PODLINK_UP           /* the core knows */
 	} state;
 	struct link *link; /* NULL: PODLINK_NONE */
-	/* of a pod whose release has no answer yet: tells its agent to end it */
+	/* of a pod whose release has no answer yet: orders its agent to end it */
 	struct link *spare;
 	struct fetcher *fetcher; /* from the hello on */
 	/* of the hello, while catching up */

@@ -30,7 +30,7 @@ struct posts *posts_new(const char *run_dir)
 	return p;
 }
 
-/* ---- what people and the run's log hear ---- */
+/* ---- what people and the run's log get ---- */
 
 void engine_log(struct engine *e, int level, const char *fmt, ...)
 {

@@ -298,7 +298,7 @@ void prepare_pod(struct engine *e, int pod, bool shared)
 	step_trees(e, pod);
 }
 
-/* By the ledger this pod's volume has everything that its workers need. It tells them to start
+/* By the ledger this pod's volume has everything that its workers need. burst orders them to start
  * before the agent's hello, which saves round trips. If the ledger is wrong the agent reports it,
  * and all steps follow. */
 void prepare_early(struct engine *e, int pod)

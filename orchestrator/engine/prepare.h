@@ -10,16 +10,16 @@
 struct engine;
 
 /* How one pod gets what its workers need. The steps run in their order, and a failure or a lost
- * connection leads back to PREP_NONE. An early start skips them: workers are told to start before
- * the hello, by what the ledger knows of the volume, and the first refusal leads to PREP_TREES.
- * Only prepare.c writes it. */
+ * connection leads back to PREP_NONE. An early start skips them: workers get the order to start
+ * before the hello, by what the ledger knows of the volume, and the first refusal leads to
+ * PREP_TREES. Only prepare.c writes it. */
 struct preparing {
 	enum prepare_step {
 		PREP_NONE,
 		PREP_TREES, /* worker files and code are sent, or wait for the scan of the code */
 		PREP_SETUP,
 		PREP_INSTALL,
-		PREP_START, /* workers were told to start */
+		PREP_START, /* workers got the order to start */
 		PREP_DONE   /* one was ready */
 	} step;
 	bool early;       /* started before the hello, and not refused yet */

@@ -105,7 +105,7 @@ int keys_load(struct engine *e, int pod, struct err *err)
 	return 0;
 }
 
-/* By the start of the name, so that also the temporary file of a client that died goes. */
+/* By the start of the name, to remove the temporary file of a client that died, too. */
 void engine_drop_keys(const char *dir, const char *attempt)
 {
 	size_t len = strlen(attempt);

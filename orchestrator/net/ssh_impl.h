@@ -115,7 +115,7 @@ struct ssh {
 	int64_t received_at_tick; /* `received` at the last tick */
 	bool moved;               /* a blocked socket took bytes since the last tick */
 	bool ping_due;            /* an answer to a keepalive is awaited */
-	int unheard_ticks;        /* since something was heard */
+	int unheard_ticks;        /* since bytes came */
 
 	struct block blocks; /* a ring of all that libssh2 holds; this one is none of them */
 	size_t memory;

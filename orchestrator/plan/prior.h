@@ -23,7 +23,7 @@ extern const char *const market_names[MARKETS];
 /* What one of this GPU is listed at, in dollars an hour, without cores and memory. 0: not offered,
  * or no price was found. *seen: month/year; NULL. MARKET_CHEAPEST is none. */
 double prior_list_price(const char *gpu, enum market market, const char **seen);
-/* What Modal bills of a sandbox beside its GPU, and what burst asks for when the config says
+/* What Modal bills of a sandbox beside its GPU, and what burst requests if the config says
  * nothing. */
 #define PRIOR_MODAL_CORE_MICROUSD_H 150000
 #define PRIOR_MODAL_GB_MICROUSD_H   30000
