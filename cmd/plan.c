@@ -1,8 +1,8 @@
 /* plan.c - `burst plan`: fetches offers and shows what a run would rent and cost. */
 #include "cmd/launch/launch.h"
+#include "cmd/launch/plan_offers.h"
 #include "cmd/launch/quick.h"
 #include "cmd/show/output.h"
-#include "cmd/show/plan_parts.h"
 
 static int run(struct cmd_context *ctx, struct err *err)
 {

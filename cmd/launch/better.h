@@ -3,14 +3,8 @@
 #ifndef BURST_CMD_LAUNCH_BETTER_H
 #define BURST_CMD_LAUNCH_BETTER_H
 
+#include "cmd/show/plan_result.h"
 #include "estimate.h"
-
-struct better {
-	bool found;
-	char line[400]; /* "2 pods cost $0.0040; 1 pod would cost $0.0021 and take 12s longer" */
-	struct plan plan;
-	struct offer offer; /* of the recommended plan */
-};
 
 /* e: estimate for the given GPUs and pods; pick: the plan for them. If the config names GPUs, asks
  * providers for other offers, for offers_ms each at most; 0: asks none. */

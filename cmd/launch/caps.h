@@ -14,9 +14,6 @@ int caps_begin(struct launch *l, struct err *err);
 int caps_go_on(struct launch *l, struct err *err);
 /* Sets caps.max_cost. why: its place in messages, like "the remainder of caps.per_day". */
 void caps_set_max_cost(struct config *config, int64_t microusd, const char *why);
-/* Prints a line for each cap. */
-void caps_show(FILE *to, const struct caps *caps);
-json_t *caps_to_json(const struct caps *caps);
 /* Adds the cap to the error of a run that ended at a lowered max_cost. */
 void caps_explain(const struct launch *l, struct err *err);
 

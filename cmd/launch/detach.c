@@ -1,6 +1,4 @@
 /* detach.c - `run -d`: starts a background client and waits until the pods have the queue. */
-#include "detach.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +12,9 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/program.h"
 #include "cmd/show/output.h"
+#include "detach.h"
 #include "net/child.h"
 
 /* Environment variable with the descriptor of the socket to the starter. */
@@ -46,18 +46,6 @@ static void spawn_exec(char **argv, int fd, const sigset_t *mask)
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execv(child_self() ? child_self() : argv[0], argv);
 	_exit(127);
-}
-
-void detach_child(int log)
-{
-	int null = open("/dev/null", O_RDWR);
-
-	setsid();
-	dup2(null, STDIN_FILENO);
-	dup2(log >= 0 ? log : null, STDOUT_FILENO);
-	dup2(log >= 0 ? log : null, STDERR_FILENO);
-	if (chdir("/") < 0)
-		_exit(127);
 }
 
 /* Until the pods have the queue, the starter forwards its signals to the client, which gets no

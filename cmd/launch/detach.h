@@ -11,10 +11,6 @@ int detach_starter(void);
  * have the queue (with --no-wait: once there is a run), or the run has ended before. Returns the
  * exit status: 0, or that of a run that has ended. */
 int detach(struct cmd_context *ctx, struct err *err);
-/* In a forked child that becomes a background client: gives it its own session, the root as its
- * folder, /dev/null as stdin, and the log as stdout and stderr (-1: /dev/null). Exits 127 if it
- * cannot leave its folder. */
-void detach_child(int log);
 
 /* In the client, once there is a run. Does nothing without a starter. Returns -1 if the starter is
  * gone; then nothing is rented. */

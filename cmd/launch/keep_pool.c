@@ -10,7 +10,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "detach.h"
+#include "base/program.h"
 #include "net/child.h"
 
 int64_t keep_warm_ms(const struct config *config)
@@ -31,7 +31,7 @@ static void become_keeper(const struct launch *l, int log)
 	const char *argv[] = {"burst", "keep", l->run.row.id, NULL};
 	sigset_t none;
 
-	detach_child(log);
+	program_to_background(log);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	guard_leave();

@@ -103,14 +103,6 @@ int launch_tell_end(struct cmd_context *ctx, const struct run_row *row, int stat
 		    struct err *err);
 extern const struct opt launch_resume_opts[]; /* options of the commands that may continue a run */
 
-/* progress.c: the display of a running engine. */
-struct progress;
-struct progress *progress_new(const struct cmd_context *ctx);
-void progress_draw(struct progress *p, const struct engine *e);
-/* At the end: records how long joining took, for later estimates. */
-void progress_learn(struct progress *p, const struct engine *e);
-void progress_free(struct progress *p);
-
 /* Allocates the results of the segments of the launch's job. */
 void launch_make_results(struct launch *l);
 /* The run's --json object; new reference. */

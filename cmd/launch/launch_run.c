@@ -11,6 +11,7 @@
 #include "cmd/show/advice.h"
 #include "cmd/show/output.h"
 #include "cmd/show/planned.h"
+#include "cmd/show/progress.h"
 #include "cmd/show/report.h"
 #include "cmd/unattended/notify.h"
 #include "deliver.h"

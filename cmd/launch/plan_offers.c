@@ -12,6 +12,7 @@
 #include "keep_pool.h"
 #include "launch.h"
 #include "offer_list.h"
+#include "plan_offers.h"
 #include "refuse.h"
 #include "volume_trust.h"
 
@@ -86,7 +87,16 @@ int plan_offers(struct launch *l, const struct offer *offers, size_t count,
 	int warm = status == 0 && caps ? warm_pods(l, &e, &pick, verdict) : 0;
 	if (status == 0 && verdict != PLAN_NOTHING_FITS)
 		better_find(&better, l, &e, &pick, LAUNCH_ASK_MS);
-	const struct plan_result r = {l, &e, &pick, verdict, &better, caps, warm, words};
+	const struct plan_result r = {.job_ops = l->run.setup.job_ops,
+				      .job = l->run.setup.job,
+				      .estimate = &e,
+				      .pick = &pick,
+				      .verdict = verdict,
+				      .better = &better,
+				      .caps = caps,
+				      .keep_ms = keep_warm_ms(l->ctx->config),
+				      .warm = warm,
+				      .words = words};
 	if (l->ctx->json) {
 		output_json(plan_result_json(&r, status < 0 ? err : NULL));
 		l->ctx->json_printed = true;

@@ -9,6 +9,7 @@
 #include "cmd/show/plan_parts.h"
 #include "launch.h"
 #include "plan/prior.h"
+#include "plan_offers.h"
 
 enum { OFFERS_MAX_BYTES = 4 << 20 };
 

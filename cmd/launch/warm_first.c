@@ -1,18 +1,17 @@
 /* warm_first.c - fills a run's volume from a pod without a GPU before the run rents GPUs. */
-#include "warm_first.h"
-
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "caps.h"
 #include "cmd/show/report.h"
-#include "cmd/volumes/volume_make.h"
 #include "engine/caller.h"
 #include "jobs/warm/warm.h"
 #include "second_run.h"
+#include "volume_make.h"
 #include "volume_trust.h"
 #include "volume_warm.h"
+#include "warm_first.h"
 
 enum { ASK_MS = 60000, NO_CAPACITY_STATUS = 4 };
 

@@ -1,7 +1,7 @@
 /* calibrate_show.c - prints what was measured beside what was predicted. */
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cmd/launch/calibrate.h"
+#include "calibrate_show.h"
 #include "report.h"
 #include "table.h"
 

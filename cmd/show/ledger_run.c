@@ -5,7 +5,7 @@
 #include "advice.h"
 #include "base/clock.h"
 #include "cmd/cmd.h"
-#include "cmd/launch/keep_pool.h"
+#include "engine/kept.h"
 #include "jobs/calibrate/calibrate.h"
 #include "ledger_runs.h"
 #include "output.h"

@@ -37,14 +37,4 @@ void plan_inputs_show(FILE *to, const struct estimate *e, const struct plan *pic
 /* Prints the same job with twice and ten times as many segments. */
 void plan_what_if_show(FILE *to, const struct estimate *e);
 
-struct launch;
-struct caps;
-/* Prints the planner's choice among these offers. caps: over runs; NULL: offers that are only
- * compared. Returns the exit status. */
-int plan_offers(struct launch *l, const struct offer *offers, size_t count,
-		const struct plan_words *words, const struct caps *caps, struct err *err);
-/* plan_saved.c: the same for offers that `burst offers --json` wrote, or for list prices. */
-int plan_from_file(struct launch *l, const char *path, struct plan_words *words, struct err *err);
-int plan_from_lists(struct launch *l, struct plan_words *words, struct err *err);
-
 #endif

@@ -1,10 +1,9 @@
 /* plan_result.c - prints the result of `burst plan`: what to render, the plan, a better choice,
  * warm pods, caps. */
-#include "plan_result.h"
-
 #include "base/clock.h"
-#include "cmd/launch/keep_pool.h"
+#include "core/core.h"
 #include "plan_parts.h"
+#include "plan_result.h"
 #include "report.h"
 
 static json_t *better_json(const struct better *b)
@@ -19,21 +18,21 @@ static json_t *better_json(const struct better *b)
 }
 
 /* Returns false for jobs that reuse nothing. */
-static bool changes_of(const struct launch *l, struct job_changes *out)
+static bool changes_of(const struct plan_result *r, struct job_changes *out)
 {
-	const struct job_ops *ops = l->run.setup.job_ops;
+	const struct job_ops *ops = r->job_ops;
 
 	*out = (struct job_changes){0};
 	if (ops->changes)
-		ops->changes(l->run.setup.job, out);
+		ops->changes(r->job, out);
 	return ops->changes != NULL;
 }
 
-static json_t *changes_json(const struct launch *l)
+static json_t *changes_json(const struct plan_result *r)
 {
 	struct job_changes c;
 
-	if (!changes_of(l, &c))
+	if (!changes_of(r, &c))
 		return json_null();
 	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "new", (json_int_t)c.added, "changed",
 			 (json_int_t)c.changed, "gone", (json_int_t)c.gone, "reused",
@@ -42,23 +41,23 @@ static json_t *changes_json(const struct launch *l)
 }
 
 /* Adds a line about what is left out, if anything. */
-static void add_left_out(struct str *to, const struct launch *l)
+static void add_left_out(struct str *to, const struct plan_result *r)
 {
-	if (l->run.setup.job_ops->left_out)
-		l->run.setup.job_ops->left_out(l->run.setup.job, to);
+	if (r->job_ops->left_out)
+		r->job_ops->left_out(r->job, to);
 }
 
-static json_t *left_out_json(const struct launch *l)
+static json_t *left_out_json(const struct plan_result *r)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	add_left_out(&text, l);
+	add_left_out(&text, r);
 	return text.len ? report_text(str_text(&text)) : json_null();
 }
 
 /* Prints the number of segments and the rest of that line, then what changed since the output
  * folder was written. */
-static void say_segments(const struct launch *l, const struct estimate *e, const char *tail)
+static void say_segments(const struct plan_result *r, const struct estimate *e, const char *tail)
 {
 	CLEANUP(str_free) struct str left_out = STR_INIT;
 	struct job_changes c;
@@ -71,10 +70,10 @@ static void say_segments(const struct launch *l, const struct estimate *e, const
 	else
 		printf("all %zu segments are already rendered: a run would rent nothing\n",
 		       e->segments);
-	add_left_out(&left_out, l);
+	add_left_out(&left_out, r);
 	if (left_out.len)
 		puts(str_text(&left_out));
-	if (!changes_of(l, &c) ||
+	if (!changes_of(r, &c) ||
 	    !(c.changed + c.gone + c.unchanged + c.stale)) /* all segments are new */
 		return;
 	printf("+%zu ~%zu -%zu =%zu (new, changed, gone, reused)", c.added, c.changed, c.gone,
@@ -89,9 +88,9 @@ static void say_segments(const struct launch *l, const struct estimate *e, const
 
 /* Prints what keep_warm may cost beside the plan. "auto" follows the measured cold start, so the
  * billed time beside rendering stands for it. */
-static void say_kept(const struct launch *l, const struct estimate *e, const struct plan *pick)
+static void say_kept(const struct plan_result *r, const struct estimate *e, const struct plan *pick)
 {
-	int64_t ms = keep_warm_ms(l->ctx->config);
+	int64_t ms = r->keep_ms;
 	bool by_start = ms == KEEP_WARM_AUTO;
 	char time[24], money[32];
 
@@ -122,8 +121,8 @@ json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 	json_t *object = plan_to_json(r->estimate, r->pick, r->verdict, err);
 
 	json_object_set_new(object, "better", better_json(r->better));
-	json_object_set_new(object, "changes", changes_json(r->launch));
-	json_object_set_new(object, "left_out", left_out_json(r->launch));
+	json_object_set_new(object, "changes", changes_json(r));
+	json_object_set_new(object, "left_out", left_out_json(r));
 	json_object_set_new(object, "caps", caps_to_json(r->caps));
 	json_object_set_new(object, "warm_pods", json_integer(r->warm));
 	return object;
@@ -134,11 +133,11 @@ static void print_plan(const struct plan_result *r, bool refused)
 	const struct estimate *e = r->estimate;
 
 	if (!e->open) {
-		say_segments(r->launch, e, "");
+		say_segments(r, e, "");
 	} else if (!refused && r->verdict == PLAN_NOTHING_FITS) {
-		say_segments(r->launch, e, "; no estimate yet: the run measures it");
+		say_segments(r, e, "; no estimate yet: the run measures it");
 	} else if (r->verdict != PLAN_NOTHING_FITS) {
-		say_segments(r->launch, e, "");
+		say_segments(r, e, "");
 		putchar('\n');
 		plan_show(stdout, e, r->pick, r->verdict, r->words);
 		if (r->better->found)
@@ -151,7 +150,7 @@ void plan_result_print(const struct plan_result *r, bool refused)
 	print_plan(r, refused);
 	say_warm(r->warm);
 	if (r->caps && r->estimate->open && r->verdict != PLAN_NOTHING_FITS)
-		say_kept(r->launch, r->estimate, r->pick);
+		say_kept(r, r->estimate, r->pick);
 	caps_show(stdout, r->caps);
 	fflush(stdout); /* obstacles come last */
 }

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cmd/launch/estimate.h"
+#include "runs/estimate.h"
 
 struct plan_words {
 	bool explain;    /* show every input and its source */

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "cmd/launch/launch.h"
+#include "progress.h"
 #include "store/facts.h"
 #include "view_show.h"
 

@@ -1,6 +1,4 @@
 /* notify.c - decides whether to notify the user about a run's end, and through which channels. */
-#include "notify.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,13 +7,14 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "cmd/launch/keep_pool.h"
 #include "cmd/show/notify_words.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "commit_tree.h"
+#include "engine/kept.h"
 #include "jobs/calibrate/calibrate.h"
 #include "jobs/warm/warm.h"
+#include "notify.h"
 #include "store/facts.h"
 #include "unattended/git.h"
 #include "unattended/notify_send.h"

@@ -1,7 +1,5 @@
 /* queue_client.c - the processes of a queue: its runner in the background, and the commands that
  * the runner performs. */
-#include "queue_client.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,8 +12,9 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "cmd/launch/detach.h"
+#include "base/program.h"
 #include "net/child.h"
+#include "queue_client.h"
 #include "unattended/git.h"
 
 /* Carries struct queued to the `burst run` of a queue's runner. */
@@ -31,7 +30,7 @@ static void become_runner(const struct cmd_context *ctx, const char *config, int
 {
 	const char *argv[] = {"burst", "queue", "run", config, NULL};
 
-	detach_child(log);
+	program_to_background(log);
 	git_leave();
 	guard_exec();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);

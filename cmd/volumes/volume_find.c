@@ -1,12 +1,11 @@
 /* volume_find.c - finds a volume by name, as the providers list it now. */
-#include "volume_find.h"
-
 #include <stdlib.h>
 
 #include "cmd/launch/launch.h"
+#include "cmd/launch/volume_make.h"
 #include "engine/caller.h"
 #include "volume_files.h"
-#include "volume_make.h"
+#include "volume_find.h"
 
 enum { ASK_MS = 60000 };
 

@@ -1,17 +1,16 @@
 /* volume_whole.c - `burst volume ls`, `create`, `rm` and `warm`: whole volumes. */
-#include "volume_whole.h"
-
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/launch/launch.h"
+#include "cmd/launch/volume_make.h"
 #include "cmd/launch/volume_trust.h"
 #include "cmd/launch/volume_warm.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "volume_find.h"
-#include "volume_make.h"
+#include "volume_whole.h"
 
 int volume_whole_list(struct launch *l, struct err *err)
 {

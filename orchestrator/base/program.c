@@ -1,7 +1,5 @@
 /* program.c - runs a program to its end: pipes for its three standard files, one poll loop, a limit
  * of time. */
-#include "program.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +10,7 @@
 
 #include "clock.h"
 #include "guard.h"
+#include "program.h"
 
 extern char **environ;
 
@@ -241,4 +240,16 @@ bool program_found(const char *name)
 		p += n + (p[n] == ':');
 	}
 	return false;
+}
+
+void program_to_background(int log)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	dup2(null, STDIN_FILENO);
+	dup2(log >= 0 ? log : null, STDOUT_FILENO);
+	dup2(log >= 0 ? log : null, STDERR_FILENO);
+	if (chdir("/") < 0)
+		_exit(127);
 }

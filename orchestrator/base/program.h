@@ -32,4 +32,9 @@ int program_must(const struct program *p, struct str *out, struct str *said, str
 /* Whether PATH has it. */
 bool program_found(const char *name);
 
+/* In a forked child that becomes a background client: gives it its own session, the root as its
+ * folder, /dev/null as stdin, and the log as stdout and stderr (-1: /dev/null). Exits 127 if it
+ * cannot leave its folder. */
+void program_to_background(int log);
+
 #endif

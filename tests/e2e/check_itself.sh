@@ -65,6 +65,16 @@ t_new_files_are_checked() {
 	is "$(PYTHONPATH=tree/tests python3 -c 'import tree; print(*tree.files("*.c"))')" "cmd/new.c cmd/old.c" files
 }
 
+t_arrows_go_one_way() {
+	local pair said=
+	for pair in cmd/run.c,cmd/launch/launch.h cmd/launch/caps.c,cmd/show/report.h cmd/show/report.c,cmd/launch/launch.h cmd/show/report.c,cmd/cmd.h \
+		orchestrator/runs/go.c,orchestrator/core/core.h orchestrator/core/core.c,orchestrator/engine/engine.h jobs/tts/tts.c,orchestrator/job.h \
+		providers/modal/api.c,providers/runpod/impl.h; do
+		said+=" $(PYTHONPATH=$ROOT/tests python3 -c 'import lint, sys; print(lint.may_include(*sys.argv[1].split(",")))' "$pair")"
+	done
+	is "$said" " True True False True True False True False" "what may include what"
+}
+
 t_what_a_page_names_exists() {
 	sed 's/@/_/g' >page.md <<-'END' # no source may spell these names: this script is one
 		`http*.c`, `core_step()` (`orchestrator/core/core.c`), `struct cmd`, `ACT_SAVE`, `RUNPOD_API_KEY`, `core/core.c`, `providers/NAME/`,

@@ -1,8 +1,8 @@
 /* volume_make.h - creates a volume, and records volumes in the ledger. */
-#ifndef BURST_CMD_VOLUMES_VOLUME_MAKE_H
-#define BURST_CMD_VOLUMES_VOLUME_MAKE_H
+#ifndef BURST_CMD_LAUNCH_VOLUME_MAKE_H
+#define BURST_CMD_LAUNCH_VOLUME_MAKE_H
 
-#include "cmd/launch/launch.h"
+#include "launch.h"
 
 /* Writes a provider's description of a volume to the ledger, and to *row unless it is NULL. */
 void volume_remember(struct cmd_context *ctx, const char *provider, const struct volume *v,

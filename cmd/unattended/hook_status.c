@@ -5,10 +5,10 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/path.h"
-#include "cmd/unattended/hook.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "hook.h"
 #include "net/child.h"
-#include "output.h"
-#include "report.h"
 
 /* State of one hook. *job gets the settings of the first hook with this job. */
 static json_t *read_hook(const struct hook_target *t, const char *name, json_t **job, bool *wrong,

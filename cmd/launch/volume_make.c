@@ -1,12 +1,11 @@
 /* volume_make.c - creates a volume once, even if several clients need it at the same time. */
-#include "volume_make.h"
-
 #include <poll.h>
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "cmd/launch/volume_trust.h"
 #include "engine/caller.h"
+#include "volume_make.h"
+#include "volume_trust.h"
 
 enum { MAKE_MS = 60000, LOCK_PAUSE_MS = 100 };
 
