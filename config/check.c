@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "config_keys.h"
+#include "real_path.h"
 #include "state.h"
 #include "trust.h"
 #include "value.h"
@@ -35,7 +36,7 @@ static char **allowed_folders(const struct config *c)
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP(free_text)
 		char *path = value_path("/", section_item(c->top, "allow_paths", i));
-		list[i] = trust_real(path);
+		list[i] = real_path(path);
 	}
 	return list;
 }

@@ -8,6 +8,7 @@
 #include "base/home.h"
 #include "base/path.h"
 #include "config_keys.h"
+#include "real_path.h"
 #include "secrets.h"
 #include "state.h"
 #include "trust.h"
@@ -255,7 +256,8 @@ char **config_inputs(const struct config *c)
 	struct inputs in = {0};
 
 	if (c->tree && c->path) {
-		CLEANUP(free_text) char *file = trust_move(c->path, c->tree->top, c->tree->copy);
+		CLEANUP(free_text)
+		char *file = real_path_move(c->path, c->tree->top, c->tree->copy);
 		add_input(c, &in, file);
 		add_input(c, &in, c->read_path);
 	}

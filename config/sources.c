@@ -8,6 +8,7 @@
 #include "base/home.h"
 #include "base/path.h"
 #include "places.h"
+#include "real_path.h"
 #include "state.h"
 #include "trust.h"
 
@@ -103,8 +104,8 @@ static bool is_folder(const char *path)
 static int find_in_tree(const struct config_tree *tree, const char *path, struct source *s,
 			struct err *err)
 {
-	CLEANUP(free_text) char *named = trust_real(path);
-	CLEANUP(free_text) char *copied = trust_move(named, tree->top, tree->copy);
+	CLEANUP(free_text) char *named = real_path(path);
+	CLEANUP(free_text) char *copied = real_path_move(named, tree->top, tree->copy);
 	bool folder = is_folder(copied);
 	CLEANUP(free_text) char *name = folder ? path_join(named, "burst.cfg") : TAKE(named);
 	CLEANUP(free_text) char *copy = folder ? path_join(copied, "burst.cfg") : TAKE(copied);
@@ -174,7 +175,7 @@ char *config_named(const char *file)
 	CLEANUP(free_text) char *inside = path_join(file ? file : ".", "burst.cfg");
 	CLEANUP(free_text) char *path = path_here(!file || is_folder(file) ? inside : file);
 
-	return path ? trust_real(path) : xstrdup(inside);
+	return path ? real_path(path) : xstrdup(inside);
 }
 
 int config_here(char **path, struct err *err)
@@ -198,8 +199,8 @@ static void move_paths_of(struct config *c, struct section *s)
 		if (!config_is_read(c, s, spec))
 			continue;
 		CLEANUP(free_text) char *named = path_join(c->dir, section_text(s, spec->key));
-		CLEANUP(free_text) char *plain = trust_plain(named);
-		CLEANUP(free_text) char *moved = trust_move(plain, c->tree->top, c->tree->copy);
+		CLEANUP(free_text) char *plain = real_path_plain(named);
+		CLEANUP(free_text) char *moved = real_path_move(plain, c->tree->top, c->tree->copy);
 		CLEANUP(free_text) char *where = xstrdup(section_where(s, spec->key));
 		section_set_text(s, spec->key, moved, where);
 	}

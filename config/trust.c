@@ -12,89 +12,8 @@
 #include "base/path.h"
 #include "config.h"
 #include "places.h"
+#include "real_path.h"
 #include "secrets.h"
-
-/* Removes the last part of a path. Returns false if none is left. */
-static bool go_up(char *path)
-{
-	char *slash = strrchr(path, '/');
-
-	if (!slash || (slash == path && !path[1]))
-		return false;
-	slash[slash == path] = '\0';
-	return true;
-}
-
-char *trust_plain(const char *path)
-{
-	char *out = xstrdup("/");
-
-	for (const char *part = path; *part;) {
-		size_t len = strcspn(part, "/");
-		bool stay = !len || (len == 1 && part[0] == '.'),
-		     up = len == 2 && part[0] == '.' && part[1] == '.';
-		if (up)
-			go_up(out);
-		if (!stay && !up) {
-			char *longer =
-				xasprintf("%s%s%.*s", out, out[1] ? "/" : "", (int)len, part);
-			free(out);
-			out = longer;
-		}
-		part += len + (part[len] == '/');
-	}
-	return out;
-}
-
-enum { LINKS_MAX = 64 };
-
-/* The target of a link, with the rest appended; NULL: it is no link. */
-static char *behind_link(const char *link, const char *rest)
-{
-	char target[PATH_MAX];
-	ssize_t n = readlink(link, target, sizeof(target));
-
-	return n > 0 && n < (ssize_t)sizeof(target) ? xasprintf("%.*s/%s", (int)n, target, rest)
-						    : NULL;
-}
-
-/* The real path, or the one that it will have once missing folders are made. Follows links part by
- * part: ".." behind a missing folder can lead to existing links, and a link can lead to nothing
- * yet. */
-static char *real_place(const char *path)
-{
-	CLEANUP(free_text) char *rest = xstrdup(path);
-	char *out = xstrdup("/");
-
-	for (int links = 0; *rest;) {
-		size_t len = strcspn(rest, "/");
-		CLEANUP(free_text) char *part = xstrndup(rest, len);
-		CLEANUP(free_text) char *behind = xstrdup(rest + len + (rest[len] == '/'));
-		CLEANUP(free_text) char *next = xasprintf("%s%s%s", out, out[1] ? "/" : "", part);
-		bool up = !strcmp(part, ".."), name = len && !up && strcmp(part, ".");
-		char *led = name && links < LINKS_MAX ? behind_link(next, behind) : NULL;
-		if (led) {
-			links++;
-			out[led[0] != '/' ? strlen(out) : 1] = '\0';
-		} else if (up) {
-			go_up(out);
-		} else if (name) {
-			free(out);
-			out = TAKE(next);
-		}
-		free(rest);
-		rest = led ? led : TAKE(behind);
-	}
-	return out;
-}
-
-static bool is_below(const char *path, const char *folder)
-{
-	size_t len = strlen(folder);
-
-	return !strcmp(folder, "/") ||
-	       (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
-}
 
 /* ---- paths that no project may name ---- */
 
@@ -159,7 +78,7 @@ static void places_add(struct places *p, char *path)
 {
 	if (path && path[0] == '/') {
 		GROW(p->list, p->count, p->cap);
-		p->list[p->count++] = real_place(path);
+		p->list[p->count++] = real_path(path);
 	}
 	free(path);
 }
@@ -206,7 +125,7 @@ void trust_keep_back(void (*keep)(const char *path))
 static bool holds_one_of(const char *folder, const struct places *homes)
 {
 	for (size_t i = 0; i < homes->count; i++)
-		if (is_below(homes->list[i], folder))
+		if (real_path_is_below(homes->list[i], folder))
 			return true;
 	return false;
 }
@@ -232,7 +151,7 @@ static char *project_root(const char *project, const struct places *homes)
 			break;
 		if (is_repository(at))
 			return TAKE(at);
-	} while (go_up(at));
+	} while (real_path_up(at));
 	return xstrdup(project);
 }
 
@@ -255,18 +174,18 @@ static bool same_place(const char *a, const struct stat *b)
 
 bool trust_is_below(const char *real, const char *folder)
 {
-	CLEANUP(free_text) char *place = real_place(folder);
+	CLEANUP(free_text) char *place = real_path(folder);
 	CLEANUP(free_text) char *at = xstrdup(real);
 	struct stat st;
 
-	if (is_below(real, place))
+	if (real_path_is_below(real, place))
 		return true;
 	if (stat(place, &st) < 0)
 		return false;
 	do {
 		if (same_place(at, &st))
 			return true;
-	} while (go_up(at));
+	} while (real_path_up(at));
 	return false;
 }
 
@@ -290,15 +209,15 @@ static bool is_apart(const char *real, const char *root)
 	static const char *const homes[] = {"/home", "/Users", "/export/home"};
 
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
-		if (is_below(real, folders[i]) && !is_below(root, folders[i]))
+		if (real_path_is_below(real, folders[i]) && !real_path_is_below(root, folders[i]))
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(homes); i++) {
 		size_t len = strlen(homes[i]);
-		if (!is_below(real, homes[i]) || !real[len])
+		if (!real_path_is_below(real, homes[i]) || !real[len])
 			continue;
 		CLEANUP(free_text)
 		char *home = xstrndup(real, len + 1 + strcspn(real + len + 1, "/"));
-		if (!is_below(root, home))
+		if (!real_path_is_below(root, home))
 			return true;
 	}
 	return false;
@@ -313,10 +232,11 @@ static bool is_hidden(const char *real, const char *base, const struct places *h
 	for (const char *part = real + len; *part == '/'; part += 1 + strcspn(part + 1, "/")) {
 		CLEANUP(free_text)
 		char *upto = xstrndup(real, (size_t)(part - real) + 1 + strcspn(part + 1, "/"));
-		if (part[1] != '.' || is_below(project, upto))
+		if (part[1] != '.' || real_path_is_below(project, upto))
 			continue;
 		for (size_t i = 0; i < homes->count; i++)
-			if (is_below(upto, homes->list[i]) && strcmp(upto, homes->list[i]))
+			if (real_path_is_below(upto, homes->list[i]) &&
+			    strcmp(upto, homes->list[i]))
 				return true;
 	}
 	return false;
@@ -333,7 +253,7 @@ static bool is_one_of(const char *path, const struct places *list)
 static bool is_below_one_of(const char *path, const struct places *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		if (is_below(path, list->list[i]))
+		if (real_path_is_below(path, list->list[i]))
 			return true;
 	return false;
 }
@@ -350,7 +270,8 @@ static const char *allowed_base(const struct judged *j, const char *const *allow
 	const char *base = NULL;
 
 	for (; allowed && *allowed; allowed++)
-		if (is_below(j->real, *allowed) && (!base || strlen(*allowed) > strlen(base)))
+		if (real_path_is_below(j->real, *allowed) &&
+		    (!base || strlen(*allowed) > strlen(base)))
 			base = *allowed;
 	return base;
 }
@@ -367,7 +288,8 @@ static bool is_gits(const struct judged *j, const char *may)
 static const char *why_not(const struct judged *j, const char *const *allowed)
 {
 	bool at_home = is_below_one_of(j->real, &j->homes) && holds_one_of(j->root, &j->homes);
-	bool inside = is_below(j->real, j->root) && (at_home || !is_apart(j->real, j->root));
+	bool inside =
+		real_path_is_below(j->real, j->root) && (at_home || !is_apart(j->real, j->root));
 	const char *may = allowed_base(j, allowed), *base = may ? may : j->root;
 
 	if (is_kept(j->real, j->written, &j->kept))
@@ -407,8 +329,9 @@ static char *to_allow(const struct judged *j)
 int trust_path(const struct trust *t, const char *key, const char *path, bool written,
 	       struct err *err)
 {
-	CLEANUP(free_text) char *place = real_place(path);
-	CLEANUP(free_text) char *real = t->copy ? trust_move(place, t->copy, t->top) : TAKE(place);
+	CLEANUP(free_text) char *place = real_path(path);
+	CLEANUP(free_text)
+	char *real = t->copy ? real_path_move(place, t->copy, t->top) : TAKE(place);
 	CLEANUP(free_text) char *root = NULL;
 	struct judged j = {.real = real, .project = t->project, .written = written};
 
@@ -438,21 +361,21 @@ int trust_path(const struct trust *t, const char *key, const char *path, bool wr
 
 static bool is_kernels(const char *real)
 {
-	return is_below(real, "/proc") || is_below(real, "/sys") ||
-	       (is_below(real, "/dev") && !is_below(real, "/dev/shm"));
+	return real_path_is_below(real, "/proc") || real_path_is_below(real, "/sys") ||
+	       (real_path_is_below(real, "/dev") && !real_path_is_below(real, "/dev/shm"));
 }
 
 int trust_check_allowed(const char *folder, const char *project, struct err *err)
 {
 	CLEANUP(places_free) struct places homes = {0};
-	CLEANUP(free_text) char *real = folder[0] == '/' ? real_place(folder) : NULL;
+	CLEANUP(free_text) char *real = folder[0] == '/' ? real_path(folder) : NULL;
 
 	if (!real)
 		return err_set(err, ERR_CONFIG, "\"%.200s\" is not an absolute path", folder);
 	find_homes(&homes);
 	CLEANUP(free_text) char *root = project_root(project, &homes);
-	CLEANUP(free_text) char *typed = trust_plain(folder);
-	if (is_below(typed, root) && !is_below(real, root))
+	CLEANUP(free_text) char *typed = real_path_plain(folder);
+	if (real_path_is_below(typed, root) && !real_path_is_below(real, root))
 		return err_set(
 			err, ERR_CONFIG,
 			"\"%.200s\" leads out of the project, to %.200s: name that folder itself",
@@ -464,16 +387,6 @@ int trust_check_allowed(const char *folder, const char *project, struct err *err
 			       "\"%.200s\" contains your whole home folder: name folders in it",
 			       folder);
 	return 0;
-}
-
-char *trust_real(const char *folder)
-{
-	return real_place(folder);
-}
-
-char *trust_move(const char *path, const char *from, const char *to)
-{
-	return is_below(path, from) ? xasprintf("%s%s", to, path + strlen(from)) : xstrdup(path);
 }
 
 static bool is_key_of(const char *name, const struct provider_ops *ops)

@@ -33,13 +33,6 @@ int trust_path(const struct trust *t, const char *key, const char *path, bool wr
  * relative, if it contains the home folder, or if it leads through a link of this project to a
  * folder outside. */
 int trust_check_allowed(const char *folder, const char *project, struct err *err);
-/* The path with links followed, even if the file is missing. The caller frees it. */
-char *trust_real(const char *path);
-/* Normalizes "/a/./b//../c" to "/a/c". The caller frees it. */
-char *trust_plain(const char *path);
-/* Moves a path below `from` to the same name below `to` (both real); else copies it. The caller
- * frees it. */
-char *trust_move(const char *path, const char *from, const char *to);
 /* Calls keep() for each place that must never be synced: files with the user's keys, burst's config
  * and state. */
 void trust_keep_back(void (*keep)(const char *path));

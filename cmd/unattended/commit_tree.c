@@ -12,6 +12,7 @@
 #include "base/crypto.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "config/real_path.h"
 #include "config/trust.h"
 
 #define LFS_FIRST_LINE "version https://git-lfs.github.com/spec/"
@@ -298,7 +299,7 @@ bool commit_tree_suffices(const struct commit_tree *t, char *const *paths)
  * of that name. */
 static char *find_config(const struct commit_tree *t, const char *file, struct err *err)
 {
-	CLEANUP(free_text) char *below = trust_move(file, t->top, "");
+	CLEANUP(free_text) char *below = real_path_move(file, t->top, "");
 	const char *name = below[0] == '/' ? below + 1 : below;
 	CLEANUP(free_text) char *object = xasprintf("%s:%s", t->commit, name);
 	CLEANUP(str_free) struct str type = STR_INIT;
@@ -322,7 +323,7 @@ static int open_tree(struct commit_tree *t, const char *config, const char *comm
 	CLEANUP(git_place_free) struct git_place place = {0};
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
 	CLEANUP(free_text) char *path = path_join(here ? here : "/", config ? config : "burst.cfg");
-	CLEANUP(free_text) char *file = trust_real(path);
+	CLEANUP(free_text) char *file = real_path(path);
 	CLEANUP(free_text) char *dir = git_folder(path);
 
 	if (git_find(&place, dir, err) < 0)

@@ -6,6 +6,7 @@
 
 #include "base/path.h"
 #include "commit_tree.h"
+#include "config/real_path.h"
 #include "config/trust.h"
 
 /* Takes over the path of burst.cfg. */
@@ -24,7 +25,7 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 			       t->place.common);
 	if (!trust_is_below(path, t->place.top))
 		return err_set(err, ERR_CONFIG, "%s is not in a git working tree", path);
-	t->config = trust_move(path, t->place.top, "");
+	t->config = real_path_move(path, t->place.top, "");
 	memmove(t->config, t->config + 1, strlen(t->config));
 	return 0;
 }
@@ -35,7 +36,7 @@ static int make_tree(struct hook_target *t, const char *into, const char *config
 	CLEANUP(git_place_free) struct git_place bare = {0};
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
 	CLEANUP(free_text) char *named = path_join(here ? here : "/", into);
-	CLEANUP(free_text) char *dir = trust_real(named);
+	CLEANUP(free_text) char *dir = real_path(named);
 	CLEANUP(free_text) char *git = path_join(dir, ".git");
 	char id[GIT_ID];
 
