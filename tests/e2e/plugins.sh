@@ -11,16 +11,17 @@ object() { # object FILE SOURCE...: a shared object
 	cc -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I root/usr/include/burst -I "$ROOT/providers/local" \
 		$(pkg-config --cflags jansson) -o "$to" "$@" >cc.txt 2>&1 || complain "$to does not compile: $(head -n 3 cc.txt)"
 }
+OTHERS=(src/{answers,conf,verbs,wishes,wire}.c) # of the local provider, beside local.c
 twin() { # twin FILE: the local provider, called "twin"
 	local name
 	mkdir -p src
 	# its own headers, and nothing else of the tree
 	cp "$ROOT"/providers/local/{wire,translator}.h "$ROOT/providers/local/wire.c" src/
-	for name in local.c local.h answers.c wishes.c; do
+	for name in local.c local.h {answers,conf,verbs,wishes}.c; do
 		sed -e 's/"local"/"twin"/g; s/\bprovider_local\b/burst_provider/g' -e "s|\"providers/local/|\"$ROOT/providers/local/|" \
 			"$ROOT/providers/local/$name" >"src/$name"
 	done
-	object "$1" src/{local,answers,wishes,wire}.c
+	object "$1" src/local.c "${OTHERS[@]}"
 }
 twin_config() {
 	script_lines 4
@@ -103,13 +104,13 @@ t_what_cannot_be_used() {
 	echo 'int nothing;' >none.c
 	object none.so none.c
 	sed 's/\.abi = PROVIDER_ABI/.abi = PROVIDER_ABI + 1/' src/local.c >src/newer.c
-	object newer.so src/newer.c src/{answers,wishes,wire}.c
-	sed 's/\.name = "twin"/.name = "local"/' src/local.c >src/again.c
-	object again.so src/again.c src/{answers,wishes,wire}.c
-	sed 's/\.name = "twin"/.name = "Twin; rm"/' src/local.c >src/odd.c
-	object odd.so src/odd.c src/{answers,wishes,wire}.c
+	object newer.so src/newer.c "${OTHERS[@]}"
+	sed 's/\.name = LOCAL_NAME/.name = "local"/' src/local.c >src/again.c
+	object again.so src/again.c "${OTHERS[@]}"
+	sed 's/\.name = LOCAL_NAME/.name = "Twin; rm"/' src/local.c >src/odd.c
+	object odd.so src/odd.c "${OTHERS[@]}"
 	sed '/\.op_free = /d' src/local.c >src/less.c
-	object less.so src/less.c src/{answers,wishes,wire}.c
+	object less.so src/less.c "${OTHERS[@]}"
 	echo "no object" >text.so
 	cp twin.so open.so
 	chmod 666 open.so
@@ -125,8 +126,8 @@ t_what_cannot_be_used() {
 	refused /dev/null "other users can change it (it must belong to you or root, and be writable only by its owner)"
 	mkdir many
 	for i in 1 2 3 4 5 6 7 8 9; do
-		sed "s/\.name = \"twin\"/.name = \"twin$i\"/" src/local.c >src/n.c
-		object many/$i.so src/n.c src/{answers,wishes,wire}.c
+		sed "s/\.name = LOCAL_NAME/.name = \"twin$i\"/" src/local.c >src/n.c
+		object many/$i.so src/n.c "${OTHERS[@]}"
 	done
 	BURST_PROVIDER_PATH=$T/many:$T/away.so burst plan
 	is "$STATUS" 0 "a plan with nine ($(tail -n 1 err.txt))"
