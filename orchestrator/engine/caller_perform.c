@@ -29,9 +29,9 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 		*a->result = *result, memset(result, 0, sizeof(*result));
 }
 
-static int ask(const struct engine_provider *provider, enum op_kind kind, bool urgent,
-	       const struct op_want *want, int64_t most_ms, struct answer *a, int64_t *there_ms,
-	       struct err *err)
+static int perform_op(const struct engine_provider *provider, enum op_kind kind, bool urgent,
+		      const struct op_want *want, int64_t most_ms, struct answer *a,
+		      int64_t *there_ms, struct err *err)
 {
 	if (http_ready(err) < 0)
 		return -1;
@@ -87,7 +87,7 @@ int caller_perform_shown(const struct engine_provider *provider, enum op_kind ki
 	struct answer a = {.result = result, .said = said, .ctx = ctx};
 	int64_t there_ms;
 
-	return ask(provider, kind, kind == OP_INSPECT, want, most_ms, &a, &there_ms, err);
+	return perform_op(provider, kind, kind == OP_INSPECT, want, most_ms, &a, &there_ms, err);
 }
 
 int caller_list(const struct engine_provider *provider, char *const *ids, int64_t most_ms,
@@ -96,5 +96,5 @@ int caller_list(const struct engine_provider *provider, char *const *ids, int64_
 	struct op_want want = {.ids = ids};
 	struct answer a = {.result = result};
 
-	return ask(provider, OP_LIST, true, &want, most_ms, &a, now_ms, err);
+	return perform_op(provider, OP_LIST, true, &want, most_ms, &a, now_ms, err);
 }

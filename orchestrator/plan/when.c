@@ -93,7 +93,8 @@ static void wait_until(struct round *r, int64_t at_ms)
 		r->answer.until_ms = MIN(r->answer.until_ms, at_ms);
 }
 
-static void look_at(struct round *round, const struct when_request *r, const struct when_work *work)
+static void add_work(struct round *round, const struct when_request *r,
+		     const struct when_work *work)
 {
 	enum when_why forced;
 	int64_t latest = latest_ms(r, work, round->now_ms, &forced);
@@ -143,7 +144,7 @@ struct when_answer when_start(const struct when_request *requests, size_t count,
 		if (requests[i].not_before_ms > now_ms)
 			wait_until(&r, requests[i].not_before_ms);
 		else
-			look_at(&r, &requests[i], work);
+			add_work(&r, &requests[i], work);
 	}
 	if (!r.newest)
 		r.answer.why = count ? WHEN_RETRY : WHEN_EMPTY;

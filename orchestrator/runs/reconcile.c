@@ -272,7 +272,7 @@ static int open_provider(struct reconciliation *r, const char *name,
 
 /* Records the vendor's reply. r->failure holds the error of a vendor that cannot be reached.
  * Returns -1 if the ledger failed. */
-static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
+static int fetch_bill(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 {
 	const struct engine_provider *provider;
 	struct op_result result = {0};
@@ -309,7 +309,7 @@ static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 int reconcile_fetch_bills(struct reconciliation *r, struct err *err)
 {
 	for (size_t i = 0; i < r->count; i++)
-		if (ask(r, &r->pods[i], err) < 0)
+		if (fetch_bill(r, &r->pods[i], err) < 0)
 			return err_wrap(err, "pod %s", r->pods[i].whole.id);
 	return 0;
 }

@@ -36,8 +36,8 @@ static char *bytes_show(char *to, size_t room, int64_t bytes)
 	return to;
 }
 
-static int ask(const struct gc *gc, enum op_kind kind, const char *path, struct op_result *result,
-	       struct err *err)
+static int perform_op(const struct gc *gc, enum op_kind kind, const char *path,
+		      struct op_result *result, struct err *err)
 {
 	struct op_want want = {.file.path = path};
 
@@ -54,7 +54,7 @@ static int ask(const struct gc *gc, enum op_kind kind, const char *path, struct 
 static int list_folder(const struct gc *gc, const char *path, struct op_result *result,
 		       struct err *err)
 {
-	if (ask(gc, OP_VOLUME_LS, path, result, err) == 0)
+	if (perform_op(gc, OP_VOLUME_LS, path, result, err) == 0)
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
@@ -89,7 +89,7 @@ static int measure(const struct gc *gc, const char *path, struct volume_entry *e
 
 	if (e->bytes >= 0 || !e->folder)
 		return 0;
-	if (ask(gc, OP_VOLUME_SIZE, path, &result, err) < 0)
+	if (perform_op(gc, OP_VOLUME_SIZE, path, &result, err) < 0)
 		return -1;
 	if (result.entry_count) {
 		e->bytes = result.entries[0].bytes;
@@ -142,7 +142,7 @@ static int remove_entry(struct gc *gc, const char *path, struct volume_entry *e,
 
 	if (gc->want->dry_run && measure(gc, path, e, err) < 0)
 		return -1;
-	if (!gc->want->dry_run && ask(gc, OP_VOLUME_DELETE, path, &result, err) < 0)
+	if (!gc->want->dry_run && perform_op(gc, OP_VOLUME_DELETE, path, &result, err) < 0)
 		return -1;
 	int64_t bytes = e->bytes >= 0 ? e->bytes : result.bytes;
 	op_result_free(&result);

@@ -263,7 +263,7 @@ json_t *volume_list(const struct store *store)
 	return list;
 }
 
-static json_t *look_at(int dir, const char *name)
+static json_t *measure_entry(int dir, const char *name)
 {
 	struct sum sum = {0};
 	struct stat st;
@@ -294,7 +294,7 @@ int volume_measure_folder(const struct store *store, const char *name, const cha
 	*out = json_array();
 	while ((entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			json_array_append_new(*out, look_at(fd, entry->d_name));
+			json_array_append_new(*out, measure_entry(fd, entry->d_name));
 	closedir(dir);
 	return 0;
 }

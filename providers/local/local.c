@@ -102,7 +102,7 @@ static struct local_conf conf_of(const struct op *op)
 	return conf;
 }
 
-static json_t *ask(const struct op *op)
+static json_t *make_request(const struct op *op)
 {
 	struct local_conf conf = conf_of(op);
 	const struct op_want *want = op->want;
@@ -165,7 +165,7 @@ static enum op_next make_call(const struct op *op, struct call *call, struct err
 		request_file(op, call);
 		return OP_CALL;
 	}
-	CLEANUP(json_decref) json_t *request = ask(op);
+	CLEANUP(json_decref) json_t *request = make_request(op);
 	CLEANUP(free_text) char *line = jsonx_line(request);
 	if (!line) {
 		call_free(call);

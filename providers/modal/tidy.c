@@ -105,7 +105,7 @@ static int check(struct turn *t)
 	return 0;
 }
 
-static enum op_next ask(struct turn *t)
+static enum op_next request_entries(struct turn *t)
 {
 	t->op->step = ASKED_LIST;
 	return modal_call_list(t, t->op->want->file.volume.id, t->op->want->file.path,
@@ -121,7 +121,7 @@ static enum op_next list_folder(struct turn *t,
 	if (!t->op->step && check(t) < 0)
 		return OP_FAILED;
 	if (!t->reply)
-		return ask(t);
+		return request_entries(t);
 	if (modal_read_list(t, t->op->want->file.path, take, cut) == 0)
 		return OP_DONE;
 	if ((t->err->kind != ERR_NETWORK && t->err->kind != ERR_TRANSIENT) ||
