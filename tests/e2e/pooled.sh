@@ -267,20 +267,7 @@ t_a_pod_that_no_waiting_run_can_use_is_released() {
 
 # What was cut off while it waited for capacity goes on with a pod that was kept meanwhile.
 t_a_resumed_run_takes_a_kept_pod() {
-	local one two
-	allow_volumes v
-	LOCAL='capacity = 1;'
-	slow_in one 6 "$KEEP"
-	slow_in two 2 'wait = "60s";'
-	start_in one
-	one=$PID
-	wait_for 20 "the first run's files" file_count one/out 1
-	start_in two
-	two=$PID
-	wait_for 20 "the second to wait" waits_for_a_pod
-	kill -9 "$two"
-	ends "$two" two 137
-	ends "$one" one 0
+	kill_the_waiter 6 "$KEEP"
 	wait_for 10 "the pod to be kept" kept_now
 	burst resume "$(ledger "select id from run where job = 'two'")"
 	is "$STATUS" 0 "resume ($(cat err.txt))"

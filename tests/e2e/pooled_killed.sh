@@ -8,20 +8,7 @@ keeper_pid() { sed -n 's/^process //p' "$BURST_STATE_DIR/runs/$(keeper)/lock"; }
 
 # A run that died while it waited is no reason to hold a pod.
 t_a_dead_run_gets_nothing() {
-	local one two
-	allow_volumes v
-	LOCAL='capacity = 1;'
-	slow_in one 10
-	slow_in two 2 'wait = "60s";'
-	start_in one
-	one=$PID
-	wait_for 20 "the first run's files" file_count one/out 1
-	start_in two
-	two=$PID
-	wait_for 20 "the second to wait" waits_for_a_pod
-	kill -9 "$two"
-	ends "$two" two 137
-	ends "$one" one 0
+	kill_the_waiter 10
 	hasnt one.err "offered to a run"
 	is "$(open_pods)" 0 "pods left"
 }

@@ -58,3 +58,19 @@ ends() { # ends PID FOLDER STATUS
 }
 waits_for_a_pod() { [ "$(ledger "select count(*) from run where wants != '' and status = 'running'")" = "${1:-1}" ]; }
 no_client_of() { flock -n -s "$BURST_STATE_DIR/runs/$1/lock" true; }
+kill_the_waiter() { # kill_the_waiter N [CONFIG...]: run one has N segments; run two is killed while it waits for the only pod; run one ends
+	local one two
+	allow_volumes v
+	LOCAL='capacity = 1;'
+	slow_in one "$@"
+	slow_in two 2 'wait = "60s";'
+	start_in one
+	one=$PID
+	wait_for 20 "the first run's files" file_count one/out 1
+	start_in two
+	two=$PID
+	wait_for 20 "the second to wait" waits_for_a_pod
+	kill -9 "$two"
+	ends "$two" two 137
+	ends "$one" one 0
+}

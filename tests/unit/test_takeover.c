@@ -304,18 +304,24 @@ static void settled(void *ctx, const struct run_row *now, enum run_status was)
 		 run_status_word(now->status), run_status_word(was));
 }
 
+/* With an empty ledger; the caller closes the store. */
+static struct runs runs_in(const char *dir, struct told *told)
+{
+	return (struct runs){.state_dir = dir,
+			     .store = store_memory(),
+			     .kit = pod_kit(),
+			     .watch = {.note = note, .settled = settled, .ctx = told},
+			     .open_account = open_account,
+			     .ctx = told};
+}
+
 /* An output folder that another run of this process holds is still its own afterwards, whatever
  * stands at that path. */
 static void test_dead_run_is_settled(void **state)
 {
 	char *dir = new_folder();
 	struct told told = {.p = {.there = UNTIL_RELEASED}};
-	struct runs rs = {.state_dir = dir,
-			  .store = store_memory(),
-			  .kit = pod_kit(),
-			  .watch = {.note = note, .settled = settled, .ctx = &told},
-			  .open_account = open_account,
-			  .ctx = &told};
+	struct runs rs = runs_in(dir, &told);
 	struct run_row run = {.id = "r1", .job = "quiz", .status = RUN_RUNNING};
 	struct pod_row pod = row_of("tester");
 	struct err err = {0};
@@ -367,12 +373,7 @@ static void test_run_in_doubt_is_settled(void **state)
 		char *dir = new_folder();
 		struct told told = {
 			.p = {.there = UNTIL_RELEASED, .refuses_lists = cases[i].refuses_lists}};
-		struct runs rs = {.state_dir = dir,
-				  .store = store_memory(),
-				  .kit = pod_kit(),
-				  .watch = {.note = note, .settled = settled, .ctx = &told},
-				  .open_account = open_account,
-				  .ctx = &told};
+		struct runs rs = runs_in(dir, &told);
 		struct run_row run = {.id = "r1", .job = "quiz", .status = RUN_UNRELEASED};
 		struct pod_row pod = row_of("tester");
 		struct err err = {0};
