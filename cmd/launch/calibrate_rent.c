@@ -1,9 +1,7 @@
 /* calibrate_rent.c - rents one GPU and renders a measurement on it. */
 #include "calibrate.h"
 
-#include <dirent.h>
-#include <sys/file.h>
-
+#include "base/held_folder.h"
 #include "base/path.h"
 #include "jobs/calibrate/calibrate.h"
 #include "second_run.h"
@@ -14,44 +12,15 @@ enum {
 	WAIT_MS = 30000, /* wait for capacity before the next GPU's turn */
 };
 
-/* Removes folders of calibrations that were killed. */
-static void remove_stale(const char *dir)
-{
-	DIR *d = opendir(dir);
-	const struct dirent *entry;
-
-	while (d && (entry = readdir(d))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		CLEANUP(free_text) char *path = path_join(dir, entry->d_name);
-		CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-			path_remove_tree(path, NULL);
-	}
-	if (d)
-		closedir(d);
-}
-
 /* Makes a temporary folder for its files: never the job's own. */
 static char *make_folder(const char *state_dir, int *fd, struct err *err)
 {
 	CLEANUP(free_text) char *dir = path_join(state_dir, CALIBRATE);
-	char random[17];
+	char *folder = held_folder_new(dir, fd, err);
 
-	random_hex(random, 8);
-	CLEANUP(free_text) char *path = path_join(dir, random);
-	if (path_mkdirs(dir, 0700, err) < 0)
-		return NULL;
-	remove_stale(dir);
-	if (path_mkdirs(path, 0700, err) < 0)
-		return NULL;
-	*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) < 0) {
-		err_set(err, ERR_LOCAL, "%s: %m", path);
-		return NULL;
-	}
-	path_hold_dir(path, *fd);
-	return TAKE(path);
+	if (folder)
+		path_hold_dir(folder, *fd);
+	return folder;
 }
 
 /* Makes a config for an ordinary run of one pod of this GPU, within the rest of the budget. */
@@ -128,10 +97,8 @@ int calibrate_rent(const struct cmd_context *ctx, struct calibrate_card *c, int6
 	int fd = -1;
 	CLEANUP(free_text) char *folder = make_folder(ctx->state_dir, &fd, err);
 
-	if (!folder) {
-		fd_close(fd);
+	if (!folder)
 		return -1;
-	}
 	second_context(&own, ctx, narrow_config(ctx->config, c, left_microusd, folder));
 	own.json = false; /* print one object for all of them at the end */
 	launch_init(&l, &own);

@@ -1,85 +1,34 @@
 /* commit_tree.c - checks a commit out into a folder of its own. */
 #include "commit_tree.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/crypto.h"
+#include "base/held_folder.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "config/real_path.h"
 #include "config/trust.h"
 
 #define LFS_FIRST_LINE "version https://git-lfs.github.com/spec/"
-enum { PATHS_MAX = 32, LFS_POINTER_MAX_BYTES = 1024, TRIES = 5 };
+enum { PATHS_MAX = 32, LFS_POINTER_MAX_BYTES = 1024 };
 
-/* ---- folders and their readers ---- */
-
-/* Whether the locked folder is still at its path: a cleanup may have removed it before this process
- * held the lock. */
-static bool is_still(const char *path, int fd)
-{
-	struct stat by_path, by_fd;
-
-	return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 &&
-	       by_path.st_ino == by_fd.st_ino && by_path.st_dev == by_fd.st_dev;
-}
-
-static int make_folder(const char *path)
-{
-	if (mkdir(path, 0700) < 0)
-		return -1;
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still(path, fd)))
-		return fd;
-	close(fd);
-	errno = EAGAIN;
-	return -1;
-}
-
-/* Removes what dead processes left. */
-static void tidy(const char *dir)
-{
-	DIR *list = opendir(dir);
-
-	for (struct dirent *e; list && (e = readdir(list));) {
-		CLEANUP(free_text) char *path = path_join(dir, e->d_name);
-		if (e->d_name[0] == '.')
-			continue;
-		CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-			path_remove_closed_tree(path, NULL);
-	}
-	if (list)
-		closedir(list);
-}
+/* ---- the folder ---- */
 
 /* Makes a new folder: the copy is "files" in it, beside git's index. */
 static int make_place(struct commit_tree *t, struct err *err)
 {
 	CLEANUP(free_text) char *dir = config_trees_dir();
-	char random[17];
 
 	if (!dir)
 		return err_set(
 			err, ERR_LOCAL,
 			"no home folder for the files of commits: set HOME or XDG_CACHE_HOME");
-	if (path_mkdirs(dir, 0700, err) < 0)
+	t->copy = held_folder_new(dir, &t->lock, err);
+	if (!t->copy)
 		return -1;
-	tidy(dir);
-	for (int i = 0; i < TRIES && t->lock < 0; i++) {
-		random_hex(random, 8);
-		free(t->copy);
-		t->copy = path_join(dir, random);
-		t->lock = make_folder(t->copy);
-	}
-	if (t->lock < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", t->copy, strerror(errno));
 	CLEANUP(free_text) char *place = realpath(t->copy, NULL);
 	if (!place)
 		return err_set(err, ERR_LOCAL, "%s: %s", t->copy, strerror(errno));

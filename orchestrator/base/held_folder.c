@@ -1,0 +1,77 @@
+/* held_folder.c - folders for the files of one process, which the next one removes if it died. */
+#include "held_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "crypto.h"
+#include "path.h"
+
+enum { TRIES = 5 };
+
+/* Whether the locked folder is still at its path: a cleanup may have removed it before this process
+ * held the lock. */
+static bool is_still(const char *path, int fd)
+{
+	struct stat by_path, by_fd;
+
+	return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 &&
+	       by_path.st_ino == by_fd.st_ino && by_path.st_dev == by_fd.st_dev;
+}
+
+static int make_folder(const char *path)
+{
+	if (mkdir(path, 0700) < 0)
+		return -1;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still(path, fd)))
+		return fd;
+	close(fd);
+	errno = EAGAIN;
+	return -1;
+}
+
+/* Removes what dead processes left. */
+static void tidy(const char *dir)
+{
+	DIR *list = opendir(dir);
+
+	for (struct dirent *e; list && (e = readdir(list));) {
+		CLEANUP(free_text) char *path = path_join(dir, e->d_name);
+		if (e->d_name[0] == '.')
+			continue;
+		CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			path_remove_closed_tree(path, NULL);
+	}
+	if (list)
+		closedir(list);
+}
+
+char *held_folder_new(const char *dir, int *lock, struct err *err)
+{
+	CLEANUP(free_text) char *path = NULL;
+	char random[17];
+	int fd = -1;
+
+	if (path_mkdirs(dir, 0700, err) < 0)
+		return NULL;
+	tidy(dir);
+	for (int i = 0; i < TRIES && fd < 0; i++) {
+		random_hex(random, 8);
+		free(path);
+		path = path_join(dir, random);
+		fd = make_folder(path);
+	}
+	if (fd < 0) {
+		err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	*lock = fd;
+	return TAKE(path);
+}
