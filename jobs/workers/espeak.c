@@ -123,7 +123,7 @@ static bool load_library(void)
 	return true;
 }
 
-/* Reads its version. Returns false if there is no such program. */
+/* Reads the version of espeak-ng. Returns false if it is not installed. */
 static bool find_program(void)
 {
 	FILE *p = popen("espeak-ng --version 2>/dev/null", "re");

@@ -354,7 +354,7 @@ struct search {
 	int count;
 };
 
-/* Called for each due time in order. Returns false behind the wanted span, to end the search. */
+/* Called for each due time in order. Returns false after the wanted span, to end the search. */
 static bool note(void *ctx, int64_t ms)
 {
 	struct search *s = ctx;

@@ -57,7 +57,7 @@ static void on_volume_file(void *ctx, const char *local, const struct err *err)
 	free(v);
 }
 
-/* Always returns true: on_volume_file() reports what came of it. */
+/* Always returns true: on_volume_file() reports the result. */
 static bool volume_get(struct engine *e, int pod, uint32_t segment, size_t file,
 		       const struct fetch_want *want)
 {

@@ -298,7 +298,7 @@ static bool is_retry_policy(struct bytes url)
 	       (url.end[-(ptrdiff_t)len - 1] == '.' || url.end[-(ptrdiff_t)len - 1] == '/');
 }
 
-/* Reads after how long the server wants the next try. Returns false if that is no number. */
+/* Reads how long the server wants burst to wait. Returns false if that is no number. */
 static bool read_policy(struct bytes policy, int64_t *after_ms)
 {
 	struct field f;

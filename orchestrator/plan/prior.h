@@ -30,7 +30,7 @@ double prior_list_price(const char *gpu, enum market market, const char **seen);
 enum { PRIOR_MODAL_CORES = 4, PRIOR_MODAL_MEMORY_GB = 16 };
 #define PRIOR_PRICES_SEEN "RunPod between 2025-07 and 2026-11, Modal in 2026-09"
 
-/* Of speech: published measurements say 750 to 1000. */
+/* Speech, by published measurements of 750 to 1000. */
 #define PRIOR_CHARS_PER_MINUTE 900
 #define PRIOR_SPEECH_SEEN      "2026-11"
 

@@ -36,7 +36,7 @@ static int copy_keys(const struct runs *rs, const struct pod_row *pod, const cha
 	return 0;
 }
 
-/* Returns false if another client took the pod; then removes its copied keys. */
+/* Returns false, without its keys in this run's folder, if the pod cannot be taken. */
 static bool take(const struct runs *rs, const char *to, const struct run_row *run, bool kept,
 		 struct pod_row *pod, struct err *err)
 {

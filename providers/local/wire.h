@@ -26,8 +26,8 @@ struct local_conf {
 	bool preempt_all;    /* preempt all pods, not only spot pods */
 	bool shared_network; /* use the machine's network */
 	enum isolation isolation;
-	/* This client has seen a sandbox work here, so that no other one is tried: a trial builds a
-	 * whole one. Of no config file. */
+	/* This client has built a sandbox here before: no trial is needed, which would build a
+	 * whole one. No config file sets it. */
 	bool sandbox_works;
 };
 json_t *local_wire_conf(const struct local_conf *conf);

@@ -30,7 +30,7 @@ static bool asked_before(const char *const *wishes, size_t i, int count)
 	return false;
 }
 
-/* Fills *out with the index-th question for prices. Returns false behind the last one, unless
+/* Fills *out with the index-th question for prices. Returns false after the last one, unless
  * pods without a GPU are wanted: then *out is empty. */
 static bool question_at(const struct op *op, int index, struct question *out)
 {

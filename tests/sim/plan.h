@@ -160,7 +160,7 @@ void plan_planned(struct plan *p, uint64_t seed);
 void plan_replans(struct plan *p, uint64_t seed);
 /* A client that measures an engine. */
 void plan_measuring(struct plan *p, uint64_t seed);
-/* One more place in p->faults. Aborts if there is none. */
+/* Adds a fault, which the caller fills. Aborts if there is no room. */
 struct fault *plan_next_fault(struct plan *p);
 void plan_add_leftover(struct plan *p, enum fault_kind kind, int n, int64_t ms, int x);
 
