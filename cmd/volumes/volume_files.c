@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/natural.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/table.h"
@@ -48,8 +49,8 @@ static int cannot(const struct volume_row *v, const char *what, struct err *err)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct volume_entry *)a)->name,
-		      ((const struct volume_entry *)b)->name);
+	return natural_order(((const struct volume_entry *)a)->name,
+			     ((const struct volume_entry *)b)->name);
 }
 
 static void print_entries(struct volume_entry *list, size_t count)

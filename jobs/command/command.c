@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/jsonx.h"
+#include "base/natural.h"
 #include "base/path.h"
 #include "base/pattern.h"
 #include "jobs/common.h"
@@ -346,29 +347,61 @@ static bool is_current(const struct job *job, const struct segment_result *resul
 	       !strcmp(jsonx_text(line, "attempt", ""), results[index].attempt);
 }
 
+static int by_natural_file(const void *a, const void *b)
+{
+	const struct manifest_entry *x = *(const struct manifest_entry *const *)a,
+				    *y = *(const struct manifest_entry *const *)b;
+
+	return natural_order(x->file, y->file);
+}
+
+/* The newest line of each file: frame2.png before frame10.png. The caller frees the list. */
+static const struct manifest_entry **latest_lines(const struct manifest *m, size_t *count)
+{
+	const struct manifest_entry **list = xcalloc(m->count + 1, sizeof(*list));
+
+	*count = 0;
+	for (size_t i = 0; i < m->count; i++)
+		if (manifest_is_latest(m, i))
+			list[(*count)++] = m->by_file[i];
+	if (*count)
+		qsort(list, *count, sizeof(*list), by_natural_file);
+	return list;
+}
+
+static int add_current(const struct job *job, const struct manifest *m,
+		       const struct manifest_entry *latest, const struct segment_result *result,
+		       struct manifest_lines *lines, struct err *err)
+{
+	const struct manifest_entry *entry;
+	bool absent;
+
+	if (manifest_match(m, job->output, latest->file, latest->key, &entry, &absent, err) < 0)
+		return -1;
+	if (entry != latest)
+		return 0;
+	json_t *line = manifest_entry_json(entry);
+	/* lines of this run; a delivery may use a file's name before its line is corrected */
+	if (result->attempt[0])
+		json_object_del(line, "former");
+	manifest_lines_add(lines, line);
+	return 0;
+}
+
 static int current_lines(const struct job *job, const struct manifest *m,
 			 const struct segment_result *results, struct manifest_lines *lines,
 			 struct err *err)
 {
-	for (size_t s = 0; s < job->count; s++)
-		for (size_t i = 0; i < m->count; i++) {
-			const struct manifest_entry *entry, *latest = m->by_file[i];
-			bool absent;
-			if (!manifest_is_latest(m, i) || !is_current(job, results, s, latest))
-				continue;
-			if (manifest_match(m, job->output, latest->file, latest->key, &entry,
-					   &absent, err) < 0)
-				return -1;
-			if (entry != latest)
-				continue;
-			json_t *line = manifest_entry_json(entry);
-			/* lines of this run; a delivery may use a file's name before its line is
-			 * corrected */
-			if (results[s].attempt[0])
-				json_object_del(line, "former");
-			manifest_lines_add(lines, line);
-		}
-	return 0;
+	size_t count;
+	const struct manifest_entry **latest = latest_lines(m, &count);
+	int result = 0;
+
+	for (size_t s = 0; s < job->count && result == 0; s++)
+		for (size_t i = 0; i < count && result == 0; i++)
+			if (is_current(job, results, s, latest[i]))
+				result = add_current(job, m, latest[i], &results[s], lines, err);
+	free(latest);
+	return result;
 }
 
 static void note_results(const struct job *job, const struct segment_result *results, size_t files,

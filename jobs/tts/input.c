@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/jsonx.h"
+#include "base/natural.h"
 #include "base/path.h"
 #include "jobs/common.h"
 
@@ -255,9 +256,13 @@ static int is_text_file(const struct dirent *entry)
 	return entry->d_name[0] != '.' && !strcasecmp(extension(entry->d_name), "txt");
 }
 
-static int bytewise(const struct dirent **a, const struct dirent **b)
+/* By their names without .txt: "Chapter" comes before "Chapter 2". */
+static int as_people_list(const struct dirent **a, const struct dirent **b)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	const char *x = (*a)->d_name, *y = (*b)->d_name;
+	int order = natural_order_n(x, strlen(x) - strlen(".txt"), y, strlen(y) - strlen(".txt"));
+
+	return order ? order : strcmp(x, y);
 }
 
 /* Reads a whole file as one item and one chapter. Its name without .txt is the id and the title. */
@@ -287,7 +292,7 @@ static int no_input(const char *name, struct err *err)
 static int read_folder(struct script *s, const char *path, const char *name, struct err *err)
 {
 	struct dirent **entries;
-	int count = scandir(path, &entries, is_text_file, bytewise), result = 0;
+	int count = scandir(path, &entries, is_text_file, as_people_list), result = 0;
 
 	if (count < 0)
 		return no_input(name, err);

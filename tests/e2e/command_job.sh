@@ -35,6 +35,19 @@ t_many_outputs_are_synced_together() { # each before it has its name, what is wr
 	[ "$(tail -n 1 counted | awk '{print $1 + $2}')" -le 20 ] || complain "the manifest and the folders are synced so often: $(tail -n 1 counted)"
 }
 
+t_the_manifest_is_in_natural_order() { # frame 2 before frame 10, and the same after a second run
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		job = { name = "frames"; type = "command"; output = "out"; outputs = ["*.png"];
+			run = "for i in 10 2 1 100; do echo $i >frame$i.png; done"; };
+	E
+	burst run --quiet
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(jq -r .file out/manifest.jsonl | tr '\n' ' ')" "frame1.png frame2.png frame10.png frame100.png " "order"
+	burst run --quiet
+	is "$(jq -r .file out/manifest.jsonl | tr '\n' ' ')" "frame1.png frame2.png frame10.png frame100.png " "order after another run"
+}
+
 t_outputs_that_match_nothing() { # the pod is gone with what it wrote: that is no success
 	cat >burst.cfg <<-'E2'
 		provider = "local"; pods = 2;

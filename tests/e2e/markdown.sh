@@ -46,6 +46,19 @@ t_a_book_with_chapters() {
 	done <m4b.txt
 	is "$(awk 'length > 42 && !/-->/' out/joined.srt)" "" "lines of more than 42 characters"
 }
+t_chapter_files_in_their_natural_order() { # 2 before 10, whatever the case, the leading zeros and the umlauts
+	mkdir parts
+	local name
+	for name in "Chapter 10" "chapter 2" "Chapter 01" "Zugabe" "Übung 9" "Uebung 1" "Chapter"; do
+		echo "This is one." >"parts/$name.txt"
+	done
+	JOB='join = { gap = 0.1; };' INPUT=parts
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	is "$(sed -n 's/^title=//p' out/chapters.txt)" "$(printf '%s\n' Chapter "Chapter 01" "chapter 2" "Chapter 10" "Übung 9" "Uebung 1" Zugabe)" "chapters"
+	is "$(jq -r .id out/manifest.jsonl | head -n 4 | tr '\n' ,)" "Chapter,Chapter 01,chapter 2,Chapter 10," "manifest"
+}
 t_a_chapter_for_each_file() {
 	command -v ffprobe >/dev/null || { skip "ffprobe is not installed"; return; }
 	mkdir parts
