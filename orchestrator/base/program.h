@@ -16,14 +16,17 @@ struct program {
 	const char *folder; /* it begins there; NULL: see folder_fd */
 	int folder_fd;      /* the same, open; 0: our own folder */
 	char **environment; /* NULL-terminated; NULL: ours without our keys */
-	int64_t limit_ms;   /* it is killed then; 0: no limit */
-	/* a terminal's Ctrl-C does not reach it, and all that it has started is killed with it at
-	 * limit_ms */
-	bool own_group;
+	/* It and all that it has started are killed then, or when a signal ends us meanwhile; a
+	 * group of its own, so a terminal's Ctrl-C reaches it through us alone. What it leaves
+	 * behind when it ends in time lives on. 0: no limit, and it shares our group. */
+	int64_t limit_ms;
+	/* It may ask a person: it has our stdin, our stderr and, while it runs, the terminal. */
+	bool prompts;
 };
 
 /* Returns its exit status, 128 + the signal that ended it, or -1: ERR_NOT_FOUND (no such program),
- * ERR_LOCAL (it could not be started), ERR_TRANSIENT (it was killed at limit_ms). Appends stdout to
+ * ERR_LOCAL (it could not be started), ERR_TRANSIENT (it was killed at limit_ms), ERR_INTERRUPTED
+ * (a signal to us ended it; we end by that signal if nothing handles it). Appends stdout to
  * *out and stderr to *said (NULL: dropped); each may have a max. */
 int program_run(const struct program *p, struct str *out, struct str *said, struct err *err);
 /* The same, but every exit status except 0 is ERR_LOCAL with the last line that the program

@@ -121,11 +121,8 @@ static int run_program(const char *const *argv, const char *input, char *added[]
 		       struct err *err)
 {
 	char **environment = with_variables(added, count);
-	struct program p = {.argv = argv,
-			    .input = input,
-			    .environment = environment,
-			    .limit_ms = LIMIT_MS,
-			    .own_group = true};
+	struct program p = {
+		.argv = argv, .input = input, .environment = environment, .limit_ms = LIMIT_MS};
 	int status = program_must(&p, NULL, NULL, err);
 
 	free(environment);

@@ -3,11 +3,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/files.h"
+#include "base/path.h"
 #include "base/program.h"
 #include "base/str.h"
 #include "folder.h"
@@ -84,13 +89,107 @@ static void programs_that_cannot_be_run_or_do_not_end(void **state)
 	assert_false(program_found("no-such-program-anywhere"));
 }
 
+static bool locked(const char *path)
+{
+	struct err err = {0};
+	int fd = -1;
+	bool busy = path_lock(path, "", &fd, &err) < 0 && err.kind == ERR_BUSY;
+
+	fd_close(fd);
+	return busy;
+}
+
+static void wait_until_free(const char *path)
+{
+	int64_t until = clock_boot_ms() + 5000;
+
+	while (locked(path) && clock_boot_ms() < until)
+		poll(NULL, 0, 5);
+	assert_false(locked(path));
+}
+
+/* A grandchild holds a lock for as long as it lives. */
+#define KEEPS_LOCK "flock -x lock sh -c 'echo on >held; sleep 60'"
+
+static void all_that_it_started_ends_at_its_limit(void **state)
+{
+	static const char *const commands[] = {
+		KEEPS_LOCK "; true",                 /* it waits for the grandchild */
+		KEEPS_LOCK " & wait",                /* a job in the background */
+		"trap '' TERM INT HUP; " KEEPS_LOCK, /* deaf to all that can be refused */
+	};
+	struct err err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		struct program *p = PROGRAM("sh", "-c", commands[i]);
+		p->limit_ms = 500;
+		unlink("held");
+		assert_int_equal(program_run(p, NULL, NULL, &err), -1);
+		assert_int_equal(err.kind, ERR_TRANSIENT);
+		assert_int_equal(access("held", F_OK), 0);
+		wait_until_free("lock");
+	}
+}
+
+/* It ends, and leaves one behind that writes without end. */
+static void endless_output_of_what_is_left_is_not_waited_for(void **state)
+{
+	struct str out = STR_MAX(1000);
+	struct err err = {0};
+	int64_t began = clock_boot_ms();
+
+	(void)state;
+	assert_int_equal(program_run(PROGRAM("sh", "-c", "yes & exit 3"), &out, NULL, &err), 3);
+	assert_true(clock_boot_ms() - began < 15000);
+	str_free(&out);
+}
+
+static volatile sig_atomic_t told;
+
+static void take_note(int number)
+{
+	told = number;
+}
+
+/* A signal to us ends a program that has a time limit: no other process limits its time. */
+static void a_signal_to_us_ends_it(void **state)
+{
+	struct sigaction act = {.sa_handler = take_note}, before;
+	struct program *p = PROGRAM("sh", "-c",
+				    "trap 'echo bye >said; exit 0' TERM; kill -TERM $PPID; "
+				    "while :; do sleep .01; done");
+	struct err err = {0};
+	struct str said = STR_INIT;
+
+	(void)state;
+	told = 0;
+	sigaction(SIGTERM, &act, &before);
+	assert_int_equal(program_run(p, NULL, NULL, &err), -1);
+	sigaction(SIGTERM, &before, NULL);
+	assert_int_equal(err.kind, ERR_INTERRUPTED);
+	assert_int_equal(err.signal, SIGTERM);
+	assert_int_equal(told, SIGTERM); /* and it still takes its course */
+	assert_int_equal(path_read("said", 100, &said, &err), 0);
+	assert_string_equal(str_text(&said), "bye\n");
+	/* one that is ignored ends nothing */
+	signal(SIGHUP, SIG_IGN);
+	assert_int_equal(
+		program_run(PROGRAM("sh", "-c", "kill -HUP $PPID; exit 7"), NULL, NULL, &err), 7);
+	signal(SIGHUP, SIG_DFL);
+	str_free(&said);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(programs_tell_what_they_say_and_how_they_end),
 		cmocka_unit_test(programs_read_and_write_at_once),
 		cmocka_unit_test(programs_that_cannot_be_run_or_do_not_end),
+		cmocka_unit_test(all_that_it_started_ends_at_its_limit),
+		cmocka_unit_test(endless_output_of_what_is_left_is_not_waited_for),
+		cmocka_unit_test(a_signal_to_us_ends_it),
 	};
 
-	return cmocka_run_group_tests_name("program", tests, make_folder, drop_folder);
+	return cmocka_run_group_tests_name("program", tests, enter_folder, leave_folder);
 }
