@@ -3,25 +3,20 @@
 #include "secrets.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/guard.h"
 #include "base/home.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/program.h"
 #include "toml.h"
 #include "value.h"
 
 #define SECRET_MAX_BYTES 16384
 #define COMMAND_LIMIT_MS 30000
+#define SIGNAL_MOST      64
 
 /* Files of the vendors' own tools. A key is read under burst's name or under its other name. */
 static const struct vendor_file {
@@ -68,91 +63,24 @@ static inline void str_wipe_cleanup(struct str *text)
 
 /* ---- a command ---- */
 
-static int spawn_shell(const char *command, int to, pid_t *pid)
-{
-	char **env = guard_environ();
-
-	*pid = fork();
-	if (*pid == 0) {
-		dup2(to, STDOUT_FILENO);
-		guard_exec();
-		execle("/bin/sh", "sh", "-c", command, (char *)NULL, env);
-		_exit(127);
-	}
-	free(env);
-	return *pid < 0 ? errno : 0;
-}
-
-static int start(const char *command, pid_t *pid, int *from, struct err *err)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
-	int bad = spawn_shell(command, ends[1], pid);
-	close(ends[1]);
-	if (bad) {
-		close(ends[0]);
-		return err_set(err, ERR_LOCAL, "/bin/sh: %s", strerror(bad));
-	}
-	*from = ends[0];
-	return 0;
-}
-
-/* Reads the whole output. Returns false if the time is over. */
-static bool drain(int from, struct str *output, int64_t until_ms)
-{
-	char buf[4096];
-
-	for (;;) {
-		int64_t left = until_ms - clock_boot_ms();
-		struct pollfd p = {.fd = from, .events = POLLIN};
-		if (left <= 0)
-			return false;
-		if (poll(&p, 1, (int)MIN(left, 60000)) <= 0)
-			continue;
-		ssize_t n = read(from, buf, sizeof(buf));
-		if (n > 0)
-			str_addn(output, buf, (size_t)n);
-		else if (n == 0 || (errno != EINTR && errno != EAGAIN))
-			break;
-	}
-	explicit_bzero(buf, sizeof(buf));
-	return true;
-}
-
-/* Waits for a command that has closed its output; it gets the rest of the time. */
-static bool await(pid_t pid, int *status, int64_t until_ms)
-{
-	while (waitpid(pid, status, WNOHANG) == 0) {
-		if (clock_boot_ms() >= until_ms)
-			return false;
-		poll(NULL, 0, 5);
-	}
-	return true;
-}
-
 static int read_command(const char *command, int64_t limit_ms, struct str *output, struct err *err)
 {
-	int64_t until = clock_boot_ms() + limit_ms;
-	int status = 0;
-	pid_t pid = -1;
-	CLEANUP(fd_close) int from = -1;
+	const char *const argv[] = {"/bin/sh", "-c", command, NULL};
+	struct program p = {.argv = argv, .limit_ms = limit_ms, .prompts = true};
+	int status = program_run(&p, output, NULL, err);
 
-	if (start(command, &pid, &from, err) < 0)
-		return -1;
-	if (!drain(from, output, until) || !await(pid, &status, until)) {
-		kill(pid, SIGKILL);
-		waitpid(pid, &status, 0);
-		return err_set(err, ERR_CREDENTIALS, "the command did not finish within %d s",
-			       (int)(limit_ms / 1000));
-	}
-	if (WIFSIGNALED(status))
+	if (status < 0)
+		return err && err->kind == ERR_TRANSIENT
+			       ? err_set(err, ERR_CREDENTIALS,
+					 "the command did not finish within %d s",
+					 (int)(limit_ms / 1000))
+			       : -1;
+	if (status > 128 && status <= 128 + SIGNAL_MOST)
 		return err_set(err, ERR_CREDENTIALS, "the command was killed by signal %d",
-			       WTERMSIG(status));
-	if (WEXITSTATUS(status))
+			       status - 128);
+	if (status)
 		return err_set(err, ERR_CREDENTIALS, "the command failed with exit status %d",
-			       WEXITSTATUS(status));
+			       status);
 	return 0;
 }
 
