@@ -122,6 +122,9 @@ const struct option_spec config_keys[] = {
 	{"on_exit", OPTION_TEXT, OPTION_USER_ONLY, NULL,
 	 "shell command that gets the run's JSON on stdin at the end",
 	 NULL},
+	{"on_exit_limit", OPTION_DURATION, OPTION_USER_ONLY, "5m",
+	 "kill on_exit's command, and all that it started, after this long: the job stays locked "
+		"until it ends", NULL},
 	{NULL},
 };
 
@@ -139,6 +142,7 @@ static const struct {
 	{NULL, "wait", 0, 168 * HOUR, "at most \"168h\" (retry_until_up waits without limit)"},
 	{NULL, "lease", 10 * SECOND, 24 * HOUR, "\"10s\" to \"24h\""},
 	{NULL, "boot_limit", 5 * SECOND, 2 * HOUR, "\"5s\" to \"2h\""},
+	{NULL, "on_exit_limit", SECOND, 24 * HOUR, "\"1s\" to \"24h\""},
 	{NULL, "keep_on_failure", 0, 24 * HOUR, "at most \"24h\""},
 	{"volume", "size_gb", 1, 100000, "1 to 100000"},
 	{NULL, "max_volume_gb", 1, 100000, "1 to 100000"},

@@ -1,12 +1,11 @@
 /* launch_run.c - drives a run's engine to its end and reports the result. */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "caps.h"
 #include "cmd/show/advice.h"
 #include "cmd/show/output.h"
@@ -57,39 +56,29 @@ static void say_total(const struct launch *l)
 				     0.5)));
 }
 
-/* Passes the JSON to the user's command. Ignores its result, but limits its time. */
+/* Passes the JSON to the user's command. Ignores its result, but limits its time: the job's lock is
+ * held meanwhile. */
 static void on_exit_command(struct launch *l)
 {
-	const char *command = section_text(config_top(l->ctx->config), "on_exit");
-	int pipes[2];
+	const struct section *top = config_top(l->ctx->config);
+	const char *const argv[] = {"/bin/sh", "-c", section_text(top, "on_exit"), NULL};
+	struct err err = {0};
 
-	if (!command || pipe2(pipes, O_CLOEXEC) < 0)
+	if (!argv[2])
 		return;
 	fflush(NULL);
-	pid_t pid = fork();
-	if (pid == 0) {
-		dup2(pipes[0], STDIN_FILENO);
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-		guard_exec();
-		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-		_exit(127);
-	}
-	close(pipes[0]);
-	json_t *result = launch_result_json(l);
-	char *text = output_json_line(result);
-	json_decref(result);
-	for (size_t at = 0, len = strlen(text); at < len;) {
-		ssize_t n = write(pipes[1], text + at, len - at);
-		if (n <= 0)
-			break;
-		at += (size_t)n;
-	}
-	free(text);
-	close(pipes[1]);
-	int status = 0;
-	if (pid > 0 && waitpid(pid, &status, 0) == pid && status)
-		log_line(LOG_WARN, "on_exit: the command ended with %d",
-			 WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	CLEANUP(json_decref) json_t *result = launch_result_json(l);
+	CLEANUP(free_text) char *text = output_json_line(result);
+	struct program p = {.argv = argv,
+			    .input = text,
+			    .output_fd = STDERR_FILENO,
+			    .environment = environ, /* with our keys: it may call burst */
+			    .limit_ms = section_int(top, "on_exit_limit")};
+	int status = program_run(&p, NULL, NULL, &err);
+	if (status < 0)
+		log_line(LOG_WARN, "on_exit: %s", err.msg);
+	else if (status)
+		log_line(LOG_WARN, "on_exit: the command ended with %d", status);
 }
 
 static void tell_end(struct launch *l)

@@ -489,4 +489,26 @@ t_on_exit_gets_the_json() {
 	schema run
 }
 
+has_ended() { ! running_as "$1"; }
+# One that hangs, reads nothing and started others holds the run for its limit, no longer, and leaves nothing.
+t_on_exit_that_hangs_is_ended() {
+	script_lines 2
+	config
+	mkdir -p home/.config/burst
+	echo 'sleep 300 & echo $! >sleeper; wait' >hang.sh
+	echo "on_exit = \"sh $T/hang.sh\"; on_exit_limit = \"1s\";" >home/.config/burst/burst.cfg
+	local began=$SECONDS
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
+	has err.txt "warning: on_exit: /bin/sh does not end: killed after 1 s"
+	[ $((SECONDS - began)) -lt 60 ] || complain "the run took $((SECONDS - began)) s"
+	wait_for 20 "the end of what it started" has_ended "$(cat sleeper)"
+	burst run --anew
+	is "$STATUS" 0 "the job is free ($(tail -n 1 err.txt))"
+	echo "on_exit = \"true\"; on_exit_limit = \"0\";" >home/.config/burst/burst.cfg
+	burst run
+	is "$STATUS" 2 "no limit"
+	has err.txt 'on_exit_limit'
+}
+
 run_tests "$@"
