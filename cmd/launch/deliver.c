@@ -137,7 +137,8 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 /* Adds the cost of the first delivery, whose volume lacked files. */
 static void add_costs(json_t *to, json_t *from)
 {
-	static const char *const sums[] = {"cost_usd", "billed_seconds", "compute_seconds"};
+	static const char *const sums[] = {"cost_usd", "cost_counted_usd", "billed_seconds",
+					   "compute_seconds"};
 
 	for (size_t i = 0; i < ARRAY_LEN(sums); i++)
 		if (json_object_get(to, sums[i]))

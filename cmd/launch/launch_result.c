@@ -40,7 +40,7 @@ static json_t *total_json(const struct launch *l)
 	const struct run_row *r = &l->run.row;
 
 	return json_pack(
-		"{s:o, s:o, s:o}", "billed_seconds",
+		"{s:o, s:o, s:o, s:o}", "billed_seconds",
 		report_seconds((int64_t)(1000 * launch_with_delivery(l, "billed_seconds",
 								     (double)r->billed_ms / 1000) +
 					 0.5)),
@@ -52,6 +52,11 @@ static json_t *total_json(const struct launch *l)
 		report_dollars(
 			(int64_t)(1e6 * launch_with_delivery(l, "cost_usd",
 							     (double)r->cost_microusd / 1e6) +
+				  0.5)),
+		"cost_counted_usd",
+		report_dollars(
+			(int64_t)(1e6 * launch_with_delivery(l, "cost_counted_usd",
+							     (double)r->counted_microusd / 1e6) +
 				  0.5)));
 }
 

@@ -55,7 +55,7 @@ void ledger_runs_csv(const struct run_row *runs, size_t count)
 
 	str_add(&text, "run,job,type,status,started_at,ended_at,total,rendered,cached,failed,"
 		       "billed_seconds,compute_seconds,wasted_seconds,"
-		       "cost_usd,exit_status,config\n");
+		       "cost_usd,exit_status,config,cost_counted_usd\n");
 	for (size_t i = 0; i < count; i++) {
 		const struct run_row *run = &runs[i];
 		const char *const words[] = {run->id, run->job, run->type,
@@ -73,7 +73,7 @@ void ledger_runs_csv(const struct run_row *runs, size_t count)
 			  run->cost_microusd);
 		str_addf(&text, ",%d,", run->exit_status);
 		csv_text(&text, run->config);
-		str_addc(&text, '\n');
+		str_addf(&text, ",%.6f\n", (double)run->counted_microusd / 1e6);
 	}
 	output_lines(stdout, str_text(&text));
 }
@@ -84,14 +84,16 @@ static void print_csv(const char *word, const struct spend_row *rows, size_t cou
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	str_addf(&text, "%s,runs,pods,billed_seconds,compute_seconds,wasted_seconds,cost_usd\n",
+	str_addf(&text,
+		 "%s,runs,pods,billed_seconds,compute_seconds,wasted_seconds,cost_usd,"
+		 "cost_counted_usd\n",
 		 word);
 	for (size_t i = 0; i < count; i++) {
 		csv_text(&text, rows[i].key);
 		str_addf(&text, ",%lld,%lld", (long long)rows[i].runs, (long long)rows[i].pods);
 		csv_spent(&text, rows[i].billed_ms, rows[i].compute_ms, rows[i].wasted_ms,
 			  rows[i].cost_microusd);
-		str_addc(&text, '\n');
+		str_addf(&text, ",%.6f\n", (double)rows[i].counted_microusd / 1e6);
 	}
 	output_lines(stdout, str_text(&text));
 }
@@ -102,13 +104,14 @@ static void print_json(const char *word, const struct spend_row *rows, size_t co
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(
-			list, json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", word,
+			list, json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", word,
 					report_text(rows[i].key), "runs", (json_int_t)rows[i].runs,
 					"pods", (json_int_t)rows[i].pods, "billed_seconds",
 					report_seconds(rows[i].billed_ms), "compute_seconds",
 					report_seconds(rows[i].compute_ms), "wasted_seconds",
 					report_seconds(rows[i].wasted_ms), "cost_usd",
-					report_dollars(rows[i].cost_microusd)));
+					report_dollars(rows[i].cost_microusd), "cost_counted_usd",
+					report_dollars(rows[i].counted_microusd)));
 	output_json(list);
 }
 
@@ -116,7 +119,10 @@ static void print_table(const char *word, const struct spend_row *rows, size_t c
 {
 	CLEANUP(table_free) struct table *t = table_new();
 	char title[16] = "", text[32];
+	bool more = false;
 
+	for (size_t i = 0; i < count; i++)
+		more = more || rows[i].cost_microusd > rows[i].counted_microusd;
 	for (size_t i = 0; word[i] && i + 1 < sizeof(title); i++)
 		title[i] = (char)toupper((unsigned char)word[i]);
 	table_column(t, title, TABLE_LEFT, TABLE_SHRINKS);
@@ -126,6 +132,8 @@ static void print_table(const char *word, const struct spend_row *rows, size_t c
 	table_column(t, "COMPUTE", TABLE_RIGHT, 1);
 	table_column(t, "USED", TABLE_RIGHT, 2);
 	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
+	if (more)
+		table_column(t, "COUNTED", TABLE_RIGHT, 5);
 	for (size_t i = 0; i < count; i++) {
 		table_cell(t, "%s", rows[i].key);
 		table_cell(t, "%lld", (long long)rows[i].runs);
@@ -135,6 +143,9 @@ static void print_table(const char *word, const struct spend_row *rows, size_t c
 		table_cell(t, "%s",
 			   report_ratio(text, sizeof(text), rows[i].compute_ms, rows[i].billed_ms));
 		table_cell(t, "%s", money_show(text, sizeof(text), rows[i].cost_microusd));
+		if (more)
+			table_cell(t, "%s",
+				   money_show(text, sizeof(text), rows[i].counted_microusd));
 	}
 	table_print(t, stdout, terminal_width(stdout));
 	if (!count)

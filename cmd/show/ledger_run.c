@@ -13,6 +13,7 @@
 #include "report.h"
 #include "runs/bill.h"
 #include "runs/runs.h"
+#include "store/pod_cost.h"
 
 static void print_line(const char *label, const char *text)
 {
@@ -49,12 +50,16 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 	printf("%-10s%lld: %lld rendered, %lld cached, %lld failed\n", "segments",
 	       (long long)run->total, (long long)run->rendered, (long long)run->cached,
 	       (long long)run->failed);
-	printf("%-10s%s billed, %s compute (%s), %s wasted, %s\n", "spent",
+	printf("%-10s%s billed, %s compute (%s), %s wasted, %s", "spent",
 	       duration_show(billed, sizeof(billed), run->billed_ms),
 	       duration_show(compute, sizeof(compute), run->compute_ms),
 	       report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
 	       duration_show(wasted, sizeof(wasted), run->wasted_ms),
 	       money_show(cost, sizeof(cost), run->cost_microusd));
+	if (run->cost_microusd > run->counted_microusd)
+		printf(" by the vendor, %s counted here",
+		       money_show(cost, sizeof(cost), run->counted_microusd));
+	putchar('\n');
 	planned_say_replans(stdout, run);
 }
 
@@ -93,7 +98,7 @@ static void print_vendors(const struct pod_row *pods, size_t count)
 		known++;
 		ms += pods[i].billed_vendor_ms;
 		ours_ms += pods[i].billed_ms;
-		cost += pods[i].cost_vendor_microusd;
+		cost += pod_row_vendor(&pods[i]);
 		ours += pods[i].cost_microusd;
 	}
 	if (known)

@@ -12,7 +12,7 @@ static json_t *run_json(const struct run_row *run)
 {
 	return json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, "
-		"s:o, s:o, s:o, s:o, s:i, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o}",
 		"run", report_text(run->id), "job", report_text(run->job), "type",
 		report_text(run->type), "status", json_string(run_status_word(run->status)),
 		"config", report_text(run->config), "output", report_text(run->output), "commit",
@@ -23,7 +23,8 @@ static json_t *run_json(const struct run_row *run)
 		(json_int_t)run->failed, "billed_seconds", report_seconds(run->billed_ms),
 		"compute_seconds", report_seconds(run->compute_ms), "wasted_seconds",
 		report_seconds(run->wasted_ms), "cost_usd", report_dollars(run->cost_microusd),
-		"exit_status", run->exit_status, "error",
+		"cost_counted_usd", report_dollars(run->counted_microusd), "cost_vendor_usd",
+		report_vendor_dollars(run), "exit_status", run->exit_status, "error",
 		run->error[0] ? report_text(run->error) : json_null());
 }
 
@@ -54,7 +55,10 @@ void ledger_runs_print(const struct cmd_context *ctx, const struct run_row *runs
 {
 	CLEANUP(table_free) struct table *t = table_new();
 	char text[32];
+	bool more = false;
 
+	for (size_t i = 0; i < count; i++)
+		more = more || runs[i].cost_microusd > runs[i].counted_microusd;
 	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
 	table_column(t, "JOB", TABLE_LEFT, TABLE_SHRINKS);
 	table_column(t, "STARTED (UTC)", TABLE_LEFT, 4);
@@ -64,6 +68,8 @@ void ledger_runs_print(const struct cmd_context *ctx, const struct run_row *runs
 	table_column(t, "COMPUTE", TABLE_RIGHT, 2);
 	table_column(t, "USED", TABLE_RIGHT, 3);
 	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
+	if (more) /* some vendor bills more than burst counted */
+		table_column(t, "COUNTED", TABLE_RIGHT, 5);
 	for (size_t i = 0; i < count; i++) {
 		const struct run_row *run = &runs[i];
 		table_cell(t, "%s", run->id);
@@ -79,6 +85,8 @@ void ledger_runs_print(const struct cmd_context *ctx, const struct run_row *runs
 		table_cell(t, "%s",
 			   report_ratio(text, sizeof(text), run->compute_ms, run->billed_ms));
 		table_cell(t, "%s", money_show(text, sizeof(text), run->cost_microusd));
+		if (more)
+			table_cell(t, "%s", money_show(text, sizeof(text), run->counted_microusd));
 	}
 	table_print(t, stdout, terminal_width(stdout));
 }

@@ -157,6 +157,8 @@ int live_pods_print(struct cmd_context *ctx, const struct pod_row *pods, size_t 
 		    struct err *err)
 {
 	size_t alone = print_table(ctx, pods, count, now);
+	for (size_t i = 0; i < count; i++)
+		report_outlived(stdout, &pods[i]);
 	if (count)
 		putchar('\n');
 	int volumes = report_volumes(ctx->store, stdout, NULL, err);

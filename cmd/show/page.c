@@ -170,7 +170,12 @@ static void add_runs(struct page *p)
 		html_cell(&p->html, "%d", page_pods_that_worked(p, r->id));
 		html_cell(&p->html, "%s", duration_show(text, sizeof(text), r->billed_ms));
 		html_cell(&p->html, "%.0f%%", 100 * used_of(r));
-		html_cell(&p->html, "%s", money_show(text, sizeof(text), r->cost_microusd));
+		if (r->cost_microusd > r->counted_microusd)
+			html_cell(&p->html, "%s (counted: %s)",
+				  money_show(text, sizeof(text), r->cost_microusd),
+				  money_show(planned, sizeof(planned), r->counted_microusd));
+		else
+			html_cell(&p->html, "%s", money_show(text, sizeof(text), r->cost_microusd));
 		if (r->planned_ms)
 			html_cell(&p->html, "%s, %s",
 				  money_show(text, sizeof(text), r->planned_microusd),

@@ -13,6 +13,9 @@
 const char *const phase_names[PHASES] = {"queue",   "boot", "connect", "sync", "load",
 					 "compute", "idle", "fetch",   "kept", "release"};
 
+/* as in core/: a pod needs a moment to end */
+enum { OUTLIVED_SHOWN_MS = 5000 };
+
 /* ---- phases ---- */
 
 struct timeline {
@@ -192,20 +195,23 @@ static json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 	bool gone = pod->state == POD_ROW_GONE;
 
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, "
-		"s:o}",
+		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, "
+		"s:o, "
+		"s:o, s:o, s:o}",
 		"id", text_or_null(pod->id), "name", report_text(pod->name), "provider",
 		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
 		report_text(pod->region), "spot", pod->spot, "billed_seconds",
 		report_seconds(pod_row_billed_ms(pod, now_ms)), "billed_vendor_s",
 		pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms) : json_null(),
 		"compute_seconds", report_seconds(pod->compute_ms), "cost_usd",
-		report_dollars(pod_row_cost(pod, now_ms)), "cost_vendor_usd",
+		report_dollars(pod_row_cost(pod, now_ms)), "cost_counted_usd",
+		report_dollars(pod_row_counted(pod, now_ms)), "cost_vendor_usd",
 		pod->cost_vendor_microusd > 0 ? report_dollars(pod->cost_vendor_microusd)
 					      : json_null(),
 		"phases", phases_json(pod, now_ms), "load_phases", load_phases_json(pod), "gpu_use",
-		gpu_use_json(pod), "released", gone, "handed_from", text_or_null(pod->handed_from),
-		"handed_to", text_or_null(pod->handed_to));
+		gpu_use_json(pod), "released", gone, "accepted_at", report_time(pod->accepted_ms),
+		"still_running_at", report_time(pod->outlived_ms), "handed_from",
+		text_or_null(pod->handed_from), "handed_to", text_or_null(pod->handed_to));
 }
 
 json_t *report_error_json(const char *code, const char *message, const char *pod)
@@ -238,6 +244,12 @@ static json_t *errors_json(const struct pod_row *pods, size_t count)
 	return list;
 }
 
+json_t *report_vendor_dollars(const struct run_row *run)
+{
+	return run->cost_vendor_microusd > 0 ? report_dollars(run->cost_vendor_microusd)
+					     : json_null();
+}
+
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
 			int64_t now_ms)
 {
@@ -249,7 +261,7 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 	return json_pack(
 		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, "
 		"s:o, "
-		"s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o}",
 		"schema", 1, "run", report_text(run->id), "job", report_text(run->job), "commit",
 		run->commit_id[0] ? report_text(run->commit_id) : json_null(), "status",
 		json_string(run_status_word(run->status)), "output", report_text(run->output),
@@ -258,14 +270,17 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 		"cached", (json_int_t)run->cached, "failed", (json_int_t)run->failed,
 		"billed_seconds", report_seconds(run->billed_ms), "compute_seconds",
 		report_seconds(run->compute_ms), "wasted_seconds", report_seconds(run->wasted_ms),
-		"cost_usd", report_dollars(run->cost_microusd), "pods", list, "error",
-		error_json(run, pods, count), "errors", errors_json(pods, count));
+		"cost_usd", report_dollars(run->cost_microusd), "cost_counted_usd",
+		report_dollars(run->counted_microusd), "cost_vendor_usd",
+		report_vendor_dollars(run), "pods", list, "error", error_json(run, pods, count),
+		"errors", errors_json(pods, count));
 }
 
 json_t *report_delivery_json(const json_t *said)
 {
 	static const char *const keys[] = {
-		"run", "status", "billed_seconds", "compute_seconds", "cost_usd", "error"};
+		"run",      "status",           "billed_seconds", "compute_seconds",
+		"cost_usd", "cost_counted_usd", "error"};
 	json_t *object = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
@@ -294,7 +309,7 @@ static void cell_duration(struct table *t, int64_t ms)
 }
 
 static void phases_row(struct table *t, const char *name, bool kept, const int64_t phase_ms[PHASES],
-		       int64_t billed_ms, int64_t compute_ms, int64_t cost_microusd)
+		       int64_t billed_ms, int64_t compute_ms)
 {
 	char text[32];
 
@@ -304,21 +319,29 @@ static void phases_row(struct table *t, const char *name, bool kept, const int64
 			cell_duration(t, phase_ms[i]);
 	cell_duration(t, billed_ms);
 	table_cell(t, "%s", report_ratio(text, sizeof(text), compute_ms, billed_ms));
-	table_cell(t, "%s", money_show(text, sizeof(text), cost_microusd));
 }
 
-/* Whether the vendor billed after it had accepted the release, or ends pods slowly: by more than
- * rounding. */
-static bool vendor_billed_more(const struct pod_row *pod)
-{
-	return pod->gone_ms > 0 && pod->billed_vendor_ms > pod->billed_ms + 1000;
-}
-
-static void cell_vendor(struct table *t, int64_t ms)
+/* What counts, and beside it, if `more`, our count and the vendor's time. */
+static void cost_cells(struct table *t, int64_t cost_microusd, bool more, int64_t counted_microusd,
+		       int64_t vendor_ms)
 {
 	char text[32];
 
-	table_cell(t, "%s", ms > 0 ? duration_show(text, sizeof(text), ms) : "-");
+	table_cell(t, "%s", money_show(text, sizeof(text), cost_microusd));
+	if (!more)
+		return;
+	table_cell(t, "%s", money_show(text, sizeof(text), counted_microusd));
+	table_cell(t, "%s", vendor_ms > 0 ? duration_show(text, sizeof(text), vendor_ms) : "-");
+}
+
+/* Whether the vendor billed after it had accepted the release, ends pods slowly, or bills more than
+ * the price: by more than rounding. */
+static bool vendor_billed_more(const struct pod_row *pod)
+{
+	return pod->gone_ms > 0 &&
+	       (pod->billed_vendor_ms > pod->billed_ms + 1000 ||
+		pod_row_vendor(pod) > pod_row_counted(pod, pod->gone_ms) +
+					      money_for(pod->price_microusd_h, 1000));
 }
 
 /* Prints load phases below the table, in their order; few workers report them. */
@@ -340,6 +363,27 @@ static void print_load(FILE *to, const struct pod_row *pod)
 	output_line(to, "load of %s: %s", pod_row_called(pod), str_text(&line));
 }
 
+void report_outlived(FILE *to, const struct pod_row *pod)
+{
+	char accepted[32], seen[32], gone[32];
+
+	if (pod->accepted_ms <= 0 || pod->outlived_ms - pod->accepted_ms < OUTLIVED_SHOWN_MS)
+		return;
+	clock_rfc3339(accepted, sizeof(accepted), pod->accepted_ms);
+	clock_rfc3339(seen, sizeof(seen), pod->outlived_ms);
+	clock_rfc3339(gone, sizeof(gone), pod->released_ms);
+	if (pod_row_outlives(pod) || !pod_row_over(pod))
+		output_line(to,
+			    "pod %s: released at %.8s UTC, still running at %.8s UTC: it may still "
+			    "bill",
+			    pod_row_called(pod), accepted + 11, seen + 11);
+	else
+		output_line(to,
+			    "pod %s: released at %.8s UTC, still running at %.8s UTC: counted "
+			    "until %.8s UTC",
+			    pod_row_called(pod), accepted + 11, seen + 11, gone + 11);
+}
+
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms)
 {
 	static const int spare[PHASES] = {
@@ -348,7 +392,7 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 		[PHASE_IDLE] = 4,   [PHASE_FETCH] = 6, [PHASE_KEPT] = TABLE_WHOLE,
 		[PHASE_RELEASE] = 3};
 	CLEANUP(table_free) struct table *t = table_new();
-	int64_t sum[PHASES] = {0}, billed = 0, compute = 0, cost = 0, vendor = 0;
+	int64_t sum[PHASES] = {0}, billed = 0, compute = 0, cost = 0, counted = 0, vendor = 0;
 	bool more = false, kept = false;
 	size_t shown = 0;
 
@@ -364,8 +408,10 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 	table_column(t, "BILLED", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "USED", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
-	if (more)
+	if (more) {
+		table_column(t, "COUNTED", TABLE_RIGHT, TABLE_WHOLE);
 		table_column(t, "VENDOR", TABLE_RIGHT, TABLE_WHOLE);
+	}
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
 		int64_t phase_ms[PHASES];
@@ -377,19 +423,21 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 		billed += pod_row_billed_ms(pod, now_ms);
 		compute += pod->compute_ms;
 		cost += pod_row_cost(pod, now_ms);
+		counted += pod_row_counted(pod, now_ms);
 		phases_row(t, pod->id[0] ? pod->id : pod->name, kept, phase_ms,
-			   pod_row_billed_ms(pod, now_ms), pod->compute_ms,
-			   pod_row_cost(pod, now_ms));
-		if (more)
-			cell_vendor(t, pod->billed_vendor_ms);
+			   pod_row_billed_ms(pod, now_ms), pod->compute_ms);
+		cost_cells(t, pod_row_cost(pod, now_ms), more, pod_row_counted(pod, now_ms),
+			   pod->billed_vendor_ms);
 		vendor += pod->billed_vendor_ms;
 		shown++;
 	}
-	if (shown > 1)
-		phases_row(t, "all", kept, sum, billed, compute, cost);
-	if (shown > 1 && more)
-		cell_vendor(t, vendor);
+	if (shown > 1) {
+		phases_row(t, "all", kept, sum, billed, compute);
+		cost_cells(t, cost, more, counted, vendor);
+	}
 	table_print(t, to, terminal_width(to));
+	for (size_t i = 0; i < count; i++)
+		report_outlived(to, &pods[i]);
 	for (size_t i = 0; i < count; i++)
 		if (load_is_reported(&pods[i]))
 			print_load(to, &pods[i]);

@@ -34,12 +34,16 @@ json_t *report_error_json(const char *code, const char *message, const char *pod
 json_t *report_delivery_json(const json_t *said); /* from the --json object of the delivery's run */
 json_t *report_seconds(int64_t ms);               /* a number with 3 decimals */
 json_t *report_dollars(int64_t microusd);         /* with 6 decimals */
-json_t *report_text(const char *text);            /* accepts invalid UTF-8 */
-json_t *report_time(int64_t wall_ms);             /* RFC 3339; null: not yet */
+/* What vendors report that the run's pods cost; null: no figure. */
+json_t *report_vendor_dollars(const struct run_row *run);
+json_t *report_text(const char *text); /* accepts invalid UTF-8 */
+json_t *report_time(int64_t wall_ms);  /* RFC 3339; null: not yet */
 
 /* "62%"; "-" when nothing was billed. Returns `to`. */
 char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms);
 /* Prints the table of phases at the end of a run: one line a pod, and one for all. */
+/* Says that a pod still ran after its release had been accepted; nothing about other pods. */
+void report_outlived(FILE *to, const struct pod_row *pod);
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms);
 
 /* Names each pod that may still bill, and the command that releases it, on stderr. */

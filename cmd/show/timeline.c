@@ -83,12 +83,15 @@ static char *ended(const struct pod_row *pod, const char *phase, int64_t took_ms
 
 static char *gone(const struct pod_row *pod, int64_t took_ms)
 {
-	char took[32], billed[32], cost[32];
+	char took[32], billed[32], cost[32], vendor[32];
+	bool more = pod_row_vendor(pod) > pod_row_counted(pod, pod->gone_ms);
 
 	return xasprintf(
-		"release: %s; gone, %s billed, %s", duration_show(took, sizeof(took), took_ms),
+		"release: %s; gone, %s billed, %s%s%s", duration_show(took, sizeof(took), took_ms),
 		duration_show(billed, sizeof(billed), pod_row_billed_ms(pod, pod->gone_ms)),
-		money_show(cost, sizeof(cost), pod_row_cost(pod, pod->gone_ms)));
+		money_show(cost, sizeof(cost), pod_row_counted(pod, pod->gone_ms)),
+		more ? "; by its vendor " : "",
+		more ? money_show(vendor, sizeof(vendor), pod_row_vendor(pod)) : "");
 }
 
 static void add_phases(struct timeline *t, const struct pod_row *pod)

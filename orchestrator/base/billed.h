@@ -1,5 +1,5 @@
-/* billed.h - what a pod costs by burst's own count. The only place that counts it: the core, the
- * ledger's rows and every report go by these two. Pure. */
+/* billed.h - what a pod costs by burst's own count and by its vendor's. The only place that counts
+ * it: the core, the ledger's rows and every report go by these. Pure. */
 #ifndef BURST_BILLED_H
 #define BURST_BILLED_H
 
@@ -11,5 +11,9 @@
 int64_t billed_ms(int64_t create_at, int64_t end_at);
 /* The price of that time, in micro-dollars, rounded up. */
 int64_t billed_microusd(int64_t price_microusd_h, int64_t create_at, int64_t end_at);
+/* The vendor's figure in micro-dollars: its dollars, else the price of its time. 0: it gave none.
+ */
+int64_t billed_vendor_microusd(int64_t price_microusd_h, int64_t vendor_ms,
+			       int64_t vendor_microusd);
 
 #endif

@@ -14,7 +14,10 @@ int64_t budget_margin(int64_t life_ms)
 /* What the pod can still cost if no client ever reaches it again; 0: nothing. */
 static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 {
-	if (!pod_may_bill(p) || (p->rental.released_at && p->rental.key == KEY_OURS))
+	bool released =
+		p->rental.released_at && p->rental.key == KEY_OURS && !pod_outlives_release(p);
+
+	if (!pod_may_bill(p) || released)
 		return 0;
 	return MAX(p->rental.hard_end_ms + SELF_END_MS - c->now, 0);
 }

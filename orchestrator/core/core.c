@@ -445,6 +445,8 @@ void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 		const struct core_pod *p = &c->pods[i];
 		s->billed_ms += core_billed_ms(p, now_ms);
 		s->cost_microusd += core_cost(p, now_ms);
+		s->counted_microusd += core_counted(p, now_ms);
+		s->vendor_microusd += p->rental.vendor_microusd;
 		s->compute_ms += core_compute_ms(p);
 		s->wasted_ms += p->workload.wasted_ms;
 		s->live += pod_may_bill(p);

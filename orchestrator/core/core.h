@@ -400,9 +400,11 @@ struct core_summary {
 	struct err err; /* the one that decides the exit status; ERR_NONE when all is done */
 
 	size_t total, local, failed, cached;
-	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd; /* so far */
-	int live;                                                /* pods that may bill */
-	double weight_left, rate; /* rate: weight a second, all pods; 0: unknown */
+	/* so far; cost: of each pod the larger of our count and its provider's figure */
+	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
+	int64_t counted_microusd, vendor_microusd; /* each by itself */
+	int live;                                  /* pods that may bill */
+	double weight_left, rate;                  /* rate: weight a second, all pods; 0: unknown */
 };
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *out);
 /* From the create until its workers were ready, in the run that rented it; 0: unknown. */
@@ -425,11 +427,17 @@ void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out
 bool core_ran_for(struct core *c, int pod, int64_t ran_ms);
 /* The name that messages use for the pod: its id, else its attempt. */
 const char *core_pod_called(const struct core_pod *p);
-/* Create call to accepted release (or gone, or now), whole seconds upward, in ms; and its price. */
+/* Create call to accepted release (or gone, or now), whole seconds upward, in ms. A pod that its
+ * provider shows running after that counts until a list omits it. */
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms);
 /* While it held at least one batch, up to its last event. */
 int64_t core_compute_ms(const struct core_pod *p);
+/* By our own count; and what counts against caps and in sums: that, or its provider's figure where
+ * that is larger. */
+int64_t core_counted(const struct core_pod *p, int64_t now_ms);
 int64_t core_cost(const struct core_pod *p, int64_t now_ms);
+/* Takes the provider's figure of what a gone pod cost. */
+void core_vendor_says(struct core *c, int pod, int64_t microusd);
 /* The possible cost of a pod whose create reply was lost and that ended before its id was known.
  * The run's cost does not include it. max_cost counts it as spent, in later lives, too. 0 for all
  * other pods. */

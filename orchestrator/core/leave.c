@@ -182,6 +182,8 @@ void pod_set_gone(struct core *c, struct core_pod *p)
 			      p->rental.seen_at)
 			: c->now;
 
+	if (pod_outlives_release(p)) /* no list omitted it, but its provider denies its id */
+		p->rental.released_at = c->now;
 	p->rental.released_at = budget_billed_until(
 		p, p->rental.released_at ? p->rental.released_at
 					 : MAX(MIN(ended, c->now), p->rental.create_at));
@@ -209,6 +211,17 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 	p->rental.released_at = ended;
 	c->spent_microusd += core_cost(p, c->now);
 	return true;
+}
+
+void core_vendor_says(struct core *c, int pod, int64_t microusd)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (p->phase != POD_GONE)
+		return;
+	c->spent_microusd -= core_cost(p, c->now);
+	p->rental.vendor_microusd = microusd;
+	c->spent_microusd += core_cost(p, c->now);
 }
 
 /* It ended without a release: preempted, crashed, or its lease expired. Unless the provider reports
@@ -331,6 +344,8 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 			p->rental.released_at = c->now;
 		if (word == RELEASE_ENDED)
 			p->rental.seen_at = c->now;
+		if (word != RELEASE_ABSENT && !p->rental.accepted_at)
+			p->rental.accepted_at = c->now;
 		if (p->rental.answer == ANSWER_NONE)
 			extend_waiting_releases(c, p->rental.provider);
 		if (word != RELEASE_ABSENT) {

@@ -43,6 +43,8 @@ enum {
 	RELEASE_AFTER_MOST_MS = 60 * 1000,
 	/* the longest time that a provider can delay the next listing */
 	LIST_AFTER_MOST_MS = 60 * 1000,
+	/* a pod that still runs so long after its accepted release is worth a message */
+	OUTLIVED_SAID_MS = 5 * 1000,
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000, /* then it is reported as unreleased, exit 9 */
 	/* wait after a rate-limited create that names no time; doubled each time */
 	RATE_LIMITED_MS = 1000,

@@ -162,10 +162,16 @@ struct rental {
 	int64_t create_at;   /* the create call was made */
 	int64_t rented_at;   /* the create call was answered */
 	int64_t release_at;  /* its release was first requested */
-	int64_t released_at; /* a release was accepted, or it had ended: billed until then */
+	int64_t accepted_at; /* a release was accepted for the first time */
+	/* a release was accepted, or it had ended, or it outlived its release until then: billed
+	 * until then */
+	int64_t released_at;
+	int64_t outlived_at; /* the newest list that showed it running after released_at */
 	int64_t gone_at;     /* it was proven gone */
 	/* epoch: when its container first started, as its provider reports; 0: unknown */
 	int64_t vendor_started_s;
+	/* what its provider says that it cost; 0: unknown. Our count stands beside it. */
+	int64_t vendor_microusd;
 	struct pod_view view; /* as last seen */
 	enum pod_place place;
 	enum pod_listing listing;
@@ -316,6 +322,13 @@ static inline bool pod_is_released(const struct core_pod *p)
 static inline bool pod_may_bill(const struct core_pod *p)
 {
 	return p->phase != POD_GONE && p->phase != POD_NEVER;
+}
+
+/* Its release was accepted, but a list showed it running later: it may bill. */
+static inline bool pod_outlives_release(const struct core_pod *p)
+{
+	return p->phase == POD_CONFIRMING && p->rental.outlived_at &&
+	       p->rental.outlived_at >= p->rental.released_at;
 }
 
 /* Of its leave. */

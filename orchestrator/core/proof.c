@@ -1,6 +1,8 @@
 /* proof.c - what proves that a pod is gone or never existed: listings without it. */
 #include "impl.h"
 
+#include "base/clock.h"
+
 /* A list that lags shows a new pod late. Until it has shown the pod once, or has had enough time
  * since the create, its absence proves nothing. A list that does not lag needs no such time. */
 static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
@@ -58,12 +60,69 @@ void proof_refuted(struct core_pod *p)
 		p->rental.answer = ANSWER_DENIED;
 }
 
-void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t requested_at)
+/* "12:00:01 UTC" */
+static char *time_show(const struct core *c, char to[24], int64_t at)
+{
+	char text[32];
+
+	clock_rfc3339(text, sizeof(text), c->wall + at - c->now);
+	snprintf(to, 24, "%.8s UTC", text + 11);
+	return to;
+}
+
+/* Lists lag, and a pod needs a moment to end: that is no news. */
+static bool outlived_long(const struct core_pod *p, int64_t at)
+{
+	return p->rental.accepted_at && at - p->rental.accepted_at >= OUTLIVED_SAID_MS;
+}
+
+/* A list shows it although its release was accepted: while it runs, it counts as billed. */
+static void outlives(struct core *c, struct core_pod *p, enum pod_state state, int64_t requested_at)
+{
+	bool runs = state == POD_STATE_RUNNING || state == POD_STATE_CREATING ||
+		    state == POD_STATE_UNKNOWN;
+	int64_t before = MAX(p->rental.outlived_at, p->rental.released_at);
+	char accepted[24], at[24];
+
+	if (!runs || p->rental.answer != ANSWER_ACCEPTED)
+		return;
+	p->rental.outlived_at = MAX(requested_at, p->rental.outlived_at);
+	if (before == p->rental.released_at)
+		pod_save(c, p);
+	if (outlived_long(p, requested_at) &&
+	    (!outlived_long(p, before) || before == p->rental.released_at))
+		core_note(c, NOTE_WARN,
+			  "pod %s: released at %s, still running at %s: it may still bill, and "
+			  "counts until it is gone",
+			  core_pod_called(p), time_show(c, accepted, p->rental.accepted_at),
+			  time_show(c, at, requested_at));
+}
+
+/* The first list without a pod that outlived its release: it had ended by then. */
+static void outlived_until(struct core *c, struct core_pod *p, int64_t requested_at)
+{
+	char accepted[24], seen[24], gone[24];
+
+	if (!pod_outlives_release(p) || pod_is_omitted(p))
+		return;
+	if (outlived_long(p, p->rental.outlived_at))
+		core_note(c, NOTE_NOTE,
+			  "pod %s: released at %s, last seen running at %s, no longer listed at "
+			  "%s: it counts as billed until then",
+			  core_pod_called(p), time_show(c, accepted, p->rental.accepted_at),
+			  time_show(c, seen, p->rental.outlived_at),
+			  time_show(c, gone, requested_at));
+	p->rental.released_at = MAX(requested_at, p->rental.released_at);
+	pod_save(c, p);
+}
+
+void proof_confirm(struct core *c, struct core_pod *p, enum pod_state state, int64_t requested_at)
 {
 	if (requested_at < p->rental.released_at)
 		return;
-	if (there) {
+	if (state != POD_STATE_GONE) {
 		p->rental.clean_lists = 0;
+		outlives(c, p, state, requested_at);
 		if (pod_is_denied(p) || (c->now - p->rental.released_at > 20000 &&
 					 c->now - p->rental.release_at > 20000)) {
 			/* It is still there: release it again; until then it bills. */
@@ -73,6 +132,7 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t reque
 		}
 		return;
 	}
+	outlived_until(c, p, requested_at);
 	if (p->rental.clean_lists++ == 0)
 		p->rental.clean_at = requested_at;
 	if (p->rental.answer == ANSWER_DENIED && p->presence.link == LINK_CUT &&

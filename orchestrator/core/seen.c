@@ -271,7 +271,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view,
 	take_age(c, p, view, requested_at);
 	queue_ended(p, view);
 	if (p->phase == POD_CONFIRMING)
-		proof_confirm(c, p, view->state != POD_STATE_GONE, requested_at);
+		proof_confirm(c, p, view->state, requested_at);
 	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
 		proof_refused(c, p, true, requested_at);
 	else if (p->phase == POD_RELEASING && p->rental.tries) /* its provider reports its end */
@@ -309,7 +309,7 @@ void seen_inspected(struct core *c, const struct event *ev)
 	p->rental.seen_at = MAX(p->rental.seen_at, ev->requested_at);
 	take_age(c, p, view, ev->requested_at);
 	if (p->phase == POD_CONFIRMING)
-		proof_confirm(c, p, true, ev->requested_at);
+		proof_confirm(c, p, view->state, ev->requested_at);
 	else
 		pod_take_view(c, p, view);
 }
@@ -338,7 +338,7 @@ void seen_views(struct core *c, int provider, const struct pod_view *views, size
 		if (p->phase == POD_AMBIGUOUS)
 			proof_ambiguous(c, p, requested_at);
 		else if (p->phase == POD_CONFIRMING)
-			proof_confirm(c, p, false, requested_at);
+			proof_confirm(c, p, POD_STATE_GONE, requested_at);
 		else if (p->phase == POD_RELEASING)
 			proof_refused(c, p, false, requested_at);
 		else if (pod_lives(p))

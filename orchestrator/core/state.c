@@ -301,8 +301,8 @@ int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
 {
 	if (p->phase == POD_NEVER || p->rental.place == PLACE_NEVER)
 		return 0;
-	return billed_ms(p->rental.create_at,
-			 p->rental.released_at ? p->rental.released_at : now_ms);
+	bool until_now = !p->rental.released_at || pod_outlives_release(p);
+	return billed_ms(p->rental.create_at, until_now ? now_ms : p->rental.released_at);
 }
 
 int64_t core_may_have_cost(const struct core_pod *p)
@@ -313,7 +313,12 @@ int64_t core_may_have_cost(const struct core_pod *p)
 		       : 0;
 }
 
-int64_t core_cost(const struct core_pod *p, int64_t now_ms)
+int64_t core_counted(const struct core_pod *p, int64_t now_ms)
 {
 	return money_for(p->rental.price_microusd_h, core_billed_ms(p, now_ms));
+}
+
+int64_t core_cost(const struct core_pod *p, int64_t now_ms)
+{
+	return MAX(core_counted(p, now_ms), p->rental.vendor_microusd);
 }

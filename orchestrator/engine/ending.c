@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/billed.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "impl.h"
@@ -136,6 +137,7 @@ void ending_note_bills(struct engine *e)
 {
 	for (int i = 0; i < e->pod_count; i++) {
 		const struct op_bill *bill = &e->pods[i].billing.bill;
+		const struct rental *r = &core_pod_at(e->core, i)->rental;
 		char ran[24];
 		if (bill->reported && core_ran_for(e->core, i, bill->billed_ms))
 			engine_log(e, LOG_NOTE,
@@ -143,6 +145,9 @@ void ending_note_bills(struct engine *e)
 				   "is booked until then",
 				   pod_called(e, i),
 				   duration_show(ran, sizeof(ran), bill->billed_ms));
+		core_vendor_says(e->core, i,
+				 billed_vendor_microusd(r->price_microusd_h, bill->billed_ms,
+							bill->cost_microusd));
 		if (e->pods[i].billing.answered_ms)
 			journal_pod(e, i);
 	}
@@ -211,6 +216,8 @@ void ending_write(struct engine *e, const struct core_summary *s, int status)
 	run->compute_ms += s->compute_ms;
 	run->wasted_ms += s->wasted_ms;
 	run->cost_microusd += s->cost_microusd;
+	run->counted_microusd += s->counted_microusd;
+	run->cost_vendor_microusd += s->vendor_microusd;
 	run->detached = false;
 	run->wants[0] = '\0';
 	COPY_TEXT(run->error_code, s->err.kind ? err_kind_name(s->err.kind) : "");

@@ -5,6 +5,7 @@
 #include "batches.h"
 #include "impl.h"
 #include "kept.h"
+#include "store/pod_cost.h"
 
 /* Rows have wall clock times, the core boot clock times; both are of this machine. */
 int64_t pod_rows_wall_ms(int64_t boot_ms)
@@ -95,10 +96,12 @@ static void put_times(const struct core_pod *p, struct pod_row *row)
 	row->release_ms = pod_rows_wall_ms(p->rental.release_at);
 	row->released_ms = pod_rows_wall_ms(p->rental.released_at);
 	row->gone_ms = pod_rows_wall_ms(p->rental.gone_at);
+	row->accepted_ms = pod_rows_wall_ms(p->rental.accepted_at);
+	row->outlived_ms = pod_rows_wall_ms(p->rental.outlived_at);
 	row->compute_ms = core_compute_ms(p);
 	row->wasted_ms = p->workload.wasted_ms;
 	row->billed_ms = core_billed_ms(p, clock_boot_ms());
-	row->cost_microusd = core_cost(p, clock_boot_ms());
+	row->cost_microusd = core_counted(p, clock_boot_ms());
 }
 
 /* What the engine keeps of the pod beside the core. */
@@ -199,10 +202,14 @@ static void take_rental(const struct engine *e, const struct pod_row *row, bool 
 	r->hard_end_ms = to_boot(row->hard_end_s * 1000);
 	r->first_lease_end_s = row->hard_end_s;
 	r->key = r->provider >= 0 && is_elsewhere(e, r->provider, row) ? KEY_OTHER : KEY_OURS;
-	r->released_at = past_boot(row->released_ms);
+	r->accepted_at = past_boot(row->accepted_ms);
+	r->outlived_at = past_boot(row->outlived_ms);
+	/* if it outlives its release, it has billed until now */
+	bool released = row->released_ms > 0 && !pod_row_outlives(row);
+	r->released_at = released ? past_boot(row->released_ms) : 0;
 	/* whatever the clock shows now, the cost in the row stands */
 	r->create_at = MIN(past_boot(row->create_ms),
-			   (row->released_ms ? r->released_at : clock_boot_ms()) - row->billed_ms);
+			   (released ? r->released_at : clock_boot_ms()) - row->billed_ms);
 	/* to tell its agent to end it, whatever a list reports */
 	COPY_TEXT(r->view.host, row->host);
 	r->view.port = row->port;

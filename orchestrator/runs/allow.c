@@ -14,14 +14,14 @@ int64_t allow_spent(const struct pod_row *pod, int64_t begins_ms, int64_t at_ms)
 {
 	int64_t maybe = pod_row_may_have_cost(pod);
 	int64_t cost = maybe ? maybe : pod_row_cost(pod, at_ms);
-	int64_t billed = maybe ? pod->released_ms - pod->create_ms : pod_row_billed_ms(pod, at_ms);
+	int64_t spread = maybe ? pod->released_ms - pod->create_ms : pod_row_spread_ms(pod, at_ms);
 
-	return spend_since(cost, billed, pod->create_ms, begins_ms);
+	return spend_since(cost, spread, pod->create_ms, begins_ms);
 }
 
 int64_t allow_to_come(const struct pod_row *pod, int64_t at_ms)
 {
-	if (pod_row_over(pod) || pod->released_ms > 0)
+	if (pod_row_over(pod) || (pod->released_ms > 0 && !pod_row_outlives(pod)))
 		return 0;
 	return money_for(pod->price_microusd_h,
 			 MAX(pod->hard_end_s * 1000 + SELF_END_MS - at_ms, 0));

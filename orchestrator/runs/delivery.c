@@ -141,6 +141,7 @@ static int add_delivery(const struct runs *rs, struct run_row *run, int64_t now_
 	to->billed_ms += run->billed_ms;
 	to->compute_ms += run->compute_ms;
 	to->cost_microusd += run->cost_microusd;
+	to->counted_microusd += run->counted_microusd;
 	return 0;
 }
 
@@ -155,7 +156,8 @@ int delivery_total(const struct runs *rs, const struct run_row *run, int64_t now
 
 	*out = (struct delivery_total){.billed_ms = run->billed_ms,
 				       .compute_ms = run->compute_ms,
-				       .cost_microusd = run->cost_microusd};
+				       .cost_microusd = run->cost_microusd,
+				       .counted_microusd = run->counted_microusd};
 	if (store_runs(rs->store, run->config, false, 0, &rows, &count, err) < 0)
 		return -1;
 	int64_t next = next_began_ms(rows, count, run);

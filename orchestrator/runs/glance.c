@@ -68,9 +68,9 @@ static int read_runs(struct glance *g, struct store *store, const char *trial, s
 /* The part of a pod's cost since midnight. */
 static int64_t cost_since(const struct pod_row *pod, int64_t at, int64_t midnight)
 {
-	int64_t cost = pod_row_cost(pod, at), billed = pod_row_billed_ms(pod, at);
+	int64_t cost = pod_row_cost(pod, at), spread = pod_row_spread_ms(pod, at);
 
-	return billed > 0 ? spend_since(cost, billed, pod->create_ms, midnight) : cost;
+	return spread > 0 ? spend_since(cost, spread, pod->create_ms, midnight) : cost;
 }
 
 static int add_today(struct glance *g, const struct runs *rs, struct err *err)

@@ -164,6 +164,22 @@ static int count_segments(const struct runs *rs, struct run_row *run, struct err
 	return 0;
 }
 
+void run_clear_sums(struct run_row *run)
+{
+	run->billed_ms = run->compute_ms = run->wasted_ms = 0;
+	run->cost_microusd = run->counted_microusd = run->cost_vendor_microusd = 0;
+}
+
+void run_add_pod(struct run_row *run, const struct pod_row *pod, int64_t now_ms)
+{
+	run->billed_ms += pod_row_billed_ms(pod, now_ms);
+	run->compute_ms += pod->compute_ms;
+	run->wasted_ms += pod->wasted_ms;
+	run->cost_microusd += pod_row_cost(pod, now_ms);
+	run->counted_microusd += pod_row_counted(pod, now_ms);
+	run->cost_vendor_microusd += pod_row_vendor(pod);
+}
+
 int run_sum(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)
 {
 	struct pod_row *pods = NULL;
@@ -171,15 +187,21 @@ int run_sum(const struct runs *rs, struct run_row *run, int64_t now_ms, struct e
 
 	if (store_pods(rs->store, run->id, false, &pods, &count, err) < 0)
 		return -1;
-	run->billed_ms = run->cost_microusd = run->compute_ms = run->wasted_ms = 0;
-	for (size_t i = 0; i < count; i++) {
-		run->billed_ms += pod_row_billed_ms(&pods[i], now_ms);
-		run->cost_microusd += pod_row_cost(&pods[i], now_ms);
-		run->compute_ms += pods[i].compute_ms;
-		run->wasted_ms += pods[i].wasted_ms;
-	}
+	run_clear_sums(run);
+	for (size_t i = 0; i < count; i++)
+		run_add_pod(run, &pods[i], now_ms);
 	free(pods);
 	return 0;
+}
+
+int run_sum_ended(const struct runs *rs, const char *id, struct err *err)
+{
+	struct run_row run;
+
+	if (store_run(rs->store, id, &run, NULL) < 0 || run.status == RUN_RUNNING)
+		return 0;
+	return run_sum(rs, &run, clock_wall_ms(), err) < 0 ? -1
+							   : store_put_run(rs->store, &run, err);
 }
 
 int run_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)

@@ -186,10 +186,13 @@ static void skip_vendor(struct reconciliation *r, const char *provider, const st
 		r->failure = *why;
 }
 
-/* Writes the shares as they are now in the ledger, with the vendor's record; NULL: it has none. */
-static int write_shares(struct store *store, struct asked_pod *pod, const struct op_bill *bill,
+/* Writes the shares as they are now in the ledger, with the vendor's record (NULL: it has none),
+ * and the sums of their runs. */
+static int write_shares(const struct runs *rs, struct asked_pod *pod, const struct op_bill *bill,
 			struct err *err)
 {
+	struct store *store = rs->store;
+
 	for (size_t i = 0; i < pod->share_count; i++)
 		if (store_pod(store, pod->shares[i].attempt, &pod->shares[i], err) < 0)
 			return -1;
@@ -203,7 +206,8 @@ static int write_shares(struct store *store, struct asked_pod *pod, const struct
 	}
 	bill_split(&pod->whole, pod->shares, pod->share_count);
 	for (size_t i = 0; i < pod->share_count; i++)
-		if (store_put_pod(store, &pod->shares[i], err) < 0)
+		if (store_put_pod(store, &pod->shares[i], err) < 0 ||
+		    run_sum_ended(rs, pod->shares[i].run, err) < 0)
 			return -1;
 	return 0;
 }
@@ -217,7 +221,7 @@ static int remember(struct reconciliation *r, struct asked_pod *pod, const struc
 
 	if (store_begin(store, err) < 0)
 		return -1;
-	if (write_shares(store, pod, bill, err) < 0) {
+	if (write_shares(r->accounts.runs, pod, bill, err) < 0) {
 		store_rollback(store);
 		return -1;
 	}

@@ -282,7 +282,7 @@ bool delivery_render(const struct runs *rs, const struct run_row *run, struct ru
 struct delivery_total {
 	size_t deliveries;
 	char newest[24]; /* the newest delivery; "": none */
-	int64_t billed_ms, compute_ms, cost_microusd;
+	int64_t billed_ms, compute_ms, cost_microusd, counted_microusd;
 };
 int delivery_total(const struct runs *rs, const struct run_row *run, int64_t now_ms,
 		   struct delivery_total *out, struct err *err);
@@ -324,8 +324,13 @@ int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct 
 /* Ids of a provider's pods that may bill, of all runs of the ledger. NULL-terminated; free with
  * core_ids_free(). NULL: the ledger cannot be read. */
 char **run_pod_ids(const struct runs *rs, const char *provider);
-/* Sums the pods' billed, computed and wasted time and cost into the run's row. */
+/* Sums of a run's pods in its row: clears them; adds one pod, as of now_ms; computes them anew. */
+void run_clear_sums(struct run_row *run);
+void run_add_pod(struct run_row *run, const struct pod_row *pod, int64_t now_ms);
 int run_sum(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
+/* Writes the sums of a run that has ended after its pods' rows have changed. In a transaction; a
+ * run that a client drives is left to it. */
+int run_sum_ended(const struct runs *rs, const char *id, struct err *err);
 /* The same for a run that has not ended or has a pod that may bill: its row lacks the sums, so they
  * come from its pods and segments. */
 int run_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);

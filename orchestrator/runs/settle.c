@@ -46,6 +46,8 @@ static int release_pods(struct run *run, bool *gone, struct err *err)
 		engine_free(e);
 		run->row.billed_ms += s.billed_ms;
 		run->row.cost_microusd += s.cost_microusd;
+		run->row.counted_microusd += s.counted_microusd;
+		run->row.cost_vendor_microusd += s.vendor_microusd;
 		run->row.compute_ms += s.compute_ms;
 		run->row.wasted_ms += s.wasted_ms;
 		/* even after a signal in between */
@@ -219,13 +221,9 @@ static int settle_unreleased(const struct runs *rs, const char *except, struct e
  * writes the row itself. */
 static int sum_up(const struct runs *rs, const char *id, struct err *err)
 {
-	struct run_row run;
-
 	if (store_begin(rs->store, err) < 0)
 		return -1;
-	bool write = store_run(rs->store, id, &run, err) == 0 && run.status != RUN_RUNNING;
-	if (write && (run_sum(rs, &run, clock_wall_ms(), err) < 0 ||
-		      store_put_run(rs->store, &run, err) < 0)) {
+	if (run_sum_ended(rs, id, err) < 0) {
 		store_rollback(rs->store);
 		return -1;
 	}

@@ -14,7 +14,8 @@
 struct piece {
 	char key[520];
 	const char *run;
-	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
+	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd, counted_microusd;
+	int64_t spread_ms; /* time in which its cost arose */
 };
 
 struct pieces {
@@ -106,21 +107,21 @@ static int64_t share(int64_t whole, int64_t part, int64_t of)
 			  : (int64_t)((long double)whole * (long double)part / (long double)of);
 }
 
-int64_t spend_since(int64_t cost_microusd, int64_t billed_ms, int64_t create_ms, int64_t since_ms)
+int64_t spend_since(int64_t cost_microusd, int64_t spread_ms, int64_t create_ms, int64_t since_ms)
 {
-	int64_t before = MIN(MAX(since_ms - create_ms, 0), billed_ms);
+	int64_t before = MIN(MAX(since_ms - create_ms, 0), spread_ms);
 
-	return billed_ms > 0 ? cost_microusd - share(cost_microusd, before, billed_ms) : 0;
+	return spread_ms > 0 ? cost_microusd - share(cost_microusd, before, spread_ms) : 0;
 }
 
 static void add_days(struct pieces *to, const struct pod_row *pod, const struct piece *all)
 {
-	int64_t billed = all->billed_ms;
+	int64_t billed = all->billed_ms, spread = all->spread_ms;
 	struct piece *last = NULL;
 
-	for (int64_t done = 0; done < billed;) {
+	for (int64_t done = 0; done < spread;) {
 		int64_t at = pod->create_ms + done,
-			end = MIN(spend_next_day_ms(at) - pod->create_ms, billed);
+			end = MIN(spend_next_day_ms(at) - pod->create_ms, spread);
 		char day[16];
 
 		clock_local(day, sizeof(day), "%Y-%m-%d", at);
@@ -128,13 +129,15 @@ static void add_days(struct pieces *to, const struct pod_row *pod, const struct 
 		struct piece *piece =
 			last && !strcmp(last->key, day) ? last : add_piece(to, pod->run);
 		COPY_TEXT(piece->key, day);
-		piece->billed_ms += end - done;
+		piece->billed_ms += MIN(end, billed) - MIN(done, billed);
 		piece->compute_ms +=
 			share(all->compute_ms, end, billed) - share(all->compute_ms, done, billed);
 		piece->wasted_ms +=
 			share(all->wasted_ms, end, billed) - share(all->wasted_ms, done, billed);
-		piece->cost_microusd += share(all->cost_microusd, end, billed) -
-					share(all->cost_microusd, done, billed);
+		piece->cost_microusd += share(all->cost_microusd, end, spread) -
+					share(all->cost_microusd, done, spread);
+		piece->counted_microusd += share(all->counted_microusd, end, billed) -
+					   share(all->counted_microusd, done, billed);
 		last = piece;
 		done = end;
 	}
@@ -186,9 +189,11 @@ static void add_pod(struct pieces *to, enum spend_by by, const struct by_id *run
 			    .billed_ms = pod_row_billed_ms(pod, now_ms),
 			    .compute_ms = pod->compute_ms,
 			    .wasted_ms = pod->wasted_ms,
-			    .cost_microusd = pod_row_cost(pod, now_ms)};
+			    .cost_microusd = pod_row_cost(pod, now_ms),
+			    .counted_microusd = pod_row_counted(pod, now_ms),
+			    .spread_ms = pod_row_spread_ms(pod, now_ms)};
 
-	if (all.billed_ms <= 0)
+	if (all.spread_ms <= 0)
 		return;
 	switch (by) {
 	case SPEND_BY_DAY: add_days(to, pod, &all); return;
@@ -235,6 +240,7 @@ static void add_to_row(struct spend_row *row, const struct piece *piece, bool ne
 	row->compute_ms += piece->compute_ms;
 	row->wasted_ms += piece->wasted_ms;
 	row->cost_microusd += piece->cost_microusd;
+	row->counted_microusd += piece->counted_microusd;
 }
 
 struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t run_count,

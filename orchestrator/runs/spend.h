@@ -10,7 +10,8 @@ enum spend_by { SPEND_BY_DAY, SPEND_BY_PROJECT, SPEND_BY_GPU, SPEND_BY_PROVIDER 
 struct spend_row {
 	char key[520];
 	int64_t runs, pods;
-	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
+	int64_t billed_ms, compute_ms, wasted_ms;
+	int64_t cost_microusd, counted_microusd; /* pod_row_cost(), pod_row_counted() */
 };
 
 /* Returns false unless the word is "day", "project", "gpu" or "provider". */
@@ -23,9 +24,8 @@ int64_t spend_next_day_ms(int64_t wall_ms);
 /* The same for months: the month's first midnight, and the next month's. */
 int64_t spend_month_ms(int64_t wall_ms);
 int64_t spend_next_month_ms(int64_t wall_ms);
-/* The part of a pod's cost since that moment. The pod was billed for billed_ms from its create on.
- */
-int64_t spend_since(int64_t cost_microusd, int64_t billed_ms, int64_t create_ms, int64_t since_ms);
+/* The part of a pod's cost since that moment. The cost arose in spread_ms from its create on. */
+int64_t spend_since(int64_t cost_microusd, int64_t spread_ms, int64_t create_ms, int64_t since_ms);
 /* Returns a new array that the caller frees: days newest first, other keys by falling cost. Days
  * are in the local time zone. A pod billed over midnight counts for each day in proportion to its
  * billed time there; the parts sum to the pod. */

@@ -20,14 +20,6 @@ static void note_provider(struct run *run, const struct pod_row *pod)
 	run->rented_at[i].last_end_s = MAX(run->rented_at[i].last_end_s, pod->hard_end_s);
 }
 
-static void add_up(struct run_row *run, const struct pod_row *pod)
-{
-	run->billed_ms += pod->billed_ms;
-	run->compute_ms += pod->compute_ms;
-	run->wasted_ms += pod->wasted_ms;
-	run->cost_microusd += pod->cost_microusd;
-}
-
 /* Reads the pods. Those that are gone have used up a part of the cap. Files that some of them
  * finished may be on their volume only. */
 static int read_pods(struct run *run, struct err *err)
@@ -39,7 +31,7 @@ static int read_pods(struct run *run, struct err *err)
 
 	if (store_pods(run->runs->store, run->row.id, false, &pods, &count, err) < 0)
 		return -1;
-	run->row.billed_ms = run->row.compute_ms = run->row.wasted_ms = run->row.cost_microusd = 0;
+	run_clear_sums(&run->row);
 	for (size_t i = 0; i < count; i++) {
 		struct pod_row pod = pods[i];
 		bool over = pod_row_over(&pod);
@@ -48,7 +40,7 @@ static int read_pods(struct run *run, struct err *err)
 			pods[open++] = pod;
 		if (!over)
 			continue;
-		add_up(&run->row, &pod);
+		run_add_pod(&run->row, &pod, clock_wall_ms());
 		maybe += pod_row_may_have_cost(&pod);
 	}
 	if (s->conf.max_cost_microusd)
@@ -76,9 +68,10 @@ static int take_for_gone(struct run *run, struct pod_row *pod, const struct err 
 		  "provider's console",
 		  pod_row_called(pod), pod->provider, why->msg,
 		  clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
-	add_up(&run->row, pod);
+	run_add_pod(&run->row, pod, clock_wall_ms());
 	if (conf->max_cost_microusd)
-		conf->max_cost_microusd = MAX(conf->max_cost_microusd - pod->cost_microusd, 1);
+		conf->max_cost_microusd =
+			MAX(conf->max_cost_microusd - pod_row_cost(pod, clock_wall_ms()), 1);
 	return 0;
 }
 

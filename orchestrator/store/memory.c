@@ -290,7 +290,8 @@ static bool pod_since(const void *row, const char *text)
 	const struct pod_row *pod = row;
 	int64_t wall_ms = strtoll(text, NULL, 10);
 
-	return pod_open(row, text) || pod->create_ms + pod->billed_ms > wall_ms ||
+	return pod_open(row, text) ||
+	       pod->create_ms + MAX(pod->billed_ms, pod->billed_vendor_ms) > wall_ms ||
 	       pod->released_ms > wall_ms;
 }
 

@@ -12,9 +12,14 @@ static bool never_existed(const struct pod_row *row)
 	return row->state == POD_ROW_FAILED || row->create_ms <= 0;
 }
 
+bool pod_row_outlives(const struct pod_row *row)
+{
+	return !pod_row_over(row) && row->outlived_ms > 0 && row->outlived_ms >= row->released_ms;
+}
+
 static bool is_recorded(const struct pod_row *row)
 {
-	return row->released_ms > 0 || row->gone_ms > 0;
+	return (row->released_ms > 0 && !pod_row_outlives(row)) || row->gone_ms > 0;
 }
 
 int64_t pod_row_billed_ms(const struct pod_row *row, int64_t now_ms)
@@ -26,7 +31,7 @@ int64_t pod_row_billed_ms(const struct pod_row *row, int64_t now_ms)
 	return MAX(row->billed_ms, billed_ms(row->create_ms, now_ms));
 }
 
-int64_t pod_row_cost(const struct pod_row *row, int64_t now_ms)
+int64_t pod_row_counted(const struct pod_row *row, int64_t now_ms)
 {
 	if (never_existed(row))
 		return 0;
@@ -34,6 +39,24 @@ int64_t pod_row_cost(const struct pod_row *row, int64_t now_ms)
 		return row->cost_microusd;
 	return MAX(row->cost_microusd,
 		   money_for(row->price_microusd_h, pod_row_billed_ms(row, now_ms)));
+}
+
+int64_t pod_row_vendor(const struct pod_row *row)
+{
+	if (never_existed(row))
+		return 0;
+	return billed_vendor_microusd(row->price_microusd_h, row->billed_vendor_ms,
+				      row->cost_vendor_microusd);
+}
+
+int64_t pod_row_cost(const struct pod_row *row, int64_t now_ms)
+{
+	return MAX(pod_row_counted(row, now_ms), pod_row_vendor(row));
+}
+
+int64_t pod_row_spread_ms(const struct pod_row *row, int64_t now_ms)
+{
+	return never_existed(row) ? 0 : MAX(pod_row_billed_ms(row, now_ms), row->billed_vendor_ms);
 }
 
 int64_t pod_row_may_have_cost(const struct pod_row *row)

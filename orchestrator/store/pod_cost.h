@@ -5,10 +5,17 @@
 
 #include "store.h"
 
-/* Billed time in ms and its cost in micro-dollars: as recorded once the pod is released, until now
- * while it bills. 0 for a pod that never existed. */
+/* Its release was accepted, but a list showed it running later and none has omitted it since. */
+bool pod_row_outlives(const struct pod_row *row);
+/* Our count of its billed time in ms, and of its cost in micro-dollars: as recorded once the pod is
+ * released, until now while it may bill. 0 for a pod that never existed; so below. */
 int64_t pod_row_billed_ms(const struct pod_row *row, int64_t now_ms);
+int64_t pod_row_counted(const struct pod_row *row, int64_t now_ms);
+/* The vendor's figure; 0: it gave none. */
+int64_t pod_row_vendor(const struct pod_row *row);
+/* The larger of the two: all caps and sums go by it. And the time in which that cost arose. */
 int64_t pod_row_cost(const struct pod_row *row, int64_t now_ms);
+int64_t pod_row_spread_ms(const struct pod_row *row, int64_t now_ms);
 /* The possible cost of a pod whose create reply was lost and that may have ended before its id was
  * known. pod_row_cost() does not include it; caps count it as spent. 0 for all other pods. */
 int64_t pod_row_may_have_cost(const struct pod_row *row);

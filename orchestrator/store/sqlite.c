@@ -226,10 +226,10 @@ static const struct {
 	[QUERY_PODS_OPEN] = {TABLE_POD, "WHERE state NOT IN ('gone','failed') ORDER BY +seq"},
 	[QUERY_PODS_OPEN_OF] = {TABLE_POD,
 				"WHERE run=?1 AND state NOT IN ('gone','failed') ORDER BY +seq"},
-	[QUERY_PODS_SINCE] =
-		{TABLE_POD,
-		 "WHERE state NOT IN ('gone','failed') OR create_ms+billed_ms>CAST(?1 AS INTEGER)"
-		 " OR released_ms>CAST(?1 AS INTEGER) ORDER BY seq"},
+	[QUERY_PODS_SINCE] = {TABLE_POD,
+			      "WHERE state NOT IN ('gone','failed') OR "
+			      "create_ms+max(billed_ms,billed_vendor_ms)>CAST(?1 AS INTEGER)"
+			      " OR released_ms>CAST(?1 AS INTEGER) ORDER BY seq"},
 	[QUERY_PODS_NAMED] = {TABLE_POD, "WHERE " HAS_PART("attempt") " OR " HAS_PART(
 						 "id") " OR " HAS_PART("name") " ORDER BY seq"},
 	[QUERY_PODS_UP] = {TABLE_POD, "WHERE provider=?1 AND connected_ms>0 ORDER BY seq DESC"},

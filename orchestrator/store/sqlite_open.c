@@ -97,6 +97,12 @@ static const char *const migrations[] = {
 	"ALTER TABLE run ADD COLUMN wants TEXT NOT NULL DEFAULT '';",
 	/* no burst read them */
 	"ALTER TABLE pod DROP COLUMN slot; ALTER TABLE volume DROP COLUMN tree;",
+	/* what was counted beside what vendors billed, and pods that outlive their release */
+	"ALTER TABLE run ADD COLUMN counted_microusd INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN cost_vendor_microusd INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE run SET counted_microusd=cost_microusd;"
+	"ALTER TABLE pod ADD COLUMN accepted_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN outlived_ms INTEGER NOT NULL DEFAULT 0;",
 };
 #define NEWEST_VERSION (FIRST_VERSION + (int)ARRAY_LEN(migrations))
 

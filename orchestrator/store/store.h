@@ -36,7 +36,10 @@ struct run_row {
 	/* the caps it began with; deadline: wall ms, 0: none */
 	int64_t max_cost_microusd, deadline_ms;
 	int64_t total, rendered, cached, failed;
-	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
+	/* cost: sum over its pods of the larger of our count and the vendor's figure; counted and
+	 * cost_vendor: sums of each by itself */
+	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd, counted_microusd,
+		cost_vendor_microusd;
 	/* makespan and cost as planned before it rented; 0: no plan */
 	int64_t planned_ms, planned_microusd;
 	int replans;         /* how often it was planned again since */
@@ -92,8 +95,13 @@ struct pod_row {
 	 * confirmed gone */
 	int64_t create_ms, rented_ms, running_ms, reached_ms, connected_ms, synced_ms, ready_ms,
 		worked_ms, safe_ms, release_ms, released_ms, gone_ms;
+	/* wall ms: a release was first accepted; a list last showed it running after that. It may
+	 * bill while outlived is not before released, and released then is when a list omitted it.
+	 */
+	int64_t accepted_ms, outlived_ms;
 	/* when its container started, by the vendor's clock and word; 0: it does not say */
 	int64_t vendor_started_ms;
+	/* billed and cost: our count alone; pod_row_cost() has what counts */
 	int64_t compute_ms, wasted_ms, billed_ms, cost_microusd;
 	/* What its vendor billed, which stands beside our count; all 0: it has no record yet.
 	 * cost_beside is the part of cost_vendor that the price does not pay for (a disk that is

@@ -141,6 +141,22 @@ c_taken_back_in_a_batch() {
 	all_done 20 2
 	says_it_was_taken_back
 }
+c_outlives_its_release() { # it runs and bills for 14 s more: that is said while it does, counted, and spent
+	fault "outlives its end"
+	render
+	all_done 6 1
+	schema run
+	grep -qE 'pod [^ ]+: released at [0-9:]{8} UTC, still running at [0-9:]{8} UTC: it may still bill' err.txt || complain "not said while it runs"
+	grep -qE 'pod [^ ]+: released at .*, last seen running at .*: it counts as billed until then' err.txt || complain "not said in the end"
+	is "$(json '.pods[0] | .released and .accepted_at < .still_running_at')" true "two times"
+	cp out.txt run.json
+	jq -en --argjson cost "$(json .cost_usd)" --argjson bill "$(meter)" '$cost >= $bill - 0.000001' >/dev/null ||
+		complain "it costs $(json .cost_usd), the vendor's meter says $(meter)"
+	burst ledger --by day --json
+	is "$(json '.[0].cost_usd')" "$(jq .cost_usd run.json)" "what caps.per_day counts"
+	burst ledger "$(jq -r .run run.json)"
+	grep -qE 'released at .*, still running at .*: counted until' out.txt || complain "not in the ledger"
+}
 c_end_fails_at_first() {
 	fault "end fails" "$END_FAILS"
 	render

@@ -74,6 +74,11 @@ static const char *const ledger_steps[] = {
 	"ALTER TABLE request ADD COLUMN fills_pod INTEGER NOT NULL DEFAULT 0;",
 	"ALTER TABLE run ADD COLUMN wants TEXT NOT NULL DEFAULT '';",
 	"ALTER TABLE pod DROP COLUMN slot; ALTER TABLE volume DROP COLUMN tree;",
+	"ALTER TABLE run ADD COLUMN counted_microusd INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN cost_vendor_microusd INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE run SET counted_microusd=cost_microusd;"
+	"ALTER TABLE pod ADD COLUMN accepted_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN outlived_ms INTEGER NOT NULL DEFAULT 0;",
 };
 
 #endif

@@ -68,6 +68,33 @@ static void a_day_gets_its_share_of_a_pod(void **state)
 	assert_int_equal(allow_spent(&open, MIDNIGHT, MIDNIGHT + HOUR / 2), DOLLAR / 2);
 }
 
+/* What the vendor bills beyond our count is spent, in the days in which it arose. */
+static void the_vendors_larger_figure_is_spent(void **state)
+{
+	struct pod_row pod = ended(MIDNIGHT - 2 * HOUR, 2);
+
+	(void)state;
+	pod.billed_vendor_ms = 3 * HOUR;
+	assert_int_equal(allow_spent(&pod, MIDNIGHT - 24 * HOUR, MIDNIGHT + 9 * HOUR), 3 * DOLLAR);
+	assert_int_equal(allow_spent(&pod, MIDNIGHT, MIDNIGHT + 9 * HOUR), DOLLAR);
+	pod.cost_vendor_microusd = 6 * DOLLAR;
+	assert_int_equal(allow_spent(&pod, MIDNIGHT, MIDNIGHT + 9 * HOUR), 2 * DOLLAR);
+}
+
+/* Accepted releases end pods; one that its vendor shows later may live until its hard end. */
+static void one_that_outlives_its_release_is_reserved_for(void **state)
+{
+	struct pod_row pod = living(MIDNIGHT, MIDNIGHT + 5 * HOUR);
+
+	(void)state;
+	pod.state = POD_ROW_RELEASING;
+	pod.released_ms = MIDNIGHT + HOUR;
+	assert_int_equal(allow_to_come(&pod, MIDNIGHT + 2 * HOUR), 0);
+	pod.outlived_ms = pod.released_ms + 1000;
+	assert_true(allow_to_come(&pod, MIDNIGHT + 2 * HOUR) >= 3 * DOLLAR);
+	assert_int_equal(allow_spent(&pod, MIDNIGHT, MIDNIGHT + 2 * HOUR), 2 * DOLLAR);
+}
+
 static void a_lost_create_counts(void **state)
 {
 	struct pod_row pod = living(MIDNIGHT - HOUR, MIDNIGHT + 5 * HOUR);
@@ -275,6 +302,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_day_gets_its_share_of_a_pod),
 		cmocka_unit_test(a_lost_create_counts),
+		cmocka_unit_test(the_vendors_larger_figure_is_spent),
+		cmocka_unit_test(one_that_outlives_its_release_is_reserved_for),
 		cmocka_unit_test(parts_of_days_sum_to_the_pod),
 		cmocka_unit_test(days_of_a_changed_clock_are_whole),
 		cmocka_unit_test(a_run_holds_what_it_may_still_spend),

@@ -135,12 +135,75 @@ static void a_share_is_counted_alike(void **state)
 	store_close(store);
 }
 
+/* Our count and the vendor's figure: the larger one is the cost, neither replaces the other. */
+static void the_larger_figure_counts(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t vendor_ms, vendor_usd, cost, spread_ms;
+	} cases[] = {
+		{"no figure", 0, 0, 10000, 10000},
+		{"seconds alone, fewer", 8000, 0, 10000, 10000},
+		{"seconds alone, more", 18400, 0, 18400, 18400},
+		{"dollars, fewer", 8000, 9999, 10000, 10000},
+		{"dollars, more", 9000, 18000, 18000, 10000},
+		{"dollars without seconds", 0, 18000, 18000, 10000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct pod_row row = row_of("gone", T0 + 10000);
+		pod_row_bill(&row, T0 + 10000);
+		row.billed_vendor_ms = cases[i].vendor_ms;
+		row.cost_vendor_microusd = cases[i].vendor_usd;
+		check(cases[i].name, "cost", pod_row_cost(&row, T0 * 2), cases[i].cost);
+		check(cases[i].name, "counted", pod_row_counted(&row, T0 * 2), 10000);
+		check(cases[i].name, "time", pod_row_billed_ms(&row, T0 * 2), 10000);
+		check(cases[i].name, "spread", pod_row_spread_ms(&row, T0 * 2), cases[i].spread_ms);
+		row.state = POD_ROW_FAILED;
+		check(cases[i].name, "one that never was", pod_row_cost(&row, T0 * 2), 0);
+	}
+}
+
+/* A row whose client ended while its vendor showed the pod after the accepted release. */
+static void one_that_outlives_its_release_counts_until_now(void **state)
+{
+	static const struct {
+		const char *name, *state;
+		int64_t released_s, outlived_s, billed_s;
+		bool outlives;
+	} cases[] = {
+		{"released, not seen since", "releasing", 10, 0, 10, false},
+		{"seen before the release", "releasing", 10, 9, 10, false},
+		{"seen after it", "releasing", 10, 12, 60, true},
+		{"seen at that moment", "releasing", 10, 10, 60, true},
+		{"a later list omitted it", "releasing", 14, 12, 14, false},
+		{"gone", "gone", 14, 12, 14, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		int64_t released = T0 + cases[i].released_s * 1000;
+		struct pod_row row = row_of(cases[i].state, released);
+		pod_row_bill(&row, released);
+		row.outlived_ms = cases[i].outlived_s ? T0 + cases[i].outlived_s * 1000 : 0;
+		row.gone_ms = row.state == POD_ROW_GONE ? T0 + 20000 : 0;
+		check(cases[i].name, "outlives", pod_row_outlives(&row), cases[i].outlives);
+		check(cases[i].name, "time", pod_row_billed_ms(&row, T0 + 60000),
+		      cases[i].billed_s * 1000);
+		check(cases[i].name, "cost", pod_row_cost(&row, T0 + 60000),
+		      cases[i].billed_s * 1000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_second_begun_is_billed),
 		cmocka_unit_test(core_and_ledger_agree),
 		cmocka_unit_test(what_was_recorded_stands),
+		cmocka_unit_test(the_larger_figure_counts),
+		cmocka_unit_test(one_that_outlives_its_release_counts_until_now),
 		cmocka_unit_test(a_share_is_counted_alike),
 	};
 

@@ -67,6 +67,117 @@ static void test_two_looks(void **state)
 	}
 }
 
+/* A pod that its vendor shows after it accepted the release: until when it counts as billed, what
+ * is reserved for it until its hard end meanwhile, and how often that is said. */
+static const struct {
+	const char *name;
+	enum pod_state state;
+	struct {
+		int64_t at_ms;
+		bool there;
+	} looks[5];
+	int count;
+	int64_t more_s; /* billed after the accepted release */
+	int notes;
+} outliving[] = {
+	{"gone at once", POD_STATE_RUNNING, {{100}, {5100}}, 2, 0, 0},
+	{"a list that lags", POD_STATE_RUNNING, {{100, true}, {2000}, {7000}}, 3, 2, 0},
+	{"it ran for 9 s",
+	 POD_STATE_RUNNING,
+	 {{1000, true}, {4000, true}, {8000, true}, {9000}, {14000}},
+	 5,
+	 9,
+	 2},
+	{"a list misses it once",
+	 POD_STATE_RUNNING,
+	 {{1000, true}, {3000}, {6000, true}, {7000}, {12000}},
+	 5,
+	 7,
+	 2},
+	{"a state that is not known: it may run",
+	 POD_STATE_UNKNOWN,
+	 {{1000, true}, {3000}, {8000}},
+	 3,
+	 3,
+	 0},
+	{"it is listed, but stopped", POD_STATE_STOPPED, {{6000, true}, {7000}, {12000}}, 3, 0, 0},
+};
+
+static int said(const struct bench *b)
+{
+	int notes = 0;
+
+	for (size_t i = 0; i < b->out.count; i++)
+		if (b->out.list[i].type == ACT_NOTE)
+			notes += strstr(b->out.list[i].text, "released at ") != NULL;
+	return notes;
+}
+
+static void test_outlives_its_release(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(outliving); i++) {
+		const char *name = outliving[i].name;
+		struct bench b;
+		release_seen_pod(&b, 5000);
+		int64_t released_at = b.now;
+		int64_t counted = core_billed_ms(pod(&b, 0), b.now);
+		int notes = 0;
+		for (int k = 0; k < outliving[i].count; k++) {
+			struct pod_view v = view_of(&b, 0, outliving[i].state);
+			b.now = released_at + outliving[i].looks[k].at_ms;
+			tell(&b, (struct event){.type = EV_LISTED,
+						.views = &v,
+						.count = outliving[i].looks[k].there,
+						.requested_at = b.now});
+			notes += said(&b);
+			bool runs = outliving[i].looks[k].there &&
+				    outliving[i].state != POD_STATE_STOPPED;
+			check_field(name, "may bill", pod_outlives_release(pod(&b, 0)), runs);
+			if (runs) {
+				check_field(name, "until now",
+					    core_billed_ms(pod(&b, 0), b.now + HOUR) >= HOUR, 1);
+				check_field(name, "reserved until its hard end",
+					    budget_committed(b.core) > budget_spent(b.core) + 1000,
+					    1);
+			}
+		}
+		check_phase(&b, name, 0, POD_GONE);
+		check_field(name, "billed longer", core_billed_ms(pod(&b, 0), b.now) - counted,
+			    outliving[i].more_s * SECOND);
+		check_field(name, "spent", budget_spent(b.core), core_cost(pod(&b, 0), b.now));
+		check_field(name, "messages", notes, outliving[i].notes);
+		tear_down(&b);
+	}
+}
+
+/* The vendor's own figure stands beside our count; the larger one is spent. */
+static void test_vendor_says(void **state)
+{
+	static const int64_t figures[] = {0, 1, 1000000};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+		struct bench b;
+		release_seen_pod(&b, 0);
+		core_vendor_says(b.core, 0, 7777777); /* it is not gone yet: no bill */
+		list_nothing(&b);
+		check_phase(&b, "gone", 0, POD_GONE);
+		int64_t counted = core_counted(pod(&b, 0), b.now);
+		core_vendor_says(b.core, 0, figures[i]);
+		check_field("counted", "micro-dollars", core_counted(pod(&b, 0), b.now), counted);
+		check_field("cost", "micro-dollars", core_cost(pod(&b, 0), b.now),
+			    MAX(counted, figures[i]));
+		check_field("spent", "micro-dollars", budget_spent(b.core),
+			    MAX(counted, figures[i]));
+		check_field("sum", "micro-dollars", summary(&b).cost_microusd,
+			    MAX(counted, figures[i]));
+		check_field("sum", "counted", summary(&b).counted_microusd, counted);
+		check_field("sum", "by the vendor", summary(&b).vendor_microusd, figures[i]);
+		tear_down(&b);
+	}
+}
+
 /* A pod that its vendor never listed, released as soon as its create was answered: absence alone
  * proves nothing yet. */
 static const struct {
@@ -286,6 +397,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_looks),
+		cmocka_unit_test(test_outlives_its_release),
+		cmocka_unit_test(test_vendor_says),
 		cmocka_unit_test(test_never_listed),
 		cmocka_unit_test(test_looks_for_the_never_listed),
 		cmocka_unit_test(test_released_before_it_was_known),

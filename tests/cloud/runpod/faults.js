@@ -47,6 +47,7 @@ function named(name, o) {
 		F15: () => [quirk({ preempt_after_ms: o.ms || 3000, preempt_to: o.to || 'EXITED' })],
 		F16: () => [
 			o.way === 'lingers' ? quirk({ lingers_ms: o.ms || 20000 })
+			: o.way === 'outlives' ? quirk({ outlives_ms: o.ms || 20000 })
 			: o.way === 'appears' ? quirk({ delete_404_ms: o.ms || 5000 })
 			: o.way === 'denied' ? quirk({ denied_ms: o.ms || 20000 })
 			: { ...list('deletePod'), do: { status: 500, detail: 'internal error' } },

@@ -16,6 +16,7 @@ declare -A FAULTS=(
 	[never listed]=F4
 	[unknown fields]='F29 "cursor":""'
 	[end fails]=F16
+	[outlives its end]='F16 "way":"outlives","ms":14000'
 	[line drops]='F13 "bytes":60000,"drops":2'
 	[taken back]='F15 "ms":8000'
 )
@@ -24,6 +25,7 @@ FIRST="c_create_says_an_error_and_made_it c_create_is_cut_and_made_it c_create_i
 	c_taken_back_before_anybody_saw_it c_stuck_host_is_given_up_early_and_avoided c_pull_that_moves_is_waited_for c_stuck_before_its_image
 	c_running_without_a_port c_dearer_than_it_was_offered c_so_dear_that_the_cap_would_break"
 
+meter() { rp_control billing | jq -r '.[0].usd'; } # dollars of its pod until now
 wrong_key() { export RUNPOD_API_KEY=rpa_NOBODYKNOWSTHIS; }
 is_avoided() {
 	burst offers --json

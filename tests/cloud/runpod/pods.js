@@ -5,7 +5,8 @@
 // A pod's quirks (given by a fault at creation, or by a test later) make it misbehave:
 //   hidden_ms GET answers 404 so long   unlisted_ms the list lacks it so long   stuck "PROVISIONING"|"STARTING"|"ERROR"
 //   runtime what `runtime` says when RUNNING   no_ssh no public port ever   door, drop_after_bytes, drop_times machine.js
-//   preempt_after_ms, preempt_to   lingers_ms still RUNNING so long after its end was accepted   delete_404_ms DELETE says
+//   preempt_after_ms, preempt_to   lingers_ms still RUNNING so long after its end was accepted   outlives_ms the same, and it
+//   bills   delete_404_ms DELETE says
 //   404 so long after creation   denied_ms from its first DELETE on, DELETE and GET say 404 and the list lacks it so long, though it
 //   runs and bills   stale_port_ms the API shows the old port so long after a restart   cost what it says it costs
 //   no_gpu nvidia-smi finds none   volume "ro"|"full"   locked   pull_ms this pod's own
@@ -436,6 +437,15 @@ class Pods {
 	// Billing ends now; the container goes after lingers_ms (it may still answer so long).
 	terminate(pod, why) {
 		if (pod.ended_ms) return;
+		if (pod.quirks.outlives_ms) {
+			if (pod.outlives) return;
+			pod.outlives = true;
+			clock.after(pod.quirks.outlives_ms, () => {
+				pod.quirks.outlives_ms = 0;
+				this.terminate(pod, why);
+			});
+			return;
+		}
 		const linger = pod.quirks.lingers_ms || 0;
 		if (!linger) this.forget_timers(pod);
 		this.end_span(pod);
