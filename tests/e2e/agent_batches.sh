@@ -107,7 +107,7 @@ test_out_of_memory_halves() {
 }
 
 start_continuous() { # ENV [HANG]
-	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec python3 $here/tests/workers/continuous.py\",\"env\":{\"EACH\":\"0.005\",\"LIMIT\":\"4\"${1:+,$1}},\"hang_s\":${2:-60}}"
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec python3 $WORKERS/continuous.py\",\"env\":{\"EACH\":\"0.005\",\"LIMIT\":\"4\"${1:+,$1}},\"hang_s\":${2:-60}}"
 	expect '"state":"ready"'
 }
 

@@ -6,8 +6,11 @@
 
 here=$(cd "$(dirname "$0")/../.." && pwd)
 AGENT=${AGENT:-$here/build/kit/burst-agent}
-WORKER=$here/tests/workers/worker.sh
 top=$(mktemp -d "${TMPDIR:-/tmp}/burst-agent-test.XXXXXX")
+# A copy, because workers run as another user, who may not reach the tree: a clone in root's home is closed to others.
+WORKERS=$top/workers
+WORKER=$WORKERS/worker.sh
+mkdir "$WORKERS" && cp "$here/tests/workers/"*.sh "$here/tests/workers/"*.py "$WORKERS" || exit 1
 fails=0 n=0
 export BURST_RUN=r1 BURST_ATTEMPT=aaaabbbbccccdddd
 
