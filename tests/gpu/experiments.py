@@ -17,8 +17,10 @@ import time
 import traceback
 from typing import Any, Callable
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "workers")]
 sys.dont_write_bytecode = True
+import packages  # noqa: E402
 
 
 def apart(work: Callable[[], Any], limit_s: int) -> dict[str, Any]:
@@ -46,9 +48,25 @@ def apart(work: Callable[[], Any], limit_s: int) -> dict[str, Any]:
     return {"error": f"ended with status {os.waitstatus_to_exitcode(status)} and said nothing"}
 
 
-def opened(setting: Any, work: Callable[[Any], Any]) -> Any:
+def measured(device: str, small: bool, name: str) -> Any:
+    """What the experiment NAME finds, or the facts of the machine. The imports are here, in a child process: the published packages
+    open the card when they are imported, and a process that has opened it cannot fork another one that uses it."""
+    import measures
+    import twin
+
+    setting = twin.Setting(device, small)
     setting.open()
-    return work(setting)
+    return twin.facts(setting) if name == "facts" else measures.ALL[name](setting)
+
+
+def subjects() -> dict[str, Any]:
+    """Why nothing can be measured here ("": it can), and what each experiment is about."""
+    try:
+        import measures
+        import twin
+    except ImportError as error:
+        return {"missing": str(error)}
+    return {"missing": twin.published.MISSING, "about": {name: f.__doc__ for name, f in measures.ALL.items()}}
 
 
 def keep(report: dict[str, Any], path: str) -> None:
@@ -58,16 +76,13 @@ def keep(report: dict[str, Any], path: str) -> None:
     os.replace(path + ".part", path)
 
 
-def run(setting: Any, names: list[str], limit_s: int, path: str) -> dict[str, Any]:
-    import measures
-    import twin
-
-    report: dict[str, Any] = {"note": "random weights, shape twin", "small": setting.small, "device": setting.device,
+def run(device: str, small: bool, about: dict[str, str], names: list[str], limit_s: int, path: str) -> dict[str, Any]:
+    report: dict[str, Any] = {"note": "random weights, shape twin", "small": small, "device": device,
                               "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                              "facts": apart(lambda: opened(setting, twin.facts), limit_s), "experiments": {}}
+                              "facts": apart(lambda: measured(device, small, "facts"), limit_s), "experiments": {}}
     for name in names:
         began = time.monotonic()
-        entry = {"about": measures.ALL[name].__doc__, **apart(lambda: opened(setting, measures.ALL[name]), limit_s)}
+        entry = {"about": about[name], **apart(lambda: measured(device, small, name), limit_s)}
         entry["took_s"] = round(time.monotonic() - began, 1)
         print(f"{name}: {'FAILED: ' + entry['error'] if 'error' in entry else 'measured'}, {entry['took_s']} s", file=sys.stderr, flush=True)
         report["experiments"][name] = entry
@@ -89,15 +104,13 @@ def main() -> int:
     unknown = [name for name in names if name not in every]
     if unknown:
         parser.error(f"--only: there is no experiment {unknown[0]}")
-    try:
-        import twin
-    except ImportError as error:
-        print(f"experiments: {error}", file=sys.stderr)
+    packages.enter("chatterbox")
+    found = apart(subjects, args.limit)
+    can = found.get("result", {"missing": found.get("error")})
+    if can["missing"]:
+        print(f"experiments: {can['missing']}", file=sys.stderr)
         return 2
-    if twin.published.MISSING:
-        print(f"experiments: {twin.published.MISSING}", file=sys.stderr)
-        return 2
-    text = json.dumps(run(twin.Setting(args.device, args.small), names, args.limit, args.out), indent=1) + "\n"
+    text = json.dumps(run(args.device, args.small, can["about"], names, args.limit, args.out), indent=1) + "\n"
     if args.out == "-":
         sys.stdout.write(text)
     return 1 if '"error"' in text else 0

@@ -18,10 +18,11 @@ from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PYTHON = os.path.join(ROOT, "build", "chatterbox", "bin", "python")
 
-if os.path.exists(PYTHON) and not sys.prefix.startswith(os.path.join(ROOT, "build", "chatterbox")):
-    os.execv(PYTHON, [PYTHON, *sys.argv])
+sys.path.insert(0, HERE)
+import packages  # noqa: E402
+
+packages.enter("chatterbox")
 
 sys.path.insert(0, os.path.join(ROOT, "jobs", "workers"))
 sys.dont_write_bytecode = True

@@ -71,6 +71,17 @@ class Apart(unittest.TestCase):
         self.assertEqual(experiments.apart(lambda: __import__("time").sleep(60), 1), {"error": "did not end within 1 s"})
 
 
+class Parent(unittest.TestCase):
+    def test_it_imports_nothing_that_opens_a_card(self) -> None:
+        """A forked process cannot use a card that its parent has opened."""
+        said = subprocess.run([PYTHON if os.path.exists(PYTHON) else sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv.pop(1)); import experiments\n"
+                               "try: experiments.main()\nexcept SystemExit: pass\n"
+                               "print(sorted({'torch', 'twin', 'measures', 'chatterbox'} & sys.modules.keys()))",
+                               GPU, "--device", "cpu", "--small", "--only", "E1", "--out", os.devnull],
+                              capture_output=True, text=True)
+        self.assertEqual(said.stdout.splitlines()[-1:], ["[]"], said.stderr[-2000:])
+
+
 class DryRun(unittest.TestCase):
     @unittest.skipUnless(os.path.exists(PYTHON), "build/chatterbox is not there: make chatterbox-packages")
     def test_every_experiment_runs_on_a_processor(self) -> None:

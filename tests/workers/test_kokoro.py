@@ -20,10 +20,11 @@ from unittest import mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TORCH = os.path.join(ROOT, "build", "chatterbox")
-PYTHON = os.path.join(TORCH, "bin", "python")
 
-if os.path.exists(PYTHON) and not sys.prefix.startswith(TORCH):
-    os.execv(PYTHON, [PYTHON, *sys.argv])
+sys.path.insert(0, HERE)
+import packages  # noqa: E402
+
+packages.enter("chatterbox")
 
 sys.path[:0] = [os.path.join(ROOT, "jobs", "workers"), os.path.join(ROOT, "build", "kokoro")]
 sys.dont_write_bytecode = True

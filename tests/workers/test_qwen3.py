@@ -16,12 +16,13 @@ from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PYTHON = os.path.join(ROOT, "build", "qwen3", "bin", "python")
 
-if os.path.exists(PYTHON) and not sys.prefix.startswith(os.path.join(ROOT, "build", "qwen3")):
-    os.execv(PYTHON, [PYTHON, *sys.argv])
+sys.path.insert(0, HERE)
+import packages  # noqa: E402
 
-sys.path[:0] = [os.path.join(ROOT, "jobs", "workers"), HERE]
+packages.enter("qwen3")
+
+sys.path.insert(0, os.path.join(ROOT, "jobs", "workers"))
 sys.dont_write_bytecode = True
 for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "TQDM_DISABLE"):
     os.environ.setdefault(variable, "1")
