@@ -44,7 +44,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c
 LATE    := libcurl libssh2 libcrypto libarchive md4c # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean format help demo deps-piper piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean format help demo piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -252,10 +252,10 @@ clean:
 # Everything that building, the demo and the tests need, from Debian's packages; nothing is done when it is all there.
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
               libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev libseccomp-dev libmd4c-dev protobuf-c-compiler
-DEPS_RUN   := openssh-server openssh-client espeak-ng ca-certificates
+DEPS_RUN   := openssh-server openssh-client espeak-ng ca-certificates python3-venv # the last for piper
 DEPS_TEST  := cmark-gfm gcc-aarch64-linux-gnu libc6-dev-arm64-cross ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db mandoc tmux python3 python3-jsonschema python3-asyncssh \
-              nodejs debootstrap openssl python3-venv python3-pip
+              nodejs debootstrap openssl python3-pip
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 define install_missing
@@ -320,19 +320,15 @@ piper-wheels:
 # The main job on the embedded local provider: 300 questions on two pods, verified, joined, with subtitles. Packages come
 # first, and what pkg-config knows is only known afterwards: hence the second make.
 #
-# With ENGINE=piper: 30 lines by a neural voice, whose packages come from PyPI. Only a config of the user's own may give a local pod
-# a network, so the demo has one.
+# With ENGINE=piper: 30 lines by a neural voice, whose packages come from PyPI.
 ENGINE ?= espeak
 demo:
 	@case "$(ENGINE)" in espeak|piper) ;; *) echo "make demo: ENGINE=$(ENGINE): must be espeak or piper" >&2; exit 2 ;; esac
 	@echo "1/3 the packages that are missing, from Debian"
-	@$(MAKE) --no-print-directory deps $(if $(filter piper,$(ENGINE)),deps-piper)
+	@$(MAKE) --no-print-directory deps
 	@echo "2/3 building burst with $(CORES) processes (about a minute of one core)"
 	@$(MAKE) --no-print-directory -j$(CORES) all
 	@sh config/examples/demo.sh $(ENGINE)
-.PHONY: deps-piper
-deps-piper:
-	$(call install_missing,python3-venv)
 
 # The live view of the example job, in the middle of a real run, as the page of the project shows it.
 PICTURE := build/picture

@@ -79,6 +79,9 @@ struct job_needs {
 	/* shell text run once in each container before the workers start, as root where it is; NULL
 	 */
 	const char *install;
+	/* body of a shell function that succeeds where `install` has nothing to do; NULL: unknown
+	 */
+	const char *installed;
 	/* NAME=VALUE, NULL-terminated or NULL: what `setup` finds in its environment beside
 	 * env_names. It makes no difference to what the setup leaves, whose place on a volume
 	 * follows from its text. No secrets */
@@ -91,7 +94,10 @@ struct job_needs {
 	const char *setup_packages;
 	int setup_download_mb; /* what `setup` fetches from the internet, about; 0: unknown */
 	int setup_memory_gb;   /* what `setup` needs of a pod that does nothing else; 0: little */
-	bool setup_by_card;    /* what `setup` makes may hold for cards of one architecture alone */
+	/* Nothing in the pod is the config's: burst wrote the setup, the install and the worker,
+	 * and knows the hash of all that they fetch. */
+	bool setup_is_ours;
+	bool setup_by_card; /* what `setup` makes may hold for cards of one architecture alone */
 	const struct job_file *files; /* plain names, no folders */
 	size_t file_count;
 	/* a worker silent for longer (or ten times its estimate) hangs; 0: no limit (commands) */

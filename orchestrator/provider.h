@@ -20,7 +20,7 @@
 #include "base/str.h"
 #include "rented.h"
 
-#define PROVIDER_ABI 9u
+#define PROVIDER_ABI 10u
 
 struct env_pair {
 	char *name, *value;
@@ -104,6 +104,9 @@ struct rent_request {
 	const char *start_script;   /* POSIX sh text; becomes the container's first process */
 	const struct env_pair *env; /* the start script's contract: jobs/agent/CONTROL.md */
 	size_t env_count;
+	/* Its setup fetches packages, and all that runs in it is burst's own: a provider that
+	 * closes the network to its pods opens it to this one. */
+	bool fetches_packages;
 };
 
 struct op_want {

@@ -13,20 +13,19 @@
 #include "qwen3.h"
 #include "voices.h"
 
-static const char espeak_install[] = APT_INSTALL(
-	"espeak-ng",
-	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "
-	"/usr/lib64/libespeak-ng.so.1 \\\n"
-	"		/usr/local/lib/libespeak-ng.so.1 /lib/*/libespeak-ng.so.1; do [ -e \"$f\" "
-	"] && return 0; done\n"
-	"	command -v espeak-ng >/dev/null 2>&1\n",
-	"'espeak-ng*' 'libespeak-ng*'", "espeak-ng");
+#define ESPEAK_HAVE                                                                                \
+	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "                       \
+	"/usr/lib64/libespeak-ng.so.1 \\\n"                                                        \
+	"		/usr/local/lib/libespeak-ng.so.1 /lib/*/libespeak-ng.so.1; do [ -e "                    \
+	"\"$f\" "                                                                                  \
+	"] && return 0; done\n"                                                                    \
+	"	command -v espeak-ng >/dev/null 2>&1\n"
+#define PYTHON_HAVE "	python3 -c 'import venv, ensurepip' >/dev/null 2>&1\n"
 
-/* clang-format off */
-static const char python_install[] =
-	APT_INSTALL("python3 with venv", "	python3 -c 'import venv, ensurepip' >/dev/null 2>&1\n",
-		    "'python3*' 'libpython3*'", "python3 python3-venv");
-/* clang-format on */
+static const char espeak_install[] =
+	APT_INSTALL("espeak-ng", ESPEAK_HAVE, "'espeak-ng*' 'libespeak-ng*'", "espeak-ng");
+static const char python_install[] = APT_INSTALL(
+	"python3 with venv", PYTHON_HAVE, "'python3*' 'libpython3*'", "python3 python3-venv");
 
 static const char *const espeak_packages[] = {"espeak-ng", NULL};
 static const char *const python_packages[] = {"python3", "python3-venv", NULL};
@@ -89,7 +88,7 @@ static const struct engine_option piper_options[] = {
 /* clang-format off */
 #define QWEN3_ALIKE \
 	.letters = QWEN3_LETTERS, .gpu = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
-	.sources = "qwen3-source", .torch = true, .torchaudio = true, .install = python_install, .packages = python_packages, .python = qwen3_python
+	.sources = "qwen3-source", .torch = true, .torchaudio = true, .install = python_install, .installed = PYTHON_HAVE, .packages = python_packages, .python = qwen3_python
 /* 0.83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and
  * one of the talker; sound at some 50 GFLOP a second. Memory: weights, 0.11 GiB of cache for the
  * longest row, 1,300 frames of sound at once */
@@ -126,6 +125,7 @@ static const struct engine engines[] = {
 		.prior = {.host_share = 1, .source = "espeak-ng on one core, 2026-11"},
 		.worker = "\"$BURST_KIT/espeak-worker\"",
 		.install = espeak_install,
+		.installed = ESPEAK_HAVE,
 		.packages = espeak_packages,
 		.options = espeak_options,
 		.file = espeak_file,
@@ -145,6 +145,7 @@ static const struct engine engines[] = {
 		.seconds_each = 0.05,
 		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" piper",
 		.install = python_install,
+		.installed = PYTHON_HAVE,
 		.packages = python_packages,
 		.lock = "piper",
 		.options = piper_options,
@@ -184,6 +185,7 @@ static const struct engine engines[] = {
 		.weights = chatterbox_weights,
 		.prepare = "chatterbox_prepare.py",
 		.install = python_install,
+		.installed = PYTHON_HAVE,
 		.packages = python_packages,
 		.options = chatterbox_options,
 		.python = chatterbox_python,
@@ -218,6 +220,7 @@ static const struct engine engines[] = {
 		.weights = chatterbox_turbo_weights,
 		.prepare = "chatterbox_prepare.py",
 		.install = python_install,
+		.installed = PYTHON_HAVE,
 		.packages = python_packages,
 		.options = turbo_options,
 		.python = chatterbox_python,
@@ -284,6 +287,7 @@ static const struct engine engines[] = {
 		.torch = true,
 		.weights = kokoro_weights,
 		.install = python_install,
+		.installed = PYTHON_HAVE,
 		.packages = python_packages,
 		.options = kokoro_options,
 		.python = kokoro_python,

@@ -117,10 +117,13 @@ void tts_fill_needs(struct job *job, const struct section *conf)
 		job->worker_line = environment_worker(engine);
 	n->worker = engine ? job->worker_line : job->worker;
 	n->install = engine ? engine->install : NULL;
+	n->installed = engine ? engine->installed : NULL;
 	n->packages = engine ? engine->packages : NULL;
 	CLEANUP(free_text) char *own = engine_setup(job, engine);
 	job->setup = both_setups(own, section_text(conf, "setup"));
 	n->setup = job->setup;
+	n->setup_is_ours =
+		own && !section_text(conf, "setup") && !section_text(conf, "weights_url");
 	n->setup_packages = job->setup_packages = engine ? environment_packages(engine) : NULL;
 	n->setup_env = job->setup_env;
 	n->setup_download_mb = engine ? environment_download_mb(engine) : 0;

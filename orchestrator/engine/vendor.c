@@ -286,6 +286,7 @@ void vendor_rent(struct engine *e, int pod)
 	start_env(a, p, ahead_s);
 	r->env = a->env;
 	r->env_count = a->env_count;
+	r->fetches_packages = e->work.needs && e->work.needs->setup_is_ours && !known_env(e, pod);
 	request_begin(a, OP_RENT, rent_done);
 }
 

@@ -124,4 +124,5 @@ void local_read_conf(const struct section *s, struct local_conf *conf)
 	(void)local_isolation(section_text(s, "isolation"), &conf->isolation);
 	conf->preempt_all = !strcmp(section_text(s, "preempt"), "all");
 	conf->shared_network = !strcmp(section_text(s, "network"), "host");
+	conf->private_network = section_has(s, "network") && !conf->shared_network;
 }

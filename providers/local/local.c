@@ -35,7 +35,8 @@ static const struct option_spec options[] = {
 	{"fail_rents", OPTION_INT, 0, "0",
 	 "how many rents fail for lack of capacity before one succeeds"},
 	{"network", OPTION_TEXT, OPTION_USER_ONLY, "private",
-	 "\"private\": pods reach nothing outside; \"host\": they share this machine's network"},
+	 "\"private\": pods reach nothing outside; \"host\": they share this machine's network; "
+	 "absent: private, except a pod that fetches the packages of an engine of burst's own"},
 	{"isolation", OPTION_TEXT, OPTION_USER_ONLY, "namespaces",
 	 "\"namespaces\"; \"process\": pods can reach all that you can; \"auto\": process where "
 	 "namespaces do not work"},
@@ -93,6 +94,8 @@ static struct local_conf conf_of(const struct op *op)
 	const struct provider *p = op->provider;
 	struct local_conf conf = p->conf;
 
+	if (op->kind == OP_RENT && op->want->rent.fetches_packages && !conf.private_network)
+		conf.shared_network = true;
 	for (size_t i = 0; op->kind == OP_RENT && i < p->card_count; i++)
 		if (!strcmp(p->cards[i].gpu, op->want->rent.offer.gpu)) {
 			COPY_TEXT(conf.gpu, p->cards[i].gpu);

