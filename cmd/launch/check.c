@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/gpus.h"
+#include "base/program.h"
 #include "cmd/unattended/notify.h"
 #include "deliver.h"
 #include "estimate.h"
@@ -118,6 +120,35 @@ static void check_memory(struct launch *l)
 	note(l, &err);
 }
 
+/* A pod that shares this machine's files can use the engine's packages, and only an ordinary user's
+ * machine, or a contained pod, cannot be changed by the pod's own install. */
+static void check_machine(const struct launch *l, const struct provider_ops *ops,
+			  struct mistakes *found)
+{
+	const struct section *conf = config_provider(l->ctx->config, ops->name);
+	const struct job_needs *needs =
+		l->run.setup.job ? l->run.setup.job_ops->needs(l->run.setup.job) : NULL;
+	CLEANUP(str_free) struct str packages = STR_INIT;
+	struct err err = {0};
+
+	if (!ops->shares_machine || !needs || !needs->installed ||
+	    (geteuid() == 0 && strcmp(section_text(conf, "isolation"), "namespaces") != 0))
+		return;
+	CLEANUP(free_text)
+	char *script = xasprintf("have() {\n%s}\nhave", needs->installed);
+	const char *const argv[] = {"sh", "-c", script, NULL};
+	if (program_run(&(struct program){.argv = argv, .limit_ms = 10000}, NULL, NULL, NULL) <= 0)
+		return; /* what could not be tried is not known to be missing */
+	for (const char *const *p = needs->packages; p && *p; p++)
+		str_addf(&packages, " %s", *p);
+	err_set(&err, ERR_CONFIG,
+		"engine %s needs packages that this machine, where local pods run, lacks: "
+		"%sapt-get install%s",
+		needs->engine, geteuid() == 0 ? "" : "sudo ", str_text(&packages));
+	err_about(&err, "job.engine");
+	mistakes_note(found, NULL, &err);
+}
+
 /* A wish that only one of several providers cannot fulfil is no mistake: a run reports it and
  * continues. */
 static void check_wishes(struct launch *l)
@@ -135,6 +166,8 @@ static void check_wishes(struct launch *l)
 		if (ops && ops->check_wishes)
 			ops->check_wishes(config_provider(l->ctx->config, ops->name), &want, &own,
 					  &err);
+		if (ops)
+			check_machine(l, ops, &own);
 		able += !mistakes_any(&own);
 		for (size_t k = 0; k < own.count; k++) {
 			if (l->run.setup.job)

@@ -100,6 +100,29 @@ t_doctor_knows_what_stops_a_run() {
 	is "$STATUS" 0 "doctor when all is well ($(grep ^bad out.txt))"
 }
 
+# Local pods see this machine's files and cannot install what it lacks.
+t_a_package_that_local_pods_lack() {
+	mkdir bin
+	printf '#!/bin/sh\nexit 1\n' >bin/python3
+	chmod 755 bin/python3
+	echo hello >script.txt
+	cat >burst.cfg <<-'E'
+		provider = ["local"];
+		job = { type = "tts"; engine = "piper"; input = "script.txt"; output = "out"; };
+	E
+	local command
+	for command in run plan; do
+		LOCAL_ISOLATION=namespaces PATH=$T/bin:$PATH burst $command
+		is "$STATUS" 2 "exit status of $command"
+		has err.txt 'burst.cfg:2: engine piper needs packages that this machine, where local pods run, lacks: '
+		has err.txt 'apt-get install python3 python3-venv'
+	done
+	is "$(ledger 'select count(*) from pod')" 0 "pods"
+	LOCAL_ISOLATION=namespaces PATH=$T/bin:$PATH burst doctor
+	is "$STATUS" 1 "exit status of doctor"
+	has out.txt 'engine piper needs packages'
+}
+
 t_completion_and_help() {
 	local shell
 	for shell in bash zsh fish; do
