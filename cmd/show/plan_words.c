@@ -132,7 +132,23 @@ static void say_used(FILE *to, const struct estimate *e, const struct plan *pick
 		 plan_seconds(has, pick->work_s));
 }
 
-/* Prints what a GPU pod would download while it bills. */
+/* Prints what pods without a GPU download. */
+static void say_plain_setup(FILE *to, const struct estimate *e, const char *time)
+{
+	if (e->volume)
+		plan_say(to, 2,
+			 "set-up: the first pod fetches about %d MB to volume %s (%s); later runs "
+			 "find it there",
+			 e->setup_download_mb, e->volume, time);
+	else
+		plan_say(to, 2,
+			 "set-up: each pod of each run fetches about %d MB (%s); later runs find "
+			 "it there if the config names a volume: volume = { name = \"voices\"; "
+			 "size_gb = 2; create = true; };",
+			 e->setup_download_mb, time);
+}
+
+/* Prints what a pod would download while it bills. */
 static void say_setup(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	const struct plan_machine *m = &e->machines[pick->machine];
@@ -145,7 +161,9 @@ static void say_setup(FILE *to, const struct estimate *e, const struct plan *pic
 		return;
 	plan_seconds(time, setup_s);
 	plan_dollars(cost, setup_s * m->price_h / 3600);
-	if (e->volume && !e->setup_by_card)
+	if (!e->setup_on_gpu)
+		say_plain_setup(to, e, time);
+	else if (e->volume && !e->setup_by_card)
 		plan_say(to, 2,
 			 "set-up: a pod without a GPU fetches about %d MB to volume %s before GPUs "
 			 "are rented; if none is free, the first GPU pod does and bills %s, %s, "

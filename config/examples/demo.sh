@@ -10,7 +10,11 @@ export BURST_STATE_DIR="$PWD/build/demo-state" BURST_CACHE_DIR=
 
 # where a container has no user namespaces, pods are plain processes, and so they must be for the commands that we print
 plain=
-if ! mkdir -p "$BURST_STATE_DIR" || ! "$burst" local-cloud check "$BURST_STATE_DIR" </dev/null 2>/dev/null | grep -q 'ok: pods are namespaces'; then
+if ! mkdir -p build/demo-state 2>/dev/null || ! [ -w build/demo-state ] || ! [ -w build ]; then
+	echo "burst: $PWD/build belongs to $(stat -c %U build), so $(id -un) cannot write the demo there: sudo rm -r $PWD/build, then make demo again (only make deps and make install need root)" >&2
+	exit 1
+fi
+if ! "$burst" local-cloud check "$BURST_STATE_DIR" </dev/null 2>/dev/null | grep -q 'ok: pods are namespaces'; then
 	plain='LOCAL_ISOLATION=auto '
 	export LOCAL_ISOLATION="${LOCAL_ISOLATION:-auto}"
 	echo "    this machine has no user namespaces: the local pods are plain processes, which can read all your files"
@@ -18,9 +22,6 @@ fi
 
 if [ "$name" = piper ]; then
 	out=build/demo-piper
-	export XDG_CONFIG_HOME="$PWD/build/demo-config"
-	mkdir -p "$XDG_CONFIG_HOME/burst"
-	echo 'providers = { local = { network = "host"; }; };' >"$XDG_CONFIG_HOME/burst/burst.cfg" # its packages come from PyPI
 	echo "3/3 rendering 30 lines by a neural voice on local pods (the first time some 200 MB come from PyPI and a model hub)"
 else
 	echo "3/3 rendering 300 questions on local pods"

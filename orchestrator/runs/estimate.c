@@ -316,7 +316,8 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 				 .count = count,
 				 .need_gb = needs->vram_gb,
 				 .need = need_of(needs)};
-	out->setup_download_mb = needs->gpu && needs->setup ? needs->setup_download_mb : 0;
+	out->setup_download_mb = needs->setup ? needs->setup_download_mb : 0;
+	out->setup_on_gpu = needs->gpu;
 	out->setup_by_card = needs->setup_by_card;
 	out->volume = of->volume;
 	char now[32];

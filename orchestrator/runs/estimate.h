@@ -31,6 +31,7 @@ struct estimate {
 	int need_gb;
 	/* of a GPU job: download of its set-up on a pod without its environment; 0: unknown */
 	int setup_download_mb;
+	bool setup_on_gpu;  /* the job's pods have GPUs */
 	bool setup_by_card; /* its set-up needs the card: a pod without a GPU cannot run it */
 	const char *volume; /* the volume that the run would use; NULL: none */
 	/* why each offer's card cannot run the job's image, as a pod reported; "": it can */

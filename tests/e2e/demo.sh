@@ -25,4 +25,18 @@ t_ends_with_commands_that_work() {
 	[ "$(wavs tree/hello/out)" -ge 1 ] || complain "the second command rendered nothing"
 }
 
+# After a build by root, or by somebody else.
+t_says_whose_build_it_is() {
+	[ "$(id -u)" = 0 ] || { skip "only root can be somebody else"; return; }
+	mkdir -p tree/build
+	cp -r "$ROOT/config" tree/
+	chmod 711 "$WORK"
+	chmod 755 . tree tree/build
+	setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$T/tree/build" || { skip "only root can reach $T"; return; }
+	setpriv --reuid=65534 --regid=65534 --clear-groups sh tree/config/examples/demo.sh espeak >said.txt 2>&1
+	is "$?" 1 "exit status"
+	is "$(cat said.txt)" "burst: $T/tree/build belongs to root, so $(id -un 65534) cannot write the demo there: sudo rm -r $T/tree/build, then make demo again (only make deps and make install need root)" message
+	is "$(ls tree/build)" "" "what was written"
+}
+
 run_tests "$@"
