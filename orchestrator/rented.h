@@ -35,6 +35,7 @@ struct offer {
 	char with[40];
 	char stock[12]; /* "high", "low", "" when the vendor does not say */
 	int wish;       /* which entry of the wanted list it satisfies, 0 first */
+	int pods_max;   /* how many pods its vendor has left, over all of its offers; 0: unknown */
 };
 
 /* Stands in every pod that burst creates. It tells an orphan from a stranger's pod, and suffices to

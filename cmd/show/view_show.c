@@ -33,12 +33,29 @@ static void add_offer(struct str *to, const struct view_pod *pod)
 			 money_show(price, sizeof(price), pod->price_microusd_h));
 }
 
-/* Names a pod once its name is final. */
-static void say_phase(const struct view_pod *pod, enum pod_phase before)
+/* Whether the create before this one got no pod from the same offer. */
+static bool is_another_try(const struct view *v, size_t at)
 {
+	const struct view_pod *pod = &v->pods[at];
+
+	while (at-- > 0) {
+		const struct view_pod *p = &v->pods[at];
+		if (!strcmp(p->provider, pod->provider) && !strcmp(p->gpu, pod->gpu) &&
+		    !strcmp(p->region, pod->region) && p->spot == pod->spot)
+			return p->phase == POD_NEVER;
+	}
+	return false;
+}
+
+/* Names a pod once its name is final. */
+static void say_phase(const struct view *v, size_t at, enum pod_phase before)
+{
+	const struct view_pod *pod = &v->pods[at];
 	CLEANUP(str_free) struct str offer = STR_INIT;
 
 	add_offer(&offer, pod);
+	if (!pod->name[0] && pod->phase == POD_RENTING && is_another_try(v, at))
+		return;
 	if (!pod->name[0] && pod->phase == POD_RENTING)
 		output_event("renting a pod (%s)", str_text(&offer));
 	else if (pod->name[0] && before < POD_BOOTING)
@@ -62,7 +79,7 @@ static void say_phases(struct view_show *s, const struct view *v)
 		s->told[i] = pod->phase;
 		if (pod->phase != POD_NEVER && pod->phase != POD_AWAITING_VOLUME &&
 		    pod->phase != POD_LOADING)
-			say_phase(pod, before);
+			say_phase(v, i, before);
 	}
 }
 

@@ -241,17 +241,20 @@ static void find_unfit(struct estimate *e, const struct estimate_of *of, size_t 
 			    clock_rfc3339(day, sizeof(day), since_ms));
 }
 
-/* Free pods that are processes of this machine share its processors, so more pods than processors
- * do not help. 0: no limit. A pod with a price stands for a machine of its own. */
-static int pods_that_help(const struct estimate_of *of, const struct offer *o, int workers)
+/* The provider has no more pods than these, or more do not help: free pods that are processes of
+ * this machine share its processors. 0: no limit. A pod with a price stands for a machine of its
+ * own. */
+static int pods_most(const struct estimate_of *of, const struct offer *o, int workers)
 {
 	for (int i = 0; i < of->run->setup.provider_count; i++) {
 		const struct provider_ops *ops = of->run->setup.providers[i].ops;
 		if (!strcmp(ops->name, o->provider) && ops->shares_machine &&
-		    o->price_microusd_h == 0)
-			return MAX((int)sysconf(_SC_NPROCESSORS_ONLN) / workers, 1);
+		    o->price_microusd_h == 0) {
+			int help = MAX((int)sysconf(_SC_NPROCESSORS_ONLN) / workers, 1);
+			return o->pods_max ? MIN(help, o->pods_max) : help;
+		}
 	}
-	return 0;
+	return o->pods_max;
 }
 
 static void make_machine(struct estimate *e, const struct estimate_of *of, size_t i,
@@ -290,7 +293,7 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 	m->speed = learned.speed;
 	m->speed_source = learned.source;
 	m->batch_max = batch_most(needs, o, &learned);
-	m->pods_max = pods_that_help(of, o, m->workers);
+	m->pods_max = pods_most(of, o, m->workers);
 	copy_text(e->speed_from[i], sizeof(e->speed_from[i]), learned.from);
 	if (m->speed_source == PLAN_PRIOR)
 		say_prior(&needs->prior, o, e->speed_from[i]);

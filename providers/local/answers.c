@@ -61,6 +61,7 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 		COPY_TEXT(offer->gpu, jsonx_text(item, "gpu", "none"));
 		COPY_TEXT(offer->region, jsonx_text(item, "region", ""));
 		COPY_TEXT(offer->stock, jsonx_text(item, "stock", ""));
+		offer->pods_max = (int)jsonx_bounded(item, "pods_max", 0, 1000);
 		offer->gpus = (int)jsonx_int(item, "gpus", 0);
 		offer->vram_gb = (int)jsonx_int(item, "vram_gb", 0);
 		offer->spot = jsonx_bool(item, "spot", false);

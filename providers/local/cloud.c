@@ -89,14 +89,14 @@ static int do_billing(const struct store *store, const json_t *request, json_t *
 
 /* ---- what there is ---- */
 
-static json_t *offer_of(const struct local_conf *conf, bool spot, bool last)
+static json_t *offer_of(const struct local_conf *conf, bool spot, int64_t left)
 {
-	return json_pack("{s:s, s:s, s:i, s:I, s:s, s:b, s:I, s:s}", "id",
+	return json_pack("{s:s, s:s, s:i, s:I, s:s, s:b, s:I, s:s, s:I}", "id",
 			 spot ? "spot" : "on-demand", "gpu", conf->gpu, "gpus",
 			 gpu_is_none(conf->gpu) ? 0 : 1, "vram_gb", (json_int_t)conf->vram_gb,
 			 "region", conf->region, "spot", spot, "price",
 			 (json_int_t)(spot ? conf->spot_price_microusd_h : conf->price_microusd_h),
-			 "stock", last ? "low" : "high");
+			 "stock", left == 1 ? "low" : "high", "pods_max", (json_int_t)left);
 }
 
 static int do_offers(const struct store *store, const json_t *request, json_t *answer,
@@ -119,10 +119,10 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 	int64_t living = desk_sweep(store);
 	if (living >= conf.capacity)
 		return 0; /* sold out */
-	bool last = living + 1 == conf.capacity;
+	int64_t left = conf.capacity - living;
 	if (jsonx_bool(request, "spot", false) && conf.spot_price_microusd_h >= 0)
-		json_array_append_new(list, offer_of(&conf, true, last));
-	json_array_append_new(list, offer_of(&conf, false, last));
+		json_array_append_new(list, offer_of(&conf, true, left));
+	json_array_append_new(list, offer_of(&conf, false, left));
 	return 0;
 }
 
