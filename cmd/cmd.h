@@ -76,6 +76,7 @@ struct cmd {
 
 struct cmd_context {
 	const struct cmd *cmd;
+	int64_t began_ms;  /* wall clock: when the command began */
 	char **argv;       /* as given; the command's name follows the program's */
 	const char **args; /* NULL-terminated */
 	int arg_count;

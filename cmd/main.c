@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "base/clock.h"
 #include "base/guard.h"
 #include "base/log.h"
 #include "cmd/line/perform.h"
@@ -85,7 +86,7 @@ static bool wants_json(char **argv)
 
 int main(int argc, char **argv)
 {
-	struct cmd_context ctx = {.commands = commands};
+	struct cmd_context ctx = {.commands = commands, .began_ms = clock_wall_ms()};
 	struct err err = {0};
 
 	int index = command_index(argc, argv);

@@ -36,7 +36,8 @@ const struct cmd cmd_resume = {
 	.details = "Takes over pods that are still running, fetches what they finished, and "
 		   "renders only the rest. A job whose text or settings have changed is not "
 		   "resumed. The run keeps the flags that it was started with, including its "
-		   "caps, and its cost so far counts. Without RUN: the active run of this "
+		   "caps, and what it decided: pods, GPUs, goal and deadline. Its cost so far "
+		   "counts. Without RUN: the active run of this "
 		   "folder's burst.cfg, else the one whose pods may still be billing, else the "
 		   "newest; for a delivery, the run that it delivers. Runs of other folders "
 		   "need their id.",

@@ -10,7 +10,7 @@
 #include "base/program.h"
 #include "cmd/unattended/notify.h"
 #include "deliver.h"
-#include "estimate.h"
+#include "wish.h"
 
 /* Ignores errors that follow from a key with a reported mistake. */
 static void note(struct launch *l, struct err *err)
@@ -219,7 +219,7 @@ int check_all(struct launch *l, bool renders, struct err *err)
 			note(l, err);
 		if (launch_check_width(l, err) < 0)
 			note(l, err);
-		estimate_check_wish(config_top(l->ctx->config), m);
+		wish_check(config_top(l->ctx->config), m);
 		providers_fine = needs_providers(l->ctx) && check_providers(l);
 	}
 	if (files_readable && config_job(l->ctx->config) && launch_read_job(l, err) < 0) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "caps.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
@@ -13,6 +14,7 @@
 #include "quick.h"
 #include "run_flags.h"
 #include "volume_trust.h"
+#include "wish.h"
 
 static int keep_flags(void *at, struct run *run, struct err *err)
 {
@@ -25,6 +27,33 @@ static int reserve(void *at, struct run *run, struct err *err)
 {
 	(void)run;
 	return caps_go_on(at, err);
+}
+
+/* Reads what the run decided when it began. A deadline that has passed holds no longer. */
+static int read_choice(struct launch *l, const struct run_row *row, struct err *err)
+{
+	bool given = opt_has(l->ctx, "deadline");
+	size_t pods;
+	char at[32];
+
+	if (run_choice_read(&l->choice, l->ctx->store, row->id, err) < 0 ||
+	    wish_renew(l, given, err) < 0 || run_open_pods(&l->ctx->runs, row->id, &pods, err) < 0)
+		return -1;
+	l->run.choice = &l->choice;
+	if (!run_choice_is_late(&l->choice, pods > 0, clock_wall_ms()))
+		return 0;
+	if (given)
+		return err_set(
+			err, ERR_CAP,
+			"--deadline %s: booting a pod alone takes longer; nothing was rented",
+			l->choice.row.deadline);
+	log_line(LOG_WARN,
+		 "run %s: its deadline (%s: %s) cannot be kept any more: it continues without one "
+		 "(--deadline sets another)",
+		 row->id, l->choice.row.deadline,
+		 clock_rfc3339(at, sizeof(at), l->choice.row.deadline_ms));
+	l->choice.row.deadline_ms = 0;
+	return 0;
 }
 
 static int take_up(struct launch *l, const struct run_row *row, struct err *err)
@@ -45,6 +74,8 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	ctx->overwrite = ctx->overwrite || opt_has(ctx, "force");
 	launch_init(&l, ctx);
 	int status = launch_check_width(&l, err);
+	if (status == 0)
+		status = read_choice(&l, row, err);
 	if (status == 0)
 		status = launch_load_to_render(&l, err);
 	if (status == 0)
@@ -132,6 +163,8 @@ int launch_continue(struct cmd_context *ctx, const struct run_row *row, const ch
 const struct opt launch_resume_opts[] = {
 	{0, "max-cost", "USD", "new cap on the run's total cost", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
+	{0, "deadline", "WHEN", "new deadline: 20m from now, or a time of day (07:00)", "deadline",
+	 false},
 	ALLOW_OPTS,
 	{0, "force", NULL, "overwrite files in the output folder that burst did not make", NULL,
 	 false},

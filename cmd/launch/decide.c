@@ -12,6 +12,11 @@
 #include "cmd/show/plan_parts.h"
 #include "refuse.h"
 #include "warm_first.h"
+#include "wish.h"
+
+/* Why there is no plan. */
+#define NO_SPEED "no estimate: how fast the job renders was not known"
+#define NO_OFFER "no estimate: no provider offered a pod when the run began"
 
 enum {
 	DECIDE_MS = 8000, /* how long a slow provider may delay a run */
@@ -51,32 +56,20 @@ static void fetch_all_offers(struct launch *l, struct asked *out)
 		out->floor_microusd_h = 0;
 }
 
-/* What the config leaves to the plan. */
-static struct run_open left_open(const struct section *top)
-{
-	struct run_open open = {.pods = !section_has(top, "pods"),
-				.gpus = !section_has(top, "gpu")};
-	double left_s;
-
-	if (estimate_has_deadline(top) &&
-	    estimate_deadline(section_text(top, "deadline"), clock_wall_ms(), &left_s))
-		open.deadline_ms = MAX((int64_t)(left_s * 1000), 1);
-	return open;
-}
-
 static void act_on(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
-	const struct run_open open = left_open(config_top(l->ctx->config));
+	const char *source = plan_source_name(e->machines[pick->machine].speed_source);
 	char sentence[256];
 
-	run_choose(&l->choice, e, pick, l->run.setup.job_ops->needs(l->run.setup.job), &open);
+	plan_sentence(sentence, sizeof(sentence), e, pick);
+	run_choose(&l->choice, e, pick, l->run.setup.job_ops->needs(l->run.setup.job));
+	snprintf(l->choice.row.why, sizeof(l->choice.row.why), "%s (batch times: %s)", sentence,
+		 source);
 	l->run.row.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
 	l->run.row.planned_microusd = (int64_t)llround(pick->pods_usd * 1e6);
 	if (l->ctx->quiet)
 		return;
-	output_line(stderr, "plan: %s (batch times: %s)",
-		    plan_sentence(sentence, sizeof(sentence), e, pick),
-		    plan_source_name(e->machines[pick->machine].speed_source));
+	output_line(stderr, "plan: %s", l->choice.row.why);
 	struct better better;
 	better_find(&better, l, e, pick, BETTER_MS);
 	if (better.found)
@@ -125,6 +118,8 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 			status = warm_first(l, &e, &pick, &warming_microusd, err);
 		if (status == 0 && found)
 			act_on(l, &e, &pick);
+		else if (status == 0)
+			COPY_TEXT(l->choice.row.why, e.count ? NO_SPEED : NO_OFFER);
 	}
 	estimate_free(&e);
 	free(asked.offers);
@@ -133,7 +128,7 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 
 int launch_decide(struct launch *l, struct err *err)
 {
-	int status = decide_once(l, true, err);
+	int status = wish_read(l, err) < 0 ? -1 : decide_once(l, true, err);
 
 	return status == 1 ? decide_once(l, false, err) : status;
 }

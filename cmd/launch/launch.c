@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "caps.h"
@@ -14,6 +15,7 @@
 #include "quick.h"
 #include "run_flags.h"
 #include "sync/tree.h"
+#include "wish.h"
 
 enum { SECRET_LEAST = 8, PODS_MOST = 1000 };
 
@@ -158,10 +160,9 @@ void launch_conf_from_config(struct launch *l)
 	size_t segments = 0;
 
 	s->job_ops->segments(s->job, &segments);
-	c->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : MAX(l->choice.pods, 1);
+	wish_name(&l->choice.row, top);
+	run_choice_apply(&l->choice, s, clock_wall_ms());
 	c->pods = MIN((size_t)c->pods, MAX(segments, 1));
-	c->at_once = l->choice.at_once;
-	c->plan = l->choice.plan;
 	c->plan.pods_most = MAX(c->plan.pods_most, c->pods);
 	c->canary = !s->job_ops->needs(s->job)->command;
 	c->max_cost_microusd = section_int(caps, "max_cost");
@@ -175,7 +176,6 @@ void launch_conf_from_config(struct launch *l)
 	c->unproven_ok = section_bool(pod, "allow_unproven_switch");
 	c->check_tries = MAX(s->job_ops->needs(s->job)->tries, 1);
 	s->want_spot = section_bool(top, "spot");
-	s->gpus = l->choice.gpus ? (const char *const *)l->choice.gpus : launch_gpus(l);
 	s->volume_name = section_text(volume, "name");
 	s->volume_gb = section_int(volume, "size_gb");
 	s->volume_create = section_bool(volume, "create");
@@ -217,6 +217,7 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	};
 
 	launch_conf_from_config(l);
+	l->run.choice = &l->choice;
 	l->run.setup.conf.detached = detached;
 	return run_begin(&l->run, &want, err);
 }

@@ -13,7 +13,7 @@ struct launch {
 	struct run run;
 	char *renders_dir;
 	const char **gpus;
-	struct run_choice choice; /* by decide.c, of what the config leaves open */
+	struct run_choice choice; /* by wish.c and decide.c, or what the ledger has of it */
 	struct queued queued;     /* set if the runner of a queue started this process */
 	int64_t least_microusd;   /* cost until a pod of it is up; 0: unknown */
 	/* the cap over runs that limits its max_cost; "": none does */

@@ -35,32 +35,34 @@ static int quickest(const struct estimate *e, double *up_s)
 	return found;
 }
 
-static int refuse_deadline(const struct section *top, const struct estimate *e,
+/* By the user's deadline alone: the plan's own may be the end that caps.max_duration sets. */
+static int refuse_deadline(const struct launch *l, const struct estimate *e,
 			   const struct plan *pick, enum plan_verdict verdict, struct err *err)
 {
-	const char *deadline = section_text(top, "deadline"),
-		   *where = section_where(top, "deadline");
+	const struct choice_row *wish = &l->choice.row;
 	CLEANUP(str_free) struct str why = STR_INIT;
 	char time[24], text[256], offer[PLAN_TEXT];
-	double up_s = 0;
+	double up_s = 0, left_s = (double)(wish->deadline_ms - clock_wall_ms()) / 1000;
 	int first = quickest(e, &up_s);
-	bool up_too_late = first >= 0 && up_s > e->wish.deadline_s;
+	bool up_too_late = first >= 0 && up_s > left_s,
+	     too_slow = verdict == PLAN_TOO_SLOW && pick->makespan_p90_s > left_s;
 
-	if (!up_too_late && verdict != PLAN_TOO_SLOW)
+	if (!up_too_late && !too_slow)
 		return 0;
 	if (up_too_late)
 		str_addf(&why, "; booting a pod alone takes %s (%s: %s)",
 			 duration_show(time, sizeof(time), (int64_t)(up_s * 1000)),
 			 plan_offer(offer, &e->offers[first]),
 			 plan_source_name(cold_source(&e->machines[first].cold)));
-	if (verdict == PLAN_TOO_SLOW)
+	if (too_slow)
 		str_addf(&why, "; the fastest plan takes %s (%s)",
 			 duration_show(time, sizeof(time), (int64_t)(pick->makespan_p90_s * 1000)),
 			 plan_sentence(text, sizeof(text), e, pick));
 	return err_set(err, ERR_CAP,
 		       "%s: deadline = \"%s\": no plan finishes by then in nine runs of ten%s; "
 		       "nothing was rented",
-		       where, deadline, str_text(&why));
+		       section_where(config_top(l->ctx->config), "deadline"), wish->deadline,
+		       str_text(&why));
 }
 
 /* ---- the budget ---- */
@@ -163,13 +165,11 @@ static int refuse_cards(const struct launch *l, const struct estimate *e, struct
 int refuse_run(const struct launch *l, const struct estimate *e, const struct plan *pick,
 	       enum plan_verdict verdict, struct err *err)
 {
-	const struct section *top = config_top(l->ctx->config);
-
 	if (!e->open || !e->count)
 		return 0;
 	if (e->none_can_run)
 		return refuse_cards(l, e, err);
-	if (estimate_has_deadline(top) && refuse_deadline(top, e, pick, verdict, err) < 0)
+	if (l->choice.row.deadline_ms && refuse_deadline(l, e, pick, verdict, err) < 0)
 		return -1;
 	if (refuse_budget(l, e, err) == 0)
 		return 0;

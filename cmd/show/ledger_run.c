@@ -4,6 +4,7 @@
 
 #include "advice.h"
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "cmd/cmd.h"
 #include "engine/kept.h"
 #include "jobs/calibrate/calibrate.h"
@@ -12,6 +13,7 @@
 #include "planned.h"
 #include "report.h"
 #include "runs/bill.h"
+#include "runs/choice.h"
 #include "runs/runs.h"
 #include "store/pod_cost.h"
 
@@ -61,6 +63,66 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 		       money_show(cost, sizeof(cost), run->counted_microusd));
 	putchar('\n');
 	planned_say_replans(stdout, run);
+}
+
+/* ---- what it decided ---- */
+
+static void add_pods(struct str *to, const struct choice_row *c)
+{
+	int pods = MAX(c->pods, 1);
+
+	str_addf(to, "; %d pod%s%s", pods, pods == 1 ? "" : "s",
+		 c->pods_open ? ""
+		 : c->pods    ? " as in the config"
+			      : "");
+	if (c->pods_open && c->pods_most > pods)
+		str_addf(to, ", up to %d if it gets late", c->pods_most);
+	if (c->gpus[0]) {
+		str_addf(to, "; GPUs%s: ", c->gpus_open ? ", the cheapest for the job first" : "");
+		for (const char *at = c->gpus; *at; at++)
+			str_addf(to, *at == ',' ? ", " : "%c", *at);
+	}
+}
+
+static void print_forecasts(const struct run_choice *c)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	char up[24], slow[24];
+
+	for (size_t i = 0; i < c->forecast_count; i++) {
+		const struct forecast_row *f = &c->forecasts[i];
+		str_reset(&text);
+		str_addf(&text, "%s at %s: up in %s (90%%: %s); batches of %d at most; times: %s",
+			 gpu_called(f->gpu), f->provider,
+			 duration_show(up, sizeof(up), (int64_t)(f->cold_p50_s * 1000)),
+			 duration_show(slow, sizeof(slow), (int64_t)(f->cold_p90_s * 1000)),
+			 f->batch_max, f->speed_from);
+		print_line(i ? "" : "expected", str_text(&text));
+	}
+}
+
+/* Prints what the run decided when it began, and why; nothing for runs of an older burst. */
+static int print_choice(const struct cmd_context *ctx, const struct run_row *run, struct err *err)
+{
+	struct run_choice c;
+	CLEANUP(str_free) struct str text = STR_INIT;
+	char at[32];
+
+	if (run_choice_read(&c, ctx->store, run->id, err) < 0)
+		return -1;
+	if (!c.row.decided_ms)
+		return 0;
+	str_addf(&text, "goal %s", c.row.goal);
+	if (c.row.deadline_ms)
+		str_addf(&text, "; deadline %s (\"%s\")",
+			 clock_rfc3339(at, sizeof(at), c.row.deadline_ms), c.row.deadline);
+	add_pods(&text, &c.row);
+	print_line("decided", str_text(&text));
+	if (c.row.why[0])
+		print_line("because", c.row.why);
+	print_forecasts(&c);
+	run_choice_free(&c);
+	return 0;
 }
 
 /* Prints its sums with those of its delivery. */
@@ -164,7 +226,8 @@ int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err)
 		output_json(report_run_json(&run, pods, count, now));
 	} else {
 		print_run(ctx, &run);
-		if (print_with_delivery(ctx, &run, now, err) < 0) {
+		if (print_choice(ctx, &run, err) < 0 ||
+		    print_with_delivery(ctx, &run, now, err) < 0) {
 			free(pods);
 			return -1;
 		}

@@ -116,8 +116,8 @@ static void stop(struct core *c, enum replan_verb verb, const char *why,
 		return;
 	}
 	err_set(err, ERR_CAP,
-		"%s: the deadline cannot be met: the rest takes at least %s; `burst resume %s` "
-		"continues from here",
+		"%s: the deadline cannot be met: the rest takes at least %s; `burst resume %s "
+		"--deadline WHEN` continues from here",
 		why,
 		duration_show(takes, sizeof(takes), (int64_t)(MIN(choice->makespan_s, 1e9) * 1000)),
 		c->conf.run);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "choice.h"
 #include "base/path.h"
 #include "impl.h"
 #include "spend.h"
@@ -260,12 +261,21 @@ int caps_refuse_least(const struct caps *caps, int64_t least_microusd, struct er
 	return a && !allow_left(a) ? allow_refuse(a, least_microusd, err) : 0;
 }
 
+static int put(const struct run *run, struct err *err)
+{
+	struct store *store = run->runs->store;
+
+	if (store_put_run(store, &run->row, err) < 0)
+		return -1;
+	return run->choice ? run_choice_write(run->choice, store, run->row.id, err) : 0;
+}
+
 static int begin(struct run *run, struct run_caps *c, struct err *err)
 {
 	if (tally_up(run->runs, c, run->row.id, err) < 0 || take_share(run->runs, c, err) < 0)
 		return -1;
 	run->setup.conf.max_cost_microusd = run->row.max_cost_microusd = c->max_cost_microusd;
-	return store_put_run(run->runs->store, &run->row, err);
+	return put(run, err);
 }
 
 static int in_transaction(struct run *run, struct run_caps *c,
@@ -309,7 +319,7 @@ static int resume(struct run *run, struct run_caps *c, struct err *err)
 		lower(run->runs, c, a, over + s->conf.max_cost_microusd);
 	}
 	run->row.max_cost_microusd = c->max_cost_microusd;
-	return store_put_run(run->runs->store, &run->row, err);
+	return put(run, err);
 }
 
 int run_caps_resume(struct run *run, struct run_caps *c, struct err *err)

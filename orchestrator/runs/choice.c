@@ -1,4 +1,5 @@
-/* choice.c - turns a plan into what its run starts with, and into what it may change later. */
+/* choice.c - turns a plan into what its run decides, keeps that in the ledger, and gives it to an
+ * engine. */
 #include "choice.h"
 
 #include <math.h>
@@ -7,6 +8,19 @@
 #include "base/files.h"
 
 enum { PODS_MOST = 64 }; /* to which a run may widen by itself */
+
+static const char *const goals[] = {
+	[PLAN_COST] = "cost", [PLAN_TIME] = "time", [PLAN_BALANCED] = "balanced"};
+
+bool plan_goal_find(const char *name, enum plan_goal *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(goals); i++)
+		if (!strcmp(goals[i], name)) {
+			*out = (enum plan_goal)i;
+			return true;
+		}
+	return false;
+}
 
 /* The cheapest plan of each GPU, the cheapest GPU first. `best` has room for one plan of each
  * offer. Returns the count. */
@@ -32,22 +46,28 @@ static size_t rank_gpus(struct plan *best, const struct estimate *e)
 	return count;
 }
 
-static char **order_gpus(const struct estimate *e)
+/* Names separated by commas; "" if none fits. A name has no comma: the config splits lists there.
+ */
+static void order_gpus(char *to, size_t room, const struct estimate *e)
 {
 	struct plan *best = xcalloc(e->count + 1, sizeof(*best));
 	size_t count = rank_gpus(best, e);
-	char **order = count ? xcalloc(count + 1, sizeof(*order)) : NULL;
+	CLEANUP(str_free) struct str order = STR_INIT;
 
-	for (size_t i = 0; i < count; i++)
-		order[i] = xstrdup(e->offers[best[i].machine].gpu);
+	for (size_t i = 0; i < count; i++) {
+		const char *gpu = e->offers[best[i].machine].gpu;
+		if (order.len + strlen(gpu) + 2 > room)
+			break; /* the last ones are the dearest */
+		str_addf(&order, "%s%s", i ? "," : "", gpu);
+	}
+	copy_text(to, room, str_text(&order));
 	free(best);
-	return order;
 }
 
 /* Makes a forecast for each GPU of a provider. */
 static void forecast(struct run_choice *c, const struct estimate *e)
 {
-	size_t n, *count = &c->plan.forecast_count;
+	size_t n, *count = &c->forecast_count;
 
 	c->forecasts = xcalloc(e->count + 1, sizeof(*c->forecasts));
 	for (size_t i = 0; i < e->count; i++) {
@@ -59,17 +79,22 @@ static void forecast(struct run_choice *c, const struct estimate *e)
 				break;
 		if (n < *count || m->batch_max <= 0)
 			continue;
-		struct core_forecast *f = &c->forecasts[(*count)++];
-		*f = (struct core_forecast){.speed = m->speed,
-					    .measured = m->speed_source == PLAN_MEASURED,
-					    .host_share = m->host_share,
-					    .batch_max = m->batch_max,
-					    .cold_p50_s = cold_p50_s(&m->cold),
-					    .cold_p90_s = cold_p90_s(&m->cold)};
+		struct forecast_row *f = &c->forecasts[(*count)++];
+		*f = (struct forecast_row){.once_s = m->speed.once_s,
+					   .longest_s = m->speed.longest_s,
+					   .each_s = m->speed.each_s,
+					   .measured = m->speed_source == PLAN_MEASURED,
+					   .host_share = m->host_share,
+					   .batch_max = m->batch_max,
+					   .cold_p50_s = cold_p50_s(&m->cold),
+					   .cold_p90_s = cold_p90_s(&m->cold)};
 		COPY_TEXT(f->provider, o->provider);
 		COPY_TEXT(f->gpu, o->gpu);
+		if (e->speed_from)
+			COPY_TEXT(f->speed_from, e->speed_from[i][0]
+							 ? e->speed_from[i]
+							 : plan_source_name(m->speed_source));
 	}
-	c->plan.forecasts = c->forecasts;
 }
 
 /* How many pods the run may widen to. */
@@ -83,31 +108,136 @@ static int widest(const struct estimate *e, const struct plan *pick)
 	return helpful > 0 ? MIN(most, helpful) : most;
 }
 
-void run_choose(struct run_choice *out, const struct estimate *e, const struct plan *pick,
-		const struct job_needs *needs, const struct run_open *open)
+void run_choose(struct run_choice *c, const struct estimate *e, const struct plan *pick,
+		const struct job_needs *needs)
 {
-	bool pods_open = open->pods && !needs->command;
+	struct choice_row *row = &c->row;
 
-	*out = (struct run_choice){
-		.pods = pods_open ? pick->pods : 0,
-		.at_once = pick->pods > 1 && !e->wish.staged,
-		.gpus = open->gpus && needs->gpu ? order_gpus(e) : NULL,
-		.plan = {.goal = e->wish.goal,
-			 .value_of_time_h = e->wish.value_of_time_h,
-			 .cost_microusd = (int64_t)llround(pick->pods_usd * 1e6),
-			 .deadline_ms = open->deadline_ms,
-			 .pods_open = pods_open,
-			 .pods_most = pods_open ? widest(e, pick) : 0,
-			 .gpus_open = open->gpus},
-	};
-	forecast(out, e);
+	free(c->forecasts);
+	c->forecasts = NULL;
+	c->forecast_count = 0;
+	row->pods_open = row->pods_open && !needs->command;
+	if (row->pods_open)
+		row->pods = pick->pods;
+	row->pods_most = row->pods_open ? widest(e, pick) : 0;
+	row->at_once = pick->pods > 1 && !e->wish.staged;
+	row->batch = pick->batch;
+	row->cost_microusd = (int64_t)llround(pick->pods_usd * 1e6);
+	if (row->gpus_open && needs->gpu)
+		order_gpus(row->gpus, sizeof(row->gpus), e);
+	forecast(c, e);
 }
 
-void run_choice_free(struct run_choice *c)
+/* ---- the ledger ---- */
+
+int run_choice_write(const struct run_choice *c, struct store *s, const char *run, struct err *err)
+{
+	struct choice_row row = c->row;
+
+	if (!row.decided_ms)
+		return 0;
+	COPY_TEXT(row.run, run);
+	if (store_put_choice(s, &row, err) < 0)
+		return -1;
+	for (size_t i = 0; i < c->forecast_count; i++) {
+		struct forecast_row f = c->forecasts[i];
+		COPY_TEXT(f.run, run);
+		if (store_put_forecast(s, &f, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int run_choice_read(struct run_choice *out, struct store *s, const char *run, struct err *err)
+{
+	*out = (struct run_choice){0};
+	if (store_choice(s, run, &out->row, err) < 0) {
+		if (err->kind != ERR_NOT_FOUND)
+			return -1;
+		err_clear(err);
+		return 0;
+	}
+	return store_forecasts(s, run, &out->forecasts, &out->forecast_count, err);
+}
+
+/* ---- the engine ---- */
+
+static void free_applied(struct run_choice *c)
 {
 	for (char **gpu = c->gpus; gpu && *gpu; gpu++)
 		free(*gpu);
 	free(c->gpus);
+	free(c->expected);
+	c->gpus = NULL;
+	c->expected = NULL;
+}
+
+static char **split_gpus(const char *names)
+{
+	char **list = xcalloc(strlen(names) / 2 + 2, sizeof(*list));
+	size_t count = 0;
+
+	for (const char *at = names; *at;) {
+		size_t len = strcspn(at, ",");
+		list[count++] = xasprintf("%.*s", (int)len, at);
+		at += len + (at[len] == ',');
+	}
+	return list;
+}
+
+static void expect(struct run_choice *c)
+{
+	c->expected = xcalloc(c->forecast_count + 1, sizeof(*c->expected));
+	for (size_t i = 0; i < c->forecast_count; i++) {
+		const struct forecast_row *from = &c->forecasts[i];
+		struct core_forecast *f = &c->expected[i];
+		*f = (struct core_forecast){.speed = {from->once_s, from->longest_s, from->each_s},
+					    .measured = from->measured,
+					    .host_share = from->host_share,
+					    .batch_max = from->batch_max,
+					    .cold_p50_s = from->cold_p50_s,
+					    .cold_p90_s = from->cold_p90_s};
+		COPY_TEXT(f->provider, from->provider);
+		COPY_TEXT(f->gpu, from->gpu);
+	}
+}
+
+void run_choice_apply(struct run_choice *c, struct engine_setup *setup, int64_t wall_ms)
+{
+	const struct choice_row *row = &c->row;
+	struct core_conf *conf = &setup->conf;
+	int most = engine_pods_fit(files_raise(), files_open());
+
+	free_applied(c);
+	c->gpus = split_gpus(row->gpus);
+	setup->gpus = c->gpus[0] ? (const char *const *)c->gpus : NULL;
+	expect(c);
+	conf->pods = MAX(row->pods_open ? MIN(row->pods, most) : row->pods, 1);
+	conf->at_once = row->at_once;
+	conf->plan = (struct core_plan){
+		.forecasts = c->expected,
+		.forecast_count = c->forecast_count,
+		.value_of_time_h = (double)row->value_of_time_microusd / 1e6,
+		.cost_microusd = row->cost_microusd,
+		.deadline_ms = row->deadline_ms ? MAX(row->deadline_ms - wall_ms, 1) : 0,
+		.pods_open = row->pods_open && c->forecast_count,
+		.pods_most = MIN(row->pods_most, most),
+		.gpus_open = row->gpus_open};
+	plan_goal_find(row->goal, &conf->plan.goal);
+}
+
+bool run_choice_is_late(const struct run_choice *c, bool has_pods, int64_t wall_ms)
+{
+	double least_s = has_pods || !c->forecast_count ? 0 : c->forecasts[0].cold_p50_s;
+
+	for (size_t i = 1; i < c->forecast_count && !has_pods; i++)
+		least_s = MIN(least_s, c->forecasts[i].cold_p50_s);
+	return c->row.deadline_ms && wall_ms + (int64_t)(least_s * 1000) >= c->row.deadline_ms;
+}
+
+void run_choice_free(struct run_choice *c)
+{
+	free_applied(c);
 	free(c->forecasts);
 	*c = (struct run_choice){0};
 }

@@ -1,30 +1,37 @@
-/* choice.h - what a run takes from its plan: its pods, the order of GPUs, and what it later
- * compares its progress with. */
+/* choice.h - what a run decides before it rents: goal, deadline, pods, the order of GPUs, and what
+ * it expects of them. Made once, stored with the run's first row; every later client reads it. */
 #ifndef BURST_RUNS_CHOICE_H
 #define BURST_RUNS_CHOICE_H
 
-#include "core/core.h"
+#include "engine/engine.h"
 #include "estimate.h"
-
-/* What the user leaves to the plan. */
-struct run_open {
-	bool pods, gpus;     /* their number; their order */
-	int64_t deadline_ms; /* from now; 0: there is none */
-};
+#include "store/store.h"
 
 struct run_choice {
-	int pods;     /* 0: as the user has it */
-	bool at_once; /* the plan starts with all of them */
-	char **gpus;  /* NULL-terminated; NULL: as the user has it, or the job needs or fits none */
-	struct core_plan plan;           /* what the run may change later */
-	struct core_forecast *forecasts; /* of plan */
+	struct choice_row row; /* decided_ms 0: nothing is decided */
+	struct forecast_row *forecasts;
+	size_t forecast_count;
+	/* the same as an engine takes it; filled by run_choice_apply() */
+	char **gpus;
+	struct core_forecast *expected;
 };
 
-/* From the plan `pick` of an estimate. GPUs are ordered by the job's cost on them, the cheapest
- * first. Raises the limit of descriptors if the number of pods is open. Free with
- * run_choice_free(). */
-void run_choose(struct run_choice *out, const struct estimate *e, const struct plan *pick,
-		const struct job_needs *needs, const struct run_open *open);
+/* Fills in what row leaves open (pods_open, gpus_open) from the plan `pick` of an estimate. GPUs
+ * are ordered by the job's cost on them, the cheapest first. Raises the limit of descriptors if the
+ * number of pods is open. */
+void run_choose(struct run_choice *c, const struct estimate *e, const struct plan *pick,
+		const struct job_needs *needs);
+/* Call within the transaction that adds the run's row. Writes nothing if nothing is decided. */
+int run_choice_write(const struct run_choice *c, struct store *s, const char *run, struct err *err);
+/* Nothing is decided in *out if the ledger has nothing of it: an older burst began the run. */
+int run_choice_read(struct run_choice *out, struct store *s, const char *run, struct err *err);
+/* Sets pods, plan and GPUs of an engine that starts now; `setup` borrows from the choice. */
+void run_choice_apply(struct run_choice *c, struct engine_setup *setup, int64_t wall_ms);
+/* The end of the shortest start of a pod is behind the deadline. has_pods: some are up. */
+bool run_choice_is_late(const struct run_choice *c, bool has_pods, int64_t wall_ms);
 void run_choice_free(struct run_choice *c);
+
+/* "cost", "time", "balanced"; returns false for other words. */
+bool plan_goal_find(const char *name, enum plan_goal *out);
 
 #endif

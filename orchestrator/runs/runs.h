@@ -51,9 +51,13 @@ struct runs {
 /* ---- a run: one life of it, in this process ---- */
 
 /* Must not move between run_init() and run_free(). */
+struct run_choice; /* choice.h */
+
 struct run {
 	const struct runs *runs;
-	struct run_row row;        /* as in the ledger */
+	struct run_row row; /* as in the ledger */
+	/* what it decided: the ledger gets it with the row; NULL: nothing */
+	const struct run_choice *choice;
 	struct engine_setup setup; /* setup.run is &row; the run owns its providers and its job */
 	char machine[20];
 	char *dir, *output_dir;          /* dir: its state folder, once it is taken */

@@ -345,6 +345,11 @@ static bool firing_of(const void *row, const char *text)
 	return !strcmp(((const struct firing_row *)row)->schedule, text);
 }
 
+static bool forecast_of(const void *row, const char *text)
+{
+	return !strcmp(((const struct forecast_row *)row)->run, text);
+}
+
 enum order { OLDEST_PUT, NEWEST_PUT, NEWEST_START };
 
 static const struct {
@@ -380,6 +385,8 @@ static const struct {
 	[QUERY_SCHEDULE] = {TABLE_SCHEDULE},
 	[QUERY_SCHEDULES] = {TABLE_SCHEDULE, OLDEST_PUT, all},
 	[QUERY_FIRINGS] = {TABLE_FIRING, NEWEST_PUT, firing_of},
+	[QUERY_CHOICE] = {TABLE_CHOICE},
+	[QUERY_FORECASTS] = {TABLE_FORECAST, OLDEST_PUT, forecast_of},
 };
 
 struct hit {

@@ -217,6 +217,22 @@ static const struct column firing_columns[] = {
 };
 #undef C
 
+#define C(field) COLUMN(struct choice_row, field)
+static const struct column choice_columns[] = {
+	C(run),      C(decided_ms),    C(goal),      C(value_of_time_microusd),
+	C(deadline), C(deadline_ms),   C(pods),      C(pods_most),
+	C(at_once),  C(pods_open),     C(gpus_open), C(gpus),
+	C(batch),    C(cost_microusd), C(why),
+};
+#undef C
+
+#define C(field) COLUMN(struct forecast_row, field)
+static const struct column forecast_columns[] = {
+	C(run),        C(provider),  C(gpu),        C(once_s),     C(longest_s), C(each_s),
+	C(host_share), C(batch_max), C(cold_p50_s), C(cold_p90_s), C(measured),  C(speed_from),
+};
+#undef C
+
 #define TABLE(table_name, keys_first, row, list)                                                   \
 	{                                                                                          \
 		.name = (table_name), .keys = (keys_first), .row_size = sizeof(row),               \
@@ -234,6 +250,8 @@ const struct table store_tables[TABLE_COUNT] = {
 	[TABLE_REQUEST] = TABLE("request", 1, struct request_row, request_columns),
 	[TABLE_SCHEDULE] = TABLE("schedule", 1, struct schedule_row, schedule_columns),
 	[TABLE_FIRING] = TABLE("firing", 2, struct firing_row, firing_columns),
+	[TABLE_CHOICE] = TABLE("choice", 1, struct choice_row, choice_columns),
+	[TABLE_FORECAST] = TABLE("forecast", 3, struct forecast_row, forecast_columns),
 };
 
 int64_t row_number(int64_t n)

@@ -248,6 +248,8 @@ static const struct {
 	[QUERY_SCHEDULE] = {TABLE_SCHEDULE, "WHERE name=?1"},
 	[QUERY_SCHEDULES] = {TABLE_SCHEDULE, "ORDER BY seq"},
 	[QUERY_FIRINGS] = {TABLE_FIRING, "WHERE schedule=?1 ORDER BY seq DESC"},
+	[QUERY_CHOICE] = {TABLE_CHOICE, "WHERE run=?1"},
+	[QUERY_FORECASTS] = {TABLE_FORECAST, "WHERE run=?1 ORDER BY seq"},
 };
 
 void sqlite_find_sql(struct str *sql, enum query query)

@@ -103,6 +103,17 @@ static const char *const migrations[] = {
 	"UPDATE run SET counted_microusd=cost_microusd;"
 	"ALTER TABLE pod ADD COLUMN accepted_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN outlived_ms INTEGER NOT NULL DEFAULT 0;",
+	"CREATE TABLE choice (seq INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE,"
+	" decided_ms INTEGER NOT NULL, goal TEXT NOT NULL, value_of_time_microusd INTEGER NOT NULL,"
+	" deadline TEXT NOT NULL, deadline_ms INTEGER NOT NULL, pods INTEGER NOT NULL,"
+	" pods_most INTEGER NOT NULL, at_once INTEGER NOT NULL, pods_open INTEGER NOT NULL,"
+	" gpus_open INTEGER NOT NULL, gpus TEXT NOT NULL, batch INTEGER NOT NULL,"
+	" cost_microusd INTEGER NOT NULL, why TEXT NOT NULL);"
+	"CREATE TABLE forecast (seq INTEGER PRIMARY KEY, run TEXT NOT NULL, provider TEXT NOT NULL,"
+	" gpu TEXT NOT NULL, once_s REAL NOT NULL, longest_s REAL NOT NULL, each_s REAL NOT NULL,"
+	" host_share REAL NOT NULL, batch_max INTEGER NOT NULL, cold_p50_s REAL NOT NULL,"
+	" cold_p90_s REAL NOT NULL, measured INTEGER NOT NULL, speed_from TEXT NOT NULL,"
+	" UNIQUE (run, provider, gpu));",
 };
 #define NEWEST_VERSION (FIRST_VERSION + (int)ARRAY_LEN(migrations))
 

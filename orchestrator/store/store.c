@@ -96,6 +96,16 @@ int store_put_batch(struct store *s, const struct batch_row *row, struct err *er
 	return put(s, TABLE_BATCH, row, err);
 }
 
+int store_put_choice(struct store *s, const struct choice_row *row, struct err *err)
+{
+	return put(s, TABLE_CHOICE, row, err);
+}
+
+int store_put_forecast(struct store *s, const struct forecast_row *row, struct err *err)
+{
+	return put(s, TABLE_FORECAST, row, err);
+}
+
 int store_put_speed(struct store *s, const struct speed_row *row, struct err *err)
 {
 	return put(s, TABLE_SPEED, row, err);
@@ -319,6 +329,26 @@ bool store_fact(struct store *s, const char *name, char *out, size_t room)
 		return false;
 	copy_text(out, room, row.value);
 	return true;
+}
+
+int store_choice(struct store *s, const char *run, struct choice_row *out, struct err *err)
+{
+	struct choice_row row;
+	size_t count;
+	int found = find_first(s, QUERY_CHOICE, TABLE_CHOICE, run, &row, &count, err);
+
+	if (found < 0)
+		return -1;
+	if (!found)
+		return err_set(err, ERR_NOT_FOUND, "run %s: no decision was recorded", run);
+	*out = row;
+	return 0;
+}
+
+int store_forecasts(struct store *s, const char *run, struct forecast_row **out, size_t *count,
+		    struct err *err)
+{
+	return list(s, QUERY_FORECASTS, run, 0, (void **)out, count, err);
 }
 
 int store_schedule(struct store *s, const char *name, struct schedule_row *out, struct err *err)

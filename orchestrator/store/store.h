@@ -52,6 +52,36 @@ struct run_row {
 	char wants[512];
 };
 
+/* What a run decided when it began, and why (runs/choice.h). Written with its first row. */
+struct choice_row {
+	char run[24];
+	int64_t decided_ms;
+	char goal[12];
+	int64_t value_of_time_microusd;
+	char deadline[64];         /* the user's words; "": none */
+	int64_t deadline_ms;       /* what they meant when the command began: wall ms; 0: none */
+	int pods, pods_most;       /* how wide; to how many the run may widen by itself */
+	bool at_once;              /* all of them from the start */
+	bool pods_open, gpus_open; /* the planner chose how many, and which GPUs */
+	char gpus[2048];           /* in order, separated by commas; "": any, or none is needed */
+	int batch;                 /* segments in a batch, as planned; 0: no plan */
+	int64_t cost_microusd;     /* of its pods, as planned */
+	char why[400];             /* the plan in one sentence, or why there is none */
+};
+
+/* What the plan expected of the pods of a provider with one GPU. */
+struct forecast_row {
+	char run[24];
+	char provider[24];
+	char gpu[64];
+	double once_s, longest_s, each_s; /* time of a batch (plan/speed.h) */
+	double host_share;
+	int batch_max;
+	double cold_p50_s, cold_p90_s;
+	bool measured;
+	char speed_from[128]; /* the source of the times */
+};
+
 /* What workers may tell apart of the time before their hello (jobs/PROTOCOL.md). */
 enum load_phase {
 	LOAD_UNPACK,
@@ -280,6 +310,8 @@ int store_put_segments(struct store *s, const struct segment_row *rows, size_t c
 		       struct err *err);
 int store_put_volume(struct store *s, const struct volume_row *row, struct err *err);
 int store_put_batch(struct store *s, const struct batch_row *row, struct err *err);
+int store_put_choice(struct store *s, const struct choice_row *row, struct err *err);
+int store_put_forecast(struct store *s, const struct forecast_row *row, struct err *err);
 int store_put_speed(struct store *s, const struct speed_row *row, struct err *err);
 int store_put_request(struct store *s, const struct request_row *row, struct err *err);
 /* By its id; absent is success. */
@@ -319,6 +351,10 @@ int store_segments(struct store *s, const char *run, struct segment_row **out, s
 int store_volumes(struct store *s, struct volume_row **out, size_t *count, struct err *err);
 int store_batches(struct store *s, const char *run, struct batch_row **out, size_t *count,
 		  struct err *err);
+/* ERR_NOT_FOUND: an older burst began the run, or nothing was decided for it. */
+int store_choice(struct store *s, const char *run, struct choice_row *out, struct err *err);
+int store_forecasts(struct store *s, const char *run, struct forecast_row **out, size_t *count,
+		    struct err *err);
 /* Of one config (NULL: of all); open_only: pending or running. */
 int store_requests(struct store *s, const char *config, bool open_only, struct request_row **out,
 		   size_t *count, struct err *err);

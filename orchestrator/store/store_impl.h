@@ -19,6 +19,8 @@ enum table_id {
 	TABLE_REQUEST,
 	TABLE_SCHEDULE,
 	TABLE_FIRING,
+	TABLE_CHOICE,
+	TABLE_FORECAST,
 	TABLE_COUNT
 };
 
@@ -64,6 +66,8 @@ union any_row {
 	struct request_row request;
 	struct schedule_row schedule;
 	struct firing_row firing;
+	struct choice_row choice;
+	struct forecast_row forecast;
 };
 
 /* A number as it may stand in a row. */
@@ -102,7 +106,9 @@ enum query {
 	QUERY_REQUESTS_NAMED,   /* part of an id */
 	QUERY_SCHEDULE,         /* name */
 	QUERY_SCHEDULES,
-	QUERY_FIRINGS, /* schedule; last put first */
+	QUERY_FIRINGS,   /* schedule; last put first */
+	QUERY_CHOICE,    /* run */
+	QUERY_FORECASTS, /* run */
 	QUERY_COUNT
 };
 

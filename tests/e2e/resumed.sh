@@ -27,6 +27,58 @@ t_a_resumed_run_keeps_its_caps() {
 	is "$(json ".cost_usd > $before / 1000000")" true "what it cost in all ($(json .cost_usd))"
 }
 
+choice_says() { [ -n "$(ledger "select run from choice where $1")" ]; }
+decided() { ledger "select $1 from choice"; }
+t_a_resumed_run_keeps_its_decision() { # width, goal, deadline, forecasts: made once; what can be had bounds the width
+	script_lines 3000
+	LOCAL='capacity = 3; boot_delay = "1s";' config 'goal = "time"; deadline = "30m";'
+	burst_bg run
+	wait_for 40 "some files" file_count out 20
+	kill -INT "$PID"
+	burst_wait
+	is "$STATUS" 130 "the run: exit status ($(tail -n 2 err.txt))"
+	has err.txt "plan: 3 pods"
+	is "$(grep -c 'renting a pod' err.txt)" 3 "lines that say that a pod is rented"
+	is "$(decided "goal, pods, pods_open, at_once")" "time|3|1|1" "what it decided"
+	is "$(decided "deadline_ms - (select started_ms from run) between 1700000 and 1800000")" 1 "its deadline, from the command's start"
+	[ "$(ledger 'select count(*) from forecast')" -gt 0 ] || complain "no forecast is in the ledger"
+	local before kept
+	before=$(ledger 'select count(*) from pod')
+	kept=$(ledger 'select * from choice')
+	burst_bg resume
+	wait_for 40 "three pods of the resumed run" row_says "(select count(*) from pod where ready_ms > 0) = $before + 3"
+	kill -INT "$PID"
+	burst_wait
+	is "$(grep -c 'renting a pod' err.txt)" 3 "pods of the resumed run ($(tail -n 2 err.txt))"
+	is "$(ledger 'select * from choice')" "$kept" "what it decided, after resume"
+	burst ledger "$(ledger 'select id from run')"
+	has out.txt 'decided   goal time; deadline '
+	has out.txt 'because   3 pods of no GPU at local'
+	has out.txt 'expected  no GPU at local: up in '
+}
+
+t_a_deadline_that_has_passed_is_dropped_on_resume() { # which is said; another one may be named, and it counts from then
+	script_lines 3000
+	LOCAL='capacity = 2;' config 'goal = "time"; deadline = "30m";'
+	burst_bg run
+	wait_for 40 "some files" file_count out 5
+	kill -INT "$PID"
+	burst_wait
+	ledger "update choice set deadline_ms = 1000000000000"
+	burst_bg resume
+	wait_for 40 "the word about it" grep -q "its deadline (30m: 2001-09-09T01:46:40Z) cannot be kept any more: it continues without one" err.txt
+	kill -INT "$PID"
+	burst_wait
+	is "$STATUS" 130 "resume: exit status ($(tail -n 2 err.txt))"
+	burst_bg resume --deadline 50m
+	wait_for 40 "a new deadline" choice_says "deadline = '50m' and deadline_ms - strftime('%s', 'now') * 1000 between 2900000 and 3000000"
+	kill -INT "$PID"
+	burst_wait
+	hasnt err.txt "cannot be kept"
+	burst resume --deadline 1s
+	is "$STATUS" 5 "a deadline before a pod is up: exit status ($(tail -n 2 err.txt))"
+}
+
 t_a_lower_cap_holds_for_a_living_pod() { # ... which was rented to live for five minutes; at $0.10 a second there are 15 s left
 	cat >burst.cfg <<-'E2'
 		provider = "local";

@@ -189,9 +189,11 @@ t_a_gpu_pod_never_downloads() { # the first run makes the volume, a CPU pod fill
 	local folder gpus='"RTX 5090"'
 	gpu_setup_job '{ echo once; command -v nvidia-smi; true; } >$BURST_ENV/where'
 	rp_control stock '{"gpu":"NVIDIA GeForce RTX 5090","dc":"CA-MTL-1","cloud":"SECURE","free":4}' >/dev/null
-	LIMIT=240 burst run --json
+	LIMIT=240 burst run --json --deadline 40m
 	all_done 6
 	is "$(created)" "cpu gpu" "what was rented"
+	is "$(ledger "select count(*) from choice where deadline_ms <= 2400000 + (select started_ms from run where type = 'warm')")" 1 \
+		"a deadline counts from the start of the command, not from the end of the filling"
 	is "$(json '[.pods[].gpu] | join(" ")')" "RTX 4090" "pods of the run"
 	folder=$(echo "$RP_STATE"/volumes/*)
 	is "$(cat "$folder"/env/*/where)" once "setups, on a pod without a GPU"

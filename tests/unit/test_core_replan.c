@@ -124,7 +124,8 @@ static void test_stops_for_a_deadline(void **state)
 	end_well(&b);
 	assert_int_equal(exit_status(&b), 5);
 	assert_int_equal(summary(&b).status, RUN_CAPPED);
-	assert_non_null(strstr(summary(&b).err.msg, "`burst resume r1` continues from here"));
+	assert_non_null(strstr(summary(&b).err.msg,
+			       "`burst resume r1 --deadline WHEN` continues from here"));
 	assert_int_equal(summary(&b).local, 4 + k.count);
 	assert_int_equal(core_pod_count(b.core), 1);
 	tear_down(&b);

@@ -54,49 +54,49 @@ static const struct {
 	struct on_offer offers[OFFERS_MOST];
 	const char *order; /* NULL: as the config has it */
 } cases[] = {
-	{"nothing is offered", "", true, {{NULL, 0, 0, false}}, NULL},
+	{"nothing is offered", "", true, {{NULL, 0, 0, false}}, ""},
 	{"one", "", true, {{"A", 1, .01}}, "A"},
-	{"already in order", "", true, {{"A", 1, .01}, {"B", 2, .01}, {"C", 3, .01}}, "A B C"},
+	{"already in order", "", true, {{"A", 1, .01}, {"B", 2, .01}, {"C", 3, .01}}, "A,B,C"},
 	{"the cheapest comes last",
 	 "",
 	 true,
 	 {{"A", 3, .01}, {"B", 2, .01}, {"C", 1, .01}},
-	 "C B A"},
-	{"equal: as they came", "", true, {{"A", 1, .01}, {"B", 1, .01}}, "A B"},
-	{"dearer by the hour, cheaper by the job", "", true, {{"A", 1, .04}, {"B", 2, .01}}, "B A"},
+	 "C,B,A"},
+	{"equal: as they came", "", true, {{"A", 1, .01}, {"B", 1, .01}}, "A,B"},
+	{"dearer by the hour, cheaper by the job", "", true, {{"A", 1, .04}, {"B", 2, .01}}, "B,A"},
 	{"each GPU once",
 	 "",
 	 true,
 	 {{"A", 1, .01}, {"A", 2, .01}, {"B", 3, .01}, {"A", 4, .01}},
-	 "A B"},
+	 "A,B"},
 	{"a cheaper offer of the last GPU moves it to the front",
 	 "",
 	 true,
 	 {{"A", 2, .01}, {"B", 3, .01}, {"C", 4, .01}, {"C", 1, .01}},
-	 "C A B"},
+	 "C,A,B"},
 	{"a cheaper offer of one in the middle",
 	 "",
 	 true,
 	 {{"A", 2, .01}, {"B", 5, .01}, {"C", 6, .01}, {"B", 3, .01}},
-	 "A B C"},
+	 "A,B,C"},
 	{"a dearer offer of the first changes nothing",
 	 "",
 	 true,
 	 {{"A", 2, .01}, {"B", 3, .01}, {"A", 9, .01}},
-	 "A B"},
+	 "A,B"},
 	{"what does not fit is left out",
 	 "",
 	 true,
 	 {{"A", 1, .01, true}, {"B", 3, .01}, {"C", 2, .01}},
-	 "C B"},
-	{"nothing fits", "", true, {{"A", 1, .01, true}}, NULL},
-	{"the job needs none", "", false, {{"A", 3, .01}, {"B", 1, .01}}, NULL},
-	{"the config names one", "gpu = \"A\";", true, {{"A", 3, .01}}, NULL},
+	 "C,B"},
+	{"nothing fits", "", true, {{"A", 1, .01, true}}, ""},
+	{"the job needs none", "", false, {{"A", 3, .01}, {"B", 1, .01}}, ""},
+	{"the config names one", "gpu = \"A\";", true, {{"A", 3, .01}}, ""},
 	{"it names several, a cheaper one later",
 	 "gpu = [\"A\", \"B\"];",
 	 true,
 	 {{"A", 3, .01}, {"B", 1, .01}},
-	 NULL},
+	 ""},
 };
 
 /* Offers and machines of a case; free with estimate_free(). */
@@ -127,20 +127,10 @@ static struct run_choice choose(const struct estimate *e, const struct config *c
 {
 	const struct plan pick = {.pods = 1};
 	const struct job_needs needs = {.gpu = needs_gpu};
-	const struct run_open open = {.gpus = !section_has(config_top(config), "gpu")};
-	struct run_choice choice;
+	struct run_choice choice = {.row = {.gpus_open = !section_has(config_top(config), "gpu")}};
 
-	run_choose(&choice, e, &pick, &needs, &open);
+	run_choose(&choice, e, &pick, &needs);
 	return choice;
-}
-
-static char *joined(char **order)
-{
-	struct str text = STR_INIT;
-
-	for (size_t i = 0; order[i]; i++)
-		str_addf(&text, "%s%s", i ? " " : "", order[i]);
-	return str_detach(&text);
 }
 
 static void gpus_are_ordered_by_what_the_job_costs(void **state)
@@ -151,10 +141,8 @@ static void gpus_are_ordered_by_what_the_job_costs(void **state)
 		CLEANUP(config_free) struct config *config = config_of(cases[i].config);
 		struct estimate e = estimate_of(cases[i].offers, offers);
 		struct run_choice choice = choose(&e, config, cases[i].needs_gpu);
-		CLEANUP(free_text) char *got = choice.gpus ? joined(choice.gpus) : NULL;
-		if (strcmp(got ? got : "as the config has it",
-			   cases[i].order ? cases[i].order : "as the config has it"))
-			fail_msg("%s: %s, not %s", cases[i].name, got, cases[i].order);
+		if (strcmp(choice.row.gpus, cases[i].order))
+			fail_msg("%s: %s, not %s", cases[i].name, choice.row.gpus, cases[i].order);
 		run_choice_free(&choice);
 		estimate_free(&e);
 	}
@@ -181,13 +169,76 @@ static void no_gpu_of_many_is_left_out(void **state)
 						    .batch_max = 1};
 	}
 	struct run_choice choice = choose(&e, config, true);
-	for (int i = 0; i < MANY; i++) {
-		char want[16];
-		snprintf(want, sizeof(want), "G%d", MANY - 1 - i);
-		assert_string_equal(choice.gpus[i], want);
-	}
-	assert_null(choice.gpus[MANY]);
+	CLEANUP(str_free) struct str want = STR_INIT;
+	for (int i = 0; i < MANY; i++)
+		str_addf(&want, "%sG%d", i ? "," : "", MANY - 1 - i);
+	assert_string_equal(choice.row.gpus, str_text(&want));
 	run_choice_free(&choice);
+}
+
+/* What the next client takes from the ledger is what the first one began with. */
+static void a_decision_comes_back_from_the_ledger(void **state)
+{
+	const int64_t now = 1000000000000;
+	struct offer offers[OFFERS_MOST] = {0};
+	struct estimate e =
+		estimate_of((struct on_offer[OFFERS_MOST]){{"A", 3, .01}, {"B", 2, .01}}, offers);
+	const struct plan pick = {.pods = 5, .batch = 7, .pods_usd = 0.25};
+	const struct job_needs needs = {.gpu = true};
+	struct run_choice made = {.row = {.decided_ms = now,
+					  .goal = "time",
+					  .deadline = "20m",
+					  .deadline_ms = now + 1200000,
+					  .pods_open = true,
+					  .gpus_open = true}},
+			  got;
+	struct engine_setup first = {0}, later = {0};
+	struct store *s = store_memory();
+	struct err err = {0};
+
+	(void)state;
+	e.open = 9;
+	run_choose(&made, &e, &pick, &needs);
+	assert_int_equal(made.row.pods_most, 9);
+	assert_int_equal(run_choice_write(&made, s, "r1", &err), 0);
+	assert_int_equal(run_choice_read(&got, s, "r1", &err), 0);
+	assert_string_equal(got.row.gpus, "B,A");
+	assert_int_equal(got.row.batch, 7);
+	run_choice_apply(&made, &first, now);
+	run_choice_apply(&got, &later, now + 300000);
+	assert_int_equal(later.conf.pods, 5);
+	assert_true(later.conf.at_once && later.conf.plan.pods_open && later.conf.plan.gpus_open);
+	assert_int_equal(later.conf.plan.pods_most, first.conf.plan.pods_most);
+	assert_int_equal(later.conf.plan.goal, PLAN_TIME);
+	assert_int_equal(later.conf.plan.cost_microusd, 250000);
+	assert_int_equal(first.conf.plan.deadline_ms, 1200000);
+	assert_int_equal(later.conf.plan.deadline_ms, 900000);
+	assert_int_equal(later.conf.plan.forecast_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct core_forecast *a = &first.conf.plan.forecasts[i],
+					   *b = &later.conf.plan.forecasts[i];
+		assert_string_equal(a->gpu, b->gpu);
+		assert_true(a->speed.each_s == b->speed.each_s && a->batch_max == b->batch_max);
+	}
+	assert_string_equal(later.gpus[0], "B");
+	assert_string_equal(later.gpus[1], "A");
+	assert_null(later.gpus[2]);
+	assert_false(run_choice_is_late(&got, false, now + 1199999));
+	assert_true(run_choice_is_late(&got, true, now + 1200000));
+	got.forecasts[0].cold_p50_s = got.forecasts[1].cold_p50_s = 60;
+	assert_true(run_choice_is_late(&got, false, now + 1150000));
+	assert_false(run_choice_is_late(&got, true, now + 1150000));
+	run_choice_free(&got);
+	/* of a run that an older burst began */
+	assert_int_equal(run_choice_read(&got, s, "r2", &err), 0);
+	assert_int_equal(got.row.decided_ms, 0);
+	run_choice_apply(&got, &later, now);
+	assert_int_equal(later.conf.pods, 1);
+	assert_false(later.conf.plan.pods_open);
+	run_choice_free(&got);
+	run_choice_free(&made);
+	store_close(s);
+	estimate_free(&e);
 }
 
 int main(void)
@@ -195,6 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gpus_are_ordered_by_what_the_job_costs),
 		cmocka_unit_test(no_gpu_of_many_is_left_out),
+		cmocka_unit_test(a_decision_comes_back_from_the_ledger),
 	};
 
 	return cmocka_run_group_tests(tests, make_root, leave_folder);

@@ -135,6 +135,20 @@ static void every_field_comes_back(void **state)
 		free(batches);
 		free(speeds);
 	}
+	struct choice_row choice, got_choice;
+	struct forecast_row forecast, *forecasts;
+	for (int seed = 0; seed < 2; seed++) {
+		fill(&store_tables[TABLE_CHOICE], &choice, seed);
+		fill(&store_tables[TABLE_FORECAST], &forecast, seed);
+		ok(store_put_choice(s, &choice, &err), &err);
+		ok(store_put_forecast(s, &forecast, &err), &err);
+		ok(store_choice(s, choice.run, &got_choice, &err), &err);
+		check_row(&store_tables[TABLE_CHOICE], &got_choice, &choice);
+		ok(store_forecasts(s, forecast.run, &forecasts, &n, &err), &err);
+		assert_int_equal(n, 1);
+		check_row(&store_tables[TABLE_FORECAST], forecasts, &forecast);
+		free(forecasts);
+	}
 	ok(store_speeds(s, "", &speeds, &n, &err), &err);
 	assert_int_equal(n, 2);
 	free(speeds);
