@@ -5,35 +5,56 @@
 
 #include "base/clock.h"
 #include "base/path.h"
+#include "join_time.h"
 #include "progress.h"
 #include "store/facts.h"
 #include "view_show.h"
 
 enum { FILE_EVERY_MS = 1000 };
 
-/* Time to join a second of sound, until measured on this machine. */
-#define JOIN_MS_PER_S_PRIOR 8.0
-
 struct progress {
 	const struct cmd_context *ctx;
 	struct view_show *show;
 	struct view view;
-	double join_ms_per_s;
-	char *file; /* of the copy; NULL: none (yet) */
+	struct join_time join;
+	char join_of[200]; /* key of the fact: what is made of how the track is joined */
+	char *file;        /* of the copy; NULL: none (yet) */
 	int64_t file_at;
 };
 
 struct progress *progress_new(const struct cmd_context *ctx)
 {
 	struct progress *p = xcalloc(1, sizeof(*p));
-	char value[32];
 
 	p->ctx = ctx;
 	p->show = view_show_new(ctx);
-	p->join_ms_per_s = JOIN_MS_PER_S_PRIOR;
-	if (ctx->store && fact_get(ctx->store, FACT_JOIN_SPEED, NULL, NULL, value, sizeof(value)))
-		p->join_ms_per_s = MIN(MAX(strtod(value, NULL), 0), 1000);
 	return p;
+}
+
+/* Loudness and other formats than WAV take far longer than copying sound: they are learned apart.
+ */
+static void expect_join(struct progress *p, const struct engine *e)
+{
+	const struct engine_setup *s = engine_of(e);
+	const char *const *names =
+		s->job_ops && s->job_ops->finish_names ? s->job_ops->finish_names(s->job) : NULL;
+	const struct section *job = config_job(p->ctx->config),
+			     *join = job ? section_group(job, "join") : NULL;
+	bool encodes = join && section_has(join, "loudness");
+	CLEANUP(str_free) struct str of = STR_INIT;
+	char value[64];
+
+	str_add(&of, encodes ? "loudness" : "plain");
+	for (; names && *names; names++) {
+		const char *end = strrchr(*names, '.');
+		str_addf(&of, " %s", end ? end + 1 : *names);
+		encodes |= end && strcmp(end, ".wav") && strcmp(end, ".srt") && strcmp(end, ".vtt");
+	}
+	COPY_TEXT(p->join_of, str_text(&of));
+	p->join = join_time_prior(encodes);
+	if (p->ctx->store &&
+	    fact_get(p->ctx->store, FACT_JOIN_TIME, p->join_of, NULL, value, sizeof(value)))
+		join_time_read(&p->join, value);
 }
 
 void progress_free(struct progress *p)
@@ -50,12 +71,13 @@ void progress_free(struct progress *p)
 
 void progress_learn(struct progress *p, const struct engine *e)
 {
-	char value[32];
+	char value[64];
 
-	if (!p->view.joins || !engine_finished_well(e) || p->view.sound_s < 1 || p->view.failed)
+	if (!p->view.joins || !engine_finished_well(e) || p->view.failed)
 		return;
-	snprintf(value, sizeof(value), "%.3f", (double)engine_finishing_ms(e) / p->view.sound_s);
-	fact_put(p->ctx->store, FACT_JOIN_SPEED, NULL, NULL, value, NULL);
+	join_time_learn(&p->join, p->view.sound_s, (double)engine_finishing_ms(e));
+	join_time_write(&p->join, value);
+	fact_put(p->ctx->store, FACT_JOIN_TIME, p->join_of, NULL, value, NULL);
 }
 
 static void keep_copy(struct progress *p, const struct engine *e, int64_t now)
@@ -72,7 +94,9 @@ void progress_draw(struct progress *p, const struct engine *e)
 {
 	int64_t now = clock_boot_ms();
 
-	view_of_engine(&p->view, e, p->join_ms_per_s);
+	if (!p->join_of[0])
+		expect_join(p, e);
+	view_of_engine(&p->view, e, &p->join);
 	keep_copy(p, e, now);
 	view_show_next(p->show, &p->view, now);
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "join_time.h"
 
 /* English at an ordinary pace; the example quiz has 0.07. */
 #define SOUND_S_PER_CHARACTER 0.07
@@ -70,7 +71,8 @@ static double sound_in_all(const struct view *v, double weight_left)
 		       : weight_left * SOUND_S_PER_CHARACTER;
 }
 
-/* Joining overlaps with the release of pods. Unknown once it takes longer than expected. */
+/* Joining overlaps with the release of pods. One that takes longer than expected is expected to
+ * take a quarter of its time more. */
 static int64_t eta_of(const struct view *v, const struct engine *e, const struct core_outlook *o,
 		      int64_t join_ms)
 {
@@ -79,13 +81,13 @@ static int64_t eta_of(const struct view *v, const struct engine *e, const struct
 	if (v->finish == VIEW_FINISH_OVER)
 		return o->gone_ms;
 	if (v->finish == VIEW_FINISH_NOW && v->joins) {
-		int64_t left = join_ms - engine_finishing_ms(e);
-		return left <= 0 ? VIEW_UNKNOWN : MAX(o->gone_ms, left);
+		int64_t ms = engine_finishing_ms(e);
+		return MAX(o->gone_ms, MAX(join_ms - ms, ms / 4));
 	}
 	return MAX(o->gone_ms, o->render_ms + join_ms);
 }
 
-void view_of_engine(struct view *v, const struct engine *e, double join_ms_per_s)
+void view_of_engine(struct view *v, const struct engine *e, const struct join_time *join)
 {
 	const struct engine_setup *s = engine_of(e);
 	const struct core *core = engine_core(e);
@@ -123,7 +125,6 @@ void view_of_engine(struct view *v, const struct engine *e, double join_ms_per_s
 	for (size_t i = 0; i < v->pod_count; i++)
 		pod_of_engine(&v->pods[i], e, (int)i, now);
 	bool will_join = v->joins && !v->stopping;
-	v->eta_ms =
-		eta_of(v, e, &o,
-		       will_join ? (int64_t)(sound_in_all(v, sum.weight_left) * join_ms_per_s) : 0);
+	double join_ms = join_time_ms(join, sound_in_all(v, sum.weight_left));
+	v->eta_ms = eta_of(v, e, &o, will_join ? (int64_t)join_ms : 0);
 }

@@ -52,8 +52,9 @@ struct view {
 void view_free(struct view *v); /* frees its contents, not the view itself */
 
 struct engine;
-/* Fills *v and reuses its array. join_ms_per_s: time to join a second of sound on this machine. */
-void view_of_engine(struct view *v, const struct engine *e, double join_ms_per_s);
+struct join_time;
+/* Fills *v and reuses its array. join: of this machine. */
+void view_of_engine(struct view *v, const struct engine *e, const struct join_time *join);
 
 /* ---- the copy in the run's folder, for `attach` and `ps` ---- */
 

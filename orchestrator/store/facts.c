@@ -14,7 +14,7 @@ static const struct {
 	char separator; /* 0: a colon */
 } kinds[FACT_COUNT] = {
 	[FACT_MACHINE] = {"machine", 0},
-	[FACT_JOIN_SPEED] = {"join_ms_per_s", 0},
+	[FACT_JOIN_TIME] = {"join-time", 1},
 	[FACT_VOLUME_RULE] = {"volume-rule-since", 0},
 	[FACT_UNFINISHED] = {"unfinished", 1},
 	[FACT_VOLUME_TAKEN] = {"gone", 2},

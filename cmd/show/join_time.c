@@ -1,0 +1,52 @@
+/* join_time.c - learns how long joining takes on this machine. */
+#include "join_time.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+
+/* No measurement is trusted beyond these. */
+#define FIXED_MOST_MS  60e3
+#define PER_S_LEAST_MS 0.01
+#define PER_S_MOST_MS  1000.0
+
+struct join_time join_time_prior(bool encodes)
+{
+	return encodes ? (struct join_time){500, 8} : (struct join_time){100, 0.3};
+}
+
+double join_time_ms(const struct join_time *j, double sound_s)
+{
+	return j->fixed_ms + j->ms_per_s * sound_s;
+}
+
+void join_time_learn(struct join_time *j, double sound_s, double ms)
+{
+	double of_sound = j->ms_per_s * sound_s;
+
+	if (sound_s <= 0 || ms < 0)
+		return;
+	if (of_sound > j->fixed_ms)
+		j->ms_per_s = MAX(ms - MIN(j->fixed_ms, ms / 2), 0.0) / sound_s;
+	else
+		j->fixed_ms = MAX(ms - MIN(of_sound, ms / 2), 0.0);
+	j->fixed_ms = MIN(j->fixed_ms, FIXED_MOST_MS);
+	j->ms_per_s = MIN(MAX(j->ms_per_s, PER_S_LEAST_MS), PER_S_MOST_MS);
+}
+
+bool join_time_read(struct join_time *j, const char *text)
+{
+	struct join_time got;
+
+	if (sscanf(text, "%lf %lf", &got.fixed_ms, &got.ms_per_s) != 2 ||
+	    !(got.fixed_ms >= 0 && got.fixed_ms <= FIXED_MOST_MS) ||
+	    !(got.ms_per_s >= 0 && got.ms_per_s <= PER_S_MOST_MS))
+		return false;
+	*j = got;
+	return true;
+}
+
+void join_time_write(const struct join_time *j, char to[64])
+{
+	snprintf(to, 64, "%.1f %.4f", j->fixed_ms, j->ms_per_s);
+}

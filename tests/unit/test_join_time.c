@@ -1,0 +1,82 @@
+/* test_join_time.c - how long joining takes: a short join says nothing of a long one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "cmd/show/join_time.h"
+
+/* What joining truly takes on the machine of a case. */
+struct truth {
+	double fixed_ms, ms_per_s;
+};
+
+static double took(const struct truth *t, double sound_s)
+{
+	return t->fixed_ms + t->ms_per_s * sound_s;
+}
+
+static const struct {
+	const char *name;
+	bool encodes;
+	struct truth truth;
+	double learned_from[4]; /* seconds of sound of the joins before; 0: no more */
+	double sound_s;
+	double off_ms, off_share; /* at most so far from the truth: the larger of both */
+} cases[] = {
+	{"first run, short", false, {5, 0.16}, {0}, 2, 150, 0},
+	{"first run, 2 h 40 min", false, {5, 0.16}, {0}, 9594, 2000, 0},
+	{"first run with loudness, half an hour", true, {300, 10}, {0}, 1800, 0, 0.33},
+	{"two seconds, then 2 h 40 min", false, {5, 0.16}, {2}, 9594, 2000, 0},
+	{"two seconds on a slow disk, then 2 h 40 min", false, {800, 0.16}, {2}, 9594, 2000, 0},
+	{"two seconds thrice, then ten hours", false, {5, 0.5}, {2, 2, 2}, 36000, 0, 0.5},
+	{"one long join, then a long one", false, {5, 0.16}, {9594}, 9594, 0, 0.1},
+	{"a long join, then a short one", false, {5, 0.16}, {9594}, 2, 150, 0},
+	{"short, long, short, then long", true, {900, 3}, {2, 7200, 2}, 7200, 0, 0.1},
+	{"a busy machine", true, {300, 25}, {1800}, 3600, 0, 0.1},
+};
+
+static void a_join_is_foretold(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct join_time j = join_time_prior(cases[i].encodes);
+		for (size_t n = 0; n < 4 && cases[i].learned_from[n] > 0; n++)
+			join_time_learn(&j, cases[i].learned_from[n],
+					took(&cases[i].truth, cases[i].learned_from[n]));
+		double is = took(&cases[i].truth, cases[i].sound_s),
+		       said = join_time_ms(&j, cases[i].sound_s),
+		       off = said > is ? said - is : is - said;
+		if (off > cases[i].off_ms && off > cases[i].off_share * is)
+			fail_msg("%s: said %.0f ms, took %.0f ms", cases[i].name, said, is);
+	}
+}
+
+static void it_comes_back_as_written(void **state)
+{
+	static const char *const bad[] = {"", "0.156", "x y", "-1 2", "nan 1", "1 inf", "1e9 1"};
+	struct join_time j = {12.5, 0.1563}, got = {7, 7};
+	char text[64];
+
+	(void)state;
+	join_time_write(&j, text);
+	assert_true(join_time_read(&got, text));
+	assert_true(got.fixed_ms == 12.5 && got.ms_per_s == 0.1563);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		if (join_time_read(&got, bad[i]))
+			fail_msg("\"%s\" was read", bad[i]);
+	assert_true(got.fixed_ms == 12.5 && got.ms_per_s == 0.1563);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_join_is_foretold),
+		cmocka_unit_test(it_comes_back_as_written),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
