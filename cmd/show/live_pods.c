@@ -9,11 +9,12 @@
 #include "report.h"
 #include "store/pod_cost.h"
 #include "table.h"
+#include "view.h"
 
 /* A pod's run and its progress. */
 struct its_run {
 	struct run_row row; /* id "": not in the ledger */
-	int64_t eta_ms;     /* time until all is rendered, at the pace so far; -1: unknown */
+	int64_t eta_ms;     /* as its client shows it, else at the pace so far; -1: unknown */
 };
 
 /* When the first of its pods could work. */
@@ -28,8 +29,8 @@ static int64_t began_ms(const struct pod_row *pods, size_t count, const char *ru
 	return first;
 }
 
-/* Before the first segment is done, the plan decides. */
-static int64_t eta_ms(const struct run_row *run, int64_t began, int64_t now)
+/* Of a run without a client: before the first segment is done, the plan decides. */
+static int64_t eta_by_ledger(const struct run_row *run, int64_t began, int64_t now)
 {
 	int64_t left = run->total - run->rendered - run->cached - run->failed;
 
@@ -40,6 +41,19 @@ static int64_t eta_ms(const struct run_row *run, int64_t began, int64_t now)
 	return run->planned_ms > 0 ? MAX(run->planned_ms - (now - run->started_ms), 0) : -1;
 }
 
+/* What the run's client shows, from the copy of its view. Returns false if there is none. */
+static bool eta_of_client(const struct cmd_context *ctx, const char *run, int64_t *out)
+{
+	CLEANUP(free_text) char *path = run_path(&ctx->runs, run, VIEW_FILE);
+	struct view v = {0};
+
+	if (!run_is_alive(&ctx->runs, run) || !view_get(&v, path))
+		return false;
+	*out = v.eta_ms;
+	view_free(&v);
+	return true;
+}
+
 /* *last is the previous pod's run: pods of one run are adjacent. */
 static void find_run(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
 		     size_t at, int64_t now, struct its_run *last)
@@ -48,8 +62,9 @@ static void find_run(const struct cmd_context *ctx, const struct pod_row *pods, 
 		return;
 	*last = (struct its_run){.eta_ms = -1};
 	if (store_run(ctx->store, pods[at].run, &last->row, NULL) == 0 &&
-	    run_so_far(&ctx->runs, &last->row, now, NULL) == 0)
-		last->eta_ms = eta_ms(&last->row, began_ms(pods, count, pods[at].run), now);
+	    run_so_far(&ctx->runs, &last->row, now, NULL) == 0 &&
+	    !eta_of_client(ctx, pods[at].run, &last->eta_ms))
+		last->eta_ms = eta_by_ledger(&last->row, began_ms(pods, count, pods[at].run), now);
 }
 
 static json_t *run_json(const struct its_run *run)
