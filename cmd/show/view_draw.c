@@ -388,10 +388,15 @@ static const char *const *hints(const struct view *v)
 		"Ctrl-C again exits at once, though a pod may still bill; `burst reap` releases it",
 		"Ctrl-C again exits: a pod may still bill", NULL};
 
+	static const char *const gone[] = {"all pods are gone; `burst resume` continues", NULL};
+
 	if (v->watched)
 		return watched;
 	if (view_settled(v))
 		return NULL;
+	if (v->stops && v->pod_count &&
+	    !view_live(v)) /* nothing is left that Ctrl-C could release */
+		return gone;
 	return v->stops == 0 ? v->stopping ? NULL : first : v->stops == 1 ? second : third;
 }
 
