@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -40,6 +41,7 @@ struct batch {
 	double estimate_s;
 	struct segment *seg;
 	size_t n;
+	bool halted; /* its command was ended by `halt` */
 	/* Segments that no worker has started. One worker holds the others; with continuous
 	 * workers, several may. */
 	struct part *parts;
@@ -53,6 +55,15 @@ enum { OUTPUT_ROWS = 1024 };
 
 enum worker_state { WORKER_LOADING, WORKER_IDLE, WORKER_BUSY, WORKER_RESTARTING, WORKER_FAILED };
 
+/* How far a command's end has come. A file that its writer closes is finished; one that the end of
+ * its writer closes is not. */
+enum ending {
+	ENDING_NOT,
+	/* it was asked to end, or has ended: what is closed now may be closed by that */
+	ENDING_BEGUN,
+	ENDING_KILLED, /* what still ran was killed: what is closed now is closed by that */
+};
+
 struct command {
 	int index; /* index in the batch */
 	char *id, *dir;
@@ -62,13 +73,23 @@ struct command {
 	int notify;     /* inotify descriptor; -1 if the pod has no inotify */
 	char **watched; /* folder of each watch descriptor */
 	int watches;
-	/* Reported outputs, by a hash of the name: a command may write a hundred thousand. */
+	bool blind; /* part of what happened in its folder was not seen */
+	/* Outputs by a hash of the name: a command may write a hundred thousand. */
 	struct output *outputs[OUTPUT_ROWS];
-	long output_count; /* excludes outputs that could not be kept */
-	bool unfit;        /* a file was reported whose name cannot be fetched */
-	bool exited;
+	long output_count; /* reported; excludes outputs that could not be kept */
+	int unfit;         /* files that were reported because their names cannot be fetched */
+	bool odd;          /* something that is no plain file was logged */
+	long torn;         /* outputs that were still being written at its end */
+	char *torn_name;   /* the first of them */
+	enum ending ending;
+	bool exited, halted;
+	bool by_itself; /* it ended itself, with a code of its own */
+	pid_t group;    /* processes to wait for after its exit */
 	int code;
-	int64_t drain_until_ms;
+	int64_t drain_until_ms, halt_until_ms;
+	/* Its shell reports a death: what was closed since then may be closed by that. 0: no such
+	 */
+	int64_t doubt_from_ms;
 };
 
 struct worker {
@@ -96,9 +117,12 @@ struct worker {
 	struct command *command;
 };
 
-struct output { /* the last report of this name */
+struct output {
 	struct output *next;
 	char *name;
+	enum ending closed; /* when it was last closed after writing, or found */
+	int64_t closed_ms;  /* 0: renamed since */
+	bool reported;      /* the rest is of the last report */
 	ino_t ino;
 	off_t size;
 	struct timespec mtime;
@@ -116,6 +140,8 @@ struct job {
 	double seconds;
 	int64_t ms, bytes, claimed_bytes, flushed;
 	long outputs, lost;
+	bool halted;
+	struct stat was; /* an output when its copy began */
 	int fd, to;
 	struct sha256 sha;
 };
@@ -230,6 +256,10 @@ struct agent {
 	int64_t gpu_until_ms, usage_mb;
 	int usage_cards, usage_percent; /* sums over the round of lines being received */
 	char switch_line[200];
+	/* The pod is about to end: it begins no work, and makes durable what is finished. */
+	bool leaving, left;
+	int64_t left_ms;       /* when the machine asked for that last */
+	int64_t lease_asked_s; /* length of the last lease */
 	int64_t ticked_ms, synced_ms, over_ms;
 	int64_t unsynced_ms; /* since when syncs have failed; 0: the last one succeeded */
 };

@@ -1,7 +1,9 @@
 /* command.c - runs a segment that is a shell command in a private copy of the code. */
 #include "command.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +23,12 @@
 #include "room.h"
 #include "todo.h"
 #include "users.h"
+#include "worker.h"
 
 enum {
 	COMMAND_LOG_MAX = 256 << 20,
+	/* A shell whose child was killed ends soon afterwards, and says so by its exit code. */
+	DOUBT_MS = 500,
 };
 
 void command_free(struct command *c)
@@ -39,6 +44,7 @@ void command_free(struct command *c)
 		}
 	close_fd(&c->log_fd);
 	close_fd(&c->notify);
+	free(c->torn_name);
 	free(c->id);
 	free(c->dir);
 	free(c);
@@ -57,6 +63,9 @@ void command_start(struct agent *a, struct worker *w)
 	c->dir = xasprintf("%s/work/segment.%s", a->disk, s->id);
 	c->notify = -1;
 	remove_at(AT_FDCWD, c->dir);
+	/* watched before the command can write there */
+	if (mkdirs(c->dir, 0755) == 0)
+		command_watch(a, c);
 	char *log = xasprintf("%s.log", s->id);
 	c->log_fd =
 		openat(a->dir_fd, log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -76,6 +85,7 @@ void command_start(struct agent *a, struct worker *w)
 			    .in = -1};
 	w->pid = make_pipe(&w->out, &out) < 0 ? -1 : (how.out = how.err = out, spawn(a, &how));
 	close_fd(&out);
+	c->group = w->pid;
 	if (w->out >= 0)
 		nonblocking(w->out);
 	w->err_tail[0] = 0;
@@ -83,7 +93,7 @@ void command_start(struct agent *a, struct worker *w)
 	w->skipping[0] = false;
 	env_free(&env);
 	if (w->pid < 0) {
-		c->exited = true;
+		c->exited = c->by_itself = true;
 		c->code = 125;
 	}
 }
@@ -109,15 +119,69 @@ static bool command_read(struct agent *a, struct worker *w, int rounds)
 	return n != 0;
 }
 
+/* A shell that reports the death of its last child by a signal has such a code, too. */
+static bool ended_itself(int status)
+{
+	return WIFEXITED(status) &&
+	       (WEXITSTATUS(status) <= 128 || WEXITSTATUS(status) > 128 + SIGRTMAX);
+}
+
+/* Kills all of it, or what is left of it. What it closes from now on is not finished. */
+static void command_kill(struct agent *a, struct worker *w)
+{
+	struct command *c = w->command;
+	command_watched(a, c, w->pid);
+	c->ending = ENDING_KILLED;
+	kill_group(c->group);
+}
+
 void command_exited(struct agent *a, struct worker *w, int status)
 {
 	struct command *c = w->command;
+	command_watched(a, c, 0);
+	command_kill(a, w);
+	c->by_itself = ended_itself(status);
+	if (!c->by_itself && WIFEXITED(status) && !c->halted)
+		c->doubt_from_ms = now_ms(a) - DOUBT_MS;
 	c->exited = true;
 	c->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	/* a child of the command may keep the pipe open; do not wait for its end */
 	c->drain_until_ms = now_ms(a) + 500;
-	kill_group(w->pid);
 	w->pid = 0;
+}
+
+void command_hangs(struct agent *a, struct worker *w)
+{
+	command_kill(a, w);
+	worker_kill(a, w, "hang");
+}
+
+static void command_halt(struct agent *a, struct worker *w, int64_t grace_ms)
+{
+	struct command *c = w->command;
+	if (c->halted)
+		return;
+	c->halted = true;
+	c->halt_until_ms = now_ms(a) + grace_ms;
+	command_watched(a, c, w->pid);
+	c->ending = MAX(c->ending, ENDING_BEGUN);
+	if (!c->exited && c->group > 0)
+		kill(-c->group, SIGTERM);
+}
+
+bool command_is_halting(const struct agent *a)
+{
+	for (int i = 0; i < a->worker_count; i++)
+		if (a->workers[i].command && a->workers[i].command->halted)
+			return true;
+	return false;
+}
+
+void commands_halt(struct agent *a, int64_t grace_ms)
+{
+	for (int i = 0; i < a->worker_count; i++)
+		if (a->workers[i].command)
+			command_halt(a, &a->workers[i], grace_ms);
 }
 
 static void command_words(struct worker *w, struct job *j)
@@ -139,8 +203,9 @@ static void command_finish(struct agent *a, struct worker *w)
 		event_log(a, w->w, c->id, w->line.s, w->line.len);
 	if (c->log_fd >= 0)
 		fsync(c->log_fd);
+	command_watched(a, c, 0);
 	close_fd(&c->notify);
-	scan_folder(a, c, "", true);
+	scan_folder(a, c, "", LOOK_OFFER);
 	struct job *j = job_add(a, JOB_COMMAND, c->id);
 	struct segment *s = &b->seg[w->parts->at[0]];
 	j->batch_id = xstrdup(b->id);
@@ -149,8 +214,13 @@ static void command_finish(struct agent *a, struct worker *w)
 	j->code = c->code;
 	j->ms = now_ms(a) - w->began_ms;
 	j->outputs = c->output_count;
+	j->halted = b->halted = c->halted;
+	j->lost = c->code ? 0 : c->torn;
 	if (j->code)
 		command_words(w, j);
+	else if (c->torn)
+		j->name = xasprintf("output %s was still being written when the command ended",
+				    c->torn_name);
 	s->settled = true;
 	w->killed_for = NULL;
 	close_fd(&w->out);
@@ -165,10 +235,13 @@ void command_turn(struct agent *a, struct worker *w)
 {
 	struct command *c = w->command;
 	command_watch(a, c);
-	bool more = command_read(a, w, 16);
-	if (c->notify >= 0)
-		command_watched(a, c);
-	if (c->exited && (!more || w->out < 0 || now_ms(a) >= c->drain_until_ms))
+	bool more = command_read(a, w, 16), late = now_ms(a) >= c->drain_until_ms;
+	command_watched(a, c, w->pid);
+	if (c->halted && !c->exited && c->ending != ENDING_KILLED && now_ms(a) >= c->halt_until_ms)
+		command_kill(a, w);
+	/* what was killed may write until it is gone */
+	bool gone = c->group <= 0 || (kill(-c->group, 0) < 0 && errno == ESRCH);
+	if (c->exited && (late || (gone && (!more || w->out < 0))))
 		command_finish(a, w);
 	else if (!more)
 		close_fd(&w->out);

@@ -7,6 +7,13 @@
 void command_free(struct command *c);
 void command_start(struct agent *a, struct worker *w);
 void command_exited(struct agent *a, struct worker *w, int status);
+/* It was silent for too long. */
+void command_hangs(struct agent *a, struct worker *w);
+
+/* Asks each running command to end, by SIGTERM, and kills it after grace_ms. What it has finished
+ * is reported, and then its batch as revoked. */
+void commands_halt(struct agent *a, int64_t grace_ms);
+bool command_is_halting(const struct agent *a);
 void command_turn(struct agent *a, struct worker *w);
 
 #endif

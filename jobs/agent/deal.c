@@ -106,7 +106,7 @@ void worker_check_hang(struct agent *a, struct worker *w)
 			worker_kill(a, w, "hang");
 	} else if (w->state == WORKER_BUSY && w->command && a->hang_ms > 0 && !w->killed_for &&
 		   silent > a->hang_ms) {
-		worker_kill(a, w, "hang");
+		command_hangs(a, w);
 	}
 }
 
@@ -193,7 +193,7 @@ static void part_fit(struct batch *b, size_t most)
 
 void dispatch(struct agent *a)
 {
-	if (a->fatal || a->draining)
+	if (a->fatal || a->draining || a->leaving)
 		return;
 	for (int i = 0; i < a->worker_count; i++) {
 		struct worker *w = &a->workers[i];

@@ -41,9 +41,12 @@ bool wav_measure(int fd, int64_t file_bytes, double *seconds, int *rate)
 		return false;
 	uint32_t per_second = 0;
 	int64_t at = 12;
-	for (int chunks = 0; chunks < 64 && pread(fd, h, 24, at) >= 8; chunks++) {
+	ssize_t n;
+	for (int chunks = 0; chunks < 64 && (n = pread(fd, h, 24, at)) >= 8; chunks++) {
 		int64_t len = le32(h + 4);
 		if (!memcmp(h, "fmt ", 4) && len >= 16) {
+			if (n < 24)
+				return false;
 			*rate = (int)MIN(le32(h + 12), (uint32_t)10000000);
 			per_second = le32(h + 16);
 		} else if (!memcmp(h, "data", 4)) {
@@ -194,6 +197,8 @@ static int job_output_open(const struct agent *a, struct job *j)
 	int saved = errno;
 	close_fd(&tree);
 	errno = saved;
+	if (j->fd >= 0)
+		j->was = st;
 	return j->fd < 0 ? -1 : 0;
 }
 
@@ -258,6 +263,14 @@ static void job_output_lost(struct agent *a, struct job *j, const char *why, boo
 	job_done(a);
 }
 
+static bool has_changed(const struct job *j)
+{
+	struct stat st;
+	return fstat(j->fd, &st) < 0 || st.st_size != j->was.st_size ||
+	       st.st_mtim.tv_sec != j->was.st_mtim.tv_sec ||
+	       st.st_mtim.tv_nsec != j->was.st_mtim.tv_nsec;
+}
+
 static void job_output(struct agent *a, struct job *j)
 {
 	bool end = false;
@@ -269,6 +282,8 @@ static void job_output(struct agent *a, struct job *j)
 		return job_output_lost(a, j, strerror(errno), false);
 	if (!end)
 		return;
+	if (has_changed(j))
+		return job_output_lost(a, j, "it was written while it was copied", false);
 	char *to = xasprintf("out/%s/%s", j->id, j->name);
 	int failed = job_output_close(a, j, to), saved = errno;
 	free(to);
@@ -288,13 +303,32 @@ static void job_output(struct agent *a, struct job *j)
 	job_done(a);
 }
 
-static void job_batch(struct agent *a, struct job *j)
+/* A halted command may be run again. */
+static void batch_halted(struct agent *a, const struct job *j)
+{
+	struct str *b = event_begin(a, "revoked");
+	js_key(b, "ids");
+	str_addc(b, '[');
+	js_text(b, NULL, j->id);
+	str_addc(b, ']');
+	event_end(a);
+}
+
+static void batch_done(struct agent *a, const struct job *j)
 {
 	struct str *b = event_begin(a, "batch");
 	js_text(b, "id", j->id);
 	js_text(b, "state", "done");
 	js_int(b, "busy_ms", j->ms);
 	event_end(a);
+}
+
+static void job_batch(struct agent *a, struct job *j)
+{
+	if (j->halted)
+		batch_halted(a, j);
+	else
+		batch_done(a, j);
 	events_sync(a);
 	if (a->detached && now_ms(a) - a->synced_ms > 10000)
 		sync_alone(a);
@@ -304,9 +338,11 @@ static void job_batch(struct agent *a, struct job *j)
 /* Reports a command that has exited, once its outputs are copied. */
 static void job_command(struct agent *a, struct job *j)
 {
-	if (j->code && volume_is_to_blame(a, j->name ? j->name : ""))
+	if (j->code && !j->halted && volume_is_to_blame(a, j->name ? j->name : ""))
 		return;
 	remove_in_background(j->dir);
+	if (j->halted)
+		return job_done(a);
 	struct str *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);
 	js_text(b, "batch", j->batch_id);

@@ -24,6 +24,7 @@ void lease_renew(struct agent *a, int64_t lease_s)
 		left = MIN(MAX(lease_s, (int64_t)1), (int64_t)7 * 86400);
 	if (a->over)
 		return;
+	a->lease_asked_s = left;
 	if (a->hard_end_s > 0)
 		left = MAX(MIN(left, a->hard_end_s - wall), -up);
 	char text[120];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "command.h"
 #include "events.h"
 #include "files.h"
 #include "json.h"
@@ -18,6 +19,11 @@
 #include "start.h"
 #include "stop.h"
 #include "sync.h"
+
+enum {
+	HALT_GRACE_MS = 5000, /* for a command to end itself */
+	HALT_MOST_MS = 60000,
+};
 
 /* Fills *s. Returns false if the request is not valid. */
 static bool segment_read(const struct agent *a, struct segment *s, const struct json *task)
@@ -117,6 +123,14 @@ static void op_mode(struct agent *a, const struct json *op, bool detached)
 	events_sync(a);
 }
 
+/* Batches that have not begun are taken back at once. */
+static void op_halt(struct agent *a, const struct json *op)
+{
+	op_revoke(a, op);
+	commands_halt(a, MIN(MAX(json_int(op, "grace_ms", HALT_GRACE_MS), (int64_t)0),
+			     (int64_t)HALT_MOST_MS));
+}
+
 static void op_renew(struct agent *a, const struct json *op)
 {
 	lease_renew(a, json_int(op, "lease_s", 600));
@@ -191,7 +205,7 @@ static const struct {
 	{"drain", op_drain, false},       {"handover", op_handover, false},
 	{"takeover", op_takeover, false}, {"note", op_note, false},
 	{"stop", op_stop, false},         {"end", op_end, false},
-	{"sync", op_sync, false},
+	{"sync", op_sync, false},         {"halt", op_halt, false},
 };
 
 static void defer(struct agent *a, const char *line, size_t len)

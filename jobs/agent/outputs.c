@@ -1,12 +1,18 @@
-/* outputs.c - finds the outputs of a command while it runs and after it has exited. */
+/* outputs.c - finds the outputs of a command while it runs and after it has ended, and tells
+ * finished ones from others. An output is finished once it was renamed to its name, or once its
+ * writer has closed it. The end of a process closes its files, too. So a file counts as torn if it
+ * was closed by a kill, by the death of a command that did not end itself, or perhaps by that. */
 #include "outputs.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -16,10 +22,12 @@
 #include "events.h"
 #include "files.h"
 #include "json.h"
+#include "lines.h"
 #include "todo.h"
 
 enum {
 	WATCHES_MAX = 8192,
+	UNFIT_MAX = 100, /* names that are reported for one command */
 };
 
 static bool is_output(const struct agent *a, const char *name)
@@ -62,36 +70,52 @@ static struct output *output_find(struct command *c, const char *name)
 	return NULL;
 }
 
-void output_forget(struct command *c, const char *name)
+static struct output *output_get(struct command *c, const char *name)
 {
-	struct output **at = output_row(c, name), *o;
-	while ((o = *at) && strcmp(o->name, name))
-		at = &o->next;
-	if (!o)
-		return;
-	*at = o->next;
-	free(o->name);
-	free(o);
+	struct output *o = output_find(c, name);
+	if (o)
+		return o;
+	o = xcalloc(1, sizeof(*o));
+	o->name = xstrdup(name);
+	o->next = *output_row(c, name);
+	*output_row(c, name) = o;
+	return o;
 }
 
-/* Returns whether the file came with the code and is unchanged. Copies keep the times. */
+void output_forget(struct command *c, const char *name)
+{
+	struct output *o = output_find(c, name);
+	if (o)
+		o->reported = false;
+}
+
+/* Returns whether the code has a file of this name that is the same. Copies keep the times. */
 static bool is_input(const struct agent *a, const char *name, const struct stat *st)
 {
 	struct stat was;
 	char *path = a->code ? xasprintf("%s/%s", a->code, name) : NULL;
-	bool same = path && lstat(path, &was) == 0 && was.st_size == st->st_size &&
-		    was.st_mtim.tv_sec == st->st_mtim.tv_sec &&
-		    was.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
+	bool same = path && lstat(path, &was) == 0 &&
+		    ((S_ISLNK(st->st_mode) && S_ISLNK(was.st_mode)) ||
+		     (was.st_size == st->st_size && was.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+		      was.st_mtim.tv_nsec == st->st_mtim.tv_nsec));
 	free(path);
 	return same;
 }
 
-/* Reports a matching file whose name cannot be fetched, once for each command. */
+static void output_log(struct agent *a, const struct command *c, const char *name, const char *what)
+{
+	char *line = xasprintf("output %s: %s", name, what);
+	event_log(a, 0, c->id, line, strlen(line));
+	free(line);
+}
+
+/* Reports a matching file whose name cannot be fetched. */
 static void output_unfit(struct agent *a, struct command *c, const char *name)
 {
-	if (c->unfit)
+	struct output *o = output_get(c, name);
+	if (o->reported || c->unfit++ >= UNFIT_MAX)
 		return;
-	c->unfit = true;
+	o->reported = true;
 	struct str *b = event_begin(a, "output");
 	js_text(b, "id", c->id);
 	js_text(b, "name", name);
@@ -99,23 +123,54 @@ static void output_unfit(struct agent *a, struct command *c, const char *name)
 	event_end(a);
 }
 
+static bool is_doubtful(const struct command *c, const struct output *o)
+{
+	return o && o->closed_ms && c->doubt_from_ms && o->closed_ms >= c->doubt_from_ms;
+}
+
+static bool is_torn(const struct command *c, const struct output *o)
+{
+	if (!c->exited)
+		return false;
+	if (is_doubtful(c, o))
+		return true;
+	if (!o || o->closed == ENDING_NOT)
+		return c->blind && !c->by_itself;
+	return o->closed == ENDING_KILLED || !c->by_itself;
+}
+
+static void output_torn(struct agent *a, struct command *c, const char *name)
+{
+	output_log(a, c, name,
+		   c->blind || is_doubtful(c, output_find(c, name))
+			   ? "may not be finished, and is not kept"
+			   : "was still being written when the command ended, and is not kept");
+	c->torn++;
+	if (!c->torn_name)
+		c->torn_name = xstrdup(name);
+}
+
 static void output_offer(struct agent *a, struct command *c, const char *name,
 			 const struct stat *st)
 {
-	if (!S_ISREG(st->st_mode) || !is_output(a, name) || is_input(a, name, st))
+	if (!is_output(a, name) || is_input(a, name, st))
 		return;
+	if (!S_ISREG(st->st_mode)) {
+		if (!c->odd)
+			output_log(a, c, name, "is no plain file, and is not fetched");
+		c->odd = true;
+		return;
+	}
 	if (!path_is_safe(name))
 		return output_unfit(a, c, name);
 	struct output *o = output_find(c, name);
-	if (o && o->ino == st->st_ino && o->size == st->st_size &&
+	if (o && o->reported && o->ino == st->st_ino && o->size == st->st_size &&
 	    o->mtime.tv_sec == st->st_mtim.tv_sec && o->mtime.tv_nsec == st->st_mtim.tv_nsec)
 		return;
-	if (!o) {
-		o = xcalloc(1, sizeof(*o));
-		o->name = xstrdup(name);
-		o->next = *output_row(c, name);
-		*output_row(c, name) = o;
-	}
+	if (is_torn(c, o))
+		return output_torn(a, c, name);
+	o = output_get(c, name);
+	o->reported = true;
 	o->ino = st->st_ino;
 	o->size = st->st_size;
 	o->mtime = st->st_mtim;
@@ -126,8 +181,8 @@ static void output_offer(struct agent *a, struct command *c, const char *name,
 	j->dir = xstrdup(c->dir);
 }
 
-/* Scans a command's private tree; "" is the root. Follows no link: the command can replace a folder
- * by one at any time. */
+/* Opens a folder of a command's private tree; "" is the root. Follows no link: the command can
+ * replace a folder by one at any time. */
 static int command_folder(const struct command *c, const char *folder)
 {
 	int root = open(c->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -138,91 +193,199 @@ static int command_folder(const struct command *c, const char *folder)
 	return fd;
 }
 
-static void watch_folder(struct agent *a, struct command *c, const char *folder, bool offer);
+static void watch_is(struct command *c, int wd, const char *folder)
+{
+	if (wd >= c->watches) {
+		c->watched = xrealloc(c->watched, ((size_t)wd + 1) * sizeof(char *));
+		memset(c->watched + c->watches, 0,
+		       ((size_t)wd + 1 - (size_t)c->watches) * sizeof(char *));
+		c->watches = wd + 1;
+	}
+	free(c->watched[wd]);
+	c->watched[wd] = xstrdup(folder);
+}
 
-void scan_folder(struct agent *a, struct command *c, const char *folder, bool offer)
+static void watch_add(struct command *c, const char *folder, int fd)
+{
+	if (c->notify < 0 || c->blind)
+		return;
+	char *path = xasprintf("/proc/self/fd/%d/.", fd);
+	int wd = c->watches < WATCHES_MAX
+			 ? inotify_add_watch(c->notify, path,
+					     IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR |
+						     IN_DONT_FOLLOW)
+			 : -1;
+	if (wd >= 0)
+		watch_is(c, wd, folder);
+	else
+		c->blind = true;
+	free(path);
+}
+
+struct folders { /* still to be visited */
+	char **list;
+	size_t count, cap;
+};
+
+/* True if no process can write to the file now: only then does the system grant a lease on it, to
+ * its owner. False also where there are no leases. */
+static bool is_closed(int dir, const char *base, const struct stat *st)
+{
+	int fd = openat(dir, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	int was = setfsuid(st->st_uid);
+	bool granted = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+	if (granted)
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+	setfsuid((uid_t)was);
+	close(fd);
+	return granted;
+}
+
+/* The file was there before its folder was watched: nothing tells whether it was renamed to its
+ * name. What is found when the end has begun may be open until then. */
+static void file_found(struct agent *a, struct command *c, int dir, const char *name,
+		       const char *base, const struct stat *st)
+{
+	if (c->ending != ENDING_NOT)
+		output_get(c, name)->closed = c->ending;
+	else if (a->stream && S_ISREG(st->st_mode) && !is_input(a, name, st) &&
+		 is_closed(dir, base, st))
+		output_offer(a, c, name, st);
+}
+
+static void visit_entry(struct agent *a, struct command *c, int dir, const char *name,
+			const char *base, enum look look, struct folders *left)
+{
+	struct stat st;
+	if (fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (S_ISDIR(st.st_mode)) {
+		if (strlen(name) >= PATH_BYTES_MAX || !may_hold_output(a, name))
+			return;
+		GROW(left->list, left->count, left->cap);
+		left->list[left->count++] = xstrdup(name);
+	} else if (look == LOOK_OFFER) {
+		output_offer(a, c, name, &st);
+	} else if (is_output(a, name)) {
+		file_found(a, c, dir, name, base, &st);
+	}
+}
+
+/* One folder after the other, with one descriptor: a command can make any number of levels. */
+static void visit_folder(struct agent *a, struct command *c, const char *folder, enum look look,
+			 struct folders *left)
 {
 	int fd = command_folder(c, folder);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	if (fd < 0) {
+		c->blind = c->blind || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP);
+		return;
+	}
+	watch_add(c, folder, fd);
+	DIR *d = fdopendir(fd);
+	if (!d) {
+		close(fd);
+		c->blind = true;
+		return;
+	}
 	struct dirent *e;
-	while (d && (e = readdir(d))) {
-		struct stat st;
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	while ((e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		char *name = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->d_name);
-		if (S_ISDIR(st.st_mode) && strlen(name) < PATH_BYTES_MAX)
-			watch_folder(a, c, name, offer);
-		else if (offer)
-			output_offer(a, c, name, &st);
+		visit_entry(a, c, dirfd(d), name, e->d_name, look, left);
 		free(name);
 	}
-	if (d)
-		closedir(d);
+	closedir(d);
 }
 
-static void watch_folder(struct agent *a, struct command *c, const char *folder, bool offer)
+void scan_folder(struct agent *a, struct command *c, const char *folder, enum look look)
 {
-	if (!may_hold_output(a, folder))
-		return;
-	int fd = c->notify >= 0 && c->watches < WATCHES_MAX ? command_folder(c, folder) : -1;
-	if (fd >= 0) {
-		char *path = xasprintf("/proc/self/fd/%d/.", fd);
-		int wd = inotify_add_watch(c->notify, path,
-					   IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
-		if (wd >= c->watches) {
-			c->watched = xrealloc(c->watched, ((size_t)wd + 1) * sizeof(char *));
-			memset(c->watched + c->watches, 0,
-			       ((size_t)wd + 1 - (size_t)c->watches) * sizeof(char *));
-			c->watches = wd + 1;
-		}
-		if (wd >= 0) {
-			free(c->watched[wd]);
-			c->watched[wd] = xstrdup(folder);
-		}
-		free(path);
-		close(fd);
+	struct folders left = {0};
+	if (may_hold_output(a, folder))
+		visit_folder(a, c, folder, look, &left);
+	while (left.count) {
+		char *next = left.list[--left.count];
+		visit_folder(a, c, next, look, &left);
+		free(next);
 	}
-	scan_folder(a, c, folder, offer);
+	free(left.list);
 }
 
-/* A file renamed to a matching name is complete. A created file may still grow, so it waits for the
- * scan at the exit. */
+static void file_event(struct agent *a, struct command *c, const char *name, uint32_t mask,
+		       const struct stat *st)
+{
+	if (!is_output(a, name) || !(mask & (IN_CLOSE_WRITE | IN_MOVED_TO)))
+		return;
+	struct output *o = output_get(c, name);
+	if (mask & IN_CLOSE_WRITE) {
+		o->closed = c->ending;
+		o->closed_ms = now_ms(a);
+	}
+	if (!(mask & IN_MOVED_TO) || c->ending == ENDING_KILLED)
+		return;
+	o->closed = ENDING_NOT;
+	o->closed_ms = 0;
+	if (a->stream)
+		output_offer(a, c, name, st);
+}
+
+/* With `stream`, a file that is renamed to a matching name is offered at once. A closed one may be
+ * opened again, so it waits for the end of the command. */
 static void watched_event(struct agent *a, struct command *c, const struct inotify_event *e)
 {
+	if (e->mask & IN_Q_OVERFLOW)
+		c->blind = true;
 	if (e->wd < 0 || e->wd >= c->watches || !c->watched[e->wd] || !e->len)
 		return;
 	const char *folder = c->watched[e->wd];
 	char *name = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->name);
 	int fd = command_folder(c, folder);
 	struct stat st;
-	if (fd >= 0 && fstatat(fd, e->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		if (S_ISDIR(st.st_mode))
-			watch_folder(a, c, name, (e->mask & IN_MOVED_TO) != 0);
-		else if (e->mask & IN_MOVED_TO)
-			output_offer(a, c, name, &st);
-	}
+	bool moved = e->mask & IN_MOVED_TO;
+	if (fd < 0 || fstatat(fd, e->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		st.st_mode = 0;
+	if (S_ISDIR(st.st_mode))
+		scan_folder(a, c, name, moved && a->stream ? LOOK_OFFER : LOOK_WATCH);
+	else if (st.st_mode)
+		file_event(a, c, name, e->mask, &st);
 	close_fd(&fd);
 	free(name);
 }
 
-void command_watched(struct agent *a, struct command *c)
+/* A process that has just ended has closed its files, and the events of that may come before the
+ * signal of its end. */
+static bool is_alive(pid_t pid)
+{
+	siginfo_t info = {0};
+	return pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid == 0;
+}
+
+void command_watched(struct agent *a, struct command *c, pid_t pid)
 {
 	char bytes[16 << 10] __attribute__((aligned(8)));
 	ssize_t n;
-	while ((n = read(c->notify, bytes, sizeof(bytes))) > 0)
+	while (c->notify >= 0 && (n = read(c->notify, bytes, sizeof(bytes))) > 0) {
+		if (c->ending == ENDING_NOT && !is_alive(pid))
+			c->ending = ENDING_BEGUN;
 		for (char *p = bytes; p < bytes + n;) {
 			const struct inotify_event *e = (const struct inotify_event *)p;
 			watched_event(a, c, e);
 			p += sizeof(*e) + e->len;
 		}
+	}
 }
 
 void command_watch(struct agent *a, struct command *c)
 {
-	if (!a->stream || c->notify >= 0 || c->exited || access(c->dir, F_OK) < 0)
+	if (c->notify >= 0 || c->blind || c->exited || !a->outputs || !*a->outputs ||
+	    access(c->dir, F_OK) < 0)
 		return;
 	c->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (c->notify >= 0)
-		watch_folder(a, c, "", false);
+	if (c->notify < 0)
+		c->blind = true;
+	else
+		scan_folder(a, c, "", LOOK_WATCH);
 }

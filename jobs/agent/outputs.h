@@ -1,4 +1,4 @@
-/* outputs.h - finds the outputs of a command while it runs and after it has exited. */
+/* outputs.h - finds the outputs of a command while it runs and after it has ended. */
 #ifndef BURST_JOBS_AGENT_OUTPUTS_H
 #define BURST_JOBS_AGENT_OUTPUTS_H
 
@@ -10,13 +10,19 @@
  * the plain start of each pattern. */
 bool may_hold_output(const struct agent *a, const char *dir);
 
-/* Removes the file from the reported outputs. */
+/* It could not be kept: it is reported again when it is found again. */
 void output_forget(struct command *c, const char *name);
 
-/* Scans everything below `folder` ("" is the root). Reports matching files if `offer`; adds watches
- * if the pod has inotify. */
-void scan_folder(struct agent *a, struct command *c, const char *folder, bool offer);
-void command_watched(struct agent *a, struct command *c);
+enum look {
+	LOOK_WATCH, /* for folders to watch */
+	LOOK_OFFER  /* reports matching files, too */
+};
+
+/* Scans everything below `folder` ("" is the root); adds watches if the pod has inotify. Once the
+ * command has exited, reports finished files only. */
+void scan_folder(struct agent *a, struct command *c, const char *folder, enum look look);
+/* Handles what has happened in its folder so far. pid: its first process; 0: that has ended. */
+void command_watched(struct agent *a, struct command *c, pid_t pid);
 
 /* Watches the command's folder as soon as the copy has made it. The scan at the exit finds files
  * renamed before that. */

@@ -93,7 +93,14 @@ static void child_take_kept(const struct agent *a, const char *id)
 	free(path);
 }
 
-static void child_become(const struct agent *a, const struct spawn *s)
+/* Dies with the agent, also if that has died since the fork. */
+static void die_with(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(125);
+}
+
+static void child_become(const struct agent *a, const struct spawn *s, pid_t parent)
 {
 	const char *home = a->place.home;
 	uid_t uid = a->separate ? s->uid : 0;
@@ -116,7 +123,7 @@ static void child_become(const struct agent *a, const struct spawn *s)
 		child_fail("cannot give away", s->dir);
 	if (uid && child_switch(a, uid) < 0)
 		child_fail("cannot become another user for", s->script);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	die_with(parent);
 	if (s->copy)
 		child_copy(s->copy, s->dir);
 	if (chdir(s->dir ? s->dir : uid ? "/" : home) < 0)
@@ -133,9 +140,9 @@ static void child_become(const struct agent *a, const struct spawn *s)
 
 pid_t spawn(struct agent *a, const struct spawn *s)
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 	if (pid == 0)
-		child_become(a, s);
+		child_become(a, s, parent);
 	if (pid > 0)
 		setpgid(pid, pid);
 	return pid;
@@ -143,14 +150,14 @@ pid_t spawn(struct agent *a, const struct spawn *s)
 
 pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int out)
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 	if (pid == 0) {
 		sigset_t none;
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		signal(SIGTERM, SIG_DFL);
 		setpgid(0, 0);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		die_with(parent);
 		if (out >= 0)
 			dup2(out, 1);
 		_exit(work(a));

@@ -86,6 +86,7 @@ void batch_settled(struct agent *a, struct batch *b)
 		return;
 	struct job *j = job_add(a, JOB_BATCH, b->id);
 	j->ms = (int64_t)b->busy_ms;
+	j->halted = b->halted;
 	batch_unlink(a, b);
 	batch_free(b);
 }

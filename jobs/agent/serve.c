@@ -210,6 +210,7 @@ static int serve_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
+	signal(SIGIO, SIG_IGN);   /* another process opens a file on which a lease was taken */
 	signal(SIGXFSZ, SIG_IGN); /* make a write beyond the size limit fail with EFBIG */
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }

@@ -9,7 +9,9 @@ umask 077
 host_key_b64=$BURST_HOST_KEY_B64 authorized_key=$BURST_AUTHORIZED_KEY
 unset BURST_HOST_KEY_B64 BURST_AUTHORIZED_KEY
 # Handlers, not ignored signals: children get the defaults back. Otherwise no process inside can kill process 1.
-trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
+leaving=
+trap : HUP QUIT USR1 USR2 ALRM PIPE
+trap leaving=1 INT TERM
 
 home=${BURST_HOME:-/run/burst}
 if ! mkdir -p "$home" 2>/dev/null || ! [ -w "$home" ]; then
@@ -364,6 +366,14 @@ end_pod() {
 
 # ---- the watch ----
 
+# The container is about to end: a spot pod is taken back, for example. The agent makes durable what is finished.
+tell_leaving() {
+	[ -n "$leaving" ] || return 0
+	leaving=
+	say 'this container is asked to end'
+	: >"$home/leaving"
+}
+
 now=0 tick=0 reason=
 sshd_pid='' install_pid='' sshd_starts=0 sshd_next_tick=0 install_failed=''
 rmdir "$home/installing" 2>/dev/null
@@ -372,6 +382,7 @@ write_keys
 prepare_switch
 say "attempt $BURST_ATTEMPT of run $BURST_RUN: $((hard_end - now)) s to the hard end, $((lease_wall - now)) s of lease"
 until must_end; do
+	tell_leaving
 	keep_sshd
 	sleep 1
 	tick=$((tick + 1))

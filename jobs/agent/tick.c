@@ -3,9 +3,13 @@
 
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/mem.h"
 #include "bounds.h"
+#include "command.h"
 #include "deal.h"
 #include "events.h"
 #include "gpu.h"
@@ -18,6 +22,9 @@
 
 enum {
 	RENEW_EVERY_MS = 5 * 1000,
+	LEAVING_MS = 30 * 1000, /* a container that still runs then was not ended */
+	LEAVE_S = 10,           /* before the lease is over; a quarter of a short one */
+	LEAVE_GRACE_MS = 2000,  /* a spot pod may have 5 s in all */
 };
 
 bool running_something(const struct agent *a)
@@ -109,6 +116,32 @@ static void report_alive(struct agent *a)
 	notice_end(a);
 }
 
+/* Its start script was told that the container ends: a spot pod is taken back, for example. */
+static bool machine_ends(struct agent *a)
+{
+	char *file = xasprintf("%s/leaving", a->place.home);
+	if (unlink(file) == 0)
+		a->left_ms = now_ms(a);
+	free(file);
+	return a->left_ms && now_ms(a) - a->left_ms < LEAVING_MS;
+}
+
+/* The last moment for what a command has finished to reach the volume. */
+static void leave_in_time(struct agent *a)
+{
+	int64_t last_s = MIN((int64_t)LEAVE_S, a->lease_asked_s / 4);
+	bool leaving = machine_ends(a) || (!a->over && lease_left_s(a) <= last_s);
+	if (leaving && !a->leaving)
+		commands_halt(a, LEAVE_GRACE_MS);
+	a->leaving = leaving;
+	if (!leaving)
+		a->left = false;
+	if (!leaving || a->left || a->jobs || command_is_halting(a) || a->sync_pid)
+		return;
+	a->left = true;
+	sync_start(a, 0);
+}
+
 void tick(struct agent *a)
 {
 	int64_t now = now_ms(a);
@@ -127,6 +160,7 @@ void tick(struct agent *a)
 		kill_child(a->gpu_pid);
 	usage_follow_workers(a);
 	check_own_switch(a);
+	leave_in_time(a);
 	report_alive(a);
 	renew_own_lease(a);
 	/* exit if the start script fails to end the agent with the pod */

@@ -121,4 +121,108 @@ test_command_leaves_nothing_behind() {
 	pgrep -f 'sleep 432[1234]' >/dev/null && fail 'processes are left'
 }
 
+# What a command has finished counts, however it ends; what is still being written does not. $1: how it ends.
+ends_early() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["out/**.wav"]}'
+	tell "{\"op\":\"batch\",\"id\":\"b1\",\"segments\":[{\"id\":\"c1\",\"run\":\"mkdir -p out/new; echo a >out/tmp; mv out/tmp out/moved.wav; echo b >out/closed.wav; echo c >out/t; ln out/t out/linked.wav; echo d >out/new/e.wav; (exec 7>out/open.wav; echo half >&7; echo ready; exec sleep 4325 >/dev/null 2>&1) & until [ -e go ]; do sleep 0.02; done; $1\"}]}"
+	expect '"line":"ready"'
+}
+
+finished_outputs() {
+	sed -n 's/.*"ev":"output".*"name":"\([^"]*\)".*/\1/p' "$said" | sort | tr '\n' ' '
+}
+
+test_command_is_halted() {
+	ends_early 'exit 0'
+	tell '{"op":"halt"}'
+	expect '"ev":"revoked","ids":\["b1"\]'
+	equal outputs "$(finished_outputs)" 'out/closed.wav out/linked.wav out/moved.wav out/new/e.wav '
+	expect '"line":"output out/open.wav: was still being written when the command ended, and is not kept"'
+	refuse '"ev":"segment"'
+	pgrep -f 'sleep 4325' >/dev/null && fail 'a process is left'
+	tell '{"op":"batch","id":"b2","segments":[{"id":"c1","run":"exit 0"}]}' # the place is free again
+	expect '"id":"c1","batch":"b2".*"ok":true'
+}
+
+# It may save what it has when it is told; what it closes then is finished if it ends itself.
+test_command_answers_a_halt() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.wav"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"exec 7>a.wav; trap \"echo rest >&7; exec 7>&-; exit 0\" TERM; echo half >&7; echo ready; while :; do sleep 0.02; done"}]}'
+	expect '"line":"ready"'
+	tell '{"op":"halt"}'
+	expect '"ev":"revoked","ids":\["b1"\]'
+	expect '"ev":"output","id":"c1","name":"a.wav".*"bytes":10'
+}
+
+test_command_is_killed() {
+	ends_early 'kill -9 $$'
+	: >"$BURST_HOME/work/segment.c1/go"
+	expect '"ev":"segment","id":"c1".*"ok":false,"code":137,.*"outputs":4,'
+	equal outputs "$(finished_outputs)" 'out/closed.wav out/linked.wav out/moved.wav out/new/e.wav '
+}
+
+test_command_fails() {
+	ends_early 'echo last >out/last.wav; exit 3'
+	: >"$BURST_HOME/work/segment.c1/go"
+	expect '"ev":"segment","id":"c1".*"ok":false,"code":3,.*"outputs":5,.*"error":"exit status 3'
+	equal outputs "$(finished_outputs)" 'out/closed.wav out/last.wav out/linked.wav out/moved.wav out/new/e.wav '
+}
+
+# A file that nobody finished is not done, whatever the exit status.
+test_command_ends_before_its_writer() {
+	ends_early 'exit 0'
+	: >"$BURST_HOME/work/segment.c1/go"
+	expect '"ev":"segment","id":"c1".*"ok":false,"code":0,.*"outputs":4,.*"reason":"missing","error":"output out/open.wav was still being written when the command ended"'
+}
+
+test_command_hangs() {
+	tell '{"op":"start","workers":1,"command":true,"hang_s":2,"outputs":["*.wav"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"echo a >a.wav; exec 7>b.wav; echo half >&7; echo ready; exec sleep 4325"}]}'
+	expect '"id":"c1".*"code":137,.*"outputs":1,.*"error":"it was silent for too long'
+	equal outputs "$(finished_outputs)" 'a.wav '
+}
+
+# The container is about to end, or nobody renews the lease: what is finished reaches the volume.
+test_pod_is_taken_back() {
+	ends_early 'exit 0'
+	: >"$BURST_HOME/leaving"
+	expect '"ev":"revoked","ids":\["b1"\]'
+	equal outputs "$(finished_outputs)" 'out/closed.wav out/linked.wav out/moved.wav out/new/e.wav '
+	expect '"ev":"synced"'
+	equal 'on the volume' "$(cat "$P/out/c1/out/closed.wav")" b
+}
+
+test_lease_is_over_soon() {
+	ends_early 'exit 0'
+	tell '{"op":"renew","lease_s":4}'
+	expect '"ev":"revoked","ids":\["b1"\]'
+	equal outputs "$(finished_outputs)" 'out/closed.wav out/linked.wav out/moved.wav out/new/e.wav '
+}
+
+# Links and the like are named, once; a bad name costs that file alone.
+test_outputs_that_are_none() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["**.wav"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"echo a >a.wav; ln -s a.wav b.wav; mkfifo c.wav; for n in 1 2; do echo x >\"$(printf \"bad\\\\n$n.wav\")\"; done"}]}'
+	expect '"ev":"segment","id":"c1".*"ok":true,.*"outputs":1,'
+	expect '"line":"output [bc].wav: is no plain file, and is not fetched"' 1
+	equal 'bad names' "$(count '"ev":"output".*"error":"name"')" 2
+}
+
+# One descriptor, however deep: a command can make more levels than a process has descriptors.
+test_outputs_lie_deep() {
+	detach
+	for pid in $(serve_pid); do kill "$pid"; done
+	pod
+	# shellcheck disable=SC3045
+	limit_was=$(ulimit -n)
+	# shellcheck disable=SC3045
+	ulimit -S -n 64
+	attach 0
+	# shellcheck disable=SC3045
+	ulimit -S -n "$limit_was"
+	tell '{"op":"start","workers":1,"command":true,"outputs":["**.wav"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"for i in $(seq 300); do mkdir d; cd d; done; echo a >a.wav"}]}'
+	expect '"ev":"segment","id":"c1".*"ok":true,.*"outputs":1,'
+}
+
 run_tests
