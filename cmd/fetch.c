@@ -2,6 +2,7 @@
 #include "cmd/launch/find_run.h"
 #include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
+#include "jobs/command/command.h"
 
 static int gather(struct launch *l, struct err *err)
 {
@@ -36,6 +37,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 			       row.id, row.id);
 	if (launch_its_config(ctx, &row, err) < 0)
 		return -1;
+	/* each output of a command is compared with what is there (job_ops.gives_way) */
+	if (!strcmp(row.type, job_command.type))
+		ctx->overwrite = true;
 	launch_init(&l, ctx);
 	int status = launch_load_job(&l, err);
 	l.run.row = row;
@@ -51,9 +55,10 @@ const struct cmd cmd_fetch = {
 	.min_args = 1,
 	.max_args = 1,
 	.summary = "fetch what a run's pods left on their volume",
-	.details = "Rents and renders nothing. Files are verified as in a run; those whose text "
-		   "has changed since are skipped. Exit status 1: a finished file was not "
-		   "fetched.",
+	.details = "Rents and renders nothing. Files are verified as in a run. Of speech, those "
+		   "whose text has changed since are skipped; of a command, every output that "
+		   "it had finished comes, and no file is overwritten that another run or you "
+		   "made. Exit status 1: a finished file was not fetched.",
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,
 	.run = run,

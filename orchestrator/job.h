@@ -14,7 +14,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 13u
+#define JOB_ABI 14u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by
  * the job. */
@@ -120,6 +120,7 @@ struct segment_result {
 	int sample_rate;
 	int tries;
 	char provider[24], gpu[64], attempt[20], batch[24];
+	char run[24]; /* of a command: the run that made it */
 	/* cached: the file's name on the pod that rendered it; "": as it is here */
 	char rendered_as[136];
 	/* cached: what it was rendered as, where that is not the segment's key; else "" */
@@ -212,6 +213,11 @@ struct job_ops {
 	 * where all that it brought is still in the output folder, and forgets that attempt where
 	 * it is not. */
 	int (*recall)(struct job *job, struct segment_result *results, struct err *err);
+	/* For commands: whether what has this name in the output folder may give way to a file of
+	 * this run: nothing has it, or an unchanged file that the same run made. false: *err says
+	 * whose it is. NULL for other types. */
+	bool (*gives_way)(const struct job *job, const char *name, const char *run,
+			  struct err *err);
 	/* Is this finished file what it should be? Called in a worker thread with the local file
 	 * (still under its .part name); may touch only state of the job's that has its own lock. -1
 	 * only when the file cannot be read at all. */

@@ -28,7 +28,7 @@ static const struct option_spec options[] = {
 	{"no_outputs", OPTION_BOOL, 0, "false",
 	 "the command stores its results elsewhere: nothing is fetched"},
 	{"stream", OPTION_BOOL, 0, "false",
-	 "fetch a file when it is renamed into a matching name, not only at the end"},
+	 "fetch a file when it is renamed to a matching name, not only at the end of the command"},
 	{0},
 };
 
@@ -302,6 +302,24 @@ static int command_recall(struct job *job, struct segment_result *results, struc
 	return status;
 }
 
+static bool command_gives_way(const struct job *job, const char *name, const char *run,
+			      struct err *err)
+{
+	CLEANUP(manifest_free) struct manifest m = {0};
+	CLEANUP(json_decref) json_t *line = NULL;
+	const struct manifest_entry *entry;
+	bool absent;
+
+	if (manifest_read(job->output, true, &m, err) < 0 ||
+	    manifest_match(&m, job->output, name, NULL, &entry, &absent, err) < 0)
+		return false;
+	line = entry ? manifest_entry_json(entry) : NULL;
+	if (absent || (line && !strcmp(jsonx_text(line, "run", ""), run)))
+		return true;
+	err_set(err, ERR_CONFIG, "is there, and was not made by run %s: move it away first", run);
+	return false;
+}
+
 /* Checks only that the file exists: burst cannot judge what a command writes. */
 static int command_check(const struct job *job, size_t index, const char *file, struct check *out,
 			 struct err *err)
@@ -319,6 +337,7 @@ static json_t *line_of(const struct job *job, size_t index, const struct segment
 	json_t *line = manifest_line(&job->segments[index], result, result->file, job->commit);
 
 	json_object_set_new(line, "engine", json_string("command"));
+	json_object_set_new(line, "run", json_string(result->run));
 	manifest_add_result(line, result);
 	return line;
 }
@@ -336,7 +355,8 @@ static int command_record(struct job *job, size_t index, const struct segment_re
 
 /* ---- the end ---- */
 
-/* Returns whether this line names a file that the segment's current attempt fetched. */
+/* Returns whether this line names a file that the segment's run fetched, by its last attempt or an
+ * earlier one. */
 static bool is_current(const struct job *job, const struct segment_result *results, size_t index,
 		       const struct manifest_entry *e)
 {
@@ -344,7 +364,8 @@ static bool is_current(const struct job *job, const struct segment_result *resul
 		return false;
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
 	return !results[index].attempt[0] ||
-	       !strcmp(jsonx_text(line, "attempt", ""), results[index].attempt);
+	       !strcmp(jsonx_text(line, "attempt", ""), results[index].attempt) ||
+	       (results[index].run[0] && !strcmp(jsonx_text(line, "run", ""), results[index].run));
 }
 
 static int by_natural_file(const void *a, const void *b)
@@ -467,6 +488,7 @@ const struct job_ops job_command = {
 	.task = command_task,
 	.find_cached = command_find_cached,
 	.recall = command_recall,
+	.gives_way = command_gives_way,
 	.check = command_check,
 	.record = command_record,
 	.finish = command_finish,

@@ -26,7 +26,9 @@ static bool stoppable_now(const struct core *c, const struct core_pod *p)
 {
 	if (c->conf.reap || c->signals > 1)
 		return true;
-	return !(p->presence.link == LINK_UP && p->workload.unfetched > 0 &&
+	bool halting = p->workload.halting && p->workload.batches > 0;
+
+	return !(p->presence.link == LINK_UP && (pod_owes(p) || halting) &&
 		 c->now < c->grace_until);
 }
 
@@ -112,10 +114,10 @@ static void try_to_end(struct core *c)
 		/* Files on a volume may still be on their way although their pod is gone. */
 		if (!core_stopping(c) && !segments_settled(c))
 			return;
-		if (core_stopping(c) && c->signals < 2 && c->now < c->grace_until)
-			for (int i = 0; i < c->pod_count; i++)
-				if (c->pods[i].workload.unfetched > 0)
-					return;
+		bool waits = !core_stopping(c) || (c->signals < 2 && c->now < c->grace_until);
+		for (int i = 0; i < c->pod_count; i++)
+			if (waits && pod_owes(&c->pods[i]))
+				return;
 	}
 	c->unreleased = any_hidden_pod(c) || any_may_bill(c);
 	c->ended = true;
@@ -294,6 +296,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_FETCHED: fetch_arrived(c, ev); break;
 	case EV_FETCH_FAILED: fetch_not_arrived(c, ev); break;
 	case EV_LOCAL: fetch_placed(c, ev); break;
+	case EV_FILES: fetch_files(c, ev); break;
 	case EV_SIGNAL: take_signal(c, ev->number); break;
 	case EV_SLEPT: slept(c); break;
 	case EV_FAULT: core_fault(c, -1, ev->err); break;

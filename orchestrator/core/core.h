@@ -189,8 +189,11 @@ enum event_type {
 	/* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK, ERR_JOB (no place for it here)
 	   ... */
 	EV_FETCH_FAILED,
-	EV_LOCAL,    /* segment: fsynced under its final name */
-	EV_REVOKED,  /* pod; batch: revoked before it began */
+	EV_LOCAL, /* segment: fsynced under its final name */
+	/* pod; number: outputs of its commands that it has reported, and that are neither under
+	   their final names nor given up. Whenever that begins or ends to be 0 */
+	EV_FILES,
+	EV_REVOKED,  /* pod; batch: revoked before it began, or halted; t */
 	EV_UNPULLED, /* pod; err: its provider's reason why its image cannot be pulled */
 	/* pod; number: lines of its provider's log that the last reply did not have. Or err */
 	EV_LOG,
@@ -278,6 +281,13 @@ enum action_type {
 	/* pod: every batch that has not begun. Over the connection. Answered by EV_REVOKED for each
 	 * of them */
 	ACT_REVOKE,
+	/* pod; number: ms. Its commands end themselves, or are killed after so long, and it reports
+	 * what they have finished. Takes back batches as ACT_REVOKE does. Over the connection.
+	 * Answered by EV_REVOKED for each batch, EV_FILES before */
+	ACT_HALT,
+	/* pod: fetch the outputs that EV_FILES counts, from where pod.files says; flag: they are
+	 * lost. Answered by EV_FILES once none is left */
+	ACT_FILES,
 	/* pod: its lease is renewed. Over the connection. Not answered, sent three times a lease */
 	ACT_RENEW,
 	/* pod, number: the turn. Its agent renews its lease from now on. Over the connection; sent

@@ -223,6 +223,7 @@ void dispatch_started(struct core *c, const struct event *ev)
 	if (b) {
 		b->started = true;
 		b->started_t = ev->t;
+		b->started_at = c->pods[ev->pod].presence.link == LINK_UP ? c->now : 0;
 		b->first = c->pods[ev->pod].workload.begun++ <
 			   MAX(c->pods[ev->pod].workload.workers_ready, 1);
 	}
@@ -264,11 +265,16 @@ void dispatch_done(struct core *c, const struct event *ev)
 void dispatch_revoked(struct core *c, const struct event *ev)
 {
 	struct core_batch *b = batch_of(c, ev);
+	struct core_pod *p = &c->pods[ev->pod];
 
 	if (!b || b->over)
 		return;
 	b->over = true;
-	c->pods[ev->pod].workload.batches--;
+	p->workload.batches--;
+	if (b->started) { /* a halted command: its time is lost, its finished files are not */
+		count_busy(p, ev->t, -1);
+		p->workload.wasted_ms += MAX(p->workload.last_t - b->started_t, 0);
+	}
 	for (size_t i = 0; i < b->count; i++) {
 		struct seg *s = &c->segs[b->segments[i]];
 		if (s->state == SEG_HELD && s->batch == ev->batch)
@@ -343,11 +349,28 @@ void dispatch_resend(struct core *c, int pod)
 			core_act(c, ACT_SEND, pod)->batch = i;
 }
 
-/* Batches cut off count as wasted from their start to the pod's last event. */
+/* A pod that worked in silence had its batches until it was lost. */
+static void last_seen(struct core *c, struct core_pod *p)
+{
+	int64_t seen_at = p->presence.link == LINK_UP ? c->now : p->presence.lost_at;
+
+	if (p->rental.released_at)
+		seen_at = MIN(seen_at, p->rental.released_at);
+	for (size_t i = 0; p->workload.batches > 0 && i < c->batch_count; i++) {
+		const struct core_batch *b = &c->batches[i];
+		if (b->pod == pod_index(c, p) && !b->over && b->started && b->started_at)
+			p->workload.last_t =
+				MAX(p->workload.last_t, b->started_t + seen_at - b->started_at);
+	}
+}
+
+/* Batches cut off count as wasted from their start until the pod was last seen. */
 static void cut_batches(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 	int64_t all_ms = 0, longest_ms = 0;
+
+	last_seen(c, p);
 
 	for (size_t i = 0; p->workload.batches > 0 && i < c->batch_count; i++) {
 		struct core_batch *b = &c->batches[i];

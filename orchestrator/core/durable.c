@@ -6,7 +6,7 @@
  * are rendered again. */
 void durable_rescue(struct core *c, struct core_pod *p)
 {
-	if (p->workload.unfetched <= 0)
+	if (!pod_owes(p))
 		return;
 	if (pod_files_outlive(p)) {
 		p->presence.files = FILES_ON_VOLUME;
@@ -15,6 +15,7 @@ void durable_rescue(struct core *c, struct core_pod *p)
 	} else {
 		fetch_lost(c, pod_index(c, p));
 	}
+	fetch_outputs(c, pod_index(c, p), !pod_files_outlive(p));
 }
 
 void durable_salvage(struct core *c, struct core_pod *p)
@@ -47,8 +48,8 @@ void durable_synced(struct core *c, struct core_pod *p, const struct event *ev)
 		p->presence.sync_at = c->now + SYNC_AGAIN_MS;
 		return;
 	}
-	if (p->phase != POD_WORKING || pod_is_leaving(p) || p->workload.batches ||
-	    p->workload.unfetched <= 0 || !pod_nothing_comes(c, p))
+	if (p->phase != POD_WORKING || pod_is_leaving(p) || p->workload.batches || !pod_owes(p) ||
+	    !pod_nothing_comes(c, p))
 		return;
 	p->presence.durable = true;
 	p->presence.files = FILES_ON_VOLUME;
@@ -56,7 +57,7 @@ void durable_synced(struct core *c, struct core_pod *p, const struct event *ev)
 	core_note(c, NOTE_INFO,
 		  "pod %s: all segments done and on its volume; %d of its files are fetched "
 		  "from there after it is released",
-		  p->rental.id, p->workload.unfetched);
+		  p->rental.id, MAX(p->workload.unfetched, p->workload.files));
 	pod_set_leave(c, p, LEAVE_DECIDE);
 	fetch_reset_delay(c, pod);
 }
@@ -78,5 +79,6 @@ void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 		fetch_lost(c, pod);
 	else
 		fetch_pending(c, pod);
+	fetch_outputs(c, pod, false);
 	c->dirty = true;
 }

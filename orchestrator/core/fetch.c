@@ -199,6 +199,19 @@ void fetch_lost(struct core *c, int pod)
 	c->dirty = true;
 }
 
+void fetch_files(struct core *c, const struct event *ev)
+{
+	c->pods[ev->pod].workload.files = ev->number;
+	c->dirty = true;
+	pod_due(c, ev->pod);
+}
+
+void fetch_outputs(struct core *c, int pod, bool lost)
+{
+	if (c->pods[pod].workload.files > 0)
+		core_act(c, ACT_FILES, pod)->flag = lost;
+}
+
 /* Files that cannot be fetched now are requested later, not rendered again. */
 void fetch_later(struct core *c, int pod)
 {

@@ -72,7 +72,7 @@ enum core_handover core_handover(const struct core *c)
 		return HANDOVER_NOT_YET;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if ((!p->workload.batches && !p->workload.unfetched) || p->presence.durable ||
+		if ((!p->workload.batches && !pod_owes(p)) || p->presence.durable ||
 		    (pod_active(p) && p->presence.lease == LEASE_AGENT_CONFIRMED))
 			continue;
 		if (!pod_active(p) || p->presence.lease != LEASE_CLIENT || pod_files_outlive(p))

@@ -15,6 +15,8 @@ void core_note(struct core *c, enum note_level level, const char *fmt, ...) PRIN
  * unless a graver one replaces it. */
 void core_fault(struct core *c, int pod, const struct err *err);
 void core_stop(struct core *c); /* like core_fault(), without an error */
+/* Its batches that have not begun are taken back, and its commands end within grace_ms. */
+void core_take_back(struct core *c, struct core_pod *p, int64_t grace_ms);
 int core_gravity(enum err_kind kind);
 bool core_stopping(const struct core *c);
 bool core_reads_past(const struct core *c);
@@ -161,6 +163,9 @@ void fetch_pending(struct core *c, int pod);
 void fetch_forget(struct core *c, int pod);
 /* the pod's finished files cannot be fetched: their segments are rendered again */
 void fetch_lost(struct core *c, int pod);
+void fetch_files(struct core *c, const struct event *ev);
+/* The outputs of its commands: fetched again from where its files are, or lost. */
+void fetch_outputs(struct core *c, int pod, bool lost);
 /* its files that are not local are requested again later */
 void fetch_later(struct core *c, int pod);
 void fetch_reset_delay(struct core *c, int pod);

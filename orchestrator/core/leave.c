@@ -17,6 +17,7 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 	} else {
 		dispatch_lost(c, pod);
 		fetch_lost(c, pod);
+		fetch_outputs(c, pod, true);
 	}
 }
 
@@ -113,8 +114,8 @@ bool leave_for_inspection(struct core *c, int pod)
 		p->deadline_at = NEVER; /* nothing more is expected of it */
 		p->leave = LEAVE_EMPTY;
 		if (p->workload.batches) {
+			core_take_back(c, p, HALT_GRACE_MS);
 			dispatch_lost(c, pod);
-			core_act(c, ACT_REVOKE, pod);
 		}
 		if (c->now < p->inspect_until)
 			core_note(c, NOTE_WARN,
@@ -168,8 +169,8 @@ void leave_empty(struct core *c, struct core_pod *p)
 {
 	p->leave = LEAVE_EMPTY;
 	p->fetch_until = c->now + FETCH_GRACE_MS;
+	core_take_back(c, p, HALT_GRACE_MS);
 	dispatch_lost(c, pod_index(c, p));
-	core_act(c, ACT_REVOKE, pod_index(c, p));
 }
 
 void pod_set_gone(struct core *c, struct core_pod *p)

@@ -126,6 +126,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 
 		pod_save(c, p);
 	}
+	fetch_outputs(c, pod, false);
 	if (pod_is_leaving(p)) { /* it stays only until its files are fetched */
 		fetch_pending(c, pod);
 		pod_due(c, pod);
@@ -197,6 +198,7 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); reconnecting", p->rental.id,
 		  err ? err->msg : "closed");
 	p->presence.link = LINK_LOST;
+	p->presence.lost_at = c->now;
 	fetch_forget(c, pod_index(c, p));
 	/* A pod that renews its own lease may work on unseen; if it does not, its lease ends it. */
 	p->deadline_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + UNREACHABLE_LIMIT_MS;

@@ -203,6 +203,7 @@ struct presence {
 	int64_t running_at;   /* its provider first reported it as running */
 	int64_t reached_at;   /* its sshd accepted the connection */
 	int64_t connected_at; /* its agent answered */
+	int64_t lost_at;      /* the connection was lost last */
 	int64_t synced_at;    /* kit, code and environment were there */
 	int64_t ready_at;     /* its first worker was ready */
 
@@ -239,6 +240,8 @@ struct workload {
 
 	/* private to core/ */
 	int batches, unfetched; /* batches in flight; rendered segments that are not fetched yet */
+	int files;              /* outputs of its commands that are not fetched yet; 0: none */
+	bool halting;           /* its commands were asked to end */
 	size_t held;            /* segments that it has been given and has not finished */
 	/* continuous: finished segments that the pace does not include yet, their weight, and since
 	 * when they were rendered (agent's clock) */
@@ -370,6 +373,12 @@ static inline bool pod_is_denied(const struct core_pod *p)
 	return p->rental.answer == ANSWER_DENIED || p->rental.answer == ANSWER_DENIED_REPEAT;
 }
 
+/* It has finished what is not fetched yet. */
+static inline bool pod_owes(const struct core_pod *p)
+{
+	return p->workload.unfetched > 0 || p->workload.files > 0;
+}
+
 /* Its finished files are fetched without it. */
 static inline bool pod_files_on_volume(const struct core_pod *p)
 {
@@ -398,6 +407,7 @@ struct core_batch {
 	bool first; /* the first of its worker, or its start time is unknown */
 	/* result_t: of its first result, newest_t: of the newest one */
 	int64_t started_t, result_t, newest_t, measured_t;
+	int64_t started_at; /* boot clock; 0: an earlier client saw it start */
 	/* weight of the batch, the part that is rendered, and the part that the measured pace
 	 * includes */
 	double weight, rendered, measured;

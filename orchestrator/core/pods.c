@@ -14,8 +14,8 @@ static bool is_over(const struct core *c, const struct core_pod *p)
 static void decide_leaving(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	bool fetch_first = p->presence.link == LINK_UP && !pod_files_on_volume(p) &&
-			   p->workload.unfetched > 0 && c->signals < 2 && p->fault != ERR_UNTRUSTED;
+	bool fetch_first = p->presence.link == LINK_UP && !pod_files_on_volume(p) && pod_owes(p) &&
+			   c->signals < 2 && p->fault != ERR_UNTRUSTED;
 
 	if (pod_lacks_id(p))
 		return; /* as soon as it is known to exist */
@@ -23,8 +23,7 @@ static void decide_leaving(struct core *c, int pod)
 		leave_empty(c, p);
 		return;
 	}
-	bool stays =
-		p->workload.unfetched > 0 || p->inspect_until; /* even while it cannot be reached */
+	bool stays = pod_owes(p) || p->inspect_until; /* even while it cannot be reached */
 	if (p->leave == LEAVE_EMPTY && stays && !is_over(c, p))
 		return;
 	if (pod_leaves_now(p) || !leave_for_inspection(c, pod))
@@ -45,7 +44,7 @@ static void decide_awaiting_volume(struct core *c, struct core_pod *p)
 static void decide_coming(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	bool idle = !p->workload.batches && !p->workload.unfetched;
+	bool idle = !p->workload.batches && !pod_owes(p);
 
 	if (idle)
 		c->dirty = true; /* unreachable, and perhaps no longer needed */
@@ -65,7 +64,7 @@ static void decide_working(struct core *c, int pod)
 	/* A pod on offer gets no work again, even if another pod's work is lost meanwhile. */
 	if (p->workload.batches || (!pod_nothing_comes(c, p) && !p->offered_until))
 		return;
-	if (p->workload.unfetched > 0) {
+	if (pod_owes(p)) {
 		durable_request(c, p);
 	} else if (!warm_is_offered(c, pod)) {
 		pod_dismiss(c, pod, ERR_NONE, "done");
@@ -80,8 +79,7 @@ static void judge_files(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 	char last[160];
 
-	if (p->workload.bad_files < BAD_FILES_MAX ||
-	    (pod_is_leaving(p) && p->workload.unfetched <= 0))
+	if (p->workload.bad_files < BAD_FILES_MAX || (pod_is_leaving(p) && !pod_owes(p)))
 		return;
 	p->workload.bad_files = 0;
 	COPY_TEXT(last, p->reason);
@@ -159,8 +157,10 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 		pod_set_leave(c, p, LEAVE_NOW);
 	} else if (c->now >= p->rental.hard_end_ms - 2 * margin && p->leave == LEAVE_NOT) {
 		p->leave = LEAVE_DRAINING;
+		/* a command that has to stop here cannot go on elsewhere within the cap */
+		c->capped = c->capped || (c->conf.command && p->workload.batches > 0);
 		if (p->presence.link == LINK_UP)
-			core_act(c, ACT_REVOKE, pod);
+			core_take_back(c, p, MIN(margin / 4, (int64_t)HALT_GRACE_MS));
 		pod_due(c, pod);
 	}
 }

@@ -289,7 +289,7 @@ static void reprice(struct core *c)
 static void end_when_drained(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) || c->pods[i].workload.unfetched > 0)
+		if (pod_active(&c->pods[i]) || pod_owes(&c->pods[i]))
 			return;
 	if (segments_settled(c))
 		return;

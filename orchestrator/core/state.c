@@ -61,8 +61,18 @@ void core_stop(struct core *c)
 	for (int i = 0; i < c->pod_count; i++)
 		if (c->pods[i].phase == POD_WORKING && c->pods[i].presence.link == LINK_UP &&
 		    c->pods[i].leave != LEAVE_DECIDE)
-			core_act(c, ACT_REVOKE, i);
+			core_take_back(c, &c->pods[i], HALT_GRACE_MS);
 	c->dirty = true;
+}
+
+void core_take_back(struct core *c, struct core_pod *p, int64_t grace_ms)
+{
+	if (c->conf.command && p->workload.batches > 0) {
+		p->workload.halting = true;
+		core_act(c, ACT_HALT, pod_index(c, p))->number = (int)grace_ms;
+	} else {
+		core_act(c, ACT_REVOKE, pod_index(c, p));
+	}
 }
 
 void core_fault(struct core *c, int pod, const struct err *err)

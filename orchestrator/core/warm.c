@@ -7,7 +7,7 @@
 static bool work_is_over(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].workload.batches || c->pods[i].workload.unfetched > 0)
+		if (c->pods[i].workload.batches || pod_owes(&c->pods[i]))
 			return false;
 	return true;
 }

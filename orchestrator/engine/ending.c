@@ -97,7 +97,7 @@ void ending_finish(struct engine *e, bool at_end)
 	if (engine_finishing(e) || !e->setup->job_ops)
 		return;
 	core_summary(e->core, clock_boot_ms(), &s);
-	if (!at_end && s.local + s.failed < s.total)
+	if (!at_end && (s.local + s.failed < s.total || outfiles_open(e)))
 		return;
 	e->ending->finish = FINISH_UNDER_WAY;
 	e->ending->began_at = clock_boot_ms();
@@ -113,6 +113,7 @@ void ending_notes(struct engine *e)
 	while ((line = str_next_line(&at, &len)))
 		if (len)
 			engine_log(e, LOG_NOTE, "%.*s", (int)len, line);
+	outfiles_note_left(e);
 }
 
 /* A vendor bills a pod as a whole, whatever runs shared it. */

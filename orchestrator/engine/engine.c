@@ -92,6 +92,8 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_PREPARE: prepare_pod(e, a->pod, a->flag); break;
 	case ACT_SEND: orders_send(e, a->pod, a->batch); break;
 	case ACT_REVOKE: orders_revoke(e, a->pod); break;
+	case ACT_HALT: orders_halt(e, a->pod, a->number); break;
+	case ACT_FILES: outfiles_again(e, a->pod, a->flag); break;
 	case ACT_RENEW: orders_renew(e, a->pod); break;
 	case ACT_HANDOVER: orders_handover(e, a->pod, a->number); break;
 	case ACT_TAKEOVER: orders_takeover(e, a->pod); break;
@@ -184,6 +186,8 @@ static void finish_at_end(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + LAST_WORK_MS;
 
+	if (e->work.needs && e->work.needs->command)
+		outfiles_place(e);
 	while (!pool_idle(e->pool) && clock_boot_ms() < until) {
 		loop_turn(e->loop, 100);
 		feed_all(e);
@@ -317,7 +321,7 @@ struct engine *engine_new(const struct engine_setup *setup)
 	e->caller = caller_new(e->loop, e->http);
 	e->pool = pool_new(e->loop, POOL_THREADS);
 	work_read(e);
-	outfiles_new(e);
+	outfiles_new(e, place_outputs);
 	make_core(e);
 	return e;
 }

@@ -46,9 +46,8 @@ static void on_volume_file(void *ctx, const char *local, const struct err *err)
 			why.kind = ERR_TRANSIENT;
 		if (why.kind != ERR_INTERRUPTED && fetch_local_wanted(v->fetch))
 			format_text(r->reason, sizeof(r->reason),
-				    "finished, but not fetched from the volume (`burst %s %s` "
+				    "finished, but not fetched from the volume (`burst fetch %s` "
 				    "retries): %s",
-				    e->work.needs && e->work.needs->command ? "resume" : "fetch",
 				    e->setup->run->id, err->msg);
 		fetch_local_fail(v->fetch, &why);
 	} else {

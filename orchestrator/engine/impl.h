@@ -45,12 +45,13 @@ struct epod {
 	struct reports reports; /* pod_events.c: what its agent has reported */
 	struct gpu_use use;     /* batches.c: how busy its GPUs are */
 	int64_t named_bytes;    /* outfiles.c: of the names and paths of its outputs in memory */
-	bool little_left;       /* orders.c: the core knows that the few missing bytes come sooner
-				 * than a sync */
-	struct holding hold;    /* handed.c: whether another run may have it */
-	struct saving saving;   /* journal.c: whether the ledger has its row */
-	struct pod_log *log;    /* pod_log.c; NULL: never read */
-	bool logs_requested;    /* release.c: before its release */
+	size_t files_open;    /* outfiles.c: reported outputs of commands that are still to come */
+	bool little_left;     /* orders.c: the core knows that the few missing bytes come sooner
+			       * than a sync */
+	struct holding hold;  /* handed.c: whether another run may have it */
+	struct saving saving; /* journal.c: whether the ledger has its row */
+	struct pod_log *log;  /* pod_log.c; NULL: never read */
+	bool logs_requested;  /* release.c: before its release */
 	struct billing billing; /* vendor.c: what its provider billed */
 	char detail[64];        /* post.c: for its line on the display */
 };

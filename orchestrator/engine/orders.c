@@ -15,17 +15,17 @@ void orders_send(struct engine *e, int pod, uint32_t batch)
 	const struct core_batch *b = core_batch_at(e->core, batch);
 	json_t *tasks = json_array();
 	double estimate = 0;
+	CLEANUP(free_text) char *id = batch_id(e, batch);
 
 	for (size_t i = 0; i < b->count; i++) {
 		uint32_t s = b->segments[i];
-		outfiles_expect(e, s);
+		outfiles_expect(e, s, id);
 		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s,
 								     core_seg_tries(e->core, s)));
 		estimate += e->work.segments[s].est_seconds;
 	}
 	/* An engine that renders many segments at once takes as long for a few: that is no hang. */
 	estimate = MAX(estimate, core_batch_expected_ms(e->core, batch) / 1000);
-	CLEANUP(free_text) char *id = batch_id(e, batch);
 	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000),
 		   core_pod_at(e->core, pod)->workload.batches <= 1);
 	pod_send(e, pod,
@@ -36,6 +36,11 @@ void orders_send(struct engine *e, int pod, uint32_t batch)
 void orders_revoke(struct engine *e, int pod)
 {
 	pod_send(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
+}
+
+void orders_halt(struct engine *e, int pod, int grace_ms)
+{
+	pod_send(e, pod, json_pack("{s:s,s:b,s:i}", "op", "halt", "all", 1, "grace_ms", grace_ms));
 }
 
 void orders_renew(struct engine *e, int pod)

@@ -13,7 +13,9 @@ struct engine;
 
 void orders_send(struct engine *e, int pod, uint32_t batch); /* ACT_SEND */
 void orders_revoke(struct engine *e, int pod);               /* ACT_REVOKE */
-void orders_renew(struct engine *e, int pod);                /* ACT_RENEW */
+/* Commands end, within grace_ms; no batch begins. */
+void orders_halt(struct engine *e, int pod, int grace_ms);
+void orders_renew(struct engine *e, int pod); /* ACT_RENEW */
 /* ACT_HANDOVER. The run's row says from the first one on that the run is detached. */
 void orders_handover(struct engine *e, int pod, int turn);
 void orders_takeover(struct engine *e, int pod); /* ACT_TAKEOVER */

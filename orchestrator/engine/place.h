@@ -14,6 +14,10 @@ struct engine;
  * EV_FETCH_FAILED follows. suspect: they failed their check. */
 void place_files(struct engine *e, uint32_t segment, bool suspect);
 
+/* Places those outputs of a command that are fetched, whatever the command does. outfiles_placed()
+ * follows for each. */
+void place_outputs(struct engine *e, uint32_t segment);
+
 /* Places the files of one segment, which are complete, verified and checked: first the manifest's
  * lines, then the renames. A line without its file is harmless; a file without a line looks
  * foreign. Syncs the manifest and each folder once. May be called in a worker thread. */

@@ -90,6 +90,7 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
 	post(e, &ev, &err);
+	outfiles_retry(e, segment);
 }
 
 void pod_distrust(struct engine *e, int pod, const char *what)
@@ -160,15 +161,15 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 	if (fault == REPORT_FINE) {
 		const struct reports *r = &e->pods[pod].reports;
 		bool is_new = r->last_event > r->counted_to;
-		return outfiles_add(e, segment, name, file.path, file.bytes, file.sha256, is_new);
+		return outfiles_add(e, pod, segment, name, file.path, file.bytes, file.sha256,
+				    is_new);
 	}
 	reported_fault_show(&what, fault, file.bytes);
 	refuse_file(e, pod, segment, name, str_text(&what));
 	return NULL;
 }
 
-/* A command's outputs come one by one, before the segment's own event. The first one of an attempt
- * drops what an earlier attempt, or another pod, had named. */
+/* A command's outputs come one by one, before the segment's own event. */
 static void begin_report(struct engine *e, int pod, uint32_t segment)
 {
 	const struct outputs *s = &e->outfiles.of[segment];
@@ -230,20 +231,26 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	post(e, &ev, NULL);
 }
 
-/* The job itself makes a file of this name: another attempt would do the same. */
-static void name_fails(struct engine *e, int pod, uint32_t segment, const char *name,
-		       const char *why)
+/* The job itself makes a file of this name: another attempt would do the same. Its other outputs
+ * are kept. */
+static void name_fails(struct engine *e, uint32_t segment, const char *name, const char *why)
 {
-	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
-	struct segment_result *result = &e->setup->results[segment];
-	char shown[80];
-	struct err err;
+	char shown[80], words[160];
 
 	pod_shown(shown, sizeof(shown), name);
-	format_text(result->reason, sizeof(result->reason), "makes %s, %s", shown, why);
-	err_set(&err, ERR_JOB, "%s: %s", e->work.segments[segment].id, result->reason);
-	engine_log(e, LOG_WARN, "%s", err.msg);
-	post(e, &ev, &err);
+	format_text(words, sizeof(words), "makes %s, %s", shown, why);
+	outfiles_unkept(e, segment, words);
+}
+
+/* Whether this segment has files of another pod than this one. */
+static bool attempts_differ(const struct engine *e, uint32_t segment, int pod)
+{
+	const struct outputs *s = &e->outfiles.of[segment];
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->files[i].pod != pod)
+			return true;
+	return false;
 }
 
 /* Two parts of a command write the same name, or one writes a file where the other has a folder:
@@ -256,8 +263,13 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	case CLAIM_TAKEN: return false;
 	case CLAIM_IN_THE_WAY:
 		if (owner == segment) {
-			refuse_file(e, pod, segment, name,
-				    "a file below another one, or where a folder is");
+			if (e->outfiles.of[segment].count && attempts_differ(e, segment, pod))
+				name_fails(e, segment, name,
+					   "where an earlier attempt made a folder, or below what "
+					   "it made as a file");
+			else
+				refuse_file(e, pod, segment, name,
+					    "a file below another one, or where a folder is");
 			return true;
 		}
 		break;
@@ -266,7 +278,7 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	CLEANUP(free_text)
 	char *why =
 		xasprintf("as %s does: put $BURST_INDEX into the name", e->work.segments[owner].id);
-	name_fails(e, pod, segment, name, why);
+	name_fails(e, segment, name, why);
 	return true;
 }
 
@@ -278,7 +290,8 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 	if (segment < 0 || settled(e, (uint32_t)segment, pod) || e->outfiles.of[segment].refused)
 		return;
 	if (name && (jsonx_text(event, "error", NULL) || !path_may_be_output(name))) {
-		name_fails(e, pod, (uint32_t)segment, name,
+		begin_report(e, pod, (uint32_t)segment);
+		name_fails(e, (uint32_t)segment, name,
 			   "which is not a valid name here: rename it, or leave it out of "
 			   "job.outputs");
 		return;
@@ -288,14 +301,14 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 		refuse_file(e, pod, (uint32_t)segment, name, "a file that was not requested");
 		return;
 	}
-	begin_report(e, pod, (uint32_t)segment); /* frees what it claimed in an earlier attempt */
+	begin_report(e, pod, (uint32_t)segment);
 	if (name && name_is_taken(e, pod, (uint32_t)segment, name))
 		return;
 	const struct outfile *f = take_file(e, pod, (uint32_t)segment, event, name);
 	if (!f && name)
 		claims_drop(e, (uint32_t)segment, name);
-	if (f && e->work.needs->stream)
-		outfiles_stream(e, pod, (uint32_t)segment, f);
+	if (f)
+		outfiles_stream(e, (uint32_t)segment, f);
 }
 
 static void log_event(struct engine *e, int pod, const json_t *event)
@@ -325,8 +338,10 @@ static void revoked_event(struct engine *e, int pod, const json_t *event)
 
 	for (size_t i = 0; i < json_array_size(ids); i++) {
 		const char *id = json_string_value(json_array_get(ids, i));
-		struct event ev = {
-			.type = EV_REVOKED, .pod = pod, .batch = batch_id_number(e, id ? id : "")};
+		struct event ev = {.type = EV_REVOKED,
+				   .pod = pod,
+				   .batch = batch_id_number(e, id ? id : ""),
+				   .t = measured_ms(e, pod, event, "t")};
 		post(e, &ev, NULL);
 	}
 }

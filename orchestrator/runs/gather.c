@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/jsonx.h"
 #include "base/path.h"
+#include "base/pattern.h"
 #include "engine/caller.h"
 #include "engine/place.h"
 #include "engine/reported.h"
@@ -15,6 +18,14 @@
 #include "segment_keys.h"
 
 enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20, FAILURES_MOST = 8 };
+
+/* An output of a command, as it was reported last. */
+struct wanted {
+	char *name, *path, sha256[SHA256_HEX];
+	int64_t bytes;
+	size_t index; /* of its segment */
+	size_t pod;
+};
 
 struct gather {
 	struct run *run;
@@ -24,12 +35,18 @@ struct gather {
 	struct run_keys *keys; /* the segments when the run began */
 	char *dir;             /* folder for files that a provider fetches */
 	uint8_t *failures;     /* for each segment */
+	/* of a command */
+	struct wanted **wanted; /* in the order of their first reports */
+	size_t wanted_count, wanted_cap;
+	void *by_name;
+	size_t *done_by; /* for each segment: the pod that reported it done, plus 1; 0: none */
 };
 
 /* One pod of the run, and the provider that reads its volume. */
 struct source {
 	const struct engine_provider *provider;
 	const struct pod_row *pod;
+	size_t number;
 };
 
 static const struct engine_provider *provider_of(const struct run *run, const char *name)
@@ -100,27 +117,33 @@ static int verify(struct gather *g, size_t index, struct receive *r, const char 
 	return 0;
 }
 
-static int place_file(struct gather *g, size_t index, const char *local,
+static int place_file(struct gather *g, size_t index, const char *name, const char *local,
 		      struct segment_result *result, struct err *err)
 {
 	struct run *run = g->run;
-	const struct segment *s = &g->segments[index];
 	struct receive *r = NULL;
 
-	int status = receive_open(&r, run->output_dir, s->file, result->bytes, result->sha256, err);
+	int status = receive_open(&r, run->output_dir, name, result->bytes, result->sha256, err);
 	if (status == 0)
 		status = verify(g, index, r, local, result, err);
 	if (status == 0)
 		status = place_verified(run->setup.job_ops, run->setup.job, index, result, &r, 1,
 					err);
 	receive_drop(r, false);
-	if (status < 0)
-		return -1;
-	struct segment_row row = reported_row(run->row.id, s, result->attempt, s->file, result);
-	return store_put_segments(run->runs->store, &row, 1, err);
+	return status;
 }
 
-/* ---- an event log ---- */
+static int note_safe(struct gather *g, size_t index, const char *name,
+		     const struct segment_result *result, struct err *err)
+{
+	struct segment_row row =
+		reported_row(g->run->row.id, &g->segments[index], result->attempt, name, result);
+
+	g->run->setup.results[index] = *result;
+	return store_put_segments(g->run->runs->store, &row, 1, err);
+}
+
+/* ---- speech ---- */
 
 static int64_t find_open(const struct gather *g, const char *id)
 {
@@ -143,6 +166,15 @@ static int refuse(const struct gather *g, size_t index, enum report_fault fault,
 		       str_text(&what), g->segments[index].file);
 }
 
+static void made_by(const struct gather *g, const struct pod_row *pod,
+		    struct segment_result *result)
+{
+	COPY_TEXT(result->run, g->run->row.id);
+	COPY_TEXT(result->provider, pod->provider);
+	COPY_TEXT(result->gpu, pod->gpu);
+	COPY_TEXT(result->attempt, pod->attempt);
+}
+
 static int take_file(struct gather *g, const struct source *from, size_t index, const json_t *event,
 		     struct err *err)
 {
@@ -161,15 +193,13 @@ static int take_file(struct gather *g, const struct source *from, size_t index, 
 		return refuse(g, index, fault, file.bytes, err);
 	result.bytes = file.bytes;
 	COPY_TEXT(result.sha256, file.sha256);
-	COPY_TEXT(result.provider, from->pod->provider);
-	COPY_TEXT(result.gpu, from->pod->gpu);
-	COPY_TEXT(result.attempt, from->pod->attempt);
+	made_by(g, from->pod, &result);
 	CLEANUP(free_text)
 	char *local = from_volume(g, from, file.path, "file", file.bytes + 1, err);
-	if (!local || place_file(g, index, local, &result, err) < 0)
+	const char *name = g->segments[index].file;
+	if (!local || place_file(g, index, name, local, &result, err) < 0)
 		return -1;
-	g->run->setup.results[index] = result;
-	return 0;
+	return note_safe(g, index, name, &result, err);
 }
 
 /* Handles a reported segment. A segment that was rendered again is reported again. A log that keeps
@@ -191,6 +221,151 @@ static void take_event(struct gather *g, const struct source *from, const json_t
 	g->failures[index]++;
 }
 
+/* ---- a command: every output that a pod has reported as finished ---- */
+
+static int64_t find_segment(const struct gather *g, const char *id)
+{
+	for (size_t i = 0; i < g->count; i++)
+		if (!strcmp(g->segments[i].id, id))
+			return (int64_t)i;
+	return -1;
+}
+
+static int by_wanted_name(const void *a, const void *b)
+{
+	const struct wanted *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+/* The newest report of a name counts: the pod has no older file. */
+static void want(struct gather *g, const struct source *from, size_t index, const char *name,
+		 const struct reported_file *file)
+{
+	struct wanted *w = xcalloc(1, sizeof(*w));
+
+	w->name = xstrdup(name);
+	struct wanted **found = tsearch(w, &g->by_name, by_wanted_name);
+	if (!found)
+		abort();
+	if (*found != w) {
+		free(w->name);
+		free(w);
+		w = *found;
+	} else {
+		GROW(g->wanted, g->wanted_count, g->wanted_cap);
+		g->wanted[g->wanted_count++] = w;
+	}
+	free(w->path);
+	w->path = xstrdup(file->path);
+	COPY_TEXT(w->sha256, file->sha256);
+	w->bytes = file->bytes;
+	w->index = index;
+	w->pod = from->number;
+}
+
+static void take_output(struct gather *g, const struct source *from, const json_t *event)
+{
+	const struct job_needs *needs = g->run->setup.job_ops->needs(g->run->setup.job);
+	int64_t index = find_segment(g, jsonx_text(event, "id", ""));
+	const char *name = jsonx_text(event, "name", NULL);
+	struct reported_file file;
+
+	if (index < 0 || !name || jsonx_text(event, "error", NULL) ||
+	    !pattern_match_any(needs->outputs, name) ||
+	    reported_file(event, name, INT64_MAX / 2, &file) != REPORT_FINE)
+		return;
+	want(g, from, (size_t)index, name, &file);
+}
+
+static void take_of_command(struct gather *g, const struct source *from, const json_t *event)
+{
+	const char *what = jsonx_text(event, "ev", "");
+	int64_t index = find_segment(g, jsonx_text(event, "id", ""));
+
+	if (!strcmp(what, "output"))
+		take_output(g, from, event);
+	else if (!strcmp(what, "segment") && index >= 0 && jsonx_bool(event, "ok", false))
+		g->done_by[index] = from->number + 1;
+}
+
+/* Whether the file is in the output folder as it was reported. */
+static bool is_here(const struct gather *g, const struct wanted *w)
+{
+	CLEANUP(fd_close) int folder = path_open_dir(g->run->output_dir);
+	CLEANUP(fd_close) int parent = -1;
+	CLEANUP(fd_close) int fd = -1;
+	char hash[SHA256_HEX];
+	const char *base;
+	struct stat st;
+
+	if (folder >= 0)
+		parent = path_open_parent(folder, w->name, &base);
+	if (parent >= 0)
+		fd = openat(parent, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == w->bytes &&
+	       sha256_fd(fd, hash, NULL) == 0 && !strcmp(hash, w->sha256);
+}
+
+static int bring(struct gather *g, const struct source *from, const struct wanted *w,
+		 struct err *err)
+{
+	const struct engine_setup *setup = &g->run->setup;
+	struct segment_result result = {.bytes = w->bytes, .tries = 1, .file = w->name};
+
+	if (!setup->job_ops->gives_way(setup->job, w->name, g->run->row.id, err))
+		return -1;
+	COPY_TEXT(result.sha256, w->sha256);
+	made_by(g, from->pod, &result);
+	CLEANUP(free_text)
+	char *local = from_volume(g, from, w->path, "file", w->bytes + 1, err);
+	return local ? place_file(g, w->index, w->name, local, &result, err) : -1;
+}
+
+/* A command that is done, all of whose outputs are here, is not run again by `burst resume`. */
+static int note_done(struct gather *g, const struct pod_row *pods, struct err *err)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		struct segment_result result = {.state = SEGMENT_SAFE, .tries = 1};
+		const char *first = NULL;
+		if (!g->done_by[i] || g->failures[i])
+			continue;
+		made_by(g, &pods[g->done_by[i] - 1], &result);
+		for (size_t k = 0; k < g->wanted_count && !first; k++)
+			if (g->wanted[k]->index == i && g->wanted[k]->pod == g->done_by[i] - 1) {
+				first = g->wanted[k]->name;
+				COPY_TEXT(result.sha256, g->wanted[k]->sha256);
+				result.bytes = g->wanted[k]->bytes;
+			}
+		if (note_safe(g, i, first, &result, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int bring_all(struct gather *g, const struct pod_row *pods, struct err *err)
+{
+	for (size_t i = 0; i < g->wanted_count; i++) {
+		const struct wanted *w = g->wanted[i];
+		struct source from = {provider_of(g->run, pods[w->pod].provider), &pods[w->pod],
+				      w->pod};
+		struct err why = {0};
+		if (is_here(g, w))
+			continue;
+		if (bring(g, &from, w, &why) == 0) {
+			g->end->fetched++;
+			continue;
+		}
+		runs_note(g->run->runs, LOG_WARN, "%s: %s", w->name, why.msg);
+		g->failures[w->index] = MAX(g->failures[w->index], 1);
+		if (why.kind == ERR_LOCAL)
+			return *err = why, -1;
+	}
+	return note_done(g, pods, err);
+}
+
+/* ---- the event logs ---- */
+
 static void take_events(struct gather *g, const struct source *from, const char *text)
 {
 	const char *line;
@@ -200,19 +375,21 @@ static void take_events(struct gather *g, const struct source *from, const char 
 		if (!line[len])
 			break; /* the last line was truncated when the pod died */
 		CLEANUP(json_decref) json_t *event = jsonx_parse(line, len, NULL);
-		if (event)
+		if (event && g->done_by)
+			take_of_command(g, from, event);
+		else if (event)
 			take_event(g, from, event);
 	}
 }
 
-static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *err)
+static int gather_pod(struct gather *g, const struct pod_row *pod, size_t number, struct err *err)
 {
 	struct volume volume = {0};
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	if (run_open_account(g->run, pod->provider, err) < 0)
 		return -1;
-	struct source from = {provider_of(g->run, pod->provider), pod};
+	struct source from = {provider_of(g->run, pod->provider), pod, number};
 	COPY_TEXT(volume.id, pod->volume_id);
 	COPY_TEXT(volume.region, pod->region);
 	if (!pod->volume_id[0] ||
@@ -239,6 +416,17 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 	return 0;
 }
 
+static void wanted_free(struct gather *g)
+{
+	for (size_t i = 0; i < g->wanted_count; i++) {
+		tdelete(g->wanted[i], &g->by_name, by_wanted_name);
+		free(g->wanted[i]->name);
+		free(g->wanted[i]->path);
+		free(g->wanted[i]);
+	}
+	free(g->wanted);
+}
+
 static int gather_pods(struct gather *g, struct err *err)
 {
 	struct pod_row *pods = NULL;
@@ -248,7 +436,9 @@ static int gather_pods(struct gather *g, struct err *err)
 	if (store_pods(g->run->runs->store, g->run->row.id, false, &pods, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count && status == 0; i++)
-		status = gather_pod(g, &pods[i], err);
+		status = gather_pod(g, &pods[i], i, err);
+	if (status == 0 && g->done_by)
+		status = bring_all(g, pods, err);
 	free(pods);
 	return status;
 }
@@ -261,19 +451,19 @@ int run_gather(struct run *run, struct gather_end *end, struct err *err)
 	CLEANUP(run_keys_free) struct run_keys *keys = NULL;
 
 	*end = (struct gather_end){.notes = STR_INIT};
-	if (ops->needs(run->setup.job)->command)
-		return err_set(err, ERR_USAGE,
-			       "run %s is a command: `burst resume %s` fetches its files",
-			       run->row.id, run->row.id);
 	if (run_keys_read(&keys, state, err) < 0 || path_mkdirs(dir, 0700, err) < 0)
 		return -1;
 	struct gather g = {.run = run, .end = end, .keys = keys, .dir = dir};
 	g.segments = ops->segments(run->setup.job, &g.count);
 	g.failures = xcalloc(g.count + 1, sizeof(*g.failures));
+	if (ops->needs(run->setup.job)->command)
+		g.done_by = xcalloc(g.count + 1, sizeof(*g.done_by));
 	int status = gather_pods(&g, err);
 	for (size_t i = 0; i < g.count; i++)
 		end->failed += g.failures[i] && run->setup.results[i].state != SEGMENT_SAFE;
 	free(g.failures);
+	free(g.done_by);
+	wanted_free(&g);
 	path_remove_tree(dir, NULL);
 	if (status == 0 && end->fetched)
 		status = ops->finish(run->setup.job, run->setup.results, &end->notes, err);

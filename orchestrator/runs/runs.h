@@ -254,7 +254,7 @@ struct gather_end {
 /* Fetches finished files of run->row into its output folder, which is locked; its job is loaded.
  * Rents and renders nothing. Checks a pod's event log as in a run (engine/reported.h) and places
  * files by the same steps (engine/place.h). Notes and counts a file that cannot be fetched.
- * ERR_USAGE: the job is a command. Free end->notes. */
+ * Free end->notes. */
 int run_gather(struct run *run, struct gather_end *end, struct err *err);
 
 /* ---- deliveries: runs of their own that record whose outputs they deliver ---- */

@@ -21,11 +21,6 @@ int64_t receive_offset(const struct receive *r)
 	return r->offset;
 }
 
-int64_t receive_bytes(const struct receive *r)
-{
-	return r->bytes;
-}
-
 void receive_open_path(const struct receive *r, char to[32])
 {
 	/* On some systems that name shares our file position. We do not use it: we pread and

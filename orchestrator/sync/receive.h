@@ -31,7 +31,6 @@ int receive_open(struct receive **out, const char *output_dir, const char *name,
 		 const char *sha256, struct err *err);
 /* The first missing byte, from which the pod must send. Equal to `bytes` if nothing is missing. */
 int64_t receive_offset(const struct receive *r);
-int64_t receive_bytes(const struct receive *r); /* as announced */
 
 /* The next bytes in order. ERR_UNTRUSTED: more than announced (none of them is written, the part is
  * dropped later). ERR_LOCAL, which names the file: the disk is full, or the like; a later attempt

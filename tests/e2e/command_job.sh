@@ -115,7 +115,7 @@ t_outputs_with_odd_names() { # come home, as long as they are
 	is "$STATUS" 0 "again: over its own"
 }
 
-t_outputs_that_cannot_come() { # by the name they have: the segment fails at once, and says which
+t_outputs_that_cannot_come() { # by the name they have: the segment fails, and says which; the others come
 	local name
 	for name in 'a\377.txt' 'b\nc.txt' 'd\\e.txt' 'f\342\200\256.txt' 'f/.git/config' 'f/x.part'; do
 		rm -rf out
@@ -126,6 +126,7 @@ t_outputs_that_cannot_come() { # by the name they have: the segment fails at onc
 		has err.txt "which is not a valid name here: rename it, or leave it out of job.outputs"
 		is "$(grep -c 'not a valid name here' err.txt)" 2 "$name: said" # as it happens, and at the end
 		is "$(json '.pods | length')" 1 "$name: pods"
+		is "$(cat out/good.txt; jq -r .file out/manifest.jsonl)" $'2\ngood.txt' "$name: the good one"
 	done
 }
 

@@ -330,6 +330,8 @@ static void act(struct client *cl, const struct action *a)
 		break;
 	case ACT_SEND: command(cl, a, C_SEND); break;
 	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
+	case ACT_HALT: command(cl, a, C_REVOKE); break;
+	case ACT_FILES: break;
 	case ACT_RENEW: command(cl, a, C_RENEW); break;
 	case ACT_HANDOVER:
 		if (client_row_of(cl, core_pod_at(cl->core, a->pod)->rental.attempt)
@@ -361,11 +363,11 @@ static void act(struct client *cl, const struct action *a)
 static const char *action_name(enum action_type type)
 {
 	static const char *const names[] = {
-		"OFFERS",  "VOLUME",  "IMAGE",    "SAVE",      "RENT",     "LIST",
-		"INSPECT", "LOG",     "BAD_HOST", "GOOD_HOST", "CONNECT",  "PREPARE",
-		"SEND",    "REVOKE",  "RENEW",    "HANDOVER",  "TAKEOVER", "FETCH",
-		"KEEP",    "DISCARD", "SALVAGE",  "SYNC",      "OFFER",    "SEEK",
-		"RELEASE", "CLOSE",   "FINISH",   "NOTE",      "END"};
+		"OFFERS",  "VOLUME",   "IMAGE",     "SAVE",     "RENT",     "LIST",    "INSPECT",
+		"LOG",     "BAD_HOST", "GOOD_HOST", "CONNECT",  "PREPARE",  "SEND",    "REVOKE",
+		"HALT",    "FILES",    "RENEW",     "HANDOVER", "TAKEOVER", "FETCH",   "KEEP",
+		"DISCARD", "SALVAGE",  "SYNC",      "OFFER",    "SEEK",     "RELEASE", "CLOSE",
+		"FINISH",  "NOTE",     "END"};
 
 	return names[type];
 }

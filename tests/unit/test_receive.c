@@ -21,7 +21,6 @@ static void a_file_comes_home(void **state)
 	struct receive *r = begin_output(*state, "sub/folder/a.wav", receive_text, TEXT_LEN);
 
 	assert_int_equal(receive_offset(r), 0);
-	assert_int_equal(receive_bytes(r), TEXT_LEN);
 	MUST(receive_add(r, receive_text, 10, err));
 	MUST(receive_add(r, "", 0, err));
 	MUST(receive_add(r, receive_text + 10, TEXT_LEN - 10, err));
