@@ -38,8 +38,9 @@ static void expect_join(struct progress *p, const struct engine *e)
 	const struct engine_setup *s = engine_of(e);
 	const char *const *names =
 		s->job_ops && s->job_ops->finish_names ? s->job_ops->finish_names(s->job) : NULL;
-	const struct section *job = config_job(p->ctx->config),
-			     *join = job ? section_group(job, "join") : NULL;
+	const struct section *job = config_job(p->ctx->config);
+	/* other types of job have no such key */
+	const struct section *join = job && names ? section_group(job, "join") : NULL;
 	bool encodes = join && section_has(join, "loudness");
 	CLEANUP(str_free) struct str of = STR_INIT;
 	char value[64];
