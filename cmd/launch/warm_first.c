@@ -90,20 +90,37 @@ static int fill(struct launch *l, struct volume_row *v, struct err *err)
 		err);
 }
 
-static int64_t cost_since(struct launch *l, int64_t since_ms)
+static int64_t count_pods(struct launch *l, const struct run_row *run)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int64_t there = 0;
+
+	if (store_pods(l->ctx->store, run->id, false, &pods, &count, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		there += pods[i].state != POD_ROW_FAILED && pods[i].billed_ms > 0;
+	free(pods);
+	return there;
+}
+
+/* What the warming runs since then did. */
+static void sum_up(struct launch *l, int64_t since_ms, int64_t *cost_microusd, int64_t *pods)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
-	int64_t cost = 0;
 
+	*cost_microusd = *pods = 0;
 	if (store_runs(l->ctx->store, config_path(l->ctx->config), false, 0, &runs, &count, NULL) <
 	    0)
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(runs[i].type, JOB_WARM) && runs[i].started_ms >= since_ms)
-			cost += runs[i].cost_microusd;
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(runs[i].type, JOB_WARM) != 0 || runs[i].started_ms < since_ms)
+			continue;
+		*cost_microusd += runs[i].cost_microusd;
+		*pods += count_pods(l, &runs[i]);
+	}
 	free(runs);
-	return cost;
 }
 
 /* Lowers the run's own cap to the rest. */
@@ -129,12 +146,23 @@ static int failed(const struct volume_row *v, int status, struct err *err)
 	return -1;
 }
 
+/* A pod without a GPU was there and is lost, and no other one is free. What it did not finish is not
+ * done again at the price of a GPU. */
+static int lost(const struct volume_row *v, struct err *err)
+{
+	return err_set(err, ERR_NO_CAPACITY,
+		       "volume %s of %s: the pod without a GPU that filled it was lost, and no "
+		       "other was free in time: no GPU was rented; retry later, raise `wait`, or "
+		       "fill it now with `burst volume warm %s`",
+		       v->name, v->provider, v->name);
+}
+
 int warm_first(struct launch *l, const struct estimate *e, const struct plan *pick,
 	       int64_t *spent_microusd, struct err *err)
 {
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	const struct engine_provider *p = provider_of(l, e->offers[pick->machine].provider);
-	int64_t least, most, began_ms = clock_wall_ms();
+	int64_t least, most, pods, began_ms = clock_wall_ms();
 	struct volume_row v;
 
 	*spent_microusd = 0;
@@ -158,8 +186,10 @@ int warm_first(struct launch *l, const struct estimate *e, const struct plan *pi
 		 "before GPUs are rented",
 		 v.name, v.provider);
 	int status = fill(l, &v, err);
-	*spent_microusd = cost_since(l, began_ms);
+	sum_up(l, began_ms, spent_microusd, &pods);
 	lower_cap(l, *spent_microusd);
+	if (status == NO_CAPACITY_STATUS && pods)
+		return lost(&v, err);
 	if (status == NO_CAPACITY_STATUS) {
 		log_line(LOG_NOTE, "volume %s: the first GPU pod runs the setup", v.name);
 		return 0;

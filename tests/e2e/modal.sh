@@ -68,6 +68,45 @@ t_a_volume_is_warmed() { # from the smallest sandbox that does; what the job's o
 		paste -sd ' ')" '[1000,4096,0] [1000,9216,0]' "what was rented"
 	cloud_over
 }
+gpu_setup_job() { # gpu_setup_job SETUP: of a job that needs a GPU, by a setup that does not
+	script_lines 6
+	slow_worker SLOW=0.1
+	JOB="$JOB"' vram_gb = 8; setup_needs_gpu = false; estimate = { each = 0.002; }; setup = "'"$1"'";' \
+		md_config 'pods = 1; wait = "8s"; code = { path = "code"; };'
+}
+created() { # GPUs of each sandbox that was requested, in order
+	md_control requests | jq -c '.[] | select((.method // .op) == "SandboxCreate") | (.message // .body).definition.resources.gpuConfig.count // 0' | paste -sd ' '
+}
+t_a_setup_that_fails_rents_no_gpu() {
+	cloud || return
+	gpu_setup_job 'echo burst: no such weights >&2; exit 1'
+	burst run --json
+	is "$STATUS" 1 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(created)" 0 "GPUs of what was rented"
+	has err.txt 'volume v of modal could not be filled from a pod without a GPU (exit status 1): no GPU was rented'
+	cloud_over
+}
+t_a_cpu_sandbox_that_is_lost_is_replaced_by_one() { # while it fills the volume
+	cloud || return
+	gpu_setup_job 'echo once >>$BURST_ENV/where; sleep 6'
+	md_fault preempted '"ms":5000'
+	LIMIT=240 burst run --json
+	all_done 6 3
+	is "$(created)" "0 0 1" "GPUs of what was rented"
+	cloud_over
+}
+t_a_cpu_sandbox_that_is_lost_for_good_rents_no_gpu() { # no other one is free within `wait`
+	cloud || return
+	gpu_setup_job 'echo once >>$BURST_ENV/where; sleep 60'
+	md_fault preempted '"ms":5000'
+	md_fault never_scheduled '"skip":1,"times":-1'
+	LIMIT=240 burst run --json
+	is "$STATUS" 4 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	created >requests.txt
+	hasnt requests.txt 1
+	has err.txt 'volume v of modal: the pod without a GPU that filled it was lost, and no other was free in time: no GPU was rented'
+	cloud_over
+}
 t_a_gpu_sandbox_never_downloads() { # a sandbox without a GPU fills the volume that the run makes; the next one mounts what it left
 	cloud || return
 	script_lines 6

@@ -245,6 +245,30 @@ t_a_setup_that_fails_rents_no_gpu() {
 	cloud_over
 }
 
+t_a_cpu_pod_that_is_lost_is_replaced_by_one() { # while it fills the volume
+	cloud || return
+	gpu_setup_job 'echo once >>$BURST_ENV/where; sleep 4'
+	rp_fault F15 '"ms":5000,"to":"TERMINATED"'
+	LIMIT=240 burst run --json
+	all_done 6
+	is "$(created)" "cpu cpu gpu" "what was rented"
+	cloud_over
+}
+t_a_cpu_pod_that_is_lost_for_good_rents_no_gpu() { # no other one is free within `wait`
+	cloud || return
+	gpu_setup_job 'echo once >>$BURST_ENV/where; sleep 60'
+	sed -i 's/^caps/wait = "5s"; caps/' burst.cfg
+	rp_fault F15 '"ms":5000,"to":"EXITED"'
+	rp_fault F5 '"skip":1,"times":-1'
+	LIMIT=240 burst run --json
+	is "$STATUS" 4 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	created >requests.txt
+	hasnt requests.txt gpu
+	has err.txt 'volume v of runpod: the pod without a GPU that filled it was lost, and no other was free in time: no GPU was rented'
+	is "$(jq -s length out.txt)" 1 "objects on stdout"
+	cloud_over
+}
+
 t_a_setup_is_of_one_kind_of_card() { # what the user's own setup compiles runs on cards of one architecture alone
 	cloud || return
 	script_lines 3
