@@ -3,7 +3,9 @@
 
 #include "base/clock.h"
 #include "base/path.h"
+#include "base/log.h"
 #include "engine/caller.h"
+#include "engine/volume_intent.h"
 #include "volume_make.h"
 #include "volume_trust.h"
 
@@ -38,6 +40,26 @@ static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *er
 	return 0;
 }
 
+/* Returns 1 if it is there, 0 if it may be made: no earlier create of it can surface any more. */
+static int look_for(struct launch *l, const struct engine_provider *p, const char *name,
+		    struct err *err)
+{
+	char wait[24];
+
+	for (bool told = false;; told = true) {
+		int there = volume_is_there(p, name, err);
+		int64_t wait_ms = volume_intent_wait_ms(l->ctx->store, p, name);
+		if (there || !wait_ms)
+			return there;
+		if (!told)
+			log_line(LOG_NOTE,
+				 "volume %s: %s was told to create it a moment ago; looking for it "
+				 "for %s before another one is created",
+				 name, p->ops->name, duration_show(wait, sizeof(wait), wait_ms));
+		poll(NULL, 0, VOLUME_LOOK_MS);
+	}
+}
+
 int volume_make(struct launch *l, const struct engine_provider *p, const char *name,
 		const char *const *gpus, struct volume_row *row, struct err *err)
 {
@@ -47,12 +69,15 @@ int volume_make(struct launch *l, const struct engine_provider *p, const char *n
 
 	if (lock_volumes(l->ctx, &lock, err) < 0)
 		return -1;
-	int was_there = volume_is_there(p, name, err);
-	if (was_there < 0)
+	int was_there = look_for(l, p, name, err);
+	if (was_there < 0 || (!was_there && volume_intent_put(l->ctx->store, p, name, err) < 0))
 		return -1;
 	want.volume.size_gb =
 		section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
-	if (caller_perform(p, OP_VOLUME, &want, MAKE_MS, &result, err) < 0)
+	int status = caller_perform(p, OP_VOLUME, &want, MAKE_MS, &result, err);
+	if (!was_there)
+		volume_intent_answered(l->ctx->store, p, name, status < 0 ? err : NULL);
+	if (status < 0)
 		return err_wrap(err, "%s", p->ops->name);
 	if (!result.volume_count)
 		return err_set(err, ERR_TRANSIENT, "%s named no volume", p->ops->name);

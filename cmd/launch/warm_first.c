@@ -146,8 +146,8 @@ static int failed(const struct volume_row *v, int status, struct err *err)
 	return -1;
 }
 
-/* A pod without a GPU was there and is lost, and no other one is free. What it did not finish is not
- * done again at the price of a GPU. */
+/* A pod without a GPU was there and is lost, and no other one is free. What it did not finish is
+ * not done again at the price of a GPU. */
 static int lost(const struct volume_row *v, struct err *err)
 {
 	return err_set(err, ERR_NO_CAPACITY,

@@ -9,6 +9,7 @@
 #include "cmd/launch/volume_warm.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
+#include "engine/volume_intent.h"
 #include "volume_find.h"
 #include "volume_whole.h"
 
@@ -73,6 +74,7 @@ int volume_whole_remove(struct launch *l, const char *name, struct err *err)
 		return -1;
 	op_result_free(&result);
 	store_remove_volume(l->ctx->store, v.provider, v.id, NULL);
+	volume_intent_drop(l->ctx->store, volume_provider(l, v.provider), v.name);
 	volume_trust_forget(l, v.provider, v.name, NULL);
 	output_line(stdout, "volume %s of %s: removed", v.name, v.provider);
 	return 0;

@@ -19,10 +19,12 @@ struct request {
 	char **regions; /* NULL-terminated, or NULL */
 	char image[IMAGE_MAX];
 	int lock; /* while a volume may be made; 0: none */
+	/* of a volume that is to be made: an earlier create of it is looked for first */
+	bool looks;
 	/* of a lock, or of a log before a release: the end of the wait */
 	struct timer *timer;
 	bool released; /* of a log: the release does not wait for it any more */
-	bool told;     /* of an image: the log has reported that it is built */
+	bool told;     /* of an image, a look: the log has reported it */
 	struct caller_op *op;
 };
 

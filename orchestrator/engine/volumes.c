@@ -10,8 +10,22 @@
 #include "post.h"
 #include "request.h"
 #include "stage.h"
+#include "volume_intent.h"
 
 enum { VOLUME_LOCK_MS = 300, REGIONS_MOST = 64 };
+
+static void request_volume(void *ctx);
+
+/* The create of an earlier client may still surface: looks again until it cannot. */
+static bool looks_again(struct request *a, const struct err *err)
+{
+	if (!a->looks || !err || err->kind != ERR_NOT_FOUND)
+		return false;
+	a->looks = false;
+	a->want.volume.create = true;
+	a->timer = loop_timer(a->e->loop, VOLUME_LOOK_MS, request_volume, a);
+	return true;
+}
 
 static void volume_done(void *ctx, struct op_result *result, const struct err *err)
 {
@@ -19,6 +33,11 @@ static void volume_done(void *ctx, struct op_result *result, const struct err *e
 	struct engine *e = a->e;
 	char price[32];
 
+	if (looks_again(a, err))
+		return;
+	if (a->want.volume.create)
+		volume_intent_answered(e->setup->store, &e->setup->providers[a->provider],
+				       a->want.volume.name, err);
 	if (result && result->volume_count) {
 		const struct volume *v = &result->volumes[0];
 		e->volumes[a->provider] = *v;
@@ -57,6 +76,27 @@ int engine_lock_volumes(const char *state_dir, int *lock, struct err *err)
 	return path_lock(path, "makes a volume\n", lock, err);
 }
 
+/* Sends the create only if none of its name can surface any more, and once it is on disk. Returns
+ * false with *err if the ledger cannot be written. */
+static bool may_create(struct request *a, struct err *err)
+{
+	const struct engine_provider *p = &a->e->setup->providers[a->provider];
+	const char *name = a->want.volume.name;
+	int64_t wait_ms = volume_intent_wait_ms(a->e->setup->store, p, name);
+	char wait[24];
+
+	if (!wait_ms)
+		return volume_intent_put(a->e->setup->store, p, name, err) == 0;
+	if (!a->told)
+		engine_log(a->e, LOG_NOTE,
+			   "volume %s: %s was told to create it a moment ago; looking for it for "
+			   "%s before another one is created",
+			   name, p->ops->name, duration_show(wait, sizeof(wait), wait_ms));
+	a->told = a->looks = true;
+	a->want.volume.create = false;
+	return true;
+}
+
 static void request_volume(void *ctx)
 {
 	struct request *a = ctx;
@@ -65,9 +105,15 @@ static void request_volume(void *ctx)
 	struct err err;
 
 	a->timer = NULL;
-	if (state_dir && a->want.volume.create &&
+	if (state_dir && a->want.volume.create && !a->lock &&
 	    engine_lock_volumes(state_dir, &a->lock, &err) < 0 && err.kind == ERR_BUSY) {
 		a->timer = loop_timer(a->e->loop, VOLUME_LOCK_MS, request_volume, a);
+		return;
+	}
+	if (a->want.volume.create && !may_create(a, &err)) {
+		struct event ev = {.type = EV_VOLUME, .provider = a->provider};
+		post(a->e, &ev, &err);
+		request_free(a);
 		return;
 	}
 	request_begin(a, OP_VOLUME, volume_done);

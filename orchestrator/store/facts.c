@@ -33,6 +33,7 @@ static const struct {
 	[FACT_IMAGE] = {"image", 2, 16},
 	[FACT_IMAGE_WITH] = {"image-with", 2, 16},
 	[FACT_IMAGE_ENV] = {"image-env", 1, 40},
+	[FACT_VOLUME_CREATE] = {"volume-create", 1},
 	[FACT_VOLUME_OWNER] = {"volume-of", 1},
 	[FACT_VOLUME_GRANT] = {"volume-ok", 1},
 	[FACT_KIT] = {"kit", 2},

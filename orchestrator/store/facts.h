@@ -34,13 +34,14 @@ enum fact {
 	FACT_IMAGE_WITH, /* account, hash of image and setup: what to build into it */
 	FACT_IMAGE_ENV,  /* hash of provider, image and setup: "yes": it has the environment */
 	/* of a volume */
-	FACT_VOLUME_OWNER, /* hash of provider and name */
-	FACT_VOLUME_GRANT, /* hash of project, provider and name */
-	FACT_KIT,          /* provider, volume: the tree of burst's own files there */
-	FACT_TREE,         /* provider, volume: the code tree that it was given last */
-	FACT_CODE,         /* hash of job, provider and volume: the job's code tree there */
-	FACT_MADE_ENV,     /* hash of job, script and volume: the environment made there */
-	FACT_MADE_DEBS,    /* the same: the Debian packages kept there */
+	FACT_VOLUME_CREATE, /* hash of provider, account and name: wall ms of its create; 0: none */
+	FACT_VOLUME_OWNER,  /* hash of provider and name */
+	FACT_VOLUME_GRANT,  /* hash of project, provider and name */
+	FACT_KIT,           /* provider, volume: the tree of burst's own files there */
+	FACT_TREE,          /* provider, volume: the code tree that it was given last */
+	FACT_CODE,          /* hash of job, provider and volume: the job's code tree there */
+	FACT_MADE_ENV,      /* hash of job, script and volume: the environment made there */
+	FACT_MADE_DEBS,     /* the same: the Debian packages kept there */
 	FACT_COUNT
 };
 

@@ -13,10 +13,11 @@ enum {
 	SIZE_MOST_GB = 4096,
 	FIRST_TB_GB = 1000,
 	LOOK_AGAIN_MS = 3000,
+	TWIN_AFTER_MS = 2000, /* two machines that create at once see both volumes then */
 	LOOKS_MOST = 5,
 	KIND_WORTH = 1000000
 };
-enum { LOOK_FOR_ANOTHER = 9, TRY_KEYS };                        /* steps */
+enum { LOOK_FOR_ANOTHER = 9, REMOVE_OURS, TRY_KEYS };           /* steps */
 enum { GB_FIRST_MICROUSD = 70000, GB_BEYOND_MICROUSD = 50000 }; /* a month, STANDARD */
 
 static int64_t price_of(int64_t size_gb)
@@ -354,7 +355,7 @@ static enum op_next made_or_not(struct turn *t)
 	if (answer && read_volume(answer, &v, t->err) == 0) {
 		t->op->made = v;
 		t->op->step = LOOK_FOR_ANOTHER;
-		return api_request_volumes(t);
+		return api_wait(t, TWIN_AFTER_MS);
 	}
 	if (t->err->kind != ERR_AMBIGUOUS && !answer)
 		return OP_FAILED;
@@ -385,13 +386,55 @@ static enum op_next list_again(struct turn *t)
 	return OP_FAILED;
 }
 
+/* Of several in the config's data centres, wherever: the lowest id, which every machine takes. */
+static const struct volume *first_wanted(const struct op *op)
+{
+	const struct volume *first = NULL;
+
+	for (size_t i = 0; i < op->got.volume_count; i++) {
+		const struct volume *v = &op->got.volumes[i];
+		if (datacenter_is_wanted(op->provider, v->region) &&
+		    (!first || strcmp(v->id, first->id) < 0))
+			first = v;
+	}
+	return first;
+}
+
+/* Ours is seconds old, empty, and no pod has it: the machine that made the other one keeps that. */
+static enum op_next remove_ours(struct turn *t, struct volume first)
+{
+	struct op *op = t->op;
+
+	log_line(LOG_NOTE,
+		 "runpod: volume \"%s\" was made by another machine at the same moment, too: using "
+		 "%s in %s, removing ours, %s, which is empty",
+		 first.name, first.id, first.region, op->made.id);
+	op->got.volumes[0] = first;
+	op->got.volume_count = 1;
+	op->step = REMOVE_OURS;
+	return api_request(t, CALL_POLL, "DELETE", NULL, "/network-volumes/%s", op->made.id);
+}
+
+static enum op_next ours_removed(struct turn *t)
+{
+	if (api_check(t, "removing a volume") < 0 && t->err->kind != ERR_NOT_FOUND)
+		log_line(LOG_WARN,
+			 "runpod: volume %s is empty and bills, and could not be removed: %s; "
+			 "remove it: `burst volume rm %s`",
+			 t->op->made.id, t->err->msg, t->op->made.id);
+	err_clear(t->err);
+	return api_done(t);
+}
+
 /* Lists again: another machine may have made one since the last listing. Our own is known even if
  * the list lacks it. */
 static enum op_next list_again_for_another(struct turn *t)
 {
 	struct op *op = t->op;
-	int more = read_page(t, op->want->volume.name);
 
+	if (!t->reply)
+		return api_request_volumes(t);
+	int more = read_page(t, op->want->volume.name);
 	if (more > 0)
 		return api_request_volumes(t);
 	if (more < 0) {
@@ -400,6 +443,9 @@ static enum op_next list_again_for_another(struct turn *t)
 	}
 	if (!is_listed(op, op->made.id))
 		add_volume(op, &op->made);
+	const struct volume *first = first_wanted(op);
+	if (first && strcmp(first->id, op->made.id))
+		return remove_ours(t, *first);
 	return pick_one(t) < 0 ? OP_FAILED : api_done(t);
 }
 
@@ -411,6 +457,7 @@ enum op_next volume_next(struct turn *t)
 	case 2: t->op->step++; return request_create(t);
 	case 3: return made_or_not(t);
 	case LOOK_FOR_ANOTHER: return list_again_for_another(t);
+	case REMOVE_OURS: return ours_removed(t);
 	case TRY_KEYS:
 		return s3_keys_tried(t->reply, &t->op->got.volumes[0], t->err) < 0 ? OP_FAILED
 										   : api_done(t);

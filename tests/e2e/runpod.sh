@@ -121,6 +121,40 @@ t_two_clients_make_one_volume() { # it bills every month: of those that start at
 	cloud_over
 }
 
+volumes_alive() { rp_control state | jq '[.volumes[] | select(.deleted_ms | not)] | length'; }
+t_two_machines_make_one_volume() { # at the same moment: each lists again, and the one whose id comes later removes its own
+	cloud || return
+	rp_control fault '{"times":2,"when":{"op":"createVolume"},"do":{"delay_ms":1000}}' >/dev/null
+	local one two=
+	for one in a b; do
+		mkdir "$one"
+		(cd "$one" && script_lines 3 && rp_config)
+		(cd "$one" && BURST_STATE_DIR="$T/state-$one" exec timeout -k 5 120 "$BURST" run -y >out.txt 2>err.txt </dev/null) &
+		two="$two $!"
+	done
+	for one in $two; do wait "$one" || complain "a run: $(tail -n 2 a/err.txt) $(tail -n 2 b/err.txt)"; done
+	is "$(asked createVolume) $(volumes_alive)" "2 1" "volumes that were made, and that are left"
+	is "$(cat a/err.txt b/err.txt | grep -c 'removing ours, .* which is empty')" 1 "how often it is said"
+	is "$(wavs a/out) $(wavs b/out)" "3 3" files
+	cloud_over
+}
+t_a_killed_create_makes_no_second_volume() { # the client dies while it waits for the reply, and the next one's lists lag
+	cloud || return
+	script_lines 3
+	rp_config
+	rp_control fault '{"times":1,"when":{"op":"createVolume"},"do":{"hang_ms":60000}}' >/dev/null
+	burst_bg run --json
+	wait_for 60 "the volume" eval '[ "$(volumes_alive)" = 1 ]'
+	kill_it
+	is "$(ledger "select count(*) from fact where name like 'volume-create:%' and value > 0")" 1 "the intent in the ledger"
+	rp_control fault '{"times":3,"when":{"op":"listVolumes"},"do":{"status":200,"body":"{\"networkVolumes\":[]}"}}' >/dev/null
+	LIMIT=180 burst run --json
+	all_done 3
+	has err.txt "volume v: runpod was told to create it a moment ago; looking for it for "
+	is "$(asked createVolume) $(volumes_alive)" "1 1" "volumes that were made, and that are left"
+	cloud_over
+}
+
 no_volume() { # no_volume STATUS WORDS WHAT: nothing was made, neither a volume nor a pod
 	burst run --json
 	is "$STATUS" "$1" "exit status with $3 ($(tail -n 2 err.txt | tr '\n' '|'))"

@@ -184,29 +184,38 @@ static void a_volume_that_another_machine_made_too(void **state)
 {
 	static const struct {
 		const char *name, *list, *id; /* NULL: it fails */
-		const char *spare;            /* what people are told ends the other one */
+		const char *spare;            /* what people are told of the other one */
+		int removed;                  /* status of the DELETE of ours; 0: none */
 	} cases[] = {
 		{"theirs comes first",
 		 VOLUMES(VOLUME("v9", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1")),
-		 "v2", "`burst volume rm v9`"},
+		 "v2", "removing ours, v9", 204},
+		{"theirs comes first, and ours cannot be removed",
+		 VOLUMES(VOLUME("v9", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1")),
+		 "v2", "remove it: `burst volume rm v9`", 500},
 		{"ours comes first",
 		 VOLUMES(VOLUME("w1", "cache", "EU-RO-1") "," VOLUME("v9", "cache", "EU-RO-1")),
 		 "v9", "`burst volume rm w1`"},
-		{"ours is not listed yet", VOLUMES(VOLUME("v2", "cache", "EU-RO-1")), "v2"},
+		{"ours is not listed yet", VOLUMES(VOLUME("v2", "cache", "EU-RO-1")), "v2",
+		 "removing ours, v9", 204},
 		{"another name", VOLUMES(VOLUME("v2", "other", "EU-RO-1")), "v9"},
-		{"elsewhere: people must say which", VOLUMES(VOLUME("v2", "cache", "US-KS-2")),
-		 NULL},
+		{"theirs comes first, elsewhere", VOLUMES(VOLUME("v2", "cache", "US-KS-2")), "v2",
+		 "using v2 in US-KS-2, removing ours, v9", 204},
+		{"ours comes first, theirs is elsewhere: people must say which",
+		 VOLUMES(VOLUME("w1", "cache", "US-KS-2")), NULL},
 	};
 	struct op_want want = a_volume(true);
 	struct str told = STR_INIT;
 
 	(void)state;
-	log_setup(LOG_WARN, keep_line, &told);
+	log_setup(LOG_NOTE, keep_line, &told);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		str_reset(&told);
 		struct played p =
 			PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES},
-			     {201, VOLUME("v9", "cache", "EU-RO-1")}, {200, cases[i].list});
+			     {201, VOLUME("v9", "cache", "EU-RO-1")}, {200, cases[i].list},
+			     {cases[i].removed ? cases[i].removed : 204, ""});
+		assert_int_equal(p.calls == 5, cases[i].removed != 0);
 		if (cases[i].spare && !strstr(str_text(&told), cases[i].spare))
 			fail_msg("%s: told is \"%s\"", cases[i].name, str_text(&told));
 		if (cases[i].id) {
