@@ -1,5 +1,6 @@
 /* client_check.c - steps the core, and checks after each step and at the end what it must
  * guarantee. */
+#include "base/clock.h"
 #include "client.h"
 
 #include <time.h>
@@ -30,9 +31,39 @@ static void note_heard(struct client *cl, const struct event *ev)
 		cl->made_at[ev->provider] = ev->now_ms;
 	if (ev->type != EV_LISTED || ev->err)
 		return;
+	for (size_t i = 0; i < ev->count; i++)
+		for (size_t k = 0; k < cl->sim->machine_count; k++) {
+			struct machine *m = &cl->sim->machines[k];
+			if (ev->views[i].state != POD_STATE_RUNNING || m->vendor != ev->provider ||
+			    strcmp(m->id, ev->views[i].id) != 0)
+				continue;
+			if (m->client == cl->number && m->shown_in != cl->life)
+				m->shown_at = 0;
+			if (m->client == cl->number) {
+				m->shown_in = cl->life;
+				m->shown_at = MAX(m->shown_at, ev->requested_at);
+			}
+		}
 	cl->list_refused[ev->provider] = ev->partial;
 	if (!ev->partial)
 		cl->listed_at[ev->provider] = ev->requested_at;
+}
+
+/* While its vendor shows it running, it counts as billed, whatever was accepted. */
+static void check_counted(struct client *cl)
+{
+	for (int i = 0; i < core_pod_count(cl->core) && !is_reaper(cl); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		const struct machine *m =
+			pod_is_released(p) && p->rental.id[0] ? client_machine_of(cl, i) : NULL;
+		if (!m || m->client != cl->number || m->shown_in != cl->life ||
+		    p->rental.answer != ANSWER_ACCEPTED || p->rental.exit == EXIT_TAKEN)
+			continue;
+		int64_t until = p->rental.create_at + core_billed_ms(p, boot_now(cl));
+		if (until < m->shown_at)
+			broke(cl->sim, "pod %s runs at %lld and counts as billed until %lld",
+			      p->rental.id, (long long)m->shown_at, (long long)until);
+	}
 }
 
 void client_step(struct client *cl, struct event *ev)
@@ -56,6 +87,7 @@ void client_step(struct client *cl, struct event *ev)
 	count_events(cl);
 	plant_stepped(cl);
 	check_replans(cl);
+	check_counted(cl);
 	if (by_pod)
 		digest_by_pod(&cl->out);
 	digest_actions(cl);
@@ -328,7 +360,8 @@ static bool all_was_well(const struct client *cl)
 	static const enum fault_kind kinds[] = {
 		F_CREATE_LOST_MADE, F_CREATE_LOST_NOTHING, F_CREATE_TWICE,    F_SURFACES_LATE,
 		F_RELEASE_FAILS,    F_RELEASE_LOST,        F_RELEASE_LINGERS, F_RELEASE_IGNORED,
-		F_RELEASE_NEVER,    F_POD_LOCKED,          F_RELEASE_UNKNOWN, F_RELEASE_DENIED};
+		F_RELEASE_NEVER,    F_POD_LOCKED,          F_RELEASE_UNKNOWN, F_RELEASE_DENIED,
+		F_RELEASE_OUTLIVED};
 	const struct sim *s = cl->sim;
 	bool well = cl->core->signals < 2 && !cl->ever_crashed && cl->laptop->woke_at < 0 &&
 		    !s->refused;
@@ -404,6 +437,37 @@ static void sweep_ends(struct client *cl)
 	reaper_ends(cl);
 }
 
+/* What its vendors' meters say. The larger of that and our count is what its pods cost. */
+static void vendors_say(struct client *cl)
+{
+	int64_t least = 0, spent = budget_spent(cl->core);
+	struct core_summary before, sum;
+
+	core_summary(cl->core, boot_now(cl), &before);
+	for (int i = 0; i < core_pod_count(cl->core); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		const struct machine *m =
+			p->phase == POD_GONE && p->rental.id[0] && p->rental.exit != EXIT_TAKEN
+				? client_machine_of(cl, i)
+				: NULL;
+		int64_t bill = m && m->is_over && !m->queued
+				       ? money_for(m->price, m->ended - m->held_from)
+				       : 0;
+		core_vendor_says(cl->core, i, bill);
+		least += MAX(bill, core_counted(p, boot_now(cl)));
+	}
+	core_summary(cl->core, boot_now(cl), &sum);
+	if (plant(PLANT_BILL_UNHEARD))
+		sum.cost_microusd = sum.counted_microusd;
+	if (sum.cost_microusd != least || sum.counted_microusd != before.counted_microusd)
+		broke(cl->sim, "its pods cost %lld by the larger of both figures, and it says %lld",
+		      (long long)least, (long long)sum.cost_microusd);
+	if (budget_spent(cl->core) - spent != sum.cost_microusd - before.cost_microusd)
+		broke(cl->sim, "the vendors' figures add %lld, and %lld counts toward max_cost",
+		      (long long)(sum.cost_microusd - before.cost_microusd),
+		      (long long)(budget_spent(cl->core) - spent));
+}
+
 void client_end(struct client *cl)
 {
 	struct core_summary sum;
@@ -432,6 +496,8 @@ void client_end(struct client *cl)
 			      (long long)core_billed_ms(p, boot_now(cl)));
 	}
 	check_exit(cl, &sum);
+	if (!cl->sim->wire)
+		vendors_say(cl);
 	if (cl->sim->wire)
 		wire_bill(cl);
 	if (cl->bills_open)

@@ -76,6 +76,8 @@ static void fit_faults(struct sim *s, struct machine *m)
 	if (strikes(s, F_RELEASE_NEVER))
 		m->release_fails = 1 << 30;
 	m->ignores_release = strikes(s, F_RELEASE_IGNORED);
+	f = strikes(s, F_RELEASE_OUTLIVED);
+	m->outlives = f ? (int)f->ms : 0;
 	f = strikes(s, F_RELEASE_LINGERS);
 	m->linger = f ? 1 + f->ms % 60000 : vendor(s, m)->ends_ms;
 	/* otherwise its list does not lag */
@@ -325,6 +327,9 @@ enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 	} else if (m->ignores_release) {
 		m->ignores_release = false;
 		trace(s, "cloud: release of %s accepted and forgotten", m->id);
+	} else if (m->outlives > 0) {
+		m->outlives--;
+		trace(s, "cloud: release of %s accepted, and it runs on", m->id);
 	} else if (m->linger) {
 		struct happening *end = later(s, m->linger, W_ENDS);
 		end->machine = cloud_number_of(s, m);

@@ -336,6 +336,17 @@ static void make_left_alone(struct plan *p, uint64_t seed)
 		plan_add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
 }
 
+/* ---- a vendor that accepts releases and lets the pod run, and bill ---- */
+
+static void make_outlived(struct plan *p, uint64_t seed)
+{
+	uint64_t state = seed * 0xb5ad4eceda1ce2a9ull + 0x14057b7ef767814full, *r = &state;
+
+	if (roll_chance(r, 6))
+		plan_add_leftover(p, F_RELEASE_OUTLIVED, (int)roll_spread(r, 1, 3) - 1,
+				  roll_in(r, 1, 4), 0);
+}
+
 /* ---- a resumed run may have other caps ---- */
 
 static void make_later_caps(struct plan *p, uint64_t seed)
@@ -390,6 +401,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	make_refusals(p, seed & ~SEED_WIRE);
 	make_left_alone(p, seed & ~SEED_WIRE);
 	make_later_caps(p, seed & ~SEED_WIRE);
+	make_outlived(p, seed & ~SEED_WIRE);
 	plan_planned(p, seed & ~SEED_WIRE);
 	if (seed & SEED_WIRE)
 		plan_wire(p);

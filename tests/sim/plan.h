@@ -13,6 +13,8 @@ enum {
 	DETACHED_MAX = 3,
 	PRICES_MAX = 2, /* times that they move, beside PRICE_MOVES of a list of faults */
 	LATE_BOOTS_MAX = 2,
+	OUTLIVED_MAX = 1,
+	TWINS_MAX = 1,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
 	SLOTS_MAX = 3 * WORKERS_MAX, /* batches in hand: a continuous worker has several */
@@ -46,7 +48,11 @@ enum {
 	/* of vendors that refuse, or deny what is there: from a stream of their own */                                 \
 	X(RELEASE_DENIED) X(LIST_REFUSED)                                                                               \
 	/* a laptop is closed, or its client ends, when `run -d` returns or after a create: likewise */                 \
-	X(LEFT_GONE) X(LEFT_FROZEN) X(LEFT_AT_RENT)
+	X(LEFT_GONE) X(LEFT_FROZEN) X(LEFT_AT_RENT)                                                                     \
+	/* a release is accepted, more than once, and does not end the pod: likewise */                                 \
+	X(RELEASE_OUTLIVED)                                                                                             \
+	/* another machine makes a volume of the same name at the same moment: of RunPod's translator */                \
+	X(VOLUME_TWICE)
 /* clang-format on */
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
@@ -133,7 +139,8 @@ struct plan {
 	bool own_ready;
 	bool keeps; /* pods without work may be kept for later runs */
 	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX +
-			    REFUSALS_MAX + DETACHED_MAX + PRICES_MAX + LATE_BOOTS_MAX];
+			    REFUSALS_MAX + DETACHED_MAX + PRICES_MAX + LATE_BOOTS_MAX +
+			    OUTLIVED_MAX + TWINS_MAX];
 	int fault_count;
 };
 

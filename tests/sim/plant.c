@@ -137,6 +137,8 @@ void plant_stepped(struct client *cl)
 			c->pods[i].rental.answer == ANSWER_DENIED
 				? ANSWER_DENIED_REPEAT
 				: c->pods[i].rental.answer; /* takes two lists 5 s apart as proof */
+	for (int i = 0; plant(PLANT_COUNT_STOPS) && i < c->pod_count; i++)
+		c->pods[i].rental.outlived_at = 0; /* an accepted release ends what it costs */
 	c->cold_ms = plant(PLANT_BOOTS_FREE) ? 1 : c->cold_ms;
 	c->too_many += plant(PLANT_WIDTH_WAVERS);
 	for (int i = 0; plant(PLANT_HANDOVER_UNHEARD) && i < c->pod_count; i++)

@@ -86,6 +86,8 @@
 	X(EXIT_WORDLESS, "without a word") \
 	X(VOLUME_EARLY, "where nothing can be rented") \
 	X(COMPUTE_MORE, "computed") \
+	X(COUNT_STOPS, "and counts as billed until") \
+	X(BILL_UNHEARD, "by the larger of both figures") \
 	/* of runs that pass pods on */ \
 	X(OFFER_STANDS, "is released by another run") \
 	X(LIST_FORGOTTEN, "and its pods were not listed since its last create") \
@@ -97,6 +99,7 @@
 	X(CREATE_WAITS, "for its turn") \
 	X(CLOCK_UNHEARD, "a create by a clock") \
 	X(ORPHAN_ALL, "whose agent was given work") \
+	X(TWIN_KEPT, "is kept and bills for ever") \
 	X(QUEUE_UNSEEN, "and it waits for a machine") \
 	X(QUEUE_FREE, "and it was placed")
 /* clang-format on */

@@ -371,6 +371,8 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 			broke(s, "a reap waits for nothing, for ever");
 	if (!s->broken[0])
 		cloud_check(s);
+	if (!s->broken[0] && s->wire)
+		wire_check_volumes(s);
 }
 
 static void free_client(struct client *cl)

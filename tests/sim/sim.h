@@ -138,6 +138,10 @@ struct machine {
 	bool lease_shown; /* its lease was renewed at least once */
 	int release_fails;
 	int64_t linger;
+	int outlives; /* so many of its releases are accepted and forgotten */
+	/* when the newest list was requested that showed it running to its client, in which life */
+	int64_t shown_at;
+	int shown_in;
 	/* after its first release its vendor denies it for this long */
 	int64_t denied_ms, denied_until;
 	bool running_then;           /* when its release was asked for first */
@@ -332,6 +336,7 @@ bool cloud_missed(struct sim *s, struct machine *m); /* left out once */
 void cloud_alone(struct client *cl, bool alone);
 void cloud_release_requested(struct sim *s, struct machine *m); /* for its release */
 void cloud_check(struct sim *s);                                /* at the very end */
+void wire_check_volumes(struct sim *s);                         /* likewise: wire.c */
 int64_t meter(const struct sim *s, const struct machine *m);
 struct pod_view cloud_view(struct sim *s, const struct machine *m);
 

@@ -169,6 +169,13 @@ void wire_open(struct sim *s)
 	line_open(s);
 }
 
+void wire_check_volumes(struct sim *s)
+{
+	for (int i = 0; i < VENDORS_MAX; i++)
+		if (s->plan->vendors[i].wire == WIRE_RUNPOD)
+			runpod_check_twin(s, &s->wire->servers[i]);
+}
+
 static void wire_request_free(struct asked *a)
 {
 	*a->link = a->next;

@@ -31,10 +31,15 @@ struct wired { /* what a server keeps of a machine beside what the cloud knows *
 	bool locked;  /* RunPod: until that is edited */
 };
 
+enum { VOLUMES_MAX = 3 * CLIENTS_MAX };
+
 struct server {
 	int vendor, asked_by; /* the client whose call it has in hand */
 	/* of the one name that is asked for; RunPod makes another one each time, Modal never */
-	int volumes, volume_dc[CLIENTS_MAX + 1];
+	int volumes, volume_dc[VOLUMES_MAX];
+	/* the client that made it, + 1; 0: it was there, or another machine made it */
+	int volume_by[VOLUMES_MAX];
+	bool volume_gone[VOLUMES_MAX], twin_made;
 	/* RunPod's window of a minute */
 	int64_t window_began;
 	int asked;
@@ -70,6 +75,8 @@ struct exchange { /* one call at a server, and its answer */
 };
 void runpod_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
 void modal_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
+/* No second volume of one name is kept by the client that made it. */
+void runpod_check_twin(struct sim *s, const struct server *v);
 /* A file of its volume; false: it does not exist. */
 bool wire_file(struct sim *s, const struct server *v, const char *path, struct str *to);
 /* Refuses for a rate limit in the vendor's own words, with or without Retry-After. */

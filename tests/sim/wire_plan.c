@@ -103,6 +103,23 @@ static void set_clock(struct plan *p, uint64_t *r)
 			p->faults[i].x = (int)roll_in(r, -26 * HOUR_MS, 26 * HOUR_MS);
 }
 
+/* RunPod lets several volumes have one name: another machine makes one at the same moment. */
+static void set_twin(struct plan *p)
+{
+	uint64_t state = p->seed ^ 0x7477696e73ull, *r = &state;
+
+	for (int i = 0; i < p->vendors_made; i++) {
+		if (p->vendors[i].wire != WIRE_RUNPOD || !roll_chance(r, 15))
+			continue;
+		p->vendors[i].has_volume = false;
+		for (int n = 0; n < p->client_count; n++)
+			p->jobs[n].conf.want_volume = p->jobs[n].conf.make_volume = true;
+		*plan_next_fault(p) = (struct fault){
+			.kind = F_VOLUME_TWICE, .count = 1, .x = (int)roll_in(r, 0, 1)};
+		return;
+	}
+}
+
 void plan_wire(struct plan *p)
 {
 	uint64_t state = p->seed ^ 0x77697265ull, *r = &state;
@@ -118,4 +135,5 @@ void plan_wire(struct plan *p)
 		add_fault(p, r);
 	set_clock(p, r);
 	set_modal(p);
+	set_twin(p);
 }

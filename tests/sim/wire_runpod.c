@@ -148,12 +148,72 @@ static void list_volumes(struct exchange *x)
 	}
 	runpod_say(x, 200);
 	str_add(&x->a->body, "{\"networkVolumes\":[");
+	bool any = false;
 	for (int i = 0; i < x->v->volumes; i++) {
-		if (i)
+		if (x->v->volume_gone[i])
+			continue;
+		if (any)
 			str_addc(&x->a->body, ',');
+		any = true;
 		add_volume(x, i);
 	}
 	str_add(&x->a->body, "]}");
+}
+
+static int volumes_left(const struct server *v)
+{
+	int left = 0;
+
+	for (int i = 0; i < v->volumes; i++)
+		left += !v->volume_gone[i];
+	return left;
+}
+
+static int make_volume(struct exchange *x, bool second_dc, int by)
+{
+	struct server *v = x->v;
+
+	if (v->volumes == VOLUMES_MAX) {
+		broke(x->s, "volumes without end are made at RunPod");
+		return 0;
+	}
+	v->volume_dc[v->volumes] = second_dc;
+	v->volume_by[v->volumes] = by;
+	return v->volumes++;
+}
+
+/* Ids rise. Only who made a volume may remove it, while no pod has it and there is another. */
+static void remove_volume(struct exchange *x, const char *id)
+{
+	int i = runpod_volume_of(x, id);
+
+	if (i < 0) {
+		runpod_problem(x, 404, "Tried to delete nonexistent network volume");
+		return;
+	}
+	if (x->v->volume_by[i] != x->v->asked_by + 1)
+		broke(x->s, "a volume is removed by a client that did not make it");
+	if (volumes_left(x->v) < 2)
+		broke(x->s, "the only volume of its name is removed");
+	x->v->volume_gone[i] = !plant(PLANT_TWIN_KEPT);
+	runpod_say(x, 204);
+}
+
+/* Of two that two machines made at once, the later one is removed by the client that made it. */
+void runpod_check_twin(struct sim *s, const struct server *v)
+{
+	static const enum fault_kind kinds[] = {
+		F_VOLUME_FAILS,  F_CALL_LOST,    F_CALL_REPLY_LOST, F_CALL_5XX,     F_CALL_429,
+		F_CALL_GARBAGE,  F_CALL_SLOW,    F_CRASH_AT_CALL,   F_CRASH_RESUME, F_CRASH_REAP,
+		F_CRASH_FOREVER, F_CRASH_HANDED, F_LEFT_GONE,       F_LEFT_FROZEN,  F_LEFT_AT_RENT,
+		F_SIGNAL,        F_SLEEP};
+	bool well = v->twin_made && s->plan->client_count == 1;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		well = well && !s->hit[kinds[i]];
+	if (well && volumes_left(v) > 1 && !v->volume_gone[v->volumes - 1] &&
+	    v->volume_by[v->volumes - 1])
+		broke(s, "the second volume of one name is kept and bills for ever");
 }
 
 static void create_volume(struct exchange *x)
@@ -165,17 +225,26 @@ static void create_volume(struct exchange *x)
 	/* Clients that begin at the same moment may each make one, since names are not unique. A
 	 * dead client's request may also arrive after its next life has looked and sent its own. */
 	bool overtaken = x->s->hit[F_CRASH_AT_CALL] && x->s->hit[F_CALL_SLOW];
-	if (!overtaken && x->v->volumes &&
-	    (x->s->plan->client_count == 1 || x->v->volumes > x->s->plan->client_count))
+	int left = volumes_left(x->v);
+	if (!overtaken && left &&
+	    (x->s->plan->client_count == 1 || left > x->s->plan->client_count))
 		broke(x->s, "a second volume of one name is made at RunPod");
 	if (strcmp(jsonx_text(body, "name", ""), "cache") || jsonx_int(body, "size", 0) < 10 ||
 	    (strcmp(dc, wire_datacenters[0]) && strcmp(dc, wire_datacenters[1]))) {
 		runpod_malformed(x, "name, size, dataCenter");
 		return;
 	}
-	x->v->volume_dc[x->v->volumes] = !strcmp(dc, wire_datacenters[1]);
+	/* another machine's create arrives just before this one, or just after it */
+	const struct fault *twin = strikes(x->s, F_VOLUME_TWICE);
+	bool second_dc = !strcmp(dc, wire_datacenters[1]);
+	if (twin && twin->x % 2)
+		make_volume(x, second_dc, 0);
+	int made = make_volume(x, second_dc, x->v->asked_by + 1);
+	if (twin && twin->x % 2 == 0)
+		make_volume(x, second_dc, 0);
+	x->v->twin_made = x->v->twin_made || twin;
 	runpod_say(x, 201);
-	add_volume(x, x->v->volumes++);
+	add_volume(x, made);
 }
 
 /* ---- GraphQL ---- */
@@ -399,6 +468,8 @@ void runpod_serve(struct sim *s, struct server *v, const struct call *call, stru
 		list_volumes(&x);
 	else if (!strcmp(path, "/v2/network-volumes") && post)
 		create_volume(&x);
+	else if (starts_with(path, "/v2/network-volumes/") && !strcmp(call->method, "DELETE"))
+		remove_volume(&x, path + strlen("/v2/network-volumes/"));
 	else
 		runpod_malformed(&x, "no such path");
 }

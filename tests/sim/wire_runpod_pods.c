@@ -209,7 +209,7 @@ int runpod_volume_of(struct exchange *x, const char *id)
 	for (int i = 0; i < x->v->volumes; i++) {
 		snprintf(one, sizeof(one), RUNPOD_VOLUME_ID, i);
 		if (!strcmp(one, id))
-			return i;
+			return x->v->volume_gone[i] ? -1 : i;
 	}
 	return -1;
 }
@@ -232,6 +232,10 @@ struct machine *runpod_create(struct exchange *x, const json_t *body, int64_t bi
 		return NULL;
 	}
 	int volume = mount ? runpod_volume_of(x, jsonx_text(mount, "volumeId", "")) : -1;
+	if (mount && volume < 0 && starts_with(jsonx_text(mount, "volumeId", ""), "agv6w2qcg")) {
+		runpod_problem(x, 400, "network volume not found"); /* removed meanwhile */
+		return NULL;
+	}
 	if (mount && (volume < 0 || jsonx_text(mount, "path", "")[0] != '/')) {
 		runpod_malformed(x, "network volume not found");
 		return NULL;
