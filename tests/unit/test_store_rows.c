@@ -381,6 +381,7 @@ static void facts_keep_their_names(void **state)
 		{FACT_IMAGE, "ac", HASH, "image:ac:0123456789abcdef"},
 		{FACT_IMAGE_WITH, "ac", HASH, "image-with:ac:0123456789abcdef"},
 		{FACT_IMAGE_ENV, HASH, NULL, "image-env:0123456789abcdef0123456789abcdef01234567"},
+		{FACT_VOLUME_CREATE, "abc", NULL, "volume-create:abc"},
 		{FACT_VOLUME_OWNER, "abc", NULL, "volume-of:abc"},
 		{FACT_VOLUME_GRANT, "abc", NULL, "volume-ok:abc"},
 		{FACT_KIT, "local", "v1", "kit:local:v1"},
