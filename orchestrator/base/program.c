@@ -38,11 +38,16 @@ static void close_end(int *fd)
 	*fd = -1;
 }
 
+static bool has_group(const struct program *p)
+{
+	return p->limit_ms || p->forwards;
+}
+
 static void become(const struct program *p, const int theirs[ENDS], int why, char **env)
 {
 	int saved;
 
-	if (p->limit_ms)
+	if (has_group(p))
 		setpgid(0, 0);
 	for (int i = 0; i < ENDS; i++)
 		dup2(theirs[i], i);
@@ -116,7 +121,7 @@ static int start(const struct program *p, struct started *s)
 		if (s->pid == 0)
 			become(p, theirs, why[1], env);
 		result = s->pid < 0 ? -1 : 0;
-		if (result == 0 && p->limit_ms)
+		if (result == 0 && has_group(p))
 			setpgid(s->pid, s->pid); /* whichever is first, a kill finds the group */
 	}
 	int saved = errno;
@@ -160,8 +165,8 @@ struct wait {
 	int status, stop;           /* stop: the signal that asks us to end */
 };
 
-/* A signal that would end us, held back while a program with a time limit runs: it cannot be left
- * behind, since no other process limits its time. */
+/* A signal that would end us, held back while a program with a group of its own runs: it cannot be
+ * left behind, since no other process limits its time. */
 static int signal_to_us(const struct wait *w)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -177,8 +182,20 @@ static int signal_to_us(const struct wait *w)
 	return 0;
 }
 
+static void pass_on(struct started *s, struct wait *w)
+{
+	sigset_t one;
+	int number;
+
+	sigemptyset(&one);
+	sigaddset(&one, w->stop);
+	if (sigwait(&one, &number) == 0)
+		kill(s->pid, number);
+	w->stop = 0;
+}
+
 /* Notes whether it has ended. Returns false if its time is over, or ours. */
-static bool look(struct started *s, struct wait *w)
+static bool look(const struct program *p, struct started *s, struct wait *w)
 {
 	int64_t now = clock_boot_ms();
 
@@ -186,6 +203,8 @@ static bool look(struct started *s, struct wait *w)
 		w->ended_ms = now;
 	if (!w->stop)
 		w->stop = signal_to_us(w);
+	if (w->stop && p->forwards && !w->ended_ms)
+		pass_on(s, w);
 	return w->ended_ms || (!w->stop && now <= w->until_ms);
 }
 
@@ -207,7 +226,7 @@ static bool talk(const struct program *p, struct started *s, struct str *to[ENDS
 				take_in(&s->ends[i], to[i]);
 		if (w->ended_ms && (ready == 0 || clock_boot_ms() > w->ended_ms + LINGER_MS))
 			return true;
-		if (!look(s, w))
+		if (!look(p, s, w))
 			return false;
 	}
 	return true;
@@ -239,11 +258,11 @@ static bool wait_for(const struct program *p, struct started *s, struct str *to[
 	for (int i = 0; i < ENDS && in_time; i++) /* else it may still say that it is stopped */
 		close_end(&s->ends[i]);
 	while (in_time && !w->ended_ms) {
-		if (!p->limit_ms && waitpid(s->pid, &w->status, 0) == s->pid)
+		if (!has_group(p) && waitpid(s->pid, &w->status, 0) == s->pid)
 			return true;
-		in_time = look(s, w);
+		in_time = look(p, s, w);
 		if (in_time && !w->ended_ms)
-			poll(NULL, 0, 2);
+			poll(NULL, 0, p->forwards ? LOOK_MS : 2);
 	}
 	if (!in_time)
 		end_group(s, w);
@@ -319,7 +338,7 @@ int program_run(const struct program *p, struct str *out, struct str *said, stru
 	bool in_time = true;
 	int why = 0;
 
-	if (p->limit_ms) {
+	if (has_group(p)) {
 		guard_hold_signals(&before);
 		w.before = &before;
 	}
@@ -332,7 +351,7 @@ int program_run(const struct program *p, struct str *out, struct str *said, stru
 	for (int i = 0; i < ENDS; i++)
 		close_end(&s.ends[i]);
 	close_end(&s.why);
-	if (p->limit_ms) /* now a signal that stopped the program takes its course */
+	if (has_group(p)) /* now a signal that stopped the program takes its course */
 		sigprocmask(SIG_SETMASK, &before, NULL);
 	if (failed)
 		return err_set(err, why == ENOENT && !p->folder ? ERR_NOT_FOUND : ERR_LOCAL,

@@ -20,6 +20,9 @@ struct program {
 	 * group of its own, so a terminal's Ctrl-C reaches it through us alone. What it leaves
 	 * behind when it ends in time lives on. 0: no limit, and it shares our group. */
 	int64_t limit_ms;
+	/* Without a limit: signals to us go to it, in a group of its own, and its end is waited for
+	 * all the same. */
+	bool forwards;
 	/* It may ask a person: it has our stdin, our stderr and, while it runs, the terminal. */
 	bool prompts;
 };

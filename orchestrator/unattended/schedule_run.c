@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -137,7 +136,8 @@ static int run_once(struct shift *s, struct err *err)
 	int status = program_run(&(struct program){.argv = argv,
 						   .folder = folder,
 						   .environment = s->environment,
-						   .output_fd = s->log},
+						   .output_fd = s->log,
+						   .forwards = true},
 				 NULL, NULL, err);
 	if (status >= 0 && s->log > STDERR_FILENO)
 		dprintf(s->log, "==== %s: exit %d\n",
@@ -339,7 +339,6 @@ int schedule_by_hand(struct store *store, const char *state_dir, const struct sc
 			       : -1;
 	fd_close(s.log);
 	s.log = STDERR_FILENO;
-	signal(SIGINT, SIG_IGN); /* the run gets the signal too, and ends in order */
 	s.environment = environment_of(text);
 	begin_firing(&s, clock_wall_ms(), 0, FIRING_RUNNING);
 	int status = perform(&s, err);

@@ -180,6 +180,25 @@ static void a_signal_to_us_ends_it(void **state)
 	str_free(&said);
 }
 
+/* Without a limit, signals are passed on to it, and its end is waited for. */
+static void a_program_gets_the_signals_to_us(void **state)
+{
+	struct program *p = PROGRAM("sh", "-c",
+				    "trap 'echo one >>said; n=1' TERM; kill -TERM $PPID; "
+				    "until [ \"$n\" ]; do sleep .01; done; exit 9");
+	struct err err = {0};
+	struct str said = STR_INIT;
+
+	(void)state;
+	unlink("said");
+	p->limit_ms = 0;
+	p->forwards = true;
+	assert_int_equal(program_run(p, NULL, NULL, &err), 9);
+	assert_int_equal(path_read("said", 100, &said, &err), 0);
+	assert_string_equal(str_text(&said), "one\n"); /* once */
+	str_free(&said);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +208,7 @@ int main(void)
 		cmocka_unit_test(all_that_it_started_ends_at_its_limit),
 		cmocka_unit_test(endless_output_of_what_is_left_is_not_waited_for),
 		cmocka_unit_test(a_signal_to_us_ends_it),
+		cmocka_unit_test(a_program_gets_the_signals_to_us),
 	};
 
 	return cmocka_run_group_tests_name("program", tests, enter_folder, leave_folder);
