@@ -80,7 +80,18 @@ static int read_rule(const struct cmd_context *ctx, struct schedule_row *row, st
 	return calendar_parse(row->rule, c, err);
 }
 
-/* Returns 1 if it replaced one of this name, else 0. */
+/* Puts the row back as it was; NULL: there was none. */
+static void put_row_back(struct cmd_context *ctx, const struct schedule_row *row,
+			 const struct schedule_row *before)
+{
+	if (before)
+		store_put_schedule(ctx->store, before, NULL);
+	else
+		store_remove_schedule(ctx->store, row->name, NULL);
+}
+
+/* Returns 1 if it replaced one of this name, else 0. If it fails, the one before goes on as it was.
+ */
 static int replace(struct cmd_context *ctx, const struct schedule_row *row, struct str *note,
 		   struct err *err)
 {
@@ -90,14 +101,18 @@ static int replace(struct cmd_context *ctx, const struct schedule_row *row, stru
 	if (!known && err->kind != ERR_NOT_FOUND)
 		return -1;
 	err_clear(err);
-	if (known && schedule_uninstall(&before, err) < 0)
-		return -1;
 	if (store_put_schedule(ctx->store, row, err) < 0)
 		return -1;
-	if (schedule_install(ctx->state_dir, row, note, err) == 0)
+	if (schedule_install(ctx->state_dir, row, note, err) < 0) {
+		put_row_back(ctx, row, known ? &before : NULL);
+		return known ? err_wrap(err, "schedule %s: not replaced", row->name) : -1;
+	}
+	if (!known || before.backend == row->backend ||
+	    schedule_uninstall(ctx->state_dir, &before, err) == 0)
 		return known;
-	store_remove_schedule(ctx->store, row->name, NULL);
-	return -1;
+	schedule_uninstall(ctx->state_dir, row, NULL);
+	put_row_back(ctx, row, &before);
+	return err_wrap(err, "schedule %s: not replaced", row->name);
 }
 
 int schedule_add(struct cmd_context *ctx, struct err *err)
@@ -133,7 +148,7 @@ int schedule_drop(struct cmd_context *ctx, const struct schedule_row *row, struc
 	CLEANUP(free_text) char *log = schedule_log(ctx->state_dir, row->name);
 	static const char *const ends[] = {"", ".1", ".lock"};
 
-	if (schedule_uninstall(row, err) < 0 ||
+	if (schedule_uninstall(ctx->state_dir, row, err) < 0 ||
 	    store_remove_schedule(ctx->store, row->name, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {

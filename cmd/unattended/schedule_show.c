@@ -24,19 +24,19 @@ static json_t *json_firing(const struct firing_row *f)
 			 "exit_status", f->exit_status, "said", report_text(f->said));
 }
 
-static json_t *json_schedule(const struct schedule_row *row, const struct firing_row *last,
-			     int64_t next_ms)
+static json_t *json_schedule(const char *state_dir, const struct schedule_row *row,
+			     const struct firing_row *last, int64_t next_ms)
 {
 	return json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:o}", "name", row->name, "when",
 			 row->rule, "config", report_text(row->config), "backend",
 			 schedule_backend_word(row->backend), "installed",
-			 schedule_is_installed(row), "next_at",
+			 schedule_is_installed(state_dir, row), "next_at",
 			 next_ms < 0 ? json_null() : report_time(next_ms), "last",
 			 last ? json_firing(last) : json_null());
 }
 
-static void add_row(struct table *t, const struct schedule_row *row, const struct firing_row *last,
-		    int64_t next_ms)
+static void add_row(struct table *t, const char *state_dir, const struct schedule_row *row,
+		    const struct firing_row *last, int64_t next_ms)
 {
 	char at[64];
 
@@ -49,7 +49,7 @@ static void add_row(struct table *t, const struct schedule_row *row, const struc
 	else
 		table_cell(t, "not yet");
 	table_cell(t, "%s%s", schedule_backend_word(row->backend),
-		   schedule_is_installed(row) ? "" : " (gone: add it again)");
+		   schedule_is_installed(state_dir, row) ? "" : " (gone: add it again)");
 	table_cell(t, "%s", row->config);
 }
 
@@ -82,8 +82,8 @@ int schedule_list(struct cmd_context *ctx, struct err *err)
 					  ? calendar_next(&c, clock_wall_ms())
 					  : -1;
 		result = store_firings(ctx->store, rows[i].name, 1, &last, &fired, err);
-		add_row(t, &rows[i], last, next_ms);
-		json_array_append_new(list, json_schedule(&rows[i], last, next_ms));
+		add_row(t, ctx->state_dir, &rows[i], last, next_ms);
+		json_array_append_new(list, json_schedule(ctx->state_dir, &rows[i], last, next_ms));
 		free(last);
 	}
 	free(rows);

@@ -17,20 +17,28 @@ void schedule_systemd_service(struct str *to, const struct schedule_row *row, co
 			      const char *state_dir);
 void schedule_launchd_plist(struct str *to, const struct schedule_row *row,
 			    const struct calendar *c, const char *program, const char *state_dir);
-/* Appends a crontab without the block of this schedule. Returns whether it had one. */
-bool schedule_cron_without(struct str *to, const char *crontab, const char *name);
+/* Appends a crontab without the block of this schedule. Returns whether it had one. Lines that
+ * burst did not write for this state folder stay, wherever they are. */
+bool schedule_cron_without(struct str *to, const char *crontab, const char *name,
+			   const char *state_dir);
+/* Whether the text of a service or plist is of this state folder. */
+bool schedule_file_is_of(enum schedule_backend backend, const char *text, const char *state_dir);
+/* ERR_USAGE: a path that this timer cannot carry. what: "burst", "the state folder". */
+int schedule_check_path(enum schedule_backend backend, const char *what, const char *path,
+			struct err *err);
 
 /* ---- schedule_wake.c: installing timers ---- */
 
 /* wish: "systemd", "launchd", "crontab", or NULL: any that exists. ERR_LOCAL: none exists, or not
  * the one wished for. */
 int schedule_choose(const char *wish, enum schedule_backend *out, struct err *err);
-/* Installs the timer and replaces one of this name. Appends to *note what the user should know. */
+/* Installs the timer, in place of one of this name and state folder. If that fails, the one before
+ * is as it was. Appends to *note what the user should know. */
 int schedule_install(const char *state_dir, const struct schedule_row *row, struct str *note,
 		     struct err *err);
 /* Removes all traces. Succeeds if there are none. */
-int schedule_uninstall(const struct schedule_row *row, struct err *err);
-bool schedule_is_installed(const struct schedule_row *row);
+int schedule_uninstall(const char *state_dir, const struct schedule_row *row, struct err *err);
+bool schedule_is_installed(const char *state_dir, const struct schedule_row *row);
 
 /* ---- schedule_run.c ---- */
 

@@ -38,6 +38,8 @@ void schedule_cron_block(struct str *to, const struct schedule_row *row, const s
 	CLEANUP(str_free) struct str fields = STR_INIT;
 
 	calendar_write(c, &fields);
+	if (to->len && to->s[to->len - 1] != '\n')
+		str_addc(to, '\n');
 	str_addf(to, MARK, row->name, "begin (`burst schedule rm` removes it)");
 	add_cron_line(to, str_text(&fields), row, program, state_dir);
 	if (row->catch_up_ms)
@@ -45,22 +47,125 @@ void schedule_cron_block(struct str *to, const struct schedule_row *row, const s
 	str_addf(to, MARK, row->name, "end");
 }
 
-bool schedule_cron_without(struct str *to, const char *crontab, const char *name)
-{
-	CLEANUP(free_text) char *begin = xasprintf("# burst schedule %s: begin", name);
-	CLEANUP(free_text) char *end = xasprintf(MARK, name, "end");
-	bool found = false, inside = false;
+/* What identifies the lines of one schedule: its name, and for the lines that cron runs also the
+ * state folder, because two of them may have a schedule of one name. */
+struct lines {
+	char *begin, *end, *command, *state;
+};
 
-	const char *line;
+/* The line's text without its end, which an editor may have made "\r\n". The caller frees it. */
+static char *line_text(const char *line, size_t len)
+{
+	return xstrndup(line, len - (len && line[len - 1] == '\r'));
+}
+
+static bool is_begin(const struct lines *of, const char *line, size_t len)
+{
+	CLEANUP(free_text) char *text = line_text(line, len);
+	size_t n = strlen(of->begin);
+
+	return starts_with(text, of->begin) && (!text[n] || starts_with(text + n, " ("));
+}
+
+static bool is_end(const struct lines *of, const char *line, size_t len)
+{
+	CLEANUP(free_text) char *text = line_text(line, len);
+
+	return !strcmp(text, of->end);
+}
+
+enum owner { OWNER_USER, OWNER_US, OWNER_OTHER_STATE };
+
+/* Who wrote a line that is no mark. */
+static enum owner owner_of(const struct lines *of, const char *line, size_t len)
+{
+	CLEANUP(free_text) char *text = line_text(line, len);
+
+	if (!strstr(text, of->command) || !strstr(text, "BURST_STATE_DIR="))
+		return OWNER_USER;
+	return strstr(text, of->state) ? OWNER_US : OWNER_OTHER_STATE;
+}
+
+/* Where the lines between the marks end: at the end mark. If that is gone, at the first line that
+ * is not ours: what follows was never inside. */
+static const char *inside_until(const struct lines *of, const char *at, bool *closed)
+{
+	const char *rest = at, *ours = at, *line;
+	bool all_ours = true;
 	size_t len;
 
+	while ((line = str_next_line(&rest, &len)) && !is_begin(of, line, len)) {
+		*closed = is_end(of, line, len);
+		if (*closed)
+			return line;
+		all_ours = all_ours && owner_of(of, line, len) == OWNER_US;
+		if (all_ours)
+			ours = rest;
+	}
+	*closed = false;
+	return ours;
+}
+
+/* Appends the lines that burst did not write for this schedule. *others: another state folder's
+ * schedule is among them. Returns whether any was ours. */
+static bool add_foreign(const struct lines *of, struct str *to, const char *from, const char *until,
+			bool *others)
+{
+	bool any = false;
+	size_t len;
+
+	while (from < until) {
+		const char *line = str_next_line(&from, &len);
+		enum owner owner = owner_of(of, line, len);
+		any = any || owner == OWNER_US;
+		*others = *others || owner == OWNER_OTHER_STATE;
+		if (owner != OWNER_US)
+			str_addn(to, line, (size_t)(from - line));
+	}
+	return any;
+}
+
+/* Appends what is left of the block that this begin mark opens, and moves *at behind it. Returns
+ * whether something of it was ours. */
+static bool leave_out(const struct lines *of, struct str *to, const char *mark, const char **at)
+{
+	CLEANUP(str_free) struct str foreign = STR_INIT;
+	bool closed, others = false;
+	const char *until = inside_until(of, *at, &closed), *rest = until, *next = until;
+	size_t len;
+
+	bool ours = add_foreign(of, &foreign, *at, until, &others);
+	const char *line = str_next_line(&next, &len);
+	others = others || (!closed && line && owner_of(of, line, len) == OWNER_OTHER_STATE);
+	if (others) /* the marks stay with the other schedule's lines */
+		str_addn(to, mark, (size_t)(*at - mark));
+	else if (closed)
+		rest = next;
+	str_addn(to, str_text(&foreign), foreign.len);
+	*at = rest;
+	return ours || !others;
+}
+
+bool schedule_cron_without(struct str *to, const char *crontab, const char *name,
+			   const char *state_dir)
+{
+	CLEANUP(str_free) struct str state = STR_INIT;
+	CLEANUP(free_text) char *begin = xasprintf("# burst schedule %s: begin", name);
+	CLEANUP(free_text) char *end = xasprintf("# burst schedule %s: end", name);
+	CLEANUP(free_text) char *command = xasprintf(" schedule run %s --due", name);
+	const char *line;
+	bool found = false;
+	size_t len;
+
+	str_add(&state, " BURST_STATE_DIR=");
+	add_cron_word(&state, state_dir);
+	str_addc(&state, ' ');
+	struct lines of = {begin, end, command, state.s};
 	while ((line = str_next_line(&crontab, &len))) {
-		inside = inside || starts_with(line, begin);
-		found = found || inside;
-		if (!inside)
+		if (is_begin(&of, line, len))
+			found = leave_out(&of, to, line, &crontab) || found;
+		else
 			str_addn(to, line, (size_t)(crontab - line));
-		else if (starts_with(line, end))
-			inside = false;
 	}
 	return found;
 }
@@ -149,22 +254,41 @@ static void add_unit_word(struct str *to, const char *word, bool command)
 	str_addc(to, '"');
 }
 
-void schedule_systemd_service(struct str *to, const struct schedule_row *row, const char *program,
-			      const char *state_dir)
+/* The line that tells whose unit it is: two state folders may have a schedule of one name. */
+static void add_unit_state(struct str *to, const char *state_dir)
 {
 	CLEANUP(free_text) char *setting = xasprintf("BURST_STATE_DIR=%s", state_dir);
 
+	str_add(to, "Environment=");
+	add_unit_word(to, setting, false);
+	str_addc(to, '\n');
+}
+
+/* systemd takes no path of a program with quotes or backslashes, and expands no "$" in it: a shell
+ * gets such a path as a word. */
+static void add_unit_command(struct str *to, const char *program)
+{
+	str_add(to, "ExecStart=");
+	if (strpbrk(program, "$\"'\\"))
+		str_add(to, "/bin/sh -c \"exec \\\"$$0\\\" \\\"$$@\\\"\" ");
+	add_unit_word(to, program, true);
+}
+
+void schedule_systemd_service(struct str *to, const struct schedule_row *row, const char *program,
+			      const char *state_dir)
+{
 	str_addf(to,
 		 "# written by `burst schedule add`; `burst schedule rm %s` removes "
 		 "it\n[Unit]\nDescription=burst schedule %s\n\n[Service]\nType=oneshot\n",
 		 row->name, row->name);
-	str_add(to, "Environment=");
-	add_unit_word(to, setting, false);
-	str_add(to, "\nExecStart=");
-	add_unit_word(to, program, true);
+	add_unit_state(to, state_dir);
+	add_unit_command(to, program);
 	str_addf(to,
-		 " schedule run %s --due\n# a run that is stopped fetches its files and releases "
-		 "its pods first\nTimeoutStopSec=600\n",
+		 " schedule run %s --due\n"
+		 "# kept pods and the queue's client outlive the run; a stop is passed on to it\n"
+		 "KillMode=process\n"
+		 "# a run that is stopped fetches its files and releases its pods first\n"
+		 "TimeoutStopSec=600\n",
 		 row->name);
 }
 
@@ -175,11 +299,20 @@ static void add_xml(struct str *to, const char *text)
 	for (const char *p = text; *p; p++) {
 		if (*p == '<')
 			str_add(to, "&lt;");
+		else if (*p == '>') /* "]]>" must not occur */
+			str_add(to, "&gt;");
 		else if (*p == '&')
 			str_add(to, "&amp;");
 		else
 			str_addc(to, *p);
 	}
+}
+
+static void add_plist_state(struct str *to, const char *state_dir)
+{
+	str_add(to, "<key>BURST_STATE_DIR</key><string>");
+	add_xml(to, state_dir);
+	str_add(to, "</string>");
 }
 
 struct times {
@@ -253,20 +386,19 @@ void schedule_launchd_plist(struct str *to, const struct schedule_row *row,
 		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE plist PUBLIC "
 		 "\"-//Apple//DTD PLIST 1.0//EN\" "
 		 "\"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n<!-- written by `burst "
-		 "schedule add`; `burst schedule rm %s` removes it -->\n"
+		 "schedule add`; `burst schedule rm` removes it -->\n"
 		 "<plist "
 		 "version=\"1.0\">\n<dict>\n\t<key>Label</key><string>burst.%s</"
 		 "string>\n\t<key>ProgramArguments</key>\n\t<array>\n\t\t<string>",
-		 row->name, row->name);
+		 row->name);
 	add_xml(to, program);
 	str_addf(to,
 		 "</string>\n\t\t<string>schedule</string><string>run</string><string>%s</"
 		 "string><string>--due</string>\n\t</array>\n",
 		 row->name);
-	str_add(to,
-		"\t<key>EnvironmentVariables</key>\n\t<dict><key>BURST_STATE_DIR</key><string>");
-	add_xml(to, state_dir);
-	str_add(to, "</string></dict>\n");
+	str_add(to, "\t<key>EnvironmentVariables</key>\n\t<dict>");
+	add_plist_state(to, state_dir);
+	str_add(to, "</dict>\n");
 	if (t.count <= TIMES_MOST)
 		str_addf(to, "\t<key>StartCalendarInterval</key>\n\t<array>\n%s\t</array>\n",
 			 str_text(&t.text));
@@ -275,4 +407,34 @@ void schedule_launchd_plist(struct str *to, const struct schedule_row *row,
 			 t.count > TIMES_MOST ? 60 : TICK_MINUTES * 60);
 	str_add(to, "\t<key>ExitTimeOut</key><integer>600</integer>\n</dict>\n</plist>\n");
 	str_free(&t.text);
+}
+
+/* ---- all of them ---- */
+
+bool schedule_file_is_of(enum schedule_backend backend, const char *text, const char *state_dir)
+{
+	CLEANUP(str_free) struct str mark = STR_INIT;
+
+	if (backend == BACKEND_SYSTEMD)
+		add_unit_state(&mark, state_dir);
+	else
+		add_plist_state(&mark, state_dir);
+	return strstr(text, str_text(&mark)) != NULL;
+}
+
+int schedule_check_path(enum schedule_backend backend, const char *what, const char *path,
+			struct err *err)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	bool cron = backend == BACKEND_CRONTAB;
+	const char *odd = cron || utf8_valid(path, strlen(path)) ? NULL : "is not UTF-8";
+
+	for (const char *p = path; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			odd = "has a line break or another control character";
+	if (!odd)
+		return 0;
+	str_add_printable(&shown, path, strlen(path), 300);
+	return err_set(err, ERR_USAGE, "schedule: the path of %s %s, which no timer can carry: %s",
+		       what, odd, str_text(&shown));
 }

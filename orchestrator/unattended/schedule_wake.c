@@ -11,7 +11,7 @@
 #include "base/program.h"
 #include "net/child.h"
 
-enum { LIMIT_MS = 20000, CRONTAB_MOST = 1 << 20 };
+enum { LIMIT_MS = 20000, CRONTAB_MOST = 1 << 20, FILE_MOST = 1 << 20 };
 
 #define PROGRAM(...)                                                                               \
 	(&(struct program){.argv = (const char *const[]){__VA_ARGS__, NULL}, .limit_ms = LIMIT_MS})
@@ -109,7 +109,7 @@ static int install_cron(const char *state_dir, const struct schedule_row *row,
 
 	if (read_crontab(&before, err) < 0)
 		return -1;
-	schedule_cron_without(&text, str_text(&before), row->name);
+	schedule_cron_without(&text, str_text(&before), row->name, state_dir);
 	schedule_cron_block(&text, row, c, child_self(), state_dir);
 	if (write_crontab(&text, err) < 0)
 		return -1;
@@ -120,7 +120,7 @@ static int install_cron(const char *state_dir, const struct schedule_row *row,
 	return 0;
 }
 
-static int uninstall_cron(const struct schedule_row *row, struct err *err)
+static int uninstall_cron(const char *state_dir, const struct schedule_row *row, struct err *err)
 {
 	CLEANUP(str_free) struct str before = STR_MAX(CRONTAB_MOST);
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -129,30 +129,35 @@ static int uninstall_cron(const struct schedule_row *row, struct err *err)
 		return 0;
 	if (read_crontab(&before, err) < 0)
 		return -1;
-	return schedule_cron_without(&text, str_text(&before), row->name)
+	return schedule_cron_without(&text, str_text(&before), row->name, state_dir)
 		       ? write_crontab(&text, err)
 		       : 0;
 }
 
-static bool in_crontab(const struct schedule_row *row)
+static bool in_crontab(const char *state_dir, const struct schedule_row *row)
 {
 	CLEANUP(str_free) struct str text = STR_MAX(CRONTAB_MOST);
 	CLEANUP(str_free) struct str rest = STR_INIT;
 
 	return read_crontab(&text, NULL) == 0 &&
-	       schedule_cron_without(&rest, str_text(&text), row->name);
+	       schedule_cron_without(&rest, str_text(&text), row->name, state_dir);
 }
 
 /* ---- files of systemd and launchd ---- */
 
-/* "~/.config/systemd/user/burst-nightly.timer". NULL: no home. The caller frees it. */
-static char *unit_file(const char *name, bool timer)
+/* The files of a schedule; NULL where there is none, or no home. */
+struct files {
+	enum schedule_backend backend;
+	char *path[2];      /* service and timer; or the plist */
+	char *unit;         /* "burst-nightly.timer"; "gui/1000/burst.nightly" */
+	struct str text[2]; /* as they were before; not there: empty */
+};
+
+static char *unit_file(const char *name, const char *kind)
 {
 	CLEANUP(free_text) char *config = home_xdg("XDG_CONFIG_HOME", ".config");
 
-	return config ? xasprintf("%s/systemd/user/burst-%s.%s", config, name,
-				  timer ? "timer" : "service")
-		      : NULL;
+	return config ? xasprintf("%s/systemd/user/burst-%s.%s", config, name, kind) : NULL;
 }
 
 static char *plist_file(const char *name)
@@ -162,19 +167,65 @@ static char *plist_file(const char *name)
 	return home ? xasprintf("%s/Library/LaunchAgents/burst.%s.plist", home, name) : NULL;
 }
 
+static void files_free_cleanup(struct files *f)
+{
+	for (int i = 0; i < 2; i++) {
+		free(f->path[i]);
+		str_free(&f->text[i]);
+	}
+	free(f->unit);
+}
+
+static int files_open(struct files *f, const struct schedule_row *row, struct err *err)
+{
+	bool systemd = row->backend == BACKEND_SYSTEMD;
+
+	*f = (struct files){.backend = row->backend};
+	f->path[0] = systemd ? unit_file(row->name, "service") : plist_file(row->name);
+	f->path[1] = systemd ? unit_file(row->name, "timer") : NULL;
+	f->unit = systemd ? xasprintf("burst-%s.timer", row->name)
+			  : xasprintf("gui/%ld/burst.%s", (long)getuid(), row->name);
+	if (!f->path[0])
+		return err_set(err, ERR_LOCAL, "no home folder for the schedule's files: set HOME");
+	for (int i = 0; i < 2 && f->path[i]; i++) {
+		struct err why = {0};
+		if (path_read(f->path[i], FILE_MOST, &f->text[i], &why) < 0 &&
+		    why.kind != ERR_NOT_FOUND)
+			return err_set(err, ERR_LOCAL, "%s", why.msg);
+	}
+	return 0;
+}
+
+/* Whether another state folder has a schedule of this name here. */
+static bool files_are_foreign(const struct files *f, const char *state_dir)
+{
+	return f->text[0].len && !schedule_file_is_of(f->backend, str_text(&f->text[0]), state_dir);
+}
+
 static int write_file(const char *path, const struct str *text, struct err *err)
 {
-	if (!path)
-		return err_set(err, ERR_LOCAL, "no home folder for the schedule's files: set HOME");
 	CLEANUP(free_text) char *dir = path_dir(path);
+
 	return path_mkdirs(dir, 0755, err) < 0
 		       ? -1
 		       : path_write(path, str_text(text), text->len, 0644, err);
 }
 
-static int remove_file(const char *path, struct err *err)
+static int files_remove(const struct files *f, struct err *err)
 {
-	return path ? path_remove_tree(path, err) : 0;
+	for (int i = 1; i >= 0; i--)
+		if (f->path[i] && path_remove_tree(f->path[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static void files_put_back(const struct files *f)
+{
+	for (int i = 0; i < 2; i++)
+		if (f->path[i] && f->text[i].len)
+			write_file(f->path[i], &f->text[i], NULL);
+		else if (f->path[i])
+			path_remove_tree(f->path[i], NULL);
 }
 
 /* ---- systemd ---- */
@@ -192,83 +243,112 @@ static void note_lingering(struct str *note)
 			      "it run from boot\n");
 }
 
-static int install_systemd(const char *state_dir, const struct schedule_row *row,
-			   const struct calendar *c, struct str *note, struct err *err)
+static int systemd_reload(struct err *err)
 {
-	CLEANUP(str_free) struct str timer_text = STR_INIT;
-	CLEANUP(str_free) struct str service_text = STR_INIT;
-	CLEANUP(free_text) char *timer = unit_file(row->name, true);
-	CLEANUP(free_text) char *service = unit_file(row->name, false);
-	CLEANUP(free_text) char *unit = xasprintf("burst-%s.timer", row->name);
+	return program_must(PROGRAM("systemctl", "--user", "daemon-reload"), NULL, NULL, err);
+}
 
-	schedule_systemd_timer(&timer_text, row, c);
-	schedule_systemd_service(&service_text, row, child_self(), state_dir);
-	if (write_file(service, &service_text, err) < 0 ||
-	    write_file(timer, &timer_text, err) < 0 ||
-	    program_must(PROGRAM("systemctl", "--user", "daemon-reload"), NULL, NULL, err) < 0 ||
-	    program_must(PROGRAM("systemctl", "--user", "enable", "--now", unit), NULL, NULL, err) <
-		    0)
+/* Reads the files again and starts the timer; one that runs is started anew, with its new times. */
+static int systemd_start(const struct files *f, struct err *err)
+{
+	return systemd_reload(err) < 0 ||
+			       program_must(PROGRAM("systemctl", "--user", "enable", f->unit), NULL,
+					    NULL, err) < 0
+		       ? -1
+		       : program_must(PROGRAM("systemctl", "--user", "restart", f->unit), NULL,
+				      NULL, err);
+}
+
+static int systemd_stop(const struct files *f, struct err *err)
+{
+	return program_must(PROGRAM("systemctl", "--user", "disable", "--now", f->unit), NULL, NULL,
+			    err);
+}
+
+static int systemd_replace(const struct files *f, const struct str *service,
+			   const struct str *timer, struct err *err)
+{
+	if (write_file(f->path[0], service, err) == 0 && write_file(f->path[1], timer, err) == 0 &&
+	    systemd_start(f, err) == 0)
+		return 0;
+	if (!f->text[1].len)
+		systemd_stop(f, NULL);
+	files_put_back(f);
+	if (f->text[1].len)
+		systemd_start(f, NULL);
+	else
+		systemd_reload(NULL);
+	return -1;
+}
+
+static int systemd_remove(const struct files *f, struct err *err)
+{
+	bool answers = has_systemd();
+
+	if (answers && f->text[1].len && systemd_stop(f, err) < 0)
+		return -1;
+	if (files_remove(f, err) < 0)
+		return -1;
+	return answers ? systemd_reload(err) : 0;
+}
+
+/* ---- launchd ---- */
+
+static int launchd_start(const struct files *f, struct err *err)
+{
+	CLEANUP(free_text) char *domain = xasprintf("gui/%ld", (long)getuid());
+
+	return program_must(PROGRAM("launchctl", "bootstrap", domain, f->path[0]), NULL, NULL, err);
+}
+
+static void launchd_stop(const struct files *f)
+{
+	if (f->text[0].len && program_found("launchctl")) /* not loaded is no failure */
+		program_run(PROGRAM("launchctl", "bootout", f->unit), NULL, NULL, NULL);
+}
+
+static int launchd_replace(const struct files *f, const struct str *text, struct err *err)
+{
+	launchd_stop(f);
+	if (write_file(f->path[0], text, err) == 0 && launchd_start(f, err) == 0)
+		return 0;
+	files_put_back(f);
+	if (f->text[0].len)
+		launchd_start(f, NULL);
+	return -1;
+}
+
+/* ---- all of them ---- */
+
+static int install_files(const char *state_dir, const struct schedule_row *row,
+			 const struct calendar *c, struct str *note, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	CLEANUP(str_free) struct str timer = STR_INIT;
+	CLEANUP(files_free) struct files f = {0};
+
+	if (files_open(&f, row, err) < 0)
+		return -1;
+	if (files_are_foreign(&f, state_dir))
+		return err_set(err, ERR_USAGE,
+			       "schedule: another state folder has a schedule \"%s\" (%s): choose "
+			       "another name, or remove that one with its BURST_STATE_DIR",
+			       row->name, f.path[0]);
+	if (row->backend == BACKEND_LAUNCHD) {
+		schedule_launchd_plist(&text, row, c, child_self(), state_dir);
+		return launchd_replace(&f, &text, err);
+	}
+	schedule_systemd_service(&text, row, child_self(), state_dir);
+	schedule_systemd_timer(&timer, row, c);
+	if (systemd_replace(&f, &text, &timer, err) < 0)
 		return -1;
 	note_lingering(note);
 	return 0;
 }
 
-static int uninstall_systemd(const struct schedule_row *row, struct err *err)
+static bool has_files(const struct schedule_row *row)
 {
-	CLEANUP(free_text) char *timer = unit_file(row->name, true);
-	CLEANUP(free_text) char *service = unit_file(row->name, false);
-	CLEANUP(free_text) char *unit = xasprintf("burst-%s.timer", row->name);
-	bool answers = has_systemd();
-
-	if (answers && timer && path_exists(timer) &&
-	    program_must(PROGRAM("systemctl", "--user", "disable", "--now", unit), NULL, NULL,
-			 err) < 0)
-		return -1;
-	if (remove_file(timer, err) < 0 || remove_file(service, err) < 0)
-		return -1;
-	return answers ? program_must(PROGRAM("systemctl", "--user", "daemon-reload"), NULL, NULL,
-				      err)
-		       : 0;
-}
-
-/* ---- launchd ---- */
-
-static int install_launchd(const char *state_dir, const struct schedule_row *row,
-			   const struct calendar *c, struct err *err)
-{
-	CLEANUP(str_free) struct str text = STR_INIT;
-	CLEANUP(free_text) char *path = plist_file(row->name);
-	CLEANUP(free_text) char *domain = xasprintf("gui/%ld", (long)getuid());
-
-	schedule_launchd_plist(&text, row, c, child_self(), state_dir);
-	if (write_file(path, &text, err) < 0)
-		return -1;
-	return program_must(PROGRAM("launchctl", "bootstrap", domain, path), NULL, NULL, err);
-}
-
-static int uninstall_launchd(const struct schedule_row *row, struct err *err)
-{
-	CLEANUP(free_text) char *path = plist_file(row->name);
-	CLEANUP(free_text) char *label = xasprintf("gui/%ld/burst.%s", (long)getuid(), row->name);
-
-	if (path && path_exists(path) && program_found("launchctl"))
-		program_run(PROGRAM("launchctl", "bootout", label), NULL, NULL,
-			    NULL); /* not loaded is no failure */
-	return remove_file(path, err);
-}
-
-/* ---- all of them ---- */
-
-static int install(const char *state_dir, const struct schedule_row *row, const struct calendar *c,
-		   struct str *note, struct err *err)
-{
-	switch (row->backend) {
-	case BACKEND_SYSTEMD: return install_systemd(state_dir, row, c, note, err);
-	case BACKEND_LAUNCHD: return install_launchd(state_dir, row, c, err);
-	case BACKEND_CRONTAB:
-	case BACKEND_UNKNOWN: break;
-	}
-	return install_cron(state_dir, row, c, note, err);
+	return row->backend == BACKEND_SYSTEMD || row->backend == BACKEND_LAUNCHD;
 }
 
 int schedule_install(const char *state_dir, const struct schedule_row *row, struct str *note,
@@ -279,34 +359,36 @@ int schedule_install(const char *state_dir, const struct schedule_row *row, stru
 	if (!child_self())
 		return err_set(err, ERR_LOCAL,
 			       "the path of this program is unknown: call it by its full path");
-	if (calendar_parse(row->rule, &c, err) < 0)
+	if (schedule_check_path(row->backend, "burst", child_self(), err) < 0 ||
+	    schedule_check_path(row->backend, "the state folder", state_dir, err) < 0 ||
+	    calendar_parse(row->rule, &c, err) < 0)
 		return -1;
-	if (install(state_dir, row, &c, note, err) == 0)
+	return has_files(row) ? install_files(state_dir, row, &c, note, err)
+			      : install_cron(state_dir, row, &c, note, err);
+}
+
+int schedule_uninstall(const char *state_dir, const struct schedule_row *row, struct err *err)
+{
+	CLEANUP(files_free) struct files f = {0};
+
+	if (!has_files(row))
+		return uninstall_cron(state_dir, row, err);
+	if (files_open(&f, row, err) < 0)
+		return -1;
+	if (files_are_foreign(&f, state_dir))
 		return 0;
-	schedule_uninstall(row, NULL); /* leave no partial installation */
-	return -1;
+	if (row->backend == BACKEND_SYSTEMD)
+		return systemd_remove(&f, err);
+	launchd_stop(&f);
+	return files_remove(&f, err);
 }
 
-int schedule_uninstall(const struct schedule_row *row, struct err *err)
+bool schedule_is_installed(const char *state_dir, const struct schedule_row *row)
 {
-	switch (row->backend) {
-	case BACKEND_SYSTEMD: return uninstall_systemd(row, err);
-	case BACKEND_LAUNCHD: return uninstall_launchd(row, err);
-	case BACKEND_CRONTAB:
-	case BACKEND_UNKNOWN: break;
-	}
-	return uninstall_cron(row, err);
-}
+	CLEANUP(files_free) struct files f = {0};
 
-bool schedule_is_installed(const struct schedule_row *row)
-{
-	CLEANUP(free_text) char *path = NULL;
-
-	switch (row->backend) {
-	case BACKEND_SYSTEMD: path = unit_file(row->name, true); break;
-	case BACKEND_LAUNCHD: path = plist_file(row->name); break;
-	case BACKEND_CRONTAB:
-	case BACKEND_UNKNOWN: return in_crontab(row);
-	}
-	return path && path_exists(path);
+	if (!has_files(row))
+		return in_crontab(state_dir, row);
+	return files_open(&f, row, NULL) == 0 && f.text[0].len &&
+	       !files_are_foreign(&f, state_dir) && (!f.path[1] || f.text[1].len);
 }

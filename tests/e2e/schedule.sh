@@ -83,7 +83,7 @@ t_units_are_valid() {
 	has err.txt "loginctl enable-linger"
 	local units=$XDG_CONFIG_HOME/systemd/user
 	is "$(ls "$units")" "$(printf 'burst-nightly.service\nburst-nightly.timer')" units
-	has systemctl.log "--user enable --now burst-nightly.timer"
+	has systemctl.log "--user restart burst-nightly.timer"
 	burst schedule ls --json
 	is "$(json '.schedules[0].installed')" true installed
 	local analyze
@@ -109,6 +109,110 @@ t_units_are_valid() {
 	burst schedule rm nightly
 	is "$(find "$units" -type f)" "" "units left"
 	has systemctl.log "--user disable --now burst-nightly.timer"
+}
+
+# A schedule that works is not lost for one that cannot be installed.
+t_the_schedule_before_survives_a_failed_one() {
+	job
+	fake_crontab
+	printf '# mine\n' >tab
+	burst schedule add nightly daily 02:00 --backend crontab
+	cp tab tab.before
+	local before
+	before=$(ledger 'select * from schedule')
+	sed -i "s|^-) |-) [ ! -e '$T/full' ] \|\| { echo disk full >\&2; exit 1; }; |" bin/crontab
+	: >full
+	burst schedule add nightly daily 03:00 --backend crontab
+	is "$STATUS" 1 "exit status"
+	has err.txt "schedule nightly: not replaced: crontab failed with exit status 1: disk full"
+	cmp -s tab tab.before || complain "the crontab changed: $(cat tab)"
+	is "$(ledger 'select * from schedule')" "$before" "the row"
+	rm full
+	# units: each step of systemd's may fail, and the files are as they were
+	fake_systemctl
+	burst schedule add weekly weekly mon 03:00 --backend systemd
+	local units=$XDG_CONFIG_HOME/systemd/user step
+	cp -r "$units" units.before
+	for step in daemon-reload enable restart; do
+		printf '#!/bin/sh\necho "$@" >>%s/systemctl.log\ncase $2 in %s) echo no bus >&2; exit 1 ;; esac\n' "'$T'" $step >bin/systemctl
+		burst schedule add weekly weekly tue 04:00 --backend systemd
+		is "$STATUS" 1 "$step fails: exit status"
+		has err.txt "schedule weekly: not replaced: systemctl failed with exit status 1: no bus"
+		diff -r "$units" units.before >diff.txt || complain "$step: the units changed: $(head -n 3 diff.txt)"
+		burst schedule add other daily 05:00 --backend systemd
+		is "$STATUS" 1 "$step fails for a new one: exit status"
+		diff -r "$units" units.before >diff.txt || complain "$step: units are left: $(head -n 3 diff.txt)"
+	done
+	# from one timer to another: the new one fails, or the old one cannot be removed
+	burst schedule add nightly daily 03:00 --backend systemd
+	is "$STATUS" 1 "another timer that fails: exit status"
+	is "$(ledger "select backend from schedule where name = 'nightly'")" crontab "its timer"
+	fake_systemctl
+	: >full
+	burst schedule add nightly daily 03:00 --backend systemd
+	is "$STATUS" 1 "an old timer that stays: exit status"
+	is "$(ledger "select rule from schedule where name = 'nightly'")" "daily 02:00" "its rule"
+	diff -r "$units" units.before >diff.txt || complain "units are left: $(head -n 3 diff.txt)"
+	rm full
+	burst schedule add nightly daily 03:00 --backend systemd
+	is "$STATUS" 0 "exit status at last ($(tail -n 1 err.txt))"
+	is "$(cat tab)" "# mine" "the crontab"
+	is "$(ledger 'select count(*) from schedule')" 2 schedules
+}
+
+# Two state folders have schedules of one name: neither touches the other's.
+t_two_state_folders() {
+	job
+	fake_crontab
+	fake_systemctl
+	burst schedule add nightly daily 02:00 --backend crontab
+	cp tab tab.one
+	BURST_STATE_DIR=$T/state2 burst schedule add nightly daily 03:00 --backend crontab
+	is "$STATUS" 0 "exit status"
+	is "$(grep -c 'nightly: begin' tab)" 2 blocks
+	BURST_STATE_DIR=$T/state2 burst schedule rm nightly
+	cmp -s tab tab.one || complain "the first one's block changed: $(cat tab)"
+	burst schedule add weekly daily 02:00 --backend systemd
+	BURST_STATE_DIR=$T/state2 burst schedule add weekly daily 03:00 --backend systemd
+	is "$STATUS" 2 "units: exit status"
+	has err.txt 'another state folder has a schedule "weekly"'
+	has "$XDG_CONFIG_HOME/systemd/user/burst-weekly.timer" "2:0:00"
+	burst schedule ls --json
+	is "$(json '[.schedules[].installed] | all')" true installed
+}
+
+# A path adds no line to a crontab or a unit.
+t_paths_add_no_line() {
+	job
+	fake_crontab
+	fake_systemctl
+	local odd=$'st\n* * * * * touch pwned\n#' backend
+	printf '# mine\n' >tab
+	for backend in crontab systemd; do
+		BURST_STATE_DIR=$T/$odd burst schedule add nightly daily 02:00 --backend $backend
+		is "$STATUS" 2 "$backend: exit status"
+		has err.txt "the path of the state folder has a line break"
+		is "$(grep -c "^burst: .*touch pwned" err.txt)" 1 "$backend: the path in one line ($(cat err.txt))"
+		mkdir -p "$odd"
+		cp "$BURST" "$odd/burst" # the program itself stands in such a folder
+		BURST=$T/$odd/burst burst schedule add nightly daily 02:00 --backend $backend
+		is "$STATUS" 2 "$backend: the program's path: exit status ($(tail -n 1 err.txt))"
+		has err.txt "the path of burst has a line break"
+	done
+	is "$(cat tab)" "# mine" "the crontab"
+	[ ! -e "$XDG_CONFIG_HOME/systemd/user" ] || is "$(find "$XDG_CONFIG_HOME/systemd/user" -type f)" "" units
+	is "$(ledger 'select count(*) from schedule')" 0 schedules
+	odd="a % \$HOME 'b' \"c\" \\d"
+	BURST_STATE_DIR=$T/$odd burst schedule add nightly "$(fields 1)" --backend crontab
+	is "$STATUS" 0 "quotes: exit status"
+	# cron takes the backslash before a "%" away, and gives the rest to a shell
+	grep -F -- ' --due ' tab | head -n 1 | cut -d' ' -f6- | sed 's/\\%/%/g' >line.sh
+	made=$(BURST_STATE_DIR=$T/$odd "$BURST" schedule ls --json | jq -r '.schedules[0].name')
+	is "$made" nightly "its name"
+	sqlite3 "$T/$odd/ledger.db" "update schedule set made_ms = made_ms - 86400000"
+	env -i HOME="$T" PATH="$FOUND_BY" timeout 90 sh line.sh
+	is "$?" 0 "exit status of cron's line"
+	is "$(wavs)" 2 files
 }
 
 t_a_missed_run_is_made_up_for_once() {

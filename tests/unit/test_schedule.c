@@ -49,11 +49,11 @@ static void cron_gets_a_block_that_leaves_no_trace(void **state)
 			       "\n0 2 * * * BURST_STATE_DIR='/home/me/it'\\''s' '/opt/my "
 			       "tools/100\\%/burst' schedule run nightly --due >"));
 	assert_non_null(strstr(str_text(&text), "\n*/15 * * * * BURST_STATE_DIR="));
-	assert_true(schedule_cron_without(&rest, str_text(&text), "nightly"));
+	assert_true(schedule_cron_without(&rest, str_text(&text), "nightly", "/home/me/it's"));
 	assert_memory_equal(str_text(&rest), mine, strlen(mine));
 	assert_string_equal(str_text(&rest) + strlen(mine), other);
 	str_reset(&rest);
-	assert_false(schedule_cron_without(&rest, mine, "nightly"));
+	assert_false(schedule_cron_without(&rest, mine, "nightly", "/s"));
 	assert_string_equal(str_text(&rest), mine);
 	row.catch_up_ms = 0;
 	str_reset(&text);
@@ -61,6 +61,108 @@ static void cron_gets_a_block_that_leaves_no_trace(void **state)
 	assert_null(strstr(str_text(&text), "*/15"));
 	str_free(&text);
 	str_free(&rest);
+}
+
+#define BEGIN "# burst schedule nightly: begin (`burst schedule rm` removes it)"
+#define END   "# burst schedule nightly: end"
+#define LINE(dir)                                                                                  \
+	"0 2 * * * BURST_STATE_DIR='" dir "' '/b' schedule run nightly --due >/dev/null 2>&1"
+#define OURS   LINE("/s")
+#define OTHERS LINE("/s2")
+#define USERS  "0 1 * * * backup"
+
+/* What is left of a crontab without the block of "nightly" in "/s": every line that burst did not
+ * write for it. */
+static const struct {
+	const char *name, *crontab, *left;
+	bool found;
+} crontabs[] = {
+	{"as burst wrote it", USERS "\n" BEGIN "\n" OURS "\n" END "\n" USERS "\n",
+	 USERS "\n" USERS "\n", true},
+	{"its end is gone", BEGIN "\n" OURS "\n" OURS "\n" USERS "\n# mine\n", USERS "\n# mine\n",
+	 true},
+	{"its end and its lines are gone", BEGIN "\n" USERS "\n", USERS "\n", true},
+	{"its end is gone, and another one follows",
+	 BEGIN "\n" OURS "\n" USERS "\n" BEGIN "\n" OURS "\n" END "\n", USERS "\n", true},
+	{"its end stands below lines of the user", BEGIN "\n" OURS "\n" USERS "\n" END "\n",
+	 USERS "\n", true},
+	{"its begin is gone", OURS "\n" END "\n", OURS "\n" END "\n", false},
+	{"its end stands twice", BEGIN "\n" OURS "\n" END "\n" USERS "\n" END "\n",
+	 USERS "\n" END "\n", true},
+	{"it stands twice", BEGIN "\n" OURS "\n" END "\n" USERS "\n" BEGIN "\n" OURS "\n" END "\n",
+	 USERS "\n", true},
+	{"another schedule inside",
+	 BEGIN "\n# burst schedule weekly: begin\nx schedule run weekly --due\n"
+	       "# burst schedule weekly: end\n" OURS "\n" END "\n",
+	 "# burst schedule weekly: begin\nx schedule run weekly --due\n"
+	 "# burst schedule weekly: end\n",
+	 true},
+	{"lines end with CR LF", USERS "\r\n" BEGIN "\r\n" OURS "\r\n" END "\r\n" USERS "\r\n",
+	 USERS "\r\n" USERS "\r\n", true},
+	{"no line end at the end", BEGIN "\n" OURS "\n" END, "", true},
+	{"no line end after the user's last", USERS "\n" BEGIN "\n" OURS "\n" END "\n" USERS,
+	 USERS "\n" USERS, true},
+	{"the user has changed our line", BEGIN "\n#" OURS "\n" END "\n", "", true},
+	{"another state folder's", BEGIN "\n" OTHERS "\n" END "\n", BEGIN "\n" OTHERS "\n" END "\n",
+	 false},
+	{"another state folder's, its end is gone", BEGIN "\n" OTHERS "\n" USERS "\n",
+	 BEGIN "\n" OTHERS "\n" USERS "\n", false},
+	{"of two state folders", BEGIN "\n" OTHERS "\n" END "\n" BEGIN "\n" OURS "\n" END "\n",
+	 BEGIN "\n" OTHERS "\n" END "\n", true},
+	{"a comment that begins alike", "# burst schedule nightly: beginning of mine\n" USERS "\n",
+	 "# burst schedule nightly: beginning of mine\n" USERS "\n", false},
+	{"a mark inside a line", "echo " BEGIN "\n", "echo " BEGIN "\n", false},
+	{"empty", "", "", false},
+};
+
+static void crontab_lines_of_others_stay(void **state)
+{
+	struct str left = STR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(crontabs); i++) {
+		str_reset(&left);
+		bool found = schedule_cron_without(&left, crontabs[i].crontab, "nightly", "/s");
+		if (found != crontabs[i].found || strcmp(str_text(&left), crontabs[i].left) != 0)
+			fail_msg("%s: %d, left:\n%s", crontabs[i].name, found, str_text(&left));
+	}
+	struct schedule_row row = named("nightly", "daily 02:00", 0);
+	struct calendar c = of(row.rule);
+	str_reset(&left);
+	str_add(&left, USERS); /* without a line end, which cron refuses */
+	schedule_cron_block(&left, &row, &c, "/b", "/s");
+	assert_true(starts_with(str_text(&left), USERS "\n" BEGIN "\n"));
+	str_free(&left);
+}
+
+static void paths_that_would_add_a_line(void **state)
+{
+	static const struct {
+		const char *path;
+		enum schedule_backend backend;
+		bool fits;
+	} paths[] = {
+		{"/home/me/100% \"it's\" $HOME \\ `x` <&>", BACKEND_CRONTAB, true},
+		{"/home/m\xc3\xbcller", BACKEND_SYSTEMD, true},
+		{"/home/m\xfcller", BACKEND_CRONTAB, true},
+		{"/home/m\xfcller", BACKEND_SYSTEMD, false},
+		{"/home/m\xfcller", BACKEND_LAUNCHD, false},
+		{"/s\n* * * * * touch /tmp/x", BACKEND_CRONTAB, false},
+		{"/s\nExecStart=/bin/x", BACKEND_SYSTEMD, false},
+		{"/s\r", BACKEND_CRONTAB, false},
+		{"/s\033[2J", BACKEND_LAUNCHD, false},
+		{"/s\x7f", BACKEND_SYSTEMD, false},
+		{"/s\t", BACKEND_CRONTAB, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		struct err err = {0};
+		int got = schedule_check_path(paths[i].backend, "burst", paths[i].path, &err);
+		if ((got == 0) != paths[i].fits || (got < 0 && err.kind != ERR_USAGE) ||
+		    strpbrk(err.msg, "\n\r\033\x7f"))
+			fail_msg("%zu: %d %s", i, got, err.msg);
+	}
 }
 
 static void systemd_gets_the_same_times(void **state)
@@ -88,11 +190,19 @@ static void systemd_gets_the_same_times(void **state)
 	struct schedule_row row = named("x", "daily 02:00", HOUR);
 	str_reset(&text);
 	schedule_systemd_service(&text, &row, "/a $b/100%/\"burst\"", "/home/50%$me");
-	assert_non_null(
-		strstr(str_text(&text),
-		       "\nExecStart=\"/a $$b/100%%/\\\"burst\\\"\" schedule run x --due\n"));
+	/* a shell gets what systemd would not take as a program's path */
+	assert_non_null(strstr(str_text(&text),
+			       "\nExecStart=/bin/sh -c \"exec \\\"$$0\\\" \\\"$$@\\\"\" "
+			       "\"/a $$b/100%%/\\\"burst\\\"\" schedule run x --due\n"));
+	assert_non_null(strstr(str_text(&text), "\nKillMode=process\n"));
+	assert_true(schedule_file_is_of(BACKEND_SYSTEMD, str_text(&text), "/home/50%$me"));
+	assert_false(schedule_file_is_of(BACKEND_SYSTEMD, str_text(&text), "/home/50%$m"));
 	assert_non_null(
 		strstr(str_text(&text), "\nEnvironment=\"BURST_STATE_DIR=/home/50%%$me\"\n"));
+	str_reset(&text);
+	schedule_systemd_service(&text, &row, "/my tools/100%/burst", "/s");
+	assert_non_null(strstr(str_text(&text),
+			       "\nExecStart=\"/my tools/100%%/burst\" schedule run x --due\n"));
 	str_free(&text);
 }
 
@@ -111,8 +221,19 @@ static void launchd_gets_each_time_or_a_tick(void **state)
 	     p++)
 		times++;
 	assert_int_equal(times, 5);
-	assert_non_null(strstr(str_text(&text), "/a&lt;b>&amp;c"));
+	assert_non_null(strstr(str_text(&text), "/a&lt;b&gt;&amp;c"));
 	assert_null(strstr(str_text(&text), "StartInterval"));
+	row = named("a--b", "daily 02:00", 0); /* XML allows no "--" in a comment */
+	str_reset(&text);
+	schedule_launchd_plist(&text, &row, &c, "/x]]>", "/s\"<'");
+	const char *comment = strstr(str_text(&text), "<!-- ");
+	assert_non_null(comment);
+	assert_ptr_equal(strstr(comment + 4, "--"), strstr(comment, "-->"));
+	assert_non_null(strstr(str_text(&text), "<string>burst.a--b</string>"));
+	assert_non_null(strstr(str_text(&text), "/x]]&gt;"));
+	assert_true(schedule_file_is_of(BACKEND_LAUNCHD, str_text(&text), "/s\"<'"));
+	assert_false(schedule_file_is_of(BACKEND_LAUNCHD, str_text(&text), "/s"));
+	row = named("x", "daily 02:00", 0);
 	c = of("1-59 1-23 1 * *"); /* more than launchd should be told */
 	str_reset(&text);
 	schedule_launchd_plist(&text, &row, &c, "/b", "/s");
@@ -162,6 +283,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cron_gets_a_block_that_leaves_no_trace),
+		cmocka_unit_test(crontab_lines_of_others_stay),
+		cmocka_unit_test(paths_that_would_add_a_line),
 		cmocka_unit_test(systemd_gets_the_same_times),
 		cmocka_unit_test(launchd_gets_each_time_or_a_tick),
 		cmocka_unit_test(a_run_is_due_late_or_missed),
