@@ -1,4 +1,8 @@
-/* serve.c - a small HTTP server on loopback: one thread, some connections, one answer each. */
+/* serve.c - a small HTTP server on loopback: one thread, some connections, one answer each.
+ *
+ * All clients come from this machine, and nothing tells a browser from a program that means harm.
+ * So a connection has little time for its request and some for its answer, whatever it does
+ * meanwhile, and when all places are taken, a new one gets the place of the slowest. */
 #include "serve.h"
 
 #include <arpa/inet.h>
@@ -14,11 +18,20 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 
-enum { GUESTS = 16, HEAD_MOST = 8192, PATIENCE_MS = 10000, TURN_MS = 250 };
+enum {
+	GUESTS = 16,
+	AT_ONCE =
+		GUESTS / 2, /* new ones in a turn: each is read once before it may lose its place */
+	HEAD_MOST = 8192,
+	ASK_MS = 3000,     /* for the whole request */
+	ANSWER_MS = 10000, /* for the whole answer */
+	TURN_MS = 250,
+	DEAF_MS = 250, /* when no connection can be taken: files or memory are used up */
+};
 
 struct guest {
-	int fd; /* -1: the place is free */
-	int64_t since_ms;
+	int fd;            /* -1: the place is free */
+	int64_t since_ms;  /* when it came; once its request is complete: since then */
 	struct str head;   /* what it has said */
 	struct str answer; /* what is left to be sent */
 };
@@ -26,6 +39,7 @@ struct guest {
 struct host {
 	const struct serve *s;
 	int listening, port;
+	int64_t deaf_until_ms;
 	char token[SERVE_TOKEN];
 	struct guest guests[GUESTS];
 };
@@ -156,22 +170,38 @@ static void send_off(struct guest *g)
 	str_free(&g->answer);
 }
 
-static void welcome(struct host *h)
+/* A free place, else that of the slowest: first who has not even asked, then who came first. */
+static struct guest *place(struct host *h)
 {
-	int fd = accept4(h->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct guest *slowest = NULL;
 
-	for (int i = 0; i < GUESTS && fd >= 0; i++) {
-		if (h->guests[i].fd >= 0)
-			continue;
-		h->guests[i] = (struct guest){
-			.fd = fd, .since_ms = clock_boot_ms(), .head = STR_MAX(HEAD_MOST)};
-		return;
+	for (int i = 0; i < GUESTS; i++) {
+		struct guest *g = &h->guests[i];
+		if (g->fd < 0)
+			return g;
+		bool asks = !g->answer.len, worst_asks = slowest && !slowest->answer.len;
+		if (!slowest || (asks && !worst_asks) ||
+		    (asks == worst_asks && g->since_ms < slowest->since_ms))
+			slowest = g;
 	}
-	if (fd >= 0)
-		close(fd);
+	send_off(slowest);
+	return slowest;
 }
 
-static void read_request(struct host *h, struct guest *g)
+static void welcome(struct host *h, int64_t now_ms)
+{
+	for (int i = 0; i < AT_ONCE; i++) {
+		int fd = accept4(h->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			h->deaf_until_ms = now_ms + DEAF_MS; /* else poll() would not wait */
+		if (fd < 0)
+			return;
+		*place(h) =
+			(struct guest){.fd = fd, .since_ms = now_ms, .head = STR_MAX(HEAD_MOST)};
+	}
+}
+
+static void read_request(struct host *h, struct guest *g, int64_t now_ms)
 {
 	char buf[4096];
 	ssize_t n = recv(g->fd, buf, sizeof(buf), 0);
@@ -187,6 +217,8 @@ static void read_request(struct host *h, struct guest *g)
 		add_words(&g->answer, "400 Bad Request", "not a browser's request\n", "");
 	else if (strstr(str_text(&g->head), "\r\n\r\n"))
 		serve_answer(h->s, h->port, h->token, str_text(&g->head), &g->answer);
+	if (g->answer.len)
+		g->since_ms = now_ms;
 }
 
 static void speak(struct guest *g)
@@ -201,26 +233,28 @@ static void speak(struct guest *g)
 
 static void turn(struct host *h)
 {
-	struct pollfd fds[GUESTS + 1] = {{h->listening, POLLIN, 0}};
+	bool deaf = clock_boot_ms() < h->deaf_until_ms;
+	struct pollfd fds[GUESTS + 1] = {{deaf ? -1 : h->listening, POLLIN, 0}};
 
 	for (int i = 0; i < GUESTS; i++)
 		fds[i + 1] = (struct pollfd){h->guests[i].fd,
 					     h->guests[i].answer.len ? POLLOUT : POLLIN, 0};
 	if (poll(fds, ARRAY_LEN(fds), TURN_MS) < 0)
 		return;
+	int64_t now = clock_boot_ms();
 	for (int i = 0; i < GUESTS; i++) {
 		struct guest *g = &h->guests[i];
 		if (g->fd < 0)
 			continue;
-		if (fds[i + 1].revents && g->answer.len)
+		if (now - g->since_ms > (g->answer.len ? ANSWER_MS : ASK_MS))
+			send_off(g);
+		else if (fds[i + 1].revents && g->answer.len)
 			speak(g);
 		else if (fds[i + 1].revents)
-			read_request(h, g);
-		else if (clock_boot_ms() - g->since_ms > PATIENCE_MS)
-			send_off(g);
+			read_request(h, g, now);
 	}
 	if (fds[0].revents)
-		welcome(h);
+		welcome(h, now);
 }
 
 static int open_port(struct host *h, struct err *err)
@@ -236,7 +270,7 @@ static int open_port(struct host *h, struct err *err)
 		return err_set(err, ERR_LOCAL, "socket: %s", strerror(errno));
 	setsockopt(h->listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
 	if (bind(h->listening, (struct sockaddr *)&at, size) == 0 &&
-	    listen(h->listening, GUESTS) == 0 &&
+	    listen(h->listening, SOMAXCONN) == 0 &&
 	    getsockname(h->listening, (struct sockaddr *)&at, &size) == 0) {
 		h->port = ntohs(at.sin_port);
 		return 0;

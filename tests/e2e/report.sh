@@ -171,6 +171,69 @@ t_live() {
 }
 
 # In a browser the script puts what is new in place, under the rule that the server gives.
+# Clients that send or read a byte now and then, as many as they like, keep no browser waiting, and go at their deadlines.
+t_live_beside_slow_clients() {
+	some_runs
+	live
+	cat >slow.py <<-'E'
+		import os, socket, sys, threading, time, urllib.request
+		url, port = sys.argv[1], int(sys.argv[2])
+		path = url.split(str(port), 1)[1]
+		stop, ended, here = threading.Event(), [], threading.Semaphore(0)
+		def dribble(n):
+		    while not stop.is_set():  # one that is sent away comes again
+		        began = time.monotonic()
+		        try:
+		            with socket.create_connection(("127.0.0.1", port), 10) as s:
+		                here.release()
+		                s.sendall(b"GET / HTTP/1.1\r\nX: ")
+		                while not stop.wait(0.1):
+		                    s.sendall(b"x")
+		        except OSError:
+		            ended.append(time.monotonic() - began)
+		            stop.wait(0.05)
+		def read_slowly(n):  # asks, then takes nothing
+		    while not stop.is_set():
+		        try:
+		            with socket.socket() as s:
+		                s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+		                s.connect(("127.0.0.1", port))
+		                s.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+		                stop.wait(1)
+		        except OSError:
+		            pass
+		threads = [threading.Thread(target=dribble, args=(n,)) for n in range(40)]
+		threads += [threading.Thread(target=read_slowly, args=(n,)) for n in range(4)]
+		for t in threads: t.start()
+		for _ in range(40): here.acquire()
+		got = 0
+		for _ in range(50):
+		    try:
+		        got += b"</html>" in urllib.request.urlopen(url, timeout=10).read()
+		    except OSError as e:
+		        print("a page:", e, file=sys.stderr)
+		stop.set()
+		for t in threads: t.join()
+		print(got, "pages;", "sent away" if ended else "no dribbling client was sent away")
+	E
+	timeout 120 python3 slow.py "$URL" "$PORT" >slow.txt 2>slow.err
+	is "$(cat slow.txt)" "50 pages; sent away" "beside 40 dribbling clients ($(tail -n 1 slow.err))"
+	# one alone, which is in nobody's way, goes at its deadline as well
+	is "$(python3 - "$PORT" 2>&1 <<-'E'
+		import socket, sys, time
+		began = time.monotonic()
+		s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)
+		try:
+		    while time.monotonic() - began < 60:
+		        s.sendall(b"x")
+		        time.sleep(0.2)
+		except OSError:
+		    pass
+		print("in time" if time.monotonic() - began < 40 else "never")
+	E
+	)" "in time" "the end of one that dribbles alone"
+	live_ends
+}
 t_live_in_a_browser() {
 	local browser
 	browser=$(command -v chromium || command -v chromium-browser) || { skip "no chromium"; return; }
