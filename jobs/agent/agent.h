@@ -218,6 +218,7 @@ struct agent {
 
 	struct client clients[CLIENTS_MAX];
 	int listener, signals;
+	int64_t deaf_until_ms; /* no connection could be taken: files or memory are used up */
 
 	struct worker *workers;
 	int worker_count;

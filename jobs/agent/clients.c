@@ -19,6 +19,8 @@
 #include "stop.h"
 #include "tick.h"
 
+enum { DEAF_MS = 100 };
+
 void client_close(struct client *c)
 {
 	close_fd(&c->fd);
@@ -120,8 +122,11 @@ void client_read(struct client *c)
 void client_accept(struct agent *a)
 {
 	int fd = accept4(a->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			a->deaf_until_ms = now_ms(a) + DEAF_MS; /* else poll() would not wait */
 		return;
+	}
 	int slot = -1;
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		if (a->clients[i].fd < 0)

@@ -122,6 +122,9 @@ static int lane_borrow(int from)
 static void lane_accept(struct lanes *l)
 {
 	int joined = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (joined < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		close_fd(
+			&l->listener); /* files are used up: the sender fails, poll() still waits */
 	int fd = joined >= 0 && l->count < LANES_MAX ? lane_borrow(joined) : -1;
 	if (fd >= 0)
 		l->list[l->count++] = (struct lane){.fd = fd, .joined = joined};

@@ -107,7 +107,7 @@ static void wait_for_something(struct agent *a, struct polls *p)
 {
 	p->count = 0;
 	poll_add(p, a->signals, POLLIN);
-	poll_add(p, a->listener, POLLIN);
+	poll_add(p, now_ms(a) < a->deaf_until_ms ? -1 : a->listener, POLLIN);
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		poll_add(p, a->clients[i].fd, POLLIN | (a->clients[i].out.len ? POLLOUT : 0));
 	for (int i = 0; i < a->worker_count; i++) {

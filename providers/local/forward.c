@@ -16,6 +16,7 @@
  * SLOW_BYTES: the same with a delay. A byte travels for half a round trip, so a connection carries
  * 4 MiB a round trip, about what Linux's default socket buffers allow. */
 enum { READ_BYTES = 128 * 1024, FAST_BYTES = 256 * 1024, SLOW_BYTES = 2 * 1024 * 1024 };
+enum { DEAF_MS = 100 }; /* when no connection can be taken: files or memory are used up */
 
 struct piece { /* bytes in transit */
 	struct piece *next;
@@ -46,6 +47,7 @@ struct forward {
 	int pod_port;
 	int64_t round_trip_ms;
 	int64_t now_ms; /* time of this turn */
+	int64_t deaf_until_ms;
 	struct conn *conns[FORWARD_MAX];
 	size_t count;
 	char room[READ_BYTES];
@@ -134,8 +136,11 @@ static void accept_one(struct forward *f)
 {
 	int client = accept4(f->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-	if (client < 0)
+	if (client < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			f->deaf_until_ms = f->now_ms + DEAF_MS; /* else poll() would not wait */
 		return;
+	}
 	if (f->count == FORWARD_MAX) {
 		close(client);
 		return;
@@ -185,7 +190,10 @@ size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms)
 
 	f->now_ms = clock_boot_ms();
 	*next_ms = INT64_MAX;
-	set[n++] = (struct pollfd){.fd = f->listen_fd, .events = POLLIN};
+	bool deaf = f->now_ms < f->deaf_until_ms;
+	if (deaf)
+		*next_ms = f->deaf_until_ms;
+	set[n++] = (struct pollfd){.fd = deaf ? -1 : f->listen_fd, .events = POLLIN};
 	for (size_t i = 0; i < f->count; i++) {
 		const struct conn *c = f->conns[i];
 		struct pollfd client = {.fd = -1}, pod = {.fd = -1};

@@ -22,8 +22,8 @@ struct forward;
 struct forward *forward_new(int listen_fd, int pod_port, int64_t round_trip_ms);
 void forward_free(struct forward *f); /* accepts NULL */
 /* Fills the entries to poll (room for FORWARD_POLL_MAX) and returns their number. *next_ms: boot
- * clock time at which forward_serve() is due without an event; INT64_MAX: none (always so without a
- * round trip). Then pass the same entries to forward_serve(). */
+ * clock time at which forward_serve() is due without an event; INT64_MAX: none. Then pass the same
+ * entries to forward_serve(). */
 size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms);
 void forward_serve(struct forward *f, const struct pollfd *set, size_t count);
 

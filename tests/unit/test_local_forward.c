@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "providers/local/forward.h"
@@ -176,12 +177,50 @@ static void an_end_is_never_late_for_ever(void **state)
 	forward_free(f);
 }
 
+/* Without a file for it, a connection waits, and so does the forwarder: its poll() must not return
+ * again and again. */
+static void without_files_it_does_not_spin(void **state)
+{
+	int door, inside, turns = 0;
+	int door_fd = listen_anywhere(&door), inside_fd = listen_anywhere(&inside);
+	int client = connect_to(door);
+	struct forward *f = forward_new(door_fd, inside, 0);
+	struct pollfd set[FORWARD_POLL_MAX];
+	struct rlimit before, none;
+	int64_t next_ms, until = clock_boot_ms() + 1000;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = before;
+	none.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &none);
+	while (clock_boot_ms() < until) {
+		size_t n = forward_wants(f, set, &next_ms);
+		poll(set, n, (int)MIN(until - clock_boot_ms(), MAX(next_ms - clock_boot_ms(), 0)));
+		forward_serve(f, set, n);
+		turns++;
+	}
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_true(turns < 50); /* at 100 %: some hundred thousand */
+	struct pollfd came = {.fd = inside_fd, .events = POLLIN};
+	for (until = clock_boot_ms() + LIMIT_MS; poll(&came, 1, 0) == 0;) {
+		size_t n = forward_wants(f, set, &next_ms);
+		poll(set, n, 10);
+		forward_serve(f, set, n);
+		assert_true(clock_boot_ms() < until);
+	}
+	close(client);
+	close(inside_fd);
+	forward_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forwards_both_ways_and_half_closed),
 		cmocka_unit_test(a_line_can_be_long),
 		cmocka_unit_test(an_end_is_never_late_for_ever),
+		cmocka_unit_test(without_files_it_does_not_spin),
 	};
 
 	return cmocka_run_group_tests_name("local forward", tests, NULL, NULL);
