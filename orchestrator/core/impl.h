@@ -326,6 +326,7 @@ void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view
 /* proof.c */
 /* A list shows, or omits, a released pod, a pod whose release is refused, or the pod of a create
  * without a reply. */
+void proof_outlived_until(struct core *c, struct core_pod *p, int64_t requested_at);
 void proof_confirm(struct core *c, struct core_pod *p, enum pod_state state, int64_t requested_at);
 void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t requested_at);
 void proof_ambiguous(struct core *c, struct core_pod *p, int64_t requested_at);

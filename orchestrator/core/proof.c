@@ -99,7 +99,7 @@ static void outlives(struct core *c, struct core_pod *p, enum pod_state state, i
 }
 
 /* The first list without a pod that outlived its release: it had ended by then. */
-static void outlived_until(struct core *c, struct core_pod *p, int64_t requested_at)
+void proof_outlived_until(struct core *c, struct core_pod *p, int64_t requested_at)
 {
 	char accepted[24], seen[24], gone[24];
 
@@ -132,7 +132,7 @@ void proof_confirm(struct core *c, struct core_pod *p, enum pod_state state, int
 		}
 		return;
 	}
-	outlived_until(c, p, requested_at);
+	proof_outlived_until(c, p, requested_at);
 	if (p->rental.clean_lists++ == 0)
 		p->rental.clean_at = requested_at;
 	if (p->rental.answer == ANSWER_DENIED && p->presence.link == LINK_CUT &&

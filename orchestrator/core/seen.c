@@ -132,8 +132,10 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	pod_set_leave(c, p, LEAVE_NOW);
 }
 
-static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_view *view)
+static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_view *view,
+			 int64_t requested_at)
 {
+	proof_outlived_until(c, p, requested_at);
 	p->rental.view.state = POD_STATE_GONE;
 	p->rental.view.ended_at_s = view->ended_at_s;
 	pod_set_gone(c, p);
@@ -248,6 +250,14 @@ static void gone_seen(struct core *c, struct core_pod *p, const struct pod_view 
 	pod_set_leave(c, p, LEAVE_NOW);
 }
 
+/* Its vendor reports that it ended, and how or when: a fact, to which listings add nothing. That a
+ * vendor merely does not know a pod proves little: see proof.c. */
+static bool end_is_reported(const struct pod_view *view)
+{
+	return view->state == POD_STATE_GONE &&
+	       (view->end != POD_END_UNKNOWN || view->ended_at_s > 0);
+}
+
 static void one_seen(struct core *c, int provider, const struct pod_view *view,
 		     int64_t requested_at)
 {
@@ -270,12 +280,14 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view,
 	p->rental.key = KEY_OURS;
 	take_age(c, p, view, requested_at);
 	queue_ended(p, view);
-	if (p->phase == POD_CONFIRMING)
+	if (p->phase == POD_CONFIRMING && end_is_reported(view))
+		pod_take_end(c, p, view, requested_at);
+	else if (p->phase == POD_CONFIRMING)
 		proof_confirm(c, p, view->state, requested_at);
 	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
 		proof_refused(c, p, true, requested_at);
 	else if (p->phase == POD_RELEASING && p->rental.tries) /* its provider reports its end */
-		pod_take_end(c, p, view);
+		pod_take_end(c, p, view, requested_at);
 	else if (requested_at >= p->rental.rented_at)
 		pod_take_view(c, p, view);
 }

@@ -178,6 +178,42 @@ static void test_vendor_says(void **state)
 	}
 }
 
+/* The vendor itself says of a released pod that it is over. How or when is a fact; that it does not
+ * know the pod, or calls it gone and no more, is not. */
+static const struct {
+	const char *name;
+	enum pod_end end;
+	int64_t ended_at_s;
+	enum pod_phase phase;
+} reported[] = {
+	{"gone, and no more", POD_END_UNKNOWN, 0, POD_CONFIRMING},
+	{"terminated", POD_END_OUTSIDE, 0, POD_GONE},
+	{"its script ended", POD_END_SCRIPT, 0, POD_GONE},
+	{"ended at a time", POD_END_UNKNOWN, 1795651200, POD_GONE},
+};
+
+static void test_end_that_is_reported(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(reported); i++) {
+		struct bench b;
+		release_seen_pod(&b, 5000);
+		int64_t released_at = b.now;
+		struct pod_view v = view_of(&b, 0, POD_STATE_GONE);
+		v.end = reported[i].end;
+		v.ended_at_s = reported[i].ended_at_s;
+		b.now += 300;
+		tell(&b, (struct event){.type = EV_LISTED,
+					.views = &v,
+					.count = 1,
+					.requested_at = released_at + 100});
+		check_phase(&b, reported[i].name, 0, reported[i].phase);
+		check_field(reported[i].name, "ended", has_ended(&b),
+			    reported[i].phase == POD_GONE);
+		tear_down(&b);
+	}
+}
+
 /* A pod that its vendor never listed, released as soon as its create was answered: absence alone
  * proves nothing yet. */
 static const struct {
@@ -399,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_two_looks),
 		cmocka_unit_test(test_outlives_its_release),
 		cmocka_unit_test(test_vendor_says),
+		cmocka_unit_test(test_end_that_is_reported),
 		cmocka_unit_test(test_never_listed),
 		cmocka_unit_test(test_looks_for_the_never_listed),
 		cmocka_unit_test(test_released_before_it_was_known),

@@ -221,4 +221,14 @@ other_keys() {
 	is "$STATUS" 6 "no network"
 	reconciled 0 agrees '^agrees'
 }
+# A sandbox that runs at once is seen at once, and the end that Modal reports ends the run.
+c_no_seconds_are_lost() {
+	local late
+	rendered
+	late=$(($(ledger 'select running_ms from pod') - $(md_get "$ID" .started_ms | cut -d. -f1)))
+	[ "$late" -lt 2000 ] || complain "it ran for $late ms until it was seen"
+	is "$(json '.pods[0].phases.release_s < 4')" true "from its release to the proof: $(json '.pods[0].phases.release_s') s"
+}
+
+t_no_seconds_are_lost() { cases c_no_seconds_are_lost; }
 t_how_they_end() { cases c_preempted c_evicted c_timeout c_idle c_modals_own_failure c_init_failure c_init_failure_once; }
