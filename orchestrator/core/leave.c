@@ -129,6 +129,19 @@ bool leave_for_inspection(struct core *c, int pod)
 	return c->now < p->inspect_until;
 }
 
+/* A pod that never came to work has cost its user money for nothing: say how much. */
+static void note_fault(struct core *c, struct core_pod *p)
+{
+	char cost[32] = "", took[24];
+
+	if (!p->presence.ready_at && p->rental.rented_at)
+		money_show(cost, sizeof(cost), core_cost(p, c->now));
+	core_note(c, NOTE_WARN, "pod %s: %s%s%s%s%s%s", core_pod_called(p), p->reason,
+		  cost[0] ? " (never ready, " : "", cost, cost[0] ? " for " : "",
+		  cost[0] ? duration_show(took, sizeof(took), c->now - p->rental.create_at) : "",
+		  cost[0] ? ")" : "");
+}
+
 void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, ...)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -142,7 +155,7 @@ void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, 
 	va_end(ap);
 	p->fault = fault;
 	if (fault != ERR_NONE) {
-		core_note(c, NOTE_WARN, "pod %s: %s", core_pod_called(p), p->reason);
+		note_fault(c, p);
 		count_failure(c, p);
 	}
 	p->workload.failed_here = p->workload.failed_here || fault == ERR_JOB;

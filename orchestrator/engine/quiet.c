@@ -80,7 +80,9 @@ static struct limits limits_of(const struct quiet *q, const struct quiet_now *no
 	switch (now->task) {
 	case QUIET_SETUP: return (struct limits){.all = QUIET_SETUP_S + INSTALLING_S + margin};
 	case QUIET_INSTALL: return (struct limits){.all = QUIET_INSTALL_S + INSTALLING_S + margin};
-	case QUIET_START: return (struct limits){.unheard = LOADING_S + margin};
+	case QUIET_START:
+		return (struct limits){.unheard = LOADING_S + margin,
+				       .all = LOADING_MOST_S + INSTALLING_S + margin};
 	case QUIET_BATCH:
 		return (struct limits){.unheard =
 					       now->loading ? MAX(hang, LOADING_S + margin) : hang,

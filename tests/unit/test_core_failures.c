@@ -43,6 +43,33 @@ static void test_failed_segments(void **state)
 	}
 }
 
+static bool noted(const struct bench *b, const char *text)
+{
+	for (size_t i = 0; i < b->out.count; i++)
+		if (b->out.list[i].type == ACT_NOTE && strstr(b->out.list[i].text, text))
+			return true;
+	return false;
+}
+
+/* A pod that answers and never comes to work is given up, and the message says what that cost. */
+static void test_never_ready_says_its_cost(void **state)
+{
+	struct bench b;
+	struct err err;
+
+	(void)state;
+	set_up(&b, 2);
+	start_simply(&b);
+	rented(&b, 0);
+	list_running(&b, 0);
+	connected(&b, 0);
+	wait_ms(&b, 6 * 60 * SECOND);
+	err_set(&err, ERR_UNTRUSTED, "no sign of its work for 6m");
+	tell(&b, (struct event){.type = EV_LOST, .pod = 0, .err = &err});
+	check_field("told", "cost", noted(&b, "(never ready, $"), 1);
+	tear_down(&b);
+}
+
 /* Found by fuzzing a pod: one whose agent never called its batch done was paid for until its hard
  * end. */
 static void test_batch_that_never_ends(void **state)
@@ -405,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failed_segments),
+		cmocka_unit_test(test_never_ready_says_its_cost),
 		cmocka_unit_test(test_batch_that_never_ends),
 		cmocka_unit_test(test_poison_stays_failed),
 		cmocka_unit_test(test_ends_by_another_clock),
