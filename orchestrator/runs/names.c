@@ -200,7 +200,7 @@ int named_request(struct store *s, const char *text, struct request_row *out, st
 
 	if (found)
 		return found < 0 ? -1 : 0;
-	return err_set(err, ERR_NOT_FOUND, "no request \"%s\" (see `burst queue ls`)", text);
+	return err_set(err, ERR_USAGE, "no request \"%s\"; `burst queue ls` lists them", text);
 }
 
 /* ---- names that lead to a run ---- */

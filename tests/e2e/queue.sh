@@ -126,6 +126,11 @@ t_mistakes_are_told_at_once_or_kept() {
 	is "$STATUS" 2 "rm of what has ended"
 	burst queue rm
 	is "$STATUS" 2 "rm of nothing"
+	burst queue rm nosuch
+	is "$STATUS" 2 "rm of an unknown request"
+	has err.txt 'no request "nosuch"; `burst queue ls` lists them'
+	burst keep nosuch
+	is "$STATUS" 2 "keep of an unknown run"
 	burst queue run
 	is "$STATUS" 0 "run of an empty queue"
 }

@@ -117,7 +117,7 @@ static const struct {
 	  {"several", "q",
 	   "\"q\" may be request qh8h8h8 (pending), request qj6j6j6 (pending): give more of the "
 	   "id"},
-	  {"none", "k7x2fd", "no request \"k7x2fd\" (see `burst queue ls`)"},
+	  {"none", "k7x2fd", "no request \"k7x2fd\"; `burst queue ls` lists them"},
 };
 
 static void check(const char *name, int result, const char *got, const char *want)
