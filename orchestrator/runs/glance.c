@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 
+#include "base/path.h"
 #include "engine/kept.h"
 #include "spend.h"
 #include "store/pod_cost.h"
 
 enum { RUNS_FIRST = 64, RUNS_MOST = 1024 };
 #define FAILURE_SHOWN_MS (24 * INT64_C(3600000))
+#define ONE_OFF_SHOWN_MS (10 * INT64_C(60000))
 
 /* ---- how runs ended ---- */
 
@@ -34,6 +36,19 @@ static bool is_same_job(const struct run_row *a, const struct run_row *b)
 	       !strcmp(a->type, b->type);
 }
 
+/* For how long after its end. A run without a burst.cfg (`burst run -- COMMAND`, a text) is no job
+ * that will ever succeed again: its user saw it fail, or soon looks. */
+static int64_t shown_ms(const struct run_row *run)
+{
+	return run->status == RUN_UNRELEASED || path_exists(run->config) ? FAILURE_SHOWN_MS
+									 : ONE_OFF_SHOWN_MS;
+}
+
+static bool is_old(const struct glance *g, const struct run_row *run)
+{
+	return g->now_ms - MAX(run->ended_ms, run->started_ms) >= shown_ms(run);
+}
+
 static const struct run_row *newest_failure(const struct glance *g)
 {
 	for (size_t i = 0; i < g->count && g->now_ms - g->runs[i].started_ms < FAILURE_SHOWN_MS;
@@ -42,7 +57,7 @@ static const struct run_row *newest_failure(const struct glance *g)
 		while (newer < i && !(g->runs[newer].status == RUN_DONE &&
 				      is_same_job(&g->runs[newer], &g->runs[i])))
 			newer++;
-		if (has_failed(&g->runs[i]) && newer == i)
+		if (has_failed(&g->runs[i]) && newer == i && !is_old(g, &g->runs[i]))
 			return &g->runs[i];
 	}
 	return NULL;

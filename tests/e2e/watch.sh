@@ -489,6 +489,29 @@ t_on_exit_gets_the_json() {
 	schema run
 }
 
+# A command that was typed once and failed does not stand in the prompt all day, in all folders.
+t_status_of_a_one_off() {
+	burst run -- false
+	is "$STATUS" 1 "exit status"
+	burst status
+	has out.txt "failed"
+	ledger "update run set started_ms = started_ms - 540000, ended_ms = ended_ms - 540000"
+	burst status
+	has out.txt "failed"
+	ledger "update run set started_ms = started_ms - 61000, ended_ms = ended_ms - 61000"
+	burst status
+	hasnt out.txt "failed"
+	burst status --json
+	is "$(json .last_failure)" null "after ten minutes"
+	ledger "update run set status = 'unreleased'" # this may cost money
+	burst status --json
+	is "$(json .last_failure.status)" unreleased "one that may still bill"
+	ledger "update run set status = 'failed', config = '$T/burst.cfg'"
+	echo "provider = \"local\";" >burst.cfg # a job stays for a day
+	burst status --json
+	is "$(json .last_failure.status)" failed "of a job with a burst.cfg"
+}
+
 has_ended() { ! running_as "$1"; }
 # One that hangs, reads nothing and started others holds the run for its limit, no longer, and leaves nothing.
 t_on_exit_that_hangs_is_ended() {
