@@ -21,6 +21,20 @@ static int read_number(const struct cmd_context *ctx, const char *flag, double *
 	return 0;
 }
 
+/* A share of 1, or percent. */
+static int read_share(const struct cmd_context *ctx, const char *flag, double *out, struct err *err)
+{
+	const char *text = opt_text(ctx, flag);
+
+	if (text && !breakeven_read_share(text, out))
+		return err_set(
+			err, ERR_USAGE,
+			"--%s: \"%.40s\" must be above 0 and at most 100%%, like 40, 40%% or "
+			"0.4",
+			flag, text);
+	return 0;
+}
+
 static int read_seconds(const struct cmd_context *ctx, const char *flag, double *out,
 			struct err *err)
 {
@@ -113,7 +127,7 @@ static int read_rate(struct cmd_context *ctx, struct breakeven_flags *a, struct 
 
 	if (read_number(ctx, "price", &price, err) < 0 ||
 	    read_number(ctx, "chars-per-hour", &chars, err) < 0 ||
-	    read_number(ctx, "duty", &duty, err) < 0)
+	    read_share(ctx, "duty", &duty, err) < 0)
 		return -1;
 	*rate = (struct breakeven_rate){.duty = 1};
 	COPY_TEXT(a->rate_from, "as given");
@@ -128,7 +142,7 @@ static int read_rate(struct cmd_context *ctx, struct breakeven_flags *a, struct 
 	rate->chars_per_hour = chars > 0 ? chars : rate->chars_per_hour;
 	rate->price_h = price > 0 ? price : rate->price_h;
 	if (duty > 0)
-		rate->duty = MIN(duty > 1 ? duty / 100 : duty, 1.0);
+		rate->duty = duty;
 	if (rate->price_h <= 0)
 		return err_set(err, ERR_USAGE,
 			       "the pods in this ledger cost nothing: give --price USD (per "
@@ -138,7 +152,7 @@ static int read_rate(struct cmd_context *ctx, struct breakeven_flags *a, struct 
 
 static int read_owning(struct cmd_context *ctx, struct breakeven_flags *a, struct err *err)
 {
-	const char *own = opt_text(ctx, "own"), *reserved = opt_text(ctx, "reserved");
+	const char *own = opt_text(ctx, "own");
 
 	a->own.years = 3;
 	if (read_number(ctx, "years", &a->own.years, err) < 0)
@@ -149,10 +163,11 @@ static int read_owning(struct cmd_context *ctx, struct breakeven_flags *a, struc
 			"--own: \"%.40s\" must be the purchase price and the running cost in "
 			"dollars, like 18750+2000/y",
 			own);
-	if (reserved && !breakeven_read_saving(reserved, &a->show.saving))
+	if (read_share(ctx, "reserved", &a->show.saving, err) < 0)
+		return -1;
+	if (a->show.saving >= 1)
 		return err_set(err, ERR_USAGE,
-			       "--reserved: \"%.40s\" must be the saving in percent, like 40%%",
-			       reserved);
+			       "--reserved: nothing is rented at a saving of 100%%");
 	a->show.own = own ? &a->own : NULL;
 	return 0;
 }

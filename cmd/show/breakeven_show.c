@@ -1,6 +1,7 @@
 /* breakeven_show.c - prints how renting compares with APIs, owning, reserving and spot pods. */
 #include "breakeven_show.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 static void add_api(struct table *t, const struct breakeven_api *api,
 		    const struct breakeven_rate *rate)
 {
+	char share[32];
 	double usd = demand_usd_per_million(rate->price_h, rate->chars_per_hour, rate->duty),
 	       from = demand_api_duty(rate->price_h, rate->chars_per_hour, api->usd);
 
@@ -19,9 +21,13 @@ static void add_api(struct table *t, const struct breakeven_api *api,
 	if (from > 1)
 		table_cell(t, "never");
 	else
-		table_cell(t, "%.2g%% used", 100 * from);
-	table_cell(t, "%s %.1fx", usd < api->usd ? "renting is cheaper," : "the API is cheaper,",
-		   usd < api->usd ? api->usd / usd : usd / api->usd);
+		table_cell(t, "%s%% used", number_show(share, 100 * from, 2));
+	if (fabs(usd - api->usd) < 0.005 * api->usd)
+		table_cell(t, "both cost the same");
+	else
+		table_cell(t, "%s %.1fx",
+			   usd < api->usd ? "renting is cheaper," : "the API is cheaper,",
+			   usd < api->usd ? api->usd / usd : usd / api->usd);
 }
 
 static void print_apis(const struct breakeven *b)
@@ -58,14 +64,15 @@ static void print_spot(const struct breakeven *b)
 {
 	static const double off[] = {0.3, 0.5, 0.6, 0.7, 0.9};
 	const struct breakeven_spot *s = b->spot;
-	char work[24], cold[24], every[24];
+	char work[24], cold[24], every[24], worth[32];
 
 	printf("\nspot: %s of work (%s), cold start %s, interrupted every %s%s%s%s\n",
 	       duration_show(work, sizeof(work), (int64_t)(s->work_s * 1000)), b->work_from,
 	       duration_show(cold, sizeof(cold), (int64_t)(s->cold_s * 1000)),
 	       duration_show(every, sizeof(every), (int64_t)(s->every_s * 1000)),
 	       b->every_from[0] ? " (" : "", b->every_from, b->every_from[0] ? ")" : "");
-	printf("spot pays when it costs at least %.2g%% less:", 100 * breakeven_spot_worth(s));
+	printf("spot pays when it costs at least %s%% less:",
+	       number_show(worth, 100 * breakeven_spot_worth(s), 2));
 	for (size_t i = 0; i < ARRAY_LEN(off); i++)
 		printf("%s %.0f%% off saves %.1f%%", i ? "," : "", 100 * off[i],
 		       100 * breakeven_spot_saving(s, off[i]));

@@ -15,7 +15,9 @@ static double usd_each(const struct calibrate_card *c, double seconds, int size)
 /* Prints small amounts: a segment costs little. */
 static const char *dollars(char to[32], double usd)
 {
-	snprintf(to, 32, usd > 0 ? "$%.3g" : "-", usd);
+	char number[32];
+
+	snprintf(to, 32, "%s%s", usd > 0 ? "$" : "-", usd > 0 ? number_show(number, usd, 3) : "");
 	return to;
 }
 
@@ -82,10 +84,12 @@ static void show_curve(FILE *to, const struct calibrate_card *c)
 	if (!c->after.known)
 		return;
 	const struct speed *s = &c->after.machine.speed;
+	char once[32], longest[32], each[32];
 	fprintf(to,
-		"batch time: o = %.4g s, a = %.4g s x longest, c = %.4g s x sum of lengths; "
+		"batch time: o = %s s, a = %s s x longest, c = %s s x sum of lengths; "
 		"largest batch %d\n",
-		s->once_s, s->longest_s, s->each_s, c->after.machine.batch_max);
+		number_show(once, s->once_s, 4), number_show(longest, s->longest_s, 4),
+		number_show(each, s->each_s, 4), c->after.machine.batch_max);
 	if (c->after.machine.batch_max > c->sizes[c->size_count - 1])
 		fprintf(to,
 			"the worker accepts larger batches than were measured: the next "

@@ -2,6 +2,7 @@
  * change. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "plan/cost.h"
 #include "plan/prior.h"
 #include "plan_parts.h"
@@ -53,11 +54,12 @@ static void say_batches(FILE *to, const struct estimate *e, const struct plan *p
 {
 	const struct plan_machine *m = &e->machines[pick->machine];
 
-	plan_say(to, 4,
-		 "  batch time: %.4g s + %.4g s x longest + %.4g s x sum of lengths (%s%s%s)",
-		 m->speed.once_s, m->speed.longest_s, m->speed.each_s,
-		 plan_source_name(m->speed_source), e->speed_from[pick->machine][0] ? ": " : "",
-		 e->speed_from[pick->machine]);
+	char once[32], longest[32], each[32];
+
+	plan_say(to, 4, "  batch time: %s s + %s s x longest + %s s x sum of lengths (%s%s%s)",
+		 number_show(once, m->speed.once_s, 4), number_show(longest, m->speed.longest_s, 4),
+		 number_show(each, m->speed.each_s, 4), plan_source_name(m->speed_source),
+		 e->speed_from[pick->machine][0] ? ": " : "", e->speed_from[pick->machine]);
 	if (e->need.base_gib > 0)
 		plan_say(to, 4,
 			 "  largest batch: %d (memory: %.4g GiB and %.4g GiB a segment, of %.4g "

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/clock.h"
 #include "plan/demand.h"
 #include "table.h"
 
@@ -64,8 +65,11 @@ static void print_table(const struct size_request *r, int pods)
 
 void size_table_print(const struct size_request *r, int pods)
 {
-	printf("%g requests an hour of %g s keep %.4g pods busy\n\n", r->per_s * 3600, r->service_s,
-	       r->load);
+	char hour[32], each[32], busy[32], price[32];
+
+	printf("%s requests an hour of %s s keep %s pods busy\n\n",
+	       number_show(hour, r->per_s * 3600, 6), number_show(each, r->service_s, 6),
+	       number_show(busy, r->load, 4));
 	print_table(r, pods);
 	printf("\n%d pod%s: ", pods, pods == 1 ? "" : "s");
 	if (r->has_goal && r->goal.share > 0)
@@ -76,8 +80,8 @@ void size_table_print(const struct size_request *r, int pods)
 	else
 		printf("about one request in ten waits; --wait p95=2s sizes for your own limit\n");
 	if (r->price_h > 0)
-		printf("price: $%g an hour and pod (%s), paid while pods are idle, too\n",
-		       r->price_h, r->price_from);
+		printf("price: $%s an hour and pod (%s), paid while pods are idle, too\n",
+		       number_show(price, r->price_h, 6), r->price_from);
 	else
 		printf("no cost shown: give --price USD (an hour and pod) or --gpu GPU\n");
 }

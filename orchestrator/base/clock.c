@@ -228,6 +228,24 @@ char *money_show(char *to, size_t room, int64_t microusd)
 	return to;
 }
 
+char *number_show(char to[32], double value, int digits)
+{
+	char rounded[32];
+
+	/* the power of ten after rounding: 99.6 in two digits is 1.0e+02 */
+	snprintf(rounded, sizeof(rounded), "%.*e", digits - 1, value);
+	const char *e = strchr(rounded, 'e');
+	int decimals = e ? MIN(MAX(digits - 1 - atoi(e + 1), 0), 9) : 0;
+	int n = snprintf(to, 32, "%.*f", decimals, value);
+	if (strchr(to, '.')) {
+		while (n > 0 && to[n - 1] == '0')
+			to[--n] = '\0';
+		if (n > 0 && to[n - 1] == '.')
+			to[--n] = '\0';
+	}
+	return to;
+}
+
 int64_t money_for(int64_t price_microusd_h, int64_t ms)
 {
 	__int128 money = ((__int128)price_microusd_h * ms + 3599999) / 3600000;

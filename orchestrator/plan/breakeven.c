@@ -1,6 +1,7 @@
 /* breakeven.c - compares what renting costs with the list prices of APIs and with spot pods. */
 #include "breakeven.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/str.h"
@@ -79,16 +80,19 @@ bool breakeven_read_own(const char *text, double *capex_usd, double *opex_usd_ye
 	return true;
 }
 
-bool breakeven_read_saving(const char *text, double *share)
+bool breakeven_read_share(const char *text, double *share)
 {
 	char *end;
-	double saving = strtod(text, &end) / 100;
+	double value = strtod(text, &end);
+	bool percent = *end == '%';
 
-	if (*end == '%')
-		end++;
-	if (*end || !(saving > 0 && saving < 1))
+	if (end == text || end[percent] || !isfinite(value))
 		return false;
-	*share = saving;
+	if (percent || value > 1)
+		value /= 100;
+	if (value <= 0 || value > 1)
+		return false;
+	*share = value;
 	return true;
 }
 

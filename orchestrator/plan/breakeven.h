@@ -34,8 +34,8 @@ bool breakeven_rate(double chars, int64_t compute_ms, int64_t billed_ms, int64_t
 
 /* "18750+2000/y": what a card of one's own costs, once and each year. False: it is not that. */
 bool breakeven_read_own(const char *text, double *capex_usd, double *opex_usd_year);
-/* "40%" or "40": the share that a reservation saves, between 0 and 1. False: it is not that. */
-bool breakeven_read_saving(const char *text, double *share);
+/* "40%", "40" or "0.4": a share above 0, and 1 at most. False: it is not that. */
+bool breakeven_read_share(const char *text, double *share);
 
 /* Work on one spot pod; seconds. */
 struct breakeven_spot {

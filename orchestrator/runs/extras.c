@@ -65,11 +65,12 @@ struct extra extras_egress(const struct estimate_of *of, const char *provider, d
 	const struct prior_provider *prior = prior_of_provider(provider);
 	struct extra e = {0};
 	double usd_gb = prior->egress_usd_gb;
+	char amount[32];
 	bool own = of->egress_price(of->ctx, provider, &usd_gb);
 
 	e.value = gb * usd_gb;
-	format_text(e.from, sizeof(e.from), "%.3g GB at $%.2f a GB (%s)", gb, usd_gb,
-		    own ? "config" : prior->seen);
+	format_text(e.from, sizeof(e.from), "%s GB at $%.2f a GB (%s)", number_show(amount, gb, 3),
+		    usd_gb, own ? "config" : prior->seen);
 	return e;
 }
 

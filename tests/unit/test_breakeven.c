@@ -84,7 +84,9 @@ static void owning_and_saving_are_read_as_typed(void **state)
 	static const struct {
 		const char *text;
 		double share; /* 0: refused */
-	} saving[] = {{"40%", 0.4}, {"40", 0.4}, {"0", 0}, {"100", 0}, {"40%%", 0}, {"x", 0}};
+	} saving[] = {{"40%", 0.4}, {"40", 0.4}, {"0.4", 0.4}, {"1%", 0.01}, {"1", 1},
+		      {"100", 1},   {"0", 0},    {"150", 0},   {"101%", 0},  {"-1", 0},
+		      {"40%%", 0},  {"nan", 0},  {"x", 0},     {"", 0},      {"%", 0}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
@@ -97,7 +99,7 @@ static void owning_and_saving_are_read_as_typed(void **state)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(saving); i++) {
 		double share = 0;
-		bool read = breakeven_read_saving(saving[i].text, &share);
+		bool read = breakeven_read_share(saving[i].text, &share);
 		if (read != (saving[i].share > 0))
 			fail_msg("%s: %s", saving[i].text, read ? "accepted" : "refused");
 		check_near(saving[i].text, share, saving[i].share);

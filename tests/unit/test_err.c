@@ -171,6 +171,27 @@ static void money_is_shown_and_counted(void **state)
 	check_int("years of the dearest", money_for(100000000, 315360000000), 8760000000000);
 }
 
+static void numbers_are_shown_without_exponents(void **state)
+{
+	static const struct {
+		double value;
+		int digits;
+		const char *text;
+	} cases[] = {
+		{100, 2, "100"},         {99.6, 2, "100"},    {95.04, 2, "95"},
+		{3.71, 2, "3.7"},        {0.37, 2, "0.37"},   {0, 2, "0"},
+		{3600000, 6, "3600000"}, {1234.5, 3, "1234"}, {0.00006, 4, "0.00006"},
+		{1e-12, 4, "0"},         {0.5, 6, "0.5"},     {-2.5, 2, "-2.5"},
+		{20, 1, "20"},
+	};
+	char got[32];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		check_text(cases[i].text, number_show(got, cases[i].value, cases[i].digits),
+			   cases[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +199,7 @@ int main(void)
 		cmocka_unit_test(err_stays_inside_its_room),
 		cmocka_unit_test(err_gives_the_exit_status),
 		cmocka_unit_test(durations_are_read),
+		cmocka_unit_test(numbers_are_shown_without_exponents),
 		cmocka_unit_test(durations_are_shown),
 		cmocka_unit_test(times_are_written),
 		cmocka_unit_test(money_is_read),
