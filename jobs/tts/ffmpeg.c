@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -44,6 +45,14 @@ static const char *codec(const struct wav_format *format)
 	return format->bits == 16 ? "pcm_s16le" : format->bits == 24 ? "pcm_s24le" : "pcm_s32le";
 }
 
+/* Whether what becomes of this file may be too long for a plain WAV file. */
+static bool is_long(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size > WAV_MOST_BYTES / 2;
+}
+
 /* Runs one filter. filter may be NULL; `to` NULL: only measure. */
 static int render(const struct place *place, const char *to, const struct wav_format *format,
 		  const char *filter, struct str *said, struct err *err)
@@ -70,6 +79,8 @@ static int render(const struct place *place, const char *to, const struct wav_fo
 				    "+bitexact",
 				    "-flags:a",
 				    "+bitexact",
+				    "-rf64",
+				    is_long(place->from) ? "auto" : "never",
 				    "-f",
 				    "wav",
 				    to};

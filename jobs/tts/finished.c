@@ -209,9 +209,13 @@ static int join(const struct job *job, const struct segment_result *results, str
 	for (size_t i = 0; i < job->segments.count; i++) {
 		const struct spoken *spoken = &job->segments.spoken[i];
 		if (results[i].state == SEGMENT_SAFE)
-			pieces[count++] = (struct join_piece){
-				job->segments.list[i].file, spoken->shown, spoken->item,
-				job->script.items[spoken->item].chapter, spoken->before_s};
+			pieces[count++] =
+				(struct join_piece){job->segments.list[i].file,
+						    spoken->shown,
+						    spoken->item,
+						    job->script.items[spoken->item].chapter,
+						    spoken->before_s,
+						    results[i].seconds};
 	}
 	int result =
 		join_pieces(job->output, pieces, count, (const char *const *)job->script.chapters,

@@ -14,7 +14,8 @@
 #include "subtitles.h"
 #include "wav.h"
 
-#define WAV_MAX_DATA ((int64_t)UINT32_MAX - WAV_HEADER_BYTES)
+/* The lengths of pieces are rounded: leave room for that. */
+#define NEARLY 0.99
 
 /* burst's own folder in the output folder while a join runs */
 #define WORK_NAME ".joined.work"
@@ -25,6 +26,7 @@ struct track {
 	FILE *f;
 	struct wav_format format;
 	int64_t frames;
+	bool long_header; /* RF64 */
 	bool subtitles;
 	struct cue *cues; /* one per piece; the cues own their pauses */
 	size_t cue_count;
@@ -133,16 +135,14 @@ static int add_piece(struct track *t, const struct join_piece *piece, struct cue
 
 	if (open_wav(t->out, piece->file, &f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
-	if (t->frames == 0 && !t->format.rate)
-		t->format = info.format;
 	if (!wav_same_format(&info.format, &t->format)) {
 		CLEANUP(file_close) FILE *other = TAKE(f);
 		if (open_converted(t, other, &f, &info, err) < 0)
 			return err_wrap(err, "%s", piece->file);
 	}
-	if ((t->frames + info.frames) * wav_frame_bytes(&t->format) > WAV_MAX_DATA)
-		return err_set(err, ERR_LOCAL,
-			       "a WAV file cannot be longer than 4 GiB: join fewer segments");
+	if (!t->long_header &&
+	    (t->frames + info.frames) * wav_frame_bytes(&t->format) > WAV_MOST_BYTES)
+		return err_set(err, ERR_BUG, "joined.wav: longer than its segments");
 	*cue = (struct cue){.text = piece->text, .begin = t->frames};
 	find_pauses(t, f, &info, cue);
 	if (copy_samples(t, f, &info, err) < 0)
@@ -171,12 +171,47 @@ static void add_chapter(struct track *t, int chapter, int64_t at, size_t chapter
 	c->end = t->frames;
 }
 
+/* Chooses the header by the length that the track will have. */
+static int begin(struct track *t, const struct join_piece *pieces, size_t count,
+		 const struct join_options *options, struct err *err)
+{
+	const unsigned char header[WAV_RF64_HEADER_BYTES] = {0};
+	const int64_t most = options->plain_bytes ? options->plain_bytes : WAV_MOST_BYTES;
+	CLEANUP(file_close) FILE *first = NULL;
+	struct wav_info info;
+	double frames = 0;
+
+	if (open_wav(t->out, pieces[0].file, &first, &info, err) < 0)
+		return err_wrap(err, "%s", pieces[0].file);
+	t->format = info.format;
+	for (size_t i = 0; i < count; i++)
+		frames += pieces[i].seconds * t->format.rate +
+			  (i > 0 ? (double)gap_before(t, pieces, i, options) : 0);
+	t->long_header = frames * wav_frame_bytes(&t->format) > (double)most * NEARLY;
+	return write_bytes(t, header, t->long_header ? WAV_RF64_HEADER_BYTES : WAV_HEADER_BYTES,
+			   err);
+}
+
+static int write_header(struct track *t, struct err *err)
+{
+	const int64_t bytes = t->frames * wav_frame_bytes(&t->format);
+	unsigned char header[WAV_RF64_HEADER_BYTES];
+
+	if (t->long_header)
+		wav_make_rf64_header(header, &t->format, bytes);
+	else
+		wav_make_header(header, &t->format, (uint32_t)bytes);
+	if (fseeko(t->f, 0, SEEK_SET) < 0 ||
+	    write_bytes(t, header, t->long_header ? WAV_RF64_HEADER_BYTES : WAV_HEADER_BYTES, err) <
+		    0)
+		return err_wrap(err, "header");
+	return 0;
+}
+
 static int add_all(struct track *t, const struct join_piece *pieces, size_t count,
 		   size_t chapter_count, const struct join_options *options, struct err *err)
 {
-	unsigned char header[WAV_HEADER_BYTES] = {0};
-
-	if (write_bytes(t, header, sizeof(header), err) < 0)
+	if (begin(t, pieces, count, options, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0 && add_silence(t, gap_before(t, pieces, i, options), err) < 0)
@@ -185,9 +220,8 @@ static int add_all(struct track *t, const struct join_piece *pieces, size_t coun
 			return -1;
 		add_chapter(t, pieces[i].chapter, t->cues[i].begin, chapter_count);
 	}
-	wav_make_header(header, &t->format, (uint32_t)(t->frames * wav_frame_bytes(&t->format)));
-	if (fseeko(t->f, 0, SEEK_SET) < 0 || write_bytes(t, header, sizeof(header), err) < 0)
-		return err_wrap(err, "header");
+	if (write_header(t, err) < 0)
+		return -1;
 	if (fflush(t->f) != 0 || fsync(fileno(t->f)) < 0)
 		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
 	return 0;

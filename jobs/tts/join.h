@@ -17,6 +17,7 @@ struct join_piece {
 	int chapter; /* index; -1: none */
 	/* the script's pause before it, in seconds; replaces the gap if it is longer */
 	double before_s;
+	double seconds; /* its length; 0: unknown */
 };
 
 struct join_options {
@@ -24,14 +25,17 @@ struct join_options {
 	bool normalise;
 	double lufs;
 	bool subtitles;
+	/* bytes of samples above which the track is written as RF64; 0: WAV_MOST_BYTES */
+	int64_t plain_bytes;
 	/* joined.m4b and the like; ends with NULL if shorter */
 	const struct ffmpeg_format *formats[JOIN_FORMATS_MOST];
 };
 
 /* Writes dir/joined.wav and, if requested, joined.srt, joined.vtt and chapters.txt (if there are
  * chapter titles). Uses constant memory and renames each complete file into place. The first piece
- * decides the format; ffmpeg converts the others. Without ffmpeg the loudness is unchanged. A note
- * reports that, and each of `formats` that failed. */
+ * decides the format; ffmpeg converts the others. A track that is too long for a WAV file is RF64.
+ * Without ffmpeg the loudness is unchanged. A note reports that, and each of `formats` that failed.
+ */
 int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const char *const *chapters, size_t chapter_count,
 		const struct join_options *options, struct str *notes, struct err *err);

@@ -105,11 +105,14 @@ static int read_format(const unsigned char *p, uint32_t len, struct wav_format *
 	return 0;
 }
 
-static int check_riff(const unsigned char head[12], int64_t file_bytes, struct err *err)
+static int64_t le64(const unsigned char *p)
 {
-	if (memcmp(head, "RIFF", 4) || memcmp(head + 8, "WAVE", 4))
-		return bad(err, "not a WAV file");
-	int64_t says = (int64_t)le(head + 4, 4) + 8;
+	return (int64_t)((uint64_t)le(p + 4, 4) << 32 | le(p, 4));
+}
+
+/* says: with the 8 bytes before what it counts. */
+static int check_riff(int64_t says, int64_t file_bytes, struct err *err)
+{
 	if (says > file_bytes + 1) /* some writers count a padding byte that they do not write */
 		return err_set(err, ERR_JOB,
 			       "the file is cut: its header says %lld bytes, it has %lld",
@@ -120,20 +123,20 @@ static int check_riff(const unsigned char head[12], int64_t file_bytes, struct e
 	return 0;
 }
 
-static int take_data(struct wav_info *info, int64_t at, uint32_t len, int64_t file_bytes,
+static int take_data(struct wav_info *info, int64_t at, int64_t len, int64_t file_bytes,
 		     struct err *err)
 {
 	int frame = wav_frame_bytes(&info->format);
 
 	if (!frame)
 		return bad(err, "not a WAV file: its data come before the format");
-	if (at + (int64_t)len > file_bytes)
+	if (len < 0 || len > file_bytes - at)
 		return err_set(err, ERR_JOB, "the file is cut: %lld bytes of sound are missing",
-			       (long long)(at + (int64_t)len - file_bytes));
-	if (len % (uint32_t)frame)
+			       (long long)(len < 0 ? 0 : len - (file_bytes - at)));
+	if (len % frame)
 		return bad(err, "the file is cut within a sample");
 	info->data_offset = at;
-	info->frames = len / (uint32_t)frame;
+	info->frames = len / frame;
 	return 0;
 }
 
@@ -142,9 +145,42 @@ static int cut_header(struct err *err)
 	return bad(err, "the file is cut: its header is not complete");
 }
 
+/* Reads the size of the samples from the first chunk of RF64, which has that of the file, too. */
+static int read_ds64(FILE *f, int64_t file_bytes, int64_t *data_bytes, struct err *err)
+{
+	unsigned char chunk[8 + 28];
+	uint32_t len;
+
+	if (fread(chunk, 1, sizeof(chunk), f) != sizeof(chunk))
+		return cut_header(err);
+	len = le(chunk + 4, 4);
+	if (memcmp(chunk, "ds64", 4) || len < 28 ||
+	    fseeko(f, (off_t)len - 28 + (len & 1), SEEK_CUR))
+		return bad(err, "not a WAV file: RF64 without its sizes");
+	*data_bytes = le64(chunk + 16);
+	int64_t says = le64(chunk + 8);
+	return check_riff(says < 0 || says > INT64_MAX - 8 ? INT64_MAX : says + 8, file_bytes, err);
+}
+
+/* *data_bytes: as RF64 says; -1: the chunk of the samples says it. */
+static int read_head(FILE *f, int64_t file_bytes, int64_t *data_bytes, struct err *err)
+{
+	unsigned char head[12];
+
+	*data_bytes = -1;
+	if (fread(head, 1, sizeof(head), f) != sizeof(head))
+		return ferror(f) ? err_set(err, ERR_LOCAL, "%s", strerror(errno)) : cut_header(err);
+	if (!memcmp(head, "RF64", 4) && !memcmp(head + 8, "WAVE", 4))
+		return read_ds64(f, file_bytes, data_bytes, err);
+	if (memcmp(head, "RIFF", 4) || memcmp(head + 8, "WAVE", 4))
+		return bad(err, "not a WAV file");
+	return check_riff((int64_t)le(head + 4, 4) + 8, file_bytes, err);
+}
+
 int wav_read_header(FILE *f, struct wav_info *out, struct err *err)
 {
-	unsigned char head[12], chunk[8], fmt[40];
+	unsigned char chunk[8], fmt[40];
+	int64_t data_bytes;
 	struct wav_info info = {0};
 	int64_t bytes = fseeko(f, 0, SEEK_END) < 0 ? -1 : (int64_t)ftello(f);
 
@@ -152,16 +188,16 @@ int wav_read_header(FILE *f, struct wav_info *out, struct err *err)
 		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
 	if (bytes == 0)
 		return bad(err, "the file is empty");
-	if (fread(head, 1, sizeof(head), f) != sizeof(head))
-		return ferror(f) ? err_set(err, ERR_LOCAL, "%s", strerror(errno)) : cut_header(err);
-	if (check_riff(head, bytes, err) < 0)
+	if (read_head(f, bytes, &data_bytes, err) < 0)
 		return -1;
 	for (int i = 0; i < MAX_HEADER_CHUNKS; i++) {
 		if (fread(chunk, 1, sizeof(chunk), f) != sizeof(chunk))
 			return cut_header(err);
 		uint32_t len = le(chunk + 4, 4), use = 0;
 		if (!memcmp(chunk, "data", 4)) {
-			if (take_data(&info, ftello(f), len, bytes, err) < 0)
+			bool elsewhere = data_bytes >= 0 && len == UINT32_MAX;
+			if (take_data(&info, ftello(f), elsewhere ? data_bytes : len, bytes, err) <
+			    0)
 				return -1;
 			*out = info;
 			return 0;
@@ -363,21 +399,48 @@ int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *
 	return (int)MIN(l.pause_count, (size_t)INT_MAX);
 }
 
-void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format,
-		     uint32_t data_bytes)
+/* The chunk of the format and the start of that of the samples: 32 bytes. */
+static void put_format(unsigned char *to, const struct wav_format *format, uint32_t data_bytes)
 {
 	uint32_t frame = (uint32_t)wav_frame_bytes(format);
 
+	memcpy(to, "fmt ", 4);
+	put_le(to + 4, 16, 4);
+	put_le(to + 8, format->is_float ? 3 : 1, 2);
+	put_le(to + 10, (uint32_t)format->channels, 2);
+	put_le(to + 12, (uint32_t)format->rate, 4);
+	put_le(to + 16, (uint32_t)format->rate * frame, 4);
+	put_le(to + 20, frame, 2);
+	put_le(to + 22, (uint32_t)format->bits, 2);
+	memcpy(to + 24, "data", 4);
+	put_le(to + 28, data_bytes, 4);
+}
+
+void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format,
+		     uint32_t data_bytes)
+{
 	memcpy(to, "RIFF", 4);
 	put_le(to + 4, data_bytes + WAV_HEADER_BYTES - 8, 4);
-	memcpy(to + 8, "WAVEfmt ", 8);
-	put_le(to + 16, 16, 4);
-	put_le(to + 20, format->is_float ? 3 : 1, 2);
-	put_le(to + 22, (uint32_t)format->channels, 2);
-	put_le(to + 24, (uint32_t)format->rate, 4);
-	put_le(to + 28, (uint32_t)format->rate * frame, 4);
-	put_le(to + 32, frame, 2);
-	put_le(to + 34, (uint32_t)format->bits, 2);
-	memcpy(to + 36, "data", 4);
-	put_le(to + 40, data_bytes, 4);
+	memcpy(to + 8, "WAVE", 4);
+	put_format(to + 12, format, data_bytes);
+}
+
+static void put_le64(unsigned char *p, int64_t value)
+{
+	put_le(p, (uint32_t)value, 4);
+	put_le(p + 4, (uint32_t)((uint64_t)value >> 32), 4);
+}
+
+void wav_make_rf64_header(unsigned char to[WAV_RF64_HEADER_BYTES], const struct wav_format *format,
+			  int64_t data_bytes)
+{
+	memcpy(to, "RF64", 4);
+	put_le(to + 4, UINT32_MAX, 4);
+	memcpy(to + 8, "WAVEds64", 8);
+	put_le(to + 16, 28, 4);
+	put_le64(to + 20, data_bytes + WAV_RF64_HEADER_BYTES - 8);
+	put_le64(to + 28, data_bytes);
+	put_le64(to + 36, data_bytes / wav_frame_bytes(format));
+	put_le(to + 44, 0, 4); /* no further sizes */
+	put_format(to + 48, format, UINT32_MAX);
 }

@@ -49,8 +49,14 @@ int wav_frame_bytes(const struct wav_format *format);
 bool wav_same_format(const struct wav_format *a, const struct wav_format *b);
 double wav_seconds(const struct wav_info *info);
 #define WAV_HEADER_BYTES 44
-/* Writes a plain header for this many bytes of samples (at most 4 GiB less the header). */
+/* Samples after a plain header: its fields have 32 bits. */
+#define WAV_MOST_BYTES ((int64_t)UINT32_MAX - WAV_HEADER_BYTES)
+/* Writes a plain header for this many bytes of samples (at most WAV_MOST_BYTES). */
 void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format,
 		     uint32_t data_bytes);
+/* The header of RF64 (EBU Tech 3306), the same with sizes of 64 bits. */
+#define WAV_RF64_HEADER_BYTES 80
+void wav_make_rf64_header(unsigned char to[WAV_RF64_HEADER_BYTES], const struct wav_format *format,
+			  int64_t data_bytes);
 
 #endif

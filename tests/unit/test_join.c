@@ -269,6 +269,45 @@ static void a_missing_piece(void **state)
 	assert_false(is_there(".joined.work"));
 }
 
+/* A track that is too long for the fields of a WAV file, as if they had few bits. */
+static void a_long_track_is_rf64(void **state)
+{
+	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1, 0, 1.0},
+						   {"b.wav", "b", 1, -1, 0, 0.5}};
+	static const struct {
+		int64_t plain_bytes;
+		const char *begins;
+	} cases[] = {{0, "RIFF"}, {40000, "RIFF"}, {20000, "RF64"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct join_options options = {
+			.gap_s = 0.5, .subtitles = true, .plain_bytes = cases[i].plain_bytes};
+		CLEANUP(str_free) struct str notes = STR_INIT;
+		struct wav_info info;
+		struct err err = {0};
+		if (ffmpeg_found())
+			options.formats[0] = ffmpeg_format_find("flac");
+		clear_folder();
+		put_tone("a.wav", 8000, 1, 1.0, 0.5, 0);
+		put_tone("b.wav", 8000, 1, 0.5, 0.5, 0);
+		if (join(pieces, 2, &options, &notes, &err) < 0)
+			fail_msg("%s", err.msg);
+		CLEANUP(free_text) char *path = in_folder("joined.wav");
+		CLEANUP(str_free) struct str bytes = STR_INIT;
+		assert_int_equal(path_read(path, 1 << 20, &bytes, NULL), 0);
+		assert_memory_equal(bytes.s, cases[i].begins, 4);
+		assert_int_equal(frames_of("joined.wav", &info), 16000);
+		/* the samples of the first piece, then silence */
+		CLEANUP(free_text) char *path_a = in_folder("a.wav");
+		CLEANUP(str_free) struct str a = STR_INIT;
+		assert_int_equal(path_read(path_a, 1 << 20, &a, NULL), 0);
+		assert_memory_equal(bytes.s + info.data_offset, a.s + WAV_HEADER_BYTES, 16000);
+		if (options.formats[0])
+			assert_true(is_there("joined.flac"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +318,7 @@ int main(void)
 		cmocka_unit_test(other_formats_are_converted),
 		cmocka_unit_test(without_ffmpeg),
 		cmocka_unit_test(a_missing_piece),
+		cmocka_unit_test(a_long_track_is_rf64),
 		cmocka_unit_test(other_formats_are_made),
 	};
 

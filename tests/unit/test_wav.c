@@ -176,6 +176,47 @@ static void other_codings(void **state)
 	}
 }
 
+/* Sizes of 64 bits. The sound is a hole in the file, which takes no room on the disk. */
+static void rf64(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t data_bytes, file_bytes; /* in the header, really */
+		const char *message;
+	} files[] = {
+		{"short", 8, 88, ""},
+		{"more than 4 GiB", 6000000000, 6000000080, ""},
+		{"cut", 6000000000, 5000000080,
+		 "the file is cut: its header says 6000000080 bytes, it has 5000000080"},
+		{"longer than it says", 5000000000, 6000000080,
+		 "the header says 5000000080 bytes, the file has 6000000080"},
+		{"below nothing", -2, 1000, "the header says 78 bytes, the file has 1000"},
+		{"the most", INT64_MAX - 100, 1000,
+		 "the file is cut: its header says 9223372036854775787 bytes, it has 1000"},
+	};
+	const struct wav_format format = {.rate = 24000, .channels = 1, .bits = 16};
+	CLEANUP(free_text) char *path = in_folder("long.wav");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		unsigned char header[WAV_RF64_HEADER_BYTES];
+		struct wav_info info;
+		struct err err = {0};
+		wav_make_rf64_header(header, &format, files[i].data_bytes);
+		put("long.wav", header, sizeof(header));
+		assert_int_equal(truncate(path, (off_t)files[i].file_bytes), 0);
+		CLEANUP(file_close) FILE *f = fopen(path, "re");
+		int result = wav_read_header(f, &info, &err);
+		if (strcmp(err.msg, files[i].message) || (result < 0) != (err.msg[0] != 0))
+			fail_msg("%s: got \"%s\", want \"%s\"", files[i].name, err.msg,
+				 files[i].message);
+		if (result == 0) {
+			assert_true(info.frames == files[i].data_bytes / 2);
+			assert_int_equal(info.data_offset, WAV_RF64_HEADER_BYTES);
+		}
+	}
+}
+
 /* Measured with espeak-ng at its usual speed: the seconds it takes, which must lie within the
  * window. */
 static const struct {
@@ -239,7 +280,7 @@ int main(void)
 		cmocka_unit_test(verdicts),     cmocka_unit_test(engine_cap),
 		cmocka_unit_test(read_headers), cmocka_unit_test(other_codings),
 		cmocka_unit_test(windows),      cmocka_unit_test(signs_may_be_silent),
-		cmocka_unit_test(unreadable),
+		cmocka_unit_test(unreadable),   cmocka_unit_test(rf64),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);
