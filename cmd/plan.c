@@ -14,6 +14,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return -1;
 	launch_init(&l, ctx);
 	int status = launch_peek_job(&l, err);
+	if (status == 0)
+		status = launch_foresee(&l, err);
 	if (status == 0 && opt_has(ctx, "offers") && opt_has(ctx, "list-prices"))
 		status = err_set(err, ERR_USAGE, "give --offers or --list-prices, not both");
 	if (status == 0 && opt_has(ctx, "list-prices"))

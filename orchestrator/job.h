@@ -14,7 +14,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 14u
+#define JOB_ABI 15u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by
  * the job. */
@@ -203,6 +203,11 @@ struct job_ops {
 	/* What of the input is not rendered, as a line without its end: "not spoken: 2 code blocks,
 	 * 1 image". Appends nothing if all of it is. NULL: this type leaves nothing out. */
 	void (*left_out)(const struct job *job, struct str *to);
+	/* After find_cached(), before anything is rented: what finish() will not do on this machine,
+	 * or not as the user may expect, a line each. ERR_LOCAL: it could not write its files. NULL:
+	 * nothing is known. */
+	int (*foresee)(struct job *job, const struct segment_result *results, struct str *notes,
+		       struct err *err);
 	/* After find_cached(), under the folder's lock: brings what it found elsewhere under the
 	 * names of the segments. A result may be open again. NULL: nothing to bring. */
 	int (*bring)(struct job *job, struct segment_result *results, struct str *notes,

@@ -43,6 +43,9 @@ int launch_peek_job(struct launch *l, struct err *err);
 /* Reads the job, locks it and its output folder, and finds what is done. ERR_BUSY: it is running.
  */
 int launch_load_job(struct launch *l, struct err *err);
+/* The job is loaded: warns of what its end will lack on this machine, before anything is rented.
+ * ERR_LOCAL: it could not write its files. */
+int launch_foresee(struct launch *l, struct err *err);
 /* Like launch_load_job(). Also ERR_CONFIG if something is left to render and its delivery would
  * overwrite a user's file. */
 int launch_load_to_render(struct launch *l, struct err *err);

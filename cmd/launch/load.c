@@ -80,3 +80,18 @@ int launch_peek_job(struct launch *l, struct err *err)
 	memset(s->results, 0, count * sizeof(*s->results));
 	return s->job_ops->find_cached(s->job, s->results, true, err);
 }
+
+int launch_foresee(struct launch *l, struct err *err)
+{
+	const struct engine_setup *s = &l->run.setup;
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	const char *line;
+	size_t len;
+
+	if (!s->job_ops->foresee)
+		return 0;
+	int status = s->job_ops->foresee(s->job, s->results, &notes, err);
+	for (const char *at = str_text(&notes); (line = str_next_line(&at, &len));)
+		log_line(LOG_WARN, "%.*s", (int)len, line);
+	return status;
+}

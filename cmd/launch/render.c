@@ -35,7 +35,7 @@ static int render_open(struct launch *l, bool detached, struct err *err)
 {
 	int starter = l->ctx->delivers ? -1 : detach_starter();
 
-	if (launch_open_providers(l, err) < 0 || check(l, err) < 0 ||
+	if (launch_foresee(l, err) < 0 || launch_open_providers(l, err) < 0 || check(l, err) < 0 ||
 	    launch_begin(l, detached, err) < 0 || detach_begins(l, starter, err) < 0)
 		return -1;
 	keep_pool(l);
@@ -55,7 +55,8 @@ int render(struct launch *l, bool detached, struct err *err)
 
 int render_plan(struct launch *l, struct err *err)
 {
-	if (launch_peek_job(l, err) < 0 || launch_open_providers(l, err) < 0)
+	if (launch_peek_job(l, err) < 0 || launch_foresee(l, err) < 0 ||
+	    launch_open_providers(l, err) < 0)
 		return -1;
 	return launch_plan(l, &(struct plan_words){0}, err);
 }

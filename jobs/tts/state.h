@@ -67,6 +67,10 @@ void tts_fill_needs(struct job *job, const struct section *conf);
 int tts_check_file(const struct job *job, size_t index, const char *file, struct habits *habits,
 		   struct check *out, struct err *err);
 
+/* foresee.c: as in job_ops. */
+int tts_foresee(struct job *job, const struct segment_result *results, struct str *notes,
+		struct err *err);
+
 /* finished.c: handles files that exist already, and the end of the job. As in job_ops. */
 int tts_record(struct job *job, size_t index, const struct segment_result *results, size_t count,
 	       struct err *err);

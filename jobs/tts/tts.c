@@ -59,6 +59,7 @@ const struct job_ops job_tts = {
 	.find_cached = tts_find_cached,
 	.changes = tts_changes,
 	.left_out = tts_left_out,
+	.foresee = tts_foresee,
 	.bring = tts_bring,
 	.check = tts_check,
 	.record = tts_record,

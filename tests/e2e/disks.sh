@@ -18,6 +18,22 @@ t_ledger_is_read_only() {
 	is "$(pods_left)" "" pods
 }
 
+t_the_output_folder_is_too_small() { # an hour of sound, mostly pauses, where 20 MB are free: nothing is rented
+	local command
+	unshare -m true 2>/dev/null || { skip "not root"; return; }
+	for _ in $(seq 60); do printf 'One line.\n\n[pause 60s]\n\n'; done >script.md
+	JOB='join = { gap = 0.1; };' INPUT=script.md
+	config
+	mkdir out
+	for command in plan run; do
+		STATUS=0
+		unshare -m sh -c "mount -t tmpfs -o size=20m none out && exec '$BURST' $command" >out.txt 2>err.txt </dev/null || STATUS=$?
+		is "$STATUS" 1 "$command: exit status ($(tail -n 1 err.txt))"
+		has err.txt "the output folder $T/out needs about 0.16 GB, and 0.021 GB are free there: free some space, or set another job.output"
+	done
+	is "$("$BURST" ledger --json)" "[]" runs
+}
+
 t_output_is_a_file() {
 	script_lines 2
 	config

@@ -59,6 +59,30 @@ t_chapter_files_in_their_natural_order() { # 2 before 10, whatever the case, the
 	is "$(sed -n 's/^title=//p' out/chapters.txt)" "$(printf '%s\n' Chapter "Chapter 01" "chapter 2" "Chapter 10" "Übung 9" "Uebung 1" Zugabe)" "chapters"
 	is "$(jq -r .id out/manifest.jsonl | head -n 4 | tr '\n' ,)" "Chapter,Chapter 01,chapter 2,Chapter 10," "manifest"
 }
+# What the end of the job will lack is known before anything is rented: a plan and a run say so.
+t_what_the_end_will_lack_is_told_first() {
+	local command
+	mkdir bin
+	ln -s /usr/bin/* /bin/* bin/ 2>/dev/null
+	rm -f bin/ff*
+	echo "One line." >script.md
+	JOB='join = { loudness = -18; formats = ["m4b", "flac"]; };' INPUT=script.md
+	config
+	PATH=$PWD/bin burst plan
+	has err.txt 'ffmpeg is not installed on this machine: joined.m4b, joined.flac will not be made, and the loudness of the track stays as it is; install it before the run ends'
+	has err.txt 'joined.m4b will have no chapters: the script has no headings'
+	sed -i 's/loudness = -18; //; s/"m4b", //' burst.cfg
+	command -v ffmpeg >/dev/null && { burst plan; hasnt err.txt warning; }
+	# some 28 hours, mostly pauses
+	for _ in $(seq 1650); do printf 'One line.\n\n[pause 60s]\n\n'; done >script.md
+	for command in plan 'run -n'; do
+		# shellcheck disable=SC2086
+		burst $command
+		is "$STATUS" 0 "$command"
+		has err.txt 'joined.wav will have about 4.4'
+		has err.txt ' GB: above 4.29 GB it is written as RF64'
+	done
+}
 t_a_chapter_for_each_file() {
 	command -v ffprobe >/dev/null || { skip "ffprobe is not installed"; return; }
 	mkdir parts
