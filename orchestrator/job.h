@@ -56,6 +56,7 @@ struct job_prior {
 struct job_needs {
 	const char *engine; /* "espeak", "command": for people, manifests and the cost model */
 	bool gpu;           /* a pod that sees no GPU is useless */
+	bool bf16;          /* it computes in BF16, which some GPUs lack */
 	int vram_gb;
 	struct job_prior prior;
 	/* what of the job its speed depends on beside engine and GPU; NULL: nothing */
@@ -203,9 +204,9 @@ struct job_ops {
 	/* What of the input is not rendered, as a line without its end: "not spoken: 2 code blocks,
 	 * 1 image". Appends nothing if all of it is. NULL: this type leaves nothing out. */
 	void (*left_out)(const struct job *job, struct str *to);
-	/* After find_cached(), before anything is rented: what finish() will not do on this machine,
-	 * or not as the user may expect, a line each. ERR_LOCAL: it could not write its files. NULL:
-	 * nothing is known. */
+	/* After find_cached(), before anything is rented: what finish() will not do on this
+	 * machine, or not as the user may expect, a line each. ERR_LOCAL: it could not write its
+	 * files. NULL: nothing is known. */
 	int (*foresee)(struct job *job, const struct segment_result *results, struct str *notes,
 		       struct err *err);
 	/* After find_cached(), under the folder's lock: brings what it found elsewhere under the

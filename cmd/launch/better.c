@@ -6,16 +6,15 @@
 
 #include "cmd/show/plan_parts.h"
 #include "plan/better.h"
+#include "wanted.h"
 
 /* Collects the offers of all other GPUs beside those of e. */
-static struct offer *all_offers(struct launch *l, const struct estimate *e, int64_t offers_ms,
-				size_t *count)
+static void add_all_offers(struct launch *l, const struct estimate *e, int64_t offers_ms,
+			   struct wanted *all)
 {
-	struct offer *all = xcalloc(e->count + 1, sizeof(*all));
 	struct op_want want;
 
-	memcpy(all, e->offers, e->count * sizeof(*all));
-	*count = e->count;
+	wanted_add(l, all, e->offers, e->count);
 	launch_want_offers(l, &want);
 	want.offers.gpus = NULL;
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
@@ -23,9 +22,10 @@ static struct offer *all_offers(struct launch *l, const struct estimate *e, int6
 		struct err ignored = {0};
 		if (caller_perform(&l->run.setup.providers[i], OP_OFFERS, &want, offers_ms, &result,
 				   &ignored) == 0)
-			launch_keep_offers(l, &result, &all, count);
+			wanted_add(l, all, result.offers, result.offer_count);
+		op_result_free(&result);
 	}
-	return all;
+	wanted_end(all);
 }
 
 static void add_plan(struct str *to, const struct plan *p, const struct offer *o, bool named)
@@ -78,7 +78,7 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
 	const struct offer *given = &e->offers[pick->machine];
 	struct err ignored = {0};
 	struct estimate all;
-	size_t count;
+	struct wanted others = {0};
 
 	*out = (struct better){0};
 	if (!gpus_given || !offers_ms) {
@@ -86,9 +86,9 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
 			compare(out, pick, given, e);
 		return;
 	}
-	struct offer *offers = all_offers(l, e, offers_ms, &count);
-	if (estimate_make(&all, l, offers, count, &ignored) == 0)
+	add_all_offers(l, e, offers_ms, &others);
+	if (estimate_make(&all, l, others.list, others.count, &ignored) == 0)
 		compare(out, pick, given, &all);
 	estimate_free(&all);
-	free(offers);
+	wanted_free(&others);
 }

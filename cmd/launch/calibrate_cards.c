@@ -4,35 +4,37 @@
 #include "base/gpus.h"
 #include "base/log.h"
 #include "calibrate.h"
+#include "wanted.h"
 
 enum {
 	CHEAPEST = 3,       /* GPUs to measure if the user names none */
 	UNKNOWN_BATCH = 32, /* largest batch for an engine without known limits */
 };
 
-static int add_offers(struct launch *l, int provider, struct offer **all, size_t *count,
-		      struct err *err)
+static int add_offers(struct launch *l, int provider, struct wanted *all, struct err *err)
 {
 	struct op_result result = {0};
 
 	if (launch_fetch_offers(l, provider, true, LAUNCH_ASK_MS, &result, err) < 0)
 		return -1;
-	launch_keep_offers(l, &result, all, count);
+	wanted_add(l, all, result.offers, result.offer_count);
+	op_result_free(&result);
 	return 0;
 }
 
-static int gather_offers(struct launch *l, struct offer **all, size_t *count, struct err *err)
+static int gather_offers(struct launch *l, struct wanted *all, struct err *err)
 {
 	int failed = 0;
 
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
-		if (add_offers(l, i, all, count, err) == 0)
+		if (add_offers(l, i, all, err) == 0)
 			continue;
 		if (err->kind != ERR_NO_CAPACITY && ++failed == l->run.setup.provider_count)
 			return err_wrap(err, "%s", l->run.setup.providers[i].ops->name);
 		log_line(LOG_WARN, "%s: %s", l->run.setup.providers[i].ops->name, err->msg);
 		err_clear(err);
 	}
+	wanted_end(all);
 	return 0;
 }
 
@@ -164,19 +166,18 @@ int calibrate_choose_cards(struct launch *l, struct calibrate_card *cards, size_
 			   struct err *err)
 {
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
-	struct offer *offers = NULL;
-	size_t offer_count = 0;
-	int status = gather_offers(l, &offers, &offer_count, err);
+	struct wanted wanted = {0};
+	int status = gather_offers(l, &wanted, err);
 	const char *const *gpus = launch_gpus(l); /* launch_fetch_offers() replaces the list */
 
-	if (status == 0 && offer_count)
-		qsort(offers, offer_count, sizeof(*offers), by_price);
+	if (status == 0 && wanted.count)
+		qsort(wanted.list, wanted.count, sizeof(*wanted.list), by_price);
 	if (status == 0)
-		*count = gpus ? cards_named(cards, gpus, offers, offer_count)
-			      : cards_cheapest(cards, needs, offers, offer_count);
+		*count = gpus ? cards_named(cards, gpus, wanted.list, wanted.count)
+			      : cards_cheapest(cards, needs, wanted.list, wanted.count);
 	for (size_t i = 0; i < *count && status == 0; i++)
 		status = cards[i].why[0] ? 0 : expect(l, &cards[i], err);
-	free(offers);
+	wanted_free(&wanted);
 	if (status == 0 && !*count)
 		return err_set(err, ERR_NO_CAPACITY,
 			       "no provider offers what the job needs now (see gpu, "

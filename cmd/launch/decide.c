@@ -11,6 +11,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/plan_parts.h"
 #include "refuse.h"
+#include "wanted.h"
 #include "warm_first.h"
 #include "wish.h"
 
@@ -24,8 +25,7 @@ enum {
 };
 
 struct asked {
-	struct offer *offers; /* not above the cap on the price */
-	size_t count;
+	struct wanted wanted;
 	/* The lowest price of a wanted offer, even if sold out, and its provider; 0: a provider has
 	 * not reported it. */
 	int64_t floor_microusd_h;
@@ -50,10 +50,24 @@ static void fetch_all_offers(struct launch *l, struct asked *out)
 			out->floor_microusd_h = result.floor_microusd_h;
 			out->floor_at = l->run.setup.providers[i].ops->name;
 		}
-		launch_keep_offers(l, &result, &out->offers, &out->count);
+		wanted_add(l, &out->wanted, result.offers, result.offer_count);
+		op_result_free(&result);
 	}
+	wanted_end(&out->wanted);
 	if (!all_say)
 		out->floor_microusd_h = 0;
+}
+
+/* Names each wish that the plan does not follow to the letter. */
+static void say_wishes(const struct estimate *e, const struct plan *pick)
+{
+	CLEANUP(str_free) struct str lines = STR_INIT;
+	const char *line;
+	size_t len;
+
+	plan_wishes(&lines, e, pick);
+	for (const char *at = str_text(&lines); (line = str_next_line(&at, &len));)
+		log_line(LOG_NOTE, "%.*s", (int)len, line);
 }
 
 static void act_on(struct launch *l, const struct estimate *e, const struct plan *pick)
@@ -69,6 +83,7 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 	l->run.row.planned_microusd = (int64_t)llround(pick->pods_usd * 1e6);
 	if (l->ctx->quiet)
 		return;
+	say_wishes(e, pick);
 	output_line(stderr, "plan: %s", l->choice.row.why);
 	struct better better;
 	better_find(&better, l, e, pick, BETTER_MS);
@@ -76,7 +91,7 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 		output_line(stderr, "better: %s", better.line);
 }
 
-/* Names each card that earlier pods could not use, once. */
+/* Names each card that is not planned with, once. */
 static void say_left_out(const struct estimate *e)
 {
 	char offer[PLAN_TEXT];
@@ -87,8 +102,8 @@ static void say_left_out(const struct estimate *e)
 			said |= !strcmp(e->offers[k].gpu, e->offers[i].gpu) &&
 				!strcmp(e->offers[k].provider, e->offers[i].provider);
 		if (e->unfit[i][0] && !said)
-			log_line(LOG_NOTE, "left out: %s: %s", plan_offer(offer, &e->offers[i]),
-				 e->unfit[i]);
+			log_line(LOG_NOTE, "%s: %s: %s", plan_unfit_name(e->unfit_kind[i]),
+				 plan_offer(offer, &e->offers[i]), e->unfit[i]);
 	}
 }
 
@@ -106,7 +121,7 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 	fetch_all_offers(l, &asked);
 	int status = delivers ? 0 : refuse_price(l, asked.floor_microusd_h, asked.floor_at, err);
 	if (status == 0)
-		status = estimate_make(&e, l, asked.offers, asked.count, err);
+		status = estimate_make(&e, l, asked.wanted.list, asked.wanted.count, err);
 	if (status == 0 && e.open) {
 		if (may_warm)
 			say_left_out(&e);
@@ -122,7 +137,7 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 			COPY_TEXT(l->choice.row.why, e.count ? NO_SPEED : NO_OFFER);
 	}
 	estimate_free(&e);
-	free(asked.offers);
+	wanted_free(&asked.wanted);
 	return status;
 }
 

@@ -25,25 +25,20 @@ static int plan_wishes(struct launch *l, struct plan_wish *wish, struct err *err
 	return 0;
 }
 
-/* A provider may have the key; most charge nothing. */
+/* A provider may have the key; most charge nothing. It need not be open. */
 static bool egress_price(void *ctx, const char *provider, double *usd_gb)
 {
 	const struct launch *l = ctx;
+	const struct provider_ops *ops = provider_find(provider);
+	const struct section *conf = ops ? config_provider(l->ctx->config, provider) : NULL;
+	const struct option_spec *o = conf ? ops->options : NULL;
 
-	for (int i = 0; i < l->run.setup.provider_count; i++) {
-		const struct option_spec *o = l->run.setup.providers[i].ops->options;
-		if (strcmp(l->run.setup.providers[i].ops->name, provider) != 0)
-			continue;
-		while (o->key && strcmp(o->key, "egress_price") != 0)
-			o++;
-		const struct section *conf =
-			o->key ? config_provider(l->ctx->config, provider) : NULL;
-		if (!conf)
-			return false;
-		*usd_gb = (double)section_int(conf, "egress_price") / 1e6;
-		return section_has(conf, "egress_price");
-	}
-	return false;
+	while (o && o->key && strcmp(o->key, "egress_price") != 0)
+		o++;
+	if (!o || !o->key)
+		return false;
+	*usd_gb = (double)section_int(conf, "egress_price") / 1e6;
+	return section_has(conf, "egress_price");
 }
 
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
@@ -59,6 +54,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 		.volume = section_text(volume, "name"),
 		.volume_gb = section_int(volume, "size_gb"),
 		.delivers = section_has(top, "deliver"),
+		.gpus_named = section_has(top, "gpu"),
 		.egress_price = egress_price,
 		.ctx = l,
 	};

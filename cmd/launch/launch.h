@@ -85,9 +85,6 @@ void launch_want_offers(struct launch *l, struct op_want *want);
  * ERR_CONFIG then means that a run would never rent there. op_result_free(out) on success. */
 int launch_fetch_offers(struct launch *l, int provider, bool as_run, int64_t most_ms,
 			struct op_result *out, struct err *err);
-/* Moves offers within caps.max_price_per_hour to a list, and frees the result. */
-void launch_keep_offers(const struct launch *l, struct op_result *from, struct offer **all,
-			size_t *count);
 enum { LAUNCH_ASK_MS = 60 * 1000 }; /* how long a command waits for a reply that it shows */
 /* `plan` and `run --dry-run`: offers and the planner's choice. Returns the exit status. */
 struct plan_words; /* plan_show.h */

@@ -108,19 +108,6 @@ void launch_want_offers(struct launch *l, struct op_want *want)
 		want->offers.vram_gb = l->run.setup.job_ops->needs(l->run.setup.job)->vram_gb;
 }
 
-void launch_keep_offers(const struct launch *l, struct op_result *from, struct offer **all,
-			size_t *count)
-{
-	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"),
-				   "max_price_per_hour");
-
-	*all = xrealloc(*all, (*count + from->offer_count + 1) * sizeof(**all));
-	for (size_t i = 0; i < from->offer_count; i++)
-		if (!most || from->offers[i].price_microusd_h <= most)
-			(*all)[(*count)++] = from->offers[i];
-	op_result_free(from);
-}
-
 int launch_fetch_offers(struct launch *l, int provider, bool as_run, int64_t most_ms,
 			struct op_result *out, struct err *err)
 {

@@ -15,37 +15,7 @@
 #include "plan_offers.h"
 #include "refuse.h"
 #include "volume_trust.h"
-
-/* Moves offers within the cap on the price to the front; *count: how many. ERR_CAP: none. */
-static int keep_within_price(struct launch *l, struct known_offer *offers, size_t *count,
-			     struct err *err)
-{
-	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"),
-				   "max_price_per_hour");
-	const struct offer *least = NULL;
-	size_t kept = 0, all = *count;
-	char price[32], offer[PLAN_TEXT];
-
-	for (size_t i = 0; i < all; i++)
-		if (!least || offers[i].offer.price_microusd_h < least->price_microusd_h)
-			least = &offers[i].offer;
-	if (most && least && least->price_microusd_h > most) {
-		err_set(err, ERR_CAP,
-			"every offer is above caps.max_price_per_hour: the cheapest costs %s an "
-			"hour (%s); raise the cap, or choose another GPU",
-			money_show(price, sizeof(price), least->price_microusd_h),
-			plan_offer(offer, least));
-		return err_about(err, "caps.max_price_per_hour");
-	}
-	for (size_t i = 0; i < all; i++)
-		if (!most || offers[i].offer.price_microusd_h <= most)
-			offers[kept++] = offers[i];
-	if (kept < all)
-		log_line(LOG_NOTE, "%zu offer%s left out: above caps.max_price_per_hour",
-			 all - kept, all - kept == 1 ? " is" : "s are");
-	*count = kept;
-	return 0;
-}
+#include "wanted.h"
 
 static void warn_of_volumes(struct launch *l)
 {
@@ -76,10 +46,9 @@ int plan_offers(struct launch *l, const struct offer *offers, size_t count,
 		estimate_free(&e);
 		return -1;
 	}
-	if (words->prices[0]) { /* saved offers and list prices cannot be rented */
+	if (words->prices[0])
 		COPY_TEXT(e.price_from, words->prices);
-		e.in_any_order = true;
-	}
+	e.in_any_order = words->in_any_order;
 	enum plan_verdict verdict = estimate_choose(&e, &pick);
 	int status = refuse_plan(l, &e, &pick, verdict, err);
 	if (status == 0 && caps && e.open)
@@ -107,8 +76,8 @@ int plan_offers(struct launch *l, const struct offer *offers, size_t count,
 	return status < 0 ? -1 : cmd_flush(err);
 }
 
-/* Appends offers whose GPUs are too small for the job, so that the plan can say so. */
-static size_t add_too_small(struct launch *l, struct offer **offers, size_t count)
+/* Adds offers whose GPUs are too small for the job, so that the plan can say so. */
+static void add_too_small(struct launch *l, struct wanted *wanted)
 {
 	struct op_want want;
 
@@ -121,20 +90,17 @@ static size_t add_too_small(struct launch *l, struct offer **offers, size_t coun
 		if (caller_perform(&l->run.setup.providers[i], OP_OFFERS, &want, LAUNCH_ASK_MS,
 				   &result, &ignored) < 0)
 			continue;
-		*offers = xrealloc(*offers, (count + result.offer_count + 1) * sizeof(**offers));
-		for (size_t k = 0; k < result.offer_count; k++) {
-			const struct offer *o = &result.offers[k];
-			if (o->vram_gb && o->vram_gb < needed_gb)
-				(*offers)[count++] = *o;
-		}
+		for (size_t k = 0; k < result.offer_count; k++)
+			if (result.offers[k].vram_gb && result.offers[k].vram_gb < needed_gb)
+				wanted_add(l, wanted, &result.offers[k], 1);
 		op_result_free(&result);
 	}
-	return count;
 }
 
 int launch_plan(struct launch *l, const struct plan_words *words, struct err *err)
 {
 	struct known_offer *known = NULL;
+	CLEANUP(wanted_free) struct wanted wanted = {0};
 	struct caps caps;
 	size_t count = 0;
 
@@ -142,21 +108,22 @@ int launch_plan(struct launch *l, const struct plan_words *words, struct err *er
 	    offer_list_fetch(l, true, &known, &count, err) < 0)
 		return -1;
 	warn_of_volumes(l);
-	if (keep_within_price(l, known, &count, err) < 0) {
-		free(known);
-		return -1;
-	}
 	struct offer *offers = xcalloc(count + 1, sizeof(*offers));
 	for (size_t i = 0; i < count; i++)
 		offers[i] = known[i].offer;
-	if (!l->ctx->json) {
+	wanted_add(l, &wanted, offers, count);
+	free(offers);
+	wanted_end(&wanted);
+	wanted_tell(&wanted);
+	int status = wanted_check_price(&wanted, err);
+	if (status == 0 && !l->ctx->json) {
 		offer_list_print(stdout, known, count);
 		if (count)
 			putchar('\n');
 	}
-	count = add_too_small(l, &offers, count);
-	int status = plan_offers(l, offers, count, words, &caps, err);
-	free(offers);
 	free(known);
-	return status;
+	if (status < 0)
+		return -1;
+	add_too_small(l, &wanted);
+	return plan_offers(l, wanted.list, wanted.count, words, &caps, err);
 }

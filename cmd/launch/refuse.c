@@ -145,7 +145,19 @@ int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *p
 	return -1;
 }
 
-/* Each card on offer is unfit, as earlier pods reported. Names the first one. Returns -1. */
+static const char *what_to_do(enum estimate_unfit kind)
+{
+	switch (kind) {
+	case UNFIT_IMAGE: return "set pod.image to another image, or name other GPUs in gpu";
+	case UNFIT_UNKNOWN: return "name GPUs in gpu; `burst gpus` lists those that burst knows";
+	case UNFIT_BF16:
+	case UNFIT_NAMED:
+	case UNFIT_NOT: break;
+	}
+	return "name other GPUs in gpu; `burst gpus` lists them";
+}
+
+/* A run would rent no card on offer. Names the first one. Returns -1. */
 static int refuse_cards(const struct launch *l, const struct estimate *e, struct err *err)
 {
 	size_t first = 0;
@@ -153,10 +165,9 @@ static int refuse_cards(const struct launch *l, const struct estimate *e, struct
 
 	while (first + 1 < e->count && !e->unfit[first][0])
 		first++;
-	err_set(err, ERR_NO_CAPACITY,
-		"no card on offer can run the job: %s: %s; set pod.image to another image, or name "
-		"other GPUs in gpu",
-		plan_offer(offer, &e->offers[first]), e->unfit[first]);
+	err_set(err, ERR_NO_CAPACITY, "no card on offer can run the job: %s: %s; %s",
+		plan_offer(offer, &e->offers[first]), e->unfit[first],
+		what_to_do(e->unfit_kind[first]));
 	err_about(err, "gpu");
 	config_place_error(l->ctx->config, err);
 	return -1;
@@ -231,9 +242,14 @@ int refuse_plan(const struct launch *l, const struct estimate *e, const struct p
 		return 0;
 	if (l->ctx->cmd == &cmd_run) /* -n does not refuse it */
 		return 0;
+	const struct offer *unknown = NULL;
+	char offer[PLAN_TEXT] = "";
+	for (size_t i = 0; i < e->count && !unknown; i++)
+		unknown = e->unfit_kind[i] == UNFIT_NAMED ? &e->offers[i] : NULL;
 	return err_set(err, ERR_CONFIG,
-		       "no estimate: the speed of %s%s%s is not known on any of these offers "
+		       "no estimate: the speed of %s%s%s is not known on %s "
 		       "yet; `burst calibrate` measures it, and so does `burst run`",
 		       needs->command ? "this command" : "engine \"",
-		       needs->command ? "" : needs->engine, needs->command ? "" : "\"");
+		       needs->command ? "" : needs->engine, needs->command ? "" : "\"",
+		       unknown ? plan_offer(offer, unknown) : "any of these offers");
 }

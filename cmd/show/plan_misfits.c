@@ -35,6 +35,18 @@ static bool card_came_before(const struct estimate *e, size_t i, bool same_provi
 	return false;
 }
 
+const char *plan_unfit_name(enum estimate_unfit kind)
+{
+	switch (kind) {
+	case UNFIT_NOT: return "does not fit"; /* its memory */
+	case UNFIT_NAMED: return "not planned with";
+	case UNFIT_IMAGE:
+	case UNFIT_BF16:
+	case UNFIT_UNKNOWN: break;
+	}
+	return "left out";
+}
+
 void plan_misfits_show(FILE *to, const struct estimate *e)
 {
 	char offer[PLAN_TEXT], why[ESTIMATE_UNFIT];
@@ -46,7 +58,7 @@ void plan_misfits_show(FILE *to, const struct estimate *e)
 		if (!e->unfit[i][0] && gpu_is_none(o->gpu))
 			fprintf(to, "does not fit: a pod without a GPU\n");
 		else
-			plan_say(to, 2, "%s: %s: %s", e->unfit[i][0] ? "left out" : "does not fit",
+			plan_say(to, 2, "%s: %s: %s", plan_unfit_name(e->unfit_kind[i]),
 				 plan_offer(offer, o), why);
 	}
 }

@@ -21,6 +21,8 @@ bool plan_best_for(struct plan *out, const struct estimate *e, enum plan_goal go
 /* Prints a line of text. On a terminal, wraps at its width and indents the following lines. */
 void plan_say(FILE *to, int indent, const char *fmt, ...) PRINTF(3, 4);
 
+/* "left out", or what else a plan does with such a card. */
+const char *plan_unfit_name(enum estimate_unfit kind);
 /* Prints what each offer lacks that is too small, once for each GPU. */
 void plan_misfits_show(FILE *to, const struct estimate *e);
 /* The same, once for each GPU of a provider; new reference. */
@@ -32,6 +34,9 @@ void plan_words_show(FILE *to, const struct estimate *e, const struct plan *pick
 /* Prints the plan in one sentence, or the wish that cannot be fulfilled. */
 void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pick,
 		       enum plan_verdict verdict);
+/* Adds a line for each wish that the plan does not follow to the letter, and why. */
+void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pick);
+void plan_wishes_show(FILE *to, const struct estimate *e, const struct plan *pick);
 /* Prints every input with its source and age. */
 void plan_inputs_show(FILE *to, const struct estimate *e, const struct plan *pick);
 /* Prints the same job with twice and ten times as many segments. */

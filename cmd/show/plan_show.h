@@ -11,6 +11,8 @@ struct plan_words {
 	bool explain;    /* show every input and its source */
 	bool what_if;    /* show the same job with twice and ten times as many segments */
 	char prices[96]; /* source of the prices, if no provider was asked */
+	/* the offers have no order of providers, as a run would keep it */
+	bool in_any_order;
 };
 
 /* pick: the chosen plan, with its verdict. */

@@ -230,6 +230,7 @@ void plan_words_show(FILE *to, const struct estimate *e, const struct plan *pick
 		 source_text(m->speed_source),
 		 cold_source(&m->cold) == PLAN_PRIOR ? "a prior" : "measured");
 	say_setup(to, e, pick);
+	plan_wishes_show(to, e, pick);
 	say_storage(to, &e->extras[pick->machine].storage, pick);
 	say_instead(to, e, pick);
 }

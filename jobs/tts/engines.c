@@ -87,7 +87,7 @@ static const struct engine_option piper_options[] = {
 /* What the four rows of Qwen3-TTS share: all of them, those of a size, those of a voice source. */
 /* clang-format off */
 #define QWEN3_ALIKE \
-	.letters = QWEN3_LETTERS, .gpu = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
+	.letters = QWEN3_LETTERS, .gpu = true, .bf16 = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
 	.sources = "qwen3-source", .torch = true, .torchaudio = true, .install = python_install, .installed = PYTHON_HAVE, .packages = python_packages, .python = qwen3_python
 /* 0.83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and
  * one of the talker; sound at some 50 GFLOP a second. Memory: weights, 0.11 GiB of cache for the
@@ -160,6 +160,7 @@ static const struct engine engines[] = {
 			  "tests with random weights, on a processor; no GPU yet"},
 		.letters = LETTERS_LATIN,
 		.gpu = true,
+		.bf16 = true,
 		.vram_gb = 8,
 		.max_batch = 64, /* its worker measures how many fit */
 		.seconds_per_char = 1.0 / 15,
@@ -198,6 +199,7 @@ static const struct engine engines[] = {
 			  "tests with random weights, on a processor; no GPU yet"},
 		.letters = LETTERS_LATIN,
 		.gpu = true,
+		.bf16 = true,
 		.vram_gb = 8,
 		.max_batch = 64,
 		.seconds_per_char = 0.5 / 15,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/gpus.h"
 #include "base/jsonx.h"
 #include "ffmpeg.h"
 #include "state.h"
@@ -250,6 +251,23 @@ static int check_formats(const struct section *join, struct mistakes *m, struct 
 	return 0;
 }
 
+/* Its times would be taken for those of every card. */
+static int check_estimate_gpu(const struct section *conf, struct err *err)
+{
+	const struct section *estimate = section_group(conf, "estimate");
+	const char *gpu = section_text(estimate, "gpu"), *near;
+
+	if (!gpu || !*gpu || gpu_find(gpu))
+		return 0;
+	near = gpu_nearest(gpu);
+	return err_set(
+		err, ERR_CONFIG,
+		"%s: estimate: gpu \"%.*s\" is unknown%s%s%s; `burst gpus` lists those whose "
+		"times can be carried over (absent: the times hold for all cards)",
+		section_where(estimate, "gpu"), utf8_fit(gpu, 40), gpu,
+		near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
 int tts_check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	CLEANUP(json_decref) json_t *values = json_object();
@@ -264,6 +282,8 @@ int tts_check_conf(const struct section *conf, struct mistakes *m, struct err *e
 	if (tts_read_mode(conf, &mode, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;
 	if (check_formats(section_group(conf, "join"), m, err) < 0)
+		return -1;
+	if (check_estimate_gpu(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;
 	return tts_read_options(values, conf, m, err);
 }

@@ -44,7 +44,8 @@ char *duration_show(char *to, size_t room, int64_t ms);
 int money_parse(const char *text, int64_t *out_microusd, struct err *err);
 char *money_show(char *to, size_t room, int64_t microusd);
 /* A number for people: so many significant digits, at most 9 of them behind the point and no idle
- * zeros there, never an exponent: 99.6 in two digits is "100", 0.00006 is "0.00006". Returns `to`. */
+ * zeros there, never an exponent: 99.6 in two digits is "100", 0.00006 is "0.00006". Returns `to`.
+ */
 char *number_show(char to[32], double value, int digits);
 /* Micro-dollars for `ms` at an hourly price, rounded up, within MONEY_MOST either way. */
 int64_t money_for(int64_t price_microusd_h, int64_t ms);

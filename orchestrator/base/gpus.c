@@ -18,6 +18,10 @@
 /* clang-format off */
 static const struct gpu catalog[] = {
 	{"T4", NULL, 16, 320, 65, false, true, "Tesla T4", "T4", {0}},
+	{"V100 16GB", "V100", 16, 900, 112, false, true, "Tesla V100-PCIE-16GB", NULL,
+	 {"Tesla V100-SXM2-16GB", "Tesla V100-FHHL-16GB"}},
+	{"V100 32GB", "V100", 32, 900, 112, false, true, "Tesla V100-PCIE-32GB", NULL,
+	 {"Tesla V100-SXM2-32GB"}},
 	{"A2", NULL, 16, 200, 18.1, true, true, NULL, NULL, {0}},
 	{"L4", NULL, 24, 300, 121, true, true, "NVIDIA L4", "L4", {0}},
 	{"A10", NULL, 24, 600, 125, true, true, NULL, "A10", {0}},
@@ -83,25 +87,16 @@ const struct gpu *gpu_catalog(size_t *count)
 static const struct {
 	const char *begins, *architecture;
 } architectures[] = {
-	{"T4", "sm_75"},
-	{"A100", "sm_80"},
-	{"A10", "sm_86"},
-	{"A16", "sm_86"},
-	{"A2", "sm_86"},
-	{"A40", "sm_86"},
-	{"RTX A", "sm_86"},
-	{"RTX 30", "sm_86"},
-	{"L4", "sm_89"},
-	{"RTX 2000 Ada", "sm_89"},
-	{"RTX 4000 Ada", "sm_89"},
-	{"RTX 6000 Ada", "sm_89"},
-	{"RTX 40", "sm_89"},
-	{"H100", "sm_90"},
-	{"H200", "sm_90"},
-	{"B200", "sm_100"},
-	{"B300", "sm_103"},
-	{"RTX 50", "sm_120"},
-	{"RTX PRO 6000", "sm_120"},
+	{"V100", "sm_70"},         {"T4", "sm_75"},
+	{"A100", "sm_80"},         {"A10", "sm_86"},
+	{"A16", "sm_86"},          {"A2", "sm_86"},
+	{"A40", "sm_86"},          {"RTX A", "sm_86"},
+	{"RTX 30", "sm_86"},       {"L4", "sm_89"},
+	{"RTX 2000 Ada", "sm_89"}, {"RTX 4000 Ada", "sm_89"},
+	{"RTX 6000 Ada", "sm_89"}, {"RTX 40", "sm_89"},
+	{"H100", "sm_90"},         {"H200", "sm_90"},
+	{"B200", "sm_100"},        {"B300", "sm_103"},
+	{"RTX 50", "sm_120"},      {"RTX PRO 6000", "sm_120"},
 	{"MI300X", "gfx942"},
 };
 
@@ -206,6 +201,23 @@ const struct gpu *gpu_find(const char *text)
 
 	plain_name(plain, text, name_length(text));
 	return find_plain(plain);
+}
+
+const char *gpu_nearest(const char *text)
+{
+	const char *names[ARRAY_LEN(catalog) + 1];
+
+	for (size_t i = 0; i < ARRAY_LEN(catalog); i++)
+		names[i] = catalog[i].name;
+	names[ARRAY_LEN(catalog)] = NULL;
+	return nearest_word(text, names);
+}
+
+bool gpu_lacks_bf16(const char *text)
+{
+	const struct gpu *known = gpu_find(text);
+
+	return known && !known->bf16;
 }
 
 bool gpu_parse(const char *text, char *name, size_t room, int *count)

@@ -33,6 +33,10 @@ const struct gpu *gpu_catalog(size_t *count);
 /* Finds a GPU by any of its names ("5090", "NVIDIA GeForce RTX 5090", "rtx-5090"); NULL: unknown. A
  * family's name ("A100") finds its most common member. */
 const struct gpu *gpu_find(const char *text);
+/* The nearest name, for "did you mean"; NULL: none is near. */
+const char *gpu_nearest(const char *text);
+/* True of a known GPU without BF16. */
+bool gpu_lacks_bf16(const char *text);
 /* What programs for it are compiled for ("sm_89"): cards of one architecture run the same ones. The
  * name itself when unknown. */
 const char *gpu_architecture(const char *text);

@@ -173,7 +173,9 @@ struct offer_past *past_of_offers(struct store *store, const struct past_image *
 	add_boots(store, offers, count, out);
 	for (size_t i = 0; i < count; i++) {
 		int64_t since;
-		if (of && !gpu_is_none(offers[i].gpu))
+		if (of && of->bf16 && gpu_lacks_bf16(offers[i].gpu))
+			COPY_TEXT(out[i].unfit, PAST_NO_BF16);
+		else if (of && !gpu_is_none(offers[i].gpu))
 			past_card_is_unfit(store, of, offers[i].provider, offers[i].gpu, wall_ms,
 					   out[i].unfit, sizeof(out[i].unfit), &since);
 		CLEANUP(json_decref) json_t *mark = record_of(store, &offers[i]);

@@ -8,11 +8,13 @@
 #include "core/core.h"
 #include "store/store.h"
 
-/* What decides whether a card can run a job: the pods' image (NULL: each provider's own), and its
- * set-up (NULL: none). */
+/* What decides whether a card can run a job: the pods' image (NULL: each provider's own), its
+ * set-up (NULL: none), and whether it computes in BF16. */
 struct past_image {
 	const char *image, *setup;
+	bool bf16;
 };
+#define PAST_NO_BF16 "it has no BF16, in which the engine computes"
 
 /* One for each offer, which the caller frees (NULL for none). Unreadable facts count as not
  * known. of: NULL: no job. */

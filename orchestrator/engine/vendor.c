@@ -55,13 +55,25 @@ static void log_remarks(struct engine *e, int provider, const char *text)
 			   (int)len, line);
 }
 
+/* A provider may list spot pods though none were wanted; a run rents them on request only. */
+static void drop_unwanted_spot(const struct request *a, struct op_result *result)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < result->offer_count; i++)
+		if (!result->offers[i].spot || a->want.offers.spot)
+			result->offers[kept++] = result->offers[i];
+	result->offer_count = kept;
+}
+
 static void offers_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 	struct event ev = {.type = EV_OFFERS, .provider = a->provider};
 	struct offer_past *past = NULL;
-	const struct past_image of = {a->e->setup->image,
-				      a->e->work.needs ? a->e->work.needs->setup : NULL};
+	const struct job_needs *needs = a->e->work.needs;
+	const struct past_image of = {a->e->setup->image, needs ? needs->setup : NULL,
+				      needs && needs->bf16};
 	const struct provider_ops *ops = a->e->setup->providers[a->provider].ops;
 	struct err off = {0};
 
@@ -69,6 +81,7 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 		err = &off;
 	} else if (result) {
 		log_remarks(a->e, a->provider, str_text(&result->text));
+		drop_unwanted_spot(a, result);
 		ev.offers = result->offers;
 		ev.count = result->offer_count;
 		ev.floor_microusd_h = result->floor_microusd_h;

@@ -58,7 +58,7 @@ static void add_memory(struct str *to, const struct engine *e, const struct offe
 static void post_no_workers(struct engine *e, int pod, const char *words, const char *unfit)
 {
 	const struct offer *o = &core_pod_at(e->core, pod)->rental.offer;
-	const struct past_image of = {e->setup->image, e->work.needs->setup};
+	const struct past_image of = {.image = e->setup->image, .setup = e->work.needs->setup};
 	struct event ev = {.type = EV_WORKERS_FAILED, .pod = pod};
 	CLEANUP(str_free) struct str advice = STR_INIT;
 	bool has_card = !gpu_is_none(o->gpu);

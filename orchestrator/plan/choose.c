@@ -118,12 +118,16 @@ static double all_batches_s(const struct plan_work *w, const struct speed *s,
 /* A few segments in the order of the script: their longest is a little longer than the mean. */
 #define CANARY_LONGEST 1.25
 
-static double canary_s(const struct plan_work *w, const struct speed *s, size_t count)
+/* One pod renders them, in batches that are no larger than others. */
+static double canary_s(const struct plan_work *w, const struct plan_machine *m, size_t count,
+		       int batch_most)
 {
-	double mean = mean_length(w);
+	const double mean = mean_length(w);
+	const struct rounds r = share_evenly(count, m->workers, batch_most);
 
-	return count ? speed_batch_s(s, MIN(mean * CANARY_LONGEST, w->longest_one),
-				     mean * (double)count)
+	return count ? r.rounds * speed_batch_s(&m->speed,
+						MIN(mean * CANARY_LONGEST, w->longest_one),
+						mean * r.batch)
 		     : 0;
 }
 
@@ -186,7 +190,7 @@ static struct shape shape_of(const struct plan_work *w, const struct plan_machin
 	size_t canary = w->count > (size_t)wish->canary ? (size_t)wish->canary : 0,
 	       count = w->count - canary;
 	double again = cost_attempts(1, wish->failing_share), coming = k->cold_p50 - k->setup;
-	struct shape s = {.pods = pods, .canary = canary_s(w, &m->speed, canary) * again};
+	struct shape s = {.pods = pods, .canary = canary_s(w, m, canary, batch_most) * again};
 
 	if (wish->staged && pods > 1) {
 		struct rounds alone = share_evenly(count, m->workers, batch_most);

@@ -202,6 +202,14 @@ static int batch_most(const struct job_needs *needs, const struct offer *o,
 	return MIN(most, vram_batch_max(&need, memory_of(o)));
 }
 
+/* The figures of a job hold for one card, and this one's are not known: nothing follows for it. */
+static bool is_unknown(const struct job_needs *needs, const struct offer *o)
+{
+	const struct job_prior *p = &needs->prior;
+
+	return p->gpu && p->host_share < 1 && !gpu_is_none(o->gpu) && !gpu_find(o->gpu);
+}
+
 /* The engine's own figures for a card that was measured elsewhere, scaled to this card. */
 static struct speed prior_for(const struct job_needs *needs, const struct speed *of_segments,
 			      const struct offer *o)
@@ -212,7 +220,20 @@ static struct speed prior_for(const struct job_needs *needs, const struct speed 
 
 	if (given.once_s + given.longest_s + given.each_s <= 0)
 		return *of_segments;
+	if (is_unknown(needs, o))
+		return (struct speed){0};
 	return had && wanted ? speed_carry(&given, had, wanted, p->host_share) : given;
+}
+
+/* Workers that share a card may take turns: no worker's batch takes longer than that. Measured
+ * times have it in them, since other numbers of workers are measured apart. */
+static struct speed share_card(const struct job_needs *needs, const struct speed *alone)
+{
+	const double turns = MAX(needs->workers, 1);
+
+	if (!needs->gpu)
+		return *alone;
+	return speed_scale(alone, turns);
 }
 
 static void say_prior(const struct job_prior *p, const struct offer *o, char to[ESTIMATE_FROM])
@@ -223,22 +244,50 @@ static void say_prior(const struct job_prior *p, const struct offer *o, char to[
 		 other ? ", computed from " : "", other ? gpu_find(p->gpu)->name : "");
 }
 
-/* Finds cards that a pod of an earlier run reported as unfit. */
+static void mark_unfit(struct estimate *e, size_t i, enum estimate_unfit kind, const char *why)
+{
+	e->unfit_kind[i] = kind;
+	copy_text(e->unfit[i], ESTIMATE_UNFIT, why);
+}
+
+/* Finds cards that cannot run the job: without BF16, or as a pod of an earlier run reported. */
 static void find_unfit(struct estimate *e, const struct estimate_of *of, size_t i)
 {
 	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
-	const struct past_image image = {of->image, needs->setup};
+	const struct past_image image = {of->image, needs->setup, needs->bf16};
 	const struct offer *o = &e->offers[i];
 	int64_t now_ms = clock_wall_ms(), since_ms;
-	char why[200], day[32];
+	char why[200], day[32], text[ESTIMATE_UNFIT];
 
-	if (!gpu_is_none(o->gpu) && past_card_is_unfit(of->run->runs->store, &image, o->provider,
-						       o->gpu, now_ms, why, sizeof(why), &since_ms))
-		format_text(e->unfit[i], ESTIMATE_UNFIT,
-			    "%s (image %s, reported by a pod on "
-			    "%.10s)",
-			    why, image.image ? image.image : "by default",
+	if (needs->bf16 && gpu_lacks_bf16(o->gpu)) {
+		mark_unfit(e, i, UNFIT_BF16, PAST_NO_BF16);
+	} else if (!gpu_is_none(o->gpu) &&
+		   past_card_is_unfit(of->run->runs->store, &image, o->provider, o->gpu, now_ms,
+				      why, sizeof(why), &since_ms)) {
+		format_text(text, sizeof(text), "%s (image %s, reported by a pod on %.10s)", why,
+			    image.image ? image.image : "by default",
 			    clock_rfc3339(day, sizeof(day), since_ms));
+		mark_unfit(e, i, UNFIT_IMAGE, text);
+	}
+}
+
+/* A card without a speed: it is planned with when it has run once. */
+static void find_unknown(struct estimate *e, const struct estimate_of *of, size_t i)
+{
+	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
+	const struct plan_machine *m = &e->machines[i];
+
+	if (e->unfit[i][0] || !is_unknown(needs, &e->offers[i]) ||
+	    m->speed.once_s + m->speed.longest_s + m->speed.each_s > 0)
+		return;
+	if (of->gpus_named)
+		mark_unfit(e, i, UNFIT_NAMED,
+			   "speed unknown: burst does not know this card; a run may rent it, as "
+			   "gpu names it, and measures it");
+	else
+		mark_unfit(e, i, UNFIT_UNKNOWN,
+			   "speed unknown: burst does not know this card; --gpu NAME rents it all "
+			   "the same");
 }
 
 /* The provider has no more pods than these, or more do not help: free pods that are processes of
@@ -263,7 +312,8 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
 	const struct offer *o = &e->offers[i];
 	struct plan_machine *m = &e->machines[i];
-	const struct speed prior = prior_for(needs, of_segments, o);
+	const struct speed alone = prior_for(needs, of_segments, o),
+			   prior = share_card(needs, &alone);
 	struct learn_what what = {.engine = needs->engine,
 				  .options = needs->speed_options,
 				  .gpu = o->gpu,
@@ -301,6 +351,7 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 		e->known = true;
 	else
 		m->batch_max = 0; /* nothing is known of it */
+	find_unknown(e, of, i);
 	if (e->unfit[i][0])
 		m->batch_max = 0;
 }
@@ -322,6 +373,7 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 	out->setup_download_mb = needs->setup ? needs->setup_download_mb : 0;
 	out->setup_on_gpu = needs->gpu;
 	out->setup_by_card = needs->setup_by_card;
+	out->shares_card = needs->gpu && needs->workers > 1;
 	out->volume = of->volume;
 	char now[32];
 	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s",
@@ -337,6 +389,7 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 	out->speed_from = xcalloc(count + 1, sizeof(*out->speed_from));
 	out->extras = xcalloc(count + 1, sizeof(*out->extras));
 	out->unfit = xcalloc(count + 1, sizeof(*out->unfit));
+	out->unfit_kind = xcalloc(count + 1, sizeof(*out->unfit_kind));
 	out->failing = extras_failing(of);
 	out->wish.failing_share = out->failing.value;
 	for (size_t i = 0; i < count; i++) {
@@ -345,7 +398,7 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 		make_machine(out, of, i, &prior, &pods);
 		bool fits = batch_most(needs, &offers[i], &(struct learned_speed){0}) > 0;
 		any_fits |= fits;
-		any_runs |= fits && !out->unfit[i][0];
+		any_runs |= fits && (!out->unfit[i][0] || out->unfit_kind[i] == UNFIT_NAMED);
 	}
 	out->none_can_run = any_fits && !any_runs;
 	out->never_fits = count && !any_fits;
@@ -355,9 +408,9 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 	free(pods.rows);
 }
 
-/* The offers that a run rents first: those of the first provider with a fitting one, and of these
- * the first GPU in the config's list. machines and at have room for all. Returns the count; at
- * holds the indexes. */
+/* The offers that a run rents first: those of the first provider with a fitting one (unless they
+ * are in no order of providers), and of these the first GPU in the config's list. machines and at
+ * have room for all. Returns the count; at holds the indexes. */
 static size_t taken_first(const struct estimate *e, struct plan_machine *machines, int *at)
 {
 	const struct offer *first = NULL;
@@ -366,13 +419,13 @@ static size_t taken_first(const struct estimate *e, struct plan_machine *machine
 	for (size_t i = 0; i < e->count; i++) {
 		const struct offer *o = &e->offers[i];
 		if (e->machines[i].batch_max <= 0 ||
-		    (first && strcmp(o->provider, first->provider) != 0))
+		    (first && !e->in_any_order && strcmp(o->provider, first->provider) != 0))
 			continue;
 		if (!first || o->wish < first->wish) {
-			first = e->in_any_order ? NULL : o;
-			count = e->in_any_order ? count : 0;
+			first = o;
+			count = 0;
 		}
-		if (first && o->wish != first->wish)
+		if (o->wish != first->wish)
 			continue;
 		machines[count] = e->machines[i];
 		at[count++] = (int)i;
@@ -403,5 +456,6 @@ void estimate_free(struct estimate *e)
 	free(e->speed_from);
 	free(e->extras);
 	free(e->unfit);
+	free(e->unfit_kind);
 	*e = (struct estimate){0};
 }

@@ -7,7 +7,15 @@
 #include "plan/choose.h"
 #include "plan/vram.h"
 
-enum { ESTIMATE_FROM = 128, ESTIMATE_UNFIT = 300 };
+enum { ESTIMATE_FROM = 300, ESTIMATE_UNFIT = 300 };
+
+enum estimate_unfit {
+	UNFIT_NOT,
+	UNFIT_IMAGE, /* as a pod reported: not the job's image */
+	UNFIT_BF16,
+	UNFIT_UNKNOWN, /* its speed cannot be computed, and the config does not name it */
+	UNFIT_NAMED,   /* the same, but the config names it: a run may rent it, without a plan */
+};
 
 struct estimate {
 	struct plan_work work;
@@ -23,7 +31,7 @@ struct estimate {
 	double sum;            /* sum of their lengths: characters for speech */
 	double audio_s;        /* seconds of speech, at the usual rate; 0: no speech */
 	char price_from[96];   /* source and date of the prices */
-	/* set by the caller: ignore the config's order of providers and GPUs */
+	/* set by the caller: the offers are in no order of providers */
 	bool in_any_order;
 	bool known; /* some offer has a speed, measured or prior */
 	/* the job needs more memory than any offer has; need_gb: how much */
@@ -34,9 +42,11 @@ struct estimate {
 	bool setup_on_gpu;  /* the job's pods have GPUs */
 	bool setup_by_card; /* its set-up needs the card: a pod without a GPU cannot run it */
 	const char *volume; /* the volume that the run would use; NULL: none */
-	/* why each offer's card cannot run the job's image, as a pod reported; "": it can */
+	/* why each offer's card is not planned with; "": it is, or it is too small */
 	char (*unfit)[ESTIMATE_UNFIT];
-	bool none_can_run;     /* true of all offers that are large enough */
+	enum estimate_unfit *unfit_kind;
+	bool none_can_run;     /* a run would not rent any of the offers that are large enough */
+	bool shares_card;      /* several workers of a pod compute on one card */
 	struct vram_need need; /* for all workers of a pod, if the engine has figures; GiB */
 };
 

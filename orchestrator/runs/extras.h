@@ -17,6 +17,7 @@ struct estimate_of {
 	const char *volume;    /* that they would use; NULL: none */
 	int64_t volume_gb;     /* if it is created */
 	bool delivers;         /* a delivery follows the render */
+	bool gpus_named;       /* the user names the GPUs that will do */
 	struct plan_wish wish; /* as the user has it; the canary and what fails are added */
 	/* Sets *usd_gb if the provider's settings have a price of fetching. True: the user gave it.
 	 */

@@ -81,7 +81,7 @@ bad_plans() {
 		both|quick|pod = { cpu = 1; }; caps = { max_cost = 1.00; max_price_per_hour = 0.10; };||5|burst.cfg:6: ;caps.max_price_per_hour;$0.6900 an hour
 		both|gpu|||2|burst.cfg:4: the job needs a GPU with 100 GB of memory, and the largest of providers.local.gpu_prices has 24 GB
 		both|chatterbox|||2|the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU;; chatterbox needs 3.7 GiB for one segment
-		plan|chatterbox||--offers small.json|4|no offer has enough GPU memory: the job needs 8 GB, and the most that is offered is 6 GB (RTX 3050 at runpod): 2 GB are missing
+		plan|chatterbox||--offers small.json -p runpod|4|no offer has enough GPU memory: the job needs 8 GB, and the most that is offered is 6 GB (RTX 3050 at runpod): 2 GB are missing
 		plan|own|||2|no estimate: the speed of engine "test" is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`
 		plan|quick||--offers none.json|4|no provider offers what the job needs now
 	E
@@ -159,9 +159,19 @@ t_the_quiz_on_five_cards() {
 	is "$(grep '#' out.txt | awk 'length > 80' | wc -l)" 0 "bars that are too long"
 }
 
+t_sources_are_whole_sentences() {
+	script_lines 30
+	ENGINE=chatterbox-turbo
+	config
+	sed -i 's/voice = "en"; //; s/provider = "local"/provider = "runpod"/' burst.cfg
+	burst plan --list-prices --explain
+	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
+	has out.txt "(prior: computed from the models' shapes, 2026-11; memory as published for vLLM; never run on a GPU, computed from RTX 3090)"
+}
 t_list_prices() {
 	script_lines 30
 	config
+	sed -i '/provider = "local"/d' burst.cfg # no wish for a provider
 	burst plan --list-prices --explain
 	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
 	has out.txt "(prior: list prices, RunPod between 2025-07 and 2026-11, Modal in 2026-09)"
@@ -172,6 +182,21 @@ t_list_prices() {
 	is "$(json '[.pick.provider, .pick.price_usd_hour] | @csv')" '"modal",1.67' "the T4 that is listed"
 	burst plan --list-prices --budget 0.001
 	has out.txt "no plan costs at most"
+	# only providers of the config
+	burst plan --list-prices --json -p runpod --gpu L40S
+	is "$(json '[.pick.provider, .pick.price_usd_hour] | @csv')" '"runpod",0.86' "one L40S at runpod"
+	burst plan --list-prices --json -p runpod --gpu L40S:2
+	is "$(json '[.pick.provider, .pick.price_usd_hour] | @csv')" '"runpod",1.72' "two L40S"
+	burst plan --list-prices -p runpod --gpu L40S:2
+	has out.txt "cards: a pod has and bills 2, and the plan counts the time of one"
+	burst plan --list-prices -p runpod
+	hasnt out.txt " at modal"
+	burst plan --list-prices -p local
+	is "$STATUS" 4 "a provider without list prices"
+	sed -i 's/providers = {/providers = { runpod = { cloud = "COMMUNITY"; };/' burst.cfg
+	sed -i '/^volume/d' burst.cfg
+	burst plan --list-prices --json -p runpod --gpu L40S
+	is "$(json .pick.price_usd_hour)" 0.79 "of the other cloud"
 }
 
 t_offline_with_saved_offers() {
@@ -182,6 +207,7 @@ t_offline_with_saved_offers() {
 		 {"provider":"runpod","id":"b","gpu":"RTX 4090","gpus":1,"vram_gb":24,"region":"EU","spot":false,"price_usd_hour":0.34},
 		 {"provider":"modal","id":"c","gpu":"T4","gpus":1,"vram_gb":16,"region":"","spot":false,"price_usd_hour":1.59}]
 	E
+	sed -i '/provider = "local"/d' burst.cfg # no wish for a provider
 	burst plan --offers offers.json --explain --what-if
 	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
 	has out.txt "RTX A5000 at runpod"
@@ -207,13 +233,167 @@ t_offline_with_saved_offers() {
 	has err.txt "offer 1: provider, gpu or price_usd_hour is missing or wrong"
 }
 
+# ---- a plan uses what a run would rent ----
+
+offer() { # offer PROVIDER GPU PRICE [JQ]: one of a file of saved offers, changed by JQ
+	jq -n --arg p "$1" --arg g "$2" --argjson d "$3" "{provider: \$p, id: (\"SECURE/EU/1/\" + \$g), gpu: \$g, gpus: 1, vram_gb: 24, region: \"EU\", spot: false, stock: \"high\", price_usd_hour: \$d} | ${4:-.}"
+}
+own_engine() { # own_engine [ESTIMATE]: an engine of one's own on a card with 8 GB
+	ENGINE='own' JOB="worker = \"true\"; vram_gb = ${VRAM:-8}; ${WORKERS:-} estimate = { ${1:-gpu = \"RTX 4090\"; once = 1; each = 0.0018;} };"
+}
+# Each offer but the first is one that a run would not rent for the reason on the line, which the plan names; it is cheaper, so that a plan
+# which takes all offers takes it. NOTE "-": it is not left out, but planned with when the flags ask for it.
+narrowing() {
+	cat <<-'E'
+		RTX 4090|RTX 3090|.spot = true||1 offer is left out: a spot pod, and spot is false (--spot)
+		RTX 3090|RTX 3090|.spot = true|--spot|-
+		RTX 4090|RTX 3090|.stock = "none"||1 offer is left out: out of stock
+		RTX 4090|RTX 3090|.|--gpu RTX4090|1 offer is left out: not of a GPU, or a number of them, that gpu asks for
+		RTX 4090|RTX 3090|.gpus = 2||1 offer is left out: not of a GPU, or a number of them, that gpu asks for
+		RTX 3090|RTX 3090|.gpus = 2|--gpu RTX3090:2|-
+		RTX 4090|RTX 3090|.provider = "modal"||1 offer is left out: at a provider that is not in provider
+		RTX 3090|RTX 3090|.provider = "modal"|-p modal|-
+		RTX 4090|RTX 3090|.id = "COMMUNITY/EU/1/x"||1 offer is left out: not in the cloud or data centers of providers.runpod
+		RTX 4090|RTX 3090|.avoided = {"until": "2099-01-01T00:00:00Z"}||1 offer is left out: avoided, since its last pod was bad
+		RTX 3090|RTX 3090|.avoided = {"until": "2020-01-01T00:00:00Z"}||-
+		RTX 4090|Foo 9000|.||left out: Foo 9000 at runpod: speed unknown: burst does not know this card; --gpu NAME rents it all the same
+		RTX 4090|Foo 9000|.|--gpu RTX4090,Foo9000|not planned with: Foo 9000 at runpod: speed unknown
+	E
+}
+t_a_plan_uses_what_a_run_would_rent() {
+	local right other change flags note
+	script_lines 500
+	own_engine
+	config
+	sed -i 's/provider = "local"/provider = "runpod"/; /^volume/d' burst.cfg
+	while IFS='|' read -r right other change flags note; do
+		jq -s . <(offer runpod "RTX 4090" 0.50) <(offer runpod "$other" 0.10 "$change") >offers.json
+		# shellcheck disable=SC2086
+		burst plan --offers offers.json $flags
+		is "$STATUS" 0 "$other, $change, $flags ($(tail -n 1 err.txt))"
+		[ "$note" = - ] || cat out.txt err.txt | grep -qF -- "$note" || complain "$other, $change: no word of it: $(cat err.txt)"
+		# shellcheck disable=SC2086
+		burst plan --offers offers.json --json $flags
+		schema plan
+		is "$(json .pick.gpu)" "$right" "planned for $other, $change, $flags"
+	done < <(narrowing)
+	# avoided offers are better than none
+	jq -s . <(offer runpod "RTX 3090" 0.10 '.avoided = {"until": "2099-01-01T00:00:00Z"}') >offers.json
+	burst plan --offers offers.json --json
+	is "$(json .pick.gpu)" "RTX 3090" "the only one"
+	# a cap on the price refuses, as it does when providers are asked
+	sed -i 's/caps = {/caps = { max_price_per_hour = 0.05;/' burst.cfg
+	burst plan --offers offers.json
+	is "$STATUS" 5 "a cap below all"
+	has err.txt 'every offer is above caps.max_price_per_hour: the cheapest costs $0.1000 an hour (RTX 3090 at runpod)'
+	sed -i 's/max_price_per_hour = 0.05;//' burst.cfg
+	# at no provider of the config
+	jq -s . <(offer modal L4 0.50) >offers.json
+	burst plan --offers offers.json
+	is "$STATUS" 4 "offers of others"
+	has err.txt 'none of these offers is at a provider of this job; name another one, as in -p modal'
+}
+t_a_card_that_nobody_knows() {
+	script_lines 50
+	own_engine
+	config
+	sed -i 's/provider = "local"/provider = "runpod"/; /^volume/d' burst.cfg
+	jq -s . <(offer runpod "Foo 9000" 0.10) >offers.json
+	burst plan --offers offers.json
+	is "$STATUS" 4 "only an unknown card"
+	has err.txt 'no card on offer can run the job: Foo 9000 at runpod: speed unknown: burst does not know this card; --gpu NAME rents it all the same'
+	burst plan --offers offers.json --gpu "Foo 9000"
+	is "$STATUS" 2 "it is named"
+	has err.txt 'no estimate: the speed of engine "own" is not known on Foo 9000 at runpod yet'
+	# times that hold for all cards hold for it, too
+	own_engine 'once = 1; each = 0.0018;'
+	config
+	sed -i 's/provider = "local"/provider = "runpod"/; /^volume/d' burst.cfg
+	burst plan --offers offers.json --json
+	is "$(json .pick.gpu)" "Foo 9000" "with times of no card"
+	# the reference itself must be known
+	own_engine 'gpu = "RTX 409"; each = 0.0018;'
+	config
+	for command in plan run; do
+		burst $command
+		is "$STATUS" 2 "$command: an unknown reference"
+		has err.txt 'burst.cfg:4: estimate: gpu "RTX 409" is unknown, did you mean "RTX 4090"?'
+	done
+}
+t_a_card_without_bf16() {
+	local command
+	script_lines 50
+	ENGINE=qwen3
+	LOCAL='gpu_prices = ["T4=0.10", "L4=0.80"];'
+	config
+	sed -i 's/voice = "en"; //; /^volume/d' burst.cfg
+	burst plan --json
+	is "$(json '[.pick.gpu, (.cards_left_out[] | "\(.gpu): \(.why)")] | join("; ")')" "L4; T4: it has no BF16, in which the engine computes" "the plan"
+	burst plan
+	has out.txt 'left out: T4 at local: it has no BF16, in which the engine computes'
+	for command in plan run; do
+		burst $command --gpu T4
+		is "$STATUS" 4 "$command: T4 alone"
+		has err.txt 'no card on offer can run the job: T4 at local: it has no BF16, in which the engine computes; name other GPUs in gpu'
+	done
+	is "$("$BURST" ledger --json)" "[]" "runs"
+	# an engine that needs none takes it
+	ENGINE=kokoro
+	config
+	sed -i 's/voice = "en"; //; /^volume/d' burst.cfg
+	burst plan --json --gpu T4
+	is "$(json .pick.gpu)" T4 "without that need"
+}
+t_wishes_that_a_plan_does_not_follow() {
+	local alone two
+	script_lines 500
+	LOCAL='gpu_prices = ["RTX 4090=0.34"];'
+	own_engine
+	config
+	burst plan --json
+	is "$STATUS" 0 "a plan ($(tail -n 1 err.txt))"
+	alone=$(json .pick.work_s)
+	# two workers may take turns on their card: no plan promises that they do not
+	WORKERS='workers = 2;' own_engine
+	config
+	burst plan --json
+	two=$(json .pick.work_s)
+	is "$(jq -n "$two >= $alone")" true "work of two workers ($two s; of one: $alone s)"
+	burst plan
+	has out.txt 'workers: 2 share a card, which no run has measured: the work takes between '
+	own_engine
+	config
+	burst plan --value-of-time 20
+	has out.txt 'value_of_time: $20.00 an hour counts for nothing, since goal is "cost"; goal = "balanced" weighs it'
+	burst plan --value-of-time 20 --goal balanced
+	hasnt out.txt 'value_of_time'
+	burst plan --pods 64
+	has out.txt 'of 64, since another would still boot when the work is done; --goal time rents all at once'
+	burst plan --pods 64 --goal time
+	hasnt out.txt 'pods: '
+	has out.txt 'plan: 64 pods'
+	# 16 GB are what the card is sold with
+	LOCAL='gpu_prices = ["RTX A4000=0.17"];'
+	VRAM=15 own_engine
+	config
+	burst plan
+	has out.txt 'memory: 15 GB are compared with what cards are sold with; of the 16 GB of RTX A4000 a program can use 13.88 GiB'
+	# a run says so, too
+	ENGINE=espeak JOB='' LOCAL=''
+	script_lines 2
+	config 'value_of_time = 20.0;'
+	burst run
+	is "$STATUS" 0 "a run ($(tail -n 1 err.txt))"
+	has err.txt 'value_of_time: $20.00 an hour counts for nothing'
+}
+
 t_nothing_fits() {
 	script_lines 3
 	ENGINE='chatterbox'
 	config 'gpu = ["T4"];'
 	sed -i 's/voice = "en"; //' burst.cfg
 	echo '[{"provider":"runpod","id":"a","gpu":"RTX 3050","gpus":1,"vram_gb":4,"region":"EU","spot":false,"price_usd_hour":0.16}]' >offers.json
-	burst plan --offers offers.json
+	burst plan --offers offers.json -p runpod --gpu 'RTX 3050'
 	is "$STATUS" 4 "a card that is too small"
 	has err.txt "the job needs 8 GB"
 }
@@ -293,7 +473,7 @@ t_costs_beside_the_pods() {
 	# the month of a volume is shared by the runs of 30 days
 	echo '[{"provider":"runpod","id":"b","gpu":"none","gpus":0,"vram_gb":0,"region":"EU","spot":false,"price_usd_hour":0.69}]' >offers.json
 	sed -i 's/size_gb = 1/size_gb = 20/' burst.cfg
-	burst plan --offers offers.json
+	burst plan --offers offers.json -p runpod
 	has out.txt "volume v, \$1.40 a month (list price, 2026-08) over 2 runs in 30 days"
 }
 
@@ -368,6 +548,16 @@ t_breakeven() {
 		90s 60% off saves 59.2%, 70% off saves 69.4%, 90% off saves 89.8%
 		15m 60% off saves 58.1%, 70% off saves 68.6%, 90% off saves 89.5%
 	E
+	burst breakeven --price 4 --chars-per-hour 1000000 --api polly-standard
+	has out.txt "100% used"
+	has out.txt "both cost the same"
+	for flags in "--duty 60" "--duty 60%" "--duty 0.6"; do
+		# shellcheck disable=SC2086
+		burst breakeven --price 0.22 --chars-per-hour 1480800 $flags
+		has out.txt "60% of billed time used"
+	done
+	burst breakeven --price 0.22 --chars-per-hour 1480800 --reserved 0.4
+	has out.txt "reserving at 40% off"
 	burst breakeven --price 1 --chars-per-hour 1000000 --api mine=2.5
 	has out.txt "40% used"
 	has out.txt "as given"
@@ -379,7 +569,7 @@ t_breakeven() {
 	burst breakeven
 	is "$STATUS" 0 "from the ledger ($(tail -n 1 err.txt))"
 	grep -q 'renting: \$0.6[89][0-9]* an hour, .* in this ledger)' out.txt || complain "what it took from the ledger: $(head -n 1 out.txt)"
-	for flags in "--api nobody" "--api mine=much" "--spot --work soon" "--own much" "--reserved 140%" "--price 0"; do
+	for flags in "--api nobody" "--api mine=much" "--spot --work soon" "--own much" "--reserved 140%" "--reserved 100" "--price 0" "--price 1 --chars-per-hour 1 --duty 150" "--price 1 --chars-per-hour 1 --duty 101%" "--price 1 --chars-per-hour 1 --duty 0"; do
 		# shellcheck disable=SC2086
 		burst breakeven $flags
 		is "$STATUS" 2 "breakeven $flags"
@@ -394,6 +584,8 @@ t_size() {
 	burst size --rate 1/s --service 10s --wait p99=1s --gpu "RTX 5090"
 	has out.txt "18 pods: the fewest with which 99% of the requests wait at most 1 s"
 	has out.txt "RTX 5090, list price of runpod-community"
+	burst size --rate 1000/s --service 1s
+	has out.txt "3600000 requests an hour of 1 s keep 1000 pods busy"
 	burst size --rate 3600/h --service 10s --wait mean=1s --json
 	schema size
 	is "$(jq -r '.load, .pods, (.sizes[] | select(.pods == 13) | .used * 1000 | round), .sizes[0].usd_hour' out.txt | xargs)" "10 13 769 null" "as JSON"

@@ -49,6 +49,22 @@ t_a_vendor_of_ones_own() {
 	has out.txt "twin: 0 pods with burst's marker now"
 	unset BURST_PROVIDER_PATH
 }
+t_spot_pods_that_were_not_wanted() { # a vendor offers them all the same: neither a plan nor a run takes them
+	headers
+	twin twin.so
+	sed -i 's/offer->spot = jsonx_bool(item, "spot", false)/offer->spot = true/' src/answers.c
+	object twin.so src/local.c "${OTHERS[@]}"
+	twin_config
+	echo 'wait = "0s";' >>burst.cfg
+	export BURST_PROVIDER_PATH=$T/twin.so
+	burst plan
+	is "$STATUS" 4 "plan ($(tail -n 1 err.txt))"
+	has err.txt '1 offer is left out: a spot pod, and spot is false (--spot)'
+	burst run
+	is "$STATUS" 4 "run ($(tail -n 1 err.txt))"
+	is "$(ledger "select count(*) from pod")" 0 pods
+	unset BURST_PROVIDER_PATH
+}
 t_its_pods_are_reaped() {
 	headers
 	twin twin.so

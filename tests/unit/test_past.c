@@ -373,6 +373,18 @@ static void unfit_cards(void **state)
 	assert_string_equal(past[0].unfit, "no kernels");
 	assert_string_equal(past[1].unfit, "");
 	free(past);
+	/* a job that computes in BF16: what the ledger knows does not matter */
+	struct offer cards[] = {{.provider = "runpod", .gpu = "Tesla V100-SXM2-16GB"},
+				{.provider = "modal", .gpu = "T4"},
+				{.provider = "modal", .gpu = "L4"},
+				{.provider = "runpod", .gpu = "Foo 9000"}};
+	for (int bf16 = 0; bf16 < 2; bf16++) {
+		const struct past_image needs = {.bf16 = bf16};
+		past = past_of_offers(s, &needs, cards, ARRAY_LEN(cards), NOW);
+		for (size_t i = 0; i < ARRAY_LEN(cards); i++)
+			assert_string_equal(past[i].unfit, bf16 && i < 2 ? PAST_NO_BF16 : "");
+		free(past);
+	}
 	assert_true(past_card_forget(s, &of, "runpod", "RTX 5090"));
 	assert_false(past_card_forget(s, &of, "runpod", "RTX 5090"));
 	assert_false(
