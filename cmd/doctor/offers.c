@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/gpus.h"
+#include "cmd/launch/wanted.h"
 #include "engine/caller.h"
 
 /* The mark of a finding that stops rents here: with other providers, a run still works. */
@@ -39,28 +40,6 @@ bool check_balance(struct launch *l, const struct engine_provider *p, struct fin
 	return enough;
 }
 
-/* Moves offers within the cap on the price to the front; returns their number. */
-static size_t within_price(const struct launch *l, struct op_result *result)
-{
-	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"),
-				   "max_price_per_hour");
-	size_t kept = 0;
-
-	for (size_t i = 0; i < result->offer_count; i++)
-		if (!most || result->offers[i].price_microusd_h <= most)
-			result->offers[kept++] = result->offers[i];
-	return kept;
-}
-
-static int64_t cheapest(const struct op_result *result)
-{
-	int64_t least = INT64_MAX;
-
-	for (size_t i = 0; i < result->offer_count; i++)
-		least = MIN(least, result->offers[i].price_microusd_h);
-	return least;
-}
-
 /* Prints the offer that a run would take first. */
 static void say_best(struct findings *f, const char *provider, const struct offer *offers,
 		     size_t count)
@@ -81,6 +60,7 @@ static void say_best(struct findings *f, const char *provider, const struct offe
 bool check_offers(struct launch *l, int provider, struct findings *f)
 {
 	const char *name = l->run.setup.providers[provider].ops->name;
+	CLEANUP(wanted_free) struct wanted wanted = {0};
 	struct op_result result = {0};
 	struct err err = {0};
 	char price[32];
@@ -95,17 +75,19 @@ bool check_offers(struct launch *l, int provider, struct findings *f)
 	}
 	for (const char *at = str_text(&result.text), *line; (line = str_next_line(&at, &len));)
 		findings_say(f, "warn", "%s: %.*s", name, (int)len, line);
-	int64_t least = cheapest(&result);
-	size_t offered = result.offer_count, count = within_price(l, &result);
-	if (count)
-		say_best(f, name, result.offers, count);
-	else if (offered)
+	wanted_add(l, &wanted, result.offers, result.offer_count);
+	wanted_end(&wanted);
+	bool too_dear = !wanted.count && wanted.left_out[NOT_AT_PRICE];
+	if (wanted.count)
+		say_best(f, name, wanted.list, wanted.count);
+	else if (too_dear)
 		findings_say(f, stops(l),
 			     "%s: the cheapest offer for this job is %s an hour, above "
 			     "caps.max_price_per_hour",
-			     name, money_show(price, sizeof(price), least));
+			     name,
+			     money_show(price, sizeof(price), wanted.cheapest.price_microusd_h));
 	else
 		findings_say(f, "warn", "%s: no offers now", name);
 	op_result_free(&result);
-	return count || !offered;
+	return !too_dear;
 }
