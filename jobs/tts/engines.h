@@ -55,6 +55,8 @@ struct engine_voices {
 	const char *const *(*locks)(const char *const *voices, const char *mirror);
 	/* calls environment_add_weight() for each file */
 	void (*weights)(const char *const *voices, const char *mirror, json_t *to);
+	/* samples a second; a worker refuses voices of different rates. NULL: all have one */
+	int (*rate)(const char *voice);
 	/* NULL: no use is forbidden */
 	const struct engine_terms *(*terms)(const char *voice);
 };

@@ -1,5 +1,7 @@
 /* foresee.c - tells before a render what the end of the job will lack: ffmpeg, chapters, room on
  * the disk, a WAV file that is not too long. */
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/path.h"
 #include "ffmpeg.h"
@@ -61,6 +63,28 @@ static void add_chapters(const struct job *job, struct str *notes)
 				       "a .txt file for each chapter)\n");
 }
 
+/* Its worker would find that on a pod that bills. */
+static void add_rates(const struct job *job, struct str *notes)
+{
+	const struct engine_voices *by_voice = job->engine ? job->engine->by_voice : NULL;
+
+	if (job->worker || !by_voice || !by_voice->rate)
+		return;
+	const char **voices = segments_voices(&job->segments);
+	for (size_t i = 1; voices[0] && voices[i]; i++) {
+		int first = by_voice->rate(voices[0]), other = by_voice->rate(voices[i]);
+		if (first == other)
+			continue;
+		str_addf(notes,
+			 "voice %s has %d samples a second and %s has %d: %s refuses to speak both "
+			 "in one "
+			 "job; make a job of each\n",
+			 voices[0], first, voices[i], other, job->engine->name);
+		break;
+	}
+	free(voices);
+}
+
 static void add_length(const struct size *size, struct str *notes)
 {
 	char gb[32];
@@ -120,6 +144,7 @@ int tts_foresee(struct job *job, const struct segment_result *results, struct st
 
 	if (size.open_s <= 0)
 		return 0;
+	add_rates(job, notes);
 	if (job->join) {
 		add_ffmpeg(job, notes);
 		add_chapters(job, notes);

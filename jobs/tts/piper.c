@@ -145,10 +145,17 @@ static const struct engine_terms *voice_terms(const char *voice)
 	return NULL;
 }
 
+/* By the qualities "x_low" and "low", or "medium" and "high", as the project documents them. */
+static int voice_rate(const char *voice)
+{
+	return ends_with(voice, "low") ? 16000 : 22050;
+}
+
 const struct engine_voices piper_voices = {
 	.revision = REVISION,
 	.program = "piper_voice.py",
 	.locks = voice_locks,
 	.weights = voice_weights,
+	.rate = voice_rate,
 	.terms = voice_terms,
 };

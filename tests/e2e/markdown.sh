@@ -73,6 +73,18 @@ t_what_the_end_will_lack_is_told_first() {
 	has err.txt 'joined.m4b will have no chapters: the script has no headings'
 	sed -i 's/loudness = -18; //; s/"m4b", //' burst.cfg
 	command -v ffmpeg >/dev/null && { burst plan; hasnt err.txt warning; }
+	# two voices that piper does not speak in one job
+	ENGINE=piper JOB='' INPUT=script.jsonl
+	printf '%s\n' '{"id": "a", "text": "One.", "voice": "en_US-danny-low"}' '{"id": "b", "text": "Two.", "voice": "en_US-joe-medium"}' >script.jsonl
+	config
+	sed -i 's/voice = "en"; //' burst.cfg
+	burst plan
+	has err.txt 'voice en_US-danny-low has 16000 samples a second and en_US-joe-medium has 22050: piper refuses to speak both in one job; make a job of each'
+	sed -i 's/-low/-medium/' script.jsonl
+	burst plan
+	hasnt err.txt 'samples a second'
+	ENGINE=espeak JOB='join = { formats = ["flac"]; };' INPUT=script.md
+	config
 	# some 28 hours, mostly pauses
 	for _ in $(seq 1650); do printf 'One line.\n\n[pause 60s]\n\n'; done >script.md
 	for command in plan 'run -n'; do
