@@ -10,14 +10,7 @@
 #include "view_ledger.h"
 #include "view_show.h"
 
-enum {
-	LOOK_MS = 250,
-	FILE_MS = 1000,
-	LEDGER_MS = 2000,
-	LEDGER_SHARE = 10,
-	BEFORE_LINES = 40,
-	LINE_MAX_BYTES = 4096
-};
+enum { LOOK_MS = 250, FILE_MS = 1000, LEDGER_MS = 2000, LEDGER_SHARE = 10, LINE_MAX_BYTES = 4096 };
 
 struct follower {
 	struct cmd_context *ctx;
@@ -42,23 +35,19 @@ static void print_more(struct follower *w)
 	clearerr(w->log);
 }
 
-/* Prints the last lines of the log. */
-static void print_before(struct follower *w)
+/* What happened before is in the log; the view shows where the run stands. */
+static void skip_earlier(struct follower *w)
 {
 	char line[LINE_MAX_BYTES];
-	size_t lines = 0, skip;
+	size_t lines = 0;
 
-	if (!w->log)
-		return;
-	while (fgets(line, sizeof(line), w->log))
+	while (w->log && fgets(line, sizeof(line), w->log))
 		lines += strchr(line, '\n') != NULL;
-	rewind(w->log);
-	skip = lines > BEFORE_LINES ? lines - BEFORE_LINES : 0;
-	if (skip)
-		output_line(stderr, "%zu earlier lines: `burst logs %s`", skip, w->run);
-	while (skip && fgets(line, sizeof(line), w->log))
-		skip -= strchr(line, '\n') != NULL;
-	print_more(w);
+	if (w->log)
+		clearerr(w->log);
+	if (lines && !w->ctx->quiet)
+		output_line(stderr, "%zu earlier line%s: `burst logs %s`", lines,
+			    lines == 1 ? "" : "s", w->run);
 }
 
 /* ---- the view ---- */
@@ -102,10 +91,7 @@ void follow_run(struct cmd_context *ctx, const struct run_row *run)
 			     .log = log,
 			     .file = run_path(&ctx->runs, run->id, VIEW_FILE)};
 
-	if (!ctx->quiet)
-		print_before(&w);
-	else if (log)
-		fseek(log, 0, SEEK_END);
+	skip_earlier(&w);
 	struct view_show *to = view_show_new(ctx);
 	while (run_is_alive(&ctx->runs, run->id)) {
 		int64_t now = clock_boot_ms();

@@ -201,7 +201,8 @@ t_attach_piped() {
 	local attached=$!
 	wait_for 30 "a total" grep -qE '^20[0-9-]+T[0-9:]+Z [0-9]+/40 \([0-9]+ %\), .*ETA [0-9]+s, \$' attach.txt
 	has attach.txt "run $RUN: attached (job \"e2e\" in "
-	has attach.txt "code: 1 entry"
+	grep -qE "^[0-9]+ earlier lines?: .burst logs $RUN.$" attach.txt || complain "no word of the log: $(head -n 3 attach.txt)"
+	hasnt attach.txt "code: 1 entry"
 	grep -qE '^20[0-9-]+T[0-9:]+Z pod local-[0-9a-f]+: working( \(no GPU.*)?$' attach.txt || complain "no pod: $(cat attach.txt)"
 	"$BURST" cancel "$RUN" >/dev/null 2>&1
 	burst_wait
