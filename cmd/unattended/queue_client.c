@@ -133,16 +133,11 @@ static void become_command(const struct cmd_context *ctx, const char *const *arg
 
 static int wait_for(pid_t pid, const sigset_t *mask)
 {
-	int status = 0;
-
 	called = pid;
 	if (signalled) /* the signal came before there was a child to forward it to */
 		kill(pid, signalled);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	called = 0;
-	return status;
+	return program_reap(pid, &called);
 }
 
 struct ended {

@@ -382,6 +382,22 @@ int program_must(const struct program *p, struct str *out, struct str *said, str
 		       shown.len ? ": " : "", str_text(&shown));
 }
 
+int program_reap(pid_t pid, volatile sig_atomic_t *passed_to)
+{
+	int status = 0;
+	siginfo_t ended;
+	sigset_t before;
+
+	while (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+		;
+	guard_hold_signals(&before);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	*passed_to = 0;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return status;
+}
+
 bool program_found(const char *name)
 {
 	const char *path = getenv("PATH");

@@ -4,6 +4,9 @@
 #ifndef BURST_BASE_PROGRAM_H
 #define BURST_BASE_PROGRAM_H
 
+#include <signal.h>
+#include <sys/types.h>
+
 #include "err.h"
 #include "str.h"
 
@@ -35,6 +38,9 @@ int program_run(const struct program *p, struct str *out, struct str *said, stru
 /* The same, but every exit status except 0 is ERR_LOCAL with the last line that the program
  * printed. */
 int program_must(const struct program *p, struct str *out, struct str *said, struct err *err);
+/* Waits for a child of ours and reaps it; returns its wait status. A handler of ours passes signals
+ * on to *passed_to: that is 0 before the child's number is free for another process. */
+int program_reap(pid_t pid, volatile sig_atomic_t *passed_to);
 /* Whether PATH has it. */
 bool program_found(const char *name);
 
