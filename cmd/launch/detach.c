@@ -59,6 +59,8 @@ static void pass_on(int number)
 	int saved = errno;
 
 	interrupted = number;
+	if (!client) /* it has ended and been reaped */
+		return;
 	/* this signal, so that the run's row and the starter have the same exit status */
 	kill(client, number);
 	kill(client, SIGCONT); /* it may be stopped */
@@ -143,10 +145,7 @@ static int client_died(struct cmd_context *ctx, const char *id, struct err *err)
 /* Handles a client that ended: by itself, after its run, without one, or after our signal. */
 static int client_ended(struct cmd_context *ctx, pid_t pid, const char *id, struct err *err)
 {
-	int status = 0;
-
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	int status = program_reap(pid, &client);
 	bool died = WIFSIGNALED(status) && (id[0] || !interrupted);
 	if (died)
 		return client_died(ctx, id, err);
@@ -246,6 +245,25 @@ static void release_output(struct launch *l)
 	output_stamp(true);
 }
 
+void detach_say_needs(const struct launch *l)
+{
+	if (l->ctx->quiet)
+		return;
+	if (!l->run.setup.volume_name || !l->run.setup.volume_name[0])
+		output_line(stderr,
+			    "no volume: this machine must stay awake until the run ends, to fetch "
+			    "the files; with `volume` in burst.cfg the pods keep them");
+	else
+		for (int i = 0; i < l->run.setup.provider_count; i++)
+			if (l->run.setup.providers[i].ops->shares_machine) {
+				output_line(stderr,
+					    "%s: its pods run on this machine, which must "
+					    "stay awake until the run ends",
+					    l->run.setup.providers[i].ops->name);
+				return;
+			}
+}
+
 int detach_begins(struct launch *l, int starter, struct err *err)
 {
 	bool no_wait = opt_has(l->ctx, "no-wait");
@@ -277,10 +295,13 @@ static void say_handed_over(const struct launch *l, const struct engine *e, bool
 			!pod_is_retired(core_pod_at(c, i));
 	size_t left = s.total - s.local - s.failed;
 	if (!all)
-		log_line(LOG_WARN,
-			 "run %s: continues in the background (process %ld); keep this machine "
-			 "awake until it ends, because not all of its pods can run unattended",
-			 l->run.row.id, (long)getpid());
+		output_line(stderr,
+			    "run %s: continues in the background (process %ld); keep this machine "
+			    "awake until it ends%s",
+			    l->run.row.id, (long)getpid(),
+			    l->run.setup.volume_name
+				    ? ", because not all of its pods can run unattended"
+				    : "");
 	else if (!l->ctx->quiet)
 		output_line(stderr,
 			    "run %s: handed over: %zu segment%s %s with %d pod%s, which finish "

@@ -12,6 +12,8 @@ int detach_starter(void);
  * exit status: 0, or that of a run that has ended. */
 int detach(struct cmd_context *ctx, struct err *err);
 
+/* Before it rents: says whether this machine must stay awake until the run ends. */
+void detach_say_needs(const struct launch *l);
 /* In the client, once there is a run. Does nothing without a starter. Returns -1 if the starter is
  * gone; then nothing is rented. */
 int detach_begins(struct launch *l, int starter, struct err *err);

@@ -44,7 +44,7 @@ void handover_begin(struct core *c)
 		if (!can_hand_over(p) || p->presence.lease != LEASE_CLIENT)
 			continue;
 		if (!pod_files_outlive(p)) {
-			if (first)
+			if (first && c->conf.want_volume)
 				core_note(c, NOTE_WARN,
 					  "pod %s: its files cannot be fetched without it, so "
 					  "this client stays attached",

@@ -282,11 +282,14 @@ t_detached_pods_that_cannot_be_left_alone() { # without a volume their files go 
 	sed -i '/^volume/d' burst.cfg
 	burst run -d
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
-	has err.txt "its files cannot be fetched without it, so this client stays attached"
+	is "$(grep -nE 'no volume: this machine must stay awake until the run ends|booting|renting' err.txt | head -n 1 | grep -c 'no volume')" 1 \
+		"that this machine must stay awake, before anything is rented ($(head -n 3 err.txt))"
+	hasnt err.txt "warning:"
 	has err.txt "run $(cat out.txt): continues in the background (process $(background_client "$(cat out.txt)")); keep this machine awake until it ends"
 	is "$(ledger 'select detached from run')" 0 "detached, by the ledger"
 	burst attach
 	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
+	has err.txt "files in $T/out"
 	all_right 12
 }
 
