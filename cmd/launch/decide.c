@@ -70,6 +70,28 @@ static void say_wishes(const struct estimate *e, const struct plan *pick)
 		log_line(LOG_NOTE, "%.*s", (int)len, line);
 }
 
+/* Says so before renting if max_cost leaves fewer pods than were asked for. */
+static void say_paid(const struct launch *l, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+	const struct offer *o = &e->offers[pick->machine];
+	int64_t cold_ms =
+		cold_source(&m->cold) == PLAN_MEASURED ? (int64_t)(cold_p50_s(&m->cold) * 1000) : 0;
+	int pods = (int)MIN((size_t)MAX(l->choice.row.pods, 1), e->open);
+	int paid = core_pods_paid((int64_t)llround(e->wish.budget_usd * 1e6), o->price_microusd_h,
+				  pods, cold_ms);
+	char offer[PLAN_TEXT], cap[32], price[32];
+
+	if (paid < pods)
+		output_line(
+			stderr,
+			"%s = %s pays for %d of %d pods at a time (%s, %s an hour): booting may "
+			"take a fifth of each pod's share; raise it for more",
+			l->cap_words[0] ? l->cap_words : "caps.max_cost",
+			plan_dollars(cap, e->wish.budget_usd), paid, pods, plan_offer(offer, o),
+			money_show(price, sizeof(price), o->price_microusd_h));
+}
+
 static void act_on(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
 	const char *source = plan_source_name(e->machines[pick->machine].speed_source);
@@ -85,6 +107,7 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 		return;
 	say_wishes(e, pick);
 	output_line(stderr, "plan: %s", l->choice.row.why);
+	say_paid(l, e, pick);
 	struct better better;
 	better_find(&better, l, e, pick, BETTER_MS);
 	if (better.found)

@@ -126,6 +126,29 @@ static int refuse_budget(const struct launch *l, const struct estimate *e, struc
 	return lowered ? -1 : err_about(err, "caps.max_cost");
 }
 
+/* The core rents no pod that could not live for a moment and still end itself within the cap. */
+static int refuse_cap(const struct launch *l, const struct estimate *e, const struct plan *pick,
+		      enum plan_verdict verdict, struct err *err)
+{
+	const struct offer *o = &e->offers[0];
+	int64_t cap = (int64_t)llround(e->wish.budget_usd * 1e6);
+	char offer[PLAN_TEXT], price[32];
+
+	for (size_t i = 1; i < e->count; i++)
+		if (e->offers[i].price_microusd_h < o->price_microusd_h)
+			o = &e->offers[i];
+	if (verdict != PLAN_NOTHING_FITS)
+		o = &e->offers[pick->machine];
+	if (core_pods_paid(cap, o->price_microusd_h, 1, 0))
+		return 0;
+	err_set(err, ERR_CAP,
+		"%s does not pay for one pod that could end itself in time (%s, %s an hour): raise "
+		"it, or choose a cheaper GPU; nothing was rented",
+		l->cap_words[0] ? l->cap_words : "caps.max_cost", plan_offer(offer, o),
+		money_show(price, sizeof(price), o->price_microusd_h));
+	return err_about(err, "caps.max_cost");
+}
+
 int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *provider,
 		 struct err *err)
 {
@@ -182,7 +205,7 @@ int refuse_run(const struct launch *l, const struct estimate *e, const struct pl
 		return refuse_cards(l, e, err);
 	if (l->choice.row.deadline_ms && refuse_deadline(l, e, pick, verdict, err) < 0)
 		return -1;
-	if (refuse_budget(l, e, err) == 0)
+	if (refuse_budget(l, e, err) == 0 && refuse_cap(l, e, pick, verdict, err) == 0)
 		return 0;
 	config_place_error(l->ctx->config, err);
 	return -1;

@@ -163,6 +163,17 @@ int budget_shares(int64_t left_ms, int most, int64_t cold_ms)
 	return MAX(most, 1);
 }
 
+int core_pods_paid(int64_t cap_microusd, int64_t price_microusd_h, int pods, int64_t cold_ms)
+{
+	if (!cap_microusd || !price_microusd_h)
+		return pods;
+	int64_t left_ms =
+		(int64_t)MIN((__int128)cap_microusd * 3600000 / price_microusd_h, INT64_MAX / 4);
+	int shares = budget_shares(left_ms, pods, cold_ms ? cold_ms : COLD_GUESS_MS);
+
+	return life_of_share(left_ms / shares) >= USEFUL_MIN_MS ? shares : 0;
+}
+
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more)
 {
 	int64_t end = NEVER;

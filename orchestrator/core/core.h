@@ -431,6 +431,9 @@ struct core_outlook {
 	bool stopping;          /* no new work is begun */
 };
 void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out);
+/* How many of these pods a new run with this cap would rent at a time; 0: it would rent none. The
+ * same rule as for renting. cold_ms: until a pod of them has booted; 0: unknown. */
+int core_pods_paid(int64_t cap_microusd, int64_t price_microusd_h, int pods, int64_t cold_ms);
 /* How long a gone pod ran, by its provider's own record. If it ended itself while no client
  * watched, it was booked until a client looked. Returns true if it is now booked until its
  * provider's end, which is earlier. */

@@ -25,6 +25,32 @@ t_impossible_wishes_rent_nothing() {
 	is "$STATUS" 0 "a time of day ($(tail -n 1 err.txt))"
 	has out.txt "plan: 1 pod"
 }
+t_a_cap_for_fewer_pods_is_told_before_renting() { # and plan and run agree about a cap that pays for none
+	script_lines 40
+	config 'pods = 4;'
+	burst run --max-cost 0.06
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(grep -nE 'caps.max_cost = \$0.06.* pays for 1 of 4 pods at a time|booting|renting' err.txt | head -n 1 | grep -c 'pays for 1')" 1 \
+		"a line before anything is rented ($(head -n 3 err.txt | tr '\n' '|'))"
+	is "$(ledger 'select count(*) from pod')" 1 pods
+	burst run --anew --force --max-cost 1
+	hasnt err.txt "pods at a time"
+	LOCAL='price_per_hour = 5.0;'
+	config 'pods = 1;'
+	sed -i 's/price_per_hour = 0.69;//' burst.cfg
+	rm -rf out
+	burst plan --max-cost 0.014
+	is "$STATUS" 5 "plan with a cap that pays for no pod ($(tail -n 2 err.txt | tr '\n' '|'))"
+	local said
+	said=$(grep 'does not pay for one pod' err.txt)
+	burst run --anew --force --max-cost 0.014
+	is "$STATUS" 5 "run with that cap"
+	is "$(grep 'does not pay for one pod' err.txt)" "$said" "what both say"
+	is "$(ledger 'select count(*) from run')" 2 "runs that began"
+	burst plan --max-cost 0.05
+	is "$STATUS" 0 "plan with a cap that pays for one ($(tail -n 2 err.txt | tr '\n' '|'))"
+}
+
 t_a_clearly_better_choice_is_named() {
 	local line gpus
 	script_lines 60
