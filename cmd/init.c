@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "config/example.h"
-#include "unattended/git.h"
+#include "base/git.h"
 
 static const struct job_ops *find_type(const char *type, struct err *err)
 {
@@ -59,10 +59,14 @@ static int offer_script(struct cmd_context *ctx, const char *dir, struct err *er
 /* Suggests ignoring outputs in git, since a run can make them from what git keeps. */
 static void say_ignore(const char *dir)
 {
+	CLEANUP(repo_free) struct repo repo = {0};
+	CLEANUP(free_text) char *real = realpath(dir, NULL);
+	CLEANUP(free_text) char *out = path_join(real ? real : "/", "out/");
 	struct err err = {0};
 
-	/* 1: git would add the folder; others: it would not, or there is no repository */
-	if (GIT(dir, NULL, &err, "check-ignore", "-q", "out/") == 1)
+	/* 1: git would add the folder */
+	if (git_find(&repo, dir, &err) == 0 &&
+	    GIT(&repo, NULL, &err, "check-ignore", "-q", out) == 1)
 		log_line(LOG_NOTE, "keep the output out of git: echo out/ >>%s%s.gitignore",
 			 strcmp(dir, ".") ? dir : "", strcmp(dir, ".") ? "/" : "");
 }

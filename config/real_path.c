@@ -79,16 +79,8 @@ char *real_path(const char *path)
 	return out;
 }
 
-bool real_path_is_below(const char *path, const char *folder)
-{
-	size_t len = strlen(folder);
-
-	return !strcmp(folder, "/") ||
-	       (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
-}
-
 char *real_path_move(const char *path, const char *from, const char *to)
 {
-	return real_path_is_below(path, from) ? xasprintf("%s%s", to, path + strlen(from))
-					      : xstrdup(path);
+	return path_is_below(path, from) ? xasprintf("%s%s", to, path + strlen(from))
+					 : xstrdup(path);
 }

@@ -11,8 +11,6 @@ char *real_path(const char *path);
 char *real_path_plain(const char *path);
 /* Removes the last part of a path. Returns false if none is left. */
 bool real_path_up(char *path);
-/* Whether the path is the folder or lies below it, by their names. */
-bool real_path_is_below(const char *path, const char *folder);
 /* Moves a path below `from` to the same name below `to` (both real); else copies it. The caller
  * frees it. */
 char *real_path_move(const char *path, const char *from, const char *to);

@@ -125,7 +125,7 @@ void trust_keep_back(void (*keep)(const char *path))
 static bool holds_one_of(const char *folder, const struct places *homes)
 {
 	for (size_t i = 0; i < homes->count; i++)
-		if (real_path_is_below(homes->list[i], folder))
+		if (path_is_below(homes->list[i], folder))
 			return true;
 	return false;
 }
@@ -178,7 +178,7 @@ bool trust_is_below(const char *real, const char *folder)
 	CLEANUP(free_text) char *at = xstrdup(real);
 	struct stat st;
 
-	if (real_path_is_below(real, place))
+	if (path_is_below(real, place))
 		return true;
 	if (stat(place, &st) < 0)
 		return false;
@@ -209,15 +209,15 @@ static bool is_apart(const char *real, const char *root)
 	static const char *const homes[] = {"/home", "/Users", "/export/home"};
 
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
-		if (real_path_is_below(real, folders[i]) && !real_path_is_below(root, folders[i]))
+		if (path_is_below(real, folders[i]) && !path_is_below(root, folders[i]))
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(homes); i++) {
 		size_t len = strlen(homes[i]);
-		if (!real_path_is_below(real, homes[i]) || !real[len])
+		if (!path_is_below(real, homes[i]) || !real[len])
 			continue;
 		CLEANUP(free_text)
 		char *home = xstrndup(real, len + 1 + strcspn(real + len + 1, "/"));
-		if (!real_path_is_below(root, home))
+		if (!path_is_below(root, home))
 			return true;
 	}
 	return false;
@@ -232,11 +232,10 @@ static bool is_hidden(const char *real, const char *base, const struct places *h
 	for (const char *part = real + len; *part == '/'; part += 1 + strcspn(part + 1, "/")) {
 		CLEANUP(free_text)
 		char *upto = xstrndup(real, (size_t)(part - real) + 1 + strcspn(part + 1, "/"));
-		if (part[1] != '.' || real_path_is_below(project, upto))
+		if (part[1] != '.' || path_is_below(project, upto))
 			continue;
 		for (size_t i = 0; i < homes->count; i++)
-			if (real_path_is_below(upto, homes->list[i]) &&
-			    strcmp(upto, homes->list[i]))
+			if (path_is_below(upto, homes->list[i]) && strcmp(upto, homes->list[i]))
 				return true;
 	}
 	return false;
@@ -253,7 +252,7 @@ static bool is_one_of(const char *path, const struct places *list)
 static bool is_below_one_of(const char *path, const struct places *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		if (real_path_is_below(path, list->list[i]))
+		if (path_is_below(path, list->list[i]))
 			return true;
 	return false;
 }
@@ -270,8 +269,7 @@ static const char *allowed_base(const struct judged *j, const char *const *allow
 	const char *base = NULL;
 
 	for (; allowed && *allowed; allowed++)
-		if (real_path_is_below(j->real, *allowed) &&
-		    (!base || strlen(*allowed) > strlen(base)))
+		if (path_is_below(j->real, *allowed) && (!base || strlen(*allowed) > strlen(base)))
 			base = *allowed;
 	return base;
 }
@@ -288,8 +286,7 @@ static bool is_gits(const struct judged *j, const char *may)
 static const char *why_not(const struct judged *j, const char *const *allowed)
 {
 	bool at_home = is_below_one_of(j->real, &j->homes) && holds_one_of(j->root, &j->homes);
-	bool inside =
-		real_path_is_below(j->real, j->root) && (at_home || !is_apart(j->real, j->root));
+	bool inside = path_is_below(j->real, j->root) && (at_home || !is_apart(j->real, j->root));
 	const char *may = allowed_base(j, allowed), *base = may ? may : j->root;
 
 	if (is_kept(j->real, j->written, &j->kept))
@@ -361,8 +358,8 @@ int trust_path(const struct trust *t, const char *key, const char *path, bool wr
 
 static bool is_kernels(const char *real)
 {
-	return real_path_is_below(real, "/proc") || real_path_is_below(real, "/sys") ||
-	       (real_path_is_below(real, "/dev") && !real_path_is_below(real, "/dev/shm"));
+	return path_is_below(real, "/proc") || path_is_below(real, "/sys") ||
+	       (path_is_below(real, "/dev") && !path_is_below(real, "/dev/shm"));
 }
 
 int trust_check_allowed(const char *folder, const char *project, struct err *err)
@@ -375,7 +372,7 @@ int trust_check_allowed(const char *folder, const char *project, struct err *err
 	find_homes(&homes);
 	CLEANUP(free_text) char *root = project_root(project, &homes);
 	CLEANUP(free_text) char *typed = real_path_plain(folder);
-	if (real_path_is_below(typed, root) && !real_path_is_below(real, root))
+	if (path_is_below(typed, root) && !path_is_below(real, root))
 		return err_set(
 			err, ERR_CONFIG,
 			"\"%.200s\" leads out of the project, to %.200s: name that folder itself",

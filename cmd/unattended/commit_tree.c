@@ -17,7 +17,7 @@ enum { PATHS_MAX = 32, LFS_POINTER_MAX_BYTES = 1024 };
 
 /* ---- the folder ---- */
 
-/* Makes a new folder: the copy is "files" in it, beside git's index. */
+/* Makes a new folder: the copy is "files" in it, beside git's own files. */
 static int make_place(struct commit_tree *t, struct err *err)
 {
 	CLEANUP(free_text) char *dir = config_trees_dir();
@@ -29,12 +29,11 @@ static int make_place(struct commit_tree *t, struct err *err)
 	t->copy = held_folder_new(dir, &t->lock, err);
 	if (!t->copy)
 		return -1;
-	CLEANUP(free_text) char *place = realpath(t->copy, NULL);
-	if (!place)
+	t->place = realpath(t->copy, NULL);
+	if (!t->place)
 		return err_set(err, ERR_LOCAL, "%s: %s", t->copy, strerror(errno));
-	t->index = path_join(place, "index");
 	free(t->copy);
-	t->copy = path_join(place, "files");
+	t->copy = path_join(t->place, "files");
 	return path_mkdirs(t->copy, 0700, err);
 }
 
@@ -43,52 +42,13 @@ void commit_tree_free(struct commit_tree *t)
 	if (!t)
 		return;
 	if (t->lock >= 0) {
-		CLEANUP(free_text) char *place = path_dir(t->index ? t->index : t->copy);
-		path_remove_closed_tree(t->index ? place : t->copy, NULL);
+		path_remove_closed_tree(t->place ? t->place : t->copy, NULL);
 		close(t->lock);
 	}
-	free(t->top);
+	repo_free(&t->repo);
 	free(t->copy);
-	free(t->index);
+	free(t->place);
 	free(t);
-}
-
-/* ---- the checkout ---- */
-
-/* Exports a commit's files at these paths (NULL: all) to `folder`, which it makes. top: a folder of
- * the repository. index: a file for git's index, beside the folder. */
-static int commit_tree_export(const char *top, const char *commit, const char *folder,
-			      const char *index, const char *const *paths, struct err *err)
-{
-	static const char *const all[] = {".", NULL};
-	CLEANUP(free_text) char *work_tree = xasprintf("--work-tree=%s", folder);
-	/* run no hook of the user's, and write nothing into the repository */
-	const char *words[PATHS_MAX + 20] = {work_tree,
-					     "--literal-pathspecs",
-					     "-c",
-					     "core.hooksPath=/dev/null",
-					     "-c",
-					     "core.splitIndex=false",
-					     "-c",
-					     "core.fsmonitor=false",
-					     "-c",
-					     "submodule.recurse=false",
-					     "checkout",
-					     "--quiet",
-					     "--ignore-skip-worktree-bits",
-					     commit,
-					     "--"};
-	size_t count = 0;
-
-	while (words[count])
-		count++;
-	for (paths = paths ? paths : all; *paths && count < ARRAY_LEN(words) - 1; paths++)
-		words[count++] = *paths;
-	if (path_mkdirs(folder, 0700, err) < 0)
-		return -1;
-	return git_call_with_index(top, index, NULL, err, words)
-		       ? err_wrap(err, "commit %.12s", commit)
-		       : 0;
 }
 
 /* ---- files of the commit ---- */
@@ -124,7 +84,7 @@ static int list_files(struct listing *l, const struct commit_tree *t, char *cons
 	for (size_t count = 6; *paths; paths++)
 		words[count++] = *paths;
 	str_reset(&l->text);
-	if (git_call(t->top, &l->text, err, words))
+	if (git_call(&t->repo, &l->text, err, words))
 		return err_wrap(err, "commit %.12s", t->commit);
 	const char *at = str_text(&l->text);
 	l->links = next_path(l, &at, "120000 ") != NULL;
@@ -221,8 +181,8 @@ int commit_tree_add(struct commit_tree *t, char *const *paths, struct err *err)
 	if (list_files(&l, t, count > PATHS_MAX ? all : paths, err) < 0)
 		return -1;
 	t->whole = count > PATHS_MAX || !is_enough(&l, paths);
-	if (commit_tree_export(t->top, t->commit, t->copy, t->index,
-			       t->whole ? NULL : (const char *const *)paths, err) < 0 ||
+	if (git_export(&t->repo, t->commit, t->copy, t->place,
+		       t->whole ? NULL : (const char *const *)paths, err) < 0 ||
 	    (t->whole && list_files(&l, t, all, err) < 0))
 		return -1;
 	warn_of_submodule(t, &l, paths);
@@ -248,16 +208,16 @@ bool commit_tree_suffices(const struct commit_tree *t, char *const *paths)
  * of that name. */
 static char *find_config(const struct commit_tree *t, const char *file, struct err *err)
 {
-	CLEANUP(free_text) char *below = real_path_move(file, t->top, "");
+	CLEANUP(free_text) char *below = real_path_move(file, t->repo.top, "");
 	const char *name = below[0] == '/' ? below + 1 : below;
 	CLEANUP(free_text) char *object = xasprintf("%s:%s", t->commit, name);
 	CLEANUP(str_free) struct str type = STR_INIT;
 
-	if (!trust_is_below(file, t->top)) {
-		err_set(err, ERR_CONFIG, "%s lies outside of the repository %s", file, t->top);
+	if (!trust_is_below(file, t->repo.top)) {
+		err_set(err, ERR_CONFIG, "%s lies outside of the repository %s", file, t->repo.top);
 		return NULL;
 	}
-	int status = GIT(t->top, &type, err, "cat-file", "-t", object);
+	int status = GIT(&t->repo, &type, err, "cat-file", "-t", object);
 	if (status > 0)
 		err_set(err, ERR_CONFIG, "commit %.12s has no %s", t->commit, name);
 	if (status)
@@ -269,25 +229,17 @@ static char *find_config(const struct commit_tree *t, const char *file, struct e
 
 static int open_tree(struct commit_tree *t, const char *config, const char *commit, struct err *err)
 {
-	CLEANUP(git_place_free) struct git_place place = {0};
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
 	CLEANUP(free_text) char *path = path_join(here ? here : "/", config ? config : "burst.cfg");
 	CLEANUP(free_text) char *file = real_path(path);
 	CLEANUP(free_text) char *dir = git_folder(path);
 
-	if (git_find(&place, dir, err) < 0)
-		return -1;
-	if (!place.top)
-		return err_set(err, ERR_CONFIG,
-			       "%s: the repository is bare and has no working tree for outputs",
-			       dir);
-	t->top = TAKE(place.top);
-	if (git_commit_id(t->top, commit, t->commit, err) < 0)
+	if (git_find(&t->repo, dir, err) < 0 || git_commit_id(&t->repo, commit, t->commit, err) < 0)
 		return -1;
 	CLEANUP(free_text) char *name = find_config(t, file, err);
 	if (!name || make_place(t, err) < 0)
 		return -1;
-	t->at = (struct config_tree){.top = t->top, .copy = t->copy};
+	t->at = (struct config_tree){.top = t->repo.top, .copy = t->copy};
 	return commit_tree_add(t, (char *[]){name, NULL}, err);
 }
 

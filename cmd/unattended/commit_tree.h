@@ -1,9 +1,10 @@
 /* commit_tree.h - the files of a commit, in a folder of their own while a process reads them.
  *
  * The folder holds what a checkout of the commit would, with line ends and filters (Git LFS) as
- * this user's git applies them. The attributes export-ignore and export-subst are for archives and
- * have no effect here. Files of submodules are not in a commit, so they are missing. The working
- * tree, its index and its hooks are not touched.
+ * this user's own config has them; no program that the repository names runs (base/git.h). The
+ * attributes export-ignore and export-subst are for archives and have no effect here. Files of
+ * submodules are not in a commit, so they are missing. The working tree, its index and its hooks
+ * are not touched.
  *
  * The folder lies below the user's cache (config_trees_dir()). Each reader holds a kernel lock on
  * it; the next command removes what a dead process left. */
@@ -12,12 +13,13 @@
 
 #include "base/err.h"
 #include "config/config.h"
-#include "unattended/git.h"
+#include "base/git.h"
 
 struct commit_tree {
 	struct config_tree at; /* for config_source: the working tree and the folder */
 	char commit[GIT_ID];
-	char *top, *copy, *index;
+	struct repo repo;
+	char *copy, *place; /* place: the folder of copy */
 	int lock;
 	bool whole; /* the folder has all files of the commit */
 };

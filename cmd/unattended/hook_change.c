@@ -12,7 +12,7 @@ static const char *const bare_hooks[] = {"post-receive", NULL};
 /* Warns if git's folder of hooks is not where the user expects it. */
 static void warn_of_folder(const struct hook_target *t)
 {
-	const char *folder = t->place.hooks;
+	const char *folder = t->hooks;
 	CLEANUP(free_text) char *hook = path_join(folder, hook_names[0]);
 	struct err none;
 
@@ -23,7 +23,7 @@ static void warn_of_folder(const struct hook_target *t)
 			 "%s serves other repositories, too (core.hooksPath): this hook does "
 			 "nothing in them",
 			 folder);
-	else if (GIT(t->place.top, NULL, &none, "check-ignore", "--quiet", hook))
+	else if (GIT(&t->place, NULL, &none, "check-ignore", "--quiet", hook))
 		log_line(LOG_WARN,
 			 "%s is a folder of the project (core.hooksPath): do not commit this hook, "
 			 "which names paths of this machine",
@@ -63,7 +63,7 @@ int hook_install_all(struct cmd_context *ctx, const struct hook_target *t, struc
 		output_line(stderr,
 			    "%zu of %zu hooks installed in %s: commits that change what %s reads "
 			    "are rendered (`burst hook status`)",
-			    installed, count, t->place.hooks, t->config);
+			    installed, count, t->hooks, t->config);
 	return installed == count ? 0 : 1;
 }
 
@@ -87,6 +87,6 @@ int hook_remove_all(struct cmd_context *ctx, struct hook_target *t, struct err *
 		output_line(stderr,
 			    removed ? "%d hooks of %s removed from %s"
 				    : "%d hooks of %s were in %s",
-			    removed, t->config, t->place.hooks);
+			    removed, t->config, t->hooks);
 	return 0;
 }

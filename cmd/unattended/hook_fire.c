@@ -59,10 +59,11 @@ static void skip(struct trigger *t, const char *why)
  * frees it. NULL: none. */
 static char *main_branch(const struct trigger *t)
 {
+	const struct repo common = repo_shared(&t->target.place);
 	CLEANUP(str_free) struct str out = STR_INIT;
 	struct err none;
 
-	if (GIT(t->target.place.common, &out, &none, "symbolic-ref", "--short", "HEAD"))
+	if (GIT(&common, &out, &none, "symbolic-ref", "--short", "HEAD"))
 		return NULL;
 	return xstrndup(str_text(&out), strcspn(str_text(&out), "\n"));
 }
@@ -90,8 +91,7 @@ static bool is_left_to_rewrite(const struct trigger *t)
 	enum hook_state state;
 
 	return t->rebasing && !strcmp(t->hook, "post-commit") &&
-	       hook_read_state(t->target.place.hooks, "post-rewrite", &state, &f, &text, NULL) ==
-		       0 &&
+	       hook_read_state(t->target.hooks, "post-rewrite", &state, &f, &text, NULL) == 0 &&
 	       hook_file_find(&f, t->job->repository, t->job->config);
 }
 
@@ -150,7 +150,7 @@ static bool is_same(const struct trigger *t, const char *base)
 
 	for (char **path = paths; path && *path && count < WORDS_MAX - 1; path++)
 		words[count++] = *path;
-	bool same = git_call(t->target.place.top, NULL, &none, words) == 0;
+	bool same = git_call(&t->target.place, NULL, &none, words) == 0;
 	config_inputs_free(paths);
 	return same;
 }
@@ -164,10 +164,10 @@ static void find_base(const struct trigger *t, const json_t *last, char base[GIT
 	struct err none;
 
 	base[0] = '\0';
-	if (known[0] && git_commit_id(t->target.place.top, known, base, &none) == 0)
+	if (known[0] && git_commit_id(&t->target.place, known, base, &none) == 0)
 		return;
 	if (!known[0] && !strcmp(t->hook, "post-commit") &&
-	    git_commit_id(t->target.place.top, parent, base, &none) == 0)
+	    git_commit_id(&t->target.place, parent, base, &none) == 0)
 		return;
 	base[0] = '\0';
 }
@@ -288,37 +288,37 @@ static int fire(struct trigger *t, struct err *err)
 
 /* ---- finding the commit ---- */
 
-static bool is_within_head(const char *folder, const char *commit)
+static bool is_within_head(const struct repo *repo, const char *commit)
 {
 	struct err none;
 
-	return GIT(folder, NULL, &none, "merge-base", "--is-ancestor", commit, "HEAD") == 0;
+	return GIT(repo, NULL, &none, "merge-base", "--is-ancestor", commit, "HEAD") == 0;
 }
 
 /* The newest commit of the branch, or of a detached HEAD: another may have come since. */
-static int find_commit(struct trigger *t, const char *folder, const char *ref, const char *commit,
-		       struct err *err)
+static int find_commit(struct trigger *t, const char *ref, const char *commit, struct err *err)
 {
 	static const char heads[] = "refs/heads/";
+	const struct repo *repo = &t->target.place;
 	bool is_branch = starts_with(ref, heads);
 
 	COPY_TEXT(t->tip.branch, is_branch ? ref + strlen(heads) : "");
-	if (is_branch && git_commit_id(folder, ref, t->tip.commit, err) == 0)
+	if (is_branch && git_commit_id(repo, ref, t->tip.commit, err) == 0)
 		return 0;
-	return git_commit_id(folder, !is_branch && is_within_head(folder, commit) ? "HEAD" : commit,
+	return git_commit_id(repo, !is_branch && is_within_head(repo, commit) ? "HEAD" : commit,
 			     t->tip.commit, err);
 }
 
 /* Finds the job's working tree: the one that the hook runs in, or that of a bare repository. */
-static int set_target(struct trigger *t, const struct git_place *here, struct err *err)
+static int set_target(struct trigger *t, const struct repo *here, struct err *err)
 {
 	hook_target_free(&t->target);
 	t->target = (struct hook_target){0};
-	if (git_find(&t->target.place,
-		     t->job->into ? t->job->into
-		     : here->top  ? here->top
-				  : here->common,
-		     err) < 0)
+	if (git_find_any(&t->target.place,
+			 t->job->into ? t->job->into
+			 : here->top  ? here->top
+				      : here->common,
+			 err) < 0)
 		return -1;
 	if (!t->target.place.top)
 		return err_set(err, ERR_CONFIG,
@@ -326,7 +326,7 @@ static int set_target(struct trigger *t, const struct git_place *here, struct er
 			       here->common);
 	t->target.config = xstrdup(t->job->config);
 	t->target.path = path_join(t->target.place.top, t->job->config);
-	return 0;
+	return hook_find_folder(&t->target, err);
 }
 
 /* Records a failure in the ledger, because the output of a background hook is lost. */
@@ -343,7 +343,7 @@ static void record_failure(struct trigger *t, const struct err *why)
 		record(t, last, &none);
 }
 
-static int fire_ref(struct trigger *t, const struct git_place *here, const struct hook_file *f,
+static int fire_ref(struct trigger *t, const struct repo *here, const struct hook_file *f,
 		    const char *ref, const char *commit, struct err *err)
 {
 	int result = 0;
@@ -355,8 +355,8 @@ static int fire_ref(struct trigger *t, const struct git_place *here, const struc
 		str_reset(&t->why);
 		if (strcmp(t->job->repository, here->common))
 			continue;
-		if (set_target(t, here, err) == 0 &&
-		    find_commit(t, t->target.place.top, ref, commit, err) == 0 && fire(t, err) == 0)
+		if (set_target(t, here, err) == 0 && find_commit(t, ref, commit, err) == 0 &&
+		    fire(t, err) == 0)
 			continue;
 		record_failure(t, err);
 		result = -1;
@@ -366,7 +366,7 @@ static int fire_ref(struct trigger *t, const struct git_place *here, const struc
 
 /* Reads "LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID", or "OLD-ID NEW-ID REF", and handles branches
  * that still exist. */
-static int fire_lines(struct trigger *t, const struct git_place *here, const struct hook_file *f,
+static int fire_lines(struct trigger *t, const struct repo *here, const struct hook_file *f,
 		      const char *lines, struct err *err)
 {
 	bool push = !strcmp(t->hook, "pre-push");
@@ -404,7 +404,7 @@ static void complete_path(void)
 
 /* For a hook without lines on stdin: it runs in a working tree, and `at` is its branch, its commit
  * or "rebase". */
-static int fire_head(struct trigger *t, const struct git_place *here, const struct hook_file *f,
+static int fire_head(struct trigger *t, const struct repo *here, const struct hook_file *f,
 		     const char *at, struct err *err)
 {
 	bool is_ref = starts_with(at, "refs/");
@@ -416,7 +416,7 @@ static int fire_head(struct trigger *t, const struct git_place *here, const stru
 /* hook fire NAME FILE AT */
 int hook_fire(struct cmd_context *ctx, struct err *err)
 {
-	CLEANUP(git_place_free) struct git_place here = {0};
+	CLEANUP(repo_free) struct repo here = {0};
 	CLEANUP(hook_file_free) struct hook_file f = {0};
 	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(str_free) struct str lines = STR_INIT;
@@ -432,7 +432,7 @@ int hook_fire(struct cmd_context *ctx, struct err *err)
 	    fd_read_all(STDIN_FILENO, "stdin", LINES_MAX_BYTES, &lines, err) < 0)
 		return -1;
 	if (path_read_plain(ctx->args[2], HOOK_FILE_MAX_BYTES, &text, err) < 0 ||
-	    hook_file_parse(&f, str_text(&text), err) < 0 || git_find(&here, ".", err) < 0)
+	    hook_file_parse(&f, str_text(&text), err) < 0 || git_find_any(&here, ".", err) < 0)
 		return -1;
 	bool by_lines = !strcmp(t.hook, "pre-push") || !strcmp(t.hook, "post-receive");
 	int result = by_lines ? fire_lines(&t, &here, &f, str_text(&lines), err)

@@ -52,9 +52,8 @@ static bool has_branch(const struct hook_target *t, const char *pattern)
 	CLEANUP(str_free) struct str names = STR_INIT;
 	char *rest = NULL;
 
-	GIT(t->place.common, &names, NULL, "for-each-ref", "--format=%(refname:lstrip=2)",
-	    "refs/heads");
-	GIT(t->place.top, &names, NULL, "symbolic-ref", "--short",
+	GIT(&t->place, &names, NULL, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads");
+	GIT(&t->place, &names, NULL, "symbolic-ref", "--short",
 	    "HEAD"); /* the branch may have no commit yet */
 	for (char *name = names.len ? strtok_r(names.s, "\n", &rest) : NULL; name;
 	     name = strtok_r(NULL, "\n", &rest))
@@ -69,7 +68,7 @@ static int check_branch(const struct hook_target *t, const char *pattern, struct
 
 	for (char *wild = strpbrk(ref, "*?[]"); wild; wild = strpbrk(wild, "*?[]"))
 		*wild = 'x';
-	if (GIT(t->place.common, NULL, NULL, "check-ref-format", ref))
+	if (GIT(&t->place, NULL, NULL, "check-ref-format", ref))
 		return err_set(err, ERR_USAGE, "--branch %.80s: no branch can have this name",
 			       pattern);
 	if (!has_branch(t, pattern))
@@ -85,9 +84,9 @@ static int check_path(const struct hook_target *t, const char *path, struct err 
 	CLEANUP(str_free) struct str commit = STR_INIT;
 	char id[GIT_ID];
 
-	if (git_commit_id(t->place.common, "HEAD", id, NULL) < 0)
+	if (git_commit_id(&t->place, "HEAD", id, NULL) < 0)
 		return 0;
-	int status = GIT(t->place.top, &commit, err, "rev-list", "-n", "1", id, "--", path);
+	int status = GIT(&t->place, &commit, err, "rev-list", "-n", "1", id, "--", path);
 	if (status < 0)
 		return -1;
 	if (status) {

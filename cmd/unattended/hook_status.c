@@ -14,7 +14,7 @@
 static json_t *read_hook(const struct hook_target *t, const char *name, json_t **job, bool *wrong,
 			 struct err *err)
 {
-	CLEANUP(free_text) char *path = path_join(t->place.hooks, name);
+	CLEANUP(free_text) char *path = path_join(t->hooks, name);
 	CLEANUP(free_text) char *before = xasprintf("%s" HOOK_BEFORE, path);
 	CLEANUP(hook_file_free) struct hook_file f = {0};
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -22,7 +22,7 @@ static json_t *read_hook(const struct hook_target *t, const char *name, json_t *
 	enum hook_state state;
 	struct err none;
 
-	if (hook_read_state(t->place.hooks, name, &state, &f, &text, err) < 0)
+	if (hook_read_state(t->hooks, name, &state, &f, &text, err) < 0)
 		return NULL;
 	const struct hook_job *own =
 		state == HOOK_OURS ? hook_file_find(&f, t->place.common, t->config) : NULL;
@@ -113,7 +113,7 @@ static void print_people(const struct hook_target *t, const json_t *hooks, const
 	size_t i;
 
 	output_line(stdout, "job    %s", t->path);
-	output_line(stdout, "hooks  %s", t->place.hooks);
+	output_line(stdout, "hooks  %s", t->hooks);
 	json_array_foreach (hooks, i, hook)
 		output_line(stdout, "  %-13s %s%s", jsonx_text(hook, "name", ""), in_words(hook),
 			    json_is_true(json_object_get(hook, "runs_before"))
@@ -143,7 +143,7 @@ int hook_status(struct cmd_context *ctx, const struct hook_target *t, struct err
 	what_became(ctx->store, last, &became);
 	if (ctx->json)
 		output_json(json_pack("{s:i, s:o, s:o, s:O, s:O, s:O, s:s}", "schema", 1, "config",
-				      report_text(t->path), "folder", report_text(t->place.hooks),
+				      report_text(t->path), "folder", report_text(t->hooks),
 				      "hooks", hooks, "settings", job ? job : json_null(), "last",
 				      last ? last : json_null(), "became", str_text(&became)));
 	else

@@ -15,7 +15,7 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 	CLEANUP(free_text) char *dir = git_folder(path);
 
 	t->path = path;
-	if (git_find(&t->place, dir, err) < 0)
+	if (git_find_any(&t->place, dir, err) < 0)
 		return -1;
 	if (!t->place.top)
 		return err_set(err, ERR_CONFIG,
@@ -27,20 +27,20 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 		return err_set(err, ERR_CONFIG, "%s is not in a git working tree", path);
 	t->config = real_path_move(path, t->place.top, "");
 	memmove(t->config, t->config + 1, strlen(t->config));
-	return 0;
+	return hook_find_folder(t, err);
 }
 
 /* Makes a working tree for outputs in a bare repository, without checking out files. */
 static int make_tree(struct hook_target *t, const char *into, const char *config, struct err *err)
 {
-	CLEANUP(git_place_free) struct git_place bare = {0};
+	CLEANUP(repo_free) struct repo bare = {0};
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
 	CLEANUP(free_text) char *named = path_join(here ? here : "/", into);
 	CLEANUP(free_text) char *dir = real_path(named);
 	CLEANUP(free_text) char *git = path_join(dir, ".git");
 	char id[GIT_ID];
 
-	if (git_find(&bare, here ? here : "/", err) < 0)
+	if (git_find_any(&bare, here ? here : "/", err) < 0)
 		return -1;
 	if (bare.top)
 		return err_set(err, ERR_USAGE,
@@ -49,13 +49,13 @@ static int make_tree(struct hook_target *t, const char *into, const char *config
 	if (config[0] == '/' || !path_is_safe(config))
 		return err_set(err, ERR_USAGE, "%s: give the config's path inside the repository",
 			       config);
-	if (git_commit_id(bare.common, "HEAD", id, err) < 0)
+	if (git_commit_id(&bare, "HEAD", id, err) < 0)
 		return err_set(err, ERR_CONFIG,
 			       "%s has no commit yet: push one, then install the hook",
 			       bare.common);
 	t->made_tree = !path_exists(git);
 	if (t->made_tree &&
-	    GIT(bare.common, NULL, err, "worktree", "add", "--detach", "--no-checkout", dir, id))
+	    GIT_CHANGE(&bare, err, "worktree", "add", "--detach", "--no-checkout", dir, id))
 		return err_wrap(err, "--into %s", into);
 	if (set_target(t, path_join(dir, config), err) < 0)
 		return -1;
@@ -77,10 +77,11 @@ int hook_find_target(const struct cmd_context *ctx, struct hook_target *t, struc
 
 bool hook_is_bare(const struct hook_target *t)
 {
+	const struct repo common = repo_shared(&t->place);
 	CLEANUP(str_free) struct str said = STR_INIT;
 	struct err none;
 
-	return GIT(t->place.common, &said, &none, "rev-parse", "--is-bare-repository") == 0 &&
+	return GIT(&common, &said, &none, "rev-parse", "--is-bare-repository") == 0 &&
 	       starts_with(str_text(&said), "true");
 }
 
@@ -92,9 +93,10 @@ int hook_check_job(const struct hook_target *t, bool bare, struct err *err)
 				    .need_job = true,
 				    .providers = provider_registry,
 				    .jobs = job_registry};
+	const struct repo common = repo_shared(&t->place);
 	char id[GIT_ID];
 
-	if (bare && (git_commit_id(t->place.common, "HEAD", id, err) < 0 ||
+	if (bare && (git_commit_id(&common, "HEAD", id, err) < 0 ||
 		     commit_tree_open(&tree, t->path, id, err) < 0))
 		return -1;
 	ask.tree = tree ? &tree->at : NULL;
@@ -103,6 +105,7 @@ int hook_check_job(const struct hook_target *t, bool bare, struct err *err)
 
 int hook_remove_tree(const struct hook_target *t, struct err *err)
 {
+	const struct repo common = repo_shared(&t->place);
 	CLEANUP(free_text) char *git = path_join(t->place.top, ".git");
 
 	if (!t->made_tree)
@@ -110,5 +113,5 @@ int hook_remove_tree(const struct hook_target *t, struct err *err)
 	if (unlink(git) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %m", git);
 	rmdir(t->place.top);
-	return GIT(t->place.common, NULL, err, "worktree", "prune") ? -1 : 0;
+	return GIT_CHANGE(&common, err, "worktree", "prune") ? -1 : 0;
 }

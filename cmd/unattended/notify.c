@@ -16,7 +16,7 @@
 #include "jobs/warm/warm.h"
 #include "notify.h"
 #include "store/facts.h"
-#include "unattended/git.h"
+#include "base/git.h"
 #include "unattended/notify_send.h"
 
 enum { RUNS_BEFORE = 16 };
@@ -264,6 +264,7 @@ static void note_commit(struct cmd_context *ctx, const struct run_row *run, enum
 			const json_t *said)
 {
 	CLEANUP(free_text) char *folder = path_dir(run->config);
+	CLEANUP(repo_free) struct repo repo = {0};
 	CLEANUP(str_free) struct str line = STR_INIT;
 	struct err err = {0};
 	char when[32];
@@ -273,8 +274,9 @@ static void note_commit(struct cmd_context *ctx, const struct run_row *run, enum
 		 run->job, run->id[0] ? run->id : "-", notify_event_name(event));
 	notify_summary(&line, said);
 	log_redact(&line);
-	if (GIT(folder, NULL, &err, "-c", "core.hooksPath=/dev/null", "notes", "--ref=burst",
-		"append", "-m", str_text(&line), run->commit_id) != 0)
+	if (git_find(&repo, folder, &err) < 0 ||
+	    GIT_CHANGE(&repo, &err, "notes", "--ref=burst", "append", "-m", str_text(&line),
+		       run->commit_id) != 0)
 		complain(ctx, run->id, "git_note", &err);
 }
 

@@ -15,7 +15,7 @@
 #include "base/program.h"
 #include "net/child.h"
 #include "queue_client.h"
-#include "unattended/git.h"
+#include "base/git.h"
 
 /* Carries struct queued to the `burst run` of a queue's runner. */
 #define QUEUE_RUN_NAME "BURST_QUEUE_RUN"

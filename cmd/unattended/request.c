@@ -3,7 +3,8 @@
 
 #include "base/clock.h"
 #include "cmd/cmd.h"
-#include "unattended/git.h"
+#include "base/git.h"
+#include "base/path.h"
 
 enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };
 
@@ -71,25 +72,22 @@ static int check_config(const char *config, struct err *err)
 static int find_commit(const char *commit, struct request_row *row, struct err *err)
 {
 	CLEANUP(free_text) char *dir = git_folder(row->config);
-	CLEANUP(free_text) char *wanted = xasprintf("%s^{commit}", commit);
-	CLEANUP(str_free) struct str out = STR_INIT;
+	CLEANUP(repo_free) struct repo repo = {0};
+	char id[GIT_ID];
 
 	if (commit[0] == '-')
 		return err_set(err, ERR_USAGE, "--commit %.60s: not the name of a commit", commit);
-	int status = GIT(dir, &out, err, "rev-parse", "--show-toplevel", wanted);
-	const char *top = str_text(&out), *id = strchr(top, '\n');
-	size_t top_len = strcspn(top, "\n"), id_len = id ? strcspn(id + 1, "\n") : 0;
-	if (status > 0 || (status == 0 && (id_len < 40 || id_len >= sizeof(row->commit_id) ||
-					   top_len >= sizeof(row->repo))))
+	if (git_find(&repo, dir, err) < 0 || git_commit_id(&repo, commit, id, err) < 0)
+		return err_wrap(err, "--commit %.60s", commit);
+	if (strlen(repo.top) >= sizeof(row->repo))
 		return err_set(err, ERR_CONFIG,
-			       "--commit %.60s: no such commit in the repository of %s", commit,
-			       dir);
-	if (status < 0)
-		return -1;
-	snprintf(row->commit_id, sizeof(row->commit_id), "%.*s", (int)id_len, id + 1);
-	snprintf(row->repo, sizeof(row->repo), "%.*s", (int)top_len, top);
-	bool below = starts_with(row->config, row->repo) && row->config[top_len] == '/';
-	COPY_TEXT(row->path, row->config + (below ? top_len + 1 : 0));
+			       "the repository has a path of %zu bytes, more than the ledger's "
+			       "limit of %zu: move it",
+			       strlen(repo.top), sizeof(row->repo) - 1);
+	COPY_TEXT(row->commit_id, id);
+	COPY_TEXT(row->repo, repo.top);
+	bool below = path_is_below(row->config, row->repo);
+	COPY_TEXT(row->path, row->config + (below ? strlen(row->repo) + 1 : 0));
 	return 0;
 }
 

@@ -102,6 +102,14 @@ int path_read(const char *path, size_t max, struct str *out, struct err *err)
 	return fd_read_all(fd, path, max, out, err);
 }
 
+bool path_is_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	return !strcmp(folder, "/") ||
+	       (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
+}
+
 int path_open_plain_at(int dir, const char *name, const char *shown, struct err *err)
 {
 	CLEANUP(fd_close)

@@ -19,6 +19,8 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err);
 /* The folder as it is called below root, however the two are written; NULL: it is not there, or
  * elsewhere. The caller frees it. */
 char *path_below(const char *root, const char *dir);
+/* Whether the path is the folder or lies below it, by their names. */
+bool path_is_below(const char *path, const char *folder);
 /* Whole file into *out (at most max bytes, ERR_CONFIG when larger; ERR_NOT_FOUND when absent). */
 int path_read(const char *path, size_t max, struct str *out, struct err *err);
 /* The same of a plain file alone: no link, and no pipe, socket, terminal or device, which would be

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "git.h"
+#include "base/git.h"
 #include "hook_file.h"
 #include "store/store.h"
 
@@ -12,12 +12,15 @@ enum { HOOK_FILE_MAX_BYTES = 1 << 20 };
 
 /* A job's burst.cfg and its repository. */
 struct hook_target {
-	struct git_place place;
+	struct repo place;
+	char *hooks;    /* real path of the folder of hooks; may be missing */
 	char *config;   /* path below the working tree's top */
 	char *path;     /* real path; the file may be missing */
 	bool made_tree; /* --into made the working tree */
 };
 void hook_target_free(struct hook_target *t);
+/* Sets t->hooks. ERR_CONFIG: the repository's own config leads out of it. */
+int hook_find_folder(struct hook_target *t, struct err *err);
 
 /* ---- the hooks of a folder (hook_install.c) ---- */
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,9 +17,33 @@
 
 void hook_target_free(struct hook_target *t)
 {
-	git_place_free(&t->place);
+	repo_free(&t->place);
+	free(t->hooks);
 	free(t->config);
 	free(t->path);
+}
+
+/* core.hooksPath counts, as for git. */
+int hook_find_folder(struct hook_target *t, struct err *err)
+{
+	const struct repo *r = &t->place;
+	const char *base = r->top ? r->top : r->dir;
+	CLEANUP(free_text) char *set = NULL;
+	char real[PATH_MAX];
+	struct stat st;
+	bool own;
+
+	if (git_config_path(r, "core.hookspath", &set, &own, err) < 0)
+		return -1;
+	CLEANUP(free_text) char *path = path_join(set ? base : r->common, set ? set : "hooks");
+	t->hooks = xstrdup(realpath(path, real) ? real : path);
+	bool blocked = stat(t->hooks, &st) == 0 && !S_ISDIR(st.st_mode); /* /dev/null */
+	if (!own || blocked || path_is_below(t->hooks, base) || path_is_below(t->hooks, r->common))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "core.hooksPath in %s/config leads out of the repository, to %s: if it is "
+		       "yours, set it with `git config --global`",
+		       r->common, t->hooks);
 }
 
 static bool is_executable(const char *path)
@@ -147,7 +172,7 @@ static bool is_made_by_us(const char *folder)
 int hook_install(const struct hook_target *t, const char *name, const struct hook_job *job,
 		 struct err *err)
 {
-	const char *folder = t->place.hooks;
+	const char *folder = t->hooks;
 	CLEANUP(free_text) char *path = path_join(folder, name);
 	CLEANUP(free_text) char *before = xasprintf("%s" HOOK_BEFORE, path);
 	CLEANUP(hook_file_free) struct hook_file f = {0};
@@ -188,13 +213,13 @@ static int restore_before(const char *path, const char *before, struct err *err)
 
 int hook_remove(struct hook_target *t, const char *name, const char *config, struct err *err)
 {
-	CLEANUP(free_text) char *path = path_join(t->place.hooks, name);
+	CLEANUP(free_text) char *path = path_join(t->hooks, name);
 	CLEANUP(free_text) char *before = xasprintf("%s" HOOK_BEFORE, path);
 	CLEANUP(hook_file_free) struct hook_file f = {0};
 	CLEANUP(str_free) struct str text = STR_INIT;
 	enum hook_state state;
 
-	if (hook_read_state(t->place.hooks, name, &state, &f, &text, err) < 0)
+	if (hook_read_state(t->hooks, name, &state, &f, &text, err) < 0)
 		return -1;
 	if (state != HOOK_OURS && same_file(path, before))
 		unlink(before); /* left by an interrupted installation */
@@ -208,7 +233,7 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 		if (restore_before(path, before, err) < 0)
 			return -1;
 		if (f.made_folder)
-			rmdir(t->place.hooks); /* fails while the folder holds another hook */
+			rmdir(t->hooks); /* fails while the folder holds another hook */
 		return 1;
 	}
 	if (hook_file_write(&text, &f, name, child_self(), err) < 0 ||

@@ -1,0 +1,558 @@
+/* git.c - runs the program git and reads its output. */
+#include "git.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "guard.h"
+#include "path.h"
+#include "program.h"
+
+enum {
+	LIMIT_MS = 600 * 1000,
+	CONFIG_LIMIT_MS = 10 * 1000,
+	WORDS_MAX = 64,
+	OUT_MAX_BYTES = 64 << 20,
+	ERRORS_MAX_BYTES = 4096
+};
+
+/* ---- its environment ---- */
+
+/* The variables of `git rev-parse --local-env-vars`, and others that change how git reads a path or
+ * shows a difference. */
+static const char *const others_words[] = {
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES",
+	"GIT_CONFIG",
+	"GIT_CONFIG_PARAMETERS",
+	"GIT_CONFIG_COUNT",
+	"GIT_OBJECT_DIRECTORY",
+	"GIT_DIR",
+	"GIT_WORK_TREE",
+	"GIT_IMPLICIT_WORK_TREE",
+	"GIT_GRAFT_FILE",
+	"GIT_INDEX_FILE",
+	"GIT_NO_REPLACE_OBJECTS",
+	"GIT_REPLACE_REF_BASE",
+	"GIT_PREFIX",
+	"GIT_SHALLOW_FILE",
+	"GIT_COMMON_DIR",
+	"GIT_INTERNAL_SUPER_PREFIX",
+	"GIT_QUARANTINE_PATH",
+	"GIT_NAMESPACE",
+	"GIT_LITERAL_PATHSPECS",
+	"GIT_GLOB_PATHSPECS",
+	"GIT_NOGLOB_PATHSPECS",
+	"GIT_ICASE_PATHSPECS",
+	"GIT_EXTERNAL_DIFF",
+	"GIT_DIFF_OPTS",
+	"GIT_TERMINAL_PROMPT",
+	"GIT_OPTIONAL_LOCKS",
+	"LC_ALL", /* the last; not git's own */
+};
+
+/* Outranks each repository's config, in git's children too. */
+static const char *const fixed[] = {
+	"GIT_TERMINAL_PROMPT=0",
+	"GIT_OPTIONAL_LOCKS=0",
+	"LC_ALL=C",
+	"GIT_NO_LAZY_FETCH=1",
+	"GIT_NO_REPLACE_OBJECTS=1",
+	"GIT_GRAFT_FILE=/dev/null",
+	"GIT_ALLOW_PROTOCOL=none",
+	"GIT_PROTOCOL_FROM_USER=0",
+	"GIT_PAGER=cat",
+	"GIT_EDITOR=:",
+	"GIT_SEQUENCE_EDITOR=:",
+	"GIT_ASKPASS=",
+	"SSH_ASKPASS=",
+	"GIT_SSH_COMMAND=false",
+	"GIT_PROXY_COMMAND=false",
+	"GIT_LFS_SKIP_DOWNLOAD_ERRORS=1", /* see lfs.url */
+};
+
+static const char *const settings[][2] = {
+	{"safe.bareRepository", "explicit"},
+	{"core.hooksPath", "/dev/null"},
+	{"core.fsmonitor", "false"},
+	{"core.splitIndex", "false"},
+	{"core.pager", "cat"},
+	{"core.editor", ":"},
+	{"core.askPass", ""},
+	{"core.sshCommand", "false"},
+	{"core.gitProxy", "false"},
+	{"core.alternateRefsCommand", "false"},
+	{"credential.helper", ""},
+	{"diff.external", ""},
+	{"gpg.program", "false"},
+	{"gpg.openpgp.program", "false"},
+	{"gpg.ssh.program", "false"},
+	{"gpg.x509.program", "false"},
+	{"gpg.ssh.defaultKeyCommand", ""},
+	{"commit.gpgSign", "false"},
+	{"log.showSignature", "false"},
+	{"submodule.recurse", "false"},
+	{"protocol.allow", "never"},
+	{"gc.auto", "0"},
+	{"maintenance.auto", "false"},
+};
+
+static bool has_name(const char *pair, const char *name, size_t len)
+{
+	return !strncmp(pair, name, len) && pair[len] == '=';
+}
+
+static bool is_replaced(const char *pair)
+{
+	for (size_t i = 0; i < ARRAY_LEN(others_words); i++)
+		if (has_name(pair, others_words[i], strlen(others_words[i])))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+		if (has_name(pair, fixed[i], strcspn(fixed[i], "=")))
+			return true;
+	return starts_with(pair, "GIT_CONFIG_KEY_") || starts_with(pair, "GIT_CONFIG_VALUE_");
+}
+
+void git_leave(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(others_words) && strcmp(others_words[i], "LC_ALL"); i++)
+		unsetenv(others_words[i]);
+}
+
+/* An environment being made. */
+struct variables {
+	char **list; /* NULL-terminated */
+	size_t count, cap, borrowed, settings;
+	bool sealed;
+};
+
+static void add_text(struct variables *v, char *pair)
+{
+	GROW(v->list, v->count, v->cap);
+	v->list[v->count++] = pair;
+}
+
+/* The value may be NULL: then nothing is added. */
+static void add_variable(struct variables *v, const char *name, const char *value)
+{
+	if (value)
+		add_text(v, xasprintf("%s=%s", name, value));
+}
+
+static void add_setting(struct variables *v, const char *key, const char *value)
+{
+	add_text(v, xasprintf("GIT_CONFIG_KEY_%zu=%s", v->settings, key));
+	add_text(v, xasprintf("GIT_CONFIG_VALUE_%zu=%s", v->settings++, value));
+}
+
+/* trusting: for reading the config, which these settings would hide. */
+static struct variables variables_of(const struct repo *repo, bool trusting)
+{
+	CLEANUP(free_text) char *held = (char *)guard_environ();
+	struct variables v = {0};
+
+	for (char **all = (char **)held; *all; all++)
+		if (!is_replaced(*all))
+			add_text(&v, *all);
+	v.borrowed = v.count;
+	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+		add_text(&v, xstrdup(fixed[i]));
+	for (size_t i = 0; !trusting && i < ARRAY_LEN(settings); i++)
+		add_setting(&v, settings[i][0], settings[i][1]);
+	add_variable(&v, "GIT_DIR", repo->dir);
+	add_variable(&v, "GIT_WORK_TREE", repo->top);
+	add_variable(&v, "GIT_COMMON_DIR", strcmp(repo->dir, repo->common) ? repo->common : NULL);
+	return v;
+}
+
+static void variables_seal(struct variables *v)
+{
+	if (v->sealed)
+		return;
+	v->sealed = true;
+	add_text(v, xasprintf("GIT_CONFIG_COUNT=%zu", v->settings));
+	GROW(v->list, v->count, v->cap);
+	v->list[v->count] = NULL;
+}
+
+static void variables_free(struct variables *v)
+{
+	for (size_t i = v->borrowed; i < v->count; i++)
+		free(v->list[i]);
+	free(v->list);
+}
+
+static inline void variables_free_cleanup(struct variables *v)
+{
+	variables_free(v);
+}
+
+/* ---- a call ---- */
+
+/* Adds git's line with the error; other lines are hints and progress. */
+static void add_complaint(struct str *to, const struct str *said)
+{
+	static const char mark[] = "fatal: ", other_mark[] = "error: "; /* of the same length */
+	const char *at = str_text(said), *line;
+	size_t len;
+
+	while ((line = str_next_line(&at, &len)))
+		if (starts_with(line, mark) || starts_with(line, other_mark)) {
+			str_add_printable(to, line + strlen(mark), len - strlen(mark), 300);
+			return;
+		}
+	at = str_text(said);
+	if ((line = str_next_line(&at, &len)))
+		str_add_printable(to, line, len, 300);
+}
+
+static int call(const struct repo *repo, struct variables *v, int64_t limit_ms, struct str *out,
+		struct err *err, const char *const *words)
+{
+	CLEANUP(str_free) struct str said = STR_MAX(ERRORS_MAX_BYTES);
+	CLEANUP(str_free) struct str complaint = STR_INIT;
+	const char *argv[WORDS_MAX] = {"git", "-C", repo->top ? repo->top : repo->dir};
+
+	for (size_t i = 3; *words && i < WORDS_MAX - 1; i++)
+		argv[i] = *words++;
+	if (out && !out->max)
+		out->max = OUT_MAX_BYTES;
+	variables_seal(v);
+	struct program git = {.argv = argv, .environment = v->list, .limit_ms = limit_ms};
+	int status = program_run(&git, out, &said, err);
+	if (status < 0 && err->kind == ERR_NOT_FOUND)
+		return err_set(err, ERR_LOCAL, "the program git is not in PATH: install it");
+	if (status < 0)
+		return -1;
+	if (out && out->over)
+		return err_set(err, ERR_LOCAL, "git printed more than %d MiB", OUT_MAX_BYTES >> 20);
+	if (!status)
+		return 0;
+	add_complaint(&complaint, &said);
+	err_set(err, ERR_LOCAL, "git: %s",
+		complaint.len ? str_text(&complaint) : "it failed without a message");
+	return status;
+}
+
+int git_call(const struct repo *repo, struct str *out, struct err *err, const char *const *words)
+{
+	CLEANUP(variables_free) struct variables v = variables_of(repo, false);
+
+	return call(repo, &v, LIMIT_MS, out, err, words);
+}
+
+/* ---- config ---- */
+
+/* Calls each() for every setting: "KEY\nVALUE", and whether it is the repository's own. Reading the
+ * config runs nothing. */
+static int each_setting(const struct repo *repo, const char *const *words, struct err *err,
+			void (*each)(void *ctx, const char *key, const char *value, bool own),
+			void *ctx)
+{
+	CLEANUP(variables_free) struct variables v = variables_of(repo, true);
+	CLEANUP(str_free) struct str out = STR_INIT;
+	int status = call(repo, &v, CONFIG_LIMIT_MS, &out, err, words);
+
+	for (const char *at = str_text(&out), *stop = at + out.len; at < stop;) {
+		const char *scope = at, *entry = scope + strlen(scope) + 1;
+		if (entry >= stop)
+			break;
+		CLEANUP(free_text) char *key = xstrndup(entry, strcspn(entry, "\n"));
+		const char *value = entry + strlen(key);
+		each(ctx, key, value + (*value == '\n'),
+		     strcmp(scope, "system") && strcmp(scope, "global"));
+		at = entry + strlen(entry) + 1;
+	}
+	return status;
+}
+
+struct last_value {
+	char *text;
+	bool own;
+};
+
+static void keep_last(void *ctx, const char *key, const char *value, bool own)
+{
+	struct last_value *last = ctx;
+
+	(void)key;
+	free(last->text);
+	*last = (struct last_value){xstrdup(value), own};
+}
+
+int git_config_path(const struct repo *repo, const char *key, char **value, bool *own,
+		    struct err *err)
+{
+	CLEANUP(free_text) char *pattern = xasprintf("^%s$", key);
+	const char *words[] = {"config", "-z",           "--show-scope", "--includes",
+			       "--path", "--get-regexp", pattern,        NULL};
+	struct last_value last = {0};
+	int status = each_setting(repo, words, err, keep_last, &last);
+
+	if (status < 0 || status > 1) { /* 1: it is not set */
+		free(last.text);
+		return -1;
+	}
+	err_clear(err);
+	*value = last.text;
+	*own = last.own;
+	return 0;
+}
+
+/* "hook.NAME.command": a hook without a file. The last part is in lower case. */
+static void silence_hook(void *ctx, const char *key, const char *value, bool own)
+{
+	static const char head[] = "hook.";
+	const char *last = strrchr(key, '.');
+
+	(void)value, (void)own;
+	if (!starts_with(key, head) || last < key + strlen(head) || strcmp(last, ".command"))
+		return;
+	CLEANUP(free_text) char *enabled = xasprintf("%.*s.enabled", (int)(last - key), key);
+	add_setting(ctx, enabled, "false");
+}
+
+int git_change(const struct repo *repo, struct err *err, const char *const *words)
+{
+	static const char *const list[] = {"config",     "-z",     "--show-scope",
+					   "--includes", "--list", NULL};
+	CLEANUP(variables_free) struct variables v = variables_of(repo, false);
+	int status = each_setting(repo, list, err, silence_hook, &v);
+
+	return status ? status : call(repo, &v, LIMIT_MS, NULL, err, words);
+}
+
+/* ---- a folder's repository ---- */
+
+int git_find(struct repo *out, const char *dir, struct err *err)
+{
+	CLEANUP(repo_free) struct repo r = {0};
+	CLEANUP(repo_free) struct repo bare = {0};
+	int found = repo_find(&r, dir, err);
+
+	if (found < 0)
+		return -1;
+	if (!found && repo_is_bare(&bare, dir))
+		return err_set(err, ERR_CONFIG,
+			       "%s: the repository is bare and has no working tree for outputs",
+			       dir);
+	if (!found)
+		return err_set(err, ERR_CONFIG,
+			       "%s is not in a git repository (`git init` makes one)", dir);
+	if (repo_check_objects(&r, err) < 0)
+		return -1;
+	*out = r;
+	r = (struct repo){0};
+	return 0;
+}
+
+int git_find_any(struct repo *out, const char *dir, struct err *err)
+{
+	CLEANUP(repo_free) struct repo r = {0};
+
+	if (!repo_is_bare(&r, dir))
+		return git_find(out, dir, err);
+	if (repo_check_objects(&r, err) < 0)
+		return -1;
+	*out = r;
+	r = (struct repo){0};
+	return 0;
+}
+
+char *git_folder(const char *path)
+{
+	char *at = xstrdup(path);
+	struct stat st;
+
+	while ((stat(at, &st) < 0 || !S_ISDIR(st.st_mode)) && strcmp(at, "/") && strcmp(at, ".")) {
+		char *above = path_dir(at);
+		free(at);
+		at = above;
+	}
+	return at;
+}
+
+int git_commit_id(const struct repo *repo, const char *name, char id[GIT_ID], struct err *err)
+{
+	CLEANUP(free_text) char *wanted = xasprintf("%s^{commit}", name);
+	CLEANUP(str_free) struct str out = STR_INIT;
+
+	if (name[0] == '-')
+		return err_set(err, ERR_CONFIG, "\"%.60s\" cannot name a commit", name);
+	int status = GIT(repo, &out, err, "rev-parse", "--verify", "--quiet", wanted);
+	if (status < 0)
+		return -1;
+	size_t len = strcspn(str_text(&out), "\n");
+	if (status || len < 40 || len >= GIT_ID)
+		return err_set(err, ERR_CONFIG, "%s: this repository has no commit \"%.60s\"",
+			       repo->top ? repo->top : repo->dir, name);
+	snprintf(id, GIT_ID, "%.*s", (int)len, str_text(&out));
+	return 0;
+}
+
+/* ---- the files of a commit ---- */
+
+/* What of the repository's own config a checkout follows: how files are written, no program. */
+static const char *const followed[] = {
+	"core.autocrlf",   "core.eol",         "core.safecrlf",
+	"core.symlinks",   "core.filemode",    "core.ignorecase",
+	"core.protecthfs", "core.protectntfs", "core.precomposeunicode",
+};
+
+struct checkout {
+	struct variables *v;
+	bool partial; /* the repository leaves files at its remote */
+	struct filter {
+		char *name;
+		bool users; /* the user's own config has it */
+	} * filters;
+	size_t count, cap, unknown; /* unknown: only the repository's config has them */
+};
+
+static void checkout_free(struct checkout *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		free(c->filters[i].name);
+	free(c->filters);
+}
+
+static inline void checkout_free_cleanup(struct checkout *c)
+{
+	checkout_free(c);
+}
+
+/* "filter.NAME.smudge" or ".process" -> NAME. NULL: another key. The caller frees it. */
+static char *filter_of(const char *key)
+{
+	static const char head[] = "filter.";
+	const char *last = strrchr(key, '.');
+
+	if (!starts_with(key, head) || last < key + strlen(head) ||
+	    (strcmp(last, ".smudge") && strcmp(last, ".process")))
+		return NULL;
+	return xstrndup(key + strlen(head), (size_t)(last - key) - strlen(head));
+}
+
+/* The user's own settings come before the repository's. */
+static void add_filter(struct checkout *c, const char *name, bool own)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (!strcmp(c->filters[i].name, name))
+			return;
+	GROW(c->filters, c->count, c->cap);
+	c->filters[c->count++] = (struct filter){xstrdup(name), !own};
+	c->unknown += own;
+}
+
+static void take_setting(void *ctx, const char *key, const char *value, bool own)
+{
+	struct checkout *c = ctx;
+	CLEANUP(free_text) char *filter = filter_of(key);
+
+	for (size_t i = 0; own && i < ARRAY_LEN(followed); i++)
+		if (!strcasecmp(key, followed[i]))
+			add_setting(c->v, key, value);
+	if (!strcmp(key, "extensions.partialclone") || ends_with(key, ".promisor"))
+		c->partial = true;
+	if (filter && *value && strcmp(value, "cat"))
+		add_filter(c, filter, own);
+}
+
+/* Makes a repository without settings of its own, which reads the objects of this one. */
+static int make_sterile(struct repo *out, const char *commit, const char *scratch,
+			const char *folder, struct err *err)
+{
+	CLEANUP(repo_free)
+	struct repo r = {.top = xstrdup(folder), .dir = path_join(scratch, "repository")};
+	CLEANUP(free_text) char *objects = path_join(r.dir, "objects");
+	CLEANUP(free_text) char *refs = path_join(r.dir, "refs");
+	CLEANUP(free_text) char *head = path_join(r.dir, "HEAD");
+	CLEANUP(free_text) char *config = path_join(r.dir, "config");
+	CLEANUP(free_text) char *line = xasprintf("%s\n", commit);
+	const char *words = strlen(commit) == 64 ? "[core]\nrepositoryformatversion = 1\nbare = "
+						   "false\n[extensions]\nobjectformat = sha256\n"
+						 : "[core]\nrepositoryformatversion = 0\nbare = "
+						   "false\n";
+
+	r.common = xstrdup(r.dir);
+	if (path_mkdirs(objects, 0700, err) < 0 || path_mkdirs(refs, 0700, err) < 0 ||
+	    path_mkdirs(folder, 0700, err) < 0 ||
+	    path_write(head, line, strlen(line), 0600, err) < 0 ||
+	    path_write(config, words, strlen(words), 0600, err) < 0)
+		return -1;
+	*out = r;
+	r = (struct repo){0};
+	return 0;
+}
+
+/* Filters of the user's own config run; one that only the repository names fails for each file that
+ * needs it. */
+static int prepare(struct checkout *c, const struct repo *repo, const char *scratch,
+		   struct err *err)
+{
+	static const char *const list[] = {"config",     "-z",     "--show-scope",
+					   "--includes", "--list", NULL};
+	CLEANUP(free_text) char *objects = path_join(repo->common, "objects");
+	CLEANUP(free_text) char *lfs = path_join(repo->common, "lfs");
+	CLEANUP(free_text) char *index = path_join(scratch, "index");
+
+	if (each_setting(repo, list, err, take_setting, c))
+		return -1;
+	add_variable(c->v, "GIT_OBJECT_DIRECTORY", objects);
+	add_variable(c->v, "GIT_INDEX_FILE", index);
+	/* Git LFS takes what is here, downloads nothing, and leaves the pointer of what is missing
+	 */
+	add_setting(c->v, "lfs.storage", lfs);
+	add_setting(c->v, "lfs.url", "none");
+	for (size_t i = 0; i < c->count; i++) {
+		CLEANUP(free_text) char *need = xasprintf("filter.%s.required", c->filters[i].name);
+		CLEANUP(free_text) char *run = xasprintf("filter.%s.smudge", c->filters[i].name);
+		if (c->filters[i].users)
+			continue;
+		add_setting(c->v, need, "true");
+		add_setting(c->v, run, "");
+	}
+	return 0;
+}
+
+static int explain(const struct checkout *c, const struct repo *repo, const char *commit,
+		   struct err *err)
+{
+	if (c->unknown && strstr(err->msg, "smudge filter"))
+		return err_set(err, ERR_CONFIG,
+			       "commit %.12s: %.200s: only %s/config names it, and burst runs no "
+			       "program that a repository names: if it is yours, set it with `git "
+			       "config --global`",
+			       commit, err->msg, repo->common);
+	if (c->partial)
+		return err_set(err, ERR_CONFIG,
+			       "commit %.12s: %.200s: a partial clone, and burst fetches nothing "
+			       "for it: run `git -C %s archive %.12s >/dev/null`",
+			       commit, err->msg, repo->common, commit);
+	return err_wrap(err, "commit %.12s", commit);
+}
+
+int git_export(const struct repo *repo, const char *commit, const char *folder, const char *scratch,
+	       const char *const *paths, struct err *err)
+{
+	static const char *const all[] = {".", NULL};
+	const char *words[WORDS_MAX] = {"--literal-pathspecs",         "checkout", "--quiet",
+					"--ignore-skip-worktree-bits", commit,     "--"};
+	/* the attributes of all folders count, whichever paths are wanted */
+	const char *index[] = {"read-tree", commit, NULL};
+	CLEANUP(repo_free) struct repo sterile = {0};
+	size_t count = 6;
+
+	if (make_sterile(&sterile, commit, scratch, folder, err) < 0)
+		return -1;
+	CLEANUP(variables_free) struct variables v = variables_of(&sterile, false);
+	CLEANUP(checkout_free) struct checkout c = {.v = &v};
+	if (prepare(&c, repo, scratch, err) < 0)
+		return err_wrap(err, "commit %.12s", commit);
+	for (paths = paths ? paths : all; *paths && count < ARRAY_LEN(words) - 4; paths++)
+		words[count++] = *paths;
+	if (call(&sterile, &v, LIMIT_MS, NULL, err, index) ||
+	    call(&sterile, &v, LIMIT_MS, NULL, err, words))
+		return explain(&c, repo, commit, err);
+	return 0;
+}

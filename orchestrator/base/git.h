@@ -1,0 +1,55 @@
+/* git.h - runs the program git, the only place that does.
+ *
+ * A repository may have come with a project from anywhere, with its config, hooks and attributes.
+ * So git never searches for one (see repo.h), and runs no program that a repository names: no hook,
+ * no file system monitor, no filter, no program for differences, pages, passwords, signatures or
+ * ssh. It fetches nothing, and reads no replaced objects and no grafts. The config of the user
+ * counts as ever. Variables that an outer git sets for its own children are removed (in a hook:
+ * GIT_DIR and others). */
+#ifndef BURST_BASE_GIT_H
+#define BURST_BASE_GIT_H
+
+#include "err.h"
+#include "repo.h"
+#include "str.h"
+
+enum { GIT_ID = 65 }; /* size of a commit's full name: 40 or 64 hex digits */
+
+/* Runs `git WORDS...` (NULL-terminated) in this repository for at most ten minutes, in its working
+ * tree's top folder if it has one. Returns its exit status; above 0 *err has git's error
+ * (ERR_LOCAL). Returns -1 if it did not run to its end. out: its stdout; NULL: dropped. */
+int git_call(const struct repo *repo, struct str *out, struct err *err, const char *const *words);
+#define GIT(repo, out, err, ...) git_call(repo, out, err, (const char *const[]){__VA_ARGS__, NULL})
+/* The same for what changes the repository: hooks that a config names do not run either. */
+int git_change(const struct repo *repo, struct err *err, const char *const *words);
+#define GIT_CHANGE(repo, err, ...) git_change(repo, err, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Removes an outer git's variables from this process's environment. */
+void git_leave(void);
+
+/* Finds the repository whose working tree holds this folder. ERR_CONFIG: there is none, or it is
+ * not to be used (repo.h). Free with repo_free(). */
+int git_find(struct repo *out, const char *dir, struct err *err);
+/* The same; or the folder is itself a bare repository. */
+int git_find_any(struct repo *out, const char *dir, struct err *err);
+/* The deepest existing folder of this path: a working tree may lack what a commit has. The caller
+ * frees it. */
+char *git_folder(const char *path);
+
+/* Resolves a commit ("HEAD", "main", a short name) to its full name. ERR_CONFIG: there is none. */
+int git_commit_id(const struct repo *repo, const char *name, char id[GIT_ID], struct err *err);
+
+/* Writes the files of a commit (a full name) at these paths (NULL: all) to `folder`, which it
+ * makes, as a checkout by this user's git would, with the filters of the user's own config.
+ * scratch: a folder for git's own files, of the caller. ERR_CONFIG: a file needs a filter that only
+ * the repository's own config names. */
+int git_export(const struct repo *repo, const char *commit, const char *folder, const char *scratch,
+	       const char *const *paths, struct err *err);
+
+/* Finds a path in git's config for this repository, the user's or the repository's, with ~
+ * expanded. key: in lower case. value: NULL: it is not set; the caller frees it. own: the
+ * repository's own config says so. */
+int git_config_path(const struct repo *repo, const char *key, char **value, bool *own,
+		    struct err *err);
+
+#endif
