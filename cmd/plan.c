@@ -2,6 +2,7 @@
 #include "cmd/launch/launch.h"
 #include "cmd/launch/plan_offers.h"
 #include "cmd/launch/quick.h"
+#include "cmd/launch/travel.h"
 #include "cmd/show/output.h"
 
 static int run(struct cmd_context *ctx, struct err *err)
@@ -16,6 +17,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	int status = launch_peek_job(&l, err);
 	if (status == 0)
 		status = launch_foresee(&l, err);
+	if (status == 0)
+		status = travel_check(&l, true, err);
 	if (status == 0 && opt_has(ctx, "offers") && opt_has(ctx, "list-prices"))
 		status = err_set(err, ERR_USAGE, "give --offers or --list-prices, not both");
 	if (status == 0 && opt_has(ctx, "list-prices"))

@@ -42,7 +42,7 @@ static const struct option_spec notify_keys[] = {
 
 static const struct option_spec code_keys[] = {
 	{"path", OPTION_PATH, 0, NULL,
-	 "folder synced to the pods; .burstignore lists what is not", NULL},
+	 "folder synced to the pods; .burstignore, else git's rules, list what is not", NULL},
 	{NULL},
 };
 

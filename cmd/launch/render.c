@@ -8,6 +8,7 @@
 #include "detach.h"
 #include "earlier.h"
 #include "keep_pool.h"
+#include "travel.h"
 #include "volume_trust.h"
 
 /* Settling may have released signals, and the render has yet to record its end. */
@@ -35,12 +36,9 @@ static int render_open(struct launch *l, bool detached, struct err *err)
 {
 	int starter = l->ctx->delivers ? -1 : detach_starter();
 
-	if (launch_foresee(l, err) < 0 || launch_open_providers(l, err) < 0 || check(l, err) < 0 ||
-	    launch_begin(l, detached, err) < 0)
-		return -1;
-	if (detached)
-		detach_say_needs(l);
-	if (detach_begins(l, starter, err) < 0)
+	if (launch_foresee(l, err) < 0 || travel_check(l, false, err) < 0 ||
+	    launch_open_providers(l, err) < 0 || check(l, err) < 0 ||
+	    launch_begin(l, detached, err) < 0 || detach_begins(l, starter, err) < 0)
 		return -1;
 	keep_pool(l);
 	if (!l->ctx->quiet)
@@ -60,7 +58,7 @@ int render(struct launch *l, bool detached, struct err *err)
 int render_plan(struct launch *l, struct err *err)
 {
 	if (launch_peek_job(l, err) < 0 || launch_foresee(l, err) < 0 ||
-	    launch_open_providers(l, err) < 0)
+	    travel_check(l, true, err) < 0 || launch_open_providers(l, err) < 0)
 		return -1;
 	return launch_plan(l, &(struct plan_words){0}, err);
 }

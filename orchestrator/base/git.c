@@ -246,8 +246,7 @@ int git_call(const struct repo *repo, struct str *out, struct err *err, const ch
 /* Calls each() for every setting: "KEY\nVALUE", and whether it is the repository's own. Reading the
  * config runs nothing. */
 static int each_setting(const struct repo *repo, const char *const *words, struct err *err,
-			void (*each)(void *ctx, const char *key, const char *value, bool own),
-			void *ctx)
+			git_setting *each, void *ctx)
 {
 	CLEANUP(variables_free) struct variables v = variables_of(repo, true);
 	CLEANUP(str_free) struct str out = STR_INIT;
@@ -266,36 +265,16 @@ static int each_setting(const struct repo *repo, const char *const *words, struc
 	return status;
 }
 
-struct last_value {
-	char *text;
-	bool own;
-};
-
-static void keep_last(void *ctx, const char *key, const char *value, bool own)
+int git_config_paths(const struct repo *repo, const char *pattern, git_setting *each, void *ctx,
+		     struct err *err)
 {
-	struct last_value *last = ctx;
-
-	(void)key;
-	free(last->text);
-	*last = (struct last_value){xstrdup(value), own};
-}
-
-int git_config_path(const struct repo *repo, const char *key, char **value, bool *own,
-		    struct err *err)
-{
-	CLEANUP(free_text) char *pattern = xasprintf("^%s$", key);
 	const char *words[] = {"config", "-z",           "--show-scope", "--includes",
 			       "--path", "--get-regexp", pattern,        NULL};
-	struct last_value last = {0};
-	int status = each_setting(repo, words, err, keep_last, &last);
+	int status = each_setting(repo, words, err, each, ctx);
 
-	if (status < 0 || status > 1) { /* 1: it is not set */
-		free(last.text);
+	if (status < 0 || status > 1) /* 1: there is none */
 		return -1;
-	}
 	err_clear(err);
-	*value = last.text;
-	*own = last.own;
 	return 0;
 }
 

@@ -46,10 +46,12 @@ int git_commit_id(const struct repo *repo, const char *name, char id[GIT_ID], st
 int git_export(const struct repo *repo, const char *commit, const char *folder, const char *scratch,
 	       const char *const *paths, struct err *err);
 
-/* Finds a path in git's config for this repository, the user's or the repository's, with ~
- * expanded. key: in lower case. value: NULL: it is not set; the caller frees it. own: the
- * repository's own config says so. */
-int git_config_path(const struct repo *repo, const char *key, char **value, bool *own,
-		    struct err *err);
+/* Takes a setting. key: its first and last part are in lower case. own: the repository's own config
+ * says so, not the user's. */
+typedef void git_setting(void *ctx, const char *key, const char *value, bool own);
+/* Calls each() for every setting of git's config for this repository whose key fits the pattern (a
+ * regular expression), the user's first; the last one counts. ~ in values is expanded. */
+int git_config_paths(const struct repo *repo, const char *pattern, git_setting *each, void *ctx,
+		     struct err *err);
 
 #endif

@@ -23,6 +23,7 @@ static const struct {
 	[FACT_QUEUE] = {"queue", 1},
 	[FACT_DELIVERS] = {"delivers", 1, 24},
 	[FACT_DELIVERING] = {"delivering", 1, 24},
+	[FACT_TRAVEL] = {"travel", 1, 24},
 	[FACT_DELIVERED] = {"delivered", 1, 24},
 	[FACT_SWITCH] = {"switch", 1, 0, '.'},
 	[FACT_NO_SWITCH] = {"no_switch", 1, 80},

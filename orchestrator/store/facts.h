@@ -23,6 +23,7 @@ enum fact {
 	FACT_DELIVERS,   /* job of a delivery: the run whose outputs it delivers */
 	FACT_DELIVERING, /* the same: hash of the files that it was begun with */
 	FACT_DELIVERED,  /* the same: hash of the files that it delivered */
+	FACT_TRAVEL,     /* job: "1": it was told which files travel to pods */
 	/* of a provider or an account */
 	FACT_SWITCH,     /* provider: whether its pods can end themselves */
 	FACT_NO_SWITCH,  /* account: since when the pods' key is refused, and the reason */

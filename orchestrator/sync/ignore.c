@@ -1,13 +1,19 @@
-/* ignore.c - decides by .burstignore or .gitignore which paths of a tree are not synced. */
+/* ignore.c - decides by .burstignore or by git's rules which paths of a tree are not synced. */
 #include "ignore.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
-#include "base/path.h"
-#include "base/str.h"
+#include "base/git.h"
 #include "base/glob.h"
+#include "base/home.h"
+#include "base/path.h"
+#include "base/program.h"
+#include "base/str.h"
 
 #define RULES_MAX (1u << 20) /* bytes of one rules file */
 
@@ -15,14 +21,15 @@ struct rule {
 	char *pattern; /* without '!', the leading and the trailing '/' */
 	enum { RULE_SAME, RULE_ENDS, RULE_GLOB } how; /* RULE_ENDS: "*" and plain text */
 	bool negated, folders_only;
-	bool anchored; /* compared with the path below the rules' folder; else with the last part
-			  alone */
+	bool passed_over; /* it drops the whole tree */
+	bool anchored;    /* compared with the path below the rules' folder; else with the last part
+			     alone */
 };
 
-/* The rules of one folder that the walker is in. */
+/* The rules of one folder that the walker is in, or of one above the tree. */
 struct frame {
-	size_t prefix; /* length of that folder's path with its '/', which a path loses before it is
-			  compared */
+	size_t prefix; /* length of that folder's path below the top with its '/', which a path
+			  loses before it is compared */
 	struct rule *rules;
 	size_t count, cap;
 };
@@ -31,8 +38,10 @@ struct ignore {
 	char *root;  /* for messages */
 	int dir;     /* its descriptor; -1: it does not exist */
 	bool nested; /* .gitignore files below the root count */
+	bool folds;  /* case does not count (core.ignoreCase) */
+	char *below; /* the root's path below the repository's top, with a '/' behind; or "" */
 	struct frame *frames;
-	size_t count, cap;
+	size_t count, cap, fixed; /* fixed: of the root and of what is above it */
 };
 
 /* One character class of a set, "[:alpha:]": git knows these twelve. */
@@ -143,7 +152,7 @@ static bool rule_fits(const struct rule *rule, const char *path, bool is_folder)
 {
 	static const struct glob_kind git = {.one = one_fits, .step = step, .whole_parts = true};
 
-	if (rule->folders_only && !is_folder)
+	if (rule->passed_over || (rule->folders_only && !is_folder))
 		return false;
 	if (!rule->anchored)
 		path = path_base(path);
@@ -173,11 +182,24 @@ static void cut_spaces(char *line)
 		*spaces = '\0';
 }
 
-static void add_rule(struct frame *frame, char *line)
+/* Case does not count: paths are compared in lower case. */
+static void fold(char *text)
+{
+	static const char upper[] = "[:upper:]", any[] = "[:alpha:]"; /* of the same length */
+
+	for (char *p = text; *p; p++)
+		*p = *p >= 'A' && *p <= 'Z' ? (char)(*p + 'a' - 'A') : *p;
+	for (char *p = text; (p = strstr(p, upper));)
+		memcpy(p, any, strlen(any));
+}
+
+static void add_rule(struct frame *frame, char *line, bool folds)
 {
 	struct rule rule = {.negated = line[0] == '!'};
 	static const char special[] = "*?[\\";
 
+	if (folds)
+		fold(line);
 	line += rule.negated;
 	size_t len = strlen(line);
 	if (len && line[len - 1] == '/') {
@@ -197,7 +219,7 @@ static void add_rule(struct frame *frame, char *line)
 	frame->rules[frame->count++] = rule;
 }
 
-static void add_rules(struct frame *frame, const char *text, size_t len)
+static void add_rules(struct frame *frame, const char *text, size_t len, bool folds)
 {
 	static const char mark[] = "\xef\xbb\xbf";
 	const char *end = text + len, *start;
@@ -211,29 +233,29 @@ static void add_rules(struct frame *frame, const char *text, size_t len)
 		char *line = xstrndup(start, n && whole && start[n - 1] == '\r' ? n - 1 : n);
 		if (n && line[0] != '#') {
 			cut_spaces(line);
-			add_rule(frame, line);
+			add_rule(frame, line, folds);
 		}
 	}
 }
 
-/* Adds the rules of this file if it exists; *found (may be NULL) is then true. */
-static int read_rules(const struct ignore *ig, const char *folder, const char *name,
-		      struct frame *frame, bool *found, struct err *err)
+/* Adds the rules of dir/folder/name if it exists; *found (may be NULL) is then true. shown: dir,
+ * for messages. */
+static int read_rules_at(const struct ignore *ig, int dir, const char *shown, const char *folder,
+			 const char *name, struct frame *frame, bool *found, struct err *err)
 {
-	CLEANUP(free_text) char *dir = *folder ? path_join(ig->root, folder) : xstrdup(ig->root);
-	CLEANUP(free_text) char *path = path_join(dir, name);
+	CLEANUP(free_text) char *below = *folder ? path_join(folder, name) : xstrdup(name);
+	CLEANUP(free_text) char *path = path_join(shown, below);
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct err why = {0};
 	const char *base;
-	CLEANUP(free_text) char *below = *folder ? path_join(folder, name) : xstrdup(name);
-	CLEANUP(fd_close) int parent = ig->dir < 0 ? -1 : path_open_parent(ig->dir, below, &base);
+	CLEANUP(fd_close) int parent = dir < 0 ? -1 : path_open_parent(dir, below, &base);
 
 	if (found)
 		*found = parent >= 0;
 	if (parent < 0)
 		return 0; /* the walk reports what is wrong with the folder */
 	if (path_read_plain_at(parent, base, path, RULES_MAX, &text, &why) == 0) {
-		add_rules(frame, str_text(&text), text.len);
+		add_rules(frame, str_text(&text), text.len, ig->folds);
 		return 0;
 	}
 	if (why.kind != ERR_NOT_FOUND)
@@ -241,6 +263,12 @@ static int read_rules(const struct ignore *ig, const char *folder, const char *n
 	if (found)
 		*found = false;
 	return 0;
+}
+
+static int read_rules(const struct ignore *ig, const char *folder, const char *name,
+		      struct frame *frame, bool *found, struct err *err)
+{
+	return read_rules_at(ig, ig->dir, ig->root, folder, name, frame, found, err);
 }
 
 static void push(struct ignore *ig, struct frame frame)
@@ -256,6 +284,148 @@ static void free_frame(struct frame *frame)
 	free(frame->rules);
 }
 
+/* ---- the repository's rules ---- */
+
+struct settings {
+	char *excludes; /* core.excludesFile */
+	bool folds;
+};
+
+static void take_setting(void *ctx, const char *key, const char *value, bool own)
+{
+	struct settings *s = ctx;
+
+	(void)own;
+	if (!strcmp(key, "core.ignorecase")) {
+		s->folds = strcasecmp(value, "false") && strcasecmp(value, "no") &&
+			   strcasecmp(value, "off") && strcmp(value, "0");
+		return;
+	}
+	free(s->excludes);
+	s->excludes = xstrdup(value);
+}
+
+/* The user's file of rules for all repositories may be a link. */
+static int read_users(const struct ignore *ig, const struct repo *repo, const char *named,
+		      struct frame *frame, struct err *err)
+{
+	CLEANUP(free_text) char *usual = home_xdg("XDG_CONFIG_HOME", ".config/git/ignore");
+	CLEANUP(free_text) char *path = named ? path_join(repo->top, named) : TAKE(usual);
+	CLEANUP(str_free) struct str text = STR_INIT;
+	char real[PATH_MAX];
+
+	if (!path || !realpath(path, real))
+		return 0;
+	if (path_read_plain(real, RULES_MAX, &text, err) < 0)
+		return -1;
+	add_rules(frame, str_text(&text), text.len, ig->folds);
+	return 0;
+}
+
+static int read_exclude(const struct ignore *ig, const struct repo *repo, struct frame *frame,
+			struct err *err)
+{
+	CLEANUP(fd_close) int dir = open(repo->common, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(free_text) char *info = path_join(repo->common, "info");
+	struct stat st;
+
+	if (lstat(info, &st) == 0 && !S_ISDIR(st.st_mode))
+		return err_set(err, ERR_CONFIG, "%s: must be a folder, not a link", info);
+	return read_rules_at(ig, dir, repo->common, "info", "exclude", frame, NULL, err);
+}
+
+/* Rules for the whole repository, which count least: the user's, then those in git's folder. */
+static int read_general(struct ignore *ig, const struct repo *repo, struct frame *frame,
+			struct err *err)
+{
+	struct settings settings = {0};
+
+	if (!repo->dir) /* it may not be used (repo.h) */
+		return read_users(ig, repo, NULL, frame, err);
+	if (program_found("git") && git_config_paths(repo, "^core\\.(excludesfile|ignorecase)$",
+						     take_setting, &settings, err) < 0)
+		return err_wrap(err, "%s", repo->top);
+	ig->folds = settings.folds;
+	int got = read_users(ig, repo, settings.excludes, frame, err);
+	free(settings.excludes);
+	return got < 0 ? -1 : read_exclude(ig, repo, frame, err);
+}
+
+static char *folded(const struct ignore *ig, char *path)
+{
+	if (ig->folds)
+		fold(path);
+	return path;
+}
+
+/* A rule above the tree may drop the tree itself: its user works there all the same, so such rules
+ * are passed over. The others count. */
+static void pass_over(struct ignore *ig)
+{
+	for (const char *slash = ig->below; (slash = strchr(slash, '/')); slash++) {
+		CLEANUP(free_text)
+		char *folder = folded(ig, xstrndup(ig->below, (size_t)(slash - ig->below)));
+		for (size_t f = 0; f < ig->count; f++)
+			for (size_t r = 0; r < ig->frames[f].count; r++)
+				if (ig->frames[f].prefix <= strlen(folder) &&
+				    !ig->frames[f].rules[r].negated &&
+				    rule_fits(&ig->frames[f].rules[r],
+					      folder + ig->frames[f].prefix, true))
+					ig->frames[f].rules[r].passed_over = true;
+	}
+}
+
+/* The rules of folders from the top down to the one above the root. */
+static int read_above(struct ignore *ig, const struct repo *repo, struct err *err)
+{
+	CLEANUP(fd_close) int top = open(repo->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct frame general = {0};
+	int got = read_general(ig, repo, &general, err);
+
+	if (got == 0 && *ig->below)
+		got = read_rules_at(ig, top, repo->top, "", ".gitignore", &general, NULL, err);
+	push(ig, general);
+	for (const char *slash = strchr(ig->below, '/'); got == 0 && slash && slash[1];
+	     slash = strchr(slash + 1, '/')) {
+		CLEANUP(free_text)
+		char *folder = xstrndup(ig->below, (size_t)(slash - ig->below));
+		struct frame frame = {.prefix = strlen(folder) + 1};
+		got = read_rules_at(ig, top, repo->top, folder, ".gitignore", &frame, NULL, err);
+		push(ig, frame);
+	}
+	pass_over(ig);
+	return got;
+}
+
+/* A repository that holds the home folder keeps settings of this machine: its rules drop what is
+ * not one of them. */
+static bool holds_home(const char *top)
+{
+	CLEANUP(free_text) char *home = home_dir();
+	char real[PATH_MAX];
+
+	return home && realpath(home, real) && path_is_below(real, top);
+}
+
+static int read_repository(struct ignore *ig, struct err *err)
+{
+	CLEANUP(repo_free) struct repo repo = {0};
+	struct err why = {0};
+	char real[PATH_MAX];
+	int found = repo_find(&repo, ig->root, &why);
+
+	if (!found || !realpath(ig->root, real) || holds_home(repo.top))
+		return 0;
+	const char *rest = real + (strcmp(repo.top, "/") ? strlen(repo.top) : 0);
+	if (*rest) {
+		free(ig->below);
+		ig->below = xasprintf("%s/", rest + 1);
+	}
+	return read_above(ig, &repo, err);
+}
+
+/* ---- the tree's own rules ---- */
+
 int ignore_open(struct ignore **out, const char *root, struct err *err)
 {
 	CLEANUP(ignore_free) struct ignore *ig = xcalloc(1, sizeof(*ig));
@@ -263,24 +433,46 @@ int ignore_open(struct ignore **out, const char *root, struct err *err)
 	bool own = false;
 
 	ig->root = xstrdup(root);
+	ig->below = xstrdup("");
 	ig->dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int got = read_rules(ig, "", ".burstignore", &frame, &own, err);
 	if (got == 0 && !own) {
 		ig->nested = true;
-		got = read_rules(ig, "", ".gitignore", &frame, NULL, err);
+		got = read_repository(ig, err);
+		if (got == 0)
+			got = read_rules(ig, "", ".gitignore", &frame, NULL, err);
 	}
+	frame.prefix = strlen(ig->below);
 	push(ig, frame);
+	ig->fixed = ig->count;
 	if (got < 0)
 		return -1;
 	*out = TAKE(ig);
 	return 0;
 }
 
+/* A repository in the tree has rules of its own in git's folder. */
+static int read_inner(const struct ignore *ig, const char *folder, struct frame *frame,
+		      struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(ig->root, folder);
+	CLEANUP(free_text) char *git = path_join(path, ".git");
+	CLEANUP(repo_free) struct repo repo = {0};
+	char real[PATH_MAX];
+	struct err why;
+
+	if (lstat(git, &(struct stat){0}) < 0 || repo_find(&repo, path, &why) != 1 ||
+	    !realpath(path, real) || strcmp(real, repo.top))
+		return 0;
+	return read_exclude(ig, &repo, frame, err);
+}
+
 int ignore_enter(struct ignore *ig, const char *folder, struct err *err)
 {
-	struct frame frame = {.prefix = strlen(folder) + 1};
+	struct frame frame = {.prefix = strlen(ig->below) + strlen(folder) + 1};
 
-	if (ig->nested && read_rules(ig, folder, ".gitignore", &frame, NULL, err) < 0) {
+	if (ig->nested && (read_inner(ig, folder, &frame, err) < 0 ||
+			   read_rules(ig, folder, ".gitignore", &frame, NULL, err) < 0)) {
 		free_frame(&frame);
 		return -1;
 	}
@@ -290,7 +482,7 @@ int ignore_enter(struct ignore *ig, const char *folder, struct err *err)
 
 void ignore_leave(struct ignore *ig)
 {
-	if (ig->count > 1)
+	if (ig->count > ig->fixed)
 		free_frame(&ig->frames[--ig->count]);
 }
 
@@ -298,10 +490,11 @@ bool ignore_drops(const struct ignore *ig, const char *path, bool is_folder)
 {
 	if (!strcmp(path_base(path), ".git"))
 		return true;
+	CLEANUP(free_text) char *whole = folded(ig, xasprintf("%s%s", ig->below, path));
 	for (size_t f = ig->count; f-- > 0;) {
 		const struct frame *frame = &ig->frames[f];
 		for (size_t r = frame->count; r-- > 0;)
-			if (rule_fits(&frame->rules[r], path + frame->prefix, is_folder))
+			if (rule_fits(&frame->rules[r], whole + frame->prefix, is_folder))
 				return !frame->rules[r].negated;
 	}
 	return false;
@@ -316,5 +509,6 @@ void ignore_free(struct ignore *ig)
 	free(ig->frames);
 	fd_close(ig->dir);
 	free(ig->root);
+	free(ig->below);
 	free(ig);
 }

@@ -1,11 +1,14 @@
 /* ignore.h - decides which paths of a tree are not synced.
  *
- * The rules are in `.burstignore` at the root of the tree, else in its `.gitignore` and in those of
- * the folders below. They are git's: comments, `!`, `*`, `**`, `?`, `[...]`, `\`, anchoring by `/`,
- * folders only by a trailing `/`; the last rule that matches decides, and nothing inside a dropped
- * folder can be taken back. `.git` never travels, at any depth. Not read: a user's global excludes,
- * `.git/info/exclude`, the index (a tracked file that a rule names is not synced), and `.gitignore`
- * files above the root. */
+ * The rules are in `.burstignore` at the root of the tree, else they are those of git: the
+ * `.gitignore` files of the tree and of the folders above it up to the repository's top, its
+ * `info/exclude`, and the user's own file (core.excludesFile). Comments, `!`, `*`, `**`, `?`,
+ * `[...]`, `\`, anchoring by `/`, folders only by a trailing `/`; the last rule that matches
+ * decides, and nothing inside a dropped folder can be taken back. `.git` never travels, at any
+ * depth. A repository inside the tree keeps the rules around it and adds its own. Not as in git:
+ * the index is not read (a tracked file that a rule names is not synced), rules above the tree that
+ * drop the tree itself are passed over, and a repository that holds the home folder does not count.
+ */
 #ifndef BURST_SYNC_IGNORE_H
 #define BURST_SYNC_IGNORE_H
 

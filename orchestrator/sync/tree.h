@@ -72,6 +72,7 @@ struct tree_scan_options {
 	const char *const
 		*exclude; /* paths below the root that are not synced besides the rules (the output
 			     folder, if it is inside); NULL-terminated; or NULL */
+	bool list_only;   /* reads no file: entries have no hash, and the tree no id */
 	tree_skipped *skipped; /* or NULL */
 	void *ctx;             /* for skipped */
 	const atomic_bool

@@ -373,7 +373,7 @@ int tree_scan(struct tree **out, const char *root, const struct tree_scan_option
 	if (ignore_open(&ignore, root, err) < 0)
 		return -1;
 	s.ignore = ignore;
-	if (walk(&s, "") < 0 || read_files(&s) < 0)
+	if (walk(&s, "") < 0 || (!s.opts->list_only && read_files(&s) < 0))
 		return err_wrap(err, "%s", root);
 	tree_seal(tree);
 	*out = TAKE(tree);

@@ -23,19 +23,35 @@ void hook_target_free(struct hook_target *t)
 	free(t->path);
 }
 
+struct folder_setting {
+	char *path;
+	bool own;
+};
+
+static void take_folder(void *ctx, const char *key, const char *value, bool own)
+{
+	struct folder_setting *set = ctx;
+
+	(void)key;
+	free(set->path);
+	*set = (struct folder_setting){xstrdup(value), own};
+}
+
 /* core.hooksPath counts, as for git. */
 int hook_find_folder(struct hook_target *t, struct err *err)
 {
 	const struct repo *r = &t->place;
 	const char *base = r->top ? r->top : r->dir;
-	CLEANUP(free_text) char *set = NULL;
+	struct folder_setting set = {0};
 	char real[PATH_MAX];
 	struct stat st;
-	bool own;
 
-	if (git_config_path(r, "core.hookspath", &set, &own, err) < 0)
+	if (git_config_paths(r, "^core\\.hookspath$", take_folder, &set, err) < 0)
 		return -1;
-	CLEANUP(free_text) char *path = path_join(set ? base : r->common, set ? set : "hooks");
+	CLEANUP(free_text)
+	char *path = path_join(set.path ? base : r->common, set.path ? set.path : "hooks");
+	bool own = set.own;
+	free(set.path);
 	t->hooks = xstrdup(realpath(path, real) ? real : path);
 	bool blocked = stat(t->hooks, &st) == 0 && !S_ISDIR(st.st_mode); /* /dev/null */
 	if (!own || blocked || path_is_below(t->hooks, base) || path_is_below(t->hooks, r->common))

@@ -202,6 +202,159 @@ static void as_git_does(void **state)
 		compare_one_tree(*state, round);
 }
 
+/* ---- below the top of a repository ---- */
+
+static const char *const names[] = {"a", "b", "ab", "A", "c.o", "x.C", ".env", "data"};
+
+static void put_some_rules(const char *root, const char *name)
+{
+	static const char *const pieces[] = {
+		"a",    "b",  "ab", "*.o", "A*",   ".env",  "data/", "/a/b",   "a/b/a", "!ab",
+		"!*.o", "!a", "/b", "b/*", "**/b", "[A-B]", "!.env", "a/**/b", "*.C"};
+	CLEANUP(str_free) struct str rules = STR_INIT;
+
+	for (int n = rand() % 4; n > 0; n--)
+		str_addf(&rules, "%s\n", pieces[(size_t)rand() % ARRAY_LEN(pieces)]);
+	put(root, name, str_text(&rules), rules.len);
+}
+
+/* Says which files of root/a/b git keeps; NULL: its rules drop that folder itself. */
+static char *git_keeps(const char *root)
+{
+	CLEANUP(free_text)
+	char *drops = xasprintf("cd '%s' && git check-ignore -q a/b && echo yes || true", root);
+	CLEANUP(free_text) char *yes = said(drops, NULL);
+	CLEANUP(free_text)
+	char *list = xasprintf("cd '%s/a/b' && git ls-files -z --others --exclude-standard", root);
+
+	return *yes ? NULL : said(list, NULL);
+}
+
+static void compare_subfolder(const char *root, int round)
+{
+	CLEANUP(free_text) char *job = path_join(root, "a/b");
+	CLEANUP(free_text) char *find = xasprintf("cd '%s' && find . ! -type d -print0", job);
+	static const char *const rules[] = {".gitignore",        "a/.gitignore",
+					    "a/b/.gitignore",    "a/b/a/.gitignore",
+					    ".git/info/exclude", "../users"};
+
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+		put_some_rules(root, rules[i]);
+	CLEANUP(free_text) char *taken = git_keeps(root);
+	CLEANUP(free_text) char *all = said(find, NULL);
+	for (const char *p = all; taken && *p; p += strlen(p) + 1) {
+		bool git_drops = true;
+		for (const char *t = taken; *t && git_drops; t += strlen(t) + 1)
+			git_drops = strcmp(t, p + 2) != 0;
+		if (dropped(job, p + 2) != git_drops)
+			fail_msg("round %d: a/b/%s: git says %s", round, p + 2,
+				 git_drops ? "drop" : "keep");
+	}
+}
+
+/* A repository "r" beside a home, whose git config names a file "users". */
+static char *make_repository(const char *scratch, bool folds)
+{
+	CLEANUP(free_text) char *home = path_join(scratch, "home");
+	CLEANUP(free_text) char *config = path_join(home, ".gitconfig");
+	char *root = path_join(scratch, "r");
+	CLEANUP(free_text)
+	char *make = xasprintf("git init -q '%s' && git -C '%s' config core.ignorecase %s && git "
+			       "config --global core.excludesFile '%s/users'",
+			       root, root, folds ? "true" : "false", scratch);
+
+	MUST(path_mkdirs(home, 0700, err));
+	setenv("HOME", home, 1);
+	setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
+	unsetenv("XDG_CONFIG_HOME");
+	unsetenv("GIT_CONFIG_GLOBAL");
+	free(said(make, NULL));
+	return root;
+}
+
+static void a_subfolder_as_git_does(void **state)
+{
+	if (!have_program("git"))
+		skip();
+	for (int folds = 0; folds < 2; folds++) {
+		CLEANUP(free_text) char *scratch = path_join(*state, folds ? "folds" : "plain");
+		CLEANUP(free_text) char *root = make_repository(scratch, folds);
+		srand(5);
+		for (size_t i = 0; i < ARRAY_LEN(names); i++)
+			for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+				CLEANUP(free_text)
+				char *path = xasprintf("a/b/%s/f-%s", names[i], names[k]);
+				CLEANUP(free_text)
+				char *deep = xasprintf("a/b/a/%s/b/%s", names[i], names[k]);
+				put_text(root, path, "");
+				put_text(root, deep, "");
+			}
+		for (int round = 0; round < 60; round++)
+			compare_subfolder(root, round);
+	}
+}
+
+static const struct {
+	const char *name, *file, *rules, *path;
+	bool dropped;
+} places[] = {
+	{"the top's rules", ".gitignore", ".env\n", ".env", true},
+	{"a folder's between", "a/.gitignore", "*.ckpt\n", "x/w.ckpt", true},
+	{"git's own folder's", ".git/info/exclude", "excl\n", "excl", true},
+	{"the user's", "../users", "*~\n", "x~", true},
+	{"anchored at the top", ".gitignore", "/a/b/x\n", "x", true},
+	{"anchored elsewhere", ".gitignore", "/x\n", "x", false},
+	{"the nearer one decides", ".gitignore", ".env\n", "keep/.env", false},
+	{"what drops the tree itself", ".gitignore", "b/\n", "x", false},
+	{"beside what drops the tree itself", ".gitignore", "b/\n.env\n", ".env", true},
+	{"a repository in the tree has its own", "a/b/in/.git/info/exclude", "own\n", "in/own",
+	 true},
+	{"and those around it", ".gitignore", ".env\n", "in/.env", true},
+};
+
+static void rules_of_all_places(void **state)
+{
+	if (!have_program("git"))
+		skip();
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		CLEANUP(free_text) char *scratch = xasprintf("%s/%zu", (char *)*state, i);
+		CLEANUP(free_text) char *root = make_repository(scratch, false);
+		CLEANUP(free_text) char *job = path_join(root, "a/b");
+		CLEANUP(free_text) char *in = xasprintf("git init -q '%s/in'", job);
+		put_text(root, "a/b/keep/.gitignore", "!.env\n");
+		free(said(in, NULL));
+		put_text(root, places[i].file, places[i].rules);
+		if (dropped(job, places[i].path) != places[i].dropped)
+			fail_msg("%s: dropped or not", places[i].name);
+	}
+}
+
+/* Nothing of a project leads its rules elsewhere. */
+static void links_and_pipes_above(void **state)
+{
+	CLEANUP(free_text) char *root = make_repository(*state, false);
+	CLEANUP(free_text) char *job = path_join(root, "a");
+	CLEANUP(free_text) char *rules = path_join(root, ".gitignore");
+	CLEANUP(free_text) char *exclude = path_join(root, ".git/info/exclude");
+	CLEANUP(free_text) char *info = path_join(root, ".git/info");
+	struct ignore *ig = NULL;
+
+	put_text(root, "a/x", "");
+	put_text(root, "other", "x\n");
+	for (int pipe = 0; pipe < 2; pipe++) {
+		assert_int_equal(pipe ? mkfifo(rules, 0600) : symlink("other", rules), 0);
+		MUST_FAIL(ignore_open(&ig, job, err), ERR_CONFIG);
+		assert_int_equal(unlink(rules), 0);
+		unlink(exclude);
+		assert_int_equal(pipe ? mkfifo(exclude, 0600) : symlink("../other", exclude), 0);
+		MUST_FAIL(ignore_open(&ig, job, err), ERR_CONFIG);
+		assert_int_equal(unlink(exclude), 0);
+	}
+	MUST(path_remove_tree(info, err));
+	assert_int_equal(symlink("..", info), 0);
+	MUST_FAIL(ignore_open(&ig, job, err), ERR_CONFIG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +364,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unreadable_rules_are_an_error, scratch_make,
 						scratch_remove),
 		cmocka_unit_test_setup_teardown(as_git_does, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_subfolder_as_git_does, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(rules_of_all_places, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(links_and_pipes_above, scratch_make,
+						scratch_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
