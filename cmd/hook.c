@@ -1,6 +1,26 @@
 /* hook.c - `burst hook install|status|remove`. */
 #include "cmd/unattended/hook.h"
 
+/* Words of other tools. */
+static const char *meant_by(const char *word)
+{
+	static const struct {
+		const char *word, *hint;
+	} words[] = {
+		{"uninstall", ": `burst hook remove` takes the hooks away"},
+		{"rm", ": `burst hook remove` takes the hooks away"},
+		{"delete", ": `burst hook remove` takes the hooks away"},
+		{"add", ": `burst hook install` adds them"},
+		{"ls", ": `burst hook status` shows them"},
+		{"list", ": `burst hook status` shows them"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (!strcmp(words[i].word, word))
+			return words[i].hint;
+	return "";
+}
+
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(hook_target_free) struct hook_target t = {.config = NULL};
@@ -11,7 +31,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	bool installs = !strcmp(what, "install"), removes = !strcmp(what, "remove");
 	if ((!installs && !removes && strcmp(what, "status")) || ctx->arg_count > 2)
 		return err_set(err, ERR_USAGE,
-			       "hook: expected install, status or remove (see `burst help hook`)");
+			       "hook: expected install, status or remove%s (see `burst help hook`)",
+			       meant_by(what));
 	if (opt_has(ctx, "into") && !installs)
 		return err_set(err, ERR_USAGE,
 			       "hook: --into is a flag of install: name the folder itself, as in "

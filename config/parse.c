@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_kind.h"
 #include "base/path.h"
 #include "config_keys.h"
 #include "scan.h"
@@ -153,6 +154,9 @@ static int read_file(struct source *source, struct str *text, struct err *err)
 		ssize_t n = read(fd, buf, sizeof(buf));
 		if (n < 0)
 			return err_set(err, ERR_CONFIG, "%s: %s", shown, strerror(errno));
+		if (!text->len && !source->trusted &&
+		    file_kind_check_config(shown, buf, (size_t)n, err) < 0)
+			return -1;
 		str_addn(text, buf, (size_t)n);
 		if (text->over)
 			return err_set(err, ERR_CONFIG,

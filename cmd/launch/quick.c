@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/path.h"
@@ -186,6 +187,15 @@ static int check_words(const struct cmd_context *ctx, struct err *err)
 	return 0;
 }
 
+/* stdin, a pipe, a terminal. */
+static bool is_stream(const char *word)
+{
+	struct stat st;
+
+	return !strcmp(word, "-") || starts_with(word, "/dev/") ||
+	       (stat(word, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
 int quick_from_words(struct cmd_context *ctx, struct err *err)
 {
 	const char *word = ctx->arg_count ? ctx->args[0] : NULL;
@@ -204,6 +214,11 @@ int quick_from_words(struct cmd_context *ctx, struct err *err)
 		status = run_command(ctx, err);
 	else if (word && (is_text(word) || is_table(word)))
 		status = speak(ctx, word, err);
+	else if (word && is_stream(word))
+		status = err_set(err, ERR_USAGE,
+				 "%s: %.60s: a text is read from a file: `cat >text.txt`, then "
+				 "`burst %s text.txt`",
+				 ctx->cmd->name, word, ctx->cmd->name);
 	return status < 0 ? -1 : check_words(ctx, err);
 }
 

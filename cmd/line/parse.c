@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "cmd/cmd.h"
 #include "cmd/launch/quick.h"
 #include "cmd/show/output.h"
 #include "cmd/unattended/commit_tree.h"
+#include "jobs/tts/engines.h"
 
 enum {
 	COMMON_HELP,
@@ -304,6 +306,19 @@ static const struct {
 	{"start", "`burst run` rents pods, renders the job and releases the pods"},
 	{"exec",
 	 "`burst ssh POD COMMAND` runs a command on a pod, `burst run -- COMMAND` on a new one"},
+	{"login",
+	 "put the key of your account into the environment (RUNPOD_API_KEY, or MODAL_TOKEN_ID "
+	 "and MODAL_TOKEN_SECRET); `burst doctor` checks it"},
+	{"auth",
+	 "put the key of your account into the environment (RUNPOD_API_KEY, or MODAL_TOKEN_ID "
+	 "and MODAL_TOKEN_SECRET); `burst doctor` checks it"},
+	{"delete", "`burst cancel [RUN]` releases a run's pods, `burst reap [POD]` pods without a "
+		   "client, `burst volume rm` removes a volume"},
+	{"rm",
+	 "`burst cancel [RUN]` releases a run's pods, `burst reap [POD]` pods without a client, "
+	 "`burst volume rm` removes a volume"},
+	{"remove", "`burst cancel [RUN]` releases a run's pods, `burst reap [POD]` pods without a "
+		   "client, `burst volume rm` removes a volume"},
 	{"cost", "`burst plan` says what a run would cost, `burst ledger` what runs have cost"},
 };
 
@@ -329,6 +344,22 @@ const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, 
 	words[n] = NULL;
 	if (hint_for(name)) {
 		err_set(err, ERR_USAGE, "unknown command \"%s\": %s", name, hint_for(name));
+		return NULL;
+	}
+	if (path_exists(name) && (strchr(name, '.') || strchr(name, '/'))) {
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		str_add_printable(&shown, name, strlen(name), 100);
+		err_set(err, ERR_USAGE,
+			"unknown command \"%s\": it is a file: `burst run %s` renders it",
+			str_text(&shown), str_text(&shown));
+		return NULL;
+	}
+	if (engine_find(name)) {
+		err_set(err, ERR_USAGE,
+			"unknown command \"%s\": it is an engine: `burst engines` describes it, "
+			"and "
+			"engine = \"%s\" in burst.cfg chooses it",
+			name, name);
 		return NULL;
 	}
 	const char *near = nearest_word(name, words);

@@ -34,7 +34,8 @@ static const struct {
 		   "The render cache. If BURST_CACHE_DIR is set and empty, there is none."},
 		  {"~/.runpod/config.toml, ~/.modal.toml",
 		   "Keys, as the providers' own tools store them."},
-		  {".burstignore, .gitignore", "What is not synced to the pods; git's other rules count as well."},
+		  {".burstignore, .gitignore",
+		   "What is not synced to the pods; git's other rules count as well."},
 },
   variables[] = {
 	  {"RUNPOD_API_KEY", "The key of the RunPod account."},

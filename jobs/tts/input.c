@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/file_kind.h"
 #include "base/jsonx.h"
 #include "base/natural.h"
 #include "base/path.h"
@@ -224,6 +225,12 @@ static int check_bytes(const char *name, struct str *text, struct err *err)
 	return 0;
 }
 
+static bool is_known(const char *ext)
+{
+	return is_one_of(ext, "txt", "text") || is_one_of(ext, "jsonl", "ndjson") ||
+	       is_one_of(ext, "csv", "tsv") || is_one_of(ext, "md", "markdown");
+}
+
 static int read_file(struct script *s, const char *path, const char *name, enum input_mode mode,
 		     struct err *err)
 {
@@ -232,7 +239,8 @@ static int read_file(struct script *s, const char *path, const char *name, enum 
 
 	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0)
 		return err_wrap(err, "input");
-	if (check_bytes(name, &text, err) < 0)
+	if (check_bytes(name, &text, err) < 0 ||
+	    file_kind_check_spoken(name, str_text(&text), text.len, is_known(ext), err) < 0)
 		return -1;
 	if (is_one_of(ext, "txt", "text"))
 		input_read_text(s, source, str_text(&text), text.len, mode);
@@ -240,14 +248,8 @@ static int read_file(struct script *s, const char *path, const char *name, enum 
 		input_read_jsonl(s, source, str_text(&text), text.len);
 	else if (is_one_of(ext, "csv", "tsv"))
 		input_read_table(s, source, str_text(&text), text.len, !strcasecmp(ext, "tsv"));
-	else if (is_one_of(ext, "md", "markdown"))
-		input_read_markdown(s, source, str_text(&text), text.len);
 	else
-		return err_set(err, ERR_CONFIG,
-			       "%s: what is in it? The name must end with .txt, .jsonl, .csv, .tsv "
-			       "or .md, or be "
-			       "a folder of .txt files",
-			       name);
+		input_read_markdown(s, source, str_text(&text), text.len);
 	return 0;
 }
 

@@ -1,0 +1,308 @@
+/* file_kind.c - tells what a file is from its first bytes. */
+#include "file_kind.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "path.h"
+#include "str.h"
+
+/* ---- by first bytes ---- */
+
+static const struct {
+	const char *bytes;
+	size_t len, at;
+	enum file_kind kind;
+} marks[] = {
+	{"%PDF-", 5, 0, FILE_PDF},
+	{"PK\3\4", 4, 0, FILE_ARCHIVE},
+	{"\x1f\x8b", 2, 0, FILE_ARCHIVE},
+	{"1AY&SY", 6, 4, FILE_ARCHIVE},
+	{"\xfd"
+	 "7zXZ",
+	 5, 0, FILE_ARCHIVE},
+	{"7z\xbc\xaf", 4, 0, FILE_ARCHIVE},
+	{"\x28\xb5\x2f\xfd", 4, 0, FILE_ARCHIVE},
+	{"Rar!\x1a", 5, 0, FILE_ARCHIVE},
+	{"ustar", 5, 257, FILE_ARCHIVE},
+	{"\xd0\xcf\x11\xe0", 4, 0, FILE_DOCUMENT},
+	{"{\\rtf", 5, 0, FILE_DOCUMENT},
+	{"BOOKMOBI", 8, 60, FILE_DOCUMENT},
+	{"ID3\2", 4, 0, FILE_SOUND},
+	{"ID3\3", 4, 0, FILE_SOUND},
+	{"ID3\4", 4, 0, FILE_SOUND},
+	{"fLaC", 4, 0, FILE_SOUND},
+	{"OggS", 4, 0, FILE_SOUND},
+	{"\xff\xfb", 2, 0, FILE_SOUND},
+	{"ftypM4A", 7, 4, FILE_SOUND},
+	{"ftypM4B", 7, 4, FILE_SOUND},
+	{"ftyp", 4, 4, FILE_VIDEO},
+	{"\x1a\x45\xdf\xa3", 4, 0, FILE_VIDEO},
+	{"\x89PNG", 4, 0, FILE_PICTURE},
+	{"\xff\xd8\xff", 3, 0, FILE_PICTURE},
+	{"GIF8", 4, 0, FILE_PICTURE},
+	{"\x7f"
+	 "ELF",
+	 4, 0, FILE_PROGRAM},
+	{"MZ\x90", 3, 0, FILE_PROGRAM},
+	{"WEBVTT", 6, 0, FILE_SUBTITLES},
+};
+
+/* What a name promises: a zip file may be a book, and an empty file may only be meant as one. */
+static const struct {
+	const char *end;
+	enum file_kind kind;
+} ends[] = {
+	{".epub", FILE_EPUB},       {".docx", FILE_DOCUMENT},    {".odt", FILE_DOCUMENT},
+	{".doc", FILE_DOCUMENT},    {".rtf", FILE_DOCUMENT},     {".mobi", FILE_DOCUMENT},
+	{".azw3", FILE_DOCUMENT},   {".xlsx", FILE_SPREADSHEET}, {".ods", FILE_SPREADSHEET},
+	{".xls", FILE_SPREADSHEET},
+};
+
+/* "RIFF", a length, then what is in it. */
+static enum file_kind riff_kind(const char *bytes, size_t len)
+{
+	if (len < 12 || memcmp(bytes, "RIFF", 4) != 0)
+		return FILE_TEXT;
+	return !memcmp(bytes + 8, "WAVE", 4)   ? FILE_SOUND
+	       : !memcmp(bytes + 8, "AVI ", 4) ? FILE_VIDEO
+	       : !memcmp(bytes + 8, "WEBP", 4) ? FILE_PICTURE
+					       : FILE_TEXT;
+}
+
+static bool has_end(const char *name, const char *end)
+{
+	size_t len = strlen(name), n = strlen(end);
+
+	return len > n && !strcasecmp(name + len - n, end);
+}
+
+static enum file_kind container_of(const char *name, const char *bytes, size_t len,
+				   enum file_kind otherwise)
+{
+	static const char epub[] = "mimetypeapplication/epub+zip"; /* the first member, stored */
+
+	if (len > 30 + sizeof(epub) && !memcmp(bytes + 30, epub, sizeof(epub) - 1))
+		return FILE_EPUB;
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		if (has_end(name, ends[i].end))
+			return ends[i].kind;
+	return otherwise;
+}
+
+/* ---- text ---- */
+
+/* Skips blanks and the comments of a config. */
+static const char *skip_comments(const char *at, const char *end)
+{
+	for (;;) {
+		while (at < end && isspace((unsigned char)*at))
+			at++;
+		bool line =
+			at < end && (*at == '#' || (end - at > 1 && at[0] == '/' && at[1] == '/'));
+		bool block = end - at > 1 && at[0] == '/' && at[1] == '*';
+		if (!line && !block)
+			return at;
+		const char *close = line ? memchr(at, '\n', (size_t)(end - at))
+					 : memmem(at, (size_t)(end - at), "*/", 2);
+		if (!close)
+			return end;
+		at = close + (line ? 1 : 2);
+	}
+}
+
+/* A key, then = or :, then what begins a value. */
+static bool is_config(const char *at, const char *end)
+{
+	at = skip_comments(at, end);
+	if (at == end)
+		return false;
+	if (end - at > 8 && !memcmp(at, "@include", 8))
+		return true;
+	const char *key = at;
+	while (at < end && (isalnum((unsigned char)*at) || strchr("-_*", *at)))
+		at++;
+	if (at == key || !isalpha((unsigned char)*key))
+		return false;
+	while (at < end && isspace((unsigned char)*at))
+		at++;
+	if (at == end || (*at != '=' && *at != ':'))
+		return false;
+	at = skip_comments(at + 1, end);
+	size_t left = (size_t)(end - at);
+	return left && (strchr("\"[({+-.", *at) || isdigit((unsigned char)*at) ||
+			(left >= 4 && !strncasecmp(at, "true", 4)) ||
+			(left >= 5 && !strncasecmp(at, "false", 5)));
+}
+
+static bool is_html(const char *at, size_t len)
+{
+	static const char *const tags[] = {"<!doctype html", "<html", "<?xml", "<head",
+					   "<body",          "<p",    "<div",  "<h1",
+					   "<!--",           NULL};
+
+	for (const char *const *tag = tags; *tag; tag++)
+		if (len >= strlen(*tag) && !strncasecmp(at, *tag, strlen(*tag)))
+			return true;
+	return false;
+}
+
+/* "1", then "00:00:01,000 --> 00:00:03,000". */
+static bool is_srt(const char *at, const char *end)
+{
+	size_t len;
+	const char *line = bytes_next_line(&at, end, &len);
+
+	if (!line)
+		return false;
+	while (len && isspace((unsigned char)line[len - 1]))
+		len--;
+	for (size_t i = 0; i < len; i++)
+		if (!isdigit((unsigned char)line[i]))
+			return false;
+	if (!len || !(line = bytes_next_line(&at, end, &len)))
+		return false;
+	return memmem(line, len, "-->", 3) != NULL;
+}
+
+/* UTF-16 has NUL bytes, but is text. */
+static bool is_binary(const char *bytes, size_t len)
+{
+	size_t odd = 0;
+
+	if (len >= 2 && (!memcmp(bytes, "\xff\xfe", 2) || !memcmp(bytes, "\xfe\xff", 2)))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)bytes[i];
+		if (!c)
+			return true;
+		odd += c < 0x20 && !strchr("\t\n\r\f\v\b\x1b", c);
+	}
+	return odd > len / 20;
+}
+
+static enum file_kind text_kind(const char *bytes, size_t len)
+{
+	const char *at = bytes, *end = bytes + len;
+
+	if (len >= 3 && !memcmp(at, "\xef\xbb\xbf", 3))
+		at += 3;
+	while (at < end && isspace((unsigned char)*at))
+		at++;
+	size_t left = (size_t)(end - at);
+	if (is_html(at, left))
+		return FILE_HTML;
+	if (is_srt(at, end))
+		return FILE_SUBTITLES;
+	if (left && (*at == '[' || *at == '{'))
+		return FILE_JSON;
+	return is_config(at, end) ? FILE_CONFIG : FILE_TEXT;
+}
+
+enum file_kind file_kind_of(const char *name, const char *bytes, size_t len)
+{
+	if (!len)
+		return FILE_EMPTY;
+	if (riff_kind(bytes, len) != FILE_TEXT)
+		return riff_kind(bytes, len);
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+		if (len >= marks[i].at + marks[i].len &&
+		    !memcmp(bytes + marks[i].at, marks[i].bytes, marks[i].len))
+			return marks[i].kind == FILE_ARCHIVE
+				       ? container_of(name, bytes, len, FILE_ARCHIVE)
+				       : marks[i].kind;
+	return is_binary(bytes, len) ? FILE_BINARY : text_kind(bytes, len);
+}
+
+/* ---- words ---- */
+
+/* advice: %1 is the file, %2 its name with another ending, both as a shell reads them. */
+static const struct {
+	const char *what, *before, *command, *ending, *after;
+} words[] = {
+	[FILE_TEXT] = {"plain text", "to be spoken it needs a name that says so: ", "cp %1 %2",
+		       ".txt", ""},
+	[FILE_CONFIG] = {"a config", "render its job with ", "burst run %1", "", ""},
+	[FILE_EMPTY] = {"empty", "write the text to speak into it", NULL, "", ""},
+	[FILE_JSON] = {"JSON", "write an object on each line (.jsonl): ", "jq -c '.[]' %1 >%2",
+		       ".jsonl", " does that for a list"},
+	[FILE_HTML] = {"an HTML page", "", "pandoc %1 -t gfm -o %2", ".md", " makes a text of it"},
+	[FILE_SUBTITLES] = {"a file of subtitles",
+			    "write what is spoken into a .txt file, one line each", NULL, "", ""},
+	[FILE_EPUB] = {"an EPUB book", "", "pandoc %1 -t gfm -o %2", ".md", " makes a text of it"},
+	[FILE_PDF] = {"a PDF", "", "pdftotext %1 %2", ".txt", " makes a text of it"},
+	[FILE_DOCUMENT] = {"a document of a word processor", "save it as text there, or ",
+			   "pandoc %1 -t gfm -o %2", ".md", ""},
+	[FILE_SPREADSHEET] = {"a spreadsheet", "save it as CSV there (UTF-8)", NULL, "", ""},
+	[FILE_ARCHIVE] = {"an archive", "unpack it, and name the text in it", NULL, "", ""},
+	[FILE_SOUND] = {"sound", "", "burst run -- COMMAND", "",
+			" runs any program on files of this folder"},
+	[FILE_PICTURE] = {"a picture", "", "burst run -- COMMAND", "",
+			  " runs any program on files of this folder"},
+	[FILE_VIDEO] = {"a video", "", "burst run -- COMMAND", "",
+			" runs any program on files of this folder"},
+	[FILE_PROGRAM] = {"a program", "", "burst run -- ./PROGRAM", "", " runs it on a pod"},
+	[FILE_BINARY] = {"not text", "name a .txt, .md, .csv, .tsv or .jsonl file", NULL, "", ""},
+};
+
+static void add_word(struct str *to, const char *word)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
+
+	if (*word && *word != '-' && !word[strspn(word, plain)])
+		str_add(to, word);
+	else
+		str_add_shell(to, word);
+}
+
+static void add_advice(struct str *to, const char *name, enum file_kind kind)
+{
+	const char *base = path_base(name), *dot = strrchr(base, '.');
+	size_t stem = dot && dot != base ? (size_t)(dot - name) : strlen(name);
+	CLEANUP(free_text)
+	char *other = xasprintf("%.*s%s", (int)stem, name, words[kind].ending);
+
+	str_add(to, words[kind].before);
+	if (!words[kind].command)
+		return;
+	str_add(to, "`");
+	for (const char *p = words[kind].command; *p; p++) {
+		if (*p != '%')
+			str_addf(to, "%c", *p);
+		else
+			add_word(to, *++p == '1' ? name : other);
+	}
+	str_addf(to, "`%s", words[kind].after);
+}
+
+static int refuse(const char *name, enum file_kind kind, const char *not_what, struct err *err)
+{
+	CLEANUP(str_free) struct str advice = STR_INIT;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	add_advice(&advice, name, kind);
+	str_add_printable(&shown, name, strlen(name), 200);
+	return err_set(err, ERR_CONFIG, "%s is %s%s: %s", str_text(&shown), words[kind].what,
+		       not_what, str_text(&advice));
+}
+
+int file_kind_check_spoken(const char *name, const char *bytes, size_t len, bool named,
+			   struct err *err)
+{
+	enum file_kind kind = file_kind_of(name, bytes, MIN(len, FILE_KIND_BYTES));
+	bool text = kind < FILE_EPUB || kind == FILE_BINARY;
+
+	return text && named ? 0 : refuse(name, kind, "", err);
+}
+
+int file_kind_check_config(const char *name, const char *bytes, size_t len, struct err *err)
+{
+	enum file_kind kind = file_kind_of(name, bytes, MIN(len, FILE_KIND_BYTES));
+	bool text = kind < FILE_EPUB || kind == FILE_BINARY;
+
+	if (kind == FILE_CONFIG || (text && has_end(name, ".cfg")))
+		return 0;
+	return refuse(name, kind, ", not a burst.cfg", err);
+}

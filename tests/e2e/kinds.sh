@@ -1,0 +1,155 @@
+#!/bin/bash
+# kinds.sh - an argument or an input that is something else than burst takes it for: one line says what it is and what to do.
+. "$(dirname "$0")/lib.sh"
+
+one_line() { # one_line WORDS... : exit 2, one line with all of them, none about a config's syntax
+	is "$STATUS" 2 "$1: exit status ($(tail -n 1 err.txt))"
+	local word
+	for word; do has err.txt "$word"; done
+	is "$(wc -l <err.txt)" 1 "$1: lines of error"
+	hasnt err.txt "syntax error"
+	hasnt err.txt "no job"
+}
+files() { # one of each kind
+	python3 - <<-'E2'
+		import gzip, zipfile, io
+		def put(name, data): open(name, "wb").write(data if isinstance(data, bytes) else data.encode())
+		with zipfile.ZipFile("book.epub", "w") as z:
+		    z.writestr("mimetype", "application/epub+zip"); z.writestr("a.xhtml", "<p>a</p>")
+		with zipfile.ZipFile("named.bin", "w") as z:
+		    z.writestr("mimetype", "application/epub+zip"); z.writestr("a.xhtml", "<p>a</p>")
+		for name in ("a.docx", "a.xlsx", "a.zip", "a.odt"):
+		    with zipfile.ZipFile(name, "w") as z: z.writestr("x.xml", "<x/>")
+		put("a.pdf", b"%PDF-1.4\n\xe2\xe3\xcf\xd3\n")
+		put("page.html", "<p>Hello there</p>\n")
+		put("page.htm", "<!DOCTYPE html>\n<html></html>\n")
+		put("s.srt", "1\n00:00:01,000 --> 00:00:03,000\nHello there.\n")
+		put("s.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n")
+		put("script.json", '[{"id":"a","text":"hi there"}]')
+		put("noext", "Hello there my friend\n")
+		put("note", "Note: Hello there\n")
+		put("a.gz", gzip.compress(b"x"))
+		put("a.wav", b"RIFF\x24\0\0\0WAVEfmt ")
+		put("a.mp3", b"ID3\3\0\0\0")
+		put("a.m4b", b"\0\0\0\x20ftypM4B \0\0\0\0")
+		put("a.png", b"\x89PNG\r\n\x1a\n")
+		put("a.mp4", b"\0\0\0\x20ftypisom")
+		put("prog", b"\x7fELF\2\1\1")
+		put("odd", bytes(range(200)))
+		put("a.rtf", "{\\rtf1 hello}")
+		put("my book.pdf", b"%PDF-1.4\n")
+		put("empty.epub", b"")
+	E2
+}
+
+t_arguments() {
+	files
+	local file words
+	while IFS='|' read -r file words; do
+		for command in run plan; do
+			burst "$command" "$file"
+			one_line "$file is $words" "not a burst.cfg"
+		done
+		burst submit "$file" # with its whole path
+		one_line "/$file is ${words%%:*}" "not a burst.cfg"
+	done <<-'E2'
+		book.epub|an EPUB book, not a burst.cfg: `pandoc book.epub -t gfm -o book.md` makes a text of it
+		named.bin|an EPUB book
+		a.pdf|a PDF, not a burst.cfg: `pdftotext a.pdf a.txt` makes a text of it
+		my book.pdf|a PDF, not a burst.cfg: `pdftotext 'my book.pdf' 'my book.txt'`
+		page.html|an HTML page, not a burst.cfg: `pandoc page.html -t gfm -o page.md`
+		page.htm|an HTML page
+		s.srt|a file of subtitles
+		s.vtt|a file of subtitles
+		script.json|JSON, not a burst.cfg: write an object on each line (.jsonl): `jq -c '.[]' script.json >script.jsonl`
+		noext|plain text, not a burst.cfg: to be spoken it needs a name that says so: `cp noext noext.txt`
+		note|plain text
+		a.docx|a document of a word processor
+		a.odt|a document of a word processor
+		a.rtf|a document of a word processor
+		a.xlsx|a spreadsheet
+		a.zip|an archive
+		a.gz|an archive
+		a.wav|sound
+		a.mp3|sound
+		a.m4b|sound
+		a.png|a picture
+		a.mp4|a video
+		prog|a program
+		odd|not text
+		empty.epub|empty
+	E2
+	mkfifo pipe
+	for file in - /dev/stdin pipe; do
+		burst run "$file"
+		one_line "a text is read from a file: \`cat >text.txt\`, then \`burst run text.txt\`"
+	done
+	# a config is one, whatever its name
+	config 'pods = 1;' && script_lines 1
+	{ echo '# a comment'; echo '/* another */'; cat burst.cfg; } >job.settings
+	burst run job.settings
+	is "$STATUS" 0 "a config of another name ($(tail -n 1 err.txt))"
+	echo 'job = {' >broken.cfg
+	burst run broken.cfg
+	is "$STATUS" 2 "a broken config"
+	has err.txt "broken.cfg:"
+	has err.txt "syntax error"
+}
+
+t_inputs() {
+	files
+	local file words
+	while IFS='|' read -r file words; do
+		INPUT=$file config 'pods = 1;'
+		burst run
+		one_line "$file is $words"
+	done <<-'E2'
+		book.epub|an EPUB book: `pandoc book.epub -t gfm -o book.md` makes a text of it
+		a.pdf|a PDF: `pdftotext a.pdf a.txt`
+		page.html|an HTML page: `pandoc
+		s.srt|a file of subtitles
+		script.json|JSON
+		noext|plain text: to be spoken it needs a name that says so: `cp noext noext.txt`
+		a.xlsx|a spreadsheet
+		a.wav|sound
+		empty.epub|empty
+	E2
+	cp book.epub book.txt && cp a.pdf pdf.md && cp a.xlsx table.csv
+	for file in book.txt pdf.md table.csv; do
+		INPUT=$file config 'pods = 1;'
+		burst run
+		one_line "$file is a"
+		burst run "$file"
+		is "$STATUS" 2 "$file: exit status"
+		has <(tail -n 1 err.txt) "$file is a"
+	done
+	# text that begins like something else is text where its name says so
+	for words in 'THE NEW WAVE' 'ID3 tags' '<p>in angle brackets' 'BZh' '[a remark]' '%1'; do
+		echo "$words" >said.txt
+		INPUT=said.txt config 'pods = 1;'
+		burst run --dry-run
+		is "$STATUS" 0 "$words ($(tail -n 1 err.txt))"
+	done
+}
+
+t_unknown_words() {
+	echo hello >hello.md
+	local words want
+	while IFS='|' read -r words want; do
+		# shellcheck disable=SC2086
+		burst $words
+		is "$STATUS" 2 "$words: exit status"
+		has err.txt "$want"
+	done <<-'E2'
+		hello.md|it is a file: `burst run hello.md` renders it
+		login|RUNPOD_API_KEY
+		delete|`burst cancel [RUN]` releases a run's pods
+		rm|`burst volume rm` removes a volume
+		help piper|it is an engine: `burst engines` describes it
+		piper|engine = "piper" in burst.cfg chooses it
+		hook uninstall|`burst hook remove` takes the hooks away
+		hook ls|`burst hook status` shows them
+	E2
+}
+
+run_tests "$@"
