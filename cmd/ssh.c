@@ -14,11 +14,35 @@
 
 extern char **environ;
 
-/* The arguments for ssh(1). They point into w, alias, file and the forwards. The caller frees the
- * array. */
+/* way_settings as the values of -o. */
+struct settings {
+	char **list;
+	size_t count, cap;
+};
+
+static struct settings settings_make(void)
+{
+	struct settings made = {0};
+
+	for (const struct ssh_setting *s = way_settings; s->key; s++) {
+		GROW(made.list, made.count, made.cap);
+		made.list[made.count++] = xasprintf("%s=%s", s->key, s->value);
+	}
+	return made;
+}
+
+static void settings_free(struct settings *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		free(s->list[i]);
+	free(s->list);
+}
+
+/* The arguments for ssh(1). They point into w, alias, file, the settings and the forwards. The
+ * caller frees the array. */
 static const char **ssh_arguments(const struct cmd_context *ctx, const struct way *w,
 				  const char *port, const char *alias, const char *file,
-				  const struct forwards *forwards)
+				  const struct settings *settings, const struct forwards *forwards)
 {
 	const char *fixed[] = {"ssh",
 			       "-F",
@@ -30,18 +54,6 @@ static const char **ssh_arguments(const struct cmd_context *ctx, const struct wa
 			       "-i",
 			       path_base(w->key),
 			       "-o",
-			       "IdentitiesOnly=yes",
-			       "-o",
-			       "StrictHostKeyChecking=yes",
-			       "-o",
-			       "HostKeyAlgorithms=ssh-ed25519",
-			       "-o",
-			       "KexAlgorithms=" KEX_ALGORITHMS,
-			       "-o",
-			       "Ciphers=" CIPHERS,
-			       "-o",
-			       "MACs=" MACS,
-			       "-o",
 			       "LogLevel=ERROR",
 			       "-o",
 			       "ExitOnForwardFailure=yes",
@@ -49,10 +61,15 @@ static const char **ssh_arguments(const struct cmd_context *ctx, const struct wa
 			       alias,
 			       "-o",
 			       file};
-	const char **argv = xcalloc(
-		ARRAY_LEN(fixed) + (size_t)ctx->arg_count + 3 + 2 * FORWARDS_MAX, sizeof(*argv));
+	const char **argv = xcalloc(ARRAY_LEN(fixed) + (size_t)ctx->arg_count + 3 +
+					    2 * FORWARDS_MAX + 2 * settings->count,
+				    sizeof(*argv));
 	size_t n = ARRAY_LEN(fixed);
 	memcpy(argv, fixed, sizeof(fixed));
+	for (size_t i = 0; i < settings->count; i++) {
+		argv[n++] = "-o";
+		argv[n++] = settings->list[i];
+	}
 	for (int i = 0; i < forwards->count; i++) {
 		argv[n++] = "-L";
 		argv[n++] = forwards->spec[i];
@@ -78,9 +95,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 	/* use plain file names in that folder: in an option's value ssh splits at blanks and
 	 * replaces "%h" and "${HOME}" */
 	CLEANUP(free_text) char *file = xasprintf("UserKnownHostsFile=%s", path_base(w.known));
-	const char **argv = ssh_arguments(ctx, &w, port, alias, file, &forwards);
 	if (chdir(w.dir) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", w.dir, strerror(errno));
+	struct settings settings = settings_make();
+	const char **argv = ssh_arguments(ctx, &w, port, alias, file, &settings, &forwards);
 	environ = guard_environ();
 	signal(SIGPIPE, SIG_DFL);
 	guard_close_at_exec();
@@ -88,6 +106,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	execvp("ssh", (char **)argv);
 	err_set(err, ERR_LOCAL, "ssh: %s (install openssh-client)", strerror(errno));
 	free(argv);
+	settings_free(&settings);
 	return -1;
 }
 

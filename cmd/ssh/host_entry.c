@@ -22,12 +22,9 @@ static void add_entry(struct str *to, const struct way *w)
 		 pod_row_called(&w->pod), w->pod.host, w->pod.port, way_user(&w->pod));
 	add_path(to, "IdentityFile", w->key);
 	add_path(to, "UserKnownHostsFile", w->known);
-	str_addf(to,
-		 "    HostKeyAlias burst-%s\n    IdentitiesOnly yes\n    StrictHostKeyChecking "
-		 "yes\n    HostKeyAlgorithms ssh-ed25519\n"
-		 "    KexAlgorithms " KEX_ALGORITHMS "\n    Ciphers " CIPHERS "\n    MACs " MACS
-		 "\n",
-		 w->pod.attempt);
+	str_addf(to, "    HostKeyAlias burst-%s\n", w->pod.attempt);
+	for (const struct ssh_setting *s = way_settings; s->key; s++)
+		str_addf(to, "    %s %s\n", s->key, s->value);
 }
 
 int host_entries_write(struct cmd_context *ctx, const char *path, struct err *err)
@@ -74,5 +71,5 @@ int host_entries_include(struct cmd_context *ctx, const char *path, struct err *
 			       file, path);
 	return path_mkdirs(dir, 0700, err) < 0
 		       ? -1
-		       : path_write(file, str_text(&text), text.len, 0600, err);
+		       : path_rewrite(file, str_text(&text), text.len, 0600, err);
 }

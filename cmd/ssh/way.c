@@ -7,6 +7,38 @@
 #include "cmd/cmd.h"
 #include "runs/runs.h"
 
+/* A pod is not trusted: it gets no agent, no display, no tunnel and no password, no program of this
+ * machine is run for it, and only the key that burst made for it says who it is. ProxyCommand and
+ * ProxyJump stay the user's, as do forwardings: ClearAllForwardings would end those of the command
+ * line too. */
+const struct ssh_setting way_settings[] = {
+	{"IdentitiesOnly", "yes"},
+	{"IdentityAgent", "none"},
+	{"PreferredAuthentications", "publickey"},
+	{"PasswordAuthentication", "no"},
+	{"AddKeysToAgent", "no"},
+	{"ForwardAgent", "no"},
+	{"ForwardX11", "no"},
+	{"ForwardX11Trusted", "no"},
+	{"Tunnel", "no"},
+	{"GatewayPorts", "no"},
+	{"PermitLocalCommand", "no"},
+	{"ControlMaster", "no"},
+	{"ControlPath", "none"},
+	{"StrictHostKeyChecking", "yes"},
+	{"GlobalKnownHostsFile", "/dev/null"},
+	{"UpdateHostKeys", "no"},
+	{"VerifyHostKeyDNS", "no"},
+	{"NoHostAuthenticationForLocalhost", "no"},
+	{"CheckHostIP", "no"},
+	{"CanonicalizeHostname", "no"},
+	{"HostKeyAlgorithms", "ssh-ed25519"},
+	{"KexAlgorithms", KEX_ALGORITHMS},
+	{"Ciphers", CIPHERS},
+	{"MACs", MACS},
+	{0},
+};
+
 void way_free(struct way *w)
 {
 	free(w->dir);

@@ -10,6 +10,14 @@
 #define CIPHERS        "-*-cbc"
 #define MACS           "-*sha1*,*md5*,umac-64*"
 
+struct ssh_setting {
+	const char *key, *value;
+};
+/* What ssh must not do for a pod, whatever the user's own ssh config says of all hosts. Ends with a
+ * NULL key. Only options that OpenSSH 7.3 knows, which has Include: an older ssh would refuse the
+ * user's whole config. */
+extern const struct ssh_setting way_settings[];
+
 struct way {
 	struct pod_row pod; /* set by the caller before way_open() */
 	char *dir;          /* folder of its run, with the two files */

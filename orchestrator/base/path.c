@@ -228,6 +228,37 @@ int path_write_at(int dir, const char *name, const char *shown, const void *byte
 	return 0;
 }
 
+static bool put_all(int fd, const void *bytes, size_t len)
+{
+	return lseek(fd, 0, SEEK_SET) == 0 && fd_write_all(fd, bytes, len) == 0 &&
+	       ftruncate(fd, (off_t)len) == 0 && (fsync(fd) == 0 || errno == EINVAL);
+}
+
+int path_rewrite(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
+{
+	CLEANUP(free_text) char *beside = xasprintf("%s.burst-new", path);
+	CLEANUP(str_free) struct str before = STR_INIT;
+	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT)
+		return path_write(path, bytes, len, mode, err);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_LOCAL, "%s: is not a regular file", path);
+	if (fd_read_all(fd, path, SIZE_MAX, &before, err) < 0 ||
+	    path_write(beside, bytes, len, 0600, err) < 0)
+		return -1;
+	bool fine = put_all(fd, bytes, len);
+	if (!fine) {
+		err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		put_all(fd, str_text(&before), before.len);
+	}
+	unlink(beside);
+	return fine ? 0 : -1;
+}
+
 /* ---- the folder that outputs go to ---- */
 
 static struct {

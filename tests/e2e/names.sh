@@ -74,20 +74,80 @@ t_ssh_forwards_ports_and_writes_an_entry() {
 	is "$STATUS" 2 "a list with a port that is none"
 	has err.txt "ssh: -L 99999: give a port"
 	mkdir -p dotfiles "$HOME/.ssh"
-	echo 'Host other' >dotfiles/config
+	cat >dotfiles/config <<-E
+		Host other
+		Host *
+		    ForwardAgent yes
+		    ForwardX11 yes
+		    ForwardX11Trusted yes
+		    Tunnel yes
+		    GatewayPorts yes
+		    PermitLocalCommand yes
+		    LocalCommand touch $T/local-command
+		    ControlMaster auto
+		    ControlPath $T/%C
+		    IdentitiesOnly no
+		    IdentityAgent $T/agent
+		    AddKeysToAgent yes
+		    StrictHostKeyChecking no
+		    UpdateHostKeys yes
+		    VerifyHostKeyDNS yes
+		    NoHostAuthenticationForLocalhost yes
+		    CanonicalizeHostname yes
+		    GlobalKnownHostsFile $T/known
+		    PasswordAuthentication yes
+		    PreferredAuthentications password,keyboard-interactive,publickey
+		    HostKeyAlgorithms ssh-rsa
+		# the end
+	E
+	chmod 640 dotfiles/config
+	ln dotfiles/config dotfiles/again
+	[ "$(id -u)" != 0 ] || chown 12345:12345 dotfiles/config
+	local before
+	before=$(stat -c '%a %u %g %i %h' dotfiles/config)
 	ln -s "$T/dotfiles/config" "$HOME/.ssh/config"
 	burst ssh-config "${pod: -5}"
 	is "$STATUS" 2 "without a yes"
 	has err.txt "-y adds this line at its top"
-	is "$(cat dotfiles/config)" "Host other" "the user's file, untouched"
+	is "$(head -n 1 dotfiles/config)" "Host other" "the user's file, untouched"
 	burst ssh-config -y "${pod: -5}"
 	is "$STATUS" 0 "ssh-config ($(tail -n 1 err.txt))"
 	is "$(cat out.txt)" "burst-$pod" "the host's name"
-	is "$(tail -n 1 dotfiles/config)" "Host other" "what was there"
+	is "$(tail -n 1 dotfiles/config)" "# the end" "what was there"
+	is "$(stat -c '%a %u %g %i %h' dotfiles/config)" "$before" "its mode, owner, group, inode and links"
+	is "$(ls -A dotfiles | tr '\n' ' ')" "again config " "files beside it"
+	[ "$(id -u)" != 0 ] || chown 0:0 dotfiles/config # ssh refuses somebody else's
+	local key value
+	ssh -F "$HOME/.ssh/config" -G "burst-$pod" >settings.txt 2>ssh-err.txt || complain "ssh -G: $(cat ssh-err.txt)"
+	while read -r key value; do
+		is "$(sed -n "s/^$key //p" settings.txt)" "$value" "$key"
+	done <<-'E'
+		forwardagent no
+		forwardx11 no
+		forwardx11trusted no
+		tunnel false
+		gatewayports no
+		permitlocalcommand no
+		controlmaster false
+		identitiesonly yes
+		identityagent none
+		addkeystoagent false
+		stricthostkeychecking true
+		updatehostkeys false
+		verifyhostkeydns false
+		nohostauthenticationforlocalhost no
+		canonicalizehostname false
+		globalknownhostsfile /dev/null
+		passwordauthentication no
+		preferredauthentications publickey
+		hostkeyalgorithms ssh-ed25519
+	E
+	is "$(grep -c ^controlpath settings.txt)" 0 "a shared connection"
 	is "$(grep -c Include dotfiles/config)" 1 "lines that include ours"
 	burst ssh-config -y "$pod"
 	is "$(grep -c Include dotfiles/config)" 1 "lines that include ours, the second time"
 	is "$(ssh -F "$HOME/.ssh/config" -o BatchMode=yes "burst-$pod" echo hello 2>ssh-err.txt)" hello "ssh by that name ($(tail -n 1 ssh-err.txt))"
+	[ ! -e local-command ] || complain "a LocalCommand ran"
 	burst cancel
 	burst_wait
 }
