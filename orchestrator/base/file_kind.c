@@ -8,6 +8,27 @@
 #include "path.h"
 #include "str.h"
 
+enum { FILE_KIND_BYTES = 4096 }; /* so many of a file's first bytes suffice */
+
+enum file_kind {
+	FILE_TEXT,   /* plain text, or nothing that is known */
+	FILE_CONFIG, /* `key = value` first */
+	FILE_EMPTY,
+	FILE_JSON,
+	FILE_HTML,
+	FILE_SUBTITLES,
+	FILE_EPUB,
+	FILE_PDF,
+	FILE_DOCUMENT, /* of a word processor */
+	FILE_SPREADSHEET,
+	FILE_ARCHIVE,
+	FILE_SOUND,
+	FILE_PICTURE,
+	FILE_VIDEO,
+	FILE_PROGRAM,
+	FILE_BINARY,
+};
+
 /* ---- by first bytes ---- */
 
 static const struct {
@@ -200,7 +221,8 @@ static enum file_kind text_kind(const char *bytes, size_t len)
 	return is_config(at, end) ? FILE_CONFIG : FILE_TEXT;
 }
 
-enum file_kind file_kind_of(const char *name, const char *bytes, size_t len)
+/* The name decides between formats that share a container, such as zip. */
+static enum file_kind file_kind_of(const char *name, const char *bytes, size_t len)
 {
 	if (!len)
 		return FILE_EMPTY;

@@ -7,29 +7,6 @@
 
 #include "err.h"
 
-enum file_kind {
-	FILE_TEXT,   /* plain text, or nothing that is known */
-	FILE_CONFIG, /* `key = value` first */
-	FILE_EMPTY,
-	FILE_JSON,
-	FILE_HTML,
-	FILE_SUBTITLES,
-	FILE_EPUB,
-	FILE_PDF,
-	FILE_DOCUMENT, /* of a word processor */
-	FILE_SPREADSHEET,
-	FILE_ARCHIVE,
-	FILE_SOUND,
-	FILE_PICTURE,
-	FILE_VIDEO,
-	FILE_PROGRAM,
-	FILE_BINARY,
-};
-
-enum { FILE_KIND_BYTES = 4096 }; /* so many of its first bytes suffice */
-
-/* The name decides between formats that share a container, such as zip. */
-enum file_kind file_kind_of(const char *name, const char *bytes, size_t len);
 /* ERR_CONFIG says what the file is and what to do, if it cannot be spoken. named: its name says
  * that it is text, so only what is surely something else is refused; else all is. */
 int file_kind_check_spoken(const char *name, const char *bytes, size_t len, bool named,

@@ -228,6 +228,26 @@ t_worktree_and_submodule() {
 	[ ! -e super/.git/modules/lib/hooks/post-commit ] || complain "its hook is left"
 }
 
+# A name with a line break is shown in one line, whatever is said of it.
+t_a_folder_with_a_line_break() {
+	repository
+	local odd=$'re\npo' command
+	mv repo "$odd"
+	for command in 'hook install --quiet 1h' 'hook status' 'plan' 'submit --quiet 1h' 'init new -y'; do
+		(cd "$odd/sub" && burst $command && echo "$STATUS" >"$T/status" && cp err.txt out.txt "$T")
+		is "$(cat status)" 0 "$command ($(tail -n 1 err.txt))"
+		! grep -q '^po' err.txt out.txt || complain "$command broke a line: $(cat err.txt out.txt)"
+	done
+	commit "$odd" three
+	comes_to queued "$odd"
+	drop_requests
+	(cd "$odd/sub" && burst hook remove && cp err.txt "$T")
+	is "$(grep -c . err.txt)" 1 "lines of remove"
+	ln -s nowhere "$odd/.git/hooks/post-commit"
+	(cd "$odd/sub" && burst hook install && cp err.txt "$T")
+	! grep -q '^po' err.txt || complain "install broke a line: $(cat err.txt)"
+}
+
 # What cannot be queued is told by `status`, and queued by the next commit.
 t_a_trigger_that_fails() {
 	repository
