@@ -86,7 +86,7 @@ AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' -O2 -fst
 AGENT_LDFLAGS := -static -s -Wl,-z,relro,-z,now -Wl,--gc-sections
 AGENT_SRC    := $(filter-out jobs/agent/kit.c,$(wildcard jobs/agent/*.c))
 # of the library: what needs the C library alone
-AGENT_BASE   := $(patsubst %,orchestrator/base/%.c,mem str path path_remove glob pattern clock err log)
+AGENT_BASE   := $(patsubst %,orchestrator/base/%.c,mem str path path_remove glob pattern clock daly err log)
 KIT          := $(AGENT_MACHINES:%=build/kit/burst-agent-%) build/kit/espeak-worker
 find_program  = $(shell command -v $(1) 2>/dev/null)
 zig_module    = $(shell python3 -c 'import ziglang' 2>/dev/null && echo python3 -m ziglang)

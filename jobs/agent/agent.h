@@ -64,6 +64,19 @@ enum ending {
 	ENDING_KILLED, /* what still ran was killed: what is closed now is closed by that */
 };
 
+/* What of a command outlives it: a folder that it writes, and the snapshots of that. */
+struct checkpoint {
+	char *dir;               /* $BURST_CHECKPOINT */
+	char seed[65];           /* hash of the snapshot that it is being filled from; "": none */
+	char print[65];          /* of what the last snapshot holds; "": there is none */
+	int64_t began_ms;        /* since when the command has it; 0: it is being filled */
+	int64_t due_ms, took_ms; /* when the next snapshot is due; how long the last one took */
+	int tries;               /* in a row in which the command changed the folder meanwhile */
+	int told; /* the enum snapshot_end that was reported last as the reason for no new one */
+	int64_t exited_ms; /* since when the last one is due; 0: the command runs */
+	bool last;         /* that one is settled */
+};
+
 struct command {
 	int index; /* index in the batch */
 	char *id, *dir;
@@ -90,6 +103,25 @@ struct command {
 	/* Its shell reports a death: what was closed since then may be closed by that. 0: no such
 	 */
 	int64_t doubt_from_ms;
+	struct checkpoint checkpoint;
+	int filled; /* what the child says that fills the checkpoint's folder; -1: there is none */
+};
+
+/* The snapshot that a child is taking; there is at most one. */
+struct save {
+	pid_t pid; /* 0: none */
+	int out;
+	char id[256], dir[PATH_BYTES_MAX], known[65];
+	int64_t number, began_ms;
+	bool flushing; /* the file is complete, and the volume is being made durable */
+	int64_t bytes;
+	char sha256[65], print[65];
+};
+
+/* What the child gets that fills a checkpoint's folder. */
+struct filling {
+	int from, to;
+	char sha256[65];
 };
 
 struct worker {
@@ -227,6 +259,12 @@ struct agent {
 	char **outputs;
 	char *started; /* the `start` whose workers are running; NULL: none, or commands */
 	bool command, stream;
+	/* of snapshots: the interval (0: by what they take), the mean time between interruptions,
+	 * the largest file */
+	int64_t checkpoint_every_ms, checkpoint_mean_s, checkpoint_most;
+	bool checkpoint_on_volume; /* what is durable there outlives the pod */
+	struct save save;
+	struct filling filling;
 	bool worker_root; /* the job requests the agent's own user */
 	int64_t hang_ms;
 	int64_t part_limit; /* set by the user or lowered after out of memory; 0: none */

@@ -13,6 +13,7 @@
 
 #include "base/path.h"
 #include "bounds.h"
+#include "checkpoint.h"
 #include "env.h"
 #include "files.h"
 #include "held.h"
@@ -45,37 +46,35 @@ void command_free(struct command *c)
 	close_fd(&c->log_fd);
 	close_fd(&c->notify);
 	free(c->torn_name);
+	checkpoint_free(c);
 	free(c->id);
 	free(c->dir);
 	free(c);
 }
 
-void command_start(struct agent *a, struct worker *w)
+static void command_env(struct agent *a, struct worker *w, const struct segment *s, struct env *env)
+{
+	char number[24];
+	worker_env(a, env, w->w);
+	snprintf(number, sizeof(number), "%lld", (long long)s->index);
+	env_set(env, "BURST_INDEX", number);
+	snprintf(number, sizeof(number), "%lld", (long long)s->count);
+	env_set(env, "BURST_COUNT", number);
+	env_set(env, "BURST_SEGMENT", s->id);
+	checkpoint_env(w->command, env);
+}
+
+/* Its checkpoint's folder is ready. */
+static void command_run(struct agent *a, struct worker *w)
 {
 	struct segment *s = &w->parts->batch->seg[w->parts->at[0]];
-	struct command *c = xcalloc(1, sizeof(*c));
+	struct command *c = w->command;
 	struct env env = env_copy(&a->place.env);
-	char number[24];
 	int out = -1;
-	w->command = c;
-	c->id = xstrdup(s->id);
-	c->try = s->tries;
-	c->dir = xasprintf("%s/work/segment.%s", a->disk, s->id);
-	c->notify = -1;
-	remove_at(AT_FDCWD, c->dir);
 	/* watched before the command can write there */
 	if (mkdirs(c->dir, 0755) == 0)
 		command_watch(a, c);
-	char *log = xasprintf("%s.log", s->id);
-	c->log_fd =
-		openat(a->dir_fd, log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	free(log);
-	worker_env(a, &env, w->w);
-	snprintf(number, sizeof(number), "%lld", (long long)s->index);
-	env_set(&env, "BURST_INDEX", number);
-	snprintf(number, sizeof(number), "%lld", (long long)s->count);
-	env_set(&env, "BURST_COUNT", number);
-	env_set(&env, "BURST_SEGMENT", s->id);
+	command_env(a, w, s, &env);
 	struct spawn how = {.script = s->run ? s->run : "echo 'no command was given'; exit 125",
 			    .dir = c->dir,
 			    .copy = a->code,
@@ -88,14 +87,33 @@ void command_start(struct agent *a, struct worker *w)
 	c->group = w->pid;
 	if (w->out >= 0)
 		nonblocking(w->out);
-	w->err_tail[0] = 0;
-	w->line.len = 0;
-	w->skipping[0] = false;
 	env_free(&env);
 	if (w->pid < 0) {
 		c->exited = c->by_itself = true;
 		c->code = 125;
 	}
+}
+
+void command_start(struct agent *a, struct worker *w)
+{
+	struct segment *s = &w->parts->batch->seg[w->parts->at[0]];
+	struct command *c = xcalloc(1, sizeof(*c));
+	w->command = c;
+	c->id = xstrdup(s->id);
+	c->try = s->tries;
+	c->dir = xasprintf("%s/work/segment.%s", a->disk, s->id);
+	c->notify = c->filled = -1;
+	remove_at(AT_FDCWD, c->dir);
+	char *log = xasprintf("%s.log", s->id);
+	c->log_fd =
+		openat(a->dir_fd, log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	free(log);
+	w->err_tail[0] = 0;
+	w->line.len = 0;
+	w->skipping[0] = false;
+	w->pid = checkpoint_prepare(a, c, s->task);
+	if (!w->pid)
+		command_run(a, w);
 }
 
 /* Returns false at the end of the output. */
@@ -135,9 +153,24 @@ static void command_kill(struct agent *a, struct worker *w)
 	kill_group(c->group);
 }
 
+/* The child that filled its checkpoint's folder has ended. */
+static void command_filled(struct agent *a, struct worker *w)
+{
+	struct command *c = w->command;
+	w->pid = 0;
+	if (!c->halted)
+		return command_run(a, w);
+	c->exited = true;
+	c->code = 128 + SIGTERM;
+}
+
 void command_exited(struct agent *a, struct worker *w, int status)
 {
 	struct command *c = w->command;
+	if (!c->checkpoint.began_ms) {
+		checkpoint_filled(a, c, status);
+		return command_filled(a, w);
+	}
 	command_watched(a, c, 0);
 	command_kill(a, w);
 	c->by_itself = ended_itself(status);
@@ -162,6 +195,7 @@ static void command_halt(struct agent *a, struct worker *w, int64_t grace_ms)
 	if (c->halted)
 		return;
 	c->halted = true;
+	c->checkpoint.due_ms = 0; /* the machine may not wait for the end of the command */
 	c->halt_until_ms = now_ms(a) + grace_ms;
 	command_watched(a, c, w->pid);
 	c->ending = MAX(c->ending, ENDING_BEGUN);
@@ -234,6 +268,11 @@ static void command_finish(struct agent *a, struct worker *w)
 void command_turn(struct agent *a, struct worker *w)
 {
 	struct command *c = w->command;
+	if (!c->checkpoint.began_ms) {
+		if (c->halted)
+			kill_child(w->pid);
+		return;
+	}
 	command_watch(a, c);
 	bool more = command_read(a, w, 16), late = now_ms(a) >= c->drain_until_ms;
 	command_watched(a, c, w->pid);
@@ -241,7 +280,8 @@ void command_turn(struct agent *a, struct worker *w)
 		command_kill(a, w);
 	/* what was killed may write until it is gone */
 	bool gone = c->group <= 0 || (kill(-c->group, 0) < 0 && errno == ESRCH);
-	if (c->exited && (late || (gone && (!more || w->out < 0))))
+	bool over = c->exited && (late || (gone && (!more || w->out < 0)));
+	if (over && checkpoint_settled(a, c))
 		command_finish(a, w);
 	else if (!more)
 		close_fd(&w->out);

@@ -11,6 +11,7 @@
 
 #include "base/path.h"
 #include "bounds.h"
+#include "checkpoint.h"
 #include "events.h"
 #include "files.h"
 #include "json.h"
@@ -359,6 +360,8 @@ static void job_command(struct agent *a, struct job *j)
 		js_text(b, "error", j->name ? j->name : "");
 	}
 	event_end(a);
+	if (j->code == 0 && !j->lost)
+		checkpoint_forget(a, j->id);
 	job_done(a);
 }
 

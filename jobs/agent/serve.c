@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "bounds.h"
+#include "checkpoint.h"
 #include "clients.h"
 #include "command.h"
 #include "deal.h"
@@ -52,6 +53,8 @@ static void child_ended(struct agent *a, pid_t pid, int status)
 		return task_exited(a, status);
 	if (pid == a->sync_pid)
 		return sync_ended(a, status);
+	if (checkpoint_exited(a, pid, status))
+		return;
 	if (pid == a->gpu_pid) {
 		gpu_read(a, &a->gpu_out, &a->gpu_text, gpu_line);
 		close_fd(&a->gpu_out);
@@ -226,6 +229,7 @@ static void agent_init(struct agent *a)
 			    .disk_fd = -1,
 			    .env_fd = -1,
 			    .out_fd = -1,
+			    .save.out = -1,
 			    .sync_next_turn = -1};
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a->clients[i].fd = -1;

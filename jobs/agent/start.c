@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "bounds.h"
 #include "bring.h"
+#include "checkpoint.h"
 #include "env.h"
 #include "events.h"
 #include "image.h"
@@ -159,6 +160,7 @@ static void start_begin(struct agent *a, const struct json *op)
 	start_read_env(a, op);
 	probe_bring(a);
 	start_read_outputs(a, op);
+	checkpoint_read_start(a, op);
 	if (!a->command && !a->worker_command)
 		return notice_error(a, "start needs a worker");
 	int count = (int)MIN(MAX(json_int(op, "workers", 1), (int64_t)1), (int64_t)WORKERS_MAX);

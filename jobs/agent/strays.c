@@ -50,7 +50,8 @@ static bool is_known(const struct agent *a, pid_t pid)
 	for (int i = 0; i < a->worker_count; i++)
 		if (pid == a->workers[i].pid)
 			return true;
-	return pid == a->task.pid || pid == a->gpu_pid || pid == a->usage_pid || pid == a->sync_pid;
+	return pid == a->task.pid || pid == a->gpu_pid || pid == a->usage_pid ||
+	       pid == a->sync_pid || pid == a->save.pid;
 }
 
 /* Returns whether the process descends from the agent (PR_SET_CHILD_SUBREAPER) and not from a

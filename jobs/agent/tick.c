@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "bounds.h"
+#include "checkpoint.h"
 #include "command.h"
 #include "deal.h"
 #include "events.h"
@@ -159,6 +160,7 @@ void tick(struct agent *a)
 	if (a->gpu_pid && now > a->gpu_until_ms)
 		kill_child(a->gpu_pid);
 	usage_follow_workers(a);
+	checkpoint_tick(a);
 	check_own_switch(a);
 	leave_in_time(a);
 	report_alive(a);
