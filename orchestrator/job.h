@@ -71,6 +71,9 @@ struct job_needs {
 	/* command: fetch outputs when renamed into place, not only after exit */
 	bool stream;
 	const char *const *outputs; /* command: patterns, NULL-terminated */
+	/* command: how often its checkpoint is made durable, 0: by what a save takes; and the
+	 * largest one that travels through this machine */
+	int64_t checkpoint_every_ms, checkpoint_most_bytes;
 	/* shell command that starts one worker; $BURST_KIT and $BURST_CODE are set; NULL for
 	 * command */
 	const char *worker;

@@ -16,8 +16,10 @@
 #include "jobs/foreign.h"
 #include "jobs/manifest.h"
 
-#define PODS_MAX    1000
-#define KEY_VERSION "burst-command-1"
+#define PODS_MAX           1000
+#define MONTH_MS           INT64_C(2592000000)
+#define CHECKPOINT_MOST_MB 1048576
+#define KEY_VERSION        "burst-command-1"
 
 static const struct option_spec options[] = {
 	JOB_COMMON_OPTIONS,
@@ -29,6 +31,11 @@ static const struct option_spec options[] = {
 	 "the command stores its results elsewhere: nothing is fetched"},
 	{"stream", OPTION_BOOL, 0, "false",
 	 "fetch a file when it is renamed to a matching name, not only at the end of the command"},
+	{"checkpoint", OPTION_DURATION, 0, NULL,
+	 "how often $BURST_CHECKPOINT is saved for the next attempt; absent: by how long a save "
+	 "takes and how often pods are interrupted"},
+	{"checkpoint_max_mb", OPTION_INT, 0, "1024",
+	 "without a volume, checkpoints are kept on this machine up to this size"},
 	{0},
 };
 
@@ -119,6 +126,8 @@ static void fill_needs(struct job *job, const struct section *conf)
 		.command = true,
 		.stream = section_bool(conf, "stream"),
 		.outputs = (const char *const *)job->outputs,
+		.checkpoint_every_ms = section_int(conf, "checkpoint"),
+		.checkpoint_most_bytes = section_int(conf, "checkpoint_max_mb") << 20,
 		.setup = job->setup,
 		.tries = 1,
 		.env_names = (const char *const *)job->env,
@@ -159,10 +168,26 @@ static int check_run(const struct section *conf, struct err *err)
 		       section_where(conf, "run"));
 }
 
+/* A save takes a moment, and a run no longer than a month. */
+static int check_checkpoint(const struct section *conf, struct err *err)
+{
+	int64_t every_ms = section_int(conf, "checkpoint"),
+		most_mb = section_int(conf, "checkpoint_max_mb");
+
+	if (section_has(conf, "checkpoint") && (every_ms < 1000 || every_ms > MONTH_MS))
+		return err_set(err, ERR_CONFIG,
+			       "%s: job.checkpoint must be from \"1s\" to \"720h\", like \"5m\"",
+			       section_where(conf, "checkpoint"));
+	if (most_mb < 0 || most_mb > CHECKPOINT_MOST_MB)
+		return err_set(err, ERR_CONFIG, "%s: job.checkpoint_max_mb must be from 0 to %d",
+			       section_where(conf, "checkpoint_max_mb"), CHECKPOINT_MOST_MB);
+	return 0;
+}
+
 static int command_check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *conf, struct err *err) = {
-		check_run, check_has_outputs, job_check_outputs, job_check_env};
+		check_run, check_has_outputs, job_check_outputs, job_check_env, check_checkpoint};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](conf, err) < 0 && mistakes_note(m, NULL, err) < 0)

@@ -291,6 +291,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_BATCH_STARTED: dispatch_started(c, ev); break;
 	case EV_BATCH_DONE: dispatch_done(c, ev); break;
 	case EV_REVOKED: dispatch_revoked(c, ev); break;
+	case EV_CHECKPOINT: dispatch_checkpoint(c, ev); break;
 	case EV_RENDERED: dispatch_rendered(c, ev); break;
 	case EV_SEGMENT_FAILED: dispatch_failed(c, ev); break;
 	case EV_FETCHED: fetch_arrived(c, ev); break;

@@ -193,7 +193,10 @@ enum event_type {
 	/* pod; number: outputs of its commands that it has reported, and that are neither under
 	   their final names nor given up. Whenever that begins or ends to be 0 */
 	EV_FILES,
-	EV_REVOKED,  /* pod; batch: revoked before it began, or halted; t */
+	EV_REVOKED, /* pod; batch: revoked before it began, or halted; t */
+	/* pod; number: its snapshots that are on their way to this machine. ok: one is safe now:
+	 * segment; t: when it was begun (agent's clock). The next attempt continues from there */
+	EV_CHECKPOINT,
 	EV_UNPULLED, /* pod; err: its provider's reason why its image cannot be pulled */
 	/* pod; number: lines of its provider's log that the last reply did not have. Or err */
 	EV_LOG,

@@ -273,7 +273,7 @@ void dispatch_revoked(struct core *c, const struct event *ev)
 	p->workload.batches--;
 	if (b->started) { /* a halted command: its time is lost, its finished files are not */
 		count_busy(p, ev->t, -1);
-		p->workload.wasted_ms += MAX(p->workload.last_t - b->started_t, 0);
+		p->workload.wasted_ms += MAX(p->workload.last_t - MAX(b->started_t, b->saved_t), 0);
 	}
 	for (size_t i = 0; i < b->count; i++) {
 		struct seg *s = &c->segs[b->segments[i]];
@@ -281,6 +281,24 @@ void dispatch_revoked(struct core *c, const struct event *ev)
 			segment_reopen(c, b->segments[i]);
 	}
 	pod_due(c, ev->pod);
+}
+
+/* A segment that advances does not end its pods. */
+void dispatch_checkpoint(struct core *c, const struct event *ev)
+{
+	struct seg *s = &c->segs[ev->segment];
+	struct core_pod *p = &c->pods[ev->pod];
+
+	p->workload.saves = pod_is_retired(p) ? 0 : ev->number;
+	pod_due(c, ev->pod);
+	c->dirty = true;
+	if (!ev->ok)
+		return;
+	if (s->state == SEG_HELD && s->pod == ev->pod)
+		c->batches[s->batch].saved_t = MAX(c->batches[s->batch].saved_t, ev->t);
+	if (seg_is_unrendered((enum core_seg_state)s->state))
+		s->losses = 0;
+	p->workload.last_t = MAX(p->workload.last_t, ev->t);
 }
 
 void dispatch_rendered(struct core *c, const struct event *ev)
@@ -364,7 +382,8 @@ static void last_seen(struct core *c, struct core_pod *p)
 	}
 }
 
-/* Batches cut off count as wasted from their start until the pod was last seen. */
+/* Batches cut off count as wasted from their start, or their last checkpoint, until the pod was
+ * last seen. */
 static void cut_batches(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -377,7 +396,8 @@ static void cut_batches(struct core *c, int pod)
 		if (b->pod != pod || b->over)
 			continue;
 		b->over = true;
-		int64_t ms = b->started ? p->workload.last_t - b->started_t : 0;
+		int64_t from_t = MAX(b->started_t, b->saved_t);
+		int64_t ms = b->started ? MAX(p->workload.last_t - from_t, (int64_t)0) : 0;
 		all_ms += ms;
 		longest_ms = MAX(longest_ms, ms);
 	}

@@ -148,6 +148,7 @@ void dispatch_running(struct core *c, const struct event *ev);
 void dispatch_started(struct core *c, const struct event *ev);
 void dispatch_done(struct core *c, const struct event *ev);
 void dispatch_revoked(struct core *c, const struct event *ev);
+void dispatch_checkpoint(struct core *c, const struct event *ev);
 void dispatch_rendered(struct core *c, const struct event *ev);
 void dispatch_failed(struct core *c, const struct event *ev);
 

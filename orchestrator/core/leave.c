@@ -81,6 +81,7 @@ void leave_release(struct core *c, struct core_pod *p)
 	struct vendor *v = pod_vendor(c, p);
 	bool ended = p->leave == LEAVE_ENDED;
 
+	p->workload.saves = 0;
 	p->rental.release_at = c->now;
 	p->rental.tries = p->rental.clean_lists = 0;
 	core_act(c, ACT_RELEASE, pod);
@@ -202,6 +203,7 @@ void pod_set_gone(struct core *c, struct core_pod *p)
 		p, p->rental.released_at ? p->rental.released_at
 					 : MAX(MIN(ended, c->now), p->rental.create_at));
 	p->rental.gone_at = c->now;
+	p->workload.saves = 0;
 	c->spent_microusd += core_cost(p, c->now);
 	pod_close_gone(c, p);
 }

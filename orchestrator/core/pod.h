@@ -241,8 +241,9 @@ struct workload {
 	/* private to core/ */
 	int batches, unfetched; /* batches in flight; rendered segments that are not fetched yet */
 	int files;              /* outputs of its commands that are not fetched yet; 0: none */
-	bool halting;           /* its commands were asked to end */
-	size_t held;            /* segments that it has been given and has not finished */
+	int saves;    /* snapshots of its commands that are on their way to this machine */
+	bool halting; /* its commands were asked to end */
+	size_t held;  /* segments that it has been given and has not finished */
 	/* continuous: finished segments that the pace does not include yet, their weight, and since
 	 * when they were rendered (agent's clock) */
 	size_t unpaced;
@@ -376,7 +377,7 @@ static inline bool pod_is_denied(const struct core_pod *p)
 /* It has finished what is not fetched yet. */
 static inline bool pod_owes(const struct core_pod *p)
 {
-	return p->workload.unfetched > 0 || p->workload.files > 0;
+	return p->workload.unfetched > 0 || p->workload.files > 0 || p->workload.saves > 0;
 }
 
 /* Its finished files are fetched without it. */
@@ -408,6 +409,7 @@ struct core_batch {
 	/* result_t: of its first result, newest_t: of the newest one */
 	int64_t started_t, result_t, newest_t, measured_t;
 	int64_t started_at; /* boot clock; 0: an earlier client saw it start */
+	int64_t saved_t;    /* command: what it had done by then is safe; 0: nothing is */
 	/* weight of the batch, the part that is rendered, and the part that the measured pace
 	 * includes */
 	double weight, rendered, measured;

@@ -96,6 +96,11 @@ void batches_begun(struct engine *e, int pod, uint32_t batch)
 	*begins = (unsigned char)MIN(*begins + 1, 255);
 }
 
+void batches_continued(struct engine *e, uint32_t batch)
+{
+	*begins_of(e, batch) = 255;
+}
+
 void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 {
 	struct batch_row row = {.took_ms = MIN(busy_ms, TOOK_MOST_MS), .done_ms = clock_wall_ms()};

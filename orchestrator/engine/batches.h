@@ -22,6 +22,8 @@ struct gpu_use {
 struct batch_speed batches_speed(const struct engine *e, int pod);
 /* For batches of this client; others are ignored. */
 void batches_begun(struct engine *e, int pod, uint32_t batch);
+/* The batch continues earlier work: its time is not that of one batch. */
+void batches_continued(struct engine *e, uint32_t batch);
 /* Records it once, unless it began more than once: then its time is not that of one batch. */
 void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms);
 /* The agent's event "usage", every 2 s: a sample of how busy the GPUs are, and the peak of their

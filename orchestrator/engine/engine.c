@@ -90,7 +90,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_GOOD_HOST: journal_good_host(e, a->pod); break;
 	case ACT_CONNECT: podlink_connect(e, a->pod); break;
 	case ACT_PREPARE: prepare_pod(e, a->pod, a->flag); break;
-	case ACT_SEND: orders_send(e, a->pod, a->batch); break;
+	case ACT_SEND: checkpoint_send(e, a->pod, a->batch, orders_send); break;
 	case ACT_REVOKE: orders_revoke(e, a->pod); break;
 	case ACT_HALT: orders_halt(e, a->pod, a->number); break;
 	case ACT_FILES: outfiles_again(e, a->pod, a->flag); break;
@@ -322,6 +322,7 @@ struct engine *engine_new(const struct engine_setup *setup)
 	e->pool = pool_new(e->loop, POOL_THREADS);
 	work_read(e);
 	outfiles_new(e, place_outputs);
+	checkpoints_read(e);
 	make_core(e);
 	return e;
 }
@@ -450,6 +451,7 @@ void engine_free(struct engine *e)
 	outfiles_free(e);
 	core_free(e->core);
 	stage_free(e);
+	checkpoints_free(e);
 	claims_free(e);
 	batches_free(e->batches);
 	ending_free(e->ending);

@@ -8,6 +8,7 @@
 #include "sync/tree.h"
 #include "batches.h"
 #include "caller.h"
+#include "checkpoint.h"
 #include "fetch.h"
 #include "handed.h"
 #include "journal.h"
@@ -40,6 +41,7 @@ struct epod {
 	struct podlink conn;    /* podlink.c: the connection to its agent */
 	struct quiet quiet;     /* quiet.c: since when it has been silent */
 	struct preparing prep;  /* prepare.c: how it gets what its workers need */
+	struct bringing bring;  /* checkpoint.c: the snapshot that its command continues from */
 	struct pod_env env;     /* known.c: the environment of its job */
 	struct workers workers; /* workers.c: what its workers report */
 	struct reports reports; /* pod_events.c: what its agent has reported */
@@ -95,6 +97,7 @@ struct engine {
 
 	/* Each belongs to the file with its name, which alone sees inside. */
 	struct batches *batches;
+	struct checkpoints *checkpoints; /* NULL: the job is no command */
 	void *claims;
 	struct ending *ending;
 	struct journal *journal;

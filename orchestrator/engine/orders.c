@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "batch_ids.h"
+#include "batches.h"
 #include "impl.h"
 #include "journal.h"
 #include "outfiles.h"
@@ -20,8 +21,11 @@ void orders_send(struct engine *e, int pod, uint32_t batch)
 	for (size_t i = 0; i < b->count; i++) {
 		uint32_t s = b->segments[i];
 		outfiles_expect(e, s, id);
-		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s,
-								     core_seg_tries(e->core, s)));
+		json_t *task =
+			e->setup->job_ops->task(e->setup->job, s, core_seg_tries(e->core, s));
+		if (checkpoint_task(e, pod, s, task))
+			batches_continued(e, batch);
+		json_array_append_new(tasks, task);
 		estimate += e->work.segments[s].est_seconds;
 	}
 	/* An engine that renders many segments at once takes as long for a few: that is no hang. */

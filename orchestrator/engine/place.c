@@ -63,6 +63,7 @@ static void kept(void *arg)
 	} else {
 		e->setup->results[k->segment] = k->result;
 		journal_safe(e, k->segment, k->suspect);
+		checkpoint_done(e, k->segment);
 	}
 	free(k);
 }

@@ -453,6 +453,12 @@ bool pod_event_advances(const struct engine *e, int pod, const char *what, const
 			 (!strcmp(state, "done") && !core_batch_at(e->core, number)->over));
 }
 
+static void take_checkpoint(struct engine *e, int pod, const json_t *event, bool replayed)
+{
+	if (!checkpoint_event(e, pod, event, replayed) && e->pods[pod].conn.link)
+		pod_distrust(e, pod, "it reports a checkpoint that cannot be one");
+}
+
 void pod_event_take(struct engine *e, int pod, const json_t *event)
 {
 	struct reports *r = &e->pods[pod].reports;
@@ -473,6 +479,8 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 		output_event(e, pod, event);
 	else if (!strcmp(what, "batch") && number > r->counted_to)
 		batch_event(e, pod, event);
+	else if (!strcmp(what, "checkpoint"))
+		take_checkpoint(e, pod, event, replayed);
 	else if (replayed)
 		return; /* the rest concerns living pods */
 	else if (prepare_event(e, pod, what, event))

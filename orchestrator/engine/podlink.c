@@ -32,6 +32,7 @@ static void drop_link(struct engine *e, int pod)
 	struct podlink *c = &e->pods[pod].conn;
 
 	prepare_drop(e, pod);
+	checkpoint_drop(e, pod);
 	struct fetcher *fetcher = TAKE(c->fetcher); /* first, so that this is not called again */
 	fetcher_close(fetcher);
 	c->link = NULL;
@@ -171,6 +172,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	c->fetcher = fetcher_new(link_ssh(c->link), e->loop, e->pool, &e->shares.fetch,
 				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4),
 				 on_stuck, at);
+	checkpoint_connected(e, at->pod);
 	workers_saw_gpu(e, at->pod, jsonx_text(json_array_get(gpus, 0), "name", ""));
 	if (workers > 0) {
 		workers_found(e, at->pod, (int)workers);

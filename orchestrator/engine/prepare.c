@@ -97,6 +97,7 @@ static void send_start(struct engine *e, int pod)
 	}
 	if (e->setup->worker_root)
 		json_object_set_new(line, "root", json_true());
+	checkpoint_how(e, pod, line);
 	pod_send(e, pod, line);
 }
 

@@ -74,6 +74,15 @@ void volume_files_get(struct engine *e, int pod, const char *path, const char *n
 		      void (*done)(void *ctx, const char *local, const struct err *err), void *ctx)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	volume_files_from(e, p->rental.provider, &p->rental.volume, path, name, max_bytes, done,
+			  ctx);
+}
+
+void volume_files_from(struct engine *e, int provider, const struct volume *volume,
+		       const char *path, const char *name, int64_t max_bytes,
+		       void (*done)(void *ctx, const char *local, const struct err *err), void *ctx)
+{
 	struct volume_file *f = xcalloc(1, sizeof(*f));
 	CLEANUP(free_text) char *dir = path_join(e->setup->run_dir, "volume");
 	struct volume_files *all = e->volume_files;
@@ -84,11 +93,11 @@ void volume_files_get(struct engine *e, int pod, const char *path, const char *n
 	}
 	path_mkdirs(dir, 0700, NULL);
 	f->e = e;
-	f->provider = p->rental.provider;
+	f->provider = provider;
 	f->path = xstrdup(path);
 	f->local = path_join(dir, name);
 	path_remove_tree(f->local, NULL);
-	f->want.file.volume = p->rental.volume;
+	f->want.file.volume = *volume;
 	f->want.file.path = f->path;
 	f->want.file.local = f->local;
 	f->want.file.max_bytes = max_bytes;

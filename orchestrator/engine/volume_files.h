@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "rented.h"
 
 struct engine;
 
@@ -15,6 +16,10 @@ struct engine;
 void volume_files_get(struct engine *e, int pod, const char *path, const char *name,
 		      int64_t max_bytes,
 		      void (*done)(void *ctx, const char *local, const struct err *err), void *ctx);
+void volume_files_from(struct engine *e, int provider, const struct volume *volume,
+		       const char *path, const char *name, int64_t max_bytes,
+		       void (*done)(void *ctx, const char *local, const struct err *err),
+		       void *ctx);
 /* Ends everything under way; no further call is allowed. After the caller was freed. */
 void volume_files_stop(struct engine *e);
 

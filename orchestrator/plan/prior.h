@@ -5,6 +5,10 @@
 
 #include "cold.h"
 
+/* Mean time between losses of a pod on demand: hosts fail, too, but no
+ * vendor publishes how often. For how often to save alone. */
+#define PRIOR_ON_DEMAND_S (7 * 86400.0)
+
 struct prior_provider {
 	const char *name; /* NULL: any other */
 	struct cold_time phase[COLD_PHASES];

@@ -211,6 +211,25 @@ t_outputs_that_cannot_be() { # a run goes on with another pod
 	another_does name_below_file "a file below another one, or where a folder is (out/a.txt/evil.txt)"
 	another_does name_above_file "a file below another one, or where a folder is (out)"
 }
+t_saves_that_cannot_be() { # what a pod says of its checkpoint: refused with the pod, or told in a line while the command goes on
+	local one
+	for one in save_hash save_negative save_number; do
+		another_does $one "it reports a checkpoint that cannot be one"
+	done
+	for one in save_nobody save_huge save_other_bytes save_words; do
+		rm -rf out state taken
+		command_job '**'
+		sed -i '/volume = /d' burst.cfg
+		take_over $one
+		burst run --json --force
+		within_bounds $one
+		is "$STATUS" 0 "$one: exit status ($(tail -n 2 err.txt))"
+		is "$(json '.pods | length')" 1 "$one: pods"
+		[ -z "$(find state/runs -path '*/checkpoint/*' -type f)" ] || complain "$one: something is kept: $(find state/runs -path '*/checkpoint/*')"
+		[ "$(grep -c 'checkpoint' err.txt)" -le 20 ] || complain "$one: $(grep -c checkpoint err.txt) lines"
+		nothing_left
+	done
+}
 t_names_without_end() { # what a pod may name is bounded in bytes
 	another_does many_names "the names of its outputs take more than 64 MB"
 	case $BURST in

@@ -187,6 +187,13 @@ def output(batch, seg):
             "name_empty": "", "name_none": None, "name_git": "out/.git/hooks/x",
             "name_git_case": ".GIT/config", "name_manifest": "manifest.jsonl", "name_manifest_case": "MANIFEST.jsonl",
             "name_unmatched": "notes.md", "name_manifest_folder": "manifest.jsonl/x.txt", "name_manifest_temp": "manifest.jsonl.tmp-1"}.get(CASE, "out/a.txt")
+    save = {"save_hash": {"sha256": "../" * 21 + "x"}, "save_negative": {"bytes": -5}, "save_number": {"number": "../1"},
+            "save_nobody": {"id": "../../x"}, "save_huge": {"bytes": 1 << 62}, "save_other_bytes": {"sha256": "0" * 64},
+            "save_words": {"error": ESC, "words": ESC * 200}}.get(CASE)
+    if save:
+        for _ in range(200 if CASE == "save_words" else 1):
+            event("checkpoint", **{**dict(id=seg["id"], number=1, bytes=len(WAV), sha256=hashlib.sha256(WAV).hexdigest(), ms=1,
+                                          durable=True), **save})
     event("output", id=seg["id"], name=name, path="runs/r/a/out/" + seg["id"] + "/a.txt",
           bytes=(1 << 63) - 1 if CASE == "output_largest" else len(WAV), sha256=hashlib.sha256(WAV).hexdigest())
     below = {"name_below_file": "out/a.txt/evil.txt", "name_above_file": "out"}.get(CASE)

@@ -51,6 +51,46 @@ static void test_lost_pods_work(void **state)
 	}
 }
 
+/* A command that saved what it had done loses only the time since then; one that advances does not
+ * count as the end of its pods. */
+static void test_checkpoint_of_a_lost_pod(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t saved_t;
+		int64_t wasted_ms;
+	} cases[] = {
+		{"nothing was saved", 0, 60 * SECOND},
+		{"saved after 20 s", 20 * SECOND, 40 * SECOND},
+		{"saved after 60 s", 60 * SECOND, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 1);
+		b.conf.command = true;
+		b.conf.max_batch = 1;
+		start_simply(&b);
+		bring_up(&b, 0);
+		tell(&b, (struct event){.type = EV_BATCH_STARTED, .t = 100 * SECOND});
+		if (cases[i].saved_t)
+			tell(&b, (struct event){.type = EV_CHECKPOINT,
+						.ok = true,
+						.t = 100 * SECOND + cases[i].saved_t});
+		b.now += 60 * SECOND;
+		tell(&b, (struct event){.type = EV_BATCH_STARTED, /* of an earlier client */
+					.batch = UINT32_MAX,
+					.t = 160 * SECOND});
+		tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+		list_in(&b, POD_STATE_GONE, 0, -1);
+		check_field(cases[i].name, "segment's state", core_seg_state(b.core, 0), SEG_TODO);
+		check_field(cases[i].name, "wasted", core_pod_at(b.core, 0)->workload.wasted_ms,
+			    cases[i].wasted_ms);
+		tear_down(&b);
+	}
+}
+
 static void test_lost_connection_is_not_a_lost_pod(void **state)
 {
 	struct bench b;
@@ -179,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_pods_work),
+		cmocka_unit_test(test_checkpoint_of_a_lost_pod),
 		cmocka_unit_test(test_lost_connection_is_not_a_lost_pod),
 		cmocka_unit_test(test_unseen_pods_blame_no_host),
 		cmocka_unit_test(test_taken_over_in_the_middle),

@@ -1,0 +1,760 @@
+/* checkpoint.c - keeps what commands save in $BURST_CHECKPOINT, for their next attempts. */
+#include "checkpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "impl.h"
+#include "learn.h"
+#include "plan/prior.h"
+#include "post.h"
+#include "store/facts.h"
+#include "volume_files.h"
+#include "work.h"
+
+enum {
+	PODS_LEARNED_FROM = 500,
+	TROUBLES_MOST = 20, /* lines about snapshots that one pod may cause */
+	TREE_SILENT_MS = 300 * 1000,
+};
+
+/* One snapshot. */
+struct snapshot {
+	char attempt[20]; /* of the pod that took it; "": there is none */
+	char provider[PROVIDER_NAME_MAX], volume[POD_ID_MAX]; /* volume "": none has it */
+	int64_t number, bytes;
+	char sha256[SHA256_HEX];
+	bool here; /* this machine has the file */
+	int64_t t; /* the pod's clock when it was begun */
+	int64_t took_ms;
+	int pod;
+};
+
+struct saved {
+	struct snapshot safe;   /* given to the next attempt */
+	struct snapshot coming; /* newer, complete on its pod, not safe yet */
+	bool fetching;          /* the one that is coming */
+	bool told_large;
+	int64_t taken_ms; /* wall clock of the safe one */
+};
+
+/* A folder on this machine that holds one snapshot alone, and its tree: what is sent to a pod. A
+ * thread may still read it after its transfer was cancelled, so it is freed at the end. */
+struct sending {
+	struct sending *next;
+	struct tree *tree;
+	char *dir;
+};
+
+struct checkpoints {
+	struct saved *of; /* by segment */
+	struct sending *sendings;
+	unsigned dirs; /* that were made for sendings */
+	int *troubles; /* by pod: lines that it has caused */
+	int pods;
+};
+
+static const char DIR_NAME[] = "checkpoint", FILE_NAME[] = "snapshot";
+
+static char *folder(const struct engine *e)
+{
+	return path_join(e->setup->run_dir, DIR_NAME);
+}
+
+static char *file_name(const struct engine *e, uint32_t segment, const struct snapshot *s)
+{
+	return xasprintf("%s.%s.%lld", e->work.segments[segment].id, s->attempt,
+			 (long long)s->number);
+}
+
+static char *local_path(const struct engine *e, uint32_t segment, const struct snapshot *s)
+{
+	CLEANUP(free_text) char *dir = folder(e);
+	CLEANUP(free_text) char *name = file_name(e, segment, s);
+
+	return path_join(dir, name);
+}
+
+/* Where the agent puts it: on its volume, or in the folder that stands for one. */
+static char *pod_path(const struct engine *e, uint32_t segment, const struct snapshot *s)
+{
+	return xasprintf("runs/%s/%s/checkpoint/%s.%lld", e->setup->run->id, s->attempt,
+			 e->work.segments[segment].id, (long long)s->number);
+}
+
+static char *size_show(char to[32], int64_t bytes)
+{
+	if (bytes < 1000000)
+		snprintf(to, 32, "%lld kB", (long long)(bytes + 999) / 1000);
+	else
+		snprintf(to, 32, "%.1f MB", (double)bytes / 1e6);
+	return to;
+}
+
+/* ---- the ledger ---- */
+
+static void note(struct engine *e, uint32_t segment)
+{
+	const struct snapshot *s = &e->checkpoints->of[segment].safe;
+	CLEANUP(json_decref)
+	json_t *line =
+		json_pack("{s:s,s:s,s:s,s:I,s:I,s:s,s:b,s:I}", "attempt", s->attempt, "provider",
+			  s->provider, "volume", s->volume, "number", (json_int_t)s->number,
+			  "bytes", (json_int_t)s->bytes, "sha256", s->sha256, "here", s->here,
+			  "taken_ms", (json_int_t)e->checkpoints->of[segment].taken_ms);
+	CLEANUP(free_text) char *text = json_dumps(line, JSON_COMPACT);
+	struct err err = {0};
+
+	if (fact_put(e->setup->store, FACT_CHECKPOINT, e->setup->run->id,
+		     e->work.segments[segment].id, s->attempt[0] ? text : "", &err) < 0)
+		engine_log(e, LOG_INFO, "the ledger does not note a checkpoint: %s", err.msg);
+}
+
+static bool file_is_there(const struct engine *e, uint32_t segment, const struct snapshot *s)
+{
+	CLEANUP(free_text) char *path = local_path(e, segment, s);
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == s->bytes;
+}
+
+static void read_note(struct engine *e, uint32_t segment)
+{
+	struct saved *v = &e->checkpoints->of[segment];
+	struct snapshot *s = &v->safe;
+	char text[1024];
+
+	if (!fact_get(e->setup->store, FACT_CHECKPOINT, e->setup->run->id,
+		      e->work.segments[segment].id, text, sizeof(text)) ||
+	    !text[0])
+		return;
+	CLEANUP(json_decref) json_t *line = jsonx_parse(text, strlen(text), NULL);
+	COPY_TEXT(s->attempt, jsonx_text(line, "attempt", ""));
+	COPY_TEXT(s->provider, jsonx_text(line, "provider", ""));
+	COPY_TEXT(s->volume, jsonx_text(line, "volume", ""));
+	COPY_TEXT(s->sha256, jsonx_text(line, "sha256", ""));
+	s->number = jsonx_bounded(line, "number", 0, INT64_MAX);
+	s->bytes = jsonx_bounded(line, "bytes", 0, INT64_MAX);
+	s->pod = -1;
+	s->here = jsonx_bool(line, "here", false) && file_is_there(e, segment, s);
+	v->taken_ms = jsonx_bounded(line, "taken_ms", 0, INT64_MAX);
+	if (!sha256_is_hex(s->sha256) || (!s->here && !s->volume[0]))
+		*s = (struct snapshot){.pod = -1};
+}
+
+void checkpoints_read(struct engine *e)
+{
+	if (!e->work.needs || !e->work.needs->command)
+		return;
+	e->checkpoints = xcalloc(1, sizeof(*e->checkpoints));
+	e->checkpoints->of = xcalloc(e->work.count, sizeof(*e->checkpoints->of));
+	for (uint32_t i = 0; i < e->work.count; i++)
+		if (e->setup->results[i].state != SEGMENT_SAFE)
+			read_note(e, i);
+}
+
+void checkpoints_free(struct engine *e)
+{
+	if (!e->checkpoints)
+		return;
+	for (struct sending *s = e->checkpoints->sendings, *next; s; s = next) {
+		next = s->next;
+		tree_free(s->tree);
+		free(s->dir);
+		free(s);
+	}
+	free(e->checkpoints->of);
+	free(e->checkpoints->troubles);
+	free(e->checkpoints);
+	e->checkpoints = NULL;
+}
+
+static void remove_local(struct engine *e, uint32_t segment, struct snapshot *s)
+{
+	if (!s->here)
+		return;
+	CLEANUP(free_text) char *path = local_path(e, segment, s);
+	unlink(path);
+	s->here = false;
+}
+
+void checkpoint_done(struct engine *e, uint32_t segment)
+{
+	if (!e->checkpoints || !e->checkpoints->of[segment].safe.attempt[0])
+		return;
+	remove_local(e, segment, &e->checkpoints->of[segment].safe);
+	e->checkpoints->of[segment].safe = (struct snapshot){.pod = -1};
+	note(e, segment);
+}
+
+/* ---- how often ---- */
+
+/* Mean time between interruptions of pods like this one. */
+static double between_s(struct engine *e, const struct core_pod *p)
+{
+	const char *provider = e->setup->providers[p->rental.provider].ops->name;
+	bool spot = p->rental.offer.spot;
+	struct pod_row *rows = NULL;
+	size_t count = 0;
+	double lived_s;
+	int taken;
+
+	store_pods_up(e->setup->store, provider, PODS_LEARNED_FROM, &rows, &count, NULL);
+	double mean_s = learn_interrupted_s(
+		rows, count, spot, spot ? prior_of_provider(provider)->interrupted_every_s : 0,
+		&taken, &lived_s);
+	free(rows);
+	return mean_s > 0 ? mean_s : PRIOR_ON_DEMAND_S;
+}
+
+void checkpoint_how(struct engine *e, int pod, json_t *start)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	bool outlives = p->rental.volume.id[0];
+	json_t *how;
+
+	if (!e->checkpoints)
+		return;
+	how = json_pack("{s:I,s:I,s:b}", "every_ms", (json_int_t)e->work.needs->checkpoint_every_ms,
+			"mean_s", (json_int_t)between_s(e, p), "volume", outlives);
+	if (!outlives)
+		json_object_set_new(how, "most_bytes",
+				    json_integer(e->work.needs->checkpoint_most_bytes));
+	json_object_set_new(start, "checkpoint", how);
+}
+
+/* ---- what pods report ---- */
+
+/* ok: this snapshot is safe. */
+static void post_checkpoint(struct engine *e, uint32_t segment, const struct snapshot *s, bool ok)
+{
+	struct event ev = {
+		.type = EV_CHECKPOINT, .pod = s->pod, .segment = segment, .t = s->t, .ok = ok};
+
+	for (uint32_t i = 0; i < e->work.count; i++) {
+		const struct snapshot *coming = &e->checkpoints->of[i].coming;
+		ev.number += coming->attempt[0] && coming->pod == s->pod;
+	}
+	post(e, &ev, NULL);
+}
+
+/* For the plans of later runs: how often to save depends on it. */
+static void note_saves(struct engine *e, const struct snapshot *s)
+{
+	char text[32];
+
+	if (s->took_ms <= 0 || !e->work.needs->speed_options)
+		return;
+	snprintf(text, sizeof(text), "%lld", (long long)s->took_ms);
+	fact_put(e->setup->store, FACT_SAVES, e->work.needs->speed_options, NULL, text, NULL);
+}
+
+static void becomes_safe(struct engine *e, uint32_t segment, const struct snapshot *s)
+{
+	struct saved *v = &e->checkpoints->of[segment];
+	char size[32];
+
+	remove_local(e, segment, &v->safe);
+	v->safe = *s;
+	v->taken_ms = clock_wall_ms();
+	v->told_large = false;
+	note(e, segment);
+	note_saves(e, s);
+	engine_log(e, LOG_INFO, "%s: checkpoint of %s saved%s", e->work.segments[segment].id,
+		   size_show(size, s->bytes), s->here ? " on this machine" : " on its volume");
+}
+
+struct getting { /* one snapshot under way: the context of its fetch */
+	struct engine *e;
+	uint32_t segment;
+	struct snapshot s;
+	struct receive *r;
+	struct err err;
+};
+
+static void work_keep(void *arg)
+{
+	struct getting *g = arg;
+
+	receive_keep_all(&g->r, 1, &g->err);
+}
+
+static void fetch_next(struct engine *e, uint32_t segment);
+
+static void got(struct getting *g)
+{
+	struct engine *e = g->e;
+	struct saved *v = &e->checkpoints->of[g->segment];
+	bool newest = v->coming.number == g->s.number && !strcmp(v->coming.attempt, g->s.attempt);
+
+	v->fetching = false;
+	if (!g->err.kind) {
+		g->s.here = true;
+		becomes_safe(e, g->segment, &g->s);
+	} else if (g->err.kind != ERR_NETWORK && g->err.kind != ERR_INTERRUPTED) {
+		engine_log(e, LOG_WARN, "%s: its checkpoint is not kept: %s",
+			   e->work.segments[g->segment].id, g->err.msg);
+	}
+	if (newest && g->err.kind != ERR_NETWORK)
+		v->coming = (struct snapshot){.pod = -1};
+	post_checkpoint(e, g->segment, &g->s, !g->err.kind);
+	fetch_next(e, g->segment);
+	free(g);
+}
+
+static void kept(void *arg)
+{
+	struct getting *g = arg;
+
+	receive_drop(g->r, false);
+	got(g);
+}
+
+static void arrived(void *ctx, struct receive *r, const struct err *err)
+{
+	struct getting *g = ctx;
+
+	if (err) {
+		g->err = *err;
+		got(g);
+		return;
+	}
+	g->r = r;
+	pool_run(g->e->pool, work_keep, kept, g);
+}
+
+/* Fetches the one that is coming, if its pod can be reached and no other one is under way. */
+static void fetch_next(struct engine *e, uint32_t segment)
+{
+	struct saved *v = &e->checkpoints->of[segment];
+	int pod = v->coming.pod;
+
+	if (!v->coming.attempt[0] || v->fetching || e->client.over || !e->pods[pod].conn.fetcher)
+		return;
+	CLEANUP(free_text) char *dir = folder(e);
+	CLEANUP(free_text) char *name = file_name(e, segment, &v->coming);
+	CLEANUP(free_text) char *path = pod_path(e, segment, &v->coming);
+	struct getting *g = xcalloc(1, sizeof(*g));
+	*g = (struct getting){.e = e, .segment = segment, .s = v->coming};
+	struct fetch_want want = {.output_dir = dir,
+				  .name = name,
+				  .path = path,
+				  .bytes = g->s.bytes,
+				  .max_bytes = e->work.needs->checkpoint_most_bytes,
+				  .sha256 = g->s.sha256,
+				  .done = arrived,
+				  .ctx = g};
+	v->fetching = true;
+	fetcher_get(e->pods[pod].conn.fetcher, &want);
+}
+
+void checkpoint_connected(struct engine *e, int pod)
+{
+	for (uint32_t i = 0; e->checkpoints && i < e->work.count; i++)
+		if (e->checkpoints->of[i].coming.attempt[0] &&
+		    e->checkpoints->of[i].coming.pod == pod)
+			fetch_next(e, i);
+}
+
+/* Returns false after too many lines of this pod. */
+static bool may_complain(struct engine *e, int pod)
+{
+	struct checkpoints *all = e->checkpoints;
+
+	if (pod >= all->pods) {
+		all->troubles = xrealloc(all->troubles, ((size_t)pod + 1) * sizeof(int));
+		while (all->pods <= pod)
+			all->troubles[all->pods++] = 0;
+	}
+	return all->troubles[pod]++ < TROUBLES_MOST;
+}
+
+static void warn_large(struct engine *e, uint32_t segment, int64_t bytes)
+{
+	struct saved *v = &e->checkpoints->of[segment];
+	char size[32], most[32];
+
+	if (v->told_large)
+		return;
+	v->told_large = true;
+	engine_log(e, LOG_WARN,
+		   "%s: its checkpoint of %s is not kept: without a volume it travels through "
+		   "this machine, at most %s (job.checkpoint_max_mb); the command goes on",
+		   e->work.segments[segment].id,
+		   bytes > e->work.needs->checkpoint_most_bytes ? size_show(size, bytes)
+								: "more than that",
+		   size_show(most, e->work.needs->checkpoint_most_bytes));
+}
+
+static void trouble(struct engine *e, int pod, uint32_t segment, const json_t *event)
+{
+	const char *error = jsonx_text(event, "error", ""), *id = e->work.segments[segment].id;
+	char words[300];
+
+	if (!may_complain(e, pod))
+		return;
+	pod_shown(words, sizeof(words), jsonx_text(event, "words", ""));
+	if (!strcmp(error, "large"))
+		warn_large(e, segment, 0);
+	else if (!strcmp(error, "lost"))
+		engine_log(e, LOG_WARN,
+			   "%s: its checkpoint cannot be used (%s): the command begins anew", id,
+			   words);
+	else if (!strcmp(error, "moving"))
+		engine_log(e, LOG_WARN,
+			   "%s: its checkpoint is not kept: $BURST_CHECKPOINT changes all the "
+			   "time; write to a name that ends in .tmp, then rename",
+			   id);
+	else
+		engine_log(e, LOG_WARN,
+			   "%s: its checkpoint is not kept: $BURST_CHECKPOINT: %s; the command "
+			   "goes on",
+			   id, words);
+}
+
+/* Returns false if no agent of ours reports that. */
+static bool read_snapshot(struct engine *e, int pod, const json_t *event, struct snapshot *s)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	const char *sha256 = jsonx_text(event, "sha256", "");
+	int64_t t = jsonx_bounded(event, "t", 0,
+				  MAX(clock_boot_ms() - p->rental.create_at, (int64_t)0));
+
+	*s = (struct snapshot){
+		.number = jsonx_bounded(event, "number", 0, INT64_MAX),
+		.bytes = jsonx_int(event, "bytes", -1),
+		.pod = pod,
+		.took_ms = jsonx_bounded(event, "ms", 0, t),
+	};
+	s->t = t - s->took_ms;
+	if (s->number <= 0 || s->bytes < 0 || !sha256_is_hex(sha256))
+		return false;
+	COPY_TEXT(s->attempt, p->rental.attempt);
+	COPY_TEXT(s->provider, e->setup->providers[p->rental.provider].ops->name);
+	COPY_TEXT(s->volume, p->rental.volume.id);
+	COPY_TEXT(s->sha256, sha256);
+	return true;
+}
+
+/* Another pod has the segment by now, or it is settled. */
+static bool is_stale(const struct engine *e, int pod, uint32_t segment)
+{
+	enum core_seg_state state = core_seg_state(e->core, segment);
+	int holder = core_seg_holder(e->core, segment);
+
+	return state == SEG_LOCAL || state == SEG_FAILED || (holder >= 0 && holder != pod);
+}
+
+bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool replayed)
+{
+	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
+	struct snapshot s;
+
+	if (!e->checkpoints || segment < 0 || is_stale(e, pod, (uint32_t)segment))
+		return true;
+	struct saved *v = &e->checkpoints->of[segment];
+	if (jsonx_text(event, "error", NULL)) {
+		trouble(e, pod, (uint32_t)segment, event);
+		return true;
+	}
+	if (!read_snapshot(e, pod, event, &s))
+		return false;
+	bool again = !strcmp(v->safe.attempt, s.attempt) && v->safe.number >= s.number;
+	if (again)
+		return true; /* a log that is read again */
+	if (s.volume[0]) {
+		if (!replayed && !jsonx_bool(event, "durable", false))
+			return true;
+		becomes_safe(e, (uint32_t)segment, &s);
+		post_checkpoint(e, (uint32_t)segment, &s, true);
+		return true;
+	}
+	if (s.bytes > e->work.needs->checkpoint_most_bytes) {
+		if (may_complain(e, pod))
+			warn_large(e, (uint32_t)segment, s.bytes);
+		return true;
+	}
+	v->coming = s;
+	post_checkpoint(e, (uint32_t)segment, &s, false);
+	fetch_next(e, (uint32_t)segment);
+	return true;
+}
+
+/* ---- to the next attempt ---- */
+
+static bool has_volume_of(const struct engine *e, int pod, const struct snapshot *s)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return s->volume[0] && !strcmp(p->rental.volume.id, s->volume) &&
+	       !strcmp(e->setup->providers[p->rental.provider].ops->name, s->provider);
+}
+
+static bool is_own(const struct engine *e, int pod, const struct snapshot *s)
+{
+	return !strcmp(core_pod_at(e->core, pod)->rental.attempt, s->attempt);
+}
+
+bool checkpoint_task(struct engine *e, int pod, uint32_t segment, json_t *task)
+{
+	const struct bringing *b = &e->pods[pod].bring;
+	struct saved *v = e->checkpoints ? &e->checkpoints->of[segment] : NULL;
+	char size[32], ago[24];
+
+	if (!v || !v->safe.attempt[0])
+		return false;
+	const struct snapshot *s = &v->safe;
+	bool reachable = has_volume_of(e, pod, s) || is_own(e, pod, s);
+	if (!reachable && !b->here[0])
+		return false;
+	CLEANUP(free_text)
+	char *path = reachable ? pod_path(e, segment, s)
+			       : xasprintf("%s/%s/%s", DIR_NAME, b->here, FILE_NAME);
+	json_object_set_new(task, "checkpoint",
+			    json_pack("{s:s,s:s,s:s}", "path", path, "sha256", s->sha256, "attempt",
+				      s->attempt));
+	engine_log(e, LOG_NOTE, "%s: continues from its checkpoint of %s ago (%s)",
+		   e->work.segments[segment].id,
+		   duration_show(ago, sizeof(ago), MAX(clock_wall_ms() - v->taken_ms, (int64_t)0)),
+		   size_show(size, s->bytes));
+	return true;
+}
+
+static void bring_stop(struct engine *e, int pod)
+{
+	struct bringing *b = &e->pods[pod].bring;
+
+	upsync_cancel(TAKE(b->sync));
+	if (b->what)
+		path_remove_tree(b->what->dir, NULL);
+	b->what = NULL;
+	b->send = NULL;
+}
+
+static void bring_end(struct engine *e, int pod)
+{
+	struct bringing *b = &e->pods[pod].bring;
+	void (*send)(struct engine *, int, uint32_t) = b->send;
+
+	bring_stop(e, pod);
+	pod_detail(e, pod, "");
+	if (send && core_has_batch(e->core, b->batch, pod) &&
+	    !core_batch_at(e->core, b->batch)->over)
+		send(e, pod, b->batch);
+}
+
+static void bring_failed(struct engine *e, int pod, const char *why)
+{
+	engine_log(e, LOG_WARN, "%s: its checkpoint cannot be used (%s): the command begins anew",
+		   e->work.segments[e->pods[pod].bring.segment].id, why);
+	bring_end(e, pod);
+}
+
+static void sent(void *ctx, int64_t bytes, const struct err *err)
+{
+	struct at *at = ctx;
+	struct bringing *b = &at->e->pods[at->pod].bring;
+
+	(void)bytes;
+	b->sync = NULL;
+	if (err) {
+		bring_failed(at->e, at->pod, err->msg);
+		return;
+	}
+	COPY_TEXT(b->here, b->what->tree->id);
+	bring_end(at->e, at->pod);
+}
+
+struct reading { /* a snapshot that is made ready to be sent */
+	struct engine *e;
+	int pod;
+	unsigned turn;
+	char *path, *dir;
+	char sha256[SHA256_HEX];
+	struct tree *tree;
+	struct err err;
+};
+
+/* In a worker thread: a folder of its own, with the file alone, is what is sent. */
+static void work_read_file(void *arg)
+{
+	struct reading *r = arg;
+	CLEANUP(free_text) char *name = path_join(r->dir, FILE_NAME);
+
+	path_remove_tree(r->dir, NULL);
+	if (path_mkdirs(r->dir, 0700, &r->err) < 0)
+		return;
+	if (link(r->path, name) < 0) {
+		err_set(&r->err, ERR_LOCAL, "%s: %s", name, strerror(errno));
+		return;
+	}
+	if (tree_scan(&r->tree, r->dir, NULL, &r->err) < 0)
+		return;
+	if (r->tree->count != 1 || strcmp(r->tree->list[0].sha256, r->sha256) != 0)
+		err_set(&r->err, ERR_LOCAL, "%s: the file has changed", r->path);
+}
+
+static bool is_current(const struct engine *e, int pod, unsigned turn)
+{
+	const struct bringing *b = &e->pods[pod].bring;
+
+	return b->turn == turn && b->send && e->pods[pod].conn.link;
+}
+
+static void send_tree(struct engine *e, int pod, struct tree *tree, char *dir)
+{
+	struct epod *p = &e->pods[pod];
+	struct sending *s = xmalloc(sizeof(*s));
+
+	*s = (struct sending){e->checkpoints->sendings, tree, dir};
+	e->checkpoints->sendings = p->bring.what = s;
+	struct upsync_want want = {
+		.dir = DIR_NAME,
+		.tree = tree,
+		.root = dir,
+		.silent_ms = MIN((int64_t)TREE_SILENT_MS, e->setup->conf.lease_ms / 2),
+		.lanes_left = &e->shares.lanes_left,
+		.done = sent,
+		.ctx = p->at};
+	p->bring.sync = upsync_start(e->loop, p->conn.link, e->pool, &want);
+}
+
+static void was_read(void *arg)
+{
+	struct reading *r = arg;
+	struct engine *e = r->e;
+	bool current = is_current(e, r->pod, r->turn);
+
+	if (current && !r->err.kind) {
+		send_tree(e, r->pod, TAKE(r->tree), TAKE(r->dir));
+	} else {
+		path_remove_tree(r->dir, NULL);
+		if (current)
+			bring_failed(e, r->pod, r->err.msg);
+	}
+	tree_free(r->tree);
+	free(r->path);
+	free(r->dir);
+	free(r);
+}
+
+static void send_file(struct engine *e, int pod)
+{
+	struct bringing *b = &e->pods[pod].bring;
+	const struct snapshot *s = &e->checkpoints->of[b->segment].safe;
+	CLEANUP(free_text) char *dir = folder(e);
+	struct reading *r = xcalloc(1, sizeof(*r));
+
+	*r = (struct reading){.e = e, .pod = pod, .turn = b->turn};
+	r->path = local_path(e, b->segment, s);
+	r->dir = xasprintf("%s/.send-%u", dir, e->checkpoints->dirs++);
+	COPY_TEXT(r->sha256, s->sha256);
+	pool_run(e->pool, work_read_file, was_read, r);
+}
+
+struct fetching { /* a snapshot that comes from a volume to this machine */
+	struct engine *e;
+	int pod;
+	unsigned turn;
+};
+
+static void came_from_volume(void *ctx, const char *local, const struct err *err)
+{
+	struct fetching *f = ctx;
+	struct engine *e = f->e;
+
+	if (is_current(e, f->pod, f->turn)) {
+		uint32_t segment = e->pods[f->pod].bring.segment;
+		struct snapshot *s = &e->checkpoints->of[segment].safe;
+		CLEANUP(free_text) char *dir = folder(e);
+		CLEANUP(free_text) char *path = local_path(e, segment, s);
+		struct err why = err ? *err : (struct err){0};
+		if (!err && (path_mkdirs(dir, 0700, &why) < 0 || rename(local, path) < 0) &&
+		    !why.kind)
+			err_set(&why, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		s->here = !why.kind;
+		if (s->here)
+			send_file(e, f->pod);
+		else
+			bring_failed(e, f->pod, why.msg);
+	}
+	if (local)
+		unlink(local);
+	free(f);
+}
+
+/* The volume that has it, if it can be read without a pod. */
+static const struct volume *volume_of(const struct engine *e, const struct snapshot *s,
+				      int *provider)
+{
+	for (int i = 0; i < e->setup->provider_count; i++)
+		if (!strcmp(e->setup->providers[i].ops->name, s->provider) &&
+		    !strcmp(e->volumes[i].id, s->volume) && e->volumes[i].apart) {
+			*provider = i;
+			return &e->volumes[i];
+		}
+	return NULL;
+}
+
+static void bring(struct engine *e, int pod)
+{
+	struct bringing *b = &e->pods[pod].bring;
+	const struct snapshot *s = &e->checkpoints->of[b->segment].safe;
+	int provider = -1;
+
+	pod_detail(e, pod, "sending its checkpoint");
+	if (s->here) {
+		send_file(e, pod);
+		return;
+	}
+	const struct volume *v = volume_of(e, s, &provider);
+	if (!v) {
+		bring_failed(e, pod, "it is on a volume that cannot be read from here");
+		return;
+	}
+	if (s->bytes > e->work.needs->checkpoint_most_bytes) {
+		warn_large(e, b->segment, s->bytes);
+		bring_failed(e, pod, "it is too large to travel through this machine");
+		return;
+	}
+	struct fetching *f = xcalloc(1, sizeof(*f));
+	CLEANUP(free_text) char *path = pod_path(e, b->segment, s);
+	CLEANUP(free_text) char *name = xasprintf("checkpoint-%d", pod);
+	*f = (struct fetching){e, pod, b->turn};
+	volume_files_from(e, provider, v, path, name, s->bytes + 1, came_from_volume, f);
+}
+
+void checkpoint_send(struct engine *e, int pod, uint32_t batch,
+		     void (*send)(struct engine *e, int pod, uint32_t batch))
+{
+	const struct core_batch *of = core_batch_at(e->core, batch);
+	const struct snapshot *s = NULL;
+
+	checkpoint_drop(e, pod);
+	if (e->checkpoints && of->count)
+		s = &e->checkpoints->of[of->segments[0]].safe;
+	if (!s || !s->attempt[0] || has_volume_of(e, pod, s) || is_own(e, pod, s)) {
+		send(e, pod, batch);
+		return;
+	}
+	struct bringing *b = &e->pods[pod].bring;
+	b->turn++;
+	b->segment = of->segments[0];
+	b->batch = batch;
+	b->send = send;
+	b->here[0] = '\0';
+	bring(e, pod);
+}
+
+void checkpoint_drop(struct engine *e, int pod)
+{
+	e->pods[pod].bring.turn++;
+	bring_stop(e, pod);
+}

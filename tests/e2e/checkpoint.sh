@@ -1,0 +1,207 @@
+#!/bin/bash
+# checkpoint.sh - commands that continue from $BURST_CHECKPOINT: on local pods that are taken away, with a volume and without.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/checkpoint_lib.sh"
+
+checkpoint_config() { # [CONFIG...]
+	cat >burst.cfg <<-E
+		provider = "local"; pods = 1; spot = true;
+		code = { path = "code"; };
+		caps = { max_cost = 1.00; max_duration = "10m"; };
+		providers = { local = { price_per_hour = 0.69; spot_price_per_hour = 0.20; ${LOCAL:-} }; };
+		job = { name = "t"; output = "out"; $STEPS ${JOB:-} };
+		$*
+	E
+}
+VOLUME='volume = { name = "v"; size_gb = 1; create = true; };'
+first_processes() { # of the pods that live
+	"$BURST" local-cloud list "$BURST_STATE_DIR" <<<'{}' | jq -r '.pods[] | select(.state != "gone") | .init.pid'
+}
+pod_dies() { # at once, with all that runs in it
+	# shellcheck disable=SC2046
+	kill -9 $(first_processes)
+}
+
+# ---- pods that are taken away ----
+
+steps_on_dying_pods() {
+	LIMIT=200 burst_bg run -v
+	reclaimed 2 5 8 -- pod_dies
+	burst_wait
+	all_steps_once
+	is "$(ledger 'select count(*) from pod')" 4 pods
+	local wasted compute
+	wasted=$("$BURST" ledger --json | jq '.[0].wasted_seconds')
+	compute=$("$BURST" ledger --json | jq '.[0].compute_seconds')
+	jq -en "$wasted > 0 and $wasted < $compute / 2" >/dev/null || complain "wasted $wasted s of $compute s"
+}
+t_without_a_volume() { # by way of this machine
+	ten_steps
+	checkpoint_config
+	steps_on_dying_pods
+	has err.txt "continues from its checkpoint"
+}
+t_on_a_volume() {
+	ten_steps
+	checkpoint_config "$VOLUME"
+	steps_on_dying_pods
+	[ -z "$(find state/runs -name checkpoint)" ] || complain "it came to this machine"
+}
+
+# ---- clients and agents that end ----
+
+t_client_is_killed_and_resumed() { # and the pod is gone meanwhile
+	local how
+	for how in "" "$VOLUME"; do
+		rm -rf out state err*.txt out*.txt
+		ten_steps
+		checkpoint_config "$how"
+		burst_bg run -v
+		reclaimed 3 -- kill_it
+		pod_dies
+		mv err.txt err1.txt
+		mv out.txt out1.txt
+		LIMIT=120 burst resume -v
+		all_steps_once
+		has err.txt "continues from its checkpoint"
+	done
+}
+computed_up_to() { grep -qE "\| computed $1\$" err.txt out.txt; }
+seldom() { STEPS=${STEPS/checkpoint = \"1s\"/checkpoint = \"1h\"}; } # saves only when something ends
+interrupted() { kill -INT "$PID"; }
+t_interrupted_and_resumed() { # with a volume and without: what it had done when the signal came
+	local how
+	for how in "" "$VOLUME"; do
+		rm -rf out state err*.txt out*.txt
+		ten_steps 1
+		seldom
+		checkpoint_config "$how"
+		burst_bg run -v
+		wait_for 30 "step 3" computed_up_to 3
+		interrupted
+		burst_wait
+		is "$STATUS" 130 "exit status"
+		mv err.txt err1.txt
+		mv out.txt out1.txt
+		LIMIT=120 burst resume -v
+		BLOWS=1 SEED=none all_steps_once
+		has err.txt "continues from its checkpoint"
+	done
+}
+told_and_dead() { # the vendor asks the pod to end, and waits until it has saved
+	# shellcheck disable=SC2046
+	kill -TERM $(first_processes)
+	wait_for 20 "a save" saved_up_to "$1"
+	pod_dies
+}
+t_asked_to_end() { # SIGTERM from the vendor: what it had done then is saved, also of a command that does not listen
+	local how listens
+	for how in "" "$VOLUME"; do
+		for listens in "" "trap '' TERM; "; do
+			rm -rf out state err*.txt out*.txt
+			ten_steps 1
+			seldom
+			[ -z "$listens" ] || sed -i "1i\\$listens" code/steps.sh
+			checkpoint_config "$how"
+			LIMIT=120 burst_bg run -v
+			wait_for 30 "step 3" computed_up_to 3
+			told_and_dead 3
+			burst_wait
+			BLOWS=2 SEED=none all_steps_once
+			has err.txt "continues from its checkpoint"
+		done
+	done
+}
+t_agent_is_killed() { # another one on the same pod finds the folder as it was
+	ten_steps
+	checkpoint_config
+	burst_bg run -v
+	reclaimed 2 5 -- kill_in_pods KILL "burst-agent.* serve"
+	burst_wait
+	all_steps_once
+	is "$(ledger 'select count(*) from pod')" 1 pods
+}
+t_a_command_that_fails_is_resumed() { # from what it had saved when it failed, not from its last interval
+	ten_steps 0.1
+	seldom
+	sed -i 's/^at=.*/&; [ "$at" -gt 0 ] || stop=6/; s/.*step.tmp.*/&; [ "$at" != "$stop" ] || exit 3/' code/steps.sh
+	checkpoint_config
+	burst run -v
+	is "$STATUS" 1 "the first time"
+	mv err.txt err1.txt
+	mv out.txt out1.txt
+	burst resume -v
+	BLOWS=0 SEED=none all_steps_once
+	is "$(computed)" 10 "steps computed"
+}
+t_a_new_run_begins_anew() { # a checkpoint belongs to its run
+	ten_steps 0
+	checkpoint_config
+	sed -i 's/.*step.tmp.*/&; [ "$at" != 4 ] || exit 3/' code/steps.sh
+	burst run -v
+	is "$STATUS" 1 "the first time"
+	sed -i 's/ || exit 3//' code/steps.sh
+	burst run -v
+	is "$STATUS $(computed)" "0 10" "the second time"
+}
+
+t_detached() { # the agent alone saves to the volume; without a volume that is said before anything is rented
+	ten_steps 1
+	checkpoint_config "$VOLUME"
+	burst run -d
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	hasnt err.txt "must stay awake until the run ends"
+	kill -9 "$(sed 's/[^0-9]//g' state/runs/*/lock)"
+	wait_for 60 "step 3 to be saved" saved_up_to 3
+	pod_dies
+	LIMIT=120 burst resume -v
+	is "$STATUS" 0 "resumed ($(tail -n 2 err.txt))"
+	has err.txt "continues from its checkpoint"
+	is "$(cat out/out/* | sort -u | wc -l)" 10 files
+	[ "$(computed)" -le 7 ] || complain "$(computed) steps computed after 3 were saved"
+	checkpoint_config
+	rm -rf out
+	burst run -d
+	has err.txt "without a volume, this machine must stay awake until the run ends: its files and checkpoints come here"
+	burst cancel "$("$BURST" ledger --json | jq -r '.[0].run')"
+}
+
+# ---- what does not travel ----
+
+t_too_large_for_this_machine() { # one line, and the command goes on
+	ten_steps
+	STEPS='type = "command"; outputs = ["f"]; checkpoint = "1s"; checkpoint_max_mb = 1; run = "head -c 2000000 /dev/urandom >\"$BURST_CHECKPOINT/big\"; sleep 4; echo 1 >\"$BURST_CHECKPOINT/more\"; sleep 3; echo done >f";'
+	checkpoint_config
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(grep -c 'checkpoint' err.txt)" 1 "lines about it ($(grep checkpoint err.txt))"
+	has err.txt "at most 1.0 MB (job.checkpoint_max_mb); the command goes on"
+	is "$(cat out/f)" "done" "its output"
+}
+t_what_cannot_travel() { # a line each, and the command goes on
+	local what
+	ten_steps
+	for what in 'ln -s /etc/passwd l|l is a link that leaves the folder' 'mkfifo p|p is not a file, folder or link' 'echo 1 >\"$(printf \"a\\nb\")\"|has a name with control characters'; do
+		rm -rf out
+		STEPS="type = \"command\"; outputs = [\"f\"]; checkpoint = \"1s\"; run = \"(cd \\\"\$BURST_CHECKPOINT\\\"; ${what%|*}); sleep 2.5; echo done >f\";"
+		checkpoint_config
+		burst run
+		is "$STATUS" 0 "$what: exit status ($(tail -n 2 err.txt))"
+		is "$(grep -c 'its checkpoint is not kept' err.txt)" 1 "$what: lines ($(grep checkpoint err.txt))"
+		has err.txt "${what#*|}"
+	done
+}
+t_bad_settings() {
+	local case
+	ten_steps
+	for case in 'checkpoint = "often";|checkpoint' 'checkpoint = "10ms";|job.checkpoint must be from' 'checkpoint = "0";|job.checkpoint must be from' 'checkpoint = "9999h";|job.checkpoint must be from' 'checkpoint_max_mb = -1;|job.checkpoint_max_mb must be from 0'; do
+		STEPS="type = \"command\"; run = \"true\"; no_outputs = true; ${case%|*}"
+		checkpoint_config
+		burst run
+		is "$STATUS" 2 "$case"
+		has err.txt "${case#*|}"
+		is "$(grep -c "burst.cfg:" err.txt)" 1 "lines of $case"
+	done
+}
+
+run_tests "$@"
