@@ -31,6 +31,8 @@ json_t *plan_misfits_json(const struct estimate *e);
 /* Prints what limits the plan, whether to use more or larger pods, the 70 % rule, other costs,
  * faster and cheaper plans. */
 void plan_words_show(FILE *to, const struct estimate *e, const struct plan *pick);
+/* Prints how often a command's checkpoint is saved, if it may have one. */
+void plan_saves_show(FILE *to, const struct extras *x);
 /* Prints the plan in one sentence, or the wish that cannot be fulfilled. */
 void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pick,
 		       enum plan_verdict verdict);

@@ -136,6 +136,8 @@ static void print_plan(const struct plan_result *r, bool refused)
 		say_segments(r, e, "");
 	} else if (!refused && r->verdict == PLAN_NOTHING_FITS) {
 		say_segments(r, e, "; no estimate yet: the run measures it");
+		if (e->count)
+			plan_saves_show(stdout, &e->extras[0]);
 	} else if (r->verdict != PLAN_NOTHING_FITS) {
 		say_segments(r, e, "");
 		putchar('\n');

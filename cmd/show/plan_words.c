@@ -193,6 +193,21 @@ static void say_storage(FILE *to, const struct extra *storage, const struct plan
 			 plan_dollars(all, storage->value + pick->cost_usd), storage->from);
 }
 
+/* Prints how often a command's checkpoint is saved. */
+void plan_saves_show(FILE *to, const struct extras *x)
+{
+	char every[24];
+
+	if (x->saves.from[0] && x->saves.value > 0)
+		plan_say(to, 2, "checkpoint: $BURST_CHECKPOINT is saved every %s (%s)",
+			 plan_seconds(every, x->saves.value), x->saves.from);
+	else if (x->saves.from[0])
+		plan_say(to, 2,
+			 "checkpoint: $BURST_CHECKPOINT is saved as soon as it is written, "
+			 "then %s",
+			 x->saves.from);
+}
+
 /* Prints what a user in a hurry could do instead. */
 static void say_instead(FILE *to, const struct estimate *e, const struct plan *pick)
 {
@@ -232,6 +247,7 @@ void plan_words_show(FILE *to, const struct estimate *e, const struct plan *pick
 	say_setup(to, e, pick);
 	plan_wishes_show(to, e, pick);
 	say_storage(to, &e->extras[pick->machine].storage, pick);
+	plan_saves_show(to, &e->extras[pick->machine]);
 	say_instead(to, e, pick);
 }
 

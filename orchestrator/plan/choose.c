@@ -240,7 +240,8 @@ static void compute(struct plan *out, const struct plan_work *w, const struct pl
 	double mean_s = s.rest / (s.pods * m->workers), work_s = s.canary + mean_s, repeated_s = 0;
 
 	if (m->interrupted_every_s > 0)
-		repeated_s = cost_spot_billed_s(work_s, k->cold_billed, 0, s.one_batch,
+		repeated_s = cost_spot_billed_s(work_s, k->cold_billed, m->save_s,
+						m->save_every_s > 0 ? m->save_every_s : s.one_batch,
 						m->interrupted_every_s) -
 			     k->cold_billed - work_s;
 	double after_s = s.canary + busiest_s(w, m, &s) + s.waited + repeated_s + m->tail_s;

@@ -37,6 +37,8 @@ struct plan_machine {
 	double price_h;
 	double quantum_s;   /* of billing; 0: none */
 	double per_run_usd; /* egress, delivery: what does not grow with pods */
+	/* a command that saves its state: how long a save takes, and how often; 0: it does not */
+	double save_s, save_every_s;
 	/* spot: mean time between interruptions; 0: it is not interrupted */
 	double interrupted_every_s;
 	struct cold cold;

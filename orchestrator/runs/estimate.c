@@ -337,6 +337,9 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 	/* the volume bills with or without this run */
 	m->per_run_usd = x->egress.value + x->delivery.value;
 	m->interrupted_every_s = x->interrupted.value;
+	extras_saves(of->run->runs->store, needs, x);
+	m->save_s = x->save_s;
+	m->save_every_s = x->save_s > 0 ? x->saves.value : 0;
 	x->env_in_image = env_in_image(of, needs, o->provider);
 	expect_cold(&m->cold, of, needs, o->gpu, pods, x->env_in_image);
 	learn_speed(of->run->runs->store, &what, &prior, &learned);

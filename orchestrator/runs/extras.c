@@ -6,7 +6,9 @@
 
 #include "base/clock.h"
 #include "engine/learn.h"
+#include "base/daly.h"
 #include "plan/prior.h"
+#include "store/facts.h"
 
 #define MONTH_MS INT64_C(2592000000)
 enum { RUNS_LOOKED_AT = 200, FAILING_RUNS = 3, FAILING_SEGMENTS = 5000 };
@@ -93,6 +95,32 @@ struct extra extras_interrupted(const char *provider, bool spot, const struct po
 	else if (spot)
 		snprintf(e.from, sizeof(e.from), "a guess until the first pods ran");
 	return e;
+}
+
+void extras_saves(struct store *store, const struct job_needs *needs, struct extras *x)
+{
+	double between_s = x->interrupted.value > 0 ? x->interrupted.value : PRIOR_ON_DEMAND_S;
+	const char *from = x->interrupted.from[0] ? x->interrupted.from : "a guess";
+	char took[24], between[24], ms[32];
+
+	if (!needs->command)
+		return;
+	if (fact_get(store, FACT_SAVES, needs->speed_options, NULL, ms, sizeof(ms)))
+		x->save_s = (double)atoll(ms) / 1000;
+	duration_show(took, sizeof(took), (int64_t)(x->save_s * 1000));
+	duration_show(between, sizeof(between), (int64_t)(between_s * 1000));
+	x->saves.value = needs->checkpoint_every_ms ? (double)needs->checkpoint_every_ms / 1000
+						    : checkpoint_every_s(x->save_s, between_s);
+	if (needs->checkpoint_every_ms)
+		format_text(x->saves.from, sizeof(x->saves.from), "job.checkpoint");
+	else if (x->save_s > 0)
+		format_text(x->saves.from, sizeof(x->saves.from),
+			    "a save takes %s, measured; %s between interruptions, %.60s", took,
+			    between, from);
+	else if (x->interrupted.value > 0)
+		format_text(x->saves.from, sizeof(x->saves.from),
+			    "by what the first save takes; %s between interruptions, %.60s",
+			    between, from);
 }
 
 struct extra extras_failing(const struct estimate_of *of)

@@ -34,6 +34,8 @@ struct extra {
 struct extras {
 	struct extra storage, egress, delivery; /* in dollars */
 	struct extra interrupted;               /* seconds between interruptions */
+	struct extra saves; /* seconds between two saves of $BURST_CHECKPOINT; 0: not known yet */
+	double save_s;      /* what a save takes; 0: not measured */
 	double delivery_s;
 	/* according to the ledger, the pods' image has the result of the job's set-up */
 	bool env_in_image;
@@ -50,6 +52,9 @@ struct extra extras_egress(const struct estimate_of *of, const char *provider, d
  * provider. */
 struct extra extras_interrupted(const char *provider, bool spot, const struct pod_row *pods,
 				size_t count);
+/* How often a command's checkpoint is saved, if such pods are interrupted that seldom (value 0:
+ * never). The source is empty if nothing suggests that the command saves any. */
+void extras_saves(struct store *store, const struct job_needs *needs, struct extras *x);
 /* Share of renders that fail their check, in the job's last runs. */
 struct extra extras_failing(const struct estimate_of *of);
 /* Dollars of its delivery, which runs on a pod without a GPU; *seconds: its time. */
