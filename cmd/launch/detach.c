@@ -252,7 +252,10 @@ void detach_say_needs(const struct launch *l)
 	if (!l->run.setup.volume_name || !l->run.setup.volume_name[0])
 		output_line(stderr,
 			    "no volume: this machine must stay awake until the run ends, to fetch "
-			    "the files; with `volume` in burst.cfg the pods keep them");
+			    "the files%s; with `volume` in burst.cfg the pods keep them",
+			    l->run.setup.job_ops->needs(l->run.setup.job)->command
+				    ? " and checkpoints"
+				    : "");
 	else
 		for (int i = 0; i < l->run.setup.provider_count; i++)
 			if (l->run.setup.providers[i].ops->shares_machine) {

@@ -150,7 +150,7 @@ t_detached() { # the agent alone saves to the volume; without a volume that is s
 	checkpoint_config "$VOLUME"
 	burst run -d
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
-	hasnt err.txt "must stay awake until the run ends"
+	hasnt err.txt "no volume:"
 	kill -9 "$(sed 's/[^0-9]//g' state/runs/*/lock)"
 	wait_for 60 "step 3 to be saved" saved_up_to 3
 	pod_dies
@@ -162,7 +162,7 @@ t_detached() { # the agent alone saves to the volume; without a volume that is s
 	checkpoint_config
 	rm -rf out
 	burst run -d
-	has err.txt "without a volume, this machine must stay awake until the run ends: its files and checkpoints come here"
+	has err.txt "no volume: this machine must stay awake until the run ends, to fetch the files and checkpoints"
 	burst cancel "$("$BURST" ledger --json | jq -r '.[0].run')"
 }
 
