@@ -38,7 +38,11 @@ static int render_open(struct launch *l, bool detached, struct err *err)
 
 	if (launch_foresee(l, err) < 0 || travel_check(l, false, err) < 0 ||
 	    launch_open_providers(l, err) < 0 || check(l, err) < 0 ||
-	    launch_begin(l, detached, err) < 0 || detach_begins(l, starter, err) < 0)
+	    launch_begin(l, detached, err) < 0)
+		return -1;
+	if (detached)
+		detach_say_needs(l);
+	if (detach_begins(l, starter, err) < 0)
 		return -1;
 	keep_pool(l);
 	if (!l->ctx->quiet)
