@@ -147,7 +147,7 @@ static void names(void **state)
 	assert_int_equal(err.kind, ERR_USAGE);
 	/* no id has a vowel */
 	assert_int_equal(requests_remove(s, "a", false, T0, &out, &err), -1);
-	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_int_equal(err.kind, ERR_USAGE);
 	ok(requests_remove(s, first.id, false, T0, &out, &err), &err);
 	assert_int_equal(requests_remove(s, first.id, false, T0, &out, &err), -1);
 	assert_int_equal(bind(s, "1"), 1);
