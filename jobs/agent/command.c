@@ -30,6 +30,7 @@ enum {
 	COMMAND_LOG_MAX = 256 << 20,
 	/* A shell whose child was killed ends soon afterwards, and says so by its exit code. */
 	DOUBT_MS = 500,
+	DRAIN_MS = 500, /* for the last words of what was killed */
 };
 
 void command_free(struct command *c)
@@ -144,6 +145,11 @@ static bool ended_itself(int status)
 	       (WEXITSTATUS(status) <= 128 || WEXITSTATUS(status) > 128 + SIGRTMAX);
 }
 
+static bool group_is_gone(const struct command *c)
+{
+	return c->group <= 0 || (kill(-c->group, 0) < 0 && errno == ESRCH);
+}
+
 /* Kills all of it, or what is left of it. What it closes from now on is not finished. */
 static void command_kill(struct agent *a, struct worker *w)
 {
@@ -172,14 +178,17 @@ void command_exited(struct agent *a, struct worker *w, int status)
 		return command_filled(a, w);
 	}
 	command_watched(a, c, 0);
-	command_kill(a, w);
+	/* its children may still finish something in the time that they were given */
+	bool goes_on = c->halted && c->ending != ENDING_KILLED && !group_is_gone(c);
+	if (!goes_on)
+		command_kill(a, w);
 	c->by_itself = ended_itself(status);
 	if (!c->by_itself && WIFEXITED(status) && !c->halted)
 		c->doubt_from_ms = now_ms(a) - DOUBT_MS;
 	c->exited = true;
 	c->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	/* a child of the command may keep the pipe open; do not wait for its end */
-	c->drain_until_ms = now_ms(a) + 500;
+	c->drain_until_ms = (goes_on ? MAX(c->halt_until_ms, now_ms(a)) : now_ms(a)) + DRAIN_MS;
 	w->pid = 0;
 }
 
@@ -276,11 +285,10 @@ void command_turn(struct agent *a, struct worker *w)
 	command_watch(a, c);
 	bool more = command_read(a, w, 16), late = now_ms(a) >= c->drain_until_ms;
 	command_watched(a, c, w->pid);
-	if (c->halted && !c->exited && c->ending != ENDING_KILLED && now_ms(a) >= c->halt_until_ms)
+	if (c->halted && c->ending != ENDING_KILLED && now_ms(a) >= c->halt_until_ms)
 		command_kill(a, w);
 	/* what was killed may write until it is gone */
-	bool gone = c->group <= 0 || (kill(-c->group, 0) < 0 && errno == ESRCH);
-	bool over = c->exited && (late || (gone && (!more || w->out < 0)));
+	bool over = c->exited && (late || (group_is_gone(c) && (!more || w->out < 0)));
 	if (over && checkpoint_settled(a, c))
 		command_finish(a, w);
 	else if (!more)

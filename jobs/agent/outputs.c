@@ -227,20 +227,26 @@ struct folders { /* still to be visited */
 	size_t count, cap;
 };
 
-/* True if no process can write to the file now: only then does the system grant a lease on it, to
- * its owner. False also where there are no leases. */
-static bool is_closed(int dir, const char *base, const struct stat *st)
+enum writers { WRITERS_UNKNOWN, WRITERS_NONE, WRITERS_SOME };
+
+/* The system grants a lease on a file, to its owner, only if no process can write to it now. There
+ * are file systems without leases. */
+static enum writers writers_of(int dir, const char *base, const struct stat *st)
 {
 	int fd = openat(dir, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return WRITERS_UNKNOWN;
 	int was = setfsuid(st->st_uid);
-	bool granted = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
-	if (granted)
+	enum writers writers = WRITERS_UNKNOWN;
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
+		writers = WRITERS_NONE;
 		fcntl(fd, F_SETLEASE, F_UNLCK);
+	} else if (errno == EAGAIN) {
+		writers = WRITERS_SOME;
+	}
 	setfsuid((uid_t)was);
 	close(fd);
-	return granted;
+	return writers;
 }
 
 /* The file was there before its folder was watched: nothing tells whether it was renamed to its
@@ -251,8 +257,16 @@ static void file_found(struct agent *a, struct command *c, int dir, const char *
 	if (c->ending != ENDING_NOT)
 		output_get(c, name)->closed = c->ending;
 	else if (a->stream && S_ISREG(st->st_mode) && !is_input(a, name, st) &&
-		 is_closed(dir, base, st))
+		 writers_of(dir, base, st) == WRITERS_NONE)
 		output_offer(a, c, name, st);
+}
+
+/* A process that left the command's group can outlive it, with its files open. */
+static bool is_still_written(const struct agent *a, const struct command *c, int dir,
+			     const char *name, const char *base, const struct stat *st)
+{
+	return c->exited && S_ISREG(st->st_mode) && is_output(a, name) && !is_input(a, name, st) &&
+	       writers_of(dir, base, st) == WRITERS_SOME;
 }
 
 static void visit_entry(struct agent *a, struct command *c, int dir, const char *name,
@@ -267,7 +281,10 @@ static void visit_entry(struct agent *a, struct command *c, int dir, const char 
 		GROW(left->list, left->count, left->cap);
 		left->list[left->count++] = xstrdup(name);
 	} else if (look == LOOK_OFFER) {
-		output_offer(a, c, name, &st);
+		if (is_still_written(a, c, dir, name, base, &st))
+			output_torn(a, c, name);
+		else
+			output_offer(a, c, name, &st);
 	} else if (is_output(a, name)) {
 		file_found(a, c, dir, name, base, &st);
 	}

@@ -154,6 +154,27 @@ test_command_answers_a_halt() {
 	expect '"ev":"output","id":"c1","name":"a.wav".*"bytes":10'
 }
 
+# Its shell dies of the signal that one of its children answers: that child has the same time for it.
+test_child_answers_a_halt() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.wav"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"sh -c \"trap \\\"sleep 0.5; echo rest >t; mv t a.wav; exit 0\\\" TERM; echo ready; while :; do sleep 0.02; done\"; echo later"}]}'
+	expect '"line":"ready"'
+	tell '{"op":"halt"}'
+	expect '"ev":"revoked","ids":\["b1"\]'
+	expect '"ev":"output","id":"c1","name":"a.wav".*"bytes":5'
+}
+
+# One that has left its group lives on when the rest of it is killed, and writes on.
+test_command_leaves_a_writer() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.wav"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"echo a >a.wav; setsid sh -c \"exec 7>b.wav; echo half >&7; exec sleep 4326 >/dev/null 2>&1\" & until [ -s b.wav ]; do sleep 0.02; done; exit 3"}]}'
+	expect '"ev":"segment","id":"c1".*"code":3,.*"outputs":1,'
+	equal outputs "$(finished_outputs)" 'a.wav '
+	expect '"line":"output b.wav: was still being written when the command ended, and is not kept"'
+	tell '{"op":"stop"}'
+	expect '"ev":"stopped"'
+}
+
 test_command_is_killed() {
 	ends_early 'kill -9 $$'
 	: >"$BURST_HOME/work/segment.c1/go"
