@@ -25,6 +25,14 @@ void durable_salvage(struct core *c, struct core_pod *p)
 	core_act(c, ACT_SALVAGE, pod_index(c, p));
 }
 
+void durable_salvage_at(struct core *c, struct core_pod *p, int64_t at)
+{
+	fetch_forget(c, pod_index(c, p));
+	p->presence.files = FILES_SALVAGING;
+	p->presence.refetch_at = at;
+	c->dirty = true;
+}
+
 /* A pod without work bills only until its files are durable: the rest is fetched from its volume
  * after the release. */
 void durable_request(struct core *c, struct core_pod *p)

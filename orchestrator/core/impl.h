@@ -379,6 +379,7 @@ void durable_request(struct core *c, struct core_pod *p);
 void durable_synced(struct core *c, struct core_pod *p, const struct event *ev); /* EV_SYNCED */
 /* Reads its log on the volume for what it finished. */
 void durable_salvage(struct core *c, struct core_pod *p);
+void durable_salvage_at(struct core *c, struct core_pod *p, int64_t at);
 void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err); /* EV_SALVAGED */
 /* Fetches its finished files from its volume if that can be read without the pod; else they are
  * rendered again. */

@@ -13,7 +13,12 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 
 	if (!c->conf.reap && pod_files_outlive(p) &&
 	    (p->presence.connected_at || pod_was_listed(p))) {
-		durable_salvage(c, p);
+		/* While its provider still shows it, its container may be in its last seconds, in
+		 * which a command's finished files reach the volume. */
+		if (c->conf.command && p->workload.batches > 0 && p->phase != POD_GONE)
+			durable_salvage_at(c, p, c->now + LAST_SECONDS_MS);
+		else
+			durable_salvage(c, p);
 	} else {
 		dispatch_lost(c, pod);
 		fetch_lost(c, pod);

@@ -34,6 +34,7 @@ enum {
 	SETTLED_MS = 10 * 1000,
 	FETCH_GRACE_MS = 30 * 1000, /* after the first signal */
 	HALT_GRACE_MS = 5 * 1000,   /* for a command that is asked to end */
+	LAST_SECONDS_MS = 6 * 1000, /* from a pod's end as its provider sees it, to its real one */
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
 	/* a release delayed by its provider for longer: the agent must end the pod */

@@ -69,5 +69,7 @@ add_fault() { md_fault "$@"; }
 add_rule() { md_control fault "$1" >/dev/null; }
 unheard() { md_control unheard "{\"ms\":$1}" >/dev/null; } # for so many ms it hears nobody
 strike() { md_control "sandboxes/$1" "$2"; }                # what happens to a pod: strike ID JSON
+reclaim() { strike "$1" '{"end":"TERMINATED"}' >/dev/null; } # as a preemptible sandbox is
+grace() { md_control settings "{\"stop_grace_ms\":$1}" >/dev/null; } # between SIGTERM and the end of a pod
 delayed_create() { add_rule "{\"when\":{\"op\":\"SandboxCreate\"},\"do\":{\"delay_ms\":$1}}"; }
 create_has_begun() { md_control state | jq -e '.faults[0].hits == 1'; }

@@ -72,5 +72,7 @@ add_fault() { rp_fault "$@"; }
 add_rule() { rp_control fault "$1" >/dev/null; }
 unheard() { rp_control unheard "{\"ms\":$1}" >/dev/null; } # for so many ms it hears nobody
 strike() { rp_control "pods/$1" "$2"; }                     # what happens to a pod: strike ID JSON
+reclaim() { strike "$1" '{"preempt":"EXITED"}' >/dev/null; } # as a spot pod is
+grace() { rp_control settings "{\"stop_grace_ms\":$1}" >/dev/null; } # between SIGTERM and the end of a pod
 delayed_create() { add_rule "{\"when\":{\"op\":\"createPod\"},\"do\":{\"delay_ms\":$1}}"; }
 create_has_begun() { rp_control state | jq -e '.faults[0].hits == 1'; }
