@@ -15,19 +15,48 @@ enum { IDLE_GPU_PERCENT = 10, PINNED_GPU_PERCENT = 99 };
 #define SCALING_GOAL 0.6
 
 struct totals {
-	int pods;
+	int pods, width; /* that were billed; at the same time, at most */
 	double billed_s, compute_s, phase_s[PHASES];
 	double wall_s; /* from the first create to the last file */
 };
 
+static bool was_billed(const struct pod_row *p, int64_t now_ms)
+{
+	return p->create_ms > 0 && pod_row_billed_ms(p, now_ms) > 0;
+}
+
+/* Until another pod could take its place. */
+static int64_t held_until(const struct pod_row *p)
+{
+	int64_t until = p->release_ms ? p->release_ms : p->released_ms;
+	return until ? until : INT64_MAX;
+}
+
+/* A pod that replaces another adds no width. */
+static int width_of(const struct pod_row *pods, size_t count, int64_t now_ms)
+{
+	int width = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int beside = 0;
+		for (size_t k = 0; k < count; k++)
+			beside += was_billed(&pods[k], now_ms) &&
+				  pods[k].create_ms <= pods[i].create_ms &&
+				  held_until(&pods[k]) > pods[i].create_ms;
+		if (was_billed(&pods[i], now_ms))
+			width = MAX(width, beside);
+	}
+	return width;
+}
+
 static struct totals totals_of(const struct pod_row *pods, size_t count, int64_t now_ms)
 {
-	struct totals t = {0};
+	struct totals t = {.width = width_of(pods, count, now_ms)};
 	int64_t first_ms = INT64_MAX, last_ms = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		int64_t phase_ms[PHASES];
-		if (pods[i].create_ms <= 0 || pod_row_billed_ms(&pods[i], now_ms) <= 0)
+		if (!was_billed(&pods[i], now_ms))
 			continue;
 		t.pods++;
 		t.billed_s += (double)pod_row_billed_ms(&pods[i], now_ms) / 1000;
@@ -44,17 +73,26 @@ static struct totals totals_of(const struct pod_row *pods, size_t count, int64_t
 
 static const struct {
 	const char *what, *then;
+	bool by_width;        /* a run on one pod cannot use fewer */
 	enum phase phases[4]; /* ends with PHASES */
 } causes[] = {
 	{"booting",
 	 "render more in one run, or on fewer pods",
+	 true,
 	 {PHASE_QUEUE, PHASE_BOOT, PHASE_CONNECT, PHASES}},
 	{"syncing and setting up",
 	 "fill the volume beforehand with `burst volume warm`",
+	 false,
 	 {PHASE_SYNC, PHASES}},
-	{"loading the engine", "render more in one run, or on fewer pods", {PHASE_LOAD, PHASES}},
-	{"waiting for work", "use fewer pods", {PHASE_IDLE, PHASES}},
-	{"fetching files", "use a volume that can be read without a pod", {PHASE_FETCH, PHASES}},
+	{"loading the engine",
+	 "render more in one run, or on fewer pods",
+	 true,
+	 {PHASE_LOAD, PHASES}},
+	{"waiting for work", "use fewer pods", true, {PHASE_IDLE, PHASES}},
+	{"fetching files",
+	 "use a volume that can be read without a pod",
+	 false,
+	 {PHASE_FETCH, PHASES}},
 };
 
 static double cold_of(const struct totals *t) /* mean of the pods */
@@ -89,21 +127,21 @@ static void add_what_reaches_it(struct str *to, const struct totals *t)
 	double cold_s = cold_of(t);
 	int pods = cold_s > 0
 			   ? (int)MIN(t->compute_s / cost_work_for_used_s(USED_GOAL, cold_s), 1e6)
-			   : t->pods;
-	double work_s = cost_work_for_used_s(USED_GOAL, cold_s * t->pods);
+			   : t->width;
+	double work_s = cost_work_for_used_s(USED_GOAL, cold_s * t->width);
 	char work[24], has[24];
 
 	if (cold_s <= 0 ||
 	    t->compute_s >= work_s) /* there is enough work, so the cause is another */
 		return;
-	if (pods >= 1 && pods < t->pods) {
+	if (pods >= 1 && pods < t->width) {
 		str_addf(to, "; 70%% needs %d pod%s instead of %d for this work", pods,
-			 pods == 1 ? "" : "s", t->pods);
+			 pods == 1 ? "" : "s", t->width);
 		return;
 	}
 	str_addf(to, "; 70%% needs %s of work on %d pod%s, this run had %s",
-		 duration_show(work, sizeof(work), (int64_t)(1000 * work_s)), t->pods,
-		 t->pods == 1 ? "" : "s",
+		 duration_show(work, sizeof(work), (int64_t)(1000 * work_s)), t->width,
+		 t->width == 1 ? "" : "s",
 		 duration_show(has, sizeof(has), (int64_t)(1000 * t->compute_s)));
 }
 
@@ -134,7 +172,8 @@ static void add_used(struct str *to, const struct totals *t, const struct advice
 	str_addf(to,
 		 "%.0f%% of the billed time computed; most of the rest went into %s (%.0f%%): %s",
 		 100 * used, causes[cause].what, 100 * MIN(most / t->billed_s, 1.0),
-		 causes[cause].then);
+		 causes[cause].by_width && t->width < 2 ? "render more in one run"
+							: causes[cause].then);
 	add_what_reaches_it(to, t);
 	str_addc(to, '\n');
 }
@@ -143,18 +182,18 @@ static void add_used(struct str *to, const struct totals *t, const struct advice
 static void add_scaling(struct str *to, const struct totals *t)
 {
 	double cold_s = cold_of(t), one_s = cold_s + t->compute_s;
-	double share = t->wall_s > 0 ? one_s / t->wall_s / t->pods : 1;
+	double share = t->wall_s > 0 ? one_s / t->wall_s / t->width : 1;
 
 	/* pods in sequence (replaced, or reclaimed by the vendor) do not count as width */
 	bool side_by_side = t->billed_s > 1.5 * t->wall_s;
-	if (t->pods < 2 || !side_by_side || share >= SCALING_GOAL)
+	if (t->width < 2 || !side_by_side || share >= SCALING_GOAL)
 		return;
 	int pods = cold_s > 0 ? (int)MAX(MIN((one_s / SCALING_GOAL - t->compute_s) / cold_s,
-					     t->pods - 1.0),
+					     t->width - 1.0),
 					 1.0)
 			      : 1;
 	str_addf(to, "%d pods were %.1f times as fast as one (%.0f%% of %d): %d pod%s cost less\n",
-		 t->pods, MAX(one_s / t->wall_s, 0.1), 100 * share, t->pods, pods,
+		 t->width, MAX(one_s / t->wall_s, 0.1), 100 * share, t->width, pods,
 		 pods == 1 ? "" : "s");
 }
 

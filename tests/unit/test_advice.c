@@ -43,10 +43,10 @@ static void causes_are_named(void **state)
 		 "70% needs 3m30s of work on 1 pod, this run had 30s"},
 		{"sync", 5, 60, 30, 0,
 		 "went into syncing and setting up (63%): fill the volume beforehand"},
-		{"idle", 5, 5, 30, 60, "went into waiting for work (60%): use fewer pods"},
+		{"idle", 5, 5, 30, 60, "went into waiting for work (60%): render more in one run"},
 		{"nothing computed", 90, 5, 0, 0, NULL},
 		{"enough work, lost elsewhere", 10, 0, 40, 60,
-		 "went into waiting for work (55%): use fewer pods"},
+		 "went into waiting for work (55%): render more in one run"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -55,6 +55,39 @@ static void causes_are_named(void **state)
 					    cases[i].idle_s);
 		advice_add(&text, &p, 1, NULL, 1000000);
 		if (cases[i].says ? !strstr(str_text(&text), cases[i].says) : text.len > 0)
+			fail_msg("%s: it says \"%s\"", cases[i].name, str_text(&text));
+	}
+}
+
+/* Two pods, each of which booted 30 s and computed 40 s: the second one beside the first, or in its
+ * place. */
+static void a_replacement_is_no_width(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		int begins_s; /* the second, after the first */
+		const char *says, *says_not;
+	} cases[] = {
+		{"side by side", 0, "70% needs 1 pod instead of 2 for this work", "one run\n"},
+		{"just before its end", 69, "70% needs 1 pod instead of 2", "one run\n"},
+		{"at its end", 70, "into booting (43%): render more in one run\n", "fewer pods"},
+		{"later", 500, "into booting (43%): render more in one run\n", "fewer pods"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(str_free) struct str text = STR_INIT;
+		struct pod_row pods[2] = {pod_with(30, 0, 40, 0), pod_with(30, 0, 40, 0)};
+		int64_t *times[] = {&pods[1].create_ms,    &pods[1].running_ms, &pods[1].reached_ms,
+				    &pods[1].connected_ms, &pods[1].synced_ms,  &pods[1].ready_ms,
+				    &pods[1].worked_ms,    &pods[1].safe_ms,    &pods[1].release_ms,
+				    &pods[1].released_ms,  &pods[1].gone_ms};
+		for (size_t k = 0; k < ARRAY_LEN(times); k++)
+			*times[k] += (int64_t)cases[i].begins_s * 1000;
+		pods[0].gone_ms += 5000; /* it was seen to be gone only when the second one ran */
+		advice_add(&text, pods, 2, NULL, 10000000);
+		if (!strstr(str_text(&text), cases[i].says) ||
+		    strstr(str_text(&text), cases[i].says_not))
 			fail_msg("%s: it says \"%s\"", cases[i].name, str_text(&text));
 	}
 }
@@ -242,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(causes_are_named),
+		cmocka_unit_test(a_replacement_is_no_width),
 		cmocka_unit_test(gpus_that_idle_or_are_pinned),
 		cmocka_unit_test(width_that_pays),
 		cmocka_unit_test(replaced_pods_are_no_width),
