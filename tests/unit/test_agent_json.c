@@ -359,6 +359,26 @@ static void wav_true_lengths(void **state)
 	fclose(f);
 }
 
+/* What is not there is not read: a file that ends within its first chunk has no rate. */
+static void wav_cut_short(void **state)
+{
+	(void)state;
+	static const unsigned char h[44] =
+		"RIFF....WAVEfmt "
+		"\x10\0\0\0\1\0\1\0\x22\x56\0\0\x44\xac\0\0\2\0\x10\0data\xff\xff\xff\x7f";
+	for (size_t len = 0; len < sizeof(h); len++) {
+		FILE *f = tmpfile();
+		double seconds = 0;
+		int rate = 0;
+		fwrite(h, len, 1, f);
+		fflush(f);
+		assert_false(wav_measure(fileno(f), (int64_t)len, &seconds, &rate));
+		assert_int_equal(rate, len < 36 ? 0 : 22050);
+		assert_true(seconds == 0);
+		fclose(f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +390,7 @@ int main(void)
 		cmocka_unit_test(sha256_is_libcrypto_s),
 		cmocka_unit_test(sha256_is_the_same_both_ways),
 		cmocka_unit_test(wav_true_lengths),
+		cmocka_unit_test(wav_cut_short),
 	};
 
 	return cmocka_run_group_tests_name("agent json", tests, NULL, NULL);
