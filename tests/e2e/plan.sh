@@ -173,7 +173,7 @@ t_the_quiz_on_five_cards() {
 	cp "$ROOT/config/examples/quiz/quiz.jsonl" script.jsonl
 	ENGINE='own'
 	JOB='worker = "true"; max_batch = 80; estimate = { gpu = "RTX 4090"; once = 0.5; longest = 0.02; each = 0.0008; vram_base = 14.9; vram_each = 0.11; };'
-	LOCAL='gpu_prices = ["T4=0.59", "L4=0.80", "RTX 4090=0.69", "A100 80GB SXM=1.79", "H100 SXM=3.95"];'
+	LOCAL='capacity = 64; gpu_prices = ["T4=0.59", "L4=0.80", "RTX 4090=0.69", "A100 80GB SXM=1.79", "H100 SXM=3.95"];'
 	config 'volume = { name = ""; };'
 	sed -i '/^volume = { name = "v"/d' burst.cfg
 	burst plan --explain --what-if
