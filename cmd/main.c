@@ -2,8 +2,6 @@
  */
 #include "cmd.h"
 
-#include <signal.h>
-
 #include "base/clock.h"
 #include "base/guard.h"
 #include "base/log.h"
@@ -92,11 +90,11 @@ int main(int argc, char **argv)
 	int index = command_index(argc, argv);
 
 	start_open_files();
+	start_reset_signals();
 	guard_begin(index >= argc || strcmp(argv[index], cmd_local_cloud.name));
 	perform_load_providers(index < argc ? argv[index] : "");
 	secrets_hide(provider_registry);
 	start_find_self(argv[0]);
-	signal(SIGPIPE, SIG_IGN);
 	start_read_terminal(&ctx);
 	output_setup(&ctx);
 	int status;

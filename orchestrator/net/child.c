@@ -308,17 +308,6 @@ static void trace_start(const struct call *call)
 	log_line(LOG_TRACE, ">%s (%zu bytes of input)", str_text(&line), call->body.len);
 }
 
-/* If burst was started with SIGCHLD ignored, the system would drop the exit status of a child. */
-static void keep_exit_statuses(void)
-{
-	struct sigaction now;
-
-	if (sigaction(SIGCHLD, NULL, &now) == 0 && now.sa_handler == SIG_IGN) {
-		now.sa_handler = SIG_DFL;
-		sigaction(SIGCHLD, &now, NULL);
-	}
-}
-
 struct child *child_send(struct loop *loop, const struct call *call,
 			 void (*done)(void *ctx, struct reply *reply), void *ctx)
 {
@@ -333,7 +322,6 @@ struct child *child_send(struct loop *loop, const struct call *call,
 	c->started_ms = c->died_ms = clock_boot_ms();
 	c->done = done;
 	c->ctx = ctx;
-	keep_exit_statuses();
 	trace_start(call);
 	loop_at_free(loop, at_loop_free, c);
 	if (start_call(c, call, &c->reply.err) < 0) {

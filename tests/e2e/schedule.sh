@@ -291,6 +291,39 @@ t_killed_in_the_middle() {
 	all_right 6
 }
 
+# started_with WORD COMMAND...: as a caller that ignores SIGCHLD, or blocks all signals, starts it
+started_with() {
+	exec python3 -c 'import os, signal, sys
+if sys.argv[1] == "ignored":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+else:
+    signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
+os.execv(sys.argv[2], sys.argv[2:])' "$@"
+}
+has_ended() { ! running_as "$1"; }
+ends_with() { # ends_with PID STATUS WHAT: soon
+	wait_for 30 "the end of $3" has_ended "$1" || kill -9 "$1"
+	STATUS=0
+	{ wait "$1" || STATUS=$?; } 2>/dev/null
+	is "$STATUS" "$2" "exit status of $3 ($(tail -n 1 err.txt))"
+}
+# What a timer ignores or blocks is no reason to wait for ever for a program, or to be deaf to a stop.
+t_signals_of_the_caller() {
+	job
+	fake_crontab
+	(started_with ignored "$BURST" schedule add nightly "$(fields 1)" --backend crontab) >out.txt 2>err.txt </dev/null &
+	ends_with $! 0 "add"
+	has tab "schedule nightly: begin"
+	slow_segments 60
+	made_ago 1
+	(started_with blocked "$BURST" schedule run nightly --due) >out.txt 2>err.txt </dev/null &
+	local pid=$!
+	wait_for 60 "a segment" file_count out 1
+	kill -TERM $pid
+	ends_with $pid 143 "the schedule after SIGTERM"
+	is "$(firings)" failed firings
+}
+
 t_overlap() {
 	job
 	slow_segments 6
