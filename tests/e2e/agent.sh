@@ -93,6 +93,21 @@ test_second_attach_ends_the_first() {
 	expect '"ev":"log","id":"note","line":"hello é\\u000a\\"x\\""'
 }
 
+# A client for which the agent has no file waits, and so does the agent.
+test_waits_without_files() {
+	server=$(serve_pid)
+	cpu() { sed 's/.*) //' "/proc/$server/stat" | awk '{ print $12 + $13 }'; }
+	files=0 # the first number that is free
+	while [ -e "/proc/$server/fd/$files" ]; do files=$((files + 1)); done
+	prlimit --pid "$server" --nofile=$files:
+	before=$(cpu)
+	{ echo '{"op":"attach","from":0}' && sleep 3; } | "$AGENT" attach >"$dir/early" 2>&1 # sleep: the time that is measured
+	equal 'a hello without a file' "$(grep -c '"ev":"hello"' "$dir/early")" 0
+	[ $(($(cpu) - before)) -lt 10 ] || fail "the agent spins: $(($(cpu) - before)) hundredths in 3 s"
+	prlimit --pid "$server" --nofile=1024:
+	attach 0
+}
+
 test_revoke_and_drain() {
 	start 1 '"SLOW":"0.3"'
 	batch b1 q1 q2

@@ -170,7 +170,6 @@ t_live() {
 	has err.txt "--port"
 }
 
-# In a browser the script puts what is new in place, under the rule that the server gives.
 # Clients that send or read a byte now and then, as many as they like, keep no browser waiting, and go at their deadlines.
 t_live_beside_slow_clients() {
 	some_runs
@@ -234,6 +233,26 @@ t_live_beside_slow_clients() {
 	)" "in time" "the end of one that dribbles alone"
 	live_ends
 }
+# CPU time that a process has used, in hundredths of a second
+cpu_of() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
+# A connection for which the server has no file waits, and so does the server.
+t_live_without_files() {
+	local before used
+	live
+	prlimit --pid "$LIVE" --nofile=20: # room for some connections
+	before=$(cpu_of "$LIVE")
+	python3 - "$PORT" <<-'E'
+		import socket, sys, time
+		all = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(16)]
+		time.sleep(2.5)
+	E
+	used=$(($(cpu_of "$LIVE") - before))
+	[ $used -lt 10 ] || complain "the server spins: $used hundredths in 2.5 s"
+	prlimit --pid "$LIVE" --nofile=1024:
+	wait_for 20 "the page afterwards" curl -sf -o page.html "$URL"
+	live_ends
+}
+# In a browser the script puts what is new in place, under the rule that the server gives.
 t_live_in_a_browser() {
 	local browser
 	browser=$(command -v chromium || command -v chromium-browser) || { skip "no chromium"; return; }
