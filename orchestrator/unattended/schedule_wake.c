@@ -76,6 +76,19 @@ int schedule_choose(const char *wish, enum schedule_backend *out, struct err *er
 
 /* ---- crontab ---- */
 
+/* Whether all of it is here as text: what is not would be lost when it is written. */
+static int check_crontab(const struct str *text, struct err *err)
+{
+	if (text->over)
+		return err_set(err, ERR_LOCAL, "the crontab is larger than %d bytes: not changed",
+			       CRONTAB_MOST);
+	return memchr(str_text(text), '\0', text->len)
+		       ? err_set(err, ERR_LOCAL,
+				 "the crontab has a zero byte: not changed; remove it with "
+				 "`crontab -e`")
+		       : 0;
+}
+
 /* Reads the crontab; a user without one has an empty one. */
 static int read_crontab(struct str *text, struct err *err)
 {
@@ -83,10 +96,7 @@ static int read_crontab(struct str *text, struct err *err)
 	int status = program_run(PROGRAM("crontab", "-l"), text, &said, err);
 
 	if (status == 0 || (status > 0 && strstr(str_text(&said), "no crontab for")))
-		return text->over ? err_set(err, ERR_LOCAL,
-					    "the crontab is larger than %d bytes: not changed",
-					    CRONTAB_MOST)
-				  : 0;
+		return check_crontab(text, err);
 	if (status < 0)
 		return -1;
 	return err_set(err, ERR_LOCAL, "`crontab -l` failed: %.*s",

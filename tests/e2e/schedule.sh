@@ -291,6 +291,18 @@ t_killed_in_the_middle() {
 	all_right 6
 }
 
+# What burst cannot keep it does not write.
+t_a_crontab_with_a_zero_byte() {
+	job
+	fake_crontab
+	printf '0 1 * * * one\n\0\n0 2 * * * two\n' >tab
+	cp tab tab.before
+	burst schedule add nightly daily 02:00 --backend crontab
+	is "$STATUS" 1 "exit status"
+	has err.txt "the crontab has a zero byte: not changed"
+	cmp -s tab tab.before || complain "lines are lost: $(tr '\0' '@' <tab)"
+}
+
 # started_with WORD COMMAND...: as a caller that ignores SIGCHLD, or blocks all signals, starts it
 started_with() {
 	exec python3 -c 'import os, signal, sys
