@@ -20,17 +20,29 @@ static const char *or_none(const char *text)
 	return text ? text : "";
 }
 
+/* With its length, so that no text can stand for two. */
+static void add_part(struct str *to, const char *text)
+{
+	str_addf(to, "%zu:%s\n", strlen(or_none(text)), or_none(text));
+}
+
+/* A local pod that fetches packages has this machine's network: it goes to no run that brings a
+ * script or a program of its own, even if its text is burst's. */
 void kept_describe(const struct engine_setup *setup, char pool[96])
 {
 	const struct job_needs *n = setup->job_ops->needs(setup->job);
 	bool own = n->command || setup->worker_root;
+	CLEANUP(str_free) struct str text = STR_INIT;
 	char hex[SHA256_HEX];
-	CLEANUP(free_text)
-	char *text = xasprintf("%s\n%s\n%s\n%s\n%s\n%s", or_none(setup->image),
-			       or_none(setup->volume_name), or_none(n->setup), or_none(n->install),
-			       own ? setup->run->config : "", own ? setup->run->job : "");
 
-	sha256_hex(text, strlen(text), hex);
+	add_part(&text, setup->image);
+	add_part(&text, setup->volume_name);
+	add_part(&text, n->setup);
+	add_part(&text, n->install);
+	add_part(&text, own ? setup->run->config : NULL);
+	add_part(&text, own ? setup->run->job : NULL);
+	add_part(&text, n->setup_is_ours ? "burst's own" : NULL);
+	sha256_hex(str_text(&text), text.len, hex);
 	snprintf(pool, 96, "%.32s %d %lld %lld %lld", hex, !setup->gpus, (long long)setup->cpu,
 		 (long long)setup->memory_gb, (long long)setup->disk_gb);
 }

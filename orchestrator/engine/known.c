@@ -172,15 +172,23 @@ void known_env_name(struct engine *e, int pod)
 		 core_pod_at(e->core, pod)->rental.attempt);
 }
 
-void engine_setup_key(const char *script, char key[20])
+void engine_setup_key(const struct job_needs *needs, char key[20])
 {
 	char hex[SHA256_HEX];
 
 	key[0] = '\0';
-	if (!script)
+	if (!needs || !needs->setup)
 		return;
-	sha256_hex(script, strlen(script), hex);
-	snprintf(key, 20, "%.16s", hex);
+	sha256_hex(needs->setup, strlen(needs->setup), hex);
+	snprintf(key, 20, "%.*s%s", SETUP_KEY_HEX, hex, needs->setup_is_ours ? "+" : "");
+}
+
+bool engine_setup_fits(const char *pods, const struct job_needs *needs)
+{
+	char key[20];
+
+	engine_setup_key(needs, key);
+	return !ends_with(pods, "+") || !strcmp(pods, key);
 }
 
 bool known_debs(const struct engine *e, int pod, char sha256[SHA256_HEX])

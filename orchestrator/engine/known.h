@@ -65,7 +65,12 @@ bool engine_env_there(const struct engine_setup *setup, const struct job_needs *
 /* Whether pods of setup->image at this provider had it in their image, by the ledger. */
 bool engine_env_in_image(const struct engine_setup *setup, const struct job_needs *needs,
 			 const char *provider);
-/* The set-up as pod_row.setup has it; "" for NULL. */
-void engine_setup_key(const char *script, char key[20]);
+enum { SETUP_KEY_HEX = 16 };
+/* The set-up as pod_row.setup has it: a hash of its text, and a mark if nothing in the pod is the
+ * config's. "" without one. */
+void engine_setup_key(const struct job_needs *needs, char key[20]);
+/* Whether a pod with this pod_row.setup may be prepared for these needs: one that got nothing of
+ * the config's may have this machine's network, and gets nothing of it later. */
+bool engine_setup_fits(const char *pods, const struct job_needs *needs);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "base/mem.h"
+#include "known.h"
 
 enum { COLD_MOST = 40, COLD_LEAST = 3 };
 
@@ -386,7 +387,7 @@ static bool is_like(const struct pod_row *row, const struct cold_what *what, enu
 	bool sent = row->synced_bytes > 0;
 
 	if (phase == COLD_SETUP)
-		return !strcmp(row->setup, what->setup ? what->setup : "");
+		return !strncmp(row->setup, what->setup ? what->setup : "", SETUP_KEY_HEX);
 	if (phase == COLD_SYNC && like < LIKE_NOTHING && row->synced_bytes >= 0 &&
 	    sent == what->volume_ready)
 		return false;

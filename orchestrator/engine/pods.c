@@ -16,7 +16,7 @@
 static void note_setup(struct engine *e, struct epod *p)
 {
 	COPY_TEXT(p->origin.image, e->setup->image ? e->setup->image : "");
-	engine_setup_key(e->work.needs ? e->work.needs->setup : NULL, p->origin.setup);
+	engine_setup_key(e->work.needs, p->origin.setup);
 }
 
 static struct at *at_new(struct engine *e, int pod)

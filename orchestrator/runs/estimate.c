@@ -151,7 +151,7 @@ static void expect_cold(struct cold *cold, const struct estimate_of *of,
 	char setup[20];
 	struct cold_what what = {.gpu = gpu, .image = image ? image : "", .setup = setup};
 
-	engine_setup_key(needs->setup, setup);
+	engine_setup_key(needs, setup);
 	what.volume_ready = volume_ready(pods, what.image);
 	if (needs->setup)
 		cold->phase[COLD_SETUP] = setup_prior;

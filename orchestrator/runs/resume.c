@@ -2,6 +2,7 @@
  */
 #include <stdlib.h>
 
+#include "engine/known.h"
 #include "impl.h"
 #include "segment_keys.h"
 
@@ -26,6 +27,22 @@ static int check_keys(struct run *run, struct err *err)
 			       "then `burst run` renders what is new",
 			       changed, run->row.id, list[first].id, run->row.id);
 	return run_keys_write(keys, run->dir, list, count, err);
+}
+
+/* The config is read anew. A pod that is up was opened to what it was rented for. */
+static int check_setups(const struct run *run, struct err *err)
+{
+	const struct engine_setup *s = &run->setup;
+
+	for (size_t i = 0; i < s->adopt_count; i++)
+		if (!pod_row_over(&s->adopt[i]) &&
+		    !engine_setup_fits(s->adopt[i].setup, s->job_ops->needs(s->job)))
+			return err_set(err, ERR_CONFIG,
+				       "the job's set-up changed since run %s began, and its pod "
+				       "%s may reach this machine's network: `burst cancel %s` "
+				       "ends it, then `burst run` renders what is left",
+				       run->row.id, pod_row_called(&s->adopt[i]), run->row.id);
+	return 0;
 }
 
 static int by_row_id(const void *a, const void *b)
@@ -107,7 +124,7 @@ int run_resume(struct run *run, const struct run_row *row, const struct run_want
 	engine_hold_signals();
 	if (run_take(run, RUN_CLIENT, err) < 0 || check_keys(run, err) < 0 ||
 	    want->keep(want->ctx, run, err) < 0 || run_adopt(run, err) < 0 ||
-	    recall_segments(run, want->anew, err) < 0)
+	    check_setups(run, err) < 0 || recall_segments(run, want->anew, err) < 0)
 		return -1;
 	run->row.status = RUN_RUNNING;
 	run->row.ended_ms = 0;

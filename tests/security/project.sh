@@ -309,6 +309,25 @@ t_a_resumed_run_writes_nothing_outside() { # its output folder may be another on
 	cp err.txt "$T"
 	cd "$T" || return
 }
+t_a_resumed_run_brings_nothing_to_a_pod_of_bursts_own() { # which may have this machine's network; its config may be another one by then
+	living_run
+	kill_it
+	local setup
+	for setup in 0123456789abcdef+ +; do
+		ledger "update pod set setup = '$setup' where gone_ms = 0"
+		burst resume "$RUN"
+		is "$STATUS" 2 "$setup: exit status ($(tail -n 1 err.txt))"
+		has err.txt "the job's set-up changed since run $RUN began"
+		is "$(grep -c '^burst: ' err.txt)" 1 "$setup: lines of error"
+	done
+	ledger "update pod set setup = '0123456789abcdef' where gone_ms = 0" # the project's own, mended
+	burst_bg resume "$RUN"
+	wait_for 40 "a resumed run" file_count out 100
+	kill -INT "$PID"
+	burst_wait
+	burst cancel "$RUN"
+	is "$(ledger 'select count(*) from pod where gone_ms = 0')" 0 "pods left ($(tail -n 1 err.txt))"
+}
 t_a_whole_repository_is_the_project() { # its burst.cfg may lie in a folder of it
 	clone
 	mkdir -p jobs/quiz

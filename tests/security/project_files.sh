@@ -27,11 +27,49 @@ t_its_ignore_files_and_input_are_plain_files() { # nothing waits for a writer, n
 		[ "$STATUS" != 0 ] && [ "$STATUS" -lt 124 ] || complain "$name, a pipe: exit status $STATUS"
 		has err.txt "$name: is not a regular file"
 	done
-	rm -f code/.*ignore script.jsonl
-	mkfifo script.jsonl
+	rm -f code/.*ignore
+	cp err.txt "$T"
+	cd "$T" || return
+}
+
+t_all_that_it_names_is_a_plain_file() { # or a link within the project
+	clone
+	mkdir code pipes
+	echo hello >code/a
+	echo 'SECRET-LINE-[' >"$HOME/hidden"
+	local what job rest how
+	while IFS='|' read -r what job rest; do
+		for how in pipe device link unreadable; do
+			tts "$job" "$rest"
+			rm -rf odd out
+			case $how in
+			pipe) mkfifo odd ;;
+			device) ln -s /dev/zero odd ;;
+			link) ln -s "$HOME/hidden" odd ;;
+			unreadable) mkdir odd && chmod 0 odd ;;
+			esac
+			[ "$what $how" != "code unreadable" ] || continue # an empty folder
+			LIMIT=20 burst run
+			[ "$STATUS" = 2 ] || complain "$what, $how: exit status $STATUS ($(tail -n 1 err.txt))"
+			grep -qE "odd|outside of the project" err.txt || complain "$what, $how: which file? $(tail -n 1 err.txt)"
+			hasnt err.txt SECRET-LINE
+			is "$(grep -c '^burst: ' err.txt)" 1 "$what, $how: lines of error ($(tail -n 1 err.txt))"
+		done
+	done <<-'E2'
+		input|input = "odd";|
+		voice|engine = "chatterbox"; voice = "odd";|
+		lexicon|lexicon = "odd";|
+		code||code = { path = "odd"; };
+	E2
+	rm -rf odd out
+	tts ''
+	burst run
+	is "$STATUS" 0 "a first run ($(tail -n 1 err.txt))"
+	rm out/manifest.jsonl
+	mkfifo out/manifest.jsonl
 	LIMIT=20 burst run
-	is "$STATUS" 2 "an input that is a pipe: exit status"
-	has err.txt "script.jsonl: is not a regular file"
+	[ "$STATUS" != 0 ] && [ "$STATUS" -lt 124 ] || complain "manifest: exit status $STATUS"
+	has err.txt "manifest.jsonl"
 	cp err.txt "$T"
 	cd "$T" || return
 }

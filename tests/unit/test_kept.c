@@ -13,6 +13,7 @@
 
 #include "base/str.h"
 #include "engine/kept.h"
+#include "engine/known.h"
 #include "base/path.h"
 #include "scratch.h"
 
@@ -38,6 +39,100 @@ static void which_pod_serves(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++)
 		if (kept_serves(pairs[i].has, pairs[i].wanted) != pairs[i].serves)
 			fail_msg("\"%s\" for \"%s\"", pairs[i].has, pairs[i].wanted);
+}
+
+/* ---- what a pod that burst prepared by itself is good for ---- */
+
+static struct job_needs its_needs;
+
+static const struct job_needs *needs_of(struct job *job)
+{
+	(void)job;
+	return &its_needs;
+}
+
+static void describe(const struct job_needs *needs, const char *image, char pool[96])
+{
+	static const struct job_ops ops = {.needs = needs_of};
+	struct run_row run = {.config = "c", .job = "j"};
+	struct engine_setup setup = {.job_ops = &ops, .run = &run, .image = image};
+
+	its_needs = *needs;
+	kept_describe(&setup, pool);
+}
+
+/* It may have this machine's network, which a project must not get. */
+static void who_gets_a_pod_of_bursts_own(void **state)
+{
+	static const struct {
+		const char *what, *image;
+		struct job_needs needs;
+		bool serves;
+	} wanted[] = {
+		{"the same", "i", {.setup = "s", .install = "p\n", .setup_is_ours = true}, true},
+		{"that text, a server of the project's",
+		 "i",
+		 {.setup = "s", .install = "p\n"},
+		 false},
+		{"both texts as one", "i", {.setup = "s\np"}, false},
+		{"both texts as one, and it says ours",
+		 "i",
+		 {.setup = "s\np\n", .install = "", .setup_is_ours = true},
+		 false},
+		{"texts in the image's name", "i\n\ns\np", {.setup = ""}, false},
+		{"a command", "i", {.setup = "s", .install = "p\n", .command = true}, false},
+	};
+	const struct job_needs ours = {.setup = "s", .install = "p\n", .setup_is_ours = true};
+	char has[96], other[96];
+
+	(void)state;
+	describe(&ours, "i", has);
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		describe(&wanted[i].needs, wanted[i].image, other);
+		if (kept_serves(has, other) != wanted[i].serves)
+			fail_msg("%s", wanted[i].what);
+	}
+}
+
+static void which_set_up_fits_a_pod(void **state)
+{
+	static const struct {
+		const char *what;
+		struct job_needs before, now;
+		bool fits;
+	} cases[] = {
+		{"ours",
+		 {.setup = "s", .setup_is_ours = true},
+		 {.setup = "s", .setup_is_ours = true},
+		 true},
+		{"another voice",
+		 {.setup = "s", .setup_is_ours = true},
+		 {.setup = "t", .setup_is_ours = true},
+		 false},
+		{"a script is added",
+		 {.setup = "s", .setup_is_ours = true},
+		 {.setup = "s\nevil\n"},
+		 false},
+		{"its text, a server of the project's",
+		 {.setup = "s", .setup_is_ours = true},
+		 {.setup = "s"},
+		 false},
+		{"none any more", {.setup = "s", .setup_is_ours = true}, {.setup = NULL}, false},
+		{"the project's own, mended", {.setup = "s"}, {.setup = "t"}, true},
+		{"the project's, then ours",
+		 {.setup = "s"},
+		 {.setup = "s", .setup_is_ours = true},
+		 true},
+		{"none before", {.setup = NULL}, {.setup = "t"}, true},
+	};
+	char key[20];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		engine_setup_key(&cases[i].before, key);
+		if (engine_setup_fits(key, &cases[i].now) != cases[i].fits)
+			fail_msg("%s", cases[i].what);
+	}
 }
 
 static struct pod_row offered(void)
@@ -229,9 +324,13 @@ static void its_time_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(which_pod_serves), cmocka_unit_test(which_run_takes_it),
-		cmocka_unit_test(it_is_handed_on),  cmocka_unit_test(it_is_taken_back),
+		cmocka_unit_test(which_pod_serves),
+		cmocka_unit_test(which_run_takes_it),
+		cmocka_unit_test(it_is_handed_on),
+		cmocka_unit_test(it_is_taken_back),
 		cmocka_unit_test(its_time_ends),
+		cmocka_unit_test(who_gets_a_pod_of_bursts_own),
+		cmocka_unit_test(which_set_up_fits_a_pod),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
