@@ -40,9 +40,31 @@ bool jsonx_bool(const json_t *object, const char *key, bool absent)
 	return json_is_boolean(value) ? json_is_true(value) : absent;
 }
 
+bool jsonx_has_too_many_values(const char *bytes, size_t len)
+{
+	size_t count = 1;
+	bool quoted = false;
+
+	if (len <= JSONX_VALUES_MOST)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (quoted && bytes[i] == '\\')
+			i++;
+		else if (bytes[i] == '"')
+			quoted = !quoted;
+		else
+			count += !quoted && (bytes[i] == ',' || bytes[i] == '[' || bytes[i] == '{');
+	return count > JSONX_VALUES_MOST;
+}
+
 json_t *jsonx_parse(const char *bytes, size_t len, struct err *err)
 {
 	json_error_t where;
+
+	if (jsonx_has_too_many_values(bytes, len)) {
+		err_set(err, ERR_BUG, "JSON of more than %d values", JSONX_VALUES_MOST);
+		return NULL;
+	}
 	json_t *value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &where);
 
 	if (!value) {

@@ -16,8 +16,13 @@ int64_t jsonx_int(const json_t *object, const char *key, int64_t absent);
 int64_t jsonx_bounded(const json_t *object, const char *key, int64_t absent, int64_t most);
 double jsonx_number(const json_t *object, const char *key, double absent);
 bool jsonx_bool(const json_t *object, const char *key, bool absent);
-/* Parses exactly one object of at most len bytes (ERR_BUG with the place on a mistake);
- * json_decref() it. NULL on error. */
+/* A list of a thousand pods has a tenth of this. */
+enum { JSONX_VALUES_MOST = 500000 };
+/* A parsed value may take a hundred times the memory of its text ("[]"), so a text with more than
+ * JSONX_VALUES_MOST is not parsed. */
+bool jsonx_has_too_many_values(const char *bytes, size_t len);
+/* Parses exactly one object of at most len bytes (ERR_BUG with the place on a mistake, or too many
+ * values); json_decref() it. NULL on error. */
 json_t *jsonx_parse(const char *bytes, size_t len, struct err *err);
 /* One compact line without newline, keys in insertion order; free() it. */
 char *jsonx_line(const json_t *value);

@@ -3,13 +3,16 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "http_impl.h"
 
 enum {
 	CONNECT_MS = 15000,
 	KEPT_CONNECTIONS = 16,
-	SILENCE_S = 60, /* of a file's transfer */
+	SILENCE_S = 60,   /* of a file's transfer */
+	STUCK_MS = 10000, /* libcurl at work, while the rest of the loop waits */
+	TOO_LARGE = 100,  /* CURLE_TOO_LARGE, which headers before 8.6 lack */
 };
 
 /* ---- the multi handle, as the loop's waiter ---- */
@@ -37,7 +40,9 @@ static void work_multi(void *ctx)
 	int running, left;
 	CURLMsg *msg;
 
+	http_guard_begin(http->guard);
 	curl_lib.multi_perform(http->multi, &running);
+	http->flooded = http_guard_end(http->guard);
 	while ((msg = curl_lib.multi_info_read(http->multi, &left))) {
 		struct transfer *t = NULL;
 		CURLcode rc = msg->data.result;
@@ -57,6 +62,7 @@ struct http *http_new(struct loop *loop, const char *user_agent)
 	http->loop = loop;
 	http->user_agent = xstrdup(user_agent);
 	http->silence_s = SILENCE_S;
+	http->guard = http_guard_new(STUCK_MS);
 	http->multi = curl_lib.multi_init();
 	if (!http->multi)
 		abort();
@@ -73,6 +79,7 @@ void http_free(struct http *http)
 		http->transfers->drop(http->transfers);
 	loop_set_waiter(http->loop, NULL);
 	curl_lib.multi_cleanup(http->multi);
+	http_guard_free(http->guard);
 	free(http->user_agent);
 	free(http);
 }
@@ -87,11 +94,22 @@ void http_transfer_add(struct http *http, struct transfer *t)
 }
 
 /* Children must not inherit burst's connections. */
-static int close_on_exec(void *ctx, curl_socket_t fd, curlsocktype purpose)
+static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
-	(void)ctx, (void)purpose;
+	struct http *http = ctx;
+
+	(void)purpose;
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	http_guard_add(http->guard, fd);
 	return CURL_SOCKOPT_OK;
+}
+
+static int on_close(void *ctx, curl_socket_t fd)
+{
+	struct http *http = ctx;
+
+	http_guard_remove(http->guard, fd);
+	return close(fd);
 }
 
 CURL *http_transfer_easy(struct transfer *t)
@@ -104,7 +122,10 @@ CURL *http_transfer_easy(struct transfer *t)
 	curl_lib.easy_setopt(easy, CURLOPT_PRIVATE, t);
 	curl_lib.easy_setopt(easy, CURLOPT_ERRORBUFFER, t->problem);
 	curl_lib.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_lib.easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, close_on_exec);
+	curl_lib.easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+	curl_lib.easy_setopt(easy, CURLOPT_SOCKOPTDATA, t->http);
+	curl_lib.easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+	curl_lib.easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, t->http);
 	curl_lib.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_lib.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	return easy;
@@ -134,8 +155,10 @@ void http_transfer_remove(struct transfer *t)
 	http_transfer_end(t);
 }
 
-enum err_kind http_transfer_kind(CURLcode rc)
+enum err_kind http_transfer_kind(const struct transfer *t, CURLcode rc)
 {
+	if (t && t->http->flooded)
+		return ERR_UNTRUSTED;
 	switch ((int)rc) {
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_ISSUER_ERROR:
@@ -143,12 +166,18 @@ enum err_kind http_transfer_kind(CURLcode rc)
 	case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return ERR_UNTRUSTED;
 	case CURLE_URL_MALFORMAT:
 	case CURLE_SSL_CACERT_BADFILE: return ERR_CONFIG;
-	case CURLE_OUT_OF_MEMORY: abort();
+	/* libcurl's word for a header line, or a head, that is longer than it takes */
+	case CURLE_OUT_OF_MEMORY:
+	case TOO_LARGE: return ERR_UNTRUSTED;
 	}
 	return ERR_NETWORK;
 }
 
 const char *http_transfer_problem(const struct transfer *t, CURLcode rc)
 {
+	if (rc == CURLE_OUT_OF_MEMORY || (int)rc == TOO_LARGE)
+		return "too large a reply: its head is longer than any server's needs to be";
+	if (t->http->flooded)
+		return "the server floods the connection";
 	return *t->problem ? t->problem : curl_lib.easy_strerror(rc);
 }

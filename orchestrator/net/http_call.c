@@ -63,6 +63,29 @@ static void report_soon(struct http_call *c)
 	c->report = loop_timer(c->transfer.http->loop, 0, on_report, c);
 }
 
+static const char *without_connection(CURLcode rc)
+{
+	switch ((int)rc) {
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY: return "cannot be found: is this machine on a network?";
+	}
+	return http_transfer_kind(NULL, rc) == ERR_UNTRUSTED
+		       ? "cannot be trusted: is a proxy or a network's sign-in page in between?"
+		       : "cannot be reached";
+}
+
+/* No request left, so the reader needs the server's name and not the request. */
+static void fail_unsent(struct http_call *c, enum err_kind kind, CURLcode rc, const char *problem)
+{
+	struct reply *reply = &c->down.reply;
+	const char *host = strstr(c->shown_url, "://");
+
+	host = host ? host + 3 : c->shown_url;
+	reply->failed = true;
+	err_set(&reply->err, kind, "%.*s %s (%s)", (int)strcspn(host, "/?#"), host,
+		without_connection(rc), problem);
+}
+
 static void on_finish(struct transfer *t, CURLcode rc)
 {
 	struct http_call *c = (struct http_call *)t;
@@ -75,8 +98,11 @@ static void on_finish(struct transfer *t, CURLcode rc)
 	 * that connection, even if its peer is gone. */
 	if (rc == CURLE_OPERATION_TIMEDOUT)
 		t->http->fresh_until = clock_boot_ms() + FRESH_MS;
-	if (rc != CURLE_OK)
-		http_reply_fail(c, http_transfer_kind(rc), http_transfer_problem(t, rc));
+	if (rc != CURLE_OK && !c->down.reply.was_sent && !c->down.reply.failed &&
+	    http_transfer_kind(t, rc) != ERR_CONFIG)
+		fail_unsent(c, http_transfer_kind(t, rc), rc, http_transfer_problem(t, rc));
+	else if (rc != CURLE_OK)
+		http_reply_fail(c, http_transfer_kind(t, rc), http_transfer_problem(t, rc));
 	report(c);
 }
 

@@ -64,7 +64,7 @@ static void on_finish(struct transfer *t, CURLcode rc)
 	if (rc == CURLE_OK)
 		fd = take_socket(k);
 	else
-		err_set(&k->err, http_transfer_kind(rc), "%s: %s", k->shown,
+		err_set(&k->err, http_transfer_kind(t, rc), "%s: %s", k->shown,
 			http_transfer_problem(t, rc));
 	report(k, fd);
 }

@@ -23,6 +23,8 @@ struct http {
 	CURLM *multi;
 	char *user_agent;
 	struct transfer *transfers;
+	struct http_guard *guard;
+	bool flooded;        /* the guard has closed the connections of this turn */
 	long silence_s;      /* so long a file may stand still; shorter in the test of that */
 	int64_t fresh_until; /* http_call.c: until then each call has a connection of its own */
 };
@@ -36,9 +38,20 @@ void http_transfer_start(struct transfer *t);
 void http_transfer_end(struct transfer *t);
 /* Ends it and takes it out of http's list. */
 void http_transfer_remove(struct transfer *t);
-/* What the failure of a transfer is, for who called. Never CURLE_OK. */
-enum err_kind http_transfer_kind(CURLcode rc);
+/* What the failure of a transfer is, for who called. Never CURLE_OK. t NULL: by the code alone. */
+enum err_kind http_transfer_kind(const struct transfer *t, CURLcode rc);
 const char *http_transfer_problem(const struct transfer *t, CURLcode rc);
+
+/* http_guard.c: a thread that shuts down every connection of libcurl once one of its turns takes
+ * stuck_ms. A server that sends GOAWAY or empty frames without end would otherwise keep
+ * libcurl 7.88 in multi_perform() for as long, whatever the call's timeout, and no pod could be
+ * released. */
+struct http_guard *http_guard_new(int64_t stuck_ms);
+void http_guard_free(struct http_guard *g);
+void http_guard_add(struct http_guard *g, int fd);
+void http_guard_remove(struct http_guard *g, int fd);
+void http_guard_begin(struct http_guard *g);
+bool http_guard_end(struct http_guard *g); /* true: it shut them down in this turn */
 
 /* http_call.c; http_reply.c and http_upload.c each own a part. */
 struct http_call {

@@ -159,7 +159,9 @@ static void hide_env_texts(json_t *value)
 /* Appends it without its secrets. Returns false if it is not JSON. */
 static bool add_json(struct str *to, const char *bytes, size_t len)
 {
-	json_t *value = json_loadb(bytes, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+	json_t *value = jsonx_has_too_many_values(bytes, len)
+				? NULL
+				: json_loadb(bytes, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 
 	if (!value)
 		return false;

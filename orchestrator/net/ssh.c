@@ -146,8 +146,8 @@ static void pump(struct ssh *s)
 	    !s->at_end)
 		peek(s);
 	s->readable = false;
-	if (s->memory > MEMORY_MOST)
-		ssh_fail(s, ERR_UNTRUSTED, "ssh: the server sends too many unrequested messages");
+	if (s->flooded)
+		ssh_fail_session(s, "ssh");
 	s->again = moved && s->phase != DEAD;
 	if (!moved && !s->gone)
 		notice_end(s);

@@ -119,6 +119,7 @@ struct ssh {
 
 	struct block blocks; /* a ring of all that libssh2 holds; this one is none of them */
 	size_t memory;
+	bool flooded; /* it would have exceeded MEMORY_MOST */
 
 	bool pumping, again, gone;
 	char buf[READ_BYTES];

@@ -1,5 +1,6 @@
-/* ssh_memory.c - libssh2's memory: counted, and freed with the session. ssh.c compares the count
- * with MEMORY_MOST after each turn. */
+/* ssh_memory.c - libssh2's memory: counted, limited, and freed with the session. The server chooses
+ * some sizes (the name of a signal may have 4 GiB), so libssh2 gets no more than MEMORY_MOST; ssh.c
+ * then ends the session. */
 #include <stdlib.h>
 
 #include "ssh.h"
@@ -25,12 +26,21 @@ static struct block *block_of(void *bytes)
 	return (struct block *)bytes - 1;
 }
 
+static bool has_room(struct ssh *s, size_t size)
+{
+	s->flooded = s->flooded || size > MEMORY_MOST || s->memory > MEMORY_MOST - size;
+	return !s->flooded;
+}
+
 void *ssh_on_alloc(size_t size, void **abstract)
 {
-	struct block *b = xmalloc(sizeof(*b) + size);
+	struct ssh *s = *abstract;
 
+	if (!has_room(s, size))
+		return NULL;
+	struct block *b = xmalloc(sizeof(*b) + size);
 	b->size = size;
-	link_block(*abstract, b);
+	link_block(s, b);
 	return b + 1;
 }
 
@@ -47,6 +57,8 @@ void *ssh_on_realloc(void *bytes, size_t size, void **abstract)
 	if (!bytes)
 		return ssh_on_alloc(size, abstract);
 	struct block *b = block_of(bytes);
+	if (size > b->size && !has_room(*abstract, size - b->size))
+		return NULL;
 	unlink_block(*abstract, b);
 	b = xrealloc(b, sizeof(*b) + size);
 	b->size = size;

@@ -83,6 +83,10 @@ void ssh_fail_session(struct ssh *s, const char *doing)
 	char *words = NULL;
 	char what[320];
 
+	if (s->flooded) {
+		ssh_fail(s, ERR_UNTRUSTED, "ssh: the server sends too many unrequested messages");
+		return;
+	}
 	ssh_lib.session_last_error(s->session, &words, NULL, 0);
 	snprintf(what, sizeof(what), "%s: %s", doing,
 		 words && *words ? words : "the connection broke down");

@@ -120,6 +120,11 @@ static const char *hint(const struct turn *t)
 	if (r->grpc_status == 9 && t->op->fetching_token)
 		return " (providers.modal.client_version, client_type and libmodal_version "
 		       "identify burst to Modal)";
+	if (r->grpc_status == 9)
+		return " (something about the account or this client is not as Modal wants it: "
+		       "trying again, or another size of pod, does not help)";
+	if (r->grpc_status == 10)
+		return " (Modal carried out something else at that moment)";
 	if (r->grpc_status == 16)
 		return " (are MODAL_TOKEN_ID and MODAL_TOKEN_SECRET right?)";
 	if (r->grpc_status == 7)
@@ -149,13 +154,35 @@ int modal_answered(struct turn *t, const char *doing)
 	return -1;
 }
 
+static void *alloc_within(void *left, size_t size)
+{
+	if (size > *(size_t *)left)
+		return NULL;
+	*(size_t *)left -= size;
+	return malloc(size);
+}
+
+static void free_within(void *left, void *memory)
+{
+	(void)left;
+	free(memory);
+}
+
+/* A message of two bytes takes a hundred once it is unpacked. */
+void *modal_unpack(const ProtobufCMessageDescriptor *type, size_t len, const void *bytes)
+{
+	size_t left = MODAL_UNPACKED_MOST;
+	ProtobufCAllocator within = {alloc_within, free_within, &left};
+
+	return protobuf_c_message_unpack(type, &within, len, bytes);
+}
+
 void *modal_read(struct turn *t, const char *doing, const ProtobufCMessageDescriptor *type)
 {
 	if (modal_answered(t, doing) < 0)
 		return NULL;
 	const struct str *body = &t->reply->body;
-	void *message =
-		protobuf_c_message_unpack(type, NULL, body->len, (const uint8_t *)str_text(body));
+	void *message = modal_unpack(type, body->len, str_text(body));
 	if (!message)
 		err_set(t->err, t->op->creating ? ERR_AMBIGUOUS : ERR_TRANSIENT,
 			"%s: the answer cannot be read (no %s)", doing, type->short_name);

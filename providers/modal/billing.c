@@ -281,8 +281,8 @@ static enum op_next take_report(struct turn *t)
 		return modal_done(t);
 	}
 	while (modal_next_message(&t->reply->body, &at, &message, &len)) {
-		Modal__Client__WorkspaceBillingReportItem *item =
-			modal__client__workspace_billing_report_item__unpack(NULL, len, message);
+		Modal__Client__WorkspaceBillingReportItem *item = modal_unpack(
+			&modal__client__workspace_billing_report_item__descriptor, len, message);
 		if (!item)
 			continue;
 		add_hour(&h, use, item);

@@ -321,8 +321,8 @@ static int32_t read_built(struct turn *t, enum op_next *what)
 	int32_t status = 0;
 
 	while (!status && modal_next_message(body, &at, &message, &len)) {
-		Modal__Client__ImageJoinStreamingResponse *m =
-			modal__client__image_join_streaming_response__unpack(NULL, len, message);
+		Modal__Client__ImageJoinStreamingResponse *m = modal_unpack(
+			&modal__client__image_join_streaming_response__descriptor, len, message);
 		if (!m)
 			continue;
 		for (size_t i = 0; i < m->n_task_logs; i++)

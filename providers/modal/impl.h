@@ -164,6 +164,11 @@ int modal_answered(struct turn *t, const char *doing);
  * or declare it with MODAL_MESSAGE. */
 void *modal_read(struct turn *t, const char *doing, const ProtobufCMessageDescriptor *type);
 
+/* Unpacks one message, which may take no more memory than this. NULL: it cannot be read, or takes
+ * more. Free it with protobuf_c_message_free_unpacked(m, NULL). */
+enum { MODAL_UNPACKED_MOST = 256 << 20 };
+void *modal_unpack(const ProtobufCMessageDescriptor *type, size_t len, const void *bytes);
+
 static inline void modal_free_cleanup(void *variable)
 {
 	ProtobufCMessage *message = *(ProtobufCMessage **)variable;

@@ -93,7 +93,7 @@ static void add_lines(struct str *to, const struct str *body)
 
 	while (modal_next_message(body, &at, &message, &len)) {
 		Modal__Client__TaskLogsBatch *batch =
-			modal__client__task_logs_batch__unpack(NULL, len, message);
+			modal_unpack(&modal__client__task_logs_batch__descriptor, len, message);
 		for (size_t i = 0; batch && i < batch->n_items; i++)
 			str_add(to, modal_text(batch->items[i]->data));
 		if (batch)

@@ -66,8 +66,8 @@ int modal_read_list(struct turn *t, const char *folder,
 	}
 	while (modal_next_message(body, &at, &bytes, &len)) {
 		__attribute__((cleanup(modal_free_cleanup)))
-		Modal__Client__VolumeListFilesResponse *m =
-			modal__client__volume_list_files_response__unpack(NULL, len, bytes);
+		Modal__Client__VolumeListFilesResponse *m = modal_unpack(
+			&modal__client__volume_list_files_response__descriptor, len, bytes);
 		if (!m)
 			return err_set(t->err, ERR_UNTRUSTED,
 				       "listing the volume: the answer cannot be read");

@@ -65,6 +65,23 @@ t_each_end_is_told_once() {
 	unserve
 }
 
+# No reply ends a run, or the client.
+t_extreme_replies_change_nothing() {
+	local name
+	coproc EXTREMES { exec node "$ROOT/tests/cloud/common/extremes.js" header_100k header_endless continue_endless trailer_10m body_endless; }
+	read -rt 20 ports <&"${EXTREMES[0]}" || { complain "the server did not start"; return; }
+	job 'echo x >o'
+	for name in $(jq -r 'keys[]' <<<"$ports"); do
+		own "notify = { on = [\"done\"]; url = \"http://127.0.0.1:$(jq -r ".$name.port" <<<"$ports")/topic-nobody-guesses\"; };"
+		burst run --anew
+		is "$STATUS" 0 "$name: exit status ($(tail -n 2 err.txt))"
+		has err.txt 'warning: notify.url: '
+		no_secret
+	done
+	kill "$EXTREMES_PID"
+	wait "$EXTREMES_PID" 2>/dev/null
+}
+
 # The published ntfy server shows what a phone shows: a title, a text that a person reads, a priority, a tag.
 ntfy_serves() {
 	local program=${NTFY:-$ROOT/build/ntfy/ntfy} port

@@ -6,6 +6,7 @@ const { spawn } = require('child_process');
 const fs = require('fs');
 const net = require('net');
 const path = require('path');
+const extremes = require('./extremes');
 
 const OUTPUT_LINE_MAX = 16384;
 
@@ -83,7 +84,8 @@ function by_line(stream, take) {
 }
 
 // A public port in front of a pod's port. look() gives, at each connection: { target, door, delay_ms, drop_after_bytes }.
-// door: undefined (through), "reset", "silent" (accepts, says nothing), "wrong-key" (another sshd answers).
+// door: undefined (through), "reset", "silent" (accepts, says nothing), "wrong-key" (another sshd answers),
+// or one of extremes.js: "ssh_packet_4g".
 class Door {
 	constructor(look, decoy) {
 		this.look = look;
@@ -107,6 +109,7 @@ class Door {
 		client.on('close', () => this.conns.delete(client));
 		if (door === 'silent') return;
 		if (door === 'wrong-key') return this.decoy(client);
+		if (/^ssh_/.test(door || '')) return extremes.ssh(door, client);
 		if (door === 'reset' || !target) return reset(client);
 		const pod = net.connect({ host: '127.0.0.1', port: target });
 		pod.setNoDelay(true);

@@ -6,9 +6,12 @@
 //   reset        the connection is cut                             goaway  this stream is the last of its connection
 //   late_error   an error in trailers, after headers               no_status   no grpc-status at all
 //   hang_ms N    the answer comes so late, to what was carried out at once
+//   extreme NAME  frames of common/extremes.js, to what was carried out
 //   http N       an HTTP answer with this status instead           flag    the frames say that they are compressed
 
+const fs = require('fs');
 const http2 = require('http2');
+const extremes = require('../common/extremes');
 
 const HEAD = 5;
 const MESSAGE_MAX = 100 << 20;
@@ -41,6 +44,44 @@ function escape(text) {
 }
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Raw bytes beside Node's own frames, by the descriptor: the socket's handle belongs to the session.
+class Wire {
+	constructor(session) {
+		this.session = session;
+		this.left = Buffer.alloc(0);
+		this.cut = false;
+	}
+
+	get destroyed() {
+		return this.session.destroyed || this.cut;
+	}
+
+	get writable() {
+		return !this.destroyed;
+	}
+
+	on() {}
+
+	write(bytes) {
+		this.left = Buffer.concat([this.left, bytes]);
+		return this.flush();
+	}
+
+	flush() {
+		try {
+			while (this.left.length) this.left = this.left.subarray(fs.writeSync(this.session.fd, this.left));
+			return true;
+		} catch (e) {
+			this.cut = e.code !== 'EAGAIN'; // the client has closed it; Node hears of that only once this ends
+			return false;
+		}
+	}
+
+	once(drain, then) {
+		setTimeout(() => (this.destroyed || this.flush() ? then() : this.once(drain, then)), 5);
+	}
+}
 
 class Reply {
 	constructor(stream) {
@@ -129,6 +170,11 @@ class Reply {
 		this.stream.end('<html><body><h1>no</h1></body></html>\n');
 	}
 
+	extreme(name) {
+		this.over = true;
+		extremes.h2(name, new Wire(this.stream.session), this.stream.id);
+	}
+
 	cut() {
 		this.over = true;
 		const { session } = this.stream;
@@ -147,6 +193,9 @@ function make_server(serve, tls) {
 		session.on('close', () => sessions.delete(session));
 	});
 	server.on('sessionError', () => {});
+	let newest;
+	server.on('session', (session) => (newest = session));
+	server.on('connection', (socket) => newest && newest.fd === undefined && (newest.fd = socket._handle.fd)); // for raw frames, without TLS
 	server.on('stream', (stream, headers) => {
 		const parts = [];
 		const reply = new Reply(stream);

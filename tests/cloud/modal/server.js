@@ -228,6 +228,7 @@ async function serve(world, c) {
 		if (reply.over) return;
 		if (reply.wire.hang_ms) await grpc.pause(reply.wire.hang_ms);
 		if (reply.wire.reset) return void reply.cut();
+		if (reply.wire.extreme) return void reply.extreme(reply.wire.extreme);
 		reply.send(messages.encode(method.responseType, answer, c.does.strange));
 	}
 }

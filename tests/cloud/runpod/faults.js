@@ -8,6 +8,7 @@
 //   hang_ms:N                       answer so late what was carried out at once
 //   cut:N                           send N bytes of the reply, then drop the connection
 //   set:{..}                        put these members into the reply's object (and into each pod of a list)
+//   extreme:NAME                    answer so (common/extremes.js)
 //   hide:true                       leave the pods that `when` names out of the reply, or answer 404 for one
 //   pod:{..}                        a pod created by this request behaves so (see pods.js: quirks)
 // Named ones, F1 to F30, are made of these by named().

@@ -6,6 +6,7 @@ const crypto = require('crypto');
 const fs = require('fs');
 const path = require('path');
 const clock = require('../common/clock');
+const extremes = require('../common/extremes');
 
 const PART_MAX = 500 * 1000 * 1000;
 const UPLOADS = '.s3compat_uploads';
@@ -413,6 +414,10 @@ async function serve(req, res, world, match) {
 		const does = match(`s3:${op}`);
 		if (does.s3) throw new S3Error(does.status, does.s3);
 		if (does.reset) return void req.socket.destroy();
+		if (does.extreme) {
+			extremes.http(does.extreme, req.socket);
+			return { op };
+		}
 		const volume = bucket ? world.volumes.get(bucket) : null;
 		if (bucket && !volume) throw new S3Error(404, 'NoSuchBucket', 'The specified bucket does not exist');
 		if (volume) check_region(auth, volume, world);

@@ -27,6 +27,7 @@ const http = require('http');
 const path = require('path');
 const clock = require('../common/clock');
 const { options, merge, make_random, record, listen, keep_file } = require('../common/server');
+const extremes = require('../common/extremes');
 const graphql = require('./graphql');
 const rest = require('./rest');
 const s3 = require('./s3');
@@ -172,7 +173,10 @@ function problem(c, status, detail, errors, headers) {
 // The reply that a fault gives in place of the real one, or false.
 function misbehave(c) {
 	const does = c.does;
-	if (does.big) {
+	if (does.extreme) {
+		c.status = 0;
+		extremes.http(does.extreme, c.res.socket);
+	} else if (does.big) {
 		answer(c, 200, `{"pods":[],"padding":"${'x'.repeat(does.big)}"}`);
 	} else if (does.html) {
 		answer(c, does.status || 502, '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>');
