@@ -341,7 +341,7 @@ struct action {
 	uint32_t segment, batch;
 	bool flag;
 	int number;
-	char text[200];
+	char text[640]; /* holds a reason of struct err and what follows from it */
 };
 
 struct actions {

@@ -61,6 +61,7 @@ enum {
 	RENTS_AT_ONCE = 16,   /* creates under way at one provider */
 	/* in a row; then nothing more is rented from that provider */
 	UNMADE_MOST = 2,
+	UNLIKE_MAX = 2,     /* pods in a row with another host key, or that refuse ours */
 	NO_SWITCH_MOST = 2, /* likewise */
 	/* in a row; then a provider's spot offers rest if it has others that fit */
 	SPOT_REFUSALS = 2,

@@ -121,6 +121,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		p->presence.connected_at = c->now;
 		c->patience_ms = 0;
 		pod_vendor(c, p)->unmade = 0;
+		pod_vendor(c, p)->unlike = 0;
 		if (!p->presence.running_at)
 			p->presence.running_at = p->rental.rented_at;
 
@@ -164,11 +165,29 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	pod_prepare(c, p);
 }
 
+/* It shows another host key, or refuses ours. One host may be bad. If a second pod in a row does
+ * so, something stands between, and further pods would only bill. */
+static void not_the_one(struct core *c, struct core_pod *p, const struct err *err)
+{
+	struct vendor *v = pod_vendor(c, p);
+
+	err_set(&c->capacity, err->kind, "pod %s: %s", core_pod_called(p), err->msg);
+	if (!c->capacity_since)
+		c->capacity_since = c->now;
+	if (++v->unlike < UNLIKE_MAX)
+		return;
+	v->dead = true;
+	err_set(&v->err, err->kind, "%s: %d pods in a row could not be trusted: %s",
+		c->conf.providers[p->rental.provider].name, v->unlike, c->capacity.msg);
+	core_note(c, query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s", v->err.msg);
+}
+
 static void connect_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	if (p->phase != POD_CONNECTING)
 		return;
 	if (err->kind == ERR_UNTRUSTED || err->kind == ERR_REFUSED) {
+		not_the_one(c, p, err);
 		resting_bad_host(c, pod_index(c, p), err->msg);
 		pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
 		return;

@@ -16,7 +16,8 @@ static void note_no_answer(struct core *c, int provider)
 
 	if (v->err.kind != ERR_NONE)
 		return;
-	err_set(&v->err, ERR_TRANSIENT, "%s: no reply to the request for offers",
+	err_set(&v->err, ERR_TRANSIENT,
+		"%s: no reply to the request for offers (its rate limit may be used up)",
 		c->conf.providers[provider].name);
 	core_note(c, NOTE_WARN,
 		  "%s has not answered for %d s what it offers (its rate limit may be used up)",
@@ -137,6 +138,14 @@ void query_volume_fills(struct core *c, const struct event *ev)
 	c->dirty = true;
 }
 
+/* Waiting cannot help. A certificate counts only before the first answer: later, the sign-in page
+ * of a network may stand in between for a while. */
+static bool is_final(const struct vendor *v, enum err_kind kind)
+{
+	return kind == ERR_CREDENTIALS || kind == ERR_CONFIG || kind == ERR_BALANCE ||
+	       (kind == ERR_UNTRUSTED && !v->answered);
+}
+
 void query_answered(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
@@ -166,12 +175,13 @@ void query_answered(struct core *c, const struct event *ev)
 		v->err = *ev->err;
 		if (ev->type == EV_VOLUME && v->err.kind == ERR_NOT_FOUND)
 			v->err.kind = ERR_CONFIG; /* it will not appear by itself */
-		v->dead = v->err.kind == ERR_CREDENTIALS || v->err.kind == ERR_CONFIG;
+		v->dead = is_final(v, v->err.kind);
 		/* if it is the last provider, the run ends with this message */
 		core_note(c, v->dead && query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
 			  c->conf.providers[ev->provider].name, ev->err->msg);
 		return;
 	}
+	v->answered = true;
 	if (!v->dead) /* a dead provider keeps its reason, even if another reply arrives */
 		memset(&v->err, 0, sizeof(v->err));
 	if (ev->type == EV_VOLUME)
@@ -200,8 +210,7 @@ void query_image_answered(struct core *c, const struct event *ev)
 		return;
 	}
 	v->image_query = QUERY_UNSENT;
-	if (ev->err->kind == ERR_CONFIG || ev->err->kind == ERR_CREDENTIALS ||
-	    ev->err->kind == ERR_REFUSED) {
+	if (is_final(v, ev->err->kind) || ev->err->kind == ERR_REFUSED) {
 		v->dead = true;
 		v->err = *ev->err;
 		core_note(c, query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name,

@@ -98,6 +98,7 @@ struct vendor { /* what the run knows of one provider */
 	int rents_at_once;
 	int64_t rent_not_before;
 	int rate_refusals;    /* creates that its rate limit refused, in a row */
+	int unlike;           /* pods with another host key, or that refuse ours, in a row */
 	int unmade;           /* pods whose containers could not be made, in a row */
 	int64_t diagnosed_by; /* why a pod failed is being read until then: nothing is rented before
 			       */
@@ -109,7 +110,10 @@ struct vendor { /* what the run knows of one provider */
 	struct err err;           /* why nothing can be rented there */
 	int64_t floor_microusd_h; /* lowest price of what is wanted there, sold out or not; 0:
 				     unknown */
-	bool dead; /* credentials refused, or its request is invalid: it is not asked again */
+	bool answered;            /* it has said what it offers */
+	/* credentials refused, no money, not trusted, or its request is invalid: it is not asked
+	 * again */
+	bool dead;
 };
 
 struct core {

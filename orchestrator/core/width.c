@@ -190,21 +190,74 @@ static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
 	return true;
 }
 
-/* Says why nothing is rented, when the next try is, and when the run ends. */
-static void note_wait(struct core *c, int64_t at, const char *why)
+/* Four things that a user must tell apart, since each wants something else done. */
+static const char *wait_label(enum err_kind kind)
 {
-	const char *before = !strncmp(why, "no capacity", 11) ? "" : "no capacity: ";
-	char next[24], left[24];
+	switch ((int)kind) {
+	case ERR_NONE:
+	case ERR_NO_CAPACITY: return "no capacity";
+	case ERR_NETWORK: return "no network";
+	case ERR_CREDENTIALS:
+	case ERR_NO_ACCOUNT: return "key refused";
+	case ERR_BALANCE: return "no money";
+	case ERR_RATE_LIMITED: return "rate limit";
+	case ERR_UNTRUSTED: return "not trusted";
+	case ERR_REFUSED:
+	case ERR_CONFIG:
+	case ERR_NOT_FOUND: return "refused";
+	}
+	return "provider failed";
+}
 
-	duration_show(next, sizeof(next), at - c->now);
+/* Says why nothing is rented, when the next try is, and when the run ends. */
+static void note_wait(struct core *c, int64_t at, const struct err *why)
+{
+	const char *label = wait_label(why->kind),
+		   *reason = why->msg[0] ? why->msg : "no offers now";
+	bool labelled = starts_with(reason, label);
+	char next[24], left[24], until[32], end[80] = "";
+	int64_t over_at = MAX(c->capacity_since + c->conf.wait_ms, c->now);
+
 	if (c->conf.retry_until_up)
-		core_note(c, NOTE_NOTE, "%s%s; next try in %s, without limit", before, why, next);
-	else if (query_fills_volume(c))
-		core_note(c, NOTE_NOTE, "%s%s; next try in %s", before, why, next);
-	else
-		core_note(c, NOTE_NOTE, "%s%s; next try in %s, giving up in %s", before, why, next,
-			  duration_show(left, sizeof(left),
-					MAX(c->capacity_since + c->conf.wait_ms - c->now, 0)));
+		snprintf(end, sizeof(end), ", without limit");
+	else if (!query_fills_volume(c))
+		snprintf(end, sizeof(end), ", giving up in %s (%.5s UTC)",
+			 duration_show(left, sizeof(left), over_at - c->now),
+			 clock_rfc3339(until, sizeof(until), c->wall + over_at - c->now) + 11);
+	core_note(c, NOTE_NOTE, "%s%s%s; next try in %s%s", labelled ? "" : label,
+		  labelled ? "" : ": ", reason, duration_show(next, sizeof(next), at - c->now),
+		  end);
+}
+
+/* The gravest reason of the providers. */
+static struct err why_nothing(const struct core *c)
+{
+	bool hopeless = !query_any_left(c);
+	struct err err = {0};
+
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct err *why = &c->vendors[i].err;
+		const char *name = c->conf.providers[i].name;
+		/* what one provider can never have is no reason while another could have it */
+		bool never = c->vendors[i].dead && why->kind != ERR_CREDENTIALS &&
+			     why->kind != ERR_BALANCE;
+		if (!why->kind || core_gravity(why->kind) <= core_gravity(err.kind) ||
+		    (never && !hopeless))
+			continue;
+		err = *why;
+		if (!starts_with(err.msg, name))
+			err_wrap(&err, "%s", name);
+	}
+	return err;
+}
+
+/* A create's reason is of less use once no provider answers. */
+static bool none_answers(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].err.kind)
+			return false;
+	return true;
 }
 
 static void no_capacity(struct core *c, int active, int64_t again_at)
@@ -220,24 +273,14 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	if (!c->capacity_since && !active)
 		c->capacity_since = c->now;
 	bool hopeless = !query_any_left(c);
-	for (int i = 0; i < c->conf.provider_count; i++) {
-		const struct err *why = &c->vendors[i].err;
-		/* what one provider can never have is no reason while another could have it */
-		bool never = c->vendors[i].dead && why->kind != ERR_CREDENTIALS &&
-			     why->kind != ERR_BALANCE;
-		if (why->kind && core_gravity(why->kind) > core_gravity(err.kind) &&
-		    (hopeless || !never))
-			err = *why;
-	}
+	err = why_nothing(c);
 	if (active || (!query_wait_is_over(c) && !hopeless)) {
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
 		if (!c->conf.retry_until_up && !active && !query_fills_volume(c))
 			at = MIN(at, c->capacity_since + c->conf.wait_ms);
 		if (!active && !query_all_sent(c))
 			note_wait(c, at,
-				  c->capacity.msg[0] ? c->capacity.msg
-				  : err.msg[0]       ? err.msg
-						     : "no offers now");
+				  c->capacity.msg[0] && !none_answers(c) ? &c->capacity : &err);
 		c->offers_again_at = at;
 		return;
 	}
@@ -246,9 +289,14 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 		bool full = c->capacity.kind == ERR_NONE ||
 			    (c->capacity.kind == ERR_RATE_LIMITED && !c->capacity.retry_after_ms);
 		err_set(&err, full ? ERR_NO_CAPACITY : c->capacity.kind,
-			"no usable pod could be rented within %s: %s", waited,
+			"no usable pod could be rented within %s: %s%s", waited,
 			c->capacity.msg[0] ? c->capacity.msg
-					   : "no provider offers what the job needs");
+					   : "no provider offers what the job needs",
+			full || c->capacity.kind == ERR_NO_CAPACITY
+				? "; more GPUs in gpu, another provider, or a longer wait can help"
+				: "");
+	} else if (err.kind == ERR_NETWORK) {
+		err_wrap(&err, "%s", wait_label(err.kind));
 	}
 	core_fault(c, -1, &err);
 }

@@ -204,6 +204,17 @@ int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider
 	return vendor_clocks_ahead_ms(&caller->clocks, ops);
 }
 
+/* One failure is common; from the second on the user should know why nothing moves. */
+static void note_retry(const struct caller_op *o, const struct reply *reply, int64_t wait)
+{
+	bool again = MAX(o->repeats, o->tries.again) == 2;
+	char status[48];
+
+	snprintf(status, sizeof(status), "the server answers HTTP %d", reply->status);
+	log_line(again ? LOG_NOTE : LOG_DEBUG, "%s: %s; asking again in %lld ms", o->ops->name,
+		 reply->err.kind ? reply->err.msg : status, (long long)wait);
+}
+
 static void on_reply(void *ctx, struct reply *reply)
 {
 	struct caller_op *o = ctx;
@@ -218,8 +229,7 @@ static void on_reply(void *ctx, struct reply *reply)
 						   o->call.class});
 	int64_t wait = again_ms(o, reply);
 	if (wait >= 0) {
-		log_line(LOG_DEBUG, "%s: retrying in %lld ms: %s", o->ops->name, (long long)wait,
-			 reply->err.kind ? reply->err.msg : "the server failed");
+		note_retry(o, reply, wait);
 		o->timer = loop_timer(c->loop, wait, on_repeat, o);
 		serve(c);
 		return;
@@ -487,6 +497,14 @@ bool caller_prioritize(struct caller_op *o)
 		carry(o);
 	}
 	return waits && !begun;
+}
+
+int64_t caller_op_shut_ms(struct caller_op *o)
+{
+	if (!o->row || o->row->shut_until[o->call.class] <= clock_boot_ms())
+		return 0;
+	return limiter_wait(o->caller->limiter, o->ops->account(o->provider), o->call.class,
+			    clock_wall_ms());
 }
 
 void caller_cancel(struct caller_op *o)

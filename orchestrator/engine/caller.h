@@ -48,6 +48,9 @@ void caller_listen(struct caller_op *op, void (*said)(void *ctx, const char *lin
  * answer will be current. */
 bool caller_prioritize(struct caller_op *op);
 
+/* How long the account's rate limit still holds back its next request, in ms; 0: it does not. */
+int64_t caller_op_shut_ms(struct caller_op *op);
+
 /* Ends the operation without a callback; accepts NULL. Not from inside its own done(). */
 void caller_cancel(struct caller_op *op);
 

@@ -29,6 +29,18 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 		*a->result = *result, memset(result, 0, sizeof(*result));
 }
 
+/* The limit may be shut for an hour: waiting for the command's time is useless. */
+static int rate_limited(int64_t shut_ms, struct err *err)
+{
+	char wait[24];
+
+	err_set(err, ERR_RATE_LIMITED,
+		"rate limit: the account's requests are used up; the next one may be sent in %s",
+		duration_show(wait, sizeof(wait), shut_ms));
+	err->retry_after_ms = shut_ms;
+	return -1;
+}
+
 static int perform_op(const struct engine_provider *provider, enum op_kind kind, bool urgent,
 		      const struct op_want *want, int64_t most_ms, struct answer *a,
 		      int64_t *there_ms, struct err *err)
@@ -47,10 +59,14 @@ static int perform_op(const struct engine_provider *provider, enum op_kind kind,
 		caller_prioritize(op);
 	if (a->said)
 		caller_listen(op, on_line_shown);
-	while (!a->have && clock_boot_ms() < until)
+	while (!a->have && clock_boot_ms() < until) {
+		int64_t shut_ms = caller_op_shut_ms(op);
+		if (clock_boot_ms() + shut_ms > until)
+			return rate_limited(shut_ms, err);
 		loop_turn(loop, until - clock_boot_ms());
+	}
 	if (!a->have)
-		return err_set(err, ERR_NETWORK, "%s: no answer in time", provider->ops->name);
+		return err_set(err, ERR_NETWORK, "no answer in time");
 	*there_ms = caller_time_there(caller, provider->ops); /* a refusal also has a date */
 	if (a->err.kind) {
 		*err = a->err;

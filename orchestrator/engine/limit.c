@@ -52,7 +52,7 @@ static void roll_over(struct limit_window *w, int64_t now_ms)
 
 static int64_t until(int64_t at_ms, int64_t now_ms)
 {
-	return MAX(MIN(at_ms - now_ms, WAIT_MOST_MS), WAIT_LEAST_MS);
+	return MAX(at_ms - now_ms, WAIT_LEAST_MS);
 }
 
 /* The call may end a pod that bills, and the vendor's limit may be out of date: one call a minute
@@ -83,7 +83,7 @@ static bool list_can_wait(const struct limit_window *w, enum call_class class, i
 	return class == CALL_LIST && w->left <= 0 && w->reset_at_ms - now_ms <= PRESSING_WAIT_MS;
 }
 
-int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
+int64_t limits_wait(struct limits *l, enum call_class class, int64_t now_ms)
 {
 	int64_t blocked = blocked_until(l, class), *newest = pressing(l, class);
 	/* the clock has been set since that report */
@@ -100,7 +100,8 @@ int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 			continue;
 		if (!newest || now_ms - *newest < PRESSING_WAIT_MS ||
 		    list_can_wait(w, class, now_ms))
-			return until(w->reset_at_ms, now_ms);
+			/* what is kept back becomes less in time */
+			return w->left > 0 ? WAIT_MOST_MS : until(w->reset_at_ms, now_ms);
 		no_room = true;
 	}
 	if (newest && (no_room || class == CALL_RELEASE))
@@ -110,6 +111,12 @@ int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 	for (size_t i = 0; i < l->count; i++)
 		l->windows[i].left = MAX(l->windows[i].left - 1, 0);
 	return 0;
+}
+
+/* Another process may learn more, so the limits are read again soon. */
+int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
+{
+	return MIN(limits_wait(l, class, now_ms), WAIT_MOST_MS);
 }
 
 /* ---- what the vendor says ---- */
@@ -390,6 +397,18 @@ int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enu
 	else
 		close_shared(l, name, &shared);
 	return wait;
+}
+
+int64_t limiter_wait(struct limiter *l, const char *account, enum call_class class, int64_t now_ms)
+{
+	struct limits shared;
+	const char *name;
+
+	if (open_shared(l, account, &name, &shared))
+		store_rollback(l->store);
+	else
+		shared = *alone(l, account);
+	return limits_wait(&shared, class, now_ms);
 }
 
 void limiter_learn(struct limiter *l, const char *account, const struct reply *reply,

@@ -42,7 +42,9 @@ struct limit_call {
 	enum call_class class;
 };
 
-/* The pure part. take: 0 and counted, or how many ms to wait before the next try. */
+/* The pure part. take: 0 and counted, or how many ms to wait before the next try; wait: the same,
+ * but all of the time until a call may go. */
+int64_t limits_wait(struct limits *l, enum call_class class, int64_t now_ms);
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms);
 /* Takes in the headers of a reply. */
 void limits_learn(struct limits *l, const struct reply *reply, const struct limit_call *call);
@@ -58,6 +60,8 @@ void limiter_free(struct limiter *l); /* accepts NULL */
 /* per_minute: the vendor's quota, used until the first reply reports one; 0: none. */
 int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class,
 		     int64_t now_ms);
+/* How many ms are left until a call may go, by what is known now; counts nothing. */
+int64_t limiter_wait(struct limiter *l, const char *account, enum call_class class, int64_t now_ms);
 void limiter_learn(struct limiter *l, const char *account, const struct reply *reply,
 		   const struct limit_call *call);
 

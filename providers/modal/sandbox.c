@@ -150,6 +150,9 @@ void modal_set_ended(struct provider *p, struct pod_view *view,
 	view->end = ends[status].end;
 	view->preempted = was_taken_back(p, view);
 	str_add(&detail, ends[status].words);
+	if (result->status != status)
+		str_addf(&detail, ", for a reason that burst does not know (status %d)",
+			 result->status);
 	if (view->preempted)
 		str_add(&detail,
 			", and not by burst: Modal reclaims sandboxes with GPUs when it needs "

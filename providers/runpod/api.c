@@ -264,7 +264,9 @@ static enum err_kind kind_of_status(const struct turn *t, int status, const char
 static const char *hint(int status)
 {
 	switch (status) {
-	case 401: return " (is the API key correct and not expired?)";
+	case 401:
+		return " (is the API key correct and not expired? RunPod's console makes "
+		       "one: Settings, API Keys)";
 	case 402: return " (the account cannot pay: add credit at RunPod's console)";
 	case 403: return " (the API key or the account has no access to this)";
 	case 410: return " (this API no longer exists: is RUNPOD_API_URL the server's root?)";

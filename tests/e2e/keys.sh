@@ -71,7 +71,7 @@ refused_keys() { # refused_keys TIMES: a run where RunPod refuses the key, and h
 	burst run
 	stub_over
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt "HTTP 401 from RunPod (is the API key correct and not expired?); its hard end was"
+	has err.txt "HTTP 401 from RunPod (is the API key correct and not expired? RunPod's console makes one: Settings, API Keys); its hard end was"
 	is "$(grep -c "GET /v2/pods" asked)" "$1" "how often it was asked"
 	is "$(wavs)" 4 files
 	is "$(ledger "select group_concat(distinct state) from pod where id like 'rp%'")" gone "the pods"

@@ -412,6 +412,80 @@ t_a_cpu_pod_must_do() { # what it cannot be is said before anything is rented; a
 	cloud_over
 }
 
+answers() { # answers JSON: so it answers whatever it is asked, and what it knew of the account's limits is forgotten
+	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
+	rp_control fault "{\"times\":-1,\"when\":{\"op\":\".*\"},\"do\":$1}" >/dev/null
+	ledger "delete from fact"
+}
+each_says() { # each_says STATUS WORDS: run, plan, offers, reap and doctor, in a whole line
+	local command
+	for command in "run --json" plan offers reap; do
+		# shellcheck disable=SC2086
+		LIMIT=60 burst $command
+		is "$STATUS" "$1" "$2: exit status of $command ($(tail -n 1 err.txt))"
+		has err.txt "$2"
+	done
+	burst doctor
+	is "$STATUS" 1 "$2: exit status of doctor"
+	has out.txt "bad  runpod: "
+	has out.txt "$2"
+}
+t_reasons_are_told_apart() { # four things that want something else done; and nobody waits where that cannot help
+	cloud || return
+	script_lines 3
+	rp_config 'wait = "10m";'
+	burst ledger
+	answers '{"status":402,"detail":"insufficient balance"}'
+	each_says 3 "insufficient balance (the account cannot pay: add credit at RunPod's console)"
+	answers '{"status":401,"detail":"unauthorized"}'
+	each_says 3 "RunPod's console makes one: Settings, API Keys)"
+	answers '{"status":403,"detail":"forbidden"}'
+	each_says 3 "(the API key or the account has no access to this)"
+	rp_config 'wait = "12s";'
+	sed -i '/volume = {/d' burst.cfg # which is looked for before a run begins
+	answers '{"status":500,"detail":"internal error"}'
+	each_says 6 "HTTP 500 from RunPod: internal error"
+	has err.txt "asking again in"
+	burst run
+	has err.txt "provider failed: runpod: offers: HTTP 500 from RunPod: internal error; next try in "
+	answers '{"reset":true}'
+	burst run
+	is "$STATUS" 6 "a line that is cut"
+	has err.txt "no network: runpod: offers: "
+	local root=$RUNPOD_API_URL
+	RUNPOD_API_URL=https://api.runpod.invalid
+	each_says 6 "api.runpod.invalid cannot be found: is this machine on a network? ("
+	burst run
+	grep -qE 'no network: runpod: offers: api.runpod.invalid cannot be found: .*; next try in [0-9.]+s, giving up in [0-9.]+s \([0-9:]+ UTC\)$' err.txt ||
+		complain "the wait: $(grep network: err.txt | tail -n 1)"
+	RUNPOD_API_URL=$root
+	answers '{}'
+	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
+	sold_out
+	burst run --json
+	is "$STATUS" 4 "sold out"
+	is "$(json .error.code)" no_capacity code
+	has err.txt "another provider, or a longer wait can help"
+	cloud_over
+}
+t_a_long_retry_after_is_told() { # at once
+	cloud || return
+	script_lines 3
+	rp_config
+	burst ledger
+	answers '{"status":429,"detail":"slow down","headers":{"Retry-After":"3600"}}'
+	burst offers
+	is "$STATUS" 6 "exit status of the first one"
+	local began=$SECONDS
+	burst offers
+	is "$STATUS" 6 "exit status ($(cat err.txt))"
+	grep -qE 'rate limit: .* the next one may be sent in (59m|1h)' err.txt || complain "offers: $(tail -n 1 err.txt)"
+	burst doctor
+	grep -qE 'bad  runpod: rate limit: .* the next one may be sent in (59m|1h)' out.txt || complain "doctor: $(grep runpod out.txt)"
+	[ $((SECONDS - began)) -le 30 ] || complain "it took $((SECONDS - began)) s"
+	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
+	cloud_over
+}
 t_told_beforehand() { # what a run would rent, and what would stop it
 	cloud || return
 	script_lines 3

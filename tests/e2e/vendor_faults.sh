@@ -98,6 +98,43 @@ c_somebody_elses_host_key() {
 	render
 	another_did "host key"
 }
+c_host_keys_that_are_never_ours() { # something stands between: no pod after the second, and no talk of capacity
+	fault "wrong host key" -1
+	render 'wait = "10m";'
+	in_vain 6 2
+	is "$(json .error.code)" untrusted code
+	has err.txt "2 pods in a row could not be trusted: pod "
+	has err.txt "the host key is not the one that burst made for it"
+	hasnt err.txt "no capacity"
+}
+
+# ---- replies of extreme sizes, counts and floods: none ends the process ----
+
+c_extreme_reply_to_a_create() {
+	extreme "$CREATE" "$EXTREME_HEAD"
+	render
+	adopted
+}
+c_extreme_replies_to_each_kind_of_request() {
+	local rule op name skip
+	for rule in $EXTREMES; do
+		IFS=: read -r op name skip <<<"$rule"
+		extreme "$op" "$name" "${skip:-0}"
+	done
+	LIMIT=240 render # an end whose reply cannot be taken is proven by a minute of lists
+	all_done 6 1
+}
+c_extreme_replies_and_nothing_else() {
+	extreme '.*' "$EXTREME_HEAD" 0 -1
+	render 'wait = "5s";'
+	in_vain 6 0
+	hasnt err.txt "no capacity"
+}
+c_extreme_sshd() {
+	fault "extreme sshd"
+	render 'boot_limit = "20s";'
+	another_did
+}
 c_no_gpu_in_it() {
 	fault "no GPU"
 	slow_worker

@@ -346,6 +346,10 @@ static void offered(struct client *cl, struct happening *h)
 		send_event(cl, &ev, ERR_TRANSIENT);
 		return;
 	}
+	if (strikes(cl->sim, F_REPLY_WILD)) {
+		send_event(cl, &ev, ERR_UNTRUSTED);
+		return;
+	}
 	if (strikes(cl->sim, F_OFFERS_EMPTY))
 		ev.count = 0;
 	send_event(cl, &ev, ERR_NONE);
@@ -361,6 +365,7 @@ static void volume_found(struct client *cl, struct happening *h)
 
 	enum err_kind kind = h->kind                            ? h->kind
 			     : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT
+			     : strikes(cl->sim, F_REPLY_WILD)   ? ERR_UNTRUSTED
 								: ERR_NONE;
 
 	if (!kind && h->x)

@@ -193,7 +193,7 @@ void cloud_create(struct sim *s, struct happening *h)
 		return;
 	}
 	struct machine *m = cloud_make(s, c, false);
-	m->reply_lost = strikes(s, F_CREATE_LOST_MADE);
+	m->reply_lost = strikes(s, F_CREATE_LOST_MADE) || strikes(s, F_REPLY_WILD);
 	if (m->reply_lost)
 		answer(s, h, ERR_AMBIGUOUS, NULL);
 	else
@@ -346,6 +346,8 @@ void cloud_release(struct sim *s, struct happening *h)
 
 	if (strikes(s, F_RELEASE_LOST))
 		kind = ERR_NETWORK;
+	if (strikes(s, F_REPLY_WILD))
+		kind = ERR_UNTRUSTED;
 	account_says(s, release_answered(s, h, m, kind), m->vendor);
 }
 
@@ -404,6 +406,7 @@ enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms)
 	*slow_ms = f ? f->ms % 30000 : 0;
 	kind = strikes(s, F_LIST_RATE_LIMITED) ? ERR_RATE_LIMITED : kind;
 	kind = strikes(s, F_LIST_REFUSED) ? ERR_CREDENTIALS : kind;
+	kind = strikes(s, F_REPLY_WILD) ? ERR_UNTRUSTED : kind;
 	if (f || kind)
 		s->unlisted_at[provider] = s->now;
 	return kind;

@@ -347,6 +347,18 @@ static void make_outlived(struct plan *p, uint64_t seed)
 				  roll_in(r, 1, 4), 0);
 }
 
+/* ---- replies of extreme sizes and counts, which libcurl or burst refuses to take ---- */
+
+static void make_wild_replies(struct plan *p, uint64_t seed)
+{
+	uint64_t state = seed * 0xe7037ed1a0b428dbull + 0x8ebc6af09c88c6e3ull, *r = &state;
+
+	if (roll_chance(r, 6))
+		*plan_next_fault(p) = (struct fault){.kind = F_REPLY_WILD,
+						     .n = (int)roll_spread(r, 1, 60) - 1,
+						     .count = (int)roll_spread(r, 1, 20)};
+}
+
 /* ---- a resumed run may have other caps ---- */
 
 static void make_later_caps(struct plan *p, uint64_t seed)
@@ -400,6 +412,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	}
 	make_refusals(p, seed & ~SEED_WIRE);
 	make_left_alone(p, seed & ~SEED_WIRE);
+	make_wild_replies(p, seed & ~SEED_WIRE);
 	make_later_caps(p, seed & ~SEED_WIRE);
 	make_outlived(p, seed & ~SEED_WIRE);
 	plan_planned(p, seed & ~SEED_WIRE);

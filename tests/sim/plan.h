@@ -11,6 +11,7 @@ enum {
 	LEFTOVERS_MAX = 6,
 	REFUSALS_MAX = 5,
 	DETACHED_MAX = 3,
+	WILD_MAX = 1,
 	PRICES_MAX = 2, /* times that they move, beside PRICE_MOVES of a list of faults */
 	LATE_BOOTS_MAX = 2,
 	OUTLIVED_MAX = 1,
@@ -52,7 +53,9 @@ enum {
 	/* a release is accepted, more than once, and does not end the pod: likewise */                                 \
 	X(RELEASE_OUTLIVED)                                                                                             \
 	/* another machine makes a volume of the same name at the same moment: of RunPod's translator */                \
-	X(VOLUME_TWICE)
+	X(VOLUME_TWICE)                                                                                                 \
+	/* any operation is answered by a reply that cannot be taken (tests/cloud/common/extremes.js): likewise */      \
+	X(REPLY_WILD)
 /* clang-format on */
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
@@ -140,7 +143,7 @@ struct plan {
 	bool keeps; /* pods without work may be kept for later runs */
 	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX +
 			    REFUSALS_MAX + DETACHED_MAX + PRICES_MAX + LATE_BOOTS_MAX +
-			    OUTLIVED_MAX + TWINS_MAX];
+			    OUTLIVED_MAX + TWINS_MAX + WILD_MAX];
 	int fault_count;
 };
 

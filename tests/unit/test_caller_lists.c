@@ -129,11 +129,11 @@ static void test_looks_that_end_pods(void **state)
 	int listener = listen_on_loopback(&p.port);
 	pthread_create(&thread, NULL, answer_all, &listener);
 	assert_int_equal(caller_perform(&at, OP_LIST, NULL, 300, &result, &err), -1);
-	assert_int_equal(err.kind, ERR_NETWORK); /* not sent */
+	assert_int_equal(err.kind, ERR_RATE_LIMITED); /* not sent */
 	assert_int_equal(caller_list(&at, NULL, PATIENCE_MS, &result, &there_ms, &err), -1);
 	assert_string_equal(err.msg, "HTTP 204");
 	assert_int_equal(caller_list(&at, NULL, 300, &result, &there_ms, &err), -1);
-	assert_int_equal(err.kind, ERR_NETWORK);
+	assert_int_equal(err.kind, ERR_RATE_LIMITED);
 	for (int reap = 0; reap < 2; reap++) {
 		another = store_memory();
 		refuse_for_an_hour(another);

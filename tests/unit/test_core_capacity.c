@@ -472,6 +472,93 @@ static void test_avoided_offer_beside_a_late_vendor(void **state)
 	tear_down(&b);
 }
 
+/* What a user must tell apart: each reason has its label, and the line is whole. */
+static const struct {
+	const char *name;
+	enum err_kind kind;
+	bool answered; /* it had said before what it offers */
+	const char *label;
+	int status; /* of a run that ends at once; -1: it waits */
+} reasons[] = {
+	{"no network", ERR_NETWORK, false, "no network: alpha: ", -1},
+	{"an API that fails", ERR_TRANSIENT, false, "provider failed: alpha: ", -1},
+	{"a rate limit", ERR_RATE_LIMITED, false, "rate limit: alpha: ", -1},
+	{"no money", ERR_BALANCE, false, "alpha: ", 3},
+	{"a refused key", ERR_CREDENTIALS, false, "alpha: ", 3},
+	{"a wrong certificate", ERR_UNTRUSTED, false, "alpha: ", 6},
+	{"the page of a hotel's network", ERR_UNTRUSTED, true, "not trusted: alpha: ", -1},
+};
+
+static const char *last_note(const struct bench *b)
+{
+	const char *text = "";
+
+	for (size_t i = 0; i < b->out.count; i++)
+		if (b->out.list[i].type == ACT_NOTE)
+			text = b->out.list[i].text;
+	return text;
+}
+
+static void test_reasons_are_told_apart(void **state)
+{
+	char words[401];
+
+	(void)state;
+	memset(words, 'x', sizeof(words) - 1);
+	words[sizeof(words) - 1] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+		struct err err = {0};
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.wait_ms = 10 * MINUTE;
+		start(&b);
+		if (reasons[i].answered) {
+			tell(&b, (struct event){.type = EV_OFFERS});
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+		}
+		err_set(&err, reasons[i].kind, "%s", words);
+		tell(&b, (struct event){.type = EV_OFFERS, .err = &err});
+		assert_true(core_stopping(b.core) == (reasons[i].status >= 0));
+		if (reasons[i].status >= 0) {
+			check_field(reasons[i].name, "status", exit_status(&b), reasons[i].status);
+			assert_true(starts_with(summary(&b).err.msg, reasons[i].label));
+		} else {
+			print_message("   %s\n", last_note(&b));
+			assert_true(starts_with(last_note(&b), reasons[i].label));
+			assert_non_null(strstr(last_note(&b), "x; next try in "));
+			assert_true(ends_with(last_note(&b), " UTC)"));
+		}
+		tear_down(&b);
+	}
+}
+
+/* One may have a bad host; two in a row tell that something stands between. */
+static void test_pods_that_are_not_ours(void **state)
+{
+	static const enum err_kind kinds[] = {ERR_UNTRUSTED, ERR_REFUSED};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct offer offers[] = {offer(0, 1000000), offer(1, 1000000), offer(2, 1000000)};
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.wait_ms = 10 * MINUTE;
+		start_with(&b, offers, 3);
+		for (int k = 0; k < 2; k++) {
+			check_field("a pod", "creates", did(&b, ACT_RENT, k), 1);
+			rented(&b, k);
+			list_running(&b, k);
+			tell_err(&b, EV_CONNECT_FAILED, k, kinds[i]);
+		}
+		assert_true(core_stopping(b.core));
+		check_field("no third one", "creates", did(&b, ACT_RENT, 2), 0);
+		check_field("it ends", "status", exit_status(&b), 6);
+		assert_non_null(strstr(summary(&b).err.msg,
+				       "alpha: 2 pods in a row could not be trusted: pod "));
+		tear_down(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -488,6 +575,8 @@ int main(void)
 		cmocka_unit_test(test_offers_never_come),
 		cmocka_unit_test(test_sold_out_beside_a_late_vendor),
 		cmocka_unit_test(test_avoided_offer_beside_a_late_vendor),
+		cmocka_unit_test(test_reasons_are_told_apart),
+		cmocka_unit_test(test_pods_that_are_not_ours),
 	};
 
 	return cmocka_run_group_tests_name("core capacity", tests, NULL, NULL);

@@ -200,7 +200,7 @@ static void test_image_cannot_be_built(void **state)
 	assert_true(has_ended(&b)); /* it is not tried for ever */
 	assert_int_equal(core_pod_count(b.core), 0);
 	assert_int_equal(exit_status(&b), 2);
-	assert_string_equal(summary(&b).err.msg, "words about it");
+	assert_string_equal(summary(&b).err.msg, "alpha: words about it");
 	tear_down(&b);
 
 	/* a signal meanwhile: there is nothing to wait for */

@@ -80,6 +80,20 @@ static void releases_of_a_wide_run_keep_within_the_word(void **state)
 	assert_int_equal(go_through(&l, CALL_RELEASE, later + 60000), 1);
 }
 
+/* Another process looks again soon, but a user is told how long it takes. */
+static void all_of_the_wait_is_known(void **state)
+{
+	struct limits l = a_minute(60, 60);
+
+	(void)state;
+	learn(&l, 429, "Retry-After: 3600\r\n", 3600000);
+	assert_int_equal(limits_take(&l, CALL_POLL, NOW + 1000), 5000);
+	assert_in_range(limits_wait(&l, CALL_POLL, NOW + 1000), 3590000, 3600000);
+	l = (struct limits){.windows = {{"hour", 3000, 3600000, 1500, NOW + 3600000}}, .count = 1};
+	go_through(&l, CALL_POLL, NOW);
+	assert_int_equal(limits_wait(&l, CALL_POLL, NOW), 5000);
+}
+
 /* Whoever has asked too much of an hour early on asks every few seconds for the rest of it. */
 static void a_long_window_is_never_shut(void **state)
 {
@@ -316,6 +330,7 @@ int main(void)
 		cmocka_unit_test(releases_of_a_wide_run_keep_within_the_word),
 		cmocka_unit_test(what_is_under_way_is_counted),
 		cmocka_unit_test(the_tightest_window_counts),
+		cmocka_unit_test(all_of_the_wait_is_known),
 		cmocka_unit_test(a_long_window_is_never_shut),
 		cmocka_unit_test(headers_overrule),
 		cmocka_unit_test(calls_on_their_way_count),

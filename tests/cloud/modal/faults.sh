@@ -19,7 +19,14 @@ declare -A FAULTS=(
 	[end fails]='unavailable "op":"SandboxTerminate"'
 	[line drops]='drops "bytes":60000,"drops":2'
 	[taken back]='preempted "ms":8000'
+	[extreme sshd]='{"when":{"op":"SandboxCreate"},"do":{"sandbox":{"door":"ssh_packet_4g"}}}'
 )
+EXTREMES="SandboxList(V2)?:h2_continuation_endless SandboxList(V2)?:h2_ping_endless:1 SandboxList(V2)?:grpc_lies:2
+	SandboxGetTunnels:h2_rst_now SandboxTerminate:h2_headers_100000 SandboxTerminate:grpc_4g:1"
+extreme() { # extreme OP NAME [SKIP [TIMES]]
+	add_rule "{\"skip\":${3:-0},\"times\":${4:-1},\"when\":{\"op\":\"$1\"},\"do\":{\"wire\":{\"extreme\":\"$2\"}}}"
+}
+EXTREME_HEAD=h2_header_10m
 CREATE=SandboxCreate NEXT_GPU="A100 40GB" HANGS_S=50 END_FAILS=9
 FIRST="c_create_says_14_and_made_nothing c_create_is_made_and_listed_late c_never_listed c_goaway_once_each c_create_says_an_error_and_made_it
 	c_create_says_14_and_made_it c_create_says_14_and_made_it_where_keys_mean_nothing c_create_is_cut_and_made_it c_create_is_compressed

@@ -19,7 +19,14 @@ declare -A FAULTS=(
 	[outlives its end]='F16 "way":"outlives","ms":14000'
 	[line drops]='F13 "bytes":60000,"drops":2'
 	[taken back]='F15 "ms":8000'
+	[extreme sshd]='{"when":{"op":"createPod"},"do":{"pod":{"door":"ssh_packet_4g"}}}'
 )
+EXTREMES="listPods:headers_100000 listPods:trailers_endless:1 listPods:json_wide:2 listPods:json_deep:3 listGpus:continue_endless
+	deletePod:header_100k deletePod:chunk_huge:1 s3.*:header_10m"
+extreme() { # extreme OP NAME [SKIP [TIMES]]
+	add_rule "{\"skip\":${3:-0},\"times\":${4:-1},\"when\":{\"op\":\"$1\"},\"do\":{\"extreme\":\"$2\",\"after\":true}}"
+}
+EXTREME_HEAD=header_10m
 CREATE=createPod NEXT_GPU=L40S HANGS_S=60 END_FAILS=6
 FIRST="c_create_says_an_error_and_made_it c_create_is_cut_and_made_it c_create_is_answered_by_half c_never_listed c_a_list_that_never_is_whole
 	c_taken_back_before_anybody_saw_it c_stuck_host_is_given_up_early_and_avoided c_pull_that_moves_is_waited_for c_stuck_before_its_image
