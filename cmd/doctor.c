@@ -22,6 +22,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	}
 	if (l.run.setup.provider_count > 1 && !f.usable)
 		findings_say(&f, "bad", "none of these providers is ready to rent from");
+	check_unnamed(&l, &f);
 	check_voice(ctx, &f);
 	launch_free(&l);
 	printf("     until a pod's container runs, only `burst` and `burst reap` can release "

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "cmd/launch/known_providers.h"
 #include "cmd/line/reap_named.h"
 #include "cmd/show/swept.h"
 
@@ -29,13 +30,18 @@ static int sweep(struct cmd_context *ctx, struct sweep_end *end, struct err *err
 	struct err unseen = {0}, worst = {0};
 
 	const char **names = accounts(ctx);
+	char **configured = providers_of_configs(ctx), **in_ledger = providers_of_ledger(ctx);
 	struct sweep_want want = {.providers = names,
 				  .accounts_named = opt_has(ctx, "provider"),
+				  .configured = configured,
+				  .in_ledger = in_ledger,
 				  .pod = ctx->arg_count ? ctx->args[0] : NULL,
 				  .force = opt_has(ctx, "force"),
 				  .told = swept_say};
 	runs_sweep(&ctx->runs, &want, end, &unseen);
 	free(names);
+	names_free(configured);
+	names_free(in_ledger);
 	runs_settle_swept(&ctx->runs, end, &worst);
 	if (ctx->arg_count && unseen.kind) /* a user who named a pod gets that pod's result */
 		log_line(LOG_WARN, "%s", unseen.msg);
@@ -122,7 +128,9 @@ const struct cmd cmd_reap = {
 		   "Where the ledger cannot be opened, pods are "
 		   "identified by their markers only, and those of dead runs are listed as well. "
 		   "Exit status 0: all of them are gone, and POD "
-		   "if it was named; 9: one could not be confirmed gone; 1: without the ledger "
+		   "if it was named; 9: one could not be confirmed gone; 3: a provider that your "
+		   "file or this folder's burst.cfg names was not asked, because its key is "
+		   "missing or refused; 1: without the ledger "
 		   "burst cannot tell.",
 	.opts = opts,
 	.needs = NEED_LEDGER | LEDGER_IF_ANY | NEED_ACCOUNTS,

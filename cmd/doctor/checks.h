@@ -27,5 +27,7 @@ bool check_offers(struct launch *l, int provider, struct findings *f);
 
 /* provider.c: checks everything about one provider, with its offers */
 void check_provider(struct launch *l, int provider, struct findings *f);
+/* Providers that the ledger knows and `provider` does not name. */
+void check_unnamed(struct launch *l, struct findings *f);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/gpus.h"
+#include "cmd/launch/known_providers.h"
 #include "engine/caller.h"
 #include "engine/past.h"
 #include "store/facts.h"
@@ -107,4 +108,22 @@ void check_provider(struct launch *l, int provider, struct findings *f)
 	check_cards(l, p->ops->name, f);
 	check_switch(l, p->ops->name, f);
 	check_pods(l, p, bad, f);
+}
+
+void check_unnamed(struct launch *l, struct findings *f)
+{
+	char **known = providers_of_ledger(l->ctx);
+
+	for (char **name = known; *name; name++) {
+		bool named = false;
+		for (size_t i = 0; i < section_count(config_top(l->ctx->config), "provider"); i++)
+			named = named || !strcmp(*name, section_item(config_top(l->ctx->config),
+								     "provider", i));
+		if (!named && strcmp(*name, "local"))
+			findings_say(f, "",
+				     "%s: not asked, because `provider` does not name it; the "
+				     "ledger has pods or volumes there: burst doctor -p %s",
+				     *name, *name);
+	}
+	names_free(known);
 }

@@ -213,8 +213,11 @@ struct swept {
 struct sweep_want {
 	const char *const *providers; /* accounts to sweep; NULL-terminated */
 	bool accounts_named;          /* the user named them: a missing one is an error */
-	const char *pod;              /* id or attempt of the pod that the user named; NULL: none */
-	bool force;                   /* release the named pod even if another client rented it */
+	/* NULL-terminated. A missing account of the first is an error, too, since the user means to
+	 * rent there; one of the second is noted. */
+	char *const *configured, *const *in_ledger;
+	const char *pod; /* id or attempt of the pod that the user named; NULL: none */
+	bool force;      /* release the named pod even if another client rented it */
 	void (*told)(void *ctx, const struct swept *pod); /* called with the result for each pod */
 	void *ctx;
 };

@@ -60,6 +60,14 @@ static void out_of_sight(const struct sweep *s, const char *provider, struct err
 	free(pods);
 }
 
+static bool is_among(char *const *names, const char *name)
+{
+	for (; names && *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
 static void note_account(struct sweep_end *end, const char *name)
 {
 	end->accounts = xrealloc(end->accounts, (end->account_count + 1) * sizeof(*end->accounts));
@@ -84,8 +92,11 @@ static void open_one(struct sweep *s, const char *name, struct err *worst)
 	}
 	err_wrap(&why, "%s was not checked", name);
 	out_of_sight(s, name, &why);
-	if (why.kind != ERR_NO_ACCOUNT || s->want->accounts_named)
+	if (why.kind != ERR_NO_ACCOUNT || s->want->accounts_named ||
+	    is_among(s->want->configured, name))
 		runs_note_worse(s->rs, worst, &why);
+	else if (is_among(s->want->in_ledger, name))
+		runs_note(s->rs, LOG_WARN, "%s", why.msg);
 }
 
 /* ---- pods and the ledger ---- */

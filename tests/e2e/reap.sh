@@ -182,6 +182,34 @@ not_looked_at() { # not_looked_at WHAT WHY: reap had an account there that it co
 	has err.txt "runpod was not checked: "
 }
 
+t_reap_names_what_it_could_not_ask() { # "nothing is left" is no answer for a provider that was not asked
+	unset RUNPOD_API_KEY
+	echo 'provider = ["runpod", "local"];' >burst.cfg
+	burst reap
+	is "$STATUS" 3 "the project names it ($(cat err.txt))"
+	has err.txt "runpod was not checked: runpod: no api_key: set RUNPOD_API_KEY"
+	hasnt err.txt "no pods of burst are left"
+	echo 'provider = [' >burst.cfg # a broken one does not stop what releases pods
+	burst reap
+	is "$STATUS" 0 "a broken config ($(cat err.txt))"
+	hasnt err.txt runpod
+	rm burst.cfg
+	mkdir -p "$XDG_CONFIG_HOME/burst"
+	echo 'provider = ["runpod"];' >"$XDG_CONFIG_HOME/burst/burst.cfg"
+	burst reap
+	is "$STATUS" 3 "one's own file names it ($(cat err.txt))"
+	rm "$XDG_CONFIG_HOME/burst/burst.cfg"
+	script_lines 2
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	ledger "update pod set provider = 'runpod'"
+	burst reap
+	is "$STATUS" 0 "only the ledger knows it ($(cat err.txt))"
+	has err.txt "warning: runpod was not checked: runpod: no api_key"
+	burst doctor
+	has out.txt "runpod: not asked, because \`provider\` does not name it"
+}
 t_reap_without_the_key_of_an_account() { # a password store that is locked, at night: that is not "nothing is left"
 	local user=$XDG_CONFIG_HOME/burst/burst.cfg
 	unset RUNPOD_API_KEY
