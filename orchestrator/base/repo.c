@@ -209,6 +209,25 @@ static int judge(struct repo *r, struct err *err)
 	return 1;
 }
 
+/* A pipe or device in the place of a file would hold up git for ever. */
+static int check_files(const struct repo *r, struct err *err)
+{
+	static const char *const names[] = {"config", "config.worktree", "index",
+					    "HEAD",   "packed-refs",     "shallow"};
+	CLEANUP(free_text) char *head = read_line(r->dir, "HEAD", "ref: ");
+
+	for (size_t i = 0; i <= ARRAY_LEN(names); i++)
+		for (int k = 0; k < 2; k++) {
+			const char *name = i < ARRAY_LEN(names) ? names[i] : head;
+			CLEANUP(free_text)
+			char *path = path_join(k ? r->common : r->dir, name ? name : "HEAD");
+			struct stat st;
+			if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+				return err_set(err, ERR_CONFIG, "%s is not a plain file", path);
+		}
+	return 0;
+}
+
 int repo_find(struct repo *out, const char *folder, struct err *err)
 {
 	CLEANUP(repo_free) struct repo r = {.top = real_of(folder)};
@@ -220,6 +239,12 @@ int repo_find(struct repo *out, const char *folder, struct err *err)
 	device = st.st_dev;
 	for (;;) {
 		int found = judge(&r, err);
+		if (found > 0 && check_files(&r, err) < 0) {
+			free(r.dir);
+			free(r.common);
+			r.dir = r.common = NULL;
+			found = -1;
+		}
 		if (found) {
 			*out = r;
 			r = (struct repo){0};
@@ -242,7 +267,11 @@ bool repo_is_bare(struct repo *out, const char *folder)
 
 	if (!real || !is_git_dir(real) || path_exists(shared) || check_owner(real, NULL) < 0)
 		return false;
-	*out = (struct repo){.dir = xstrdup(real), .common = xstrdup(real)};
+	CLEANUP(repo_free) struct repo r = {.dir = xstrdup(real), .common = xstrdup(real)};
+	if (check_files(&r, NULL) < 0)
+		return false;
+	*out = r;
+	r = (struct repo){0};
 	return true;
 }
 

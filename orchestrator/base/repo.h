@@ -17,9 +17,9 @@ struct repo {
 /* Finds the working tree that holds the folder, as git does: the nearest parent with a `.git`, on
  * the same file system. Bare repositories among its folders are folders like others.
  * Returns 1; 0: there is none; -1 (ERR_CONFIG): only `top` is set, since what `.git` says is not to
- * be followed: it belongs to another user, or leads to a folder that does not name this working
- * tree back, as worktrees and submodules do (it may be another repository of the user). Free with
- * repo_free(). */
+ * be followed: it belongs to another user, has a pipe or a device in the place of a file, or leads
+ * to a folder that does not name this working tree back, as worktrees and submodules do (it may be
+ * another repository of the user). Free with repo_free(). */
 int repo_find(struct repo *out, const char *folder, struct err *err);
 /* Whether this very folder is a bare repository, or git's own folder of another one. The user named
  * it; no search leads there. */

@@ -50,12 +50,17 @@ int hook_find_folder(struct hook_target *t, struct err *err)
 		return -1;
 	CLEANUP(free_text)
 	char *path = path_join(set.path ? base : r->common, set.path ? set.path : "hooks");
-	bool own = set.own;
+	bool named = set.path, own = !named || set.own; /* .git/hooks may be a link */
 	free(set.path);
 	t->hooks = xstrdup(realpath(path, real) ? real : path);
 	bool blocked = stat(t->hooks, &st) == 0 && !S_ISDIR(st.st_mode); /* /dev/null */
 	if (!own || blocked || path_is_below(t->hooks, base) || path_is_below(t->hooks, r->common))
 		return 0;
+	if (!named)
+		return err_set(err, ERR_CONFIG,
+			       "%s leads out of the repository, to %s: if it is yours, name that "
+			       "folder with `git config --global core.hooksPath`",
+			       path, t->hooks);
 	return err_set(err, ERR_CONFIG,
 		       "core.hooksPath in %s/config leads out of the repository, to %s: if it is "
 		       "yours, set it with `git config --global`",

@@ -182,6 +182,11 @@ t_a_git_file_or_link_that_leads_elsewhere() {
 		echo "gitdir: ../nowhere" >.git|leads to
 		echo nonsense >.git|is not a file of git
 		mkfifo .git|is not in a git repository
+		git init -q . && rm .git/config && mkfifo .git/config|.git/config is not a plain file
+		git init -q . && mkfifo .git/index|.git/index is not a plain file
+		git init -q . && mkfifo .git/packed-refs|.git/packed-refs is not a plain file
+		git init -q . && mkfifo .git/shallow|.git/shallow is not a plain file
+		git init -q . && mkfifo ".git/$(git symbolic-ref HEAD)"|is not a plain file
 	E2
 	# core.worktree names another folder: it is not followed
 	rm -rf project/.git
@@ -293,6 +298,11 @@ t_hooks_are_written_into_the_repository_alone() {
 	refuses "core.hooksPath in $T/project/.git/config leads out of the repository" "a folder outside"
 	is "$(ls elsewhere)" "" "what was written there"
 	git -C project config --unset core.hooksPath
+	mv project/.git/hooks hooks && ln -s ../../elsewhere project/.git/hooks
+	burst hook install project/sub
+	refuses "project/.git/hooks leads out of the repository" "a link to a folder outside"
+	is "$(ls elsewhere)" "" "what was written through the link"
+	rm project/.git/hooks && mv hooks project/.git/hooks
 	git config --global core.hooksPath "$T/elsewhere"
 	burst hook install project/sub --quiet 1h
 	is "$STATUS" 0 "one's own config ($(tail -n 1 err.txt))"
