@@ -113,10 +113,25 @@ static bool leaves_doubt(int code)
 	return false;
 }
 
+/* Modal has no status for a workspace that may not spend more; only its words tell. */
+static bool lacks_money(const struct reply *r)
+{
+	static const char *const words[] = {"spend limit", "spending limit", "budget",
+					    "payment method", "insufficient credit"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (r->grpc_status && strcasestr(r->err.msg, words[i]))
+			return true;
+	return false;
+}
+
 static const char *hint(const struct turn *t)
 {
 	const struct reply *r = t->reply;
 
+	if (t->err->kind == ERR_BALANCE)
+		return " (the workspace may not spend more: see Usage and Billing in Modal's "
+		       "settings)";
 	if (r->grpc_status == 9 && t->op->fetching_token)
 		return " (providers.modal.client_version, client_type and libmodal_version "
 		       "identify burst to Modal)";
@@ -144,6 +159,8 @@ int modal_answered(struct turn *t, const char *doing)
 	if (!r->failed && r->grpc_status == 7 && !t->op->creating && t->op->kind != OP_OFFERS &&
 	    t->op->kind != OP_BILLING)
 		t->err->kind = ERR_CREDENTIALS;
+	if (!r->failed && !leaves_doubt(r->grpc_status) && lacks_money(r))
+		t->err->kind = ERR_BALANCE;
 	/* an earlier try may have made something, whatever the last reply says */
 	if (t->op->creating &&
 	    (r->sent_before || (r->failed ? r->was_sent : leaves_doubt(r->grpc_status))))

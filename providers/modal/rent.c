@@ -233,8 +233,8 @@ static void no_room(struct turn *t)
 {
 	const struct reply *r = t->reply;
 
-	if (!r->failed && !r->sent_before && r->grpc_status == 8 && !r->retry_after_ms &&
-	    !strcasestr(r->err.msg, "rate limit"))
+	if (!r->failed && !r->sent_before && t->err->kind != ERR_BALANCE && r->grpc_status == 8 &&
+	    !r->retry_after_ms && !strcasestr(r->err.msg, "rate limit"))
 		t->err->kind = ERR_NO_CAPACITY;
 }
 

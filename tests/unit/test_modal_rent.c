@@ -159,6 +159,38 @@ static void test_rent_fails(void **state)
 	}
 }
 
+static void test_refusals_say_what_to_do(void **state)
+{
+	static const struct {
+		int code;
+		const char *words, *hint;
+		enum err_kind kind;
+	} cases[] = {
+		{9, "Old client", "trying again, or another size of pod, does not help",
+		 ERR_REFUSED},
+		{10, "conflict", "Modal carried out something else at that moment", ERR_AMBIGUOUS},
+		{8, "Workspace spend limit reached", "see Usage and Billing", ERR_BALANCE},
+		{9, "Please add a payment method", "see Usage and Billing", ERR_BALANCE},
+		{8, "no L40S left", "no L40S left", ERR_NO_CAPACITY},
+		{8, "rate limit (5/s)", "rate limit (5/s)", ERR_RATE_LIMITED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = renting();
+		COPY_TEXT(modal_provider->app_id, "ap-1");
+		COPY_TEXT(modal_provider->builder_version, "2025.06");
+		modal_token_take(&modal_provider->token, "token-one");
+		struct answer answers[] = {
+			IMAGE, SECRET, {"SandboxCreate", cases[i].code, NULL, cases[i].words}};
+		struct played p = modal_play(OP_RENT, &want, answers, 3);
+		if (p.err.kind != cases[i].kind || !strstr(p.err.msg, cases[i].hint) ||
+		    strstr(p.err.msg, "memory"))
+			fail_msg("%s: kind %d: %s", cases[i].words, p.err.kind, p.err.msg);
+		modal_played_free(&p);
+	}
+}
+
 /* Modal gives a better GPU than was asked for without a word. */
 static void test_gpu_really_got(void **state)
 {
@@ -386,6 +418,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_rent, modal_set_up, modal_tear_down),
 		cmocka_unit_test_setup_teardown(test_rent_fails, modal_set_up, modal_tear_down),
+		cmocka_unit_test_setup_teardown(test_refusals_say_what_to_do, modal_set_up,
+						modal_tear_down),
 		cmocka_unit_test_setup_teardown(test_gpu_really_got, modal_set_up, modal_tear_down),
 		cmocka_unit_test_setup_teardown(test_release, modal_set_up, modal_tear_down),
 		cmocka_unit_test_setup_teardown(test_offers, modal_set_up, modal_tear_down),
