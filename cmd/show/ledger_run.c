@@ -125,6 +125,58 @@ static int print_choice(const struct cmd_context *ctx, const struct run_row *run
 	return 0;
 }
 
+static json_t *forecast_json(const struct forecast_row *f)
+{
+	return json_pack("{s:s, s:s, s:f, s:f, s:i, s:b, s:s}", "provider", f->provider, "gpu",
+			 f->gpu, "start_p50_s", f->cold_p50_s, "start_p90_s", f->cold_p90_s,
+			 "batch_most", f->batch_max, "measured", f->measured, "times",
+			 f->speed_from);
+}
+
+static json_t *gpus_json(const char *gpus)
+{
+	json_t *list = json_array();
+
+	while (*gpus) {
+		size_t len = strcspn(gpus, ",");
+		json_array_append_new(list, json_stringn(gpus, len));
+		gpus += len + (gpus[len] == ',');
+	}
+	return list;
+}
+
+/* The same for programs; null: an older burst began the run, or it decides nothing. */
+static int add_choice_json(json_t *to, const struct cmd_context *ctx, const struct run_row *run,
+			   struct err *err)
+{
+	struct run_choice c;
+	json_t *object = json_null(), *forecasts = json_array();
+
+	if (run_choice_read(&c, ctx->store, run->id, err) < 0) {
+		json_decref(forecasts);
+		return -1;
+	}
+	for (size_t i = 0; i < c.forecast_count; i++)
+		json_array_append_new(forecasts, forecast_json(&c.forecasts[i]));
+	if (c.row.decided_ms)
+		object = json_pack(
+			"{s:o, s:s, s:o, s:s*, s:o, s:i, s:i, s:b, s:b, s:o, s:b, s:i, s:o, s:s, "
+			"s:O}",
+			"decided_at", report_time(c.row.decided_ms), "goal", c.row.goal,
+			"value_of_time_usd", report_dollars(c.row.value_of_time_microusd),
+			"deadline", c.row.deadline[0] ? c.row.deadline : NULL, "deadline_at",
+			report_time(c.row.deadline_ms), "pods", MAX(c.row.pods, 1), "pods_most",
+			MAX(c.row.pods_most, MAX(c.row.pods, 1)), "pods_planned", c.row.pods_open,
+			"at_once", c.row.at_once, "gpus", gpus_json(c.row.gpus), "gpus_planned",
+			c.row.gpus_open, "batch", c.row.batch, "cost_usd",
+			report_dollars(c.row.cost_microusd), "why", c.row.why, "forecasts",
+			forecasts);
+	json_decref(forecasts);
+	json_object_set_new(to, "decision", object);
+	run_choice_free(&c);
+	return 0;
+}
+
 /* Prints its sums with those of its delivery. */
 static int print_with_delivery(struct cmd_context *ctx, const struct run_row *run, int64_t now,
 			       struct err *err)
@@ -223,7 +275,13 @@ int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err)
 	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
 		return -1;
 	if (ctx->json) {
-		output_json(report_run_json(&run, pods, count, now));
+		json_t *object = report_run_json(&run, pods, count, now);
+		if (add_choice_json(object, ctx, &run, err) < 0) {
+			json_decref(object);
+			free(pods);
+			return -1;
+		}
+		output_json(object);
 	} else {
 		print_run(ctx, &run);
 		if (print_choice(ctx, &run, err) < 0 ||

@@ -53,6 +53,10 @@ t_a_resumed_run_keeps_its_decision() { # width, goal, deadline, forecasts: made 
 	is "$(ledger 'select * from choice')" "$kept" "what it decided, after resume"
 	burst ledger "$(ledger 'select id from run')"
 	has out.txt 'decided   goal time; deadline '
+	"$BURST" ledger "$(ledger 'select id from run')" --json >decision.json
+	schema run decision.json
+	is "$(jq -c '.decision | [.goal, .pods, .pods_planned, .at_once, .deadline, (.deadline_at != null), (.forecasts | length > 0)]' decision.json)" \
+		'["time",3,true,true,"30m",true,true]' "the decision for programs"
 	has out.txt 'because   3 pods of no GPU at local'
 	has out.txt 'expected  no GPU at local: up in '
 }
