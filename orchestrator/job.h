@@ -14,7 +14,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 15u
+#define JOB_ABI 16u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by
  * the job. */
@@ -176,6 +176,12 @@ struct job_changes {
 	size_t stale;             /* files whose names no segment has */
 };
 
+/* Of finish(): what it usually takes, and how far it is. */
+struct job_finish {
+	double ms_per_s; /* for a second of sound, on an idle machine */
+	double share;    /* 0 to 1 */
+};
+
 struct job_ops {
 	uint32_t abi;     /* JOB_ABI */
 	const char *type; /* "tts" */
@@ -249,6 +255,8 @@ struct job_ops {
 	/* What finish() writes beside the manifest: names in the output folder, NULL-terminated,
 	 * the job's. In a folder with a manifest they are ours. NULL: nothing. */
 	const char *const *(*finish_names)(struct job *job);
+	/* Called before and while finish() runs in another thread. NULL: nothing is known. */
+	void (*finish_progress)(const struct job *job, struct job_finish *out);
 };
 
 extern const struct job_ops *const job_registry[]; /* jobs/registry.c; NULL-terminated */

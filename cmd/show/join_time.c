@@ -2,6 +2,8 @@
 #include "join_time.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -10,9 +12,36 @@
 #define PER_S_LEAST_MS 0.01
 #define PER_S_MOST_MS  1000.0
 
-struct join_time join_time_prior(bool encodes)
+/* A pass of ffmpeg over the sound takes more than that; so does its start. */
+#define ENCODES_PER_S_MS 1.0
+
+#define SLOWDOWN_MOST 8.0
+
+/* So much of a join, once done, says as much of its time as the expectation does. */
+#define TRUSTED_SHARE 0.05
+
+struct join_time join_time_prior(double ms_per_s, double slowdown)
 {
-	return encodes ? (struct join_time){500, 8} : (struct join_time){100, 0.3};
+	double fixed_ms = ms_per_s > ENCODES_PER_S_MS ? 400 : 100;
+
+	return (struct join_time){fixed_ms, ms_per_s * slowdown};
+}
+
+double join_time_slowdown(void)
+{
+	double load;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (getloadavg(&load, 1) != 1 || processors < 1)
+		return 1;
+	return MIN(MAX(load / (double)processors, 1.0), SLOWDOWN_MOST);
+}
+
+double join_time_left_ms(double expected_ms, double after_ms, double share)
+{
+	double all_ms = (after_ms + TRUSTED_SHARE * expected_ms) / (share + TRUSTED_SHARE);
+
+	return (1 - share) * all_ms;
 }
 
 double join_time_ms(const struct join_time *j, double sound_s)

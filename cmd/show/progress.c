@@ -41,18 +41,19 @@ static void expect_join(struct progress *p, const struct engine *e)
 	const struct section *job = config_job(p->ctx->config);
 	/* other types of job have no such key */
 	const struct section *join = job && names ? section_group(job, "join") : NULL;
-	bool encodes = join && section_has(join, "loudness");
+	struct job_finish finish = {0};
 	CLEANUP(str_free) struct str of = STR_INIT;
 	char value[64];
 
-	str_add(&of, encodes ? "loudness" : "plain");
+	str_add(&of, join && section_has(join, "loudness") ? "loudness" : "plain");
 	for (; names && *names; names++) {
 		const char *end = strrchr(*names, '.');
 		str_addf(&of, " %s", end ? end + 1 : *names);
-		encodes |= end && strcmp(end, ".wav") && strcmp(end, ".srt") && strcmp(end, ".vtt");
 	}
 	COPY_TEXT(p->join_of, str_text(&of));
-	p->join = join_time_prior(encodes);
+	if (s->job_ops && s->job_ops->finish_progress)
+		s->job_ops->finish_progress(s->job, &finish);
+	p->join = join_time_prior(finish.ms_per_s, join_time_slowdown());
 	if (p->ctx->store &&
 	    fact_get(p->ctx->store, FACT_JOIN_TIME, p->join_of, NULL, value, sizeof(value)))
 		join_time_read(&p->join, value);

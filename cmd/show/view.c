@@ -71,20 +71,29 @@ static double sound_in_all(const struct view *v, double weight_left)
 		       : weight_left * SOUND_S_PER_CHARACTER;
 }
 
-/* Joining overlaps with the release of pods. One that takes longer than expected is expected to
- * take a quarter of its time more. */
+/* How much of the join is done. */
+static double share_joined(const struct engine_setup *s)
+{
+	struct job_finish finish = {0};
+
+	if (s->job_ops && s->job_ops->finish_progress)
+		s->job_ops->finish_progress(s->job, &finish);
+	return finish.share;
+}
+
+/* Joining overlaps with the release of pods. */
 static int64_t eta_of(const struct view *v, const struct engine *e, const struct core_outlook *o,
-		      int64_t join_ms)
+		      double join_ms)
 {
 	if (o->render_ms < 0)
 		return VIEW_UNKNOWN;
 	if (v->finish == VIEW_FINISH_OVER)
 		return o->gone_ms;
-	if (v->finish == VIEW_FINISH_NOW && v->joins) {
-		int64_t ms = engine_finishing_ms(e);
-		return MAX(o->gone_ms, MAX(join_ms - ms, ms / 4));
-	}
-	return MAX(o->gone_ms, o->render_ms + join_ms);
+	if (v->finish == VIEW_FINISH_NOW && v->joins)
+		return MAX(o->gone_ms,
+			   (int64_t)join_time_left_ms(join_ms, (double)engine_finishing_ms(e),
+						      share_joined(engine_of(e))));
+	return MAX(o->gone_ms, o->render_ms + (int64_t)join_ms);
 }
 
 void view_of_engine(struct view *v, const struct engine *e, const struct join_time *join)
@@ -126,5 +135,5 @@ void view_of_engine(struct view *v, const struct engine *e, const struct join_ti
 		pod_of_engine(&v->pods[i], e, (int)i, now);
 	bool will_join = v->joins && !v->stopping;
 	double join_ms = join_time_ms(join, sound_in_all(v, sum.weight_left));
-	v->eta_ms = eta_of(v, e, &o, will_join ? (int64_t)join_ms : 0);
+	v->eta_ms = eta_of(v, e, &o, will_join ? join_ms : 0);
 }

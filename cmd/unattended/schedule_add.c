@@ -2,14 +2,12 @@
 #include "schedule.h"
 
 #include <ctype.h>
-#include <poll.h>
 
 #include "base/clock.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
 
 enum { NAME_MOST = 40, HOUR_MS = 3600 * 1000 };
-enum { LOCK_MS = 60 * 1000, PAUSE_MS = 20 };
 
 static int check_name(const char *name, struct err *err)
 {
@@ -82,24 +80,6 @@ static int read_rule(const struct cmd_context *ctx, struct schedule_row *row, st
 	return calendar_parse(row->rule, c, err);
 }
 
-/* Waits for other processes that change timers: each reads the whole crontab and writes it. */
-static int lock_timers(const struct cmd_context *ctx, int *lock, struct err *err)
-{
-	CLEANUP(free_text) char *dir = path_join(ctx->state_dir, "schedules");
-	CLEANUP(free_text) char *path = path_join(dir, "timers.lock");
-	int64_t until = clock_boot_ms() + LOCK_MS;
-
-	if (path_mkdirs(dir, 0700, err) < 0)
-		return -1;
-	while (path_lock(path, "another `burst schedule` changes the timers\n", lock, err) < 0) {
-		if (err->kind != ERR_BUSY || clock_boot_ms() > until)
-			return -1;
-		err_clear(err);
-		poll(NULL, 0, PAUSE_MS);
-	}
-	return 0;
-}
-
 /* Puts the row back as it was; NULL: there was none. */
 static void put_row_back(struct cmd_context *ctx, const struct schedule_row *row,
 			 const struct schedule_row *before)
@@ -115,11 +95,7 @@ static void put_row_back(struct cmd_context *ctx, const struct schedule_row *row
 static int replace(struct cmd_context *ctx, const struct schedule_row *row, struct str *note,
 		   struct err *err)
 {
-	CLEANUP(fd_close) int lock = -1;
 	struct schedule_row before;
-
-	if (lock_timers(ctx, &lock, err) < 0)
-		return -1;
 	bool known = store_schedule(ctx->store, row->name, &before, err) == 0;
 
 	if (!known && err->kind != ERR_NOT_FOUND)
@@ -171,9 +147,8 @@ int schedule_drop(struct cmd_context *ctx, const struct schedule_row *row, struc
 {
 	CLEANUP(free_text) char *log = schedule_log(ctx->state_dir, row->name);
 	static const char *const ends[] = {"", ".1", ".lock"};
-	CLEANUP(fd_close) int lock = -1;
 
-	if (lock_timers(ctx, &lock, err) < 0 || schedule_uninstall(ctx->state_dir, row, err) < 0 ||
+	if (schedule_uninstall(ctx->state_dir, row, err) < 0 ||
 	    store_remove_schedule(ctx->store, row->name, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {

@@ -116,32 +116,7 @@ int open_folder(int root, const char *path, bool make)
 	return fd;
 }
 
-/* Each level of a tree takes a descriptor, and a command can make any number of levels. What is
- * deeper than LEVELS_MAX is moved up into the folder itself, and removed in another round. */
-enum { LEVELS_MAX = 32 };
-
-struct removing {
-	int top;
-	bool moved;
-};
-
-static int move_up(struct removing *r, int dir, const char *name)
-{
-	static unsigned count;
-	char up[40];
-	int failed;
-	do {
-		snprintf(up, sizeof(up), ".deep.%d.%u", getpid(), count++);
-		failed = renameat(dir, name, r->top, up);
-	} while (failed && (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR));
-	r->moved = r->moved || !failed;
-	return failed;
-}
-
-static int remove_entry(struct removing *r, int dir, const char *name, int level);
-
-/* Closes fd. */
-static int remove_entries(struct removing *r, int fd, int level)
+int remove_inside(int fd)
 {
 	fchmod(fd, 0700);
 	DIR *d = fdopendir(fd);
@@ -151,35 +126,9 @@ static int remove_entries(struct removing *r, int fd, int level)
 	struct dirent *e;
 	while ((e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			failed |= remove_entry(r, fd, e->d_name, level);
+			failed |= remove_at(fd, e->d_name);
 	closedir(d);
 	return failed;
-}
-
-static int remove_entry(struct removing *r, int dir, const char *name, int level)
-{
-	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	if (level == LEVELS_MAX)
-		return fchmod(fd, 0700), close(fd), move_up(r, dir, name);
-	int failed = remove_entries(r, fd, level + 1);
-	return unlinkat(dir, name, AT_REMOVEDIR) < 0 || failed ? -1 : 0;
-}
-
-int remove_inside(int fd)
-{
-	struct removing r = {.top = fd, .moved = true};
-	int failed = fchmod(fd, 0700) < 0 && errno == EBADF;
-	while (r.moved && !failed) {
-		int round = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		r.moved = false;
-		failed = round < 0 || remove_entries(&r, round, 0);
-	}
-	close_fd(&fd);
-	return failed ? -1 : 0;
 }
 
 int remove_at(int dir, const char *name)

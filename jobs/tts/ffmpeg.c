@@ -18,17 +18,26 @@
 #define DECODED_MAX_BYTES ((size_t)256 << 20)
 enum { DECODE_LIMIT_MS = 60 * 1000 };
 
-/* The input of one run of ffmpeg, and its working folder. */
+/* The input of one run of ffmpeg, its working folder, and the meter of its progress. */
 struct place {
 	int from, dir;
+	struct join_meter *meter; /* NULL: not asked for */
+	double ms_per_s;          /* of this run */
 };
 
 static int run(const char *const *argv, const struct place *place, struct str *said,
 	       struct err *err)
 {
-	return program_must(
+	struct stat st;
+
+	/* ffmpeg reads its stdin from beginning to end, and the position is ours as well */
+	join_meter_pass(place->meter, place->ms_per_s, place->from,
+			fstat(place->from, &st) == 0 ? st.st_size : 0);
+	int result = program_must(
 		&(struct program){.argv = argv, .input_fd = place->from, .folder_fd = place->dir},
 		NULL, said, err);
+	join_meter_passed(place->meter);
+	return result;
 }
 
 bool ffmpeg_found(void)
@@ -109,7 +118,7 @@ int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *f
 {
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 
-	return render(&(struct place){from, dir}, to, format, NULL, &said, err);
+	return render(&(struct place){.from = from, .dir = dir}, to, format, NULL, &said, err);
 }
 
 /* Reads the number behind a label in the summary that the ebur128 filter prints at its end. */
@@ -166,18 +175,26 @@ static int apply(const struct place *place, const char *to, const struct wav_for
 }
 
 int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *format,
-		    double target, double *lufs, struct err *err)
+		    double target, struct join_meter *meter, double *lufs, struct err *err)
 {
-	struct place place = {from, dir};
+	struct place place = {from, dir, meter, JOIN_MEASURE_MS};
 	struct loudness in;
 
-	if (measure(&place, format, &in, err) < 0)
+	if (measure(&place, format, &in, err) < 0) {
+		join_meter_add(meter, -2 * JOIN_LIMIT_MS);
 		return -1;
+	}
 	double gain = target - in.integrated;
+	bool limits = in.peak + gain > TRUE_PEAK;
+	place.ms_per_s = limits ? JOIN_LIMIT_MS : JOIN_GAIN_MS;
+	if (!limits)
+		join_meter_add(meter, JOIN_GAIN_MS - 2 * JOIN_LIMIT_MS);
 	if (apply(&place, to, format, gain, in.peak, lufs, err) < 0)
 		return -1;
-	if (fabs(target - *lufs) <= TOLERANCE_LU)
+	if (fabs(target - *lufs) <= TOLERANCE_LU) {
+		join_meter_add(meter, limits ? -JOIN_LIMIT_MS : 0);
 		return 0;
+	}
 	/* the limiter has reduced the loudness: run once more with the loss added */
 	return apply(&place, to, format, gain + target - *lufs, in.peak, lufs, err);
 }
@@ -186,13 +203,14 @@ static const struct ffmpeg_format formats[] = {
 	{"m4b",
 	 (const char *const[]){"-c:a", "aac", "-b:a", "80k", "-movflags", "+faststart", "-f",
 			       "ipod", NULL},
-	 true},
+	 true, 3.3},
 	{"mp3",
 	 (const char *const[]){"-c:a", "libmp3lame", "-q:a", "3", "-id3v2_version", "3", "-f",
 			       "mp3", NULL},
-	 true},
-	{"opus", (const char *const[]){"-c:a", "libopus", "-b:a", "48k", "-f", "ogg", NULL}, true},
-	{"flac", (const char *const[]){"-c:a", "flac", "-f", "flac", NULL}, false},
+	 true, 2.0},
+	{"opus", (const char *const[]){"-c:a", "libopus", "-b:a", "48k", "-f", "ogg", NULL}, true,
+	 3.5},
+	{"flac", (const char *const[]){"-c:a", "flac", "-f", "flac", NULL}, false, 0.4},
 };
 
 const struct ffmpeg_format *ffmpeg_format_find(const char *name)
@@ -204,8 +222,9 @@ const struct ffmpeg_format *ffmpeg_format_find(const char *name)
 }
 
 int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
-		  const struct ffmpeg_format *format, struct err *err)
+		  const struct ffmpeg_format *format, struct join_meter *meter, struct err *err)
 {
+	const struct place place = {from, dir, meter, format->ms_per_s};
 	static const char *const head[] = {
 		"ffmpeg", "-nostdin", "-hide_banner",        "-nostats", "-v", "error", "-y",
 		"-f",     "wav",      "-protocol_whitelist", "pipe",     "-i", "pipe:0"};
@@ -229,7 +248,7 @@ int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
 	argv[n] = NULL;
 	if (lseek(from, 0, SEEK_SET) < 0 || (unlinkat(dir, to, 0) < 0 && errno != ENOENT))
 		return err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
-	if (run(argv, &(struct place){from, dir}, &said, &why) == 0)
+	if (run(argv, &place, &said, &why) == 0)
 		return 0;
 	if (why.kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_JOB, "ffmpeg is not installed");

@@ -200,10 +200,22 @@ static void note_some(const struct job *job, const struct segment_result *result
 			 suspects ? "kept with doubts" : "failed");
 }
 
+static void note_partial(const struct job *job, size_t count, struct str *notes)
+{
+	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+	struct stat st;
+	bool kept = folder >= 0 && fstatat(folder, "joined.wav", &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+	str_addf(notes, "%zu of %zu segments are missing in joined.partial.wav%s\n",
+		 job->segments.count - count, job->segments.count,
+		 kept ? "; joined.wav is an earlier whole track" : "");
+}
+
 static int join(const struct job *job, const struct segment_result *results, struct str *notes,
 		struct err *err)
 {
 	struct join_piece *pieces = xcalloc(job->segments.count, sizeof(*pieces));
+	struct join_options as = job->join_as;
 	size_t count = 0;
 
 	for (size_t i = 0; i < job->segments.count; i++) {
@@ -217,12 +229,12 @@ static int join(const struct job *job, const struct segment_result *results, str
 						    spoken->before_s,
 						    results[i].seconds};
 	}
+	as.partial = count < job->segments.count;
 	int result =
 		join_pieces(job->output, pieces, count, (const char *const *)job->script.chapters,
-			    job->script.chapter_count, &job->join_as, notes, err);
-	if (count < job->segments.count)
-		str_addf(notes, "%zu of %zu segments are not in the joined track\n",
-			 job->segments.count - count, job->segments.count);
+			    job->script.chapter_count, &as, notes, err);
+	if (as.partial && count)
+		note_partial(job, count, notes);
 	free(pieces);
 	return result;
 }

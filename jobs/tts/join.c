@@ -11,21 +11,27 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "ffmpeg.h"
+#include "join_meter.h"
 #include "subtitles.h"
 #include "wav.h"
 
 /* The lengths of pieces are rounded: leave room for that. */
 #define NEARLY 0.99
 
+/* The join writes to the disk after so much, so that the samples written show its progress. */
+enum { SYNC_BYTES = 64 << 20 };
+
 /* burst's own folder in the output folder while a join runs */
 #define WORK_NAME ".joined.work"
 
 struct track {
 	const char *dir;
-	int out, work; /* descriptors, so that each path is looked up once */
+	const char *part_of_name; /* "partial.": segments are missing; "" */
+	int out, work;            /* descriptors, so that each path is looked up once */
 	FILE *f;
 	struct wav_format format;
 	int64_t frames;
+	int64_t synced;   /* bytes of samples */
 	bool long_header; /* RF64 */
 	bool subtitles;
 	struct cue *cues; /* one per piece; the cues own their pauses */
@@ -187,7 +193,9 @@ static int begin(struct track *t, const struct join_piece *pieces, size_t count,
 	for (size_t i = 0; i < count; i++)
 		frames += pieces[i].seconds * t->format.rate +
 			  (i > 0 ? (double)gap_before(t, pieces, i, options) : 0);
-	t->long_header = frames * wav_frame_bytes(&t->format) > (double)most * NEARLY;
+	frames *= wav_frame_bytes(&t->format);
+	join_meter_pass(options->meter, JOIN_COPY_MS, fileno(t->f), (int64_t)frames);
+	t->long_header = frames > (double)most * NEARLY;
 	return write_bytes(t, header, t->long_header ? WAV_RF64_HEADER_BYTES : WAV_HEADER_BYTES,
 			   err);
 }
@@ -208,6 +216,14 @@ static int write_header(struct track *t, struct err *err)
 	return 0;
 }
 
+static int sync_part(struct track *t, struct err *err)
+{
+	if (fflush(t->f) != 0 || fsync(fileno(t->f)) < 0)
+		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+	t->synced = t->frames * wav_frame_bytes(&t->format);
+	return 0;
+}
+
 static int add_all(struct track *t, const struct join_piece *pieces, size_t count,
 		   size_t chapter_count, const struct join_options *options, struct err *err)
 {
@@ -219,12 +235,11 @@ static int add_all(struct track *t, const struct join_piece *pieces, size_t coun
 		if (add_piece(t, &pieces[i], &t->cues[i], err) < 0)
 			return -1;
 		add_chapter(t, pieces[i].chapter, t->cues[i].begin, chapter_count);
+		if (t->frames * wav_frame_bytes(&t->format) - t->synced > SYNC_BYTES &&
+		    sync_part(t, err) < 0)
+			return -1;
 	}
-	if (write_header(t, err) < 0)
-		return -1;
-	if (fflush(t->f) != 0 || fsync(fileno(t->f)) < 0)
-		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
-	return 0;
+	return write_header(t, err) < 0 ? -1 : sync_part(t, err);
 }
 
 static int check_length(int dir, const char *file, int64_t frames, struct err *err)
@@ -242,13 +257,15 @@ static int check_length(int dir, const char *file, int64_t frames, struct err *e
 }
 
 /* Replaces the plain track by one at the requested loudness. */
-static int normalise(struct track *t, double target, double *lufs, struct err *err)
+static int normalise(struct track *t, const struct join_options *options, double *lufs,
+		     struct err *err)
 {
 	CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
 
 	if (from < 0)
 		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
-	if (ffmpeg_loudness(from, t->work, "loud.wav", &t->format, target, lufs, err) < 0 ||
+	if (ffmpeg_loudness(from, t->work, "loud.wav", &t->format, options->lufs, options->meter,
+			    lufs, err) < 0 ||
 	    check_length(t->work, "loud.wav", t->frames, err) < 0)
 		return err_wrap(err, "loudness of joined.wav");
 	if (renameat(t->work, "loud.wav", t->work, "part.wav") < 0)
@@ -260,7 +277,7 @@ static void note_length(const struct track *t, struct str *notes)
 {
 	char length[24];
 
-	str_addf(notes, "joined.wav: %s",
+	str_addf(notes, "joined.%swav: %s", t->part_of_name,
 		 duration_show(length, sizeof(length), t->frames * 1000 / t->format.rate));
 }
 
@@ -270,6 +287,8 @@ static int set_loudness(struct track *t, const struct join_options *options, str
 	double lufs;
 
 	if (!options->normalise || !ffmpeg_found()) {
+		if (options->normalise)
+			join_meter_add(options->meter, -JOIN_LOUDNESS_MS);
 		note_length(t, notes);
 		str_add(notes, options->normalise
 				       ? ", loudness left as it is: ffmpeg is not installed\n"
@@ -277,7 +296,7 @@ static int set_loudness(struct track *t, const struct join_options *options, str
 		return 0;
 	}
 	struct err why = {0};
-	if (normalise(t, options->lufs, &lufs, &why) < 0) {
+	if (normalise(t, options, &lufs, &why) < 0) {
 		if (why.kind != ERR_JOB)
 			return err_set(err, why.kind, "%s", why.msg);
 		note_length(t, notes);
@@ -304,6 +323,13 @@ static bool put_chapters(const struct track *t, size_t chapter_count)
 			     0600, NULL) == 0;
 }
 
+/* "joined.srt", or "joined.partial.srt": a track that lacks segments must not replace a whole one.
+ * The caller frees it. */
+static char *name_of(const struct track *t, const char *ending)
+{
+	return xasprintf("joined.%s%s", t->part_of_name, ending);
+}
+
 /* Makes joined.m4b and the like from the finished track. If a format fails, adds a note: the track
  * exists, so the run has not failed. */
 static int encode(const struct track *t, size_t chapter_count, const struct join_options *options,
@@ -314,13 +340,13 @@ static int encode(const struct track *t, size_t chapter_count, const struct join
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && options->formats[i]; i++) {
 		const struct ffmpeg_format *format = options->formats[i];
 		bool with = chapters && format->chapters;
-		CLEANUP(free_text) char *name = xasprintf("joined.%s", format->name);
+		CLEANUP(free_text) char *name = name_of(t, format->name);
 		CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
 		struct err why = {0};
 		if (from < 0)
 			return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
-		if (ffmpeg_encode(from, t->work, with ? "chapters.txt" : NULL, name, format, &why) <
-		    0) {
+		if (ffmpeg_encode(from, t->work, with ? "chapters.txt" : NULL, name, format,
+				  options->meter, &why) < 0) {
 			if (why.kind != ERR_JOB)
 				return err_set(err, why.kind, "%s", why.msg);
 			str_addf(notes, "%s: not made: %s\n", name, why.msg);
@@ -333,8 +359,11 @@ static int encode(const struct track *t, size_t chapter_count, const struct join
 	return 0;
 }
 
-static int put(const struct track *t, const char *name, const struct str *text, struct err *err)
+static int put(const struct track *t, const char *ending, const struct str *text, struct err *err)
 {
+	CLEANUP(free_text)
+	char *name = strcmp(ending, "txt") ? name_of(t, ending)
+					   : xasprintf("chapters.%stxt", t->part_of_name);
 	CLEANUP(free_text) char *path = path_join(t->dir, name);
 
 	return path_write_at(t->out, name, path, str_text(text), text->len, 0666, err);
@@ -350,9 +379,10 @@ static int write_texts(const struct track *t, size_t count, size_t chapter_count
 	if (options->subtitles) {
 		subtitles_srt(&srt, t->cues, count, t->format.rate);
 		subtitles_vtt(&vtt, t->cues, count, t->format.rate);
-		if (put(t, "joined.srt", &srt, err) < 0 || put(t, "joined.vtt", &vtt, err) < 0)
+		if (put(t, "srt", &srt, err) < 0 || put(t, "vtt", &vtt, err) < 0)
 			return -1;
-		str_add(notes, "joined.srt, joined.vtt: subtitles\n");
+		str_addf(notes, "joined.%ssrt, joined.%svtt: subtitles\n", t->part_of_name,
+			 t->part_of_name);
 	}
 	size_t heard = 0;
 	for (size_t i = 0; i < chapter_count; i++)
@@ -360,8 +390,9 @@ static int write_texts(const struct track *t, size_t count, size_t chapter_count
 	if (!heard)
 		return 0;
 	subtitles_chapters(&chapters, t->chapters, chapter_count, t->format.rate);
-	str_addf(notes, "chapters.txt: %zu chapter%s\n", heard, heard == 1 ? "" : "s");
-	return put(t, "chapters.txt", &chapters, err);
+	str_addf(notes, "chapters.%stxt: %zu chapter%s\n", t->part_of_name, heard,
+		 heard == 1 ? "" : "s");
+	return put(t, "txt", &chapters, err);
 }
 
 /* Makes the working folder; removes what an interrupted join left there. */
@@ -394,25 +425,54 @@ static int open_part(struct track *t, struct err *err)
 
 static int rename_part(struct track *t, struct err *err)
 {
-	if (renameat(t->work, "part.wav", t->out, "joined.wav") < 0)
-		return err_set(err, ERR_LOCAL, "%s/joined.wav: %s", t->dir, strerror(errno));
+	CLEANUP(free_text) char *name = name_of(t, "wav");
+
+	if (renameat(t->work, "part.wav", t->out, name) < 0)
+		return err_set(err, ERR_LOCAL, "%s/%s: %s", t->dir, name, strerror(errno));
 	if (fsync(t->out) < 0 && errno != EINVAL) /* some file systems cannot fsync folders */
 		return err_set(err, ERR_LOCAL, "%s: fsync: %s", t->dir, strerror(errno));
 	return 0;
+}
+
+/* The whole track is there. */
+static void remove_partial(const struct track *t)
+{
+	static const char *const names[] = {JOIN_PARTIAL_NAMES};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		unlinkat(t->out, names[i], 0);
 }
 
 static int make(struct track *t, const struct join_piece *pieces, size_t count,
 		size_t chapter_count, const struct join_options *options, struct str *notes,
 		struct err *err)
 {
-	if (open_part(t, err) < 0 || add_all(t, pieces, count, chapter_count, options, err) < 0)
+	if (open_part(t, err) < 0)
+		return -1;
+	join_meter_begin(options->meter, join_ms_per_s(options));
+	int added = add_all(t, pieces, count, chapter_count, options, err);
+	join_meter_passed(options->meter);
+	if (added < 0)
 		return -1;
 	file_close(t->f);
 	t->f = NULL;
 	if (set_loudness(t, options, notes, err) < 0 ||
 	    encode(t, chapter_count, options, notes, err) < 0 || rename_part(t, err) < 0)
 		return -1;
-	return write_texts(t, count, chapter_count, options, notes, err);
+	if (write_texts(t, count, chapter_count, options, notes, err) < 0)
+		return -1;
+	if (!options->partial)
+		remove_partial(t);
+	return 0;
+}
+
+double join_ms_per_s(const struct join_options *options)
+{
+	double ms = JOIN_COPY_MS + (options->normalise ? JOIN_LOUDNESS_MS : 0);
+
+	for (size_t i = 0; i < JOIN_FORMATS_MOST && options->formats[i]; i++)
+		ms += options->formats[i]->ms_per_s;
+	return ms;
 }
 
 int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
@@ -420,6 +480,7 @@ int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const struct join_options *options, struct str *notes, struct err *err)
 {
 	struct track t = {.dir = dir,
+			  .part_of_name = options->partial ? "partial." : "",
 			  .out = -1,
 			  .work = -1,
 			  .subtitles = options->subtitles,

@@ -3,6 +3,7 @@
 
 #include "base/path.h"
 #include "ffmpeg.h"
+#include "join_meter.h"
 #include "state.h"
 #include "jobs/common.h"
 #include "mirror.h"
@@ -60,6 +61,7 @@ static void read_join(struct job *job, const struct section *conf)
 
 	job->join = section_has(conf, "join");
 	job->join_as = (struct join_options){
+		.meter = join_meter_new(),
 		.gap_s = section_decimal(join, "gap"),
 		.piece_gap_s =
 			MIN(section_decimal(join, "piece_gap"), section_decimal(join, "gap")),

@@ -5,6 +5,7 @@
 
 #include "base/jsonx.h"
 #include "jobs/common.h"
+#include "join_meter.h"
 #include "tts.h"
 
 void tts_free(struct job *job)
@@ -16,6 +17,7 @@ void tts_free(struct job *job)
 	script_free(&job->script);
 	lexicon_free(job->lexicon);
 	habits_free(job->habits);
+	join_meter_free(job->join_as.meter);
 	json_decref(job->options);
 	job_texts_free(job->env);
 	free(job->files);

@@ -1,6 +1,7 @@
 /* tts.c - jobs of type "tts": the tasks for the engine, and the judgement of a finished file. */
 #include "tts.h"
 
+#include "join_meter.h"
 #include "state.h"
 
 /* A prime above any number of segments, so that tries never share a seed. */
@@ -32,6 +33,12 @@ static json_t *tts_task(struct job *job, size_t index, int attempt)
 static const char *const *tts_finish_names(struct job *job)
 {
 	return job->joined_names;
+}
+
+static void tts_finish_progress(const struct job *job, struct job_finish *out)
+{
+	*out = (struct job_finish){.ms_per_s = join_ms_per_s(&job->join_as),
+				   .share = join_meter_share(job->join_as.meter)};
 }
 
 static int tts_check(const struct job *job, size_t index, const char *file, struct check *out,
@@ -66,4 +73,5 @@ const struct job_ops job_tts = {
 	.kept = tts_kept,
 	.finish = tts_finish,
 	.finish_names = tts_finish_names,
+	.finish_progress = tts_finish_progress,
 };

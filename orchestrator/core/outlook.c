@@ -7,8 +7,10 @@
 #include "base/clock.h"
 
 enum {
-	RELEASE_MS = 1500, /* from the release call to its answer, with the list that follows */
-	LEAST_SHARE = 4,   /* an overdue pod is expected after this part of the usual time */
+	/* from the release call to its answer, with the list that follows */
+	RELEASE_MS = 1500,
+	RELEASE_HERE_MS = 300, /* where no list lags */
+	LEAST_SHARE = 4,       /* an overdue pod is expected after this part of the usual time */
 	OUTLOOK_MOST_S = 30 * 24 * 3600, /* later ends count as unknown */
 };
 
@@ -95,6 +97,11 @@ static double done_in_s(const struct helper *list, size_t count, double weight)
 	return rate > 0 ? at + weight / rate : -1;
 }
 
+static int64_t release_ms(const struct core *c, const struct core_pod *p)
+{
+	return c->conf.providers[p->rental.provider].list_gap_ms ? RELEASE_MS : RELEASE_HERE_MS;
+}
+
 /* Until the last pod is proven gone, if all are released when the work is done. */
 static int64_t gone_in_ms(const struct core *c, int64_t now, int64_t render_ms)
 {
@@ -104,7 +111,8 @@ static int64_t gone_in_ms(const struct core *c, int64_t now, int64_t render_ms)
 		const struct core_pod *p = &c->pods[i];
 		if (!pod_may_bill(p))
 			continue;
-		int64_t proof = c->conf.providers[p->rental.provider].list_gap_ms + RELEASE_MS;
+		int64_t proof =
+			c->conf.providers[p->rental.provider].list_gap_ms + release_ms(c, p);
 		int64_t from = p->phase == POD_CONFIRMING && p->rental.released_at
 				       ? p->rental.released_at - now
 			       : p->phase == POD_RELEASING ? 0
@@ -146,8 +154,8 @@ void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out
 		const struct core_pod *p = &c->pods[i];
 		bool bills = !pod_is_released(p) && p->phase != POD_AMBIGUOUS;
 		out->total_microusd +=
-			core_cost(p, now_ms) +
-			(bills ? money_for(p->rental.price_microusd_h, out->render_ms + RELEASE_MS)
-			       : 0);
+			core_cost(p, now_ms) + (bills ? money_for(p->rental.price_microusd_h,
+								  out->render_ms + release_ms(c, p))
+						      : 0);
 	}
 }

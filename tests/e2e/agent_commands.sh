@@ -244,11 +244,6 @@ test_outputs_lie_deep() {
 	tell '{"op":"start","workers":1,"command":true,"outputs":["**.wav"]}'
 	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"for i in $(seq 300); do mkdir d; cd d; done; echo a >a.wav"}]}'
 	expect '"ev":"segment","id":"c1".*"ok":true,.*"outputs":1,'
-	for _ in $(seq 200); do
-		ls -d "$BURST_HOME"/work/segment.c1* >/dev/null 2>&1 || break
-		sleep 0.05
-	done
-	ls -d "$BURST_HOME"/work/segment.c1* 2>/dev/null && fail 'its folder is still there'
 }
 
 run_tests

@@ -164,6 +164,63 @@ t_detached() { # what it shows until the pods have the queue disappears then
 	is "$(LC_ALL=C grep -c $'\033' "$BURST_STATE_DIR"/runs/*/client.log)" 0 "sequences in the client's log"
 }
 
+# ---- the time left ----
+
+# eta_holds WHAT: runs, and compares each ETA of its view from the middle of the run on with the time that was left then: two of
+# three are within a third of it, or within 1.5 s
+eta_holds() {
+	timeout -k 5 "$LIMIT" python3 - "$1" "$BURST" run >eta.txt 2>&1 <<-'E' || complain "$(tail -n 1 eta.txt)"
+		import glob, json, os, subprocess, sys, time
+		run = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open("err.txt", "w"))
+		began, samples, last = time.monotonic(), [], None
+		while run.poll() is None:
+		    for name in glob.glob(os.environ["BURST_STATE_DIR"] + "/runs/*/view"):
+		        try:
+		            view = json.load(open(name))
+		        except (OSError, ValueError):
+		            continue  # it is being written, or gone
+		        if view["age"] != last:
+		            last = view["age"]
+		            samples.append((time.monotonic(), view["eta"] / 1000, view["finish"]))
+		    try:
+		        run.wait(0.05)
+		    except subprocess.TimeoutExpired:
+		        pass
+		end = time.monotonic()
+		middle = (began + end) / 2
+		late = [(end - at, eta, finish) for at, eta, finish in samples if at >= middle]
+		good = [1 for left, eta, _ in late if 0 <= eta and abs(eta - left) <= max(left / 3, 1.5)]
+		for left, eta, finish in late:
+		    print(f"left {left:.1f} s, ETA {eta:.1f} s, finish {finish}")
+		print(f"{sys.argv[1]}: {len(good)} of {len(late)} ETAs are right (exit {run.returncode}):",
+		      " ".join(f"{eta:.1f}/{left:.1f}{chr(39) * finish}" for left, eta, finish in late))
+		sys.exit(run.returncode or not late or 3 * len(good) < 2 * len(late))
+	E
+}
+long_lines() { # long_lines N: about 50 s of sound each
+	local i
+	for i in $(seq "$1"); do
+		printf '{"id":"l%03d","text":"%s"}\n' "$i" "$(printf "This is sentence $i of a long text, and it is read at leisure. %.0s" $(seq 12))"
+	done >script.jsonl
+}
+t_the_eta_of_a_short_run() {
+	LIMIT=120
+	slow_segments 16
+	eta_holds "no join"
+	JOB="$JOB join = { gap = 0.1; };" config 'pods = 1; code = { path = "code"; };'
+	rm -rf out
+	eta_holds "a short join"
+}
+t_the_eta_of_a_long_join() { # on a first run: nothing is known of this machine
+	command -v ffmpeg >/dev/null || { skip "no ffmpeg"; return; }
+	LIMIT=300
+	JOB='join = { gap = 0.1; loudness = -18; };'
+	long_lines 12
+	config 'pods = 1;'
+	eta_holds "a long join"
+	grep -q 'finish 1' eta.txt || complain "the second half of the run has no join: $(cat eta.txt)"
+}
+
 # ---- attach ----
 
 # watched_run: a run in the background, half a second a segment; its id in $RUN

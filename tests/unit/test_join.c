@@ -269,6 +269,39 @@ static void a_missing_piece(void **state)
 	assert_false(is_there(".joined.work"));
 }
 
+/* A track that lacks segments leaves an earlier whole one alone; the next whole one replaces both.
+ */
+static void a_partial_track(void **state)
+{
+	static const struct join_piece pieces[] = {{"a.wav", "a", 0, 0}, {"a.wav", "b", 1, 1}};
+	static const char *const whole[] = {"joined.wav", "joined.srt", "joined.vtt",
+					    "chapters.txt"};
+	static const char *const partial[] = {"joined.partial.wav", "joined.partial.srt",
+					      "joined.partial.vtt", "chapters.partial.txt"};
+	struct join_options options = {.gap_s = 0.4, .subtitles = true, .partial = true};
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	struct err err = {0};
+
+	(void)state;
+	clear_folder();
+	put_tone("a.wav", 8000, 1, 1, 0.5, 0);
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
+		put_text(whole[i], "old");
+	assert_int_equal(join(pieces, 1, &options, &notes, &err), 0);
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
+		CLEANUP(free_text) char *old = get_text(whole[i]);
+		assert_string_equal(old, "old");
+		assert_true(is_there(partial[i]));
+	}
+	assert_non_null(strstr(str_text(&notes), "joined.partial.wav: "));
+	options.partial = false;
+	assert_int_equal(join(pieces, 2, &options, &notes, &err), 0);
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
+		assert_true(is_there(whole[i]));
+		assert_false(is_there(partial[i]));
+	}
+}
+
 /* A track that is too long for the fields of a WAV file, as if they had few bits. */
 static void a_long_track_is_rf64(void **state)
 {
@@ -318,6 +351,7 @@ int main(void)
 		cmocka_unit_test(other_formats_are_converted),
 		cmocka_unit_test(without_ffmpeg),
 		cmocka_unit_test(a_missing_piece),
+		cmocka_unit_test(a_partial_track),
 		cmocka_unit_test(a_long_track_is_rf64),
 		cmocka_unit_test(other_formats_are_made),
 	};

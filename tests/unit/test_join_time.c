@@ -21,29 +21,30 @@ static double took(const struct truth *t, double sound_s)
 
 static const struct {
 	const char *name;
-	bool encodes;
+	double ms_per_s, slowdown; /* of the prior */
 	struct truth truth;
 	double learned_from[4]; /* seconds of sound of the joins before; 0: no more */
 	double sound_s;
 	double off_ms, off_share; /* at most so far from the truth: the larger of both */
 } cases[] = {
-	{"first run, short", false, {5, 0.16}, {0}, 2, 150, 0},
-	{"first run, 2 h 40 min", false, {5, 0.16}, {0}, 9594, 2000, 0},
-	{"first run with loudness, half an hour", true, {300, 10}, {0}, 1800, 0, 0.33},
-	{"two seconds, then 2 h 40 min", false, {5, 0.16}, {2}, 9594, 2000, 0},
-	{"two seconds on a slow disk, then 2 h 40 min", false, {800, 0.16}, {2}, 9594, 2000, 0},
-	{"two seconds thrice, then ten hours", false, {5, 0.5}, {2, 2, 2}, 36000, 0, 0.5},
-	{"one long join, then a long one", false, {5, 0.16}, {9594}, 9594, 0, 0.1},
-	{"a long join, then a short one", false, {5, 0.16}, {9594}, 2, 150, 0},
-	{"short, long, short, then long", true, {900, 3}, {2, 7200, 2}, 7200, 0, 0.1},
-	{"a busy machine", true, {300, 25}, {1800}, 3600, 0, 0.1},
+	{"first run, short", 0.3, 1, {5, 0.16}, {0}, 2, 150, 0},
+	{"first run, 2 h 40 min", 0.3, 1, {5, 0.16}, {0}, 9594, 2000, 0},
+	{"first run with loudness, half an hour", 3.4, 1, {300, 3.6}, {0}, 1800, 0, 0.33},
+	{"the same where six processes want each processor", 3.4, 6, {900, 18}, {0}, 1800, 0, 0.33},
+	{"two seconds, then 2 h 40 min", 0.3, 1, {5, 0.16}, {2}, 9594, 2000, 0},
+	{"two seconds on a slow disk, then 2 h 40 min", 0.3, 1, {800, 0.16}, {2}, 9594, 2000, 0},
+	{"two seconds thrice, then ten hours", 0.3, 1, {5, 0.5}, {2, 2, 2}, 36000, 0, 0.5},
+	{"one long join, then a long one", 0.3, 1, {5, 0.16}, {9594}, 9594, 0, 0.1},
+	{"a long join, then a short one", 0.3, 1, {5, 0.16}, {9594}, 2, 150, 0},
+	{"short, long, short, then long", 3.4, 1, {900, 3}, {2, 7200, 2}, 7200, 0, 0.1},
+	{"a busy machine", 3.4, 1, {300, 25}, {1800}, 3600, 0, 0.1},
 };
 
 static void a_join_is_foretold(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct join_time j = join_time_prior(cases[i].encodes);
+		struct join_time j = join_time_prior(cases[i].ms_per_s, cases[i].slowdown);
 		for (size_t n = 0; n < 4 && cases[i].learned_from[n] > 0; n++)
 			join_time_learn(&j, cases[i].learned_from[n],
 					took(&cases[i].truth, cases[i].learned_from[n]));
@@ -53,6 +54,33 @@ static void a_join_is_foretold(void **state)
 		if (off > cases[i].off_ms && off > cases[i].off_share * is)
 			fail_msg("%s: said %.0f ms, took %.0f ms", cases[i].name, said, is);
 	}
+}
+
+/* However wrong the expectation is: from a third of the join on, what is left is known. */
+static void what_is_left_follows_what_is_done(void **state)
+{
+	static const double expected_ms[] = {0, 1000, 30e3, 71e3, 200e3};
+	const double all_ms = 71e3;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected_ms) / sizeof(*expected_ms); i++) {
+		double before = expected_ms[i], share;
+		assert_true(join_time_left_ms(expected_ms[i], 0, 0) == expected_ms[i]);
+		for (share = 0.34; share < 1.001; share += 0.02) {
+			double said = join_time_left_ms(expected_ms[i], share * all_ms, share),
+			       is = (1 - share) * all_ms, off = said > is ? said - is : is - said;
+			if (off > is / 3 + 1)
+				fail_msg("expected %.0f ms, %.0f%% done: said %.0f ms, %.0f are "
+					 "left",
+					 expected_ms[i], share * 100, said, is);
+			if (share > 0.35 && said > before)
+				fail_msg("expected %.0f ms, %.0f%% done: it grew from %.0f to %.0f "
+					 "ms",
+					 expected_ms[i], share * 100, before, said);
+			before = said;
+		}
+	}
+	assert_true(join_time_slowdown() >= 1 && join_time_slowdown() <= 8);
 }
 
 static void it_comes_back_as_written(void **state)
@@ -75,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_join_is_foretold),
+		cmocka_unit_test(what_is_left_follows_what_is_done),
 		cmocka_unit_test(it_comes_back_as_written),
 	};
 
