@@ -259,7 +259,9 @@ static int save_work(struct agent *a)
 		.known = a->save.known};
 	int fd = open_part(a);
 	enum snapshot_end end = SNAPSHOT_FAILED;
-	if (s.from < 0 || fd < 0)
+	if (s.from < 0)
+		snprintf(s.words, sizeof(s.words), "the folder is gone");
+	else if (fd < 0)
 		snprintf(s.words, sizeof(s.words), "it cannot be written: %s", strerror(errno));
 	else
 		end = snapshot_take(&s, fd);

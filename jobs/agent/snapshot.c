@@ -320,6 +320,18 @@ static enum snapshot_end put_all(struct writer *w, const struct folder *f)
 	return end;
 }
 
+/* Whether its files alone are more than may travel. A file of zeros without blocks counts whole. */
+static bool is_too_large(struct snapshot *s, const struct folder *f)
+{
+	int64_t bytes = 0;
+	for (size_t i = 0; i < f->count && bytes <= s->most; i++)
+		if (S_ISREG(f->list[i].st.st_mode))
+			bytes += MIN((int64_t)f->list[i].st.st_size, INT64_MAX - bytes);
+	if (bytes > s->most)
+		s->bytes = bytes;
+	return bytes > s->most;
+}
+
 enum snapshot_end snapshot_take(struct snapshot *s, int to)
 {
 	struct folder before = {0}, after = {0};
@@ -331,6 +343,8 @@ enum snapshot_end snapshot_take(struct snapshot *s, int to)
 		end = SNAPSHOT_SAME;
 	if (end == SNAPSHOT_TAKEN && changed_just_now(&before))
 		end = SNAPSHOT_MOVING;
+	if (end == SNAPSHOT_TAKEN && is_too_large(s, &before))
+		end = SNAPSHOT_LARGE;
 	if (end == SNAPSHOT_TAKEN)
 		end = put_all(&w, &before);
 	if (end == SNAPSHOT_TAKEN)

@@ -1,6 +1,7 @@
 /* checkpoint.c - keeps what commands save in $BURST_CHECKPOINT, for their next attempts. */
 #include "checkpoint.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -37,10 +38,12 @@ struct snapshot {
 	int pod;
 };
 
+struct getting;
+
 struct saved {
 	struct snapshot safe;   /* given to the next attempt */
 	struct snapshot coming; /* newer, complete on its pod, not safe yet */
-	bool fetching;          /* the one that is coming */
+	struct getting *fetch;  /* of the one that is coming, or of an older one; NULL: none */
 	bool told_large;
 	int64_t taken_ms; /* wall clock of the safe one */
 };
@@ -185,13 +188,24 @@ static void remove_local(struct engine *e, uint32_t segment, struct snapshot *s)
 	s->here = false;
 }
 
-void checkpoint_done(struct engine *e, uint32_t segment)
+/* Also what fetches that were cut off have left. */
+static void remove_all_local(struct engine *e, uint32_t segment)
 {
-	if (!e->checkpoints || !e->checkpoints->of[segment].safe.attempt[0])
-		return;
-	remove_local(e, segment, &e->checkpoints->of[segment].safe);
-	e->checkpoints->of[segment].safe = (struct snapshot){.pod = -1};
-	note(e, segment);
+	CLEANUP(free_text) char *dir = folder(e);
+	CLEANUP(free_text) char *first = xasprintf("%s.", e->work.segments[segment].id);
+	DIR *d = opendir(dir);
+	struct dirent *f;
+
+	while (d && (f = readdir(d)))
+		if (!strncmp(f->d_name, first, strlen(first)))
+			unlinkat(dirfd(d), f->d_name, 0);
+	if (d)
+		closedir(d);
+}
+
+static bool is_done(const struct engine *e, uint32_t segment)
+{
+	return e->setup->results[segment].state == SEGMENT_SAFE;
 }
 
 /* ---- how often ---- */
@@ -294,8 +308,10 @@ static void got(struct getting *g)
 	struct saved *v = &e->checkpoints->of[g->segment];
 	bool newest = v->coming.number == g->s.number && !strcmp(v->coming.attempt, g->s.attempt);
 
-	v->fetching = false;
-	if (!g->err.kind) {
+	v->fetch = NULL;
+	if (is_done(e, g->segment)) {
+		remove_all_local(e, g->segment);
+	} else if (!g->err.kind) {
 		g->s.here = true;
 		becomes_safe(e, g->segment, &g->s);
 	} else if (g->err.kind != ERR_NETWORK && g->err.kind != ERR_INTERRUPTED) {
@@ -304,7 +320,7 @@ static void got(struct getting *g)
 	}
 	if (newest && g->err.kind != ERR_NETWORK)
 		v->coming = (struct snapshot){.pod = -1};
-	post_checkpoint(e, g->segment, &g->s, !g->err.kind);
+	post_checkpoint(e, g->segment, &g->s, !g->err.kind && !is_done(e, g->segment));
 	fetch_next(e, g->segment);
 	free(g);
 }
@@ -336,7 +352,7 @@ static void fetch_next(struct engine *e, uint32_t segment)
 	struct saved *v = &e->checkpoints->of[segment];
 	int pod = v->coming.pod;
 
-	if (!v->coming.attempt[0] || v->fetching || e->client.over || !e->pods[pod].conn.fetcher)
+	if (!v->coming.attempt[0] || v->fetch || e->client.over || !e->pods[pod].conn.fetcher)
 		return;
 	CLEANUP(free_text) char *dir = folder(e);
 	CLEANUP(free_text) char *name = file_name(e, segment, &v->coming);
@@ -351,8 +367,40 @@ static void fetch_next(struct engine *e, uint32_t segment)
 				  .sha256 = g->s.sha256,
 				  .done = arrived,
 				  .ctx = g};
-	v->fetching = true;
+	v->fetch = g;
 	fetcher_get(e->pods[pod].conn.fetcher, &want);
+}
+
+static bool is_it(const void *ctx, const void *arg)
+{
+	return ctx == arg;
+}
+
+/* Its pod is kept for outputs alone then, and they do not wait behind a snapshot. */
+void checkpoint_finished(struct engine *e, uint32_t segment)
+{
+	if (!e->checkpoints || !e->checkpoints->of[segment].coming.attempt[0])
+		return;
+	struct saved *v = &e->checkpoints->of[segment];
+	struct snapshot coming = v->coming;
+	struct fetcher *fetcher = e->pods[coming.pod].conn.fetcher;
+
+	v->coming = (struct snapshot){.pod = -1};
+	if (v->fetch && fetcher)
+		fetcher_cancel(fetcher, is_it, v->fetch);
+	post_checkpoint(e, segment, &coming, false);
+}
+
+void checkpoint_done(struct engine *e, uint32_t segment)
+{
+	if (!e->checkpoints)
+		return;
+	checkpoint_finished(e, segment);
+	remove_all_local(e, segment);
+	if (!e->checkpoints->of[segment].safe.attempt[0])
+		return;
+	e->checkpoints->of[segment].safe = (struct snapshot){.pod = -1};
+	note(e, segment);
 }
 
 void checkpoint_connected(struct engine *e, int pod)
@@ -376,20 +424,21 @@ static bool may_complain(struct engine *e, int pod)
 	return all->troubles[pod]++ < TROUBLES_MOST;
 }
 
+/* bytes: as far as it is known. */
 static void warn_large(struct engine *e, uint32_t segment, int64_t bytes)
 {
 	struct saved *v = &e->checkpoints->of[segment];
 	char size[32], most[32];
+	bool known = bytes > e->work.needs->checkpoint_most_bytes;
 
 	if (v->told_large)
 		return;
 	v->told_large = true;
 	engine_log(e, LOG_WARN,
-		   "%s: its checkpoint of %s is not kept: without a volume it travels through "
+		   "%s: its checkpoint%s%s is not kept: without a volume it travels through "
 		   "this machine, at most %s (job.checkpoint_max_mb); the command goes on",
-		   e->work.segments[segment].id,
-		   bytes > e->work.needs->checkpoint_most_bytes ? size_show(size, bytes)
-								: "more than that",
+		   e->work.segments[segment].id, known ? " of " : "",
+		   known ? size_show(size, bytes) : "",
 		   size_show(most, e->work.needs->checkpoint_most_bytes));
 }
 
@@ -402,7 +451,7 @@ static void trouble(struct engine *e, int pod, uint32_t segment, const json_t *e
 		return;
 	pod_shown(words, sizeof(words), jsonx_text(event, "words", ""));
 	if (!strcmp(error, "large"))
-		warn_large(e, segment, 0);
+		warn_large(e, segment, jsonx_int(event, "bytes", 0));
 	else if (!strcmp(error, "lost"))
 		engine_log(e, LOG_WARN,
 			   "%s: its checkpoint cannot be used (%s): the command begins anew", id,
@@ -443,13 +492,14 @@ static bool read_snapshot(struct engine *e, int pod, const json_t *event, struct
 	return true;
 }
 
-/* Another pod has the segment by now, or it is settled. */
+/* Another pod has the segment by now, or it is finished. */
 static bool is_stale(const struct engine *e, int pod, uint32_t segment)
 {
 	enum core_seg_state state = core_seg_state(e->core, segment);
 	int holder = core_seg_holder(e->core, segment);
 
-	return state == SEG_LOCAL || state == SEG_FAILED || (holder >= 0 && holder != pod);
+	return state == SEG_RENDERED || state == SEG_LOCAL || state == SEG_FAILED ||
+	       (holder >= 0 && holder != pod);
 }
 
 bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool replayed)

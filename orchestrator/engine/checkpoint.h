@@ -46,6 +46,8 @@ bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool repla
 /* The pod's files can be fetched: fetches the snapshots that a lost connection cut off. */
 void checkpoint_connected(struct engine *e, int pod);
 void checkpoint_drop(struct engine *e, int pod); /* its connection ends */
+/* Its command has succeeded: a snapshot on its way here is not waited for. */
+void checkpoint_finished(struct engine *e, uint32_t segment);
 /* The segment's files have their names: its snapshot is not needed any more. */
 void checkpoint_done(struct engine *e, uint32_t segment);
 

@@ -227,6 +227,7 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 		outfiles_from(e, ev.segment, pod);
 	}
 	outfiles_reported(e, ev.segment, event);
+	checkpoint_finished(e, ev.segment);
 	e->pods[pod].reports.rendered++;
 	post(e, &ev, NULL);
 }

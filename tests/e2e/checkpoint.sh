@@ -145,6 +145,28 @@ t_a_new_run_begins_anew() { # a checkpoint belongs to its run
 	is "$STATUS $(computed)" "0 10" "the second time"
 }
 
+is_over() { [ -z "$(pod_processes "sh steps.sh")" ]; }
+t_a_save_that_is_not_needed() { # the command succeeds while its save is on its way: nothing waits for it, nothing of it stays
+	ten_steps
+	STEPS=${STEPS/out\/\*/f}
+	cat >code/steps.sh <<-'E'
+		head -c 100000000 /dev/urandom >"$BURST_CHECKPOINT/big.tmp" && mv "$BURST_CHECKPOINT/big.tmp" "$BURST_CHECKPOINT/big"
+		echo begun
+		sleep 3
+		echo done >f
+	E
+	checkpoint_config
+	burst_bg run -v
+	wait_for 30 "its begin" grep -q '| begun$' err.txt
+	kill -STOP "$PID" # it hears of the save and of the success at once
+	wait_for 30 "the end of the command" is_over
+	kill -CONT "$PID"
+	burst_wait
+	is "$STATUS $(cat out/f)" "0 done" "exit status, output ($(tail -n 2 err.txt))"
+	hasnt err.txt "checkpoint of"
+	[ -z "$(find state/runs -path '*checkpoint/*' -type f)" ] || complain "it is left on this machine"
+}
+
 t_detached() { # the agent alone saves to the volume; without a volume that is said before anything is rented
 	ten_steps 1
 	checkpoint_config "$VOLUME"
@@ -177,6 +199,12 @@ t_too_large_for_this_machine() { # one line, and the command goes on
 	is "$(grep -c 'checkpoint' err.txt)" 1 "lines about it ($(grep checkpoint err.txt))"
 	has err.txt "at most 1.0 MB (job.checkpoint_max_mb); the command goes on"
 	is "$(cat out/f)" "done" "its output"
+	STEPS='type = "command"; outputs = ["f"]; checkpoint = "1s"; run = "truncate -s 3T \"$BURST_CHECKPOINT/big\"; sleep 2; echo done >f";'
+	checkpoint_config
+	rm -rf out
+	burst run
+	is "$STATUS" 0 "a file of zeros: exit status ($(tail -n 2 err.txt))"
+	has err.txt "its checkpoint of 3298534.9 MB is not kept"
 }
 t_what_cannot_travel() { # a line each, and the command goes on
 	local what
