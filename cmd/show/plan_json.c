@@ -50,6 +50,17 @@ static const char *verdict_name(enum plan_verdict verdict)
 	return "";
 }
 
+static json_t *checkpoint_json(const struct extras *x)
+{
+	const struct extra *saves = &x->saves;
+
+	if (!saves->from[0])
+		return json_null();
+	return json_pack("{s:o,s:s}", "every_s",
+			 saves->value > 0 ? json_real(saves->value) : json_null(), "from",
+			 saves->from);
+}
+
 json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum plan_verdict verdict,
 		     const struct err *err)
 {
@@ -70,6 +81,11 @@ json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum pla
 							  : verdict_name(verdict),
 		"pick", e->open && verdict != PLAN_NOTHING_FITS ? plan_json(e, pick) : json_null(),
 		"front", list, "cards_left_out", plan_misfits_json(e));
+	const struct extras *x =
+		!e->open || !e->count
+			? NULL
+			: &e->extras[verdict == PLAN_NOTHING_FITS ? 0 : pick->machine];
+	json_object_set_new(object, "checkpoint", x ? checkpoint_json(x) : json_null());
 	add_errors(object, NULL, err);
 	return object;
 }
@@ -77,9 +93,9 @@ json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum pla
 json_t *plan_failure_json(const struct mistakes *m, const struct err *err)
 {
 	json_t *object =
-		json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:[],s:n,s:n,s:n,s:[]}", "schema", 1,
+		json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:[],s:n,s:n,s:n,s:n,s:[]}", "schema", 1,
 			  "segments", "to_render", "audio_s", "verdict", "refused", "pick", "front",
-			  "cards_left_out", "better", "changes", "left_out", "caps");
+			  "cards_left_out", "checkpoint", "better", "changes", "left_out", "caps");
 
 	add_errors(object, m, err);
 	return object;

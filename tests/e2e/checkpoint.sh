@@ -219,6 +219,31 @@ t_what_cannot_travel() { # a line each, and the command goes on
 		has err.txt "${what#*|}"
 	done
 }
+t_plan_says_how_often() { # in words and as JSON: before a save was measured and after, and as job.checkpoint says
+	local every
+	ten_steps 0.5
+	STEPS=${STEPS/checkpoint = \"1s\";/}
+	checkpoint_config
+	burst plan --json
+	schema plan
+	jq -e '.checkpoint.every_s == null and (.checkpoint.from | startswith("by what the first save takes"))' out.txt >/dev/null || complain "before a save: $(jq -c .checkpoint out.txt)"
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	rm -rf out
+	burst plan
+	has out.txt 'checkpoint: $BURST_CHECKPOINT is saved every '
+	burst plan --json
+	schema plan
+	jq -e '.checkpoint.every_s >= 10 and (.checkpoint.from | startswith("a save takes "))' out.txt >/dev/null || complain "measured: $(jq -c .checkpoint out.txt)"
+	for every in 90s:90 5m:300; do
+		JOB="checkpoint = \"${every%:*}\";" checkpoint_config
+		burst plan --json
+		is "$(jq -c .checkpoint out.txt)" "{\"every_s\":${every#*:},\"from\":\"job.checkpoint\"}" "$every"
+	done
+	sed -i 's/ type = "command"; run = /run = /; s/run = .*outputs = [^;]*;//; s/output = "out";/output = "out"; engine = "espeak"; voice = "en"; input = "l.csv";/; s/code = [^}]*};//' burst.cfg
+	burst plan --json
+	is "$(jq -c .checkpoint out.txt)" null "speech"
+}
 t_bad_settings() {
 	local case
 	ten_steps
