@@ -73,7 +73,7 @@ test_bad_snapshots() {
 		k=$((k + 1))
 		file=${one%%:*} want=${one#*:} sha=${one##*:}
 		[ -n "$sha" ] || sha=$(sha256sum "$dir/volume/$file" 2>/dev/null | cut -d' ' -f1)
-		command b$k "echo $k has \$(cat \\\"\$BURST_CHECKPOINT/step\\\" 2>&1 | grep -c 7), \$(ls -A \\\"\$BURST_CHECKPOINT\\\" | wc -l); rm -rf \\\"\$BURST_CHECKPOINT\\\"/*" "{\"path\":\"$file\",\"sha256\":\"$sha\",\"attempt\":\"other\"}"
+		command b$k "echo $k has \$(cat \\\"\$BURST_CHECKPOINT/step\\\" 2>/dev/null | grep -c 7), \$(ls -A \\\"\$BURST_CHECKPOINT\\\" | wc -l); rm -rf \\\"\$BURST_CHECKPOINT\\\"/*" "{\"path\":\"$file\",\"sha256\":\"$sha\",\"attempt\":\"other\"}"
 		case $want in
 		7:) expect "\"line\":\"$k has 1, 1\"" ;;
 		*) expect "\"line\":\"$k has 0, 0\"" ;;
