@@ -13,14 +13,11 @@
 #define LISTED_MOST  20
 #define STALE_LISTED 5
 
-/* In a folder without a manifest, files with these names belong to something else. */
-static int check_joined_names(const struct job *job, struct err *err)
+static int check_names(const struct job *job, int folder, const char *const *names, struct err *err)
 {
-	CLEANUP(fd_close) int folder = path_open_dir(job->output);
 	struct stat st;
 
-	for (const char *const *name = job->joined_names;
-	     folder >= 0 && !manifest_is_there(folder) && *name; name++) {
+	for (const char *const *name = names; *name; name++) {
 		CLEANUP(free_text) char *path = path_join(job->output, *name);
 		if (fstatat(folder, *name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			return err_set(err, ERR_CONFIG,
@@ -29,6 +26,19 @@ static int check_joined_names(const struct job *job, struct err *err)
 				       path);
 	}
 	return 0;
+}
+
+/* In a folder without a manifest, files with these names belong to something else. */
+static int check_joined_names(const struct job *job, struct err *err)
+{
+	static const char *const partial[] = {JOIN_PARTIAL_NAMES, NULL};
+	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+
+	if (folder < 0 || manifest_is_there(folder) || !job->joined_names[0])
+		return 0;
+	return check_names(job, folder, job->joined_names, err) < 0
+		       ? -1
+		       : check_names(job, folder, partial, err);
 }
 
 static json_t *line_of(const struct job *job, size_t index, const struct segment_result *result)

@@ -123,12 +123,14 @@ static void name_joined(struct job *job)
 
 static int check_reserved(const struct job *job, struct err *err)
 {
-	for (size_t i = 0; job->join && i < job->segments.count; i++)
-		if (!strcmp(job->segments.list[i].id, "joined"))
+	for (size_t i = 0; job->join && i < job->segments.count; i++) {
+		const char *id = job->segments.list[i].id;
+		if (!strcmp(id, "joined") || !strcmp(id, "joined.partial"))
 			return err_set(err, ERR_CONFIG,
-				       "%s:%zu: the id \"joined\" is taken by the joined track",
+				       "%s:%zu: the id \"%s\" is taken by the joined track",
 				       job->script.items[job->segments.spoken[i].item].source,
-				       job->script.items[job->segments.spoken[i].item].line);
+				       job->script.items[job->segments.spoken[i].item].line, id);
+	}
 	return 0;
 }
 

@@ -210,6 +210,44 @@ t_user_without_an_account() { # as in a container with a user of its own: the pa
 	burst doctor
 	has out.txt "bad  local: the password file gives the user 54321 no shell"
 }
+# A whole track stays until another whole one replaces it.
+t_an_interrupted_render_keeps_the_whole_track() {
+	script_lines 600
+	JOB='join = { subtitles = true; };' config
+	burst run
+	[ -s out/joined.wav ] || complain "no track"
+	is "$STATUS" 0 "the first run ($(tail -n 2 err.txt))"
+	local whole
+	whole=$(sha256sum <out/joined.wav)
+	burst_bg run --anew
+	wait_for 40 "a pod of the second run" row_says "(select count(*) from pod where ready_ms > 0) >= 2"
+	kill -INT "$PID"
+	burst_wait
+	is "$STATUS" 130 "the second run ($(tail -n 2 err.txt))"
+	is "$(sha256sum <out/joined.wav)" "$whole" "the track of the first run"
+	burst resume
+	is "$STATUS" 0 "resume ($(tail -n 2 err.txt))"
+	all_right 600
+	is "$(cd out && ls -d ./*partial* 2>/dev/null)" "" "what is left of a partial track"
+}
+t_names_of_the_track() { # a file under one of them that is not the job's stays, and no segment has it
+	script_lines 2
+	JOB='join = { subtitles = true; };' config
+	mkdir out
+	for name in joined.wav joined.partial.wav chapters.partial.txt; do
+		echo mine >"out/$name"
+		burst run
+		is "$STATUS" 2 "exit status beside $name"
+		has err.txt "$name is there and was not made by this job"
+		rm "out/$name"
+	done
+	for id in joined joined.partial; do
+		echo "{\"id\":\"$id\",\"text\":\"a\"}" >script.jsonl
+		burst plan
+		is "$STATUS" 2 "exit status with the id $id"
+		has err.txt "script.jsonl:1: the id \"$id\" is taken by the joined track"
+	done
+}
 t_interrupt_gives_back() {
 	script_lines 600
 	config 'pods = 2;'
