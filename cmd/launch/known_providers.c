@@ -43,9 +43,10 @@ char **providers_of_configs(const struct cmd_context *ctx)
 	struct config_source ask = {
 		.mistakes = &ignored, .providers = provider_registry, .jobs = job_registry};
 	struct config *project = NULL;
+	struct err why = {0};
 
 	add_section(names, config_top(ctx->config));
-	if (config_open(&project, &ask, NULL) == 0)
+	if (config_open(&project, &ask, &why) == 0)
 		add_section(names, config_top(project));
 	config_free(project);
 	mistakes_free(&ignored);
