@@ -109,7 +109,8 @@ static void test_ends(void **state)
 		{"idle", "L40S", 7, false, false, POD_END_IDLE, "it was idle too long"},
 		{"memory", "L40S", 8, false, false, POD_END_MEMORY,
 		 "it used more memory than it has: raise pod.memory_gb"},
-		{"a word of the future", "L40S", 77, false, false, POD_END_UNKNOWN, "it ended"},
+		{"a word of the future", "L40S", 77, false, false, POD_END_UNKNOWN,
+		 "it ended, for a reason that burst does not know (status 77)"},
 	};
 	const struct answer none = {"SandboxListV2", 0, NULL, NULL};
 	struct op_want want = {.id = "sb-1"};
