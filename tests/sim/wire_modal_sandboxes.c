@@ -69,7 +69,7 @@ static bool refused(struct exchange *x, const struct create *c)
 	case ERR_TRANSIENT: modal_no(x, GRPC_UNAVAILABLE, "no worker can be asked"); break;
 	case ERR_CREDENTIALS: modal_no(x, GRPC_UNAUTHENTICATED, "Token missing or invalid"); break;
 	case ERR_REFUSED:
-		modal_no(x, GRPC_FAILED_PRECONDITION, "Workspace budget limit reached");
+		modal_no(x, GRPC_FAILED_PRECONDITION, "Sandboxes are disabled for this workspace");
 		break;
 	default:
 		modal_no(x, x->s->now % 2 ? GRPC_INTERNAL : GRPC_DEADLINE_EXCEEDED,
