@@ -3,7 +3,7 @@
 
 #include "cmd/show/output.h"
 #include "cmd/show/table.h"
-#include "jobs/tts/environment.h"
+#include "jobs/tts/engines.h"
 
 static void print_all(const struct engine *engines, size_t count)
 {

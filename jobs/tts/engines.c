@@ -1,17 +1,357 @@
-/* engines.c - the table of speech engines: packages, options, licences, memory, languages. */
+/* engines.c - the table of speech engines: packages, options, licences, memory, languages, voices
+ */
 #include "engines.h"
 
+#include <string.h>
 #include <strings.h>
 
+#include "apt.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "jobs/workers/embed.h"
-#include "apt.h"
-#include "chatterbox.h"
-#include "kokoro.h"
-#include "letters.h"
-#include "piper.h"
-#include "qwen3.h"
-#include "voices.h"
+#include "script.h"
+
+/* ---- chatterbox ----
+ * The weights that from_local() of Chatterbox and Chatterbox-Turbo reads.
+ *
+ * Several independent projects pin these sizes and hashes. They were not compared with the hub
+ * itself. */
+
+#define REGULAR "ResembleAI/chatterbox", "5bb1f6ee58e50c3b8d408bc82a6d3740c2db6e18"
+#define TURBO   "ResembleAI/chatterbox-turbo", "749d1c1a46eb10492095d68fbcf55691ccf137cd"
+
+/* clang-format off */
+const struct engine_weight chatterbox_weights[] = {
+	{REGULAR, "ve.safetensors", "f0921cab452fa278bc25cd23ffd59d36f816d7dc5181dd1bef9751a7fb61f63c", 5695784},
+	{REGULAR, "t3_cfg.safetensors", "914cb1696f47527fe8852ca8f1fe1fa63cb34f76f9c715e84e067b744dd0da81", 2129653744},
+	{REGULAR, "s3gen.safetensors", "2b78103c654207393955e4900aac14a12de8ef25f4b09424f1ef91941f161d4e", 1056484620},
+	{REGULAR, "tokenizer.json", "d71e3a44eabb1784df9a68e9f95b251ecbf1a7af6a9f50835856b2ca9d8c14a5", 25470},
+	{REGULAR, "conds.pt", "6552d70568833628ba019c6b03459e77fe71ca197d5c560cef9411bee9d87f4e", 107374},
+	{0},
+};
+
+const struct engine_weight chatterbox_turbo_weights[] = {
+	{TURBO, "ve.safetensors", "f0921cab452fa278bc25cd23ffd59d36f816d7dc5181dd1bef9751a7fb61f63c", 5695784},
+	{TURBO, "t3_turbo_v1.safetensors", "fcf1f8c1d651bb7e3acd69ee5be269b4ac10c02980b7708213d598bc9f7cdf87", 1915480052},
+	{TURBO, "s3gen_meanflow.safetensors", "d65cb687a2ed581ee6cc297e919ffefa63386944f42364ae13b78a594945514f", 1064875036},
+	{TURBO, "conds.pt", "b1852099306fd6a7814eb9d0bd10186caba7249596cc23868f78a0eefbfa5033", 169454},
+	{TURBO, "added_tokens.json", "72e4ab6acb0d9309ac3df4b526ae5fd80a2da5bc5ab7bb02d85096a374f69193", 418},
+	{TURBO, "merges.txt", "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5", 456318},
+	{TURBO, "special_tokens_map.json", "92ba8063bf40aa163eadebbfe0de07c2aebe44cf0d4a9e8726580b0781fd2640", 470},
+	{TURBO, "tokenizer_config.json", "bca16a2ac1ddbd78b8d6228f0031884cc74b6ea54b967d6f6d2ebae9ccde23e6", 3878},
+	{TURBO, "vocab.json", "f6bd25a65e4e63ca31360e9fb11c7e4f9a391a78385d640acd814092dd6eee4f", 999186},
+	{0},
+};
+/* clang-format on */
+
+/* ---- kokoro ----
+ * The voices and weights of Kokoro-82M.
+ *
+ * Several projects pin these hashes and sizes for this revision. The voices, 0.5 MB each, have no
+ * known hash. */
+
+#define KOKORO "hexgrad/Kokoro-82M", "f3ff3571791e39611d31c381e3a41a3af07b4987"
+
+/* clang-format off */
+/* Sorted. The first letter is the language: American and British English, Spanish, French, Hindi, Italian, Japanese, Portuguese, Chinese. */
+/* clang-format off */
+#define VOICES(X) \
+	X(af_alloy) X(af_aoede) X(af_bella) X(af_heart) X(af_jessica) X(af_kore) X(af_nicole) X(af_nova) X(af_river) X(af_sarah) \
+	X(af_sky) X(am_adam) X(am_echo) X(am_eric) X(am_fenrir) X(am_liam) X(am_michael) X(am_onyx) X(am_puck) X(am_santa) \
+	X(bf_alice) X(bf_emma) X(bf_isabella) X(bf_lily) X(bm_daniel) X(bm_fable) X(bm_george) X(bm_lewis) X(ef_dora) X(em_alex) \
+	X(em_santa) X(ff_siwis) X(hf_alpha) X(hf_beta) X(hm_omega) X(hm_psi) X(if_sara) X(im_nicola) X(jf_alpha) X(jf_gongitsune) \
+	X(jf_nezumi) X(jf_tebukuro) X(jm_kumo) X(pf_dora) X(pm_alex) X(pm_santa) X(zf_xiaobei) X(zf_xiaoni) X(zf_xiaoxiao) \
+	X(zf_xiaoyi) X(zm_yunjian) X(zm_yunxi) X(zm_yunxia) X(zm_yunyang)
+/* clang-format on */
+
+#define WEIGHT(NAME) {KOKORO, "voices/" #NAME ".pt"},
+#define WORD(NAME)   #NAME,
+const struct engine_weight kokoro_weights[] = {
+	{KOKORO, "config.json", "5abb01e2403b072bf03d04fde160443e209d7a0dad49a423be15196b9b43c17f",
+	 2351},
+	{KOKORO, "kokoro-v1_0.pth",
+	 "496dba118d1a58f5f3db2efc88dbdc216e0483fc89fe6e47ee1f2c53f18ad1e4", 327212226},
+	VOICES(WEIGHT){0},
+};
+
+static const char *const kokoro_voices[] = {VOICES(WORD) NULL};
+/* clang-format on */
+
+const struct engine_option kokoro_options[] = {{"speed", false, 0.5, 2}, {0}};
+
+/* enum letters: the script of this voice's language. */
+static unsigned kokoro_letters(const char *voice)
+{
+	return voice[0] == 'z'   ? LETTERS_HAN
+	       : voice[0] == 'j' ? LETTERS_HAN | LETTERS_KANA
+	       : voice[0] == 'h' ? LETTERS_LATIN | LETTERS_DEVANAGARI
+				 : LETTERS_LATIN;
+}
+
+int kokoro_check_voice(const char *voice, struct err *err)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	bool known = false;
+
+	for (size_t i = 0; kokoro_voices[i] && !known; i++)
+		known = !strcmp(kokoro_voices[i], voice);
+	if (known)
+		return 0;
+	const char *near = nearest_word(voice, kokoro_voices);
+	str_add_printable(&shown, voice, strlen(voice), 60);
+	if (near)
+		return err_set(err, ERR_CONFIG,
+			       "voice \"%s\" is unknown to kokoro; did you mean \"%s\"?",
+			       str_text(&shown), near);
+	return err_set(err, ERR_CONFIG,
+		       "voice \"%s\" is unknown to kokoro, which has 54, as " KOKORO_VOICE
+		       ", bm_george, ef_dora and ff_siwis",
+		       str_text(&shown));
+}
+
+/* ---- piper ----
+ * The table of piper's voices. */
+
+#define REPOSITORY "rhasspy/piper-voices"
+#define REVISION   "v1.0.0"
+/* The model of PIPER_VOICE, which a Python package also contains. The project publishes no SHA-256
+ * of its voices. */
+#define JOE_SHA256 "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06"
+#define JOE_BYTES  63201294
+
+/* The voices of REPOSITORY at REVISION, from the project's list. Sorted. */
+/* clang-format off */
+static const char *const voices_known[] = {
+	"ar_JO-kareem-low", "ar_JO-kareem-medium", "ca_ES-upc_ona-medium", "ca_ES-upc_ona-x_low", "ca_ES-upc_pau-x_low",
+	"cs_CZ-jirka-low", "cs_CZ-jirka-medium", "cy_GB-bu_tts-medium", "cy_GB-gwryw_gogleddol-medium", "da_DK-talesyntese-medium",
+	"de_DE-eva_k-x_low", "de_DE-karlsson-low", "de_DE-kerstin-low", "de_DE-mls-medium", "de_DE-pavoque-low",
+	"de_DE-ramona-low", "de_DE-thorsten-high", "de_DE-thorsten-low", "de_DE-thorsten-medium",
+	"de_DE-thorsten_emotional-medium", "el_GR-rapunzelina-low", "en_GB-alan-low", "en_GB-alan-medium", "en_GB-alba-medium",
+	"en_GB-aru-medium", "en_GB-cori-high", "en_GB-cori-medium", "en_GB-jenny_dioco-medium",
+	"en_GB-northern_english_male-medium", "en_GB-semaine-medium", "en_GB-southern_english_female-low", "en_GB-vctk-medium",
+	"en_US-amy-low", "en_US-amy-medium", "en_US-arctic-medium", "en_US-bryce-medium", "en_US-danny-low",
+	"en_US-hfc_female-medium", "en_US-hfc_male-medium", "en_US-joe-medium", "en_US-john-medium", "en_US-kathleen-low",
+	"en_US-kristin-medium", "en_US-kusal-medium", "en_US-l2arctic-medium", "en_US-lessac-high", "en_US-lessac-low",
+	"en_US-lessac-medium", "en_US-libritts-high", "en_US-libritts_r-medium", "en_US-ljspeech-high", "en_US-ljspeech-medium",
+	"en_US-norman-medium", "en_US-reza_ibrahim-medium", "en_US-ryan-high", "en_US-ryan-low", "en_US-ryan-medium",
+	"en_US-sam-medium", "es_AR-daniela-high", "es_ES-carlfm-x_low", "es_ES-davefx-medium", "es_ES-mls_10246-low",
+	"es_ES-mls_9972-low", "es_ES-sharvard-medium", "es_MX-ald-medium", "es_MX-claude-high", "fa_IR-amir-medium",
+	"fa_IR-ganji-medium", "fa_IR-ganji_adabi-medium", "fa_IR-gyro-medium", "fa_IR-reza_ibrahim-medium", "fi_FI-harri-low",
+	"fi_FI-harri-medium", "fr_FR-gilles-low", "fr_FR-mls-medium", "fr_FR-mls_1840-low", "fr_FR-siwis-low",
+	"fr_FR-siwis-medium", "fr_FR-tom-medium", "fr_FR-upmc-medium", "hi_IN-pratham-medium", "hi_IN-priyamvada-medium",
+	"hu_HU-anna-medium", "hu_HU-berta-medium", "hu_HU-imre-medium", "is_IS-bui-medium", "is_IS-salka-medium",
+	"is_IS-steinn-medium", "is_IS-ugla-medium", "it_IT-paola-medium", "it_IT-riccardo-x_low", "ka_GE-natia-medium",
+	"kk_KZ-iseke-x_low", "kk_KZ-issai-high", "kk_KZ-raya-x_low", "lb_LU-marylux-medium", "lv_LV-aivars-medium",
+	"ml_IN-arjun-medium", "ml_IN-meera-medium", "ne_NP-chitwan-medium", "ne_NP-google-medium", "ne_NP-google-x_low",
+	"nl_BE-nathalie-medium", "nl_BE-nathalie-x_low", "nl_BE-rdh-medium", "nl_BE-rdh-x_low", "nl_NL-mls-medium",
+	"nl_NL-mls_5809-low", "nl_NL-mls_7432-low", "nl_NL-pim-medium", "nl_NL-ronnie-medium", "no_NO-talesyntese-medium",
+	"pl_PL-darkman-medium", "pl_PL-gosia-medium", "pl_PL-mc_speech-medium", "pl_PL-mls_6892-low", "pt_BR-cadu-medium",
+	"pt_BR-edresson-low", "pt_BR-faber-medium", "pt_BR-jeff-medium", "ro_RO-mihai-medium", "ru_RU-denis-medium",
+	"ru_RU-dmitri-medium", "ru_RU-irina-medium", "ru_RU-ruslan-medium", "sk_SK-lili-medium", "sl_SI-artur-medium",
+	"sr_RS-serbski_institut-medium", "sv_SE-lisa-medium", "sv_SE-nst-medium", "sw_CD-lanfrica-medium", "tr_TR-dfki-medium",
+	"tr_TR-fahrettin-medium", "tr_TR-fettah-medium", "uk_UA-lada-x_low", "uk_UA-ukrainian_tts-medium",
+	"vi_VN-25hours_single-low", "vi_VN-vais1000-medium", "vi_VN-vivos-x_low", "zh_CN-huayan-medium", "zh_CN-huayan-x_low",
+	NULL,
+};
+/* clang-format on */
+
+/* ERR_CONFIG names the nearest existing voice. */
+static int piper_check_voice(const char *voice, struct err *err)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	for (size_t i = 0; voices_known[i]; i++)
+		if (!strcmp(voices_known[i], voice))
+			return 0;
+	const char *near = nearest_word(voice, voices_known);
+	str_add_printable(&shown, voice, strlen(voice), 60);
+	return err_set(err, ERR_CONFIG, "voice \"%s\" is unknown to piper%s%s%s", str_text(&shown),
+		       near ? "; did you mean \"" : "",
+		       near ? near : " (its voices are named as in \"" PIPER_VOICE "\")",
+		       near ? "\"?" : "");
+}
+
+/* A package contains the default voice. If the user names a mirror, all voices come from there. */
+static bool packaged(const char *voice, const char *mirror)
+{
+	return !mirror && !strcmp(voice, PIPER_VOICE);
+}
+
+/* onnx is needed once: it changes a voice to take its random numbers from outside. */
+static const char *const *voice_locks(const char *const *voices, const char *mirror)
+{
+	static const char *const usual[] = {"piper-voice", NULL}, *const with_joe[] = {
+									  "piper-voice",
+									  "piper-joe", NULL};
+
+	for (; *voices; voices++)
+		if (packaged(*voices, mirror))
+			return with_joe;
+	return usual;
+}
+
+/* A voice's name is LOCALE-NAME-QUALITY. */
+static char *path_of(const char *voice)
+{
+	const char *name = strchr(voice, '-') + 1, *quality = strrchr(voice, '-') + 1;
+
+	return xasprintf("%.*s/%.*s/%.*s/%s/%s.onnx", (int)strcspn(voice, "_"), voice,
+			 (int)(name - 1 - voice), voice, (int)(quality - 1 - name), name, quality,
+			 voice);
+}
+
+static void voice_weights(const char *const *voices, const char *mirror, json_t *to)
+{
+	for (; *voices; voices++) {
+		if (packaged(*voices, mirror))
+			continue;
+		CLEANUP(free_text) char *model = path_of(*voices);
+		CLEANUP(free_text) char *config = xasprintf("%s.json", model);
+		CLEANUP(free_text) char *as = xasprintf("%s.onnx", *voices);
+		CLEANUP(free_text) char *config_as = xasprintf("%s.json", as);
+		bool known = !strcmp(*voices, PIPER_VOICE);
+		environment_add_weight(to,
+				       &(struct engine_weight){REPOSITORY, REVISION, model,
+							       known ? JOE_SHA256 : NULL,
+							       known ? JOE_BYTES : 0, as},
+				       mirror);
+		environment_add_weight(
+			to, &(struct engine_weight){REPOSITORY, REVISION, config, .as = config_as},
+			mirror);
+	}
+}
+
+/* Voices whose MODEL_CARD in REPOSITORY names a licence that forbids some use.
+ *
+ * Read 2026-11 in three projects that list these cards independently; vivos also in OHF-
+ * Voice/piper1-gpl issue 211, lessac in k2-fsa/sherpa-onnx issue 3947. The cards of en_US-amy,
+ * en_US-kusal, ru_RU-irina, vi_VN-25hours_single and zh_CN-huayan name no licence: users who
+ * publish with them must ask. Voices that are not listed here were not checked. */
+#define CARD(PATH) "https://huggingface.co/" REPOSITORY "/blob/" REVISION "/" PATH "/MODEL_CARD"
+#define COMMERCIAL "commercial use"
+static const struct {
+	const char *begins;
+	struct engine_terms terms;
+} restricted[] = {
+	{"de_DE-pavoque-", {"CC BY-NC-SA 4.0", CARD("de/de_DE/pavoque/low"), COMMERCIAL}},
+	{"en_GB-semaine-", {"CC BY-NC-SA 4.0", CARD("en/en_GB/semaine/medium"), COMMERCIAL}},
+	{"en_US-hfc_female-", {"CC BY-NC-SA 4.0", CARD("en/en_US/hfc_female/medium"), COMMERCIAL}},
+	{"en_US-hfc_male-", {"CC BY-NC-SA 4.0", CARD("en/en_US/hfc_male/medium"), COMMERCIAL}},
+	{"en_US-l2arctic-", {"CC BY-NC", CARD("en/en_US/l2arctic/medium"), COMMERCIAL}},
+	{"en_US-lessac-", {"Blizzard 2013, research", CARD("en/en_US/lessac/high"), COMMERCIAL}},
+	{"en_US-ryan-", {"CC BY-NC-SA 4.0", CARD("en/en_US/ryan/high"), COMMERCIAL}},
+	{"ru_RU-ruslan-", {"CC BY-NC-SA 4.0", CARD("ru/ru_RU/ruslan/medium"), COMMERCIAL}},
+	{"vi_VN-vivos-", {"CC BY-NC-SA 4.0", CARD("vi/vi_VN/vivos/x_low"), COMMERCIAL}},
+};
+
+static const struct engine_terms *voice_terms(const char *voice)
+{
+	for (size_t i = 0; i < ARRAY_LEN(restricted); i++)
+		if (starts_with(voice, restricted[i].begins))
+			return &restricted[i].terms;
+	return NULL;
+}
+
+/* By the qualities "x_low" and "low", or "medium" and "high", as the project documents them. */
+static int voice_rate(const char *voice)
+{
+	return ends_with(voice, "low") ? 16000 : 22050;
+}
+
+const struct engine_voices piper_voices = {
+	.revision = REVISION,
+	.program = "piper_voice.py",
+	.locks = voice_locks,
+	.weights = voice_weights,
+	.rate = voice_rate,
+	.terms = voice_terms,
+};
+
+/* ---- qwen3 ----
+ * The options and weights of Qwen3-TTS.
+ *
+ * Several independent projects pin these sizes and hashes. They were not compared with the hub
+ * itself. */
+
+#define SMALL       "Qwen/Qwen3-TTS-12Hz-0.6B-CustomVoice", "85e237c12c027371202489a0ec509ded67b5e4b5"
+#define SMALL_CLONE "Qwen/Qwen3-TTS-12Hz-0.6B-Base", "5d83992436eae1d760afd27aff78a71d676296fc"
+#define LARGE       "Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice", "0c0e3051f131929182e2c023b9537f8b1c68adfe"
+#define LARGE_CLONE "Qwen/Qwen3-TTS-12Hz-1.7B-Base", "fd4b254389122332181a7c3db7f27e918eec64e3"
+
+/* clang-format off */
+/* Files that all four have. */
+#define COMMON(MODEL) \
+	{MODEL, "generation_config.json", "f1b90b4513f3b34c62851049e2492d7b4c5940daf1276f89c82b8ef04127f3aa", 245}, \
+	{MODEL, "merges.txt", "599bab54075088774b1733fde865d5bd747cbcc7a547c5bc12610e874e26f5e3", 1671839}, \
+	{MODEL, "preprocessor_config.json", "efdde1022ea9d76928bf7a9cd53139138f5ba2e466e837f08f6105ab1af1c119", 127}, \
+	{MODEL, "tokenizer_config.json", "dc3c31c3bdaedd5016382bb3cbe07323026775ad51f5a4fb564505992ae4a670", 7344}, \
+	{MODEL, "vocab.json", "ca10d7e9fb3ed18575dd1e277a2579c16d108e32f27439684afa0e10b1440910", 2776833}, \
+	{MODEL, "speech_tokenizer/config.json", "ee65bb901c876664ab8707c487157aa1a6ee57c65969b28fb5ec9dc211e68167", 2336}, \
+	{MODEL, "speech_tokenizer/configuration.json", "6bc26d64eb5024b4d1dab5a52371958b429256d6c9d59787f1f5294a54e0cebd", 76}, \
+	{MODEL, "speech_tokenizer/preprocessor_config.json", "fcb3805e597e786d4067706e602f6688524640f8d3396790e2e09b5942fcbdfb", 234}, \
+	{MODEL, "speech_tokenizer/model.safetensors", "836b7b357f5ea43e889936a3709af68dfe3751881acefe4ecf0dbd30ba571258", 682293092}, \
+	{0}
+
+const struct engine_weight qwen3_weights[] = {
+	{SMALL, "config.json", "81aca2b6fac304944d8acf345272d8a9a727d5fc2e2e66b222ab4729340c7455", 4908},
+	{SMALL, "model.safetensors", "bc3c7e785eb961179c25450d1acff03f839e0002f2f3a5aeb67b5735c0fa2adb", 1811626576},
+	COMMON(SMALL),
+};
+
+const struct engine_weight qwen3_clone_weights[] = {
+	{SMALL_CLONE, "config.json", "2e714c787c8edb98b05432685cddb634add2de4d4e645f653d68251ef72ba011", 4494},
+	{SMALL_CLONE, "model.safetensors", "180b3b10eb1c9f1b4db7806d5475bae3071c0243c299d49926bab1da3b6946f6", 1829344272},
+	COMMON(SMALL_CLONE),
+};
+
+const struct engine_weight qwen3_large_weights[] = {
+	{LARGE, "config.json", "17a07f527a1c25ea30b4e023a184482a23d3e279d697b1dc81b1bde498d29cf9", 4908},
+	{LARGE, "model.safetensors", "38b1d5971bdbd982b561cccec982669a53b0537c3cf5e9bd4778ed07bb2f5137", 3833402552},
+	COMMON(LARGE),
+};
+
+const struct engine_weight qwen3_large_clone_weights[] = {
+	{LARGE_CLONE, "config.json", "b4f01752d15a488abde3e1ab44723ae4f4b9e68a4037257b098b3737893cc1f9", 4494},
+	{LARGE_CLONE, "model.safetensors", "38fc7fc51c5e776e840414b6fd443962e9411b9654888fd7913e4da643cb857c", 3857413744},
+	COMMON(LARGE_CLONE),
+};
+
+static const char *const languages[] = {"auto", "chinese", "english", "french", "german", "italian", "japanese", "korean", "portuguese",
+					"russian", "spanish", NULL};
+static const char *const qwen3_voices[] = {"aiden", "dylan", "eric", "ono_anna", "ryan", "serena", "sohee", "uncle_fu", "vivian", NULL};
+
+#define OPTIONS \
+	{"language", .words = languages}, {"temperature", false, 0.01, 5}, {"top_k", true, 0, 2048}, {"top_p", false, 0.01, 1}, \
+	{"repetition_penalty", false, 1, 10}, {"subtalker_temperature", false, 0.01, 5}, {"subtalker_top_k", true, 0, 2048}, \
+	{"subtalker_top_p", false, 0.01, 1}
+/* clang-format on */
+
+const struct engine_option qwen3_options[] = {OPTIONS, {0}};
+const struct engine_option qwen3_large_options[] = {OPTIONS, {"instruct", .text_bytes = 500}, {0}};
+
+/* ERR_CONFIG names the nearest existing voice. */
+static int qwen3_check_voice(const char *voice, struct err *err)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	for (size_t i = 0; qwen3_voices[i]; i++)
+		if (!strcasecmp(qwen3_voices[i], voice))
+			return 0;
+	const char *near = nearest_word(voice, qwen3_voices);
+	str_add_printable(&shown, voice, strlen(voice), 60);
+	if (near)
+		return err_set(err, ERR_CONFIG,
+			       "voice \"%s\" is unknown to qwen3; did you mean \"%s\"?",
+			       str_text(&shown), near);
+	return err_set(err, ERR_CONFIG,
+		       "voice \"%s\" is unknown to qwen3, which has aiden, dylan, eric, ono_anna, "
+		       "ryan, serena, sohee, uncle_fu and vivian; to speak "
+		       "like a sample take engine = \"qwen3-clone\"",
+		       str_text(&shown));
+}
+
+/* ---- engines ----
+ * The table of speech engines: packages, options, licences, memory, languages. */
 
 #define ESPEAK_HAVE                                                                                \
 	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "                       \
@@ -408,4 +748,25 @@ double engine_speed(const struct engine *engine, double value)
 	while (o->name && strcmp(o->name, "speed") != 0)
 		o++;
 	return (o->name ? MIN(MAX(value, o->least), o->most) : value) / engine->normal_speed;
+}
+
+/* ---- terms ----
+ * Requires the user's consent to weights whose licence forbids some use. */
+
+int terms_check(const char *what, const struct engine_terms *terms, const struct section *conf,
+		const char *place, struct err *err)
+{
+	if (!terms)
+		return 0;
+	if (section_bool(conf, "accept_license")) {
+		log_line(LOG_NOTE, "%s: %s, which forbids %s (%s); accepted by job.accept_license",
+			 what, terms->licence, terms->forbids, terms->link);
+		return 0;
+	}
+	return err_set(err, ERR_CONFIG,
+		       "%s: %s: its licence (%s, %s) forbids %s: set job.accept_license = true if "
+		       "you keep to that, or choose another",
+		       section_has(conf, "accept_license") ? section_where(conf, "accept_license")
+							   : place,
+		       what, terms->licence, terms->link, terms->forbids);
 }

@@ -1,11 +1,16 @@
-/* engines.h - the speech engines that burst supports: what each needs on a pod, and how its worker
- * starts. */
+/* engines.h - the speech engines: what each needs on a pod, its voices and weights, and the set-
+ * up script that brings them */
 #ifndef BURST_JOBS_TTS_ENGINES_H
 #define BURST_JOBS_TTS_ENGINES_H
 
 #include <jansson.h>
 
+#include "base/err.h"
 #include "job.h"
+
+/* ---- engines ----
+ * The speech engines that burst supports: what each needs on a pod, and how its worker starts.
+ */
 
 /* A setting that `options` of the config or of a script line may have. */
 struct engine_option {
@@ -124,5 +129,84 @@ double engine_speed(const struct engine *engine, double value);
 const struct engine *engine_list(size_t *count);
 /* For "did you mean". NULL-terminated, static. */
 const char *const *engine_names(void);
+
+/* ---- piper ----
+ * The engine `piper`: its voices and their files. */
+
+/* a Python package contains it, so it needs no other server */
+#define PIPER_VOICE "en_US-joe-medium"
+
+extern const struct engine_voices piper_voices;
+
+/* ---- kokoro ----
+ * The engine `kokoro`: small, with voices of its own. */
+
+#define KOKORO_VOICE "af_heart" /* American English */
+
+extern const struct engine_weight kokoro_weights[];
+extern const struct engine_option kokoro_options[];
+
+/* ERR_CONFIG names the nearest existing voice, or says that burst does not support its language. */
+int kokoro_check_voice(const char *voice, struct err *err);
+
+/* ---- qwen3 ----
+ * The engines `qwen3` and `qwen3-1.7b`, which have nine voices, and their -clone variants, which
+ * imitate a sample. */
+
+#define QWEN3_VOICE "ryan" /* a named voice: English */
+
+/* for named voices */
+extern const struct engine_weight qwen3_weights[], qwen3_large_weights[];
+/* for samples */
+extern const struct engine_weight qwen3_clone_weights[], qwen3_large_clone_weights[];
+extern const struct engine_option qwen3_options[];
+/* with `instruct`, which the small model lacks */
+extern const struct engine_option qwen3_large_options[];
+
+/* ---- chatterbox ----
+ * The weights of Chatterbox and Chatterbox-Turbo. */
+
+extern const struct engine_weight chatterbox_weights[], chatterbox_turbo_weights[];
+
+/* ---- terms ----
+ * Requires the user's consent to weights whose licence forbids some use. */
+
+/* Prints on stderr the terms of `what` ("voice en_US-ryan-high") that forbid some use; terms NULL:
+ * there are none. ERR_CONFIG unless job.accept_license is true; the message begins with the place
+ * that names `what`. */
+int terms_check(const char *what, const struct engine_terms *terms, const struct section *conf,
+		const char *place, struct err *err);
+
+/* ---- environment ----
+ * Makes the set-up script of an engine's environment on a pod: Python packages, weights, voices.
+ */
+
+/* The script that makes $BURST_ENV for these checked voices (NULL-terminated; ignored by engines
+ * whose voices need no files). MIRROR: source of the weights in place of the hub, or NULL. Only
+ * files without a known hash name the mirror in the script. The others are the same everywhere, so
+ * an environment filled from one mirror serves another. Returns NULL if there is nothing to make.
+ * The caller frees it. */
+char *environment_setup(const struct engine *engine, const char *const *voices, const char *mirror);
+/* The part of the script that makes the Python packages, for an image. In an image where it has
+ * run, environment_setup() uses the result and fetches no packages. Returns NULL if there is
+ * nothing to make. The caller frees it. */
+char *environment_packages(const struct engine *engine);
+/* The command that starts the worker, with the versions to check. The caller frees it. */
+char *environment_worker(const struct engine *engine);
+/* Versions and revisions that decide the sound; part of every segment's key. NULL: unknown. The
+ * caller frees it. */
+char *environment_pins(const struct engine *engine);
+/* Download of a first set-up with the default voice, in MB: packages (approximate) and weights,
+ * without torch. */
+int environment_download_mb(const struct engine *engine);
+/* Adds a file to the list that burst_weights.py reads. For struct engine_voices. */
+void environment_add_weight(json_t *list, const struct engine_weight *weight, const char *mirror);
+
+/* ---- mirror ----
+ * Checks the URL of a mirror, a server that has the weights in place of the hub. */
+
+/* ERR_CONFIG unless the URL is "https://HOST[:PORT][/PATH]", or http to this machine. Refuses a
+ * password or query, since messages and the environment's script show the URL. */
+int mirror_check(const char *url, struct err *err);
 
 #endif

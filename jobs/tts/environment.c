@@ -1,5 +1,5 @@
-/* environment.c - writes the set-up script of an engine from its packages, weights and voices. */
-#include "environment.h"
+/* environment.c - writes the set-up script of an engine from its packages, weights and voices */
+#include "engines.h"
 
 #include <assert.h>
 #include <stdlib.h>

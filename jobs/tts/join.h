@@ -1,10 +1,17 @@
-/* join.h - joins the finished segments of a script into one track, with sample-exact subtitles and
- * chapters. */
+/* join.h - what makes one track of finished segments: sound, loudness, captions and chapters */
 #ifndef BURST_JOBS_TTS_JOIN_H
 #define BURST_JOBS_TTS_JOIN_H
 
+#include <stdint.h>
+
 #include "base/err.h"
 #include "base/str.h"
+#include "script.h"
+#include "wav.h"
+
+/* ---- join ----
+ * Joins the finished segments of a script into one track, with sample-exact subtitles and
+ * chapters. */
 
 #define JOIN_FORMATS_MOST 4
 
@@ -40,7 +47,7 @@ struct join_options {
 	struct join_meter *meter; /* measures how far the join is; NULL: not needed */
 };
 
-/* What a join takes for a second of sound on an idle machine (join_meter.h). */
+/* What a join takes for a second of sound on an idle machine (join.h). */
 double join_ms_per_s(const struct join_options *options);
 
 /* Writes dir/joined.wav and, if requested, joined.srt, joined.vtt and chapters.txt (if there are
@@ -53,5 +60,88 @@ double join_ms_per_s(const struct join_options *options);
 int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const char *const *chapters, size_t chapter_count,
 		const struct join_options *options, struct str *notes, struct err *err);
+
+/* ---- join meter ----
+ * How far the join of a track is. Thread-safe: the join's thread tells it of each pass over the
+ * sound, another one asks. */
+
+/* What a pass takes for a second of sound, in ms of one idle processor: measured with 22,050
+ * samples a second. */
+#define JOIN_COPY_MS    0.3
+#define JOIN_MEASURE_MS 1.8
+#define JOIN_LIMIT_MS   1.3 /* sets the loudness and limits the peaks */
+#define JOIN_GAIN_MS    0.4 /* sets the loudness */
+/* Peaks of speech nearly always need the limiter, and then a second try. */
+#define JOIN_LOUDNESS_MS (JOIN_MEASURE_MS + 2 * JOIN_LIMIT_MS)
+
+struct join_meter *join_meter_new(void);
+void join_meter_free(struct join_meter *m); /* accepts NULL, as all of these do */
+
+/* From 0 to 1. */
+double join_meter_share(struct join_meter *m);
+
+/* ---- ffmpeg ----
+ * Runs ffmpeg without a shell: converts WAV files and sets their loudness. ffmpeg is optional.
+ */
+
+/* Returns whether ffmpeg exists and runs. */
+bool ffmpeg_found(void);
+/* Converts a whole file into a WAV file of one channel and 16 bits, at most ten minutes of it.
+ * kind: ffmpeg's name for the file's format. rate 0: unchanged. ERR_NOT_FOUND: ffmpeg is not
+ * installed; ERR_JOB: it cannot read the file. */
+int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str *wav,
+		  struct err *err);
+
+/* A format that a joined track can be converted to. */
+struct ffmpeg_format {
+	const char *name;            /* in the config, and the file's ending: "m4b" */
+	const char *const *settings; /* arguments of the encoder; NULL-terminated */
+	bool chapters;               /* it can hold chapters */
+	double ms_per_s;             /* as JOIN_COPY_MS */
+};
+/* Returns NULL for an unknown name. */
+const struct ffmpeg_format *ffmpeg_format_find(const char *name);
+
+/* ---- captions ----
+ * The captions of a spoken text: at most 2 lines of 42 characters, on screen for at least a
+ * second. Pure. */
+
+/* Text that is spoken from sample `begin` to sample `end` of the joined track. */
+struct cue {
+	const char *text;
+	int64_t begin, end;
+	/* Middles of its pauses in order: places to cut a long text. NULL: unknown. Borrowed. */
+	const int64_t *pauses;
+	size_t pause_count;
+};
+
+#define CAPTION_WIDTH 42 /* in columns; a Chinese, Japanese or Korean character takes two */
+#define CAPTION_LINES 2
+
+struct caption {
+	char *text;
+	int64_t begin, end; /* in samples */
+};
+
+/* Makes one caption of each cue, or several if it needs more than two lines. A caption ends after a
+ * sentence, a comma or a word, and at a pause of the voice if one is near. A cue too short for a
+ * second on screen shares a caption with its neighbours. A caption stays until the next one begins
+ * if it needs that to last a second; the last one may outlast the track. Only speech of more than
+ * 84 characters a second breaks that rule. Returns the count; free *out with captions_free(). */
+size_t captions_make(struct caption **out, const struct cue *cues, size_t count, int rate);
+void captions_free(struct caption *captions, size_t count);
+
+/* Cuts a text into lines: two of like length if two are enough, else full ones. Cuts a word longer
+ * than a line. Returns the count. The caller frees *out; its texts point into `text`. */
+size_t captions_wrap(const char *text, struct piece **out);
+
+/* ---- subtitles ----
+ * SRT, VTT and FFMETADATA chapters from times in samples. Pure. */
+
+void subtitles_srt(struct str *to, const struct cue *cues, size_t count, int rate);
+void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rate);
+/* Writes chapters for `ffmpeg -i audio -i FILE -map_chapters 1`. Leaves out chapters without sound
+ * (begin == end). */
+void subtitles_chapters(struct str *to, const struct cue *chapters, size_t count, int rate);
 
 #endif

@@ -1,6 +1,6 @@
 /* sample.c - judges voice samples on this machine, so that an unusable sample does not cost a pod.
  */
-#include "sample.h"
+#include "state.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,10 +10,9 @@
 
 #include "base/log.h"
 #include "base/path.h"
-#include "ffmpeg.h"
+#include "join.h"
 #include "jobs/common.h"
 #include "script.h"
-#include "split.h"
 #include "wav.h"
 
 #define SAMPLE_MAX_BYTES ((size_t)32 << 20)

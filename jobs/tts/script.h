@@ -1,14 +1,47 @@
-/* script.h - the text to speak, as the readers of the input formats produce it: items in order, and
- * a list of mistakes with file and line. */
+/* script.h - the text to speak: the items of a script as its readers produce them, and what cuts
+ * and cleans their text */
 #ifndef BURST_JOBS_TTS_SCRIPT_H
 #define BURST_JOBS_TTS_SCRIPT_H
 
 #include <jansson.h>
+#include <stddef.h>
 
 #include "base/err.h"
 #include "base/str.h"
 #include "job.h"
-#include "split.h"
+
+/* ---- split ----
+ * Cuts a text into pieces that an engine can speak at once. Pure. Lengths are in code points; a
+ * cut never falls inside a UTF-8 sequence or before a combining mark. */
+
+struct split_limits {
+	size_t max_chars; /* of a piece; at least 2 x min_chars */
+	size_t min_chars; /* of a piece, unless the whole text is shorter */
+};
+
+struct piece {
+	const char *text; /* points into the text; not terminated */
+	size_t len;       /* in bytes */
+};
+
+/* Appends the text with white space as single blanks, without control and zero-width characters.
+ * The text must be valid UTF-8. */
+void split_normalise(struct str *to, const char *text, size_t len);
+/* Returns whether the text has anything to speak: a letter, a digit, a symbol with a name. */
+bool split_has_words(const char *text);
+/* How a valid text ends, quotes and brackets aside. */
+enum split_end { SPLIT_WORD, SPLIT_COMMA, SPLIT_STOP };
+enum split_end split_end(const char *text, size_t len);
+size_t split_chars(const char *text, size_t len);
+
+/* Cuts a normalised text at the last sentence end that fits, else at the last comma or its like,
+ * else between words, else inside a word. The caller frees *out. Returns the count, at least 1
+ * unless the text is empty. */
+size_t split_text(const char *text, const struct split_limits *limits, struct piece **out);
+
+/* ---- script ----
+ * The text to speak, as the readers of the input formats produce it: items in order, and a list
+ * of mistakes with file and line. */
 
 struct script_item {
 	char *id;        /* NULL until burst makes one */
@@ -97,5 +130,119 @@ static inline void script_free_cleanup(struct script *s)
 {
 	script_free(s);
 }
+
+/* ---- lexicon ----
+ * Replaces words by their spoken form, from a file of "word<TAB>spoken as" lines.
+ *
+ * The replacement happens before a long text is cut. Subtitles and manifest show the words of the
+ * script. Pure. */
+
+struct lexicon;
+
+/* Reads the file's bytes; name is for messages. ERR_CONFIG names file and line. Free with
+ * lexicon_free(). */
+int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size_t len,
+		 struct err *err);
+void lexicon_free(struct lexicon *lexicon);
+
+/* A word of the script and its replacement, as byte ranges. */
+struct lexicon_swap {
+	size_t spoken, spoken_len;
+	size_t shown, shown_len;
+};
+
+struct lexicon_text {
+	char *spoken;
+	struct lexicon_swap *swaps; /* in order of the text */
+	size_t count, cap;
+};
+
+/* Replaces the words of a normalised text; of several matches at one place, the longest. A match
+ * that begins or ends with a letter or a digit must not touch another letter or digit there.
+ * lexicon NULL: no change. Free with lexicon_text_free(). */
+void lexicon_apply(const struct lexicon *lexicon, const char *text, size_t len,
+		   struct lexicon_text *out);
+/* The script's words that begin in this range of the spoken text. The caller frees them. */
+char *lexicon_shown(const struct lexicon_text *t, const char *text, size_t from, size_t to);
+void lexicon_text_free(struct lexicon_text *t);
+
+static inline void lexicon_text_free_cleanup(struct lexicon_text *t)
+{
+	lexicon_text_free(t);
+}
+
+/* ---- letters ----
+ * Finds which scripts a text is written in, so that no engine renders letters that it cannot
+ * read. */
+
+enum letters {
+	LETTERS_LATIN = 1 << 0,
+	LETTERS_GREEK = 1 << 1,
+	LETTERS_CYRILLIC = 1 << 2,
+	LETTERS_ARMENIAN = 1 << 3,
+	LETTERS_HEBREW = 1 << 4,
+	LETTERS_ARABIC = 1 << 5,
+	LETTERS_DEVANAGARI = 1 << 6,
+	LETTERS_INDIC = 1 << 7, /* the other scripts of India and Sri Lanka */
+	LETTERS_THAI = 1 << 8,
+	LETTERS_GEORGIAN = 1 << 9,
+	LETTERS_HANGUL = 1 << 10,
+	LETTERS_KANA = 1 << 11,
+	LETTERS_HAN = 1 << 12,
+};
+
+/* Returns NULL if at least half of the text's letters are of KNOWN (a set of the above; 0: all), or
+ * if it has none. Else returns the name of the most frequent other script. The text must be valid
+ * UTF-8. Letters of scripts that are not listed do not count. */
+const char *letters_foreign(const char *text, unsigned known);
+
+/* ---- markup ----
+ * Extracts the spoken text of a piece of HTML: no tags, comments, scripts or code. Pure. */
+
+struct markup_silent {
+	size_t images, code_blocks;
+};
+
+/* Appends the text. White space becomes blanks; a newline separates blocks. *silent counts what is
+ * left out. The input must be valid UTF-8. */
+void markup_text(struct str *to, const char *html, size_t len, struct markup_silent *silent);
+
+/* Appends the character named by "&auml;", "&#228;" or "&#xe4;", or the bytes themselves if HTML 4
+ * has no such character. `len`: bytes of the whole reference. */
+void markup_add_entity(struct str *to, const char *entity, size_t len);
+
+/* ---- markdown prepare ----
+ * Rewrites Markdown before md4c parses it. Pure. */
+
+/* Two bytes that the text cannot contain; they are removed from it first and never spoken.
+ * NOTE_MARK replaces the colon of "[^name]:", because md4c has no footnotes and would drop the
+ * line. A paragraph of END_MARK follows the text: if a block swallows it, that block was not
+ * closed. */
+#define NOTE_MARK '\x02'
+#define END_MARK  '\x03'
+
+/* ---- pause ----
+ * Cuts a text at its pauses: "[pause 0.5s]" inside a text, or alone on its line. Pure. */
+
+#define PAUSE_MOST_S 60.0
+
+/* The text between two pauses. */
+struct pause_part {
+	const char *text; /* points into the text; not terminated; no blanks at its ends; may be
+			     empty */
+	size_t len;       /* in bytes */
+	double before_s;  /* sum of the pauses directly before it; 0: none */
+};
+
+/* Cuts a text at its pauses and returns the number of parts: one more than pauses. The caller frees
+ * *out. *bad is NULL, or points at the first invalid pause (*bad_len bytes of the text). */
+size_t pause_parts(const char *text, struct pause_part **out, const char **bad, size_t *bad_len);
+
+/* ---- voices ----
+ * Checks the voices of espeak-ng, so that a misspelt one is found before a pod is rented. */
+
+/* Accepts "en", "en-us", "de+f3": a language of espeak-ng 1.51, with or without a variant.
+ * ERR_CONFIG names the nearest. */
+int voices_check_espeak(const char *voice, struct err *err);
 
 #endif

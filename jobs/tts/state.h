@@ -1,16 +1,250 @@
-/* state.h - the state of a job of type "tts" once its config is read. Private to jobs/tts/. */
+/* state.h - the state of a job of type "tts", from its samples to its reused files. Private to
+ * jobs/tts/ */
 #ifndef BURST_JOBS_TTS_STATE_H
 #define BURST_JOBS_TTS_STATE_H
 
-#include "job.h"
+#include <stdbool.h>
+#include <stddef.h>
 
-#include "check.h"
-#include "environment.h"
-#include "habits.h"
+#include "engines.h"
+#include "job.h"
+#include "jobs/manifest.h"
 #include "jobs/renders.h"
 #include "join.h"
-#include "reuse.h"
-#include "segments.h"
+#include "script.h"
+
+/* ---- sample ----
+ * Voice samples: finds each in the job's folder, judges it, and converts it to a WAV file for the
+ * worker before anything is rented. */
+
+/* One voice of the job. */
+struct sample {
+	char *voice;
+	char *fault;                 /* NULL: none */
+	bool told;                   /* the fault was reported */
+	struct str wav;              /* the bytes for the pods */
+	struct str words;            /* its words; empty: unknown */
+	char hash[SHA256_HEX];       /* hash of the file in the folder */
+	char words_hash[SHA256_HEX]; /* hash of the file and its words; "": no words */
+};
+
+/* Where samples come from and which engine uses them. All borrowed. */
+struct sample_wants {
+	const char *dir; /* NULL: the job names no folder */
+	const char *engine_name;
+	const struct engine *engine;       /* NULL: the user's own worker */
+	const struct job_setup *job_setup; /* decides which files may be read; NULL: all */
+};
+
+struct samples {
+	struct sample **list;
+	size_t count, cap;
+};
+
+/* Reads and judges a voice at its first use; never returns NULL. Prints a line for the user about
+ * anything unusual. */
+struct sample *samples_get(struct samples *s, const struct sample_wants *wants, const char *voice);
+/* Returns 0 if the voice is good or its fault was reported before. Else returns -1 with ERR_CONFIG,
+ * once for each voice; the caller adds the place that names it. */
+int samples_check(struct samples *s, const struct sample_wants *wants, const char *voice,
+		  struct err *err);
+void samples_free(struct samples *s);
+
+/* ---- habits ----
+ * What the files of one voice have in common: their length for a text, how they end, their rate.
+ * A run learns it from its own files.
+ *
+ * A file far outside the habits of its voice is suspect: the engine repeated words, swallowed the
+ * end, or was cut off. The measure is the median of the newest files, so that a few bad ones do
+ * not spoil it. Thread-safe. */
+
+struct habits;
+
+struct heard {
+	double seconds;
+	int rate; /* samples a second */
+	/* loudness of the last 20 ms relative to the loud parts (wav_sound.tail) */
+	double tail;
+};
+
+struct habits *habits_new(void);
+void habits_free(struct habits *h);
+
+/* Compares a file with earlier files of the same name (a voice and its settings), then adds it.
+ * Judges only after 12 files and only texts of 24 letters or more; the rate after 3 files. Returns
+ * false if the file is unusual; why is a part of a sentence. */
+bool habits_judge(struct habits *h, const char *name, const char *text, const struct heard *heard,
+		  char *why, size_t size);
+
+/* ---- check ----
+ * Judges whether a finished WAV file fits its text. Reads the file in constant memory; the
+ * voice's habits keep what earlier files showed. */
+
+struct check_limits {
+	double min_duration, max_duration; /* factors on the expected time */
+	double max_silence;                /* in seconds, between sounds */
+	double max_clipped;                /* share of clipped samples */
+	double max_offset;                 /* mean of all samples; 1.0 = full scale */
+	struct habits *habits;             /* of the run's voices; NULL: do not compare files */
+	const char *voice;                 /* key into habits: the voice and its settings */
+	double cap_s; /* length at which the engine stops without a message; 0: none */
+	double speed; /* relative to the usual rate of speech */
+};
+
+/* The shortest and longest time that reading this text may take at the usual 15 characters a
+ * second. Digits, symbols, capitals and letters of other scripts are written short and spoken long,
+ * so they raise the upper end. */
+void check_window(const char *text, const struct check_limits *limits, double *least_s,
+		  double *most_s);
+/* As job_ops.check. */
+int check_wav(const char *file, const char *text, const struct check_limits *limits,
+	      struct check *out, struct err *err);
+
+/* ---- segments ----
+ * Turns a script into segments: cuts long items, gives each piece its voice, options and key. */
+
+/* What decides the sound of the whole job. All borrowed. */
+struct speaker {
+	const char *engine;
+	const struct engine *known; /* NULL: the user's own engine */
+	const char *worker;         /* the user's own command; NULL: the engine's */
+	const char *setup;          /* script that makes its environment; NULL: none */
+	const char *pins;           /* versions that decide its sound; NULL: none */
+	const char *voice;          /* for items without a voice; NULL: the engine's own choice */
+	const char *voices_dir;     /* NULL: none */
+	struct samples *samples;    /* the voice samples read so far */
+	const struct job_setup *job_setup; /* decides which samples may be read; NULL: all */
+	json_t *options;                   /* never NULL */
+	int64_t seed;
+	struct split_limits limits;
+	const struct lexicon *lexicon; /* NULL: none */
+};
+
+/* The part of a segment that is specific to this type of job. */
+struct spoken {
+	char *text;             /* the text for the engine */
+	char *shown;            /* the script's own words */
+	double before_s;        /* seconds of the script's pause before it; 0: none */
+	size_t item;            /* index in the script */
+	const char *voice;      /* borrowed from script or speaker; NULL: none */
+	const char *voice_file; /* name of a job_file; NULL: none */
+	json_t *options;
+	int64_t seed; /* of the first try */
+};
+
+struct segments {
+	struct segment *list;
+	struct spoken *spoken; /* parallel to the segments */
+	size_t count, cap, spoken_cap;
+	/* segments that lack the voice which the engine needs; the first is reported */
+	size_t voice_missed;
+	json_t *times;          /* while segments are made: how often each former key occurred */
+	struct job_file *files; /* voices that are files; the samples own the data */
+	size_t file_count, file_cap;
+};
+
+/* Returns -1 at the first mistake. If job_setup collects mistakes, adds them there and returns 0,
+ * but segments with a mistake are incomplete. */
+int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker,
+		  struct err *err);
+void segments_free(struct segments *s);
+/* Each voice once, sorted; NULL-terminated. The caller frees the array, not its texts. */
+const char **segments_voices(const struct segments *s);
+/* Checks that the voice exists. For script.check_voice; ctx is the speaker. */
+int segments_check_voice(void *speaker, const char *voice, struct err *err);
+
+/* ---- reuse ----
+ * Finds finished files of the output folder and the render cache that segments can use, under any
+ * name, and renames them as the script requires.
+ *
+ * A file of the folder counts if a line of the manifest has its hash. reuse_find() only reads.
+ * reuse_bring() acts: it appends the lines of all new names, then renames one file at a time. At
+ * each moment each file is complete and listed in the manifest. A file is renamed if its name
+ * belongs to another segment, and copied if no segment has its name or it comes from the cache.
+ * Files that swap names are parked under a third name, with a line of its own. After a crash,
+ * reuse_find() finds all of them. */
+
+struct reuse;
+
+/* The job's description of its segments. All borrowed. */
+struct reuse_want {
+	const struct job *job;
+	const struct segment *segments;
+	size_t count;
+	const char *dir; /* the output folder */
+	bool force;      /* overwrite foreign files */
+	bool anew;       /* reuse nothing */
+	/* Fills the result of a segment that the render cache has and returns a descriptor, or -1.
+	 * NULL: no cache. */
+	int (*cached)(const struct job *job, size_t index, struct segment_result *result);
+	/* Makes the manifest's line. New reference. */
+	json_t *(*line)(const struct job *job, size_t index, const struct segment_result *result);
+};
+
+/* Fills the results of segments that need no render. ERR_CONFIG: a foreign file has a segment's
+ * name, or the manifest is invalid. */
+int reuse_find(struct reuse **out, const struct reuse_want *want, struct segment_result *results,
+	       struct err *err);
+void reuse_free(struct reuse *r);
+void reuse_count(const struct reuse *r, struct job_changes *out);
+/* Call once, under the folder's lock. A segment whose file cannot be copied becomes unfinished
+ * again. */
+int reuse_bring(struct reuse *r, struct segment_result *results, struct str *notes,
+		struct err *err);
+
+/* Names of files that a job of this type made, that match the manifest and that no segment has. */
+struct reuse_names {
+	char **list;
+	size_t count, cap;
+};
+int reuse_stale(const struct reuse_want *want, struct reuse_names *out, struct err *err);
+void reuse_names_free(struct reuse_names *names);
+
+static inline void reuse_names_free_cleanup(struct reuse_names *names)
+{
+	reuse_names_free(names);
+}
+
+/* ---- reuse state ----
+ * What reuse.c finds and reuse.c moves. */
+
+/* Prefix of a parked file's name. */
+#define REUSE_PARK ".burst-moving-"
+
+enum { NO_INDEX = -1 };
+
+/* A name of the manifest and its file. */
+struct owned {
+	const char *file;
+	enum { UNJUDGED, ABSENT, FOREIGN, OURS } state;
+	char sha256[SHA256_HEX];
+	const struct manifest_entry *entry; /* OURS: the latest line with this hash */
+	ssize_t segment;                    /* the segment with this name; NO_INDEX: none */
+	bool in_place;                      /* that segment needs exactly this file */
+	size_t wanted;                      /* number of other segments that need it */
+	ssize_t first;                      /* the first of them */
+};
+
+/* The source of a segment's file. */
+struct origin {
+	enum { NOWHERE, IN_PLACE, FROM_FOLDER, FROM_CACHE } where;
+	size_t owned;     /* index; FROM_FOLDER */
+	ssize_t next;     /* next segment that needs the same file */
+	ssize_t own_name; /* index of `owned` with the segment's name; NO_INDEX: none */
+};
+
+struct reuse {
+	struct reuse_want want;
+	struct manifest m;
+	struct owned *owned; /* sorted by name */
+	size_t owned_count;
+	struct manifest_entry **by_key; /* sorted by key, later lines first */
+	struct origin *origins;
+	struct job_changes changes;
+};
+
+/* ---- state ----
+ * The state of a job of type "tts" once its config is read. Private to jobs/tts/. */
 
 struct job {
 	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *setup_packages,
@@ -57,17 +291,11 @@ char *tts_text(const struct section *conf, const char *key);
 /* job.input_mode; ERR_CONFIG; err may be NULL. */
 int tts_read_mode(const struct section *conf, enum input_mode *out, struct err *err);
 
-/* load.c: job_ops.load */
-int tts_load(struct job **out, const struct job_setup *setup, struct err *err);
-
-/* needs.c: what the job needs of a pod, from its config and its segments. */
-void tts_fill_needs(struct job *job, const struct section *conf);
-
 /* tts.c: checks a finished file. habits: of the run's voices; NULL: do not compare the file. */
 int tts_check_file(const struct job *job, size_t index, const char *file, struct habits *habits,
 		   struct check *out, struct err *err);
 
-/* foresee.c: as in job_ops. */
+/* finished.c: as in job_ops. */
 int tts_foresee(struct job *job, const struct segment_result *results, struct str *notes,
 		struct err *err);
 

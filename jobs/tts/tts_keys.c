@@ -1,12 +1,12 @@
-/* tts_keys.c - the keys of a job of type "tts", and the checks that need no script. */
+/* tts_keys.c - the keys of a job of type "tts", and the checks that need no script */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/gpus.h"
 #include "base/jsonx.h"
-#include "ffmpeg.h"
-#include "state.h"
+#include "join.h"
 #include "jobs/common.h"
+#include "state.h"
 
 static const struct option_spec check_options[] = {
 	{"enabled", OPTION_BOOL, 0, "true", "check each finished file"},

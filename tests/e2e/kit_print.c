@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "jobs/agent/kit.h"
-#include "jobs/tts/environment.h"
+#include "jobs/tts/engines.h"
 
 int main(int argc, char **argv)
 {

@@ -11,8 +11,8 @@
 #include "base/jsonx.h"
 #include "base/pattern.h"
 #include "jobs/manifest.h"
-#include "jobs/tts/captions.h"
-#include "jobs/tts/check.h"
+#include "jobs/tts/join.h"
+#include "jobs/tts/state.h"
 #include "jobs/tts/script.h"
 #include "jobs/tts/wav.h"
 

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "config/value.h"
 #include "engine/limit.h"
-#include "jobs/tts/voices.h"
+#include "jobs/tts/script.h"
 #include "net/http.h"
 #include "net/http_trace.h"
 

@@ -4,9 +4,7 @@
 
 #include "tts_helpers.h"
 
-#include "jobs/tts/ffmpeg.h"
 #include "jobs/tts/join.h"
-#include "jobs/tts/subtitles.h"
 
 static inline int join(const struct join_piece *pieces, size_t count,
 		       const struct join_options *options, struct str *notes, struct err *err)

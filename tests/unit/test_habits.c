@@ -2,8 +2,7 @@
  * another rate, a mean off zero. */
 #include "tts_helpers.h"
 
-#include "jobs/tts/check.h"
-#include "jobs/tts/habits.h"
+#include "jobs/tts/state.h"
 
 #define TEXT "The quick brown fox jumps over the lazy dog." /* 35 letters */
 

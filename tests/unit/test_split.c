@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "jobs/tts/split.h"
+#include "jobs/tts/script.h"
 
 /* Pieces are shown with a bar between them. */
 static const struct {

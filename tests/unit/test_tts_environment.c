@@ -2,8 +2,7 @@
  * their terms, keys and pins. */
 #include "tts_helpers.h"
 
-#include "jobs/tts/environment.h"
-#include "jobs/tts/mirror.h"
+#include "jobs/tts/engines.h"
 #include "jobs/tts/tts.h"
 #include "jobs/workers/python.h"
 

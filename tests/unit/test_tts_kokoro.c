@@ -1,9 +1,8 @@
 /* test_tts_kokoro.c - the voices of Kokoro and its weights. */
 #include "tts_helpers.h"
 
-#include "jobs/tts/environment.h"
-#include "jobs/tts/kokoro.h"
-#include "jobs/tts/letters.h"
+#include "jobs/tts/engines.h"
+#include "jobs/tts/script.h"
 
 static void voices_are_checked(void **state)
 {

@@ -2,7 +2,7 @@
  * finished file. */
 #include "tts_helpers.h"
 
-#include "jobs/tts/check.h"
+#include "jobs/tts/state.h"
 
 static const struct check_limits limits = {
 	.min_duration = 0.35,

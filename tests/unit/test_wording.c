@@ -2,9 +2,8 @@
  * words of the lexicon replaced, long texts cut; what people read keeps the script's own words. */
 #include "tts_helpers.h"
 
-#include "jobs/tts/lexicon.h"
-#include "jobs/tts/pause.h"
-#include "jobs/tts/segments.h"
+#include "jobs/tts/script.h"
+#include "jobs/tts/state.h"
 
 static struct lexicon *lexicon(const char *text)
 {

@@ -1,10 +1,19 @@
-/* wav.c - reads WAV files and measures their sound in constant memory. */
+/* sound.c - reads WAV files, measures their sound and judges whether it fits the text */
 #include "wav.h"
+#include "state.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdlib.h>
+
+#include "base/str.h"
+
+/* ---- wav ----
+ * Reads WAV files and measures their sound in constant memory. */
 
 #define QUIET             0.00316 /* -50 dBFS */
 #define PAUSE             0.01    /* -40 dBFS: breath and room noise stay below */
@@ -443,4 +452,324 @@ void wav_make_rf64_header(unsigned char to[WAV_RF64_HEADER_BYTES], const struct 
 	put_le64(to + 36, data_bytes / wav_frame_bytes(format));
 	put_le(to + 44, 0, 4); /* no further sizes */
 	put_format(to + 48, format, UINT32_MAX);
+}
+
+/* ---- habits ----
+ * Learns how a voice speaks from its files, and finds unusual ones. */
+
+#define NEWEST        64
+#define JUDGE_FROM    12
+#define RATE_FROM     3
+#define LETTERS_LEAST 24
+#define LONG_TIMES    1.9 /* factors on the median of the voice for a text of this length */
+#define SHORT_TIMES   0.5
+#define SLACK_S       0.6
+#define TAIL_LOUD     0.5  /* share above which a file ends at full voice */
+#define TAIL_USUAL    0.25 /* most files of the voice end below this share */
+
+/* One voice. The newest files are in a ring. */
+struct voice {
+	char *name;
+	double per_letter[NEWEST], tail[NEWEST];
+	size_t count;      /* files so far, in both rings */
+	int rate;          /* rate of most files so far */
+	size_t rate_votes; /* votes for that rate, less those against it */
+	size_t files;
+};
+
+struct habits {
+	pthread_mutex_t lock;
+	struct voice *voices;
+	size_t count, cap;
+};
+
+struct habits *habits_new(void)
+{
+	struct habits *h = xcalloc(1, sizeof(*h));
+
+	pthread_mutex_init(&h->lock, NULL);
+	return h;
+}
+
+void habits_free(struct habits *h)
+{
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->count; i++)
+		free(h->voices[i].name);
+	free(h->voices);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
+}
+
+static struct voice *voice_of(struct habits *h, const char *name)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (!strcmp(h->voices[i].name, name))
+			return &h->voices[i];
+	GROW(h->voices, h->count, h->cap);
+	h->voices[h->count] = (struct voice){.name = xstrdup(name)};
+	return &h->voices[h->count++];
+}
+
+/* The spoken length: a letter of any script counts one, a digit as many letters as its name. */
+static double letters_of(const char *text)
+{
+	double letters = 0;
+
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		letters += isdigit(*p) ? 4 : isalpha(*p) || *p >= 0xc0;
+	return letters;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double quantile(const double *ring, size_t count, double part)
+{
+	double sorted[NEWEST];
+	size_t n = MIN(count, (size_t)NEWEST);
+
+	memcpy(sorted, ring, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), by_value);
+	return sorted[(size_t)((double)(n - 1) * part)];
+}
+
+/* Finds the most common rate by majority vote. Returns false if this file's rate differs. */
+static bool usual_rate(struct voice *v, int rate, char *why, size_t size)
+{
+	bool differs = v->files >= RATE_FROM && rate != v->rate;
+
+	if (differs)
+		format_text(why, size, "%d samples a second where this voice's other files have %d",
+			    rate, v->rate);
+	v->files++;
+	if (rate == v->rate)
+		v->rate_votes++;
+	else if (v->rate_votes > 0)
+		v->rate_votes--;
+	else
+		v->rate = rate;
+	return !differs;
+}
+
+/* Returns false, with the reason in why, if the voice takes much more or less time for such a
+ * text. */
+static bool usual_length(const struct voice *v, double letters, double seconds, char *why,
+			 size_t size)
+{
+	double usual = quantile(v->per_letter, v->count, 0.5) * letters;
+
+	if (seconds > usual * LONG_TIMES + SLACK_S) {
+		format_text(why, size,
+			    "%.1f s where this voice takes about %.1f s: something may be repeated",
+			    seconds, usual);
+		return false;
+	}
+	if (seconds < usual * SHORT_TIMES - SLACK_S / 2) {
+		format_text(why, size,
+			    "%.1f s where this voice takes about %.1f s: something may be missing",
+			    seconds, usual);
+		return false;
+	}
+	return true;
+}
+
+static bool usual_end(const struct voice *v, double tail, char *why, size_t size)
+{
+	if (tail <= TAIL_LOUD || quantile(v->tail, v->count, 0.9) >= TAIL_USUAL)
+		return true;
+	format_text(why, size,
+		    "it ends in full voice, where this voice's other files fade: the end may be "
+		    "cut off");
+	return false;
+}
+
+/* Returns false, with the reason in why, for an unusual file. Learns from each file that has
+ * enough letters. */
+static bool judge(struct voice *v, const char *text, const struct heard *heard, char *why,
+		  size_t size)
+{
+	double letters = letters_of(text);
+
+	if (!usual_rate(v, heard->rate, why, size))
+		return false;
+	if (letters < LETTERS_LEAST)
+		return true;
+	bool usual =
+		v->count < JUDGE_FROM || (usual_length(v, letters, heard->seconds, why, size) &&
+					  usual_end(v, heard->tail, why, size));
+	v->per_letter[v->count % NEWEST] = heard->seconds / letters;
+	v->tail[v->count % NEWEST] = heard->tail;
+	v->count++;
+	return usual;
+}
+
+bool habits_judge(struct habits *h, const char *name, const char *text, const struct heard *heard,
+		  char *why, size_t size)
+{
+	pthread_mutex_lock(&h->lock);
+	bool usual = judge(voice_of(h, name), text, heard, why, size);
+	pthread_mutex_unlock(&h->lock);
+	return usual;
+}
+
+/* ---- check ----
+ * Judges whether a finished WAV file fits its text. */
+
+#define CHARS_PER_SECOND 15.0
+#define SLACK_LEAST_S    0.25 /* slack for a short text */
+#define SLACK_MOST_S     2.0  /* slack for pauses before and after */
+#define SILENT_PEAK      0.001
+#define CAP_WINDOW_S     0.1
+
+/* A word without lower-case letters or without vowels is spelled out: "HTML", "kHz", "W". */
+static bool is_spelled(const unsigned char *word, size_t len)
+{
+	bool small = false, vowel = false;
+
+	for (size_t i = 0; i < len; i++) {
+		small |= islower(word[i]) != 0;
+		vowel |= strchr("aeiouyAEIOUY", word[i]) != NULL;
+	}
+	return !small || !vowel;
+}
+
+/* The highest number of letters spoken for one character outside ASCII. */
+static double spoken_letters(unsigned char c)
+{
+	if (isdigit(c))
+		return 9; /* "7" in "1,700,000": "seven hundred thousand" */
+	if (strchr(" .,;:!?'\"-()", c))
+		return 1;
+	if (c < 0x80)
+		return 12; /* "%", "&", "@" */
+	if ((c & 0xc0) == 0x80)
+		return 0;
+	return c < 0xce ? 3 : 16; /* Latin letters with marks; others may be spelled by name */
+}
+
+void check_window(const char *text, const struct check_limits *limits, double *least_s,
+		  double *most_s)
+{
+	double least = 0, most = 0,
+	       second = CHARS_PER_SECOND * (limits->speed > 0 ? limits->speed : 1);
+
+	for (const unsigned char *p = (const unsigned char *)text; *p;) {
+		size_t word = 0;
+		while (isalpha(p[word]))
+			word++;
+		if (word) {
+			most += (double)word * (is_spelled(p, word) ? 6 : 1.25); /* "double-u" */
+			least += (double)word;
+			p += word;
+		} else {
+			most += spoken_letters(*p);
+			least += isdigit(*p) || *p == ' ' || *p >= 0xc0;
+			p++;
+		}
+	}
+	*least_s = MAX(limits->min_duration * least / second - SLACK_LEAST_S, 0.02);
+	*most_s = limits->max_duration * most / second + SLACK_MOST_S;
+}
+
+/* Some voices speak the name of a sign ("#", an emoji); others rightly say nothing. */
+static bool has_letters(const char *text)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		if (isalnum(*p) || (*p >= 0xc3 && *p <= 0xe1) || (*p >= 0xe3 && *p <= 0xed))
+			return true;
+	return false;
+}
+
+static int blame(struct check *out, const char *fmt, ...) PRINTF(2, 3);
+static int blame(struct check *out, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vformat_text(out->reason, sizeof(out->reason), fmt, ap);
+	va_end(ap);
+	out->ok = false;
+	return 0;
+}
+
+static int judge_length(const char *text, const struct check_limits *limits, struct check *out)
+{
+	double least, most;
+
+	check_window(text, limits, &least, &most);
+	if (limits->cap_s > 0 && out->seconds >= limits->cap_s - CAP_WINDOW_S)
+		return blame(out, "%.1f s: the engine stops at %.0f s, the end is missing",
+			     out->seconds, limits->cap_s);
+	if (out->seconds < least)
+		return blame(out, "too short: %.2f s where the text takes at least %.2f s",
+			     out->seconds, least);
+	if (out->seconds > most)
+		return blame(out, "too long: %.2f s where the text takes at most %.2f s",
+			     out->seconds, most);
+	return 0;
+}
+
+static int judge_sound(const struct wav_sound *sound, const char *text,
+		       const struct check_limits *limits, struct check *out)
+{
+	if (sound->peak < SILENT_PEAK && has_letters(text))
+		return blame(out, "silent all through");
+	if (sound->inner_silence > limits->max_silence)
+		return blame(out, "%.1f s of silence inside", sound->inner_silence);
+	if (sound->clipped > limits->max_clipped)
+		return blame(out, "clipped: %.1f %% of the samples", 100 * sound->clipped);
+	if (limits->max_offset > 0 && fabs(sound->offset) > limits->max_offset)
+		return blame(out, "its mean is %.0f %% of full scale off zero",
+			     100 * fabs(sound->offset));
+	return 0;
+}
+
+/* Judges a good file by the voice's habits. A bad file must not change them. */
+static int judge_habits(const struct wav_sound *sound, const char *text,
+			const struct check_limits *limits, struct check *out)
+{
+	struct heard heard = {
+		.seconds = out->seconds, .rate = out->sample_rate, .tail = sound->tail};
+
+	if (limits->habits && !habits_judge(limits->habits, limits->voice, text, &heard,
+					    out->reason, sizeof(out->reason)))
+		out->ok = false;
+	return 0;
+}
+
+/* Turns a fault of the file into a verdict. A failure to read it stays an error. */
+static int verdict_of(struct err *why, struct check *out, struct err *err)
+{
+	if (why->kind != ERR_JOB)
+		return err_set(err, why->kind, "%s", why->msg);
+	return blame(out, "%s", why->msg);
+}
+
+int check_wav(const char *file, const char *text, const struct check_limits *limits,
+	      struct check *out, struct err *err)
+{
+	CLEANUP(file_close) FILE *f = fopen(file, "re");
+	struct wav_info info;
+	struct wav_sound sound;
+	struct err why = {0};
+
+	*out = (struct check){.ok = true};
+	if (!f)
+		return err_set(err, ERR_LOCAL, "%s: %s", file, strerror(errno));
+	if (wav_read_header(f, &info, &why) < 0)
+		return verdict_of(&why, out, err);
+	out->seconds = wav_seconds(&info);
+	out->sample_rate = info.format.rate;
+	if (wav_listen(f, &info, &sound, &why) < 0)
+		return verdict_of(&why, out, err);
+	judge_length(text, limits, out);
+	if (out->ok)
+		judge_sound(&sound, text, limits, out);
+	return out->ok ? judge_habits(&sound, text, limits, out) : 0;
 }
