@@ -1,5 +1,5 @@
 /* files.c - volumes of the local provider: folders of this machine. */
-#include "files.h"
+#include "vendor.h"
 
 #include <dirent.h>
 #include <errno.h>

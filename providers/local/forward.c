@@ -1,5 +1,5 @@
 /* forward.c - forwards TCP connections to a port inside a local pod. */
-#include "forward.h"
+#include "supervisor.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,18 +1,23 @@
-/* ids.c - maps a pod's users to unprivileged ones of this machine. */
-#include "ids.h"
+/* ids.c - maps a pod's users to unprivileged ones of this machine */
+#include "vendor.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pwd.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/path.h"
-#include "process.h"
+
+/* ---- ids ----
+ * Maps a pod's users to unprivileged ones of this machine. */
 
 /* FIRST: no user database assigns ids from here up to 0x7ffdffff: useradd, directory services
  * (sssd: up to 2000200000), systemd, containers. LEAST: root, sshd and a worker. */
@@ -254,4 +259,40 @@ int ids_take_back(const char *path, struct err *err)
 	if (geteuid() != 0)
 		return 0;
 	return lchown(path, 0, 0) < 0 ? failed(err, path) : 0;
+}
+
+/* ---- account ----
+ * Names the user that a pod runs as. */
+
+const char *account_in_pod(void)
+{
+	return geteuid() == 0 ? "root" : "pod";
+}
+
+const char *account_home_in_pod(void)
+{
+	return geteuid() == 0 ? "/root" : "/home/pod";
+}
+
+const char *account_name(void)
+{
+	static char made_up[32];
+	const struct passwd *pw = getpwuid(geteuid());
+
+	if (pw)
+		return pw->pw_name;
+	snprintf(made_up, sizeof(made_up), "%ld", (long)geteuid());
+	return made_up;
+}
+
+bool account_has_shell(void)
+{
+	static const char *const none[] = {"nologin", "false", "true", "sync"};
+	const struct passwd *pw = getpwuid(geteuid());
+	const char *shell = pw && pw->pw_shell[0] ? pw->pw_shell : "/bin/sh";
+
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		if (!strcmp(path_base(shell), none[i]))
+			return false;
+	return pw && access(shell, X_OK) == 0;
 }

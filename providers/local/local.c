@@ -1,13 +1,564 @@
-/* local.c - the translator: turns operations into `burst local-cloud` children, and their output
- * into results. */
+/* local.c - the translator: its config, wishes of a job, operations as `burst local-cloud`
+ * children, and results from their output */
 #include "local.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/gpus.h"
 #include "base/incbin.h"
 #include "base/jsonx.h"
 #include "translator.h"
+#include "wire.h"
+
+/* ---- conf ----
+ * Reads and checks the config of the local provider. */
+
+static int bad_word(const struct section *s, const char *key, const char *allowed, struct err *err)
+{
+	return err_set(err, ERR_CONFIG, "%s: %s = \"%s\": must be %s", section_where(s, key), key,
+		       section_text(s, key), allowed);
+}
+
+static int one_of(const struct section *s, const char *key, const char *a, const char *b,
+		  bool *is_b, struct err *err)
+{
+	*is_b = !strcmp(section_text(s, key), b);
+	if (*is_b || !strcmp(section_text(s, key), a))
+		return 0;
+	CLEANUP(free_text) char *allowed = xasprintf("\"%s\" or \"%s\"", a, b);
+	return bad_word(s, key, allowed, err);
+}
+
+static int check_capacity(const struct section *s, struct err *err)
+{
+	if (section_int(s, "capacity") >= 0)
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s: capacity must not be negative",
+		       section_where(s, "capacity"));
+}
+
+static int check_isolation(const struct section *s, struct err *err)
+{
+	enum isolation isolation;
+
+	return local_isolation(section_text(s, "isolation"), &isolation) < 0
+		       ? bad_word(s, "isolation", "\"auto\", \"namespaces\" or \"process\"", err)
+		       : 0;
+}
+
+static int check_preempt(const struct section *s, struct err *err)
+{
+	bool all;
+
+	return one_of(s, "preempt", "spot", "all", &all, err);
+}
+
+static int check_network(const struct section *s, struct err *err)
+{
+	bool shared;
+
+	return one_of(s, "network", "private", "host", &shared, err);
+}
+
+/* "L4=0.80" */
+static int read_card(const char *text, struct card *card)
+{
+	const char *equals = strchr(text, '=');
+	char name[GPU_MAX];
+	int count;
+
+	if (!equals || (size_t)(equals - text) >= sizeof(name) ||
+	    money_parse(equals + 1, &card->price_microusd_h, NULL) < 0)
+		return -1;
+	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
+	const struct gpu *known =
+		gpu_parse(name, card->gpu, sizeof(card->gpu), &count) && count == 1 ? gpu_find(name)
+										    : NULL;
+	card->vram_gb = known ? known->vram_gb : 0;
+	return known ? 0 : -1;
+}
+
+static int check_cards(const struct section *s, struct err *err)
+{
+	size_t count = section_count(s, "gpu_prices");
+	struct card card;
+
+	if (count > CARDS_MOST)
+		return err_set(err, ERR_CONFIG, "%s: gpu_prices has %zu GPUs: at most %d",
+			       section_where(s, "gpu_prices"), count, CARDS_MOST);
+	for (size_t i = 0; i < count; i++)
+		if (read_card(section_item(s, "gpu_prices", i), &card) < 0)
+			return err_set(err, ERR_CONFIG,
+				       "%s: gpu_prices: \"%.40s\" must be a GPU that burst knows "
+				       "and dollars an hour, as \"L4=0.80\"",
+				       section_where(s, "gpu_prices"),
+				       section_item(s, "gpu_prices", i));
+	return 0;
+}
+
+/* local.c */
+static void local_read_cards(const struct section *s, struct provider *p)
+{
+	for (size_t i = 0; i < section_count(s, "gpu_prices") && i < CARDS_MOST; i++)
+		(void)read_card(section_item(s, "gpu_prices", i), &p->cards[p->card_count++]);
+}
+
+/* Notes each key with a value that cannot be used in m, or returns -1 with the first (m NULL). */
+static int local_check_conf(const struct section *s, struct mistakes *m, struct err *err)
+{
+	static int (*const checks[])(const struct section *s, struct err *err) = {
+		check_capacity, check_isolation, check_preempt, check_network, check_cards};
+
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
+}
+
+static void local_read_conf(const struct section *s, struct local_conf *conf)
+{
+	*conf = (struct local_conf){
+		.price_microusd_h = section_int(s, "price_per_hour"),
+		.spot_price_microusd_h = section_has(s, "spot_price_per_hour")
+						 ? section_int(s, "spot_price_per_hour")
+						 : -1,
+		.boot_delay_ms = section_int(s, "boot_delay"),
+		.preempt_after_ms = section_int(s, "preempt_after"),
+		.round_trip_ms = section_int(s, "round_trip"),
+		.capacity = section_int(s, "capacity"),
+		.vram_gb = section_int(s, "vram_gb"),
+		.fail_rents = section_int(s, "fail_rents"),
+	};
+	COPY_TEXT(conf->gpu, section_text(s, "gpu"));
+	COPY_TEXT(conf->region, section_text(s, "region"));
+	(void)local_isolation(section_text(s, "isolation"), &conf->isolation);
+	conf->preempt_all = !strcmp(section_text(s, "preempt"), "all");
+	conf->shared_network = !strcmp(section_text(s, "network"), "host");
+	conf->private_network = section_has(s, "network") && !conf->shared_network;
+}
+
+/* ---- wishes ----
+ * Decides whether pods of this machine can fulfil a job's wishes. */
+
+static bool is_no_gpu(const char *wish)
+{
+	return !strcasecmp(wish, "none");
+}
+
+/* A local pod has no GPU, or that of providers.local.gpu: this machine's own, or a pretended one.
+ */
+static bool fulfils(const char *gpu, const char *wish)
+{
+	char name[GPU_MAX];
+	int count;
+
+	if (is_no_gpu(wish))
+		return true;
+	return gpu_parse(wish, name, sizeof(name), &count) && count == 1 &&
+	       (gpu_satisfies(name, gpu) || !strcmp(name, gpu));
+}
+
+/* Index of the first wish that can be fulfilled, or -1. */
+static int local_wish_of(const char *gpu, const char *const *wishes)
+{
+	for (int i = 0; wishes && wishes[i]; i++)
+		if (fulfils(gpu, wishes[i]))
+			return i;
+	return wishes && wishes[0] ? -1 : 0;
+}
+
+static bool any_card_fulfils(const struct provider *p, const char *const *wishes)
+{
+	for (size_t i = 0; i < p->card_count; i++)
+		if (local_wish_of(p->cards[i].gpu, wishes) >= 0)
+			return true;
+	return !p->card_count && local_wish_of(p->conf.gpu, wishes) >= 0;
+}
+
+static int check_gpu(const struct provider *p, const struct op_want *want, struct err *err)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	const struct local_conf *conf = &p->conf;
+	const char *const *wishes = want->offers.gpus;
+
+	if (any_card_fulfils(p, wishes))
+		return 0;
+	for (size_t i = 0; wishes[i] && i < 4; i++)
+		str_addf(&shown, "%s\"%.40s\"", i ? ", " : "", wishes[i]);
+	if (p->card_count) {
+		err_set(err, ERR_CONFIG,
+			"gpu = [%s]: none of these is in providers.local.gpu_prices",
+			str_text(&shown));
+		return err_about(err, "gpu");
+	}
+	err_set(err, ERR_CONFIG,
+		"gpu = [%s]: pods on this machine have %s%s: name the GPU in providers.local.gpu "
+		"(if the machine has none, pods "
+		"run without it), or run without a GPU: --gpu none",
+		str_text(&shown), is_no_gpu(conf->gpu) ? "no GPU" : "the GPU ",
+		is_no_gpu(conf->gpu) ? "" : conf->gpu);
+	return err_about(err, "gpu");
+}
+
+static int check_vram(const struct provider *p, const struct op_want *want, struct err *err)
+{
+	const struct local_conf *conf = &p->conf;
+	int wanted_gb = want->offers.vram_gb, most_gb = 0;
+
+	for (size_t i = 0; i < p->card_count; i++)
+		most_gb = MAX(most_gb, p->cards[i].vram_gb);
+	if (p->card_count && most_gb < wanted_gb) {
+		err_set(err, ERR_CONFIG,
+			"the job needs a GPU with %d GB of memory, and the largest of "
+			"providers.local.gpu_prices has %d GB",
+			wanted_gb, most_gb);
+		return err_about(err, "job.vram_gb");
+	}
+	if (p->card_count)
+		return 0;
+	const struct gpu *known = gpu_find(conf->gpu);
+	int64_t has_gb = conf->vram_gb ? conf->vram_gb : known ? known->vram_gb : 0;
+
+	if (!wanted_gb || has_gb >= wanted_gb || (!has_gb && !is_no_gpu(conf->gpu)))
+		return 0;
+	CLEANUP(free_text) char *less = xasprintf("%lld GB on %s", (long long)has_gb, conf->gpu);
+	err_set(err, ERR_CONFIG,
+		"the job needs a GPU with %d GB of memory, and pods on this machine have %s: see "
+		"providers.local.gpu and providers.local.vram_gb",
+		wanted_gb, is_no_gpu(conf->gpu) ? "no GPU" : less);
+	return err_about(err, "job.vram_gb");
+}
+
+static int check_spot(const struct provider *p, const struct op_want *want, struct err *err)
+{
+	if (!want->offers.spot || p->conf.spot_price_microusd_h >= 0)
+		return 0;
+	err_set(err, ERR_CONFIG,
+		"spot = true: this machine has no spot pods unless "
+		"providers.local.spot_price_per_hour is set");
+	return err_about(err, "spot");
+}
+
+/* Pods share this machine, so no pod has more than the machine. */
+static int check_cpu(const struct provider *p, const struct op_want *want, struct err *err)
+{
+	int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	(void)p;
+	if (cpus <= 0 || want->offers.cpu <= cpus)
+		return 0;
+	err_set(err, ERR_CONFIG, "pod.cpu = %lld: this machine has %lld cores",
+		(long long)want->offers.cpu, (long long)cpus);
+	return err_about(err, "pod.cpu");
+}
+
+/* Allows for memory that the kernel keeps: machines are sold with round numbers. */
+static int check_memory(const struct provider *p, const struct op_want *want, struct err *err)
+{
+	int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
+		has_gb = (bytes + 999999999) / 1000000000;
+
+	(void)p;
+	if (bytes <= 0 || want->offers.memory_gb <= has_gb)
+		return 0;
+	err_set(err, ERR_CONFIG, "pod.memory_gb = %lld: this machine has %lld GB",
+		(long long)want->offers.memory_gb, (long long)has_gb);
+	return err_about(err, "pod.memory_gb");
+}
+
+/* Reports a wish that this machine cannot fulfil as a mistake: waiting for capacity would not help.
+ */
+static int local_judge_wishes(const struct provider *p, const struct op_want *want,
+			      struct mistakes *m, struct err *err)
+{
+	static int (*const checks[])(const struct provider *p, const struct op_want *want,
+				     struct err *err) = {check_gpu, check_vram, check_spot,
+							 check_cpu, check_memory};
+
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](p, want, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int local_check_wishes(const struct section *s, const struct op_want *want,
+			      struct mistakes *m, struct err *err)
+{
+	struct provider p = {0};
+
+	local_read_conf(s, &p.conf);
+	local_read_cards(s, &p);
+	return local_judge_wishes(&p, want, m, err);
+}
+
+/* ---- answers ----
+ * Turns what `burst local-cloud` prints into results. */
+
+/* Repeats the pod's offer for each requested card. */
+static void spread_over_cards(const struct op *op, struct op_result *result)
+{
+	const struct provider *p = op->provider;
+	struct offer *all = xcalloc(p->card_count * result->offer_count + 1, sizeof(*all));
+	size_t count = 0;
+
+	for (size_t i = 0; i < result->offer_count; i++)
+		for (size_t k = 0; k < p->card_count; k++) {
+			const struct card *card = &p->cards[k];
+			int wish = local_wish_of(card->gpu, op->want->offers.gpus);
+			if (result->offers[i].spot || wish < 0 ||
+			    card->vram_gb < op->want->offers.vram_gb)
+				continue;
+			all[count] = result->offers[i];
+			COPY_TEXT(all[count].gpu, card->gpu);
+			all[count].gpus = 1;
+			all[count].vram_gb = card->vram_gb;
+			all[count].price_microusd_h = card->price_microusd_h;
+			all[count++].wish = wish;
+		}
+	result->floor_microusd_h = INT64_MAX;
+	for (size_t k = 0; k < p->card_count; k++)
+		if (local_wish_of(p->cards[k].gpu, op->want->offers.gpus) >= 0)
+			result->floor_microusd_h =
+				MIN(result->floor_microusd_h, p->cards[k].price_microusd_h);
+	free(result->offers);
+	result->offers = all;
+	result->offer_count = count;
+}
+
+static int read_offers(const struct op *op, const json_t *from, struct op_result *result,
+		       struct err *err)
+{
+	const json_t *list = json_object_get(from, "offers"), *item;
+	size_t i;
+
+	if (!json_is_array(list))
+		return err_set(err, ERR_BUG, "offers: no list");
+	result->offers = xcalloc(json_array_size(list), sizeof(*result->offers));
+	struct local_conf *conf = &op->provider->conf;
+	conf->sandbox_works = jsonx_bool(from, "sandbox_works", false);
+	bool cheap_spot = op->want->offers.spot && conf->spot_price_microusd_h >= 0;
+	result->floor_microusd_h =
+		cheap_spot ? MIN(conf->price_microusd_h, conf->spot_price_microusd_h)
+			   : conf->price_microusd_h;
+	json_array_foreach (list, i, item) {
+		struct offer *offer = &result->offers[result->offer_count++];
+		COPY_TEXT(offer->provider, LOCAL_NAME);
+		COPY_TEXT(offer->id, jsonx_text(item, "id", ""));
+		COPY_TEXT(offer->gpu, jsonx_text(item, "gpu", "none"));
+		COPY_TEXT(offer->region, jsonx_text(item, "region", ""));
+		COPY_TEXT(offer->stock, jsonx_text(item, "stock", ""));
+		offer->pods_max = (int)jsonx_bounded(item, "pods_max", 0, 1000);
+		offer->gpus = (int)jsonx_int(item, "gpus", 0);
+		offer->vram_gb = (int)jsonx_int(item, "vram_gb", 0);
+		offer->spot = jsonx_bool(item, "spot", false);
+		offer->price_microusd_h = jsonx_int(item, "price", 0);
+		offer->wish = MAX(local_wish_of(op->provider->conf.gpu, op->want->offers.gpus), 0);
+	}
+	if (op->provider->card_count)
+		spread_over_cards(op, result);
+	return 0;
+}
+
+static int read_volume(const struct op *op, const json_t *from, struct volume *volume,
+		       struct err *err)
+{
+	const char *name = jsonx_text(from, "name", "");
+
+	if (!name[0] || strlen(name) >= sizeof(volume->name))
+		return err_set(err, ERR_BUG, "a volume without a usable name");
+	COPY_TEXT(volume->provider, LOCAL_NAME);
+	COPY_TEXT(volume->id, name);
+	COPY_TEXT(volume->name, name);
+	volume->size_gb = op->kind == OP_VOLUME ? op->want->volume.size_gb : 0;
+	volume->used_bytes = jsonx_int(from, "used_bytes", -1);
+	return 0;
+}
+
+static int read_volumes(const struct op *op, const json_t *from, struct op_result *result,
+			struct err *err)
+{
+	const json_t *list = json_object_get(from, "volumes"), *item;
+	size_t i;
+
+	if (!json_is_array(list) || (op->kind == OP_VOLUME && json_array_size(list) != 1))
+		return err_set(err, ERR_BUG, "volumes: not the list that was requested");
+	result->volumes = xcalloc(json_array_size(list), sizeof(*result->volumes));
+	json_array_foreach (list, i, item) {
+		if (read_volume(op, item, &result->volumes[result->volume_count++], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_entries(const json_t *from, struct op_result *result, struct err *err)
+{
+	const json_t *list = json_object_get(from, "entries"), *item;
+	size_t i;
+
+	if (!json_is_array(list))
+		return err_set(err, ERR_BUG, "a folder without a list");
+	result->entries = xcalloc(json_array_size(list), sizeof(*result->entries));
+	json_array_foreach (list, i, item) {
+		struct volume_entry *entry = &result->entries[result->entry_count];
+		const char *name = jsonx_text(item, "name", "");
+		if (!name[0] || strlen(name) >= sizeof(entry->name))
+			continue; /* a truncated name would be another file's */
+		COPY_TEXT(entry->name, name);
+		entry->folder = jsonx_bool(item, "folder", false);
+		entry->bytes = jsonx_int(item, "bytes", 0);
+		entry->files = jsonx_int(item, "files", 0);
+		entry->changed_s = jsonx_int(item, "changed_s", 0);
+		result->entry_count++;
+	}
+	return 0;
+}
+
+static int read_pod(const json_t *from, struct pod_view *view, struct err *err)
+{
+	if (local_wire_read_view(from, view, err) < 0)
+		return -1;
+	view->created_at_s = jsonx_bounded(from, "created_ms", 0, EPOCH_MOST_S * 1000) / 1000;
+	view->started_at_s = jsonx_bounded(from, "started_ms", 0, EPOCH_MOST_S * 1000) / 1000;
+	view->ended_at_s = jsonx_bounded(from, "ended_ms", 0, EPOCH_MOST_S * 1000) / 1000;
+	return 0;
+}
+
+static int read_pods(const struct op *op, const json_t *from, struct op_result *result,
+		     struct err *err)
+{
+	const json_t *list = json_object_get(from, "pods"), *item;
+	size_t i;
+
+	if (!json_is_array(list) || (op->kind != OP_LIST && json_array_size(list) != 1))
+		return err_set(err, ERR_BUG, "pods: not the list that was requested");
+	result->pods = xcalloc(json_array_size(list), sizeof(*result->pods));
+	json_array_foreach (list, i, item) {
+		if (read_pod(item, &result->pods[result->pod_count++], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_billing(const json_t *from, struct op_result *result, struct err *err)
+{
+	result->billing.billed_ms = jsonx_int(from, "billed_ms", -1);
+	result->billing.cost_microusd = jsonx_int(from, "cost", -1);
+	result->billing.reported = true;
+	if (result->billing.billed_ms < 0 || result->billing.cost_microusd < 0)
+		return err_set(err, ERR_BUG, "billing: no figures");
+	return 0;
+}
+
+static int read_answer(const struct op *op, const json_t *from, struct op_result *result,
+		       struct err *err)
+{
+	switch (op->kind) {
+	case OP_OFFERS: return read_offers(op, from, result, err);
+	case OP_VOLUME:
+	case OP_VOLUMES: return read_volumes(op, from, result, err);
+	case OP_RENT:
+	case OP_INSPECT:
+	case OP_LIST: return read_pods(op, from, result, err);
+	case OP_BILLING: return read_billing(from, result, err);
+	case OP_CHECK:
+	case OP_LOGS: str_add(&result->text, jsonx_text(from, "text", "")); return 0;
+	case OP_STAGE:
+	case OP_FETCH:
+		result->bytes = jsonx_int(from, "bytes", -1);
+		return result->bytes < 0 ? err_set(err, ERR_BUG, "no count of bytes") : 0;
+	case OP_VOLUME_LS: return read_entries(from, result, err);
+	case OP_VOLUME_SIZE: /* LS reports it already; never called */
+	case OP_VOLUME_DELETE:
+	case OP_VOLUME_REMOVE:
+	case OP_IMAGE: /* there are no images here; never called */
+	case OP_RELEASE:
+	case OP_BALANCE: return 0;
+	}
+	return err_set(err, ERR_BUG, "no such operation");
+}
+
+/* Reads the last line: a sanitizer or the loader may have printed before it. */
+static json_t *last_line(const struct str *text, struct err *err)
+{
+	size_t end = text->len;
+
+	while (end && text->s[end - 1] == '\n')
+		end--;
+	const char *newline = end ? memrchr(text->s, '\n', end) : NULL;
+	size_t start = newline ? (size_t)(newline - text->s) + 1 : 0;
+	return jsonx_parse(end ? text->s + start : "", end - start, err);
+}
+
+/* The child ended without an answer. A rent may already have started a pod. */
+static int no_answer(const struct op *op, const char *what, struct err *err)
+{
+	char why[sizeof(err->msg)];
+
+	COPY_TEXT(why, what);
+	return err_set(err, op->kind == OP_RENT ? ERR_AMBIGUOUS : ERR_TRANSIENT,
+		       "local %s: no answer: %s", local_verbs[op->kind].word, why);
+}
+
+static int read_failure(const struct op *op, const struct reply *reply, struct err *err)
+{
+	struct err unreadable = {0};
+	CLEANUP(json_decref) json_t *said = last_line(&reply->head, &unreadable);
+
+	if (said && reply->status == 1 && local_wire_read_error(said, err))
+		return -1;
+	if (reply->status > 128) {
+		CLEANUP(free_text)
+		char *what = xasprintf("killed by signal %d", reply->status - 128);
+		return no_answer(op, what, err);
+	}
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	str_addf(&shown, "exit code %d: ", reply->status);
+	str_add_printable(&shown, str_text(&reply->head), reply->head.len, 200);
+	return no_answer(op, str_text(&shown), err);
+}
+
+/* local.c */
+static int local_read_reply(const struct op *op, const struct reply *reply,
+			    struct op_result *result, struct err *err)
+{
+	if (reply->failed && op->kind == OP_RENT && reply->was_sent)
+		return no_answer(op, reply->err.msg, err);
+	if (reply->failed) {
+		*err = reply->err;
+		return err_wrap(err, "local %s", local_verbs[op->kind].word);
+	}
+	if (reply->status != 0)
+		return read_failure(op, reply, err);
+
+	struct err why = {0};
+	CLEANUP(json_decref)
+	json_t *said = op->kind == OP_FETCH
+			       ? last_line(&reply->head, &why)
+			       : jsonx_parse(str_text(&reply->body), reply->body.len, &why);
+	if (!said || read_answer(op, said, result, &why) < 0) {
+		if (op->kind == OP_RENT)
+			return no_answer(op, why.msg, err);
+		*err = why;
+		return err_wrap(err, "local %s", local_verbs[op->kind].word);
+	}
+	return 0;
+}
+
+/* Sets the bill of a pod that the vendor no longer knows: nothing. */
+static void local_forgotten(const struct op *op, struct op_result *result)
+{
+	result->pods = xcalloc(1, sizeof(*result->pods));
+	result->pod_count = 1;
+	COPY_TEXT(result->pods[0].id, op->want->id);
+	result->pods[0].state = POD_STATE_GONE;
+	COPY_TEXT(result->pods[0].detail, "no such pod");
+}
+
+/* ---- local ----
+ * The translator: turns operations into `burst local-cloud` children, and their output into
+ * results. */
 
 static const struct option_spec options[] = {
 	{"price_per_hour", OPTION_MONEY, 0, "0", "pretended price of an hour of a pod"},

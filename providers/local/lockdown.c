@@ -1,6 +1,6 @@
 /* lockdown.c - removes rights that jobs do not need from a pod's first process: capabilities,
  * keyrings, system calls. */
-#include "lockdown.h"
+#include "sandbox.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -1,15 +1,352 @@
-/* supervise.c - the supervisor of a local pod, from its start to its end. */
+/* supervise.c - the supervisor of a local pod, from its start to its end, and the pod's first
+ * process */
+#include "supervisor.h"
+#include "vendor.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
+#include "base/guard.h"
+#include "base/jsonx.h"
 #include "base/path.h"
-#include "forward.h"
-#include "supervise.h"
-#include "supervisor.h"
+#include "sandbox.h"
+
+/* ---- door ----
+ * Lets the machine reach the port of a pod that has a network of its own. */
+
+/* supervise.c */
+static bool supervisor_shares_network(const struct supervisor *s)
+{
+	return s->plan->conf->shared_network || !s->record->namespaces;
+}
+
+static int port_inside(const struct supervisor *s)
+{
+	int port = atoi(jsonx_text(s->plan->env, "BURST_SSH_PORT", "22"));
+
+	return port > 0 && port < 65536 ? port : 22;
+}
+
+static int supervisor_open_door(struct supervisor *s, struct err *err)
+{
+	if (supervisor_shares_network(s))
+		return 0;
+	if (listen(s->listen_fd, 64) < 0)
+		return err_set(err, ERR_LOCAL, "listen: %s", strerror(errno));
+	s->forward = forward_new(s->listen_fd, port_inside(s), s->plan->conf->round_trip_ms);
+	s->listen_fd = -1;
+	return 0;
+}
+
+/* ---- first ----
+ * Starts a pod's first process, in namespaces or in a process group. */
+
+#define POD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+struct env {
+	char **list;
+	size_t count, cap;
+};
+
+/* Descriptors of a pod's first process. */
+struct ends {
+	int go;
+	int report;
+	int output; /* -1: its output goes to the supervisor's */
+};
+
+static void env_set(struct env *env, const char *name, const char *value)
+{
+	size_t len = strlen(name);
+	char *line = xasprintf("%s=%s", name, value);
+
+	for (size_t i = 0; i < env->count; i++)
+		if (starts_with(env->list[i], name) && env->list[i][len] == '=') {
+			free(env->list[i]);
+			env->list[i] = line;
+			return;
+		}
+	GROW(env->list, env->count + 1, env->cap);
+	env->list[env->count++] = line;
+	env->list[env->count] = NULL;
+}
+
+static char *on_scratch(const struct supervisor *s, const char *name)
+{
+	return path_join(s->scratch, name);
+}
+
+/* Sets the real paths of a process group's folders: it has no root of its own. */
+static void set_real_places(const struct supervisor *s, struct env *env)
+{
+	static const char *const places[][2] = {{"HOME", "home"},
+						{"TMPDIR", "tmp"},
+						{"BURST_HOME", "burst"},
+						{"BURST_VOLUME", "volume"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		CLEANUP(free_text) char *path = on_scratch(s, places[i][1]);
+		mkdir(path, 0700);
+		env_set(env, places[i][0], path);
+	}
+	if (s->volume)
+		env_set(env, "BURST_VOLUME", s->volume);
+	env_set(env, SUPERVISE_MARK, s->scratch);
+}
+
+static char **make_env(const struct supervisor *s)
+{
+	struct env env = {0};
+	const char *name;
+	json_t *value;
+	char port[8];
+
+	env_set(&env, "PATH", POD_PATH);
+	env_set(&env, "HOME", account_home_in_pod());
+	json_object_foreach ((json_t *)s->plan->env, name, value)
+		env_set(&env, name, json_string_value(value));
+	if (supervisor_shares_network(s)) {
+		snprintf(port, sizeof(port), "%d", s->record->view.port);
+		env_set(&env, "BURST_SSH_PORT", port);
+	}
+	if (!s->record->namespaces)
+		set_real_places(s, &env);
+	return env.list;
+}
+
+static void default_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Makes this process end with its parent. go: a pipe that the parent writes to once it has recorded
+ * this process. If it closes instead, the parent has ended. */
+static void tie_to_parent(int go, int sig)
+{
+	char said;
+
+	prctl(PR_SET_PDEATHSIG, sig);
+	if (read(go, &said, 1) != 1)
+		_exit(1);
+}
+
+/* report closes when this process becomes the script. */
+static void run_script(const char *script, char **env, int report)
+{
+	const char *const argv[] = {"sh", script, NULL};
+
+	umask(022);
+	default_signals();
+	guard_leave();
+	execve("/bin/sh", (char *const *)argv, env);
+	dprintf(report, "/bin/sh: %s", strerror(errno));
+	_exit(127);
+}
+
+/* Replaces the machine's files that are still open by the pod's own /dev/null and a pipe. */
+static int take_own_files(int output, struct err *err)
+{
+	int in = open("/dev/null", O_RDONLY);
+
+	if (in < 0 || dup2(in, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+		return err_set(err, ERR_LOCAL, "/dev/null: %s", strerror(errno));
+	close(output);
+	if (in > 2)
+		close(in);
+	return 0;
+}
+
+static void boot_in_namespaces(const struct supervisor *s, char **env, struct ends ends)
+{
+	CLEANUP(free_text) char *state = path_dir(s->store->dir);
+	struct sandbox box = {
+		.scratch = s->scratch,
+		.volume = s->volume,
+		.mount = s->plan->mount,
+		.hostname = s->record->view.id,
+		.script = s->plan->script,
+		.private = state,
+		.gpu = !gpu_is_none(s->plan->conf->gpu),
+		.shared_network = supervisor_shares_network(s),
+		.users = s->users,
+	};
+	struct err err = {0};
+
+	if (sandbox_build(&box, &err) < 0 || take_own_files(ends.output, &err) < 0 ||
+	    sandbox_confine(&box.users, &err) < 0) {
+		(void)!write(ends.report, err.msg, strlen(err.msg));
+		_exit(1);
+	}
+	/* after the change of users, which clears it */
+	tie_to_parent(ends.go, SIGKILL);
+	fd_close(box.users.namespace);
+	run_script(SANDBOX_SCRIPT, env, ends.report);
+}
+
+/* Runs between supervisor and script. If the supervisor is killed, this process kills the rest. If
+ * this process is killed, the supervisor inherits its children and kills them. */
+static void guard_script(pid_t script)
+{
+	struct signalfd_siginfo info;
+	sigset_t set;
+	int status;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGCHLD);
+	int signals = signalfd(-1, &set, SFD_CLOEXEC);
+	while (read(signals, &info, sizeof(info)) == sizeof(info)) {
+		pid_t pid;
+		if (info.ssi_signo == SIGTERM)
+			break;
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+			if (pid == script)
+				_exit(WIFEXITED(status) ? WEXITSTATUS(status)
+							: 128 + WTERMSIG(status));
+	}
+	process_kill_below(SUPERVISOR_KILL_MS);
+	_exit(143);
+}
+
+static void boot_in_a_group(const struct supervisor *s, char **env, int go, int report)
+{
+	CLEANUP(free_text) char *script = on_scratch(s, "burst-start");
+	struct err err = {0};
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	tie_to_parent(go, SIGTERM);
+	setpgid(0, 0);
+	if (path_write(script, s->plan->script, strlen(s->plan->script), 0600, &err) < 0) {
+		(void)!write(report, err.msg, strlen(err.msg));
+		_exit(1);
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		run_script(script, env, report);
+	close(report);
+	guard_script(pid);
+}
+
+static void boot(const struct supervisor *s, struct ends ends)
+{
+	char **env = make_env(s);
+	int keep[] = {ends.go, ends.report, ends.output, s->users.namespace};
+
+	process_close_all_but(keep, ARRAY_LEN(keep));
+	if (s->record->namespaces)
+		boot_in_namespaces(s, env, ends);
+	else
+		boot_in_a_group(s, env, ends.go, ends.report);
+	_exit(1);
+}
+
+/* Reads the child's error. The pipe closes without one when the child becomes the script. */
+static int read_report(int fd, struct err *err)
+{
+	char text[400];
+	ssize_t n;
+
+	while ((n = read(fd, text, sizeof(text) - 1)) < 0 && errno == EINTR)
+		;
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	return err_set(err, ERR_LOCAL, "%s", text);
+}
+
+static int open_output(struct supervisor *s, int *end, struct err *err)
+{
+	int output[2];
+
+	*end = -1;
+	if (!s->record->namespaces)
+		return 0;
+	if (pipe2(output, O_CLOEXEC) < 0 || fcntl(output[0], F_SETFL, O_NONBLOCK) < 0)
+		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
+	s->output = output[0];
+	*end = output[1];
+	return 0;
+}
+
+static int start_init(struct supervisor *s, struct err *err)
+{
+	int go[2], report[2], output;
+
+	if (open_output(s, &output, err) < 0)
+		return -1;
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
+		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
+	s->init = fork();
+	if (s->init == 0)
+		boot(s, (struct ends){go[0], report[1], output});
+	close(go[0]);
+	close(report[1]);
+	fd_close(output);
+	if (s->init < 0) {
+		s->init = 0;
+		return err_set(err, ERR_LOCAL, "fork: %s", strerror(errno));
+	}
+	s->record->init = process_of(s->init);
+	int result = record_save(s->store, s->record, err);
+	if (result == 0)
+		(void)!write(go[1], "g", 1);
+	close(go[1]);
+	if (result == 0)
+		result = read_report(report[0], err);
+	close(report[0]);
+	return result;
+}
+
+/* Gives the volume to the pod's users if root started the pod. A process group runs as root, so a
+ * later pod must be given its new files. */
+static int hand_over_volume(const struct supervisor *s, struct err *err)
+{
+	if (!s->volume)
+		return 0;
+	if (!s->record->namespaces)
+		return ids_take_back(s->volume, err);
+	/* the pod's other users must enter the volume; the folder above keeps this machine's users
+	 * out */
+	if (s->users.ids.count && chmod(s->volume, 0755) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", s->volume, strerror(errno));
+	return ids_give_tree(&s->users.ids, s->volume, err);
+}
+
+/* supervise.c */
+static int supervisor_start_pod(struct supervisor *s, struct err *err)
+{
+	if (mkdir(s->scratch, 0700) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", s->scratch, strerror(errno));
+	if (s->record->namespaces &&
+	    sandbox_enter(s->plan->conf->shared_network, &s->users, err) < 0)
+		return -1;
+	if (hand_over_volume(s, err) < 0)
+		return -1;
+	if (!s->record->namespaces)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (start_init(s, err) < 0 || supervisor_open_door(s, err) < 0)
+		return -1;
+	s->record->started_ms = clock_wall_ms();
+	return record_save(s->store, s->record, err);
+}
+
+/* ---- supervise ----
+ * The supervisor of a local pod, from its start to its end. */
 
 enum { LOG_MAX_BYTES = 16 << 20 };
 
@@ -216,8 +553,11 @@ static bool live(struct supervisor *s, int64_t *last_beat_ms)
 	return false;
 }
 
-int supervise(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
-	      int alive)
+/* Boots the pod, forwards its connections, ends it (on SIGTERM, by preemption, or when the start
+ * script exits), records all of that and retires it. stdin, stdout and stderr are /dev/null and the
+ * pod's log; the only other open descriptor is alive. Returns an exit status. */
+static int supervise(const struct store *store, struct pod_record *record,
+		     const struct pod_plan *plan, int alive)
 {
 	struct supervisor s = {.store = store,
 			       .record = record,
@@ -240,4 +580,192 @@ int supervise(const struct store *store, struct pod_record *record, const struct
 	if (err.msg[0])
 		COPY_TEXT(record->view.detail, err.msg);
 	return finish(&s, preempted);
+}
+
+/* ---- pod ----
+ * Starts and ends a local pod: its supervisor and first process. */
+
+/* The supervisor beats at least this often (supervise.c), so its pod has not outlived the last beat
+ * by more. */
+enum { KILL_LIMIT_MS = 10000, RETIRE_LIMIT_MS = 100000 };
+
+/* ---- start ---- */
+
+static void stand_alone(const struct store *store, const struct pod_record *record, const int *keep,
+			int count)
+{
+	CLEANUP(free_text) char *log = record_path(store, record->view.id, "log");
+	int in = open("/dev/null", O_RDONLY);
+	int out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+	setsid();
+	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 ||
+	    chdir("/") < 0)
+		_exit(1);
+	process_close_all_but(keep, count);
+	prctl(PR_SET_NAME, "burst-pod");
+	umask(077);
+}
+
+/* Runs in the grandchild, which no process waits for. The lock on `alive` shows that it runs, even
+ * after the processes that started it have ended. */
+static void become_supervisor(const struct store *store, struct pod_record *record,
+			      const struct pod_plan *plan, int alive, int ready)
+{
+	int keep[] = {alive, ready};
+	struct err err = {0};
+
+	stand_alone(store, record, keep, ARRAY_LEN(keep));
+	record->supervisor = process_of(getpid());
+	if (record_save(store, record, &err) < 0 || write(ready, "r", 1) != 1)
+		_exit(1);
+	close(ready);
+	_exit(supervise(store, record, plan, alive));
+}
+
+int pod_launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
+	       int alive, struct err *err)
+{
+	int ready[2];
+	char said = 0;
+
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
+	pid_t pid = fork();
+	if (pid == 0) {
+		pid_t own = fork();
+		if (own == 0)
+			become_supervisor(store, record, plan, alive, ready[1]);
+		_exit(own < 0);
+	}
+	close(ready[1]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	while (read(ready[0], &said, 1) < 0 && errno == EINTR)
+		;
+	close(ready[0]);
+	return said == 'r' ? 0 : err_set(err, ERR_LOCAL, "the pod's supervisor did not start");
+}
+
+/* ---- end ---- */
+
+/* Estimates the end if no process saw it: at most a beat after the supervisor's last. */
+static int64_t likely_end_ms(const struct store *store, const char *id)
+{
+	CLEANUP(free_text) char *alive = record_path(store, id, "alive");
+	struct stat st;
+	int64_t now = clock_wall_ms();
+
+	if (stat(alive, &st) < 0)
+		return now;
+	int64_t beat = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+	return MIN(now, beat + SUPERVISE_BEAT_MS);
+}
+
+static int kill_leftovers(const struct store *store, const struct pod_record *record,
+			  struct err *err)
+{
+	CLEANUP(free_text) char *scratch = record_path(store, record->view.id, "scratch");
+	CLEANUP(free_text) char *mark = xasprintf("%s=%s", SUPERVISE_MARK, scratch);
+
+	process_signal(&record->init, SIGKILL);
+	if (!process_wait_end(&record->init, KILL_LIMIT_MS))
+		return err_set(err, ERR_TRANSIENT, "pod %s: process %ld does not die",
+			       record->view.id, (long)record->init.pid);
+	/* the kernel ends a namespace with its first process; processes of a group must be found */
+	if (!record->namespaces && process_kill_by_env(mark, KILL_LIMIT_MS) < 0)
+		return err_set(err, ERR_TRANSIENT, "pod %s: some of its processes do not die",
+			       record->view.id);
+	return 0;
+}
+
+static int bury(const struct store *store, struct pod_record *record, struct err *err)
+{
+	if (kill_leftovers(store, record, err) < 0)
+		return -1;
+	if (!record->ended_ms) {
+		record->ended_ms = MAX(likely_end_ms(store, record->view.id), record->created_ms);
+		COPY_TEXT(record->view.detail, "its supervisor was killed");
+	}
+	return record_retire(store, record, err);
+}
+
+static int settle_dead(const struct store *store, const char *id, struct err *err)
+{
+	struct pod_record record;
+	CLEANUP(free_text) char *dir = record_dir(store, id);
+	CLEANUP(free_text) char *file = record_path(store, id, "pod.json");
+
+	/* created without a record, or retired except for its folder: nothing runs */
+	if (!path_exists(file))
+		return record_remove_tree(dir, err);
+	if (record_load(store, id, &record, err) == 0)
+		return bury(store, &record, err);
+	/* without a readable record the pod has no bill, but its marker still finds its processes
+	 */
+	struct pod_record nameless = {0};
+	COPY_TEXT(nameless.view.id, id);
+	return kill_leftovers(store, &nameless, err) < 0 ? -1 : record_remove_tree(dir, err);
+}
+
+int pod_settle(const struct store *store, const char *id, struct err *err)
+{
+	CLEANUP(free_text) char *dir = record_dir(store, id);
+	CLEANUP(free_text) char *file = record_path(store, id, "alive");
+	struct err why = {0};
+	int alive;
+
+	if (!path_exists(file))
+		return record_remove_tree(dir, err);
+	if (record_claim(store, id, &alive, &why) < 0 && why.kind != ERR_NOT_FOUND)
+		return err_set(err, why.kind, "%s", why.msg);
+	if (alive < 0)
+		return 0; /* it runs, or has just retired */
+	int result = settle_dead(store, id, err);
+	close(alive);
+	return result;
+}
+
+/* Waits for the supervisor as long as it progresses: it kills the pod, then deletes the pod's
+ * files. */
+static void stop_supervisor(const struct store *store, const struct pod_record *record)
+{
+	struct pod_record now;
+	int64_t began = clock_boot_ms();
+
+	process_signal(&record->supervisor, SIGTERM);
+	process_signal(&record->supervisor, SIGCONT);
+	while (!process_wait_end(&record->supervisor, 1000)) {
+		bool killed = record_load(store, record->view.id, &now, NULL) == 0 && now.ended_ms;
+		if (clock_boot_ms() - began > (killed ? RETIRE_LIMIT_MS : KILL_LIMIT_MS))
+			break;
+	}
+	process_signal(&record->supervisor, SIGKILL);
+	process_wait_end(&record->supervisor, KILL_LIMIT_MS);
+}
+
+/* Takes the store's lock, which a running rent holds until its record names a supervisor. */
+static int find_supervisor(const struct store *store, const char *id, struct pod_record *record,
+			   struct err *err)
+{
+	CLEANUP(fd_close) int lock = -1;
+
+	if (store_lock(store, &lock, err) < 0 || pod_settle(store, id, err) < 0)
+		return -1;
+	return record_load(store, id, record, err);
+}
+
+int pod_release(const struct store *store, const char *id, struct err *err)
+{
+	struct pod_record record;
+	CLEANUP(free_text) char *dir = record_dir(store, id);
+
+	for (int i = 0; i < 3; i++) {
+		if (find_supervisor(store, id, &record, err) < 0)
+			return err->kind == ERR_NOT_FOUND ? 0 : -1;
+		if (!path_exists(dir))
+			return 0;
+		stop_supervisor(store, &record);
+	}
+	return err_set(err, ERR_TRANSIENT, "pod %s: still there", id);
 }

@@ -1,11 +1,25 @@
-/* supervisor.h - the state of a pod's supervisor. supervise.c runs it; first.c starts the pod's
- * first process. */
-#ifndef BURST_LOCAL_SUPERVISOR_H
-#define BURST_LOCAL_SUPERVISOR_H
+/* supervisor.h - the state of a pod's supervisor, and what it runs */
+#ifndef BURST_PROVIDERS_LOCAL_SUPERVISOR_H
+#define BURST_PROVIDERS_LOCAL_SUPERVISOR_H
 
-#include "ids.h"
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vendor.h"
 #include "sandbox.h"
-#include "supervise.h"
+
+/* ---- supervise ----
+ * Runs a pod's supervisor, from the pod's start to its end. */
+
+enum { SUPERVISE_BEAT_MS = 3000 }; /* it touches `alive` at least this often */
+/* =SCRATCH in the environment of a pod that is a process group: a path, since ids are unique only
+ * within one state folder */
+#define SUPERVISE_MARK "BURST_LOCAL_POD"
+
+/* ---- supervisor ----
+ * The state of a pod's supervisor. supervise.c runs it; supervise.c starts the pod's first process.
+ */
 
 enum { SUPERVISOR_KILL_MS = 8000 }; /* time allowed for killed processes to end */
 
@@ -28,11 +42,29 @@ struct supervisor {
 	int status;
 };
 
-/* first.c */
-int supervisor_start_pod(struct supervisor *s, struct err *err);
+/* ---- forward ----
+ * Forwards TCP connections from a listening socket of this machine to a port of the pod's own
+ * loopback.
+ *
+ * A socket stays in the network namespace in which it was made: the listening one in the
+ * machine's, those made here in the process's current one. Nothing here blocks; the owner polls.
+ */
 
-/* door.c */
-bool supervisor_shares_network(const struct supervisor *s);
-int supervisor_open_door(struct supervisor *s, struct err *err);
+enum {
+	FORWARD_MAX = 256,
+	FORWARD_POLL_MAX = 1 + 2 * FORWARD_MAX
+}; /* FORWARD_MAX connections at a time; entries for poll */
+
+struct forward;
+/* Takes over listen_fd. Closes a connection at once if the pod's port refuses it: the client sees a
+ * drop. round_trip_ms > 0: delays bytes like a line of that length, on which a connection carries
+ * at most 4 MiB a round trip. */
+struct forward *forward_new(int listen_fd, int pod_port, int64_t round_trip_ms);
+void forward_free(struct forward *f); /* accepts NULL */
+/* Fills the entries to poll (room for FORWARD_POLL_MAX) and returns their number. *next_ms: boot
+ * clock time at which forward_serve() is due without an event; INT64_MAX: none. Then pass the same
+ * entries to forward_serve(). */
+size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms);
+void forward_serve(struct forward *f, const struct pollfd *set, size_t count);
 
 #endif

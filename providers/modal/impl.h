@@ -1,10 +1,15 @@
-/* impl.h - shared by the files of the Modal translator. */
+/* impl.h - shared by the files of the Modal provider */
 #ifndef BURST_PROVIDERS_MODAL_IMPL_H
 #define BURST_PROVIDERS_MODAL_IMPL_H
+
+#include <stdlib.h>
 
 #include "base/crypto.h"
 #include "modal.pb-c.h"
 #include "provider.h"
+
+/* ---- impl ----
+ * Shared by the files of the Modal translator. */
 
 enum {
 	MODAL_ID_MAX = 40,
@@ -188,12 +193,11 @@ bool modal_next_message(const struct str *body, size_t *at, const void **message
 bool modal_id_is_sound(const char *id, const char *prefix);
 const char *modal_text(const char *text); /* "" for NULL */
 
-/* ---- token.c: the token that every call carries ---- */
+/* ---- modal.c: the token that every call carries ---- */
 
 bool modal_token_is_due(
 	const struct auth_token *token); /* a new one must be fetched before the next call */
 bool modal_token_is_usable(const struct auth_token *token);
-void modal_token_drop(struct auth_token *token); /* Modal no longer accepts it */
 void modal_token_take(struct auth_token *token, const char *text);
 void modal_token_failed(struct auth_token *token);
 void modal_token_free(struct auth_token *token);
@@ -204,9 +208,6 @@ int64_t modal_token_expires_s(const char *jwt);
 
 /* Each X_next() is one step of an operation. Without t->reply it makes the first request; with it,
  * it reads the reply and makes the next request, waits or ends. */
-
-enum op_next modal_check_next(struct turn *t);
-enum op_next modal_check_failed(struct turn *t); /* *err becomes a finding */
 
 /* rent.c */
 enum op_next modal_rent_next(struct turn *t);
@@ -241,47 +242,29 @@ void modal_set_ended(struct provider *p, struct pod_view *view,
 void modal_read_task(struct provider *p, struct pod_view *view,
 		     const Modal__Client__TaskInfo *task);
 
-/* found.c */
+/* list.c */
 struct pod_view *modal_add_pod(struct op *op); /* an empty view, appended to op->got.pods */
 
-/* pods.c, list.c */
 enum op_next modal_list_next(struct turn *t);
 enum op_next modal_inspect_next(struct turn *t);
 enum op_next modal_release_next(struct turn *t);
 enum op_next modal_logs_next(struct turn *t);
 enum op_next modal_call_task(struct turn *t); /* SandboxGetTaskId of want.id */
 
-/* billing.c */
+/* offers.c */
 enum op_next modal_billing_next(struct turn *t);
 
-/* volumes.c */
+/* files.c */
 enum op_next modal_volume_next(struct turn *t);
 enum op_next modal_volume_remove_next(struct turn *t);
 enum op_next modal_volumes_next(struct turn *t);
 enum op_next modal_fetch_next(struct turn *t);
 void modal_volumes_op_free(struct op *op);
-/* Whether a block may be requested from this URL: Modal's storage, but no other server of this
- * machine. */
-bool modal_url_is_sound(const struct provider *p, const char *url);
-
-/* stage.c */
 enum op_next modal_stage_next(struct turn *t);
 void modal_stage_op_free(struct op *op);
-
-/* tidy.c */
 enum op_next modal_volume_ls_next(struct turn *t);
 enum op_next modal_volume_size_next(struct turn *t);
 enum op_next modal_volume_delete_next(struct turn *t);
-/* Lists a folder ("/": the whole volume), within wait_s. */
-enum op_next modal_call_list(struct turn *t, const char *volume_id, const char *path,
-			     bool recursive, int wait_s);
-/* Calls back for each entry of the answer with its path below the folder ("": the folder itself;
- * folder "": the whole volume). *cut: the answer is incomplete. */
-int modal_read_list(struct turn *t, const char *folder,
-		    void (*take)(struct op *op, const Modal__Client__FileEntry *e,
-				 const char *rest),
-		    bool *cut);
-int64_t modal_entry_bytes(const Modal__Client__FileEntry *e);
 
 /* offers.c: dollars an hour, from the config, else from Modal's rates (said NULL: unknown).
  * cautious: for a price that must not be too low */
@@ -290,21 +273,35 @@ struct modal_rates {
 	const Modal__Client__WorkspaceBillingRatesResponse *said;
 	int64_t core, gib;
 };
-struct modal_rates modal_read_rates(const struct section *conf,
-				    const Modal__Client__WorkspaceBillingRatesResponse *said,
-				    bool cautious);
-/* Price of one GPU by Modal's name: the config's, else Modal's rate, else its list price if Modal
- * withholds rates. 0: unknown. */
-int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu);
-bool modal_is_list_rate(const struct modal_rates *rates, const char *gpu);
-/* prices.c */
 #define MODAL_LIST_DAY "2026-09-01"
-int64_t modal_list_rate(const char *gpu); /* 0: none */
 enum op_next modal_offers_next(struct turn *t);
 /* The size of a sandbox for this request (0: the default). */
 void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb);
 int modal_check_prices(const struct section *conf, struct err *err);
 int modal_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
 		       struct err *err);
+
+/* ---- recipe ----
+ * The recipe of a pod's image: lines like a Dockerfile's, and the files that they copy. */
+
+enum { STEPS_MOST = 4, LINES_MOST = 5 + 2 * STEPS_MOST };
+
+struct recipe {
+	char *line[LINES_MOST];
+	size_t count;
+};
+
+static inline void recipe_free_cleanup(struct recipe *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		free(r->line[i]);
+}
+
+/* The files that the COPY lines name. */
+struct context {
+	Modal__Client__ImageContextFile file[STEPS_MOST + 1], *files[STEPS_MOST + 1];
+	char name[STEPS_MOST + 1][24];
+	size_t count;
+};
 
 #endif

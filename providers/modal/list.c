@@ -1,10 +1,345 @@
-/* list.c - lists the sandboxes of an app: its pages, creates with lost replies, and once the
- * sandboxes of other apps. */
-#include "list.h"
-
+/* list.c - lists, inspects and releases sandboxes, and looks up those that a listing describes
+ * too little */
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/section.h"
+#include "impl.h"
+
+/* The reply that a listing awaits. */
+enum {
+	ASKED_LIST_APP = 1,
+	ASKED_PAGE,
+	ASKED_LOST,
+	ASKED_MISSING,
+	ASKED_MISSING_TASK,
+	ASKED_MISSING_INFO,
+	ASKED_LAST_TASK,
+	ASKED_TASK,
+	ASKED_TUNNELS
+};
+
+/* How long Modal may wait for an address if several sandboxes are listed. The next listing tries
+ * again. */
+enum { MODAL_TUNNEL_S = 1 };
+
+static enum op_next modal_next_address(struct turn *t);
+
+/* ---- found ----
+ * The pods that an operation has found so far. */
+
+struct pod_view *modal_add_pod(struct op *op)
+{
+	op->got.pods = xrealloc(op->got.pods, (op->got.pod_count + 1) * sizeof(*op->got.pods));
+	struct pod_view *pod = &op->got.pods[op->got.pod_count++];
+
+	*pod = (struct pod_view){0};
+	return pod;
+}
+
+static bool modal_is_listed(const struct op *op, const char *id)
+{
+	for (size_t i = 0; i < op->got.pod_count; i++)
+		if (!strcmp(op->got.pods[i].id, id))
+			return true;
+	return false;
+}
+
+/* Refused now and later: INVALID_ARGUMENT, PERMISSION_DENIED, FAILED_PRECONDITION, UNIMPLEMENTED.
+ */
+static bool modal_is_refused(const struct reply *r)
+{
+	return !r->failed && (r->grpc_status == 3 || r->grpc_status == 7 || r->grpc_status == 9 ||
+			      r->grpc_status == 12);
+}
+
+/* ---- missing ----
+ * Looks up sandboxes that a listing's pages lack or describe too little: whether one has ended or
+ * is queued, and its sshd's address. */
+
+enum {
+	/* MODAL_TUNNEL_S if only one sandbox boots: its address is returned at once */
+	TUNNEL_ALONE_S = 5,
+	/* Most lookups in one listing: */
+	TUNNELS_MOST = 16,   /* addresses */
+	EARLY_MOST = 4,      /* addresses of sandboxes that are not shown as running */
+	TASKS_MOST = 32,     /* whether a sandbox is queued */
+	EARLY_GAP_MS = 5000, /* between two early lookups of one sandbox */
+	/* no earlier lookup if the list does not show a task */
+	UNSCHEDULED_MS = 10000,
+};
+
+/* SandboxGetTaskId */
+static enum op_next modal_call_task_of(struct turn *t, const char *id)
+{
+	Modal__Client__SandboxGetTaskIdRequest request =
+		MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
+
+	request.sandbox_id = (char *)id;
+	return modal_call(t, CALL_POLL, "SandboxGetTaskId", &request.base, 0);
+}
+
+/* Reads whether a listed sandbox is queued: only one on a machine has a task. */
+static int modal_take_listed_task(struct turn *t, struct pod_view *view)
+{
+	struct known *k = modal_known_of(t->op->provider, view->id);
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t,
+		      "asking whether a sandbox is queued",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (!answer) {
+		if (t->err->kind == ERR_CREDENTIALS || t->err->kind == ERR_BUG)
+			return -1;
+		/* Modal does not tell, now or later */
+		if (t->err->kind == ERR_REFUSED || t->err->kind == ERR_NOT_FOUND)
+			k->queued = false;
+		err_clear(t->err);
+		return 0;
+	}
+	k->scheduled = modal_text(answer->task_id)[0];
+	k->queued = !k->scheduled;
+	return 0;
+}
+
+/* Requests the task of the next listed sandbox that may be queued, then addresses. */
+static enum op_next modal_next_task(struct turn *t)
+{
+	struct op *op = t->op;
+
+	for (; op->looked_task < op->got.pod_count && op->requested_tasks < TASKS_MOST;
+	     op->looked_task++) {
+		const struct pod_view *view = &op->got.pods[op->looked_task];
+		const struct known *k = modal_known_of(op->provider, view->id);
+		if (!k || k->scheduled || view->state != POD_STATE_CREATING)
+			continue;
+		op->requested_tasks++;
+		return modal_call_task_of(t, view->id);
+	}
+	for (size_t i = 0; i < op->got.pod_count; i++) {
+		struct pod_view *view = &op->got.pods[i];
+		const struct known *k = modal_known_of(op->provider, view->id);
+		if (k && k->queued && !k->scheduled && view->state == POD_STATE_CREATING)
+			view->state = POD_STATE_QUEUED;
+	}
+	op->step = ASKED_TUNNELS;
+	return modal_next_address(t);
+}
+
+/* SandboxWait: the state of a sandbox now. */
+static enum op_next modal_call_wait(struct turn *t, const char *id)
+{
+	Modal__Client__SandboxWaitRequest request = MODAL__CLIENT__SANDBOX_WAIT_REQUEST__INIT;
+
+	request.sandbox_id = (char *)id;
+	request.has_timeout = true; /* 0: report the state now */
+	return modal_call(t, CALL_POLL, "SandboxWait", &request.base, 0);
+}
+
+static int modal_take_wait(struct turn *t, struct pod_view *view)
+{
+	MODAL_MESSAGE(Modal__Client__SandboxWaitResponse, answer, t, "looking at a sandbox",
+		      modal__client__sandbox_wait_response__descriptor);
+
+	if (!answer && t->err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (!answer) {
+		err_clear(t->err);
+		view->state = POD_STATE_GONE;
+		COPY_TEXT(view->detail, "Modal does not know this sandbox");
+	} else if (answer->result && answer->result->status) {
+		modal_set_ended(t->op->provider, view, answer->result);
+	}
+	return 0;
+}
+
+static struct known *known_at(const struct op *op)
+{
+	return &op->provider->known[op->looked_known];
+}
+
+/* Looks up the next known sandbox that is not listed: it has ended, or the list is wrong. A known
+ * end never changes. */
+static enum op_next next_missing(struct turn *t)
+{
+	struct op *op = t->op;
+
+	for (; op->looked_known < ARRAY_LEN(op->provider->known); op->looked_known++) {
+		const struct pod_view *view = &known_at(op)->view;
+		if (!view->id[0] || modal_is_listed(op, view->id))
+			continue;
+		if (view->state != POD_STATE_GONE)
+			return modal_call_wait(t, view->id);
+		*modal_add_pod(op) = *view;
+	}
+	op->step = ASKED_TASK;
+	return modal_next_task(t);
+}
+
+static enum op_next missing_is_seen(struct turn *t)
+{
+	struct pod_view *view = modal_add_pod(t->op);
+
+	*view = known_at(t->op)->view;
+	if (view->state == POD_STATE_QUEUED)
+		view->state = POD_STATE_CREATING; /* the next request shows whether it still is */
+	t->op->looked_known++;
+	t->op->step = ASKED_MISSING;
+	return next_missing(t);
+}
+
+/* A client or its lifetime ended it, and no task of it was ever seen: it may have been queued all
+ * the time. */
+static bool may_have_been_queued(const struct known *k)
+{
+	return !k->scheduled && k->view.state == POD_STATE_GONE && !k->view.started_at_s &&
+	       (k->view.end == POD_END_UNKNOWN || k->view.end == POD_END_OUTSIDE ||
+		k->view.end == POD_END_LIFETIME);
+}
+
+/* If Modal refuses SandboxWait, the sandbox's task shows whether it has ended. If that is refused
+ * too, it counts as alive. */
+static enum op_next modal_take_missing_task(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+	Modal__Client__TaskGetInfoRequest request = MODAL__CLIENT__TASK_GET_INFO_REQUEST__INIT;
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "looking at a sandbox",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (!answer && !modal_is_refused(t->reply))
+		return OP_FAILED;
+	err_clear(t->err);
+	if (answer && answer->task_result && answer->task_result->status) {
+		modal_set_ended(t->op->provider, &k->view, answer->task_result);
+	} else if (answer && modal_text(answer->task_id)[0]) {
+		request.task_id = answer->task_id;
+		t->op->step = ASKED_MISSING_INFO;
+		return modal_call(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
+	}
+	return missing_is_seen(t);
+}
+
+static enum op_next modal_take_missing_info(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+	MODAL_MESSAGE(Modal__Client__TaskGetInfoResponse, answer, t, "looking at a sandbox",
+		      modal__client__task_get_info_response__descriptor);
+
+	if (!answer && !modal_is_refused(t->reply))
+		return OP_FAILED;
+	err_clear(t->err);
+	k->scheduled = true;
+	modal_read_task(t->op->provider, &k->view, answer ? answer->info : NULL);
+	return missing_is_seen(t);
+}
+
+static enum op_next modal_take_missing(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+
+	/* so soon after the create, not found proves nothing */
+	if (!t->reply->failed && t->reply->grpc_status == 5) {
+		k->view.id[0] = '\0';
+		t->op->looked_known++;
+		return next_missing(t);
+	}
+	if (modal_is_refused(t->reply)) {
+		err_clear(t->err);
+		t->op->step = ASKED_MISSING_TASK;
+		return modal_call_task_of(t, k->view.id);
+	}
+	if (modal_take_wait(t, &k->view) < 0)
+		return OP_FAILED;
+	if (!may_have_been_queued(k))
+		return missing_is_seen(t);
+	t->op->step = ASKED_LAST_TASK;
+	return modal_call_task_of(t, k->view.id);
+}
+
+/* A sandbox that ended without a task never ran on a machine. */
+static enum op_next modal_take_last_task(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t,
+		      "asking whether a sandbox was queued",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (answer && !modal_text(answer->task_id)[0] && answer->task_result &&
+	    answer->task_result->status) {
+		k->view.end = POD_END_QUEUED;
+		k->view.preempted = false;
+		COPY_TEXT(k->view.detail,
+			  "it ended while it was queued: Modal had no machine for it");
+	}
+	/* a missing figure is no failure: burst then assumes a higher cost */
+	err_clear(t->err);
+	return missing_is_seen(t);
+}
+
+/* Whether to request the address of a sandbox that the list does not show as running. Some lists
+ * lack started_at, but a running sandbox has an address, so burst tries from time to time. */
+static bool is_worth_a_try(struct op *op, const struct pod_view *view)
+{
+	struct known *k = modal_known_of(op->provider, view->id);
+	int64_t now = clock_boot_ms();
+
+	if (!k || view->state != POD_STATE_CREATING || op->requested_early == EARLY_MOST ||
+	    now < k->asked_ms + EARLY_GAP_MS ||
+	    (!k->scheduled && now < k->seen_ms + UNSCHEDULED_MS))
+		return false;
+	k->asked_ms = now;
+	op->requested_early++;
+	return true;
+}
+
+/* Whether it is the only listed sandbox, so that waiting for its address delays no other. */
+static bool is_alone(const struct op *op)
+{
+	return op->got.pod_count == 1;
+}
+
+/* How long Modal may wait for this address. News of the sandbox (it has a task now) is returned at
+ * once. */
+static int tunnel_patience_s(const struct op *op, const struct pod_view *view)
+{
+	struct known *k = modal_known_of(op->provider, view->id);
+	bool news = !k || k->told != view->state;
+
+	if (k)
+		k->told = view->state;
+	return is_alone(op) && !news ? TUNNEL_ALONE_S : MODAL_TUNNEL_S;
+}
+
+/* Requests the address of the next listed sandbox without one. After the last, the listing is done.
+ */
+static enum op_next modal_next_address(struct turn *t)
+{
+	struct op *op = t->op;
+
+	for (; op->looked < op->got.pod_count && op->requested_tunnels < TUNNELS_MOST;
+	     op->looked++) {
+		struct pod_view *view = &op->got.pods[op->looked];
+		if (modal_address_of(op->provider, view->id))
+			continue;
+		if (view->state == POD_STATE_RUNNING || is_worth_a_try(op, view)) {
+			op->requested_tunnels++;
+			return modal_call_tunnels(t, view->id, tunnel_patience_s(op, view));
+		}
+	}
+	for (size_t i = 0; i < op->got.pod_count; i++)
+		modal_set_address(op->provider, &op->got.pods[i]);
+	return modal_done(t);
+}
+
+/* Looks up known sandboxes that no page has, after the last page. */
+static enum op_next modal_call_missing(struct turn *t)
+{
+	t->op->step = ASKED_MISSING;
+	return next_missing(t);
+}
+
+/* ---- list ----
+ * Lists the sandboxes of an app: its pages, creates with lost replies, and once the sandboxes of
+ * other apps. */
 
 enum { PAGES_MOST = 200 };
 
@@ -258,4 +593,136 @@ enum op_next modal_list_next(struct turn *t)
 	}
 	take_ids(op);
 	return op->provider->app_id[0] ? request_page(t) : request_app(t);
+}
+
+/* ---- pods ----
+ * One sandbox: its state, its release, its logs. */
+
+enum {
+	LOGS_S = 5,
+	LOG_MOST = 64 << 10,
+};
+
+enum op_next modal_call_task(struct turn *t)
+{
+	return modal_call_task_of(t, t->op->want->id);
+}
+
+/* ---- inspect ---- */
+
+static int take_task(struct turn *t, struct pod_view *view)
+{
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "looking at a sandbox",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (!answer)
+		return -1;
+	if (modal_text(answer->task_id)[0])
+		view->state = POD_STATE_RUNNING;
+	else if (!answer->task_result || !answer->task_result->status)
+		view->state = POD_STATE_QUEUED;
+	else
+		modal_set_ended(t->op->provider, view, answer->task_result);
+	return 0;
+}
+
+enum op_next modal_inspect_next(struct turn *t)
+{
+	struct op *op = t->op;
+	struct pod_view *view;
+
+	if (op->step == 0) {
+		view = modal_add_pod(op);
+		COPY_TEXT(view->id, op->want->id);
+		view->state = POD_STATE_CREATING;
+		op->step = 1;
+		return modal_call_wait(t, op->want->id);
+	}
+	view = &op->got.pods[0];
+	if (op->step == 1) {
+		if (modal_take_wait(t, view) < 0)
+			return OP_FAILED;
+		op->step = 2;
+		if (view->state != POD_STATE_GONE)
+			return modal_call_task(t);
+	} else if (op->step == 2) {
+		if (take_task(t, view) < 0)
+			return OP_FAILED;
+		op->step = 3;
+		if (view->state == POD_STATE_RUNNING && !modal_address_of(op->provider, view->id))
+			return modal_call_tunnels(t, view->id, MODAL_TUNNEL_S);
+	} else if (modal_read_tunnels(t, view) < 0) {
+		return OP_FAILED;
+	}
+	modal_set_address(op->provider, view);
+	return modal_done(t);
+}
+
+enum op_next modal_release_next(struct turn *t)
+{
+	Modal__Client__SandboxTerminateRequest request =
+		MODAL__CLIENT__SANDBOX_TERMINATE_REQUEST__INIT;
+
+	struct known *k = modal_known_of(t->op->provider, t->op->want->id);
+
+	if (!t->reply) {
+		if (k && k->view.state != POD_STATE_GONE)
+			k->ours = true;
+		request.sandbox_id = (char *)t->op->want->id;
+		return modal_call(t, CALL_RELEASE, "SandboxTerminate", &request.base, 0);
+	}
+	if (modal_answered(t, "ending a sandbox") < 0) {
+		if (t->err->kind != ERR_NOT_FOUND)
+			return OP_FAILED;
+		/* so soon after the create, not found proves nothing */
+		t->op->got.release = RELEASE_ABSENT;
+	}
+	err_clear(t->err);
+	return modal_done(t);
+}
+
+/* ---- its log ---- */
+
+static void add_lines(struct str *to, const struct str *body)
+{
+	const void *message;
+	size_t at = 0, len;
+
+	while (modal_next_message(body, &at, &message, &len)) {
+		Modal__Client__TaskLogsBatch *batch =
+			modal_unpack(&modal__client__task_logs_batch__descriptor, len, message);
+		for (size_t i = 0; batch && i < batch->n_items; i++)
+			str_add(to, modal_text(batch->items[i]->data));
+		if (batch)
+			modal__client__task_logs_batch__free_unpacked(batch, NULL);
+	}
+	if (to->len && to->s[to->len - 1] != '\n')
+		str_addc(to, '\n');
+}
+
+/* The output of start script and sshd, one stream after the other. */
+enum op_next modal_logs_next(struct turn *t)
+{
+	static const int streams[] = {MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_INFO,
+				      MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_STDOUT,
+				      MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_STDERR};
+	Modal__Client__SandboxGetLogsRequest request =
+		MODAL__CLIENT__SANDBOX_GET_LOGS_REQUEST__INIT;
+
+	if (t->reply) {
+		if (modal_answered(t, "log of a sandbox") < 0 && !t->reply->body.len)
+			return OP_FAILED;
+		err_clear(t->err);
+		add_lines(&t->op->got.text, &t->reply->body);
+	} else {
+		t->op->got.text = STR_MAX(LOG_MOST);
+	}
+	if (t->op->step == (int)ARRAY_LEN(streams))
+		return modal_done(t);
+	request.sandbox_id = (char *)t->op->want->id;
+	request.has_file_descriptor = request.has_timeout = true;
+	request.file_descriptor = streams[t->op->step++];
+	request.timeout = LOGS_S;
+	request.last_entry_id = (char *)"0-0";
+	return modal_call_stream(t, "SandboxGetLogs", &request.base, LOGS_S);
 }

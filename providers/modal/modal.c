@@ -1,14 +1,194 @@
-/* modal.c - the Modal provider: its keys, its account, the token of its calls, and the file for
- * each operation. */
+/* modal.c - the Modal provider: its keys, its account, the token of its calls, the checks of
+ * `burst doctor` */
 #include "modal.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/incbin.h"
+#include "base/jsonx.h"
+#include "base/log.h"
 #include "base/section.h"
 #include "impl.h"
+
+/* ---- check ----
+ * The checks of `burst doctor`: whether Modal accepts the token, and its messages for clients.
+ */
+
+enum { ASKED_TOKEN = 1, ASKED_HELLO, WARNINGS_MOST = 5, OLD_CLIENT = 1 };
+
+static void say(struct turn *t, const char *how, const char *words, const char *text)
+{
+	str_addf(&t->op->got.text, "%s: %s", how, words);
+	str_add_printable(&t->op->got.text, text, strlen(text), 500);
+	str_addc(&t->op->got.text, '\n');
+}
+
+/* *err becomes a finding */
+static enum op_next modal_check_failed(struct turn *t)
+{
+	say(t, "bad", "", t->err->msg);
+	err_clear(t->err);
+	return modal_done(t);
+}
+
+/* Warns the user if Modal calls the client's version old: such a version works until Modal refuses
+ * it. A config key sets the version. */
+static void warn(struct turn *t, const Modal__Client__Warning *warning)
+{
+	const struct section *conf = t->op->provider->conf;
+	CLEANUP(str_free) struct str words = STR_INIT;
+
+	str_add(&words, modal_text(warning->message));
+	if (warning->type == OLD_CLIENT)
+		str_addf(&words,
+			 " (burst passes for %s of version %s: update burst, or set "
+			 "libmodal_version and client_version in providers.modal)",
+			 section_text(conf, "libmodal_version"),
+			 section_text(conf, "client_version"));
+	say(t, "warn", "Modal says: ", str_text(&words));
+}
+
+static enum op_next take_hello(struct turn *t)
+{
+	MODAL_MESSAGE(Modal__Client__ClientHelloResponse, hello, t, "greeting Modal",
+		      modal__client__client_hello_response__descriptor);
+
+	if (!hello) /* Modal refuses an old client here; its own words help */
+		return modal_check_failed(t);
+	if (modal_text(hello->warning)[0])
+		say(t, "warn", "Modal says: ", hello->warning);
+	for (size_t i = 0; i < hello->n_server_warnings && i < WARNINGS_MOST; i++)
+		warn(t, hello->server_warnings[i]);
+	return modal_done(t);
+}
+
+static enum op_next greet(struct turn *t)
+{
+	Modal__Client__Empty empty = MODAL__CLIENT__EMPTY__INIT;
+
+	t->op->step = ASKED_HELLO;
+	return modal_call(t, CALL_POLL, "ClientHello", &empty.base, 0);
+}
+
+static enum op_next modal_check_next(struct turn *t)
+{
+	Modal__Client__TokenInfoGetRequest info = MODAL__CLIENT__TOKEN_INFO_GET_REQUEST__INIT;
+
+	if (!t->op->step) {
+		t->op->step = ASKED_TOKEN;
+		return modal_call(t, CALL_POLL, "TokenInfoGet", &info.base, 0);
+	}
+	if (t->op->step == ASKED_HELLO)
+		return take_hello(t);
+	MODAL_MESSAGE(Modal__Client__TokenInfoGetResponse, answer, t,
+		      "asking Modal whose token this is",
+		      modal__client__token_info_get_response__descriptor);
+	/* Modal need not name the owner; the token was accepted */
+	if (!answer && !t->reply->failed && t->reply->grpc_status == 12) {
+		err_clear(t->err);
+		return greet(t);
+	}
+	if (!answer)
+		return modal_check_failed(t);
+	say(t, "ok", "Modal accepts the token, of workspace ", modal_text(answer->workspace_name));
+	return greet(t);
+}
+
+/* ---- token ----
+ * The token of each call: fetched with the account's two secrets, and again after half of its
+ * life. */
+
+enum {
+	LIFE_ASSUMED_S = 20 * 60,
+	LIFE_MOST_S = 7 * 86400,
+	BACKOFF_FIRST_MS = 500,
+	BACKOFF_MOST_MS = 60000,
+	JWT_MOST = 16384
+};
+
+/* base64url without padding, as padded base64 */
+static void add_plain_base64(struct str *to, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		str_addc(to, text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i]);
+	while (to->len % 4)
+		str_addc(to, '=');
+}
+
+int64_t modal_token_expires_s(const char *jwt)
+{
+	CLEANUP(str_free) struct str base64 = STR_INIT;
+	CLEANUP(str_free) struct str claims = STR_INIT;
+	const char *from = strchr(jwt, '.'), *to = from ? strchr(from + 1, '.') : NULL;
+
+	if (!to || strlen(jwt) > JWT_MOST)
+		return 0;
+	add_plain_base64(&base64, from + 1, (size_t)(to - from - 1));
+	if (base64_decode(&claims, str_text(&base64), base64.len, NULL) < 0)
+		return 0;
+	CLEANUP(json_decref) json_t *object = jsonx_parse(str_text(&claims), claims.len, NULL);
+	int64_t expires = object ? jsonx_int(object, "exp", 0) : 0;
+	return MAX(expires, 0);
+}
+
+static int64_t life_ms(const char *jwt)
+{
+	int64_t expires_s = modal_token_expires_s(jwt);
+
+	if (!expires_s || expires_s > INT32_MAX * INT64_C(4))
+		return LIFE_ASSUMED_S * 1000;
+	return MIN(MAX(expires_s * 1000 - clock_wall_ms(), 0), LIFE_MOST_S * INT64_C(1000));
+}
+
+bool modal_token_is_usable(const struct auth_token *token)
+{
+	return token->text && clock_boot_ms() < token->dead_at_ms;
+}
+
+bool modal_token_is_due(const struct auth_token *token)
+{
+	return !modal_token_is_usable(token) || clock_boot_ms() >= token->refresh_at_ms;
+}
+
+void modal_token_take(struct auth_token *token, const char *text)
+{
+	int64_t now = clock_boot_ms(), life = life_ms(text);
+
+	log_secret(text);
+	text_wipe(token->text);
+	token->text = xstrdup(text);
+	token->dead_at_ms = now + life;
+	/* spread refreshes of an account's processes */
+	token->refresh_at_ms = now + life / 2 + (int64_t)(random_u64() % (uint64_t)(life / 10 + 1));
+	token->backoff_ms = 0;
+	token->number++;
+}
+
+/* Modal no longer accepts it */
+static void modal_token_drop(struct auth_token *token)
+{
+	token->dead_at_ms = INT64_MIN;
+}
+
+void modal_token_failed(struct auth_token *token)
+{
+	token->backoff_ms = token->backoff_ms ? MIN(token->backoff_ms * 2, (int64_t)BACKOFF_MOST_MS)
+					      : BACKOFF_FIRST_MS;
+	token->refresh_at_ms = clock_boot_ms() + token->backoff_ms;
+}
+
+void modal_token_free(struct auth_token *token)
+{
+	text_wipe(token->text);
+	*token = (struct auth_token){0};
+}
+
+/* ---- modal ----
+ * The Modal provider: its keys, its account, the token of its calls, and the file for each
+ * operation. */
 
 enum { TOKEN_MS = 5000 };
 

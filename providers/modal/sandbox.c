@@ -1,8 +1,7 @@
-/* sandbox.c - reads the state, address and GPU of a sandbox from Modal's replies. */
-#include "impl.h"
-
+/* sandbox.c - reads the state, address and GPU of a sandbox from replies of Modal */
 #include "base/clock.h"
 #include "base/gpus.h"
+#include "impl.h"
 
 struct known *modal_known_of(struct provider *p, const char *id)
 {

@@ -91,8 +91,6 @@ int64_t api_time(const char *rfc3339); /* epoch seconds; 0 if invalid */
 enum op_next offers_next(struct turn *t);
 /* As provider_ops.check_wishes. Uses only provider and want of op. */
 int offers_check_wishes(const struct op *op, struct mistakes *m, struct err *err);
-enum op_next check_next(struct turn *t);
-enum op_next balance_next(struct turn *t);
 
 enum op_next rent_next(struct turn *t);
 enum op_next inspect_next(struct turn *t);
@@ -112,24 +110,14 @@ enum op_next volume_ls_next(struct turn *t);
 enum op_next volume_size_next(struct turn *t);
 enum op_next volume_delete_next(struct turn *t);
 
-/* ---- s3.c: the S3-compatible API, for files of want.file.volume ---- */
+/* ---- files.c: the S3-compatible API, for files of want.file.volume ---- */
 
 bool s3_is_configured(const struct provider *p);
 bool s3_files_ready(const struct provider *p, const struct volume *v);
-/* Returns -1 if there are no keys, or this volume or path cannot be reached. */
-int s3_check(const struct op *op, struct err *err);
-/* Fills t->call. key: an object's; NULL: the volume itself. query: sorted and encoded as for
- * signing; NULL: none. */
-void s3_request(struct turn *t, const char *method, int64_t timeout_ms, const char *key,
-		const char *query);
 /* Checks the keys with this volume. ERR_CREDENTIALS if they are refused; 0 also if that could not
  * be found out. */
 enum op_next s3_try_keys(struct turn *t, const struct volume *v);
 int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err);
-/* Whether to retry after a while; *next is set then. */
-bool s3_busy(struct turn *t, enum op_next *next);
-/* returns -1 with the failure that the reply reports */
-int s3_failure(struct turn *t, const char *doing, const char *path);
 /* Whether volumes of this data centre can be read and written without a pod. */
 bool s3_reaches(const struct provider *p, const char *datacenter);
 
@@ -156,29 +144,11 @@ const char *cuda_floor(const struct provider *p, const char *wanted);
 /* Whether the config allows this data centre; true if it has no list. */
 bool datacenter_is_wanted(const struct provider *p, const char *id);
 
-/* Adds an offer for each allowed data centre where `item` of the catalog is free. */
-void offers_place(struct op *op, const json_t *item, struct offer *offer, struct placement *where);
-bool offers_sold_out(const json_t *item);
-/* Records the price of something wanted, free or sold out: a cap below the lowest of these leaves
- * no offer. */
-void offers_floor(struct op *op, int64_t price_microusd_h);
+/* ---- offers.c ---- */
 
-void add_offer(struct op *op, const struct offer *offer);
-
-/* ---- remarks.c ---- */
-
-/* Notes misspelt wishes and wishes that only the config forbids, for a list with offers. */
-void add_remarks(struct op *op);
-/* Returns -1 with t->err and the reason, for a list without offers. */
-int nothing_offered(struct turn *t);
-
-/* ---- cpus.c: pods without a GPU, for the wish "none" ---- */
+/* ---- offers.c: pods without a GPU, for the wish "none" ---- */
 
 bool cpu_is_meant(const char *wish);
-int cpu_wish(const struct op *op); /* index in the wanted list; -1: none */
-bool cpu_alone_is_wished(const struct op *op);
-enum op_next cpus_request(struct turn *t);
-int cpus_read(struct turn *t);
 /* A pod without a GPU has no more disk. */
 enum { RUNPOD_DISK_GB_PER_VCPU = 10 };
 /* Disk of the container for this request (0: the default). Billed separately while the pod runs. */

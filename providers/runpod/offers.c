@@ -1,8 +1,505 @@
-/* offers.c - RunPod's offers, from its live catalog, with spot floors through GraphQL. */
-#include "impl.h"
+/* offers.c - where a pod can run: RunPod's offers with and without a GPU, and why none of them
+ * fits */
+#include <stdlib.h>
 
 #include "base/gpus.h"
 #include "base/jsonx.h"
+#include "impl.h"
+
+/* ---- placement ----
+ * Where a pod runs: an offer's id, names of GPUs, data centres, images, disks. */
+
+enum { DISK_GB_MICROUSD = 100000, MONTH_H = 730 }; /* a month */
+
+void gpu_shown(char to[GPU_MAX], const char *type, const char *name)
+{
+	const struct gpu *known = gpu_find(type);
+
+	copy_text(to, GPU_MAX, known ? known->name : name[0] ? name : type);
+}
+
+bool gpu_meant(const char *wish, const char *type, const char *name)
+{
+	CLEANUP(free_text) char *longer = xasprintf("RTX %s", wish); /* "3090 Ti" */
+
+	return gpu_satisfies(wish, type) || gpu_satisfies(wish, name) ||
+	       gpu_satisfies(longer, type) || gpu_satisfies(longer, name);
+}
+
+/* -1: it does not fit. */
+static int placement_write(const struct placement *p, char *to, size_t room)
+{
+	int n = snprintf(to, room, "%s/%s/%d%s/%s", p->community ? "COMMUNITY" : "SECURE",
+			 p->datacenter, p->count, p->cpu ? " vCPU" : "", p->type);
+
+	return n > 0 && (size_t)n < room ? 0 : -1;
+}
+
+int placement_read(const char *id, struct placement *out)
+{
+	struct placement p = {0};
+	const char *at = id;
+
+	if (starts_with(at, "COMMUNITY/"))
+		p.community = true;
+	else if (!starts_with(at, "SECURE/"))
+		return -1;
+	at += strcspn(at, "/") + 1;
+	size_t len = strcspn(at, "/");
+	if (!at[len] || len >= sizeof(p.datacenter))
+		return -1;
+	memcpy(p.datacenter, at, len);
+	at += len + 1;
+	char *end;
+	long count = strtol(at, &end, 10);
+	if (end != at && starts_with(end, " vCPU/")) {
+		p.cpu = true;
+		end += strlen(" vCPU");
+	}
+	if (end == at || *end != '/' || count < 1 || count > (p.cpu ? 1024 : 64) ||
+	    (p.cpu && p.community) || !end[1] || strlen(end + 1) >= sizeof(p.type))
+		return -1;
+	p.count = (int)count;
+	COPY_TEXT(p.type, end + 1);
+	*out = p;
+	return 0;
+}
+
+const char *image_of(const struct provider *p, const char *wanted)
+{
+	return wanted ? wanted : section_text(p->conf, "image");
+}
+
+const char *cuda_floor(const struct provider *p, const char *wanted)
+{
+	const char *set = section_text(p->conf, "min_cuda");
+
+	if (set)
+		return strcmp(set, "none") ? set : NULL;
+	return !strcmp(image_of(p, wanted), RUNPOD_IMAGE) ? RUNPOD_IMAGE_CUDA : NULL;
+}
+
+bool datacenter_is_wanted(const struct provider *p, const char *id)
+{
+	size_t count = section_count(p->conf, "datacenters");
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(section_item(p->conf, "datacenters", i), id))
+			return true;
+	return !count;
+}
+
+static bool offers_sold_out(const json_t *from)
+{
+	return !strcmp(jsonx_text(from, "availability", ""), "NONE");
+}
+
+/* Records the price of something wanted, free or sold out: a cap below the lowest of these leaves
+ * no offer. */
+static void offers_floor(struct op *op, int64_t price_microusd_h)
+{
+	int64_t *least = &op->got.floor_microusd_h;
+
+	if (price_microusd_h > 0)
+		*least = *least ? MIN(*least, price_microusd_h) : price_microusd_h;
+}
+
+static void add_offer(struct op *op, const struct offer *offer)
+{
+	offers_floor(op, offer->price_microusd_h);
+	op->got.offers = xrealloc(op->got.offers, (op->got.offer_count + 1) * sizeof(*offer));
+	op->got.offers[op->got.offer_count++] = *offer;
+}
+
+/* The catalog's stock: "high", "medium", "low", or "": none. */
+static const char *stock_of(const json_t *from)
+{
+	const char *word = jsonx_text(from, "availability", "");
+
+	if (!strcmp(word, "HIGH"))
+		return "high";
+	if (!strcmp(word, "MEDIUM"))
+		return "medium";
+	return !strcmp(word, "LOW") ? "low" : "";
+}
+
+static void add_placed(struct op *op, struct offer *offer, struct placement *where,
+		       const char *datacenter, const json_t *stock)
+{
+	if (offers_sold_out(stock) || strlen(datacenter) >= sizeof(where->datacenter) ||
+	    strchr(datacenter, '/'))
+		return;
+	COPY_TEXT(where->datacenter, datacenter);
+	COPY_TEXT(offer->region, datacenter);
+	COPY_TEXT(offer->stock, stock_of(stock));
+	if (placement_write(where, offer->id, sizeof(offer->id)) == 0)
+		add_offer(op, offer);
+}
+
+/* Notes a data centre where it is free but not allowed, for the message if no offer remains. */
+static void note_elsewhere(struct op *op, const char *datacenter)
+{
+	if (!strstr(str_text(&op->got.text), datacenter) && op->got.text.len < 120)
+		str_addf(&op->got.text, "%s%s", op->got.text.len ? ", " : "", datacenter);
+}
+
+/* Adds an offer for each allowed data centre where `item` of the catalog is free. */
+static void offers_place(struct op *op, const json_t *from, struct offer *offer,
+			 struct placement *where)
+{
+	const struct volume *volume = &op->want->offers.volume;
+	const json_t *list = json_object_get(from, "dataCenters"), *item;
+	bool fixed = section_count(op->provider->conf, "datacenters") || volume->region[0];
+	size_t i;
+
+	/* naming data centres usually prevents a COMMUNITY pod; a list missing from the catalog
+	 * means anywhere */
+	if (where->community || (!json_array_size(list) && !fixed)) {
+		if (!where->community || !section_count(op->provider->conf, "datacenters"))
+			add_placed(op, offer, where, "", from);
+		return;
+	}
+	json_array_foreach (list, i, item) {
+		const char *id = jsonx_text(item, "id", "");
+		if (!id[0] || offers_sold_out(item))
+			continue;
+		if ((volume->region[0] && strcmp(volume->region, id)) ||
+		    !datacenter_is_wanted(op->provider, id))
+			note_elsewhere(op, id);
+		else
+			add_placed(op, offer, where, id, item);
+	}
+}
+
+/* Limits the disk of a pod without a GPU to what it may have. */
+static int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus)
+{
+	return MIN(wanted_gb, (int64_t)vcpus * RUNPOD_DISK_GB_PER_VCPU);
+}
+
+int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where)
+{
+	/* RunPod refuses less as if GPUs were sold out */
+	int64_t gb = MAX(wanted_gb ? wanted_gb : RUNPOD_DISK_GB, (int64_t)RUNPOD_DISK_LEAST_GB);
+
+	return where->cpu ? cpu_disk_gb(gb, where->count) : gb;
+}
+
+int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where)
+{
+	return (disk_gb_of(wanted_gb, where) * DISK_GB_MICROUSD + MONTH_H - 1) / MONTH_H;
+}
+
+/* ---- cpus ----
+ * Pods without a GPU: a CPU flavour and a number of vCPUs, which decide memory and disk. */
+
+/* vCPUs are powers of two. No catalog lists a flavour's disk, but every flavour allows this much
+ * for each vCPU. */
+enum { VCPUS_LEAST = 2, VCPUS_MOST = 256 };
+
+bool cpu_is_meant(const char *wish)
+{
+	return !strcasecmp(wish, "none");
+}
+
+/* index in the wanted list; -1: none */
+static int cpu_wish(const struct op *op)
+{
+	const char *const *wishes = op->want->offers.gpus;
+
+	for (int i = 0; wishes && wishes[i]; i++)
+		if (cpu_is_meant(wishes[i]))
+			return i;
+	return -1;
+}
+
+static bool cpu_alone_is_wished(const struct op *op)
+{
+	const char *const *wishes = op->want->offers.gpus;
+
+	for (int i = 0; wishes && wishes[i]; i++)
+		if (!cpu_is_meant(wishes[i]))
+			return false;
+	return wishes && wishes[0];
+}
+
+/* ---- size ---- */
+
+static bool is_enough(const struct op *op, int vcpus)
+{
+	return vcpus >= op->want->offers.cpu &&
+	       (int64_t)vcpus * RUNPOD_DISK_GB_PER_VCPU >= op->want->offers.disk_gb;
+}
+
+/* What any flavour would need. */
+static int vcpus_asked(const struct op *op)
+{
+	int n = VCPUS_LEAST;
+
+	while (n < VCPUS_MOST && !is_enough(op, n))
+		n *= 2;
+	return n;
+}
+
+/* Returns 0 if this flavour has no pod of the size. */
+static int vcpus_of(const struct op *op, const json_t *flavour)
+{
+	const json_t *range = json_object_get(flavour, "vcpu");
+	int64_t least = jsonx_int(range, "min", VCPUS_LEAST),
+		most = jsonx_int(range, "max", VCPUS_LEAST);
+	double ram_gb = jsonx_number(flavour, "ramGbPerVcpu", 0);
+	int n = vcpus_asked(op);
+
+	while (n <= most && n <= VCPUS_MOST &&
+	       (n < least || n * ram_gb < (double)op->want->offers.memory_gb))
+		n *= 2;
+	return n <= most && n <= VCPUS_MOST && is_enough(op, n) ? n : 0;
+}
+
+static void none_is_so_large(struct op *op)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	str_addf(&text, "no CPU pod of RunPod's has %lld vCPUs",
+		 (long long)MAX(op->want->offers.cpu, (int64_t)VCPUS_LEAST));
+	if (op->want->offers.memory_gb)
+		str_addf(&text, ", %lld GB of memory", (long long)op->want->offers.memory_gb);
+	if (op->want->offers.disk_gb)
+		str_addf(&text, ", %lld GB of disk (%d GB for each vCPU)",
+			 (long long)op->want->offers.disk_gb, RUNPOD_DISK_GB_PER_VCPU);
+	err_set(&op->first, ERR_CONFIG, "%s: lower pod.cpu, pod.memory_gb or pod.disk_gb",
+		str_text(&text));
+}
+
+/* ---- the catalog ---- */
+
+static enum op_next cpus_request(struct turn *t)
+{
+	return api_request(t, CALL_POLL, "GET", NULL,
+			   "/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount=%d",
+			   vcpus_asked(t->op));
+}
+
+/* Adds an offer for each data centre where the flavour is free. Returns false only if it cannot be
+ * large enough. */
+static bool read_flavour(struct op *op, const json_t *flavour)
+{
+	const char *id = jsonx_text(flavour, "id", "");
+	struct placement where = {.cpu = true, .count = vcpus_of(op, flavour)};
+	struct offer offer = {.wish = cpu_wish(op)};
+
+	if (!where.count || !id[0] || strlen(id) >= sizeof(where.type))
+		return where.count > 0;
+	offer.price_microusd_h =
+		api_microusd(json_object_get(flavour, "price"), "securePerVcpu") * where.count;
+	offers_floor(op, offer.price_microusd_h);
+	if (offer.price_microusd_h <= 0 || offers_sold_out(flavour))
+		return true;
+	offer.price_microusd_h += disk_microusd_h(op->want->offers.disk_gb, &where);
+	COPY_TEXT(where.type, id);
+	COPY_TEXT(offer.provider, "runpod");
+	COPY_TEXT(offer.gpu, "none");
+	snprintf(offer.with, sizeof(offer.with), "%d vCPUs, memory, disk", where.count);
+	offers_place(op, flavour, &offer, &where);
+	return true;
+}
+
+static int cpus_read(struct turn *t)
+{
+	CLEANUP(json_decref) json_t *whole = api_object(t, "offers of CPU pods");
+	const json_t *list = json_object_get(whole, "cpus"), *flavour;
+	bool one_is_large = false;
+	size_t i;
+
+	if (!whole)
+		return -1;
+	if (!json_is_array(list))
+		return err_set(t->err, ERR_TRANSIENT, "offers: the catalog has no list of CPUs");
+	json_array_foreach (list, i, flavour)
+		one_is_large |= read_flavour(t->op, flavour);
+	if (json_array_size(list) && !one_is_large)
+		none_is_so_large(t->op);
+	return 0;
+}
+
+/* ---- remarks ----
+ * Explains a reply without a fitting offer: misspelt names, GPUs that are sold out or out of
+ * reach. */
+
+/* Names what the catalog lacks, and its nearest name there. */
+static void add_missing(struct str *to, const char *what, const char *word, const char *joint,
+			const char *const *names)
+{
+	const char *near = nearest_word(word, names);
+
+	str_addf(to, "catalog has no %s \"%.60s\"", what, word);
+	if (near)
+		str_addf(to, "%s did you mean \"%.60s\"?", joint, near);
+}
+
+static void add_unknown(struct str *to, const struct op *op, const char *wish)
+{
+	size_t count = json_array_size(op->kept), n = 0;
+	const char **names = xcalloc(count + 1, sizeof(*names));
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = jsonx_text(json_array_get(op->kept, i), "name", NULL);
+		if (name)
+			names[n++] = name;
+	}
+	str_add(to, "RunPod's ");
+	add_missing(to, "GPU called", wish, ";", names);
+	free(names);
+}
+
+static int unknown_gpu(struct turn *t)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	add_unknown(&text, t->op, t->op->want->offers.gpus[cpu_wish(t->op) == 0]);
+	err_set(t->err, ERR_CONFIG, "%s", str_text(&text));
+	return err_about(t->err, "gpu");
+}
+
+/* The largest memory among the wanted GPUs; larger than any if a pod without a GPU is accepted. */
+static int64_t most_vram_gb(const struct op *op)
+{
+	const char *const *wishes = op->want->offers.gpus;
+	const json_t *gpu;
+	int64_t most = 0;
+	size_t i;
+
+	for (int w = 0; wishes && wishes[w]; w++) {
+		if (cpu_is_meant(wishes[w]))
+			return INT64_MAX;
+		json_array_foreach (op->kept, i, gpu)
+			if (gpu_meant(wishes[w], jsonx_text(gpu, "id", ""),
+				      jsonx_text(gpu, "name", "")))
+				most = MAX(most, jsonx_int(gpu, "memory", 0));
+	}
+	return wishes && wishes[0] ? most : INT64_MAX;
+}
+
+static bool is_offered(const struct op *op, int wish)
+{
+	for (size_t i = 0; i < op->got.offer_count; i++)
+		if (op->got.offers[i].wish == wish)
+			return true;
+	return false;
+}
+
+/* Where the catalog has it in stock. Returns false if the catalog lacks it. */
+static bool find_wished(const struct op *op, const char *wish, struct str *places)
+{
+	const json_t *gpu, *item;
+	bool known = false;
+	size_t i, k;
+
+	json_array_foreach (op->kept, i, gpu) {
+		if (!gpu_meant(wish, jsonx_text(gpu, "id", ""), jsonx_text(gpu, "name", "")))
+			continue;
+		known = true;
+		json_array_foreach (json_object_get(gpu, "dataCenters"), k, item) {
+			const char *id = jsonx_text(item, "id", "");
+			if (id[0] && !offers_sold_out(item) && !strstr(str_text(places), id) &&
+			    places->len < 120)
+				str_addf(places, "%s%.40s", places->len ? ", " : "", id);
+		}
+	}
+	return known;
+}
+
+/* Notes misspelt wishes and wishes that only the config forbids, for a list with offers. */
+static void add_remarks(struct op *op)
+{
+	const struct volume *volume = &op->want->offers.volume;
+	const char *const *wishes = op->want->offers.gpus;
+
+	for (int i = 0; wishes && wishes[i]; i++) {
+		CLEANUP(str_free) struct str places = STR_INIT;
+		if (is_offered(op, i) || cpu_is_meant(wishes[i]))
+			continue;
+		bool known = find_wished(op, wishes[i], &places);
+		if (!known && !gpu_find(wishes[i])) /* else it may be another vendor's */
+			add_unknown(&op->got.text, op, wishes[i]);
+		else if (known && places.len && volume->region[0])
+			str_addf(&op->got.text,
+				 "%.60s is available in %s, but not in %s, where volume \"%s\" "
+				 "is: skipped",
+				 wishes[i], str_text(&places), volume->region, volume->name);
+		else
+			continue;
+		str_addc(&op->got.text, '\n');
+	}
+}
+
+/* Names data centres of the config that the catalog lacks: they are probably misspelt. */
+static void add_unknown_datacenters(struct str *to, const struct op *op)
+{
+	const char **ids = NULL;
+	const json_t *gpu, *item;
+	size_t n = 0, i, k;
+
+	json_array_foreach (op->kept, i, gpu)
+		json_array_foreach (json_object_get(gpu, "dataCenters"), k, item) {
+			ids = xrealloc(ids, (n + 2) * sizeof(*ids));
+			ids[n++] = jsonx_text(item, "id", "");
+			ids[n] = NULL;
+		}
+	for (i = 0; n && i < section_count(op->provider->conf, "datacenters"); i++) {
+		const char *id = section_item(op->provider->conf, "datacenters", i);
+		for (k = 0; k < n && strcmp(ids[k], id) != 0; k++)
+			;
+		if (k < n)
+			continue;
+		str_add(to, "; its ");
+		add_missing(to, "data centre", id, ",", ids);
+	}
+	free(ids);
+}
+
+static int nothing_free(struct turn *t)
+{
+	const struct op_want *want = t->op->want;
+	const struct volume *volume = &want->offers.volume;
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i] && i < 6; i++)
+		str_addf(&text, "%s%.40s", i ? ", " : "",
+			 cpu_is_meant(want->offers.gpus[i]) ? "CPU pod" : want->offers.gpus[i]);
+	str_addf(&text, "%s is available at RunPod now", text.len ? "" : "GPU");
+	if (volume->region[0])
+		str_addf(&text, " in %s, where volume \"%s\" is", volume->region, volume->name);
+	else if (section_count(t->op->provider->conf, "datacenters"))
+		str_add(&text, " in the data centres of providers.runpod.datacenters");
+	if (t->op->got.text.len)
+		str_addf(&text, " (there is some in %s)", str_text(&t->op->got.text));
+	add_unknown_datacenters(&text, t->op);
+	if (volume->name[0] && !volume->id[0])
+		str_addf(&text, "; volume \"%s\" is created only when there is one", volume->name);
+	return err_set(t->err, ERR_NO_CAPACITY, "no %s", str_text(&text));
+}
+
+/* Returns -1 with t->err and the reason, for a list without offers. */
+static int nothing_offered(struct turn *t)
+{
+	const struct op *op = t->op;
+	bool named = op->want->offers.gpus && op->want->offers.gpus[0];
+	int64_t most_gb = most_vram_gb(op);
+
+	if (named && !op->tries && json_array_size(op->kept))
+		return unknown_gpu(t);
+	if (named && op->tries && most_gb < op->want->offers.vram_gb) {
+		err_set(t->err, ERR_CONFIG,
+			"this job needs a GPU with %d GB of memory; those in gpu have %lld at most",
+			op->want->offers.vram_gb, (long long)most_gb);
+		return err_about(t->err, "gpu");
+	}
+	return nothing_free(t);
+}
+
+/* ---- offers ----
+ * RunPod's offers, from its live catalog, with spot floors through GraphQL. */
 
 /* ---- the requests: one for each number of GPUs and each cloud, then one for CPU pods ---- */
 

@@ -1,8 +1,13 @@
-/* pods.c - reads, lists and releases pods. */
-#include "impl.h"
+/* pods.c - reads, lists and releases pods, with their logs and bills */
+#include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/gpus.h"
 #include "base/jsonx.h"
+#include "impl.h"
+
+/* ---- pods ----
+ * Reads, lists and releases pods. */
 
 /* ---- reading ---- */
 
@@ -244,3 +249,189 @@ enum op_next release_next(struct turn *t)
 }
 
 /* ---- its log ---- */
+
+/* ---- logs ----
+ * Reads a pod's log, and whether its image cannot be pulled. */
+
+enum { LOG_WAIT_MS = 8000, LOG_LINES = 200, LOG_MOST = 64 << 10, BLOCK_MOST_BYTES = 1 << 20 };
+
+/* Whether a pull fails repeatedly or permanently, with no later line. */
+struct pulls {
+	int failures;
+	char last[300];
+};
+
+/* Texts of Docker and registries for an image that this account cannot get, or not soon (a rate
+ * limit), however often the host retries. */
+static bool pull_is_hopeless(const char *line)
+{
+	static const char *const words[] = {"manifest unknown",
+					    "manifest for ",
+					    "no matching manifest",
+					    "pull access denied",
+					    "repository does not exist",
+					    "unauthorized",
+					    "authentication required",
+					    "invalid reference format",
+					    "access to the resource is denied",
+					    "toomanyrequests"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strcasestr(line, words[i]))
+			return true;
+	return false;
+}
+
+static bool pull_failed(const char *line)
+{
+	return strcasestr(line, "error pulling image") || strcasestr(line, "failed to pull") ||
+	       pull_is_hopeless(line);
+}
+
+static void follow_pull(struct pulls *p, const char *line)
+{
+	if (pull_failed(line)) {
+		p->failures += pull_is_hopeless(line) ? 2 : 1;
+		COPY_TEXT(p->last, line);
+	} else if (!strcasestr(line, "pulling")) {
+		p->failures = 0;
+	}
+}
+
+static void add_event(struct str *to, const struct str *data, struct pulls *pulls)
+{
+	CLEANUP(json_decref) json_t *event = jsonx_parse(str_text(data), data->len, NULL);
+	const char *line = jsonx_text(event, "line", NULL);
+
+	if (!line)
+		return; /* truncated, or not a line of the log */
+	if (!strcmp(jsonx_text(event, "source", ""), "system"))
+		follow_pull(pulls, line);
+	str_addf(to, "%s: ", jsonx_text(event, "source", "log"));
+	for (const char *p = line; *p; p++)
+		str_addc(to, *p == '\n' || *p == '\r' ? ' ' : *p);
+	str_addc(to, '\n');
+}
+
+static void read_events(struct str *to, const char *text)
+{
+	CLEANUP(str_free) struct str data = STR_MAX(BLOCK_MOST_BYTES);
+	struct pulls pulls = {0};
+	const char *line;
+	size_t len;
+
+	while ((line = str_next_line(&text, &len))) {
+		size_t shown = len && line[len - 1] == '\r' ? len - 1 : len;
+		if (!line[len])
+			break; /* the connection broke within this line */
+		if (!shown) {
+			add_event(to, &data, &pulls);
+			str_reset(&data);
+		} else if (shown >= 5 && !strncmp(line, "data:", 5)) {
+			size_t skip = 5 + (shown > 5 && line[5] == ' ');
+			if (data.len)
+				str_addc(&data, '\n');
+			str_addn(&data, line + skip, shown - skip);
+		}
+	}
+	add_event(to, &data, &pulls);
+	if (pulls.failures < 2)
+		return;
+	str_add(to, "image: ");
+	for (const char *p = pulls.last; *p; p++)
+		str_addc(to, *p == '\n' || *p == '\r' ? ' ' : *p);
+	str_addc(to, '\n');
+}
+
+/* The stream never ends by itself, and sends nothing, not even its head, before the first line. The
+ * time limit ends it; what arrived until then is the log. */
+enum op_next logs_next(struct turn *t)
+{
+	if (!t->reply) {
+		enum op_next next = api_request(t, CALL_POLL, "GET", NULL, "/pods/%s/logs?tail=%d",
+						t->op->want->id, LOG_LINES);
+		call_header(t->call, "Accept: text/event-stream");
+		t->call->may_repeat = false;
+		t->call->timeout_ms =
+			t->op->want->log_ms ? MIN(t->op->want->log_ms, LOG_WAIT_MS) : LOG_WAIT_MS;
+		return next;
+	}
+	if ((!t->reply->failed || !t->reply->was_sent) && api_check(t, "log of a pod") < 0)
+		return OP_FAILED;
+	t->op->got.text = STR_MAX(LOG_MOST);
+	read_events(&t->op->got.text, str_text(&t->reply->body));
+	return api_done(t);
+}
+
+/* ---- billing ----
+ * Reads what RunPod has billed for a pod, hour by hour. */
+
+enum { CLOCKS_APART_S = 120 };
+
+/* Hours are by the vendor's clock, which may make the pod a little older. */
+static enum op_next request_bill(struct turn *t)
+{
+	const struct op_want *want = t->op->want;
+	char since[32] = "";
+
+	if (want->since_s > CLOCKS_APART_S)
+		clock_rfc3339(since, sizeof(since), (want->since_s - CLOCKS_APART_S) * 1000);
+	return api_request(t, CALL_POLL, "GET", NULL, "/billing/pods?podId=%s&bucketSize=hour%s%s",
+			   want->id, since[0] ? "&startTime=" : "", since);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct bill_hour *x = a, *y = b;
+
+	return (x->start_s > y->start_s) - (x->start_s < y->start_s);
+}
+
+static void take_hour(struct op_bill *bill, const json_t *record, size_t *cap)
+{
+	GROW(bill->hours, bill->hour_count, *cap);
+	struct bill_hour *hour = &bill->hours[bill->hour_count++];
+	hour->start_s = api_time(jsonx_text(record, "startTime", ""));
+	hour->end_s = api_time(jsonx_text(record, "endTime", ""));
+	hour->cost_microusd = api_microusd(record, "totalAmount");
+	bill->cost_microusd += hour->cost_microusd;
+}
+
+/* RunPod reports dollars only, so the seconds follow from the pod's price, which includes its disk.
+ */
+static void imply_seconds(struct op_bill *bill, const struct op_want *want)
+{
+	if (want->bill.price_microusd_h <= 0)
+		return;
+	double ms = (double)bill->cost_microusd * 3600000.0 / (double)want->bill.price_microusd_h;
+	bill->billed_ms = (int64_t)MIN(ms, 1e15);
+}
+
+static int read_bill(struct turn *t, const json_t *answer)
+{
+	const json_t *list = json_object_get(answer, "records"), *item;
+	struct op_bill *bill = &t->op->got.billing;
+	size_t i, cap = 0;
+
+	if (!json_is_array(list))
+		return err_set(t->err, ERR_TRANSIENT, "billing: the answer has no records");
+	json_array_foreach (list, i, item) {
+		if (strcmp(jsonx_text(item, "podId", ""), t->op->want->id))
+			continue;
+		take_hour(bill, item, &cap);
+	}
+	if (!bill->hour_count)
+		return err_set(t->err, ERR_NOT_FOUND, "RunPod has no record of pod %s's costs yet",
+			       t->op->want->id);
+	qsort(bill->hours, bill->hour_count, sizeof(*bill->hours), by_start);
+	imply_seconds(bill, t->op->want);
+	return 0;
+}
+
+enum op_next billing_next(struct turn *t)
+{
+	if (!t->reply)
+		return request_bill(t);
+	CLEANUP(json_decref) json_t *answer = api_object(t, "billing");
+	return answer && read_bill(t, answer) == 0 ? api_done(t) : OP_FAILED;
+}

@@ -1,9 +1,8 @@
-/* rent.c - rents a pod: through REST, or through GraphQL for a spot pod. */
-#include "impl.h"
-
+/* rent.c - rents a pod: through REST, or through GraphQL for a spot pod */
 #include "base/crypto.h"
 #include "base/gpus.h"
 #include "base/jsonx.h"
+#include "impl.h"
 
 /* The start command as JSON, which also replaces the entrypoint. A plain string would only become
  * the arguments of the image's entrypoint (docs.runpod.io, manage templates: container start

@@ -37,8 +37,8 @@
 
 #include "base/jsonx.h"
 #include "base/path.h"
-#include "providers/local/forward.h"
-#include "providers/local/lockdown.h"
+#include "providers/local/supervisor.h"
+#include "providers/local/sandbox.h"
 
 enum {
 	PORTS_MAX = 8,

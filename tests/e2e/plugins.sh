@@ -11,13 +11,13 @@ object() { # object FILE SOURCE...: a shared object
 	cc -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I root/usr/include/burst -I "$ROOT/providers/local" \
 		$(pkg-config --cflags jansson) -o "$to" "$@" >cc.txt 2>&1 || complain "$to does not compile: $(head -n 3 cc.txt)"
 }
-OTHERS=(src/{answers,conf,verbs,wishes,wire}.c) # of the local provider, beside local.c
+OTHERS=(src/wire.c) # of the local provider, beside local.c
 twin() { # twin FILE: the local provider, called "twin"
 	local name
 	mkdir -p src
 	# its own headers, and nothing else of the tree
 	cp "$ROOT"/providers/local/{wire,translator}.h "$ROOT/providers/local/wire.c" src/
-	for name in local.c local.h {answers,conf,verbs,wishes}.c; do
+	for name in local.c local.h; do
 		sed -e 's/"local"/"twin"/g; s/\bprovider_local\b/burst_provider/g' -e "s|\"providers/local/|\"$ROOT/providers/local/|" \
 			"$ROOT/providers/local/$name" >"src/$name"
 	done
@@ -52,7 +52,7 @@ t_a_vendor_of_ones_own() {
 t_spot_pods_that_were_not_wanted() { # a vendor offers them all the same: neither a plan nor a run takes them
 	headers
 	twin twin.so
-	sed -i 's/offer->spot = jsonx_bool(item, "spot", false)/offer->spot = true/' src/answers.c
+	sed -i 's/offer->spot = jsonx_bool(item, "spot", false)/offer->spot = true/' src/local.c
 	object twin.so src/local.c "${OTHERS[@]}"
 	twin_config
 	echo 'wait = "0s";' >>burst.cfg
@@ -117,6 +117,8 @@ t_what_cannot_be_used() {
 	script_lines 2
 	config
 	twin twin.so
+	local abi
+	abi=$(sed -n 's,^#define PROVIDER_ABI \([0-9]*\)u$,\1,p' "$ROOT/orchestrator/provider.h")
 	echo 'int nothing;' >none.c
 	object none.so none.c
 	sed 's/\.abi = PROVIDER_ABI/.abi = PROVIDER_ABI + 1/' src/local.c >src/newer.c
@@ -131,7 +133,7 @@ t_what_cannot_be_used() {
 	cp twin.so open.so
 	chmod 666 open.so
 	refused "$T/none.so" "contains no provider (no symbol burst_provider)"
-	refused "$T/newer.so" "made for version 10 of the provider contract, this burst has 9: build it again"
+	refused "$T/newer.so" "made for version $((abi + 1)) of the provider contract, this burst has $abi: build it again"
 	refused "$T/again.so" 'provider "local" already exists'
 	refused "$T/odd.so" "its name may have only a-z, 0-9 and _, at most 23"
 	refused "$T/less.so" 'provider "twin" lacks options or a function that the contract requires'

@@ -11,7 +11,7 @@
 #include "base/jsonx.h"
 #include "base/str.h"
 #include "providers/local/local.h"
-#include "providers/local/record.h"
+#include "providers/local/vendor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

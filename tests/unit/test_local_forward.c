@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "providers/local/forward.h"
+#include "providers/local/supervisor.h"
 
 static int listen_anywhere(int *port)
 {

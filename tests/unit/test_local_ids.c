@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "providers/local/ids.h"
+#include "providers/local/vendor.h"
 #include "scratch.h"
 
 static const struct {

@@ -1,0 +1,232 @@
+/* vendor.h - what the files of the local vendor share: records, processes, users, volumes */
+#ifndef BURST_PROVIDERS_LOCAL_VENDOR_H
+#define BURST_PROVIDERS_LOCAL_VENDOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "local.h"
+#include "wire.h"
+
+/* ---- process ----
+ * Identifies processes of this machine, so that a reused pid is never mistaken for the intended
+ * process. */
+
+struct process {
+	pid_t pid;      /* 0: none */
+	uint64_t start; /* start time in clock ticks since boot; with the pid, unique until the next
+			   boot */
+	char boot[40];  /* the kernel's boot id */
+};
+
+/* Identifies a running process. The result's pid is 0 if it does not run. */
+struct process process_of(pid_t pid);
+/* Sends the signal to exactly this process. Returns -1 if it is gone. */
+int process_signal(const struct process *p, int sig);
+/* Waits at most ms for its end. Returns true once it has ended. */
+bool process_wait_end(const struct process *p, int64_t ms);
+
+/* Kills and reaps everything below the calling process, which must be a child subreaper. Repeats
+ * until nothing is left, since processes may fork meanwhile. Returns -1 if one still runs after ms.
+ */
+int process_kill_below(int64_t ms);
+/* Kills processes of other parents: those whose initial environment has this "NAME=value", and all
+ * below them. Needed if both supervisors of a pod were killed. Returns -1 if one still runs after
+ * ms. */
+int process_kill_by_env(const char *assignment, int64_t ms);
+
+/* Closes every descriptor from 3 on except the listed ones. Ignores entries of -1. */
+void process_close_all_but(const int *keep, int count);
+
+/* ---- record ----
+ * What the local vendor remembers of its pods.
+ *
+ * STATE/local/lock held briefly by each command that rents, lists or settles STATE/local/pods/ID/
+ * a pod that has not ended: pod.json, alive (locked by its supervisor for as long as it lives),
+ * log (what the start script prints), scratch/ (its disk) STATE/local/ended/ID.* what is left of
+ * it: .json for the bill, .log for the user; pruned after 30 days STATE/volumes/NAME/ volumes
+ *
+ * A record has one writer: the process that holds the lock on `alive`. Files are replaced by
+ * rename but not fsynced: a machine that loses its power loses the pods as well. */
+
+struct pod_record {
+	struct pod_view view; /* its times stay 0; record_answer() computes its state */
+	int64_t created_ms, started_ms, ended_ms;
+	struct process supervisor, init;
+	char volume[64];
+	bool namespaces; /* else a process group */
+	bool retired; /* only the record is left; an ended pod counts as stopped until then, not as
+			 gone */
+};
+
+struct store {
+	char *dir;     /* STATE/local */
+	char *volumes; /* STATE/volumes */
+};
+
+/* Makes the folders. cloud_store_close() frees the store. */
+int cloud_store_open(struct store *store, const char *state_dir, struct err *err);
+void cloud_store_close(struct store *store);
+/* Waits for the store's lock. The caller closes *fd. */
+int store_lock(const struct store *store, int *fd, struct err *err);
+
+/* The pod's id: the same for the same attempt name, so that no name is used twice. The caller frees
+ * it. */
+char *record_id(const char *name);
+bool record_id_ok(const char *id);
+/* Paths of a living pod's folder and of a file in it. The caller frees them. */
+char *record_dir(const struct store *store, const char *id);
+char *record_path(const struct store *store, const char *id, const char *file);
+/* STATE/local/ended/ID.SUFFIX. The caller frees it. */
+char *record_ended_path(const struct store *store, const char *id, const char *suffix);
+
+/* Makes a new pod's folder and record and claims `alive`. The caller closes *alive. ERR_REFUSED if
+ * the name was used. */
+int record_create(const struct store *store, const struct pod_record *record, int *alive,
+		  struct err *err);
+int record_save(const struct store *store, const struct pod_record *record, struct err *err);
+/* Loads the record of a living or an ended pod. ERR_NOT_FOUND. */
+int record_load(const struct store *store, const char *id, struct pod_record *record,
+		struct err *err);
+/* Takes the lock on `alive`: *fd >= 0, or -1 if another process holds it. */
+int record_claim(const struct store *store, const char *id, int *fd, struct err *err);
+/* Keeps record and log in ended/ and deletes the pod's folder. Call with `alive` claimed and
+ * ended_ms set. */
+int record_retire(const struct store *store, const struct pod_record *record, struct err *err);
+/* Deletes a tree, even if the pod left folders that their owner cannot enter. */
+int record_remove_tree(const char *path, struct err *err);
+
+/* Ids of living pods, or of pods that ended at most this long ago. NULL-terminated; free with
+ * record_free_ids(). */
+char **record_living(const struct store *store);
+char **record_ended(const struct store *store, int64_t within_ms);
+void record_free_ids(char **ids);
+void record_prune(const struct store *store, int64_t older_than_ms);
+
+/* The record as a JSON object: the view with its current state, and the vendor's private data. */
+json_t *record_answer(const struct pod_record *record);
+int record_read(const json_t *from, struct pod_record *record, struct err *err);
+
+DEFINE_CLEANUP(record_free_ids, char **)
+
+/* ---- files ----
+ * Volumes of the local vendor: folders, and access to their files without a pod. */
+
+/* Makes the volume if `create`. ERR_NOT_FOUND, ERR_REFUSED (an unsafe name). */
+int volume_ensure(const struct store *store, const char *name, bool create, struct err *err);
+int volume_remove(const struct store *store, const char *name, struct err *err);
+/* Returns an array of {"name","used_bytes"}; used_bytes are bytes on disk. */
+json_t *volume_list(const struct store *store);
+
+/* Copy one file and follow no link in the path: a pod may have put links there. max 0: no limit.
+ * *moved: bytes copied. stage reads stdin, writes under another name, syncs and renames;
+ * ERR_REFUSED if more than max bytes arrive. fetch writes at most max bytes from offset on to
+ * stdout. */
+int volume_stage(const struct store *store, const char *name, const char *path, int64_t max,
+		 int64_t *moved, struct err *err);
+int volume_fetch(const struct store *store, const char *name, const char *path, int64_t offset,
+		 int64_t max, int64_t *moved, struct err *err);
+
+/* Returns an array of {"name","folder","bytes","files","changed_s"}, one for each entry of the
+ * folder; a folder's numbers include all below it. Follows no link. ERR_NOT_FOUND if the folder is
+ * missing. */
+int volume_measure_folder(const struct store *store, const char *name, const char *path,
+			  json_t **out, struct err *err);
+/* Removes a file, or a folder with all below it. Succeeds if it is missing. */
+int volume_delete(const struct store *store, const char *name, const char *path, struct err *err);
+
+/* ---- desk ----
+ * Shared by the files of the local vendor. */
+
+/* desk.c */
+/* Settles pods whose supervisor ended, and counts the others. The caller holds the lock. If a pod's
+ * files or processes cannot be removed, the pod stays in the list and keeps its slot; its release
+ * reports the reason. */
+int64_t desk_sweep(const struct store *store);
+/* Splits a pod's output into printable lines: it must not control the terminal. */
+json_t *desk_printable_lines(const struct str *raw);
+
+/* desk.c. Returns true for namespaces. ERR_CONFIG if they do not work: the settings must allow a
+ * pod that is a plain process of this user, since its job may come from a foreign repository. */
+int desk_choose_isolation(const struct store *store, const struct local_conf *conf,
+			  bool *namespaces, struct err *err);
+/* desk.c. ERR_LOCAL: there is no /proc, which is needed to identify and end processes. */
+int desk_need_proc(struct err *err);
+
+int desk_check(const struct store *store, const json_t *request, json_t *answer, struct err *err);
+
+/* ---- pod ----
+ * Starts and ends a pod's supervisor and first process. */
+
+struct pod_plan {
+	const struct local_conf *conf;
+	const char *script; /* a POSIX shell script */
+	const json_t *env;  /* object of texts */
+	const char *mount;  /* absolute path of the volume in the pod */
+};
+
+/* Starts the supervisor of a new pod: a process in its own session that holds `alive`. Returns once
+ * the record names it; the supervisor records the rest. The caller holds the store's lock and then
+ * closes its own copy of alive. ERR_LOCAL if it did not start; nothing runs then. */
+int pod_launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
+	       int alive, struct err *err);
+
+/* Ends the pod and everything in it. Waits until its processes are gone and its scratch folder is
+ * removed. Succeeds if it has ended already. ERR_TRANSIENT if one of its processes still runs. */
+int pod_release(const struct store *store, const char *id, struct err *err);
+
+/* Settles a record whose supervisor may have ended: kills remaining processes, sets the end,
+ * retires the record. The caller holds the store's lock. Does nothing if the supervisor runs. */
+int pod_settle(const struct store *store, const char *id, struct err *err);
+
+/* ---- ids ----
+ * Maps a pod's users to users of this machine. */
+
+/* A pod started by root has users of its own: 0 to count-1 inside are first to first+count-1 on
+ * this machine, which have no accounts. A pod started by an ordinary user has only that user: count
+ * is 0. */
+struct pod_ids {
+	uid_t first;
+	unsigned count;
+};
+
+/* ERR_LOCAL if root started burst and has no users to give. */
+int ids_choose(struct pod_ids *ids, struct err *err);
+/* Chooses from the text of /proc/self/uid_map. Returns false if root has no users to give. */
+bool ids_choose_from(const char *uid_map, struct pod_ids *ids);
+
+/* Makes a user namespace with these ids; *fd is its descriptor. Call before unshare(CLONE_NEWPID).
+ */
+int ids_make_namespace(const struct pod_ids *ids, int *fd, struct err *err);
+/* Enters that namespace as its root. The process then has no rights outside it. */
+int ids_enter_namespace(int fd, struct err *err);
+/* Enters a new namespace with only the calling ordinary user, under the same number. */
+int ids_enter_own_namespace(struct err *err);
+
+/* Maps a user or group of this machine to the pod's with the same number inside, or to the pod's
+ * root if there is none. Keeps an id of the pod's. */
+uid_t ids_given(const struct pod_ids *ids, uid_t id);
+/* Gives a new file to the pod's root. Does nothing if the pod has only the caller's user. */
+int ids_give(const struct pod_ids *ids, const char *path, struct err *err);
+/* Gives a folder and all below it to the pod's users, each file by ids_given(). Follows no link.
+ * Does nothing if one of the pod's users owns the folder already. */
+int ids_give_tree(const struct pod_ids *ids, const char *path, struct err *err);
+/* Gives the folder itself back to root, so that the next ids_give_tree() examines everything below
+ * it. */
+int ids_take_back(const char *path, struct err *err);
+
+/* ---- account ----
+ * The name and home of a pod's user. */
+
+/* Name of the user inside a pod in namespaces: root, or "pod" for an ordinary user. */
+const char *account_in_pod(void);
+const char *account_home_in_pod(void);
+
+/* Name of this machine's user, who runs a pod that is a process group. Static. */
+const char *account_name(void);
+/* Returns whether sshd can run commands for that user: the password file names a shell. */
+bool account_has_shell(void);
+
+#endif
