@@ -1,9 +1,11 @@
 /* queue.c - `burst queue`: lists and removes requests, and starts the client that renders them. */
+#include <stdlib.h>
+
+#include "base/clock.h"
 #include "base/log.h"
-#include "cmd/unattended/queue_client.h"
-#include "cmd/unattended/queue_list.h"
-#include "cmd/unattended/queue_remove.h"
-#include "runs/runs.h"
+#include "cmd/show/output.h"
+#include "cmd/unattended/unattended.h"
+#include "unattended/requests.h"
 
 static const struct opt opts[] = {
 	{'a', "all", NULL, "ls: also requests that ended long ago; rm: all waiting requests", NULL,
@@ -11,7 +13,85 @@ static const struct opt opts[] = {
 	{0},
 };
 
-/* ---- run ---- */
+/* Finds the config whose queue the arguments name; the caller frees it. The working tree may lack
+ * the file if requests to render a commit name it. Returns 1, 0 if there is none, or -1. */
+static int find_queue(struct cmd_context *ctx, char **config, struct err *err)
+{
+	const char *file = ctx->arg_count > 1 ? ctx->args[1] : NULL;
+	int found = config_find(file, config, err);
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (found > 0)
+		return found;
+	CLEANUP(free_text) char *named = config_named(file);
+	if (store_requests(ctx->store, named, false, &rows, &count, NULL) < 0 || !count)
+		return found;
+	free(rows);
+	err_clear(err);
+	*config = TAKE(named);
+	return 1;
+}
+
+/* ---- ls, rm, run ---- */
+
+static int list_requests(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(free_text) char *config = NULL;
+
+	if (ctx->arg_count > 2)
+		return err_set(err, ERR_USAGE, "queue ls takes one CONFIG");
+	if (ctx->arg_count > 1 && find_queue(ctx, &config, err) < 0)
+		return -1;
+	return queue_list(ctx, config, opt_has(ctx, "all"), err);
+}
+
+static int remove_one(struct cmd_context *ctx, const char *name, struct err *err)
+{
+	struct request_row named, row;
+
+	if (named_request(ctx->store, name, &named, err) < 0)
+		return -1;
+	/* a dead run has no client to cancel, so only its request is removed */
+	bool bound = named.state == REQUEST_RUNNING &&
+		     !queue_has_runner(ctx->state_dir, named.config) &&
+		     !run_is_alive(&ctx->runs, named.run);
+	if (requests_remove(ctx->store, named.id, bound, clock_wall_ms(), &row, err) < 0)
+		return -1;
+	if (!ctx->quiet)
+		output_line(stderr, "request %s: removed", row.id);
+	return 0;
+}
+
+static int remove_all(struct cmd_context *ctx, struct err *err)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_requests(ctx->store, NULL, true, &rows, &count, err) < 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++)
+		if (rows[i].state == REQUEST_PENDING)
+			result = remove_one(ctx, rows[i].id, err);
+	free(rows);
+	return result;
+}
+
+/* Removes the requests that the arguments name, or with --all those that wait. */
+static int remove_requests(struct cmd_context *ctx, struct err *err)
+{
+	if (opt_has(ctx, "all") == (ctx->arg_count > 1))
+		return err_set(err, ERR_USAGE,
+			       "queue rm: name requests (`burst queue ls` lists them), or give "
+			       "--all for all waiting ones");
+	if (opt_has(ctx, "all"))
+		return remove_all(ctx, err);
+	for (int i = 1; i < ctx->arg_count; i++)
+		if (remove_one(ctx, ctx->args[i], err) < 0)
+			return -1;
+	return 0;
+}
 
 static int run_queue(struct cmd_context *ctx, struct err *err)
 {
@@ -19,7 +99,7 @@ static int run_queue(struct cmd_context *ctx, struct err *err)
 
 	if (ctx->arg_count > 2)
 		return err_set(err, ERR_USAGE, "queue run takes one CONFIG");
-	int found = queue_find(ctx, &config, err);
+	int found = find_queue(ctx, &config, err);
 	if (found < 0 || !found)
 		return found < 0 ? -1
 				 : err_set(err, ERR_USAGE,
@@ -41,7 +121,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	static const struct {
 		const char *name;
 		int (*run)(struct cmd_context *ctx, struct err *err);
-	} actions[] = {{"ls", queue_list}, {"rm", queue_remove}, {"run", run_queue}};
+	} actions[] = {{"ls", list_requests}, {"rm", remove_requests}, {"run", run_queue}};
 	const char *what = ctx->arg_count ? ctx->args[0] : "ls";
 
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++)

@@ -8,7 +8,7 @@
 
 #include "base/gpus.h"
 #include "base/program.h"
-#include "cmd/unattended/notify.h"
+#include "cmd/unattended/unattended.h"
 #include "deliver.h"
 #include "wish.h"
 

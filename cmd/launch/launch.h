@@ -4,7 +4,7 @@
 #define BURST_CMD_LAUNCH_LAUNCH_H
 
 #include "cmd/cmd.h"
-#include "cmd/unattended/queue_client.h"
+#include "cmd/unattended/unattended.h"
 #include "engine/engine.h"
 #include "runs/choice.h"
 

@@ -12,7 +12,7 @@
 #include "cmd/show/planned.h"
 #include "cmd/show/progress.h"
 #include "cmd/show/report.h"
-#include "cmd/unattended/notify.h"
+#include "cmd/unattended/unattended.h"
 #include "deliver.h"
 #include "deliver_run.h"
 #include "detach.h"

@@ -1,7 +1,7 @@
 /* failure.c - reports a command's failure to the user, and all mistakes. */
 #include "cmd/cmd.h"
 #include "cmd/show/output.h"
-#include "cmd/unattended/notify.h"
+#include "cmd/unattended/unattended.h"
 
 int cmd_tell_failure(struct cmd_context *ctx, struct err *err, bool json)
 {

@@ -1,7 +1,7 @@
 /* open_runs.c - gives the library of runs the command's ledger, the user's accounts and the log. */
 #include "cmd/cmd.h"
 #include "cmd/show/report.h"
-#include "cmd/unattended/notify.h"
+#include "cmd/unattended/unattended.h"
 #include "jobs/agent/kit.h"
 
 static void note(void *ctx, enum log_level level, const char *text)

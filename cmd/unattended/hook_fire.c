@@ -4,7 +4,7 @@
  * It runs in the background after git has finished. So it takes the newest commit of the branch,
  * which may be newer than the one that it was called for. Of several that run at once, each sees
  * the newest, and all but one find it queued. */
-#include "hook.h"
+#include "unattended/hook.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -18,6 +18,7 @@
 #include "base/program.h"
 #include "commit_tree.h"
 #include "net/child.h"
+#include "unattended.h"
 
 enum {
 	LINES_MAX_BYTES = 16 << 20,
@@ -413,7 +414,6 @@ static int fire_head(struct trigger *t, const struct repo *here, const struct ho
 	return fire_ref(t, here, f, is_ref ? at : "", is_ref || t->rebasing ? "HEAD" : at, err);
 }
 
-/* hook fire NAME FILE AT */
 int hook_fire(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(repo_free) struct repo here = {0};

@@ -16,9 +16,6 @@
 
 /* STATE/jobs/KEY.queue with this suffix. The caller frees it. */
 char *queue_path(const char *state_dir, const char *config, const char *ending);
-/* Takes the lock and makes its folder. ERR_BUSY: another runner holds it. The process owns the lock
- * until it ends or closes *fd. */
-int queue_take(const char *state_dir, const char *config, int *fd, struct err *err);
 /* Tests the lock without taking it. Do not call in the runner itself. */
 bool queue_has_runner(const char *state_dir, const char *config);
 /* Requests of all queues that wait or are being rendered. */
@@ -30,13 +27,7 @@ int queue_count_open(struct store *store, const char *state_dir, struct queue_op
 
 /* ---- why a queue waits, for `burst queue ls`; kept in the ledger ---- */
 
-/* Writes why a queue waits. */
-void queue_explain(const struct when_answer *a, const struct when_work *work, char *to,
-		   size_t room);
-/* why NULL: it does not wait. */
-int queue_note(struct store *store, const char *config, const char *why, const char *text,
-	       int64_t until_ms, struct err *err);
-/* Returns {"why", "text", "until_ms"}, or NULL if there is no note. */
+/* Returns {"why", "text", "until_ms"}, or NULL: it does not wait. */
 json_t *queue_noted(struct store *store, const char *config);
 
 /* ---- the runner ---- */

@@ -1,0 +1,54 @@
+/* unattended.h - what commands share that work without a person: a queue's processes, git's hooks,
+ * and notices. */
+#ifndef BURST_CMD_UNATTENDED_UNATTENDED_H
+#define BURST_CMD_UNATTENDED_UNATTENDED_H
+
+#include <jansson.h>
+
+#include "cmd/cmd.h"
+#include "unattended/queue.h"
+
+/* ---- queue_client.c: the processes of a queue, and the list of its requests ---- */
+
+/* What the runner passes to the `burst run` that it starts. */
+struct queued {
+	char run[24]; /* id for the run; "": no runner started this process */
+};
+/* Reads it and removes it from the environment. */
+void queued_read(struct queued *out);
+
+/* Starts a background runner, with the log KEY.queue.log, unless there is one. */
+int queue_start_runner(const struct cmd_context *ctx, const char *config, struct err *err);
+/* The same if a request is open. For commands that touch the config's job. */
+void queue_wake(const struct cmd_context *ctx, const char *config);
+/* The same for the queues of all other configs: a reboot may have ended their runners. */
+void queue_wake_others(const struct cmd_context *ctx, const char *config);
+
+/* Prints the open requests of one queue (NULL: of all) and why they wait, and the newest that have
+ * ended; all: also those that ended long ago. */
+int queue_list(const struct cmd_context *ctx, const char *config, bool all, struct err *err);
+
+/* Runs the runner in this process; see struct queue_client for its errors. */
+int queue_run(struct cmd_context *ctx, const char *config, struct err *err);
+
+/* ---- hook_fire.c ---- */
+
+/* What a hook runs: `hook fire NAME FILE AT`. Submits the commit if the job reads what it changes.
+ */
+int hook_fire(struct cmd_context *ctx, struct err *err);
+
+/* ---- notify.c: tells the user how an unattended run ended (`notify` of burst.cfg) ----
+ *
+ * Nothing here changes an exit status: a failure is a warning and a line in the run's log. */
+
+/* Notes mistakes in notify.on, notify.template and notify.url. */
+void notify_check(const struct config *c, struct mistakes *m);
+/* Called by a run's client at its end. said: its --json object. */
+void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json_t *said);
+/* Called when another command has settled a run. run: its new row; was: its earlier status. */
+void notify_settled(struct cmd_context *ctx, const struct run_row *run, enum run_status was);
+/* Called when a command failed before it had a run. Notifies only without a terminal: there the
+ * user reads the message. The same failure is reported again after twelve hours. */
+void notify_never_began(struct cmd_context *ctx, const struct err *err);
+
+#endif
