@@ -215,9 +215,9 @@ void manifest_restore(const struct manifest_entry *entry, struct segment_result 
 json_t *manifest_line(const struct segment *segment, const struct segment_result *result,
 		      const char *file, const char *commit)
 {
-	json_t *line = json_pack("{s:s, s:s, s:s, s:I, s:s}", "id", segment->id, "file", file,
-				 "sha256", result->sha256, "bytes", (json_int_t)result->bytes,
-				 "key", result->key[0] ? result->key : segment->key);
+	json_t *line =
+		json_pack("{s:s, s:s, s:s, s:I, s:s}", "id", segment->id, "file", file, "sha256",
+			  result->sha256, "bytes", (json_int_t)result->bytes, "key", segment->key);
 
 	if (commit[0])
 		json_object_set_new(line, "commit", json_string(commit));

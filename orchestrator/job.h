@@ -22,8 +22,7 @@ struct segment {
 	char *id; /* a safe file name, unique in the job */
 	/* what it is: hash of text, voice, engine, parameters; "same key" means "same output" */
 	char key[SHA256_HEX];
-	char former_key[SHA256_HEX]; /* what earlier versions of burst call the same; "": nothing */
-	double weight;               /* relative size; characters for speech */
+	double weight;      /* relative size; characters for speech */
 	double est_seconds; /* of one worker's time, before anything was measured; 0: no idea */
 	char *group;        /* what should stay together in a batch (voice); "" when nothing */
 	/* name of its output below the output folder ("q001.wav"); NULL: what the pod reports */
@@ -127,8 +126,6 @@ struct segment_result {
 	char run[24]; /* of a command: the run that made it */
 	/* cached: the file's name on the pod that rendered it; "": as it is here */
 	char rendered_as[136];
-	/* cached: what it was rendered as, where that is not the segment's key; else "" */
-	char key[SHA256_HEX];
 	/* record() of a command, once for each output: its name below the output folder. NULL: the
 	 * segment's own file. */
 	const char *file;

@@ -101,38 +101,21 @@ static bool is_there(const struct reuse *r, const char *file)
 
 /* ---- who gets what ---- */
 
-static bool has_key(const struct manifest_entry *e, const struct segment *s)
-{
-	return !strcmp(e->key, s->key) || (s->former_key[0] && !strcmp(e->key, s->former_key));
-}
-
-static void restore(const struct manifest_entry *e, const struct segment *s,
-		    struct segment_result *result)
-{
-	manifest_restore(e, result);
-	if (strcmp(e->key, s->key))
-		COPY_TEXT(result->key, e->key);
-}
-
-/* Matches the file under the segment's own name. Prefers a line with the present key to one with
- * the former key. */
+/* Matches the file under the segment's own name. */
 static void match_in_place(struct reuse *r, size_t i, struct owned *o,
 			   struct segment_result *result)
 {
 	const struct segment *s = &r->want.segments[i];
-	const struct manifest_entry *fits = NULL;
 	size_t count = 0;
 	struct manifest_entry *const *lines = manifest_find(&r->m, o->file, &count);
 
-	for (size_t k = 0; k < count; k++)
-		if (!strcmp(lines[k]->sha256, o->sha256) && has_key(lines[k], s) &&
-		    (!fits || !strcmp(lines[k]->key, s->key)))
-			fits = lines[k];
-	if (!fits)
-		return;
-	restore(fits, s, result);
-	o->in_place = true;
-	r->origins[i].where = IN_PLACE;
+	for (size_t k = 0; k < count; k++) {
+		if (strcmp(lines[k]->sha256, o->sha256) || strcmp(lines[k]->key, s->key))
+			continue;
+		manifest_restore(lines[k], result);
+		o->in_place = true;
+		r->origins[i].where = IN_PLACE;
+	}
 }
 
 /* *foreign: the first file in the way. */
@@ -176,8 +159,8 @@ static int find_of_key(struct reuse *r, const char *key, const struct manifest_e
 		       struct owned **out, struct err *err)
 {
 	*out = NULL;
-	for (size_t k = first_of_key(r, key);
-	     key[0] && k < r->m.count && !strcmp(r->by_key[k]->key, key); k++) {
+	for (size_t k = first_of_key(r, key); k < r->m.count && !strcmp(r->by_key[k]->key, key);
+	     k++) {
 		struct owned *o = owned_find(r, r->by_key[k]->file);
 		if (judge_file(r, o, err) < 0)
 			return -1;
@@ -196,16 +179,14 @@ static int find_of_key(struct reuse *r, const char *key, const struct manifest_e
 
 static int match_folder(struct reuse *r, size_t i, struct segment_result *result, struct err *err)
 {
-	const struct segment *s = &r->want.segments[i];
 	const struct manifest_entry *entry;
 	struct owned *o;
 
-	if (find_of_key(r, s->key, &entry, &o, err) < 0 ||
-	    (!o && find_of_key(r, s->former_key, &entry, &o, err) < 0))
+	if (find_of_key(r, r->want.segments[i].key, &entry, &o, err) < 0)
 		return -1;
 	if (!o)
 		return 0;
-	restore(entry, s, result);
+	manifest_restore(entry, result);
 	r->origins[i].where = FROM_FOLDER;
 	r->origins[i].owned = (size_t)(o - r->owned);
 	r->origins[i].next = o->first;

@@ -68,8 +68,9 @@ static void add_field(struct sha256 *h, const char *text)
 	sha256_add(h, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-static void make_key(struct segment *segment, const struct spoken *spoken, const char *voice_hash,
-		     const struct speaker *speaker)
+/* What the words sound like, wherever they stand in the script. */
+static void hash_content(char content[SHA256_HEX], const struct spoken *spoken,
+			 const char *voice_hash, const struct speaker *speaker)
 {
 	struct sha256 *h = sha256_new();
 	char *options = json_dumps(spoken->options, JSON_COMPACT | JSON_SORT_KEYS);
@@ -88,26 +89,27 @@ static void make_key(struct segment *segment, const struct spoken *spoken, const
 		add_field(h, speaker->setup); /* its key already names the versions of its engine */
 	if (speaker->pins)
 		add_field(h, speaker->pins);
-	sha256_finish(h, segment->former_key);
+	sha256_finish(h, content);
 	free(options);
 }
 
 /* Numbers repetitions of a text in the same voice, so that each has its own seed and need not sound
- * the same. The former key took the seed from the place in the script, so an insertion changed it.
- */
-static void make_content_key(struct segment *segment, struct spoken *spoken,
-			     const struct script_item *item, json_t *times)
+ * the same. */
+static void make_key(struct segments *s, const struct script_item *item, const char *voice_hash,
+		     const struct speaker *speaker)
 {
-	json_int_t time = item->has_seed
-				  ? 0
-				  : json_integer_value(json_object_get(times, segment->former_key));
-	struct sha256 *h = sha256_new();
-	char number[24], first[9];
+	struct segment *segment = &s->list[s->count - 1];
+	struct spoken *spoken = &s->spoken[s->count - 1];
+	char content[SHA256_HEX], number[24], first[9];
 
-	json_object_set_new(times, segment->former_key, json_integer(time + 1));
+	hash_content(content, spoken, voice_hash, speaker);
+	json_int_t time =
+		item->has_seed ? 0 : json_integer_value(json_object_get(s->times, content));
+	json_object_set_new(s->times, content, json_integer(time + 1));
 	snprintf(number, sizeof(number), "%lld", (long long)time);
+	struct sha256 *h = sha256_new();
 	add_field(h, CONTENT_VERSION);
-	add_field(h, segment->former_key);
+	add_field(h, content);
 	add_field(h, number);
 	sha256_finish(h, segment->key);
 	snprintf(first, sizeof(first), "%.8s", segment->key);
@@ -267,8 +269,7 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 		last->voice_file = add_sample(s, sample);
 		hash = sample->words_hash[0] ? sample->words_hash : sample->hash;
 	}
-	make_key(&s->list[s->count - 1], last, hash, speaker);
-	make_content_key(&s->list[s->count - 1], last, item, s->times);
+	make_key(s, item, hash, speaker);
 	return 0;
 }
 

@@ -138,7 +138,7 @@ struct segments {
 	size_t count, cap, spoken_cap;
 	/* segments that lack the voice which the engine needs; the first is reported */
 	size_t voice_missed;
-	json_t *times;          /* while segments are made: how often each former key occurred */
+	json_t *times;          /* while segments are made: how often each content occurred */
 	struct job_file *files; /* voices that are files; the samples own the data */
 	size_t file_count, file_cap;
 };

@@ -89,8 +89,7 @@ bool run_keys_fit(const struct run_keys *keys, const struct segment *segment)
 {
 	const char *line = find(keys, segment->id);
 
-	return !line || !strncmp(line, segment->key, KEY_CHARS) ||
-	       (segment->former_key[0] && !strncmp(line, segment->former_key, KEY_CHARS));
+	return !line || !strncmp(line, segment->key, KEY_CHARS);
 }
 
 int run_keys_write(const struct run_keys *old, const char *run_dir, const struct segment *segments,
