@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/home.h"
 #include "base/log.h"
@@ -18,7 +17,7 @@ enum { ASK_MS = 60000, ASK_TRIES = 3, ASK_PAUSE_MS = 2000, HASH_CHARS = 24 };
 
 /* Facts in the ledger: FACT_VOLUME_OWNER is "GENERATION OWNER", where the owner is a project's
  * hash, or "-". FACT_VOLUME_GRANT is "GENERATION GB FOLDER": the project may use the volume, and
- * create it up to GB. Pods rented before FACT_VOLUME_RULE prove that a project used a volume. */
+ * create it up to GB. */
 struct claim {
 	char of[HASH_CHARS + 1], ok[HASH_CHARS + 1]; /* keys of the owner and of the grant */
 	char project[HASH_CHARS + 1];
@@ -126,40 +125,6 @@ static bool user_lists(const struct launch *l, const char *name)
 		if (!strcmp(section_item(top, "volumes", i), name))
 			return true;
 	return false;
-}
-
-static int64_t rule_since_ms(struct store *store)
-{
-	char text[32];
-
-	if (fact_get(store, FACT_VOLUME_RULE, NULL, NULL, text, sizeof(text)))
-		return strtoll(text, NULL, 10);
-	snprintf(text, sizeof(text), "%" PRId64, clock_wall_ms());
-	fact_put(store, FACT_VOLUME_RULE, NULL, NULL, text, NULL);
-	return clock_wall_ms();
-}
-
-/* Whether a run of this project used the volume before volumes had owners. */
-static bool had_before(struct launch *l, const struct claim *c, const char *provider,
-		       const char *name)
-{
-	int64_t since_ms = rule_since_ms(l->ctx->store);
-	struct pod_row *pods = NULL;
-	size_t count = 0;
-	bool had = false;
-
-	if (store_pods(l->ctx->store, NULL, false, &pods, &count, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < count && !had; i++) {
-		struct run_row run;
-		if (strcmp(pods[i].provider, provider) || strcmp(pods[i].volume_name, name) ||
-		    pods[i].create_ms >= since_ms)
-			continue;
-		had = store_run(l->ctx->store, pods[i].run, &run, NULL) == 0 &&
-		      trust_is_below(run.config, c->root);
-	}
-	free(pods);
-	return had;
 }
 
 /* Whether the user allowed it when this run began, by whatever means. */
@@ -358,12 +323,6 @@ static int check(struct question *q, struct err *err)
 
 	claim_of(c, l, provider, q->name);
 	bool granted = is_granted(c), allowed = user_allows(q, provider);
-	if (!granted && !allowed && had_before(l, c, provider, q->name)) {
-		granted = true;
-		if (!q->show && put_grant(l, c, 0, err) < 0)
-			return -1;
-		read_claim(l->ctx->store, c);
-	}
 	bool large = q->create && too_large(l, c);
 	if ((granted || allowed) && !large)
 		return 0;
@@ -423,7 +382,6 @@ int volume_trust(struct launch *l, const char *run, struct err *err)
 {
 	struct question q = {.l = l, .run = run};
 
-	rule_since_ms(l->ctx->store);
 	if (!needs_answer(l, &q) || all_granted(&q))
 		return 0;
 	if (!l->run.setup.provider_count && launch_open_providers(l, err) < 0)

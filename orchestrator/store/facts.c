@@ -15,7 +15,6 @@ static const struct {
 } kinds[FACT_COUNT] = {
 	[FACT_MACHINE] = {"machine", 0},
 	[FACT_JOIN_TIME] = {"join-time", 1},
-	[FACT_VOLUME_RULE] = {"volume-rule-since", 0},
 	[FACT_UNFINISHED] = {"unfinished", 1},
 	[FACT_VOLUME_TAKEN] = {"gone", 2},
 	[FACT_CHECKPOINT] = {"checkpoint", 2},

@@ -362,7 +362,6 @@ static void facts_keep_their_names(void **state)
 		const char *a, *b, *name;
 	} cases[] = {
 		{FACT_MACHINE, NULL, NULL, "machine"},
-		{FACT_VOLUME_RULE, NULL, NULL, "volume-rule-since"},
 		{FACT_JOIN_TIME, "plain wav", NULL, "join-time:plain wav"},
 		{FACT_UNFINISHED, "k7x2fd", NULL, "unfinished:k7x2fd"},
 		{FACT_VOLUME_TAKEN, "k7x2fd", "abc", "gone:k7x2fd:abc"},
