@@ -47,7 +47,7 @@ ROOMS = ["show", "unattended", "launch", "volumes", "doctor", "ssh", "line"]
 ONLY_IN = [
     (r"curl/", ["orchestrator/net/http"]),
     (r"libssh2", ["orchestrator/net/ssh"]),
-    (r"sqlite3", ["orchestrator/store/sqlite"]),
+    (r"sqlite3", ["orchestrator/store/"]),
     (r"libconfig", ["config/setting", "config/parse.c"]),
     (r"openssl/", ["orchestrator/base/crypto.c"]),
     (r"archive", ["orchestrator/sync/pack.c"]),

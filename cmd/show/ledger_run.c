@@ -101,7 +101,7 @@ static void print_forecasts(const struct run_choice *c)
 	}
 }
 
-/* Prints what the run decided when it began, and why; nothing for runs of an older burst. */
+/* Prints what the run decided when it began, and why; nothing for runs that decide nothing. */
 static int print_choice(const struct cmd_context *ctx, const struct run_row *run, struct err *err)
 {
 	struct run_choice c;
@@ -145,7 +145,7 @@ static json_t *gpus_json(const char *gpus)
 	return list;
 }
 
-/* The same for programs; null: an older burst began the run, or it decides nothing. */
+/* The same for programs; null: it decides nothing. */
 static int add_choice_json(json_t *to, const struct cmd_context *ctx, const struct run_row *run,
 			   struct err *err)
 {

@@ -23,7 +23,7 @@ void run_choose(struct run_choice *c, const struct estimate *e, const struct pla
 		const struct job_needs *needs);
 /* Call within the transaction that adds the run's row. Writes nothing if nothing is decided. */
 int run_choice_write(const struct run_choice *c, struct store *s, const char *run, struct err *err);
-/* Nothing is decided in *out if the ledger has nothing of it: an older burst began the run. */
+/* Nothing is decided in *out if the ledger has nothing of it. */
 int run_choice_read(struct run_choice *out, struct store *s, const char *run, struct err *err);
 /* Sets pods, plan and GPUs of an engine that starts now; `setup` borrows from the choice. */
 void run_choice_apply(struct run_choice *c, struct engine_setup *setup, int64_t wall_ms);

@@ -1,5 +1,5 @@
-/* rows.c - which field of a row is which column: the one place to add a field to (and a migration
- * in sqlite_open.c). */
+/* rows.c - which field of a row is which column: the one place to add a field to, beside
+ * schema.sql. */
 #include <math.h>
 
 #include "store_impl.h"

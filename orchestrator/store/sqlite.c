@@ -1,12 +1,13 @@
-/* sqlite.c - the ledger on disk: all of SQLite. A put is one upsert under synchronous=FULL in
- * WAL mode, so it has reached the disk when it returns; statements are made from the tables in
+/* sqlite.c - the ledger's statements and transactions. A put is one upsert under synchronous=FULL
+ * in WAL mode, so it has reached the disk when it returns; statements are made from the tables in
  * rows.c, once. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/path.h"
-#include "sqlite_impl.h"
+#include "store_impl.h"
 
 /* ---- what a failure means to a person ---- */
 
@@ -41,93 +42,101 @@ const char *sqlite_advice(sqlite3 *db, int rc)
 	return "the ledger failed";
 }
 
-void sqlite_set_patience(struct sqlite *q, bool impatient)
+void sqlite_set_patience(struct store *s, bool impatient)
 {
-	if (q->impatient == impatient)
+	if (s->impatient == impatient)
 		return;
-	q->impatient = impatient;
-	sqlite3_busy_timeout(q->db, impatient ? IMPATIENCE_MS : PATIENCE_MS);
+	s->impatient = impatient;
+	sqlite3_busy_timeout(s->db, impatient ? IMPATIENCE_MS : PATIENCE_MS);
 }
 
-int sqlite_fail(struct sqlite *q, struct err *err)
+int sqlite_fail(struct store *s, struct err *err)
 {
-	int rc = q->db ? sqlite3_errcode(q->db) : SQLITE_NOMEM;
+	int rc = s->db ? sqlite3_errcode(s->db) : SQLITE_NOMEM;
 
 	if ((rc & 0xff) == SQLITE_BUSY)
-		sqlite_set_patience(q, true);
+		sqlite_set_patience(s, true);
 
 	/* SQLite's words for a read-only file system depend on which call failed first */
-	if ((rc & 0xff) != SQLITE_NOMEM && access(q->path, W_OK) < 0 && errno == EROFS)
+	if ((rc & 0xff) != SQLITE_NOMEM && access(s->path, W_OK) < 0 && errno == EROFS)
 		return err_set(err, ERR_LOCAL,
 			       "%s: the file system is read-only: burst rents nothing that it "
 			       "cannot record",
-			       q->path);
+			       s->path);
 
-	return err_set(err, ERR_LOCAL, "%s: %s (%s)", q->path, sqlite_advice(q->db, rc & 0xff),
-		       q->db ? sqlite3_errmsg(q->db) : "no memory");
+	return err_set(err, ERR_LOCAL, "%s: %s (%s)", s->path, sqlite_advice(s->db, rc & 0xff),
+		       s->db ? sqlite3_errmsg(s->db) : "no memory");
 }
 
-int sqlite_run(struct sqlite *q, const char *sql, struct err *err)
+int sqlite_run(struct store *s, const char *sql, struct err *err)
 {
-	return sqlite3_exec(q->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(q, err);
+	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(s, err);
 }
 
 /* ---- transactions ---- */
 
 /* A deleted file takes all that is written to it, and the data is lost. */
-static int sqlite_check(struct store *s, struct err *err)
+int store_check(struct store *s, struct err *err)
 {
-	const struct sqlite *q = sqlite_of(s);
 	struct stat st;
 
-	if (!q->file) /* opened to read: nothing is lost */
+	if (!s->file) /* opened to read: nothing is lost */
 		return 0;
-	if (stat(q->path, &st) == 0 && st.st_ino == q->file && st.st_dev == q->device)
+	if (stat(s->path, &st) == 0 && st.st_ino == s->file && st.st_dev == s->device)
 		return 0;
 	return err_set(err, ERR_LOCAL,
 		       "%s: was removed or replaced while burst ran: what is written to it is "
 		       "lost; \"burst reap\" finds "
 		       "pods without it",
-		       q->path);
+		       s->path);
 }
 
-int sqlite_begin(struct store *s, struct err *err)
+int store_begin(struct store *s, struct err *err)
 {
+	assert(!s->in_transaction);
 	/* the write lock now: what is read inside is still true when it is written */
-	if (sqlite_check(s, err) < 0 || sqlite_run(sqlite_of(s), "BEGIN IMMEDIATE", err) < 0)
+	if (store_check(s, err) < 0 || sqlite_run(s, "BEGIN IMMEDIATE", err) < 0)
 		return -1;
-	sqlite_set_patience(sqlite_of(s), false);
+	sqlite_set_patience(s, false);
+	s->in_transaction = true;
 	return 0;
 }
 
 /* After a full or failing disk SQLite undoes the transaction by itself. A later put would be
  * committed alone. */
-static bool transaction_is_lost(const struct sqlite *q)
+static bool transaction_is_lost(const struct store *s)
 {
-	return q->base.in_transaction && sqlite3_get_autocommit(q->db);
+	return s->in_transaction && sqlite3_get_autocommit(s->db);
 }
 
-static int refuse_lost(const struct sqlite *q, struct err *err)
+static int refuse_lost(const struct store *s, struct err *err)
 {
 	return err_set(err, ERR_LOCAL, "%s: the transaction was undone after an earlier failure",
-		       q->path);
+		       s->path);
 }
 
-void sqlite_rollback(struct store *s)
+void sqlite_undo(struct store *s)
 {
-	if (!sqlite3_get_autocommit(sqlite_of(s)->db))
-		sqlite_run(sqlite_of(s), "ROLLBACK", NULL);
+	if (!sqlite3_get_autocommit(s->db))
+		sqlite_run(s, "ROLLBACK", NULL);
 }
 
-int sqlite_commit(struct store *s, struct err *err)
+void store_rollback(struct store *s)
 {
-	struct sqlite *q = sqlite_of(s);
+	if (s->in_transaction)
+		sqlite_undo(s);
+	s->in_transaction = false;
+}
 
-	if (sqlite3_get_autocommit(q->db))
-		return refuse_lost(q, err);
-	if (sqlite_run(q, "COMMIT", err) == 0)
+int store_commit(struct store *s, struct err *err)
+{
+	assert(s->in_transaction);
+	s->in_transaction = false;
+	if (sqlite3_get_autocommit(s->db))
+		return refuse_lost(s, err);
+	if (sqlite_run(s, "COMMIT", err) == 0)
 		return 0;
-	sqlite_rollback(s);
+	sqlite_undo(s);
 	return -1;
 }
 
@@ -183,7 +192,7 @@ static void add_names(struct str *sql, const struct table *t, size_t from, size_
 	}
 }
 
-void sqlite_put_sql(struct str *sql, const struct table *t)
+static void put_sql(struct str *sql, const struct table *t)
 {
 	str_addf(sql, "INSERT INTO %s (", t->name);
 	add_names(sql, t, 0, t->count, "@", ",");
@@ -195,7 +204,7 @@ void sqlite_put_sql(struct str *sql, const struct table *t)
 	add_names(sql, t, t->keys, t->count, "@=excluded.@", ",");
 }
 
-void sqlite_remove_sql(struct str *sql, const struct table *t)
+static void remove_sql(struct str *sql, const struct table *t)
 {
 	str_addf(sql, "DELETE FROM %s WHERE ", t->name);
 	add_names(sql, t, 0, t->keys, "@=?", " AND ");
@@ -252,7 +261,7 @@ static const struct {
 	[QUERY_FORECASTS] = {TABLE_FORECAST, "WHERE run=?1 ORDER BY seq"},
 };
 
-void sqlite_find_sql(struct str *sql, enum query query)
+static void find_sql(struct str *sql, enum query query)
 {
 	const struct table *t = &store_tables[questions[query].table];
 
@@ -261,59 +270,95 @@ void sqlite_find_sql(struct str *sql, enum query query)
 	str_addf(sql, " FROM %s %s LIMIT ?2", t->name, questions[query].where);
 }
 
-int sqlite_prepare(struct sqlite *q, const struct str *sql, sqlite3_stmt **out, struct err *err)
+static int prepare(struct store *s, const struct str *sql, sqlite3_stmt **out, struct err *err)
 {
-	if (sqlite3_prepare_v3(q->db, str_text(sql), -1, SQLITE_PREPARE_PERSISTENT, out, NULL) !=
+	if (sqlite3_prepare_v3(s->db, str_text(sql), -1, SQLITE_PREPARE_PERSISTENT, out, NULL) !=
 	    SQLITE_OK)
-		return sqlite_fail(q, err);
+		return sqlite_fail(s, err);
 	return 0;
 }
 
-/* Steps a statement that gives no rows, and makes it ready for the next time. */
-static int finish(struct sqlite *q, sqlite3_stmt *stmt, struct err *err)
+static int prepare_table(struct store *s, enum table_id table, sqlite3_stmt **out,
+			 void (*make)(struct str *sql, const struct table *t), struct err *err)
 {
-	int result = sqlite3_step(stmt) == SQLITE_DONE ? 0 : sqlite_fail(q, err);
+	CLEANUP(str_free) struct str sql = STR_INIT;
+
+	if (*out)
+		return 0;
+	if (s->reads_only)
+		return err_set(err, ERR_BUG, "%s: was opened for reading", s->path);
+	make(&sql, &store_tables[table]);
+	return prepare(s, &sql, out, err);
+}
+
+static int prepare_find(struct store *s, enum query query, struct err *err)
+{
+	CLEANUP(str_free) struct str sql = STR_INIT;
+
+	if (s->find[query])
+		return 0;
+	find_sql(&sql, query);
+	return prepare(s, &sql, &s->find[query], err);
+}
+
+int sqlite_prepare_all(struct store *s, struct err *err)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < QUERY_COUNT && result == 0; i++)
+		result = prepare_find(s, (enum query)i, err);
+	for (size_t i = 0; i < TABLE_COUNT && result == 0 && !s->reads_only; i++) {
+		result = prepare_table(s, (enum table_id)i, &s->put[i], put_sql, err);
+		if (result == 0)
+			result = prepare_table(s, (enum table_id)i, &s->remove[i], remove_sql, err);
+	}
+	return result;
+}
+
+/* Steps a statement that gives no rows, and makes it ready for the next time. */
+static int finish(struct store *s, sqlite3_stmt *stmt, struct err *err)
+{
+	int result = sqlite3_step(stmt) == SQLITE_DONE ? 0 : sqlite_fail(s, err);
 
 	if (result == 0)
-		sqlite_set_patience(q, false);
+		sqlite_set_patience(s, false);
 	sqlite3_reset(stmt);
 	sqlite3_clear_bindings(stmt);
 	return result;
 }
 
-static int change(struct sqlite *q, sqlite3_stmt *stmt, const struct table *t, size_t columns,
+static int change(struct store *s, sqlite3_stmt *stmt, const struct table *t, size_t columns,
 		  const void *row, struct err *err)
 {
-	if (transaction_is_lost(q))
-		return refuse_lost(q, err);
-	if (!q->base.in_transaction && sqlite_check(&q->base, err) < 0)
+	if (transaction_is_lost(s))
+		return refuse_lost(s, err);
+	if (!s->in_transaction && store_check(s, err) < 0)
 		return -1;
 	for (size_t i = 0; i < columns; i++)
 		if (bind_column(stmt, (int)i + 1, &t->columns[i], row) != SQLITE_OK)
-			return sqlite_fail(q, err);
-	return finish(q, stmt, err);
+			return sqlite_fail(s, err);
+	return finish(s, stmt, err);
 }
 
-static int sqlite_put(struct store *s, enum table_id table, const void *row, struct err *err)
+int sqlite_put(struct store *s, enum table_id table, const void *row, struct err *err)
 {
-	struct sqlite *q = sqlite_of(s);
+	const struct table *t = &store_tables[table];
 
-	if (!q->put[table])
-		return err_set(err, ERR_BUG, "%s: was opened for reading", q->path);
-	return change(q, q->put[table], &store_tables[table], store_tables[table].count, row, err);
+	if (prepare_table(s, table, &s->put[table], put_sql, err) < 0)
+		return -1;
+	return change(s, s->put[table], t, t->count, row, err);
 }
 
-static int sqlite_remove(struct store *s, enum table_id table, const void *row, struct err *err)
+int sqlite_remove(struct store *s, enum table_id table, const void *row, struct err *err)
 {
-	struct sqlite *q = sqlite_of(s);
+	const struct table *t = &store_tables[table];
 
-	if (!q->remove[table])
-		return err_set(err, ERR_BUG, "%s: was opened for reading", q->path);
-	return change(q, q->remove[table], &store_tables[table], store_tables[table].keys, row,
-		      err);
+	if (prepare_table(s, table, &s->remove[table], remove_sql, err) < 0)
+		return -1;
+	return change(s, s->remove[table], t, t->keys, row, err);
 }
 
-static int collect(struct sqlite *q, sqlite3_stmt *stmt, const struct table *t, void **rows,
+static int collect(struct store *s, sqlite3_stmt *stmt, const struct table *t, void **rows,
 		   size_t *count, struct err *err)
 {
 	char *list = NULL;
@@ -329,53 +374,41 @@ static int collect(struct sqlite *q, sqlite3_stmt *stmt, const struct table *t, 
 	}
 	if (rc != SQLITE_DONE) {
 		free(list);
-		return sqlite_fail(q, err);
+		return sqlite_fail(s, err);
 	}
 	*rows = list;
 	*count = n;
 	return 0;
 }
 
-static int sqlite_find(struct store *s, enum query query, const char *text, size_t most,
-		       void **rows, size_t *count, struct err *err)
+int sqlite_find(struct store *s, enum query query, const char *text, size_t most, void **rows,
+		size_t *count, struct err *err)
 {
-	struct sqlite *q = sqlite_of(s);
-	sqlite3_stmt *stmt = q->find[query];
-
+	if (prepare_find(s, query, err) < 0)
+		return -1;
+	sqlite3_stmt *stmt = s->find[query];
 	/* a statement without ?1 ignores the NULL */
 	if (sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC) != SQLITE_OK ||
 	    sqlite3_bind_int64(stmt, 2, most ? (int64_t)most : -1) != SQLITE_OK)
-		return sqlite_fail(q, err);
-	int result = collect(q, stmt, &store_tables[questions[query].table], rows, count, err);
+		return sqlite_fail(s, err);
+	int result = collect(s, stmt, &store_tables[questions[query].table], rows, count, err);
 	sqlite3_reset(stmt);
 	sqlite3_clear_bindings(stmt);
 	return result;
 }
 
-/* ---- opening ---- */
-
-void sqlite_close(struct store *s)
+void store_close(struct store *s)
 {
-	struct sqlite *q = sqlite_of(s);
-
+	if (!s)
+		return;
+	store_rollback(s);
 	for (size_t i = 0; i < TABLE_COUNT; i++) {
-		sqlite3_finalize(q->put[i]);
-		sqlite3_finalize(q->remove[i]);
+		sqlite3_finalize(s->put[i]);
+		sqlite3_finalize(s->remove[i]);
 	}
 	for (size_t i = 0; i < QUERY_COUNT; i++)
-		sqlite3_finalize(q->find[i]);
-	sqlite3_close(q->db);
-	free(q->path);
-	free(q);
+		sqlite3_finalize(s->find[i]);
+	sqlite3_close(s->db);
+	free(s->path);
+	free(s);
 }
-
-const struct store_ops sqlite_ops = {
-	.close = sqlite_close,
-	.check = sqlite_check,
-	.begin = sqlite_begin,
-	.commit = sqlite_commit,
-	.rollback = sqlite_rollback,
-	.put = sqlite_put,
-	.remove = sqlite_remove,
-	.find = sqlite_find,
-};

@@ -1,6 +1,5 @@
 /* store.h - the ledger: what was run, which pods were rented for it and what became of them. SQLite
- * behind store_open(), a twin in memory behind store_memory() for the simulator; both pass the same
- * conformance test.
+ * in a file behind store_open(), in memory alone behind store_memory().
  *
  * Rows are plain structs; "put" writes the whole row under its key, new or not. A put has reached
  * the disk when it returns (synchronous=FULL) unless it is made between store_begin() and
@@ -275,12 +274,13 @@ struct firing_row {
 };
 
 /* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or
- * is from a newer burst. */
+ * is of another version of burst. */
 int store_open(struct store **out, const char *path, struct err *err);
-/* For questions only: makes, changes and migrates nothing, and what it answers is all of one
+/* For questions only: makes and changes nothing, and what it answers is all of one
  * moment. ERR_NOT_FOUND: there is no ledger; ERR_BUSY: another process holds it, which is waited
  * for no longer than a prompt may take. A put fails. */
 int store_open_to_read(struct store **out, const char *path, struct err *err);
+/* A ledger that ends with this process. Never NULL. */
 struct store *store_memory(void);
 /* ERR_LOCAL if the ledger's file was removed or replaced since store_open(). The open file still
  * answers queries, but what is put there is lost, and no retry brings it back: a client that waits
@@ -351,7 +351,7 @@ int store_segments(struct store *s, const char *run, struct segment_row **out, s
 int store_volumes(struct store *s, struct volume_row **out, size_t *count, struct err *err);
 int store_batches(struct store *s, const char *run, struct batch_row **out, size_t *count,
 		  struct err *err);
-/* ERR_NOT_FOUND: an older burst began the run, or nothing was decided for it. */
+/* ERR_NOT_FOUND: nothing was decided for it. */
 int store_choice(struct store *s, const char *run, struct choice_row *out, struct err *err);
 int store_forecasts(struct store *s, const char *run, struct forecast_row **out, size_t *count,
 		    struct err *err);

@@ -1,12 +1,19 @@
-/* store_impl.h - what both back ends of the ledger share: the tables as data, and the operations of
- * a back end.
+/* store_impl.h - what the files of the ledger share: the tables as data, and SQLite.
  *
- * store.c checks arguments and calls a back end; sqlite.c and memory.c give the same answers. */
+ * store.c has the typed calls, sqlite.c the statements that they come to, sqlite_open.c opens. */
 #ifndef BURST_STORE_IMPL_H
 #define BURST_STORE_IMPL_H
 
+#include <sqlite3.h>
+#include <sys/stat.h>
+
 #include "base/states.h"
 #include "store.h"
+
+#define APPLICATION_ID 0x62757273 /* "burs": how we know a ledger from any other database */
+#define PATIENCE_MS    10000      /* for other processes; their transactions take milliseconds */
+#define GLANCE_MS      5          /* for one that only reads, for a prompt */
+#define IMPATIENCE_MS  100        /* once it was in vain: releases must not wait behind it */
 
 enum table_id {
 	TABLE_RUN,
@@ -112,25 +119,33 @@ enum query {
 	QUERY_COUNT
 };
 
-struct store_ops {
-	void (*close)(struct store *s);
-	int (*check)(struct store *s, struct err *err); /* NULL: nothing can happen to it */
-	int (*begin)(struct store *s, struct err *err);
-	int (*commit)(struct store *s,
-		      struct err *err); /* failed: everything since begin is undone */
-	void (*rollback)(struct store *s);
-	/* The row has been through row_copy(). */
-	int (*put)(struct store *s, enum table_id table, const void *row, struct err *err);
-	/* The row's key selects it; absent is success. */
-	int (*remove)(struct store *s, enum table_id table, const void *row, struct err *err);
-	/* At most `most` rows (0: all) into a new array, NULL when there are none. */
-	int (*find)(struct store *s, enum query query, const char *text, size_t most, void **rows,
-		    size_t *count, struct err *err);
+struct store {
+	sqlite3 *db;
+	char *path;
+	dev_t device;   /* of the file that was opened */
+	ino_t file;     /* 0: there is none, or it is opened to read: no write can be lost */
+	bool impatient; /* another process held it for longer than PATIENCE_MS, and may still */
+	bool reads_only;
+	bool in_transaction;
+	/* each is made when it is first needed */
+	sqlite3_stmt *put[TABLE_COUNT], *remove[TABLE_COUNT], *find[QUERY_COUNT];
 };
 
-struct store { /* first in each back end's own struct */
-	const struct store_ops *ops;
-	bool in_transaction;
-};
+/* What an error of SQLite means, and what to do: "the disk is full: ..."; static. */
+const char *sqlite_advice(sqlite3 *db, int rc);
+/* How long other processes that hold the ledger are waited for. */
+void sqlite_set_patience(struct store *s, bool impatient);
+/* Sets SQLite's last error as ERR_LOCAL. Returns -1. */
+int sqlite_fail(struct store *s, struct err *err);
+int sqlite_run(struct store *s, const char *sql, struct err *err);
+void sqlite_undo(struct store *s); /* SQLite's transaction, if one is open */
+/* Makes all statements, so that a ledger that lacks a column is noticed before it is needed. */
+int sqlite_prepare_all(struct store *s, struct err *err);
+int sqlite_put(struct store *s, enum table_id table, const void *row, struct err *err);
+/* The row's key selects it; absent is success. */
+int sqlite_remove(struct store *s, enum table_id table, const void *row, struct err *err);
+/* At most `most` rows (0: all) into a new array, NULL when there are none. */
+int sqlite_find(struct store *s, enum query query, const char *text, size_t most, void **rows,
+		size_t *count, struct err *err);
 
 #endif

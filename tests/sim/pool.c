@@ -8,13 +8,14 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "engine/kept.h"
+#include "ledgers.h"
 
 enum { TAKEN_SEEN_MS = 100, WANTED_MS = 10 * 1000 }; /* as in engine/handed.c and keep.c */
 
 static struct store *ledger(struct client *cl)
 {
 	if (!cl->laptop->pool)
-		cl->laptop->pool = store_memory();
+		cl->laptop->pool = ledger_take();
 	return cl->laptop->pool;
 }
 

@@ -2,6 +2,7 @@
  * first event to its last. */
 #include <stdlib.h>
 
+#include "ledgers.h"
 #include "wire.h"
 
 void broke(struct sim *s, const char *fmt, ...)
@@ -267,7 +268,7 @@ static void make_laptop(struct sim *s, int number, bool limited)
 	l->woke_at = l->jumped_at = -1;
 	l->wall_offset = s->plan->wall_offset_ms[number];
 	l->wall_error = llabs(l->wall_offset);
-	l->facts = limited ? store_memory() : NULL;
+	l->facts = limited ? ledger_take() : NULL;
 }
 
 static void make_cloud(struct sim *s)
@@ -395,8 +396,8 @@ void sim_free(struct sim *s)
 	for (int i = 0; i < CLIENTS_ALL; i++)
 		free_client(&s->clients[i]);
 	for (int i = 0; i < LAPTOPS_MAX; i++)
-		free(s->laptops[i].rows), store_close(s->laptops[i].facts),
-			store_close(s->laptops[i].pool);
+		free(s->laptops[i].rows), ledger_give(s->laptops[i].facts),
+			ledger_give(s->laptops[i].pool);
 	for (size_t i = 0; i < s->queue_count; i++)
 		free(s->queue[i].data);
 	for (size_t i = 0; i < s->machine_count; i++) {

@@ -229,7 +229,7 @@ static void a_decision_comes_back_from_the_ledger(void **state)
 	assert_true(run_choice_is_late(&got, false, now + 1150000));
 	assert_false(run_choice_is_late(&got, true, now + 1150000));
 	run_choice_free(&got);
-	/* of a run that an older burst began */
+	/* of a run that decided nothing */
 	assert_int_equal(run_choice_read(&got, s, "r2", &err), 0);
 	assert_int_equal(got.row.decided_ms, 0);
 	run_choice_apply(&got, &later, now);

@@ -232,7 +232,7 @@ static void everything(struct store *s, struct str *to)
 	add_rows(to, rows, n, TABLE_VOLUME);
 }
 
-static void the_twins_agree(void **state)
+static void memory_answers_as_a_file(void **state)
 {
 	struct bed *bed = *state;
 	struct store *twin = store_memory();
@@ -256,7 +256,7 @@ int main(void)
 		BOTH(a_commit_keeps),
 		BOTH(a_rollback_restores),
 		BOTH(misuse_is_a_bug),
-		OPENED(the_twins_agree),
+		OPENED(memory_answers_as_a_file),
 	};
 
 	return cmocka_run_group_tests_name("store transactions", tests, make_folder, drop_folder);
