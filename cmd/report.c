@@ -9,9 +9,21 @@
 
 #define DAY_MS INT64_C(86400000)
 
-static int live_page(void *ctx, struct str *html, const char *nonce, struct err *err)
+/* nonce NULL: the data alone. */
+static int live_page(void *ctx, struct str *to, const char *nonce, struct err *err)
 {
-	return page_build(ctx, html, nonce, err);
+	json_t *data = page_json(ctx, err);
+
+	if (!data)
+		return -1;
+	if (nonce) {
+		page_html(to, data, nonce);
+		return 0;
+	}
+	CLEANUP(free_text) char *line = output_json_line(data);
+	str_add(to, line);
+	json_decref(data);
+	return 0;
 }
 
 static void live_ready(void *ctx, const char *url)
@@ -36,15 +48,18 @@ static int write_page(const char *path, const struct str *html, struct err *err)
 
 static int serve(struct page_wish *w, struct err *err)
 {
-	CLEANUP(str_free) struct str html = STR_INIT;
-	struct serve s = {.page = live_page, .ready = live_ready, .ctx = w};
+	struct serve s = {.page = live_page, .data = "report.json", .ready = live_ready, .ctx = w};
 	int64_t port = 0;
 
-	if (opt_has(w->ctx, "output"))
-		return err_set(err, ERR_USAGE, "report: give --live or -o, not both");
-	if (opt_int(w->ctx, "port", 0, 65535, &port, err) < 0 ||
-	    page_build(w, &html, NULL, err) < 0)
+	if (opt_has(w->ctx, "output") || w->ctx->json)
+		return err_set(err, ERR_USAGE, "report: give --live, --json or -o");
+	w->live = true;
+	if (opt_int(w->ctx, "port", 0, 65535, &port, err) < 0)
 		return -1;
+	json_t *first = page_json(w, err); /* fails on an unknown run before browsers come */
+	if (!first)
+		return -1;
+	json_decref(first);
 	s.port = (int)port;
 	return serve_until_stopped(&s, err);
 }
@@ -62,11 +77,20 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return err_set(err, ERR_USAGE, "report: give a run or --since, not both");
 	if (opt_has(ctx, "port") && !opt_has(ctx, "live"))
 		return err_set(err, ERR_USAGE, "report: --port needs --live");
+	if (ctx->json && opt_has(ctx, "output"))
+		return err_set(err, ERR_USAGE, "report: give --json or -o, not both");
 	if (opt_has(ctx, "live"))
 		return serve(&w, err);
-	int status = page_build(&w, &html, NULL, err);
-	if (status == 0)
-		status = write_page(path, &html, err);
+	w.live = ctx->json;
+	json_t *data = page_json(&w, err);
+	if (!data)
+		return -1;
+	if (ctx->json) {
+		output_json(data);
+		return cmd_flush(err);
+	}
+	page_html(&html, data, NULL);
+	int status = write_page(path, &html, err);
 	if (status == 0 && strcmp(path, "-") != 0 && !ctx->quiet)
 		output_line(stderr, "%s: %zu run%s", path, w.count, w.count == 1 ? "" : "s");
 	return status;
@@ -92,7 +116,8 @@ const struct cmd cmd_report = {
 		   "actual.\n\n"
 		   "With --live, burst serves the page on 127.0.0.1 at a secret URL until Ctrl-C. "
 		   "The page then also shows active runs, their pods and "
-		   "their cost so far. It is read-only.",
+		   "their cost so far. It is read-only. --json prints the data of the page.",
+	.json = true,
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

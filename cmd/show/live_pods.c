@@ -100,8 +100,8 @@ static json_t *pod_json(const struct its_run *run, const struct pod_row *pod, st
 	return object;
 }
 
-int live_pods_json(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
-		   struct err *err)
+json_t *live_pods_list(struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+		       int64_t now)
 {
 	json_t *list = json_array();
 	struct its_run its = {.eta_ms = -1};
@@ -111,6 +111,14 @@ int live_pods_json(struct cmd_context *ctx, const struct pod_row *pods, size_t c
 		struct run_pod_now at = run_pod_now(&ctx->runs, &pods[i], now);
 		json_array_append_new(list, pod_json(&its, &pods[i], at));
 	}
+	return list;
+}
+
+int live_pods_json(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
+		   struct err *err)
+{
+	json_t *list = live_pods_list(ctx, pods, count, now);
+
 	if (report_volumes(ctx->store, NULL, list, err) < 0) {
 		json_decref(list);
 		return -1;

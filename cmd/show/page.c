@@ -1,240 +1,624 @@
-/* page.c - writes the page of `burst report`, its parts in order. */
+/* page.c - gathers the data of `burst report` from the ledger, and puts it into the page. */
 #include "page.h"
 
+#include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
+#include "advice.h"
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/gpus.h"
-#include "html.h"
+#include "base/incbin.h"
+#include "engine/learn.h"
+#include "live_pods.h"
+#include "output.h"
+#include "plan/choose.h"
+#include "plan/prior.h"
 #include "report.h"
 #include "runs/runs.h"
-#include "store/pod_cost.h"
 
-#define USED_GOAL 0.7
+INCBIN(page_template, "cmd/show/page.html");
 
-enum { GANTT_PODS = 40, RUNS_SHOWN = 30 };
+enum { WIDTHS_SHOWN = 8, WIDEST_SHOWN = 16, CARDS_MOST = 128, PODS_LEARNED_FROM = 200 };
 
-static double used_of(const struct run_row *r)
+struct page {
+	struct cmd_context *ctx;
+	struct run_row *runs; /* newest first */
+	size_t count;
+	struct pod_row *pods; /* of all these runs, run by run */
+	size_t pod_count;
+	double *audio_s; /* for each run */
+	int64_t now_ms;
+};
+
+/* ---- from the ledger ---- */
+
+static double audio_of(struct store *store, const char *run)
 {
-	return r->billed_ms > 0 ? (double)r->compute_ms / (double)r->billed_ms : 0;
+	struct segment_row *rows = NULL;
+	size_t count = 0;
+	double seconds = 0;
+
+	if (store_segments(store, run, &rows, &count, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		seconds += rows[i].state == SEGMENT_ROW_SAFE ? rows[i].seconds : 0;
+	free(rows);
+	return seconds;
 }
 
-static void figure(struct str *to, const char *name, const char *fmt, ...)
+static void add_pods(struct page *p, const char *run)
 {
-	char text[100];
+	struct pod_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_pods(p->ctx->store, run, false, &rows, &count, NULL) < 0)
+		return;
+	p->pods = xrealloc(p->pods, (p->pod_count + count + 1) * sizeof(*p->pods));
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].create_ms > 0 && rows[i].state != POD_ROW_FAILED)
+			p->pods[p->pod_count++] = rows[i];
+	free(rows);
+}
+
+static const struct pod_row *pods_of(const struct page *p, const char *run, size_t *count)
+{
+	size_t from = 0;
+
+	while (from < p->pod_count && strcmp(p->pods[from].run, run) != 0)
+		from++;
+	for (*count = 0; from + *count < p->pod_count; ++*count)
+		if (strcmp(p->pods[from + *count].run, run) != 0)
+			break;
+	return p->pods + from;
+}
+
+/* Fills up to two rows: a run and its delivery, which the run's totals include. */
+static int find_with_delivery(struct page *p, const char *name, struct run_row rows[2],
+			      size_t *count, struct err *err)
+{
+	struct delivery_total total;
+
+	if (named_run(p->ctx->store, name, &rows[0], err) < 0 ||
+	    delivery_total(&p->ctx->runs, &rows[0], p->now_ms, &total, err) < 0)
+		return -1;
+	*count = 1;
+	if (total.deliveries && store_run(p->ctx->store, total.newest, &rows[1], err) < 0)
+		return -1;
+	*count += total.deliveries > 0;
+	return 0;
+}
+
+static int find_runs(struct page *p, const struct page_wish *w, struct err *err)
+{
+	size_t count = 0;
+
+	if (w->run) {
+		p->runs = xcalloc(2, sizeof(*p->runs));
+		return find_with_delivery(p, w->run, p->runs, &p->count, err);
+	}
+	if (store_runs(p->ctx->store, NULL, false, 0, &p->runs, &count, err) < 0)
+		return -1;
+	while (p->count < count && p->runs[p->count].started_ms >= p->now_ms - w->since_ms)
+		p->count++;
+	return 0;
+}
+
+static int gather(struct page *p, const struct page_wish *w, struct err *err)
+{
+	if (find_runs(p, w, err) < 0)
+		return -1;
+	p->audio_s = xcalloc(p->count + 1, sizeof(*p->audio_s));
+	for (size_t i = 0; i < p->count; i++) {
+		struct run_row *run = &p->runs[i];
+		if (run_so_far(&p->ctx->runs, run, p->now_ms, err) < 0 ||
+		    run_sum(&p->ctx->runs, run, p->now_ms, err) < 0)
+			return -1;
+		p->audio_s[i] = audio_of(p->ctx->store, run->id);
+		add_pods(p, run->id);
+	}
+	return 0;
+}
+
+/* ---- compared with other numbers of pods and other GPUs ---- */
+
+static double dollars(int64_t microusd)
+{
+	return (double)microusd / 1e6;
+}
+
+/* The newest run as input of the planner. */
+struct model {
+	struct plan_work work;
+	const struct pod_row *pod; /* one of the pods that rendered it */
+	char key[LEARN_KEY];       /* key of its speed */
+	struct speed speed;
+	int batch_max;
+};
+
+/* Assumes that every segment has the mean length of its batch. */
+static bool read_work(const struct page *p, const struct run_row *run, struct model *m)
+{
+	struct batch_row *rows = NULL;
+	size_t count = 0, segments = 0, n = 0;
+
+	if (store_batches(p->ctx->store, run->id, &rows, &count, NULL) < 0 || !count) {
+		free(rows);
+		return false;
+	}
+	m->batch_max = 1;
+	for (size_t i = 0; i < count; i++) {
+		segments += (size_t)MAX(rows[i].segments, 0);
+		m->batch_max = MAX(m->batch_max, MAX(rows[i].segments, rows[i].most));
+	}
+	double *lengths = xcalloc(segments + 1, sizeof(*lengths));
+	for (size_t i = 0; i < count; i++)
+		for (int k = 0; k < rows[i].segments; k++)
+			lengths[n++] = rows[i].sum / rows[i].segments;
+	plan_work_init(&m->work, lengths, n, m->batch_max, 0);
+	copy_text(m->key, LEARN_KEY, rows[0].speed);
+	free(lengths);
+	free(rows);
+	return n > 0;
+}
+
+static const struct pod_row *pod_of(const struct page *p, const char *run)
+{
+	for (size_t i = 0; i < p->pod_count; i++)
+		if (!strcmp(p->pods[i].run, run) && p->pods[i].compute_ms > 0)
+			return &p->pods[i];
+	return NULL;
+}
+
+static bool read_model(const struct page *p, const struct run_row *run, struct model *m)
+{
+	m->pod = pod_of(p, run->id);
+	return run->rendered > 0 && run->cost_microusd > 0 && m->pod && read_work(p, run, m) &&
+	       learn_fit(&m->speed, p->ctx->store, m->key);
+}
+
+/* A pod like this one, with this price and speed. */
+static void make_machine(const struct page *p, const struct model *m, const struct pod_row *like,
+			 double price_h, const struct speed *speed, struct plan_machine *out)
+{
+	struct pod_row *up = NULL;
+	struct cold_time fetch = {1, 1, 0}, release = {0};
+	size_t count = 0;
+
+	*out = (struct plan_machine){.price_h = price_h,
+				     .quantum_s = prior_of_provider(like->provider)->quantum_s,
+				     .speed = *speed,
+				     .workers = 1,
+				     .batch_max = m->batch_max,
+				     .cold = prior_cold(like->provider, !gpu_is_none(like->gpu))};
+	if (store_pods_up(p->ctx->store, like->provider, PODS_LEARNED_FROM, &up, &count, NULL) ==
+	    0) {
+		learn_cold(up, count,
+			   &(struct cold_what){.gpu = like->gpu,
+					       .image = like->image,
+					       .volume_ready = like->synced_bytes == 0},
+			   &out->cold);
+		learn_tail(up, count, &fetch, &release);
+	}
+	out->tail_s = fetch.p50_s;
+	out->release_s = release.p50_s;
+	free(up);
+}
+
+static int pods_that_worked(const struct page *p, const char *run)
+{
+	size_t count;
+	const struct pod_row *pods = pods_of(p, run, &count);
+	int worked = 0;
+
+	for (size_t i = 0; i < count; i++)
+		worked += pods[i].compute_ms > 0;
+	return worked;
+}
+
+static double each_of(const struct run_row *r)
+{
+	return r->rendered > 0 ? dollars(r->cost_microusd) / (double)r->rendered : 0;
+}
+
+static bool same_job(const struct run_row *a, const struct run_row *b)
+{
+	return !strcmp(a->config, b->config) && !strcmp(a->job, b->job) && each_of(b) > 0;
+}
+
+/* ---- by number of pods ---- */
+
+static json_t *measured_widths(const struct page *p, const struct run_row *run,
+			       const struct model *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->count; i++) {
+		const struct run_row *r = &p->runs[i];
+		const struct pod_row *pod = pod_of(p, r->id);
+		if (!same_job(run, r) || !pod || strcmp(pod->gpu, m->pod->gpu) ||
+		    strcmp(pod->provider, m->pod->provider))
+			continue;
+		json_array_append_new(list, json_pack("{s:o, s:i, s:f}", "run", report_text(r->id),
+						      "pods", pods_that_worked(p, r->id),
+						      "segment_usd", each_of(r)));
+	}
+	return list;
+}
+
+/* What the cheapest width costs. pods 0: no plan. */
+struct best {
+	int pods;
+	double usd; /* of the whole run */
+};
+
+static json_t *widths_json(const struct page *p, const struct run_row *run, const struct model *m,
+			   struct best *best)
+{
+	const struct plan_wish wish = {.pods_most = WIDEST_SHOWN};
+	struct plan widths[WIDTHS_SHOWN];
+	struct plan_machine machine;
+	json_t *predicted = json_array();
+
+	make_machine(p, m, m->pod, dollars(m->pod->price_microusd_h), &m->speed, &machine);
+	size_t count = plan_widths(widths, WIDTHS_SHOWN, &m->work, &machine, 0, &wish);
+	for (size_t i = 0; i < count; i++) {
+		double each = widths[i].cost_usd / (double)m->work.count,
+		       usd = each * (double)run->rendered;
+		json_array_append_new(predicted, json_pack("{s:i, s:f, s:f}", "pods",
+							   widths[i].pods, "segment_usd", each,
+							   "seconds", widths[i].makespan_p50_s));
+		if (!best->pods || usd < best->usd)
+			*best = (struct best){widths[i].pods, usd};
+	}
+	if (!count) {
+		json_decref(predicted);
+		return json_null();
+	}
+	return json_pack("{s:o, s:o, s:o, s:o}", "gpu", report_text(m->pod->gpu), "provider",
+			 report_text(m->pod->provider), "predicted", predicted, "measured",
+			 measured_widths(p, run, m));
+}
+
+/* ---- by GPU ---- */
+
+struct card {
+	char gpu[64], provider[24];
+	double predicted, measured; /* dollars a segment; 0: unknown */
+	bool guess;                 /* from a list price or another card's speed */
+};
+
+static int cheapest_first(const void *a, const void *b)
+{
+	const struct card *x = a, *y = b;
+
+	return (x->predicted > y->predicted) - (x->predicted < y->predicted);
+}
+
+/* The key of the same engine on another pod's GPU; assumes the same version. */
+static void key_of(const struct model *m, const struct pod_row *pod, char key[LEARN_KEY])
+{
+	const char *options = strchr(m->key, '|'), *gpu = options ? strchr(options + 1, '|') : NULL,
+		   *version = strrchr(m->key, '|');
+	CLEANUP(free_text)
+	char *engine = xasprintf("%.*s", options ? (int)(options - m->key) : 0, m->key);
+	CLEANUP(free_text)
+	char *set = gpu ? xasprintf("%.*s", (int)(gpu - options - 1), options + 1) : xstrdup("");
+	const struct learn_what what = {.engine = engine,
+					.options = set,
+					.gpu = pod->gpu,
+					.provider = pod->provider,
+					.version = version ? version + 1 : ""};
+
+	learn_key(&what, key);
+}
+
+static void predict(const struct page *p, const struct model *m, const struct pod_row *like,
+		    double price_h, struct card *card)
+{
+	const struct gpu *had = gpu_find(m->pod->gpu), *wanted = gpu_find(like->gpu);
+	const struct plan_wish wish = {.goal = PLAN_COST, .pods = 1};
+	struct plan_machine machine;
+	struct speed speed;
+	struct plan plan;
+	char key[LEARN_KEY];
+
+	key_of(m, like, key);
+	if (!learn_fit(&speed, p->ctx->store, key)) {
+		if (!had || !wanted)
+			return;
+		speed = speed_carry(&m->speed, had, wanted, 0);
+		card->guess = true;
+	}
+	make_machine(p, m, like, price_h, &speed, &machine);
+	if (plan_choose(&plan, &m->work, &machine, 1, &wish) == PLAN_FOUND)
+		card->predicted = plan.cost_usd / (double)m->work.count;
+}
+
+static struct card *card_of(struct card *cards, size_t *count, const char *gpu,
+			    const char *provider)
+{
+	size_t at = 0;
+
+	while (at < *count &&
+	       (strcmp(cards[at].gpu, gpu) != 0 || strcmp(cards[at].provider, provider) != 0))
+		at++;
+	if (at == CARDS_MOST)
+		return NULL;
+	if (at == *count) {
+		cards[at] = (struct card){0};
+		COPY_TEXT(cards[at].gpu, gpu);
+		COPY_TEXT(cards[at].provider, provider);
+		++*count;
+	}
+	return &cards[at];
+}
+
+/* Adds GPUs that this job was rendered on, at their actual cost; the cheapest run of each counts.
+ */
+static void add_rented(const struct page *p, const struct run_row *run, const struct model *m,
+		       struct card *cards, size_t *count)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		const struct pod_row *pod = pod_of(p, p->runs[i].id);
+		struct card *card = pod && same_job(run, &p->runs[i])
+					    ? card_of(cards, count, pod->gpu, pod->provider)
+					    : NULL;
+		if (!card)
+			continue;
+		double each = each_of(&p->runs[i]);
+		if (card->predicted <= 0)
+			predict(p, m, pod, dollars(pod->price_microusd_h), card);
+		card->measured = card->measured > 0 ? MIN(card->measured, each) : each;
+	}
+}
+
+/* Adds other GPUs, at list prices. */
+static void add_listed(const struct page *p, const struct model *m, struct card *cards,
+		       size_t *count)
+{
+	static const struct {
+		enum market market;
+		const char *provider;
+	} markets[] = {{MARKET_SECURE, "runpod"}, {MARKET_MODAL, "modal"}};
+	size_t rows;
+	const struct gpu *gpus = gpu_catalog(&rows);
+
+	for (size_t i = 0; i < rows; i++)
+		for (size_t k = 0; k < ARRAY_LEN(markets); k++) {
+			double price = prior_list_price(gpus[i].name, markets[k].market, NULL);
+			struct pod_row like = {0};
+			if (price <= 0 || gpus[i].vram_gb * 1024 < m->pod->gpu_memory_peak_mib)
+				continue;
+			COPY_TEXT(like.gpu, gpus[i].name);
+			COPY_TEXT(like.provider, markets[k].provider);
+			struct card *card = card_of(cards, count, like.gpu, like.provider);
+			if (!card || card->predicted > 0)
+				continue;
+			predict(p, m, &like, price, card);
+			card->guess = true;
+		}
+}
+
+static size_t keep_predicted(struct card *cards, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (cards[i].predicted > 0)
+			cards[kept++] = cards[i];
+	qsort(cards, kept, sizeof(*cards), cheapest_first);
+	return kept;
+}
+
+static json_t *card_json(const struct card *c)
+{
+	return json_pack("{s:o, s:o, s:f, s:o, s:b}", "gpu", report_text(c->gpu), "provider",
+			 report_text(c->provider), "segment_usd", c->predicted, "measured_usd",
+			 c->measured > 0 ? json_real(c->measured) : json_null(), "guess", c->guess);
+}
+
+/* ---- what would have been cheaper ---- */
+
+static void add_advice(json_t *list, const struct page *p, const struct run_row *run)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct advice_batches batches;
+	size_t count, len;
+	const struct pod_row *pods = pods_of(p, run->id, &count);
+	const char *rest, *line;
+
+	advice_batches_of(&batches, p->ctx->store, run->id);
+	advice_add(&text, pods, count, &batches, p->now_ms);
+	rest = str_text(&text);
+	while ((line = str_next_line(&rest, &len))) {
+		CLEANUP(free_text) char *sentence = xasprintf("%.*s.", (int)len, line);
+		json_array_append_new(list, report_text(sentence));
+	}
+}
+
+static void add_sentence(json_t *list, const char *fmt, ...) PRINTF(2, 3);
+static void add_sentence(json_t *list, const char *fmt, ...)
+{
+	char text[300];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vformat_text(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	str_add(to, "<span><b>");
-	html_text(to, text);
-	str_add(to, "</b>");
-	html_text(to, name);
-	str_add(to, "</span>");
+	json_array_append_new(list, report_text(text));
 }
 
-static void add_figures(struct page *p)
+/* card: the cheapest; NULL: none is known. */
+static json_t *cheaper_json(const struct page *p, const struct run_row *run,
+			    const struct best *width, const struct card *card)
 {
-	int64_t billed = 0, compute = 0, cost = 0;
-	double audio = 0;
-	char text[32];
+	double was = dollars(run->cost_microusd),
+	       card_usd = card ? card->predicted * (double)run->rendered : was;
+	json_t *list = json_array();
 
-	for (size_t i = 0; i < p->count; i++) {
-		billed += p->runs[i].billed_ms;
-		compute += p->runs[i].compute_ms;
-		cost += p->runs[i].cost_microusd;
-		audio += p->audio_s[i];
-	}
-	html_section(&p->html, "figures", "In short");
-	str_add(&p->html, "<div class=\"figures\">");
-	if (!p->one)
-		figure(&p->html, "runs", "%zu", p->count);
-	figure(&p->html, "cost", "%s", money_show(text, sizeof(text), cost));
-	figure(&p->html, "billed", "%s", duration_show(text, sizeof(text), billed));
-	figure(&p->html, "computing", "%s", duration_show(text, sizeof(text), compute));
-	figure(&p->html, "of billed time used", "%.0f%%",
-	       billed > 0 ? 100.0 * (double)compute / (double)billed : 0);
-	if (audio > 0) {
-		figure(&p->html, "of sound", "%s",
-		       duration_show(text, sizeof(text), (int64_t)(audio * 1000)));
-		figure(&p->html, "an hour of sound", "$%.4f", page_dollars(cost) * 3600 / audio);
-	}
-	str_add(&p->html, "</div>\n");
-	html_section_end(&p->html);
+	if (width->pods && width->usd < 0.9 * was)
+		add_sentence(list,
+			     "%d pod%s of the same kind: about $%.4f, where run %s cost $%.4f.",
+			     width->pods, width->pods == 1 ? "" : "s", width->usd, run->id, was);
+	if (card_usd < 0.9 * was && card_usd < 0.95 * (width->pods ? width->usd : was))
+		add_sentence(list, "%s at %s: about $%.4f%s.", gpu_called(card->gpu),
+			     card->provider, card_usd,
+			     card->guess ? ", if its speed and list price hold" : "");
+	add_advice(list, p, run);
+	return list;
 }
 
-static void add_gantt(struct page *p)
+static void add_curves(json_t *to, const struct page *p)
 {
-	struct html_bar bars[GANTT_PODS] = {0};
-	const struct run_row *run = &p->runs[0];
-	int64_t first = INT64_MAX;
-	size_t count = 0, more = 0;
-	char text[32];
-
-	for (size_t i = 0; i < p->pod_count; i++)
-		if (!strcmp(p->pods[i].run, run->id))
-			first = MIN(first, p->pods[i].create_ms);
-	for (size_t i = 0; i < p->pod_count; i++) {
-		const struct pod_row *pod = &p->pods[i];
-		int64_t phase_ms[PHASES];
-		if (strcmp(pod->run, run->id) != 0)
-			continue;
-		if (count == GANTT_PODS) {
-			more++;
-			continue;
-		}
-		struct html_bar *b = &bars[count++];
-		report_phases(pod, p->now_ms, phase_ms);
-		format_text(b->label, sizeof(b->label), "%.14s %s", pod_row_called(pod),
-			    gpu_called(pod->gpu));
-		b->start = (double)(pod->create_ms - first) / 1000;
-		for (int k = 0; k < PHASES; k++)
-			b->part[k] = (double)phase_ms[k] / 1000;
-		snprintf(b->value, sizeof(b->value), "%s",
-			 money_show(text, sizeof(text), pod_row_cost(pod, p->now_ms)));
-	}
-	if (!count)
-		return;
-	const char *legend[PHASES + 1] = {0};
-	for (int k = 0; k < PHASES; k++)
-		legend[k] = phase_names[k];
-	static const int colors[PHASES] = {9, 2, 6, 1, 0, 3, 4, 7, 5, 8};
-	html_section(&p->html, "gantt",
-		     p->one ? "Pods, from create to gone"
-			    : "Pods of the newest run, from create to gone");
-	html_bars(&p->html,
-		  &(struct html_chart){.id = "gantt-chart",
-				       .title = "phases of each pod",
-				       .legend = legend,
-				       .colors = colors,
-				       .seconds = true},
-		  bars, count);
-	if (more)
-		html_note(&p->html, "%zu more pods are not shown", more);
-	html_section_end(&p->html);
-}
-
-static void add_used(struct page *p)
-{
-	static const char *const legend[] = {"computing", "billed beside it", NULL};
-	static const int colors[] = {3, 9};
-	struct html_bar bars[RUNS_SHOWN] = {0};
+	struct card cards[CARDS_MOST];
+	struct model m = {0};
+	struct best best = {0};
+	json_t *widths = json_null(), *list = json_array(), *cheaper = json_null();
 	size_t count = 0;
-	char text[24];
 
-	for (size_t i = 0; i < p->count && count < RUNS_SHOWN; i++) {
-		const struct run_row *r = &p->runs[i];
-		if (r->billed_ms <= 0)
-			continue;
-		struct html_bar *b = &bars[count++];
-		format_text(b->label, sizeof(b->label), "%.12s %s", r->job, r->id);
-		b->part[0] = (double)MIN(r->compute_ms, r->billed_ms) / 1000;
-		b->part[1] = (double)MAX(r->billed_ms - r->compute_ms, 0) / 1000;
-		b->mark = (double)r->billed_ms / 1000 * USED_GOAL;
-		snprintf(b->value, sizeof(b->value), "%s, %.0f%%",
-			 duration_show(text, sizeof(text), r->billed_ms), 100 * used_of(r));
+	if (p->count && read_model(p, &p->runs[0], &m)) {
+		widths = widths_json(p, &p->runs[0], &m, &best);
+		add_rented(p, &p->runs[0], &m, cards, &count);
+		add_listed(p, &m, cards, &count);
+		count = keep_predicted(cards, count);
+		for (size_t i = 0; i < count; i++)
+			json_array_append_new(list, card_json(&cards[i]));
+		cheaper = cheaper_json(p, &p->runs[0], &best, count ? &cards[0] : NULL);
 	}
-	if (!count)
-		return;
-	html_section(&p->html, "used", "Billed against computing");
-	html_bars(&p->html,
-		  &(struct html_chart){.id = "used-chart",
-				       .title = "billed and computing seconds of each run",
-				       .legend = legend,
-				       .colors = colors},
-		  bars, count);
-	html_note(&p->html, "The tick marks 70%% of the billed time, the target for computing.");
-	html_section_end(&p->html);
+	json_object_set_new(to, "widths", widths);
+	json_object_set_new(to, "cards", list);
+	json_object_set_new(to, "cheaper", cheaper);
 }
 
-static void add_runs(struct page *p)
-{
-	static const char *const heads[] = {"run",  "job",    "started (UTC)", "status", "done",
-					    "pods", "billed", "used",          "cost",   "planned",
-					    NULL};
-	char text[32], time[24], planned[24];
+/* ---- as JSON ---- */
 
-	html_section(&p->html, "runs", p->one ? "The run" : "Runs, planned and actual");
-	html_table_begin(&p->html, "runs-table", heads);
-	for (size_t i = 0; i < p->count; i++) {
-		const struct run_row *r = &p->runs[i];
-		page_time(time, r->started_ms);
-		html_row_begin(&p->html);
-		html_cell(&p->html, "%s", r->id);
-		html_cell(&p->html, "%s", r->job);
-		html_cell(&p->html, "%s", time);
-		html_cell(&p->html, "%s", run_status_word(r->status));
-		html_cell(&p->html, "%lld/%lld", (long long)(r->rendered + r->cached),
-			  (long long)r->total);
-		html_cell(&p->html, "%d", page_pods_that_worked(p, r->id));
-		html_cell(&p->html, "%s", duration_show(text, sizeof(text), r->billed_ms));
-		html_cell(&p->html, "%.0f%%", 100 * used_of(r));
-		if (r->cost_microusd > r->counted_microusd)
-			html_cell(&p->html, "%s (counted: %s)",
-				  money_show(text, sizeof(text), r->cost_microusd),
-				  money_show(planned, sizeof(planned), r->counted_microusd));
-		else
-			html_cell(&p->html, "%s", money_show(text, sizeof(text), r->cost_microusd));
-		if (r->planned_ms)
-			html_cell(&p->html, "%s, %s",
-				  money_show(text, sizeof(text), r->planned_microusd),
-				  duration_show(planned, sizeof(planned), r->planned_ms));
-		else
-			html_cell(&p->html, "-");
-		html_row_end(&p->html);
-	}
-	html_table_end(&p->html);
-	html_section_end(&p->html);
+static json_t *run_json(const struct page *p, size_t at)
+{
+	const struct run_row *run = &p->runs[at];
+	size_t count;
+	const struct pod_row *pods = pods_of(p, run->id, &count);
+	json_t *object = report_run_json(run, pods, count, p->now_ms),
+	       *list = json_object_get(object, "pods");
+
+	for (size_t i = 0; i < count; i++)
+		json_object_set_new(json_array_get(list, i), "created_at",
+				    report_time(pods[i].create_ms));
+	json_object_set_new(object, "audio_seconds", json_real(p->audio_s[at]));
+	json_object_set_new(object, "planned_seconds", report_seconds(run->planned_ms));
+	json_object_set_new(object, "planned_usd", report_dollars(run->planned_microusd));
+	return object;
 }
 
-/* nonce NULL: for a file; else for a page that is kept up to date. */
-static void make_page(struct page *p, const char *subtitle, const char *nonce)
+static json_t *active_run_json(struct page *p, struct run_row *run)
 {
-	CLEANUP(free_text)
-	char *title = p->one ? xasprintf("burst: %s, run %s", p->runs[0].job, p->runs[0].id)
-			     : xstrdup("burst: runs and spending");
-
-	html_begin(&p->html, title, subtitle, nonce != NULL);
-	if (nonce)
-		page_add_now(p);
-	if (p->count) {
-		add_figures(p);
-		add_gantt(p);
-		add_used(p);
-		page_add_curves(p);
-		page_add_spending(p);
-		page_add_audio(p);
-		page_add_planned(p);
-		add_runs(p);
-	} else {
-		html_note(&p->html, "No run in this time.");
-	}
-	str_add(&p->html, "</main>\n");
-	if (nonce)
-		page_add_live(p, nonce);
-	html_end(&p->html);
+	run_so_far(&p->ctx->runs, run, p->now_ms, NULL);
+	const char *driver = run_is_alive(&p->ctx->runs, run->id) ? "this machine"
+			     : run->detached                      ? "its pods"
+					     : "no client: `burst resume` or `burst cancel`";
+	return json_pack("{s:o, s:o, s:s, s:{s:I, s:I}, s:o, s:o, s:o}", "run",
+			 report_text(run->id), "job", report_text(run->job), "driven_by", driver,
+			 "segments", "total", (json_int_t)run->total, "done",
+			 (json_int_t)(run->rendered + run->cached), "age_seconds",
+			 report_seconds(MAX(p->now_ms - run->started_ms, 0)), "cost_usd",
+			 report_dollars(run->cost_microusd), "max_cost_usd",
+			 report_dollars(run->max_cost_microusd));
 }
 
-int page_build(struct page_wish *w, struct str *html, const char *nonce, struct err *err)
+static json_t *now_json(struct page *p)
 {
-	struct page p = {
-		.ctx = w->ctx, .html = STR_INIT, .now_ms = clock_wall_ms(), .one = w->run != NULL};
-	char from[24], until[24];
-	int status = page_gather(&p, w->run, p.now_ms - w->since_ms, err);
+	struct run_row *runs = NULL;
+	struct pod_row *pods = NULL;
+	size_t run_count = 0, pod_count = 0;
+	json_t *list = json_array();
 
-	if (status == 0) {
-		page_time(from, p.one ? p.runs[0].started_ms : p.now_ms - w->since_ms);
-		page_time(until, p.now_ms);
-		CLEANUP(free_text) char *subtitle = xasprintf("%s UTC to %s UTC", from, until);
-		make_page(&p, subtitle, nonce);
-		*html = p.html;
-		p.html = STR_INIT;
+	store_runs(p->ctx->store, NULL, true, 0, &runs, &run_count, NULL);
+	store_pods(p->ctx->store, NULL, true, &pods, &pod_count, NULL);
+	for (size_t i = 0; i < run_count; i++)
+		json_array_append_new(list, active_run_json(p, &runs[i]));
+	json_t *now = json_pack("{s:o, s:o}", "runs", list, "pods",
+				live_pods_list(p->ctx, pods, pod_count, p->now_ms));
+	free(runs);
+	free(pods);
+	return now;
+}
+
+/* With milliseconds, so that a page tells new data from old. */
+static json_t *moment(int64_t wall_ms)
+{
+	char text[32];
+
+	clock_rfc3339(text, sizeof(text), wall_ms);
+	return json_sprintf("%.19s.%03dZ", text, (int)(wall_ms % 1000));
+}
+
+json_t *page_json(struct page_wish *w, struct err *err)
+{
+	struct page p = {.ctx = w->ctx, .now_ms = clock_wall_ms()};
+	json_t *data = NULL;
+
+	if (gather(&p, w, err) == 0) {
+		json_t *list = json_array();
+		for (size_t i = 0; i < p.count; i++)
+			json_array_append_new(list, run_json(&p, i));
+		int64_t since_ms = w->run ? p.runs[0].started_ms : p.now_ms - w->since_ms;
+		data = json_pack("{s:i, s:o, s:o, s:o, s:o}", "schema", 1, "made_at",
+				 moment(p.now_ms), "since", report_time(since_ms), "run",
+				 w->run ? report_text(p.runs[0].id) : json_null(), "runs", list);
+		add_curves(data, &p);
+		json_object_set_new(data, "now", w->live ? now_json(&p) : json_null());
 	}
 	w->count = p.count;
-	str_free(&p.html);
 	free(p.runs);
 	free(p.pods);
 	free(p.audio_s);
-	return status;
+	return data;
+}
+
+/* ---- as a page ---- */
+
+/* Within a script element, where "</script" would end it. A "<" of JSON stands in a string. */
+static void add_data(struct str *to, json_t *data)
+{
+	CLEANUP(free_text) char *line = output_json_line(data);
+
+	for (const char *c = line; *c; c++)
+		if (*c == '<')
+			str_add(to, "\\u003c");
+		else
+			str_addc(to, *c);
+	json_decref(data);
+}
+
+/* Appends the template up to this mark, and goes on behind it. */
+static void copy_until(struct str *to, const char **rest, const char *mark)
+{
+	const char *at = strstr(*rest, mark);
+
+	assert(at);
+	str_addn(to, *rest, (size_t)(at - *rest));
+	*rest = at + strlen(mark);
+}
+
+void page_html(struct str *to, json_t *data, const char *nonce)
+{
+	const char *rest = page_template;
+	char own[33];
+
+	copy_until(to, &rest, "@POLICY@");
+	if (!nonce) {
+		random_hex(own, (sizeof(own) - 1) / 2);
+		str_addf(to,
+			 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+			 "'none'; style-src 'unsafe-inline'; img-src data:; script-src "
+			 "'nonce-%s'\">\n",
+			 own);
+		nonce = own;
+	}
+	copy_until(to, &rest, "@DATA@");
+	add_data(to, data);
+	copy_until(to, &rest, "@NONCE@");
+	str_add(to, nonce);
+	str_add(to, rest);
 }

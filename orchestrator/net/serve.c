@@ -115,9 +115,9 @@ static bool names_us(const char *request, int port)
 	return len && (is_same(host, len, ours[0]) || is_same(host, len, ours[1]));
 }
 
-static void add_page(const struct serve *s, bool head_only, struct str *to)
+static void add_page(const struct serve *s, bool data, bool head_only, struct str *to)
 {
-	CLEANUP(str_free) struct str html = STR_INIT;
+	CLEANUP(str_free) struct str body = STR_INIT;
 	char nonce[SERVE_NONCE];
 	struct err err = {0};
 
@@ -127,23 +127,25 @@ static void add_page(const struct serve *s, bool head_only, struct str *to)
 		xasprintf("Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; "
 			  "img-src data:; connect-src 'self'; script-src 'nonce-%s'\r\n",
 			  nonce);
-	if (s->page(s->ctx, &html, nonce, &err) < 0) {
+	if (s->page(s->ctx, &body, data ? NULL : nonce, &err) < 0) {
 		CLEANUP(free_text) char *words = xasprintf("%s\n", err.msg);
 		add_words(to, "503 Service Unavailable", words, "");
 		return;
 	}
-	add_head(to, "200 OK", "text/html", html.len, policy);
+	add_head(to, "200 OK", data ? "application/json" : "text/html", body.len, policy);
 	if (!head_only)
-		str_addn(to, str_text(&html), html.len);
+		str_addn(to, str_text(&body), body.len);
 }
 
 void serve_answer(const struct serve *s, int port, const char *token, const char *request,
 		  struct str *to)
 {
 	CLEANUP(free_text) char *want = xasprintf("/%s/", token);
+	CLEANUP(free_text) char *data = xasprintf("/%s/%s", token, s->data ? s->data : "");
 	bool get = starts_with(request, "GET "), head = starts_with(request, "HEAD ");
 	const char *path = request + (head ? 5 : get ? 4 : 0);
 	size_t len = strcspn(path, " \r\n");
+	bool is_page = is_same(path, len, want), is_data = is_same(path, len, data);
 
 	if (!get && !head)
 		add_words(to, "405 Method Not Allowed", "this page is read-only\n",
@@ -153,11 +155,11 @@ void serve_answer(const struct serve *s, int port, const char *token, const char
 	else if (!names_us(request, port))
 		add_words(to, "403 Forbidden", "use the URL that `burst report --live` printed\n",
 			  "");
-	else if (!is_same(path, len, want))
+	else if (!is_page && !is_data)
 		add_words(to, "404 Not Found", "use the URL that `burst report --live` printed\n",
 			  "");
 	else
-		add_page(s, head, to);
+		add_page(s, !is_page, head, to);
 }
 
 /* ---- connections ---- */

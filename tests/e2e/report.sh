@@ -12,8 +12,35 @@ some_runs() {
 	burst run --pods 1 --gpu L4
 	is "$STATUS" 0 "second run ($(tail -n 2 err.txt))"
 }
-page_says() { # page_says FILE [live]: its sections and the parts of its charts, as a parser sees them; an error where it loads or runs anything
+drawn() { # drawn FILE: the page that its script draws, as FILE.drawn
+	node "$ROOT/tests/e2e/dom.mjs" "$1" >"$1.drawn" 2>dom.err || complain "$1: $(grep -m 1 Error dom.err || tail -n 1 dom.err)"
+}
+is_sealed() { # is_sealed FILE [live]: it holds one script, with the nonce of its policy, and its data; it loads nothing
 	python3 - "$@" <<-'E'
+		import html.parser, re, sys
+		class Page(html.parser.HTMLParser):
+		    def __init__(self):
+		        super().__init__()
+		        self.tags, self.nonces, self.policy = {}, [], None
+		    def handle_starttag(self, tag, attrs):
+		        attrs = dict(attrs)
+		        self.tags[tag] = self.tags.get(tag, 0) + 1
+		        if tag == "script": self.nonces.append(attrs.pop("nonce", attrs.get("type")))
+		        if attrs.get("http-equiv") == "Content-Security-Policy": self.policy = attrs["content"]
+		        if any(k.startswith("on") or k == "src" or k == "href" and not v.startswith("data:") for k, v in attrs.items()):
+		            sys.exit(f"it holds <{tag} {attrs}>")
+		page = Page()
+		page.feed(open(sys.argv[1], encoding="utf-8").read())
+		want = {"html", "head", "meta", "link", "title", "style", "body", "main", "p", "b", "noscript", "script"}
+		if set(page.tags) - want or page.tags["script"] != 2 or page.nonces[0] != "application/json": sys.exit(f"it holds {page.tags} {page.nonces}")
+		policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'nonce-{page.nonces[1]}'"
+		if page.policy != (None if sys.argv[2:] == ["live"] else policy) or not re.fullmatch("[0-9a-f]{32}", page.nonces[1]):
+		    sys.exit(f"its policy is {page.policy}")
+	E
+}
+page_says() { # page_says FILE: the sections of what it draws and the parts of its charts, as a parser sees them; an error where it loads or runs anything
+	drawn "$1"
+	is_sealed "$@" && python3 - "$1.drawn" <<-'E'
 		import html.parser, sys
 		class Page(html.parser.HTMLParser):
 		    void = {"meta", "link", "rect", "path", "polyline", "br"}
@@ -24,10 +51,6 @@ page_says() { # page_says FILE [live]: its sections and the parts of its charts,
 		        attrs = dict(attrs)
 		        self.count[tag] = self.count.get(tag, 0) + 1
 		        if "id" in attrs: self.ids.append(attrs["id"])
-		        if tag == "script" and sys.argv[2:] == ["live"] and attrs.get("nonce") and not self.count.pop("nonce", 0):
-		            self.count["nonce"] = 1
-		            self.open.append(tag)
-		            return
 		        if tag in ("script", "iframe", "img", "object", "form") or any(k.startswith("on") for k in attrs):
 		            sys.exit(f"it holds <{tag} {attrs}>")
 		        if any(k in ("src", "href") and not v.startswith("data:") for k, v in attrs.items()):
@@ -54,16 +77,21 @@ t_what_is_on_it() {
 	for id in figures gantt used curve cards cheaper days kinds audio planned runs runs-table curve-chart cards-chart planned-chart; do
 		grep -qw "$id" said.txt || complain "no section $id: $(cat said.txt)"
 	done
-	has report.html "The tick marks 70% of the billed time"
+	has report.html.drawn "The tick marks 70% of the billed time"
 	# predicted and measured on both cards, predicted by list prices on others
-	has report.html "at runpod</text>"
-	is "$(grep -c 'local</text>.*, was \$' report.html)" 2 "cards with what was measured"
-	grep -q 'runs\?: [0-9]*% off on average' report.html || complain "planned against actual is missing"
-	is "$(grep -c '<td>e2e</td>' report.html)" 2 "rows of runs"
+	has report.html.drawn "at runpod</text>"
+	is "$(grep -c 'local</text>.*, was \$' report.html.drawn)" 2 "cards with what was measured"
+	grep -q 'runs\?: [0-9]*% off on average' report.html.drawn || complain "planned against actual is missing"
+	is "$(grep -c '<td>e2e</td>' report.html.drawn)" 2 "rows of runs"
 	burst report "$("$BURST" ledger --json | jq -r '.[0].run')" -o one.html
 	is "$STATUS" 0 "report of one run ($(tail -n 1 err.txt))"
 	page_says one.html >said.txt 2>&1 || complain "one.html: $(cat said.txt)"
 	grep -qw days said.txt && complain "the page of one run has days"
+	burst report --json
+	is "$STATUS" 0 "report --json ($(tail -n 1 err.txt))"
+	schema report
+	is "$(json '(.runs | length), .widths.provider, (.cards | length > 2), .now.runs' | tr '\n' ' ')" "2 local true [] " "the data"
+	is "$(jq -c '.runs | map(.run)' out.txt)" "$(sed -n 's|.*id="data">\(.*\)</script>|\1|p' report.html | jq -c '.runs | map(.run)')" "the data of the page"
 	burst report --since 1d -o -
 	is "$STATUS" 0 "to stdout"
 	is "$(head -c 15 out.txt)" "<!doctype html>" "stdout"
@@ -76,7 +104,8 @@ t_what_is_on_it() {
 t_without_any_run() {
 	burst report -o empty.html
 	is "$STATUS" 0 "report of nothing ($(tail -n 1 err.txt))"
-	has empty.html "No run in this time."
+	drawn empty.html
+	has empty.html.drawn "No run in this time."
 }
 
 t_hostile_names_are_text() {
@@ -84,12 +113,12 @@ t_hostile_names_are_text() {
 	config
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
-	ledger "update run set job = '<script>alert(1)</script>'; update pod set gpu = '<img src=x onerror=alert(1)>', id = '\"><svg onload=alert(2)>'" || complain "the ledger"
+	ledger "update run set job = '</script><script>alert(1)</script>'; update pod set gpu = '<img src=x onerror=alert(1)>', id = '\"><svg onload=alert(2)>'" || complain "the ledger"
 	burst report
 	is "$STATUS" 0 "report ($(tail -n 1 err.txt))"
 	page_says report.html >said.txt 2>&1 || complain "report.html: $(cat said.txt)"
-	has report.html "&lt;script&gt;alert(1)&lt;/script&gt;"
-	has report.html "&lt;img src=x"
+	has report.html.drawn "&lt;script&gt;alert(1)&lt;/script&gt;"
+	has report.html.drawn "&lt;img src=x"
 }
 
 t_in_a_browser() {
@@ -136,17 +165,19 @@ t_live() {
 	local n
 	slow_segments 24
 	live --since 1d
-	curl -sf "$URL" >page.html || complain "no page"
-	has page.html "No active runs."
+	shown() { curl -sf "$URL" >page.html && drawn page.html; }
+	shown || complain "no page"
+	has page.html.drawn "No active runs."
 	burst_bg run
 	wait_for 60 "a segment" file_count out 2
-	curl -sf "$URL" >page.html || complain "no page of a run"
-	has page.html "this machine"
-	has page.html "of \$1.00"
-	has page.html "<td>working</td>"
-	page_counts() { curl -sf "$URL" | grep -q '<b>[1-9][0-9]*%</b>of billed time used'; }
+	shown || complain "no page of a run"
+	has page.html.drawn "this machine"
+	has page.html.drawn "of \$1.00"
+	has page.html.drawn "<td>working</td>"
+	page_counts() { shown && grep -q '<b>[1-9][0-9]*%</b>of billed time used' page.html.drawn; }
 	wait_for 30 "a part of the billed time that is used" page_counts
 	page_says page.html live >said.txt 2>&1 || complain "page.html: $(cat said.txt)"
+	is "$(curl -sf "${URL}report.json" | jq -r '.now.runs[0].driven_by')" "this machine" "the data that the page fetches again"
 	is "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$PORT/")" 404 "without the secret"
 	is "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example' "$URL")" 403 "by another name"
 	is "$(curl -s -o /dev/null -w '%{http_code}' -X POST "$URL")" 405 "of a POST"
@@ -162,9 +193,9 @@ t_live() {
 	is "$STATUS" 0 "exit status of the run"
 	# shellcheck disable=SC2046
 	kill $(cat guests) 2>/dev/null
-	wait_for 20 "the page afterwards" curl -sf -o page.html "$URL"
-	has page.html "No active runs."
-	has page.html "No pods are billing."
+	wait_for 20 "the page afterwards" shown
+	has page.html.drawn "No active runs."
+	has page.html.drawn "No pods are billing."
 	live_ends
 	"$BURST" report --live --port 70000 2>err.txt && complain "port 70000 was taken"
 	has err.txt "--port"
@@ -271,8 +302,8 @@ t_live_in_a_browser() {
 	live
 	sed "s|location.href|'$URL'|" <(curl -sf "$URL") >page.html
 	live_ends
-	# a browser's virtual time runs ahead of its connections on a busy machine: three tries
-	for _ in 1 2 3; do
+	# a browser's virtual time runs ahead of its connections on a busy machine: six tries
+	for _ in 1 2 3 4 5 6; do
 		timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$T/profile" --virtual-time-budget=9000 --dump-dom "file://$T/page.html" >dom.txt 2>/dev/null
 		grep -q '<p id="lost" data-loaded="[0-9]*"><b>The server has stopped' dom.txt && return
 	done
