@@ -57,9 +57,8 @@ static long holder_of(const struct cmd_context *ctx, const char *run, char *note
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	long pid = 0;
 
-	if (path_read(path, 256, &text, NULL) < 0)
-		str_reset(&text);
-	str_add_printable(&shown, str_text(&text), strcspn(str_text(&text), "\n"), 100);
+	path_is_locked(path, &text);
+	str_add_printable(&shown, str_text(&text), text.len, 100);
 	copy_text(note, room, shown.len ? str_text(&shown) : "another process");
 	return sscanf(str_text(&text), RUN_CLIENT " %ld", &pid) == 1 && pid > 1 ? pid : 0;
 }

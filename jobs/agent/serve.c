@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -279,7 +278,9 @@ int agent_serve(void)
 	agent_init(&a);
 	int lock = chdir(a.place.home) < 0 ? -1
 					   : open("agent.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+	/* not flock()'s, which a child would keep after our death */
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	if (lock < 0 || fcntl(lock, F_SETLK, &whole) < 0)
 		return place_free(&a.place), 1; /* another agent serves already */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	a.signals = serve_signals();

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -351,30 +350,7 @@ bool path_exists(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* ---- locks, and names ---- */
-
-int path_lock(const char *path, const char *note, int *out, struct err *err)
-{
-	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		char who[128] = "";
-		ssize_t n = errno == EWOULDBLOCK ? pread(fd, who, sizeof(who) - 1, 0) : -1;
-		if (n < 0)
-			return err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(errno));
-		who[n] = '\0';
-		who[strcspn(who, "\n")] = '\0';
-		/* the holder has the lock a moment before it has written its note */
-		return err_set(err, ERR_BUSY, "%s", who[0] ? who : "another process");
-	}
-	if (ftruncate(fd, 0) == 0)
-		(void)!pwrite(fd, note, strlen(note), 0);
-	*out = fd;
-	fd = -1;
-	return 0;
-}
+/* ---- names ---- */
 
 /* As a file system sees it that knows no case, or drops what Windows drops at the end of a name. */
 static bool is_git_folder(const char *part, size_t len)

@@ -69,10 +69,14 @@ int path_open_dir(const char *dir);
 int path_open_below(int dir, const char *name, int flags);
 /* The folder that it lies in; *base: the last part of name. */
 int path_open_parent(int dir, const char *name, const char **base);
-/* An exclusive kernel lock (flock) on the file, made if needed; freed when *fd is closed or the
- * process ends. ERR_BUSY if another process holds it. `note` replaces the file's text and says
- * which process holds the lock; messages show it. */
+/* An exclusive kernel lock on the file, made if needed; freed when *fd is closed or the process
+ * ends, even if a child of it lives. ERR_BUSY if any process holds it, this one included. `note`
+ * replaces the file's text and says which process holds the lock; messages show its first line. No
+ * other function may open the file in a process that holds its lock. One thread. */
 int path_lock(const char *path, const char *note, int *fd, struct err *err);
+/* Whether any process holds it, this one included; takes nothing. The first line of the holder's
+ * note is appended to note, unless that is NULL. */
+bool path_is_locked(const char *path, struct str *note);
 /* For appending, made if needed (0600). One of more than `most` bytes is first renamed to "PATH.1".
  * A descriptor, or -1 and errno. */
 int path_open_log(const char *path, int64_t most);

@@ -1,11 +1,16 @@
 /* lock.c - locks what only one client may use: its job and its output folder. */
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/path.h"
 #include "runs.h"
+
+enum { CHILD_MS = 3000, LOOK_MS = 20 };
 
 int run_lock_job(struct run *run, const char *config, const char *job, struct err *err)
 {
@@ -27,6 +32,20 @@ int run_lock_job(struct run *run, const char *config, const char *job, struct er
 	return 0;
 }
 
+/* A child of a killed client has this lock, too, until it executes its program: waits for that. No
+ * lock but flock()'s is for folders. */
+static int lock_folder(int fd)
+{
+	int64_t until = clock_boot_ms() + CHILD_MS;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || clock_boot_ms() > until)
+			return -1;
+		poll(NULL, 0, LOOK_MS);
+	}
+	return 0;
+}
+
 int run_lock_output(struct run *run, struct err *err)
 {
 	if (path_mkdirs(run->output_dir, 0777, err) < 0) {
@@ -37,7 +56,7 @@ int run_lock_output(struct run *run, struct err *err)
 	if (run->output_lock < 0 || faccessat(run->output_lock, ".", W_OK | X_OK, 0) < 0)
 		return err_set(err, ERR_CONFIG, "output %s: cannot be written: %m",
 			       run->output_dir);
-	if (flock(run->output_lock, LOCK_EX | LOCK_NB) < 0)
+	if (lock_folder(run->output_lock) < 0)
 		return err_set(err, ERR_BUSY, "output %s: another run is writing there",
 			       run->output_dir);
 	path_hold_dir(run->output_dir, run->output_lock);

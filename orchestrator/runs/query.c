@@ -2,11 +2,8 @@
  * bill, how it ended. */
 #include "runs.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/crypto.h"
@@ -48,14 +45,8 @@ int run_new_id(const struct runs *rs, char id[24], struct err *err)
 bool run_is_alive(const struct runs *rs, const char *run)
 {
 	CLEANUP(free_text) char *path = run_path(rs, run, "lock");
-	int fd = open(path, O_RDWR | O_CLOEXEC);
 
-	if (fd < 0)
-		return false;
-	/* a shared lock, so that two queries do not mistake each other for a client */
-	bool alive = flock(fd, LOCK_SH | LOCK_NB) < 0;
-	close(fd);
-	return alive;
+	return path_is_locked(path, NULL);
 }
 
 /* An unreadable note may be a client's. */
@@ -64,10 +55,8 @@ bool run_has_client(const struct runs *rs, const char *run)
 	CLEANUP(free_text) char *path = run_path(rs, run, "lock");
 	CLEANUP(str_free) struct str note = STR_INIT;
 
-	if (!run_is_alive(rs, run))
-		return false;
-	return path_read(path, 128, &note, NULL) < 0 || !note.len ||
-	       starts_with(str_text(&note), RUN_CLIENT " ");
+	return path_is_locked(path, &note) &&
+	       (!note.len || starts_with(str_text(&note), RUN_CLIENT " "));
 }
 
 struct run_pod_now run_pod_now(const struct runs *rs, const struct pod_row *pod, int64_t now)

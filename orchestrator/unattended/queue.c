@@ -2,8 +2,6 @@
  * runner, which waits, renders the newest state once for all requests, and repeats. */
 #include "queue.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,8 +31,7 @@ char *queue_path(const char *state_dir, const char *config, const char *ending)
 	return xasprintf("%s/jobs/%s.queue%s", state_dir, key, ending);
 }
 
-/* ---- the lock ---- fcntl() can test a lock without taking it. A test by flock() would take it for
- * a moment, and a runner that starts then would see another runner. */
+/* ---- the lock ---- */
 
 /* Takes the lock and makes its folder. ERR_BUSY: another runner holds it. The process owns the lock
  * until it ends or closes *fd. */
@@ -42,31 +39,21 @@ static int take_lock(const char *state_dir, const char *config, int *fd, struct 
 {
 	CLEANUP(free_text) char *path = queue_path(state_dir, config, "");
 	CLEANUP(free_text) char *dir = path_dir(path);
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 	if (path_mkdirs(dir, 0700, err) < 0)
 		return -1;
-	int lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (lock_fd < 0)
-		return err_set(err, ERR_LOCAL, "%s: %m", path);
-	if (fcntl(lock_fd, F_SETLK, &lock) < 0) {
-		bool busy = errno == EACCES || errno == EAGAIN;
-		err_set(err, busy ? ERR_BUSY : ERR_LOCAL,
-			busy ? "%s: another process works on this queue" : "%s: %m", config);
-		close(lock_fd);
-		return -1;
-	}
-	*fd = lock_fd;
-	return 0;
+	if (path_lock(path, "", fd, err) == 0)
+		return 0;
+	return err->kind == ERR_BUSY
+		       ? err_set(err, ERR_BUSY, "%s: another process works on this queue", config)
+		       : -1;
 }
 
 bool queue_has_runner(const char *state_dir, const char *config)
 {
 	CLEANUP(free_text) char *path = queue_path(state_dir, config, "");
-	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_CLOEXEC);
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-	return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	return path_is_locked(path, NULL);
 }
 
 int queue_count_open(struct store *store, const char *state_dir, struct queue_open *out,

@@ -16,7 +16,7 @@
 
 /* STATE/jobs/KEY.queue with this suffix. The caller frees it. */
 char *queue_path(const char *state_dir, const char *config, const char *ending);
-/* Tests the lock without taking it. Do not call in the runner itself. */
+/* Tests the lock without taking it. */
 bool queue_has_runner(const char *state_dir, const char *config);
 /* Requests of all queues that wait or are being rendered. */
 struct queue_open {

@@ -57,7 +57,9 @@ ends() { # ends PID FOLDER STATUS
 	is "$STATUS" "$3" "$2 ($(tail -n 4 "$2.err" | tr '\n' '|'))"
 }
 waits_for_a_pod() { [ "$(ledger "select count(*) from run where wants != '' and status = 'running'")" = "${1:-1}" ]; }
-no_client_of() { flock -n -s "$BURST_STATE_DIR/runs/$1/lock" true; }
+no_client_of() {
+	python3 -c 'import fcntl, sys; fcntl.lockf(open(sys.argv[1], "r+"), fcntl.LOCK_EX | fcntl.LOCK_NB)' "$BURST_STATE_DIR/runs/$1/lock" 2>/dev/null
+}
 kill_the_waiter() { # kill_the_waiter N [CONFIG...]: run one has N segments; run two is killed while it waits for the only pod; run one ends
 	local one two
 	allow_volumes v

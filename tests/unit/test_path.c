@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -274,6 +275,77 @@ static void a_dead_process_leaves_no_lock(void **state)
 	close(ends[1]);
 }
 
+/* A client that is killed while a child of it has not executed its program yet. */
+static void a_child_keeps_no_lock(void **state)
+{
+	CLEANUP(free_text) char *path = in_folder("lock-child");
+	CLEANUP(str_free) struct str note = STR_INIT;
+	struct err err = {0};
+	int ends[2], fd = -1;
+	pid_t grandchild = 0;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		int held = -1;
+		pid_t own = path_lock(path, "client 7\n", &held, NULL) == 0 ? fork() : -1;
+		if (own != 0)
+			(void)!write(ends[1], &own, sizeof(own));
+		pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
+	assert_true(grandchild > 0);
+	assert_true(path_is_locked(path, &note));
+	assert_string_equal(str_text(&note), "client 7");
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(path_is_locked(path, NULL));
+	assert_int_equal(path_lock(path, "us", &fd, &err), 0);
+	assert_int_equal(kill(grandchild, SIGKILL), 0);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void a_look_at_a_lock_does_not_end_it(void **state)
+{
+	CLEANUP(free_text) char *path = in_folder("lock-look");
+	struct err err = {0};
+	int fd = -1, again = -1, status = -1;
+
+	(void)state;
+	assert_false(path_is_locked(path, NULL));
+	assert_int_equal(path_lock(path, "us", &fd, &err), 0);
+	assert_true(path_is_locked(path, NULL));
+	assert_int_equal(path_lock(path, "again", &again, &err), -1);
+	pid_t child = fork();
+	if (child == 0)
+		child_finds_it_locked(path, "us");
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(fd);
+	assert_false(path_is_locked(path, NULL));
+}
+
+/* Of a client that runs while burst is replaced by a newer one. */
+static void locks_of_older_clients_count(void **state)
+{
+	CLEANUP(free_text) char *path = in_folder("lock-older");
+	struct err err = {0};
+	int fd = -1;
+
+	(void)state;
+	int older = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(flock(older, LOCK_EX | LOCK_NB), 0);
+	assert_true(path_is_locked(path, NULL));
+	assert_int_equal(path_lock(path, "us", &fd, &err), -1);
+	assert_int_equal(err.kind, ERR_BUSY);
+	close(older);
+	assert_false(path_is_locked(path, NULL));
+}
+
 static void free_room_is_known(void **state)
 {
 	(void)state;
@@ -326,6 +398,9 @@ int main(void)
 		cmocka_unit_test(trees_are_removed_however_deep),
 		cmocka_unit_test(a_lock_holds_across_processes),
 		cmocka_unit_test(a_dead_process_leaves_no_lock),
+		cmocka_unit_test(a_child_keeps_no_lock),
+		cmocka_unit_test(a_look_at_a_lock_does_not_end_it),
+		cmocka_unit_test(locks_of_older_clients_count),
 		cmocka_unit_test(free_room_is_known),
 		cmocka_unit_test(only_plain_files_are_read),
 	};

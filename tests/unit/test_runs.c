@@ -6,8 +6,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -186,6 +189,31 @@ static void test_locks(void **state)
 	store_close(store);
 }
 
+/* Of a client that was killed a moment ago, while a child of it had not executed its program. */
+static void test_an_output_lock_that_a_child_keeps(void **state)
+{
+	struct store *store = store_memory();
+	struct err err = {0};
+	struct bed b;
+
+	(void)state;
+	bed_open(&b, store, "out");
+	assert_int_equal(path_mkdirs(b.run.output_dir, 0700, &err), 0);
+	int fd = open(b.run.output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		usleep(300000);
+		_exit(0);
+	}
+	close(fd);
+	assert_true(run_output_is_locked(b.run.output_dir));
+	assert_int_equal(run_lock_output(&b.run, &err), 0);
+	waitpid(child, NULL, 0);
+	bed_close(&b);
+	store_close(store);
+}
+
 /* A delivery writes into the folder that its render holds, and leaves it held. */
 static void test_a_lent_lock(void **state)
 {
@@ -212,6 +240,7 @@ int main(void)
 		cmocka_unit_test(test_id_of_a_queue),
 		cmocka_unit_test(test_paths_that_the_ledger_cannot_hold),
 		cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_an_output_lock_that_a_child_keeps),
 		cmocka_unit_test(test_a_lent_lock),
 	};
 
