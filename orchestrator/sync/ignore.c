@@ -21,6 +21,7 @@ struct rule {
 	char *pattern; /* without '!', the leading and the trailing '/' */
 	enum { RULE_SAME, RULE_ENDS, RULE_GLOB } how; /* RULE_ENDS: "*" and plain text */
 	bool negated, folders_only;
+	bool folds;       /* compared with a path in lower case */
 	bool passed_over; /* it drops the whole tree */
 	bool anchored;    /* compared with the path below the rules' folder; else with the last part
 			     alone */
@@ -44,8 +45,13 @@ struct ignore {
 	size_t count, cap, fixed; /* fixed: of the root and of what is above it */
 };
 
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
+
 /* One character class of a set, "[:alpha:]": git knows these twelve. */
-static bool class_has(const char *name, size_t len, int c, bool *known)
+static bool class_has(const char *name, size_t len, int c, bool folds, bool *known)
 {
 	static const struct {
 		const char *name;
@@ -59,7 +65,8 @@ static bool class_has(const char *name, size_t len, int c, bool *known)
 	for (size_t i = 0; i < ARRAY_LEN(classes); i++)
 		if (strlen(classes[i].name) == len && !memcmp(classes[i].name, name, len)) {
 			*known = true;
-			return c < 0x80 && classes[i].has(c);
+			return c < 0x80 && (classes[i].has(c) ||
+					    (folds && islower(c) && classes[i].has == isupper));
 		}
 	*known = false;
 	return false;
@@ -68,24 +75,25 @@ static bool class_has(const char *name, size_t len, int c, bool *known)
 /* Reads one member of a set at *at and moves behind it: a character, the end of a range that began
  * with `low`, or a class. *low becomes what may begin the next range (0: nothing). -1: the set is
  * broken, and then matches nothing. */
-static int member_has(const char **at, unsigned char c, unsigned char *low)
+static int member_has(const char **at, unsigned char c, bool folds, unsigned char *low)
 {
 	const char *p = *at;
 	bool known;
 
 	if (*p == '-' && *low && p[1] && p[1] != ']') {
 		p += p[1] == '\\' ? 2 : 1;
-		unsigned char from = *low;
+		unsigned char from = *low, to = (unsigned char)*p;
+		unsigned char other = folds ? (unsigned char)toupper(c) : c;
 		*at = p + 1;
 		*low = 0;
-		return *p ? from <= c && c <= (unsigned char)*p : -1;
+		return to ? (from <= c && c <= to) || (from <= other && other <= to) : -1;
 	}
 	if (*p == '[' && p[1] == ':') {
 		size_t len = strcspn(p + 2, "]");
 		if (!p[2 + len])
 			return -1;
 		if (len && p[1 + len] == ':') {
-			bool has = class_has(p + 2, len - 1, c, &known);
+			bool has = class_has(p + 2, len - 1, c, folds, &known);
 			*at = p + 2 + len + 1;
 			*low = 0;
 			return known ? has : -1;
@@ -101,7 +109,7 @@ static int member_has(const char **at, unsigned char c, unsigned char *low)
 }
 
 /* Compares the character at *text with the set at *pattern, by bytes as git does it. */
-static bool set_fits(const char **pattern, const char **text)
+static bool set_fits(const char **pattern, const char **text, bool folds)
 {
 	const char *p = *pattern + 1;
 	bool negated = *p == '!' || *p == '^', found = false;
@@ -109,7 +117,7 @@ static bool set_fits(const char **pattern, const char **text)
 
 	p += negated;
 	do {
-		int has = *p ? member_has(&p, (unsigned char)**text, &low) : -1;
+		int has = *p ? member_has(&p, (unsigned char)**text, folds, &low) : -1;
 		if (has < 0)
 			return false;
 		found |= has;
@@ -121,26 +129,38 @@ static bool set_fits(const char **pattern, const char **text)
 	return true;
 }
 
-static bool one_fits(const char **pattern, const char **text)
+/* folds: the text is in lower case. As in git, case counts for a character behind a backslash, and
+ * for one of a set that is no range. */
+static bool element_fits(const char **pattern, const char **text, bool folds)
 {
 	const char *p = *pattern;
 
 	if (!*p || !**text)
 		return false;
 	if (*p == '[')
-		return set_fits(pattern, text);
+		return set_fits(pattern, text, folds);
 	if (*p == '?') {
 		if (**text == '/')
 			return false;
 	} else {
-		if (*p == '\\')
-			p++;
-		if (*p != **text)
+		bool escaped = *p == '\\';
+		p += escaped;
+		if ((folds && !escaped ? lower(*p) : *p) != **text)
 			return false;
 	}
 	*pattern = p + 1;
 	(*text)++;
 	return true;
+}
+
+static bool one_fits(const char **pattern, const char **text)
+{
+	return element_fits(pattern, text, false);
+}
+
+static bool one_fits_folded(const char **pattern, const char **text)
+{
+	return element_fits(pattern, text, true);
 }
 
 static void step(const char **text)
@@ -151,6 +171,8 @@ static void step(const char **text)
 static bool rule_fits(const struct rule *rule, const char *path, bool is_folder)
 {
 	static const struct glob_kind git = {.one = one_fits, .step = step, .whole_parts = true};
+	static const struct glob_kind folded = {
+		.one = one_fits_folded, .step = step, .whole_parts = true};
 
 	if (rule->passed_over || (rule->folders_only && !is_folder))
 		return false;
@@ -159,7 +181,7 @@ static bool rule_fits(const struct rule *rule, const char *path, bool is_folder)
 	switch (rule->how) {
 	case RULE_SAME: return !strcmp(rule->pattern, path);
 	case RULE_ENDS: return ends_with(path, rule->pattern + 1);
-	case RULE_GLOB: return glob_match(&git, rule->pattern, path);
+	case RULE_GLOB: return glob_match(rule->folds ? &folded : &git, rule->pattern, path);
 	}
 	return false;
 }
@@ -182,24 +204,17 @@ static void cut_spaces(char *line)
 		*spaces = '\0';
 }
 
-/* Case does not count: paths are compared in lower case. */
 static void fold(char *text)
 {
-	static const char upper[] = "[:upper:]", any[] = "[:alpha:]"; /* of the same length */
-
-	for (char *p = text; *p; p++)
-		*p = *p >= 'A' && *p <= 'Z' ? (char)(*p + 'a' - 'A') : *p;
-	for (char *p = text; (p = strstr(p, upper));)
-		memcpy(p, any, strlen(any));
+	for (; *text; text++)
+		*text = lower(*text);
 }
 
 static void add_rule(struct frame *frame, char *line, bool folds)
 {
-	struct rule rule = {.negated = line[0] == '!'};
+	struct rule rule = {.negated = line[0] == '!', .folds = folds};
 	static const char special[] = "*?[\\";
 
-	if (folds)
-		fold(line);
 	line += rule.negated;
 	size_t len = strlen(line);
 	if (len && line[len - 1] == '/') {
@@ -214,6 +229,8 @@ static void add_rule(struct frame *frame, char *line, bool folds)
 		rule.how = RULE_ENDS;
 	else
 		rule.how = RULE_GLOB;
+	if (folds && rule.how != RULE_GLOB)
+		fold(line);
 	rule.pattern = xstrdup(line);
 	GROW(frame->rules, frame->count, frame->cap);
 	frame->rules[frame->count++] = rule;
@@ -358,16 +375,28 @@ static char *folded(const struct ignore *ig, char *path)
 	return path;
 }
 
-/* A rule above the tree may drop the tree itself: its user works there all the same, so such rules
+/* Whether the last rule that fits drops it. whole: below the repository's top, and folded. */
+static bool drops(const struct ignore *ig, const char *whole, bool is_folder)
+{
+	for (size_t f = ig->count; f-- > 0;) {
+		const struct frame *frame = &ig->frames[f];
+		for (size_t r = frame->count; frame->prefix < strlen(whole) && r-- > 0;)
+			if (rule_fits(&frame->rules[r], whole + frame->prefix, is_folder))
+				return !frame->rules[r].negated;
+	}
+	return false;
+}
+
+/* Rules above the tree may drop the tree itself: its user works there all the same, so such rules
  * are passed over. The others count. */
 static void pass_over(struct ignore *ig)
 {
 	for (const char *slash = ig->below; (slash = strchr(slash, '/')); slash++) {
 		CLEANUP(free_text)
 		char *folder = folded(ig, xstrndup(ig->below, (size_t)(slash - ig->below)));
-		for (size_t f = 0; f < ig->count; f++)
+		for (size_t f = 0; f < ig->count && drops(ig, folder, true); f++)
 			for (size_t r = 0; r < ig->frames[f].count; r++)
-				if (ig->frames[f].prefix <= strlen(folder) &&
+				if (ig->frames[f].prefix < strlen(folder) &&
 				    !ig->frames[f].rules[r].negated &&
 				    rule_fits(&ig->frames[f].rules[r],
 					      folder + ig->frames[f].prefix, true))
@@ -491,13 +520,7 @@ bool ignore_drops(const struct ignore *ig, const char *path, bool is_folder)
 	if (!strcmp(path_base(path), ".git"))
 		return true;
 	CLEANUP(free_text) char *whole = folded(ig, xasprintf("%s%s", ig->below, path));
-	for (size_t f = ig->count; f-- > 0;) {
-		const struct frame *frame = &ig->frames[f];
-		for (size_t r = frame->count; r-- > 0;)
-			if (rule_fits(&frame->rules[r], whole + frame->prefix, is_folder))
-				return !frame->rules[r].negated;
-	}
-	return false;
+	return drops(ig, whole, is_folder);
 }
 
 void ignore_free(struct ignore *ig)
