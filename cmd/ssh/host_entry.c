@@ -35,7 +35,10 @@ int host_entries_write(struct cmd_context *ctx, const char *path, struct err *er
 
 	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
 		return -1;
-	str_add(&text, "# written by `burst ssh-config`: the pods that can be reached\n");
+	str_add(&text,
+		"# written by `burst ssh-config`: the pods that can be reached\n"
+		"# ssh adds the SendEnv, IdentityFile, CertificateFile and forwards of your other "
+		"entries for all hosts; `burst ssh` uses none of them\n");
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP(way_free) struct way w = {.pod = pods[i]};
 		struct err why = {0};

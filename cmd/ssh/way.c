@@ -8,9 +8,10 @@
 #include "runs/runs.h"
 
 /* A pod is not trusted: it gets no agent, no display, no tunnel and no password, no program of this
- * machine is run for it, and only the key that burst made for it says who it is. ProxyCommand and
- * ProxyJump stay the user's, as do forwardings: ClearAllForwardings would end those of the command
- * line too. */
+ * machine is run for it, and only the key that burst made for it says who it is. ssh takes the
+ * first SetEnv alone, so ours keeps the user's away. ProxyCommand and ProxyJump stay the user's, as
+ * does what ssh adds up and no earlier entry can end: SendEnv, IdentityFile, CertificateFile, and
+ * forwardings (ClearAllForwardings would end those of the command line too). */
 const struct ssh_setting way_settings[] = {
 	{"IdentitiesOnly", "yes"},
 	{"IdentityAgent", "none"},
@@ -20,6 +21,7 @@ const struct ssh_setting way_settings[] = {
 	{"ForwardAgent", "no"},
 	{"ForwardX11", "no"},
 	{"ForwardX11Trusted", "no"},
+	{"SetEnv", "BURST_POD=1"},
 	{"Tunnel", "no"},
 	{"GatewayPorts", "no"},
 	{"PermitLocalCommand", "no"},

@@ -14,8 +14,8 @@ struct ssh_setting {
 	const char *key, *value;
 };
 /* What ssh must not do for a pod, whatever the user's own ssh config says of all hosts. Ends with a
- * NULL key. Only options that OpenSSH 7.3 knows, which has Include: an older ssh would refuse the
- * user's whole config. */
+ * NULL key. Only options that OpenSSH 7.8 (2018) knows: an older ssh would refuse the user's whole
+ * config. */
 extern const struct ssh_setting way_settings[];
 
 struct way {

@@ -98,6 +98,10 @@ t_ssh_forwards_ports_and_writes_an_entry() {
 		    PasswordAuthentication yes
 		    PreferredAuthentications password,keyboard-interactive,publickey
 		    HostKeyAlgorithms ssh-rsa
+		    SetEnv SECRET=hunter2
+		    SendEnv SECRET_*
+		    IdentityFile $T/mine
+		    CertificateFile $T/mine-cert.pub
 		# the end
 	E
 	chmod 640 dotfiles/config
@@ -141,7 +145,12 @@ t_ssh_forwards_ports_and_writes_an_entry() {
 		passwordauthentication no
 		preferredauthentications publickey
 		hostkeyalgorithms ssh-ed25519
+		setenv BURST_POD=1
 	E
+	# what ssh adds up is the user's in spite of ours, which the entry says; ours come first
+	is "$(grep -c -e '^sendenv SECRET_\*$' -e "^certificatefile $T/mine-cert.pub$" -e "^identityfile $T/mine$" settings.txt)" 3 "what no entry can take back"
+	is "$(sed -n 's/^identityfile //p' settings.txt | head -n 1)" "$(cd state && pwd)/runs/$(ledger 'select id from run')/$(ledger 'select attempt from pod limit 1').key" "the first key"
+	has state/ssh_config "# ssh adds the SendEnv, IdentityFile, CertificateFile and forwards of your other entries"
 	is "$(grep -c ^controlpath settings.txt)" 0 "a shared connection"
 	is "$(grep -c Include dotfiles/config)" 1 "lines that include ours"
 	burst ssh-config -y "$pod"
