@@ -2,7 +2,8 @@
  *
  * All clients come from this machine, and nothing tells a browser from a program that means harm.
  * So a connection has little time for its request and some for its answer, whatever it does
- * meanwhile, and when all places are taken, a new one gets the place of the slowest. */
+ * meanwhile. When all places are taken, a new one gets the place of the slowest, once that has had
+ * a fair time; until then new ones wait in the kernel's queue. */
 #include "serve.h"
 
 #include <arpa/inet.h>
@@ -20,11 +21,12 @@
 
 enum {
 	GUESTS = 16,
-	AT_ONCE =
-		GUESTS / 2, /* new ones in a turn: each is read once before it may lose its place */
 	HEAD_MOST = 8192,
 	ASK_MS = 3000,     /* for the whole request */
 	ANSWER_MS = 10000, /* for the whole answer */
+	/* before it may lose its place to a new one */
+	SILENT_MS = 1000, /* whose request has not begun, or who takes an answer */
+	BEGUN_MS = 100,   /* since its request began: a browser's arrives whole */
 	TURN_MS = 250,
 	DEAF_MS = 250, /* when no connection can be taken: files or memory are used up */
 };
@@ -32,6 +34,7 @@ enum {
 struct guest {
 	int fd;            /* -1: the place is free */
 	int64_t since_ms;  /* when it came; once its request is complete: since then */
+	int64_t fair_ms;   /* until then it keeps its place */
 	struct str head;   /* what it has said */
 	struct str answer; /* what is left to be sent */
 };
@@ -172,34 +175,50 @@ static void send_off(struct guest *g)
 	str_free(&g->answer);
 }
 
-/* A free place, else that of the slowest: first who has not even asked, then who came first. */
-static struct guest *place(struct host *h)
+static bool is_slower(const struct guest *g, const struct guest *than)
+{
+	bool asks = !g->answer.len, than_asks = !than->answer.len;
+
+	return asks == than_asks ? g->since_ms < than->since_ms : asks;
+}
+
+/* A free place, else that of the slowest: first who has not even asked, then who came first. NULL:
+ * all keep theirs, until *until_ms at least. */
+static struct guest *place(struct host *h, int64_t now_ms, int64_t *until_ms)
 {
 	struct guest *slowest = NULL;
+	int64_t first_ms = INT64_MAX;
 
 	for (int i = 0; i < GUESTS; i++) {
 		struct guest *g = &h->guests[i];
 		if (g->fd < 0)
 			return g;
-		bool asks = !g->answer.len, worst_asks = slowest && !slowest->answer.len;
-		if (!slowest || (asks && !worst_asks) ||
-		    (asks == worst_asks && g->since_ms < slowest->since_ms))
+		first_ms = MIN(first_ms, g->fair_ms);
+		if (g->fair_ms <= now_ms && (!slowest || is_slower(g, slowest)))
 			slowest = g;
 	}
-	send_off(slowest);
+	if (!slowest)
+		*until_ms = first_ms;
 	return slowest;
 }
 
 static void welcome(struct host *h, int64_t now_ms)
 {
-	for (int i = 0; i < AT_ONCE; i++) {
+	struct guest *g;
+	int64_t until_ms;
+
+	while ((g = place(h, now_ms, &until_ms))) {
 		int fd = accept4(h->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 			h->deaf_until_ms = now_ms + DEAF_MS; /* else poll() would not wait */
 		if (fd < 0)
 			return;
-		*place(h) =
-			(struct guest){.fd = fd, .since_ms = now_ms, .head = STR_MAX(HEAD_MOST)};
+		if (g->fd >= 0)
+			send_off(g);
+		*g = (struct guest){.fd = fd,
+				    .since_ms = now_ms,
+				    .fair_ms = now_ms + SILENT_MS,
+				    .head = STR_MAX(HEAD_MOST)};
 	}
 }
 
@@ -214,13 +233,17 @@ static void read_request(struct host *h, struct guest *g, int64_t now_ms)
 		send_off(g);
 		return;
 	}
+	if (!g->head.len)
+		g->fair_ms = now_ms + BEGUN_MS;
 	str_addn(&g->head, buf, (size_t)n);
 	if (memchr(str_text(&g->head), '\0', g->head.len) || g->head.over)
 		add_words(&g->answer, "400 Bad Request", "not a browser's request\n", "");
 	else if (strstr(str_text(&g->head), "\r\n\r\n"))
 		serve_answer(h->s, h->port, h->token, str_text(&g->head), &g->answer);
-	if (g->answer.len)
+	if (g->answer.len) {
 		g->since_ms = now_ms;
+		g->fair_ms = now_ms + SILENT_MS;
+	}
 }
 
 static void speak(struct guest *g)
@@ -235,15 +258,18 @@ static void speak(struct guest *g)
 
 static void turn(struct host *h)
 {
-	bool deaf = clock_boot_ms() < h->deaf_until_ms;
-	struct pollfd fds[GUESTS + 1] = {{deaf ? -1 : h->listening, POLLIN, 0}};
+	int64_t now = clock_boot_ms(), deaf_until_ms = h->deaf_until_ms;
+
+	place(h, now, &deaf_until_ms);
+	int64_t deaf_ms = MAX(deaf_until_ms - now, 0);
+	struct pollfd fds[GUESTS + 1] = {{deaf_ms ? -1 : h->listening, POLLIN, 0}};
 
 	for (int i = 0; i < GUESTS; i++)
 		fds[i + 1] = (struct pollfd){h->guests[i].fd,
 					     h->guests[i].answer.len ? POLLOUT : POLLIN, 0};
-	if (poll(fds, ARRAY_LEN(fds), TURN_MS) < 0)
+	if (poll(fds, ARRAY_LEN(fds), (int)(deaf_ms ? MIN(deaf_ms, TURN_MS) : TURN_MS)) < 0)
 		return;
-	int64_t now = clock_boot_ms();
+	now = clock_boot_ms();
 	for (int i = 0; i < GUESTS; i++) {
 		struct guest *g = &h->guests[i];
 		if (g->fd < 0)
