@@ -43,6 +43,7 @@ wide_run() {
 			pods_used: ([$light[0].pods[] | select(.batches > 0)] | length), pods_made: ($light[0].pods | length),
 			batches: ([$light[0].pods[].batches] | spread), segments: ([$light[0].pods[].segments] | spread),
 			rendered: ([$light[0].pods[].segments] | add), connections: ([$light[0].pods[].attached] | add),
+			connections_a_pod: ([$light[0].pods[].attached] | spread), unconnected: ([$light[0].pods[] | select(.attached == 0)] | length),
 			events: ([$light[0].pods[].events] | add), events_heard: ([$rows[0][].event] | add),
 			events_lost: ([$rows[0][] | select($light[0].pods[.attempt].batches > 0 and .event < $light[0].pods[.attempt].events)] | length),
 			pods_left: ([$rows[0][] | select(.state != "gone")] | length), stand_in_cpu_s: $light[0].cpu_s
@@ -69,7 +70,10 @@ wide_right() { # wide_right PODS SEGMENTS
 	is "$(ledger "select count(*), count(distinct id) from segment where state = 1")" "$2|$2" "safe exactly once"
 	is "$(jq .rendered wide.json)" "$2" "rendered, each once"
 	is "$(jq ".pods_made > $1 * 3 / 4 and .pods_made <= $1" wide.json)" true "pods that were made ($(jq .pods_made wide.json))" # not those that came too late
-	is "$(jq '.connections == .pods_made' wide.json)" true "connections ($(jq .connections wide.json)), one a pod"
+	# one a pod; none only to those that were not needed any more when they were up
+	is "$(jq '.connections_a_pod.most' wide.json)" 1 "connections of one pod ($(jq .connections wide.json) of all)"
+	is "$(jq ".unconnected <= $(ledger "select count(*) from pod where id <> '' and ready_ms = 0")" wide.json)" true \
+		"pods without a connection ($(jq .unconnected wide.json)), all released before they were ready"
 	is "$(jq .events_lost wide.json)" 0 "pods of which an event was lost"
 	is "$(jq .refused wide.json)" 0 "requests beyond the account's limits"
 	is "$(jq '.most_a_minute <= 60' wide.json)" true "requests a minute ($(jq .most_a_minute wide.json))"
