@@ -18,6 +18,7 @@
 #include "files.h"
 #include "listing.h"
 #include "machine.h"
+#include "walk.h"
 
 static int copy_bytes(int from, int to)
 {
@@ -71,10 +72,15 @@ static int copy_link(int from, int to, const char *name)
 	return symlinkat(target, to, name);
 }
 
+static uint32_t hash_byte(uint32_t hash, char byte)
+{
+	return (hash ^ (unsigned char)byte) * 16777619u;
+}
+
 uint32_t hash_text(uint32_t hash, const char *text)
 {
 	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 16777619u;
+		hash = hash_byte(hash, *text);
 	return hash;
 }
 
@@ -83,105 +89,70 @@ uint32_t hash_pick(uint32_t hash, uint32_t of)
 	return (hash ^ hash >> 16) % of;
 }
 
-static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too);
-
-int copy_tree(int from, int to, struct copying *c)
+static int make_folder(const struct walked *w, mode_t mode, const struct copying *c)
 {
-	DIR *d = fdopendir(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	if (!d)
+	if (mkdirat(w->to, w->name, 0755) < 0 && (c->of == 1 || errno != EEXIST))
 		return -1;
-	bool files_too = (int)hash_pick(c->path, (uint32_t)c->of) == c->mine;
-	int failed = 0;
-	struct dirent *e;
-	while (!failed && (errno = 0, e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			failed = copy_entry(from, to, e, c, files_too) < 0;
-	if (!failed && errno) { /* readdir failed before the end of the list */
-		failed = 1;
-		c->lost = c->lost || errno == ENOENT || errno == ESTALE;
-	}
-	int saved = errno;
-	closedir(d);
-	errno = saved;
-	return failed ? -1 : 0;
+	/* its owner writes into it now */
+	return mode == 0755 ? 0 : fchmodat(w->to, w->name, mode | 0700, 0);
 }
 
-static int copy_folder(int from, int to, const char *name, mode_t mode, struct copying *c)
+/* Whether this process copies the files of the folder. */
+static bool is_mine(const struct copying *c, const struct walked *w)
 {
-	struct stat st;
-	uint32_t above = c->path;
-	int failed = mkdirat(to, name, 0755) < 0 && (c->of == 1 || errno != EEXIST);
-	int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	c->path = hash_text(hash_text(above, "/"), name);
-	failed = failed || in < 0 || out < 0 || copy_tree(in, out, c) < 0;
-	c->path = above;
-	if (out >= 0 && fstat(out, &st) == 0 && (st.st_mode & 0777) != mode)
-		fchmod(out, mode);
-	close_fd(&in);
-	close_fd(&out);
-	return failed ? -1 : 0;
+	uint32_t hash = 0;
+	for (const char *p = w->path; p < w->name - 1; p++)
+		hash = hash_byte(hash, *p);
+	return (int)hash_pick(hash, (uint32_t)c->of) == c->mine;
 }
 
-static int copy_listed(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
+static enum walk_step copy_entry(void *ctx, const struct walked *w)
 {
+	const struct copying *c = ctx;
 	struct stat st;
-	if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !files_too)
-		return 0;
+	bool mine = c->of == 1 || is_mine(c, w);
+	if (w->type != DT_DIR && w->type != DT_UNKNOWN && !mine)
+		return WALK_ON;
 	/* link without a stat: on a network file system each call costs a round trip */
-	if (e->d_type == DT_REG && c->how == COPY_LINKS &&
-	    linkat(from, e->d_name, to, e->d_name, 0) == 0)
-		return 0;
-	if (fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -1;
+	if (w->type == DT_REG && c->how == COPY_LINKS &&
+	    linkat(w->dir, w->name, w->to, w->name, 0) == 0)
+		return WALK_ON;
+	if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return WALK_STOP;
 	if (S_ISDIR(st.st_mode))
-		return copy_folder(from, to, e->d_name, st.st_mode & 0777, c);
-	if (files_too && S_ISLNK(st.st_mode))
-		return copy_link(from, to, e->d_name);
-	return files_too && S_ISREG(st.st_mode) ? copy_plain(from, to, e->d_name, &st, c->how) : 0;
+		return make_folder(w, st.st_mode & 0777, c) < 0 ? WALK_STOP : WALK_INTO;
+	int failed = mine && S_ISLNK(st.st_mode)   ? copy_link(w->dir, w->to, w->name)
+		     : mine && S_ISREG(st.st_mode) ? copy_plain(w->dir, w->to, w->name, &st, c->how)
+						   : 0;
+	return failed ? WALK_STOP : WALK_ON;
 }
 
 /* A missing entry is no error. Workers create and remove files beside the code (__pycache__). A
  * tree being removed loses entries too, and the two look alike. */
-static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
+int copy_tree(int from, int to, struct copying *c)
 {
-	struct stat st;
-	if (copy_listed(from, to, e, c, files_too) == 0)
-		return 0;
-	int saved = errno;
-	c->lost = c->lost ||
-		  (saved == ENOENT && fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
-		   errno == ENOENT);
-	errno = saved;
-	return -1;
+	int failed = walk_tree(from, to, copy_entry, c);
+	c->lost = failed && (errno == ENOENT || errno == ESTALE);
+	return failed;
+}
+
+static enum walk_step move_entry(void *ctx, const struct walked *w)
+{
+	struct stat st, there;
+	(void)ctx;
+	if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return WALK_STOP;
+	if (S_ISDIR(st.st_mode) && fstatat(w->to, w->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISDIR(there.st_mode))
+		return WALK_INTO;
+	return remove_at(w->to, w->name) < 0 || renameat(w->dir, w->name, w->to, w->name) < 0
+		       ? WALK_STOP
+		       : WALK_ON;
 }
 
 int move_over(int from, int to)
 {
-	DIR *d = fdopendir(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	struct dirent *e;
-	int failed = !d;
-	while (!failed && (errno = 0, e = readdir(d))) {
-		struct stat st;
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		int below =
-			openat(from, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below >= 0 && fstatat(to, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    S_ISDIR(st.st_mode)) {
-			int into = openat(to, e->d_name,
-					  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			failed = into < 0 || move_over(below, into) < 0;
-			close_fd(&into);
-		} else {
-			failed = remove_at(to, e->d_name) < 0 ||
-				 renameat(from, e->d_name, to, e->d_name) < 0;
-		}
-		close_fd(&below);
-	}
-	if (d)
-		closedir(d);
-	return failed ? -1 : 0;
+	return walk_tree(from, to, move_entry, NULL);
 }
 
 static int copy_share(int from, int to, struct copying c)

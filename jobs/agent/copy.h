@@ -18,8 +18,7 @@ uint32_t hash_pick(uint32_t hash, uint32_t of);
 struct copying {
 	enum copy_how how;
 	int mine, of;
-	uint32_t path; /* hash of the current path */
-	bool lost;     /* a listed entry is missing, so the copy stops */
+	bool lost; /* a listed entry is missing, so the copy stopped */
 };
 
 /* Copies all entries of folder `from` into folder `to`. */

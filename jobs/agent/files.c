@@ -133,13 +133,7 @@ int remove_inside(int fd)
 
 int remove_at(int dir, const char *name)
 {
-	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	int failed = remove_inside(fd);
-	return unlinkat(dir, name, AT_REMOVEDIR) < 0 || failed ? -1 : 0;
+	return path_remove_tree_at(dir, name, name, NULL);
 }
 
 int write_beside(const char *path, const char *text, mode_t mode)

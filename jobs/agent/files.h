@@ -34,8 +34,8 @@ int open_folder(int root, const char *path, bool make);
 /* Removes everything in the folder `fd`, then closes fd. */
 int remove_inside(int fd);
 
-/* Removes a file or a whole tree; removes links, never follows them. Returns 0 also if it does not
- * exist. */
+/* Removes a file or a whole tree, however deep; removes links, never follows them. Returns 0 also
+ * if it does not exist, else -1 with errno. */
 int remove_at(int dir, const char *name);
 int write_beside(const char *path, const char *text, mode_t mode);
 int read_file(const char *path, size_t most, struct str *out);

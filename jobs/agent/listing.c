@@ -1,7 +1,6 @@
 /* listing.c - the listing of a tree: a line for each entry, sorted by path. */
 #include "listing.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "base/path.h"
 #include "files.h"
 #include "sha256.h"
+#include "walk.h"
 
 void listing_free(struct listing *l)
 {
@@ -225,46 +225,42 @@ bool is_beside_tree(const char *name)
 	return !strcmp(name, LISTING_NAME) || !strcmp(name, ARCHIVE_NAME);
 }
 
-int listing_walk(struct listing *l, int dir, const char *under, char bad[PATH_BYTES_MAX])
+struct listing_walk {
+	struct listing *l;
+	char *bad;
+};
+
+static enum walk_step walk_entry_listed(void *ctx, const struct walked *w)
 {
-	DIR *d = fdopendir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	struct dirent *e;
-	int failed = !d;
-	while (!failed && (errno = 0, e = readdir(d))) {
-		struct stat st;
+	struct listing_walk *k = ctx;
+	struct stat st;
+	if (w->path == w->name && is_beside_tree(w->name))
+		return WALK_ON;
+	snprintf(k->bad, PATH_BYTES_MAX, "%s", w->path);
+	if (strpbrk(w->path, "\n\t") || !path_inside(w->path))
+		return errno = EINVAL, WALK_STOP;
+	if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return WALK_STOP;
+	if (S_ISREG(st.st_mode)) {
+		listing_add(k->l, st.st_mode & 0100 ? 'x' : 'f', w->path, NULL, NULL);
+	} else if (S_ISDIR(st.st_mode)) {
+		listing_add(k->l, 'd', w->path, NULL, NULL);
+		return WALK_INTO;
+	} else if (S_ISLNK(st.st_mode)) {
 		char target[PATH_BYTES_MAX];
-		ssize_t n = 0;
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    (!*under && is_beside_tree(e->d_name)))
-			continue;
-		char *path = xasprintf("%s%s%s", under, *under ? "/" : "", e->d_name);
-		snprintf(bad, PATH_BYTES_MAX, "%s", path);
-		failed = strpbrk(path, "\n\t") || !path_inside(path)
-				 ? (errno = EINVAL, 1)
-				 : fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0;
-		if (!failed && S_ISREG(st.st_mode)) {
-			listing_add(l, st.st_mode & 0100 ? 'x' : 'f', path, NULL, NULL);
-		} else if (!failed && S_ISLNK(st.st_mode)) {
-			n = readlinkat(dir, e->d_name, target, sizeof(target) - 1);
-			target[MAX(n, (ssize_t)0)] = 0;
-			failed = n < 1 || strpbrk(target, "\n") ? (errno = EINVAL, 1) : 0;
-			if (!failed)
-				listing_add(l, 'l', path, NULL, target);
-		} else if (!failed && S_ISDIR(st.st_mode)) {
-			listing_add(l, 'd', path, NULL, NULL);
-			int below = openat(dir, e->d_name,
-					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			failed = below < 0 || listing_walk(l, below, path, bad) < 0;
-			close_fd(&below);
-		}
-		free(path);
+		ssize_t n = readlinkat(w->dir, w->name, target, sizeof(target) - 1);
+		target[MAX(n, (ssize_t)0)] = 0;
+		if (n < 1 || strchr(target, '\n'))
+			return errno = EINVAL, WALK_STOP;
+		listing_add(k->l, 'l', w->path, NULL, target);
 	}
-	failed = failed || errno;
-	int saved = errno;
-	if (d)
-		closedir(d);
-	errno = saved;
-	return failed ? -1 : 0;
+	return WALK_ON;
+}
+
+int listing_walk(struct listing *l, int dir, char bad[PATH_BYTES_MAX])
+{
+	struct listing_walk k = {l, bad};
+	return walk_tree(dir, -1, walk_entry_listed, &k);
 }
 
 int listing_frame(const struct listing *l, int to)

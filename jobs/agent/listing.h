@@ -61,7 +61,7 @@ bool is_beside_tree(const char *name);
 
 /* Lists a folder of the container's disk, without hashes. Skips sockets and devices. Returns -1:
  * *bad names the entry, errno the reason. */
-int listing_walk(struct listing *l, int dir, const char *under, char bad[PATH_BYTES_MAX]);
+int listing_walk(struct listing *l, int dir, char bad[PATH_BYTES_MAX]);
 
 /* Makes the listing's folders and links in `to`. Files come from elsewhere. */
 int listing_frame(const struct listing *l, int to);

@@ -1,7 +1,6 @@
 /* snapshot.c - a checkpoint's folder as one tar file, and back. */
 #include "snapshot.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "bounds.h"
@@ -19,6 +19,7 @@
 #include "files.h"
 #include "process.h"
 #include "sha256.h"
+#include "walk.h"
 
 #define OCTAL_SIZE_MAX INT64_C(077777777777)
 
@@ -95,50 +96,31 @@ static enum snapshot_end judge(struct snapshot *s, int dir, const char *name, st
 	return SNAPSHOT_TAKEN;
 }
 
-static enum snapshot_end read_folder(struct snapshot *s, struct folder *f, int dir,
-				     const char *under);
+struct reading {
+	struct snapshot *s;
+	struct folder *f;
+	enum snapshot_end end;
+};
 
-static enum snapshot_end read_entry(struct snapshot *s, struct folder *f, int dir,
-				    const char *under, const char *name)
+static enum walk_step read_entry(void *ctx, const struct walked *w)
 {
-	if (f->count >= SNAPSHOT_ENTRIES_MAX)
-		return unfit(s, "it", "holds more than 100000 files");
-	if (f->count == f->cap) {
-		f->cap = f->cap ? f->cap * 2 : 64;
-		f->list = xrealloc(f->list, f->cap * sizeof(*f->list));
+	struct reading *r = ctx;
+	struct folder *f = r->f;
+	if (is_being_written(w->name))
+		return WALK_ON;
+	if (f->count >= SNAPSHOT_ENTRIES_MAX) {
+		r->end = unfit(r->s, "it", "holds more than 100000 files");
+		return WALK_STOP;
 	}
+	GROW(f->list, f->count, f->cap);
 	struct entry *e = &f->list[f->count++];
-	*e = (struct entry){.path = xasprintf("%s%s%s", under, *under ? "/" : "", name)};
-	if (fstatat(dir, name, &e->st, AT_SYMLINK_NOFOLLOW) < 0)
-		return read_failed(s, e->path);
-	enum snapshot_end end = judge(s, dir, name, e);
-	if (end != SNAPSHOT_TAKEN || !S_ISDIR(e->st.st_mode))
-		return end;
-	char *path = xstrdup(e->path); /* the list may move */
-	int below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	end = below < 0 ? read_failed(s, path) : read_folder(s, f, below, path);
-	free(path);
-	return end;
-}
-
-/* Closes dir. */
-static enum snapshot_end read_folder(struct snapshot *s, struct folder *f, int dir,
-				     const char *under)
-{
-	DIR *d = fdopendir(dir);
-	enum snapshot_end end = d ? SNAPSHOT_TAKEN : read_failed(s, under);
-	struct dirent *e;
-	while (end == SNAPSHOT_TAKEN && (errno = 0, e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
-		    !is_being_written(e->d_name))
-			end = read_entry(s, f, dirfd(d), under, e->d_name);
-	if (end == SNAPSHOT_TAKEN && errno)
-		end = read_failed(s, under);
-	if (d)
-		closedir(d);
-	else
-		close(dir);
-	return end;
+	*e = (struct entry){.path = xstrdup(w->path)};
+	r->end = fstatat(w->dir, w->name, &e->st, AT_SYMLINK_NOFOLLOW) < 0
+			 ? read_failed(r->s, e->path)
+			 : judge(r->s, w->dir, w->name, e);
+	if (r->end != SNAPSHOT_TAKEN)
+		return WALK_STOP;
+	return S_ISDIR(e->st.st_mode) ? WALK_INTO : WALK_ON;
 }
 
 static int by_path(const void *a, const void *b)
@@ -188,10 +170,12 @@ static bool changed_just_now(const struct folder *f)
 
 static enum snapshot_end read_whole(struct snapshot *s, struct folder *f, char print[65])
 {
-	int dir = openat(s->from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	enum snapshot_end end = dir < 0 ? read_failed(s, "it") : read_folder(s, f, dir, "");
-	if (end != SNAPSHOT_TAKEN)
-		return end;
+	struct reading r = {s, f, SNAPSHOT_TAKEN};
+	int failed = walk_tree(s->from, -1, read_entry, &r);
+	if (r.end != SNAPSHOT_TAKEN)
+		return r.end;
+	if (failed)
+		return read_failed(s, "one of its folders");
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), by_path);
 	make_print(f, print);

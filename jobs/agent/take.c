@@ -82,7 +82,7 @@ int tree_keep(int from, uid_t owner, int root, const char *under, const char *na
 {
 	struct listing l = {0};
 	bad[0] = 0;
-	if (listing_walk(&l, from, "", bad) < 0)
+	if (listing_walk(&l, from, bad) < 0)
 		return listing_free(&l), -1;
 	bad[0] = 0;
 	listing_sort(&l);

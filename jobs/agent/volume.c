@@ -18,6 +18,7 @@
 #include "json.h"
 #include "place.h"
 #include "take.h"
+#include "walk.h"
 
 int agent_copy(const char *path, const char *to)
 {
@@ -52,23 +53,21 @@ int agent_copy(const char *path, const char *to)
 	return taken == TAKEN ? 0 : 1;
 }
 
-static void weigh(int dir, const char *name, int64_t *bytes, int64_t *files)
+struct weight {
+	int64_t bytes, files;
+};
+
+static enum walk_step weigh(void *ctx, const struct walked *w)
 {
+	struct weight *sum = ctx;
 	struct stat st;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	if (!S_ISDIR(st.st_mode)) {
-		*bytes += st.st_size;
-		++*files;
-		return;
-	}
-	DIR *d = fdopendir(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-	struct dirent *e;
-	while (d && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			weigh(dirfd(d), e->d_name, bytes, files);
-	if (d)
-		closedir(d);
+	if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return WALK_ON;
+	if (S_ISDIR(st.st_mode))
+		return WALK_INTO;
+	sum->bytes += st.st_size;
+	sum->files++;
+	return WALK_ON;
 }
 
 int agent_ls(const char *path)
@@ -82,17 +81,22 @@ int agent_ls(const char *path)
 		fprintf(stderr, "burst-agent: ls: %s: %s\n", path, strerror(errno));
 	while (d && (e = readdir(d))) {
 		struct stat st;
-		int64_t bytes = 0, files = 0;
+		struct weight sum = {0};
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		weigh(dirfd(d), e->d_name, &bytes, &files);
+		struct walked top = {.dir = dirfd(d), .name = e->d_name};
+		int fd = weigh(&sum, &top) == WALK_INTO ? open_folder(dirfd(d), e->d_name, false)
+							: -1;
+		if (fd >= 0)
+			walk_tree(fd, -1, weigh, &sum);
+		close_fd(&fd);
 		struct str b = {0};
 		str_addc(&b, '{');
 		js_text(&b, "name", e->d_name);
 		js_bool(&b, "folder", S_ISDIR(st.st_mode));
-		js_int(&b, "bytes", bytes);
-		js_int(&b, "files", files);
+		js_int(&b, "bytes", sum.bytes);
+		js_int(&b, "files", sum.files);
 		js_int(&b, "changed_s", st.st_mtim.tv_sec);
 		printf("%s}\n", b.s);
 		str_free(&b);

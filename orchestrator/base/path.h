@@ -56,6 +56,7 @@ bool path_exists(const char *path);
 int path_remove_tree(const char *path, struct err *err);
 /* Also where its owner may not enter, read or change some of the folders. */
 int path_remove_closed_tree(const char *path, struct err *err);
+/* The same of what lies in folder `dir`; sets errno, too. */
 int path_remove_tree_at(int dir, const char *name, const char *shown, struct err *err);
 /* Pins the output folder: from here on path_open_dir(dir) opens the folder of fd, even if that path
  * is moved or replaced later. Keeps a duplicate of fd. fd -1: unpins. Call before threads use

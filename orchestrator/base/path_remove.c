@@ -9,20 +9,21 @@
 #include <unistd.h>
 
 /* One descriptor for each level, and so a bound for what a tree can use up. */
-enum { REMOVAL_DEPTH = 64 };
+enum { REMOVAL_DEPTH = 16 };
 
 struct removal {
-	const char *shown;
 	bool open_up;   /* gives the owner's rights back to folders that lack them */
 	int top;        /* the tree's first folder; -1: not there yet */
 	unsigned moved; /* folders that lay too deep and are now in the first one */
+	int why;        /* errno of the first failure */
 };
 
-static int empty_folder(struct removal *r, int fd, int depth, struct err *err);
+static int empty_folder(struct removal *r, int fd, int depth);
 
-static int not_removed(const struct removal *r, int why, struct err *err)
+static int not_removed(struct removal *r, int why)
 {
-	return err_set(err, ERR_LOCAL, "%s: cannot remove: %s", r->shown, strerror(why));
+	r->why = r->why ? r->why : why;
+	return -1;
 }
 
 static int open_folder_of(const struct removal *r, int parent, const char *name)
@@ -39,7 +40,7 @@ static int open_folder_of(const struct removal *r, int parent, const char *name)
 }
 
 /* Moves a folder that lies too deep to the top, where the next round finds it. */
-static int move_up(struct removal *r, int parent, const char *name, struct err *err)
+static int move_up(struct removal *r, int parent, const char *name)
 {
 	do {
 		char to[48];
@@ -47,36 +48,34 @@ static int move_up(struct removal *r, int parent, const char *name, struct err *
 		if (renameat(parent, name, r->top, to) == 0)
 			return 0;
 	} while (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR);
-	return not_removed(r, errno, err);
+	return not_removed(r, errno);
 }
 
-static int remove_folder(struct removal *r, int parent, const char *name, int fd, int depth,
-			 struct err *err)
+static int remove_folder(struct removal *r, int parent, const char *name, int fd, int depth)
 {
 	if (depth >= REMOVAL_DEPTH) {
 		close(fd);
-		return move_up(r, parent, name, err);
+		return move_up(r, parent, name);
 	}
-	if (empty_folder(r, fd, depth, err) < 0)
+	if (empty_folder(r, fd, depth) < 0)
 		return -1;
-	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT
-		       ? not_removed(r, errno, err)
-		       : 0;
+	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? not_removed(r, errno)
+									   : 0;
 }
 
-static int remove_at(struct removal *r, int parent, const char *name, int depth, struct err *err)
+static int remove_at(struct removal *r, int parent, const char *name, int depth)
 {
 	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	int why = errno; /* Linux says EISDIR for a folder, POSIX EPERM */
 	int fd = open_folder_of(r, parent, name);
 	if (fd < 0)
-		return not_removed(r, errno == ENOTDIR || errno == ELOOP ? why : errno, err);
-	return remove_folder(r, parent, name, fd, depth, err);
+		return not_removed(r, errno == ENOTDIR || errno == ELOOP ? why : errno);
+	return remove_folder(r, parent, name, fd, depth);
 }
 
-/* Closes fd. */
-static int empty_folder(struct removal *r, int fd, int depth, struct err *err)
+/* Closes fd. What cannot be removed does not keep the rest. */
+static int empty_folder(struct removal *r, int fd, int depth)
 {
 	DIR *dir = fdopendir(fd);
 	struct dirent *entry;
@@ -84,16 +83,17 @@ static int empty_folder(struct removal *r, int fd, int depth, struct err *err)
 
 	if (!dir) {
 		close(fd);
-		return not_removed(r, errno, err);
+		return not_removed(r, errno);
 	}
-	while (result == 0 && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			result = remove_at(r, dirfd(dir), entry->d_name, depth + 1, err);
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+		    remove_at(r, dirfd(dir), entry->d_name, depth + 1) < 0)
+			result = -1;
 	closedir(dir);
 	return result;
 }
 
-static int remove_tree(struct removal *r, int parent, const char *name, struct err *err)
+static int remove_tree(struct removal *r, int parent, const char *name)
 {
 	unsigned before;
 
@@ -102,40 +102,43 @@ static int remove_tree(struct removal *r, int parent, const char *name, struct e
 	int why = errno;
 	r->top = open_folder_of(r, parent, name);
 	if (r->top < 0)
-		return not_removed(r, errno == ENOTDIR || errno == ELOOP ? why : errno, err);
+		return not_removed(r, errno == ENOTDIR || errno == ELOOP ? why : errno);
 	do {
 		before = r->moved;
 		int fd = openat(r->top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
-			return not_removed(r, errno, err);
-		if (empty_folder(r, fd, 0, err) < 0)
-			return -1;
-	} while (r->moved != before);
-	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT
-		       ? not_removed(r, errno, err)
-		       : 0;
+			return not_removed(r, errno);
+		empty_folder(r, fd, 0);
+	} while (r->moved != before && !r->why);
+	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? not_removed(r, errno)
+									   : 0;
+}
+
+static int remove_named(int dir, const char *name, const char *shown, bool open_up, struct err *err)
+{
+	struct removal r = {.open_up = open_up, .top = -1};
+	int result = remove_tree(&r, dir, name);
+
+	fd_close(r.top);
+	if (result < 0)
+		err_set(err, ERR_LOCAL, "%s: cannot remove: %s", shown, strerror(r.why));
+	errno = r.why;
+	return result;
 }
 
 int path_remove_tree_at(int dir, const char *name, const char *shown, struct err *err)
 {
-	struct removal r = {.shown = shown, .top = -1};
-	int result = remove_tree(&r, dir, name, err);
-
-	fd_close(r.top);
-	return result;
+	return remove_named(dir, name, shown, true, err);
 }
 
 static int remove_path(const char *path, bool open_up, struct err *err)
 {
 	CLEANUP(free_text) char *name = xstrdup(path);
-	struct removal r = {.shown = path, .open_up = open_up, .top = -1};
 
 	/* "link/" would name what the link points at */
 	for (size_t len = strlen(name); len > 1 && name[len - 1] == '/'; len--)
 		name[len - 1] = '\0';
-	int result = remove_tree(&r, AT_FDCWD, name, err);
-	fd_close(r.top);
-	return result;
+	return remove_named(AT_FDCWD, name, path, open_up, err);
 }
 
 int path_remove_tree(const char *path, struct err *err)

@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "jobs/agent/copy.h"
 #include "jobs/agent/entries.h"
 #include "jobs/agent/files.h"
 #include "jobs/agent/outputs.h"
+#include "jobs/agent/snapshot.h"
 #include "jobs/agent/take.h"
 
 /* In place of the C library's: the one that comes after so many fails. 0: none. */
@@ -202,6 +204,68 @@ static void copied_from_a_list_that_fails(void **state)
 	remove_at(AT_FDCWD, from_path);
 }
 
+enum { LEVELS = 1500, FEW_FILES = 64 };
+
+/* The folder below so many others; makes them if `make`. */
+static int deepest(int root, bool make)
+{
+	int at = dup(root);
+	for (int i = 0; i < LEVELS && at >= 0; i++) {
+		if (make)
+			assert_int_equal(mkdirat(at, "d", 0755), 0);
+		int next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = next;
+	}
+	return at;
+}
+
+static void make_deep(int root, const char *file)
+{
+	int at = deepest(root, true);
+	close(openat(at, file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	close(at);
+}
+
+static bool is_deep(int root, const char *file)
+{
+	int at = deepest(root, false);
+	bool there = at >= 0 && faccessat(at, file, F_OK, 0) == 0;
+	close_fd(&at);
+	return there;
+}
+
+/* A command can nest folders deeper than a process has descriptors. */
+static void trees_deeper_than_descriptors(void **state)
+{
+	(void)state;
+	char path[4][FOLDER_MAX], id[65], bad[PATH_BYTES_MAX];
+	int root[4];
+	struct rlimit was, few;
+	for (int i = 0; i < 4; i++)
+		root[i] = make_root(path[i]);
+	make_deep(root[0], "a");
+	make_deep(root[2], "b");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = (struct rlimit){FEW_FILES, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(copy_tree(root[0], root[1], &(struct copying){.of = 1}), 0);
+	assert_true(is_deep(root[1], "a"));
+	assert_int_equal(tree_keep(root[0], 0, root[3], "env", "e", id, bad, NULL), 0);
+	assert_int_equal(tree_compare(root[3], "env/e", id), TAKEN);
+	assert_int_equal(move_over(root[1], root[2]), 0);
+	assert_true(is_deep(root[2], "a") && is_deep(root[2], "b"));
+	/* its paths are too long: that is the reason, not the descriptors */
+	struct snapshot s = {.from = root[0], .most = INT64_MAX, .known = ""};
+	assert_int_equal(snapshot_take(&s, root[3]), SNAPSHOT_UNFIT);
+	for (int i = 0; i < 4; i++) {
+		close(root[i]);
+		assert_int_equal(remove_at(AT_FDCWD, path[i]), 0);
+		assert_int_equal(access(path[i], F_OK), -1);
+	}
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+}
+
 static void listing_lines(void **state)
 {
 	(void)state;
@@ -304,6 +368,7 @@ int main(void)
 		cmocka_unit_test(environment_as_shells_quote_it),
 		cmocka_unit_test(copied_in_parts_while_folders_come),
 		cmocka_unit_test(copied_from_a_list_that_fails),
+		cmocka_unit_test(trees_deeper_than_descriptors),
 		cmocka_unit_test(listing_lines),
 		cmocka_unit_test(listing_changes),
 		cmocka_unit_test(listing_of_a_folder_that_fails),
