@@ -68,6 +68,8 @@ enum ending {
 struct checkpoint {
 	char *dir;               /* $BURST_CHECKPOINT */
 	char seed[65];           /* hash of the snapshot that it is being filled from; "": none */
+	char from[65];           /* hash of the snapshot that the command began with; "": none */
+	char spare[300];         /* file of the one that it could not begin with; "": none */
 	char print[65];          /* of what the last snapshot holds; "": there is none */
 	int64_t began_ms;        /* since when the command has it; 0: it is being filled */
 	int64_t due_ms, took_ms; /* when the next snapshot is due; how long the last one took */
@@ -87,6 +89,9 @@ struct command {
 	char **watched; /* folder of each watch descriptor */
 	int watches;
 	bool blind; /* part of what happened in its folder was not seen */
+	/* How many processes the kernel had killed for want of memory; until when the last one may
+	 * still be closing its files, 0: none since the command began. */
+	int64_t oom_kills, oom_until_ms;
 	/* Outputs by a hash of the name: a command may write a hundred thousand. */
 	struct output *outputs[OUTPUT_ROWS];
 	long output_count; /* reported; excludes outputs that could not be kept */
@@ -111,9 +116,10 @@ struct command {
 struct save {
 	pid_t pid; /* 0: none */
 	int out;
-	char id[256], dir[PATH_BYTES_MAX], known[65];
+	char id[256], dir[PATH_BYTES_MAX], known[65], from[65], spare[300];
 	int64_t number, began_ms;
-	bool flushing; /* the file is complete, and the volume is being made durable */
+	int64_t ran_ms; /* since its command began */
+	bool flushing;  /* the file is complete, and the volume is being made durable */
 	int64_t bytes;
 	char sha256[65], print[65];
 };
@@ -154,6 +160,7 @@ struct output {
 	char *name;
 	enum ending closed; /* when it was last closed after writing, or found */
 	int64_t closed_ms;  /* 0: renamed since */
+	bool oom;           /* closed then, perhaps by a process that was killed for memory */
 	bool reported;      /* the rest is of the last report */
 	ino_t ino;
 	off_t size;
@@ -219,6 +226,7 @@ struct agent {
 	struct place place;
 	char *dir; /* P of CONTROL.md: the run's folder */
 	int dir_fd, volume_fd;
+	int oom_fd; /* machine.h; -1: none */
 	/* On the container's disk: workers write to work/; they run what is in tree/ and cannot
 	 * change it. */
 	char *disk, *out_dir;

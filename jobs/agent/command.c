@@ -18,6 +18,7 @@
 #include "files.h"
 #include "held.h"
 #include "lines.h"
+#include "machine.h"
 #include "outputs.h"
 #include "process.h"
 #include "queue.h"
@@ -104,6 +105,7 @@ void command_start(struct agent *a, struct worker *w)
 	c->try = s->tries;
 	c->dir = xasprintf("%s/work/segment.%s", a->disk, s->id);
 	c->notify = c->filled = -1;
+	c->oom_kills = oom_kills(a->oom_fd);
 	remove_at(AT_FDCWD, c->dir);
 	char *log = xasprintf("%s.log", s->id);
 	c->log_fd =
@@ -233,7 +235,8 @@ static void command_words(struct worker *w, struct job *j)
 	if (j->code == 137 && w->killed_for)
 		j->name = xasprintf("it was silent for too long and was ended");
 	else if (j->code == 137)
-		j->name = xasprintf("it was killed, perhaps for want of memory");
+		j->name = xasprintf("it was killed%s for want of memory",
+				    w->command->oom_until_ms ? "" : ", perhaps");
 	else
 		j->name = xasprintf("exit status %d%s%s", j->code, *words ? ": " : "", words);
 }
@@ -262,7 +265,11 @@ static void command_finish(struct agent *a, struct worker *w)
 	if (j->code)
 		command_words(w, j);
 	else if (c->torn)
-		j->name = xasprintf("output %s was still being written when the command ended",
+		j->name = xasprintf(c->oom_until_ms
+					    ? "output %s may not be finished: the kernel killed a "
+					      "process for want of memory"
+					    : "output %s was still being written when the command "
+					      "ended",
 				    c->torn_name);
 	s->settled = true;
 	w->killed_for = NULL;

@@ -2,6 +2,7 @@
 #include "machine.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,43 @@ int64_t memory_mb(void)
 		str_free(&text);
 	}
 	return mb;
+}
+
+int64_t oom_kills(int fd)
+{
+	static const char key[] = "oom_kill ";
+	char text[1024];
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	text[MAX(n, (ssize_t)0)] = 0;
+	const char *at = strstr(text, key);
+	return at ? atoll(at + strlen(key)) : 0;
+}
+
+/* The path of this process in the hierarchy that a line of /proc/self/cgroup names by `key`. */
+static char *cgroup_file(const char *groups, const char *key, const char *top, const char *name)
+{
+	const char *at = strstr(groups, key), *path = at ? at + strlen(key) : "";
+	return xasprintf("%s%.*s/%s", top, (int)strcspn(path, "\n"), path, name);
+}
+
+int oom_open(void)
+{
+	static const struct {
+		const char *key, *top, *name;
+	} hierarchies[] = {{"0::", "/sys/fs/cgroup", "memory.events"},
+			   {":memory:", "/sys/fs/cgroup/memory", "memory.oom_control"}};
+	struct str groups = {0};
+	int fd = -1;
+	read_file("/proc/self/cgroup", 4096, &groups);
+	for (size_t i = 0; i < 2 * ARRAY_LEN(hierarchies) && fd < 0; i++) {
+		/* in a container, its own group may be at the top */
+		char *file = cgroup_file(i % 2 ? "" : str_text(&groups), hierarchies[i / 2].key,
+					 hierarchies[i / 2].top, hierarchies[i / 2].name);
+		fd = open(file, O_RDONLY | O_CLOEXEC);
+		free(file);
+	}
+	str_free(&groups);
+	return fd;
 }
 
 int64_t free_bytes(const char *path)

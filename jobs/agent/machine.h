@@ -11,6 +11,12 @@ int cpu_count(void);
 int64_t memory_mb(void);
 int64_t free_bytes(const char *path);
 
+/* Opens the file of this process's control group that counts the processes which the kernel has
+ * killed for want of memory. -1: there is none. */
+int oom_open(void);
+/* That count now; 0 if it cannot be read. */
+int64_t oom_kills(int fd);
+
 /* Returns whether programs can run from this disk and it is not memory. */
 bool disk_fits(const char *path);
 

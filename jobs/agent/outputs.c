@@ -23,11 +23,14 @@
 #include "files.h"
 #include "json.h"
 #include "lines.h"
+#include "machine.h"
 #include "todo.h"
 
 enum {
 	WATCHES_MAX = 8192,
 	UNFIT_MAX = 100, /* names that are reported for one command */
+	/* A process that the kernel kills frees its memory first, then closes its files. */
+	OOM_DYING_MS = 10 * 1000,
 };
 
 static bool is_output(const struct agent *a, const char *name)
@@ -125,7 +128,22 @@ static void output_unfit(struct agent *a, struct command *c, const char *name)
 
 static bool is_doubtful(const struct command *c, const struct output *o)
 {
-	return o && o->closed_ms && c->doubt_from_ms && o->closed_ms >= c->doubt_from_ms;
+	return o &&
+	       (o->oom || (o->closed_ms && c->doubt_from_ms && o->closed_ms >= c->doubt_from_ms));
+}
+
+/* The kernel counts a process before it kills it. So what closed before the count rose was closed
+ * by its writer. */
+static void oom_look(struct agent *a, struct command *c)
+{
+	static const char line[] = "the kernel killed a process for want of memory: what it had "
+				   "open is not finished";
+	int64_t kills = oom_kills(a->oom_fd);
+	if (kills <= c->oom_kills)
+		return;
+	c->oom_kills = kills;
+	c->oom_until_ms = now_ms(a) + OOM_DYING_MS;
+	event_log(a, 0, c->id, line, strlen(line));
 }
 
 static bool is_torn(const struct command *c, const struct output *o)
@@ -135,7 +153,7 @@ static bool is_torn(const struct command *c, const struct output *o)
 	if (is_doubtful(c, o))
 		return true;
 	if (!o || o->closed == ENDING_NOT)
-		return c->blind && !c->by_itself;
+		return c->blind && (!c->by_itself || c->oom_until_ms);
 	return o->closed == ENDING_KILLED || !c->by_itself;
 }
 
@@ -256,6 +274,8 @@ static void file_found(struct agent *a, struct command *c, int dir, const char *
 {
 	if (c->ending != ENDING_NOT)
 		output_get(c, name)->closed = c->ending;
+	else if (now_ms(a) < c->oom_until_ms)
+		output_get(c, name)->oom = true;
 	else if (a->stream && S_ISREG(st->st_mode) && !is_input(a, name, st) &&
 		 writers_of(dir, base, st) == WRITERS_NONE)
 		output_offer(a, c, name, st);
@@ -339,11 +359,13 @@ static void file_event(struct agent *a, struct command *c, const char *name, uin
 	if (mask & IN_CLOSE_WRITE) {
 		o->closed = c->ending;
 		o->closed_ms = now_ms(a);
+		o->oom = o->closed_ms < c->oom_until_ms;
 	}
 	if (!(mask & IN_MOVED_TO) || c->ending == ENDING_KILLED)
 		return;
 	o->closed = ENDING_NOT;
 	o->closed_ms = 0;
+	o->oom = false;
 	if (a->stream)
 		output_offer(a, c, name, st);
 }
@@ -384,7 +406,10 @@ void command_watched(struct agent *a, struct command *c, pid_t pid)
 {
 	char bytes[16 << 10] __attribute__((aligned(8)));
 	ssize_t n;
+	if (!pid)
+		oom_look(a, c);
 	while (c->notify >= 0 && (n = read(c->notify, bytes, sizeof(bytes))) > 0) {
+		oom_look(a, c);
 		if (c->ending == ENDING_NOT && !is_alive(pid))
 			c->ending = ENDING_BEGUN;
 		for (char *p = bytes; p < bytes + n;) {

@@ -229,6 +229,7 @@ static void agent_init(struct agent *a)
 			    .env_fd = -1,
 			    .out_fd = -1,
 			    .save.out = -1,
+			    .oom_fd = oom_open(),
 			    .sync_next_turn = -1};
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a->clients[i].fd = -1;
@@ -250,6 +251,7 @@ void agent_free(struct agent *a)
 	start_forget(a);
 	close_fd(&a->events);
 	close_fd(&a->dir_fd);
+	close_fd(&a->oom_fd);
 	close_fd(&a->volume_fd);
 	close_fd(&a->disk_fd);
 	close_fd(&a->out_fd);

@@ -246,4 +246,58 @@ test_outputs_lie_deep() {
 	expect '"ev":"segment","id":"c1".*"ok":true,.*"outputs":1,'
 }
 
+# Another agent, which this program starts.
+by() {
+	detach
+	for pid in $(serve_pid); do kill "$pid"; done
+	pod
+	agent_was=$AGENT AGENT=$1
+	attach 0
+	AGENT=$agent_was
+}
+
+# The kernel kills a child for want of memory; its shell goes on, and ends well.
+child_dies() { # HOW
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.wav"]}'
+	tell "{\"op\":\"batch\",\"id\":\"b1\",\"segments\":[{\"id\":\"c1\",\"run\":\"echo a >early.wav; echo ready; until [ -e go ]; do sleep 0.05; done; sh -c 'exec 7>torn.wav; echo half >&7; $1'; echo b >t; mv t late.wav\"}]}"
+	expect '"line":"ready"'
+}
+its_file_is_torn() {
+	: >"$BURST_HOME/work/segment.c1/go"
+	expect '"ev":"segment","id":"c1".*"ok":false,"code":0,.*"outputs":2,.*"error":"output torn.wav may not be finished: the kernel killed a process for want of memory"'
+	equal outputs "$(finished_outputs)" 'early.wav late.wav '
+}
+
+# A folder of ours stands for its control group.
+test_memory_is_used_up_as_told() {
+	mkdir "$top/group"
+	printf 'oom 9\noom_kill 4\noom_group_kill 0\n' >"$top/group/memory.events"
+	unshare -m mount --bind "$top/group" /sys/fs/cgroup 2>/dev/null || return 0
+	printf '#!/bin/sh\nexec unshare -m sh -c '\''mount --bind %s /sys/fs/cgroup && exec "$@"'\'' - %s "$@"\n' "$top/group" "$AGENT" >"$top/grouped"
+	chmod 755 "$top/grouped"
+	by "$top/grouped"
+	child_dies 'kill -9 $$'
+	printf 'oom 9\noom_kill 5\noom_group_kill 0\n' >"$top/group/memory.events"
+	its_file_is_torn
+}
+
+# A control group of its own with little memory, if this machine lets one be made.
+test_memory_is_used_up() {
+	group=/sys/fs/cgroup/memory$(sed -n 's/.*:memory://p' /proc/self/cgroup) limit=memory.limit_in_bytes
+	grep -q :memory: /proc/self/cgroup || group=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup) limit=memory.max
+	group=$group/burst-$$
+	mkdir "$group" 2>/dev/null && echo 64M 2>/dev/null >"$group/$limit" || { rmdir "$group" 2>/dev/null; return 0; }
+	printf '#!/bin/sh\necho $$ >%s/cgroup.procs && exec %s "$@"\n' "$group" "$AGENT" >"$top/small"
+	chmod 755 "$top/small"
+	by "$top/small"
+	child_dies 'exec tail /dev/zero'
+	its_file_is_torn
+	leave
+	for _ in $(seq 200); do
+		rmdir "$group" 2>/dev/null && break
+		sleep 0.05
+	done
+	attach 0
+}
+
 run_tests
