@@ -119,11 +119,12 @@ static pid_t fill_begin(struct agent *a, struct command *c, int dir, const struc
 {
 	struct filling *f = &a->filling;
 	struct stat st;
-	const char *path = json_text(given, "path", "");
+	const char *path = json_text(given, "path", ""), *slash = strrchr(path, '/');
 	char *fresh = xasprintf(".%s.new", c->id);
 	int out = -1;
 	*f = (struct filling){.from = -1, .to = -1};
 	snprintf(f->sha256, sizeof(f->sha256), "%s", json_text(given, "sha256", ""));
+	snprintf(c->checkpoint.spare, sizeof(c->checkpoint.spare), "%s", slash ? slash + 1 : "");
 	f->from = path_inside(path) ? open_below(a->volume_fd, path, &st) : (errno = EINVAL, -1);
 	if (f->from >= 0 && make_theirs(a, dir, fresh) == 0)
 		f->to = openat(dir, fresh, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -159,6 +160,9 @@ pid_t checkpoint_prepare(struct agent *a, struct command *c, const char *task)
 		     S_ISDIR(st.st_mode) && continues(a, c->id, given);
 	if (dir >= 0 && !there && make_theirs(a, dir, c->id) == 0 && given)
 		pid = fill_begin(a, c, dir, given);
+	if (there)
+		snprintf(c->checkpoint.from, sizeof(c->checkpoint.from), "%s",
+			 json_text(given, "sha256", ""));
 	if (!pid)
 		folder_ready(a, c);
 	close_fd(&dir);
@@ -176,6 +180,8 @@ void checkpoint_filled(struct agent *a, struct command *c, int status)
 	if (status == 0 && dir >= 0 && remove_at(dir, c->id) == 0 &&
 	    renameat(dir, fresh, dir, c->id) == 0) {
 		write_beside(seed, k->seed, 0600);
+		memcpy(k->from, k->seed, sizeof(k->from));
+		k->spare[0] = 0;
 	} else {
 		trouble(a, c->id, "lost", words.len ? words.s : "it could not be unpacked", 0);
 		if (dir >= 0)
@@ -210,7 +216,8 @@ void checkpoint_free(struct command *c)
 
 /* ---- snapshots ---- */
 
-/* Older snapshots of the segment by this pod go: the newest one is durable. */
+/* Older snapshots of the segment by this pod go: the newest one is durable. But the one that its
+ * command could not begin with may hold more. */
 static void remove_older(struct agent *a)
 {
 	const struct save *v = &a->save;
@@ -221,7 +228,8 @@ static void remove_older(struct agent *a)
 	char *newest = xasprintf("%s.%lld", v->id, (long long)v->number);
 	while (d && (e = readdir(d)))
 		if (!strncmp(e->d_name, v->id, len) && e->d_name[len] == '.' &&
-		    !strchr(e->d_name + len + 1, '.') && strcmp(e->d_name, newest) != 0)
+		    !strchr(e->d_name + len + 1, '.') && strcmp(e->d_name, newest) != 0 &&
+		    strcmp(e->d_name, v->spare) != 0)
 			unlinkat(dir, e->d_name, 0);
 	if (d)
 		closedir(d);
@@ -303,6 +311,9 @@ static void save_begin(struct agent *a, struct command *c)
 	snprintf(v->id, sizeof(v->id), "%s", c->id);
 	snprintf(v->dir, sizeof(v->dir), "%s", k->dir);
 	snprintf(v->known, sizeof(v->known), "%s", k->print);
+	memcpy(v->from, k->from, sizeof(v->from));
+	memcpy(v->spare, k->spare, sizeof(v->spare));
+	v->ran_ms = v->began_ms - k->began_ms;
 	v->number = (int64_t)a->next; /* no other snapshot of this pod has it */
 	if (!save_child(a, save_work))
 		k->due_ms = now_ms(a) + TROUBLE_MS;
@@ -326,6 +337,8 @@ static void report(struct agent *a, bool durable)
 	js_text(b, "sha256", v->sha256);
 	js_int(b, "ms", now_ms(a) - v->began_ms);
 	js_bool(b, "durable", durable);
+	js_text(b, "from", v->from);
+	js_int(b, "ran_ms", v->ran_ms);
 	event_end(a);
 	events_sync(a);
 }

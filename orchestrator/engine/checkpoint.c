@@ -24,6 +24,9 @@ enum {
 	PODS_LEARNED_FROM = 500,
 	TROUBLES_MOST = 20, /* lines about snapshots that one pod may cause */
 	TREE_SILENT_MS = 300 * 1000,
+	BRING_TRIES = 3, /* to get a snapshot to a pod */
+	BRING_AGAIN_MS = 1000,
+	USELESS_PODS = 2, /* that cannot unpack a snapshot, before any newer one replaces it */
 };
 
 /* One snapshot. */
@@ -36,6 +39,10 @@ struct snapshot {
 	int64_t t; /* the pod's clock when it was begun */
 	int64_t took_ms;
 	int pod;
+	/* The snapshot that its command began with ("": with none), the computing time that one
+	 * holds, and the computing time that this one holds. */
+	char from[SHA256_HEX];
+	int64_t from_ms, holds_ms;
 };
 
 struct getting;
@@ -45,7 +52,10 @@ struct saved {
 	struct snapshot coming; /* newer, complete on its pod, not safe yet */
 	struct getting *fetch;  /* of the one that is coming, or of an older one; NULL: none */
 	bool told_large;
-	int64_t taken_ms; /* wall clock of the safe one */
+	int64_t taken_ms;     /* wall clock of the safe one */
+	char told_poorer[20]; /* the attempt whose snapshots hold less than the safe one */
+	int useless;          /* pods that could not unpack the safe one */
+	char useless_to[20];  /* the last of their attempts */
 };
 
 /* A folder on this machine that holds one snapshot alone, and its tree: what is sent to a pod. A
@@ -107,11 +117,12 @@ static void note(struct engine *e, uint32_t segment)
 {
 	const struct snapshot *s = &e->checkpoints->of[segment].safe;
 	CLEANUP(json_decref)
-	json_t *line =
-		json_pack("{s:s,s:s,s:s,s:I,s:I,s:s,s:b,s:I}", "attempt", s->attempt, "provider",
-			  s->provider, "volume", s->volume, "number", (json_int_t)s->number,
-			  "bytes", (json_int_t)s->bytes, "sha256", s->sha256, "here", s->here,
-			  "taken_ms", (json_int_t)e->checkpoints->of[segment].taken_ms);
+	json_t *line = json_pack(
+		"{s:s,s:s,s:s,s:I,s:I,s:s,s:b,s:I,s:s,s:I,s:I}", "attempt", s->attempt, "provider",
+		s->provider, "volume", s->volume, "number", (json_int_t)s->number, "bytes",
+		(json_int_t)s->bytes, "sha256", s->sha256, "here", s->here, "taken_ms",
+		(json_int_t)e->checkpoints->of[segment].taken_ms, "from", s->from, "from_ms",
+		(json_int_t)s->from_ms, "holds_ms", (json_int_t)s->holds_ms);
 	CLEANUP(free_text) char *text = json_dumps(line, JSON_COMPACT);
 	struct err err = {0};
 
@@ -143,6 +154,9 @@ static void read_note(struct engine *e, uint32_t segment)
 	COPY_TEXT(s->provider, jsonx_text(line, "provider", ""));
 	COPY_TEXT(s->volume, jsonx_text(line, "volume", ""));
 	COPY_TEXT(s->sha256, jsonx_text(line, "sha256", ""));
+	COPY_TEXT(s->from, jsonx_text(line, "from", ""));
+	s->from_ms = jsonx_bounded(line, "from_ms", 0, INT64_MAX);
+	s->holds_ms = jsonx_bounded(line, "holds_ms", 0, INT64_MAX);
 	s->number = jsonx_bounded(line, "number", 0, INT64_MAX);
 	s->bytes = jsonx_bounded(line, "bytes", 0, INT64_MAX);
 	s->pod = -1;
@@ -279,6 +293,7 @@ static void becomes_safe(struct engine *e, uint32_t segment, const struct snapsh
 	v->safe = *s;
 	v->taken_ms = clock_wall_ms();
 	v->told_large = false;
+	v->useless = 0;
 	note(e, segment);
 	note_saves(e, s);
 	engine_log(e, LOG_INFO, "%s: checkpoint of %s saved%s", e->work.segments[segment].id,
@@ -442,11 +457,21 @@ static void warn_large(struct engine *e, uint32_t segment, int64_t bytes)
 		   size_show(most, e->work.needs->checkpoint_most_bytes));
 }
 
+/* A pod could not unpack the safe one. The fault may be the pod's. */
+static void was_useless(struct saved *v, const char *attempt)
+{
+	v->useless += strcmp(v->useless_to, attempt) != 0;
+	COPY_TEXT(v->useless_to, attempt);
+}
+
 static void trouble(struct engine *e, int pod, uint32_t segment, const json_t *event)
 {
 	const char *error = jsonx_text(event, "error", ""), *id = e->work.segments[segment].id;
 	char words[300];
 
+	if (!strcmp(error, "lost"))
+		was_useless(&e->checkpoints->of[segment],
+			    core_pod_at(e->core, pod)->rental.attempt);
 	if (!may_complain(e, pod))
 		return;
 	pod_shown(words, sizeof(words), jsonx_text(event, "words", ""));
@@ -489,6 +514,41 @@ static bool read_snapshot(struct engine *e, int pod, const json_t *event, struct
 	COPY_TEXT(s->provider, e->setup->providers[p->rental.provider].ops->name);
 	COPY_TEXT(s->volume, p->rental.volume.id);
 	COPY_TEXT(s->sha256, sha256);
+	COPY_TEXT(s->from, jsonx_text(event, "from", ""));
+	s->holds_ms = jsonx_bounded(event, "ran_ms", 0, t);
+	return true;
+}
+
+/* Adds what the snapshot holds that its command began with. */
+static void add_earlier(const struct saved *v, struct snapshot *s)
+{
+	const struct snapshot *safe = &v->safe;
+
+	if (!s->from[0])
+		s->from_ms = 0;
+	else if (!strcmp(s->from, safe->sha256))
+		s->from_ms = safe->holds_ms;
+	else if (!strcmp(s->from, safe->from))
+		s->from_ms = safe->from_ms;
+	s->holds_ms += MIN(s->from_ms, INT64_MAX - s->holds_ms);
+}
+
+/* A command that could not get the safe snapshot began anew. What it saves replaces that one only
+ * once it holds as much. */
+static bool is_poorer(struct engine *e, uint32_t segment, const struct snapshot *s)
+{
+	struct saved *v = &e->checkpoints->of[segment];
+	char is[24], safe[24];
+
+	if (!v->safe.attempt[0] || s->holds_ms >= v->safe.holds_ms || v->useless >= USELESS_PODS)
+		return false;
+	if (strcmp(v->told_poorer, s->attempt) != 0)
+		engine_log(e, LOG_WARN,
+			   "%s: its new checkpoint holds %s of work, the earlier one %s: the "
+			   "earlier one is kept until a new one holds as much",
+			   e->work.segments[segment].id, duration_show(is, sizeof(is), s->holds_ms),
+			   duration_show(safe, sizeof(safe), v->safe.holds_ms));
+	COPY_TEXT(v->told_poorer, s->attempt);
 	return true;
 }
 
@@ -516,9 +576,15 @@ bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool repla
 	}
 	if (!read_snapshot(e, pod, event, &s))
 		return false;
-	bool again = !strcmp(v->safe.attempt, s.attempt) && v->safe.number >= s.number;
-	if (again)
-		return true; /* a log that is read again */
+	if (!strcmp(v->safe.attempt, s.attempt) && v->safe.number >= s.number) {
+		post_checkpoint(e, (uint32_t)segment, &s, true); /* a log that is read again */
+		return true;
+	}
+	add_earlier(v, &s);
+	if (is_poorer(e, (uint32_t)segment, &s)) {
+		post_checkpoint(e, (uint32_t)segment, &s, false);
+		return true;
+	}
 	if (s.volume[0]) {
 		if (!replayed && !jsonx_bool(event, "durable", false))
 			return true;
@@ -577,14 +643,21 @@ bool checkpoint_task(struct engine *e, int pod, uint32_t segment, json_t *task)
 	return true;
 }
 
-static void bring_stop(struct engine *e, int pod)
+/* Ends the transfer. */
+static void bring_cut(struct bringing *b)
 {
-	struct bringing *b = &e->pods[pod].bring;
-
 	upsync_cancel(TAKE(b->sync));
 	if (b->what)
 		path_remove_tree(b->what->dir, NULL);
 	b->what = NULL;
+	loop_untimer(TAKE(b->again));
+}
+
+static void bring_stop(struct engine *e, int pod)
+{
+	struct bringing *b = &e->pods[pod].bring;
+
+	bring_cut(b);
 	b->send = NULL;
 }
 
@@ -600,10 +673,44 @@ static void bring_end(struct engine *e, int pod)
 		send(e, pod, b->batch);
 }
 
-static void bring_failed(struct engine *e, int pod, const char *why)
+static void bring(struct engine *e, int pod);
+
+static void bring_again(void *ctx)
 {
+	const struct at *at = ctx;
+
+	at->e->pods[at->pod].bring.again = NULL;
+	bring(at->e, at->pod);
+}
+
+static bool can_help(enum err_kind kind)
+{
+	return kind != ERR_NOT_FOUND && kind != ERR_UNTRUSTED && kind != ERR_CREDENTIALS &&
+	       kind != ERR_REFUSED && kind != ERR_NO_ACCOUNT;
+}
+
+static void bring_failed(struct engine *e, int pod, const struct err *why)
+{
+	struct bringing *b = &e->pods[pod].bring;
+	struct saved *v = &e->checkpoints->of[b->segment];
+
+	/* the copy on this machine is not what the volume has */
+	bool again = why->kind == ERR_UNTRUSTED && v->safe.here && v->safe.volume[0];
+	if (again)
+		remove_local(e, b->segment, &v->safe);
+	bring_cut(b);
+	if ((again || can_help(why->kind)) && ++b->tries < BRING_TRIES) {
+		engine_log(e, LOG_NOTE,
+			   "%s: its checkpoint did not reach pod %s (%s): trying again",
+			   e->work.segments[b->segment].id, pod_called(e, pod), why->msg);
+		b->again = loop_timer(e->loop, (int64_t)BRING_AGAIN_MS << 2 * (b->tries - 1),
+				      bring_again, e->pods[pod].at);
+		return;
+	}
+	if (why->kind == ERR_NOT_FOUND || why->kind == ERR_UNTRUSTED)
+		v->useless = USELESS_PODS;
 	engine_log(e, LOG_WARN, "%s: its checkpoint cannot be used (%s): the command begins anew",
-		   e->work.segments[e->pods[pod].bring.segment].id, why);
+		   e->work.segments[b->segment].id, why->msg);
 	bring_end(e, pod);
 }
 
@@ -615,7 +722,7 @@ static void sent(void *ctx, int64_t bytes, const struct err *err)
 	(void)bytes;
 	b->sync = NULL;
 	if (err) {
-		bring_failed(at->e, at->pod, err->msg);
+		bring_failed(at->e, at->pod, err);
 		return;
 	}
 	COPY_TEXT(b->here, b->what->tree->id);
@@ -642,13 +749,14 @@ static void work_read_file(void *arg)
 	if (path_mkdirs(r->dir, 0700, &r->err) < 0)
 		return;
 	if (link(r->path, name) < 0) {
-		err_set(&r->err, ERR_LOCAL, "%s: %s", name, strerror(errno));
+		err_set(&r->err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", name,
+			strerror(errno));
 		return;
 	}
 	if (tree_scan(&r->tree, r->dir, NULL, &r->err) < 0)
 		return;
 	if (r->tree->count != 1 || strcmp(r->tree->list[0].sha256, r->sha256) != 0)
-		err_set(&r->err, ERR_LOCAL, "%s: the file has changed", r->path);
+		err_set(&r->err, ERR_UNTRUSTED, "%s: the file has changed", r->path);
 }
 
 static bool is_current(const struct engine *e, int pod, unsigned turn)
@@ -687,7 +795,7 @@ static void was_read(void *arg)
 	} else {
 		path_remove_tree(r->dir, NULL);
 		if (current)
-			bring_failed(e, r->pod, r->err.msg);
+			bring_failed(e, r->pod, &r->err);
 	}
 	tree_free(r->tree);
 	free(r->path);
@@ -733,7 +841,7 @@ static void came_from_volume(void *ctx, const char *local, const struct err *err
 		if (s->here)
 			send_file(e, f->pod);
 		else
-			bring_failed(e, f->pod, why.msg);
+			bring_failed(e, f->pod, &why);
 	}
 	if (local)
 		unlink(local);
@@ -757,6 +865,7 @@ static void bring(struct engine *e, int pod)
 {
 	struct bringing *b = &e->pods[pod].bring;
 	const struct snapshot *s = &e->checkpoints->of[b->segment].safe;
+	struct err err;
 	int provider = -1;
 
 	pod_detail(e, pod, "sending its checkpoint");
@@ -766,12 +875,14 @@ static void bring(struct engine *e, int pod)
 	}
 	const struct volume *v = volume_of(e, s, &provider);
 	if (!v) {
-		bring_failed(e, pod, "it is on a volume that cannot be read from here");
+		err_set(&err, ERR_REFUSED, "it is on a volume that cannot be read from here");
+		bring_failed(e, pod, &err);
 		return;
 	}
 	if (s->bytes > e->work.needs->checkpoint_most_bytes) {
 		warn_large(e, b->segment, s->bytes);
-		bring_failed(e, pod, "it is too large to travel through this machine");
+		err_set(&err, ERR_REFUSED, "it is too large to travel through this machine");
+		bring_failed(e, pod, &err);
 		return;
 	}
 	struct fetching *f = xcalloc(1, sizeof(*f));
@@ -799,6 +910,7 @@ void checkpoint_send(struct engine *e, int pod, uint32_t batch,
 	b->segment = of->segments[0];
 	b->batch = batch;
 	b->send = send;
+	b->tries = 0;
 	b->here[0] = '\0';
 	bring(e, pod);
 }

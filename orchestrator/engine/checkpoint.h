@@ -3,7 +3,8 @@
  * The agent takes a snapshot of the folder (jobs/agent/CONTROL.md, "checkpoint"). It is safe once
  * the pod's volume has it for good, or this machine. The newest safe one of each segment is noted
  * in the ledger, and given to the segment's next attempt: by its path on the same volume, else sent
- * from here. */
+ * from here. If that fails for good, the command begins anew, and what it saves replaces the older
+ * snapshot only once it holds as much computing time. */
 #ifndef BURST_ENGINE_CHECKPOINT_H
 #define BURST_ENGINE_CHECKPOINT_H
 
@@ -14,6 +15,7 @@
 struct engine;
 struct checkpoints;
 struct sending;
+struct timer;
 struct upsync;
 
 /* A snapshot on its way to one pod, before its batch. Only checkpoint.c writes it. */
@@ -23,6 +25,8 @@ struct bringing {
 	uint32_t segment, batch;
 	void (*send)(struct engine *e, int pod, uint32_t batch); /* NULL: nothing is on its way */
 	struct upsync *sync;
+	struct timer *again;  /* before the next try; NULL: none */
+	int tries;            /* that failed */
 	struct sending *what; /* NULL: nothing is being sent */
 	char here[65];        /* the tree that this pod has on its volume; "": none */
 };

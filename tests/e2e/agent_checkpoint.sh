@@ -85,6 +85,29 @@ test_bad_snapshots() {
 	[ -n "$(find "$BURST_HOME/checkpoint/r1" -name '*.new')" ] && fail 'a half-filled folder is left'
 }
 
+# A snapshot of this pod that could not be unpacked may hold more than the newer one: it stays. Each says what it began with.
+test_what_it_began_with() {
+	begin '"every_ms":100000'
+	command b1 'echo 5 >\"$BURST_CHECKPOINT/step\"; exit 3'
+	expect '"ev":"segment","id":"c1".*"code":3'
+	equal 'the first began with' "$(field from)" ''
+	sha=$(field sha256) number=$(field number)
+	given() { # HASH
+		printf '{"path":"runs/r1/%s/checkpoint/c1.%s","sha256":"%s","attempt":"%s"}' "$BURST_ATTEMPT" "$number" "$1" "$BURST_ATTEMPT"
+	}
+	command b2 'echo 6 >\"$BURST_CHECKPOINT/step\"; sleep 0.2; exit 4' "$(given "$sha")"
+	expect '"ev":"segment","id":"c1".*"code":4'
+	equal 'the second began with' "$(field from)" "$sha"
+	[ "$(field ran_ms)" -ge 200 ] || fail "it ran $(field ran_ms) ms"
+	number=$(field number)
+	rm -rf "$BURST_HOME/checkpoint/r1/c1"
+	command b3 'echo 1 >\"$BURST_CHECKPOINT/step\"; exit 5' "$(given "$sha")"
+	expect '"error":"lost"'
+	expect '"ev":"segment","id":"c1".*"code":5'
+	equal 'the third began with' "$(field from)" ''
+	equal files "$(ls "$P/checkpoint" | sort | tr '\n' ' ')" "$(printf 'c1.%s\n' "$number" "$(field number)" | sort | tr '\n' ' ')"
+}
+
 # What cannot travel is told in one line, and the command goes on; the snapshot before stays.
 test_what_cannot_travel() {
 	begin '"every_ms":100,"most_bytes":20000'

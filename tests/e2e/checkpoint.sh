@@ -188,6 +188,52 @@ t_detached() { # the agent alone saves to the volume; without a volume that is s
 	burst cancel "$("$BURST" ledger --json | jq -r '.[0].run')"
 }
 
+# ---- a transfer that fails ----
+
+resumed_with() { # FAILURES: of the folders from which the save is sent
+	cat >client <<-E
+		#!/bin/sh
+		export FAIL_AT='$1' FAIL_UNDER='$T/$(echo state/runs/*/)checkpoint/.send-' ASAN_OPTIONS='$ASAN_OPTIONS:verify_asan_link_order=0'
+		LD_PRELOAD='$ROOT/build/e2e/failer.so' exec '$BURST' "\$@"
+	E
+	chmod 755 client
+	CLIENT=$T/client burst_bg resume -v
+}
+five_steps_then_alone() { # five steps are saved here; client and pod are gone
+	make -s -C "$ROOT" e2e-tools || { complain "failer.so cannot be built"; return 1; }
+	ten_steps 1
+	checkpoint_config
+	burst_bg run -v
+	reclaimed 5 -- kill_it
+	pod_dies
+	mv err.txt err1.txt
+	mv out.txt out1.txt
+}
+t_a_transfer_that_fails_once() { # is tried again
+	five_steps_then_alone || return
+	resumed_with "once 1 EIO"
+	burst_wait
+	all_steps_once
+	has err.txt "its checkpoint did not reach pod"
+	has err.txt "continues from its checkpoint"
+}
+t_a_transfer_that_fails_for_good() { # the command begins anew; what it saves does not replace the five steps, and the next attempt has them
+	five_steps_then_alone || return
+	resumed_with "on 1 EIO"
+	wait_for 60 "step 3" computed_up_to 3
+	kill_it
+	pod_dies
+	has err.txt "the command begins anew"
+	has err.txt "the earlier one is kept until a new one holds as much"
+	is "$(tar -xOf state/runs/*/checkpoint/command-0.* step)" 5 "the step that is saved here"
+	mv err.txt err2.txt
+	mv out.txt out2.txt
+	LIMIT=120 burst resume -v
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(grep -hoE '\| computed [0-9]+' err.txt | head -n 1)" "| computed 6" "the first step then"
+	is "$(cat out/out/* | sort -u | wc -l)" 10 files
+}
+
 # ---- what does not travel ----
 
 t_too_large_for_this_machine() { # one line, and the command goes on
@@ -235,6 +281,11 @@ t_plan_says_how_often() { # in words and as JSON: before a save was measured and
 	burst plan --json
 	schema plan
 	jq -e '.checkpoint.every_s >= 10 and (.checkpoint.from | startswith("a save takes "))' out.txt >/dev/null || complain "measured: $(jq -c .checkpoint out.txt)"
+	rm -rf state out
+	sed -i 's/spot = true/spot = false/' burst.cfg
+	burst plan
+	has err.txt "no estimate"
+	has out.txt 'checkpoint: $BURST_CHECKPOINT is saved as soon as it is written, then by what the first save takes'
 	for every in 90s:90 5m:300; do
 		JOB="checkpoint = \"${every%:*}\";" checkpoint_config
 		burst plan --json
