@@ -195,15 +195,15 @@ static json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 	bool gone = pod->state == POD_ROW_GONE;
 
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, "
-		"s:o, "
-		"s:o, s:o, s:o}",
+		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:b, s:o, s:o, s:o, s:o}",
 		"id", text_or_null(pod->id), "name", report_text(pod->name), "provider",
 		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
 		report_text(pod->region), "spot", pod->spot, "billed_seconds",
 		report_seconds(pod_row_billed_ms(pod, now_ms)), "billed_vendor_s",
 		pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms) : json_null(),
-		"compute_seconds", report_seconds(pod->compute_ms), "cost_usd",
+		"compute_seconds", report_seconds(pod->compute_ms), "wasted_seconds",
+		report_seconds(pod->wasted_ms), "cost_usd",
 		report_dollars(pod_row_cost(pod, now_ms)), "cost_counted_usd",
 		report_dollars(pod_row_counted(pod, now_ms)), "cost_vendor_usd",
 		pod->cost_vendor_microusd > 0 ? report_dollars(pod->cost_vendor_microusd)
