@@ -82,9 +82,7 @@ json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum pla
 		"pick", e->open && verdict != PLAN_NOTHING_FITS ? plan_json(e, pick) : json_null(),
 		"front", list, "cards_left_out", plan_misfits_json(e));
 	const struct extras *x =
-		!e->open || !e->count
-			? NULL
-			: &e->extras[verdict == PLAN_NOTHING_FITS ? 0 : pick->machine];
+		!e->open ? NULL : &e->extras[verdict == PLAN_NOTHING_FITS ? 0 : pick->machine];
 	json_object_set_new(object, "checkpoint", x ? checkpoint_json(x) : json_null());
 	add_errors(object, NULL, err);
 	return object;

@@ -134,11 +134,12 @@ static void print_plan(const struct plan_result *r, bool refused)
 
 	if (!e->open) {
 		say_segments(r, e, "");
-	} else if (!refused && r->verdict == PLAN_NOTHING_FITS) {
-		say_segments(r, e, "; no estimate yet: the run measures it");
-		if (e->count)
+	} else if (r->verdict == PLAN_NOTHING_FITS) {
+		if (!refused)
+			say_segments(r, e, "; no estimate yet: the run measures it");
+		if (!e->known && !e->never_fits)
 			plan_saves_show(stdout, &e->extras[0]);
-	} else if (r->verdict != PLAN_NOTHING_FITS) {
+	} else {
 		say_segments(r, e, "");
 		putchar('\n');
 		plan_show(stdout, e, r->pick, r->verdict, r->words);

@@ -403,6 +403,8 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 		any_fits |= fits;
 		any_runs |= fits && (!out->unfit[i][0] || out->unfit_kind[i] == UNFIT_NAMED);
 	}
+	if (!count)
+		extras_saves(of->run->runs->store, needs, &out->extras[0]);
 	out->none_can_run = any_fits && !any_runs;
 	out->never_fits = count && !any_fits;
 	for (size_t i = 0; i < count; i++)

@@ -117,7 +117,7 @@ void extras_saves(struct store *store, const struct job_needs *needs, struct ext
 		format_text(x->saves.from, sizeof(x->saves.from),
 			    "a save takes %s, measured; %s between interruptions, %.60s", took,
 			    between, from);
-	else if (x->interrupted.value > 0)
+	else
 		format_text(x->saves.from, sizeof(x->saves.from),
 			    "by what the first save takes; %s between interruptions, %.60s",
 			    between, from);

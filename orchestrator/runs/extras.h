@@ -53,7 +53,7 @@ struct extra extras_egress(const struct estimate_of *of, const char *provider, d
 struct extra extras_interrupted(const char *provider, bool spot, const struct pod_row *pods,
 				size_t count);
 /* How often a command's checkpoint is saved, if such pods are interrupted that seldom (value 0:
- * never). The source is empty if nothing suggests that the command saves any. */
+ * never). The source is empty for other jobs. */
 void extras_saves(struct store *store, const struct job_needs *needs, struct extras *x);
 /* Share of renders that fail their check, in the job's last runs. */
 struct extra extras_failing(const struct estimate_of *of);
