@@ -174,6 +174,17 @@ t_killed_client() { # what it had fetched stays; another client of the run, or `
 	has err.txt "out/ok1.wav: is there, and was not made by run $id: move it away first"
 }
 
+t_no_room_here() { # they stay on the volume, which is said, and `burst fetch` brings them
+	make -s -C "$ROOT" e2e-tools || { complain "failer.so cannot be built"; return; }
+	END='exit 0' makes true "$VOLUME"
+	timeout -k 5 90 env LD_PRELOAD="$ROOT/build/e2e/failer.so" ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" \
+		FAIL_AT="on 1 ENOSPC" FAIL_UNDER="$T/res/out" "$BURST" run >out.txt 2>err.txt </dev/null
+	is "$?" 1 "exit status ($(tail -n 2 err.txt))"
+	has err.txt "5 finished files (out/ok1.wav, ...) are only on volume v: \`burst fetch $(ledger 'select id from run')\` brings them"
+	burst fetch "$(ledger 'select id from run')"
+	four_are_here "fetched" "out/closed.wav out/ok1.wav out/ok2.wav out/open.wav out/sub/deep.wav"
+}
+
 t_detached() { # the pods go on alone; at their hard end, what is finished is on the volume
 	DURATION=20s makes false "$VOLUME"
 	burst run -d

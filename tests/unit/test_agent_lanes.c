@@ -2,10 +2,16 @@
 #include "agent_help.h"
 
 #include <errno.h>
-#include <sys/wait.h>
-
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "jobs/agent/files.h"
 #include "jobs/agent/send.h"
 #include "jobs/agent/tar.h"
@@ -154,6 +160,52 @@ static void lanes_end_with_their_sender(void **state)
 	close(quiet[1]);
 }
 
+/* Further lanes need descriptors. Without any, the builder waits for its first lane as before, and
+ * does not spin; a session that wanted to lend a lane is told by the end of its connection. */
+static void lanes_without_descriptors(void **state)
+{
+	(void)state;
+	char path[FOLDER_MAX], byte;
+	int one[2], was = open(".", O_RDONLY | O_DIRECTORY), root = make_root(path), status = 0;
+	struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "tree-few.sock"};
+	assert_int_equal(pipe(one), 0);
+	assert_int_equal(fchdir(root), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct lanes l;
+		struct rusage used;
+		alarm(20);
+		dup2(one[0], 0);
+		close(one[1]);
+		setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, 64});
+		lanes_open(&l, "few");
+		l.out = lane_of("", 0);
+		while (dup(0) >= 0)
+			;
+		int failed = lanes_merge(&l);
+		getrusage(RUSAGE_SELF, &used);
+		_exit(failed ? 1 : used.ru_utime.tv_usec + used.ru_stime.tv_usec > 300000 ? 2 : 0);
+	}
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	for (int i = 0; i < 1000 && connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0; i++)
+		poll(NULL, 0, 10);
+	assert_int_equal(write(fd, "x", 1), 1);
+	assert_true(read(fd, &byte, 1) <= 0);
+	poll(NULL, 0, 700); /* in which it would spin */
+	assert_int_equal(
+		fd_write_all(one[1], FRAME("\0", "\2") "ab" FRAME("\1", "\0"), 2 * FRAME_HEAD + 2),
+		0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(fchdir(was), 0);
+	close(was);
+	close(root);
+	close(fd);
+	close(one[0]);
+	close(one[1]);
+	remove_at(AT_FDCWD, path);
+}
+
 /* What comes of it all is the file, or as many bytes: the other files on the channel must find
  * their place. */
 static void sent_from_a_volume_that_fails(void **state)
@@ -201,6 +253,7 @@ int main(void)
 		cmocka_unit_test(lanes_are_one_stream),
 		cmocka_unit_test(lanes_wait_with_what_they_hold),
 		cmocka_unit_test(lanes_end_with_their_sender),
+		cmocka_unit_test(lanes_without_descriptors),
 		cmocka_unit_test(sent_from_a_volume_that_fails),
 	};
 
