@@ -7,7 +7,7 @@
 #include "base/program.h"
 #include "jobs/renders.h"
 
-enum { LEDGER_ROOM_BYTES = 64 << 20 };
+enum { LEDGER_ROOM_BYTES = 64 * 1000 * 1000 };
 
 static void check_renders(const struct cmd_context *ctx, struct findings *f)
 {
@@ -32,7 +32,7 @@ void check_machine(struct cmd_context *ctx, struct findings *f)
 	if (room >= 0 && room < LEDGER_ROOM_BYTES)
 		findings_say(f, "bad",
 			     "%s: only %lld MB free; burst rents nothing that it cannot record",
-			     ctx->state_dir, (long long)(room >> 20));
+			     ctx->state_dir, (long long)(room / 1000000));
 	else
 		findings_say(f, "ok", "ledger in %s", ctx->state_dir);
 	check_renders(ctx, f);

@@ -18,7 +18,7 @@
 
 #define PODS_MAX           1000
 #define MONTH_MS           INT64_C(2592000000)
-#define CHECKPOINT_MOST_MB 1048576
+#define CHECKPOINT_MOST_MB 1000000
 #define KEY_VERSION        "burst-command-1"
 
 static const struct option_spec options[] = {
@@ -34,8 +34,8 @@ static const struct option_spec options[] = {
 	{"checkpoint", OPTION_DURATION, 0, NULL,
 	 "how often $BURST_CHECKPOINT is saved for the next attempt; absent: by how long a save "
 	 "takes and how often pods are interrupted"},
-	{"checkpoint_max_mb", OPTION_INT, 0, "1024",
-	 "without a volume, checkpoints are kept on this machine up to this size"},
+	{"checkpoint_max_mb", OPTION_INT, 0, "1000",
+	 "without a volume, checkpoints are kept on this machine up to this size, in MB"},
 	{0},
 };
 
@@ -127,7 +127,7 @@ static void fill_needs(struct job *job, const struct section *conf)
 		.stream = section_bool(conf, "stream"),
 		.outputs = (const char *const *)job->outputs,
 		.checkpoint_every_ms = section_int(conf, "checkpoint"),
-		.checkpoint_most_bytes = section_int(conf, "checkpoint_max_mb") << 20,
+		.checkpoint_most_bytes = section_int(conf, "checkpoint_max_mb") * 1000000,
 		.setup = job->setup,
 		.tries = 1,
 		.env_names = (const char *const *)job->env,

@@ -13,7 +13,7 @@ enum {
 	LIMIT_MS = 600 * 1000,
 	CONFIG_LIMIT_MS = 10 * 1000,
 	WORDS_MAX = 64,
-	OUT_MAX_BYTES = 64 << 20,
+	OUT_MAX_BYTES = 64 * 1000 * 1000,
 	ERRORS_MAX_BYTES = 4096
 };
 
@@ -225,7 +225,8 @@ static int call(const struct repo *repo, struct variables *v, int64_t limit_ms, 
 	if (status < 0)
 		return -1;
 	if (out && out->over)
-		return err_set(err, ERR_LOCAL, "git printed more than %d MiB", OUT_MAX_BYTES >> 20);
+		return err_set(err, ERR_LOCAL, "git printed more than %d MB",
+			       OUT_MAX_BYTES / 1000000);
 	if (!status)
 		return 0;
 	add_complaint(&complaint, &said);

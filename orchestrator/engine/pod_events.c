@@ -153,7 +153,7 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 	if (e->pods[pod].named_bytes > names_most(e)) {
 		CLEANUP(free_text)
 		char *why = xasprintf("the names of its outputs take more than %lld MB",
-				      (long long)(names_most(e) >> 20));
+				      (long long)(names_most(e) / 1000000));
 		pod_distrust(e, pod, why);
 		return NULL;
 	}

@@ -231,7 +231,7 @@ static void begin(struct stage *s)
 		engine_log(e, LOG_NOTE,
 			   "code: storing %lld kB on volume %s before a pod is "
 			   "rented",
-			   (long long)(s->content + 1023) / 1024, v->name);
+			   (long long)(s->content + 999) / 1000, v->name);
 	} else {
 		post_volume_ready(e, s->provider);
 	}

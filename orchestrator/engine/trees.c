@@ -58,7 +58,7 @@ static void log_tree(struct engine *e, const struct tree *tree)
 	for (int i = 0; i < TREE_SKIP_KINDS; i++)
 		left_out += tree->skipped[i];
 	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld skipped (-v names them)", tree->count,
-		   tree->count == 1 ? "entry" : "entries", (long long)(tree->bytes + 1023) / 1024,
+		   tree->count == 1 ? "entry" : "entries", (long long)(tree->bytes + 999) / 1000,
 		   (long long)left_out);
 	if (tree->skipped[TREE_SKIP_KEPT])
 		engine_log(e, LOG_NOTE, "code: %lld skipped: keys, or files of burst itself",

@@ -19,8 +19,8 @@ static int room_for_ledger(const struct run *run, struct err *err)
 		return err_set(err, ERR_LOCAL,
 			       "%s: only %lld MB free, but the ledger needs %lld MB: free some "
 			       "space; nothing was rented",
-			       run->runs->state_dir, (long long)(room >> 20),
-			       (long long)(wanted >> 20) + 1);
+			       run->runs->state_dir, (long long)(room / 1000000),
+			       (long long)(wanted / 1000000) + 1);
 	return 0;
 }
 

@@ -232,7 +232,7 @@ static const struct {
 	{"checkpoint", 999, "job.checkpoint must be from"},
 	{"checkpoint", INT64_C(2592000001), "job.checkpoint must be from"},
 	{"checkpoint_max_mb", 0, NULL},
-	{"checkpoint_max_mb", 1048577, "job.checkpoint_max_mb must be from 0 to 1048576"},
+	{"checkpoint_max_mb", 1000001, "job.checkpoint_max_mb must be from 0 to 1000000"},
 };
 
 static void checkpoint_settings(void **state)
