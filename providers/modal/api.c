@@ -113,16 +113,44 @@ static bool leaves_doubt(int code)
 	return false;
 }
 
-/* Modal has no status for a workspace that may not spend more; only its words tell. */
-static bool lacks_money(const struct reply *r)
+static bool says_one(const struct reply *r, const char *const *words)
 {
-	static const char *const words[] = {"spend limit", "spending limit", "budget",
-					    "payment method", "insufficient credit"};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (r->grpc_status && strcasestr(r->err.msg, words[i]))
+	for (; *words; words++)
+		if (strcasestr(r->err.msg, *words))
 			return true;
 	return false;
+}
+
+/* Modal has no status for a workspace that may not spend more, nor a list of its words. Users have
+ * published RESOURCE_EXHAUSTED with "workspace billing cycle spend limit reached" and "Workspace
+ * ac-... has exceeded its spend limit", both also when an app or a call begins, and NOT_FOUND for a
+ * create beyond a budget. Other words are a guess: one about money, and one that it is over. What
+ * asks about bills may be refused in such words for other reasons, and elsewhere NOT_FOUND may
+ * quote a name that the user chose. */
+static bool lacks_money(const struct turn *t)
+{
+	static const char *const money[] = {"spend",  "budget", "billing", "usage limit", "payment",
+					    "credit", "funds",  "invoice", NULL},
+				 *const over[] = {"reached",  "exceed",  "exhaust", "insufficient",
+						  "required", "overdue", "unpaid",  "past due",
+						  "expired",  "add a",   "used up", "not enough",
+						  "no more",  "out of",  NULL};
+	const struct reply *r = t->reply;
+
+	switch (r->failed || r->retry_after_ms ? 0 : r->grpc_status) {
+	case 5: /* NOT_FOUND */
+		if (!t->op->creating)
+			return false;
+		break;
+	case 7: /* PERMISSION_DENIED */
+		if (t->op->kind == OP_OFFERS || t->op->kind == OP_BILLING)
+			return false;
+		break;
+	case 8: /* RESOURCE_EXHAUSTED */
+	case 9: /* FAILED_PRECONDITION */ break;
+	default: return false;
+	}
+	return says_one(r, money) && says_one(r, over);
 }
 
 static const char *hint(const struct turn *t)
@@ -156,10 +184,10 @@ int modal_answered(struct turn *t, const char *doing)
 	*t->err = r->err;
 	/* A token that may not read prices or bills, or use one kind of GPU, can still do the rest.
 	 * After any other refusal its credentials do not suffice. */
-	if (!r->failed && r->grpc_status == 7 && !t->op->creating && t->op->kind != OP_OFFERS &&
-	    t->op->kind != OP_BILLING)
+	if (!r->failed && r->grpc_status == 7 && !t->op->creating &&
+	    (t->op->fetching_token || (t->op->kind != OP_OFFERS && t->op->kind != OP_BILLING)))
 		t->err->kind = ERR_CREDENTIALS;
-	if (!r->failed && !leaves_doubt(r->grpc_status) && lacks_money(r))
+	if (lacks_money(t))
 		t->err->kind = ERR_BALANCE;
 	/* an earlier try may have made something, whatever the last reply says */
 	if (t->op->creating &&

@@ -142,6 +142,55 @@ t_prices_that_are_withheld() { # list prices, said to be such; where none will d
 	is "$(md_control state | jq '.volumes | length')" 1 "volumes"
 	cloud_over
 }
+answers() { # answers JSON [METHOD]: so it answers that call, or any, and what it knew of the account's limits is forgotten
+	curl -qsS -X DELETE "$MD_SIDE_URL/_control/faults" >/dev/null
+	md_control fault "{\"times\":-1,\"when\":{\"op\":\"${2:-.*}\"},\"do\":$1}" >/dev/null
+	ledger "delete from fact"
+}
+t_reasons_are_told_apart() { # as in runpod.sh
+	cloud || return
+	script_lines 3
+	md_config 'wait = "10m";'
+	burst ledger
+	local began=$SECONDS spent='{"status":"RESOURCE_EXHAUSTED","message":"workspace billing cycle spend limit reached"}' call
+	answers "$spent"
+	each_says 3 "workspace billing cycle spend limit reached (the workspace may not spend more: "
+	for call in AppGetOrCreate VolumeGetOrCreate SandboxCreate; do # it is only refused what costs
+		answers "$spent" $call
+		LIMIT=60 burst run --json
+		is "$STATUS $(json .error.code)" "3 balance" "no money at $call ($(tail -n 1 err.txt))"
+		hasnt err.txt "next try in"
+		hasnt err.txt "files in"
+	done
+	answers '{"status":"UNAUTHENTICATED","message":"Token missing"}'
+	each_says 3 "(are MODAL_TOKEN_ID and MODAL_TOKEN_SECRET right?)"
+	answers '{"status":"PERMISSION_DENIED","message":"not yours"}'
+	each_says 3 "(the token has no access to this)"
+	[ $((SECONDS - began)) -le 90 ] || complain "waiting could not help, and took $((SECONDS - began)) s"
+	md_config 'wait = "12s";'
+	sed -i '/volume = {/d' burst.cfg # which is looked for before a run begins
+	answers '{"status":"UNAVAILABLE","message":"we are down"}'
+	each_says 6 "we are down"
+	has err.txt "asking again in"
+	burst run
+	has err.txt "provider failed: modal: "
+	local root=$MODAL_SERVER_URL
+	MODAL_SERVER_URL=https://api.modal.invalid
+	each_says 6 "api.modal.invalid cannot be found: is this machine on a network? ("
+	burst run
+	grep -qE 'no network: modal: .* api.modal.invalid cannot be found: .*; next try in [0-9.]+s, giving up in [0-9.]+s \([0-9:]+ UTC\)$' err.txt ||
+		complain "the wait: $(grep network: err.txt | tail -n 1)"
+	MODAL_SERVER_URL=$root
+	answers '{}'
+	curl -qsS -X DELETE "$MD_SIDE_URL/_control/faults" >/dev/null
+	sold_out
+	burst run --json
+	is "$STATUS" 4 "sold out"
+	is "$(json .error.code)" no_capacity code
+	has err.txt "another provider, or a longer wait can help"
+	is "$(pods_ever)" 0 "sandboxes that ever were"
+	cloud_over
+}
 # ---- the image ----
 state_log() { cat "$BURST_STATE_DIR"/runs/*/log; }
 t_image_is_built_once() {

@@ -417,19 +417,6 @@ answers() { # answers JSON: so it answers whatever it is asked, and what it knew
 	rp_control fault "{\"times\":-1,\"when\":{\"op\":\".*\"},\"do\":$1}" >/dev/null
 	ledger "delete from fact"
 }
-each_says() { # each_says STATUS WORDS: run, plan, offers, reap and doctor, in a whole line
-	local command
-	for command in "run --json" plan offers reap; do
-		# shellcheck disable=SC2086
-		LIMIT=60 burst $command
-		is "$STATUS" "$1" "$2: exit status of $command ($(tail -n 1 err.txt))"
-		has err.txt "$2"
-	done
-	burst doctor
-	is "$STATUS" 1 "$2: exit status of doctor"
-	has out.txt "bad  runpod: "
-	has out.txt "$2"
-}
 t_reasons_are_told_apart() { # four things that want something else done; and nobody waits where that cannot help
 	cloud || return
 	script_lines 3

@@ -170,8 +170,17 @@ static void test_refusals_say_what_to_do(void **state)
 		 ERR_REFUSED},
 		{10, "conflict", "Modal carried out something else at that moment", ERR_AMBIGUOUS},
 		{8, "Workspace spend limit reached", "see Usage and Billing", ERR_BALANCE},
+		{8, "workspace billing cycle spend limit reached", "see Usage and Billing",
+		 ERR_BALANCE},
+		{8, "Workspace ac-1 has exceeded its spend limit", "see Usage and Billing",
+		 ERR_BALANCE},
 		{9, "Please add a payment method", "see Usage and Billing", ERR_BALANCE},
+		{5, "Environment budget exceeded", "see Usage and Billing", ERR_BALANCE},
+		{7, "Credits are used up", "see Usage and Billing", ERR_BALANCE},
+		{3, "Invalid mount path '/budget-exceeded'", "budget", ERR_REFUSED},
+		{14, "billing: connection limit reached", "billing", ERR_AMBIGUOUS},
 		{8, "no L40S left", "no L40S left", ERR_NO_CAPACITY},
+		{8, "Workspace GPU limit reached", "GPU limit", ERR_NO_CAPACITY},
 		{8, "rate limit (5/s)", "rate limit (5/s)", ERR_RATE_LIMITED},
 	};
 

@@ -21,6 +21,21 @@ in_vain() { # in_vain EXIT-STATUS PODS
 	is "$(wavs)" 0 files
 }
 
+# each_says STATUS WORDS: run, plan, offers, reap and doctor, in a whole line, where the vendor answers the same to all of them
+each_says() {
+	local command
+	for command in "run --json" plan offers reap; do
+		# shellcheck disable=SC2086
+		LIMIT=60 burst $command
+		is "$STATUS" "$1" "$2: exit status of $command ($(tail -n 1 err.txt))"
+		has err.txt "$2"
+	done
+	burst doctor
+	is "$STATUS" 1 "$2: exit status of doctor"
+	has out.txt "bad  $VENDOR: "
+	has out.txt "$2"
+}
+
 # ---- many at once ----
 
 one_case() {

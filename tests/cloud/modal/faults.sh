@@ -142,8 +142,8 @@ c_budget_of_the_workspace_is_spent() {
 	md_fault refused '"times":-1'
 	render 'wait = "5s";'
 	is "$(pods_ever)" 0 "pods that ever were"
-	[ "$STATUS" != 0 ] || complain "exit 0"
-	has err.txt "Workspace budget limit reached"
+	is "$STATUS $(json .error.code)" "3 balance" "what it ends with"
+	has err.txt "Workspace budget limit reached (the workspace may not spend more: "
 	is "$(md_control requests | jq -r '[.[] | select(.op == "SandboxCreate") | .message.definition.resources.gpuConfig.gpuType] | length - (unique | length)')" 0 \
 		"kinds of GPU that were asked for twice"
 }
