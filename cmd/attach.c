@@ -45,8 +45,9 @@ static int follow(struct cmd_context *ctx, struct run_row *row, const char *plac
 		return -1;
 	if (row->status == RUN_RUNNING)
 		return client_died(ctx, row, err);
-	output_line(stderr, "run %s: %s (%s); files in %s", row->id, run_status_word(row->status),
-		    place, row->output);
+	CLEANUP(free_text) char *files = launch_files_in(row);
+	output_line(stderr, "run %s: %s (%s)%s", row->id, run_status_word(row->status), place,
+		    files);
 	return launch_tell_end(ctx, row, row->exit_status, err);
 }
 
@@ -63,8 +64,9 @@ static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 	if (run_is_alive(&ctx->runs, row->id))
 		return follow(ctx, row, place, err);
 	if (row->status != RUN_RUNNING) {
-		output_line(stderr, "run %s has ended: %s (%s); files in %s", row->id,
-			    run_status_word(row->status), place, row->output);
+		CLEANUP(free_text) char *files = launch_files_in(row);
+		output_line(stderr, "run %s has ended: %s (%s)%s", row->id,
+			    run_status_word(row->status), place, files);
 		return launch_tell_end(ctx, row, row->exit_status, err);
 	}
 	return launch_continue(ctx, row, place, err);

@@ -7,17 +7,18 @@
 static int gather(struct launch *l, struct err *err)
 {
 	struct gather_end end = {.notes = STR_INIT};
-	size_t count = 0;
+	size_t count = 0, open;
 	int status = run_gather(&l->run, &end, err);
 
 	l->run.setup.job_ops->segments(l->run.setup.job, &count);
 	if (status == 0) {
+		open = run_open_segments(&l->run);
+		bool any = end.fetched || open < count;
 		output_lines(stderr, str_text(&end.notes));
 		output_line(stderr,
-			    "run %s: %zu file%s fetched, %zu of %zu segments still open; files "
-			    "in %s",
-			    l->run.row.id, end.fetched, end.fetched == 1 ? "" : "s",
-			    run_open_segments(&l->run), count, l->run.output_dir);
+			    "run %s: %zu file%s fetched, %zu of %zu segments still open%s%s",
+			    l->run.row.id, end.fetched, end.fetched == 1 ? "" : "s", open, count,
+			    any ? "; files in " : "", any ? l->run.output_dir : "");
 	}
 	str_free(&end.notes);
 	return status < 0 ? -1 : end.failed > 0;

@@ -97,6 +97,8 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
  * exit status, or -1 with *err. */
 int launch_continue(struct cmd_context *ctx, const struct run_row *row, const char *place,
 		    struct err *err);
+/* "; files in DIR" if the run has files there, else "". The caller frees it. */
+char *launch_files_in(const struct run_row *run);
 /* Prints the object of a run with nothing left to do, if --json is given. Returns status, or -1
  * with *err. */
 int launch_tell_end(struct cmd_context *ctx, const struct run_row *row, int status,

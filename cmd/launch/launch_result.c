@@ -1,8 +1,11 @@
-/* launch_result.c - a run's result as JSON: the object of --json, on_exit and notices. */
+/* launch_result.c - a run's result: where its files are, and the JSON object of --json, on_exit and
+ * notices. */
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/jsonx.h"
+#include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "deliver.h"
@@ -113,4 +116,15 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 				      report_error_json(err_kind_name(err->kind), err->msg, ""));
 	give_json(ctx, result);
 	cmd_flush(NULL);
+}
+
+char *launch_files_in(const struct run_row *run)
+{
+	CLEANUP(free_text) char *manifest = path_join(run->output, "manifest.jsonl");
+	struct stat st;
+	/* a failed command's finished files are results, too */
+	bool any = run->rendered + run->cached ||
+		   (run->failed && stat(manifest, &st) == 0 && st.st_size);
+
+	return any ? xasprintf("; files in %s", run->output) : xstrdup("");
 }

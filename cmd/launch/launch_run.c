@@ -98,12 +98,12 @@ static bool brings_files(const struct run_row *run)
 static void say_outputs(const struct run_row *r)
 {
 	bool stopped = r->status == RUN_INTERRUPTED || r->status == RUN_CAPPED;
+	CLEANUP(free_text) char *files = launch_files_in(r);
 
-	output_line(stderr,
-		    "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s",
-		    r->id, r->status != RUN_RUNNING ? run_status_word(r->status) : "all fetched",
+	output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld%s", r->id,
+		    r->status != RUN_RUNNING ? run_status_word(r->status) : "all fetched",
 		    (long long)r->rendered, (long long)r->cached, (long long)r->failed,
-		    (long long)r->total, r->output);
+		    (long long)r->total, files);
 	if (stopped && r->rendered + r->cached < r->total)
 		output_line(stderr, "run %s: continue with `burst resume %s`", r->id, r->id);
 }

@@ -186,6 +186,38 @@ t_detached_run_is_reaped_by_force() { # pod for pod, its client dead: what was e
 	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
 }
 
+t_files_are_named_where_there_are_some() {
+	local run
+	script_lines 2
+	LOCAL='fail_rents = 99;' config 'wait = "1s";'
+	burst run
+	is "$STATUS" 4 "a run without a pod ($(tail -n 1 err.txt))"
+	hasnt err.txt "files in"
+	has err.txt "0 rendered, 0 cached, 0 failed of 2"
+	run=$(ledger 'select id from run')
+	burst attach "$run"
+	has err.txt "run $run has ended: "
+	hasnt err.txt "files in"
+	config
+	burst run
+	has err.txt "2 rendered, 0 cached, 0 failed of 2; files in $T/out"
+	burst attach "$(ledger 'select id from run order by seq desc limit 1')"
+	has err.txt "; files in $T/out"
+	# of a command that fails, what it had finished
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		job = { type = "command"; run = "[ $BURST_INDEX = 1 ] || echo x >a.txt; exit 1"; outputs = ["*.txt"]; output = "files"; };
+	E
+	burst run
+	is "$STATUS" 1 "a command that fails ($(tail -n 1 err.txt))"
+	is "$(cat files/a.txt)" x "what it had finished"
+	has err.txt "; files in $T/files"
+	sed -i 's/echo x >a.txt/true/; s/"files"/"none"/' burst.cfg
+	burst run
+	is "$STATUS" 1 "one that makes nothing ($(tail -n 1 err.txt))"
+	hasnt err.txt "; files in"
+}
+
 t_user_without_an_account() { # as in a container with a user of its own: the password file knows no such number, and no shell of it
 	[ "$(id -u)" = 0 ] || { skip "only root can be somebody else"; return; }
 	setpriv --reuid 54321 --regid 54321 --clear-groups unshare -Urn true 2>/dev/null || { skip "no user namespaces"; return; }
