@@ -199,11 +199,11 @@ static int print_with_delivery(struct cmd_context *ctx, const struct run_row *ru
 	return 0;
 }
 
-/* Prints what the vendors have billed so far. */
-static void print_vendors(const struct pod_row *pods, size_t count)
+/* Prints what the vendors have billed so far, and which figure counts. */
+static void print_vendors(const struct pod_row *pods, size_t count, int64_t now)
 {
-	int64_t ms = 0, ours_ms = 0, cost = 0, ours = 0;
-	char text[32], ours_text[32], money[32], ours_money[32];
+	int64_t ms = 0, ours_ms = 0, cost = 0, ours = 0, larger = 0;
+	char text[32], ours_text[32], money[32], ours_money[32], larger_money[32];
 	size_t known = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -211,17 +211,20 @@ static void print_vendors(const struct pod_row *pods, size_t count)
 			continue;
 		known++;
 		ms += pods[i].billed_vendor_ms;
-		ours_ms += pods[i].billed_ms;
+		ours_ms += pod_row_billed_ms(&pods[i], now);
 		cost += pod_row_vendor(&pods[i]);
-		ours += pods[i].cost_microusd;
+		ours += pod_row_counted(&pods[i], now);
+		larger += pod_row_cost(&pods[i], now);
 	}
 	if (known)
-		printf("%-10s%s billed, %s for %zu pod%s that burst counts as %s, %s (see "
-		       "--reconcile)\n",
+		printf("%-10s%s, %s for %zu pod%s; burst counted %s, %s; caps and sums use the "
+		       "larger cost%s: %s (see --reconcile)\n",
 		       "vendor", duration_show(text, sizeof(text), ms),
 		       money_show(money, sizeof(money), cost), known, known == 1 ? "" : "s",
 		       duration_show(ours_text, sizeof(ours_text), ours_ms),
-		       money_show(ours_money, sizeof(ours_money), ours));
+		       money_show(ours_money, sizeof(ours_money), ours),
+		       known == 1 ? "" : " of each pod",
+		       money_show(larger_money, sizeof(larger_money), larger));
 }
 
 static void print_advice(struct store *store, const struct run_row *run, const struct pod_row *pods,
@@ -289,7 +292,7 @@ int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err)
 			free(pods);
 			return -1;
 		}
-		print_vendors(pods, count);
+		print_vendors(pods, count, now);
 		if (count)
 			putchar('\n');
 		report_print_phases(stdout, pods, count, now);
