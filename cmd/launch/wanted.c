@@ -45,6 +45,35 @@ static bool is_its_place(const struct launch *l, const struct offer *o)
 	return !o->region[0] || lists(conf, "datacenters", o->region);
 }
 
+static void find_volumes(const struct launch *l, struct wanted *w)
+{
+	const struct section *volume = section_group(config_top(l->ctx->config), "volume");
+	const char *name = section_text(volume, "name");
+	size_t count = 0;
+
+	if (w->volumes || !name || !name[0] ||
+	    store_volumes(l->ctx->store, &w->volumes, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(w->volumes[i].name, name) && w->volumes[i].region[0])
+			w->volumes[w->volume_count++] = w->volumes[i];
+}
+
+/* A volume cannot leave its region. One that is not made yet, or is everywhere, ties no offer. */
+static bool is_at_volume(const struct wanted *w, const struct offer *o)
+{
+	bool tied = false;
+
+	for (size_t i = 0; i < w->volume_count; i++) {
+		if (strcmp(w->volumes[i].provider, o->provider) != 0)
+			continue;
+		if (!strcmp(w->volumes[i].region, o->region))
+			return true;
+		tied = true;
+	}
+	return !tied || !o->region[0];
+}
+
 /* The first wish that the offer fulfils; -1: none. Without wishes, a pod has one card. */
 static int wish_of(const char *const *wishes, const struct offer *o)
 {
@@ -123,6 +152,7 @@ void wanted_add_unasked(struct launch *l, struct wanted *w, const struct offer *
 	bool *bad = xcalloc(count + 1, sizeof(*bad));
 	size_t n = 0;
 
+	find_volumes(l, w);
 	for (size_t i = 0; i < count; i++) {
 		struct offer o = from[i];
 		o.wish = wish_of(wishes, &o);
@@ -130,6 +160,8 @@ void wanted_add_unasked(struct launch *l, struct wanted *w, const struct offer *
 			leave_out(w, NOT_ITS_PROVIDER, &o);
 		} else if (!is_its_place(l, &o)) {
 			leave_out(w, NOT_ITS_PLACE, &o);
+		} else if (!is_at_volume(w, &o)) {
+			leave_out(w, NOT_AT_VOLUME, &o);
 		} else if (o.wish < 0) {
 			leave_out(w, NOT_ITS_GPU, &o);
 		} else {
@@ -158,9 +190,16 @@ void wanted_end(struct wanted *w)
 
 void wanted_tell(const struct wanted *w)
 {
-	static const char *const whys[NOT_WANTED_KINDS] = {
+	CLEANUP(str_free) struct str volume = STR_INIT;
+
+	if (w->volume_count)
+		str_addf(&volume, "not where volume \"%s\" is:", w->volumes[0].name);
+	for (size_t i = 0; i < w->volume_count; i++)
+		str_addf(&volume, "%s %s", i ? "," : "", w->volumes[i].region);
+	const char *const whys[NOT_WANTED_KINDS] = {
 		[NOT_ITS_PROVIDER] = "at a provider that is not in provider",
 		[NOT_ITS_PLACE] = "not in the cloud or data centers of providers.runpod",
+		[NOT_AT_VOLUME] = str_text(&volume),
 		[NOT_ITS_GPU] = "not of a GPU, or a number of them, that gpu asks for",
 		[NOT_SPOT] = "a spot pod, and spot is false (--spot)",
 		[NOT_IN_STOCK] = "out of stock",
@@ -192,5 +231,6 @@ void wanted_free(struct wanted *w)
 {
 	free(w->list);
 	free(w->avoided);
+	free(w->volumes);
 	*w = (struct wanted){0};
 }

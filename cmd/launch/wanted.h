@@ -9,6 +9,7 @@
 enum not_wanted {
 	NOT_ITS_PROVIDER, /* not in `provider` */
 	NOT_ITS_PLACE,    /* not in the provider's `cloud` or `datacenters` */
+	NOT_AT_VOLUME,    /* elsewhere than the config's volume */
 	NOT_ITS_GPU,      /* not in `gpu`, or not as many */
 	NOT_SPOT,         /* spot = false */
 	NOT_IN_STOCK,
@@ -23,7 +24,9 @@ struct wanted {
 	struct offer *avoided; /* until wanted_end(): these would do */
 	size_t avoided_count;
 	size_t left_out[NOT_WANTED_KINDS];
-	struct offer cheapest; /* of those above the cap on the price */
+	struct offer cheapest;      /* of those above the cap on the price */
+	struct volume_row *volumes; /* those of the config's volume that the ledger knows */
+	size_t volume_count;
 };
 
 /* Adds what a run would rent of these offers of an open provider, which has narrowed them to the

@@ -1,6 +1,7 @@
 #!/bin/bash
 # plan.sh - what burst decides before it rents, and how it says so.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/plan_lib.sh"
 
 t_impossible_wishes_rent_nothing() {
 	local now
@@ -261,12 +262,6 @@ t_offline_with_saved_offers() {
 
 # ---- a plan uses what a run would rent ----
 
-offer() { # offer PROVIDER GPU PRICE [JQ]: one of a file of saved offers, changed by JQ
-	jq -n --arg p "$1" --arg g "$2" --argjson d "$3" "{provider: \$p, id: (\"SECURE/EU/1/\" + \$g), gpu: \$g, gpus: 1, vram_gb: 24, region: \"EU\", spot: false, stock: \"high\", price_usd_hour: \$d} | ${4:-.}"
-}
-own_engine() { # own_engine [ESTIMATE]: an engine of one's own on a card with 8 GB
-	ENGINE='own' JOB="worker = \"true\"; vram_gb = ${VRAM:-8}; ${WORKERS:-} estimate = { ${1:-gpu = \"RTX 4090\"; once = 1; each = 0.0018;} };"
-}
 # Each offer but the first is one that a run would not rent for the reason on the line, which the plan names; it is cheaper, so that a plan
 # which takes all offers takes it. NOTE "-": it is not left out, but planned with when the flags ask for it.
 narrowing() {

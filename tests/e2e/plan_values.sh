@@ -1,0 +1,100 @@
+#!/bin/bash
+# plan_values.sh - plans whose time and cost were computed by hand, to the cent. Each segment has 80 characters; past pods took a known
+# time to come up, so nothing is a guess.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/plan_lib.sh"
+
+# planned WHAT POD SECONDS DOLLARS [FLAGS]: the choice among offers.json
+planned() {
+	# shellcheck disable=SC2086
+	burst plan --offers offers.json --json ${5:-}
+	is "$STATUS" 0 "$1 ($(tail -n 1 err.txt))"
+	is "$(json '.pick | "\(.pods) x \(.gpu)\(if .spot then " spot" else "" end) at \(.provider)"')" "$2" "$1: pods"
+	is "$(json '.pick.makespan_p50_s * 10 | round / 10') s" "$3 s" "$1: time"
+	is "$(json '.pick.cost_usd * 10000 | round / 10000')" "$4" "$1: dollars"
+}
+batches() { # batches PROVIDER MOST ESTIMATE
+	ENGINE='own' JOB="worker = \"true\"; vram_gb = 8; max_batch = $2; estimate = { $3 };"
+	config
+	sed -i "s/provider = \"local\"/provider = \"$1\"/; /^volume/d" burst.cfg
+}
+ON_4090='gpu = "RTX 4090"; once = 0.4; longest = 0.01; each = 0.001;'
+
+# The first three segments are three batches, too: 14 + 15 x 3.75 + 0.1 s on a T4, whose 71 billed seconds cost $0.63 an hour. Where a
+# batch had room for them, it would be two batches less: 62.9 s, $0.0112.
+t_first_segments_of_an_engine_without_batches() {
+	cold_starts modal 14
+	batches modal 1 'gpu = "L4"; longest = 0.05;'
+	jq -s . <(offer modal T4 0.63 '.vram_gb = 16 | .region = ""') <(offer modal "H200" 4.10 '.vram_gb = 141 | .region = ""') \
+		<(offer modal B200 5.70 '.vram_gb = 180 | .region = ""') >offers.json
+	equal_lines 15
+	planned "15 segments" "1 x T4 at modal" 70.4 0.0124
+	equal_lines 90
+	planned "90 segments" "1 x H200 at modal" 36.6 0.0421
+	equal_lines 900
+	planned "900 segments" "1 x B200 at modal" 149.1 0.2375
+}
+# 40 s, then 3 segments in 1.44 s, then 63 batches of 1.2 s + 0.08 s for each of 1997 segments, and 0.1 s: 276.9 s. A spot pod at half the
+# price loses 0.3 s to interruptions, one in eight hours.
+t_spot_pods_are_planned_if_they_are_wanted() {
+	cold_starts runpod 40
+	batches runpod 32 "$ON_4090"
+	jq -s . <(offer runpod "RTX 4090" 0.50) <(offer runpod "RTX 4090" 0.25 '.spot = true') >offers.json
+	equal_lines 2000
+	planned "not wanted" "1 x RTX 4090 at runpod" 276.9 0.0386
+	has err.txt "1 offer is left out: a spot pod, and spot is false (--spot)"
+	planned "wanted" "1 x RTX 4090 spot at runpod" 277.2 0.0193 --spot
+}
+# 14 batches, of which the first has 3 segments; 400 segments: what cards with other bandwidths and matmul speeds make of that.
+t_a_named_card_is_planned() {
+	cold_starts runpod 35
+	batches runpod 32 "$ON_4090"
+	jq -s . <(offer runpod "RTX 3090" 0.31) <(offer runpod "RTX 4090" 0.52) <(offer runpod L40S 0.93 '.vram_gb = 48') >offers.json
+	equal_lines 400
+	planned "any card" "1 x RTX 3090 at runpod" 127.1 0.011
+	planned "the flag" "1 x L40S at runpod" 68.4 0.0178 "--gpu L40S"
+	echo 'gpu = ["L40S"];' >>burst.cfg
+	planned "the config" "1 x L40S at runpod" 68.4 0.0178
+	jq 'map(if .gpu == "RTX 3090" then .stock = "none" else . end)' offers.json >some.json
+	mv some.json offers.json
+	sed -i '$d' burst.cfg
+	planned "the cheapest is sold out" "1 x RTX 4090 at runpod" 83.9 0.0123
+}
+# 20,800 characters are 0.0666 GB of sound; 101 billed seconds cost $0.0194.
+t_egress_of_saved_offers() {
+	local way
+	cold_starts local 67.5
+	LOCAL='gpu_prices = ["RTX 4090=0.69"]; egress_price = 0.09;' batches local 32 "$ON_4090"
+	equal_lines 260
+	burst offers --json
+	cp out.txt offers.json
+	planned "saved offers" "1 x RTX 4090 at local" 100.4 0.0253
+	for way in "" "--offers offers.json"; do
+		# shellcheck disable=SC2086
+		burst plan --explain $way
+		has out.txt 'egress: $0.0060 a run (0.0666 GB at $0.09 a GB (config))'
+		grep -qE "^plan: 1 pod .*: about 1m40s, \\\$0\.0253" out.txt || complain "plan $way: $(grep ^plan: out.txt)"
+	done
+}
+# A volume stays in its region, and so do the pods that use it.
+t_saved_offers_where_the_volume_is() {
+	cold_starts runpod 40
+	batches runpod 32 "$ON_4090"
+	jq -s . <(offer runpod "RTX 4090" 0.50 '.region = "EU-RO-1"') <(offer runpod "RTX 3090" 0.10 '.region = "US-TX-3"') >offers.json
+	equal_lines 500
+	echo 'volume = { name = "cache"; };' >>burst.cfg
+	burst plan --offers offers.json --json
+	is "$(json .pick.gpu)" "RTX 3090" "with a volume that no ledger knows"
+	ledger "insert into volume (provider, id, name, region, size_gb, price_microusd_month, seen_ms) values
+		('modal', 'vo-1', 'cache', '', 10, 0, 1), ('runpod', 'other', 'others', 'US-TX-3', 10, 0, 1),
+		('runpod', 'v1', 'cache', 'EU-RO-1', 10, 700000, 1)"
+	burst plan --offers offers.json --json
+	is "$(json .pick.gpu)" "RTX 4090" "where the volume is"
+	has err.txt '1 offer is left out: not where volume "cache" is: EU-RO-1'
+	ledger "update volume set region = 'CA-MTL-1' where id = 'v1'"
+	burst plan --offers offers.json
+	is "$STATUS" 4 "none where the volume is"
+	has err.txt '2 offers are left out: not where volume "cache" is: CA-MTL-1'
+}
+
+run_tests "$@"
