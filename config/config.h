@@ -35,6 +35,7 @@ struct config_source {
 	/* Skip the project's file: reap must work beside a broken one. Mistakes in the user's file,
 	 * outside the groups of known providers, are warnings, because pods must be released. */
 	bool user_only;
+	bool project_only; /* skip the user's file: this process has read it */
 	/* Collects every mistake of the files: config_open() continues after one, and
 	 * config_check() fails. Must outlive the config. NULL: reading stops at the first mistake.
 	 */

@@ -232,7 +232,7 @@ int config_read_both(struct config *c, const struct config_source *ask, struct e
 {
 	CLEANUP(source_free) struct source user = {0};
 	CLEANUP(source_free) struct source project = {0};
-	int has_user = find_user(&user);
+	int has_user = ask->project_only ? 0 : find_user(&user);
 	int has_project = find_project(ask, &project, err);
 
 	if (has_project < 0)

@@ -40,8 +40,10 @@ char **providers_of_configs(const struct cmd_context *ctx)
 {
 	char **names = xcalloc(NAMES_MAX + 1, sizeof(*names));
 	struct mistakes ignored = {0};
-	struct config_source ask = {
-		.mistakes = &ignored, .providers = provider_registry, .jobs = job_registry};
+	struct config_source ask = {.project_only = true,
+				    .mistakes = &ignored,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 	struct config *project = NULL;
 	struct err why = {0};
 

@@ -198,7 +198,13 @@ t_reap_names_what_it_could_not_ask() { # "nothing is left" is no answer for a pr
 	echo 'provider = ["runpod"];' >"$XDG_CONFIG_HOME/burst/burst.cfg"
 	burst reap
 	is "$STATUS" 3 "one's own file names it ($(cat err.txt))"
-	rm "$XDG_CONFIG_HOME/burst/burst.cfg"
+	echo 'provider = ["runpod"]; lease = "5s"; providers = { runpod = { api_key = "open"; }; };' >"$XDG_CONFIG_HOME/burst/burst.cfg"
+	chmod 644 "$XDG_CONFIG_HOME/burst/burst.cfg"
+	echo 'job = { name = "x"; };' >burst.cfg
+	RUNPOD_API_URL=http://127.0.0.1:9 burst reap
+	is "$(grep -c 'is a secret, and other users can read this file' err.txt) $(grep -c 'burst.cfg:1: lease' err.txt)" "1 1" \
+		"warnings of one's own file ($(cat err.txt))"
+	rm burst.cfg "$XDG_CONFIG_HOME/burst/burst.cfg"
 	script_lines 2
 	config
 	burst run
