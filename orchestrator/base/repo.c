@@ -212,15 +212,14 @@ static int judge(struct repo *r, struct err *err)
 /* A pipe or device in the place of a file would hold up git for ever. */
 static int check_files(const struct repo *r, struct err *err)
 {
-	static const char *const names[] = {"config", "config.worktree", "index",
-					    "HEAD",   "packed-refs",     "shallow"};
-	CLEANUP(free_text) char *head = read_line(r->dir, "HEAD", "ref: ");
+	CLEANUP(free_text) char *branch = read_line(r->dir, "HEAD", "ref: ");
+	const char *const names[] = {
+		"config", "config.worktree", "index", "packed-refs", "shallow", "HEAD", branch};
+	const char *const dirs[] = {r->dir, strcmp(r->dir, r->common) ? r->common : NULL};
 
-	for (size_t i = 0; i <= ARRAY_LEN(names); i++)
-		for (int k = 0; k < 2; k++) {
-			const char *name = i < ARRAY_LEN(names) ? names[i] : head;
-			CLEANUP(free_text)
-			char *path = path_join(k ? r->common : r->dir, name ? name : "HEAD");
+	for (size_t d = 0; d < ARRAY_LEN(dirs) && dirs[d]; d++)
+		for (size_t i = 0; i < ARRAY_LEN(names) && names[i]; i++) {
+			CLEANUP(free_text) char *path = path_join(dirs[d], names[i]);
 			struct stat st;
 			if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 				return err_set(err, ERR_CONFIG, "%s is not a plain file", path);
