@@ -12,6 +12,7 @@
 enum {
 	LIMIT_MS = 600 * 1000,
 	CONFIG_LIMIT_MS = 10 * 1000,
+	IGNORE_LIMIT_MS = 2 * 1000, /* an ignore file may be a pipe, or endless */
 	WORDS_MAX = 64,
 	OUT_MAX_BYTES = 64 * 1000 * 1000,
 	ERRORS_MAX_BYTES = 4096
@@ -239,7 +240,8 @@ int git_call(const struct repo *repo, struct str *out, struct err *err, const ch
 {
 	CLEANUP(variables_free) struct variables v = variables_of(repo, false);
 
-	return call(repo, &v, LIMIT_MS, out, err, words);
+	return call(repo, &v, strcmp(words[0], "check-ignore") ? LIMIT_MS : IGNORE_LIMIT_MS, out,
+		    err, words);
 }
 
 /* ---- config ---- */

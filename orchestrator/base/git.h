@@ -15,8 +15,9 @@
 
 enum { GIT_ID = 65 }; /* size of a commit's full name: 40 or 64 hex digits */
 
-/* Runs `git WORDS...` (NULL-terminated) in this repository for at most ten minutes, in its working
- * tree's top folder if it has one. Returns its exit status; above 0 *err has git's error
+/* Runs `git WORDS...` (NULL-terminated) in this repository for at most ten minutes (check-ignore:
+ * two seconds), in its working tree's top folder if it has one. Returns its exit status; above 0
+ * *err has git's error
  * (ERR_LOCAL). Returns -1 if it did not run to its end. out: its stdout; NULL: dropped. */
 int git_call(const struct repo *repo, struct str *out, struct err *err, const char *const *words);
 #define GIT(repo, out, err, ...) git_call(repo, out, err, (const char *const[]){__VA_ARGS__, NULL})

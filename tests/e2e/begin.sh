@@ -33,6 +33,22 @@ t_init_says_what_to_do_next() {
 	is "$STATUS" 0 "plan of the full one ($(tail -n 1 err.txt))"
 }
 
+# Git reads each ignore file to its end: what has none must not hold up a first step.
+t_init_beside_what_cannot_be_read() {
+	local what began
+	for what in 'mkfifo .gitignore' 'ln -s /dev/zero .gitignore' 'mkfifo .git/info/exclude' 'truncate -s 1G .gitignore' \
+		'mkfifo script.jsonl pipe'; do
+		rm -rf repo
+		git init -q repo
+		(cd repo && mkdir -p .git/info && rm -f .git/info/exclude && $what) || return
+		began=$SECONDS
+		LIMIT=30 burst init -y repo
+		is "$STATUS" 0 "init beside: $what ($(tail -n 1 err.txt))"
+		[ $((SECONDS - began)) -le 4 ] || complain "$what: init took $((SECONDS - began)) s"
+		has repo/burst.cfg job
+	done
+}
+
 t_init_of_a_command_runs_as_is() {
 	burst init -t command
 	is "$STATUS" 0 init
