@@ -82,9 +82,9 @@ struct job_needs {
 	/* shell text run once in each container before the workers start, as root where it is; NULL
 	 */
 	const char *install;
-	/* body of a shell function that succeeds where `install` has nothing to do; NULL: unknown
-	 */
-	const char *installed;
+	/* where `install` has nothing to do: patterns of files, of which one is enough, then the
+	 * words of a command that succeeds; NULL-terminated or NULL: unknown */
+	const char *const *installed;
 	/* NAME=VALUE, NULL-terminated or NULL: what `setup` finds in its environment beside
 	 * env_names. It makes no difference to what the setup leaves, whose place on a volume
 	 * follows from its text. No secrets */

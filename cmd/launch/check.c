@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -120,6 +121,22 @@ static void check_memory(struct launch *l)
 	note(l, &err);
 }
 
+/* As in job_needs.installed. What could not be tried is not known to be missing. */
+static bool lacks(const char *const *installed)
+{
+	for (; *installed && **installed == '/'; installed++) {
+		glob_t found;
+		bool any = glob(*installed, GLOB_NOSORT, NULL, &found) == 0;
+		globfree(&found);
+		if (any)
+			return false;
+	}
+	struct program p = {.argv = installed, .limit_ms = 10000};
+	struct err why = {0};
+	int status = *installed ? program_run(&p, NULL, NULL, &why) : 1;
+	return status > 0 || why.kind == ERR_NOT_FOUND;
+}
+
 /* A pod that shares this machine's files can use the engine's packages, and only an ordinary user's
  * machine, or a contained pod, cannot be changed by the pod's own install. */
 static void check_machine(const struct launch *l, const struct provider_ops *ops,
@@ -134,11 +151,8 @@ static void check_machine(const struct launch *l, const struct provider_ops *ops
 	if (!ops->shares_machine || !needs || !needs->installed ||
 	    (geteuid() == 0 && strcmp(section_text(conf, "isolation"), "namespaces") != 0))
 		return;
-	CLEANUP(free_text)
-	char *script = xasprintf("have() {\n%s}\nhave", needs->installed);
-	const char *const argv[] = {"sh", "-c", script, NULL};
-	if (program_run(&(struct program){.argv = argv, .limit_ms = 10000}, NULL, NULL, NULL) <= 0)
-		return; /* what could not be tried is not known to be missing */
+	if (!lacks(needs->installed))
+		return;
 	for (const char *const *p = needs->packages; p && *p; p++)
 		str_addf(&packages, " %s", *p);
 	err_set(&err, ERR_CONFIG,

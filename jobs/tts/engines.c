@@ -353,14 +353,22 @@ static int qwen3_check_voice(const char *voice, struct err *err)
 /* ---- engines ----
  * The table of speech engines: packages, options, licences, memory, languages. */
 
+/* For the shell of a pod, and below for this machine. */
+#define ESPEAK_LIBRARIES(each)                                                                     \
+	each("/usr/lib/*/libespeak-ng.so.1") each("/usr/lib/libespeak-ng.so.1")                    \
+		each("/usr/lib64/libespeak-ng.so.1") each("/usr/local/lib/libespeak-ng.so.1")      \
+			each("/lib/*/libespeak-ng.so.1")
+#define A_WORD(path)  " " path
+#define AN_ITEM(path) path,
 #define ESPEAK_HAVE                                                                                \
-	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "                       \
-	"/usr/lib64/libespeak-ng.so.1 \\\n"                                                        \
-	"		/usr/local/lib/libespeak-ng.so.1 /lib/*/libespeak-ng.so.1; do [ -e "                    \
-	"\"$f\" "                                                                                  \
-	"] && return 0; done\n"                                                                    \
-	"	command -v espeak-ng >/dev/null 2>&1\n"
-#define PYTHON_HAVE "	python3 -c 'import venv, ensurepip' >/dev/null 2>&1\n"
+	"	for f in" ESPEAK_LIBRARIES(A_WORD) "; do [ -e \"$f\" ] && return 0; done\n"        \
+						   "	command -v espeak-ng >/dev/null 2>&1\n"
+#define PYTHON_IMPORTS "import venv, ensurepip"
+#define PYTHON_HAVE    "	python3 -c '" PYTHON_IMPORTS "' >/dev/null 2>&1\n"
+
+static const char *const espeak_installed[] = {ESPEAK_LIBRARIES(AN_ITEM) "espeak-ng", "--version",
+					       NULL};
+static const char *const python_installed[] = {"python3", "-c", PYTHON_IMPORTS, NULL};
 
 static const char espeak_install[] =
 	APT_INSTALL("espeak-ng", ESPEAK_HAVE, "'espeak-ng*' 'libespeak-ng*'", "espeak-ng");
@@ -428,7 +436,7 @@ static const struct engine_option piper_options[] = {
 /* clang-format off */
 #define QWEN3_ALIKE \
 	.letters = QWEN3_LETTERS, .gpu = true, .bf16 = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
-	.sources = "qwen3-source", .torch = true, .torchaudio = true, .install = python_install, .installed = PYTHON_HAVE, .packages = python_packages, .python = qwen3_python
+	.sources = "qwen3-source", .torch = true, .torchaudio = true, .install = python_install, .installed = python_installed, .packages = python_packages, .python = qwen3_python
 /* 0.83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and
  * one of the talker; sound at some 50 GFLOP a second. Memory: weights, 0.11 GiB of cache for the
  * longest row, 1,300 frames of sound at once */
@@ -465,7 +473,7 @@ static const struct engine engines[] = {
 		.prior = {.host_share = 1, .source = "espeak-ng on one core, 2026-11"},
 		.worker = "\"$BURST_KIT/espeak-worker\"",
 		.install = espeak_install,
-		.installed = ESPEAK_HAVE,
+		.installed = espeak_installed,
 		.packages = espeak_packages,
 		.options = espeak_options,
 		.file = espeak_file,
@@ -485,7 +493,7 @@ static const struct engine engines[] = {
 		.seconds_each = 0.05,
 		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" piper",
 		.install = python_install,
-		.installed = PYTHON_HAVE,
+		.installed = python_installed,
 		.packages = python_packages,
 		.lock = "piper",
 		.options = piper_options,
@@ -526,7 +534,7 @@ static const struct engine engines[] = {
 		.weights = chatterbox_weights,
 		.prepare = "chatterbox_prepare.py",
 		.install = python_install,
-		.installed = PYTHON_HAVE,
+		.installed = python_installed,
 		.packages = python_packages,
 		.options = chatterbox_options,
 		.python = chatterbox_python,
@@ -562,7 +570,7 @@ static const struct engine engines[] = {
 		.weights = chatterbox_turbo_weights,
 		.prepare = "chatterbox_prepare.py",
 		.install = python_install,
-		.installed = PYTHON_HAVE,
+		.installed = python_installed,
 		.packages = python_packages,
 		.options = turbo_options,
 		.python = chatterbox_python,
@@ -629,7 +637,7 @@ static const struct engine engines[] = {
 		.torch = true,
 		.weights = kokoro_weights,
 		.install = python_install,
-		.installed = PYTHON_HAVE,
+		.installed = python_installed,
 		.packages = python_packages,
 		.options = kokoro_options,
 		.python = kokoro_python,

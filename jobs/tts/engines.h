@@ -84,7 +84,8 @@ struct engine {
 	double cap_s;           /* length at which it stops without a message; 0: none */
 	/* the command that starts it; environment_worker() adds the versions to check */
 	const char *worker;
-	const char *install, *installed; /* as in struct job_needs */
+	const char *install; /* as in struct job_needs, like the two below */
+	const char *const *installed;
 	const char *const *packages;
 	/* its Python packages: jobs/workers/lock/LOCK.txt; NULL: no Python */
 	const char *lock;
