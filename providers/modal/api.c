@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/section.h"
 
 /* Name and version of Modal's JavaScript client, whose headers these calls use, then burst's own,
@@ -153,10 +154,16 @@ static bool lacks_money(const struct turn *t)
 	return says_one(r, money) && says_one(r, over);
 }
 
-static const char *hint(const struct turn *t)
+static const char *hint(const struct turn *t, char room[48])
 {
 	const struct reply *r = t->reply;
+	char wait[24];
 
+	if (r->grpc_status == 8 && r->retry_after_ms) {
+		snprintf(room, 48, " (to be asked again in %s)",
+			 duration_show(wait, sizeof(wait), r->retry_after_ms));
+		return room;
+	}
 	if (t->err->kind == ERR_BALANCE)
 		return " (the workspace may not spend more: see Usage and Billing in Modal's "
 		       "settings)";
@@ -194,7 +201,8 @@ int modal_answered(struct turn *t, const char *doing)
 	    (r->sent_before || (r->failed ? r->was_sent : leaves_doubt(r->grpc_status))))
 		t->err->kind = ERR_AMBIGUOUS;
 	struct err said = *t->err;
-	err_set(t->err, said.kind, "%s: %s%s", doing, said.msg, r->failed ? "" : hint(t));
+	char room[48];
+	err_set(t->err, said.kind, "%s: %s%s", doing, said.msg, r->failed ? "" : hint(t, room));
 	t->err->retry_after_ms = said.retry_after_ms;
 	return -1;
 }

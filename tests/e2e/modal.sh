@@ -191,6 +191,23 @@ t_reasons_are_told_apart() { # as in runpod.sh
 	is "$(pods_ever)" 0 "sandboxes that ever were"
 	cloud_over
 }
+t_a_long_retry_after_is_told() { # at once
+	cloud || return
+	script_lines 3
+	md_config
+	burst ledger
+	answers '{"status":"RESOURCE_EXHAUSTED","message":"slow down","retry_after_s":3600}'
+	local began=$SECONDS command
+	for command in offers plan; do
+		burst $command
+		is "$STATUS" 6 "exit status of $command"
+		grep -qE 'RESOURCE_EXHAUSTED: slow down \(to be asked again in (59m|1h)' err.txt || complain "$command: $(tail -n 1 err.txt)"
+	done
+	burst doctor
+	grep -qE 'bad  modal: .*: slow down \(to be asked again in (59m|1h)' out.txt || complain "doctor: $(grep modal out.txt)"
+	[ $((SECONDS - began)) -le 30 ] || complain "it took $((SECONDS - began)) s"
+	cloud_over
+}
 # ---- the image ----
 state_log() { cat "$BURST_STATE_DIR"/runs/*/log; }
 t_image_is_built_once() {
