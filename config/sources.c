@@ -153,6 +153,11 @@ static int find_project(const struct config_source *ask, struct source *s, struc
 	if (!realpath(path, real)) {
 		if (errno == ENOENT && !ask->file)
 			return 0;
+		if (errno == ENOENT && is_folder(ask->file))
+			return err_set(err, ERR_CONFIG,
+				       "%s has no burst.cfg: `burst init %s` writes one; or name a "
+				       "text in it",
+				       ask->file, ask->file);
 		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
 	}
 	source_set(s, real, path);

@@ -84,6 +84,9 @@ t_arguments() {
 		burst run "$file"
 		one_line "a text is read from a file: \`cat >text.txt\`, then \`burst run text.txt\`"
 	done
+	mkdir texts && echo Hello >texts/a.txt
+	burst run texts
+	one_line "texts has no burst.cfg: \`burst init texts\` writes one; or name a text in it"
 	# a config is one, whatever its name
 	config 'pods = 1;' && script_lines 1
 	{ echo '# a comment'; echo '/* another */'; cat burst.cfg; } >job.settings
