@@ -262,6 +262,8 @@ static bool none_answers(const struct core *c)
 
 static void no_capacity(struct core *c, int active, int64_t again_at)
 {
+	static const char advice[] =
+		"; more GPUs in gpu, another provider, or a longer wait can help";
 	struct err err = {0};
 	char waited[24];
 
@@ -284,17 +286,19 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 		c->offers_again_at = at;
 		return;
 	}
+	duration_show(waited, sizeof(waited), c->now - c->capacity_since);
 	if (err.kind == ERR_NONE) {
-		duration_show(waited, sizeof(waited), c->now - c->capacity_since);
 		bool full = c->capacity.kind == ERR_NONE ||
 			    (c->capacity.kind == ERR_RATE_LIMITED && !c->capacity.retry_after_ms);
 		err_set(&err, full ? ERR_NO_CAPACITY : c->capacity.kind,
 			"no usable pod could be rented within %s: %s%s", waited,
 			c->capacity.msg[0] ? c->capacity.msg
 					   : "no provider offers what the job needs",
-			full || c->capacity.kind == ERR_NO_CAPACITY
-				? "; more GPUs in gpu, another provider, or a longer wait can help"
-				: "");
+			full || c->capacity.kind == ERR_NO_CAPACITY ? advice : "");
+	} else if (err.kind == ERR_NO_CAPACITY) {
+		struct err said = err;
+		err_set(&err, said.kind, "no usable pod could be rented within %s: %s%s", waited,
+			said.msg, advice);
 	} else if (err.kind == ERR_NETWORK) {
 		err_wrap(&err, "%s", wait_label(err.kind));
 	}

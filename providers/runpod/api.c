@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/jsonx.h"
 #include "impl.h"
 
@@ -210,11 +211,14 @@ static int64_t windows_wait_s(const char *header)
 
 static int limited(struct turn *t, const char *doing, const char *words)
 {
-	char header[512] = "";
+	char header[512] = "", wait[24];
 
 	reply_header(t->reply, "RateLimit", header, sizeof(header));
-	err_set(t->err, ERR_RATE_LIMITED, "%s: %s", doing, *words ? words : "too many requests");
-	t->err->retry_after_ms = MAX(t->reply->retry_after_ms, windows_wait_s(header) * 1000);
+	int64_t after_ms = MAX(t->reply->retry_after_ms, windows_wait_s(header) * 1000);
+	err_set(t->err, ERR_RATE_LIMITED, "%s: %s%s%s%s", doing,
+		*words ? words : "too many requests", after_ms ? " (to be asked again in " : "",
+		after_ms ? duration_show(wait, sizeof(wait), after_ms) : "", after_ms ? ")" : "");
+	t->err->retry_after_ms = after_ms;
 	return -1;
 }
 

@@ -463,6 +463,7 @@ t_a_long_retry_after_is_told() { # at once
 	answers '{"status":429,"detail":"slow down","headers":{"Retry-After":"3600"}}'
 	burst offers
 	is "$STATUS" 6 "exit status of the first one"
+	grep -qE 'slow down \(to be asked again in (59m|1h)' err.txt || complain "the first one: $(tail -n 1 err.txt)"
 	local began=$SECONDS
 	burst offers
 	is "$STATUS" 6 "exit status ($(cat err.txt))"

@@ -532,6 +532,29 @@ static void test_reasons_are_told_apart(void **state)
 	}
 }
 
+/* In the end it is told how long was waited, and what can help, whoever found nothing. */
+static void test_a_providers_own_words_of_no_capacity(void **state)
+{
+	struct err err = {0};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = MINUTE;
+	start(&b);
+	err_set(&err, ERR_NO_CAPACITY, "no card is left");
+	for (int i = 0; i < 20 && !core_stopping(b.core); i++) {
+		tell(&b, (struct event){.type = EV_OFFERS, .err = &err});
+		if (!core_stopping(b.core))
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+	}
+	check_field("it ends", "status", exit_status(&b), 4);
+	assert_string_equal(summary(&b).err.msg,
+			    "no usable pod could be rented within 1m00s: alpha: no card is left; "
+			    "more GPUs in gpu, another provider, or a longer wait can help");
+	tear_down(&b);
+}
+
 /* One may have a bad host; two in a row tell that something stands between. */
 static void test_pods_that_are_not_ours(void **state)
 {
@@ -576,6 +599,7 @@ int main(void)
 		cmocka_unit_test(test_sold_out_beside_a_late_vendor),
 		cmocka_unit_test(test_avoided_offer_beside_a_late_vendor),
 		cmocka_unit_test(test_reasons_are_told_apart),
+		cmocka_unit_test(test_a_providers_own_words_of_no_capacity),
 		cmocka_unit_test(test_pods_that_are_not_ours),
 	};
 
