@@ -8,7 +8,7 @@
 #include "base/gpus.h"
 #include "cmd/show/gpu_list.h"
 #include "cmd/show/output.h"
-#include "plan/vram.h"
+#include "plan/cost.h"
 
 static int word_of(const char *text, const char *const *names, int count, const char *flag,
 		   struct err *err)

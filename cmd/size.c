@@ -7,7 +7,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/size_table.h"
 #include "plan/demand.h"
-#include "plan/prior.h"
+#include "plan/cost.h"
 
 static int read_price(const struct cmd_context *ctx, struct size_request *r, struct err *err)
 {

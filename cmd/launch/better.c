@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "cmd/show/plan_parts.h"
-#include "plan/better.h"
+#include "plan/choose.h"
 #include "wanted.h"
 
 /* Collects the offers of all other GPUs beside those of e. */

@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "cmd/show/plan_parts.h"
 #include "launch.h"
-#include "plan/prior.h"
+#include "plan/cost.h"
 #include "plan_offers.h"
 #include "wanted.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "plan/prior.h"
+#include "plan/cost.h"
 #include "runs/measured.h"
 
 static int read_number(const struct cmd_context *ctx, const char *flag, double *out,

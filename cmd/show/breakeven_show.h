@@ -2,7 +2,7 @@
 #ifndef BURST_CMD_SHOW_BREAKEVEN_SHOW_H
 #define BURST_CMD_SHOW_BREAKEVEN_SHOW_H
 
-#include "plan/breakeven.h"
+#include "plan/demand.h"
 
 struct breakeven_own {
 	double capex_usd, opex_usd_year, years;

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #include "base/gpus.h"
-#include "plan/prior.h"
-#include "plan/vram.h"
+#include "plan/cost.h"
 #include "table.h"
 
 const char *const gpu_order_names[GPU_ORDERS] = {"name",

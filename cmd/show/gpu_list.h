@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/gpus.h"
-#include "plan/prior.h"
+#include "plan/cost.h"
 
 enum gpu_order {
 	GPUS_BY_NAME,

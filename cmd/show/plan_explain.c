@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "plan/cost.h"
-#include "plan/prior.h"
 #include "plan_parts.h"
 
 static void say_price(FILE *to, const struct estimate *e, const struct plan *pick)

@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/states.h"
-#include "plan/goal.h"
+#include "plan/cost.h"
 #include "plan/speed.h"
 #include "pod.h"
 #include "provider.h"

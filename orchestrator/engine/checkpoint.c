@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "impl.h"
 #include "learn.h"
-#include "plan/prior.h"
+#include "plan/cost.h"
 #include "post.h"
 #include "store/facts.h"
 #include "volume_files.h"

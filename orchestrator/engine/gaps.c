@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "plan/hold.h"
+#include "plan/cost.h"
 #include "store/facts.h"
 
 /* The fact's text: free_ms, then the gaps, the newest last. */

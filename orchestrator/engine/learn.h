@@ -5,7 +5,7 @@
 #ifndef BURST_ENGINE_LEARN_H
 #define BURST_ENGINE_LEARN_H
 
-#include "plan/cold.h"
+#include "plan/cost.h"
 #include "plan/speed.h"
 #include "store/store.h"
 

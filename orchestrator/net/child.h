@@ -1,14 +1,19 @@
-/* child.h - runs the calls that are child processes (CALL_CHILD).
- *
- * A child has its own process group, so that a terminal's Ctrl-C does not reach it; the default
- * signal actions; the limit of descriptors that burst began with; burst's environment without its
- * keys; and no descriptor of burst but its stdin, stdout and stderr. One thread: the loop's. Times
- * in ms. */
+/* child.h - runs the calls that are child processes (CALL_CHILD) */
 #ifndef BURST_NET_CHILD_H
 #define BURST_NET_CHILD_H
 
+#include <sys/types.h>
+
 #include "loop.h"
 #include "provider.h"
+
+/* ---- child ----
+ * Runs the calls that are child processes (CALL_CHILD).
+ *
+ * A child has its own process group, so that a terminal's Ctrl-C does not reach it; the default
+ * signal actions; the limit of descriptors that burst began with; burst's environment without its
+ * keys; and no descriptor of burst but its stdin, stdout and stderr. One thread: the loop's.
+ * Times in ms. */
 
 struct child;
 
@@ -32,5 +37,15 @@ struct child *child_send(struct loop *loop, const struct call *call,
 /* No callback afterwards: the process group gets SIGTERM, then SIGKILL after 2 s or when the loop
  * is freed. The handle is dead after done(). Accepts NULL. */
 void child_cancel(struct child *child);
+
+/* ---- child start ----
+ * Starts a program with pipes to its stdin, stdout and stderr, for child.c. */
+
+/* Our ends of a running child; all are the caller's to close, and the child to reap. */
+struct child_ends {
+	pid_t pid; /* also its process group */
+	int in;    /* -1: its stdin is a file */
+	int out, err;
+};
 
 #endif

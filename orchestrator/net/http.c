@@ -1,11 +1,162 @@
-/* http.c - drives the transfers of libcurl in the loop. */
+/* http.c - drives the transfers of libcurl in the loop, and makes the TCP connections that ssh.c
+ * uses */
+#include "http_impl.h"
 #include "http.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "http_impl.h"
+#include "base/clock.h"
+
+/* ---- http curl ----
+ * Loads libcurl when the first connection is made. */
+
+#ifdef __APPLE__
+#define CURL_LIBRARY "libcurl.4.dylib"
+#else
+#define CURL_LIBRARY "libcurl.so.4"
+#endif
+
+struct curl_functions curl_lib;
+static struct err load_error; /* kind 0: libcurl is loaded */
+
+static void load_curl(void)
+{
+#define ROW(name) LATE_ROW(curl_lib, curl_, name)
+	static const struct late_function functions[] = {CURL_FUNCTIONS(ROW)};
+#undef ROW
+
+	if (late_load(CURL_LIBRARY, "libcurl4", functions, ARRAY_LEN(functions), &load_error) ==
+		    0 &&
+	    curl_lib.global_init(CURL_GLOBAL_DEFAULT) != 0)
+		err_set(&load_error, ERR_LOCAL, "libcurl cannot be set up");
+}
+
+int http_ready(struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load_curl);
+	return load_error.kind ? err_set(err, load_error.kind, "%s", load_error.msg) : 0;
+}
+
+/* ---- http guard ----
+ * Ends a turn of libcurl that a flood of frames keeps going. */
+
+enum { LOOK_MS = 500 };
+
+struct http_guard {
+	pthread_t thread;
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t wake;
+	bool ending, shut;
+	int64_t stuck_ms, since_ms; /* since when libcurl is at work; 0: it is not */
+	int *fds;
+	size_t count, cap;
+};
+
+static void look(struct http_guard *g)
+{
+	if (g->shut || !g->since_ms || clock_boot_ms() - g->since_ms < g->stuck_ms)
+		return;
+	g->shut = true;
+	for (size_t i = 0; i < g->count; i++)
+		shutdown(g->fds[i], SHUT_RDWR);
+}
+
+static void *watch(void *ctx)
+{
+	struct http_guard *g = ctx;
+	struct timespec until;
+
+	pthread_mutex_lock(&g->lock);
+	while (!g->ending) {
+		int64_t at = clock_wall_ms() + LOOK_MS;
+		until = (struct timespec){at / 1000, at % 1000 * 1000000};
+		pthread_cond_timedwait(&g->wake, &g->lock, &until);
+		look(g);
+	}
+	pthread_mutex_unlock(&g->lock);
+	return NULL;
+}
+
+struct http_guard *http_guard_new(int64_t stuck_ms)
+{
+	struct http_guard *g = xcalloc(1, sizeof(*g));
+	sigset_t all, before;
+
+	g->stuck_ms = stuck_ms;
+	pthread_mutex_init(&g->lock, NULL);
+	pthread_cond_init(&g->wake, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
+	g->ending = pthread_create(&g->thread, NULL, watch, g) != 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return g;
+}
+
+void http_guard_free(struct http_guard *g)
+{
+	pthread_mutex_lock(&g->lock);
+	bool runs = !g->ending;
+	g->ending = true;
+	pthread_cond_signal(&g->wake);
+	pthread_mutex_unlock(&g->lock);
+	if (runs)
+		pthread_join(g->thread, NULL);
+	pthread_cond_destroy(&g->wake);
+	pthread_mutex_destroy(&g->lock);
+	free(g->fds);
+	free(g);
+}
+
+static void http_guard_add(struct http_guard *g, int fd)
+{
+	pthread_mutex_lock(&g->lock);
+	GROW(g->fds, g->count, g->cap);
+	g->fds[g->count++] = fd;
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void http_guard_remove(struct http_guard *g, int fd)
+{
+	pthread_mutex_lock(&g->lock);
+	for (size_t i = 0; i < g->count; i++)
+		if (g->fds[i] == fd) {
+			g->fds[i] = g->fds[--g->count];
+			break;
+		}
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void http_guard_begin(struct http_guard *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->since_ms = clock_boot_ms();
+	g->shut = false;
+	pthread_mutex_unlock(&g->lock);
+}
+
+/* true: it shut them down in this turn */
+static bool http_guard_end(struct http_guard *g)
+{
+	pthread_mutex_lock(&g->lock);
+	g->since_ms = 0;
+	bool shut = g->shut;
+	pthread_mutex_unlock(&g->lock);
+	return shut;
+}
+
+/* ---- http ----
+ * Drives the transfers of libcurl in the loop. */
 
 enum {
 	CONNECT_MS = 15000,
@@ -180,4 +331,124 @@ const char *http_transfer_problem(const struct transfer *t, CURLcode rc)
 	if (t->http->flooded)
 		return "the server floods the connection";
 	return *t->problem ? t->problem : curl_lib.easy_strerror(rc);
+}
+
+/* ---- http connect ----
+ * Makes a TCP connection that ssh.c talks over. */
+
+struct http_connect {
+	struct transfer transfer; /* first */
+	struct timer *refusal;    /* reports in the next turn that nothing was tried */
+	struct err err;
+	char *shown; /* the address, for messages */
+	void (*done)(void *ctx, int fd, const struct err *err);
+	void *ctx;
+};
+
+static void free_connect(struct http_connect *k)
+{
+	http_transfer_remove(&k->transfer);
+	loop_untimer(k->refusal);
+	free(k->shown);
+	free(k);
+}
+
+/* Returns a copy of the connected socket, or -1 with k->err: libcurl closes its own socket together
+ * with the easy handle. */
+static int take_socket(struct http_connect *k)
+{
+	curl_socket_t socket = CURL_SOCKET_BAD;
+	int on = 1;
+
+	curl_lib.easy_getinfo(k->transfer.easy, CURLINFO_ACTIVESOCKET, &socket);
+	int fd = socket == CURL_SOCKET_BAD ? -1 : fcntl(socket, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0) {
+		err_set(&k->err, ERR_LOCAL, "%s: %s", k->shown,
+			socket == CURL_SOCKET_BAD ? "no socket" : strerror(errno));
+		return -1;
+	}
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	return fd;
+}
+
+static void report(struct http_connect *k, int fd)
+{
+	struct err err = k->err;
+	void (*done)(void *, int, const struct err *) = k->done;
+	void *ctx = k->ctx;
+
+	free_connect(k);
+	done(ctx, fd, fd < 0 ? &err : NULL);
+}
+
+static void on_finish(struct transfer *t, CURLcode rc)
+{
+	struct http_connect *k = (struct http_connect *)t;
+	int fd = -1;
+
+	if (rc == CURLE_OK)
+		fd = take_socket(k);
+	else
+		err_set(&k->err, http_transfer_kind(t, rc), "%s: %s", k->shown,
+			http_transfer_problem(t, rc));
+	report(k, fd);
+}
+
+static void on_refusal(void *ctx)
+{
+	struct http_connect *k = ctx;
+
+	k->refusal = NULL;
+	report(k, -1);
+}
+
+static void on_drop(struct transfer *t)
+{
+	free_connect((struct http_connect *)t);
+}
+
+static bool is_host(const char *host)
+{
+	for (const char *p = host; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr(".-_:%", *p))
+			return false;
+	return *host && strlen(host) < 256;
+}
+
+struct http_connect *http_connect(struct http *http, const char *host, int port, int64_t timeout_ms,
+				  void (*done)(void *ctx, int fd, const struct err *err), void *ctx)
+{
+	struct http_connect *k = xcalloc(1, sizeof(*k));
+
+	k->done = done;
+	k->ctx = ctx;
+	k->transfer.finish = on_finish;
+	k->transfer.drop = on_drop;
+	http_transfer_add(http, &k->transfer);
+	if (!is_host(host) || port < 1 || port > 65535) {
+		k->shown = xstrdup("connect");
+		err_set(&k->err, ERR_CONFIG, "not a usable address");
+		k->refusal = loop_timer(http->loop, 0, on_refusal, k);
+		return k;
+	}
+	k->shown = xasprintf("%s:%d", host, port);
+	bool v6 = strchr(host, ':');
+	CLEANUP(free_text)
+	char *url = xasprintf(v6 ? "http://[%s]:%d" : "http://%s:%d", host, port);
+	CURL *easy = http_transfer_easy(&k->transfer);
+	curl_lib.easy_setopt(easy, CURLOPT_URL, url);
+	curl_lib.easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
+	curl_lib.easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_lib.easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+	curl_lib.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)MAX(timeout_ms, 1));
+	http_transfer_start(&k->transfer);
+	return k;
+}
+
+void http_connect_cancel(struct http_connect *k)
+{
+	if (k)
+		free_connect(k);
 }

@@ -1,11 +1,376 @@
-/* http_call.c - carries one HTTP call from its request to its reply. */
+/* http_call.c - carries one HTTP call from its request to its reply */
+#include <arpa/inet.h>
 #include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "http_impl.h"
 #include "http_trace.h"
+
+/* ---- http check ----
+ * What an HTTP request may contain, and which hosts it may go to. */
+
+static bool is_loopback(const char *host)
+{
+	struct in_addr v4;
+	struct in6_addr v6;
+	char bare[64];
+
+	if (!strcasecmp(host, "localhost"))
+		return true;
+	if (inet_pton(AF_INET, host, &v4) == 1)
+		return ntohl(v4.s_addr) >> 24 == 127;
+	COPY_TEXT(bare, host + (*host == '['));
+	bare[strcspn(bare, "]")] = '\0';
+	return inet_pton(AF_INET6, bare, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+/* ERR_CONFIG: not a URL that burst may send a request to. */
+static int http_check_url(const char *url, struct target *out, struct err *err)
+{
+	char *scheme = NULL, *host = NULL, *user = NULL;
+	CURLU *u = curl_lib.url();
+	int rc = -1;
+
+	if (!u || curl_lib.url_set(u, CURLUPART_URL, url, 0) ||
+	    curl_lib.url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
+	    curl_lib.url_get(u, CURLUPART_HOST, &host, 0))
+		err_set(err, ERR_CONFIG, "not a usable URL");
+	else if (strcasecmp(scheme, "https") && strcasecmp(scheme, "http"))
+		err_set(err, ERR_CONFIG, "unsupported URL scheme %s: only https", scheme);
+	else if (curl_lib.url_get(u, CURLUPART_USER, &user, 0) == CURLUE_OK)
+		err_set(err, ERR_CONFIG, "a user name or password does not belong into a URL");
+	else
+		rc = 0;
+	if (rc == 0) {
+		out->plain = !strcasecmp(scheme, "http");
+		out->loopback = is_loopback(host);
+		if (out->plain && !out->loopback)
+			rc = err_set(err, ERR_CONFIG,
+				     "plain http is allowed only for this machine, not for %s",
+				     host);
+	}
+	curl_lib.free(scheme);
+	curl_lib.free(host);
+	curl_lib.free(user);
+	curl_lib.url_cleanup(u);
+	return rc;
+}
+
+static bool http_is_token(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)text[i]) && !strchr("!#$%&'*+-.^_`|~", text[i]))
+			return false;
+	return len > 0;
+}
+
+/* ERR_CONFIG: the line has no valid name, or its value could smuggle in another line. */
+static int http_check_header(const char *line, struct err *err)
+{
+	size_t name = strcspn(line, ":");
+
+	if (line[name] != ':' || !http_is_token(line, name))
+		return err_set(err, ERR_CONFIG, "a header has no proper name");
+	for (const char *p = line + name; *p; p++)
+		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 127)
+			return err_set(
+				err, ERR_CONFIG,
+				"the value of header %.*s holds a line break or control character",
+				(int)name, line);
+	return 0;
+}
+
+/* The value of the call's header of that name, borrowed; NULL: it has none. */
+static const char *http_header_value(const struct call *call, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < call->header_count; i++)
+		if (!strncasecmp(call->headers[i], name, len) && call->headers[i][len] == ':')
+			return call->headers[i] + len + 1 +
+			       strspn(call->headers[i] + len + 1, " \t");
+	return NULL;
+}
+
+/* ---- http reply ----
+ * Takes what a server sends: head, body, status. */
+
+enum {
+	BODY_MOST = 16 << 20,   /* where the call names no max_bytes */
+	REFUSAL_MOST = 1 << 20, /* of a body that arrives in place of a file */
+	HEAD_MOST = 256 << 10,
+	RETRY_AFTER_MOST_S = 24 * 3600,
+};
+
+/* Records the first failure of the call; later ones change nothing. */
+static void http_reply_fail(struct http_call *c, enum err_kind kind, const char *what)
+{
+	struct reply *reply = &c->down.reply;
+
+	if (reply->failed)
+		return;
+	reply->failed = true;
+	err_set(&reply->err, kind, "%s %s: %s", c->method, c->shown_url, what);
+}
+
+/* Each reply on the connection has a head of its own: a 100, a proxy's answer, then the reply
+ * proper. The last one counts; trailers are added to it. */
+static size_t on_head(char *bytes, size_t size, size_t n, void *ctx)
+{
+	struct http_call *c = ctx;
+	struct str *head = &c->down.reply.head;
+	size_t len = size * n, shown = len;
+
+	if (len >= 5 && !strncmp(bytes, "HTTP/", 5)) {
+		str_reset(head);
+		c->down.head_whole = false;
+	}
+	while (shown && (bytes[shown - 1] == '\r' || bytes[shown - 1] == '\n'))
+		shown--;
+	if (!shown) {
+		c->down.head_whole = true;
+		return len;
+	}
+	if (head->len)
+		str_add(head, "\r\n");
+	str_addn(head, bytes, shown);
+	if (!head->over)
+		return len;
+	http_reply_fail(c, ERR_UNTRUSTED, "the reply's head is larger than allowed");
+	return 0;
+}
+
+static int open_file(struct http_call *c, long status)
+{
+	if (status == 200 && c->down.ranged) {
+		http_reply_fail(c, ERR_UNTRUSTED,
+				"the server sends the whole where a part was asked for");
+		return -1;
+	}
+	c->down.fd = open(c->down.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (c->down.fd < 0) {
+		http_reply_fail(c, ERR_LOCAL, strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+static int write_file(struct http_call *c, long status, const char *bytes, size_t len)
+{
+	if (c->down.fd < 0 && open_file(c, status) < 0)
+		return -1;
+	if (fd_write_all(c->down.fd, bytes, len) < 0) {
+		http_reply_fail(c, ERR_LOCAL, strerror(errno));
+		return -1;
+	}
+	c->down.bytes += (int64_t)len;
+	return 0;
+}
+
+static int pass_on(struct http_call *c, long status, const char *bytes, size_t len)
+{
+	struct err err = {0};
+
+	c->down.reply.status = (int)status;
+	c->down.bytes += (int64_t)len;
+	if (c->down.on_piece(c->ctx, &c->down.reply, bytes, len, &err) == 0)
+		return 0;
+	http_reply_fail(c, err.kind, err.msg);
+	return -1;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
+{
+	struct http_call *c = ctx;
+	size_t len = size * n;
+	long status = 0;
+
+	curl_lib.easy_getinfo(c->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+	bool to_file = c->down.path && (status == 200 || status == 206);
+	/* The file's limit does not apply to the text of a refusal. */
+	size_t most = c->down.path && !to_file ? REFUSAL_MOST : c->down.max_bytes;
+	if (len > most || (size_t)c->down.bytes + c->down.reply.body.len > most - len) {
+		http_reply_fail(c, ERR_UNTRUSTED, "the reply is larger than allowed");
+		return 0;
+	}
+	if (c->down.on_piece)
+		return pass_on(c, status, bytes, len) == 0 ? len : 0;
+	if (to_file)
+		return write_file(c, status, bytes, len) == 0 ? len : 0;
+	str_addn(&c->down.reply.body, bytes, len);
+	return len;
+}
+
+/* http_call.c */
+static void http_reply_init(struct http_call *c, const struct call *call, http_on_piece *on_piece)
+{
+	const char *range = http_header_value(call, "Range");
+
+	c->down.path = call->body_to ? xstrdup(call->body_to) : NULL;
+	c->down.fd = -1;
+	c->down.max_bytes = call->max_bytes ? call->max_bytes : BODY_MOST;
+	c->down.ranged = range && strncasecmp(range, "bytes=0-", 8) != 0;
+	c->down.reply.head = STR_MAX(HEAD_MOST);
+	c->down.on_piece = on_piece;
+}
+
+static void http_reply_listen(struct http_call *c)
+{
+	CURL *easy = c->transfer.easy;
+
+	curl_lib.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head);
+	curl_lib.easy_setopt(easy, CURLOPT_HEADERDATA, c);
+	curl_lib.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_lib.easy_setopt(easy, CURLOPT_WRITEDATA, c);
+}
+
+/* Copies status and times from libcurl, whose handle is still open. */
+static void http_reply_measure(struct http_call *c)
+{
+	CURL *easy = c->transfer.easy;
+	struct reply *reply = &c->down.reply;
+	curl_off_t wall_us = 0, retry_s = 0;
+	long status = 0;
+
+	curl_lib.easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &wall_us);
+	curl_lib.easy_getinfo(easy, CURLINFO_RETRY_AFTER, &retry_s);
+	curl_lib.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+	reply->wall_ms = wall_us / 1000;
+	reply->status = (int)status;
+	reply->retry_after_ms = retry_s > 0 ? MIN(retry_s, RETRY_AFTER_MOST_S) * 1000 : 0;
+}
+
+/* frees its part of c */
+static void http_reply_close(struct http_call *c)
+{
+	reply_free(&c->down.reply);
+	fd_close(c->down.fd);
+	free(c->down.path);
+}
+
+/* ---- http upload ----
+ * Gives libcurl the body of a request. */
+
+/* ---- from a part of a file ---- */
+
+static size_t on_read_file(char *to, size_t size, size_t n, void *ctx)
+{
+	struct http_call *c = ctx;
+	size_t got = fread(to, 1, MIN(size * n, (size_t)c->up.file_left), c->up.file);
+
+	if (!got && c->up.file_left) {
+		http_reply_fail(c, ERR_LOCAL,
+				ferror(c->up.file) ? "its file cannot be read"
+						   : "its file became shorter");
+		return CURL_READFUNC_ABORT;
+	}
+	c->up.file_left -= (int64_t)got;
+	return got;
+}
+
+/* libcurl seeks before it sends a request again over another connection. */
+static int on_seek_file(void *ctx, curl_off_t offset, int origin)
+{
+	struct http_call *c = ctx;
+
+	if (origin != SEEK_SET || offset < 0 || offset > c->up.file_bytes ||
+	    fseeko(c->up.file, (off_t)(c->up.file_offset + offset), SEEK_SET) < 0)
+		return CURL_SEEKFUNC_FAIL;
+	c->up.file_left = c->up.file_bytes - offset;
+	return CURL_SEEKFUNC_OK;
+}
+
+static int set_file(struct http_call *c, const struct call *call, struct err *err)
+{
+	CURL *easy = c->transfer.easy;
+	int64_t size;
+
+	c->up.file = fopen(call->body_from, "re");
+	if (!c->up.file || fseeko(c->up.file, 0, SEEK_END) < 0 || (size = ftello(c->up.file)) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", call->body_from, strerror(errno));
+	c->up.file_offset = call->body_from_offset;
+	c->up.file_bytes = call->body_from_bytes ? call->body_from_bytes : size - c->up.file_offset;
+	if (c->up.file_offset < 0 || c->up.file_bytes < 0 ||
+	    c->up.file_bytes > size - c->up.file_offset)
+		return err_set(err, ERR_LOCAL, "%s: it is shorter than it was", call->body_from);
+	c->up.file_left = c->up.file_bytes;
+	if (fseeko(c->up.file, (off_t)c->up.file_offset, SEEK_SET) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", call->body_from, strerror(errno));
+	curl_lib.easy_setopt(easy, CURLOPT_POST, 1L);
+	curl_lib.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->up.file_bytes);
+	curl_lib.easy_setopt(easy, CURLOPT_READFUNCTION, on_read_file);
+	curl_lib.easy_setopt(easy, CURLOPT_READDATA, c);
+	curl_lib.easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek_file);
+	curl_lib.easy_setopt(easy, CURLOPT_SEEKDATA, c);
+	return 0;
+}
+
+/* ---- from memory ---- */
+
+static size_t on_read_body(char *to, size_t size, size_t n, void *ctx)
+{
+	struct http_call *c = ctx;
+	size_t len = MIN(size * n, c->up.body.len - c->up.body_sent);
+
+	memcpy(to, str_text(&c->up.body) + c->up.body_sent, len);
+	c->up.body_sent += len;
+	return len;
+}
+
+/* Refuses that libcurl sends the request again: the server may have executed the first one. */
+static int on_seek_body(void *ctx, curl_off_t offset, int origin)
+{
+	struct http_call *c = ctx;
+
+	(void)offset, (void)origin;
+	if (!c->up.body_sent)
+		return CURL_SEEKFUNC_OK;
+	http_reply_fail(c, ERR_NETWORK, "the connection was lost before an answer came");
+	return CURL_SEEKFUNC_FAIL;
+}
+
+static void set_body(struct http_call *c, const struct call *call)
+{
+	CURL *easy = c->transfer.easy;
+
+	str_addn(&c->up.body, call->body.s, call->body.len);
+	curl_lib.easy_setopt(easy, CURLOPT_POST, 1L);
+	curl_lib.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->up.body.len);
+	if (c->may_resend) {
+		curl_lib.easy_setopt(easy, CURLOPT_POSTFIELDS, str_text(&c->up.body));
+		return;
+	}
+	curl_lib.easy_setopt(easy, CURLOPT_READFUNCTION, on_read_body);
+	curl_lib.easy_setopt(easy, CURLOPT_READDATA, c);
+	curl_lib.easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek_body);
+	curl_lib.easy_setopt(easy, CURLOPT_SEEKDATA, c);
+}
+
+/* Makes call's body that of the request. ERR_LOCAL: its file cannot be read. */
+static int http_upload_set(struct http_call *c, const struct call *call, struct err *err)
+{
+	if (call->body_from)
+		return set_file(c, call, err);
+	set_body(c, call);
+	return 0;
+}
+
+/* frees its part of c */
+static void http_upload_close(struct http_call *c)
+{
+	str_wipe(&c->up.body);
+	file_close(c->up.file);
+}
+
+/* ---- http call ----
+ * Carries one HTTP call from its request to its reply. */
 
 enum {
 	/* After this time the system has closed a connection whose peer is gone. */

@@ -1,9 +1,40 @@
-/* http_impl.h - what the files around libcurl share: transfers, and the state of a call. */
+/* http_impl.h - what the files around libcurl share: the library, transfers, and the state of a
+ * call */
 #ifndef BURST_NET_HTTP_IMPL_H
 #define BURST_NET_HTTP_IMPL_H
 
 #include "http.h"
-#include "http_curl.h"
+
+/* ---- http curl ----
+ * Libcurl, loaded when the first connection is made (base/late.h): it brings some forty libraries
+ * along, which take longer to load than most commands run (ps, help, completion, each order to
+ * the local provider). */
+
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+#undef curl_easy_setopt /* macros of exactly three arguments */
+#undef curl_easy_getinfo
+#undef curl_multi_setopt
+
+#include "base/late.h"
+
+/* clang-format off */
+#define CURL_FUNCTIONS(X)                                                                                                  \
+	X(easy_cleanup) X(easy_getinfo) X(easy_init) X(easy_setopt) X(easy_strerror) X(free) X(global_init)                \
+	X(multi_add_handle) X(multi_cleanup) X(multi_info_read) X(multi_init) X(multi_perform) X(multi_poll)               \
+	X(multi_remove_handle) X(multi_setopt) X(slist_append) X(slist_free_all) X(url) X(url_cleanup) X(url_get) X(url_set)          \
+	X(version_info)
+/* clang-format on */
+
+struct curl_functions {
+#define MEMBER(name) LATE_MEMBER(curl_, name)
+	CURL_FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+extern struct curl_functions curl_lib; /* usable after http_ready() has succeeded */
+
+/* ---- http impl ----
+ * What the files around libcurl share: transfers, and the state of a call. */
 
 /* http.c: one run of libcurl, whose CURLOPT_PRIVATE points here. It is the first member of what
  * it belongs to. */
@@ -42,18 +73,14 @@ void http_transfer_remove(struct transfer *t);
 enum err_kind http_transfer_kind(const struct transfer *t, CURLcode rc);
 const char *http_transfer_problem(const struct transfer *t, CURLcode rc);
 
-/* http_guard.c: a thread that shuts down every connection of libcurl once one of its turns takes
+/* http.c: a thread that shuts down every connection of libcurl once one of its turns takes
  * stuck_ms. A server that sends GOAWAY or empty frames without end would otherwise keep
  * libcurl 7.88 in multi_perform() for as long, whatever the call's timeout, and no pod could be
  * released. */
 struct http_guard *http_guard_new(int64_t stuck_ms);
 void http_guard_free(struct http_guard *g);
-void http_guard_add(struct http_guard *g, int fd);
-void http_guard_remove(struct http_guard *g, int fd);
-void http_guard_begin(struct http_guard *g);
-bool http_guard_end(struct http_guard *g); /* true: it shut them down in this turn */
 
-/* http_call.c; http_reply.c and http_upload.c each own a part. */
+/* http_call.c; http_call.c and http_call.c each own a part. */
 struct http_call {
 	struct transfer transfer; /* first */
 	/* of a call that ended outside libcurl: reports it in the next turn */
@@ -64,14 +91,14 @@ struct http_call {
 	void (*done)(void *ctx, struct reply *reply);
 	void *ctx;
 
-	struct { /* http_upload.c: the body of the request, from memory or from a part of a file */
+	struct { /* http_call.c: the body of the request, from memory or from a part of a file */
 		struct str body;
 		size_t body_sent; /* only without may_resend */
 		FILE *file;
 		int64_t file_offset, file_bytes, file_left;
 	} up;
 
-	struct {               /* http_reply.c */
+	struct {               /* http_call.c */
 		char *path;    /* the file that the body goes to; NULL: none */
 		int fd;        /* of path; -1: not open */
 		int64_t bytes; /* of the body that went to the file or to on_piece() */
@@ -83,30 +110,11 @@ struct http_call {
 	} down;
 };
 
-/* http_check.c */
+/* http_call.c */
 struct target {
 	bool plain, loopback; /* http rather than https; this machine */
 };
-/* ERR_CONFIG: not a URL that burst may send a request to. */
-int http_check_url(const char *url, struct target *out, struct err *err);
-/* ERR_CONFIG: the line has no valid name, or its value could smuggle in another line. */
-int http_check_header(const char *line, struct err *err);
-bool http_is_token(const char *text, size_t len);
-/* The value of the call's header of that name, borrowed; NULL: it has none. */
-const char *http_header_value(const struct call *call, const char *name);
 
-/* http_reply.c */
-void http_reply_init(struct http_call *c, const struct call *call, http_on_piece *on_piece);
-void http_reply_listen(struct http_call *c);
-/* Records the first failure of the call; later ones change nothing. */
-void http_reply_fail(struct http_call *c, enum err_kind kind, const char *what);
-/* Copies status and times from libcurl, whose handle is still open. */
-void http_reply_measure(struct http_call *c);
-void http_reply_close(struct http_call *c); /* frees its part of c */
-
-/* http_upload.c */
-/* Makes call's body that of the request. ERR_LOCAL: its file cannot be read. */
-int http_upload_set(struct http_call *c, const struct call *call, struct err *err);
-void http_upload_close(struct http_call *c); /* frees its part of c */
+/* http_call.c */
 
 #endif

@@ -1,10 +1,209 @@
-/* ssh_channel.c - channels: opens them, starts their commands, carries their bytes, ends them. */
+/* ssh_channel.c - channels of SSH sessions, and what they stand on: the library, its memory, the
+ * socket */
+#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/late.h"
 #include "base/str.h"
 #include "ssh.h"
 #include "ssh_impl.h"
+
+/* ---- ssh lib ----
+ * Loads libssh2 when the first connection is made. */
+
+#ifdef __APPLE__
+#define SSH_LIBRARY "libssh2.1.dylib"
+#else
+#define SSH_LIBRARY "libssh2.so.1"
+#endif
+
+struct ssh_lib ssh_lib;
+static struct err lib_error; /* why it is not loaded */
+
+static void load_library(void)
+{
+#define ROW(name) LATE_ROW(ssh_lib, libssh2_, name)
+	static const struct late_function functions[] = {SSH_FUNCTIONS(ROW)};
+#undef ROW
+
+	if (late_load(SSH_LIBRARY, "libssh2-1", functions, ARRAY_LEN(functions), &lib_error) == 0 &&
+	    ssh_lib.init(0) != 0)
+		err_set(&lib_error, ERR_LOCAL, "libssh2 cannot be set up");
+}
+
+int ssh_ready(struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load_library);
+	return lib_error.kind ? err_set(err, lib_error.kind, "%s", lib_error.msg) : 0;
+}
+
+/* ---- ssh memory ----
+ * Libssh2's memory: counted, limited, and freed with the session. The server chooses some sizes
+ * (the name of a signal may have 4 GiB), so libssh2 gets no more than MEMORY_MOST; ssh.c then
+ * ends the session. */
+
+static void link_block(struct ssh *s, struct block *b)
+{
+	b->before = &s->blocks;
+	b->after = s->blocks.after;
+	b->before->after = b->after->before = b;
+	s->memory += b->size;
+}
+
+static void unlink_block(struct ssh *s, struct block *b)
+{
+	b->before->after = b->after;
+	b->after->before = b->before;
+	s->memory -= b->size;
+}
+
+static struct block *block_of(void *bytes)
+{
+	return (struct block *)bytes - 1;
+}
+
+static bool has_room(struct ssh *s, size_t size)
+{
+	s->flooded = s->flooded || size > MEMORY_MOST || s->memory > MEMORY_MOST - size;
+	return !s->flooded;
+}
+
+void *ssh_on_alloc(size_t size, void **abstract)
+{
+	struct ssh *s = *abstract;
+
+	if (!has_room(s, size))
+		return NULL;
+	struct block *b = xmalloc(sizeof(*b) + size);
+	b->size = size;
+	link_block(s, b);
+	return b + 1;
+}
+
+void ssh_on_free(void *bytes, void **abstract)
+{
+	if (!bytes)
+		return;
+	unlink_block(*abstract, block_of(bytes));
+	free(block_of(bytes));
+}
+
+void *ssh_on_realloc(void *bytes, size_t size, void **abstract)
+{
+	if (!bytes)
+		return ssh_on_alloc(size, abstract);
+	struct block *b = block_of(bytes);
+	if (size > b->size && !has_room(*abstract, size - b->size))
+		return NULL;
+	unlink_block(*abstract, b);
+	b = xrealloc(b, sizeof(*b) + size);
+	b->size = size;
+	link_block(*abstract, b);
+	return b + 1;
+}
+
+/* ---- ssh socket ----
+ * The session's socket, its buffer of bytes to send, and how a session fails. */
+
+size_t ssh_out_pending(const struct ssh *s)
+{
+	return s->out.len - s->out_at;
+}
+
+ssize_t ssh_on_send(libssh2_socket_t fd, const void *bytes, size_t len, int flags, void **abstract)
+{
+	struct ssh *s = *abstract;
+
+	(void)fd, (void)flags;
+	if (s->phase != DEAD)
+		str_addn(&s->out, bytes, len);
+	return (ssize_t)len;
+}
+
+ssize_t ssh_on_recv(libssh2_socket_t fd, void *bytes, size_t room, int flags, void **abstract)
+{
+	struct ssh *s = *abstract;
+
+	(void)flags;
+	if (s->phase == DEAD)
+		return -ECONNRESET;
+	if (s->at_end || s->socket_errno || !s->in_left || ssh_out_pending(s) > OUT_FLOODED)
+		return -EAGAIN;
+	ssize_t n = recv(fd, bytes, MIN(room, s->in_left), 0);
+	if (n > 0) {
+		s->received += n;
+		s->in_left -= (size_t)n;
+		return n;
+	}
+	s->at_end = n == 0;
+	if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+		s->socket_errno = errno;
+	return -EAGAIN;
+}
+
+void ssh_flush_out(struct ssh *s)
+{
+#ifdef MSG_NOSIGNAL
+	const int flags = MSG_NOSIGNAL;
+#else
+	const int flags = 0;
+#endif
+	s->out_blocked = false;
+	while (ssh_out_pending(s) && !s->socket_errno) {
+		ssize_t n = send(s->fd, s->out.s + s->out_at, ssh_out_pending(s), flags);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+			s->out_blocked = true;
+			return;
+		}
+		if (n < 0) {
+			s->socket_errno = errno;
+			return;
+		}
+		s->out_at += (size_t)n;
+		s->sent += n;
+	}
+	str_reset(&s->out);
+	s->out_at = 0;
+}
+
+void ssh_fail(struct ssh *s, enum err_kind kind, const char *what)
+{
+	if (s->phase == DEAD)
+		return;
+	s->was_up = s->phase == UP;
+	s->phase = DEAD;
+	err_set(&s->err, kind, "%s", what);
+}
+
+void ssh_fail_session(struct ssh *s, const char *doing)
+{
+	char *words = NULL;
+	char what[320];
+
+	if (s->flooded) {
+		ssh_fail(s, ERR_UNTRUSTED, "ssh: the server sends too many unrequested messages");
+		return;
+	}
+	ssh_lib.session_last_error(s->session, &words, NULL, 0);
+	snprintf(what, sizeof(what), "%s: %s", doing,
+		 words && *words ? words : "the connection broke down");
+	ssh_fail(s, ERR_NETWORK, what);
+}
+
+bool ssh_would_block(ssize_t rc)
+{
+	return rc == LIBSSH2_ERROR_EAGAIN;
+}
+
+/* ---- ssh channel ----
+ * Channels: opens them, starts their commands, carries their bytes, ends them. */
 
 void ssh_free_channel(struct ssh_channel *c)
 {

@@ -125,7 +125,7 @@ struct ssh {
 	char buf[READ_BYTES];
 };
 
-/* ssh_socket.c */
+/* ssh_channel.c */
 size_t ssh_out_pending(const struct ssh *s); /* bytes that the socket has not taken yet */
 /* libssh2's callbacks for its socket. */
 ssize_t ssh_on_send(libssh2_socket_t fd, const void *bytes, size_t len, int flags, void **abstract);
@@ -143,13 +143,9 @@ void ssh_report_closed(struct ssh_channel *c, int code, const char *signal, cons
 /* Serves each channel once; false: none made progress. */
 bool ssh_step_channels(struct ssh *s);
 
-/* ssh_auth.c */
-/* Overwrites the private key, which is no longer needed. */
-void ssh_wipe_key(struct ssh *s);
-/* One step towards a session that is up; false: it needs more input. */
-bool ssh_step_session(struct ssh *s);
+/* ssh.c */
 
-/* ssh_memory.c */
+/* ssh_channel.c */
 void *ssh_on_alloc(size_t size, void **abstract);
 void ssh_on_free(void *bytes, void **abstract);
 void *ssh_on_realloc(void *bytes, size_t size, void **abstract);

@@ -1,14 +1,17 @@
-/* choose.h - chooses GPU, number of pods and batch size for a job: all plans, the best one, and the
- * few worth showing. Pure. Seconds and dollars are estimates in doubles; see cost.h. */
+/* choose.h - chooses GPU, number of pods and batch size for a job: all plans, the best one, and
+ * the few worth showing */
 #ifndef BURST_PLAN_CHOOSE_H
 #define BURST_PLAN_CHOOSE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cold.h"
-#include "goal.h"
+#include "cost.h"
 #include "speed.h"
+
+/* ---- choose ----
+ * Chooses GPU, number of pods and batch size for a job: all plans, the best one, and the few
+ * worth showing. Pure. Seconds and dollars are estimates in doubles; see cost.h. */
 
 enum { PLAN_BATCHES_MAX = 12, PLAN_FRONT_MAX = 16, PLAN_FEW_BATCHES = 64 };
 
@@ -104,5 +107,16 @@ size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w,
 enum plan_bottleneck { PLAN_BY_COLD_START, PLAN_BY_BANDWIDTH, PLAN_BY_COMPUTE, PLAN_BY_HOST };
 enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_work *w,
 				     const struct plan_machine *m);
+
+/* ---- better ----
+ * Compares the user's own choice of GPUs or number of pods with the planner's, and reports a plan
+ * that is clearly better. Pure. */
+
+/* Clearly: a fifth less of what the goal makes small, without missing a deadline or a budget that
+ * the given plan keeps; or a fifth faster at no more cost. Less than five seconds or a twentieth of
+ * a cent is not worth a word. The machines are all that there are; wish.pods is ignored. False:
+ * there is none. */
+bool plan_better(struct plan *out, const struct plan *given, const struct plan_work *w,
+		 const struct plan_machine *machines, size_t count, const struct plan_wish *wish);
 
 #endif

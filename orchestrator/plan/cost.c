@@ -1,9 +1,306 @@
-/* cost.c - computes what a plan costs and how long it takes. */
+/* cost.c - what a plan costs and takes: figures of providers, memory of a GPU, cold starts,
+ * billed time, waiting */
 #include "cost.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
+
+/* ---- prior ----
+ * Figures of providers from their documents, price pages and other people's reports. */
+
+/* Cold starts: seconds, median and slow tenth. RunPod and Modal bill by the second and charge
+ * nothing for what is fetched. No vendor publishes how often spot pods are reclaimed: eight hours
+ * is our guess, until this ledger has seen some. */
+#define SPOT_GUESS_S (8 * 3600.0)
+static const struct prior_provider providers[] = {
+	{"local",
+	 {{0.1, 0.5, 0},
+	  {0.5, 2, 0},
+	  {0.3, 1, 0},
+	  {0.5, 2, 0},
+	  {0, 0, 0},
+	  [COLD_LOAD] = {0.5, 2, 0}},
+	 1,
+	 0,
+	 0,
+	 SPOT_GUESS_S,
+	 "2026-11"},
+	{"modal",
+	 {{5, 60, 0}, {5, 15, 0}, {2, 5, 0}, {3, 10, 0}, {0, 0, 0}, [COLD_LOAD] = {5, 15, 0}},
+	 1,
+	 0,
+	 0.09,
+	 SPOT_GUESS_S,
+	 "2026-09"},
+	{NULL,
+	 {{10, 60, 0}, {60, 180, 0}, {2, 5, 0}, {3, 10, 0}, {0, 0, 0}, [COLD_LOAD] = {5, 15, 0}},
+	 1,
+	 0,
+	 0.07,
+	 SPOT_GUESS_S,
+	 "2026-08"},
+};
+#define GPU_LOAD_S      20.0 /* beside that, where weights go to a GPU */
+#define GPU_LOAD_SLOW_S 60.0
+
+const struct prior_provider *prior_of_provider(const char *name)
+{
+	size_t i = 0;
+
+	while (providers[i].name && strcmp(providers[i].name, name) != 0)
+		i++;
+	return &providers[i];
+}
+
+struct cold prior_cold(const char *provider, bool gpu)
+{
+	struct cold c = {0};
+
+	memcpy(c.phase, prior_of_provider(provider)->phase, sizeof(c.phase));
+	if (gpu) {
+		c.phase[COLD_LOAD].p50_s += GPU_LOAD_S;
+		c.phase[COLD_LOAD].p90_s += GPU_LOAD_SLOW_S;
+	}
+	return c;
+}
+
+/* List prices of one GPU on demand, in dollars an hour, as price pages and price trackers showed
+ * them last (the month, of RunPod's secure cloud). They move: a run goes by live offers alone. 0:
+ * not offered, or no price was found. */
+static const struct {
+	const char *gpu;
+	double secure, community, modal;
+	const char *seen;
+} prices[] = {
+	{"T4", 0, 0, 0.59, "2026-09"},
+	{"L4", 0.39, 0, 0.80, "2026-01"},
+	{"A10", 0, 0, 1.10, "2026-09"},
+	{"RTX A4000", 0.29, 0.17, 0, "2025-07"},
+	{"RTX A4500", 0.34, 0.19, 0, "2025-07"},
+	{"RTX A5000", 0.26, 0.16, 0, "2025-07"},
+	{"RTX A6000", 0.49, 0.33, 0, "2025-07"},
+	{"RTX 2000 Ada", 0.24, 0, 0, "2026-01"},
+	{"RTX 4000 Ada", 0.26, 0.20, 0, "2026-01"},
+	{"RTX 3080", 0, 0.17, 0, "2025-07"},
+	{"RTX 3090", 0.43, 0.22, 0, "2025-07"},
+	{"RTX 4090", 0.59, 0.34, 0, "2026-01"},
+	{"RTX 5090", 0.99, 0.69, 0, "2026-08"},
+	{"L40", 0.99, 0.69, 0, "2026-01"},
+	{"L40S", 0.86, 0.79, 1.95, "2026-01"},
+	{"RTX 6000 Ada", 0.77, 0.74, 0, "2026-01"},
+	{"RTX PRO 6000", 1.69, 0, 3.03, "2026-08"},
+	{"A40", 0.44, 0, 0, "2026-08"},
+	{"A100 40GB", 0, 1.00, 2.10, "2026-08"},
+	{"A100 80GB PCIe", 1.79, 1.19, 0, "2026-11"},
+	{"A100 80GB SXM", 1.79, 1.39, 2.50, "2026-11"},
+	{"H100 PCIe", 2.89, 1.99, 0, "2026-11"},
+	{"H100 SXM", 3.99, 2.69, 3.95, "2026-11"},
+	{"H100 NVL", 3.19, 2.59, 0, "2026-11"},
+	{"H200 SXM", 4.59, 3.59, 4.54, "2026-10"},
+	{"B200", 6.79, 5.98, 6.25, "2026-10"},
+	{"B300", 7.89, 6.94, 7.10, "2026-10"},
+};
+#define MODAL_SEEN "2026-09"
+
+const char *const market_names[MARKETS] = {"cheapest", "runpod", "runpod-community", "modal"};
+
+static double price_in(size_t row, enum market market)
+{
+	switch (market) {
+	case MARKET_SECURE: return prices[row].secure;
+	case MARKET_COMMUNITY: return prices[row].community;
+	case MARKET_MODAL: return prices[row].modal;
+	case MARKET_CHEAPEST:
+	case MARKETS: break;
+	}
+	return 0;
+}
+
+double prior_list_price(const char *gpu, enum market market, const char **seen)
+{
+	for (size_t i = 0; i < ARRAY_LEN(prices); i++) {
+		if (strcmp(prices[i].gpu, gpu) != 0)
+			continue;
+		if (seen)
+			*seen = market == MARKET_MODAL ? MODAL_SEEN : prices[i].seen;
+		return price_in(i, market);
+	}
+	return 0;
+}
+
+/* ---- vram ----
+ * Decides whether a model and a batch fit into a GPU's memory. */
+
+#define GIB ((double)(1 << 30))
+
+double vram_usable_gib(double label_gb)
+{
+	return label_gb * 0.93 - 1.0;
+}
+
+bool vram_fits(double need_gib, double label_gb)
+{
+	return need_gib <= vram_usable_gib(label_gb);
+}
+
+int vram_batch_max(const struct vram_need *need, double label_gb)
+{
+	double room = vram_usable_gib(label_gb) - need->base_gib;
+
+	if (room < need->each_gib)
+		return room < 0 || need->each_gib > 0 ? 0 : INT_MAX;
+	if (need->each_gib <= 0)
+		return INT_MAX;
+	double b = floor(room / need->each_gib + 1e-9);
+	return b >= INT_MAX ? INT_MAX : (int)b;
+}
+
+double vram_precision_bytes(const char *precision)
+{
+	static const struct {
+		const char *name;
+		double bytes;
+	} known[] = {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"fp8", 1}, {"int8", 1}, {"int4", 0.5}};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strcasecmp(known[i].name, precision))
+			return known[i].bytes;
+	return 0;
+}
+
+double vram_model_gib(double billions, double bytes_each)
+{
+	return billions * 1e9 * bytes_each / GIB * 1.3;
+}
+
+/* ---- hold ----
+ * Decides for how long a pod without work is held for the next run. */
+
+static int64_t cost_ms(const int64_t *gaps_ms, size_t count, int64_t hold, int64_t cold_ms)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += gaps_ms[i] <= hold ? gaps_ms[i] : hold + cold_ms;
+	return sum;
+}
+
+int64_t hold_ms(const int64_t *gaps_ms, size_t count, int64_t cold_ms)
+{
+	int64_t best = 0;
+
+	if (count < HOLD_GAPS_LEAST)
+		return cold_ms;
+	/* between two gaps, the longer hold only costs more */
+	for (size_t i = 0; i < count; i++)
+		if (gaps_ms[i] <= cold_ms && cost_ms(gaps_ms, count, gaps_ms[i], cold_ms) <
+						     cost_ms(gaps_ms, count, best, cold_ms))
+			best = gaps_ms[i];
+	/* the next gap is rarely the same to the millisecond */
+	return best ? MIN(best + best / 4, cold_ms) : 0;
+}
+
+/* ---- cold ----
+ * Learns how long pods take to come up. */
+
+const char *cold_phase_name(enum cold_phase phase)
+{
+	static const char *const names[] = {"queue", "boot",    "connect", "sync",
+					    "setup", "unpack",  "import",  "read",
+					    "build", "warm-up", "probe",   "load"};
+
+	return phase < COLD_PHASES ? names[phase] : "";
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Between two samples, a straight line. */
+static double quantile(const double *sorted, size_t count, double q)
+{
+	double at = q * (double)(count - 1);
+	size_t below = (size_t)at;
+	double part = at - (double)below;
+
+	return below + 1 < count ? sorted[below] * (1 - part) + sorted[below + 1] * part
+				 : sorted[below];
+}
+
+struct cold_time cold_learn(double *list, size_t count, struct cold_time prior)
+{
+	struct cold_time t = prior;
+
+	if (count == 0)
+		return t;
+	qsort(list, count, sizeof(*list), by_size);
+	t.samples = (int)count;
+	t.p50_s = quantile(list, count, 0.5);
+	t.p90_s = quantile(list, count, 0.9);
+	if (count < 3)
+		t.p90_s = MAX(t.p90_s, t.p50_s + (prior.p90_s - prior.p50_s));
+	return t;
+}
+
+double cold_p50_s(const struct cold *c)
+{
+	double sum = 0;
+
+	for (int i = 0; i < COLD_PHASES; i++)
+		sum += c->phase[i].p50_s;
+	return sum;
+}
+
+double cold_setup_s(const struct cold *c)
+{
+	return c->phase[COLD_SETUP].p50_s;
+}
+
+double cold_p90_s(const struct cold *c)
+{
+	double squares = 0;
+
+	for (int i = 0; i < COLD_PHASES; i++) {
+		double beyond = MAX(c->phase[i].p90_s - c->phase[i].p50_s, 0.0);
+		squares += beyond * beyond;
+	}
+	return cold_p50_s(c) + sqrt(squares);
+}
+
+double cold_billed_p50_s(const struct cold *c)
+{
+	return cold_p50_s(c) - (c->queue_is_free ? c->phase[COLD_QUEUE].p50_s : 0);
+}
+
+enum cold_phase cold_longest(const struct cold *c)
+{
+	int longest = 0;
+
+	for (int i = 1; i < COLD_PHASES; i++)
+		if (c->phase[i].p50_s > c->phase[longest].p50_s)
+			longest = i;
+	return (enum cold_phase)longest;
+}
+
+enum plan_source cold_source(const struct cold *c)
+{
+	for (int i = 0; i < COLD_PHASES; i++)
+		if (!c->phase[i].samples && c->phase[i].p90_s > 0)
+			return PLAN_PRIOR;
+	return PLAN_MEASURED;
+}
+
+/* ---- cost ----
+ * Computes what a plan costs and how long it takes. */
 
 double cost_usd(double price_h, double seconds)
 {

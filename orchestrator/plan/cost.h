@@ -1,13 +1,151 @@
-/* cost.h - what renting costs: cold starts, billed seconds, width, deadlines, budgets, storage,
- * spot. Pure.
- *
- * Seconds and dollars are doubles here, since these are estimates; what is booked is in integer
- * micro-dollars elsewhere. The price of a pod is in dollars an hour. `cold_s` is the cold start of
- * one pod, `work_s` the computing of a whole job on one. */
+/* cost.h - what a plan costs and takes: memory of a GPU, cold starts, billed time, waiting. Pure
+ */
 #ifndef BURST_PLAN_COST_H
 #define BURST_PLAN_COST_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "speed.h"
+
+/* What a plan makes small: the cost, the time, or both by what an hour of waiting costs. */
+enum plan_goal { PLAN_COST, PLAN_TIME, PLAN_BALANCED };
+
+/* ---- vram ----
+ * Decides what fits into the memory of a GPU. Pure. Sizes are GiB (2^30 bytes) unless a name says
+ * GB as sold. */
+
+/* Memory of an engine: weights and all that is there once, and what each segment of a batch adds.
+ */
+struct vram_need {
+	double base_gib;
+	double each_gib;
+};
+
+/* What a program can use of a card sold with so many GB: the least that a card reports of its label
+ * (93 %), less 1 GiB for the driver's context and fragmentation. */
+double vram_usable_gib(double label_gb);
+/* The largest batch that fits; 0: not even one segment does. INT_MAX where a segment needs nothing.
+ */
+int vram_batch_max(const struct vram_need *need, double label_gb);
+bool vram_fits(double need_gib, double label_gb);
+
+/* "fp32" 4, "fp16" and "bf16" 2, "int8" and "fp8" 1, "int4" 0.5 bytes a parameter; 0: no such
+ * precision. */
+double vram_precision_bytes(const char *precision);
+/* Before anything was measured: weights plus 30 % for activations and caches. billions: 7 for a 7B
+ * model. */
+double vram_model_gib(double billions, double bytes_each);
+
+/* ---- hold ----
+ * Decides for how long a pod without work is held for the next run. Pure. */
+
+enum {
+	HOLD_GAPS_LEAST = 8, /* fewer gaps say nothing */
+	HOLD_GAPS_MOST = 20  /* older ones are forgotten */
+};
+
+/* A hold is billed until the next run comes, or to its end; then the next run pays for a cold start
+ * as well. gaps_ms: the newest times from when a pod had no work until the next run began, in any
+ * order. Returns the hold of at most cold_ms that would have cost the least over these gaps; 0:
+ * release the pod at once. With too few gaps it is cold_ms (ski rental): hold and cold start
+ * together then never exceed twice the better choice. */
+int64_t hold_ms(const int64_t *gaps_ms, size_t count, int64_t cold_ms);
+
+/* ---- cold ----
+ * The cold start of a pod, from the create call to its first batch, as a median and a 90th
+ * percentile per phase. Pure. Plans use the median, promises of a deadline the 90th percentile.
+ */
+
+/* COLD_UNPACK: the environment, to the pod's disk. From COLD_IMPORT on: what workers do until
+ * hello, where they tell it apart. COLD_LOAD is what is left of that time: all of it where they do
+ * not. */
+enum cold_phase {
+	COLD_QUEUE,
+	COLD_BOOT,
+	COLD_CONNECT,
+	COLD_SYNC,
+	COLD_SETUP,
+	COLD_UNPACK,
+	COLD_IMPORT,
+	COLD_READ,
+	COLD_BUILD,
+	COLD_WARM_UP,
+	COLD_PROBE,
+	COLD_LOAD,
+	COLD_PHASES
+};
+const char *cold_phase_name(enum cold_phase phase); /* "queue", "boot", ... */
+
+struct cold_time {
+	double p50_s, p90_s;
+	int samples; /* that it was learned from; 0: a prior */
+};
+
+struct cold {
+	struct cold_time phase[COLD_PHASES];
+	bool queue_is_free; /* the provider bills nothing before the container starts */
+};
+
+/* From seconds measured in earlier runs, in any order; `list` gets sorted. Fewer than three say
+ * little about the slow tenth: then p90 keeps the distance that the prior has. */
+struct cold_time cold_learn(double *list, size_t count, struct cold_time prior);
+
+/* All phases. The p90 of a sum is less than the sum of the p90s: phases are taken as independent,
+ * so what each may take beyond its median adds up as squares do. */
+double cold_p50_s(const struct cold *c);   /* of a run's first pod, which sets up the environment */
+double cold_setup_s(const struct cold *c); /* that part of it */
+double cold_p90_s(const struct cold *c);
+double cold_billed_p50_s(const struct cold *c);     /* without a queue that is free */
+enum cold_phase cold_longest(const struct cold *c); /* by its median */
+/* the weakest of the phases that take any time */
+enum plan_source cold_source(const struct cold *c);
+
+/* ---- prior ----
+ * What burst knows of providers before this ledger has measured them, each with its date: cold
+ * starts, billing, list prices of GPUs. A plan says so where it uses one of these. */
+
+/* Mean time between losses of a pod on demand: hosts fail, too, but no
+ * vendor publishes how often. For how often to save alone. */
+#define PRIOR_ON_DEMAND_S (7 * 86400.0)
+
+struct prior_provider {
+	const char *name; /* NULL: any other */
+	struct cold_time phase[COLD_PHASES];
+	double quantum_s;     /* of billing */
+	double egress_usd_gb; /* what is charged for a GB fetched from it */
+	double volume_usd_gb_month;
+	double interrupted_every_s; /* mean time between interruptions of a spot pod */
+	const char *seen;           /* month/year of these figures */
+};
+const struct prior_provider *prior_of_provider(const char *name);
+/* gpu: the job needs one, and its weights go there. */
+struct cold prior_cold(const char *provider, bool gpu);
+
+enum market { MARKET_CHEAPEST, MARKET_SECURE, MARKET_COMMUNITY, MARKET_MODAL, MARKETS };
+extern const char *const market_names[MARKETS];
+/* What one of this GPU is listed at, in dollars an hour, without cores and memory. 0: not offered,
+ * or no price was found. *seen: month/year; NULL. MARKET_CHEAPEST is none. */
+double prior_list_price(const char *gpu, enum market market, const char **seen);
+/* What Modal bills of a sandbox beside its GPU, and what burst requests if the config says
+ * nothing. */
+#define PRIOR_MODAL_CORE_MICROUSD_H 150000
+#define PRIOR_MODAL_GB_MICROUSD_H   30000
+enum { PRIOR_MODAL_CORES = 4, PRIOR_MODAL_MEMORY_GB = 16 };
+#define PRIOR_PRICES_SEEN "RunPod between 2025-07 and 2026-11, Modal in 2026-09"
+
+/* Speech, by published measurements of 750 to 1000. */
+#define PRIOR_CHARS_PER_MINUTE 900
+#define PRIOR_SPEECH_SEEN      "2026-11"
+
+/* ---- cost ----
+ * What renting costs: cold starts, billed seconds, width, deadlines, budgets, storage, spot.
+ * Pure.
+ *
+ * Seconds and dollars are doubles here, since these are estimates; what is booked is in integer
+ * micro-dollars elsewhere. The price of a pod is in dollars an hour. `cold_s` is the cold start
+ * of one pod, `work_s` the computing of a whole job on one. */
 
 double cost_usd(double price_h, double seconds);
 /* Rounded up to the provider's billing quantum; 0: not rounded. */

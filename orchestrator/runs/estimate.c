@@ -11,7 +11,7 @@
 #include "engine/learn.h"
 #include "engine/past.h"
 #include "extras.h"
-#include "plan/prior.h"
+#include "plan/cost.h"
 
 enum {
 	PODS_LEARNED_FROM = 200,

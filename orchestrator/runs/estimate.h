@@ -5,7 +5,7 @@
 
 #include "extras.h"
 #include "plan/choose.h"
-#include "plan/vram.h"
+#include "plan/cost.h"
 
 enum { ESTIMATE_FROM = 300, ESTIMATE_UNFIT = 300 };
 

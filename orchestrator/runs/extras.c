@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "engine/learn.h"
 #include "base/daly.h"
-#include "plan/prior.h"
+#include "plan/cost.h"
 #include "store/facts.h"
 
 #define MONTH_MS INT64_C(2592000000)

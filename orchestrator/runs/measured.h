@@ -2,7 +2,7 @@
 #ifndef BURST_RUNS_MEASURED_H
 #define BURST_RUNS_MEASURED_H
 
-#include "plan/breakeven.h"
+#include "plan/demand.h"
 #include "store/store.h"
 
 /* Characters an hour of pod time of the newest run that rendered speech at a price. Returns false

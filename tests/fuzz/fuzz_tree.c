@@ -1,4 +1,4 @@
-/* fuzz_tree.c - any bytes as the text form of a tree (orchestrator/sync/tree_text.c). What is
+/* fuzz_tree.c - any bytes as the text form of a tree (orchestrator/sync/tree.c). What is
  * accepted must survive being compared and searched, and every path of it must be safe.
  *
  * Most inputs die at the id, which no fuzzer guesses: the input is therefore tried a second time

@@ -4,7 +4,7 @@
 #define BURST_TESTS_SIM_WIRE_MODAL_H
 
 #include "modal.pb-c.h"
-#include "net/grpc_wire.h"
+#include "net/grpc.h"
 #include "wire.h"
 
 #define APP_ID      "ap-0000000000000000000001"

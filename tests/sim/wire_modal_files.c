@@ -5,7 +5,7 @@
 
 #include "base/crypto.h"
 #include "base/jsonx.h"
-#include "net/grpc_wire.h"
+#include "net/grpc.h"
 #include "wire_modal.h"
 
 /* ---- fetching ---- */

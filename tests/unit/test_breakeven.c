@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "plan/breakeven.h"
+#include "plan/demand.h"
 #include "runs/measured.h"
 #include "base/mem.h"
 #include "store_bed.h"

@@ -14,13 +14,11 @@
 
 #include "base/gpus.h"
 #include "cmd/show/advice.h"
-#include "plan/prior.h"
+#include "plan/cost.h"
 #include "formulas.h"
 #include "plan/choose.h"
-#include "plan/cost.h"
 #include "plan/demand.h"
 #include "plan/speed.h"
-#include "plan/vram.h"
 #include "rows.h"
 #include "plan_bed.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "plan/prior.h"
+#include "plan/cost.h"
 #include "formulas.h"
 #include "plan/demand.h"
 #include "rows.h"

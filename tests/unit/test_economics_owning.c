@@ -8,11 +8,9 @@
 #include <cmocka.h>
 
 #include "base/gpus.h"
-#include "plan/prior.h"
-#include "formulas.h"
 #include "plan/cost.h"
+#include "formulas.h"
 #include "plan/demand.h"
-#include "plan/vram.h"
 #include "rows.h"
 
 static double fits(const char *gpu, double need_gib)

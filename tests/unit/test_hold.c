@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "engine/gaps.h"
-#include "plan/hold.h"
+#include "plan/cost.h"
 
 #define POOL "0123456789abcdef0123456789abcdef 0 4 16 40"
 

@@ -10,12 +10,9 @@
 
 #include "base/gpus.h"
 #include "base/mem.h"
-#include "plan/better.h"
 #include "plan/choose.h"
-#include "plan/cold.h"
 #include "plan/cost.h"
 #include "plan/speed.h"
-#include "plan/vram.h"
 #include "formulas.h"
 #include "plan_bed.h"
 
