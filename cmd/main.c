@@ -6,7 +6,6 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "cmd/line/perform.h"
-#include "cmd/line/start.h"
 #include "cmd/show/output.h"
 #include "config/secrets.h"
 

@@ -1,8 +1,6 @@
 /* volume.c - `burst volume`: lists, makes, warms, cleans and removes volumes. */
 #include "cmd/launch/launch.h"
-#include "cmd/volumes/volume_place.h"
-#include "cmd/volumes/volume_tidy.h"
-#include "cmd/volumes/volume_whole.h"
+#include "cmd/volumes/volumes.h"
 
 /* Checks flags that only one subcommand has. */
 static int check_flags(const struct cmd_context *ctx, const char *what, struct err *err)

@@ -7,11 +7,11 @@
 
 enum { CHECK_ASK_MS = 30000 }; /* limit for one provider's reply */
 
-/* machine.c */
+/* checks.c */
 void check_machine(struct cmd_context *ctx, struct findings *f);
 void check_ledger(struct cmd_context *ctx, struct findings *f);
 
-/* job.c */
+/* checks.c */
 /* Checks the job of this folder, if there is one. */
 void check_job(struct launch *l, struct findings *f);
 /* Reports a prompt that a run would show on a terminal: under cron it stops the run. */
@@ -19,13 +19,9 @@ void check_volume(struct launch *l, int provider, struct findings *f);
 /* Tells users without a cloud account that a neural voice runs on this machine. */
 void check_voice(const struct cmd_context *ctx, struct findings *f);
 
-/* offers.c */
-/* Returns false if its balance cannot pay a run's cap. */
-bool check_balance(struct launch *l, const struct engine_provider *p, struct findings *f);
-/* Reports what this job would rent. Returns false if it can rent nothing, now or later. */
-bool check_offers(struct launch *l, int provider, struct findings *f);
+/* checks.c */
 
-/* provider.c: checks everything about one provider, with its offers */
+/* checks.c: checks everything about one provider, with its offers */
 void check_provider(struct launch *l, int provider, struct findings *f);
 /* Providers that the ledger knows and `provider` does not name. */
 void check_unnamed(struct launch *l, struct findings *f);

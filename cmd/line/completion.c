@@ -1,19 +1,93 @@
-/* completion.c - fills the completion scripts of three shells from the command tables. Each script
- * is a template (template.h): completion.bash, completion.zsh, completion.fish.
- *
- *   @name@              set_command() and set_flag() set the variables.
- *   #: each WHAT        WHAT is command or common flag; in a command also flag or valued flag.
- *   #: offer KIND CODE  CODE offers words of this kind (offer.h). @words@ are the choices, the
- *                       endings or the argument of `burst words`; @patterns@ has | between them. */
+/* completion.c - fills the completion scripts of three shells from the command tables, and
+ * decides which values a shell offers */
 #include "completion.h"
 
 #include <assert.h>
 
 #include "base/incbin.h"
 #include "base/str.h"
+#include "cmd/cmd.h"
 #include "cmd/show/template.h"
 #include "cmd/show/text.h"
-#include "offer.h"
+
+/* ---- offer ----
+ * Decides which values a shell offers for an argument. */
+
+/* command NULL: all commands without a row of their own. */
+static const struct {
+	const char *word, *command, *list;
+} lists[] = {
+	{"RUN", "attach", "living"},
+	{"RUN", "cancel", "living"},
+	{"RUN", "keep", "living"},
+	{"RUN", NULL, "runs"},
+	{"POD", NULL, "pods"},
+	{"PROVIDER", NULL, "providers"},
+	{"GPU", NULL, "gpus"},
+	{"COMMAND", "help", "commands"},
+	{"NAME", "volume", "volumes"},
+	{"NAME", "schedule", "schedules"},
+	{"CONFIG|REQUEST", NULL, "requests"},
+};
+
+static const char *list_for(const char *command, const char *word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		if (!strcmp(word, lists[i].word) &&
+		    (!lists[i].command || !strcmp(command, lists[i].command)))
+			return lists[i].list;
+	return NULL;
+}
+
+/* out: the argument of `burst words`, or the choices or endings, separated by blanks. cmd NULL: the
+ * word belongs to a flag of all commands. */
+static enum offer_kind offer_of(const struct cmd *cmd, const char *word, char *out, size_t room)
+{
+	const char *list = list_for(cmd ? cmd->name : "", word);
+
+	snprintf(out, room, "%s", list ? list : "");
+	if (list)
+		return OFFER_LIST;
+	if (starts_with(word, "CONFIG")) {
+		snprintf(out, room, "%s",
+			 strcmp(word, "CONFIG|TEXT") ? "cfg" : "cfg txt md csv tsv jsonl");
+		return OFFER_ENDINGS;
+	}
+	if (!strcmp(word, "FILE"))
+		return OFFER_FILES;
+	if (!strcmp(word, "DIR"))
+		return OFFER_FOLDERS;
+	if (starts_with(word, "N|")) /* any number */
+		word += 2;
+	else if (!strchr(word, '|'))
+		return OFFER_NOTHING;
+	snprintf(out, room, "%s", word);
+	for (char *p = out; (p = strchr(p, '|'));)
+		*p = ' ';
+	return OFFER_CHOICES;
+}
+
+/* The n-th word of the command's arguments, or "". */
+static void offer_argument(const struct cmd *cmd, int n, char *out, size_t room)
+{
+	const char *args = cmd->args;
+	int more;
+
+	for (int i = 0; i <= n; i++)
+		if (!text_arg(out, room, &args, &more)) {
+			*out = '\0';
+			return;
+		}
+}
+
+/* ---- completion ----
+ * Fills the completion scripts of three shells from the command tables. Each script is a template
+ * (template.h): completion.bash, completion.zsh, completion.fish.
+ *
+ * @name@ set_command() and set_flag() set the variables. #: each WHAT WHAT is command or common
+ * flag; in a command also flag or valued flag. #: offer KIND CODE CODE offers words of this kind
+ * (completion.h). @words@ are the choices, the endings or the argument of `burst words`; @patterns@
+ * has | between them. */
 
 INCBIN(completion_bash, "cmd/line/completion.bash");
 INCBIN(completion_zsh, "cmd/line/completion.zsh");

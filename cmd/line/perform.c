@@ -1,13 +1,159 @@
-/* perform.c - opens what a command needs, and runs it. */
+/* perform.c - prepares the process, opens what a command needs, runs it and reports its failure
+ */
 #include "perform.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/path.h"
+#include "cmd/cmd.h"
 #include "cmd/launch/check.h"
 #include "cmd/launch/quick.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "cmd/unattended/commit_tree.h"
+#include "cmd/unattended/unattended.h"
+#include "jobs/agent/kit.h"
+#include "net/child.h"
+
+/* ---- start ----
+ * Prepares the process before the command line is read. */
+
+void start_open_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+void start_reset_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+void start_find_self(const char *name)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n > 0) {
+		path[n] = '\0';
+		child_set_self(path);
+	} else if (realpath(name, path)) {
+		child_set_self(path);
+	}
+}
+
+void start_read_terminal(struct cmd_context *ctx)
+{
+	const char *term = getenv("TERM");
+	const char *no_color = getenv("NO_COLOR");
+
+	ctx->live = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+	ctx->color = ctx->live && !(no_color && *no_color);
+}
+
+/* ---- open config ----
+ * Opens the project's config from the working tree or from a commit. */
+
+/* Adds the commit's files that the job reads, which the config names. */
+static int add_inputs(struct cmd_context *ctx, struct err *err)
+{
+	char **inputs = config_inputs(ctx->config);
+	int result = commit_tree_add(ctx->tree, inputs, err);
+
+	config_inputs_free(inputs);
+	return result;
+}
+
+int cmd_open_config(struct cmd_context *ctx, struct config_source *ask, const char *commit,
+		    struct err *err)
+{
+	if (commit && commit_tree_open(&ctx->tree, ask->file, commit, err) < 0)
+		return -1;
+	ask->tree = ctx->tree ? &ctx->tree->at : NULL;
+	if (config_open(&ctx->config, ask, err) < 0)
+		return -1;
+	return ctx->tree ? add_inputs(ctx, err) : 0;
+}
+
+/* ---- open runs ----
+ * Gives the library of runs the command's ledger, the user's accounts and the log. */
+
+static void note(void *ctx, enum log_level level, const char *text)
+{
+	(void)ctx;
+	log_line(level, "%s", text);
+}
+
+static void unreleased(void *ctx, const struct pod_row *pods, size_t count)
+{
+	(void)ctx;
+	report_unreleased(pods, count);
+}
+
+static void settled(void *ctx, const struct run_row *now, enum run_status was)
+{
+	notify_settled(ctx, now, was);
+}
+
+static int open_account(void *at, const char *name, struct engine_provider *out, struct err *err)
+{
+	struct cmd_context *ctx = at;
+	const struct provider_ops *ops = provider_find(name);
+
+	if (!ops)
+		return err_set(err, ERR_CONFIG,
+			       "unknown provider \"%s\" (BURST_PROVIDER_PATH can name more)", name);
+	const struct section *conf = config_account(ctx->config, name, err);
+	out->ops = ops;
+	return conf ? ops->open(&out->handle, conf, ctx->state_dir, err) : -1;
+}
+
+void cmd_open_runs(struct cmd_context *ctx)
+{
+	ctx->runs = (struct runs){
+		.state_dir = ctx->state_dir,
+		.store = ctx->store,
+		.no_ledger = ctx->no_ledger.kind != ERR_NONE,
+		.kit = pod_kit(),
+		.verbose = ctx->verbose > 0,
+		.watch = {.note = note, .unreleased = unreleased, .settled = settled, .ctx = ctx},
+		.open_account = open_account,
+		.ctx = ctx,
+	};
+}
+
+/* ---- failure ----
+ * Reports a command's failure to the user, and all mistakes. */
+
+int cmd_tell_failure(struct cmd_context *ctx, struct err *err, bool json)
+{
+	if (ctx->config)
+		config_place_error(ctx->config, err);
+	output_mistakes(ctx, err);
+	if (ctx->cmd && (ctx->cmd->needs & NOTIFIES_FAILURE))
+		notify_never_began(ctx, err);
+	if (ctx->cmd && ctx->cmd->failed && json && !ctx->json_printed)
+		ctx->cmd->failed(ctx, err);
+	return err_exit_status(err);
+}
+
+/* ---- perform ----
+ * Opens what a command needs, and runs it. */
 
 static int open_state(struct cmd_context *ctx, struct err *err)
 {
