@@ -14,7 +14,7 @@
 #include "live_pods.h"
 #include "output.h"
 #include "plan/choose.h"
-#include "plan/prior.h"
+#include "plan/cost.h"
 #include "report.h"
 #include "runs/runs.h"
 
