@@ -242,6 +242,20 @@ static void base64(const char *text, size_t len)
 		assert(err.msg[0]);
 }
 
+/* Values, those in it included. */
+static size_t count_values(const json_t *value)
+{
+	size_t count = 1, i;
+	const char *key;
+	json_t *v;
+
+	json_array_foreach ((json_t *)value, i, v)
+		count += count_values(v);
+	json_object_foreach ((json_t *)value, key, v)
+		count += count_values(v);
+	return count;
+}
+
 static void json(const char *text, size_t len)
 {
 	struct err err = {0};
@@ -252,6 +266,7 @@ static void json(const char *text, size_t len)
 		check_line(err.msg);
 		return;
 	}
+	assert(count_values(value) <= JSONX_VALUES_MOST);
 	CLEANUP(free_text) char *line = jsonx_line(value);
 	CLEANUP(json_decref) json_t *again = jsonx_parse(line, strlen(line), &err);
 	assert(again && !strchr(line, '\n'));

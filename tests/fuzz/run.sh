@@ -17,6 +17,8 @@
 #   RunPod's replies: REST, GraphQL, logs, S3 with its XML, bills, dates, rate limits (providers/runpod)             runpod
 #   Modal's: messages, streams, catalog, tokens, bills, volumes (providers/modal)                                    modal
 #   gRPC: frames, trailers, status details (net/grpc)                                                                grpc
+#   HTTP: heads, bodies, chunks, trailers, frames of HTTP/2, through libcurl (net/http*.c)                           http
+#   SSH: the handshake, through libssh2; each result that libssh2 may give afterwards (net/ssh*.c)                   ssh
 #   the local vendor's answers and its pods' records (providers/local)                                               local
 #   headers, dates, Retry-After, RateLimit, traces of bodies and URLs (provider.c, engine/limit, net/http_trace)     text
 #   durations, money, numbers, names of GPUs and voices, paths, base64, JSON, what is shown (base/, config/value)    text
@@ -91,6 +93,27 @@ seeds_grpc() {
 	printf 'HTTP/2 200\r\ngrpc-status: 8\r\ngrpc-status-details-bin: %s' "$(printf "$policy" | base64 -w 0)" | seed grpc 1
 	printf "$policy" | seed grpc 2
 }
+# What calls ask for is in the first byte (enum flavour of fuzz_http.c); the second is the size of the pieces.
+seeds_http() {
+	local ok='HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 2026 08:49:37 GMT\r\nContent-Length: 5\r\n\r\nhello'
+	local chunks='HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n3\r\nabc\r\n0a;x=y\r\n0123456789\r\n0\r\nX: y\r\n\r\n'
+	local flavour
+	for flavour in '\0' '\1' '\2' '\6' '\020' '\040' '\100' '\200' '\202'; do
+		printf "$flavour\1$ok" | seed http
+		printf "$flavour\377$chunks" | seed http
+	done
+	printf '\6\1HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/10\r\nContent-Length: 5\r\n\r\nworld' | seed http
+	printf '\0\1HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n%b' "$ok" | seed http
+	printf '\0\1HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n' | seed http
+	printf '\0\1HTTP/1.1 429 \033[2J\r\nRetry-After: 99999999999\r\nRateLimit: "minute";r=0;t=44\r\n\r\n' | seed http
+	printf '\0\1HTTP/0.9\r\n' | seed http
+	printf '\0\1not HTTP' | seed http
+	{ printf '\0\377HTTP/1.1 200 OK\r\nX: '; head -c 120000 /dev/zero | tr '\0' x; printf '\r\n\r\n'; } | seed http
+	# HTTP/2: SETTINGS, its acknowledgement, a head with :status 200 and an end, then GOAWAY
+	local settings='\0\0\0\4\0\0\0\0\0' ack='\0\0\0\4\1\0\0\0\0'
+	printf '\10\1%b%b\0\0\1\1\5\0\0\0\1\x88\0\0\x08\7\0\0\0\0\0\0\0\0\1\0\0\0\0' "$settings" "$ack" | seed http
+	printf '\11\377%b%b\0\0\1\1\4\0\0\0\1\x88\0\0\5\0\0\0\0\0\1hello\0\0\4\3\0\0\0\0\1\0\0\0\2' "$settings" "$ack" | seed http
+}
 seeds_input() {
 	local words='One line. And\n\nanother, of a second paragraph!\n'
 	printf "$words" | seed input 0
@@ -135,6 +158,22 @@ seeds_local() {
 seeds_speaker() {
 	printf '{"batch":"b1","segments":[{"id":"q1","file":"q1.wav","text":"a \\"b\\" \\u00e9\\ud83d\\ude00","voice":"en","options":{"speed":175,"gap":"5"}},{"id":"q2"}]}\n' | seed speaker
 	printf '{"id":"q1","text":"t","x":[1,{"a":"]}"}],"file":null,"voice":"de+f3"}' | seed speaker
+}
+seeds_ssh() {
+	local lists='' i
+	for i in curve25519-sha256 ssh-ed25519 aes128-ctr aes128-ctr hmac-sha2-256 hmac-sha2-256 none none '' ''; do
+		lists+=$(printf '\\0\\0\\0\\x%02x%s' ${#i} "$i")
+	done
+	# the handshake: words before the version, a version, methods (20, 16 bytes, ten lists), padding
+	printf '\0\377hello\r\nSSH-2.0-x\r\n\0\0\0\xa4\x06\x14%b%b\0\0\0\0\0%b' 0123456789abcdef "$lists" '\0\0\0\0\0\0\0\0\0' | seed ssh
+	printf '\0\3SSH-1.5-x\n' | seed ssh
+	printf '\0\377SSH-2.0-x\r\n\377\377\377\377\377' | seed ssh
+	printf '\0\377GET / HTTP/1.1\r\n' | seed ssh
+	{ printf '\0\377'; head -c 300000 /dev/zero; } | seed ssh
+	# one that is up, runs a command, reads, writes and ends; with waits, refusals and an owner that acts
+	printf '\1\1%b%b' '\0\1\1\2\0\1' "$(printf '\\0\\%o' {3..120})" | seed ssh
+	printf '\1\0%b%b' '\0\1\1\2\0\1' "$(printf '\\%o\\2\\240' {1..150})" | seed ssh
+	printf '\1\1%b%b' '\310\0\1\1\2\0\1' "$(printf '\\%o\\17\\37' {140..255})" | seed ssh
 }
 seeds_match() {
 	printf '%s\n%s' 'out/**/*.mp[0-9]' 'out/a/b/x.mp4' | seed match 0
@@ -275,6 +314,7 @@ seeds_text() {
 	printf '12, b ,c' | seed text 10
 	printf 'YWJj' | seed text 11
 	printf '{"a":3.0,"b":[true,null,"\\u00e9"]}' | seed text 12
+	{ printf '{"a":['; head -c 600000 /dev/zero | tr '\0' '0' | sed 's/0/0,/g'; printf '0]}'; } | seed text 12
 }
 seeds_toml() {
 	printf '# a comment\n[default]\ntoken_id = "ak-1"\ntoken_secret = '"'"'as-2'"'"' # x\nactive = true\n[a.b]\nkey = "\\u00e9"\n' | seed toml
