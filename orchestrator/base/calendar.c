@@ -1,4 +1,4 @@
-/* calendar.c - reads schedules, and walks local days minute by minute to find when they are due. */
+/* calendar.c - reads schedules, and finds when they are due. */
 #include "calendar.h"
 
 #include <ctype.h>
@@ -8,7 +8,12 @@
 
 #include "clock.h"
 
-enum { YEARS_MOST = 9, COUNT_MOST = 1000, EDGE_S = 7200 }; /* 29 February can be eight years away */
+enum {
+	YEARS_MOST = 9, /* 29 February can be eight years away */
+	COUNT_MOST = 1000,
+	QUARTER_S = 900,
+	EDGE_S = 7200, /* clocks go back by less */
+};
 
 /* ---- reading ---- */
 
@@ -270,133 +275,93 @@ void calendar_write(const struct calendar *c, struct str *to)
 	write_bits(to, c->weekdays, &fields[4], c->any_weekday, "");
 }
 
-/* ---- days ---- */
+/* ---- due times ---- in seconds. `shown` is what the clock shows then, as if that were UTC: it
+ * jumps where the clock does. */
 
-static bool is_on(const struct calendar *c, const struct tm *day)
+static int64_t shown_at(int64_t s)
 {
-	bool of_month = c->days & (UINT32_C(1) << day->tm_mday),
-	     of_week = c->weekdays & (1 << day->tm_wday);
+	time_t at = (time_t)s;
+	struct tm t;
 
-	if (!(c->months & (UINT32_C(1) << (day->tm_mon + 1))))
-		return false;
-	return c->any_day || c->any_weekday ? of_month && of_week : of_month || of_week;
+	localtime_r(&at, &t);
+	return s + t.tm_gmtoff;
 }
 
-static bool is_at(const struct calendar *c, int minute_of_day)
+static bool has_hour(const struct calendar *c, int64_t shown)
 {
-	return c->hours & (UINT32_C(1) << (minute_of_day / 60)) &&
-	       c->minutes & (UINT64_C(1) << (minute_of_day % 60));
+	time_t at = (time_t)shown;
+	struct tm t;
+
+	gmtime_r(&at, &t);
+	bool of_month = c->days & (UINT32_C(1) << t.tm_mday),
+	     of_week = c->weekdays & (1 << t.tm_wday);
+	return c->months & (UINT32_C(1) << (t.tm_mon + 1)) &&
+	       c->hours & (UINT32_C(1) << t.tm_hour) &&
+	       (c->any_day || c->any_weekday ? of_month && of_week : of_month || of_week);
 }
 
-static bool any_at(const struct calendar *c, int from, int to)
+static bool has_minute(const struct calendar *c, int64_t shown)
 {
-	for (int i = from; i <= to; i++)
-		if (is_at(c, i))
+	return c->minutes & (UINT64_C(1) << (shown / 60 % 60)) && has_hour(c, shown);
+}
+
+/* Whether the clock has shown this before, and then went back. */
+static bool is_again(int64_t s, int64_t shown)
+{
+	int64_t back = shown_at(s - EDGE_S) + EDGE_S - shown;
+
+	return back > 0 && back < EDGE_S && shown_at(s - back) == shown;
+}
+
+static bool is_due(const struct calendar *c, int64_t s)
+{
+	int64_t shown = shown_at(s), next = shown_at(s - 60) + 60;
+
+	if (c->any_minute || c->any_hour)
+		return has_minute(c, shown);
+	for (; next < shown; next += 60) /* the clock skipped these */
+		if (has_minute(c, next))
 			return true;
-	return false;
+	return has_minute(c, shown) && !is_again(s, shown);
 }
 
-/* The day that lies `days` after that of this moment, or before it: at noon, where no clock
- * changes. */
-static struct tm day_of(int64_t ms, int days)
+/* The first due second of the two and what lies between them, in their order; -1: none. Clocks
+ * change at quarters of an hour. */
+static int64_t find(const struct calendar *c, int64_t from, int64_t to)
 {
-	time_t now = (time_t)(ms / 1000);
-	struct tm day;
+	int step = from <= to ? 60 : -60;
+	int64_t least = MIN(from, to), most = MAX(from, to);
 
-	localtime_r(&now, &day);
-	day.tm_mday += days;
-	day.tm_hour = 12;
-	day.tm_min = day.tm_sec = 0;
-	day.tm_isdst = -1;
-	mktime(&day);
-	return day;
-}
-
-/* About its first second: where the clock changes at midnight, mktime() may take the gap's one side
- * or the other. */
-static int64_t day_begins(struct tm day, int days)
-{
-	day.tm_mday += days;
-	day.tm_hour = 0;
-	day.tm_isdst = -1;
-	return (int64_t)mktime(&day);
-}
-
-/* Each moment of a day, in order; false from `found` ends the walk. */
-static void walk_day(const struct calendar *c, struct tm day, bool (*found)(void *ctx, int64_t ms),
-		     void *ctx)
-{
-	int64_t from = day_begins(day, 0) - EDGE_S, to = day_begins(day, 1) + EDGE_S;
-	bool fixed = !c->any_minute && !c->any_hour;
-	int latest = -1; /* minute of the day that the clock has shown */
-
-	for (int64_t s = from; s < to; s += 60) {
-		time_t at = (time_t)s;
-		struct tm shown;
-		localtime_r(&at, &shown);
-		if (shown.tm_mday != day.tm_mday)
+	for (int64_t quarter = from / QUARTER_S * QUARTER_S;
+	     quarter <= most && quarter + QUARTER_S > least; quarter += step * 15) {
+		int64_t shown = shown_at(quarter);
+		if (!has_hour(c, shown) && shown_at(quarter - 60) + 60 == shown)
 			continue;
-		int minute = shown.tm_hour * 60 + shown.tm_min;
-		bool again = minute <= latest, due = is_at(c, minute);
-		if (fixed && again)
-			due = false;
-		else if (fixed && minute > latest + 1)
-			due = due || any_at(c, latest + 1, minute - 1);
-		latest = MAX(latest, minute);
-		if (due && !found(ctx, s * 1000))
-			return;
+		int64_t s = quarter + (step > 0 ? 0 : QUARTER_S - 60);
+		for (; s >= quarter && s < quarter + QUARTER_S; s += step)
+			if (s >= least && s <= most && is_due(c, s))
+				return s;
 	}
-}
-
-struct search {
-	int64_t since_ms, at_ms; /* after the first, not after the second */
-	int64_t first, last;     /* -1: none yet */
-	int count;
-};
-
-/* Called for each due time in order. Returns false after the wanted span, to end the search. */
-static bool note(void *ctx, int64_t ms)
-{
-	struct search *s = ctx;
-
-	if (ms <= s->since_ms)
-		return true;
-	if (ms > s->at_ms)
-		return false;
-	if (s->first < 0)
-		s->first = ms;
-	s->last = ms;
-	s->count++;
-	return true;
+	return -1;
 }
 
 int64_t calendar_next(const struct calendar *c, int64_t after_ms)
 {
-	struct search s = {.since_ms = after_ms, .at_ms = INT64_MAX, .first = -1, .last = -1};
+	int64_t from = after_ms / 60000 * 60 + 60,
+		found = find(c, from, from + YEARS_MOST * INT64_C(31622400));
 
-	for (int days = 0; days < YEARS_MOST * 366 && s.first < 0; days++) {
-		struct tm day = day_of(after_ms, days);
-		if (is_on(c, &day))
-			walk_day(c, day, note, &s);
-	}
-	return s.first;
+	return found < 0 ? -1 : found * 1000;
 }
 
 int64_t calendar_last(const struct calendar *c, int64_t since_ms, int64_t at_ms, int *before)
 {
-	struct search s = {.since_ms = since_ms, .at_ms = at_ms, .first = -1, .last = -1};
-	int64_t last = -1;
-	struct tm day = day_of(at_ms, 0);
+	int64_t since = since_ms / 60000 * 60 + 60, at = at_ms / 60000 * 60;
+	int64_t last = at < since ? -1 : find(c, at, since);
 
-	for (int days = 0; days < YEARS_MOST * 366 && s.count <= COUNT_MOST; days++) {
-		day = day_of(at_ms, -days);
-		if (is_on(c, &day))
-			walk_day(c, day, note, &s);
-		last = last < 0 ? s.last : last;
-		if (day_begins(day, 0) * 1000 <= since_ms || (last >= 0 && !before))
-			break;
-	}
 	if (before)
-		*before = MIN(MAX(s.count - 1, 0), COUNT_MOST);
-	return last;
+		*before = 0;
+	for (int64_t s = last; before && s > since && *before < COUNT_MOST; ++*before)
+		if ((s = find(c, s - 60, since)) < 0)
+			break;
+	return last < 0 ? -1 : last * 1000;
 }
