@@ -1,5 +1,466 @@
-/* schedule.c - `burst schedule`: runs a job at set times. */
-#include "cmd/unattended/schedule.h"
+/* schedule.c - `burst schedule`: submits a job at set times. */
+#include "cmd.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "cmd/show/table.h"
+#include "cmd/unattended/unattended.h"
+#include "config/secrets.h"
+#include "unattended/schedule.h"
+
+enum { NAME_MOST = 40, CATCH_UP_MS = 12 * 3600 * 1000 };
+
+/* "Thu 26 Nov 02:00 CET" */
+static const char *show_time(char *to, size_t room, int64_t ms)
+{
+	return clock_local(to, room, "%a %d %b %H:%M %Z", ms);
+}
+
+/* ---- the environment of its runs ---- */
+
+static const char *const names[] = {"PATH",
+				    "HOME",
+				    "USER",
+				    "LOGNAME",
+				    "SHELL",
+				    "LANG",
+				    "LC_ALL",
+				    "LC_CTYPE",
+				    "TZ",
+				    "TMPDIR",
+				    "XDG_CONFIG_HOME",
+				    "XDG_CACHE_HOME",
+				    "XDG_DATA_HOME",
+				    "XDG_RUNTIME_DIR",
+				    "DBUS_SESSION_BUS_ADDRESS",
+				    "SSL_CERT_FILE",
+				    "SSL_CERT_DIR",
+				    "CURL_CA_BUNDLE",
+				    "HTTP_PROXY",
+				    "HTTPS_PROXY",
+				    "ALL_PROXY",
+				    "NO_PROXY",
+				    "http_proxy",
+				    "https_proxy",
+				    "all_proxy",
+				    "no_proxy",
+				    "BURST_CACHE_DIR",
+				    "BURST_PROVIDER_PATH"};
+
+/* "http://name:password@host": the ledger must not hold a password. */
+static bool holds_password(const char *name, const char *value)
+{
+	return strcasestr(name, "proxy") && strchr(value, '@');
+}
+
+static void capture(struct str *to, const char *name)
+{
+	const char *value = getenv(name);
+
+	if (!value || strchr(value, '\n'))
+		return;
+	if (holds_password(name, value))
+		log_line(LOG_WARN,
+			 "%s contains a password and is not stored: scheduled runs will not use "
+			 "this proxy",
+			 name);
+	else
+		str_addf(to, "%s=%s\n", name, value);
+}
+
+/* Settings of providers other than keys (LOCAL_ROOT, RUNPOD_API_URL). */
+static void capture_settings(struct str *to, const struct provider_ops *ops)
+{
+	for (const struct option_spec *spec = ops->options; spec->key; spec++) {
+		if (!(spec->flags & OPTION_USER_ONLY) || (spec->flags & OPTION_SECRET) ||
+		    spec->type == OPTION_GROUP)
+			continue;
+		CLEANUP(free_text) char *name = secret_env_name(ops->name, spec->key);
+		capture(to, name);
+	}
+}
+
+/* Writes NAME=value lines from our environment, without keys of accounts. ERR_LOCAL: too long for
+ * the ledger. */
+static int read_environment(const struct cmd_context *ctx, char *out, size_t room, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		capture(&text, names[i]);
+	for (const struct provider_ops *const *ops = provider_registry; *ops; ops++)
+		capture_settings(&text, *ops);
+	str_addf(&text, "BURST_STATE_DIR=%s\n", ctx->state_dir);
+	if (text.len >= room)
+		return err_set(err, ERR_LOCAL,
+			       "the environment (PATH and the like) has %zu bytes, more than the "
+			       "%zu that a schedule keeps",
+			       text.len, room - 1);
+	copy_text(out, room, str_text(&text));
+	return 0;
+}
+
+/* ---- keys ---- */
+
+/* Takes this provider's set key variables out of the environment; the caller gets their values. */
+static size_t hide_keys(const struct provider_ops *ops, char *hidden[], char *values[], size_t most)
+{
+	size_t count = 0;
+
+	for (const struct option_spec *spec = ops->options; spec->key && count < most; spec++) {
+		CLEANUP(free_text) char *name = secret_env_name(ops->name, spec->key);
+		const char *value = spec->flags & OPTION_SECRET ? getenv(name) : NULL;
+		if (!value)
+			continue;
+		values[count] = xstrdup(value);
+		hidden[count++] = TAKE(name);
+		unsetenv(hidden[count - 1]);
+	}
+	return count;
+}
+
+/* Whether its keys can be found without the environment. */
+static int find_account(const struct cmd_context *ctx, const char *provider, struct err *err)
+{
+	struct config_source ask = {.file = config_path(ctx->config),
+				    .user_only = !config_path(ctx->config),
+				    .providers = provider_registry,
+				    .jobs = job_registry};
+	CLEANUP(config_free) struct config *config = NULL;
+
+	if (config_open(&config, &ask, err) < 0)
+		return -1;
+	return config_account(config, provider, err) ? 0 : -1;
+}
+
+static int check_provider(const struct cmd_context *ctx, const struct provider_ops *ops,
+			  struct err *err)
+{
+	char *hidden[8], *values[8];
+	struct err why = {0};
+	size_t count = hide_keys(ops, hidden, values, ARRAY_LEN(hidden));
+	int result = count ? find_account(ctx, ops->name, &why) : 0;
+
+	if (result < 0)
+		err_set(err, ERR_CREDENTIALS,
+			"%s is set only in this shell, where scheduled runs cannot see it: put "
+			"the key, or a command that prints it, into ~/.config/burst/burst.cfg, "
+			"then add the schedule again",
+			hidden[0]);
+	for (size_t i = 0; i < count; i++) {
+		setenv(hidden[i], values[i], 1);
+		text_wipe(values[i]);
+		free(hidden[i]);
+	}
+	return result;
+}
+
+/* ERR_CREDENTIALS: a provider's key exists only in our environment, where a schedule cannot find
+ * it. */
+static int check_keys(const struct cmd_context *ctx, struct err *err)
+{
+	const struct section *top = config_top(ctx->config);
+
+	for (size_t i = 0; i < section_count(top, "provider"); i++) {
+		const struct provider_ops *ops = provider_find(section_item(top, "provider", i));
+		if (ops && check_provider(ctx, ops, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- add, rm ---- */
+
+static int check_name(const char *name, struct err *err)
+{
+	size_t n = strlen(name);
+	bool good = n > 0 && n <= NAME_MOST && isalnum((unsigned char)name[0]);
+
+	for (const char *p = name; *p; p++)
+		good = good && (islower((unsigned char)*p) || isdigit((unsigned char)*p) ||
+				*p == '-' || *p == '_');
+	return good ? 0
+		    : err_set(err, ERR_USAGE,
+			      "schedule: \"%s\" is not a valid name: use lower-case letters, "
+			      "digits, \"-\" and \"_\", %d at most, beginning with a letter or "
+			      "a digit",
+			      name, NAME_MOST);
+}
+
+static int open_project(struct cmd_context *ctx, struct err *err)
+{
+	struct config_source ask = {.file = opt_text(ctx, "config"),
+				    .need_job = true,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
+
+	if (config_open(&ctx->config, &ask, err) < 0 || config_check(ctx->config, err) < 0)
+		return -1;
+	if (!config_path(ctx->config))
+		return err_set(err, ERR_CONFIG,
+			       "no burst.cfg in this folder: change to the job's folder, or "
+			       "give its file with --config");
+	return 0;
+}
+
+/* Joins the remaining words: `add nightly daily 02:00` needs no quotes. */
+static int read_rule(const struct cmd_context *ctx, struct schedule_row *row, struct calendar *c,
+		     struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	for (int i = 2; i < ctx->arg_count; i++)
+		str_addf(&text, "%s%s", i > 2 ? " " : "", ctx->args[i]);
+	if (text.len >= sizeof(row->rule))
+		return err_set(err, ERR_USAGE,
+			       "schedule: the time to run at is longer than %zu letters",
+			       sizeof(row->rule) - 1);
+	COPY_TEXT(row->rule, str_text(&text));
+	return calendar_parse(row->rule, c, err);
+}
+
+/* Puts the row back as it was; NULL: there was none. */
+static void put_row_back(struct cmd_context *ctx, const struct schedule_row *row,
+			 const struct schedule_row *before)
+{
+	if (before)
+		store_put_schedule(ctx->store, before, NULL);
+	else
+		store_remove_schedule(ctx->store, row->name, NULL);
+}
+
+/* Returns 1 if it replaced one of this name, else 0. If it fails, the one before goes on as it was.
+ */
+static int replace(struct cmd_context *ctx, const struct schedule_row *row, struct str *note,
+		   struct err *err)
+{
+	struct schedule_row before;
+	bool known = store_schedule(ctx->store, row->name, &before, err) == 0;
+
+	if (!known && err->kind != ERR_NOT_FOUND)
+		return -1;
+	err_clear(err);
+	if (store_put_schedule(ctx->store, row, err) < 0)
+		return -1;
+	if (schedule_install(ctx->state_dir, row, note, err) < 0) {
+		put_row_back(ctx, row, known ? &before : NULL);
+		return known ? err_wrap(err, "schedule %s: not replaced", row->name) : -1;
+	}
+	if (!known || before.backend == row->backend ||
+	    schedule_uninstall(ctx->state_dir, &before, err) == 0)
+		return known;
+	schedule_uninstall(ctx->state_dir, row, NULL);
+	put_row_back(ctx, row, &before);
+	return err_wrap(err, "schedule %s: not replaced", row->name);
+}
+
+static int add(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(str_free) struct str note = STR_INIT;
+	struct schedule_row row = {.made_ms = clock_wall_ms(), .catch_up_ms = CATCH_UP_MS};
+	struct calendar c;
+	char at[64];
+
+	COPY_TEXT(row.name, ctx->args[1]);
+	if (check_name(ctx->args[1], err) < 0 || read_rule(ctx, &row, &c, err) < 0 ||
+	    open_project(ctx, err) < 0 ||
+	    opt_duration(ctx, "catch-up", &row.catch_up_ms, err) < 0 ||
+	    schedule_choose(opt_text(ctx, "backend"), &row.backend, err) < 0 ||
+	    read_environment(ctx, row.environment, sizeof(row.environment), err) < 0 ||
+	    check_keys(ctx, err) < 0)
+		return -1;
+	COPY_TEXT(row.config, config_path(ctx->config));
+	int replaced = replace(ctx, &row, &note, err);
+	if (replaced < 0)
+		return -1;
+	if (ctx->quiet)
+		return 0;
+	output_line(stderr, "schedule %s: %s: %s, %s run %s, started by %s; renders %s", row.name,
+		    replaced ? "replaced" : "added", row.rule, replaced ? "next" : "first",
+		    show_time(at, sizeof(at), calendar_next(&c, row.made_ms)),
+		    schedule_backend_word(row.backend), row.config);
+	output_lines(stderr, str_text(&note));
+	output_line(stderr, "to run it now, as the timer will: `burst schedule run %s`", row.name);
+	return 0;
+}
+
+static int drop(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
+{
+	if (schedule_uninstall(ctx->state_dir, row, err) < 0 ||
+	    store_remove_schedule(ctx->store, row->name, err) < 0)
+		return -1;
+	if (!ctx->quiet)
+		output_line(stderr, "schedule %s: removed; active runs continue", row->name);
+	return 0;
+}
+
+/* ---- ls, log ---- */
+
+/* The request that a schedule submitted last. Returns false if there was none, or the ledger no
+ * longer has it. */
+static bool last_request(const struct cmd_context *ctx, const struct schedule_row *row,
+			 struct request_row *out)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+	bool found = row->request[0] &&
+		     store_requests_named(ctx->store, row->request, &rows, &count, NULL) == 0 &&
+		     count;
+
+	if (found)
+		*out = rows[0];
+	free(rows);
+	return found;
+}
+
+static json_t *last_json(const struct schedule_row *row, const struct request_row *last)
+{
+	return json_pack("{s:o, s:s, s:s, s:o, s:i, s:o}", "due_at", report_time(row->due_ms),
+			 "request", last->id, "state", request_state_word(last->state), "run",
+			 last->run[0] ? report_text(last->run) : json_null(), "exit_status",
+			 last->exit_status, "why",
+			 last->error[0] ? report_text(last->error) : json_null());
+}
+
+static json_t *schedule_json(const struct cmd_context *ctx, const struct schedule_row *row,
+			     const struct request_row *last, int64_t next_ms)
+{
+	return json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:o}", "name", row->name, "when",
+			 row->rule, "config", report_text(row->config), "backend",
+			 schedule_backend_word(row->backend), "installed",
+			 schedule_is_installed(ctx->state_dir, row), "next_at",
+			 next_ms < 0 ? json_null() : report_time(next_ms), "last",
+			 last ? last_json(row, last) : json_null());
+}
+
+static void add_row(const struct cmd_context *ctx, struct table *t, const struct schedule_row *row,
+		    const struct request_row *last, int64_t next_ms)
+{
+	char at[64];
+
+	table_cell(t, "%s", row->name);
+	table_cell(t, "%s", row->rule);
+	table_cell(t, "%s", next_ms < 0 ? "never" : show_time(at, sizeof(at), next_ms));
+	if (last)
+		table_cell(t, "%s %s", request_state_word(last->state),
+			   show_time(at, sizeof(at), row->due_ms));
+	else
+		table_cell(t, "not yet");
+	table_cell(t, "%s%s", schedule_backend_word(row->backend),
+		   schedule_is_installed(ctx->state_dir, row) ? "" : " (gone: add it again)");
+	table_cell(t, "%s", row->config);
+}
+
+static struct table *new_table(void)
+{
+	struct table *t = table_new();
+
+	table_column(t, "NAME", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "WHEN", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "NEXT", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "LAST", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "STARTED BY", TABLE_LEFT, 1);
+	table_column(t, "JOB", TABLE_LEFT, TABLE_SHRINKS);
+	return t;
+}
+
+static int list(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(table_free) struct table *t = new_table();
+	CLEANUP(json_decref) json_t *array = json_array();
+	struct schedule_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_schedules(ctx->store, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		struct request_row request,
+			*last = last_request(ctx, &rows[i], &request) ? &request : NULL;
+		struct calendar c;
+		int64_t next_ms = calendar_parse(rows[i].rule, &c, NULL) == 0
+					  ? calendar_next(&c, clock_wall_ms())
+					  : -1;
+		if (ctx->json)
+			json_array_append_new(array, schedule_json(ctx, &rows[i], last, next_ms));
+		else
+			add_row(ctx, t, &rows[i], last, next_ms);
+	}
+	free(rows);
+	if (ctx->json) {
+		output_json(json_pack("{s:i, s:O}", "schema", 1, "schedules", array));
+		return 0;
+	}
+	table_print(t, stdout, terminal_width(stdout));
+	if (!count)
+		output_line(stderr, "no schedule yet: `burst schedule add nightly daily 02:00` "
+				    "in a job's folder adds one");
+	return 0;
+}
+
+static int show_log(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *log = queue_path(ctx->state_dir, row->config, ".log");
+
+	if (queue_list(ctx, row->config, ctx->json, err) < 0)
+		return -1;
+	if (!ctx->json)
+		output_line(stderr, "output of its runs: %s", log);
+	return 0;
+}
+
+/* ---- run ---- */
+
+/* From now on this process and its children have these NAME=value lines as their environment. */
+static void use_environment(char *lines)
+{
+	static char *none[] = {NULL};
+	char *rest = NULL;
+
+	environ = none;
+	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *value = strchr(line, '=');
+		if (!value)
+			continue;
+		*value = '\0';
+		setenv(line, value + 1, 1);
+	}
+}
+
+/* Submits what is due, and works on the queue here unless a client does so already, so that a stop
+ * of the timer's unit reaches the run. Also continues what a dead client left. Returns the exit
+ * status of what it submitted last; 0 also for a request that waits. */
+static int run_now(struct cmd_context *ctx, const char *name, struct err *err)
+{
+	bool by_hand = !opt_has(ctx, "due");
+	struct schedule_row row;
+	struct request_row last;
+	int status = 0;
+
+	if (schedule_submit(ctx->store, name, by_hand, clock_wall_ms(), err) < 0 ||
+	    store_schedule(ctx->store, name, &row, err) < 0)
+		return -1;
+	use_environment(row.environment);
+	queue_wake_others(ctx, row.config);
+	if (queue_is_left(ctx, row.config))
+		status = queue_run_apart(ctx, row.config, by_hand, err);
+	if (status || store_schedule(ctx->store, name, &row, err) < 0)
+		return status ? status : -1;
+	if (!last_request(ctx, &row, &last))
+		return 0;
+	if (by_hand && last.state == REQUEST_PENDING && !ctx->quiet)
+		output_line(stderr, "request %s: queued (`burst queue ls` shows it)", last.id);
+	return last.state == REQUEST_FAILED ? last.exit_status : 0;
+}
+
+/* ---- the command ---- */
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
@@ -7,9 +468,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 	struct schedule_row row;
 
 	if (!strcmp(what, "ls") && ctx->arg_count == 1)
-		return schedule_list(ctx, err) < 0 ? -1 : cmd_flush(err);
+		return list(ctx, err) < 0 ? -1 : cmd_flush(err);
 	if (!strcmp(what, "add") && ctx->arg_count > 2)
-		return schedule_add(ctx, err);
+		return add(ctx, err);
 	if (ctx->arg_count != 2 ||
 	    (strcmp(what, "rm") && strcmp(what, "log") && strcmp(what, "run")))
 		return err_set(err, ERR_USAGE,
@@ -22,11 +483,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 							    ctx->args[1])
 						  : -1;
 	if (!strcmp(what, "rm"))
-		return schedule_drop(ctx, &row, err);
+		return drop(ctx, &row, err);
 	if (!strcmp(what, "log"))
-		return schedule_show_log(ctx, &row, err) < 0 ? -1 : cmd_flush(err);
-	return opt_has(ctx, "due") ? schedule_wake(ctx->store, ctx->state_dir, &row, err)
-				   : schedule_by_hand(ctx->store, ctx->state_dir, &row, err);
+		return show_log(ctx, &row, err) < 0 ? -1 : cmd_flush(err);
+	return run_now(ctx, row.name, err);
 }
 
 static const struct opt opts[] = {
@@ -35,17 +495,9 @@ static const struct opt opts[] = {
 	{0, "catch-up", "TIME",
 	 "add: run the last missed time if it is no older than this (default 12h; 0: never)", NULL,
 	 false},
-	{0, "jitter", "TIME", "add: delay the start by a random time up to this", NULL, false},
-	{0, "retry", "N", "add: retries after exit 4 or 6 (default 3)", NULL, false},
-	{0, "retry-after", "TIME",
-	 "add: wait before the first retry; doubles each time (default 5m)", NULL, false},
-	{0, "window", "TIME", "add: start no retry later than this after the due time (default 2h)",
-	 NULL, false},
-	{0, "overlap", "wait|skip",
-	 "add: what to do while another run of the job is active (default wait)", NULL, false},
-	{0, "backend", "systemd|launchd|crontab",
+	{0, "backend", "systemd|crontab",
 	 "add: which timer starts it (default: the first one available)", NULL, false},
-	{0, "due", NULL, "run: only if a run is due; timers call this", NULL, false},
+	{0, "due", NULL, "run: only if a time is due; timers call this", NULL, false},
 	{0},
 };
 
@@ -62,7 +514,8 @@ const struct cmd cmd_schedule = {
 		   "fixed time, the run starts right after the gap. If a fixed time comes twice, "
 		   "the run starts once.\n\n"
 		   "If the machine was off or asleep, burst runs the last missed time once, within "
-		   "--catch-up. burst stores no account key in a schedule: "
+		   "--catch-up. The timer submits one request; the queue waits, retries and keeps "
+		   "the record (`burst help submit`). burst stores no account key in a schedule: "
 		   "scheduled runs find keys in your own file or in the provider's. They use PATH "
 		   "and similar variables as `schedule add` saw them.\n\n"
 		   "`ls` shows the next run of each schedule, `log NAME` its past runs. `run NAME` "

@@ -62,7 +62,21 @@ int queue_start_runner(const struct cmd_context *ctx, const char *config, struct
 	return pid < 0 ? err_set(err, ERR_LOCAL, "fork: %m") : 0;
 }
 
-static bool queue_is_left(const struct cmd_context *ctx, const char *config)
+int queue_run_apart(const struct cmd_context *ctx, const char *config, bool shown, struct err *err)
+{
+	CLEANUP(free_text) char *folder = path_dir(config);
+	CLEANUP(fd_close) int log = shown ? -1 : open_log(ctx, config);
+	const char *const argv[] = {child_self(), "queue", "run", config, NULL};
+
+	return program_run(&(struct program){.argv = argv,
+					     .folder = folder,
+					     .environment = environ,
+					     .output_fd = log >= 0 ? log : STDERR_FILENO,
+					     .forwards = true},
+			   NULL, NULL, err);
+}
+
+bool queue_is_left(const struct cmd_context *ctx, const char *config)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0;

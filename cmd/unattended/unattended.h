@@ -24,6 +24,11 @@ void queue_wake(const struct cmd_context *ctx, const char *config);
 /* The same for the queues of all other configs: a reboot may have ended their runners. */
 void queue_wake_others(const struct cmd_context *ctx, const char *config);
 
+/* Whether requests are open and no runner works on them. */
+bool queue_is_left(const struct cmd_context *ctx, const char *config);
+/* Runs a runner until the queue is empty, and passes signals on to it. Its output goes to the
+ * queue's log; shown: to our stderr. Returns its exit status, or -1. */
+int queue_run_apart(const struct cmd_context *ctx, const char *config, bool shown, struct err *err);
 /* Prints the open requests of one queue (NULL: of all) and why they wait, and the newest that have
  * ended; all: also those that ended long ago. */
 int queue_list(const struct cmd_context *ctx, const char *config, bool all, struct err *err);

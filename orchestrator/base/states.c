@@ -26,26 +26,12 @@ static const char *const request_words[] = {
 };
 const struct state_words request_state_words = {request_words, ARRAY_LEN(request_words)};
 
-static const char *const firing_words[] = {
-	[FIRING_UNKNOWN] = "unknown", [FIRING_RUNNING] = "running", [FIRING_DONE] = "done",
-	[FIRING_FAILED] = "failed",   [FIRING_MISSED] = "missed",   [FIRING_SKIPPED] = "skipped",
-};
-const struct state_words firing_state_words = {firing_words, ARRAY_LEN(firing_words)};
-
 static const char *const backend_words[] = {
 	[BACKEND_UNKNOWN] = "unknown",
 	[BACKEND_SYSTEMD] = "systemd",
-	[BACKEND_LAUNCHD] = "launchd",
 	[BACKEND_CRONTAB] = "crontab",
 };
 const struct state_words schedule_backend_words = {backend_words, ARRAY_LEN(backend_words)};
-
-static const char *const overlap_words[] = {
-	[OVERLAP_UNKNOWN] = "unknown",
-	[OVERLAP_WAIT] = "wait",
-	[OVERLAP_SKIP] = "skip",
-};
-const struct state_words schedule_overlap_words = {overlap_words, ARRAY_LEN(overlap_words)};
 
 static const char *const batching_words[] = {
 	[ROW_BATCHING_UNKNOWN] = "",
@@ -81,11 +67,6 @@ const char *pod_row_state_word(enum pod_row_state state)
 const char *request_state_word(enum request_state state)
 {
 	return state_word(&request_state_words, state);
-}
-
-const char *firing_state_word(enum firing_state state)
-{
-	return state_word(&firing_state_words, state);
 }
 
 const char *schedule_backend_word(enum schedule_backend backend)

@@ -41,20 +41,8 @@ enum request_state {
 	REQUEST_REMOVED
 };
 
-enum firing_state {
-	FIRING_UNKNOWN,
-	FIRING_RUNNING,
-	FIRING_DONE,
-	FIRING_FAILED,
-	FIRING_MISSED,
-	FIRING_SKIPPED
-};
-
 /* What wakes a schedule. */
-enum schedule_backend { BACKEND_UNKNOWN, BACKEND_SYSTEMD, BACKEND_LAUNCHD, BACKEND_CRONTAB };
-
-/* What a schedule does if its job already runs. */
-enum schedule_overlap { OVERLAP_UNKNOWN, OVERLAP_WAIT, OVERLAP_SKIP };
+enum schedule_backend { BACKEND_UNKNOWN, BACKEND_SYSTEMD, BACKEND_CRONTAB };
 
 /* How a worker forms batches. Older ledgers did not record it. */
 enum row_batching {
@@ -71,7 +59,7 @@ struct state_words {
 	unsigned count;
 };
 extern const struct state_words run_status_words, pod_row_state_words, request_state_words,
-	firing_state_words, schedule_backend_words, schedule_overlap_words, row_batching_words;
+	schedule_backend_words, row_batching_words;
 
 /* A value out of range has the word of the first; a word that is not among them, or NULL, is read
  * as the first. */
@@ -81,7 +69,6 @@ unsigned state_read(const struct state_words *of, const char *word);
 const char *run_status_word(enum run_status status);
 const char *pod_row_state_word(enum pod_row_state state);
 const char *request_state_word(enum request_state state);
-const char *firing_state_word(enum firing_state state);
 const char *schedule_backend_word(enum schedule_backend backend);
 
 #endif

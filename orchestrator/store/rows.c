@@ -15,18 +15,14 @@
 		enum run_status: COLUMN_STATE,                                                     \
 		enum pod_row_state: COLUMN_STATE,                                                  \
 		enum request_state: COLUMN_STATE,                                                  \
-		enum firing_state: COLUMN_STATE,                                                   \
 		enum schedule_backend: COLUMN_STATE,                                               \
-		enum schedule_overlap: COLUMN_STATE,                                               \
 		enum row_batching: COLUMN_STATE)
 #define WORDS_OF(field)                                                                            \
 	_Generic((field), enum run_status                                                          \
 		 : &run_status_words, enum pod_row_state                                           \
 		 : &pod_row_state_words, enum request_state                                        \
-		 : &request_state_words, enum firing_state                                         \
-		 : &firing_state_words, enum schedule_backend                                      \
-		 : &schedule_backend_words, enum schedule_overlap                                  \
-		 : &schedule_overlap_words, enum row_batching                                      \
+		 : &request_state_words, enum schedule_backend                                     \
+		 : &schedule_backend_words, enum row_batching                                      \
 		 : &row_batching_words, default                                                    \
 		 : NULL)
 #define COLUMN(row, field)                                                                         \
@@ -205,15 +201,8 @@ static const struct column request_columns[] = {
 
 #define C(field) COLUMN(struct schedule_row, field)
 static const struct column schedule_columns[] = {
-	C(name),        C(rule),      C(config),  C(backend),        C(environment), C(overlap),
-	C(catch_up_ms), C(jitter_ms), C(retries), C(retry_after_ms), C(window_ms),   C(made_ms),
-};
-#undef C
-
-#define C(field) COLUMN(struct firing_row, field)
-static const struct column firing_columns[] = {
-	C(schedule), C(due),    C(state), C(started_ms),  C(ended_ms),
-	C(tries),    C(missed), C(run),   C(exit_status), C(said),
+	C(name),        C(rule),    C(config), C(backend), C(environment),
+	C(catch_up_ms), C(made_ms), C(due_ms), C(request),
 };
 #undef C
 
@@ -249,7 +238,6 @@ const struct table store_tables[TABLE_COUNT] = {
 	[TABLE_SPEED] = TABLE("speed", 1, struct speed_row, speed_columns),
 	[TABLE_REQUEST] = TABLE("request", 1, struct request_row, request_columns),
 	[TABLE_SCHEDULE] = TABLE("schedule", 1, struct schedule_row, schedule_columns),
-	[TABLE_FIRING] = TABLE("firing", 2, struct firing_row, firing_columns),
 	[TABLE_CHOICE] = TABLE("choice", 1, struct choice_row, choice_columns),
 	[TABLE_FORECAST] = TABLE("forecast", 3, struct forecast_row, forecast_columns),
 };

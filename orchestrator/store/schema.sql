@@ -218,28 +218,10 @@ CREATE TABLE schedule (
 	config TEXT NOT NULL,
 	backend TEXT NOT NULL,
 	environment TEXT NOT NULL,
-	overlap TEXT NOT NULL,
 	catch_up_ms INTEGER NOT NULL,
-	jitter_ms INTEGER NOT NULL,
-	retries INTEGER NOT NULL,
-	retry_after_ms INTEGER NOT NULL,
-	window_ms INTEGER NOT NULL,
-	made_ms INTEGER NOT NULL
-);
-
-CREATE TABLE firing (
-	seq INTEGER PRIMARY KEY,
-	schedule TEXT NOT NULL,
-	due TEXT NOT NULL,
-	state TEXT NOT NULL,
-	started_ms INTEGER NOT NULL,
-	ended_ms INTEGER NOT NULL,
-	tries INTEGER NOT NULL,
-	missed INTEGER NOT NULL,
-	run TEXT NOT NULL,
-	exit_status INTEGER NOT NULL,
-	said TEXT NOT NULL,
-	UNIQUE (schedule, due)
+	made_ms INTEGER NOT NULL,
+	due_ms INTEGER NOT NULL,
+	request TEXT NOT NULL
 );
 
 CREATE TABLE choice (

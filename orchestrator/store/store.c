@@ -34,9 +34,7 @@ PUT(forecast, TABLE_FORECAST)
 PUT(speed, TABLE_SPEED)
 PUT(request, TABLE_REQUEST)
 PUT(schedule, TABLE_SCHEDULE)
-PUT(firing, TABLE_FIRING)
 REMOVE(request, TABLE_REQUEST)
-REMOVE(firing, TABLE_FIRING)
 
 static int put_each_segment(struct store *s, const struct segment_row *rows, size_t count,
 			    struct err *err)
@@ -64,15 +62,9 @@ int store_put_segments(struct store *s, const struct segment_row *rows, size_t c
 int store_remove_schedule(struct store *s, const char *name, struct err *err)
 {
 	struct schedule_row row = {0};
-	struct firing_row *firings = NULL;
-	size_t count = 0;
-	int result = store_firings(s, name, 0, &firings, &count, err);
 
 	COPY_TEXT(row.name, name);
-	for (size_t i = 0; result == 0 && i < count; i++)
-		result = store_remove_firing(s, &firings[i], err);
-	free(firings);
-	return result < 0 ? -1 : sqlite_remove(s, TABLE_SCHEDULE, &row, err);
+	return sqlite_remove(s, TABLE_SCHEDULE, &row, err);
 }
 
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err)
@@ -203,12 +195,6 @@ int store_requests(struct store *s, const char *config, bool open_only, struct r
 
 	return sqlite_find(s, queries[config != NULL][open_only], config, 0, (void **)out, count,
 			   err);
-}
-
-int store_firings(struct store *s, const char *schedule, size_t most, struct firing_row **out,
-		  size_t *count, struct err *err)
-{
-	return sqlite_find(s, QUERY_FIRINGS, schedule, most, (void **)out, count, err);
 }
 
 #define LIST(plural, row, query)                                                                   \

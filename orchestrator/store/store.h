@@ -251,26 +251,10 @@ struct schedule_row {
 	char config[512]; /* real path of burst.cfg */
 	enum schedule_backend backend;
 	char environment[3072]; /* of its runs, NAME=value lines */
-	enum schedule_overlap overlap;
-	int64_t catch_up_ms; /* how late a missed run is still made up for; 0: never */
-	int64_t jitter_ms;
-	int retries; /* after exits 4 and 6 */
-	/* the first wait, which doubles; no try begins later after it was due */
-	int64_t retry_after_ms, window_ms;
+	int64_t catch_up_ms;    /* how late a missed time is still made up for; 0: never */
 	int64_t made_ms;
-};
-
-/* One time that a schedule was due, or was run by hand. */
-struct firing_row {
-	char schedule[48]; /* key, with due */
-	char due[24];      /* "2026-11-25T02:00:00Z" */
-	enum firing_state state;
-	int64_t started_ms, ended_ms;
-	int tries;
-	int missed; /* how many more were due since the one before and were not run */
-	char run[24];
-	int exit_status;
-	char said[256]; /* why it was missed or skipped */
+	int64_t due_ms;   /* the last due time that it submitted; 0: none yet */
+	char request[24]; /* what it submitted then */
 };
 
 /* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or
@@ -320,10 +304,8 @@ int store_remove_request(struct store *s, const struct request_row *row, struct 
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err);
 
 int store_put_schedule(struct store *s, const struct schedule_row *row, struct err *err);
-int store_put_firing(struct store *s, const struct firing_row *row, struct err *err);
-/* Removes its firings too; absent is success. */
+/* Absent is success. */
 int store_remove_schedule(struct store *s, const char *name, struct err *err);
-int store_remove_firing(struct store *s, const struct firing_row *row, struct err *err);
 
 /* ERR_NOT_FOUND when absent. Whole ids only, here and below. */
 int store_run(struct store *s, const char *id, struct run_row *out, struct err *err);
@@ -372,9 +354,6 @@ int store_speeds(struct store *s, const char *prefix, struct speed_row **out, si
 /* ERR_NOT_FOUND when absent. */
 int store_schedule(struct store *s, const char *name, struct schedule_row *out, struct err *err);
 int store_schedules(struct store *s, struct schedule_row **out, size_t *count, struct err *err);
-/* The newest first; most 0: all. */
-int store_firings(struct store *s, const char *schedule, size_t most, struct firing_row **out,
-		  size_t *count, struct err *err);
 
 /* Small facts under a name: facts.h has their names, which no other file spells. Name below 96
  * bytes, value below 4096, else ERR_BUG. store_fact: false when absent or unreadable; cut to room.

@@ -25,7 +25,6 @@ enum table_id {
 	TABLE_SPEED,
 	TABLE_REQUEST,
 	TABLE_SCHEDULE,
-	TABLE_FIRING,
 	TABLE_CHOICE,
 	TABLE_FORECAST,
 	TABLE_COUNT
@@ -72,7 +71,6 @@ union any_row {
 	struct speed_row speed;
 	struct request_row request;
 	struct schedule_row schedule;
-	struct firing_row firing;
 	struct choice_row choice;
 	struct forecast_row forecast;
 };
@@ -113,7 +111,6 @@ enum query {
 	QUERY_REQUESTS_NAMED,   /* part of an id */
 	QUERY_SCHEDULE,         /* name */
 	QUERY_SCHEDULES,
-	QUERY_FIRINGS,   /* schedule; last put first */
 	QUERY_CHOICE,    /* run */
 	QUERY_FORECASTS, /* run */
 	QUERY_COUNT

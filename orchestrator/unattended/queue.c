@@ -12,10 +12,12 @@
 #include "base/path.h"
 #include "engine/kept.h"
 #include "requests.h"
+#include "schedule.h"
 #include "store/facts.h"
 
 enum {
 	TURN_MS = 1000,  /* between two reads of the ledger while it waits */
+	DUE_MS = 10000,  /* between two looks at the schedules */
 	FOLLOW_MS = 500, /* between two checks of another client's run */
 	FAILURES_MOST = 60,
 	FAILURE_PAUSE_MS = 60000,
@@ -168,7 +170,8 @@ struct runner {
 	int planned_offered;   /* pods that runs offered at that time */
 	bool cannot_run;       /* the plan found a mistake, which a run will report */
 	int64_t busy_ms;
-	int failures; /* consecutive failures of ledger or disk */
+	int64_t due_ms; /* when it looked at the schedules, by the boot clock; 0: not yet */
+	int failures;   /* consecutive failures of ledger or disk */
 	char noted[160];
 };
 
@@ -479,6 +482,33 @@ static int see_to_bound(struct runner *r, const char *id, struct err *err)
 		       run.error, err);
 }
 
+/* ---- schedules ---- */
+
+/* Submits what is due: systemd fires no timer whose service, a runner, still works. */
+static int submit_due(struct runner *r, struct err *err)
+{
+	struct schedule_row *rows = NULL;
+	size_t count = 0;
+	int result = 0;
+
+	if (r->due_ms && clock_boot_ms() - r->due_ms < DUE_MS)
+		return 0;
+	r->due_ms = clock_boot_ms();
+	if (store_schedules(r->store, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		if (strcmp(rows[i].config, r->config) != 0)
+			continue;
+		result = schedule_submit(r->store, rows[i].name, false, clock_wall_ms(), err);
+		if (result < 0 && err->kind == ERR_NOT_FOUND) { /* it was removed meanwhile */
+			err_clear(err);
+			result = 0;
+		}
+	}
+	free(rows);
+	return result;
+}
+
 /* ---- turns ---- */
 
 static int wait_or_start(struct runner *r, struct err *err)
@@ -523,7 +553,7 @@ static void drop_lock(void *ctx)
 /* Returns 1 once nothing is left and the lock is free. */
 static int turn(struct runner *r, struct err *err)
 {
-	if (read_rows(r, err) < 0)
+	if (submit_due(r, err) < 0 || read_rows(r, err) < 0)
 		return -1;
 	const struct request_row *bound = bound_row(r);
 	if (bound) {

@@ -64,14 +64,17 @@ static int draw_id(struct store *s, struct request_row *row, struct err *err)
 	return 0;
 }
 
+int requests_put_new(struct store *s, struct request_row *row, struct err *err)
+{
+	return draw_id(s, row, err) < 0 ? -1 : store_put_request(s, row, err);
+}
+
 int requests_add(struct store *s, struct request_row *row, struct err *err)
 {
 	row->state = REQUEST_PENDING;
 	if (store_begin(s, err) < 0)
 		return -1;
-	if (draw_id(s, row, err) < 0 || store_put_request(s, row, err) < 0)
-		return abandon(s);
-	return store_commit(s, err);
+	return requests_put_new(s, row, err) < 0 ? abandon(s) : store_commit(s, err);
 }
 
 /* Changes open rows of a queue, all or none. */

@@ -1,6 +1,6 @@
 /* requests.h - the requests of `burst submit` in the ledger: adds them, binds them to a run, ends
  * and retries them. No clock, and no I/O except the ledger's; each function that writes is one
- * transaction.
+ * transaction, unless it says otherwise.
  *
  * A request is pending until the runner of its queue binds it to the id of a run that has not
  * begun. Then it is running. The run's end makes it done, failed or pending again. At any moment a
@@ -50,7 +50,9 @@ enum bound_step {
 /* run NULL: the ledger has no row of it. alive: its client lives. */
 enum bound_step requests_bound_step(const struct run_row *run, bool alive);
 
-/* Draws the id and adds the row. */
+/* Draws the id and adds the row, inside the caller's transaction. */
+int requests_put_new(struct store *s, struct request_row *row, struct err *err);
+/* The same for a pending request, as a transaction. */
 int requests_add(struct store *s, struct request_row *row, struct err *err);
 /* Binds all pending requests of the queue to a new run of this id, and copies the newest, which
  * says what to render. Returns 0 if none was pending. ERR_BUSY: a run has this id. */

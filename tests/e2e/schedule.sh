@@ -2,6 +2,8 @@
 # schedule.sh - `burst schedule`: what wakes it is written and removed without a trace, what was missed is made up for once, and nothing
 # is rendered twice.
 . "$(dirname "$0")/lib.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/queue_lib.sh"
 
 # A crontab program that keeps its text in a file; cron's own needs root, and there is one test with it.
 fake_crontab() {
@@ -36,9 +38,10 @@ fields() { # fields HOURS_AGO: the fields of a crontab for the minute that was t
 made_ago() { # made_ago DAYS: as if the schedule had been made then
 	ledger "update schedule set made_ms = made_ms - $1 * 86400000"
 }
-firings() { # STATE of each firing, oldest first
-	ledger "select group_concat(state, ' ') from (select state from firing order by seq)"
+states() { # of each request, oldest first
+	ledger "select group_concat(state, ' ') from (select state from request order by seq)"
 }
+queue_log() { cat "$BURST_STATE_DIR"/jobs/*.queue.log; }
 
 t_added_listed_and_removed() {
 	job
@@ -221,21 +224,25 @@ t_a_missed_run_is_made_up_for_once() {
 	burst schedule add nightly "$(fields 3)" --backend crontab
 	burst schedule run nightly --due
 	is "$STATUS" 0 "exit status"
-	is "$(firings)" "" "before it was due"
+	is "$(states)" "" "before it was due"
 	made_ago 3
 	for _ in 1 2 3; do # a timer and its ticks, at once
 		"$BURST" schedule run nightly --due >>wakes.txt 2>&1 &
 	done
 	wait
-	is "$(firings)" "done" firings
+	is "$(states)" "done" requests
 	is "$(wavs)" 2 files
-	is "$(ledger 'select missed from firing')" 2 "missed before it"
+	has wakes.txt "2 earlier times were missed"
 	is "$(ledger 'select count(*) from run')" 1 runs
 	burst schedule run nightly --due
-	is "$(firings)" "done" "firings after one more wake"
+	is "$(states)" "done" "requests after one more wake"
 	burst schedule log nightly
-	has out.txt "2 earlier were missed"
-	has "$BURST_STATE_DIR/schedules/nightly.log" "exit 0"
+	has out.txt " done "
+	queue_log >queue.log
+	has queue.log ": done"
+	burst schedule ls --json
+	schema schedule
+	is "$(json '.schedules[0].last | [.state, .run, .exit_status] | join(" ")')" "done $(ledger 'select id from run') 0" "its last"
 }
 
 t_what_was_missed_for_too_long_is_said() {
@@ -245,12 +252,12 @@ t_what_was_missed_for_too_long_is_said() {
 	made_ago 2
 	burst schedule run nightly --due
 	is "$STATUS" 0 "exit status"
-	is "$(firings)" missed firings
+	is "$(states)" removed requests
 	is "$(wavs)" 0 files
 	burst schedule log nightly
 	has out.txt "asleep for longer than --catch-up"
 	burst schedule run nightly --due
-	is "$(firings)" missed "firings after one more wake"
+	is "$(states)" removed "requests after one more wake"
 }
 
 t_no_capacity_is_tried_again() {
@@ -258,17 +265,23 @@ t_no_capacity_is_tried_again() {
 	job
 	echo 'wait = "1s";' >>burst.cfg
 	fake_crontab
-	burst schedule add nightly "$(fields 1)" --backend crontab --retry 2 --retry-after 1s
+	burst schedule add nightly "$(fields 1)" --backend crontab
 	made_ago 1
-	burst schedule run nightly --due
-	is "$STATUS" 4 "exit status ($(tail -n 3 "$BURST_STATE_DIR/schedules/nightly.log"))"
-	is "$(ledger "select state || ' ' || tries || ' ' || exit_status from firing")" "failed 3 4" firing
-	is "$(grep -c 'exit 4' "$BURST_STATE_DIR/schedules/nightly.log")" 3 tries
+	"$BURST" schedule run nightly --due >wake.txt 2>&1 &
+	local pid=$!
+	wait_for 60 "the first try" are "tries = 1" 1
+	is "$(requests "state = 'pending' and not_before_ms > created_ms")" 1 "requests that the queue will retry"
+	ledger "update request set tries = 11, not_before_ms = 0"
+	STATUS=0
+	wait $pid || STATUS=$?
+	is "$STATUS" 4 "exit status ($(queue_log | tail -n 3))"
+	is "$(ledger "select state || ' ' || tries || ' ' || exit_status from request")" "failed 12 4" request
+	is "$(queue_log | grep -c 'will be retried later')" 2 "tries in the log"
 	rm script.jsonl # of no use to try again
 	burst schedule run nightly
 	is "$STATUS" 2 "exit status by hand"
 	has err.txt "script.jsonl"
-	is "$(ledger "select tries from firing order by seq desc limit 1")" 1 "tries of a mistake"
+	is "$(ledger "select tries from request order by seq desc limit 1")" 0 "retries of a mistake"
 }
 
 # The machine goes down in the middle: the next wake goes on, and what is home is not rendered again.
@@ -284,11 +297,27 @@ t_killed_in_the_middle() {
 	# shellcheck disable=SC2046
 	kill -9 -- -$pid $(descendants $pid) 2>/dev/null
 	wait $pid 2>/dev/null
-	is "$(firings)" running "firings after the kill"
+	is "$(states)" running "requests after the kill"
 	burst schedule run nightly --due
-	is "$STATUS" 0 "exit status ($(tail -n 3 "$BURST_STATE_DIR/schedules/nightly.log"))"
-	is "$(firings)" "done" firings
+	is "$STATUS" 0 "exit status ($(queue_log | tail -n 3))"
+	is "$(states)" "done" requests
+	is "$(runs)" 1 runs
 	all_right 6
+}
+
+# systemd fires no timer while what it started before still works on the queue, which may wait for long.
+t_what_becomes_due_while_the_queue_waits() {
+	job
+	fake_crontab
+	burst schedule add nightly "$(fields 1)" --backend crontab
+	burst submit --quiet 1h
+	wait_for 20 "the queue to wait" are "state = 'pending'" 1
+	made_ago 1
+	wait_for 40 "the schedule's request" are 1 2
+	waits_for_the_queue
+	all_bound 2
+	is "$(runs)" 1 runs
+	wait_for 10 "the client to end" no_runner
 }
 
 # What burst cannot keep it does not write.
@@ -333,25 +362,23 @@ t_signals_of_the_caller() {
 	wait_for 60 "a segment" file_count out 1
 	kill -TERM $pid
 	ends_with $pid 143 "the schedule after SIGTERM"
-	is "$(firings)" failed firings
+	is "$(ledger "select status from run")" interrupted "the run"
+	is "$(states)" running "what goes on with the next one"
 }
 
 t_overlap() {
 	job
 	slow_segments 6
 	fake_crontab
-	burst schedule add nightly "$(fields 1)" --backend crontab --overlap skip
+	burst schedule add nightly "$(fields 1)" --backend crontab
 	made_ago 1
 	burst_bg run
 	wait_for 60 "a segment" file_count out 1
-	"$BURST" schedule run nightly --due >/dev/null 2>&1
-	is "$(firings)" skipped "while another run goes on"
-	ledger "delete from firing; update schedule set overlap = 'wait', retry_after_ms = 1000"
 	timeout 90 "$BURST" schedule run nightly --due >/dev/null 2>&1
-	is "$(firings)" "done" "after it"
+	is "$(states)" "done" "after it"
 	burst_wait
 	is "$STATUS" 0 "exit status"
-	is "$(ledger 'select max(tries) from firing')" 1 tries
+	is "$(ledger 'select max(tries) from request')" 0 tries
 	all_right 6
 }
 
@@ -386,8 +413,7 @@ t_bad_input() {
 		add nightly tomorrow|2|is not a time to run at
 		add nightly 0 0 31 2 *x|2|is not a valid day of the week
 		add Nightly daily 02:00|2|is not a valid name
-		add nightly daily 02:00 --overlap maybe|2|wait or skip
-		add nightly daily 02:00 --backend at|2|systemd, launchd or crontab
+		add nightly daily 02:00 --backend at|2|systemd or crontab
 		add nightly daily 02:00 --catch-up soon|2|--catch-up
 		add nightly daily 02:00 --config nowhere.cfg|2|nowhere.cfg
 		add nightly|2|expected add NAME WHEN
@@ -429,7 +455,7 @@ t_cron_wakes_it() {
 		'$BURST' schedule add often every 1m --backend crontab
 		n=0
 		until '$BURST' schedule log often --json | grep -q '"state":"done"' || [ \$n -ge 100 ]; do sleep 1; n=\$((n + 1)); done
-		cp '$BURST_STATE_DIR/schedules/often.log' '$T/often.log'
+		cat '$BURST_STATE_DIR/jobs/'*.queue.log >'$T/often.log'
 		'$BURST' schedule rm often
 		crontab -l 2>&1 || :
 	E

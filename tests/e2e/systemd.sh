@@ -43,12 +43,15 @@ service_is() { [ "$(systemctl --user show -P ActiveState burst-nightly.service)"
 what_outlives_a_run() {
 	burst schedule add nightly every 1m --backend systemd
 	is "$STATUS" 0 "exit status of add ($(tail -n 1 err.txt))"
-	burst submit --quiet 12s # its client dies, as at a reboot: the run starts another one
+	mkdir other
+	cp script.jsonl other
+	sed "/^volume/d" burst.cfg >other/burst.cfg
+	burst submit --quiet 12s other # its client dies, as at a reboot: the schedule starts another one
 	kill "$(pgrep -f -- "queue run $T/")"
 	wait_for 10 "the first runner to end" no_runner
 	ledger "update schedule set made_ms = made_ms - 86400000"
 	# it waits until the oneshot service is over
-	timeout 40 systemctl --user start burst-nightly.service || complain "the service failed: $(tail -n 2 state/schedules/nightly.log)"
+	timeout 40 systemctl --user start burst-nightly.service || complain "the service failed: $(tail -n 2 state/jobs/*.queue.log)"
 	wait_for 5 "the service to end" service_is inactive
 	kept_now || complain "no pod is kept"
 	is "$(pgrep -cf -- "burst keep ")" 1 "clients that keep pods"
@@ -65,7 +68,7 @@ a_stop_reaches_the_run() {
 	timeout 40 systemctl --user stop burst-nightly.service
 	is "$(systemctl --user show -P Result burst-nightly.service)" exit-code "how the service ended"
 	is "$(ledger "select status from run")" interrupted "the run"
-	is "$(ledger "select state || ' ' || exit_status from firing")" "failed 143" "the firing"
+	is "$(ledger "select state || ' ' || exit_status from request")" "running 143" "the request"
 	is "$(open_pods)" 0 "pods"
 }
 t_what_outlives_a_run() {

@@ -1,5 +1,5 @@
-/* test_schedule.c - what cron, systemd and launchd are told, and when a run is due, late or missed.
- */
+/* test_schedule.c - what cron and systemd are told, when a time is due, late or missed, and what is
+ * submitted then. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -146,11 +146,10 @@ static void paths_that_would_add_a_line(void **state)
 		{"/home/m\xc3\xbcller", BACKEND_SYSTEMD, true},
 		{"/home/m\xfcller", BACKEND_CRONTAB, true},
 		{"/home/m\xfcller", BACKEND_SYSTEMD, false},
-		{"/home/m\xfcller", BACKEND_LAUNCHD, false},
 		{"/s\n* * * * * touch /tmp/x", BACKEND_CRONTAB, false},
 		{"/s\nExecStart=/bin/x", BACKEND_SYSTEMD, false},
 		{"/s\r", BACKEND_CRONTAB, false},
-		{"/s\033[2J", BACKEND_LAUNCHD, false},
+		{"/s\033[2J", BACKEND_SYSTEMD, false},
 		{"/s\x7f", BACKEND_SYSTEMD, false},
 		{"/s\t", BACKEND_CRONTAB, false},
 	};
@@ -195,50 +194,14 @@ static void systemd_gets_the_same_times(void **state)
 			       "\nExecStart=/bin/sh -c \"exec \\\"$$0\\\" \\\"$$@\\\"\" "
 			       "\"/a $$b/100%%/\\\"burst\\\"\" schedule run x --due\n"));
 	assert_non_null(strstr(str_text(&text), "\nKillMode=process\n"));
-	assert_true(schedule_file_is_of(BACKEND_SYSTEMD, str_text(&text), "/home/50%$me"));
-	assert_false(schedule_file_is_of(BACKEND_SYSTEMD, str_text(&text), "/home/50%$m"));
+	assert_true(schedule_unit_is_of(str_text(&text), "/home/50%$me"));
+	assert_false(schedule_unit_is_of(str_text(&text), "/home/50%$m"));
 	assert_non_null(
 		strstr(str_text(&text), "\nEnvironment=\"BURST_STATE_DIR=/home/50%%$me\"\n"));
 	str_reset(&text);
 	schedule_systemd_service(&text, &row, "/my tools/100%/burst", "/s");
 	assert_non_null(strstr(str_text(&text),
 			       "\nExecStart=\"/my tools/100%%/burst\" schedule run x --due\n"));
-	str_free(&text);
-}
-
-static void launchd_gets_each_time_or_a_tick(void **state)
-{
-	struct schedule_row row = named("x", "weekdays 07:30", 0);
-	struct calendar c = of(row.rule);
-	struct str text = STR_INIT;
-	int times = 0;
-
-	(void)state;
-	schedule_launchd_plist(&text, &row, &c, "/a<b>&c", "/s");
-	for (const char *p = str_text(&text);
-	     (p = strstr(p, "<key>Minute</key><integer>30</integer><key>Hour</key><integer>7</"
-			    "integer><key>Weekday</key>"));
-	     p++)
-		times++;
-	assert_int_equal(times, 5);
-	assert_non_null(strstr(str_text(&text), "/a&lt;b&gt;&amp;c"));
-	assert_null(strstr(str_text(&text), "StartInterval"));
-	row = named("a--b", "daily 02:00", 0); /* XML allows no "--" in a comment */
-	str_reset(&text);
-	schedule_launchd_plist(&text, &row, &c, "/x]]>", "/s\"<'");
-	const char *comment = strstr(str_text(&text), "<!-- ");
-	assert_non_null(comment);
-	assert_ptr_equal(strstr(comment + 4, "--"), strstr(comment, "-->"));
-	assert_non_null(strstr(str_text(&text), "<string>burst.a--b</string>"));
-	assert_non_null(strstr(str_text(&text), "/x]]&gt;"));
-	assert_true(schedule_file_is_of(BACKEND_LAUNCHD, str_text(&text), "/s\"<'"));
-	assert_false(schedule_file_is_of(BACKEND_LAUNCHD, str_text(&text), "/s"));
-	row = named("x", "daily 02:00", 0);
-	c = of("1-59 1-23 1 * *"); /* more than launchd should be told */
-	str_reset(&text);
-	schedule_launchd_plist(&text, &row, &c, "/b", "/s");
-	assert_null(strstr(str_text(&text), "StartCalendarInterval"));
-	assert_non_null(strstr(str_text(&text), "<key>StartInterval</key><integer>60</integer>"));
 	str_free(&text);
 }
 
@@ -279,6 +242,73 @@ static void a_run_is_due_late_or_missed(void **state)
 		SCHEDULE_TOO_LATE);
 }
 
+static void fires(struct store *s, int64_t now_ms, bool by_hand)
+{
+	struct err err = {0};
+
+	if (schedule_submit(s, "x", by_hand, now_ms, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+/* However often its timer fires, and however many times were missed: one request for them. */
+static void one_request_for_what_is_due(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t at;
+		bool by_hand;
+		int requests; /* afterwards */
+		int64_t due;  /* the newest one's; 0: as before */
+		bool missed;
+	} steps[] = {
+		{"before it is due", HOUR, false, 0, 0, false},
+		{"by hand", HOUR, true, 1, HOUR, false},
+		{"on time", 2 * HOUR, false, 2, 2 * HOUR, false},
+		{"fired twice", 2 * HOUR, false, 2, 0, false},
+		{"a tick", 2 * HOUR + 15 * MINUTE, false, 2, 0, false},
+		{"three nights asleep", 3 * DAY + 9 * HOUR, false, 3, 3 * DAY + 2 * HOUR, false},
+		{"a tick after that", 3 * DAY + 10 * HOUR, false, 3, 0, false},
+		{"too late", 4 * DAY + 15 * HOUR, false, 4, 4 * DAY + 2 * HOUR, true},
+		{"a tick after it was missed", 4 * DAY + 16 * HOUR, false, 4, 0, true},
+		{"the clock went back", 3 * DAY, false, 4, 0, true},
+		{"the next night", 5 * DAY + 2 * HOUR + 1, false, 5, 5 * DAY + 2 * HOUR, false},
+	};
+	int64_t day = INT64_C(1795651200000), due = 0; /* 2026-11-26 00:00 UTC */
+	struct schedule_row row = named("x", "daily 02:00", 12 * HOUR);
+	struct store *s = store_memory();
+	struct err err = {0};
+
+	(void)state;
+	setenv("TZ", "UTC", 1);
+	tzset();
+	row.made_ms = day;
+	COPY_TEXT(row.config, "/home/me/quiz/burst.cfg");
+	assert_int_equal(store_put_schedule(s, &row, &err), 0);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		struct request_row *rows;
+		size_t count;
+		fires(s, day + steps[i].at, steps[i].by_hand);
+		assert_int_equal(store_requests(s, row.config, false, &rows, &count, &err), 0);
+		assert_int_equal(store_schedule(s, "x", &row, &err), 0);
+		due = steps[i].due ? day + steps[i].due : due;
+		if ((int)count != steps[i].requests || row.due_ms != due)
+			fail_msg("%s: %zu requests, due %lld", steps[i].name, count,
+				 (long long)(row.due_ms - day));
+		if (count) {
+			const struct request_row *newest = &rows[count - 1];
+			assert_string_equal(newest->id, row.request);
+			assert_int_equal(newest->state,
+					 steps[i].missed ? REQUEST_REMOVED : REQUEST_PENDING);
+			assert_int_equal(newest->error[0] != 0, steps[i].missed);
+			assert_int_equal(newest->quiet_ms, 0); /* it starts at once */
+		}
+		free(rows);
+	}
+	assert_int_equal(schedule_submit(s, "y", true, day, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	store_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,8 +316,8 @@ int main(void)
 		cmocka_unit_test(crontab_lines_of_others_stay),
 		cmocka_unit_test(paths_that_would_add_a_line),
 		cmocka_unit_test(systemd_gets_the_same_times),
-		cmocka_unit_test(launchd_gets_each_time_or_a_tick),
 		cmocka_unit_test(a_run_is_due_late_or_missed),
+		cmocka_unit_test(one_request_for_what_is_due),
 	};
 
 	return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);

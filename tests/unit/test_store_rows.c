@@ -163,11 +163,10 @@ static void every_field_comes_back(void **state)
 	}
 }
 
-static void schedules_come_back_and_go_with_their_firings(void **state)
+static void schedules_come_back(void **state)
 {
 	struct store *s = ((struct bed *)*state)->s;
 	struct schedule_row schedule, other, got, *schedules;
-	struct firing_row firing, *firings;
 	struct err err = {0};
 	size_t n;
 
@@ -177,29 +176,10 @@ static void schedules_come_back_and_go_with_their_firings(void **state)
 	ok(store_put_schedule(s, &other, &err), &err);
 	ok(store_schedule(s, schedule.name, &got, &err), &err);
 	check_row(&store_tables[TABLE_SCHEDULE], &got, &schedule);
-	for (int seed = 0; seed < 3; seed++) {
-		fill(&store_tables[TABLE_FIRING], &firing, seed);
-		COPY_TEXT(firing.schedule, seed < 2 ? schedule.name : other.name);
-		ok(store_put_firing(s, &firing, &err), &err);
-	}
-	ok(store_firings(s, schedule.name, 1, &firings, &n, &err), &err);
-	assert_int_equal(n, 1);
-	fill(&store_tables[TABLE_FIRING], &firing, 1); /* the newest */
-	assert_string_equal(firings[0].due, firing.due);
-	ok(store_remove_firing(s, &firings[0], &err), &err);
-	free(firings);
-	ok(store_firings(s, schedule.name, 0, &firings, &n, &err), &err);
-	assert_int_equal(n, 1);
-	free(firings);
 	ok(store_remove_schedule(s, schedule.name, &err), &err);
 	ok(store_remove_schedule(s, "never was", &err), &err);
 	assert_int_equal(store_schedule(s, schedule.name, &got, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
-	ok(store_firings(s, schedule.name, 0, &firings, &n, &err), &err);
-	assert_int_equal(n, 0);
-	ok(store_firings(s, other.name, 0, &firings, &n, &err), &err);
-	assert_int_equal(n, 1);
-	free(firings);
 	ok(store_schedules(s, &schedules, &n, &err), &err);
 	assert_int_equal(n, 1);
 	free(schedules);
@@ -335,7 +315,7 @@ static void facts_are_kept(void **state)
 static void states_have_words(void **state)
 {
 	static const struct state_words *const all[] = {&run_status_words, &pod_row_state_words,
-							&request_state_words, &firing_state_words};
+							&request_state_words};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -349,7 +329,6 @@ static void states_have_words(void **state)
 	assert_string_equal(run_status_word(RUN_UNRELEASED), "unreleased");
 	assert_string_equal(pod_row_state_word(POD_ROW_FAILED), "failed");
 	assert_string_equal(request_state_word(REQUEST_REMOVED), "removed");
-	assert_string_equal(firing_state_word(FIRING_SKIPPED), "skipped");
 }
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -416,7 +395,7 @@ int main(void)
 		cmocka_unit_test(states_have_words),
 		cmocka_unit_test(no_field_is_forgotten),
 		BOTH(every_field_comes_back),
-		BOTH(schedules_come_back_and_go_with_their_firings),
+		BOTH(schedules_come_back),
 		BOTH(odd_values_come_back),
 		BOTH(numbers_have_bounds),
 		BOTH(segments_belong_to_their_run),
