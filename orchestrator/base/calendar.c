@@ -8,6 +8,8 @@
 
 #include "clock.h"
 
+#define ALL_DAYS     UINT32_C(0xfffffffe)
+#define ALL_WEEKDAYS 0x7f
 enum {
 	YEARS_MOST = 9, /* 29 February can be eight years away */
 	COUNT_MOST = 1000,
@@ -245,22 +247,28 @@ int calendar_parse(const char *when, struct calendar *out, struct err *err)
 
 /* ---- writing ---- */
 
-static void write_bits(struct str *to, uint64_t bits, const struct field *f, bool any,
-		       const char *end)
-{
-	uint64_t all = 0;
+enum form { NUMBERS, NAMES };
 
-	for (int i = f->least; i <= MIN(f->most, f->most == 7 ? 6 : f->most); i++)
-		all |= UINT64_C(1) << i;
+/* As a list; "*" for all values, if `any`. */
+static void write_bits(struct str *to, uint64_t bits, const struct field *f, bool any,
+		       enum form form, const char *end)
+{
+	int most = f->most == 7 ? 6 : f->most;
+	uint64_t all = (UINT64_C(1) << (most + 1)) - (UINT64_C(1) << f->least);
+	const char *comma = "";
+
 	if (bits == all && any) {
 		str_addf(to, "*%s", end);
 		return;
 	}
-	const char *comma = "";
-	for (int i = f->least; i <= f->most; i++) {
+	for (int i = f->least; i <= most; i++) {
 		if (!(bits & (UINT64_C(1) << i)))
 			continue;
-		str_addf(to, "%s%d", comma, i);
+		if (form == NAMES)
+			str_addf(to, "%s%c%.2s", comma, toupper((unsigned char)f->words[i][0]),
+				 f->words[i] + 1);
+		else
+			str_addf(to, "%s%d", comma, i);
 		comma = ",";
 	}
 	str_add(to, end);
@@ -268,11 +276,33 @@ static void write_bits(struct str *to, uint64_t bits, const struct field *f, boo
 
 void calendar_write(const struct calendar *c, struct str *to)
 {
-	write_bits(to, c->minutes, &fields[0], c->any_minute, " ");
-	write_bits(to, c->hours, &fields[1], c->any_hour, " ");
-	write_bits(to, c->days, &fields[2], c->any_day, " ");
-	write_bits(to, c->months, &fields[3], true, " ");
-	write_bits(to, c->weekdays, &fields[4], c->any_weekday, "");
+	write_bits(to, c->minutes, &fields[0], c->any_minute, NUMBERS, " ");
+	write_bits(to, c->hours, &fields[1], c->any_hour, NUMBERS, " ");
+	write_bits(to, c->days, &fields[2], c->any_day, NUMBERS, " ");
+	write_bits(to, c->months, &fields[3], true, NUMBERS, " ");
+	write_bits(to, c->weekdays, &fields[4], c->any_weekday, NUMBERS, "");
+}
+
+static void write_line(const struct calendar *c, struct str *to, bool by_day, bool by_weekday)
+{
+	str_add(to, "OnCalendar=");
+	if (by_weekday)
+		write_bits(to, c->weekdays, &fields[4], false, NAMES, " ");
+	str_add(to, "*-");
+	write_bits(to, c->months, &fields[3], true, NUMBERS, "-");
+	write_bits(to, by_day ? c->days : ALL_DAYS, &fields[2], true, NUMBERS, " ");
+	write_bits(to, c->hours, &fields[1], true, NUMBERS, ":");
+	write_bits(to, c->minutes, &fields[0], true, NUMBERS, ":00\n");
+}
+
+void calendar_write_systemd(const struct calendar *c, struct str *to)
+{
+	bool days = c->days != ALL_DAYS, weekdays = c->weekdays != ALL_WEEKDAYS;
+	bool either = days && weekdays && !c->any_day && !c->any_weekday;
+
+	write_line(c, to, days, weekdays && !either);
+	if (either)
+		write_line(c, to, false, true);
 }
 
 /* ---- due times ---- in seconds. `shown` is what the clock shows then, as if that were UTC: it

@@ -30,6 +30,8 @@ struct calendar {
 int calendar_parse(const char *when, struct calendar *out, struct err *err);
 /* As the five fields of a crontab. Appended. */
 void calendar_write(const struct calendar *c, struct str *to);
+/* As "OnCalendar=" lines of a systemd timer: two where either of two days will do. Appended. */
+void calendar_write_systemd(const struct calendar *c, struct str *to);
 /* The first moment after this one at which it is due. */
 int64_t calendar_next(const struct calendar *c, int64_t after_ms);
 /* The last moment at which it is due, not after at_ms and after since_ms; -1: there is none.

@@ -137,68 +137,14 @@ bool schedule_cron_without(struct str *to, const char *crontab, const char *name
 
 /* ---- systemd ---- */
 
-static void add_list(struct str *to, uint64_t bits, int least, int most, bool all)
-{
-	const char *comma = "";
-
-	if (all) {
-		str_add(to, "*");
-		return;
-	}
-	for (int i = least; i <= most; i++) {
-		if (!(bits & (UINT64_C(1) << i)))
-			continue;
-		str_addf(to, "%s%d", comma, i);
-		comma = ",";
-	}
-}
-
-static void add_weekdays(struct str *to, unsigned bits)
-{
-	static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-	const char *comma = "";
-
-	for (int i = 0; i < 7; i++) {
-		if (!(bits & (1U << i)))
-			continue;
-		str_addf(to, "%s%s", comma, days[i]);
-		comma = ",";
-	}
-	str_addc(to, ' ');
-}
-
-static void add_on_calendar(struct str *to, const struct calendar *c, bool by_weekday, bool by_day)
-{
-	str_add(to, "OnCalendar=");
-	if (by_weekday)
-		add_weekdays(to, c->weekdays);
-	str_add(to, "*-");
-	add_list(to, c->months, 1, 12, c->months == 0x1ffe);
-	str_addc(to, '-');
-	add_list(to, c->days, 1, 31, !by_day);
-	str_addc(to, ' ');
-	add_list(to, c->hours, 0, 23, c->hours == 0xffffff);
-	str_addc(to, ':');
-	add_list(to, c->minutes, 0, 59, c->minutes == (UINT64_C(1) << 60) - 1);
-	str_add(to, ":00\n");
-}
-
 void schedule_systemd_timer(struct str *to, const struct schedule_row *row,
 			    const struct calendar *c)
 {
-	bool days = c->days != 0xfffffffe, weekdays = c->weekdays != 0x7f;
-
 	str_addf(to,
 		 "# written by `burst schedule add`; `burst schedule rm %s` removes "
 		 "it\n[Unit]\nDescription=burst schedule %s: %s\n\n[Timer]\n",
 		 row->name, row->name, row->rule);
-	/* either matches, which takes two lines here */
-	if (days && weekdays && !c->any_day && !c->any_weekday) {
-		add_on_calendar(to, c, false, true);
-		add_on_calendar(to, c, true, false);
-	} else {
-		add_on_calendar(to, c, weekdays, days);
-	}
+	calendar_write_systemd(c, to);
 	if (row->catch_up_ms)
 		str_addf(to, "OnCalendar=*:0/%d\nPersistent=true\n", TICK_MINUTES);
 	str_addf(to, "AccuracySec=1s\nUnit=burst-%s.service\n\n[Install]\nWantedBy=timers.target\n",
