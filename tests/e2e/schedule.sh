@@ -305,6 +305,31 @@ t_killed_in_the_middle() {
 	all_right 6
 }
 
+# Whichever write of the ledger its process dies at: the next tick finds one request for what was due.
+t_killed_at_any_write() {
+	make -s -C "$ROOT" e2e-tools || { complain "killer.so cannot be built"; return; }
+	job
+	fake_crontab
+	burst run
+	is "$STATUS" 0 "exit status of a run" # from now on there is nothing to rent
+	burst schedule add nightly "$(fields 1)" --backend crontab
+	made_ago 1
+	local when n=0 dies=137
+	while [ $dies = 137 ]; do
+		n=$((n + 2))
+		for when in before after; do
+			ledger "delete from request; update schedule set due_ms = 0, request = ''"
+			killed $when $n schedule run nightly --due
+			dies=$STATUS
+			burst schedule run nightly --due
+			is "$STATUS $(states)" "0 done" "$when $n ($dies)"
+			is "$(ledger "select request = (select id from request) from schedule")" 1 "$when $n: the one that the schedule names"
+		done
+	done
+	[ $n -gt 2 ] || complain "only $n writes"
+	echo "    about $n writes"
+}
+
 # systemd fires no timer while what it started before still works on the queue, which may wait for long.
 t_what_becomes_due_while_the_queue_waits() {
 	job
