@@ -235,7 +235,8 @@ t_attach() {
 	on_terminal 100x24 'once:ETA' 'expect:working' 'expect:[0-9]/40 .*ETA [0-9]' shot:screen 'expect:[1-3][0-9]/40' \
 		'send:\x03' end -- "$BURST" attach "$RUN"
 	is $STATUS 130 "exit status of attach: $(cat term.txt)"
-	has screen "code: 1 entry" # it was said before
+	hasnt screen "code: 1 entry" # it was said before
+	has screen "earlier lines: \`burst logs $RUN\`"
 	has screen "e2e  run $RUN"
 	has screen "Ctrl-C stops watching; the run continues"
 	running_as "$PID" || complain "the run has ended"
