@@ -4,7 +4,7 @@
 #include "cmd/launch/deliver_run.h"
 #include "cmd/launch/find_run.h"
 #include "cmd/launch/launch.h"
-#include "cmd/show/follow.h"
+#include "cmd/show/view.h"
 #include "cmd/show/output.h"
 
 /* Handles the death of the watched client: its pods have no client now. */

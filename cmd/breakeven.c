@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cmd.h"
-#include "cmd/show/breakeven_show.h"
+#include "cmd/show/sizing.h"
 #include "plan/cost.h"
 #include "runs/extras.h"
 #include "runs/measured.h"

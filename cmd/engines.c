@@ -2,7 +2,6 @@
 #include "cmd.h"
 
 #include "cmd/show/output.h"
-#include "cmd/show/table.h"
 #include "jobs/tts/engines.h"
 
 static void print_all(const struct engine *engines, size_t count)

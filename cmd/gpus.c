@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/gpus.h"
-#include "cmd/show/gpu_list.h"
+#include "cmd/show/sizing.h"
 #include "cmd/show/output.h"
 #include "plan/cost.h"
 

@@ -1,8 +1,8 @@
 /* help.c - `burst help`: prints the usage of all commands or of one. */
 #include "cmd.h"
 
-#include "cmd/show/keys_page.h"
-#include "cmd/show/text.h"
+#include "cmd/show/manual.h"
+#include "cmd/show/output.h"
 
 #define WIDTH 80
 #define GAP   30 /* column of a flag's description */

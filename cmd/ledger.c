@@ -6,8 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/launch/reconcile.h"
-#include "cmd/show/ledger_by.h"
-#include "cmd/show/ledger_runs.h"
+#include "cmd/show/ledger.h"
 #include "runs/runs.h"
 
 /* ---- all runs ---- */

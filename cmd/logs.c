@@ -5,7 +5,7 @@
 
 #include "cmd/launch/find_run.h"
 #include "cmd/show/output.h"
-#include "cmd/show/run_log.h"
+#include "cmd/show/report.h"
 
 /* Without a run in this folder, finds the newest of all: reading a log changes nothing. */
 static int find(struct cmd_context *ctx, struct run_row *out, struct err *err)

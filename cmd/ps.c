@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cmd/show/live_pods.h"
+#include "cmd/show/report.h"
 
 static int run(struct cmd_context *ctx, struct err *err)
 {

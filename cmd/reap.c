@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "cmd/launch/known_providers.h"
 #include "cmd/show/output.h"
-#include "cmd/show/swept.h"
+#include "cmd/show/report.h"
 
 /* ---- reap named ----
  * Finds the pod that the user named, and reports its result. */

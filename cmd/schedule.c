@@ -11,7 +11,6 @@
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "cmd/show/table.h"
 #include "cmd/unattended/unattended.h"
 #include "config/secrets.h"
 #include "unattended/schedule.h"

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "cmd/show/output.h"
-#include "cmd/show/size_table.h"
+#include "cmd/show/sizing.h"
 #include "plan/demand.h"
 #include "plan/cost.h"
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
-#include "cmd/show/status_line.h"
+#include "cmd/show/report.h"
 #include "jobs/calibrate/calibrate.h"
 
 static int read_ledger(const struct cmd_context *ctx, struct store *store, struct status_line *s,

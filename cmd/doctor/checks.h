@@ -3,7 +3,7 @@
 #define BURST_CMD_DOCTOR_CHECKS_H
 
 #include "cmd/launch/launch.h"
-#include "cmd/show/findings.h"
+#include "cmd/show/output.h"
 
 enum { CHECK_ASK_MS = 30000 }; /* limit for one provider's reply */
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cmd/show/plan_parts.h"
+#include "cmd/show/plan_show.h"
 #include "plan/choose.h"
 #include "wanted.h"
 

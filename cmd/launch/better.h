@@ -3,7 +3,7 @@
 #ifndef BURST_CMD_LAUNCH_BETTER_H
 #define BURST_CMD_LAUNCH_BETTER_H
 
-#include "cmd/show/plan_result.h"
+#include "cmd/show/plan_show.h"
 #include "estimate.h"
 
 /* e: estimate for the given GPUs and pods; pick: the plan for them. If the config names GPUs, asks

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cmd/show/calibrate_show.h"
+#include "cmd/show/sizing.h"
 #include "estimate.h"
 
 struct launch;

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "better.h"
 #include "cmd/show/output.h"
-#include "cmd/show/plan_parts.h"
+#include "cmd/show/plan_show.h"
 #include "refuse.h"
 #include "wanted.h"
 #include "warm_first.h"

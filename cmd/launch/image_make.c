@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/show/dockerfile.h"
+#include "cmd/show/templates.h"
 #include "cmd/show/output.h"
 #include "launch.h"
 

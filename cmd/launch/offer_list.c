@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/show/report.h"
-#include "cmd/show/table.h"
+#include "cmd/show/output.h"
 #include "engine/caller.h"
 #include "engine/past.h"
 #include "launch.h"

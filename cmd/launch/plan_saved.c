@@ -6,7 +6,7 @@
 #include "base/gpus.h"
 #include "base/jsonx.h"
 #include "base/path.h"
-#include "cmd/show/plan_parts.h"
+#include "cmd/show/plan_show.h"
 #include "launch.h"
 #include "plan/cost.h"
 #include "plan_offers.h"

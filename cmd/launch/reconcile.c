@@ -3,7 +3,7 @@
 #include "reconcile.h"
 
 #include "base/log.h"
-#include "cmd/show/bills.h"
+#include "cmd/show/ledger.h"
 #include "cmd/show/output.h"
 #include "runs/reconcile.h"
 

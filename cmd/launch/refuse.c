@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "check.h"
-#include "cmd/show/plan_parts.h"
+#include "cmd/show/plan_show.h"
 
 /* A pod may come up sooner than a prior predicts: refuse a run only by what a fast start would
  * take. */

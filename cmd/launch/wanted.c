@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "base/log.h"
-#include "cmd/show/plan_parts.h"
+#include "cmd/show/plan_show.h"
 #include "engine/past.h"
 
 /* ---- what a provider narrows by itself ---- */

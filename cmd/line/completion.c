@@ -7,8 +7,8 @@
 #include "base/incbin.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/show/template.h"
-#include "cmd/show/text.h"
+#include "cmd/show/templates.h"
+#include "cmd/show/output.h"
 
 /* ---- offer ----
  * Decides which values a shell offers for an argument. */
@@ -82,7 +82,7 @@ static void offer_argument(const struct cmd *cmd, int n, char *out, size_t room)
 
 /* ---- completion ----
  * Fills the completion scripts of three shells from the command tables. Each script is a template
- * (template.h): completion.bash, completion.zsh, completion.fish.
+ * (templates.h): completion.bash, completion.zsh, completion.fish.
  *
  * @name@ set_command() and set_flag() set the variables. #: each WHAT WHAT is command or common
  * flag; in a command also flag or valued flag. #: offer KIND CODE CODE offers words of this kind

@@ -1,5 +1,5 @@
 /* advice.c - reads a run's pods and says what would have made them cheaper. */
-#include "advice.h"
+#include "ledger.h"
 
 #include <stdlib.h>
 

@@ -1,14 +1,421 @@
-/* output.c - writes log lines and the final error to the terminal, without secrets or control
- * characters. */
+/* output.c - writes to terminals and pipes: log lines, the final error, tables, wrapped text, JSON.
+ */
 #include "output.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "table.h"
+#include "cmd/cmd.h"
+
+/* ---- tables ---- */
+
+#define COLUMNS_MAX 20
+#define READABLE    12 /* a column is cut no shorter while others can be left out */
+#define NARROWEST   6
+#define BETWEEN     2
+
+struct column {
+	const char *title;
+	enum table_align align;
+	int spare;
+	int width, readable;
+	bool left_out;
+};
+
+struct table {
+	struct column columns[COLUMNS_MAX];
+	int column_count;
+	char **cells;
+	const char **colors; /* of the cells; NULL: none */
+	size_t cell_count, cell_cap, color_cap;
+};
+
+struct table *table_new(void)
+{
+	return xcalloc(1, sizeof(struct table));
+}
+
+void table_free(struct table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->cell_count; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	free(t->colors);
+	free(t);
+}
+
+void table_column(struct table *t, const char *title, enum table_align align, int spare)
+{
+	if (t->column_count < COLUMNS_MAX)
+		t->columns[t->column_count++] = (struct column){.title = title,
+								.align = align,
+								.spare = spare,
+								.width = text_width(title),
+								.readable = READABLE};
+}
+
+void table_readable(struct table *t, int width)
+{
+	struct column *last = &t->columns[t->column_count - 1];
+
+	last->readable = width;
+	last->width = MAX(last->width, width);
+}
+
+void table_cell(struct table *t, const char *fmt, ...)
+{
+	char raw[1024];
+	struct str cell = STR_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vformat_text(raw, sizeof(raw), fmt, ap);
+	va_end(ap);
+	str_add_printable(&cell, raw, strlen(raw), 0);
+	struct column *column = &t->columns[t->cell_count % (size_t)t->column_count];
+	column->width = MAX(column->width, text_width(str_text(&cell)));
+	GROW(t->cells, t->cell_count, t->cell_cap);
+	GROW(t->colors, t->cell_count, t->color_cap);
+	t->colors[t->cell_count] = NULL;
+	t->cells[t->cell_count++] = str_detach(&cell);
+}
+
+void table_cell_color(struct table *t, const char *color)
+{
+	t->colors[t->cell_count - 1] = color;
+}
+
+/* ---- widths ---- */
+
+static unsigned code_point(const unsigned char *p, size_t len)
+{
+	static const unsigned char lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	unsigned c = p[0] & lead[len];
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
+static bool within(unsigned c, unsigned from, unsigned to)
+{
+	return c >= from && c <= to;
+}
+
+static int columns_of(unsigned c)
+{
+	bool mark = within(c, 0x300, 0x36f) || within(c, 0x200b, 0x200f) ||
+		    within(c, 0x20d0, 0x20ff) || within(c, 0xfe00, 0xfe0f) || c == 0xfeff;
+	bool wide = within(c, 0x1100, 0x115f) || within(c, 0x2e80, 0xa4cf) ||
+		    within(c, 0xac00, 0xd7a3) || within(c, 0xf900, 0xfaff) ||
+		    within(c, 0xfe30, 0xfe6f) || within(c, 0xff00, 0xff60) ||
+		    within(c, 0xffe0, 0xffe6) || within(c, 0x1f300, 0x1faff) ||
+		    within(c, 0x20000, 0x3fffd);
+
+	return mark ? 0 : wide ? 2 : 1;
+}
+
+static size_t step(const char *text, int *columns)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t len = utf8_sequence(p, strlen(text));
+
+	*columns = len ? columns_of(code_point(p, len)) : 1;
+	return len ? len : 1;
+}
+
+int text_width(const char *text)
+{
+	int width = 0, columns;
+
+	while (*text) {
+		text += step(text, &columns);
+		width += columns;
+	}
+	return width;
+}
+
+void text_fit(struct str *to, const char *text, int most)
+{
+	int used = 0, columns;
+
+	if (text_width(text) <= most) {
+		str_add(to, text);
+		return;
+	}
+	while (*text) {
+		size_t len = step(text, &columns);
+		if (used + columns > most - 1)
+			break;
+		str_addn(to, text, len);
+		used += columns;
+		text += len;
+	}
+	if (most > 0)
+		str_add(to, "\xe2\x80\xa6");
+}
+
+int terminal_width(FILE *stream)
+{
+	struct winsize size;
+
+	if (!isatty(fileno(stream)))
+		return 0;
+	if (ioctl(fileno(stream), TIOCGWINSZ, &size) < 0 || !size.ws_col)
+		return 80;
+	return size.ws_col;
+}
+
+/* ---- drawing ---- */
+
+static int total_width(const struct column *columns, int count)
+{
+	int total = 0;
+
+	for (int i = 0; i < count; i++)
+		if (!columns[i].left_out)
+			total += columns[i].width + (total ? BETWEEN : 0);
+	return total;
+}
+
+static struct column *widest(struct column *columns, int count, int least)
+{
+	struct column *best = NULL;
+
+	for (int i = 0; i < count; i++)
+		if (columns[i].spare && !columns[i].left_out &&
+		    columns[i].width > (least ? least : columns[i].readable) &&
+		    (!best || columns[i].width > best->width))
+			best = &columns[i];
+	return best;
+}
+
+/* Returns true if it fits now. least 0: each column stays readable. */
+static bool shrink(struct column *columns, int count, int width, int least)
+{
+	struct column *c;
+
+	while (total_width(columns, count) > width) {
+		if (!(c = widest(columns, count, least)))
+			return false;
+		c->width--;
+	}
+	return true;
+}
+
+static struct column *most_spare(struct column *columns, int count)
+{
+	struct column *best = NULL;
+
+	for (int i = 0; i < count; i++)
+		if (columns[i].spare > 0 && !columns[i].left_out &&
+		    (!best || columns[i].spare > best->spare))
+			best = &columns[i];
+	return best;
+}
+
+static void fit(const struct table *t, struct column *columns, int width)
+{
+	struct column *c;
+
+	memcpy(columns, t->columns, sizeof(t->columns));
+	while (width && !shrink(columns, t->column_count, width, 0)) {
+		if (!(c = most_spare(columns, t->column_count))) {
+			shrink(columns, t->column_count, width, NARROWEST);
+			return;
+		}
+		c->left_out = true;
+		for (int i = 0; i < t->column_count; i++)
+			columns[i].width = t->columns[i].width;
+	}
+}
+
+static void add_cell(struct str *line, const struct column *c, const char *text, const char *color)
+{
+	int blanks = c->width - text_width(text);
+
+	str_addf(line, "%*s%s%s%s%*s", c->align == TABLE_RIGHT ? blanks : 0, "", color ? color : "",
+		 text, color ? COLOR_OFF : "", c->align == TABLE_RIGHT ? 0 : blanks, "");
+}
+
+/* Takes as much of a cell as fits on a line, up to a blank if possible. *rest: the remainder. */
+static void take_piece(struct str *to, const char **rest, int most)
+{
+	const char *text = *rest, *end = text, *blank = NULL;
+	int used = 0, columns;
+
+	while (*end) {
+		size_t len = step(end, &columns);
+		if (used + columns > MAX(most, 2)) /* 2: the width of a wide letter */
+			break;
+		used += columns;
+		blank = *end == ' ' ? end : blank;
+		end += len;
+	}
+	if (*end && *end != ' ' && blank && blank > text)
+		end = blank;
+	str_addn(to, text, (size_t)(end - text));
+	*rest = end + strspn(end, " ");
+}
+
+static void add_line(struct str *to, const struct str *line)
+{
+	size_t len = line->len;
+
+	while (len && line->s[len - 1] == ' ')
+		len--;
+	str_addn(to, str_text(line), len);
+	str_addc(to, '\n');
+}
+
+/* Adds one line, or as many as the longest cell needs. cells NULL: the titles. */
+static void add_row(struct str *to, const struct column *columns, int count, char *const *cells,
+		    const char *const *colors, bool wraps)
+{
+	const char *rest[COLUMNS_MAX];
+	bool more = true;
+
+	for (int i = 0; i < count; i++)
+		rest[i] = cells ? cells[i] : columns[i].title;
+	while (more) {
+		CLEANUP(str_free) struct str line = STR_INIT;
+		more = false;
+		for (int i = 0; i < count; i++) {
+			CLEANUP(str_free) struct str piece = STR_INIT;
+			if (columns[i].left_out)
+				continue;
+			if (wraps)
+				take_piece(&piece, &rest[i], columns[i].width);
+			else
+				text_fit(&piece, rest[i], columns[i].width);
+			if (line.len)
+				str_addf(&line, "%*s", BETWEEN, "");
+			add_cell(&line, &columns[i], str_text(&piece), cells ? colors[i] : NULL);
+			more = more || (wraps && *rest[i]);
+		}
+		add_line(to, &line);
+	}
+}
+
+static void add_rows(const struct table *t, struct str *to, const struct column *columns,
+		     bool titles, bool wraps)
+{
+	size_t count = (size_t)t->column_count;
+
+	if (titles)
+		add_row(to, columns, t->column_count, NULL, NULL, wraps);
+	for (size_t i = 0; i + count <= t->cell_count; i += count)
+		add_row(to, columns, t->column_count, t->cells + i, t->colors + i, wraps);
+}
+
+void table_add(const struct table *t, struct str *to, int width, bool titles)
+{
+	struct column columns[COLUMNS_MAX];
+
+	if (!t->cell_count)
+		return;
+	fit(t, columns, width);
+	add_rows(t, to, columns, titles, false);
+}
+
+static void name_left_out(const struct table *t, struct str *to, const struct column *columns)
+{
+	const char *before = "(no room for ";
+
+	for (int i = 0; i < t->column_count; i++)
+		if (columns[i].left_out) {
+			str_addf(to, "%s%s", before, columns[i].title);
+			before = ", ";
+		}
+	if (before[0] == ',')
+		str_add(to, ": widen the terminal)\n");
+}
+
+void table_print(const struct table *t, FILE *to, int width)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct column columns[COLUMNS_MAX];
+
+	if (!t->cell_count)
+		return;
+	fit(t, columns, width);
+	add_rows(t, &text, columns, true, true);
+	name_left_out(t, &text, columns);
+	fwrite(str_text(&text), 1, text.len, to);
+}
+
+/* ---- help, wrapped to a width ---- */
+
+void text_wrap(FILE *to, const char *text, int at, int indent, int width)
+{
+	bool fresh = true; /* nothing is on this line yet */
+
+	while (*text) {
+		if (*text == '\n') {
+			fputc('\n', to);
+			text++;
+			at = *text && *text != '\n' ? fprintf(to, "%*s", indent, "") : 0;
+			fresh = true;
+			continue;
+		}
+		if (*text == ' ') {
+			text++;
+			continue;
+		}
+		int len = (int)strcspn(text, " \n");
+		if (!fresh && at + 1 + len > width) {
+			fprintf(to, "\n%*s", indent, "");
+			at = indent;
+			fresh = true;
+		}
+		at += fprintf(to, "%s%.*s", fresh ? "" : " ", len, text);
+		fresh = false;
+		text += len;
+	}
+	fputc('\n', to);
+}
+
+char *text_flag(char *out, size_t room, const struct opt *opt)
+{
+	char letter[8] = "    ";
+
+	if (opt->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", opt->letter);
+	if (!opt->name) {
+		snprintf(out, room, "  -%c", opt->letter);
+		return out;
+	}
+	snprintf(out, room, "  %s--%s%s%s%s", letter, opt->name,
+		 opt->arg ? (opt->optional ? "[=" : " ") : "", opt->arg ? opt->arg : "",
+		 opt->arg && opt->optional ? "]" : "");
+	return out;
+}
+
+char *text_arg(char *out, size_t room, const char **at, int *more)
+{
+	const char *p = *at ? *at : "";
+
+	p += strspn(p, " [");
+	size_t len = strcspn(p, " [].");
+	if (!len)
+		return NULL;
+	snprintf(out, room, "%.*s", (int)len, p);
+	p += len;
+	*more = starts_with(p, "...");
+	p += strspn(p, ".]");
+	*at = p;
+	return out;
+}
+
+/* ---- lines and errors, without secrets or control characters ---- */
 
 static const char *colour_of(enum log_level level)
 {
@@ -161,15 +568,6 @@ void output_lines(FILE *to, const char *text)
 		output_safe_line(to, line, len);
 }
 
-static unsigned code_point(const unsigned char *p, size_t len)
-{
-	unsigned c = len == 1 ? p[0] : len == 2 ? p[0] & 0x1f : p[0] & 0x0f;
-
-	for (size_t i = 1; i < len; i++)
-		c = c << 6 | (p[i] & 0x3f);
-	return c;
-}
-
 /* Escapes what jansson leaves: DEL, C1 controls and direction marks. They have one to three bytes,
  * and in a line of JSON they can only be inside a text. */
 static char *without_controls(const char *line)
@@ -206,4 +604,38 @@ void output_json(json_t *value)
 
 	puts(line);
 	json_decref(value);
+}
+
+/* ---- findings of `burst doctor` ---- */
+
+void findings_say(struct findings *f, const char *mark, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	f->bad += !strcmp(mark, "bad");
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	output_line(stdout, "%-5s%s", mark, text ? text : "");
+	free(text);
+}
+
+void findings_say_lines(struct findings *f, const char *provider, const char *text)
+{
+	const char *line;
+	size_t n;
+
+	while ((line = str_next_line(&text, &n))) {
+		size_t mark = strcspn(line, ":");
+		char word[8] = "ok";
+		if (mark < n && mark < sizeof(word))
+			snprintf(word, sizeof(word), "%.*s", (int)mark, line);
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		const char *words = mark < n ? line + mark + 1 : line;
+		words += strspn(words, " ");
+		str_add_printable(&shown, words, n - (size_t)(words - line), 300);
+		findings_say(f, word, "%s: %s", provider, str_text(&shown));
+	}
 }

@@ -1,12 +1,75 @@
-/* output.h - writes log lines and the one final error to the terminal, redacted and made printable.
+/* output.h - writes to terminals and pipes: log lines, the final error, tables, wrapped text, JSON.
  */
 #ifndef BURST_CMD_SHOW_OUTPUT_H
 #define BURST_CMD_SHOW_OUTPUT_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
+
+/* ---- tables ---- */
+
+#define COLOR_RED    "\033[31m"
+#define COLOR_GREEN  "\033[32m"
+#define COLOR_YELLOW "\033[33m"
+#define COLOR_CYAN   "\033[36m"
+#define COLOR_BOLD   "\033[1m"
+#define COLOR_DIM    "\033[2m"
+#define COLOR_OFF    "\033[0m"
+
+struct table;
+
+enum table_align { TABLE_LEFT, TABLE_RIGHT };
+
+struct table *table_new(void);
+void table_free(struct table *t); /* Accepts NULL. */
+/* Call before the first cell. spare: what happens to the column on a narrow terminal. TABLE_WHOLE:
+ * nothing; TABLE_SHRINKS: it gets narrower; 1 and more: it is left out, the largest number first.
+ */
+enum { TABLE_WHOLE = 0, TABLE_SHRINKS = -1 };
+void table_column(struct table *t, const char *title, enum table_align align, int spare);
+/* Sets the least width of the last column, and the width below which it is not cut while another
+ * column can be left out. */
+void table_readable(struct table *t, int width);
+/* Adds the next cell, row by row. Makes untrusted text printable. */
+void table_cell(struct table *t, const char *fmt, ...) PRINTF(2, 3);
+/* Colours the last cell on terminals with colours: one of COLOR_*. */
+void table_cell_color(struct table *t, const char *color);
+/* Appends the rows to *to, one line each; cuts cells with an ellipsis if necessary. For a display
+ * that is redrawn. */
+void table_add(const struct table *t, struct str *to, int width, bool titles);
+/* Prints without cutting: long cells continue on the next line, and columns without room are named
+ * below. width 0: unlimited. Prints nothing without rows. */
+void table_print(const struct table *t, FILE *to, int width);
+
+/* Columns of the stream's terminal; 0: not a terminal. */
+int terminal_width(FILE *stream);
+/* Approximate columns of UTF-8 text on a terminal: East Asian wide letters and emoji take two,
+ * marks none. */
+int text_width(const char *text);
+/* Cuts printable text to this many columns, with an ellipsis if it was cut. */
+void text_fit(struct str *to, const char *text, int columns);
+
+DEFINE_CLEANUP(table_free, struct table *)
+
+/* ---- help, wrapped to a width ---- */
+
+/* Writes words with `indent` blanks in front of each line but the first, which begins at column
+ * `at`. Wraps at `width`; keeps newlines. Ends the last line. */
+void text_wrap(FILE *to, const char *text, int at, int indent, int width);
+/* "  -p, --provider NAME": a flag in help; name NULL: "  -p". Returns `out`. */
+struct opt;
+char *text_flag(char *out, size_t room, const struct opt *opt);
+/* The next word of an args text ("POD [COMMAND...]" gives POD, then COMMAND) without its signs;
+ * NULL at the end. Sets *more for "...", and moves *at. */
+char *text_arg(char *out, size_t room, const char **at, int *more);
+
+/* ---- lines and errors, redacted and made printable ---- */
 
 /* Sends the log to stderr, as the flags of ctx say. ctx must outlive it. */
 void output_setup(struct cmd_context *ctx);
@@ -33,5 +96,18 @@ void output_lines(FILE *to, const char *text);
 char *output_json_line(const json_t *value);
 /* Prints that line on stdout; takes the reference. */
 void output_json(json_t *value);
+
+/* ---- findings of `burst doctor`, a line each ---- */
+
+struct findings {
+	int bad;
+	int usable;   /* providers from which this job could rent, now or later */
+	int accounts; /* cloud accounts that answered */
+};
+
+/* Prints the line on stdout and counts "bad" ones. mark: "ok", "warn", "bad" or "". */
+void findings_say(struct findings *f, const char *mark, const char *fmt, ...) PRINTF(3, 4);
+/* Prints the provider's own lines "ok: words", "warn: words", "bad: words". */
+void findings_say_lines(struct findings *f, const char *provider, const char *text);
 
 #endif

@@ -5,13 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "advice.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/gpus.h"
 #include "base/incbin.h"
 #include "engine/learn.h"
-#include "live_pods.h"
+#include "ledger.h"
 #include "output.h"
 #include "plan/choose.h"
 #include "plan/cost.h"

@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "job.h"
+#include "runs/caps.h"
 #include "runs/estimate.h"
 
 struct plan_words {
@@ -15,15 +17,79 @@ struct plan_words {
 	bool in_any_order;
 };
 
-/* pick: the chosen plan, with its verdict. */
-void plan_show(FILE *to, const struct estimate *e, const struct plan *pick,
-	       enum plan_verdict verdict, const struct plan_words *words);
-/* New reference; tests/schema/plan.json. err: why a run would be refused; NULL: it would not. */
-json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum plan_verdict verdict,
-		     const struct err *err);
 /* The same without a plan. m has all mistakes, or none if err is the only obstacle. */
 json_t *plan_failure_json(const struct mistakes *m, const struct err *err);
 /* The chosen plan in one line: "1 pod of L4 at modal: about 3m10s, $0.0421". Returns `to`. */
 char *plan_sentence(char *to, size_t room, const struct estimate *e, const struct plan *pick);
+
+/* ---- pieces: short texts, sentences about a plan, its inputs ---- */
+
+enum { PLAN_TEXT = 160 };
+#define PLAN_USED_GOAL 0.7
+
+char *plan_seconds(char to[24], double seconds);
+/* "$0.0033"; small amounts with two significant digits, "$0.000025". */
+char *plan_dollars(char to[32], double usd);
+/* "RTX 4090 at runpod", printable. */
+char *plan_offer(char to[PLAN_TEXT], const struct offer *o);
+double plan_each_usd(const struct estimate *e, const struct plan *p);
+/* The fastest plan within the budget, or the cheapest in time, as a user would choose them. Returns
+ * false if there is none. */
+bool plan_best_for(struct plan *out, const struct estimate *e, enum plan_goal goal, bool in_time,
+		   bool in_budget);
+/* Prints a line of text. On a terminal, wraps at its width and indents the following lines. */
+void plan_say(FILE *to, int indent, const char *fmt, ...) PRINTF(3, 4);
+
+/* "left out", or what else a plan does with such a card. */
+const char *plan_unfit_name(enum estimate_unfit kind);
+/* Prints what each offer lacks that is too small, once for each GPU. */
+void plan_misfits_show(FILE *to, const struct estimate *e);
+/* The same, once for each GPU of a provider; new reference. */
+json_t *plan_misfits_json(const struct estimate *e);
+
+/* Prints what limits the plan, whether to use more or larger pods, the 70 % rule, other costs,
+ * faster and cheaper plans. */
+void plan_words_show(FILE *to, const struct estimate *e, const struct plan *pick);
+/* Prints how often a command's checkpoint is saved, if it may have one. */
+void plan_saves_show(FILE *to, const struct extras *x);
+/* Prints the plan in one sentence, or the wish that cannot be fulfilled. */
+void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pick,
+		       enum plan_verdict verdict);
+/* Adds a line for each wish that the plan does not follow to the letter, and why. */
+void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pick);
+/* Prints every input with its source and age. */
+void plan_inputs_show(FILE *to, const struct estimate *e, const struct plan *pick);
+/* Prints the same job with twice and ten times as many segments. */
+void plan_what_if_show(FILE *to, const struct estimate *e);
+
+/* ---- what is left of caps over runs ---- */
+
+/* ---- the result of `burst plan` ---- */
+
+/* A choice of GPU and pods that is clearly better than the one that the user fixed. */
+struct better {
+	bool found;
+	char line[400]; /* "2 pods cost $0.0040; 1 pod would cost $0.0021 and take 12s longer" */
+	struct plan plan;
+	struct offer offer; /* of the recommended plan */
+};
+
+struct plan_result {
+	const struct job_ops *job_ops;
+	struct job *job; /* loaded */
+	const struct estimate *estimate;
+	const struct plan *pick;
+	enum plan_verdict verdict;
+	const struct better *better;
+	const struct caps *caps; /* NULL: offers that are only compared */
+	int64_t keep_ms;         /* keep_warm: ms, 0: none, KEEP_WARM_AUTO */
+	int warm;                /* pods of other runs that the run would take over */
+	const struct plan_words *words;
+};
+
+/* refused: a run would be refused; the caller reports why. */
+void plan_result_print(const struct plan_result *r, bool refused);
+/* New reference; tests/schema/plan.json. err: why a run would be refused; NULL: it would not. */
+json_t *plan_result_json(const struct plan_result *r, const struct err *err);
 
 #endif

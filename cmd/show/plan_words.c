@@ -1,8 +1,172 @@
-/* plan_words.c - explains a plan in sentences: what limits it, and what the user could do. */
-#include <math.h>
+/* plan_words.c - says what a plan is, what limits it, and what it was made from. */
+#include "plan_show.h"
 
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "output.h"
 #include "plan/cost.h"
-#include "plan_parts.h"
+#include "report.h"
+
+/* ---- times, dollars, offers, one sentence ---- */
+
+char *plan_seconds(char to[24], double seconds)
+{
+	return duration_show(to, 24, (int64_t)(MIN(seconds, 1e9) * 1000));
+}
+
+char *plan_dollars(char to[32], double usd)
+{
+	if (usd > 1e-9 && usd < 0.001)
+		snprintf(to, 32, "$%.*f", 1 - (int)floor(log10(usd)), usd);
+	else
+		money_show(to, 32, (int64_t)llround(usd * 1e6));
+	return to;
+}
+
+char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
+{
+	CLEANUP(str_free) struct str gpu = STR_INIT; /* a provider's text */
+	const char *name = gpu_called(o->gpu);
+
+	str_add_printable(&gpu, name, strlen(name), 60);
+	format_text(to, PLAN_TEXT, "%s at %s%s", str_text(&gpu), o->provider,
+		    o->spot ? ", spot" : "");
+	return to;
+}
+
+double plan_each_usd(const struct estimate *e, const struct plan *p)
+{
+	return e->open ? p->cost_usd / (double)e->open : 0;
+}
+
+bool plan_best_for(struct plan *out, const struct estimate *e, enum plan_goal goal, bool in_time,
+		   bool in_budget)
+{
+	struct plan_wish wish = e->wish;
+
+	wish.goal = goal;
+	wish.staged = e->wish.staged && goal == PLAN_COST;
+	wish.deadline_s = in_time ? wish.deadline_s : 0;
+	wish.budget_usd = in_budget ? wish.budget_usd : 0;
+	return plan_choose(out, &e->work, e->machines, e->count, &wish) == PLAN_FOUND;
+}
+
+void plan_say(FILE *to, int indent, const char *fmt, ...)
+{
+	int width = terminal_width(to);
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (width)
+		text_wrap(to, line, 0, indent, width);
+	else
+		fprintf(to, "%s\n", line);
+}
+
+char *plan_sentence(char *to, size_t room, const struct estimate *e, const struct plan *pick)
+{
+	char offer[PLAN_TEXT], time[24], cost[32];
+
+	format_text(to, room, "%d pod%s of %s: about %s, %s", pick->pods,
+		    pick->pods == 1 ? "" : "s", plan_offer(offer, &e->offers[pick->machine]),
+		    plan_seconds(time, pick->makespan_p50_s), plan_dollars(cost, pick->cost_usd));
+	return to;
+}
+
+/* ---- wishes that the plan does not follow to the letter ---- */
+
+static void add_value_of_time(struct str *to, const struct plan_wish *wish)
+{
+	char usd[32];
+
+	if (wish->value_of_time_h > 0 && wish->goal != PLAN_BALANCED)
+		str_addf(to,
+			 "value_of_time: %s an hour counts for nothing, since goal is \"%s\"; goal "
+			 "= "
+			 "\"balanced\" weighs it\n",
+			 plan_dollars(usd, wish->value_of_time_h),
+			 wish->goal == PLAN_TIME ? "time" : "cost");
+}
+
+static void add_pods(struct str *to, const struct estimate *e, const struct plan *pick)
+{
+	if (e->wish.pods <= pick->pods)
+		return;
+	if ((size_t)pick->pods >= e->open)
+		str_addf(to, "pods: %d of %d, since there are no more segments\n", pick->pods,
+			 e->wish.pods);
+	else
+		str_addf(to,
+			 "pods: %d of %d, since another would still boot when the work is done; "
+			 "--goal time rents all at once\n",
+			 pick->pods, e->wish.pods);
+}
+
+static void add_workers(struct str *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+	char least[24], most[24];
+
+	if (e->shares_card && m->speed_source == PLAN_PRIOR)
+		str_addf(to,
+			 "workers: %d share a card, which no run has measured: the work takes "
+			 "between %s and %s; the plan counts the longer time\n",
+			 m->workers, plan_seconds(least, pick->work_s / m->workers),
+			 plan_seconds(most, pick->work_s));
+}
+
+static void add_cards(struct str *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct offer *o = &e->offers[pick->machine];
+
+	if (o->gpus > 1 && !gpu_is_none(o->gpu))
+		str_addf(to,
+			 "cards: a pod has and bills %d, and the plan counts the time of one: "
+			 "burst's engines use the first\n",
+			 o->gpus);
+}
+
+/* A number that no card is sold with is probably what the worker needs. */
+static void add_memory(struct str *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct offer *o = &e->offers[pick->machine];
+	double usable_gib = estimate_usable_gib(o);
+
+	if (e->need.base_gib <= 0 && e->need_gb < o->vram_gb && e->need_gb > usable_gib)
+		str_addf(
+			to,
+			"memory: %d GB are compared with what cards are sold with; of the %d GB of "
+			"%s a program can use %.4g GiB\n",
+			e->need_gb, o->vram_gb, o->gpu, usable_gib);
+}
+
+void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pick)
+{
+	add_value_of_time(to, &e->wish);
+	add_pods(to, e, pick);
+	add_workers(to, e, pick);
+	add_cards(to, e, pick);
+	add_memory(to, e, pick);
+}
+
+static void plan_wishes_show(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	CLEANUP(str_free) struct str lines = STR_INIT;
+	const char *line;
+	size_t len;
+
+	plan_wishes(&lines, e, pick);
+	for (const char *at = str_text(&lines); (line = str_next_line(&at, &len));)
+		plan_say(to, 2, "%.*s", (int)len, line);
+}
+
+/* ---- what limits the plan, and what the user could do ---- */
 
 /* ---- the bottleneck ---- */
 
@@ -282,5 +446,223 @@ void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pi
 			 plan_dollars(budget, e->wish.budget_usd),
 			 plan_dollars(cost, pick->pods_usd), sentence);
 		return;
+	}
+}
+
+/* ---- offers that cannot run the job ---- */
+
+/* Why the offer cannot run the job. Returns false if it can, or no offer has a speed. */
+static bool misfit_why(const struct estimate *e, size_t i, char to[ESTIMATE_UNFIT])
+{
+	const struct offer *o = &e->offers[i];
+	const double one_gib = e->need.base_gib + e->need.each_gib,
+		     usable_gib = estimate_usable_gib(o);
+
+	if (e->machines[i].batch_max > 0 || !e->known)
+		return false;
+	if (e->unfit[i][0])
+		copy_text(to, ESTIMATE_UNFIT, e->unfit[i]);
+	else if (gpu_is_none(o->gpu))
+		copy_text(to, ESTIMATE_UNFIT, "the job needs a GPU");
+	else if (one_gib > usable_gib)
+		format_text(to, ESTIMATE_UNFIT, "%.2f GiB for a segment, %.2f of %d GB can be used",
+			    one_gib, usable_gib, o->vram_gb);
+	else
+		format_text(to, ESTIMATE_UNFIT, "%d GB needed, %d GB available", e->need_gb,
+			    o->vram_gb);
+	return true;
+}
+
+/* Whether an earlier offer has the same card (and the same provider if same_provider). */
+static bool card_came_before(const struct estimate *e, size_t i, bool same_provider)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp(e->offers[k].gpu, e->offers[i].gpu) &&
+		    (!same_provider || !strcmp(e->offers[k].provider, e->offers[i].provider)))
+			return true;
+	return false;
+}
+
+const char *plan_unfit_name(enum estimate_unfit kind)
+{
+	switch (kind) {
+	case UNFIT_NOT: return "does not fit"; /* its memory */
+	case UNFIT_NAMED: return "not planned with";
+	case UNFIT_IMAGE:
+	case UNFIT_BF16:
+	case UNFIT_UNKNOWN: break;
+	}
+	return "left out";
+}
+
+void plan_misfits_show(FILE *to, const struct estimate *e)
+{
+	char offer[PLAN_TEXT], why[ESTIMATE_UNFIT];
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct offer *o = &e->offers[i];
+		if (card_came_before(e, i, false) || !misfit_why(e, i, why))
+			continue;
+		if (!e->unfit[i][0] && gpu_is_none(o->gpu))
+			fprintf(to, "does not fit: a pod without a GPU\n");
+		else
+			plan_say(to, 2, "%s: %s: %s", plan_unfit_name(e->unfit_kind[i]),
+				 plan_offer(offer, o), why);
+	}
+}
+
+json_t *plan_misfits_json(const struct estimate *e)
+{
+	json_t *list = json_array();
+	char why[ESTIMATE_UNFIT];
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct offer *o = &e->offers[i];
+		if (!card_came_before(e, i, true) && misfit_why(e, i, why))
+			json_array_append_new(list, json_pack("{s:o,s:o,s:i,s:o}", "provider",
+							      report_text(o->provider), "gpu",
+							      report_text(o->gpu), "vram_gb",
+							      o->vram_gb, "why", report_text(why)));
+	}
+	return list;
+}
+
+/* ---- inputs with their source and age, and what more work would change ---- */
+
+static void say_price(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct offer *o = &e->offers[pick->machine];
+
+	plan_say(to, 4, "  price: $%.4f an hour%s%s%s (%s)", e->machines[pick->machine].price_h,
+		 o->with[0] ? ", with " : "", o->with, o->with[0] ? " in it" : "", e->price_from);
+}
+
+/* A prior does not split a load into phases. */
+static void say_longest(FILE *to, const struct cold *cold)
+{
+	enum cold_phase longest = cold_longest(cold);
+	char part[24], all[24];
+
+	if (cold->phase[longest].samples)
+		plan_say(to, 4, "  longest part of a cold start: %s, %s of %s",
+			 cold_phase_name(longest), plan_seconds(part, cold->phase[longest].p50_s),
+			 plan_seconds(all, cold_p50_s(cold)));
+}
+
+static void say_cold(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct cold *cold = &e->machines[pick->machine].cold;
+	const char *seen = prior_of_provider(e->offers[pick->machine].provider)->seen;
+	char p50[24], p90[24];
+
+	for (int i = 0; i < COLD_PHASES; i++) {
+		const struct cold_time *t = &cold->phase[i];
+		if (t->p90_s <= 0)
+			continue;
+		plan_seconds(p50, t->p50_s);
+		plan_seconds(p90, t->p90_s);
+		if (t->samples)
+			plan_say(to, 4, "  %s: %s, 90th percentile %s (measured: %d pod%s, %s)",
+				 cold_phase_name((enum cold_phase)i), p50, p90, t->samples,
+				 t->samples == 1 ? "" : "s", e->extras[pick->machine].pods_seen);
+		else
+			plan_say(to, 4, "  %s: %s, 90th percentile %s (prior, %s)",
+				 cold_phase_name((enum cold_phase)i), p50, p90, seen);
+	}
+	say_longest(to, cold);
+}
+
+static void say_batches(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+
+	char once[32], longest[32], each[32];
+
+	plan_say(to, 4, "  batch time: %s s + %s s x longest + %s s x sum of lengths (%s%s%s)",
+		 number_show(once, m->speed.once_s, 4), number_show(longest, m->speed.longest_s, 4),
+		 number_show(each, m->speed.each_s, 4), plan_source_name(m->speed_source),
+		 e->speed_from[pick->machine][0] ? ": " : "", e->speed_from[pick->machine]);
+	if (e->need.base_gib > 0)
+		plan_say(to, 4,
+			 "  largest batch: %d (memory: %.4g GiB and %.4g GiB a segment, of %.4g "
+			 "GiB)",
+			 m->batch_max, e->need.base_gib, e->need.each_gib,
+			 estimate_usable_gib(&e->offers[pick->machine]));
+	else
+		plan_say(to, 4, "  largest batch: %d (as the engine reports)", m->batch_max);
+}
+
+static void say_extra_usd(FILE *to, const char *name, const struct extra *x)
+{
+	char cost[32];
+
+	if (x->value > 0)
+		plan_say(to, 4, "  %s: %s a run (%s)", name, plan_dollars(cost, x->value), x->from);
+	else if (x->from[0])
+		plan_say(to, 4, "  %s: nothing a run (%s)", name, x->from);
+}
+
+static void say_extras(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct extras *x = &e->extras[pick->machine];
+	const struct plan_machine *m = &e->machines[pick->machine];
+	char cost[32], time[24];
+
+	plan_say(to, 4, "  billing: by %g s, rounded up (prior, %s)", m->quantum_s,
+		 prior_of_provider(e->offers[pick->machine].provider)->seen);
+	say_extra_usd(to, "egress", &x->egress);
+	say_extra_usd(to, "delivery", &x->delivery);
+	if (x->delivery.value > 0)
+		plan_say(to, 4, "  delivery on this pod instead: %s",
+			 plan_dollars(cost, cost_usd(m->price_h, x->delivery_s)));
+	if (x->interrupted.value > 0)
+		plan_say(to, 4,
+			 "  interruptions: every %s (%s); each repeats half a batch and a cold "
+			 "start",
+			 plan_seconds(time, x->interrupted.value), x->interrupted.from);
+	if (e->failing.from[0])
+		plan_say(to, 4, "  rendered again: %.2g%% (%s)", 100 * e->failing.value,
+			 e->failing.from);
+	if (e->audio_s > 0)
+		plan_say(to, 4, "  speech: %d characters a minute (prior, " PRIOR_SPEECH_SEEN ")",
+			 PRIOR_CHARS_PER_MINUTE);
+}
+
+void plan_inputs_show(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	fputs("\nfrom:\n", to);
+	say_price(to, e, pick);
+	say_batches(to, e, pick);
+	say_cold(to, e, pick);
+	say_extras(to, e, pick);
+}
+
+/* The work of `factor` such jobs, with this job's lengths. */
+static void repeat_work(struct plan_work *out, const struct estimate *e, int factor)
+{
+	size_t count = e->open * (size_t)factor;
+	double *lengths = xcalloc(count + 1, sizeof(*lengths));
+
+	for (size_t i = 0; i < count; i++)
+		lengths[i] = e->lengths[i % e->open];
+	plan_work_init(out, lengths, count, e->work.size[e->work.sizes - 1], e->audio_s * factor);
+	free(lengths);
+}
+
+void plan_what_if_show(FILE *to, const struct estimate *e)
+{
+	static const int factors[] = {1, 2, 10};
+	char sentence[PLAN_TEXT + 100], cost[32];
+
+	fprintf(to, "\nwith more of the same segments:\n");
+	for (size_t i = 0; i < ARRAY_LEN(factors); i++) {
+		struct plan_work work;
+		struct plan p;
+		repeat_work(&work, e, factors[i]);
+		if (plan_choose(&p, &work, e->machines, e->count, &e->wish) == PLAN_NOTHING_FITS)
+			continue;
+		plan_say(to, 6, "  x%-2d %s, %s each, used %.0f%%", factors[i],
+			 plan_sentence(sentence, sizeof(sentence), e, &p),
+			 plan_dollars(cost, p.cost_usd / (double)work.count), 100 * p.used);
 	}
 }

@@ -1,14 +1,46 @@
-/* report.c - computes a pod's phases, and makes the JSON of runs and pods that several commands
- * show. */
+/* report.c - computes a pod's phases, makes the JSON of runs and pods, and prints what runs and
+ * sweeps ended with. */
 #include "report.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/str.h"
 #include "output.h"
 #include "store/pod_cost.h"
-#include "table.h"
+
+/* ---- the present phase of a pod ---- */
+
+enum pod_phase phase_of_row(const struct pod_row *row)
+{
+	const struct {
+		int64_t since_ms;
+		enum pod_phase phase;
+	} times[] = {{row->released_ms, POD_CONFIRMING}, {row->release_ms, POD_RELEASING},
+		     {row->ready_ms, POD_WORKING},       {row->synced_ms, POD_LOADING},
+		     {row->connected_ms, POD_PREPARING}, {row->reached_ms, POD_CONNECTING}};
+
+	if (row->state == POD_ROW_GONE)
+		return POD_GONE;
+	if (row->state == POD_ROW_FAILED)
+		return POD_NEVER;
+	if (row->state == POD_ROW_AMBIGUOUS)
+		return POD_AMBIGUOUS;
+	for (size_t i = 0; i < ARRAY_LEN(times); i++)
+		if (times[i].since_ms > 0)
+			return times[i].phase;
+	if (row->state == POD_ROW_RELEASING)
+		return POD_RELEASING;
+	return row->id[0] ? POD_BOOTING : POD_RENTING;
+}
+
+const char *phase_word(const struct pod_row *row)
+{
+	bool kept = row->kept_ms > 0 && !row->release_ms && row->state == POD_ROW_LIVE;
+
+	return kept ? "kept" : pod_phase_name(phase_of_row(row));
+}
 
 const char *const phase_names[PHASES] = {"queue",   "boot", "connect", "sync", "load",
 					 "compute", "idle", "fetch",   "kept", "release"};
@@ -499,4 +531,71 @@ void report_unreleased(const struct pod_row *pods, size_t count)
 				    "burst reap %s --force",
 				    pod_row_called(&pods[i]), pods[i].provider,
 				    pod_row_called(&pods[i]));
+}
+
+/* ---- the end of a sweep ---- */
+
+static const char *why_gone(enum reap_what why)
+{
+	switch (why) {
+	case REAP_PAST: return "past its hard end";
+	case REAP_FORCED: return "as requested";
+	case REAP_ENDED: return "its run has ended";
+	case REAP_ORPHAN: return "its client exited, and it has no work";
+	case REAP_PASS:
+	case REAP_LEAVE: break;
+	}
+	return "";
+}
+
+static void say_skipped(const struct swept *pod)
+{
+	const struct pod_view *view = pod->view;
+	char when[32];
+
+	if (!view->marker.attempt[0])
+		output_line(stdout,
+			    "pod %s of %s: skipped: its name is %s, but its marker is missing "
+			    "(burst reap %s --force releases it)",
+			    view->id, pod->provider, view->name, view->id);
+	else
+		output_line(stdout,
+			    "pod %s of %s: run %s of machine %s, hard end %s%s; skipped (burst "
+			    "reap %s --force releases it)",
+			    view->id, pod->provider, view->marker.run, view->marker.machine,
+			    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
+			    pod->has_client ? ", its client runs here" : "", view->id);
+}
+
+void swept_say(void *ctx, const struct swept *pod)
+{
+	(void)ctx;
+	switch (pod->as) {
+	case SWEPT_GONE:
+		output_line(stdout, "pod %s of %s: gone (%s)", pod->view->id, pod->provider,
+			    why_gone(pod->why));
+		break;
+	case SWEPT_SKIPPED: say_skipped(pod); break;
+	case SWEPT_UNRELEASED:
+		output_line(stderr, "burst: pod %s of %s: not released: %s", pod->view->id,
+			    pod->provider, pod->trouble);
+		break;
+	}
+}
+
+void swept_add_accounts(struct str *to, const struct sweep_end *end)
+{
+	for (size_t i = 0; i < end->account_count; i++)
+		str_addf(to, "%s %s", i ? "," : "", end->accounts[i]);
+}
+
+void swept_say_nothing(const struct sweep_end *end)
+{
+	CLEANUP(str_free) struct str names = STR_INIT;
+
+	swept_add_accounts(&names, end);
+	output_line(stderr,
+		    end->unlisted ? "no pods of this machine's ledger are left at%s"
+				  : "no pods of burst are left at%s",
+		    str_text(&names));
 }

@@ -1,5 +1,5 @@
-/* run_log.c - prints the log of a run with the phases of its pods, and follows it. */
-#include "run_log.h"
+/* run_log.c - prints the log of a run with the phases of its pods. */
+#include "report.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,13 +7,205 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/billed.h"
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "output.h"
-#include "report.h"
-#include "timeline.h"
+#include "store/pod_cost.h"
+
+/* ---- marks of time in the rows of pods, as lines ---- */
+
+enum { TIME_LEN = 32, MARKS = 10 };
+
+struct entry {
+	int64_t at_ms;
+	char attempt[20];
+	int mark;
+	char *text;
+};
+
+struct timeline {
+	struct entry *events; /* in order of time */
+	size_t count, cap;
+	struct printed {
+		char attempt[20];
+		unsigned marks; /* a bit for each */
+	} * printed;
+	size_t printed_count, printed_cap;
+};
+
+static struct timeline *timeline_new(void)
+{
+	return xcalloc(1, sizeof(struct timeline));
+}
+
+static void forget_events(struct timeline *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		free(t->events[i].text);
+	t->count = 0;
+}
+
+/* Accepts NULL. */
+static void timeline_free(struct timeline *t)
+{
+	if (!t)
+		return;
+	forget_events(t);
+	free(t->events);
+	free(t->printed);
+	free(t);
+}
+
+/* ---- from rows to events ---- */
+
+static void add(struct timeline *t, const struct pod_row *pod, int mark, int64_t at_ms, char *text)
+{
+	GROW(t->events, t->count, t->cap);
+	struct entry *e = &t->events[t->count++];
+	*e = (struct entry){.at_ms = at_ms, .mark = mark, .text = text};
+	COPY_TEXT(e->attempt, pod->attempt);
+}
+
+static char *created(const struct pod_row *pod)
+{
+	char price[32];
+
+	return xasprintf("requested: %s%s of %s%s%s, %s/h", gpu_called(pod->gpu),
+			 pod->spot ? " spot" : "", pod->provider, pod->region[0] ? " in " : "",
+			 pod->region, money_show(price, sizeof(price), pod->price_microusd_h));
+}
+
+static char *ended(const struct pod_row *pod, const char *phase, int64_t took_ms, int64_t at_ms)
+{
+	char took[32], cost[32];
+	int64_t until = pod->released_ms > 0 ? MIN(at_ms, pod->released_ms) : at_ms;
+
+	return xasprintf("%s: %s, %s so far", phase, duration_show(took, sizeof(took), took_ms),
+			 money_show(cost, sizeof(cost),
+				    billed_microusd(pod->price_microusd_h, pod->create_ms, until)));
+}
+
+static char *gone(const struct pod_row *pod, int64_t took_ms)
+{
+	char took[32], billed[32], cost[32], vendor[32];
+	bool more = pod_row_vendor(pod) > pod_row_counted(pod, pod->gone_ms);
+
+	return xasprintf(
+		"release: %s; gone, %s billed, %s%s%s", duration_show(took, sizeof(took), took_ms),
+		duration_show(billed, sizeof(billed), pod_row_billed_ms(pod, pod->gone_ms)),
+		money_show(cost, sizeof(cost), pod_row_counted(pod, pod->gone_ms)),
+		more ? "; by its vendor " : "",
+		more ? money_show(vendor, sizeof(vendor), pod_row_vendor(pod)) : "");
+}
+
+static void add_phases(struct timeline *t, const struct pod_row *pod)
+{
+	const struct {
+		enum phase phase;
+		int64_t at_ms;
+	} marks[] = {{PHASE_QUEUE, pod->running_ms},     {PHASE_BOOT, pod->reached_ms},
+		     {PHASE_CONNECT, pod->connected_ms}, {PHASE_SYNC, pod->synced_ms},
+		     {PHASE_LOAD, pod->ready_ms},        {PHASE_COMPUTE, pod->worked_ms},
+		     {PHASE_FETCH, pod->safe_ms}};
+	int64_t before = pod->create_ms;
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+		if (marks[i].at_ms < before)
+			continue; /* not reached, or out of order */
+		add(t, pod, (int)i + 1, marks[i].at_ms,
+		    ended(pod, phase_names[marks[i].phase], marks[i].at_ms - before,
+			  marks[i].at_ms));
+		before = marks[i].at_ms;
+	}
+	if (pod->gone_ms > 0)
+		add(t, pod, MARKS - 1, pod->gone_ms,
+		    gone(pod, pod->gone_ms - MAX(before, pod->release_ms)));
+}
+
+static void add_pod(struct timeline *t, const struct pod_row *pod)
+{
+	if (pod->create_ms <= 0)
+		return;
+	add(t, pod, 0, pod->create_ms, created(pod));
+	if (pod->state == POD_ROW_FAILED)
+		add(t, pod, MARKS - 2, MAX(pod->released_ms, pod->create_ms),
+		    xasprintf("not rented%s%s", pod->error[0] ? ": " : "", pod->error));
+	else
+		add_phases(t, pod);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->at_ms != y->at_ms)
+		return x->at_ms < y->at_ms ? -1 : 1;
+	int order = strcmp(x->attempt, y->attempt);
+	return order ? order : x->mark - y->mark;
+}
+
+/* Reads the current ledger. */
+static int timeline_read(struct timeline *t, struct store *s, const char *run, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(s, run, false, &pods, &count, err) < 0)
+		return -1;
+	forget_events(t);
+	for (size_t i = 0; i < count; i++) {
+		size_t from = t->count;
+		add_pod(t, &pods[i]);
+		for (size_t k = from; k < t->count; k++) {
+			char *text = t->events[k].text;
+			t->events[k].text = xasprintf("pod %s: %s", pod_row_called(&pods[i]), text);
+			free(text);
+		}
+	}
+	free(pods);
+	if (t->count)
+		qsort(t->events, t->count, sizeof(*t->events), by_time);
+	return 0;
+}
+
+/* ---- printing ---- */
+
+static unsigned *printed_of(struct timeline *t, const char *attempt)
+{
+	for (size_t i = 0; i < t->printed_count; i++)
+		if (!strcmp(t->printed[i].attempt, attempt))
+			return &t->printed[i].marks;
+	GROW(t->printed, t->printed_count, t->printed_cap);
+	struct printed *p = &t->printed[t->printed_count++];
+	*p = (struct printed){.marks = 0};
+	COPY_TEXT(p->attempt, attempt);
+	return &p->marks;
+}
+
+/* Prints to stdout what ended by this second ("2026-11-25T17:05:48Z"; NULL: everything) and is not
+ * printed yet. */
+static void timeline_print(struct timeline *t, const char *until)
+{
+	char at[TIME_LEN];
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct entry *e = &t->events[i];
+		clock_rfc3339(at, sizeof(at), e->at_ms);
+		if (until && strncmp(at, until, strlen("2026-11-25T17:05:48Z")) > 0)
+			return;
+		unsigned *marks = printed_of(t, e->attempt);
+		if (!(*marks & 1u << e->mark))
+			output_line(stdout, "%s %s", at, e->text);
+		*marks |= 1u << e->mark;
+	}
+}
+
+/* ---- the log ---- */
 
 #define LOOK_AGAIN_MS  200
 #define LINE_MAX_BYTES 65536

@@ -1,15 +1,22 @@
-/* screen.c - redraws lines on a terminal, each erased by itself, so that nothing flickers and the
- * scrollback stays. */
-#include "screen.h"
+/* screen.c - shows a view as it changes: at the bottom of a terminal, or as lines with the time. */
+#include "view.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/gpus.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "table.h"
+#include "output.h"
+#include "store/facts.h"
+
+/* ---- lines at the bottom of a terminal ---- */
+
+/* Each line is erased by itself, so that nothing flickers. */
 
 enum { COLUMNS_GUESS = 80, ROWS_GUESS = 24 };
 
@@ -143,4 +150,370 @@ void screen_restore(struct screen *s)
 {
 	if (s->hidden && s->shown.len)
 		screen_draw(s, str_text(&s->shown));
+}
+
+/* ---- a view as it changes ---- */
+
+enum { PLAIN_EVERY_MS = 10000, RESTORE_EVERY_MS = 100 };
+
+struct view_show {
+	const struct cmd_context *ctx;
+	struct screen *screen; /* NULL: plain lines */
+	int64_t restored_at, plain_at;
+	enum pod_phase *told; /* phases in the plain lines */
+	size_t reported_count;
+	int64_t reported_done;
+};
+
+/* ---- plain lines ---- */
+
+static void add_offer(struct str *to, const struct view_pod *pod)
+{
+	char price[32];
+
+	str_addf(to, "%s%s, %s%s%s", gpu_called(pod->gpu), pod->spot ? " spot" : "", pod->provider,
+		 pod->region[0] ? " " : "", pod->region);
+	if (pod->price_microusd_h)
+		str_addf(to, ", %s an hour",
+			 money_show(price, sizeof(price), pod->price_microusd_h));
+}
+
+/* Whether the create before this one got no pod from the same offer. */
+static bool is_another_try(const struct view *v, size_t at)
+{
+	const struct view_pod *pod = &v->pods[at];
+
+	while (at-- > 0) {
+		const struct view_pod *p = &v->pods[at];
+		if (!strcmp(p->provider, pod->provider) && !strcmp(p->gpu, pod->gpu) &&
+		    !strcmp(p->region, pod->region) && p->spot == pod->spot)
+			return p->phase == POD_NEVER;
+	}
+	return false;
+}
+
+/* Names a pod once its name is final. */
+static void say_phase(const struct view *v, size_t at, enum pod_phase before)
+{
+	const struct view_pod *pod = &v->pods[at];
+	CLEANUP(str_free) struct str offer = STR_INIT;
+
+	add_offer(&offer, pod);
+	if (!pod->name[0] && pod->phase == POD_RENTING && is_another_try(v, at))
+		return;
+	if (!pod->name[0] && pod->phase == POD_RENTING)
+		output_event("renting a pod (%s)", str_text(&offer));
+	else if (pod->name[0] && before < POD_BOOTING)
+		output_event("pod %s: %s (%s)", pod->name, pod_phase_name(pod->phase),
+			     str_text(&offer));
+	else if (pod->name[0])
+		output_event("pod %s: %s", pod->name,
+			     pod->handed ? "handed to another run" : pod_phase_name(pod->phase));
+}
+
+static void say_phases(struct view_show *s, const struct view *v)
+{
+	s->told = xrealloc(s->told, (v->pod_count + 1) * sizeof(*s->told));
+	for (; s->reported_count < v->pod_count; s->reported_count++)
+		s->told[s->reported_count] = (enum pod_phase)0;
+	for (size_t i = 0; i < v->pod_count; i++) {
+		const struct view_pod *pod = &v->pods[i];
+		enum pod_phase before = s->told[i];
+		if (before == pod->phase)
+			continue;
+		s->told[i] = pod->phase;
+		if (pod->phase != POD_NEVER && pod->phase != POD_AWAITING_VOLUME &&
+		    pod->phase != POD_LOADING)
+			say_phase(v, i, before);
+	}
+}
+
+/* At most every 10 s, and once all is done. */
+static void draw_plain(struct view_show *s, const struct view *v, int64_t now)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	int64_t over = v->done + v->failed;
+	bool all = over == v->total && over != s->reported_done;
+
+	say_phases(s, v);
+	if (!all && now < s->plain_at)
+		return;
+	if ((s->plain_at || v->watched) && over != s->reported_done) {
+		view_total_line(&line, v);
+		output_event("%s", str_text(&line));
+		s->reported_done = over;
+	}
+	s->plain_at = now + PLAIN_EVERY_MS;
+}
+
+/* ---- the live view ---- */
+
+static void draw_live(struct view_show *s, const struct view *v)
+{
+	CLEANUP(str_free) struct str lines = STR_INIT;
+	struct view_size size = {.color = s->ctx->color};
+
+	screen_size(&size.columns, &size.rows);
+	view_draw(&lines, v, size);
+	screen_draw(s->screen, str_text(&lines));
+}
+
+/* Set while there is a live view. */
+static struct view_show *shown;
+
+static void before_line(void)
+{
+	if (shown)
+		screen_clear(shown->screen);
+}
+
+/* Redraws after only some of many lines, since the next draw is near. */
+static void after_line(void)
+{
+	int64_t now = clock_boot_ms();
+
+	if (!shown || !shown->ctx->live || now < shown->restored_at + RESTORE_EVERY_MS)
+		return;
+	shown->restored_at = now;
+	screen_restore(shown->screen);
+}
+
+/* Prints nothing with ctx->quiet. ctx must outlive it. Until it is freed, other lines on stderr
+ * make it redraw. Only one may exist. Once ctx->live is false, plain lines follow. */
+static struct view_show *view_show_new(const struct cmd_context *ctx)
+{
+	struct view_show *s = xcalloc(1, sizeof(*s));
+
+	s->ctx = ctx;
+	s->reported_done = -(int64_t)1;
+	if (ctx->live && !ctx->quiet) {
+		s->screen = screen_new();
+		shown = s;
+		output_around_lines(before_line, after_line);
+	}
+	return s;
+}
+
+static void end_live(struct view_show *s)
+{
+	if (s->ctx->live)
+		screen_clear(s->screen);
+	output_around_lines(NULL, NULL);
+	shown = NULL;
+	screen_free(TAKE(s->screen));
+}
+
+/* Removes a live view. Accepts NULL. */
+static void view_show_free(struct view_show *s)
+{
+	if (!s)
+		return;
+	if (s->screen)
+		end_live(s);
+	free(s->told);
+	free(s);
+}
+
+/* now_ms: boot clock. */
+static void view_show_next(struct view_show *s, const struct view *v, int64_t now_ms)
+{
+	if (s->screen && !s->ctx->live)
+		end_live(s);
+	if (s->screen)
+		draw_live(s, v);
+	else if (!s->ctx->quiet)
+		draw_plain(s, v, now_ms);
+}
+
+/* ---- a run whose engine works here ---- */
+
+enum { FILE_EVERY_MS = 1000 };
+
+struct progress {
+	const struct cmd_context *ctx;
+	struct view_show *show;
+	struct view view;
+	struct join_time join;
+	char join_of[200]; /* key of the fact: what is made of how the track is joined */
+	char *file;        /* of the copy; NULL: none (yet) */
+	int64_t file_at;
+};
+
+struct progress *progress_new(const struct cmd_context *ctx)
+{
+	struct progress *p = xcalloc(1, sizeof(*p));
+
+	p->ctx = ctx;
+	p->show = view_show_new(ctx);
+	return p;
+}
+
+/* Loudness and other formats than WAV take far longer than copying sound: they are learned apart.
+ */
+static void expect_join(struct progress *p, const struct engine *e)
+{
+	const struct engine_setup *s = engine_of(e);
+	const char *const *names =
+		s->job_ops && s->job_ops->finish_names ? s->job_ops->finish_names(s->job) : NULL;
+	const struct section *job = config_job(p->ctx->config);
+	/* other types of job have no such key */
+	const struct section *join = job && names ? section_group(job, "join") : NULL;
+	struct job_finish finish = {0};
+	CLEANUP(str_free) struct str of = STR_INIT;
+	char value[64];
+
+	str_add(&of, join && section_has(join, "loudness") ? "loudness" : "plain");
+	for (; names && *names; names++) {
+		const char *end = strrchr(*names, '.');
+		str_addf(&of, " %s", end ? end + 1 : *names);
+	}
+	COPY_TEXT(p->join_of, str_text(&of));
+	if (s->job_ops && s->job_ops->finish_progress)
+		s->job_ops->finish_progress(s->job, &finish);
+	p->join = join_time_prior(finish.ms_per_s, join_time_slowdown());
+	if (p->ctx->store &&
+	    fact_get(p->ctx->store, FACT_JOIN_TIME, p->join_of, NULL, value, sizeof(value)))
+		join_time_read(&p->join, value);
+}
+
+void progress_free(struct progress *p)
+{
+	if (!p)
+		return;
+	view_show_free(p->show);
+	if (p->file)
+		unlink(p->file);
+	free(p->file);
+	view_free(&p->view);
+	free(p);
+}
+
+void progress_learn(struct progress *p, const struct engine *e)
+{
+	char value[64];
+
+	if (!p->view.joins || !engine_finished_well(e) || p->view.failed)
+		return;
+	join_time_learn(&p->join, p->view.sound_s, (double)engine_finishing_ms(e));
+	join_time_write(&p->join, value);
+	fact_put(p->ctx->store, FACT_JOIN_TIME, p->join_of, NULL, value, NULL);
+}
+
+static void keep_copy(struct progress *p, const struct engine *e, int64_t now)
+{
+	if (now < p->file_at || !engine_of(e)->run_dir)
+		return;
+	if (!p->file)
+		p->file = path_join(engine_of(e)->run_dir, VIEW_FILE);
+	view_put(&p->view, p->file);
+	p->file_at = now + FILE_EVERY_MS;
+}
+
+void progress_draw(struct progress *p, const struct engine *e)
+{
+	int64_t now = clock_boot_ms();
+
+	if (!p->join_of[0])
+		expect_join(p, e);
+	view_of_engine(&p->view, e, &p->join);
+	keep_copy(p, e, now);
+	view_show_next(p->show, &p->view, now);
+}
+
+/* ---- a run that another process drives ---- */
+
+enum { LOOK_MS = 250, FILE_MS = 1000, LEDGER_MS = 2000, LEDGER_SHARE = 10, LINE_MAX_BYTES = 4096 };
+
+struct follower {
+	struct cmd_context *ctx;
+	const char *run;
+	FILE *log;  /* NULL: none */
+	char *file; /* of the view */
+	struct view view;
+	int64_t read_at; /* boot clock: when the view was read; 0: not yet */
+	int64_t next_at; /* when to read it again */
+};
+
+/* ---- the log ---- */
+
+static void print_more(struct follower *w)
+{
+	char line[LINE_MAX_BYTES];
+
+	if (!w->log)
+		return;
+	while (fgets(line, sizeof(line), w->log))
+		output_lines(stderr, line);
+	clearerr(w->log);
+}
+
+/* What happened before is in the log; the view shows where the run stands. */
+static void skip_earlier(struct follower *w)
+{
+	char line[LINE_MAX_BYTES];
+	size_t lines = 0;
+
+	while (w->log && fgets(line, sizeof(line), w->log))
+		lines += strchr(line, '\n') != NULL;
+	if (w->log)
+		clearerr(w->log);
+	if (lines && !w->ctx->quiet)
+		output_line(stderr, "%zu earlier line%s: `burst logs %s`", lines,
+			    lines == 1 ? "" : "s", w->run);
+}
+
+/* ---- the view ---- */
+
+static void read_view(struct follower *w, int64_t now)
+{
+	if (now < w->next_at)
+		return;
+	if (view_get(&w->view, w->file)) {
+		w->next_at = now + FILE_MS;
+	} else if (view_of_ledger(&w->view, w->ctx, w->run)) {
+		/* with very many segments, reading the ledger takes long */
+		w->next_at = clock_boot_ms() +
+			     MAX((int64_t)LEDGER_MS, LEDGER_SHARE * (clock_boot_ms() - now));
+	} else {
+		return;
+	}
+	w->read_at = now;
+	w->view.watched = true;
+}
+
+/* Shows the view with the current time, between two reads. */
+static void show(struct follower *w, struct view_show *to, int64_t now)
+{
+	struct view v = w->view;
+	int64_t since = now - w->read_at;
+
+	if (!w->read_at)
+		return;
+	v.age_ms += since;
+	v.eta_ms = v.eta_ms < 0 ? VIEW_UNKNOWN : MAX(v.eta_ms - since, 0);
+	view_show_next(to, &v, now);
+}
+
+void follow_run(struct cmd_context *ctx, const struct run_row *run)
+{
+	CLEANUP(free_text) char *path = run_path(&ctx->runs, run->id, "log");
+	CLEANUP(file_close) FILE *log = fopen(path, "re");
+	struct follower w = {.ctx = ctx,
+			     .run = run->id,
+			     .log = log,
+			     .file = run_path(&ctx->runs, run->id, VIEW_FILE)};
+
+	skip_earlier(&w);
+	struct view_show *to = view_show_new(ctx);
+	while (run_is_alive(&ctx->runs, run->id)) {
+		int64_t now = clock_boot_ms();
+		print_more(&w);
+		read_view(&w, now);
+		show(&w, to, now);
+		poll(NULL, 0, LOOK_MS);
+	}
+	view_show_free(to);
+	print_more(&w);
+	view_free(&w.view);
+	free(w.file);
 }

@@ -1,11 +1,99 @@
-/* view.c - fills a view from a running engine. */
+/* view.c - fills a view of a run in progress: from its engine, from the copy in the run's folder,
+ * or from the ledger. */
 #include "view.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/mem.h"
+#include "base/path.h"
 #include "engine/engine.h"
-#include "join_time.h"
+#include "report.h"
+#include "store/pod_cost.h"
+
+/* ---- how long joining takes on this machine ---- */
+
+/* No measurement is trusted beyond these. */
+#define FIXED_MOST_MS  60e3
+#define PER_S_LEAST_MS 0.01
+#define PER_S_MOST_MS  1000.0
+
+/* A pass of ffmpeg over the sound takes more than that; so does its start. */
+#define ENCODES_PER_S_MS 1.0
+
+#define SLOWDOWN_MOST 8.0
+
+/* So much of a join, once done, says as much of its time as the expectation does. */
+#define TRUSTED_SHARE 0.05
+
+/* Copying waits for the disk, not for a processor: eight hours of sound took as long where seven
+ * processes wanted each processor. */
+struct join_time join_time_prior(double ms_per_s, double slowdown)
+{
+	bool encodes = ms_per_s > ENCODES_PER_S_MS;
+
+	return (struct join_time){encodes ? 400 : 100, encodes ? ms_per_s * slowdown : ms_per_s};
+}
+
+double join_time_slowdown(void)
+{
+	double load;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (getloadavg(&load, 1) != 1 || processors < 1)
+		return 1;
+	return MIN(MAX(load / (double)processors, 1.0), SLOWDOWN_MOST);
+}
+
+double join_time_left_ms(double expected_ms, double after_ms, double share)
+{
+	double all_ms = (after_ms + TRUSTED_SHARE * expected_ms) / (share + TRUSTED_SHARE);
+
+	return (1 - share) * all_ms;
+}
+
+double join_time_ms(const struct join_time *j, double sound_s)
+{
+	return j->fixed_ms + j->ms_per_s * sound_s;
+}
+
+void join_time_learn(struct join_time *j, double sound_s, double ms)
+{
+	double of_sound = j->ms_per_s * sound_s;
+
+	if (sound_s <= 0 || ms < 0)
+		return;
+	if (of_sound > j->fixed_ms)
+		j->ms_per_s = MAX(ms - MIN(j->fixed_ms, ms / 2), 0.0) / sound_s;
+	else
+		j->fixed_ms = MAX(ms - MIN(of_sound, ms / 2), 0.0);
+	j->fixed_ms = MIN(j->fixed_ms, FIXED_MOST_MS);
+	j->ms_per_s = MIN(MAX(j->ms_per_s, PER_S_LEAST_MS), PER_S_MOST_MS);
+}
+
+bool join_time_read(struct join_time *j, const char *text)
+{
+	struct join_time got;
+
+	if (sscanf(text, "%lf %lf", &got.fixed_ms, &got.ms_per_s) != 2 ||
+	    !(got.fixed_ms >= 0 && got.fixed_ms <= FIXED_MOST_MS) ||
+	    !(got.ms_per_s >= 0 && got.ms_per_s <= PER_S_MOST_MS))
+		return false;
+	*j = got;
+	return true;
+}
+
+void join_time_write(const struct join_time *j, char to[64])
+{
+	snprintf(to, 64, "%.1f %.4f", j->fixed_ms, j->ms_per_s);
+}
+
+/* ---- from a running engine ---- */
 
 /* English at an ordinary pace; the example quiz has 0.07. */
 #define SOUND_S_PER_CHARACTER 0.07
@@ -136,4 +224,206 @@ void view_of_engine(struct view *v, const struct engine *e, const struct join_ti
 	bool will_join = v->joins && !v->stopping;
 	double join_ms = join_time_ms(join, sound_in_all(v, sum.weight_left));
 	v->eta_ms = eta_of(v, e, &o, will_join ? join_ms : 0);
+}
+
+/* ---- from and to the copy in the run's folder: JSON, overwritten in place about once a second
+ * ---- */
+
+enum { VIEW_FILE_MAX = 16 << 20, VIEW_PODS_MAX = 10000, PERCENT_MOST = 100 };
+
+/* ---- writing ---- */
+
+static json_t *pod_json(const struct view_pod *p)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:i, s:i, s:I, s:I, s:I, s:f}",
+			 "name", p->name, "provider", p->provider, "gpu", p->gpu, "region",
+			 p->region, "detail", p->detail, "spot", p->spot, "handed", p->handed,
+			 "phase", (int)p->phase, "image", p->image_percent, "price",
+			 (json_int_t)p->price_microusd_h, "cost", (json_int_t)p->cost_microusd,
+			 "done", (json_int_t)p->done, "rate", p->rate);
+}
+
+static json_t *view_json(const struct view *v)
+{
+	json_t *pods = json_array();
+
+	for (size_t i = 0; i < v->pod_count; i++)
+		json_array_append_new(pods, pod_json(&v->pods[i]));
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, "
+			 "s:i, s:b, s:b, s:i, s:s, s:o}",
+			 "job", v->job, "run", v->run, "started", (json_int_t)v->started_ms, "age",
+			 (json_int_t)v->age_ms, "max_cost", (json_int_t)v->max_cost_microusd,
+			 "max_duration", (json_int_t)v->max_duration_ms, "total",
+			 (json_int_t)v->total, "done", (json_int_t)v->done, "cached",
+			 (json_int_t)v->cached, "failed", (json_int_t)v->failed, "sound",
+			 v->sound_s, "cost", (json_int_t)v->cost_microusd, "cost_total",
+			 (json_int_t)v->total_microusd, "eta", (json_int_t)v->eta_ms, "stops",
+			 v->stops, "stopping", v->stopping, "joins", v->joins, "finish",
+			 (int)v->finish, "doing", v->doing, "pods", pods);
+}
+
+/* Neither syncs nor renames: the copy is stale a second later, and a reader of a partial one waits
+ * for the next. */
+void view_put(const struct view *v, const char *path)
+{
+	json_t *value = view_json(v);
+	CLEANUP(free_text) char *line = value ? jsonx_line(value) : NULL;
+	FILE *f = line ? fopen(path, "we") : NULL;
+
+	json_decref(value);
+	if (!f)
+		return;
+	fchmod(fileno(f), 0600);
+	fputs(line, f);
+	fputc('\n', f);
+	fclose(f);
+}
+
+/* ---- reading ---- */
+
+static void pod_of_json(struct view_pod *p, const json_t *from)
+{
+	*p = (struct view_pod){.spot = jsonx_bool(from, "spot", false),
+			       .handed = jsonx_bool(from, "handed", false),
+			       .phase = (enum pod_phase)jsonx_bounded(from, "phase", 0, POD_NEVER),
+			       .image_percent = (int)MIN(jsonx_int(from, "image", VIEW_UNKNOWN),
+							 (int64_t)PERCENT_MOST),
+			       .price_microusd_h = jsonx_bounded(from, "price", 0, MONEY_MOST),
+			       .cost_microusd = jsonx_bounded(from, "cost", 0, MONEY_MOST),
+			       .done = jsonx_bounded(from, "done", 0, STORE_NUMBER_MOST),
+			       .rate = jsonx_number(from, "rate", 0)};
+	COPY_TEXT(p->name, jsonx_text(from, "name", ""));
+	COPY_TEXT(p->provider, jsonx_text(from, "provider", ""));
+	COPY_TEXT(p->gpu, jsonx_text(from, "gpu", ""));
+	COPY_TEXT(p->region, jsonx_text(from, "region", ""));
+	COPY_TEXT(p->detail, jsonx_text(from, "detail", ""));
+}
+
+static void view_of_json(struct view *v, const json_t *from)
+{
+	const json_t *pods = json_object_get(from, "pods");
+	struct view_pod *list = v->pods;
+
+	*v = (struct view){
+		.started_ms = jsonx_bounded(from, "started", 0, STORE_NUMBER_MOST),
+		.age_ms = jsonx_bounded(from, "age", 0, STORE_NUMBER_MOST),
+		.max_cost_microusd = jsonx_bounded(from, "max_cost", 0, MONEY_MOST),
+		.max_duration_ms = jsonx_bounded(from, "max_duration", 0, STORE_NUMBER_MOST),
+		.total = jsonx_bounded(from, "total", 0, STORE_NUMBER_MOST),
+		.done = jsonx_bounded(from, "done", 0, STORE_NUMBER_MOST),
+		.cached = jsonx_bounded(from, "cached", 0, STORE_NUMBER_MOST),
+		.failed = jsonx_bounded(from, "failed", 0, STORE_NUMBER_MOST),
+		.sound_s = jsonx_number(from, "sound", 0),
+		.cost_microusd = jsonx_bounded(from, "cost", 0, MONEY_MOST),
+		.total_microusd =
+			MAX(jsonx_int(from, "cost_total", VIEW_UNKNOWN), (int64_t)VIEW_UNKNOWN),
+		.eta_ms = MAX(jsonx_int(from, "eta", VIEW_UNKNOWN), (int64_t)VIEW_UNKNOWN),
+		.stops = (int)jsonx_bounded(from, "stops", 0, 3),
+		.stopping = jsonx_bool(from, "stopping", false),
+		.joins = jsonx_bool(from, "joins", false),
+		.finish = (enum view_finish)jsonx_bounded(from, "finish", 0, VIEW_FINISH_OVER),
+		.pod_count = MIN(json_array_size(pods), (size_t)VIEW_PODS_MAX)};
+	COPY_TEXT(v->job, jsonx_text(from, "job", ""));
+	COPY_TEXT(v->run, jsonx_text(from, "run", ""));
+	COPY_TEXT(v->doing, jsonx_text(from, "doing", ""));
+	v->pods = xrealloc(list, (v->pod_count + 1) * sizeof(*v->pods));
+	for (size_t i = 0; i < v->pod_count; i++)
+		pod_of_json(&v->pods[i], json_array_get(pods, i));
+}
+
+bool view_get(struct view *v, const char *path)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (path_read_plain(path, VIEW_FILE_MAX, &text, NULL) < 0)
+		return false;
+	json_t *from = jsonx_parse(str_text(&text), text.len, NULL);
+	if (!from)
+		return false;
+	view_of_json(v, from);
+	json_decref(from);
+	return true;
+}
+
+/* ---- from the ledger ---- */
+
+static void pod_of_row(struct view_pod *to, const struct pod_row *row, int64_t now)
+{
+	*to = (struct view_pod){.spot = row->spot,
+				.phase = phase_of_row(row),
+				.image_percent = VIEW_UNKNOWN,
+				.price_microusd_h = row->price_microusd_h,
+				.cost_microusd = pod_row_cost(row, now)};
+	COPY_TEXT(to->name, row->id);
+	COPY_TEXT(to->provider, row->provider);
+	COPY_TEXT(to->gpu, row->gpu);
+	COPY_TEXT(to->region, row->region);
+}
+
+static void add_segment(struct view *v, const struct segment_row *segment,
+			const struct pod_row *rows)
+{
+	v->failed += segment->state == SEGMENT_ROW_FAILED;
+	if (segment->state != SEGMENT_ROW_SAFE)
+		return;
+	v->done++;
+	v->sound_s += segment->seconds;
+	for (size_t i = 0; i < v->pod_count; i++)
+		v->pods[i].done += !strcmp(rows[i].attempt, segment->attempt);
+}
+
+static void set_rates(struct view *v, const struct pod_row *rows, int64_t now)
+{
+	for (size_t i = 0; i < v->pod_count; i++)
+		if (v->pods[i].phase == POD_WORKING && now > rows[i].ready_ms)
+			v->pods[i].rate =
+				(double)v->pods[i].done * 1000 / (double)(now - rows[i].ready_ms);
+}
+
+static void fill(struct view *v, const struct run_row *run, int64_t now)
+{
+	struct view_pod *pods = v->pods;
+
+	*v = (struct view){.started_ms = run->started_ms,
+			   .age_ms = MAX(now - run->started_ms, 0),
+			   .max_cost_microusd = run->max_cost_microusd,
+			   .max_duration_ms = run->deadline_ms
+						      ? MAX(run->deadline_ms - run->started_ms, 0)
+						      : 0,
+			   .total = run->total,
+			   .done = run->cached,
+			   .cached = run->cached,
+			   .cost_microusd = run->cost_microusd,
+			   .total_microusd = VIEW_UNKNOWN,
+			   .eta_ms = VIEW_UNKNOWN,
+			   .pods = pods};
+	COPY_TEXT(v->job, run->job);
+	COPY_TEXT(v->run, run->id);
+}
+
+bool view_of_ledger(struct view *v, const struct cmd_context *ctx, const char *run)
+{
+	struct segment_row *segments = NULL;
+	struct pod_row *rows = NULL;
+	size_t pod_count = 0, segment_count = 0;
+	int64_t now = clock_wall_ms();
+	struct run_row row;
+	bool known = store_run(ctx->store, run, &row, NULL) == 0 &&
+		     run_so_far(&ctx->runs, &row, now, NULL) == 0 &&
+		     store_pods(ctx->store, run, false, &rows, &pod_count, NULL) == 0 &&
+		     store_segments(ctx->store, run, &segments, &segment_count, NULL) == 0;
+
+	if (known) {
+		fill(v, &row, now);
+		v->pod_count = pod_count;
+		v->pods = xrealloc(v->pods, (pod_count + 1) * sizeof(*v->pods));
+		for (size_t i = 0; i < pod_count; i++)
+			pod_of_row(&v->pods[i], &rows[i], now);
+		for (size_t i = 0; i < segment_count; i++)
+			add_segment(v, &segments[i], rows);
+		set_rates(v, rows, now);
+	}
+	free(segments);
+	free(rows);
+	return known;
 }

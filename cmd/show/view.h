@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "core/core.h"
+#include "engine/engine.h"
 
 #define VIEW_UNKNOWN (-1)
 
@@ -51,8 +53,30 @@ struct view {
 
 void view_free(struct view *v); /* frees its contents, not the view itself */
 
-struct engine;
-struct join_time;
+/* ---- how long joining takes: a fixed part, and a part for each second of sound ---- */
+
+struct join_time {
+	double fixed_ms, ms_per_s;
+};
+
+/* ms_per_s: of an idle machine. slowdown: how much slower this one is, at least 1. */
+struct join_time join_time_prior(double ms_per_s, double slowdown);
+/* Processes that want a processor, for each that there is: from 1 to 8. */
+double join_time_slowdown(void);
+double join_time_ms(const struct join_time *j, double sound_s);
+/* What is left of a join that was expected to take expected_ms, after so long. share: how much of
+ * it is done; the more that is, the less the expectation counts. */
+double join_time_left_ms(double expected_ms, double after_ms, double share);
+/* A join of so much sound took so long. It corrects the part that most of its time was expected to
+ * be: two seconds of sound tell nothing of ten hours. */
+void join_time_learn(struct join_time *j, double sound_s, double ms);
+
+/* As the ledger keeps it. Returns false for other texts; *j is then unchanged. */
+bool join_time_read(struct join_time *j, const char *text);
+void join_time_write(const struct join_time *j, char to[64]);
+
+/* ---- from a running engine ---- */
+
 /* Fills *v and reuses its array. join: of this machine. */
 void view_of_engine(struct view *v, const struct engine *e, const struct join_time *join);
 
@@ -75,9 +99,6 @@ struct view_size {
  * the total, the cost and the time left; it leaves out the least useful first. Many pods become
  * groups. */
 void view_draw(struct str *out, const struct view *v, struct view_size size);
-/* What the run waits for, or does beside rendering: "all pods gone; joining 300 files"; "" if the
- * pods' phases say it all. */
-void view_status(struct str *out, const struct view *v);
 /* "186/300 (62 %), 12m of audio, ETA 1m40s, $0.03 of $1.00, about $0.06 in total": for plain
  * output. */
 void view_total_line(struct str *out, const struct view *v);
@@ -85,5 +106,45 @@ void view_total_line(struct str *out, const struct view *v);
 char *view_rate_show(char *to, size_t room, double per_s);
 /* Whole cents; below one cent, hundredths of a cent. Returns `to`. */
 char *view_money_show(char *to, size_t room, int64_t microusd);
+
+/* ---- from the ledger ---- */
+
+/* Fills *v and reuses its array. What only the client knows (the time left, details of phases)
+ * stays unknown. Returns false if the ledger has no such run or cannot be read; *v is then
+ * unchanged. */
+bool view_of_ledger(struct view *v, const struct cmd_context *ctx, const char *run);
+
+/* ---- lines at the bottom of a terminal, below other output ---- */
+
+struct screen;
+
+/* For stderr, which must be a terminal with a movable cursor. */
+struct screen *screen_new(void);
+/* Leaves the last lines in place. Accepts NULL. */
+void screen_free(struct screen *s);
+/* The usable size: one column and one row less than the terminal has, for the cursor. 80x24 if the
+ * terminal reports none. */
+void screen_size(int *columns, int *rows);
+/* Replaces the last drawing by these lines. Each has a newline and fits screen_size(). */
+void screen_draw(struct screen *s, const char *lines);
+/* Hides the lines, so that other output can follow; screen_restore() draws them again below it. */
+void screen_clear(struct screen *s);
+void screen_restore(struct screen *s);
+
+DEFINE_CLEANUP(screen_free, struct screen *)
+
+/* ---- a run whose engine works here ---- */
+
+struct progress;
+struct progress *progress_new(const struct cmd_context *ctx);
+void progress_draw(struct progress *p, const struct engine *e);
+/* At the end: records how long joining took, for later estimates. */
+void progress_learn(struct progress *p, const struct engine *e);
+void progress_free(struct progress *p);
+
+/* ---- a run that another process drives ---- */
+
+/* Returns once the client has ended, whatever the run's state. */
+void follow_run(struct cmd_context *ctx, const struct run_row *run);
 
 #endif

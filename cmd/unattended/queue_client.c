@@ -18,7 +18,6 @@
 #include "base/program.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "cmd/show/table.h"
 #include "net/child.h"
 
 /* Carries struct queued to the `burst run` of a queue's runner. */

@@ -16,7 +16,6 @@
 #include "cmd/launch/volume_warm.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "cmd/show/table.h"
 #include "engine/caller.h"
 #include "engine/volume_intent.h"
 #include "runs/volume_gc.h"

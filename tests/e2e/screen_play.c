@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "cmd/show/screen.h"
 #include "cmd/show/view.h"
 
 static struct view_pod *add_pod(struct view *v, enum pod_phase phase, const char *name,

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "engine/learn.h"
-#include "cmd/show/advice.h"
+#include "cmd/show/ledger.h"
 
 /* A pod that was billed until its release, with so many seconds in each step. */
 static struct pod_row pod_with(int boot_s, int sync_s, int compute_s, int idle_s)

@@ -12,8 +12,6 @@
 #include "cmd/cmd.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "cmd/show/table.h"
-#include "cmd/show/text.h"
 
 /* ---- flags ---- */
 

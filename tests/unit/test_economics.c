@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/gpus.h"
-#include "cmd/show/advice.h"
+#include "cmd/show/ledger.h"
 #include "plan/cost.h"
 #include "formulas.h"
 #include "plan/choose.h"

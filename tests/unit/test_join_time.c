@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/show/join_time.h"
+#include "cmd/show/view.h"
 
 /* What joining truly takes on the machine of a case. */
 struct truth {

@@ -13,8 +13,8 @@
 
 #include "base/path.h"
 #include "base/str.h"
-#include "cmd/show/phase.h"
-#include "cmd/show/table.h"
+#include "cmd/show/report.h"
+#include "cmd/show/output.h"
 #include "cmd/show/view.h"
 #include "engine/pull.h"
 #include "scratch.h"

@@ -1,0 +1,790 @@
+/* ledger.c - prints `burst ledger`: runs, one run in full, sums, and bills of vendors. */
+#include "ledger.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "engine/kept.h"
+#include "jobs/calibrate/calibrate.h"
+#include "output.h"
+#include "report.h"
+#include "runs/bill.h"
+#include "runs/choice.h"
+#include "runs/runs.h"
+#include "runs/spend.h"
+#include "store/pod_cost.h"
+
+/* ---- planned and actual ---- */
+
+void planned_say_replans(FILE *to, const struct run_row *run)
+{
+	const char *at = run->replanned, *line;
+	size_t len;
+
+	for (int i = 0; i < run->replans && (line = str_next_line(&at, &len)); i++) {
+		fputs("planned again: ", to);
+		output_safe_line(to, line, len);
+	}
+}
+
+bool planned_compare(char *to, size_t room, const struct run_row *run, const struct pod_row *pods,
+		     size_t count)
+{
+	int64_t first = INT64_MAX, last = 0;
+	char planned[24], was[24], planned_usd[32], was_usd[32];
+
+	for (size_t i = 0; i < count; i++) {
+		if (pods[i].create_ms > 0)
+			first = MIN(first, pods[i].create_ms);
+		last = MAX(last, MAX(pods[i].safe_ms, pods[i].worked_ms));
+	}
+	if (run->planned_ms <= 0 || last <= first || run->status != RUN_DONE)
+		return false;
+	bool free = run->planned_microusd <= 0; /* then only the time can differ */
+	double was_amount = free ? (double)(last - first) : (double)run->cost_microusd;
+	double planned_amount = free ? (double)run->planned_ms : (double)run->planned_microusd;
+	int off = (int)llround(MIN(100 * (was_amount - planned_amount) / planned_amount, 1e6));
+	snprintf(to, room, "planned %s, %s; was %s, %s (%+d%%)",
+		 duration_show(planned, sizeof(planned), run->planned_ms),
+		 money_show(planned_usd, sizeof(planned_usd), run->planned_microusd),
+		 duration_show(was, sizeof(was), last - first),
+		 money_show(was_usd, sizeof(was_usd), run->cost_microusd), off);
+	return true;
+}
+
+/* ---- the list of runs ---- */
+
+static json_t *run_json(const struct run_row *run)
+{
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, "
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o}",
+		"run", report_text(run->id), "job", report_text(run->job), "type",
+		report_text(run->type), "status", json_string(run_status_word(run->status)),
+		"config", report_text(run->config), "output", report_text(run->output), "commit",
+		run->commit_id[0] ? report_text(run->commit_id) : json_null(), "detached",
+		run->detached, "started_at", report_time(run->started_ms), "ended_at",
+		report_time(run->ended_ms), "segments", "total", (json_int_t)run->total, "rendered",
+		(json_int_t)run->rendered, "cached", (json_int_t)run->cached, "failed",
+		(json_int_t)run->failed, "billed_seconds", report_seconds(run->billed_ms),
+		"compute_seconds", report_seconds(run->compute_ms), "wasted_seconds",
+		report_seconds(run->wasted_ms), "cost_usd", report_dollars(run->cost_microusd),
+		"cost_counted_usd", report_dollars(run->counted_microusd), "cost_vendor_usd",
+		report_vendor_dollars(run), "exit_status", run->exit_status, "error",
+		run->error[0] ? report_text(run->error) : json_null());
+}
+
+void ledger_runs_json(const struct run_row *runs, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, run_json(&runs[i]));
+	output_json(list);
+}
+
+static void time_cell(struct table *t, int64_t wall_ms)
+{
+	char text[32];
+
+	clock_rfc3339(text, sizeof(text), wall_ms);
+	text[10] = ' ';
+	table_cell(t, "%.16s", text);
+}
+
+/* Whether its client died, so that its pods bill until their leases end. */
+static bool ledger_has_no_client(const struct cmd_context *ctx, const struct run_row *run)
+{
+	return run->status == RUN_RUNNING && !run->detached && !run_is_alive(&ctx->runs, run->id);
+}
+
+void ledger_runs_print(const struct cmd_context *ctx, const struct run_row *runs, size_t count)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	char text[32];
+	bool more = false;
+
+	for (size_t i = 0; i < count; i++)
+		more = more || runs[i].cost_microusd > runs[i].counted_microusd;
+	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "JOB", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "STARTED (UTC)", TABLE_LEFT, 4);
+	table_column(t, "STATUS", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "DONE", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "BILLED", TABLE_RIGHT, 1);
+	table_column(t, "COMPUTE", TABLE_RIGHT, 2);
+	table_column(t, "USED", TABLE_RIGHT, 3);
+	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
+	if (more) /* some vendor bills more than burst counted */
+		table_column(t, "COUNTED", TABLE_RIGHT, 5);
+	for (size_t i = 0; i < count; i++) {
+		const struct run_row *run = &runs[i];
+		table_cell(t, "%s", run->id);
+		table_cell(t, "%s", run->job);
+		time_cell(t, run->started_ms);
+		table_cell(t, "%s",
+			   ledger_has_no_client(ctx, run) ? "no client"
+							  : run_status_word(run->status));
+		table_cell(t, "%lld/%lld", (long long)(run->rendered + run->cached),
+			   (long long)run->total);
+		table_cell(t, "%s", duration_show(text, sizeof(text), run->billed_ms));
+		table_cell(t, "%s", duration_show(text, sizeof(text), run->compute_ms));
+		table_cell(t, "%s",
+			   report_ratio(text, sizeof(text), run->compute_ms, run->billed_ms));
+		table_cell(t, "%s", money_show(text, sizeof(text), run->cost_microusd));
+		if (more)
+			table_cell(t, "%s", money_show(text, sizeof(text), run->counted_microusd));
+	}
+	table_print(t, stdout, terminal_width(stdout));
+}
+
+/* ---- one run in full ---- */
+
+static void print_line(const char *label, const char *text)
+{
+	printf("%-10s", label);
+	output_safe_line(stdout, text, strlen(text));
+}
+
+static void print_run(const struct cmd_context *ctx, const struct run_row *run)
+{
+	char text[400], billed[32], compute[32], wasted[32], ratio[32], cost[32];
+
+	print_line("run", run->id);
+	print_line("job", run->job);
+	print_line("config", run->config);
+	print_line("output", run->output);
+	if (run->commit_id[0])
+		print_line("commit", run->commit_id);
+	if (ledger_has_no_client(ctx, run))
+		snprintf(text, sizeof(text),
+			 "running, but its client exited: `burst resume %s` continues it, "
+			 "`burst reap` releases its pods",
+			 run->id);
+	else if (run->status == RUN_RUNNING)
+		snprintf(text, sizeof(text), "running%s", run->detached ? ", detached" : "");
+	else
+		snprintf(text, sizeof(text), "%s (exit status %d)%s", run_status_word(run->status),
+			 run->exit_status, run->detached ? ", detached" : "");
+	print_line("status", text);
+	if (run->error[0])
+		print_line("error", run->error);
+	print_line("started", clock_rfc3339(text, sizeof(text), run->started_ms));
+	if (run->ended_ms > 0)
+		print_line("ended", clock_rfc3339(text, sizeof(text), run->ended_ms));
+	printf("%-10s%lld: %lld rendered, %lld cached, %lld failed\n", "segments",
+	       (long long)run->total, (long long)run->rendered, (long long)run->cached,
+	       (long long)run->failed);
+	printf("%-10s%s billed, %s compute (%s), %s wasted, %s", "spent",
+	       duration_show(billed, sizeof(billed), run->billed_ms),
+	       duration_show(compute, sizeof(compute), run->compute_ms),
+	       report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
+	       duration_show(wasted, sizeof(wasted), run->wasted_ms),
+	       money_show(cost, sizeof(cost), run->cost_microusd));
+	if (run->cost_microusd > run->counted_microusd)
+		printf(" by the vendor, %s counted here",
+		       money_show(cost, sizeof(cost), run->counted_microusd));
+	putchar('\n');
+	planned_say_replans(stdout, run);
+}
+
+/* ---- what it decided ---- */
+
+static void add_pods(struct str *to, const struct choice_row *c)
+{
+	int pods = MAX(c->pods, 1);
+
+	str_addf(to, "; %d pod%s%s", pods, pods == 1 ? "" : "s",
+		 c->pods_open ? ""
+		 : c->pods    ? " as in the config"
+			      : "");
+	if (c->pods_open && c->pods_most > pods)
+		str_addf(to, ", up to %d if it gets late", c->pods_most);
+	if (c->gpus[0]) {
+		str_addf(to, "; GPUs%s: ", c->gpus_open ? ", the cheapest for the job first" : "");
+		for (const char *at = c->gpus; *at; at++)
+			str_addf(to, *at == ',' ? ", " : "%c", *at);
+	}
+}
+
+static void print_forecasts(const struct run_choice *c)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	char up[24], slow[24];
+
+	for (size_t i = 0; i < c->forecast_count; i++) {
+		const struct forecast_row *f = &c->forecasts[i];
+		str_reset(&text);
+		str_addf(&text, "%s at %s: up in %s (90%%: %s); batches of %d at most; times: %s",
+			 gpu_called(f->gpu), f->provider,
+			 duration_show(up, sizeof(up), (int64_t)(f->cold_p50_s * 1000)),
+			 duration_show(slow, sizeof(slow), (int64_t)(f->cold_p90_s * 1000)),
+			 f->batch_max, f->speed_from);
+		print_line(i ? "" : "expected", str_text(&text));
+	}
+}
+
+/* Prints what the run decided when it began, and why; nothing for runs that decide nothing. */
+static int print_choice(const struct cmd_context *ctx, const struct run_row *run, struct err *err)
+{
+	struct run_choice c;
+	CLEANUP(str_free) struct str text = STR_INIT;
+	char at[32];
+
+	if (run_choice_read(&c, ctx->store, run->id, err) < 0)
+		return -1;
+	if (!c.row.decided_ms)
+		return 0;
+	str_addf(&text, "goal %s", c.row.goal);
+	if (c.row.deadline_ms)
+		str_addf(&text, "; deadline %s (\"%s\")",
+			 clock_rfc3339(at, sizeof(at), c.row.deadline_ms), c.row.deadline);
+	add_pods(&text, &c.row);
+	print_line("decided", str_text(&text));
+	if (c.row.why[0])
+		print_line("because", c.row.why);
+	print_forecasts(&c);
+	run_choice_free(&c);
+	return 0;
+}
+
+static json_t *forecast_json(const struct forecast_row *f)
+{
+	return json_pack("{s:s, s:s, s:f, s:f, s:i, s:b, s:s}", "provider", f->provider, "gpu",
+			 f->gpu, "start_p50_s", f->cold_p50_s, "start_p90_s", f->cold_p90_s,
+			 "batch_most", f->batch_max, "measured", f->measured, "times",
+			 f->speed_from);
+}
+
+static json_t *gpus_json(const char *gpus)
+{
+	json_t *list = json_array();
+
+	while (*gpus) {
+		size_t len = strcspn(gpus, ",");
+		json_array_append_new(list, json_stringn(gpus, len));
+		gpus += len + (gpus[len] == ',');
+	}
+	return list;
+}
+
+/* The same for programs; null: it decides nothing. */
+static int add_choice_json(json_t *to, const struct cmd_context *ctx, const struct run_row *run,
+			   struct err *err)
+{
+	struct run_choice c;
+	json_t *object = json_null(), *forecasts = json_array();
+
+	if (run_choice_read(&c, ctx->store, run->id, err) < 0) {
+		json_decref(forecasts);
+		return -1;
+	}
+	for (size_t i = 0; i < c.forecast_count; i++)
+		json_array_append_new(forecasts, forecast_json(&c.forecasts[i]));
+	if (c.row.decided_ms)
+		object = json_pack(
+			"{s:o, s:s, s:o, s:s*, s:o, s:i, s:i, s:b, s:b, s:o, s:b, s:i, s:o, s:s, "
+			"s:O}",
+			"decided_at", report_time(c.row.decided_ms), "goal", c.row.goal,
+			"value_of_time_usd", report_dollars(c.row.value_of_time_microusd),
+			"deadline", c.row.deadline[0] ? c.row.deadline : NULL, "deadline_at",
+			report_time(c.row.deadline_ms), "pods", MAX(c.row.pods, 1), "pods_most",
+			MAX(c.row.pods_most, MAX(c.row.pods, 1)), "pods_planned", c.row.pods_open,
+			"at_once", c.row.at_once, "gpus", gpus_json(c.row.gpus), "gpus_planned",
+			c.row.gpus_open, "batch", c.row.batch, "cost_usd",
+			report_dollars(c.row.cost_microusd), "why", c.row.why, "forecasts",
+			forecasts);
+	json_decref(forecasts);
+	json_object_set_new(to, "decision", object);
+	run_choice_free(&c);
+	return 0;
+}
+
+/* Prints its sums with those of its delivery. */
+static int print_with_delivery(struct cmd_context *ctx, const struct run_row *run, int64_t now,
+			       struct err *err)
+{
+	struct delivery_total total;
+	char billed[32], compute[32], cost[32];
+
+	if (delivery_total(&ctx->runs, run, now, &total, err) < 0)
+		return -1;
+	if (!total.deliveries)
+		return 0;
+	printf("%-10s", "delivery");
+	output_line(stdout, "%s%s", total.newest,
+		    total.deliveries > 1 ? ", the newest of several" : "");
+	printf("%-10s%s billed, %s compute, %s with its deliver%s\n", "total",
+	       duration_show(billed, sizeof(billed), total.billed_ms),
+	       duration_show(compute, sizeof(compute), total.compute_ms),
+	       money_show(cost, sizeof(cost), total.cost_microusd),
+	       total.deliveries > 1 ? "ies" : "y");
+	return 0;
+}
+
+/* Prints what the vendors have billed so far, and which figure counts. */
+static void print_vendors(const struct pod_row *pods, size_t count, int64_t now)
+{
+	int64_t ms = 0, ours_ms = 0, cost = 0, ours = 0, larger = 0;
+	char text[32], ours_text[32], money[32], ours_money[32], larger_money[32];
+	size_t known = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!bill_is_known(&pods[i]))
+			continue;
+		known++;
+		ms += pods[i].billed_vendor_ms;
+		ours_ms += pod_row_billed_ms(&pods[i], now);
+		cost += pod_row_vendor(&pods[i]);
+		ours += pod_row_counted(&pods[i], now);
+		larger += pod_row_cost(&pods[i], now);
+	}
+	if (known)
+		printf("%-10s%s, %s for %zu pod%s; burst counted %s, %s; caps and sums use the "
+		       "larger cost%s: %s (see --reconcile)\n",
+		       "vendor", duration_show(text, sizeof(text), ms),
+		       money_show(money, sizeof(money), cost), known, known == 1 ? "" : "s",
+		       duration_show(ours_text, sizeof(ours_text), ours_ms),
+		       money_show(ours_money, sizeof(ours_money), ours),
+		       known == 1 ? "" : " of each pod",
+		       money_show(larger_money, sizeof(larger_money), larger));
+}
+
+static void print_advice(struct store *store, const struct run_row *run, const struct pod_row *pods,
+			 size_t count, int64_t now)
+{
+	CLEANUP(str_free) struct str advice = STR_INIT, seats = STR_INIT;
+	struct advice_batches batches;
+
+	advice_batches_of(&batches, store, run->id);
+	if (run->cost_microusd > 0 && strcmp(run->type, CALIBRATE) != 0 &&
+	    strcmp(run->type, KEEP_RUN) != 0)
+		advice_add(&advice, pods, count, &batches, now);
+	advice_add_seats(&seats, pods, count, &batches, now);
+	if (seats.len)
+		printf("%s", str_text(&seats));
+	if (advice.len)
+		printf("\n%s", str_text(&advice));
+}
+
+/* Prints the use of its GPUs during renders. */
+static void print_gpu_use(const struct pod_row *pods, size_t count)
+{
+	bool any = false;
+	char text[200];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct pod_row *p = &pods[i];
+		if (!p->gpu_samples)
+			continue;
+		if (!any)
+			putchar('\n');
+		any = true;
+		snprintf(text, sizeof(text),
+			 "%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d samples; "
+			 "%lld MiB of memory at most",
+			 p->gpu, pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95,
+			 p->gpu_samples, (long long)p->gpu_memory_peak_mib);
+		print_line("gpu", text);
+	}
+}
+
+int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err)
+{
+	int64_t now = clock_wall_ms();
+	struct pod_row *pods = NULL;
+	struct run_row run;
+	size_t count = 0;
+
+	if (named_run(ctx->store, id, &run, err) < 0 ||
+	    run_so_far(&ctx->runs, &run, now, err) < 0 ||
+	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
+		return -1;
+	if (ctx->json) {
+		json_t *object = report_run_json(&run, pods, count, now);
+		if (add_choice_json(object, ctx, &run, err) < 0) {
+			json_decref(object);
+			free(pods);
+			return -1;
+		}
+		output_json(object);
+	} else {
+		print_run(ctx, &run);
+		if (print_choice(ctx, &run, err) < 0 ||
+		    print_with_delivery(ctx, &run, now, err) < 0) {
+			free(pods);
+			return -1;
+		}
+		print_vendors(pods, count, now);
+		if (count)
+			putchar('\n');
+		report_print_phases(stdout, pods, count, now);
+		print_gpu_use(pods, count);
+		print_advice(ctx->store, &run, pods, count, now);
+	}
+	free(pods);
+	return 0;
+}
+
+/* ---- sums by day, project, GPU or provider ---- */
+
+/* ---- CSV (RFC 4180, but lines end with a newline alone) ---- */
+
+/* Printable text, quoted if it has a comma or a quote. */
+static void csv_text(struct str *to, const char *text)
+{
+	CLEANUP(str_free) struct str safe = STR_INIT;
+
+	str_add_printable(&safe, text, strlen(text), 0);
+	if (!strpbrk(str_text(&safe), ",\"")) {
+		str_add(to, str_text(&safe));
+		return;
+	}
+	str_addc(to, '"');
+	for (const char *p = str_text(&safe); *p; p++) {
+		if (*p == '"')
+			str_addc(to, '"');
+		str_addc(to, *p);
+	}
+	str_addc(to, '"');
+}
+
+static void csv_time(struct str *to, int64_t wall_ms)
+{
+	char text[32];
+
+	str_addc(to, ',');
+	if (wall_ms > 0)
+		str_add(to, clock_rfc3339(text, sizeof(text), wall_ms));
+}
+
+static void csv_spent(struct str *to, int64_t billed_ms, int64_t compute_ms, int64_t wasted_ms,
+		      int64_t cost_microusd)
+{
+	str_addf(to, ",%.3f,%.3f,%.3f,%.6f", (double)billed_ms / 1000, (double)compute_ms / 1000,
+		 (double)wasted_ms / 1000, (double)cost_microusd / 1e6);
+}
+
+void ledger_runs_csv(const struct run_row *runs, size_t count)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	str_add(&text, "run,job,type,status,started_at,ended_at,total,rendered,cached,failed,"
+		       "billed_seconds,compute_seconds,wasted_seconds,"
+		       "cost_usd,exit_status,config,cost_counted_usd\n");
+	for (size_t i = 0; i < count; i++) {
+		const struct run_row *run = &runs[i];
+		const char *const words[] = {run->id, run->job, run->type,
+					     run_status_word(run->status)};
+		for (size_t k = 0; k < ARRAY_LEN(words); k++) {
+			if (k)
+				str_addc(&text, ',');
+			csv_text(&text, words[k]);
+		}
+		csv_time(&text, run->started_ms);
+		csv_time(&text, run->ended_ms);
+		str_addf(&text, ",%lld,%lld,%lld,%lld", (long long)run->total,
+			 (long long)run->rendered, (long long)run->cached, (long long)run->failed);
+		csv_spent(&text, run->billed_ms, run->compute_ms, run->wasted_ms,
+			  run->cost_microusd);
+		str_addf(&text, ",%d,", run->exit_status);
+		csv_text(&text, run->config);
+		str_addf(&text, ",%.6f\n", (double)run->counted_microusd / 1e6);
+	}
+	output_lines(stdout, str_text(&text));
+}
+
+/* ---- sums ---- */
+
+static void print_csv(const char *word, const struct spend_row *rows, size_t count)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	str_addf(&text,
+		 "%s,runs,pods,billed_seconds,compute_seconds,wasted_seconds,cost_usd,"
+		 "cost_counted_usd\n",
+		 word);
+	for (size_t i = 0; i < count; i++) {
+		csv_text(&text, rows[i].key);
+		str_addf(&text, ",%lld,%lld", (long long)rows[i].runs, (long long)rows[i].pods);
+		csv_spent(&text, rows[i].billed_ms, rows[i].compute_ms, rows[i].wasted_ms,
+			  rows[i].cost_microusd);
+		str_addf(&text, ",%.6f\n", (double)rows[i].counted_microusd / 1e6);
+	}
+	output_lines(stdout, str_text(&text));
+}
+
+static void print_json(const char *word, const struct spend_row *rows, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(
+			list, json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", word,
+					report_text(rows[i].key), "runs", (json_int_t)rows[i].runs,
+					"pods", (json_int_t)rows[i].pods, "billed_seconds",
+					report_seconds(rows[i].billed_ms), "compute_seconds",
+					report_seconds(rows[i].compute_ms), "wasted_seconds",
+					report_seconds(rows[i].wasted_ms), "cost_usd",
+					report_dollars(rows[i].cost_microusd), "cost_counted_usd",
+					report_dollars(rows[i].counted_microusd)));
+	output_json(list);
+}
+
+static void print_table(const char *word, const struct spend_row *rows, size_t count)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	char title[16] = "", text[32];
+	bool more = false;
+
+	for (size_t i = 0; i < count; i++)
+		more = more || rows[i].cost_microusd > rows[i].counted_microusd;
+	for (size_t i = 0; word[i] && i + 1 < sizeof(title); i++)
+		title[i] = (char)toupper((unsigned char)word[i]);
+	table_column(t, title, TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "RUNS", TABLE_RIGHT, 3);
+	table_column(t, "PODS", TABLE_RIGHT, 4);
+	table_column(t, "BILLED", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "COMPUTE", TABLE_RIGHT, 1);
+	table_column(t, "USED", TABLE_RIGHT, 2);
+	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
+	if (more)
+		table_column(t, "COUNTED", TABLE_RIGHT, 5);
+	for (size_t i = 0; i < count; i++) {
+		table_cell(t, "%s", rows[i].key);
+		table_cell(t, "%lld", (long long)rows[i].runs);
+		table_cell(t, "%lld", (long long)rows[i].pods);
+		table_cell(t, "%s", duration_show(text, sizeof(text), rows[i].billed_ms));
+		table_cell(t, "%s", duration_show(text, sizeof(text), rows[i].compute_ms));
+		table_cell(t, "%s",
+			   report_ratio(text, sizeof(text), rows[i].compute_ms, rows[i].billed_ms));
+		table_cell(t, "%s", money_show(text, sizeof(text), rows[i].cost_microusd));
+		if (more)
+			table_cell(t, "%s",
+				   money_show(text, sizeof(text), rows[i].counted_microusd));
+	}
+	table_print(t, stdout, terminal_width(stdout));
+	if (!count)
+		log_line(LOG_NOTE, "no pod has been billed yet");
+}
+
+int ledger_by(struct cmd_context *ctx, const char *word, bool csv, struct err *err)
+{
+	struct run_row *runs = NULL;
+	struct pod_row *pods = NULL;
+	size_t run_count = 0, pod_count = 0, count = 0;
+	enum spend_by by;
+
+	if (!spend_by_named(word, &by))
+		return err_set(err, ERR_USAGE, "--by %s: expected day, project, gpu or provider",
+			       word);
+	int result = store_runs(ctx->store, NULL, false, 0, &runs, &run_count, err);
+	if (result == 0)
+		result = store_pods(ctx->store, NULL, false, &pods, &pod_count, err);
+	if (result == 0) {
+		struct spend_row *rows =
+			spend_sum(by, runs, run_count, pods, pod_count, clock_wall_ms(), &count);
+		if (csv)
+			print_csv(word, rows, count);
+		else if (ctx->json)
+			print_json(word, rows, count);
+		else
+			print_table(word, rows, count);
+		free(rows);
+	}
+	free(pods);
+	free(runs);
+	return result;
+}
+
+/* ---- bills of vendors beside our count ---- */
+
+/* ---- table ---- */
+
+struct sums {
+	int64_t billed_ms, cost, vendor_ms, vendor_cost, more;
+	size_t known, with_dollars;
+};
+
+static void add_up(struct sums *s, const struct pod_row *share)
+{
+	if (!bill_is_known(share))
+		return;
+	s->known++;
+	s->billed_ms += share->billed_ms;
+	s->cost += share->cost_microusd;
+	s->vendor_ms += share->billed_vendor_ms;
+	s->vendor_cost += share->cost_vendor_microusd;
+	if (!bill_has_dollars(share))
+		return;
+	s->with_dollars++;
+	s->more += share->cost_vendor_microusd - share->cost_microusd;
+}
+
+static void cell_difference(struct table *t, int64_t microusd)
+{
+	char text[32];
+
+	if (microusd)
+		table_cell(t, "%c%s", microusd < 0 ? '-' : '+',
+			   bill_money(text, sizeof(text), llabs(microusd)));
+	else
+		table_cell(t, "0");
+}
+
+static void cell_ours(struct table *t, const char *pod, const char *run, int64_t ms, int64_t cost)
+{
+	char text[32];
+
+	table_cell(t, "%s", pod);
+	table_cell(t, "%s", run);
+	table_cell(t, "%.0fs", (double)ms / 1000);
+	table_cell(t, "%s", money_show(text, sizeof(text), cost));
+}
+
+static void cell_its_dollars(struct table *t, bool known, int64_t cost, int64_t more)
+{
+	char text[32];
+
+	table_cell(t, "%s", known ? money_show(text, sizeof(text), cost) : "-");
+	if (known)
+		cell_difference(t, more);
+	else
+		table_cell(t, "-");
+}
+
+static void print_pod(struct table *t, const struct pod_row *pod)
+{
+	cell_ours(t, pod->id, pod->run, pod->billed_ms, pod->cost_microusd);
+	if (!bill_is_known(pod)) {
+		for (int i = 0; i < 4; i++)
+			table_cell(t, "-");
+		return;
+	}
+	table_cell(t, pod->billed_vendor_ms || pod->vendor_reported ? "%.1fs" : "-",
+		   (double)pod->billed_vendor_ms / 1000);
+	table_cell(t, "%s", pod->vendor_reported ? "reported" : "implied");
+	cell_its_dollars(t, bill_has_dollars(pod), pod->cost_vendor_microusd,
+			 pod->cost_vendor_microusd - pod->cost_microusd);
+}
+
+static void print_why(const struct asked_pod *pod)
+{
+	CLEANUP(free_text)
+	char *line = xasprintf("%s: %s%s", pod->whole.id,
+			       pod->verdict.state == BILL_EXCESS ? "TOO MUCH: " : "",
+			       pod->asked ? pod->verdict.why : pod->why_not);
+
+	output_safe_line(stdout, line, strlen(line));
+}
+
+void bills_print(const struct reconciliation *r)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	struct sums sums = {0};
+
+	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "RUN", TABLE_LEFT, 4);
+	table_column(t, "OUR TIME", TABLE_RIGHT, 1);
+	table_column(t, "OUR COST", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "ITS TIME", TABLE_RIGHT, 2);
+	table_column(t, "", TABLE_LEFT, 3);
+	table_column(t, "ITS COST", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "MORE", TABLE_RIGHT, TABLE_WHOLE);
+	for (size_t i = 0; i < r->count; i++)
+		for (size_t k = 0; k < r->pods[i].share_count; k++) {
+			const struct pod_row *share = &r->pods[i].shares[k];
+			if (!reconcile_shows(r, share))
+				continue;
+			print_pod(t, share);
+			add_up(&sums, share);
+		}
+	if (sums.known > 1) {
+		cell_ours(t, "on a bill", "", sums.billed_ms, sums.cost);
+		table_cell(t, "%.1fs", (double)sums.vendor_ms / 1000);
+		table_cell(t, "%s", "");
+		cell_its_dollars(t, sums.with_dollars, sums.vendor_cost, sums.more);
+	}
+	table_print(t, stdout, terminal_width(stdout));
+	if (r->count)
+		putchar('\n');
+	for (size_t i = 0; i < r->count; i++)
+		print_why(&r->pods[i]);
+}
+
+/* ---- JSON ---- */
+
+static json_t *times_json(const struct pod_row *pod)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "create_at",
+			 report_time(pod->create_ms), "rented_at", report_time(pod->rented_ms),
+			 "vendor_started_at", report_time(pod->vendor_started_ms), "running_at",
+			 report_time(pod->running_ms), "release_at", report_time(pod->release_ms),
+			 "released_at", report_time(pod->released_ms), "gone_at",
+			 report_time(pod->gone_ms));
+}
+
+/* If several runs held the pod in an hour, each gets its part of the vendor's dollars. */
+static json_t *hours_json(const struct asked_pod *pod, const struct pod_row *share)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < pod->told.hour_count; i++) {
+		const struct bill_hour *h = &pod->told.hours[i];
+		json_array_append_new(
+			list,
+			json_pack("{s:o, s:o, s:o, s:o}", "from", report_time(h->start_s * 1000),
+				  "to", report_time(h->end_s * 1000), "cost_usd",
+				  report_dollars(bill_ours_between(share, h->start_s, h->end_s)),
+				  "cost_vendor_usd",
+				  report_dollars(
+					  bill_hour_of(pod->shares, pod->share_count, share, h))));
+	}
+	return list;
+}
+
+static json_t *share_json(const struct asked_pod *pod, const struct pod_row *row)
+{
+	bool known = bill_has_dollars(row), timed = row->billed_vendor_ms || row->vendor_reported;
+
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b, s:o, "
+		"s:o, s:o, s:o}",
+		"run", report_text(row->run), "id", report_text(row->id), "provider",
+		report_text(row->provider), "price_usd_hour", report_dollars(row->price_microusd_h),
+		"price_list_usd_hour",
+		row->price_list_microusd_h ? report_dollars(row->price_list_microusd_h)
+					   : json_null(),
+		"billed_seconds", report_seconds(row->billed_ms), "cost_usd",
+		report_dollars(row->cost_microusd), "billed_vendor_s",
+		timed ? report_seconds(row->billed_vendor_ms) : json_null(), "billed_vendor_is",
+		timed ? json_string(row->vendor_reported ? "reported" : "implied") : json_null(),
+		"cost_vendor_usd", known ? report_dollars(row->cost_vendor_microusd) : json_null(),
+		"cost_beside_usd", known ? report_dollars(row->cost_beside_microusd) : json_null(),
+		"difference_usd",
+		known ? report_dollars(row->cost_vendor_microusd - row->cost_microusd)
+		      : json_null(),
+		"state", pod->asked ? bill_state_name(pod->verdict.state) : "not_asked", "why",
+		report_text(pod->asked ? pod->verdict.why : pod->why_not), "final",
+		pod->asked && pod->verdict.final, "asked_at", report_time(row->vendor_asked_ms),
+		"ask_again_at", pod->asked ? report_time(pod->verdict.ask_again_ms) : json_null(),
+		"hours", hours_json(pod, row), "times", times_json(row));
+}
+
+void bills_print_json(const struct reconciliation *r)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < r->count; i++)
+		for (size_t k = 0; k < r->pods[i].share_count; k++)
+			if (reconcile_shows(r, &r->pods[i].shares[k]))
+				json_array_append_new(
+					list, share_json(&r->pods[i], &r->pods[i].shares[k]));
+	output_json(list);
+}

@@ -1,0 +1,70 @@
+/* ledger.h - prints `burst ledger`, and what would have made a run cheaper. */
+#ifndef BURST_CMD_SHOW_LEDGER_H
+#define BURST_CMD_SHOW_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "runs/reconcile.h"
+#include "store/store.h"
+
+/* ---- runs: a list, or one in full ---- */
+
+void ledger_runs_json(const struct run_row *runs, size_t count);
+void ledger_runs_print(const struct cmd_context *ctx, const struct run_row *runs, size_t count);
+
+/* Prints the run with its pods; with --json one object. Returns -1 with *err if the run is unknown
+ * or the ledger unreadable. */
+int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err);
+
+/* ---- `burst ledger --by` and `--csv` ---- */
+
+int ledger_by(struct cmd_context *ctx, const char *word, bool csv, struct err *err);
+void ledger_runs_csv(const struct run_row *runs, size_t count);
+
+/* ---- planned and actual ---- */
+
+/* Prints "planned again: " with the reason and the change, for each time; nothing if the plan has
+ * held. */
+void planned_say_replans(FILE *to, const struct run_row *run);
+/* Writes "planned 52s, $0.0210; was 49s, $0.0200 (-5% cost)". Returns false if nothing was planned,
+ * or the run did not get that far. */
+bool planned_compare(char *to, size_t room, const struct run_row *run, const struct pod_row *pods,
+		     size_t count);
+
+/* ---- bills of vendors beside our count ---- */
+
+/* Prints a table of the pods on stdout, then why the counts differ. */
+void bills_print(const struct reconciliation *r);
+/* Prints a list on stdout, with an object for each pod and run. */
+void bills_print_json(const struct reconciliation *r);
+
+/* ---- advice for the next run ---- */
+
+/* Batch sizes of a run. Zeros: unknown. */
+struct advice_batches {
+	bool padded;  /* the engine renders a batch at once */
+	double mean;  /* segments per batch */
+	int most;     /* largest batch of its worker */
+	double seats; /* throughput at the mean size, relative to the largest */
+	int enough;   /* smallest batch with 70 % of that throughput */
+};
+void advice_batches_of(struct advice_batches *out, struct store *store, const char *run);
+
+/* Appends "used 77%, seats 36%": the share of billed time that computed, and how much of the engine
+ * that kept busy. Together they show by what factor the run cost more than full batches without a
+ * cold start. Appends nothing unless the engine renders a batch at once and has been measured. */
+void advice_add_seats(struct str *to, const struct pod_row *pods, size_t count,
+		      const struct advice_batches *batches, int64_t now_ms);
+
+/* Adds a line for each thing worth changing: less than 70 % of billed time used well (with the
+ * largest cause, and the pods, batch or work that reach 70 %), pods that hardly made the run
+ * faster, GPUs almost idle or fully busy. Adds nothing if all is well or nothing was billed.
+ * batches NULL: unknown. */
+void advice_add(struct str *to, const struct pod_row *pods, size_t count,
+		const struct advice_batches *batches, int64_t now_ms);
+
+#endif

@@ -1,0 +1,115 @@
+/* sizing.h - prints what cards and pools cost. */
+#ifndef BURST_CMD_SHOW_SIZING_H
+#define BURST_CMD_SHOW_SIZING_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/gpus.h"
+#include "plan/cost.h"
+#include "plan/demand.h"
+#include "runs/estimate.h"
+
+/* ---- the catalog of GPUs with list prices, ranked ---- */
+
+enum gpu_order {
+	GPUS_BY_NAME,
+	GPUS_BY_VRAM,
+	GPUS_BY_BANDWIDTH,
+	GPUS_BY_COMPUTE,
+	GPUS_BY_PRICE,
+	GPUS_BY_BANDWIDTH_PER_DOLLAR,
+	GPUS_BY_COMPUTE_PER_DOLLAR,
+	GPU_ORDERS
+};
+
+extern const char *const gpu_order_names[GPU_ORDERS];
+
+struct gpu_row {
+	const struct gpu *gpu;
+	double price_h; /* 0: unknown */
+	enum market market;
+	double rank; /* higher first */
+};
+
+void gpu_list_print(const struct gpu_row *rows, size_t count, double need_gib);
+/* The caller frees the array. */
+struct gpu_row *gpu_list_ranked(enum market wanted, enum gpu_order order, size_t *count);
+json_t *gpu_list_json(const struct gpu_row *rows, size_t count, double need_gib);
+
+/* ---- sizes of a pool for a stream of requests ---- */
+
+struct size_request {
+	double per_s, service_s, load;
+	double price_h; /* of a pod; 0: unknown */
+	char price_from[64];
+	bool has_goal;
+	struct demand_goal goal;
+};
+
+void size_table_print(const struct size_request *r, int pods);
+json_t *size_table_json(const struct size_request *r, int chosen);
+
+/* ---- renting against APIs, owning, reserving and spot pods ---- */
+
+struct breakeven_own {
+	double capex_usd, opex_usd_year, years;
+};
+
+/* What the user wants to compare; NULL, or saving 0: not this. */
+struct breakeven {
+	struct breakeven_rate rate;
+	const char *rate_from;
+	const struct breakeven_api *api; /* NULL: all with a list price */
+	const struct breakeven_own *own;
+	double saving; /* of a reservation */
+	const struct breakeven_spot *spot;
+	const char *work_from, *every_from; /* of the spot pods' figures; "": none */
+};
+
+void breakeven_print(const struct breakeven *b);
+
+/* ---- what `burst calibrate` measured ---- */
+
+enum { CALIBRATE_SIZES_MOST = 16, CALIBRATE_CARDS_MOST = 16 };
+
+struct calibrate_point {
+	int size, count;             /* number of segments, and of batches of this size */
+	double seconds, predicted_s; /* of one batch; predicted before; 0: unknown */
+};
+
+/* Expectations for a card, before and after. */
+struct calibrate_view {
+	struct plan_machine machine;
+	char from[ESTIMATE_FROM];
+	bool known;
+	double usd_each; /* for the whole job on one pod */
+};
+
+struct calibrate_card {
+	struct offer offer;
+	char gpu[GPU_MAX + 8]; /* as in the config: "L40S:2" */
+	int sizes[CALIBRATE_SIZES_MOST];
+	size_t size_count;
+	double about_usd; /* 0: unknown */
+	char run[24];     /* "": none began */
+	int status;       /* of its run */
+	bool had;         /* a run began */
+	char why[160];    /* why there is no measurement; "": there is one */
+	int64_t cost_microusd;
+	double cold_s; /* from the create call to the first batch; 0: it did not get that far */
+	struct calibrate_view before, after;
+	struct calibrate_point points[CALIBRATE_SIZES_MOST];
+	size_t point_count;
+};
+
+/* Printed before it rents. */
+void calibrate_show_plan(FILE *to, const struct calibrate_card *cards, size_t count,
+			 int64_t most_microusd);
+/* Prints measured and predicted curves of each card, then compares the cards. */
+void calibrate_show(FILE *to, const struct calibrate_card *cards, size_t count);
+/* New reference; tests/schema/calibrate.json. */
+json_t *calibrate_to_json(const struct calibrate_card *cards, size_t count, int status);
+
+#endif

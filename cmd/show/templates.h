@@ -1,0 +1,87 @@
+/* templates.h - writes texts from templates: notifications, completion scripts, Dockerfiles. */
+#ifndef BURST_CMD_SHOW_TEMPLATES_H
+#define BURST_CMD_SHOW_TEMPLATES_H
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "base/states.h"
+#include "base/str.h"
+#include "engine/image.h"
+
+/* ---- variables and blocks of lines ---- */
+
+/* A text with variables and with blocks of lines that are repeated or left out. In a
+ * template
+ *
+ *   @name@          stands for a variable of lower-case letters. An empty one takes the blank in
+ *                   front of it away.
+ *   #: each WHAT    repeats the lines up to "#: end WHAT".
+ *   #: if name      leaves out the lines up to "#: end name" if the variable is empty.
+ *   #: ANYTHING     is not printed.
+ *
+ * A template is part of the program: a mistake in it is a bug, and stops the program. */
+struct template_data {
+	/* Sets the variables of each WHAT and calls template_fill() with lines and end. */
+	void (*each)(struct template_data *t, struct str *to, const char *what, const char *lines,
+		     const char *end);
+	struct {
+		const char *name;
+		struct str value;
+	} variables[24];
+};
+
+/* The variable's value, emptied, to append to. name must live as long as t. */
+struct str *template_set(struct template_data *t, const char *name);
+/* Adds lines..end; each line ends with a newline. */
+void template_fill(struct template_data *t, struct str *to, const char *lines, const char *end);
+/* Adds one line up to its newline. */
+void template_fill_line(struct template_data *t, struct str *to, const char *line);
+void template_free(struct template_data *t);
+
+/* ---- notifications: which event the end of a run is, and its text ---- */
+
+enum notify_event {
+	NOTIFY_DONE,
+	NOTIFY_RECOVERED,
+	NOTIFY_FAILED,
+	NOTIFY_CAPPED,
+	NOTIFY_UNRELEASED,
+	NOTIFY_EVENTS,
+	NOTIFY_NONE = NOTIFY_EVENTS
+};
+
+const char *notify_event_name(enum notify_event event); /* "done", ... */
+/* NOTIFY_NONE: no event has this name. */
+enum notify_event notify_event_named(const char *name);
+/* The event of a run's end (a status of struct run_row). failed_before: the previous run failed. A
+ * run that its user stopped, or that continues, is no event. */
+enum notify_event notify_event_of(enum run_status status, bool failed_before);
+
+/* Appends the template with each {field} replaced from the run's JSON. A "{" that begins no name
+ * stays. In a JSON template, such as {"text": "{job}: {error}", "rendered": {rendered}}, values are
+ * escaped. ERR_CONFIG names an unknown field. */
+int notify_fill(struct str *to, const char *template, enum notify_event event, const json_t *run,
+		struct err *err);
+bool notify_is_json(const char *template);
+/* Whether the URL is an ntfy server's (ntfy.sh, ntfy.example.org), which shows messages to people.
+ */
+bool notify_is_for_people(const char *url);
+/* "burst: quiz: failed"; "the worker died; 2 rendered, ...". One line each. */
+void notify_title(struct str *to, enum notify_event event, const json_t *run);
+void notify_summary(struct str *to, const json_t *run);
+
+/* ---- the Dockerfile of a job's pods ---- */
+
+struct dockerfile_want {
+	const char *from;    /* base image, a checked reference */
+	const char *job;     /* name of the job, for comments */
+	const char *command; /* command that prints this file, for comments: "burst image
+				--with-weights" */
+	const struct job_needs *needs;
+	enum image_has has;
+};
+
+void dockerfile_add(struct str *to, const struct dockerfile_want *want);
+
+#endif
