@@ -43,7 +43,7 @@ BUILD   ?= build
 VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c
-LATE    := libcurl libssh2 libcrypto libarchive md4c # loaded when they are needed: orchestrator/base/late.h
+LATE    := libcurl libssh2 libcrypto libarchive md4c # loaded when they are needed: orchestrator/base/guard.h
 ifneq ($(filter-out deps deps-test clean format help demo piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
@@ -86,7 +86,7 @@ AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' -O2 -fst
 AGENT_LDFLAGS := -static -s -Wl,-z,relro,-z,now -Wl,--gc-sections
 AGENT_SRC    := $(filter-out jobs/agent/kit.c,$(wildcard jobs/agent/*.c))
 # of the library: what needs the C library alone
-AGENT_BASE   := $(patsubst %,orchestrator/base/%.c,mem str path path_remove glob pattern clock daly err log)
+AGENT_BASE   := $(patsubst %,orchestrator/base/%.c,mem str path pattern clock err)
 KIT          := $(AGENT_MACHINES:%=build/kit/burst-agent-%) build/kit/espeak-worker
 find_program  = $(shell command -v $(1) 2>/dev/null)
 zig_module    = $(shell python3 -c 'import ziglang' 2>/dev/null && echo python3 -m ziglang)
@@ -397,7 +397,7 @@ strings:
 # ---- installing ----
 DESTDIR ?=
 # what a provider outside the tree is compiled with (-I PREFIX/include/burst)
-HEADERS := orchestrator/provider.h orchestrator/rented.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h incbin.h jsonx.h log.h mem.h mistakes.h path.h section.h str.h)
+HEADERS := orchestrator/provider.h orchestrator/rented.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h incbin.h jsonx.h mem.h path.h section.h str.h)
 install-headers:
 	@for h in $(HEADERS:orchestrator/%=%); do install -D -m 644 orchestrator/$$h $(DESTDIR)$(PREFIX)/include/burst/$$h || exit 1; done
 # manual, examples and the protocol of workers

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "base/pattern.h"
 #include "cmd/show/output.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "cmd/launch/reconcile.h"
 #include "cmd/show/ledger.h"
 #include "runs/runs.h"

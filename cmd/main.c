@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/guard.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "cmd/line/perform.h"
 #include "cmd/show/output.h"
 #include "config/secrets.h"

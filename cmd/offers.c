@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/gpus.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "cmd/launch/launch.h"
 #include "cmd/launch/offer_list.h"
 #include "cmd/show/output.h"

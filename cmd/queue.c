@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "cmd/show/output.h"
 #include "cmd/unattended/unattended.h"
 #include "unattended/requests.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "cmd/launch/known_providers.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"

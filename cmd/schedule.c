@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"

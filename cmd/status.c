@@ -3,7 +3,7 @@
 #include "cmd.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"

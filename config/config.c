@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/home.h"
+#include "base/folders.h"
 #include "base/path.h"
 #include "config_keys.h"
 #include "real_path.h"

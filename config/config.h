@@ -10,7 +10,6 @@
 #define BURST_CONFIG_H
 
 #include "base/err.h"
-#include "base/mistakes.h"
 #include "base/section.h"
 #include "job.h"
 #include "provider.h"

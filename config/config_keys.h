@@ -4,7 +4,6 @@
 #define BURST_CONFIG_CONFIG_KEYS_H
 
 #include "base/err.h"
-#include "base/mistakes.h"
 #include "base/section.h"
 
 extern const struct option_spec config_keys[];

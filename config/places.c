@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/home.h"
+#include "base/folders.h"
 #include "base/path.h"
 #include "config.h"
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/guard.h"
-#include "base/home.h"
-#include "base/log.h"
+#include "base/folders.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "toml.h"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/home.h"
+#include "base/folders.h"
 #include "base/path.h"
 #include "places.h"
 #include "real_path.h"

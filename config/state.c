@@ -1,7 +1,7 @@
 /* state.c - what all files that read a config ask of it. */
 #include "state.h"
 
-#include "base/log.h"
+#include "base/err.h"
 #include "config.h"
 
 const char *const config_run_caps[CONFIG_RUN_CAPS] = {"per_day", "per_month"};

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/home.h"
-#include "base/log.h"
+#include "base/folders.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "config.h"
 #include "places.h"

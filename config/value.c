@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/home.h"
+#include "base/folders.h"
 #include "base/path.h"
 #include "base/str.h"
 

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clone.h"
+#include "base/folders.h"
 #include "base/path.h"
 
 #define BEGUN      "tmp-"              /* suffix of an incomplete file */

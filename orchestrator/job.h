@@ -10,7 +10,6 @@
 
 #include "base/crypto.h"
 #include "base/err.h"
-#include "base/mistakes.h"
 #include "base/section.h"
 #include "base/str.h"
 

@@ -15,7 +15,6 @@
 
 #include "base/blocks.h"
 #include "base/err.h"
-#include "base/mistakes.h"
 #include "base/section.h"
 #include "base/str.h"
 #include "rented.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/gpus.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "calibrate.h"
 #include "wanted.h"
 

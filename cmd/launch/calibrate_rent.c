@@ -1,7 +1,7 @@
 /* calibrate_rent.c - rents one GPU and renders a measurement on it. */
 #include "calibrate.h"
 
-#include "base/held_folder.h"
+#include "base/folders.h"
 #include "base/path.h"
 #include "jobs/calibrate/calibrate.h"
 #include "second_run.h"

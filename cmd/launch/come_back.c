@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "caps.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "better.h"
 #include "cmd/show/output.h"
 #include "cmd/show/plan_show.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "deliver_parts.h"
 #include "deliver_run.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/err.h"
 #include "cmd/cmd.h"
 #include "cmd/show/output.h"
 #include "jobs/calibrate/calibrate.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 
 /* How long nothing may happen to the pods of a healthy client. */

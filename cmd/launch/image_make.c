@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/log.h"
+#include "base/err.h"
 #include "cmd/cmd.h"
 #include "cmd/show/templates.h"
 #include "cmd/show/output.h"

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/guard.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "net/child.h"

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/program.h"
 #include "caps.h"
 #include "cmd/show/ledger.h"

@@ -1,5 +1,5 @@
 /* load.c - loads a whole job, locks it, and finds what is done. */
-#include "base/log.h"
+#include "base/err.h"
 #include "check.h"
 #include "deliver.h"
 #include "deliver_run.h"

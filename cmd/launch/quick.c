@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "config/given.h"

@@ -2,7 +2,7 @@
  * count. */
 #include "reconcile.h"
 
-#include "base/log.h"
+#include "base/err.h"
 #include "cmd/show/ledger.h"
 #include "cmd/show/output.h"
 #include "runs/reconcile.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "base/home.h"
-#include "base/log.h"
+#include "base/folders.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "store/facts.h"
 #include "sync/tree.h"

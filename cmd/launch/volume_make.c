@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "engine/caller.h"
 #include "engine/volume_intent.h"
 #include "volume_make.h"

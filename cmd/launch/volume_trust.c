@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/crypto.h"
-#include "base/home.h"
-#include "base/log.h"
+#include "base/folders.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "config/trust.h"
 #include "engine/caller.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/gpus.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "cmd/show/plan_show.h"
 #include "engine/past.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "cmd/cmd.h"
 #include "cmd/launch/check.h"

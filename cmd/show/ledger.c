@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/gpus.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "engine/kept.h"

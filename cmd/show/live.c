@@ -3,7 +3,7 @@
 #include "report.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "cmd/cmd.h"
 #include "output.h"
 #include "store/pod_cost.h"

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/billed.h"
 #include "base/clock.h"
 #include "base/gpus.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "cmd/cmd.h"

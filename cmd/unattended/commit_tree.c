@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/held_folder.h"
-#include "base/log.h"
+#include "base/folders.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "config/real_path.h"
 #include "config/trust.h"

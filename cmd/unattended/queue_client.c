@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/guard.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "base/git.h"
 #include "base/program.h"

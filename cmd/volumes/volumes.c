@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/natural.h"
+#include "base/err.h"
+#include "base/pattern.h"
 #include "base/path.h"
 #include "cmd/launch/launch.h"
 #include "cmd/launch/volume_make.h"

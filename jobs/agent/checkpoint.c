@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/daly.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "bounds.h"
 #include "env.h"

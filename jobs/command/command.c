@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 #include "base/jsonx.h"
-#include "base/natural.h"
-#include "base/path.h"
 #include "base/pattern.h"
+#include "base/path.h"
 #include "jobs/common.h"
 #include "jobs/foreign.h"
 #include "jobs/manifest.h"

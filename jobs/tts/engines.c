@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "apt.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "jobs/workers/embed.h"
 #include "script.h"

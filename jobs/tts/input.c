@@ -7,7 +7,7 @@
 
 #include "base/file_kind.h"
 #include "base/jsonx.h"
-#include "base/natural.h"
+#include "base/pattern.h"
 #include "base/path.h"
 #include "jobs/common.h"
 #include "script.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/late.h"
+#include "base/guard.h"
 
 /* ---- markdown prepare ----
  * Rewrites Markdown so that md4c reads it as GitHub does: footnotes, and tables directly below a

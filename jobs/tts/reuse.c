@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clone.h"
+#include "base/folders.h"
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "jobs/foreign.h"

@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "join.h"
 #include "jobs/common.h"

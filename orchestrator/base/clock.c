@@ -1,10 +1,47 @@
-/* clock.c - clocks, time zones, and how durations, times and money are written and read. */
+/* clock.c - clocks, time zones, how durations, times and money are written and read, what a pod
+ * costs, how often to save */
 #include "clock.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+/* ---- daly ----
+ * How often to save work that may be cut off. */
+
+/* The agent is linked without the library of mathematics. */
+static double root(double x)
+{
+	double r = x > 1 ? x : 1;
+
+	for (int i = 0; i < 200; i++)
+		r = (r + x / r) / 2;
+	return r;
+}
+
+static double daly_every_s(double save_s, double between_s)
+{
+	if (save_s <= 0 || between_s <= 0)
+		return 0;
+	if (save_s >= 2 * between_s)
+		return between_s;
+	double young = root(2 * save_s * between_s);
+
+	return young * (1 + root(save_s / (2 * between_s)) / 3 + save_s / (18 * between_s)) -
+	       save_s;
+}
+
+double checkpoint_every_s(double save_s, double between_s)
+{
+	enum { LEAST_S = 10, MOST_S = 1800 };
+	double every_s = daly_every_s(save_s, between_s);
+
+	return every_s <= 0 ? 0 : every_s < LEAST_S ? LEAST_S : every_s > MOST_S ? MOST_S : every_s;
+}
+
+/* ---- clock ----
+ * Clocks, time zones, and how durations, times and money are written and read. */
 
 static int64_t read_ms(clockid_t id)
 {
@@ -251,4 +288,24 @@ int64_t money_for(int64_t price_microusd_h, int64_t ms)
 	__int128 money = ((__int128)price_microusd_h * ms + 3599999) / 3600000;
 
 	return (int64_t)MIN(MAX(money, -(__int128)MONEY_MOST), (__int128)MONEY_MOST);
+}
+
+/* ---- billed ----
+ * Counts what a pod costs: the time from create to release, and its price. */
+
+int64_t billed_ms(int64_t create_at, int64_t end_at)
+{
+	if (!create_at || end_at <= create_at)
+		return 0;
+	return (end_at - create_at + 999) / 1000 * 1000;
+}
+
+int64_t billed_vendor_microusd(int64_t price_microusd_h, int64_t vendor_ms, int64_t vendor_microusd)
+{
+	return vendor_microusd > 0 ? vendor_microusd : money_for(price_microusd_h, vendor_ms);
+}
+
+int64_t billed_microusd(int64_t price_microusd_h, int64_t create_at, int64_t end_at)
+{
+	return money_for(price_microusd_h, billed_ms(create_at, end_at));
 }

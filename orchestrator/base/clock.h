@@ -1,5 +1,5 @@
-/* clock.h - the two clocks of design part 1, and how durations, times and money are written and
- * read. */
+/* clock.h - the two clocks, how durations, times and money are written and read, what a pod
+ * costs, how often to save */
 #ifndef BURST_BASE_CLOCK_H
 #define BURST_BASE_CLOCK_H
 
@@ -7,6 +7,9 @@
 #include <stdint.h>
 
 #include "err.h"
+
+/* ---- clock ----
+ * The two clocks of design part 1, and how durations, times and money are written and read. */
 
 /* Milliseconds of a clock that never jumps and, where the system has one, counts sleep
  * (CLOCK_BOOTTIME). */
@@ -55,5 +58,28 @@ int64_t money_for(int64_t price_microusd_h, int64_t ms);
  * thousand of them stay within an int64_t. */
 #define EPOCH_MOST_S INT64_C(100000000000)
 #define MONEY_MOST   INT64_C(1000000000000000)
+
+/* ---- daly ----
+ * How often to save work that may be cut off. */
+
+/* The time between two saves that wastes the least, by Young (1974) and Daly (2006), from 10 s to
+ * 30 minutes: save_s is what a save takes, between_s the mean time between interruptions. 0 if
+ * either is not above 0. */
+double checkpoint_every_s(double save_s, double between_s);
+
+/* ---- billed ----
+ * What a pod costs by burst's own count and by its vendor's. The only place that counts it: the
+ * core, the ledger's rows and every report go by these. Pure. */
+
+/* Billed time in ms: from the create call to the accepted release (of a pod that is not released:
+ * to now), rounded up to the second. Both times are ms of one clock and may be negative;
+ * create_at 0: the create call was not made, so nothing is billed. */
+int64_t billed_ms(int64_t create_at, int64_t end_at);
+/* The price of that time, in micro-dollars, rounded up. */
+int64_t billed_microusd(int64_t price_microusd_h, int64_t create_at, int64_t end_at);
+/* The vendor's figure in micro-dollars: its dollars, else the price of its time. 0: it gave none.
+ */
+int64_t billed_vendor_microusd(int64_t price_microusd_h, int64_t vendor_ms,
+			       int64_t vendor_microusd);
 
 #endif

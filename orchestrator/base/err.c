@@ -1,9 +1,134 @@
-/* err.c - errors: a kind for code, a sentence for people. */
+/* err.c - errors: a kind for code, a sentence for people; all mistakes of a file; log lines
+ * without secrets */
 #include "err.h"
 
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
-#include "log.h"
+/* ---- log ----
+ * Formats log lines and removes secrets from them. */
+
+static struct {
+	enum log_level most;
+	log_sink *sink;
+	void *ctx;
+	char **secrets;
+	size_t count, cap;
+	pthread_mutex_t lock;
+} state = {.most = LOG_NOTE, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+void log_setup(enum log_level most, log_sink *sink, void *ctx)
+{
+	state.most = most;
+	state.sink = sink;
+	state.ctx = ctx;
+}
+
+bool log_wants(enum log_level level)
+{
+	return state.sink && level <= state.most;
+}
+
+/* Longest first: where one secret is a part of another, the whole of the longer one must go. */
+static void keep_secret(const char *text)
+{
+	size_t at = state.count;
+
+	GROW(state.secrets, state.count, state.cap);
+	for (; at && strlen(state.secrets[at - 1]) < strlen(text); at--)
+		state.secrets[at] = state.secrets[at - 1];
+	state.secrets[at] = xstrdup(text);
+	state.count++;
+}
+
+void log_secret(const char *text)
+{
+	if (!text || strlen(text) < 6)
+		return;
+	pthread_mutex_lock(&state.lock);
+	bool known = false;
+	for (size_t i = 0; i < state.count; i++)
+		known = known || !strcmp(state.secrets[i], text);
+	if (!known)
+		keep_secret(text);
+	pthread_mutex_unlock(&state.lock);
+}
+
+/* The first secret at or behind `at`, and of those beginning there the longest; NULL when there is
+ * none. */
+static const char *find_secret(const struct str *text, size_t at, size_t *len)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < state.count; i++) {
+		size_t n = strlen(state.secrets[i]);
+		const char *found = memmem(text->s + at, text->len - at, state.secrets[i], n);
+		if (found && (!first || found < first)) {
+			first = found;
+			*len = n;
+		}
+	}
+	return first;
+}
+
+/* One pass forward: the word put in may itself hold a secret. */
+static void redact(struct str *text)
+{
+	size_t at = 0, len = 0;
+	const char *found = text->s ? find_secret(text, 0, &len) : NULL;
+
+	if (!found)
+		return;
+	struct str out = STR_MAX(text->max);
+	for (; found; found = find_secret(text, at, &len)) {
+		str_addn(&out, text->s + at, (size_t)(found - text->s) - at);
+		str_add(&out, "[secret]");
+		at = (size_t)(found - text->s) + len;
+	}
+	str_addn(&out, text->s + at, text->len - at);
+	out.over = out.over || text->over;
+	str_free(text);
+	*text = out;
+}
+
+void log_redact(struct str *text)
+{
+	pthread_mutex_lock(&state.lock);
+	redact(text);
+	pthread_mutex_unlock(&state.lock);
+}
+
+void log_redact_field(char *field, size_t room)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	str_add(&text, field);
+	log_redact(&text);
+	if (text.len && strcmp(text.s, field))
+		copy_text(field, room, text.s);
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
+	if (!log_wants(level))
+		return;
+	char *raw = NULL;
+	va_list ap;
+	va_start(ap, fmt);
+	int len = vasprintf(&raw, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return;
+	CLEANUP(str_free) struct str line = STR_INIT;
+	str_add(&line, raw);
+	free(raw);
+	log_redact(&line);
+	state.sink(state.ctx, level, str_text(&line));
+}
+
+/* ---- err ----
+ * Errors: a kind for code, a sentence for people. */
 
 /* log_redact() could not recognize a secret that was cut at the end of a message. */
 enum { WHOLE_MAX = 4096 };
@@ -131,4 +256,93 @@ int err_status_rank(int status)
 	case 7: return 2;
 	default: return status > 128 ? 8 : 0;
 	}
+}
+
+/* ---- mistakes ----
+ * Collects all mistakes of one file. */
+
+enum { LISTED_MOST = 50 };
+
+static bool is_noted(const struct mistakes *m, const char *msg)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (!strcmp(m->list[i].err.msg, msg))
+			return true;
+	return false;
+}
+
+int mistakes_note(struct mistakes *m, const char *key, struct err *err)
+{
+	if (!m)
+		return -1;
+	if (m->count >= LISTED_MOST) {
+		m->more++;
+	} else if (!is_noted(m, err->msg)) {
+		GROW(m->list, m->count, m->cap);
+		m->list[m->count++] = (struct mistake){*err, key ? xstrdup(key) : NULL};
+	}
+	err_clear(err);
+	return 0;
+}
+
+bool mistakes_about(const struct mistakes *m, const char *key)
+{
+	for (size_t i = 0; m && i < m->count; i++)
+		if (m->list[i].key && !strcmp(m->list[i].key, key))
+			return true;
+	return false;
+}
+
+bool mistakes_any(const struct mistakes *m)
+{
+	return m && m->count;
+}
+
+/* The line of "burst.cfg:12: ..." when both are of one file, else 0. */
+static long line_of(const struct mistake *m, const struct mistake *other)
+{
+	size_t file = strcspn(m->err.msg, ":");
+
+	if (m->err.msg[file] != ':' || strncmp(m->err.msg, other->err.msg, file + 1))
+		return 0;
+	return strtol(m->err.msg + file + 1, NULL, 10);
+}
+
+/* Sorts by line: readers find mistakes key by key, but users correct a file from top to bottom.
+ * Mistakes of other files keep their place. */
+static void sort_mistakes(struct mistakes *m)
+{
+	for (size_t i = 1; i < m->count; i++)
+		for (size_t k = i; k > 0; k--) {
+			struct mistake *a = &m->list[k - 1], *b = &m->list[k], swap = *a;
+			if (line_of(a, b) <= line_of(b, a))
+				break;
+			*a = *b;
+			*b = swap;
+		}
+}
+
+int mistakes_end(struct mistakes *m, struct err *err)
+{
+	if (!mistakes_any(m))
+		return 0;
+	sort_mistakes(m);
+	*err = m->list[0].err;
+	return -1;
+}
+
+void mistakes_move(struct mistakes *m, struct mistakes *from)
+{
+	for (size_t i = 0; i < from->count; i++)
+		mistakes_note(m, from->list[i].key, &from->list[i].err);
+	m->more += from->more;
+	mistakes_free(from);
+}
+
+void mistakes_free(struct mistakes *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		free(m->list[i].key);
+	free(m->list);
+	*m = (struct mistakes){0};
 }

@@ -1,4 +1,5 @@
-/* err.h - how a failure travels up: a kind for code, a sentence for people. Only main prints it. */
+/* err.h - how a failure travels up, how the mistakes of a file are collected, how messages reach
+ * the user */
 #ifndef BURST_BASE_ERR_H
 #define BURST_BASE_ERR_H
 
@@ -6,6 +7,10 @@
 #include <stdint.h>
 
 #include "mem.h"
+#include "str.h"
+
+/* ---- err ----
+ * How a failure travels up: a kind for code, a sentence for people. Only main prints it. */
 
 /* What went wrong, as far as code must care. The exit status and the core's next step follow from
  * it, never from msg. */
@@ -64,5 +69,54 @@ int err_exit_status(const struct err *err);
 /* Of several exit statuses, the one with the highest rank is the whole's: 9, signals, 5, 3, 6 and
  * 2, 4, 1, 7. */
 int err_status_rank(int status);
+
+/* ---- log ----
+ * Carries messages to the user. Nothing here prints: main installs a sink that gets each finished
+ * line.
+ *
+ * Call log_secret() as soon as a secret is read. From then on no line and no trace shows it. */
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_NOTE, LOG_INFO, LOG_DEBUG, LOG_TRACE };
+
+typedef void log_sink(void *ctx, enum log_level level, const char *line);
+
+/* Drops lines above `most`. Every run prints NOTE; INFO needs -v, DEBUG -vv, TRACE --trace. */
+void log_setup(enum log_level most, log_sink *sink, void *ctx);
+bool log_wants(enum log_level level);
+void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
+/* From now on these bytes appear as "[secret]". Texts shorter than 6 bytes are ignored. Copied. */
+void log_secret(const char *text);
+/* Replaces every secret of log_secret() in the text. */
+void log_redact(struct str *text);
+/* of a fixed size; cut where it becomes too long */
+void log_redact_field(char *field, size_t room);
+
+/* ---- mistakes ----
+ * Collects every mistake of a file in one reading: a reader notes a mistake and continues. */
+
+struct mistakes {
+	struct mistake {
+		struct err err;
+		/* what the mistake is about ("job.input"); NULL: nothing that has a name */
+		char *key;
+	} * list;
+	size_t count, cap;
+	size_t more; /* left out: the list is bounded */
+};
+
+/* Takes *err over and clears it. Returns 0, so that the caller continues. With m == NULL it keeps
+ * *err and returns -1, so that the first mistake ends the reading. A message that was noted before
+ * is dropped. */
+int mistakes_note(struct mistakes *m, const char *key, struct err *err);
+/* A mistake about this key was noted: what follows from it needs no message of its own. m may be
+ * NULL. */
+bool mistakes_about(const struct mistakes *m, const char *key);
+bool mistakes_any(const struct mistakes *m);
+/* Puts the mistakes into the order of their lines. -1 with the first in *err when there is one,
+ * else 0. m may be NULL. */
+int mistakes_end(struct mistakes *m, struct err *err);
+/* Notes all of `from` in m, and empties it. */
+void mistakes_move(struct mistakes *m, struct mistakes *from);
+void mistakes_free(struct mistakes *m);
 
 #endif

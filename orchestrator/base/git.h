@@ -1,17 +1,52 @@
-/* git.h - runs the program git, the only place that does.
- *
- * A repository may have come with a project from anywhere, with its config, hooks and attributes.
- * So git never searches for one (see repo.h), and runs no program that a repository names: no hook,
- * no file system monitor, no filter, no program for differences, pages, passwords, signatures or
- * ssh. It fetches nothing, and reads no replaced objects and no grafts. The config of the user
- * counts as ever. Variables that an outer git sets for its own children are removed (in a hook:
- * GIT_DIR and others). */
+/* git.h - finds the git repository of a folder without running git, and runs git, the only place
+ * that does */
 #ifndef BURST_BASE_GIT_H
 #define BURST_BASE_GIT_H
 
 #include "err.h"
-#include "repo.h"
+#include "mem.h"
 #include "str.h"
+
+/* ---- repo ----
+ * Finds the git repository of a folder by reading files, without running git: git would obey a
+ * repository's config while it looks for it. */
+
+/* All paths are real. */
+struct repo {
+	char *top;    /* the working tree's folder; NULL: none (a bare repository) */
+	char *dir;    /* git's own folder for this working tree; NULL: it may not be used */
+	char *common; /* git's folder shared by all working trees of the repository; usually the
+			 same */
+};
+
+/* Finds the working tree that holds the folder, as git does: the nearest parent with a `.git`, on
+ * the same file system. Bare repositories among its folders are folders like others.
+ * Returns 1; 0: there is none; -1 (ERR_CONFIG): only `top` is set, since what `.git` says is not to
+ * be followed: it belongs to another user, has a pipe or a device in the place of a file, or leads
+ * to a folder that does not name this working tree back, as worktrees and submodules do (it may be
+ * another repository of the user). Free with repo_free(). */
+int repo_find(struct repo *out, const char *folder, struct err *err);
+/* The repository apart from any working tree, whose HEAD may differ. Borrows. */
+static inline struct repo repo_shared(const struct repo *repo)
+{
+	return (struct repo){.dir = repo->common, .common = repo->common};
+}
+void repo_free(struct repo *repo);
+
+static inline void repo_free_cleanup(struct repo *repo)
+{
+	repo_free(repo);
+}
+
+/* ---- git ----
+ * Runs the program git, the only place that does.
+ *
+ * A repository may have come with a project from anywhere, with its config, hooks and attributes.
+ * So git never searches for one (see git.h), and runs no program that a repository names: no
+ * hook, no file system monitor, no filter, no program for differences, pages, passwords,
+ * signatures or ssh. It fetches nothing, and reads no replaced objects and no grafts. The config
+ * of the user counts as ever. Variables that an outer git sets for its own children are removed
+ * (in a hook: GIT_DIR and others). */
 
 enum { GIT_ID = 65 }; /* size of a commit's full name: 40 or 64 hex digits */
 
@@ -29,7 +64,7 @@ int git_change(const struct repo *repo, struct err *err, const char *const *word
 void git_leave(void);
 
 /* Finds the repository whose working tree holds this folder. ERR_CONFIG: there is none, or it is
- * not to be used (repo.h). Free with repo_free(). */
+ * not to be used (git.h). Free with repo_free(). */
 int git_find(struct repo *out, const char *dir, struct err *err);
 /* The same; or the folder is itself a bare repository. */
 int git_find_any(struct repo *out, const char *dir, struct err *err);

@@ -1,17 +1,93 @@
-/* guard.c - protects the keys in this process's memory and environment. */
+/* guard.c - the process itself: its keys, its limit of descriptors, libraries that it loads late
+ */
 #include "guard.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+/* ---- late ----
+ * Loads a library when it is needed. */
+
+int late_load(const char *file, const char *package, const struct late_function *list, size_t count,
+	      struct err *err)
+{
+	void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return err_set(err, ERR_LOCAL, "%s cannot be loaded: %s (Debian: apt install %s)",
+			       file, dlerror(), package);
+	for (size_t i = 0; i < count; i++)
+		if (!(*(void **)list[i].to = dlsym(library, list[i].name)))
+			return err_set(err, ERR_LOCAL, "this %s has no %s: a newer one is needed",
+				       file, list[i].name);
+	return 0;
+}
+
+/* ---- files ----
+ * Raises the limit of open descriptors, and restores it for children. */
+
+enum { MOST = 1 << 20, ALWAYS_TAKEN = 10240, OPEN_GUESS = 16 };
+
+/* The limit is the process's, and so is what it was. */
+static struct rlimit files_before;
+static bool raised;
+
+long files_raise(void)
+{
+	/* macOS names no end and takes no more than so many */
+	static const rlim_t steps[] = {MOST, ALWAYS_TAKEN};
+	struct rlimit now;
+
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0)
+		return OPEN_GUESS;
+	if (!raised)
+		files_before = now;
+	raised = true;
+	for (int i = 0; i < 2; i++) {
+		rlim_t wanted = now.rlim_max < steps[i] ? now.rlim_max : steps[i];
+		struct rlimit more = {.rlim_cur = wanted, .rlim_max = now.rlim_max};
+		if (wanted > now.rlim_cur && setrlimit(RLIMIT_NOFILE, &more) == 0)
+			return (long)wanted;
+	}
+	return now.rlim_cur > LONG_MAX ? LONG_MAX : (long)now.rlim_cur;
+}
+
+int files_open(void)
+{
+	DIR *dir = opendir("/dev/fd");
+	int count = 0;
+
+	if (!dir)
+		return OPEN_GUESS;
+	for (struct dirent *e; (e = readdir(dir));)
+		count += e->d_name[0] != '.';
+	closedir(dir);
+	return count - 1; /* the folder itself */
+}
+
+/* Between fork and exec, by guard_leave(): the limit that this process began with. Calls nothing
+ * that may not be called there. */
+static void files_restore_limit(void)
+{
+	if (raised)
+		setrlimit(RLIMIT_NOFILE, &files_before);
+}
+
+/* ---- guard ----
+ * Protects the keys in this process's memory and environment. */
+
 #ifdef __linux__
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
 
-#include "files.h"
 #include "mem.h"
 
 enum { FDS_MOST = 65536 }; /* for systems that cannot mark all descriptors in one call */

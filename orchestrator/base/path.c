@@ -1,14 +1,278 @@
-/* path.c - reads, writes and locks files, and judges which names are safe. */
+/* path.c - reads, writes, locks and removes files, and judges which names are safe */
 #include "path.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "str.h"
+
+/* ---- path lock ----
+ * Locks on files, which no process but their own holds.
+ *
+ * These are fcntl()'s. A lock of flock() belongs to the open file: a child has it too until it
+ * executes its program, so a client that is killed at such a moment would seem to live. The
+ * kernel drops a lock of fcntl() as soon as its process closes any descriptor of the file. So a
+ * process remembers its locks, and never opens such a file again. */
+
+static struct held_lock {
+	int fd;
+	pid_t pid; /* a child inherits the list, but not the locks */
+	dev_t dev;
+	ino_t inode;
+} * locks;
+static size_t lock_count, lock_cap;
+
+static bool is_file(int fd, dev_t dev, ino_t inode)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == inode;
+}
+
+/* The descriptor by which this process holds the file's lock; -1: it does not. */
+static int own(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -1;
+	for (size_t i = lock_count; i-- > 0;) {
+		const struct held_lock *h = &locks[i];
+		if (h->pid != getpid() || !is_file(h->fd, h->dev, h->inode))
+			locks[i] = locks[--lock_count]; /* it was closed */
+		else if (h->dev == st.st_dev && h->inode == st.st_ino)
+			return h->fd;
+	}
+	return -1;
+}
+
+static void remember(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return;
+	GROW(locks, lock_count, lock_cap);
+	locks[lock_count++] = (struct held_lock){fd, getpid(), st.st_dev, st.st_ino};
+}
+
+/* A client of an older burst has a lock of flock(). */
+static bool is_older(int fd)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK;
+	flock(fd, LOCK_UN);
+	return false;
+}
+
+static bool is_taken(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) || is_older(fd);
+}
+
+bool path_is_locked(const char *path, struct str *note)
+{
+	int mine = own(path);
+	CLEANUP(fd_close) int fd = mine < 0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	char text[128] = "";
+
+	if (mine < 0 && (fd < 0 || !is_taken(fd)))
+		return false;
+	if (note && pread(mine < 0 ? fd : mine, text, sizeof(text) - 1, 0) > 0)
+		str_addn(note, text, strcspn(text, "\n"));
+	return true;
+}
+
+static int busy(const char *path, struct err *err)
+{
+	CLEANUP(str_free) struct str note = STR_INIT;
+
+	/* the holder has the lock a moment before it has written its note */
+	path_is_locked(path, &note);
+	return err_set(err, ERR_BUSY, "%s", note.len ? str_text(&note) : "another process");
+}
+
+int path_lock(const char *path, const char *note, int *out, struct err *err)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (own(path) >= 0)
+		return busy(path, err);
+	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	bool older = is_older(fd);
+	if (older || fcntl(fd, F_SETLK, &lock) < 0)
+		return older || errno == EACCES || errno == EAGAIN
+			       ? busy(path, err)
+			       : err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(errno));
+	if (ftruncate(fd, 0) == 0)
+		(void)!pwrite(fd, note, strlen(note), 0);
+	remember(fd);
+	*out = fd;
+	fd = -1;
+	return 0;
+}
+
+/* ---- path remove ----
+ * Removes files and whole trees, however deep, without following a link. */
+
+/* One descriptor for each level, and so a bound for what a tree can use up. */
+enum { REMOVAL_DEPTH = 16 };
+
+struct removal {
+	bool open_up;   /* gives the owner's rights back to folders that lack them */
+	int top;        /* the tree's first folder; -1: not there yet */
+	unsigned moved; /* folders that lay too deep and are now in the first one */
+	int why;        /* errno of the first failure */
+};
+
+static int empty_folder(struct removal *r, int fd, int depth);
+
+static int not_removed(struct removal *r, int why)
+{
+	r->why = r->why ? r->why : why;
+	return -1;
+}
+
+static int open_folder_of(const struct removal *r, int parent, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(parent, name, flags);
+
+	if (fd < 0 && errno == EACCES && r->open_up &&
+	    fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+		fd = openat(parent, name, flags);
+	if (fd >= 0 && r->open_up)
+		(void)fchmod(fd, 0700);
+	return fd;
+}
+
+/* Moves a folder that lies too deep to the top, where the next round finds it. */
+static int move_up(struct removal *r, int parent, const char *name)
+{
+	do {
+		char to[48];
+		snprintf(to, sizeof(to), ".burst-removal-%u", r->moved++);
+		if (renameat(parent, name, r->top, to) == 0)
+			return 0;
+	} while (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR);
+	return not_removed(r, errno);
+}
+
+static int remove_folder(struct removal *r, int parent, const char *name, int fd, int depth)
+{
+	if (depth >= REMOVAL_DEPTH) {
+		close(fd);
+		return move_up(r, parent, name);
+	}
+	if (empty_folder(r, fd, depth) < 0)
+		return -1;
+	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? not_removed(r, errno)
+									   : 0;
+}
+
+static int remove_at(struct removal *r, int parent, const char *name, int depth)
+{
+	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	int why = errno; /* Linux says EISDIR for a folder, POSIX EPERM */
+	int fd = open_folder_of(r, parent, name);
+	if (fd < 0)
+		return not_removed(r, errno == ENOTDIR || errno == ELOOP ? why : errno);
+	return remove_folder(r, parent, name, fd, depth);
+}
+
+/* Closes fd. What cannot be removed does not keep the rest. */
+static int empty_folder(struct removal *r, int fd, int depth)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *entry;
+	int result = 0;
+
+	if (!dir) {
+		close(fd);
+		return not_removed(r, errno);
+	}
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+		    remove_at(r, dirfd(dir), entry->d_name, depth + 1) < 0)
+			result = -1;
+	closedir(dir);
+	return result;
+}
+
+static int remove_tree(struct removal *r, int parent, const char *name)
+{
+	unsigned before;
+
+	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	int why = errno;
+	r->top = open_folder_of(r, parent, name);
+	if (r->top < 0)
+		return not_removed(r, errno == ENOTDIR || errno == ELOOP ? why : errno);
+	do {
+		before = r->moved;
+		int fd = openat(r->top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			return not_removed(r, errno);
+		empty_folder(r, fd, 0);
+	} while (r->moved != before && !r->why);
+	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? not_removed(r, errno)
+									   : 0;
+}
+
+static int remove_named(int dir, const char *name, const char *shown, bool open_up, struct err *err)
+{
+	struct removal r = {.open_up = open_up, .top = -1};
+	int result = remove_tree(&r, dir, name);
+
+	fd_close(r.top);
+	if (result < 0)
+		err_set(err, ERR_LOCAL, "%s: cannot remove: %s", shown, strerror(r.why));
+	errno = r.why;
+	return result;
+}
+
+int path_remove_tree_at(int dir, const char *name, const char *shown, struct err *err)
+{
+	return remove_named(dir, name, shown, true, err);
+}
+
+static int remove_path(const char *path, bool open_up, struct err *err)
+{
+	CLEANUP(free_text) char *name = xstrdup(path);
+
+	/* "link/" would name what the link points at */
+	for (size_t len = strlen(name); len > 1 && name[len - 1] == '/'; len--)
+		name[len - 1] = '\0';
+	return remove_named(AT_FDCWD, name, path, open_up, err);
+}
+
+int path_remove_tree(const char *path, struct err *err)
+{
+	return remove_path(path, false, err);
+}
+
+int path_remove_closed_tree(const char *path, struct err *err)
+{
+	return remove_path(path, true, err);
+}
+
+/* ---- path ----
+ * Reads, writes and locks files, and judges which names are safe. */
+
 #if defined(__linux__) && __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
 #include <sys/syscall.h>
@@ -264,29 +528,29 @@ static struct {
 	pthread_mutex_t lock;
 	char *dir;
 	int fd;
-} held = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+} held_dir = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 /* An open of its own: locks and offsets are not shared with fd. */
 void path_hold_dir(const char *dir, int fd)
 {
-	pthread_mutex_lock(&held.lock);
-	free(held.dir);
-	fd_close(held.fd);
-	held.dir = NULL;
-	held.fd = fd < 0 ? -1 : openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (held.fd >= 0)
-		held.dir = xstrdup(dir);
-	pthread_mutex_unlock(&held.lock);
+	pthread_mutex_lock(&held_dir.lock);
+	free(held_dir.dir);
+	fd_close(held_dir.fd);
+	held_dir.dir = NULL;
+	held_dir.fd = fd < 0 ? -1 : openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (held_dir.fd >= 0)
+		held_dir.dir = xstrdup(dir);
+	pthread_mutex_unlock(&held_dir.lock);
 }
 
 int path_open_dir(const char *dir)
 {
-	pthread_mutex_lock(&held.lock);
-	bool is_held = held.dir && !strcmp(held.dir, dir);
-	int fd = is_held ? openat(held.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+	pthread_mutex_lock(&held_dir.lock);
+	bool is_held = held_dir.dir && !strcmp(held_dir.dir, dir);
+	int fd = is_held ? openat(held_dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 			 : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int why = errno;
-	pthread_mutex_unlock(&held.lock);
+	pthread_mutex_unlock(&held_dir.lock);
 	errno = why;
 	return fd;
 }

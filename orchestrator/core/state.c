@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "base/billed.h"
 #include "base/clock.h"
 
 /* ---- actions ---- */

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "batch_ids.h"
 #include "impl.h"
 #include "learn.h"

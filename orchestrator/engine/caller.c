@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "net/child.h"
 #include "net/grpc.h"
 #include "limit.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "impl.h"
 #include "learn.h"

@@ -3,9 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/billed.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "impl.h"
 #include "journal.h"
 #include "post.h"

@@ -2,7 +2,7 @@
 #include "handed.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "impl.h"
 #include "kept.h"
 #include "pod_rows.h"

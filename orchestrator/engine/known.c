@@ -7,7 +7,7 @@
 #include "base/crypto.h"
 #include "base/gpus.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "image.h"
 #include "impl.h"
 #include "post.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "claims.h"
 #include "file_source.h"

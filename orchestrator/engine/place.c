@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/err.h"
 #include "impl.h"
 #include "journal.h"
 #include "outfiles.h"

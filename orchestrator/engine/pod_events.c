@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "base/pattern.h"
 #include "batch_ids.h"

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "impl.h"
 #include "known.h"
 #include "post.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/crypto.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "impl.h"
 #include "post.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "handed.h"
 #include "impl.h"
 #include "ssh_keys.h"

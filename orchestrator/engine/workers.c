@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "batches.h"
 #include "impl.h"
 #include "past.h"

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/log.h"
+#include "base/err.h"
 
 /* ---- grpc wire ----
  * Encodes and decodes gRPC's frames and status. */

@@ -6,7 +6,7 @@
 #include "http.h"
 
 /* ---- http curl ----
- * Libcurl, loaded when the first connection is made (base/late.h): it brings some forty libraries
+ * Libcurl, loaded when the first connection is made (base/guard.h): it brings some forty libraries
  * along, which take longer to load than most commands run (ps, help, completion, each order to
  * the local provider). */
 
@@ -16,7 +16,7 @@
 #undef curl_easy_getinfo
 #undef curl_multi_setopt
 
-#include "base/late.h"
+#include "base/guard.h"
 
 /* clang-format off */
 #define CURL_FUNCTIONS(X)                                                                                                  \

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "http.h"
 
 enum { SHOWN_MOST = 4096, TEXT_MOST = 1024, DEPTH_MOST = 64 };

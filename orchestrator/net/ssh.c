@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/late.h"
+#include "base/guard.h"
 #include "base/str.h"
 #include "ssh_impl.h"
 

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "base/late.h"
+#include "base/guard.h"
 #include "base/str.h"
 #include "ssh.h"
 #include "ssh_impl.h"

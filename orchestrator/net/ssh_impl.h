@@ -5,7 +5,7 @@
 #include <libssh2.h>
 #include <stddef.h>
 
-#include "base/late.h"
+#include "base/guard.h"
 #include "base/str.h"
 #include "ssh.h"
 

@@ -2,7 +2,7 @@
  * other runs of its job. */
 #include <stdlib.h>
 
-#include "base/files.h"
+#include "base/guard.h"
 #include "impl.h"
 
 /* ---- descriptors ---- */

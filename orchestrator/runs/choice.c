@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/files.h"
+#include "base/guard.h"
 
 enum { PODS_MOST = 64 }; /* to which a run may widen by itself */
 

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "engine/learn.h"
-#include "base/daly.h"
 #include "plan/cost.h"
 #include "store/facts.h"
 

@@ -15,7 +15,7 @@
 #ifndef BURST_RUNS_H
 #define BURST_RUNS_H
 
-#include "base/log.h"
+#include "base/err.h"
 #include "core/reap.h"
 #include "engine/engine.h"
 #include "store/store.h"

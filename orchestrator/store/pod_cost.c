@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/billed.h"
 #include "base/clock.h"
 #include "base/mem.h"
 

@@ -1,4 +1,4 @@
-/* pod_cost.h - computes a pod's cost from its row of the ledger, by the rule of base/billed.h. A
+/* pod_cost.h - computes a pod's cost from its row of the ledger, by the rule of base/clock.h. A
  * pod that several runs held has a row for each of them, each with its own share. Pure. */
 #ifndef BURST_STORE_POD_COST_H
 #define BURST_STORE_POD_COST_H

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "base/git.h"
-#include "base/glob.h"
-#include "base/home.h"
+#include "base/pattern.h"
+#include "base/folders.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "base/str.h"

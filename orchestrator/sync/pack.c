@@ -15,7 +15,7 @@
 #endif
 
 #include "base/crypto.h"
-#include "base/late.h"
+#include "base/guard.h"
 #include "base/path.h"
 #include "base/str.h"
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/home.h"
-#include "base/log.h"
+#include "base/folders.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "net/child.h"

@@ -9,7 +9,7 @@
 #include "base/crypto.h"
 #include "base/incbin.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/section.h"
 #include "impl.h"
 

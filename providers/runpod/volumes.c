@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 
 enum {
 	SIZE_LEAST_GB = 10,

@@ -14,9 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/glob.h"
-#include "base/path.h"
 #include "base/pattern.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "sync/ignore.h"
 

@@ -26,7 +26,7 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "jobs/agent/kit.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "engine/impl.h"
 #include "engine/engine.h"
 #include "engine/ssh_keys.h"

@@ -10,7 +10,7 @@
 #include "base/crypto.h"
 #include "base/gpus.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "config/value.h"

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "base/section.h"
 #include "providers/modal/impl.h"
 #include "providers/modal/modal.h"

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "jobs/agent/kit.h"
 #include "providers/runpod/impl.h"
 #include "providers/runpod/runpod.h"

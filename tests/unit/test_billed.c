@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "base/billed.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "core/core.h"

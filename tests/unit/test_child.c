@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "base/files.h"
+#include "base/guard.h"
 #include "base/path.h"
 #include "net/child.h"
 #include "scratch.h"

@@ -3,7 +3,7 @@
 #include "tts_helpers.h"
 
 #include "jobs/command/command.h"
-#include "base/daly.h"
+#include "base/clock.h"
 #include "base/pattern.h"
 #include "sha256_file.h"
 

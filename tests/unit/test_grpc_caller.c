@@ -3,7 +3,7 @@
 
 #include "base/crypto.h"
 #include "base/jsonx.h"
-#include "base/log.h"
+#include "base/err.h"
 #include "engine/caller.h"
 #include "providers/modal/modal.h"
 

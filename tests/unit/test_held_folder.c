@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/held_folder.h"
+#include "base/folders.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "checks.h"

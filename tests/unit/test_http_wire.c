@@ -3,7 +3,7 @@
 
 #include <sys/wait.h>
 
-#include "base/log.h"
+#include "base/err.h"
 #include "base/path.h"
 #include "http_bed.h"
 #include "net/http.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/log.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "checks.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "base/natural.h"
+#include "base/pattern.h"
 
 /* Each list is in order. */
 static const char *const lists[][10] = {

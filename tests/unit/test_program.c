@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/guard.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "base/str.h"

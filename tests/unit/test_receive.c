@@ -12,7 +12,7 @@
 #endif
 
 #include "base/crypto.h"
-#include "base/files.h"
+#include "base/guard.h"
 #include "receive_bed.h"
 #include "sync_help.h"
 

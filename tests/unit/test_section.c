@@ -9,7 +9,6 @@
 
 #include "base/err.h"
 #include "base/jsonx.h"
-#include "base/log.h"
 #include "base/section.h"
 #include "checks.h"
 
