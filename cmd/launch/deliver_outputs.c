@@ -4,6 +4,7 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "deliver_parts.h"
+#include "engine/image.h"
 #include "runs/volume_gc.h"
 
 static struct deliver_output *add_output(struct delivery *d, const char *name, const char *sha256)

@@ -5,7 +5,6 @@
 #include "base/path.h"
 #include "base/err.h"
 #include "engine/caller.h"
-#include "engine/volume_intent.h"
 #include "volume_make.h"
 #include "volume_trust.h"
 

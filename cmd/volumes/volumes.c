@@ -17,7 +17,6 @@
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "engine/caller.h"
-#include "engine/volume_intent.h"
 #include "runs/volume_gc.h"
 
 /* ---- volume files ----

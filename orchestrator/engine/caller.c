@@ -1,15 +1,97 @@
-/* caller.c - carries provider operations: sends each call, retries what may repeat, returns the
- * result. */
-#include "caller.h"
-
+/* caller.c - carries the operations of providers, and knows the clocks of their servers. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/err.h"
+#include "impl.h"
+#include "limit.h"
 #include "net/child.h"
 #include "net/grpc.h"
-#include "limit.h"
+
+/* ---- vendor clocks ----
+ * Compares this machine's clock with those of the providers. */
+
+enum { VENDOR_CLOCKS_MAX = 16 };
+
+struct vendor_clock {
+	const struct provider_ops *ops;
+	int64_t off_ms;           /* ours is ahead of it by at least this */
+	int64_t ahead_of_boot_ms; /* it is ahead of our boot clock, which is never set, by this */
+};
+
+struct vendor_clocks {
+	struct vendor_clock list[VENDOR_CLOCKS_MAX];
+	int count;
+};
+
+static const struct vendor_clock *clock_of(const struct vendor_clocks *c,
+					   const struct provider_ops *ops)
+{
+	for (int i = 0; i < c->count; i++)
+		if (c->list[i].ops == ops)
+			return &c->list[i];
+	return NULL;
+}
+
+/* A reply may have a date. sent_*_ms: when its call was sent, by the two clocks of this machine. */
+static void vendor_clocks_learn(struct vendor_clocks *c, const struct provider_ops *ops,
+				const struct reply *r, int64_t sent_wall_ms, int64_t sent_boot_ms)
+{
+	int64_t wall = clock_wall_ms(), boot = clock_boot_ms(), off_ms, off_now_ms;
+
+	if (!reply_clock_off(r, sent_wall_ms, wall, &off_ms))
+		return;
+	/* our clock may have been set since it was sent */
+	reply_clock_off(r, wall - (boot - sent_boot_ms), wall, &off_now_ms);
+	struct vendor_clock *k = (struct vendor_clock *)clock_of(c, ops);
+	if (!k && c->count == VENDOR_CLOCKS_MAX)
+		return;
+	if (!k)
+		k = &c->list[c->count++];
+	*k = (struct vendor_clock){ops, off_ms, wall - off_now_ms - boot};
+}
+
+static int64_t vendor_clocks_now_ms(const struct vendor_clocks *c, const struct provider_ops *ops)
+{
+	const struct vendor_clock *k = clock_of(c, ops);
+
+	return k ? clock_boot_ms() + k->ahead_of_boot_ms : clock_wall_ms();
+}
+
+/* See caller_check_clock(), caller_time_there(), caller_knows_time_there(),
+ * caller_clock_ahead_ms(). */
+static int vendor_clocks_check(const struct vendor_clocks *c, const struct provider_ops *ops,
+			       struct err *err)
+{
+	const struct vendor_clock *k = clock_of(c, ops);
+	char off[48], now[32];
+
+	if (!k || (k->off_ms >= -CALLER_CLOCK_OFF_MS && k->off_ms <= CALLER_CLOCK_OFF_MS))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "this machine's clock is %s %s's, which shows %s: pods would end at the "
+		       "wrong time, so none is rented there; set the clock (\"timedatectl "
+		       "set-ntp true\" as root, or by hand) and retry",
+		       clock_off_show(off, sizeof(off), k->off_ms), ops->name,
+		       clock_rfc3339(now, sizeof(now), vendor_clocks_now_ms(c, ops)));
+}
+
+static bool vendor_clocks_known(const struct vendor_clocks *c, const struct provider_ops *ops)
+{
+	return clock_of(c, ops);
+}
+
+static int64_t vendor_clocks_ahead_ms(const struct vendor_clocks *c, const struct provider_ops *ops)
+{
+	const struct vendor_clock *k = clock_of(c, ops);
+
+	return k ? MAX(k->off_ms, 0) : 0;
+}
+
+/* ---- caller ----
+ * Carries provider operations: sends each call, retries what may repeat, returns the result. */
 
 enum {
 	REPEATS_MAX = 3,
@@ -499,7 +581,8 @@ bool caller_prioritize(struct caller_op *o)
 	return waits && !begun;
 }
 
-int64_t caller_op_shut_ms(struct caller_op *o)
+/* How long the account's rate limit still holds back its next request, in ms; 0: it does not. */
+static int64_t caller_op_shut_ms(struct caller_op *o)
 {
 	if (!o->row || o->row->shut_until[o->call.class] <= clock_boot_ms())
 		return 0;
@@ -514,4 +597,175 @@ void caller_cancel(struct caller_op *o)
 	struct caller *c = o->caller;
 	op_end(o);
 	serve(c);
+}
+
+/* ---- caller perform ----
+ * Runs one operation for a command that has nothing else to do meanwhile. */
+
+struct answer {
+	bool have;
+	struct op_result *result;
+	struct err err;
+	void (*said)(void *ctx, const char *lines); /* NULL: progress lines are dropped */
+	void *ctx;
+};
+
+static void on_line_shown(void *ctx, const char *lines)
+{
+	struct answer *a = ctx;
+
+	a->said(a->ctx, lines);
+}
+
+static void on_answer(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct answer *a = ctx;
+
+	a->have = true;
+	if (err)
+		a->err = *err;
+	else
+		*a->result = *result, memset(result, 0, sizeof(*result));
+}
+
+/* The limit may be shut for an hour: waiting for the command's time is useless. */
+static int rate_limited(int64_t shut_ms, struct err *err)
+{
+	char wait[24];
+
+	err_set(err, ERR_RATE_LIMITED,
+		"rate limit: the account's requests are used up; the next one may be sent in %s",
+		duration_show(wait, sizeof(wait), shut_ms));
+	err->retry_after_ms = shut_ms;
+	return -1;
+}
+
+static int perform_op(const struct engine_provider *provider, enum op_kind kind, bool urgent,
+		      const struct op_want *want, int64_t most_ms, struct answer *a,
+		      int64_t *there_ms, struct err *err)
+{
+	if (http_ready(err) < 0)
+		return -1;
+	CLEANUP(loop_free) struct loop *loop = loop_new();
+	CLEANUP(http_free) struct http *http = http_new(loop, "burst/" BURST_VERSION);
+	CLEANUP(caller_free) struct caller *caller = caller_new(loop, http);
+	struct op_result *result = a->result;
+	struct err clock;
+	int64_t until = clock_boot_ms() + most_ms;
+
+	struct caller_op *op = caller_begin(caller, provider, kind, want, on_answer, a);
+	if (urgent)
+		caller_prioritize(op);
+	if (a->said)
+		caller_listen(op, on_line_shown);
+	while (!a->have && clock_boot_ms() < until) {
+		int64_t shut_ms = caller_op_shut_ms(op);
+		if (clock_boot_ms() + shut_ms > until)
+			return rate_limited(shut_ms, err);
+		loop_turn(loop, until - clock_boot_ms());
+	}
+	if (!a->have)
+		return err_set(err, ERR_NETWORK, "no answer in time");
+	*there_ms = caller_time_there(caller, provider->ops); /* a refusal also has a date */
+	if (a->err.kind) {
+		*err = a->err;
+		return -1;
+	}
+	bool by_ids = want && want->ids;
+	/* a command must not take a missing pod for one that is gone */
+	if (kind == OP_LIST && result->partial && !by_ids) {
+		err_set(err, ERR_REFUSED, "%s", str_text(&result->text));
+		op_result_free(result);
+		*result = (struct op_result){0};
+		return -1;
+	}
+	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
+		CLEANUP(str_free) struct str said = result->text;
+		result->text = (struct str)STR_INIT;
+		str_addf(&result->text, "bad: %s\n%s", clock.msg, str_text(&said));
+	}
+	return 0;
+}
+
+int caller_perform(const struct engine_provider *provider, enum op_kind kind,
+		   const struct op_want *want, int64_t most_ms, struct op_result *result,
+		   struct err *err)
+{
+	return caller_perform_shown(provider, kind, want, most_ms, NULL, NULL, result, err);
+}
+
+int caller_perform_shown(const struct engine_provider *provider, enum op_kind kind,
+			 const struct op_want *want, int64_t most_ms,
+			 void (*said)(void *ctx, const char *lines), void *ctx,
+			 struct op_result *result, struct err *err)
+{
+	struct answer a = {.result = result, .said = said, .ctx = ctx};
+	int64_t there_ms;
+
+	return perform_op(provider, kind, kind == OP_INSPECT, want, most_ms, &a, &there_ms, err);
+}
+
+int caller_list(const struct engine_provider *provider, char *const *ids, int64_t most_ms,
+		struct op_result *result, int64_t *now_ms, struct err *err)
+{
+	struct op_want want = {.ids = ids};
+	struct answer a = {.result = result};
+
+	return perform_op(provider, OP_LIST, true, &want, most_ms, &a, now_ms, err);
+}
+
+/* ---- request ----
+ * One operation of a provider that is under way, with what its want points to. */
+
+struct request *request_new(struct engine *e, int provider, int pod)
+{
+	struct request *a = xcalloc(1, sizeof(*a));
+
+	a->e = e;
+	a->provider = provider;
+	a->pod = pod;
+	a->requested_at = clock_boot_ms();
+	a->next = e->requests;
+	a->link = &e->requests;
+	if (a->next)
+		a->next->link = &a->next;
+	e->requests = a;
+	return a;
+}
+
+void request_free(struct request *a)
+{
+	*a->link = a->next;
+	if (a->next)
+		a->next->link = a->link;
+	for (size_t i = 0; i < a->env_count; i++) {
+		if (a->env[i].secret)
+			explicit_bzero(a->env[i].value, strlen(a->env[i].value));
+		free(a->env[i].name);
+		free(a->env[i].value);
+	}
+	free(a->start_script);
+	core_ids_free(a->ids);
+	for (char **r = a->regions; r && *r; r++)
+		free(*r);
+	free(a->regions);
+	if (a->lock)
+		close(a->lock);
+	loop_untimer(a->timer);
+	free(a);
+}
+
+void requests_forget(struct engine *e)
+{
+	while (e->requests)
+		request_free(e->requests);
+}
+
+struct caller_op *request_begin(struct request *a, enum op_kind kind,
+				void (*done)(void *ctx, struct op_result *result,
+					     const struct err *err))
+{
+	const struct engine_provider *v = &a->e->setup->providers[a->provider];
+
+	return caller_begin(a->e->caller, v, kind, &a->want, done, a);
 }

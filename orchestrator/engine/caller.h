@@ -8,7 +8,9 @@
 #include "net/loop.h"
 #include "provider.h"
 #include "store/store.h"
-#include "vendor_clocks.h"
+
+/* A provider's clock and ours may differ by this. */
+enum { CALLER_CLOCK_OFF_MS = 120 * 1000 };
 
 enum {
 	/* under way at once; others wait in a row, releases first */
@@ -48,9 +50,6 @@ void caller_listen(struct caller_op *op, void (*said)(void *ctx, const char *lin
  * answer will be current. */
 bool caller_prioritize(struct caller_op *op);
 
-/* How long the account's rate limit still holds back its next request, in ms; 0: it does not. */
-int64_t caller_op_shut_ms(struct caller_op *op);
-
 /* Ends the operation without a callback; accepts NULL. Not from inside its own done(). */
 void caller_cancel(struct caller_op *op);
 
@@ -67,7 +66,7 @@ int64_t caller_time_there(const struct caller *caller, const struct provider_ops
 /* Whether a reply has reported it. */
 bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops);
 
-/* The same for a command that has nothing else to do (caller_perform.c): waits until the operation
+/* The same for a command that has nothing else to do (caller.c): waits until the operation
  * is done, at most most_ms. The text of OP_CHECK says if the clocks differ. OP_INSPECT is urgent.
  */
 int caller_perform(const struct engine_provider *provider, enum op_kind kind,
@@ -88,5 +87,24 @@ int caller_list(const struct engine_provider *provider, char *const *ids, int64_
 		struct op_result *result, int64_t *now_ms, struct err *err);
 
 DEFINE_CLEANUP(caller_free, struct caller *)
+
+/* ---- volume intent ----
+ * Makes a volume of one name once. A volume bills until it is removed, vendors let several have
+ * one name, and their lists may show a new one late. So its create is on disk before it is sent,
+ * and for a minute after that no other one of its name and account is sent: it may still surface.
+ * To be called with the lock of engine_lock_volumes(). */
+
+enum { VOLUME_LOOK_MS = 3000 }; /* between two looks for one that may surface */
+
+/* How long to look for the volume of an earlier create before another one may be sent; 0: send. */
+int64_t volume_intent_wait_ms(struct store *s, const struct engine_provider *p, const char *name);
+/* Before the request. On an error nothing may be sent. */
+int volume_intent_put(struct store *s, const struct engine_provider *p, const char *name,
+		      struct err *err);
+/* err: how the create ended, NULL: well. If the vendor refused it, nothing can surface. */
+void volume_intent_answered(struct store *s, const struct engine_provider *p, const char *name,
+			    const struct err *err);
+/* The volume is removed: one of its name may be made at once. */
+void volume_intent_drop(struct store *s, const struct engine_provider *p, const char *name);
 
 #endif

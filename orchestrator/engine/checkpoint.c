@@ -1,6 +1,4 @@
 /* checkpoint.c - keeps what commands save in $BURST_CHECKPOINT, for their next attempts. */
-#include "checkpoint.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,15 +11,9 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "impl.h"
-#include "learn.h"
-#include "plan/cost.h"
-#include "post.h"
 #include "store/facts.h"
-#include "volume_files.h"
-#include "work.h"
 
 enum {
-	PODS_LEARNED_FROM = 500,
 	TROUBLES_MOST = 20, /* lines about snapshots that one pod may cause */
 	TREE_SILENT_MS = 300 * 1000,
 	BRING_TRIES = 3, /* to get a snapshot to a pod */
@@ -220,42 +212,6 @@ static void remove_all_local(struct engine *e, uint32_t segment)
 static bool is_done(const struct engine *e, uint32_t segment)
 {
 	return e->setup->results[segment].state == SEGMENT_SAFE;
-}
-
-/* ---- how often ---- */
-
-/* Mean time between interruptions of pods like this one. */
-static double between_s(struct engine *e, const struct core_pod *p)
-{
-	const char *provider = e->setup->providers[p->rental.provider].ops->name;
-	bool spot = p->rental.offer.spot;
-	struct pod_row *rows = NULL;
-	size_t count = 0;
-	double lived_s;
-	int taken;
-
-	store_pods_up(e->setup->store, provider, PODS_LEARNED_FROM, &rows, &count, NULL);
-	double mean_s = learn_interrupted_s(
-		rows, count, spot, spot ? prior_of_provider(provider)->interrupted_every_s : 0,
-		&taken, &lived_s);
-	free(rows);
-	return mean_s > 0 ? mean_s : PRIOR_ON_DEMAND_S;
-}
-
-void checkpoint_how(struct engine *e, int pod, json_t *start)
-{
-	const struct core_pod *p = core_pod_at(e->core, pod);
-	bool outlives = p->rental.volume.id[0];
-	json_t *how;
-
-	if (!e->checkpoints)
-		return;
-	how = json_pack("{s:I,s:I,s:b}", "every_ms", (json_int_t)e->work.needs->checkpoint_every_ms,
-			"mean_s", (json_int_t)between_s(e, p), "volume", outlives);
-	if (!outlives)
-		json_object_set_new(how, "most_bytes",
-				    json_integer(e->work.needs->checkpoint_most_bytes));
-	json_object_set_new(start, "checkpoint", how);
 }
 
 /* ---- what pods report ---- */

@@ -1,46 +1,215 @@
-/* engine.c - the loop: waits, makes events, asks the core, performs its actions. */
-#include "engine.h"
-
+/* engine.c - carries out what the core decides. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/path.h"
-#include "sync/pack.h"
-#include "batches.h"
-#include "claims.h"
-#include "ending.h"
-#include "handed.h"
 #include "impl.h"
-#include "journal.h"
-#include "keep.h"
-#include "ssh_keys.h"
-#include "orders.h"
-#include "outfiles.h"
 #include "past.h"
-#include "place.h"
-#include "pod_image.h"
-#include "pod_log.h"
-#include "pod_rows.h"
-#include "podlink.h"
-#include "pods.h"
-#include "post.h"
-#include "prepare.h"
-#include "release.h"
-#include "request.h"
-#include "salvage.h"
-#include "seek.h"
-#include "signals.h"
-#include "stage.h"
-#include "trees.h"
-#include "vendor.h"
-#include "volume_files.h"
-#include "volumes.h"
-#include "work.h"
+#include "sync/pack.h"
+
+/* ---- orders ----
+ * Sends the core's orders to agents: each function carries out one action of core/core.h, which
+ * says what answers it. The pod's connection stands. A line that a breaking connection loses is not
+ * sent again here: the core gives the order anew when the pod is connected again. An agent does
+ * nothing twice: it knows a batch or a handover by its id. */
+
+enum { LITTLE_BYTES = 4 << 20 }; /* fewer missing bytes are fetched sooner than a volume syncs */
+
+/* ACT_SEND */
+static void orders_send(struct engine *e, int pod, uint32_t batch)
+{
+	const struct core_batch *b = core_batch_at(e->core, batch);
+	json_t *tasks = json_array();
+	double estimate = 0;
+	CLEANUP(free_text) char *id = batch_id(e, batch);
+
+	for (size_t i = 0; i < b->count; i++) {
+		uint32_t s = b->segments[i];
+		outfiles_expect(e, s, id);
+		json_t *task =
+			e->setup->job_ops->task(e->setup->job, s, core_seg_tries(e->core, s));
+		if (checkpoint_task(e, pod, s, task))
+			batches_continued(e, batch);
+		json_array_append_new(tasks, task);
+		estimate += e->work.segments[s].est_seconds;
+	}
+	/* An engine that renders many segments at once takes as long for a few: that is no hang. */
+	estimate = MAX(estimate, core_batch_expected_ms(e->core, batch) / 1000);
+	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000),
+		   core_pod_at(e->core, pod)->workload.batches <= 1);
+	pod_send(e, pod,
+		 json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate,
+			   "segments", tasks));
+}
+
+/* ACT_REVOKE */
+static void orders_revoke(struct engine *e, int pod)
+{
+	pod_send(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
+}
+
+/* Commands end, within grace_ms; no batch begins. */
+static void orders_halt(struct engine *e, int pod, int grace_ms)
+{
+	pod_send(e, pod, json_pack("{s:s,s:b,s:i}", "op", "halt", "all", 1, "grace_ms", grace_ms));
+}
+
+/* ACT_RENEW */
+static void orders_renew(struct engine *e, int pod)
+{
+	quiet_asked(&e->pods[pod].quiet);
+	pod_send(e, pod,
+		 json_pack("{s:s,s:I}", "op", "renew", "lease_s",
+			   (json_int_t)(e->setup->conf.lease_ms / 1000)));
+}
+
+/* ACT_HANDOVER. The run's row says from the first one on that the run is detached. */
+static void orders_handover(struct engine *e, int pod, int turn)
+{
+	CLEANUP(free_text) char *id = batch_id(e, (uint32_t)turn);
+
+	pod_send(e, pod,
+		 json_pack("{s:s,s:s,s:I}", "op", "handover", "id", id, "lease_s",
+			   (json_int_t)(e->setup->conf.lease_ms / 1000)));
+	if (!e->setup->run->detached) {
+		e->setup->run->detached = true;
+		journal_run(e);
+	}
+}
+
+/* ACT_SYNC. The first time that few bytes are left it sends nothing and answers "not now". */
+static void orders_sync(struct engine *e, int pod, int turn)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (!p->little_left && outfiles_left(e, pod) < LITTLE_BYTES) {
+		p->little_left = true;
+		post_synced(e, pod, turn, false);
+		return;
+	}
+	pod_send(e, pod, json_pack("{s:s,s:i}", "op", "sync", "turn", turn));
+}
+
+/* ACT_TAKEOVER */
+static void orders_takeover(struct engine *e, int pod)
+{
+	pod_send(e, pod, json_pack("{s:s}", "op", "takeover"));
+}
+
+/* ---- signals ----
+ * The user's signals become events. */
+
+static struct {
+	volatile sig_atomic_t count, last, seen;
+	struct loop *loop;
+	struct sigaction was[3];
+} signals;
+
+static const int signal_numbers[3] = {SIGINT, SIGTERM, SIGHUP};
+
+static void on_signal(int number)
+{
+	int saved = errno;
+
+	signals.count++;
+	signals.last = number;
+	if (signals.loop)
+		loop_wake(signals.loop);
+	errno = saved;
+}
+
+static void signals_mask(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (int i = 0; i < 3; i++)
+		sigaddset(&set, signal_numbers[i]);
+	pthread_sigmask(how, &set, NULL);
+}
+
+void engine_hold_signals(void)
+{
+	signals_mask(SIG_BLOCK);
+}
+
+void engine_unblock_signals(void)
+{
+	signals_mask(SIG_UNBLOCK);
+}
+
+int engine_held_signal(void)
+{
+	sigset_t pending, one;
+	int number = 0;
+
+	sigpending(&pending);
+	for (int i = 0; i < 3; i++) {
+		struct sigaction now;
+		if (!sigismember(&pending, signal_numbers[i]) ||
+		    sigaction(signal_numbers[i], NULL, &now) < 0 || now.sa_handler == SIG_IGN)
+			continue;
+		sigemptyset(&one);
+		sigaddset(&one, signal_numbers[i]);
+		return sigwait(&one, &number) == 0 ? number : 0;
+	}
+	return 0;
+}
+
+/* From here on signals become events (engine_hold_signals() held them). */
+static void signals_take(struct engine *e)
+{
+	signals.count = signals.seen = 0;
+	signals.loop = e->loop;
+	for (int i = 0; i < 3; i++) {
+		struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+		if (signal_numbers[i] == SIGHUP && e->setup->ignore_hangup)
+			act.sa_handler = SIG_IGN;
+		sigaction(signal_numbers[i], &act, &signals.was[i]);
+	}
+	signals_mask(SIG_UNBLOCK);
+}
+
+/* The user's signal has been handled, and the command is about to end: a further signal would only
+ * replace its true exit status. Before a delivery, signals stay held for the code that handles them
+ * then. */
+static void signals_restore(const struct engine *e, bool for_good)
+{
+	static const struct sigaction deaf = {.sa_handler = SIG_IGN};
+
+	if (e->setup->more_to_come)
+		engine_hold_signals();
+	for (int i = 0; i < 3; i++)
+		sigaction(signal_numbers[i], for_good ? &deaf : &signals.was[i], NULL);
+	signals.loop = NULL;
+}
+
+/* A signal since the core's end, during the work that needs no pod: it must stop what would follow.
+ */
+static void signals_pass_on(void)
+{
+	if (signals.seen < signals.count)
+		raise(signals.last);
+}
+
+/* Posts an event for each signal since the last call. */
+static void signals_poll(struct engine *e)
+{
+	while (signals.seen < signals.count) {
+		signals.seen++;
+		struct event ev = {.type = EV_SIGNAL, .number = signals.last};
+		post(e, &ev, NULL);
+	}
+}
+
+/* ---- engine ----
+ * The loop: waits, makes events, asks the core, performs its actions. */
 
 enum {
 	POOL_THREADS = 3,

@@ -1,9 +1,10 @@
-/* image.h - describes the image of a job's pods, and what the ledger knows of such images. */
+/* image.h - describes the image of a job's pods, and what the ledger knows of such images and of
+ * volumes. */
 #ifndef BURST_ENGINE_IMAGE_H
 #define BURST_ENGINE_IMAGE_H
 
 #include "base/crypto.h"
-#include "setup.h"
+#include "engine.h"
 
 enum { IMAGE_STEPS_MAX = 2 };
 
@@ -29,14 +30,6 @@ static inline void image_steps_free_cleanup(struct image_steps *steps)
 	image_steps_free(steps);
 }
 
-/* Fills in the image that a provider should build. `steps` is borrowed until the request has been
- * used. */
-void image_recipe(struct rent_request *to, const struct engine_setup *setup,
-		  const struct job_needs *needs, const struct image_steps *steps);
-/* Names the fact in which the ledger keeps the provider's answer about this image
- * (rent_request.known_image). */
-void image_known_key(const struct rent_request *recipe, char hex[SHA256_HEX]);
-
 /* What `burst image` chose to put into images for this set-up on this base. */
 enum image_has image_wanted(const struct engine_setup *setup,
 			    const struct engine_provider *provider, const struct job_needs *needs);
@@ -46,5 +39,26 @@ int image_build(const struct engine_setup *setup, const struct engine_provider *
 		const struct job_needs *needs, enum image_has has,
 		void (*said)(void *ctx, const char *lines), void *ctx, char id[IMAGE_MAX],
 		struct err *err);
+
+/* ---- what the ledger knows ---- */
+
+/* The code tree that pods of this job (the row's config and job) last had on a volume, code/TREE
+ * there; false: none is known. */
+bool engine_code_there(struct store *store, const struct run_row *job, const char *provider,
+		       const char *volume_id, char tree[SHA256_HEX]);
+/* Whether a volume has what needs->setup makes for the job of setup->run (the row's config and job)
+ * with setup->image, for pods with this card, by the ledger. */
+bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs,
+		      const char *gpu, const char *provider, const char *volume_id);
+/* Whether pods of setup->image at this provider had it in their image, by the ledger. */
+bool engine_env_in_image(const struct engine_setup *setup, const struct job_needs *needs,
+			 const char *provider);
+enum { SETUP_KEY_HEX = 16 };
+/* The set-up as pod_row.setup has it: a hash of its text, and a mark if nothing in the pod is the
+ * config's. "" without one. */
+void engine_setup_key(const struct job_needs *needs, char key[20]);
+/* Whether a pod with this pod_row.setup may be prepared for these needs: one that got nothing of
+ * the config's may have this machine's network, and gets nothing of it later. */
+bool engine_setup_fits(const char *pods, const struct job_needs *needs);
 
 #endif

@@ -6,25 +6,13 @@
 #include "net/loop.h"
 #include "net/pool.h"
 #include "sync/tree.h"
-#include "batches.h"
 #include "caller.h"
-#include "checkpoint.h"
-#include "fetch.h"
-#include "handed.h"
-#include "journal.h"
-#include "known.h"
+#include "engine.h"
+#include "files.h"
+#include "ledger.h"
 #include "link.h"
-#include "outfiles.h"
-#include "pod_events.h"
-#include "podlink.h"
-#include "pods.h"
-#include "prepare.h"
-#include "quiet.h"
-#include "setup.h"
-#include "upsync.h"
+#include "run.h"
 #include "vendor.h"
-#include "work.h"
-#include "workers.h"
 
 /* The context of callbacks about a pod: unlike epod it stays where it is. */
 struct at {
@@ -32,28 +20,28 @@ struct at {
 	int pod;
 };
 
-/* What the engine has of a pod beside the core's core_pod. Each part is declared in the header of
- * the file that is named here, which alone writes it; others read it. `make lint` checks that. */
+/* What the engine has of a pod beside the core's core_pod. The file that is named here alone writes
+ * the part; others read it. `make lint` checks that. */
 struct epod {
-	struct at *at;          /* pods.c: context of its callbacks */
-	struct origin origin;   /* pods.c: what it was made with */
-	struct ssh_keys *keys;  /* ssh_keys.c; NULL: neither made nor loaded */
+	struct at *at;          /* prepare.c: context of its callbacks */
+	struct origin origin;   /* prepare.c: what it was made with */
+	struct ssh_keys *keys;  /* link.c; NULL: neither made nor loaded */
 	struct podlink conn;    /* podlink.c: the connection to its agent */
-	struct quiet quiet;     /* quiet.c: since when it has been silent */
+	struct quiet quiet;     /* podlink.c: since when it has been silent */
 	struct preparing prep;  /* prepare.c: how it gets what its workers need */
 	struct bringing bring;  /* checkpoint.c: the snapshot that its command continues from */
-	struct pod_env env;     /* known.c: the environment of its job */
-	struct workers workers; /* workers.c: what its workers report */
+	struct pod_env env;     /* image.c: the environment of its job */
+	struct workers workers; /* prepare.c: what its workers report */
 	struct reports reports; /* pod_events.c: what its agent has reported */
-	struct gpu_use use;     /* batches.c: how busy its GPUs are */
+	struct gpu_use use;     /* learn.c: how busy its GPUs are */
 	int64_t named_bytes;    /* outfiles.c: of the names and paths of its outputs in memory */
 	size_t files_open;    /* outfiles.c: reported outputs of commands that are still to come */
-	bool little_left;     /* orders.c: the core knows that the few missing bytes come sooner
+	bool little_left;     /* engine.c: the core knows that the few missing bytes come sooner
 			       * than a sync */
-	struct holding hold;  /* handed.c: whether another run may have it */
+	struct holding hold;  /* journal.c: whether another run may have it */
 	struct saving saving; /* journal.c: whether the ledger has its row */
-	struct pod_log *log;  /* pod_log.c; NULL: never read */
-	bool logs_requested;  /* release.c: before its release */
+	struct pod_log *log;  /* vendor.c; NULL: never read */
+	bool logs_requested;  /* vendor.c: before its release */
 	struct billing billing; /* vendor.c: what its provider billed */
 	char detail[64];        /* post.c: for its line on the display */
 };
@@ -72,7 +60,7 @@ struct client {
 
 /* What all pods together may use. engine.c divides it. */
 struct shares {
-	struct fetch_share fetch; /* fetch_channel.c counts it */
+	struct fetch_share fetch; /* fetch.c counts it */
 	int lanes_left;           /* upsync.c: further connections that may still be opened */
 };
 
@@ -86,14 +74,14 @@ struct engine {
 	struct client client;
 	struct shares shares;
 
-	struct work work;         /* work.c: segments, and what they need */
+	struct work work;         /* names.c: segments, and what they need */
 	struct outfiles outfiles; /* outfiles.c: what pods made of them */
-	struct epod *pods;        /* pods.c; by number, as in the core */
+	struct epod *pods;        /* prepare.c; by number, as in the core */
 	int pod_count;
 	size_t pod_cap;
-	struct volume volumes[CORE_PROVIDERS_MAX]; /* volumes.c; by provider, id empty: none */
-	struct stage *stages[CORE_PROVIDERS_MAX];  /* stage.c; by provider, NULL: none yet */
-	bool sought; /* seek.c: pods of other runs were looked for once */
+	struct volume volumes[CORE_PROVIDERS_MAX]; /* volume.c; by provider, id empty: none */
+	struct stage *stages[CORE_PROVIDERS_MAX];  /* volume.c; by provider, NULL: none yet */
+	bool sought; /* pool.c: pods of other runs were looked for once */
 
 	/* Each belongs to the file with its name, which alone sees inside. */
 	struct batches *batches;

@@ -6,7 +6,7 @@
 #ifndef BURST_ENGINE_KEPT_H
 #define BURST_ENGINE_KEPT_H
 
-#include "setup.h"
+#include "engine.h"
 
 /* The type of the run of a client that keeps pods for others. It has no job and no files. */
 #define KEEP_RUN "keep"

@@ -1,18 +1,284 @@
-/* link.c - one connection to a pod's agent: TCP, SSH, the agent's upload, then JSON lines. */
-#include "link.h"
-
+/* link.c - makes SSH connections to pods, with the keys of each attempt. */
+#include <dirent.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "impl.h"
 #include "net/http.h"
+
+/* ---- ssh keys ----
+ * The two SSH keys of each attempt: the client's, and the pod's host key. They lie in the run's
+ * folder (0600) so that a later client can connect, until the pod is gone. */
+
+struct ssh_keys {
+	struct ssh_key client, host; /* host.private_pem only until the create */
+	char *host_public;
+	bool dropped; /* the files are removed */
+};
+
+static struct ssh_keys *keys_of(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (!p->keys)
+		p->keys = xcalloc(1, sizeof(*p->keys));
+	return p->keys;
+}
+
+void keys_free(struct ssh_keys *k)
+{
+	if (!k)
+		return;
+	ssh_key_free(&k->client);
+	ssh_key_free(&k->host);
+	free(k->host_public);
+	free(k);
+}
+
+const char *keys_client_private(const struct engine *e, int pod)
+{
+	return e->pods[pod].keys->client.private_pem;
+}
+
+const char *keys_client_public(const struct engine *e, int pod)
+{
+	return e->pods[pod].keys->client.public_line;
+}
+
+const char *keys_host_private(const struct engine *e, int pod)
+{
+	return e->pods[pod].keys->host.private_pem;
+}
+
+const char *keys_host_public(const struct engine *e, int pod)
+{
+	return e->pods[pod].keys->host_public;
+}
+
+void keys_forget_host(struct engine *e, int pod)
+{
+	ssh_key_free(&keys_of(e, pod)->host);
+}
+
+static char *key_path(const struct engine *e, int pod, const char *what)
+{
+	return xasprintf("%s/%s.%s", e->setup->run_dir, core_pod_at(e->core, pod)->rental.attempt,
+			 what);
+}
+
+int keys_make(struct engine *e, int pod, struct err *err)
+{
+	struct ssh_keys *k = keys_of(e, pod);
+	CLEANUP(free_text) char *client = key_path(e, pod, "key");
+	CLEANUP(free_text) char *host = key_path(e, pod, "host");
+
+	ssh_key_make(&k->client, "burst");
+	ssh_key_make(&k->host, "burst-pod");
+	free(k->host_public);
+	k->host_public = xstrdup(k->host.public_line);
+	if (path_write(client, k->client.private_pem, strlen(k->client.private_pem), 0600, err) <
+		    0 ||
+	    path_write(host, k->host_public, strlen(k->host_public), 0600, err) < 0)
+		return -1;
+	return 0;
+}
+
+int keys_load(struct engine *e, int pod, struct err *err)
+{
+	struct ssh_keys *k = keys_of(e, pod);
+	CLEANUP(free_text) char *client = key_path(e, pod, "key");
+	CLEANUP(free_text) char *host = key_path(e, pod, "host");
+	struct str pem = STR_INIT, line = STR_INIT;
+
+	if (k->client.private_pem && k->host_public)
+		return 0;
+	if (path_read(client, 65536, &pem, err) < 0 || path_read(host, 65536, &line, err) < 0) {
+		str_free(&pem);
+		str_free(&line);
+		return -1;
+	}
+	free(k->client.private_pem);
+	free(k->host_public);
+	k->client.private_pem = str_detach(&pem);
+	k->host_public = str_detach(&line);
+	return 0;
+}
+
+/* By the start of the name, to remove the temporary file of a client that died, too. */
+void engine_drop_keys(const char *dir, const char *attempt)
+{
+	size_t len = strlen(attempt);
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d)))
+		if (!strncmp(entry->d_name, attempt, len) && entry->d_name[len] == '.')
+			unlinkat(dirfd(d), entry->d_name, 0);
+	if (d)
+		closedir(d);
+}
+
+void keys_drop(struct engine *e, int pod)
+{
+	struct ssh_keys *k = keys_of(e, pod);
+
+	if (k->dropped)
+		return;
+	k->dropped = true;
+	engine_drop_keys(e->setup->run_dir, core_pod_at(e->core, pod)->rental.attempt);
+	ssh_key_free(&k->client);
+	ssh_key_free(&k->host);
+}
+
+/* ---- lane ----
+ * One more SSH session to a pod, for one command. */
+
+enum { OPEN_LIMIT_MS = 20000, SILENCE_MS = 30000 };
+
+struct lane {
+	struct loop *loop;
+	const struct ssh_channel_ops *ops;
+	void *ctx;
+	char *user, *host_key, *private_key, *command;
+	int64_t deadline_at;
+	struct http_connect *connecting;
+	struct ssh *ssh;
+	struct ssh_channel *channel;
+	bool over;
+};
+
+static void lane_over(struct lane *l, int code, const char *signal, const struct err *err)
+{
+	if (l->over)
+		return;
+	l->over = true;
+	l->channel = NULL;
+	l->ops->closed(l->ctx, code, signal, err);
+}
+
+static void on_data(void *ctx, int stream, const void *bytes, size_t len)
+{
+	struct lane *l = ctx;
+
+	l->ops->data(l->ctx, stream, bytes, len);
+}
+
+static void on_writable(void *ctx)
+{
+	struct lane *l = ctx;
+
+	if (l->ops->writable)
+		l->ops->writable(l->ctx);
+}
+
+static void on_closed(void *ctx, int code, const char *signal, const struct err *err)
+{
+	lane_over(ctx, code, signal, err);
+}
+
+static const struct ssh_channel_ops channel_ops = {
+	.data = on_data, .writable = on_writable, .closed = on_closed};
+
+static void on_up(void *ctx, const struct err *err)
+{
+	struct lane *l = ctx;
+
+	if (err)
+		lane_over(l, 0, NULL, err);
+	else
+		l->channel = ssh_exec(l->ssh, l->command, &channel_ops, l, false);
+}
+
+static void on_lost(void *ctx, const struct err *err)
+{
+	lane_over(ctx, 0, NULL, err);
+}
+
+static void on_tcp(void *ctx, int fd, const struct err *err)
+{
+	struct lane *l = ctx;
+
+	l->connecting = NULL;
+	if (err) {
+		lane_over(l, 0, NULL, err);
+		return;
+	}
+	struct ssh_setup setup = {
+		.fd = fd,
+		.user = l->user,
+		.host_key = l->host_key,
+		.private_key = l->private_key,
+		.deadline_ms = MAX(l->deadline_at - clock_boot_ms(), 1000),
+		.silence_ms = SILENCE_MS,
+	};
+	l->ssh = ssh_open(l->loop, &setup, on_up, on_lost, l);
+}
+
+/* Strings are copied; ops is kept by reference. Its callbacks are those of a channel: closed() is
+ * the last one, whatever failed (ERR_NETWORK, ERR_UNTRUSTED, ERR_REFUSED). Never calls back before
+ * it has returned. */
+static struct lane *lane_open(struct loop *loop, struct http *http, const struct lane_setup *setup,
+			      const struct ssh_channel_ops *ops, void *ctx)
+{
+	struct lane *l = xcalloc(1, sizeof(*l));
+
+	l->loop = loop;
+	l->ops = ops;
+	l->ctx = ctx;
+	l->user = xstrdup(setup->user);
+	l->host_key = xstrdup(setup->host_key);
+	l->private_key = xstrdup(setup->private_key);
+	l->command = xstrdup(setup->command);
+	l->deadline_at = clock_boot_ms() + OPEN_LIMIT_MS;
+	l->connecting = http_connect(http, setup->host, setup->port, OPEN_LIMIT_MS, on_tcp, l);
+	return l;
+}
+
+struct ssh_channel *lane_channel(struct lane *l)
+{
+	return l->channel;
+}
+
+static void free_later(void *ctx)
+{
+	struct lane *l = ctx;
+
+	free(l->user);
+	free(l->host_key);
+	explicit_bzero(l->private_key, strlen(l->private_key));
+	free(l->private_key);
+	free(l->command);
+	free(l);
+}
+
+/* Callbacks may call this: the struct lives until the next turn. */
+void lane_close(struct lane *l)
+{
+	if (!l)
+		return;
+	l->over = true;
+	http_connect_cancel(l->connecting);
+	ssh_close(l->ssh);
+	l->ssh = NULL;
+	l->channel = NULL;
+	loop_timer(l->loop, 0, free_later, l);
+}
+
+/* ---- link ----
+ * One connection to a pod's agent: TCP, SSH, the agent's upload, then JSON lines. */
 
 enum {
 	LINE_MAX_BYTES = 1 << 20,
 	NOISE_MAX_BYTES = 256 << 10,
 	TCP_TIMEOUT_MS = 10000,
-	SILENCE_MS = 9000 /* a dead line is noticed after 11 to 14 s */
+	LINK_SILENCE_MS = 9000 /* a dead line is noticed after 11 to 14 s */
 };
 
 struct link {
@@ -199,7 +465,7 @@ static void on_control_closed(void *ctx, int exit_code, const char *signal, cons
 
 static const struct ssh_channel_ops control_ops = {.data = on_control, .closed = on_control_closed};
 
-static void on_up(void *ctx, const struct err *err)
+static void link_on_up(void *ctx, const struct err *err)
 {
 	struct link *l = ctx;
 
@@ -218,12 +484,12 @@ static void on_up(void *ctx, const struct err *err)
 	str_free(&rest);
 }
 
-static void on_lost(void *ctx, const struct err *err)
+static void link_on_lost(void *ctx, const struct err *err)
 {
 	fail(ctx, err->kind, err->msg);
 }
 
-static void on_tcp(void *ctx, int fd, const struct err *err)
+static void link_on_tcp(void *ctx, int fd, const struct err *err)
 {
 	struct link *l = ctx;
 
@@ -239,9 +505,9 @@ static void on_tcp(void *ctx, int fd, const struct err *err)
 		.host_key = l->host_key,
 		.private_key = l->private_key,
 		.deadline_ms = MAX(l->deadline_at - l->reached_ms, 1000),
-		.silence_ms = SILENCE_MS,
+		.silence_ms = LINK_SILENCE_MS,
 	};
-	l->ssh = ssh_open(l->loop, &setup, on_up, on_lost, l);
+	l->ssh = ssh_open(l->loop, &setup, link_on_up, link_on_lost, l);
 }
 
 static void on_deadline(void *ctx)
@@ -272,7 +538,7 @@ struct link *link_open(struct loop *loop, struct http *http, const struct link_s
 	l->deadline_at = clock_boot_ms() + setup->deadline_ms;
 	l->deadline = loop_timer(loop, setup->deadline_ms, on_deadline, l);
 	l->connecting = http_connect(http, setup->host, setup->port,
-				     MIN(setup->deadline_ms, TCP_TIMEOUT_MS), on_tcp, l);
+				     MIN(setup->deadline_ms, TCP_TIMEOUT_MS), link_on_tcp, l);
 	return l;
 }
 
@@ -309,7 +575,7 @@ static void wipe(char *secret)
 	free(secret);
 }
 
-static void free_later(void *ctx)
+static void link_free_later(void *ctx)
 {
 	struct link *l = ctx;
 
@@ -334,5 +600,5 @@ void link_close(struct link *l)
 	ssh_close(l->ssh);
 	l->ssh = NULL;
 	l->control = NULL;
-	loop_timer(l->loop, 0, free_later, l);
+	loop_timer(l->loop, 0, link_free_later, l);
 }

@@ -1,19 +1,137 @@
-/* outfiles.c - fetches, verifies and checks the outputs of pods. A file of speech is placed when
- * the core says so. An output of a command is a result by itself: it is placed as soon as it is
- * verified, and stays whatever becomes of the command. */
-#include "outfiles.h"
-
+/* outfiles.c - fetches, verifies and checks the outputs of pods. */
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/jsonx.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/path.h"
-#include "claims.h"
-#include "file_source.h"
 #include "impl.h"
-#include "post.h"
-#include "reported.h"
+
+/* ---- reported ----
+ * Checks what a pod reports of a finished file. */
+
+enum report_fault reported_file(const json_t *event, const char *name, int64_t most_bytes,
+				struct reported_file *out)
+{
+	out->path = jsonx_text(event, "path", "");
+	out->sha256 = jsonx_text(event, "sha256", "");
+	out->bytes = jsonx_int(event, "bytes", -1);
+	if (name && out->bytes > most_bytes)
+		return REPORT_TOO_LARGE;
+	if (!name || !path_may_be_output(name) || !path_is_safe(out->path) ||
+	    !sha256_is_hex(out->sha256) || out->bytes < 0)
+		return REPORT_INVALID;
+	return REPORT_FINE;
+}
+
+void reported_fault_show(struct str *to, enum report_fault fault, int64_t bytes)
+{
+	if (fault == REPORT_TOO_LARGE)
+		str_addf(to, "a file of %lld bytes, more than it can have", (long long)bytes);
+	else
+		str_add(to, "an invalid file");
+}
+
+double reported_seconds(const json_t *event)
+{
+	return MAX(jsonx_number(event, "seconds", 0), 0);
+}
+
+int reported_rate(const json_t *event)
+{
+	return (int)jsonx_bounded(event, "rate", 0, 1 << 24);
+}
+
+struct segment_row reported_row(const char *run, const struct segment *segment, const char *attempt,
+				const char *file, const struct segment_result *result)
+{
+	struct segment_row row = {.state = SEGMENT_ROW_SAFE,
+				  .bytes = result->bytes,
+				  .seconds = result->seconds,
+				  .sample_rate = result->sample_rate,
+				  .tries = result->tries,
+				  .suspect = result->suspect};
+
+	COPY_TEXT(row.run, run);
+	COPY_TEXT(row.id, segment->id);
+	COPY_TEXT(row.key, segment->key);
+	COPY_TEXT(row.attempt, attempt);
+	COPY_TEXT(row.file, file ? file : "");
+	COPY_TEXT(row.sha256, result->sha256);
+	COPY_TEXT(row.reason, result->reason);
+	return row;
+}
+
+/* ---- where a file comes from ----
+ * From the pod, over SSH, or without it from its volume. */
+
+struct volume_output {
+	struct engine *e;
+	uint32_t segment;
+	struct fetch *fetch;
+};
+
+static void on_volume_file(void *ctx, const char *local, const struct err *err)
+{
+	struct volume_output *v = ctx;
+	struct engine *e = v->e;
+
+	if (err) {
+		struct segment_result *r = &e->setup->results[v->segment];
+		struct err why = *err;
+		if (why.kind == ERR_NETWORK) /* the caller has already tried again */
+			why.kind = ERR_TRANSIENT;
+		if (why.kind != ERR_INTERRUPTED && fetch_local_wanted(v->fetch))
+			format_text(r->reason, sizeof(r->reason),
+				    "finished, but not fetched from the volume (`burst fetch %s` "
+				    "retries): %s",
+				    e->setup->run->id, err->msg);
+		fetch_local_fail(v->fetch, &why);
+	} else {
+		fetch_local_begin(v->fetch, local);
+	}
+	free(v);
+}
+
+/* Begins to fetch an output, the segment's file of this number. want->done() follows once;
+ * ERR_NETWORK: retry at once. Returns false if no file can come from here now; nothing was begun.
+ */
+static bool begin_fetch(struct engine *e, int pod, uint32_t segment, size_t file,
+			const struct fetch_want *want)
+{
+	struct fetcher *fetcher = e->pods[pod].conn.fetcher;
+
+	if (!pod_files_on_volume(core_pod_at(e->core, pod))) {
+		if (fetcher)
+			fetcher_get(fetcher, want);
+		return fetcher;
+	}
+	struct volume_output *v = xcalloc(1, sizeof(*v));
+	CLEANUP(free_text)
+	char *name =
+		xasprintf("%s-%u-%zu", core_pod_at(e->core, pod)->rental.attempt, segment, file);
+	v->e = e;
+	v->segment = segment;
+	v->fetch = fetch_local_new(e->pool, want);
+	volume_files_get(e, pod, want->path, name, want->bytes + 1, on_volume_file, v);
+	return true;
+}
+
+/* Cancels the files whose want->ctx is_one() accepts. Of a volume's, want->wanted() drops what the
+ * provider brings afterwards. */
+static void cancel_fetches(struct engine *e, int pod,
+			   bool (*is_one)(const void *ctx, const void *arg), const void *arg)
+{
+	if (!pod_files_on_volume(core_pod_at(e->core, pod)) && e->pods[pod].conn.fetcher)
+		fetcher_cancel(e->pods[pod].conn.fetcher, is_one, arg);
+}
+
+/* ---- outfiles ----
+ * Fetches, verifies and checks the outputs of pods. A file of speech is placed when the core says
+ * so. An output of a command is a result by itself: it is placed as soon as it is verified, and
+ * stays whatever becomes of the command. */
 
 enum {
 	UNKEPT_LOGGED = 10, /* names that cannot be kept, of one segment */
@@ -107,7 +225,7 @@ static void count_names(struct engine *e, const struct outfile *f, int sign)
 }
 
 /* A running command may replace or extend a file that it has reported, and a later attempt makes
- * files of the same names. What place.c has under way becomes a final file all the same. */
+ * files of the same names. What ending.c has under way becomes a final file all the same. */
 static void supersede(struct engine *e, struct outputs *s, struct outfile *f, int pod,
 		      const char *path, int64_t bytes, const char *sha256)
 {
@@ -190,7 +308,7 @@ static void reset(struct engine *e, uint32_t segment)
 	s->state = OUTPUTS_OPEN;
 	/* they would block the files of the next attempt */
 	if (under_way && s->pod >= 0)
-		file_source_of(e, s->pod)->cancel(e, s->pod, is_of, &segment);
+		cancel_fetches(e, s->pod, is_of, &segment);
 }
 
 void outfiles_new(struct engine *e, void (*place)(struct engine *e, uint32_t segment))
@@ -595,7 +713,7 @@ static void fetch_file(struct engine *e, uint32_t segment, size_t file)
 	f->turn = g->turn;
 	f->fetch = FETCH_UNDER_WAY;
 	e->outfiles.of[segment].under_way++;
-	if (file_source_of(e, f->pod)->get(e, f->pod, segment, file, &want))
+	if (begin_fetch(e, f->pod, segment, file, &want))
 		return;
 	e->outfiles.of[segment].under_way--;
 	f->fetch = FETCH_NONE;

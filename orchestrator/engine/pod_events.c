@@ -1,6 +1,4 @@
-/* pod_events.c - turns what an agent reports into events for the core. */
-#include "pod_events.h"
-
+/* pod_events.c - turns what agents report into events for the core. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -8,18 +6,12 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "base/pattern.h"
-#include "batch_ids.h"
-#include "batches.h"
-#include "claims.h"
-#include "ending.h"
 #include "impl.h"
-#include "outfiles.h"
 #include "past.h"
-#include "post.h"
-#include "prepare.h"
-#include "reported.h"
 #include "store/facts.h"
-#include "work.h"
+
+/* ---- pod events ----
+ * Turns what an agent reports into events for the core. */
 
 enum {
 	LOG_MAX_MB = 96,           /* an agent keeps 64 of what its workers print */
@@ -106,7 +98,9 @@ bool pod_distrusted(struct engine *e, int pod, struct err *why)
 	return why->kind != ERR_NONE;
 }
 
-void pod_events_reread(struct engine *e, int pod)
+/* The pod's event log will be passed again from its first event, as its volume has it. Segments
+ * that are known are skipped, and so are batches that are counted. */
+static void pod_events_reread(struct engine *e, int pod)
 {
 	e->pods[pod].reports.counted_to = e->pods[pod].reports.last_event;
 	e->pods[pod].reports.last_event = 0;
@@ -501,4 +495,59 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 	else if (!strcmp(what, "switch") &&
 		 !pod_switch_works(e, pod, jsonx_text(event, "switch", "")))
 		post_pod(e, EV_SWITCH_BAD, pod, NULL);
+}
+
+/* ---- salvage ----
+ * Reads the event log that a pod left on its volume. */
+
+enum { LOG_MOST_BYTES = 512 << 20 };
+
+static void read_events(struct engine *e, int pod, const char *path)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	size_t len;
+
+	if (path_read(path, LOG_MOST_BYTES, &text, NULL) < 0)
+		return;
+	for (const char *at = str_text(&text), *line; (line = str_next_line(&at, &len));) {
+		if (!line[len])
+			break; /* the last line was cut when the pod died */
+		json_t *event = jsonx_parse(line, len, NULL);
+		if (event)
+			pod_event_take(e, pod, event);
+		json_decref(event);
+	}
+}
+
+struct salvage {
+	struct engine *e;
+	int pod;
+};
+
+static void log_came(void *ctx, const char *local, const struct err *err)
+{
+	struct salvage *s = ctx;
+	struct err why;
+
+	if (!err) {
+		pod_events_reread(s->e, s->pod);
+		read_events(s->e, s->pod, local);
+		pod_distrusted(s->e, s->pod, &why); /* there is no connection to end */
+		path_remove_tree(local, NULL);
+	}
+	/* no event log: the pod never finished anything */
+	post_pod(s->e, EV_SALVAGED, s->pod, err && err->kind != ERR_NOT_FOUND ? err : NULL);
+	free(s);
+}
+
+void salvage_pod(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	CLEANUP(free_text)
+	char *path = xasprintf("runs/%s/%s/events.jsonl", e->setup->run->id, p->rental.attempt);
+	CLEANUP(free_text) char *name = xasprintf("%s.events", p->rental.attempt);
+	struct salvage *s = xmalloc(sizeof(*s));
+
+	*s = (struct salvage){e, pod};
+	volume_files_get(e, pod, path, name, LOG_MOST_BYTES, log_came, s);
 }

@@ -1,6 +1,4 @@
 /* post.c - passes text to the user and the run's log, and events to the core. */
-#include "post.h"
-
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,19 +1,189 @@
-/* prepare.c - prepares a pod step by step: the trees it lacks, its environment, packages, its
- * workers. */
-#include "prepare.h"
-
+/* prepare.c - keeps the state of each pod, and prepares it step by step. */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/gpus.h"
 #include "base/jsonx.h"
 #include "base/err.h"
+#include "image.h"
 #include "impl.h"
-#include "known.h"
-#include "post.h"
-#include "stage.h"
-#include "trees.h"
-#include "workers.h"
+#include "learn.h"
+#include "past.h"
+#include "plan/cost.h"
+
+/* ---- workers ----
+ * Handles what a pod's workers report: ready, failed, and why. */
+
+#define LOAD_MOST_S 86400.0 /* of one phase; a pod can report anything */
+
+static enum batching batching_of(const char *word)
+{
+	return !strcmp(word, "padded")       ? BATCHING_PADDED
+	       : !strcmp(word, "continuous") ? BATCHING_CONTINUOUS
+					     : BATCHING_NONE;
+}
+
+/* The pod is ready with its first worker, so that worker's times count; later starts do not. */
+static void note_load(struct engine *e, int pod, const json_t *event)
+{
+	const json_t *phases = json_object_get(event, "phases");
+	struct workers *w = &e->pods[pod].workers;
+
+	if (core_pod_at(e->core, pod)->presence.ready_at)
+		return;
+	for (int i = 0; i < LOAD_PHASES; i++) {
+		CLEANUP(free_text)
+		char *key = xasprintf("%s_s", load_phase_name((enum load_phase)i));
+		double seconds = jsonx_number(phases, key, 0);
+		w->load_ms[i] = seconds > 0 ? (int64_t)(MIN(seconds, LOAD_MOST_S) * 1000) : 0;
+	}
+	w->unpack_bytes = jsonx_bounded(phases, "unpack_bytes", 0, STORE_NUMBER_MOST);
+}
+
+/* What to do about a card that is too small, by the known needs of the engine. */
+static void add_memory(struct str *to, const struct engine *e, const struct offer *o)
+{
+	double one_gib = MAX(e->work.needs->workers, 1) *
+			 (e->work.needs->prior.base_gib + e->work.needs->prior.each_gib);
+
+	if (e->work.needs->prior.base_gib > 0)
+		str_addf(to, "; %s needs about %.1f GiB for one segment%s", e->work.needs->engine,
+			 one_gib, e->work.needs->workers > 1 ? " of each worker" : "");
+	const struct gpu *known = gpu_find(o->gpu);
+	int has_gb = MAX(o->gpus, 1) * (o->vram_gb ? o->vram_gb : known ? known->vram_gb : 0);
+	if (has_gb)
+		str_addf(to, "%s %s has %d GB", e->work.needs->prior.base_gib > 0 ? ", and" : ";",
+			 o->gpu, has_gb);
+	str_add(to, ": name GPUs with more memory in gpu");
+}
+
+/* unfit: what the worker blames. "card": it cannot run what the image has, which is recorded for
+ * later runs; "memory": it is too small; "": another card would change nothing. */
+static void post_no_workers(struct engine *e, int pod, const char *words, const char *unfit)
+{
+	const struct offer *o = &core_pod_at(e->core, pod)->rental.offer;
+	const struct past_image of = {.image = e->setup->image, .setup = e->work.needs->setup};
+	struct event ev = {.type = EV_WORKERS_FAILED, .pod = pod};
+	CLEANUP(str_free) struct str advice = STR_INIT;
+	bool has_card = !gpu_is_none(o->gpu);
+	struct err err;
+
+	if (has_card && !strcmp(unfit, "card")) {
+		ev.number = of.image ? CARD_UNFIT_ANYWHERE : CARD_UNFIT;
+		str_addf(&advice,
+			 "; name another image than %s%s in pod.image, or leave %s out of gpu",
+			 of.image ? of.image : "the usual one of ", of.image ? "" : o->provider,
+			 o->gpu);
+		past_card_unfit(e->setup->store, &of, o->provider, o->gpu, words, clock_wall_ms());
+	} else if (has_card && !strcmp(unfit, "memory")) {
+		ev.number = CARD_UNFIT_ANYWHERE;
+		add_memory(&advice, e, o);
+	}
+	err_set(&err, ERR_JOB, "no worker can run there: %s%s", words, str_text(&advice));
+	post(e, &ev, &err);
+}
+
+void workers_saw_gpu(struct engine *e, int pod, const char *said)
+{
+	struct workers *w = &e->pods[pod].workers;
+	const struct gpu *known = gpu_find(said);
+
+	if (said[0])
+		pod_shown(w->gpu, sizeof(w->gpu), known ? known->name : said);
+}
+
+/* Workers are about to be started: none is ready, none has failed. */
+static void workers_expect(struct engine *e, int pod)
+{
+	e->pods[pod].workers.ready = e->pods[pod].workers.failed = 0;
+}
+
+void workers_found(struct engine *e, int pod, int running)
+{
+	e->pods[pod].workers.ready = running;
+}
+
+/* Of a pod of an earlier client: what its row has. */
+static void workers_adopt(struct engine *e, int pod, const struct pod_row *row)
+{
+	struct workers *w = &e->pods[pod].workers;
+
+	for (int i = 0; i < LOAD_PHASES; i++)
+		w->load_ms[i] = pod_row_load_ms(row, (enum load_phase)i);
+	w->unpack_bytes = row->unpack_bytes;
+}
+
+static void note_ready(struct engine *e, int pod, const json_t *event)
+{
+	struct workers *w = &e->pods[pod].workers;
+
+	if (!w->ready)
+		note_load(e, pod, event);
+	w->ready++;
+	pod_detail(e, pod, "");
+	workers_saw_gpu(e, pod, jsonx_text(event, "gpu", ""));
+	COPY_TEXT(w->version, jsonx_text(event, "version", ""));
+}
+
+static void note_exited(struct engine *e, int pod, const json_t *event)
+{
+	struct workers *w = &e->pods[pod].workers;
+	char words[300];
+
+	w->ready -= w->ready > 0;
+	pod_shown(words, sizeof(words), jsonx_text(event, "error", ""));
+	engine_log(e, LOG_INFO, "pod %s: worker %lld ended (%lld)%s%s", pod_called(e, pod),
+		   (long long)jsonx_int(event, "w", 0), (long long)jsonx_int(event, "code", 0),
+		   words[0] ? ": " : "", words);
+}
+
+static void note_failed(struct engine *e, int pod, const json_t *event)
+{
+	struct workers *w = &e->pods[pod].workers;
+	char words[300];
+
+	w->failed++;
+	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	engine_log(e, LOG_WARN, "pod %s: worker %lld cannot run: %s", pod_called(e, pod),
+		   (long long)jsonx_int(event, "w", 0), words);
+	if (w->failed >= e->work.needs->workers)
+		post_no_workers(e, pod, words, jsonx_text(event, "unfit", ""));
+}
+
+static void post_workers(struct engine *e, int pod, const json_t *event)
+{
+	struct event ev = {.type = EV_WORKERS,
+			   .pod = pod,
+			   .number = e->pods[pod].workers.ready,
+			   .max_batch = (int)jsonx_bounded(event, "max_batch", 0, INT32_MAX),
+			   .batching = batching_of(jsonx_text(event, "batching", ""))};
+
+	if (ev.max_batch > 0)
+		ev.speed = batches_speed(e, pod);
+	post(e, &ev, NULL);
+}
+
+/* An agent's event "worker". Returns true if one is ready. */
+static bool workers_event(struct engine *e, int pod, const json_t *event)
+{
+	const char *state = jsonx_text(event, "state", "");
+	bool is_ready = !strcmp(state, "ready");
+
+	if (!strcmp(state, "failed"))
+		note_failed(e, pod, event);
+	if (!is_ready && strcmp(state, "exited") != 0)
+		return false;
+	if (is_ready)
+		note_ready(e, pod, event);
+	else
+		note_exited(e, pod, event);
+	post_workers(e, pod, event);
+	return is_ready;
+}
+
+/* ---- prepare ----
+ * Prepares a pod step by step: the trees it lacks, its environment, packages, its workers. */
 
 enum { TREE_SILENT_MS = 300 * 1000 }; /* half of the lease if that is shorter */
 
@@ -61,6 +231,43 @@ static json_t *setup_env(struct engine *e)
 	return env;
 }
 
+enum { PODS_LEARNED_FROM = 500 };
+
+/* Mean time between interruptions of pods like this one. */
+static double between_s(struct engine *e, const struct core_pod *p)
+{
+	const char *provider = e->setup->providers[p->rental.provider].ops->name;
+	bool spot = p->rental.offer.spot;
+	struct pod_row *rows = NULL;
+	size_t count = 0;
+	double lived_s;
+	int taken;
+
+	store_pods_up(e->setup->store, provider, PODS_LEARNED_FROM, &rows, &count, NULL);
+	double mean_s = learn_interrupted_s(
+		rows, count, spot, spot ? prior_of_provider(provider)->interrupted_every_s : 0,
+		&taken, &lived_s);
+	free(rows);
+	return mean_s > 0 ? mean_s : PRIOR_ON_DEMAND_S;
+}
+
+/* Adds how often snapshots are taken to the order that starts a pod's commands. */
+static void add_checkpoints(struct engine *e, int pod, json_t *start)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	bool outlives = p->rental.volume.id[0];
+	json_t *how;
+
+	if (!e->checkpoints)
+		return;
+	how = json_pack("{s:I,s:I,s:b}", "every_ms", (json_int_t)e->work.needs->checkpoint_every_ms,
+			"mean_s", (json_int_t)between_s(e, p), "volume", outlives);
+	if (!outlives)
+		json_object_set_new(how, "most_bytes",
+				    json_integer(e->work.needs->checkpoint_most_bytes));
+	json_object_set_new(start, "checkpoint", how);
+}
+
 static void send_start(struct engine *e, int pod)
 {
 	const struct job_needs *n = e->work.needs;
@@ -97,7 +304,7 @@ static void send_start(struct engine *e, int pod)
 	}
 	if (e->setup->worker_root)
 		json_object_set_new(line, "root", json_true());
-	checkpoint_how(e, pod, line);
+	add_checkpoints(e, pod, line);
 	pod_send(e, pod, line);
 }
 
@@ -407,7 +614,8 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	}
 }
 
-void prepare_new(struct engine *e, int pod)
+/* Nothing was sent to this pod yet. */
+static void prepare_new(struct engine *e, int pod)
 {
 	e->pods[pod].prep = (struct preparing){.synced_bytes = SYNCED_UNKNOWN};
 }
@@ -427,7 +635,8 @@ void prepare_drop(struct engine *e, int pod)
 	prep->step = PREP_NONE;
 }
 
-void prepare_adopt(struct engine *e, int pod, const struct pod_row *row)
+/* Of a pod of an earlier client: what its row has. */
+static void prepare_adopt(struct engine *e, int pod, const struct pod_row *row)
 {
 	e->pods[pod].prep.setup_ms = row->setup_ms;
 	e->pods[pod].prep.synced_bytes = row->synced_bytes;
@@ -447,4 +656,75 @@ bool prepare_event(struct engine *e, int pod, const char *what, const json_t *ev
 	else
 		return false;
 	return true;
+}
+
+/* ---- pods ----
+ * Keeps the engine's state of each pod of the core. */
+
+/* What it will be prepared with. */
+static void note_setup(struct engine *e, struct epod *p)
+{
+	COPY_TEXT(p->origin.image, e->setup->image ? e->setup->image : "");
+	engine_setup_key(e->work.needs, p->origin.setup);
+}
+
+static struct at *at_new(struct engine *e, int pod)
+{
+	struct at *at = xcalloc(1, sizeof(*at));
+
+	*at = (struct at){e, pod};
+	return at;
+}
+
+void pods_match(struct engine *e)
+{
+	while (e->pod_count < core_pod_count(e->core)) {
+		GROW(e->pods, (size_t)e->pod_count, e->pod_cap);
+		int pod = e->pod_count++;
+		e->pods[pod] = (struct epod){.at = at_new(e, pod)};
+		prepare_new(e, pod);
+		note_setup(e, &e->pods[pod]);
+	}
+}
+
+int pods_adopt(struct engine *e, const struct core_pod *of_row, const struct pod_row *row)
+{
+	int pod = core_adopt(e->core, of_row);
+
+	pods_match(e);
+	struct epod *p = &e->pods[pod];
+	COPY_TEXT(p->origin.account, row->account);
+	COPY_TEXT(p->origin.image, row->image);
+	COPY_TEXT(p->origin.setup, row->setup);
+	prepare_adopt(e, pod, row);
+	workers_adopt(e, pod, row);
+	batches_adopt(e, pod, row);
+	handed_adopt(e, pod, row);
+	known_env_adopt(e, pod, row);
+	return pod;
+}
+
+void pods_free(struct engine *e)
+{
+	for (int i = 0; i < e->pod_count; i++) {
+		keys_free(e->pods[i].keys);
+		pod_log_free(e->pods[i].log);
+		free(e->pods[i].at);
+	}
+	free(e->pods);
+}
+
+const char *engine_phase_detail(const struct engine *e, int pod)
+{
+	return pod < e->pod_count ? e->pods[pod].detail : "";
+}
+
+int engine_image_percent(const struct engine *e, int pod)
+{
+	return pod < e->pod_count ? pod_log_image_percent(e, pod) : -1;
+}
+
+int engine_pod_rendered(const struct engine *e, int pod)
+{
+	return pod < e->pod_count ? e->pods[pod].reports.rendered : 0;
 }

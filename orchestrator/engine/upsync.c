@@ -1,13 +1,327 @@
-/* upsync.c - uploads a tree to a pod's volume as one tar stream, cut into frames. */
-#include "upsync.h"
-
+/* upsync.c - makes the trees that pods need, and uploads them. */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "impl.h"
 #include "sync/pack.h"
-#include "carriers.h"
-#include "meter.h"
+
+/* ---- meter ----
+ * Measures the rate of an upload's line while it sends. */
+
+enum { LEAST_MS = 100, LEAST_ROUND_TRIPS = 2 }; /* of one measurement */
+
+void meter_start(struct meter *m)
+{
+	*m = (struct meter){.rate = -1};
+}
+
+static void begin(struct meter *m, int64_t now_ms, int64_t gone)
+{
+	m->at_ms = now_ms;
+	m->from = gone;
+	m->starved = false;
+}
+
+static bool is_long_enough(const struct meter *m, int64_t took_ms, int64_t gone,
+			   int64_t round_trip_ms)
+{
+	if (m->first_window)
+		return gone >= METER_WINDOW / 2;
+	return took_ms >= MAX((int64_t)LEAST_MS, LEAST_ROUND_TRIPS * round_trip_ms);
+}
+
+enum measured meter_add(struct meter *m, int64_t now_ms, int64_t gone, int64_t sent,
+			int64_t round_trip_ms)
+{
+	if (!m->begun && gone > 0) {
+		m->begun = m->first_window = true;
+		begin(m, now_ms, gone);
+	}
+	int64_t took_ms = now_ms - m->at_ms;
+	if (!m->begun || took_ms <= 0)
+		return MEASURED_NOTHING;
+	m->starved = m->starved || gone == sent;
+	if (!is_long_enough(m, took_ms, gone, round_trip_ms))
+		return MEASURED_NOTHING;
+	bool first = m->first_window, valid = first || !m->starved;
+	if (valid)
+		m->rate = (gone - m->from) * 1000 / took_ms;
+	/* After the first window the line sends a window in each round trip at most. */
+	if (first && round_trip_ms)
+		m->rate = MIN(m->rate, (int64_t)METER_WINDOW * 1000 / round_trip_ms);
+	m->first_window = false;
+	begin(m, now_ms, gone);
+	return !valid ? MEASURED_NOTHING : first ? MEASURED_FIRST_WINDOW : MEASURED_RATE;
+}
+
+/* ---- carriers ----
+ * The further sessions that carry one upload beside the session of its link. */
+
+enum { CARRIERS_MAX = 7 }; /* sshd refuses sessions beyond ten that log in at once */
+
+struct carriers_ops {
+	void (*writable)(void *ctx); /* one may take more */
+	/* One that had joined is closed; clean: the agent ended it with exit code 0. */
+	void (*closed)(void *ctx, bool clean);
+};
+
+struct carrier {
+	struct carriers *of;
+	struct lane *lane;
+	bool joined; /* the pod's end has joined the stream: it may carry frames */
+};
+
+struct carriers {
+	struct carrier all[CARRIERS_MAX];
+	int count;
+	int *left; /* sessions that all pods may still open; borrowed */
+	const struct carriers_ops *ops;
+	void *ctx;
+};
+
+/* The agent writes a line when it has joined. */
+static void on_data(void *ctx, int stream, const void *bytes, size_t len)
+{
+	struct carrier *k = ctx;
+
+	if (stream || k->joined || !memchr(bytes, '\n', len))
+		return;
+	k->joined = true;
+	k->of->ops->writable(k->of->ctx);
+}
+
+static void on_writable(void *ctx)
+{
+	struct carrier *k = ctx;
+
+	if (k->joined)
+		k->of->ops->writable(k->of->ctx);
+}
+
+static void on_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
+{
+	struct carrier *k = ctx;
+	bool joined = k->joined;
+
+	k->joined = false;
+	if (joined)
+		k->of->ops->closed(k->of->ctx, !err && !signal && !exit_code);
+}
+
+static const struct ssh_channel_ops lane_ops = {
+	.data = on_data, .writable = on_writable, .closed = on_closed};
+
+/* Opens up to `wanted` sessions that join the upload of the tree with this id. c->left is set. */
+static void carriers_open(struct carriers *c, struct link *link, const char *tree_id,
+			  int64_t wanted, const struct carriers_ops *ops, void *ctx)
+{
+	CLEANUP(str_free) struct str command = STR_INIT;
+
+	c->ops = ops;
+	c->ctx = ctx;
+	c->count = (int)MIN(MIN(wanted, (int64_t)CARRIERS_MAX), (int64_t)*c->left);
+	*c->left -= c->count;
+	str_addf(&command, "exec \"$BURST_HOME/burst-agent\" lane %s", tree_id);
+	for (int i = 0; i < c->count; i++) {
+		struct carrier *k = &c->all[i];
+		*k = (struct carrier){.of = c};
+		k->lane = link_lane(link, str_text(&command), &lane_ops, k);
+	}
+}
+
+/* no callback afterwards */
+static void carriers_close(struct carriers *c)
+{
+	for (int i = 0; i < c->count; i++)
+		lane_close(c->all[i].lane);
+	*c->left += c->count;
+	c->count = 0;
+}
+
+static struct ssh_channel *channel_of(const struct carrier *k)
+{
+	return k->joined ? lane_channel(k->lane) : NULL;
+}
+
+/* The channel with the fewest queued bytes among `first` and those that have joined. */
+static struct ssh_channel *carriers_emptiest(const struct carriers *c, struct ssh_channel *first)
+{
+	struct ssh_channel *best = first;
+
+	for (int i = 0; i < c->count; i++) {
+		struct ssh_channel *channel = channel_of(&c->all[i]);
+		if (channel && ssh_queued(channel) < ssh_queued(best))
+			best = channel;
+	}
+	return best;
+}
+
+/* bytes, of those that have joined */
+static int64_t carriers_queued(const struct carriers *c)
+{
+	int64_t queued = 0;
+
+	for (int i = 0; i < c->count; i++) {
+		struct ssh_channel *channel = channel_of(&c->all[i]);
+		queued += channel ? (int64_t)ssh_queued(channel) : 0;
+	}
+	return queued;
+}
+
+/* ---- trees ----
+ * What is synced to the pods: the job's own files, and the code, which is scanned while the first
+ * pod is rented. */
+
+struct trees {
+	struct tree *kit, *code, *code_before;
+	bool scanning;
+	struct err failure;
+	char *cache_path; /* of the last scan */
+};
+
+/* What the scanning thread has. */
+struct scan_job {
+	struct engine *e;
+	void (*ready)(struct engine *e);
+	const char *cache_path;
+	struct tree *tree, *old;
+	struct err err;
+};
+
+static void log_skipped(void *ctx, const char *path, enum tree_skip why, int64_t bytes)
+{
+	(void)ctx, (void)bytes;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	str_add_printable(&shown, path, strlen(path), 200);
+	log_line(LOG_INFO, "code: %s skipped (%s)", str_text(&shown), tree_skip_name(why));
+}
+
+static void work_scan(void *arg)
+{
+	struct scan_job *s = arg;
+	const char *root = s->e->setup->code_path;
+	const char *output_dir = s->e->setup->output_dir;
+	/* The output folder may lie inside the code; the pods do not need it. */
+	CLEANUP(free_text) char *output = output_dir ? path_below(root, output_dir) : NULL;
+	const char *inside[2] = {output, NULL};
+
+	tree_load(&s->old, s->cache_path, NULL);
+	struct tree_scan_options opts = {
+		.known = s->old, .exclude = inside, .skipped = log_skipped};
+	if (tree_scan(&s->tree, root, &opts, &s->err) < 0)
+		return;
+	tree_save(s->tree, s->cache_path, NULL);
+}
+
+static void log_tree(struct engine *e, const struct tree *tree)
+{
+	int64_t left_out = 0;
+
+	for (int i = 0; i < TREE_SKIP_KINDS; i++)
+		left_out += tree->skipped[i];
+	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld skipped (-v names them)", tree->count,
+		   tree->count == 1 ? "entry" : "entries", (long long)(tree->bytes + 999) / 1000,
+		   (long long)left_out);
+	if (tree->skipped[TREE_SKIP_KEPT])
+		engine_log(e, LOG_NOTE, "code: %lld skipped: keys, or files of burst itself",
+			   (long long)tree->skipped[TREE_SKIP_KEPT]);
+}
+
+static void scanned(void *arg)
+{
+	struct scan_job *s = arg;
+	struct engine *e = s->e;
+
+	e->trees->scanning = false;
+	e->trees->code = s->tree;
+	e->trees->code_before = s->old;
+	if (!s->tree)
+		e->trees->failure = s->err;
+	else
+		log_tree(e, s->tree);
+	s->ready(e);
+	free(s);
+}
+
+char *engine_scan_path(const char *runs_dir, const char *code_path)
+{
+	char hex[SHA256_HEX];
+
+	sha256_hex(code_path, strlen(code_path), hex);
+	return xasprintf("%s/tree-%.16s", runs_dir, hex);
+}
+
+void trees_make(struct engine *e, void (*ready)(struct engine *e))
+{
+	struct trees *t = e->trees = xcalloc(1, sizeof(*t));
+	struct err err = {0};
+
+	if (e->work.needs && e->work.needs->file_count) {
+		t->kit = tree_new();
+		for (size_t i = 0; i < e->work.needs->file_count; i++) {
+			const struct job_file *f = &e->work.needs->files[i];
+			if (tree_add(t->kit, f->name, f->data, f->len, (f->mode & 0100) != 0,
+				     &err) < 0)
+				t->failure = err;
+		}
+	}
+	if (!e->setup->code_path || !e->work.needs)
+		return;
+	CLEANUP(free_text) char *runs = xasprintf("%s/..", e->setup->run_dir);
+	t->cache_path = engine_scan_path(runs, e->setup->code_path);
+	struct scan_job *s = xcalloc(1, sizeof(*s));
+	s->e = e;
+	s->ready = ready;
+	s->cache_path = t->cache_path;
+	t->scanning = true;
+	pool_run(e->pool, work_scan, scanned, s);
+}
+
+void trees_free(struct trees *t)
+{
+	if (!t)
+		return;
+	tree_free(t->kit);
+	tree_free(t->code);
+	tree_free(t->code_before);
+	free(t->cache_path);
+	free(t);
+}
+
+const struct tree *trees_kit(const struct engine *e)
+{
+	return e->trees->kit;
+}
+
+const struct tree *trees_code(const struct engine *e)
+{
+	return e->trees->code;
+}
+
+const struct tree *trees_code_before(const struct engine *e)
+{
+	return e->trees->code_before;
+}
+
+bool trees_scanning(const struct engine *e)
+{
+	return e->trees->scanning;
+}
+
+const struct err *trees_failure(const struct engine *e)
+{
+	return e->trees->failure.kind ? &e->trees->failure : NULL;
+}
+
+/* ---- upsync ----
+ * Uploads a tree to a pod's volume as one tar stream, cut into frames. */
 
 enum {
 	/* Smaller slices shrink less, and a near line idles while the threads hand them over. */
@@ -189,7 +503,7 @@ static void more(struct upsync *u)
 	pool_run(u->pool, work_slice, slice_ready, u);
 }
 
-static void on_writable(void *ctx)
+static void upsync_on_writable(void *ctx)
 {
 	more(ctx);
 }
@@ -245,7 +559,7 @@ static void on_carrier_closed(void *ctx, bool clean)
 		u->loss = loop_timer(u->loop, LOSS_REPORT_MS, on_loss, u);
 }
 
-static const struct carriers_ops carriers_ops = {.writable = on_writable,
+static const struct carriers_ops carriers_ops = {.writable = upsync_on_writable,
 						 .closed = on_carrier_closed};
 
 static int64_t bytes_gone(const struct upsync *u)
@@ -326,7 +640,7 @@ static void slice_ready(void *arg)
 	more(u);
 }
 
-static void on_data(void *ctx, int stream, const void *bytes, size_t len)
+static void upsync_on_data(void *ctx, int stream, const void *bytes, size_t len)
 {
 	struct upsync *u = ctx;
 
@@ -336,7 +650,7 @@ static void on_data(void *ctx, int stream, const void *bytes, size_t len)
 		str_add_printable(&u->complaint, bytes, len, 400);
 }
 
-static void on_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
+static void upsync_on_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
 {
 	struct upsync *u = ctx;
 
@@ -354,7 +668,7 @@ static void on_closed(void *ctx, int exit_code, const char *signal, const struct
 }
 
 static const struct ssh_channel_ops tree_ops = {
-	.data = on_data, .writable = on_writable, .closed = on_closed};
+	.data = upsync_on_data, .writable = upsync_on_writable, .closed = upsync_on_closed};
 
 /* ---- a pod that makes no progress ---- */
 

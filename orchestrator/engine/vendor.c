@@ -1,18 +1,439 @@
-/* vendor.c - the core's actions that are operations of a provider: sends them, and turns the
- * answers into events. */
-#include "vendor.h"
-
+/* vendor.c - requests from providers what the core decides about pods, and reads their logs. */
+#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "handed.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "impl.h"
-#include "ssh_keys.h"
 #include "past.h"
-#include "pod_image.h"
-#include "post.h"
-#include "request.h"
+
+/* ---- pull ----
+ * Reads the progress of an image pull from a pod's log, which is foreign text: every number is
+ * bounded. */
+
+enum { LAYERS_MOST = 64, LINE_MOST = 512, ID_MAX = 24, DOWNLOAD_SHARE = 70 };
+
+struct layer {
+	char id[ID_MAX];
+	double bytes, loaded, unpacked; /* bytes 0: unknown */
+};
+
+struct pull {
+	struct layer layers[LAYERS_MOST];
+	int count, said; /* shown: the last percentage, -1: none */
+};
+
+/* "12.5MB" */
+static bool read_size(const char *text, double *out, const char **end)
+{
+	static const char units[] = "kMGT";
+	char *after;
+	double scale = 1;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	*out = strtod(text, &after);
+	while (*after == ' ')
+		after++;
+	const char *unit = *after == 'K' ? units : strchr(units, *after);
+	if (*after && unit) {
+		for (const char *u = units; u <= unit; u++)
+			scale *= 1000;
+		after++;
+	}
+	after += *after == 'i';
+	*out *= scale;
+	*end = after + 1;
+	return *after == 'B' && *out > 0 && *out < 1e15;
+}
+
+/* "12.5MB/30MB", the last of the line */
+static bool read_sizes(const char *line, double *done, double *all)
+{
+	const char *slash = strrchr(line, '/'), *end;
+
+	if (!slash)
+		return false;
+	const char *from = slash;
+	while (from > line && (isalnum((unsigned char)from[-1]) || from[-1] == '.' ||
+			       (from == slash && from[-1] == ' ')))
+		from--;
+	slash += strspn(slash, "/ ");
+	return read_size(from, done, &end) && read_size(slash, all, &end) && *done <= *all;
+}
+
+static struct layer *layer_of(struct pull *p, const char *line)
+{
+	size_t len = strcspn(line, ": ");
+
+	if (!len || len >= ID_MAX || line[len] != ':')
+		return NULL;
+	for (size_t i = 0; i < len; i++)
+		if (!isxdigit((unsigned char)line[i]))
+			return NULL;
+	for (int i = 0; i < p->count; i++)
+		if (!strncmp(p->layers[i].id, line, len) && !p->layers[i].id[len])
+			return &p->layers[i];
+	if (p->count == LAYERS_MOST)
+		return NULL;
+	struct layer *l = &p->layers[p->count++];
+	*l = (struct layer){0};
+	memcpy(l->id, line, len);
+	return l;
+}
+
+static void read_layer(struct layer *l, const char *line)
+{
+	double done, all;
+
+	if (strstr(line, "Download complete"))
+		l->loaded = l->bytes;
+	else if (strstr(line, "Pull complete"))
+		l->loaded = l->unpacked = l->bytes;
+	else if (read_sizes(line, &done, &all)) {
+		l->bytes = all;
+		if (strstr(line, "Extracting"))
+			l->loaded = all, l->unpacked = done;
+		else
+			l->loaded = done;
+	}
+}
+
+static void read_line(struct pull *p, const char *line)
+{
+	struct layer *l = layer_of(p, line);
+	const char *sign = strrchr(line, '%');
+
+	if (l)
+		read_layer(l, line);
+	if (!sign || l)
+		return;
+	while (sign > line && sign[-1] == ' ')
+		sign--;
+	const char *from = sign;
+	while (from > line && (isdigit((unsigned char)from[-1]) || from[-1] == '.'))
+		from--;
+	double percent = from < sign ? strtod(from, NULL) : -1;
+	if (percent >= 0 && percent <= 100)
+		p->said = (int)percent;
+}
+
+static bool is_there(const char *line)
+{
+	return strcasestr(line, "create container") || strcasestr(line, "start container") ||
+	       ends_with(line, " pulled") || starts_with(line, "container: ");
+}
+
+int pull_percent(const char *log)
+{
+	struct pull p = {.said = -1};
+	double bytes = 0, done = 0;
+	char line[LINE_MOST];
+	const char *at;
+	size_t len;
+
+	while ((at = str_next_line(&log, &len))) {
+		copy_text(line, MIN(sizeof(line), len + 1), at);
+		if (is_there(line))
+			p = (struct pull){.said = -1};
+		else
+			read_line(&p, line);
+	}
+	for (int i = 0; i < p.count; i++) {
+		bytes += p.layers[i].bytes;
+		done += (p.layers[i].loaded * DOWNLOAD_SHARE +
+			 p.layers[i].unpacked * (100 - DOWNLOAD_SHARE)) /
+			100;
+	}
+	return bytes > 0 ? (int)(100 * done / bytes) : p.said;
+}
+
+/* ---- pod log ----
+ * What a provider's log shows of a pod, and whether it pulls its image. */
+
+enum { WATCH_LOG_MS = 10 * 1000 }; /* for the display: from the create on, and between two looks */
+
+struct pod_log {
+	struct str text; /* as last read for the core */
+	int64_t read_at; /* when that was; 0: never */
+	int image_percent;
+	uint32_t *lines; /* the hash of each line that the provider has written */
+	size_t line_count, line_cap;
+};
+
+/* By provider: the log of a pod that pulls its image, for the display. */
+struct pod_logs {
+	bool watching[CORE_PROVIDERS_MAX]; /* a request is under way */
+	int64_t next_at[CORE_PROVIDERS_MAX];
+};
+
+struct pod_logs *pod_logs_new(void)
+{
+	return xcalloc(1, sizeof(struct pod_logs));
+}
+
+void pod_logs_free(struct pod_logs *l)
+{
+	free(l);
+}
+
+void pod_log_free(struct pod_log *l)
+{
+	if (!l)
+		return;
+	str_free(&l->text);
+	free(l->lines);
+	free(l);
+}
+
+static struct pod_log *log_of(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (!p->log) {
+		p->log = xcalloc(1, sizeof(*p->log));
+		p->log->image_percent = -1;
+	}
+	return p->log;
+}
+
+/* The last line of the log may say that the image cannot be pulled. */
+static void post_unpulled(struct engine *e, int pod, const char *text)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	static const char mark[] = "image: ";
+	const char *line = NULL, *next;
+	size_t len = 0, next_len;
+	struct err err;
+
+	while ((next = str_next_line(&text, &next_len))) {
+		line = next;
+		len = next_len;
+	}
+	if (!line || !starts_with(line, mark))
+		return;
+	line += strlen(mark);
+	str_add_printable(&shown, line, len - strlen(mark), 120);
+	/* A registry's rate limit passes; a missing image stays missing. */
+	err_set(&err, strcasestr(line, "toomanyrequests") ? ERR_TRANSIENT : ERR_CONFIG, "%s",
+		str_text(&shown));
+	post_pod(e, EV_UNPULLED, pod, &err);
+}
+
+/* Shows a log to the user. */
+static void pod_log_show(struct engine *e, int pod, const char *text)
+{
+	const char *line;
+	size_t len;
+
+	post_unpulled(e, pod, text);
+	while ((line = str_next_line(&text, &len))) {
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		str_add_printable(&shown, line, len, 300);
+		if (shown.len && !starts_with(line, "image: "))
+			engine_log(e, LOG_INFO, "pod %s: its provider's log: %s",
+				   pod_called(e, pod), str_text(&shown));
+	}
+}
+
+/* True if the provider has not written this line before. A container that ends and starts again
+ * forever repeats its lines: that is no progress. */
+static bool is_new_line(struct pod_log *l, const char *line, size_t len)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)line[i]) * 16777619u;
+	for (size_t i = 0; i < l->line_count; i++)
+		if (l->lines[i] == hash)
+			return false;
+	GROW(l->lines, l->line_count, l->line_cap);
+	l->lines[l->line_count++] = hash;
+	return true;
+}
+
+static int count_new_lines(struct pod_log *l, const char *text)
+{
+	const char *line;
+	size_t len;
+	int fresh = 0;
+
+	while ((line = str_next_line(&text, &len)))
+		if (len && !starts_with(line, "container: "))
+			fresh += is_new_line(l, line, len);
+	return fresh;
+}
+
+static void log_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct request *a = ctx;
+	struct pod_log *l = log_of(a->e, a->pod);
+	struct event ev = {.type = EV_LOG, .pod = a->pod, .provider = a->provider};
+
+	if (!err) {
+		str_reset(&l->text);
+		str_addn(&l->text, str_text(&result->text), result->text.len);
+		l->read_at = clock_boot_ms();
+		ev.number = count_new_lines(l, str_text(&l->text));
+		l->image_percent = pull_percent(str_text(&l->text));
+		post_unpulled(a->e, a->pod, str_text(&l->text));
+	}
+	post(a->e, &ev, err);
+	request_free(a);
+}
+
+/* Shows the log that was read within the last fresh_ms; false: there is none. */
+static bool pod_log_show_fresh(struct engine *e, int pod, int64_t fresh_ms)
+{
+	const struct pod_log *l = e->pods[pod].log;
+
+	if (!l || !l->read_at || clock_boot_ms() - l->read_at >= fresh_ms)
+		return false;
+	pod_log_show(e, pod, str_text(&l->text));
+	return true;
+}
+
+int pod_log_image_percent(const struct engine *e, int pod)
+{
+	const struct pod_log *l = e->pods[pod].log;
+
+	return l ? l->image_percent : -1;
+}
+
+void pod_log_read(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct request *a = request_new(e, p->rental.provider, pod);
+
+	COPY_TEXT(a->want.id, p->rental.id);
+	request_begin(a, OP_LOGS, log_done);
+}
+
+/* Leaves the lines that the core counts as they are: what is new to the core stays new. */
+static void watch_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct request *a = ctx;
+
+	if (!err)
+		log_of(a->e, a->pod)->image_percent = pull_percent(str_text(&result->text));
+	a->e->pod_logs->watching[a->provider] = false;
+	a->e->pod_logs->next_at[a->provider] = clock_boot_ms() + WATCH_LOG_MS;
+	request_free(a);
+}
+
+static bool pulls_long(const struct engine *e, int pod, int provider, int64_t now)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return p->rental.provider == provider && p->phase == POD_BOOTING && p->rental.id[0] &&
+	       p->rental.place == PLACE_GIVEN && now - p->rental.create_at > WATCH_LOG_MS;
+}
+
+void pod_log_watch(struct engine *e)
+{
+	int64_t now = clock_boot_ms();
+
+	for (int v = 0; v < e->setup->provider_count; v++) {
+		int pod = 0;
+		if (e->pod_logs->watching[v] || now < e->pod_logs->next_at[v] ||
+		    e->setup->providers[v].ops->makes_image)
+			continue;
+		while (pod < e->pod_count && !pulls_long(e, pod, v, now))
+			pod++;
+		if (pod == e->pod_count)
+			continue;
+		struct request *a = request_new(e, v, pod);
+		e->pod_logs->watching[v] = true;
+		COPY_TEXT(a->want.id, core_pod_at(e->core, pod)->rental.id);
+		request_begin(a, OP_LOGS, watch_done);
+	}
+}
+
+/* ---- release ----
+ * Releases a pod, and reads its provider's log first if that ends with the pod. */
+
+enum {
+	LOG_FRESH_MS = 5000,
+	LAST_LOG_MS = 4000, /* shorter than the proof that the pod is gone */
+};
+
+static void release_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct request *a = ctx;
+	struct event ev = {.type = EV_RELEASED,
+			   .pod = a->pod,
+			   .provider = a->provider,
+			   .number = err ? RELEASE_TAKEN : (int)result->release};
+
+	post(a->e, &ev, err);
+	request_free(a);
+}
+
+static void send_release(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct request *a = request_new(e, p->rental.provider, pod);
+
+	COPY_TEXT(a->want.id, p->rental.id);
+	request_begin(a, OP_RELEASE, release_done);
+}
+
+static void logs_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct request *a = ctx;
+
+	pod_log_show(a->e, a->pod, !err && result ? str_text(&result->text) : "");
+	if (!a->released)
+		send_release(a->e, a->pod);
+	request_free(a);
+}
+
+/* Releases without the log, because the pod bills. A log that arrives later is still shown. */
+static void on_log_timeout(void *ctx)
+{
+	struct request *a = ctx;
+
+	a->timer = NULL;
+	a->released = true;
+	send_release(a->e, a->pod);
+}
+
+/* Only its provider's log may say why a pod never came up. If that log ends with the pod, read it
+ * first. */
+void release_pod(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct request *a;
+
+	if (handed_over(e, pod))
+		return;
+	if (e->pods[pod].logs_requested || !core_log_first(p, clock_boot_ms())) {
+		send_release(e, pod);
+		return;
+	}
+	e->pods[pod].logs_requested = true;
+	if (pod_log_show_fresh(e, pod, LOG_FRESH_MS)) {
+		send_release(e, pod);
+		return;
+	}
+	bool outlives = e->setup->providers[p->rental.provider].ops->logs_outlive;
+	if (outlives)
+		send_release(e, pod);
+	a = request_new(e, p->rental.provider, pod);
+	COPY_TEXT(a->want.id, p->rental.id);
+	a->want.log_ms = LAST_LOG_MS;
+	a->released = outlives;
+	if (!outlives)
+		a->timer = loop_timer(e->loop, CORE_LOG_READ_MS, on_log_timeout, a);
+	request_begin(a, OP_LOGS, logs_done);
+}
+
+/* ---- vendor ----
+ * The core's actions that are operations of a provider: sends them, and turns the answers into
+ * events. */
 
 struct vendors {
 	int bills_open;

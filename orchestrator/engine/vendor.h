@@ -1,12 +1,110 @@
-/* vendor.h - actions that are operations of a provider. */
+/* vendor.h - the providers of one run: their pods, images, logs and volumes. */
 #ifndef BURST_ENGINE_VENDOR_H
 #define BURST_ENGINE_VENDOR_H
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
+#include "caller.h"
 #include "provider.h"
+#include "rented.h"
+#include "store/facts.h"
+#include "sync/tree.h"
+#include "link.h"
 
 struct engine;
+
+/* ---- request ----
+ * One operation of a provider that is under way, with what its want points to. */
+
+struct request {
+	struct engine *e;
+	struct request *next, **link;
+	int provider, pod;
+	int64_t requested_at;
+	struct op_want want;
+	struct env_pair env[24];
+	size_t env_count;
+	char *start_script;
+	char **ids;
+	char **regions; /* NULL-terminated, or NULL */
+	char image[IMAGE_MAX];
+	int lock; /* while a volume may be made; 0: none */
+	/* of a volume that is to be made: an earlier create of it is looked for first */
+	bool looks;
+	/* of a lock, or of a log before a release: the end of the wait */
+	struct timer *timer;
+	bool released; /* of a log: the release does not wait for it any more */
+	bool told;     /* of an image, a look: the log has reported it */
+	struct caller_op *op;
+};
+
+/* pod: -1 if the operation is not about one. */
+struct request *request_new(struct engine *e, int provider, int pod);
+void request_free(struct request *a);
+/* done(a) is called once; it frees the request. */
+struct caller_op *request_begin(struct request *a, enum op_kind kind,
+				void (*done)(void *ctx, struct op_result *result,
+					     const struct err *err));
+/* Frees the requests that were under way when the caller was freed. */
+void requests_forget(struct engine *e);
+
+/* ---- pod image ----
+ * Has a provider that builds images build the one for this run's pods. */
+
+struct request;
+
+void pod_image_get(struct engine *e, int provider);
+/* Fills in what the pod's image is made of, if the provider builds one. */
+void pod_image_recipe(struct engine *e, int provider, struct rent_request *r);
+/* Gives a request to rent the image that is known. */
+void pod_image_hand(struct request *a);
+/* Records the provider's answer about its image; "": nothing. */
+void pod_image_keep(struct engine *e, int provider, const char *image);
+
+/* "modal: image: ...", "" while none is built. */
+const char *pod_image_doing(const struct engine *e);
+
+struct pod_images *pod_images_new(void);
+void pod_images_free(struct pod_images *p);
+
+/* ---- pod log ----
+ * What a provider's log shows of a pod. */
+
+struct pod_log;
+
+/* Requests the log of a pod; EV_LOG follows. */
+void pod_log_read(struct engine *e, int pod);
+/* Reads on, for the display, how much of its image a slow pod has pulled: one log of each provider
+ * at a time. */
+void pod_log_watch(struct engine *e);
+/* How much of its image the pod has pulled, by its last log; -1: not known. */
+int pod_log_image_percent(const struct engine *e, int pod);
+
+/* A pod's; accepts NULL. */
+void pod_log_free(struct pod_log *l);
+struct pod_logs *pod_logs_new(void);
+void pod_logs_free(struct pod_logs *l);
+
+/* ---- pull ----
+ * Reads the progress of an image pull from a pod's log. */
+
+/* In percent, from a log as OP_LOGS returns it: of the bytes of all layers ("3f4a: Downloading [==>
+ * ] 12MB/30MB"), else the percentage of its last line that has one. -1: the log shows none, or the
+ * image is there. */
+int pull_percent(const char *log);
+
+/* ---- release ----
+ * Releases a pod. */
+
+/* EV_RELEASED follows, unless another run has taken the pod (ledger.h). Only its provider's log may
+ * say why a pod never came up: the first time, a log that ends with the pod is read before. */
+void release_pod(struct engine *e, int pod);
+
+/* ---- vendor ----
+ * Actions that are operations of a provider. */
 
 /* What the provider says that it billed for one pod, once that is gone. Only vendor.c writes it. */
 struct billing {
@@ -27,5 +125,87 @@ int vendor_bills_open(const struct engine *e);
 
 struct vendors *vendors_new(void);
 void vendors_free(struct vendors *v);
+
+/* ---- volumes ----
+ * Finds the run's volume at a provider, or has it made. */
+
+/* create: makes it if there is none. */
+void volumes_get(struct engine *e, int provider, bool create);
+
+/* ---- volume files ----
+ * Fetches files of a volume without a pod. */
+
+/* Fetches the file at path of the pod's volume into the run's folder, under this name. There may be
+ * very many, each with a connection of its own: a few run at a time. done() comes exactly once. err
+ * NULL: local is the file, which the callee must remove. Otherwise as the provider's OP_FETCH
+ * fails, or ERR_INTERRUPTED (volume_files_stop()). */
+void volume_files_get(struct engine *e, int pod, const char *path, const char *name,
+		      int64_t max_bytes,
+		      void (*done)(void *ctx, const char *local, const struct err *err), void *ctx);
+void volume_files_from(struct engine *e, int provider, const struct volume *volume,
+		       const char *path, const char *name, int64_t max_bytes,
+		       void (*done)(void *ctx, const char *local, const struct err *err),
+		       void *ctx);
+/* Ends everything under way; no further call is allowed. After the caller was freed. */
+void volume_files_stop(struct engine *e);
+
+/* ---- stage ----
+ * Puts the code on a volume before there is a pod, if the vendor can take it. */
+
+void stage_tree_ready(struct engine *e);
+/* A pod needs the code now. Returns true if the volume has it; *want then describes it. Otherwise
+ * staging stops. */
+bool stage_take(struct engine *e, int provider, struct upsync_want *want);
+void stage_stop(struct engine *e, int provider);
+void stage_free(struct engine *e);
+
+/* ---- known ----
+ * Reads in the ledger what volumes and images hold. */
+
+/* The environment of the job on one pod, as far as its ledger, its row, its hello or its set-up
+ * told: not known, named because this pod is about to make it (name alone), on the volume (tree),
+ * or in the pod's image, which comes first. What a start finds missing is forgotten. Only image.c
+ * writes it. */
+struct pod_env {
+	char name[64], tree[SHA256_HEX]; /* on the volume: env/NAME, and its hash; "": none yet */
+	char python[32];                 /* the Python that made it; "": not known */
+	bool in_image;
+	bool image_logged; /* the log has reported what the image has */
+};
+
+/* Finds the environment that this pod's image or volume has for the job; false: none is known. */
+bool known_env(struct engine *e, int pod);
+/* Names the environment that this pod is about to make. */
+void known_env_name(struct engine *e, int pod);
+/* Records the environment that the pod reports it made; known_env_name() named it. */
+void known_env_made(struct engine *e, int pod, const json_t *event);
+/* The volume has it no longer, or another one under its name. */
+void known_env_lacks(struct engine *e, int pod);
+/* Of a pod that another client or run has prepared: what its row has. */
+void known_env_adopt(struct engine *e, int pod, const struct pod_row *row);
+
+/* Before the hello: whether the pod's image has the environment, by earlier pods and by what this
+ * run had built. Only for a job. */
+void known_image_expect(struct engine *e, int pod);
+/* The pod's hello says what its image has. */
+void known_image_seen(struct engine *e, int pod, const json_t *hello);
+/* A start found that the image does not have it. */
+void known_image_lacks(struct engine *e, int pod);
+
+/* The packages of the job's install script that are kept on the pod's volume, by their hash; false:
+ * none are known. */
+bool known_debs(const struct engine *e, int pod, char sha256[SHA256_HEX]);
+void known_debs_put(struct engine *e, int pod, const char *sha256);
+
+/* Whether the pod's volume last got this tree. kind: FACT_KIT or FACT_TREE (code). */
+bool known_tree_is(const struct engine *e, int pod, enum fact kind, const char *id);
+void known_tree_put(struct engine *e, int pod, enum fact kind, const char *id);
+void known_code_put(struct engine *e, int pod);
+/* Whether a volume has this code tree. */
+bool known_code(const struct engine *e, int provider, const struct volume *v,
+		const struct tree *tree);
+bool known_has_tree(const struct engine *e, int provider, const struct volume *volume);
+/* The code tree that a volume last got; NULL: unknown. */
+const struct tree *known_base(const struct engine *e, int provider, const struct volume *volume);
 
 #endif

@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "engine/known.h"
+#include "engine/image.h"
 #include "impl.h"
 #include "segment_keys.h"
 

@@ -255,8 +255,8 @@ struct gather_end {
 };
 
 /* Fetches finished files of run->row into its output folder, which is locked; its job is loaded.
- * Rents and renders nothing. Checks a pod's event log as in a run (engine/reported.h) and places
- * files by the same steps (engine/place.h). Notes and counts a file that cannot be fetched.
+ * Rents and renders nothing. Checks a pod's event log as in a run (engine/engine.h) and places
+ * files by the same steps. Notes and counts a file that cannot be fetched.
  * Free end->notes. */
 int run_gather(struct run *run, struct gather_end *end, struct err *err);
 

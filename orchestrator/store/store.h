@@ -143,7 +143,7 @@ struct pod_row {
 	/* of the samples of its GPUs while workers rendered: how many, percent busy, MiB in use */
 	int gpu_samples, gpu_busy_p50, gpu_busy_p95;
 	int64_t gpu_memory_peak_mib;
-	/* how it was prepared: its image, a key of the set-up (engine/known.h), what that took (0:
+	/* how it was prepared: its image, a key of the set-up (engine/image.h), what that took (0:
 	 * it did not run there), and the bytes of code and worker files that were sent to it */
 	char image[96], setup[20];
 	int64_t setup_ms;

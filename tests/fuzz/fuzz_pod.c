@@ -28,8 +28,6 @@
 #include "jobs/agent/kit.h"
 #include "base/err.h"
 #include "engine/impl.h"
-#include "engine/engine.h"
-#include "engine/ssh_keys.h"
 #include "tests/unit/sha256_file.h"
 
 #define MACHINE "0123456789abcdef"

@@ -10,7 +10,7 @@
 #include "engine/kept.h"
 #include "ledgers.h"
 
-enum { TAKEN_SEEN_MS = 100, WANTED_MS = 10 * 1000 }; /* as in engine/handed.c and keep.c */
+enum { TAKEN_SEEN_MS = 100, WANTED_MS = 10 * 1000 }; /* as in engine/journal.c and pool.c */
 
 static struct store *ledger(struct client *cl)
 {

@@ -1,5 +1,5 @@
 /* wire_files.c - files of a volume without a pod, and bills, of vendors behind real translators:
- * what engine/vendor.c and engine/stage.c ask for, where the local files are texts in memory; and
+ * what engine/vendor.c and engine/volume.c ask for, where the local files are texts in memory; and
  * what servers hold on their volumes. */
 #include <stdlib.h>
 

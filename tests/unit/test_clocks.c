@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "engine/caller.h"
 #include "engine/engine.h"
-#include "engine/podlink.h"
+#include "engine/link.h"
 #include "small_job.h"
 #include "jobs/agent/kit.h"
 #include "scratch.h"

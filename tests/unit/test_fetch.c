@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/jsonx.h"
-#include "engine/fetch.h"
+#include "engine/files.h"
 
 enum { SILENT_MS = 200, PATIENCE_MS = 60 * 1000, CHANNELS_MAX = 16 };
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "engine/gaps.h"
+#include "engine/ledger.h"
 #include "plan/cost.h"
 
 #define POOL "0123456789abcdef0123456789abcdef 0 4 16 40"

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "base/str.h"
-#include "engine/kept.h"
-#include "engine/known.h"
 #include "base/path.h"
+#include "base/str.h"
+#include "engine/image.h"
+#include "engine/kept.h"
 #include "scratch.h"
 
 static const struct {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "engine/meter.h"
+#include "engine/link.h"
 
 static struct meter started(void)
 {

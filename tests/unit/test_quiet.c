@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "engine/quiet.h"
+#include "engine/link.h"
 
 static const struct {
 	const char *name;

@@ -9,7 +9,7 @@
 
 #include "base/jsonx.h"
 #include "base/mem.h"
-#include "engine/reported.h"
+#include "engine/engine.h"
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 

@@ -7,7 +7,6 @@
 
 #include "base/path.h"
 #include "base/str.h"
-#include "engine/engine.h"
 #include "engine/impl.h"
 #include "jobs/agent/kit.h"
 #include "runs/runs.h"

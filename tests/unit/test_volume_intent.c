@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/mem.h"
-#include "engine/volume_intent.h"
+#include "engine/caller.h"
 #include "scratch.h"
 #include "store/facts.h"
 

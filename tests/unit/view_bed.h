@@ -16,7 +16,7 @@
 #include "cmd/show/report.h"
 #include "cmd/show/output.h"
 #include "cmd/show/view.h"
-#include "engine/pull.h"
+#include "engine/vendor.h"
 #include "scratch.h"
 
 enum {

@@ -1,12 +1,349 @@
-/* fetch_channel.c - requests finished files of a pod over one channel, and takes their bytes. */
-#include "fetch_file.h"
-
+/* fetch.c - fetches single files: over a pod's channel, or as a provider has put them on this disk.
+ */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/jsonx.h"
+#include "base/path.h"
 #include "base/str.h"
+#include "files.h"
+
+/* ---- fetch file ----
+ * One fetched file: opened, written and verified by a worker thread. */
+
+enum { FETCH_SLICE = 256 << 10 }; /* bytes that are written at once */
+
+enum fetch_stage {
+	ST_WAITING,
+	ST_OPENING,
+	ST_READY,
+	ST_REQUESTED,
+	ST_ARRIVING,
+	ST_FINISHING,
+	ST_OVER
+};
+
+/* What the connection of a file does when the file changes; all run in the loop. */
+struct fetch_hooks {
+	void (*leave)(struct fetch *x); /* it takes x out of its list */
+	void (*opened)(struct fetcher *f);
+	void (*written)(struct fetcher *f); /* a thread has returned a file */
+	void (*ended)(struct fetcher *f);   /* the file of f is freed */
+};
+
+/* The loop thread owns all of it, but for r, out and result, which belong to a worker thread while
+ * `busy`. */
+struct fetch {
+	struct fetcher *fetcher;         /* NULL: the connection is gone, or there never was one */
+	const struct fetch_hooks *hooks; /* NULL: it has no connection */
+	struct fetch *next;
+	struct pool *pool;
+	char *output_dir, *name, *path, *sha256;
+	char *local; /* the file it is copied from; NULL: none */
+	int64_t bytes, max_bytes;
+	void (*inspect)(void *ctx, const char *part_path);
+	bool (*wanted)(const void *ctx);
+	void (*done)(void *ctx, struct receive *r, const struct err *err);
+	void *ctx;
+	enum fetch_stage stage;
+	struct fetch_share *share; /* NULL: it does not count there */
+	int64_t offset;            /* first byte that is requested */
+	int64_t arrived;           /* bytes since offset */
+	struct str in;             /* arrived, not yet given to a thread */
+	bool all_here, busy;
+	struct err failure; /* ends it when the thread returns it; kind 0: none */
+	/* a worker thread's while busy */
+	struct receive *r;
+	struct str out;
+	struct err result;
+	bool finish; /* out is the end of the file */
+};
+
+/* The strings of *want are copied. */
+static struct fetch *fetch_new(const struct fetch_want *want, struct pool *pool)
+{
+	struct fetch *x = xcalloc(1, sizeof(*x));
+
+	x->pool = pool;
+	x->output_dir = xstrdup(want->output_dir);
+	x->name = xstrdup(want->name);
+	x->path = xstrdup(want->path);
+	x->sha256 = xstrdup(want->sha256);
+	x->bytes = want->bytes;
+	x->max_bytes = want->max_bytes;
+	x->inspect = want->inspect;
+	x->wanted = want->wanted;
+	x->done = want->done;
+	x->ctx = want->ctx;
+	return x;
+}
+
+/* Takes x from its connection, if it has one; x ends when its thread returns it. */
+static void fetch_detach(struct fetch *x)
+{
+	if (x->fetcher)
+		x->hooks->leave(x);
+	x->fetcher = NULL;
+}
+
+/* Calls done() and frees x, which no thread has. err NULL: x->r is verified. */
+static void fetch_end(struct fetch *x, const struct err *err)
+{
+	struct fetcher *f = x->fetcher;
+	const struct fetch_hooks *hooks = x->hooks;
+	struct err copy = err ? *err : (struct err){0};
+
+	if (x->stage == ST_OVER)
+		return;
+	fetch_detach(x);
+	x->stage = ST_OVER;
+	if (x->share)
+		x->share->files++;
+	if (err) {
+		receive_drop(x->r, err->kind == ERR_NETWORK || err->kind == ERR_LOCAL);
+		x->r = NULL;
+	} else {
+		receive_rest(x->r);
+	}
+	x->done(x->ctx, err ? NULL : TAKE(x->r), err ? &copy : NULL);
+	if (x->local)
+		unlink(x->local);
+	free(x->output_dir);
+	free(x->name);
+	free(x->path);
+	free(x->sha256);
+	free(x->local);
+	str_free(&x->in);
+	str_free(&x->out);
+	free(x);
+	if (f)
+		hooks->ended(f);
+}
+
+static int check_size(const struct fetch *x, struct err *err)
+{
+	if (x->bytes >= 0 && x->bytes <= x->max_bytes)
+		return 0;
+	return err_set(err, ERR_UNTRUSTED,
+		       "%s: the pod announces %lld bytes, more than such a file can have", x->name,
+		       (long long)x->bytes);
+}
+
+static int check_room(const struct fetch *x, struct err *err)
+{
+	CLEANUP(fd_close) int dir = path_open_dir(x->output_dir);
+	int64_t room = dir < 0 ? -1 : fd_free_bytes(dir),
+		needed = x->bytes -
+			 receive_offset(x->r); /* the part of an earlier attempt is there */
+
+	if (room < 0 || needed <= room)
+		return 0;
+	return err_set(err, ERR_LOCAL, "%s: the disk of %s is full (%lld bytes needed)", x->name,
+		       x->output_dir, (long long)needed);
+}
+
+/* In a worker thread: opens the part; sets x->result. */
+static void fetch_work_open(void *arg)
+{
+	struct fetch *x = arg;
+
+	err_clear(&x->result);
+	if (check_size(x, &x->result) < 0 ||
+	    receive_open(&x->r, x->output_dir, x->name, x->bytes, x->sha256, &x->result) < 0)
+		return;
+	check_room(x, &x->result);
+}
+
+/* In a worker thread: has the job inspect the verified file. */
+static void fetch_inspect(struct fetch *x)
+{
+	char path[32];
+
+	if (!x->inspect)
+		return;
+	receive_open_path(x->r, path);
+	x->inspect(x->ctx, access(path, R_OK) == 0 ? path : receive_part_path(x->r));
+}
+
+static void work_write(void *arg)
+{
+	struct fetch *x = arg;
+
+	err_clear(&x->result);
+	if (x->out.len && receive_add(x->r, x->out.s, x->out.len, &x->result) < 0)
+		return;
+	str_reset(&x->out);
+	if (!x->finish || receive_finish(x->r, &x->result) < 0)
+		return;
+	fetch_inspect(x);
+}
+
+static void opened(void *arg);
+static void written(void *arg);
+
+/* Has a thread open its part; the hook opened() follows if bytes are missing. */
+static void fetch_open(struct fetch *x)
+{
+	x->stage = ST_OPENING;
+	x->busy = true;
+	pool_run(x->pool, fetch_work_open, opened, x);
+}
+
+/* Gives what has arrived to a thread, if none has the file now and there is enough of it. */
+static void fetch_write(struct fetch *x)
+{
+	if (x->busy || (!x->all_here && x->in.len < FETCH_SLICE))
+		return;
+	struct str swap = x->out;
+	x->out = x->in;
+	x->in = swap;
+	str_reset(&x->in);
+	x->finish = x->all_here;
+	x->busy = true;
+	pool_run(x->pool, work_write, written, x);
+}
+
+static void written(void *arg)
+{
+	struct fetch *x = arg;
+
+	x->busy = false;
+	if (x->fetcher)
+		x->hooks->written(x->fetcher);
+	if (x->failure.kind) {
+		struct err err = x->failure;
+		fetch_end(x, &err);
+	} else if (x->result.kind == ERR_TRANSIENT && x->finish && x->fetcher) {
+		/* the part of an earlier attempt is wrong: start at the first byte */
+		receive_drop(x->r, false);
+		x->r = NULL;
+		x->all_here = x->finish = false;
+		x->arrived = 0;
+		fetch_open(x);
+	} else if (x->result.kind) {
+		struct err err = x->result;
+		fetch_end(x, &err);
+	} else if (x->finish) {
+		fetch_end(x, NULL);
+	} else {
+		fetch_write(x);
+	}
+}
+
+static void opened(void *arg)
+{
+	struct fetch *x = arg;
+
+	x->busy = false;
+	if (x->failure.kind || x->result.kind) {
+		struct err err = x->failure.kind ? x->failure : x->result;
+		fetch_end(x, &err);
+		return;
+	}
+	x->offset = receive_offset(x->r);
+	x->stage = ST_READY;
+	if (x->offset >= x->bytes) {
+		x->all_here = true;
+		x->stage = ST_FINISHING;
+		fetch_write(x);
+		return;
+	}
+	if (x->fetcher)
+		x->hooks->opened(x->fetcher);
+}
+
+/* Ends x, at once or when its thread returns it. */
+static void fetch_fail(struct fetch *x, enum err_kind kind, const char *what)
+{
+	err_set(&x->failure, kind, "%s: %s", x->name, what);
+	if (!x->busy) {
+		struct err err = x->failure;
+		fetch_end(x, &err);
+	} else {
+		fetch_detach(x); /* ends when the thread returns it */
+	}
+}
+
+/* ---- fetch local ----
+ * Takes in a file that a provider has put on this machine's disk. */
+
+static int copy_in(struct fetch *x, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(x->local, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(free_text) char *buf = xmalloc(FETCH_SLICE);
+	int64_t at = receive_offset(x->r);
+
+	if (fd < 0)
+		return err_set(err, ERR_NOT_FOUND, "%s: %s", x->local, strerror(errno));
+	for (;;) {
+		ssize_t n = pread(fd, buf, FETCH_SLICE, at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, ERR_LOCAL, "%s: %s", x->local, strerror(errno));
+		if (n == 0)
+			return 0;
+		if (receive_add(x->r, buf, (size_t)n, err) < 0)
+			return -1;
+		at += n;
+	}
+}
+
+static void work_local(void *arg)
+{
+	struct fetch *x = arg;
+
+	fetch_work_open(x);
+	if (x->result.kind || copy_in(x, &x->result) < 0 || receive_finish(x->r, &x->result) < 0)
+		return;
+	fetch_inspect(x);
+}
+
+static void local_over(void *arg)
+{
+	struct fetch *x = arg;
+	struct err err = x->result;
+
+	fetch_end(x, err.kind ? &err : NULL);
+}
+
+struct fetch *fetch_local_new(struct pool *pool, const struct fetch_want *want)
+{
+	struct fetch *x = fetch_new(want, pool);
+
+	x->stage = ST_FINISHING;
+	return x;
+}
+
+bool fetch_local_wanted(const struct fetch *x)
+{
+	return !x->wanted || x->wanted(x->ctx);
+}
+
+void fetch_local_begin(struct fetch *x, const char *local)
+{
+	struct err err;
+
+	x->local = xstrdup(local);
+	if (fetch_local_wanted(x)) {
+		pool_run(x->pool, work_local, local_over, x);
+		return;
+	}
+	err_set(&err, ERR_INTERRUPTED, "%s: no longer needed", x->name);
+	fetch_end(x, &err);
+}
+
+void fetch_local_fail(struct fetch *x, const struct err *err)
+{
+	fetch_end(x, err);
+}
+
+/* ---- fetch channel ----
+ * Requests finished files of a pod over one channel, and takes their bytes. */
 
 enum {
 	REQUESTED_MAX = 16, /* requests of one channel without an answer */

@@ -1,10 +1,73 @@
-/* claims.c - knows which segment an output's name belongs to. */
-#include "claims.h"
-
+/* names.c - knows the names of the run's batches, segments and outputs. */
 #include <search.h>
 #include <stdlib.h>
 
 #include "impl.h"
+
+/* ---- batch ids ----
+ * What agents call a batch, or a turn of the handover. */
+
+char *batch_id(const struct engine *e, uint32_t number)
+{
+	return xasprintf("%s-%u", e->client.life, number);
+}
+
+uint32_t batch_id_number(const struct engine *e, const char *id)
+{
+	size_t len = strlen(e->client.life);
+
+	if (strncmp(id, e->client.life, len) || id[len] != '-')
+		return UINT32_MAX;
+	return (uint32_t)strtoul(id + len + 1, NULL, 10);
+}
+
+/* ---- work ----
+ * Reads the job's segments, and finds one by its id. */
+
+struct segment_id {
+	const char *id; /* of the job */
+	uint32_t number;
+};
+
+static int by_id(const void *a, const void *b)
+{
+	const struct segment_id *x = a, *y = b;
+
+	return strcmp(x->id, y->id);
+}
+
+void work_read(struct engine *e)
+{
+	const struct engine_setup *setup = e->setup;
+	struct work *w = &e->work;
+
+	if (!setup->job_ops)
+		return;
+	w->segments = setup->job_ops->segments(setup->job, &w->count);
+	w->needs = setup->job_ops->needs(setup->job);
+	w->ids = xcalloc(w->count, sizeof(*w->ids));
+	for (uint32_t i = 0; i < w->count; i++)
+		w->ids[i] = (struct segment_id){w->segments[i].id, i};
+	qsort(w->ids, w->count, sizeof(*w->ids), by_id);
+}
+
+void work_free(struct engine *e)
+{
+	free(e->work.ids);
+}
+
+int64_t segment_by_id(const struct engine *e, const char *id)
+{
+	const struct segment_id wanted = {.id = id};
+	const struct segment_id *found =
+		e->work.count ? bsearch(&wanted, e->work.ids, e->work.count, sizeof(wanted), by_id)
+			      : NULL;
+
+	return found ? (int64_t)found->number : -1;
+}
+
+/* ---- claims ----
+ * Knows which segment an output's name belongs to. */
 
 /* For commands. A name belongs to the first segment that reported it; it is a file of that segment,
  * or a folder that outputs lie in. */

@@ -1,0 +1,268 @@
+/* files.h - the outputs and snapshots of pods: fetches, verifies and keeps them. */
+#ifndef BURST_ENGINE_FILES_H
+#define BURST_ENGINE_FILES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "job.h"
+#include "net/pool.h"
+#include "net/ssh.h"
+#include "sync/receive.h"
+
+struct engine;
+
+/* ---- claims ----
+ * Knows which segment an output's name belongs to. */
+
+/* Gives an output's name to the first segment that reports it. A file with the name of one of its
+ * folders, or below it, cannot exist beside it. owner: the segment whose name is in the way. */
+enum claim_answer { CLAIM_TAKEN, CLAIM_OF_ANOTHER, CLAIM_IN_THE_WAY };
+enum claim_answer claims_take(struct engine *e, uint32_t segment, const char *name,
+			      uint32_t *owner);
+void claims_drop(struct engine *e, uint32_t segment, const char *name);
+void claims_free(struct engine *e);
+/* Holds which of the segment's files has this name; NULL: the name is not this segment's. */
+size_t *claims_file(struct engine *e, uint32_t segment, const char *name);
+
+/* ---- fetch ----
+ * Fetches finished files over one `burst-agent send` channel per pod. It requests them without
+ * waiting for answers; worker threads verify and write one while the next ones arrive.
+ *
+ * A file has two descriptors from shortly before its request until its done(). Each connection
+ * may always have one such file; all connections of an engine share the number of others, and the
+ * memory for bytes that wait for the disk. */
+
+struct fetcher; /* one per connection */
+struct fetch;   /* one file */
+
+struct fetch_want {
+	const char *output_dir,
+		*name;            /* the destination; the pod gives the name, which is checked */
+	const char *path;         /* on the pod, as the agent names it */
+	int64_t bytes, max_bytes; /* as announced; more than max_bytes is ERR_UNTRUSTED */
+	const char *sha256;
+	/* Called in a worker thread when length and hash are verified, before the rename, so that
+	 * the job can check the content. May be NULL. */
+	void (*inspect)(void *ctx, const char *part_path);
+	/* Only for fetch_local_new(). Called in the loop before the file is read; false cancels it.
+	 * May be NULL. */
+	bool (*wanted)(const void *ctx);
+	/* Called in the loop, exactly once. err NULL: *r is the verified file under its .part name;
+	 * it rests (receive_rest) and is the callee's. Otherwise ERR_NETWORK (connection lost; the
+	 * next attempt continues what arrived), ERR_NOT_FOUND, ERR_UNTRUSTED, ERR_LOCAL, ERR_BUSY
+	 * (an older fetch of that name has not ended yet), ERR_INTERRUPTED (cancelled). */
+	void (*done)(void *ctx, struct receive *r, const struct err *err);
+	void *ctx;
+};
+
+/* What all connections of an engine share. */
+struct fetch_share {
+	int files;   /* that may still be opened */
+	size_t held; /* bytes that wait for the disk */
+};
+
+/* share is borrowed. A channel that owes files, is not paused and brings no byte for silent_ms is
+ * closed: its files end with ERR_NETWORK. After four in a row stuck(ctx) is called instead, which
+ * must close the fetcher. */
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool,
+			    struct fetch_share *share, int64_t silent_ms,
+			    void (*stuck)(void *ctx, const char *why), void *ctx);
+/* Strings are copied. */
+void fetcher_get(struct fetcher *f, const struct fetch_want *want);
+/* Cancels the files whose ctx is_one() accepts: they end with ERR_INTERRUPTED, at once or when
+ * their thread returns them. */
+void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const void *arg),
+		    const void *arg);
+/* Before the connection closes, or after. A file whose bytes have all arrived ends by itself; the
+ * others end with ERR_NETWORK. Accepts NULL. */
+void fetcher_close(struct fetcher *f);
+
+/* The same steps for a file that a provider is about to put on this disk. Strings are copied.
+ * fetch_local_begin() or fetch_local_fail() must follow. */
+struct fetch *fetch_local_new(struct pool *pool, const struct fetch_want *want);
+/* The answer of want->wanted(); true without one. */
+bool fetch_local_wanted(const struct fetch *x);
+/* Copies the file `local` to the .part name, verifies it, and removes `local`. */
+void fetch_local_begin(struct fetch *x, const char *local);
+/* Ends it with a copy of *err. */
+void fetch_local_fail(struct fetch *x, const struct err *err);
+
+/* ---- outfiles ----
+ * Fetches, verifies and checks the outputs of pods. */
+
+/* One finished file on a pod. */
+struct outfile {
+	char *name, *path, sha256[SHA256_HEX];
+	int64_t bytes;
+	int pod; /* whose it is */
+	/* Of a command, each output of which is a result by itself. */
+	enum outfile_fate {
+		FATE_OPEN,    /* to be fetched */
+		FATE_PLACING, /* fetched; ending.c has it */
+		FATE_HERE,    /* under its final name */
+		FATE_LOST,    /* could not be fetched or kept; its segment fails */
+		FATE_FALSE    /* reported by a pod that is not trusted any more */
+	} fate;
+	struct err why;    /* FATE_LOST; ERR_JOB: for good */
+	struct receive *r; /* fetched and verified, not renamed yet */
+	enum outfile_fetch {
+		FETCH_NONE,
+		FETCH_UNDER_WAY,
+		FETCH_OUTDATED /* what is under way is not the file that the pod has now */
+	} fetch;
+	unsigned turn; /* of the fetch that counts; an older one is ignored */
+	int retries;
+};
+
+/* The outputs of one segment in its present attempt. outfiles_expect() begins it when a batch is
+ * sent, outfiles_from() when a pod reports the first file; the report of the segment itself ends
+ * the list. A command also keeps what its earlier attempts have finished. Only outfiles.c writes
+ * it.
+ */
+struct outputs {
+	struct outfile *files;   /* one for speech, any number for a command */
+	size_t count, cap, home; /* home: the number that are fetched and verified */
+	size_t open;             /* of a command: FATE_OPEN or FATE_PLACING */
+	int pod;                 /* whose present attempt it is; -1: not known */
+	enum outputs_state {
+		OUTPUTS_OPEN,     /* further files may be reported */
+		OUTPUTS_REPORTED, /* the pod has reported the segment finished */
+		OUTPUTS_ANNOUNCED /* all are fetched: the core has had EV_FETCHED */
+	} state;
+	bool refused;            /* one of them was: later reports of this attempt are ignored */
+	bool placing;            /* ending.c is at work on it */
+	size_t under_way, ready; /* of a command: fetches that run; fetched, and not placing */
+	size_t unkept;           /* outputs of this attempt that cannot be kept */
+	char unkept_why[160];    /* the first of them */
+	struct check check;
+	/* as the pod reported */
+	char batch[24];
+	double seconds;
+	int rate;
+};
+
+struct outfiles {
+	struct outputs *of; /* by segment */
+	unsigned turns;     /* given to fetches; each number once */
+	size_t open;        /* of commands: FATE_OPEN or FATE_PLACING */
+	struct timer *due;  /* when fetched outputs are placed; NULL: none wait */
+	void (*place)(struct engine *e, uint32_t segment);
+};
+
+/* Before the first batch, for the engine's job; place() is called when outputs of a command are
+ * fetched. outfiles_free() while names.c still works. */
+void outfiles_new(struct engine *e, void (*place)(struct engine *e, uint32_t segment));
+void outfiles_free(struct engine *e);
+
+/* The segment is sent to a pod in this batch: drops what an earlier attempt at speech had. */
+void outfiles_expect(struct engine *e, uint32_t segment, const char *batch);
+/* This pod reports its first file: drops what another pod, or an earlier attempt, had of speech. */
+void outfiles_from(struct engine *e, uint32_t segment, int pod);
+/* Adds one. is_new: it was not reported before; otherwise a file of that name replaces the known
+ * one. The result is valid until the next call. */
+struct outfile *outfiles_add(struct engine *e, int pod, uint32_t segment, const char *name,
+			     const char *path, int64_t bytes, const char *sha256, bool is_new);
+/* One of them was refused. */
+void outfiles_refuse(struct engine *e, uint32_t segment);
+/* The pod reports the segment finished, with this event. */
+void outfiles_reported(struct engine *e, uint32_t segment, const json_t *event);
+void outfiles_discard(struct engine *e, uint32_t segment);
+
+/* EV_FETCHED or EV_FETCH_FAILED follows. */
+void outfiles_fetch(struct engine *e, int pod, uint32_t segment);
+/* Fetches an output of a command, whatever becomes of the command. */
+void outfiles_stream(struct engine *e, uint32_t segment, const struct outfile *f);
+/* Those of this pod that are not here: fetches them from where the pod's files are now, or gives
+ * them up as lost with it. */
+void outfiles_again(struct engine *e, int pod, bool lost);
+/* The fetched file under its .part name, which becomes the caller's. */
+struct receive *outfiles_take(struct engine *e, uint32_t segment, size_t file);
+/* An output of a command that outfiles_take() gave, of this turn, has its final name; or why not.
+ */
+void outfiles_placed(struct engine *e, uint32_t segment, size_t file, unsigned turn,
+		     const struct err *why);
+/* Places what is fetched, without waiting for more. */
+void outfiles_place(struct engine *e);
+/* ending.c begins, or has ended, its work on outputs of this segment. */
+void outfiles_placing(struct engine *e, uint32_t segment, bool begins);
+/* The segment's command has ended: what was lost is tried once more. */
+void outfiles_retry(struct engine *e, uint32_t segment);
+/* This attempt has an output that cannot be kept: the segment fails for it, and for it alone. */
+void outfiles_unkept(struct engine *e, uint32_t segment, const char *why);
+/* How many outputs of commands are neither here nor given up. */
+size_t outfiles_open(const struct engine *e);
+/* At the end: tells which finished outputs are not here, and how to get them. */
+void outfiles_note_left(struct engine *e);
+/* ERR_JOB: its segment fails for it. */
+void outfiles_failed(struct engine *e, uint32_t segment, const struct err *why);
+/* Frees the names that a distrusted pod gave, except those of fetched files. */
+void outfiles_disclaim(struct engine *e, int pod);
+/* The size of the largest file that this pod can have. */
+int64_t outfiles_most_bytes(const struct engine *e, int pod);
+/* Of this pod's finished segments, as announced: bytes of files that are not fetched yet. */
+int64_t outfiles_left(const struct engine *e, int pod);
+
+/* ---- place ----
+ * Records fetched files and renames them into place. */
+
+/* Only after EV_FETCHED: takes the fetched files from outfiles.c. EV_LOCAL (ledger.h) or
+ * EV_FETCH_FAILED follows. suspect: they failed their check. */
+void place_files(struct engine *e, uint32_t segment, bool suspect);
+
+/* Places those outputs of a command that are fetched, whatever the command does. outfiles_placed()
+ * follows for each. */
+void place_outputs(struct engine *e, uint32_t segment);
+
+/* ---- checkpoint ----
+ * Keeps what commands save in $BURST_CHECKPOINT, for their next attempts.
+ *
+ * The agent takes a snapshot of the folder (jobs/agent/CONTROL.md, "checkpoint"). It is safe once
+ * the pod's volume has it for good, or this machine. The newest safe one of each segment is noted
+ * in the ledger, and given to the segment's next attempt: by its path on the same volume, else
+ * sent from here. If that fails for good, the command begins anew, and what it saves replaces the
+ * older snapshot only once it holds as much computing time. */
+
+struct checkpoints;
+struct sending;
+struct timer;
+struct upsync;
+
+/* A snapshot on its way to one pod, before its batch. Only checkpoint.c writes it. */
+struct bringing {
+	unsigned
+		turn; /* of the newest; what ends with an older one is ignored. 0: there was none */
+	uint32_t segment, batch;
+	void (*send)(struct engine *e, int pod, uint32_t batch); /* NULL: nothing is on its way */
+	struct upsync *sync;
+	struct timer *again;  /* before the next try; NULL: none */
+	int tries;            /* that failed */
+	struct sending *what; /* NULL: nothing is being sent */
+	char here[65];        /* the tree that this pod has on its volume; "": none */
+};
+
+/* Reads what an earlier client of this run noted. After work_read(). */
+void checkpoints_read(struct engine *e);
+void checkpoints_free(struct engine *e);
+
+/* Sends the batch by send(): now, or when the pod has the snapshot that its command continues from.
+ * Not at all if the connection ends first: the core then orders it again. */
+void checkpoint_send(struct engine *e, int pod, uint32_t batch,
+		     void (*send)(struct engine *e, int pod, uint32_t batch));
+/* Adds the snapshot to a command's task; false: there is none. */
+bool checkpoint_task(struct engine *e, int pod, uint32_t segment, json_t *task);
+
+/* What the agent reports of snapshots. replayed: read from the pod's log on its volume. Returns
+ * false if no agent of ours reports that. */
+bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool replayed);
+/* The pod's files can be fetched: fetches the snapshots that a lost connection cut off. */
+void checkpoint_connected(struct engine *e, int pod);
+void checkpoint_drop(struct engine *e, int pod); /* its connection ends */
+/* Its command has succeeded: a snapshot on its way here is not waited for. */
+void checkpoint_finished(struct engine *e, uint32_t segment);
+/* The segment's files have their names: its snapshot is not needed any more. */
+void checkpoint_done(struct engine *e, uint32_t segment);
+
+#endif

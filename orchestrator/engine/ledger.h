@@ -1,0 +1,141 @@
+/* ledger.h - what one run writes to the ledger, for itself and for other runs. */
+#ifndef BURST_ENGINE_LEDGER_H
+#define BURST_ENGINE_LEDGER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/core.h"
+#include "provider.h"
+#include "store/store.h"
+
+struct engine;
+
+/* ---- batches ----
+ * Records what a run measures, for later plans. */
+
+/* Samples of one pod's GPUs while its workers rendered. Only learn.c writes it. */
+struct gpu_use {
+	int samples, at[101]; /* at[x]: the number of samples with x percent busy */
+	int64_t memory_peak_mib;
+	/* from an earlier client; kept until we have more samples */
+	int earlier_samples, earlier_p50, earlier_p95;
+};
+
+/* Agents report these times. They are bounded, and decide nothing but later plans. */
+/* From the ledger, for this pod's GPU and its worker's version; all 0: unknown. */
+struct batch_speed batches_speed(const struct engine *e, int pod);
+/* For batches of this client; others are ignored. */
+void batches_begun(struct engine *e, int pod, uint32_t batch);
+/* The batch continues earlier work: its time is not that of one batch. */
+void batches_continued(struct engine *e, uint32_t batch);
+/* Records it once, unless it began more than once: then its time is not that of one batch. */
+void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms);
+/* The agent's event "usage", every 2 s: a sample of how busy the GPUs are, and the peak of their
+ * memory (MiB, though the event says memory_mb). */
+void batches_usage(struct engine *e, int pod, const json_t *event);
+void batches_use_of(const struct gpu_use *u, struct pod_row *row);
+/* Of a pod of an earlier client: what its row has. */
+void batches_adopt(struct engine *e, int pod, const struct pod_row *row);
+void batches_flush(struct engine *e); /* to the ledger */
+
+struct batches *batches_new(void);
+void batches_free(struct batches *b);
+
+/* ---- pod rows ----
+ * Converts between a pod of the core and its row in the ledger. */
+
+/* A pod of an earlier client, from its row; out->provider is -1 if this run does not know its
+ * provider. */
+void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *out);
+
+/* ---- handed ----
+ * Finds out that another run took a pod. */
+
+/* A pod between runs, as its row has it, and what this run knows of that. The state only grows but
+ * for an offer that is withdrawn, or that the ledger did not take. Only journal.c writes it. */
+struct holding {
+	enum hold_state {
+		HOLD_OURS,
+		HOLD_OFFERED, /* another run may have taken it */
+		HOLD_TAKEN /* another run has it: from here on our row covers a part of its time */
+	} state;
+	int64_t kept_ms, kept_until_ms; /* wall clock; 0: not kept */
+	char pool[96];                  /* what it is good for (kept.h); "": it is not on offer */
+	char handed_from[24], handed_to[24]; /* runs; "": none */
+	int holds;                           /* runs that held it before */
+};
+
+/* Puts the pod on offer in the row that journal_pod() writes next. handed_offered() must follow. */
+void handed_offer(struct engine *e, int pod, int64_t until_ms);
+/* Whether that row was written: without it no run can take the pod. */
+void handed_offered(struct engine *e, int pod, bool written);
+/* Of a pod of an earlier client or of another run: what its row has. */
+void handed_adopt(struct engine *e, int pod, const struct pod_row *row);
+
+/* Withdraws the offer of a pod. Returns true if another run already has it; the core then gets an
+ * event. */
+bool handed_over(struct engine *e, int pod);
+/* Call it several times a second: finds out that another run took a pod. */
+void handed_watch(struct engine *e);
+/* Drops from a list the pods with our marker that were handed on; returns how many are left. */
+size_t handed_drop(struct engine *e, struct pod_view *views, size_t count);
+
+/* ---- journal ----
+ * Writes to the ledger what a run does. */
+
+/* Whether the ledger has one pod's row as it was last to be written. Only journal.c writes it. */
+struct saving {
+	bool failed;                  /* the last write failed: nothing is rented then */
+	char logged_name[POD_ID_MAX]; /* under which the missing row was last logged; "": never */
+};
+
+/* Writes the pod's row; saving.failed says whether that failed, and EV_FAULT follows then. Writes
+ * nothing in a sweep, nor once another run has the pod. */
+void journal_pod(struct engine *e, int pod);
+void journal_run(struct engine *e);
+void journal_replans(struct engine *e); /* of this client, that the ledger does not have */
+/* Of its offer, for later runs. */
+void journal_bad_host(struct engine *e, int pod, const char *why);
+void journal_good_host(struct engine *e, int pod);
+/* The segment's files have their final names. EV_LOCAL follows with journal_flush(). */
+void journal_safe(struct engine *e, uint32_t segment, bool suspect);
+/* Rows of such segments reach the disk before the core gets their events. */
+void journal_flush(struct engine *e);
+
+struct journal *journal_new(void);
+void journal_free(struct journal *j);
+
+/* ---- gaps ----
+ * Records how long pods without work have waited for the next run, as facts in the ledger. pool:
+ * what the pods are good for (kept.h); only its environment counts. Times are wall clock ms. A
+ * failed read or write changes nothing else. */
+
+/* A pod has no work left. */
+void gaps_note_free(struct store *store, const char *pool, int64_t now_ms);
+/* A run begins that could take such a pod. */
+void gaps_note_start(struct store *store, const char *pool, int64_t now_ms);
+/* How long to hold a pod whose cold start took cold_ms, in ms; 0: not at all. */
+int64_t gaps_hold_ms(struct store *store, const char *pool, int64_t cold_ms);
+
+/* ---- keep ----
+ * Offers pods of this run to other runs. */
+
+/* EV_NOT_WANTED follows if no run would take the pod, or the ledger could not be written; EV_TAKEN
+ * if one does. keep_ms: how long it may be kept for the next run; 0: only for one that
+ * waits. */
+void keep_offer(struct engine *e, int pod, int64_t keep_ms);
+/* A pod is on offer: the loop turns more often. */
+bool keep_waits(const struct engine *e);
+
+/* ---- seek ----
+ * Takes over pods that other runs offer. */
+
+/* Takes over up to `wanted` pods, and answers ACT_SEEK. While the core waits for a pod, the run's
+ * row says which ones it would take. */
+void seek_pods(struct engine *e, int wanted);
+/* In each turn of the loop: clears that row when the run no longer waits. */
+void seek_watch(struct engine *e);
+
+#endif
