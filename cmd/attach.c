@@ -1,9 +1,8 @@
 /* attach.c - `burst attach`: watches a run until its client ends, or takes it over. */
 
 #include "base/clock.h"
-#include "cmd/launch/deliver_run.h"
 #include "cmd/launch/find_run.h"
-#include "cmd/launch/launch.h"
+#include "cmd/launch/stages.h"
 #include "cmd/show/view.h"
 #include "cmd/show/output.h"
 
@@ -76,7 +75,7 @@ static int attach_command(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row;
 
-	if (deliver_run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+	if (stage_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	int status = attach(ctx, &row, err);
 	return status < 0 ? run_name_in(ctx, &row, err) : status;

@@ -9,8 +9,8 @@ static bool has_ended(const struct run_row *run)
 	return run->status != RUN_RUNNING && run->status != RUN_UNRELEASED;
 }
 
-/* delivers: a part of the run continues that is not among its own pods. */
-static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, struct err *err)
+/* stage: a stage of the run continues, whose pods are not its own. */
+static int cancel(struct cmd_context *ctx, struct run_row *row, bool stage, struct err *err)
 {
 	CLEANUP(free_text) char *place = run_place(&ctx->runs, row);
 	size_t count = 0;
@@ -29,7 +29,7 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, s
 			store_put_run(ctx->store, row, NULL);
 		}
 		output_line(stderr, "run %s: %s; %s (%s)", row->id, run_status_word(row->status),
-			    delivers ? "ending its delivery now" : "all pods gone", place);
+			    stage ? "ending its stage now" : "all pods gone", place);
 		return 0;
 	}
 	if (run_release(&ctx->runs, row, RUN_INTERRUPTED, err) < 0)
@@ -39,23 +39,23 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, s
 	return 0;
 }
 
-/* A client ends its delivery with itself. If it was killed, the delivery continues or left a pod,
+/* A client ends its stage with itself. If it was killed, the stage continues or left a pod,
  * and the run waits for it. */
 static int run_cancel(struct cmd_context *ctx, struct err *err)
 {
-	struct run_row row, delivery;
+	struct run_row row, stage;
 	struct err second;
 
 	if (run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	bool delivers =
-		delivery_of(&ctx->runs, &row, &delivery, &second) > 0 && !has_ended(&delivery);
-	int status = cancel(ctx, &row, delivers, err);
+	bool continues =
+		stage_newest_of(&ctx->runs, &row, &stage, &second) > 0 && !has_ended(&stage);
+	int status = cancel(ctx, &row, continues, err);
 	struct err *also = status < 0 ? &second : err; /* report the first error */
 	/* it may have begun or ended meanwhile */
-	int found = delivery_of(&ctx->runs, &row, &delivery, also);
-	if (found > 0 && !has_ended(&delivery))
-		found = cancel(ctx, &delivery, false, also);
+	int found = stage_newest_of(&ctx->runs, &row, &stage, also);
+	if (found > 0 && !has_ended(&stage))
+		found = cancel(ctx, &stage, false, also);
 	return found < 0 || status < 0 ? run_name_in(ctx, &row, err) : status;
 }
 
@@ -66,7 +66,7 @@ const struct cmd cmd_cancel = {
 	.summary = "stop a run and release its pods",
 	.details = "Without RUN: the active run of this folder's burst.cfg, else the one whose "
 		   "pods may still be billing, else the newest. Runs of other folders need "
-		   "their id. Cancelling a run also ends its delivery. Exit status 0: all its "
+		   "their id. Cancelling a run also ends its stages. Exit status 0: all its "
 		   "pods are gone. 9: a pod could not be confirmed gone.",
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,

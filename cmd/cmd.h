@@ -91,7 +91,6 @@ struct cmd_context {
 	bool overwrite;
 	/* `run --anew`, `run --prune`, now or when the run began */
 	bool anew, prune;
-	struct delivery_own *delivers; /* this context is a delivery's (deliver_run.h); NULL: no */
 	char *state_dir;
 	struct mistakes mistakes; /* all mistakes found in the config and the job */
 	struct config *config;
@@ -102,8 +101,7 @@ struct cmd_context {
 	struct err no_ledger; /* LEDGER_IF_ANY: why the ledger is missing; else ERR_NONE */
 	struct runs runs; /* for the library: store, state_dir and config; see cmd_open_runs() */
 	const struct cmd *const *commands; /* all commands; NULL-terminated */
-	/* For each row of cmd->opts: its argument, "" for a switch, NULL if not given. NULL: a run
-	 * that another one started, without flags (second_run.h). */
+	/* For each row of cmd->opts: its argument, "" for a switch, NULL if not given. */
 	const char **values;
 };
 

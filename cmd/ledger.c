@@ -11,6 +11,33 @@
 
 /* ---- all runs ---- */
 
+static struct run_row *find(struct run_row *runs, size_t count, const char *id)
+{
+	for (size_t i = 0; *id && i < count; i++)
+		if (!strcmp(runs[i].id, id))
+			return &runs[i];
+	return NULL;
+}
+
+/* Adds stages to the runs that they are parts of, and drops their rows. Returns how many are left.
+ */
+static size_t fold_stages(struct run_row *runs, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct run_row *whole = find(runs, count, runs[i].part_of);
+		if (whole)
+			stage_add(whole, &runs[i]);
+		else
+			runs[i].part_of[0] = '\0'; /* it stands by itself */
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!runs[i].part_of[0])
+			runs[kept++] = runs[i];
+	return kept;
+}
+
 static int list_runs(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row *runs = NULL;
@@ -19,11 +46,13 @@ static int list_runs(struct cmd_context *ctx, struct err *err)
 	int64_t most = ctx->json || csv ? 0 : 20;
 
 	if (opt_int(ctx, "most", 0, 1000000, &most, err) < 0 ||
-	    store_runs(ctx->store, NULL, false, (size_t)most, &runs, &count, err) < 0)
+	    store_runs(ctx->store, NULL, false, 0, &runs, &count, err) < 0)
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
 		result = run_so_far(&ctx->runs, &runs[i], clock_wall_ms(), err);
+	count = result == 0 ? fold_stages(runs, count) : count;
+	count = most ? MIN(count, (size_t)most) : count;
 	if (result == 0 && csv)
 		ledger_runs_csv(runs, count);
 	else if (result == 0 && ctx->json)

@@ -32,8 +32,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (find(ctx, &row, err) < 0)
 		return -1;
 	found = row;
-	if (!ctx->arg_count && delivery_is(&ctx->runs, found.config) &&
-	    !delivery_render(&ctx->runs, &found, &row))
+	if (!ctx->arg_count && found.stage[0] && !stage_whole(&ctx->runs, &found, &row))
 		row = found;
 	CLEANUP(free_text) char *path = run_path(&ctx->runs, row.id, "log");
 	if (!ctx->arg_count && !ctx->quiet) {

@@ -1,5 +1,5 @@
 /* resume.c - `burst resume`: continues a run whose client has died or was stopped. */
-#include "cmd/launch/deliver_run.h"
+#include "cmd/launch/stages.h"
 #include "cmd/launch/find_run.h"
 #include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
@@ -22,7 +22,7 @@ static int resume_command(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row;
 
-	if (deliver_run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+	if (stage_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	int status = resume(ctx, &row, err);
 	return status < 0 ? run_name_in(ctx, &row, err) : status;
@@ -39,7 +39,7 @@ const struct cmd cmd_resume = {
 		   "caps, and what it decided: pods, GPUs, goal and deadline. Its cost so far "
 		   "counts. Without RUN: the active run of this "
 		   "folder's burst.cfg, else the one whose pods may still be billing, else the "
-		   "newest; for a delivery, the run that it delivers. Runs of other folders "
+		   "newest; for a stage, the run that it is a part of. Runs of other folders "
 		   "need their id.",
 	.opts = launch_resume_opts,
 	.needs = NEED_LEDGER | NOTIFIES_FAILURE,

@@ -154,6 +154,12 @@ static int check_trusted(struct config *c, struct err *err)
 	if (c->job && trust_env("job.", c->job, "env", c->providers, err) < 0 &&
 	    mistakes_note(c->mistakes, NULL, err) < 0)
 		return -1;
+	bool may_have = c->job && value_spec(section_table(c->job), "then");
+	for (size_t i = 0; may_have && i < section_count(c->job, "then"); i++)
+		if (trust_env("job.then.", section_group_at(c->job, "then", i), "env", c->providers,
+			      err) < 0 &&
+		    mistakes_note(c->mistakes, NULL, err) < 0)
+			return -1;
 	if (trust_env("deliver.", deliver, "env", c->providers, err) < 0 &&
 	    mistakes_note(c->mistakes, NULL, err) < 0)
 		return -1;

@@ -62,20 +62,6 @@ char *config_added(const char *key, const char *text);
 /* Checks what needs several keys: ranges, known providers, the needs of the job type. Call once,
  * after the overrides. */
 int config_check(struct config *c, struct err *err);
-/* ---- a copy, for another run of this process ---- */
-
-/* Values keep their file and line. Checks of the copy end at the first mistake. It borrows the
- * registries and config_source.tree. Free with config_free(). */
-struct config *config_copy(const struct config *c);
-/* The settings and those of the job, to be set as section.h says: in a copy, or by what this
- * process has found out. */
-struct section *config_change(struct config *c);
-struct section *config_change_job(struct config *c);
-/* The config is burst's own from here on: it stands at `path`, by which the ledger knows it, and no
- * project's file stands behind it, so that its paths and its volume need no permission. Its job is
- * an empty one of this type, to be set as section.h says. */
-struct section *config_make_own(struct config *c, const char *path, const struct job_ops *ops,
-				const char *job_name);
 
 /* ---- what it says ---- */
 

@@ -67,6 +67,7 @@ static void add_default(struct str *to, const struct option_spec *spec)
 		str_addc(to, ']');
 		break;
 	case OPTION_GROUP: str_add(to, "{}"); break;
+	case OPTION_GROUPS: str_add(to, "()"); break;
 	}
 }
 

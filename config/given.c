@@ -65,6 +65,21 @@ static void add_items(struct str *to, const struct section *s, const char *key)
 
 static void add_section(struct printer *p, const struct section *s);
 
+static void add_groups(struct printer *p, const struct section *s, const char *key)
+{
+	str_add(p->to, "(");
+	p->depth++;
+	for (size_t i = 0; i < section_count(s, key); i++) {
+		str_addf(p->to, "%s\n%*s{\n", i ? "," : "", INDENT * p->depth, "");
+		p->depth++;
+		add_section(p, section_group_at(s, key, i));
+		p->depth--;
+		str_addf(p->to, "%*s}", INDENT * p->depth, "");
+	}
+	p->depth--;
+	str_add(p->to, ")");
+}
+
 static void add_value(struct printer *p, const struct section *s, const struct option_spec *spec)
 {
 	struct str *to = p->to;
@@ -85,6 +100,7 @@ static void add_value(struct printer *p, const struct section *s, const struct o
 		p->depth--;
 		str_addf(to, "%*s}", INDENT * p->depth, "");
 		break;
+	case OPTION_GROUPS: add_groups(p, s, spec->key); break;
 	}
 }
 

@@ -18,6 +18,7 @@ static const char *kind_of(const struct option_spec *spec)
 	case OPTION_TEXTS:
 		return spec->flags & OPTION_AUTO ? "list of texts or \"auto\"" : "list of texts";
 	case OPTION_GROUP: return "group";
+	case OPTION_GROUPS: return "list of groups";
 	}
 	return "";
 }
@@ -36,7 +37,8 @@ static char *default_of(const struct option_spec *spec)
 	case OPTION_DECIMAL:
 	case OPTION_BOOL:
 	case OPTION_MONEY:
-	case OPTION_GROUP: break;
+	case OPTION_GROUP:
+	case OPTION_GROUPS: break;
 	}
 	return xstrdup(spec->def);
 }
@@ -57,7 +59,7 @@ static void read_table(const struct reference_reader *to, const struct option_sp
 		};
 
 		to->row(to->ctx, &row);
-		if (table->type == OPTION_GROUP) {
+		if (table->group) {
 			CLEANUP(free_text) char *inner = xasprintf("%s.", path);
 			read_table(to, table->group, inner);
 		}

@@ -181,6 +181,30 @@ static int read_inner(const struct place *at, const config_setting_t *setting, s
 	return setting_read_group(&inner, setting, section_set_group(s, spec->key, where), err);
 }
 
+static int read_groups(const struct place *at, const config_setting_t *setting, struct section *s,
+		       const struct option_spec *spec, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s%s.", at->path, spec->key);
+	struct place inner = {at->source, path};
+	bool one = config_setting_is_group(setting);
+	int count = one ? 1 : config_setting_length(setting);
+
+	if (!config_setting_is_aggregate(setting))
+		return wrong_type(at, setting, spec, err);
+	section_clear_items(s, spec->key);
+	for (int i = 0; i < count; i++) {
+		const config_setting_t *element =
+			one ? setting : config_setting_get_elem(setting, (unsigned)i);
+		CLEANUP(free_text) char *there = setting_where(at->source, element);
+		if (!config_setting_is_group(element))
+			return wrong_type(at, element, spec, err);
+		struct section *group = section_add_group(s, spec->key, there);
+		if (setting_read_group(&inner, element, group, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* "auto", or ["auto"] */
 static bool is_auto(const config_setting_t *setting)
 {
@@ -221,6 +245,7 @@ int setting_read(const struct place *at, const config_setting_t *setting, struct
 	case OPTION_MONEY: return read_money(at, setting, s, spec, where, err);
 	case OPTION_TEXTS: return read_items(at, setting, s, spec, where, err);
 	case OPTION_GROUP: return read_inner(at, setting, s, spec, where, err);
+	case OPTION_GROUPS: return read_groups(at, setting, s, spec, err);
 	}
 	return 0;
 }

@@ -66,6 +66,10 @@ char *value_wanted(char *to, size_t room, const struct option_spec *spec)
 	case OPTION_GROUP:
 		snprintf(to, room, "a group, like { %s = ...; }", spec->group[0].key);
 		break;
+	case OPTION_GROUPS:
+		snprintf(to, room, "a list of groups, like ({ %s = ...; }, ...)",
+			 spec->group[0].key);
+		break;
 	}
 	return to;
 }
@@ -183,7 +187,8 @@ int value_set(struct section *s, const struct option_spec *spec, const char *tex
 	case OPTION_TEXTS:
 		set_items(s, spec->key, text, where);
 		return spec->flags & OPTION_AUTO ? check_items(s, spec->key, err) : 0;
-	case OPTION_GROUP: return wrong(spec, text, err);
+	case OPTION_GROUP:
+	case OPTION_GROUPS: return wrong(spec, text, err);
 	}
 	return 0;
 }

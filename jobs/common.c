@@ -12,6 +12,35 @@
 
 #include "base/path.h"
 
+static const struct option_spec stage_pod_keys[] = {
+	{"gpu", OPTION_TEXTS, 0, NULL,
+	 "acceptable GPUs, in order of preference (absent: a pod without one, unless needs asks "
+	 "for one)"},
+	{"needs", OPTION_TEXTS, 0, NULL, "\"gpu\": any GPU; \"nvenc\": one that encodes video"},
+	{"image", OPTION_TEXT, 0, NULL, "container image (default: the provider's choice)"},
+	{"disk_gb", OPTION_INT, 0, NULL, "disk of its container, in GB"},
+	{"cpu", OPTION_INT, 0, NULL, "minimum number of CPU cores"},
+	{"memory_gb", OPTION_INT, 0, NULL, "minimum memory, in GB"},
+	{0},
+};
+
+const struct option_spec job_stage_keys[] = {
+	{"name", OPTION_TEXT, 0, NULL, "its name, as in \"video\"; required"},
+	{"run", OPTION_TEXT, 0, NULL,
+	 "shell command; $BURST_INPUTS holds the files of the earlier steps; required"},
+	{"from", OPTION_TEXTS, 0, NULL,
+	 "earlier stages whose files it gets; \"render\": those of the render (absent: all)"},
+	{"inputs", OPTION_TEXTS, 0, NULL, "patterns of the files that it gets (absent: all)"},
+	{"outputs", OPTION_TEXTS, 0, NULL, "patterns of files to fetch (\"*.mp4\")"},
+	{"no_outputs", OPTION_BOOL, 0, "false",
+	 "without a volume: the command stores its results elsewhere"},
+	{"env", OPTION_TEXTS, 0, NULL, "variables sent to the pod (absent: those of job.env)"},
+	{"pods", OPTION_INT, 0, "1",
+	 "number of pods; $BURST_INDEX of $BURST_COUNT says which one it is"},
+	{"pod", OPTION_GROUP, 0, NULL, "requirements on its pods", stage_pod_keys},
+	{0},
+};
+
 char **job_texts(const struct section *conf, const char *key)
 {
 	size_t count = section_count(conf, key);

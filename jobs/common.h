@@ -13,8 +13,12 @@
 	{ "type", OPTION_TEXT, OPTION_REQUIRED, NULL, "tts or command" },                          \
 	{ "output", OPTION_PATH, 0, "out", "folder that gets the results" },                       \
 	{ "setup", OPTION_TEXT, 0, NULL, "shell text that runs once per volume; what it leaves in $BURST_ENV is kept" }, \
-	{ "env", OPTION_TEXTS, 0, NULL, "environment variables that travel to the pod, as in [\"HF_TOKEN\"]" }
+	{ "env", OPTION_TEXTS, 0, NULL, "environment variables that travel to the pod, as in [\"HF_TOKEN\"]" }, \
+	{ "then", OPTION_GROUPS, 0, NULL, "stages after the render, in this order: commands on pods of their own", job_stage_keys }
 /* clang-format on */
+
+/* The keys of a stage of `then`. */
+extern const struct option_spec job_stage_keys[];
 
 /* Copies the items of a TEXTS key into a NULL-terminated array. Free with job_texts_free(). */
 char **job_texts(const struct section *conf, const char *key);

@@ -71,10 +71,8 @@ static void compare(struct better *out, const struct plan *pick, const struct of
 void better_find(struct better *out, struct launch *l, const struct estimate *e,
 		 const struct plan *pick, int64_t offers_ms)
 {
-	const struct section *top = config_top(l->ctx->config);
-	bool gpus_given = section_has(top, "gpu"),
-	     pods_given = section_has(top, "pods") &&
-			  !l->run.setup.job_ops->needs(l->run.setup.job)->command;
+	bool gpus_given = l->order.gpus != NULL,
+	     pods_given = l->order.pods && !l->run.setup.job_ops->needs(l->run.setup.job)->command;
 	const struct offer *given = &e->offers[pick->machine];
 	struct err ignored = {0};
 	struct estimate all;

@@ -22,7 +22,7 @@ size_t calibrate_segments(const struct calibrate_card *c, const struct job_needs
 double calibrate_cold_usd(const struct calibrate_card *c);
 /* Rents the card within what is left to be spent, and renders there. Its exit status; -1: nothing
  * was begun. */
-int calibrate_rent(const struct cmd_context *ctx, struct calibrate_card *c, int64_t left_microusd,
+int calibrate_rent(const struct launch *outer, struct calibrate_card *c, int64_t left_microusd,
 		   struct err *err);
 /* Measures all of them, with most_microusd in all. The worst exit status; -1 with *err: there was
  * one card alone, and nothing was begun. */

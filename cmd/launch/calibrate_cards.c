@@ -168,7 +168,7 @@ int calibrate_choose_cards(struct launch *l, struct calibrate_card *cards, size_
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	struct wanted wanted = {0};
 	int status = gather_offers(l, &wanted, err);
-	const char *const *gpus = launch_gpus(l); /* launch_fetch_offers() replaces the list */
+	const char *const *gpus = l->order.gpus;
 
 	if (status == 0 && wanted.count)
 		qsort(wanted.list, wanted.count, sizeof(*wanted.list), by_price);

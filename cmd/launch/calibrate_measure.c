@@ -77,7 +77,7 @@ static int measure(struct launch *l, struct calibrate_card *c, int64_t left_micr
 		output_line(stderr, "calibrate: %s at %s", c->gpu, c->offer.provider);
 	/* another GPU may have been measured meanwhile */
 	calibrate_view_card(l, &c->offer, &c->before, err);
-	c->status = calibrate_rent(l->ctx, c, left_microusd, err);
+	c->status = calibrate_rent(l, c, left_microusd, err);
 	return c->status < 0 ? -1 : 0;
 }
 

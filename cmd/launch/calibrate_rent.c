@@ -4,7 +4,6 @@
 #include "base/folders.h"
 #include "base/path.h"
 #include "jobs/calibrate/calibrate.h"
-#include "second_run.h"
 #include "volume_trust.h"
 #include "warm_first.h"
 
@@ -23,24 +22,16 @@ static char *make_folder(const char *state_dir, int *fd, struct err *err)
 	return folder;
 }
 
-/* Makes a config for an ordinary run of one pod of this GPU, within the rest of the budget. */
-static struct config *narrow_config(const struct config *config, const struct calibrate_card *c,
-				    int64_t left_microusd, const char *folder)
+/* An ordinary run of one pod of this GPU, within the rest of the budget. */
+static void narrow(struct order *o, const struct calibrate_card *c, int64_t left_microusd,
+		   const char *folder)
 {
-	struct config *own = config_copy(config);
-	struct section *top = config_change(own);
-
-	if (section_int(top, "wait") > WAIT_MS)
-		section_set_int(top, "wait", WAIT_MS, CALIBRATE);
-	section_clear_items(top, "provider");
-	section_add_item(top, "provider", c->offer.provider, CALIBRATE);
-	section_clear_items(top, "gpu");
-	section_add_item(top, "gpu", c->gpu, CALIBRATE);
-	section_set_int(top, "pods", 1, CALIBRATE);
-	section_set_int(section_set_group(top, "caps", CALIBRATE), "max_cost", left_microusd,
-			CALIBRATE);
-	section_set_text(config_change_job(own), "output", folder, CALIBRATE);
-	return own;
+	o->wait_ms = MIN(o->wait_ms, WAIT_MS);
+	order_providers(o, (const char *const[]){c->offer.provider, NULL});
+	order_gpus(o, (const char *const[]){c->gpu, NULL});
+	o->pods = 1;
+	o->max_cost_microusd = left_microusd;
+	o->output = folder;
 }
 
 static int load_job(struct launch *l, const struct calibrate_card *c, struct err *err)
@@ -83,32 +74,29 @@ static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 	conf->canary = conf->at_once = false;
 	conf->batch_sizes = c->sizes;
 	conf->batch_size_count = c->size_count;
-	l->run.setup.more_to_come = false;
 	COPY_TEXT(c->run, l->run.row.id);
 	c->had = true;
 	return launch_run(l);
 }
 
-int calibrate_rent(const struct cmd_context *ctx, struct calibrate_card *c, int64_t left_microusd,
+int calibrate_rent(const struct launch *outer, struct calibrate_card *c, int64_t left_microusd,
 		   struct err *err)
 {
-	struct cmd_context own;
 	struct launch l;
 	int fd = -1;
-	CLEANUP(free_text) char *folder = make_folder(ctx->state_dir, &fd, err);
+	CLEANUP(free_text) char *folder = make_folder(outer->ctx->state_dir, &fd, err);
 
 	if (!folder)
 		return -1;
-	second_context(&own, ctx, narrow_config(ctx->config, c, left_microusd, folder));
-	own.json = false; /* print one object for all of them at the end */
-	launch_init(&l, &own);
+	launch_within(&l, outer);
+	narrow(&l.order, c, left_microusd, folder);
 	int status = run_card(&l, c, err);
 	c->cost_microusd += l.run.row.cost_microusd;
 	if (status > 0)
 		copy_text(c->why, sizeof(c->why),
 			  l.run.err.msg[0] ? l.run.err.msg : l.run.row.error);
+	engine_unblock_signals();
 	launch_free(&l);
-	second_context_free(&own);
 	path_remove_tree(folder, NULL);
 	fd_close(fd);
 	return status;

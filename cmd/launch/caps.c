@@ -1,6 +1,8 @@
-/* caps.c - takes caps over runs from the config, and writes what is left of them back into it. */
+/* caps.c - takes caps over runs from the config, and lowers the cap of the order to what they
+ * leave. */
 #include "base/clock.h"
 #include "caps.h"
+#include "stage_parts.h"
 #include "cmd/show/report.h"
 
 static void add_cap(struct caps *out, const struct config *config, const char *key, bool project)
@@ -18,9 +20,9 @@ static struct run_caps caps_of(const struct launch *l)
 {
 	const struct config *config = l->ctx->config;
 	struct run_caps c = {
-		.config = config_path(config) ? config_path(config) : "",
-		.max_cost_microusd =
-			section_int(section_group(config_top(config), "caps"), "max_cost"),
+		.config = l->order.config,
+		.part_of = l->stage ? l->stage->part_of : NULL,
+		.max_cost_microusd = l->order.max_cost_microusd,
 		.least_microusd = l->least_microusd,
 	};
 
@@ -31,12 +33,6 @@ static struct run_caps caps_of(const struct launch *l)
 	return c;
 }
 
-void caps_set_max_cost(struct config *config, int64_t microusd, const char *why)
-{
-	section_set_int(section_set_group(config_change(config), "caps", why), "max_cost", microusd,
-			why);
-}
-
 /* status: of what may have lowered the run's cap. */
 static int keep_lowered(struct launch *l, const struct run_caps *c, int status)
 {
@@ -45,11 +41,10 @@ static int keep_lowered(struct launch *l, const struct run_caps *c, int status)
 
 	if (!a)
 		return status;
-	CLEANUP(free_text) char *from = xasprintf("the remainder of caps.%s", a->key);
 	snprintf(l->cap_words, sizeof(l->cap_words), "caps.%s (%s%s)", a->key,
 		 money_show(cap, sizeof(cap), a->cap_microusd),
 		 a->project ? " in this project" : "");
-	caps_set_max_cost(l->ctx->config, c->max_cost_microusd, from);
+	l->order.max_cost_microusd = c->max_cost_microusd;
 	return status;
 }
 

@@ -1,4 +1,5 @@
-/* caps.h - caps over runs as the config sets them: what is left of one becomes caps.max_cost. */
+/* caps.h - caps over runs as the config sets them: what is left of one becomes the max_cost of the
+ * order. */
 #ifndef BURST_CMD_LAUNCH_CAPS_H
 #define BURST_CMD_LAUNCH_CAPS_H
 
@@ -6,14 +7,12 @@
 #include "runs/caps.h"
 
 /* As in runs/caps.h, with the caps of the config. What is left of a cap over runs becomes the
- * config's caps.max_cost, which the plan, the delivery and the check of the balance then use. */
+ * order's max_cost, which the plan, the stages and the check of the balance then use. */
 int caps_fit(struct launch *l, struct err *err);
 int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err);
 int caps_refuse(const struct caps *caps, const struct launch *l, struct err *err);
 int caps_begin(struct launch *l, struct err *err);
 int caps_go_on(struct launch *l, struct err *err);
-/* Sets caps.max_cost. why: its place in messages, like "the remainder of caps.per_day". */
-void caps_set_max_cost(struct config *config, int64_t microusd, const char *why);
 /* Adds the cap to the error of a run that ended at a lowered max_cost. */
 void caps_explain(const struct launch *l, struct err *err);
 

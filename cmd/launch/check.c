@@ -10,7 +10,7 @@
 #include "base/gpus.h"
 #include "base/program.h"
 #include "cmd/unattended/unattended.h"
-#include "deliver.h"
+#include "stages.h"
 #include "wish.h"
 
 /* Ignores errors that follow from a key with a reported mistake. */
@@ -226,7 +226,6 @@ int check_all(struct launch *l, bool renders, struct err *err)
 	struct mistakes *m = &l->ctx->mistakes;
 	bool providers_fine = false, files_readable = config_in_bounds(l->ctx->config);
 
-	deliver_check(l->ctx->config, m);
 	notify_check(l->ctx->config, m);
 	if (renders) {
 		if (files_readable && check_code(l, err) < 0)
@@ -241,6 +240,8 @@ int check_all(struct launch *l, bool renders, struct err *err)
 			return -1;
 		note(l, err);
 	}
+	if (config_job(l->ctx->config))
+		stages_check(l, m);
 	if (renders && providers_fine)
 		check_wishes(l);
 	if (renders && l->run.output_dir && run_check_output(&l->run, err) < 0)

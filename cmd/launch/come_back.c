@@ -6,13 +6,13 @@
 #include "caps.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "deliver_run.h"
 #include "jobs/calibrate/calibrate.h"
 #include "jobs/warm/warm.h"
 #include "keep_pool.h"
 #include "launch.h"
 #include "quick.h"
 #include "run_flags.h"
+#include "stages.h"
 #include "volume_trust.h"
 #include "wish.h"
 
@@ -61,7 +61,7 @@ static int take_up(struct launch *l, const struct run_row *row, struct err *err)
 	struct run_want want = {
 		.anew = l->ctx->anew, .keep = keep_flags, .reserve = reserve, .ctx = l};
 
-	launch_conf_from_config(l);
+	launch_conf(l);
 	return run_resume(&l->run, row, &want, err);
 }
 
@@ -73,6 +73,7 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 
 	ctx->overwrite = ctx->overwrite || opt_has(ctx, "force");
 	launch_init(&l, ctx);
+	l.finish = stages_run;
 	int status = launch_check_width(&l, err);
 	if (status == 0)
 		status = read_choice(&l, row, err);
@@ -119,8 +120,8 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 			       "run %s measured an engine and has no files: `burst calibrate` "
 			       "measures it again, `burst cancel %s` releases its pod",
 			       row->id, row->id);
-	if (delivery_is(&ctx->runs, row->config))
-		return deliver_run_refuse(ctx, row, err);
+	if (row->stage[0])
+		return stage_refuse(ctx, row, err);
 	CLEANUP(free_text) char *run_dir = run_path(&ctx->runs, row->id, NULL);
 	config_free(ctx->config);
 	ctx->config = NULL;

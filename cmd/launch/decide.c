@@ -137,12 +137,10 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 	struct estimate e = {0};
 	struct plan pick;
 	int64_t warming_microusd;
-	/* a run in the ledger records why there was no delivery */
-	bool delivers = config_path(l->ctx->config) &&
-			delivery_is(&l->ctx->runs, config_path(l->ctx->config));
 
 	fetch_all_offers(l, &asked);
-	int status = delivers ? 0 : refuse_price(l, asked.floor_microusd_h, asked.floor_at, err);
+	/* a run in the ledger records why a stage could not run */
+	int status = l->stage ? 0 : refuse_price(l, asked.floor_microusd_h, asked.floor_at, err);
 	if (status == 0)
 		status = estimate_make(&e, l, asked.wanted.list, asked.wanted.count, err);
 	if (status == 0 && e.open) {
@@ -151,7 +149,7 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 		l->least_microusd = refuse_least_microusd(&e);
 		enum plan_verdict verdict = estimate_choose(&e, &pick);
 		bool found = verdict != PLAN_NOTHING_FITS;
-		status = delivers ? 0 : refuse_run(l, &e, &pick, verdict, err);
+		status = l->stage ? 0 : refuse_run(l, &e, &pick, verdict, err);
 		if (status == 0 && found && may_warm && warm_first_due(l, &e, &pick))
 			status = warm_first(l, &e, &pick, &warming_microusd, err);
 		if (status == 0 && found)

@@ -18,9 +18,8 @@ int earlier_rendered_all(struct launch *l, struct err *err)
 		return -1;
 	ops->segments(l->run.setup.job, &count);
 	l->run.row.total = l->run.row.cached = (int64_t)count;
-	COPY_TEXT(l->run.row.job, config_job_name(l->ctx->config));
-	COPY_TEXT(l->run.row.config,
-		  config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
+	COPY_TEXT(l->run.row.job, l->order.job);
+	COPY_TEXT(l->run.row.config, l->order.config);
 	COPY_TEXT(l->run.row.output, l->run.output_dir);
 	l->run.row.status = RUN_DONE;
 	if (ops->finish(l->run.setup.job, l->run.setup.results, &notes, err) < 0)
@@ -34,9 +33,8 @@ int earlier_rendered_all(struct launch *l, struct err *err)
 				    count);
 	}
 	launch_say_suspects(l);
-	int status = launch_deliver(l, &l->run.err);
-	if (!l->ctx->delivers)
-		engine_unblock_signals();
+	int status = launch_finish(l, &l->run.err);
+	engine_unblock_signals();
 	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->run.err);
 	launch_print_json(l);
@@ -74,17 +72,17 @@ static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, 
 
 void earlier_name_resume(struct launch *l)
 {
-	const char *config = config_path(l->ctx->config);
+	const char *config = l->order.config;
 	struct run_row *runs = NULL;
 	size_t count = 0;
 	char volume[64];
 	bool alive;
 
-	if (!config || store_runs(l->ctx->store, config, false, 1, &runs, &count, NULL) < 0 ||
+	if (!config[0] || store_runs(l->ctx->store, config, false, 1, &runs, &count, NULL) < 0 ||
 	    !count)
 		return;
 	const struct run_row *run = &runs[0];
-	if (!strcmp(run->job, config_job_name(l->ctx->config)) && run->status != RUN_DONE &&
+	if (!strcmp(run->job, l->order.job) && run->status != RUN_DONE &&
 	    strcmp(run->type, CALIBRATE) && !run->detached &&
 	    !run_is_alive(&l->ctx->runs, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
 		log_line(LOG_WARN,

@@ -6,16 +6,15 @@
 
 static int plan_wishes(struct launch *l, struct plan_wish *wish, struct err *err)
 {
-	const struct section *top = config_top(l->ctx->config), *caps = section_group(top, "caps");
 	const struct choice_row *row = &l->choice.row;
 
 	if (wish_read(l, err) < 0 || wish_in_time(l, err) < 0)
 		return -1;
 	plan_goal_find(row->goal, &wish->goal);
 	wish->value_of_time_h = (double)row->value_of_time_microusd / 1e6;
-	wish->budget_usd = (double)section_int(caps, "max_cost") / 1e6;
+	wish->budget_usd = (double)l->order.max_cost_microusd / 1e6;
 	/* no pod outlives it */
-	wish->deadline_s = (double)section_int(caps, "max_duration") / 1000;
+	wish->deadline_s = (double)l->order.max_duration_ms / 1000;
 	wish->staged = wish->goal == PLAN_COST && !row->deadline_ms;
 	wish->pods = row->pods_open ? 0 : row->pods;
 	if (row->deadline_ms) {
@@ -44,17 +43,16 @@ static bool egress_price(void *ctx, const char *provider, double *usd_gb)
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
 		  struct err *err)
 {
-	const struct config *config = l->ctx->config;
-	const struct section *top = config_top(config), *volume = section_group(top, "volume");
+	const struct order *o = &l->order;
 	struct estimate_of of = {
 		.run = &l->run,
-		.config = config_path(config) ? config_path(config) : "",
-		.job = config_job_name(config),
-		.image = section_text(section_group(top, "pod"), "image"),
-		.volume = section_text(volume, "name"),
-		.volume_gb = section_int(volume, "size_gb"),
-		.delivers = section_has(top, "deliver"),
-		.gpus_named = section_has(top, "gpu"),
+		.config = o->config,
+		.job = o->job,
+		.image = o->image,
+		.volume = o->volume,
+		.volume_gb = o->volume_gb,
+		.stages = o->stages,
+		.gpus_named = o->gpus != NULL,
 		.egress_price = egress_price,
 		.ctx = l,
 	};

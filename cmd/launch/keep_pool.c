@@ -6,22 +6,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/guard.h"
 #include "base/err.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "net/child.h"
-
-int64_t keep_warm_ms(const struct config *config)
-{
-	const char *text = section_text(config_top(config), "keep_warm");
-	int64_t ms = 0;
-
-	if (text && !strcmp(text, "auto"))
-		return KEEP_WARM_AUTO;
-	return text && duration_parse(text, &ms, NULL) == 0 ? ms : 0;
-}
 
 /* ---- the keeping client ---- */
 
@@ -77,7 +66,7 @@ void keep_pool(struct launch *l)
 	struct engine_setup *s = &l->run.setup;
 
 	s->conf.pooled = true;
-	s->conf.keep_warm_ms = keep_warm_ms(l->ctx->config);
+	s->conf.keep_warm_ms = l->order.keep_warm_ms;
 	s->keep = start_keeper;
 	s->wanted = is_wanted;
 	s->take = take_what_fits;
@@ -86,7 +75,7 @@ void keep_pool(struct launch *l)
 
 int keep_warm_pods(struct launch *l, int64_t planned_ms)
 {
-	launch_conf_from_config(l);
+	launch_conf(l);
 	keep_pool(l);
 	l->run.row.planned_ms = planned_ms;
 	return run_kept_pods(&l->run);

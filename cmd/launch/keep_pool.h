@@ -6,10 +6,8 @@
 #include "engine/kept.h"
 #include "launch.h"
 
-/* keep_warm for the core: ms, 0: none, KEEP_WARM_AUTO. */
-int64_t keep_warm_ms(const struct config *config);
 /* Lets this run hand on its pods and take over those of others. Call after
- * launch_conf_from_config(). */
+ * launch_conf(). */
 void keep_pool(struct launch *l);
 /* Number of pods offered by other runs that a run of this launch would take over now, if it took
  * planned_ms. The accounts are open and the job is loaded. */

@@ -8,8 +8,6 @@
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "deliver.h"
-#include "deliver_run.h"
 #include "launch.h"
 
 enum { ERRORS_MOST = 100 };
@@ -33,9 +31,11 @@ static void add_failures(struct launch *l, json_t *errors)
 	}
 }
 
-double launch_with_delivery(const struct launch *l, const char *key, double own)
+double launch_with_stages(const struct launch *l, const char *key, double own)
 {
-	return own + jsonx_number(l->delivered, key, 0);
+	for (size_t i = 0; i < json_array_size(l->stages); i++)
+		own += jsonx_number(json_array_get(l->stages, i), key, 0);
+	return own;
 }
 
 static json_t *total_json(const struct launch *l)
@@ -44,22 +44,21 @@ static json_t *total_json(const struct launch *l)
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:o}", "billed_seconds",
-		report_seconds((int64_t)(1000 * launch_with_delivery(l, "billed_seconds",
-								     (double)r->billed_ms / 1000) +
+		report_seconds((int64_t)(1000 * launch_with_stages(l, "billed_seconds",
+								   (double)r->billed_ms / 1000) +
 					 0.5)),
 		"compute_seconds",
-		report_seconds((int64_t)(1000 * launch_with_delivery(l, "compute_seconds",
-								     (double)r->compute_ms / 1000) +
+		report_seconds((int64_t)(1000 * launch_with_stages(l, "compute_seconds",
+								   (double)r->compute_ms / 1000) +
 					 0.5)),
 		"cost_usd",
-		report_dollars(
-			(int64_t)(1e6 * launch_with_delivery(l, "cost_usd",
-							     (double)r->cost_microusd / 1e6) +
-				  0.5)),
+		report_dollars((int64_t)(1e6 * launch_with_stages(l, "cost_usd",
+								  (double)r->cost_microusd / 1e6) +
+					 0.5)),
 		"cost_counted_usd",
 		report_dollars(
-			(int64_t)(1e6 * launch_with_delivery(l, "cost_counted_usd",
-							     (double)r->counted_microusd / 1e6) +
+			(int64_t)(1e6 * launch_with_stages(l, "cost_counted_usd",
+							   (double)r->counted_microusd / 1e6) +
 				  0.5)));
 }
 
@@ -71,28 +70,20 @@ json_t *launch_result_json(struct launch *l)
 	json_t *object = report_run_json(&l->run.row, pods, count, clock_wall_ms());
 	free(pods);
 	add_failures(l, json_object_get(object, "errors"));
-	if (l->delivered) {
-		json_object_set_new(object, "deliver", report_delivery_json(l->delivered));
+	if (l->stages) {
+		json_t *deliver = report_delivery_json(l->stages);
+		json_object_set(object, "stages", l->stages);
+		if (deliver)
+			json_object_set_new(object, "deliver", deliver);
 		json_object_set_new(object, "total", total_json(l));
 	}
 	return object;
 }
 
-/* Puts a delivery's object into its render's. */
-static void give_json(struct cmd_context *ctx, json_t *object)
-{
-	if (!ctx->delivers) {
-		output_json(object);
-		return;
-	}
-	json_decref(ctx->delivers->said);
-	ctx->delivers->said = object;
-}
-
 void launch_print_json(struct launch *l)
 {
-	if (l->ctx->json)
-		give_json(l->ctx, launch_result_json(l));
+	if (l->ctx->json && !l->within)
+		output_json(launch_result_json(l));
 	cmd_flush(NULL);
 }
 
@@ -114,7 +105,7 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 	if (!json_array_size(errors))
 		json_array_append_new(errors,
 				      report_error_json(err_kind_name(err->kind), err->msg, ""));
-	give_json(ctx, result);
+	output_json(result);
 	cmd_flush(NULL);
 }
 

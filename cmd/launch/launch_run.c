@@ -12,8 +12,6 @@
 #include "cmd/show/view.h"
 #include "cmd/show/report.h"
 #include "cmd/unattended/unattended.h"
-#include "deliver.h"
-#include "deliver_run.h"
 #include "detach.h"
 #include "jobs/calibrate/calibrate.h"
 #include "jobs/warm/warm.h"
@@ -39,19 +37,19 @@ static void say_total(const struct launch *l)
 	const struct run_row *r = &l->run.row;
 	char billed[32], compute[32], cost[32];
 
-	if (!l->delivered || l->ctx->quiet)
+	if (!json_array_size(l->stages) || l->ctx->quiet)
 		return;
 	output_line(
-		stderr, "run %s with its delivery: %s billed, %s compute, %s in total", r->id,
+		stderr, "run %s with its stages: %s billed, %s compute, %s in total", r->id,
 		duration_show(billed, sizeof(billed),
-			      (int64_t)(1000 * launch_with_delivery(l, "billed_seconds",
-								    (double)r->billed_ms / 1000))),
+			      (int64_t)(1000 * launch_with_stages(l, "billed_seconds",
+								  (double)r->billed_ms / 1000))),
 		duration_show(compute, sizeof(compute),
-			      (int64_t)(1000 * launch_with_delivery(l, "compute_seconds",
-								    (double)r->compute_ms / 1000))),
+			      (int64_t)(1000 * launch_with_stages(l, "compute_seconds",
+								  (double)r->compute_ms / 1000))),
 		money_show(cost, sizeof(cost),
-			   (int64_t)(1e6 * launch_with_delivery(l, "cost_usd",
-								(double)r->cost_microusd / 1e6) +
+			   (int64_t)(1e6 * launch_with_stages(l, "cost_usd",
+							      (double)r->cost_microusd / 1e6) +
 				     0.5)));
 }
 
@@ -63,7 +61,7 @@ static void on_exit_command(struct launch *l)
 	const char *const argv[] = {"/bin/sh", "-c", section_text(top, "on_exit"), NULL};
 	struct err err = {0};
 
-	if (!argv[2])
+	if (!argv[2] || l->within)
 		return;
 	fflush(NULL);
 	CLEANUP(json_decref) json_t *result = launch_result_json(l);
@@ -156,13 +154,12 @@ void launch_say_suspects(const struct launch *l)
 			 suspects == 1 ? "" : " first", l->run.setup.results[first].reason);
 }
 
-int launch_deliver(struct launch *l, struct err *err)
+int launch_finish(struct launch *l, struct err *err)
 {
-	/* the delivery's own run handles signals; drop those that came when nothing was left to
+	/* a stage's own run handles signals; drop those that came when nothing was left to
 	 * stop */
 	engine_hold_signals();
-	int status = delivery_is(&l->ctx->runs, l->run.row.config) ? deliver_run_judge(l, err)
-								   : deliver(l, &l->delivered, err);
+	int status = l->finish ? l->finish(l, err) : 0;
 
 	if (status < 0)
 		status = err_exit_status(err);
@@ -173,15 +170,14 @@ int launch_deliver(struct launch *l, struct err *err)
 	return status;
 }
 
-/* Keeps a successful delivery's result even if its pod's release is unconfirmed, or a signal came
+/* Keeps a successful stage's result even if its pod's release is unconfirmed, or a signal came
  * during the release. */
 static void keep_what_went_well(struct launch *l)
 {
 	struct err none;
 
-	if (delivery_is(&l->ctx->runs, l->run.row.config) &&
-	    l->run.row.rendered + l->run.row.cached == l->run.row.total &&
-	    deliver_run_judge(l, &none) == 0)
+	if (l->stage && l->run.row.rendered + l->run.row.cached == l->run.row.total &&
+	    l->finish(l, &none) == 0)
 		engine_note_unfinished(l->ctx->store, l->run.row.id, false);
 }
 
@@ -215,10 +211,10 @@ int launch_run(struct launch *l)
 	say_end(l);
 	launch_say_suspects(l);
 	if (status == 0 && brings_files(&l->run.row))
-		status = launch_deliver(l, &l->run.err);
+		status = launch_finish(l, &l->run.err);
 	else if ((status == 9 || status > 128) && l->run.finished_well)
 		keep_what_went_well(l);
-	if (!l->ctx->delivers) /* else its render continues, and a signal must not interrupt that */
+	if (!l->within) /* else that run continues, and a signal must not interrupt it */
 		engine_unblock_signals();
 	say_total(l);
 	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)

@@ -1,10 +1,8 @@
 /* load.c - loads a whole job, locks it, and finds what is done. */
 #include "base/err.h"
 #include "check.h"
-#include "deliver.h"
-#include "deliver_run.h"
 #include "jobs/common.h"
-#include "launch.h"
+#include "stages.h"
 
 /* renders: also check what only a new pod needs. */
 static int read_whole_job(struct launch *l, bool renders, struct err *err)
@@ -17,15 +15,9 @@ static int read_whole_job(struct launch *l, bool renders, struct err *err)
 
 static int lock(struct launch *l, struct err *err)
 {
-	const struct config *c = l->ctx->config;
-
-	if (run_lock_job(&l->run, config_path(c) ? config_path(c) : "", config_job_name(c), err) <
-	    0)
+	if (run_lock_job(&l->run, l->order.config, l->order.job, err) < 0)
 		return -1;
-	if (!l->ctx->delivers)
-		return run_lock_output(&l->run, err);
-	run_lend_output(&l->run, l->ctx->delivers->render);
-	return 0;
+	return run_lock_output(&l->run, err);
 }
 
 static int find_cached(struct launch *l, struct err *err)
@@ -50,16 +42,16 @@ int launch_load_job(struct launch *l, struct err *err)
 	return find_cached(l, err);
 }
 
-/* If something is left to render, reports before it costs money what the delivery would overwrite.
+/* If something is left to render, reports before it costs money what a stage would overwrite.
  */
-static int check_delivered(const struct launch *l, struct err *err)
+static int check_stages(const struct launch *l, struct err *err)
 {
-	return run_open_segments(&l->run) ? deliver_check_output(l, err) : 0;
+	return run_open_segments(&l->run) ? stages_check_output(l, err) : 0;
 }
 
 int launch_load_to_render(struct launch *l, struct err *err)
 {
-	return launch_load_job(l, err) < 0 ? -1 : check_delivered(l, err);
+	return launch_load_job(l, err) < 0 ? -1 : check_stages(l, err);
 }
 
 int launch_peek_job(struct launch *l, struct err *err)
@@ -70,7 +62,7 @@ int launch_peek_job(struct launch *l, struct err *err)
 	if (read_whole_job(l, true, err) < 0)
 		return -1;
 	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 &&
-	    check_delivered(l, err) == 0)
+	    check_stages(l, err) == 0)
 		return 0;
 	/* a file that appeared after the manifest was read belongs to a running run */
 	if (err->kind != ERR_CONFIG || !run_output_is_locked(l->run.output_dir))

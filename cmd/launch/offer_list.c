@@ -66,8 +66,7 @@ static void tell_remarks(const char *provider, const char *text)
 static int find_volume(struct launch *l, const struct engine_provider *p, struct volume *out,
 		       struct err *err)
 {
-	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
-	struct op_want want = {.volume.name = section_text(conf, "name")};
+	struct op_want want = {.volume.name = l->order.volume};
 	struct op_result result = {0};
 
 	if (!want.volume.name || !want.volume.name[0])
@@ -80,7 +79,7 @@ static int find_volume(struct launch *l, const struct engine_provider *p, struct
 	}
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
-	if (!section_bool(conf, "create")) {
+	if (!l->order.volume_create) {
 		err->kind = ERR_CONFIG;
 		return -1;
 	}
@@ -95,15 +94,14 @@ static int find_volume(struct launch *l, const struct engine_provider *p, struct
 
 void launch_want_offers(struct launch *l, struct op_want *want)
 {
-	const struct section *top = config_top(l->ctx->config), *pod = section_group(top, "pod");
+	const struct order *o = &l->order;
 
-	*want = (struct op_want){0};
-	want->offers.gpus = launch_gpus(l);
-	want->offers.spot = section_bool(top, "spot");
-	want->offers.cpu = section_int(pod, "cpu");
-	want->offers.memory_gb = section_int(pod, "memory_gb");
-	want->offers.disk_gb = section_int(pod, "disk_gb");
-	want->offers.image = section_text(pod, "image");
+	*want = (struct op_want){.offers = {.gpus = o->gpus,
+					    .spot = o->spot,
+					    .cpu = o->cpu,
+					    .memory_gb = o->memory_gb,
+					    .disk_gb = o->disk_gb,
+					    .image = o->image}};
 	if (l->run.setup.job)
 		want->offers.vram_gb = l->run.setup.job_ops->needs(l->run.setup.job)->vram_gb;
 }

@@ -62,7 +62,7 @@ int plan_offers(struct launch *l, const struct offer *offers, size_t count,
 				      .verdict = verdict,
 				      .better = &better,
 				      .caps = caps,
-				      .keep_ms = keep_warm_ms(l->ctx->config),
+				      .keep_ms = l->order.keep_warm_ms,
 				      .warm = warm,
 				      .words = words};
 	if (l->ctx->json) {

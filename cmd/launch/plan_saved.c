@@ -162,10 +162,8 @@ int plan_from_file(struct launch *l, const char *path, struct plan_words *words,
 /* Modal also bills the cores and memory that a pod requests. */
 static void add_rest(struct launch *l, struct offer *o)
 {
-	const struct section *pod = section_group(config_top(l->ctx->config), "pod");
-	int64_t cores = section_int(pod, "cpu") ? section_int(pod, "cpu") : PRIOR_MODAL_CORES;
-	int64_t memory_gb = section_int(pod, "memory_gb") ? section_int(pod, "memory_gb")
-							  : PRIOR_MODAL_MEMORY_GB;
+	int64_t cores = l->order.cpu ? l->order.cpu : PRIOR_MODAL_CORES;
+	int64_t memory_gb = l->order.memory_gb ? l->order.memory_gb : PRIOR_MODAL_MEMORY_GB;
 
 	o->price_microusd_h +=
 		cores * PRIOR_MODAL_CORE_MICROUSD_H + memory_gb * PRIOR_MODAL_GB_MICROUSD_H;
@@ -194,7 +192,7 @@ static bool list_offer(struct launch *l, const struct gpu *gpu, int count, enum 
 /* The numbers of GPUs in a pod that the config asks for: each bit is one, from 1. */
 static uint64_t counts_wanted(struct launch *l)
 {
-	const char *const *wishes = launch_gpus(l);
+	const char *const *wishes = l->order.gpus;
 	uint64_t counts = 0;
 	char name[GPU_MAX];
 	int count;

@@ -152,11 +152,10 @@ static int refuse_cap(const struct launch *l, const struct estimate *e, const st
 int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *provider,
 		 struct err *err)
 {
-	const struct section *top = config_top(l->ctx->config);
-	int64_t cap = section_int(section_group(top, "caps"), "max_price_per_hour");
+	int64_t cap = l->order.max_price_microusd_h;
 	char most[32], price[32];
 
-	if (!cap || floor_microusd_h <= cap || section_bool(top, "retry_until_up"))
+	if (!cap || floor_microusd_h <= cap || l->order.retry_until_up)
 		return 0;
 	err_set(err, ERR_CAP,
 		"caps.max_price_per_hour is %s, but the cheapest matching pod costs %s an hour "

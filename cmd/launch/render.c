@@ -4,19 +4,12 @@
 #include "caps.h"
 #include "cmd/show/plan_show.h"
 #include "decide.h"
-#include "deliver_run.h"
 #include "detach.h"
 #include "earlier.h"
 #include "keep_pool.h"
+#include "stages.h"
 #include "travel.h"
 #include "volume_trust.h"
-
-/* Settling may have released signals, and the render has yet to record its end. */
-static void hold_signals_again(struct launch *l)
-{
-	engine_hold_signals();
-	l->run.setup.ignore_hangup = l->ctx->delivers->render->setup.ignore_hangup;
-}
 
 /* Asks the providers what the run may rent, and its price. */
 static int check(struct launch *l, struct err *err)
@@ -24,8 +17,6 @@ static int check(struct launch *l, struct err *err)
 	earlier_name_resume(l);
 	if (volume_trust(l, NULL, err) < 0 || runs_settle(&l->ctx->runs, NULL, err) < 0)
 		return -1;
-	if (l->ctx->delivers)
-		hold_signals_again(l);
 	return launch_check_detached(l, err) < 0 || caps_fit(l, err) < 0 ||
 			       launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0
 		       ? -1
@@ -34,7 +25,7 @@ static int check(struct launch *l, struct err *err)
 
 static int render_open(struct launch *l, bool detached, struct err *err)
 {
-	int starter = l->ctx->delivers ? -1 : detach_starter();
+	int starter = detach_starter();
 
 	if (launch_foresee(l, err) < 0 || travel_check(l, false, err) < 0 ||
 	    launch_open_providers(l, err) < 0 || check(l, err) < 0 ||
@@ -53,6 +44,7 @@ static int render_open(struct launch *l, bool detached, struct err *err)
 
 int render(struct launch *l, bool detached, struct err *err)
 {
+	l->finish = stages_run;
 	if (launch_load_to_render(l, err) < 0)
 		return -1;
 	return run_open_segments(&l->run) ? render_open(l, detached, err)

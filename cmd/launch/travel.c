@@ -147,8 +147,7 @@ static bool is_told(struct launch *l, const char *key)
 
 int travel_check(struct launch *l, bool always, struct err *err)
 {
-	const struct config *c = l->ctx->config;
-	const char *folder = section_text(section_group(config_top(c), "code"), "path");
+	const char *folder = l->order.code;
 	CLEANUP(free_text)
 	char *output = folder && l->run.output_dir ? path_below(folder, l->run.output_dir) : NULL;
 	const char *exclude[] = {output, NULL};
@@ -160,8 +159,8 @@ int travel_check(struct launch *l, bool always, struct err *err)
 		return 0;
 	if (tree_scan(&tree, folder, &opts, err) < 0)
 		return err_wrap(err, "code");
-	run_job_key(config_path(c) ? config_path(c) : folder, config_job_name(c), key);
-	if (!always && (l->ctx->delivers || is_told(l, key)))
+	run_job_key(l->order.config[0] ? l->order.config : folder, l->order.job, key);
+	if (!always && is_told(l, key))
 		return 0;
 	say_files(tree, folder);
 	warn_of_secrets(tree);

@@ -71,8 +71,7 @@ int volume_make(struct launch *l, const struct engine_provider *p, const char *n
 	int was_there = look_for(l, p, name, err);
 	if (was_there < 0 || (!was_there && volume_intent_put(l->ctx->store, p, name, err) < 0))
 		return -1;
-	want.volume.size_gb =
-		section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
+	want.volume.size_gb = l->order.volume_gb;
 	int status = caller_perform(p, OP_VOLUME, &want, MAKE_MS, &result, err);
 	if (!was_there)
 		volume_intent_answered(l->ctx->store, p, name, status < 0 ? err : NULL);

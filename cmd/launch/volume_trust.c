@@ -223,7 +223,7 @@ static int refuse_volume(const struct launch *l, const char *provider, const cha
 
 static int64_t wanted_gb(const struct launch *l)
 {
-	return section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
+	return l->order.volume_gb;
 }
 
 static int64_t most_gb(const struct launch *l)
@@ -354,10 +354,10 @@ static bool needs_answer(const struct launch *l, struct question *q)
 	const struct config *c = l->ctx->config;
 	const struct section *conf = section_group(config_top(c), "volume");
 
-	q->name = section_text(conf, "name");
+	q->name = l->order.volume;
 	if (!q->name || !q->name[0])
 		return false;
-	q->create = section_bool(conf, "create");
+	q->create = l->order.volume_create;
 	q->name_is_theirs = config_is_projects(c, conf, "name");
 	return q->name_is_theirs || (q->create && size_is_projects(l));
 }
@@ -365,11 +365,11 @@ static bool needs_answer(const struct launch *l, struct question *q)
 /* Whether all are granted, as for most runs, which then open no account for this. */
 static bool all_granted(struct question *q)
 {
-	const struct section *top = config_top(q->l->ctx->config);
+	const char **providers = q->l->order.providers;
 	bool all = true;
 
-	for (size_t i = 0; i < section_count(top, "provider") && all; i++) {
-		const char *provider = section_item(top, "provider", i);
+	for (size_t i = 0; providers[i] && all; i++) {
+		const char *provider = providers[i];
 		claim_of(&q->claim, q->l, provider, q->name);
 		all = is_granted(&q->claim) || user_allows(q, provider);
 		all = all && !(q->create && too_large(q->l, &q->claim));

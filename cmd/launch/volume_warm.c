@@ -43,8 +43,7 @@ int volume_warm_prices(struct launch *l, const struct engine_provider *p,
 		       const struct volume_row *v, int64_t memory_gb, int64_t *least, int64_t *most,
 		       struct err *err)
 {
-	int64_t cap = section_int(section_group(config_top(l->ctx->config), "caps"),
-				  "max_price_per_hour");
+	int64_t cap = l->order.max_price_microusd_h;
 	struct op_want want = {.offers = {.gpus = no_gpu,
 					  .cpu = WARM_CPU,
 					  .memory_gb = memory_gb,
@@ -76,9 +75,7 @@ int volume_warm_prices(struct launch *l, const struct engine_provider *p,
 static void say_price(const struct launch *l, const struct volume_row *v, int64_t least,
 		      int64_t most)
 {
-	const struct section *caps = section_group(config_top(l->ctx->config), "caps");
-	int64_t cost = section_int(caps, "max_cost"), ms = section_int(caps, "max_duration"),
-		bound = cost;
+	int64_t ms = l->order.max_duration_ms, bound = l->order.max_cost_microusd;
 	CLEANUP(str_free) struct str line = STR_INIT;
 	char hour[32], all[32], region[48] = "";
 
@@ -141,7 +138,6 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	if (runs_settle(&l->ctx->runs, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, false, err) < 0)
 		return -1;
-	l->run.setup.more_to_come = false; /* it makes no files, so there is nothing to deliver */
 	use_cheapest(&l->run.setup, v, memory_gb);
 	int status = launch_run(l);
 	if (status == 0)

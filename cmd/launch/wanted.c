@@ -32,9 +32,8 @@ static bool lists(const struct section *conf, const char *key, const char *text)
 /* RunPod's clouds and data centres; volumes are in its secure cloud alone. */
 static bool is_its_place(const struct launch *l, const struct offer *o)
 {
-	const struct section *conf = config_provider(l->ctx->config, o->provider),
-			     *volume = section_group(config_top(l->ctx->config), "volume");
-	const char *name = section_text(volume, "name");
+	const struct section *conf = config_provider(l->ctx->config, o->provider);
+	const char *name = l->order.volume;
 	bool community = starts_with(o->id, "COMMUNITY/");
 
 	if (strcmp(o->provider, "runpod") != 0 || !conf)
@@ -91,13 +90,12 @@ static int wish_of(const char *const *wishes, const struct offer *o)
 
 static bool fails(const struct launch *l, const struct offer *o, enum not_wanted *why)
 {
-	const struct section *top = config_top(l->ctx->config);
-	int64_t most = section_int(section_group(top, "caps"), "max_price_per_hour");
+	int64_t most = l->order.max_price_microusd_h;
 
-	*why = o->spot && !section_bool(top, "spot") ? NOT_SPOT
-	       : !strcasecmp(o->stock, "none")       ? NOT_IN_STOCK
-	       : most && o->price_microusd_h > most  ? NOT_AT_PRICE
-						     : NOT_WANTED_KINDS;
+	*why = o->spot && !l->order.spot            ? NOT_SPOT
+	       : !strcasecmp(o->stock, "none")      ? NOT_IN_STOCK
+	       : most && o->price_microusd_h > most ? NOT_AT_PRICE
+						    : NOT_WANTED_KINDS;
 	return *why != NOT_WANTED_KINDS;
 }
 
@@ -146,7 +144,7 @@ void wanted_add(const struct launch *l, struct wanted *w, const struct offer *fr
 void wanted_add_unasked(struct launch *l, struct wanted *w, const struct offer *from, size_t count,
 			const bool *avoided)
 {
-	const char *const *wishes = launch_gpus(l);
+	const char *const *wishes = l->order.gpus;
 	const struct section *top = config_top(l->ctx->config);
 	struct offer *kept = xcalloc(count + 1, sizeof(*kept));
 	bool *bad = xcalloc(count + 1, sizeof(*bad));

@@ -3,11 +3,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "caps.h"
+#include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "engine/caller.h"
 #include "jobs/warm/warm.h"
-#include "second_run.h"
 #include "volume_make.h"
 #include "volume_trust.h"
 #include "volume_warm.h"
@@ -20,7 +19,7 @@ bool warm_first_due(struct launch *l, const struct estimate *e, const struct pla
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 
 	return needs->gpu && !needs->setup_by_card && e->volume && e->volume[0] &&
-	       config_path(l->ctx->config) && cold_setup_s(&e->machines[pick->machine].cold) > 0;
+	       l->order.config[0] && cold_setup_s(&e->machines[pick->machine].cold) > 0;
 }
 
 /* ---- the volume ---- */
@@ -50,7 +49,7 @@ static int find_volume(struct launch *l, const struct engine_provider *p, const 
 	if (err->kind && err->kind != ERR_NOT_FOUND)
 		return err_wrap(err, "%s: volume %s", p->ops->name, e->volume);
 	err_clear(err);
-	if (!section_bool(section_group(config_top(l->ctx->config), "volume"), "create"))
+	if (!l->order.volume_create)
 		return 0;
 	int made = volume_make(l, p, e->volume, gpus, row, err);
 	if (made == 1 && volume_trust_note(l, p->ops->name, e->volume, err) < 0)
@@ -60,34 +59,24 @@ static int find_volume(struct launch *l, const struct engine_provider *p, const 
 
 /* ---- the run that fills it ---- */
 
-static int64_t cap_microusd(const struct launch *l)
-{
-	return section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost");
-}
-
-static int fill_it(struct cmd_context *own, void *volume, struct err *err)
-{
-	struct launch w;
-
-	launch_init(&w, own);
-	int status =
-		launch_open_providers(&w, err) < 0 ? -1 : volume_warm(&w, volume, 0, stderr, err);
-	launch_free(&w);
-	return status;
-}
-
 /* Runs under the caps of this run. Returns the exit status of `burst volume warm`. */
 static int fill(struct launch *l, struct volume_row *v, struct err *err)
 {
-	struct config *config = config_copy(l->ctx->config);
-	struct section *top = config_change(config);
+	const char *const there[] = {v->provider, NULL};
+	struct launch w;
 
-	section_clear_items(top, "provider");
-	section_add_item(top, "provider", v->provider, "the provider of the volume");
-	return second_run(
-		l->ctx,
-		&(struct second_run){.cmd = &cmd_volume, .config = config, .go = fill_it, .arg = v},
-		err);
+	launch_within(&w, l);
+	order_providers(&w.order, there);
+	int status = launch_open_providers(&w, err) < 0 ? -1 : volume_warm(&w, v, 0, stderr, err);
+	if (status < 0) {
+		config_place_error(l->ctx->config, err);
+		output_error(l->ctx, err);
+		status = err_exit_status(err);
+	}
+	err_clear(err);
+	engine_unblock_signals();
+	launch_free(&w);
+	return status;
 }
 
 static int64_t count_pods(struct launch *l, const struct run_row *run)
@@ -111,8 +100,7 @@ static void sum_up(struct launch *l, int64_t since_ms, int64_t *cost_microusd, i
 	size_t count = 0;
 
 	*cost_microusd = *pods = 0;
-	if (store_runs(l->ctx->store, config_path(l->ctx->config), false, 0, &runs, &count, NULL) <
-	    0)
+	if (store_runs(l->ctx->store, l->order.config, false, 0, &runs, &count, NULL) < 0)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(runs[i].type, JOB_WARM) != 0 || runs[i].started_ms < since_ms)
@@ -121,14 +109,6 @@ static void sum_up(struct launch *l, int64_t since_ms, int64_t *cost_microusd, i
 		*pods += count_pods(l, &runs[i]);
 	}
 	free(runs);
-}
-
-/* Lowers the run's own cap to the rest. */
-static void lower_cap(struct launch *l, int64_t spent_microusd)
-{
-	if (cap_microusd(l) && spent_microusd)
-		caps_set_max_cost(l->ctx->config, MAX(cap_microusd(l) - spent_microusd, 1),
-				  "the remainder of caps.max_cost");
 }
 
 static int failed(const struct volume_row *v, int status, struct err *err)
@@ -187,7 +167,8 @@ int warm_first(struct launch *l, const struct estimate *e, const struct plan *pi
 		 v.name, v.provider);
 	int status = fill(l, &v, err);
 	sum_up(l, began_ms, spent_microusd, &pods);
-	lower_cap(l, *spent_microusd);
+	if (l->order.max_cost_microusd && *spent_microusd)
+		l->order.max_cost_microusd = MAX(l->order.max_cost_microusd - *spent_microusd, 1);
 	if (status == NO_CAPACITY_STATUS && pods)
 		return lost(&v, err);
 	if (status == NO_CAPACITY_STATUS) {

@@ -99,19 +99,19 @@ int wish_in_time(const struct launch *l, struct err *err)
 		       duration_show(ago, sizeof(ago), now - row->deadline_ms));
 }
 
-void wish_name(struct choice_row *row, const struct section *top)
+void wish_name(struct choice_row *row, const struct order *o)
 {
 	CLEANUP(str_free) struct str gpus = STR_INIT;
 
-	if (section_has(top, "pods")) {
-		row->pods = (int)section_int(top, "pods");
+	if (o->pods) {
+		row->pods = (int)o->pods;
 		row->pods_open = false;
 		row->pods_most = 0;
 	}
-	if (!section_has(top, "gpu"))
+	if (!o->gpus)
 		return;
-	for (size_t i = 0; i < section_count(top, "gpu"); i++)
-		str_addf(&gpus, "%s%s", i ? "," : "", section_item(top, "gpu", i));
+	for (size_t i = 0; o->gpus[i]; i++)
+		str_addf(&gpus, "%s%s", i ? "," : "", o->gpus[i]);
 	COPY_TEXT(row->gpus, str_text(&gpus));
 	row->gpus_open = false;
 }
@@ -124,7 +124,7 @@ int wish_read(struct launch *l, struct err *err)
 	if (row->decided_ms)
 		return 0;
 	row->pods_open = row->gpus_open = true;
-	wish_name(row, top);
+	wish_name(row, &l->order);
 	if (read_goal(row, top, err) < 0 || read_deadline(row, top, l->ctx->began_ms, err) < 0)
 		return -1;
 	row->decided_ms = clock_wall_ms();

@@ -306,25 +306,33 @@ static int add_choice_json(json_t *to, const struct cmd_context *ctx, const stru
 	return 0;
 }
 
-/* Prints its sums with those of its delivery. */
-static int print_with_delivery(struct cmd_context *ctx, const struct run_row *run, int64_t now,
-			       struct err *err)
+/* Prints a row for each of its stages, and the sums of all. */
+static int print_with_stages(struct cmd_context *ctx, const struct run_row *run, int64_t now,
+			     struct err *err)
 {
-	struct delivery_total total;
-	char billed[32], compute[32], cost[32];
+	struct run_row total = *run, *rows = NULL;
+	char billed[32], compute[32], cost[32], text[200];
+	size_t count = 0;
 
-	if (delivery_total(&ctx->runs, run, now, &total, err) < 0)
+	if (stages_of(&ctx->runs, run, &rows, &count, err) < 0)
 		return -1;
-	if (!total.deliveries)
-		return 0;
-	printf("%-10s", "delivery");
-	output_line(stdout, "%s%s", total.newest,
-		    total.deliveries > 1 ? ", the newest of several" : "");
-	printf("%-10s%s billed, %s compute, %s with its deliver%s\n", "total",
-	       duration_show(billed, sizeof(billed), total.billed_ms),
-	       duration_show(compute, sizeof(compute), total.compute_ms),
-	       money_show(cost, sizeof(cost), total.cost_microusd),
-	       total.deliveries > 1 ? "ies" : "y");
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		result = run_so_far(&ctx->runs, &rows[i], now, err);
+		snprintf(text, sizeof(text), "%s  run %s  %s  %s billed, %s", rows[i].stage,
+			 rows[i].id, run_status_word(rows[i].status),
+			 duration_show(billed, sizeof(billed), rows[i].billed_ms),
+			 money_show(cost, sizeof(cost), rows[i].cost_microusd));
+		print_line("stage", text);
+	}
+	free(rows);
+	if (result < 0 || stages_add(&ctx->runs, &total, now, err) < 0)
+		return -1;
+	if (count)
+		printf("%-10s%s billed, %s compute, %s with its stage%s\n", "total",
+		       duration_show(billed, sizeof(billed), total.billed_ms),
+		       duration_show(compute, sizeof(compute), total.compute_ms),
+		       money_show(cost, sizeof(cost), total.cost_microusd), count > 1 ? "s" : "");
 	return 0;
 }
 
@@ -417,7 +425,7 @@ int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err)
 	} else {
 		print_run(ctx, &run);
 		if (print_choice(ctx, &run, err) < 0 ||
-		    print_with_delivery(ctx, &run, now, err) < 0) {
+		    print_with_stages(ctx, &run, now, err) < 0) {
 			free(pods);
 			return -1;
 		}

@@ -73,19 +73,20 @@ static const struct pod_row *pods_of(const struct page *p, const char *run, size
 	return p->pods + from;
 }
 
-/* Fills up to two rows: a run and its delivery, which the run's totals include. */
-static int find_with_delivery(struct page *p, const char *name, struct run_row rows[2],
-			      size_t *count, struct err *err)
+/* A run and its stages, which the run's totals include. */
+static int find_with_stages(struct page *p, const char *name, struct err *err)
 {
-	struct delivery_total total;
+	struct run_row run, *rows = NULL;
+	size_t n = 0;
 
-	if (named_run(p->ctx->store, name, &rows[0], err) < 0 ||
-	    delivery_total(&p->ctx->runs, &rows[0], p->now_ms, &total, err) < 0)
+	if (named_run(p->ctx->store, name, &run, err) < 0 ||
+	    stages_of(&p->ctx->runs, &run, &rows, &n, err) < 0)
 		return -1;
-	*count = 1;
-	if (total.deliveries && store_run(p->ctx->store, total.newest, &rows[1], err) < 0)
-		return -1;
-	*count += total.deliveries > 0;
+	p->runs = xcalloc(n + 1, sizeof(*p->runs));
+	p->runs[p->count++] = run;
+	for (size_t i = 0; i < n; i++)
+		p->runs[p->count++] = rows[i];
+	free(rows);
 	return 0;
 }
 
@@ -93,10 +94,8 @@ static int find_runs(struct page *p, const struct page_wish *w, struct err *err)
 {
 	size_t count = 0;
 
-	if (w->run) {
-		p->runs = xcalloc(2, sizeof(*p->runs));
-		return find_with_delivery(p, w->run, p->runs, &p->count, err);
-	}
+	if (w->run)
+		return find_with_stages(p, w->run, err);
 	if (store_runs(p->ctx->store, NULL, false, 0, &p->runs, &count, err) < 0)
 		return -1;
 	while (p->count < count && p->runs[p->count].started_ms >= p->now_ms - w->since_ms)

@@ -611,10 +611,10 @@ static void say_extras(FILE *to, const struct estimate *e, const struct plan *pi
 	plan_say(to, 4, "  billing: by %g s, rounded up (prior, %s)", m->quantum_s,
 		 prior_of_provider(e->offers[pick->machine].provider)->seen);
 	say_extra_usd(to, "egress", &x->egress);
-	say_extra_usd(to, "delivery", &x->delivery);
-	if (x->delivery.value > 0)
-		plan_say(to, 4, "  delivery on this pod instead: %s",
-			 plan_dollars(cost, cost_usd(m->price_h, x->delivery_s)));
+	say_extra_usd(to, "stages", &x->stages);
+	if (x->stages.value > 0)
+		plan_say(to, 4, "  stages on this pod instead: %s",
+			 plan_dollars(cost, cost_usd(m->price_h, x->stages_s)));
 	if (x->interrupted.value > 0)
 		plan_say(to, 4,
 			 "  interruptions: every %s (%s); each repeats half a batch and a cold "

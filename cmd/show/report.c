@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/jsonx.h"
 #include "base/str.h"
 #include "output.h"
 #include "store/pod_cost.h"
@@ -308,18 +309,52 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 		"errors", errors_json(pods, count));
 }
 
-json_t *report_delivery_json(const json_t *said)
-{
-	static const char *const keys[] = {
-		"run",      "status",           "billed_seconds", "compute_seconds",
-		"cost_usd", "cost_counted_usd", "error"};
-	json_t *object = json_object();
+static const char *const stage_sums[] = {"billed_seconds", "compute_seconds", "cost_usd",
+					 "cost_counted_usd"};
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-		json_t *value = json_object_get(said, keys[i]);
-		json_object_set_new(object, keys[i], value ? json_incref(value) : json_null());
-	}
+json_t *report_stage_json(const char *name, const json_t *said, const struct err *err)
+{
+	json_t *object =
+		json_pack("{s:s, s:s, s:n, s:n}", "name", name, "status", "cached", "run", "error");
+
+	for (size_t i = 0; i < ARRAY_LEN(stage_sums); i++)
+		json_object_set_new(object, stage_sums[i], json_real(0));
+	for (size_t i = 0; said && i < ARRAY_LEN(stage_sums); i++)
+		json_object_set(object, stage_sums[i], json_object_get(said, stage_sums[i]));
+	if (!said)
+		return object;
+	json_object_set(object, "error", json_object_get(said, "error"));
+	json_object_set(object, "status", json_object_get(said, "status"));
+	if (jsonx_text(said, "run", "")[0])
+		json_object_set(object, "run", json_object_get(said, "run"));
+	else if (err && err->kind) /* it did not begin */
+		json_object_set_new(object, "status",
+				    json_string(run_status_word(
+					    err->kind == ERR_CAP ? RUN_CAPPED : RUN_FAILED)));
+	if (json_is_null(json_object_get(object, "error")) && err && err->kind)
+		json_object_set_new(object, "error",
+				    report_error_json(err_kind_name(err->kind), err->msg, ""));
 	return object;
+}
+
+json_t *report_delivery_json(const json_t *stages)
+{
+	json_t *sum = NULL;
+
+	for (size_t i = 0; i < json_array_size(stages); i++) {
+		json_t *one = json_array_get(stages, i);
+		if (strcmp(jsonx_text(one, "name", ""), "deliver") ||
+		    !strcmp(jsonx_text(one, "status", ""), "cached"))
+			continue;
+		json_t *next = json_copy(one);
+		for (size_t k = 0; sum && k < ARRAY_LEN(stage_sums); k++)
+			json_object_set_new(next, stage_sums[k],
+					    json_real(jsonx_number(sum, stage_sums[k], 0) +
+						      jsonx_number(one, stage_sums[k], 0)));
+		json_decref(sum);
+		sum = next;
+	}
+	return sum;
 }
 
 /* ---- text ---- */

@@ -40,9 +40,13 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 			int64_t now_ms);
 /* pod "": none */
 json_t *report_error_json(const char *code, const char *message, const char *pod);
-json_t *report_delivery_json(const json_t *said); /* from the --json object of the delivery's run */
-json_t *report_seconds(int64_t ms);               /* a number with 3 decimals */
-json_t *report_dollars(int64_t microusd);         /* with 6 decimals */
+/* What --json says of a stage: from the object of its run. said NULL: it was done before, and
+ * nothing ran. err: why it did not begin; NULL or without a kind: it did. */
+json_t *report_stage_json(const char *name, const json_t *said, const struct err *err);
+/* What --json calls `deliver`: the stage of that name and its repetition; NULL: there is none. */
+json_t *report_delivery_json(const json_t *stages);
+json_t *report_seconds(int64_t ms);       /* a number with 3 decimals */
+json_t *report_dollars(int64_t microusd); /* with 6 decimals */
 /* What vendors report that the run's pods cost; null: no figure. */
 json_t *report_vendor_dollars(const struct run_row *run);
 json_t *report_text(const char *text); /* accepts invalid UTF-8 */

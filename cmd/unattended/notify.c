@@ -481,18 +481,16 @@ static void tell(struct cmd_context *ctx, const struct config *config, const str
 
 /* ---- which runs to report ---- */
 
-/* The parent reports a delivery, unless a pod may still bill. Successful runs that fill a volume or
- * measure are not reported. */
-static bool is_reported(const struct cmd_context *ctx, const struct run_row *run,
-			enum notify_event event)
+/* The run that it is a part of reports a stage, unless a pod may still bill. Successful runs that
+ * fill a volume or measure are not reported. */
+static bool is_reported(const struct run_row *run, enum notify_event event)
 {
 	bool renders = strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE) &&
 		       strcmp(run->type, KEEP_RUN);
 
 	if (event == NOTIFY_UNRELEASED)
 		return true;
-	return !delivery_is(&ctx->runs, run->config) &&
-	       (renders || (event != NOTIFY_DONE && event != NOTIFY_RECOVERED));
+	return !run->stage[0] && (renders || (event != NOTIFY_DONE && event != NOTIFY_RECOVERED));
 }
 
 void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json_t *said)
@@ -500,7 +498,7 @@ void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json
 	if (!has_channel(conf_of(ctx->config)))
 		return;
 	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
-	if (is_reported(ctx, run, event))
+	if (is_reported(run, event))
 		tell(ctx, ctx->config, run, event, said);
 }
 
@@ -514,7 +512,7 @@ void notify_settled(struct cmd_context *ctx, const struct run_row *run, enum run
 	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
 	if (run->status == RUN_INTERRUPTED) /* its client died before it could report that */
 		event = NOTIFY_FAILED;
-	if (!is_reported(ctx, run, event) ||
+	if (!is_reported(run, event) ||
 	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
 		return;
 	CLEANUP(json_decref) json_t *said = report_run_json(run, pods, count, clock_wall_ms());
@@ -538,8 +536,7 @@ void notify_never_began(struct cmd_context *ctx, const struct err *err)
 	if (!ctx->config && config_open(&own, &ask, &ignored) < 0)
 		return;
 	const struct config *config = ctx->config ? ctx->config : own;
-	if (has_channel(conf_of(config)) && !(config_path(config) && ctx->state_dir &&
-					      delivery_is(&ctx->runs, config_path(config)))) {
+	if (has_channel(conf_of(config))) {
 		COPY_TEXT(run.job, config_job(config) ? config_job_name(config) : "");
 		COPY_TEXT(run.config, config_path(config) ? config_path(config) : "");
 		COPY_TEXT(run.commit_id, ctx->tree ? ctx->tree->commit : "");

@@ -388,7 +388,7 @@ int volume_whole_create(struct launch *l, const char *name, struct err *err)
 
 	if (volume_trust_size(l, name, err) < 0)
 		return -1;
-	int made = volume_make(l, &l->run.setup.providers[0], name, launch_gpus(l), &row, err);
+	int made = volume_make(l, &l->run.setup.providers[0], name, l->order.gpus, &row, err);
 	if (made < 0)
 		return -1;
 	output_line(stdout, "volume %s of %s: %lld GB, %s a month", row.name, row.provider,

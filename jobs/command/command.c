@@ -65,11 +65,6 @@ static void command_free(struct job *job)
 	free(job);
 }
 
-static inline void command_free_cleanup(struct job **job)
-{
-	command_free(*job);
-}
-
 /* ---- reading the settings ---- */
 
 static bool is_empty(const char *text)
@@ -112,25 +107,50 @@ static char *name_speed(const struct job *job)
 	return xasprintf("%.12s.of%zu", hex, job->count);
 }
 
-static void fill_needs(struct job *job, const struct section *conf)
+/* Once run, outputs, env and segments are set. */
+static void fill_needs(struct job *job)
 {
 	job->speed_options = name_speed(job);
-	job->setup = section_text(conf, "setup") ? xstrdup(section_text(conf, "setup")) : NULL;
-	job->env = job_texts(conf, "env");
 	job->needs = (struct job_needs){
 		.engine = "command",
 		.speed_options = job->speed_options,
 		.workers = 1,
 		.max_batch = 1,
 		.command = true,
-		.stream = section_bool(conf, "stream"),
 		.outputs = (const char *const *)job->outputs,
-		.checkpoint_every_ms = section_int(conf, "checkpoint"),
-		.checkpoint_most_bytes = section_int(conf, "checkpoint_max_mb") * 1000000,
-		.setup = job->setup,
+		.checkpoint_most_bytes = INT64_C(1000) * 1000000,
 		.tries = 1,
 		.env_names = (const char *const *)job->env,
 	};
+}
+
+/* The list with one more item. */
+static char **with(char **list, const char *more)
+{
+	size_t count = 0;
+
+	while (list[count])
+		count++;
+	list = xrealloc(list, (count + 2) * sizeof(*list));
+	list[count] = xstrdup(more);
+	list[count + 1] = NULL;
+	return list;
+}
+
+struct job *command_make(const struct command_want *want)
+{
+	struct job *job = xcalloc(1, sizeof(*job));
+
+	job->output = xstrdup(want->output);
+	job->run = xstrdup(want->run);
+	job->outputs = job_texts(want->outputs, "outputs");
+	if (want->also)
+		job->outputs = with(job->outputs, want->also);
+	job->env = job_texts(want->env, "env");
+	COPY_TEXT(job->commit, want->commit ? want->commit : "");
+	make_segments(job, want->pods);
+	fill_needs(job);
+	return job;
 }
 
 /* Refuses a job without outputs unless the config says so: what the command writes is lost with its
@@ -196,7 +216,6 @@ static int command_check_conf(const struct section *conf, struct mistakes *m, st
 
 static int load_job(struct job **out, const struct job_setup *setup, struct err *err)
 {
-	CLEANUP(command_free) struct job *job = xcalloc(1, sizeof(*job));
 	const struct section *conf = setup->conf;
 
 	if (command_check_conf(conf, setup->mistakes, err) < 0)
@@ -210,13 +229,17 @@ static int load_job(struct job **out, const struct job_setup *setup, struct err 
 		return err_set(err, ERR_CONFIG, "pods must be from 1 to %d", PODS_MAX);
 	if (mistakes_end(setup->mistakes, err) < 0)
 		return -1;
-	job->output = xstrdup(setup->output_dir);
-	COPY_TEXT(job->commit, setup->commit ? setup->commit : "");
-	job->run = xstrdup(section_text(conf, "run"));
-	job->outputs = job_texts(conf, "outputs");
-	make_segments(job, setup->pods);
-	fill_needs(job, conf);
-	*out = TAKE(job);
+	*out = command_make(&(struct command_want){.output = setup->output_dir,
+						   .run = section_text(conf, "run"),
+						   .outputs = conf,
+						   .env = conf,
+						   .pods = setup->pods,
+						   .commit = setup->commit});
+	(*out)->setup = section_text(conf, "setup") ? xstrdup(section_text(conf, "setup")) : NULL;
+	(*out)->needs.setup = (*out)->setup;
+	(*out)->needs.stream = section_bool(conf, "stream");
+	(*out)->needs.checkpoint_every_ms = section_int(conf, "checkpoint");
+	(*out)->needs.checkpoint_most_bytes = section_int(conf, "checkpoint_max_mb") * 1000000;
 	return 0;
 }
 

@@ -7,4 +7,16 @@
 
 extern const struct job_ops job_command;
 
+/* A command of burst's own. All is copied. */
+struct command_want {
+	const char *output; /* absolute */
+	const char *run;
+	const struct section *outputs, *env; /* whose keys `outputs` and `env` are read */
+	const char *also;                    /* one more pattern of outputs; NULL: none */
+	int pods;
+	const char *commit; /* NULL: the working tree */
+};
+/* Free with job_command.free(). */
+struct job *command_make(const struct command_want *want);
+
 #endif

@@ -14,7 +14,8 @@ struct value {
 	int64_t number;
 	double decimal;
 	char **items;
-	size_t count, cap;
+	struct section **groups;
+	size_t count, cap; /* of either list */
 	struct section *group;
 };
 
@@ -57,7 +58,8 @@ static void read_default(struct value *v, const struct option_spec *spec)
 		GROW(v->items, v->count, v->cap);
 		v->items[v->count++] = xstrdup(spec->def);
 		break;
-	case OPTION_GROUP: break;
+	case OPTION_GROUP:
+	case OPTION_GROUPS: break;
 	}
 	assert(bad == 0);
 	(void)bad;
@@ -79,8 +81,12 @@ struct section *section_new(const struct option_spec *table, const char *where)
 
 static void drop_items(struct value *v)
 {
-	for (size_t i = 0; i < v->count; i++)
-		free(v->items[i]);
+	for (size_t i = 0; i < v->count; i++) {
+		if (v->items)
+			free(v->items[i]);
+		if (v->groups)
+			section_free(v->groups[i]);
+	}
 	v->count = 0;
 }
 
@@ -100,6 +106,7 @@ static void free_value(struct section *s, size_t i)
 	free(v->where);
 	drop_items(v);
 	free(v->items);
+	free(v->groups);
 	section_free(v->group);
 }
 
@@ -112,31 +119,6 @@ void section_free(struct section *s)
 	free(s->values);
 	free(s->where);
 	free(s);
-}
-
-static struct value copy_value(const struct value *from)
-{
-	struct value to = *from;
-
-	to.where = from->where ? xstrdup(from->where) : NULL;
-	to.text = from->text ? xstrdup(from->text) : NULL;
-	to.group = from->group ? section_copy(from->group) : NULL;
-	to.cap = from->count;
-	to.items = xcalloc(from->count + 1, sizeof(*to.items));
-	for (size_t i = 0; i < from->count; i++)
-		to.items[i] = xstrdup(from->items[i]);
-	return to;
-}
-
-struct section *section_copy(const struct section *s)
-{
-	struct section *copy = xcalloc(1, sizeof(*copy));
-
-	*copy = (struct section){.table = s->table, .where = xstrdup(s->where), .count = s->count};
-	copy->values = xcalloc(s->count, sizeof(*copy->values));
-	for (size_t i = 0; i < s->count; i++)
-		copy->values[i] = copy_value(&s->values[i]);
-	return copy;
 }
 
 static struct value *touch(struct section *s, const char *key, const char *where)
@@ -218,6 +200,16 @@ struct section *section_set_group(struct section *s, const char *key, const char
 	return group;
 }
 
+struct section *section_add_group(struct section *s, const char *key, const char *where)
+{
+	struct value *v = touch(s, key, where);
+	struct section *group = section_new(s->table[v - s->values].group, where);
+
+	GROW(v->groups, v->count, v->cap);
+	v->groups[v->count++] = group;
+	return group;
+}
+
 bool section_has(const struct section *s, const char *key)
 {
 	return s->values[index_of(s, key)].set;
@@ -262,6 +254,14 @@ const struct section *section_group(const struct section *s, const char *key)
 
 	assert(v->group);
 	return v->group;
+}
+
+const struct section *section_group_at(const struct section *s, const char *key, size_t index)
+{
+	const struct value *v = &s->values[index_of(s, key)];
+
+	assert(index < v->count && v->groups);
+	return v->groups[index];
 }
 
 const char *section_where(const struct section *s, const char *key)

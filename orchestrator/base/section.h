@@ -21,6 +21,7 @@ enum option_type {
 	OPTION_MONEY,    /* dollars in the file; kept in micro-dollars */
 	OPTION_TEXTS,    /* a list of texts; one text is taken as a list of one */
 	OPTION_GROUP,    /* { ... } with its own table */
+	OPTION_GROUPS,   /* ( { ... }, ... ); one group is taken as a list of one */
 };
 
 enum option_flag {
@@ -37,7 +38,8 @@ struct option_spec {
 	unsigned flags;
 	const char *def;  /* the default as it would be written (without quotes); NULL: none */
 	const char *help; /* one line; also the comment in `burst init` */
-	const struct option_spec *group; /* OPTION_GROUP: its table, ended by a NULL key */
+	const struct option_spec
+		*group; /* of a group, or of each: its table, ended by a NULL key */
 };
 
 struct section; /* values of one group; made by config/, read by all folders */
@@ -51,10 +53,11 @@ const char *section_text(const struct section *s, const char *key);
 int64_t section_int(const struct section *s, const char *key);
 double section_decimal(const struct section *s, const char *key);
 bool section_bool(const struct section *s, const char *key);
-size_t section_count(const struct section *s, const char *key); /* TEXTS */
+size_t section_count(const struct section *s, const char *key); /* TEXTS, GROUPS */
 const char *section_item(const struct section *s, const char *key, size_t index);
 /* never NULL: empty when absent */
 const struct section *section_group(const struct section *s, const char *key);
+const struct section *section_group_at(const struct section *s, const char *key, size_t index);
 /* "burst.cfg:12" of a key, or of the section itself with key == NULL; for messages. */
 const char *section_where(const struct section *s, const char *key);
 
@@ -72,8 +75,7 @@ void section_clear_items(struct section *s, const char *key);
 /* as if no file had set it */
 void section_unset(struct section *s, const char *key);
 struct section *section_set_group(struct section *s, const char *key, const char *where);
-/* Of all values, their places and the groups below; free with section_free(). */
-struct section *section_copy(const struct section *s);
+struct section *section_add_group(struct section *s, const char *key, const char *where);
 const struct option_spec *section_table(const struct section *s);
 void section_free(struct section *s);
 

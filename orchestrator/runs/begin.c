@@ -59,6 +59,9 @@ static void fill_row(struct run *run, const struct run_want *want, size_t segmen
 	COPY_TEXT(r->output, run->output_dir);
 	COPY_TEXT(r->machine, run->machine);
 	COPY_TEXT(r->commit_id, want->commit);
+	COPY_TEXT(r->stage, want->stage ? want->stage : "");
+	COPY_TEXT(r->part_of, want->stage ? want->part_of : "");
+	COPY_TEXT(r->stage_input, want->stage ? want->stage_input : "");
 	r->status = RUN_RUNNING;
 	r->started_ms = clock_wall_ms();
 	r->max_cost_microusd = conf->max_cost_microusd;

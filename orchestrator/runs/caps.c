@@ -10,32 +10,21 @@
 #include "spend.h"
 #include "store/pod_cost.h"
 
-/* ---- whose dollars they are ---- */
-
-/* A delivery belongs to the project whose outputs it delivers. */
-static char *project_of(const struct runs *rs, const struct run_row *run)
-{
-	struct run_row render;
-
-	return path_dir(delivery_render(rs, run, &render) ? render.config : run->config);
-}
-
-static bool is_of_project(const struct runs *rs, const struct run_row *run, const char *project,
-			  const char *config)
-{
-	CLEANUP(free_text) char *its = project_of(rs, run);
-
-	return !strcmp(its, project) || delivery_is_of(rs, run, config);
-}
-
 /* ---- what counts toward them ---- */
+
+static bool is_of_project(const struct run_row *run, const char *project)
+{
+	CLEANUP(free_text) char *its = path_dir(run->config);
+
+	return !strcmp(its, project);
+}
 
 struct tally {
 	const struct runs *rs;
 	struct caps *caps;
-	const char *self, *project, *config;
-	/* the run that this one delivers, whose reservation passed to this one */
-	char covered[24];
+	const char *self, *project;
+	/* the run that this one is a stage of, whose reservation passed to this one; "": none */
+	const char *covered;
 	int64_t now;
 	struct run_row *running;
 	size_t running_count;
@@ -75,19 +64,16 @@ static int64_t cost_moment(const struct tally *t, const struct pod_row *pod)
 	return pod_row_over(pod) ? t->now : run_pod_now(t->rs, pod, t->now).at_ms;
 }
 
-/* Whether a delivery holds the run's reservation. A render passes what it may still spend to its
- * delivery, which is a run of its own, and the same dollars must not count twice. The delivery is
- * this run (t->covered) or another living one. */
+/* Whether a stage holds the run's reservation. A run passes what it may still spend to its stage,
+ * which is a run of its own, and the same dollars must not count twice. The stage is this run
+ * (t->covered) or another living one. */
 static bool is_covered(const struct tally *t, const struct run_row *run)
 {
-	struct run_row render;
-
 	if (!strcmp(run->id, t->covered))
 		return true;
 	for (size_t i = 0; i < t->running_count; i++)
-		if (delivery_is(t->rs, t->running[i].config) &&
-		    run_is_alive(t->rs, t->running[i].id) &&
-		    delivery_render(t->rs, &t->running[i], &render) && !strcmp(render.id, run->id))
+		if (!strcmp(t->running[i].part_of, run->id) &&
+		    run_is_alive(t->rs, t->running[i].id))
 			return true;
 	return false;
 }
@@ -101,7 +87,7 @@ static int count_run(struct tally *t, const struct run_row *run, bool with_clien
 		return 0;
 	if (store_pods(t->rs->store, run->id, false, &pods, &pod_count, err) < 0)
 		return -1;
-	bool ours = t->project && is_of_project(t->rs, run, t->project, t->config);
+	bool ours = t->project && is_of_project(run, t->project);
 	add_reserved(
 		t, ours,
 		allow_reserved(run, with_client && !is_covered(t, run), pods, pod_count, t->now),
@@ -148,8 +134,7 @@ static int count_pods(struct tally *t, struct err *err)
 		return -1;
 	for (size_t i = 0; i < pod_count; i++) {
 		const struct pod_row *pod = &pods[i];
-		bool ours = t->project &&
-			    is_of_project(t->rs, run_of(t, pod->run, &last), t->project, t->config);
+		bool ours = t->project && is_of_project(run_of(t, pod->run, &last), t->project);
 		int64_t at = cost_moment(t, pod);
 		add_spent(t, ours, pod, at);
 		if (!is_left_alone(t, pod))
@@ -187,20 +172,18 @@ static void begin_periods(struct caps *caps, int64_t now)
 static int tally_up(const struct runs *rs, struct run_caps *c, const char *self, struct err *err)
 {
 	int64_t now = clock_wall_ms();
-	struct run_row own = {0}, render;
-
 	c->lowered_by = NULL;
 	if (!c->over.count)
 		return 0;
 	begin_periods(&c->over, now);
-	COPY_TEXT(own.config, c->config);
-	struct tally t = {
-		.rs = rs, .caps = &c->over, .self = self, .config = own.config, .now = now};
 	CLEANUP(free_text)
-	char *project = has_cap_of_project(&c->over) ? project_of(rs, &own) : NULL;
-	t.project = project;
-	if (delivery_render(rs, &own, &render))
-		COPY_TEXT(t.covered, render.id);
+	char *project = has_cap_of_project(&c->over) ? path_dir(c->config) : NULL;
+	struct tally t = {.rs = rs,
+			  .caps = &c->over,
+			  .self = self,
+			  .project = project,
+			  .covered = c->part_of ? c->part_of : "",
+			  .now = now};
 	if (store_runs(rs->store, NULL, true, 0, &t.running, &t.running_count, err) < 0)
 		return -1;
 	int result = count_all(&t, err);

@@ -18,6 +18,7 @@ struct run_caps {
 	/* Caps over runs: the caller sets key, where, project and cap_microusd of each. */
 	struct caps over;
 	const char *config;        /* path of the run's config; "": it has none */
+	const char *part_of;       /* the run that it is a stage of; NULL: none */
 	int64_t max_cost_microusd; /* the run's own cap: lowered to what the others leave */
 	int64_t least_microusd;    /* the smallest useful amount; 0: unknown */
 	const struct allowance *lowered_by; /* in over.list; NULL: its own cap stands */

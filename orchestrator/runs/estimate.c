@@ -75,7 +75,7 @@ static void learn_extras(struct learned *k, const struct estimate_of *of, double
 			 clock_rfc3339(day, sizeof(day), k->rows[0].create_ms));
 	x->storage = extras_storage(of, k->provider, k->volume.id[0] ? &k->volume : NULL);
 	x->egress = extras_egress(of, k->provider, audio_s * GB_PER_AUDIO_S);
-	x->delivery = extras_delivery(of, &x->delivery_s);
+	x->stages = extras_stages(of, &x->stages_s);
 }
 
 static void learn_provider(struct learned *k, const struct estimate_of *of, const char *provider,
@@ -335,7 +335,7 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 	*x = pods->extras;
 	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
 	/* the volume bills with or without this run */
-	m->per_run_usd = x->egress.value + x->delivery.value;
+	m->per_run_usd = x->egress.value + x->stages.value;
 	m->interrupted_every_s = x->interrupted.value;
 	extras_saves(of->run->runs->store, needs, x);
 	m->save_s = x->save_s;

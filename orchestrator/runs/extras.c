@@ -153,25 +153,26 @@ struct extra extras_failing(const struct estimate_of *of)
 	return e;
 }
 
-/* ---- delivery ---- */
+/* ---- stages ---- */
 
-struct extra extras_delivery(const struct estimate_of *of, double *seconds)
+struct extra extras_stages(const struct estimate_of *of, double *seconds)
 {
-	char key[RUN_JOB_KEY], day[32];
+	const struct runs *rs = of->run->runs;
+	char day[32];
 	struct run_row run;
 	struct extra e = {0};
 
 	*seconds = 0;
-	if (!of->delivers || !of->config[0])
-		return e;
-	run_job_key(of->config, of->job, key);
-	if (delivery_newest(of->run->runs, key, &run, NULL) != 1 || run.billed_ms <= 0) {
-		snprintf(e.from, sizeof(e.from), "unknown before the first one");
-		return e;
+	for (size_t i = 0; of->stages && of->stages[i] && of->config[0]; i++) {
+		if (stage_newest(rs, of->config, of->job, of->stages[i], false, &run, NULL) != 1 ||
+		    run.billed_ms <= 0) {
+			snprintf(e.from, sizeof(e.from), "unknown before the first one");
+			e.value = *seconds = 0;
+			return e;
+		}
+		*seconds += (double)run.billed_ms / 1000;
+		e.value += (double)run.cost_microusd / 1e6;
+		snprintf(e.from, sizeof(e.from), "as measured on %s", day_of(day, run.started_ms));
 	}
-	*seconds = (double)run.billed_ms / 1000;
-	e.value = (double)run.cost_microusd / 1e6;
-	snprintf(e.from, sizeof(e.from), "as measured on %s, on a pod without a GPU",
-		 day_of(day, run.started_ms));
 	return e;
 }

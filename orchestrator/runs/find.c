@@ -7,12 +7,6 @@
 
 enum { ELSEWHERE_MOST = 3 };
 
-/* Whether the run is of the job in this file, or delivers its outputs. */
-static bool is_of(const struct runs *rs, const struct run_row *run, const char *config)
-{
-	return !strcmp(run->config, config) || delivery_is_of(rs, run, config);
-}
-
 static int newest_running(const struct runs *rs, const char *config, struct run_row *out,
 			  struct err *err)
 {
@@ -21,7 +15,7 @@ static int newest_running(const struct runs *rs, const char *config, struct run_
 
 	if (store_runs(rs->store, NULL, true, 0, &runs, &count, err) < 0)
 		return -1;
-	while (at < count && !is_of(rs, &runs[at], config))
+	while (at < count && strcmp(runs[at].config, config))
 		at++;
 	bool found = at < count;
 	if (found)
@@ -43,7 +37,7 @@ static int newest_with_pods(const struct runs *rs, const char *config, struct ru
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		if (store_run(rs->store, pods[i].run, &run, NULL) < 0 ||
-		    (found && run.started_ms <= out->started_ms) || !is_of(rs, &run, config))
+		    (found && run.started_ms <= out->started_ms) || strcmp(run.config, config))
 			continue;
 		*out = run;
 		found = true;
@@ -54,7 +48,7 @@ static int newest_with_pods(const struct runs *rs, const char *config, struct ru
 
 static int newest(const struct runs *rs, const char *config, struct run_row *out, struct err *err)
 {
-	struct run_row *runs = NULL, delivery;
+	struct run_row *runs = NULL, stage;
 	size_t count = 0;
 
 	if (store_runs(rs->store, config, false, 1, &runs, &count, err) < 0)
@@ -64,9 +58,9 @@ static int newest(const struct runs *rs, const char *config, struct run_row *out
 	free(runs);
 	if (!count)
 		return 0;
-	int found = delivery_of(rs, out, &delivery, err);
+	int found = stage_newest_of(rs, out, &stage, err);
 	if (found > 0)
-		*out = delivery;
+		*out = stage;
 	return found < 0 ? -1 : 1;
 }
 
@@ -81,9 +75,8 @@ int runs_newest_of(const struct runs *rs, const char *config, struct run_row *ou
 
 char *run_place(const struct runs *rs, const struct run_row *run)
 {
-	struct run_row render;
-	const char *config = delivery_render(rs, run, &render) ? render.config : run->config;
-	CLEANUP(free_text) char *folder = path_dir(config[0] ? config : run->output);
+	(void)rs;
+	CLEANUP(free_text) char *folder = path_dir(run->config[0] ? run->config : run->output);
 
 	return xasprintf("job \"%s\" in %s", run->job, folder);
 }

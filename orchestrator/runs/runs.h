@@ -5,12 +5,12 @@
  * on the calling thread and block while a provider answers.
  *
  * Here, in this order: open, a run, checks, locks, begin and go, resume and settle, pool, sweep,
- * gather, deliveries, and queries of the ledger. Beside it, with headers of their own:
+ * gather, stages, and queries of the ledger. Beside it, with headers of their own:
  *
  * before a run:  estimate.h, extras.h (what the ledger knows for a plan), choice.h (what a run
  * takes from its plan), caps.h, allow.h (caps over runs), measured.h (past runs) bills: bill.h,
  * reconcile.h (vendors' bills), spend.h (dollars of a day) files:         volume_gc.h (old folders
- * of volumes), deliver_folder.h (the folder of a delivery)
+ * of volumes), stage_folder.h (the folder of a stage)
  */
 #ifndef BURST_RUNS_H
 #define BURST_RUNS_H
@@ -123,6 +123,9 @@ struct run_want {
 	/* to begin with; the job's name, its config's path or "", its commit or "" */
 	const char *id; /* "": draw a new one */
 	const char *job, *config, *commit;
+	/* of a stage: its name, the run that it is a part of or "", and a hash of its command and
+	 * inputs; NULL: it is none */
+	const char *stage, *part_of, *stage_input;
 	bool anew; /* to resume: count nothing from before the run as rendered */
 	/* Keeps in the run's folder, which is locked, what a later client needs. */
 	int (*keep)(void *ctx, struct run *run, struct err *err);
@@ -260,39 +263,29 @@ struct gather_end {
  * Free end->notes. */
 int run_gather(struct run *run, struct gather_end *end, struct err *err);
 
-/* ---- deliveries: runs of their own that record whose outputs they deliver ---- */
+/* ---- stages: runs of their own that work on the outputs of another one, as parts of it ---- */
 
-#define DELIVER_JOB_ENDING "-deliver" /* suffix of its job's name */
-/* The job's key (run_job_key()) in the config path that burst writes for a delivery:
- * STATE/jobs/KEY.cfg. The caller frees it. NULL: the run is no delivery. A project's file cannot
- * have such a path, and the path gives no trust. */
-char *delivery_key(const struct runs *rs, const char *config);
-/* The path for this key. The caller frees it. */
-char *delivery_config(const struct runs *rs, const char *key);
-bool delivery_is(const struct runs *rs, const char *config);
-/* The newest delivery with this key. Returns 1 if there is one, 0 if not, -1 with *err. */
-int delivery_newest(const struct runs *rs, const char *key, struct run_row *out, struct err *err);
-/* The newest delivery of this run's outputs, ended or not. Returns likewise. */
-int delivery_of(const struct runs *rs, const struct run_row *run, struct run_row *out,
-		struct err *err);
-/* Records that a delivery with this key begins, for this run ("": none) and these outputs. */
-int delivery_begins(const struct runs *rs, const char *key, const char *parent, const char *state,
+/* The name of a stage's job: that of the job, cut if needed, and the stage's. */
+enum { STAGE_JOB = 64 };
+void stage_job(char to[STAGE_JOB], const char *job, const char *stage);
+/* The newest run of this stage of the job in this file; done: the newest whose command succeeded.
+ * Returns 1 if there is one, 0 if not, -1 with *err. */
+int stage_newest(const struct runs *rs, const char *config, const char *job, const char *stage,
+		 bool done, struct run_row *out, struct err *err);
+/* The stages of this run, repeated ones too, in the order of their starts. The caller frees *out.
+ */
+int stages_of(const struct runs *rs, const struct run_row *run, struct run_row **out, size_t *count,
+	      struct err *err);
+/* The last one of them to start. Returns like stage_newest(). */
+int stage_newest_of(const struct runs *rs, const struct run_row *run, struct run_row *out,
 		    struct err *err);
-/* Whether the last successful delivery had exactly these outputs. */
-bool delivery_went_well(const struct runs *rs, const char *key, const char *state);
-/* Whether the run delivers outputs of the job in this file. */
-bool delivery_is_of(const struct runs *rs, const struct run_row *run, const char *config);
-/* The run whose outputs this one delivers. Returns false if it is no delivery, or no run in the
- * ledger began it. */
-bool delivery_render(const struct runs *rs, const struct run_row *run, struct run_row *out);
-/* Sums of a run and all deliveries of its outputs. */
-struct delivery_total {
-	size_t deliveries;
-	char newest[24]; /* the newest delivery; "": none */
-	int64_t billed_ms, compute_ms, cost_microusd, counted_microusd;
-};
-int delivery_total(const struct runs *rs, const struct run_row *run, int64_t now_ms,
-		   struct delivery_total *out, struct err *err);
+/* The run that this one is a stage of. Returns false if it is none, or the ledger lacks that run.
+ */
+bool stage_whole(const struct runs *rs, const struct run_row *run, struct run_row *out);
+/* Adds the times and costs of a stage to those of its run. */
+void stage_add(struct run_row *run, const struct run_row *stage);
+/* Adds the times and costs of its stages so far to the run's own. Returns their number. */
+int stages_add(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
 
 /* ---- queries: runs as the ledger and their locks show them ---- */
 
@@ -348,7 +341,7 @@ enum run_status run_ended_as(const struct runs *rs, const struct run_row *run);
 
 /* ---- find: the run that a job's config means ---- */
 
-/* Among the runs of this config's path and their deliveries, takes the newest running one, else the
+/* Among the runs of this config's path and their stages, takes the newest running one, else the
  * newest with pods that may bill, else the newest. 1: *out is set; 0: there is none; -1: *err. */
 int runs_newest_of(const struct runs *rs, const char *config, struct run_row *out, struct err *err);
 /* There is none: ERR_USAGE, which lists what runs elsewhere, since those can be named. config:

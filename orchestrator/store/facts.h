@@ -17,14 +17,11 @@ enum fact {
 	FACT_VOLUME_TAKEN, /* run, volume: when its files were removed from there */
 	FACT_CHECKPOINT,   /* run, segment: what its next attempt continues from, JSON */
 	/* of a job, by the hash of its config's path and its name */
-	FACT_HOOK,       /* job: its last trigger, JSON */
-	FACT_ENDED,      /* job: how it ended the last time */
-	FACT_QUEUE,      /* job: why its queue waits, JSON */
-	FACT_DELIVERS,   /* job of a delivery: the run whose outputs it delivers */
-	FACT_DELIVERING, /* the same: hash of the files that it was begun with */
-	FACT_DELIVERED,  /* the same: hash of the files that it delivered */
-	FACT_TRAVEL,     /* job: "1": it was told which files travel to pods */
-	FACT_SAVES,      /* what its speed depends on: ms that a checkpoint took the last time */
+	FACT_HOOK,   /* job: its last trigger, JSON */
+	FACT_ENDED,  /* job: how it ended the last time */
+	FACT_QUEUE,  /* job: why its queue waits, JSON */
+	FACT_TRAVEL, /* job: "1": it was told which files travel to pods */
+	FACT_SAVES,  /* what its speed depends on: ms that a checkpoint took the last time */
 	/* of a provider or an account */
 	FACT_SWITCH,     /* provider: whether its pods can end themselves */
 	FACT_NO_SWITCH,  /* account: since when the pods' key is refused, and the reason */

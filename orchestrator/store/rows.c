@@ -64,6 +64,10 @@ static const struct column run_columns[] = {
 	C(error),
 	C(commit_id),
 	C(wants),
+	C(stage),
+	C(part_of),
+	C(stage_input),
+	C(stage_done),
 };
 #undef C
 

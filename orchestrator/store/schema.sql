@@ -35,7 +35,11 @@ CREATE TABLE run (
 	error_code TEXT NOT NULL,
 	error TEXT NOT NULL,
 	commit_id TEXT NOT NULL DEFAULT '',
-	wants TEXT NOT NULL DEFAULT ''
+	wants TEXT NOT NULL DEFAULT '',
+	stage TEXT NOT NULL DEFAULT '',
+	part_of TEXT NOT NULL DEFAULT '',
+	stage_input TEXT NOT NULL DEFAULT '',
+	stage_done INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX run_newest ON run (started_ms);
 CREATE INDEX run_of_config ON run (config, started_ms);

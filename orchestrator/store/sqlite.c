@@ -222,7 +222,10 @@ static const struct {
 } questions[QUERY_COUNT] = {
 	[QUERY_RUN] = {TABLE_RUN, "WHERE id=?1"},
 	[QUERY_RUNS] = {TABLE_RUN, "ORDER BY started_ms DESC, seq DESC"},
-	[QUERY_RUNS_OF] = {TABLE_RUN, "WHERE config=?1 ORDER BY started_ms DESC, seq DESC"},
+	[QUERY_RUNS_OF] = {TABLE_RUN,
+			   "WHERE config=?1 AND stage='' ORDER BY started_ms DESC, seq DESC"},
+	[QUERY_STAGES_OF] = {TABLE_RUN, "WHERE config=?1 AND stage<>'' ORDER BY started_ms DESC, "
+					"seq DESC"},
 	[QUERY_RUNNING] = {TABLE_RUN, "WHERE status='running' ORDER BY started_ms DESC, seq DESC"},
 	[QUERY_RUNNING_OF] =
 		{TABLE_RUN,

@@ -163,6 +163,12 @@ int store_runs(struct store *s, const char *job_config, bool running, size_t mos
 			   count, err);
 }
 
+int store_stages(struct store *s, const char *job_config, struct run_row **out, size_t *count,
+		 struct err *err)
+{
+	return sqlite_find(s, QUERY_STAGES_OF, job_config, 0, (void **)out, count, err);
+}
+
 int store_pods(struct store *s, const char *run, bool open_only, struct pod_row **out,
 	       size_t *count, struct err *err)
 {

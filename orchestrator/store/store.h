@@ -49,6 +49,10 @@ struct run_row {
 	char commit_id[65]; /* of the tree that it rendered; "": the project's folder as it stood */
 	/* while it waits for capacity: which pods of other runs it would take (kept.h); "": none */
 	char wants[512];
+	/* of a stage (runs.h): its name, the run that it is a part of ("": the ledger has none), a
+	 * hash of its command and inputs, and whether its command succeeded; "": it is none */
+	char stage[32], part_of[24], stage_input[65];
+	bool stage_done;
 };
 
 /* What a run decided when it began, and why (runs/choice.h). Written with its first row. */
@@ -314,9 +318,12 @@ int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, s
 
 /* Lists into a new array *out, which the caller frees; NULL if empty. */
 /* Newest start first; job_config (the row's config) NULL: of all; most 0: all; only those in
- * RUN_RUNNING when running. */
+ * RUN_RUNNING when running. Of one config without `running`: no stages. */
 int store_runs(struct store *s, const char *job_config, bool running, size_t most,
 	       struct run_row **out, size_t *count, struct err *err);
+/* The stages of this config's runs, newest start first. */
+int store_stages(struct store *s, const char *job_config, struct run_row **out, size_t *count,
+		 struct err *err);
 /* run NULL: of all runs; open_only: state neither gone nor failed. Here and below in the order of
  * their first put. */
 int store_pods(struct store *s, const char *run, bool open_only, struct pod_row **out,

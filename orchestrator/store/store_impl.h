@@ -84,9 +84,10 @@ void row_copy(const struct table *table, void *to, const void *from);
 
 /* Every query; `text` is its argument if it has one. */
 enum query {
-	QUERY_RUN,     /* id */
-	QUERY_RUNS,    /* newest start first, as are the next three */
-	QUERY_RUNS_OF, /* config */
+	QUERY_RUN,       /* id */
+	QUERY_RUNS,      /* newest start first, as are the next four */
+	QUERY_RUNS_OF,   /* config; no stages */
+	QUERY_STAGES_OF, /* config */
 	QUERY_RUNNING,
 	QUERY_RUNNING_OF, /* config */
 	QUERY_RUNS_NAMED, /* part of an id; in order of their first put */

@@ -70,7 +70,7 @@ t_whoever_resumes_means_the_render() { # not its delivery, which is the newest r
 	delivery=$(last_run)
 	burst resume "$delivery"
 	is "$STATUS" 2 "resume of the delivery ($(tail -n 1 err.txt))"
-	has err.txt "run $delivery is the delivery of run $(first_run); to deliver again, run \`burst resume $(first_run)\`"
+	has err.txt "run $delivery is stage deliver of run $(first_run); to repeat what is missing, run \`burst resume $(first_run)\`"
 	burst resume
 	is "$STATUS $(cat out/all)" "0 delivered" "resume ($(tail -n 3 err.txt))"
 	is "$(jq -r 'select(.former) | .file' out/manifest.jsonl)" "" "what is former after it"
@@ -95,9 +95,9 @@ t_client_dies_and_what_it_delivers_is_not_done_twice() { # its pod is released b
 	is "$STATUS" 0 "exit status of resume ($(tail -n 3 err.txt))"
 	burst run
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
-	hasnt err.txt delivering
+	hasnt err.txt "stage deliver"
 	is "$(cat uploads)" delivered "what was delivered"
-	is "$(find "$BURST_STATE_DIR/jobs" -name '*.cfg*' | wc -l)" 0 "what is left of it"
+	is "$(find "$BURST_STATE_DIR/jobs" -mindepth 1 -not -name '*.lock' | wc -l)" 0 "what is left of it"
 }
 t_client_dies_and_is_canceled() { # its delivery's pod ends with it
 	local -x LOCAL_ISOLATION=process
@@ -147,7 +147,7 @@ t_a_signal_while_its_files_are_joined() { # all is home, nothing bills: then not
 	ended_while_it_joins
 	is "$STATUS" 143 "exit status ($(tail -n 3 err.txt))"
 	is "$(json .status)" interrupted status
-	has err.txt "interrupted before the delivery: all outputs fetched; run \`burst resume\` to deliver them"
+	has err.txt "interrupted before stage deliver: all outputs fetched; run \`burst resume\` to continue"
 	is "$(runs)" 1 runs
 	[ ! -e upload ] || complain "it was delivered"
 	burst resume

@@ -37,6 +37,13 @@ static const struct option_spec join_keys[] = {
 	{NULL},
 };
 
+static const struct option_spec then_keys[] = {
+	{"name", OPTION_TEXT, 0, NULL, "its name", NULL},
+	{"env", OPTION_TEXTS, 0, NULL, "variables that travel", NULL},
+	{"join", OPTION_GROUP, 0, NULL, "a group inside", join_keys},
+	{NULL},
+};
+
 static const struct option_spec tts_keys[] = {
 	{"name", OPTION_TEXT, 0, NULL, "its name", NULL},
 	{"type", OPTION_TEXT, 0, NULL, "its kind", NULL},
@@ -45,6 +52,7 @@ static const struct option_spec tts_keys[] = {
 	{"workers", OPTION_INT, 0, "1", "processes a pod", NULL},
 	{"env", OPTION_TEXTS, 0, NULL, "variables that travel", NULL},
 	{"join", OPTION_GROUP, 0, NULL, "the joined track", join_keys},
+	{"then", OPTION_GROUPS, 0, NULL, "what follows", then_keys},
 	{NULL},
 };
 

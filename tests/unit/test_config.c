@@ -43,6 +43,25 @@ static const char whole[] =
 	"code = { path = \".\"; };\n"
 	"providers = { local = { price_per_hour = 0.69; boot_delay = \"2s\"; }; }";
 
+static void test_stages(void **state)
+{
+	CLEANUP(config_free)
+	struct config *c = must_open(NULL, "job = { type = \"tts\"; input = \"a\"; then = (\n"
+					   "  { name = \"video\"; },\n"
+					   "  { name = \"upload\"; join = { gap = 1; }; } ); };");
+	const struct section *job = config_job(c);
+
+	(void)state;
+	assert_int_equal(section_count(job, "then"), 2);
+	const struct section *second = section_group_at(job, "then", 1);
+	assert_string_equal(section_text(second, "name"), "upload");
+	assert_true(section_decimal(section_group(second, "join"), "gap") == 1);
+	assert_string_equal(section_where(second, "name"), "burst.cfg:3");
+	config_free(c);
+	c = must_open(NULL, "job = { type = \"tts\"; input = \"a\"; then = { name = \"x\"; }; };");
+	assert_int_equal(section_count(config_job(c), "then"), 1);
+}
+
 static void test_whole_file(void **state)
 {
 	CLEANUP(config_free) struct config *c = must_open(NULL, whole);
@@ -287,41 +306,6 @@ static void test_what_is_allowed_adds_up(void **state)
 
 /* ---- what init writes ---- */
 
-/* A delivery's: what the user and the project said goes with it, and no project binds it. */
-static void test_a_copy_of_burst_s_own(void **state)
-{
-	CLEANUP(config_free)
-	struct config *c = must_open("caps = { per_day = 2.0; };\n"
-				     "providers = { runpod = { api_key = \"rpa-1234\"; }; };",
-				     "caps = { max_cost = 3.0; };\n"
-				     "job = { type = \"tts\"; input = \"quiz.jsonl\"; };");
-	struct err err = {0};
-
-	(void)state;
-	assert_non_null(config_account(c, "runpod", &err));
-	struct config *copy = config_copy(c);
-	section_set_int(section_set_group(config_change(copy), "caps", "here"), "max_cost", 1,
-			"the delivery");
-	struct section *job =
-		config_make_own(copy, "/state/jobs/1.cfg", &known_tts, "quiz-deliver");
-	section_set_text(job, "input", "/etc/passwd", "the delivery");
-	assert_int_equal(config_check(copy, &err), 0);
-	assert_false(config_is_project(copy));
-	assert_string_equal(config_path(copy), "/state/jobs/1.cfg");
-	assert_string_equal(config_dir(copy), "/state/jobs");
-	assert_string_equal(config_job_name(copy), "quiz-deliver");
-	assert_string_equal(config_cap(copy, "per_day", false).where, USER ":1");
-	assert_false(config_cap(copy, "per_day", true).set);
-	assert_string_equal(section_text(config_account(copy, "runpod", &err), "api_key"),
-			    "rpa-1234");
-	config_free(copy);
-	assert_true(config_is_project(c));
-	assert_string_equal(section_where(section_group(config_top(c), "caps"), "max_cost"),
-			    "burst.cfg:1");
-	assert_int_equal(section_int(section_group(config_top(c), "caps"), "max_cost"), 3000000);
-	assert_string_not_equal(section_text(config_job(c), "input"), "/etc/passwd");
-}
-
 static void test_state_dir(void **state)
 {
 	struct err err = {0};
@@ -353,6 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_stages),
 		cmocka_unit_test(test_whole_file),
 		cmocka_unit_test(test_project_over_user),
 		cmocka_unit_test(test_environment),
@@ -362,7 +347,6 @@ int main(void)
 		cmocka_unit_test(test_folder_and_own_file),
 		cmocka_unit_test(test_overrides),
 		cmocka_unit_test(test_what_is_allowed_adds_up),
-		cmocka_unit_test(test_a_copy_of_burst_s_own),
 		cmocka_unit_test(test_state_dir),
 	};
 

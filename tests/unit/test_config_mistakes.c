@@ -29,6 +29,18 @@ static const struct {
 	 "burst.cfg:1: unknown key \"job.inptu\", did you mean \"input\"?"},
 	{"unknown key deep down", "job = { type = \"tts\"; input = \"a\"; join = { gapp = 1; }; };",
 	 "burst.cfg:1: unknown key \"job.join.gapp\", did you mean \"gap\"?"},
+	{"unknown key of a stage",
+	 "job = { type = \"tts\"; input = \"a\"; then = (\n { name = \"a\"; },\n { nmae = 1; }); "
+	 "};",
+	 "burst.cfg:3: unknown key \"job.then.nmae\", did you mean \"name\"?"},
+	{"text in a list of groups",
+	 "job = { type = \"tts\"; input = \"a\"; then = ({ name = \"a\"; },\n \"b\"); };",
+	 "burst.cfg:2: job.then must be a list of groups, like ({ name = ...; }, ...); found the "
+	 "string \"b\""},
+	{"a key of an account for a stage",
+	 "job = { type = \"tts\"; input = \"a\"; then = ({ env = [\"RUNPOD_API_KEY\"]; }); };",
+	 "burst.cfg:1: job.then.env: RUNPOD_API_KEY is a key of your account at runpod: it is not "
+	 "sent to pods"},
 	{"unknown provider", "provider = [\"local\",\n \"runpdo\"];",
 	 "burst.cfg:1: unknown provider \"runpdo\", did you mean \"runpod\"?"},
 	{"unknown provider's group", "providers = { loacl = {}; };",

@@ -28,6 +28,7 @@ static const struct option_spec test_table[] = {
 	{"spot", OPTION_BOOL, 0, "true", "", NULL},
 	{"gpu", OPTION_TEXTS, 0, "L40S", "", NULL},
 	{"caps", OPTION_GROUP, 0, NULL, "", caps_table},
+	{"then", OPTION_GROUPS, 0, NULL, "", caps_table},
 	{0},
 };
 
@@ -100,33 +101,21 @@ static void a_section_takes_what_the_file_says(void **state)
 	assert_true(section_has(s, "caps"));
 }
 
-/* With groups, lists and places. What the copy is told later is its own. */
-static void a_copy_is_its_own(void **state)
+static void a_list_of_groups(void **state)
 {
-	CLEANUP(section_free) struct section *s = section_new(test_table, "burst.cfg:1");
-	struct section *caps = section_set_group(s, "caps", "burst.cfg:5");
+	CLEANUP(section_free) struct section *s = section_new(test_table, "a:1");
 
 	(void)state;
-	section_set_text(s, "name", "quiz", "burst.cfg:2");
-	section_add_item(s, "gpu", "RTX 4090", "burst.cfg:3");
-	section_set_int(caps, "max_cost", 7, "burst.cfg:6");
-	struct section *copy = section_copy(s);
-	section_set_text(copy, "name", "other", "here");
-	section_add_item(copy, "gpu", "H100", "here");
-	section_set_int(section_set_group(copy, "caps", "here"), "max_cost", 8, "here");
-	assert_string_equal(section_text(s, "name"), "quiz");
-	assert_int_equal(section_count(s, "gpu"), 1);
-	assert_int_equal(section_int(section_group(s, "caps"), "max_cost"), 7);
-	assert_string_equal(section_where(section_group(s, "caps"), "max_cost"), "burst.cfg:6");
-	assert_string_equal(section_item(copy, "gpu", 0), "RTX 4090");
-	assert_string_equal(section_item(copy, "gpu", 1), "H100");
-	assert_string_equal(section_where(copy, NULL), "burst.cfg:1");
-	assert_string_equal(section_text(copy, "voice"), "en");
-	assert_false(section_has(copy, "pods"));
-	section_unset(copy, "caps");
-	assert_false(section_has(copy, "caps"));
-	assert_int_equal(section_int(section_group(copy, "caps"), "max_cost"), 5000000);
-	section_free(copy);
+	assert_int_equal(section_count(s, "then"), 0);
+	section_set_int(section_add_group(s, "then", "a:2"), "max_cost", 7, "a:3");
+	section_add_group(s, "then", "a:4");
+	assert_int_equal(section_count(s, "then"), 2);
+	assert_int_equal(section_int(section_group_at(s, "then", 0), "max_cost"), 7);
+	assert_int_equal(section_int(section_group_at(s, "then", 1), "max_cost"), 5000000);
+	assert_string_equal(section_where(section_group_at(s, "then", 1), NULL), "a:4");
+	section_clear_items(s, "then");
+	assert_int_equal(section_count(s, "then"), 0);
+	assert_false(section_has(s, "then"));
 }
 
 static void an_empty_list_is_empty(void **state)
@@ -204,7 +193,7 @@ int main(void)
 		cmocka_unit_test(messages_hold_no_secret),
 		cmocka_unit_test(a_section_has_its_defaults),
 		cmocka_unit_test(a_section_takes_what_the_file_says),
-		cmocka_unit_test(a_copy_is_its_own),
+		cmocka_unit_test(a_list_of_groups),
 		cmocka_unit_test(an_empty_list_is_empty),
 		cmocka_unit_test(json_is_read),
 		cmocka_unit_test(json_mistakes_are_named),

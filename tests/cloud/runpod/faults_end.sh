@@ -88,7 +88,7 @@ c_ended_with_9_before_its_delivery() {
 c_its_delivery_ended_with_9() { # and had gone well: it is not done again
 	rp_config 'deliver = { run = "date +%N >delivered; sleep 2"; outputs = ["delivered"]; };'
 	burst_bg run --json
-	wait_for 60 "its delivery" grep -q "delivering" err.txt
+	wait_for 60 "its delivery" grep -q "stage deliver" err.txt
 	rp_fault F16 '"times":-1'
 	left_at_once
 	is "$STATUS $(json .status)" "9 partial" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
@@ -105,7 +105,7 @@ c_its_delivery_ended_with_9() { # and had gone well: it is not done again
 c_its_delivery_is_interrupted_after_it_went_well() { # while its pod is given back: it is not done again
 	rp_config 'deliver = { run = "date +%N >delivered; sleep 2"; outputs = ["delivered"]; };'
 	burst_bg run --json
-	wait_for 60 "its delivery" grep -q "delivering" err.txt
+	wait_for 60 "its delivery" grep -q "stage deliver" err.txt
 	rp_fault F16 '"way":"lingers","ms":8000'
 	wait_for 60 "what it brings" [ -e out/delivered ]
 	wait_for 60 "the release of its pod" eval "[ \"\$(ledger \"select count(*) from pod where release_ms > 0\")\" = 2 ]"
@@ -121,7 +121,7 @@ c_its_delivery_is_interrupted_after_it_went_well() { # while its pod is given ba
 c_its_delivery_is_interrupted_and_brought_nothing() { # while its pod is given back: it is still to be done
 	rp_config 'deliver = { run = "date +%N >delivered; sleep 2"; outputs = ["*.mp3"]; };'
 	burst_bg run --json
-	wait_for 60 "its delivery" grep -q "delivering" err.txt
+	wait_for 60 "its delivery" grep -q "stage deliver" err.txt
 	rp_fault F16 '"way":"lingers","ms":8000'
 	wait_for 60 "the end of its command" eval "[ \"\$(ledger \"select count(*) from pod where release_ms > 0\")\" = 2 ]"
 	kill -TERM "$PID"

@@ -1,4 +1,4 @@
-/* test_deliver_folder.c - what a delivery's pod is given of the output folder: plain files, and
+/* test_stage_folder.c - what the pods of a stage are given of the output folder: plain files, and
  * nothing that a link leads to. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/path.h"
-#include "runs/deliver_folder.h"
+#include "runs/stage_folder.h"
 #include "folder.h"
 
 static int make_root(void **state)
@@ -29,11 +29,11 @@ static int make_root(void **state)
 
 static int make_with(const char *name, struct err *err)
 {
-	struct deliver_output output = {.name = (char *)name};
-	struct deliver_folder f = {
-		.dir = "made", .output_dir = "out", .outputs = &output, .count = 1, .tree = ""};
+	struct stage_input output = {.name = (char *)name};
+	struct stage_folder f = {
+		.dir = "made", .output_dir = "out", .inputs = &output, .count = 1, .tree = ""};
 
-	return deliver_folder_make(&f, err);
+	return stage_folder_make(&f, err);
 }
 
 static void test_plain_files(void **state)
@@ -44,7 +44,8 @@ static void test_plain_files(void **state)
 	(void)state;
 	if (make_with("fine/deep/x.txt", &err) < 0)
 		fail_msg("%s", err.msg);
-	assert_int_equal(path_read("made/.deliver/missing/fine/deep/x.txt", 100, &text, &err), 0);
+	assert_int_equal(path_read("made/.burst-stage/missing/fine/deep/x.txt", 100, &text, &err),
+			 0);
 	assert_string_equal(str_text(&text), "fine");
 }
 
@@ -56,7 +57,7 @@ static void test_nothing_else(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct err err = {0};
-		CLEANUP(free_text) char *copy = xasprintf("made/.deliver/missing/%s", names[i]);
+		CLEANUP(free_text) char *copy = xasprintf("made/.burst-stage/missing/%s", names[i]);
 		if (make_with(names[i], &err) == 0 || path_exists(copy))
 			fail_msg("%s was taken", names[i]);
 		if (!strstr(err.msg, names[i]))
@@ -71,5 +72,5 @@ int main(void)
 		cmocka_unit_test(test_nothing_else),
 	};
 
-	return cmocka_run_group_tests_name("deliver_folder", tests, make_root, leave_folder);
+	return cmocka_run_group_tests_name("stage_folder", tests, make_root, leave_folder);
 }

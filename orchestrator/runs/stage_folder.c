@@ -1,5 +1,5 @@
-/* deliver_folder.c - makes the folder that a delivery's pod gets as its code. */
-#include "deliver_folder.h"
+/* stage_folder.c - makes the folder that the pods of a stage get as their code. */
+#include "stage_folder.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,36 +12,40 @@
 /* Runs after `tree` and `tells` are set. The pod starts in a copy of this folder; the job's code
  * replaces it. */
 static const char begin_script[] =
-	"rm -rf .deliver .burstignore\n"
-	"lacks=\n"
+	"rm -rf .burst-stage .burstignore\n"
+	"lacks= absent=" STAGE_ABSENT "$BURST_INDEX\n"
 	"[ -z \"$tree\" ] || \"$BURST_HOME/burst-agent\" copy \"$tree\" . || lacks=yes\n"
-	"while IFS= read -r name; do rm -rf \"./$name\"; done <\"$BURST_CODE/.deliver/removed\"\n"
-	"cp -a \"$BURST_CODE/.deliver/code/.\" . || exit 66\n"
-	"rm -rf .deliver/outputs " DELIVER_ABSENT "\n"
-	"[ -z \"$tells\" ] || : >" DELIVER_ABSENT "\n"
-	"[ -z \"$lacks\" ] || echo 0 >>" DELIVER_ABSENT "\n"
-	"# what was rendered, under its own names: $BURST_OUTPUTS\n"
-	"BURST_OUTPUTS=$PWD/.deliver/outputs\n"
-	"export BURST_OUTPUTS\n"
-	"mkdir -p \"$BURST_OUTPUTS\" || exit 66\n"
+	"while IFS= read -r name; do rm -rf \"./$name\"; done "
+	"<\"$BURST_CODE/.burst-stage/removed\"\n"
+	"cp -a \"$BURST_CODE/.burst-stage/code/.\" . || exit 66\n"
+	"rm -rf .burst-stage/inputs " STAGE_ABSENT "*\n"
+	"[ -z \"$tells\" ] || : >\"$absent\"\n"
+	"[ -z \"$lacks\" ] || echo 0 >>\"$absent\"\n"
+	"# what the steps before made, under its own names; BURST_OUTPUTS is what `deliver` calls "
+	"it\n"
+	"BURST_INPUTS=$PWD/.burst-stage/inputs\n"
+	"BURST_OUTPUTS=$BURST_INPUTS\n"
+	"export BURST_INPUTS BURST_OUTPUTS\n"
+	"mkdir -p \"$BURST_INPUTS\" || exit 66\n"
 	"number=0\n"
 	"while IFS='\t' read -r name from; do\n"
 	"	number=$((number + 1))\n"
-	"	case $name in */*) mkdir -p \"$BURST_OUTPUTS/${name%/*}\" ;; esac\n"
-	"	case $from in '') from=$BURST_CODE/.deliver/missing/$name ;; *) "
+	"	case $name in */*) mkdir -p \"$BURST_INPUTS/${name%/*}\" ;; esac\n"
+	"	case $from in '') from=$BURST_CODE/.burst-stage/missing/$name ;; *) "
 	"from=$BURST_VOLUME/$from ;; esac\n"
 	"	if [ -f \"$from\" ]; then\n"
-	"		ln -s \"$from\" \"$BURST_OUTPUTS/$name\" || exit 66\n"
+	"		ln -s \"$from\" \"$BURST_INPUTS/$name\" || exit 66\n"
 	"	else\n"
-	"		echo $number >>" DELIVER_ABSENT "\n"
+	"		echo $number >>\"$absent\"\n"
 	"	fi\n"
-	"done <\"$BURST_CODE/.deliver/list\"\n"
-	"[ ! -s " DELIVER_ABSENT " ] || exit 0\n"
-	"cp \"$BURST_CODE/.deliver/missing/manifest.jsonl\" \"$BURST_OUTPUTS/manifest.jsonl\" || "
+	"done <\"$BURST_CODE/.burst-stage/list\"\n"
+	"[ ! -s \"$absent\" ] || exit 0\n"
+	"cp \"$BURST_CODE/.burst-stage/missing/manifest.jsonl\" \"$BURST_INPUTS/manifest.jsonl\" "
+	"|| "
 	"exit 66\n"
-	"unset tree tells lacks number name from\n";
+	"unset tree tells lacks absent number name from\n";
 
-static int write_begin(const struct deliver_folder *f, const char *tree, const char *below,
+static int write_begin(const struct stage_folder *f, const char *tree, const char *below,
 		       struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(below, "begin.sh");
@@ -73,10 +77,10 @@ static int copy_file(int dir, const char *name, const char *to, mode_t mode, str
 	return path_write(to, str_text(&bytes), bytes.len, mode, err);
 }
 
-static int copy_output(const struct deliver_folder *f, const char *name, struct err *err)
+static int copy_output(const struct stage_folder *f, const char *name, struct err *err)
 {
 	CLEANUP(fd_close) int output = path_open_dir(f->output_dir);
-	CLEANUP(free_text) char *to = xasprintf("%s/.deliver/missing/%s", f->dir, name);
+	CLEANUP(free_text) char *to = xasprintf("%s/.burst-stage/missing/%s", f->dir, name);
 	CLEANUP(free_text) char *folder = path_dir(to);
 
 	if (output < 0)
@@ -99,7 +103,7 @@ static int copy_entry(int code, const struct tree_entry *e, const char *to, stru
 
 /* Copies what the pod's copy of `base` lacks; *removed lists what to delete from it first. Skips
  * the output folder, as the job's own pods do. */
-static int copy_code(const struct deliver_folder *f, const struct tree *base, const char *below,
+static int copy_code(const struct stage_folder *f, const struct tree *base, const char *below,
 		     struct str *removed, struct err *err)
 {
 	CLEANUP(tree_free) struct tree *tree = NULL;
@@ -130,7 +134,7 @@ static int copy_code(const struct deliver_folder *f, const struct tree *base, co
 }
 
 /* *tree: the tree on the volume that the pod starts from. */
-static int add_code(const struct deliver_folder *f, const char *below, const char **tree,
+static int add_code(const struct stage_folder *f, const char *below, const char **tree,
 		    struct err *err)
 {
 	CLEANUP(tree_free) struct tree *base = NULL;
@@ -151,13 +155,13 @@ static int add_code(const struct deliver_folder *f, const char *below, const cha
 	return path_write(list, str_text(&removed), removed.len, 0600, err);
 }
 
-static int write_list(const struct deliver_folder *f, const char *below, struct err *err)
+static int write_list(const struct stage_folder *f, const char *below, struct err *err)
 {
 	CLEANUP(str_free) struct str list = STR_INIT;
 	CLEANUP(free_text) char *path = path_join(below, "list");
 
 	for (size_t i = 0; i < f->count; i++) {
-		const struct deliver_output *o = &f->outputs[i];
+		const struct stage_input *o = &f->inputs[i];
 		str_addf(&list, "%s\t%s\n", o->name, o->path ? o->path : "");
 		if (!o->path && copy_output(f, o->name, err) < 0)
 			return -1;
@@ -165,9 +169,9 @@ static int write_list(const struct deliver_folder *f, const char *below, struct 
 	return path_write(path, str_text(&list), list.len, 0600, err);
 }
 
-int deliver_folder_make(const struct deliver_folder *f, struct err *err)
+int stage_folder_make(const struct stage_folder *f, struct err *err)
 {
-	CLEANUP(free_text) char *below = path_join(f->dir, ".deliver");
+	CLEANUP(free_text) char *below = path_join(f->dir, ".burst-stage");
 	CLEANUP(free_text) char *rules = path_join(f->dir, ".burstignore");
 	const char *tree;
 

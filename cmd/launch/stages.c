@@ -1,0 +1,454 @@
+/* stages.c - reads the stages that follow a render, and finds mistakes before anything is rented.
+ */
+#include "stages.h"
+
+#include <stdlib.h>
+
+#include "base/gpus.h"
+#include "base/path.h"
+#include "base/pattern.h"
+#include "jobs/common.h"
+#include "jobs/foreign.h"
+#include "plan/cost.h"
+#include "provider.h"
+
+#define DELIVER "deliver"
+
+enum { NAME_MOST = 24, PODS_MOST = 1000 };
+
+void stages_read(struct stages *out, const struct config *c)
+{
+	const struct section *top = config_top(c), *job = config_job(c);
+	size_t count = job ? section_count(job, "then") : 0;
+
+	*out = (struct stages){.list = xcalloc(count + 1, sizeof(*out->list))};
+	for (size_t i = 0; i < count; i++) {
+		const struct section *conf = section_group_at(job, "then", i);
+		out->list[out->count++] = (struct stage){
+			.name = section_text(conf, "name") ? section_text(conf, "name") : "",
+			.conf = conf,
+			.pod = section_group(conf, "pod"),
+			.pods = (int)MIN(MAX(section_int(conf, "pods"), 1), PODS_MOST)};
+	}
+	if (section_has(top, DELIVER))
+		out->list[out->count++] = (struct stage){.name = DELIVER,
+							 .is_deliver = true,
+							 .conf = section_group(top, DELIVER),
+							 .pod = section_group(top, DELIVER),
+							 .pods = 1};
+}
+
+size_t stage_count(const struct stage *s, const char *key)
+{
+	bool has = !s->is_deliver || !strcmp(key, "outputs") || !strcmp(key, "env");
+
+	return has ? section_count(s->conf, key) : 0;
+}
+
+static bool names(const struct section *conf, const char *key, const char *word)
+{
+	for (size_t i = 0; i < section_count(conf, key); i++)
+		if (!strcmp(section_item(conf, key, i), word))
+			return true;
+	return false;
+}
+
+bool stage_gets_from(const struct stage *s, const char *step)
+{
+	return !stage_count(s, "from") || names(s->conf, "from", step);
+}
+
+bool stage_gets(const struct stage *s, const char *file, bool asks)
+{
+	size_t count = stage_count(s, "inputs");
+
+	for (size_t i = 0; i < count; i++)
+		if (pattern_match(section_item(s->conf, "inputs", i), file))
+			return true;
+	return !count && !asks;
+}
+
+/* ---- its pods ---- */
+
+/* By any provider's list; a GPU without a price comes last. */
+static double least_price(const char *gpu)
+{
+	double least = 1e9;
+
+	for (int m = MARKET_SECURE; m < MARKETS; m++) {
+		double price = prior_list_price(gpu, (enum market)m, NULL);
+		least = price > 0 ? MIN(least, price) : least;
+	}
+	return least;
+}
+
+static int by_price(const void *a, const void *b)
+{
+	double one = least_price(*(const char *const *)a),
+	       other = least_price(*(const char *const *)b);
+
+	return (one > other) - (one < other);
+}
+
+/* Every GPU that encodes video, the cheapest first. */
+static void ask_for_encoders(struct order *o)
+{
+	size_t rows, n = 0;
+	const struct gpu *gpus = gpu_catalog(&rows);
+	const char **list = xcalloc(rows + 1, sizeof(*list));
+
+	for (size_t i = 0; i < rows; i++)
+		if (gpus[i].nvenc)
+			list[n++] = gpus[i].name;
+	qsort(list, n, sizeof(*list), by_price);
+	order_gpus(o, list);
+	free(list);
+}
+
+void stage_shape(struct order *o, const struct stage *s)
+{
+	const struct section *pod = s->pod;
+
+	o->pods = s->pods;
+	o->image = section_text(pod, "image");
+	o->disk_gb = section_int(pod, "disk_gb");
+	o->cpu = section_int(pod, "cpu");
+	o->memory_gb = section_int(pod, "memory_gb");
+	if (!s->is_deliver && section_count(pod, "gpu")) {
+		size_t count = section_count(pod, "gpu");
+		const char **list = xcalloc(count + 1, sizeof(*list));
+		for (size_t i = 0; i < count; i++)
+			list[i] = section_item(pod, "gpu", i);
+		order_gpus(o, list);
+		free(list);
+	} else if (!s->is_deliver && names(pod, "needs", "nvenc")) {
+		ask_for_encoders(o);
+	} else if (!s->is_deliver && names(pod, "needs", "gpu")) {
+		order_gpus(o, NULL);
+	} else {
+		order_gpus(o, (const char *const[]){GPU_NONE, NULL});
+	}
+}
+
+/* ---- can two patterns match one path? ---- */
+
+enum { ANY_CHAR = -1, ANY_TEXT = -2, TOKENS_MOST = 512 };
+
+/* A set counts as any character. Returns the number of tokens. */
+static size_t tokens_of(int to[TOKENS_MOST], const char *p)
+{
+	size_t n = 0;
+
+	for (; *p && n < TOKENS_MOST; p++) {
+		const char *end = *p == '[' ? strchr(p + 1, ']') : NULL;
+		if (*p == '*') {
+			to[n++] = ANY_TEXT;
+		} else if (*p == '?' || end) {
+			to[n++] = ANY_CHAR;
+			p = end ? end : p;
+		} else {
+			p += *p == '\\' && p[1];
+			to[n++] = (unsigned char)*p;
+		}
+	}
+	return n;
+}
+
+static bool may_meet(const char *one, const char *other)
+{
+	int a[TOKENS_MOST], b[TOKENS_MOST];
+	size_t n = tokens_of(a, one), m = tokens_of(b, other);
+	bool *fits = xcalloc((n + 1) * (m + 1), sizeof(*fits)); /* what is left of both */
+
+	for (size_t i = n + 1; i-- > 0;)
+		for (size_t k = m + 1; k-- > 0;) {
+			bool *at = &fits[i * (m + 1) + k];
+			if (i == n && k == m)
+				*at = true;
+			else if (i < n && a[i] == ANY_TEXT)
+				*at = at[m + 1] || (k < m && at[1]);
+			else if (k < m && b[k] == ANY_TEXT)
+				*at = at[1] || (i < n && at[m + 1]);
+			else if (i < n && k < m)
+				*at = (a[i] == b[k] || a[i] == ANY_CHAR || b[k] == ANY_CHAR) &&
+				      at[m + 2];
+		}
+	bool result = fits[0];
+	free(fits);
+	return result;
+}
+
+/* ---- mistakes ---- */
+
+struct checking {
+	const struct launch *l;
+	const struct stages *stages;
+	const struct stage *s;
+	struct mistakes *m;
+};
+
+static void complain(const struct checking *c, const char *key, const char *fmt, ...) PRINTF(3, 4);
+
+/* key: where it stands; NULL: the stage. */
+static void complain(const struct checking *c, const char *key, const char *fmt, ...)
+{
+	struct err err = {0};
+	char what[320];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vformat_text(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	err_set(&err, ERR_CONFIG, "%s: %s", section_where(c->s->conf, key), what);
+	mistakes_note(c->m, NULL, &err);
+}
+
+static bool is_name(const char *name)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	return *name && *name != '.' && *name != '-' && strlen(name) <= NAME_MOST &&
+	       strspn(name, allowed) == strlen(name);
+}
+
+static size_t index_of(const struct stages *stages, const char *name)
+{
+	size_t i = 0;
+
+	while (i < stages->count && strcmp(stages->list[i].name, name))
+		i++;
+	return i;
+}
+
+static void check_name(const struct checking *c)
+{
+	const char *name = c->s->name;
+	const struct stage *first = &c->stages->list[index_of(c->stages, name)];
+
+	if (c->s->is_deliver)
+		return;
+	if (!*name)
+		complain(c, NULL, "job.then: a stage needs a name, like name = \"video\"");
+	else if (!is_name(name))
+		complain(c, "name",
+			 "job.then: name = \"%.60s\": use letters, digits, '.', '_' and '-', at "
+			 "most %d",
+			 name, NAME_MOST);
+	else if (!strcmp(name, STAGE_RENDER) || !strcmp(name, DELIVER))
+		complain(c, "name", "job.then: \"%s\" is the name of a step of every job", name);
+	else if (first != c->s)
+		complain(c, "name", "job.then: two stages have the name \"%s\"", name);
+}
+
+/* Whether `later` gets files of `of`, perhaps through others. */
+static bool leads_back(const struct stages *stages, size_t later, const char *of, size_t depth)
+{
+	const struct stage *s = &stages->list[later];
+
+	for (size_t i = 0; depth && i < stage_count(s, "from"); i++) {
+		const char *name = section_item(s->conf, "from", i);
+		size_t next = index_of(stages, name);
+		if (!strcmp(name, of) ||
+		    (next < stages->count && leads_back(stages, next, of, depth - 1)))
+			return true;
+	}
+	return false;
+}
+
+static void check_from(const struct checking *c)
+{
+	const char *own = c->s->name;
+
+	for (size_t i = 0; i < stage_count(c->s, "from"); i++) {
+		const char *name = section_item(c->s->conf, "from", i);
+		size_t at = index_of(c->stages, name);
+		if (!strcmp(name, STAGE_RENDER))
+			continue;
+		if (at == c->stages->count)
+			complain(c, "from", "job.then: stage \"%s\": no stage is called \"%.60s\"",
+				 own, name);
+		else if (&c->stages->list[at] == c->s)
+			complain(c, "from", "job.then: stage \"%s\" cannot work on its own files",
+				 own);
+		else if (&c->stages->list[at] > c->s &&
+			 leads_back(c->stages, at, own, c->stages->count))
+			complain(c, "from",
+				 "job.then: stages \"%s\" and \"%s\" wait for each other's files",
+				 own, name);
+		else if (&c->stages->list[at] > c->s)
+			complain(c, "from",
+				 "job.then: stage \"%s\" works on files of \"%s\", which comes "
+				 "later: stages run in their order here",
+				 own, name);
+	}
+}
+
+/* Whether the render, or what joins its files, may make such a file. */
+static bool is_rendered(const struct launch *l, const char *pattern)
+{
+	const struct engine_setup *s = &l->run.setup;
+	const struct section *job = config_job(l->ctx->config);
+	const char *const *also =
+		s->job_ops->finish_names ? s->job_ops->finish_names(s->job) : NULL;
+	size_t count = 0;
+	const struct segment *list = s->job_ops->segments(s->job, &count);
+
+	if (s->job_ops->needs(s->job)->command) {
+		for (size_t i = 0; i < section_count(job, "outputs"); i++)
+			if (may_meet(pattern, section_item(job, "outputs", i)))
+				return true;
+		return false;
+	}
+	for (; also && *also; also++)
+		if (pattern_match(pattern, *also))
+			return true;
+	for (size_t i = 0; i < count; i++)
+		if (!list[i].file || pattern_match(pattern, list[i].file))
+			return true;
+	return false;
+}
+
+static bool is_made(const struct checking *c, const char *pattern)
+{
+	if (stage_gets_from(c->s, STAGE_RENDER) && is_rendered(c->l, pattern))
+		return true;
+	for (const struct stage *s = c->stages->list; s < c->s; s++)
+		for (size_t i = 0; stage_gets_from(c->s, s->name) && i < stage_count(s, "outputs");
+		     i++)
+			if (may_meet(pattern, section_item(s->conf, "outputs", i)))
+				return true;
+	return false;
+}
+
+static void check_inputs(const struct checking *c)
+{
+	for (size_t i = 0; c->l->run.setup.job && i < stage_count(c->s, "inputs"); i++) {
+		const char *pattern = section_item(c->s->conf, "inputs", i);
+		if (!is_made(c, pattern))
+			complain(c, "inputs",
+				 "job.then: stage \"%s\": no earlier step makes \"%.80s\"; its "
+				 "outputs must name it",
+				 c->s->name, pattern);
+	}
+}
+
+static void check_command(const struct checking *c, bool has_volume)
+{
+	const struct section *conf = c->s->conf;
+	const char *run = section_text(conf, "run");
+	struct err err = {0};
+
+	if ((!run || !run[strspn(run, " \t\r\n")]) && c->s->is_deliver)
+		complain(c, NULL, "deliver needs run = \"...\", the command that delivers");
+	else if (!run || !run[strspn(run, " \t\r\n")])
+		complain(c, NULL, "job.then: stage \"%s\" needs run = \"...\", its command",
+			 c->s->name);
+	if (c->s->is_deliver && strcmp(section_text(conf, "on"), "cpu"))
+		complain(
+			c, "on",
+			"deliver.on must be \"cpu\" or absent; a stage of job.then may have a GPU");
+	if (c->s->is_deliver && !has_volume)
+		complain(c, NULL,
+			 "deliver needs a volume, which holds the outputs: set volume.name, or "
+			 "make it a stage of job.then");
+	if (!c->s->is_deliver && !has_volume && !stage_count(c->s, "outputs") &&
+	    !section_bool(conf, "no_outputs"))
+		complain(c, NULL,
+			 "job.then: stage \"%s\" has no outputs, and there is no volume: what it "
+			 "makes would be lost with its pod; name the files to fetch, like outputs "
+			 "= [\"*.mp4\"], or set no_outputs = true",
+			 c->s->name);
+	if (job_check_outputs(conf, &err) < 0)
+		mistakes_note(c->m, NULL, &err);
+	if (job_check_env(conf, &err) < 0)
+		mistakes_note(c->m, NULL, &err);
+}
+
+static void check_number(const struct checking *c, const struct section *conf, const char *key,
+			 int64_t most)
+{
+	int64_t value = section_int(conf, key);
+	struct err err = {0};
+
+	if (!section_has(conf, key) || (value >= 1 && value <= most))
+		return;
+	err_set(&err, ERR_CONFIG, "%s: %s of stage \"%s\" is out of range: it must be 1 to %lld",
+		section_where(conf, key), key, c->s->name, (long long)most);
+	mistakes_note(c->m, NULL, &err);
+}
+
+static void check_gpus(const struct checking *c)
+{
+	const struct section *pod = c->s->pod;
+	char name[64];
+	int count;
+
+	for (size_t i = 0; i < section_count(pod, "needs"); i++)
+		if (strcmp(section_item(pod, "needs", i), "nvenc") &&
+		    strcmp(section_item(pod, "needs", i), "gpu"))
+			complain(c, "pod",
+				 "job.then: stage \"%s\": pod.needs: \"%.40s\" is neither \"gpu\" "
+				 "nor \"nvenc\"",
+				 c->s->name, section_item(pod, "needs", i));
+	for (size_t i = 0; i < section_count(pod, "gpu"); i++) {
+		const char *wish = section_item(pod, "gpu", i);
+		const struct gpu *gpu =
+			gpu_parse(wish, name, sizeof(name), &count) && !gpu_is_none(name)
+				? gpu_find(name)
+				: NULL;
+		if (names(pod, "needs", "nvenc") && gpu && !gpu->nvenc)
+			complain(c, "pod",
+				 "job.then: stage \"%s\" needs nvenc, but %s cannot encode video",
+				 c->s->name, gpu->name);
+	}
+}
+
+void stages_check(const struct launch *l, struct mistakes *m)
+{
+	struct stages stages;
+	struct err err = {0};
+
+	stages_read(&stages, l->ctx->config);
+	for (size_t i = 0; i < stages.count; i++) {
+		const struct stage *s = &stages.list[i];
+		const struct checking c = {.l = l, .stages = &stages, .s = s, .m = m};
+		check_name(&c);
+		check_command(&c, l->order.volume && l->order.volume[0]);
+		check_from(&c);
+		check_inputs(&c);
+		if (s->is_deliver)
+			continue;
+		check_gpus(&c);
+		check_number(&c, s->conf, "pods", PODS_MOST);
+		check_number(&c, s->pod, "disk_gb", 100000);
+		check_number(&c, s->pod, "cpu", 1024);
+		check_number(&c, s->pod, "memory_gb", 65536);
+		if (provider_check_image(s->pod, "job.then.pod", "image", &err) < 0)
+			mistakes_note(m, NULL, &err);
+	}
+	free(stages.list);
+}
+
+int stages_check_output(const struct launch *l, struct err *err)
+{
+	CLEANUP(manifest_free) struct manifest m = {0};
+	struct stages stages;
+	int result = 0;
+
+	stages_read(&stages, l->ctx->config);
+	if (!l->ctx->overwrite && stages.count)
+		result = manifest_read(l->run.output_dir, false, &m, err);
+	const char *const *also = m.present && l->run.setup.job_ops->finish_names
+					  ? l->run.setup.job_ops->finish_names(l->run.setup.job)
+					  : NULL;
+	for (size_t i = 0; i < stages.count && result == 0 && !l->ctx->overwrite; i++) {
+		char **patterns = job_texts(stages.list[i].conf, "outputs");
+		if (patterns[0])
+			result = foreign_check(l->run.output_dir, (const char *const *)patterns, &m,
+					       also, err);
+		job_texts_free(patterns);
+	}
+	free(stages.list);
+	return result;
+}
