@@ -162,6 +162,7 @@ static void count_busy(struct core_pod *p, int64_t t, int change)
 		/* The ledger's figure dates from its row's last write; the log that is being read
 		 * covers everything. */
 		p->workload.recounted = true;
+		p->workload.noted_ms = p->workload.compute_ms;
 		p->workload.compute_ms = 0;
 	}
 	p->workload.last_t = MAX(p->workload.last_t, t);
@@ -193,6 +194,19 @@ void dispatch_running(struct core *c, const struct event *ev)
 	add_to_batch(c, p->workload.inherited - 1, ev->segment);
 }
 
+/* One of its segments is in hand. */
+static bool holds_segment(const struct core *c, size_t batch)
+{
+	const struct core_batch *b = &c->batches[batch];
+
+	for (size_t i = 0; i < b->count; i++) {
+		const struct seg *s = &c->segs[b->segments[i]];
+		if (s->state == SEG_HELD && s->pod == b->pod && s->batch == batch)
+			return true;
+	}
+	return false;
+}
+
 /* The agent reports it as batches of another client, so it ends with the last of its segments. */
 static void after_inherited(struct core *c, int pod)
 {
@@ -200,13 +214,9 @@ static void after_inherited(struct core *c, int pod)
 
 	if (!p->workload.inherited)
 		return;
-	struct core_batch *b = &c->batches[p->workload.inherited - 1];
-	for (size_t i = 0; i < b->count; i++) {
-		const struct seg *s = &c->segs[b->segments[i]];
-		if (s->state == SEG_HELD && s->pod == pod && s->batch == p->workload.inherited - 1)
-			return;
-	}
-	b->over = true;
+	if (holds_segment(c, p->workload.inherited - 1))
+		return;
+	c->batches[p->workload.inherited - 1].over = true;
 	p->workload.inherited = 0;
 	p->workload.batches--;
 	p->workload.worked_at = c->now;
@@ -273,7 +283,7 @@ void dispatch_revoked(struct core *c, const struct event *ev)
 	p->workload.batches--;
 	if (b->started) { /* a halted command: its time is lost, its finished files are not */
 		count_busy(p, ev->t, -1);
-		p->workload.wasted_ms += MAX(p->workload.last_t - MAX(b->started_t, b->saved_t), 0);
+		core_waste(p, p->workload.last_t - MAX(b->started_t, b->saved_t));
 	}
 	for (size_t i = 0; i < b->count; i++) {
 		struct seg *s = &c->segs[b->segments[i]];
@@ -322,7 +332,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	}
 	if (!held_here) {
 		/* Another pod has or had it, or its file cannot be fetched. */
-		p->workload.wasted_ms += ev->elapsed_ms;
+		core_waste(p, ev->elapsed_ms);
 		return;
 	}
 	segment_leave_pod(c, s);
@@ -382,27 +392,24 @@ static void last_seen(struct core *c, struct core_pod *p)
 	}
 }
 
-/* Batches cut off count as wasted from their start, or their last checkpoint, until the pod was
- * last seen. */
+/* Batches cut off count as wasted from their start, last checkpoint or newest result on, until the
+ * pod was last seen. One whose results were all read from the volume is not cut off. */
 static void cut_batches(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	int64_t all_ms = 0, longest_ms = 0;
+	int64_t wasted_ms = 0; /* they were rendered side by side */
 
 	last_seen(c, p);
-
 	for (size_t i = 0; p->workload.batches > 0 && i < c->batch_count; i++) {
 		struct core_batch *b = &c->batches[i];
 		if (b->pod != pod || b->over)
 			continue;
 		b->over = true;
-		int64_t from_t = MAX(b->started_t, b->saved_t);
-		int64_t ms = b->started ? MAX(p->workload.last_t - from_t, (int64_t)0) : 0;
-		all_ms += ms;
-		longest_ms = MAX(longest_ms, ms);
+		int64_t from_t = MAX(MAX(b->started_t, b->saved_t), b->newest_t);
+		if (b->started && holds_segment(c, i))
+			wasted_ms = MAX(wasted_ms, p->workload.last_t - from_t);
 	}
-	/* Continuous batches were rendered side by side. */
-	p->workload.wasted_ms += p->workload.batching == BATCHING_CONTINUOUS ? longest_ms : all_ms;
+	core_waste(p, wasted_ms);
 	if (c->canary_sent && !c->canary_ok && c->batches[c->canary_batch].pod == pod)
 		c->canary_sent = false; /* the next pod starts with a canary */
 	p->workload.compute_ms = core_compute_ms(p);

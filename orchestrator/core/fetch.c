@@ -46,7 +46,7 @@ static void render_again(struct core *c, const struct event *ev)
 	struct core_pod *p = &c->pods[ev->pod];
 
 	p->workload.unfetched--;
-	p->workload.wasted_ms += c->segs[ev->segment].elapsed_ms;
+	core_waste(p, c->segs[ev->segment].elapsed_ms);
 	segment_reopen(c, ev->segment);
 	c->dirty = true;
 	pod_due(c, ev->pod);
@@ -192,7 +192,7 @@ void fetch_lost(struct core *c, int pod)
 		struct seg *s = &c->segs[i];
 		if (s->pod != pod || s->state != SEG_RENDERED || s->arrived)
 			continue;
-		c->pods[pod].workload.wasted_ms += s->elapsed_ms;
+		core_waste(&c->pods[pod], s->elapsed_ms);
 		c->pods[pod].workload.unfetched--;
 		segment_lost(c, i);
 	}

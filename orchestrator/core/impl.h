@@ -18,6 +18,9 @@ void core_stop(struct core *c); /* like core_fault(), without an error */
 /* Its batches that have not begun are taken back, and its commands end within grace_ms. */
 void core_take_back(struct core *c, struct core_pod *p, int64_t grace_ms);
 int core_gravity(enum err_kind kind);
+/* Work of this length is lost. Workers side by side can lose the same seconds, so this never counts
+ * more than the pod has computed. */
+void core_waste(struct core_pod *p, int64_t ms);
 bool core_stopping(const struct core *c);
 bool core_reads_past(const struct core *c);
 /* Adopted at the start: its log is to be read before its work is dealt out again. */
@@ -100,6 +103,8 @@ int64_t budget_spent(const struct core *c);
 /* Why a pod at its price breaks a cap; NULL: it does not. A pod slightly above its offer's price
  * gets an earlier hard end. */
 const char *budget_refuses(const struct core *c, struct core_pod *p);
+int64_t budget_seen_until(const struct core_pod *p,
+			  int64_t at); /* or later, if it was seen later */
 /* Returns `at` (boot clock) or an earlier time. After a power cut or a sleep, no client may have
  * looked for a day. A pod that no list has shown since its hard end ended itself then, and the time
  * from then on is not billed. */

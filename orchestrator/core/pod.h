@@ -236,7 +236,7 @@ struct workload {
 	struct batch_speed speed; /* of its engine on its GPU, from earlier runs */
 	int64_t worked_at;        /* boot clock: a batch of it last ended */
 	int64_t local_at;         /* boot clock: a file of it was last renamed into place here */
-	int64_t compute_ms, wasted_ms;
+	int64_t compute_ms, wasted_ms; /* wasted_ms: the part of core_compute_ms() that is lost */
 
 	/* private to core/ */
 	int batches, unfetched; /* batches in flight; rendered segments that are not fetched yet */
@@ -252,6 +252,7 @@ struct workload {
 	int busy; /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
 	bool recounted;   /* adopted: its compute seconds are counted anew from its log */
+	int64_t noted_ms; /* likewise: what the ledger has of them, until the log shows more */
 	bool failed_here; /* the job failed on it, in part or whole */
 	int bad_files;    /* segments in a row whose files did not match what was announced */
 	uint32_t last_group;

@@ -302,8 +302,17 @@ bool core_skips(const struct core *c, const struct candidate *k)
 
 int64_t core_compute_ms(const struct core_pod *p)
 {
-	return p->workload.compute_ms +
-	       (p->workload.busy > 0 ? p->workload.last_t - p->workload.busy_since_t : 0);
+	int64_t counted_ms =
+		p->workload.compute_ms +
+		(p->workload.busy > 0 ? p->workload.last_t - p->workload.busy_since_t : 0);
+
+	return MAX(counted_ms, p->workload.noted_ms);
+}
+
+void core_waste(struct core_pod *p, int64_t ms)
+{
+	p->workload.wasted_ms =
+		MIN(p->workload.wasted_ms + MAX(ms, (int64_t)0), core_compute_ms(p));
 }
 
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)

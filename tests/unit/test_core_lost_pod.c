@@ -91,6 +91,84 @@ static void test_checkpoint_of_a_lost_pod(void **state)
 	}
 }
 
+/* Workers side by side lose the same seconds; a batch that is cut off counts as a whole, and what
+ * it had rendered is lost with it. */
+static void test_no_more_is_wasted_than_computed(void **state)
+{
+	static const struct {
+		const char *name;
+		int workers, batches;
+		bool rendered;
+	} cases[] = {
+		{"one batch, cut off", 1, 1, false},
+		{"two side by side, cut off", 2, 2, false},
+		{"two, one of which had rendered a segment", 2, 2, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 8);
+		b.conf.workers = cases[i].workers;
+		start_simply(&b);
+		bring_up(&b, 0);
+		for (int k = 0; k < cases[i].batches; k++)
+			began(&b, 0, (uint32_t)k);
+		b.now += 10 * SECOND;
+		if (cases[i].rendered)
+			rendered(&b, 0, core_batch_at(b.core, 0)->segments[0]);
+		tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+		list_in(&b, POD_STATE_GONE, 0, -1);
+		check_field(cases[i].name, "computed", core_compute_ms(pod(&b, 0)), 10 * SECOND);
+		check_field(cases[i].name, "wasted", pod(&b, 0)->workload.wasted_ms, 10 * SECOND);
+		tear_down(&b);
+	}
+}
+
+/* Its pod ended by itself, and its log on the volume has the result. */
+static void test_a_result_on_the_volume_is_not_wasted(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 1);
+	b.conf.want_volume = true;
+	start_simply(&b);
+	tell(&b, (struct event){.type = EV_VOLUME,
+				.volume = &(struct volume){.id = "vol", .apart = true}});
+	bring_up(&b, 0);
+	began(&b, 0, 0);
+	b.now += MINUTE;
+	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+	list_in(&b, POD_STATE_GONE, 0, -1);
+	check_field("gone", "its log is read", did(&b, ACT_SALVAGE, 0), 1);
+	rendered(&b, 0, 0);
+	tell(&b, (struct event){.type = EV_SALVAGED});
+	check_field("read", "wasted", pod(&b, 0)->workload.wasted_ms, 0);
+	tear_down(&b);
+}
+
+/* The ledger's seconds stand until the log, which is read from its begin, shows more. */
+static void test_seconds_of_a_pod_taken_over(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.core = core_new(&b.conf, b.segments, b.count);
+	adopt_living(&b, 0, 0);
+	b.core->pods[0].workload.compute_ms = 20 * SECOND;
+	b.core->pods[0].workload.wasted_ms = 9 * SECOND;
+	tell(&b, (struct event){.type = EV_START});
+	list_running(&b, 0);
+	tell(&b, (struct event){.type = EV_BATCH_STARTED, .batch = UINT32_MAX, .t = SECOND});
+	check_field("a batch of the log", "computed", core_compute_ms(pod(&b, 0)), 20 * SECOND);
+	tell(&b, (struct event){.type = EV_BATCH_DONE, .batch = UINT32_MAX, .t = 31 * SECOND});
+	check_field("all of the log", "computed", core_compute_ms(pod(&b, 0)), 30 * SECOND);
+	check_field("all of the log", "wasted", pod(&b, 0)->workload.wasted_ms, 9 * SECOND);
+	tear_down(&b);
+}
+
 static void test_lost_connection_is_not_a_lost_pod(void **state)
 {
 	struct bench b;
@@ -220,6 +298,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_pods_work),
 		cmocka_unit_test(test_checkpoint_of_a_lost_pod),
+		cmocka_unit_test(test_no_more_is_wasted_than_computed),
+		cmocka_unit_test(test_a_result_on_the_volume_is_not_wasted),
+		cmocka_unit_test(test_seconds_of_a_pod_taken_over),
 		cmocka_unit_test(test_lost_connection_is_not_a_lost_pod),
 		cmocka_unit_test(test_unseen_pods_blame_no_host),
 		cmocka_unit_test(test_taken_over_in_the_middle),
