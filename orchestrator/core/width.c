@@ -392,7 +392,8 @@ static struct candidate *next_offer(struct core *c, int active)
 		return NULL; /* rate limits are no lack of capacity */
 	if (!k) {
 		c->waits = true;
-		if (c->now >= c->offers_again_at)
+		/* when no provider is left, waiting for the next offers cannot help */
+		if (c->now >= c->offers_again_at || (!active && !query_any_left(c)))
 			no_capacity(c, active, again_at);
 	} else if (!active && wait_is_over(c)) {
 		no_capacity(c, active, again_at);

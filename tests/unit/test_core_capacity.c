@@ -555,6 +555,26 @@ static void test_a_providers_own_words_of_no_capacity(void **state)
 	tear_down(&b);
 }
 
+/* Two creates under way: the account cannot pay for one, and the other is sold out. Waiting for the
+ * next offers cannot help. */
+static void test_nobody_pays_for_the_next(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.pods = 2;
+	b.conf.at_once = true;
+	b.conf.wait_ms = 10 * MINUTE;
+	start_simply(&b);
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_BALANCE);
+	assert_false(core_stopping(b.core));
+	tell_err(&b, EV_RENT_FAILED, 1, ERR_NO_CAPACITY);
+	assert_true(core_stopping(b.core));
+	check_field("at once", "status", exit_status(&b), 3);
+	tear_down(&b);
+}
+
 /* One may have a bad host; two in a row tell that something stands between. */
 static void test_pods_that_are_not_ours(void **state)
 {
@@ -600,6 +620,7 @@ int main(void)
 		cmocka_unit_test(test_avoided_offer_beside_a_late_vendor),
 		cmocka_unit_test(test_reasons_are_told_apart),
 		cmocka_unit_test(test_a_providers_own_words_of_no_capacity),
+		cmocka_unit_test(test_nobody_pays_for_the_next),
 		cmocka_unit_test(test_pods_that_are_not_ours),
 	};
 
