@@ -22,6 +22,11 @@ static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 	return MAX(p->rental.hard_end_ms + SELF_END_MS - c->now, 0);
 }
 
+int64_t budget_seen_until(const struct core_pod *p, int64_t at)
+{
+	return p->rental.seen_at ? MAX(at, p->rental.seen_at) : at;
+}
+
 /* Until when it has cost something (boot clock). A pod that no list has shown since its own hard
  * end ended then, so that after a day away the other pods lose nothing to it. If its release is
  * refused, its provider cannot confirm that. */
@@ -31,7 +36,7 @@ static int64_t billed_by_now(const struct core *c, const struct core_pod *p)
 	bool untold = p->phase == POD_RELEASING &&
 		      (p->rental.tries || c->now < own_end + PAST_HARD_END_MS);
 
-	return untold ? c->now : MIN(c->now, MAX(own_end + SELF_END_MS, p->rental.seen_at));
+	return untold ? c->now : MIN(c->now, budget_seen_until(p, own_end + SELF_END_MS));
 }
 
 /* What has been spent, plus what living pods can still cost if no client reaches them again. */
@@ -236,5 +241,5 @@ int64_t budget_billed_until(const struct core_pod *p, int64_t at)
 	if (at < own_end + PAST_HARD_END_MS)
 		return at;
 	int64_t least = MAX(own_end + SELF_END_MS, p->rental.create_at);
-	return MIN(at, p->rental.seen_at ? MAX(least, p->rental.seen_at) : least);
+	return MIN(at, budget_seen_until(p, least));
 }

@@ -192,25 +192,32 @@ void leave_empty(struct core *c, struct core_pod *p)
 	dispatch_lost(c, pod_index(c, p));
 }
 
+/* An end by its provider's clock. The pod was there when its provider last showed it. The boot
+ * clock may have begun since; 0 would mean that it has not ended. */
+static int64_t ended_at(const struct core_pod *p, int64_t at)
+{
+	at = MAX(budget_seen_until(p, at), p->rental.create_at);
+	return at ? at : -1;
+}
+
 void pod_set_gone(struct core *c, struct core_pod *p)
 {
-	/* The provider's time has whole seconds, and the pod was there when the provider last
-	 * showed it. */
-	int64_t ended =
-		p->rental.view.ended_at_s
-			? MAX(core_boot_of(c, p->rental.provider, p->rental.view.ended_at_s) + 999,
-			      p->rental.seen_at)
-			: c->now;
+	/* the provider's time has whole seconds */
+	int64_t ended = p->rental.view.ended_at_s
+				? ended_at(p, core_boot_of(c, p->rental.provider,
+							   p->rental.view.ended_at_s) +
+						      999)
+				: c->now;
 
 	if (pod_outlives_release(p)) /* no list omitted it, but its provider denies its id */
 		p->rental.released_at = c->now;
-	p->rental.released_at = budget_billed_until(
-		p, p->rental.released_at ? p->rental.released_at
-					 : MAX(MIN(ended, c->now), p->rental.create_at));
+	if (!p->rental.released_at)
+		p->rental.released_at = MIN(ended, c->now);
+	p->rental.released_at = budget_billed_until(p, p->rental.released_at);
 	p->rental.gone_at = c->now;
 	p->workload.saves = 0;
-	c->spent_microusd += core_cost(p, c->now);
 	pod_close_gone(c, p);
+	c->spent_microusd += core_cost(p, c->now); /* a pod that is gone outlives nothing */
 }
 
 bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
@@ -225,7 +232,7 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 
 	if (p->phase != POD_GONE || !unseen || !began)
 		return false;
-	int64_t ended = MAX(MAX(began + ran_ms, p->rental.create_at), p->rental.seen_at);
+	int64_t ended = ended_at(p, began + ran_ms);
 	if (ended >= p->rental.released_at)
 		return false;
 	c->spent_microusd -= core_cost(p, c->now);

@@ -78,9 +78,9 @@ void warm_taken(struct core *c, struct core_pod *p, int64_t at)
 	p->rental.released_at = p->rental.gone_at = MAX(MIN(at, c->now), p->rental.create_at);
 	if (!p->rental.release_at || p->rental.release_at > p->rental.released_at)
 		p->rental.release_at = p->rental.released_at;
-	c->spent_microusd += core_cost(p, c->now);
 	snprintf(p->reason, sizeof(p->reason), "another run has it");
 	pod_close_gone(c, p);
+	c->spent_microusd += core_cost(p, c->now);
 }
 
 /* ---- of other runs ---- */

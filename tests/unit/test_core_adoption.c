@@ -459,6 +459,38 @@ static void test_found_gone_the_next_day(void **state)
 	}
 }
 
+/* It ended before this machine started: its end is before the boot clock's begin, where 0 would
+ * mean "not yet" and the pod would be billed for ever. */
+static void test_ended_before_the_boot_clock_began(void **state)
+{
+	(void)state;
+	for (int recorded = 0; recorded < 2; recorded++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.now = 5 * SECOND;
+		b.core = core_new(&b.conf, b.segments, b.count);
+		adopt_living(&b, 0, 0);
+		struct core_pod *p = &b.core->pods[0];
+		p->rental.create_at = p->rental.rented_at = b.now - 10 * MINUTE;
+		p->rental.vendor_started_s = (WALL_MS + p->rental.create_at) / 1000;
+		tell(&b, (struct event){.type = EV_START});
+		struct pod_view v = view_of(&b, 0, POD_STATE_GONE);
+		v.ended_at_s = recorded ? 0 : (WALL_MS + p->rental.create_at) / 1000 + 60;
+		tell(&b, (struct event){.type = EV_LISTED,
+					.views = &v,
+					.count = 1,
+					.requested_at = b.now,
+					.clock_known = true});
+		check_phase(&b, "it is listed as gone", 0, POD_GONE);
+		if (recorded)
+			assert_true(core_ran_for(b.core, 0, 60 * SECOND));
+		for (int k = 0; k < 2; k++, b.now += HOUR)
+			check_field(recorded ? "by its record" : "by the list", "billed s",
+				    core_billed_ms(pod(&b, 0), b.now) / 1000, 61);
+		tear_down(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +503,7 @@ int main(void)
 		cmocka_unit_test(test_lower_price_for_a_pod_taken_over),
 		cmocka_unit_test(test_booked_until_its_providers_end),
 		cmocka_unit_test(test_found_gone_the_next_day),
+		cmocka_unit_test(test_ended_before_the_boot_clock_began),
 	};
 
 	return cmocka_run_group_tests_name("core adoption", tests, NULL, NULL);
