@@ -53,7 +53,7 @@ WARN    := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -W
            -Wundef -Wvla -Wwrite-strings -Wno-missing-field-initializers -Wno-format-truncation
 HARDEN  := -fstack-protector-strong -fPIE
 ifdef SANITIZE
-OPT     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DCORE_CHECKED
 else
 OPT     := -O2 -g -D_FORTIFY_SOURCE=2
 endif

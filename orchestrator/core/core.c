@@ -309,6 +309,12 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 		advance(c);
 		note_wake(c);
 	}
+#ifdef CORE_CHECKED
+	const char *broken = core_check(c);
+	if (broken)
+		fprintf(stderr, "core: after event %d: not true: %s\n", (int)ev->type, broken),
+			abort();
+#endif
 }
 
 int64_t core_wake_at(const struct core *c)

@@ -367,6 +367,9 @@ DEFINE_CLEANUP(core_ids_free, char **)
 /* Handles one event. Appends to *out, which the caller empties; the caller frees out->list at the
  * end. */
 void core_step(struct core *c, const struct event *ev, struct actions *out);
+/* Returns the first invariant of the state that does not hold, as a static text; NULL: all hold.
+ * Builds with CORE_CHECKED call it after every step and abort. */
+const char *core_check(const struct core *c);
 /* When the next EV_TICK is due (boot clock); INT64_MAX: never. */
 int64_t core_wake_at(const struct core *c);
 

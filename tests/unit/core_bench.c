@@ -33,6 +33,9 @@ static void say(struct bench *b, struct event ev)
 	ev.now_ms = b->now;
 	ev.wall_ms = WALL_MS + b->now;
 	core_step(b->core, &ev, &b->out);
+	const char *broken = core_check(b->core);
+	if (broken)
+		fail_msg("after event %d: not true: %s", ev.type, broken);
 }
 
 void tell(struct bench *b, struct event ev)
