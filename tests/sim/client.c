@@ -1,5 +1,6 @@
 /* client.c - burst as the core sees it: its ledger, its lives, how it dies and restarts. */
 #include "client.h"
+#include "command.h"
 #include "pool.h"
 
 int64_t boot_now(const struct client *cl)
@@ -160,6 +161,8 @@ void client_start(struct client *cl, bool reap)
 			cl->local[i] && (!plant(PLANT_DONE_FORGOTTEN) || cl->job->segments[i].done);
 	}
 	memset(cl->affords, 0, sizeof(cl->affords));
+	memset(cl->unpaid, 0, sizeof(cl->unpaid));
+	command_life(cl);
 	for (int i = 0; i < VENDORS_MAX; i++)
 		cl->made_at[i] = cl->listed_at[i] = -1;
 	memset(cl->list_refused, 0, sizeof(cl->list_refused));

@@ -1,5 +1,6 @@
 /* client_act.c - carries out the core's actions on machines and vendors, and checks each one. */
 #include "client.h"
+#include "command.h"
 #include "pool.h"
 
 /* ---- actions ---- */
@@ -71,6 +72,7 @@ static void send_again(struct client *cl, const struct happening *said)
 	h->conn = once.conn;
 	h->x = once.x;
 	h->batch = once.batch + 1000;
+	h->from = once.from;
 	h->count = once.count;
 	h->data = memcpy(xcalloc(once.count, sizeof(uint32_t)), once.data,
 			 once.count * sizeof(uint32_t));
@@ -88,11 +90,18 @@ static void command(struct client *cl, const struct action *a, enum command what
 		broke(cl->sim, "a command (%d) to a pod without a connection", (int)what);
 	if (!m)
 		return;
-	struct happening *h = ask(cl, a, cl->sim->plan->rtt_ms / 2, W_COMMAND);
+	struct happening given = {0};
+	int64_t bring_ms =
+		what == C_SEND && cl->job->steps
+			? command_given(cl, a->pod, core_batch_at(cl->core, a->batch)->segments[0],
+					&given)
+			: 0;
+	struct happening *h = ask(cl, a, cl->sim->plan->rtt_ms / 2 + bring_ms, W_COMMAND);
+	h->from = given.from;
 	h->machine = (int)(m - cl->sim->machines);
 	h->conn = m->conn;
 	h->x = what;
-	h->y = what == C_HANDOVER ? a->number : a->flag;
+	h->y = what == C_HANDOVER || what == C_HALT ? a->number : a->flag;
 	if (what != C_SEND)
 		return;
 	const struct core_batch *b = core_batch_at(cl->core, a->batch);
@@ -127,6 +136,10 @@ void client_fetch(struct client *cl, const struct action *a)
 	/* its release follows in the same step and drops it */
 	if (!pod_files_on_volume(p) && p->presence.link != LINK_UP && !pod_is_retired(p))
 		broke(cl->sim, "a fetch from a pod without a connection");
+	if (cl->job->steps) {
+		command_fetch(cl, a->pod, a->segment);
+		return;
+	}
 	if (pod_files_on_volume(p) && wire_fetch(cl, a->pod, a->segment))
 		return;
 	struct fault *slow = strikes(cl->sim, F_FETCH_SLOW);
@@ -170,6 +183,7 @@ static void release(struct client *cl, const struct action *a)
 		return;
 	if (!plant(PLANT_OFFER_STANDS))
 		client_machine_of(cl, a->pod); /* it is its own */
+	command_check_release(cl, a->pod, m);
 	m->let_go = m->let_go || m->client == cl->number;
 	client_call(cl, a, W_RELEASE, 0, (int)(m - cl->sim->machines), 0);
 }
@@ -330,8 +344,8 @@ static void act(struct client *cl, const struct action *a)
 		break;
 	case ACT_SEND: command(cl, a, C_SEND); break;
 	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
-	case ACT_HALT: command(cl, a, C_REVOKE); break;
-	case ACT_FILES: break;
+	case ACT_HALT: command(cl, a, C_HALT); break;
+	case ACT_FILES: command_files(cl, a->pod, a->flag); break;
 	case ACT_RENEW: command(cl, a, C_RENEW); break;
 	case ACT_HANDOVER:
 		if (client_row_of(cl, core_pod_at(cl->core, a->pod)->rental.attempt)

@@ -2,12 +2,13 @@
  * guarantee. */
 #include "base/clock.h"
 #include "client.h"
+#include "command.h"
 
 #include <time.h>
 
 /* ---- stepping, and what must hold after each step ---- */
 
-static void check_step(struct client *cl, const struct event *ev);
+static void check_step(struct client *cl);
 
 static void check_replans(struct client *cl);
 
@@ -27,6 +28,8 @@ static void note_heard(struct client *cl, const struct event *ev)
 {
 	bool lost = ev->type == EV_RENT_FAILED && ev->err->kind == ERR_AMBIGUOUS;
 
+	if (ev->type == EV_RENT_FAILED && ev->err->kind == ERR_BALANCE)
+		cl->unpaid[cl->core->pods[ev->pod].rental.provider] = true;
 	if (ev->type == EV_RENTED || lost)
 		cl->made_at[ev->provider] = ev->now_ms;
 	if (ev->type != EV_LISTED || ev->err)
@@ -86,6 +89,11 @@ void client_step(struct client *cl, struct event *ev)
 	}
 	count_events(cl);
 	plant_stepped(cl);
+	const char *untrue = cl->sim->measuring ? NULL : core_check(cl->core);
+	if (untrue && !cl->sim->broken[0]) {
+		broke(cl->sim, "%s", untrue);
+		cl->sim->how = untrue;
+	}
 	check_replans(cl);
 	check_counted(cl);
 	if (by_pod)
@@ -94,7 +102,7 @@ void client_step(struct client *cl, struct event *ev)
 	client_perform(cl);
 	wire_prioritize(cl);
 	if (cl->up && !cl->sim->measuring)
-		check_step(cl, ev);
+		check_step(cl);
 }
 
 double client_ms_of(const struct client *cl, int vendor, int offer, double weight)
@@ -178,36 +186,16 @@ static void check_replans(struct client *cl)
 	}
 }
 
-static bool counted_right(struct client *cl)
+static void check_delivered(struct client *cl)
 {
 	const struct core *c = cl->core;
-	size_t todo = 0, local = 0, failed = 0;
 
 	for (size_t i = 0; i < c->seg_count; i++) {
-		todo += c->segs[i].state == SEG_TODO;
-		local += c->segs[i].state == SEG_LOCAL;
-		failed += c->segs[i].state == SEG_FAILED;
 		if (c->segs[i].state == SEG_FAILED && cl->local[i])
 			broke(cl->sim, "segment %zu is delivered and called failed", i);
 		if (c->segs[i].state == SEG_LOCAL && !cl->local[i])
 			broke(cl->sim, "segment %zu is called safe and is not", i);
 	}
-	return todo == c->todo && local == c->local && failed == c->failed;
-}
-
-static bool pod_counted_right(const struct core *c, int pod)
-{
-	int unfetched = 0, batches = 0;
-	size_t held = 0;
-
-	for (size_t i = 0; i < c->seg_count; i++) {
-		unfetched += c->segs[i].state == SEG_RENDERED && c->segs[i].pod == pod;
-		held += c->segs[i].state == SEG_HELD && c->segs[i].pod == pod;
-	}
-	for (size_t i = 0; i < c->batch_count; i++)
-		batches += c->batches[i].pod == pod && !c->batches[i].over;
-	return unfetched == c->pods[pod].workload.unfetched &&
-	       batches == c->pods[pod].workload.batches && held == c->pods[pod].workload.held;
 }
 
 /* Of caps.max_duration, when this life began. */
@@ -222,14 +210,11 @@ static void check_pod(struct client *cl, int pod)
 {
 	const struct core *c = cl->core;
 	const struct core_pod *p = &c->pods[pod];
-	bool bare = p->workload.batches == 0 && p->workload.unfetched == 0;
+	bool bare = p->workload.batches == 0 && !pod_owes(p);
 	bool canary_waits = !c->canary_ok && c->canary_sent && !core_stopping(c);
 	bool offered =
 		p->offered_until && c->now <= MAX(p->offered_until, client_woke_at(cl)) + 1000;
 
-	if (!pod_counted_right(c, pod))
-		broke(cl->sim, "pod %d: batches %d, held %zu, not home %d: miscounted", pod,
-		      p->workload.batches, p->workload.held, p->workload.unfetched);
 	bool goes = pod_is_leaving(p) && pod_lives(p);
 	if (goes && c->now > MAX(MAX(p->fetch_until, p->inspect_until), client_woke_at(cl)) + 2000)
 		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod,
@@ -266,18 +251,29 @@ static void check_pod(struct client *cl, int pod)
 		broke(cl->sim, "pod %d may outlive caps.max_duration", pod);
 }
 
-static void check_step(struct client *cl, const struct event *ev)
+static bool all_unpaid(const struct client *cl)
+{
+	for (int i = 0; i < cl->job->conf.provider_count; i++)
+		if (!cl->unpaid[i])
+			return false;
+	return true;
+}
+
+static void check_step(struct client *cl)
 {
 	const struct core *c = cl->core;
 
 	if (c->ended)
 		return;
 	client_check_handover(cl);
-	if (!counted_right(cl))
-		broke(cl->sim, "segments miscounted after event %d", (int)ev->type);
+	check_delivered(cl);
 	for (int i = 0; i < c->pod_count; i++)
 		check_pod(cl, i);
 	bool settled = segments_settled(c) || core_stopping(c);
+	if (settled || !c->todo || client_active_now(cl, -1) || !all_unpaid(cl))
+		cl->unpaid_since = c->now;
+	if (c->now - MAX(cl->unpaid_since, client_woke_at(cl)) > 5000)
+		broke(cl->sim, "it waits, and no account can pay");
 	if (!settled)
 		cl->settled_at = -1;
 	else if (cl->settled_at < 0)
@@ -376,6 +372,14 @@ static bool all_was_well(const struct client *cl)
 	return well;
 }
 
+static bool any_unpaid(const struct client *cl)
+{
+	for (int i = 0; i < cl->job->conf.provider_count; i++)
+		if (cl->unpaid[i])
+			return true;
+	return false;
+}
+
 static void check_exit(struct client *cl, const struct core_summary *sum)
 {
 	bool all_local = true, all_gone = true, open = false;
@@ -415,8 +419,10 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 	if (cl->exit_status == 5 && !cl->job->conf.max_cost_microusd &&
 	    !cl->job->conf.max_duration_ms && !cl->core->replan.stop.kind)
 		broke(cl->sim, "exit 5, and nothing was capped");
-	if (cl->exit_status == 3 && !cl->sim->hit[F_CREATE_CREDENTIALS])
+	if (cl->exit_status == 3 && !cl->sim->hit[F_CREATE_CREDENTIALS] && !any_unpaid(cl))
 		broke(cl->sim, "exit 3, and no credentials were refused");
+	if (cl->exit_status == 4 && any_unpaid(cl) && !strstr(sum->err.msg, "in a row"))
+		broke(cl->sim, "exit 4, and an account cannot pay: %s", sum->err.msg);
 	if (cl->exit_status > 128 && !cl->core->signals)
 		broke(cl->sim, "exit %d, and there was no signal", cl->exit_status);
 	if (cl->exit_status != 0 && !sum->err.msg[0])
@@ -496,6 +502,7 @@ void client_end(struct client *cl)
 			      (long long)core_billed_ms(p, boot_now(cl)));
 	}
 	check_exit(cl, &sum);
+	command_check_end(cl);
 	if (!cl->sim->wire)
 		vendors_say(cl);
 	if (cl->sim->wire)

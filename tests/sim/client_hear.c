@@ -1,4 +1,5 @@
 /* client_hear.c - tells the core the results of its actions. */
+#include "command.h"
 #include "pool.h"
 
 /* ---- what came of them ---- */
@@ -61,12 +62,9 @@ static void entry_heard(struct client *cl, int machine, size_t n)
 	if (n != *seen)
 		return;
 	(*seen)++;
-	const struct row *row =
-		ev.pod >= 0 ? client_row_of(cl, core_pod_at(cl->core, ev.pod)->rental.attempt)
-			    : NULL;
-	bool counted = row && e->life != cl->life && n < row->seen;
-	if (counted && (e->type == EV_BATCH_STARTED || e->type == EV_BATCH_DONE))
-		return; /* its seconds stand in the row */
+	if (ev.pod >= 0 && !cl->reaping && command_entry(cl, machine, ev.pod, e))
+		return;
+	e = &cl->sim->machines[machine].log[n];
 	if (e->type == EV_WORKERS_FAILED && e->number == CARD_UNFIT && ev.pod >= 0 && !cl->reaping)
 		card_told(cl, &cl->sim->machines[machine]);
 	if (ev.pod >= 0 && !cl->reaping)
@@ -135,6 +133,8 @@ static void reached(struct client *cl, struct happening *h)
 	ev.gpus = !m->no_gpu;
 	ev.workers_alive = m->workers_ready > 0;
 	pod_stream(cl->sim, m, *client_seen_of(cl, machine));
+	if (cl->job->steps && !cl->reaping)
+		command_connected(cl, h->pod);
 	send_event(cl, &ev, ERR_NONE);
 }
 
@@ -166,6 +166,10 @@ static void fetched(struct client *cl, struct happening *h)
 
 	if (!h->y && h->conn != m->conn)
 		return; /* with the connection */
+	if (h->kind) {
+		send_event(cl, &ev, h->kind);
+		return;
+	}
 	if (strikes(cl->sim, F_FETCH_UNTRUSTED)) {
 		cl->spoilt = true;
 		send_event(cl, &ev, ERR_UNTRUSTED);
@@ -191,11 +195,28 @@ static void kept(struct client *cl, struct happening *h)
 		broke(cl->sim, "segment %u is kept twice", h->segment);
 	cl->local[h->segment] = !plant(PLANT_KEEP_LOST);
 	cl->good_safe = cl->good_safe || !h->x;
+	if (cl->job->steps)
+		command_placed(cl, h->pod, h->segment);
 	send_event(cl, &ev, ERR_NONE);
 	if (plant(PLANT_FETCH_AGAIN) && cl->up)
 		client_fetch(cl, &(struct action){.pod = h->pod,
 						  .segment = h->segment,
 						  .provider = h->provider});
+}
+
+void client_salvages(struct client *cl, int pod, const struct entry *e)
+{
+	struct event ev = {.type = EV_RENDERED,
+			   .pod = pod,
+			   .segment = e->segment,
+			   .t = e->t,
+			   .elapsed_ms = e->elapsed_ms};
+	const struct machine *m = client_machine_of(cl, pod);
+
+	if (!m || command_entry(cl, (int)(m - cl->sim->machines), pod, e))
+		return;
+	if (e->type == EV_RENDERED && !plant(PLANT_VOLUME_FORGOTTEN))
+		send_event(cl, &ev, ERR_NONE);
 }
 
 static void salvaged(struct client *cl, struct happening *h)
@@ -210,13 +231,8 @@ static void salvaged(struct client *cl, struct happening *h)
 		return;
 	}
 	for (size_t n = 0; n < m->log_count && cl->life == life && cl->up; n++) {
-		struct event ev = {.type = EV_RENDERED,
-				   .pod = h->pod,
-				   .segment = m->log[n].segment,
-				   .t = m->log[n].t,
-				   .elapsed_ms = m->log[n].elapsed_ms};
-		if (m->log[n].type == EV_RENDERED && !plant(PLANT_VOLUME_FORGOTTEN))
-			send_event(cl, &ev, ERR_NONE);
+		struct entry e = m->log[n];
+		client_salvages(cl, h->pod, &e);
 	}
 	if (cl->life == life && cl->up)
 		send_event(cl, &over, ERR_NONE);
@@ -446,6 +462,9 @@ void client_hears(struct client *cl, struct happening *h)
 			entry_heard(cl, h->machine, (size_t)h->x);
 		break;
 	case W_FETCHED: fetched(cl, h); break;
+	case W_FILES:
+	case W_OUTPUT:
+	case W_SNAPSHOT: command_hears(cl, h); break;
 	case W_KEPT: kept(cl, h); break;
 	case W_SALVAGED: salvaged(cl, h); break;
 	case W_SYNCED: synced(cl, h); break;

@@ -54,10 +54,6 @@ bool client_save(struct client *cl, int pod)
 		row->pod.presence.lease = LEASE_CLIENT;
 	row->wall_minus_boot = wall_now(cl) - boot_now(cl);
 	row->billed_ms = core_billed_ms(p, boot_now(cl));
-	row->seen =
-		p->rental.id[0]
-			? *client_seen_of(cl, (int)(client_machine_of(cl, pod) - cl->sim->machines))
-			: 0;
 	return true;
 }
 

@@ -95,6 +95,8 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 		broke(cl->sim, "a card that cannot run the job is rented again");
 	if (core_stopping(cl->core))
 		broke(cl->sim, "a create while stopping");
+	if (cl->unpaid[p->rental.provider])
+		broke(cl->sim, "a create at a provider whose account cannot pay");
 	if (cl->job->conf.max_cost_microusd &&
 	    budget_committed(cl->core) > cl->core->conf.max_cost_microusd)
 		broke(cl->sim, "rented beyond the cap");

@@ -150,6 +150,7 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	 */
 	m->visible = s->now + (f && !duplicate ? 1 + f->ms % 45000 : vendor(s, m)->lag_ms);
 	m->files = xcalloc(cloud_job_of(s, m)->count, 1);
+	m->folders = xcalloc(cloud_job_of(s, m)->count, sizeof(*m->folders));
 	for (int w = 0; w < SLOTS_MAX; w++)
 		m->worker_work[w] = -1;
 	fit_faults(s, m);
@@ -173,6 +174,7 @@ enum err_kind cloud_refuses(struct sim *s, const struct create *c)
 		{F_CREATE_SOLD_OUT, ERR_NO_CAPACITY}, {F_CREATE_RATE_LIMITED, ERR_RATE_LIMITED},
 		{F_CREATE_TRANSIENT, ERR_TRANSIENT},  {F_CREATE_CREDENTIALS, ERR_CREDENTIALS},
 		{F_CREATE_REFUSED, ERR_REFUSED},      {F_CREATE_LOST_NOTHING, ERR_AMBIGUOUS},
+		{F_CREATE_UNPAID, ERR_BALANCE},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++)

@@ -359,6 +359,36 @@ static void make_wild_replies(struct plan *p, uint64_t seed)
 						     .count = (int)roll_spread(r, 1, 20)};
 }
 
+/* ---- an account that cannot pay ---- */
+
+static void make_unpaid(struct plan *p, uint64_t seed)
+{
+	uint64_t state = seed * 0xa0761d6478bd642full + 0xe7037ed1a0b428dbull, *r = &state;
+
+	if (roll_chance(r, 5))
+		*plan_next_fault(p) = (struct fault){.kind = F_CREATE_UNPAID,
+						     .n = (int)roll_spread(r, 1, 6) - 1,
+						     .count = roll_chance(r, 50) ? 1 : 1 << 20};
+}
+
+/* ---- commands: their steps, and what is saved of them ---- */
+
+static void make_commands(struct plan *p, uint64_t seed)
+{
+	uint64_t state = seed * 0x589965cc75374cc3ull + 0x1d8e4e27c47d124full, *r = &state;
+
+	for (int i = 0; i < p->client_count; i++) {
+		struct job_plan *job = &p->jobs[i];
+		if (!job->conf.command)
+			continue;
+		job->steps = (int)roll_in(r, 1, STEPS_MAX);
+		job->stream = roll_chance(r, 60);
+		job->save_every_ms = roll_chance(r, 75) ? roll_spread(r, 500, 60000) : 0;
+		job->save_ms = job->save_every_ms ? roll_spread(r, 20, 5000) : 0;
+		job->file_ms = roll_spread(r, 10, 20000);
+	}
+}
+
 /* ---- a resumed run may have other caps ---- */
 
 static void make_later_caps(struct plan *p, uint64_t seed)
@@ -415,6 +445,8 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	make_wild_replies(p, seed & ~SEED_WIRE);
 	make_later_caps(p, seed & ~SEED_WIRE);
 	make_outlived(p, seed & ~SEED_WIRE);
+	make_unpaid(p, seed & ~SEED_WIRE);
+	make_commands(p, seed & ~SEED_WIRE);
 	plan_planned(p, seed & ~SEED_WIRE);
 	if (seed & SEED_WIRE)
 		plan_wire(p);
@@ -446,6 +478,11 @@ static void print_job(const struct job_plan *job, int i)
 		printf("   %s%s%s\n", c->at_once ? " all pods at once" : "",
 		       job->padded ? " padded batches" : "",
 		       job->continuous ? " continuous batching" : "");
+	if (job->steps)
+		printf("    %d steps%s, saved every %lld ms, which takes %lld ms; a file takes "
+		       "%lld ms\n",
+		       job->steps, job->stream ? ", each told" : "", (long long)job->save_every_ms,
+		       (long long)job->save_ms, (long long)job->file_ms);
 	if (job->planned)
 		printf("    planned: batches take %d %% of that; goal %d, deadline %lld, pods at "
 		       "most %d%s%s\n",

@@ -12,6 +12,8 @@ enum {
 	REFUSALS_MAX = 5,
 	DETACHED_MAX = 3,
 	WILD_MAX = 1,
+	UNPAID_MAX = 1,
+	STEPS_MAX = 8,  /* of a command */
 	PRICES_MAX = 2, /* times that they move, beside PRICE_MOVES of a list of faults */
 	LATE_BOOTS_MAX = 2,
 	OUTLIVED_MAX = 1,
@@ -55,7 +57,9 @@ enum {
 	/* another machine makes a volume of the same name at the same moment: of RunPod's translator */                \
 	X(VOLUME_TWICE)                                                                                                 \
 	/* any operation is answered by a reply that cannot be taken (tests/cloud/common/extremes.js): likewise */      \
-	X(REPLY_WILD)
+	X(REPLY_WILD)                                                                                                   \
+	/* a create is refused since the account cannot pay: likewise */                                                \
+	X(CREATE_UNPAID)
 /* clang-format on */
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
@@ -119,6 +123,12 @@ struct job_plan { /* one run: what one client is to do */
 	/* conf.plan counts: speeds were forecast, and batches take off_percent of that */
 	bool planned;
 	int off_percent;
+	/* a command: each step leaves an output; 0: it leaves one result, at its end */
+	int steps;
+	bool stream; /* its outputs are reported one by one */
+	/* how often it is saved (0: never); what a save takes on the pod; what a file takes on its
+	 * way */
+	int64_t save_every_ms, save_ms, file_ms;
 	struct core_forecast forecasts[VENDORS_MAX * 4];
 	/* of conf.max_cost_microusd is the cap of each life after the first */
 	int later_cap_percent;
@@ -143,7 +153,7 @@ struct plan {
 	bool keeps; /* pods without work may be kept for later runs */
 	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX +
 			    REFUSALS_MAX + DETACHED_MAX + PRICES_MAX + LATE_BOOTS_MAX +
-			    OUTLIVED_MAX + TWINS_MAX + WILD_MAX];
+			    OUTLIVED_MAX + TWINS_MAX + WILD_MAX + UNPAID_MAX];
 	int fault_count;
 };
 

@@ -130,8 +130,8 @@ void plant_stepped(struct client *cl)
 			c->failed++;
 		}
 	for (int i = 0; plant(PLANT_SWEEP_TRUSTS) && is_reaper(cl) && i < c->pod_count; i++)
-		if (c->pods[i].phase == POD_CONFIRMING)
-			c->pods[i].phase = POD_GONE; /* takes an accepted release as proof */
+		if (c->pods[i].phase == POD_CONFIRMING) /* takes an accepted release as proof */
+			pod_set_gone(c, &c->pods[i]);
 	for (int i = 0; plant(PLANT_DENIAL_TRUSTED) && i < c->pod_count; i++)
 		c->pods[i].rental.answer =
 			c->pods[i].rental.answer == ANSWER_DENIED
@@ -152,6 +152,22 @@ void plant_stepped(struct client *cl)
 	for (int i = 0; plant(PLANT_DRAINS_EARLY) && i < c->pod_count; i++)
 		if (c->pods[i].outgoing && c->pods[i].leave == LEAVE_NOT)
 			c->pods[i].leave = LEAVE_DRAINING;
+	for (int i = 0; plant(PLANT_UNPAID_ASKED) && i < c->conf.provider_count; i++)
+		c->vendors[i].dead = c->vendors[i].dead && c->vendors[i].err.kind != ERR_BALANCE;
+	for (int i = 0; plant(PLANT_UNPAID_WAITS) && i < c->conf.provider_count; i++)
+		if (c->vendors[i].err.kind == ERR_BALANCE) {
+			c->vendors[i].dead = false;
+			c->vendors[i].rent_not_before = c->now + 60000;
+		}
+	for (int i = 0; plant(PLANT_HALT_FORGOTTEN) && i < c->pod_count; i++)
+		c->pods[i].workload.halting = false;
+	for (int i = 0; plant(PLANT_WASTED_TWICE) && i < c->pod_count; i++)
+		c->pods[i].workload.wasted_ms *= 2;
+	for (size_t i = 0; plant(PLANT_SAVED_WASTED) && i < c->batch_count; i++)
+		c->batches[i].saved_t = 0;
+	c->spent_microusd -= plant(PLANT_SPENT_LESS) && c->spent_microusd > 1000;
+	if (plant(PLANT_BATCH_LOST) && c->batch_count > 3)
+		c->batches[c->batch_count - 1].over = true;
 	for (int i = 0; plant(PLANT_MISCOUNT_POD) && i < c->pod_count; i++)
 		c->pods[i].workload.unfetched += c->pods[i].workload.unfetched > 0;
 }
@@ -172,6 +188,8 @@ void plant_exit(struct client *cl, struct core_summary *sum)
 		*status = 9;
 	if (plant(PLANT_EXIT_5) && *status == 1)
 		*status = 5;
+	if (plant(PLANT_EXIT_4_UNPAID) && sum->err.kind == ERR_BALANCE)
+		*status = 4;
 	if (plant(PLANT_EXIT_3) && *status == 6)
 		*status = 3;
 	if (plant(PLANT_EXIT_130) && *status == 1)

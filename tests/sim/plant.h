@@ -64,8 +64,8 @@
 	X(FILE_UNWRITTEN, "a file that never was") \
 	X(SEND_TWICE, "is paid for twice") \
 	X(SEND_DROPPED, "starves") \
-	X(MISCOUNT, "segments miscounted") \
-	X(MISCOUNT_POD, "not home") \
+	X(MISCOUNT, "open segments are counted") \
+	X(MISCOUNT_POD, "unfetched segments are counted") \
 	X(COMMAND_UNHEARD, "to a pod without a connection") \
 	X(FETCH_UNHEARD, "a fetch from a pod without") \
 	X(SYNC_UNHEARD, "a sync of a pod without") \
@@ -87,6 +87,18 @@
 	X(VOLUME_EARLY, "where nothing can be rented") \
 	X(COMPUTE_MORE, "computed") \
 	X(COUNT_STOPS, "and counts as billed until") \
+	X(UNPAID_ASKED, "whose account cannot pay") \
+	X(UNPAID_WAITS, "no account can pay") \
+	X(EXIT_4_UNPAID, "and an account cannot pay") \
+	X(FILES_UNHEARD, "outputs and") \
+	X(SAVES_UNHEARD, "saves of it are on their way") \
+	X(HALT_FORGOTTEN, "before its commands have ended") \
+	X(SAVE_UNGIVEN, "are safe") \
+	X(SAVED_WASTED, "as wasted, and") \
+	X(OUTPUT_DROPPED, "is done, and its output") \
+	X(WASTED_TWICE, "wasted <= computed") \
+	X(BATCH_LOST, "the batch of a segment in hand is not over") \
+	X(SPENT_LESS, "what is spent is what the gone pods cost") \
 	X(BILL_UNHEARD, "by the larger of both figures") \
 	/* of runs that pass pods on */ \
 	X(OFFER_STANDS, "is released by another run") \

@@ -1,6 +1,6 @@
 /* podsim.c - what runs on a pod: the dead-man's switch, the agent with its queue and its numbered
  * log, the workers. */
-#include "sim.h"
+#include "command.h"
 
 #include <stdlib.h>
 
@@ -24,8 +24,9 @@ static struct happening *on_pod(struct sim *s, struct machine *m, int64_t delay,
 	return h;
 }
 
-static void stop_workers(struct machine *m)
+static void stop_workers(struct sim *s, struct machine *m)
 {
+	commands_cut(s, m);
 	m->epoch++;
 	m->workers_started = m->workers_ready = 0;
 	for (int w = 0; w < SLOTS_MAX; w++)
@@ -68,7 +69,7 @@ void pod_finish(struct sim *s, struct machine *m)
 		return;
 	trace(s, "pod %s: it is told to end itself", m->id);
 	m->ending = true;
-	stop_workers(m);
+	stop_workers(s, m);
 	later(s, s->plan->vendors[m->vendor].self_end_ms, W_ENDS)->machine = number_of(s, m);
 }
 
@@ -83,7 +84,7 @@ static void say_to_client(struct sim *s, struct machine *m, size_t n)
 	h->x = (int64_t)n;
 }
 
-static struct entry *note(struct sim *s, struct machine *m, enum event_type type)
+struct entry *pod_note(struct sim *s, struct machine *m, enum event_type type)
 {
 	GROW(m->log, m->log_count, m->log_cap);
 	struct entry *e = &m->log[m->log_count++];
@@ -136,14 +137,14 @@ void pod_restart_agent(struct sim *s, struct machine *m)
 	if (!m->agent)
 		return;
 	trace(s, "pod %s: its agent begins anew", m->id);
-	stop_workers(m);
+	stop_workers(s, m);
 	m->detached = false;
 	disconnect(s, m);
 }
 
 void pod_gone(struct sim *s, struct machine *m)
 {
-	stop_workers(m);
+	stop_workers(s, m);
 	disconnect(s, m);
 }
 
@@ -201,10 +202,13 @@ static void feed_workers(struct sim *s, struct machine *m)
 		k->begun = true;
 		k->crossed = m->connected && k->life < client_of(s, m)->life;
 		m->worker_work[w] = i;
-		struct entry *e = note(s, m, EV_BATCH_STARTED);
+		struct entry *e = pod_note(s, m, EV_BATCH_STARTED);
 		e->life = k->life;
 		e->batch = k->batch;
-		render_on(s, m, w);
+		if (client_of(s, m)->job->steps)
+			command_begins(s, m, w);
+		else
+			render_on(s, m, w);
 	}
 	finish_detached(s, m);
 }
@@ -272,7 +276,7 @@ static void renew(struct sim *s, struct machine *m)
 	pod_watch(s, m);
 }
 
-static void segment_over(struct sim *s, struct machine *m, const struct work *k)
+static void segment_over(struct sim *s, struct machine *m, struct work *k)
 {
 	const struct client *cl = client_of(s, m);
 	uint32_t seg = k->segments[k->next];
@@ -280,14 +284,16 @@ static void segment_over(struct sim *s, struct machine *m, const struct work *k)
 	enum err_kind kind = cl->poison[seg]              ? ERR_JOB
 			     : strikes(s, F_FILE_MISSING) ? ERR_NOT_FOUND
 							  : ERR_NONE;
-	struct entry *e = note(s, m, kind ? EV_SEGMENT_FAILED : EV_RENDERED);
+	struct entry *e = pod_note(s, m, kind ? EV_SEGMENT_FAILED : EV_RENDERED);
 
 	e->life = k->life;
 	e->batch = k->batch;
 	e->segment = seg;
 	e->kind = kind;
-	e->elapsed_ms =
-		1 + (int64_t)client_ms_of(cl, m->vendor, m->offer, cl->job->segments[seg].weight);
+	e->elapsed_ms = cl->job->steps ? s->now - k->began
+				       : 1 + (int64_t)client_ms_of(cl, m->vendor, m->offer,
+								   cl->job->segments[seg].weight);
+	k->took_ms = MAX(e->elapsed_ms, 1);
 	if (kind == ERR_NONE)
 		rendered(s, m, k, seg);
 	if (m->detached)
@@ -296,12 +302,25 @@ static void segment_over(struct sim *s, struct machine *m, const struct work *k)
 		m->lease = (m->renewed_at = s->now) + cl->job->conf.lease_ms;
 }
 
+/* A worker has nothing in hand. */
+void pod_worker_free(struct sim *s, struct machine *m)
+{
+	bool busy = false;
+
+	feed_workers(s, m);
+	for (int w = 0; w < SLOTS_MAX; w++)
+		busy = busy || m->worker_work[w] >= 0;
+	if (!busy)
+		m->idle_since = s->now;
+}
+
 void pod_work(struct sim *s, struct happening *h)
 {
 	struct machine *m = &s->machines[h->machine];
 	int w = (int)h->x;
 
-	if (h->conn != m->epoch || m->is_over)
+	if (h->conn != m->epoch || m->is_over ||
+	    (client_of(s, m)->job->steps && !command_step(s, m, h)))
 		return;
 	struct work *k = &m->works[m->worker_work[w]];
 	segment_over(s, m, k);
@@ -311,21 +330,16 @@ void pod_work(struct sim *s, struct happening *h)
 	}
 	k->over = true;
 	m->worker_work[w] = -1;
-	struct entry *e = note(s, m, EV_BATCH_DONE);
+	struct entry *e = pod_note(s, m, EV_BATCH_DONE);
 	e->life = k->life;
 	e->batch = k->batch;
 	if (m->workers_end && m->work_done > 2) {
-		stop_workers(m);
+		stop_workers(s, m);
 		m->workers_never = true;
-		note(s, m, EV_WORKERS_FAILED)->kind = ERR_JOB;
+		pod_note(s, m, EV_WORKERS_FAILED)->kind = ERR_JOB;
 		return;
 	}
-	feed_workers(s, m);
-	bool busy = false;
-	for (w = 0; w < SLOTS_MAX; w++)
-		busy = busy || m->worker_work[w] >= 0;
-	if (!busy)
-		m->idle_since = s->now;
+	pod_worker_free(s, m);
 }
 
 void pod_worker(struct sim *s, struct happening *h)
@@ -335,12 +349,12 @@ void pod_worker(struct sim *s, struct happening *h)
 	if (h->conn != m->epoch || m->is_over)
 		return;
 	if (m->workers_never) {
-		struct entry *e = note(s, m, EV_WORKERS_FAILED);
+		struct entry *e = pod_note(s, m, EV_WORKERS_FAILED);
 		e->kind = ERR_JOB;
 		e->number = m->card_unfit ? CARD_UNFIT : CARD_FITS;
 		return;
 	}
-	note(s, m, EV_WORKERS)->number = ++m->workers_ready;
+	pod_note(s, m, EV_WORKERS)->number = ++m->workers_ready;
 	feed_workers(s, m);
 }
 
@@ -387,7 +401,7 @@ void pod_prepared(struct sim *s, struct happening *h)
 	}
 	if (m->workers_started) {
 		if (m->workers_ready)
-			note(s, m, EV_WORKERS)->number = m->workers_ready;
+			pod_note(s, m, EV_WORKERS)->number = m->workers_ready;
 		return;
 	}
 	m->workers_started = client_of(s, m)->job->conf.workers;
@@ -408,8 +422,11 @@ static void take_batch(struct sim *s, struct machine *m, struct happening *h)
 	if (!s->measuring && known(m, h))
 		return;
 	GROW(m->works, m->work_count, m->work_cap);
-	m->works[m->work_count++] = (struct work){
-		.life = h->life, .batch = h->batch, .count = h->count, .segments = TAKE(h->data)};
+	m->works[m->work_count++] = (struct work){.life = h->life,
+						  .batch = h->batch,
+						  .count = h->count,
+						  .segments = TAKE(h->data),
+						  .from = h->from};
 	feed_workers(s, m);
 }
 
@@ -420,7 +437,7 @@ static void revoke(struct sim *s, struct machine *m)
 		if (k->begun || k->over)
 			continue;
 		k->over = true;
-		struct entry *e = note(s, m, EV_REVOKED);
+		struct entry *e = pod_note(s, m, EV_REVOKED);
 		e->life = k->life;
 		e->batch = k->batch;
 	}
@@ -437,6 +454,10 @@ void pod_command(struct sim *s, struct happening *h)
 	case C_PREPARE: prepare(s, m, h->y); break;
 	case C_SEND: take_batch(s, m, h); break;
 	case C_REVOKE: revoke(s, m); break;
+	case C_HALT:
+		revoke(s, m);
+		command_halt(s, m, h->y);
+		break;
 	case C_TAKEOVER: m->detached = false; break;
 	case C_HANDOVER:
 	case C_RENEW:
@@ -445,7 +466,7 @@ void pod_command(struct sim *s, struct happening *h)
 		m->detached = m->detached || h->x == C_HANDOVER;
 		m->was_detached = m->was_detached || m->detached;
 		if (h->x == C_HANDOVER)
-			note(s, m, EV_HANDOVER_DONE)->number = (int)h->y;
+			pod_note(s, m, EV_HANDOVER_DONE)->number = (int)h->y;
 		finish_detached(s, m);
 		break;
 	}

@@ -216,7 +216,6 @@ static void split_row(struct client *cl, const struct pod_row *got, const struct
 	row->pod = *mine;
 	row->wall_minus_boot = wall_now(cl) - boot_now(cl);
 	row->billed_ms = 0;
-	row->seen = 0;
 	GROW(l->rows, l->row_count, l->row_cap);
 	l->rows[l->row_count++] = part;
 }
@@ -241,6 +240,8 @@ static void agent_begins(struct client *cl, struct machine *m)
 	m->work_count = m->work_done = m->log_count = 0;
 	free(m->files);
 	m->files = xcalloc(cl->job->count, 1);
+	free(m->folders);
+	m->folders = xcalloc(cl->job->count, sizeof(*m->folders));
 	m->conn++;
 	m->connected = m->let_go = m->was_cut = m->unsaved = false;
 	m->reached_in = -1;

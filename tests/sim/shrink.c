@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-enum { KNOBS_MAX = 400, TRIES_MAX = 6000, PASSES_MAX = 6 };
+enum { KNOBS_MAX = 500, TRIES_MAX = 6000, PASSES_MAX = 6 };
 
 struct knob {
 	char name[24];
@@ -98,6 +98,11 @@ static void job_knobs(struct knobs *ks, struct job_plan *job, char name)
 	KNOB(ks, c, needs_gpu, 0, "%c.needs_gpu", name);
 	KNOB(ks, c, unproven_ok, 0, "%c.unproven_ok", name);
 	KNOB(ks, c, command, 0, "%c.command", name);
+	KNOB(ks, job, steps, 0, "%c.steps", name);
+	KNOB(ks, job, stream, 0, "%c.stream", name);
+	KNOB(ks, job, save_every_ms, 0, "%c.save_every", name);
+	KNOB(ks, job, save_ms, 0, "%c.save", name);
+	KNOB(ks, job, file_ms, 0, "%c.file", name);
 	KNOB(ks, c, retry_until_up, 0, "%c.retry_until_up", name);
 	KNOB(ks, c, max_cost_microusd, 0, "%c.max_cost", name);
 	KNOB(ks, job, later_cap_percent, 100, "%c.later_cap", name);

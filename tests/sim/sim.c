@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "ledgers.h"
+#include "command.h"
 #include "wire.h"
 
 void broke(struct sim *s, const char *fmt, ...)
@@ -180,6 +181,9 @@ static void happens(struct sim *s, struct happening *h)
 	case W_UNASKED:
 	case W_HANDED:
 	case W_SOUGHT:
+	case W_FILES:
+	case W_OUTPUT:
+	case W_SNAPSHOT:
 		if (cl->laptop->asleep)
 			put_off(s, h);
 		else if (cl->up && (h->life == cl->life || h->what == W_SIGNAL))
@@ -201,6 +205,8 @@ static void happens(struct sim *s, struct happening *h)
 	case W_PREPARED: pod_prepared(s, h); break;
 	case W_WORKER: pod_worker(s, h); break;
 	case W_WORK: pod_work(s, h); break;
+	case W_SAVE: command_save(s, h); break;
+	case W_HALTED: command_halted(s, h); break;
 	case W_SLEEP: sim_sleep(s, cl->laptop, h->x); break;
 	case W_WAKE: sim_wakes(s, &s->laptops[h->x]); break;
 	case W_JUMP: sim_jump_clock(s, cl->laptop, h->x); break;
@@ -307,6 +313,7 @@ static void make_client(struct sim *s, int number)
 	cl->bad_checks = xcalloc(job->count, sizeof(*cl->bad_checks));
 	for (size_t i = 0; i < job->count; i++)
 		cl->local[i] = job->segments[i].done;
+	command_new(cl);
 }
 
 /* `burst reap` on one of the machines. */
@@ -388,6 +395,7 @@ static void free_client(struct client *cl)
 	free(cl->poison);
 	free(cl->bad_checks);
 	free(cl->targets);
+	command_free(cl);
 }
 
 void sim_free(struct sim *s)
@@ -407,6 +415,7 @@ void sim_free(struct sim *s)
 		free(m->works);
 		free(m->log);
 		free(m->files);
+		free(m->folders);
 	}
 	free(s->queue);
 	free(s->machines);

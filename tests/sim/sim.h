@@ -43,6 +43,9 @@ enum what {
 	W_UNASKED,
 	W_HANDED,
 	W_SOUGHT,
+	W_FILES,
+	W_OUTPUT,
+	W_SNAPSHOT,
 	/* in the cloud and on the pods */
 	W_CALL,
 	W_CREATE,
@@ -57,6 +60,8 @@ enum what {
 	W_PREPARED,
 	W_WORKER,
 	W_WORK,
+	W_SAVE,
+	W_HALTED,
 	W_WIRE_CALL,
 	/* to the machine that burst runs on */
 	W_SLEEP,
@@ -65,6 +70,11 @@ enum what {
 	W_RESTART,
 	W_REAP,
 	W_PRICE,
+};
+
+struct given { /* to an attempt at a command: a save of so many steps, by this machine */
+	int steps, machine;
+	int least; /* it must not begin before this one */
 };
 
 struct happening {
@@ -78,6 +88,7 @@ struct happening {
 	int64_t x, y;
 	void *data; /* freed with it */
 	size_t count;
+	struct given from;
 	/* of an account with a limit: what a reply says of it, and when that was so */
 	bool answers;
 	int left, reset_s;
@@ -99,6 +110,17 @@ struct work {
 	size_t count, next;
 	bool begun, over;
 	bool crossed; /* begun while its new client was about to take it back */
+	/* a command: */
+	struct given from;
+	bool halted;
+	int told; /* outputs */
+	/* true time: its begin; that of its newest save that its client has */
+	int64_t began, safe_from;
+	int64_t took_ms; /* 0: it has not finished */
+};
+
+struct folder { /* what a command saves, on its pod's disk: steps that are done, and were saved */
+	int steps, saved, seed;
 };
 
 struct entry { /* of an agent's numbered log */
@@ -169,6 +191,8 @@ struct machine {
 	/* finished segments on its volume; 2: of work that had crossed */
 	uint8_t *files;
 	int64_t idle_since;
+	struct folder *folders; /* by segment */
+	int64_t cut_ms;         /* time of commands that were cut off, since they were saved */
 };
 
 /* ---- clients, and the machines that they run on ---- */
@@ -177,7 +201,6 @@ struct row { /* of the ledger: the pod as saved, times on the wall clock */
 	int client;
 	struct core_pod pod;
 	int64_t wall_minus_boot, billed_ms; /* by then */
-	size_t seen;                        /* of its agent's log: what was counted already */
 };
 
 struct create { /* a request on its way */
@@ -248,6 +271,9 @@ struct client {
 	int64_t retry_ms; /* Retry-After of the reply that is heard now */
 	/* in this life it was offered something that its cap on prices allows */
 	bool affords[VENDORS_MAX];
+	bool unpaid[VENDORS_MAX]; /* in this life a create was refused for want of money */
+	int64_t unpaid_since;     /* by its boot clock: no account can pay, and it has no pod */
+	struct commands *commands;
 	int64_t list_failed[VENDORS_MAX]; /* by its boot clock; 0: the newest list succeeded */
 	/* likewise, of this life: when it heard of the newest create that may have made a pod, and
 	 * when the newest complete list that it read was sent; -1: never */
@@ -368,7 +394,9 @@ void pod_attach(struct sim *s, struct machine *m); /* a connection begins */
 void pod_gone(struct sim *s, struct machine *m);
 void pod_stream(struct sim *s, struct machine *m, size_t from); /* log entries go to the client */
 bool drops_beyond_patience(const struct sim *s);
-enum command { C_PREPARE, C_SEND, C_REVOKE, C_RENEW, C_HANDOVER, C_TAKEOVER };
+struct entry *pod_note(struct sim *s, struct machine *m, enum event_type type); /* in its log */
+void pod_worker_free(struct sim *s, struct machine *m);
+enum command { C_PREPARE, C_SEND, C_REVOKE, C_HALT, C_RENEW, C_HANDOVER, C_TAKEOVER };
 
 /* plant.c */
 void plant_conf(struct core_conf *conf);
@@ -402,6 +430,8 @@ void client_restart(struct client *cl, struct happening *h);
 bool client_wants(const struct client *cl, const struct machine *m);
 void client_crash(struct client *cl, const struct fault *f);
 void client_home(struct client *cl, int pod, uint32_t segment);
+/* An entry of a pod's log that was read from its volume. */
+void client_salvages(struct client *cl, int pod, const struct entry *e);
 void client_leaves(struct client *cl);
 void client_check_list(struct client *cl, int provider);
 void client_told(struct client *cl, struct event *ev, const struct err *err);

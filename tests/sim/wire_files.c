@@ -22,8 +22,8 @@ static void add_segment(struct str *to, const char *attempt, unsigned segment)
 static bool add_log(const struct machine *m, struct str *to)
 {
 	for (size_t i = 0; i < m->log_count; i++)
-		str_addf(to, "%d %u %lld %lld\n", (int)m->log[i].type, m->log[i].segment,
-			 (long long)m->log[i].t, (long long)m->log[i].elapsed_ms);
+		str_addf(to, "%d %u %lld %lld %d\n", (int)m->log[i].type, m->log[i].segment,
+			 (long long)m->log[i].t, (long long)m->log[i].elapsed_ms, m->log[i].number);
 	return m->log_count > 0;
 }
 
@@ -164,19 +164,20 @@ static void salvage_done(struct asked *a, struct op_result *result, const struct
 	(void)result;
 
 	for (const char *line = str_text(&a->got);
-	     !err && *line && strchr(line, '\n') && cl->life == life;
+	     !err && *line && strchr(line, '\n') && cl->life == life && cl->up;
 	     line = strchr(line, '\n') + 1) {
-		struct event ev = {.type = EV_RENDERED, .pod = a->pod};
+		struct entry e = {0};
 		long long t, elapsed;
 		int type;
-		if (sscanf(line, "%d %u %lld %lld", &type, &ev.segment, &t, &elapsed) != 4 ||
-		    type != EV_RENDERED || plant(PLANT_VOLUME_FORGOTTEN))
+		if (sscanf(line, "%d %u %lld %lld %d", &type, &e.segment, &t, &elapsed,
+			   &e.number) != 5)
 			continue;
-		ev.t = t;
-		ev.elapsed_ms = elapsed;
-		client_told(cl, &ev, NULL);
+		e.type = (enum event_type)type;
+		e.t = t;
+		e.elapsed_ms = elapsed;
+		client_salvages(cl, a->pod, &e);
 	}
-	if (cl->life == life)
+	if (cl->life == life && cl->up)
 		client_told(cl, &over, err && err->kind != ERR_NOT_FOUND ? err : NULL);
 }
 

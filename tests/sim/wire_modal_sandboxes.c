@@ -68,6 +68,9 @@ static bool refused(struct exchange *x, const struct create *c)
 		break;
 	case ERR_TRANSIENT: modal_no(x, GRPC_UNAVAILABLE, "no worker can be asked"); break;
 	case ERR_CREDENTIALS: modal_no(x, GRPC_UNAUTHENTICATED, "Token missing or invalid"); break;
+	case ERR_BALANCE:
+		modal_no(x, GRPC_FAILED_PRECONDITION, "Workspace is over its spend limit");
+		break;
 	case ERR_REFUSED:
 		modal_no(x, GRPC_FAILED_PRECONDITION, "Sandboxes are disabled for this workspace");
 		break;

@@ -170,6 +170,7 @@ static bool refused(struct exchange *x, const struct create *c)
 	case ERR_RATE_LIMITED: runpod_put_off(x->s, x->a, 2); break;
 	case ERR_TRANSIENT: runpod_problem(x, 400, RUNPOD_TRY_LATER); break;
 	case ERR_CREDENTIALS: runpod_problem(x, 401, "missing bearer token"); break;
+	case ERR_BALANCE: runpod_problem(x, 402, "insufficient balance"); break;
 	case ERR_REFUSED:
 		if (x->s->now % 2)
 			runpod_problem(x, 403, "access denied");
