@@ -29,7 +29,7 @@ void digest_actions(struct client *cl)
 		const struct action *a = &cl->out.list[i];
 		mix_number(sum, cl->sim->now);
 		mix_number(sum, (int64_t)cl->number << 32 | (int64_t)a->type);
-		mix_number(sum, (int64_t)a->pod << 32 | a->provider);
+		mix_number(sum, (int64_t)a->pod * (INT64_C(1) << 32) | a->provider);
 		mix_number(sum, (int64_t)a->segment << 32 | a->batch);
 		mix_number(sum, (int64_t)a->number << 1 | a->flag);
 		mix(sum, a->text, strlen(a->text));
