@@ -19,7 +19,7 @@ import strings
 import tree
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TOP_LEVEL = {"Makefile", "README.md", "cmd", "orchestrator", "providers", "jobs", "config", "tests"}
+TOP_LEVEL = {"Makefile", "LICENSE", "README.md", "cmd", "orchestrator", "providers", "jobs", "config", "tests"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 # Layers that a layer may include besides itself; "providers/*" is each provider's own folder, "agent"

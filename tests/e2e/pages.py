@@ -21,7 +21,7 @@ INLINE = re.compile(r"`((?:burst|make) [^`]+)`")
 def pages():
     """README.md first, then the others; those of test data are no pages."""
     found = ["README.md", *sorted(glob.glob("*/README.md", root_dir=ROOT)), *sorted(glob.glob("*/*/README.md", root_dir=ROOT)),
-             "jobs/PROTOCOL.md"]
+             "jobs/PROTOCOL.md", "tests/DEBUGGING.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md"]
     return [p for p in found if os.path.exists(os.path.join(ROOT, p))]
 
 

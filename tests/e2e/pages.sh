@@ -3,6 +3,7 @@
 #
 # The comment above a block says how it is tested (pages.py reads it):
 #   <!-- test: run NAME -->      runs each line; blocks of one NAME share a folder, in the order of the pages
+#   <!-- test: in-tree -->       runs at the top of the source tree; in-run: in the folder of a job that was rendered
 #   <!-- test: parse NAME -->    cannot run here (an account, a network, a terminal): only commands and flags are checked
 #   <!-- test: config NAME -->   a whole burst.cfg: `burst plan` accepts it
 #   <!-- test: part NAME -->     keys that go into a burst.cfg
@@ -40,7 +41,7 @@ t_each_block_says_how_it_is_tested() {
 		none:*) complain "$where: a block without a language (text, sh, cfg, c ...)" ;;
 		esac
 		case ${test%% *} in
-		- | run | parse | config | part | own) ;;
+		- | run | in-run | in-tree | parse | config | part | own) ;;
 		*) grep -qE "printed $test\\b" "$ROOT"/tests/e2e/*.sh || complain "$where: no script tests \"$test\"" ;;
 		esac
 		count=$((count + 1))
@@ -100,6 +101,26 @@ t_blocks_run() {
 	[ "$count" -ge 1 ] || complain "no block was run"
 	[ -s run/first-sound/hello-audio/joined.wav ] || complain "the first sound is missing"
 	[ -s run/first-sound/burst.cfg ] || complain "the config of the first sound is missing"
+}
+
+t_what_newcomers_read_runs() { # blocks in-tree at the top of the source tree, blocks in-run in the folder of a job that was rendered
+	local kind file where line count=0
+	with_burst
+	mkdir run && cd run || return
+	config
+	script_lines 2
+	burst run
+	export PATH=$T/bin:$PATH
+	for kind in in-tree in-run; do
+		cd "$T" || return
+		while read -r file where _; do
+			count=$((count + 1))
+			[ $kind = in-tree ] && cd "$ROOT" || cd "$T/run" || return
+			timeout 120 bash -eu -o pipefail "$T/$file" >"$T/said.txt" 2>&1 </dev/null || complain "$where: $(tail -n 2 "$T/said.txt" | tr '\n' '|')"
+			cd "$T" || return
+		done < <(blocks $kind)
+	done
+	[ "$count" -ge 6 ] || complain "only $count blocks"
 }
 
 plan_accepts() { # plan_accepts WHERE: the burst.cfg of this folder
