@@ -454,7 +454,7 @@ static int run_now(struct cmd_context *ctx, const char *name, struct err *err)
 		return status ? status : -1;
 	if (!last_request(ctx, &row, &last))
 		return 0;
-	if (by_hand && last.state == REQUEST_PENDING && !ctx->quiet)
+	if (by_hand && !last.ended_ms && !ctx->quiet)
 		output_line(stderr, "request %s: queued (`burst queue ls` shows it)", last.id);
 	return last.state == REQUEST_FAILED ? last.exit_status : 0;
 }

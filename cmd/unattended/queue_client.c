@@ -344,19 +344,12 @@ static bool is_open(const struct request_row *row)
 
 static void explain_pending(const struct cmd_context *ctx, struct shown *s)
 {
-	CLEANUP(json_decref)
-	json_t *note = s->runner ? queue_noted(ctx->store, s->row->config) : NULL;
-
 	if (!s->runner) {
 		COPY_TEXT(s->why, "no client works on the queue");
 		return;
 	}
 	s->state = "waiting";
-	if (!note)
-		return;
-	COPY_TEXT(s->why, jsonx_text(note, "text", ""));
-	double until_ms = jsonx_number(note, "until_ms", 0);
-	s->until_ms = until_ms > 0 && until_ms < (double)STORE_NUMBER_MOST ? (int64_t)until_ms : 0;
+	queue_noted(ctx->store, s->row->config, s->why, sizeof(s->why), &s->until_ms);
 }
 
 static struct shown shown_of(const struct cmd_context *ctx, const struct request_row *row)

@@ -19,7 +19,7 @@ enum fact {
 	/* of a job, by the hash of its config's path and its name */
 	FACT_HOOK,   /* job: its last trigger, JSON */
 	FACT_ENDED,  /* job: how it ended the last time */
-	FACT_QUEUE,  /* job: why its queue waits, JSON */
+	FACT_QUEUE,  /* job: until when its queue waits, and why */
 	FACT_TRAVEL, /* job: "1": it was told which files travel to pods */
 	FACT_SAVES,  /* what its speed depends on: ms that a checkpoint took the last time */
 	/* of a provider or an account */

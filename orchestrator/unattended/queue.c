@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
-#include "base/jsonx.h"
 #include "base/path.h"
 #include "engine/kept.h"
 #include "requests.h"
@@ -121,30 +120,20 @@ static void explain(const struct when_answer *a, const struct when_work *work, c
 	snprintf(to, room, "%s", when_name(a->why));
 }
 
-/* why NULL: it does not wait. */
-static int keep_note(struct store *store, const char *config, const char *why, const char *text,
-		     int64_t until_ms, struct err *err)
+bool queue_noted(struct store *store, const char *config, char *text, size_t room,
+		 int64_t *until_ms)
 {
-	char key[SHA256_NAME];
+	char key[SHA256_NAME], line[512];
+	long long until;
+	int used = 0;
 
 	sha256_name(config, key);
-	if (!why)
-		return fact_put(store, FACT_QUEUE, key, NULL, "", err);
-	CLEANUP(json_decref)
-	json_t *note = json_pack("{s:s, s:s, s:I}", "why", why, "text", text, "until_ms",
-				 (json_int_t)until_ms);
-	CLEANUP(free_text) char *line = jsonx_line(note);
-	return fact_put(store, FACT_QUEUE, key, NULL, line, err);
-}
-
-json_t *queue_noted(struct store *store, const char *config)
-{
-	char key[SHA256_NAME], line[1024];
-
-	sha256_name(config, key);
-	if (!fact_get(store, FACT_QUEUE, key, NULL, line, sizeof(line)) || !line[0])
-		return NULL;
-	return jsonx_parse(line, strlen(line), NULL);
+	if (!fact_get(store, FACT_QUEUE, key, NULL, line, sizeof(line)) ||
+	    sscanf(line, "%lld %n", &until, &used) != 1 || !line[used])
+		return false;
+	copy_text(text, room, line + used);
+	*until_ms = until;
+	return true;
 }
 
 /* ==== the runner ==== */
@@ -209,18 +198,19 @@ static void pause_ms(const struct runner *r, int64_t ms)
 
 /* ---- the note why it waits ---- */
 
-static int note(struct runner *r, const char *why, const char *text, int64_t until_ms,
-		struct err *err)
+/* text "": it does not wait. until_ms 0: unknown. */
+static int note(struct runner *r, const char *text, int64_t until_ms, struct err *err)
 {
-	char all[sizeof(r->noted)];
+	char line[sizeof(r->noted)], key[SHA256_NAME];
 
-	snprintf(all, sizeof(all), "%s %s %lld", why ? why : "", text, (long long)until_ms);
-	if (!strcmp(all, r->noted))
+	snprintf(line, sizeof(line), "%lld %s", (long long)until_ms, text);
+	if (!strcmp(line, r->noted))
 		return 0;
-	if (keep_note(r->store, r->config, why, text, until_ms, err) < 0)
+	sha256_name(r->config, key);
+	if (fact_put(r->store, FACT_QUEUE, key, NULL, line, err) < 0)
 		return -1;
-	COPY_TEXT(r->noted, all);
-	if (why)
+	COPY_TEXT(r->noted, line);
+	if (text[0])
 		say(r, "waits: %s", text);
 	return 0;
 }
@@ -337,7 +327,7 @@ static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 {
 	CLEANUP(free_text) char *text = xasprintf("run %s continues", run);
 
-	if (note(r, "run", text, INT64_MAX, err) < 0)
+	if (note(r, text, 0, err) < 0)
 		return -1;
 	while (run_is_alive(r->runs, run) && !signalled(r))
 		pause_ms(r, FOLLOW_MS);
@@ -386,7 +376,7 @@ static int wait_for_other(struct runner *r, struct err *err)
  * run in the ledger shows for how long. */
 static int be_patient(struct runner *r, struct err *err)
 {
-	if (note(r, "run", "another process has the job or its output folder", INT64_MAX, err) < 0)
+	if (note(r, "another process has the job or its output folder", 0, err) < 0)
 		return -1;
 	back_off(r);
 	return 0;
@@ -423,7 +413,7 @@ static int start(struct runner *r, struct err *err)
 	int bound = requests_bind(r->store, r->config, run, &newest, err);
 	if (bound <= 0)
 		return bound;
-	if (note(r, NULL, "", 0, err) < 0)
+	if (note(r, "", 0, err) < 0)
 		return -1;
 	say(r, "run %s: starts for %d request%s", run, bound, bound == 1 ? "" : "s");
 	if (perform(r, QUEUE_RUN, run, newest.commit_id, &reply, err) < 0)
@@ -441,7 +431,7 @@ static int resume(struct runner *r, const struct run_row *run, struct err *err)
 		return -1;
 	if (!may)
 		return end_run(r, run->id, OUTCOME_FAILED, 1, "its client died repeatedly", err);
-	if (note(r, NULL, "", 0, err) < 0)
+	if (note(r, "", 0, err) < 0)
 		return -1;
 	say(r, "run %s: its client exited; continuing it", run->id);
 	if (perform(r, QUEUE_RESUME, run->id, "", &reply, err) < 0)
@@ -535,8 +525,7 @@ static int wait_or_start(struct runner *r, struct err *err)
 	if (a.start)
 		return start(r, err);
 	explain(&a, &r->work, text, sizeof(text));
-	if (note(r, when_name(a.why), text,
-		 a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : INT64_MAX, err) < 0)
+	if (note(r, text, a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : 0, err) < 0)
 		return -1;
 	pause_ms(r, MIN(MAX(a.until_ms - now_ms, (int64_t)1), (int64_t)TURN_MS));
 	return 0;
@@ -563,7 +552,7 @@ static int turn(struct runner *r, struct err *err)
 	}
 	if (r->count)
 		return wait_or_start(r, err);
-	if (note(r, NULL, "", 0, err) < 0)
+	if (note(r, "", 0, err) < 0)
 		return -1;
 	return requests_leave(r->store, r->config, drop_lock, r, err);
 }

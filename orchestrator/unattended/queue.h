@@ -7,8 +7,6 @@
 #ifndef BURST_UNATTENDED_QUEUE_H
 #define BURST_UNATTENDED_QUEUE_H
 
-#include <jansson.h>
-
 #include "plan/when.h"
 #include "runs/runs.h"
 
@@ -27,8 +25,9 @@ int queue_count_open(struct store *store, const char *state_dir, struct queue_op
 
 /* ---- why a queue waits, for `burst queue ls`; kept in the ledger ---- */
 
-/* Returns {"why", "text", "until_ms"}, or NULL: it does not wait. */
-json_t *queue_noted(struct store *store, const char *config);
+/* Copies why it waits, and until when; 0: that is unknown. Returns false if it does not wait. */
+bool queue_noted(struct store *store, const char *config, char *text, size_t room,
+		 int64_t *until_ms);
 
 /* ---- the runner ---- */
 
