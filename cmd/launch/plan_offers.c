@@ -13,6 +13,7 @@
 #include "offer_list.h"
 #include "plan_offers.h"
 #include "refuse.h"
+#include "stages.h"
 #include "volume_trust.h"
 #include "wanted.h"
 
@@ -55,6 +56,8 @@ int plan_offers(struct launch *l, const struct offer *offers, size_t count,
 	int warm = status == 0 && caps ? warm_pods(l, &e, &pick, verdict) : 0;
 	if (status == 0 && verdict != PLAN_NOTHING_FITS)
 		better_find(&better, l, &e, &pick, LAUNCH_ASK_MS);
+	struct plan_stage *stages = NULL;
+	size_t stage_count = stages_plan(l, &stages);
 	const struct plan_result r = {.job_ops = l->run.setup.job_ops,
 				      .job = l->run.setup.job,
 				      .estimate = &e,
@@ -64,6 +67,8 @@ int plan_offers(struct launch *l, const struct offer *offers, size_t count,
 				      .caps = caps,
 				      .keep_ms = l->order.keep_warm_ms,
 				      .warm = warm,
+				      .stages = stages,
+				      .stage_count = stage_count,
 				      .words = words};
 	if (l->ctx->json) {
 		output_json(plan_result_json(&r, status < 0 ? err : NULL));
@@ -71,6 +76,7 @@ int plan_offers(struct launch *l, const struct offer *offers, size_t count,
 	} else {
 		plan_result_print(&r, status < 0);
 	}
+	free(stages);
 	estimate_free(&e);
 	return status < 0 ? -1 : cmd_flush(err);
 }

@@ -3,6 +3,7 @@
 #ifndef BURST_CMD_LAUNCH_STAGES_H
 #define BURST_CMD_LAUNCH_STAGES_H
 
+#include "cmd/show/plan_show.h"
 #include "launch.h"
 
 struct stage {
@@ -36,6 +37,10 @@ void stages_check(const struct launch *l, struct mistakes *m);
 /* ERR_CONFIG names a file of the output folder that a stage would overwrite and no run has made,
  * unless the user passed --force. l's job is loaded. */
 int stages_check_output(const struct launch *l, struct err *err);
+
+/* stage_plan.c. What each stage would rent now, and what it took before. The accounts are open, or
+ * none is asked. Returns the number; free *out with free(). */
+size_t stages_plan(struct launch *l, struct plan_stage **out);
 
 /* stage_run.c. For l->finish: runs each stage that has not succeeded with the same command and
  * inputs, in order, as runs of their own, and stops at the first failure. All segments must be

@@ -440,6 +440,28 @@ static void say_warm(int warm)
 			 warm, warm == 1 ? " is" : "s are");
 }
 
+static json_t *stages_json(const struct plan_result *r)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < r->stage_count; i++) {
+		const struct plan_stage *s = &r->stages[i];
+		const struct offer *o = &s->offer;
+		json_array_append_new(
+			list,
+			json_pack("{s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:o}", "name", report_text(s->name),
+				  "pods", s->pods, "provider",
+				  s->offered ? report_text(o->provider) : json_null(), "gpu",
+				  s->offered ? report_text(o->gpu) : json_null(), "price_usd_hour",
+				  s->offered ? report_dollars(o->price_microusd_h) : json_null(),
+				  "makespan_s",
+				  s->took_ms ? report_seconds(s->took_ms) : json_null(), "cost_usd",
+				  s->took_ms ? report_dollars(s->cost_microusd) : json_null(),
+				  "from", s->from[0] ? report_text(s->from) : json_null()));
+	}
+	return list;
+}
+
 json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 {
 	json_t *object = plan_to_json(r->estimate, r->pick, r->verdict, err);
@@ -449,6 +471,7 @@ json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 	json_object_set_new(object, "left_out", left_out_json(r));
 	json_object_set_new(object, "caps", caps_to_json(r->caps));
 	json_object_set_new(object, "warm_pods", json_integer(r->warm));
+	json_object_set_new(object, "stages", stages_json(r));
 	return object;
 }
 
@@ -472,9 +495,30 @@ static void print_plan(const struct plan_result *r, bool refused)
 	}
 }
 
+static void say_stage(const struct plan_stage *s)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	char offer[PLAN_TEXT], money[32], time[24];
+
+	str_addf(&line, "then %s: %d pod%s", s->name, s->pods, s->pods == 1 ? "" : "s");
+	if (s->offered)
+		str_addf(&line, " of %s, %s an hour%s", plan_offer(offer, &s->offer),
+			 money_show(money, sizeof(money), s->offer.price_microusd_h),
+			 s->pods == 1 ? "" : " each");
+	if (s->took_ms)
+		str_addf(&line, ": about %s, %s (%s)",
+			 duration_show(time, sizeof(time), s->took_ms),
+			 money_show(money, sizeof(money), s->cost_microusd), s->from);
+	else
+		str_add(&line, "; its time is not known before the first one");
+	plan_say(stdout, 2, "%s", str_text(&line));
+}
+
 void plan_result_print(const struct plan_result *r, bool refused)
 {
 	print_plan(r, refused);
+	for (size_t i = 0; i < r->stage_count; i++)
+		say_stage(&r->stages[i]);
 	say_warm(r->warm);
 	if (r->caps && r->estimate->open && r->verdict != PLAN_NOTHING_FITS)
 		say_kept(r, r->estimate, r->pick);

@@ -74,6 +74,16 @@ struct better {
 	struct offer offer; /* of the recommended plan */
 };
 
+/* A stage after the render. */
+struct plan_stage {
+	const char *name;
+	int pods;
+	bool offered; /* offer: of one of its pods now */
+	struct offer offer;
+	int64_t took_ms, cost_microusd; /* of its last success; 0: there was none */
+	char from[80];                  /* which that was */
+};
+
 struct plan_result {
 	const struct job_ops *job_ops;
 	struct job *job; /* loaded */
@@ -84,6 +94,8 @@ struct plan_result {
 	const struct caps *caps; /* NULL: offers that are only compared */
 	int64_t keep_ms;         /* keep_warm: ms, 0: none, KEEP_WARM_AUTO */
 	int warm;                /* pods of other runs that the run would take over */
+	const struct plan_stage *stages;
+	size_t stage_count;
 	const struct plan_words *words;
 };
 

@@ -25,6 +25,9 @@ manifest.jsonl
 t_each_works_on_what_the_one_before_made() {
 	script_lines 3
 	config_stages
+	burst plan --json
+	is "$STATUS $(json '[.stages[] | "\(.name) \(.pods) \(.price_usd_hour) \(.cost_usd)"] | join(", ")')" "0 video 2 0.69 null, upload 1 0.69 null" "the plan ($(tail -n 3 err.txt))"
+	schema plan
 	burst run --json
 	is "$STATUS $(json .status)" "0 done" "the run ($(tail -n 3 err.txt))"
 	is "$(json '[.stages[] | .name + " " + .status] | join(", ")')" "video done, upload done" "its stages"
@@ -41,6 +44,9 @@ t_each_works_on_what_the_one_before_made() {
 	burst run --json
 	is "$STATUS $(json '[.stages[] | .name + " " + .status] | join(", ")')" "0 video cached, upload cached" "the second run"
 	is "$(runs)" 3 "runs in the ledger"
+	burst plan
+	has out.txt 'then video: 2 pods of no GPU at local, $0.6900 an hour each: about '
+	has out.txt "(as run $(ledger "select id from run where stage = 'video'") took on $(date -u +%Y-)"
 	# what is gone is made again, and so is what works on it, where it differs
 	rm out/film-1.mp4
 	burst run --json

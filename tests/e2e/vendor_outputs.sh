@@ -76,8 +76,28 @@ c_streamed_and_reclaimed() { reclaimed true 9000 "closed.wav last.wav ok1.wav ok
 c_reclaimed_at_once() { reclaimed false 0 "last.wav"; }
 c_streamed_and_reclaimed_at_once() { reclaimed true 0 "last.wav ok1.wav ok2.wav"; }
 
+# Stages follow on other pods beside the same volume: one with a GPU that encodes video, one without a GPU.
+c_stages_follow() {
+	vendor_config 'pods = 1;'
+	sed -i 's/^job = .*/@/' burst.cfg
+	sed -i '/^@$/{r /dev/stdin
+		d}' burst.cfg <<-'E'
+		job = { name = "o"; type = "command"; run = "echo speech >said.txt"; outputs = ["said.txt"]; output = "res"; then = (
+			{ name = "video"; pod = { needs = ["nvenc"]; }; run = "(cat $BURST_INPUTS/said.txt; echo film) >cut.mp4"; outputs = ["cut.mp4"]; },
+			{ name = "upload"; from = ["video"]; run = "cat $BURST_INPUTS/cut.mp4 >up.txt"; outputs = ["up.txt"]; } ); };
+	E
+	burst run --json
+	is "$STATUS $(json '[.stages[] | .name + " " + .status] | join(", ")')" "0 video done, upload done" "exit status, stages ($(tail -n 3 err.txt | tr '\n' '|'))"
+	is "$(tr '\n' ' ' <res/up.txt)" "speech film " "what was uploaded"
+	is "$(pods_ever)" 3 "pods that ever were"
+	is "$(ledger "select count(distinct volume_id) from pod") $(ledger "select count(*) from pod where state <> 'gone'")" "1 0" "volumes, pods left"
+	is "$(ledger "select gpu_offered from pod order by seq desc limit 1")" none "the GPU of the last pod"
+	[ "$(ledger "select gpu_offered from pod order by seq limit 1 offset 1")" != none ] || complain "the video had no GPU"
+	hasnt err.txt "files missing on the volume"
+}
+
 t_of_a_command() {
-	cases c_command_fails c_streamed_command_fails c_interrupted c_streamed_and_interrupted c_reclaimed c_streamed_and_reclaimed \
+	cases c_stages_follow c_command_fails c_streamed_command_fails c_interrupted c_streamed_and_interrupted c_reclaimed c_streamed_and_reclaimed \
 		c_reclaimed_at_once c_streamed_and_reclaimed_at_once
 }
 run_tests "$@"
