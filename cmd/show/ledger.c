@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "base/err.h"
+#include "base/jsonx.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "engine/kept.h"
@@ -60,86 +61,49 @@ bool planned_compare(char *to, size_t room, const struct run_row *run, const str
 
 /* ---- the list of runs ---- */
 
-static json_t *run_json(const struct run_row *run)
-{
-	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, "
-		"s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o}",
-		"run", report_text(run->id), "job", report_text(run->job), "type",
-		report_text(run->type), "status", json_string(run_status_word(run->status)),
-		"config", report_text(run->config), "output", report_text(run->output), "commit",
-		run->commit_id[0] ? report_text(run->commit_id) : json_null(), "detached",
-		run->detached, "started_at", report_time(run->started_ms), "ended_at",
-		report_time(run->ended_ms), "segments", "total", (json_int_t)run->total, "rendered",
-		(json_int_t)run->rendered, "cached", (json_int_t)run->cached, "failed",
-		(json_int_t)run->failed, "billed_seconds", report_seconds(run->billed_ms),
-		"compute_seconds", report_seconds(run->compute_ms), "wasted_seconds",
-		report_seconds(run->wasted_ms), "cost_usd", report_dollars(run->cost_microusd),
-		"cost_counted_usd", report_dollars(run->counted_microusd), "cost_vendor_usd",
-		report_vendor_dollars(run), "exit_status", run->exit_status, "error",
-		run->error[0] ? report_text(run->error) : json_null());
-}
-
-void ledger_runs_json(const struct run_row *runs, size_t count)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, run_json(&runs[i]));
-	output_json(list);
-}
-
-static void time_cell(struct table *t, int64_t wall_ms)
-{
-	char text[32];
-
-	clock_rfc3339(text, sizeof(text), wall_ms);
-	text[10] = ' ';
-	table_cell(t, "%.16s", text);
-}
-
 /* Whether its client died, so that its pods bill until their leases end. */
 static bool ledger_has_no_client(const struct cmd_context *ctx, const struct run_row *run)
 {
 	return run->status == RUN_RUNNING && !run->detached && !run_is_alive(&ctx->runs, run->id);
 }
 
+void ledger_runs_json(const struct run_row *runs, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		struct run_facts f = run_facts_of(&runs[i]);
+		json_array_append_new(list, columns_json(json_object(), &of_runs, RUN_OBJECT, &f));
+	}
+	output_json(list);
+}
+
+void ledger_runs_csv(const struct run_row *runs, size_t count)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	columns_csv(&text, &of_runs, RUN_CSV, NULL);
+	for (size_t i = 0; i < count; i++) {
+		struct run_facts f = run_facts_of(&runs[i]);
+		columns_csv(&text, &of_runs, RUN_CSV, &f);
+	}
+	output_lines(stdout, str_text(&text));
+}
+
 void ledger_runs_print(const struct cmd_context *ctx, const struct run_row *runs, size_t count)
 {
 	CLEANUP(table_free) struct table *t = table_new();
-	char text[32];
-	bool more = false;
+	unsigned sets = RUN_TABLE;
 
 	for (size_t i = 0; i < count; i++)
-		more = more || runs[i].cost_microusd > runs[i].counted_microusd;
-	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "JOB", TABLE_LEFT, TABLE_SHRINKS);
-	table_column(t, "STARTED (UTC)", TABLE_LEFT, 4);
-	table_column(t, "STATUS", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "DONE", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "BILLED", TABLE_RIGHT, 1);
-	table_column(t, "COMPUTE", TABLE_RIGHT, 2);
-	table_column(t, "USED", TABLE_RIGHT, 3);
-	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
-	if (more) /* some vendor bills more than burst counted */
-		table_column(t, "COUNTED", TABLE_RIGHT, 5);
+		if (runs[i].cost_microusd > runs[i].counted_microusd)
+			sets |= RUN_MORE; /* some vendor bills more than burst counted */
+	columns_titles(t, &of_runs, sets);
 	for (size_t i = 0; i < count; i++) {
-		const struct run_row *run = &runs[i];
-		table_cell(t, "%s", run->id);
-		table_cell(t, "%s", run->job);
-		time_cell(t, run->started_ms);
-		table_cell(t, "%s",
-			   ledger_has_no_client(ctx, run) ? "no client"
-							  : run_status_word(run->status));
-		table_cell(t, "%lld/%lld", (long long)(run->rendered + run->cached),
-			   (long long)run->total);
-		table_cell(t, "%s", duration_show(text, sizeof(text), run->billed_ms));
-		table_cell(t, "%s", duration_show(text, sizeof(text), run->compute_ms));
-		table_cell(t, "%s",
-			   report_ratio(text, sizeof(text), run->compute_ms, run->billed_ms));
-		table_cell(t, "%s", money_show(text, sizeof(text), run->cost_microusd));
-		if (more)
-			table_cell(t, "%s", money_show(text, sizeof(text), run->counted_microusd));
+		struct run_facts f = run_facts_of(&runs[i]);
+		if (ledger_has_no_client(ctx, &runs[i]))
+			f.status_or_client = "no client";
+		columns_cells(t, &of_runs, sets, &f);
 	}
 	table_print(t, stdout, terminal_width(stdout));
 }
@@ -442,143 +406,61 @@ int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err)
 
 /* ---- sums by day, project, GPU or provider ---- */
 
-/* ---- CSV (RFC 4180, but lines end with a newline alone) ---- */
+enum { SUMS = RUN_TABLE | RUN_OBJECT | RUN_CSV };
+struct sum_facts {
+	struct spend_row row;
+	char used[16];
+};
 
-/* Printable text, quoted if it has a comma or a quote. */
-static void csv_text(struct str *to, const char *text)
+#define AT(field) offsetof(struct sum_facts, field)
+static const struct shown_column sum_columns[] = {
+	{SUMS, NULL, NULL, UNIT_TEXT, AT(row.key), TABLE_SHRINKS}, /* see below */
+	{SUMS, "runs", "RUNS", UNIT_COUNT, AT(row.runs), 3},
+	{SUMS, "pods", "PODS", UNIT_COUNT, AT(row.pods), 4},
+	{SUMS, "billed_seconds", "BILLED", UNIT_MS, AT(row.billed_ms)},
+	{SUMS, "compute_seconds", "COMPUTE", UNIT_MS, AT(row.compute_ms), 1},
+	{RUN_OBJECT | RUN_CSV, "wasted_seconds", NULL, UNIT_MS, AT(row.wasted_ms)},
+	{RUN_TABLE, NULL, "USED", UNIT_FIGURE, AT(used), 2},
+	{SUMS, "cost_usd", "COST", UNIT_USD, AT(row.cost_microusd)},
+	{RUN_MORE | RUN_OBJECT | RUN_CSV, "cost_counted_usd", "COUNTED", UNIT_USD,
+	 AT(row.counted_microusd), 5},
+};
+#undef AT
+
+/* word: "day"; it names the first column. */
+static void print_sums(const char *word, const struct spend_row *rows, size_t count, unsigned set)
 {
-	CLEANUP(str_free) struct str safe = STR_INIT;
-
-	str_add_printable(&safe, text, strlen(text), 0);
-	if (!strpbrk(str_text(&safe), ",\"")) {
-		str_add(to, str_text(&safe));
-		return;
-	}
-	str_addc(to, '"');
-	for (const char *p = str_text(&safe); *p; p++) {
-		if (*p == '"')
-			str_addc(to, '"');
-		str_addc(to, *p);
-	}
-	str_addc(to, '"');
-}
-
-static void csv_time(struct str *to, int64_t wall_ms)
-{
-	char text[32];
-
-	str_addc(to, ',');
-	if (wall_ms > 0)
-		str_add(to, clock_rfc3339(text, sizeof(text), wall_ms));
-}
-
-static void csv_spent(struct str *to, int64_t billed_ms, int64_t compute_ms, int64_t wasted_ms,
-		      int64_t cost_microusd)
-{
-	str_addf(to, ",%.3f,%.3f,%.3f,%.6f", (double)billed_ms / 1000, (double)compute_ms / 1000,
-		 (double)wasted_ms / 1000, (double)cost_microusd / 1e6);
-}
-
-void ledger_runs_csv(const struct run_row *runs, size_t count)
-{
-	CLEANUP(str_free) struct str text = STR_INIT;
-
-	str_add(&text, "run,job,type,status,started_at,ended_at,total,rendered,cached,failed,"
-		       "billed_seconds,compute_seconds,wasted_seconds,"
-		       "cost_usd,exit_status,config,cost_counted_usd\n");
-	for (size_t i = 0; i < count; i++) {
-		const struct run_row *run = &runs[i];
-		const char *const words[] = {run->id, run->job, run->type,
-					     run_status_word(run->status)};
-		for (size_t k = 0; k < ARRAY_LEN(words); k++) {
-			if (k)
-				str_addc(&text, ',');
-			csv_text(&text, words[k]);
-		}
-		csv_time(&text, run->started_ms);
-		csv_time(&text, run->ended_ms);
-		str_addf(&text, ",%lld,%lld,%lld,%lld", (long long)run->total,
-			 (long long)run->rendered, (long long)run->cached, (long long)run->failed);
-		csv_spent(&text, run->billed_ms, run->compute_ms, run->wasted_ms,
-			  run->cost_microusd);
-		str_addf(&text, ",%d,", run->exit_status);
-		csv_text(&text, run->config);
-		str_addf(&text, ",%.6f\n", (double)run->counted_microusd / 1e6);
-	}
-	output_lines(stdout, str_text(&text));
-}
-
-/* ---- sums ---- */
-
-static void print_csv(const char *word, const struct spend_row *rows, size_t count)
-{
-	CLEANUP(str_free) struct str text = STR_INIT;
-
-	str_addf(&text,
-		 "%s,runs,pods,billed_seconds,compute_seconds,wasted_seconds,cost_usd,"
-		 "cost_counted_usd\n",
-		 word);
-	for (size_t i = 0; i < count; i++) {
-		csv_text(&text, rows[i].key);
-		str_addf(&text, ",%lld,%lld", (long long)rows[i].runs, (long long)rows[i].pods);
-		csv_spent(&text, rows[i].billed_ms, rows[i].compute_ms, rows[i].wasted_ms,
-			  rows[i].cost_microusd);
-		str_addf(&text, ",%.6f\n", (double)rows[i].counted_microusd / 1e6);
-	}
-	output_lines(stdout, str_text(&text));
-}
-
-static void print_json(const char *word, const struct spend_row *rows, size_t count)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(
-			list, json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", word,
-					report_text(rows[i].key), "runs", (json_int_t)rows[i].runs,
-					"pods", (json_int_t)rows[i].pods, "billed_seconds",
-					report_seconds(rows[i].billed_ms), "compute_seconds",
-					report_seconds(rows[i].compute_ms), "wasted_seconds",
-					report_seconds(rows[i].wasted_ms), "cost_usd",
-					report_dollars(rows[i].cost_microusd), "cost_counted_usd",
-					report_dollars(rows[i].counted_microusd)));
-	output_json(list);
-}
-
-static void print_table(const char *word, const struct spend_row *rows, size_t count)
-{
+	struct shown_column list[ARRAY_LEN(sum_columns)];
+	const struct columns columns = {list, ARRAY_LEN(list)};
+	CLEANUP(str_free) struct str csv = STR_INIT;
 	CLEANUP(table_free) struct table *t = table_new();
-	char title[16] = "", text[32];
-	bool more = false;
+	CLEANUP(json_decref) json_t *array = json_array();
+	char title[16] = "";
 
-	for (size_t i = 0; i < count; i++)
-		more = more || rows[i].cost_microusd > rows[i].counted_microusd;
+	memcpy(list, sum_columns, sizeof(list));
 	for (size_t i = 0; word[i] && i + 1 < sizeof(title); i++)
 		title[i] = (char)toupper((unsigned char)word[i]);
-	table_column(t, title, TABLE_LEFT, TABLE_SHRINKS);
-	table_column(t, "RUNS", TABLE_RIGHT, 3);
-	table_column(t, "PODS", TABLE_RIGHT, 4);
-	table_column(t, "BILLED", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "COMPUTE", TABLE_RIGHT, 1);
-	table_column(t, "USED", TABLE_RIGHT, 2);
-	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
-	if (more)
-		table_column(t, "COUNTED", TABLE_RIGHT, 5);
+	list[0].key = word;
+	list[0].title = title;
+	for (size_t i = 0; i < count && set == RUN_TABLE; i++)
+		if (rows[i].cost_microusd > rows[i].counted_microusd)
+			set |= RUN_MORE;
+	columns_csv(&csv, &columns, RUN_CSV, NULL);
+	columns_titles(t, &columns, set & (RUN_TABLE | RUN_MORE));
 	for (size_t i = 0; i < count; i++) {
-		table_cell(t, "%s", rows[i].key);
-		table_cell(t, "%lld", (long long)rows[i].runs);
-		table_cell(t, "%lld", (long long)rows[i].pods);
-		table_cell(t, "%s", duration_show(text, sizeof(text), rows[i].billed_ms));
-		table_cell(t, "%s", duration_show(text, sizeof(text), rows[i].compute_ms));
-		table_cell(t, "%s",
-			   report_ratio(text, sizeof(text), rows[i].compute_ms, rows[i].billed_ms));
-		table_cell(t, "%s", money_show(text, sizeof(text), rows[i].cost_microusd));
-		if (more)
-			table_cell(t, "%s",
-				   money_show(text, sizeof(text), rows[i].counted_microusd));
+		struct sum_facts f = {.row = rows[i]};
+		report_ratio(f.used, sizeof(f.used), rows[i].compute_ms, rows[i].billed_ms);
+		columns_csv(&csv, &columns, RUN_CSV, &f);
+		columns_cells(t, &columns, set & (RUN_TABLE | RUN_MORE), &f);
+		json_array_append_new(array, columns_json(json_object(), &columns, RUN_OBJECT, &f));
 	}
-	table_print(t, stdout, terminal_width(stdout));
-	if (!count)
+	if (set == RUN_CSV)
+		output_lines(stdout, str_text(&csv));
+	else if (set == RUN_OBJECT)
+		output_json(json_incref(array));
+	else
+		table_print(t, stdout, terminal_width(stdout));
+	if (!count && set == RUN_TABLE)
 		log_line(LOG_NOTE, "no pod has been billed yet");
 }
 
@@ -598,12 +480,7 @@ int ledger_by(struct cmd_context *ctx, const char *word, bool csv, struct err *e
 	if (result == 0) {
 		struct spend_row *rows =
 			spend_sum(by, runs, run_count, pods, pod_count, clock_wall_ms(), &count);
-		if (csv)
-			print_csv(word, rows, count);
-		else if (ctx->json)
-			print_json(word, rows, count);
-		else
-			print_table(word, rows, count);
+		print_sums(word, rows, count, csv ? RUN_CSV : ctx->json ? RUN_OBJECT : RUN_TABLE);
 		free(rows);
 	}
 	free(pods);
@@ -704,7 +581,7 @@ void bills_print(const struct reconciliation *r)
 	table_column(t, "ITS TIME", TABLE_RIGHT, 2);
 	table_column(t, "", TABLE_LEFT, 3);
 	table_column(t, "ITS COST", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "MORE", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "RUN_MORE", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < r->count; i++)
 		for (size_t k = 0; k < r->pods[i].share_count; k++) {
 			const struct pod_row *share = &r->pods[i].shares[k];

@@ -11,12 +11,6 @@
 
 /* ---- pods that have not ended ---- */
 
-/* A pod's run and its progress. */
-struct its_run {
-	struct run_row row; /* id "": not in the ledger */
-	int64_t eta_ms;     /* as its client shows it, else at the pace so far; -1: unknown */
-};
-
 /* When the first of its pods could work. */
 static int64_t began_ms(const struct pod_row *pods, size_t count, const char *run)
 {
@@ -54,62 +48,53 @@ static bool eta_of_client(const struct cmd_context *ctx, const char *run, int64_
 	return true;
 }
 
-/* *last is the previous pod's run: pods of one run are adjacent. */
-static void find_run(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
-		     size_t at, int64_t now, struct its_run *last)
+/* f has the previous pod: those of one run are adjacent. */
+static void find_run(struct pod_facts *f, const struct cmd_context *ctx, const struct pod_row *pods,
+		     size_t count, size_t at, int64_t now)
 {
-	if (!strcmp(last->row.id, pods[at].run))
+	if (!strcmp(f->run.id, pods[at].run))
 		return;
-	*last = (struct its_run){.eta_ms = -1};
-	if (store_run(ctx->store, pods[at].run, &last->row, NULL) == 0 &&
-	    run_so_far(&ctx->runs, &last->row, now, NULL) == 0 &&
-	    !eta_of_client(ctx, pods[at].run, &last->eta_ms))
-		last->eta_ms = eta_by_ledger(&last->row, began_ms(pods, count, pods[at].run), now);
+	f->run = (struct run_row){0};
+	f->eta_ms = -1;
+	if (store_run(ctx->store, pods[at].run, &f->run, NULL) == 0 &&
+	    run_so_far(&ctx->runs, &f->run, now, NULL) == 0 &&
+	    !eta_of_client(ctx, pods[at].run, &f->eta_ms))
+		f->eta_ms = eta_by_ledger(&f->run, began_ms(pods, count, pods[at].run), now);
 }
 
-static json_t *run_json(const struct its_run *run)
+/* Returns whether it has a client. */
+static bool look(struct pod_facts *f, const struct cmd_context *ctx, const struct pod_row *pods,
+		 size_t count, size_t at, int64_t now)
 {
-	const struct run_row *r = &run->row;
+	struct run_pod_now is = run_pod_now(&ctx->runs, &pods[at], now);
+	struct pod_facts next;
 
-	return json_pack("{s:o, s:o, s:{s:I, s:I, s:I}, s:o}", "commit",
-			 r->commit_id[0] ? report_text(r->commit_id) : json_null(), "job",
-			 report_text(r->job), "segments", "total", (json_int_t)r->total, "done",
-			 (json_int_t)(r->rendered + r->cached), "failed", (json_int_t)r->failed,
-			 "eta_seconds",
-			 run->eta_ms < 0 ? json_null() : report_seconds(run->eta_ms));
-}
-
-static json_t *pod_json(const struct its_run *run, const struct pod_row *pod, struct run_pod_now at)
-{
-	json_t *object = json_pack(
-		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"kind", "pod", "run", report_text(pod->run), "attempt", report_text(pod->attempt),
-		"id", report_text(pod->id), "name", report_text(pod->name), "provider",
-		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
-		report_text(pod->region), "spot", pod->spot, "state",
-		report_text(run_pod_now_word(at)), "phase", report_text(phase_word(pod)),
-		"created_at", report_time(pod->create_ms), "hard_end",
-		report_time(pod->hard_end_s * 1000), "age_seconds",
-		report_seconds(report_wall_ms(pod, at.at_ms)), "price_usd_hour",
-		report_dollars(pod->price_microusd_h), "cost_usd",
-		report_dollars(pod_row_cost(pod, at.at_ms)));
-	json_t *of = run_json(run);
-
-	json_object_update(object, of);
-	json_decref(of);
-	return object;
+	find_run(f, ctx, pods, count, at, now);
+	pod_facts_of(&next, &pods[at], is.at_ms);
+	next.run = f->run;
+	next.eta_ms = f->eta_ms;
+	next.state = run_pod_now_word(is);
+	bool live = is.is == POD_NOW_AS_ROW && is.row == POD_ROW_LIVE;
+	next.phase_or_state = live ? next.phase : next.state;
+	format_text(next.gpu_and_spot, sizeof(next.gpu_and_spot), "%s%s", pods[at].gpu,
+		    pods[at].spot ? " spot" : "");
+	format_text(next.short_commit, sizeof(next.short_commit), "%.8s", f->run.commit_id);
+	format_text(next.done, sizeof(next.done), "%lld/%lld",
+		    (long long)(f->run.rendered + f->run.cached), (long long)f->run.total);
+	*f = next;
+	return is.is == POD_NOW_AS_ROW;
 }
 
 json_t *live_pods_list(struct cmd_context *ctx, const struct pod_row *pods, size_t count,
 		       int64_t now)
 {
+	struct pod_facts f = {.eta_ms = -1};
 	json_t *list = json_array();
-	struct its_run its = {.eta_ms = -1};
 
 	for (size_t i = 0; i < count; i++) {
-		find_run(ctx, pods, count, i, now, &its);
-		struct run_pod_now at = run_pod_now(&ctx->runs, &pods[i], now);
-		json_array_append_new(list, pod_json(&its, &pods[i], at));
+		look(&f, ctx, pods, count, i, now);
+		json_t *pod = json_pack("{s:s}", "kind", "pod");
+		json_array_append_new(list, columns_json(pod, &of_pods, POD_PS_JSON, &f));
 	}
 	return list;
 }
@@ -132,45 +117,13 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 			  int64_t now)
 {
 	CLEANUP(table_free) struct table *t = table_new();
+	struct pod_facts f = {.eta_ms = -1};
 	size_t alone = 0;
-	struct its_run its = {.eta_ms = -1};
-	char text[32];
 
-	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "JOB", TABLE_LEFT, TABLE_SHRINKS);
-	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "PROVIDER", TABLE_LEFT, 3);
-	table_column(t, "GPU", TABLE_LEFT, 1);
-	table_column(t, "REGION", TABLE_LEFT, 4);
-	table_column(t, "COMMIT", TABLE_LEFT, 5);
-	table_column(t, "PHASE", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "DONE", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "ETA", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "AGE", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "$/H", TABLE_RIGHT, 2);
-	table_column(t, "SO FAR", TABLE_RIGHT, TABLE_WHOLE);
+	columns_titles(t, &of_pods, POD_PS);
 	for (size_t i = 0; i < count; i++) {
-		const struct pod_row *pod = &pods[i];
-		struct run_pod_now at = run_pod_now(&ctx->runs, pod, now);
-		alone += at.is != POD_NOW_AS_ROW;
-		find_run(ctx, pods, count, i, now, &its);
-		table_cell(t, "%s", pod->run);
-		table_cell(t, "%s", its.row.job);
-		table_cell(t, "%s", pod_row_called(pod));
-		table_cell(t, "%s", pod->provider);
-		table_cell(t, "%s%s", pod->gpu, pod->spot ? " spot" : "");
-		table_cell(t, "%s", pod->region);
-		table_cell(t, "%.8s", its.row.commit_id);
-		bool live = at.is == POD_NOW_AS_ROW && at.row == POD_ROW_LIVE;
-		table_cell(t, "%s", live ? phase_word(pod) : run_pod_now_word(at));
-		table_cell(t, "%lld/%lld", (long long)(its.row.rendered + its.row.cached),
-			   (long long)its.row.total);
-		table_cell(t, "%s",
-			   its.eta_ms < 0 ? "-" : duration_show(text, sizeof(text), its.eta_ms));
-		table_cell(t, "%s",
-			   duration_show(text, sizeof(text), report_wall_ms(pod, at.at_ms)));
-		table_cell(t, "%s", money_show(text, sizeof(text), pod->price_microusd_h));
-		table_cell(t, "%s", money_show(text, sizeof(text), pod_row_cost(pod, at.at_ms)));
+		alone += !look(&f, ctx, pods, count, i, now);
+		columns_cells(t, &of_pods, POD_PS, &f);
 	}
 	table_print(t, stdout, terminal_width(stdout));
 	return alone;

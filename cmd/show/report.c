@@ -36,15 +36,13 @@ enum pod_phase phase_of_row(const struct pod_row *row)
 	return row->id[0] ? POD_BOOTING : POD_RENTING;
 }
 
-const char *phase_word(const struct pod_row *row)
+/* "kept" while the pod waits for a run that can use it. */
+static const char *phase_word(const struct pod_row *row)
 {
 	bool kept = row->kept_ms > 0 && !row->release_ms && row->state == POD_ROW_LIVE;
 
 	return kept ? "kept" : pod_phase_name(phase_of_row(row));
 }
-
-const char *const phase_names[PHASES] = {"queue",   "boot", "connect", "sync", "load",
-					 "compute", "idle", "fetch",   "kept", "release"};
 
 /* as in core/: a pod needs a moment to end */
 enum { OUTLIVED_SHOWN_MS = 5000 };
@@ -170,19 +168,6 @@ json_t *report_time(int64_t wall_ms)
 	return wall_ms > 0 ? json_string(clock_rfc3339(text, sizeof(text), wall_ms)) : json_null();
 }
 
-static json_t *phases_json(const struct pod_row *pod, int64_t now_ms)
-{
-	int64_t phase_ms[PHASES];
-	json_t *object = json_object();
-
-	report_phases(pod, now_ms, phase_ms);
-	for (int i = 0; i < PHASES; i++) {
-		CLEANUP(free_text) char *key = xasprintf("%s_s", phase_names[i]);
-		json_object_set_new(object, key, report_seconds(phase_ms[i]));
-	}
-	return object;
-}
-
 static bool load_is_reported(const struct pod_row *pod)
 {
 	int64_t sum = 0;
@@ -193,8 +178,10 @@ static bool load_is_reported(const struct pod_row *pod)
 }
 
 /* Detail of "phases".load_s; null if its workers reported none. */
-static json_t *load_phases_json(const struct pod_row *pod)
+static json_t *load_phases_json(const void *facts)
 {
+	const struct pod_row *pod = &((const struct pod_facts *)facts)->row;
+
 	if (!load_is_reported(pod))
 		return json_null();
 	json_t *object = json_object();
@@ -214,8 +201,10 @@ static json_t *text_or_null(const char *text)
 }
 
 /* From samples taken during renders; null: none. */
-static json_t *gpu_use_json(const struct pod_row *pod)
+static json_t *gpu_use_json(const void *facts)
 {
+	const struct pod_row *pod = &((const struct pod_facts *)facts)->row;
+
 	if (!pod->gpu_samples)
 		return json_null();
 	return json_pack("{s:i, s:i, s:i, s:I}", "samples", pod->gpu_samples, "busy_p50",
@@ -223,29 +212,308 @@ static json_t *gpu_use_json(const struct pod_row *pod)
 			 (json_int_t)pod->gpu_memory_peak_mib);
 }
 
-static json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
-{
-	bool gone = pod->state == POD_ROW_GONE;
+/* ---- columns ---- */
 
-	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:b, s:o, s:o, s:o, s:o}",
-		"id", text_or_null(pod->id), "name", report_text(pod->name), "provider",
-		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
-		report_text(pod->region), "spot", pod->spot, "billed_seconds",
-		report_seconds(pod_row_billed_ms(pod, now_ms)), "billed_vendor_s",
-		pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms) : json_null(),
-		"compute_seconds", report_seconds(pod->compute_ms), "wasted_seconds",
-		report_seconds(pod->wasted_ms), "cost_usd",
-		report_dollars(pod_row_cost(pod, now_ms)), "cost_counted_usd",
-		report_dollars(pod_row_counted(pod, now_ms)), "cost_vendor_usd",
-		pod->cost_vendor_microusd > 0 ? report_dollars(pod->cost_vendor_microusd)
-					      : json_null(),
-		"phases", phases_json(pod, now_ms), "load_phases", load_phases_json(pod), "gpu_use",
-		gpu_use_json(pod), "released", gone, "accepted_at", report_time(pod->accepted_ms),
-		"still_running_at", report_time(pod->outlived_ms), "handed_from",
-		text_or_null(pod->handed_from), "handed_to", text_or_null(pod->handed_to));
+static json_t *value_json(const struct shown_column *c, const void *of)
+{
+	const char *at = (const char *)of + c->at;
+	int64_t number = c->unit >= UNIT_TIME ? *(const int64_t *)at : 0;
+
+	if (c->json)
+		return c->json(of);
+	switch (c->unit) {
+	case UNIT_FIGURE:
+	case UNIT_TEXT: return report_text(at);
+	case UNIT_TEXT_OR_NULL: return text_or_null(at);
+	case UNIT_WORD: return report_text(*(const char *const *)at);
+	case UNIT_FLAG: return json_boolean(*(const bool *)at);
+	case UNIT_TIME: return report_time(number);
+	case UNIT_COUNT: return json_integer(number);
+	case UNIT_MS: return number < 0 ? json_null() : report_seconds(number);
+	case UNIT_USD: return number < 0 ? json_null() : report_dollars(number);
+	}
+	return json_null();
 }
+
+json_t *columns_json(json_t *to, const struct columns *c, unsigned sets, const void *of)
+{
+
+	for (size_t i = 0; i < c->count; i++)
+		if (c->list[i].sets & sets)
+			json_object_set_new(to, c->list[i].key, value_json(&c->list[i], of));
+	return to;
+}
+
+void columns_titles(struct table *t, const struct columns *c, unsigned sets)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->list[i].sets & sets)
+			table_column(t, c->list[i].title,
+				     c->list[i].unit >= UNIT_FIGURE && c->list[i].unit != UNIT_TIME
+					     ? TABLE_RIGHT
+					     : TABLE_LEFT,
+				     c->list[i].spare);
+}
+
+static void add_cell(struct table *t, const struct shown_column *c, const void *of)
+{
+	const char *at = (const char *)of + c->at;
+	int64_t number = c->unit >= UNIT_TIME ? *(const int64_t *)at : 0;
+	char text[32];
+
+	if (c->unit == UNIT_WORD)
+		table_cell(t, "%s", *(const char *const *)at);
+	else if (c->unit < UNIT_TIME)
+		table_cell(t, "%s", at);
+	else if (c->unit == UNIT_TIME)
+		table_cell(t, "%.10s %.5s", clock_rfc3339(text, sizeof(text), number), text + 11);
+	else if (c->unit == UNIT_COUNT)
+		table_cell(t, "%lld", (long long)number);
+	else if (number < 0)
+		table_cell(t, "-");
+	else
+		table_cell(t, "%s",
+			   c->unit == UNIT_USD ? money_show(text, sizeof(text), number)
+					       : duration_show(text, sizeof(text), number));
+}
+
+void columns_cells(struct table *t, const struct columns *c, unsigned sets, const void *of)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->list[i].sets & sets)
+			add_cell(t, &c->list[i], of);
+}
+
+/* Printable text, quoted if it has a comma or a quote. */
+static void csv_text(struct str *to, const char *text)
+{
+	CLEANUP(str_free) struct str safe = STR_INIT;
+
+	str_add_printable(&safe, text, strlen(text), 0);
+	if (!strpbrk(str_text(&safe), ",\"")) {
+		str_add(to, str_text(&safe));
+		return;
+	}
+	str_addc(to, '"');
+	for (const char *p = str_text(&safe); *p; p++) {
+		if (*p == '"')
+			str_addc(to, '"');
+		str_addc(to, *p);
+	}
+	str_addc(to, '"');
+}
+
+static void csv_value(struct str *to, const struct shown_column *c, const void *of)
+{
+	CLEANUP(json_decref) json_t *value = value_json(c, of);
+
+	if (json_is_string(value))
+		csv_text(to, json_string_value(value));
+	else if (json_is_integer(value))
+		str_addf(to, "%lld", (long long)json_integer_value(value));
+	else if (json_is_real(value))
+		str_addf(to, "%.*f", c->unit == UNIT_MS ? 3 : 6, json_real_value(value));
+}
+
+void columns_csv(struct str *to, const struct columns *c, unsigned sets, const void *of)
+{
+	const char *comma = "";
+
+	for (size_t i = 0; i < c->count; i++) {
+		if (!(c->list[i].sets & sets))
+			continue;
+		str_add(to, comma);
+		comma = ",";
+		if (of)
+			csv_value(to, &c->list[i], of);
+		else
+			str_add(to, c->list[i].key);
+	}
+	str_addc(to, '\n');
+}
+
+/* ---- the columns of pods ---- */
+
+static json_t *phases_json(const void *facts)
+{
+	return columns_json(json_object(), &of_pods, POD_PHASES, facts);
+}
+
+static json_t *segments_json(const void *facts)
+{
+	const struct pod_facts *f = facts;
+
+	return json_pack("{s:I, s:I, s:I}", "total", (json_int_t)f->run.total, "done",
+			 (json_int_t)(f->run.rendered + f->run.cached), "failed",
+			 (json_int_t)f->run.failed);
+}
+
+/* Each thing that burst says of a pod. */
+static const struct shown_column pod_columns[] = {
+#define AT(field) offsetof(struct pod_facts, field)
+#define PHASE(phase, name, spare)                                                                  \
+	{                                                                                          \
+		POD_PHASES | (phase == PHASE_KEPT ? POD_END_KEPT : POD_END), name "_s", name,      \
+			UNIT_MS, AT(phase_ms[phase]), spare                                        \
+	}
+	{POD_PS | POD_PS_JSON, "run", "RUN", UNIT_TEXT, AT(row.run)},
+	{POD_PS, NULL, "JOB", UNIT_TEXT, AT(run.job), TABLE_SHRINKS},
+	{POD_PS_JSON, "attempt", NULL, UNIT_TEXT, AT(row.attempt)},
+	{POD_PS_JSON, "id", NULL, UNIT_TEXT, AT(row.id)},
+	{POD_RUN_JSON, "id", NULL, UNIT_TEXT_OR_NULL, AT(row.id)},
+	{POD_PS, NULL, "POD", UNIT_WORD, AT(called)},
+	{POD_END, NULL, "POD", UNIT_WORD, AT(id_or_name)},
+	{POD_JSON, "name", NULL, UNIT_TEXT, AT(row.name)},
+	{POD_PS | POD_JSON, "provider", "PROVIDER", UNIT_TEXT, AT(row.provider), 3},
+	{POD_JSON, "gpu", NULL, UNIT_TEXT, AT(row.gpu)},
+	{POD_PS, NULL, "GPU", UNIT_TEXT, AT(gpu_and_spot), 1},
+	{POD_PS | POD_JSON, "region", "REGION", UNIT_TEXT, AT(row.region), 4},
+	{POD_JSON, "spot", NULL, UNIT_FLAG, AT(row.spot)},
+	{POD_PS_JSON, "state", NULL, UNIT_WORD, AT(state)},
+	{POD_PS, NULL, "COMMIT", UNIT_TEXT, AT(short_commit), 5},
+	{POD_PS_JSON, "phase", NULL, UNIT_WORD, AT(phase)},
+	{POD_PS, NULL, "PHASE", UNIT_WORD, AT(phase_or_state)},
+	{POD_PS, NULL, "DONE", UNIT_FIGURE, AT(done)},
+	{POD_PS, NULL, "ETA", UNIT_MS, AT(eta_ms)},
+	{POD_PS_JSON, "created_at", NULL, UNIT_TIME, AT(row.create_ms)},
+	{POD_PS_JSON, "hard_end", NULL, UNIT_TIME, AT(hard_end_ms)},
+	{POD_PS | POD_PS_JSON, "age_seconds", "AGE", UNIT_MS, AT(age_ms)},
+	{POD_PS | POD_PS_JSON, "price_usd_hour", "$/H", UNIT_USD, AT(row.price_microusd_h), 2},
+	{POD_PS | POD_PS_JSON, "cost_usd", "SO FAR", UNIT_USD, AT(cost_microusd)},
+	{POD_PS_JSON, "commit", NULL, UNIT_TEXT_OR_NULL, AT(run.commit_id)},
+	{POD_PS_JSON, "job", NULL, UNIT_TEXT, AT(run.job)},
+	{POD_PS_JSON, "segments", .json = segments_json},
+	{POD_PS_JSON, "eta_seconds", NULL, UNIT_MS, AT(eta_ms)},
+	PHASE(PHASE_QUEUE, "queue", 1),
+	PHASE(PHASE_BOOT, "boot", 2),
+	PHASE(PHASE_CONNECT, "connect", 5),
+	PHASE(PHASE_SYNC, "sync", 8),
+	PHASE(PHASE_LOAD, "load", 7),
+	PHASE(PHASE_COMPUTE, "compute", TABLE_WHOLE),
+	PHASE(PHASE_IDLE, "idle", 4),
+	PHASE(PHASE_FETCH, "fetch", 6),
+	PHASE(PHASE_KEPT, "kept", TABLE_WHOLE),
+	PHASE(PHASE_RELEASE, "release", 3),
+	{POD_END | POD_RUN_JSON, "billed_seconds", "BILLED", UNIT_MS, AT(billed_ms)},
+	{POD_RUN_JSON, "billed_vendor_s", NULL, UNIT_MS, AT(vendor_ms)},
+	{POD_RUN_JSON, "compute_seconds", NULL, UNIT_MS, AT(row.compute_ms)},
+	{POD_RUN_JSON, "wasted_seconds", NULL, UNIT_MS, AT(row.wasted_ms)},
+	{POD_END, NULL, "USED", UNIT_FIGURE, AT(used)},
+	{POD_END | POD_RUN_JSON, "cost_usd", "COST", UNIT_USD, AT(cost_microusd)},
+	{POD_END_MORE | POD_RUN_JSON, "cost_counted_usd", "COUNTED", UNIT_USD,
+	 AT(counted_microusd)},
+	{POD_END_MORE, NULL, "VENDOR", UNIT_MS, AT(vendor_ms)},
+	{POD_RUN_JSON, "cost_vendor_usd", NULL, UNIT_USD, AT(vendor_microusd)},
+	{POD_RUN_JSON, "phases", .json = phases_json},
+	{POD_RUN_JSON, "load_phases", .json = load_phases_json},
+	{POD_RUN_JSON, "gpu_use", .json = gpu_use_json},
+	{POD_RUN_JSON, "released", NULL, UNIT_FLAG, AT(gone)},
+	{POD_RUN_JSON, "accepted_at", NULL, UNIT_TIME, AT(row.accepted_ms)},
+	{POD_RUN_JSON, "still_running_at", NULL, UNIT_TIME, AT(row.outlived_ms)},
+	{POD_RUN_JSON, "handed_from", NULL, UNIT_TEXT_OR_NULL, AT(row.handed_from)},
+	{POD_RUN_JSON, "handed_to", NULL, UNIT_TEXT_OR_NULL, AT(row.handed_to)},
+#undef AT
+#undef PHASE
+};
+const struct columns of_pods = {pod_columns, ARRAY_LEN(pod_columns)};
+
+const char *phase_name(enum phase phase)
+{
+	const struct shown_column *c = pod_columns;
+
+	while (!(c->sets & POD_PHASES))
+		c++;
+	return c[phase].title;
+}
+
+static void set_used(struct pod_facts *f)
+{
+	report_ratio(f->used, sizeof(f->used), f->row.compute_ms, f->billed_ms);
+}
+
+void pod_facts_of(struct pod_facts *f, const struct pod_row *pod, int64_t now_ms)
+{
+	*f = (struct pod_facts){
+		.row = *pod,
+		.called = pod_row_called(pod),
+		.id_or_name = pod->id[0] ? pod->id : pod->name,
+		.phase = phase_word(pod),
+		.gone = pod->state == POD_ROW_GONE,
+		.age_ms = report_wall_ms(pod, now_ms),
+		.hard_end_ms = pod->hard_end_s * 1000,
+		.billed_ms = pod_row_billed_ms(pod, now_ms),
+		.vendor_ms = pod->billed_vendor_ms > 0 ? pod->billed_vendor_ms : -1,
+		.cost_microusd = pod_row_cost(pod, now_ms),
+		.counted_microusd = pod_row_counted(pod, now_ms),
+		.vendor_microusd = pod->cost_vendor_microusd > 0 ? pod->cost_vendor_microusd : -1,
+	};
+	report_phases(pod, now_ms, f->phase_ms);
+	set_used(f);
+}
+
+/* ---- the columns of runs ---- */
+
+static json_t *counts_json(const void *of)
+{
+	const struct run_row *run = of;
+
+	return json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)run->total, "rendered",
+			 (json_int_t)run->rendered, "cached", (json_int_t)run->cached, "failed",
+			 (json_int_t)run->failed);
+}
+
+#define AT(field) offsetof(struct run_facts, field)
+static const struct shown_column run_columns[] = {
+	{RUN_ALL, "run", "RUN", UNIT_TEXT, AT(row.id)},
+	{RUN_ALL, "job", "JOB", UNIT_TEXT, AT(row.job), TABLE_SHRINKS},
+	{RUN_END, "commit", NULL, UNIT_TEXT_OR_NULL, AT(row.commit_id)},
+	{RUN_OBJECT | RUN_CSV, "type", NULL, UNIT_TEXT, AT(row.type)},
+	{RUN_DATA, "status", NULL, UNIT_WORD, AT(status)},
+	{RUN_OBJECT, "config", NULL, UNIT_TEXT, AT(row.config)},
+	{RUN_END | RUN_OBJECT, "output", NULL, UNIT_TEXT, AT(row.output)},
+	{RUN_OBJECT, "commit", NULL, UNIT_TEXT_OR_NULL, AT(row.commit_id)},
+	{RUN_OBJECT, "detached", NULL, UNIT_FLAG, AT(row.detached)},
+	{RUN_ALL, "started_at", "STARTED (UTC)", UNIT_TIME, AT(row.started_ms), 4},
+	{RUN_DATA, "ended_at", NULL, UNIT_TIME, AT(row.ended_ms)},
+	{RUN_TABLE, NULL, "STATUS", UNIT_WORD, AT(status_or_client)},
+	{RUN_END | RUN_OBJECT, "segments", .json = counts_json},
+	{RUN_CSV, "total", NULL, UNIT_COUNT, AT(row.total)},
+	{RUN_CSV, "rendered", NULL, UNIT_COUNT, AT(row.rendered)},
+	{RUN_CSV, "cached", NULL, UNIT_COUNT, AT(row.cached)},
+	{RUN_CSV, "failed", NULL, UNIT_COUNT, AT(row.failed)},
+	{RUN_TABLE, NULL, "DONE", UNIT_FIGURE, AT(done)},
+	{RUN_ALL, "billed_seconds", "BILLED", UNIT_MS, AT(row.billed_ms), 1},
+	{RUN_ALL, "compute_seconds", "COMPUTE", UNIT_MS, AT(row.compute_ms), 2},
+	{RUN_DATA, "wasted_seconds", NULL, UNIT_MS, AT(row.wasted_ms)},
+	{RUN_TABLE, NULL, "USED", UNIT_FIGURE, AT(used), 3},
+	{RUN_ALL, "cost_usd", "COST", UNIT_USD, AT(row.cost_microusd)},
+	{RUN_END | RUN_MORE | RUN_OBJECT, "cost_counted_usd", "COUNTED", UNIT_USD,
+	 AT(row.counted_microusd), 5},
+	{RUN_END | RUN_OBJECT, "cost_vendor_usd", NULL, UNIT_USD, AT(vendor_microusd)},
+	{RUN_OBJECT | RUN_CSV, "exit_status", NULL, UNIT_COUNT, AT(exit_status)},
+	{RUN_CSV, "config", NULL, UNIT_TEXT, AT(row.config)},
+	{RUN_CSV, "cost_counted_usd", NULL, UNIT_USD, AT(row.counted_microusd)},
+	{RUN_OBJECT, "error", NULL, UNIT_TEXT_OR_NULL, AT(row.error)},
+};
+#undef AT
+const struct columns of_runs = {run_columns, ARRAY_LEN(run_columns)};
+
+struct run_facts run_facts_of(const struct run_row *run)
+{
+	struct run_facts f = {
+		.row = *run,
+		.status = run_status_word(run->status),
+		.exit_status = run->exit_status,
+		.vendor_microusd = run->cost_vendor_microusd > 0 ? run->cost_vendor_microusd : -1};
+
+	f.status_or_client = f.status;
+	report_ratio(f.used, sizeof(f.used), run->compute_ms, run->billed_ms);
+	format_text(f.done, sizeof(f.done), "%lld/%lld", (long long)(run->rendered + run->cached),
+		    (long long)run->total);
+	return f;
+}
+
+/* ---- JSON of runs ---- */
 
 json_t *report_error_json(const char *code, const char *message, const char *pod)
 {
@@ -277,36 +545,25 @@ static json_t *errors_json(const struct pod_row *pods, size_t count)
 	return list;
 }
 
-json_t *report_vendor_dollars(const struct run_row *run)
-{
-	return run->cost_vendor_microusd > 0 ? report_dollars(run->cost_vendor_microusd)
-					     : json_null();
-}
-
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
 			int64_t now_ms)
 {
-	json_t *list = json_array();
+	struct run_facts of = run_facts_of(run);
+	json_t *object = columns_json(json_pack("{s:i}", "schema", 1), &of_runs, RUN_END, &of),
+	       *list = json_array();
 
-	for (size_t i = 0; i < count; i++)
-		if (!never_existed(&pods[i]))
-			json_array_append_new(list, report_pod_json(&pods[i], now_ms));
-	return json_pack(
-		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, "
-		"s:o, "
-		"s:o, s:o, s:o, s:o, s:o}",
-		"schema", 1, "run", report_text(run->id), "job", report_text(run->job), "commit",
-		run->commit_id[0] ? report_text(run->commit_id) : json_null(), "status",
-		json_string(run_status_word(run->status)), "output", report_text(run->output),
-		"started_at", report_time(run->started_ms), "ended_at", report_time(run->ended_ms),
-		"segments", "total", (json_int_t)run->total, "rendered", (json_int_t)run->rendered,
-		"cached", (json_int_t)run->cached, "failed", (json_int_t)run->failed,
-		"billed_seconds", report_seconds(run->billed_ms), "compute_seconds",
-		report_seconds(run->compute_ms), "wasted_seconds", report_seconds(run->wasted_ms),
-		"cost_usd", report_dollars(run->cost_microusd), "cost_counted_usd",
-		report_dollars(run->counted_microusd), "cost_vendor_usd",
-		report_vendor_dollars(run), "pods", list, "error", error_json(run, pods, count),
-		"errors", errors_json(pods, count));
+	for (size_t i = 0; i < count; i++) {
+		struct pod_facts f;
+		if (never_existed(&pods[i]))
+			continue;
+		pod_facts_of(&f, &pods[i], now_ms);
+		json_array_append_new(list,
+				      columns_json(json_object(), &of_pods, POD_RUN_JSON, &f));
+	}
+	json_object_set_new(object, "pods", list);
+	json_object_set_new(object, "error", error_json(run, pods, count));
+	json_object_set_new(object, "errors", errors_json(pods, count));
+	return object;
 }
 
 static const char *const stage_sums[] = {"billed_seconds", "compute_seconds", "cost_usd",
@@ -368,39 +625,6 @@ char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms)
 	return to;
 }
 
-static void cell_duration(struct table *t, int64_t ms)
-{
-	char text[32];
-
-	table_cell(t, "%s", duration_show(text, sizeof(text), ms));
-}
-
-static void phases_row(struct table *t, const char *name, bool kept, const int64_t phase_ms[PHASES],
-		       int64_t billed_ms, int64_t compute_ms)
-{
-	char text[32];
-
-	table_cell(t, "%s", name);
-	for (int i = 0; i < PHASES; i++)
-		if (i != PHASE_KEPT || kept)
-			cell_duration(t, phase_ms[i]);
-	cell_duration(t, billed_ms);
-	table_cell(t, "%s", report_ratio(text, sizeof(text), compute_ms, billed_ms));
-}
-
-/* What counts, and beside it, if `more`, our count and the vendor's time. */
-static void cost_cells(struct table *t, int64_t cost_microusd, bool more, int64_t counted_microusd,
-		       int64_t vendor_ms)
-{
-	char text[32];
-
-	table_cell(t, "%s", money_show(text, sizeof(text), cost_microusd));
-	if (!more)
-		return;
-	table_cell(t, "%s", money_show(text, sizeof(text), counted_microusd));
-	table_cell(t, "%s", vendor_ms > 0 ? duration_show(text, sizeof(text), vendor_ms) : "-");
-}
-
 /* Whether the vendor billed after it had accepted the release, ends pods slowly, or bills more than
  * the price: by more than rounding. */
 static bool vendor_billed_more(const struct pod_row *pod)
@@ -451,57 +675,43 @@ void report_outlived(FILE *to, const struct pod_row *pod)
 			    pod_row_called(pod), accepted + 11, seen + 11, gone + 11);
 }
 
+static void add_facts(struct pod_facts *all, const struct pod_facts *f)
+{
+	for (int i = 0; i < PHASES; i++)
+		all->phase_ms[i] += f->phase_ms[i];
+	all->billed_ms += f->billed_ms;
+	all->row.compute_ms += f->row.compute_ms;
+	if (f->vendor_ms > 0)
+		all->vendor_ms = MAX(all->vendor_ms, 0) + f->vendor_ms;
+	all->cost_microusd += f->cost_microusd;
+	all->counted_microusd += f->counted_microusd;
+	set_used(all);
+}
+
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms)
 {
-	static const int spare[PHASES] = {
-		[PHASE_QUEUE] = 1,  [PHASE_BOOT] = 2,  [PHASE_CONNECT] = 5,
-		[PHASE_SYNC] = 8,   [PHASE_LOAD] = 7,  [PHASE_COMPUTE] = TABLE_WHOLE,
-		[PHASE_IDLE] = 4,   [PHASE_FETCH] = 6, [PHASE_KEPT] = TABLE_WHOLE,
-		[PHASE_RELEASE] = 3};
 	CLEANUP(table_free) struct table *t = table_new();
-	int64_t sum[PHASES] = {0}, billed = 0, compute = 0, cost = 0, counted = 0, vendor = 0;
-	bool more = false, kept = false;
+	struct pod_facts all = {.id_or_name = "all", .vendor_ms = -1}, f;
+	unsigned sets = POD_END;
 	size_t shown = 0;
 
-	for (size_t i = 0; i < count; i++)
-		more = more || (!never_existed(&pods[i]) && vendor_billed_more(&pods[i]));
-	for (size_t i = 0; i < count; i++)
-		kept = kept || pods[i].kept_ms > 0;
-
-	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
-	for (int i = 0; i < PHASES; i++)
-		if (i != PHASE_KEPT || kept)
-			table_column(t, phase_names[i], TABLE_RIGHT, spare[i]);
-	table_column(t, "BILLED", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "USED", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
-	if (more) {
-		table_column(t, "COUNTED", TABLE_RIGHT, TABLE_WHOLE);
-		table_column(t, "VENDOR", TABLE_RIGHT, TABLE_WHOLE);
-	}
 	for (size_t i = 0; i < count; i++) {
-		const struct pod_row *pod = &pods[i];
-		int64_t phase_ms[PHASES];
-		if (never_existed(pod))
+		if (pods[i].kept_ms > 0)
+			sets |= POD_END_KEPT;
+		if (!never_existed(&pods[i]) && vendor_billed_more(&pods[i]))
+			sets |= POD_END_MORE;
+	}
+	columns_titles(t, &of_pods, sets);
+	for (size_t i = 0; i < count; i++) {
+		if (never_existed(&pods[i]))
 			continue;
-		report_phases(pod, now_ms, phase_ms);
-		for (int p = 0; p < PHASES; p++)
-			sum[p] += phase_ms[p];
-		billed += pod_row_billed_ms(pod, now_ms);
-		compute += pod->compute_ms;
-		cost += pod_row_cost(pod, now_ms);
-		counted += pod_row_counted(pod, now_ms);
-		phases_row(t, pod->id[0] ? pod->id : pod->name, kept, phase_ms,
-			   pod_row_billed_ms(pod, now_ms), pod->compute_ms);
-		cost_cells(t, pod_row_cost(pod, now_ms), more, pod_row_counted(pod, now_ms),
-			   pod->billed_vendor_ms);
-		vendor += pod->billed_vendor_ms;
+		pod_facts_of(&f, &pods[i], now_ms);
+		columns_cells(t, &of_pods, sets, &f);
+		add_facts(&all, &f);
 		shown++;
 	}
-	if (shown > 1) {
-		phases_row(t, "all", kept, sum, billed, compute);
-		cost_cells(t, cost, more, counted, vendor);
-	}
+	if (shown > 1)
+		columns_cells(t, &of_pods, sets, &all);
 	table_print(t, to, terminal_width(to));
 	for (size_t i = 0; i < count; i++)
 		report_outlived(to, &pods[i]);
@@ -510,37 +720,21 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 			print_load(to, &pods[i]);
 }
 
-static json_t *volume_json(const struct volume_row *v)
-{
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "volume", "provider",
-			 report_text(v->provider), "id", report_text(v->id), "name",
-			 report_text(v->name), "region", report_text(v->region), "size_gb",
-			 (json_int_t)v->size_gb, "price_usd_month",
-			 report_dollars(v->price_microusd_month), "seen_at",
-			 report_time(v->seen_ms));
-}
-
-static void print_volumes(FILE *to, const struct volume_row *rows, size_t count)
-{
-	CLEANUP(table_free) struct table *t = table_new();
-
-	table_column(t, "VOLUME", TABLE_LEFT, TABLE_SHRINKS);
-	table_column(t, "ID", TABLE_LEFT, 1);
-	table_column(t, "PROVIDER", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "REGION", TABLE_LEFT, 2);
-	table_column(t, "GB", TABLE_RIGHT, 3);
-	table_column(t, "$/MONTH", TABLE_RIGHT, TABLE_WHOLE);
-	for (size_t i = 0; i < count; i++) {
-		char price[32];
-		table_cell(t, "%s", rows[i].name);
-		table_cell(t, "%s", rows[i].id);
-		table_cell(t, "%s", rows[i].provider);
-		table_cell(t, "%s", rows[i].region);
-		table_cell(t, "%lld", (long long)rows[i].size_gb);
-		table_cell(t, "%s", money_show(price, sizeof(price), rows[i].price_microusd_month));
-	}
-	table_print(t, to, terminal_width(to));
-}
+enum { VOLUME_TABLE = 1, VOLUME_JSON = 2, VOLUME_BOTH = 3 };
+#define AT(field) offsetof(struct volume_row, field)
+static const struct shown_column volume_columns[] = {
+	{VOLUME_TABLE, NULL, "VOLUME", UNIT_TEXT, AT(name), TABLE_SHRINKS},
+	{VOLUME_TABLE, NULL, "ID", UNIT_TEXT, AT(id), 1},
+	{VOLUME_BOTH, "provider", "PROVIDER", UNIT_TEXT, AT(provider)},
+	{VOLUME_JSON, "id", NULL, UNIT_TEXT, AT(id)},
+	{VOLUME_JSON, "name", NULL, UNIT_TEXT, AT(name)},
+	{VOLUME_BOTH, "region", "REGION", UNIT_TEXT, AT(region), 2},
+	{VOLUME_BOTH, "size_gb", "GB", UNIT_COUNT, AT(size_gb), 3},
+	{VOLUME_BOTH, "price_usd_month", "$/MONTH", UNIT_USD, AT(price_microusd_month)},
+	{VOLUME_JSON, "seen_at", NULL, UNIT_TIME, AT(seen_ms)},
+};
+#undef AT
+static const struct columns of_volumes = {volume_columns, ARRAY_LEN(volume_columns)};
 
 int report_volumes(struct store *store, FILE *to, json_t *array, struct err *err)
 {
@@ -549,10 +743,18 @@ int report_volumes(struct store *store, FILE *to, json_t *array, struct err *err
 
 	if (store_volumes(store, &rows, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; array && i < count; i++)
-		json_array_append_new(array, volume_json(&rows[i]));
+	CLEANUP(table_free) struct table *t = table_new();
+	columns_titles(t, &of_volumes, VOLUME_TABLE);
+	for (size_t i = 0; i < count; i++) {
+		columns_cells(t, &of_volumes, VOLUME_TABLE, &rows[i]);
+		if (!array)
+			continue;
+		json_t *volume = json_pack("{s:s}", "kind", "volume");
+		json_array_append_new(array,
+				      columns_json(volume, &of_volumes, VOLUME_JSON, &rows[i]));
+	}
 	if (to)
-		print_volumes(to, rows, count);
+		table_print(t, to, terminal_width(to));
 	free(rows);
 	return (int)count;
 }

@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "config/config.h"
 #include "core/core.h"
+#include "output.h"
 #include "runs/glance.h"
 #include "runs/runs.h"
 #include "store/store.h"
@@ -30,10 +31,98 @@ enum phase {
 	PHASE_RELEASE, /* until it is confirmed gone */
 	PHASES
 };
-extern const char *const phase_names[PHASES]; /* "queue" ... */
+const char *phase_name(enum phase phase); /* "queue" ... */
 void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[PHASES]);
 
 int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms);
+
+/* ---- columns: what burst says of a thing, once for tables, JSON and CSV ---- */
+
+/* Of the field. Those from UNIT_TIME on are int64_t; below 0: unknown, null in JSON, "-" in tables.
+ */
+enum unit {
+	UNIT_TEXT,         /* char [] */
+	UNIT_TEXT_OR_NULL, /* the same; null in JSON if it is empty */
+	UNIT_WORD,         /* const char * */
+	UNIT_FLAG,         /* bool */
+	UNIT_FIGURE,       /* char [], on the right of a column */
+	UNIT_TIME,         /* wall clock ms */
+	UNIT_COUNT,
+	UNIT_MS,
+	UNIT_USD /* micro-dollars */
+};
+struct shown_column {
+	unsigned sets;           /* in which tables and objects it is */
+	const char *key, *title; /* in JSON and CSV; in tables */
+	enum unit unit;
+	size_t at;                       /* offset of the field */
+	int spare;                       /* on a narrow terminal, as in table_column() */
+	json_t *(*json)(const void *of); /* instead of the field */
+};
+struct columns {
+	const struct shown_column *list;
+	size_t count;
+};
+void columns_titles(struct table *t, const struct columns *c, unsigned sets);
+void columns_cells(struct table *t, const struct columns *c, unsigned sets, const void *of);
+/* Adds to the object, which it returns. */
+json_t *columns_json(json_t *to, const struct columns *c, unsigned sets, const void *of);
+/* Appends a line; of NULL: the keys. */
+void columns_csv(struct str *to, const struct columns *c, unsigned sets, const void *of);
+
+/* ---- runs ---- */
+
+struct run_facts {
+	struct run_row row;
+	const char *status, *status_or_client;
+	int64_t exit_status, vendor_microusd;
+	char done[48], used[16];
+};
+struct run_facts run_facts_of(const struct run_row *run);
+
+enum {
+	RUN_TABLE = 1,  /* the table of `ledger` */
+	RUN_MORE = 2,   /* in it, if some vendor billed more than burst counted */
+	RUN_OBJECT = 4, /* the objects of `ledger --json` */
+	RUN_CSV = 8,
+	RUN_END = 16, /* the object of `run --json` */
+	RUN_DATA = RUN_OBJECT | RUN_CSV | RUN_END,
+	RUN_ALL = RUN_DATA | RUN_TABLE
+};
+extern const struct columns of_runs;
+
+/* ---- pods ---- */
+
+/* What burst says of a pod, to people and to programs. Its words belong to the row that it was made
+ * of. */
+struct pod_facts {
+	struct pod_row row;
+	const char *called, *id_or_name, *phase;
+	bool gone;
+	int64_t age_ms, hard_end_ms, billed_ms, vendor_ms; /* below 0: unknown, here and below */
+	int64_t cost_microusd, counted_microusd, vendor_microusd;
+	int64_t phase_ms[PHASES];
+	char used[16];
+	/* for `ps`, which sets them */
+	struct run_row run; /* id "": not in the ledger */
+	int64_t eta_ms;
+	const char *state, *phase_or_state;
+	char gpu_and_spot[80], short_commit[12], done[48];
+};
+void pod_facts_of(struct pod_facts *f, const struct pod_row *pod, int64_t now_ms);
+
+/* Tables and objects, which may be added to one another. */
+enum {
+	POD_PS = 1,        /* the table of `ps` */
+	POD_PS_JSON = 2,   /* its objects */
+	POD_END = 4,       /* the table of phases, at the end of a run */
+	POD_END_KEPT = 8,  /* in it, if a pod was kept */
+	POD_END_MORE = 16, /* and if a vendor billed more than burst counted */
+	POD_RUN_JSON = 32, /* the objects of `run --json` */
+	POD_JSON = POD_PS_JSON | POD_RUN_JSON,
+	POD_PHASES = 64 /* "phases" in them */
+};
+extern const struct columns of_pods;
 
 /* The objects of `run --json` (tests/schema); new references. */
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
@@ -47,10 +136,8 @@ json_t *report_stage_json(const char *name, const json_t *said, const struct err
 json_t *report_delivery_json(const json_t *stages);
 json_t *report_seconds(int64_t ms);       /* a number with 3 decimals */
 json_t *report_dollars(int64_t microusd); /* with 6 decimals */
-/* What vendors report that the run's pods cost; null: no figure. */
-json_t *report_vendor_dollars(const struct run_row *run);
-json_t *report_text(const char *text); /* accepts invalid UTF-8 */
-json_t *report_time(int64_t wall_ms);  /* RFC 3339; null: not yet */
+json_t *report_text(const char *text);    /* accepts invalid UTF-8 */
+json_t *report_time(int64_t wall_ms);     /* RFC 3339; null: not yet */
 
 /* "62%"; "-" when nothing was billed. Returns `to`. */
 char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms);
@@ -69,8 +156,6 @@ int report_volumes(struct store *store, FILE *to, json_t *array, struct err *err
 /* ---- the present phase of a pod; pod_phase_name() has the words ---- */
 
 enum pod_phase phase_of_row(const struct pod_row *row);
-/* The same as a word; "kept" while the pod waits for a run that can use it. */
-const char *phase_word(const struct pod_row *row);
 
 /* ---- pods that have not ended ---- */
 

@@ -117,7 +117,7 @@ static void add_phases(struct timeline *t, const struct pod_row *pod)
 		if (marks[i].at_ms < before)
 			continue; /* not reached, or out of order */
 		add(t, pod, (int)i + 1, marks[i].at_ms,
-		    ended(pod, phase_names[marks[i].phase], marks[i].at_ms - before,
+		    ended(pod, phase_name(marks[i].phase), marks[i].at_ms - before,
 			  marks[i].at_ms));
 		before = marks[i].at_ms;
 	}

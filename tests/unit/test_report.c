@@ -97,7 +97,7 @@ static void test_phases(void **state)
 			sum += got[p];
 			if (got[p] != lives[i].phases[p])
 				fail_msg("%s: %s: got %lld, want %lld", lives[i].name,
-					 phase_names[p], (long long)got[p],
+					 phase_name((enum phase)p), (long long)got[p],
 					 (long long)lives[i].phases[p]);
 		}
 		assert_int_equal(report_wall_ms(&lives[i].pod, 32000), lives[i].wall_ms);
