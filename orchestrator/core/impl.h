@@ -1,9 +1,191 @@
-/* impl.h - what the files of core/ call of each other; private to them. */
+/* impl.h - what the core knows of a run, and what its files call of each other. Private to them. */
 #ifndef BURST_CORE_IMPL_H
 #define BURST_CORE_IMPL_H
 
+#include "core.h"
 #include "limits.h"
-#include "state.h"
+
+/* ---- what the core knows of a run ---- */
+
+struct seg {
+	double weight, est_s;
+	uint32_t group;
+	uint8_t state, losses, tries, file_tries;
+	bool cached;
+	bool suspect;  /* its check was never satisfied */
+	bool arrived;  /* its file arrived and is verified; ACT_PLACE is under way */
+	bool fetching; /* ACT_FETCH is not answered yet */
+	uint8_t fetch_tries;
+	int pod; /* which pod holds or rendered it */
+	uint32_t batch, elapsed_ms;
+};
+
+/* of segments of one group, the heaviest first; entries that are no longer TODO are skipped */
+struct heap {
+	uint32_t *list;
+	size_t count, cap;
+	double weight; /* of those that are TODO */
+};
+
+struct candidate {
+	struct offer offer;
+	int provider;
+	int64_t rest_until;
+	int refusals;
+	bool refused; /* it is never tried again */
+	struct offer_past past;
+	bool told; /* a note says that it is avoided */
+	int rank;  /* of its GPU: by the user's order, unless a re-plan prefers another GPU */
+	int64_t planned_microusd_h; /* its price when the run was planned last */
+};
+
+struct forecast { /* what the plan expects, corrected by what was measured */
+	struct core_forecast of;
+	double measured_s, planned_s;
+	size_t segments;
+	int batches;
+	bool seen; /* it includes what this run has measured */
+};
+
+struct replan { /* replan.c */
+	struct forecast *forecasts;
+	size_t count;
+	int done; /* re-plans that changed something */
+	char said[CORE_REPLANS_MAX][200];
+	int64_t not_before; /* no new re-plan until the last one has taken effect */
+	int64_t reprice_at; /* 0: not yet */
+	char gpu[GPU_MAX];  /* preferred to the planned GPUs; "": none */
+	/* set: no more work is begun, and the run ends with the last pod */
+	struct err stop;
+};
+
+struct pace { /* rendered weight and the worker-ms that it took */
+	double weight, ms;
+};
+
+/* decaying sums over batches: count, weight, time, weight squared, weight times time */
+struct fit {
+	double count, weight, ms, weight2, weight_ms;
+};
+
+enum query { QUERY_UNSENT, QUERY_SENT, QUERY_ANSWERED, QUERY_FAILED };
+
+struct vendor { /* what the run knows of one provider */
+	enum query volume_query, offers_query, image_query;
+	int64_t requested_at; /* for its volume or its offers */
+	bool repricing;       /* its offers are requested again, for their prices alone */
+	bool filling;         /* its volume is known and is being filled, which has no time limit */
+	/* it has no such volume: one is made (volume_query: QUERY_SENT) once a pod could be rented
+	 * beside it */
+	bool to_make;
+	int image_failures; /* in a row */
+	struct volume volume;
+	bool used; /* a create was sent there */
+	/* a create succeeded there, so the request itself is valid */
+	bool accepted;
+	bool listing;                   /* a list call is under way */
+	int64_t listing_since, list_at; /* list_at: when the next list is sent */
+	int64_t list_not_before;        /* the provider wants no listing before */
+	int64_t listed_at;              /* when the newest complete listing was sent */
+	int64_t ahead_ms;               /* our wall clock minus its clock */
+	bool clock_known;               /* the provider has reported its time, so ahead_ms holds */
+	int64_t created_at;             /* when the newest create was answered */
+	/* when the newest create was answered that made a pod, or may have: it may have made two */
+	int64_t made_at;
+	/* from then on a listing shows all pods that a lost create may have made */
+	int64_t surfaced_at;
+	int list_failures;
+	bool list_refused; /* the newest list was refused: no listing may ever succeed */
+	/* halved by rate limits, doubled by each success; 0: no limit */
+	int rents_at_once;
+	int64_t rent_not_before;
+	int rate_refusals;    /* creates that its rate limit refused, in a row */
+	int unlike;           /* pods with another host key, or that refuse ours, in a row */
+	int unmade;           /* pods whose containers could not be made, in a row */
+	int64_t diagnosed_by; /* why a pod failed is being read until then: nothing is rented before
+			       */
+	int no_switch;        /* pods that cannot end themselves, in a row */
+	int spot_refusals;    /* in a row */
+	int64_t spot_rest_until;
+	int owner; /* pod that prepares the volume; -1: none */
+	bool shared_ready;
+	struct err err;           /* why nothing can be rented there */
+	int64_t floor_microusd_h; /* lowest price of what is wanted there, sold out or not; 0:
+				     unknown */
+	bool answered;            /* it has said what it offers */
+	/* credentials refused, no money, not trusted, or its request is invalid: it is not asked
+	 * again */
+	bool dead;
+};
+
+struct core {
+	struct core_conf conf;
+	struct seg *segs;
+	size_t seg_count;
+	struct heap *heaps;
+	uint32_t heap_count;
+	double weight_todo;
+	size_t todo, local, failed, cached;
+
+	struct core_pod *pods;
+	int pod_count;
+	size_t pod_cap;
+	int *due; /* pods that pods_decide() examines, in this order */
+	size_t due_count, due_cap;
+	struct core_batch *batches;
+	size_t batch_count, batch_cap;
+
+	struct vendor vendors[CORE_PROVIDERS_MAX];
+	struct candidate *candidates;
+	size_t candidate_count, candidate_cap;
+
+	bool started, ending, ended;
+	bool canary_sent, canary_ok;
+	size_t canary_bad;
+	bool canary_bad_all; /* as many bad segments as the canary has came before a good one */
+	uint32_t canary_batch;
+	int signals, signal;
+	int64_t grace_until; /* after the first signal or a fault: files are fetched until then */
+	int64_t began_at, deadline_at, capacity_since, offers_again_at;
+	int64_t settled_at;     /* when the last open segment was settled; 0: one is open */
+	int64_t spent_microusd; /* by pods that are gone */
+	struct err fault;       /* why no more work is begun */
+
+	int pod_failures; /* in a row, without a segment that became local */
+	bool capped, handed_over, unreleased;
+	bool rendered_something; /* this client has had a segment rendered */
+	bool seeking;            /* ACT_SEEK is not answered yet */
+	bool waits;              /* it needs a pod and could not rent one */
+	int64_t sought_at;       /* 0: never */
+	struct err capacity;     /* the newest reason why nothing could be rented */
+	/* of workers; first_pace: of each worker's first batch, used until there is another */
+	struct pace pace, first_pace;
+	struct pace warm_pace; /* of first batches after their first results */
+	struct fit fit;        /* of batches after the first one of a worker */
+	/* batches, without the canary, given to engines that render a whole batch at once */
+	size_t padded;
+	size_t first_open; /* all batches before it are over */
+	/* create to ready of the newest pod, without what it prepared for others */
+	int64_t cold_ms;
+	/* boot time in the ledger of the offer to be rented; 0: unknown */
+	int64_t past_boot_ms;
+	/* pods released while booting because the work left would not have paid for them */
+	int too_many;
+	struct replan replan;
+	/* least boot limit of the next pod: twice that of the last pod that timed out */
+	int64_t patience_ms;
+	uint64_t random;
+
+	bool dirty; /* timers or phases changed in this step */
+	bool aged;  /* a pod turned out to have cost more */
+	int64_t wake_at;
+
+	/* of this step */
+	int64_t now, wall;
+	struct actions *out;
+};
+
+/* ---- what its files call of each other ---- */
 
 #define NEVER INT64_MAX
 
@@ -46,36 +228,17 @@ void pod_close_gone(struct core *c, struct core_pod *p); /* for this run it is g
 struct core_pod *pod_new(struct core *c);
 void pod_name_attempt(struct core *c, struct core_pod *p);
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
-/* what a re-plan has changed */
 /* while pods are replaced, offers of other GPUs are skipped */
 bool core_skips(const struct core *c, const struct candidate *k);
 bool core_may_add_pods(const struct core *c); /* part of the budget is reserved for more pods */
 int core_pods_most(const struct core *c); /* at a time, including those that are being replaced */
 int core_outgoing(const struct core *c);  /* pods that work until others replace them */
-
-/* offers.c */
-/* past: one for each offer, or NULL, which keeps what was known of them. */
-void offers_take(struct core *c, int provider, const struct offer *list,
-		 const struct offer_past *past, size_t count);
-/* The best candidate now, or NULL and the reason in c->capacity; *again_at: when one may be
- * available again. Avoided offers count only if avoided_too. */
-struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at);
-/* Before the chosen offer is rented: reports which better ones are avoided, or that it is avoided
- * itself. */
-void offers_report(struct core *c, const struct candidate *chosen);
-struct candidate *offers_of(struct core *c, const struct core_pod *p);
-/* An offer other than this pod's could be tried now, or a provider that was not asked yet may have
- * one. */
-bool offers_other_than(const struct core *c, const struct core_pod *p);
-void offers_sort(struct core *c); /* after the order of preference has changed */
-/* it could be rented now, and is not avoided */
-bool offers_ready(const struct core *c, const struct candidate *k);
-/* above caps.max_price_per_hour, or its card is unfit */
-bool offers_barred(const struct core *c, const struct candidate *k);
-/* from now on nothing with its card is rented */
-void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const char *why);
-/* something may be rented, now or later, or a provider was not asked yet */
-bool offers_any_left(const struct core *c);
+void lease_to_agent(struct core *c, int pod);
+/* Orders its agent to renew the lease itself; batches sent before are in its queue by then. */
+void lease_order(struct core *c, int pod);
+void lease_confirmed(struct core_pod *p, uint32_t turn); /* EV_HANDOVER_DONE */
+void lease_work_added(struct core_pod *p); /* the order must be sent again behind it */
+void lease_to_client(struct core *c, struct core_pod *p); /* this client renews it from now on */
 
 /* budget.c */
 /* Hard end (boot clock) of a pod at this price if it is rented now and `more` pods are to follow;
@@ -110,133 +273,26 @@ int64_t budget_seen_until(const struct core_pod *p,
  * from then on is not billed. */
 int64_t budget_billed_until(const struct core_pod *p, int64_t at);
 
-/* forecast.c: what the plan expects, compared with what is measured */
-void forecast_init(struct core *c);
-void forecast_free(struct core *c);
-/* NULL: there is none */
-struct forecast *forecast_of(const struct core *c, const char *provider, const char *gpu);
-/* a batch is done that was no worker's first */
-void forecast_measured(struct core *c, const struct core_batch *b, int64_t ms);
-/* Of a worker that renders several batches side by side: what it finished in a time, about as much
- * as it holds. */
-void forecast_measured_beside(struct core *c, const struct core_pod *p, size_t segments,
-			      double weight, int64_t ms);
-void forecast_listed(struct core *c); /* offers, and their prices */
-/* it is far off; false: it holds */
-bool forecast_why(const struct core *c, char *to, size_t room);
-void forecast_correct(struct core *c); /* by what is known now */
-
-/* replan.c: the rest is planned again */
-void replan_advance(struct core *c);
-int64_t replan_wake_at(const struct core *c);
-
-/* segments.c */
-void segments_init(struct core *c);
-bool segments_settled(const struct core *c); /* every segment is local or failed */
-/* The heaviest open segment of a group; -1: there is none. */
-int64_t segments_top(struct core *c, struct heap *h);
-void segment_reopen(struct core *c, uint32_t i);                                /* -> TODO */
-void segment_take(struct core *c, uint32_t i, enum core_seg_state to, int pod); /* TODO -> */
-void segment_settle(struct core *c, uint32_t i, enum core_seg_state to); /* -> LOCAL or FAILED */
-void segment_leave_pod(struct core *c, struct seg *s);
-void segment_lost(struct core *c, uint32_t i); /* with its pod */
-
-/* dispatch.c */
-void dispatch_free(struct core *c);
-void dispatch_fill(struct core *c, int pod); /* gives the pod the work that it should hold now */
-/* the pod's unfinished work becomes open again */
-void dispatch_lost(struct core *c, int pod);
-void dispatch_resend(struct core *c, int pod); /* sends batches again that may not have arrived */
-/* deals all that is left evenly to the pods that work */
-void dispatch_deal(struct core *c);
-void dispatch_running(struct core *c, const struct event *ev);
-void dispatch_started(struct core *c, const struct event *ev);
-void dispatch_done(struct core *c, const struct event *ev);
-void dispatch_revoked(struct core *c, const struct event *ev);
-void dispatch_checkpoint(struct core *c, const struct event *ev);
-void dispatch_rendered(struct core *c, const struct event *ev);
-void dispatch_failed(struct core *c, const struct event *ev);
-
-/* fetch.c */
-void fetch_arrived(struct core *c, const struct event *ev);
-void fetch_not_arrived(struct core *c, const struct event *ev);
-void fetch_placed(struct core *c, const struct event *ev);
-void fetch_begin(struct core *c, int pod, uint32_t i);
-void fetch_segment_failed(struct core *c, uint32_t i); /* the segment cannot succeed */
-/* requests the pod's finished files that are neither local nor under way */
-void fetch_pending(struct core *c, int pod);
-/* the transfers under way ended with their connection */
-void fetch_forget(struct core *c, int pod);
-/* the pod's finished files cannot be fetched: their segments are rendered again */
-void fetch_lost(struct core *c, int pod);
-void fetch_files(struct core *c, const struct event *ev);
-/* The outputs of its commands: fetched again from where its files are, or lost. */
-void fetch_outputs(struct core *c, int pod, bool lost);
-/* its files that are not local are requested again later */
-void fetch_later(struct core *c, int pod);
-void fetch_reset_delay(struct core *c, int pod);
-
-/* sizes.c */
-double size_weight(const struct core *c);                          /* of the next batch, at most */
-size_t size_count(const struct core *c, const struct core_pod *p); /* its segments, at most */
-bool size_wants_more(const struct core *c, const struct core_pod *p);
-
-/* pace.c */
-double pace_rate(const struct core *c); /* weight a second of one worker; 0: unknown */
-/* only first batches are known: the rate may be several times too low */
-bool pace_is_rough(const struct core *c);
-double pace_at_best(const struct core *c);     /* an upper bound of the rate */
-double pace_weight_held(const struct core *c); /* held by pods and not rendered */
-/* A batch's own cost, as the weight that its time would render; 0: unknown, or hardly anything. */
-double pace_fixed_weight(const struct core *c);
-void pace_batch(struct core *c, struct core_batch *b, double weight, int64_t t);
-void pace_segment(struct core *c, const struct event *ev); /* it is rendered */
-void pace_failed(struct core *c, const struct event *ev);
-void pace_note_size(struct core *c, const struct core_batch *b, double ms);
-
-/* speed.c */
-/* how many segments a batch for this pod may have */
-size_t speed_batch_most(const struct core *c, const struct core_pod *p);
-/* as pace_rate(), by measurements of earlier runs; 0: there are none */
-double speed_rate(const struct core *c);
-/* if it is far too slow, the run stops while it is cheap */
-void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms);
-
-/* pod.c: events of one pod that boots and works */
-void pod_event(struct core *c, const struct event *ev);
-/* Rents nothing from a provider whose pods cannot end themselves, as this run or the ledger knows:
- * they would get no work. */
-void switch_check(struct core *c, int provider);
-/* adopted: prepares it for this run, at the start or when another run hands it over */
-void pod_begin_adopted(struct core *c, int pod);
-void pod_prepare(struct core *c, struct core_pod *p); /* or it waits for the volume */
-
-/* boot.c */
-bool boot_is_under_way(const struct core_pod *p);
-void boot_timed_out(struct core *c, struct core_pod *p);
-void boot_read_log(struct core *c, struct core_pod *p);
-/* At the deadline: a pod that still pulls its image is not on a stuck host. */
-bool boot_log_may_help(struct core *c, struct core_pod *p);
-void boot_log_came(struct core *c, struct core_pod *p, const struct event *ev);
-
-/* pods.c: decisions about the pods that are due, and about all */
-void pods_decide(struct core *c);
-void pods_decide_all(struct core *c);
-/* When all segments are settled, a pod bills for nothing, even if its agent does not report its
- * batches as over. */
-void pods_leave_settled(struct core *c);
-void pod_tick(struct core *c, int pod); /* changes that depend on time alone */
-void pod_keep_up(struct core *c, int pod);
-void pods_slept(struct core *c); /* EV_SLEPT */
-int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
-
-/* rent.c: a pod from the create to its answer */
+/* rent.c: offers, and a pod from the create to its answer */
+/* The best candidate now, or NULL and the reason in c->capacity; *again_at: when one may be
+ * available again. Avoided offers count only if avoided_too. */
+struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at);
+struct candidate *offers_of(struct core *c, const struct core_pod *p);
+/* An offer other than this pod's could be tried now, or a provider that was not asked yet may have
+ * one. */
+bool offers_other_than(const struct core *c, const struct core_pod *p);
+void offers_sort(struct core *c); /* after the order of preference has changed */
+/* it could be rented now, and is not avoided */
+bool offers_ready(const struct core *c, const struct candidate *k);
+/* from now on nothing with its card is rented */
+void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const char *why);
+/* something may be rented, now or later, or a provider was not asked yet */
+bool offers_any_left(const struct core *c);
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
 void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
 /* Returns false if the reply was lost but p->rental.view shows the pod: call seen_rented(). */
 bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
 void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why);
-/* resting.c */
 /* Its offer is not tried for this long. After trouble the rest grows each time; least_ms is its
  * minimum. */
 void resting_for(struct core *c, const struct core_pod *p, int64_t ms);
@@ -245,59 +301,6 @@ void resting_after_trouble(struct core *c, const struct core_pod *p, int64_t lea
 void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms);
 /* Its host failed: its offer rests for a moment and is avoided for a while. */
 void resting_bad_host(struct core *c, int pod, const char *why);
-void resting_spot_refused(struct core *c, const struct core_pod *p);
-
-/* warm.c: pods that pass from run to run */
-/* Before `wanted` pods are rented: false while a search for pods on offer is under way. */
-bool warm_seek(struct core *c, int wanted);
-void warm_seek_done(struct core *c); /* EV_SOUGHT */
-int64_t warm_wake_at(const struct core *c);
-/* Returns true if it is on offer and not to be released yet. The first call offers it, if that is
- * allowed. */
-bool warm_is_offered(struct core *c, int pod);
-void warm_not_wanted(struct core *c, struct core_pod *p);
-void warm_taken(struct core *c, struct core_pod *p, int64_t at);
-
-/* queue.c: a pod that its provider has accepted and not placed on a machine */
-/* a listing shows whether it is still queued */
-void queue_seen(struct core *c, struct core_pod *p, enum pod_state state);
-void queue_ended(struct core_pod *p, const struct pod_view *view); /* a listing shows its end */
-void queue_listed_again(struct core_pod *p);                       /* after it counted as gone */
-/* its deadline has come */
-void queue_watch(struct core *c, struct core_pod *p);
-
-/* width.c: how many pods */
-struct stint { /* of a pod, in ms from now: when it starts to work, and when it gets no more work */
-	int64_t from_ms, to_ms;
-};
-/* Whether a pod that is ready at one.from_ms would then find work for least_ms, beside the others.
- * work_ms: what is left, as the time that one pod would take for it. */
-bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one,
-		int64_t least_ms);
-int width_count_active(const struct core *c, int *working, int *coming);
-/* The rate is too uncertain to decide how many pods pay. */
-bool width_is_open(const struct core *c, int active);
-/* rents what is worth renting */
-void width_advance(struct core *c);
-/* Releases one booting pod that would find too little work. */
-void width_release_surplus(struct core *c);
-/* when it has something to do next, apart from its pods */
-int64_t width_wake_at(const struct core *c);
-
-/* handover.c */
-void handover_begin(struct core *c);
-/* Sends the order again to agents that got work since. */
-void handover_again(struct core *c);
-
-/* lease.c: who renews a pod's lease */
-void lease_to_agent(struct core *c, int pod);
-/* Orders its agent to renew the lease itself; batches sent before are in its queue by then. */
-void lease_order(struct core *c, int pod);
-void lease_confirmed(struct core_pod *p, uint32_t turn); /* EV_HANDOVER_DONE */
-void lease_work_added(struct core_pod *p); /* the order must be sent again behind it */
-void lease_to_client(struct core *c, struct core_pod *p); /* this client renews it from now on */
-
-/* query.c */
 /* Its volume or its offers were requested and not answered yet. */
 bool query_is_open(const struct vendor *v);
 bool query_is_overdue(const struct core *c, const struct vendor *v);
@@ -322,27 +325,41 @@ void query_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VO
 void query_volume_fills(struct core *c, const struct event *ev);
 void query_image_answered(struct core *c, const struct event *ev);
 
-/* seen.c: what providers' listings show */
-void seen_views(struct core *c, int provider, const struct pod_view *views, size_t count,
-		int64_t requested_at, bool partial);
+/* warm.c: pods that pass from run to run */
+/* Before `wanted` pods are rented: false while a search for pods on offer is under way. */
+bool warm_seek(struct core *c, int wanted);
+void warm_seek_done(struct core *c); /* EV_SOUGHT */
+int64_t warm_wake_at(const struct core *c);
+/* Returns true if it is on offer and not to be released yet. The first call offers it, if that is
+ * allowed. */
+bool warm_is_offered(struct core *c, int pod);
+void warm_not_wanted(struct core *c, struct core_pod *p);
+void warm_taken(struct core *c, struct core_pod *p, int64_t at);
+
+/* width.c: how many pods */
+struct stint { /* of a pod, in ms from now: when it starts to work, and when it gets no more work */
+	int64_t from_ms, to_ms;
+};
+/* Whether a pod that is ready at one.from_ms would then find work for least_ms, beside the others.
+ * work_ms: what is left, as the time that one pod would take for it. */
+bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one,
+		int64_t least_ms);
+int width_count_active(const struct core *c, int *working, int *coming);
+/* The rate is too uncertain to decide how many pods pay. */
+bool width_is_open(const struct core *c, int active);
+/* rents what is worth renting */
+void width_advance(struct core *c);
+/* Releases one booting pod that would find too little work. */
+void width_release_surplus(struct core *c);
+/* when it has something to do next, apart from its pods */
+int64_t width_wake_at(const struct core *c);
+
+/* listing.c: what listings show, and when to request them */
+/* its deadline has come */
+void queue_watch(struct core *c, struct core_pod *p);
 void seen_inspected(struct core *c, const struct event *ev);
 /* its create was answered, or a list shows it */
 void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
-
-/* proof.c */
-/* A list shows, or omits, a released pod, a pod whose release is refused, or the pod of a create
- * without a reply. */
-void proof_outlived_until(struct core *c, struct core_pod *p, int64_t requested_at);
-void proof_confirm(struct core *c, struct core_pod *p, enum pod_state state, int64_t requested_at);
-void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t requested_at);
-void proof_ambiguous(struct core *c, struct core_pod *p, int64_t requested_at);
-/* A list shows a pod whose release was accepted or denied: it bills until the next release. */
-void proof_refuted(struct core_pod *p);
-/* When (boot clock) a listing without it must have been sent to prove it gone, once
- * p->rental.clean_at is known. */
-int64_t proof_at(const struct core *c, const struct core_pod *p);
-
-/* listing.c: when to request listings of providers */
 void listing_send_due(struct core *c);
 void listing_came(struct core *c, const struct event *ev);
 /* A lost create may have made a second pod, and no list has been read since that pod must be in it.
@@ -356,6 +373,102 @@ bool listing_may_hide_pod(const struct vendor *v);
 bool listing_all_final(struct core *c);
 /* When the exit no longer waits for its listing; NEVER: it can be listed at once. */
 int64_t listing_timeout_at(const struct core *c, const struct vendor *v);
+
+/* pods.c: events of pods, and the decisions */
+void pod_event(struct core *c, const struct event *ev);
+/* Rents nothing from a provider whose pods cannot end themselves, as this run or the ledger knows:
+ * they would get no work. */
+void switch_check(struct core *c, int provider);
+/* adopted: prepares it for this run, at the start or when another run hands it over */
+void pod_begin_adopted(struct core *c, int pod);
+void pods_decide(struct core *c);
+void pods_decide_all(struct core *c);
+/* When all segments are settled, a pod bills for nothing, even if its agent does not report its
+ * batches as over. */
+void pods_leave_settled(struct core *c);
+void pod_tick(struct core *c, int pod); /* changes that depend on time alone */
+void pod_keep_up(struct core *c, int pod);
+void pods_slept(struct core *c); /* EV_SLEPT */
+int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
+
+/* dispatch.c: batches */
+void dispatch_free(struct core *c);
+void dispatch_fill(struct core *c, int pod); /* gives the pod the work that it should hold now */
+/* the pod's unfinished work becomes open again */
+void dispatch_lost(struct core *c, int pod);
+void dispatch_resend(struct core *c, int pod); /* sends batches again that may not have arrived */
+/* deals all that is left evenly to the pods that work */
+void dispatch_deal(struct core *c);
+void dispatch_running(struct core *c, const struct event *ev);
+void dispatch_started(struct core *c, const struct event *ev);
+void dispatch_done(struct core *c, const struct event *ev);
+void dispatch_revoked(struct core *c, const struct event *ev);
+void dispatch_checkpoint(struct core *c, const struct event *ev);
+void dispatch_rendered(struct core *c, const struct event *ev);
+void dispatch_failed(struct core *c, const struct event *ev);
+
+/* forecast.c: what the plan expects, and what is measured */
+void forecast_init(struct core *c);
+void forecast_free(struct core *c);
+/* NULL: there is none */
+struct forecast *forecast_of(const struct core *c, const char *provider, const char *gpu);
+/* a batch is done that was no worker's first */
+void forecast_measured(struct core *c, const struct core_batch *b, int64_t ms);
+void forecast_listed(struct core *c); /* offers, and their prices */
+/* it is far off; false: it holds */
+bool forecast_why(const struct core *c, char *to, size_t room);
+void forecast_correct(struct core *c);  /* by what is known now */
+double pace_rate(const struct core *c); /* weight a second of one worker; 0: unknown */
+/* only first batches are known: the rate may be several times too low */
+bool pace_is_rough(const struct core *c);
+double pace_at_best(const struct core *c);     /* an upper bound of the rate */
+double pace_weight_held(const struct core *c); /* held by pods and not rendered */
+/* A batch's own cost, as the weight that its time would render; 0: unknown, or hardly anything. */
+double pace_fixed_weight(const struct core *c);
+void pace_batch(struct core *c, struct core_batch *b, double weight, int64_t t);
+void pace_segment(struct core *c, const struct event *ev); /* it is rendered */
+void pace_failed(struct core *c, const struct event *ev);
+void pace_note_size(struct core *c, const struct core_batch *b, double ms);
+/* how many segments a batch for this pod may have */
+size_t speed_batch_most(const struct core *c, const struct core_pod *p);
+/* if it is far too slow, the run stops while it is cheap */
+void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms);
+
+/* replan.c: the rest is planned again */
+void replan_advance(struct core *c);
+int64_t replan_wake_at(const struct core *c);
+
+/* fetch.c: segments until they are local */
+void segments_init(struct core *c);
+bool segments_settled(const struct core *c); /* every segment is local or failed */
+/* The heaviest open segment of a group; -1: there is none. */
+int64_t segments_top(struct core *c, struct heap *h);
+void segment_reopen(struct core *c, uint32_t i);                                /* -> TODO */
+void segment_take(struct core *c, uint32_t i, enum core_seg_state to, int pod); /* TODO -> */
+void segment_leave_pod(struct core *c, struct seg *s);
+void segment_lost(struct core *c, uint32_t i); /* with its pod */
+void fetch_arrived(struct core *c, const struct event *ev);
+void fetch_not_arrived(struct core *c, const struct event *ev);
+void fetch_placed(struct core *c, const struct event *ev);
+void fetch_begin(struct core *c, int pod, uint32_t i);
+void fetch_segment_failed(struct core *c, uint32_t i); /* the segment cannot succeed */
+/* requests the pod's finished files that are neither local nor under way */
+void fetch_pending(struct core *c, int pod);
+/* the transfers under way ended with their connection */
+void fetch_forget(struct core *c, int pod);
+/* the pod's finished files cannot be fetched: their segments are rendered again */
+void fetch_lost(struct core *c, int pod);
+void fetch_files(struct core *c, const struct event *ev);
+/* The outputs of its commands: fetched again from where its files are, or lost. */
+void fetch_outputs(struct core *c, int pod, bool lost);
+/* its files that are not local are requested again later */
+void fetch_later(struct core *c, int pod);
+void fetch_reset_delay(struct core *c, int pod);
+
+/* handover.c */
+void handover_begin(struct core *c);
+/* Sends the order again to agents that got work since. */
+void handover_again(struct core *c);
 
 /* leave.c: the end of a pod */
 /* The pod is to be released: it is not needed, or failed. fault ERR_NONE: its work is done. */
@@ -377,17 +490,11 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how);
 void pod_set_gone(struct core *c, struct core_pod *p);
 void pod_released(struct core *c, struct core_pod *p, enum release_word word,
 		  const struct err *err);
-
-/* durable.c: a pod's files by way of its volume */
 /* Asks for its finished files to become durable, if they can be fetched from its volume. */
 void durable_request(struct core *c, struct core_pod *p);
 void durable_synced(struct core *c, struct core_pod *p, const struct event *ev); /* EV_SYNCED */
 /* Reads its log on the volume for what it finished. */
 void durable_salvage(struct core *c, struct core_pod *p);
-void durable_salvage_at(struct core *c, struct core_pod *p, int64_t at);
 void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err); /* EV_SALVAGED */
-/* Fetches its finished files from its volume if that can be read without the pod; else they are
- * rendered again. */
-void durable_rescue(struct core *c, struct core_pod *p);
 
 #endif

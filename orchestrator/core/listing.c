@@ -1,5 +1,682 @@
-/* listing.c - when to request listings of providers: one for all pods of an account. */
+/* listing.c - requests listings of providers, and takes in what they show. */
+#include "base/clock.h"
 #include "impl.h"
+
+/* ---- reap ----
+ * Decides what `burst reap` does with a run and with each pod. */
+
+enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *known, bool forced,
+			int64_t now_ms)
+{
+	if (view->state == POD_STATE_GONE)
+		return REAP_PASS;
+	if (!view->marker.attempt[0]) /* without a marker, its owner and its hard end are unknown */
+		return forced ? REAP_FORCED : REAP_LEAVE;
+	if (pod_is_overdue(view->marker.hard_end_s, now_ms))
+		return REAP_PAST;
+	if (forced)
+		return REAP_FORCED;
+	if (!known->ours || known->alive)
+		return REAP_LEAVE;
+	if (known->ended)
+		return REAP_ENDED;
+	/* a run that is not detached is settled as a whole */
+	return known->detached && !known->at_work ? REAP_ORPHAN : REAP_LEAVE;
+}
+
+bool reap_run(bool detached, int64_t last_hard_end_s, int64_t now_ms)
+{
+	return !detached || pod_is_overdue(last_hard_end_s, now_ms);
+}
+
+/* ---- queue ----
+ * A pod that its provider has accepted and not placed on a machine. It bills nothing, and its
+ * host is not to blame. Decides how long to wait for it. */
+
+/* Its first lease starts at the create: a pod placed much later would end itself before burst could
+ * reach it. */
+static int64_t latest(const struct core *c, const struct core_pod *p)
+{
+	return p->rental.create_at + c->conf.boot_limit_ms / 2;
+}
+
+static int64_t patience(const struct core *c)
+{
+	return MAX(MIN((int64_t)QUEUE_PATIENCE_MS, c->conf.wait_ms / 4),
+		   (int64_t)QUEUE_PATIENCE_MIN_MS);
+}
+
+static void watch_from_now(struct core *c, struct core_pod *p)
+{
+	int64_t at = MIN(c->now + patience(c), latest(c, p));
+
+	if (c->capacity_since && !c->conf.retry_until_up)
+		at = MIN(at, c->capacity_since + c->conf.wait_ms);
+	p->deadline_at = MAX(at, c->now + QUEUE_TICK_MS);
+	c->dirty = true;
+}
+
+static void placed(struct core *c, struct core_pod *p)
+{
+	p->rental.place = PLACE_GIVEN;
+	c->capacity_since = 0;
+	p->deadline_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));
+	p->presence.log_at = p->presence.boot_limit_ms >= LOG_WORTH_MS
+				     ? c->now + p->presence.boot_limit_ms / 2
+				     : 0;
+	c->dirty = true;
+}
+
+/* a listing shows whether it is still queued */
+static void queue_seen(struct core *c, struct core_pod *p, enum pod_state state)
+{
+	if (p->phase != POD_BOOTING || pod_is_leaving(p) || p->presence.lease != LEASE_CLIENT)
+		return;
+	if (state != POD_STATE_QUEUED) {
+		if (p->rental.place != PLACE_GIVEN &&
+		    (state == POD_STATE_CREATING || state == POD_STATE_RUNNING))
+			placed(c, p);
+		return;
+	}
+	if (p->rental.place != PLACE_GIVEN)
+		return;
+	p->rental.place = PLACE_QUEUED;
+	p->presence.log_at = 0;
+	if (!c->capacity_since)
+		c->capacity_since = c->now;
+	watch_from_now(c, p);
+}
+
+/* a listing shows its end */
+static void queue_ended(struct core_pod *p, const struct pod_view *view)
+{
+	if (view->state != POD_STATE_GONE)
+		return;
+	if (view->end == POD_END_QUEUED)
+		p->rental.place = PLACE_NEVER;
+	else if (p->rental.place == PLACE_NEVER)
+		p->rental.place = PLACE_GIVEN;
+}
+
+/* after it counted as gone */
+static void queue_listed_again(struct core_pod *p)
+{
+	if (p->rental.place == PLACE_NEVER)
+		p->rental.place = PLACE_QUEUED;
+}
+
+void queue_watch(struct core *c, struct core_pod *p)
+{
+	char waited[24];
+
+	if (c->now < latest(c, p) && !query_wait_is_over(c) && !offers_other_than(c, p)) {
+		watch_from_now(c, p);
+		return;
+	}
+	resting_sold_out(c, p, 0);
+	duration_show(waited, sizeof(waited), c->now - p->rental.create_at);
+	pod_dismiss(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s",
+		    p->rental.offer.gpu, p->rental.offer.provider, waited);
+}
+
+/* ---- proof ----
+ * What proves that a pod is gone or never existed: listings without it. */
+
+/* A list that lags shows a new pod late. Until it has shown the pod once, or has had enough time
+ * since the create, its absence proves nothing. A list that does not lag needs no such time. */
+static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
+{
+	/* if lists omit it, its provider's reply about its id decides */
+	if (p->rental.listing != LISTING_NEVER ||
+	    !c->conf.providers[p->rental.provider].list_gap_ms)
+		return INT64_MIN;
+	return MAX(p->rental.create_at, p->rental.rented_at) + SURFACE_LIMIT_MS;
+}
+
+/* A provider that denies a pod has not ended it, and its list may miss that pod for as long. So a
+ * denial needs the gap that closes an ambiguous create. The second denial comes after that gap and
+ * needs none. */
+static int64_t proof_at(const struct core *c, const struct core_pod *p)
+{
+	int64_t list_gap_ms = c->conf.providers[p->rental.provider].list_gap_ms;
+	int64_t gap_ms =
+		list_gap_ms && p->rental.answer == ANSWER_DENIED ? AMBIGUOUS_GAP_MS : list_gap_ms;
+
+	return MAX(p->rental.clean_at + gap_ms, surfaced_by(c, p));
+}
+
+/* This key may have no right to see the pod, so absence proves nothing. After its hard end it has
+ * ended itself. */
+static bool key_may_hide_pod(struct core *c, struct core_pod *p)
+{
+	if (p->rental.key == KEY_OURS || c->wall >= p->rental.hard_end_s * 1000 + PAST_HARD_END_MS)
+		return false;
+	if (p->rental.key == KEY_REPORTED)
+		return true;
+	p->rental.key = KEY_REPORTED;
+	core_note(c, NOTE_WARN,
+		  "pod %s of %s was rented with another key, and the current one cannot see it: "
+		  "it may still be billing; `burst reap` with that key releases it",
+		  core_pod_called(p), p->rental.offer.provider);
+	return true;
+}
+
+/* A provider may deny a pod that bills, and lists may miss it twice. Release it once more before
+ * trusting them. */
+static bool releases_again(struct core *c, struct core_pod *p)
+{
+	if (p->rental.answer != ANSWER_DENIED || !c->conf.providers[p->rental.provider].list_gap_ms)
+		return false;
+	p->rental.answer = ANSWER_DENIED_REPEAT;
+	leave_release_again(c, p);
+	return true;
+}
+
+/* A list shows a pod whose release was accepted or denied: it bills until the next release. */
+static void proof_refuted(struct core_pod *p)
+{
+	p->rental.released_at = 0;
+	if (p->rental.answer == ANSWER_DENIED_REPEAT)
+		p->rental.answer = ANSWER_DENIED;
+}
+
+/* "12:00:01 UTC" */
+static char *time_show(const struct core *c, char to[24], int64_t at)
+{
+	char text[32];
+
+	clock_rfc3339(text, sizeof(text), c->wall + at - c->now);
+	snprintf(to, 24, "%.8s UTC", text + 11);
+	return to;
+}
+
+/* Lists lag, and a pod needs a moment to end: that is no news. */
+static bool outlived_long(const struct core_pod *p, int64_t at)
+{
+	return p->rental.accepted_at && at - p->rental.accepted_at >= OUTLIVED_SAID_MS;
+}
+
+/* A list shows it although its release was accepted: while it runs, it counts as billed. */
+static void outlives(struct core *c, struct core_pod *p, enum pod_state state, int64_t requested_at)
+{
+	bool runs = state == POD_STATE_RUNNING || state == POD_STATE_CREATING ||
+		    state == POD_STATE_UNKNOWN;
+	int64_t before = MAX(p->rental.outlived_at, p->rental.released_at);
+	char accepted[24], at[24];
+
+	if (!runs || p->rental.answer != ANSWER_ACCEPTED)
+		return;
+	p->rental.outlived_at = MAX(requested_at, p->rental.outlived_at);
+	if (before == p->rental.released_at)
+		pod_save(c, p);
+	if (outlived_long(p, requested_at) &&
+	    (!outlived_long(p, before) || before == p->rental.released_at))
+		core_note(c, NOTE_WARN,
+			  "pod %s: released at %s, still running at %s: it may still bill, and "
+			  "counts until it is gone",
+			  core_pod_called(p), time_show(c, accepted, p->rental.accepted_at),
+			  time_show(c, at, requested_at));
+}
+
+/* The first list without a pod that outlived its release: it had ended by then. */
+static void proof_outlived_until(struct core *c, struct core_pod *p, int64_t requested_at)
+{
+	char accepted[24], seen[24], gone[24];
+
+	if (!pod_outlives_release(p) || pod_is_omitted(p))
+		return;
+	if (outlived_long(p, p->rental.outlived_at))
+		core_note(c, NOTE_NOTE,
+			  "pod %s: released at %s, last seen running at %s, no longer listed at "
+			  "%s: it counts as billed until then",
+			  core_pod_called(p), time_show(c, accepted, p->rental.accepted_at),
+			  time_show(c, seen, p->rental.outlived_at),
+			  time_show(c, gone, requested_at));
+	p->rental.released_at = MAX(requested_at, p->rental.released_at);
+	pod_save(c, p);
+}
+
+static void proof_confirm(struct core *c, struct core_pod *p, enum pod_state state,
+			  int64_t requested_at)
+{
+	if (requested_at < p->rental.released_at)
+		return;
+	if (state != POD_STATE_GONE) {
+		p->rental.clean_lists = 0;
+		outlives(c, p, state, requested_at);
+		if (pod_is_denied(p) || (c->now - p->rental.released_at > 20000 &&
+					 c->now - p->rental.release_at > 20000)) {
+			/* It is still there: release it again; until then it bills. */
+			p->rental.release_at = c->now;
+			proof_refuted(p);
+			leave_release_again(c, p);
+		}
+		return;
+	}
+	proof_outlived_until(c, p, requested_at);
+	if (p->rental.clean_lists++ == 0)
+		p->rental.clean_at = requested_at;
+	if (p->rental.answer == ANSWER_DENIED && p->presence.link == LINK_CUT &&
+	    p->rental.clean_lists <= 2)
+		p->rental.released_at =
+			requested_at; /* denied while its agent answered: it was there,
+				     and the agent needs a moment to end it */
+	c->dirty = true;
+	if (requested_at < proof_at(c, p) || releases_again(c, p) || key_may_hide_pod(c, p))
+		return;
+	if (pod_is_omitted(p))
+		core_act(c, ACT_INSPECT, pod_index(c, p)); /* lists prove nothing about it */
+	else
+		pod_set_gone(c, p);
+}
+
+/* Its release is refused. Only lists can show that it ended itself or was ended elsewhere. */
+static void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t requested_at)
+{
+	bool lags = c->conf.providers[p->rental.provider].list_gap_ms > 0;
+
+	if (!p->rental.tries || requested_at < p->rental.release_at)
+		return;
+	p->rental.clean_lists = there ? 0 : p->rental.clean_lists + 1;
+	if (p->rental.clean_lists == 1)
+		p->rental.clean_at = requested_at;
+	c->dirty = true;
+	if (p->rental.clean_lists < (lags ? 3 : 1) || key_may_hide_pod(c, p))
+		return;
+	if (requested_at <
+	    MAX(p->rental.clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaced_by(c, p)))
+		return;
+	p->rental.released_at = MAX(p->rental.clean_at, p->rental.create_at);
+	pod_set_gone(c, p);
+}
+
+static void proof_ambiguous(struct core *c, struct core_pod *p, int64_t requested_at)
+{
+	int64_t list_gap_ms = c->conf.providers[p->rental.provider].list_gap_ms;
+	int64_t gap_ms = list_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
+	struct err err;
+
+	if (requested_at < p->rental.rented_at)
+		return;
+	/* The first list may predate the pod's appearance, and any list may miss a pod once. So two
+	 * of the late lists must be clean as well. */
+	if (p->rental.clean_lists++ == 0) {
+		p->rental.clean_at = requested_at;
+	} else if (requested_at - p->rental.clean_at >= gap_ms && !p->rental.late_clean_at &&
+		   list_gap_ms) {
+		p->rental.late_clean_at = requested_at;
+	} else if (requested_at - p->rental.clean_at >= gap_ms &&
+		   requested_at - p->rental.late_clean_at >= list_gap_ms &&
+		   !key_may_hide_pod(c, p)) {
+		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
+		resting_after_trouble(c, p, 0);
+		/* It may have lived between two lists, or before it would have been listed:
+		 * max_cost counts that as spent. */
+		p->rental.released_at = budget_billed_until(p, requested_at);
+		pod_never_existed(c, p, &err);
+		c->spent_microusd += core_may_have_cost(p);
+	}
+}
+
+/* ---- seen ----
+ * What providers' listings show: pods that boot, end, surface late, or should not exist. */
+
+/* The create reply may omit the price, or give a provisional one. Returns false if the pod is too
+ * expensive and is released. */
+static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microusd_h)
+{
+	if (price_microusd_h <= p->rental.price_microusd_h)
+		return true;
+	p->rental.price_microusd_h = price_microusd_h;
+	pod_save(c, p);
+	return pod_is_leaving(p) || pod_fits_caps(c, p);
+}
+
+/* A list that omits an address once does not change it. */
+static void keep_address(struct pod_view *now, const struct pod_view *before)
+{
+	if (now->port)
+		return;
+	now->port = before->port;
+	COPY_TEXT(now->host, before->host);
+	COPY_TEXT(now->user, before->user);
+}
+
+static void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	struct pod_view before = p->rental.view;
+
+	p->rental.view = *view;
+	keep_address(&p->rental.view, &before);
+	p->rental.missing_lists = 0;
+	if (!p->rental.vendor_started_s)
+		p->rental.vendor_started_s =
+			view->started_at_s; /* a restarted container was billed before, too */
+	if (view->state == POD_STATE_RUNNING && !p->presence.running_at)
+		p->presence.running_at = c->now;
+	if (p->phase == POD_CONFIRMING || p->phase == POD_RELEASING)
+		return;
+	if (!takes_price(c, p, view->price_microusd_h))
+		return;
+	queue_seen(c, p, view->state);
+	switch (view->state) {
+	case POD_STATE_QUEUED: break;
+	case POD_STATE_UNKNOWN:
+	case POD_STATE_CREATING:
+	case POD_STATE_RUNNING:
+		if (view->port && p->phase == POD_BOOTING)
+			pod_connect(c, p);
+		break;
+	case POD_STATE_STOPPED:
+		pod_vanished(c, p,
+			     view->preempted ? "the vendor reclaimed it (preempted)"
+					     : "it stopped by itself",
+			     false);
+		break;
+	case POD_STATE_FAILED:
+		resting_bad_host(c, pod_index(c, p),
+				 view->detail[0] ? view->detail : "it failed to start");
+		pod_dismiss(c, pod_index(c, p), ERR_TRANSIENT, "it failed to start: %s",
+			    view->detail[0] ? view->detail : "the vendor does not say why");
+		if (core_log_first(p, c->now)) /* the log's reason may hold for the next pod, too */
+			pod_vendor(c, p)->diagnosed_by = c->now + CORE_LOG_READ_MS;
+		break;
+	case POD_STATE_GONE:
+		if (view->end == POD_END_QUEUED)
+			resting_sold_out(c, p, 0);
+		if (view->end == POD_END_SETUP && !p->presence.connected_at)
+			pod_unmade(c, p,
+				   view->detail[0] ? view->detail : "the vendor does not say why");
+		else
+			pod_vanished(c, p,
+				     view->preempted   ? "the vendor reclaimed it (preempted)"
+				     : view->detail[0] ? view->detail
+						       : "it is gone",
+				     true);
+		break;
+	}
+}
+
+static void missing(struct core *c, struct core_pod *p, int64_t requested_at)
+{
+	if (requested_at < p->rental.rented_at + 1 || p->presence.link == LINK_UP)
+		return; /* a list may be wrong, a connection is not */
+	if (c->conf.providers[p->rental.provider].list_gap_ms &&
+	    (pod_is_omitted(p) || c->now - p->rental.rented_at >= UNLISTED_MS))
+		core_act(c, ACT_INSPECT, pod_index(c, p)); /* the list may omit it for good */
+	if (pod_is_omitted(p))
+		return;
+	/* one list without it is no proof: ids surface late */
+	if (p->rental.missing_lists++ == 0) {
+		p->rental.clean_at = requested_at;
+		c->dirty = true;
+		return;
+	}
+	if (requested_at >= proof_at(c, p))
+		pod_vanished(c, p,
+			     p->presence.connected_at ? "it is gone"
+						      : "the vendor no longer lists it",
+			     false);
+}
+
+/* A pod of this run with an unknown id: the second pod of one create, or one that surfaced after
+ * all. */
+static void stray(struct core *c, int provider, const struct pod_view *view)
+{
+	struct core_pod *p = pod_new(c);
+
+	p->rental.provider = provider;
+	p->rental.view = *view;
+	p->rental.listing = LISTING_SHOWS;
+	p->rental.seen_at = c->now;
+	/* a ledger row of its own, so that its twin's is not lost */
+	pod_name_attempt(c, p);
+	COPY_TEXT(p->rental.id, view->id);
+	COPY_TEXT(p->rental.offer.provider, c->conf.providers[provider].name);
+	COPY_TEXT(p->rental.offer.gpu, view->gpu);
+	COPY_TEXT(p->rental.offer.region, view->region);
+	p->rental.price_microusd_h = view->price_microusd_h;
+	p->rental.create_at = view->created_at_s
+				      ? MIN(c->now, core_boot_of(c, provider, view->created_at_s))
+				      : c->now;
+	p->rental.rented_at = c->now;
+	p->rental.hard_end_s = view->marker.hard_end_s;
+	p->rental.hard_end_ms = p->rental.hard_end_s * 1000 - c->wall + c->now;
+	pod_enter(c, p, POD_BOOTING);
+	snprintf(p->reason, sizeof(p->reason), "an extra pod");
+	core_note(c, NOTE_WARN, "pod %s: has this run's marker but is not needed; releasing it",
+		  p->rental.id);
+	pod_set_leave(c, p, LEAVE_NOW);
+}
+
+static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_view *view,
+			 int64_t requested_at)
+{
+	proof_outlived_until(c, p, requested_at);
+	p->rental.view.state = POD_STATE_GONE;
+	p->rental.view.ended_at_s = view->ended_at_s;
+	pod_set_gone(c, p);
+}
+
+void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	pod_rented(c, p, view);
+	if (!pod_is_leaving(p) && pod_fits_caps(c, p))
+		pod_take_view(c, p, view);
+}
+
+static struct core_pod *pod_by_id(struct core *c, int provider, const char *id)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].rental.provider == provider && !strcmp(c->pods[i].rental.id, id))
+			return &c->pods[i];
+	return NULL;
+}
+
+static struct core_pod *pod_by_attempt(struct core *c, int provider, const char *attempt)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].rental.provider == provider &&
+		    !strcmp(c->pods[i].rental.attempt, attempt) && !c->pods[i].rental.id[0])
+			return &c->pods[i];
+	return NULL;
+}
+
+/* An earlier client's clock may have been ahead of today's: by its provider's clock the pod has
+ * cost more. */
+static void take_age(struct core *c, struct core_pod *p, const struct pod_view *view,
+		     int64_t requested_at)
+{
+	int64_t made_at = core_boot_of(c, p->rental.provider, view->created_at_s) + CLOCK_NOISE_MS +
+			  c->now - requested_at;
+	/* what it cost another run before does not count for this one */
+	bool odd = p->rental.reused || !view->created_at_s ||
+		   view->created_at_s < p->rental.hard_end_s - OLDEST_S;
+	char more[24];
+
+	if (!pod_vendor(c, p)->clock_known || odd || p->rental.create_at > c->began_at ||
+	    made_at >= p->rental.create_at)
+		return;
+	core_note(c, NOTE_NOTE,
+		  "pod %s: by the clock of %s it is %s older than by this machine's, which was "
+		  "set back: that counts as billed",
+		  core_pod_called(p), c->conf.providers[p->rental.provider].name,
+		  duration_show(more, sizeof(more), p->rental.create_at - made_at));
+	p->rental.create_at = made_at ? made_at : -1;
+	c->aged = true;
+	pod_save(c, p);
+}
+
+/* The pod bills, so use it before the create is answered. There may be a second one. */
+static void create_hangs(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	if (c->conf.providers[p->rental.provider].list_gap_ms)
+		pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
+	core_note(c, NOTE_NOTE,
+		  "pod %s: %s has not answered its create for %d s but lists it: adopted", view->id,
+		  c->conf.providers[p->rental.provider].name,
+		  (int)((c->now - p->rental.create_at) / 1000));
+}
+
+/* A list shows the pod of a create without a reply. */
+static void unanswered_seen(struct core *c, int provider, const struct pod_view *view,
+			    int64_t requested_at)
+{
+	struct core_pod *p = pod_by_attempt(c, provider, view->marker.attempt);
+	/* it ended before its id was known */
+	bool over = view->state == POD_STATE_GONE;
+
+	if (!p && !over)
+		stray(c, provider, view);
+	if (!p || (over && p->phase != POD_AMBIGUOUS))
+		return;
+	p->rental.listing = LISTING_SHOWS;
+	p->rental.seen_at = over ? p->rental.seen_at : requested_at;
+	if (p->rental.key == KEY_OTHER)
+		p->rental.key = KEY_OURS;
+	/* its reply is under way, or lost */
+	if (p->phase == POD_RENTING && c->now - p->rental.create_at < HUNG_CREATE_MS) {
+		p->rental.view = *view;
+		return;
+	}
+	if (p->phase == POD_RENTING)
+		create_hangs(c, p, view);
+	/* a create with a lost reply did make a pod */
+	if (p->phase == POD_NEVER)
+		p->leave = LEAVE_NOW;
+	c->spent_microusd -= core_may_have_cost(p);
+	p->rental.released_at = 0;
+	p->phase = POD_AMBIGUOUS;
+	p->fault = ERR_NONE;
+	take_age(c, p, view, requested_at);
+	seen_rented(c, p, view);
+}
+
+/* A list shows a pod that counted as gone. */
+static void gone_seen(struct core *c, struct core_pod *p, const struct pod_view *view,
+		      int64_t requested_at)
+{
+	if (view->state == POD_STATE_GONE || requested_at <= p->rental.gone_at)
+		return;
+	core_note(c, NOTE_WARN, "pod %s: listed again after it was gone; releasing it again",
+		  p->rental.id);
+	c->spent_microusd -= core_cost(p, c->now) + core_may_have_cost(p);
+	queue_listed_again(p);
+	proof_refuted(p);
+	pod_enter(c, p, POD_BOOTING);
+	pod_set_leave(c, p, LEAVE_NOW);
+}
+
+/* Its vendor reports that it ended, and how or when: a fact, to which listings add nothing. That a
+ * vendor merely does not know a pod proves little: see proof_confirm(). */
+static bool end_is_reported(const struct pod_view *view)
+{
+	return view->state == POD_STATE_GONE &&
+	       (view->end != POD_END_UNKNOWN || view->ended_at_s > 0);
+}
+
+static void one_seen(struct core *c, int provider, const struct pod_view *view,
+		     int64_t requested_at)
+{
+	struct core_pod *p = pod_by_id(c, provider, view->id);
+	/* run ids are short: another machine may have drawn the same one */
+	bool ours = !strcmp(view->marker.run, c->conf.run) && view->marker.attempt[0] &&
+		    (!view->marker.machine[0] || !strcmp(view->marker.machine, c->conf.machine));
+
+	if (!p && ours)
+		unanswered_seen(c, provider, view, requested_at);
+	if (!p || p->rental.exit == EXIT_TAKEN)
+		return;
+	if (!pod_may_bill(p)) {
+		gone_seen(c, p, view, requested_at);
+		return;
+	}
+	p->rental.listing = LISTING_SHOWS;
+	if (view->state != POD_STATE_GONE)
+		p->rental.seen_at = MAX(p->rental.seen_at, requested_at);
+	p->rental.key = KEY_OURS;
+	take_age(c, p, view, requested_at);
+	queue_ended(p, view);
+	if (p->phase == POD_CONFIRMING && end_is_reported(view))
+		pod_take_end(c, p, view, requested_at);
+	else if (p->phase == POD_CONFIRMING)
+		proof_confirm(c, p, view->state, requested_at);
+	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
+		proof_refused(c, p, true, requested_at);
+	else if (p->phase == POD_RELEASING && p->rental.tries) /* its provider reports its end */
+		pod_take_end(c, p, view, requested_at);
+	else if (requested_at >= p->rental.rented_at)
+		pod_take_view(c, p, view);
+}
+
+/* For a pod that lists omit. That its provider denies it proves nothing while the pod may be too
+ * new. Once an inspection has shown it, inspections decide. */
+void seen_inspected(struct core *c, const struct event *ev)
+{
+	struct core_pod *p = &c->pods[ev->pod];
+	const struct pod_view *view = ev->err ? NULL : &ev->views[0];
+
+	c->dirty = true;
+	if (!view || ev->requested_at < p->rental.rented_at || pod_lacks_id(p) || !pod_may_bill(p))
+		return;
+	if (view->state == POD_STATE_GONE) {
+		if (p->phase == POD_CONFIRMING && pod_is_omitted(p) &&
+		    ev->requested_at >= p->rental.released_at)
+			pod_set_gone(c, p);
+		else if (!pod_is_retired(p) && pod_is_omitted(p) && p->presence.link != LINK_UP)
+			pod_vanished(c, p, "its provider no longer knows this pod", false);
+		return;
+	}
+	if (!pod_is_omitted(p) && !pod_is_retired(p)) {
+		core_note(c, NOTE_INFO,
+			  "pod %s: %s omits it from its lists, but shows it when asked for it "
+			  "by id",
+			  p->rental.id, c->conf.providers[p->rental.provider].name);
+		p->rental.listing =
+			p->rental.listing == LISTING_SHOWS ? LISTING_STOPPED : LISTING_OMITS;
+	}
+	p->rental.seen_at = MAX(p->rental.seen_at, ev->requested_at);
+	take_age(c, p, view, ev->requested_at);
+	if (p->phase == POD_CONFIRMING)
+		proof_confirm(c, p, view->state, ev->requested_at);
+	else
+		pod_take_view(c, p, view);
+}
+
+static bool in_list(const struct core_pod *p, const struct pod_view *views, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (p->rental.id[0] ? !strcmp(views[i].id, p->rental.id)
+				    : !strcmp(views[i].marker.attempt, p->rental.attempt))
+			return true;
+	return false;
+}
+
+static void seen_views(struct core *c, int provider, const struct pod_view *views, size_t count,
+		       int64_t requested_at, bool partial)
+{
+	for (size_t i = 0; i < count; i++)
+		one_seen(c, provider, &views[i], requested_at);
+	if (c->aged)
+		budget_fit_adopted(c);
+	c->aged = false;
+	for (int i = 0; i < c->pod_count && !partial; i++) {
+		struct core_pod *p = &c->pods[i];
+		if (p->rental.provider != provider || in_list(p, views, count))
+			continue;
+		if (p->phase == POD_AMBIGUOUS)
+			proof_ambiguous(c, p, requested_at);
+		else if (p->phase == POD_CONFIRMING)
+			proof_confirm(c, p, POD_STATE_GONE, requested_at);
+		else if (p->phase == POD_RELEASING)
+			proof_refused(c, p, false, requested_at);
+		else if (pod_lives(p))
+			missing(c, p, requested_at);
+	}
+}
+
+/* ---- listing ----
+ * When to request listings of providers: one for all pods of an account. */
 
 static int64_t list_interval(const struct core *c, const struct vendor *v, const struct core_pod *p)
 {

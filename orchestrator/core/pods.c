@@ -1,6 +1,490 @@
-/* pods.c - decides what follows from the facts about the pods. pods_decide() alone gives them work,
- * has it made durable, offers pods to other runs, and releases them. */
+/* pods.c - handles the events of pods, and decides what follows. */
+#include "base/clock.h"
 #include "impl.h"
+
+/* ---- boot ----
+ * How long a pod may take to boot, and what its provider's log shows meanwhile. */
+
+static const char *never_came(const struct core_pod *p)
+{
+	if (p->phase == POD_CONNECTING)
+		return "sshd never answered";
+	return p->presence.running_at ? "it ran and never had an address"
+				      : "its container never ran";
+}
+
+static void boot_timed_out(struct core *c, struct core_pod *p)
+{
+	int pod = pod_index(c, p);
+	char took[24], last[100];
+
+	c->patience_ms = MAX(c->patience_ms, 2 * p->presence.boot_limit_ms);
+	/* No reply has shown this pod yet (after a crash, lists may fail): do not blame a host that
+	 * it may not have. */
+	if (p->rental.view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
+		resting_bad_host(c, pod, never_came(p));
+	duration_show(took, sizeof(took), c->now - p->rental.create_at);
+	COPY_TEXT(last, p->reason);
+	pod_dismiss(c, pod, ERR_TRANSIENT, "it did not boot within %s%s%s", took,
+		    last[0] ? ": " : "", last);
+}
+
+static bool boot_is_under_way(const struct core_pod *p)
+{
+	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) &&
+	       !p->presence.connected_at && !pod_is_leaving(p);
+}
+
+static void boot_read_log(struct core *c, struct core_pod *p)
+{
+	p->presence.log_reads++;
+	/* The read at the deadline then shows what is new since this one. */
+	int64_t half = p->rental.create_at + p->presence.boot_limit_ms / 2;
+	p->presence.log_at = half > c->now + LOG_WAIT_MS ? half : 0;
+	core_act(c, ACT_LOG, pod_index(c, p));
+	c->dirty = true;
+}
+
+/* At the deadline: a pod that still pulls its image is not on a stuck host. */
+static bool boot_log_may_help(struct core *c, struct core_pod *p)
+{
+	if (p->presence.log != LOG_READ || !boot_is_under_way(p) || c->now >= pod_boot_end(c, p))
+		return false;
+	p->presence.log = LOG_DECIDES;
+	p->deadline_at = c->now + LOG_WAIT_MS;
+	boot_read_log(c, p);
+	return true;
+}
+
+static void boot_log_came(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	char left[24];
+
+	p->presence.log_reads--;
+	bool moved = p->presence.log != LOG_UNREAD && !ev->err && ev->number > 0;
+	if (p->presence.log == LOG_UNREAD && !ev->err)
+		p->presence.log = LOG_READ;
+	if (p->presence.log != LOG_DECIDES || p->presence.log_reads > 0)
+		return;
+	p->presence.log = LOG_READ;
+	if (!boot_is_under_way(p))
+		return;
+	if (!moved) {
+		boot_timed_out(c, p);
+		return;
+	}
+	p->deadline_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));
+	core_note(c, NOTE_NOTE,
+		  "pod %s: still booting, but its provider's log shows progress: it gets "
+		  "another %s",
+		  p->rental.id, duration_show(left, sizeof(left), p->deadline_at - c->now));
+}
+
+/* ---- pod ----
+ * Handles the events of a pod that boots and works. pods_decide() decides what follows. */
+
+/* Prepares it, or it waits for the volume. */
+static void pod_prepare(struct core *c, struct core_pod *p)
+{
+	struct vendor *v = pod_vendor(c, p);
+	int pod = pod_index(c, p);
+	bool shared = p->rental.volume.id[0] && !c->conf.providers[p->rental.provider].volume_lags;
+
+	p->presence.prepares_shared =
+		!shared || (!v->shared_ready && (v->owner < 0 || v->owner == pod));
+	if (shared && !v->shared_ready && !p->presence.prepares_shared) {
+		pod_enter(c, p, POD_AWAITING_VOLUME);
+		return;
+	}
+	if (shared && p->presence.prepares_shared)
+		v->owner = pod;
+	pod_enter(c, p, POD_PREPARING);
+	p->deadline_at = c->now + PREPARE_LIMIT_MS;
+	core_act(c, ACT_PREPARE, pod)->flag = p->presence.prepares_shared;
+}
+
+static void volume_is_ready(struct core *c, const struct core_pod *p)
+{
+	if (p->rental.volume.id[0])
+		pod_vendor(c, p)->shared_ready = true;
+}
+
+/* Milliseconds from create to ready that a further pod will need: as this pod did, less the
+ * preparation of the volume if later pods find its result there. */
+static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
+{
+	bool prepared = p->rental.volume.id[0] && p->presence.synced_at &&
+			(p->presence.prepares_shared || p->presence.past != PAST_NONE);
+	bool for_others = prepared && !c->conf.providers[p->rental.provider].volume_lags;
+
+	return MAX(p->presence.ready_at - p->rental.create_at -
+			   (for_others ? p->presence.synced_at - p->presence.connected_at : 0),
+		   0);
+}
+
+/* Its workers run. The connection may have lost the newest orders, so they are sent again. */
+static void resume_work(struct core *c, struct core_pod *p)
+{
+	int pod = pod_index(c, p);
+
+	/* from the ledger; or the connection was lost while its workers started */
+	bool start_known =
+		(p->presence.ready_at || p->presence.past == PAST_NONE) && !p->rental.reused;
+	p->workload.workers_ready = MAX(p->workload.workers_ready, 1);
+	if (!p->presence.ready_at)
+		p->presence.ready_at = c->now;
+	if (!c->cold_ms && start_known)
+		c->cold_ms = cold_start_of(c, p);
+	volume_is_ready(c, p);
+	pod_enter(c, p, POD_WORKING);
+	if (p->presence.past != PAST_NONE) { /* its queue is from an earlier client: deal anew */
+		p->presence.past = PAST_NONE;
+		lease_to_client(c, p);
+		core_act(c, ACT_REVOKE, pod);
+	}
+	if (pod_is_draining(p))
+		core_act(c, ACT_REVOKE, pod);
+	else
+		dispatch_resend(c, pod);
+	if (p->presence.lease != LEASE_CLIENT)
+		lease_order(c, pod);
+	pod_due(c, pod);
+}
+
+void switch_check(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+	const struct core_provider *k = &c->conf.providers[provider];
+
+	if (c->conf.unproven_ok || c->conf.reap || v->dead ||
+	    (!k->no_switch[0] && v->no_switch < NO_SWITCH_MOST))
+		return;
+	v->dead = true;
+	if (v->no_switch)
+		err_set(&v->err, ERR_REFUSED,
+			"%s: %d pods in a row cannot end themselves if this client dies: "
+			"pod.allow_unproven_switch = true gives such pods work",
+			k->name, v->no_switch);
+	else
+		err_set(&v->err, ERR_REFUSED,
+			"%s: pods of this account could not end themselves within the last day "
+			"(%s), so none is rented: "
+			"pod.allow_unproven_switch = true gives such pods work",
+			k->name, k->no_switch);
+	if (c->conf.provider_count > 1)
+		core_note(c, NOTE_WARN, "%s", v->err.msg);
+}
+
+static void switch_is_bad(struct core *c, struct core_pod *p)
+{
+	if (c->conf.unproven_ok || pod_is_leaving(p))
+		return;
+	pod_vendor(c, p)->no_switch++;
+	pod_dismiss(c, pod_index(c, p), ERR_REFUSED,
+		    "it cannot end itself if this client dies, so it gets no work "
+		    "(pod.allow_unproven_switch = true gives it work)");
+	switch_check(c, p->rental.provider);
+}
+
+static void connected(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	int pod = pod_index(c, p);
+	struct err err;
+
+	if (p->phase != POD_CONNECTING)
+		return;
+	p->presence.link = LINK_UP;
+	if (p->presence.past == PAST_UNREAD)
+		p->presence.past = PAST_READ;
+	p->presence.renew_at = c->now;
+	if (!p->presence.connected_at) {
+		p->presence.reached_at = ev->t ? ev->t : c->now;
+		p->presence.connected_at = c->now;
+		c->patience_ms = 0;
+		pod_vendor(c, p)->unmade = 0;
+		pod_vendor(c, p)->unlike = 0;
+		if (!p->presence.running_at)
+			p->presence.running_at = p->rental.rented_at;
+
+		pod_save(c, p);
+	}
+	fetch_outputs(c, pod, false);
+	if (pod_is_leaving(p)) { /* it stays only until its files are fetched */
+		fetch_pending(c, pod);
+		pod_due(c, pod);
+		return;
+	}
+	if (!ev->switch_ok && !c->conf.unproven_ok) {
+		switch_is_bad(c, p);
+		return;
+	}
+	if (c->conf.needs_gpu && !ev->gpus) {
+		err_set(&err, ERR_JOB, "pod %s has no working GPU, and this engine needs one",
+			p->rental.id);
+		resting_bad_host(c, pod, "it showed no GPU");
+		pod_dismiss(c, pod, ERR_JOB, "it shows no GPU");
+		core_fault(c, pod, &err);
+		return;
+	}
+	pod_vendor(c, p)->no_switch = 0;
+	fetch_pending(c, pod);
+	if (p->presence.past != PAST_NONE && !pod_fits_caps(c, p)) /* the caps may be lower now */
+		return;
+	/* Workers of another run are reused only if this run would start them in the same way. */
+	if (ev->workers_alive && !(p->rental.reused && !p->presence.ready_at)) {
+		resume_work(c, p);
+		return;
+	}
+	p->presence.past = PAST_NONE;
+	if (p->workload.workers_ready || p->workload.inherited) {
+		/* The agent restarted: the work it held is lost, what it finished is still on the
+		 * volume. */
+		p->workload.workers_ready = 0;
+		dispatch_lost(c, pod);
+	}
+	p->workload.begun = 0;
+	pod_prepare(c, p);
+}
+
+/* It shows another host key, or refuses ours. One host may be bad. If a second pod in a row does
+ * so, something stands between, and further pods would only bill. */
+static void not_the_one(struct core *c, struct core_pod *p, const struct err *err)
+{
+	struct vendor *v = pod_vendor(c, p);
+
+	err_set(&c->capacity, err->kind, "pod %s: %s", core_pod_called(p), err->msg);
+	if (!c->capacity_since)
+		c->capacity_since = c->now;
+	if (++v->unlike < UNLIKE_MAX)
+		return;
+	v->dead = true;
+	err_set(&v->err, err->kind, "%s: %d pods in a row could not be trusted: %s",
+		c->conf.providers[p->rental.provider].name, v->unlike, c->capacity.msg);
+	core_note(c, query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s", v->err.msg);
+}
+
+static void connect_failed(struct core *c, struct core_pod *p, const struct err *err)
+{
+	if (p->phase != POD_CONNECTING)
+		return;
+	if (err->kind == ERR_UNTRUSTED || err->kind == ERR_REFUSED) {
+		not_the_one(c, p, err);
+		resting_bad_host(c, pod_index(c, p), err->msg);
+		pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
+		return;
+	}
+	int64_t most = p->presence.tries < CONNECT_RETRIES_SOON ? CONNECT_RETRY_SOON_MS
+								: CONNECT_RETRY_MAX_MS;
+	int64_t wait = (int64_t)CONNECT_RETRY_MIN_MS << MIN(p->presence.tries++, 6);
+	p->wake_at = c->now + MIN(wait, most);
+	COPY_TEXT(p->reason, err->msg);
+	c->dirty = true;
+}
+
+static void lost(struct core *c, struct core_pod *p, const struct err *err)
+{
+	if (p->presence.link != LINK_UP)
+		return;
+	p->presence.link = LINK_NONE;
+	pod_sync_void(p);
+	if (pod_is_retired(p))
+		return;
+	if (err &&
+	    err->kind == ERR_UNTRUSTED) { /* reconnecting cannot help: it failed verification */
+		resting_bad_host(c, pod_index(c, p), err->msg);
+		pod_dismiss(c, pod_index(c, p), ERR_UNTRUSTED, "%s", err->msg);
+		return;
+	}
+	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); reconnecting", p->rental.id,
+		  err ? err->msg : "closed");
+	p->presence.link = LINK_LOST;
+	p->presence.lost_at = c->now;
+	fetch_forget(c, pod_index(c, p));
+	/* A pod that renews its own lease may work on unseen; if it does not, its lease ends it. */
+	p->deadline_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
+	list_soon(c, p->rental.provider);
+	pod_connect(c, p);
+}
+
+static void good_host(struct core *c, struct core_pod *p)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->past.bad_until_ms = 0;
+	core_act(c, ACT_GOOD_HOST, pod_index(c, p));
+}
+
+static void workers(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	if (!pod_has_address(p))
+		return;
+	p->workload.workers_ready = ev->number;
+	if (ev->max_batch > 0) {
+		p->workload.max_batch = ev->max_batch;
+		p->workload.batching = ev->batching;
+		p->workload.speed = ev->speed;
+	}
+	if (!ev->number || p->phase == POD_CONNECTING)
+		return; /* read from its log before EV_CONNECTED */
+	volume_is_ready(c, p);
+	if (!p->presence.ready_at) {
+		p->presence.ready_at = c->now;
+		if (!p->rental.reused)
+			c->cold_ms = cold_start_of(c, p);
+		else if (!c->cold_ms)
+			c->cold_ms = p->rental.cold_ms;
+		pod_save(c, p);
+		good_host(c, p);
+	}
+	if (p->phase != POD_WORKING)
+		pod_enter(c, p, POD_WORKING);
+	pod_due(c, pod_index(c, p));
+}
+
+/* If the card cannot run what is in the image, bars its offers and dismisses the pod: pods with the
+ * same card would fail in the same way, other cards may not. Returns whether the event is settled;
+ * false: the card is not the cause, the run is stopping, or no offer is left. */
+static bool take_card_fault(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	bool anywhere = ev->number == CARD_UNFIT_ANYWHERE;
+
+	if (ev->number == CARD_FITS)
+		return p->defect == DEFECT_CARD &&
+		       pod_is_leaving(p); /* its agent repeats the reason at its end */
+	p->defect = DEFECT_CARD;
+	offers_unfit(c, p, anywhere, ev->err->msg);
+	if (core_stopping(c) || !offers_any_left(c))
+		return false;
+	pod_dismiss(c, pod_index(c, p), ev->err->kind, "%s", ev->err->msg);
+	return true;
+}
+
+static void useless(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	const struct err *err = ev->err;
+
+	if (take_card_fault(c, p, ev))
+		return;
+	bool first = !c->rendered_something;
+
+	pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
+	/* nothing was ever rendered, so another pod would fail in the same way */
+	if (first)
+		core_fault(c, pod_index(c, p), err);
+}
+
+static void prepare_failed(struct core *c, struct core_pod *p, const struct err *err)
+{
+	/* A pod that seemed to work can fail, too, by what an earlier agent logged. */
+	if (p->phase != POD_PREPARING && p->phase != POD_LOADING && p->phase != POD_WORKING)
+		return;
+	if (err->kind == ERR_JOB || err->kind == ERR_CONFIG || err->kind == ERR_LOCAL) {
+		pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
+		core_fault(c, pod_index(c, p), err);
+		return;
+	}
+	pod_dismiss(c, pod_index(c, p), err->kind == ERR_NONE ? ERR_TRANSIENT : err->kind, "%s",
+		    err->msg);
+}
+
+void pod_begin_adopted(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+	char sooner[24];
+
+	if (p->presence.durable && !c->conf.reap && pod_files_outlive(p)) {
+		fetch_reset_delay(c, pod);
+		durable_salvage(c, p);
+	}
+	if (p->phase == POD_GONE)
+		return;
+	if (p->rental.cut_ms && !pod_is_leaving(p))
+		core_note(c, NOTE_NOTE,
+			  "pod %s: the caps leave it less time than it was rented for: its hard "
+			  "end is %s earlier",
+			  core_pod_called(p),
+			  duration_show(sooner, sizeof(sooner), p->rental.cut_ms));
+	p->deadline_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + c->conf.boot_limit_ms;
+	if (p->phase == POD_AMBIGUOUS) {
+		/* The create call may have been under way until now, and may have made two pods. */
+		p->rental.rented_at = c->now;
+		if (c->conf.providers[p->rental.provider].list_gap_ms)
+			pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
+		core_note(c, NOTE_NOTE,
+			  "%s: the create of an earlier client was never answered; looking for "
+			  "its pod for at least %d s",
+			  c->conf.providers[p->rental.provider].name,
+			  (c->conf.providers[p->rental.provider].list_gap_ms ? AMBIGUOUS_GAP_MS
+									     : AMBIGUOUS_SHORT_MS) /
+				  1000);
+		return;
+	}
+	if (pod_is_leaving(p))
+		pod_set_leave(c, p, LEAVE_NOW);
+}
+
+/* The caps may leave it less time than it was rented for. If this run stopped meanwhile, it is
+ * released like the others. */
+static void adopted(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	c->waits = false;
+	c->vendors[p->rental.provider].used = true;
+	list_soon(c, p->rental.provider);
+	if (pod_is_retired(p))
+		return;
+	budget_fit_pod(c, p);
+	pod_begin_adopted(c, pod);
+}
+
+void pod_event(struct core *c, const struct event *ev)
+{
+	struct core_pod *p = &c->pods[ev->pod];
+
+	c->dirty = true;
+	switch (ev->type) {
+	case EV_RENTED:
+		if (p->phase == POD_RENTING)
+			seen_rented(c, p, &ev->views[0]);
+		break;
+	case EV_RENT_FAILED:
+		if (p->phase == POD_RENTING && !pod_rent_failed(c, p, ev->err)) {
+			struct pod_view seen = p->rental.view;
+			seen_rented(c, p, &seen);
+		}
+		break;
+	case EV_CONNECTED: connected(c, p, ev); break;
+	case EV_CONNECT_FAILED: connect_failed(c, p, ev->err); break;
+	case EV_LOST: lost(c, p, ev->err); break;
+	case EV_SWITCH_BAD: switch_is_bad(c, p); break;
+	case EV_SHARED_READY:
+		if (p->phase != POD_PREPARING)
+			break;
+		p->presence.synced_at = c->now;
+		pod_enter(c, p, POD_LOADING);
+		volume_is_ready(c, p);
+		break;
+	case EV_PREPARE_FAILED: prepare_failed(c, p, ev->err); break;
+	case EV_WORKERS: workers(c, p, ev); break;
+	case EV_WORKERS_FAILED: useless(c, p, ev); break;
+	case EV_UNPULLED: pod_unpulled(c, p, ev->err); break;
+	case EV_LOG: boot_log_came(c, p, ev); break;
+	case EV_SALVAGED: durable_salvaged(c, p, ev->err); break;
+	case EV_HANDOVER_DONE: lease_confirmed(p, (uint32_t)ev->number); break;
+	case EV_SYNCED: durable_synced(c, p, ev); break;
+	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
+	case EV_NOT_WANTED: warm_not_wanted(c, p); break;
+	case EV_TAKEN: warm_taken(c, p, ev->t); break;
+	case EV_ADOPTED: adopted(c, ev->pod); break;
+	default: break;
+	}
+}
+
+/* ---- pods ----
+ * Decides what follows from the facts about the pods. pods_decide() alone gives them work, has it
+ * made durable, offers pods to other runs, and releases them. */
 
 /* ---- decisions ---- */
 

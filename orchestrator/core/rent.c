@@ -1,8 +1,610 @@
-/* rent.c - a pod from the create to its answer, and what a refusal means for the next one. */
-#include "impl.h"
+/* rent.c - asks providers for offers, chooses one, and rents it. */
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/gpus.h"
+#include "impl.h"
+
+/* ---- offers ----
+ * Which offer to try next: by the config's order of providers, then of GPUs, then by price. */
+
+static int compare(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->provider != y->provider)
+		return x->provider < y->provider ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->offer.price_microusd_h != y->offer.price_microusd_h)
+		return x->offer.price_microusd_h < y->offer.price_microusd_h ? -1 : 1;
+	int by_region = strcmp(x->offer.region, y->offer.region);
+	return by_region ? by_region : strcmp(x->offer.id, y->offer.id);
+}
+
+void offers_sort(struct core *c)
+{
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		struct candidate *k = &c->candidates[i];
+		bool first = c->replan.gpu[0] && !strcmp(k->offer.gpu, c->replan.gpu);
+		k->rank = first ? -1 : k->offer.wish;
+	}
+	if (c->candidate_count)
+		qsort(c->candidates, c->candidate_count, sizeof(*c->candidates), compare);
+}
+
+static bool same_offer(const struct candidate *k, int provider, const struct offer *o)
+{
+	return k->provider == provider && k->offer.spot == o->spot && !strcmp(k->offer.id, o->id) &&
+	       !strcmp(k->offer.region, o->region);
+}
+
+static struct candidate *find(struct core *c, int provider, const struct offer *o)
+{
+	for (size_t i = 0; i < c->candidate_count; i++)
+		if (same_offer(&c->candidates[i], provider, o))
+			return &c->candidates[i];
+	return NULL;
+}
+
+/* A new list replaces the provider's old one; what was learnt about an offer stays with it. */
+static void offers_take(struct core *c, int provider, const struct offer *list,
+			const struct offer_past *past, size_t count)
+{
+	struct candidate *fresh = xcalloc(count + 1, sizeof(*fresh));
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct candidate *old = find(c, provider, &list[i]);
+		if (old)
+			fresh[i] = *old;
+		fresh[i].offer = list[i];
+		fresh[i].provider = provider;
+		if (past)
+			fresh[i].past = past[i];
+		if (old && !fresh[i].past.unfit[0]) /* the ledger may not have been writable */
+			COPY_TEXT(fresh[i].past.unfit, old->past.unfit);
+	}
+	for (size_t i = 0; i < c->candidate_count; i++)
+		if (c->candidates[i].provider != provider)
+			c->candidates[kept++] = c->candidates[i];
+	c->candidate_count = kept;
+	for (size_t i = 0; i < count; i++) {
+		GROW(c->candidates, c->candidate_count, c->candidate_cap);
+		c->candidates[c->candidate_count++] = fresh[i];
+	}
+	free(fresh);
+	offers_sort(c);
+	forecast_listed(c);
+}
+
+static bool too_expensive(const struct core *c, const struct candidate *k)
+{
+	return c->conf.max_price_microusd_h &&
+	       k->offer.price_microusd_h > c->conf.max_price_microusd_h;
+}
+
+/* above caps.max_price_per_hour, or its card is unfit */
+static bool offers_barred(const struct core *c, const struct candidate *k)
+{
+	return k->past.unfit[0] || too_expensive(c, k);
+}
+
+static bool same_card(const char *a, const char *b)
+{
+	const struct gpu *known = gpu_find(a);
+
+	return !strcmp(a, b) || (known && known == gpu_find(b));
+}
+
+void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const char *why)
+{
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		struct candidate *k = &c->candidates[i];
+		if ((anywhere || k->provider == p->rental.provider) &&
+		    same_card(k->offer.gpu, p->rental.offer.gpu))
+			COPY_TEXT(k->past.unfit, why);
+	}
+}
+
+bool offers_any_left(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead && c->vendors[i].offers_query == QUERY_UNSENT)
+			return true;
+	for (size_t i = 0; i < c->candidate_count; i++)
+		if (!c->vendors[c->candidates[i].provider].dead &&
+		    !offers_barred(c, &c->candidates[i]))
+			return true;
+	return false;
+}
+
+/* Its provider has refused spot twice and has another offer that is available now. */
+static bool spot_rests(const struct core *c, const struct candidate *k)
+{
+	if (!k->offer.spot || c->vendors[k->provider].spot_rest_until <= c->now)
+		return false;
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		const struct candidate *other = &c->candidates[i];
+		if (other->provider == k->provider && !other->offer.spot &&
+		    !offers_barred(c, other) && other->rest_until <= c->now)
+			return true;
+	}
+	return false;
+}
+
+bool offers_ready(const struct core *c, const struct candidate *k)
+{
+	const struct vendor *v = &c->vendors[k->provider];
+
+	return !v->dead && (!c->conf.want_volume || v->volume_query == QUERY_ANSWERED) &&
+	       !offers_barred(c, k) && !spot_rests(c, k) && !offer_avoided(&k->past, c->wall) &&
+	       MAX(k->rest_until, v->rent_not_before) <= c->now;
+}
+
+struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at)
+{
+	*again_at = NEVER;
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		struct candidate *k = &c->candidates[i];
+		const struct vendor *v = &c->vendors[k->provider];
+		if (v->dead || (c->conf.want_volume && v->volume_query != QUERY_ANSWERED) ||
+		    core_skips(c, k))
+			continue;
+		if (k->past.unfit[0]) {
+			if (c->capacity.kind == ERR_NONE)
+				err_set(&c->capacity, ERR_NO_CAPACITY, "%s: %s: %s",
+					k->offer.provider, k->offer.gpu, k->past.unfit);
+			continue;
+		}
+		if (too_expensive(c, k)) {
+			if (c->capacity.kind == ERR_NONE)
+				err_set(&c->capacity, ERR_NO_CAPACITY,
+					"%s: %s costs more than caps.max_price_per_hour",
+					k->offer.provider, k->offer.gpu);
+			continue;
+		}
+		int64_t from = MAX(k->rest_until, c->vendors[k->provider].rent_not_before);
+		if (from > c->now) {
+			*again_at = MIN(*again_at, from);
+			continue;
+		}
+		if (spot_rests(c, k) || (!avoided_too && offer_avoided(&k->past, c->wall)))
+			continue;
+		return k;
+	}
+	return NULL;
+}
+
+bool offers_other_than(const struct core *c, const struct core_pod *p)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (i != p->rental.provider && !c->vendors[i].dead &&
+		    c->vendors[i].offers_query == QUERY_UNSENT)
+			return true;
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		const struct candidate *k = &c->candidates[i];
+		const struct vendor *v = &c->vendors[k->provider];
+		if (v->dead || offers_barred(c, k) ||
+		    same_offer(k, p->rental.provider, &p->rental.offer) ||
+		    offer_avoided(&k->past, c->wall))
+			continue;
+		if (MAX(k->rest_until, v->rent_not_before) <= c->now)
+			return true;
+	}
+	return false;
+}
+
+bool offer_avoided(const struct offer_past *past, int64_t wall_ms)
+{
+	return past->bad_until_ms > wall_ms;
+}
+
+char *offer_past_show(char *to, size_t room, const struct offer_past *past, int64_t wall_ms)
+{
+	int64_t minutes = MAX(wall_ms - past->bad_at_ms, 0) / 60000;
+	char when[32];
+
+	if (!offer_avoided(past, wall_ms)) {
+		to[0] = '\0';
+		return to;
+	}
+	snprintf(when, sizeof(when),
+		 minutes >= 120 ? "%d h ago"
+		 : minutes      ? "%d min ago"
+				: "just now",
+		 (int)(minutes >= 120 ? minutes / 60 : minutes));
+	snprintf(to, room, "gave up %s: %s", when, past->bad_why);
+	return to;
+}
+
+static void report_avoided(struct core *c, struct candidate *k, const char *so)
+{
+	const struct offer *o = &k->offer;
+	char why[160];
+
+	if (k->told)
+		return;
+	k->told = true;
+	core_note(c, NOTE_NOTE, "%s %s%s%s%s: %s; %s", o->provider, o->gpu, o->spot ? " spot" : "",
+		  o->region[0] ? " in " : "", o->region,
+		  offer_past_show(why, sizeof(why), &k->past, c->wall), so);
+}
+
+/* Before the chosen offer is rented: reports which better ones are avoided, or that it is avoided
+ * itself. */
+static void offers_report(struct core *c, const struct candidate *chosen)
+{
+	for (struct candidate *k = c->candidates; k <= chosen; k++) {
+		if (!offer_avoided(&k->past, c->wall) || c->vendors[k->provider].dead ||
+		    offers_barred(c, k) || k->rest_until > c->now)
+			continue;
+		report_avoided(c, k,
+			       k == chosen ? "no other offer is left, so it is retried"
+					   : "others are tried before it");
+	}
+}
+
+size_t core_offer_regions(const struct core *c, int provider, const char *regions[], size_t room)
+{
+	size_t count = 0, at;
+
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		const struct candidate *k = &c->candidates[i];
+		if (k->provider != provider || offers_barred(c, k) || k->rest_until > c->now ||
+		    budget_hard_end(c, k->offer.price_microusd_h, 1) < 0)
+			continue;
+		if (!k->offer.region[0])
+			return 0;
+		for (at = 0; at < count && strcmp(regions[at], k->offer.region) != 0; at++)
+			;
+		if (at == count && count < room)
+			regions[count++] = k->offer.region;
+	}
+	return count;
+}
+
+struct candidate *offers_of(struct core *c, const struct core_pod *p)
+{
+	return find(c, p->rental.provider, &p->rental.offer);
+}
+
+/* ---- resting ----
+ * Offers that are not tried for a while: sold out, refused, or with a bad host. */
+
+void resting_for(struct core *c, const struct core_pod *p, int64_t ms)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->rest_until = c->now + ms;
+}
+
+void resting_bad_host(struct core *c, int pod, const char *why)
+{
+	struct candidate *k = offers_of(c, &c->pods[pod]);
+
+	if (k) {
+		k->rest_until = c->now + BAD_HOST_REST_MS;
+		k->past.bad_at_ms = c->wall;
+		k->past.bad_until_ms = MAX(k->past.bad_until_ms, c->wall + AVOID_MS);
+		COPY_TEXT(k->past.bad_why, why);
+		k->told = false;
+	}
+	COPY_TEXT(core_act(c, ACT_BAD_HOST, pod)->text, why);
+}
+
+/* An offer may be sold out for a moment or a day. */
+void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->rest_until = c->now + MAX(least_ms, MIN(5000LL << MIN(k->refusals++, 5),
+							   (int64_t)OFFER_REST_MS));
+}
+
+/* There may be spot offers in thirty regions, each as unlikely to succeed as the last one. */
+static void resting_spot_refused(struct core *c, const struct core_pod *p)
+{
+	struct vendor *v = pod_vendor(c, p);
+
+	if (!p->rental.offer.spot || ++v->spot_refusals < SPOT_REFUSALS)
+		return;
+	v->spot_refusals = 0;
+	v->spot_rest_until = c->now + SPOT_REST_MS;
+	core_note(c, NOTE_INFO, "%s: spot was refused twice: trying on demand first for a while",
+		  p->rental.offer.provider);
+}
+
+void resting_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->rest_until = c->now + MAX(least_ms, 2000LL << MIN(k->refusals++, 5));
+}
+
+/* ---- query ----
+ * What to request of providers before a pod is rented: offers, a volume, an image. Handles their
+ * answers. */
+
+/* Its volume or its offers were requested and not answered yet. */
+bool query_is_open(const struct vendor *v)
+{
+	return v->volume_query == QUERY_SENT || v->offers_query == QUERY_SENT;
+}
+
+/* With a used-up rate limit its reply may take an hour: ask the next provider, and use the reply
+ * when it comes. */
+static void note_no_answer(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	if (v->err.kind != ERR_NONE)
+		return;
+	err_set(&v->err, ERR_TRANSIENT,
+		"%s: no reply to the request for offers (its rate limit may be used up)",
+		c->conf.providers[provider].name);
+	core_note(c, NOTE_WARN,
+		  "%s has not answered for %d s what it offers (its rate limit may be used up)",
+		  c->conf.providers[provider].name, QUERY_OVERDUE_MS / 1000);
+}
+
+/* When its reply becomes overdue; NEVER: none is expected, or it fills its volume. */
+int64_t query_overdue_at(const struct vendor *v)
+{
+	return query_is_open(v) && !v->filling ? v->requested_at + QUERY_OVERDUE_MS : NEVER;
+}
+
+bool query_is_overdue(const struct core *c, const struct vendor *v)
+{
+	return c->now >= query_overdue_at(v);
+}
+
+/* Filling a volume has no time limit, and nothing can be rented there before it ends. */
+bool query_fills_volume(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (c->vendors[i].filling && !c->vendors[i].dead)
+			return true;
+	return false;
+}
+
+/* Returns true while some provider may still answer in time; overdue ones are skipped. */
+bool query_next(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (v->dead || v->offers_query == QUERY_FAILED || v->volume_query == QUERY_FAILED)
+			continue;
+		if (v->repricing &&
+		    v->offers_query ==
+			    QUERY_UNSENT) { /* the reply to the price query serves as well */
+			v->repricing = false;
+			v->offers_query = QUERY_SENT;
+			v->requested_at = c->now;
+		}
+		if (query_is_open(v)) {
+			if (!query_is_overdue(c, v))
+				return true;
+			note_no_answer(c, i);
+			continue;
+		}
+		enum action_type what = c->conf.want_volume && v->volume_query == QUERY_UNSENT
+						? ACT_VOLUME
+						: ACT_OFFERS;
+		if (what == ACT_OFFERS && v->offers_query != QUERY_UNSENT)
+			continue;
+		*(what == ACT_VOLUME ? &v->volume_query : &v->offers_query) = QUERY_SENT;
+		v->requested_at = c->now;
+		core_act(c, what, -1)->provider = i;
+		return true;
+	}
+	return false;
+}
+
+/* Every provider has been asked; only overdue answers are left to wait for. */
+bool query_all_sent(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead && !query_is_open(&c->vendors[i]))
+			return false;
+	return true;
+}
+
+/* A provider that fills no volume has answered, or is overdue. */
+bool query_other_answered(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct vendor *v = &c->vendors[i];
+		if (!v->dead && !v->filling &&
+		    (query_is_overdue(c, v) || v->offers_query >= QUERY_ANSWERED ||
+		     v->volume_query == QUERY_FAILED))
+			return true;
+	}
+	return false;
+}
+
+/* Replies from before a sleep may be here and unread. Those that are missing get their full time
+ * from now on. */
+void query_slept(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (query_is_open(&c->vendors[i]))
+			c->vendors[i].requested_at = c->now;
+	if (c->capacity_since)
+		c->capacity_since =
+			MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - QUERY_OVERDUE_MS, 0));
+}
+
+bool query_any_left(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead)
+			return true;
+	return false;
+}
+
+void query_again(struct core *c)
+{
+	c->offers_again_at = 0;
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (v->offers_query != QUERY_SENT)
+			v->offers_query = QUERY_UNSENT;
+		if (v->volume_query == QUERY_FAILED)
+			v->volume_query = QUERY_UNSENT;
+	}
+	c->dirty = true;
+}
+
+void query_volume_fills(struct core *c, const struct event *ev)
+{
+	c->vendors[ev->provider].filling = true;
+	c->dirty = true;
+}
+
+/* Waiting cannot help. A certificate counts only before the first answer: later, the sign-in page
+ * of a network may stand in between for a while. */
+static bool is_final(const struct vendor *v, enum err_kind kind)
+{
+	return kind == ERR_CREDENTIALS || kind == ERR_CONFIG || kind == ERR_BALANCE ||
+	       (kind == ERR_UNTRUSTED && !v->answered);
+}
+
+void query_answered(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+	enum query *ask = ev->type == EV_VOLUME ? &v->volume_query : &v->offers_query;
+
+	c->dirty = true;
+	bool looked = ev->type == EV_OFFERS && v->repricing;
+	v->repricing = v->repricing && !looked;
+	if (looked && ev->err) /* it was for prices alone */
+		return;
+	if (v->filling && ev->type == EV_VOLUME) {
+		v->filling = false;
+		/* nothing could be rented there until now */
+		c->capacity_since = c->capacity_since ? c->now : 0;
+	}
+	if (ev->type == EV_VOLUME && ev->err && ev->err->kind == ERR_NOT_FOUND &&
+	    c->conf.make_volume && !v->to_make) {
+		*ask = QUERY_ANSWERED;
+		v->to_make = true;
+		memset(&v->err, 0, sizeof(v->err));
+		return;
+	}
+	bool made = ev->type == EV_VOLUME && v->to_make;
+	v->to_make = v->to_make && !made;
+	*ask = ev->err ? QUERY_FAILED : QUERY_ANSWERED;
+	if (ev->err) {
+		v->err = *ev->err;
+		if (ev->type == EV_VOLUME && v->err.kind == ERR_NOT_FOUND)
+			v->err.kind = ERR_CONFIG; /* it will not appear by itself */
+		v->dead = is_final(v, v->err.kind);
+		/* if it is the last provider, the run ends with this message */
+		core_note(c, v->dead && query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
+			  c->conf.providers[ev->provider].name, ev->err->msg);
+		return;
+	}
+	v->answered = true;
+	if (!v->dead) /* a dead provider keeps its reason, even if another reply arrives */
+		memset(&v->err, 0, sizeof(v->err));
+	if (ev->type == EV_VOLUME)
+		v->volume = *ev->volume;
+	if (made) { /* offers in other regions than the new volume's are of no use */
+		offers_take(c, ev->provider, NULL, NULL, 0);
+		v->offers_query = QUERY_UNSENT;
+	}
+	if (ev->type == EV_OFFERS)
+		v->floor_microusd_h = ev->floor_microusd_h;
+	if (ev->type == EV_OFFERS)
+		offers_take(c, ev->provider, ev->offers, ev->past, ev->count);
+}
+
+/* A recipe that cannot be built fails with every offer. Other failures may pass. */
+void query_image_answered(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+	const char *name = c->conf.providers[ev->provider].name;
+
+	c->dirty = true;
+	if (!ev->err) {
+		v->image_query = QUERY_ANSWERED;
+		v->image_failures = 0;
+		c->capacity_since = c->now; /* nothing could be rented until now */
+		return;
+	}
+	v->image_query = QUERY_UNSENT;
+	if (is_final(v, ev->err->kind) || ev->err->kind == ERR_REFUSED) {
+		v->dead = true;
+		v->err = *ev->err;
+		core_note(c, query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name,
+			  ev->err->msg);
+		return;
+	}
+	if (!v->image_failures)
+		c->capacity_since = c->now; /* the time of the build does not count as waiting */
+	core_note(c, NOTE_INFO, "%s: %s; retrying", name, ev->err->msg);
+	err_set(&c->capacity, ev->err->kind, "%s: %s", name, ev->err->msg);
+	int64_t rest = MAX(ev->err->retry_after_ms, 2000LL << MIN(v->image_failures++, 5));
+	for (size_t i = 0; i < c->candidate_count; i++)
+		if (c->candidates[i].provider == ev->provider)
+			c->candidates[i].rest_until =
+				MAX(c->candidates[i].rest_until, c->now + rest);
+}
+
+bool query_wait_is_over(const struct core *c)
+{
+	return !c->conf.retry_until_up && !query_fills_volume(c) && c->capacity_since &&
+	       c->now - c->capacity_since >= c->conf.wait_ms;
+}
+
+/* No pod exists and nothing is billed while its image is built. */
+bool query_has_image(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	if (!c->conf.providers[provider].makes_image)
+		return true;
+	if (v->image_query == QUERY_UNSENT) {
+		v->image_query = QUERY_SENT;
+		core_act(c, ACT_IMAGE, -1)->provider = provider;
+	}
+	return v->image_query == QUERY_ANSWERED;
+}
+
+/* A volume is billed until a user removes it, and it ties its pods to its region. burst makes no
+ * volume before a pod could be rented there. */
+bool query_has_volume(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	if (!v->to_make)
+		return true;
+	v->volume_query = QUERY_SENT;
+	v->requested_at = c->now;
+	struct action *a = core_act(c, ACT_VOLUME, -1);
+	a->provider = provider;
+	a->flag = true;
+	return false;
+}
+
+/* The next pod is rented beside the new volume, so nothing else is rented meanwhile. */
+bool query_makes_volume(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct vendor *v = &c->vendors[i];
+		if (v->to_make && v->volume_query == QUERY_SENT && !v->filling &&
+		    !query_is_overdue(c, v))
+			return true;
+	}
+	return false;
+}
+
+/* ---- rent ----
+ * A pod from the create to its answer, and what a refusal means for the next one. */
 
 /* A pod that takes longer, while its provider's log shows no progress, is stuck. The median
  * misleads for a new, large image: each pod that times out doubles the limit of the next. */

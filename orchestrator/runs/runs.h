@@ -16,7 +16,7 @@
 #define BURST_RUNS_H
 
 #include "base/err.h"
-#include "core/reap.h"
+#include "core/core.h"
 #include "engine/engine.h"
 #include "store/store.h"
 
@@ -236,7 +236,7 @@ struct sweep_end {
 	struct err failure; /* of the last unreleased pod; its kind is ERR_UNRELEASED */
 };
 
-/* Lists every account and decides with core/reap.h what to do with each pod. A core with conf.reap
+/* Lists every account and decides with reap_pod() what to do with each pod. A core with conf.reap
  * then releases the chosen pods at once and proves them gone (design part 8). The ledger's rows
  * record that, unless a living client of the run does. Returns -1 if an account could not be
  * checked; *end has the results of the others. Returns the error that may cost money first and

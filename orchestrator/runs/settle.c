@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "core/reap.h"
+#include "core/core.h"
 #include "impl.h"
 
 /* Takes the run over. Returns 0, or 1 if its row is outdated: another command has settled it or is

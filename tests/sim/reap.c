@@ -1,12 +1,12 @@
 /* reap.c - `burst reap`, a process of its own: releases what dead runs of its machine left, then
- * lists each account, and a core of its own ends whatever the real rule (core/reap.h) says. Vendors
+ * lists each account, and a core of its own ends whatever the real rule (reap_pod()) says. Vendors
  * behind real translators are asked for that list as the program does, with all that can go wrong
  * on the way; others show it at once. */
 #include "wire.h"
 
 #include <stdlib.h>
 
-#include "core/reap.h"
+#include "core/core.h"
 #include "engine/caller.h"
 
 /* ---- what the ledger knows ---- */

@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "core/reap.h"
+#include "core/core.h"
 
 enum { NOW_S = 1800000000 };
 
