@@ -17,7 +17,6 @@
 #include "json.h"
 #include "ops.h"
 #include "stop.h"
-#include "tick.h"
 
 enum { DEAF_MS = 100 };
 

@@ -37,6 +37,19 @@ void stop_workers_only(struct agent *a)
 	a->worker_count = 0;
 }
 
+bool running_something(const struct agent *a)
+{
+	if (a->jobs || a->task.kind || a->deferred)
+		return true;
+	for (int i = 0; i < a->worker_count; i++) {
+		enum worker_state s = a->workers[i].state;
+		if (s == WORKER_BUSY ||
+		    (a->queue && !a->draining && (s == WORKER_LOADING || s == WORKER_RESTARTING)))
+			return true;
+	}
+	return false;
+}
+
 void stop_work(struct agent *a)
 {
 	stop_workers_only(a);

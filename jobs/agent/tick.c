@@ -19,6 +19,7 @@
 #include "lease.h"
 #include "process.h"
 #include "setup.h"
+#include "stop.h"
 #include "sync.h"
 
 enum {
@@ -27,19 +28,6 @@ enum {
 	LEAVE_S = 10,           /* before the lease is over; a quarter of a short one */
 	LEAVE_GRACE_MS = 2000,  /* a spot pod may have 5 s in all */
 };
-
-bool running_something(const struct agent *a)
-{
-	if (a->jobs || a->task.kind || a->deferred)
-		return true;
-	for (int i = 0; i < a->worker_count; i++) {
-		enum worker_state s = a->workers[i].state;
-		if (s == WORKER_BUSY ||
-		    (a->queue && !a->draining && (s == WORKER_LOADING || s == WORKER_RESTARTING)))
-			return true;
-	}
-	return false;
-}
 
 void report_idle(struct agent *a)
 {
