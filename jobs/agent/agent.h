@@ -1,4 +1,4 @@
-/* agent.h - the state of `serve`. */
+/* agent.h - the state of `serve`, and what its parts share. */
 #ifndef BURST_JOBS_AGENT_AGENT_H
 #define BURST_JOBS_AGENT_AGENT_H
 
@@ -10,10 +10,19 @@
 #include <time.h>
 
 #include "base/str.h"
-#include "bounds.h"
-#include "env.h"
-#include "place.h"
+#include "files.h"
+#include "json.h"
 #include "sha256.h"
+
+enum {
+	WORKERS_MAX = 256,
+	CLIENTS_MAX = 8,
+	/* Users of workers and commands, and of a job's setup, if the agent is root. They differ so
+	 * that no worker can change what the setup leaves. */
+	WORKER_UID = 61001,
+	SETUP_UID = 61002,
+	GROUPS_MAX = 16,
+};
 
 struct segment {
 	char *id, *file;
@@ -226,7 +235,7 @@ struct agent {
 	struct place place;
 	char *dir; /* P of CONTROL.md: the run's folder */
 	int dir_fd, volume_fd;
-	int oom_fd; /* machine.h; -1: none */
+	int oom_fd; /* pod.h; -1: none */
 	/* On the container's disk: workers write to work/; they run what is in tree/ and cannot
 	 * change it. */
 	char *disk, *out_dir;
@@ -311,10 +320,365 @@ struct agent {
 	int64_t unsynced_ms; /* since when syncs have failed; 0: the last one succeeded */
 };
 
+/* ---- events.c ----
+ * Numbered events are kept in P/events.jsonl and sent from there. Notices go only to the attached
+ * client. */
+
+/* Since the agent began. */
 int64_t now_ms(const struct agent *a);
+
+void events_index(struct agent *a, off_t offset);
+
+/* Counts the events that an earlier agent wrote, and cuts off a torn last line. Numbers start at 1.
+ */
+void events_open(struct agent *a);
+void events_sync(struct agent *a);
+struct str *event_begin(struct agent *a, const char *name);
+void event_end(struct agent *a);
+struct client *attached_client(struct agent *a);
+struct str *notice_begin(struct agent *a, const char *name);
+
+/* Ends an unnumbered event. It goes only to the attached client and is not kept. */
+void notice_end(struct agent *a);
+void notice_error(struct agent *a, const char *error);
+
+/* Moves events that the client has not received from the file into its buffer. */
+void events_send(struct agent *a, struct client *c);
+void fatal(struct agent *a, const char *fmt, ...) PRINTF(2, 3);
+
+/* ---- program output as log events, within limits per second and in total ---- */
+
+/* The last state of a line that a program overwrites repeatedly (a progress bar), as a terminal
+ * would show it. */
+const char *last_state(const char *line, size_t *len);
+
+/* id names a segment or a task; NULL: the line is worker w's. */
+void event_log(struct agent *a, int w, const char *id, const char *line, size_t len);
+
+/* Keeps only the last overwritten state of an unfinished line longer than `most`. */
+void written_over(struct str *b, size_t most);
+
+/* Logs every complete line of `b`. Cuts an endless line and skips its rest, unless the line is
+ * overwritten. */
+void log_lines(struct agent *a, struct str *b, bool *skipping, int w, const char *id);
+void keep_tail(char *tail, size_t room, const char *bytes, size_t len);
+
+/* The last non-empty line of a stderr tail. */
+const char *last_line(char *tail);
+
+/* Logs the second line that a child process printed. */
+void note_line(struct agent *a, char *result);
+
+/* ---- pod.c ---- */
+
 char *work_path(const struct agent *a, const char *name);
 
 /* The path under which workers find environment `name`. */
 char *env_path(const struct agent *a, const char *name);
+
+/* Writes the file name of the image's Python behind all links ("python3.11"), or "" if there is
+ * none. An environment works for one version only. Runs no program. */
+void python_of_image(const struct agent *a, char *name, size_t room);
+char *image_path(const struct agent *a, const char *key);
+
+/* Returns whether the environment is complete and its owner could have changed the image anyway. */
+bool image_has(const struct agent *a, const char *key);
+void add_image(const struct agent *a, struct str *b);
+
+enum { PROBE_LIST_MOST = 64 << 10 /* bytes of the file: some hundred cards and versions */ };
+
+/* Adds a line and drops the oldest lines to make room. Returns false if the line existed. */
+bool probe_add(struct str *list, const char *line);
+
+/* Copies the list to the container's disk, because workers may not read the volume. */
+void probe_bring(struct agent *a);
+
+/* Keeps the measurement in a worker's hello. If the write fails, the next pod measures again. */
+void probe_keep(struct agent *a, const struct json *hello);
+
+/* Becomes another user, for good: no program can regain root. First gives that user the process's
+ * own descriptors, because programs reopen /dev/stdout and the like. */
+int child_switch(const struct agent *a, uid_t uid);
+
+/* Sets the user's name and folders. An image's folders for root are not writable for other users.
+ */
+void env_user(const struct agent *a, struct env *env, uid_t uid);
+void worker_env(struct agent *a, struct env *env, int w);
+
+/* Opens the volume, and P of the run. */
+bool serve_folder(struct agent *a);
+
+/* Opens P, or a folder on the container's disk if the volume accepts no files. Returns false in
+ * that case. */
+bool run_folder(struct agent *a);
+
+/* Removes everything that an earlier agent left on the container's disk. */
+void serve_disk(struct agent *a);
+
+/* Makes a folder for the agent alone, with the same name in all containers. Removes what an earlier
+ * agent left there. */
+void serve_env(struct agent *a);
+
+int64_t lease_left_s(const struct agent *a);
+void lease_renew(struct agent *a, int64_t lease_s);
+
+/* Reads the lease that the start script or an earlier agent left. It counts until this agent writes
+ * one. Uses the wall clock, or the uptime if that ends sooner: the uptime may have restarted. */
+void lease_find(struct agent *a);
+void lease_say(struct agent *a);
+
+/* ---- process.c ---- */
+
+/* Renames the folder at once, then removes it in a child. The same segment may run again in a
+ * folder of this name. */
+void remove_in_background(const char *dir);
+
+struct spawn {
+	const char *script; /* for sh -c */
+	const char *dir;    /* NULL: $BURST_HOME */
+	const char *copy;   /* a folder to copy to `dir`; NULL: dir exists */
+	/* a tree of the volume to copy to work/kept if it matches; or NULL */
+	const char *kept;
+	bool own_dir; /* dir is made, and belongs to this child alone */
+	uid_t uid;    /* runs the child, if the agent can choose; 0: the agent's own user */
+	const struct env *env;
+	int in, out, err; /* in -1: /dev/null */
+};
+
+pid_t spawn(struct agent *a, const struct spawn *s);
+
+/* Runs `work` in a child of the agent; `out` receives its output. */
+pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int out);
+void kill_group(pid_t pid);
+
+/* Kills a child that was not reaped, also if it has left its group. */
+void kill_child(pid_t pid);
+
+/* Ends stray descendants at any depth. A process becomes a child of the agent only when its parent
+ * ends, so this searches repeatedly. */
+void kill_strays(struct agent *a);
+
+/* Syncs on a pod without a client. Returns true once everything is durable. Hours of work may be at
+ * stake, so it retries a failed sync for SYNC_PATIENCE_MS; then fatal() ends the pod's work. Blocks
+ * while the volume syncs. */
+bool sync_alone(struct agent *a);
+
+/* Syncs, then asks the start script to end the pod. Later calls do nothing. */
+void end_pod(struct agent *a, const char *reason);
+
+/* Syncs in a child, so that the pod works on. `turn` is the client's number for this sync. */
+void sync_start(struct agent *a, int turn);
+
+/* Handles the exit of that child; `status` is from waitpid(). */
+void sync_ended(struct agent *a, int status);
+
+/* The cards and their use, as nvidia-smi prints them. */
+void gpu_query(struct agent *a);
+void gpu_line(struct agent *a, const char *line);
+
+/* Adds one card's line. Once each card has sent one, reports the mean use and the sum of memory. */
+void usage_line(struct agent *a, const char *line);
+void gpu_read(struct agent *a, int *fd, struct str *b, void (*take)(struct agent *, const char *));
+
+/* Samples the cards, but only while workers run. */
+void usage_follow_workers(struct agent *a);
+
+/* ---- worker.c ---- */
+
+/* The queue of slow work on files. */
+struct job *job_add(struct agent *a, enum job_kind kind, const char *id);
+void job_done(struct agent *a);
+
+/* ---- whether volume and disk have room ---- */
+
+/* Checks that the volume has room after a failed write, whose file is already removed: for a file
+ * of usual size, or for a far larger one if the error was a lack of room. Keeps errno for the
+ * caller. */
+void check_volume_for(struct agent *a, const char *words);
+void check_volume(struct agent *a);
+
+/* Returns true if the volume is full, and ends this pod's work: every attempt would fail here, and
+ * another pod can render the segment. */
+bool volume_is_to_blame(struct agent *a, const char *words);
+
+/* ---- batches and their parts ---- */
+
+void segment_failed(struct agent *a, const char *batch, const char *id, int try, const char *reason,
+		    const char *error);
+void batch_free(struct batch *b);
+void batch_unlink(struct agent *a, struct batch *b);
+struct part *part_new(size_t n, int kills);
+void batch_settled(struct agent *a, struct batch *b);
+
+/* Number of segments that the worker holds. A worker that renders a batch holds all of it until the
+ * batch ends. */
+size_t in_flight(const struct worker *w);
+
+/* Call before the parts of a worker change. */
+void share_advance(const struct agent *a, struct worker *w);
+
+/* Takes all that the worker holds of a batch away from it, as one part. */
+struct part *worker_leave(const struct agent *a, struct worker *w, struct batch *b);
+void worker_failed_parts(struct agent *a, struct worker *w, const char *reason, const char *words);
+struct batch *held_batch(const struct worker *w, const char *id);
+
+/* Puts the worker's unfinished segments back into the queue. */
+void worker_requeue(struct agent *a, struct worker *w);
+
+/* ---- workers ---- */
+
+/* unfit: the part of the pod to blame ("card"); NULL: the worker names none. */
+void worker_failed(struct agent *a, struct worker *w, const char *error, const char *unfit);
+void worker_start(struct agent *a, struct worker *w);
+void worker_kill(struct agent *a, struct worker *w, const char *why);
+void worker_write(struct worker *w);
+void worker_close(struct worker *w);
+
+enum {
+	PHASE_MOST_S = 86400, /* limit of a phase in a worker's hello */
+};
+
+/* Appends the times of the steps before hello, as the worker reports them. Skips unknown phases and
+ * impossible times. The agent's own unpacking comes first, unless unpack_bytes is 0. */
+void add_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes);
+void worker_line(struct agent *a, struct worker *w, const char *line, size_t len);
+
+/* Reads the available bytes, at most `rounds` pieces. Returns false at the end of the file. */
+bool worker_read_out(struct agent *a, struct worker *w, int rounds);
+bool worker_read_err(struct agent *a, struct worker *w, int rounds);
+
+/* ---- outputs.c ---- */
+
+/* Returns whether anything in this folder ("" is the root) or below it could match. Compares with
+ * the plain start of each pattern. */
+bool may_hold_output(const struct agent *a, const char *dir);
+
+enum look {
+	LOOK_WATCH, /* for folders to watch */
+	LOOK_OFFER  /* reports matching files, too */
+};
+
+/* Scans everything below `folder` ("" is the root); adds watches if the pod has inotify. Once the
+ * command has exited, reports finished files only. */
+void scan_folder(struct agent *a, struct command *c, const char *folder, enum look look);
+/* Handles what has happened in its folder so far. pid: its first process; 0: that has ended. */
+void command_watched(struct agent *a, struct command *c, pid_t pid);
+
+/* Watches the command's folder as soon as the copy has made it. The scan at the exit finds files
+ * renamed before that. */
+void command_watch(struct agent *a, struct command *c);
+
+/* Reads length in seconds and rate from the contents of a RIFF/WAVE file. Returns false for other
+ * files. */
+bool wav_measure(int fd, int64_t file_bytes, double *seconds, int *rate);
+void jobs_step(struct agent *a);
+
+/* ---- command.c ---- */
+
+void command_exited(struct agent *a, struct worker *w, int status);
+
+/* Asks each running command to end, by SIGTERM, and kills it after grace_ms. What it has finished
+ * is reported, and then its batch as revoked. */
+void commands_halt(struct agent *a, int64_t grace_ms);
+bool command_is_halting(const struct agent *a);
+void command_turn(struct agent *a, struct worker *w);
+
+void worker_exited(struct agent *a, struct worker *w, int status);
+
+/* Treats silence as a hang, and also output without progress for ten times as long. */
+void worker_check_hang(struct agent *a, struct worker *w);
+void dispatch(struct agent *a);
+
+void stop_workers_only(struct agent *a);
+bool running_something(const struct agent *a);
+
+/* Ends all workers, commands and scripts and empties the queue: the state before the first `start`.
+ */
+void stop_work(struct agent *a);
+
+/* ---- checkpoint.c ---- */
+
+enum { SNAPSHOT_WORDS = 300, SNAPSHOT_ENTRIES_MAX = 100000 };
+
+enum snapshot_end {
+	SNAPSHOT_TAKEN,
+	SNAPSHOT_SAME,   /* nothing has changed since the last one */
+	SNAPSHOT_MOVING, /* the command changed the folder meanwhile */
+	SNAPSHOT_LARGE,  /* more than `most` */
+	SNAPSHOT_UNFIT,  /* the folder holds what cannot travel; words: what */
+	SNAPSHOT_FAILED  /* words: why */
+};
+
+struct snapshot {
+	int from;          /* the folder */
+	uid_t owner;       /* of every file; 0: any */
+	int64_t most;      /* bytes of the tar file */
+	const char *known; /* print[] of the last snapshot; "": there is none */
+	/* results */
+	char print[65]; /* a hash of names, sizes and times */
+	int64_t bytes;
+	char sha256[65];
+	char words[SNAPSHOT_WORDS];
+};
+
+/* Writes the folder to the file `to`, which the caller has opened. What was written is whole only
+ * if the result is SNAPSHOT_TAKEN: the folder was the same before and after the copy. Leaves out
+ * names that end in .tmp or .part, and what lies below such folders: these are being written. */
+enum snapshot_end snapshot_take(struct snapshot *s, int to);
+
+/* How often, by the request `start`. */
+void checkpoint_read_start(struct agent *a, const struct json *op);
+
+/* Before the command starts: makes its folder, or keeps the one that an earlier start left on this
+ * pod. Returns the pid of a child that fills it from the snapshot that the task names, 0: it is
+ * ready. Call checkpoint_filled() when that child has exited. */
+pid_t checkpoint_prepare(struct agent *a, struct command *c, const char *task);
+void checkpoint_filled(struct agent *a, struct command *c, int status);
+void checkpoint_env(const struct command *c, struct env *env);
+
+/* Takes the snapshots that are due. */
+void checkpoint_tick(struct agent *a);
+/* Returns true if this was the child that takes a snapshot. */
+bool checkpoint_exited(struct agent *a, pid_t pid, int status);
+/* Of a command that has exited: returns false while its last snapshot is being taken. Only a
+ * command that failed gets one: its next attempt continues from there. */
+bool checkpoint_settled(struct agent *a, struct command *c);
+/* The segment is finished: its folder is not needed any more. */
+void checkpoint_forget(struct agent *a, const char *id);
+void checkpoint_free(struct command *c);
+
+/* ---- start.c ---- */
+
+void task_forget(struct task *t);
+
+/* Reads what the task printed, at most `rounds` pieces so that the loop goes on. Returns false once
+ * the output is closed. */
+bool task_read(struct agent *a, int rounds);
+
+char *put_text(const struct json *op, const char *key);
+void start_forget(struct agent *a);
+void op_start(struct agent *a, const struct json *op);
+
+void task_start(struct agent *a, const char *kind, const struct json *op);
+void task_exited(struct agent *a, int status);
+
+/* ---- clients.c ---- */
+
+void add_gpus(struct agent *a, struct str *b);
+void read_switch(struct agent *a, char *to, size_t room);
+
+void obey(struct agent *a, const char *line, size_t len);
+void obey_deferred(struct agent *a);
+
+void client_close(struct client *c);
+void client_read(struct client *c);
+void client_accept(struct agent *a);
+void client_tell(struct agent *a, struct client *c);
+void client_turn(struct agent *a, struct client *c);
+
+/* ---- serve.c ---- */
+
+void agent_free(struct agent *a);
+int agent_serve(void);
 
 #endif

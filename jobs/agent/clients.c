@@ -1,22 +1,323 @@
-/* clients.c - the connections of `attach` to `serve`. */
-#include "clients.h"
+/* clients.c - the connections of `attach` to `serve`: the hello, and the requests of a client. */
+#include "agent.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/str.h"
-#include "bounds.h"
-#include "disk.h"
-#include "events.h"
 #include "files.h"
-#include "hello.h"
 #include "json.h"
-#include "ops.h"
-#include "stop.h"
+
+/* ---- the hello ---- */
+
+enum {
+	PROTOCOL = 1, /* of client and agent */
+};
+
+void add_gpus(struct agent *a, struct str *b)
+{
+	js_key(b, "gpus");
+	str_addc(b, '[');
+	for (int i = 0; i < a->gpu_count; i++) {
+		js_key(b, NULL);
+		str_addc(b, '{');
+		js_text(b, "name", a->gpus[i].name);
+		js_int(b, "memory_mb", a->gpus[i].memory_mb);
+		str_addc(b, '}');
+	}
+	str_addc(b, ']');
+}
+
+void read_switch(struct agent *a, char *to, size_t room)
+{
+	char *file = xasprintf("%s/switch", a->place.home);
+	struct str text = {0};
+	if (read_file(file, room - 1, &text) == 0 && text.len)
+		text.s[strcspn(text.s, "\n")] = 0;
+	snprintf(to, room, "%s", str_text(&text));
+	str_free(&text);
+	free(file);
+}
+
+/* Appends how many workers are alive and which segments they hold, for a client that reconnects. */
+static void add_work(const struct agent *a, struct str *b)
+{
+	int standing = 0;
+	for (int i = 0; i < a->worker_count; i++)
+		standing += a->workers[i].state != WORKER_FAILED;
+	js_int(b, "workers", standing);
+	js_key(b, "running");
+	str_addc(b, '[');
+	for (const struct batch *q = a->queue; q; q = q->next)
+		for (size_t i = 0; q->begun && i < q->n; i++)
+			if (!q->seg[i].settled)
+				js_text(b, NULL, q->seg[i].id);
+	str_addc(b, ']');
+}
+
+static void hello_send(struct agent *a, struct client *c)
+{
+	c->hello_due = false;
+	read_switch(a, a->switch_line, sizeof(a->switch_line));
+	struct str *b = notice_begin(a, "hello");
+	js_text(b, "agent", BURST_VERSION);
+	js_int(b, "protocol", PROTOCOL);
+	js_text(b, "run", a->run);
+	js_text(b, "attempt", a->attempt);
+	js_int(b, "began_s", a->began_s);
+	js_int(b, "next", (int64_t)a->next);
+	js_text(b, "switch", a->switch_line);
+	js_int(b, "lease_left_s", lease_left_s(a));
+	js_int(b, "cpus", cpu_count());
+	js_int(b, "memory_mb", memory_mb());
+	add_gpus(a, b);
+	js_bool(b, "zstd", have_program("zstd"));
+	js_int(b, "free_bytes", free_bytes(a->place.volume));
+	js_text(b, "mode", a->detached ? "detached" : "attached");
+	js_bool(b, "separate", a->separate);
+	add_work(a, b);
+	add_image(a, b);
+	str_add(b, "}\n");
+	str_addn(&c->out, b->s, b->len);
+}
+
+/* ---- requests ---- */
+
+enum {
+	HALT_GRACE_MS = 5000, /* for a command to end itself */
+	HALT_MOST_MS = 60000,
+};
+
+/* Fills *s. Returns false if the request is not valid. */
+static bool segment_read(const struct agent *a, struct segment *s, const struct json *task)
+{
+	const char *id = json_text(task, "id", "");
+	s->id = xstrdup(id);
+	s->file = put_text(task, "file");
+	s->run = put_text(task, "run");
+	s->index = json_int(task, "index", 0);
+	s->count = json_int(task, "count", 1);
+	s->task = xstrndup(task->raw, task->raw_len);
+	for (char *p = s->task; *p; p++)
+		if (*p == '\n' || *p == '\r')
+			*p = ' ';
+	return name_safe(s->id) && (a->command ? s->run != NULL : true);
+}
+
+static void op_batch(struct agent *a, const struct json *op)
+{
+	const struct json *list = json_get(op, "segments");
+	const char *id = json_text(op, "id", "");
+	struct batch *b = xcalloc(1, sizeof(*b));
+	b->id = xstrdup(id);
+	b->estimate_s = json_number(op, "estimate_s", 0);
+	for (const struct batch *known = a->queue; known; known = known->next)
+		if (!strcmp(known->id, id)) { /* the client sends a batch again after a reconnect */
+			batch_free(b);
+			return;
+		}
+	bool fine = name_safe(id) && list && list->type == J_LIST;
+	for (const struct json *m = fine ? list->first : NULL; m && fine; m = m->next) {
+		b->seg = xrealloc(b->seg, (b->n + 1) * sizeof(struct segment));
+		b->seg[b->n] = (struct segment){0};
+		fine = segment_read(a, &b->seg[b->n++], m);
+	}
+	if (!fine || !b->n || a->fatal) {
+		notice_error(a,
+			     a->fatal ? "this pod takes no more work"
+				      : "a batch without a safe id, or with a segment without one");
+		batch_free(b);
+		return;
+	}
+	struct part *p = part_new(b->n, 0);
+	for (size_t i = 0; i < b->n; i++)
+		p->at[i] = i;
+	b->parts = p;
+	struct batch **at = &a->queue;
+	while (*at)
+		at = &(*at)->next;
+	*at = b;
+	a->idle = false;
+}
+
+static void op_revoke(struct agent *a, const struct json *op)
+{
+	const struct json *list = json_get(op, "ids");
+	struct str taken = {0};
+	str_addc(&taken, '[');
+	for (struct batch *b = json_yes(op, "all") ? a->queue : NULL, *next; b; b = next) {
+		next = b->next;
+		if (b->begun)
+			continue;
+		js_text(&taken, NULL, b->id);
+		batch_unlink(a, b);
+		batch_free(b);
+	}
+	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m;
+	     m = m->next) {
+		struct batch *b = a->queue;
+		while (b && (m->type != J_TEXT || strcmp(b->id, m->text) || b->begun))
+			b = b->next;
+		if (!b)
+			continue;
+		js_text(&taken, NULL, b->id);
+		batch_unlink(a, b);
+		batch_free(b);
+	}
+	str_addc(&taken, ']');
+	struct str *e = event_begin(a, "revoked");
+	js_key(e, "ids");
+	str_add(e, taken.s);
+	event_end(a);
+	str_free(&taken);
+}
+
+static void op_mode(struct agent *a, const struct json *op, bool detached)
+{
+	a->detached = detached;
+	if (detached) {
+		a->lease_s = MAX(json_int(op, "lease_s", 600), (int64_t)10);
+		lease_renew(a, a->lease_s);
+	}
+	struct str *b = event_begin(a, "mode");
+	js_text(b, "mode", detached ? "detached" : "attached");
+	js_text(b, "id", json_text(op, "id", ""));
+	event_end(a);
+	events_sync(a);
+}
+
+/* Batches that have not begun are taken back at once. */
+static void op_halt(struct agent *a, const struct json *op)
+{
+	op_revoke(a, op);
+	commands_halt(a, MIN(MAX(json_int(op, "grace_ms", HALT_GRACE_MS), (int64_t)0),
+			     (int64_t)HALT_MOST_MS));
+}
+
+static void op_renew(struct agent *a, const struct json *op)
+{
+	lease_renew(a, json_int(op, "lease_s", 600));
+	lease_say(a);
+}
+
+static void op_drain(struct agent *a, const struct json *op)
+{
+	(void)op;
+	a->draining = true;
+	a->drained = false;
+}
+
+static void op_note(struct agent *a, const struct json *op)
+{
+	const char *text = json_text(op, "text", "");
+	event_log(a, 0, "note", text, strlen(text));
+}
+
+static void op_sync(struct agent *a, const struct json *op)
+{
+	int turn = (int)MIN(MAX(json_int(op, "turn", 0), (int64_t)0), (int64_t)INT_MAX);
+	if (a->sync_pid)
+		a->sync_next_turn = turn;
+	else
+		sync_start(a, turn);
+}
+
+static void op_stop(struct agent *a, const struct json *op)
+{
+	(void)op;
+	stop_work(a);
+	event_begin(a, "stopped");
+	event_end(a);
+	events_sync(a);
+}
+
+static void op_end(struct agent *a, const struct json *op)
+{
+	op_stop(a, op);
+	end_pod(a, json_text(op, "reason", "the client says so"));
+}
+
+static void op_handover(struct agent *a, const struct json *op)
+{
+	op_mode(a, op, true);
+}
+
+static void op_takeover(struct agent *a, const struct json *op)
+{
+	op_mode(a, op, false);
+}
+
+static void op_setup(struct agent *a, const struct json *op)
+{
+	task_start(a, "setup", op);
+}
+
+static void op_install(struct agent *a, const struct json *op)
+{
+	task_start(a, "install", op);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct agent *a, const struct json *op);
+	bool waits; /* wait for the setup or install that runs */
+} ops[] = {
+	{"renew", op_renew, false},       {"setup", op_setup, true},
+	{"install", op_install, true},    {"start", op_start, true},
+	{"batch", op_batch, false},       {"revoke", op_revoke, false},
+	{"drain", op_drain, false},       {"handover", op_handover, false},
+	{"takeover", op_takeover, false}, {"note", op_note, false},
+	{"stop", op_stop, false},         {"end", op_end, false},
+	{"sync", op_sync, false},         {"halt", op_halt, false},
+};
+
+static void defer(struct agent *a, const char *line, size_t len)
+{
+	struct deferred *d = xcalloc(1, sizeof(*d)), **at = &a->deferred;
+	d->line = xstrndup(line, len);
+	d->len = len;
+	while (*at)
+		at = &(*at)->next;
+	*at = d;
+}
+
+void obey(struct agent *a, const char *line, size_t len)
+{
+	struct json_doc doc;
+	const struct json *op = json_read(&doc, line, len);
+	const char *name = json_text(op, "op", "");
+	size_t i = 0;
+	while (i < ARRAY_LEN(ops) && strcmp(ops[i].name, name))
+		i++;
+	if (i == ARRAY_LEN(ops))
+		notice_error(a, op ? "no such operation" : "not a line of JSON");
+	else if (ops[i].waits && (a->task.kind || a->deferred))
+		defer(a, line, len);
+	else
+		ops[i].run(a, op);
+	json_free(&doc);
+}
+
+void obey_deferred(struct agent *a)
+{
+	while (a->deferred && !a->task.kind) {
+		struct deferred *d = a->deferred, *rest = d->next;
+		a->deferred = NULL;
+		obey(a, d->line, d->len);
+		a->deferred = rest;
+		free(d->line);
+		free(d);
+	}
+}
+
+/* ---- connections ---- */
 
 enum { DEAF_MS = 100 };
 

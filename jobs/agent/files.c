@@ -1,18 +1,22 @@
-/* files.c - opens, writes and removes files below a folder without following links; checks names.
- */
+/* files.c - files below a folder, environment variables, the pod's places and its machine. */
 #include "files.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/path.h"
-#include "bounds.h"
 
 void close_fd(int *fd)
 {
@@ -202,4 +206,306 @@ void set_aside(int root, const char *path)
 		remove_at(dir, aside);
 	close_fd(&dir);
 	free(aside);
+}
+
+int make_pipe(int *read_end, int *write_end)
+{
+	int p[2];
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return -1;
+	*read_end = p[0];
+	*write_end = p[1];
+	return 0;
+}
+
+void nonblocking(int fd)
+{
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+/* ---- environment variables, and the file of them that the start script leaves ---- */
+
+void env_set(struct env *env, const char *name, const char *value)
+{
+	size_t len = strlen(name);
+	char *pair = xasprintf("%s=%s", name, value);
+	for (size_t i = 0; i < env->count; i++)
+		if (!strncmp(env->list[i], name, len) && env->list[i][len] == '=') {
+			free(env->list[i]);
+			env->list[i] = pair;
+			return;
+		}
+	env->list = xrealloc(env->list, (env->count + 2) * sizeof(char *));
+	env->list[env->count++] = pair;
+	env->list[env->count] = NULL;
+}
+
+const char *env_get(const struct env *env, const char *name, const char *absent)
+{
+	size_t len = strlen(name);
+	for (size_t i = 0; i < env->count; i++)
+		if (!strncmp(env->list[i], name, len) && env->list[i][len] == '=')
+			return env->list[i] + len + 1;
+	return absent;
+}
+
+bool env_is_container(const struct env *env)
+{
+	return !strcmp(env_get(env, "BURST_CONTAINER", ""), "1");
+}
+
+void env_free(struct env *env)
+{
+	for (size_t i = 0; i < env->count; i++)
+		free(env->list[i]);
+	free(env->list);
+	*env = (struct env){0};
+}
+
+struct env env_copy(const struct env *from)
+{
+	struct env to = {.list = xcalloc(1, (from->count + 1) * sizeof(char *)),
+			 .count = from->count};
+	for (size_t i = 0; i < from->count; i++)
+		to.list[i] = xstrdup(from->list[i]);
+	return to;
+}
+
+/* Reads one word in shell quoting ('..', "..", \x and plain, concatenated). Stops at the end of the
+ * line. */
+static const char *shell_word(const char *p, struct str *out)
+{
+	while (*p && *p != '\n') {
+		if (*p == '\'') {
+			const char *close = strchr(p + 1, '\'');
+			if (!close)
+				return p + strlen(p);
+			str_addn(out, p + 1, (size_t)(close - p - 1));
+			p = close + 1;
+		} else if (*p == '"') {
+			for (p++; *p && *p != '"'; p++) {
+				if (*p == '\\' && p[1] && strchr("\"\\$`", p[1]))
+					p++;
+				str_addc(out, *p);
+			}
+			p += *p == '"';
+		} else {
+			p += *p == '\\' && p[1];
+			str_addc(out, *p++);
+		}
+	}
+	return p;
+}
+
+void env_unset(struct env *env, const char *name)
+{
+	size_t len = strlen(name), kept = 0;
+	for (size_t i = 0; i < env->count; i++)
+		if (!strncmp(env->list[i], name, len) && env->list[i][len] == '=')
+			free(env->list[i]);
+		else
+			env->list[kept++] = env->list[i];
+	env->count = kept;
+	if (env->list)
+		env->list[kept] = NULL;
+}
+
+/* Drops the start script's own keys and those that the provider lists in BURST_HIDE. */
+static void hide_keys(struct env *env)
+{
+	char *names = xasprintf("BURST_HOST_KEY_B64 BURST_AUTHORIZED_KEY %s",
+				env_get(env, "BURST_HIDE", "")),
+	     *save = NULL;
+	for (char *name = strtok_r(names, " ", &save); name; name = strtok_r(NULL, " ", &save))
+		env_unset(env, name);
+	free(names);
+}
+
+void env_parse(struct env *env, const char *text)
+{
+	for (const char *p = text; *p; p += *p == '\n') {
+		size_t n = strspn(
+			p, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+		if (!n || p[n] != '=') {
+			p += strcspn(p, "\n");
+			continue;
+		}
+		char *name = xstrndup(p, n);
+		struct str value = {0};
+		p = shell_word(p + n + 1, &value);
+		env_set(env, name, str_text(&value));
+		free(name);
+		str_free(&value);
+	}
+	hide_keys(env);
+}
+
+void env_add_object(struct env *env, const struct json *object)
+{
+	for (const struct json *m = object && object->type == J_OBJECT ? object->first : NULL; m;
+	     m = m->next)
+		if (m->type == J_TEXT && *m->key && !strchr(m->key, '='))
+			env_set(env, m->key, m->text);
+}
+
+/* ---- where this pod keeps its files ---- */
+
+void place_load(struct place *place)
+{
+	const char *home = getenv("BURST_HOME");
+	place->home = xstrdup(home && *home ? home : "/run/burst");
+	char *file = xasprintf("%s/env", place->home);
+	struct str text = {0};
+	if (read_file(file, 4 << 20, &text) == 0 && text.len)
+		env_parse(&place->env, text.s);
+	str_free(&text);
+	free(file);
+	const char *volume = env_get(&place->env, "BURST_VOLUME", getenv("BURST_VOLUME"));
+	place->volume = volume && *volume ? volume : "/workspace";
+	env_set(&place->env, "BURST_HOME", place->home);
+	if (env_get(&place->env, "PATH", NULL))
+		setenv("PATH", env_get(&place->env, "PATH", ""), 1);
+	else
+		env_set(&place->env, "PATH",
+			"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+}
+
+void place_free(struct place *place)
+{
+	free((char *)place->home);
+	env_free(&place->env);
+}
+
+char *on_volume(const struct place *place, const char *path)
+{
+	return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", place->volume, path);
+}
+
+int volume_flush(const struct place *place)
+{
+	int fd = open(place->volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status = 0;
+	if (fd < 0)
+		return -1;
+	int failed = syncfs(fd) < 0;
+	fsync(fd);
+	close(fd);
+	const char *program = env_get(&place->env, "BURST_SYNC_CMD", "");
+	if (!*program)
+		return failed ? -1 : 0;
+	pid_t pid = fork();
+	if (pid == 0) {
+		execlp(program, program, place->volume, (char *)NULL);
+		_exit(127);
+	}
+	if (failed || pid < 0 || waitpid(pid, &status, 0) < 0)
+		return -1;
+	errno = EIO;
+	return status ? -1 : 0;
+}
+
+/* ---- the machine ---- */
+
+int64_t uptime_s(void)
+{
+	struct str text = {0};
+	int64_t s = read_file("/proc/uptime", 64, &text) == 0 && text.len ? atoll(text.s)
+									  : clock_boot_ms() / 1000;
+	str_free(&text);
+	return s;
+}
+
+bool have_program(const char *name)
+{
+	const char *path = getenv("PATH");
+	char *copy = xstrdup(path ? path : ""), *save = NULL;
+	bool found = false;
+	for (char *dir = strtok_r(copy, ":", &save); dir && !found;
+	     dir = strtok_r(NULL, ":", &save)) {
+		char *file = xasprintf("%s/%s", dir, name);
+		found = access(file, X_OK) == 0;
+		free(file);
+	}
+	free(copy);
+	return found;
+}
+
+int cpu_count(void)
+{
+	cpu_set_t set;
+	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+	struct str text = {0};
+	long long quota, period;
+	if (read_file("/sys/fs/cgroup/cpu.max", 100, &text) == 0 && text.len &&
+	    sscanf(text.s, "%lld %lld", &quota, &period) == 2 && period > 0 && quota > 0)
+		count = (int)MIN((int64_t)count, MAX((quota + period - 1) / period, (long long)1));
+	str_free(&text);
+	return count;
+}
+
+int64_t memory_mb(void)
+{
+	int64_t mb = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) >> 20;
+	static const char *const limits[] = {"/sys/fs/cgroup/memory.max",
+					     "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		struct str text = {0};
+		if (read_file(limits[i], 100, &text) == 0 && text.len &&
+		    isdigit((unsigned char)text.s[0]))
+			mb = MIN(mb, (int64_t)(atoll(text.s) >> 20));
+		str_free(&text);
+	}
+	return mb;
+}
+
+int64_t oom_kills(int fd)
+{
+	static const char key[] = "oom_kill ";
+	char text[1024];
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	text[MAX(n, (ssize_t)0)] = 0;
+	const char *at = strstr(text, key);
+	return at ? atoll(at + strlen(key)) : 0;
+}
+
+/* The path of this process in the hierarchy that a line of /proc/self/cgroup names by `key`. */
+static char *cgroup_file(const char *groups, const char *key, const char *top, const char *name)
+{
+	const char *at = strstr(groups, key), *path = at ? at + strlen(key) : "";
+	return xasprintf("%s%.*s/%s", top, (int)strcspn(path, "\n"), path, name);
+}
+
+int oom_open(void)
+{
+	static const struct {
+		const char *key, *top, *name;
+	} hierarchies[] = {{"0::", "/sys/fs/cgroup", "memory.events"},
+			   {":memory:", "/sys/fs/cgroup/memory", "memory.oom_control"}};
+	struct str groups = {0};
+	int fd = -1;
+	read_file("/proc/self/cgroup", 4096, &groups);
+	for (size_t i = 0; i < 2 * ARRAY_LEN(hierarchies) && fd < 0; i++) {
+		/* in a container, its own group may be at the top */
+		char *file = cgroup_file(i % 2 ? "" : str_text(&groups), hierarchies[i / 2].key,
+					 hierarchies[i / 2].top, hierarchies[i / 2].name);
+		fd = open(file, O_RDONLY | O_CLOEXEC);
+		free(file);
+	}
+	str_free(&groups);
+	return fd;
+}
+
+int64_t free_bytes(const char *path)
+{
+	struct statvfs v;
+	return statvfs(path, &v) < 0 ? -1 : (int64_t)v.f_bavail * (int64_t)v.f_frsize;
+}
+
+enum { TMPFS = 0x01021994 };
+
+bool disk_fits(const char *path)
+{
+	struct statvfs v;
+	struct statfs f;
+	return statvfs(path, &v) == 0 && !(v.f_flag & ST_NOEXEC) && statfs(path, &f) == 0 &&
+	       (long)f.f_type != TMPFS;
 }

@@ -1,5 +1,5 @@
-/* files.h - opens, writes and removes files below a folder without following links; checks names.
- */
+/* files.h - files, environment variables, the pod's places and its machine: what every command of
+ * the agent uses. */
 #ifndef BURST_JOBS_AGENT_FILES_H
 #define BURST_JOBS_AGENT_FILES_H
 
@@ -10,6 +10,16 @@
 #include <sys/types.h>
 
 #include "base/str.h"
+#include "json.h"
+
+enum {
+	LINE_MAX_BYTES = 1 << 20, /* of one JSON line, in either direction */
+	SLICE = 1 << 20,          /* bytes to hash or copy at a time */
+	PATH_BYTES_MAX = 4096,
+	ALIVE_MS = 5 * 1000, /* between two signs of life to a client */
+};
+
+/* ---- files below a folder ---- */
 
 void close_fd(int *fd);
 
@@ -44,5 +54,66 @@ int pread_all(int fd, char *to, size_t len, int64_t offset);
 
 /* Renames a tree out of the way, then removes it in this process. */
 void set_aside(int root, const char *path);
+
+int make_pipe(int *read_end, int *write_end);
+void nonblocking(int fd);
+
+/* ---- environment variables ---- */
+
+/* NAME=value texts; the list ends with NULL. */
+struct env {
+	char **list;
+	size_t count;
+};
+
+void env_set(struct env *env, const char *name, const char *value);
+void env_unset(struct env *env, const char *name);
+const char *env_get(const struct env *env, const char *name, const char *absent);
+/* Returns whether the pod is a container or machine of its own. If not, the agent changes nothing
+ * in the system. */
+bool env_is_container(const struct env *env);
+void env_free(struct env *env);
+struct env env_copy(const struct env *from);
+
+/* Reads the NAME='value' lines that the start script left. Drops the keys that workers must not
+ * have: the start script's own and those in BURST_HIDE. */
+void env_parse(struct env *env, const char *text);
+
+/* Adds the variables that the job takes from its user's environment. Those of the pod come later
+ * and win. */
+void env_add_object(struct env *env, const struct json *object);
+
+/* ---- where this pod keeps its files, and how its volume is made durable ---- */
+
+struct place {
+	const char *home;   /* on the container's disk */
+	const char *volume; /* outlives the pod */
+	struct env env;     /* the pod's own environment */
+};
+
+void place_load(struct place *place);
+void place_free(struct place *place);
+char *on_volume(const struct place *place, const char *path);
+
+/* Makes the volume's contents durable. Also runs the program of BURST_SYNC_CMD, which some
+ * providers' volumes need. Returns -1 with errno set. */
+int volume_flush(const struct place *place);
+
+/* ---- processors, memory, disks, programs, clocks ---- */
+
+int64_t uptime_s(void);
+bool have_program(const char *name);
+int cpu_count(void);
+int64_t memory_mb(void);
+int64_t free_bytes(const char *path);
+
+/* Opens the file of this process's control group that counts the processes which the kernel has
+ * killed for want of memory. -1: there is none. */
+int oom_open(void);
+/* That count now; 0 if it cannot be read. */
+int64_t oom_kills(int fd);
+
+/* Returns whether programs can run from this disk and it is not memory. */
+bool disk_fits(const char *path);
 
 #endif

@@ -1,22 +1,26 @@
-/* process.c - starts processes and ends them. */
-#include "process.h"
+/* process.c - starts processes and ends them; runs the syncs and the queries of cards. */
+#include "agent.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "copy.h"
+#include "base/str.h"
 #include "files.h"
-#include "take.h"
-#include "users.h"
+#include "json.h"
+#include "trees.h"
 
 void remove_in_background(const char *dir)
 {
@@ -167,21 +171,6 @@ pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int out)
 	return pid;
 }
 
-int make_pipe(int *read_end, int *write_end)
-{
-	int p[2];
-	if (pipe2(p, O_CLOEXEC) < 0)
-		return -1;
-	*read_end = p[0];
-	*write_end = p[1];
-	return 0;
-}
-
-void nonblocking(int fd)
-{
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
-
 void kill_group(pid_t pid)
 {
 	if (pid > 0)
@@ -193,4 +182,244 @@ void kill_child(pid_t pid)
 	kill_group(pid);
 	if (pid > 0)
 		kill(pid, SIGKILL);
+}
+
+/* ---- processes that workers left behind ---- */
+
+struct process {
+	pid_t pid, parent;
+	uid_t uid;
+};
+
+/* Lists all processes. */
+static void processes(struct str *out)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	while (d && (e = readdir(d))) {
+		pid_t pid = atoi(e->d_name), parent = 0;
+		if (pid <= 1)
+			continue;
+		char *file = xasprintf("/proc/%d/stat", pid), state = 0;
+		struct str text = {0};
+		struct stat st;
+		const char *after;
+		if (fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
+		    read_file(file, 1024, &text) == 0 && text.len &&
+		    (after = strrchr(text.s, ')')) &&
+		    sscanf(after, ") %c %d", &state, &parent) == 2 && state != 'Z')
+			str_addn(out, &(struct process){pid, parent, st.st_uid},
+				 sizeof(struct process));
+		str_free(&text);
+		free(file);
+	}
+	if (d)
+		closedir(d);
+}
+
+static bool is_known(const struct agent *a, pid_t pid)
+{
+	for (int i = 0; i < a->worker_count; i++)
+		if (pid == a->workers[i].pid)
+			return true;
+	return pid == a->task.pid || pid == a->gpu_pid || pid == a->usage_pid ||
+	       pid == a->sync_pid || pid == a->save.pid;
+}
+
+/* Returns whether the process descends from the agent (PR_SET_CHILD_SUBREAPER) and not from a
+ * process that the agent started on purpose. */
+static bool is_stray(const struct agent *a, const struct process *all, size_t n, struct process p)
+{
+	for (size_t steps = 0; steps < n && !is_known(a, p.pid); steps++) {
+		size_t i = 0;
+		if (p.parent == getpid())
+			return true;
+		while (i < n && all[i].pid != p.parent)
+			i++;
+		if (i == n)
+			return false;
+		p = all[i];
+	}
+	return false;
+}
+
+void kill_strays(struct agent *a)
+{
+	for (int tries = 0; tries < 100; tries++) {
+		struct str list = {0};
+		size_t found = 0;
+		processes(&list);
+		const struct process *all = (const struct process *)list.s;
+		size_t n = list.len / sizeof(*all);
+		for (size_t i = 0; i < n; i++)
+			if (is_stray(a, all, n, all[i])) {
+				kill(all[i].pid, SIGKILL);
+				found++;
+			}
+		str_free(&list);
+		if (!found)
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = 10 * 1000000}, NULL);
+	}
+}
+
+/* ---- syncs ---- */
+
+enum {
+	SYNC_AGAIN_MS = 3 * 1000,
+	SYNC_PATIENCE_MS = 60 * 1000,
+};
+
+static int volume_sync(struct agent *a)
+{
+	events_sync(a);
+	int failed = volume_flush(&a->place);
+	a->synced_ms = now_ms(a);
+	return failed;
+}
+
+bool sync_alone(struct agent *a)
+{
+	if (a->unsynced_ms && now_ms(a) - a->synced_ms < SYNC_AGAIN_MS)
+		return false;
+	if (volume_sync(a) == 0) {
+		a->unsynced_ms = 0;
+		return true;
+	}
+	int saved = errno;
+	if (!a->unsynced_ms)
+		a->unsynced_ms = a->synced_ms;
+	else if (a->synced_ms - a->unsynced_ms > SYNC_PATIENCE_MS)
+		fatal(a, "the volume does not keep what is written: %s", strerror(saved));
+	return false;
+}
+
+void end_pod(struct agent *a, const char *reason)
+{
+	if (a->over)
+		return;
+	a->over = true;
+	a->over_ms = now_ms(a);
+	volume_sync(a);
+	char *file = xasprintf("%s/end", a->place.home), *text = xasprintf("%s\n", reason);
+	write_beside(file, text, 0600);
+	free(text);
+	free(file);
+}
+
+static int sync_work(struct agent *a)
+{
+	return volume_flush(&a->place) < 0;
+}
+
+static void sync_say(struct agent *a, bool ok)
+{
+	struct str *b = notice_begin(a, "synced");
+	js_int(b, "turn", a->sync_turn);
+	js_bool(b, "ok", ok);
+	notice_end(a);
+}
+
+void sync_start(struct agent *a, int turn)
+{
+	events_sync(a);
+	a->sync_turn = turn;
+	a->sync_next_turn = -1;
+	a->sync_pid = spawn_own(a, sync_work, -1);
+	if (a->sync_pid <= 0) {
+		a->sync_pid = 0;
+		sync_say(a, false);
+	}
+}
+
+void sync_ended(struct agent *a, int status)
+{
+	a->sync_pid = 0;
+	sync_say(a, status == 0);
+	if (a->sync_next_turn >= 0)
+		sync_start(a, a->sync_next_turn);
+}
+
+/* ---- cards and their use, as nvidia-smi prints them ---- */
+
+static pid_t gpu_spawn(struct agent *a, const char *script, int *out)
+{
+	int write_end = -1;
+	if (make_pipe(out, &write_end) < 0)
+		return 0;
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct spawn s = {
+		.script = script, .env = &a->place.env, .in = -1, .out = write_end, .err = null};
+	pid_t pid = spawn(a, &s);
+	close_fd(&write_end);
+	close_fd(&null);
+	nonblocking(*out);
+	return pid;
+}
+
+void gpu_query(struct agent *a)
+{
+	a->gpu_out = a->usage_out = -1;
+	if (!have_program("nvidia-smi"))
+		return;
+	a->gpu_pid = gpu_spawn(
+		a, "exec nvidia-smi --query-gpu=name,memory.total --format=csv,noheader,nounits",
+		&a->gpu_out);
+	a->gpu_until_ms = now_ms(a) + 15000;
+}
+
+void gpu_line(struct agent *a, const char *line)
+{
+	const char *comma = strrchr(line, ',');
+	if (!comma || a->gpu_count == ARRAY_LEN(a->gpus))
+		return;
+	struct gpu *g = &a->gpus[a->gpu_count++];
+	snprintf(g->name, sizeof(g->name), "%.*s", (int)MIN(comma - line, 79), line);
+	g->memory_mb = atoll(comma + 1);
+}
+
+void usage_line(struct agent *a, const char *line)
+{
+	const char *comma = strchr(line, ',');
+	if (!comma || !isdigit((unsigned char)*line))
+		return;
+	a->usage_percent += (int)MIN(atoll(line), (long long)100);
+	a->usage_mb += MIN(MAX(atoll(comma + 1), (long long)0), (long long)1 << 32);
+	if (++a->usage_cards < MAX(a->gpu_count, 1))
+		return;
+	struct str *b = notice_begin(a, "usage");
+	js_int(b, "gpu", a->usage_percent / a->usage_cards);
+	js_int(b, "memory_mb", a->usage_mb);
+	notice_end(a);
+	a->usage_cards = a->usage_percent = 0;
+	a->usage_mb = 0;
+}
+
+void gpu_read(struct agent *a, int *fd, struct str *b, void (*take)(struct agent *, const char *))
+{
+	char part[4096], *nl;
+	ssize_t n = *fd < 0 ? -1 : read(*fd, part, sizeof(part));
+	if (n > 0)
+		str_addn(b, part, (size_t)n);
+	while (b->len && (nl = memchr(b->s, '\n', b->len))) {
+		*nl = 0;
+		take(a, b->s);
+		str_drop(b, (size_t)(nl - b->s) + 1);
+	}
+	if (b->len > sizeof(part))
+		b->len = 0;
+	if (n == 0)
+		close_fd(fd);
+}
+
+void usage_follow_workers(struct agent *a)
+{
+	bool wanted = a->gpu_count && a->worker_count && attached_client(a);
+	if (wanted && !a->usage_pid)
+		a->usage_pid = gpu_spawn(a,
+					 "exec nvidia-smi --query-gpu=utilization.gpu,memory.used "
+					 "--format=csv,noheader,nounits -l 2",
+					 &a->usage_out);
+	else if (!wanted && a->usage_pid)
+		kill_group(a->usage_pid);
 }

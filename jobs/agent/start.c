@@ -1,26 +1,234 @@
-/* start.c - `start`: copies what workers need, then starts them. */
-#include "start.h"
+/* start.c - `setup`, `install` and `start`: make and bring what workers need, then start them. */
+#include "agent.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/path.h"
 #include "base/str.h"
-#include "bounds.h"
-#include "bring.h"
-#include "checkpoint.h"
-#include "env.h"
-#include "events.h"
-#include "image.h"
-#include "lines.h"
-#include "probe.h"
-#include "process.h"
-#include "room.h"
-#include "stop.h"
-#include "task.h"
-#include "worker.h"
+#include "files.h"
+#include "json.h"
+#include "trees.h"
+
+/* ---- what `start` names, brought from the volume to the disk in a child ---- */
+
+enum {
+	RESULT_MAX = 400,
+	START_CHECK_S = 3600, /* for the work of the agent itself: a large environment takes long */
+};
+
+/* Moves what `path` names to the folder `to`. Returns false if that failed, after printing why.
+ * An empty path is nothing to move. */
+static bool start_take(struct agent *a, int to, const char *what, const char *path)
+{
+	const char *id = strrchr(path, '/');
+	if (!*path)
+		return true;
+	enum taken taken = !id || !path_is_safe(path) || !sha256_is_hex(id + 1)
+				   ? TAKEN_MISSING
+				   : tree_take(a->volume_fd, path, id + 1, to, id + 1);
+	if (taken == TAKEN)
+		return true;
+	printf("%s %s", what,
+	       taken == TAKEN_MISSING   ? "is missing"
+	       : taken == TAKEN_CHANGED ? "is not what was put there"
+					: strerror(errno));
+	/* a kept tree of the same name would pass for an intact one */
+	if (taken == TAKEN_CHANGED || taken == TAKEN_MISSING)
+		set_aside(a->volume_fd, path);
+	return false;
+}
+
+/* Checks that the image has what the environment links to: .burst-needs names it in one line. */
+static bool start_needs(const struct agent *a, const char *hash)
+{
+	char *path = env_path(a, hash), *file = xasprintf("%s/.burst-needs", path);
+	struct str text = {0};
+	bool fine = read_file(file, PATH_MAX, &text) < 0 || !text.len;
+	if (!fine) {
+		text.s[strcspn(text.s, "\n")] = 0;
+		fine = access(text.s, F_OK) == 0;
+	}
+	str_free(&text);
+	free(file);
+	free(path);
+	return fine;
+}
+
+/* Removes what an interrupted start left. */
+static void env_tidy(const struct agent *a)
+{
+	DIR *d = fdopendir(openat(a->env_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct dirent *e;
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] == '.' && strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			remove_at(a->env_fd, e->d_name);
+	if (d)
+		closedir(d);
+}
+
+/* Unpacks an environment from its archive. result: "unpacked MS BYTES", or the reason for the log.
+ */
+static bool start_unpack(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
+{
+	char why[WHY_MAX] = "it is in memory, or programs cannot run there";
+	char *path = xasprintf("env/%s", hash),
+	     *there = xasprintf("%s/env/%s", a->place.volume, hash);
+	int64_t began_ms = clock_boot_ms(), bytes = 0;
+	env_tidy(a);
+	bool fits = disk_fits(a->env_root),
+	     fine = fits &&
+		    archive_take(a->volume_fd, path, there, id, a->env_fd, hash, &bytes, why) == 0;
+	if (fine)
+		snprintf(result, RESULT_MAX, "unpacked %lld %lld",
+			 (long long)MAX(clock_boot_ms() - began_ms, (int64_t)1),
+			 (long long)MAX(bytes, (int64_t)1));
+	else
+		snprintf(result, RESULT_MAX,
+			 "in place\nthe environment is used from the volume, which may take "
+			 "longer: %s%s",
+			 fits ? "" : "the pod's disk: ", why);
+	free(path);
+	free(there);
+	return fine;
+}
+
+/* Compares an environment that stays on the volume. Environments may hold their own path, so a
+ * container gets a link to it on its disk. */
+static bool start_use_in_place(struct agent *a, const char *hash, const char *id)
+{
+	char *path = xasprintf("env/%s", hash),
+	     *there = xasprintf("%s/env/%s", a->place.volume, hash);
+	enum taken taken = !name_safe(hash) || !sha256_is_hex(id)
+				   ? TAKEN_MISSING
+				   : tree_compare(a->volume_fd, path, id);
+	bool fine = taken == TAKEN &&
+		    (!a->env_root || symlinkat(there, a->env_fd, hash) == 0 || errno == EEXIST);
+	if (!fine)
+		printf("env %s", taken == TAKEN_MISSING   ? "is missing"
+				 : taken == TAKEN_CHANGED ? "is not what was put there"
+							  : strerror(errno));
+	free(path);
+	free(there);
+	return fine;
+}
+
+/* Leaves an environment alone that this pod already uses: workers may be running from it. */
+static bool start_bring(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
+{
+	char *known = xasprintf("%s %s", hash, id);
+	struct stat st;
+	bool here = a->unpacked && !strcmp(a->unpacked, known);
+	bool in_place = !a->env_root || !name_safe(hash) || !sha256_is_hex(id) ||
+			fstatat(a->env_fd, hash, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	free(known);
+	if (here)
+		snprintf(result, RESULT_MAX, "unpacked");
+	return here || (!in_place && start_unpack(a, hash, id, result)) ||
+	       start_use_in_place(a, hash, id);
+}
+
+static bool start_env(struct agent *a, const char *hash, const char *id)
+{
+	char result[RESULT_MAX] = "";
+	if (!start_bring(a, hash, id, result))
+		return false;
+	bool fine = start_needs(a, hash);
+	printf("%s", fine ? result : "env needs packages that this image lacks");
+	return fine;
+}
+
+/* Runs in a child. Other pods can write to the volume, so the agent copies what workers run to the
+ * container's disk and uses the copy only if its id matches the client's. An environment without an
+ * archive is too large to copy and is compared on the volume. Prints what the volume lacks, else
+ * the result for the environment and a line for the log. */
+static int start_check(struct agent *a)
+{
+	struct json_doc doc;
+	const struct json *op = json_read(&doc, a->task.op, strlen(a->task.op));
+	const char *hash = json_text(op, "env_hash", ""), *id = json_text(op, "env_tree", ""),
+		   *image = json_text(op, "env_image", "");
+	char *dir = xasprintf("tree/%d", a->starts + 1);
+	int to = open_folder(a->disk_fd, dir, true);
+	bool fine = to >= 0;
+	if (!fine)
+		printf("disk %s", strerror(errno));
+	fine = fine && start_take(a, to, "kit", json_text(op, "kit", "")) &&
+	       start_take(a, to, "code", json_text(op, "code", ""));
+	if (fine && *hash)
+		fine = start_env(a, hash, id);
+	if (fine && *image && !(fine = image_has(a, image)))
+		printf("env is missing in this image");
+	fflush(stdout);
+	json_free(&doc);
+	free(dir);
+	close_fd(&to);
+	return fine ? 0 : 1;
+}
+
+/* ---- the setup, install or start that runs; there is at most one ---- */
+
+void task_forget(struct task *t)
+{
+	close_fd(&t->out);
+	str_free(&t->line);
+	str_free(&t->result);
+	free(t->hash);
+	free(t->build);
+	free(t->op);
+	*t = (struct task){.out = -1};
+}
+
+/* Returns whether a child of the agent does the work: what it prints is its result. The output of
+ * scripts is logged. */
+static bool task_is_own(const struct task *t)
+{
+	return t->op || t->keeping;
+}
+
+bool task_read(struct agent *a, int rounds)
+{
+	struct task *t = &a->task;
+	char part[16 << 10];
+	ssize_t n = -1;
+	while (rounds-- > 0 && (n = read(t->out, part, sizeof(part))) > 0) {
+		if (task_is_own(t)) {
+			str_addn(&t->result, part, (size_t)n);
+			continue;
+		}
+		keep_tail(t->tail, sizeof(t->tail), part, (size_t)n);
+		str_addn(&t->line, part, (size_t)n);
+		log_lines(a, &t->line, &t->skipping, 0, t->kind);
+	}
+	return n != 0;
+}
+
+/* Runs `work` in a child of the agent, whose output becomes task.result. Returns false if it cannot
+ * start. */
+static bool task_begin_own(struct agent *a, int (*work)(struct agent *))
+{
+	struct task *t = &a->task;
+	int out = -1;
+	close_fd(&t->out);
+	t->pid = make_pipe(&t->out, &out) < 0 ? -1 : spawn_own(a, work, out);
+	if (t->out >= 0)
+		nonblocking(t->out);
+	close_fd(&out);
+	return t->pid > 0;
+}
+
+/* ---- `start` ---- */
 
 enum {
 	HANG_DEFAULT_MS = 60 * 1000,
@@ -202,7 +410,7 @@ static void start_unpacked(struct agent *a, const char *text, char *result)
 	json_free(&doc);
 }
 
-void start_checked(struct agent *a, bool fine)
+static void start_checked(struct agent *a, bool fine)
 {
 	struct task done = a->task;
 	struct json_doc doc;
@@ -250,4 +458,207 @@ void op_start(struct agent *a, const struct json *op)
 		task_forget(t);
 		notice_error(a, "the files of start cannot be checked");
 	}
+}
+
+/* ---- `setup` and `install` ---- */
+
+static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped, int64_t ms,
+			const char *error, const char *id)
+{
+	struct str *b = event_begin(a, kind);
+	js_bool(b, "ok", ok);
+	js_bool(b, "skipped", skipped);
+	js_int(b, "ms", ms);
+	if (ok && id && *id)
+		js_text(b, !strcmp(kind, "setup") ? "tree" : "kept", id);
+	if (ok && !strcmp(kind, "setup")) {
+		char python[32];
+		python_of_image(a, python, sizeof(python));
+		js_text(b, "python", python);
+	}
+	if (!ok)
+		js_text(b, "error", error);
+	event_end(a);
+	if (!strcmp(kind, "setup"))
+		a->setup_failed = !ok;
+	else
+		a->install_failed = !ok;
+}
+
+/* Sets the folders of a script. `setup` fills $BURST_ENV. `install` finds earlier results in
+ * $BURST_KEPT and leaves new ones in $BURST_KEEP. All are on the container's disk; the agent copies
+ * them to the volume. */
+static void task_env(struct agent *a, struct env *env, uid_t uid)
+{
+	struct task *t = &a->task;
+	env_set(env, "BURST_OUT", a->out_dir);
+	env_user(a, env, uid);
+	if (!t->hash) {
+		char *kept = work_path(a, "kept");
+		env_set(env, "BURST_KEPT", kept);
+		env_set(env, "BURST_KEEP", t->build);
+		free(kept);
+		return;
+	}
+	char *final = env_path(a, t->hash);
+	env_set(env, "BURST_ENV", t->build);
+	env_set(env, "BURST_ENV_FINAL", final);
+	free(final);
+}
+
+/* Waits for the packages that the start script installs: only one package manager can run at a
+ * time. */
+#define TASK_RUNS                                                                                  \
+	"n=0; while [ -e \"$BURST_HOME/installing\" ] && [ $n -lt 120 ]; do n=$((n + 1)); sleep "  \
+	"1; done; "                                                                                \
+	"exec sh \"$BURST_HOME/%s.sh\""
+
+static int task_script(struct agent *a, const char *file, const char *script, uid_t uid)
+{
+	if (write_beside(file, script, 0700) < 0)
+		return -1;
+	return a->separate && uid ? chown(file, uid, uid) : 0;
+}
+
+void task_start(struct agent *a, const char *kind, const struct json *op)
+{
+	struct task *t = &a->task;
+	const char *script = json_text(op, "script", ""), *hash = json_text(op, "hash", NULL);
+	bool setup = !strcmp(kind, "setup");
+	uid_t uid = setup && !json_yes(op, "root") && a->separate ? SETUP_UID : 0;
+	if (setup && (!hash || !name_safe(hash)))
+		return task_answer(a, kind, false, false, 0, "setup needs a hash", NULL);
+	if (setup && a->built && !strcmp(a->built, hash))
+		return task_answer(a, kind, true, true, 0, NULL, a->built_id);
+	int out = -1;
+	char *file = xasprintf("%s/%s.sh", a->place.home, kind), *run = xasprintf(TASK_RUNS, kind);
+	*t = (struct task){.kind = setup ? "setup" : "install", .out = -1, .began_ms = now_ms(a)};
+	t->until_ms = now_ms(a) +
+		      MIN(MAX(json_int(op, "timeout_s", 900), (int64_t)1), (int64_t)86400) * 1000;
+	t->hash = setup ? xstrdup(hash) : NULL;
+	t->uid = uid;
+	t->build = work_path(a, setup ? "env" : "keep");
+	remove_at(AT_FDCWD, t->build);
+	struct env env = env_copy(&a->place.env);
+	if (setup)
+		env_add_object(&env, json_get(op, "env"));
+	task_env(a, &env, uid);
+	struct spawn s = {.script = run,
+			  .kept = setup ? NULL : json_text(op, "kept", NULL),
+			  .uid = uid,
+			  .env = &env,
+			  .in = -1};
+	bool made = mkdirs(t->build, 0755) == 0 &&
+		    (!a->separate || !uid || lchown(t->build, uid, uid) == 0);
+	if (made && task_script(a, file, script, uid) == 0 && make_pipe(&t->out, &out) == 0) {
+		s.out = s.err = out;
+		t->pid = spawn(a, &s);
+		nonblocking(t->out);
+	}
+	close_fd(&out);
+	env_free(&env);
+	free(file);
+	free(run);
+	if (t->pid <= 0) {
+		int saved = errno;
+		task_forget(t);
+		task_answer(a, kind, false, false, 0, strerror(saved), NULL);
+		check_volume(a);
+	}
+}
+
+/* Runs in a child: copies the script's results to the volume. Prints "ok ID" and a note in a second
+ * line, or the reason of a failure. */
+static int task_keep(struct agent *a)
+{
+	const struct task *t = &a->task;
+	char id[65], bad[PATH_BYTES_MAX] = "", no_archive[WHY_MAX] = "";
+	bool packed = t->hash && a->env_root;
+	int from = open(t->build, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (from < 0 ||
+	    tree_keep(from, t->uid, a->volume_fd, t->hash ? "env" : "debs", t->hash, id, bad,
+		      packed ? no_archive : NULL) < 0 ||
+	    volume_flush(&a->place) < 0) {
+		printf("%s%s%s", bad, *bad ? ": " : "",
+		       errno == EINVAL && *bad ? "a name that cannot be kept" : strerror(errno));
+		fflush(stdout);
+		return 1;
+	}
+	printf("ok %s", id);
+	if (*no_archive)
+		printf("\nno archive is kept of the environment: %s", no_archive);
+	fflush(stdout);
+	return 0;
+}
+
+static bool folder_is_empty(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	bool empty = true;
+	while (d && empty && (e = readdir(d)))
+		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+	if (d)
+		closedir(d);
+	return empty;
+}
+
+/* The reason why a script failed: its last line if that begins with "burst: ", else its last lines.
+ */
+static const char *task_words(char *tail)
+{
+	const char *last = last_line(tail);
+	return strncmp(last, "burst: ", 7) ? tail : last + 7;
+}
+
+void task_exited(struct agent *a, int status)
+{
+	struct task *t = &a->task;
+	bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	kill_group(t->pid);
+	t->pid = 0;
+	task_read(a, 64);
+	if (t->op)
+		return start_checked(a, ok);
+	if (t->line.len)
+		event_log(a, 0, t->kind, t->line.s, t->line.len);
+	t->line.len = 0;
+	char error[1200];
+	const char *id = "";
+	if (ok && !t->keeping) {
+		kill_strays(a); /* nothing may change the results from now on */
+		t->keeping = true;
+		t->until_ms = MAX(t->until_ms, now_ms(a) + START_CHECK_S * 1000);
+		if (!t->hash && folder_is_empty(t->build))
+			str_add(&t->result, "ok ");
+		else if (task_begin_own(a, task_keep))
+			return;
+		else
+			ok = false;
+	}
+	const char *words = task_words(t->tail);
+	snprintf(error, sizeof(error), "%s%s%s", t->timed_out ? "it took too long; " : "",
+		 t->keeping ? "the result cannot be kept: " : "",
+		 t->keeping ? str_text(&t->result) : words);
+	if (ok && !strncmp(str_text(&t->result), "ok ", 3)) {
+		id = t->result.s + 3;
+		note_line(a, t->result.s);
+	}
+	if (!ok && t->keeping && !t->hash) {
+		/* the packages are installed here; only the next pod lacks the copy */
+		event_log(a, 0, t->kind, error, strlen(error));
+		ok = true;
+	}
+	if (ok && t->hash) {
+		free(a->built);
+		a->built = xstrdup(t->hash);
+		snprintf(a->built_id, sizeof(a->built_id), "%s", id);
+	}
+	remove_in_background(t->build);
+	struct task done = *t;
+	*t = (struct task){.out = -1};
+	task_answer(a, done.kind, ok, false, now_ms(a) - done.began_ms, error, id);
+	if (!ok)
+		check_volume_for(a, error);
+	task_forget(&done);
 }

@@ -8,8 +8,7 @@
 
 #include <sys/resource.h>
 #include "jobs/agent/files.h"
-#include "jobs/agent/take.h"
-#include "jobs/agent/unpack.h"
+#include "jobs/agent/trees.h"
 
 static void put_file(int root, const char *path, const char *text, size_t len, mode_t mode,
 		     time_t mtime_s)

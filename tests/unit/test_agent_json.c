@@ -4,9 +4,7 @@
 
 #include <jansson.h>
 #include <openssl/evp.h>
-#include "jobs/agent/answers.h"
-#include "jobs/agent/jobs.h"
-#include "jobs/agent/probe.h"
+#include "jobs/agent/agent.h"
 
 static uint64_t dice_state = 88172645463325252u;
 

@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "jobs/agent/files.h"
-#include "jobs/agent/send.h"
-#include "jobs/agent/tar.h"
+#include "jobs/agent/trees.h"
 
 /* In place of the C library's: fails so often first. */
 static int pread_fails;

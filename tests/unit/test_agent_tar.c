@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "jobs/agent/entries.h"
+#include "jobs/agent/trees.h"
 #include "jobs/agent/files.h"
 
 struct maker {

@@ -1,0 +1,558 @@
+/* trees.c - visits, lists, copies and moves the trees of a disk. */
+#include "trees.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "files.h"
+#include "sha256.h"
+
+/* ---- a walk of all folders of a tree ---- */
+
+/* Folders on one path that are open at a time, in each tree. To open every folder from the root
+ * would cost a round trip for each part of its path, if the tree is on a network file system. */
+enum { LEVELS_OPEN = 8 };
+
+struct walk {
+	int root, to;
+	walk_entry *entry;
+	void *ctx;
+	char **left; /* folders that lie too deep below the last one that was opened from the root
+		      */
+	size_t count, cap;
+};
+
+static int visit_folder(struct walk *v, int dir, int to, const char *folder, int level);
+
+static int open_at(int dir, const char *name)
+{
+	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int visit_below(struct walk *v, const struct walked *w, int level)
+{
+	if (level == LEVELS_OPEN) {
+		GROW(v->left, v->count, v->cap);
+		v->left[v->count++] = xstrdup(w->path);
+		return 0;
+	}
+	int dir = open_at(w->dir, w->name);
+	int to = dir < 0 || w->to < 0 ? -1 : open_at(w->to, w->name);
+	return visit_folder(v, dir, to, w->path, level + 1);
+}
+
+static int visit_entry(struct walk *v, int dir, int to, const char *folder, const struct dirent *e,
+		       int level)
+{
+	char *path = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->d_name);
+	struct walked w = {dir, to, path, path + strlen(path) - strlen(e->d_name), e->d_type};
+	enum walk_step step = v->entry(v->ctx, &w);
+	int failed = step == WALK_INTO ? visit_below(v, &w, level) : step == WALK_STOP ? -1 : 0;
+	int saved = errno;
+	free(path);
+	errno = saved;
+	return failed;
+}
+
+/* Closes dir and to. */
+static int visit_folder(struct walk *v, int dir, int to, const char *folder, int level)
+{
+	DIR *d = dir < 0 || (v->to >= 0 && to < 0) ? NULL : fdopendir(dir);
+	struct dirent *e;
+	int failed = !d;
+	while (!failed && (errno = 0, e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			failed = visit_entry(v, dir, to, folder, e, level) < 0;
+	failed = failed || errno; /* readdir() failed before the end of the list */
+	int saved = errno;
+	if (d)
+		closedir(d);
+	else
+		close_fd(&dir);
+	close_fd(&to);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+static int visit_from_root(struct walk *v, const char *folder)
+{
+	int dir = *folder ? open_folder(v->root, folder, false) : open_at(v->root, ".");
+	int to = dir < 0 || v->to < 0 ? -1
+		 : *folder            ? open_folder(v->to, folder, false)
+				      : open_at(v->to, ".");
+	return visit_folder(v, dir, to, folder, 1);
+}
+
+int walk_tree(int root, int to, walk_entry *entry, void *ctx)
+{
+	struct walk v = {.root = root, .to = to, .entry = entry, .ctx = ctx};
+	int failed = visit_from_root(&v, ""), saved = errno;
+	while (v.count) {
+		char *next = v.left[--v.count];
+		if (!failed) {
+			failed = visit_from_root(&v, next);
+			saved = errno;
+		}
+		free(next);
+	}
+	free(v.left);
+	errno = saved;
+	return failed;
+}
+
+/* ---- listings ---- */
+
+enum { LISTING_MAX = 512 << 20 };
+
+void listing_free(struct listing *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		free(l->list[i].path);
+		free(l->list[i].target);
+	}
+	free(l->list);
+	*l = (struct listing){0};
+}
+
+void listing_add(struct listing *l, char type, const char *path, const char *sha256,
+		 const char *target)
+{
+	if (l->count == l->cap) {
+		l->cap = l->cap ? l->cap * 2 : 64;
+		l->list = xrealloc(l->list, l->cap * sizeof(*l->list));
+	}
+	struct listed *e = &l->list[l->count];
+	*e = (struct listed){.type = type, .path = xstrdup(path), .turn = l->count++};
+	if (target)
+		e->target = xstrdup(target);
+	if (sha256)
+		memcpy(e->sha256, sha256, 65);
+}
+
+static int listed_order(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
+	return order ? order : x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
+void listing_sort(struct listing *l)
+{
+	size_t kept = 0;
+	if (l->count)
+		qsort(l->list, l->count, sizeof(*l->list), listed_order);
+	for (size_t i = 0; i < l->count; i++) {
+		if (i + 1 < l->count && !strcmp(l->list[i].path, l->list[i + 1].path)) {
+			free(l->list[i].path);
+			free(l->list[i].target);
+		} else {
+			l->list[kept++] = l->list[i];
+		}
+	}
+	l->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		l->list[i].turn = i;
+}
+
+struct listed *listing_find(const struct listing *l, const char *path)
+{
+	size_t low = 0, high = l->count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = strcmp(l->list[mid].path, path);
+		if (!order)
+			return &l->list[mid];
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+static bool lies_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+	return !strncmp(path, folder, len) && (path[len] == '/' || !path[len]);
+}
+
+void listing_remove(struct listing *l, const char *path)
+{
+	struct listed *e = listing_find(l, path);
+	bool folder = e && e->type == 'd';
+	size_t kept = e ? (size_t)(e - l->list) : l->count;
+	for (size_t i = kept; i < l->count; i++) {
+		struct listed *it = &l->list[i];
+		if (it == e || (folder && lies_below(it->path, path))) {
+			free(it->path);
+			free(it->target);
+			it->path = it->target = NULL;
+		}
+	}
+	for (size_t i = kept; i < l->count; i++)
+		if (l->list[i].path)
+			l->list[kept++] = l->list[i];
+	l->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		l->list[i].turn = i; /* entries added later sort behind these */
+}
+
+void listing_text(const struct listing *l, struct str *out)
+{
+	str_add(out, LISTING_TITLE);
+	for (size_t i = 0; i < l->count; i++) {
+		const struct listed *e = &l->list[i];
+		str_addc(out, e->type);
+		str_addc(out, ' ');
+		if (e->type == 'f' || e->type == 'x') {
+			str_addn(out, e->sha256, 64);
+			str_addc(out, ' ');
+		}
+		str_add(out, e->path);
+		if (e->type == 'l') {
+			str_addc(out, '\t');
+			str_add(out, e->target);
+		}
+		str_addc(out, '\n');
+	}
+}
+
+static void text_hash(const char *text, size_t len, char hex[65])
+{
+	struct sha256 sha;
+	sha_start(&sha);
+	sha_add(&sha, text, len);
+	sha_hex(&sha, hex);
+}
+
+void listing_id(const struct listing *l, char hex[65])
+{
+	struct str text = {0};
+	listing_text(l, &text);
+	text_hash(text.s, text.len, hex);
+	str_free(&text);
+}
+
+/* Reads one line without its newline. Returns -1 if it is invalid. */
+static int listing_line(struct listing *l, char *line)
+{
+	char type = line[0], *path = line + 2, *hash = NULL, *target = NULL;
+	if (!type || !strchr("fxdl", type) || line[1] != ' ')
+		return -1;
+	if (type == 'f' || type == 'x') {
+		hash = path;
+		if (!starts_with_hex(hash, 64) || hash[64] != ' ')
+			return -1;
+		hash[64] = 0;
+		path = hash + 65;
+	} else if (type == 'l') {
+		target = strchr(path, '\t');
+		if (!target || !target[1])
+			return -1;
+		*target++ = 0;
+	}
+	if (!path_inside(path) || (l->count && strcmp(l->list[l->count - 1].path, path) >= 0))
+		return -1;
+	listing_add(l, type, path, hash, target);
+	return 0;
+}
+
+int listing_parse(struct listing *l, char *text, size_t len)
+{
+	size_t title = strlen(LISTING_TITLE);
+	*l = (struct listing){0};
+	if (len < title || memcmp(text, LISTING_TITLE, title) || text[len - 1] != '\n' ||
+	    memchr(text, 0, len))
+		return -1;
+	for (char *p = text + title, *nl; p < text + len; p = nl + 1) {
+		nl = memchr(p, '\n', (size_t)(text + len - p));
+		*nl = 0;
+		if (listing_line(l, p) < 0) {
+			listing_free(l);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int listing_read(struct listing *l, int dir, const char *id)
+{
+	struct stat st;
+	struct str text = {0};
+	char hex[65];
+	*l = (struct listing){0};
+	int fd = open_below(dir, LISTING_NAME, &st);
+	int failed = fd < 0 || read_all(fd, LISTING_MAX, &text) < 0;
+	if (!failed) {
+		text_hash(str_text(&text), text.len, hex);
+		failed = (id && strcmp(hex, id)) || listing_parse(l, text.s, text.len) < 0;
+		if (failed)
+			errno = EBADMSG;
+	}
+	int saved = errno == ELOOP ? EBADMSG : errno;
+	close_fd(&fd);
+	str_free(&text);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+int listing_write(const struct listing *l, int dir)
+{
+	struct str text = {0};
+	remove_at(dir, LISTING_NAME);
+	int fd = openat(dir, LISTING_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			0644);
+	listing_text(l, &text);
+	int failed = fd < 0 || fd_write_all(fd, text.s, text.len) < 0;
+	str_free(&text);
+	if (fd >= 0 && close(fd) < 0)
+		failed = 1;
+	return failed ? -1 : 0;
+}
+
+bool is_beside_tree(const char *name)
+{
+	return !strcmp(name, LISTING_NAME) || !strcmp(name, ARCHIVE_NAME);
+}
+
+struct listing_walk {
+	struct listing *l;
+	char *bad;
+};
+
+static enum walk_step walk_entry_listed(void *ctx, const struct walked *w)
+{
+	struct listing_walk *k = ctx;
+	struct stat st;
+	if (w->path == w->name && is_beside_tree(w->name))
+		return WALK_ON;
+	snprintf(k->bad, PATH_BYTES_MAX, "%s", w->path);
+	if (strpbrk(w->path, "\n\t") || !path_inside(w->path))
+		return errno = EINVAL, WALK_STOP;
+	if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return WALK_STOP;
+	if (S_ISREG(st.st_mode)) {
+		listing_add(k->l, st.st_mode & 0100 ? 'x' : 'f', w->path, NULL, NULL);
+	} else if (S_ISDIR(st.st_mode)) {
+		listing_add(k->l, 'd', w->path, NULL, NULL);
+		return WALK_INTO;
+	} else if (S_ISLNK(st.st_mode)) {
+		char target[PATH_BYTES_MAX];
+		ssize_t n = readlinkat(w->dir, w->name, target, sizeof(target) - 1);
+		target[MAX(n, (ssize_t)0)] = 0;
+		if (n < 1 || strchr(target, '\n'))
+			return errno = EINVAL, WALK_STOP;
+		listing_add(k->l, 'l', w->path, NULL, target);
+	}
+	return WALK_ON;
+}
+
+int listing_walk(struct listing *l, int dir, char bad[PATH_BYTES_MAX])
+{
+	struct listing_walk k = {l, bad};
+	return walk_tree(dir, -1, walk_entry_listed, &k);
+}
+
+int listing_frame(const struct listing *l, int to)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct listed *e = &l->list[i];
+		const char *name;
+		if (e->type != 'd' && e->type != 'l')
+			continue;
+		int dir = open_parent(to, e->path, false, &name);
+		int failed = dir < 0 || (e->type == 'd' ? mkdirat(dir, name, 0755)
+							: symlinkat(e->target, dir, name)) < 0;
+		int saved = errno;
+		close_fd(&dir);
+		errno = saved;
+		if (failed)
+			return -1;
+	}
+	return 0;
+}
+
+bool is_file(const struct listed *e)
+{
+	return e->type == 'f' || e->type == 'x';
+}
+
+/* ---- copies of a whole folder ---- */
+
+static int copy_bytes(int from, int to)
+{
+	for (;;) {
+		ssize_t n = copy_file_range(from, NULL, to, NULL, 1 << 30, 0);
+		if (n == 0)
+			return 0;
+		if (n < 0)
+			break;
+	}
+	char *part = xcalloc(1, SLICE);
+	ssize_t n;
+	int failed = 0;
+	while (!failed && (n = read(from, part, SLICE)) != 0)
+		failed = n < 0 ? errno != EINTR : fd_write_all(to, part, (size_t)n) < 0;
+	free(part);
+	return failed ? -1 : 0;
+}
+
+#define FICLONE_REQUEST _IOW(0x94, 9, int)
+
+/* Copies one plain file: by reflink or hard link if requested and possible, else by its bytes. */
+static int copy_plain(int from, int to, const char *name, const struct stat *st, enum copy_how how)
+{
+	if (how == COPY_LINKS && linkat(from, name, to, name, 0) == 0)
+		return 0;
+	int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int out = in < 0 ? -1
+			 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+				  st->st_mode & 0777);
+	int failed = in < 0 || out < 0 ||
+		     (ioctl(out, FICLONE_REQUEST, in) < 0 && copy_bytes(in, out) < 0);
+	if (!failed) {
+		fchmod(out, st->st_mode & 0777);
+		futimens(out, (struct timespec[]){st->st_atim, st->st_mtim});
+	}
+	int saved = errno;
+	close_fd(&in);
+	close_fd(&out);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+static int copy_link(int from, int to, const char *name)
+{
+	char target[PATH_BYTES_MAX];
+	ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
+	if (n < 0)
+		return -1;
+	target[n] = 0;
+	return symlinkat(target, to, name);
+}
+
+static uint32_t hash_byte(uint32_t hash, char byte)
+{
+	return (hash ^ (unsigned char)byte) * 16777619u;
+}
+
+uint32_t hash_text(uint32_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = hash_byte(hash, *text);
+	return hash;
+}
+
+uint32_t hash_pick(uint32_t hash, uint32_t of)
+{
+	return (hash ^ hash >> 16) % of;
+}
+
+static int make_folder(const struct walked *w, mode_t mode, const struct copying *c)
+{
+	if (mkdirat(w->to, w->name, 0755) < 0 && (c->of == 1 || errno != EEXIST))
+		return -1;
+	/* its owner writes into it now */
+	return mode == 0755 ? 0 : fchmodat(w->to, w->name, mode | 0700, 0);
+}
+
+/* Whether this process copies the files of the folder. */
+static bool is_mine(const struct copying *c, const struct walked *w)
+{
+	uint32_t hash = 0;
+	for (const char *p = w->path; p < w->name - 1; p++)
+		hash = hash_byte(hash, *p);
+	return (int)hash_pick(hash, (uint32_t)c->of) == c->mine;
+}
+
+static enum walk_step copy_entry(void *ctx, const struct walked *w)
+{
+	const struct copying *c = ctx;
+	struct stat st;
+	bool mine = c->of == 1 || is_mine(c, w);
+	if (w->type != DT_DIR && w->type != DT_UNKNOWN && !mine)
+		return WALK_ON;
+	/* link without a stat: on a network file system each call costs a round trip */
+	if (w->type == DT_REG && c->how == COPY_LINKS &&
+	    linkat(w->dir, w->name, w->to, w->name, 0) == 0)
+		return WALK_ON;
+	if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return WALK_STOP;
+	if (S_ISDIR(st.st_mode))
+		return make_folder(w, st.st_mode & 0777, c) < 0 ? WALK_STOP : WALK_INTO;
+	int failed = mine && S_ISLNK(st.st_mode)   ? copy_link(w->dir, w->to, w->name)
+		     : mine && S_ISREG(st.st_mode) ? copy_plain(w->dir, w->to, w->name, &st, c->how)
+						   : 0;
+	return failed ? WALK_STOP : WALK_ON;
+}
+
+/* A missing entry is no error. Workers create and remove files beside the code (__pycache__). A
+ * tree being removed loses entries too, and the two look alike. */
+int copy_tree(int from, int to, struct copying *c)
+{
+	int failed = walk_tree(from, to, copy_entry, c);
+	c->lost = failed && (errno == ENOENT || errno == ESTALE);
+	return failed;
+}
+
+static enum walk_step move_entry(void *ctx, const struct walked *w)
+{
+	struct stat st, there;
+	(void)ctx;
+	if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return WALK_STOP;
+	if (S_ISDIR(st.st_mode) && fstatat(w->to, w->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISDIR(there.st_mode))
+		return WALK_INTO;
+	return remove_at(w->to, w->name) < 0 || renameat(w->dir, w->name, w->to, w->name) < 0
+		       ? WALK_STOP
+		       : WALK_ON;
+}
+
+int move_over(int from, int to)
+{
+	return walk_tree(from, to, move_entry, NULL);
+}
+
+static int copy_share(int from, int to, struct copying c)
+{
+	if (copy_tree(from, to, &c) == 0)
+		return 0;
+	return c.lost ? COPY_LOST : COPY_FAILED;
+}
+
+int copy_tree_wide(int from, int to, enum copy_how how)
+{
+	pid_t pids[WIDE_MAX];
+	int of = MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX));
+	for (int i = 1; i < of; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			_exit(copy_share(from, to,
+					 (struct copying){.how = how, .mine = i, .of = of}));
+	}
+	int result = copy_share(from, to, (struct copying){.how = how, .of = of}), saved = errno;
+	for (int i = 1; i < of; i++) {
+		int status = 0, share = COPY_FAILED;
+		errno = EIO;
+		if (pids[i] < 0)
+			share = copy_share(from, to,
+					   (struct copying){.how = how, .mine = i, .of = of});
+		else if (waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status))
+			share = WEXITSTATUS(status);
+		saved = share == COPY_FAILED ? errno : saved;
+		result = MAX(result, share);
+	}
+	errno = saved;
+	return result;
+}
