@@ -20,9 +20,9 @@
 #include "base/path.h"
 #include "jobs/agent/agent.h"
 #include "jobs/agent/files.h"
-#include "jobs/agent/trees.h"
 #include "jobs/agent/json.h"
 #include "jobs/agent/sha256.h"
+#include "jobs/agent/trees.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

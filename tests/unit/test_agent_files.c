@@ -7,9 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "jobs/agent/trees.h"
-#include "jobs/agent/files.h"
 #include "jobs/agent/agent.h"
+#include "jobs/agent/files.h"
+#include "jobs/agent/trees.h"
 
 /* In place of the C library's: the one that comes after so many fails. 0: none. */
 static int readdir_fails_in;

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "jobs/agent/files.h"
 #include "jobs/agent/agent.h"
+#include "jobs/agent/files.h"
 
 static pid_t mother; /* of the child that asks; its word comes when the mother is dead */
 

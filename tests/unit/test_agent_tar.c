@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "jobs/agent/trees.h"
 #include "jobs/agent/files.h"
+#include "jobs/agent/trees.h"
 
 struct maker {
 	struct str b;
