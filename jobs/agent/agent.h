@@ -447,8 +447,9 @@ struct spawn {
 
 pid_t spawn(struct agent *a, const struct spawn *s);
 
-/* Runs `work` in a child of the agent; `out` receives its output. */
-pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int out);
+/* Runs `work` in a child of the agent. *out reads what it prints; NULL: the agent's own output
+ * receives it. Returns -1 with errno. */
+pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int *out);
 void kill_group(pid_t pid);
 
 /* Kills a child that was not reaped, also if it has left its group. */
@@ -465,6 +466,9 @@ bool sync_alone(struct agent *a);
 
 /* Syncs, then asks the start script to end the pod. Later calls do nothing. */
 void end_pod(struct agent *a, const char *reason);
+
+/* For spawn_own(): makes the volume durable. Returns 0 if it is. */
+int sync_work(struct agent *a);
 
 /* Syncs in a child, so that the pod works on. `turn` is the client's number for this sync. */
 void sync_start(struct agent *a, int turn);
@@ -526,6 +530,9 @@ struct batch *held_batch(const struct worker *w, const char *id);
 void worker_requeue(struct agent *a, struct worker *w);
 
 /* ---- workers ---- */
+
+/* Begins an event of this worker. */
+struct str *worker_event(struct agent *a, const struct worker *w, const char *state);
 
 /* unfit: the part of the pod to blame ("card"); NULL: the worker names none. */
 void worker_failed(struct agent *a, struct worker *w, const char *error, const char *unfit);

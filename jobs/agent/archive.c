@@ -6,16 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,8 +25,7 @@
 
 enum { LISTING_CHUNK = 32 /* consecutive files that one process copies */ };
 
-/* Files of a listing that several processes copy from one folder to another. On a network file
- * system each entry costs a round trip, and one process can hash with one core only. */
+/* Files of a listing that several processes copy from one folder to another. */
 struct moving {
 	const struct listing *l;
 	/* to -1: files are compared in place, and nothing unlisted may be there */
@@ -38,17 +33,10 @@ struct moving {
 	/* Shared by the processes, which fill it in. NULL: files must match the listing. */
 	char (*hashes)[65];
 	uid_t owner; /* required owner of all files; 0: any */
-	int mine, of;
-	char *parent; /* path of the open folders */
-	int from_dir, to_dir;
+	struct parent from_dir, to_dir;
 };
 
-enum { MOVED, MOVED_CHANGED, MOVED_FAILED = 64 /* MOVED_FAILED + errno */ };
-
-static int moved_failed(void)
-{
-	return MOVED_FAILED + (errno > 0 && errno < 190 ? errno : 0);
-}
+enum { MOVED, MOVED_CHANGED };
 
 /* Tells a changed file (missing, or of another kind) from an I/O error, which is the machine's
  * fault. */
@@ -56,44 +44,28 @@ static int moved_lacks(void)
 {
 	return errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO
 		       ? MOVED_CHANGED
-		       : moved_failed();
+		       : share_failed();
 }
 
-static int moving_parent(struct moving *m, const char *path, const char **name)
+/* Opens a file to read. Waits if another process is about to free a descriptor. */
+static int moving_open(int dir, const char *name)
 {
-	const char *slash = strrchr(path, '/');
-	size_t len = slash ? (size_t)(slash - path) : 0;
-	*name = slash ? slash + 1 : path;
-	if (m->parent && strlen(m->parent) == len && !memcmp(m->parent, path, len))
-		return 0;
-	close_fd(&m->from_dir);
-	close_fd(&m->to_dir);
-	free(m->parent);
-	m->parent = xstrndup(path, len);
-	m->from_dir = open_parent(m->from, path, false, name);
-	m->to_dir = m->to >= 0 ? open_parent(m->to, path, false, name) : -1;
-	if (m->from_dir >= 0 && (m->to < 0 || m->to_dir >= 0))
-		return 0;
-	free(m->parent);
-	m->parent = NULL;
-	return -1;
-}
-
-static int moving_bytes(int in, int out, char hex[65])
-{
-	static char part[256 << 10];
-	struct sha256 sha;
-	ssize_t n;
-	sha_start(&sha);
-	while ((n = read(in, part, sizeof(part))) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 || (out >= 0 && fd_write_all(out, part, (size_t)n) < 0))
-			return -1;
-		sha_add(&sha, part, (size_t)n);
+	for (int tries = 0;; tries++) {
+		int in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (in >= 0 || errno != EAGAIN || tries >= 1000)
+			return in;
+		poll(NULL, 0, 50);
 	}
-	sha_hex(&sha, hex);
-	return 0;
+}
+
+/* Gives a new file its mode and time, and closes it. Returns `result`, or that this has failed. */
+static int moved_close(int out, const struct listed *e, struct timespec mtime, int result)
+{
+	if (out >= 0 && result == MOVED) {
+		fchmod(out, e->type == 'x' ? 0755 : 0644);
+		futimens(out, (struct timespec[]){mtime, mtime});
+	}
+	return out >= 0 && close(out) < 0 && result == MOVED ? share_failed() : result;
 }
 
 static int moving_file(struct moving *m, size_t at)
@@ -101,34 +73,25 @@ static int moving_file(struct moving *m, size_t at)
 	const struct listed *e = &m->l->list[at];
 	const char *name;
 	struct stat st;
+	struct sha256 sha;
 	char hex[65];
-	if (moving_parent(m, e->path, &name) < 0)
+	int out = -1;
+	if (parent_open(&m->from_dir, m->from, e->path, false, &name) < 0 ||
+	    (m->to >= 0 && parent_open(&m->to_dir, m->to, e->path, false, &name) < 0))
 		return moved_lacks();
-	int in = openat(m->from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	/* another process is about to free a descriptor */
-	for (int tries = 0; in < 0 && errno == EAGAIN && tries < 1000; tries++) {
-		poll(NULL, 0, 50);
-		in = openat(m->from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	}
+	int in = moving_open(m->from_dir.fd, name);
 	if (in < 0)
 		return moved_lacks();
 	if (fstat(in, &st) < 0 || !S_ISREG(st.st_mode))
 		return close(in), MOVED_CHANGED;
 	if (m->owner && st.st_uid != m->owner)
-		return close(in), errno = EPERM, moved_failed();
-	int out = m->to < 0 ? -1
-			    : openat(m->to_dir, name,
-				     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int result = m->to >= 0 && out < 0            ? moved_failed()
-		     : moving_bytes(in, out, hex) < 0 ? moved_failed()
-						      : MOVED;
-	if (result == MOVED && out >= 0) {
-		fchmod(out, e->type == 'x' ? 0755 : 0644);
-		futimens(out, (struct timespec[]){st.st_mtim, st.st_mtim});
-	}
-	if (out >= 0 && close(out) < 0 && result == MOVED)
-		result = moved_failed();
+		return close(in), errno = EPERM, share_failed();
+	sha_start(&sha);
+	int failed = (m->to >= 0 && (out = create_at(m->to_dir.fd, name, 0600)) < 0) ||
+		     copy_all(in, out, &sha) < 0;
+	int result = moved_close(out, e, st.st_mtim, failed ? share_failed() : MOVED);
 	close(in);
+	sha_hex(&sha, hex);
 	if (result == MOVED && m->hashes)
 		memcpy(m->hashes[at], hex, 65);
 	else if (result == MOVED && strcmp(hex, e->sha256))
@@ -140,28 +103,24 @@ static int moving_link(struct moving *m, const struct listed *e)
 {
 	const char *name;
 	char target[PATH_BYTES_MAX];
-	if (moving_parent(m, e->path, &name) < 0)
+	if (parent_open(&m->from_dir, m->from, e->path, false, &name) < 0)
 		return moved_lacks();
-	ssize_t n = readlinkat(m->from_dir, name, target, sizeof(target) - 1);
-	if (n < 0)
+	if (read_link(m->from_dir.fd, name, target) < 0)
 		return errno == EINVAL ? MOVED_CHANGED : moved_lacks();
-	target[n] = 0;
 	return strcmp(target, e->target) ? MOVED_CHANGED : MOVED;
 }
 
 /* Checks that the listing has every entry of this folder ("" is the root). */
 static int moving_folder(struct moving *m, const char *path)
 {
-	int fd = *path ? open_folder(m->from, path, false)
-		       : openat(m->from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open_folder(m->from, *path ? path : ".", false);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	if (!d)
 		return moved_lacks();
 	int result = MOVED;
 	struct dirent *e;
-	while (result == MOVED && (errno = 0, e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    (!*path && is_beside_tree(e->d_name)))
+	while (result == MOVED && (e = next_entry(d))) {
+		if (!*path && is_beside_tree(e->d_name))
 			continue;
 		char *below = xasprintf("%s%s%s", path, *path ? "/" : "", e->d_name);
 		if (!listing_find(m->l, below))
@@ -169,62 +128,33 @@ static int moving_folder(struct moving *m, const char *path)
 		free(below);
 	}
 	if (result == MOVED && errno)
-		result = moved_failed();
+		result = share_failed();
 	closedir(d);
 	return result;
 }
 
-static int moving_share(struct moving m)
+static int moving_share(const void *ctx, int mine, int of)
 {
-	int result = m.to < 0 && m.mine == 0 ? moving_folder(&m, "") : MOVED;
-	m.from_dir = m.to_dir = -1;
+	struct moving m = *(const struct moving *)ctx;
+	m.from_dir = m.to_dir = (struct parent){.fd = -1};
+	int result = m.to < 0 && mine == 0 ? moving_folder(&m, "") : MOVED;
 	for (size_t i = 0; i < m.l->count && result == MOVED; i++) {
 		const struct listed *e = &m.l->list[i];
-		if ((int)(i / LISTING_CHUNK % (size_t)m.of) != m.mine)
+		if ((int)(i / LISTING_CHUNK % (size_t)of) != mine)
 			continue;
-		if (e->type == 'f' || e->type == 'x')
+		if (is_file(e))
 			result = moving_file(&m, i);
 		else if (m.to < 0)
 			result = e->type == 'l' ? moving_link(&m, e) : moving_folder(&m, e->path);
 	}
-	close_fd(&m.from_dir);
-	close_fd(&m.to_dir);
-	free(m.parent);
+	parent_close(&m.from_dir);
+	parent_close(&m.to_dir);
 	return result;
-}
-
-/* Forks a child that does a part of the work and ends with its parent. */
-static pid_t fork_share(void)
-{
-	pid_t parent = getpid(), pid = fork();
-	if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
-		_exit(MOVED_FAILED);
-	return pid;
 }
 
 static int moving_wide(struct moving m)
 {
-	pid_t pids[WIDE_MAX];
-	m.of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)),
-			m.l->count / LISTING_CHUNK + 1);
-	for (m.mine = 1; m.mine < m.of; m.mine++) {
-		pids[m.mine] = fork_share();
-		if (pids[m.mine] == 0)
-			_exit(moving_share(m));
-	}
-	m.mine = 0;
-	int worst = moving_share(m);
-	for (m.mine = 1; m.mine < m.of; m.mine++) {
-		int status = 0, result = MOVED_FAILED + EIO;
-		if (pids[m.mine] < 0)
-			result = moving_share(m);
-		else if (waitpid(pids[m.mine], &status, 0) == pids[m.mine] && WIFEXITED(status))
-			result = WEXITSTATUS(status);
-		worst = MAX(worst, result);
-	}
-	if (worst >= MOVED_FAILED)
-		errno = worst - MOVED_FAILED;
-	return worst;
+	return share_wide(m.l->count / LISTING_CHUNK + 1, moving_share, &m);
 }
 
 /* ---- the archive of a tree ---- */
@@ -236,6 +166,13 @@ static int moving_wide(struct moving m)
 enum { ARCHIVE_HEAD_MOST = 64 << 20 };
 
 #define ARCHIVE_TITLE "burst-archive 1 %012lld\n"
+
+/* Returns whether the folder's file system has less room, as far as it says. */
+static bool has_less(int dir, int64_t bytes)
+{
+	int64_t room = fd_free_bytes(dir);
+	return room >= 0 && room < bytes;
+}
 
 /* Plans the archive of this folder. Returns -1 with errno set. */
 static int archive_measure(const struct listing *l, int from, struct archive *ar)
@@ -288,9 +225,9 @@ static int archive_add(FILE *to, int from, const char *path, int64_t size, char 
 	while (left > 0 && (n = read(fd, part, (size_t)MIN(left, (int64_t)SLICE))) > 0 &&
 	       fwrite(part, 1, (size_t)n, to) == (size_t)n)
 		left -= n;
-	int saved = n < 0 || left == 0 || ferror(to) ? errno : EBADMSG;
-	close(fd);
-	errno = saved;
+	if (left && n >= 0 && !ferror(to))
+		errno = EBADMSG;
+	close_fd(&fd);
 	return left ? -1 : 0;
 }
 
@@ -304,10 +241,8 @@ static int archive_fill(const struct listing *l, const struct archive *ar, int f
 		if (ar->list[i].offset >= 0)
 			failed = archive_add(to, from, l->list[i].path, ar->list[i].size, part) < 0;
 	failed = failed || fflush(to) == EOF || fsync(fileno(to)) < 0;
-	int saved = errno;
 	free(part);
 	str_free(&head);
-	errno = saved;
 	return failed ? -1 : 0;
 }
 
@@ -316,18 +251,15 @@ static int archive_fill(const struct listing *l, const struct archive *ar, int f
 static void archive_write(const struct listing *l, int from, int dir, char why[WHY_MAX])
 {
 	struct archive ar = {0};
-	struct statvfs v;
 	why[0] = 0;
 	int failed = archive_measure(l, from, &ar);
 	if (!failed && ar.bytes > ARCHIVE_MOST) {
 		snprintf(why, WHY_MAX, "its small files are %lld MB",
 			 (long long)(ar.bytes / 1000000));
-	} else if (!failed && fstatvfs(dir, &v) == 0 &&
-		   (int64_t)v.f_bavail * (int64_t)v.f_frsize < 2 * ar.bytes) {
+	} else if (!failed && has_less(dir, 2 * ar.bytes)) {
 		snprintf(why, WHY_MAX, "the volume has little room left");
 	} else if (!failed) {
-		int fd = openat(dir, ARCHIVE_NAME,
-				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+		int fd = create_at(dir, ARCHIVE_NAME, 0644);
 		FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
 		if (to)
 			setvbuf(to, NULL, _IOFBF, ARCHIVE_PIECE);
@@ -401,11 +333,9 @@ static int archive_head_read(int fd, const struct stat *st, const struct listing
 	int failed = pread_all(fd, text, (size_t)(head - len), len) < 0;
 	if (!failed && (archive_lines(l, text, ar) < 0 || ar->head + ar->bytes != st->st_size))
 		errno = EBADMSG, failed = 1;
-	int saved = errno;
 	free(text);
 	if (failed)
 		free(ar->list);
-	errno = saved;
 	return failed ? -1 : 0;
 }
 
@@ -415,11 +345,8 @@ static int archive_open(int from, const struct listing *l, struct archive *ar)
 {
 	struct stat st;
 	int fd = open_below(from, ARCHIVE_NAME, &st);
-	if (fd >= 0 && archive_head_read(fd, &st, l, ar) < 0) {
-		int saved = errno;
+	if (fd >= 0 && archive_head_read(fd, &st, l, ar) < 0)
 		close_fd(&fd);
-		errno = saved;
-	}
 	return fd;
 }
 
@@ -438,11 +365,9 @@ static enum taken open_listed(int root, const char *path, const char *id, int *f
 	*from = open_folder(root, path, false);
 	if (*from >= 0 && listing_read(l, *from, id) == 0)
 		return TAKEN;
-	int saved = errno;
 	close_fd(from);
-	errno = saved;
-	return saved == EBADMSG || saved == ELOOP || saved == ENOTDIR ? TAKEN_CHANGED
-	       : saved == ENOENT                                      ? TAKEN_MISSING
+	return errno == EBADMSG || errno == ELOOP || errno == ENOTDIR ? TAKEN_CHANGED
+	       : errno == ENOENT                                      ? TAKEN_MISSING
 								      : TAKEN_FAILED;
 }
 
@@ -455,9 +380,7 @@ enum taken tree_take(int root, const char *path, const char *id, int to, const c
 		return result;
 	char *temp = xasprintf(".%s.%d", name, getpid());
 	remove_at(to, temp);
-	int dir = mkdirat(to, temp, 0755) < 0
-			  ? -1
-			  : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int dir = make_at(to, temp);
 	result = TAKEN_FAILED;
 	if (dir >= 0 && listing_frame(&l, dir) == 0)
 		result = taken_of(moving_wide((struct moving){.l = &l, .from = from, .to = dir}));
@@ -481,10 +404,8 @@ enum taken tree_compare(int root, const char *path, const char *id)
 	if (result != TAKEN)
 		return result;
 	result = taken_of(moving_wide((struct moving){.l = &l, .from = from, .to = -1}));
-	int saved = errno;
 	close_fd(&from);
 	listing_free(&l);
-	errno = saved;
 	return result;
 }
 
@@ -502,9 +423,7 @@ int tree_keep(int from, uid_t owner, int root, const char *under, const char *na
 		mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int to = open_folder(root, under, true);
 	char *temp = xasprintf(".kept.%ld.%d", (long)time(NULL), getpid());
-	int dir = to < 0 || mkdirat(to, temp, 0755) < 0
-			  ? -1
-			  : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int dir = to < 0 ? -1 : make_at(to, temp);
 	int failed = hashes == MAP_FAILED || dir < 0 || listing_frame(&l, dir) < 0;
 	if (!failed)
 		failed = moving_wide((struct moving){.l = &l,
@@ -513,7 +432,7 @@ int tree_keep(int from, uid_t owner, int root, const char *under, const char *na
 						     .hashes = hashes,
 						     .owner = owner}) != MOVED;
 	for (size_t i = 0; !failed && i < l.count; i++)
-		if (l.list[i].type == 'f' || l.list[i].type == 'x')
+		if (is_file(&l.list[i]))
 			memcpy(l.list[i].sha256, hashes[i], 65);
 	if (!failed) {
 		listing_id(&l, id);
@@ -563,8 +482,13 @@ static void stretches_cut(struct unpacking *u)
 	}
 }
 
+static int unpack_failed(void)
+{
+	return errno == EBADMSG ? MOVED_CHANGED : share_failed();
+}
+
 /* Writes one file. part[] holds it already, at *ready, or is filled piece by piece. */
-static int unpack_file(const struct unpacking *u, struct moving *m, size_t at, char *part,
+static int unpack_file(const struct unpacking *u, struct parent *to, size_t at, char *part,
 		       const char *ready)
 {
 	const struct listed *e = &u->l->list[at];
@@ -572,10 +496,8 @@ static int unpack_file(const struct unpacking *u, struct moving *m, size_t at, c
 	const char *name;
 	char hex[65];
 	struct sha256 sha;
-	if (moving_parent(m, e->path, &name) < 0)
-		return moved_failed();
-	int out =
-		openat(m->to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int out = parent_open(to, u->to, e->path, false, &name) < 0 ? -1
+								    : create_at(to->fd, name, 0600);
 	int failed = out < 0;
 	sha_start(&sha);
 	for (int64_t done = 0, n; done < p->size && !failed; done += n) {
@@ -586,27 +508,18 @@ static int unpack_file(const struct unpacking *u, struct moving *m, size_t at, c
 			sha_add(&sha, ready ? ready : part, (size_t)n);
 	}
 	sha_hex(&sha, hex);
-	int result = failed                   ? errno == EBADMSG ? MOVED_CHANGED : moved_failed()
-				       : strcmp(hex, e->sha256) ? MOVED_CHANGED
-					      : MOVED;
-	if (result == MOVED) {
-		fchmod(out, e->type == 'x' ? 0755 : 0644);
-		futimens(out, (struct timespec[]){{.tv_sec = p->mtime_s}, {.tv_sec = p->mtime_s}});
-	}
-	if (out >= 0 && close(out) < 0 && result == MOVED)
-		result = moved_failed();
-	return result;
+	int result = failed ? unpack_failed() : strcmp(hex, e->sha256) ? MOVED_CHANGED : MOVED;
+	return moved_close(out, e, (struct timespec){.tv_sec = p->mtime_s}, result);
 }
 
-static int unpack_stretch(const struct unpacking *u, struct moving *m, struct stretch c, char *part)
+static int unpack_stretch(const struct unpacking *u, struct parent *to, struct stretch c,
+			  char *part)
 {
 	const struct packed *p = u->ar->list;
 	if (p[c.first].offset < 0) {
-		struct moving there = {
-			.l = u->l, .from = u->from, .to = -1, .from_dir = -1, .to_dir = -1};
+		struct moving there = {.l = u->l, .from = u->from, .to = -1, .from_dir.fd = -1};
 		int result = moving_file(&there, c.first);
-		close_fd(&there.from_dir);
-		free(there.parent);
+		parent_close(&there.from_dir);
 		return result;
 	}
 	int64_t begin = p[c.first].offset, end = begin;
@@ -614,58 +527,42 @@ static int unpack_stretch(const struct unpacking *u, struct moving *m, struct st
 		end = p[i].offset < 0 ? end : p[i].offset + p[i].size;
 	bool at_once = end - begin <= ARCHIVE_PIECE;
 	if (at_once && pread_all(u->fd, part, (size_t)(end - begin), begin) < 0)
-		return errno == EBADMSG ? MOVED_CHANGED : moved_failed();
+		return unpack_failed();
 	int result = MOVED;
 	for (size_t i = c.first; i < c.past && result == MOVED; i++)
 		if (p[i].offset >= 0)
-			result = unpack_file(u, m, i, part,
+			result = unpack_file(u, to, i, part,
 					     at_once ? part + (p[i].offset - begin) : NULL);
 	return result;
 }
 
-static int unpack_share(const struct unpacking *u)
+static int unpack_share(const void *ctx, int mine, int of)
 {
-	struct moving m = {.l = u->l, .from = u->to, .to = u->to, .from_dir = -1, .to_dir = -1};
+	const struct unpacking *u = ctx;
+	struct parent to = {.fd = -1};
 	char *part = xcalloc(1, ARCHIVE_PIECE);
 	int result = MOVED;
+	(void)mine;
+	(void)of;
 	for (size_t i; result == MOVED && (i = atomic_fetch_add(u->next, 1)) < u->count;)
-		result = unpack_stretch(u, &m, u->stretches[i], part);
+		result = unpack_stretch(u, &to, u->stretches[i], part);
 	if (result != MOVED)
 		atomic_store(u->next, u->count); /* stop the other processes */
 	free(part);
-	close_fd(&m.from_dir);
-	close_fd(&m.to_dir);
-	free(m.parent);
+	parent_close(&to);
 	return result;
 }
 
 static int unpack_wide(struct unpacking *u)
 {
-	pid_t pids[WIDE_MAX];
 	u->next = mmap(NULL, sizeof(*u->next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		       -1, 0);
 	if (u->next == MAP_FAILED)
-		return moved_failed();
+		return share_failed();
 	stretches_cut(u);
-	int of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), u->count + 1);
-	for (int i = 1; i < of; i++) {
-		pids[i] = fork_share();
-		if (pids[i] == 0)
-			_exit(unpack_share(u));
-	}
-	int worst = unpack_share(u);
-	for (int i = 1; i < of; i++) {
-		int status = 0, result = MOVED_FAILED + EIO;
-		if (pids[i] < 0)
-			result = MOVED; /* another process did this one's part */
-		else if (waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status))
-			result = WEXITSTATUS(status);
-		worst = MAX(worst, result);
-	}
+	int worst = share_wide(u->count + 1, unpack_share, u);
 	free(u->stretches);
 	munmap((void *)u->next, sizeof(*u->next));
-	if (worst >= MOVED_FAILED)
-		errno = worst - MOVED_FAILED;
 	return worst;
 }
 
@@ -681,10 +578,8 @@ static int archive_links(const struct listing *l, const struct archive *ar, int 
 		char *target = xasprintf("%s/%s", there, l->list[i].path);
 		int dir = open_parent(to, l->list[i].path, false, &name);
 		failed = dir < 0 || symlinkat(target, dir, name) < 0;
-		int saved = errno;
 		close_fd(&dir);
 		free(target);
-		errno = saved;
 	}
 	return failed ? -1 : 0;
 }
@@ -692,26 +587,18 @@ static int archive_links(const struct listing *l, const struct archive *ar, int 
 int archive_unpack(struct unpacking *u, int to, const char *name, const char *there,
 		   char why[WHY_MAX])
 {
-	struct statvfs v;
+	int result = SHARE_FAILED;
+	if (has_less(to, u->ar->bytes + (int64_t)u->l->count * 2048 + ARCHIVE_SPARE))
+		return snprintf(why, WHY_MAX, "the pod's disk has no room for its %lld MB",
+				(long long)(u->ar->bytes / 1000000)),
+		       -1;
 	char *temp = xasprintf(".%s.%d", name, getpid());
-	int64_t room = fstatvfs(to, &v) == 0
-			       ? (int64_t)v.f_bavail * (int64_t)v.f_frsize - ARCHIVE_SPARE
-			       : INT64_MAX;
-	int result = MOVED_FAILED;
-	if (room < u->ar->bytes + (int64_t)u->l->count * 2048) {
-		snprintf(why, WHY_MAX, "the pod's disk has no room for its %lld MB",
-			 (long long)(u->ar->bytes / 1000000));
-		free(temp);
-		return -1;
-	}
-	u->to = mkdirat(to, temp, 0755) < 0
-			? -1
-			: openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	u->to = make_at(to, temp);
 	if (u->to >= 0 && listing_frame(u->l, u->to) == 0 &&
 	    archive_links(u->l, u->ar, u->to, there) == 0)
 		result = unpack_wide(u);
 	if (result == MOVED && (remove_at(to, name) < 0 || renameat(to, temp, to, name) < 0))
-		result = MOVED_FAILED;
+		result = SHARE_FAILED;
 	if (result == MOVED_CHANGED)
 		snprintf(why, WHY_MAX, "its archive is not what was put there");
 	else if (result != MOVED)

@@ -70,10 +70,8 @@ static bool is_being_written(const char *name)
 static enum snapshot_end read_target(struct snapshot *s, int dir, const char *name, struct entry *e)
 {
 	char target[PATH_BYTES_MAX];
-	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
-	if (n < 0)
+	if (read_link(dir, name, target) < 0)
 		return read_failed(s, e->path);
-	target[n] = 0;
 	if (!link_inside(e->path, target))
 		return unfit(s, e->path, "is a link that leaves the folder: use a relative one");
 	e->target = xstrdup(target);
@@ -346,16 +344,10 @@ enum snapshot_end snapshot_take(struct snapshot *s, int to)
 static void pass_on(int from, int to, const char *sha256)
 {
 	struct sha256 sha;
-	char *part = xcalloc(1, SLICE), hex[65];
-	ssize_t n;
+	char hex[65];
 	sha_start(&sha);
-	while ((n = read(from, part, SLICE)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 || fd_write_all(to, part, (size_t)n) < 0)
-			_exit(1);
-		sha_add(&sha, part, (size_t)n);
-	}
+	if (copy_all(from, to, &sha) < 0)
+		_exit(1);
 	sha_hex(&sha, hex);
 	_exit(strcmp(hex, sha256) != 0);
 }
@@ -410,8 +402,8 @@ static int run_checkpoints(struct agent *a)
 	int all = open_folder(a->disk_fd, "checkpoint", true), of_run = -1;
 	DIR *d = all < 0 ? NULL : fdopendir(dup(all));
 	struct dirent *e;
-	while (d && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && strcmp(e->d_name, a->run))
+	while (d && (e = next_entry(d)))
+		if (strcmp(e->d_name, a->run))
 			remove_at(all, e->d_name);
 	if (d)
 		closedir(d);
@@ -481,20 +473,19 @@ static pid_t fill_begin(struct agent *a, struct command *c, int dir, const struc
 	struct stat st;
 	const char *path = json_text(given, "path", ""), *slash = strrchr(path, '/');
 	char *fresh = xasprintf(".%s.new", c->id);
-	int out = -1;
+	pid_t pid = -1;
 	*f = (struct filling){.from = -1, .to = -1};
 	snprintf(f->sha256, sizeof(f->sha256), "%s", json_text(given, "sha256", ""));
 	snprintf(c->checkpoint.spare, sizeof(c->checkpoint.spare), "%s", slash ? slash + 1 : "");
 	f->from = path_inside(path) ? open_below(a->volume_fd, path, &st) : (errno = EINVAL, -1);
 	if (f->from >= 0 && make_theirs(a, dir, fresh) == 0)
-		f->to = openat(dir, fresh, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	pid_t pid = f->to < 0 || make_pipe(&c->filled, &out) < 0 ? -1 : spawn_own(a, fill, out);
-	int saved = errno;
-	close_fd(&out);
+		f->to = open_at(dir, fresh);
+	if (f->to >= 0)
+		pid = spawn_own(a, fill, &c->filled);
 	close_fd(&f->from);
 	close_fd(&f->to);
 	if (pid <= 0)
-		trouble(a, c->id, "lost", strerror(saved), 0);
+		trouble(a, c->id, "lost", strerror(errno), 0);
 	else
 		snprintf(c->checkpoint.seed, sizeof(c->checkpoint.seed), "%s", f->sha256);
 	free(fresh);
@@ -602,10 +593,8 @@ static int keep(struct agent *a, int fd)
 	int dir = open_folder(a->dir_fd, "checkpoint", true);
 	char *name = xasprintf("%s.%lld", a->save.id, (long long)a->save.number);
 	int failed = dir < 0 || fsync(fd) < 0 || renameat(a->dir_fd, PART, dir, name) < 0;
-	int saved = errno;
 	close_fd(&dir);
 	free(name);
-	errno = saved;
 	return failed ? -1 : 0;
 }
 
@@ -614,17 +603,16 @@ static int open_part(struct agent *a)
 	int folder = open_folder(a->dir_fd, "checkpoint", true);
 	close_fd(&folder);
 	unlinkat(a->dir_fd, PART, 0);
-	return openat(a->dir_fd, PART, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	return create_at(a->dir_fd, PART, 0644);
 }
 
 /* Runs in a child. Prints the result, by which save_answer() goes on. */
 static int save_work(struct agent *a)
 {
-	struct snapshot s = {
-		.from = open(a->save.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-		.owner = a->separate && !a->worker_root ? WORKER_UID : 0,
-		.most = a->checkpoint_most,
-		.known = a->save.known};
+	struct snapshot s = {.from = open_at(AT_FDCWD, a->save.dir),
+			     .owner = a->separate && !a->worker_root ? WORKER_UID : 0,
+			     .most = a->checkpoint_most,
+			     .known = a->save.known};
 	int fd = open_part(a);
 	enum snapshot_end end = SNAPSHOT_FAILED;
 	if (s.from < 0)
@@ -645,21 +633,13 @@ static int save_work(struct agent *a)
 	return 0;
 }
 
-static int flush_work(struct agent *a)
-{
-	return volume_flush(&a->place) < 0;
-}
-
 static bool save_child(struct agent *a, int (*work)(struct agent *))
 {
 	struct save *v = &a->save;
-	int out = -1;
-	v->pid = make_pipe(&v->out, &out) < 0 ? 0 : spawn_own(a, work, out);
-	close_fd(&out);
+	v->pid = spawn_own(a, work, &v->out);
 	if (v->pid > 0)
 		return true;
 	v->pid = 0;
-	close_fd(&v->out);
 	return false;
 }
 
@@ -709,7 +689,7 @@ static void taken(struct agent *a)
 {
 	report(a, false);
 	if (a->checkpoint_on_volume)
-		a->save.flushing = save_child(a, flush_work);
+		a->save.flushing = save_child(a, sync_work);
 	else
 		remove_older(a);
 }

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/str.h"
 #include "files.h"
 #include "json.h"
@@ -79,7 +80,7 @@ static void hello_send(struct agent *a, struct client *c)
 	js_int(b, "memory_mb", memory_mb());
 	add_gpus(a, b);
 	js_bool(b, "zstd", have_program("zstd"));
-	js_int(b, "free_bytes", free_bytes(a->place.volume));
+	js_int(b, "free_bytes", path_free_bytes(a->place.volume));
 	js_text(b, "mode", a->detached ? "detached" : "attached");
 	js_bool(b, "separate", a->separate);
 	add_work(a, b);

@@ -186,13 +186,6 @@ void command_exited(struct agent *a, struct worker *w, int status)
 	w->pid = 0;
 }
 
-/* It was silent for too long. */
-static void command_hangs(struct agent *a, struct worker *w)
-{
-	command_kill(a, w);
-	worker_kill(a, w, "hang");
-}
-
 static void command_halt(struct agent *a, struct worker *w, int64_t grace_ms)
 {
 	struct command *c = w->command;
@@ -330,9 +323,7 @@ void worker_exited(struct agent *a, struct worker *w, int status)
 	bool shrinks = w->parts ? oom && in_flight(w) > 1 : w->reported_oom;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	worker_close(w);
-	struct str *b = event_begin(a, "worker");
-	js_int(b, "w", w->w);
-	js_text(b, "state", "exited");
+	struct str *b = worker_event(a, w, "exited");
 	js_int(b, "code", code);
 	js_text(b, "error", *words ? words : reason);
 	event_end(a);
@@ -383,7 +374,8 @@ void worker_check_hang(struct agent *a, struct worker *w)
 			worker_kill(a, w, "hang");
 	} else if (w->state == WORKER_BUSY && w->command && a->hang_ms > 0 && !w->killed_for &&
 		   silent > a->hang_ms) {
-		command_hangs(a, w);
+		command_kill(a, w);
+		worker_kill(a, w, "hang");
 	}
 }
 

@@ -17,12 +17,15 @@
 
 #include "base/clock.h"
 #include "base/path.h"
+#include "sha256.h"
 
 void close_fd(int *fd)
 {
+	int saved = errno;
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
+	errno = saved;
 }
 
 bool path_inside(const char *path)
@@ -61,6 +64,30 @@ int mkdirs(const char *path, mode_t mode)
 	return failed ? -1 : 0;
 }
 
+int open_at(int dir, const char *name)
+{
+	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int make_at(int dir, const char *name)
+{
+	return mkdirat(dir, name, 0755) < 0 ? -1 : open_at(dir, name);
+}
+
+int create_at(int dir, const char *name, mode_t mode)
+{
+	return openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+}
+
+/* Opens a folder, and makes it if it is missing and `make` is set. */
+static int open_or_make(int dir, const char *name, bool make)
+{
+	int fd = open_at(dir, name);
+	if (fd < 0 && errno == ENOENT && make && (mkdirat(dir, name, 0755) == 0 || errno == EEXIST))
+		fd = open_at(dir, name);
+	return fd;
+}
+
 int open_parent(int root, const char *path, bool make, const char **name)
 {
 	int at = dup(root);
@@ -68,18 +95,32 @@ int open_parent(int root, const char *path, bool make, const char **name)
 	while (at >= 0 && (slash = strchr(part, '/'))) {
 		char one[NAME_MAX + 1];
 		snprintf(one, sizeof(one), "%.*s", (int)(slash - part), part);
-		int next = openat(at, one, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (next < 0 && errno == ENOENT && make &&
-		    (mkdirat(at, one, 0755) == 0 || errno == EEXIST))
-			next = openat(at, one, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		int saved = errno;
-		close(at);
-		errno = saved;
+		int next = open_or_make(at, one, make);
+		close_fd(&at);
 		at = next;
 		part = slash + 1;
 	}
 	*name = part;
 	return at;
+}
+
+int parent_open(struct parent *p, int root, const char *path, bool make, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+	*name = slash ? slash + 1 : path;
+	if (p->fd >= 0 && strlen(p->path) == len && !memcmp(p->path, path, len))
+		return p->fd;
+	parent_close(p);
+	p->path = xstrndup(path, len);
+	return p->fd = open_parent(root, path, make, name);
+}
+
+void parent_close(struct parent *p)
+{
+	close_fd(&p->fd);
+	free(p->path);
+	p->path = NULL;
 }
 
 int open_below(int root, const char *path, struct stat *st)
@@ -92,15 +133,10 @@ int open_below(int root, const char *path, struct stat *st)
 		return -1;
 	}
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int saved = errno;
-	close(dir);
-	errno = saved;
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, st) < 0 || !S_ISREG(st->st_mode)) {
-		close(fd);
+	close_fd(&dir);
+	if (fd >= 0 && (fstat(fd, st) < 0 || !S_ISREG(st->st_mode))) {
+		close_fd(&fd);
 		errno = ELOOP;
-		return -1;
 	}
 	return fd;
 }
@@ -109,15 +145,17 @@ int open_folder(int root, const char *path, bool make)
 {
 	const char *name;
 	int dir = open_parent(root, path, make, &name);
-	int fd = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && dir >= 0 && errno == ENOENT && make &&
-	    (mkdirat(dir, name, 0755) == 0 || errno == EEXIST))
-		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int saved = errno;
-	if (dir >= 0)
-		close(dir);
-	errno = saved;
+	int fd = dir < 0 ? -1 : open_or_make(dir, name, make);
+	close_fd(&dir);
 	return fd;
+}
+
+struct dirent *next_entry(DIR *d)
+{
+	struct dirent *e;
+	while ((errno = 0, e = readdir(d)) && (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")))
+		;
+	return e;
 }
 
 int remove_inside(int fd)
@@ -128,9 +166,8 @@ int remove_inside(int fd)
 		return close(fd), -1;
 	int failed = 0;
 	struct dirent *e;
-	while ((e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			failed |= remove_at(fd, e->d_name);
+	while ((e = next_entry(d)))
+		failed |= remove_at(fd, e->d_name);
 	closedir(d);
 	return failed;
 }
@@ -145,10 +182,8 @@ int write_beside(const char *path, const char *text, mode_t mode)
 	char *temp = xasprintf("%s.new", path);
 	int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
 	int failed = fd < 0 || fd_write_all(fd, text, strlen(text)) < 0;
-	if (fd >= 0)
-		close(fd);
-	if (!failed)
-		failed = rename(temp, path) < 0;
+	close_fd(&fd);
+	failed = failed || rename(temp, path) < 0;
 	free(temp);
 	return failed ? -1 : 0;
 }
@@ -195,6 +230,28 @@ int pread_all(int fd, char *to, size_t len, int64_t offset)
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+int copy_all(int in, int out, struct sha256 *sha)
+{
+	static char part[256 << 10];
+	ssize_t n;
+	while ((n = read(in, part, sizeof(part))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 || (out >= 0 && fd_write_all(out, part, (size_t)n) < 0))
+			return -1;
+		if (sha)
+			sha_add(sha, part, (size_t)n);
+	}
+	return 0;
+}
+
+ssize_t read_link(int dir, const char *name, char target[PATH_BYTES_MAX])
+{
+	ssize_t n = readlinkat(dir, name, target, PATH_BYTES_MAX - 1);
+	target[MAX(n, (ssize_t)0)] = 0;
+	return n;
 }
 
 void set_aside(int root, const char *path)
@@ -492,12 +549,6 @@ int oom_open(void)
 	}
 	str_free(&groups);
 	return fd;
-}
-
-int64_t free_bytes(const char *path)
-{
-	struct statvfs v;
-	return statvfs(path, &v) < 0 ? -1 : (int64_t)v.f_bavail * (int64_t)v.f_frsize;
 }
 
 enum { TMPFS = 0x01021994 };

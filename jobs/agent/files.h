@@ -3,6 +3,7 @@
 #ifndef BURST_JOBS_AGENT_FILES_H
 #define BURST_JOBS_AGENT_FILES_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,8 +20,11 @@ enum {
 	ALIVE_MS = 5 * 1000, /* between two signs of life to a client */
 };
 
+struct sha256;
+
 /* ---- files below a folder ---- */
 
+/* Keeps errno. Does nothing if *fd is -1; sets it to -1. */
 void close_fd(int *fd);
 
 /* Returns whether `path` is relative and stays in its folder: no "..", ".", empty part or leading
@@ -30,9 +34,26 @@ bool path_inside(const char *path);
 bool name_safe(const char *name);
 int mkdirs(const char *path, mode_t mode);
 
+/* Opens the folder `name` without following a link. */
+int open_at(int dir, const char *name);
+/* The same of a new folder, which it makes. */
+int make_at(int dir, const char *name);
+/* Opens a new file for writing. */
+int create_at(int dir, const char *name, mode_t mode);
+
 /* Opens the folder that holds `path` below root, without following any link. `make` creates missing
  * folders. *name points at the last part. */
 int open_parent(int root, const char *path, bool make, const char **name);
+
+/* The folder of the last path, kept open for the next one. */
+struct parent {
+	int fd; /* -1: none */
+	char *path;
+};
+
+/* The same, but *p owns the descriptor. */
+int parent_open(struct parent *p, int root, const char *path, bool make, const char **name);
+void parent_close(struct parent *p);
 
 /* Opens a regular file below root for reading, without following any link. ELOOP: it is not a
  * regular file. */
@@ -40,6 +61,9 @@ int open_below(int root, const char *path, struct stat *st);
 
 /* Opens the folder `path` below root, without following any link. */
 int open_folder(int root, const char *path, bool make);
+
+/* Skips "." and "..". Returns NULL at the end, and then errno is 0, or if it cannot be read. */
+struct dirent *next_entry(DIR *d);
 
 /* Removes everything in the folder `fd`, then closes fd. */
 int remove_inside(int fd);
@@ -51,6 +75,13 @@ int write_beside(const char *path, const char *text, mode_t mode);
 int read_file(const char *path, size_t most, struct str *out);
 int read_all(int fd, size_t most, struct str *out);
 int pread_all(int fd, char *to, size_t len, int64_t offset);
+
+/* Copies the rest of `in` to `out` (-1: nowhere), and adds it to `sha` unless that is NULL. Returns
+ * -1 with errno. */
+int copy_all(int in, int out, struct sha256 *sha);
+
+/* Like readlinkat(), but ends the text by NUL. */
+ssize_t read_link(int dir, const char *name, char target[PATH_BYTES_MAX]);
 
 /* Renames a tree out of the way, then removes it in this process. */
 void set_aside(int root, const char *path);
@@ -105,7 +136,6 @@ int64_t uptime_s(void);
 bool have_program(const char *name);
 int cpu_count(void);
 int64_t memory_mb(void);
-int64_t free_bytes(const char *path);
 
 /* Opens the file of this process's control group that counts the processes which the kernel has
  * killed for want of memory. -1: there is none. */

@@ -204,11 +204,9 @@ static void output_offer(struct agent *a, struct command *c, const char *name,
  * replace a folder by one at any time. */
 static int command_folder(const struct command *c, const char *folder)
 {
-	int root = open(c->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (root < 0 || !*folder)
-		return root;
-	int fd = open_folder(root, folder, false);
-	close(root);
+	int root = open_at(AT_FDCWD, c->dir);
+	int fd = root < 0 ? -1 : open_folder(root, *folder ? folder : ".", false);
+	close_fd(&root);
 	return fd;
 }
 
@@ -328,9 +326,7 @@ static void visit_folder(struct agent *a, struct command *c, const char *folder,
 		return;
 	}
 	struct dirent *e;
-	while ((e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
+	while ((e = next_entry(d))) {
 		char *name = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->d_name);
 		visit_entry(a, c, dirfd(d), name, e->d_name, look, left);
 		free(name);
@@ -512,24 +508,63 @@ static int open_theirs(const struct agent *a, int root, const char *path, struct
 {
 	int fd = open_below(root, path, st);
 	if (fd >= 0 && a->separate && !a->worker_root && st->st_uid != WORKER_UID) {
-		close(fd);
+		close_fd(&fd);
 		errno = EPERM;
-		return -1;
 	}
 	return fd;
+}
+
+/* An output in P until it is complete; then it is renamed to P/out/SEGMENT/NAME. One name is
+ * enough: outputs are copied one at a time. */
+static const char OUTPUT_PART[] = ".output.part";
+
+/* ENOENT: the command has removed the file since the scan. */
+static int job_output_open(const struct agent *a, struct job *j)
+{
+	struct stat st;
+	int tree = open_at(AT_FDCWD, j->dir);
+	if (tree < 0) {
+		errno = errno == ENOENT ? ESTALE : errno;
+		return -1;
+	}
+	j->fd = open_theirs(a, tree, j->name, &st);
+	close_fd(&tree);
+	if (j->fd >= 0)
+		j->was = st;
+	return j->fd < 0 ? -1 : 0;
+}
+
+static int job_output_begin(struct agent *a, struct job *j)
+{
+	sha_start(&j->sha);
+	j->to = openat(a->dir_fd, OUTPUT_PART,
+		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (j->to < 0)
+		check_volume(a);
+	return j->to < 0 ? -1 : 0;
+}
+
+/* path is below P. Nothing is flushed here: `sync` runs before anything relies on the file. */
+static int job_output_close(struct agent *a, struct job *j, const char *path)
+{
+	const char *name;
+	int dir = open_parent(a->dir_fd, path, true, &name);
+	bool flush = j->kind == JOB_OUTPUT || a->detached;
+	int failed = dir < 0 || (flush && fsync(j->to) < 0) ||
+		     renameat(a->dir_fd, OUTPUT_PART, dir, name) < 0;
+	close_fd(&dir);
+	if (failed)
+		check_volume(a);
+	return failed ? -1 : 0;
 }
 
 static void segment_lost(struct agent *a, struct job *j)
 {
 	int saved = errno;
 	if (j->to >= 0)
-		unlinkat(a->dir_fd, ".output.part", 0);
+		unlinkat(a->dir_fd, OUTPUT_PART, 0);
 	segment_wrong(a, j, "missing", strerror(saved));
 }
-
-static int job_output_begin(struct agent *a, struct job *j);
-
-static int job_output_close(struct agent *a, struct job *j, const char *path);
 
 /* Handles a segment that the worker reports as written. Checks that the file exists, reads its
  * kind, then copies it from the worker's folder to the volume. */
@@ -575,9 +610,8 @@ static void job_segment(struct agent *a, struct job *j)
 	js_int(b, "try", j->try);
 	js_bool(b, "ok", true);
 	js_text(b, "file", j->name);
-	js_key(b, "path");
 	char *path = xasprintf("runs/%s/%s/%s", a->run, a->attempt, j->name);
-	js_quote(b, path, strlen(path));
+	js_text(b, "path", path);
 	free(path);
 	js_int(b, "bytes", j->bytes);
 	js_text(b, "sha256", hex);
@@ -589,54 +623,6 @@ static void job_segment(struct agent *a, struct job *j)
 	if (a->detached)
 		lease_renew(a, a->lease_s);
 	job_done(a);
-}
-
-/* An output in P until it is complete; then it is renamed to P/out/SEGMENT/NAME. One name is
- * enough: outputs are copied one at a time. */
-static const char OUTPUT_PART[] = ".output.part";
-
-/* ENOENT: the command has removed the file since the scan. */
-static int job_output_open(const struct agent *a, struct job *j)
-{
-	struct stat st;
-	int tree = open(j->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (tree < 0) {
-		errno = errno == ENOENT ? ESTALE : errno;
-		return -1;
-	}
-	j->fd = open_theirs(a, tree, j->name, &st);
-	int saved = errno;
-	close_fd(&tree);
-	errno = saved;
-	if (j->fd >= 0)
-		j->was = st;
-	return j->fd < 0 ? -1 : 0;
-}
-
-static int job_output_begin(struct agent *a, struct job *j)
-{
-	sha_start(&j->sha);
-	j->to = openat(a->dir_fd, OUTPUT_PART,
-		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (j->to < 0)
-		check_volume(a);
-	return j->to < 0 ? -1 : 0;
-}
-
-/* path is below P. Nothing is flushed here: `sync` runs before anything relies on the file. */
-static int job_output_close(struct agent *a, struct job *j, const char *path)
-{
-	const char *name;
-	int dir = open_parent(a->dir_fd, path, true, &name);
-	bool flush = j->kind == JOB_OUTPUT || a->detached;
-	int failed = dir < 0 || (flush && fsync(j->to) < 0) ||
-		     renameat(a->dir_fd, OUTPUT_PART, dir, name) < 0;
-	int saved = errno;
-	close_fd(&dir);
-	errno = saved;
-	if (failed)
-		check_volume(a);
-	return failed ? -1 : 0;
 }
 
 static struct command *job_command_running(const struct agent *a, const struct job *j)
@@ -696,10 +682,10 @@ static void job_output(struct agent *a, struct job *j)
 	if (has_changed(j))
 		return job_output_lost(a, j, "it was written while it was copied", false);
 	char *to = xasprintf("out/%s/%s", j->id, j->name);
-	int failed = job_output_close(a, j, to), saved = errno;
+	int failed = job_output_close(a, j, to);
 	free(to);
 	if (failed)
-		return job_output_lost(a, j, strerror(saved), false);
+		return job_output_lost(a, j, strerror(errno), false);
 	char hex[65];
 	sha_hex(&j->sha, hex);
 	struct str *b = event_begin(a, "output");

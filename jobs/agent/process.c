@@ -47,9 +47,7 @@ static bool child_copied(const char *from, int to, struct copying *c)
 	struct stat st;
 	int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool whole = in >= 0 && copy_tree(in, to, c) == 0 && stat(from, &st) == 0;
-	int saved = errno;
 	close_fd(&in);
-	errno = saved;
 	return whole;
 }
 
@@ -152,8 +150,11 @@ pid_t spawn(struct agent *a, const struct spawn *s)
 	return pid;
 }
 
-pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int out)
+pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int *out)
 {
+	int read_end = -1, write_end = -1;
+	if (out && make_pipe(&read_end, &write_end) < 0)
+		return -1;
 	pid_t parent = getpid(), pid = fork();
 	if (pid == 0) {
 		sigset_t none;
@@ -162,12 +163,17 @@ pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int out)
 		signal(SIGTERM, SIG_DFL);
 		setpgid(0, 0);
 		die_with(parent);
-		if (out >= 0)
-			dup2(out, 1);
+		if (out)
+			dup2(write_end, 1);
 		_exit(work(a));
 	}
+	close_fd(&write_end);
 	if (pid > 0)
 		setpgid(pid, pid);
+	else
+		close_fd(&read_end);
+	if (out)
+		*out = read_end;
 	return pid;
 }
 
@@ -307,7 +313,7 @@ void end_pod(struct agent *a, const char *reason)
 	free(file);
 }
 
-static int sync_work(struct agent *a)
+int sync_work(struct agent *a)
 {
 	return volume_flush(&a->place) < 0;
 }
@@ -325,7 +331,7 @@ void sync_start(struct agent *a, int turn)
 	events_sync(a);
 	a->sync_turn = turn;
 	a->sync_next_turn = -1;
-	a->sync_pid = spawn_own(a, sync_work, -1);
+	a->sync_pid = spawn_own(a, sync_work, NULL);
 	if (a->sync_pid <= 0) {
 		a->sync_pid = 0;
 		sync_say(a, false);

@@ -28,6 +28,14 @@ enum {
 	START_CHECK_S = 3600, /* for the work of the agent itself: a large environment takes long */
 };
 
+/* Why a tree cannot be used; TAKEN_FAILED: by errno. */
+static const char *taken_words(enum taken taken)
+{
+	return taken == TAKEN_MISSING   ? "is missing"
+	       : taken == TAKEN_CHANGED ? "is not what was put there"
+					: strerror(errno);
+}
+
 /* Moves what `path` names to the folder `to`. Returns false if that failed, after printing why.
  * An empty path is nothing to move. */
 static bool start_take(struct agent *a, int to, const char *what, const char *path)
@@ -40,10 +48,7 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 				   : tree_take(a->volume_fd, path, id + 1, to, id + 1);
 	if (taken == TAKEN)
 		return true;
-	printf("%s %s", what,
-	       taken == TAKEN_MISSING   ? "is missing"
-	       : taken == TAKEN_CHANGED ? "is not what was put there"
-					: strerror(errno));
+	printf("%s %s", what, taken_words(taken));
 	/* a kept tree of the same name would pass for an intact one */
 	if (taken == TAKEN_CHANGED || taken == TAKEN_MISSING)
 		set_aside(a->volume_fd, path);
@@ -69,10 +74,10 @@ static bool start_needs(const struct agent *a, const char *hash)
 /* Removes what an interrupted start left. */
 static void env_tidy(const struct agent *a)
 {
-	DIR *d = fdopendir(openat(a->env_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	DIR *d = fdopendir(open_at(a->env_fd, "."));
 	struct dirent *e;
-	while (d && (e = readdir(d)))
-		if (e->d_name[0] == '.' && strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+	while (d && (e = next_entry(d)))
+		if (e->d_name[0] == '.')
 			remove_at(a->env_fd, e->d_name);
 	if (d)
 		closedir(d);
@@ -116,9 +121,7 @@ static bool start_use_in_place(struct agent *a, const char *hash, const char *id
 	bool fine = taken == TAKEN &&
 		    (!a->env_root || symlinkat(there, a->env_fd, hash) == 0 || errno == EEXIST);
 	if (!fine)
-		printf("env %s", taken == TAKEN_MISSING   ? "is missing"
-				 : taken == TAKEN_CHANGED ? "is not what was put there"
-							  : strerror(errno));
+		printf("env %s", taken_words(taken));
 	free(path);
 	free(there);
 	return fine;
@@ -219,12 +222,10 @@ bool task_read(struct agent *a, int rounds)
 static bool task_begin_own(struct agent *a, int (*work)(struct agent *))
 {
 	struct task *t = &a->task;
-	int out = -1;
 	close_fd(&t->out);
-	t->pid = make_pipe(&t->out, &out) < 0 ? -1 : spawn_own(a, work, out);
-	if (t->out >= 0)
+	t->pid = spawn_own(a, work, &t->out);
+	if (t->pid > 0)
 		nonblocking(t->out);
-	close_fd(&out);
 	return t->pid > 0;
 }
 
@@ -298,9 +299,7 @@ static void start_read_outputs(struct agent *a, const struct json *op)
 static void command_slot_ready(struct agent *a, struct worker *w)
 {
 	w->state = WORKER_IDLE;
-	struct str *b = event_begin(a, "worker");
-	js_int(b, "w", w->w);
-	js_text(b, "state", "ready");
+	struct str *b = worker_event(a, w, "ready");
 	js_text(b, "engine", "command");
 	js_text(b, "version", BURST_VERSION);
 	js_int(b, "sample_rate", 0);
@@ -343,9 +342,7 @@ static void start_again(struct agent *a)
 {
 	a->draining = a->drained = false;
 	for (int i = 0; i < a->worker_count; i++) {
-		struct str *b = event_begin(a, "worker");
-		js_int(b, "w", a->workers[i].w);
-		js_text(b, "state", "ready");
+		struct str *b = worker_event(a, &a->workers[i], "ready");
 		str_add(b, a->workers[i].hello);
 		js_int(b, "load_ms", 0);
 		event_end(a);
@@ -574,7 +571,7 @@ static int task_keep(struct agent *a)
 	const struct task *t = &a->task;
 	char id[65], bad[PATH_BYTES_MAX] = "", no_archive[WHY_MAX] = "";
 	bool packed = t->hash && a->env_root;
-	int from = open(t->build, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int from = open_at(AT_FDCWD, t->build);
 	if (from < 0 ||
 	    tree_keep(from, t->uid, a->volume_fd, t->hash ? "env" : "debs", t->hash, id, bad,
 		      packed ? no_archive : NULL) < 0 ||
@@ -594,10 +591,7 @@ static int task_keep(struct agent *a)
 static bool folder_is_empty(const char *path)
 {
 	DIR *d = opendir(path);
-	struct dirent *e;
-	bool empty = true;
-	while (d && empty && (e = readdir(d)))
-		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+	bool empty = !d || !next_entry(d);
 	if (d)
 		closedir(d);
 	return empty;

@@ -225,19 +225,23 @@ void lanes_close(struct lanes *l)
 	close_fd(&l->listener);
 }
 
-/* Starts a zstd that unpacks what is written to *in, into `out`. */
-static pid_t unzstd_into(int out, int *in)
+pid_t unzstd(int in, int out)
 {
-	int read_end = -1;
-	if (make_pipe(&read_end, in) < 0)
-		return -1;
 	pid_t pid = fork();
 	if (pid == 0) {
-		dup2(read_end, 0);
+		dup2(in, 0);
 		dup2(out, 1);
 		execlp("zstd", "zstd", "-dcq", (char *)NULL);
 		_exit(127);
 	}
+	return pid;
+}
+
+/* Starts a zstd that unpacks what is written to *in, into `out`. */
+static pid_t unzstd_into(int out, int *in)
+{
+	int read_end = -1;
+	pid_t pid = make_pipe(&read_end, in) < 0 ? -1 : unzstd(read_end, out);
 	close_fd(&read_end);
 	return pid;
 }
@@ -349,21 +353,6 @@ static char *staged_part(const struct tree_args *args, int part)
 	return xasprintf("%s/staged/%s.%d", args->volume, args->from, part);
 }
 
-static int staged_copy(const char *path, int out, struct sha256 *sha)
-{
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	char *room = xcalloc(1, SLICE);
-	ssize_t n = -1;
-	while (fd >= 0 && (n = read(fd, room, SLICE)) > 0) {
-		sha_add(sha, room, (size_t)n);
-		if (fd_write_all(out, room, (size_t)n) < 0)
-			break;
-	}
-	close_fd(&fd);
-	free(room);
-	return n == 0 ? 0 : -1;
-}
-
 pid_t staged_start(const struct tree_args *args)
 {
 	int in = -1, out = -1;
@@ -378,7 +367,9 @@ pid_t staged_start(const struct tree_args *args)
 		sha_start(&sha);
 		for (int i = 0; i < atoi(args->parts) && !failed; i++) {
 			char *path = staged_part(args, i);
-			failed = staged_copy(path, out, &sha);
+			int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+			failed = fd < 0 || copy_all(fd, out, &sha) < 0;
+			close_fd(&fd);
 			free(path);
 		}
 		sha_hex(&sha, hex);
@@ -632,31 +623,15 @@ static ssize_t tar_from_lanes(struct tar *t)
 
 /* ---- a folder of the stream's entries ---- */
 
-static void tree_forget_parent(struct tar *t)
-{
-	close_fd(&t->parent);
-	free(t->parent_path);
-	t->parent_path = NULL;
-}
-
-/* Opens the entry's folder without following a link, and makes it if it is missing. Keeps it open
- * for the next entries. */
+/* Opens the entry's folder without following a link, and makes it if it is missing. */
 static int tree_parent(struct tar *t, const char **name)
 {
-	const char *slash = strrchr(t->path, '/');
-	size_t len = slash ? (size_t)(slash - t->path) : 0;
-	*name = slash ? slash + 1 : t->path;
-	if (t->parent >= 0 && strlen(t->parent_path) == len &&
-	    !memcmp(t->parent_path, t->path, len))
-		return t->parent;
-	tree_forget_parent(t);
-	t->parent = open_parent(t->root, t->path, true, name);
-	t->parent_path = xstrndup(t->path, len);
-	if (t->parent < 0)
+	int dir = parent_open(&t->parent, t->root, t->path, true, name);
+	if (dir < 0)
 		tar_error(t, "%s: %s", t->path,
 			  errno == ELOOP || errno == ENOTDIR ? "a part of it is not a folder"
 							     : strerror(errno));
-	return t->parent;
+	return dir;
 }
 
 static int tree_clear(struct tar *t, int dir, const char *name)
@@ -666,7 +641,7 @@ static int tree_clear(struct tar *t, int dir, const char *name)
 		return 0;
 	if (S_ISDIR(st.st_mode)) {
 		int copy = dup(dir);
-		tree_forget_parent(t); /* the entry may be the folder that is kept open */
+		parent_close(&t->parent); /* the entry may be the folder that is kept open */
 		int failed = remove_at(copy, name);
 		close(copy);
 		return failed;
@@ -686,10 +661,10 @@ static int tree_file(struct tar *t)
 	int dir = tree_parent(t, &name);
 	if (dir < 0)
 		return -1;
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = create_at(dir, name, 0600);
 	if (fd < 0 && errno == EEXIST && tree_clear(t, dir, name) == 0 &&
 	    (dir = tree_parent(t, &name)) >= 0)
-		fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		fd = create_at(dir, name, 0600);
 	if (fd < 0)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
 	int failed = 0;
@@ -857,7 +832,7 @@ int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root, struct 
 			  .lanes = lanes,
 			  .root = root,
 			  .listing = listing,
-			  .parent = -1,
+			  .parent.fd = -1,
 			  .first = true,
 			  .room = xcalloc(1, SLICE / 4)};
 	int more;
@@ -869,7 +844,7 @@ int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root, struct 
 	char *rest;
 	while (more == 0 && tar_some(t, SLICE, &rest)) /* read the padding of the last record */
 		;
-	tree_forget_parent(t);
+	parent_close(&t->parent);
 	free(t->path);
 	free(t->link);
 	free(t->room);

@@ -4,10 +4,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -34,11 +36,6 @@ struct walk {
 
 static int visit_folder(struct walk *v, int dir, int to, const char *folder, int level);
 
-static int open_at(int dir, const char *name)
-{
-	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 static int visit_below(struct walk *v, const struct walked *w, int level)
 {
 	if (level == LEVELS_OPEN) {
@@ -58,9 +55,7 @@ static int visit_entry(struct walk *v, int dir, int to, const char *folder, cons
 	struct walked w = {dir, to, path, path + strlen(path) - strlen(e->d_name), e->d_type};
 	enum walk_step step = v->entry(v->ctx, &w);
 	int failed = step == WALK_INTO ? visit_below(v, &w, level) : step == WALK_STOP ? -1 : 0;
-	int saved = errno;
 	free(path);
-	errno = saved;
 	return failed;
 }
 
@@ -70,10 +65,9 @@ static int visit_folder(struct walk *v, int dir, int to, const char *folder, int
 	DIR *d = dir < 0 || (v->to >= 0 && to < 0) ? NULL : fdopendir(dir);
 	struct dirent *e;
 	int failed = !d;
-	while (!failed && (errno = 0, e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			failed = visit_entry(v, dir, to, folder, e, level) < 0;
-	failed = failed || errno; /* readdir() failed before the end of the list */
+	while (!failed && (e = next_entry(d)))
+		failed = visit_entry(v, dir, to, folder, e, level) < 0;
+	failed = failed || errno; /* it could not be read to its end */
 	int saved = errno;
 	if (d)
 		closedir(d);
@@ -84,30 +78,25 @@ static int visit_folder(struct walk *v, int dir, int to, const char *folder, int
 	return failed ? -1 : 0;
 }
 
+/* folder: "." or a path. */
 static int visit_from_root(struct walk *v, const char *folder)
 {
-	int dir = *folder ? open_folder(v->root, folder, false) : open_at(v->root, ".");
-	int to = dir < 0 || v->to < 0 ? -1
-		 : *folder            ? open_folder(v->to, folder, false)
-				      : open_at(v->to, ".");
-	return visit_folder(v, dir, to, folder, 1);
+	int dir = open_folder(v->root, folder, false);
+	int to = dir < 0 || v->to < 0 ? -1 : open_folder(v->to, folder, false);
+	return visit_folder(v, dir, to, strcmp(folder, ".") ? folder : "", 1);
 }
 
 int walk_tree(int root, int to, walk_entry *entry, void *ctx)
 {
 	struct walk v = {.root = root, .to = to, .entry = entry, .ctx = ctx};
-	int failed = visit_from_root(&v, ""), saved = errno;
+	int failed = visit_from_root(&v, ".");
 	while (v.count) {
 		char *next = v.left[--v.count];
-		if (!failed) {
-			failed = visit_from_root(&v, next);
-			saved = errno;
-		}
+		failed = failed || visit_from_root(&v, next) < 0;
 		free(next);
 	}
 	free(v.left);
-	errno = saved;
-	return failed;
+	return failed ? -1 : 0;
 }
 
 /* ---- listings ---- */
@@ -127,10 +116,7 @@ void listing_free(struct listing *l)
 void listing_add(struct listing *l, char type, const char *path, const char *sha256,
 		 const char *target)
 {
-	if (l->count == l->cap) {
-		l->cap = l->cap ? l->cap * 2 : 64;
-		l->list = xrealloc(l->list, l->cap * sizeof(*l->list));
-	}
+	GROW(l->list, l->count, l->cap);
 	struct listed *e = &l->list[l->count];
 	*e = (struct listed){.type = type, .path = xstrdup(path), .turn = l->count++};
 	if (target)
@@ -207,6 +193,11 @@ void listing_remove(struct listing *l, const char *path)
 		l->list[i].turn = i; /* entries added later sort behind these */
 }
 
+bool is_file(const struct listed *e)
+{
+	return e->type == 'f' || e->type == 'x';
+}
+
 void listing_text(const struct listing *l, struct str *out)
 {
 	str_add(out, LISTING_TITLE);
@@ -214,7 +205,7 @@ void listing_text(const struct listing *l, struct str *out)
 		const struct listed *e = &l->list[i];
 		str_addc(out, e->type);
 		str_addc(out, ' ');
-		if (e->type == 'f' || e->type == 'x') {
+		if (is_file(e)) {
 			str_addn(out, e->sha256, 64);
 			str_addc(out, ' ');
 		}
@@ -299,10 +290,10 @@ int listing_read(struct listing *l, int dir, const char *id)
 		if (failed)
 			errno = EBADMSG;
 	}
-	int saved = errno == ELOOP ? EBADMSG : errno;
+	if (failed && errno == ELOOP)
+		errno = EBADMSG;
 	close_fd(&fd);
 	str_free(&text);
-	errno = saved;
 	return failed ? -1 : 0;
 }
 
@@ -310,8 +301,7 @@ int listing_write(const struct listing *l, int dir)
 {
 	struct str text = {0};
 	remove_at(dir, LISTING_NAME);
-	int fd = openat(dir, LISTING_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			0644);
+	int fd = create_at(dir, LISTING_NAME, 0644);
 	listing_text(l, &text);
 	int failed = fd < 0 || fd_write_all(fd, text.s, text.len) < 0;
 	str_free(&text);
@@ -348,9 +338,7 @@ static enum walk_step walk_entry_listed(void *ctx, const struct walked *w)
 		return WALK_INTO;
 	} else if (S_ISLNK(st.st_mode)) {
 		char target[PATH_BYTES_MAX];
-		ssize_t n = readlinkat(w->dir, w->name, target, sizeof(target) - 1);
-		target[MAX(n, (ssize_t)0)] = 0;
-		if (n < 1 || strchr(target, '\n'))
+		if (read_link(w->dir, w->name, target) < 1 || strchr(target, '\n'))
 			return errno = EINVAL, WALK_STOP;
 		listing_add(k->l, 'l', w->path, NULL, target);
 	}
@@ -373,38 +361,21 @@ int listing_frame(const struct listing *l, int to)
 		int dir = open_parent(to, e->path, false, &name);
 		int failed = dir < 0 || (e->type == 'd' ? mkdirat(dir, name, 0755)
 							: symlinkat(e->target, dir, name)) < 0;
-		int saved = errno;
 		close_fd(&dir);
-		errno = saved;
 		if (failed)
 			return -1;
 	}
 	return 0;
 }
 
-bool is_file(const struct listed *e)
-{
-	return e->type == 'f' || e->type == 'x';
-}
-
 /* ---- copies of a whole folder ---- */
 
 static int copy_bytes(int from, int to)
 {
-	for (;;) {
-		ssize_t n = copy_file_range(from, NULL, to, NULL, 1 << 30, 0);
-		if (n == 0)
-			return 0;
-		if (n < 0)
-			break;
-	}
-	char *part = xcalloc(1, SLICE);
 	ssize_t n;
-	int failed = 0;
-	while (!failed && (n = read(from, part, SLICE)) != 0)
-		failed = n < 0 ? errno != EINTR : fd_write_all(to, part, (size_t)n) < 0;
-	free(part);
-	return failed ? -1 : 0;
+	while ((n = copy_file_range(from, NULL, to, NULL, 1 << 30, 0)) > 0)
+		;
+	return n == 0 ? 0 : copy_all(from, to, NULL);
 }
 
 #define FICLONE_REQUEST _IOW(0x94, 9, int)
@@ -424,21 +395,15 @@ static int copy_plain(int from, int to, const char *name, const struct stat *st,
 		fchmod(out, st->st_mode & 0777);
 		futimens(out, (struct timespec[]){st->st_atim, st->st_mtim});
 	}
-	int saved = errno;
 	close_fd(&in);
 	close_fd(&out);
-	errno = saved;
 	return failed ? -1 : 0;
 }
 
 static int copy_link(int from, int to, const char *name)
 {
 	char target[PATH_BYTES_MAX];
-	ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
-	if (n < 0)
-		return -1;
-	target[n] = 0;
-	return symlinkat(target, to, name);
+	return read_link(from, name, target) < 0 ? -1 : symlinkat(target, to, name);
 }
 
 static uint32_t hash_byte(uint32_t hash, char byte)
@@ -524,35 +489,60 @@ int move_over(int from, int to)
 	return walk_tree(from, to, move_entry, NULL);
 }
 
-static int copy_share(int from, int to, struct copying c)
+/* ---- work that several processes share ---- */
+
+int share_failed(void)
 {
-	if (copy_tree(from, to, &c) == 0)
+	return SHARE_FAILED + (errno > 0 && errno < 190 ? errno : 0);
+}
+
+/* Forks a child that ends with its parent. */
+static pid_t fork_share(void)
+{
+	pid_t parent = getpid(), pid = fork();
+	if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
+		_exit(SHARE_FAILED);
+	return pid;
+}
+
+int share_wide(size_t most, int (*work)(const void *ctx, int mine, int of), const void *ctx)
+{
+	pid_t pids[WIDE_MAX];
+	int of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), most);
+	for (int i = 1; i < of; i++) {
+		pids[i] = fork_share();
+		if (pids[i] == 0)
+			_exit(work(ctx, i, of));
+	}
+	int worst = work(ctx, 0, of);
+	for (int i = 1; i < of; i++) {
+		int status = 0, result = SHARE_FAILED + EIO;
+		if (pids[i] < 0)
+			result = work(ctx, i, of);
+		else if (waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status))
+			result = WEXITSTATUS(status);
+		worst = MAX(worst, result);
+	}
+	if (worst >= SHARE_FAILED)
+		errno = worst - SHARE_FAILED;
+	return worst;
+}
+
+struct wide_copy {
+	int from, to;
+	enum copy_how how;
+};
+
+static int copy_share(const void *ctx, int mine, int of)
+{
+	const struct wide_copy *w = ctx;
+	struct copying c = {.how = w->how, .mine = mine, .of = of};
+	if (copy_tree(w->from, w->to, &c) == 0)
 		return 0;
-	return c.lost ? COPY_LOST : COPY_FAILED;
+	return c.lost ? COPY_LOST : share_failed();
 }
 
 int copy_tree_wide(int from, int to, enum copy_how how)
 {
-	pid_t pids[WIDE_MAX];
-	int of = MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX));
-	for (int i = 1; i < of; i++) {
-		pids[i] = fork();
-		if (pids[i] == 0)
-			_exit(copy_share(from, to,
-					 (struct copying){.how = how, .mine = i, .of = of}));
-	}
-	int result = copy_share(from, to, (struct copying){.how = how, .of = of}), saved = errno;
-	for (int i = 1; i < of; i++) {
-		int status = 0, share = COPY_FAILED;
-		errno = EIO;
-		if (pids[i] < 0)
-			share = copy_share(from, to,
-					   (struct copying){.how = how, .mine = i, .of = of});
-		else if (waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status))
-			share = WEXITSTATUS(status);
-		saved = share == COPY_FAILED ? errno : saved;
-		result = MAX(result, share);
-	}
-	errno = saved;
-	return result;
+	return share_wide(WIDE_MAX, copy_share, &(struct wide_copy){from, to, how});
 }

@@ -40,8 +40,6 @@ int walk_tree(int root, int to, walk_entry *entry, void *ctx);
 #define LISTING_TITLE "burst-tree 1\n"
 #define ARCHIVE_NAME  ".burst-archive"
 
-enum { WIDE_MAX = 16 /* processes that copy one tree */ };
-
 struct listed {
 	char *path, *target;
 	char sha256[65];
@@ -91,6 +89,20 @@ int listing_walk(struct listing *l, int dir, char bad[PATH_BYTES_MAX]);
 int listing_frame(const struct listing *l, int to);
 bool is_file(const struct listed *e);
 
+/* ---- work that several processes share ----
+ *
+ * On a network file system each entry costs a round trip, and some machines have many cores. */
+
+enum { WIDE_MAX = 16, SHARE_FAILED = 64 /* SHARE_FAILED + errno */ };
+
+/* By errno. */
+int share_failed(void);
+
+/* Calls work() in at most `most` processes, this one included: number `mine` in `of`. They end with
+ * this process. Returns the largest result, at most 255, and sets errno if it is SHARE_FAILED or
+ * more. If fork() fails, this process does that part itself. */
+int share_wide(size_t most, int (*work)(const void *ctx, int mine, int of), const void *ctx);
+
 /* ---- copies of a whole folder, by several processes if wanted ---- */
 
 enum copy_how { COPY_BYTES, COPY_LINKS };
@@ -115,10 +127,8 @@ int copy_tree(int from, int to, struct copying *c);
 /* Moves the entries of `from` into `to`. Merges folders; removes anything else in the way. */
 int move_over(int from, int to);
 
-enum { COPY_FAILED = 1, COPY_LOST };
-
-/* Copies with several processes: on a network file system each entry costs a round trip, and some
- * machines have many cores. Returns 0, COPY_LOST, or COPY_FAILED with errno. */
+/* Copies with several processes. Returns 0, COPY_LOST, or another number with errno. */
+enum { COPY_LOST = 255 };
 int copy_tree_wide(int from, int to, enum copy_how how);
 
 /* ---- packed ----
@@ -241,6 +251,9 @@ int lanes_merge_from(struct lanes *l, char *p, ssize_t n);
 void lanes_open(struct lanes *l, const char *id);
 void lanes_end(struct lanes *l, const char *id);
 
+/* Starts a zstd that unpacks `in` to `out`. */
+pid_t unzstd(int in, int out);
+
 /* Runs in a lane's session: lends its stdin to the builder of the tree, and waits until the builder
  * has finished. */
 int agent_lane(const char *id);
@@ -264,8 +277,7 @@ struct tar {
 	char type;
 	int root;                /* the folder to build */
 	struct listing *listing; /* its listing; NULL: none is needed */
-	char *parent_path;       /* parent folder of the last entry, kept open */
-	int parent;
+	struct parent parent;    /* of the last entry */
 	long files;
 	char error[300];
 };

@@ -91,12 +91,7 @@ static int tree_unpack(struct tar *t, int root, bool zstd, struct listing *listi
 	int in = -1, write_end = -1, status = 0;
 	if (!zstd)
 		return tree_fill(t, 0, root, listing);
-	pid_t pid = make_pipe(&in, &write_end) < 0 ? -1 : fork();
-	if (pid == 0) {
-		dup2(write_end, 1);
-		execlp("zstd", "zstd", "-dcq", (char *)NULL);
-		_exit(127);
-	}
+	pid_t pid = make_pipe(&in, &write_end) < 0 ? -1 : unzstd(0, write_end);
 	close_fd(&write_end);
 	int result = tree_fill(t, in, root, listing);
 	close_fd(&in);
@@ -144,18 +139,16 @@ static int tree_receive(struct tar *t, int root, struct tree_args *args, struct 
 static int tree_from_base(int dir, const char *base, int root, struct listing *listing)
 {
 	struct stat was, st;
-	int from = openat(dir, base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int from = open_at(dir, base);
 	int result = from >= 0         ? copy_tree_wide(from, root, COPY_LINKS)
 		     : errno == ENOENT ? COPY_LOST
-				       : COPY_FAILED;
-	int saved = errno;
+				       : share_failed();
 	if (!result && listing_read(listing, from, sha256_is_hex(base) ? base : NULL) < 0)
 		result = COPY_LOST;
 	if (!result && (fstat(from, &was) < 0 || fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 			was.st_ino != st.st_ino))
 		result = COPY_LOST;
 	close_fd(&from);
-	errno = saved;
 	return result;
 }
 
@@ -188,9 +181,7 @@ static int tree_listing_fits(struct tar *t, int root, const struct listing *l,
 static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args *args)
 {
 	struct listing listing = {0};
-	int root = mkdirat(dir, temp, 0755) < 0
-			   ? -1
-			   : openat(dir, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int root = make_at(dir, temp);
 	int failed = root < 0 ? tar_error(t, "%s: %s", args->dir, strerror(errno)) : 0;
 	int begun = !failed && args->base ? tree_from_base(dir, args->base, root, &listing) : 0;
 	args->baseless = begun == COPY_LOST;
@@ -217,7 +208,7 @@ static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args
 static bool tree_is_there(int dir, const char *id)
 {
 	struct listing l;
-	int root = openat(dir, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int root = open_at(dir, id);
 	if (root < 0 && errno == ENOENT)
 		return false;
 	bool there = root >= 0 && (!sha256_is_hex(id) || listing_read(&l, root, id) == 0);
@@ -349,11 +340,10 @@ int agent_ls(const char *path)
 	struct dirent *e;
 	if (!d)
 		fprintf(stderr, "burst-agent: ls: %s: %s\n", path, strerror(errno));
-	while (d && (e = readdir(d))) {
+	while (d && (e = next_entry(d))) {
 		struct stat st;
 		struct weight sum = {0};
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		struct walked top = {.dir = dirfd(d), .name = e->d_name};
 		int fd = weigh(&sum, &top) == WALK_INTO ? open_folder(dirfd(d), e->d_name, false)
@@ -390,9 +380,7 @@ static int remove_whole(int dir, const char *path, const char *name)
 		     fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
 		     renameat(dir, name, dir, aside) == 0;
 	int failed = remove_at(dir, moves ? aside : name);
-	int saved = errno;
 	free(aside);
-	errno = saved;
 	return failed;
 }
 
@@ -486,11 +474,11 @@ static int send_file(const struct place *place, const struct json *ask)
 		length = json_int(ask, "length", -1);
 	char *full = on_volume(place, path);
 	int fd = *path ? open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
-	int saved = errno, result = 0;
+	int result = 0;
 	struct stat st;
 	free(full);
 	if (fd < 0) {
-		send_error(path, *path ? strerror(saved) : "no path was given");
+		send_error(path, *path ? strerror(errno) : "no path was given");
 	} else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		send_error(path, "not a plain file");
 	} else {

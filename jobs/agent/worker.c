@@ -82,7 +82,7 @@ static bool volume_full(struct agent *a, int dir, int64_t bytes)
 {
 	int64_t began = now_ms(a);
 	unlinkat(dir, ".probe", 0);
-	int fd = openat(dir, ".probe", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = create_at(dir, ".probe", 0600);
 	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO
 			   : !write_zeros(fd, bytes);
 	if (fd >= 0)
@@ -383,17 +383,12 @@ void worker_requeue(struct agent *a, struct worker *w)
 
 /* ---- workers ---- */
 
-static void worker_event(struct agent *a, struct worker *w, const char *state, const char *error,
-			 const char *unfit)
+struct str *worker_event(struct agent *a, const struct worker *w, const char *state)
 {
 	struct str *b = event_begin(a, "worker");
 	js_int(b, "w", w->w);
 	js_text(b, "state", state);
-	if (error)
-		js_text(b, "error", error);
-	if (unfit)
-		js_text(b, "unfit", unfit);
-	event_end(a);
+	return b;
 }
 
 static bool all_workers_failed(const struct agent *a)
@@ -407,7 +402,11 @@ static bool all_workers_failed(const struct agent *a)
 void worker_failed(struct agent *a, struct worker *w, const char *error, const char *unfit)
 {
 	w->state = WORKER_FAILED;
-	worker_event(a, w, "failed", error, unfit);
+	struct str *b = worker_event(a, w, "failed");
+	js_text(b, "error", error);
+	if (unfit)
+		js_text(b, "unfit", unfit);
+	event_end(a);
 	if (all_workers_failed(a))
 		fatal(a, "no worker can be kept running: %s", error);
 }
@@ -520,9 +519,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	const char *batching = json_text(line, "batching", "none");
 	w->continuous = protocol >= 2 && !strcmp(batching, "continuous");
 	w->state = WORKER_IDLE;
-	struct str *b = event_begin(a, "worker");
-	js_int(b, "w", w->w);
-	js_text(b, "state", "ready");
+	struct str *b = worker_event(a, w, "ready");
 	size_t from = b->len;
 	js_text(b, "engine", json_text(line, "engine", ""));
 	js_text(b, "version", json_text(line, "version", ""));

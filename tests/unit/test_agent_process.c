@@ -35,7 +35,7 @@ static int says_that_it_lives(struct agent *a)
 
 static void begins_work_of_its_own(struct agent *a)
 {
-	spawn_own(a, says_that_it_lives, -1);
+	spawn_own(a, says_that_it_lives, NULL);
 }
 
 static void begins_a_script(struct agent *a)
