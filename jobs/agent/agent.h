@@ -476,7 +476,7 @@ void sync_start(struct agent *a, int turn);
 /* Handles the exit of that child; `status` is from waitpid(). */
 void sync_ended(struct agent *a, int status);
 
-/* The cards and their use, as nvidia-smi prints them. */
+/* Starts an nvidia-smi that lists the cards. gpu_line() reads one line of it. */
 void gpu_query(struct agent *a);
 void gpu_line(struct agent *a, const char *line);
 
@@ -489,8 +489,9 @@ void usage_follow_workers(struct agent *a);
 
 /* ---- worker.c ---- */
 
-/* The queue of slow work on files. */
+/* Puts slow work on files into the queue. The caller fills in the rest. */
 struct job *job_add(struct agent *a, enum job_kind kind, const char *id);
+/* Removes the first one. */
 void job_done(struct agent *a);
 
 /* ---- whether volume and disk have room ---- */
@@ -633,7 +634,7 @@ struct snapshot {
  * names that end in .tmp or .part, and what lies below such folders: these are being written. */
 enum snapshot_end snapshot_take(struct snapshot *s, int to);
 
-/* How often, by the request `start`. */
+/* Reads how often from the request `start`. */
 void checkpoint_read_start(struct agent *a, const struct json *op);
 
 /* Before the command starts: makes its folder, or keeps the one that an earlier start left on this
