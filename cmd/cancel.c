@@ -1,8 +1,11 @@
 /* cancel.c - `burst cancel`: asks the client of a run to stop, or releases its pods if it has no
  * client. */
+#include <stdlib.h>
+
 #include "cmd/launch/find_run.h"
 #include "cmd/launch/holder.h"
 #include "cmd/show/output.h"
+#include "engine/kept.h"
 
 static bool has_ended(const struct run_row *run)
 {
@@ -39,6 +42,31 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool stage, stru
 	return 0;
 }
 
+/* A kept pod belongs to no job: a user who cancels one must not take all for gone. */
+static int name_kept(struct cmd_context *ctx, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0, pods;
+	int rc = store_runs(ctx->store, NULL, true, 0, &runs, &count, err);
+
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		if (strcmp(runs[i].type, KEEP_RUN) != 0)
+			continue;
+		pods = 0;
+		rc = run_open_pods(&ctx->runs, runs[i].id, &pods, err);
+		if (pods)
+			output_line(stderr,
+				    "run %s keeps %zu pod%s for the next run, and %s: `burst "
+				    "cancel %s` "
+				    "releases %s now",
+				    runs[i].id, pods, pods == 1 ? "" : "s",
+				    pods == 1 ? "it bills" : "they bill", runs[i].id,
+				    pods == 1 ? "it" : "them");
+	}
+	free(runs);
+	return rc;
+}
+
 /* A client ends its stage with itself. If it was killed, the stage continues or left a pod,
  * and the run waits for it. */
 static int run_cancel(struct cmd_context *ctx, struct err *err)
@@ -56,7 +84,9 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 	int found = stage_newest_of(&ctx->runs, &row, &stage, also);
 	if (found > 0 && !has_ended(&stage))
 		found = cancel(ctx, &stage, false, also);
-	return found < 0 || status < 0 ? run_name_in(ctx, &row, err) : status;
+	if (found < 0 || status < 0)
+		return run_name_in(ctx, &row, err);
+	return name_kept(ctx, err);
 }
 
 const struct cmd cmd_cancel = {

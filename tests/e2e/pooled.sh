@@ -79,6 +79,23 @@ t_a_kept_pod_goes_when_its_time_is_over() {
 	no_gap
 }
 
+t_cancel_names_what_is_kept() { # "all pods gone" is true of the run; the pod that it gave away bills
+	local kept
+	job_in one 2 'keep_warm = "90s";'
+	run_in one
+	wait_for 10 "the pod to be kept" kept_now
+	kept=$(keeper)
+	cd one || return
+	burst cancel
+	is "$STATUS" 0 "the cancel ($(cat err.txt))"
+	has err.txt "run $kept keeps 1 pod for the next run, and it bills: \`burst cancel $kept\` releases it now"
+	burst cancel "$kept"
+	is "$STATUS" 0 "the cancel of what is kept ($(cat err.txt))"
+	hasnt err.txt "for the next run"
+	cd .. || return
+	wait_for 20 "who kept it to end" no_keeper
+}
+
 # `auto`: no longer than its own cold start took (ski rental).
 t_auto_keeps_no_longer_than_a_cold_start() {
 	LOCAL='boot_delay = "3s";'
