@@ -105,7 +105,7 @@ static size_t continuous_count(const struct core *c, const struct core_pod *p)
 	return MAX(MIN(continuous_batch(c, p), continuous_hold(c, p)), (size_t)1);
 }
 
-/* Its segments, at most. */
+/* The most segments that the pod's next batch may have. */
 static size_t size_count(const struct core *c, const struct core_pod *p)
 {
 	switch (p->workload.batching) {

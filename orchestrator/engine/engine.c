@@ -15,9 +15,9 @@
 
 /* ---- orders ----
  * Sends the core's orders to agents: each function carries out one action of core/core.h, which
- * says what answers it. The pod's connection stands. A line that a breaking connection loses is not
- * sent again here: the core gives the order anew when the pod is connected again. An agent does
- * nothing twice: it knows a batch or a handover by its id. */
+ * says what answers it. The connection to the pod stands. A line that a breaking connection loses
+ * is not sent again here: the core gives the order anew when the pod is connected again. An agent
+ * does nothing twice: it knows a batch or a handover by its id. */
 
 enum { LITTLE_BYTES = 4 << 20 }; /* fewer missing bytes are fetched sooner than a volume syncs */
 

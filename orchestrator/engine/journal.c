@@ -405,8 +405,7 @@ size_t handed_drop(struct engine *e, struct pod_view *views, size_t count)
 	return n;
 }
 
-/* ---- journal ----
- * Writes to the ledger what a run does. */
+/* ---- journal ---- */
 
 struct journal {
 	bool unwritten; /* of the ledger; it is logged */

@@ -129,9 +129,8 @@ static void cancel_fetches(struct engine *e, int pod,
 }
 
 /* ---- outfiles ----
- * Fetches, verifies and checks the outputs of pods. A file of speech is placed when the core says
- * so. An output of a command is a result by itself: it is placed as soon as it is verified, and
- * stays whatever becomes of the command. */
+ * A file of speech is placed when the core says so. An output of a command is a result by itself:
+ * it is placed as soon as it is verified, and stays whatever becomes of the command. */
 
 enum {
 	UNKEPT_LOGGED = 10, /* names that cannot be kept, of one segment */

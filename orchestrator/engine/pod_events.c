@@ -10,9 +10,6 @@
 #include "past.h"
 #include "store/facts.h"
 
-/* ---- pod events ----
- * Turns what an agent reports into events for the core. */
-
 enum {
 	LOG_MAX_MB = 96,           /* an agent keeps 64 of what its workers print */
 	FILES_MAX = 100000,        /* of one segment */

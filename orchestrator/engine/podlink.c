@@ -129,8 +129,7 @@ bool quiet_tick(struct quiet *q, const struct quiet_now *now, char *why, size_t 
 	       !is_over(q->task_s, most.all, "its preparation has not finished", why, room);
 }
 
-/* ---- podlink ----
- * Makes, watches and ends the connection to one agent. */
+/* ---- podlink ---- */
 
 enum {
 	LINK_DEADLINE_MS = 60 * 1000,
