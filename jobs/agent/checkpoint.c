@@ -362,7 +362,7 @@ static int snapshot_unpack(int from, const char *sha256, int to, char words[SNAP
 	if (pid == 0)
 		pass_on(from, out, sha256);
 	close_fd(&out);
-	int failed = pid < 0 || tree_fill(&t, in, to, NULL) < 0;
+	int failed = pid < 0 || tree_fill(&t, in, NULL, to, NULL) < 0;
 	close_fd(&in);
 	if (failed)
 		snprintf(words, SNAPSHOT_WORDS, "%s", t.error[0] ? t.error : strerror(errno));

@@ -114,7 +114,6 @@ static bool segment_read(const struct agent *a, struct segment *s, const struct 
 
 static void op_batch(struct agent *a, const struct json *op)
 {
-	const struct json *list = json_get(op, "segments");
 	const char *id = json_text(op, "id", "");
 	struct batch *b = xcalloc(1, sizeof(*b));
 	b->id = xstrdup(id);
@@ -124,8 +123,8 @@ static void op_batch(struct agent *a, const struct json *op)
 			batch_free(b);
 			return;
 		}
-	bool fine = name_safe(id) && list && list->type == J_LIST;
-	for (const struct json *m = fine ? list->first : NULL; m && fine; m = m->next) {
+	bool fine = name_safe(id);
+	for (const struct json *m = json_items(op, "segments"); m && fine; m = m->next) {
 		b->seg = xrealloc(b->seg, (b->n + 1) * sizeof(struct segment));
 		b->seg[b->n] = (struct segment){0};
 		fine = segment_read(a, &b->seg[b->n++], m);
@@ -150,7 +149,6 @@ static void op_batch(struct agent *a, const struct json *op)
 
 static void op_revoke(struct agent *a, const struct json *op)
 {
-	const struct json *list = json_get(op, "ids");
 	struct str taken = {0};
 	str_addc(&taken, '[');
 	for (struct batch *b = json_yes(op, "all") ? a->queue : NULL, *next; b; b = next) {
@@ -161,8 +159,7 @@ static void op_revoke(struct agent *a, const struct json *op)
 		batch_unlink(a, b);
 		batch_free(b);
 	}
-	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m;
-	     m = m->next) {
+	for (const struct json *m = json_items(op, "ids"); m; m = m->next) {
 		struct batch *b = a->queue;
 		while (b && (m->type != J_TEXT || strcmp(b->id, m->text) || b->begun))
 			b = b->next;

@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	char bytes[];
+};
+
 static void *doc_alloc(struct json_doc *doc, size_t size)
 {
 	size = (size + 15) & ~(size_t)15;
@@ -305,6 +311,12 @@ const struct json *json_get(const struct json *object, const char *key)
 			if (!strcmp(m->key, key))
 				found = m;
 	return found;
+}
+
+const struct json *json_items(const struct json *object, const char *key)
+{
+	const struct json *list = json_get(object, key);
+	return list && list->type == J_LIST ? list->first : NULL;
 }
 
 const char *json_text(const struct json *object, const char *key, const char *absent)

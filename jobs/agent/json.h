@@ -25,11 +25,7 @@ struct json {
 	struct json *first, *last, *next;
 };
 
-struct chunk {
-	struct chunk *next;
-	size_t used, size;
-	char bytes[];
-};
+struct chunk;
 
 /* Owns all nodes and texts of one document; json_free() frees them together. */
 struct json_doc {
@@ -44,6 +40,8 @@ void json_free(struct json_doc *doc);
  * `text`. Call json_free(doc) in either case. */
 struct json *json_read(struct json_doc *doc, const char *text, size_t len);
 const struct json *json_get(const struct json *object, const char *key);
+/* The first item of a list; NULL: there is none. */
+const struct json *json_items(const struct json *object, const char *key);
 const char *json_text(const struct json *object, const char *key, const char *absent);
 double json_number(const struct json *object, const char *key, double absent);
 int64_t json_int(const struct json *object, const char *key, int64_t absent);

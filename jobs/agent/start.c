@@ -283,11 +283,9 @@ static void start_read_env(struct agent *a, const struct json *op)
 
 static void start_read_outputs(struct agent *a, const struct json *op)
 {
-	const struct json *list = json_get(op, "outputs");
 	size_t count = 0;
 	a->outputs = xcalloc(1, sizeof(char *));
-	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m;
-	     m = m->next) {
+	for (const struct json *m = json_items(op, "outputs"); m; m = m->next) {
 		if (m->type != J_TEXT || !m->len)
 			continue;
 		a->outputs = xrealloc(a->outputs, (count + 2) * sizeof(char *));
@@ -432,11 +430,10 @@ void op_start(struct agent *a, const struct json *op)
 	struct task *t = &a->task;
 	if (start_matches(a, op))
 		return start_again(a);
-	if (!*json_text(op, "kit", "") && !*json_text(op, "code", "") &&
-	    !*json_text(op, "env_hash", "") && !*json_text(op, "env_image", ""))
-		return start_begin(a, op);
-	if (a->setup_failed || a->install_failed)
-		return start_begin(a, op); /* start_begin() reports the error */
+	bool bare = !*json_text(op, "kit", "") && !*json_text(op, "code", "") &&
+		    !*json_text(op, "env_hash", "") && !*json_text(op, "env_image", "");
+	if (bare || a->setup_failed || a->install_failed)
+		return start_begin(a, op); /* which reports what failed */
 	char python[32], words[160];
 	const char *wanted = json_text(op, "env_python", "");
 	python_of_image(a, python, sizeof(python));

@@ -826,7 +826,7 @@ static int tree_entry(struct tar *t)
 	}
 }
 
-int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root, struct listing *listing)
+int tree_fill(struct tar *t, int fd, struct lanes *lanes, int root, struct listing *listing)
 {
 	*t = (struct tar){.fd = fd,
 			  .lanes = lanes,
@@ -851,9 +851,4 @@ int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root, struct 
 	if (listing)
 		listing_sort(listing);
 	return more;
-}
-
-int tree_fill(struct tar *t, int fd, int root, struct listing *listing)
-{
-	return tree_fill_from(t, fd, NULL, root, listing);
 }

@@ -307,10 +307,9 @@ void staged_remove(const struct tree_args *args);
  * follows no link. */
 bool link_inside(const char *path, const char *target);
 
-/* Unpacks everything from fd into the folder `root`. Adds to `listing` unless that is NULL. Returns
- * -1 with t->error set. */
-int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root, struct listing *listing);
-int tree_fill(struct tar *t, int fd, int root, struct listing *listing);
+/* Unpacks everything from `lanes`, or from fd if that is NULL, into the folder `root`. Adds to
+ * `listing` unless that is NULL. Returns -1 with t->error set. */
+int tree_fill(struct tar *t, int fd, struct lanes *lanes, int root, struct listing *listing);
 
 /* ---- the agent's commands on the volume ---- */
 

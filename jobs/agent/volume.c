@@ -90,10 +90,10 @@ static int tree_unpack(struct tar *t, int root, bool zstd, struct listing *listi
 {
 	int in = -1, write_end = -1, status = 0;
 	if (!zstd)
-		return tree_fill(t, 0, root, listing);
+		return tree_fill(t, 0, NULL, root, listing);
 	pid_t pid = make_pipe(&in, &write_end) < 0 ? -1 : unzstd(0, write_end);
 	close_fd(&write_end);
-	int result = tree_fill(t, in, root, listing);
+	int result = tree_fill(t, in, NULL, root, listing);
 	close_fd(&in);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0 || (result == 0 && status != 0))
 		return tar_error(t, "zstd could not unpack the stream");
@@ -105,7 +105,7 @@ static int tree_from_lanes(struct tar *t, int root, const char *id, struct listi
 	struct lanes l;
 	int status = 0;
 	lanes_open(&l, id);
-	int result = tree_fill_from(t, -1, &l, root, listing);
+	int result = tree_fill(t, -1, &l, root, listing);
 	bool ended = l.ended;
 	if (t->merging > 0) {
 		close_fd(&t->fd); /* end a child that still writes */

@@ -265,7 +265,7 @@ static void fuzz_tar(const void *bytes, size_t len)
 	if (mkdirat(dir, "t", 0755) < 0 && errno != EEXIST)
 		abort();
 	int root = openat(dir, "t", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (tree_fill(&t, fd, root, NULL) < 0 && !t.error[0])
+	if (tree_fill(&t, fd, NULL, root, NULL) < 0 && !t.error[0])
 		abort();
 	close(root);
 	remove_at(dir, "t");

@@ -45,7 +45,7 @@ static int fill_from(struct tar *t, const struct str *b, int root)
 	assert_non_null(f);
 	assert_int_equal(fwrite(b->s, 1, b->len, f), b->len);
 	rewind(f);
-	int result = tree_fill(t, fileno(f), root, NULL);
+	int result = tree_fill(t, fileno(f), NULL, root, NULL);
 	fclose(f);
 	return result;
 }
