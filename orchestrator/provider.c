@@ -37,8 +37,9 @@ bool marker_read(struct marker *out, const char *machine, const char *run, const
 
 /* ---- what is believed of an answer ---- */
 
-#define SIZE_MOST_GB        (INT64_C(1) << 30)
-#define PRICE_MOST_MICROUSD INT64_C(1000000000000) /* a million dollars */
+#define SIZE_MOST_GB (INT64_C(1) << 30)
+
+enum { LISTED_MOST = 5000, OFFERS_MOST = 50000 };
 
 static bool made_of(const char *text, const char *also)
 {
@@ -94,7 +95,7 @@ static bool is_volume_id(const char *id)
 
 static bool is_price(int64_t microusd)
 {
-	return microusd >= 0 && microusd <= PRICE_MOST_MICROUSD;
+	return microusd >= 0 && microusd <= VENDOR_MOST_MICROUSD;
 }
 
 static bool is_time(int64_t epoch_s)
@@ -171,7 +172,21 @@ static const char *check_volume(struct volume *v)
 	return NULL;
 }
 
-int provider_check_answer(const char *provider, struct op_result *r, struct err *err)
+static int distrust(struct err *err, const char *names)
+{
+	return err_set(err, ERR_UNTRUSTED, "its answer cannot be trusted: it names %s", names);
+}
+
+int op_result_check_counts(const struct op_result *r, struct err *err)
+{
+	if (r->pod_count > LISTED_MOST)
+		return distrust(err, "too many pods");
+	if (r->volume_count > LISTED_MOST)
+		return distrust(err, "too many volumes");
+	return r->offer_count > OFFERS_MOST ? distrust(err, "too many offers") : 0;
+}
+
+int provider_check_answer(struct op_result *r, struct err *err)
 {
 	const char *wrong = NULL;
 
@@ -181,10 +196,7 @@ int provider_check_answer(const char *provider, struct op_result *r, struct err 
 		wrong = check_offer(&r->offers[i]);
 	for (size_t i = 0; i < r->volume_count && !wrong; i++)
 		wrong = check_volume(&r->volumes[i]);
-	if (wrong)
-		return err_set(err, ERR_UNTRUSTED, "%s: its answer cannot be trusted: it names %s",
-			       provider, wrong);
-	return 0;
+	return wrong ? distrust(err, wrong) : op_result_check_counts(r, err);
 }
 
 bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms)
@@ -302,6 +314,23 @@ void op_result_free(struct op_result *r)
 	free(r->billing.hours);
 	str_free(&r->text);
 	memset(r, 0, sizeof(*r));
+}
+
+struct pod_view *op_result_add_pod(struct op_result *r)
+{
+	r->pods = xrealloc(r->pods, (r->pod_count + 1) * sizeof(*r->pods));
+	struct pod_view *pod = &r->pods[r->pod_count++];
+
+	*pod = (struct pod_view){0};
+	return pod;
+}
+
+bool op_result_has_pod(const struct op_result *r, const char *id)
+{
+	for (size_t i = 0; i < r->pod_count; i++)
+		if (!strcmp(r->pods[i].id, id))
+			return true;
+	return false;
 }
 
 void call_free(struct call *c)

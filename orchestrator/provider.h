@@ -214,13 +214,22 @@ struct op_result {
 	bool partial;
 };
 void op_result_free(struct op_result *r);
+/* Appends an empty view. Valid until the next one is appended. */
+struct pod_view *op_result_add_pod(struct op_result *r);
+bool op_result_has_pod(const struct op_result *r, const char *id);
+/* ERR_UNTRUSTED: more pods, volumes or offers than any account has. A list that comes in pages is
+ * checked after each row: each row is compared with all before it. */
+int op_result_check_counts(const struct op_result *r, struct err *err);
+
+/* Dollars as a vendor's JSON has them: at least 0, at most this. */
+#define VENDOR_MOST_MICROUSD INT64_C(1000000000000)
 
 /* Checks every answer before the engine, a command or the ledger sees it: neither a vendor nor a
  * plug-in is trusted. Names, details and markers of strangers' pods may be any text; code that
  * shows them makes them printable. An address that ssh could take for an option turns its pod into
  * one that will never run (POD_STATE_FAILED, the reason in `detail`), so that it is released.
- * ERR_UNTRUSTED: impossible ids, prices or times, or a text that does not end. */
-int provider_check_answer(const char *provider, struct op_result *r, struct err *err);
+ * ERR_UNTRUSTED: impossible ids, counts, prices or times, or a text that does not end. */
+int provider_check_answer(struct op_result *r, struct err *err);
 /* Where an sshd may be: nothing that ssh takes for an option, and no character that it treats
  * specially. NULL: it may be there; else what is wrong ("its user"). */
 const char *provider_bad_address(const char *host, int port, const char *user);

@@ -503,7 +503,7 @@ static void deliver_answer(struct caller_op *o, struct op_result *result)
 {
 	struct err err = {0};
 
-	if (provider_check_answer(o->ops->name, result, &err) == 0) {
+	if (provider_check_answer(result, &err) == 0) {
 		finish(o, result, NULL);
 		return;
 	}

@@ -243,8 +243,6 @@ void modal_read_task(struct provider *p, struct pod_view *view,
 		     const Modal__Client__TaskInfo *task);
 
 /* list.c */
-struct pod_view *modal_add_pod(struct op *op); /* an empty view, appended to op->got.pods */
-
 enum op_next modal_list_next(struct turn *t);
 enum op_next modal_inspect_next(struct turn *t);
 enum op_next modal_release_next(struct turn *t);

@@ -25,26 +25,6 @@ enum { MODAL_TUNNEL_S = 1 };
 
 static enum op_next modal_next_address(struct turn *t);
 
-/* ---- found ----
- * The pods that an operation has found so far. */
-
-struct pod_view *modal_add_pod(struct op *op)
-{
-	op->got.pods = xrealloc(op->got.pods, (op->got.pod_count + 1) * sizeof(*op->got.pods));
-	struct pod_view *pod = &op->got.pods[op->got.pod_count++];
-
-	*pod = (struct pod_view){0};
-	return pod;
-}
-
-static bool modal_is_listed(const struct op *op, const char *id)
-{
-	for (size_t i = 0; i < op->got.pod_count; i++)
-		if (!strcmp(op->got.pods[i].id, id))
-			return true;
-	return false;
-}
-
 /* Refused now and later: INVALID_ARGUMENT, PERMISSION_DENIED, FAILED_PRECONDITION, UNIMPLEMENTED.
  */
 static bool modal_is_refused(const struct reply *r)
@@ -165,11 +145,11 @@ static enum op_next next_missing(struct turn *t)
 
 	for (; op->looked_known < ARRAY_LEN(op->provider->known); op->looked_known++) {
 		const struct pod_view *view = &known_at(op)->view;
-		if (!view->id[0] || modal_is_listed(op, view->id))
+		if (!view->id[0] || op_result_has_pod(&op->got, view->id))
 			continue;
 		if (view->state != POD_STATE_GONE)
 			return modal_call_wait(t, view->id);
-		*modal_add_pod(op) = *view;
+		*op_result_add_pod(&op->got) = *view;
 	}
 	op->step = ASKED_TASK;
 	return modal_next_task(t);
@@ -177,7 +157,7 @@ static enum op_next next_missing(struct turn *t)
 
 static enum op_next missing_is_seen(struct turn *t)
 {
-	struct pod_view *view = modal_add_pod(t->op);
+	struct pod_view *view = op_result_add_pod(&t->op->got);
 
 	*view = known_at(t->op)->view;
 	if (view->state == POD_STATE_QUEUED)
@@ -376,11 +356,11 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 	struct marker marker = {0};
 
 	modal_read_marker(info->tags, info->n_tags, &marker);
-	if (!marker.attempt[0] || (info->id && modal_is_listed(t->op, info->id)))
+	if (!marker.attempt[0] || (info->id && op_result_has_pod(&t->op->got, info->id)))
 		return 0;
 	if (!modal_id_is_sound(info->id, "sb-"))
 		return err_set(t->err, ERR_TRANSIENT, "listing sandboxes: one has no usable id");
-	struct pod_view *view = modal_add_pod(t->op);
+	struct pod_view *view = op_result_add_pod(&t->op->got);
 	COPY_TEXT(view->id, info->id);
 	COPY_TEXT(view->name, modal_text(info->name));
 	view->marker = marker;
@@ -412,7 +392,7 @@ static int read_page(struct turn *t)
 		return -1;
 	for (size_t i = 0; i < answer->n_sandboxes; i++) {
 		const Modal__Client__SandboxInfo *info = answer->sandboxes[i];
-		if (read_row(t, info) < 0)
+		if (read_row(t, info) < 0 || op_result_check_counts(&t->op->got, t->err) < 0)
 			return -1;
 		if (info->created_at > 0 && (oldest <= 0 || info->created_at < oldest))
 			oldest = info->created_at;
@@ -632,7 +612,7 @@ enum op_next modal_inspect_next(struct turn *t)
 	struct pod_view *view;
 
 	if (op->step == 0) {
-		view = modal_add_pod(op);
+		view = op_result_add_pod(&op->got);
 		COPY_TEXT(view->id, op->want->id);
 		view->state = POD_STATE_CREATING;
 		op->step = 1;

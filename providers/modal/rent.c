@@ -261,7 +261,7 @@ static enum op_next take_sandbox(struct turn *t)
 	}
 	if (!modal_id_is_sound(answer->sandbox_id, "sb-"))
 		return bad(t, ERR_AMBIGUOUS, "the answer has no usable id");
-	struct pod_view *pod = modal_add_pod(t->op);
+	struct pod_view *pod = op_result_add_pod(&t->op->got);
 	COPY_TEXT(pod->id, answer->sandbox_id);
 	COPY_TEXT(pod->name, rent->name);
 	COPY_TEXT(pod->gpu, rent->offer.gpu);

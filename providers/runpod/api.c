@@ -375,7 +375,7 @@ int64_t api_microusd(const json_t *object, const char *key)
 {
 	double dollars = jsonx_number(object, key, 0);
 
-	return dollars > 0 && dollars < 1e6 ? (int64_t)llround(dollars * 1e6) : 0;
+	return dollars > 0 ? (int64_t)llround(MIN(dollars * 1e6, (double)VENDOR_MOST_MICROUSD)) : 0;
 }
 
 int64_t api_time(const char *rfc3339)
@@ -392,7 +392,7 @@ int64_t api_time(const char *rfc3339)
 		end += 1 + strspn(end + 1, "0123456789");
 	if (sscanf(end, "%c%2d:%2d", &sign, &hours, &minutes) == 3 && (sign == '+' || sign == '-'))
 		at -= (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
-	return at > 0 ? at : 0;
+	return at > 0 && at <= EPOCH_MOST_S ? at : 0;
 }
 
 /* ---- pages ----

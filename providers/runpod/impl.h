@@ -155,7 +155,6 @@ enum { RUNPOD_DISK_GB_PER_VCPU = 10 };
 int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where);
 int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where);
 
-struct pod_view *add_pod(struct op *op); /* an empty view, appended to op->got.pods */
 /* Reads a pod as v2 describes it. ERR_TRANSIENT if it is none. */
 int pods_read(const json_t *from, struct pod_view *out, struct err *err);
 

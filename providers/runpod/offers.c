@@ -107,6 +107,8 @@ static void offers_floor(struct op *op, int64_t price_microusd_h)
 static void add_offer(struct op *op, const struct offer *offer)
 {
 	offers_floor(op, offer->price_microusd_h);
+	if (offer->price_microusd_h > VENDOR_MOST_MICROUSD)
+		return; /* the rest of the catalog is believed */
 	op->got.offers = xrealloc(op->got.offers, (op->got.offer_count + 1) * sizeof(*offer));
 	op->got.offers[op->got.offer_count++] = *offer;
 }

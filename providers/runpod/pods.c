@@ -119,15 +119,6 @@ int pods_read(const json_t *from, struct pod_view *out, struct err *err)
 	return 0;
 }
 
-struct pod_view *add_pod(struct op *op)
-{
-	op->got.pods = xrealloc(op->got.pods, (op->got.pod_count + 1) * sizeof(*op->got.pods));
-	struct pod_view *pod = &op->got.pods[op->got.pod_count++];
-
-	*pod = (struct pod_view){0};
-	return pod;
-}
-
 /* ---- renting ---- */
 
 /* ---- inspect and list ---- */
@@ -146,7 +137,7 @@ enum op_next inspect_next(struct turn *t)
 	if (pod && pods_read(pod, &view, t->err) < 0)
 		return OP_FAILED;
 	err_clear(t->err);
-	*add_pod(t->op) = view;
+	*op_result_add_pod(&t->op->got) = view;
 	return api_done(t);
 }
 
@@ -158,14 +149,6 @@ static bool has_our_name(const json_t *pod)
 
 	return starts_with(name, "burst-") && strspn(name + 6, "0123456789abcdef") == 16 &&
 	       !name[22];
-}
-
-static bool is_listed(const struct op *op, const char *id)
-{
-	for (size_t i = 0; i < op->got.pod_count; i++)
-		if (!strcmp(op->got.pods[i].id, id))
-			return true;
-	return false;
 }
 
 /* Returns 1 if there are more pages. */
@@ -185,8 +168,10 @@ static int read_page(struct turn *t, const json_t *answer)
 		if (pods_read(item, &view, t->err) < 0)
 			return err_wrap(t->err, "listing pods");
 		/* pods changed between two pages */
-		if (!t->op->pages || !is_listed(t->op, view.id))
-			*add_pod(t->op) = view;
+		if (!t->op->pages || !op_result_has_pod(&t->op->got, view.id))
+			*op_result_add_pod(&t->op->got) = view;
+		if (op_result_check_counts(&t->op->got, t->err) < 0)
+			return -1;
 	}
 	return api_further_pages(t, answer, "pods");
 }
@@ -394,6 +379,11 @@ static void take_hour(struct op_bill *bill, const json_t *record, size_t *cap)
 	hour->start_s = api_time(jsonx_text(record, "startTime", ""));
 	hour->end_s = api_time(jsonx_text(record, "endTime", ""));
 	hour->cost_microusd = api_microusd(record, "totalAmount");
+	if (hour->cost_microusd == VENDOR_MOST_MICROUSD) {
+		hour->cost_microusd = 0;
+		COPY_TEXT(bill->note, "RunPod's bill has an amount that cannot be right and does "
+				      "not count: check RunPod's console");
+	}
 	bill->cost_microusd += hour->cost_microusd;
 }
 

@@ -221,7 +221,7 @@ static int take_rented(struct turn *t, const json_t *from)
 		view.price_microusd_h = rent->offer.price_microusd_h;
 	view.marker = rent->marker;
 	view.spot = rent->offer.spot;
-	*add_pod(t->op) = view;
+	*op_result_add_pod(&t->op->got) = view;
 	return 0;
 }
 

@@ -79,6 +79,8 @@ static int read_page(struct turn *t, const char *name)
 			return -1;
 		if (!t->op->pages || !is_listed(t->op, v.id))
 			add_volume(t->op, &v);
+		if (op_result_check_counts(&t->op->got, t->err) < 0)
+			return -1;
 	}
 	return api_further_pages(t, answer, "volumes");
 }

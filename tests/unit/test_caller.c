@@ -100,7 +100,7 @@ static void test_answers_are_checked_once_for_all(void **state)
 						cases[i].kind, NULL, PATIENCE_MS, &result, &err),
 				 -1);
 		assert_int_equal(err.kind, cases[i].want);
-		assert_string_equal(err.msg, "odd: its answer cannot be trusted: it names a pod "
+		assert_string_equal(err.msg, "its answer cannot be trusted: it names a pod "
 					     "with an id that cannot be one");
 		assert_int_equal(result.pod_count, 0);
 	}

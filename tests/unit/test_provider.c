@@ -30,7 +30,7 @@ static int check(struct pod_view *v, struct err *err)
 {
 	struct op_result r = {.pods = v, .pod_count = 1};
 
-	return provider_check_answer("acme", &r, err);
+	return provider_check_answer(&r, err);
 }
 
 static void addresses(void **state)
@@ -158,7 +158,7 @@ static void answers_that_cannot_be_right(void **state)
 		struct err err = {0};
 		cases[i].spoil(&v);
 		if (check(&v, &err) == 0 || err.kind != ERR_UNTRUSTED ||
-		    !strstr(err.msg, "acme: its answer cannot be trusted"))
+		    !strstr(err.msg, "its answer cannot be trusted"))
 			fail_msg("%s: %s", cases[i].name, err.msg);
 	}
 }
@@ -185,11 +185,34 @@ static void offers_and_volumes(void **state)
 			 odd = {.volumes = &vol, .volume_count = 1};
 
 	(void)state;
-	assert_int_equal(provider_check_answer("acme", &dear, &err), -1);
+	assert_int_equal(provider_check_answer(&dear, &err), -1);
 	COPY_TEXT(vol.id, "../elsewhere");
-	assert_int_equal(provider_check_answer("acme", &odd, &err), -1);
+	assert_int_equal(provider_check_answer(&odd, &err), -1);
 	COPY_TEXT(vol.id, "tts-cache");
-	assert_int_equal(provider_check_answer("acme", &odd, &err), 0);
+	assert_int_equal(provider_check_answer(&odd, &err), 0);
+}
+
+static void counts(void **state)
+{
+	enum { MOST = 5000 };
+	struct op_result r = {0};
+	struct err err = {0};
+
+	(void)state;
+	for (int i = 0; i < MOST; i++)
+		*op_result_add_pod(&r) = good_pod();
+	assert_true(op_result_has_pod(&r, good_pod().id));
+	assert_false(op_result_has_pod(&r, "another"));
+	assert_int_equal(provider_check_answer(&r, &err), 0);
+	*op_result_add_pod(&r) = good_pod();
+	assert_int_equal(provider_check_answer(&r, &err), -1);
+	assert_int_equal(err.kind, ERR_UNTRUSTED);
+	op_result_free(&r);
+	assert_int_equal(
+		op_result_check_counts(&(struct op_result){.volume_count = MOST + 1}, &err), -1);
+	assert_int_equal(
+		op_result_check_counts(&(struct op_result){.offer_count = 10 * MOST + 1}, &err),
+		-1);
 }
 
 static void images(void **state)
@@ -242,6 +265,7 @@ int main(void)
 		cmocka_unit_test(answers_that_cannot_be_right),
 		cmocka_unit_test(texts_for_people_may_be_any),
 		cmocka_unit_test(offers_and_volumes),
+		cmocka_unit_test(counts),
 		cmocka_unit_test(images),
 	};
 

@@ -218,6 +218,41 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 	runpod_played_free(&p);
 }
 
+/* A row is compared with all before it, and each may become a pod to release. */
+static void a_list_without_end_is_left_early(void **state)
+{
+	struct op_want want = {0};
+	CLEANUP(str_free) struct str page = STR_INIT;
+
+	(void)state;
+	str_add(&page, "{\"pods\":[");
+	for (int i = 0; i <= 5000; i++)
+		str_addf(&page, "%s{\"id\":\"p%d\",\"name\":\"burst-0123456789abcdef\"}",
+			 i ? "," : "", i);
+	str_add(&page, "],\"pagination\":{\"hasNextPage\":true,\"nextCursor\":\"a\"}}");
+	struct played p = PLAY(OP_LIST, &want, {200, str_text(&page)});
+	check_failed("5001 pods and more", &p, ERR_UNTRUSTED);
+	assert_non_null(strstr(p.err.msg, "too many pods"));
+	runpod_played_free(&p);
+}
+
+/* Neither a price that no cap pays nor a date without meaning hides the pod. */
+static void figures_beyond_all_bounds(void **state)
+{
+	struct op_want want = {.id = "a"};
+	struct played p = PLAY(OP_INSPECT, &want,
+			       {200, "{\"id\":\"a\",\"status\":\"RUNNING\",\"cost\":1e308,"
+				     "\"createdAt\":\"9999-12-31T23:59:59Z\"}"});
+	struct err err = {0};
+
+	(void)state;
+	check_done("a dear pod of the future", &p);
+	assert_int_equal(p.result.pods[0].price_microusd_h, VENDOR_MOST_MICROUSD);
+	assert_int_equal(p.result.pods[0].created_at_s, 0);
+	assert_int_equal(provider_check_answer(&p.result, &err), 0);
+	runpod_played_free(&p);
+}
+
 static void a_release_is_done_when_accepted_or_gone(void **state)
 {
 	struct op_want want = {.id = "7h9k2m4n6p"};
@@ -395,6 +430,7 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 										   "-4") "]}"});
 	check_done("absurd amounts", &p);
 	assert_int_equal(p.result.billing.cost_microusd, INT64_C(999999000000));
+	assert_non_null(strstr(p.result.billing.note, "cannot be right"));
 	assert_true(p.result.billing.billed_ms > 0 &&
 		    p.result.billing.billed_ms <= INT64_C(1000000000000000));
 	runpod_played_free(&p);
@@ -411,6 +447,8 @@ int main(void)
 		T(a_thousand_pods_can_be_listed),
 		T(only_marked_pods_are_listed),
 		T(a_list_of_several_pages_is_read_to_its_end),
+		T(a_list_without_end_is_left_early),
+		T(figures_beyond_all_bounds),
 		T(a_release_is_done_when_accepted_or_gone),
 		T(a_locked_pod_is_unlocked),
 		T(what_is_no_id_never_stands_in_a_url),
