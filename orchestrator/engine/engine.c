@@ -51,12 +51,14 @@ static void orders_send(struct engine *e, int pod, uint32_t batch)
 /* ACT_REVOKE */
 static void orders_revoke(struct engine *e, int pod)
 {
+	pod_events_expect_revoked(e, pod);
 	pod_send(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
 }
 
 /* Commands end, within grace_ms; no batch begins. */
 static void orders_halt(struct engine *e, int pod, int grace_ms)
 {
+	pod_events_expect_revoked(e, pod);
 	pod_send(e, pod, json_pack("{s:s,s:b,s:i}", "op", "halt", "all", 1, "grace_ms", grace_ms));
 }
 

@@ -15,6 +15,7 @@ enum {
 	FILES_MAX = 100000,        /* of one segment */
 	NAMES_MOST_MB = 64,        /* memory for the names and paths of one pod's outputs */
 	NAMES_MORE_KB = 256,       /* additional memory for each segment of the job */
+	RETURNED_MAX = 300,        /* an agent has up to 256 workers, each with a batch */
 	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 };
 
@@ -101,6 +102,11 @@ static void pod_events_reread(struct engine *e, int pod)
 {
 	e->pods[pod].reports.counted_to = e->pods[pod].reports.last_event;
 	e->pods[pod].reports.last_event = 0;
+}
+
+void pod_events_expect_revoked(struct engine *e, int pod)
+{
+	e->pods[pod].reports.returned = 0;
 }
 
 static void refuse_file(struct engine *e, int pod, uint32_t segment, const char *name,
@@ -220,6 +226,7 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	outfiles_reported(e, ev.segment, event);
 	checkpoint_finished(e, ev.segment);
 	e->pods[pod].reports.rendered++;
+	e->pods[pod].reports.returned = 0;
 	post(e, &ev, NULL);
 }
 
@@ -328,6 +335,10 @@ static void revoked_event(struct engine *e, int pod, const json_t *event)
 {
 	const json_t *ids = json_object_get(event, "ids");
 
+	if (++e->pods[pod].reports.returned > RETURNED_MAX) {
+		pod_distrust(e, pod, "it returns every batch unrendered");
+		return;
+	}
 	for (size_t i = 0; i < json_array_size(ids); i++) {
 		const char *id = json_string_value(json_array_get(ids, i));
 		struct event ev = {.type = EV_REVOKED,

@@ -168,6 +168,7 @@ struct reports {
 	int64_t logged_bytes;  /* of its log lines */
 	int64_t empty_events;  /* since the last event that advanced the work */
 	int rendered;          /* segments it has finished */
+	int returned;          /* batches it returned since the last order to do so, or segment */
 	struct err distrusted; /* why its connection is about to end; kind 0: it is not */
 };
 
@@ -175,6 +176,8 @@ struct reports {
 void pod_event_take(struct engine *e, int pod, const json_t *event);
 /* Whether an event reports new work. */
 bool pod_event_advances(const struct engine *e, int pod, const char *what, const json_t *event);
+/* The pod is being ordered to return batches. */
+void pod_events_expect_revoked(struct engine *e, int pod);
 /* how: what the agent reports of the dead-man's switch. A test still under way is no failure. */
 bool pod_switch_works(struct engine *e, int pod, const char *how);
 /* Notes that the pod reports what no agent of ours would: pod_distrusted() then returns true, and
