@@ -137,6 +137,7 @@ struct outputs {
 	size_t under_way, ready; /* of a command: fetches that run; fetched, and not placing */
 	size_t unkept;           /* outputs of this attempt that cannot be kept */
 	char unkept_why[160];    /* the first of them */
+	size_t failed;           /* fetches whose failure is no passing one */
 	struct check check;
 	/* as the pod reported */
 	char batch[24];

@@ -133,7 +133,7 @@ static void cancel_fetches(struct engine *e, int pod,
  * it is placed as soon as it is verified, and stays whatever becomes of the command. */
 
 enum {
-	UNKEPT_LOGGED = 10, /* names that cannot be kept, of one segment */
+	FAILED_LOGGED = 10, /* outputs of one segment that cannot be kept or fetched */
 	READY_MOST = 256,   /* fetched outputs of a segment that wait for others */
 	TOGETHER_MS = 1000,
 };
@@ -460,7 +460,7 @@ void outfiles_unkept(struct engine *e, uint32_t segment, const char *why)
 
 	if (s->unkept++ == 0)
 		COPY_TEXT(s->unkept_why, why);
-	if (s->unkept <= UNKEPT_LOGGED)
+	if (s->unkept <= FAILED_LOGGED)
 		engine_log(e, LOG_WARN, "%s: %s", e->work.segments[segment].id, why);
 }
 
@@ -559,7 +559,8 @@ static void output_lost(struct engine *e, uint32_t segment, struct outfile *f,
 	struct outputs *s = &e->outfiles.of[segment];
 
 	f->why = *why;
-	engine_log(e, LOG_WARN, "%s: %s", e->work.segments[segment].id, why->msg);
+	engine_log(e, ++s->failed <= FAILED_LOGGED ? LOG_WARN : LOG_INFO, "%s: %s",
+		   e->work.segments[segment].id, why->msg);
 	set_fate(e, s, f, FATE_LOST);
 	announce_fetched(e, segment);
 }

@@ -98,7 +98,7 @@ t_floods() { each_seen_through endless_log endless_stderr endless_events; }
 t_paths() { each_seen_through path_up path_absolute path_control path_long path_nul no_path; }
 t_sizes_and_hashes() { each_seen_through huge largest negative not_a_number beyond overflow hash_short hash_path; }
 t_files() {
-	each_seen_through other_bytes fewer_bytes other_size negative_size endless_head no_file silent_end
+	each_seen_through other_bytes fewer_bytes other_size other_offset negative_size grows error_and_bytes endless_head no_file silent_end
 	WHOSE=2 each_seen_through more_bytes endless_file
 }
 honest_all_the_same() { # honest_all_the_same CASE: what makes no sense is passed over, and the pod's work is taken
@@ -139,6 +139,11 @@ t_a_hello_that_never_catches_up() {
 	seen_through hello_of_the_future "it did not boot"
 }
 
+t_batches_returned() { # unasked, one after another: it would bill up to the cap
+	hostile_job
+	seen_through returns_batches "it returns every batch unrendered"
+}
+
 quiet_pod() { # quiet_pod CASE WORDS: it bills, its connection stands, and nothing comes of it
 	hostile_job
 	JOB="$JOB hang = \"1s\";"
@@ -176,7 +181,7 @@ bad_name() { # bad_name CASE
 t_names() {
 	local one
 	for one in name_up name_absolute name_control name_through_link name_part name_dot name_empty name_none \
-		name_git name_git_case name_manifest name_manifest_case name_manifest_temp name_manifest_folder; do
+		name_newline name_300 name_bidi name_backslash name_git name_git_case name_manifest name_manifest_case name_manifest_temp name_manifest_folder; do
 		[ -n "$WHY" ] || bad_name "$one"
 	done
 }
@@ -236,6 +241,16 @@ t_names_without_end() { # what a pod may name is bounded in bytes
 	*/asan/*) ;; # it keeps what was freed
 	*) [ "$(cat memory_kb)" -lt 250000 ] || complain "it took $(cat memory_kb) kB of memory" ;;
 	esac
+}
+t_an_output_that_is_replaced_without_end() { # by files that are not what was announced: a few lines tell of them, the last one is good
+	command_job
+	take_over replaces
+	burst run --json --force
+	within_bounds replaces
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(json '.pods | length')" 1 pods
+	is "$(head -c 4 out/out/a.txt)" RIFF "the file"
+	[ "$(grep -c 'is not what it announced' err.txt)" -le 10 ] || complain "$(grep -c 'is not what it announced' err.txt) lines"
 }
 t_an_output_where_a_folder_is() { # in the output folder, from before: the job's own affair, and no other pod would help
 	command_job '**'

@@ -65,6 +65,13 @@ def send():
             head["bytes"] = 10 << 30
         elif CASE == "negative_size":
             head["bytes"] = -1
+        elif CASE == "other_offset":
+            head["offset"] = (1 << 63) - 1
+        elif CASE == "grows":
+            head["bytes"] += 10000
+            rest += bytes(10000)
+        elif CASE == "error_and_bytes":
+            head["error"] = "x" * 100000
         elif CASE == "endless_head":
             flood(b"x" * 65536)
         elif CASE == "endless_file":
@@ -186,7 +193,8 @@ def output(batch, seg):
             "name_through_link": "link/evil.txt", "name_part": "out/a.txt.part", "name_dot": "out/./a.txt",
             "name_empty": "", "name_none": None, "name_git": "out/.git/hooks/x",
             "name_git_case": ".GIT/config", "name_manifest": "manifest.jsonl", "name_manifest_case": "MANIFEST.jsonl",
-            "name_unmatched": "notes.md", "name_manifest_folder": "manifest.jsonl/x.txt", "name_manifest_temp": "manifest.jsonl.tmp-1"}.get(CASE, "out/a.txt")
+            "name_unmatched": "notes.md", "name_newline": "out/a\nb.txt", "name_300": "out/" + "n" * 300 + ".txt",
+            "name_bidi": "out/\u202etxt.exe", "name_backslash": "out\\..\\..\\evil.txt", "name_manifest_folder": "manifest.jsonl/x.txt", "name_manifest_temp": "manifest.jsonl.tmp-1"}.get(CASE, "out/a.txt")
     save = {"save_hash": {"sha256": "../" * 21 + "x"}, "save_negative": {"bytes": -5}, "save_number": {"number": "../1"},
             "save_nobody": {"id": "../../x"}, "save_huge": {"bytes": 1 << 62}, "save_other_bytes": {"sha256": "0" * 64},
             "save_words": {"error": ESC, "words": ESC * 200}}.get(CASE)
@@ -199,6 +207,10 @@ def output(batch, seg):
     below = {"name_below_file": "out/a.txt/evil.txt", "name_above_file": "out"}.get(CASE)
     if below:
         event("output", id=seg["id"], name=below, path="runs/r/a/b.txt", bytes=len(WAV), sha256=hashlib.sha256(WAV).hexdigest())
+    if CASE == "replaces":
+        for i in range(100000):
+            event("output", id=seg["id"], name="out/a.txt", path="runs/r/a/%d" % i, bytes=len(WAV), sha256="%064x" % i)
+        event("output", id=seg["id"], name="out/a.txt", path="runs/r/a/a.txt", bytes=len(WAV), sha256=hashlib.sha256(WAV).hexdigest())
     if CASE == "many_names":
         for i in range(100000):
             name = "out/%06d" % i + ("/" + "n" * 240) * 4 + ".txt"
@@ -227,6 +239,9 @@ def serve():
         elif op == "start":
             event("worker", w=0, state="ready", engine="test", version="1", sample_rate=8000, max_batch=8, load_ms=1)
         elif op == "batch":
+            if CASE == "returns_batches":
+                event("revoked", ids=[ask["id"]])
+                continue
             event("batch", id=ask["id"], state="started", w=0, segments=len(ask["segments"]))
             for seg in ask["segments"]:
                 (output if "run" in seg else report)(ask["id"], seg)
