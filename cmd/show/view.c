@@ -387,9 +387,8 @@ static void fill(struct view *v, const struct run_row *run, int64_t now)
 	*v = (struct view){.started_ms = run->started_ms,
 			   .age_ms = MAX(now - run->started_ms, 0),
 			   .max_cost_microusd = run->max_cost_microusd,
-			   .max_duration_ms = run->deadline_ms
-						      ? MAX(run->deadline_ms - run->started_ms, 0)
-						      : 0,
+			   .max_duration_ms =
+				   run->ends_by_ms ? MAX(run->ends_by_ms - run->started_ms, 0) : 0,
 			   .total = run->total,
 			   .done = run->cached,
 			   .cached = run->cached,

@@ -104,9 +104,9 @@ static void budget_end_sooner(struct core_pod *p, int64_t at)
 
 static void fit_duration(struct core *c)
 {
-	for (int i = 0; c->deadline_at && i < c->pod_count; i++)
+	for (int i = 0; c->ends_at && i < c->pod_count; i++)
 		if (still_to_come(c, &c->pods[i]))
-			budget_end_sooner(&c->pods[i], c->deadline_at);
+			budget_end_sooner(&c->pods[i], c->ends_at);
 }
 
 /* Each pod keeps the same share of what is left that it had of the whole. */
@@ -183,8 +183,8 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 {
 	int64_t end = NEVER;
 
-	if (c->deadline_at)
-		end = c->deadline_at;
+	if (c->ends_at)
+		end = c->ends_at;
 	int64_t left =
 		c->conf.max_cost_microusd ? c->conf.max_cost_microusd - budget_committed(c) : 1;
 	if (left <= 0)

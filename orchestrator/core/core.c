@@ -99,7 +99,7 @@ static bool pods_over(struct core *c)
 				(p->phase == POD_AMBIGUOUS
 					 ? c->signals > 1 || c->now >= p->rental.rented_at +
 									       AMBIGUOUS_LIMIT_MS
-					 : pod_is_retired(p) && c->now >= p->deadline_at);
+					 : pod_is_retired(p) && c->now >= p->overdue_at);
 		over = over && given_up;
 	}
 	return over;
@@ -128,7 +128,7 @@ static void check_caps(struct core *c)
 {
 	struct err err;
 
-	if (!c->deadline_at || c->now < c->deadline_at || core_stopping(c) || segments_settled(c))
+	if (!c->ends_at || c->now < c->ends_at || core_stopping(c) || segments_settled(c))
 		return;
 	c->capped = true;
 	err_set(&err, ERR_CAP, "caps.max_duration was reached");
@@ -187,8 +187,8 @@ static void note_wake(struct core *c)
 	}
 	if (c->offers_again_at && !core_stopping(c))
 		at = MIN(at, c->offers_again_at);
-	if (c->deadline_at && !core_stopping(c) && !segments_settled(c))
-		at = MIN(at, c->deadline_at);
+	if (c->ends_at && !core_stopping(c) && !segments_settled(c))
+		at = MIN(at, c->ends_at);
 	if (c->capacity_since && !core_stopping(c) && c->capacity_since + c->conf.wait_ms > c->now)
 		at = MIN(at, c->capacity_since + c->conf.wait_ms);
 	if (core_stopping(c) && c->grace_until > c->now)
@@ -216,7 +216,7 @@ static void start(struct core *c)
 	c->began_at = c->now;
 	c->capacity_since = c->now;
 	if (c->conf.max_duration_ms)
-		c->deadline_at = c->now + c->conf.max_duration_ms;
+		c->ends_at = c->now + c->conf.max_duration_ms;
 	budget_fit_adopted(c);
 	for (int i = 0; i < c->conf.provider_count; i++)
 		switch_check(c, i);
@@ -374,7 +374,7 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 	*p = *pod;
 	if (p->phase != POD_GONE && !p->rental.create_at)
 		p->rental.create_at = -1; /* 0 would mean "not yet" */
-	p->wake_at = p->deadline_at = NEVER;
+	p->wake_at = p->overdue_at = NEVER;
 	p->workload.last_group = UINT32_MAX;
 	p->presence.past = PAST_UNREAD;
 	return pod_index(c, p);

@@ -146,7 +146,8 @@ struct core {
 	uint32_t canary_batch;
 	int signals, signal;
 	int64_t grace_until; /* after the first signal or a fault: files are fetched until then */
-	int64_t began_at, deadline_at, capacity_since, offers_again_at;
+	int64_t began_at, capacity_since, offers_again_at;
+	int64_t ends_at;        /* by caps.max_duration; 0: no such cap */
 	int64_t settled_at;     /* when the last open segment was settled; 0: one is open */
 	int64_t spent_microusd; /* by pods that are gone */
 	struct err fault;       /* why no more work is begun */

@@ -187,7 +187,7 @@ void leave_release(struct core *c, struct core_pod *p)
 	core_act(c, ACT_CLOSE, pod);
 	p->presence.link = p->presence.link == LINK_UP && !ended ? LINK_CUT : LINK_NONE;
 	pod_enter(c, p, POD_RELEASING);
-	p->deadline_at = c->now + CONFIRM_LIMIT_MS;
+	p->overdue_at = c->now + CONFIRM_LIMIT_MS;
 	if (ended)
 		read_what_is_left(c, p);
 	else
@@ -211,7 +211,7 @@ bool leave_for_inspection(struct core *c, int pod)
 			MIN(c->now + c->conf.keep_ms,
 			    p->rental.hard_end_ms -
 				    2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at));
-		p->deadline_at = NEVER; /* nothing more is expected of it */
+		p->overdue_at = NEVER; /* nothing more is expected of it */
 		p->leave = LEAVE_EMPTY;
 		if (p->workload.batches) {
 			core_take_back(c, p, HALT_GRACE_MS);
@@ -435,7 +435,7 @@ static void extend_waiting_releases(struct core *c, int provider)
 	for (int i = 0; i < c->pod_count; i++)
 		if (c->pods[i].rental.provider == provider && c->pods[i].phase == POD_RELEASING &&
 		    c->pods[i].rental.answer == ANSWER_NONE)
-			c->pods[i].deadline_at = c->now + CONFIRM_LIMIT_MS;
+			c->pods[i].overdue_at = c->now + CONFIRM_LIMIT_MS;
 }
 
 /* If the provider refuses the release or cannot be reached, the agent can end the pod by its

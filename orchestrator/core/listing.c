@@ -52,7 +52,7 @@ static void watch_from_now(struct core *c, struct core_pod *p)
 
 	if (c->capacity_since && !c->conf.retry_until_up)
 		at = MIN(at, c->capacity_since + c->conf.wait_ms);
-	p->deadline_at = MAX(at, c->now + QUEUE_TICK_MS);
+	p->overdue_at = MAX(at, c->now + QUEUE_TICK_MS);
 	c->dirty = true;
 }
 
@@ -60,7 +60,7 @@ static void placed(struct core *c, struct core_pod *p)
 {
 	p->rental.place = PLACE_GIVEN;
 	c->capacity_since = 0;
-	p->deadline_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));
+	p->overdue_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));
 	p->presence.log_at = p->presence.boot_limit_ms >= LOG_WORTH_MS
 				     ? c->now + p->presence.boot_limit_ms / 2
 				     : 0;

@@ -276,8 +276,10 @@ struct core_pod {
 	/* pods of a better GPU are coming to replace it; it works until they do */
 	bool outgoing;
 	enum pod_defect defect;
-	int64_t wake_at, deadline_at;
-	int64_t fetch_until;   /* its finished files are fetched until then, then it is released */
+	int64_t wake_at;
+	int64_t overdue_at;  /* when it is given up unless it answers, boots or ends; NEVER: it may
+				take its time */
+	int64_t fetch_until; /* its finished files are fetched until then, then it is released */
 	int64_t offered_until; /* to other runs; 0: it is not on offer */
 	int64_t inspect_until; /* kept until then so that the user can inspect a failure; 0: not
 				  kept */

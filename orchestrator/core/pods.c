@@ -51,7 +51,7 @@ static bool boot_log_may_help(struct core *c, struct core_pod *p)
 	if (p->presence.log != LOG_READ || !boot_is_under_way(p) || c->now >= pod_boot_end(c, p))
 		return false;
 	p->presence.log = LOG_DECIDES;
-	p->deadline_at = c->now + LOG_WAIT_MS;
+	p->overdue_at = c->now + LOG_WAIT_MS;
 	boot_read_log(c, p);
 	return true;
 }
@@ -73,11 +73,11 @@ static void boot_log_came(struct core *c, struct core_pod *p, const struct event
 		boot_timed_out(c, p);
 		return;
 	}
-	p->deadline_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));
+	p->overdue_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));
 	core_note(c, NOTE_NOTE,
 		  "pod %s: still booting, but its provider's log shows progress: it gets "
 		  "another %s",
-		  p->rental.id, duration_show(left, sizeof(left), p->deadline_at - c->now));
+		  p->rental.id, duration_show(left, sizeof(left), p->overdue_at - c->now));
 }
 
 /* ---- pod ----
@@ -99,7 +99,7 @@ static void pod_prepare(struct core *c, struct core_pod *p)
 	if (shared && p->presence.prepares_shared)
 		v->owner = pod;
 	pod_enter(c, p, POD_PREPARING);
-	p->deadline_at = c->now + PREPARE_LIMIT_MS;
+	p->overdue_at = c->now + PREPARE_LIMIT_MS;
 	core_act(c, ACT_PREPARE, pod)->flag = p->presence.prepares_shared;
 }
 
@@ -301,7 +301,7 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	p->presence.lost_at = c->now;
 	fetch_forget(c, pod_index(c, p));
 	/* A pod that renews its own lease may work on unseen; if it does not, its lease ends it. */
-	p->deadline_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
+	p->overdue_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
 	list_soon(c, p->rental.provider);
 	pod_connect(c, p);
 }
@@ -405,7 +405,7 @@ void pod_begin_adopted(struct core *c, int pod)
 			  "end is %s earlier",
 			  core_pod_called(p),
 			  duration_show(sooner, sizeof(sooner), p->rental.cut_ms));
-	p->deadline_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + c->conf.boot_limit_ms;
+	p->overdue_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
 		/* The create call may have been under way until now, and may have made two pods. */
 		p->rental.rented_at = c->now;
@@ -649,17 +649,17 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 	}
 }
 
-static bool has_deadline(const struct core_pod *p)
+static bool may_be_overdue(const struct core_pod *p)
 {
 	return p->phase == POD_BOOTING || p->phase == POD_CONNECTING || p->phase == POD_PREPARING ||
 	       p->phase == POD_LOADING;
 }
 
-static void watch_deadline(struct core *c, struct core_pod *p)
+static void watch_overdue(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 
-	if (!has_deadline(p) || c->now < p->deadline_at)
+	if (!may_be_overdue(p) || c->now < p->overdue_at)
 		return;
 	if (p->rental.place != PLACE_GIVEN && p->phase == POD_BOOTING) {
 		queue_watch(c, p);
@@ -696,7 +696,7 @@ void pod_tick(struct core *c, int pod)
 	}
 	if (p->presence.log_at && c->now >= p->presence.log_at && boot_is_under_way(p))
 		boot_read_log(c, p);
-	watch_deadline(c, p);
+	watch_overdue(c, p);
 	watch_hard_end(c, p);
 	if (p->phase == POD_RELEASING
 		    ? c->now >= p->wake_at
@@ -730,7 +730,7 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 		return at;
 	if (pod_is_retired(p))
 		return MIN(at,
-			   p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at);
+			   p->overdue_at > c->now ? MIN(p->wake_at, p->overdue_at) : p->wake_at);
 	if (p->presence.sync_at)
 		at = MIN(at, p->presence.sync_at);
 	if (p->phase == POD_AMBIGUOUS && p->rental.rented_at + AMBIGUOUS_LIMIT_MS > c->now)
@@ -739,8 +739,8 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 		int64_t margin = budget_margin(p->rental.hard_end_ms - p->rental.create_at);
 		at = MIN(at, MIN(p->wake_at, p->rental.hard_end_ms -
 						     (pod_is_draining(p) ? margin : 2 * margin)));
-		if (has_deadline(p))
-			at = MIN(at, p->deadline_at);
+		if (may_be_overdue(p))
+			at = MIN(at, p->overdue_at);
 		if (p->presence.log_at && boot_is_under_way(p))
 			at = MIN(at, p->presence.log_at);
 		if (p->offered_until)
@@ -768,9 +768,9 @@ void pods_slept(struct core *c)
 		if (p->phase == POD_RELEASING)
 			p->wake_at = MIN(p->wake_at, c->now);
 		if (p->phase == POD_RELEASING || p->phase == POD_CONFIRMING)
-			p->deadline_at = MAX(p->deadline_at, c->now + CONFIRM_LIMIT_MS);
+			p->overdue_at = MAX(p->overdue_at, c->now + CONFIRM_LIMIT_MS);
 		else if (p->phase == POD_BOOTING || p->phase == POD_CONNECTING)
-			p->deadline_at = MAX(p->deadline_at, c->now + WOKEN_BOOT_MS);
+			p->overdue_at = MAX(p->overdue_at, c->now + WOKEN_BOOT_MS);
 		else if (p->phase == POD_AMBIGUOUS)
 			p->rental.rented_at = MAX(p->rental.rented_at,
 						  c->now - AMBIGUOUS_LIMIT_MS + FINAL_LIST_MS);

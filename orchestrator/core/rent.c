@@ -661,7 +661,7 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	p->rental.first_lease_end_s = MIN(p->rental.hard_end_s, first_lease_end_s(c));
 	p->rental.create_at = c->now;
 	p->presence.boot_limit_ms = boot_limit(c, from);
-	p->deadline_at = c->now + p->presence.boot_limit_ms;
+	p->overdue_at = c->now + p->presence.boot_limit_ms;
 	p->presence.log_at =
 		p->presence.boot_limit_ms >= LOG_WORTH_MS
 			? c->now + MIN(p->presence.boot_limit_ms / 2, (int64_t)LOG_EARLY_MS)
@@ -814,8 +814,8 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	pod_enter(c, p, POD_BOOTING);
 	/* The reply may have taken longer than a boot, or have come from a list. The pod could not
 	 * be reached meanwhile. */
-	p->deadline_at =
-		MAX(p->deadline_at, MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p)));
+	p->overdue_at =
+		MAX(p->overdue_at, MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p)));
 	pod_save(c, p);
 	list_soon(c, p->rental.provider);
 	pod_due(c, pod_index(c, p));

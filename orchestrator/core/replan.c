@@ -175,7 +175,7 @@ static void view_wishes(const struct core *c, struct remainder *v)
 {
 	const struct core_plan *plan = &c->conf.plan;
 	int64_t user = plan->deadline_ms ? c->began_at + plan->deadline_ms : NEVER,
-		cap = c->deadline_at ? c->deadline_at : NEVER;
+		cap = c->ends_at ? c->ends_at : NEVER;
 	int64_t end = MIN(user, cap), left = end - c->now;
 
 	v->of.wish =

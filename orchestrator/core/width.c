@@ -308,7 +308,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 /* Names the cap that leaves no room for a pod. */
 static const char *why_no_pod(const struct core *c)
 {
-	if (c->deadline_at && !budget_useful(c, c->deadline_at))
+	if (c->ends_at && !budget_useful(c, c->ends_at))
 		return "caps.max_duration was reached";
 	return c->pod_count ? "caps.max_cost leaves no room for another pod"
 			    : "caps.max_cost does not pay for one pod: raise it, or choose a "
@@ -319,7 +319,7 @@ static const char *why_no_pod(const struct core *c)
  * again. */
 static bool room_may_return(const struct core *c)
 {
-	if (c->deadline_at && !budget_useful(c, c->deadline_at))
+	if (c->ends_at && !budget_useful(c, c->ends_at))
 		return false;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
@@ -327,7 +327,7 @@ static bool room_may_return(const struct core *c)
 			       c->now - p->rental.rented_at >= AMBIGUOUS_LIMIT_MS;
 		if (is_unobservable(c, p) && (in_vain || query_wait_is_over(c)))
 			continue;
-		if (pod_may_bill(p) && (!pod_is_retired(p) || c->now < p->deadline_at))
+		if (pod_may_bill(p) && (!pod_is_retired(p) || c->now < p->overdue_at))
 			return true;
 	}
 	return false;

@@ -106,7 +106,7 @@ json_t *kept_want(const struct engine_setup *setup, int64_t left_microusd)
 			 "price", (json_int_t)setup->conf.max_price_microusd_h, "ms",
 			 (json_int_t)(planned_ms + planned_ms / 2 + LEFT_LEAST_MS), "lease_ms",
 			 (json_int_t)setup->conf.lease_ms, "cost", (json_int_t)left_microusd,
-			 "until", (json_int_t)setup->run->deadline_ms);
+			 "until", (json_int_t)setup->run->ends_by_ms);
 }
 
 static bool has_gpu(const json_t *want, const struct pod_row *pod)

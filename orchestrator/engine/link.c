@@ -147,7 +147,7 @@ struct lane {
 	const struct ssh_channel_ops *ops;
 	void *ctx;
 	char *user, *host_key, *private_key, *command;
-	int64_t deadline_at;
+	int64_t overdue_at;
 	struct http_connect *connecting;
 	struct ssh *ssh;
 	struct ssh_channel *channel;
@@ -215,7 +215,7 @@ static void on_tcp(void *ctx, int fd, const struct err *err)
 		.user = l->user,
 		.host_key = l->host_key,
 		.private_key = l->private_key,
-		.deadline_ms = MAX(l->deadline_at - clock_boot_ms(), 1000),
+		.limit_ms = MAX(l->overdue_at - clock_boot_ms(), 1000),
 		.silence_ms = SILENCE_MS,
 	};
 	l->ssh = ssh_open(l->loop, &setup, on_up, on_lost, l);
@@ -236,7 +236,7 @@ static struct lane *lane_open(struct loop *loop, struct http *http, const struct
 	l->host_key = xstrdup(setup->host_key);
 	l->private_key = xstrdup(setup->private_key);
 	l->command = xstrdup(setup->command);
-	l->deadline_at = clock_boot_ms() + OPEN_LIMIT_MS;
+	l->overdue_at = clock_boot_ms() + OPEN_LIMIT_MS;
 	l->connecting = http_connect(http, setup->host, setup->port, OPEN_LIMIT_MS, on_tcp, l);
 	return l;
 }
@@ -289,11 +289,11 @@ struct link {
 	char *host, *user, *host_key, *private_key, *run;
 	int port;
 	const struct pod_kit *kit;
-	int64_t from_event, deadline_at, reached_ms;
+	int64_t from_event, overdue_at, reached_ms;
 	struct http_connect *connecting;
 	struct ssh *ssh;
 	struct ssh_channel *control;
-	struct timer *deadline;
+	struct timer *limit;
 	struct str in;      /* a line that is not complete yet */
 	struct str waiting; /* lines to send when the agent is in place */
 	size_t noise;       /* bytes before hello that are not the agent's */
@@ -397,8 +397,8 @@ static void take_json(struct link *l, const char *line, size_t len)
 	if (strcmp(jsonx_text(event, "ev", ""), "hello"))
 		return;
 	l->up = true;
-	loop_untimer(l->deadline);
-	l->deadline = NULL;
+	loop_untimer(l->limit);
+	l->limit = NULL;
 	l->ops->up(l->ctx, event, l->reached_ms);
 }
 
@@ -504,17 +504,17 @@ static void link_on_tcp(void *ctx, int fd, const struct err *err)
 		.user = l->user,
 		.host_key = l->host_key,
 		.private_key = l->private_key,
-		.deadline_ms = MAX(l->deadline_at - l->reached_ms, 1000),
+		.limit_ms = MAX(l->overdue_at - l->reached_ms, 1000),
 		.silence_ms = LINK_SILENCE_MS,
 	};
 	l->ssh = ssh_open(l->loop, &setup, link_on_up, link_on_lost, l);
 }
 
-static void on_deadline(void *ctx)
+static void on_overdue(void *ctx)
 {
 	struct link *l = ctx;
 
-	l->deadline = NULL;
+	l->limit = NULL;
 	fail(l, ERR_NETWORK, l->ssh ? "its agent does not answer" : "nothing answers there");
 }
 
@@ -535,10 +535,10 @@ struct link *link_open(struct loop *loop, struct http *http, const struct link_s
 	l->run = xstrdup(setup->run);
 	l->kit = setup->kit;
 	l->from_event = setup->from_event;
-	l->deadline_at = clock_boot_ms() + setup->deadline_ms;
-	l->deadline = loop_timer(loop, setup->deadline_ms, on_deadline, l);
+	l->overdue_at = clock_boot_ms() + setup->limit_ms;
+	l->limit = loop_timer(loop, setup->limit_ms, on_overdue, l);
 	l->connecting = http_connect(http, setup->host, setup->port,
-				     MIN(setup->deadline_ms, TCP_TIMEOUT_MS), link_on_tcp, l);
+				     MIN(setup->limit_ms, TCP_TIMEOUT_MS), link_on_tcp, l);
 	return l;
 }
 
@@ -596,7 +596,7 @@ void link_close(struct link *l)
 		return;
 	l->over = true;
 	http_connect_cancel(l->connecting);
-	loop_untimer(l->deadline);
+	loop_untimer(l->limit);
 	ssh_close(l->ssh);
 	l->ssh = NULL;
 	l->control = NULL;

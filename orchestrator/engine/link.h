@@ -71,9 +71,9 @@ struct link_setup {
 	const char *host_key;    /* public line */
 	const char *private_key; /* of the client */
 	const struct pod_kit *kit;
-	int64_t from_event;  /* the agent sends the events after this one */
-	const char *run;     /* an agent of another run is handed to this one */
-	int64_t deadline_ms; /* from now until the agent's hello */
+	int64_t from_event; /* the agent sends the events after this one */
+	const char *run;    /* an agent of another run is handed to this one */
+	int64_t limit_ms;   /* from now until the agent's hello */
 };
 
 struct link_ops {

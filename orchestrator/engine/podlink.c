@@ -378,7 +378,7 @@ static void on_down(void *ctx, const struct err *err)
 static const struct link_ops link_ops = {
 	.placed = on_placed, .up = on_up, .line = on_line, .down = on_down};
 
-static void link_to(struct engine *e, int pod, int64_t deadline_ms, struct link_setup *setup)
+static void link_to(struct engine *e, int pod, int64_t limit_ms, struct link_setup *setup)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
@@ -391,7 +391,7 @@ static void link_to(struct engine *e, int pod, int64_t deadline_ms, struct link_
 		.kit = e->setup->kit,
 		.from_event = e->pods[pod].reports.last_event,
 		.run = e->setup->run->id,
-		.deadline_ms = deadline_ms,
+		.limit_ms = limit_ms,
 	};
 }
 

@@ -121,7 +121,7 @@ static bool step_auth(struct ssh *s)
 		fail_auth(s, rc, asked);
 		return true;
 	}
-	loop_untimer(TAKE(s->deadline));
+	loop_untimer(TAKE(s->limit));
 	s->phase = UP;
 	s->up(s->ctx, NULL);
 	return true;
@@ -178,7 +178,7 @@ static void report_death(struct ssh *s)
 		return;
 	s->reported = true;
 	loop_unwatch(TAKE(s->watch));
-	loop_untimer(TAKE(s->deadline));
+	loop_untimer(TAKE(s->limit));
 	loop_untimer(TAKE(s->tick));
 	if (s->was_up)
 		s->lost(s->ctx, &s->err);
@@ -217,7 +217,7 @@ static void rearm(struct ssh *s)
 static void destroy(struct ssh *s)
 {
 	loop_unwatch(s->watch);
-	loop_untimer(s->deadline);
+	loop_untimer(s->limit);
 	loop_untimer(s->tick);
 	loop_untimer(s->kick);
 	if (s->phase == UP && !s->socket_errno) {
@@ -308,11 +308,11 @@ static void on_ready(void *ctx, short revents)
 
 /* ---- time ---- */
 
-static void on_deadline(void *ctx)
+static void on_overdue(void *ctx)
 {
 	struct ssh *s = ctx;
 
-	s->deadline = NULL;
+	s->limit = NULL;
 	ssh_fail(s, ERR_NETWORK,
 		 s->phase == SHAKING ? "no ssh handshake in time" : "no ssh login in time");
 	pump(s);
@@ -471,7 +471,7 @@ struct ssh *ssh_open(struct loop *loop, const struct ssh_setup *setup,
 	make_session(s);
 	check_setup(s);
 	s->watch = loop_watch(loop, s->fd, POLLIN, on_ready, s);
-	s->deadline = loop_timer(loop, setup->deadline_ms, on_deadline, s);
+	s->limit = loop_timer(loop, setup->limit_ms, on_overdue, s);
 	s->tick = loop_timer(loop, MAX(s->silence_ms / TICKS, 1), on_tick, s);
 	kick(s);
 	return s;

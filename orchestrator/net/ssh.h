@@ -29,7 +29,7 @@ struct ssh_setup {
 	const char *host_key; /* public line "ssh-ed25519 AAAA.. [comment]": the only host key that
 				 is accepted */
 	const char *private_key; /* OpenSSH's text of an unencrypted ed25519 key; wiped after use */
-	int64_t deadline_ms;     /* from now: for handshake and authentication together */
+	int64_t limit_ms;        /* from now: for handshake and authentication together */
 	int64_t silence_ms; /* after so long without a byte while one is due: ERR_NETWORK; 0: 30 s
 			     */
 };
@@ -38,7 +38,7 @@ struct ssh_setup {
 int ssh_ready(struct err *err);
 
 /* Everything in *setup is copied. up() comes exactly once: with NULL when commands can run, else
- * with the reason: ERR_NETWORK (cut, silent, deadline over, not an SSH server), ERR_UNTRUSTED
+ * with the reason: ERR_NETWORK (cut, silent, out of time, not an SSH server), ERR_UNTRUSTED
  * (wrong host key; the message shows both), ERR_REFUSED (our key is not accepted), ERR_CONFIG
  * (host_key or private_key cannot be read). lost() comes at most once, only after up(NULL), when
  * the connection is gone (ERR_NETWORK, ERR_UNTRUSTED: the pod floods us); every open channel had

@@ -110,7 +110,7 @@ struct ssh {
 	int64_t opening_since, round_trip_ms;
 	int opens; /* channels that the server has opened or refused */
 
-	struct timer *deadline, *tick, *kick;
+	struct timer *limit, *tick, *kick;
 	int64_t silence_ms;
 	int64_t received_at_tick; /* `received` at the last tick */
 	bool moved;               /* a blocked socket took bytes since the last tick */

@@ -65,7 +65,7 @@ static void fill_row(struct run *run, const struct run_want *want, size_t segmen
 	r->status = RUN_RUNNING;
 	r->started_ms = clock_wall_ms();
 	r->max_cost_microusd = conf->max_cost_microusd;
-	r->deadline_ms = conf->max_duration_ms ? r->started_ms + conf->max_duration_ms : 0;
+	r->ends_by_ms = conf->max_duration_ms ? r->started_ms + conf->max_duration_ms : 0;
 	r->total = (int64_t)segments;
 }
 

@@ -303,7 +303,7 @@ static int resume(struct run *run, struct run_caps *c, struct err *err)
 	}
 	run->row.max_cost_microusd = c->max_cost_microusd;
 	/* kept pods are taken only if they end within it (kept.h) */
-	run->row.deadline_ms = s->conf.max_duration_ms ? now + s->conf.max_duration_ms : 0;
+	run->row.ends_by_ms = s->conf.max_duration_ms ? now + s->conf.max_duration_ms : 0;
 	return put(run, err);
 }
 

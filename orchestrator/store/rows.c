@@ -44,7 +44,7 @@ static const struct column run_columns[] = {
 	C(started_ms),
 	C(ended_ms),
 	C(max_cost_microusd),
-	C(deadline_ms),
+	C(ends_by_ms),
 	C(total),
 	C(rendered),
 	C(cached),

@@ -16,7 +16,7 @@ CREATE TABLE run (
 	started_ms INTEGER NOT NULL,
 	ended_ms INTEGER NOT NULL,
 	max_cost_microusd INTEGER NOT NULL,
-	deadline_ms INTEGER NOT NULL,
+	ends_by_ms INTEGER NOT NULL,
 	total INTEGER NOT NULL,
 	rendered INTEGER NOT NULL,
 	cached INTEGER NOT NULL,

@@ -13,7 +13,7 @@
 #include "store_impl.h"
 
 /* The version of schema.sql. Another version is refused. */
-#define SCHEMA_VERSION 18
+#define SCHEMA_VERSION 19
 static const char schema[] =
 #include "schema.sql.h"
 	;

@@ -32,8 +32,8 @@ struct run_row {
 	enum run_status status;
 	bool detached; /* the agents hold the queue and renew their own lease */
 	int64_t started_ms, ended_ms;
-	/* the caps it began with; deadline: wall ms, 0: none */
-	int64_t max_cost_microusd, deadline_ms;
+	/* the caps it began with; ends_by: by max_duration, wall ms, 0: none */
+	int64_t max_cost_microusd, ends_by_ms;
 	int64_t total, rendered, cached, failed;
 	/* cost: sum over its pods of the larger of our count and the vendor's figure; counted and
 	 * cost_vendor: sums of each by itself */

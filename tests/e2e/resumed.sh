@@ -337,7 +337,7 @@ t_max_duration_begins_anew() { # the pods that the run may take from others must
 	kill_it
 	LIMIT=120 burst resume "$RUN" --max-duration 20m
 	is "$STATUS" 0 "resume ($(tail -n 2 err.txt | tr '\n' '|'))"
-	is "$(ledger "select deadline_ms between ended_ms + 900000 and ended_ms + 1200000 from run where id = '$RUN'")" 1 "its end in the ledger"
+	is "$(ledger "select ends_by_ms between ended_ms + 900000 and ended_ms + 1200000 from run where id = '$RUN'")" 1 "its end in the ledger"
 }
 
 run_tests "$@"

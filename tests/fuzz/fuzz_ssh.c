@@ -376,7 +376,7 @@ static struct owner *open_owner(int fd)
 					.user = "u",
 					.host_key = "ssh-ed25519 AAAA c",
 					.private_key = "none",
-					.deadline_ms = MOST_MS};
+					.limit_ms = MOST_MS};
 
 	o->ssh = ssh_open(loop, &setup, on_up, on_lost, o);
 	begin_one(o);

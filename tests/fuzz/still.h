@@ -360,7 +360,7 @@ struct ssh *ssh_open(struct loop *loop, const struct ssh_setup *setup,
 	struct ssh *s = xcalloc(1, sizeof(*s));
 	int i = 0;
 
-	assert(setup->host_key[0] && setup->private_key[0] && setup->deadline_ms > 0);
+	assert(setup->host_key[0] && setup->private_key[0] && setup->limit_ms > 0);
 	*s = (struct ssh){.loop = loop, .up = up, .lost = lost, .ctx = ctx};
 	s->timer = loop_timer(loop, 0, told_up, s);
 	while (still_links[i])

@@ -221,7 +221,7 @@ static void check_pod(struct client *cl, int pod)
 		      (long long)(c->now - p->fetch_until));
 	/* it was handed over, and the core hears of it next */
 	bool unheard = p->presence.past == PAST_UNREAD && p->rental.reused &&
-		       p->phase == POD_BOOTING && p->deadline_at == NEVER &&
+		       p->phase == POD_BOOTING && p->overdue_at == NEVER &&
 		       p->presence.lease == LEASE_CLIENT;
 	if (pod_is_retired(p) || pod_is_leaving(p) || unheard)
 		return;

@@ -191,8 +191,7 @@ json_t *pool_want(struct client *cl)
 	for (int i = 0; i < c->provider_count; i++)
 		json_array_append_new(accounts, json_pack("{s:s,s:s}", "provider",
 							  c->providers[i].name, "account", "a"));
-	int64_t until =
-		cl->core->deadline_at ? cl->core->deadline_at - boot_now(cl) + wall_now(cl) : 0;
+	int64_t until = cl->core->ends_at ? cl->core->ends_at - boot_now(cl) + wall_now(cl) : 0;
 	return json_pack("{s:s,s:o,s:[],s:I,s:I,s:I,s:I,s:I}", "pool", pool, "accounts", accounts,
 			 "gpus", "price", (json_int_t)c->max_price_microusd_h, "ms",
 			 (json_int_t)5000, "lease_ms", (json_int_t)cl->job->conf.lease_ms, "cost",

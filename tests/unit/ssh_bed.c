@@ -223,7 +223,7 @@ struct ssh *open_with(struct session *s, int port, const char *host, const char 
 					      .user = user,
 					      .host_key = host,
 					      .private_key = key,
-					      .deadline_ms = deadline_ms,
+					      .limit_ms = deadline_ms,
 					      .silence_ms = silence_ms},
 			  on_up, on_session_lost, s);
 	assert_int_equal(s->ups, 0);

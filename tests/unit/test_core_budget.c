@@ -61,11 +61,11 @@ static void test_hard_end(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct core c = {
-			.now = 5000,
-			.spent_microusd = cases[i].spent,
-			.deadline_at = cases[i].deadline_s ? 5000 + cases[i].deadline_s * 1000 : 0,
-			.cold_ms = cases[i].cold_s * 1000};
+		struct core c = {.now = 5000,
+				 .spent_microusd = cases[i].spent,
+				 .ends_at = cases[i].deadline_s ? 5000 + cases[i].deadline_s * 1000
+								: 0,
+				 .cold_ms = cases[i].cold_s * 1000};
 		c.conf.max_cost_microusd = cases[i].max_cost;
 		int64_t end = budget_hard_end(&c, cases[i].price, cases[i].more);
 		check_field(cases[i].name, "hard end", end < 0 ? -1 : (end - 5000) / 1000,

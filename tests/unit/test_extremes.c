@@ -208,7 +208,7 @@ static void check_ssh(const char *name, int port)
 		.host_key = "ssh-ed25519 "
 			    "AAAAC3NzaC1lZDI1NTE5AAAAIGPKSUTyz1HwHReFVvD5obVsALAgJRNarH4TRpNePnAS",
 		.private_key = "none",
-		.deadline_ms = CALL_MS};
+		.limit_ms = CALL_MS};
 
 	fcntl(setup.fd, F_SETFL, O_NONBLOCK);
 	int64_t began = clock_boot_ms();

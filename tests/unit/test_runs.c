@@ -89,7 +89,7 @@ static void test_begin(void **state)
 	assert_string_equal(row.type, "small");
 	assert_string_equal(row.config, "/there/burst.cfg");
 	assert_int_equal(row.total, 1);
-	assert_int_equal(row.deadline_ms, row.started_ms + 5000);
+	assert_int_equal(row.ends_by_ms, row.started_ms + 5000);
 	assert_true(run_has_client(&b.rs, row.id));
 	bed_close(&b);
 	assert_false(run_is_alive(&b.rs, row.id));

@@ -234,7 +234,7 @@ static void test_close_inside_callbacks(void **state)
 						       .user = user,
 						       .host_key = host_key,
 						       .private_key = private_key,
-						       .deadline_ms = 60000},
+						       .limit_ms = 60000},
 				   closer_up, on_session_lost, &c);
 		ssh_exec(c.s.ssh, "echo a; echo b", &closer_ops, &c, false);
 		ssh_exec(c.s.ssh, "echo c", &closer_ops, &c, false);
