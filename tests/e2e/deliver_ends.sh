@@ -142,7 +142,14 @@ t_a_signal_while_its_files_are_joined() { # all is home, nothing bills: then not
 	script_lines 3
 	JOB='join = { loudness = -16.0; };' delivering 'echo delivered >'"$T"'/upload'
 	mkdir bin
-	printf '#!/bin/sh\n: >%s/joining\nuntil [ -e %s/on ]; do sleep 0.1; done\nexit 1\n' "$T" "$T" >bin/ffmpeg
+	command -v ffmpeg >/dev/null || { skip "no ffmpeg"; return; }
+	cat >bin/ffmpeg <<-E
+		#!/bin/sh
+		case "\$*" in *-version*) exit 0 ;; esac
+		: >$T/joining
+		until [ -e $T/on ]; do sleep 0.1; done
+		exec $(command -v ffmpeg) "\$@"
+	E
 	chmod +x bin/ffmpeg
 	ended_while_it_joins
 	is "$STATUS" 143 "exit status ($(tail -n 3 err.txt))"
