@@ -1,7 +1,7 @@
 /* attach.c - `burst attach`: watches a run until its client ends, or takes it over. */
 
 #include "base/clock.h"
-#include "cmd/launch/find_run.h"
+#include "cmd/launch/launch.h"
 #include "cmd/launch/stages.h"
 #include "cmd/show/view.h"
 #include "cmd/show/output.h"

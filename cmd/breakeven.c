@@ -5,8 +5,7 @@
 #include "cmd.h"
 #include "cmd/show/sizing.h"
 #include "plan/cost.h"
-#include "runs/extras.h"
-#include "runs/measured.h"
+#include "runs/estimate.h"
 
 /* `show` points into the other fields: do not copy the struct. */
 struct breakeven_flags {

@@ -1,11 +1,10 @@
 /* calibrate.c - `burst calibrate`: rents each GPU briefly and measures how fast the job's engine is
  * on it. */
-#include "cmd/launch/calibrate.h"
+#include "cmd/launch/launch.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 
 #define MOST_USD "0.50"

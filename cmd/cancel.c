@@ -2,8 +2,7 @@
  * client. */
 #include <stdlib.h>
 
-#include "cmd/launch/find_run.h"
-#include "cmd/launch/holder.h"
+#include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 #include "engine/kept.h"
 

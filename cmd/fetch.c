@@ -1,5 +1,4 @@
 /* fetch.c - `burst fetch`: copies the outputs of an ended run from its volume. */
-#include "cmd/launch/find_run.h"
 #include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 #include "jobs/command/command.h"

@@ -13,7 +13,6 @@
 #include "cmd/show/report.h"
 #include "cmd/unattended/commit_tree.h"
 #include "cmd/unattended/unattended.h"
-#include "config/real_path.h"
 #include "config/trust.h"
 #include "net/child.h"
 

@@ -1,7 +1,7 @@
 /* image.c - `burst image`: makes an image with what pods would otherwise set up. */
 #include "cmd.h"
 
-#include "cmd/launch/image_make.h"
+#include "cmd/launch/volume.h"
 #include "cmd/launch/launch.h"
 
 static int run(struct cmd_context *ctx, struct err *err)

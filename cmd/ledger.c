@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "cmd/launch/reconcile.h"
+#include "cmd/launch/launch.h"
 #include "cmd/show/ledger.h"
 #include "runs/runs.h"
 

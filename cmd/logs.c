@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "cmd/launch/find_run.h"
+#include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 

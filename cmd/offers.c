@@ -4,7 +4,7 @@
 #include "base/gpus.h"
 #include "base/err.h"
 #include "cmd/launch/launch.h"
-#include "cmd/launch/offer_list.h"
+#include "cmd/launch/wanted.h"
 #include "cmd/show/output.h"
 
 /* Narrows the offers by the job's needs. Without a readable job, all are shown. */

@@ -1,8 +1,6 @@
 /* plan.c - `burst plan`: fetches offers and shows what a run would rent and cost. */
 #include "cmd/launch/launch.h"
-#include "cmd/launch/plan_offers.h"
-#include "cmd/launch/quick.h"
-#include "cmd/launch/travel.h"
+#include "cmd/launch/wanted.h"
 #include "cmd/show/output.h"
 
 static int run(struct cmd_context *ctx, struct err *err)

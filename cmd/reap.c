@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "cmd/launch/known_providers.h"
+#include "cmd/launch/wanted.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 

@@ -1,6 +1,5 @@
 /* resume.c - `burst resume`: continues a run whose client has died or was stopped. */
 #include "cmd/launch/stages.h"
-#include "cmd/launch/find_run.h"
 #include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 

@@ -1,9 +1,7 @@
 /* run.c - `burst run`: renders a job. */
 #include "cmd.h"
 
-#include "cmd/launch/detach.h"
-#include "cmd/launch/quick.h"
-#include "cmd/launch/render.h"
+#include "cmd/launch/launch.h"
 
 static const struct opt opts[] = {
 	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and exit", NULL,

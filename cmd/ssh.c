@@ -8,7 +8,6 @@
 
 #include "base/guard.h"
 #include "base/path.h"
-#include "cmd/ssh/forward.h"
 #include "cmd/ssh/way.h"
 #include "runs/runs.h"
 

@@ -3,7 +3,6 @@
 
 #include "base/path.h"
 #include "cmd/show/output.h"
-#include "cmd/ssh/host_entry.h"
 #include "cmd/ssh/way.h"
 #include "runs/runs.h"
 

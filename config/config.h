@@ -1,5 +1,5 @@
 /* config.h - reads burst.cfg: the user's file, the project's, the environment and the flags. Each
- * overrides the one before. Values are checked against the key tables of config/config_keys.c, the
+ * overrides the one before. Values are checked against the key tables of config/keys.c, the
  * providers and the job types.
  *
  * A mistake is ERR_CONFIG, one line: file:line, the key, what is wrong, what would be right. A
@@ -86,7 +86,7 @@ struct mistakes *config_mistakes(const struct config *c);
 /* Prefixes an error about a key (err_about()) with file and line, if the config has the key. */
 void config_place_error(const struct config *c, struct err *err);
 
-/* All keys of config/config_keys.c, except `job` and `providers`. */
+/* All keys of config/keys.c, except `job` and `providers`. */
 const struct section *config_top(const struct config *c);
 /* caps.per_day and caps.per_month of each file. The user's caps bound all runs and a project's caps
  * its own runs; neither replaces the other. Borrowed. */

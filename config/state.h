@@ -1,10 +1,17 @@
-/* state.h - the state of a config while it is read and checked. Private to config/. */
+/* state.h - the state of a config while it is read and checked. Private to config/ */
 #ifndef BURST_CONFIG_STATE_H
 #define BURST_CONFIG_STATE_H
 
+#include <libconfig.h>
 #include <sys/types.h>
 
+#include "base/err.h"
+#include "base/section.h"
+#include "base/str.h"
 #include "config.h"
+
+/* ---- state ----
+ * The state of a config while it is read and checked. Private to config/. */
 
 enum { CONFIG_RUN_CAPS = 2 };
 /* caps.per_day and caps.per_month: caps over several runs. */
@@ -54,18 +61,10 @@ struct source {
 	struct mistakes *mistakes; /* of the config */
 };
 
-/* ---- state.c ---- */
+/* ---- parse.c ---- */
 
 /* Returns NULL if there is no such provider. */
 struct account *config_find_account(const struct config *c, const char *name);
-/* ERR_CONFIG: no provider has that name. `before` begins the message ("burst.cfg:3"). */
-int config_no_provider(const struct config *c, const char *before, const char *name,
-		       struct err *err);
-/* Returns 0 and warns if the config only serves to release pods, else -1. */
-int config_mistake(const struct config *c, struct err *err);
-/* Whether the project's file sets the key or leaves its default. A flag is the user's own choice.
- * Only for a config with a project's file. */
-bool config_is_projects_word(const struct config *c, const struct section *s, const char *key);
 /* Whether the key is a path that the job reads and the project's file names. */
 bool config_is_read(const struct config *c, const struct section *s,
 		    const struct option_spec *spec);
@@ -74,7 +73,88 @@ bool config_is_read(const struct config *c, const struct section *s,
 
 /* parse.c: reads a source's text into the config. ERR_CONFIG. */
 int config_read_source(struct config *c, struct source *source, struct err *err);
-/* sources.c: finds and reads the user's file and the project's. ERR_CONFIG. */
-int config_read_both(struct config *c, const struct config_source *ask, struct err *err);
+
+/* ---- setting ----
+ * Turns a setting of libconfig's tree into a value of a section, checked against its key table.
+ * Private to config/. */
+
+struct place { /* Place of a key, for messages. path is its group's: "caps." */
+	const struct source *source;
+	const char *path;
+};
+
+/* "burst.cfg:3". The caller frees it. */
+char *setting_where(const struct source *source, const config_setting_t *setting);
+/* Returns "" for a setting without a name. */
+const char *setting_name(const config_setting_t *setting);
+/* Returns NULL if it is not a text. */
+const char *setting_text(const config_setting_t *setting);
+/* Writes `the text "two"`: the value as the user wrote it, for messages. Returns `to`. */
+char *setting_found(const struct place *at, char *to, size_t room, const config_setting_t *setting);
+
+/* All set ERR_CONFIG with file and line, and return -1. */
+int setting_complain(const struct place *at, const config_setting_t *setting, struct err *err,
+		     const char *fmt, ...) PRINTF(4, 5);
+/* near: the nearest existing key, or NULL. */
+int setting_unknown(const struct place *at, const config_setting_t *setting, const char *near,
+		    struct err *err);
+
+/* ERR_CONFIG if only the user's own file may set this key. */
+int setting_check_trust(const struct place *at, const config_setting_t *setting,
+			const struct option_spec *spec, struct err *err);
+/* ERR_CONFIG if the setting is not a group. */
+int setting_want_group(const struct place *at, const config_setting_t *setting, const char *example,
+		       struct err *err);
+/* After a mistake in AT.KEY: returns 0 to continue if mistakes are collected, else -1. */
+int setting_note(const struct place *at, const char *key, struct err *err);
+
+/* Reads one value, or a group of them, into a section. ERR_CONFIG. */
+int setting_read(const struct place *at, const config_setting_t *setting, struct section *s,
+		 const struct option_spec *spec, struct err *err);
+int setting_read_group(const struct place *at, const config_setting_t *group, struct section *s,
+		       struct err *err);
+
+/* ---- scan ----
+ * Checks a config's text before libconfig parses it, for what libconfig accepts without a
+ * warning: bytes after a NUL, an unterminated comment or text, a number that is too large and
+ * cut, and @include. */
+
+/* ---- value ----
+ * Reads a value as the user or the environment writes it ("2.50", "10m", "runpod,modal") into a
+ * section. */
+
+/* For keys with OPTION_AUTO: this word has the same effect as a missing key. */
+#define VALUE_AUTO "auto"
+
+/* Returns NULL if the table has no such key. */
+const struct option_spec *value_spec(const struct option_spec *table, const char *key);
+/* "Did you mean" over a table and two more words (each may be NULL). NULL: none is near. */
+const char *value_nearest(const struct option_spec *table, const char *more, const char *more2,
+			  const char *key);
+/* An example of the key's type: "a whole number like 2". Returns `to`. */
+char *value_wanted(char *to, size_t room, const struct option_spec *spec);
+/* Makes a path absolute: "~/" is the home folder, other paths are relative to dir. The caller frees
+ * it. */
+char *value_path(const char *dir, const char *path);
+/* Reads text by the key's type. *err has only the fault, without the key: the caller knows the name
+ * that the user wrote. */
+int value_set(struct section *s, const struct option_spec *spec, const char *text, const char *dir,
+	      const char *where, struct err *err);
+
+/* ---- write ----
+ * A text in burst.cfg's syntax. */
+
+/* In quotes. */
+void config_quote(struct str *to, const char *text);
+
+/* ---- config keys ----
+ * The table of burst's own keys in burst.cfg. Help, checks and the example file of `burst init`
+ * come from it. */
+
+extern const struct option_spec config_keys[];
+
+/* Checks bounds of single keys, and names that no provider accepts. Paths are as in
+ * "caps.max_cost". Adds mistakes to m and returns 0; if m is NULL, the first one is an error. */
+int keys_check_ranges(const struct section *top, struct mistakes *m, struct err *err);
 
 #endif

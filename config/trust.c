@@ -1,4 +1,4 @@
-/* trust.c - refuses paths in a project's file where only the user's own files belong. */
+/* trust.c - where burst's own files are, and which paths a project's file may name */
 #include "trust.h"
 
 #include <errno.h>
@@ -7,13 +7,181 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folders.h"
 #include "base/err.h"
+#include "base/folders.h"
 #include "base/path.h"
 #include "config.h"
-#include "places.h"
-#include "real_path.h"
 #include "secrets.h"
+
+/* ---- real path ----
+ * Finds where a path leads, also if what it names is missing. */
+
+/* Removes the last part of a path. Returns false if none is left. */
+static bool real_path_up(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash || (slash == path && !path[1]))
+		return false;
+	slash[slash == path] = '\0';
+	return true;
+}
+
+char *real_path_plain(const char *path)
+{
+	char *out = xstrdup("/");
+
+	for (const char *part = path; *part;) {
+		size_t len = strcspn(part, "/");
+		bool stay = !len || (len == 1 && part[0] == '.'),
+		     up = len == 2 && part[0] == '.' && part[1] == '.';
+		if (up)
+			real_path_up(out);
+		if (!stay && !up) {
+			char *longer =
+				xasprintf("%s%s%.*s", out, out[1] ? "/" : "", (int)len, part);
+			free(out);
+			out = longer;
+		}
+		part += len + (part[len] == '/');
+	}
+	return out;
+}
+
+enum { LINKS_MAX = 64 };
+
+/* The target of a link, with the rest appended; NULL: it is no link. */
+static char *behind_link(const char *link, const char *rest)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(link, target, sizeof(target));
+
+	return n > 0 && n < (ssize_t)sizeof(target) ? xasprintf("%.*s/%s", (int)n, target, rest)
+						    : NULL;
+}
+
+/* Follows links part by part: ".." behind a missing folder can lead to existing links, and a link
+ * can lead to nothing yet. */
+char *real_path(const char *path)
+{
+	CLEANUP(free_text) char *rest = xstrdup(path);
+	char *out = xstrdup("/");
+
+	for (int links = 0; *rest;) {
+		size_t len = strcspn(rest, "/");
+		CLEANUP(free_text) char *part = xstrndup(rest, len);
+		CLEANUP(free_text) char *behind = xstrdup(rest + len + (rest[len] == '/'));
+		CLEANUP(free_text) char *next = xasprintf("%s%s%s", out, out[1] ? "/" : "", part);
+		bool up = !strcmp(part, ".."), name = len && !up && strcmp(part, ".");
+		char *led = name && links < LINKS_MAX ? behind_link(next, behind) : NULL;
+		if (led) {
+			links++;
+			out[led[0] != '/' ? strlen(out) : 1] = '\0';
+		} else if (up) {
+			real_path_up(out);
+		} else if (name) {
+			free(out);
+			out = TAKE(next);
+		}
+		free(rest);
+		rest = led ? led : TAKE(behind);
+	}
+	return out;
+}
+
+char *real_path_move(const char *path, const char *from, const char *to)
+{
+	return path_is_below(path, from) ? xasprintf("%s%s", to, path + strlen(from))
+					 : xstrdup(path);
+}
+
+/* ---- places ----
+ * Finds the user's config file and the folders of burst's state and cache. */
+
+char *config_user_file(void)
+{
+	CLEANUP(free_text) char *dir = home_xdg("XDG_CONFIG_HOME", ".config");
+
+	return dir ? path_join(dir, "burst/burst.cfg") : NULL;
+}
+
+static char *state_path(struct err *err)
+{
+	const char *own = getenv("BURST_STATE_DIR");
+
+	if (own && own[0] == '/')
+		return xstrdup(own);
+	if (own && own[0]) {
+		err_set(err, ERR_CONFIG,
+			"BURST_STATE_DIR is \"%.200s\": it must be an absolute path", own);
+		return NULL;
+	}
+	CLEANUP(free_text) char *dir = home_xdg("XDG_STATE_HOME", ".local/state");
+	if (!dir)
+		err_set(err, ERR_LOCAL,
+			"no home folder: set BURST_STATE_DIR to a folder for the ledger");
+	return dir ? path_join(dir, "burst") : NULL;
+}
+
+char *places_state(void)
+{
+	struct err none;
+
+	return state_path(&none);
+}
+
+char *config_renders_dir(void)
+{
+	const char *own = getenv("BURST_CACHE_DIR");
+
+	if (own && own[0] == '/')
+		return path_join(own, "renders");
+	if (own)
+		return NULL;
+	CLEANUP(free_text) char *dir = home_xdg("XDG_CACHE_HOME", ".cache");
+	return dir ? path_join(dir, "burst/renders") : NULL;
+}
+
+char *config_trees_dir(void)
+{
+	const char *own = getenv("BURST_CACHE_DIR");
+
+	if (own && own[0] == '/')
+		return path_join(own, "trees");
+	CLEANUP(free_text) char *dir = home_xdg("XDG_CACHE_HOME", ".cache");
+	return dir ? path_join(dir, "burst/trees") : NULL;
+}
+
+/* Refuses a folder that other users can write: they could make burst release pods, or lose track of
+ * them. */
+static int check_ours(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return err_set(
+			err, ERR_LOCAL,
+			"%s: belongs to another user; set BURST_STATE_DIR to your own folder",
+			path);
+	if (st.st_mode & S_IWOTH)
+		return err_set(err, ERR_LOCAL, "%s: other users can write there: chmod 700 %s",
+			       path, path);
+	return 0;
+}
+
+char *config_state_dir(struct err *err)
+{
+	CLEANUP(free_text) char *path = state_path(err);
+
+	if (!path || path_mkdirs(path, 0700, err) < 0 || check_ours(path, err) < 0)
+		return NULL;
+	return TAKE(path);
+}
+
+/* ---- trust ----
+ * Refuses paths in a project's file where only the user's own files belong. */
 
 /* ---- paths that no project may name ---- */
 

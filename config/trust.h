@@ -1,6 +1,4 @@
-/* trust.h - decides which paths a project's file may name. The file comes with a cloned repository.
- * What it makes burst read is sent to pods, and what it makes burst write stays on this machine, so
- * neither may be a place for the user's own things. */
+/* trust.h - where burst's own files are, and which paths a project's file may name */
 #ifndef BURST_CONFIG_TRUST_H
 #define BURST_CONFIG_TRUST_H
 
@@ -9,6 +7,30 @@
 #include "base/err.h"
 #include "base/section.h"
 #include "provider.h"
+
+/* ---- real path ----
+ * Finds where a path leads, also if what it names is missing. */
+
+/* The path with links followed, or the one that it will have once missing folders are made. The
+ * caller frees it. */
+char *real_path(const char *path);
+/* Normalizes "/a/./b//../c" to "/a/c". The caller frees it. */
+char *real_path_plain(const char *path);
+/* Moves a path below `from` to the same name below `to` (both real); else copies it. The caller
+ * frees it. */
+char *real_path_move(const char *path, const char *from, const char *to);
+
+/* ---- places ----
+ * Finds the folder of burst's state. */
+
+/* The folder of burst's state, absolute; it may be missing. NULL: no home, or BURST_STATE_DIR is
+ * relative. The caller frees it. */
+char *places_state(void);
+
+/* ---- trust ----
+ * Decides which paths a project's file may name. The file comes with a cloned repository. What it
+ * makes burst read is sent to pods, and what it makes burst write stays on this machine, so
+ * neither may be a place for the user's own things. */
 
 struct trust {
 	const char *project; /* real path of the config's folder */

@@ -48,7 +48,7 @@ ONLY_IN = [
     (r"curl/", ["orchestrator/net/http"]),
     (r"libssh2", ["orchestrator/net/ssh"]),
     (r"sqlite3", ["orchestrator/store/"]),
-    (r"libconfig", ["config/setting", "config/parse.c"]),
+    (r"libconfig", ["config/setting", "config/parse.c", "config/state.h"]),
     (r"openssl/", ["orchestrator/base/crypto.c"]),
     (r"archive", ["orchestrator/sync/pack.c"]),
     (r"md4c", ["jobs/tts/markdown.c"]),

@@ -1,21 +1,329 @@
-/* launch.c - reads a run's settings from the config and passes them to the library of runs. */
+/* launch.c - from a config to a run that is over: its flags, caps, life and result */
 #include "launch.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/jsonx.h"
 #include "base/path.h"
-#include "caps.h"
-#include "check.h"
+#include "base/program.h"
+#include "cmd/cmd.h"
+#include "cmd/show/ledger.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "cmd/show/view.h"
 #include "cmd/unattended/commit_tree.h"
+#include "cmd/unattended/unattended.h"
 #include "config/trust.h"
+#include "jobs/calibrate/calibrate.h"
+#include "jobs/warm/warm.h"
 #include "net/http_trace.h"
-#include "quick.h"
-#include "run_flags.h"
-#include "stage_parts.h"
+#include "stages.h"
 #include "sync/tree.h"
-#include "wish.h"
+#include "wanted.h"
+
+/* ---- caps ----
+ * Takes caps over runs from the config, and lowers the cap of the order to what they leave. */
+
+static void add_cap(struct caps *out, const struct config *config, const char *key, bool project)
+{
+	struct config_cap cap = config_cap(config, key, project);
+
+	if (cap.set)
+		out->list[out->count++] = (struct allowance){.key = key,
+							     .where = cap.where,
+							     .project = project,
+							     .cap_microusd = cap.microusd};
+}
+
+static struct run_caps caps_of(const struct launch *l)
+{
+	const struct config *config = l->ctx->config;
+	struct run_caps c = {
+		.config = l->order.config,
+		.part_of = l->stage ? l->stage->part_of : NULL,
+		.max_cost_microusd = l->order.max_cost_microusd,
+		.least_microusd = l->least_microusd,
+	};
+
+	add_cap(&c.over, config, "per_day", false);
+	add_cap(&c.over, config, "per_month", false);
+	add_cap(&c.over, config, "per_day", true);
+	add_cap(&c.over, config, "per_month", true);
+	return c;
+}
+
+/* status: of what may have lowered the run's cap. */
+static int keep_lowered(struct launch *l, const struct run_caps *c, int status)
+{
+	const struct allowance *a = c->lowered_by;
+	char cap[32];
+
+	if (!a)
+		return status;
+	snprintf(l->cap_words, sizeof(l->cap_words), "caps.%s (%s%s)", a->key,
+		 money_show(cap, sizeof(cap), a->cap_microusd),
+		 a->project ? " in this project" : "");
+	l->order.max_cost_microusd = c->max_cost_microusd;
+	return status;
+}
+
+int caps_fit(struct launch *l, struct err *err)
+{
+	struct run_caps c = caps_of(l);
+
+	return keep_lowered(l, &c, run_caps_fit(&l->ctx->runs, &c, err));
+}
+
+int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err)
+{
+	struct run_caps c = caps_of(l);
+	int status = run_caps_plan(&l->ctx->runs, &c, renders, err);
+
+	*out = c.over;
+	return keep_lowered(l, &c, status);
+}
+
+int caps_refuse(const struct caps *caps, const struct launch *l, struct err *err)
+{
+	return caps_refuse_least(caps, l->least_microusd, err);
+}
+
+int caps_begin(struct launch *l, struct err *err)
+{
+	struct run_caps c = caps_of(l);
+
+	return keep_lowered(l, &c, run_caps_begin(&l->run, &c, err));
+}
+
+int caps_go_on(struct launch *l, struct err *err)
+{
+	struct run_caps c = caps_of(l);
+
+	return keep_lowered(l, &c, run_caps_resume(&l->run, &c, err));
+}
+
+/* Adds the cap to the error of a run that ended at a lowered max_cost. */
+static void caps_explain(const struct launch *l, struct err *err)
+{
+	static const char words[] = "; its cap was the remainder of ";
+	size_t len = strlen(err->msg);
+
+	if (err->kind == ERR_CAP && l->cap_words[0] &&
+	    len + strlen(l->cap_words) + sizeof(words) <= sizeof(err->msg))
+		snprintf(err->msg + len, sizeof(err->msg) - len, "%s%s", words, l->cap_words);
+}
+
+/* ---- run flags ----
+ * Keeps the options of a run's command line in the run's folder, for clients that take it over.
+ */
+
+enum { FLAGS_MAX_BYTES = 1 << 20 };
+
+/* Returns NULL if it cannot be read, and an empty object if it is missing. */
+static json_t *read_flags(const char *path, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	json_t *flags;
+
+	if (path_read(path, FLAGS_MAX_BYTES, &text, err) < 0) {
+		if (err->kind != ERR_NOT_FOUND)
+			return NULL;
+		err_clear(err);
+		return json_object();
+	}
+	flags = jsonx_parse(str_text(&text), text.len, err);
+	if (!flags)
+		err_wrap(err, "%s", path);
+	return flags;
+}
+
+/* Lists of allowances grow with each resume. Paths are kept absolute, since a run can be resumed
+ * from another folder. */
+static char *value_to_keep(const struct cmd_context *ctx, const json_t *flags, const char *key,
+			   const char *value)
+{
+	const char *before = jsonx_text(flags, key, "");
+
+	if (!strcmp(key, "job.output"))
+		return xstrdup(section_text(config_job(ctx->config), "output"));
+	CLEANUP(free_text)
+	char *added = config_adds(key) ? config_added(key, value) : xstrdup(value);
+	return config_adds(key) && before[0] ? xasprintf("%s,%s", before, added) : TAKE(added);
+}
+
+int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct err *err)
+{
+	const struct opt *o = ctx->cmd->opts;
+	CLEANUP(free_text) char *path = path_join(run_dir, "flags");
+	CLEANUP(json_decref) json_t *flags = read_flags(path, err);
+
+	if (!flags)
+		return -1;
+	for (size_t i = 0; ctx->values && o && o[i].name; i++) {
+		const char *value = ctx->values[i];
+		if (!o[i].key || !value)
+			continue;
+		CLEANUP(free_text)
+		char *text = value_to_keep(ctx, flags, o[i].key, o[i].arg ? value : "true");
+		if (json_object_set_new(flags, o[i].key, json_string(text)) < 0)
+			return err_set(err, ERR_USAGE, "--%s: its value is not UTF-8 text",
+				       o[i].name);
+	}
+	if (ctx->overwrite)
+		json_object_set_new(flags, "force", json_string("true"));
+	if (ctx->anew)
+		json_object_set_new(flags, "anew", json_string("true"));
+	if (ctx->prune)
+		json_object_set_new(flags, "prune", json_string("true"));
+	CLEANUP(free_text) char *line = jsonx_line(flags);
+	return path_write(path, line, strlen(line), 0600, err);
+}
+
+int run_flags_apply(struct cmd_context *ctx, const char *run_dir, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(run_dir, "flags");
+	CLEANUP(json_decref) json_t *flags = read_flags(path, err);
+	const char *key;
+	json_t *value;
+
+	if (!flags)
+		return -1;
+	json_object_foreach (flags, key, value) {
+		if (!json_is_string(value))
+			return err_set(err, ERR_LOCAL, "%s: %s is not text", path, key);
+		if (!strcmp(key, "force"))
+			ctx->overwrite = true;
+		else if (!strcmp(key, "anew"))
+			ctx->anew = true;
+		else if (!strcmp(key, "prune"))
+			ctx->prune = true;
+		else if (config_override(ctx->config, key, json_string_value(value), path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- launch result ----
+ * A run's result: where its files are, and the JSON object of --json, on_exit and notices. */
+
+enum { ERRORS_MOST = 100 };
+
+/* Adds failed segments and why; only the first ones of many. */
+static void add_failures(struct launch *l, json_t *errors)
+{
+	const struct engine_setup *s = &l->run.setup;
+	const struct segment *list;
+	size_t count = 0;
+
+	if (!s->job || !s->results)
+		return;
+	list = s->job_ops->segments(s->job, &count);
+	for (size_t i = 0; i < count && json_array_size(errors) < ERRORS_MOST; i++) {
+		if (s->results[i].state != SEGMENT_FAILED)
+			continue;
+		CLEANUP(free_text)
+		char *text = xasprintf("%s: %s", list[i].id, s->results[i].reason);
+		json_array_append_new(errors, report_error_json(err_kind_name(ERR_JOB), text, ""));
+	}
+}
+
+/* The run's own figure plus those of its stages under this key. */
+static double launch_with_stages(const struct launch *l, const char *key, double own)
+{
+	for (size_t i = 0; i < json_array_size(l->stages); i++)
+		own += jsonx_number(json_array_get(l->stages, i), key, 0);
+	return own;
+}
+
+static json_t *total_json(const struct launch *l)
+{
+	const struct run_row *r = &l->run.row;
+
+	return json_pack(
+		"{s:o, s:o, s:o, s:o}", "billed_seconds",
+		report_seconds((int64_t)(1000 * launch_with_stages(l, "billed_seconds",
+								   (double)r->billed_ms / 1000) +
+					 0.5)),
+		"compute_seconds",
+		report_seconds((int64_t)(1000 * launch_with_stages(l, "compute_seconds",
+								   (double)r->compute_ms / 1000) +
+					 0.5)),
+		"cost_usd",
+		report_dollars((int64_t)(1e6 * launch_with_stages(l, "cost_usd",
+								  (double)r->cost_microusd / 1e6) +
+					 0.5)),
+		"cost_counted_usd",
+		report_dollars(
+			(int64_t)(1e6 * launch_with_stages(l, "cost_counted_usd",
+							   (double)r->counted_microusd / 1e6) +
+				  0.5)));
+}
+
+json_t *launch_result_json(struct launch *l)
+{
+	size_t count = 0;
+	struct pod_row *pods = run_pods(&l->run, &count);
+
+	json_t *object = report_run_json(&l->run.row, pods, count, clock_wall_ms());
+	free(pods);
+	add_failures(l, json_object_get(object, "errors"));
+	if (l->stages) {
+		json_t *deliver = report_delivery_json(l->stages);
+		json_object_set(object, "stages", l->stages);
+		if (deliver)
+			json_object_set_new(object, "deliver", deliver);
+		json_object_set_new(object, "total", total_json(l));
+	}
+	return object;
+}
+
+/* Prints the object of `--json`, if requested. */
+static void launch_print_json(struct launch *l)
+{
+	if (l->ctx->json && !l->within)
+		output_json(launch_result_json(l));
+	cmd_flush(NULL);
+}
+
+void launch_failed(struct cmd_context *ctx, const struct err *err)
+{
+	struct launch l = {.ctx = ctx};
+
+	l.run.row.status = err->kind == ERR_INTERRUPTED  ? RUN_INTERRUPTED
+			   : err->kind == ERR_UNRELEASED ? RUN_UNRELEASED
+			   : err->kind == ERR_CAP        ? RUN_CAPPED
+							 : RUN_FAILED;
+	COPY_TEXT(l.run.row.error_code, err_kind_name(err->kind));
+	COPY_TEXT(l.run.row.error, err->msg);
+	json_t *result = launch_result_json(&l), *errors = json_object_get(result, "errors");
+	for (size_t i = 0; i < ctx->mistakes.count; i++)
+		json_array_append_new(
+			errors, report_error_json(err_kind_name(ctx->mistakes.list[i].err.kind),
+						  ctx->mistakes.list[i].err.msg, ""));
+	if (!json_array_size(errors))
+		json_array_append_new(errors,
+				      report_error_json(err_kind_name(err->kind), err->msg, ""));
+	output_json(result);
+	cmd_flush(NULL);
+}
+
+char *launch_files_in(const struct run_row *run)
+{
+	CLEANUP(free_text) char *manifest = path_join(run->output, "manifest.jsonl");
+	struct stat st;
+	/* a failed command's finished files are results, too */
+	bool any = run->rendered + run->cached ||
+		   (run->failed && stat(manifest, &st) == 0 && st.st_size);
+
+	return any ? xasprintf("; files in %s", run->output) : xstrdup("");
+}
+
+/* ---- launch ----
+ * Reads a run's settings from the config and passes them to the library of runs. */
 
 enum { SECRET_LEAST = 8, PODS_MOST = 1000 };
 
@@ -238,4 +546,307 @@ int launch_check_files(struct launch *l, struct err *err)
 int launch_check_detached(const struct launch *l, struct err *err)
 {
 	return runs_check_detached(&l->ctx->runs, l->order.config, l->order.job, err);
+}
+
+/* ---- launch run ----
+ * Drives a run's engine to its end and reports the result. */
+
+static struct progress *shown;
+
+static void draw(void *ctx, const struct engine *e)
+{
+	progress_draw(shown, e);
+	detach_watch_starter(ctx, e);
+}
+
+static void show_output(void *ctx, const char *pod, const char *line)
+{
+	(void)ctx;
+	output_line(stderr, "%s | %s", pod, line);
+}
+
+/* Prints the last line with totals: the phases above are the render's only. */
+static void say_total(const struct launch *l)
+{
+	const struct run_row *r = &l->run.row;
+	char billed[32], compute[32], cost[32];
+
+	if (!json_array_size(l->stages) || l->ctx->quiet)
+		return;
+	output_line(
+		stderr, "run %s with its stages: %s billed, %s compute, %s in total", r->id,
+		duration_show(billed, sizeof(billed),
+			      (int64_t)(1000 * launch_with_stages(l, "billed_seconds",
+								  (double)r->billed_ms / 1000))),
+		duration_show(compute, sizeof(compute),
+			      (int64_t)(1000 * launch_with_stages(l, "compute_seconds",
+								  (double)r->compute_ms / 1000))),
+		money_show(cost, sizeof(cost),
+			   (int64_t)(1e6 * launch_with_stages(l, "cost_usd",
+							      (double)r->cost_microusd / 1e6) +
+				     0.5)));
+}
+
+/* Passes the JSON to the user's command. Ignores its result, but limits its time: the job's lock is
+ * held meanwhile. */
+static void on_exit_command(struct launch *l)
+{
+	const struct section *top = config_top(l->ctx->config);
+	const char *const argv[] = {"/bin/sh", "-c", section_text(top, "on_exit"), NULL};
+	struct err err = {0};
+
+	if (!argv[2] || l->within)
+		return;
+	fflush(NULL);
+	CLEANUP(json_decref) json_t *result = launch_result_json(l);
+	CLEANUP(free_text) char *text = output_json_line(result);
+	struct program p = {.argv = argv,
+			    .input = text,
+			    .output_fd = STDERR_FILENO,
+			    .environment = environ, /* with our keys: it may call burst */
+			    .limit_ms = section_int(top, "on_exit_limit")};
+	int status = program_run(&p, NULL, NULL, &err);
+	if (status < 0)
+		log_line(LOG_WARN, "on_exit: %s", err.msg);
+	else if (status)
+		log_line(LOG_WARN, "on_exit: the command ended with %d", status);
+}
+
+static void tell_end(struct launch *l)
+{
+	CLEANUP(json_decref) json_t *said = launch_result_json(l);
+
+	notify_ended(l->ctx, &l->run.row, said);
+}
+
+/* Other runs fill a volume or measure an engine. */
+static bool brings_files(const struct run_row *run)
+{
+	return strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE);
+}
+
+/* Prints how to continue if something is left to render. */
+static void say_outputs(const struct run_row *r)
+{
+	bool stopped = r->status == RUN_INTERRUPTED || r->status == RUN_CAPPED;
+	CLEANUP(free_text) char *files = launch_files_in(r);
+
+	output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld%s", r->id,
+		    r->status != RUN_RUNNING ? run_status_word(r->status) : "all fetched",
+		    (long long)r->rendered, (long long)r->cached, (long long)r->failed,
+		    (long long)r->total, files);
+	if (stopped && r->rendered + r->cached < r->total)
+		output_line(stderr, "run %s: continue with `burst resume %s`", r->id, r->id);
+}
+
+static void say_end(struct launch *l)
+{
+	size_t count = 0;
+	struct pod_row *pods = run_pods(&l->run, &count);
+	struct run_row *r = &l->run.row;
+	CLEANUP(str_free) struct str advice = STR_INIT;
+	char compared[200];
+
+	if (!l->ctx->quiet && count) {
+		report_print_phases(stderr, pods, count, clock_wall_ms());
+		fputc('\n', stderr);
+		if (planned_compare(compared, sizeof(compared), r, pods, count))
+			output_line(stderr, "%s", compared);
+		planned_say_replans(stderr, r);
+		if (r->cost_microusd > 0 && r->status == RUN_DONE && brings_files(r)) {
+			struct advice_batches batches;
+			advice_batches_of(&batches, l->ctx->store, r->id);
+			advice_add_seats(&advice, pods, count, &batches, clock_wall_ms());
+			advice_add(&advice, pods, count, &batches, clock_wall_ms());
+		}
+		output_lines(stderr, str_text(&advice));
+	}
+	if (r->status == RUN_UNRELEASED)
+		report_unreleased(pods, count);
+	if (!l->ctx->quiet && brings_files(r))
+		say_outputs(r);
+	free(pods);
+}
+
+/* Warns about kept suspect files: the exit status counts them as done. */
+static void launch_say_suspects(const struct launch *l)
+{
+	size_t count = 0, suspects = 0, first = 0;
+	const struct segment *list = l->run.setup.job_ops->segments(l->run.setup.job, &count);
+
+	for (size_t i = count; i-- > 0;)
+		if (l->run.setup.results[i].state == SEGMENT_SAFE &&
+		    l->run.setup.results[i].suspect) {
+			suspects++;
+			first = i;
+		}
+	if (suspects)
+		log_line(LOG_WARN,
+			 "%zu of %zu files %s suspect and %s kept (%s%s: %s): see \"suspect\" in "
+			 "manifest.jsonl; remove a file to render it again",
+			 suspects, count, suspects == 1 ? "is" : "are",
+			 suspects == 1 ? "was" : "were", list[first].id,
+			 suspects == 1 ? "" : " first", l->run.setup.results[first].reason);
+}
+
+/* Does what is left once all segments are safe (l->finish). Returns the exit status; the run's
+ * row has its end. Signals are held on return. */
+static int launch_finish(struct launch *l, struct err *err)
+{
+	/* a stage's own run handles signals; drop those that came when nothing was left to
+	 * stop */
+	engine_hold_signals();
+	int status = l->finish ? l->finish(l, err) : 0;
+
+	if (status < 0)
+		status = err_exit_status(err);
+	if (status || l->run.row.status == RUN_RUNNING)
+		run_write_end(&l->run, status, err);
+	while (engine_held_signal())
+		;
+	return status;
+}
+
+/* Keeps a successful stage's result even if its pod's release is unconfirmed, or a signal came
+ * during the release. */
+static void keep_what_went_well(struct launch *l)
+{
+	struct err none;
+
+	if (l->stage && l->run.row.rendered + l->run.row.cached == l->run.row.total &&
+	    l->finish(l, &none) == 0)
+		engine_note_unfinished(l->ctx->store, l->run.row.id, false);
+}
+
+static void place_error(struct launch *l)
+{
+	config_place_error(l->ctx->config, &l->run.err);
+	if (l->run.err.kind && l->run.row.error[0])
+		COPY_TEXT(l->run.row.error, l->run.err.msg);
+}
+
+static void learn(void *ctx, const struct engine *e)
+{
+	(void)ctx;
+	progress_learn(shown, e);
+}
+
+int launch_run(struct launch *l)
+{
+	struct run_watch watch = {
+		.progress = draw, .output = show_output, .ended = learn, .ctx = l};
+	struct progress *p = progress_new(l->ctx);
+
+	shown = p;
+	output_stamp(!l->ctx->live);
+	int status = run_go(&l->run, &watch);
+	output_stamp(false);
+	progress_free(p);
+	shown = NULL;
+	place_error(l);
+	caps_explain(l, &l->run.err);
+	say_end(l);
+	launch_say_suspects(l);
+	if (status == 0 && brings_files(&l->run.row))
+		status = launch_finish(l, &l->run.err);
+	else if ((status == 9 || status > 128) && l->run.finished_well)
+		keep_what_went_well(l);
+	if (!l->within) /* else that run continues, and a signal must not interrupt it */
+		engine_unblock_signals();
+	say_total(l);
+	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
+		output_error(l->ctx, &l->run.err);
+	on_exit_command(l);
+	tell_end(l);
+	detach_ends(l);
+	launch_print_json(l);
+	return status;
+}
+
+/* ---- earlier ----
+ * What earlier runs of this job left: all segments, or some on a volume. */
+
+int earlier_rendered_all(struct launch *l, struct err *err)
+{
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	const struct job_ops *ops = l->run.setup.job_ops;
+	size_t count = 0;
+
+	if (runs_settle(&l->ctx->runs, NULL, err) < 0)
+		return -1;
+	ops->segments(l->run.setup.job, &count);
+	l->run.row.total = l->run.row.cached = (int64_t)count;
+	COPY_TEXT(l->run.row.job, l->order.job);
+	COPY_TEXT(l->run.row.config, l->order.config);
+	COPY_TEXT(l->run.row.output, l->run.output_dir);
+	l->run.row.status = RUN_DONE;
+	if (ops->finish(l->run.setup.job, l->run.setup.results, &notes, err) < 0)
+		return -1;
+	if (!l->ctx->quiet) {
+		output_lines(stderr, str_text(&notes));
+		if (count == 1)
+			output_line(stderr, "the segment is already rendered: nothing rented");
+		else
+			output_line(stderr, "all %zu segments are already rendered: nothing rented",
+				    count);
+	}
+	launch_say_suspects(l);
+	int status = launch_finish(l, &l->run.err);
+	engine_unblock_signals();
+	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
+		output_error(l->ctx, &l->run.err);
+	launch_print_json(l);
+	return status;
+}
+
+/* Finds a volume that may hold finished segments which are not fetched. Returns false if there is
+ * none. For a released pod only durable segments count. A pod that may still exist is checked by
+ * `burst resume`. */
+static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, char volume[64],
+			    bool *alive)
+{
+	struct segment_row *segments = NULL;
+	struct pod_row *pods = NULL;
+	size_t home = 0, count = 0;
+	bool waits = false;
+
+	if (store_segments(ctx->store, run->id, &segments, &home, NULL) < 0 ||
+	    (int64_t)home + run->cached >= run->total ||
+	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
+		count = 0;
+	*alive = false;
+	for (size_t i = 0; i < count; i++) {
+		bool over = pod_row_over(&pods[i]);
+		if (!pods[i].volume_id[0] || !pods[i].ready_ms || (over && !pods[i].volume_safe))
+			continue;
+		waits = true;
+		*alive = *alive || !over;
+		copy_text(volume, 64, pods[i].volume_name);
+	}
+	free(segments);
+	free(pods);
+	return waits;
+}
+
+void earlier_name_resume(struct launch *l)
+{
+	const char *config = l->order.config;
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	char volume[64];
+	bool alive;
+
+	if (!config[0] || store_runs(l->ctx->store, config, false, 1, &runs, &count, NULL) < 0 ||
+	    !count)
+		return;
+	const struct run_row *run = &runs[0];
+	if (!strcmp(run->job, l->order.job) && run->status != RUN_DONE &&
+	    strcmp(run->type, CALIBRATE) && !run->detached &&
+	    !run_is_alive(&l->ctx->runs, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
+		log_line(LOG_WARN,
+			 "run %s of this job failed, and volume %s may hold segments that it "
+			 "finished: `burst resume %s` takes them over; this run %srenders them "
+			 "again",
+			 run->id, volume, run->id, alive ? "releases its pods and " : "");
+	free(runs);
 }

@@ -1,13 +1,20 @@
-/* launch.h - from a config to a running engine; shared by the commands that rent, resume or
- * release. */
+/* launch.h - what commands do with a run: from its config and flags to its end */
 #ifndef BURST_CMD_LAUNCH_LAUNCH_H
 #define BURST_CMD_LAUNCH_LAUNCH_H
 
+#include <jansson.h>
+#include <stdio.h>
+
 #include "cmd/cmd.h"
+#include "cmd/show/sizing.h"
 #include "cmd/unattended/unattended.h"
 #include "engine/engine.h"
-#include "order.h"
+#include "wanted.h"
+#include "runs/caps.h"
 #include "runs/choice.h"
+
+/* ---- launch ----
+ * From a config to a running engine; shared by the commands that rent, resume or release. */
 
 struct launch {
 	struct cmd_context *ctx;
@@ -16,18 +23,18 @@ struct launch {
 	const struct launch *within;
 	struct run run;
 	char *renders_dir;
-	struct run_choice choice; /* by wish.c and decide.c, or what the ledger has of it */
+	struct run_choice choice; /* by wanted.c and decide.c, or what the ledger has of it */
 	struct queued queued;     /* set if the runner of a queue started this process */
 	int64_t least_microusd;   /* cost until a pod of it is up; 0: unknown */
 	/* the cap over runs that limits its max_cost; "": none does */
 	char cap_words[256];
-	/* detach.h: the starter that waits until the pods have the queue; -1: none */
+	/* launch.h: the starter that waits until the pods have the queue; -1: none */
 	int starter;
-	bool keeper_started; /* a client for the pods that it leaves has started (keep_pool.h) */
+	bool keeper_started; /* a client for the pods that it leaves has started (volume.h) */
 	/* what is left once all segments are safe: the stages, or for the run of one its end; NULL:
 	 * nothing. Returns the exit status, or -1. */
 	int (*finish)(struct launch *l, struct err *err);
-	/* of a stage's own run: what it works on (stage_parts.h); NULL: it is none */
+	/* of a stage's own run: what it works on (stages.h); NULL: it is none */
 	const struct stage_work *stage;
 	/* an object for each stage that was looked at (report.h); NULL: there are none */
 	json_t *stages;
@@ -81,13 +88,6 @@ int launch_begin(struct launch *l, bool detached, struct err *err);
 /* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns
  * the exit status. */
 int launch_run(struct launch *l);
-/* Warns about kept suspect files: the exit status counts them as done. */
-void launch_say_suspects(const struct launch *l);
-/* Does what is left once all segments are safe (l->finish). Returns the exit status; the run's
- * row has its end. Signals are held on return. */
-int launch_finish(struct launch *l, struct err *err);
-/* Prints the object of `--json`, if requested. */
-void launch_print_json(struct launch *l);
 /* For struct cmd.failed: makes the object of a run that never began. */
 void launch_failed(struct cmd_context *ctx, const struct err *err);
 /* What config and job, if loaded, require of a pod. Borrows their texts. */
@@ -120,7 +120,147 @@ extern const struct opt launch_resume_opts[]; /* options of the commands that ma
 void launch_make_results(struct launch *l);
 /* The run's --json object; new reference. */
 json_t *launch_result_json(struct launch *l);
-/* The run's own figure plus those of its stages under this key. */
-double launch_with_stages(const struct launch *l, const char *key, double own);
+
+/* ---- caps ----
+ * Caps over runs as the config sets them: what is left of one becomes the max_cost of the order.
+ */
+
+/* As in runs/caps.h, with the caps of the config. What is left of a cap over runs becomes the
+ * order's max_cost, which the plan, the stages and the check of the balance then use. */
+int caps_fit(struct launch *l, struct err *err);
+int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err);
+int caps_refuse(const struct caps *caps, const struct launch *l, struct err *err);
+int caps_begin(struct launch *l, struct err *err);
+int caps_go_on(struct launch *l, struct err *err);
+
+/* ---- run flags ----
+ * Keeps the options of a run's command line, for all commands that continue it: runs/ID/flags,
+ * one JSON object of config keys and texts ("caps.max_cost": "0.10"). "force" is no key: it
+ * allows overwriting foreign files. */
+
+/* Merges the flags of this command into the file; newer values win. Leaves out the output folder,
+ * which is in the run's row. */
+int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct err *err);
+/* Sets them in ctx->config and ctx->overwrite; does nothing without the file. */
+int run_flags_apply(struct cmd_context *ctx, const char *run_dir, struct err *err);
+
+/* ---- earlier ----
+ * What earlier runs of a job left for a new one. */
+
+/* For a job with nothing left to render: rents no pod, but releases a dead client's pods and does
+ * the steps after rendering. */
+int earlier_rendered_all(struct launch *l, struct err *err);
+/* Names the run to resume: a new run would render, and pay for, segments that are finished but not
+ * local. */
+void earlier_name_resume(struct launch *l);
+
+/* ---- detach ----
+ * `run -d`: a client in the background, and its starter, which waits until the pods have the
+ * queue. */
+
+/* In the client: the descriptor to its starter; -1: not a detached client. */
+int detach_starter(void);
+/* In the starter: starts the client and waits for it. Prints the run's id on stdout once the pods
+ * have the queue (with --no-wait: once there is a run), or the run has ended before. Returns the
+ * exit status: 0, or that of a run that has ended. */
+int detach(struct cmd_context *ctx, struct err *err);
+
+/* Before it rents: says whether this machine must stay awake until the run ends. */
+void detach_say_needs(const struct launch *l);
+/* In the client, once there is a run. Does nothing without a starter. Returns -1 if the starter is
+ * gone; then nothing is rented. */
+int detach_begins(struct launch *l, int starter, struct err *err);
+/* Call now and then during the run: releases the starter once the pods have the queue; stops the
+ * run if the starter is gone before. */
+void detach_watch_starter(struct launch *l, const struct engine *e);
+/* After the end: later output on stdout follows the id. */
+void detach_ends(struct launch *l);
+
+/* ---- find run ----
+ * The run that an id or the current folder means. */
+
+/* By its name; NULL: of the burst.cfg in this folder (runs_newest_of()), never of another one.
+ * ERR_USAGE: there is none. */
+int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
+/* Adds its job and folder (run_place()) to the message. Returns -1. */
+int run_name_in(struct cmd_context *ctx, const struct run_row *run, struct err *err);
+
+/* ---- holder ----
+ * Waits for the process that holds a run's lock. */
+
+/* Asks the run's client to stop and release its pods. If it does not stop, the caller releases
+ * them. Waits for other holders, such as another command that settles the run. */
+int holder_wait(const struct cmd_context *ctx, const char *run, const char *place, struct err *err);
+
+/* ---- quick ----
+ * A run without a burst.cfg: turns a text or a command on the command line into a config. */
+
+struct quick {
+	char *path; /* absolute path for --save. With the job's name it identifies the job, saved or
+		       not */
+	char *text; /* in burst.cfg's syntax, with paths relative to that folder */
+};
+
+/* Sets ctx->quick if the words name a text to speak ("book.md") or, behind "--", a command. Leaves
+ * it NULL if they name a config or nothing. ERR_USAGE: the words cannot be a job. */
+int quick_from_words(struct cmd_context *ctx, struct err *err);
+/* Sets ctx->quick to the config that a run without a burst.cfg began with. Leaves it NULL if the
+ * run had one. */
+int quick_of_run(struct cmd_context *ctx, const char *config, const char *run_dir, struct err *err);
+/* Keeps ctx->quick in the run's folder, so that the run can be resumed. Does nothing if it is NULL.
+ */
+int quick_keep(const struct cmd_context *ctx, const char *run_dir, struct err *err);
+/* Prints the config of a run without one to stderr or, with --save, writes it. Does nothing if
+ * ctx->quick is NULL. */
+int quick_tell(struct cmd_context *ctx, struct err *err);
+/* Accepts NULL. */
+void quick_free(struct quick *q);
+
+/* ---- check ----
+ * Finds every mistake of a config at once: its values, its job, its providers, its plan. Rents
+ * nothing and calls no provider. */
+
+enum { CHECK_NEED = 160 };
+
+/* After config_check() has failed, so that no run follows: notes further mistakes. */
+void check_rest(struct cmd_context *ctx);
+
+/* ---- travel ----
+ * What of the code goes to the pods. */
+
+/* Lists the code folder, so that what cannot be read there is an error before anything is rented.
+ * Tells how many files travel, the largest, and names that look like secrets: always, or before the
+ * job's first run. Call with the job loaded. */
+int travel_check(struct launch *l, bool always, struct err *err);
+
+/* ---- reconcile ----
+ * `burst ledger --reconcile`: fetches the vendors' bills, records them beside our count, and
+ * explains differences. */
+
+/* run: the run whose pods to check; NULL: all of the last 30 days without a final record. Returns
+ * exit status 1 if a vendor bills more than can be explained. */
+int reconcile(struct cmd_context *ctx, const char *run, struct err *err);
+
+/* ---- render ----
+ * A new run of the config's job, from reading it to its last file. */
+
+/* Rents nothing if all is rendered already. detached: the pods finish without this client. Returns
+ * the exit status, or -1 with *err. */
+int render(struct launch *l, bool detached, struct err *err);
+/* Shows what that would rent, render and pay. Returns likewise. */
+int render_plan(struct launch *l, struct err *err);
+
+/* ---- calibrate ----
+ * Chooses what `burst calibrate` measures, and measures it. */
+
+struct launch;
+/* Chooses the GPUs to measure: those of the config, else the cheapest that fit, with their batch
+ * sizes and expectations. ERR_NO_CAPACITY: none can be rented. */
+int calibrate_choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count,
+			   struct err *err);
+/* Measures all of them, with most_microusd in all. The worst exit status; -1 with *err: there was
+ * one card alone, and nothing was begun. */
+int calibrate_measure(struct launch *l, struct calibrate_card *cards, size_t count,
+		      int64_t most_microusd, struct err *err);
 
 #endif

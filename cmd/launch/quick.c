@@ -1,5 +1,5 @@
 /* quick.c - makes a config from a text's name or a command, prints it, saves it. */
-#include "quick.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
-#include "config/given.h"
-#include "config/write.h"
+#include "config/example.h"
+#include "config/state.h"
 
 #define KEPT_AS "generated.cfg"
 

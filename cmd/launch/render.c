@@ -1,15 +1,250 @@
-/* render.c - a new run of the config's job: checks, decides, begins and drives it. */
-#include "render.h"
+/* render.c - a render from its decision to its end, and runs that are taken over */
+#include "launch.h"
 
-#include "caps.h"
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "cmd/show/ledger.h"
+#include "cmd/show/output.h"
 #include "cmd/show/plan_show.h"
-#include "decide.h"
-#include "detach.h"
-#include "earlier.h"
-#include "keep_pool.h"
+#include "cmd/show/report.h"
+#include "wanted.h"
+#include "jobs/calibrate/calibrate.h"
+#include "jobs/warm/warm.h"
+#include "volume.h"
+#include "runs/bill.h"
 #include "stages.h"
-#include "travel.h"
-#include "volume_trust.h"
+
+/* ---- reconcile ----
+ * `burst ledger --reconcile`: fetches the vendors' bills and records them beside our count. */
+
+static void say_which(const struct reconciliation *r)
+{
+	size_t runs = reconcile_count_runs(r);
+
+	if (r->count)
+		log_line(LOG_NOTE, "asking for the bills of %zu pod%s of %zu run%s", r->count,
+			 r->count == 1 ? "" : "s", runs, runs == 1 ? "" : "s");
+	else
+		log_line(LOG_NOTE, "no pod awaits its vendor's final record");
+	if (r->alive)
+		log_line(LOG_NOTE, "%zu pod%s not released yet: see `burst ps`", r->alive,
+			 r->alive == 1 ? " is" : "s are");
+	if (r->old)
+		log_line(LOG_NOTE,
+			 "%zu pod%s without a final record ended more than %d days ago: name the "
+			 "run to ask for %s",
+			 r->old, r->old == 1 ? "" : "s", RECONCILE_AGE_DAYS,
+			 r->old == 1 ? "it" : "them");
+}
+
+/* Opens the user's own accounts. Does not read a project's file, which may be missing. */
+static int open_accounts(struct cmd_context *ctx, struct err *err)
+{
+	struct config_source ask = {
+		.user_only = true, .providers = provider_registry, .jobs = job_registry};
+
+	return config_open(&ctx->config, &ask, err) < 0 ? -1 : config_check(ctx->config, err);
+}
+
+static int verdict(const struct reconciliation *r, struct err *err)
+{
+	int excess = 0;
+
+	if (cmd_flush(err) < 0)
+		return -1;
+	if (r->failure.kind) {
+		*err = r->failure;
+		return -1;
+	}
+	for (size_t i = 0; i < r->count; i++)
+		excess += r->pods[i].verdict.state == BILL_EXCESS;
+	return excess > 0;
+}
+
+int reconcile(struct cmd_context *ctx, const char *run, struct err *err)
+{
+	struct reconciliation r;
+
+	if (open_accounts(ctx, err) < 0)
+		return -1;
+	int status = reconcile_find(&r, &ctx->runs, run, err);
+	if (status == 0) {
+		say_which(&r);
+		status = reconcile_fetch_bills(&r, err);
+		if (ctx->json)
+			bills_print_json(&r);
+		else
+			bills_print(&r);
+	}
+	if (status == 0)
+		status = verdict(&r, err);
+	reconcile_free(&r);
+	return status;
+}
+
+/* ---- come back ----
+ * Continues a run whose client is gone, with the flags that it was started with. */
+
+static int keep_flags(void *at, struct run *run, struct err *err)
+{
+	struct launch *l = at;
+
+	return run_flags_write(l->ctx, run->dir, err);
+}
+
+static int reserve(void *at, struct run *run, struct err *err)
+{
+	(void)run;
+	return caps_go_on(at, err);
+}
+
+/* Reads what the run decided when it began. A deadline that has passed holds no longer. */
+static int read_choice(struct launch *l, const struct run_row *row, struct err *err)
+{
+	bool given = opt_has(l->ctx, "deadline");
+	size_t pods;
+	char at[32];
+
+	if (run_choice_read(&l->choice, l->ctx->store, row->id, err) < 0 ||
+	    wish_renew(l, given, err) < 0 || run_open_pods(&l->ctx->runs, row->id, &pods, err) < 0)
+		return -1;
+	l->run.choice = &l->choice;
+	if (!run_choice_is_late(&l->choice, pods > 0, clock_wall_ms()))
+		return 0;
+	if (given)
+		return err_set(
+			err, ERR_CAP,
+			"--deadline %s: booting a pod alone takes longer; nothing was rented",
+			l->choice.row.deadline);
+	log_line(LOG_WARN,
+		 "run %s: its deadline (%s: %s) cannot be kept any more: it continues without one "
+		 "(--deadline sets another)",
+		 row->id, l->choice.row.deadline,
+		 clock_rfc3339(at, sizeof(at), l->choice.row.deadline_ms));
+	l->choice.row.deadline_ms = 0;
+	return 0;
+}
+
+static int take_up(struct launch *l, const struct run_row *row, struct err *err)
+{
+	struct run_want want = {
+		.anew = l->ctx->anew, .keep = keep_flags, .reserve = reserve, .ctx = l};
+
+	launch_conf(l);
+	return run_resume(&l->run, row, &want, err);
+}
+
+/* Resumes a run without a client: adopts its living pods, fetches what they finished, renders the
+ * rest. */
+static int come_back(struct cmd_context *ctx, const struct run_row *row, struct err *err)
+{
+	struct launch l;
+
+	ctx->overwrite = ctx->overwrite || opt_has(ctx, "force");
+	launch_init(&l, ctx);
+	l.finish = stages_run;
+	int status = launch_check_width(&l, err);
+	if (status == 0)
+		status = read_choice(&l, row, err);
+	if (status == 0)
+		status = launch_load_to_render(&l, err);
+	if (status == 0)
+		status = launch_open_providers(&l, err);
+	if (status == 0)
+		status = volume_trust(&l, row->id, err);
+	if (status == 0)
+		status = runs_settle(&ctx->runs, row->id, err);
+	if (status == 0)
+		status = take_up(&l, row, err);
+	if (status == 0) {
+		keep_pool(&l);
+		status = launch_run(&l);
+	}
+	launch_free(&l);
+	return status;
+}
+
+/* Opens the config that the run was started with, in whatever folder the user is, and applies the
+ * run's flags. This command's own flags override them. */
+int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
+{
+	struct config_source ask = {.file = row->config[0] ? row->config : NULL,
+				    .need_job = true,
+				    .mistakes = &ctx->mistakes,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
+
+	if (!strcmp(row->type, JOB_WARM))
+		return err_set(err, ERR_USAGE,
+			       "run %s filled a volume and has no files: `burst volume warm` "
+			       "fills it again, `burst cancel %s` releases its pod",
+			       row->id, row->id);
+	if (!strcmp(row->type, KEEP_RUN))
+		return err_set(err, ERR_USAGE,
+			       "run %s keeps pods for other runs and has no files: `burst cancel "
+			       "%s` releases them",
+			       row->id, row->id);
+	if (!strcmp(row->type, CALIBRATE))
+		return err_set(err, ERR_USAGE,
+			       "run %s measured an engine and has no files: `burst calibrate` "
+			       "measures it again, `burst cancel %s` releases its pod",
+			       row->id, row->id);
+	if (row->stage[0])
+		return stage_refuse(ctx, row, err);
+	CLEANUP(free_text) char *run_dir = run_path(&ctx->runs, row->id, NULL);
+	config_free(ctx->config);
+	ctx->config = NULL;
+	if (quick_of_run(ctx, row->config, run_dir, err) < 0)
+		return -1;
+	if (ctx->quick)
+		ask.text = ctx->quick->text;
+	if (cmd_open_config(ctx, &ask, row->commit_id[0] ? row->commit_id : NULL, err) < 0)
+		return -1;
+	config_set_output(ctx->config, row->output);
+	if (run_flags_apply(ctx, run_dir, err) < 0 || cmd_apply_flags(ctx, err) < 0)
+		return -1;
+	return config_check(ctx->config, err);
+}
+
+int launch_tell_end(struct cmd_context *ctx, const struct run_row *row, int status, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (!ctx->json)
+		return status;
+	if (store_pods(ctx->store, row->id, false, &pods, &count, err) < 0)
+		return -1;
+	output_json(report_run_json(row, pods, count, clock_wall_ms()));
+	free(pods);
+	return cmd_flush(err) < 0 ? -1 : status;
+}
+
+int launch_continue(struct cmd_context *ctx, const struct run_row *row, const char *place,
+		    struct err *err)
+{
+	if (launch_its_config(ctx, row, err) < 0)
+		return -1;
+	if (!ctx->quiet)
+		output_line(stderr, "run %s: continuing (%s)", row->id, place);
+	return come_back(ctx, row, err);
+}
+
+const struct opt launch_resume_opts[] = {
+	{0, "max-cost", "USD", "new cap on the run's total cost", "caps.max_cost", false},
+	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
+	{0, "deadline", "WHEN", "new deadline: 20m from now, or a time of day (07:00)", "deadline",
+	 false},
+	ALLOW_OPTS,
+	{0, "force", NULL, "overwrite files in the output folder that burst did not make", NULL,
+	 false},
+	{0},
+};
+
+/* ---- render ----
+ * A new run of the config's job: checks, decides, begins and drives it. */
 
 /* Asks the providers what the run may rent, and its price. */
 static int check(struct launch *l, struct err *err)

@@ -1,10 +1,15 @@
-/* stages.h - what follows a render: commands on pods of their own, which work on the files of the
- * steps before. `deliver` is the short form of the last one. */
+/* stages.h - stages after a render */
 #ifndef BURST_CMD_LAUNCH_STAGES_H
 #define BURST_CMD_LAUNCH_STAGES_H
 
 #include "cmd/show/plan_show.h"
+#include "jobs/manifest.h"
 #include "launch.h"
+#include "runs/stage_folder.h"
+
+/* ---- stages ----
+ * What follows a render: commands on pods of their own, which work on the files of the steps
+ * before. `deliver` is the short form of the last one. */
 
 struct stage {
 	const char *name; /* "deliver": of the short form */
@@ -38,7 +43,7 @@ void stages_check(const struct launch *l, struct mistakes *m);
  * unless the user passed --force. l's job is loaded. */
 int stages_check_output(const struct launch *l, struct err *err);
 
-/* stage_plan.c. What each stage would rent now, and what it took before. The accounts are open, or
+/* stages.c. What each stage would rent now, and what it took before. The accounts are open, or
  * none is asked. Returns the number; free *out with free(). */
 size_t stages_plan(struct launch *l, struct plan_stage **out);
 
@@ -53,5 +58,28 @@ int stages_run(struct launch *l, struct err *err);
 int stage_find_run(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
 /* Sets the error that says what to do instead of resuming a stage. Returns -1. */
 int stage_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err);
+
+/* ---- stage parts ----
+ * The state of a stage that runs. Private to stage_*.c. */
+
+struct stage_work {
+	struct launch *l;            /* the run whose stage it is */
+	const struct stages *stages; /* all of them */
+	const struct stage *s;
+	char job[STAGE_JOB];
+	char part_of[24];    /* l's run, or the newest one of its job; "": the ledger has none */
+	struct manifest was; /* of the output folder, as the step before left it */
+	struct stage_input *inputs;
+	size_t count, cap, missing;
+	struct volume_row *volumes; /* all in the ledger */
+	size_t volume_count;
+	char provider[PROVIDER_NAME_MAX]; /* whose volume has the inputs; "": none */
+	struct pod_row pod;               /* the last one that path_there() looked up */
+	bool pod_counts, pod_commands;    /* the volume has its files; they are a command's */
+	char tree[SHA256_HEX];            /* the job's code on that volume; "": it is not there */
+	char *dir;        /* the pods' code folder: the list, and files that the volume lacks */
+	bool as_rendered; /* the code on its volume is that of this same render */
+	char input[SHA256_HEX]; /* hash of its command and inputs */
+};
 
 #endif

@@ -1,5 +1,5 @@
 /* volume_trust.c - decides which volumes a project's file may name. */
-#include "volume_trust.h"
+#include "volume.h"
 
 #include <inttypes.h>
 #include <poll.h>

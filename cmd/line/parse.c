@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "cmd/cmd.h"
-#include "cmd/launch/quick.h"
+#include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 #include "cmd/unattended/commit_tree.h"
 #include "jobs/tts/engines.h"

@@ -18,7 +18,7 @@
 #include "runs/bill.h"
 #include "runs/choice.h"
 #include "runs/runs.h"
-#include "runs/spend.h"
+#include "runs/caps.h"
 #include "store/pod_cost.h"
 
 /* ---- planned and actual ---- */

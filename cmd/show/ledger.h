@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "runs/reconcile.h"
+#include "runs/bill.h"
 #include "store/store.h"
 
 /* ---- runs: a list, or one in full ---- */

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "config/reference.h"
+#include "config/example.h"
 #include "output.h"
 
 /* ---- roff ---- */

@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "core/core.h"
 #include "output.h"
-#include "runs/glance.h"
+#include "runs/caps.h"
 #include "runs/runs.h"
 #include "store/store.h"
 #include "unattended/queue.h"

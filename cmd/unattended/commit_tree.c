@@ -9,7 +9,6 @@
 #include "base/folders.h"
 #include "base/err.h"
 #include "base/path.h"
-#include "config/real_path.h"
 #include "config/trust.h"
 
 #define LFS_FIRST_LINE "version https://git-lfs.github.com/spec/"

@@ -1,14 +1,393 @@
-/* caps.c - reads from the ledger what counts toward caps over runs, and reserves a run's share. */
+/* caps.c - sums a ledger: what pods cost, what counts toward caps over runs, the share that a run
+ * reserves */
 #include "caps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
-#include "choice.h"
+#include "base/mem.h"
 #include "base/path.h"
+#include "choice.h"
+#include "engine/kept.h"
 #include "impl.h"
-#include "spend.h"
 #include "store/pod_cost.h"
+
+/* ---- spend ----
+ * Sums what pods cost by day, project, GPU or provider. */
+
+/* Use of one pod under one key. */
+struct piece {
+	char key[520];
+	const char *run;
+	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd, counted_microusd;
+	int64_t spread_ms; /* time in which its cost arose */
+};
+
+struct pieces {
+	struct piece *list;
+	size_t count, cap;
+};
+
+bool spend_by_named(const char *word, enum spend_by *out)
+{
+	static const char *const words[] = {"day", "project", "gpu", "provider"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (!strcmp(word, words[i])) {
+			*out = (enum spend_by)i;
+			return true;
+		}
+	return false;
+}
+
+/* ---- days ---- */
+
+static struct tm local_time(int64_t wall_ms)
+{
+	time_t at = (time_t)(wall_ms / 1000);
+	struct tm tm = {0};
+
+	localtime_r(&at, &tm);
+	return tm;
+}
+
+static int64_t midnight_ms(int64_t wall_ms, int days_later)
+{
+	struct tm tm = local_time(wall_ms);
+
+	tm.tm_mday += days_later;
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	return (int64_t)mktime(&tm) * 1000;
+}
+
+int64_t spend_day_ms(int64_t wall_ms)
+{
+	return midnight_ms(wall_ms, 0);
+}
+
+int64_t spend_next_day_ms(int64_t wall_ms)
+{
+	int64_t next = midnight_ms(wall_ms, 1);
+	/* if DST begins at midnight, mktime() may return the hour before */
+	return next > wall_ms ? next : wall_ms + INT64_C(3600000);
+}
+
+static int64_t first_of_month_ms(int64_t wall_ms, int months_later)
+{
+	struct tm tm = local_time(wall_ms);
+
+	tm.tm_mon += months_later;
+	tm.tm_mday = 1;
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	return (int64_t)mktime(&tm) * 1000;
+}
+
+int64_t spend_month_ms(int64_t wall_ms)
+{
+	return first_of_month_ms(wall_ms, 0);
+}
+
+int64_t spend_next_month_ms(int64_t wall_ms)
+{
+	return first_of_month_ms(wall_ms, 1);
+}
+
+/* ---- parts of pods ---- */
+
+static struct piece *add_piece(struct pieces *to, const char *run)
+{
+	GROW(to->list, to->count, to->cap);
+	struct piece *piece = &to->list[to->count++];
+
+	*piece = (struct piece){.run = run};
+	return piece;
+}
+
+/* `part` of `of` shares of the whole. Differences for rising parts sum to the whole. */
+static int64_t share(int64_t whole, int64_t part, int64_t of)
+{
+	return part >= of ? whole
+			  : (int64_t)((long double)whole * (long double)part / (long double)of);
+}
+
+/* The part of a pod's cost since that moment. The cost arose in spread_ms from its create on. */
+static int64_t spend_since(int64_t cost_microusd, int64_t spread_ms, int64_t create_ms,
+			   int64_t since_ms)
+{
+	int64_t before = MIN(MAX(since_ms - create_ms, 0), spread_ms);
+
+	return spread_ms > 0 ? cost_microusd - share(cost_microusd, before, spread_ms) : 0;
+}
+
+static void add_days(struct pieces *to, const struct pod_row *pod, const struct piece *all)
+{
+	int64_t billed = all->billed_ms, spread = all->spread_ms;
+	struct piece *last = NULL;
+
+	for (int64_t done = 0; done < spread;) {
+		int64_t at = pod->create_ms + done,
+			end = MIN(spend_next_day_ms(at) - pod->create_ms, spread);
+		char day[16];
+
+		clock_local(day, sizeof(day), "%Y-%m-%d", at);
+		/* the hour that DST skips at midnight splits a day into two parts */
+		struct piece *piece =
+			last && !strcmp(last->key, day) ? last : add_piece(to, pod->run);
+		COPY_TEXT(piece->key, day);
+		piece->billed_ms += MIN(end, billed) - MIN(done, billed);
+		piece->compute_ms +=
+			share(all->compute_ms, end, billed) - share(all->compute_ms, done, billed);
+		piece->wasted_ms +=
+			share(all->wasted_ms, end, billed) - share(all->wasted_ms, done, billed);
+		piece->cost_microusd += share(all->cost_microusd, end, spread) -
+					share(all->cost_microusd, done, spread);
+		piece->counted_microusd += share(all->counted_microusd, end, billed) -
+					   share(all->counted_microusd, done, billed);
+		last = piece;
+		done = end;
+	}
+}
+
+/* Runs sorted by id. */
+struct by_id {
+	const struct run_row **list;
+	size_t count;
+};
+
+static int by_run_id(const void *a, const void *b)
+{
+	return strcmp((*(const struct run_row *const *)a)->id,
+		      (*(const struct run_row *const *)b)->id);
+}
+
+static struct by_id sort_by_id(const struct run_row *runs, size_t count)
+{
+	struct by_id sorted = {xcalloc(count + 1, sizeof(*sorted.list)), count};
+
+	for (size_t i = 0; i < count; i++)
+		sorted.list[i] = &runs[i];
+	qsort(sorted.list, count, sizeof(*sorted.list), by_run_id);
+	return sorted;
+}
+
+/* The folder of its config. */
+static void name_project(char *to, size_t room, const struct by_id *runs, const char *id)
+{
+	struct run_row wanted = {0};
+	const struct run_row *key = &wanted;
+
+	COPY_TEXT(wanted.id, id);
+	const struct run_row **found =
+		bsearch(&key, runs->list, runs->count, sizeof(*runs->list), by_run_id);
+	copy_text(to, room, found ? (*found)->config : "");
+	char *slash = strrchr(to, '/');
+	if (slash)
+		slash[slash == to] = 0;
+	if (!*to)
+		copy_text(to, room, "unknown");
+}
+
+static void add_pod(struct pieces *to, enum spend_by by, const struct by_id *runs,
+		    const struct pod_row *pod, int64_t now_ms)
+{
+	struct piece all = {.run = pod->run,
+			    .billed_ms = pod_row_billed_ms(pod, now_ms),
+			    .compute_ms = pod->compute_ms,
+			    .wasted_ms = pod->wasted_ms,
+			    .cost_microusd = pod_row_cost(pod, now_ms),
+			    .counted_microusd = pod_row_counted(pod, now_ms),
+			    .spread_ms = pod_row_spread_ms(pod, now_ms)};
+
+	if (all.spread_ms <= 0)
+		return;
+	switch (by) {
+	case SPEND_BY_DAY: add_days(to, pod, &all); return;
+	case SPEND_BY_PROJECT: name_project(all.key, sizeof(all.key), runs, pod->run); break;
+	case SPEND_BY_GPU:
+		COPY_TEXT(all.key, pod->gpu[0]           ? pod->gpu
+				   : pod->gpu_offered[0] ? pod->gpu_offered
+							 : "none");
+		break;
+	case SPEND_BY_PROVIDER: COPY_TEXT(all.key, pod->provider); break;
+	}
+	*add_piece(to, pod->run) = all;
+}
+
+/* ---- sums ---- */
+
+static int by_key_and_run(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+	int order = strcmp(x->key, y->key);
+
+	return order ? order : strcmp(x->run, y->run);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	return -strcmp(((const struct spend_row *)a)->key, ((const struct spend_row *)b)->key);
+}
+
+static int dearest_first(const void *a, const void *b)
+{
+	const struct spend_row *x = a, *y = b;
+
+	if (x->cost_microusd != y->cost_microusd)
+		return x->cost_microusd < y->cost_microusd ? 1 : -1;
+	return strcmp(x->key, y->key);
+}
+
+static void add_to_row(struct spend_row *row, const struct piece *piece, bool new_run)
+{
+	row->runs += new_run;
+	row->pods++;
+	row->billed_ms += piece->billed_ms;
+	row->compute_ms += piece->compute_ms;
+	row->wasted_ms += piece->wasted_ms;
+	row->cost_microusd += piece->cost_microusd;
+	row->counted_microusd += piece->counted_microusd;
+}
+
+struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t run_count,
+			    const struct pod_row *pods, size_t pod_count, int64_t now_ms,
+			    size_t *count)
+{
+	struct by_id sorted = sort_by_id(runs, run_count);
+	struct pieces pieces = {0};
+	struct spend_row *rows = NULL;
+	size_t cap = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < pod_count; i++)
+		add_pod(&pieces, by, &sorted, &pods[i], now_ms);
+	if (pieces.count)
+		qsort(pieces.list, pieces.count, sizeof(*pieces.list), by_key_and_run);
+	for (size_t i = 0; i < pieces.count; i++) {
+		const struct piece *piece = &pieces.list[i];
+		bool new_key = !i || strcmp(piece->key, piece[-1].key) != 0;
+		if (new_key) {
+			GROW(rows, *count, cap);
+			rows[*count] = (struct spend_row){0};
+			COPY_TEXT(rows[*count].key, piece->key);
+			++*count;
+		}
+		add_to_row(&rows[*count - 1], piece,
+			   new_key || strcmp(piece->run, piece[-1].run) != 0);
+	}
+	if (*count)
+		qsort(rows, *count, sizeof(*rows),
+		      by == SPEND_BY_DAY ? newest_first : dearest_first);
+	free(pieces.list);
+	free(sorted.list);
+	return rows;
+}
+
+/* ---- allow ----
+ * Computes what the caps over runs leave for one more run. */
+
+enum { SELF_END_MS = 10 * 1000 }; /* as in core/, for a pod that ends itself */
+
+int64_t allow_spent(const struct pod_row *pod, int64_t begins_ms, int64_t at_ms)
+{
+	int64_t maybe = pod_row_may_have_cost(pod);
+	int64_t cost = maybe ? maybe : pod_row_cost(pod, at_ms);
+	int64_t spread = maybe ? pod->released_ms - pod->create_ms : pod_row_spread_ms(pod, at_ms);
+
+	return spend_since(cost, spread, pod->create_ms, begins_ms);
+}
+
+int64_t allow_to_come(const struct pod_row *pod, int64_t at_ms)
+{
+	if (pod_row_over(pod) || (pod->released_ms > 0 && !pod_row_outlives(pod)))
+		return 0;
+	return money_for(pod->price_microusd_h,
+			 MAX(pod->hard_end_s * 1000 + SELF_END_MS - at_ms, 0));
+}
+
+int64_t allow_reserved(const struct run_row *run, bool has_client, const struct pod_row *pods,
+		       size_t count, int64_t at_ms)
+{
+	int64_t cost = 0, to_come = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		cost += pod_row_cost(&pods[i], at_ms) + pod_row_may_have_cost(&pods[i]);
+		to_come += allow_to_come(&pods[i], at_ms);
+	}
+	return has_client ? MAX(run->max_cost_microusd - cost, to_come) : to_come;
+}
+
+int64_t allow_left(const struct allowance *a)
+{
+	return MAX(a->cap_microusd - a->spent_microusd - a->reserved_microusd, 0);
+}
+
+const struct allowance *allow_tightest(const struct allowance *list, size_t count)
+{
+	const struct allowance *tightest = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (!tightest || allow_left(&list[i]) < allow_left(tightest))
+			tightest = &list[i];
+	return tightest;
+}
+
+int64_t allow_give(const struct allowance *list, size_t count, int64_t wanted, int64_t least)
+{
+	const struct allowance *tightest = allow_tightest(list, count);
+	int64_t given = tightest ? MIN(wanted, allow_left(tightest)) : wanted;
+
+	return given < wanted && given < least ? 0 : given;
+}
+
+/* ---- messages ---- */
+
+static bool is_month(const struct allowance *a)
+{
+	return !strcmp(a->key, "per_month");
+}
+
+void allow_say_used(struct str *to, const struct allowance *a)
+{
+	char used[32], cap[32];
+
+	str_addf(to, "%s of %s %s%s are spent or reserved",
+		 money_show(used, sizeof(used), a->spent_microusd + a->reserved_microusd),
+		 money_show(cap, sizeof(cap), a->cap_microusd),
+		 is_month(a) ? "this month" : "today", a->project ? " in this project" : "");
+}
+
+int allow_refuse(const struct allowance *a, int64_t least, struct err *err)
+{
+	CLEANUP(str_free) struct str why = STR_INIT;
+	char money[32], until[32];
+	int64_t left = allow_left(a);
+
+	allow_say_used(&why, a);
+	str_addf(&why, " (caps.%s)", a->key);
+	if (a->holders)
+		str_addf(&why,
+			 "; %s of that is reserved by %d run%s in progress (see `burst "
+			 "ps`)",
+			 money_show(money, sizeof(money), a->reserved_microusd), a->holders,
+			 a->holders == 1 ? "" : "s");
+	if (left)
+		str_addf(&why, "; %s is left", money_show(money, sizeof(money), left));
+	if (left && least > left)
+		str_addf(&why, ", but %s is spent before a pod is ready",
+			 money_show(money, sizeof(money), least));
+	str_addf(&why, ": wait until %s%s, or raise caps.%s; nothing was rented",
+		 clock_local(until, sizeof(until), "%Y-%m-%d %H:%M", a->ends_ms),
+		 a->holders ? " or until those have ended" : "", a->key);
+	return err_set(err, ERR_CAP, "%s: %s", a->where, str_text(&why));
+}
+
+/* ---- caps ----
+ * Reads from the ledger what counts toward caps over runs, and reserves a run's share. */
 
 /* ---- what counts toward them ---- */
 
@@ -310,4 +689,166 @@ static int resume(struct run *run, struct run_caps *c, struct err *err)
 int run_caps_resume(struct run *run, struct run_caps *c, struct err *err)
 {
 	return in_transaction(run, c, resume, err);
+}
+
+/* ---- glance ----
+ * Summarizes a ledger: runs, pods, dollars of today. */
+
+enum { RUNS_FIRST = 64, RUNS_MOST = 1024 };
+#define FAILURE_SHOWN_MS (24 * INT64_C(3600000))
+#define ONE_OFF_SHOWN_MS (10 * INT64_C(60000))
+
+/* ---- how runs ended ---- */
+
+static const struct run_row *newest_success(const struct run_row *runs, size_t count,
+					    const char *trial)
+{
+	for (size_t i = 0; i < count; i++)
+		if (runs[i].status == RUN_DONE && strcmp(runs[i].type, trial) != 0 &&
+		    strcmp(runs[i].type, KEEP_RUN) != 0)
+			return &runs[i];
+	return NULL;
+}
+
+static bool has_failed(const struct run_row *run)
+{
+	return run->status == RUN_PARTIAL || run->status == RUN_FAILED ||
+	       run->status == RUN_CAPPED || run->status == RUN_UNRELEASED;
+}
+
+static bool is_same_job(const struct run_row *a, const struct run_row *b)
+{
+	return !strcmp(a->config, b->config) && !strcmp(a->job, b->job) &&
+	       !strcmp(a->type, b->type);
+}
+
+/* For how long after its end. A run without a burst.cfg (`burst run -- COMMAND`, a text) is no job
+ * that will ever succeed again: its user saw it fail, or soon looks. */
+static int64_t shown_ms(const struct run_row *run)
+{
+	return run->status == RUN_UNRELEASED || path_exists(run->config) ? FAILURE_SHOWN_MS
+									 : ONE_OFF_SHOWN_MS;
+}
+
+static bool is_old(const struct glance *g, const struct run_row *run)
+{
+	return g->now_ms - MAX(run->ended_ms, run->started_ms) >= shown_ms(run);
+}
+
+static const struct run_row *newest_failure(const struct glance *g)
+{
+	for (size_t i = 0; i < g->count && g->now_ms - g->runs[i].started_ms < FAILURE_SHOWN_MS;
+	     i++) {
+		size_t newer = 0;
+		while (newer < i && !(g->runs[newer].status == RUN_DONE &&
+				      is_same_job(&g->runs[newer], &g->runs[i])))
+			newer++;
+		if (has_failed(&g->runs[i]) && newer == i && !is_old(g, &g->runs[i]))
+			return &g->runs[i];
+	}
+	return NULL;
+}
+
+/* Reads more runs until one has succeeded. */
+static int read_runs(struct glance *g, struct store *store, const char *trial, struct err *err)
+{
+	for (size_t most = RUNS_FIRST;; most *= 4) {
+		free(g->runs);
+		g->runs = NULL;
+		if (store_runs(store, NULL, false, most, &g->runs, &g->count, err) < 0)
+			return -1;
+		g->success = newest_success(g->runs, g->count, trial);
+		g->failure = newest_failure(g);
+		if (g->success || g->count < most || most >= RUNS_MOST)
+			return 0;
+	}
+}
+
+/* ---- dollars of today ---- */
+
+/* The part of a pod's cost since midnight. */
+static int64_t cost_since(const struct pod_row *pod, int64_t at, int64_t midnight)
+{
+	int64_t cost = pod_row_cost(pod, at), spread = pod_row_spread_ms(pod, at);
+
+	return spread > 0 ? spend_since(cost, spread, pod->create_ms, midnight) : cost;
+}
+
+static int add_today(struct glance *g, const struct runs *rs, struct err *err)
+{
+	int64_t midnight = spend_day_ms(g->now_ms);
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods_since(rs->store, midnight, &pods, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		int64_t at = pod_row_over(&pods[i]) ? g->now_ms
+						    : run_pod_now(rs, &pods[i], g->now_ms).at_ms;
+		g->today_microusd += cost_since(&pods[i], at, midnight);
+	}
+	free(pods);
+	return 0;
+}
+
+/* ---- running and billing ---- */
+
+static int read_running(struct glance *g, const struct runs *rs, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+
+	if (store_runs(rs->store, NULL, true, 0, &runs, &count, err) < 0)
+		return -1;
+	g->running = xcalloc(count + 1, sizeof(*g->running));
+	g->running_count = count;
+	for (size_t i = 0; i < count; i++) {
+		bool client = run_is_alive(rs, runs[i].id);
+		g->unwatched_runs += !client && !runs[i].detached;
+		g->running[i] = (struct glance_run){runs[i], client};
+	}
+	free(runs);
+	return 0;
+}
+
+/* The agents of a detached run release its pods; other runs need a client. */
+static bool is_handed_over(const struct glance *g, const char *id)
+{
+	for (size_t i = 0; i < g->running_count; i++)
+		if (!strcmp(g->running[i].row.id, id))
+			return g->running[i].row.detached;
+	return false;
+}
+
+static int add_bills(struct glance *g, const struct runs *rs, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(rs->store, NULL, true, &pods, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (run_pod_now(rs, &pods[i], g->now_ms).is == POD_NOW_OVER)
+			continue;
+		g->bill++;
+		g->price_microusd_h += pods[i].price_microusd_h;
+		g->alone += !run_is_alive(rs, pods[i].run) && !is_handed_over(g, pods[i].run);
+	}
+	free(pods);
+	return 0;
+}
+
+int glance_read(struct glance *g, const struct runs *rs, const char *trial, struct err *err)
+{
+	if (read_runs(g, rs->store, trial, err) < 0 || add_today(g, rs, err) < 0 ||
+	    read_running(g, rs, err) < 0)
+		return -1;
+	return add_bills(g, rs, err);
+}
+
+void glance_free(struct glance *g)
+{
+	free(g->runs);
+	free(g->running);
+	*g = (struct glance){0};
 }

@@ -1,10 +1,84 @@
-/* caps.h - caps over runs: what counts toward them, and the share that a run reserves before it
- * rents. */
+/* caps.h - sums a ledger: what pods cost, caps over runs, the share that a run reserves */
 #ifndef BURST_RUNS_CAPS_H
 #define BURST_RUNS_CAPS_H
 
-#include "allow.h"
+#include "base/str.h"
 #include "runs.h"
+#include "store/store.h"
+
+/* ---- spend ----
+ * Sums time and cost of the ledger's pods by day, project, GPU or provider. No I/O, no clock. */
+
+enum spend_by { SPEND_BY_DAY, SPEND_BY_PROJECT, SPEND_BY_GPU, SPEND_BY_PROVIDER };
+
+struct spend_row {
+	char key[520];
+	int64_t runs, pods;
+	int64_t billed_ms, compute_ms, wasted_ms;
+	int64_t cost_microusd, counted_microusd; /* pod_row_cost(), pod_row_counted() */
+};
+
+/* Returns false unless the word is "day", "project", "gpu" or "provider". */
+bool spend_by_named(const char *word, enum spend_by *out);
+/* The last midnight in the local time zone at or before this moment. */
+int64_t spend_day_ms(int64_t wall_ms);
+/* The next midnight in the local time zone after this moment. Days of DST changes have 23 or 25
+ * hours. */
+int64_t spend_next_day_ms(int64_t wall_ms);
+/* The same for months: the month's first midnight, and the next month's. */
+int64_t spend_month_ms(int64_t wall_ms);
+int64_t spend_next_month_ms(int64_t wall_ms);
+/* Returns a new array that the caller frees: days newest first, other keys by falling cost. Days
+ * are in the local time zone. A pod billed over midnight counts for each day in proportion to its
+ * billed time there; the parts sum to the pod. */
+struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t run_count,
+			    const struct pod_row *pods, size_t pod_count, int64_t now_ms,
+			    size_t *count);
+
+/* ---- allow ----
+ * Computes what the caps over runs (caps.per_day, caps.per_month) leave for one more run. No I/O,
+ * no clock.
+ *
+ * A cap covers what was spent since its period began, and all that current runs may still spend,
+ * even after midnight. So no period can cost more than its cap: what is reserved at midnight is
+ * at most the earlier day's cap, and counts toward the new day until it is spent or given up. */
+
+/* One cap and what counts toward it. */
+struct allowance {
+	const char *key;            /* "per_day", "per_month" */
+	const char *where;          /* file:line of the cap */
+	bool project;               /* covers one project's runs; false: all runs */
+	int64_t begins_ms, ends_ms; /* of the period, in wall time */
+	int64_t cap_microusd, spent_microusd, reserved_microusd;
+	int holders; /* number of runs that have a reservation */
+};
+
+/* What a pod has cost since begins_ms, as of at_ms. A pod that may not exist counts as in
+ * core/budget.c. */
+int64_t allow_spent(const struct pod_row *pod, int64_t begins_ms, int64_t at_ms);
+/* What it can still cost if it has no further contact. */
+int64_t allow_to_come(const struct pod_row *pod, int64_t at_ms);
+/* What a run has reserved beyond its cost. With a client it may rent until its own cap is spent,
+ * without another check. Without a client only existing pods cost more, until their hard ends.
+ * pods: all of the run's. */
+int64_t allow_reserved(const struct run_row *run, bool has_client, const struct pod_row *pods,
+		       size_t count, int64_t at_ms);
+
+/* At least 0. */
+int64_t allow_left(const struct allowance *a);
+/* The one that leaves least; NULL: no cap. */
+const struct allowance *allow_tightest(const struct allowance *list, size_t count);
+/* How much of `wanted` a run gets: what is left, or 0 if that is less than `least`, the smallest
+ * useful amount. */
+int64_t allow_give(const struct allowance *list, size_t count, int64_t wanted, int64_t least);
+
+/* "$4.10 of $5.00 today are spent or reserved" */
+void allow_say_used(struct str *to, const struct allowance *a);
+/* Sets the error for a run that gets nothing, with what to do. least: as above; 0: unknown. */
+int allow_refuse(const struct allowance *a, int64_t least, struct err *err);
+
+/* ---- caps ----
+ * Caps over runs: what counts toward them, and the share that a run reserves before it rents. */
 
 enum { CAPS_MOST = 4 };
 
@@ -41,5 +115,33 @@ int run_caps_begin(struct run *run, struct run_caps *c, struct err *err);
  * refuses, since files must be fetched and pods released. If nothing is left, the run rents no new
  * pod. */
 int run_caps_resume(struct run *run, struct run_caps *c, struct err *err);
+
+/* ---- glance ----
+ * Summarizes a ledger: last success and failure, running and billing pods, today's dollars. Reads
+ * only the ledger and the locks. */
+
+struct glance_run {
+	struct run_row row;
+	bool client; /* a process holds its lock */
+};
+
+struct glance {
+	int64_t now_ms;       /* wall time */
+	struct run_row *runs; /* the newest runs; success and failure point into them */
+	size_t count;
+	const struct run_row *success; /* the newest that is done; NULL: none among them */
+	/* the newest failure of the last day, unless its job has succeeded since; NULL: none */
+	const struct run_row *failure;
+	struct glance_run *running;
+	size_t running_count;
+	int unwatched_runs; /* of those: without a client, and not handed over */
+	int bill, alone;    /* pods that bill; alone: those of a run without a client */
+	int64_t price_microusd_h, today_microusd;
+};
+
+/* Fills *g. The caller sets now_ms and zeroes the rest. Ignores successes of type `trial`, which
+ * are measurements. Free with glance_free(), also after an error. */
+int glance_read(struct glance *g, const struct runs *rs, const char *trial, struct err *err);
+void glance_free(struct glance *g);
 
 #endif

@@ -1,11 +1,78 @@
-/* estimate.h - turns a job, offers and the ledger into the planner's input: work, machines and
- * wishes. */
+/* estimate.h - turns a job, offers and the ledger into the planner's input */
 #ifndef BURST_RUNS_ESTIMATE_H
 #define BURST_RUNS_ESTIMATE_H
 
-#include "extras.h"
 #include "plan/choose.h"
 #include "plan/cost.h"
+#include "plan/demand.h"
+#include "runs.h"
+#include "store/store.h"
+
+/* ---- measured ----
+ * Reads speed, price and cold starts of the newest runs from a ledger. */
+
+/* Characters an hour of pod time of the newest run that rendered speech at a price. Returns false
+ * if there is none. */
+bool measured_rate(struct store *store, struct breakeven_rate *out, char run[24]);
+
+/* The newest run that computed. */
+struct measured_work {
+	char run[24];
+	double work_s; /* on one pod */
+	double cold_s; /* of a pod that the run rented; 0: unknown */
+	struct pod_row *pods;
+	size_t pod_count;
+};
+/* Returns false if there is none. The caller frees out->pods. */
+bool measured_work(struct store *store, struct measured_work *out);
+
+/* ---- extras ----
+ * What a run costs beside the price of its pods: storage, egress, stages, interruptions, segments
+ * rendered again. Each has a text that names its source. */
+
+enum { EXTRAS_FROM = 128 };
+
+/* The job that is planned for. Texts are borrowed. */
+struct estimate_of {
+	const struct run *run; /* its job has been read, its providers are open */
+	/* by which the ledger knows it: the path of its config, or ""; its name */
+	const char *config, *job;
+	const char *image;         /* of its pods; NULL: the provider's choice */
+	const char *volume;        /* that they would use; NULL: none */
+	int64_t volume_gb;         /* if it is created */
+	const char *const *stages; /* names of what follows; NULL-terminated; NULL: nothing */
+	bool gpus_named;           /* the user names the GPUs that will do */
+	struct plan_wish wish;     /* as the user has it; the canary and what fails are added */
+	/* Sets *usd_gb if the provider's settings have a price of fetching. True: the user gave it.
+	 */
+	bool (*egress_price)(void *ctx, const char *provider, double *usd_gb);
+	void *ctx;
+};
+
+struct extra {
+	double value;
+	char from[EXTRAS_FROM]; /* "": no source */
+};
+
+/* For one offer and one run. */
+struct extras {
+	struct extra storage, egress, stages; /* in dollars */
+	struct extra interrupted;             /* seconds between interruptions */
+	struct extra saves; /* seconds between two saves of $BURST_CHECKPOINT; 0: not known yet */
+	double save_s;      /* what a save takes; 0: not measured */
+	double stages_s;
+	/* according to the ledger, the pods' image has the result of the job's set-up */
+	bool env_in_image;
+	char pods_seen[16]; /* day of the newest pod that cold starts were learned from */
+};
+
+/* Mean seconds between interruptions of such a pod; 0: it is never interrupted. pods: of this
+ * provider. */
+struct extra extras_interrupted(const char *provider, bool spot, const struct pod_row *pods,
+				size_t count);
+
+/* ---- estimate ----
+ * Turns a job, offers and the ledger into the planner's input: work, machines and wishes. */
 
 enum { ESTIMATE_FROM = 300, ESTIMATE_UNFIT = 300 };
 

@@ -14,7 +14,6 @@
 #include "engine/caller.h"
 #include "engine/engine.h"
 #include "impl.h"
-#include "segment_keys.h"
 #include "sync/receive.h"
 
 enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20, FAILURES_MOST = 8 };

@@ -1,15 +1,267 @@
-/* query.c - reads a run's state from the ledger and the locks: its files, its client, pods that may
- * bill, how it ended. */
-#include "runs.h"
-
+/* query.c - finds runs, pods and stages by id, name or config, and reads their state */
 #include <signal.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/path.h"
+#include "base/str.h"
+#include "runs.h"
 #include "store/facts.h"
 #include "store/pod_cost.h"
+
+/* ---- names ----
+ * Finds the row for an id, or for a part of one. */
+
+enum { IDS = 3, LISTED_MOST = 5 };
+
+/* How well a row's ids match the text. */
+enum fit { FIT_NONE, FIT_PART, FIT_BEGINNING, FIT_WHOLE };
+
+struct found {
+	enum fit fit;
+	size_t first, count; /* of the rows that match best */
+};
+
+static enum fit fit_one(const char *id, const char *text)
+{
+	if (!strcmp(id, text))
+		return FIT_WHOLE;
+	if (starts_with(id, text))
+		return FIT_BEGINNING;
+	return strstr(id, text) ? FIT_PART : FIT_NONE;
+}
+
+static enum fit fit_any(const char *const ids[IDS], const char *text)
+{
+	enum fit best = FIT_NONE;
+
+	for (int i = 0; i < IDS && ids[i]; i++)
+		best = MAX(best, fit_one(ids[i], text));
+	return best;
+}
+
+static void note(struct found *f, enum fit fit, size_t at)
+{
+	if (fit == FIT_NONE || fit < f->fit)
+		return;
+	if (fit > f->fit)
+		*f = (struct found){.fit = fit, .first = at};
+	f->count++;
+}
+
+/* Appends a match to the list in a message. */
+static void list(struct str *to, size_t nth, const char *kind, const char *id, const char *what)
+{
+	if (nth < LISTED_MOST)
+		str_addf(to, "%s%s %s (%s)", nth ? ", " : "", kind, id, what);
+}
+
+static int several(const char *text, size_t count, const struct str *list, struct err *err)
+{
+	char more[32] = "";
+
+	if (count > LISTED_MOST)
+		snprintf(more, sizeof(more), " and %zu more", count - LISTED_MOST);
+	return err_set(err, ERR_USAGE, "\"%.24s\" may be %s%s: give more of the id", text,
+		       str_text(list), more);
+}
+
+/* ---- runs ---- */
+
+/* Returns 1 with *out set, 0 if no run matches, -1 with *err set. */
+static int find_run(struct store *s, const char *text, struct run_row *out, struct err *err)
+{
+	CLEANUP(str_free) struct str all = STR_INIT;
+	struct run_row *rows = NULL;
+	struct found f = {0};
+	size_t count = 0, nth = 0;
+
+	if (store_runs_named(s, text, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		note(&f, fit_one(rows[i].id, text), i);
+	for (size_t i = 0; i < count; i++)
+		if (fit_one(rows[i].id, text) == f.fit)
+			list(&all, nth++, "run", rows[i].id, rows[i].job);
+	if (f.count)
+		*out = rows[f.first];
+	free(rows);
+	return f.count > 1 ? several(text, f.count, &all, err) : (int)f.count;
+}
+
+/* ---- pods ---- */
+
+static void ids_of(const struct pod_row *pod, const char *ids[IDS])
+{
+	ids[0] = pod->attempt;
+	ids[1] = pod->id;
+	ids[2] = pod->name;
+}
+
+/* A vendor may reuse an id. Of several pods with the same whole id, the newest counts. */
+static int choose_pod(const struct pod_row *rows, size_t count, const char *text,
+		      struct pod_row *out, struct err *err)
+{
+	CLEANUP(str_free) struct str all = STR_INIT;
+	const char *ids[IDS];
+	struct found f = {0};
+	size_t nth = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		ids_of(&rows[i], ids);
+		note(&f, fit_any(ids, text), i);
+	}
+	if (!f.count)
+		return 0;
+	*out = rows[f.first];
+	for (size_t i = f.first; i < count; i++) {
+		ids_of(&rows[i], ids);
+		if (fit_any(ids, text) != f.fit)
+			continue;
+		if (f.fit == FIT_WHOLE)
+			*out = rows[i];
+		CLEANUP(free_text) char *run = xasprintf("of run %s", rows[i].run);
+		list(&all, nth++, "pod", pod_row_called(&rows[i]), run);
+	}
+	return f.count > 1 && f.fit != FIT_WHOLE ? several(text, f.count, &all, err) : 1;
+}
+
+int name_find_pod(struct store *s, const char *text, struct pod_row *out, struct err *err)
+{
+	struct pod_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_pods(s, NULL, true, &rows, &count, err) < 0)
+		return -1;
+	int found = choose_pod(rows, count, text, out, err);
+	free(rows);
+	if (found)
+		return found;
+	if (store_pods_named(s, text, &rows, &count, err) < 0)
+		return -1;
+	found = choose_pod(rows, count, text, out, err);
+	free(rows);
+	return found;
+}
+
+static int only_pod_of(struct store *s, const struct run_row *run, struct pod_row *out,
+		       struct err *err)
+{
+	CLEANUP(str_free) struct str all = STR_INIT;
+	struct pod_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_pods(s, run->id, true, &rows, &count, err) < 0)
+		return -1;
+	if (count)
+		*out = rows[0];
+	for (size_t i = 0; i < count; i++)
+		list(&all, i, "pod", pod_row_called(&rows[i]), rows[i].gpu);
+	free(rows);
+	if (count == 1)
+		return 0;
+	return count ? err_set(err, ERR_USAGE, "run %s has %zu pods: name one of %s", run->id,
+			       count, str_text(&all))
+		     : err_set(err, ERR_USAGE, "run %s has no pod now", run->id);
+}
+
+int named_pod(struct store *s, const char *text, struct pod_row *out, struct err *err)
+{
+	struct run_row run;
+	int found = name_find_pod(s, text, out, err);
+
+	if (found == 0 && (found = find_run(s, text, &run, err)) > 0)
+		return only_pod_of(s, &run, out, err);
+	if (found == 0)
+		return err_set(err, ERR_USAGE,
+			       "no pod \"%.60s\" in this ledger; `burst ps` lists them", text);
+	return found < 0 ? -1 : 0;
+}
+
+/* ---- requests ---- */
+
+static int find_request(struct store *s, const char *text, struct request_row *out, struct err *err)
+{
+	CLEANUP(str_free) struct str all = STR_INIT;
+	struct request_row *rows = NULL;
+	struct found f = {0};
+	size_t count = 0, nth = 0;
+
+	if (store_requests_named(s, text, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		note(&f, fit_one(rows[i].id, text), i);
+	for (size_t i = 0; i < count; i++)
+		if (fit_one(rows[i].id, text) == f.fit)
+			list(&all, nth++, "request", rows[i].id, request_state_word(rows[i].state));
+	if (f.count)
+		*out = rows[f.first];
+	free(rows);
+	return f.count > 1 ? several(text, f.count, &all, err) : (int)f.count;
+}
+
+int named_request(struct store *s, const char *text, struct request_row *out, struct err *err)
+{
+	int found = find_request(s, text, out, err);
+
+	if (found)
+		return found < 0 ? -1 : 0;
+	return err_set(err, ERR_USAGE, "no request \"%s\"; `burst queue ls` lists them", text);
+}
+
+/* ---- names that lead to a run ---- */
+
+static int run_of(struct store *s, const char *id, const char *of, struct run_row *out,
+		  struct err *err)
+{
+	if (store_run(s, id, out, err) == 0)
+		return 0;
+	return err->kind == ERR_NOT_FOUND
+		       ? err_set(err, ERR_USAGE, "%s has no run yet (see `burst queue ls`)", of)
+		       : -1;
+}
+
+int named_run(struct store *s, const char *text, struct run_row *out, struct err *err)
+{
+	struct request_row request;
+	struct pod_row pod;
+	int found = find_run(s, text, out, err);
+
+	if (found)
+		return found < 0 ? -1 : 0;
+	if ((found = name_find_pod(s, text, &pod, err)) > 0)
+		return store_run(s, pod.run, out, err);
+	if (found == 0 && (found = find_request(s, text, &request, err)) > 0) {
+		CLEANUP(free_text) char *of = xasprintf("request %s", request.id);
+		return run_of(s, request.run, of, out, err);
+	}
+	return found < 0 ? -1
+			 : err_set(err, ERR_USAGE, "no run \"%.24s\"; `burst ledger` lists them",
+				   text);
+}
+
+/* ---- new ids ---- */
+
+/* No vowels, so that no word results; no q, which begins requests; no characters that look alike.
+ */
+void name_draw(char id[NAME_LEN + 1])
+{
+	static const char letters[] = "bcdfghjkmnprstvwxz23456789";
+	unsigned char bytes[NAME_LEN];
+
+	for (int i = 0; i < NAME_LEN; i++) {
+		do
+			random_bytes(&bytes[i], 1);
+		while (bytes[i] >= 256 / (sizeof(letters) - 1) * (sizeof(letters) - 1));
+		id[i] = letters[bytes[i] % (sizeof(letters) - 1)];
+	}
+	id[NAME_LEN] = '\0';
+}
+
+/* ---- query ----
+ * Reads a run's state from the ledger and the locks: its files, its client, pods that may bill,
+ * how it ended. */
 
 /* as in core/, for a pod that has ended itself */
 enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 };
@@ -207,4 +459,203 @@ void run_job_key(const char *config, const char *job, char key[RUN_JOB_KEY])
 	CLEANUP(free_text) char *identity = xasprintf("%s\n%s", config, job);
 
 	sha256_name(identity, key);
+}
+
+/* ---- stages ----
+ * Finds the runs that are stages of another one, and sums them up. */
+
+void stage_job(char to[STAGE_JOB], const char *job, const char *stage)
+{
+	int room = STAGE_JOB - 2 - (int)strlen(stage);
+
+	snprintf(to, STAGE_JOB, "%.*s-%s", utf8_fit(job, MAX(room, 0)), job, stage);
+}
+
+int stage_newest(const struct runs *rs, const char *config, const char *job, const char *stage,
+		 bool done, struct run_row *out, struct err *err)
+{
+	struct run_row *rows = NULL;
+	char name[STAGE_JOB];
+	size_t count = 0, at = 0;
+
+	stage_job(name, job, stage);
+	if (store_stages(rs->store, config, &rows, &count, err) < 0)
+		return -1;
+	while (at < count && (strcmp(rows[at].stage, stage) || strcmp(rows[at].job, name) ||
+			      (done && !rows[at].stage_done)))
+		at++;
+	bool found = at < count;
+	if (found)
+		*out = rows[at];
+	free(rows);
+	return found;
+}
+
+int stages_of(const struct runs *rs, const struct run_row *run, struct run_row **out, size_t *count,
+	      struct err *err)
+{
+	struct run_row *rows = NULL;
+	size_t n = 0, kept = 0;
+
+	if (store_stages(rs->store, run->config, &rows, &n, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n && run->id[0]; i++)
+		if (!strcmp(rows[i].part_of, run->id))
+			rows[kept++] = rows[i];
+	for (size_t i = 0; i < kept / 2; i++) { /* the ledger has the newest first */
+		struct run_row other = rows[i];
+		rows[i] = rows[kept - 1 - i];
+		rows[kept - 1 - i] = other;
+	}
+	*out = rows;
+	*count = kept;
+	return 0;
+}
+
+int stage_newest_of(const struct runs *rs, const struct run_row *run, struct run_row *out,
+		    struct err *err)
+{
+	struct run_row *rows = NULL;
+	size_t count = 0;
+
+	if (stages_of(rs, run, &rows, &count, err) < 0)
+		return -1;
+	if (count)
+		*out = rows[count - 1];
+	free(rows);
+	return count > 0;
+}
+
+bool stage_whole(const struct runs *rs, const struct run_row *run, struct run_row *out)
+{
+	return run->part_of[0] && store_run(rs->store, run->part_of, out, NULL) == 0;
+}
+
+void stage_add(struct run_row *run, const struct run_row *stage)
+{
+	run->billed_ms += stage->billed_ms;
+	run->compute_ms += stage->compute_ms;
+	run->wasted_ms += stage->wasted_ms;
+	run->cost_microusd += stage->cost_microusd;
+	run->counted_microusd += stage->counted_microusd;
+	run->cost_vendor_microusd += stage->cost_vendor_microusd;
+}
+
+int stages_add(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)
+{
+	struct run_row *rows = NULL;
+	size_t count = 0;
+	int result = stages_of(rs, run, &rows, &count, err);
+
+	for (size_t i = 0; i < count && result == 0; i++) {
+		result = run_so_far(rs, &rows[i], now_ms, err);
+		stage_add(run, &rows[i]);
+	}
+	free(rows);
+	return result < 0 ? -1 : (int)count;
+}
+
+/* ---- find ----
+ * Finds the run that a config's path means, and says where a run's job is. */
+
+enum { ELSEWHERE_MOST = 3 };
+
+static int newest_running(const struct runs *rs, const char *config, struct run_row *out,
+			  struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0, at = 0;
+
+	if (store_runs(rs->store, NULL, true, 0, &runs, &count, err) < 0)
+		return -1;
+	while (at < count && strcmp(runs[at].config, config))
+		at++;
+	bool found = at < count;
+	if (found)
+		*out = runs[at];
+	free(runs);
+	return found;
+}
+
+/* Finds the newest one with pods that may bill. */
+static int newest_with_pods(const struct runs *rs, const char *config, struct run_row *out,
+			    struct err *err)
+{
+	struct pod_row *pods = NULL;
+	struct run_row run;
+	size_t count = 0;
+	bool found = false;
+
+	if (store_pods(rs->store, NULL, true, &pods, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (store_run(rs->store, pods[i].run, &run, NULL) < 0 ||
+		    (found && run.started_ms <= out->started_ms) || strcmp(run.config, config))
+			continue;
+		*out = run;
+		found = true;
+	}
+	free(pods);
+	return found;
+}
+
+static int newest(const struct runs *rs, const char *config, struct run_row *out, struct err *err)
+{
+	struct run_row *runs = NULL, stage;
+	size_t count = 0;
+
+	if (store_runs(rs->store, config, false, 1, &runs, &count, err) < 0)
+		return -1;
+	if (count)
+		*out = runs[0];
+	free(runs);
+	if (!count)
+		return 0;
+	int found = stage_newest_of(rs, out, &stage, err);
+	if (found > 0)
+		*out = stage;
+	return found < 0 ? -1 : 1;
+}
+
+int runs_newest_of(const struct runs *rs, const char *config, struct run_row *out, struct err *err)
+{
+	int found = newest_running(rs, config, out, err);
+
+	if (found == 0)
+		found = newest_with_pods(rs, config, out, err);
+	return found ? found : newest(rs, config, out, err);
+}
+
+char *run_place(const struct runs *rs, const struct run_row *run)
+{
+	(void)rs;
+	CLEANUP(free_text) char *folder = path_dir(run->config[0] ? run->config : run->output);
+
+	return xasprintf("job \"%s\" in %s", run->job, folder);
+}
+
+int runs_none_of(const struct runs *rs, const char *config, struct err *err)
+{
+	CLEANUP(str_free) struct str elsewhere = STR_INIT;
+	struct run_row *runs = NULL;
+	size_t count = 0;
+
+	if (store_runs(rs->store, NULL, true, 0, &runs, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count && i < ELSEWHERE_MOST; i++) {
+		CLEANUP(free_text) char *place = run_place(rs, &runs[i]);
+		str_addf(&elsewhere, "%s run %s (%s)", i ? "," : "; running elsewhere:", runs[i].id,
+			 place);
+	}
+	free(runs);
+	if (count > ELSEWHERE_MOST)
+		str_addf(&elsewhere, " and %zu more", count - ELSEWHERE_MOST);
+	if (config)
+		return err_set(
+			err, ERR_USAGE,
+			"%s was never run by this user; name a run (`burst ledger` lists them)%s",
+			config, str_text(&elsewhere));
+	return err_set(err, ERR_USAGE,
+		       "no burst.cfg in this folder: name a run (`burst ledger` lists them)%s",
+		       str_text(&elsewhere));
 }

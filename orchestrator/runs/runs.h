@@ -7,9 +7,9 @@
  * Here, in this order: open, a run, checks, locks, begin and go, resume and settle, pool, sweep,
  * gather, stages, and queries of the ledger. Beside it, with headers of their own:
  *
- * before a run:  estimate.h, extras.h (what the ledger knows for a plan), choice.h (what a run
- * takes from its plan), caps.h, allow.h (caps over runs), measured.h (past runs) bills: bill.h,
- * reconcile.h (vendors' bills), spend.h (dollars of a day) files:         volume_gc.h (old folders
+ * before a run:  estimate.h, estimate.h (what the ledger knows for a plan), choice.h (what a run
+ * takes from its plan), caps.h, caps.h (caps over runs), estimate.h (past runs) bills: bill.h,
+ * bill.h (vendors' bills), caps.h (dollars of a day) files:         volume_gc.h (old folders
  * of volumes), stage_folder.h (the folder of a stage)
  */
 #ifndef BURST_RUNS_H
@@ -161,12 +161,6 @@ enum { OVERDUE_ASK_MS = 90 * 1000 };
  * segments. run->setup has the job and its conf. Holds signals from here on. */
 int run_resume(struct run *run, const struct run_row *row, const struct run_want *want,
 	       struct err *err);
-/* Adopts only the pods of run->row, which is taken, with their accounts and their cost so far. A
- * pod past its hard end whose provider cannot be reached counts as gone. */
-int run_adopt(struct run *run, struct err *err);
-/* Closes a pod in the ledger whose provider cannot be reached, at the most it can have cost by its
- * hard end. */
-int run_write_off(const struct runs *rs, struct pod_row *pod, struct err *err);
 /* Whether no account of the user reaches the pod, and its run has no client. Such a pod would keep
  * every later run from ending well. */
 bool run_out_of_reach(const struct runs *rs, const struct pod_row *pod);

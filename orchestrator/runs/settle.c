@@ -1,9 +1,226 @@
-/* settle.c - settles runs whose client has died: releases their pods and closes their rows. */
+/* settle.c - runs of earlier clients: taken over, settled, resumed, and pods that pass from run
+ * to run */
+#include <poll.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/jsonx.h"
+#include "base/path.h"
 #include "core/core.h"
+#include "engine/image.h"
+#include "engine/kept.h"
 #include "impl.h"
+#include "runs.h"
+#include "store/pod_cost.h"
+
+/* ---- write off ----
+ * Closes pods in the ledger whose provider cannot be reached. */
+
+/* Closes a pod in the ledger whose provider cannot be reached, at the most it can have cost by its
+ * hard end. */
+static int run_write_off(const struct runs *rs, struct pod_row *pod, struct err *err)
+{
+	int64_t now_ms = clock_wall_ms(), end_ms = MIN(now_ms, pod->hard_end_s * 1000);
+
+	pod->gone_ms = pod->create_ms ? MAX(end_ms, pod->create_ms) : now_ms;
+	pod_row_bill(pod, pod->gone_ms);
+	pod->state = POD_ROW_GONE;
+	COPY_TEXT(pod->error, "its provider could not be asked");
+	return store_put_pod(rs->store, pod, err);
+}
+
+bool run_out_of_reach(const struct runs *rs, const struct pod_row *pod)
+{
+	struct engine_provider account = {0};
+	struct err why = {0};
+
+	if (rs->open_account(rs->ctx, pod->provider, &account, &why) == 0) {
+		account.ops->close(account.handle);
+		return false;
+	}
+	return !run_is_alive(rs, pod->run);
+}
+
+int run_write_off_unreleased(const struct runs *rs, struct pod_row *pod, struct err *err)
+{
+	struct run_row run;
+	size_t count;
+
+	if (run_write_off(rs, pod, err) < 0 || run_open_pods(rs, pod->run, &count, err) < 0)
+		return -1;
+	if (count || store_run(rs->store, pod->run, &run, NULL) < 0 || run.status != RUN_UNRELEASED)
+		return 0;
+	run_end(&run, run_ended_as(rs, &run));
+	COPY_TEXT(run.error,
+		  "a pod counts as gone without confirmation: its provider could not be asked");
+	return store_put_run(rs->store, &run, err);
+}
+
+/* ---- takeover ----
+ * Reads an old run's pods from the ledger so that another client can take them over. */
+
+static void note_provider(struct run *run, const struct pod_row *pod)
+{
+	int i = 0;
+
+	while (i < run->rented_at_count && strcmp(run->rented_at[i].provider, pod->provider))
+		i++;
+	if (i == CORE_PROVIDERS_MAX)
+		return;
+	if (i == run->rented_at_count) {
+		COPY_TEXT(run->rented_at[i].provider, pod->provider);
+		run->rented_at_count++;
+	}
+	run->rented_at[i].last_end_s = MAX(run->rented_at[i].last_end_s, pod->hard_end_s);
+}
+
+/* Reads the pods. Those that are gone have used up a part of the cap. Files that some of them
+ * finished may be on their volume only. */
+static int read_pods(struct run *run, struct err *err)
+{
+	struct engine_setup *s = &run->setup;
+	struct pod_row *pods = NULL;
+	size_t count, open = 0;
+	int64_t maybe = 0;
+
+	if (store_pods(run->runs->store, run->row.id, false, &pods, &count, err) < 0)
+		return -1;
+	run_clear_sums(&run->row);
+	for (size_t i = 0; i < count; i++) {
+		struct pod_row pod = pods[i];
+		bool over = pod_row_over(&pod);
+		note_provider(run, &pod);
+		if (!over || (pod.volume_safe && !s->conf.reap))
+			pods[open++] = pod;
+		if (!over)
+			continue;
+		run_add_pod(&run->row, &pod, clock_wall_ms());
+		maybe += pod_row_may_have_cost(&pod);
+	}
+	if (s->conf.max_cost_microusd)
+		s->conf.max_cost_microusd =
+			MAX(s->conf.max_cost_microusd - run->row.cost_microusd - maybe, 1);
+	run->adopted = pods;
+	s->handed_over = run->row.detached;
+	s->adopt = pods;
+	s->adopt_count = open;
+	return 0;
+}
+
+/* Closes a pod that ended itself long ago, if it ever existed. Its provider may never be reachable
+ * again. */
+static int take_for_gone(struct run *run, struct pod_row *pod, const struct err *why,
+			 struct err *err)
+{
+	struct core_conf *conf = &run->setup.conf;
+	char when[32];
+
+	if (run_write_off(run->runs, pod, err) < 0)
+		return -1;
+	runs_note(run->runs, LOG_WARN,
+		  "pod %s of %s: %s; its hard end was %s, so it counts as gone: check the "
+		  "provider's console",
+		  pod_row_called(pod), pod->provider, why->msg,
+		  clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
+	run_add_pod(&run->row, pod, clock_wall_ms());
+	if (conf->max_cost_microusd)
+		conf->max_cost_microusd =
+			MAX(conf->max_cost_microusd - pod_row_cost(pod, clock_wall_ms()), 1);
+	return 0;
+}
+
+/* How providers answered their keys; each is asked once, however many pods it has. */
+struct key_words {
+	bool asked[CORE_PROVIDERS_MAX];
+	struct err told[CORE_PROVIDERS_MAX];
+	int64_t now_ms[CORE_PROVIDERS_MAX]; /* by their clocks, which a refusal reports too */
+};
+
+/* Whether the key is refused and the pod's time is over by the provider's clock. */
+static bool is_refused_past(struct run *run, const struct pod_row *pod, struct key_words *words,
+			    struct err *why)
+{
+	int i = 0;
+
+	while (strcmp(run->setup.providers[i].ops->name, pod->provider))
+		i++;
+	if (!words->asked[i]) {
+		struct op_result result = {0};
+		words->now_ms[i] = clock_wall_ms();
+		caller_list(&run->setup.providers[i], NULL, OVERDUE_ASK_MS, &result,
+			    &words->now_ms[i], &words->told[i]);
+		op_result_free(&result);
+		words->asked[i] = true;
+	}
+	*why = words->told[i];
+	return why->kind == ERR_CREDENTIALS && pod_is_overdue(pod->hard_end_s, words->now_ms[i]);
+}
+
+/* Adds a provider that the run used. A run that ended with proof left no pods. */
+static void used_before(struct run *run, int provider, int64_t last_end_s)
+{
+	bool in_doubt = run->row.status == RUN_RUNNING || run->row.status == RUN_UNRELEASED;
+
+	run->setup.used_before[provider] = true;
+	run->setup.used_lately[provider] = in_doubt && !pod_is_overdue(last_end_s, clock_wall_ms());
+}
+
+/* Requires an account for each provider with pods that may bill; opens others if possible. A create
+ * carried out twice or late may have left a pod without a row. */
+static int adopt_providers(struct run *run, struct err *err)
+{
+	size_t count = run->setup.adopt_count;
+	struct key_words words = {0};
+	struct err why = {0};
+
+	run->setup.adopt_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct pod_row *pod = &run->adopted[i];
+		bool past = pod->state != POD_ROW_GONE &&
+			    pod_is_overdue(pod->hard_end_s, clock_wall_ms());
+		bool reached = run_open_account(run, pod->provider, &why) == 0;
+		if (past && (!reached || is_refused_past(run, pod, &words, &why))) {
+			if (take_for_gone(run, pod, &why, err) < 0)
+				return -1;
+			continue;
+		}
+		run->adopted[run->setup.adopt_count++] = *pod;
+		if (reached)
+			continue;
+		*err = why;
+		err_wrap(err, "pod %s", pod_row_called(pod));
+		if (!run->setup.conf.reap)
+			return -1;
+		runs_note(run->runs, LOG_WARN, "%s",
+			  err->msg); /* the others are released all the same */
+		run->out_of_reach++;
+	}
+	for (int i = 0; i < run->rented_at_count; i++) {
+		const char *provider = run->rented_at[i].provider;
+		if (run_open_account(run, provider, &why) < 0) {
+			runs_note(run->runs, LOG_WARN,
+				  "%s: cannot check its account for a pod that run %s may have "
+				  "left there: %s",
+				  provider, run->row.id, why.msg);
+			continue;
+		}
+		for (int k = 0; k < run->setup.provider_count; k++)
+			if (!strcmp(run->setup.providers[k].ops->name, provider))
+				used_before(run, k, run->rented_at[i].last_end_s);
+	}
+	return 0;
+}
+
+/* Adopts only the pods of run->row, which is taken, with their accounts and their cost so far. A
+ * pod past its hard end whose provider cannot be reached counts as gone. */
+static int run_adopt(struct run *run, struct err *err)
+{
+	return read_pods(run, err) < 0 || adopt_providers(run, err) < 0 ? -1 : 0;
+}
+
+/* ---- settle ----
+ * Settles runs whose client has died: releases their pods and closes their rows. */
 
 /* Takes the run over. Returns 0, or 1 if its row is outdated: another command has settled it or is
  * settling it, or its state has changed. */
@@ -270,4 +487,358 @@ int runs_settle(const struct runs *rs, const char *except, struct err *err)
 	}
 	free(runs);
 	return result;
+}
+
+/* ---- resume ----
+ * Resumes a run of an earlier client: the same job, its pods, and what is done already. */
+
+/* Compares keys with those at the run's begin: its pods hold results of that job. */
+static int check_keys(struct run *run, struct err *err)
+{
+	CLEANUP(run_keys_free) struct run_keys *keys = NULL;
+	size_t count = 0, changed = 0, first = 0;
+	const struct segment *list = run->setup.job_ops->segments(run->setup.job, &count);
+
+	if (run_keys_read(&keys, run->dir, err) < 0)
+		return -1;
+	for (size_t i = count; i-- > 0;)
+		if (!run_keys_fit(keys, &list[i])) {
+			first = i;
+			changed++;
+		}
+	if (changed)
+		return err_set(err, ERR_CONFIG,
+			       "%zu of the job's segments changed since run %s began (%s first): "
+			       "`burst cancel %s` ends it, "
+			       "then `burst run` renders what is new",
+			       changed, run->row.id, list[first].id, run->row.id);
+	return run_keys_write(keys, run->dir, list, count, err);
+}
+
+/* The config is read anew. A pod that is up was opened to what it was rented for. */
+static int check_setups(const struct run *run, struct err *err)
+{
+	const struct engine_setup *s = &run->setup;
+
+	for (size_t i = 0; i < s->adopt_count; i++)
+		if (!pod_row_over(&s->adopt[i]) &&
+		    !engine_setup_fits(s->adopt[i].setup, s->job_ops->needs(s->job)))
+			return err_set(err, ERR_CONFIG,
+				       "the job's set-up changed since run %s began, and its pod "
+				       "%s may reach this machine's network: `burst cancel %s` "
+				       "ends it, then `burst run` renders what is left",
+				       run->row.id, pod_row_called(&s->adopt[i]), run->row.id);
+	return 0;
+}
+
+static int by_row_id(const void *a, const void *b)
+{
+	return strcmp(((const struct segment_row *)a)->id, ((const struct segment_row *)b)->id);
+}
+
+static struct segment_row *row_of(struct segment_row *rows, size_t count,
+				  const struct segment *segment)
+{
+	struct segment_row wanted = {0};
+
+	COPY_TEXT(wanted.id, segment->id);
+	return count ? bsearch(&wanted, rows, count, sizeof(*rows), by_row_id) : NULL;
+}
+
+/* Reopens segments in the ledger too: this client may die before they are safe again. */
+static int recall(struct run *run, struct segment_row *rows, size_t count, struct err *err)
+{
+	const struct job_ops *ops = run->setup.job_ops;
+	struct segment_result *results = run->setup.results;
+	size_t segments, again = 0;
+	const struct segment *list = ops->segments(run->setup.job, &segments);
+
+	for (size_t k = 0; k < segments; k++) {
+		const struct segment_row *row = row_of(rows, count, &list[k]);
+		if (!row || row->state != SEGMENT_ROW_SAFE || strcmp(row->key, list[k].key))
+			continue;
+		COPY_TEXT(results[k].attempt, row->attempt);
+		COPY_TEXT(results[k].sha256, row->sha256);
+		results[k].seconds = row->seconds;
+		results[k].tries = row->tries;
+	}
+	if (ops->recall(run->setup.job, results, err) < 0)
+		return -1;
+	for (size_t k = 0; k < segments; k++) {
+		struct segment_row *row = row_of(rows, count, &list[k]);
+		if (!row || row->state != SEGMENT_ROW_SAFE || results[k].state == SEGMENT_SAFE)
+			continue;
+		row->state = SEGMENT_ROW_FAILED;
+		COPY_TEXT(row->reason, "its outputs were changed or removed");
+		again++;
+		if (store_put_segments(run->runs->store, row, 1, err) < 0)
+			return -1;
+	}
+	if (again)
+		runs_note(run->runs, LOG_NOTE,
+			  "%zu of the command's segments run again: their outputs were changed "
+			  "or removed",
+			  again);
+	return 0;
+}
+
+static int recall_segments(struct run *run, bool anew, struct err *err)
+{
+	struct segment_row *rows = NULL;
+	size_t count = 0, segments = 0;
+	const struct segment *list = run->setup.job_ops->segments(run->setup.job, &segments);
+
+	if (store_segments(run->runs->store, run->row.id, &rows, &count, err) < 0)
+		return -1;
+	if (count)
+		qsort(rows, count, sizeof(*rows), by_row_id);
+	for (size_t k = 0; k < segments; k++)
+		if (row_of(rows, count, &list[k])) /* what this same run rendered is not "cached" */
+			run->setup.results[k].cached = false;
+		else if (anew)
+			run->setup.results[k] = (struct segment_result){0};
+	run->setup.conf.canary = run->setup.conf.canary && !count;
+	int status = run->setup.job_ops->recall ? recall(run, rows, count, err) : 0;
+	free(rows);
+	return status;
+}
+
+int run_resume(struct run *run, const struct run_row *row, const struct run_want *want,
+	       struct err *err)
+{
+	run->row = *row;
+	engine_hold_signals();
+	if (run_take(run, RUN_CLIENT, err) < 0 || check_keys(run, err) < 0 ||
+	    want->keep(want->ctx, run, err) < 0 || run_adopt(run, err) < 0 ||
+	    check_setups(run, err) < 0 || recall_segments(run, want->anew, err) < 0)
+		return -1;
+	run->row.status = RUN_RUNNING;
+	run->row.ended_ms = 0;
+	/* this client must keep its pods alive, and a later one settle them if it dies */
+	run->row.detached = false;
+	return want->reserve(want->ctx, run, err);
+}
+
+/* ---- pool ----
+ * Passes pods from run to run: takes over offered pods, and runs the client that keeps pods until
+ * then. */
+
+enum {
+	LOOK_MS = 100,
+	FIRST_MS = 10 * 1000, /* for the pods of a run that has just ended */
+};
+
+/* ---- takeover ---- */
+
+/* Copies the keys before the row changes, so that a run which owns a pod can always reach it. */
+static int copy_keys(const struct runs *rs, const struct pod_row *pod, const char *to,
+		     struct err *err)
+{
+	static const char *const kinds[] = {"key", "host"};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		CLEANUP(free_text) char *name = xasprintf("%s.%s", pod->attempt, kinds[i]);
+		CLEANUP(free_text) char *from = run_path(rs, pod->run, name);
+		CLEANUP(free_text) char *path = run_path(rs, to, name);
+		CLEANUP(str_free) struct str text = STR_INIT;
+		if (path_read(from, 65536, &text, err) < 0 ||
+		    path_write(path, str_text(&text), text.len, 0600, err) < 0)
+			return -1;
+		explicit_bzero(text.s, text.len);
+	}
+	return 0;
+}
+
+/* Returns false, without its keys in this run's folder, if the pod cannot be taken. */
+static bool take(const struct runs *rs, const char *to, const struct run_row *run, bool kept,
+		 struct pod_row *pod, struct err *err)
+{
+	if (copy_keys(rs, pod, to, err) == 0 &&
+	    kept_take(rs->store, to, run, kept, clock_wall_ms(), pod, err) == 0)
+		return true;
+	CLEANUP(free_text) char *dir = run_path(rs, to, NULL);
+	engine_drop_keys(dir, pod->attempt);
+	return false;
+}
+
+/* Sorts the pod kept last first: older ones, which fewer runs need, then end sooner. */
+static int by_kept(const void *a, const void *b)
+{
+	int64_t x = ((const struct pod_row *)a)->kept_ms, y = ((const struct pod_row *)b)->kept_ms;
+
+	return x > y ? -1 : x < y;
+}
+
+bool run_take_kept(struct run *run, const json_t *want, struct pod_row *pod)
+{
+	const struct runs *rs = run->runs;
+	struct pod_row *pods = NULL;
+	struct err err = {0};
+	size_t count = 0;
+	bool taken = false;
+
+	if (store_pods(rs->store, NULL, true, &pods, &count, NULL) < 0)
+		return false;
+	if (count)
+		qsort(pods, count, sizeof(*pods), by_kept);
+	for (size_t i = 0; i < count && !taken; i++) {
+		/* this run may offer a pod while its other pods work */
+		if (!strcmp(pods[i].run, run->row.id) ||
+		    !kept_fits(want, &pods[i], clock_wall_ms()))
+			continue;
+		*pod = pods[i];
+		taken = take(rs, run->row.id, NULL, false, pod, &err);
+		if (!taken)
+			runs_note(rs, LOG_DEBUG, "pod %s: not taken over: %s", pod_row_called(pod),
+				  err.msg);
+	}
+	free(pods);
+	return taken;
+}
+
+int run_kept_pods(const struct run *run)
+{
+	const struct engine_setup *s = &run->setup;
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int fit = 0;
+
+	CLEANUP(json_decref)
+	json_t *want =
+		kept_want(s, s->conf.max_cost_microusd ? s->conf.max_cost_microusd : INT64_MAX);
+	if (store_pods(run->runs->store, NULL, true, &pods, &count, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		fit += kept_fits(want, &pods[i], clock_wall_ms());
+	free(pods);
+	return fit;
+}
+
+bool runs_want_pod(const struct runs *rs, const struct pod_row *pod)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	bool wanted = false;
+
+	if (store_runs(rs->store, NULL, true, 0, &runs, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count && !wanted; i++) {
+		if (!strcmp(runs[i].id, pod->run))
+			continue;
+		CLEANUP(json_decref)
+		json_t *want = jsonx_parse(runs[i].wants, strlen(runs[i].wants), NULL);
+		wanted = kept_fits(want, pod, clock_wall_ms()) && run_has_client(rs, runs[i].id);
+	}
+	free(runs);
+	return wanted;
+}
+
+/* ---- keeping ---- */
+
+/* Returns how many it has taken so far. Writes the run's row with the first one. */
+static int take_offered(struct run *run, const char *from, int had)
+{
+	const struct runs *rs = run->runs;
+	struct pod_row *pods = NULL;
+	struct err err = {0};
+	size_t count = 0;
+
+	if (store_pods(rs->store, from, true, &pods, &count, NULL) < 0)
+		return had;
+	for (size_t i = 0; i < count; i++) {
+		if (!kept_is_offered(&pods[i], clock_wall_ms()))
+			continue;
+		if (take(rs, run->row.id, had ? NULL : &run->row, true, &pods[i], &err)) {
+			had++;
+			runs_note(rs, LOG_NOTE, "pod %s: kept", pod_row_called(&pods[i]));
+		} else {
+			runs_note(rs, LOG_WARN, "pod %s: not kept: %s", pod_row_called(&pods[i]),
+				  err.msg);
+		}
+	}
+	free(pods);
+	return had;
+}
+
+/* When the last remaining pod is due; 0: none. Drops the keys of pods that another run has taken.
+ */
+static int64_t kept_until_ms(struct run *run)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int64_t until_ms = 0;
+
+	if (store_pods(run->runs->store, run->row.id, false, &pods, &count, NULL) < 0)
+		return INT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		char attempt[ATTEMPT_MAX]; /* of the create, not of a part: kept_part() */
+		snprintf(attempt, sizeof(attempt), "%.*s", ATTEMPT_LEN, pods[i].attempt);
+		if (pods[i].handed_to[0])
+			engine_drop_keys(run->dir, attempt);
+		else if (!pod_row_over(&pods[i]))
+			until_ms = MAX(until_ms, pods[i].kept_until_ms);
+	}
+	free(pods);
+	return until_ms;
+}
+
+static void watch(struct run *run, const char *from, bool (*stop_requested)(void))
+{
+	int64_t began_ms = clock_boot_ms(), until_ms = 0;
+	int had = 0;
+
+	while (!stop_requested()) {
+		if (clock_boot_ms() - began_ms < FIRST_MS)
+			had = take_offered(run, from, had);
+		else if (!had)
+			return;
+		until_ms = had ? kept_until_ms(run) : INT64_MAX;
+		if (had && (!until_ms || clock_wall_ms() >= until_ms))
+			return;
+		poll(NULL, 0, LOOK_MS);
+	}
+}
+
+static int end(struct run *run, struct err *err)
+{
+	const struct runs *rs = run->runs;
+	size_t open = 0;
+
+	if (run_open_pods(rs, run->row.id, &open, err) < 0)
+		return -1;
+	if (open) { /* released as pods of a dead client: only this client kept them */
+		struct run_row row = run->row;
+		fd_close(run->lock);
+		run->lock = -1;
+		return run_release(rs, &row, RUN_DONE, err);
+	}
+	run_end(&run->row, RUN_DONE);
+	if (run_sum(rs, &run->row, clock_wall_ms(), err) < 0)
+		return -1;
+	return store_put_run(rs->store, &run->row, err);
+}
+
+int run_keep(struct run *run, const char *from, bool (*stop_requested)(void), struct err *err)
+{
+	const struct runs *rs = run->runs;
+	struct run_row of, *row = &run->row;
+
+	if (store_run(rs->store, from, &of, err) < 0)
+		return -1;
+	if (run_new_id(rs, row->id, err) < 0)
+		return -1;
+	COPY_TEXT(row->job, of.job);
+	COPY_TEXT(row->type, KEEP_RUN);
+	COPY_TEXT(row->machine, run->machine);
+	row->status = RUN_RUNNING;
+	row->started_ms = clock_wall_ms();
+	row->max_cost_microusd = of.max_cost_microusd;
+	if (run_take(run, RUN_CLIENT, err) < 0)
+		return -1;
+	watch(run, of.id, stop_requested);
+	if (store_run(rs->store, row->id, row, NULL) < 0) {
+		path_remove_tree(run->dir, NULL);
+		return 0; /* nothing was left to keep */
+	}
+	return end(run, err);
 }

@@ -67,8 +67,8 @@ t_new_files_are_checked() {
 
 t_arrows_go_one_way() {
 	local pair said=
-	for pair in cmd/run.c,cmd/launch/launch.h cmd/launch/caps.c,cmd/show/report.h cmd/show/report.c,cmd/launch/launch.h cmd/show/report.c,cmd/cmd.h \
-		orchestrator/runs/go.c,orchestrator/core/core.h orchestrator/core/core.c,orchestrator/engine/engine.h jobs/tts/tts.c,orchestrator/job.h \
+	for pair in cmd/run.c,cmd/launch/launch.h cmd/launch/launch.c,cmd/show/report.h cmd/show/report.c,cmd/launch/launch.h cmd/show/report.c,cmd/cmd.h \
+		orchestrator/runs/run.c,orchestrator/core/core.h orchestrator/core/core.c,orchestrator/engine/engine.h jobs/tts/tts.c,orchestrator/job.h \
 		providers/modal/api.c,providers/runpod/impl.h; do
 		said+=" $(PYTHONPATH=$ROOT/tests python3 -c 'import lint, sys; print(lint.may_include(*sys.argv[1].split(",")))' "$pair")"
 	done

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "config/value.h"
+#include "config/state.h"
 #include "engine/limit.h"
 #include "jobs/tts/script.h"
 #include "net/http.h"

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "config/toml.h"
+#include "config/secrets.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

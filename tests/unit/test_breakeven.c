@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "plan/demand.h"
-#include "runs/measured.h"
+#include "runs/estimate.h"
 #include "base/mem.h"
 #include "store_bed.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/launch/caps.h"
+#include "cmd/launch/launch.h"
 #include "runs/runs.h"
 #include "base/clock.h"
 #include "base/path.h"

@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "config/secrets.h"
-#include "config/toml.h"
 #include "folder.h"
 
 static const struct option_spec modal_keys[] = {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "runs/spend.h"
+#include "runs/caps.h"
 #include "base/mem.h"
 
 #define HOUR        INT64_C(3600000)

@@ -1,0 +1,613 @@
+/* volume.c - makes volumes and images and fills them from a pod without a GPU, and keeps pods for
+ * the next run */
+#include "volume.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/guard.h"
+#include "base/path.h"
+#include "base/program.h"
+#include "cmd/cmd.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "cmd/show/templates.h"
+#include "engine/caller.h"
+#include "jobs/warm/warm.h"
+#include "launch.h"
+#include "net/child.h"
+
+/* ---- keep pool ----
+ * Lets an engine take over kept pods, and starts the client that keeps a run's pods. */
+
+/* ---- the keeping client ---- */
+
+/* In the child: starts a session of its own, which outlives the terminal and the run. */
+static void become_keeper(const struct launch *l, int log)
+{
+	const char *argv[] = {"burst", "keep", l->run.row.id, NULL};
+	sigset_t none;
+
+	program_to_background(log);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	guard_leave();
+	execv(child_self() ? child_self() : l->ctx->argv[0], (char **)argv);
+	_exit(127);
+}
+
+static void start_keeper(void *ctx)
+{
+	struct launch *l = ctx;
+
+	if (l->keeper_started)
+		return;
+	l->keeper_started = true;
+	CLEANUP(free_text) char *path = path_join(l->run.dir, "keep.log");
+	CLEANUP(fd_close) int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0)
+		become_keeper(l, log);
+	if (pid < 0)
+		log_line(LOG_WARN, "no pod is kept: fork: %m");
+}
+
+/* ---- callbacks of the engine ---- */
+
+static bool is_wanted(void *ctx, const struct pod_row *pod)
+{
+	const struct launch *l = ctx;
+
+	return runs_want_pod(l->run.runs, pod);
+}
+
+static bool take_what_fits(void *ctx, const json_t *want, struct pod_row *pod)
+{
+	struct launch *l = ctx;
+
+	return run_take_kept(&l->run, want, pod);
+}
+
+void keep_pool(struct launch *l)
+{
+	struct engine_setup *s = &l->run.setup;
+
+	s->conf.pooled = true;
+	s->conf.keep_warm_ms = l->order.keep_warm_ms;
+	s->keep = start_keeper;
+	s->wanted = is_wanted;
+	s->take = take_what_fits;
+	kept_describe(s, s->pool);
+}
+
+int keep_warm_pods(struct launch *l, int64_t planned_ms)
+{
+	launch_conf(l);
+	keep_pool(l);
+	l->run.row.planned_ms = planned_ms;
+	return run_kept_pods(&l->run);
+}
+
+/* ---- image make ----
+ * Makes the image of a job's pods: its base, its Dockerfile, its build at a provider. */
+
+/* The provider's image if pod.image is not set. NULL: it runs no images. */
+static const char *image_of_provider(const struct config *config, const char *name)
+{
+	const struct section *s = config_provider(config, name);
+
+	for (const struct option_spec *o = s ? section_table(s) : NULL; o && o->key; o++)
+		if (!strcmp(o->key, "image"))
+			return section_text(s, "image");
+	return NULL;
+}
+
+/* The image of a run's pods: the config's, else that of its first provider that runs images. NULL:
+ * none has a default. */
+static const char *usual_image(const struct config *config)
+{
+	const struct section *top = config_top(config);
+	const char *image = section_text(section_group(top, "pod"), "image");
+
+	for (size_t i = 0; !image && i < section_count(top, "provider"); i++)
+		image = image_of_provider(config, section_item(top, "provider", i));
+	return image;
+}
+
+static int choose_base(const struct cmd_context *ctx, const char **from, struct err *err)
+{
+	const char *given = opt_text(ctx, "from");
+
+	*from = given ? given : usual_image(ctx->config);
+	if (!*from)
+		return err_set(err, ERR_USAGE,
+			       "image: no provider of this config names an image to build on; name "
+			       "one: --from debian:bookworm");
+	if (!provider_is_image(*from))
+		return err_set(err, ERR_USAGE,
+			       "--from: \"%s\" is not an image name, like \"ghcr.io/me/voices:1\"",
+			       *from);
+	return 0;
+}
+
+static void say_missing(const struct job_needs *needs, bool whole)
+{
+	if (!needs->setup)
+		log_line(LOG_NOTE, "this job has no set-up: only sshd%s are put into the image",
+			 needs->packages ? " and its Debian packages" : " and curl");
+	else if (!whole && image_has_parts(needs))
+		log_line(LOG_NOTE, "the image will have no weights: a pod fetches them, unless its "
+				   "volume has them (--with-weights puts them in)");
+}
+
+int image_make_dockerfile(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	bool whole = opt_has(ctx, "with-weights");
+	struct dockerfile_want want = {.job = config_job_name(ctx->config),
+				       .has = whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES};
+	CLEANUP(str_free) struct str command = STR_INIT;
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (choose_base(ctx, &want.from, err) < 0 || launch_read_job(l, err) < 0)
+		return -1;
+	want.needs = l->run.setup.job_ops->needs(l->run.setup.job);
+	str_addf(&command, "burst image%s", whole ? " --with-weights" : "");
+	if (opt_has(ctx, "from"))
+		str_addf(&command, " --from %s", want.from);
+	want.command = str_text(&command);
+	dockerfile_add(&text, &want);
+	say_missing(want.needs, whole);
+	if (want.needs->setup && want.needs->env_names && want.needs->env_names[0])
+		log_line(LOG_NOTE, "job.env: give its variables to the build with --secret, as the "
+				   "file's first lines show");
+	fputs(str_text(&text), stdout);
+	return cmd_flush(err);
+}
+
+/* ---- at a provider that builds images ---- */
+
+static void print_lines(void *ctx, const char *lines)
+{
+	const char *line;
+	size_t len;
+
+	(void)ctx;
+	while ((line = str_next_line(&lines, &len))) {
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		str_add_printable(&shown, line, len, 300);
+		if (shown.len)
+			log_line(LOG_NOTE, "modal: image: %s", str_text(&shown));
+	}
+}
+
+int image_make_at_modal(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	bool whole = opt_has(ctx, "with-weights");
+	char id[IMAGE_MAX];
+
+	if (opt_has(ctx, "from"))
+		return err_set(err, ERR_USAGE,
+			       "image: --modal builds on the image of pod.image or "
+			       "providers.modal.image; --from is for Dockerfiles only");
+	if (launch_read_job(l, err) < 0 || run_open_account(&l->run, "modal", err) < 0)
+		return -1;
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+	l->run.setup.image = section_text(section_group(config_top(ctx->config), "pod"), "image");
+	say_missing(needs, whole);
+	if (needs->setup && needs->env_names && needs->env_names[0])
+		log_line(LOG_NOTE, "job.env: its variables are not sent to Modal's build");
+	if (image_build(&l->run.setup, &l->run.setup.providers[0], needs,
+			whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES, print_lines, NULL, id, err) < 0)
+		return err_wrap(err, "modal");
+	output_line(stdout,
+		    "%s: runs of job \"%s\" at Modal use this image until its set-up changes", id,
+		    config_job_name(ctx->config));
+	return cmd_flush(err);
+}
+
+/* ---- volume make ----
+ * Creates a volume once, even if several clients need it at the same time. */
+
+enum { MAKE_MS = 60000, LOCK_PAUSE_MS = 100 };
+
+void volume_remember(struct cmd_context *ctx, const char *provider, const struct volume *v,
+		     struct volume_row *row)
+{
+	struct volume_row seen = {.size_gb = v->size_gb,
+				  .price_microusd_month = v->price_microusd_month,
+				  .seen_ms = clock_wall_ms()};
+
+	COPY_TEXT(seen.provider, provider);
+	COPY_TEXT(seen.id, v->id);
+	COPY_TEXT(seen.name, v->name);
+	COPY_TEXT(seen.region, v->region);
+	store_put_volume(ctx->store, &seen, NULL);
+	if (row)
+		*row = seen;
+}
+
+/* A run that starts now may create the same one. */
+static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *err)
+{
+	int64_t until = clock_boot_ms() + MAKE_MS;
+
+	while (engine_lock_volumes(ctx->state_dir, lock, err) < 0) {
+		if (err->kind != ERR_BUSY || clock_boot_ms() >= until)
+			return -1;
+		poll(NULL, 0, LOCK_PAUSE_MS);
+	}
+	return 0;
+}
+
+/* Returns 1 if it is there, 0 if it may be made: no earlier create of it can surface any more. */
+static int look_for(struct launch *l, const struct engine_provider *p, const char *name,
+		    struct err *err)
+{
+	char wait[24];
+
+	for (bool told = false;; told = true) {
+		int there = volume_is_there(p, name, err);
+		int64_t wait_ms = volume_intent_wait_ms(l->ctx->store, p, name);
+		if (there || !wait_ms)
+			return there;
+		if (!told)
+			log_line(LOG_NOTE,
+				 "volume %s: %s was told to create it a moment ago; looking for it "
+				 "for %s before another one is created",
+				 name, p->ops->name, duration_show(wait, sizeof(wait), wait_ms));
+		poll(NULL, 0, VOLUME_LOOK_MS);
+	}
+}
+
+int volume_make(struct launch *l, const struct engine_provider *p, const char *name,
+		const char *const *gpus, struct volume_row *row, struct err *err)
+{
+	struct op_want want = {.volume = {.name = name, .create = true, .gpus = gpus}};
+	struct op_result result = {0};
+	CLEANUP(fd_close) int lock = -1;
+
+	if (lock_volumes(l->ctx, &lock, err) < 0)
+		return -1;
+	int was_there = look_for(l, p, name, err);
+	if (was_there < 0 || (!was_there && volume_intent_put(l->ctx->store, p, name, err) < 0))
+		return -1;
+	want.volume.size_gb = l->order.volume_gb;
+	int status = caller_perform(p, OP_VOLUME, &want, MAKE_MS, &result, err);
+	if (!was_there)
+		volume_intent_answered(l->ctx->store, p, name, status < 0 ? err : NULL);
+	if (status < 0)
+		return err_wrap(err, "%s", p->ops->name);
+	if (!result.volume_count)
+		return err_set(err, ERR_TRANSIENT, "%s named no volume", p->ops->name);
+	volume_remember(l->ctx, p->ops->name, &result.volumes[0], row);
+	op_result_free(&result);
+	return !was_there;
+}
+
+/* ---- volume warm ----
+ * `burst volume warm`: fills a volume from a pod without a GPU. */
+
+/* A set-up downloads and unpacks, for which RunPod's smallest CPU pod is enough unless the job says
+ * otherwise. */
+enum { ASK_MS = 60000, WARM_CPU = 1, WARM_MEMORY_GB = 4 };
+
+static int load(struct launch *l, struct err *err)
+{
+	if (launch_read_job(l, err) < 0)
+		return -1;
+	launch_replace_job(l, &job_warm, warm_job(l->run.setup.job_ops, l->run.setup.job));
+	return 0;
+}
+
+/* ---- its cost ---- */
+
+static const char *const no_gpu[] = {"none", NULL};
+
+static void keep_provider(struct launch *l, const char *name)
+{
+	struct engine_setup *s = &l->run.setup;
+	int kept = 0;
+
+	for (int i = 0; i < s->provider_count; i++) {
+		if (strcmp(s->providers[i].ops->name, name))
+			s->providers[i].ops->close(s->providers[i].handle);
+		else
+			s->providers[kept++] = s->providers[i];
+	}
+	s->provider_count = kept;
+}
+
+/* Prices of the cheapest free pod beside the volume that could fill it, and of the dearest that
+ * could be rented instead, within caps.max_price_per_hour; 0, 0: none is free. */
+static int volume_warm_prices(struct launch *l, const struct engine_provider *p,
+			      const struct volume_row *v, int64_t memory_gb, int64_t *least,
+			      int64_t *most, struct err *err)
+{
+	int64_t cap = l->order.max_price_microusd_h;
+	struct op_want want = {.offers = {.gpus = no_gpu,
+					  .cpu = WARM_CPU,
+					  .memory_gb = memory_gb,
+					  .image = l->run.setup.image}};
+	struct op_result result = {0};
+
+	COPY_TEXT(want.offers.volume.provider, v->provider);
+	COPY_TEXT(want.offers.volume.id, v->id);
+	COPY_TEXT(want.offers.volume.name, v->name);
+	COPY_TEXT(want.offers.volume.region, v->region);
+	*least = *most = 0;
+	if (caller_perform(p, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
+		if (err->kind != ERR_NO_CAPACITY)
+			return err_wrap(err, "%s", v->provider);
+		err_clear(err); /* the run waits for it, as any run does */
+		return 0;
+	}
+	for (size_t i = 0; i < result.offer_count; i++) {
+		int64_t price = result.offers[i].price_microusd_h;
+		if (cap && price > cap)
+			continue;
+		*least = *most ? MIN(*least, price) : price;
+		*most = MAX(*most, price);
+	}
+	op_result_free(&result);
+	return 0;
+}
+
+static void say_price(const struct launch *l, const struct volume_row *v, int64_t least,
+		      int64_t most)
+{
+	int64_t ms = l->order.max_duration_ms, bound = l->order.max_cost_microusd;
+	CLEANUP(str_free) struct str line = STR_INIT;
+	char hour[32], all[32], region[48] = "";
+
+	if (most && ms && (!bound || money_for(most, ms) < bound))
+		bound = money_for(most, ms);
+	if (v->region[0])
+		snprintf(region, sizeof(region), " in %s", v->region);
+	str_addf(&line, "volume %s of %s%s: filled from ", v->name, v->provider, region);
+	if (most)
+		str_addf(&line, "a pod without a GPU for %s an hour",
+			 money_show(hour, sizeof(hour), least));
+	else
+		str_add(&line, "a pod without a GPU, none of which is available now");
+	if (bound)
+		str_addf(&line, "; at most %s in all", money_show(all, sizeof(all), bound));
+	else
+		str_add(&line, "; no cap is set (caps.max_cost, caps.max_duration)");
+	output_lines(stderr, str_text(&line));
+}
+
+/* ---- the run ---- */
+
+static void use_cheapest(struct engine_setup *s, const struct volume_row *v, int64_t memory_gb)
+{
+	s->gpus = no_gpu;
+	s->want_spot = false; /* an interrupted build starts again from nothing */
+	s->cpu = WARM_CPU;
+	s->disk_gb = 0;
+	s->memory_gb = memory_gb;
+	s->volume_name = v->name;
+	s->volume_create = false;
+}
+
+/* Memory of the pod that fills a volume for these needs, unless the user chooses it. */
+static int64_t volume_warm_memory_gb(const struct job_needs *needs)
+{
+	return MAX(WARM_MEMORY_GB, needs->setup_memory_gb);
+}
+
+int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, FILE *to,
+		struct err *err)
+{
+	int64_t least, most;
+	char cost[32];
+	bool smallest = !memory_gb;
+
+	if (!config_job(l->ctx->config))
+		return err_set(err, ERR_CONFIG,
+			       "no job for volume %s: give its burst.cfg with --config", v->name);
+	keep_provider(l, v->provider);
+	if (load(l, err) < 0)
+		return -1;
+	if (smallest)
+		memory_gb = volume_warm_memory_gb(l->run.setup.job_ops->needs(l->run.setup.job));
+	if (volume_warm_prices(l, &l->run.setup.providers[0], v, memory_gb, &least, &most, err) < 0)
+		return -1;
+	say_price(l, v, least, most);
+	if (!l->run.setup.job_ops->needs(l->run.setup.job)->setup)
+		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and "
+				   "its code are put there");
+	if (runs_settle(&l->ctx->runs, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
+	    launch_begin(l, false, err) < 0)
+		return -1;
+	use_cheapest(&l->run.setup, v, memory_gb);
+	int status = launch_run(l);
+	if (status == 0)
+		output_line(to, "volume %s of %s: ready for job \"%s\", for %s", v->name,
+			    v->provider, l->run.row.job,
+			    money_show(cost, sizeof(cost), l->run.row.cost_microusd));
+	if (status == 1 && smallest)
+		log_line(LOG_NOTE,
+			 "if its setup ran out of the pod's %lld GB of memory: burst volume warm "
+			 "%s --memory GB",
+			 (long long)memory_gb, v->name);
+	return status;
+}
+
+/* ---- warm first ----
+ * Fills a run's volume from a pod without a GPU before the run rents GPUs. */
+
+enum { WARM_FIRST_ASK_MS = 60000, NO_CAPACITY_STATUS = 4 };
+
+bool warm_first_due(struct launch *l, const struct estimate *e, const struct plan *pick)
+{
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+
+	return needs->gpu && !needs->setup_by_card && e->volume && e->volume[0] &&
+	       l->order.config[0] && cold_setup_s(&e->machines[pick->machine].cold) > 0;
+}
+
+/* ---- the volume ---- */
+
+static const struct engine_provider *provider_of(const struct launch *l, const char *name)
+{
+	for (int i = 0; i < l->run.setup.provider_count; i++)
+		if (!strcmp(l->run.setup.providers[i].ops->name, name))
+			return &l->run.setup.providers[i];
+	return NULL;
+}
+
+/* Returns 1 if it exists, 0 if it is missing and this run may not create it. */
+static int find_volume(struct launch *l, const struct engine_provider *p, const struct estimate *e,
+		       const struct plan *pick, struct volume_row *row, struct err *err)
+{
+	const char *const gpus[] = {e->offers[pick->machine].gpu, NULL};
+	struct op_want want = {.volume.name = e->volume};
+	struct op_result result = {0};
+
+	if (caller_perform(p, OP_VOLUME, &want, WARM_FIRST_ASK_MS, &result, err) == 0 &&
+	    result.volume_count) {
+		volume_remember(l->ctx, p->ops->name, &result.volumes[0], row);
+		op_result_free(&result);
+		return 1;
+	}
+	op_result_free(&result);
+	if (err->kind && err->kind != ERR_NOT_FOUND)
+		return err_wrap(err, "%s: volume %s", p->ops->name, e->volume);
+	err_clear(err);
+	if (!l->order.volume_create)
+		return 0;
+	int made = volume_make(l, p, e->volume, gpus, row, err);
+	if (made == 1 && volume_trust_note(l, p->ops->name, e->volume, err) < 0)
+		return -1;
+	return made < 0 ? -1 : 1;
+}
+
+/* ---- the run that fills it ---- */
+
+/* Runs under the caps of this run. Returns the exit status of `burst volume warm`. */
+static int fill(struct launch *l, struct volume_row *v, struct err *err)
+{
+	const char *const there[] = {v->provider, NULL};
+	struct launch w;
+
+	launch_within(&w, l);
+	order_providers(&w.order, there);
+	int status = launch_open_providers(&w, err) < 0 ? -1 : volume_warm(&w, v, 0, stderr, err);
+	if (status < 0) {
+		config_place_error(l->ctx->config, err);
+		output_error(l->ctx, err);
+		status = err_exit_status(err);
+	}
+	err_clear(err);
+	engine_unblock_signals();
+	launch_free(&w);
+	return status;
+}
+
+static int64_t count_pods(struct launch *l, const struct run_row *run)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int64_t there = 0;
+
+	if (store_pods(l->ctx->store, run->id, false, &pods, &count, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		there += pods[i].state != POD_ROW_FAILED && pods[i].billed_ms > 0;
+	free(pods);
+	return there;
+}
+
+/* What the warming runs since then did. */
+static void sum_up(struct launch *l, int64_t since_ms, int64_t *cost_microusd, int64_t *pods)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+
+	*cost_microusd = *pods = 0;
+	if (store_runs(l->ctx->store, l->order.config, false, 0, &runs, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(runs[i].type, JOB_WARM) != 0 || runs[i].started_ms < since_ms)
+			continue;
+		*cost_microusd += runs[i].cost_microusd;
+		*pods += count_pods(l, &runs[i]);
+	}
+	free(runs);
+}
+
+static int failed(const struct volume_row *v, int status, struct err *err)
+{
+	err_set(err,
+		status == 9    ? ERR_UNRELEASED
+		: status == 5  ? ERR_CAP
+		: status > 128 ? ERR_INTERRUPTED
+			       : ERR_JOB,
+		"volume %s of %s could not be filled from a pod without a GPU (exit status %d): "
+		"no GPU was rented",
+		v->name, v->provider, status);
+	if (status > 128)
+		err->signal = status - 128;
+	return -1;
+}
+
+/* A pod without a GPU was there and is lost, and no other one is free. What it did not finish is
+ * not done again at the price of a GPU. */
+static int lost(const struct volume_row *v, struct err *err)
+{
+	return err_set(err, ERR_NO_CAPACITY,
+		       "volume %s of %s: the pod without a GPU that filled it was lost, and no "
+		       "other was free in time: no GPU was rented; retry later, raise `wait`, or "
+		       "fill it now with `burst volume warm %s`",
+		       v->name, v->provider, v->name);
+}
+
+int warm_first(struct launch *l, const struct estimate *e, const struct plan *pick,
+	       int64_t *spent_microusd, struct err *err)
+{
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+	const struct engine_provider *p = provider_of(l, e->offers[pick->machine].provider);
+	int64_t least, most, pods, began_ms = clock_wall_ms();
+	struct volume_row v;
+
+	*spent_microusd = 0;
+	int there = p ? find_volume(l, p, e, pick, &v, err) : 0;
+	if (there <= 0)
+		return there;
+	if (volume_warm_prices(l, p, &v, volume_warm_memory_gb(needs), &least, &most, err) < 0) {
+		log_line(LOG_NOTE, "no pod without a GPU can fill volume %s: %s", v.name, err->msg);
+		err_clear(err);
+		return 0;
+	}
+	if (!most) {
+		log_line(LOG_NOTE,
+			 "no pod without a GPU is free beside volume %s of %s: the first GPU pod "
+			 "runs the setup",
+			 v.name, v.provider);
+		return 0;
+	}
+	log_line(LOG_NOTE,
+		 "volume %s of %s lacks what the job's setup makes: a pod without a GPU fills it "
+		 "before GPUs are rented",
+		 v.name, v.provider);
+	int status = fill(l, &v, err);
+	sum_up(l, began_ms, spent_microusd, &pods);
+	if (l->order.max_cost_microusd && *spent_microusd)
+		l->order.max_cost_microusd = MAX(l->order.max_cost_microusd - *spent_microusd, 1);
+	if (status == NO_CAPACITY_STATUS && pods)
+		return lost(&v, err);
+	if (status == NO_CAPACITY_STATUS) {
+		log_line(LOG_NOTE, "volume %s: the first GPU pod runs the setup", v.name);
+		return 0;
+	}
+	return status ? failed(&v, status, err) : 1;
+}

@@ -1,0 +1,92 @@
+/* volume.h - volumes, images and kept pods that a job may use */
+#ifndef BURST_CMD_LAUNCH_VOLUME_H
+#define BURST_CMD_LAUNCH_VOLUME_H
+
+#include "engine/kept.h"
+#include "wanted.h"
+#include "launch.h"
+
+/* ---- keep pool ----
+ * Pods that outlive their run: a client keeps them for a while, and the next suitable run takes
+ * them over. */
+
+/* Lets this run hand on its pods and take over those of others. Call after
+ * launch_conf(). */
+void keep_pool(struct launch *l);
+/* Number of pods offered by other runs that a run of this launch would take over now, if it took
+ * planned_ms. The accounts are open and the job is loaded. */
+int keep_warm_pods(struct launch *l, int64_t planned_ms);
+
+/* ---- image make ----
+ * Makes an image with what a job's pods would otherwise set up. */
+
+/* Prints a Dockerfile on stdout. Flags of `burst image` choose its base and whether it holds the
+ * weights. ERR_USAGE: no base is known, or its name is invalid. */
+int image_make_dockerfile(struct launch *l, struct err *err);
+/* Builds the image at Modal, which keeps it, and prints its id. ERR_USAGE with --from. */
+int image_make_at_modal(struct launch *l, struct err *err);
+
+/* ---- volume make ----
+ * Creates a volume, and records volumes in the ledger. */
+
+/* Writes a provider's description of a volume to the ledger, and to *row unless it is NULL. */
+void volume_remember(struct cmd_context *ctx, const char *provider, const struct volume *v,
+		     struct volume_row *row);
+/* Creates the volume with the config's size near most of the GPUs (NULL: anywhere), unless the
+ * provider has one of this name. Waits for another client that is creating one. Returns 1 if it was
+ * created, 0 if it existed, -1 with *err. The caller has checked the size (volume.h). */
+int volume_make(struct launch *l, const struct engine_provider *p, const char *name,
+		const char *const *gpus, struct volume_row *row, struct err *err);
+
+/* ---- volume warm ----
+ * Fills a volume from a pod without a GPU, so that no GPU waits for downloads. */
+
+/* Rents the cheapest pod without a GPU beside the volume, puts there what the config's job needs
+ * before it can work (worker files, code, the result of its set-up, packages), and releases the
+ * pod. It is a run of its own in the ledger, under the same caps. l: its providers are open; closes
+ * all but the volume's. memory_gb: least memory of the pod; 0: any. `to` gets the line that the
+ * volume is ready. Returns the exit status, or -1. */
+int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, FILE *to,
+		struct err *err);
+
+/* ---- warm first ----
+ * Fills a run's volume from a pod without a GPU before the run rents GPUs. */
+
+/* Whether a pod without a GPU should run the job's set-up first: the plan's first GPU pod would run
+ * it, any pod could, and the result would be kept on a volume. */
+bool warm_first_due(struct launch *l, const struct estimate *e, const struct plan *pick);
+/* Runs `burst volume warm` as a client of its own, on the volume of the plan's provider. Creates
+ * the volume if the config allows. Subtracts its cost from this run's max_cost; *spent_microusd has
+ * it even on failure. Returns 1 if the volume is ready, 0 if no pod without a GPU is free (the GPU
+ * pod then runs the set-up, and a note says so), -1 with *err if no GPU may be rented. */
+int warm_first(struct launch *l, const struct estimate *e, const struct plan *pick,
+	       int64_t *spent_microusd, struct err *err);
+
+/* ---- volume trust ----
+ * Decides which volumes a project's file may name.
+ *
+ * Every run on a volume can read and change the code, environments and outputs there. So a
+ * project may use its own volumes, and others only if the user allows them. */
+
+/* Returns 1 if the provider has a volume of this name, 0 if not, -1 with *err. */
+int volume_is_there(const struct engine_provider *p, const char *name, struct err *err);
+
+/* Call before a run. run: the one that is resumed or delivered, whose pods prove what was allowed
+ * then; or NULL. ERR_CONFIG, with the command to type, if the project's file names a volume that
+ * does not belong to the project, or would create one larger than max_volume_gb. Prompts on a
+ * terminal and records a yes in the ledger. Closes a provider that cannot report its volumes, with
+ * a warning, if another one is left. */
+int volume_trust(struct launch *l, const char *run, struct err *err);
+/* For `plan` and `doctor`: ERR_CONFIG if a run would refuse or prompt at this open provider. Never
+ * prompts and writes nothing. */
+int volume_trust_check(struct launch *l, int provider, struct err *err);
+/* Before `burst volume create NAME`: ERR_CONFIG if the project's file chose a size that is too
+ * large. */
+int volume_trust_size(struct launch *l, const char *name, struct err *err);
+/* Allows the project to use the volume from now on, because the user typed its name in the
+ * project's folder. Does nothing without a project. */
+int volume_trust_note(struct launch *l, const char *provider, const char *name, struct err *err);
+/* After a removal: a new volume of this name has no owner. */
+int volume_trust_forget(struct launch *l, const char *provider, const char *name, struct err *err);
+
+#endif
