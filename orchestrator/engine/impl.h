@@ -25,7 +25,7 @@ struct at {
 struct epod {
 	struct at *at;          /* prepare.c: context of its callbacks */
 	struct origin origin;   /* prepare.c: what it was made with */
-	struct ssh_keys *keys;  /* link.c; NULL: neither made nor loaded */
+	struct ssh_keys *keys;  /* ssh_keys.c; NULL: neither made nor loaded */
 	struct podlink conn;    /* podlink.c: the connection to its agent */
 	struct quiet quiet;     /* podlink.c: since when it has been silent */
 	struct preparing prep;  /* prepare.c: how it gets what its workers need */
