@@ -334,6 +334,7 @@ struct progress {
 	struct view_show *show;
 	struct view view;
 	struct join_time join;
+	struct join_pace pace;
 	char join_of[200]; /* key of the fact: what is made of how the track is joined */
 	char *file;        /* of the copy; NULL: none (yet) */
 	int64_t file_at;
@@ -415,7 +416,7 @@ void progress_draw(struct progress *p, const struct engine *e)
 
 	if (!p->join_of[0])
 		expect_join(p, e);
-	view_of_engine(&p->view, e, &p->join);
+	view_of_engine(&p->view, e, &p->join, &p->pace);
 	keep_copy(p, e, now);
 	view_show_next(p->show, &p->view, now);
 }

@@ -30,6 +30,10 @@
 
 /* So much of a join, once done, says as much of its time as the expectation does. */
 #define TRUSTED_SHARE 0.05
+/* So much of what is done counts at the pace of the whole join: a stall has no pace. */
+#define STALL_SHARE 0.01
+/* The time by which the present pace is measured: so long, or a quarter of the join if longer. */
+#define PACE_WINDOW_MS 5000.0
 
 /* Copying waits for the disk, not for a processor: eight hours of sound took as long where seven
  * processes wanted each processor. */
@@ -50,10 +54,33 @@ double join_time_slowdown(void)
 	return MIN(MAX(load / (double)processors, 1.0), SLOWDOWN_MOST);
 }
 
-double join_time_left_ms(double expected_ms, double after_ms, double share)
+/* Returns the number of the newest look before the window, or -1. Several looks fit into one. */
+static int pace_look(struct join_pace *p, double after_ms, double share, double window_ms)
+{
+	const int room = (int)ARRAY_LEN(p->after_ms);
+	int newest = -1;
+
+	if (!p->looks || after_ms - p->after_ms[(p->looks - 1) % room] >= window_ms / (room - 8)) {
+		p->after_ms[p->looks % room] = after_ms;
+		p->share[p->looks++ % room] = share;
+	}
+	for (int i = 0; i < room && (unsigned)i < p->looks; i++)
+		if (p->after_ms[i] <= after_ms - window_ms &&
+		    (newest < 0 || p->after_ms[i] > p->after_ms[newest]))
+			newest = i;
+	return newest;
+}
+
+double join_time_left_ms(struct join_pace *pace, double expected_ms, double after_ms, double share)
 {
 	double all_ms = (after_ms + TRUSTED_SHARE * expected_ms) / (share + TRUSTED_SHARE);
+	int since = pace_look(pace, after_ms, share, MAX(PACE_WINDOW_MS, after_ms / 4));
 
+	if (since >= 0) {
+		double part = STALL_SHARE * share;
+		all_ms = (after_ms - pace->after_ms[since] + part * all_ms) /
+			 (MAX(share - pace->share[since], 0.0) + part);
+	}
 	return (1 - share) * all_ms;
 }
 
@@ -171,7 +198,7 @@ static double share_joined(const struct engine_setup *s)
 
 /* Joining overlaps with the release of pods. */
 static int64_t eta_of(const struct view *v, const struct engine *e, const struct core_outlook *o,
-		      double join_ms)
+		      double join_ms, struct join_pace *pace)
 {
 	if (o->render_ms < 0)
 		return VIEW_UNKNOWN;
@@ -179,12 +206,13 @@ static int64_t eta_of(const struct view *v, const struct engine *e, const struct
 		return o->gone_ms;
 	if (v->finish == VIEW_FINISH_NOW && v->joins)
 		return MAX(o->gone_ms,
-			   (int64_t)join_time_left_ms(join_ms, (double)engine_finishing_ms(e),
+			   (int64_t)join_time_left_ms(pace, join_ms, (double)engine_finishing_ms(e),
 						      share_joined(engine_of(e))));
 	return MAX(o->gone_ms, o->render_ms + (int64_t)join_ms);
 }
 
-void view_of_engine(struct view *v, const struct engine *e, const struct join_time *join)
+void view_of_engine(struct view *v, const struct engine *e, const struct join_time *join,
+		    struct join_pace *pace)
 {
 	const struct engine_setup *s = engine_of(e);
 	const struct core *core = engine_core(e);
@@ -223,7 +251,7 @@ void view_of_engine(struct view *v, const struct engine *e, const struct join_ti
 		pod_of_engine(&v->pods[i], e, (int)i, now);
 	bool will_join = v->joins && !v->stopping;
 	double join_ms = join_time_ms(join, sound_in_all(v, sum.weight_left));
-	v->eta_ms = eta_of(v, e, &o, will_join ? join_ms : 0);
+	v->eta_ms = eta_of(v, e, &o, will_join ? join_ms : 0, pace);
 }
 
 /* ---- from and to the copy in the run's folder: JSON, overwritten in place about once a second

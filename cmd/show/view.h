@@ -64,9 +64,16 @@ struct join_time join_time_prior(double ms_per_s, double slowdown);
 /* Processes that want a processor, for each that there is: from 1 to 8. */
 double join_time_slowdown(void);
 double join_time_ms(const struct join_time *j, double sound_s);
+/* How much of a join was done when. All zero: nothing is known yet. */
+struct join_pace {
+	double after_ms[32], share[32];
+	unsigned looks;
+};
+
 /* What is left of a join that was expected to take expected_ms, after so long. share: how much of
- * it is done; the more that is, the less the expectation counts. */
-double join_time_left_ms(double expected_ms, double after_ms, double share);
+ * it is done. Goes by the last seconds, since a copy becomes slower once memory is full. At the
+ * start it goes by the whole join and what was expected. Notes the look in *pace. */
+double join_time_left_ms(struct join_pace *pace, double expected_ms, double after_ms, double share);
 /* A join of so much sound took so long. It corrects the part that most of its time was expected to
  * be: two seconds of sound tell nothing of ten hours. */
 void join_time_learn(struct join_time *j, double sound_s, double ms);
@@ -77,8 +84,9 @@ void join_time_write(const struct join_time *j, char to[64]);
 
 /* ---- from a running engine ---- */
 
-/* Fills *v and reuses its array. join: of this machine. */
-void view_of_engine(struct view *v, const struct engine *e, const struct join_time *join);
+/* Fills *v and reuses its array. join: of this machine. pace: of this run's join. */
+void view_of_engine(struct view *v, const struct engine *e, const struct join_time *join,
+		    struct join_pace *pace);
 
 /* ---- the copy in the run's folder, for `attach` and `ps` ---- */
 

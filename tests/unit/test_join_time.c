@@ -72,10 +72,12 @@ static void what_is_left_follows_what_is_done(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(expected_ms) / sizeof(*expected_ms); i++) {
+		struct join_pace pace = {0};
 		double before = expected_ms[i], share;
-		assert_true(join_time_left_ms(expected_ms[i], 0, 0) == expected_ms[i]);
+		assert_true(join_time_left_ms(&pace, expected_ms[i], 0, 0) == expected_ms[i]);
 		for (share = 0.34; share < 1.001; share += 0.02) {
-			double said = join_time_left_ms(expected_ms[i], share * all_ms, share),
+			double said = join_time_left_ms(&pace, expected_ms[i], share * all_ms,
+							share),
 			       is = (1 - share) * all_ms, off = said > is ? said - is : is - said;
 			if (off > is / 3 + 1)
 				fail_msg("expected %.0f ms, %.0f%% done: said %.0f ms, %.0f are "
@@ -89,6 +91,37 @@ static void what_is_left_follows_what_is_done(void **state)
 		}
 	}
 	assert_true(join_time_slowdown() >= 1 && join_time_slowdown() <= 8);
+}
+
+/* A copy fills memory first, and is then as slow as the disk. */
+static void what_is_left_follows_the_present_pace(void **state)
+{
+	static const struct {
+		const char *name;
+		double fast_ms, fast_share, all_ms, expected_ms;
+	} paces[] = {
+		{"a page cache, then a disk", 4000, 0.6, 20e3, 5000},
+		{"the same, nothing expected", 4000, 0.6, 20e3, 0},
+		{"large files", 30e3, 0.7, 200e3, 30e3},
+		{"a burst before it begins", 200, 0.3, 60e3, 1000},
+		{"one that becomes faster", 30e3, 0.2, 60e3, 100e3},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paces) / sizeof(*paces); i++) {
+		const double fast = paces[i].fast_ms, slow = paces[i].all_ms - fast;
+		struct join_pace pace = {0};
+		for (double t = 0; t < paces[i].all_ms; t += 200) {
+			double share = t < fast ? paces[i].fast_share * t / fast
+						: paces[i].fast_share + (1 - paces[i].fast_share) *
+										(t - fast) / slow;
+			double said = join_time_left_ms(&pace, paces[i].expected_ms, t, share),
+			       is = paces[i].all_ms - t, off = said > is ? said - is : is - said;
+			if (t > fast + 5200 && t > 1.35 * fast && off > is / 3 + 100)
+				fail_msg("%s: after %.0f ms: said %.0f ms, %.0f are left",
+					 paces[i].name, t, said, is);
+		}
+	}
 }
 
 static void it_comes_back_as_written(void **state)
@@ -112,6 +145,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_join_is_foretold),
 		cmocka_unit_test(what_is_left_follows_what_is_done),
+		cmocka_unit_test(what_is_left_follows_the_present_pace),
 		cmocka_unit_test(it_comes_back_as_written),
 	};
 
