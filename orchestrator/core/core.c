@@ -376,6 +376,7 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 		p->rental.create_at = -1; /* 0 would mean "not yet" */
 	p->wake_at = p->overdue_at = NEVER;
 	p->workload.last_group = UINT32_MAX;
+	p->workload.counted_waste_ms = p->workload.wasted_ms;
 	p->presence.past = PAST_UNREAD;
 	return pod_index(c, p);
 }

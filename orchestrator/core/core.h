@@ -193,7 +193,9 @@ enum event_type {
 	/* pod; number: outputs of its commands that it has reported, and that are neither under
 	   their final names nor given up. Whenever that begins or ends to be 0 */
 	EV_FILES,
-	EV_REVOKED, /* pod; batch: revoked before it began, or halted; t */
+	/* pod; batch: revoked before it began, or halted; t. Of a batch of an earlier client:
+	 * segment, else UINT32_MAX */
+	EV_REVOKED,
 	/* pod; number: its snapshots that are on their way to this machine. ok: one is safe now:
 	 * segment; t: when it was begun (agent's clock). The next attempt continues from there */
 	EV_CHECKPOINT,

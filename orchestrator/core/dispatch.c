@@ -287,6 +287,7 @@ static void count_busy(struct core_pod *p, int64_t t, int change)
 		p->workload.recounted = true;
 		p->workload.noted_ms = p->workload.compute_ms;
 		p->workload.compute_ms = 0;
+		p->workload.counted_waste_ms = 0;
 	}
 	p->workload.last_t = MAX(p->workload.last_t, t);
 	if (p->workload.busy == 0 && change > 0)
@@ -395,18 +396,40 @@ void dispatch_done(struct core *c, const struct event *ev)
 	pod_due(c, ev->pod);
 }
 
+static void waste_cut_off(struct core_pod *p, const struct core_batch *b)
+{
+	core_waste(p, p->workload.last_t - MAX(b->started_t, b->saved_t));
+}
+
+/* A batch of an earlier client, which the agent alone knows. */
+static void revoked_inherited(struct core *c, const struct event *ev)
+{
+	struct core_pod *p = &c->pods[ev->pod];
+	const struct seg *s = ev->segment < c->seg_count ? &c->segs[ev->segment] : NULL;
+
+	if (!s || !p->workload.inherited || s->state != SEG_HELD || s->pod != ev->pod ||
+	    s->batch != p->workload.inherited - 1)
+		return;
+	count_busy(p, ev->t, -1);
+	waste_cut_off(p, &c->batches[s->batch]);
+	segment_reopen(c, ev->segment);
+	after_inherited(c, ev->pod);
+}
+
 void dispatch_revoked(struct core *c, const struct event *ev)
 {
 	struct core_batch *b = batch_of(c, ev);
 	struct core_pod *p = &c->pods[ev->pod];
 
+	if (!b)
+		revoked_inherited(c, ev);
 	if (!b || b->over)
 		return;
 	b->over = true;
 	p->workload.batches--;
 	if (b->started) { /* a halted command: its time is lost, its finished files are not */
 		count_busy(p, ev->t, -1);
-		core_waste(p, p->workload.last_t - MAX(b->started_t, b->saved_t));
+		waste_cut_off(p, b);
 	}
 	for (size_t i = 0; i < b->count; i++) {
 		struct seg *s = &c->segs[b->segments[i]];

@@ -251,7 +251,8 @@ struct workload {
 	int64_t unpaced_t;
 	int busy; /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
-	bool recounted;   /* adopted: its compute seconds are counted anew from its log */
+	bool recounted;           /* adopted: its compute seconds are counted anew from its log */
+	int64_t counted_waste_ms; /* likewise; wasted_ms has the ledger's until this is more */
 	int64_t noted_ms; /* likewise: what the ledger has of them, until the log shows more */
 	bool failed_here; /* the job failed on it, in part or whole */
 	int bad_files;    /* segments in a row whose files did not match what was announced */

@@ -310,8 +310,10 @@ int64_t core_compute_ms(const struct core_pod *p)
 
 void core_waste(struct core_pod *p, int64_t ms)
 {
-	p->workload.wasted_ms =
-		MIN(p->workload.wasted_ms + MAX(ms, (int64_t)0), core_compute_ms(p));
+	struct workload *w = &p->workload;
+
+	w->counted_waste_ms = MIN(w->counted_waste_ms + MAX(ms, (int64_t)0), core_compute_ms(p));
+	w->wasted_ms = MAX(w->wasted_ms, w->counted_waste_ms);
 }
 
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)

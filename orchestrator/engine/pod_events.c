@@ -334,6 +334,7 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 static void revoked_event(struct engine *e, int pod, const json_t *event)
 {
 	const json_t *ids = json_object_get(event, "ids");
+	int64_t segment = segment_by_id(e, jsonx_text(event, "segment", ""));
 
 	if (++e->pods[pod].reports.returned > RETURNED_MAX) {
 		pod_distrust(e, pod, "it returns every batch unrendered");
@@ -344,6 +345,7 @@ static void revoked_event(struct engine *e, int pod, const json_t *event)
 		struct event ev = {.type = EV_REVOKED,
 				   .pod = pod,
 				   .batch = batch_id_number(e, id ? id : ""),
+				   .segment = segment < 0 ? UINT32_MAX : (uint32_t)segment,
 				   .t = measured_ms(e, pod, event, "t")};
 		post(e, &ev, NULL);
 	}

@@ -440,6 +440,7 @@ static void revoke(struct sim *s, struct machine *m)
 		struct entry *e = pod_note(s, m, EV_REVOKED);
 		e->life = k->life;
 		e->batch = k->batch;
+		e->segment = UINT32_MAX;
 	}
 	finish_detached(s, m);
 }

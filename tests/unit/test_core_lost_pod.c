@@ -169,6 +169,45 @@ static void test_seconds_of_a_pod_taken_over(void **state)
 	tear_down(&b);
 }
 
+/* A segment that two pods rendered is in the ledger's wasted seconds and in the log. */
+static void test_waste_of_a_pod_taken_over(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t noted_ms, wasted_ms;
+	} cases[] = {
+		{"the ledger has it", 5 * SECOND, 5 * SECOND},
+		{"the ledger has half of it", 2 * SECOND, 5 * SECOND},
+		{"the ledger has more", 9 * SECOND, 9 * SECOND},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.core = core_new(&b.conf, b.segments, b.count);
+		for (int p = 0; p < 2; p++)
+			adopt_living(&b, p, 0);
+		b.core->pods[1].workload.compute_ms = 20 * SECOND;
+		b.core->pods[1].workload.wasted_ms = cases[i].noted_ms;
+		b.core->pods[1].workload.counted_waste_ms = cases[i].noted_ms;
+		tell(&b, (struct event){.type = EV_START});
+		list_in(&b, POD_STATE_RUNNING, 0, 1);
+		rendered(&b, 0, 0);
+		tell(&b,
+		     (struct event){
+			     .type = EV_BATCH_STARTED, .pod = 1, .batch = UINT32_MAX, .t = SECOND});
+		tell(&b, (struct event){.type = EV_RENDERED,
+					.pod = 1,
+					.segment = 0,
+					.t = 6 * SECOND,
+					.elapsed_ms = 5 * SECOND});
+		check_field(cases[i].name, "wasted", pod(&b, 1)->workload.wasted_ms,
+			    cases[i].wasted_ms);
+		tear_down(&b);
+	}
+}
+
 static void test_lost_connection_is_not_a_lost_pod(void **state)
 {
 	struct bench b;
@@ -281,6 +320,22 @@ static void test_taken_over_in_the_middle(void **state)
 	tear_down(&b);
 }
 
+/* Ctrl-C: the agent calls the halted command by another client's name. */
+static void test_taken_over_and_halted(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	take_over_busy_pod(&b);
+	tell(&b, (struct event){.type = EV_REVOKED, .batch = UINT32_MAX, .segment = UINT32_MAX});
+	tell(&b, (struct event){.type = EV_REVOKED, .batch = UINT32_MAX, .segment = 1});
+	check_field("others were revoked", "held", core_seg_state(b.core, 0), SEG_HELD);
+	assert_int_not_equal(pod(&b, 0)->workload.inherited, 0);
+	tell(&b, (struct event){.type = EV_REVOKED, .batch = UINT32_MAX, .segment = 0, .t = b.now});
+	check_field("its own", "inherited", pod(&b, 0)->workload.inherited, 0);
+	tear_down(&b);
+}
+
 static void test_taken_over_and_lost(void **state)
 {
 	struct bench b;
@@ -301,9 +356,11 @@ int main(void)
 		cmocka_unit_test(test_no_more_is_wasted_than_computed),
 		cmocka_unit_test(test_a_result_on_the_volume_is_not_wasted),
 		cmocka_unit_test(test_seconds_of_a_pod_taken_over),
+		cmocka_unit_test(test_waste_of_a_pod_taken_over),
 		cmocka_unit_test(test_lost_connection_is_not_a_lost_pod),
 		cmocka_unit_test(test_unseen_pods_blame_no_host),
 		cmocka_unit_test(test_taken_over_in_the_middle),
+		cmocka_unit_test(test_taken_over_and_halted),
 		cmocka_unit_test(test_taken_over_and_lost),
 	};
 
