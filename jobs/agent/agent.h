@@ -128,7 +128,8 @@ struct save {
 	char id[256], dir[PATH_BYTES_MAX], known[65], from[65], spare[300];
 	int64_t number, began_ms;
 	int64_t ran_ms; /* since its command began */
-	bool flushing;  /* the file is complete, and the volume is being made durable */
+	bool waiting;   /* the file is complete, and outputs that were finished before are copied */
+	bool flushing;  /* the volume is being made durable */
 	int64_t bytes;
 	char sha256[65], print[65];
 };
@@ -177,7 +178,7 @@ struct output {
 };
 
 /* Slow work on files: one job at a time, one slice a turn. */
-enum job_kind { JOB_SEGMENT, JOB_OUTPUT, JOB_BATCH, JOB_COMMAND };
+enum job_kind { JOB_SEGMENT, JOB_OUTPUT, JOB_SAVE, JOB_BATCH, JOB_COMMAND };
 
 struct job {
 	struct job *next;
@@ -563,6 +564,7 @@ bool may_hold_output(const struct agent *a, const char *dir);
 
 enum look {
 	LOOK_WATCH, /* for folders to watch */
+	LOOK_SAVE,  /* reports the matching files, too, that are finished by now */
 	LOOK_OFFER  /* reports matching files, too */
 };
 
@@ -633,6 +635,8 @@ struct snapshot {
  * if the result is SNAPSHOT_TAKEN: the folder was the same before and after the copy. Leaves out
  * names that end in .tmp or .part, and what lies below such folders: these are being written. */
 enum snapshot_end snapshot_take(struct snapshot *s, int to);
+/* Whether a file or folder of this name is left out. */
+bool is_being_written(const char *name);
 
 /* Reads how often from the request `start`. */
 void checkpoint_read_start(struct agent *a, const struct json *op);
@@ -644,10 +648,15 @@ pid_t checkpoint_prepare(struct agent *a, struct command *c, const char *task);
 void checkpoint_filled(struct agent *a, struct command *c, int status);
 void checkpoint_env(const struct command *c, struct env *env);
 
+/* The outputs of the command that has ended are copied and reported. */
+void checkpoint_settle(struct agent *a, const char *id);
+
 /* Takes the snapshots that are due. */
 void checkpoint_tick(struct agent *a);
 /* Returns true if this was the child that takes a snapshot. */
 bool checkpoint_exited(struct agent *a, pid_t pid, int status);
+/* The outputs that were finished before the snapshot are copied and reported. */
+void checkpoint_outputs_copied(struct agent *a);
 /* Of a command that has exited: returns false while its last snapshot is being taken. Only a
  * command that failed gets one: its next attempt continues from there. */
 bool checkpoint_settled(struct agent *a, struct command *c);

@@ -60,7 +60,7 @@ static enum snapshot_end read_failed(struct snapshot *s, const char *path)
 	return SNAPSHOT_FAILED;
 }
 
-static bool is_being_written(const char *name)
+bool is_being_written(const char *name)
 {
 	size_t len = strlen(name);
 	return (len >= 4 && !strcmp(name + len - 4, ".tmp")) ||
@@ -429,13 +429,36 @@ static char *seed_path(const struct agent *a, const char *id)
 	return xasprintf("%s/checkpoint/%s/.%s.from", a->disk, a->run, id);
 }
 
+/* This file says that a command has the folder, and that its outputs are not all reported. */
+static char *open_path(const struct agent *a, const char *id)
+{
+	return xasprintf("%s/checkpoint/%s/.%s.open", a->disk, a->run, id);
+}
+
+void checkpoint_settle(struct agent *a, const char *id)
+{
+	char *path = open_path(a, id);
+	unlink(path);
+	free(path);
+}
+
+/* A folder that was cut off with its command may be ahead of the outputs that were reported. */
+static bool is_cut_off(const struct agent *a, const char *id)
+{
+	char *path = open_path(a, id);
+	bool cut_off = a->outputs && *a->outputs && access(path, F_OK) == 0;
+	free(path);
+	return cut_off;
+}
+
 static bool continues(const struct agent *a, const char *id, const struct json *given)
 {
 	struct str seed = {0};
 	char *path = seed_path(a, id);
-	bool same = !given || !strcmp(json_text(given, "attempt", ""), a->attempt) ||
-		    (read_file(path, 64, &seed) == 0 &&
-		     !strcmp(str_text(&seed), json_text(given, "sha256", "")));
+	bool same = !is_cut_off(a, id) &&
+		    (!given || !strcmp(json_text(given, "attempt", ""), a->attempt) ||
+		     (read_file(path, 64, &seed) == 0 &&
+		      !strcmp(str_text(&seed), json_text(given, "sha256", ""))));
 	str_free(&seed);
 	free(path);
 	return same;
@@ -495,6 +518,9 @@ static pid_t fill_begin(struct agent *a, struct command *c, int dir, const struc
 static void folder_ready(struct agent *a, struct command *c)
 {
 	struct checkpoint *k = &c->checkpoint;
+	char *path = open_path(a, c->id);
+	write_beside(path, "", 0600);
+	free(path);
 	k->began_ms = now_ms(a);
 	k->due_ms = k->began_ms + a->checkpoint_every_ms;
 }
@@ -683,15 +709,15 @@ static void report(struct agent *a, bool durable)
 	events_sync(a);
 }
 
-/* The file is complete. The event is written before the volume is made durable, so that a
- * client that finds the file there finds the event, too. */
-static void taken(struct agent *a)
+/* The file is complete. Its event follows those of all outputs that were finished before. */
+static void taken(struct agent *a, const struct worker *w)
 {
-	report(a, false);
-	if (a->checkpoint_on_volume)
-		a->save.flushing = save_child(a, sync_work);
-	else
-		remove_older(a);
+	if (w && a->outputs) {
+		command_watched(a, w->command, w->pid);
+		scan_folder(a, w->command, "", LOOK_SAVE);
+	}
+	a->save.waiting = true;
+	job_add(a, JOB_SAVE, a->save.id);
 }
 
 static void saved(struct agent *a, struct command *c)
@@ -719,14 +745,6 @@ static void not_saved(struct agent *a, struct command *c, enum snapshot_end end,
 		return;
 	k->told = (int)end;
 	trouble(a, c->id, errors[end], words, bytes);
-}
-
-static struct command *command_of(const struct agent *a, const char *id)
-{
-	for (int i = 0; i < a->worker_count; i++)
-		if (a->workers[i].command && !strcmp(a->workers[i].command->id, id))
-			return a->workers[i].command;
-	return NULL;
 }
 
 /* What save_work() printed. */
@@ -758,12 +776,38 @@ static void save_answer(struct agent *a, struct command *c, enum snapshot_end en
 		not_saved(a, c, end, a->save.bytes, words);
 }
 
-/* The command whose snapshot this is, unless another one runs by now. */
+/* The worker of the command whose snapshot this is. NULL: the command has ended. */
+static const struct worker *saved_worker(const struct agent *a)
+{
+	for (int i = 0; i < a->worker_count; i++) {
+		const struct command *c = a->workers[i].command;
+		int64_t began_ms = c && !strcmp(c->id, a->save.id) ? c->checkpoint.began_ms : 0;
+		if (began_ms && began_ms <= a->save.began_ms)
+			return &a->workers[i];
+	}
+	return NULL;
+}
+
 static struct command *saved_command(const struct agent *a)
 {
-	struct command *c = command_of(a, a->save.id);
-	int64_t began_ms = c ? c->checkpoint.began_ms : 0;
-	return began_ms && began_ms <= a->save.began_ms ? c : NULL;
+	const struct worker *w = saved_worker(a);
+	return w ? w->command : NULL;
+}
+
+/* The event is written before the volume is made durable, so that a client that finds the file
+ * there finds the event, too. */
+void checkpoint_outputs_copied(struct agent *a)
+{
+	struct save *v = &a->save;
+	struct command *c = saved_command(a);
+	v->waiting = false;
+	report(a, false);
+	if (a->checkpoint_on_volume)
+		v->flushing = save_child(a, sync_work);
+	else
+		remove_older(a);
+	if (c && !v->flushing)
+		save_answer(a, c, SNAPSHOT_TAKEN, "");
 }
 
 static void flushed(struct agent *a, bool fine)
@@ -795,8 +839,8 @@ bool checkpoint_exited(struct agent *a, pid_t pid, int status)
 		enum snapshot_end end = read_answer(v, text.s, &words);
 		struct command *c = saved_command(a);
 		if (end == SNAPSHOT_TAKEN)
-			taken(a);
-		if (c && !v->flushing)
+			taken(a, saved_worker(a));
+		else if (c)
 			save_answer(a, c, end, words);
 	}
 	str_free(&text);
@@ -806,7 +850,7 @@ bool checkpoint_exited(struct agent *a, pid_t pid, int status)
 void checkpoint_tick(struct agent *a)
 {
 	struct command *first = NULL;
-	if (a->save.pid || a->fatal)
+	if (a->save.pid || a->save.waiting || a->fatal)
 		return;
 	for (int i = 0; i < a->worker_count; i++) {
 		struct command *c = a->workers[i].command;

@@ -288,6 +288,21 @@ static bool is_still_written(const struct agent *a, const struct command *c, int
 	       writers_of(dir, base, st) == WRITERS_SOME;
 }
 
+/* A command that continues from a snapshot does not make again what it had finished before. */
+static void offer_finished(struct agent *a, struct command *c, int dir, const char *name,
+			   const char *base, const struct stat *st)
+{
+	const struct output *o = output_find(c, name);
+	enum ending closed = o ? o->closed : c->ending;
+	bool dies =
+		!c->exited && (closed != ENDING_NOT || (o ? o->oom : now_ms(a) < c->oom_until_ms));
+	if (!S_ISREG(st->st_mode) || is_being_written(base) || dies || is_torn(c, o))
+		return;
+	enum writers writers = writers_of(dir, base, st);
+	if (writers == WRITERS_NONE || (writers == WRITERS_UNKNOWN && o))
+		output_offer(a, c, name, st);
+}
+
 static void visit_entry(struct agent *a, struct command *c, int dir, const char *name,
 			const char *base, enum look look, struct folders *left)
 {
@@ -304,6 +319,9 @@ static void visit_entry(struct agent *a, struct command *c, int dir, const char 
 			output_torn(a, c, name);
 		else
 			output_offer(a, c, name, &st);
+	} else if (look == LOOK_SAVE) {
+		if (is_output(a, name))
+			offer_finished(a, c, dir, name, base, &st);
 	} else if (is_output(a, name)) {
 		file_found(a, c, dir, name, base, &st);
 	}
@@ -708,6 +726,7 @@ static void batch_halted(struct agent *a, const struct job *j)
 	str_addc(b, '[');
 	js_text(b, NULL, j->id);
 	str_addc(b, ']');
+	js_text(b, "segment", j->name);
 	event_end(a);
 }
 
@@ -738,6 +757,7 @@ static void job_command(struct agent *a, struct job *j)
 	if (j->code && !j->halted && volume_is_to_blame(a, j->name ? j->name : ""))
 		return;
 	remove_in_background(j->dir);
+	checkpoint_settle(a, j->id);
 	if (j->halted)
 		return job_done(a);
 	struct str *b = event_begin(a, "segment");
@@ -769,6 +789,7 @@ void jobs_step(struct agent *a)
 	switch (j->kind) {
 	case JOB_SEGMENT: return job_segment(a, j);
 	case JOB_OUTPUT: return job_output(a, j);
+	case JOB_SAVE: checkpoint_outputs_copied(a); return job_done(a);
 	case JOB_BATCH: return job_batch(a, j);
 	case JOB_COMMAND: return job_command(a, j);
 	}

@@ -203,6 +203,8 @@ void batch_settled(struct agent *a, struct batch *b)
 	struct job *j = job_add(a, JOB_BATCH, b->id);
 	j->ms = (int64_t)b->busy_ms;
 	j->halted = b->halted;
+	if (b->halted) /* commands alone are halted, and have batches of their own */
+		j->name = xstrdup(b->seg[0].id);
 	batch_unlink(a, b);
 	batch_free(b);
 }

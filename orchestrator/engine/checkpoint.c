@@ -35,6 +35,7 @@ struct snapshot {
 	 * holds, and the computing time that this one holds. */
 	char from[SHA256_HEX];
 	int64_t from_ms, holds_ms;
+	size_t outputs; /* files of the segment that were reported before it */
 };
 
 struct getting;
@@ -43,6 +44,9 @@ struct saved {
 	struct snapshot safe;   /* given to the next attempt */
 	struct snapshot coming; /* newer, complete on its pod, not safe yet */
 	struct getting *fetch;  /* of the one that is coming, or of an older one; NULL: none */
+	/* Fetched, or on a volume that only pods can read. An attempt that continues from it does
+	 * not make again what was finished before, so those files must be here first. */
+	struct snapshot waits;
 	bool told_large;
 	int64_t taken_ms;     /* wall clock of the safe one */
 	char told_poorer[20]; /* the attempt whose snapshots hold less than the safe one */
@@ -179,6 +183,8 @@ void checkpoints_free(struct engine *e)
 		free(s->dir);
 		free(s);
 	}
+	for (int i = 0; i < e->pod_count; i++)
+		free(e->pods[i].bring.later);
 	free(e->checkpoints->of);
 	free(e->checkpoints->troubles);
 	free(e->checkpoints);
@@ -223,8 +229,9 @@ static void post_checkpoint(struct engine *e, uint32_t segment, const struct sna
 		.type = EV_CHECKPOINT, .pod = s->pod, .segment = segment, .t = s->t, .ok = ok};
 
 	for (uint32_t i = 0; i < e->work.count; i++) {
-		const struct snapshot *coming = &e->checkpoints->of[i].coming;
-		ev.number += coming->attempt[0] && coming->pod == s->pod;
+		const struct saved *v = &e->checkpoints->of[i];
+		ev.number += (v->coming.attempt[0] && v->coming.pod == s->pod) ||
+			     (v->waits.attempt[0] && v->waits.pod == s->pod);
 	}
 	post(e, &ev, NULL);
 }
@@ -273,6 +280,65 @@ static void work_keep(void *arg)
 
 static void fetch_next(struct engine *e, uint32_t segment);
 
+static void drop_waiting(struct engine *e, uint32_t segment)
+{
+	struct saved *v = &e->checkpoints->of[segment];
+
+	remove_local(e, segment, &v->waits);
+	v->waits = (struct snapshot){.pod = -1};
+}
+
+/* How many outputs that were finished before the snapshot are not here; lost: for good. */
+static size_t outputs_missing(const struct engine *e, uint32_t segment, const struct snapshot *s,
+			      size_t *lost)
+{
+	const struct outputs *o = &e->outfiles.of[segment];
+	size_t missing = 0;
+
+	*lost = 0;
+	for (size_t i = 0; i < MIN(s->outputs, o->count); i++) {
+		const struct outfile *f = &o->files[i];
+		if (f->pod != s->pod || f->fate == FATE_HERE)
+			continue;
+		missing++;
+		*lost += f->fate != FATE_OPEN && f->fate != FATE_PLACING;
+	}
+	return missing;
+}
+
+void checkpoint_output(struct engine *e, uint32_t segment)
+{
+	struct saved *v = e->checkpoints ? &e->checkpoints->of[segment] : NULL;
+	size_t lost;
+
+	if (!v || !v->waits.attempt[0])
+		return;
+	struct snapshot s = v->waits;
+	size_t missing = outputs_missing(e, segment, &s, &lost);
+	if (missing && !lost)
+		return;
+	if (missing) {
+		engine_log(e, LOG_INFO,
+			   "%s: its checkpoint is not kept: %zu output%s of the time before it "
+			   "%s lost",
+			   e->work.segments[segment].id, lost, lost == 1 ? "" : "s",
+			   lost == 1 ? "was" : "were");
+		drop_waiting(e, segment);
+	} else {
+		v->waits = (struct snapshot){.pod = -1};
+		becomes_safe(e, segment, &s);
+	}
+	post_checkpoint(e, segment, &s, !missing);
+	fetch_next(e, segment);
+}
+
+static void wait_for_outputs(struct engine *e, uint32_t segment, const struct snapshot *s)
+{
+	e->checkpoints->of[segment].waits = *s;
+	e->outfiles.place(e, segment);
+	checkpoint_output(e, segment);
+}
+
 static void got(struct getting *g)
 {
 	struct engine *e = g->e;
@@ -280,18 +346,20 @@ static void got(struct getting *g)
 	bool newest = v->coming.number == g->s.number && !strcmp(v->coming.attempt, g->s.attempt);
 
 	v->fetch = NULL;
+	if (newest && g->err.kind != ERR_NETWORK)
+		v->coming = (struct snapshot){.pod = -1};
 	if (is_done(e, g->segment)) {
 		remove_all_local(e, g->segment);
 	} else if (!g->err.kind) {
 		g->s.here = true;
-		becomes_safe(e, g->segment, &g->s);
+		wait_for_outputs(e, g->segment, &g->s);
+		free(g);
+		return;
 	} else if (g->err.kind != ERR_NETWORK && g->err.kind != ERR_INTERRUPTED) {
 		engine_log(e, LOG_WARN, "%s: its checkpoint is not kept: %s",
 			   e->work.segments[g->segment].id, g->err.msg);
 	}
-	if (newest && g->err.kind != ERR_NETWORK)
-		v->coming = (struct snapshot){.pod = -1};
-	post_checkpoint(e, g->segment, &g->s, !g->err.kind && !is_done(e, g->segment));
+	post_checkpoint(e, g->segment, &g->s, false);
 	fetch_next(e, g->segment);
 	free(g);
 }
@@ -323,7 +391,8 @@ static void fetch_next(struct engine *e, uint32_t segment)
 	struct saved *v = &e->checkpoints->of[segment];
 	int pod = v->coming.pod;
 
-	if (!v->coming.attempt[0] || v->fetch || e->client.over || !e->pods[pod].conn.fetcher)
+	if (!v->coming.attempt[0] || v->fetch || v->waits.attempt[0] || e->client.over ||
+	    !e->pods[pod].conn.fetcher)
 		return;
 	CLEANUP(free_text) char *dir = folder(e);
 	CLEANUP(free_text) char *name = file_name(e, segment, &v->coming);
@@ -350,9 +419,15 @@ static bool is_it(const void *ctx, const void *arg)
 /* Its pod is kept for outputs alone then, and they do not wait behind a snapshot. */
 void checkpoint_finished(struct engine *e, uint32_t segment)
 {
-	if (!e->checkpoints || !e->checkpoints->of[segment].coming.attempt[0])
+	struct saved *v = e->checkpoints ? &e->checkpoints->of[segment] : NULL;
+
+	if (v && v->waits.attempt[0]) {
+		struct snapshot waits = v->waits;
+		drop_waiting(e, segment);
+		post_checkpoint(e, segment, &waits, false);
+	}
+	if (!v || !v->coming.attempt[0])
 		return;
-	struct saved *v = &e->checkpoints->of[segment];
 	struct snapshot coming = v->coming;
 	struct fetcher *fetcher = e->pods[coming.pod].conn.fetcher;
 
@@ -450,7 +525,8 @@ static void trouble(struct engine *e, int pod, uint32_t segment, const json_t *e
 }
 
 /* Returns false if no agent of ours reports that. */
-static bool read_snapshot(struct engine *e, int pod, const json_t *event, struct snapshot *s)
+static bool read_snapshot(struct engine *e, int pod, uint32_t segment, const json_t *event,
+			  struct snapshot *s)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	const char *sha256 = jsonx_text(event, "sha256", "");
@@ -472,6 +548,7 @@ static bool read_snapshot(struct engine *e, int pod, const json_t *event, struct
 	COPY_TEXT(s->sha256, sha256);
 	COPY_TEXT(s->from, jsonx_text(event, "from", ""));
 	s->holds_ms = jsonx_bounded(event, "ran_ms", 0, t);
+	s->outputs = e->outfiles.of[segment].count;
 	return true;
 }
 
@@ -508,14 +585,14 @@ static bool is_poorer(struct engine *e, uint32_t segment, const struct snapshot 
 	return true;
 }
 
-/* Another pod has the segment by now, or it is finished. */
+/* Another pod has the segment by now, it is finished, or one of its outputs was refused. */
 static bool is_stale(const struct engine *e, int pod, uint32_t segment)
 {
 	enum core_seg_state state = core_seg_state(e->core, segment);
 	int holder = core_seg_holder(e->core, segment);
 
 	return state == SEG_RENDERED || state == SEG_LOCAL || state == SEG_FAILED ||
-	       (holder >= 0 && holder != pod);
+	       (holder >= 0 && holder != pod) || e->outfiles.of[segment].refused;
 }
 
 bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool replayed)
@@ -530,7 +607,7 @@ bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool repla
 		trouble(e, pod, (uint32_t)segment, event);
 		return true;
 	}
-	if (!read_snapshot(e, pod, event, &s))
+	if (!read_snapshot(e, pod, (uint32_t)segment, event, &s))
 		return false;
 	if (!strcmp(v->safe.attempt, s.attempt) && v->safe.number >= s.number) {
 		post_checkpoint(e, (uint32_t)segment, &s, true); /* a log that is read again */
@@ -544,8 +621,10 @@ bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool repla
 	if (s.volume[0]) {
 		if (!replayed && !jsonx_bool(event, "durable", false))
 			return true;
-		becomes_safe(e, (uint32_t)segment, &s);
-		post_checkpoint(e, (uint32_t)segment, &s, true);
+		/* what is on a volume that can be read without a pod is not lost */
+		if (core_pod_at(e->core, pod)->rental.volume.apart)
+			s.outputs = 0;
+		wait_for_outputs(e, (uint32_t)segment, &s);
 		return true;
 	}
 	if (s.bytes > e->work.needs->checkpoint_most_bytes) {
@@ -569,11 +648,6 @@ static bool has_volume_of(const struct engine *e, int pod, const struct snapshot
 	       !strcmp(e->setup->providers[p->rental.provider].ops->name, s->provider);
 }
 
-static bool is_own(const struct engine *e, int pod, const struct snapshot *s)
-{
-	return !strcmp(core_pod_at(e->core, pod)->rental.attempt, s->attempt);
-}
-
 bool checkpoint_task(struct engine *e, int pod, uint32_t segment, json_t *task)
 {
 	const struct bringing *b = &e->pods[pod].bring;
@@ -583,7 +657,7 @@ bool checkpoint_task(struct engine *e, int pod, uint32_t segment, json_t *task)
 	if (!v || !v->safe.attempt[0])
 		return false;
 	const struct snapshot *s = &v->safe;
-	bool reachable = has_volume_of(e, pod, s) || is_own(e, pod, s);
+	bool reachable = has_volume_of(e, pod, s);
 	if (!reachable && !b->here[0])
 		return false;
 	CLEANUP(free_text)
@@ -617,6 +691,11 @@ static void bring_stop(struct engine *e, int pod)
 	b->send = NULL;
 }
 
+static bool is_wanted(const struct engine *e, int pod, uint32_t batch)
+{
+	return core_has_batch(e->core, batch, pod) && !core_batch_at(e->core, batch)->over;
+}
+
 static void bring_end(struct engine *e, int pod)
 {
 	struct bringing *b = &e->pods[pod].bring;
@@ -624,9 +703,14 @@ static void bring_end(struct engine *e, int pod)
 
 	bring_stop(e, pod);
 	pod_detail(e, pod, "");
-	if (send && core_has_batch(e->core, b->batch, pod) &&
-	    !core_batch_at(e->core, b->batch)->over)
+	if (send && is_wanted(e, pod, b->batch))
 		send(e, pod, b->batch);
+	while (send && !b->send && b->later_count) {
+		uint32_t next = b->later[0];
+		memmove(b->later, b->later + 1, --b->later_count * sizeof(*b->later));
+		if (is_wanted(e, pod, next))
+			checkpoint_send(e, pod, next, send);
+	}
 }
 
 static void bring(struct engine *e, int pod);
@@ -854,14 +938,18 @@ void checkpoint_send(struct engine *e, int pod, uint32_t batch,
 	const struct core_batch *of = core_batch_at(e->core, batch);
 	const struct snapshot *s = NULL;
 
-	checkpoint_drop(e, pod);
 	if (e->checkpoints && of->count)
 		s = &e->checkpoints->of[of->segments[0]].safe;
-	if (!s || !s->attempt[0] || has_volume_of(e, pod, s) || is_own(e, pod, s)) {
+	if (!s || !s->attempt[0] || has_volume_of(e, pod, s)) {
 		send(e, pod, batch);
 		return;
 	}
 	struct bringing *b = &e->pods[pod].bring;
+	if (b->send) { /* one at a time */
+		GROW(b->later, b->later_count, b->later_cap);
+		b->later[b->later_count++] = batch;
+		return;
+	}
 	b->turn++;
 	b->segment = of->segments[0];
 	b->batch = batch;
@@ -874,5 +962,26 @@ void checkpoint_send(struct engine *e, int pod, uint32_t batch,
 void checkpoint_drop(struct engine *e, int pod)
 {
 	e->pods[pod].bring.turn++;
+	e->pods[pod].bring.later_count = 0;
 	bring_stop(e, pod);
+}
+
+static void take_back(struct engine *e, int pod, uint32_t batch)
+{
+	struct event ev = {.type = EV_REVOKED, .pod = pod, .batch = batch, .segment = UINT32_MAX};
+
+	post(e, &ev, NULL);
+}
+
+void checkpoint_revoke(struct engine *e, int pod)
+{
+	const struct bringing *b = &e->pods[pod].bring;
+
+	if (!b->send)
+		return;
+	take_back(e, pod, b->batch);
+	for (size_t i = 0; i < b->later_count; i++)
+		take_back(e, pod, b->later[i]);
+	checkpoint_drop(e, pod);
+	pod_detail(e, pod, "");
 }

@@ -52,6 +52,7 @@ static void orders_send(struct engine *e, int pod, uint32_t batch)
 static void orders_revoke(struct engine *e, int pod)
 {
 	pod_events_expect_revoked(e, pod);
+	checkpoint_revoke(e, pod);
 	pod_send(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
 }
 
@@ -59,6 +60,7 @@ static void orders_revoke(struct engine *e, int pod)
 static void orders_halt(struct engine *e, int pod, int grace_ms)
 {
 	pod_events_expect_revoked(e, pod);
+	checkpoint_revoke(e, pod);
 	pod_send(e, pod, json_pack("{s:s,s:b,s:i}", "op", "halt", "all", 1, "grace_ms", grace_ms));
 }
 

@@ -221,7 +221,8 @@ void place_outputs(struct engine *e, uint32_t segment);
  * Keeps what commands save in $BURST_CHECKPOINT, for their next attempts.
  *
  * The agent takes a snapshot of the folder (jobs/agent/CONTROL.md, "checkpoint"). It is safe once
- * the pod's volume has it for good, or this machine. The newest safe one of each segment is noted
+ * the pod's volume has it for good, or this machine, and the outputs that the command had finished
+ * before, too. The newest safe one of each segment is noted
  * in the ledger, and given to the segment's next attempt: by its path on the same volume, else
  * sent from here. If that fails for good, the command begins anew, and what it saves replaces the
  * older snapshot only once it holds as much computing time. */
@@ -242,6 +243,8 @@ struct bringing {
 	int tries;            /* that failed */
 	struct sending *what; /* NULL: nothing is being sent */
 	char here[65];        /* the tree that this pod has on its volume; "": none */
+	uint32_t *later;      /* batches whose snapshots are brought afterwards */
+	size_t later_count, later_cap;
 };
 
 /* Reads what an earlier client of this run noted. After work_read(). */
@@ -252,12 +255,16 @@ void checkpoints_free(struct engine *e);
  * Not at all if the connection ends first: the core then orders it again. */
 void checkpoint_send(struct engine *e, int pod, uint32_t batch,
 		     void (*send)(struct engine *e, int pod, uint32_t batch));
+/* The pod gives its batches back: EV_REVOKED for those that it was not sent yet. */
+void checkpoint_revoke(struct engine *e, int pod);
 /* Adds the snapshot to a command's task; false: there is none. */
 bool checkpoint_task(struct engine *e, int pod, uint32_t segment, json_t *task);
 
 /* What the agent reports of snapshots. replayed: read from the pod's log on its volume. Returns
  * false if no agent of ours reports that. */
 bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool replayed);
+/* An output of the command is here, or lost. */
+void checkpoint_output(struct engine *e, uint32_t segment);
 /* The pod's files can be fetched: fetches the snapshots that a lost connection cut off. */
 void checkpoint_connected(struct engine *e, int pod);
 void checkpoint_drop(struct engine *e, int pod); /* its connection ends */

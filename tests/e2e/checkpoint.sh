@@ -48,7 +48,43 @@ t_on_a_volume() {
 	[ -z "$(find state/runs -name checkpoint)" ] || complain "it came to this machine"
 }
 
+t_outputs_apart_without_a_volume() { # what was finished before a save is here before the save is used
+	outputs_apart
+	checkpoint_config
+	steps_on_dying_pods
+}
+t_outputs_apart_on_a_volume() {
+	outputs_apart
+	checkpoint_config "$VOLUME"
+	steps_on_dying_pods
+}
+
 # ---- clients and agents that end ----
+
+t_outputs_apart_and_the_client_is_killed() { # and the pod is gone meanwhile; or another agent runs there
+	local how
+	for how in "" "$VOLUME"; do
+		rm -rf out state err*.txt out*.txt
+		outputs_apart
+		checkpoint_config "$how"
+		burst_bg run -v
+		reclaimed 3 -- kill_it
+		pod_dies
+		mv err.txt err1.txt
+		mv out.txt out1.txt
+		LIMIT=120 burst resume -v
+		all_steps_once
+	done
+}
+t_outputs_apart_and_the_agent_is_killed() {
+	outputs_apart
+	checkpoint_config
+	burst_bg run -v
+	reclaimed 2 5 -- kill_in_pods KILL "burst-agent.* serve"
+	burst_wait
+	all_steps_once
+	is "$(ledger 'select count(*) from pod')" 1 pods
+}
 
 t_client_is_killed_and_resumed() { # and the pod is gone meanwhile
 	local how
