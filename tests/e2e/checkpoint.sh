@@ -224,6 +224,22 @@ t_detached() { # the agent alone saves to the volume; without a volume that is s
 	burst cancel "$("$BURST" ledger --json | jq -r '.[0].run')"
 }
 
+saved_parts() { [ "$(find state/runs -path '*/checkpoint/command-*' -name "command-[0-2].*" -not -name '*.part' -type f 2>/dev/null | sed 's/.*command-\([0-2]\).*/\1/' | sort -u | wc -l)" = 3 ]; }
+t_saves_that_one_pod_gets() { # two of three detached pods die: their work is dealt to the third, which gets one save after the other
+	outputs_apart 1
+	sed -i 's,out/$at,out/$BURST_INDEX-$at,' code/steps.sh
+	LOCAL='capacity = 3;'
+	checkpoint_config
+	sed -i 's/pods = 1;/pods = 3;/' burst.cfg
+	burst run -d
+	wait_for 60 "three saves" saved_parts
+	first_processes | head -n 2 | xargs kill -9
+	wait_for 90 "the end" ended
+	is "$(find out -type f -path '*/out/*' | wc -l)" 30 files
+	is "$(grep -c 'continues from its checkpoint' state/runs/*/log*)" 2 "lines in the log"
+}
+ended() { [ "$("$BURST" ledger --json | jq -r '.[0].status')" != running ]; }
+
 # ---- a transfer that fails ----
 
 resumed_with() { # FAILURES: of the folders from which the save is sent
