@@ -145,7 +145,7 @@ t_prices_that_are_withheld() { # list prices, said to be such; where none will d
 answers() { # answers JSON [METHOD]: so it answers that call, or any, and what it knew of the account's limits is forgotten
 	curl -qsS -X DELETE "$MD_SIDE_URL/_control/faults" >/dev/null
 	md_control fault "{\"times\":-1,\"when\":{\"op\":\"${2:-.*}\"},\"do\":$1}" >/dev/null
-	ledger "delete from fact"
+	ledger "delete from fact where name not like 'volume%'"
 }
 t_reasons_are_told_apart() { # as in runpod.sh
 	cloud || return

@@ -250,20 +250,6 @@ t_two_runs_at_once() {
 	is "$(json .segments.cached) $(cat other/cached)" "20 20" "cached of both"
 }
 
-# ---- the version before ----
-t_a_folder_of_the_version_before() { # made by commit 5dccb01: its keys know no content, its seeds depend on the place
-	tar xzf "$ROOT/tests/e2e/out-before-renders.tar.gz"
-	with_cache
-	jq -r .sha256 out/manifest.jsonl | sort -u >before
-	rendered 0 5 "its folder as it is"
-	sed -i '1i Zero.' script.txt
-	rendered 1 5 "a line on top"
-	sed -i 3d script.txt
-	tac script.txt >reversed && mv reversed script.txt
-	rendered 0 5 "a line less, in reverse order"
-	is "$(jq -r 'select(.text != "Zero.") | .sha256' out/manifest.jsonl | sort -u | comm -13 before - | wc -l)" 0 "files that it did not make"
-}
-
 # ---- killed in the middle ----
 killed() { # killed before|after CALL N: dies there, or is done before
 	STATUS=0

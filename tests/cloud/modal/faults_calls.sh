@@ -106,11 +106,11 @@ c_away_for_good() {
 }
 c_short_tokens() { # of the session: a new one well before the old one's end, and no call that is refused
 	md_fault short_token '"times":-1'
-	script_lines 30
-	slow_worker SLOW=0.5 MAX_BATCH=2
-	md_config 'code = { path = "code"; };'
+	md_fault late_schedule '"ms":9000' # it is listed again and again meanwhile
+	script_lines 3
+	md_config
 	burst run --json
-	all_done 30 1
+	all_done 3 1
 	[ "$(asked AuthTokenGet)" -ge 4 ] || complain "only $(asked AuthTokenGet) tokens"
 	is "$(md_control requests | jq '[.[] | select(.status == 16)] | length')" 0 "calls with a token that is over"
 }
