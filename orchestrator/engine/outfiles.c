@@ -727,12 +727,21 @@ void outfiles_stream(struct engine *e, uint32_t segment, const struct outfile *f
 	fetch_file(e, segment, (size_t)(f - e->outfiles.of[segment].files));
 }
 
+/* What a pod said of this segment is not believed any more. */
+static bool is_disclaimed(const struct outputs *s, int pod)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->files[i].pod == pod && s->files[i].fate == FATE_FALSE)
+			return true;
+	return false;
+}
+
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 {
 	struct outputs *s = &e->outfiles.of[segment];
 
 	/* the pod has no such file (any more) */
-	if (s->pod != pod || (!s->count && s->state == OUTPUTS_OPEN)) {
+	if (s->pod != pod || (!s->count && s->state == OUTPUTS_OPEN) || is_disclaimed(s, pod)) {
 		struct err err;
 		err_set(&err, ERR_NOT_FOUND, "%s: not reported by pod %s",
 			e->work.segments[segment].id, pod_called(e, pod));
