@@ -19,6 +19,8 @@
 ##   make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]     simulate random schedules, then kill clients, fill disks, inject faults
 ##   make bench [BENCH="job load"]    measure, each beside a peer. Only when named: load, billed, dispatch, learning, pooled, voices, weights
 ## Change it
+##   make debug        build/debug/burst and its agent, for gdb
+##   make compile_commands.json     for clangd and other tools that read C
 ##   make format          lay out all C files as .clang-format says
 ##   make pages           write the tables of keys in config/README.md
 ##   make strings         list all texts that people see in tests/strings.txt, for review
@@ -49,8 +51,10 @@ PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
 
-WARN    := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
+WARN    := -Wall -Wextra $(if $(DEVELOPER),-Werror) -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
            -Wundef -Wvla -Wwrite-strings -Wno-missing-field-initializers -Wno-format-truncation
+# DEVELOPER=1: warnings are errors, as in `make check`. Another compiler may have warnings of its own, which must not stop a user's build.
+check check-all: export DEVELOPER := 1
 HARDEN  := -fstack-protector-strong -fPIE
 ifdef SANITIZE
 OPT     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DCORE_CHECKED
@@ -379,6 +383,16 @@ SOAK_SECONDS ?= 600
 soak: deps-test
 	@$(MAKE) --no-print-directory all sim podbox e2e-tools
 	@bash tests/soak.sh $(BUILD) $(N) $(SOAK_SECONDS) $(FROM)
+
+# for gdb: nothing is optimized, and the core checks its invariants after every step
+.PHONY: debug
+debug:
+	@$(MAKE) --no-print-directory BUILD=build/debug OPT='-O0 -g3 -DCORE_CHECKED' build/debug/burst build/debug/burst-agent
+
+# for clangd and other tools that read C
+compile_commands.json: export FLAGS := $(ALL_CFLAGS) -I$(BUILD)/gen -Ibuild/kit
+compile_commands.json: Makefile
+	@python3 tests/compile_commands.py $(CC) $(LIB_SRC) $(CMD_SRC) $(AGENT_SRC) >$@
 
 help:
 	@sed -n 's/^## //p' Makefile

@@ -83,7 +83,7 @@ t_targets_exist() {
 			count=$((count + 1))
 			grep -qE "^([^#:]* )?$word( [^:]*)?:([^=]|\$)" "$ROOT/Makefile" || complain "$where: make $word: the Makefile has no such target"
 		done
-	done < <(pages commands | grep $'\tmake '; sed -n 's/^##   \(make [a-z0-9-]*\).*/Makefile\t\1/p' "$ROOT/Makefile")
+	done < <(pages commands | grep $'\tmake '; sed -n 's/^##   \(make [a-z0-9_.-]*\).*/Makefile\t\1/p' "$ROOT/Makefile")
 	[ "$count" -ge 35 ] || complain "only $count targets"
 }
 

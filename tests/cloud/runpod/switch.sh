@@ -76,9 +76,9 @@ c_out_of_memory_in_the_pod() {
 		burst_wait
 		return
 	}
+	killed # first: a client that sees what the kernel ends may release the pod itself
 	sh -c 'echo $$ >"$1/cgroup.procs"; exec nsenter -t "$2" -m -p tail /dev/zero' sh "$group" "$(first_process)" >/dev/null 2>&1
 	is "$?" 137 "the end of what wanted all memory"
-	killed
 	ended_itself 25
 	reap
 	wait_for 10 "its processes to be gone" rmdir "$group"
