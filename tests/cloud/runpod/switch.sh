@@ -61,7 +61,10 @@ memory_group() { # memory_group MB PID...: prints its folder; fails where this m
 	fi
 	group=$at/burst-test-$$-$RANDOM
 	mkdir "$group" 2>/dev/null || return 1
-	echo "$1M" >"$group/$limit"
+	[ -e "$group/cgroup.procs" ] && echo "$1M" >"$group/$limit" || { # else a plain folder, where nothing is limited
+		rmdir "$group"
+		return 1
+	}
 	shift
 	for pid; do echo "$pid" >"$group/cgroup.procs"; done 2>/dev/null # some have ended by now
 	[ -n "$(cat "$group/cgroup.procs")" ] && echo "$group"
