@@ -79,12 +79,12 @@ t_what_a_page_names_exists() {
 	sed 's/@/_/g' >page.md <<-'END' # no source may spell these names: this script is one
 		`http*.c`, `core_step()` (`orchestrator/core/core.c`), `struct cmd`, `ACT_SAVE`, `RUNPOD_API_KEY`, `core/core.c`, `providers/NAME/`,
 		`tests/e2e`, `run@ended@long@ago()`, `struct no@such`, `ACT_NO@SUCH`, `core/no_such.c`, `no_such*.c`, `jobs/no_such/`, `tests/no_such`,
-		`core_step()` in `orchestrator/core/pods.c`, `start.sh`, `cmd/run.c`, `open_config.c`, `cmd/line/parse.c`, `open_config.c`
+		`core_step()` in `orchestrator/core/pods.c`, `start.sh`, `cmd/run.c`, `perform.c`, `cmd/line/parse.c`, `perform.c`
 	END
 	python3 "$ROOT/tests/named.py" "$T/page.md" >said.txt && complain "it finds nothing"
 	sed -i "s|^$T/page.md ||; s/, which.*//" said.txt
 	is "$(sort said.txt | tr '\n' '|')" "looks for core_step() in orchestrator/core/pods.c|names the constant or variable$(
-		sed 's/@/_/g' <<<' ACT_NO@SUCH|names the file core/no@such.c|names the file no@such*.c|names the file open_config.c behind one of cmd|names the file tests/no@such')$(
+		sed 's/@/_/g' <<<' ACT_NO@SUCH|names the file core/no@such.c|names the file no@such*.c|names the file perform.c behind one of cmd|names the file tests/no@such')$(
 		sed 's/@/_/g' <<<'|names the folder jobs/no@such/|names the function run@ended@long@ago()|names the struct no@such|')" "faults"
 }
 
