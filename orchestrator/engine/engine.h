@@ -154,7 +154,7 @@ enum report_fault reported_file(const json_t *event, const char *name, int64_t m
 /* "an invalid file", "a file of 12 bytes, more than it can have". */
 void reported_fault_show(struct str *to, enum report_fault fault, int64_t bytes);
 /* The reported length in seconds and sample rate of its sound, used if the check of the file finds
- * none. Never below 0. */
+ * none. Never below 0, and bounded: a pod can report anything. */
 double reported_seconds(const json_t *event);
 int reported_rate(const json_t *event);
 

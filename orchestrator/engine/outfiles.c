@@ -36,7 +36,9 @@ void reported_fault_show(struct str *to, enum report_fault fault, int64_t bytes)
 
 double reported_seconds(const json_t *event)
 {
-	return MAX(jsonx_number(event, "seconds", 0), 0);
+	const double most = 1e7; /* four months of sound: sums of them stay numbers */
+
+	return MIN(MAX(jsonx_number(event, "seconds", 0), 0), most);
 }
 
 int reported_rate(const json_t *event)

@@ -66,7 +66,8 @@ static void test_what_is_believed(void **state)
 static void test_numbers_are_bounded(void **state)
 {
 	static const char text[] = "{\"seconds\":-3,\"rate\":-1}",
-			  large[] = "{\"seconds\":1.5,\"rate\":99999999999}";
+			  large[] = "{\"seconds\":1e300,\"rate\":99999999999}",
+			  plain[] = "{\"seconds\":1.5}";
 	json_t *event = jsonx_parse(text, strlen(text), NULL);
 
 	(void)state;
@@ -74,8 +75,11 @@ static void test_numbers_are_bounded(void **state)
 	assert_int_equal(reported_rate(event), 0);
 	json_decref(event);
 	event = jsonx_parse(large, strlen(large), NULL);
-	assert_true(reported_seconds(event) == 1.5);
+	assert_true(reported_seconds(event) == 1e7);
 	assert_in_range(reported_rate(event), 0, 1 << 24);
+	json_decref(event);
+	event = jsonx_parse(plain, strlen(plain), NULL);
+	assert_true(reported_seconds(event) == 1.5);
 	json_decref(event);
 }
 
