@@ -1,7 +1,5 @@
 /* rows.c - which field of a row is which column: the one place to add a field to, beside
  * schema.sql. */
-#include <math.h>
-
 #include "store_impl.h"
 
 #define TYPE_OF(field)                                                                             \
@@ -245,34 +243,6 @@ const struct table store_tables[TABLE_COUNT] = {
 	[TABLE_CHOICE] = TABLE("choice", 1, struct choice_row, choice_columns),
 	[TABLE_FORECAST] = TABLE("forecast", 3, struct forecast_row, forecast_columns),
 };
-
-int64_t row_number(int64_t n)
-{
-	return MIN(MAX(n, -STORE_NUMBER_MOST), STORE_NUMBER_MOST);
-}
-
-double row_fraction(double n)
-{
-	return isfinite(n) ? MIN(MAX(n, (double)-STORE_NUMBER_MOST), (double)STORE_NUMBER_MOST) : 0;
-}
-
-void row_copy(const struct table *table, void *to, const void *from)
-{
-	memset(to, 0, table->row_size);
-	for (size_t i = 0; i < table->count; i++) {
-		const struct column *c = &table->columns[i];
-		char *field = (char *)to + c->offset;
-		const char *value = (const char *)from + c->offset;
-		if (c->type == COLUMN_TEXT)
-			copy_text(field, c->size, value);
-		else
-			memcpy(field, value, c->size);
-		if (c->type == COLUMN_INT64)
-			*(int64_t *)field = row_number(*(int64_t *)field);
-		if (c->type == COLUMN_DOUBLE)
-			*(double *)field = row_fraction(*(double *)field);
-	}
-}
 
 bool pod_row_over(const struct pod_row *row)
 {

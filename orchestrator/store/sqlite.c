@@ -3,6 +3,7 @@
  * rows.c, once. */
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -142,16 +143,28 @@ int store_commit(struct store *s, struct err *err)
 
 /* ---- rows in and out ---- */
 
+static int64_t bounded(int64_t n)
+{
+	return MIN(MAX(n, -STORE_NUMBER_MOST), STORE_NUMBER_MOST);
+}
+
+static double sound(double n)
+{
+	return isfinite(n) ? MIN(MAX(n, (double)-STORE_NUMBER_MOST), (double)STORE_NUMBER_MOST) : 0;
+}
+
 static int bind_column(sqlite3_stmt *stmt, int at, const struct column *c, const void *row)
 {
 	const char *field = (const char *)row + c->offset;
 
 	switch (c->type) {
-	case COLUMN_TEXT: return sqlite3_bind_text(stmt, at, field, -1, SQLITE_STATIC);
+	case COLUMN_TEXT:
+		return sqlite3_bind_text(stmt, at, field, (int)strnlen(field, c->size - 1),
+					 SQLITE_STATIC);
 	case COLUMN_INT: return sqlite3_bind_int(stmt, at, *(const int *)field);
-	case COLUMN_INT64: return sqlite3_bind_int64(stmt, at, *(const int64_t *)field);
+	case COLUMN_INT64: return sqlite3_bind_int64(stmt, at, bounded(*(const int64_t *)field));
 	case COLUMN_BOOL: return sqlite3_bind_int(stmt, at, *(const bool *)field);
-	case COLUMN_DOUBLE: return sqlite3_bind_double(stmt, at, *(const double *)field);
+	case COLUMN_DOUBLE: return sqlite3_bind_double(stmt, at, sound(*(const double *)field));
 	case COLUMN_STATE:
 		return sqlite3_bind_text(stmt, at, state_word(c->words, *(const unsigned *)field),
 					 -1, SQLITE_STATIC);
@@ -168,9 +181,9 @@ static void read_column(sqlite3_stmt *stmt, int at, const struct column *c, void
 		copy_text(field, c->size, (const char *)sqlite3_column_text(stmt, at));
 		break;
 	case COLUMN_INT: *(int *)field = sqlite3_column_int(stmt, at); break;
-	case COLUMN_INT64: *(int64_t *)field = row_number(sqlite3_column_int64(stmt, at)); break;
+	case COLUMN_INT64: *(int64_t *)field = bounded(sqlite3_column_int64(stmt, at)); break;
 	case COLUMN_BOOL: *(bool *)field = sqlite3_column_int(stmt, at) != 0; break;
-	case COLUMN_DOUBLE: *(double *)field = row_fraction(sqlite3_column_double(stmt, at)); break;
+	case COLUMN_DOUBLE: *(double *)field = sound(sqlite3_column_double(stmt, at)); break;
 	case COLUMN_STATE:
 		*(unsigned *)field =
 			state_read(c->words, (const char *)sqlite3_column_text(stmt, at));
@@ -210,111 +223,12 @@ static void remove_sql(struct str *sql, const struct table *t)
 	add_names(sql, t, 0, t->keys, "@=?", " AND ");
 }
 
-/* Byte by byte, whatever the bytes are. */
-#define HAS_PART(column) "instr(CAST(" column " AS BLOB),CAST(?1 AS BLOB))"
-
-/* The indexes of schema.sql are made for these; pod_open and run_running need their very words.
- * "+seq": few pods are open, sorting them costs less than the walk through all pods in their
- * order, which the planner would prefer. */
-static const struct {
-	enum table_id table;
-	const char *where;
-} questions[QUERY_COUNT] = {
-	[QUERY_RUN] = {TABLE_RUN, "WHERE id=?1"},
-	[QUERY_RUNS] = {TABLE_RUN, "ORDER BY started_ms DESC, seq DESC"},
-	[QUERY_RUNS_OF] = {TABLE_RUN,
-			   "WHERE config=?1 AND stage='' ORDER BY started_ms DESC, seq DESC"},
-	[QUERY_STAGES_OF] = {TABLE_RUN, "WHERE config=?1 AND stage<>'' ORDER BY started_ms DESC, "
-					"seq DESC"},
-	[QUERY_RUNNING] = {TABLE_RUN, "WHERE status='running' ORDER BY started_ms DESC, seq DESC"},
-	[QUERY_RUNNING_OF] =
-		{TABLE_RUN,
-		 "WHERE status='running' AND config=?1 ORDER BY started_ms DESC, seq DESC"},
-	[QUERY_RUNS_NAMED] = {TABLE_RUN, "WHERE " HAS_PART("id") " ORDER BY seq"},
-	[QUERY_POD] = {TABLE_POD, "WHERE attempt=?1"},
-	[QUERY_POD_ID] = {TABLE_POD, "WHERE id=?1 AND handed_to='' ORDER BY seq DESC"},
-	[QUERY_PODS] = {TABLE_POD, "ORDER BY seq"},
-	[QUERY_PODS_OF] = {TABLE_POD, "WHERE run=?1 ORDER BY seq"},
-	[QUERY_PODS_OPEN] = {TABLE_POD, "WHERE state NOT IN ('gone','failed') ORDER BY +seq"},
-	[QUERY_PODS_OPEN_OF] = {TABLE_POD,
-				"WHERE run=?1 AND state NOT IN ('gone','failed') ORDER BY +seq"},
-	[QUERY_PODS_SINCE] = {TABLE_POD,
-			      "WHERE state NOT IN ('gone','failed') OR "
-			      "create_ms+max(billed_ms,billed_vendor_ms)>CAST(?1 AS INTEGER)"
-			      " OR released_ms>CAST(?1 AS INTEGER) ORDER BY seq"},
-	[QUERY_PODS_NAMED] = {TABLE_POD, "WHERE " HAS_PART("attempt") " OR " HAS_PART(
-						 "id") " OR " HAS_PART("name") " ORDER BY seq"},
-	[QUERY_PODS_UP] = {TABLE_POD, "WHERE provider=?1 AND connected_ms>0 ORDER BY seq DESC"},
-	[QUERY_SEGMENTS] = {TABLE_SEGMENT, "WHERE run=?1 ORDER BY seq"},
-	[QUERY_VOLUMES] = {TABLE_VOLUME, "ORDER BY seq"},
-	[QUERY_FACT] = {TABLE_FACT, "WHERE name=?1"},
-	[QUERY_BATCHES] = {TABLE_BATCH, "WHERE run=?1 ORDER BY seq"},
-	[QUERY_SPEEDS] = {TABLE_SPEED, "WHERE key>=?1 AND key<?1||x'ff' ORDER BY seq"},
-	[QUERY_REQUESTS] = {TABLE_REQUEST, "ORDER BY seq"},
-	[QUERY_REQUESTS_OF] = {TABLE_REQUEST, "WHERE config=?1 ORDER BY seq"},
-	[QUERY_REQUESTS_OPEN] = {TABLE_REQUEST,
-				 "WHERE state IN ('pending','running') ORDER BY +seq"},
-	[QUERY_REQUESTS_OPEN_OF] =
-		{TABLE_REQUEST, "WHERE config=?1 AND state IN ('pending','running') ORDER BY +seq"},
-	[QUERY_REQUESTS_NAMED] = {TABLE_REQUEST, "WHERE " HAS_PART("id") " ORDER BY seq"},
-	[QUERY_SCHEDULE] = {TABLE_SCHEDULE, "WHERE name=?1"},
-	[QUERY_SCHEDULES] = {TABLE_SCHEDULE, "ORDER BY seq"},
-	[QUERY_CHOICE] = {TABLE_CHOICE, "WHERE run=?1"},
-	[QUERY_FORECASTS] = {TABLE_FORECAST, "WHERE run=?1 ORDER BY seq"},
-};
-
-static void find_sql(struct str *sql, enum query query)
+static int prepare(struct store *s, const struct str *sql, unsigned flags, sqlite3_stmt **out,
+		   struct err *err)
 {
-	const struct table *t = &store_tables[questions[query].table];
-
-	str_add(sql, "SELECT ");
-	add_names(sql, t, 0, t->count, "@", ",");
-	str_addf(sql, " FROM %s %s LIMIT ?2", t->name, questions[query].where);
-}
-
-static int prepare(struct store *s, const struct str *sql, sqlite3_stmt **out, struct err *err)
-{
-	if (sqlite3_prepare_v3(s->db, str_text(sql), -1, SQLITE_PREPARE_PERSISTENT, out, NULL) !=
-	    SQLITE_OK)
+	if (sqlite3_prepare_v3(s->db, str_text(sql), -1, flags, out, NULL) != SQLITE_OK)
 		return sqlite_fail(s, err);
 	return 0;
-}
-
-static int prepare_table(struct store *s, enum table_id table, sqlite3_stmt **out,
-			 void (*make)(struct str *sql, const struct table *t), struct err *err)
-{
-	CLEANUP(str_free) struct str sql = STR_INIT;
-
-	if (*out)
-		return 0;
-	if (s->reads_only)
-		return err_set(err, ERR_BUG, "%s: was opened for reading", s->path);
-	make(&sql, &store_tables[table]);
-	return prepare(s, &sql, out, err);
-}
-
-static int prepare_find(struct store *s, enum query query, struct err *err)
-{
-	CLEANUP(str_free) struct str sql = STR_INIT;
-
-	if (s->find[query])
-		return 0;
-	find_sql(&sql, query);
-	return prepare(s, &sql, &s->find[query], err);
-}
-
-int sqlite_prepare_all(struct store *s, struct err *err)
-{
-	int result = 0;
-
-	for (size_t i = 0; i < QUERY_COUNT && result == 0; i++)
-		result = prepare_find(s, (enum query)i, err);
-	for (size_t i = 0; i < TABLE_COUNT && result == 0 && !s->reads_only; i++) {
-		result = prepare_table(s, (enum table_id)i, &s->put[i], put_sql, err);
-		if (result == 0)
-			result = prepare_table(s, (enum table_id)i, &s->remove[i], remove_sql, err);
-	}
-	return result;
 }
 
 /* Steps a statement that gives no rows, and makes it ready for the next time. */
@@ -342,22 +256,33 @@ static int change(struct store *s, sqlite3_stmt *stmt, const struct table *t, si
 	return finish(s, stmt, err);
 }
 
-int sqlite_put(struct store *s, enum table_id table, const void *row, struct err *err)
+int store_put(struct store *s, enum table_id table, const void *row, struct err *err)
 {
 	const struct table *t = &store_tables[table];
+	CLEANUP(str_free) struct str sql = STR_INIT;
 
-	if (prepare_table(s, table, &s->put[table], put_sql, err) < 0)
-		return -1;
+	if (s->reads_only)
+		return err_set(err, ERR_BUG, "%s: was opened for reading", s->path);
+	if (!s->put[table]) {
+		put_sql(&sql, t);
+		if (prepare(s, &sql, SQLITE_PREPARE_PERSISTENT, &s->put[table], err) < 0)
+			return -1;
+	}
 	return change(s, s->put[table], t, t->count, row, err);
 }
 
 int sqlite_remove(struct store *s, enum table_id table, const void *row, struct err *err)
 {
 	const struct table *t = &store_tables[table];
+	CLEANUP(str_free) struct str sql = STR_INIT;
+	sqlite3_stmt *stmt = NULL;
 
-	if (prepare_table(s, table, &s->remove[table], remove_sql, err) < 0)
+	remove_sql(&sql, t);
+	if (prepare(s, &sql, 0, &stmt, err) < 0)
 		return -1;
-	return change(s, s->remove[table], t, t->keys, row, err);
+	int result = change(s, stmt, t, t->keys, row, err);
+	sqlite3_finalize(stmt);
+	return result;
 }
 
 static int collect(struct store *s, sqlite3_stmt *stmt, const struct table *t, void **rows,
@@ -383,19 +308,23 @@ static int collect(struct store *s, sqlite3_stmt *stmt, const struct table *t, v
 	return 0;
 }
 
-int sqlite_find(struct store *s, enum query query, const char *text, size_t most, void **rows,
-		size_t *count, struct err *err)
+int sqlite_find(struct store *s, enum table_id table, const char *where, const char *text,
+		size_t most, void **rows, size_t *count, struct err *err)
 {
-	if (prepare_find(s, query, err) < 0)
+	const struct table *t = &store_tables[table];
+	CLEANUP(str_free) struct str sql = STR_INIT;
+	sqlite3_stmt *stmt = NULL;
+
+	str_add(&sql, "SELECT ");
+	add_names(&sql, t, 0, t->count, "@", ",");
+	str_addf(&sql, " FROM %s %s LIMIT ?2", t->name, where);
+	if (prepare(s, &sql, 0, &stmt, err) < 0)
 		return -1;
-	sqlite3_stmt *stmt = s->find[query];
 	/* a statement without ?1 ignores the NULL */
-	if (sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC) != SQLITE_OK ||
-	    sqlite3_bind_int64(stmt, 2, most ? (int64_t)most : -1) != SQLITE_OK)
-		return sqlite_fail(s, err);
-	int result = collect(s, stmt, &store_tables[questions[query].table], rows, count, err);
-	sqlite3_reset(stmt);
-	sqlite3_clear_bindings(stmt);
+	sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 2, most ? (int64_t)most : -1);
+	int result = collect(s, stmt, t, rows, count, err);
+	sqlite3_finalize(stmt);
 	return result;
 }
 
@@ -404,12 +333,8 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	store_rollback(s);
-	for (size_t i = 0; i < TABLE_COUNT; i++) {
+	for (size_t i = 0; i < TABLE_COUNT; i++)
 		sqlite3_finalize(s->put[i]);
-		sqlite3_finalize(s->remove[i]);
-	}
-	for (size_t i = 0; i < QUERY_COUNT; i++)
-		sqlite3_finalize(s->find[i]);
 	sqlite3_close(s->db);
 	free(s->path);
 	free(s);

@@ -215,10 +215,9 @@ static int open_database(struct store *s, struct err *err)
 	s->file = st.st_ino;
 	sqlite3_extended_result_codes(s->db, 1);
 	sqlite3_busy_timeout(s->db, PATIENCE_MS);
-	if (check_ours(s, &fresh, err) < 0 || set_modes(s, err) < 0 ||
-	    (fresh && make_ledger(s, err) < 0))
+	if (check_ours(s, &fresh, err) < 0 || set_modes(s, err) < 0)
 		return -1;
-	return sqlite_prepare_all(s, err);
+	return fresh ? make_ledger(s, err) : 0;
 }
 
 static struct store *new_store(const char *path)

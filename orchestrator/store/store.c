@@ -5,42 +5,13 @@
 
 #include "store_impl.h"
 
-/* ---- putting ---- */
-
-static int put(struct store *s, enum table_id table, const void *row, struct err *err)
-{
-	union any_row clean;
-
-	row_copy(&store_tables[table], &clean, row);
-	return sqlite_put(s, table, &clean, err);
-}
-
-#define PUT(row, table)                                                                            \
-	int store_put_##row(struct store *s, const struct row##_row *it, struct err *err)          \
-	{                                                                                          \
-		return put(s, table, it, err);                                                     \
-	}
-#define REMOVE(row, table)                                                                         \
-	int store_remove_##row(struct store *s, const struct row##_row *it, struct err *err)       \
-	{                                                                                          \
-		return sqlite_remove(s, table, it, err);                                           \
-	}
-PUT(run, TABLE_RUN)
-PUT(pod, TABLE_POD)
-PUT(volume, TABLE_VOLUME)
-PUT(batch, TABLE_BATCH)
-PUT(choice, TABLE_CHOICE)
-PUT(forecast, TABLE_FORECAST)
-PUT(speed, TABLE_SPEED)
-PUT(request, TABLE_REQUEST)
-PUT(schedule, TABLE_SCHEDULE)
-REMOVE(request, TABLE_REQUEST)
+/* ---- putting, removing ---- */
 
 static int put_each_segment(struct store *s, const struct segment_row *rows, size_t count,
 			    struct err *err)
 {
 	for (size_t i = 0; i < count; i++)
-		if (put(s, TABLE_SEGMENT, &rows[i], err) < 0)
+		if (store_put(s, TABLE_SEGMENT, &rows[i], err) < 0)
 			return -1;
 	return 0;
 }
@@ -57,6 +28,14 @@ int store_put_segments(struct store *s, const struct segment_row *rows, size_t c
 		return -1;
 	}
 	return store_commit(s, err);
+}
+
+int store_remove_request(struct store *s, const char *id, struct err *err)
+{
+	struct request_row row = {0};
+
+	COPY_TEXT(row.id, id);
+	return sqlite_remove(s, TABLE_REQUEST, &row, err);
 }
 
 int store_remove_schedule(struct store *s, const char *name, struct err *err)
@@ -86,20 +65,29 @@ int store_put_fact(struct store *s, const char *name, const char *value, struct 
 			       name);
 	COPY_TEXT(row.name, name);
 	COPY_TEXT(row.value, value);
-	return put(s, TABLE_FACT, &row, err);
+	return store_put(s, TABLE_FACT, &row, err);
 }
 
 /* ---- asking ---- */
 
+/* The indexes of schema.sql are made for these; pod_open and run_running need their very words.
+ * "+seq": few pods are open, sorting them costs less than the walk through all pods in their
+ * order, which the planner would prefer. */
+#define NEWEST_RUN   " ORDER BY started_ms DESC, seq DESC"
+#define OPEN_POD     "state NOT IN ('gone','failed')"
+#define OPEN_REQUEST "state IN ('pending','running')"
+/* Byte by byte, whatever the bytes are. */
+#define HAS_PART(column) "instr(CAST(" column " AS BLOB),CAST(?1 AS BLOB))"
+
 /* The first row into *out, which else stays as it is. 1: there is one, 0: there is none, -1: *err
  * is set. */
-static int find_first(struct store *s, enum query query, enum table_id table, const char *text,
+static int find_first(struct store *s, enum table_id table, const char *where, const char *text,
 		      void *out, struct err *err)
 {
 	void *rows = NULL;
 	size_t count = 0;
 
-	if (sqlite_find(s, query, text, 1, &rows, &count, err) < 0)
+	if (sqlite_find(s, table, where, text, 1, &rows, &count, err) < 0)
 		return -1;
 	if (count)
 		memcpy(out, rows, store_tables[table].row_size);
@@ -109,7 +97,7 @@ static int find_first(struct store *s, enum query query, enum table_id table, co
 
 int store_run(struct store *s, const char *id, struct run_row *out, struct err *err)
 {
-	int found = find_first(s, QUERY_RUN, TABLE_RUN, id, out, err);
+	int found = find_first(s, TABLE_RUN, "WHERE id=?1", id, out, err);
 
 	return found ? MIN(found, 0)
 		     : err_set(err, ERR_NOT_FOUND, "no run \"%s\" in the ledger", id);
@@ -120,16 +108,17 @@ int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, s
 	int found = 0;
 
 	if (attempt_or_id[0]) /* empty is the id of every pod that has none yet */
-		found = find_first(s, QUERY_POD, TABLE_POD, attempt_or_id, out, err);
+		found = find_first(s, TABLE_POD, "WHERE attempt=?1", attempt_or_id, out, err);
 	if (found == 0 && attempt_or_id[0])
-		found = find_first(s, QUERY_POD_ID, TABLE_POD, attempt_or_id, out, err);
+		found = find_first(s, TABLE_POD, "WHERE id=?1 AND handed_to='' ORDER BY seq DESC",
+				   attempt_or_id, out, err);
 	return found ? MIN(found, 0)
 		     : err_set(err, ERR_NOT_FOUND, "no pod \"%s\" in the ledger", attempt_or_id);
 }
 
 int store_choice(struct store *s, const char *run, struct choice_row *out, struct err *err)
 {
-	int found = find_first(s, QUERY_CHOICE, TABLE_CHOICE, run, out, err);
+	int found = find_first(s, TABLE_CHOICE, "WHERE run=?1", run, out, err);
 
 	return found ? MIN(found, 0)
 		     : err_set(err, ERR_NOT_FOUND, "run %s: no decision was recorded", run);
@@ -137,7 +126,7 @@ int store_choice(struct store *s, const char *run, struct choice_row *out, struc
 
 int store_schedule(struct store *s, const char *name, struct schedule_row *out, struct err *err)
 {
-	int found = find_first(s, QUERY_SCHEDULE, TABLE_SCHEDULE, name, out, err);
+	int found = find_first(s, TABLE_SCHEDULE, "WHERE name=?1", name, out, err);
 
 	return found ? MIN(found, 0) : err_set(err, ERR_NOT_FOUND, "no schedule \"%s\"", name);
 }
@@ -147,7 +136,7 @@ bool store_fact(struct store *s, const char *name, char *out, size_t room)
 	struct fact_row row;
 
 	/* a fact that cannot be read is measured or requested again */
-	if (find_first(s, QUERY_FACT, TABLE_FACT, name, &row, NULL) <= 0)
+	if (find_first(s, TABLE_FACT, "WHERE name=?1", name, &row, NULL) <= 0)
 		return false;
 	copy_text(out, room, row.value);
 	return true;
@@ -156,26 +145,24 @@ bool store_fact(struct store *s, const char *name, char *out, size_t room)
 int store_runs(struct store *s, const char *job_config, bool running, size_t most,
 	       struct run_row **out, size_t *count, struct err *err)
 {
-	static const enum query queries[2][2] = {{QUERY_RUNS, QUERY_RUNNING},
-						 {QUERY_RUNS_OF, QUERY_RUNNING_OF}};
+	static const char *const where[2][2] = {
+		{NEWEST_RUN, "WHERE status='running'" NEWEST_RUN},
+		{"WHERE config=?1 AND stage=''" NEWEST_RUN,
+		 "WHERE status='running' AND config=?1" NEWEST_RUN}};
 
-	return sqlite_find(s, queries[job_config != NULL][running], job_config, most, (void **)out,
-			   count, err);
-}
-
-int store_stages(struct store *s, const char *job_config, struct run_row **out, size_t *count,
-		 struct err *err)
-{
-	return sqlite_find(s, QUERY_STAGES_OF, job_config, 0, (void **)out, count, err);
+	return sqlite_find(s, TABLE_RUN, where[job_config != NULL][running], job_config, most,
+			   (void **)out, count, err);
 }
 
 int store_pods(struct store *s, const char *run, bool open_only, struct pod_row **out,
 	       size_t *count, struct err *err)
 {
-	static const enum query queries[2][2] = {{QUERY_PODS, QUERY_PODS_OPEN},
-						 {QUERY_PODS_OF, QUERY_PODS_OPEN_OF}};
+	static const char *const where[2][2] = {
+		{"ORDER BY seq", "WHERE " OPEN_POD " ORDER BY +seq"},
+		{"WHERE run=?1 ORDER BY seq", "WHERE run=?1 AND " OPEN_POD " ORDER BY +seq"}};
 
-	return sqlite_find(s, queries[run != NULL][open_only], run, 0, (void **)out, count, err);
+	return sqlite_find(s, TABLE_POD, where[run != NULL][open_only], run, 0, (void **)out, count,
+			   err);
 }
 
 int store_pods_since(struct store *s, int64_t wall_ms, struct pod_row **out, size_t *count,
@@ -184,43 +171,52 @@ int store_pods_since(struct store *s, int64_t wall_ms, struct pod_row **out, siz
 	char text[24];
 
 	snprintf(text, sizeof(text), "%lld", (long long)wall_ms);
-	return sqlite_find(s, QUERY_PODS_SINCE, text, 0, (void **)out, count, err);
+	return sqlite_find(s, TABLE_POD,
+			   "WHERE " OPEN_POD
+			   " OR create_ms+max(billed_ms,billed_vendor_ms)>CAST(?1 AS INTEGER)"
+			   " OR released_ms>CAST(?1 AS INTEGER) ORDER BY seq",
+			   text, 0, (void **)out, count, err);
 }
 
 int store_pods_up(struct store *s, const char *provider, size_t most, struct pod_row **out,
 		  size_t *count, struct err *err)
 {
-	return sqlite_find(s, QUERY_PODS_UP, provider, most, (void **)out, count, err);
+	return sqlite_find(s, TABLE_POD, "WHERE provider=?1 AND connected_ms>0 ORDER BY seq DESC",
+			   provider, most, (void **)out, count, err);
 }
 
 int store_requests(struct store *s, const char *config, bool open_only, struct request_row **out,
 		   size_t *count, struct err *err)
 {
-	static const enum query queries[2][2] = {{QUERY_REQUESTS, QUERY_REQUESTS_OPEN},
-						 {QUERY_REQUESTS_OF, QUERY_REQUESTS_OPEN_OF}};
+	static const char *const where[2][2] = {
+		{"ORDER BY seq", "WHERE " OPEN_REQUEST " ORDER BY +seq"},
+		{"WHERE config=?1 ORDER BY seq",
+		 "WHERE config=?1 AND " OPEN_REQUEST " ORDER BY +seq"}};
 
-	return sqlite_find(s, queries[config != NULL][open_only], config, 0, (void **)out, count,
-			   err);
+	return sqlite_find(s, TABLE_REQUEST, where[config != NULL][open_only], config, 0,
+			   (void **)out, count, err);
 }
 
-#define LIST(plural, row, query)                                                                   \
+#define LIST(plural, row, table, where)                                                            \
 	int store_##plural(struct store *s, const char *text, struct row##_row **out,              \
 			   size_t *count, struct err *err)                                         \
 	{                                                                                          \
-		return sqlite_find(s, query, text, 0, (void **)out, count, err);                   \
+		return sqlite_find(s, table, where, text, 0, (void **)out, count, err);            \
 	}
-#define LIST_ALL(plural, row, query)                                                               \
+#define LIST_ALL(plural, row, table)                                                               \
 	int store_##plural(struct store *s, struct row##_row **out, size_t *count,                 \
 			   struct err *err)                                                        \
 	{                                                                                          \
-		return sqlite_find(s, query, NULL, 0, (void **)out, count, err);                   \
+		return sqlite_find(s, table, "ORDER BY seq", NULL, 0, (void **)out, count, err);   \
 	}
-LIST(segments, segment, QUERY_SEGMENTS)
-LIST(batches, batch, QUERY_BATCHES)
-LIST(speeds, speed, QUERY_SPEEDS)
-LIST(forecasts, forecast, QUERY_FORECASTS)
-LIST(runs_named, run, QUERY_RUNS_NAMED)
-LIST(pods_named, pod, QUERY_PODS_NAMED)
-LIST(requests_named, request, QUERY_REQUESTS_NAMED)
-LIST_ALL(volumes, volume, QUERY_VOLUMES)
-LIST_ALL(schedules, schedule, QUERY_SCHEDULES)
+LIST(stages, run, TABLE_RUN, "WHERE config=?1 AND stage<>''" NEWEST_RUN)
+LIST(runs_named, run, TABLE_RUN, "WHERE " HAS_PART("id") " ORDER BY seq")
+LIST(pods_named, pod, TABLE_POD,
+     "WHERE " HAS_PART("attempt") " OR " HAS_PART("id") " OR " HAS_PART("name") " ORDER BY seq")
+LIST(segments, segment, TABLE_SEGMENT, "WHERE run=?1 ORDER BY seq")
+LIST(batches, batch, TABLE_BATCH, "WHERE run=?1 ORDER BY seq")
+LIST(speeds, speed, TABLE_SPEED, "WHERE key>=?1 AND key<?1||x'ff' ORDER BY seq")
+LIST(requests_named, request, TABLE_REQUEST, "WHERE " HAS_PART("id") " ORDER BY seq")
+LIST(forecasts, forecast, TABLE_FORECAST, "WHERE run=?1 ORDER BY seq")
+LIST_ALL(volumes, volume, TABLE_VOLUME)
+LIST_ALL(schedules, schedule, TABLE_SCHEDULE)

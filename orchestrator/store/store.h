@@ -284,7 +284,6 @@ int store_begin(struct store *s, struct err *err);
 int store_commit(struct store *s, struct err *err);
 void store_rollback(struct store *s);
 
-int store_put_run(struct store *s, const struct run_row *row, struct err *err);
 /* The name that messages use for the pod: its id, else its attempt. */
 const char *pod_row_called(const struct pod_row *row);
 /* It is gone, or never existed: it bills no more. */
@@ -292,23 +291,45 @@ bool pod_row_over(const struct pod_row *row);
 /* The time of one phase, as the pod's worker reported it. */
 int64_t pod_row_load_ms(const struct pod_row *row, enum load_phase phase);
 void pod_row_set_load(struct pod_row *row, const int64_t load_ms[LOAD_PHASES]);
-int store_put_pod(struct store *s, const struct pod_row *row, struct err *err);
+
+enum table_id {
+	TABLE_RUN,
+	TABLE_POD,
+	TABLE_SEGMENT,
+	TABLE_VOLUME,
+	TABLE_FACT,
+	TABLE_BATCH,
+	TABLE_SPEED,
+	TABLE_REQUEST,
+	TABLE_SCHEDULE,
+	TABLE_CHOICE,
+	TABLE_FORECAST,
+	TABLE_COUNT
+};
+/* For the typed calls below, which make a mismatch of table and row impossible. */
+int store_put(struct store *s, enum table_id table, const void *row, struct err *err);
+#define STORE_PUT(row, table)                                                                      \
+	static inline int store_put_##row(struct store *s, const struct row##_row *it,             \
+					  struct err *err)                                         \
+	{                                                                                          \
+		return store_put(s, table, it, err);                                               \
+	}
+STORE_PUT(run, TABLE_RUN)
+STORE_PUT(pod, TABLE_POD)
+STORE_PUT(volume, TABLE_VOLUME)
+STORE_PUT(batch, TABLE_BATCH)
+STORE_PUT(choice, TABLE_CHOICE)
+STORE_PUT(forecast, TABLE_FORECAST)
+STORE_PUT(speed, TABLE_SPEED)
+STORE_PUT(request, TABLE_REQUEST)
+STORE_PUT(schedule, TABLE_SCHEDULE)
+#undef STORE_PUT
 /* All of them or none. */
 int store_put_segments(struct store *s, const struct segment_row *rows, size_t count,
 		       struct err *err);
-int store_put_volume(struct store *s, const struct volume_row *row, struct err *err);
-int store_put_batch(struct store *s, const struct batch_row *row, struct err *err);
-int store_put_choice(struct store *s, const struct choice_row *row, struct err *err);
-int store_put_forecast(struct store *s, const struct forecast_row *row, struct err *err);
-int store_put_speed(struct store *s, const struct speed_row *row, struct err *err);
-int store_put_request(struct store *s, const struct request_row *row, struct err *err);
-/* By its id; absent is success. */
-int store_remove_request(struct store *s, const struct request_row *row, struct err *err);
-/* Absent is success. */
+/* Absent is success, here and below. */
+int store_remove_request(struct store *s, const char *id, struct err *err);
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err);
-
-int store_put_schedule(struct store *s, const struct schedule_row *row, struct err *err);
-/* Absent is success. */
 int store_remove_schedule(struct store *s, const char *name, struct err *err);
 
 /* ERR_NOT_FOUND when absent. Whole ids only, here and below. */

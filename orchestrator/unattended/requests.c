@@ -220,7 +220,7 @@ static int forget_old(struct store *s, const char *config, struct err *err)
 	for (size_t i = 0; result == 0 && ended > REQUESTS_KEPT && i < count; i++) {
 		if (!has_ended(&rows[i]))
 			continue;
-		result = store_remove_request(s, &rows[i], err);
+		result = store_remove_request(s, rows[i].id, err);
 		ended--;
 	}
 	free(rows);

@@ -74,16 +74,18 @@ static void fill(const struct table *t, void *row, int seed)
 	}
 }
 
+/* The columns as they were put, and zeros behind and between them. */
 static void check_row(const struct table *t, const void *got, const void *put)
 {
-	union any_row want;
+	CLEANUP(free_text) char *want = xcalloc(1, t->row_size);
 
-	row_copy(t, &want, put);
-	for (size_t i = 0; i < t->count; i++)
-		if (memcmp((const char *)got + t->columns[i].offset,
-			   (char *)&want + t->columns[i].offset, t->columns[i].size))
-			fail_msg("%s.%s came back changed", t->name, t->columns[i].name);
-	assert_memory_equal(got, &want, t->row_size);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct column *c = &t->columns[i];
+		memcpy(want + c->offset, (const char *)put + c->offset, c->size);
+		if (memcmp((const char *)got + c->offset, want + c->offset, c->size))
+			fail_msg("%s.%s came back changed", t->name, c->name);
+	}
+	assert_memory_equal(got, want, t->row_size);
 }
 
 static void every_field_comes_back(void **state)
