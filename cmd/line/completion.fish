@@ -1,24 +1,18 @@
-#: note template.h and completion.c explain the "#:" lines and @names@.
-#: offer files -F
-#: offer endings -k -a '(__fish_complete_suffix .cfg)'
-#: offer folders -a '(__fish_complete_directories)'
-#: offer list -a '(burst words @words@ 2>/dev/null)'
-#: offer choices -a '@words@'
 # completion of burst for fish: burst completion fish | source
-complete -c burst -f
-#: each command
-complete -c burst -n __fish_use_subcommand -a @command@ -d '@summary@'
-#: if argument
-complete -c burst -n '__fish_seen_subcommand_from @command@' @first@
-#: end argument
-#: if choices
-complete -c burst -n '__fish_seen_subcommand_from @command@; and not __fish_seen_subcommand_from @choices@' @first@
-complete -c burst -n '__fish_seen_subcommand_from @command@; and __fish_seen_subcommand_from @choices@' @rest@
-#: end choices
-#: each flag
-complete -c burst -n '__fish_seen_subcommand_from @command@' @long@ @short@ @required@ @value@ -d '@help@'
-#: end flag
-#: end command
-#: each common flag
-complete -c burst @unless@ @long@ @short@ -d '@help@'
-#: end common flag
+function __burst_words
+	set -l line (commandline -opc) (commandline -ct | string collect --allow-empty)
+	set -l lines (burst words $line[2..] 2>/dev/null)
+	switch "$lines[1]"
+		case files
+			__fish_complete_path (commandline -ct)
+		case folders
+			__fish_complete_directories (commandline -ct)
+		case 'endings *'
+			for ending in (string split ' ' $lines[1])[2..]
+				__fish_complete_suffix .$ending
+			end
+		case '*'
+			string join -- \n $lines[2..]
+	end
+end
+complete -c burst -f -k -a '(__burst_words)'

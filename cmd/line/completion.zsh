@@ -1,38 +1,20 @@
 #compdef burst
-#: note template.h and completion.c explain the "#:" lines and @names@.
-#: offer files _files
-#: offer endings _files -g "*.(@patterns@)(-.)"
-#: note Without (-.), plain files, zsh would take a single ending for qualifiers of the pattern.
-#: offer folders _files -/
-#: offer list _burst_list @words@
-#: offer choices (@words@)
 # completion of burst for zsh: burst completion zsh > a folder of $fpath, as _burst
-_burst_list() {
-	local -a found
-	found=(${(f)"$(burst words $argv[-1] 2>/dev/null)"})
-#: note _arguments puts words of its own in front of ours.
-	compadd "${(@)argv[1,-2]}" -a found
-}
 _burst() {
-	local context state line
-	local -a commands
-	commands=(
-#: each command
-		'@command@:@summary@'
-#: end command
-	)
-	_arguments -C -A '-*' '--version[show the version]'@common@ \
-		'1:command:->command' '*::argument:->argument' && return
-	case $state in
-	command) _describe command commands ;;
-	argument)
-		case $words[1] in
-#: each command
-		@command@)
-			_arguments -s@specs@
-			;;
-#: end command
-		esac
+	local -a lines found shown
+	local line
+	lines=("${(@f)$(burst words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+	case $lines[1] in
+	files) _files ;;
+	folders) _files -/ ;;
+	# without (-.), plain files, zsh would take a single ending for qualifiers of the pattern
+	endings*) _files -g "*.(${(j:|:)${(s: :)lines[1]#endings }})(-.)" ;;
+	*)
+		for line in "${(@)lines[2,-1]}"; do
+			found+=("${line%%$'\t'*}")
+			shown+=("${line/$'\t'/  -- }")
+		done
+		compadd -l -d shown -a found
 		;;
 	esac
 }

@@ -399,22 +399,6 @@ char *text_flag(char *out, size_t room, const struct opt *opt)
 	return out;
 }
 
-char *text_arg(char *out, size_t room, const char **at, int *more)
-{
-	const char *p = *at ? *at : "";
-
-	p += strspn(p, " [");
-	size_t len = strcspn(p, " [].");
-	if (!len)
-		return NULL;
-	snprintf(out, room, "%.*s", (int)len, p);
-	p += len;
-	*more = starts_with(p, "...");
-	p += strspn(p, ".]");
-	*at = p;
-	return out;
-}
-
 /* ---- lines and errors, without secrets or control characters ---- */
 
 static const char *colour_of(enum log_level level)

@@ -43,7 +43,7 @@ cmp -s out help || fail "--help is not the help"
 expect 0 "--version" "$burst" --version
 grep -q '^burst [0-9]' out || fail "--version: $(cat out)"
 awk 'length($0) > 80 { exit 1 }' help || fail "help is wider than 80 columns"
-for command in $("$burst" words commands); do
+for command in $("$burst" words help "" | sed 1d | cut -f 1); do
 	expect 0 "help $command" "$burst" help "$command"
 	says out "help $command" "usage: burst $command"
 	awk 'length($0) > 80 { exit 1 }' out || fail "help $command is wider than 80 columns"
@@ -87,7 +87,7 @@ expect 2 "no such shell" "$burst" completion tcsh
 expect 0 "man page" "$burst" help --man
 cp out burst.1
 says burst.1 "man page" '.TH BURST 1'
-for command in $("$burst" words commands); do
+for command in $("$burst" words help "" | sed 1d | cut -f 1); do
 	tr -d '\\' <burst.1 | grep -q "^\.SS $command" || fail "man page: $command is missing"
 done
 expect 0 "man page of the config" "$burst" help burst.cfg --man
@@ -118,7 +118,6 @@ says out "keys as text" "caps.max_cost"
 expect 2 "Markdown of no page" "$burst" help run --markdown
 for shell in bash zsh fish; do
 	expect 0 "completion $shell" "$burst" completion $shell
-	! grep -n -e '#:' -e '@[a-z]*@' out || fail "completion $shell: a part of the template was not filled"
 	if command -v $shell >/dev/null; then
 		$shell -n out 2>err || fail "completion $shell: $(head -3 err)"
 	else
@@ -167,7 +166,7 @@ done
 END
 	PATH=$work/bin:$PATH timeout 60 zsh -f ask.zsh >out 2>err || fail "asking zsh: $(cat err)"
 	printf 'burst %s\n' 'ledger ' 'ledger --most ' 'completion zsh ' '-q help ' 'help completion ' 'run --provider local ' 'ledger -q --most ' \
-		'submit my.cfg ' 'submit --quiet=' | cmp -s - out || fail "zsh completes: $(tr '\n' '|' <out)"
+		'submit my.cfg ' 'submit --quiet ' | cmp -s - out || fail "zsh completes: $(tr '\n' '|' <out)"
 fi
 
 # ---- an empty ledger ----

@@ -136,8 +136,10 @@ t_completion_and_help() {
 	for shell in bash zsh fish; do
 		burst completion $shell
 		is "$STATUS" 0 "completion $shell"
-		has out.txt fetch
+		has out.txt "burst words"
 	done
+	burst words fet
+	has out.txt "fetch	fetch what a run's pods left"
 	burst help fetch
 	has out.txt "usage: burst fetch RUN"
 }

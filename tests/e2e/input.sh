@@ -244,7 +244,7 @@ t_project_may_not_lead_keys_astray() {
 	has err.txt "a project must not run commands here, redirect keys or grant itself access"
 	cloned "plugins = [\"$T/evil.so\"];"
 	stands_refused plugins
-	for name in $("$BURST" words providers); do
+	for name in $("$BURST" words run -p "" | sed 1d | cut -f 1); do
 		[ "$name" != local ] || continue
 		for key in api_key_command api_url api_key server_url s3_url; do
 			cloned "providers = { $name = { $key = \"touch $T/pwned\"; }; };"
