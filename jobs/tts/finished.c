@@ -1,107 +1,19 @@
-/* finished.c - what exists already, what is finished, and what the end of the job will lack */
-#include "state.h"
-
+/* finished.c - what exists already: finds and renames files that a script can reuse, records new
+ * ones, and ends the job */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/folders.h"
 #include "base/jsonx.h"
 #include "base/path.h"
-#include "join.h"
-#include "jobs/common.h"
-#include "jobs/manifest.h"
-#include "tts.h"
+#include "jobs/foreign.h"
+#include "state.h"
 
-/* ---- state ----
- * Frees a tts job, and checks a file that it has rendered. */
-
-void tts_free(struct job *job)
-{
-	if (!job)
-		return;
-	segments_free(&job->segments);
-	samples_free(&job->samples);
-	script_free(&job->script);
-	lexicon_free(job->lexicon);
-	habits_free(job->habits);
-	join_meter_free(job->join_as.meter);
-	json_decref(job->options);
-	job_texts_free(job->env);
-	free(job->files);
-	free(job->output);
-	free(job->voice);
-	free(job->worker);
-	free(job->voices_dir);
-	free(job->engine_name);
-	free(job->setup);
-	free(job->setup_packages);
-	free(job->speed_options);
-	free(job->estimate_gpu);
-	free(job->worker_line);
-	free(job->pins);
-	free(job->mirror);
-	free(job->mirror_pair);
-	reuse_free(job->reuse);
-	renders_free(job->renders);
-	free(job->made_by);
-	free(job);
-}
-
-int tts_check_file(const struct job *job, size_t index, const char *file, struct habits *habits,
-		   struct check *out, struct err *err)
-{
-	const struct spoken *spoken = &job->segments.spoken[index];
-	struct check_limits limits = job->check;
-
-	limits.habits = habits;
-	if (job->engine)
-		limits.speed = engine_speed(job->engine, jsonx_number(spoken->options, "speed", 0));
-	CLEANUP(free_text)
-	char *options_text = json_dumps(spoken->options, JSON_COMPACT | JSON_SORT_KEYS);
-	CLEANUP(free_text)
-	char *voice = xasprintf("%s %s", spoken->voice ? spoken->voice : "",
-				options_text ? options_text : "");
-	limits.voice = voice;
-	return check_wav(file, spoken->text, &limits, out, err);
-}
-
-/* ---- finished ----
- * Handles files that exist already (reuses, records and lists them), then writes manifest and
- * joined track. */
-
-#define LISTED_MOST  20
-#define STALE_LISTED 5
-
-static int check_names(const struct job *job, int folder, const char *const *names, struct err *err)
-{
-	struct stat st;
-
-	for (const char *const *name = names; *name; name++) {
-		CLEANUP(free_text) char *path = path_join(job->output, *name);
-		if (fstatat(folder, *name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			return err_set(err, ERR_CONFIG,
-				       "%s is there and was not made by this job; use --force to "
-				       "overwrite it, or another output folder",
-				       path);
-	}
-	return 0;
-}
-
-/* In a folder without a manifest, files with these names belong to something else. */
-static int check_joined_names(const struct job *job, struct err *err)
-{
-	static const char *const partial[] = {JOIN_PARTIAL_NAMES, NULL};
-	CLEANUP(fd_close) int folder = path_open_dir(job->output);
-
-	if (folder < 0 || manifest_is_there(folder) || !job->joined_names[0])
-		return 0;
-	return check_names(job, folder, job->joined_names, err) < 0
-		       ? -1
-		       : check_names(job, folder, partial, err);
-}
+/* ---- the manifest's line of a segment ---- */
 
 static json_t *line_of(const struct job *job, size_t index, const struct segment_result *result)
 {
@@ -137,6 +49,28 @@ int tts_record(struct job *job, size_t index, const struct segment_result *resul
 	return manifest_append(job->output, &lines, err);
 }
 
+/* ---- a finished file ---- */
+
+int tts_check_file(const struct job *job, size_t index, const char *file, struct habits *habits,
+		   struct check *out, struct err *err)
+{
+	const struct spoken *spoken = &job->segments.spoken[index];
+	struct check_limits limits = job->check;
+
+	limits.habits = habits;
+	if (job->engine)
+		limits.speed = engine_speed(job->engine, jsonx_number(spoken->options, "speed", 0));
+	CLEANUP(free_text)
+	char *options_text = json_dumps(spoken->options, JSON_COMPACT | JSON_SORT_KEYS);
+	CLEANUP(free_text)
+	char *voice = xasprintf("%s %s", spoken->voice ? spoken->voice : "",
+				options_text ? options_text : "");
+	limits.voice = voice;
+	return check_wav(file, spoken->text, &limits, out, err);
+}
+
+/* ---- the render cache ---- */
+
 /* Names a segment in the render cache by all that decides its sound. That includes the image, but
  * not the engine's set-up, which names all voices of the job: the segment's key has the versions.
  */
@@ -148,7 +82,8 @@ static void name_render(const struct job *job, size_t index, char key[SHA256_HEX
 	sha256_hex(all, strlen(all), key);
 }
 
-/* As reuse_want.cached. Checks the file again: another job may accept what this one does not. */
+/* Fills the result of a segment that the cache has and returns a descriptor, or -1. Checks the file
+ * again: another job may accept what this one does not. */
 static int open_render(const struct job *job, size_t index, struct segment_result *result)
 {
 	char key[SHA256_HEX], sha256[SHA256_HEX];
@@ -192,34 +127,540 @@ void tts_kept(struct job *job, size_t index, const struct segment_result *result
 		renders_put(job->renders, key, fd, result->sha256, job->anew);
 }
 
-static struct reuse_want what_is_wanted(const struct job *job)
+/* ---- what is there ----
+ * A file of the output folder counts if a line of the manifest has its hash. */
+
+/* Prefix of a parked file's name. */
+#define PARK ".burst-moving-"
+
+enum { NO_INDEX = -1 };
+
+/* A name of the manifest and its file. */
+struct owned {
+	const char *file;
+	enum { UNJUDGED, ABSENT, FOREIGN, OURS } state;
+	char sha256[SHA256_HEX];
+	const struct manifest_entry *entry; /* OURS: the latest line with this hash */
+	ssize_t segment;                    /* the segment with this name; NO_INDEX: none */
+	bool in_place;                      /* that segment needs exactly this file */
+	size_t wanted;                      /* number of other segments that need it */
+	char *parked;                       /* its name while it waits for another; NULL: its own */
+};
+
+/* The source of a segment's file. */
+struct origin {
+	enum { NOWHERE, IN_PLACE, FROM_FOLDER, FROM_CACHE } where;
+	size_t owned; /* index; FROM_FOLDER */
+};
+
+struct reuse {
+	const struct job *job;
+	struct manifest m;
+	struct owned *owned; /* sorted by name */
+	size_t owned_count;
+	struct manifest_entry **by_key; /* sorted by key, later lines first */
+	struct origin *origins;         /* of each segment */
+	struct job_changes changes;
+};
+
+void tts_reuse_free(struct reuse *r)
 {
-	return (struct reuse_want){
-		.job = job,
-		.segments = job->segments.list,
-		.count = job->segments.count,
-		.dir = job->output,
-		.anew = job->anew,
-		.cached = job->renders ? open_render : NULL,
-		.line = line_of,
-	};
+	if (!r)
+		return;
+	for (size_t k = 0; k < r->owned_count; k++)
+		free(r->owned[k].parked);
+	free(r->origins);
+	free(r->owned);
+	free(r->by_key);
+	manifest_free(&r->m);
+	free(r);
+}
+
+static inline void tts_reuse_free_cleanup(struct reuse **r)
+{
+	tts_reuse_free(*r);
+}
+
+static int owned_by_file(const void *a, const void *b)
+{
+	return strcmp(((const struct owned *)a)->file, ((const struct owned *)b)->file);
+}
+
+static struct owned *owned_find(const struct reuse *r, const char *file)
+{
+	struct owned wanted = {.file = file};
+
+	return r->owned_count ? bsearch(&wanted, r->owned, r->owned_count, sizeof(*r->owned),
+					owned_by_file)
+			      : NULL;
+}
+
+/* Lists the names of the manifest, and which segment has each. */
+static int reuse_open(struct reuse **out, const struct job *job, bool lenient, struct err *err)
+{
+	CLEANUP(tts_reuse_free) struct reuse *r = xcalloc(1, sizeof(*r));
+
+	r->job = job;
+	if (manifest_read(job->output, lenient, &r->m, err) < 0)
+		return -1;
+	r->owned = xcalloc(r->m.count + 1, sizeof(*r->owned));
+	for (size_t i = 0; i < r->m.count; i++)
+		if (manifest_is_latest(&r->m, i))
+			r->owned[r->owned_count++] =
+				(struct owned){.file = r->m.by_file[i]->file, .segment = NO_INDEX};
+	for (size_t i = 0; i < job->segments.count; i++) {
+		struct owned *o = owned_find(r, job->segments.list[i].file);
+		if (o)
+			o->segment = (ssize_t)i;
+	}
+	*out = TAKE(r);
+	return 0;
+}
+
+/* Hashes the file once. */
+static int judge_file(struct reuse *r, struct owned *o, struct err *err)
+{
+	bool absent;
+
+	if (o->state != UNJUDGED)
+		return 0;
+	if (manifest_match(&r->m, r->job->output, o->file, NULL, &o->entry, &absent, err) < 0)
+		return -1;
+	o->state = absent ? ABSENT : o->entry ? OURS : FOREIGN;
+	if (o->entry)
+		COPY_TEXT(o->sha256, o->entry->sha256);
+	return 0;
+}
+
+static bool is_there(const struct reuse *r, const char *file)
+{
+	CLEANUP(fd_close) int folder = path_open_dir(r->job->output);
+	struct stat st;
+
+	return folder >= 0 && fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* ---- who gets what ---- */
+
+/* Matches the file under the segment's own name. */
+static void match_in_place(struct reuse *r, size_t i, struct owned *o,
+			   struct segment_result *result)
+{
+	const struct segment *s = &r->job->segments.list[i];
+	size_t count = 0;
+	struct manifest_entry *const *lines = manifest_find(&r->m, o->file, &count);
+
+	for (size_t k = 0; k < count; k++) {
+		if (strcmp(lines[k]->sha256, o->sha256) || strcmp(lines[k]->key, s->key))
+			continue;
+		manifest_restore(lines[k], result);
+		o->in_place = true;
+		r->origins[i].where = IN_PLACE;
+	}
+}
+
+/* *foreign: the first file in the way. */
+static int match_own_names(struct reuse *r, bool force, struct segment_result *results,
+			   const char **foreign, size_t *more, struct err *err)
+{
+	for (size_t i = 0; i < r->job->segments.count; i++) {
+		const char *file = r->job->segments.list[i].file;
+		struct owned *o = owned_find(r, file);
+		if (o && judge_file(r, o, err) < 0)
+			return -1;
+		if (o && o->state == OURS && !r->job->anew)
+			match_in_place(r, i, o, &results[i]);
+		if (force || (o ? o->state != FOREIGN : !is_there(r, file)))
+			continue;
+		*more += *foreign != NULL;
+		*foreign = *foreign ? *foreign : file;
+	}
+	return 0;
+}
+
+static int by_key_latest_first(const void *a, const void *b)
+{
+	const struct manifest_entry *x = *(struct manifest_entry *const *)a,
+				    *y = *(struct manifest_entry *const *)b;
+	int order = strcmp(x->key, y->key);
+
+	return order ? order : (x < y) - (x > y);
+}
+
+static void list_keys(struct reuse *r)
+{
+	r->by_key = xcalloc(r->m.count + 1, sizeof(*r->by_key));
+	for (size_t i = 0; i < r->m.count; i++)
+		r->by_key[i] = &r->m.entries[i];
+	if (r->m.count)
+		qsort(r->by_key, r->m.count, sizeof(*r->by_key), by_key_latest_first);
+}
+
+static size_t first_of_key(const struct reuse *r, const char *key)
+{
+	size_t low = 0, high = r->m.count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (strcmp(r->by_key[mid]->key, key) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Returns a file of this key: an unused one if possible, else a shared one; NULL: none. */
+static int find_of_key(struct reuse *r, const char *key, const struct manifest_entry **entry,
+		       struct owned **out, struct err *err)
+{
+	*out = NULL;
+	for (size_t k = first_of_key(r, key); k < r->m.count && !strcmp(r->by_key[k]->key, key);
+	     k++) {
+		struct owned *o = owned_find(r, r->by_key[k]->file);
+		if (judge_file(r, o, err) < 0)
+			return -1;
+		if (o->state != OURS || strcmp(o->sha256, r->by_key[k]->sha256) || *out == o)
+			continue;
+		bool is_free = !o->in_place && !o->wanted;
+		if (*out && !is_free)
+			continue;
+		*out = o;
+		*entry = r->by_key[k];
+		if (is_free)
+			return 0;
+	}
+	return 0;
+}
+
+static int match_folder(struct reuse *r, size_t i, struct segment_result *result, struct err *err)
+{
+	const struct manifest_entry *entry;
+	struct owned *o;
+
+	if (find_of_key(r, r->job->segments.list[i].key, &entry, &o, err) < 0)
+		return -1;
+	if (!o)
+		return 0;
+	manifest_restore(entry, result);
+	r->origins[i].where = FROM_FOLDER;
+	r->origins[i].owned = (size_t)(o - r->owned);
+	o->wanted++;
+	return 0;
+}
+
+static int match_elsewhere(struct reuse *r, struct segment_result *results, struct err *err)
+{
+	for (size_t i = 0; i < r->job->segments.count; i++)
+		if (r->origins[i].where == NOWHERE && match_folder(r, i, &results[i], err) < 0)
+			return -1;
+	for (size_t i = 0; i < r->job->segments.count && r->job->renders; i++) {
+		if (r->origins[i].where != NOWHERE)
+			continue;
+		int fd = open_render(r->job, i, &results[i]);
+		if (fd >= 0)
+			r->origins[i].where = FROM_CACHE;
+		fd_close(fd);
+	}
+	return 0;
+}
+
+/* ---- what changed ---- */
+
+/* Returns whether an interrupted move left the file under this name. */
+static bool is_parked(const char *file)
+{
+	return !strncmp(file, PARK, sizeof(PARK) - 1) && !strchr(file, '/');
+}
+
+/* Leaves out files that a delivery fetched and other types of job. *former: the line's file had no
+ * segment at the time. */
+static bool is_speech(const struct manifest_entry *e, bool *former)
+{
+	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
+
+	*former = jsonx_bool(line, "former", false);
+	return json_is_string(json_object_get(line, "text")) &&
+	       json_is_string(json_object_get(line, "voice"));
+}
+
+static int count_old(struct reuse *r, struct err *err)
+{
+	for (size_t k = 0; k < r->owned_count; k++) {
+		struct owned *o = &r->owned[k];
+		bool former;
+		if (judge_file(r, o, err) < 0)
+			return -1;
+		if (o->state != OURS || o->in_place || (o->segment != NO_INDEX && o->wanted) ||
+		    !is_speech(o->entry, &former))
+			continue;
+		if (o->segment == NO_INDEX && !(o->wanted && is_parked(o->file)))
+			r->changes.stale++; /* a segment that needs the file gets a copy */
+		if (o->wanted || former)
+			continue;
+		if (o->segment != NO_INDEX && r->origins[o->segment].where == NOWHERE)
+			r->changes.changed++;
+		else
+			r->changes.gone++;
+	}
+	return 0;
+}
+
+static int count_changes(struct reuse *r, struct err *err)
+{
+	struct job_changes *c = &r->changes;
+
+	for (size_t i = 0; i < r->job->segments.count; i++) {
+		c->added += r->origins[i].where == NOWHERE;
+		c->moved += r->origins[i].where == FROM_FOLDER;
+		c->from_cache += r->origins[i].where == FROM_CACHE;
+		c->unchanged += r->origins[i].where != NOWHERE;
+	}
+	if (count_old(r, err) < 0)
+		return -1;
+	c->added -= c->changed;
+	return 0;
+}
+
+static int check_names(const struct job *job, int folder, const char *const *names, struct err *err)
+{
+	struct stat st;
+
+	for (const char *const *name = names; *name; name++) {
+		CLEANUP(free_text) char *path = path_join(job->output, *name);
+		if (fstatat(folder, *name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return err_set(err, ERR_CONFIG,
+				       "%s is there and was not made by this job; use --force to "
+				       "overwrite it, or another output folder",
+				       path);
+	}
+	return 0;
+}
+
+/* In a folder without a manifest, files with these names belong to something else. */
+static int check_joined_names(const struct job *job, struct err *err)
+{
+	static const char *const partial[] = {JOIN_PARTIAL_NAMES, NULL};
+	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+
+	if (folder < 0 || manifest_is_there(folder) || !job->joined_names[0])
+		return 0;
+	return check_names(job, folder, job->joined_names, err) < 0
+		       ? -1
+		       : check_names(job, folder, partial, err);
 }
 
 int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
 {
-	struct reuse_want want = what_is_wanted(job);
+	CLEANUP(tts_reuse_free) struct reuse *r = NULL;
+	const char *foreign = NULL;
+	size_t more = 0;
 
-	want.force = force;
-	reuse_free(TAKE(job->reuse));
+	tts_reuse_free(TAKE(job->reuse));
 	if (!force && check_joined_names(job, err) < 0)
 		return -1;
-	return reuse_find(&job->reuse, &want, results, err);
+	if (reuse_open(&r, job, force, err) < 0)
+		return -1;
+	r->origins = xcalloc(job->segments.count + 1, sizeof(*r->origins));
+	list_keys(r);
+	if (match_own_names(r, force, results, &foreign, &more, err) < 0)
+		return -1;
+	if (foreign)
+		return foreign_refuse(job->output, foreign, more, err);
+	if ((!job->anew && match_elsewhere(r, results, err) < 0) || count_changes(r, err) < 0)
+		return -1;
+	job->reuse = TAKE(r);
+	return 0;
 }
 
 void tts_changes(const struct job *job, struct job_changes *out)
 {
-	reuse_count(job->reuse, out);
+	*out = job->reuse->changes;
 }
+
+/* ---- moving ----
+ * Gives reused files the names that the script requires. A file whose name belongs to another
+ * segment is first parked under a third name, so any files may swap names. Lines of all new names
+ * are written first: at each moment each file is complete and listed in the manifest. A file
+ * without a segment's name may be another job's, so it is copied. */
+
+#define BEGUN ".burst-copy-"
+
+/* One step: gives a file to a name. */
+struct step {
+	enum { RENAME, COPY, FETCH } how;
+	const char *from, *to;     /* from is NULL for FETCH */
+	ssize_t segment;           /* owner of the name `to`; NO_INDEX: a parked file */
+	const struct owned *owned; /* NULL for FETCH */
+};
+
+struct steps {
+	struct step *list;
+	size_t count, cap;
+};
+
+static void steps_free_cleanup(struct steps *steps)
+{
+	free(steps->list);
+}
+
+static void add_step(struct steps *to, struct step step)
+{
+	GROW(to->list, to->count, to->cap);
+	to->list[to->count++] = step;
+}
+
+static void take_from_folder(struct steps *to, struct owned *o, const char *name, size_t segment)
+{
+	bool ours = o->parked || is_parked(o->file), last = --o->wanted == 0;
+
+	add_step(to, (struct step){.how = ours && last ? RENAME : COPY,
+				   .from = o->parked ? o->parked : o->file,
+				   .to = name,
+				   .segment = (ssize_t)segment,
+				   .owned = o});
+}
+
+/* Orders the steps so that none destroys a file that a later one needs. */
+static void order_steps(struct steps *to, struct reuse *r)
+{
+	for (size_t k = 0; k < r->owned_count; k++) {
+		struct owned *o = &r->owned[k];
+		if (!o->wanted || o->segment == NO_INDEX || o->in_place)
+			continue;
+		o->parked = xasprintf(PARK "%.16s-%zu.wav", o->sha256, k);
+		add_step(to, (struct step){.how = RENAME,
+					   .from = o->file,
+					   .to = o->parked,
+					   .segment = NO_INDEX,
+					   .owned = o});
+	}
+	for (size_t i = 0; i < r->job->segments.count; i++) {
+		const char *name = r->job->segments.list[i].file;
+		if (r->origins[i].where == FROM_FOLDER)
+			take_from_folder(to, &r->owned[r->origins[i].owned], name, i);
+		else if (r->origins[i].where == FROM_CACHE)
+			add_step(to,
+				 (struct step){.how = FETCH, .to = name, .segment = (ssize_t)i});
+	}
+}
+
+static json_t *line_of_parked(const struct step *step)
+{
+	json_t *line = manifest_entry_json(step->owned->entry);
+
+	if (!json_object_get(line, "rendered_as"))
+		json_object_set_new(line, "rendered_as", json_string(step->from));
+	json_object_set_new(line, "file", json_string(step->to));
+	json_object_set_new(line, "former", json_true());
+	return line;
+}
+
+/* Before the first rename: a line without its file is harmless, a file without a line counts as
+ * foreign. */
+static int write_lines(const struct job *job, const struct steps *steps,
+		       const struct segment_result *results, struct err *err)
+{
+	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
+
+	for (size_t s = 0; s < steps->count; s++) {
+		const struct step *step = &steps->list[s];
+		manifest_lines_add(&lines, step->segment == NO_INDEX
+						   ? line_of_parked(step)
+						   : line_of(job, (size_t)step->segment,
+							     &results[step->segment]));
+	}
+	return manifest_append(job->output, &lines, err);
+}
+
+/* Writes a synced copy beside the target, then renames it. *full: why it could not be written. */
+static int copy_to(int folder, int from, const char *to, struct err *full)
+{
+	CLEANUP(free_text) char *begun = xasprintf(BEGUN "%s", to);
+	CLEANUP(fd_close) int fd = path_open_new_at(folder, begun, O_RDWR, 0666);
+
+	if (fd >= 0 && fd_clone(from, fd) == 0 && fsync(fd) == 0 &&
+	    renameat(folder, begun, folder, to) == 0)
+		return 0;
+	err_set(full, ERR_LOCAL, "%s: %s", to, strerror(errno));
+	(void)unlinkat(folder, begun, 0);
+	return -1;
+}
+
+static int open_origin(const struct job *job, int folder, const struct step *step,
+		       const struct segment_result *result)
+{
+	struct segment_result again = {0};
+
+	if (step->how == COPY)
+		return path_open_below(folder, step->from, O_RDONLY);
+	int fd = open_render(job, (size_t)step->segment, &again);
+	if (fd < 0 || !strcmp(again.sha256, result->sha256))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* A failed copy costs one render. A failed rename costs nothing: every file is where it was. */
+static int act(const struct job *job, int folder, const struct step *step,
+	       struct segment_result *results, struct err *full, struct err *err)
+{
+	if (step->how == RENAME) {
+		if (renameat(folder, step->from, folder, step->to) == 0)
+			return 0;
+		return err_set(err, ERR_LOCAL, "%s/%s: cannot be renamed to %s: %s", job->output,
+			       step->from, step->to, strerror(errno));
+	}
+	CLEANUP(fd_close) int from = open_origin(job, folder, step, &results[step->segment]);
+	if (from < 0 || copy_to(folder, from, step->to, full) < 0)
+		results[step->segment] = (struct segment_result){0};
+	return 0;
+}
+
+static void drop_begun(int folder)
+{
+	int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = own < 0 ? NULL : fdopendir(own);
+
+	if (own >= 0 && !dir)
+		close(own);
+	for (struct dirent *e; dir && (e = readdir(dir));)
+		if (!strncmp(e->d_name, BEGUN, sizeof(BEGUN) - 1))
+			(void)unlinkat(folder, e->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
+int tts_bring(struct job *job, struct segment_result *results, struct str *notes, struct err *err)
+{
+	CLEANUP(steps_free) struct steps steps = {0};
+	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+	struct err full = {0};
+
+	if (folder < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", job->output, strerror(errno));
+	drop_begun(folder);
+	order_steps(&steps, job->reuse);
+	if (steps.count && write_lines(job, &steps, results, err) < 0)
+		return -1;
+	for (size_t s = 0; s < steps.count; s++)
+		if (act(job, folder, &steps.list[s], results, &full, err) < 0)
+			return -1;
+	if (steps.count)
+		(void)fsync(folder); /* both names have lines, so either file may survive */
+	if (full.kind)
+		str_addf(notes,
+			 "%s/%s: renders that are there cannot all be copied, so they are rendered "
+			 "again\n",
+			 job->output, full.msg);
+	renders_tell(job->renders, notes);
+	return 0;
+}
+
+/* ---- the end of the job ---- */
+
+#define LISTED_MOST  20
+#define STALE_LISTED 5
 
 void tts_left_out(const struct job *job, struct str *to)
 {
@@ -228,14 +669,6 @@ void tts_left_out(const struct job *job, struct str *to)
 	script_tell_silent(&job->script, &silent);
 	if (silent.len)
 		str_addf(to, "not spoken: %s", str_text(&silent));
-}
-
-int tts_bring(struct job *job, struct segment_result *results, struct str *notes, struct err *err)
-{
-	int result = reuse_bring(job->reuse, results, notes, err);
-
-	renders_tell(job->renders, notes);
-	return result;
 }
 
 static int write_manifest(const struct job *job, const struct segment_result *results,
@@ -319,18 +752,27 @@ static bool all_are_safe(const struct job *job, const struct segment_result *res
 	return true;
 }
 
-static void note_stale(const struct reuse_names *names, bool pruned, struct str *notes)
+/* Returns 1 for a file of burst's own that no segment has, else 0. */
+static int is_stale(struct reuse *r, struct owned *o, struct err *err)
 {
-	if (!names->count)
-		return;
-	str_addf(notes, "%s%zu old output%s without a segment: ", pruned ? "removed " : "",
-		 names->count, names->count == 1 ? "" : "s");
-	for (size_t i = 0; i < MIN(names->count, (size_t)STALE_LISTED); i++) {
-		str_add(notes, i ? ", " : "");
-		str_add_printable(notes, names->list[i], strlen(names->list[i]), 60);
-	}
-	str_addf(notes, "%s%s\n", names->count > STALE_LISTED ? ", ..." : "",
-		 pruned ? "" : " (see `burst run --prune`)");
+	bool former;
+
+	if (o->segment != NO_INDEX)
+		return false;
+	if (judge_file(r, o, err) < 0)
+		return -1;
+	return o->state == OURS && is_speech(o->entry, &former);
+}
+
+static int remove_output(const struct job *job, int folder, const char *file, struct err *err)
+{
+	const char *base;
+	CLEANUP(fd_close) int parent = path_open_parent(folder, file, &base);
+
+	if (parent >= 0 && unlinkat(parent, base, 0) < 0 && errno != ENOENT)
+		return err_set(err, ERR_LOCAL, "%s/%s: cannot be removed: %s", job->output, file,
+			       strerror(errno));
+	return 0;
 }
 
 /* Removes only files that match the manifest, and only once nothing remains to render: until then
@@ -338,21 +780,30 @@ static void note_stale(const struct reuse_names *names, bool pruned, struct str 
 static int tend_stale(const struct job *job, const struct segment_result *results,
 		      struct str *notes, struct err *err)
 {
-	CLEANUP(reuse_names_free) struct reuse_names names = {0};
-	struct reuse_want want = what_is_wanted(job);
-	bool prune = job->prune && all_are_safe(job, results);
-
-	if (reuse_stale(&want, &names, err) < 0)
-		return -1;
+	CLEANUP(tts_reuse_free) struct reuse *r = NULL;
 	CLEANUP(fd_close) int folder = path_open_dir(job->output);
-	for (size_t i = 0; prune && i < names.count; i++) {
-		const char *base;
-		CLEANUP(fd_close) int parent = path_open_parent(folder, names.list[i], &base);
-		if (parent >= 0 && unlinkat(parent, base, 0) < 0 && errno != ENOENT)
-			return err_set(err, ERR_LOCAL, "%s/%s: cannot be removed: %s", job->output,
-				       names.list[i], strerror(errno));
+	CLEANUP(str_free) struct str names = STR_INIT;
+	bool prune = job->prune && all_are_safe(job, results);
+	size_t count = 0;
+
+	if (reuse_open(&r, job, true, err) < 0)
+		return -1;
+	for (size_t k = 0; k < r->owned_count; k++) {
+		const char *file = r->owned[k].file;
+		int stale = is_stale(r, &r->owned[k], err);
+		if (stale < 0 || (stale && prune && remove_output(job, folder, file, err) < 0))
+			return -1;
+		count += (size_t)stale;
+		if (!stale || count > STALE_LISTED)
+			continue;
+		str_add(&names, count > 1 ? ", " : "");
+		str_add_printable(&names, file, strlen(file), 60);
 	}
-	note_stale(&names, prune, notes);
+	if (count)
+		str_addf(notes, "%s%zu old output%s without a segment: %s%s%s\n",
+			 prune ? "removed " : "", count, count == 1 ? "" : "s", str_text(&names),
+			 count > STALE_LISTED ? ", ..." : "",
+			 prune ? "" : " (see `burst run --prune`)");
 	return 0;
 }
 
@@ -371,154 +822,4 @@ int tts_finish(struct job *job, const struct segment_result *results, struct str
 	if (tend_stale(job, results, notes, err) < 0 || write_manifest(job, results, err) < 0)
 		return -1;
 	return job->join ? join(job, results, notes, err) : 0;
-}
-
-/* ---- foresee ----
- * Tells before a render what the end of the job will lack: ffmpeg, chapters, room on the disk, a
- * WAV file that is not too long. */
-
-#define CHARS_PER_S  15.0 /* of speech */
-#define USUAL_RATE   24000
-#define SAMPLE_BYTES 2
-/* The length of speech is a guess: below the first share of it there is surely too little room. */
-#define SURELY 0.7
-#define SAFELY 1.3
-
-struct size {
-	double open_s, track_s; /* of sound: what is to be rendered, what is joined */
-	double byte_s;
-};
-
-static struct size size_of(const struct job *job, const struct segment_result *results)
-{
-	const struct engine *engine = job->worker ? NULL : job->engine;
-	struct size size = {.byte_s = (engine ? engine->facts.sample_rate : USUAL_RATE) *
-				      SAMPLE_BYTES};
-
-	for (size_t i = 0; i < job->segments.count; i++) {
-		const struct spoken *spoken = &job->segments.spoken[i];
-		bool same_item = i > 0 && job->segments.spoken[i - 1].item == spoken->item;
-		double gap_s = same_item ? job->join_as.piece_gap_s : job->join_as.gap_s,
-		       s = results[i].state == SEGMENT_SAFE
-				   ? results[i].seconds
-				   : job->segments.list[i].weight / CHARS_PER_S;
-		size.track_s += s + (i > 0 ? MAX(gap_s, spoken->before_s) : 0);
-		size.open_s += results[i].state == SEGMENT_SAFE ? 0 : s;
-	}
-	return size;
-}
-
-static void add_ffmpeg(const struct job *job, struct str *notes)
-{
-	const struct join_options *as = &job->join_as;
-
-	if ((!as->formats[0] && !as->normalise) || ffmpeg_found())
-		return;
-	str_add(notes, "ffmpeg is not installed on this machine:");
-	for (size_t i = 0; i < JOIN_FORMATS_MOST && as->formats[i]; i++)
-		str_addf(notes, "%s joined.%s", i ? "," : "", as->formats[i]->name);
-	str_addf(notes, "%s%s%s; install it before the run ends\n",
-		 as->formats[0] ? " will not be made" : "",
-		 as->formats[0] && as->normalise ? ", and" : "",
-		 as->normalise ? " the loudness of the track stays as it is" : "");
-}
-
-static void add_chapters(const struct job *job, struct str *notes)
-{
-	for (size_t i = 0;
-	     !job->script.chapter_count && i < JOIN_FORMATS_MOST && job->join_as.formats[i]; i++)
-		if (!strcmp(job->join_as.formats[i]->name, "m4b"))
-			str_add(notes, "joined.m4b will have no chapters: the script has no "
-				       "headings (lines that begin with # in .md, or a folder with "
-				       "a .txt file for each chapter)\n");
-}
-
-/* Its worker would find that on a pod that bills. */
-static void add_rates(const struct job *job, struct str *notes)
-{
-	const struct engine_voices *by_voice = job->engine ? job->engine->by_voice : NULL;
-
-	if (job->worker || !by_voice || !by_voice->rate)
-		return;
-	const char **voices = segments_voices(&job->segments);
-	for (size_t i = 1; voices[0] && voices[i]; i++) {
-		int first = by_voice->rate(voices[0]), other = by_voice->rate(voices[i]);
-		if (first == other)
-			continue;
-		str_addf(notes,
-			 "voice %s has %d samples a second and %s has %d: %s refuses to speak both "
-			 "in one "
-			 "job; make a job of each\n",
-			 voices[0], first, voices[i], other, job->engine->name);
-		break;
-	}
-	free(voices);
-}
-
-static void add_length(const struct size *size, struct str *notes)
-{
-	char gb[32];
-
-	if (size->track_s * size->byte_s * SAFELY < (double)WAV_MOST_BYTES)
-		return;
-	str_addf(
-		notes,
-		"joined.wav will have about %s GB: above 4.29 GB it is written as RF64, which some "
-		"players cannot read; join.formats = [\"flac\"] makes a file that they can\n",
-		number_show(gb, size->track_s * size->byte_s / 1e9, 3));
-}
-
-/* Of the folder, or of the one in which it will be made; -1: unknown. */
-static int64_t free_bytes(const char *folder)
-{
-	CLEANUP(free_text) char *path = xstrdup(folder);
-	int64_t bytes;
-
-	while ((bytes = path_free_bytes(path)) < 0 && strcmp(path, "/") != 0 &&
-	       strcmp(path, ".") != 0) {
-		char *above = path_dir(path);
-		free(path);
-		path = above;
-	}
-	return bytes;
-}
-
-static int check_room(const struct job *job, const struct size *size, struct str *notes,
-		      struct err *err)
-{
-	const int tracks = job->join ? 1 + job->join_as.normalise : 0;
-	double need = (size->open_s + size->track_s * tracks) * size->byte_s;
-	int64_t have = free_bytes(job->output);
-	char need_gb[32], have_gb[32];
-
-	if (have < 0 || need < 1e6 || (double)have >= need * SAFELY)
-		return 0;
-	number_show(need_gb, need / 1e9, 2);
-	number_show(have_gb, (double)have / 1e9, 2);
-	if ((double)have < need * SURELY)
-		return err_set(
-			err, ERR_LOCAL,
-			"the output folder %s needs about %s GB%s, and %s GB are free there: "
-			"free some space, or set another job.output",
-			job->output, need_gb,
-			tracks > 1 ? " while the track gets its loudness" : "", have_gb);
-	str_addf(notes, "the output folder needs about %s GB, and %s GB are free there\n", need_gb,
-		 have_gb);
-	return 0;
-}
-
-int tts_foresee(struct job *job, const struct segment_result *results, struct str *notes,
-		struct err *err)
-{
-	const struct size size = size_of(job, results);
-
-	if (size.open_s <= 0)
-		return 0;
-	add_rates(job, notes);
-	if (job->join) {
-		add_ffmpeg(job, notes);
-		add_chapters(job, notes);
-		add_length(&size, notes);
-	}
-	return check_room(job, &size, notes, err);
 }

@@ -8,7 +8,6 @@
 
 #include "engines.h"
 #include "job.h"
-#include "jobs/manifest.h"
 #include "jobs/renders.h"
 #include "join.h"
 #include "script.h"
@@ -153,96 +152,6 @@ const char **segments_voices(const struct segments *s);
 /* Checks that the voice exists. For script.check_voice; ctx is the speaker. */
 int segments_check_voice(void *speaker, const char *voice, struct err *err);
 
-/* ---- reuse ----
- * Finds finished files of the output folder and the render cache that segments can use, under any
- * name, and renames them as the script requires.
- *
- * A file of the folder counts if a line of the manifest has its hash. reuse_find() only reads.
- * reuse_bring() acts: it appends the lines of all new names, then renames one file at a time. At
- * each moment each file is complete and listed in the manifest. A file is renamed if its name
- * belongs to another segment, and copied if no segment has its name or it comes from the cache.
- * Files that swap names are parked under a third name, with a line of its own. After a crash,
- * reuse_find() finds all of them. */
-
-struct reuse;
-
-/* The job's description of its segments. All borrowed. */
-struct reuse_want {
-	const struct job *job;
-	const struct segment *segments;
-	size_t count;
-	const char *dir; /* the output folder */
-	bool force;      /* overwrite foreign files */
-	bool anew;       /* reuse nothing */
-	/* Fills the result of a segment that the render cache has and returns a descriptor, or -1.
-	 * NULL: no cache. */
-	int (*cached)(const struct job *job, size_t index, struct segment_result *result);
-	/* Makes the manifest's line. New reference. */
-	json_t *(*line)(const struct job *job, size_t index, const struct segment_result *result);
-};
-
-/* Fills the results of segments that need no render. ERR_CONFIG: a foreign file has a segment's
- * name, or the manifest is invalid. */
-int reuse_find(struct reuse **out, const struct reuse_want *want, struct segment_result *results,
-	       struct err *err);
-void reuse_free(struct reuse *r);
-void reuse_count(const struct reuse *r, struct job_changes *out);
-/* Call once, under the folder's lock. A segment whose file cannot be copied becomes unfinished
- * again. */
-int reuse_bring(struct reuse *r, struct segment_result *results, struct str *notes,
-		struct err *err);
-
-/* Names of files that a job of this type made, that match the manifest and that no segment has. */
-struct reuse_names {
-	char **list;
-	size_t count, cap;
-};
-int reuse_stale(const struct reuse_want *want, struct reuse_names *out, struct err *err);
-void reuse_names_free(struct reuse_names *names);
-
-static inline void reuse_names_free_cleanup(struct reuse_names *names)
-{
-	reuse_names_free(names);
-}
-
-/* ---- reuse state ----
- * What reuse.c finds and reuse.c moves. */
-
-/* Prefix of a parked file's name. */
-#define REUSE_PARK ".burst-moving-"
-
-enum { NO_INDEX = -1 };
-
-/* A name of the manifest and its file. */
-struct owned {
-	const char *file;
-	enum { UNJUDGED, ABSENT, FOREIGN, OURS } state;
-	char sha256[SHA256_HEX];
-	const struct manifest_entry *entry; /* OURS: the latest line with this hash */
-	ssize_t segment;                    /* the segment with this name; NO_INDEX: none */
-	bool in_place;                      /* that segment needs exactly this file */
-	size_t wanted;                      /* number of other segments that need it */
-	ssize_t first;                      /* the first of them */
-};
-
-/* The source of a segment's file. */
-struct origin {
-	enum { NOWHERE, IN_PLACE, FROM_FOLDER, FROM_CACHE } where;
-	size_t owned;     /* index; FROM_FOLDER */
-	ssize_t next;     /* next segment that needs the same file */
-	ssize_t own_name; /* index of `owned` with the segment's name; NO_INDEX: none */
-};
-
-struct reuse {
-	struct reuse_want want;
-	struct manifest m;
-	struct owned *owned; /* sorted by name */
-	size_t owned_count;
-	struct manifest_entry **by_key; /* sorted by key, later lines first */
-	struct origin *origins;
-	struct job_changes changes;
-};
-
 /* ---- state ----
  * The state of a job of type "tts" once its config is read. Private to jobs/tts/. */
 
@@ -278,35 +187,25 @@ struct job {
 	struct reuse *reuse; /* result of find_cached(); NULL: not called yet */
 };
 
-void tts_free(struct job *job);
-
-/* tts_keys.c: the keys of `job`, and the checks that need no script. */
-extern const struct option_spec tts_options[];
-enum { TTS_CHARS_LEAST = 20, TTS_CHARS_USUAL = 280, TTS_CHARS_MOST = 100000 };
-int tts_check_conf(const struct section *conf, struct mistakes *m, struct err *err);
-/* Adds job.options to an object. ERR_CONFIG. */
-int tts_read_options(json_t *to, const struct section *conf, struct mistakes *m, struct err *err);
-/* A copy of a key's text; NULL if absent or empty. The caller frees it. */
-char *tts_text(const struct section *conf, const char *key);
-/* job.input_mode; ERR_CONFIG; err may be NULL. */
-int tts_read_mode(const struct section *conf, enum input_mode *out, struct err *err);
-
-/* tts.c: checks a finished file. habits: of the run's voices; NULL: do not compare the file. */
-int tts_check_file(const struct job *job, size_t index, const char *file, struct habits *habits,
-		   struct check *out, struct err *err);
-
-/* finished.c: as in job_ops. */
+/* needs.c: what the job needs of a pod, from its config and its segments. */
+void tts_fill_needs(struct job *job, const struct section *conf);
+/* As in job_ops. */
 int tts_foresee(struct job *job, const struct segment_result *results, struct str *notes,
 		struct err *err);
 
 /* finished.c: handles files that exist already, and the end of the job. As in job_ops. */
 int tts_record(struct job *job, size_t index, const struct segment_result *results, size_t count,
 	       struct err *err);
+/* Checks a finished file. habits: of the run's voices; NULL: do not compare the file. */
+int tts_check_file(const struct job *job, size_t index, const char *file, struct habits *habits,
+		   struct check *out, struct err *err);
 void tts_kept(struct job *job, size_t index, const struct segment_result *result);
 int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err);
 void tts_changes(const struct job *job, struct job_changes *out);
 void tts_left_out(const struct job *job, struct str *to);
+/* Call once. */
 int tts_bring(struct job *job, struct segment_result *results, struct str *notes, struct err *err);
+void tts_reuse_free(struct reuse *r);
 int tts_finish(struct job *job, const struct segment_result *results, struct str *notes,
 	       struct err *err);
 

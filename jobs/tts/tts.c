@@ -1,160 +1,346 @@
-/* tts.c - jobs of type "tts": its config, script and voices are read, what it needs from a pod,
- * the tasks for the engine */
+/* tts.c - jobs of type "tts": its keys, its config, script and voices, the tasks for the engine */
 #include "tts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/gpus.h"
+#include "base/jsonx.h"
 #include "base/path.h"
 #include "join.h"
 #include "jobs/common.h"
-#include "jobs/workers/python.h"
 #include "engines.h"
 #include "state.h"
 
-/* ---- needs ----
- * What a job of type "tts" needs from a pod: files, set-up, memory, speed of its engine. */
+/* ---- keys ----
+ * The keys of `job`, and the checks that need no script. */
 
-enum {
-	SETUP_WITH_TORCH_GB = 8
-}; /* importing torch twice, to check that it did not change: a cautious guess, not measured */
+enum { CHARS_LEAST = 20, CHARS_USUAL = 280, CHARS_MOST = 100000 };
 
-static void gather_files(struct job *job, const struct engine *engine)
+static const struct option_spec check_options[] = {
+	{"enabled", OPTION_BOOL, 0, "true", "check each finished file"},
+	{"tries", OPTION_INT, 0, "3", "how often a suspect segment is rendered in all"},
+	{"min_duration", OPTION_DECIMAL, 0, "0.35",
+	 "shortest length, times what the text should take"},
+	{"max_duration", OPTION_DECIMAL, 0, "3.0",
+	 "longest length, times what the text should take"},
+	{"silence", OPTION_DECIMAL, 0, "2.0", "longest silence within, in seconds"},
+	{"clipping", OPTION_DECIMAL, 0, "0.01", "largest share of clipped samples"},
+	{"offset", OPTION_DECIMAL, 0, "0.05",
+	 "largest mean of all samples, as a share of full scale"},
+	{"compare", OPTION_BOOL, 0, "true",
+	 "suspect files that differ from others of their voice in speed, ending or sample rate"},
+	{0},
+};
+
+static const struct option_spec join_options[] = {
+	{"gap", OPTION_DECIMAL, 0, "0.4", "seconds of silence between segments"},
+	{"piece_gap", OPTION_DECIMAL, 0, "0.1", "the same between pieces of one long text"},
+	{"loudness", OPTION_DECIMAL, 0, NULL,
+	 "loudness of the track in LUFS, as in -18 (absent: unchanged)"},
+	{"subtitles", OPTION_BOOL, 0, "false", "write joined.srt and joined.vtt"},
+	{"formats", OPTION_TEXTS, 0, NULL,
+	 "also write the track with chapters in these formats: m4b, mp3, opus, flac"},
+	{0},
+};
+
+static const struct option_spec estimate_options[] = {
+	{"gpu", OPTION_TEXT, 0, NULL,
+	 "the GPU that the times were measured on; others follow by bandwidth and compute"},
+	{"once", OPTION_DECIMAL, 0, "0", "seconds of each batch, whatever its content"},
+	{"longest", OPTION_DECIMAL, 0, "0", "seconds for each character of its longest segment"},
+	{"each", OPTION_DECIMAL, 0, "0", "seconds for each character of all its segments"},
+	{"host_share", OPTION_DECIMAL, 0, "0",
+	 "share of `longest` and `each` that no faster card shortens"},
+	{"vram_base", OPTION_DECIMAL, 0, "0", "GiB of GPU memory that the engine always takes"},
+	{"vram_each", OPTION_DECIMAL, 0, "0", "GiB that each segment of a batch adds"},
+	{0},
+};
+
+static const struct option_spec tts_options[] = {
+	JOB_COMMON_OPTIONS,
+	{"engine", OPTION_TEXT, 0, "espeak",
+	 "what speaks: \"piper\" (a neural voice without a GPU), another of `burst engines`, or "
+	 "any name with your own worker"},
+	{"input", OPTION_PATH, OPTION_REQUIRED, NULL,
+	 "the script: .txt, .jsonl, .csv, .tsv, .md, or a folder of .txt"},
+	{"input_mode", OPTION_TEXT, 0, "auto",
+	 "how .txt is cut: lines, paragraphs, or auto (paragraphs if some have several lines)"},
+	{"lexicon", OPTION_PATH, 0, NULL,
+	 "pronunciations: a file with a word, a tab and what to say for it on each line"},
+	{"voice", OPTION_TEXT, 0, NULL, "voice of lines that name none"},
+	{"voices", OPTION_PATH, 0, NULL,
+	 "folder of voice samples: NAME.wav (flac, mp3, m4a, ogg with ffmpeg) is the voice NAME; "
+	 "NAME.txt its words, for qwen3-clone"},
+	{"options", OPTION_TEXTS, 0, NULL, "settings of the engine, as in [\"speed=160\"]"},
+	{"seed", OPTION_INT, 0, "0",
+	 "base of the random seeds; the same seed gives the same files"},
+	{"accept_license", OPTION_BOOL, 0, "false",
+	 "use weights whose licence forbids some use; you keep to it"},
+	{"weights_url", OPTION_TEXT, 0, NULL,
+	 "a server with the paths of huggingface.co that weights come from instead"},
+	{"worker", OPTION_TEXT, 0, NULL, "shell command that starts your own worker program"},
+	{"workers", OPTION_INT, 0, "1", "worker processes on each pod"},
+	{"max_batch", OPTION_INT, 0, NULL,
+	 "largest number of segments in a batch (absent: the engine's own)"},
+	{"hang", OPTION_DURATION, 0, "60s",
+	 "restart a worker that is silent for this long, or for ten times its estimate", NULL},
+	{"vram_gb", OPTION_INT, 0, NULL,
+	 "GPU memory that your own worker needs; 0: it needs no GPU"},
+	{"setup_needs_gpu", OPTION_BOOL, 0, "true",
+	 "false: your setup compiles nothing for a card, so all cards share its result and a pod "
+	 "without a GPU can run it"},
+	{"estimate", OPTION_GROUP, 0, NULL, "what is known of the engine before it has run here",
+	 estimate_options},
+	{"max_chars", OPTION_INT, 0, "280", "longer texts are cut at sentences, commas, words"},
+	{"min_chars", OPTION_INT, 0, "20", "shorter pieces are merged with a neighbour"},
+	{"check", OPTION_GROUP, 0, NULL, "what a finished file must satisfy", check_options},
+	{"join", OPTION_GROUP, 0, NULL, "one track of all segments", join_options},
+	{0},
+};
+
+static int range_int(const struct section *conf, const char *key, int64_t least, int64_t most,
+		     struct err *err)
 {
-	size_t count = 0, voices = job->segments.file_count;
-	bool harness = engine ? engine->python != NULL
-			      : job->worker && strstr(job->worker, python_harness_main);
+	int64_t value = section_int(conf, key);
 
-	job->files = xcalloc(voices + PYTHON_FILES_MAX + 1, sizeof(*job->files));
-	if (engine && engine->file)
-		job->files[count++] = *engine->file();
-	for (const char *const *name = python_harness; harness && *name; name++)
-		job->files[count++] = *python_file(*name);
-	for (const char *const *name = engine ? engine->python : NULL; name && *name; name++)
-		job->files[count++] = *python_file(*name);
-	for (size_t i = 0; i < voices; i++)
-		job->files[count++] = job->segments.files[i];
-	job->needs.files = job->files;
-	job->needs.file_count = count;
+	if (section_has(conf, key) && (value < least || value > most))
+		return err_set(err, ERR_CONFIG, "%s: %s must be from %lld to %lld",
+			       section_where(conf, key), key, (long long)least, (long long)most);
+	return 0;
 }
 
-/* Joins the scripts: the engine's own runs first, then the user's. */
-static char *both_setups(const char *engine, const char *user)
+static int range_decimal(const struct section *conf, const char *key, double least, double most,
+			 struct err *err)
 {
-	if (engine && user)
-		return xasprintf("%s\n%s\n", engine, user);
-	return engine || user ? xstrdup(engine ? engine : user) : NULL;
+	double value = section_decimal(conf, key);
+
+	if (section_has(conf, key) && !(value >= least && value <= most))
+		return err_set(err, ERR_CONFIG, "%s: %s must be from %g to %g",
+			       section_where(conf, key), key, least, most);
+	return 0;
 }
 
-/* Returns NULL if there is nothing to prepare. */
-static char *engine_setup(const struct job *job, const struct engine *engine)
+static int check_ranges(const struct section *conf, struct mistakes *m, struct err *err)
 {
-	if (!engine)
-		return NULL;
-	const char **voices = segments_voices(&job->segments);
-	char *setup = environment_setup(engine, voices, job->mirror);
-	free(voices);
-	return setup;
+	const struct section *check = section_group(conf, "check"),
+			     *join = section_group(conf, "join"),
+			     *estimate = section_group(conf, "estimate");
+	const struct {
+		const struct section *of;
+		const char *key;
+		int64_t least, most;
+	} whole[] = {
+		{conf, "workers", 1, 256},
+		{conf, "max_batch", 1, 10000},
+		{conf, "vram_gb", 0, 2000},
+		{conf, "max_chars", CHARS_LEAST, CHARS_MOST},
+		{conf, "min_chars", 0, MAX(section_int(conf, "max_chars"), 0) / 2},
+		{conf, "seed", 0, INT32_MAX},
+		{check, "tries", 1, 20},
+	};
+	const struct {
+		const struct section *of;
+		const char *key;
+		double least, most;
+	} decimal[] = {
+		{check, "min_duration", 0, 1},    {check, "max_duration", 1, 1000},
+		{check, "silence", 0.1, 3600},    {check, "clipping", 0, 1},
+		{check, "offset", 0, 1},          {join, "gap", 0, 60},
+		{join, "piece_gap", 0, 60},       {join, "loudness", -70, -5},
+		{estimate, "once", 0, 3600},      {estimate, "longest", 0, 3600},
+		{estimate, "each", 0, 3600},      {estimate, "host_share", 0, 1},
+		{estimate, "vram_base", 0, 2000}, {estimate, "vram_each", 0, 2000},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
+		if (range_int(whole[i].of, whole[i].key, whole[i].least, whole[i].most, err) < 0 &&
+		    mistakes_note(m, NULL, err) < 0)
+			return -1;
+	for (size_t i = 0; i < ARRAY_LEN(decimal); i++)
+		if (range_decimal(decimal[i].of, decimal[i].key, decimal[i].least, decimal[i].most,
+				  err) < 0 &&
+		    mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
 }
 
-/* Names what the speed of a batch depends on: how the engine is set up and started, and how many
- * processes share the card. */
-static char *name_speed(const struct job *job)
+static json_t *option_value(const char *text)
 {
-	CLEANUP(free_text) char *chosen = json_dumps(job->options, JSON_SORT_KEYS | JSON_COMPACT);
-	CLEANUP(free_text)
-	char *all = xasprintf("%s\n%s\n%s", chosen ? chosen : "", job->worker ? job->worker : "",
-			      job->setup ? job->setup : "");
-	char hex[SHA256_HEX];
+	char *end;
+	long long whole = strtoll(text, &end, 10);
 
-	sha256_hex(all, strlen(all), hex);
-	return xasprintf("%.12s.w%d", hex, job->needs.workers);
+	if (*text && !*end)
+		return json_integer(whole);
+	double number = strtod(text, &end);
+	if (*text && !*end && isfinite(number))
+		return json_real(number);
+	if (!strcmp(text, "true") || !strcmp(text, "false"))
+		return json_boolean(text[0] == 't');
+	return json_string(text);
 }
 
-/* Values from the user's config override the engine's. */
-static struct job_prior read_prior(struct job *job, const struct section *conf,
-				   const struct engine *engine)
+/* Returns NULL for the user's own worker or an unknown engine. */
+static const struct engine *engine_of(const struct section *conf)
 {
-	const struct section *s = section_group(conf, "estimate");
-	struct job_prior prior = engine ? engine->prior : (struct job_prior){0};
+	const char *worker = section_text(conf, "worker");
 
-	if (section_has(s, "once") || section_has(s, "longest") || section_has(s, "each")) {
-		prior.once_s = section_decimal(s, "once");
-		prior.longest_s = section_decimal(s, "longest");
-		prior.each_s = section_decimal(s, "each");
-		prior.gpu = job->estimate_gpu = tts_text(s, "gpu");
-		prior.host_share = section_decimal(s, "host_share");
-		prior.source = "job.estimate";
+	return worker && *worker ? NULL : engine_find(section_text(conf, "engine"));
+}
+
+static int read_option(json_t *to, const struct section *conf, const char *item, struct err *err)
+{
+	const struct engine *engine = engine_of(conf);
+	const char *equals = strchr(item, '=');
+	CLEANUP(free_text) char *name = equals ? xstrndup(item, (size_t)(equals - item)) : NULL;
+	json_t *value = equals && equals > item ? option_value(equals + 1) : NULL;
+
+	if (!value || json_object_set_new(to, name, value) < 0)
+		return err_set(err, ERR_CONFIG,
+			       "%s: options: \"%s\" must be written as in \"speed=160\"",
+			       section_where(conf, "options"), item);
+	if (engine && engine_check_option(engine, name, value, err) < 0)
+		return err_wrap(err, "%s", section_where(conf, "options"));
+	return 0;
+}
+
+static int read_options(json_t *to, const struct section *conf, struct mistakes *m, struct err *err)
+{
+	for (size_t i = 0; i < section_count(conf, "options"); i++)
+		if (read_option(to, conf, section_item(conf, "options", i), err) < 0 &&
+		    mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int check_engine(const struct section *conf, struct err *err)
+{
+	const char *name = section_text(conf, "engine"), *worker = section_text(conf, "worker");
+
+	if (engine_find(name) || (worker && *worker))
+		return 0;
+	const char *near = nearest_word(name, engine_names());
+	return err_set(
+		err, ERR_CONFIG,
+		"%s: engine \"%s\" is unknown%s%s%s (an engine of your own needs worker = \"...\")",
+		section_where(conf, "engine"), name, near ? "; did you mean \"" : "",
+		near ? near : "", near ? "\"?" : "");
+}
+
+static int read_mode(const struct section *conf, enum input_mode *out, struct err *err)
+{
+	static const char *const modes[] = {
+		[INPUT_AUTO] = "auto", [INPUT_LINES] = "lines", [INPUT_PARAGRAPHS] = "paragraphs"};
+
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
+		if (!strcmp(section_text(conf, "input_mode"), modes[i])) {
+			*out = (enum input_mode)i;
+			return 0;
+		}
+	return err_set(err, ERR_CONFIG,
+		       "%s: input_mode must be \"auto\", \"lines\" or \"paragraphs\"",
+		       section_where(conf, "input_mode"));
+}
+
+static int check_formats(const struct section *join, struct mistakes *m, struct err *err)
+{
+	for (size_t i = 0; i < section_count(join, "formats"); i++) {
+		const char *name = section_item(join, "formats", i);
+		bool again = false;
+		for (size_t k = 0; k < i; k++)
+			again |= !strcmp(name, section_item(join, "formats", k));
+		if (ffmpeg_format_find(name) && !again)
+			continue;
+		err_set(err, ERR_CONFIG, "%s: formats: \"%.*s\" %s", section_where(join, "formats"),
+			utf8_fit(name, 40), name,
+			again ? "is there twice" : "is none of m4b, mp3, opus, flac");
+		if (mistakes_note(m, NULL, err) < 0)
+			return -1;
 	}
-	if (section_has(s, "vram_base") || section_has(s, "vram_each")) {
-		prior.base_gib = section_decimal(s, "vram_base");
-		prior.each_gib = section_decimal(s, "vram_each");
-	}
-	return prior;
+	return 0;
 }
 
-/* Advertised GB of the smallest card that holds one segment for each worker. Cards report as little
- * as 93 % of that, and the driver keeps 1 GiB. */
-static int smallest_card_gb(const struct job_prior *prior, int workers)
+/* Its times would be taken for those of every card. */
+static int check_estimate_gpu(const struct section *conf, struct err *err)
 {
-	return prior->base_gib > 0
-		       ? (int)ceil((workers * (prior->base_gib + prior->each_gib) + 1) / 0.93)
-		       : 0;
+	const struct section *estimate = section_group(conf, "estimate");
+	const char *gpu = section_text(estimate, "gpu"), *near;
+
+	if (!gpu || !*gpu || gpu_find(gpu))
+		return 0;
+	near = gpu_nearest(gpu);
+	return err_set(
+		err, ERR_CONFIG,
+		"%s: estimate: gpu \"%.*s\" is unknown%s%s%s; `burst gpus` lists those whose "
+		"times can be carried over (absent: the times hold for all cards)",
+		section_where(estimate, "gpu"), utf8_fit(gpu, 40), gpu,
+		near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-/* tts.c: what the job needs of a pod, from its config and its segments. */
-static void tts_fill_needs(struct job *job, const struct section *conf)
+static int check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
-	const struct engine *engine = job->worker ? NULL : job->engine;
-	struct job_needs *n = &job->needs;
+	CLEANUP(json_decref) json_t *values = json_object();
+	enum input_mode mode;
 
-	n->engine = job->engine_name;
-	n->hang_ms = MAX(section_int(conf, "hang"), 1000);
-	n->vram_gb = section_has(conf, "vram_gb") ? (int)section_int(conf, "vram_gb")
-		     : engine                     ? engine->vram_gb
-						  : 0;
-	n->gpu = engine ? engine->gpu
-			: n->vram_gb > 0 ||
-				  section_decimal(section_group(conf, "estimate"), "vram_base") > 0;
-	n->bf16 = engine && engine->bf16;
-	n->workers = (int)section_int(conf, "workers");
-	n->max_batch = section_has(conf, "max_batch") ? (int)section_int(conf, "max_batch")
-		       : engine                       ? engine->max_batch
-						      : 16;
-	n->max_batch_is_cap = section_has(conf, "max_batch");
-	n->max_batch_weight = engine ? engine->max_batch_weight : 0;
-	if (engine)
-		job->worker_line = environment_worker(engine);
-	n->worker = engine ? job->worker_line : job->worker;
-	n->install = engine ? engine->install : NULL;
-	n->installed = engine ? engine->installed : NULL;
-	n->packages = engine ? engine->packages : NULL;
-	CLEANUP(free_text) char *own = engine_setup(job, engine);
-	job->setup = both_setups(own, section_text(conf, "setup"));
-	n->setup = job->setup;
-	n->setup_is_ours =
-		own && !section_text(conf, "setup") && !section_text(conf, "weights_url");
-	n->setup_packages = job->setup_packages = engine ? environment_packages(engine) : NULL;
-	n->setup_env = job->setup_env;
-	n->setup_download_mb = engine ? environment_download_mb(engine) : 0;
-	n->setup_memory_gb = engine && engine->torch ? SETUP_WITH_TORCH_GB : 0;
-	/* burst's engines have the same environment on all cards: the image's torch, and packages
-	 * without kernels */
-	n->setup_by_card =
-		n->gpu && section_text(conf, "setup") && section_bool(conf, "setup_needs_gpu");
-	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;
-	job->env = job_texts(conf, "env");
-	n->env_names = (const char *const *)job->env;
-	gather_files(job, engine);
-	n->prior = read_prior(job, conf, engine);
-	n->vram_gb = MAX(n->vram_gb, n->gpu ? smallest_card_gb(&n->prior, n->workers) : 0);
-	n->speed_options = job->speed_options = name_speed(job);
+	if (check_ranges(conf, m, err) < 0)
+		return -1;
+	if (job_check_env(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	if (check_engine(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	if (read_mode(conf, &mode, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	if (check_formats(section_group(conf, "join"), m, err) < 0)
+		return -1;
+	if (check_estimate_gpu(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	return read_options(values, conf, m, err);
+}
+
+/* A copy of a key's text; NULL if absent or empty. The caller frees it. */
+static char *text_of(const struct section *conf, const char *key)
+{
+	const char *text = section_text(conf, key);
+
+	return text && *text ? xstrdup(text) : NULL;
 }
 
 /* ---- load ----
  * Reads a job of type "tts": its config, script and voices. */
 
 #define LEXICON_MOST_BYTES ((size_t)8 << 20)
+
+static void tts_free(struct job *job)
+{
+	if (!job)
+		return;
+	segments_free(&job->segments);
+	samples_free(&job->samples);
+	script_free(&job->script);
+	lexicon_free(job->lexicon);
+	habits_free(job->habits);
+	join_meter_free(job->join_as.meter);
+	json_decref(job->options);
+	job_texts_free(job->env);
+	free(job->files);
+	free(job->output);
+	free(job->voice);
+	free(job->worker);
+	free(job->voices_dir);
+	free(job->engine_name);
+	free(job->setup);
+	free(job->setup_packages);
+	free(job->speed_options);
+	free(job->estimate_gpu);
+	free(job->worker_line);
+	free(job->pins);
+	free(job->mirror);
+	free(job->mirror_pair);
+	tts_reuse_free(job->reuse);
+	renders_free(job->renders);
+	free(job->made_by);
+	free(job);
+}
 
 static inline void tts_free_cleanup(struct job **job)
 {
@@ -179,7 +365,7 @@ static int check_line_options(void *ctx, json_t *said, struct err *err)
 static void read_engine(struct job *job, const struct section *conf)
 {
 	job->engine_name = xstrdup(section_text(conf, "engine"));
-	job->worker = tts_text(conf, "worker");
+	job->worker = text_of(conf, "worker");
 	job->engine = engine_find(job->engine_name);
 	if (job->engine && !job->worker)
 		job->pins = environment_pins(job->engine);
@@ -224,8 +410,8 @@ static int read_voice(struct job *job, const struct section *conf, struct speake
 	const char *fallback = job->engine && !job->worker ? job->engine->voice : NULL;
 	struct err why = {0};
 
-	job->voice = tts_text(conf, "voice");
-	job->voices_dir = tts_text(conf, "voices");
+	job->voice = text_of(conf, "voice");
+	job->voices_dir = text_of(conf, "voices");
 	speaker->voices_dir = job->voices_dir;
 	if (!job->voice && fallback && !job->voices_dir)
 		job->voice = xstrdup(fallback);
@@ -299,8 +485,8 @@ static struct split_limits split_limits_of(const struct section *conf)
 {
 	int64_t most = section_int(conf, "max_chars"), least = section_int(conf, "min_chars");
 
-	if (most < TTS_CHARS_LEAST || most > TTS_CHARS_MOST || least < 0 || least > most / 2)
-		return (struct split_limits){TTS_CHARS_USUAL, 0};
+	if (most < CHARS_LEAST || most > CHARS_MOST || least < 0 || least > most / 2)
+		return (struct split_limits){CHARS_USUAL, 0};
 	return (struct split_limits){(size_t)most, (size_t)least};
 }
 
@@ -317,7 +503,7 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 		return err_about(err, "job.input");
 	}
 	speaker->limits = split_limits_of(conf);
-	(void)tts_read_mode(conf, &mode, NULL); /* check_conf() has reported a bad value */
+	(void)read_mode(conf, &mode, NULL); /* check_conf() has reported a bad value */
 	if (read_lexicon(job, setup, err) < 0 && mistakes_note(setup->mistakes, NULL, err) < 0)
 		return -1;
 	speaker->lexicon = job->lexicon;
@@ -403,7 +589,7 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 	job->output = xstrdup(setup->output_dir);
 	job->habits = habits_new();
 	job->options = json_object();
-	if (tts_check_conf(conf, m, err) < 0 || tts_read_options(job->options, conf, m, err) < 0)
+	if (check_conf(conf, m, err) < 0 || read_options(job->options, conf, m, err) < 0)
 		return -1;
 	read_engine(job, conf);
 	struct speaker speaker = {
@@ -520,7 +706,7 @@ const struct job_ops job_tts = {
 	.type = "tts",
 	.summary = "speak a script, one sound file for each line",
 	.options = tts_options,
-	.check_conf = tts_check_conf,
+	.check_conf = check_conf,
 	.load = tts_load,
 	.free = tts_free,
 	.segments = tts_segments,
