@@ -77,6 +77,15 @@ int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 struct join_meter *join_meter_new(void);
 void join_meter_free(struct join_meter *m); /* accepts NULL, as all of these do */
 
+/* The join begins; its passes take so many ms for a second of sound. */
+void join_meter_begin(struct join_meter *m, double of_all);
+/* The passes of the loudness are over, or not needed. */
+void join_meter_loudness_done(struct join_meter *m);
+/* A pass begins, which takes of_pass ms for a second of sound. It moves the position of fd, which
+ * it may share with a child, from 0 to `bytes`. 0: not known. fd must stay open until
+ * join_meter_passed(). */
+void join_meter_pass(struct join_meter *m, double of_pass, int fd, int64_t bytes);
+void join_meter_passed(struct join_meter *m);
 /* From 0 to 1. */
 double join_meter_share(struct join_meter *m);
 
@@ -86,6 +95,21 @@ double join_meter_share(struct join_meter *m);
 
 /* Returns whether ffmpeg exists and runs. */
 bool ffmpeg_found(void);
+/* Each takes descriptors, since a path could have become a link: `from` is a WAV file, `to` a name
+ * in the folder `dir`, where only burst may write. */
+
+/* Converts a file to this format. */
+int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *format,
+		   struct err *err);
+/* Brings a track to a loudness (EBU R128, true peak at most -1.5 dB) in two or three passes. Keeps
+ * length and rate; writes 16 bits. *lufs: the loudness of the result. ERR_JOB: there is not enough
+ * sound. */
+int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *format,
+		    double target, struct join_meter *meter, double *lufs, struct err *err);
+/* Encodes a track. chapters: a FFMETADATA file in dir; NULL: none. ERR_JOB: ffmpeg is missing or
+ * fails. */
+int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
+		  const struct ffmpeg_format *format, struct join_meter *meter, struct err *err);
 /* Converts a whole file into a WAV file of one channel and 16 bits, at most ten minutes of it.
  * kind: ffmpeg's name for the file's format. rate 0: unchanged. ERR_NOT_FOUND: ffmpeg is not
  * installed; ERR_JOB: it cannot read the file. */
@@ -94,10 +118,10 @@ int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str
 
 /* A format that a joined track can be converted to. */
 struct ffmpeg_format {
-	const char *name;            /* in the config, and the file's ending: "m4b" */
-	const char *const *settings; /* arguments of the encoder; NULL-terminated */
-	bool chapters;               /* it can hold chapters */
-	double ms_per_s;             /* as JOIN_COPY_MS */
+	const char *name;     /* in the config, and the file's ending: "m4b" */
+	const char *settings; /* arguments of the encoder */
+	bool chapters;        /* it can hold chapters */
+	double ms_per_s;      /* as JOIN_COPY_MS */
 };
 /* Returns NULL for an unknown name. */
 const struct ffmpeg_format *ffmpeg_format_find(const char *name);

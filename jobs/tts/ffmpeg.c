@@ -1,0 +1,391 @@
+/* ffmpeg.c - runs ffmpeg without a shell: converts sound, sets its loudness, encodes tracks; and
+ * measures how far that is */
+#include "join.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/program.h"
+
+/* ---- join meter ----
+ * How far the join of a track is: passes over the sound, each with its usual time. */
+
+struct join_meter {
+	pthread_mutex_t lock;
+	double all, done, pass; /* ms for a second of sound; pass: of the one under way */
+	int fd;
+	int64_t bytes;
+};
+
+struct join_meter *join_meter_new(void)
+{
+	struct join_meter *m = xcalloc(1, sizeof(*m));
+
+	pthread_mutex_init(&m->lock, NULL);
+	return m;
+}
+
+void join_meter_free(struct join_meter *m)
+{
+	if (!m)
+		return;
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+void join_meter_begin(struct join_meter *m, double of_all)
+{
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->all = of_all;
+	m->done = m->pass = 0;
+	pthread_mutex_unlock(&m->lock);
+}
+
+void join_meter_loudness_done(struct join_meter *m)
+{
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->done = JOIN_COPY_MS + JOIN_LOUDNESS_MS;
+	pthread_mutex_unlock(&m->lock);
+}
+
+void join_meter_pass(struct join_meter *m, double of_pass, int fd, int64_t bytes)
+{
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->pass = of_pass;
+	m->fd = fd;
+	m->bytes = bytes;
+	pthread_mutex_unlock(&m->lock);
+}
+
+void join_meter_passed(struct join_meter *m)
+{
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->done += m->pass;
+	m->pass = 0;
+	pthread_mutex_unlock(&m->lock);
+}
+
+static double passed_now(const struct join_meter *m)
+{
+	if (m->pass <= 0 || m->bytes <= 0)
+		return 0;
+	double at = (double)lseek(m->fd, 0, SEEK_CUR);
+	return m->pass * MIN(MAX(at / (double)m->bytes, 0.0), 1.0);
+}
+
+double join_meter_share(struct join_meter *m)
+{
+	if (!m)
+		return 0;
+	pthread_mutex_lock(&m->lock);
+	double share = m->all > 0 ? (m->done + passed_now(m)) / m->all : 0;
+	pthread_mutex_unlock(&m->lock);
+	return MIN(share, 1.0);
+}
+
+/* ---- ffmpeg ----
+ * Runs ffmpeg without a shell. */
+
+#define STDERR_MAX        ((size_t)256 << 10)
+#define TRUE_PEAK         -1.5
+#define SILENCE_LUFS      -70.0
+#define TOLERANCE_LU      0.15
+#define DECODED_MAX_BYTES ((size_t)256 << 20)
+enum { DECODE_LIMIT_MS = 60 * 1000 };
+
+/* Nothing but stdin: a pod's file may be a list of other files or URLs. */
+#define READ_WAV "-f wav -protocol_whitelist pipe -i pipe:0"
+/* The same sound gives the same bytes. */
+#define EXACT "-map_metadata -1 -fflags +bitexact -flags:a +bitexact"
+
+/* ---- the command line ---- */
+
+struct args {
+	char *list[64]; /* ends with NULL */
+	size_t count;
+};
+
+/* Adds words that are separated by blanks. */
+static void add_words(struct args *a, const char *fmt, ...) PRINTF(2, 3);
+static void add_words(struct args *a, const char *fmt, ...)
+{
+	char words[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vformat_text(words, sizeof(words), fmt, ap);
+	va_end(ap);
+	for (const char *at = words + strspn(words, " "); *at; at += strspn(at, " ")) {
+		size_t len = strcspn(at, " ");
+		if (a->count + 1 < ARRAY_LEN(a->list))
+			a->list[a->count++] = xstrndup(at, len);
+		at += len;
+	}
+}
+
+static struct args args_new(void)
+{
+	struct args a = {0};
+
+	add_words(&a, "ffmpeg -nostdin -hide_banner");
+	return a;
+}
+
+static void args_free_cleanup(struct args *a)
+{
+	while (a->count)
+		free(a->list[--a->count]);
+}
+
+bool ffmpeg_found(void)
+{
+	CLEANUP(args_free) struct args args = args_new();
+
+	add_words(&args, "-version");
+	return program_run(&(struct program){.argv = (const char *const *)args.list}, NULL, NULL,
+			   NULL) == 0;
+}
+
+/* ---- from WAV to something else ---- */
+
+/* The input of one run of ffmpeg, its working folder, and the meter of its progress. */
+struct place {
+	int from, dir;
+	struct join_meter *meter; /* NULL: not asked for */
+	double ms_per_s;          /* of this run */
+};
+
+/* `to`: what the run makes in the folder; NULL: nothing. */
+static int run(const struct args *args, const struct place *place, const char *to, struct str *said,
+	       struct err *err)
+{
+	struct stat st;
+
+	if (lseek(place->from, 0, SEEK_SET) < 0 ||
+	    (to && unlinkat(place->dir, to, 0) < 0 && errno != ENOENT))
+		return err_set(err, ERR_LOCAL, "%s: %s", to ? to : "sound", strerror(errno));
+	/* ffmpeg reads its stdin from beginning to end, and the position is ours as well */
+	join_meter_pass(place->meter, place->ms_per_s, place->from,
+			fstat(place->from, &st) == 0 ? st.st_size : 0);
+	int result = program_must(&(struct program){.argv = (const char *const *)args->list,
+						    .input_fd = place->from,
+						    .folder_fd = place->dir},
+				  NULL, said, err);
+	join_meter_passed(place->meter);
+	return result;
+}
+
+static const char *codec(const struct wav_format *format)
+{
+	if (format->is_float)
+		return format->bits == 64 ? "pcm_f64le" : "pcm_f32le";
+	return format->bits == 16 ? "pcm_s16le" : format->bits == 24 ? "pcm_s24le" : "pcm_s32le";
+}
+
+/* Whether what becomes of this file may be too long for a plain WAV file. */
+static bool is_long(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size > WAV_MOST_BYTES / 2;
+}
+
+/* Runs one filter. filter may be NULL; `to` NULL: only measure. */
+static int render(const struct place *place, const char *to, const struct wav_format *format,
+		  const char *filter, struct str *said, struct err *err)
+{
+	CLEANUP(args_free) struct args args = args_new();
+
+	add_words(&args, "-nostats -y " READ_WAV);
+	if (filter)
+		add_words(&args, "-af %s", filter);
+	if (to)
+		add_words(&args, "-ar %d -ac %d -c:a %s " EXACT " -rf64 %s -f wav %s", format->rate,
+			  format->channels, codec(format), is_long(place->from) ? "auto" : "never",
+			  to);
+	else
+		add_words(&args, "-f null -");
+	return run(&args, place, to, said, err);
+}
+
+int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *format,
+		   struct err *err)
+{
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+
+	return render(&(struct place){.from = from, .dir = dir}, to, format, NULL, &said, err);
+}
+
+/* ---- loudness ---- */
+
+/* Reads the number behind a label in the summary that the ebur128 filter prints at its end. */
+static double summed_up(const struct str *said, const char *label)
+{
+	const char *summary = NULL, *next = str_text(said);
+
+	while ((next = strstr(next, "Summary:")))
+		summary = next++;
+	const char *at = summary ? strstr(summary, label) : NULL;
+	return at ? strtod(at + strlen(label), NULL) : NAN;
+}
+
+struct loudness {
+	double integrated, peak;
+};
+
+static int measure(const struct place *place, const struct wav_format *format, struct loudness *out,
+		   struct err *err)
+{
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+
+	if (render(place, NULL, format, "ebur128=framelog=verbose:peak=true", &said, err) < 0)
+		return -1;
+	*out = (struct loudness){summed_up(&said, "I:"), summed_up(&said, "Peak:")};
+	if (isnan(out->integrated))
+		return err_set(err, ERR_LOCAL, "ffmpeg printed no measurement");
+	if (!isfinite(out->peak) || out->integrated <= SILENCE_LUFS)
+		return err_set(err, ERR_JOB, "there is not enough sound to measure");
+	return 0;
+}
+
+/* Applies one gain to the whole track, so that pauses keep their level; loudnorm's dynamic mode
+ * would change it. If the peaks leave no room, a limiter at four times the rate reduces them.
+ * ebur128 measures the result. */
+static int apply(const struct place *place, const char *to, const struct wav_format *format,
+		 double gain, double peak, double *lufs, struct err *err)
+{
+	struct wav_format out = {.rate = format->rate, .channels = format->channels, .bits = 16};
+	CLEANUP(str_free) struct str filter = STR_INIT;
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+
+	str_addf(&filter, "volume=%.3fdB:precision=double,", gain);
+	if (peak + gain > TRUE_PEAK)
+		str_addf(&filter,
+			 "aresample=%d,alimiter=limit=%.5f:attack=5:release=50:level=0:latency=1,"
+			 "aresample=%d,",
+			 format->rate * 4, pow(10, TRUE_PEAK / 20), format->rate);
+	str_add(&filter, "ebur128=framelog=verbose");
+	if (render(place, to, &out, str_text(&filter), &said, err) < 0)
+		return -1;
+	*lufs = summed_up(&said, "I:");
+	return isnan(*lufs) ? err_set(err, ERR_LOCAL, "ffmpeg printed no measurement") : 0;
+}
+
+int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *format,
+		    double target, struct join_meter *meter, double *lufs, struct err *err)
+{
+	struct place place = {from, dir, meter, JOIN_MEASURE_MS};
+	struct loudness in;
+
+	if (measure(&place, format, &in, err) < 0)
+		return -1;
+	double gain = target - in.integrated;
+	place.ms_per_s = in.peak + gain > TRUE_PEAK ? JOIN_LIMIT_MS : JOIN_GAIN_MS;
+	if (apply(&place, to, format, gain, in.peak, lufs, err) < 0)
+		return -1;
+	if (fabs(target - *lufs) <= TOLERANCE_LU)
+		return 0;
+	/* the limiter has reduced the loudness: run once more with the loss added */
+	return apply(&place, to, format, gain + target - *lufs, in.peak, lufs, err);
+}
+
+/* ---- formats of a track ---- */
+
+static const struct ffmpeg_format formats[] = {
+	{"m4b", "-c:a aac -b:a 80k -movflags +faststart -f ipod", true, 3.3},
+	{"mp3", "-c:a libmp3lame -q:a 3 -id3v2_version 3 -f mp3", true, 2.0},
+	{"opus", "-c:a libopus -b:a 48k -f ogg", true, 3.5},
+	{"flac", "-c:a flac -f flac", false, 0.4},
+};
+
+const struct ffmpeg_format *ffmpeg_format_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}
+
+int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
+		  const struct ffmpeg_format *format, struct join_meter *meter, struct err *err)
+{
+	const struct place place = {from, dir, meter, format->ms_per_s};
+	CLEANUP(args_free) struct args args = args_new();
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+	struct err why = {0};
+
+	add_words(&args, "-nostats -v error -y " READ_WAV);
+	if (chapters)
+		add_words(&args,
+			  "-f ffmetadata -protocol_whitelist file -i %s -map 0:a -map_chapters 1",
+			  chapters);
+	add_words(&args, "%s %s", format->settings, to);
+	if (run(&args, &place, to, &said, &why) == 0)
+		return 0;
+	if (why.kind == ERR_NOT_FOUND)
+		return err_set(err, ERR_JOB, "ffmpeg is not installed");
+	return err_set(err, ERR_JOB, "%s", why.msg);
+}
+
+/* ---- from something else to WAV ---- */
+
+/* Uses a folder of its own: ffmpeg can read an MP4 file only if it can seek in it, and must not
+ * open any other file. */
+static int decode_in(const char *dir, const char *kind, int rate, struct err *err)
+{
+	CLEANUP(fd_close) int folder = path_open_dir(dir);
+	CLEANUP(args_free) struct args args = args_new();
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+
+	if (folder < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", dir, strerror(errno));
+	add_words(&args,
+		  "-nostats -v error -y -protocol_whitelist file -f %s -i file:in -map 0:a:0 "
+		  "-t 600 -ac 1 -c:a pcm_s16le " EXACT,
+		  kind);
+	if (rate)
+		add_words(&args, "-ar %d", rate);
+	add_words(&args, "-f wav file:out");
+	return program_must(&(struct program){.argv = (const char *const *)args.list,
+					      .folder_fd = folder,
+					      .limit_ms = DECODE_LIMIT_MS},
+			    NULL, &said, err);
+}
+
+int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str *wav,
+		  struct err *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	CLEANUP(free_text)
+	char *dir = xasprintf("%s/burst-sound-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	struct err why = {0};
+
+	if (!mkdtemp(dir))
+		return err_set(err, ERR_LOCAL, "%s: %s", dir, strerror(errno));
+	CLEANUP(free_text) char *in = path_join(dir, "in");
+	CLEANUP(free_text) char *out = path_join(dir, "out");
+	int result = path_write(in, file->s, file->len, 0600, err);
+	if (result == 0 && decode_in(dir, kind, rate, &why) < 0)
+		result = err_set(err, why.kind == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_JOB, "%s",
+				 why.msg);
+	if (result == 0)
+		result = path_read(out, DECODED_MAX_BYTES, wav, err);
+	path_remove_tree(dir, NULL);
+	return result;
+}
