@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "rented.h"
 
-#define PROVIDER_ABI 10u
+#define PROVIDER_ABI 11u
 
 struct env_pair {
 	char *name, *value;
@@ -169,11 +169,10 @@ struct op_bill {
 	/* all of it; 0 if the pod has a price: the vendor reports seconds alone */
 	int64_t cost_microusd;
 	int64_t beside_microusd; /* the part of the cost that the pod's price does not pay for */
-	char beside_for[80];     /* what that part pays for: "use above the request" */
 	/* true: the vendor reports how long (0 ms: it never ran); false: implied from dollars and
 	 * the price */
 	bool reported;
-	char note[300]; /* further details from the vendor, for people */
+	char note[300]; /* a fault of the record, for people: one sentence; "": none */
 	/* in order of time if the vendor reports by the hour, else NULL */
 	struct bill_hour *hours;
 	size_t hour_count;

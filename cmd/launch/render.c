@@ -21,11 +21,9 @@
 
 static void say_which(const struct reconciliation *r)
 {
-	size_t runs = reconcile_count_runs(r);
-
 	if (r->count)
-		log_line(LOG_NOTE, "asking for the bills of %zu pod%s of %zu run%s", r->count,
-			 r->count == 1 ? "" : "s", runs, runs == 1 ? "" : "s");
+		log_line(LOG_NOTE, "asking for the bill%s of %zu pod%s", r->count == 1 ? "" : "s",
+			 r->count, r->count == 1 ? "" : "s");
 	else
 		log_line(LOG_NOTE, "no pod awaits its vendor's final record");
 	if (r->alive)

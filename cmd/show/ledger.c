@@ -581,7 +581,7 @@ void bills_print(const struct reconciliation *r)
 	table_column(t, "ITS TIME", TABLE_RIGHT, 2);
 	table_column(t, "", TABLE_LEFT, 3);
 	table_column(t, "ITS COST", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "RUN_MORE", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "MORE", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < r->count; i++)
 		for (size_t k = 0; k < r->pods[i].share_count; k++) {
 			const struct pod_row *share = &r->pods[i].shares[k];
@@ -615,32 +615,13 @@ static json_t *times_json(const struct pod_row *pod)
 			 report_time(pod->gone_ms));
 }
 
-/* If several runs held the pod in an hour, each gets its part of the vendor's dollars. */
-static json_t *hours_json(const struct asked_pod *pod, const struct pod_row *share)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < pod->told.hour_count; i++) {
-		const struct bill_hour *h = &pod->told.hours[i];
-		json_array_append_new(
-			list,
-			json_pack("{s:o, s:o, s:o, s:o}", "from", report_time(h->start_s * 1000),
-				  "to", report_time(h->end_s * 1000), "cost_usd",
-				  report_dollars(bill_ours_between(share, h->start_s, h->end_s)),
-				  "cost_vendor_usd",
-				  report_dollars(
-					  bill_hour_of(pod->shares, pod->share_count, share, h))));
-	}
-	return list;
-}
-
 static json_t *share_json(const struct asked_pod *pod, const struct pod_row *row)
 {
 	bool known = bill_has_dollars(row), timed = row->billed_vendor_ms || row->vendor_reported;
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b, s:o, "
-		"s:o, s:o, s:o}",
+		"s:o, s:o}",
 		"run", report_text(row->run), "id", report_text(row->id), "provider",
 		report_text(row->provider), "price_usd_hour", report_dollars(row->price_microusd_h),
 		"price_list_usd_hour",
@@ -659,7 +640,7 @@ static json_t *share_json(const struct asked_pod *pod, const struct pod_row *row
 		report_text(pod->asked ? pod->verdict.why : pod->why_not), "final",
 		pod->asked && pod->verdict.final, "asked_at", report_time(row->vendor_asked_ms),
 		"ask_again_at", pod->asked ? report_time(pod->verdict.ask_again_ms) : json_null(),
-		"hours", hours_json(pod, row), "times", times_json(row));
+		"times", times_json(row));
 }
 
 void bills_print_json(const struct reconciliation *r)

@@ -1,7 +1,6 @@
 /* bill.c - fetches the vendors' bills for pods, compares them with our count, and records both */
 #include "bill.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +11,7 @@
 #include "store/pod_cost.h"
 
 /* ---- bill ----
- * Compares our count of a pod's cost with its vendor's bill and explains the difference. */
+ * Compares our count of a pod's cost with its vendor's bill. */
 
 enum {
 	SECOND_MS = 1000,
@@ -23,8 +22,6 @@ enum {
 enum {
 	/* after the end of an hour: vendors charge accounts every 5 minutes */
 	LAG_MS = 15 * MINUTE_MS,
-	/* how late a start may be seen, or how far a vendor's clock may be off */
-	START_OFF_MS = 5000,
 	CALL_MOST_MS = 10 * SECOND_MS, /* of a call: a longer one was found later, or repeated */
 	GONE_OFF_MS = 2 * MINUTE_MS,
 	CENT_MICROUSD = 10000,
@@ -36,7 +33,7 @@ const char *bill_state_name(enum bill_state state)
 	switch (state) {
 	case BILL_NOT_YET: return "not_yet";
 	case BILL_AGREES: return "agrees";
-	case BILL_EXPLAINED: return "explained";
+	case BILL_DIFFERS: return "differs";
 	case BILL_EXCESS: return "excess";
 	}
 	return "";
@@ -58,11 +55,6 @@ static int64_t released_ms(const struct pod_row *pod)
 static int64_t complete_ms(const struct pod_row *pod)
 {
 	return round_up(released_ms(pod) + 1, HOUR_MS) + LAG_MS;
-}
-
-static int64_t started_ms(const struct pod_row *pod)
-{
-	return pod->vendor_started_ms > 0 ? pod->vendor_started_ms : pod->running_ms;
 }
 
 /* "14:15 UTC", with the day if it is another one. */
@@ -94,14 +86,6 @@ bool bill_has_dollars(const struct pod_row *pod)
 static bool bill_is_final(const struct pod_row *pod)
 {
 	return bill_is_known(pod) && pod->vendor_asked_ms >= released_ms(pod) + DAY_MS;
-}
-
-int64_t bill_ours_between(const struct pod_row *pod, int64_t start_s, int64_t end_s)
-{
-	int64_t from = MAX(pod->create_ms, start_s * 1000);
-	int64_t until = MIN(pod->create_ms + pod->billed_ms, end_s * 1000);
-
-	return until > from ? money_for(pod->price_microusd_h, until - from) : 0;
 }
 
 /* ---- a pod that several runs held ---- */
@@ -154,22 +138,6 @@ void bill_split(const struct pod_row *whole, struct pod_row *shares, size_t coun
 	}
 }
 
-int64_t bill_hour_of(const struct pod_row *shares, size_t count, const struct pod_row *share,
-		     const struct bill_hour *hour)
-{
-	int64_t before = 0, own = 0, all = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		int64_t ours = bill_ours_between(&shares[i], hour->start_s, hour->end_s);
-		before += &shares[i] < share ? ours : 0;
-		own += &shares[i] == share ? ours : 0;
-		all += ours;
-	}
-	if (!all) /* an hour in which no run held it belongs to the last one */
-		return share == &shares[count - 1] ? hour->cost_microusd : 0;
-	return part_of(hour->cost_microusd, before, before + own, all);
-}
-
 char *bill_money(char *to, size_t room, int64_t microusd)
 {
 	if (microusd <= 0 || microusd >= CENT_MICROUSD)
@@ -180,46 +148,14 @@ char *bill_money(char *to, size_t room, int64_t microusd)
 
 /* ---- the difference ---- */
 
-struct bill_view {
-	const struct pod_row *pod;
-	const struct op_bill *told;
-	int64_t now_ms;
-	struct str *why;
-	struct bill_verdict *out;
-};
-
-static void clause(struct bill_view *l, const char *fmt, ...) PRINTF(2, 3);
-static void clause(struct bill_view *l, const char *fmt, ...)
-{
-	char text[400];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vformat_text(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	str_addf(l->why, "%s%s", l->why->len ? "; " : "", text);
-}
-
-static void schedule_query(struct bill_view *l, const char *because)
-{
-	int64_t at = complete_ms(l->pod);
-	char when[40];
-
-	if (at <= l->now_ms)
-		at = l->now_ms + HOUR_MS;
-	l->out->ask_again_ms = round_up(at, MINUTE_MS);
-	clause(l, "%s: ask again after %s", because,
-	       minute_show(when, sizeof(when), l->out->ask_again_ms, l->now_ms));
-}
-
 /* An hour's dollars are rounded, and a vendor's first and last moments differ from ours. */
-static int64_t tolerance_ms(const struct bill_view *l)
+static int64_t tolerance_ms(const struct pod_row *pod, const struct op_bill *told)
 {
-	int64_t ms = SECOND_MS + l->pod->billed_ms / 100;
+	int64_t ms = SECOND_MS + pod->billed_ms / 100;
 
-	if (!l->pod->vendor_reported && l->pod->price_microusd_h > 0)
-		ms += GRAIN_MICROUSD * (int64_t)MAX(l->told->hour_count, (size_t)1) * HOUR_MS /
-		      l->pod->price_microusd_h;
+	if (!pod->vendor_reported && pod->price_microusd_h > 0)
+		ms += GRAIN_MICROUSD * (int64_t)MAX(told->hour_count, (size_t)1) * HOUR_MS /
+		      pod->price_microusd_h;
 	return ms;
 }
 
@@ -228,44 +164,43 @@ static int64_t lived_ms(const struct pod_row *pod)
 	return MAX(pod->gone_ms - pod->create_ms, pod->billed_ms);
 }
 
-/* Returns whether the bill has this fault, and adds the sentence on it. So does
- * billed_too_long(). */
-static bool billed_after_its_end(struct bill_view *l)
+/* Returns whether the bill has this fault, and says so. So do the next two. */
+static bool billed_after_its_end(const struct pod_row *pod, const struct op_bill *told,
+				 struct bill_verdict *out)
 {
-	for (size_t i = 0; i < l->told->hour_count; i++) {
-		const struct bill_hour *h = &l->told->hours[i];
+	for (size_t i = 0; i < told->hour_count; i++) {
+		const struct bill_hour *h = &told->hours[i];
 		char money[32], hour[40], gone[40];
-		if (h->cost_microusd <= 0 || h->start_s * 1000 < l->pod->gone_ms + GONE_OFF_MS)
+		if (h->cost_microusd <= 0 || h->start_s * 1000 < pod->gone_ms + GONE_OFF_MS)
 			continue;
-		clause(l,
-		       "%s is billed for the hour from %s, but the pod was confirmed gone at "
-		       "%s",
-		       bill_money(money, sizeof(money), h->cost_microusd),
-		       minute_show(hour, sizeof(hour), h->start_s * 1000, l->now_ms),
-		       minute_show(gone, sizeof(gone), l->pod->gone_ms, l->now_ms));
+		snprintf(out->why, sizeof(out->why),
+			 "%s is billed for the hour from %s, but the pod was confirmed gone at %s",
+			 bill_money(money, sizeof(money), h->cost_microusd),
+			 minute_show(hour, sizeof(hour), h->start_s * 1000, pod->vendor_asked_ms),
+			 minute_show(gone, sizeof(gone), pod->gone_ms, pod->vendor_asked_ms));
 		return true;
 	}
 	return false;
 }
 
-static bool billed_too_long(struct bill_view *l)
+static bool billed_too_long(const struct pod_row *pod, const struct op_bill *told,
+			    struct bill_verdict *out)
 {
-	const struct pod_row *pod = l->pod;
 	char billed[32], lived[32], price[32];
 
-	if (pod->billed_vendor_ms <= round_up(lived_ms(pod), MINUTE_MS) + tolerance_ms(l))
+	if (pod->billed_vendor_ms <= round_up(lived_ms(pod), MINUTE_MS) + tolerance_ms(pod, told))
 		return false;
-	clause(l, "billed for %s at %s per hour, but from create to gone the pod lived %s",
-	       duration_show(billed, sizeof(billed), pod->billed_vendor_ms),
-	       money_show(price, sizeof(price), pod->price_microusd_h),
-	       duration_show(lived, sizeof(lived), lived_ms(pod)));
+	snprintf(out->why, sizeof(out->why),
+		 "billed for %s at %s per hour, but from create to gone the pod lived %s",
+		 duration_show(billed, sizeof(billed), pod->billed_vendor_ms),
+		 money_show(price, sizeof(price), pod->price_microusd_h),
+		 duration_show(lived, sizeof(lived), lived_ms(pod)));
 	return true;
 }
 
 /* Only if the vendor reports the time: implied seconds match the cost by definition. */
-static bool billed_too_much(struct bill_view *l)
+static bool billed_too_much(const struct pod_row *pod, struct bill_verdict *out)
 {
-	const struct pod_row *pod = l->pod;
 	int64_t dollars = pod->cost_vendor_microusd - pod->cost_beside_microusd;
 	int64_t fair = money_for(pod->price_microusd_h, pod->billed_vendor_ms);
 	char more[32], price[32];
@@ -274,44 +209,10 @@ static bool billed_too_much(struct bill_view *l)
 	    dollars <= fair + fair / 100 + money_for(pod->price_microusd_h, SECOND_MS) +
 			       GRAIN_MICROUSD)
 		return false;
-	clause(l, "%s more than its seconds cost at %s per hour",
-	       bill_money(more, sizeof(more), dollars - fair),
-	       money_show(price, sizeof(price), pod->price_microusd_h));
+	snprintf(out->why, sizeof(out->why), "%s more than its seconds cost at %s per hour",
+		 bill_money(more, sizeof(more), dollars - fair),
+		 money_show(price, sizeof(price), pod->price_microusd_h));
 	return true;
-}
-
-static void explain_longer(struct bill_view *l)
-{
-	const struct pod_row *pod = l->pod;
-	char text[32];
-
-	if (pod->billed_vendor_ms <= lived_ms(pod) + tolerance_ms(l))
-		clause(l,
-		       "the vendor bills until the pod is gone, %s after it accepted the release",
-		       duration_show(text, sizeof(text), pod->gone_ms - released_ms(pod)));
-	else
-		clause(l, "the vendor rounds up to the minute");
-}
-
-static void explain_shorter(struct bill_view *l)
-{
-	const struct pod_row *pod = l->pod;
-	int64_t missing = pod->billed_ms - pod->billed_vendor_ms,
-		queue = started_ms(pod) - pod->create_ms;
-	int64_t off = tolerance_ms(l) + START_OFF_MS;
-	char text[32];
-
-	if (started_ms(pod) > 0 && queue > 0 && missing >= queue - off && missing <= queue + off)
-		clause(l, "the vendor bills from the container's start, %s after the create call",
-		       duration_show(text, sizeof(text), queue));
-	else if (l->out->final || pod->vendor_reported)
-		clause(l, "the vendor bills %s less than burst counted",
-		       duration_show(text, sizeof(text), missing));
-	else if (l->now_ms >= complete_ms(pod))
-		schedule_query(l, "the vendor bills less than burst counted; its record may be "
-				  "incomplete");
-	else
-		clause(l, "only part of it is billed so far");
 }
 
 /* We count from before the create call to after the release; the vendor's own moments lie between.
@@ -325,73 +226,77 @@ static int64_t within_calls_ms(const struct pod_row *pod)
 	return MIN(MAX(create, none), most) + MIN(MAX(release, none), most);
 }
 
-static void explain_time(struct bill_view *l)
+static void compare_time(const struct pod_row *pod, const struct op_bill *told,
+			 struct bill_verdict *out)
 {
-	const struct pod_row *pod = l->pod;
-	int64_t more = pod->billed_vendor_ms - pod->billed_ms;
-
-	l->out->state = BILL_EXPLAINED;
-	if (!pod->billed_vendor_ms && pod->vendor_reported && !pod->cost_vendor_microusd) {
-		clause(l, "it never ran; nothing is billed");
-	} else if (!pod->billed_vendor_ms) {
-		clause(l, "its price is unknown, so the cost implies no seconds");
-	} else if (more > tolerance_ms(l)) {
-		explain_longer(l);
-	} else if (-more > tolerance_ms(l) + within_calls_ms(pod)) {
-		explain_shorter(l);
-	} else {
-		l->out->state = BILL_AGREES;
-		clause(l, "agrees");
-	}
-}
-
-static void judge_known(struct bill_view *l)
-{
-	char money[32];
-	const char *what = l->told->beside_for;
-
-	if (billed_after_its_end(l) || billed_too_long(l) || billed_too_much(l)) {
-		l->out->state = BILL_EXCESS;
-		return;
-	}
-	explain_time(l);
-	if (l->pod->cost_beside_microusd > 0)
-		clause(l, "%s of it is %s%s%sbilled beside the price",
-		       bill_money(money, sizeof(money), l->pod->cost_beside_microusd),
-		       *what ? "for " : "", what, *what ? ", " : "");
-	if (!bill_has_dollars(l->pod))
-		clause(l, "the vendor reports no cost per pod");
-	if (l->told->note[0])
-		clause(l, "%s", l->told->note);
-	if (l->told->hour_count && l->now_ms < complete_ms(l->pod))
-		schedule_query(l, "its last hour is incomplete");
-}
-
-static void judge_unknown(struct bill_view *l)
-{
-	int64_t since = l->now_ms - released_ms(l->pod);
+	int64_t more = pod->billed_vendor_ms - pod->billed_ms, off = tolerance_ms(pod, told);
 	char text[32];
 
-	l->out->state = BILL_NOT_YET;
-	if (since < DAY_MS)
-		schedule_query(l, "no record yet");
+	out->state =
+		more <= off && -more <= off + within_calls_ms(pod) ? BILL_AGREES : BILL_DIFFERS;
+	if (!pod->billed_vendor_ms && !pod->vendor_reported)
+		snprintf(out->why, sizeof(out->why),
+			 "its price is unknown, so the cost implies no seconds");
+	else if (out->state == BILL_AGREES)
+		snprintf(out->why, sizeof(out->why), "agrees");
 	else
-		clause(l, "no record %s after its release: check the vendor's console",
-		       duration_show(text, sizeof(text), since));
+		snprintf(out->why, sizeof(out->why), "the vendor bills %s %s than burst counted",
+			 duration_show(text, sizeof(text), more > 0 ? more : -more),
+			 more > 0 ? "more" : "less");
+}
+
+static void judge_known(const struct pod_row *pod, const struct op_bill *told,
+			struct bill_verdict *out)
+{
+	if (billed_after_its_end(pod, told, out) || billed_too_long(pod, told, out) ||
+	    billed_too_much(pod, out)) {
+		out->state = BILL_EXCESS;
+		return;
+	}
+	compare_time(pod, told, out);
+	if (told->note[0])
+		COPY_TEXT(out->why, told->note);
+}
+
+/* Whether the vendor's record may still grow: there is none, its last hour is incomplete, or it
+ * has less than we counted. */
+static bool may_grow(const struct pod_row *pod, const struct op_bill *told,
+		     const struct bill_verdict *v)
+{
+	if (v->state == BILL_NOT_YET)
+		return pod->vendor_asked_ms - released_ms(pod) < DAY_MS;
+	if (v->state == BILL_EXCESS || v->final || pod->vendor_reported)
+		return false;
+	if (pod->vendor_asked_ms < complete_ms(pod))
+		return told->hour_count > 0;
+	return v->state == BILL_DIFFERS && pod->billed_vendor_ms < pod->billed_ms;
+}
+
+static void schedule_query(const struct pod_row *pod, struct bill_verdict *out)
+{
+	int64_t at = complete_ms(pod), now = pod->vendor_asked_ms;
+	size_t len = strlen(out->why);
+	char when[40];
+
+	out->ask_again_ms = round_up(at <= now ? now + HOUR_MS : at, MINUTE_MS);
+	snprintf(out->why + len, sizeof(out->why) - len, "; ask again after %s",
+		 minute_show(when, sizeof(when), out->ask_again_ms, now));
 }
 
 void bill_judge(const struct pod_row *pod, const struct op_bill *told, struct bill_verdict *out)
 {
 	static const struct op_bill nothing;
-	CLEANUP(str_free) struct str why = STR_INIT;
-	struct bill_view l = {pod, told ? told : &nothing, pod->vendor_asked_ms, &why, out};
 
-	*out = (struct bill_verdict){.final = bill_is_final(pod)};
+	told = told ? told : &nothing;
+	*out = (struct bill_verdict){.state = BILL_NOT_YET,
+				     .final = bill_is_final(pod),
+				     .why = "no record: check the vendor's console"};
 	if (bill_is_known(pod))
-		judge_known(&l);
-	else
-		judge_unknown(&l);
-	COPY_TEXT(out->why, str_text(&why));
+		judge_known(pod, told, out);
+	else if (may_grow(pod, told, out))
+		COPY_TEXT(out->why, "no record yet");
+	if (may_grow(pod, told, out))
+		schedule_query(pod, out);
 }
 
 /* ---- reconcile ----
@@ -506,7 +411,6 @@ int reconcile_find(struct reconciliation *r, const struct runs *rs, const char *
 void reconcile_free(struct reconciliation *r)
 {
 	for (size_t i = 0; i < r->count; i++) {
-		free(r->pods[i].told.hours);
 		free(r->pods[i].shares);
 	}
 	free(r->pods);
@@ -516,31 +420,6 @@ void reconcile_free(struct reconciliation *r)
 bool reconcile_shows(const struct reconciliation *r, const struct pod_row *share)
 {
 	return !r->run[0] || !strcmp(share->run, r->run);
-}
-
-static bool is_first_of_run(const struct reconciliation *r, size_t pod, const struct pod_row *share)
-{
-	for (size_t i = 0; i <= pod; i++)
-		for (size_t k = 0; k < r->pods[i].share_count; k++) {
-			const struct pod_row *other = &r->pods[i].shares[k];
-			if (other == share)
-				return true;
-			if (!strcmp(other->run, share->run))
-				return false;
-		}
-	return true;
-}
-
-/* Number of runs that the rows belong to. */
-size_t reconcile_count_runs(const struct reconciliation *r)
-{
-	size_t runs = 0;
-
-	for (size_t i = 0; i < r->count; i++)
-		for (size_t k = 0; k < r->pods[i].share_count; k++)
-			runs += reconcile_shows(r, &r->pods[i].shares[k]) &&
-				is_first_of_run(r, i, &r->pods[i].shares[k]);
-	return runs;
 }
 
 /* ---- fetch ---- */
@@ -627,19 +506,14 @@ static void say_shares(struct asked_pod *pod)
 			 pod->share_count);
 }
 
-/* Records the provider's answer and judges it. Takes bill->hours over. NULL: the provider has no
- * record of the pod. */
-static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_bill *bill,
+/* Records the provider's answer and judges it. NULL: the provider has no record of the pod. */
+static int take_bill(struct reconciliation *r, struct asked_pod *pod, const struct op_bill *bill,
 		     struct err *err)
 {
 	if (remember(r, pod, bill, err) < 0)
 		return -1;
-	if (bill) {
-		pod->told = *bill;
-		bill->hours = NULL;
-	}
 	pod->asked = true;
-	bill_judge(&pod->whole, &pod->told, &pod->verdict);
+	bill_judge(&pod->whole, bill, &pod->verdict);
 	if (pod->verdict.state == BILL_NOT_YET && pod->other_key)
 		snprintf(pod->verdict.why, sizeof(pod->verdict.why),
 			 "no record for this key: the pod was rented with another one; if that "

@@ -7,16 +7,15 @@
 #include "store/store.h"
 
 /* ---- bill ----
- * Compares our count of a pod with its vendor's bill and explains the difference. No I/O, no
- * clock. */
+ * Compares our count of a pod with its vendor's bill. No I/O, no clock. */
 
 enum bill_state {
 	BILL_NOT_YET, /* the vendor has no record */
 	/* within a second, one percent, the calls' own time, and the precision of four-decimal
 	 * dollars */
 	BILL_AGREES,
-	BILL_EXPLAINED, /* the difference has a known cause */
-	BILL_EXCESS,    /* the difference has no known cause: the user must look into it */
+	BILL_DIFFERS, /* within what the pod can have cost until it was gone */
+	BILL_EXCESS,  /* beyond that: the user must look into it */
 };
 const char *bill_state_name(enum bill_state state); /* "not_yet" ... */
 
@@ -24,11 +23,11 @@ struct bill_verdict {
 	enum bill_state state;
 	bool final;           /* the vendor's record will not change: do not fetch it again */
 	int64_t ask_again_ms; /* wall clock, a whole minute; 0: not needed */
-	char why[700];        /* for messages */
+	char why[400];        /* one sentence, for messages */
 };
 
 /* Judges a pod that is gone and whose row holds the vendor's record of row.vendor_asked_ms. told:
- * its hours and words; NULL: none. */
+ * its hours and note; NULL: none. */
 void bill_judge(const struct pod_row *pod, const struct op_bill *told, struct bill_verdict *out);
 bool bill_is_known(const struct pod_row *pod); /* Whether the vendor has a record of it. */
 /* Whether the vendor's record has dollars, not only time. */
@@ -42,11 +41,6 @@ char *bill_money(char *to, size_t room, int64_t microusd);
 struct pod_row bill_whole(const struct pod_row *shares, size_t count);
 /* Divides the vendor's bill among the shares by their billed time. The parts sum to the whole. */
 void bill_split(const struct pod_row *whole, struct pod_row *shares, size_t count);
-/* The share's part of the vendor's bill for an hour, in proportion to our count of that hour. */
-int64_t bill_hour_of(const struct pod_row *shares, size_t count, const struct pod_row *share,
-		     const struct bill_hour *hour);
-/* Our count for [start_s, end_s), in micro-dollars. */
-int64_t bill_ours_between(const struct pod_row *pod, int64_t start_s, int64_t end_s);
 
 /* ---- reconcile ----
  * Fetches the vendors' bills, judges them beside our count and records them. */
@@ -57,7 +51,6 @@ struct asked_pod {
 	struct pod_row *shares; /* a row for each run that held it, oldest first */
 	size_t share_count;
 	struct pod_row whole;        /* what its vendor bills: the pod from first to last run */
-	struct op_bill told;         /* includes its hours */
 	bool asked, other_key;       /* other_key: it was rented with another key */
 	struct bill_verdict verdict; /* if asked */
 	char why_not[560];           /* why there is no verdict, if not asked */
@@ -88,7 +81,5 @@ int reconcile_fetch_bills(struct reconciliation *r, struct err *err);
 void reconcile_free(struct reconciliation *r);
 /* Whether the row belongs to a pod in the reconciliation. */
 bool reconcile_shows(const struct reconciliation *r, const struct pod_row *share);
-/* Number of runs that its rows belong to. */
-size_t reconcile_count_runs(const struct reconciliation *r);
 
 #endif

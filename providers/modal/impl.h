@@ -82,12 +82,10 @@ struct provider {
 
 /* What one sandbox used. */
 struct use {
-	double started_s, ended_s;
 	double core_ns, gib_ns, gpu_ns;
 	bool counted;      /* cores, memory and GPU time are known */
 	uint32_t gpus;     /* 0: unknown */
 	char gpu[GPU_MAX]; /* its actual GPU, by Modal's name */
-	char app_id[MODAL_ID_MAX];
 };
 
 struct op {

@@ -417,11 +417,10 @@ enum op_next modal_offers_next(struct turn *t)
 }
 
 /* ---- billing ----
- * What a sandbox used: its time, by its container's own clock; its amounts, where Modal counts
- * them for one sandbox; and its app's hours, which include all its sandboxes. */
+ * What a sandbox used: its time, by its container's own clock; and its amounts, where Modal counts
+ * them for one sandbox. */
 
-enum { ASKED_TASK = 1, ASKED_INFO, ASKED_USAGE, BILLING_ASKED_RATES, ASKED_REPORT };
-enum { HOUR_S = 3600, HOURS_MOST = 48 };
+enum { ASKED_TASK = 1, ASKED_INFO, ASKED_USAGE, BILLING_ASKED_RATES };
 #define HOUR_NS 3600e9
 /* Sanity limit: the largest sandbox uses less than half of this in its 24 hours. */
 #define USE_NS_MOST 1e18
@@ -478,11 +477,7 @@ static int take_info(struct turn *t)
 	if (!over || !is_time(task->finished_at) || task->finished_at < task->started_at)
 		return err_set(t->err, ERR_NOT_FOUND, "Modal has no end of sandbox %s's time yet",
 			       t->op->want->id);
-	use->started_s = task->started_at;
-	use->ended_s = task->finished_at;
 	use->gpus = task->gpu_config ? task->gpu_config->count : 0;
-	if (modal_id_is_sound(answer->app_id, "ap-"))
-		COPY_TEXT(use->app_id, answer->app_id);
 	t->op->got.billing.billed_ms = (int64_t)((task->finished_at - task->started_at) * 1000);
 	t->op->got.billing.reported = true;
 	return 0;
@@ -560,11 +555,8 @@ static void set_beside(struct turn *t, int64_t gpu_rate)
 				 : 0;
 	int64_t beside = bill->cost_microusd - fair - unfair;
 
-	if (price <= 0 || beside <= fair / 100 + money_for(price, 1000))
-		return;
-	bill->beside_microusd = beside;
-	COPY_TEXT(bill->beside_for,
-		  "cores and memory used above what was asked for, or rates that have changed");
+	if (price > 0 && beside > fair / 100 + money_for(price, 1000))
+		bill->beside_microusd = beside;
 }
 
 static int take_rates(struct turn *t)
@@ -587,129 +579,10 @@ static int take_rates(struct turn *t)
 			 "providers.modal.gpu_prices");
 		return 0;
 	}
-	if (use->gpu_ns > 0 && modal_is_list_rate(&rates, priced_gpu(t)))
-		snprintf(bill->note, sizeof(bill->note),
-			 "its GPU at Modal's list price of " MODAL_LIST_DAY);
 	bill->cost_microusd = dollars(rates.core, use->core_ns) + dollars(rates.gib, use->gib_ns) +
 			      dollars(gpu, use->gpu_ns);
 	set_beside(t, gpu);
 	return 0;
-}
-
-/* ---- the hours of its app ---- */
-
-static int64_t first_hour(const struct use *use)
-{
-	return (int64_t)use->started_s / HOUR_S * HOUR_S;
-}
-
-static int64_t end_of_hours(const struct use *use)
-{
-	int64_t end = ((int64_t)use->ended_s + HOUR_S) / HOUR_S * HOUR_S;
-
-	return MIN(end, first_hour(use) + HOURS_MOST * HOUR_S);
-}
-
-static void note(struct turn *t, const char *fmt, ...) PRINTF(2, 3);
-static void note(struct turn *t, const char *fmt, ...)
-{
-	char *to = t->op->got.billing.note, text[200];
-	size_t len = strlen(to);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vformat_text(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	snprintf(to + len, sizeof(t->op->got.billing.note) - len, "%s%s", len ? "; " : "", text);
-}
-
-/* The report has whole hours only. */
-static enum op_next request_report(struct turn *t)
-{
-	const struct use *use = &t->op->use;
-	char *apps[] = {t->op->use.app_id};
-	Modal__Client__Timestamp start = MODAL__CLIENT__TIMESTAMP__INIT,
-				 end = MODAL__CLIENT__TIMESTAMP__INIT;
-	Modal__Client__WorkspaceBillingReportRequest request =
-		MODAL__CLIENT__WORKSPACE_BILLING_REPORT_REQUEST__INIT;
-	char at[32];
-
-	if (!use->app_id[0])
-		return modal_done(t);
-	if (clock_wall_ms() / 1000 < first_hour(use) + HOUR_S) {
-		clock_rfc3339(at, sizeof(at), (first_hour(use) + HOUR_S) * 1000);
-		note(t, "the hours of its app can be asked for from %.5s UTC on", at + 11);
-		return modal_done(t);
-	}
-	start.has_seconds = end.has_seconds = true;
-	start.seconds = first_hour(use);
-	end.seconds = end_of_hours(use);
-	request.start_timestamp = &start;
-	request.end_timestamp = &end;
-	request.resolution = (char *)"h";
-	request.n_app_ids = 1;
-	request.app_ids = apps;
-	t->op->step = ASKED_REPORT;
-	return modal_call_stream(t, "WorkspaceBillingReport", &request.base, 0);
-}
-
-struct hours {
-	int64_t microusd;
-	int count;
-	int64_t first_s, last_s;
-};
-
-static void add_hour(struct hours *h, const struct use *use,
-		     const Modal__Client__WorkspaceBillingReportItem *item)
-{
-	int64_t at = item->interval ? item->interval->seconds : 0, cost;
-
-	if (strcmp(modal_text(item->object_id), use->app_id) || at < first_hour(use) ||
-	    at >= end_of_hours(use) || money_parse(modal_text(item->cost), &cost, NULL) < 0)
-		return;
-	h->microusd += cost;
-	h->count++;
-	h->first_s = h->first_s ? MIN(h->first_s, at) : at;
-	h->last_s = MAX(h->last_s, at);
-}
-
-/* Other pods share the app, so its dollars are an upper bound of this pod's bill. */
-static enum op_next take_report(struct turn *t)
-{
-	const struct use *use = &t->op->use;
-	const char *app = section_text(t->op->provider->conf, "app");
-	struct hours h = {0};
-	const void *message;
-	size_t at = 0, len;
-	char from[32], until[32], money[32];
-	bool withheld = is_withheld(t->reply);
-
-	if (modal_answered(t, "asking for the hours of the app") < 0) {
-		/* the sandbox's own record suffices */
-		err_clear(t->err);
-		note(t, withheld ? "Modal's hourly report is not open to this token"
-				 : "Modal's hourly report is not available now");
-		return modal_done(t);
-	}
-	while (modal_next_message(&t->reply->body, &at, &message, &len)) {
-		Modal__Client__WorkspaceBillingReportItem *item = modal_unpack(
-			&modal__client__workspace_billing_report_item__descriptor, len, message);
-		if (!item)
-			continue;
-		add_hour(&h, use, item);
-		modal__client__workspace_billing_report_item__free_unpacked(item, NULL);
-	}
-	if (!h.count) {
-		note(t, "Modal's report has no such hour of its app yet");
-		return modal_done(t);
-	}
-	clock_rfc3339(from, sizeof(from), h.first_s * 1000);
-	clock_rfc3339(until, sizeof(until), (h.last_s + HOUR_S) * 1000);
-	note(t,
-	     "Modal's report has %s for its app \"%s\" from %.5s to %.5s UTC, with all else that "
-	     "ran in it",
-	     money_show(money, sizeof(money), h.microusd), app, from + 11, until + 11);
-	return modal_done(t);
 }
 
 enum op_next modal_billing_next(struct turn *t)
@@ -724,9 +597,8 @@ enum op_next modal_billing_next(struct turn *t)
 	case ASKED_USAGE:
 		if (take_usage(t) < 0)
 			return OP_FAILED;
-		return t->op->use.counted ? request_rates(t) : request_report(t);
-	case BILLING_ASKED_RATES: return take_rates(t) < 0 ? OP_FAILED : request_report(t);
-	case ASKED_REPORT: return take_report(t);
+		return t->op->use.counted ? request_rates(t) : modal_done(t);
+	case BILLING_ASKED_RATES: return take_rates(t) < 0 ? OP_FAILED : modal_done(t);
 	}
 	err_set(t->err, ERR_BUG, "billing: no such step");
 	return OP_FAILED;

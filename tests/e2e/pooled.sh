@@ -45,7 +45,7 @@ t_the_bill_of_a_shared_pod_is_split() {
 	burst ledger --reconcile --json
 	is "$STATUS" 0 "reconciled ($(cat err.txt))"
 	schema reconcile
-	has err.txt "asking for the bills of 1 pod of 3 runs"
+	has err.txt "asking for the bill of 1 pod"
 	is "$(json 'length')" 3 "a share for each run, the keeping one too"
 	is "$(json '[.[].run] | join(" ")')" "$(jq -r .run one.json) $(keeper) $(jq -r .run two.json)" "whose they are"
 	is "$(json '[.[].state] | unique | join(" ")')" agrees "state ($(json '.[0].why'))"

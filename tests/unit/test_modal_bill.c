@@ -160,7 +160,6 @@ static void test_billed_use(void **state)
 				 (long long)p.result.billing.beside_microusd,
 				 (long long)cases[i].beside);
 		assert_int_equal(p.result.billing.billed_ms, 100000);
-		assert_int_equal(!p.result.billing.beside_for[0], !cases[i].beside);
 		if (!strcmp(cases[i].offered, "B200"))
 			assert_non_null(
 				strstr(p.result.billing.note, "providers.modal.gpu_prices"));
@@ -219,95 +218,12 @@ static void test_billed_at_own_rates(void **state)
 	modal_played_free(&p);
 }
 
-static Modal__Client__Timestamp hours[] = {
-	{.base = MESSAGE(timestamp), .has_seconds = true, .seconds = 3600},
-	{.base = MESSAGE(timestamp), .has_seconds = true, .seconds = 7200},
-	{.base = MESSAGE(timestamp), .has_seconds = true, .seconds = 10800}};
-
-static Modal__Client__WorkspaceBillingReportItem report_row(const char *app_id, int hour,
-							    const char *cost)
-{
-	return (Modal__Client__WorkspaceBillingReportItem){
-		.base = MESSAGE(workspace_billing_report_item),
-		.object_id = (char *)app_id,
-		.interval = hour < 0 ? NULL : &hours[hour],
-		.cost = (char *)cost};
-}
-
-static void test_billed_hours_of_the_app(void **state)
-{
-	(void)state;
-	struct op_want want = {.id = "sb-1"};
-	Modal__Client__TaskInfo times = task_times();
-	Modal__Client__TaskGetInfoResponse over = {
-		.base = MESSAGE(task_get_info_response), .info = &times, .app_id = (char *)"ap-7"};
-	Modal__Client__WorkspaceBillingReportItem rows[] = {report_row("ap-7", 0, "0.1200000000"),
-							    report_row("ap-7", 1, "0.5000000000"),
-							    report_row("ap-7", 2, "9"),
-							    report_row("ap-8", 1, "7"),
-							    report_row("ap-7", -1, "7"),
-							    report_row("ap-7", 1, "seven"),
-							    report_row(NULL, 1, NULL)};
-	const void *all[ARRAY_LEN(rows)];
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		all[i] = &rows[i];
-
-	modal_token_take(&modal_provider->token, "token-one");
-	struct answer told[] = {ASKED_TASK,
-				{"TaskGetInfo", 0, &over, NULL},
-				NO_USAGE,
-				streamed("WorkspaceBillingReport", 0, all, ARRAY_LEN(rows))};
-	struct played p = modal_play(OP_BILLING, &want, told, 4);
-	assert_int_equal(p.last, OP_DONE);
-	assert_string_equal(p.result.billing.note,
-			    "Modal's report has $0.6200 for its app \"burst\" from 01:00 to 03:00 "
-			    "UTC, with all else that ran in it");
-	assert_int_equal(p.result.billing.cost_microusd, 0); /* it is no figure of this pod */
-	assert_int_equal(p.result.billing.hour_count, 0);
-	UNPACKED(WorkspaceBillingReportRequest, r, &p.call[3], workspace_billing_report_request);
-	assert_string_equal(r->resolution, "h");
-	assert_int_equal(r->start_timestamp->seconds, 3600);
-	assert_int_equal(r->end_timestamp->seconds, 10800);
-	assert_int_equal(r->n_app_ids, 1);
-	assert_string_equal(r->app_ids[0], "ap-7");
-	assert_true(p.call[3].stream);
-	modal_played_free(&p);
-	free(told[3].stream);
-	static const struct {
-		int code;
-		const char *note;
-	} without[] = {{0, "Modal's report has no such hour of its app yet"},
-		       {7, "Modal's hourly report is not open to this token"},
-		       {12, "Modal's hourly report is not open to this token"},
-		       {14, "Modal's hourly report is not available now"},
-		       {-1, "Modal's hourly report is not available now"}};
-	for (size_t i = 0; i < ARRAY_LEN(without); i++) {
-		told[3] = (struct answer){"WorkspaceBillingReport", without[i].code, NULL, NULL};
-		p = modal_play(OP_BILLING, &want, told, 4);
-		assert_int_equal(p.last, OP_DONE);
-		assert_int_equal(p.err.kind, ERR_NONE);
-		assert_string_equal(p.result.billing.note, without[i].note);
-		assert_int_equal(p.result.billing.billed_ms, 100000);
-		modal_played_free(&p);
-	}
-	/* its first hour is not over: not asked for */
-	times.started_at = (double)clock_wall_ms() / 1000 - 3;
-	times.finished_at = times.started_at + 2;
-	p = modal_play(OP_BILLING, &want, told, 3);
-	assert_int_equal(p.last, OP_DONE);
-	assert_non_null(
-		strstr(p.result.billing.note, "the hours of its app can be asked for from "));
-	modal_played_free(&p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_billed_time, modal_set_up, modal_tear_down),
 		cmocka_unit_test_setup_teardown(test_billed_use, modal_set_up, modal_tear_down),
 		cmocka_unit_test_setup_teardown(test_billed_at_own_rates, modal_set_up,
-						modal_tear_down),
-		cmocka_unit_test_setup_teardown(test_billed_hours_of_the_app, modal_set_up,
 						modal_tear_down),
 	};
 
