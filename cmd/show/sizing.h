@@ -1,4 +1,4 @@
-/* sizing.h - prints what cards and pools cost. */
+/* sizing.h - prints what cards cost: the catalog of GPUs, calibrations. */
 #ifndef BURST_CMD_SHOW_SIZING_H
 #define BURST_CMD_SHOW_SIZING_H
 
@@ -8,7 +8,6 @@
 
 #include "base/gpus.h"
 #include "plan/cost.h"
-#include "plan/demand.h"
 #include "runs/estimate.h"
 
 /* ---- the catalog of GPUs with list prices, ranked ---- */
@@ -37,38 +36,6 @@ void gpu_list_print(const struct gpu_row *rows, size_t count, double need_gib);
 /* The caller frees the array. */
 struct gpu_row *gpu_list_ranked(enum market wanted, enum gpu_order order, size_t *count);
 json_t *gpu_list_json(const struct gpu_row *rows, size_t count, double need_gib);
-
-/* ---- sizes of a pool for a stream of requests ---- */
-
-struct size_request {
-	double per_s, service_s, load;
-	double price_h; /* of a pod; 0: unknown */
-	char price_from[64];
-	bool has_goal;
-	struct demand_goal goal;
-};
-
-void size_table_print(const struct size_request *r, int pods);
-json_t *size_table_json(const struct size_request *r, int chosen);
-
-/* ---- renting against APIs, owning, reserving and spot pods ---- */
-
-struct breakeven_own {
-	double capex_usd, opex_usd_year, years;
-};
-
-/* What the user wants to compare; NULL, or saving 0: not this. */
-struct breakeven {
-	struct breakeven_rate rate;
-	const char *rate_from;
-	const struct breakeven_api *api; /* NULL: all with a list price */
-	const struct breakeven_own *own;
-	double saving; /* of a reservation */
-	const struct breakeven_spot *spot;
-	const char *work_from, *every_from; /* of the spot pods' figures; "": none */
-};
-
-void breakeven_print(const struct breakeven *b);
 
 /* ---- what `burst calibrate` measured ---- */
 

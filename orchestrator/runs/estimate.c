@@ -31,7 +31,22 @@ static double characters(struct store *store, const char *run)
 	return sum;
 }
 
-bool measured_rate(struct store *store, struct breakeven_rate *out, char run[24])
+/* Returns false if one of its figures is 0. */
+static bool rate_of(struct store *store, const struct run_row *r, struct measured_rate *out)
+{
+	double busy_s = (double)r->compute_ms / 1000, chars = characters(store, r->id);
+
+	if (!(busy_s > 0 && chars > 0 && r->billed_ms > 0 && r->cost_microusd > 0))
+		return false;
+	*out = (struct measured_rate){
+		.price_h = (double)r->cost_microusd / 1e6 / ((double)r->billed_ms / 3600000),
+		.chars_per_hour = chars / busy_s * 3600,
+		.duty = MIN((double)r->compute_ms / (double)r->billed_ms, 1.0)};
+	COPY_TEXT(out->run, r->id);
+	return true;
+}
+
+bool measured_rate(struct store *store, struct measured_rate *out)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
@@ -39,14 +54,8 @@ bool measured_rate(struct store *store, struct breakeven_rate *out, char run[24]
 
 	if (store_runs(store, NULL, false, RUNS_MOST, &runs, &count, NULL) < 0)
 		return false;
-	for (size_t i = 0; i < count && !found; i++) {
-		const struct run_row *r = &runs[i];
-		found = !strcmp(r->type, "tts") &&
-			breakeven_rate(characters(store, r->id), r->compute_ms, r->billed_ms,
-				       r->cost_microusd, out);
-		if (found)
-			copy_text(run, 24, r->id);
-	}
+	for (size_t i = 0; i < count && !found; i++)
+		found = !strcmp(runs[i].type, "tts") && rate_of(store, &runs[i], out);
 	free(runs);
 	return found;
 }

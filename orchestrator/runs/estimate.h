@@ -4,16 +4,21 @@
 
 #include "plan/choose.h"
 #include "plan/cost.h"
-#include "plan/demand.h"
 #include "runs.h"
 #include "store/store.h"
 
 /* ---- measured ----
  * Reads speed, price and cold starts of the newest runs from a ledger. */
 
-/* Characters an hour of pod time of the newest run that rendered speech at a price. Returns false
- * if there is none. */
-bool measured_rate(struct store *store, struct breakeven_rate *out, char run[24]);
+/* The newest run that rendered speech at a price. */
+struct measured_rate {
+	char run[24];
+	double price_h;        /* dollars */
+	double chars_per_hour; /* of computing */
+	double duty;           /* share of billed time that computes, at most 1 */
+};
+/* Returns false if there is none. */
+bool measured_rate(struct store *store, struct measured_rate *out);
 
 /* The newest run that computed. */
 struct measured_work {

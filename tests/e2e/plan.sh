@@ -590,7 +590,7 @@ t_breakeven() {
 	burst breakeven
 	is "$STATUS" 0 "from the ledger ($(tail -n 1 err.txt))"
 	grep -q 'renting: \$0.6[89][0-9]* an hour, .* in this ledger)' out.txt || complain "what it took from the ledger: $(head -n 1 out.txt)"
-	for flags in "--api nobody" "--api mine=much" "--spot --work soon" "--own much" "--reserved 140%" "--reserved 100" "--price 0" "--price 1 --chars-per-hour 1 --duty 150" "--price 1 --chars-per-hour 1 --duty 101%" "--price 1 --chars-per-hour 1 --duty 0"; do
+	for flags in "--api nobody" "--api mine=much" "--spot --work soon" "--own much" "--own 1+2/year" "--own 0+2000/y" "--api =3" "--api mine=0" "--reserved 140%" "--reserved nan" "--reserved 100" "--price 0" "--price 1 --chars-per-hour 1 --duty 150" "--price 1 --chars-per-hour 1 --duty 101%" "--price 1 --chars-per-hour 1 --duty 0"; do
 		# shellcheck disable=SC2086
 		burst breakeven $flags
 		is "$STATUS" 2 "breakeven $flags"
@@ -610,7 +610,8 @@ t_size() {
 	burst size --rate 3600/h --service 10s --wait mean=1s --json
 	schema size
 	is "$(jq -r '.load, .pods, (.sizes[] | select(.pods == 13) | .used * 1000 | round), .sizes[0].usd_hour' out.txt | xargs)" "10 13 769 null" "as JSON"
-	for flags in "" "--rate 1/s" "--rate much --service 1s" "--rate 1/s --service 0s" "--rate 1/s --service 1s --wait p95" \
+	for flags in "" "--rate 1/s" "--rate much --service 1s" "--rate 1/s --service 0s" "--rate 1/s --service 1s --wait p95" "--rate 1/y --service 1s" \
+		"--rate 1e3/s --service 1s" "--rate 0/s --service 1s" "--rate 1/s --service 1s --wait p100=1s" "--rate 1/s --service 1s --wait mean=0s" \
 		"--rate 1/s --service 1s --gpu nothing" "--rate 1000000/s --service 1h"; do
 		# shellcheck disable=SC2086
 		burst size $flags

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "plan/cost.h"
-#include "plan/demand.h"
 
 /* N pods share the work evenly. Each further pod costs one more cold start. */
 static inline double cost_wide_billed_s(int pods, double cold_s, double work_s)
@@ -62,6 +61,20 @@ static inline double cost_volume_break_even(double volume_usd_month, double with
 	double saved = without_usd - with_usd;
 
 	return saved > 0 ? volume_usd_month / saved : INFINITY;
+}
+
+/* The share of the price that a spot offer must save to be worth it. */
+static inline double cost_spot_worth(double work_s, double cold_s, double save_s, double every_s,
+				     double between_s)
+{
+	return 1 -
+	       (work_s + cold_s) / cost_spot_billed_s(work_s, cold_s, save_s, every_s, between_s);
+}
+
+/* The use from which on a reservation with this saving is cheaper. */
+static inline double demand_reserved_duty(double saving)
+{
+	return 1 - saving;
 }
 
 /* The fewest pods with which at most this share of requests waits. */

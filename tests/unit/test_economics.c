@@ -17,7 +17,6 @@
 #include "plan/cost.h"
 #include "formulas.h"
 #include "plan/choose.h"
-#include "plan/demand.h"
 #include "plan/speed.h"
 #include "rows.h"
 #include "plan_bed.h"

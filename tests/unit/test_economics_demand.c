@@ -1,4 +1,4 @@
-/* test_economics_demand.c - demand, sizes of work, rates and goals, against worked cases: one
+/* test_economics_demand.c - demand and sizes of work, against worked cases: one
  * row per case. F: Poisson demand. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,6 @@
 
 #include "plan/cost.h"
 #include "formulas.h"
-#include "plan/demand.h"
 #include "rows.h"
 
 static void demand(void **state)
@@ -106,49 +105,11 @@ static void sizes(void **state)
 	assert_true(isinf(over.mean_s) && isinf(over.p95_s));
 }
 
-static void rates_and_goals(void **state)
-{
-	(void)state;
-	static const struct {
-		const char *text;
-		double per_s; /* 0: refused */
-	} rates[] = {{"1/s", 1},       {"30/min", 0.5}, {"30/m", 0.5}, {"7200/h", 2},
-		     {"43200/d", 0.5}, {"0.5/s", 0.5},  {"1", 0},      {"", 0},
-		     {"/s", 0},        {"0/s", 0},      {"-1/s", 0},   {"1e3/s", 0},
-		     {"1/y", 0},       {"1/s/s", 0},    {"inf/s", 0},  {"1.2.3/s", 0}};
-	static const struct {
-		const char *text;
-		double share, wait_s; /* wait_s -1: refused */
-	} goals[] = {{"p95=2s", 0.95, 2}, {"p99.9=500ms", 0.999, 0.5},
-		     {"p50=0s", 0.5, 0},  {"mean=1m", 0, 60},
-		     {"mean=0s", 0, -1},  {"p100=1s", 0, -1},
-		     {"p0=1s", 0, -1},    {"95=1s", 0, -1},
-		     {"p95", 0, -1},      {"p95=soon", 0, -1},
-		     {"p=1s", 0, -1},     {"", 0, -1}};
-
-	for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
-		double per_s = 0;
-		bool ok = demand_read_rate(rates[i].text, &per_s);
-		if (ok != (rates[i].per_s > 0) || fabs(per_s - rates[i].per_s) > 1e-12)
-			fail_msg("rate \"%s\": %s, %g a second", rates[i].text,
-				 ok ? "read" : "refused", per_s);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(goals); i++) {
-		struct demand_goal g = {.wait_s = -1};
-		bool ok = demand_read_goal(goals[i].text, &g);
-		if (ok != (goals[i].wait_s >= 0) || fabs(g.wait_s - goals[i].wait_s) > 1e-12 ||
-		    (ok && fabs(g.share - goals[i].share) > 1e-12))
-			fail_msg("goal \"%s\": %s, %g of them within %g s", goals[i].text,
-				 ok ? "read" : "refused", g.share, g.wait_s);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(demand),
 		cmocka_unit_test(sizes),
-		cmocka_unit_test(rates_and_goals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, print_count);

@@ -10,7 +10,6 @@
 #include "base/gpus.h"
 #include "plan/cost.h"
 #include "formulas.h"
-#include "plan/demand.h"
 #include "rows.h"
 
 static double fits(const char *gpu, double need_gib)

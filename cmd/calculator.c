@@ -1,0 +1,613 @@
+/* calculator.c - `burst size` and `burst breakeven`: pods for arriving requests, and when renting
+ * is cheaper than APIs, owning, reserving and pods on demand */
+#include "cmd.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "cmd/show/output.h"
+#include "plan/cost.h"
+#include "runs/estimate.h"
+
+/* ---- flags; all keep *out if the flag is not given ---- */
+
+static int read_number(const struct cmd_context *ctx, const char *flag, double *out,
+		       struct err *err)
+{
+	const char *text = opt_text(ctx, flag);
+	char *end;
+
+	if (!text)
+		return 0;
+	*out = strtod(text, &end);
+	if (*end || end == text || !(*out > 0 && *out < 1e12))
+		return err_set(err, ERR_USAGE, "--%s: \"%.40s\" must be a number above 0", flag,
+			       text);
+	return 0;
+}
+
+/* A share of 1, or percent. */
+static int read_share(const struct cmd_context *ctx, const char *flag, double *out, struct err *err)
+{
+	const char *text = opt_text(ctx, flag);
+	char *end;
+
+	if (!text)
+		return 0;
+	double share = strtod(text, &end);
+	bool percent = *end == '%';
+	if (percent || share > 1)
+		share /= 100;
+	if (end == text || end[percent] || !(share > 0 && share <= 1))
+		return err_set(
+			err, ERR_USAGE,
+			"--%s: \"%.40s\" must be above 0 and at most 100%%, like 40, 40%% or "
+			"0.4",
+			flag, text);
+	*out = share;
+	return 0;
+}
+
+static int read_seconds(const struct cmd_context *ctx, const char *flag, double *out,
+			struct err *err)
+{
+	int64_t ms = 0;
+
+	if (!opt_has(ctx, flag))
+		return 0;
+	if (opt_duration(ctx, flag, &ms, err) < 0)
+		return -1;
+	*out = (double)ms / 1000;
+	return 0;
+}
+
+/* ---- a pool of pods for requests that keep arriving ---- */
+
+enum { ROWS_BELOW = 7, ROWS_ABOVE = 3 }; /* rows of the table, around the recommended size */
+
+struct pool {
+	double per_s, service_s, load;
+	double price_h; /* of a pod; 0: unknown */
+	char price_from[64];
+	const char *goal;     /* as given; NULL: none */
+	double share, wait_s; /* this share waits no longer than wait_s; 0: the mean wait */
+};
+
+static int read_rate(struct pool *p, const char *text, struct err *err)
+{
+	static const struct {
+		const char *unit;
+		double s;
+	} units[] = {{"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+	size_t digits = strspn(text, "0123456789.");
+	char *end;
+	double count = strtod(text, &end);
+
+	if (end == text + digits && *end == '/' && count > 0 && count <= 1e9)
+		for (size_t i = 0; i < ARRAY_LEN(units); i++)
+			if (!strcmp(end + 1, units[i].unit)) {
+				p->per_s = count / units[i].s;
+				return 0;
+			}
+	return err_set(err, ERR_USAGE,
+		       "--rate: \"%.40s\" must be requests in a time: 1/s, 20/min, 50/h or 300/d",
+		       text);
+}
+
+/* "p95=2s" or "mean=500ms". No number of pods brings the mean to 0. */
+static int read_goal(struct pool *p, const char *text, struct err *err)
+{
+	const char *equals = strchr(text, '=');
+	bool mean = starts_with(text, "mean=");
+	double percent = 0;
+	int64_t ms;
+	char *end = NULL;
+
+	if (equals && *text == 'p' &&
+	    strspn(text + 1, "0123456789.") == (size_t)(equals - text) - 1)
+		percent = strtod(text + 1, &end);
+	bool fine = mean || (end == equals && percent > 0 && percent < 100);
+	if (!equals || !fine || duration_parse(equals + 1, &ms, NULL) < 0 || (mean && !ms))
+		return err_set(err, ERR_USAGE,
+			       "--wait: \"%.40s\" must be a percentile or mean, and the longest "
+			       "wait, like p95=2s or mean=500ms",
+			       text);
+	p->goal = text;
+	p->share = percent / 100;
+	p->wait_s = (double)ms / 1000;
+	return 0;
+}
+
+/* The lowest list price of a GPU. */
+static int read_list_price(struct pool *p, const char *name, struct err *err)
+{
+	const struct gpu *gpu = gpu_find(name);
+	const char *seen;
+
+	if (!gpu)
+		return err_set(err, ERR_USAGE,
+			       "--gpu: no GPU is called \"%.40s\"; `burst gpus` lists them", name);
+	for (int m = MARKET_SECURE; m < MARKETS; m++) {
+		double listed = prior_list_price(gpu->name, (enum market)m, &seen);
+		if (listed <= 0 || (p->price_h > 0 && p->price_h <= listed))
+			continue;
+		p->price_h = listed;
+		snprintf(p->price_from, sizeof(p->price_from), "%s, list price of %s, %s",
+			 gpu->name, market_names[m], seen);
+	}
+	if (p->price_h <= 0)
+		return err_set(err, ERR_USAGE,
+			       "--gpu: no list price of %s is known: give --price USD", gpu->name);
+	return 0;
+}
+
+static int read_pool(const struct cmd_context *ctx, struct pool *p, struct err *err)
+{
+	const char *rate = opt_text(ctx, "rate"), *goal = opt_text(ctx, "wait"),
+		   *gpu = opt_text(ctx, "gpu");
+
+	*p = (struct pool){.price_from = "as given"};
+	if (!rate || !opt_has(ctx, "service"))
+		return err_set(err, ERR_USAGE,
+			       "give --rate (how many requests arrive) and --service (the time "
+			       "of one), like --rate 1/s --service 10s");
+	if (read_rate(p, rate, err) < 0 || read_seconds(ctx, "service", &p->service_s, err) < 0 ||
+	    (goal && read_goal(p, goal, err) < 0) ||
+	    read_number(ctx, "price", &p->price_h, err) < 0 ||
+	    (gpu && p->price_h <= 0 && read_list_price(p, gpu, err) < 0))
+		return -1;
+	if (p->service_s <= 0)
+		return err_set(err, ERR_USAGE, "--service: it must be longer than 0");
+	p->load = p->per_s * p->service_s;
+	if (p->load > DEMAND_LOAD_MOST)
+		return err_set(err, ERR_USAGE,
+			       "--rate %s with --service %gs keeps %.0f pods busy: the limit is "
+			       "%.0f",
+			       rate, p->service_s, p->load, DEMAND_LOAD_MOST);
+	return 0;
+}
+
+static int recommend(const struct pool *p)
+{
+	if (!p->goal)
+		return demand_pods_rule(p->load);
+	return p->share > 0 ? demand_pods_for_wait(p->load, p->service_s, p->share, p->wait_s)
+			    : demand_pods_for_mean(p->load, p->service_s, p->wait_s);
+}
+
+/* Each column of the table is a member of the JSON objects, too. */
+static const struct {
+	const char *title, *key, *unit; /* unit "s": as short as it can be */
+	int digits, spare;
+	double scale;
+	bool dollars; /* unknown without a price */
+} columns[] = {
+	{"USED", "used", "%", 1, TABLE_WHOLE, 100, false},
+	{"WAIT AT ALL", "waits", "%", 2, TABLE_WHOLE, 100, false},
+	{"MEAN WAIT", "mean_wait_s", "s", 1, TABLE_WHOLE, 1, false},
+	{"P50", "p50_s", "s", 1, 3, 1, false},
+	{"P95", "p95_s", "s", 1, TABLE_WHOLE, 1, false},
+	{"P99", "p99_s", "s", 1, 2, 1, false},
+	{"$/H", "usd_hour", "", 2, TABLE_WHOLE, 1, true},
+	{"$/1000 REQUESTS", "usd_per_thousand", "", 4, 1, 1, true},
+};
+
+static void figures(double to[ARRAY_LEN(columns)], const struct pool *p, int pods)
+{
+	const struct demand_size s = demand_size(pods, p->load, p->service_s);
+	const double usd_h = pods * p->price_h;
+	const double all[] = {s.used,  s.waits, s.mean_s, s.p50_s,
+			      s.p95_s, s.p99_s, usd_h,    usd_h / 3600 / p->per_s * 1000};
+
+	memcpy(to, all, sizeof(all));
+}
+
+static int first_row(const struct pool *p, int chosen)
+{
+	return MAX((int)floor(p->load) + 1, chosen - ROWS_BELOW);
+}
+
+static void add_figure(struct table *t, size_t column, double value)
+{
+	bool seconds = !strcmp(columns[column].unit, "s");
+
+	if (seconds && value > 0 && value < 0.001)
+		table_cell(t, "<1ms");
+	else if (seconds && value > 0 && value < 1)
+		table_cell(t, "%.0fms", value * 1000);
+	else
+		table_cell(t, "%.*f%s", seconds && value >= 100 ? 0 : columns[column].digits,
+			   columns[column].scale * value, columns[column].unit);
+}
+
+static void print_sizes(const struct pool *p, int chosen)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	double values[ARRAY_LEN(columns)];
+
+	table_column(t, "PODS", TABLE_RIGHT, TABLE_WHOLE);
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		if (!columns[i].dollars || p->price_h > 0)
+			table_column(t, columns[i].title, TABLE_RIGHT, columns[i].spare);
+	table_column(t, "", TABLE_LEFT, TABLE_WHOLE);
+	for (int pods = first_row(p, chosen); pods <= chosen + ROWS_ABOVE; pods++) {
+		figures(values, p, pods);
+		table_cell(t, "%d", pods);
+		for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+			if (!columns[i].dollars || p->price_h > 0)
+				add_figure(t, i, values[i]);
+		table_cell(t, "%s", pods == chosen ? "<" : "");
+	}
+	table_print(t, stdout, terminal_width(stdout));
+}
+
+static void print_pool(const struct pool *p, int chosen)
+{
+	char hour[32], each[32], busy[32], price[32];
+
+	printf("%s requests an hour of %s s keep %s pods busy\n\n",
+	       number_show(hour, p->per_s * 3600, 6), number_show(each, p->service_s, 6),
+	       number_show(busy, p->load, 4));
+	print_sizes(p, chosen);
+	printf("\n%d pod%s: ", chosen, chosen == 1 ? "" : "s");
+	if (p->share > 0)
+		printf("the fewest with which %g%% of the requests wait at most %g s\n",
+		       100 * p->share, p->wait_s);
+	else if (p->goal)
+		printf("the fewest with which the mean wait is at most %g s\n", p->wait_s);
+	else
+		printf("about one request in ten waits; --wait p95=2s sizes for your own limit\n");
+	if (p->price_h > 0)
+		printf("price: $%s an hour and pod (%s), also while it is idle\n",
+		       number_show(price, p->price_h, 6), p->price_from);
+	else
+		printf("no cost shown: give --price USD (an hour and pod) or --gpu GPU\n");
+}
+
+static json_t *pool_json(const struct pool *p, int chosen)
+{
+	json_t *sizes = json_array();
+	double values[ARRAY_LEN(columns)];
+
+	for (int pods = first_row(p, chosen); pods <= chosen + ROWS_ABOVE; pods++) {
+		json_t *size = json_pack("{s:i}", "pods", pods);
+		figures(values, p, pods);
+		for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+			json_object_set_new(size, columns[i].key,
+					    columns[i].dollars && p->price_h <= 0
+						    ? json_null()
+						    : json_real(values[i]));
+		json_array_append_new(sizes, size);
+	}
+	return json_pack("{s:f,s:f,s:f,s:i,s:o}", "requests_per_s", p->per_s, "service_s",
+			 p->service_s, "load", p->load, "pods", chosen, "sizes", sizes);
+}
+
+static int run_size(struct cmd_context *ctx, struct err *err)
+{
+	struct pool p;
+
+	if (read_pool(ctx, &p, err) < 0)
+		return -1;
+	if (ctx->json)
+		output_json(pool_json(&p, recommend(&p)));
+	else
+		print_pool(&p, recommend(&p));
+	return cmd_flush(err);
+}
+
+static const struct opt size_opts[] = {
+	{0, "rate", "RATE", "how many requests arrive: 1/s, 20/min, 50/h, 300/d", NULL, false},
+	{0, "service", "TIME", "mean time of one request on a pod", NULL, false},
+	{0, "wait", "GOAL", "size for this wait: p95=2s, p99=10s, mean=500ms", NULL, false},
+	{0, "price", "USD", "price of a pod per hour", NULL, false},
+	{0, "gpu", "GPU", "take the lowest list price of this GPU", NULL, false},
+	{0},
+};
+
+const struct cmd cmd_size = {
+	.name = "size",
+	.summary = "size a pool of pods for requests that keep arriving",
+	.details = "Prints the Erlang C table: for each number of pods, how much of their time "
+		   "they are used, how many requests wait and how long, and what the "
+		   "pool costs. Requests arrive at random (Poisson) and take exponentially "
+		   "distributed times; if all take the same time, the mean wait is about "
+		   "half. Needs no account and no config.",
+	.opts = size_opts,
+	.json = true,
+	.group = CMD_GROUP_RENDER,
+	.run = run_size,
+};
+
+/* ---- renting against APIs, owning, reserving and pods on demand ---- */
+
+/* An API that speaks text. */
+struct api {
+	const char *name;
+	double usd;       /* per million characters */
+	const char *seen; /* month of the list price, or "as given" */
+};
+
+/* As published or reported on the day. */
+static const struct api apis[] = {
+	{"polly-standard", 4, "2026-10"},
+	{"xai", 4.20, "2026-04"},
+	{"unreal", 8, "2026-11"},
+	{"openai-tts-1", 15, "2026-11"},
+	{"polly-neural", 16, "2026-10"},
+	{"google-wavenet", 16, "2024-06"},
+	{"voxtral", 16, "2026-07"},
+	{"openai-tts-1-hd", 30, "2026-11"},
+	{"polly-generative", 30, "2026-10"},
+	{"elevenlabs-flash", 50, "2026-06"},
+	{"venice", 50, "2026-11"},
+	{"elevenlabs", 100, "2026-06"},
+};
+
+/* "openai-tts-1", or "openai-tts-1=12" and any other name with the user's own price. */
+static int read_api(const char *text, struct api *out, char name[48], struct err *err)
+{
+	CLEANUP(str_free) struct str all = STR_INIT;
+	const char *equals = strchr(text, '=');
+	char *end;
+
+	if (equals) {
+		snprintf(name, 48, "%.*s", (int)MIN(equals - text, 47), text);
+		*out = (struct api){name, strtod(equals + 1, &end), "as given"};
+		if (!*end && end != equals + 1 && name[0] && out->usd > 0 && out->usd < 1e9)
+			return 0;
+		return err_set(err, ERR_USAGE,
+			       "--api: \"%.60s\" must be a name and dollars per million "
+			       "characters, like openai-tts-1=15",
+			       text);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(apis); i++) {
+		*out = apis[i];
+		if (!strcmp(text, apis[i].name))
+			return 0;
+		str_addf(&all, "%s%s", i ? ", " : "", apis[i].name);
+	}
+	return err_set(err, ERR_USAGE,
+		       "--api: no known price for \"%.40s\" (write %.40s=15 to give one); "
+		       "known: %s",
+		       text, text, str_text(&all));
+}
+
+static void add_api(struct table *t, const struct api *api, const struct measured_rate *r)
+{
+	char share[32];
+	double usd = demand_usd_per_million(r->price_h, r->chars_per_hour, r->duty),
+	       from = demand_api_duty(r->price_h, r->chars_per_hour, api->usd);
+
+	table_cell(t, "%s", api->name);
+	table_cell(t, "%.2f", api->usd);
+	table_cell(t, "%s", api->seen);
+	if (from > 1)
+		table_cell(t, "never");
+	else
+		table_cell(t, "%s%% used", number_show(share, 100 * from, 2));
+	if (fabs(usd - api->usd) < 0.005 * api->usd)
+		table_cell(t, "both cost the same");
+	else
+		table_cell(t, "%s %.1fx",
+			   usd < api->usd ? "renting is cheaper," : "the API is cheaper,",
+			   usd < api->usd ? api->usd / usd : usd / api->usd);
+}
+
+static int say_apis(struct str *to, const struct cmd_context *ctx, const struct measured_rate *r,
+		    struct err *err)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	const char *named = opt_text(ctx, "api");
+	struct api one;
+	char name[48];
+
+	if (named && read_api(named, &one, name, err) < 0)
+		return -1;
+	table_column(t, "API", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "$/M CHARS", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "SEEN", TABLE_LEFT, 2);
+	table_column(t, "RENTING PAYS FROM", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "NOW", TABLE_LEFT, 1);
+	for (size_t i = 0; i < (named ? 1 : ARRAY_LEN(apis)); i++)
+		add_api(t, named ? &one : &apis[i], r);
+	table_add(t, to, terminal_width(stdout), true);
+	return 0;
+}
+
+static int say_own(struct str *to, const struct cmd_context *ctx, const struct measured_rate *r,
+		   struct err *err)
+{
+	const char *text = opt_text(ctx, "own");
+	double capex, opex, years = 3;
+	int used = 0;
+
+	if (read_number(ctx, "years", &years, err) < 0)
+		return -1;
+	if (!text)
+		return 0;
+	if (sscanf(text, "%lf+%lf/y%n", &capex, &opex, &used) != 2 || !used || text[used] ||
+	    !(capex > 0 && opex >= 0))
+		return err_set(
+			err, ERR_USAGE,
+			"--own: \"%.40s\" must be the purchase price and the running cost in "
+			"dollars, like 18750+2000/y",
+			text);
+	double duty = demand_own_duty(capex, opex, years, r->price_h);
+	str_addf(to, "\nowning for $%.0f and $%.0f a year: ", capex, opex);
+	if (duty > 1)
+		str_addf(to, "never cheaper than renting at this price, over %g years\n", years);
+	else
+		str_addf(to, "cheaper than renting above %.1f%% of all hours, over %g years\n",
+			 100 * duty, years);
+	return 0;
+}
+
+static int say_reserved(struct str *to, const struct cmd_context *ctx, struct err *err)
+{
+	double saving = 0;
+
+	if (read_share(ctx, "reserved", &saving, err) < 0)
+		return -1;
+	if (saving >= 1)
+		return err_set(err, ERR_USAGE,
+			       "--reserved: nothing is rented at a saving of 100%%");
+	if (saving > 0)
+		str_addf(to,
+			 "\nreserving at %.0f%% off: cheaper than renting above %.0f%% of all "
+			 "hours\n",
+			 100 * saving, 100 * (1 - saving));
+	return 0;
+}
+
+/* Work on one spot pod: seconds, and where they come from. */
+struct spot {
+	double work_s, cold_s, every_s, checkpoint_s;
+	char work_from[64], every_from[EXTRAS_FROM]; /* "": a prior */
+};
+
+static int read_spot(const struct cmd_context *ctx, struct spot *s, struct err *err)
+{
+	struct measured_work work;
+
+	*s = (struct spot){.every_s = prior_of_provider("")->interrupted_every_s};
+	if (measured_work(ctx->store, &work)) {
+		s->work_s = work.work_s;
+		s->cold_s = work.cold_s;
+		snprintf(s->work_from, sizeof(s->work_from), "run %s", work.run);
+		if (work.pod_count) {
+			struct extra e = extras_interrupted(work.pods[0].provider, true, work.pods,
+							    work.pod_count);
+			s->every_s = e.value > 0 ? e.value : s->every_s;
+			COPY_TEXT(s->every_from, e.from);
+		}
+		free(work.pods);
+	}
+	if (opt_has(ctx, "work") || opt_has(ctx, "interrupted")) {
+		COPY_TEXT(s->work_from, "as given");
+		s->every_from[0] = '\0';
+	}
+	if (read_seconds(ctx, "work", &s->work_s, err) < 0 ||
+	    read_seconds(ctx, "cold", &s->cold_s, err) < 0 ||
+	    read_seconds(ctx, "interrupted", &s->every_s, err) < 0 ||
+	    read_seconds(ctx, "checkpoint", &s->checkpoint_s, err) < 0)
+		return -1;
+	if (s->work_s <= 0)
+		return err_set(err, ERR_USAGE,
+			       "--spot: no run in this ledger has computed yet: give --work "
+			       "TIME (the compute time of a run)");
+	return 0;
+}
+
+static int say_spot(struct str *to, const struct cmd_context *ctx, struct err *err)
+{
+	static const double off[] = {0.3, 0.5, 0.6, 0.7, 0.9};
+	struct spot s;
+	char work[24], cold[24], every[24], worth[32];
+
+	if (!opt_has(ctx, "spot"))
+		return 0;
+	if (read_spot(ctx, &s, err) < 0)
+		return -1;
+	const double sure_s = s.work_s + s.cold_s,
+		     billed_s =
+			     cost_spot_billed_s(s.work_s, s.cold_s, 0, s.checkpoint_s, s.every_s);
+	str_addf(to, "\nspot: %s of work (%s), cold start %s, interrupted every %s%s%s%s\n",
+		 duration_show(work, sizeof(work), (int64_t)(s.work_s * 1000)), s.work_from,
+		 duration_show(cold, sizeof(cold), (int64_t)(s.cold_s * 1000)),
+		 duration_show(every, sizeof(every), (int64_t)(s.every_s * 1000)),
+		 s.every_from[0] ? " (" : "", s.every_from, s.every_from[0] ? ")" : "");
+	str_addf(to, "spot pays when it costs at least %s%% less:",
+		 number_show(worth, 100 * (1 - sure_s / billed_s), 2));
+	for (size_t i = 0; i < ARRAY_LEN(off); i++)
+		str_addf(to, "%s %.0f%% off saves %.1f%%", i ? "," : "", 100 * off[i],
+			 100 * (1 - (1 - off[i]) * billed_s / sure_s));
+	str_add(to, "\n");
+	return 0;
+}
+
+/* Reads from the ledger what no flag sets. */
+static int read_renting(const struct cmd_context *ctx, struct measured_rate *r, struct err *err)
+{
+	double chars = 0, price = 0, duty = 0;
+
+	if (read_number(ctx, "price", &price, err) < 0 ||
+	    read_number(ctx, "chars-per-hour", &chars, err) < 0 ||
+	    read_share(ctx, "duty", &duty, err) < 0)
+		return -1;
+	*r = (struct measured_rate){.duty = 1};
+	if ((!chars || !price) && !measured_rate(ctx->store, r) && !chars)
+		return err_set(err, ERR_USAGE,
+			       "no run in this ledger has rendered speech at a price yet: "
+			       "give --price USD (per hour) and --chars-per-hour N");
+	r->chars_per_hour = chars > 0 ? chars : r->chars_per_hour;
+	r->price_h = price > 0 ? price : r->price_h;
+	r->duty = duty > 0 ? duty : r->duty;
+	if (r->price_h <= 0)
+		return err_set(err, ERR_USAGE,
+			       "the pods in this ledger cost nothing: give --price USD (per "
+			       "hour)");
+	return 0;
+}
+
+static int run_breakeven(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct measured_rate r;
+
+	if (read_renting(ctx, &r, err) < 0)
+		return -1;
+	str_addf(&text,
+		 "renting: $%.4f an hour, %.0f characters an hour of computing, %.0f%% of billed "
+		 "time used (%s%s%s)\n",
+		 r.price_h, r.chars_per_hour, 100 * r.duty, r.run[0] ? "run " : "as given", r.run,
+		 r.run[0] ? " in this ledger" : "");
+	str_addf(&text, "a million characters: $%.3f; at full use $%.3f\n\n",
+		 demand_usd_per_million(r.price_h, r.chars_per_hour, r.duty),
+		 demand_usd_per_million(r.price_h, r.chars_per_hour, 1));
+	if (say_apis(&text, ctx, &r, err) < 0 || say_own(&text, ctx, &r, err) < 0 ||
+	    say_reserved(&text, ctx, err) < 0 || say_spot(&text, ctx, err) < 0)
+		return -1;
+	fputs(str_text(&text), stdout);
+	return cmd_flush(err);
+}
+
+static const struct opt breakeven_opts[] = {
+	{0, "api", "NAME[=USD]",
+	 "compare only with this API, at your own price per million characters", NULL, false},
+	{0, "price", "USD", "price of a pod per hour (default: the newest run)", NULL, false},
+	{0, "chars-per-hour", "N", "characters rendered per compute hour (default: the newest run)",
+	 NULL, false},
+	{0, "duty", "SHARE",
+	 "share of billed time that computes, 60% or 0.6 (default: the newest run)", NULL, false},
+	{0, "own", "COST", "your own card: purchase price and running cost, like 18750+2000/y",
+	 NULL, false},
+	{0, "years", "N", "for --own: how long the card lasts (default 3)", NULL, false},
+	{0, "reserved", "PERCENT", "a reservation with this saving, 40% or 0.4", NULL, false},
+	{0, "spot", NULL, "spot pods, with their interruptions", NULL, false},
+	{0, "work", "TIME", "for --spot: compute time of a run (default: the newest run)", NULL,
+	 false},
+	{0, "cold", "TIME", "for --spot: time until a pod computes (default: the newest run)", NULL,
+	 false},
+	{0, "interrupted", "TIME",
+	 "for --spot: mean time between interruptions (default: from the ledger)", NULL, false},
+	{0, "checkpoint", "TIME", "for --spot: time between fetched files (default 0)", NULL,
+	 false},
+	{0},
+};
+
+const struct cmd cmd_breakeven = {
+	.name = "breakeven",
+	.summary = "compare renting with APIs, owning and reserving",
+	.details = "Takes characters per hour, price and utilization from the newest run in the "
+		   "ledger that rendered speech at a price. API prices are list prices with "
+		   "their date. \"Renting pays from\" is the share of billed time that must "
+		   "compute.",
+	.opts = breakeven_opts,
+	.needs = NEED_LEDGER,
+	.group = CMD_GROUP_RUNS,
+	.run = run_breakeven,
+};
