@@ -182,12 +182,12 @@ static int planned_wishes(struct launch *l, struct plan_wish *wish, struct err *
 	wish->value_of_time_h = (double)row->value_of_time_microusd / 1e6;
 	wish->budget_usd = (double)l->order.max_cost_microusd / 1e6;
 	/* no pod outlives it */
-	wish->deadline_s = (double)l->order.max_duration_ms / 1000;
+	wish->within_s = (double)l->order.max_duration_ms / 1000;
 	wish->staged = wish->goal == PLAN_COST && !row->deadline_ms;
 	wish->pods = row->pods_open ? 0 : row->pods;
 	if (row->deadline_ms) {
 		double left_s = (double)(row->deadline_ms - clock_wall_ms()) / 1000;
-		wish->deadline_s = wish->deadline_s > 0 ? MIN(wish->deadline_s, left_s) : left_s;
+		wish->within_s = wish->within_s > 0 ? MIN(wish->within_s, left_s) : left_s;
 	}
 	return 0;
 }

@@ -249,7 +249,7 @@ static size_t gpu_bars(const struct estimate *e, struct bar *bars, size_t room)
 	size_t count = 0;
 
 	wish.goal = PLAN_COST;
-	wish.deadline_s = wish.budget_usd = 0;
+	wish.within_s = wish.budget_usd = 0;
 	for (size_t i = 0; i < e->count && count < room; i++) {
 		struct plan p;
 		char name[PLAN_TEXT];

@@ -49,7 +49,7 @@ bool plan_best_for(struct plan *out, const struct estimate *e, enum plan_goal go
 
 	wish.goal = goal;
 	wish.staged = e->wish.staged && goal == PLAN_COST;
-	wish.deadline_s = in_time ? wish.deadline_s : 0;
+	wish.within_s = in_time ? wish.within_s : 0;
 	wish.budget_usd = in_budget ? wish.budget_usd : 0;
 	return plan_choose(out, &e->work, e->machines, e->count, &wish) == PLAN_FOUND;
 }
@@ -195,7 +195,7 @@ static void add_wide(struct str *to, const struct estimate *e, const struct plan
 	char time[24], cost[32];
 
 	wish.goal = PLAN_COST;
-	wish.deadline_s = wish.budget_usd = 0;
+	wish.within_s = wish.budget_usd = 0;
 	wish.pods = pick->pods + 1;
 	wish.staged = false;
 	if ((size_t)wish.pods > e->work.count ||
@@ -235,7 +235,7 @@ static struct taller find_taller(const struct estimate *e, const struct plan *pi
 	struct plan one, other;
 
 	wish.goal = PLAN_COST;
-	wish.deadline_s = wish.budget_usd = 0;
+	wish.within_s = wish.budget_usd = 0;
 	wish.pods = 1;
 	if (own->price_h <= 0 || plan_choose(&one, &e->work, own, 1, &wish) != PLAN_FOUND)
 		return best;
@@ -428,7 +428,7 @@ void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pi
 		plan_say(to, 2,
 			 "plan: no plan is done within %s (nine times in ten); the fastest takes "
 			 "%s: %s",
-			 plan_seconds(wanted, e->wish.deadline_s),
+			 plan_seconds(wanted, e->wish.within_s),
 			 plan_seconds(time, pick->makespan_p90_s), sentence);
 		return;
 	case PLAN_TOO_EXPENSIVE:
@@ -442,7 +442,7 @@ void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pi
 		plan_say(to, 2,
 			 "plan: no plan is done within %s and costs at most %s; the cheapest in "
 			 "time costs %s: %s",
-			 plan_seconds(wanted, e->wish.deadline_s),
+			 plan_seconds(wanted, e->wish.within_s),
 			 plan_dollars(budget, e->wish.budget_usd),
 			 plan_dollars(cost, pick->pods_usd), sentence);
 		return;

@@ -181,8 +181,8 @@ static void view_wishes(const struct core *c, struct remainder *v)
 	v->of.wish =
 		(struct plan_wish){.goal = plan->goal, .value_of_time_h = plan->value_of_time_h};
 	if (end != NEVER)
-		v->of.wish.deadline_s = left ? (double)left / 1000 : -.001;
-	v->of.deadline_is_must = plan->deadline_ms && user <= cap;
+		v->of.wish.within_s = left ? (double)left / 1000 : -.001;
+	v->of.within_is_must = plan->deadline_ms && user <= cap;
 	v->of.late_ok_s = (double)plan->deadline_ms / 4000;
 	v->of.room_usd = INFINITY;
 	if (c->conf.max_cost_microusd) {
@@ -364,7 +364,7 @@ static void show_change(const struct core *c, const struct remainder *v,
 	const char *gpu = choice->offer >= 0 && v->of.offer_count
 				  ? v->candidates[choice->offer]->offer.gpu
 				  : "";
-	bool late = v->of.wish.deadline_s && choice->keep_makespan_s > v->of.wish.deadline_s;
+	bool late = v->of.wish.within_s && choice->keep_makespan_s > v->of.wish.within_s;
 	const char *s = choice->pods == 1 ? "" : "s";
 	char what[96], gain[96];
 
@@ -385,7 +385,7 @@ static void show_change(const struct core *c, const struct remainder *v,
 		snprintf(what, sizeof(what), "continuing with %d pod%s of %s", choice->pods, s,
 			 gpu);
 		break;
-	case REPLAN_STOP_DEADLINE:
+	case REPLAN_STOP_LATE:
 		snprintf(what, sizeof(what),
 			 "stopping when the current batches are done: the deadline cannot be met");
 		break;
@@ -395,7 +395,7 @@ static void show_change(const struct core *c, const struct remainder *v,
 		break;
 	case REPLAN_KEEP: snprintf(what, sizeof(what), "no other plan is clearly better"); break;
 	}
-	if (choice->verb >= REPLAN_STOP_DEADLINE || choice->verb == REPLAN_KEEP)
+	if (choice->verb >= REPLAN_STOP_LATE || choice->verb == REPLAN_KEEP)
 		snprintf(to, room, "%s; %s", why, what);
 	else
 		snprintf(to, room, "%s; %s: %s", why, what, show_gain(choice, gain, sizeof(gain)));
@@ -432,7 +432,7 @@ static void act(struct core *c, const struct remainder *v, const struct replan_c
 		break;
 	case REPLAN_REPLACE: replace(c, v, choice, false); break;
 	case REPLAN_REPLACE_AFTER: replace(c, v, choice, true); break;
-	case REPLAN_STOP_DEADLINE:
+	case REPLAN_STOP_LATE:
 	case REPLAN_STOP_BUDGET: stop(c, choice->verb, why, choice); break;
 	case REPLAN_KEEP: break;
 	}

@@ -271,7 +271,7 @@ static void compute(struct plan *out, const struct plan_work *w, const struct pl
 
 static bool in_time(const struct plan *p, const struct plan_wish *wish)
 {
-	return wish->deadline_s <= 0 || p->makespan_p90_s <= wish->deadline_s + 1e-9;
+	return wish->within_s <= 0 || p->makespan_p90_s <= wish->within_s + 1e-9;
 }
 
 static bool in_budget(const struct plan *p, const struct plan_wish *wish)
@@ -432,7 +432,7 @@ size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w,
 		struct plan_wish at = *wish;
 		struct search s = {.wish = &at};
 		at.pods = pods;
-		at.deadline_s = at.budget_usd = 0;
+		at.within_s = at.budget_usd = 0;
 		at.goal = PLAN_COST;
 		/* what each width costs, whether a run would come to it or not */
 		at.staged = false;
@@ -516,8 +516,8 @@ bool plan_better(struct plan *out, const struct plan *given, const struct plan_w
 
 	any.pods = 0;
 	/* it is missed as it is */
-	if (wish->deadline_s > 0 && given->makespan_p90_s > wish->deadline_s)
-		any.deadline_s = given->makespan_p90_s;
+	if (wish->within_s > 0 && given->makespan_p90_s > wish->within_s)
+		any.within_s = given->makespan_p90_s;
 	if (wish->budget_usd > 0 && given->pods_usd > wish->budget_usd)
 		any.budget_usd = given->pods_usd;
 	if (plan_choose(&other, w, machines, count, &any) == PLAN_FOUND &&

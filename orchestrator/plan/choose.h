@@ -59,12 +59,14 @@ struct plan_machine {
 struct plan_wish {
 	enum plan_goal goal;
 	double value_of_time_h; /* PLAN_BALANCED: what an hour of waiting costs */
-	double deadline_s;      /* 0: none. Kept with the slow tenth of cold starts in mind (p90) */
-	double budget_usd;      /* 0: none */
-	double failing_share;   /* of segments that are rendered again */
-	int pods;               /* exactly so many; 0: the planner chooses */
-	int pods_most;          /* at most so many; 0: 64 */
-	int canary;             /* so many segments are rendered alone, before all others */
+	/* until the deadline or the end of caps.max_duration; 0: no limit. Kept with the slow tenth
+	 * of cold starts in mind (p90) */
+	double within_s;
+	double budget_usd;    /* 0: none */
+	double failing_share; /* of segments that are rendered again */
+	int pods;             /* exactly so many; 0: the planner chooses */
+	int pods_most;        /* at most so many; 0: 64 */
+	int canary;           /* so many segments are rendered alone, before all others */
 	/* further pods are rented only when these are good, and only if they have work for long
 	 * enough */
 	bool staged;
@@ -85,9 +87,9 @@ struct plan {
 enum plan_verdict {
 	PLAN_FOUND,
 	PLAN_NOTHING_FITS,  /* no machine has the memory */
-	PLAN_TOO_SLOW,      /* no plan meets the deadline; *out is the fastest */
+	PLAN_TOO_SLOW,      /* no plan ends in time; *out is the fastest */
 	PLAN_TOO_EXPENSIVE, /* none is within the budget; *out is the cheapest */
-	/* some meet the deadline and others the budget, none both; *out is the cheapest in time */
+	/* some end in time and others the budget, none both; *out is the cheapest in time */
 	PLAN_NEITHER,
 };
 enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
@@ -112,7 +114,7 @@ enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_wor
  * Compares the user's own choice of GPUs or number of pods with the planner's, and reports a plan
  * that is clearly better. Pure. */
 
-/* Clearly: a fifth less of what the goal makes small, without missing a deadline or a budget that
+/* Clearly: a fifth less of what the goal makes small, without missing a limit of time or money that
  * the given plan keeps; or a fifth faster at no more cost. Less than five seconds or a twentieth of
  * a cent is not worth a word. The machines are all that there are; wish.pods is ignored. False:
  * there is none. */

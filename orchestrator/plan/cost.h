@@ -55,7 +55,7 @@ int64_t hold_ms(const int64_t *gaps_ms, size_t count, int64_t cold_ms);
 
 /* ---- cold ----
  * The cold start of a pod, from the create call to its first batch, as a median and a 90th
- * percentile per phase. Pure. Plans use the median, promises of a deadline the 90th percentile.
+ * percentile per phase. Pure. Plans use the median, promises of an end the 90th percentile.
  */
 
 /* COLD_UNPACK: the environment, to the pod's disk. From COLD_IMPORT on: what workers do until
@@ -140,7 +140,7 @@ enum { PRIOR_MODAL_CORES = 4, PRIOR_MODAL_MEMORY_GB = 16 };
 #define PRIOR_SPEECH_SEEN      "2026-11"
 
 /* ---- cost ----
- * What renting costs: cold starts, billed seconds, width, deadlines, budgets, storage, spot.
+ * What renting costs: cold starts, billed seconds, width, budgets, storage, spot.
  * Pure.
  *
  * Seconds and dollars are doubles here, since these are estimates; what is booked is in integer

@@ -144,7 +144,7 @@ static double badness(const struct outcome *o, const struct plan_wish *wish)
 
 static bool in_time(const struct replan_case *c, const struct outcome *o)
 {
-	return c->wish.deadline_s == 0 || o->p90_s <= c->wish.deadline_s + 1e-9;
+	return c->wish.within_s == 0 || o->p90_s <= c->wish.within_s + 1e-9;
 }
 
 /* The budget that working pods hold is not available to others before they end. */
@@ -288,9 +288,9 @@ static struct replan_choice decide(const struct search *s)
 		return (struct replan_choice){.verb = REPLAN_STOP_BUDGET};
 	if (s->any_fitting)
 		return s->fitting.how;
-	if (!in_time_now && !s->any_in_time && c->deadline_is_must && c->is_measured &&
-	    MIN(s->fastest.how.makespan_s, keep->how.makespan_s) > wish->deadline_s + c->late_ok_s)
-		return (struct replan_choice){.verb = REPLAN_STOP_DEADLINE,
+	if (!in_time_now && !s->any_in_time && c->within_is_must && c->is_measured &&
+	    MIN(s->fastest.how.makespan_s, keep->how.makespan_s) > wish->within_s + c->late_ok_s)
+		return (struct replan_choice){.verb = REPLAN_STOP_LATE,
 					      .makespan_s = s->fastest.how.makespan_s};
 	if (!in_budget_now) /* it ends at the cap: with as much as the money buys */
 		return is_clearly_better(s, &s->cheapest, s->cheapest.how.cost_usd,

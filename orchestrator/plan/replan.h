@@ -36,16 +36,16 @@ struct replan_case {
 	size_t pod_count;
 	const struct replan_offer *offers;
 	size_t offer_count;
-	/* goal and value of time; deadline and budget as what is left of them from now on */
+	/* goal and value of time; limits of time and money as what is left of them from now on */
 	struct plan_wish wish;
 	/* this run has measured how fast its pods are; without that nothing is stopped */
 	bool is_measured;
-	bool deadline_is_must; /* the user named it: no use to go on without it */
-	double late_ok_s;      /* a result this late is better than none */
-	double room_usd;       /* of the budget, what no pod holds; INFINITY: no budget */
-	int pods_most;         /* at a time, those that are rented included */
-	bool width_open;       /* fewer may do; else the user has named how many */
-	bool gpus_open;        /* another GPU may take the place of those that work */
+	bool within_is_must; /* the user named it: no use to go on without it */
+	double late_ok_s;    /* a result this late is better than none */
+	double room_usd;     /* of the budget, what no pod holds; INFINITY: no budget */
+	int pods_most;       /* at a time, those that are rented included */
+	bool width_open;     /* fewer may do; else the user has named how many */
+	bool gpus_open;      /* another GPU may take the place of those that work */
 };
 
 enum replan_verb {
@@ -56,7 +56,7 @@ enum replan_verb {
 	REPLAN_REPLACE,
 	/* the old pods are drained first: pods or budget leave no room for both */
 	REPLAN_REPLACE_AFTER,
-	REPLAN_STOP_DEADLINE,
+	REPLAN_STOP_LATE,
 	REPLAN_STOP_BUDGET, /* it does not pay for one more segment */
 };
 

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 
-/* A start so late that the deadline is just kept: beside the planned time a tenth of it, and a
+/* A start so late that --by is just kept: beside the planned time a tenth of it, and a
  * minute. */
 #define LEAD_MARGIN_MS 60000
 
@@ -12,7 +12,7 @@ const char *when_name(enum when_why why)
 	switch (why) {
 	case WHEN_READY: return "ready";
 	case WHEN_WAITED: return "waited";
-	case WHEN_DEADLINE: return "deadline";
+	case WHEN_BY: return "deadline";
 	case WHEN_EMPTY: return "empty";
 	case WHEN_QUIET: return "quiet";
 	case WHEN_RETRY: return "retry";
@@ -55,10 +55,10 @@ static int64_t latest_ms(const struct when_request *r, const struct when_work *w
 			 enum when_why *why)
 {
 	int64_t waited_ms = r->max_wait_ms ? created(r, now_ms) + r->max_wait_ms : INT64_MAX;
-	int64_t deadline_ms = r->by_ms ? r->by_ms - lead_ms(work) : INT64_MAX;
+	int64_t late_ms = r->by_ms ? r->by_ms - lead_ms(work) : INT64_MAX;
 
-	*why = deadline_ms < waited_ms ? WHEN_DEADLINE : WHEN_WAITED;
-	return MIN(waited_ms, deadline_ms);
+	*why = late_ms < waited_ms ? WHEN_BY : WHEN_WAITED;
+	return MIN(waited_ms, late_ms);
 }
 
 /* What this request waits for beside quiet; WHEN_READY: nothing. Where all is rendered there is

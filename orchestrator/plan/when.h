@@ -14,7 +14,7 @@ struct when_request {
 	/* of the newest request: no start until no other has come for so long */
 	int64_t quiet_ms;
 	int64_t max_wait_ms;      /* start after so long whatever else it waits for; 0: no limit */
-	int64_t by_ms;            /* when all should be done; 0: no deadline */
+	int64_t by_ms;            /* when all should be done; 0: no such time */
 	int64_t below_microusd_h; /* start below this price; 0: at any */
 	int64_t min_segments;     /* start with so many segments to render; 0: with any number */
 	bool fills_pod;           /* start when the work is worth a cold start */
@@ -32,7 +32,7 @@ struct when_work {
 enum when_why {
 	WHEN_READY,    /* start: nothing is left to wait for */
 	WHEN_WAITED,   /* start: --max-wait is over */
-	WHEN_DEADLINE, /* start: --by is near */
+	WHEN_BY,       /* start: --by is near */
 	WHEN_EMPTY,    /* wait: there is no request */
 	WHEN_QUIET,    /* wait: another request may follow the newest one */
 	WHEN_RETRY,    /* wait: the last start failed */

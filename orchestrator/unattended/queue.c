@@ -114,7 +114,7 @@ static void explain(const struct when_answer *a, const struct when_work *work, c
 		return;
 	case WHEN_READY:
 	case WHEN_WAITED:
-	case WHEN_DEADLINE:
+	case WHEN_BY:
 	case WHEN_EMPTY: break;
 	}
 	snprintf(to, room, "%s", when_name(a->why));

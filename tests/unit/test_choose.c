@@ -194,7 +194,7 @@ static void pods_for_a_deadline(void **state)
 		struct plan_machine m = {
 			.price_h = 0.69, .workers = 1, .batch_max = 1, .speed.each_s = 1};
 		const struct plan_wish wish = {.goal = PLAN_COST,
-					       .deadline_s = MINUTES(cases[i].deadline_min)};
+					       .within_s = MINUTES(cases[i].deadline_min)};
 		struct plan p;
 		m.cold.phase[COLD_BOOT] = (struct cold_time){MINUTES(cases[i].cold_min),
 							     MINUTES(cases[i].cold_min), 3};
@@ -202,7 +202,7 @@ static void pods_for_a_deadline(void **state)
 		bool found = verdict == PLAN_FOUND;
 		rows[n++] = (struct row){"WT-1",
 					 "pods by the formula",
-					 cost_pods_for_deadline(wish.deadline_s,
+					 cost_pods_for_deadline(wish.within_s,
 								MINUTES(cases[i].cold_min),
 								MINUTES(20)),
 					 cases[i].pods,

@@ -46,7 +46,7 @@ static const char *card_in_time(double deadline_min)
 	} cards[] = {{"RTX A5000", .16}, {"RTX 4090", .34}, {"RTX 5090", .69}, {"H100 SXM", 2.69}};
 	struct plan_machine machines[ARRAY_LEN(cards)];
 	const struct plan_wish wish = {
-		.goal = PLAN_COST, .pods = 1, .deadline_s = MINUTES(deadline_min)};
+		.goal = PLAN_COST, .pods = 1, .within_s = MINUTES(deadline_min)};
 	struct plan_work w;
 	struct plan best;
 	double length = 1;

@@ -82,7 +82,7 @@ static void make_game(double *lengths, size_t count, struct plan_machine machine
 
 /* The best that any batch size and width gives, by playing all of them. */
 static double brute_force(const double *lengths, size_t count, const struct plan_machine *machines,
-			  double deadline_s)
+			  double within_s)
 {
 	double best = INFINITY;
 
@@ -91,7 +91,7 @@ static double brute_force(const double *lengths, size_t count, const struct plan
 			for (int b = 1; b <= machines[i].batch_max; b++) {
 				double makespan_s, usd = play(lengths, count, &machines[i], pods, b,
 							      &makespan_s);
-				if (makespan_s <= deadline_s)
+				if (makespan_s <= within_s)
 					best = MIN(best, usd);
 			}
 	return best;
@@ -143,15 +143,15 @@ static void deadlines_are_kept_when_played(void **state)
 		make_game(lengths, count, machines, &w);
 		assert_int_equal(plan_choose(&fastest, &w, machines, MACHINES, &wish), PLAN_FOUND);
 		wish.goal = PLAN_COST;
-		wish.deadline_s = fastest.makespan_p90_s * 1.3;
+		wish.within_s = fastest.makespan_p90_s * 1.3;
 		assert_int_equal(plan_choose(&p, &w, machines, MACHINES, &wish), PLAN_FOUND);
 		assert_true(p.cost_usd <= fastest.cost_usd);
 		qsort(lengths, count, sizeof(*lengths), longest_first);
 		play(lengths, count, &machines[p.machine], p.pods, p.batch, &makespan_s);
-		if (makespan_s > wish.deadline_s * 1.05)
+		if (makespan_s > wish.within_s * 1.05)
 			fail_msg("game %d: %.1f s, the deadline is %.1f s", (int)game, makespan_s,
-				 wish.deadline_s);
-		wish.deadline_s = 1;
+				 wish.within_s);
+		wish.within_s = 1;
 		assert_int_equal(plan_choose(&p, &w, machines, MACHINES, &wish), PLAN_TOO_SLOW);
 		assert_near(p.makespan_p50_s, fastest.makespan_p50_s, 1e-6);
 	}
@@ -166,7 +166,7 @@ static void a_clearly_better_plan_is_found(void **state)
 		const char *name;
 		int card, pods; /* given */
 		enum plan_goal goal;
-		double deadline_s, budget_usd;
+		double within_s, budget_usd;
 		int better_pods; /* on the fast card, or its equal; 0: none */
 	} cases[] = {
 		{"four pods cost three cold starts more", FAST, 4, PLAN_COST, 0, 0, 1},
@@ -195,7 +195,7 @@ static void a_clearly_better_plan_is_found(void **state)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct plan_wish wish = {.goal = cases[i].goal,
-					 .deadline_s = cases[i].deadline_s,
+					 .within_s = cases[i].within_s,
 					 .budget_usd = cases[i].budget_usd,
 					 .pods = cases[i].pods};
 		plan_given(&given, &w, m, cases[i].card, cases[i].pods, 1, &wish);
@@ -304,7 +304,7 @@ static void verdicts_name_what_is_missing(void **state)
 	wish.budget_usd = 0.01; /* 36 s */
 	assert_int_equal(plan_choose(&p, &w, m, 2, &wish), PLAN_TOO_EXPENSIVE);
 	assert_near(p.cost_usd, 160.0 / 3600, 1e-9);
-	wish.deadline_s = 70;
+	wish.within_s = 70;
 	wish.budget_usd = 160.0 / 3600;
 	assert_int_equal(plan_choose(&p, &w, m, 2, &wish), PLAN_NEITHER);
 	assert_int_equal(p.pods, 10);
