@@ -654,10 +654,9 @@ static void say_end(struct launch *l)
 			output_line(stderr, "%s", compared);
 		planned_say_replans(stderr, r);
 		if (r->cost_microusd > 0 && r->status == RUN_DONE && brings_files(r)) {
-			struct advice_batches batches;
-			advice_batches_of(&batches, l->ctx->store, r->id);
-			advice_add_seats(&advice, pods, count, &batches, clock_wall_ms());
-			advice_add(&advice, pods, count, &batches, clock_wall_ms());
+			advice_add_seats(&advice, l->ctx->store, r->id, pods, count,
+					 clock_wall_ms());
+			advice_add(&advice, pods, count, clock_wall_ms());
 		}
 		output_lines(stderr, str_text(&advice));
 	}

@@ -10,14 +10,20 @@
 #include "report.h"
 #include "store/pod_cost.h"
 
+/* Batch sizes of a run. Zeros: unknown. */
+struct batches {
+	bool padded;  /* the engine renders a batch at once */
+	double mean;  /* segments per batch */
+	int most;     /* largest batch of its worker */
+	double seats; /* throughput at the mean size, relative to the largest */
+};
+
 enum { IDLE_GPU_PERCENT = 10, PINNED_GPU_PERCENT = 99 };
-#define USED_GOAL    0.7
-#define SCALING_GOAL 0.6
+#define USED_GOAL 0.7
 
 struct totals {
 	int pods, width; /* that were billed; at the same time, at most */
 	double billed_s, compute_s, phase_s[PHASES];
-	double wall_s; /* from the first create to the last file */
 };
 
 static bool was_billed(const struct pod_row *p, int64_t now_ms)
@@ -52,7 +58,6 @@ static int width_of(const struct pod_row *pods, size_t count, int64_t now_ms)
 static struct totals totals_of(const struct pod_row *pods, size_t count, int64_t now_ms)
 {
 	struct totals t = {.width = width_of(pods, count, now_ms)};
-	int64_t first_ms = INT64_MAX, last_ms = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		int64_t phase_ms[PHASES];
@@ -61,13 +66,10 @@ static struct totals totals_of(const struct pod_row *pods, size_t count, int64_t
 		t.pods++;
 		t.billed_s += (double)pod_row_billed_ms(&pods[i], now_ms) / 1000;
 		t.compute_s += (double)pods[i].compute_ms / 1000;
-		first_ms = MIN(first_ms, pods[i].create_ms);
-		last_ms = MAX(last_ms, MAX(pods[i].worked_ms, pods[i].safe_ms));
 		report_phases(&pods[i], now_ms, phase_ms);
 		for (int k = 0; k < PHASES; k++)
 			t.phase_s[k] += (double)phase_ms[k] / 1000;
 	}
-	t.wall_s = last_ms > first_ms ? (double)(last_ms - first_ms) / 1000 : 0;
 	return t;
 }
 
@@ -145,28 +147,11 @@ static void add_what_reaches_it(struct str *to, const struct totals *t)
 		 duration_show(has, sizeof(has), (int64_t)(1000 * t->compute_s)));
 }
 
-static void add_narrow(struct str *to, const struct totals *t, const struct advice_batches *b)
+static void add_used(struct str *to, const struct totals *t)
 {
-	str_addf(to,
-		 "%.0f%% of the billed time computed, but in batches of %.0f segment%s: the "
-		 "largest batch, %d, is %.1f times as fast; 70%% of that needs batches of %d: "
-		 "render more in one run, or on fewer pods\n",
-		 100 * MIN(t->compute_s / t->billed_s, 1.0), b->mean, b->mean < 1.5 ? "" : "s",
-		 b->most, 1 / b->seats, b->enough);
-}
-
-static void add_used(struct str *to, const struct totals *t, const struct advice_batches *batches)
-{
-	double used = t->compute_s / t->billed_s,
-	       seats = batches && batches->seats > 0 ? batches->seats : 1, most;
+	double used = t->compute_s / t->billed_s, most;
 	size_t cause = largest_cause(t, &most);
 
-	if (used * seats >= USED_GOAL)
-		return;
-	if (seats < USED_GOAL && (1 - seats) * t->compute_s > most) {
-		add_narrow(to, t, batches);
-		return;
-	}
 	if (used >= USED_GOAL)
 		return;
 	str_addf(to,
@@ -176,25 +161,6 @@ static void add_used(struct str *to, const struct totals *t, const struct advice
 							: causes[cause].then);
 	add_what_reaches_it(to, t);
 	str_addc(to, '\n');
-}
-
-/* Reports N pods that are less than 60 % of N times as fast as one would have been. */
-static void add_scaling(struct str *to, const struct totals *t)
-{
-	double cold_s = cold_of(t), one_s = cold_s + t->compute_s;
-	double share = t->wall_s > 0 ? one_s / t->wall_s / t->width : 1;
-
-	/* pods in sequence (replaced, or reclaimed by the vendor) do not count as width */
-	bool side_by_side = t->billed_s > 1.5 * t->wall_s;
-	if (t->width < 2 || !side_by_side || share >= SCALING_GOAL)
-		return;
-	int pods = cold_s > 0 ? (int)MAX(MIN((one_s / SCALING_GOAL - t->compute_s) / cold_s,
-					     t->width - 1.0),
-					 1.0)
-			      : 1;
-	str_addf(to, "%d pods were %.1f times as fast as one (%.0f%% of %d): %d pod%s cost less\n",
-		 t->width, MAX(one_s / t->wall_s, 0.1), 100 * share, t->width, pods,
-		 pods == 1 ? "" : "s");
 }
 
 static void add_gpus(struct str *to, const struct pod_row *pods, size_t count)
@@ -219,43 +185,26 @@ static void add_gpus(struct str *to, const struct pod_row *pods, size_t count)
 			    "faster\n");
 }
 
-void advice_add(struct str *to, const struct pod_row *pods, size_t count,
-		const struct advice_batches *batches, int64_t now_ms)
+void advice_add(struct str *to, const struct pod_row *pods, size_t count, int64_t now_ms)
 {
 	struct totals t = totals_of(pods, count, now_ms);
 
 	if (t.billed_s <= 0 || t.compute_s <= 0)
 		return;
-	add_used(to, &t, batches);
-	add_scaling(to, &t);
+	add_used(to, &t);
 	add_gpus(to, pods, count);
-}
-
-void advice_add_seats(struct str *to, const struct pod_row *pods, size_t count,
-		      const struct advice_batches *batches, int64_t now_ms)
-{
-	struct totals t = totals_of(pods, count, now_ms);
-
-	if (!batches->padded || batches->seats <= 0 || t.billed_s <= 0 || t.compute_s <= 0)
-		return;
-	double used = MIN(t.compute_s / t.billed_s, 1.0), seats = MIN(batches->seats, 1.0);
-	str_addf(to,
-		 "used %.0f%%, seats %.0f%%: batches of %.0f segment%s on average, where %d fit; "
-		 "full batches without a cold start cost %.1f times less\n",
-		 100 * used, 100 * seats, batches->mean, batches->mean < 1.5 ? "" : "s",
-		 batches->most, 1 / (used * seats));
 }
 
 /* ---- batches ---- */
 
-void advice_batches_of(struct advice_batches *out, struct store *store, const char *run)
+static void batches_of(struct batches *out, struct store *store, const char *run)
 {
 	struct batch_row *rows = NULL;
 	struct speed speed;
 	size_t count = 0;
 	double segments = 0, length = 0;
 
-	*out = (struct advice_batches){0};
+	*out = (struct batches){0};
 	if (store_batches(store, run, &rows, &count, NULL) < 0 || !count) {
 		free(rows);
 		return;
@@ -270,10 +219,23 @@ void advice_batches_of(struct advice_batches *out, struct store *store, const ch
 	if (segments > 0 && learn_fit(&speed, store, rows[0].speed)) {
 		double full = speed_gain(&speed, length / segments, out->most);
 		out->seats = full > 0 ? speed_gain(&speed, length / segments, out->mean) / full : 0;
-		for (out->enough = 1;
-		     out->enough < out->most &&
-		     speed_gain(&speed, length / segments, out->enough) < USED_GOAL * full;)
-			out->enough++;
 	}
 	free(rows);
+}
+
+void advice_add_seats(struct str *to, struct store *store, const char *run,
+		      const struct pod_row *pods, size_t count, int64_t now_ms)
+{
+	struct totals t = totals_of(pods, count, now_ms);
+	struct batches batches;
+
+	batches_of(&batches, store, run);
+	if (!batches.padded || batches.seats <= 0 || t.billed_s <= 0 || t.compute_s <= 0)
+		return;
+	double used = MIN(t.compute_s / t.billed_s, 1.0), seats = MIN(batches.seats, 1.0);
+	str_addf(to,
+		 "used %.0f%%, seats %.0f%%: batches of %.0f segment%s on average, where %d fit; "
+		 "full batches without a cold start cost %.1f times less\n",
+		 100 * used, 100 * seats, batches.mean, batches.mean < 1.5 ? "" : "s", batches.most,
+		 1 / (used * seats));
 }

@@ -422,13 +422,11 @@ static json_t *card_json(const struct card *c)
 static void add_advice(json_t *list, const struct page *p, const struct run_row *run)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
-	struct advice_batches batches;
 	size_t count, len;
 	const struct pod_row *pods = pods_of(p, run->id, &count);
 	const char *rest, *line;
 
-	advice_batches_of(&batches, p->ctx->store, run->id);
-	advice_add(&text, pods, count, &batches, p->now_ms);
+	advice_add(&text, pods, count, p->now_ms);
 	rest = str_text(&text);
 	while ((line = str_next_line(&rest, &len))) {
 		CLEANUP(free_text) char *sentence = xasprintf("%.*s.", (int)len, line);

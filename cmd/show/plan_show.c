@@ -147,7 +147,6 @@ json_t *plan_failure_json(const struct mistakes *m, const struct err *err)
 /* ---- a plan as text: the best few offers, the curve of cost per item, what limits it ---- */
 
 enum { CHART_WIDTH = 40, CHART_ROWS = 12, GPUS_MOST = 200 };
-#define CURVE_MOST 12.0 /* times the lowest cost; costs above get no row */
 
 /* ---- the table ---- */
 
@@ -270,45 +269,15 @@ static size_t gpu_bars(const struct estimate *e, struct bar *bars, size_t room)
 	return count;
 }
 
-static size_t width_bars(const struct estimate *e, const struct plan *pick, struct bar *bars,
-			 size_t room)
-{
-	struct plan plans[CHART_ROWS];
-	struct plan_wish wish = e->wish;
-
-	wish.pods = 0;
-	size_t count = plan_widths(plans, MIN(room, (size_t)CHART_ROWS), &e->work, e->machines,
-				   (size_t)pick->machine, &wish);
-	for (size_t i = 1; i < count; i++)
-		if (plans[i].cost_usd > CURVE_MOST * plans[0].cost_usd &&
-		    plans[i].pods > 2 * pick->pods)
-			count = i;
-	for (size_t i = 0; i < count; i++) {
-		char time[24];
-		snprintf(bars[i].name, sizeof(bars[i].name), "%d pod%s, %s", plans[i].pods,
-			 plans[i].pods == 1 ? "" : "s",
-			 plan_seconds(time, plans[i].makespan_p50_s));
-		bars[i].usd = plan_each_usd(e, &plans[i]);
-	}
-	return count;
-}
-
-static void print_curves(FILE *to, const struct estimate *e, const struct plan *pick)
+static void print_curve(FILE *to, const struct estimate *e)
 {
 	struct bar bars[GPUS_MOST];
-	char offer[PLAN_TEXT];
 	size_t count = MIN(gpu_bars(e, bars, GPUS_MOST), (size_t)CHART_ROWS);
 
-	if (count > 1) {
-		fprintf(to, "\ncost per segment by GPU, each at its best width and batch:\n");
-		print_bars(to, bars, count);
-	}
-	count = width_bars(e, pick, bars, CHART_ROWS);
-	if (count > 1) {
-		fprintf(to, "\ncost per segment by number of pods (%s):\n",
-			plan_offer(offer, &e->offers[pick->machine]));
-		print_bars(to, bars, count);
-	}
+	if (count < 2)
+		return;
+	fprintf(to, "\ncost per segment by GPU, each at its best width and batch:\n");
+	print_bars(to, bars, count);
 }
 
 /* pick: the chosen plan, with its verdict. */
@@ -317,7 +286,7 @@ static void plan_show(FILE *to, const struct estimate *e, const struct plan *pic
 {
 	print_table(to, e, pick);
 	plan_misfits_show(to, e);
-	print_curves(to, e, pick);
+	print_curve(to, e);
 	fputc('\n', to);
 	plan_words_show(to, e, pick);
 	if (words->explain)

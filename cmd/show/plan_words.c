@@ -81,78 +81,45 @@ char *plan_sentence(char *to, size_t room, const struct estimate *e, const struc
 
 /* ---- wishes that the plan does not follow to the letter ---- */
 
-static void add_value_of_time(struct str *to, const struct plan_wish *wish)
+/* The texts stand in a table of the plan's README. */
+void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pick)
 {
-	char usd[32];
+	const struct plan_wish *wish = &e->wish;
+	const struct plan_machine *m = &e->machines[pick->machine];
+	const struct offer *o = &e->offers[pick->machine];
+	double usable_gib = estimate_usable_gib(o);
+	char usd[32], least[24], most[24];
 
 	if (wish->value_of_time_h > 0 && wish->goal != PLAN_BALANCED)
 		str_addf(to,
 			 "value_of_time: %s an hour counts for nothing, since goal is \"%s\"; goal "
-			 "= "
-			 "\"balanced\" weighs it\n",
+			 "= \"balanced\" weighs it\n",
 			 plan_dollars(usd, wish->value_of_time_h),
 			 wish->goal == PLAN_TIME ? "time" : "cost");
-}
-
-static void add_pods(struct str *to, const struct estimate *e, const struct plan *pick)
-{
-	if (e->wish.pods <= pick->pods)
-		return;
-	if ((size_t)pick->pods >= e->open)
+	if (wish->pods > pick->pods && (size_t)pick->pods >= e->open)
 		str_addf(to, "pods: %d of %d, since there are no more segments\n", pick->pods,
-			 e->wish.pods);
-	else
+			 wish->pods);
+	else if (wish->pods > pick->pods)
 		str_addf(to,
 			 "pods: %d of %d, since another would still boot when the work is done; "
 			 "--goal time rents all at once\n",
-			 pick->pods, e->wish.pods);
-}
-
-static void add_workers(struct str *to, const struct estimate *e, const struct plan *pick)
-{
-	const struct plan_machine *m = &e->machines[pick->machine];
-	char least[24], most[24];
-
+			 pick->pods, wish->pods);
 	if (e->shares_card && m->speed_source == PLAN_PRIOR)
 		str_addf(to,
 			 "workers: %d share a card, which no run has measured: the work takes "
 			 "between %s and %s; the plan counts the longer time\n",
 			 m->workers, plan_seconds(least, pick->work_s / m->workers),
 			 plan_seconds(most, pick->work_s));
-}
-
-static void add_cards(struct str *to, const struct estimate *e, const struct plan *pick)
-{
-	const struct offer *o = &e->offers[pick->machine];
-
 	if (o->gpus > 1 && !gpu_is_none(o->gpu))
-		str_addf(to,
-			 "cards: a pod has and bills %d, and the plan counts the time of one: "
-			 "burst's engines use the first\n",
+		str_addf(to, "cards: a pod has and bills %d, and the plan counts the time of one\n",
 			 o->gpus);
-}
-
-/* A number that no card is sold with is probably what the worker needs. */
-static void add_memory(struct str *to, const struct estimate *e, const struct plan *pick)
-{
-	const struct offer *o = &e->offers[pick->machine];
-	double usable_gib = estimate_usable_gib(o);
-
+	/* a number that no card is sold with is probably what the worker needs */
 	if (e->need.base_gib <= 0 && e->need_gb < o->vram_gb && e->need_gb > usable_gib)
 		str_addf(
 			to,
 			"memory: %d GB are compared with what cards are sold with; of the %d GB of "
 			"%s a program can use %.4g GiB\n",
 			e->need_gb, o->vram_gb, o->gpu, usable_gib);
-}
-
-void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pick)
-{
-	add_value_of_time(to, &e->wish);
-	add_pods(to, e, pick);
-	add_workers(to, e, pick);
-	add_cards(to, e, pick);
-	add_memory(to, e, pick);
 }
 
 static void plan_wishes_show(FILE *to, const struct estimate *e, const struct plan *pick)
@@ -187,8 +154,8 @@ static const char *bottleneck_text(enum plan_bottleneck b)
 	return "";
 }
 
-/* Adds the effect of one more pod of the same kind. */
-static void add_wide(struct str *to, const struct estimate *e, const struct plan *pick)
+/* What one more pod of the same kind does. */
+static void say_wider(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	struct plan_wish wish = e->wish;
 	struct plan more;
@@ -199,81 +166,12 @@ static void add_wide(struct str *to, const struct estimate *e, const struct plan
 	wish.pods = pick->pods + 1;
 	wish.staged = false;
 	if ((size_t)wish.pods > e->work.count ||
-	    plan_choose(&more, &e->work, &e->machines[pick->machine], 1, &wish) != PLAN_FOUND) {
-		str_add(to, "there is no work for another pod");
+	    plan_choose(&more, &e->work, &e->machines[pick->machine], 1, &wish) != PLAN_FOUND)
 		return;
-	}
 	double saves_s = pick->makespan_p50_s - more.makespan_p50_s;
-	if (saves_s < 0.01 * pick->makespan_p50_s)
-		str_addf(to, "another pod costs %s and saves no time",
-			 plan_dollars(cost, more.cost_usd - pick->cost_usd));
-	else
-		str_addf(to, "another pod saves %s and costs %s", plan_seconds(time, saves_s),
-			 plan_dollars(cost, more.cost_usd - pick->cost_usd));
-}
-
-struct taller {
-	size_t machine;
-	/* from_s: the work, on the pick's card, above which it is cheaper */
-	double price_ratio, speed_ratio, from_s;
-};
-
-static bool pays_sooner(const struct taller *a, const struct taller *b)
-{
-	if (a->from_s != b->from_s)
-		return a->from_s < b->from_s;
-	return a->speed_ratio / a->price_ratio > b->speed_ratio / b->price_ratio;
-}
-
-/* The dearer card that pays first, else the nearest one. speed_ratio 0: no dearer card is faster.
- */
-static struct taller find_taller(const struct estimate *e, const struct plan *pick)
-{
-	struct taller best = {0};
-	const struct plan_machine *own = &e->machines[pick->machine];
-	struct plan_wish wish = e->wish;
-	struct plan one, other;
-
-	wish.goal = PLAN_COST;
-	wish.within_s = wish.budget_usd = 0;
-	wish.pods = 1;
-	if (own->price_h <= 0 || plan_choose(&one, &e->work, own, 1, &wish) != PLAN_FOUND)
-		return best;
-	for (size_t i = 0; i < e->count; i++) {
-		const struct plan_machine *m = &e->machines[i];
-		struct taller t = {.machine = i, .price_ratio = m->price_h / own->price_h};
-		if (t.price_ratio <= 1 ||
-		    plan_choose(&other, &e->work, m, 1, &wish) != PLAN_FOUND || other.work_s <= 0)
-			continue;
-		t.speed_ratio = one.work_s / other.work_s;
-		t.from_s = cost_tall_from_s(cold_billed_p50_s(&own->cold), t.price_ratio,
-					    t.speed_ratio);
-		if (t.speed_ratio > 1.05 && (best.speed_ratio <= 0 || pays_sooner(&t, &best)))
-			best = t;
-	}
-	return best;
-}
-
-static void say_wide_or_tall(FILE *to, const struct estimate *e, const struct plan *pick)
-{
-	CLEANUP(str_free) struct str text = STR_INIT;
-	struct taller t = find_taller(e, pick);
-	char offer[PLAN_TEXT], time[24], has[24];
-
-	add_wide(&text, e, pick);
-	if (t.speed_ratio > 0) {
-		str_addf(&text, "; %s (%.1fx the price, %.1fx as fast) ",
-			 plan_offer(offer, &e->offers[t.machine]), t.price_ratio, t.speed_ratio);
-		if (isinf(t.from_s))
-			str_add(&text, "is never cheaper");
-		else
-			str_addf(&text, "is cheaper from %s of work on one %s, this job has %s",
-				 plan_seconds(time, t.from_s), e->offers[pick->machine].gpu,
-				 plan_seconds(has, pick->work_s));
-	} else if (e->count > 1) {
-		str_add(&text, "; no more expensive offer renders this job faster");
-	}
-	plan_say(to, 2, "wide or tall: %s", str_text(&text));
+	plan_say(to, 2, "wider: another pod saves %s and costs %s",
+		 saves_s < 0.01 * pick->makespan_p50_s ? "no time" : plan_seconds(time, saves_s),
+		 plan_dollars(cost, more.cost_usd - pick->cost_usd));
 }
 
 static void say_used(FILE *to, const struct estimate *e, const struct plan *pick)
@@ -296,53 +194,38 @@ static void say_used(FILE *to, const struct estimate *e, const struct plan *pick
 		 plan_seconds(has, pick->work_s));
 }
 
-/* Prints what pods without a GPU download. */
-static void say_plain_setup(FILE *to, const struct estimate *e, const char *time)
-{
-	if (e->volume)
-		plan_say(to, 2,
-			 "set-up: the first pod fetches about %d MB to volume %s (%s); later runs "
-			 "find it there",
-			 e->setup_download_mb, e->volume, time);
-	else
-		plan_say(to, 2,
-			 "set-up: each pod of each run fetches about %d MB (%s); later runs find "
-			 "it there if the config names a volume: volume = { name = \"voices\"; "
-			 "size_gb = 2; create = true; };",
-			 e->setup_download_mb, time);
-}
-
 /* Prints what a pod would download while it bills. */
 static void say_setup(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	const struct plan_machine *m = &e->machines[pick->machine];
+	const char *gpu = e->setup_on_gpu ? "GPU " : "";
+	bool first = e->setup_on_gpu && e->volume && !e->setup_by_card; /* warm_first() */
 	double setup_s = cold_setup_s(&m->cold);
+	CLEANUP(str_free) struct str line = STR_INIT;
 	char time[24], cost[32];
 
 	if (e->extras[pick->machine].env_in_image)
 		plan_say(to, 2, "set-up: none, the pods' image has the job's environment");
 	if (!e->setup_download_mb || setup_s <= 0)
 		return;
-	plan_seconds(time, setup_s);
-	plan_dollars(cost, setup_s * m->price_h / 3600);
-	if (!e->setup_on_gpu)
-		say_plain_setup(to, e, time);
-	else if (e->volume && !e->setup_by_card)
-		plan_say(to, 2,
-			 "set-up: a pod without a GPU fetches about %d MB to volume %s before GPUs "
-			 "are rented; if none is free, the first GPU pod does and bills %s, %s, "
-			 "meanwhile (the plan counts that)",
-			 e->setup_download_mb, e->volume, time, cost);
-	else if (e->volume)
-		plan_say(to, 2,
-			 "set-up: the first GPU pod fetches about %d MB and bills %s, %s, "
-			 "meanwhile; `burst volume warm %s` does it on a pod without a GPU",
-			 e->setup_download_mb, time, cost, e->volume);
+	if (first)
+		str_add(&line, "a pod without a GPU");
 	else
-		plan_say(to, 2,
-			 "set-up: each GPU pod fetches about %d MB and bills %s, %s, meanwhile; "
-			 "later runs find it there if the config names a volume",
-			 e->setup_download_mb, time, cost);
+		str_addf(&line, "%s %spod", e->volume ? "the first" : "each", gpu);
+	str_addf(&line, " fetches about %d MB", e->setup_download_mb);
+	if (e->volume)
+		str_addf(&line, " to volume %s", e->volume);
+	if (first)
+		str_add(&line, " before GPUs are rented");
+	else
+		str_addf(&line, " and bills %s, %s, meanwhile", plan_seconds(time, setup_s),
+			 plan_dollars(cost, setup_s * m->price_h / 3600));
+	if (!e->volume)
+		str_add(&line, "; later runs find it there if the config names a volume");
+	else if (e->setup_by_card)
+		str_addf(&line, "; `burst volume warm %s` does it on a pod without a GPU",
+			 e->volume);
+	plan_say(to, 2, "set-up: %s", str_text(&line));
 }
 
 /* Prints the storage cost: a volume bills with or without this run, so plans exclude it, but the
@@ -372,81 +255,46 @@ void plan_saves_show(FILE *to, const struct extras *x)
 			 x->saves.from);
 }
 
-/* Prints what a user in a hurry could do instead. */
-static void say_instead(FILE *to, const struct estimate *e, const struct plan *pick)
-{
-	struct plan other;
-	char sentence[PLAN_TEXT + 100];
-
-	if (plan_best_for(&other, e, PLAN_TIME, false, true) &&
-	    other.makespan_p50_s < 0.8 * pick->makespan_p50_s)
-		plan_say(to, 2, "faster: %s", plan_sentence(sentence, sizeof(sentence), e, &other));
-}
-
-static const char *source_text(enum plan_source source)
-{
-	switch (source) {
-	case PLAN_MEASURED: return "measured";
-	case PLAN_CARRIED: return "carried over from another GPU";
-	case PLAN_PRIOR: return "a prior (the first run measures them)";
-	}
-	return "";
-}
-
 void plan_words_show(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	const struct plan_machine *m = &e->machines[pick->machine];
 	char cost[32], speech[24];
 
 	plan_say(to, 2, "limit: %s", bottleneck_text(plan_bottleneck(pick, &e->work, m)));
-	say_wide_or_tall(to, e, pick);
+	say_wider(to, e, pick);
 	say_used(to, e, pick);
 	if (e->audio_s > 0)
 		plan_say(to, 2, "speech: about %s of sound, %s an hour of it",
 			 plan_seconds(speech, e->audio_s),
 			 plan_dollars(cost, pick->cost_usd * 3600 / e->audio_s));
 	plan_say(to, 2, "estimate: batch times are %s, cold starts are %s",
-		 source_text(m->speed_source),
-		 cold_source(&m->cold) == PLAN_PRIOR ? "a prior" : "measured");
+		 plan_source_name(m->speed_source), plan_source_name(cold_source(&m->cold)));
 	say_setup(to, e, pick);
 	plan_wishes_show(to, e, pick);
 	say_storage(to, &e->extras[pick->machine].storage, pick);
 	plan_saves_show(to, &e->extras[pick->machine]);
-	say_instead(to, e, pick);
 }
 
 void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pick,
 		       enum plan_verdict verdict)
 {
-	char sentence[PLAN_TEXT + 100], time[24], wanted[24], cost[32], budget[32];
+	CLEANUP(str_free) struct str unmet = STR_INIT;
+	char sentence[PLAN_TEXT + 100], time[24], cost[32];
 
+	if (verdict == PLAN_NOTHING_FITS)
+		return;
+	if (verdict == PLAN_TOO_SLOW || verdict == PLAN_NEITHER)
+		str_addf(&unmet, " is done within %s (nine times in ten)",
+			 plan_seconds(time, e->wish.within_s));
+	if (verdict == PLAN_TOO_EXPENSIVE || verdict == PLAN_NEITHER)
+		str_addf(&unmet, "%s costs at most %s (caps.max_cost)", unmet.len ? " and" : "",
+			 plan_dollars(cost, e->wish.budget_usd));
 	plan_sentence(sentence, sizeof(sentence), e, pick);
-	switch (verdict) {
-	case PLAN_FOUND: plan_say(to, 2, "plan: %s", sentence); return;
-	case PLAN_NOTHING_FITS: return;
-	case PLAN_TOO_SLOW:
-		plan_say(to, 2,
-			 "plan: no plan is done within %s (nine times in ten); the fastest takes "
-			 "%s: %s",
-			 plan_seconds(wanted, e->wish.within_s),
-			 plan_seconds(time, pick->makespan_p90_s), sentence);
-		return;
-	case PLAN_TOO_EXPENSIVE:
-		plan_say(
-			to, 2,
-			"plan: no plan costs at most %s (caps.max_cost); the cheapest costs %s: %s",
-			plan_dollars(budget, e->wish.budget_usd),
-			plan_dollars(cost, pick->pods_usd), sentence);
-		return;
-	case PLAN_NEITHER:
-		plan_say(to, 2,
-			 "plan: no plan is done within %s and costs at most %s; the cheapest in "
-			 "time costs %s: %s",
-			 plan_seconds(wanted, e->wish.within_s),
-			 plan_dollars(budget, e->wish.budget_usd),
-			 plan_dollars(cost, pick->pods_usd), sentence);
-		return;
-	}
+	if (!unmet.len)
+		plan_say(to, 2, "plan: %s", sentence);
+	else
+		plan_say(to, 2, "plan: no plan%s; the %s: %s", str_text(&unmet),
+			 verdict == PLAN_TOO_SLOW ? "fastest" : "cheapest", sentence);
 }
 
 /* ---- offers that cannot run the job ---- */
@@ -537,39 +385,25 @@ static void say_price(FILE *to, const struct estimate *e, const struct plan *pic
 		 o->with[0] ? ", with " : "", o->with, o->with[0] ? " in it" : "", e->price_from);
 }
 
-/* A prior does not split a load into phases. */
-static void say_longest(FILE *to, const struct cold *cold)
-{
-	enum cold_phase longest = cold_longest(cold);
-	char part[24], all[24];
-
-	if (cold->phase[longest].samples)
-		plan_say(to, 4, "  longest part of a cold start: %s, %s of %s",
-			 cold_phase_name(longest), plan_seconds(part, cold->phase[longest].p50_s),
-			 plan_seconds(all, cold_p50_s(cold)));
-}
-
 static void say_cold(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	const struct cold *cold = &e->machines[pick->machine].cold;
 	const char *seen = prior_of_provider(e->offers[pick->machine].provider)->seen;
-	char p50[24], p90[24];
+	char p50[24], p90[24], from[64];
 
 	for (int i = 0; i < COLD_PHASES; i++) {
 		const struct cold_time *t = &cold->phase[i];
 		if (t->p90_s <= 0)
 			continue;
-		plan_seconds(p50, t->p50_s);
-		plan_seconds(p90, t->p90_s);
 		if (t->samples)
-			plan_say(to, 4, "  %s: %s, 90th percentile %s (measured: %d pod%s, %s)",
-				 cold_phase_name((enum cold_phase)i), p50, p90, t->samples,
-				 t->samples == 1 ? "" : "s", e->extras[pick->machine].pods_seen);
+			format_text(from, sizeof(from), "measured: %d pod%s, %s", t->samples,
+				    t->samples == 1 ? "" : "s", e->extras[pick->machine].pods_seen);
 		else
-			plan_say(to, 4, "  %s: %s, 90th percentile %s (prior, %s)",
-				 cold_phase_name((enum cold_phase)i), p50, p90, seen);
+			format_text(from, sizeof(from), "prior, %s", seen);
+		plan_say(to, 4, "  %s: %s, 90th percentile %s (%s)",
+			 cold_phase_name((enum cold_phase)i), plan_seconds(p50, t->p50_s),
+			 plan_seconds(p90, t->p90_s), from);
 	}
-	say_longest(to, cold);
 }
 
 static void say_batches(FILE *to, const struct estimate *e, const struct plan *pick)
@@ -606,15 +440,12 @@ static void say_extras(FILE *to, const struct estimate *e, const struct plan *pi
 {
 	const struct extras *x = &e->extras[pick->machine];
 	const struct plan_machine *m = &e->machines[pick->machine];
-	char cost[32], time[24];
+	char time[24];
 
 	plan_say(to, 4, "  billing: by %g s, rounded up (prior, %s)", m->quantum_s,
 		 prior_of_provider(e->offers[pick->machine].provider)->seen);
 	say_extra_usd(to, "egress", &x->egress);
 	say_extra_usd(to, "stages", &x->stages);
-	if (x->stages.value > 0)
-		plan_say(to, 4, "  stages on this pod instead: %s",
-			 plan_dollars(cost, cost_usd(m->price_h, x->stages_s)));
 	if (x->interrupted.value > 0)
 		plan_say(to, 4,
 			 "  interruptions: every %s (%s); each repeats half a batch and a cold "

@@ -281,16 +281,6 @@ double cold_billed_p50_s(const struct cold *c)
 	return cold_p50_s(c) - (c->queue_is_free ? c->phase[COLD_QUEUE].p50_s : 0);
 }
 
-enum cold_phase cold_longest(const struct cold *c)
-{
-	int longest = 0;
-
-	for (int i = 1; i < COLD_PHASES; i++)
-		if (c->phase[i].p50_s > c->phase[longest].p50_s)
-			longest = i;
-	return (enum cold_phase)longest;
-}
-
 enum plan_source cold_source(const struct cold *c)
 {
 	for (int i = 0; i < COLD_PHASES; i++)
@@ -310,15 +300,6 @@ double cost_usd(double price_h, double seconds)
 double cost_quantum_s(double seconds, double quantum_s)
 {
 	return quantum_s > 0 ? ceil(seconds / quantum_s - 1e-9) * quantum_s : seconds;
-}
-
-/* ---- wide or tall ---- */
-
-double cost_tall_from_s(double cold_s, double price_ratio, double speed_ratio)
-{
-	if (speed_ratio <= price_ratio)
-		return INFINITY;
-	return cold_s * (price_ratio - 1) / (1 - price_ratio / speed_ratio);
 }
 
 double cost_work_for_used_s(double share, double cold_s)

@@ -97,8 +97,7 @@ struct cold_time cold_learn(double *list, size_t count, struct cold_time prior);
 double cold_p50_s(const struct cold *c);   /* of a run's first pod, which sets up the environment */
 double cold_setup_s(const struct cold *c); /* that part of it */
 double cold_p90_s(const struct cold *c);
-double cold_billed_p50_s(const struct cold *c);     /* without a queue that is free */
-enum cold_phase cold_longest(const struct cold *c); /* by its median */
+double cold_billed_p50_s(const struct cold *c); /* without a queue that is free */
 /* the weakest of the phases that take any time */
 enum plan_source cold_source(const struct cold *c);
 
@@ -151,12 +150,6 @@ double cost_usd(double price_h, double seconds);
 /* Rounded up to the provider's billing quantum; 0: not rounded. */
 double cost_quantum_s(double seconds, double quantum_s);
 
-/* ---- wide or tall ---- */
-
-/* Work, in seconds on the small card, from which on a tall card is cheaper: C (q - 1) / (1 - q/k),
- * with q the ratio of prices and k that of speeds. INFINITY: never (it is dearer than it is
- * faster). */
-double cost_tall_from_s(double cold_s, double price_ratio, double speed_ratio);
 /* The work that makes this share of billed time compute (70 % needs 2.33 cold starts of work). */
 double cost_work_for_used_s(double share, double cold_s);
 

@@ -249,23 +249,21 @@ static struct extra extras_failing(const struct estimate_of *of)
 
 /* ---- stages ---- */
 
-/* Dollars of its stages, as they were measured; *seconds: their time. */
-static struct extra extras_stages(const struct estimate_of *of, double *seconds)
+/* Dollars of its stages, as they were measured. */
+static struct extra extras_stages(const struct estimate_of *of)
 {
 	const struct runs *rs = of->run->runs;
 	char day[32];
 	struct run_row run;
 	struct extra e = {0};
 
-	*seconds = 0;
 	for (size_t i = 0; of->stages && of->stages[i] && of->config[0]; i++) {
 		if (stage_newest(rs, of->config, of->job, of->stages[i], false, &run, NULL) != 1 ||
 		    run.billed_ms <= 0) {
 			snprintf(e.from, sizeof(e.from), "unknown before the first one");
-			e.value = *seconds = 0;
+			e.value = 0;
 			return e;
 		}
-		*seconds += (double)run.billed_ms / 1000;
 		e.value += (double)run.cost_microusd / 1e6;
 		snprintf(e.from, sizeof(e.from), "as measured on %s", day_of(day, run.started_ms));
 	}
@@ -337,7 +335,7 @@ static void learn_extras(struct learned *k, const struct estimate_of *of, double
 			 clock_rfc3339(day, sizeof(day), k->rows[0].create_ms));
 	x->storage = extras_storage(of, k->provider, k->volume.id[0] ? &k->volume : NULL);
 	x->egress = extras_egress(of, k->provider, audio_s * GB_PER_AUDIO_S);
-	x->stages = extras_stages(of, &x->stages_s);
+	x->stages = extras_stages(of);
 }
 
 static void learn_provider(struct learned *k, const struct estimate_of *of, const char *provider,

@@ -65,7 +65,6 @@ struct extras {
 	struct extra interrupted;             /* seconds between interruptions */
 	struct extra saves; /* seconds between two saves of $BURST_CHECKPOINT; 0: not known yet */
 	double save_s;      /* what a save takes; 0: not measured */
-	double stages_s;
 	/* according to the ledger, the pods' image has the result of the job's set-up */
 	bool env_in_image;
 	char pods_seen[16]; /* day of the newest pod that cold starts were learned from */

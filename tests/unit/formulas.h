@@ -63,6 +63,16 @@ static inline double cost_volume_break_even(double volume_usd_month, double with
 	return saved > 0 ? volume_usd_month / saved : INFINITY;
 }
 
+/* Work, in seconds on the small card, from which on a tall card is cheaper: C (q - 1) / (1 - q/k),
+ * with q the ratio of prices and k that of speeds. INFINITY: never (it is dearer than it is
+ * faster). */
+static inline double cost_tall_from_s(double cold_s, double price_ratio, double speed_ratio)
+{
+	if (speed_ratio <= price_ratio)
+		return INFINITY;
+	return cold_s * (price_ratio - 1) / (1 - price_ratio / speed_ratio);
+}
+
 /* The share of the price that a spot offer must save to be worth it. */
 static inline double cost_spot_worth(double work_s, double cold_s, double save_s, double every_s,
 				     double between_s)

@@ -356,7 +356,6 @@ static void loads_have_phases(void **state)
 	assert_near(c.phase[COLD_PROBE].p90_s, 0, 0);
 	assert_near(c.phase[COLD_LOAD].p50_s, 5, 1e-9); /* what is left of 20 s */
 	assert_int_equal(c.phase[COLD_LOAD].samples, 3);
-	assert_int_equal(cold_longest(&c), COLD_BOOT);
 	/* read while Python was imported: shares of the time that both took */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){
@@ -373,11 +372,6 @@ static void loads_have_phases(void **state)
 	assert_near(c.phase[COLD_UNPACK].p50_s, 12, 1e-9);
 	assert_near(c.phase[COLD_IMPORT].p50_s, 3, 1e-9);
 	assert_near(c.phase[COLD_LOAD].p50_s, 5, 1e-9);
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){
-						   [LOAD_IMPORT] = 10000, [LOAD_READ] = 30000});
-	learn_cold(rows, 3, &what, &c);
-	assert_int_equal(cold_longest(&c), COLD_READ);
 	/* a pod of an earlier burst, or of a worker that does not say: all of it is "load", and the
 	 * sum stays true */
 	for (size_t i = 0; i < 3; i++)

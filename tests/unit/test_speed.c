@@ -197,7 +197,6 @@ static void cold_starts_are_learned(void **state)
 	c.queue_is_free = true;
 	assert_near(cold_billed_p50_s(&c), 40, 0);
 	assert_int_equal(cold_source(&c), PLAN_MEASURED);
-	assert_int_equal(cold_longest(&c), COLD_BOOT);
 	assert_string_equal(cold_phase_name(COLD_WARM_UP), "warm-up");
 	c.phase[COLD_SYNC] = (struct cold_time){1, 2, 0};
 	assert_int_equal(cold_source(&c), PLAN_PRIOR);
