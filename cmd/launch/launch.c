@@ -724,16 +724,9 @@ static void place_error(struct launch *l)
 		COPY_TEXT(l->run.row.error, l->run.err.msg);
 }
 
-static void learn(void *ctx, const struct engine *e)
-{
-	(void)ctx;
-	progress_learn(shown, e);
-}
-
 int launch_run(struct launch *l)
 {
-	struct run_watch watch = {
-		.progress = draw, .output = show_output, .ended = learn, .ctx = l};
+	struct run_watch watch = {.progress = draw, .output = show_output, .ctx = l};
 	struct progress *p = progress_new(l->ctx);
 
 	shown = p;

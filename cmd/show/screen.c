@@ -12,7 +12,6 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "output.h"
-#include "store/facts.h"
 
 /* ---- lines at the bottom of a terminal ---- */
 
@@ -39,14 +38,15 @@ static void terminal_size(int *columns, int *rows)
 	*rows = size.ws_row ? size.ws_row : ROWS_GUESS;
 }
 
-void screen_size(int *columns, int *rows)
+/* The usable size: one column and one row less than the terminal has, for the cursor. */
+static void screen_size(int *columns, int *rows)
 {
 	terminal_size(columns, rows);
 	*columns = MAX(*columns - 1, 1);
 	*rows = MAX(*rows - 1, 1);
 }
 
-struct screen *screen_new(void)
+static struct screen *screen_new(void)
 {
 	struct screen *s = xcalloc(1, sizeof(*s));
 
@@ -54,7 +54,7 @@ struct screen *screen_new(void)
 	return s;
 }
 
-void screen_free(struct screen *s)
+static void screen_free(struct screen *s)
 {
 	if (!s)
 		return;
@@ -109,7 +109,8 @@ static void put(const struct str *out)
 	(void)fd_write_all(STDERR_FILENO, str_text(out), out->len);
 }
 
-void screen_draw(struct screen *s, const char *lines)
+/* Replaces the last drawing by these lines. Each has a newline and fits screen_size(). */
+static void screen_draw(struct screen *s, const char *lines)
 {
 	CLEANUP(str_free) struct str out = STR_INIT;
 	size_t len;
@@ -129,8 +130,9 @@ void screen_draw(struct screen *s, const char *lines)
 	s->hidden = false;
 }
 
-/* Erases row by row: tmux keeps a copy of what is erased at once from the first row on. */
-void screen_clear(struct screen *s)
+/* Hides the lines, so that other output can follow; screen_restore() draws them again below it.
+ * Erases row by row: tmux keeps a copy of what is erased at once from the first row on. */
+static void screen_clear(struct screen *s)
 {
 	CLEANUP(str_free) struct str out = STR_INIT;
 
@@ -146,7 +148,7 @@ void screen_clear(struct screen *s)
 	s->hidden = true;
 }
 
-void screen_restore(struct screen *s)
+static void screen_restore(struct screen *s)
 {
 	if (s->hidden && s->shown.len)
 		screen_draw(s, str_text(&s->shown));
@@ -278,9 +280,7 @@ static void after_line(void)
 	screen_restore(shown->screen);
 }
 
-/* Prints nothing with ctx->quiet. ctx must outlive it. Until it is freed, other lines on stderr
- * make it redraw. Only one may exist. Once ctx->live is false, plain lines follow. */
-static struct view_show *view_show_new(const struct cmd_context *ctx)
+struct view_show *view_show_new(const struct cmd_context *ctx)
 {
 	struct view_show *s = xcalloc(1, sizeof(*s));
 
@@ -303,8 +303,7 @@ static void end_live(struct view_show *s)
 	screen_free(TAKE(s->screen));
 }
 
-/* Removes a live view. Accepts NULL. */
-static void view_show_free(struct view_show *s)
+void view_show_free(struct view_show *s)
 {
 	if (!s)
 		return;
@@ -314,8 +313,7 @@ static void view_show_free(struct view_show *s)
 	free(s);
 }
 
-/* now_ms: boot clock. */
-static void view_show_next(struct view_show *s, const struct view *v, int64_t now_ms)
+void view_show_next(struct view_show *s, const struct view *v, int64_t now_ms)
 {
 	if (s->screen && !s->ctx->live)
 		end_live(s);
@@ -330,51 +328,31 @@ static void view_show_next(struct view_show *s, const struct view *v, int64_t no
 enum { FILE_EVERY_MS = 1000 };
 
 struct progress {
-	const struct cmd_context *ctx;
 	struct view_show *show;
 	struct view view;
-	struct join_time join;
-	struct join_pace pace;
-	char join_of[200]; /* key of the fact: what is made of how the track is joined */
-	char *file;        /* of the copy; NULL: none (yet) */
+	double slowdown; /* of this machine when it began: what runs here later is its own work */
+	char *file;      /* of the copy; NULL: none (yet) */
 	int64_t file_at;
 };
+
+/* Processes that want a processor, for each that there is: from 1 to 8. */
+static double slowdown_now(void)
+{
+	double load;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (getloadavg(&load, 1) != 1 || processors < 1)
+		return 1;
+	return MIN(MAX(load / (double)processors, 1.0), 8.0);
+}
 
 struct progress *progress_new(const struct cmd_context *ctx)
 {
 	struct progress *p = xcalloc(1, sizeof(*p));
 
-	p->ctx = ctx;
 	p->show = view_show_new(ctx);
+	p->slowdown = slowdown_now();
 	return p;
-}
-
-/* Loudness and other formats than WAV take far longer than copying sound: they are learned apart.
- */
-static void expect_join(struct progress *p, const struct engine *e)
-{
-	const struct engine_setup *s = engine_of(e);
-	const char *const *names =
-		s->job_ops && s->job_ops->finish_names ? s->job_ops->finish_names(s->job) : NULL;
-	const struct section *job = config_job(p->ctx->config);
-	/* other types of job have no such key */
-	const struct section *join = job && names ? section_group(job, "join") : NULL;
-	struct job_finish finish = {0};
-	CLEANUP(str_free) struct str of = STR_INIT;
-	char value[64];
-
-	str_add(&of, join && section_has(join, "loudness") ? "loudness" : "plain");
-	for (; names && *names; names++) {
-		const char *end = strrchr(*names, '.');
-		str_addf(&of, " %s", end ? end + 1 : *names);
-	}
-	COPY_TEXT(p->join_of, str_text(&of));
-	if (s->job_ops && s->job_ops->finish_progress)
-		s->job_ops->finish_progress(s->job, &finish);
-	p->join = join_time_prior(finish.ms_per_s, join_time_slowdown());
-	if (p->ctx->store &&
-	    fact_get(p->ctx->store, FACT_JOIN_TIME, p->join_of, NULL, value, sizeof(value)))
-		join_time_read(&p->join, value);
 }
 
 void progress_free(struct progress *p)
@@ -387,17 +365,6 @@ void progress_free(struct progress *p)
 	free(p->file);
 	view_free(&p->view);
 	free(p);
-}
-
-void progress_learn(struct progress *p, const struct engine *e)
-{
-	char value[64];
-
-	if (!p->view.joins || !engine_finished_well(e) || p->view.failed)
-		return;
-	join_time_learn(&p->join, p->view.sound_s, (double)engine_finishing_ms(e));
-	join_time_write(&p->join, value);
-	fact_put(p->ctx->store, FACT_JOIN_TIME, p->join_of, NULL, value, NULL);
 }
 
 static void keep_copy(struct progress *p, const struct engine *e, int64_t now)
@@ -414,9 +381,7 @@ void progress_draw(struct progress *p, const struct engine *e)
 {
 	int64_t now = clock_boot_ms();
 
-	if (!p->join_of[0])
-		expect_join(p, e);
-	view_of_engine(&p->view, e, &p->join, &p->pace);
+	view_of_engine(&p->view, e, p->slowdown);
 	keep_copy(p, e, now);
 	view_show_next(p->show, &p->view, now);
 }

@@ -16,108 +16,29 @@
 #include "report.h"
 #include "store/pod_cost.h"
 
-/* ---- how long joining takes on this machine ---- */
-
-/* No measurement is trusted beyond these. */
-#define FIXED_MOST_MS  60e3
-#define PER_S_LEAST_MS 0.01
-#define PER_S_MOST_MS  1000.0
+/* ---- how long joining takes ---- */
 
 /* A pass of ffmpeg over the sound takes more than that; so does its start. */
 #define ENCODES_PER_S_MS 1.0
 
-#define SLOWDOWN_MOST 8.0
-
 /* So much of a join, once done, says as much of its time as the expectation does. */
 #define TRUSTED_SHARE 0.05
-/* So much of what is done counts at the pace of the whole join: a stall has no pace. */
-#define STALL_SHARE 0.01
-/* The time by which the present pace is measured: so long, or a quarter of the join if longer. */
-#define PACE_WINDOW_MS 5000.0
 
 /* Copying waits for the disk, not for a processor: eight hours of sound took as long where seven
  * processes wanted each processor. */
-struct join_time join_time_prior(double ms_per_s, double slowdown)
+static double join_expected_ms(double ms_per_s, double sound_s, double slowdown)
 {
 	bool encodes = ms_per_s > ENCODES_PER_S_MS;
 
-	return (struct join_time){encodes ? 400 : 100, encodes ? ms_per_s * slowdown : ms_per_s};
+	return encodes ? 400 + ms_per_s * slowdown * sound_s : 100 + ms_per_s * sound_s;
 }
 
-double join_time_slowdown(void)
-{
-	double load;
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (getloadavg(&load, 1) != 1 || processors < 1)
-		return 1;
-	return MIN(MAX(load / (double)processors, 1.0), SLOWDOWN_MOST);
-}
-
-/* Returns the number of the newest look before the window, or -1. Several looks fit into one. */
-static int pace_look(struct join_pace *p, double after_ms, double share, double window_ms)
-{
-	const int room = (int)ARRAY_LEN(p->after_ms);
-	int newest = -1;
-
-	if (!p->looks || after_ms - p->after_ms[(p->looks - 1) % room] >= window_ms / (room - 8)) {
-		p->after_ms[p->looks % room] = after_ms;
-		p->share[p->looks++ % room] = share;
-	}
-	for (int i = 0; i < room && (unsigned)i < p->looks; i++)
-		if (p->after_ms[i] <= after_ms - window_ms &&
-		    (newest < 0 || p->after_ms[i] > p->after_ms[newest]))
-			newest = i;
-	return newest;
-}
-
-double join_time_left_ms(struct join_pace *pace, double expected_ms, double after_ms, double share)
+/* After so long, when this share of the join is done. */
+static double join_left_ms(double expected_ms, double after_ms, double share)
 {
 	double all_ms = (after_ms + TRUSTED_SHARE * expected_ms) / (share + TRUSTED_SHARE);
-	int since = pace_look(pace, after_ms, share, MAX(PACE_WINDOW_MS, after_ms / 4));
 
-	if (since >= 0) {
-		double part = STALL_SHARE * share;
-		all_ms = (after_ms - pace->after_ms[since] + part * all_ms) /
-			 (MAX(share - pace->share[since], 0.0) + part);
-	}
 	return (1 - share) * all_ms;
-}
-
-double join_time_ms(const struct join_time *j, double sound_s)
-{
-	return j->fixed_ms + j->ms_per_s * sound_s;
-}
-
-void join_time_learn(struct join_time *j, double sound_s, double ms)
-{
-	double of_sound = j->ms_per_s * sound_s;
-
-	if (sound_s <= 0 || ms < 0)
-		return;
-	if (of_sound > j->fixed_ms)
-		j->ms_per_s = MAX(ms - MIN(j->fixed_ms, ms / 2), 0.0) / sound_s;
-	else
-		j->fixed_ms = MAX(ms - MIN(of_sound, ms / 2), 0.0);
-	j->fixed_ms = MIN(j->fixed_ms, FIXED_MOST_MS);
-	j->ms_per_s = MIN(MAX(j->ms_per_s, PER_S_LEAST_MS), PER_S_MOST_MS);
-}
-
-bool join_time_read(struct join_time *j, const char *text)
-{
-	struct join_time got;
-
-	if (sscanf(text, "%lf %lf", &got.fixed_ms, &got.ms_per_s) != 2 ||
-	    !(got.fixed_ms >= 0 && got.fixed_ms <= FIXED_MOST_MS) ||
-	    !(got.ms_per_s >= 0 && got.ms_per_s <= PER_S_MOST_MS))
-		return false;
-	*j = got;
-	return true;
-}
-
-void join_time_write(const struct join_time *j, char to[64])
-{
-	snprintf(to, 64, "%.1f %.4f", j->fixed_ms, j->ms_per_s);
 }
 
 /* ---- from a running engine ---- */
@@ -186,33 +107,28 @@ static double sound_in_all(const struct view *v, double weight_left)
 		       : weight_left * SOUND_S_PER_CHARACTER;
 }
 
-/* How much of the join is done. */
-static double share_joined(const struct engine_setup *s)
-{
-	struct job_finish finish = {0};
-
-	if (s->job_ops && s->job_ops->finish_progress)
-		s->job_ops->finish_progress(s->job, &finish);
-	return finish.share;
-}
-
 /* Joining overlaps with the release of pods. */
 static int64_t eta_of(const struct view *v, const struct engine *e, const struct core_outlook *o,
-		      double join_ms, struct join_pace *pace)
+		      double weight_left, double slowdown)
 {
+	const struct engine_setup *s = engine_of(e);
+	struct job_finish finish = {0};
+
 	if (o->render_ms < 0)
 		return VIEW_UNKNOWN;
-	if (v->finish == VIEW_FINISH_OVER)
-		return o->gone_ms;
-	if (v->finish == VIEW_FINISH_NOW && v->joins)
+	if (v->finish == VIEW_FINISH_OVER || !v->joins || v->stopping)
+		return v->finish == VIEW_FINISH_OVER ? o->gone_ms : MAX(o->gone_ms, o->render_ms);
+	if (s->job_ops->finish_progress)
+		s->job_ops->finish_progress(s->job, &finish);
+	double join_ms = join_expected_ms(finish.ms_per_s, sound_in_all(v, weight_left), slowdown);
+	if (v->finish == VIEW_FINISH_NOW)
 		return MAX(o->gone_ms,
-			   (int64_t)join_time_left_ms(pace, join_ms, (double)engine_finishing_ms(e),
-						      share_joined(engine_of(e))));
+			   (int64_t)join_left_ms(join_ms, (double)engine_finishing_ms(e),
+						 finish.share));
 	return MAX(o->gone_ms, o->render_ms + (int64_t)join_ms);
 }
 
-void view_of_engine(struct view *v, const struct engine *e, const struct join_time *join,
-		    struct join_pace *pace)
+void view_of_engine(struct view *v, const struct engine *e, double slowdown)
 {
 	const struct engine_setup *s = engine_of(e);
 	const struct core *core = engine_core(e);
@@ -249,9 +165,7 @@ void view_of_engine(struct view *v, const struct engine *e, const struct join_ti
 	v->pods = xrealloc(pods, (v->pod_count + 1) * sizeof(*v->pods));
 	for (size_t i = 0; i < v->pod_count; i++)
 		pod_of_engine(&v->pods[i], e, (int)i, now);
-	bool will_join = v->joins && !v->stopping;
-	double join_ms = join_time_ms(join, sound_in_all(v, sum.weight_left));
-	v->eta_ms = eta_of(v, e, &o, will_join ? join_ms : 0, pace);
+	v->eta_ms = eta_of(v, e, &o, sum.weight_left, slowdown);
 }
 
 /* ---- from and to the copy in the run's folder: JSON, overwritten in place about once a second

@@ -53,40 +53,11 @@ struct view {
 
 void view_free(struct view *v); /* frees its contents, not the view itself */
 
-/* ---- how long joining takes: a fixed part, and a part for each second of sound ---- */
-
-struct join_time {
-	double fixed_ms, ms_per_s;
-};
-
-/* ms_per_s: of an idle machine. slowdown: how much slower this one is, at least 1. */
-struct join_time join_time_prior(double ms_per_s, double slowdown);
-/* Processes that want a processor, for each that there is: from 1 to 8. */
-double join_time_slowdown(void);
-double join_time_ms(const struct join_time *j, double sound_s);
-/* How much of a join was done when. All zero: nothing is known yet. */
-struct join_pace {
-	double after_ms[32], share[32];
-	unsigned looks;
-};
-
-/* What is left of a join that was expected to take expected_ms, after so long. share: how much of
- * it is done. Goes by the last seconds, since a copy becomes slower once memory is full. At the
- * start it goes by the whole join and what was expected. Notes the look in *pace. */
-double join_time_left_ms(struct join_pace *pace, double expected_ms, double after_ms, double share);
-/* A join of so much sound took so long. It corrects the part that most of its time was expected to
- * be: two seconds of sound tell nothing of ten hours. */
-void join_time_learn(struct join_time *j, double sound_s, double ms);
-
-/* As the ledger keeps it. Returns false for other texts; *j is then unchanged. */
-bool join_time_read(struct join_time *j, const char *text);
-void join_time_write(const struct join_time *j, char to[64]);
-
 /* ---- from a running engine ---- */
 
-/* Fills *v and reuses its array. join: of this machine. pace: of this run's join. */
-void view_of_engine(struct view *v, const struct engine *e, const struct join_time *join,
-		    struct join_pace *pace);
+/* Fills *v and reuses its array. slowdown: how many times longer than on an idle machine an
+ * encoder takes here. */
+void view_of_engine(struct view *v, const struct engine *e, double slowdown);
 
 /* ---- the copy in the run's folder, for `attach` and `ps` ---- */
 
@@ -110,10 +81,6 @@ void view_draw(struct str *out, const struct view *v, struct view_size size);
 /* "186/300 (62 %), 12m of audio, ETA 1m40s, $0.03 of $1.00, about $0.06 in total": for plain
  * output. */
 void view_total_line(struct str *out, const struct view *v);
-/* "3.2/s", "14/min", "" for none. Returns `to`. */
-char *view_rate_show(char *to, size_t room, double per_s);
-/* Whole cents; below one cent, hundredths of a cent. Returns `to`. */
-char *view_money_show(char *to, size_t room, int64_t microusd);
 
 /* ---- from the ledger ---- */
 
@@ -122,32 +89,24 @@ char *view_money_show(char *to, size_t room, int64_t microusd);
  * unchanged. */
 bool view_of_ledger(struct view *v, const struct cmd_context *ctx, const char *run);
 
-/* ---- lines at the bottom of a terminal, below other output ---- */
+/* ---- a view as it changes ---- */
 
-struct screen;
+struct view_show;
 
-/* For stderr, which must be a terminal with a movable cursor. */
-struct screen *screen_new(void);
-/* Leaves the last lines in place. Accepts NULL. */
-void screen_free(struct screen *s);
-/* The usable size: one column and one row less than the terminal has, for the cursor. 80x24 if the
- * terminal reports none. */
-void screen_size(int *columns, int *rows);
-/* Replaces the last drawing by these lines. Each has a newline and fits screen_size(). */
-void screen_draw(struct screen *s, const char *lines);
-/* Hides the lines, so that other output can follow; screen_restore() draws them again below it. */
-void screen_clear(struct screen *s);
-void screen_restore(struct screen *s);
-
-DEFINE_CLEANUP(screen_free, struct screen *)
+/* Draws at the bottom of stderr if ctx->live, where lines of output.c go above it; else prints
+ * lines with the time; nothing with ctx->quiet. ctx must outlive it. Only one may exist. Once
+ * ctx->live is false, plain lines follow. */
+struct view_show *view_show_new(const struct cmd_context *ctx);
+/* now_ms: boot clock. */
+void view_show_next(struct view_show *s, const struct view *v, int64_t now_ms);
+/* Removes a live view. Accepts NULL. */
+void view_show_free(struct view_show *s);
 
 /* ---- a run whose engine works here ---- */
 
 struct progress;
 struct progress *progress_new(const struct cmd_context *ctx);
 void progress_draw(struct progress *p, const struct engine *e);
-/* At the end: records how long joining took, for later estimates. */
-void progress_learn(struct progress *p, const struct engine *e);
 void progress_free(struct progress *p);
 
 /* ---- a run that another process drives ---- */

@@ -11,7 +11,8 @@
 
 /* ---- words: progress, what the run waits for, cost ---- */
 
-char *view_rate_show(char *to, size_t room, double per_s)
+/* "3.2/s", "14/min", "" for none. Returns `to`. */
+static char *view_rate_show(char *to, size_t room, double per_s)
 {
 	if (per_s <= 0)
 		snprintf(to, room, "%s", "");
@@ -24,7 +25,8 @@ char *view_rate_show(char *to, size_t room, double per_s)
 	return to;
 }
 
-char *view_money_show(char *to, size_t room, int64_t microusd)
+/* Whole cents; below one cent, hundredths of a cent. Returns `to`. */
+static char *view_money_show(char *to, size_t room, int64_t microusd)
 {
 	double dollars = (double)microusd / 1e6;
 

@@ -541,8 +541,6 @@ int run_go(struct run *run, const struct run_watch *watch)
 	int status = engine_run(e, &run->err);
 	run->finished_well = engine_finished_well(e);
 	run->unsaved_count = engine_unsaved_pods(e, &run->unsaved);
-	if (watch->ended)
-		watch->ended(watch->ctx, e);
 	engine_free(e);
 	return status;
 }

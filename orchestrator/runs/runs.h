@@ -139,12 +139,10 @@ struct run_want {
 int run_begin(struct run *run, const struct run_want *want, struct err *err);
 size_t run_open_segments(const struct run *run); /* segments that are not done */
 
-/* The callbacks of struct engine_setup. ended gets the engine before it is freed. All may be NULL.
- */
+/* The callbacks of struct engine_setup. All may be NULL. */
 struct run_watch {
 	void (*progress)(void *ctx, const struct engine *e);
 	void (*output)(void *ctx, const char *pod, const char *line);
-	void (*ended)(void *ctx, const struct engine *e);
 	void *ctx; /* also for run->setup.keep */
 };
 /* Runs the engine. Returns the exit status; details are in run->err and run->row. */

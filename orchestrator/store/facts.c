@@ -14,7 +14,6 @@ static const struct {
 	char separator; /* 0: a colon */
 } kinds[FACT_COUNT] = {
 	[FACT_MACHINE] = {"machine", 0},
-	[FACT_JOIN_TIME] = {"join-time", 1},
 	[FACT_UNFINISHED] = {"unfinished", 1},
 	[FACT_VOLUME_TAKEN] = {"gone", 2},
 	[FACT_CHECKPOINT] = {"checkpoint", 2},

@@ -10,8 +10,7 @@
 
 enum fact {
 	/* without a key */
-	FACT_MACHINE,   /* the id of this machine, drawn once */
-	FACT_JOIN_TIME, /* what a track is joined with: how long that takes (cmd/show/view.h) */
+	FACT_MACHINE, /* the id of this machine, drawn once */
 	/* of a run */
 	FACT_UNFINISHED,   /* run: "1" while its outputs are not complete */
 	FACT_VOLUME_TAKEN, /* run, volume: when its files were removed from there */

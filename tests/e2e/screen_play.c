@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "cmd/show/output.h"
 #include "cmd/show/view.h"
 
 static struct view_pod *add_pod(struct view *v, enum pod_phase phase, const char *name,
@@ -111,30 +112,18 @@ static struct view joining(void)
 	return v;
 }
 
-static void draw(struct screen *s, const struct view *v)
-{
-	CLEANUP(str_free) struct str lines = STR_INIT;
-	struct view_size size = {.color = true};
-
-	screen_size(&size.columns, &size.rows);
-	view_draw(&lines, v, size);
-	screen_draw(s, str_text(&lines));
-}
-
 /* As a run does: another view before, and a line of the log between two. */
-static void play(struct screen *s, const struct view *v)
+static void play(struct view_show *s, const struct view *v)
 {
 	struct view first = begin();
 
-	draw(s, &first);
-	screen_clear(s);
-	fprintf(stderr, "a line of the log\n");
-	screen_restore(s);
-	draw(s, v);
+	view_show_next(s, &first, 0);
+	output_line(stderr, "a line of the log");
+	view_show_next(s, v, 0);
 	view_free(&first);
 }
 
-static void play_keys(struct screen *s, struct view *v)
+static void play_keys(struct view_show *s, struct view *v)
 {
 	struct termios was, raw;
 	char key;
@@ -146,7 +135,7 @@ static void play_keys(struct screen *s, struct view *v)
 	v->failed = 0;
 	do {
 		v->age_ms += 1000;
-		draw(s, v);
+		view_show_next(s, v, 0);
 	} while (read(STDIN_FILENO, &key, 1) == 1 && key != 'q');
 	tcsetattr(STDIN_FILENO, TCSANOW, &was);
 }
@@ -157,13 +146,13 @@ int main(int argc, char **argv)
 	struct view v = !strcmp(scene, "hundred")   ? hundred()
 			: !strcmp(scene, "joining") ? joining()
 						    : half();
-	struct screen *s = screen_new();
+	struct cmd_context ctx = {.live = true, .color = true};
+	struct view_show *s = view_show_new(&ctx); /* not freed: the view stays on the screen */
 
 	if (strcmp(scene, "keys"))
 		play(s, &v);
 	else
 		play_keys(s, &v);
-	screen_free(s);
 	view_free(&v);
 	return 0;
 }

@@ -343,7 +343,6 @@ static void facts_keep_their_names(void **state)
 		const char *a, *b, *name;
 	} cases[] = {
 		{FACT_MACHINE, NULL, NULL, "machine"},
-		{FACT_JOIN_TIME, "plain wav", NULL, "join-time:plain wav"},
 		{FACT_UNFINISHED, "k7x2fd", NULL, "unfinished:k7x2fd"},
 		{FACT_VOLUME_TAKEN, "k7x2fd", "abc", "gone:k7x2fd:abc"},
 		{FACT_CHECKPOINT, "k7x2fd", "s001", "checkpoint:k7x2fd:s001"},
