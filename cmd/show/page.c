@@ -19,7 +19,7 @@
 
 INCBIN(page_template, "cmd/show/page.html");
 
-enum { WIDTHS_SHOWN = 8, WIDEST_SHOWN = 16, CARDS_MOST = 128, PODS_LEARNED_FROM = 200 };
+enum { WIDTHS_SHOWN = 8, WIDEST_SHOWN = 16, PODS_LEARNED_FROM = 200 };
 
 struct page {
 	struct cmd_context *ctx;
@@ -119,7 +119,7 @@ static int gather(struct page *p, const struct page_wish *w, struct err *err)
 	return 0;
 }
 
-/* ---- compared with other numbers of pods and other GPUs ---- */
+/* ---- compared with other numbers of pods ---- */
 
 static double dollars(int64_t microusd)
 {
@@ -279,144 +279,6 @@ static json_t *widths_json(const struct page *p, const struct run_row *run, cons
 			 measured_widths(p, run, m));
 }
 
-/* ---- by GPU ---- */
-
-struct card {
-	char gpu[64], provider[24];
-	double predicted, measured; /* dollars a segment; 0: unknown */
-	bool guess;                 /* from a list price or another card's speed */
-};
-
-static int cheapest_first(const void *a, const void *b)
-{
-	const struct card *x = a, *y = b;
-
-	return (x->predicted > y->predicted) - (x->predicted < y->predicted);
-}
-
-/* The key of the same engine on another pod's GPU; assumes the same version. */
-static void key_of(const struct model *m, const struct pod_row *pod, char key[LEARN_KEY])
-{
-	const char *options = strchr(m->key, '|'), *gpu = options ? strchr(options + 1, '|') : NULL,
-		   *version = strrchr(m->key, '|');
-	CLEANUP(free_text)
-	char *engine = xasprintf("%.*s", options ? (int)(options - m->key) : 0, m->key);
-	CLEANUP(free_text)
-	char *set = gpu ? xasprintf("%.*s", (int)(gpu - options - 1), options + 1) : xstrdup("");
-	const struct learn_what what = {.engine = engine,
-					.options = set,
-					.gpu = pod->gpu,
-					.provider = pod->provider,
-					.version = version ? version + 1 : ""};
-
-	learn_key(&what, key);
-}
-
-static void predict(const struct page *p, const struct model *m, const struct pod_row *like,
-		    double price_h, struct card *card)
-{
-	const struct gpu *had = gpu_find(m->pod->gpu), *wanted = gpu_find(like->gpu);
-	const struct plan_wish wish = {.goal = PLAN_COST, .pods = 1};
-	struct plan_machine machine;
-	struct speed speed;
-	struct plan plan;
-	char key[LEARN_KEY];
-
-	key_of(m, like, key);
-	if (!learn_fit(&speed, p->ctx->store, key)) {
-		if (!had || !wanted)
-			return;
-		speed = speed_carry(&m->speed, had, wanted, 0);
-		card->guess = true;
-	}
-	make_machine(p, m, like, price_h, &speed, &machine);
-	if (plan_choose(&plan, &m->work, &machine, 1, &wish) == PLAN_FOUND)
-		card->predicted = plan.cost_usd / (double)m->work.count;
-}
-
-static struct card *card_of(struct card *cards, size_t *count, const char *gpu,
-			    const char *provider)
-{
-	size_t at = 0;
-
-	while (at < *count &&
-	       (strcmp(cards[at].gpu, gpu) != 0 || strcmp(cards[at].provider, provider) != 0))
-		at++;
-	if (at == CARDS_MOST)
-		return NULL;
-	if (at == *count) {
-		cards[at] = (struct card){0};
-		COPY_TEXT(cards[at].gpu, gpu);
-		COPY_TEXT(cards[at].provider, provider);
-		++*count;
-	}
-	return &cards[at];
-}
-
-/* Adds GPUs that this job was rendered on, at their actual cost; the cheapest run of each counts.
- */
-static void add_rented(const struct page *p, const struct run_row *run, const struct model *m,
-		       struct card *cards, size_t *count)
-{
-	for (size_t i = 0; i < p->count; i++) {
-		const struct pod_row *pod = pod_of(p, p->runs[i].id);
-		struct card *card = pod && same_job(run, &p->runs[i])
-					    ? card_of(cards, count, pod->gpu, pod->provider)
-					    : NULL;
-		if (!card)
-			continue;
-		double each = each_of(&p->runs[i]);
-		if (card->predicted <= 0)
-			predict(p, m, pod, dollars(pod->price_microusd_h), card);
-		card->measured = card->measured > 0 ? MIN(card->measured, each) : each;
-	}
-}
-
-/* Adds other GPUs, at list prices. */
-static void add_listed(const struct page *p, const struct model *m, struct card *cards,
-		       size_t *count)
-{
-	static const struct {
-		enum market market;
-		const char *provider;
-	} markets[] = {{MARKET_SECURE, "runpod"}, {MARKET_MODAL, "modal"}};
-	size_t rows;
-	const struct gpu *gpus = gpu_catalog(&rows);
-
-	for (size_t i = 0; i < rows; i++)
-		for (size_t k = 0; k < ARRAY_LEN(markets); k++) {
-			double price = prior_list_price(gpus[i].name, markets[k].market, NULL);
-			struct pod_row like = {0};
-			if (price <= 0 || gpus[i].vram_gb * 1024 < m->pod->gpu_memory_peak_mib)
-				continue;
-			COPY_TEXT(like.gpu, gpus[i].name);
-			COPY_TEXT(like.provider, markets[k].provider);
-			struct card *card = card_of(cards, count, like.gpu, like.provider);
-			if (!card || card->predicted > 0)
-				continue;
-			predict(p, m, &like, price, card);
-			card->guess = true;
-		}
-}
-
-static size_t keep_predicted(struct card *cards, size_t count)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (cards[i].predicted > 0)
-			cards[kept++] = cards[i];
-	qsort(cards, kept, sizeof(*cards), cheapest_first);
-	return kept;
-}
-
-static json_t *card_json(const struct card *c)
-{
-	return json_pack("{s:o, s:o, s:f, s:o, s:b}", "gpu", report_text(c->gpu), "provider",
-			 report_text(c->provider), "segment_usd", c->predicted, "measured_usd",
-			 c->measured > 0 ? json_real(c->measured) : json_null(), "guess", c->guess);
-}
-
 /* ---- what would have been cheaper ---- */
 
 static void add_advice(json_t *list, const struct page *p, const struct run_row *run)
@@ -434,57 +296,34 @@ static void add_advice(json_t *list, const struct page *p, const struct run_row 
 	}
 }
 
-static void add_sentence(json_t *list, const char *fmt, ...) PRINTF(2, 3);
-static void add_sentence(json_t *list, const char *fmt, ...)
-{
-	char text[300];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vformat_text(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	json_array_append_new(list, report_text(text));
-}
-
-/* card: the cheapest; NULL: none is known. */
 static json_t *cheaper_json(const struct page *p, const struct run_row *run,
-			    const struct best *width, const struct card *card)
+			    const struct best *width)
 {
-	double was = dollars(run->cost_microusd),
-	       card_usd = card ? card->predicted * (double)run->rendered : was;
+	double was = dollars(run->cost_microusd);
 	json_t *list = json_array();
+	char text[300];
 
-	if (width->pods && width->usd < 0.9 * was)
-		add_sentence(list,
-			     "%d pod%s of the same kind: about $%.4f, where run %s cost $%.4f.",
-			     width->pods, width->pods == 1 ? "" : "s", width->usd, run->id, was);
-	if (card_usd < 0.9 * was && card_usd < 0.95 * (width->pods ? width->usd : was))
-		add_sentence(list, "%s at %s: about $%.4f%s.", gpu_called(card->gpu),
-			     card->provider, card_usd,
-			     card->guess ? ", if its speed and list price hold" : "");
+	if (width->pods && width->usd < 0.9 * was) {
+		format_text(text, sizeof(text),
+			    "%d pod%s of the same kind: about $%.4f, where run %s cost $%.4f.",
+			    width->pods, width->pods == 1 ? "" : "s", width->usd, run->id, was);
+		json_array_append_new(list, report_text(text));
+	}
 	add_advice(list, p, run);
 	return list;
 }
 
 static void add_curves(json_t *to, const struct page *p)
 {
-	struct card cards[CARDS_MOST];
 	struct model m = {0};
 	struct best best = {0};
-	json_t *widths = json_null(), *list = json_array(), *cheaper = json_null();
-	size_t count = 0;
+	json_t *widths = json_null(), *cheaper = json_null();
 
 	if (p->count && read_model(p, &p->runs[0], &m)) {
 		widths = widths_json(p, &p->runs[0], &m, &best);
-		add_rented(p, &p->runs[0], &m, cards, &count);
-		add_listed(p, &m, cards, &count);
-		count = keep_predicted(cards, count);
-		for (size_t i = 0; i < count; i++)
-			json_array_append_new(list, card_json(&cards[i]));
-		cheaper = cheaper_json(p, &p->runs[0], &best, count ? &cards[0] : NULL);
+		cheaper = cheaper_json(p, &p->runs[0], &best);
 	}
 	json_object_set_new(to, "widths", widths);
-	json_object_set_new(to, "cards", list);
 	json_object_set_new(to, "cheaper", cheaper);
 }
 

@@ -74,13 +74,10 @@ t_what_is_on_it() {
 	is "$STATUS" 0 "report ($(tail -n 1 err.txt))"
 	has err.txt "report.html: 2 runs"
 	page_says report.html >said.txt 2>&1 || complain "report.html: $(cat said.txt)"
-	for id in figures gantt used curve cards cheaper days kinds audio planned runs runs-table curve-chart cards-chart planned-chart; do
+	for id in figures gantt used curve cheaper days kinds audio planned runs runs-table curve-chart planned-chart; do
 		grep -qw "$id" said.txt || complain "no section $id: $(cat said.txt)"
 	done
 	has report.html.drawn "The tick marks 70% of the billed time"
-	# predicted and measured on both cards, predicted by list prices on others
-	has report.html.drawn "at runpod</text>"
-	is "$(grep -c 'local</text>.*, was \$' report.html.drawn)" 2 "cards with what was measured"
 	grep -q 'runs\?: [0-9]*% off on average' report.html.drawn || complain "planned against actual is missing"
 	is "$(grep -c '<td>e2e</td>' report.html.drawn)" 2 "rows of runs"
 	burst report "$("$BURST" ledger --json | jq -r '.[0].run')" -o one.html
@@ -90,7 +87,7 @@ t_what_is_on_it() {
 	burst report --json
 	is "$STATUS" 0 "report --json ($(tail -n 1 err.txt))"
 	schema report
-	is "$(json '(.runs | length), .widths.provider, (.cards | length > 2), .now.runs' | tr '\n' ' ')" "2 local true [] " "the data"
+	is "$(json '(.runs | length), .widths.provider, (.widths.measured | length), .now.runs' | tr '\n' ' ')" "2 local 1 [] " "the data"
 	is "$(jq -c '.runs | map(.run)' out.txt)" "$(sed -n 's|.*id="data">\(.*\)</script>|\1|p' report.html | jq -c '.runs | map(.run)')" "the data of the page"
 	burst report --since 1d -o -
 	is "$STATUS" 0 "to stdout"
