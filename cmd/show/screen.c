@@ -303,10 +303,9 @@ static void end_live(struct view_show *s)
 	screen_free(TAKE(s->screen));
 }
 
-void view_show_free(struct view_show *s)
+/* Removes a live view. */
+static void view_show_free(struct view_show *s)
 {
-	if (!s)
-		return;
 	if (s->screen)
 		end_live(s);
 	free(s->told);

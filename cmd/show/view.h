@@ -99,8 +99,6 @@ struct view_show;
 struct view_show *view_show_new(const struct cmd_context *ctx);
 /* now_ms: boot clock. */
 void view_show_next(struct view_show *s, const struct view *v, int64_t now_ms);
-/* Removes a live view. Accepts NULL. */
-void view_show_free(struct view_show *s);
 
 /* ---- a run whose engine works here ---- */
 
