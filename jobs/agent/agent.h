@@ -16,7 +16,6 @@
 
 enum {
 	WORKERS_MAX = 256,
-	CLIENTS_MAX = 8,
 	/* Users of workers and commands, and of a job's setup, if the agent is root. They differ so
 	 * that no worker can change what the setup leaves. */
 	WORKER_UID = 61001,
@@ -227,11 +226,6 @@ struct client {
 	bool hello_due, closing;
 };
 
-struct gpu {
-	char name[80];
-	int64_t memory_mb;
-};
-
 struct agent {
 	struct place place;
 	char *dir; /* P of CONTROL.md: the run's folder */
@@ -250,7 +244,7 @@ struct agent {
 	int64_t began_ms, began_s, hard_end_s;
 	int64_t lease_end_up_s; /* latest end of the pod, as uptime */
 	int64_t lease_s, renewed_ms, kill_wait_ms;
-	bool detached, draining, drained, idle, stopped, over, quit;
+	bool detached, over, quit;
 
 	int events; /* event file; -1 once a write has failed */
 	uint64_t next;
@@ -266,7 +260,7 @@ struct agent {
 	int64_t log_second, log_bytes, log_total;
 	long log_dropped;
 
-	struct client clients[CLIENTS_MAX];
+	struct client client; /* the last one that has connected; fd -1: there is none */
 	int listener, signals;
 	int64_t deaf_until_ms; /* no connection could be taken: files or memory are used up */
 
@@ -308,7 +302,7 @@ struct agent {
 	int64_t alive_ms;
 	int gpu_out, usage_out;
 	struct str gpu_text, usage_text;
-	struct gpu gpus[16];
+	char gpus[16][80]; /* their names */
 	int gpu_count;
 	int64_t gpu_until_ms, usage_mb;
 	int usage_cards, usage_percent; /* sums over the round of lines being received */
@@ -690,8 +684,8 @@ void obey_deferred(struct agent *a);
 void client_close(struct client *c);
 void client_read(struct client *c);
 void client_accept(struct agent *a);
-void client_tell(struct agent *a, struct client *c);
-void client_turn(struct agent *a, struct client *c);
+void client_tell(struct agent *a);
+void client_turn(struct agent *a);
 
 /* ---- serve.c ---- */
 

@@ -18,10 +18,6 @@
 
 /* ---- the hello ---- */
 
-enum {
-	PROTOCOL = 1, /* of client and agent */
-};
-
 void add_gpus(struct agent *a, struct str *b)
 {
 	js_key(b, "gpus");
@@ -29,8 +25,7 @@ void add_gpus(struct agent *a, struct str *b)
 	for (int i = 0; i < a->gpu_count; i++) {
 		js_key(b, NULL);
 		str_addc(b, '{');
-		js_text(b, "name", a->gpus[i].name);
-		js_int(b, "memory_mb", a->gpus[i].memory_mb);
+		js_text(b, "name", a->gpus[i]);
 		str_addc(b, '}');
 	}
 	str_addc(b, ']');
@@ -68,19 +63,13 @@ static void hello_send(struct agent *a, struct client *c)
 	c->hello_due = false;
 	read_switch(a, a->switch_line, sizeof(a->switch_line));
 	struct str *b = notice_begin(a, "hello");
-	js_text(b, "agent", BURST_VERSION);
-	js_int(b, "protocol", PROTOCOL);
 	js_text(b, "run", a->run);
-	js_text(b, "attempt", a->attempt);
 	js_int(b, "began_s", a->began_s);
 	js_int(b, "next", (int64_t)a->next);
 	js_text(b, "switch", a->switch_line);
 	js_int(b, "lease_left_s", lease_left_s(a));
-	js_int(b, "cpus", cpu_count());
-	js_int(b, "memory_mb", memory_mb());
 	add_gpus(a, b);
 	js_bool(b, "zstd", have_program("zstd"));
-	js_int(b, "free_bytes", path_free_bytes(a->place.volume));
 	js_text(b, "mode", a->detached ? "detached" : "attached");
 	js_bool(b, "separate", a->separate);
 	add_work(a, b);
@@ -144,37 +133,24 @@ static void op_batch(struct agent *a, const struct json *op)
 	while (*at)
 		at = &(*at)->next;
 	*at = b;
-	a->idle = false;
 }
 
 static void op_revoke(struct agent *a, const struct json *op)
 {
-	struct str taken = {0};
-	str_addc(&taken, '[');
-	for (struct batch *b = json_yes(op, "all") ? a->queue : NULL, *next; b; b = next) {
+	(void)op;
+	struct str *e = event_begin(a, "revoked");
+	js_key(e, "ids");
+	str_addc(e, '[');
+	for (struct batch *b = a->queue, *next; b; b = next) {
 		next = b->next;
 		if (b->begun)
 			continue;
-		js_text(&taken, NULL, b->id);
+		js_text(e, NULL, b->id);
 		batch_unlink(a, b);
 		batch_free(b);
 	}
-	for (const struct json *m = json_items(op, "ids"); m; m = m->next) {
-		struct batch *b = a->queue;
-		while (b && (m->type != J_TEXT || strcmp(b->id, m->text) || b->begun))
-			b = b->next;
-		if (!b)
-			continue;
-		js_text(&taken, NULL, b->id);
-		batch_unlink(a, b);
-		batch_free(b);
-	}
-	str_addc(&taken, ']');
-	struct str *e = event_begin(a, "revoked");
-	js_key(e, "ids");
-	str_add(e, taken.s);
+	str_addc(e, ']');
 	event_end(a);
-	str_free(&taken);
 }
 
 static void op_mode(struct agent *a, const struct json *op, bool detached)
@@ -205,19 +181,6 @@ static void op_renew(struct agent *a, const struct json *op)
 	lease_say(a);
 }
 
-static void op_drain(struct agent *a, const struct json *op)
-{
-	(void)op;
-	a->draining = true;
-	a->drained = false;
-}
-
-static void op_note(struct agent *a, const struct json *op)
-{
-	const char *text = json_text(op, "text", "");
-	event_log(a, 0, "note", text, strlen(text));
-}
-
 static void op_sync(struct agent *a, const struct json *op)
 {
 	int turn = (int)MIN(MAX(json_int(op, "turn", 0), (int64_t)0), (int64_t)INT_MAX);
@@ -227,18 +190,9 @@ static void op_sync(struct agent *a, const struct json *op)
 		sync_start(a, turn);
 }
 
-static void op_stop(struct agent *a, const struct json *op)
-{
-	(void)op;
-	stop_work(a);
-	event_begin(a, "stopped");
-	event_end(a);
-	events_sync(a);
-}
-
 static void op_end(struct agent *a, const struct json *op)
 {
-	op_stop(a, op);
+	stop_work(a);
 	end_pod(a, json_text(op, "reason", "the client says so"));
 }
 
@@ -270,10 +224,9 @@ static const struct {
 	{"renew", op_renew, false},       {"setup", op_setup, true},
 	{"install", op_install, true},    {"start", op_start, true},
 	{"batch", op_batch, false},       {"revoke", op_revoke, false},
-	{"drain", op_drain, false},       {"handover", op_handover, false},
-	{"takeover", op_takeover, false}, {"note", op_note, false},
-	{"stop", op_stop, false},         {"end", op_end, false},
-	{"sync", op_sync, false},         {"halt", op_halt, false},
+	{"handover", op_handover, false}, {"takeover", op_takeover, false},
+	{"end", op_end, false},           {"sync", op_sync, false},
+	{"halt", op_halt, false},
 };
 
 static void defer(struct agent *a, const char *line, size_t len)
@@ -353,7 +306,7 @@ static void run_take(struct agent *a, const char *run)
 	a->next = 0;
 	a->events_size = 0;
 	a->spill.len = 0;
-	a->events_dirty = a->detached = a->draining = a->drained = false;
+	a->events_dirty = a->detached = false;
 	a->log_total = 0;
 	bool fine = run_folder(a);
 	events_open(a);
@@ -374,9 +327,6 @@ static void client_attach(struct agent *a, struct client *c, const char *line, s
 	if (strcmp(json_text(op, "op", ""), "attach")) {
 		c->closing = true;
 	} else {
-		struct client *before = attached_client(a);
-		if (before)
-			client_close(before);
 		if (strcmp(run, a->run) && name_safe(run))
 			run_take(a, run);
 		c->attached = c->hello_due = true;
@@ -425,34 +375,29 @@ void client_accept(struct agent *a)
 			a->deaf_until_ms = now_ms(a) + DEAF_MS; /* else poll() would not wait */
 		return;
 	}
-	int slot = -1;
-	for (int i = 0; i < CLIENTS_MAX; i++)
-		if (a->clients[i].fd < 0)
-			slot = i;
-	if (slot < 0) { /* drop a client that never sent `attach` */
-		for (slot = 0; slot < CLIENTS_MAX - 1 && a->clients[slot].attached; slot++)
-			;
-		client_close(&a->clients[slot]);
-	}
-	a->clients[slot] = (struct client){.fd = fd};
+	client_close(&a->client); /* the new one takes its place */
+	a->client = (struct client){.fd = fd};
 }
 
-void client_tell(struct agent *a, struct client *c)
+void client_tell(struct agent *a)
 {
+	if (a->client.fd < 0)
+		return;
+	events_send(a, &a->client);
+	client_write(&a->client);
+}
+
+void client_turn(struct agent *a)
+{
+	struct client *c = &a->client;
 	if (c->fd < 0)
 		return;
-	events_send(a, c);
-	client_write(c);
-}
-
-void client_turn(struct agent *a, struct client *c)
-{
 	client_lines(a, c);
 	if (c->hello_due && (!a->gpu_pid || now_ms(a) > a->gpu_until_ms)) {
 		hello_send(a, c);
 		client_lines(a, c); /* lines behind `attach` were held back until now */
 	}
-	client_tell(a, c);
+	client_tell(a);
 	if (c->fd >= 0 && c->closing)
 		client_close(c);
 }

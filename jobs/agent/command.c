@@ -462,7 +462,7 @@ static void part_fit(struct batch *b, size_t most)
 
 void dispatch(struct agent *a)
 {
-	if (a->fatal || a->draining || a->leaving)
+	if (a->fatal || a->leaving)
 		return;
 	for (int i = 0; i < a->worker_count; i++) {
 		struct worker *w = &a->workers[i];
@@ -511,7 +511,7 @@ bool running_something(const struct agent *a)
 	for (int i = 0; i < a->worker_count; i++) {
 		enum worker_state s = a->workers[i].state;
 		if (s == WORKER_BUSY ||
-		    (a->queue && !a->draining && (s == WORKER_LOADING || s == WORKER_RESTARTING)))
+		    (a->queue && (s == WORKER_LOADING || s == WORKER_RESTARTING)))
 			return true;
 	}
 	return false;

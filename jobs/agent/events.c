@@ -114,10 +114,8 @@ void event_end(struct agent *a)
 
 struct client *attached_client(struct agent *a)
 {
-	for (int i = 0; i < CLIENTS_MAX; i++)
-		if (a->clients[i].fd >= 0 && a->clients[i].attached && !a->clients[i].closing)
-			return &a->clients[i];
-	return NULL;
+	struct client *c = &a->client;
+	return c->fd >= 0 && c->attached && !c->closing ? c : NULL;
 }
 
 struct str *notice_begin(struct agent *a, const char *name)

@@ -499,21 +499,6 @@ int cpu_count(void)
 	return count;
 }
 
-int64_t memory_mb(void)
-{
-	int64_t mb = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) >> 20;
-	static const char *const limits[] = {"/sys/fs/cgroup/memory.max",
-					     "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
-	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-		struct str text = {0};
-		if (read_file(limits[i], 100, &text) == 0 && text.len &&
-		    isdigit((unsigned char)text.s[0]))
-			mb = MIN(mb, (int64_t)(atoll(text.s) >> 20));
-		str_free(&text);
-	}
-	return mb;
-}
-
 int64_t oom_kills(int fd)
 {
 	static const char key[] = "oom_kill ";

@@ -135,7 +135,6 @@ int volume_flush(const struct place *place);
 int64_t uptime_s(void);
 bool have_program(const char *name);
 int cpu_count(void);
-int64_t memory_mb(void);
 
 /* Opens the file of this process's control group that counts the processes which the kernel has
  * killed for want of memory. -1: there is none. */

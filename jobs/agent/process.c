@@ -369,19 +369,15 @@ void gpu_query(struct agent *a)
 	if (!have_program("nvidia-smi"))
 		return;
 	a->gpu_pid = gpu_spawn(
-		a, "exec nvidia-smi --query-gpu=name,memory.total --format=csv,noheader,nounits",
+		a, "exec nvidia-smi --query-gpu=name --format=csv,noheader",
 		&a->gpu_out);
 	a->gpu_until_ms = now_ms(a) + 15000;
 }
 
 void gpu_line(struct agent *a, const char *line)
 {
-	const char *comma = strrchr(line, ',');
-	if (!comma || a->gpu_count == ARRAY_LEN(a->gpus))
-		return;
-	struct gpu *g = &a->gpus[a->gpu_count++];
-	snprintf(g->name, sizeof(g->name), "%.*s", (int)MIN(comma - line, 79), line);
-	g->memory_mb = atoll(comma + 1);
+	if (*line && a->gpu_count < (int)ARRAY_LEN(a->gpus))
+		snprintf(a->gpus[a->gpu_count++], sizeof(a->gpus[0]), "%s", line);
 }
 
 void usage_line(struct agent *a, const char *line)

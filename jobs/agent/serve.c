@@ -32,24 +32,6 @@ enum {
 	LEAVE_GRACE_MS = 2000,  /* a spot pod may have 5 s in all */
 };
 
-static void report_idle(struct agent *a)
-{
-	if (running_something(a))
-		return;
-	if (!a->queue && !a->idle) {
-		a->idle = true;
-		event_begin(a, "idle");
-		event_end(a);
-		events_sync(a);
-	}
-	if (a->draining && !a->drained) {
-		a->drained = true;
-		event_begin(a, "drained");
-		event_end(a);
-		events_sync(a);
-	}
-}
-
 /* Without a client, renews the lease while work is running, and ends the pod once all work is done
  * and durable. */
 static void renew_own_lease(struct agent *a)
@@ -79,24 +61,6 @@ static void check_own_switch(struct agent *a)
 	notice_end(a);
 }
 
-/* The task that has run longest. */
-static const char *doing(const struct agent *a)
-{
-	bool loading = false, busy = false;
-	for (int i = 0; i < a->worker_count; i++) {
-		loading = loading || a->workers[i].state == WORKER_LOADING ||
-			  a->workers[i].state == WORKER_RESTARTING;
-		busy = busy || a->workers[i].state == WORKER_BUSY;
-	}
-	return a->task.keeping ? "keep"
-	       : a->task.kind  ? a->task.kind
-	       : busy          ? "batch"
-	       : a->jobs       ? "files"
-	       : loading       ? "load"
-	       : a->sync_pid   ? "sync"
-			       : "wait";
-}
-
 /* Sends the client a sign of life during long tasks: a client without news may release the pod. */
 static void report_alive(struct agent *a)
 {
@@ -104,7 +68,7 @@ static void report_alive(struct agent *a)
 	if (!c || c->hello_due || now_ms(a) - a->alive_ms < ALIVE_MS)
 		return;
 	a->alive_ms = now_ms(a);
-	js_text(notice_begin(a, "alive"), "doing", doing(a));
+	notice_begin(a, "alive");
 	notice_end(a);
 }
 
@@ -208,7 +172,7 @@ static void reap(struct agent *a)
 }
 
 struct polls {
-	struct pollfd list[2 + CLIENTS_MAX + 3 + 4 * WORKERS_MAX];
+	struct pollfd list[2 + 1 + 3 + 4 * WORKERS_MAX];
 	nfds_t count;
 };
 
@@ -231,8 +195,7 @@ static void wait_for_something(struct agent *a, struct polls *p)
 	p->count = 0;
 	poll_add(p, a->signals, POLLIN);
 	poll_add(p, now_ms(a) < a->deaf_until_ms ? -1 : a->listener, POLLIN);
-	for (int i = 0; i < CLIENTS_MAX; i++)
-		poll_add(p, a->clients[i].fd, POLLIN | (a->clients[i].out.len ? POLLOUT : 0));
+	poll_add(p, a->client.fd, POLLIN | (a->client.out.len ? POLLOUT : 0));
 	for (int i = 0; i < a->worker_count; i++) {
 		const struct worker *w = &a->workers[i];
 		if (w->to.len)
@@ -286,20 +249,15 @@ static void serve_loop(struct agent *a)
 		reap(a);
 		if (poll_ready(&p, a->listener))
 			client_accept(a);
-		for (int i = 0; i < CLIENTS_MAX; i++)
-			if (poll_ready(&p, a->clients[i].fd))
-				client_read(&a->clients[i]);
+		if (poll_ready(&p, a->client.fd))
+			client_read(&a->client);
 		jobs_step(a);
 		obey_deferred(a);
 		dispatch(a);
-		report_idle(a);
 		tick(a);
-		for (int i = 0; i < CLIENTS_MAX; i++)
-			if (a->clients[i].fd >= 0)
-				client_turn(a, &a->clients[i]);
+		client_turn(a);
 		dispatch(a); /* handle what the client has just sent */
-		for (int i = 0; i < CLIENTS_MAX; i++)
-			client_tell(a, &a->clients[i]);
+		client_tell(a);
 		stop_when_due(a);
 	}
 	stop_work(a);
@@ -340,8 +298,8 @@ static int serve_signals(void)
 
 static void agent_init(struct agent *a)
 {
-	*a = (struct agent){.idle = true,
-			    .events = -1,
+	*a = (struct agent){.events = -1,
+			    .client.fd = -1,
 			    .gpu_out = -1,
 			    .usage_out = -1,
 			    .task.out = -1,
@@ -352,8 +310,6 @@ static void agent_init(struct agent *a)
 			    .save.out = -1,
 			    .oom_fd = oom_open(),
 			    .sync_next_turn = -1};
-	for (int i = 0; i < CLIENTS_MAX; i++)
-		a->clients[i].fd = -1;
 	place_load(&a->place);
 	a->run = xasprintf("%s", marker(a, "BURST_RUN"));
 	a->attempt = marker(a, "BURST_ATTEMPT");
@@ -366,9 +322,7 @@ static void agent_init(struct agent *a)
 
 void agent_free(struct agent *a)
 {
-	for (int i = 0; i < CLIENTS_MAX; i++)
-		if (a->clients[i].fd >= 0)
-			client_close(&a->clients[i]);
+	client_close(&a->client);
 	start_forget(a);
 	close_fd(&a->events);
 	close_fd(&a->dir_fd);

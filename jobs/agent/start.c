@@ -338,7 +338,6 @@ static bool start_matches(const struct agent *a, const struct json *op)
 
 static void start_again(struct agent *a)
 {
-	a->draining = a->drained = false;
 	for (int i = 0; i < a->worker_count; i++) {
 		struct str *b = worker_event(a, &a->workers[i], "ready");
 		str_add(b, a->workers[i].hello);
@@ -353,7 +352,6 @@ static void start_begin(struct agent *a, const struct json *op)
 	start_forget(a);
 	a->started = json_yes(op, "command") ? NULL : xstrndup(op->raw, op->raw_len);
 	trees_remove(a, a->starts++);
-	a->draining = a->drained = false;
 	a->part_limit = MIN(MAX(json_int(op, "max_batch", 0), (int64_t)0), (int64_t)1 << 20);
 	a->worker_command = put_text(op, "worker");
 	a->command = json_yes(op, "command");

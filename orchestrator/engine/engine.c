@@ -53,7 +53,7 @@ static void orders_revoke(struct engine *e, int pod)
 {
 	pod_events_expect_revoked(e, pod);
 	checkpoint_revoke(e, pod);
-	pod_send(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
+	pod_send(e, pod, json_pack("{s:s}", "op", "revoke"));
 }
 
 /* Commands end, within grace_ms; no batch begins. */
@@ -61,7 +61,7 @@ static void orders_halt(struct engine *e, int pod, int grace_ms)
 {
 	pod_events_expect_revoked(e, pod);
 	checkpoint_revoke(e, pod);
-	pod_send(e, pod, json_pack("{s:s,s:b,s:i}", "op", "halt", "all", 1, "grace_ms", grace_ms));
+	pod_send(e, pod, json_pack("{s:s,s:i}", "op", "halt", "grace_ms", grace_ms));
 }
 
 /* ACT_RENEW */

@@ -91,12 +91,16 @@ serve_pid() {
 	done
 }
 
-leave() {
-	tell '{"op":"end","reason":"test"}'
+wait_for_end() {
 	for _ in $(seq 100); do
 		[ -e "$BURST_HOME/end" ] && break
 		sleep 0.05
 	done
+}
+
+leave() {
+	tell '{"op":"end","reason":"test"}'
+	wait_for_end
 	detach
 	for pid in $(serve_pid); do
 		kill "$pid" 2>/dev/null

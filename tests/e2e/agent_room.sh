@@ -45,8 +45,8 @@ test_volume_fills_up_under_a_worker() {
 	tell "{\"op\":\"start\",\"workers\":1,\"root\":true,\"worker\":\"exec sh $dir/worker.sh\"}"
 	batch b1 q1 q2 q3 q4
 	expect '"ev":"fatal","error":"the volume is full'
-	tell '{"op":"note","text":"after it"}'
-	expect '"after it"'
+	tell '{"op":"renew"}'
+	expect '"ev":"lease"'
 	refuse '"ev":"segment"'
 	leave_little_room
 }
@@ -154,8 +154,8 @@ test_volume_fills_up_under_a_command() {
 	tell '{"op":"start","workers":1,"command":true,"root":true}'
 	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat /dev/zero >$BURST_VOLUME/fill 2>/dev/null"}]}'
 	expect '"ev":"fatal","error":"the volume is full'
-	tell '{"op":"note","text":"after it"}'
-	expect '"after it"'
+	tell '{"op":"renew"}'
+	expect '"ev":"lease"'
 	refuse '"ev":"segment"'
 	leave_little_room
 }

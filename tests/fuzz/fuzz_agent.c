@@ -280,8 +280,7 @@ static void fuzz_tar(const void *bytes, size_t len)
 /* What a client may ask for without a process being started or ended. */
 static void client_line(struct agent *a, const char *line, size_t len)
 {
-	static const char *const harmless[] = {"batch",    "revoke", "drain", "handover",
-					       "takeover", "note",   "renew"};
+	static const char *const harmless[] = {"batch", "revoke", "handover", "takeover", "renew"};
 	struct json_doc doc;
 	const char *op = json_text(json_read(&doc, line, len), "op", "");
 	bool fine = false;
@@ -326,11 +325,10 @@ static void fuzz_worker(const char *bytes, size_t len)
 			  .task.out = -1,
 			  .sync_next_turn = -1,
 			  .signals = -1,
+			  .client.fd = -1,
 			  .workers = w,
 			  .worker_count = 1,
 			  .place = {.home = root_path, .volume = root_path}};
-	for (int i = 0; i < CLIENTS_MAX; i++)
-		a.clients[i].fd = -1;
 	*w = (struct worker){
 		.state = WORKER_LOADING, .in = -1, .out = -1, .err = -1, .max_batch = 8};
 	events_index(&a, 0);
@@ -376,10 +374,9 @@ static void fuzz_gpus(const char *bytes, size_t len)
 			  .volume_fd = -1,
 			  .disk_fd = -1,
 			  .out_fd = -1,
+			  .client.fd = -1,
 			  .task.out = -1};
 	struct str hello = {0};
-	for (int i = 0; i < CLIENTS_MAX; i++)
-		a.clients[i].fd = -1;
 	char *text = copy_of(bytes, len), *line = text;
 	for (char *nl; (nl = strchr(line, '\n')); line = nl + 1) {
 		*nl = 0;

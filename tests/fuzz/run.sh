@@ -68,11 +68,11 @@ seeds_agent() {
 	printf '%s\n' "$hello" '{"oom":true,"error":"x"}' '{"segment":"q1","ok":true,"file":"../q1.wav"}' '{"batch":"b","done":false,"error":"y"}' \
 		'{"segment":"q2","ok":true,"file":"link.wav"}' '{"batch":"b","done":true}' '{"oom":true}' '{"oom":true}' '{"oom":true}' | seed agent 4
 	printf '%s\n' "$hello" '!{"op":"batch","id":"c","estimate_s":2,"segments":[{"id":"q4","file":"q3.txt"},{"id":"q5"}]}' \
-		'{"segment":"q1","ok":true,"file":"none.wav"}' '!{"op":"revoke","ids":["c"]}' '{"batch":"b","done":true}' '!{"op":"handover","lease_s":60}' \
-		'{"segment":"q3","ok":true,"file":"q1.wav","sha256":"'"$(printf '%064d' 0)"'"}' '!{"op":"takeover"}' '!{"op":"revoke","all":true}' \
-		'{"batch":"b","done":true}' '!{"op":"note","text":"x"}' '!{"op":"drain"}' | seed agent 4
+		'{"segment":"q1","ok":true,"file":"none.wav"}' '!{"op":"revoke"}' '{"batch":"b","done":true}' '!{"op":"handover","lease_s":60}' \
+		'{"segment":"q3","ok":true,"file":"q1.wav","sha256":"'"$(printf '%064d' 0)"'"}' '!{"op":"takeover"}' '!{"op":"revoke"}' \
+		'{"batch":"b","done":true}' | seed agent 4
 	printf '%s\n' '{"error":"no model"}' '{"hello":1,"protocol":9}' | seed agent 4
-	printf 'NVIDIA GeForce RTX 4090, 24564\nTesla "T4", 15360\n97, 2000\n3, 1\n' | seed agent 5
+	printf 'NVIDIA GeForce RTX 4090\nTesla "T4"\n97, 2000\n3, 1\n' | seed agent 5
 	printf '\0\044\0\0\0\0\0\0\0\0\0\0\0\2ab\0\0\0\0\0\0\0\2\0\0\0\1d\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\1c' | seed agent 6
 	printf '{"path":"runs/r1/a/q1.wav","offset":0,"length":-1}\n{"path":"."}\n{}\n' | seed agent 7
 }

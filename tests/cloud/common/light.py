@@ -77,10 +77,10 @@ class Pod:
     # ---- what it is told ----
 
     def hello(self):
-        return {"ev": "hello", "agent": "light", "protocol": 1, "run": self.env.get("BURST_RUN"), "attempt": self.attempt,
+        return {"ev": "hello", "run": self.env.get("BURST_RUN"),
                 "began_s": int(self.began), "t": self.t(), "next": len(self.events) + 1, "switch": "ok http 204 light",
-                "lease_left_s": 600, "cpus": 1, "memory_mb": 1024, "gpus": [{"name": "NVIDIA light", "memory_mb": 24576}],
-                "zstd": False, "free_bytes": 1 << 40, "mode": "attached", "workers": self.workers, "running": self.running}
+                "lease_left_s": 600, "gpus": [{"name": "NVIDIA light"}],
+                "zstd": False, "mode": "attached", "workers": self.workers, "running": self.running}
 
     def obey(self, line):
         op = line.get("op")
@@ -101,7 +101,7 @@ class Pod:
                 self.known.add(line["id"])
                 self.queue.put_nowait(line)
         elif op == "revoke":
-            ids = [b["id"] for b in list(self.queue._queue) if line.get("all") or b["id"] in line.get("ids", [])]
+            ids = [b["id"] for b in list(self.queue._queue)]
             self.taken_back.update(ids)
             self.event(ev="revoked", ids=ids)
         elif op == "sync":
