@@ -6,12 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,22 +25,57 @@
 #include "files.h"
 #include "sha256.h"
 
-/* ---- file by file ---- */
+/* ---- the files of a listing, by several processes ----
+ *
+ * On a network file system each file costs a round trip, and some machines have many cores. */
 
-enum { LISTING_CHUNK = 32 /* consecutive files that one process copies */ };
+enum {
+	WIDE_MAX = 16,
+	SHARE_FAILED = 64, /* SHARE_FAILED + errno */
+	LISTING_CHUNK = 64 /* consecutive files that one process takes at a time */
+};
+
+/* What one process has read of an archive at once. */
+struct window {
+	char *bytes;
+	int64_t begin, end, most; /* offsets in the archive; most: where its chunk ends */
+};
+
+struct packed {
+	int64_t size, mtime_s, offset; /* offset -1: not in the archive */
+};
+
+struct archive {
+	int fd;
+	struct packed *list; /* one for each entry of the listing */
+	int64_t head, bytes; /* lengths of the head and of the bytes */
+};
 
 /* Files of a listing that several processes copy from one folder to another. */
 struct moving {
 	const struct listing *l;
 	/* to -1: files are compared in place, and nothing unlisted may be there */
 	int from, to;
+	bool links; /* files become hard links, where the file system has them */
+	/* Files come from here. Those that it does not hold are compared in `from`. NULL: all are
+	 * in `from`. */
+	const struct archive *ar;
 	/* Shared by the processes, which fill it in. NULL: files must match the listing. */
 	char (*hashes)[65];
-	uid_t owner; /* required owner of all files; 0: any */
+	uid_t owner;           /* required owner of all files; 0: any */
+	_Atomic size_t *turns; /* shared by the processes: the next turn */
+	/* of each process */
 	struct parent from_dir, to_dir;
+	struct window window;
 };
 
 enum { MOVED, MOVED_CHANGED };
+
+/* By errno. */
+static int share_failed(void)
+{
+	return SHARE_FAILED + (errno > 0 && errno < 190 ? errno : 0);
+}
 
 /* Tells a changed file (missing, or of another kind) from an I/O error, which is the machine's
  * fault. */
@@ -47,56 +86,95 @@ static int moved_lacks(void)
 		       : share_failed();
 }
 
-/* Opens a file to read. Waits if another process is about to free a descriptor. */
-static int moving_open(int dir, const char *name)
+/* Opens a plain file to read. Waits if another process is about to free a descriptor. Returns MOVED
+ * and *in, or why there is none. */
+static int moving_open(const struct moving *m, const char *name, int *in, struct stat *st)
 {
 	for (int tries = 0;; tries++) {
-		int in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		if (in >= 0 || errno != EAGAIN || tries >= 1000)
-			return in;
+		*in = openat(m->from_dir.fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (*in >= 0 || errno != EAGAIN || tries >= 1000)
+			break;
 		poll(NULL, 0, 50);
 	}
+	if (*in < 0)
+		return moved_lacks();
+	int result = fstat(*in, st) < 0 || !S_ISREG(st->st_mode) ? MOVED_CHANGED
+		     : m->owner && st->st_uid != m->owner        ? (errno = EPERM, share_failed())
+								 : MOVED;
+	if (result != MOVED)
+		close_fd(in);
+	return result;
 }
 
-/* Gives a new file its mode and time, and closes it. Returns `result`, or that this has failed. */
-static int moved_close(int out, const struct listed *e, struct timespec mtime, int result)
+/* Copies a file of the archive. Reads many small ones at once. */
+static int copy_packed(struct moving *m, const struct packed *p, int out, struct sha256 *sha)
 {
-	if (out >= 0 && result == MOVED) {
+	struct window *w = &m->window;
+	for (int64_t at = p->offset, end = at + p->size, n; at < end; at += n) {
+		if (at < w->begin || at >= w->end) {
+			n = MIN(MAX(w->most, end) - at, (int64_t)ARCHIVE_PIECE);
+			w->begin = w->end = 0;
+			if (pread_all(m->ar->fd, w->bytes, (size_t)n, at) < 0)
+				return -1;
+			w->begin = at;
+			w->end = at + n;
+		}
+		n = MIN(end, w->end) - at;
+		if (fd_write_all(out, w->bytes + (at - w->begin), (size_t)n) < 0)
+			return -1;
+		sha_add(sha, w->bytes + (at - w->begin), (size_t)n);
+	}
+	return 0;
+}
+
+static const struct packed *packed_at(const struct moving *m, size_t at)
+{
+	return m->ar && m->ar->list[at].offset >= 0 ? &m->ar->list[at] : NULL;
+}
+
+/* Copies a file from `in` or the archive to `out` (-1: reads it), and compares or notes its hash.
+ */
+static int moving_copy(struct moving *m, size_t at, int in, int out, struct timespec mtime)
+{
+	const struct listed *e = &m->l->list[at];
+	const struct packed *p = packed_at(m, at);
+	struct sha256 sha;
+	char hex[65];
+	sha_start(&sha);
+	if ((p ? copy_packed(m, p, out, &sha) : copy_all(in, out, &sha)) < 0)
+		return errno == EBADMSG ? MOVED_CHANGED : share_failed();
+	if (out >= 0) {
 		fchmod(out, e->type == 'x' ? 0755 : 0644);
 		futimens(out, (struct timespec[]){mtime, mtime});
 	}
-	return out >= 0 && close(out) < 0 && result == MOVED ? share_failed() : result;
+	sha_hex(&sha, hex);
+	if (m->hashes)
+		memcpy(m->hashes[at], hex, 65);
+	return m->hashes || !strcmp(hex, e->sha256) ? MOVED : MOVED_CHANGED;
 }
 
 static int moving_file(struct moving *m, size_t at)
 {
-	const struct listed *e = &m->l->list[at];
-	const char *name;
-	struct stat st;
-	struct sha256 sha;
-	char hex[65];
-	int out = -1;
-	if (parent_open(&m->from_dir, m->from, e->path, false, &name) < 0 ||
-	    (m->to >= 0 && parent_open(&m->to_dir, m->to, e->path, false, &name) < 0))
+	const char *path = m->l->list[at].path, *name = path;
+	const struct packed *p = packed_at(m, at);
+	bool copies = m->to >= 0 && (p || !m->ar);
+	struct stat st = {0};
+	int in = -1, out = -1, result = MOVED;
+	if ((copies && parent_open(&m->to_dir, m->to, path, false, &name) < 0) ||
+	    (!p && parent_open(&m->from_dir, m->from, path, false, &name) < 0))
 		return moved_lacks();
-	int in = moving_open(m->from_dir.fd, name);
-	if (in < 0)
-		return moved_lacks();
-	if (fstat(in, &st) < 0 || !S_ISREG(st.st_mode))
-		return close(in), MOVED_CHANGED;
-	if (m->owner && st.st_uid != m->owner)
-		return close(in), errno = EPERM, share_failed();
-	sha_start(&sha);
-	int failed = (m->to >= 0 && (out = create_at(m->to_dir.fd, name, 0600)) < 0) ||
-		     copy_all(in, out, &sha) < 0;
-	int result = moved_close(out, e, st.st_mtim, failed ? share_failed() : MOVED);
-	close(in);
-	sha_hex(&sha, hex);
-	if (result == MOVED && m->hashes)
-		memcpy(m->hashes[at], hex, 65);
-	else if (result == MOVED && strcmp(hex, e->sha256))
-		result = MOVED_CHANGED;
-	return result;
+	if (m->links && linkat(m->from_dir.fd, name, m->to_dir.fd, name, 0) == 0)
+		return MOVED;
+	if (p)
+		st.st_mtim.tv_sec = p->mtime_s;
+	else
+		result = moving_open(m, name, &in, &st);
+	if (result == MOVED && copies && (out = create_at(m->to_dir.fd, name, 0600)) < 0)
+		result = share_failed();
+	if (result == MOVED)
+		result = moving_copy(m, at, in, out, st.st_mtim);
+	close_fd(&in);
+	return out >= 0 && close(out) < 0 && result == MOVED ? share_failed() : result;
 }
 
 static int moving_link(struct moving *m, const struct listed *e)
@@ -133,28 +211,92 @@ static int moving_folder(struct moving *m, const char *path)
 	return result;
 }
 
-static int moving_share(const void *ctx, int mine, int of)
+static int moving_chunk(struct moving *m, size_t first)
 {
-	struct moving m = *(const struct moving *)ctx;
-	m.from_dir = m.to_dir = (struct parent){.fd = -1};
-	int result = m.to < 0 && mine == 0 ? moving_folder(&m, "") : MOVED;
-	for (size_t i = 0; i < m.l->count && result == MOVED; i++) {
-		const struct listed *e = &m.l->list[i];
-		if ((int)(i / LISTING_CHUNK % (size_t)of) != mine)
-			continue;
+	size_t past = MIN(first + LISTING_CHUNK, m->l->count);
+	int result = m->to < 0 && first == 0 ? moving_folder(m, "") : MOVED;
+	for (size_t i = first; i < past && m->ar; i++)
+		if (packed_at(m, i))
+			m->window.most = m->ar->list[i].offset + m->ar->list[i].size;
+	for (size_t i = first; i < past && result == MOVED; i++) {
+		const struct listed *e = &m->l->list[i];
 		if (is_file(e))
-			result = moving_file(&m, i);
-		else if (m.to < 0)
-			result = e->type == 'l' ? moving_link(&m, e) : moving_folder(&m, e->path);
+			result = m->ar && !packed_at(m, i) ? MOVED : moving_file(m, i);
+		else if (m->to < 0)
+			result = e->type == 'l' ? moving_link(m, e) : moving_folder(m, e->path);
 	}
+	return result;
+}
+
+/* Files that are not in the archive come first: they are large, and one of them occupies a process
+ * the longest. */
+static int moving_turn(struct moving *m, size_t turn)
+{
+	size_t count = m->l->count;
+	if (turn >= count)
+		return moving_chunk(m, (turn - count) * LISTING_CHUNK);
+	return is_file(&m->l->list[turn]) && !packed_at(m, turn) ? moving_file(m, turn) : MOVED;
+}
+
+static int moving_share(struct moving m, size_t turns)
+{
+	int result = MOVED;
+	m.from_dir = m.to_dir = (struct parent){.fd = -1};
+	m.window.bytes = m.ar ? xmalloc(ARCHIVE_PIECE) : NULL;
+	for (size_t turn; result == MOVED && (turn = atomic_fetch_add(m.turns, 1)) < turns;)
+		result = moving_turn(&m, turn);
+	if (result != MOVED)
+		atomic_store(m.turns, turns); /* stop the other processes */
+	free(m.window.bytes);
 	parent_close(&m.from_dir);
 	parent_close(&m.to_dir);
 	return result;
 }
 
+/* Forks a child that ends with its parent. */
+static pid_t fork_share(void)
+{
+	pid_t parent = getpid(), pid = fork();
+	if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
+		_exit(SHARE_FAILED);
+	return pid;
+}
+
+/* Memory that children share. NULL with errno. */
+static void *share_map(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Returns the largest result of the processes, and sets errno if it is SHARE_FAILED or more. What a
+ * process that cannot be forked does not do, the others do. */
 static int moving_wide(struct moving m)
 {
-	return share_wide(m.l->count / LISTING_CHUNK + 1, moving_share, &m);
+	pid_t pids[WIDE_MAX];
+	size_t chunks = m.l->count / LISTING_CHUNK + 1, turns = m.l->count + chunks;
+	int of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), chunks);
+	m.turns = share_map(sizeof(*m.turns));
+	if (!m.turns)
+		return share_failed();
+	atomic_store(m.turns, m.ar ? 0 : m.l->count);
+	for (int i = 1; i < of; i++) {
+		pids[i] = fork_share();
+		if (pids[i] == 0)
+			_exit(moving_share(m, turns));
+	}
+	int worst = moving_share(m, turns);
+	for (int i = 1; i < of; i++) {
+		int status = 0;
+		if (pids[i] < 0)
+			continue;
+		bool ended = waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status);
+		worst = MAX(worst, ended ? WEXITSTATUS(status) : SHARE_FAILED + EIO);
+	}
+	munmap((void *)m.turns, sizeof(*m.turns));
+	if (worst >= SHARE_FAILED)
+		errno = worst - SHARE_FAILED;
+	return worst;
 }
 
 /* ---- the archive of a tree ---- */
@@ -317,7 +459,7 @@ static int archive_head_read(int fd, const struct stat *st, const struct listing
 	char title[40], again[40];
 	int len = snprintf(title, sizeof(title), ARCHIVE_TITLE, 0LL);
 	long long head = 0;
-	*ar = (struct archive){0};
+	*ar = (struct archive){.fd = fd};
 	if (pread_all(fd, title, (size_t)len, 0) < 0)
 		return -1;
 	title[len] = 0;
@@ -371,6 +513,44 @@ static enum taken open_listed(int root, const char *path, const char *id, int *f
 								      : TAKEN_FAILED;
 }
 
+/* Makes links to the files that stay in the folder `there` on the volume. */
+static int archive_links(const struct moving *m, const char *there)
+{
+	int failed = 0;
+	for (size_t i = 0; i < m->l->count && !failed; i++) {
+		const char *name;
+		const char *path = m->l->list[i].path;
+		if (!is_file(&m->l->list[i]) || packed_at(m, i))
+			continue;
+		char *target = xasprintf("%s/%s", there, path);
+		int dir = open_parent(m->to, path, false, &name);
+		failed = dir < 0 || symlinkat(target, dir, name) < 0;
+		close_fd(&dir);
+		free(target);
+	}
+	return failed ? -1 : 0;
+}
+
+/* Fills the folder `name` of `to` beside its name. It is complete and matches the listing, or it
+ * does not exist. there: the path of the tree whose archive is unpacked. */
+static int build_beside(struct moving m, int to, const char *name, const char *there)
+{
+	char *temp = xasprintf(".%s.%d", name, getpid());
+	remove_at(to, temp);
+	m.to = make_at(to, temp);
+	bool framed = m.to >= 0 && listing_frame(m.l, m.to) == 0 &&
+		      (!m.ar || archive_links(&m, there) == 0);
+	int result = framed ? moving_wide(m) : share_failed();
+	if (result == MOVED && renameat(to, temp, to, name) < 0)
+		result = share_failed();
+	int saved = errno;
+	remove_at(to, temp);
+	close_fd(&m.to);
+	free(temp);
+	errno = saved;
+	return result;
+}
+
 enum taken tree_take(int root, const char *path, const char *id, int to, const char *name)
 {
 	struct listing l;
@@ -378,21 +558,9 @@ enum taken tree_take(int root, const char *path, const char *id, int to, const c
 	enum taken result = open_listed(root, path, id, &from, &l);
 	if (result != TAKEN)
 		return result;
-	char *temp = xasprintf(".%s.%d", name, getpid());
-	remove_at(to, temp);
-	int dir = make_at(to, temp);
-	result = TAKEN_FAILED;
-	if (dir >= 0 && listing_frame(&l, dir) == 0)
-		result = taken_of(moving_wide((struct moving){.l = &l, .from = from, .to = dir}));
-	if (result == TAKEN && renameat(to, temp, to, name) < 0)
-		result = TAKEN_FAILED;
-	int saved = errno;
-	remove_at(to, temp);
-	close_fd(&dir);
+	result = taken_of(build_beside((struct moving){.l = &l, .from = from}, to, name, NULL));
 	close_fd(&from);
 	listing_free(&l);
-	free(temp);
-	errno = saved;
 	return result;
 }
 
@@ -409,6 +577,20 @@ enum taken tree_compare(int root, const char *path, const char *id)
 	return result;
 }
 
+enum taken tree_link(int root, const char *path, const char *id, int to, struct listing *l)
+{
+	int from;
+	enum taken result = open_listed(root, path, id, &from, l);
+	if (result != TAKEN)
+		return result;
+	result = listing_frame(l, to) < 0
+			 ? TAKEN_FAILED
+			 : taken_of(moving_wide(
+				   (struct moving){.l = l, .from = from, .to = to, .links = true}));
+	close_fd(&from);
+	return result;
+}
+
 int tree_keep(int from, uid_t owner, int root, const char *under, const char *name, char id[65],
 	      char bad[PATH_BYTES_MAX], char *no_archive)
 {
@@ -419,12 +601,11 @@ int tree_keep(int from, uid_t owner, int root, const char *under, const char *na
 	bad[0] = 0;
 	listing_sort(&l);
 	size_t room = (l.count + 1) * 65;
-	char(*hashes)[65] =
-		mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char(*hashes)[65] = share_map(room);
 	int to = open_folder(root, under, true);
 	char *temp = xasprintf(".kept.%ld.%d", (long)time(NULL), getpid());
 	int dir = to < 0 ? -1 : make_at(to, temp);
-	int failed = hashes == MAP_FAILED || dir < 0 || listing_frame(&l, dir) < 0;
+	int failed = !hashes || dir < 0 || listing_frame(&l, dir) < 0;
 	if (!failed)
 		failed = moving_wide((struct moving){.l = &l,
 						     .from = from,
@@ -446,7 +627,7 @@ int tree_keep(int from, uid_t owner, int root, const char *under, const char *na
 	int saved = errno;
 	if (to >= 0)
 		remove_at(to, temp);
-	if (hashes != MAP_FAILED)
+	if (hashes)
 		munmap(hashes, room);
 	close_fd(&dir);
 	close_fd(&to);
@@ -456,156 +637,21 @@ int tree_keep(int from, uid_t owner, int root, const char *under, const char *na
 	return failed ? -1 : 0;
 }
 
-/* ---- an archive, unpacked by several processes ---- */
-
 /* disk space left for what workers write */
 #define ARCHIVE_SPARE (INT64_C(256) << 20)
 
-/* Puts files that stay on the volume first: they are large, and one of them occupies a process the
- * longest. */
-static void stretches_cut(struct unpacking *u)
+static int archive_unpack(struct moving m, int to, const char *name, const char *there,
+			  char why[WHY_MAX])
 {
-	const struct packed *p = u->ar->list;
-	u->stretches = xcalloc(1, (u->l->count + 1) * sizeof(*u->stretches));
-	for (size_t i = 0; i < u->l->count; i++)
-		if (is_file(&u->l->list[i]) && p[i].offset < 0)
-			u->stretches[u->count++] = (struct stretch){i, i + 1};
-	for (size_t i = 0, past; i < u->l->count; i = past) {
-		int64_t bytes = 0;
-		past = i + 1;
-		if (p[i].offset < 0)
-			continue;
-		for (bytes = p[i].size; past < u->l->count && bytes + p[past].size <= ARCHIVE_PIECE;
-		     past++)
-			bytes += p[past].size;
-		u->stretches[u->count++] = (struct stretch){i, past};
-	}
-}
-
-static int unpack_failed(void)
-{
-	return errno == EBADMSG ? MOVED_CHANGED : share_failed();
-}
-
-/* Writes one file. part[] holds it already, at *ready, or is filled piece by piece. */
-static int unpack_file(const struct unpacking *u, struct parent *to, size_t at, char *part,
-		       const char *ready)
-{
-	const struct listed *e = &u->l->list[at];
-	const struct packed *p = &u->ar->list[at];
-	const char *name;
-	char hex[65];
-	struct sha256 sha;
-	int out = parent_open(to, u->to, e->path, false, &name) < 0 ? -1
-								    : create_at(to->fd, name, 0600);
-	int failed = out < 0;
-	sha_start(&sha);
-	for (int64_t done = 0, n; done < p->size && !failed; done += n) {
-		n = MIN(p->size - done, (int64_t)ARCHIVE_PIECE);
-		failed = (!ready && pread_all(u->fd, part, (size_t)n, p->offset + done) < 0) ||
-			 fd_write_all(out, ready ? ready : part, (size_t)n) < 0;
-		if (!failed)
-			sha_add(&sha, ready ? ready : part, (size_t)n);
-	}
-	sha_hex(&sha, hex);
-	int result = failed ? unpack_failed() : strcmp(hex, e->sha256) ? MOVED_CHANGED : MOVED;
-	return moved_close(out, e, (struct timespec){.tv_sec = p->mtime_s}, result);
-}
-
-static int unpack_stretch(const struct unpacking *u, struct parent *to, struct stretch c,
-			  char *part)
-{
-	const struct packed *p = u->ar->list;
-	if (p[c.first].offset < 0) {
-		struct moving there = {.l = u->l, .from = u->from, .to = -1, .from_dir.fd = -1};
-		int result = moving_file(&there, c.first);
-		parent_close(&there.from_dir);
-		return result;
-	}
-	int64_t begin = p[c.first].offset, end = begin;
-	for (size_t i = c.first; i < c.past; i++)
-		end = p[i].offset < 0 ? end : p[i].offset + p[i].size;
-	bool at_once = end - begin <= ARCHIVE_PIECE;
-	if (at_once && pread_all(u->fd, part, (size_t)(end - begin), begin) < 0)
-		return unpack_failed();
-	int result = MOVED;
-	for (size_t i = c.first; i < c.past && result == MOVED; i++)
-		if (p[i].offset >= 0)
-			result = unpack_file(u, to, i, part,
-					     at_once ? part + (p[i].offset - begin) : NULL);
-	return result;
-}
-
-static int unpack_share(const void *ctx, int mine, int of)
-{
-	const struct unpacking *u = ctx;
-	struct parent to = {.fd = -1};
-	char *part = xcalloc(1, ARCHIVE_PIECE);
-	int result = MOVED;
-	(void)mine;
-	(void)of;
-	for (size_t i; result == MOVED && (i = atomic_fetch_add(u->next, 1)) < u->count;)
-		result = unpack_stretch(u, &to, u->stretches[i], part);
-	if (result != MOVED)
-		atomic_store(u->next, u->count); /* stop the other processes */
-	free(part);
-	parent_close(&to);
-	return result;
-}
-
-static int unpack_wide(struct unpacking *u)
-{
-	u->next = mmap(NULL, sizeof(*u->next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		       -1, 0);
-	if (u->next == MAP_FAILED)
-		return share_failed();
-	stretches_cut(u);
-	int worst = share_wide(u->count + 1, unpack_share, u);
-	free(u->stretches);
-	munmap((void *)u->next, sizeof(*u->next));
-	return worst;
-}
-
-/* Makes links to the files that stay in the folder `there` on the volume. */
-static int archive_links(const struct listing *l, const struct archive *ar, int to,
-			 const char *there)
-{
-	int failed = 0;
-	for (size_t i = 0; i < l->count && !failed; i++) {
-		const char *name;
-		if (!is_file(&l->list[i]) || ar->list[i].offset >= 0)
-			continue;
-		char *target = xasprintf("%s/%s", there, l->list[i].path);
-		int dir = open_parent(to, l->list[i].path, false, &name);
-		failed = dir < 0 || symlinkat(target, dir, name) < 0;
-		close_fd(&dir);
-		free(target);
-	}
-	return failed ? -1 : 0;
-}
-
-int archive_unpack(struct unpacking *u, int to, const char *name, const char *there,
-		   char why[WHY_MAX])
-{
-	int result = SHARE_FAILED;
-	if (has_less(to, u->ar->bytes + (int64_t)u->l->count * 2048 + ARCHIVE_SPARE))
+	if (has_less(to, m.ar->bytes + (int64_t)m.l->count * 2048 + ARCHIVE_SPARE))
 		return snprintf(why, WHY_MAX, "the pod's disk has no room for its %lld MB",
-				(long long)(u->ar->bytes / 1000000)),
+				(long long)(m.ar->bytes / 1000000)),
 		       -1;
-	char *temp = xasprintf(".%s.%d", name, getpid());
-	u->to = make_at(to, temp);
-	if (u->to >= 0 && listing_frame(u->l, u->to) == 0 &&
-	    archive_links(u->l, u->ar, u->to, there) == 0)
-		result = unpack_wide(u);
-	if (result == MOVED && (remove_at(to, name) < 0 || renameat(to, temp, to, name) < 0))
-		result = SHARE_FAILED;
+	int result = build_beside(m, to, name, there);
 	if (result == MOVED_CHANGED)
 		snprintf(why, WHY_MAX, "its archive is not what was put there");
 	else if (result != MOVED)
 		snprintf(why, WHY_MAX, "%s", strerror(errno));
-	remove_at(to, temp);
-	close_fd(&u->to);
-	free(temp);
 	return result == MOVED ? 0 : -1;
 }
 
@@ -625,9 +671,8 @@ int archive_take(int root, const char *path, const char *there, const char *id, 
 				 ? "its archive is not what was put there"
 				 : strerror(errno));
 	} else {
-		taken = archive_unpack(
-			&(struct unpacking){.l = &l, .ar = &ar, .fd = fd, .from = from}, to, name,
-			there, why);
+		taken = archive_unpack((struct moving){.l = &l, .from = from, .ar = &ar}, to, name,
+				       there, why);
 		*bytes = ar.bytes;
 		free(ar.list);
 	}

@@ -62,7 +62,10 @@ bool may_hold_output(const struct agent *a, const char *dir)
 
 static struct output **output_row(struct command *c, const char *name)
 {
-	return &c->outputs[hash_pick(hash_text(2166136261u, name), OUTPUT_ROWS)];
+	uint32_t hash = 2166136261u; /* FNV-1a */
+	for (const char *p = name; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 16777619u;
+	return &c->outputs[(hash ^ hash >> 16) % OUTPUT_ROWS];
 }
 
 static struct output *output_find(struct command *c, const char *name)

@@ -40,38 +40,14 @@ static void child_fail(const char *what, const char *name)
 	_exit(125);
 }
 
-/* Copies a tree. Fails if the tree is missing at the end: its removal may have begun before the
- * copy. */
-static bool child_copied(const char *from, int to, struct copying *c)
-{
-	struct stat st;
-	int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool whole = in >= 0 && copy_tree(in, to, c) == 0 && stat(from, &st) == 0;
-	close_fd(&in);
-	return whole;
-}
-
 static void child_copy(const char *from, const char *to)
 {
-	enum { TRIES = 5, PAUSE_MS = 100 };
-	if (mkdirs(to, 0755) < 0)
-		child_fail("cannot make", to);
-	for (int i = 0; i < TRIES; i++) {
-		struct copying c = {.how = COPY_BYTES, .of = 1};
-		int out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		bool whole = out >= 0 && child_copied(from, out, &c);
-		if (!whole && !c.lost)
-			child_fail("cannot copy", from);
-		if (whole) {
-			close(out);
-			return;
-		}
-		/* keep the folder itself, which may be watched already */
-		remove_inside(out);
-		poll(NULL, 0, PAUSE_MS << i);
-	}
-	dprintf(2, "burst-agent: cannot copy %s: files go from it all the time\n", from);
-	_exit(125);
+	int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (in < 0 || out < 0 || copy_tree(in, out) < 0)
+		child_fail("cannot copy", from);
+	close(in);
+	close(out);
 }
 
 /* Makes the kernel kill a worker first when memory runs out, rather than the agent or the watch. */
@@ -368,9 +344,8 @@ void gpu_query(struct agent *a)
 	a->gpu_out = a->usage_out = -1;
 	if (!have_program("nvidia-smi"))
 		return;
-	a->gpu_pid = gpu_spawn(
-		a, "exec nvidia-smi --query-gpu=name --format=csv,noheader",
-		&a->gpu_out);
+	a->gpu_pid =
+		gpu_spawn(a, "exec nvidia-smi --query-gpu=name --format=csv,noheader", &a->gpu_out);
 	a->gpu_until_ms = now_ms(a) + 15000;
 }
 

@@ -746,38 +746,6 @@ static int tree_symlink(struct tar *t)
 	return 0;
 }
 
-/* Replaces an entry listed before. Searches only older entries: tree_fill() sorts later. */
-static void tree_listed_again(struct tar *t, const char *old)
-{
-	for (size_t i = t->listing ? t->listing->count : 0; i-- > 0;)
-		if (!strcmp(t->listing->list[i].path, old)) {
-			char hex[65];
-			memcpy(hex, t->listing->list[i].sha256, 65);
-			tree_listed(t, t->listing->list[i].type, hex, NULL);
-			return;
-		}
-}
-
-static int tree_hard_link(struct tar *t)
-{
-	const char *name, *old_name, *old = t->link;
-	struct stat st;
-	while (!strncmp(old, "./", 2))
-		old += 2;
-	int dir = tree_parent(t, &name);
-	int from = dir >= 0 && path_inside(old) ? open_parent(t->root, old, false, &old_name) : -1;
-	bool fine = from >= 0 && fstatat(from, old_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    S_ISREG(st.st_mode);
-	if (fine && strcmp(old, t->path)) {
-		fine = tree_clear(t, dir, name) == 0 && (dir = tree_parent(t, &name)) >= 0 &&
-		       linkat(from, old_name, dir, name, 0) == 0;
-		tree_listed_again(t, old);
-		t->files++;
-	}
-	close_fd(&from);
-	return fine ? 0 : tar_error(t, "%s: a hard link to what is not in the tree", t->path);
-}
-
 /* Removes the paths that this tree lost; they are separated by NUL. */
 static int tree_delete(struct tar *t)
 {
@@ -819,7 +787,6 @@ static int tree_entry(struct tar *t)
 		if (first && !strcmp(t->path, ".burst-delete"))
 			return tree_delete(t);
 		return tree_file(t);
-	case '1': return tree_hard_link(t);
 	case '2': return tree_symlink(t);
 	case '5': return tree_folder(t);
 	default: return tar_error(t, "%s: only files, folders and links are taken", t->path);

@@ -4,14 +4,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,7 +49,7 @@ static int visit_entry(struct walk *v, int dir, int to, const char *folder, cons
 		       int level)
 {
 	char *path = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->d_name);
-	struct walked w = {dir, to, path, path + strlen(path) - strlen(e->d_name), e->d_type};
+	struct walked w = {dir, to, path, path + strlen(path) - strlen(e->d_name)};
 	enum walk_step step = v->entry(v->ctx, &w);
 	int failed = step == WALK_INTO ? visit_below(v, &w, level) : step == WALK_STOP ? -1 : 0;
 	free(path);
@@ -380,11 +377,9 @@ static int copy_bytes(int from, int to)
 
 #define FICLONE_REQUEST _IOW(0x94, 9, int)
 
-/* Copies one plain file: by reflink or hard link if requested and possible, else by its bytes. */
-static int copy_plain(int from, int to, const char *name, const struct stat *st, enum copy_how how)
+/* Copies one plain file: by reflink if possible, else by its bytes. */
+static int copy_plain(int from, int to, const char *name, const struct stat *st)
 {
-	if (how == COPY_LINKS && linkat(from, name, to, name, 0) == 0)
-		return 0;
 	int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	int out = in < 0 ? -1
 			 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -406,68 +401,32 @@ static int copy_link(int from, int to, const char *name)
 	return read_link(from, name, target) < 0 ? -1 : symlinkat(target, to, name);
 }
 
-static uint32_t hash_byte(uint32_t hash, char byte)
+/* Its owner writes into it now. */
+static int copy_folder(int to, const char *name, const struct stat *st)
 {
-	return (hash ^ (unsigned char)byte) * 16777619u;
+	return mkdirat(to, name, 0755) < 0 || fchmodat(to, name, (st->st_mode & 0777) | 0700, 0) < 0
+		       ? -1
+		       : 0;
 }
 
-uint32_t hash_text(uint32_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = hash_byte(hash, *text);
-	return hash;
-}
-
-uint32_t hash_pick(uint32_t hash, uint32_t of)
-{
-	return (hash ^ hash >> 16) % of;
-}
-
-static int make_folder(const struct walked *w, mode_t mode, const struct copying *c)
-{
-	if (mkdirat(w->to, w->name, 0755) < 0 && (c->of == 1 || errno != EEXIST))
-		return -1;
-	/* its owner writes into it now */
-	return mode == 0755 ? 0 : fchmodat(w->to, w->name, mode | 0700, 0);
-}
-
-/* Whether this process copies the files of the folder. */
-static bool is_mine(const struct copying *c, const struct walked *w)
-{
-	uint32_t hash = 0;
-	for (const char *p = w->path; p < w->name - 1; p++)
-		hash = hash_byte(hash, *p);
-	return (int)hash_pick(hash, (uint32_t)c->of) == c->mine;
-}
-
+/* A missing entry is no error: programs create and remove files beside the code (__pycache__). */
 static enum walk_step copy_entry(void *ctx, const struct walked *w)
 {
-	const struct copying *c = ctx;
 	struct stat st;
-	bool mine = c->of == 1 || is_mine(c, w);
-	if (w->type != DT_DIR && w->type != DT_UNKNOWN && !mine)
-		return WALK_ON;
-	/* link without a stat: on a network file system each call costs a round trip */
-	if (w->type == DT_REG && c->how == COPY_LINKS &&
-	    linkat(w->dir, w->name, w->to, w->name, 0) == 0)
-		return WALK_ON;
+	(void)ctx;
 	if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return WALK_STOP;
+		return errno == ENOENT ? WALK_ON : WALK_STOP;
 	if (S_ISDIR(st.st_mode))
-		return make_folder(w, st.st_mode & 0777, c) < 0 ? WALK_STOP : WALK_INTO;
-	int failed = mine && S_ISLNK(st.st_mode)   ? copy_link(w->dir, w->to, w->name)
-		     : mine && S_ISREG(st.st_mode) ? copy_plain(w->dir, w->to, w->name, &st, c->how)
-						   : 0;
-	return failed ? WALK_STOP : WALK_ON;
+		return copy_folder(w->to, w->name, &st) < 0 ? WALK_STOP : WALK_INTO;
+	int failed = S_ISLNK(st.st_mode)   ? copy_link(w->dir, w->to, w->name)
+		     : S_ISREG(st.st_mode) ? copy_plain(w->dir, w->to, w->name, &st)
+					   : 0;
+	return failed && errno != ENOENT ? WALK_STOP : WALK_ON;
 }
 
-/* A missing entry is no error. Workers create and remove files beside the code (__pycache__). A
- * tree being removed loses entries too, and the two look alike. */
-int copy_tree(int from, int to, struct copying *c)
+int copy_tree(int from, int to)
 {
-	int failed = walk_tree(from, to, copy_entry, c);
-	c->lost = failed && (errno == ENOENT || errno == ESTALE);
-	return failed;
+	return walk_tree(from, to, copy_entry, NULL);
 }
 
 static enum walk_step move_entry(void *ctx, const struct walked *w)
@@ -487,62 +446,4 @@ static enum walk_step move_entry(void *ctx, const struct walked *w)
 int move_over(int from, int to)
 {
 	return walk_tree(from, to, move_entry, NULL);
-}
-
-/* ---- work that several processes share ---- */
-
-int share_failed(void)
-{
-	return SHARE_FAILED + (errno > 0 && errno < 190 ? errno : 0);
-}
-
-/* Forks a child that ends with its parent. */
-static pid_t fork_share(void)
-{
-	pid_t parent = getpid(), pid = fork();
-	if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
-		_exit(SHARE_FAILED);
-	return pid;
-}
-
-int share_wide(size_t most, int (*work)(const void *ctx, int mine, int of), const void *ctx)
-{
-	pid_t pids[WIDE_MAX];
-	int of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), most);
-	for (int i = 1; i < of; i++) {
-		pids[i] = fork_share();
-		if (pids[i] == 0)
-			_exit(work(ctx, i, of));
-	}
-	int worst = work(ctx, 0, of);
-	for (int i = 1; i < of; i++) {
-		int status = 0, result = SHARE_FAILED + EIO;
-		if (pids[i] < 0)
-			result = work(ctx, i, of);
-		else if (waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status))
-			result = WEXITSTATUS(status);
-		worst = MAX(worst, result);
-	}
-	if (worst >= SHARE_FAILED)
-		errno = worst - SHARE_FAILED;
-	return worst;
-}
-
-struct wide_copy {
-	int from, to;
-	enum copy_how how;
-};
-
-static int copy_share(const void *ctx, int mine, int of)
-{
-	const struct wide_copy *w = ctx;
-	struct copying c = {.how = w->how, .mine = mine, .of = of};
-	if (copy_tree(w->from, w->to, &c) == 0)
-		return 0;
-	return c.lost ? COPY_LOST : share_failed();
-}
-
-int copy_tree_wide(int from, int to, enum copy_how how)
-{
-	return share_wide(WIDE_MAX, copy_share, &(struct wide_copy){from, to, how});
 }

@@ -2,7 +2,6 @@
 #ifndef BURST_JOBS_AGENT_TREES_H
 #define BURST_JOBS_AGENT_TREES_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,11 +12,10 @@
 #include "files.h"
 
 struct walked {
-	int dir;            /* the folder that is being read */
-	int to;             /* the folder of the same path in the other tree; -1: no other tree */
-	const char *path;   /* the entry's path below the root */
-	const char *name;   /* its last part */
-	unsigned char type; /* DT_REG and so on, or DT_UNKNOWN */
+	int dir;          /* the folder that is being read */
+	int to;           /* the folder of the same path in the other tree; -1: no other tree */
+	const char *path; /* the entry's path below the root */
+	const char *name; /* its last part */
 };
 
 /* What follows after an entry. WALK_STOP: errno says why. */
@@ -89,47 +87,13 @@ int listing_walk(struct listing *l, int dir, char bad[PATH_BYTES_MAX]);
 int listing_frame(const struct listing *l, int to);
 bool is_file(const struct listed *e);
 
-/* ---- work that several processes share ----
- *
- * On a network file system each entry costs a round trip, and some machines have many cores. */
+/* ---- copies of a whole folder ---- */
 
-enum { WIDE_MAX = 16, SHARE_FAILED = 64 /* SHARE_FAILED + errno */ };
-
-/* By errno. */
-int share_failed(void);
-
-/* Calls work() in at most `most` processes, this one included: number `mine` in `of`. They end with
- * this process. Returns the largest result, at most 255, and sets errno if it is SHARE_FAILED or
- * more. If fork() fails, this process does that part itself. */
-int share_wide(size_t most, int (*work)(const void *ctx, int mine, int of), const void *ctx);
-
-/* ---- copies of a whole folder, by several processes if wanted ---- */
-
-enum copy_how { COPY_BYTES, COPY_LINKS };
-
-/* FNV-1a, continued from `hash`. */
-uint32_t hash_text(uint32_t hash, const char *text);
-uint32_t hash_pick(uint32_t hash, uint32_t of);
-
-/* How a tree is copied, and which part of it this process copies. Each process makes the folders
- * that it finds missing. It copies the files of one folder in `of`. A hash of the path selects the
- * folder's process, so all processes agree even if the tree changes or is listed in another order.
- */
-struct copying {
-	enum copy_how how;
-	int mine, of;
-	bool lost; /* a listed entry is missing, so the copy stopped */
-};
-
-/* Copies all entries of folder `from` into folder `to`. */
-int copy_tree(int from, int to, struct copying *c);
+/* Copies all entries of folder `from` into folder `to`. Leaves out what vanishes meanwhile. */
+int copy_tree(int from, int to);
 
 /* Moves the entries of `from` into `to`. Merges folders; removes anything else in the way. */
 int move_over(int from, int to);
-
-/* Copies with several processes. Returns 0, COPY_LOST, or another number with errno. */
-enum { COPY_LOST = 255 };
-int copy_tree_wide(int from, int to, enum copy_how how);
 
 /* ---- packed ----
  * The archive of a tree: its files in one file, stored beside its listing.
@@ -148,15 +112,6 @@ enum {
 	WHY_MAX = 200,
 };
 
-struct packed {
-	int64_t size, mtime_s, offset; /* offset -1: not in the archive */
-};
-
-struct archive {
-	struct packed *list; /* one for each entry of the listing */
-	int64_t head, bytes; /* lengths of the head and of the bytes */
-};
-
 /* ---- whole trees between the volume and the container's disk ---- */
 
 /* Why a tree cannot be taken. TAKEN_MISSING and TAKEN_CHANGED blame the volume: sending the tree
@@ -172,30 +127,16 @@ enum taken tree_take(int root, const char *path, const char *id, int to, const c
  * each container. */
 enum taken tree_compare(int root, const char *path, const char *id);
 
+/* Fills the folder `to` with the tree `id` (NULL: any) by hard links to its files, and reads its
+ * listing. The caller frees *l. Nothing is compared: who uses the new tree does. */
+enum taken tree_link(int root, const char *path, const char *id, int to, struct listing *l);
+
 /* Copies a folder of the container's disk to the volume, as `name` (NULL: its id) of `under`. With
  * an `owner`, every file must belong to it: a script may have made hard links to files that only
  * the agent can read. With `no_archive` (WHY_MAX bytes), adds an archive or writes there why not.
  * Returns -1 with errno; *bad names the entry. */
 int tree_keep(int from, uid_t owner, int root, const char *under, const char *name, char id[65],
 	      char bad[PATH_BYTES_MAX], char *no_archive);
-
-/* Consecutive files of the archive, read at once; or one file that stays on the volume. */
-struct stretch {
-	size_t first, past;
-};
-
-struct unpacking {
-	const struct listing *l;
-	const struct archive *ar;
-	int fd, from, to; /* the archive, the tree's folder, and the folder to fill */
-	struct stretch *stretches;
-	size_t count;
-	_Atomic size_t *next; /* index shared by all processes; `count` ends them */
-};
-
-/* Unpacks the opened archive to the folder `name` of `to`. Returns -1 with why[] set. */
-int archive_unpack(struct unpacking *u, int to, const char *name, const char *there,
-		   char why[WHY_MAX]);
 
 /* Unpacks the tree `id` to the folder `name` of `to`, on the pod's own disk. The tree is in `path`
  * below `root`; `there` is its absolute path. The result is complete and matches its id, or it does

@@ -133,25 +133,6 @@ static int tree_receive(struct tar *t, int root, struct tree_args *args, struct 
 	return result;
 }
 
-/* Starts the new tree with hard links to the base, if the volume has them. Workers run a verified
- * copy on the container's disk. Entries of the stream replace files and never write into one. The
- * stream contains only the differences, so a base that is missing or incomplete counts as none. */
-static int tree_from_base(int dir, const char *base, int root, struct listing *listing)
-{
-	struct stat was, st;
-	int from = open_at(dir, base);
-	int result = from >= 0         ? copy_tree_wide(from, root, COPY_LINKS)
-		     : errno == ENOENT ? COPY_LOST
-				       : share_failed();
-	if (!result && listing_read(listing, from, sha256_is_hex(base) ? base : NULL) < 0)
-		result = COPY_LOST;
-	if (!result && (fstat(from, &was) < 0 || fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-			was.st_ino != st.st_ino))
-		result = COPY_LOST;
-	close_fd(&from);
-	return result;
-}
-
 static void sync_in_background(const struct place *place)
 {
 	if (fork())
@@ -177,15 +158,19 @@ static int tree_listing_fits(struct tar *t, int root, const struct listing *l,
 					  : 0;
 }
 
-/* Builds the new tree in `temp`, then renames it. */
+/* Builds the new tree in `temp`, then renames it. It begins with hard links to the base, if there
+ * is one: entries of the stream replace files and never write into one. The stream contains only
+ * the differences, so a base that is missing or incomplete counts as none. */
 static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args *args)
 {
 	struct listing listing = {0};
 	int root = make_at(dir, temp);
 	int failed = root < 0 ? tar_error(t, "%s: %s", args->dir, strerror(errno)) : 0;
-	int begun = !failed && args->base ? tree_from_base(dir, args->base, root, &listing) : 0;
-	args->baseless = begun == COPY_LOST;
-	if (begun)
+	const char *base_id = args->base && sha256_is_hex(args->base) ? args->base : NULL;
+	enum taken begun =
+		!failed && args->base ? tree_link(dir, args->base, base_id, root, &listing) : TAKEN;
+	args->baseless = begun == TAKEN_MISSING || begun == TAKEN_CHANGED;
+	if (begun != TAKEN)
 		failed = tar_error(t, "cannot begin from %s: %s", args->base,
 				   args->baseless ? "files went from it" : strerror(errno));
 	if (!failed)

@@ -111,8 +111,6 @@ static void environment_as_shells_quote_it(void **state)
 	env_free(&env);
 }
 
-enum { COPY_PARTS = 4, COPY_TOP = 12, COPY_BELOW = 3 };
-
 static void make_folder_with_a_file(int root, const char *folder)
 {
 	char file[80];
@@ -121,57 +119,6 @@ static void make_folder_with_a_file(int root, const char *folder)
 	int fd = openat(root, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	assert_true(fd >= 0);
 	close(fd);
-}
-
-/* How many of the files that were there at the start the copy has. */
-static int copied(int to)
-{
-	int n = 0;
-	for (int i = 0; i < COPY_TOP * (1 + COPY_BELOW); i++) {
-		char file[80];
-		snprintf(file, sizeof(file), i < COPY_TOP ? "d%d/file" : "d%d/e%d/file",
-			 i % COPY_TOP, i / COPY_TOP);
-		n += faccessat(to, file, F_OK, 0) == 0;
-	}
-	return n;
-}
-
-static void copied_in_parts_while_folders_come(void **state)
-{
-	(void)state;
-	char from_path[FOLDER_MAX], to_path[FOLDER_MAX], name[80];
-	int from = make_root(from_path), to = make_root(to_path), before = 0, parts_at_work = 0;
-	for (int i = 0; i < COPY_TOP; i++) {
-		snprintf(name, sizeof(name), "d%d", i);
-		make_folder_with_a_file(from, name);
-		for (int k = 1; k <= COPY_BELOW; k++) {
-			snprintf(name, sizeof(name), "d%d/e%d", i, k);
-			make_folder_with_a_file(from, name);
-		}
-	}
-	for (int part = 0; part < COPY_PARTS; part++) {
-		assert_int_equal(copy_tree(from, to,
-					   &(struct copying){.how = COPY_LINKS,
-							     .mine = part,
-							     .of = COPY_PARTS}),
-				 0);
-		int now = copied(to);
-		parts_at_work += now > before;
-		before = now;
-		/* as a run of Python leaves them, wherever the list may have them */
-		for (int i = 0; i < COPY_TOP; i += 2) {
-			snprintf(name, sizeof(name), "d%d/cache%d", i, part);
-			make_folder_with_a_file(from, name);
-			snprintf(name, sizeof(name), "cache%d-%d", part, i);
-			make_folder_with_a_file(from, name);
-		}
-	}
-	assert_int_equal(before, COPY_TOP * (1 + COPY_BELOW));
-	assert_int_equal(parts_at_work, COPY_PARTS);
-	close(from);
-	close(to);
-	remove_at(AT_FDCWD, from_path);
-	remove_at(AT_FDCWD, to_path);
 }
 
 /* As a network's file system may: what is not listed would be missing from the copy for good. */
@@ -183,19 +130,15 @@ static void copied_from_a_list_that_fails(void **state)
 	make_folder_with_a_file(from, "d");
 	make_folder_with_a_file(from, "d/e");
 	for (int at = 1; at < 40; at++) {
-		for (int gone = 0; gone < 2; gone++) {
-			struct copying c = {.how = COPY_LINKS, .of = 1};
-			int to = make_root(to_path);
-			readdir_fails_in = at;
-			readdir_errno = gone ? ENOENT : EIO;
-			int result = copy_tree(from, to, &c);
-			/* there are not so many */
-			assert_int_equal(result, readdir_fails_in ? 0 : -1);
-			assert_int_equal(c.lost, !readdir_fails_in && gone);
-			readdir_fails_in = 0;
-			close(to);
-			remove_at(AT_FDCWD, to_path);
-		}
+		int to = make_root(to_path);
+		readdir_fails_in = at;
+		readdir_errno = EIO;
+		int result = copy_tree(from, to);
+		/* there are not so many */
+		assert_int_equal(result, readdir_fails_in ? 0 : -1);
+		readdir_fails_in = 0;
+		close(to);
+		remove_at(AT_FDCWD, to_path);
 	}
 	close(from);
 	remove_at(AT_FDCWD, from_path);
@@ -246,7 +189,7 @@ static void trees_deeper_than_descriptors(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	few = (struct rlimit){FEW_FILES, was.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	assert_int_equal(copy_tree(root[0], root[1], &(struct copying){.of = 1}), 0);
+	assert_int_equal(copy_tree(root[0], root[1]), 0);
 	assert_true(is_deep(root[1], "a"));
 	assert_int_equal(tree_keep(root[0], 0, root[3], "env", "e", id, bad, NULL), 0);
 	assert_int_equal(tree_compare(root[3], "env/e", id), TAKEN);
@@ -363,7 +306,6 @@ int main(void)
 		cmocka_unit_test(links_stay_inside),
 		cmocka_unit_test(folders_worth_watching),
 		cmocka_unit_test(environment_as_shells_quote_it),
-		cmocka_unit_test(copied_in_parts_while_folders_come),
 		cmocka_unit_test(copied_from_a_list_that_fails),
 		cmocka_unit_test(trees_deeper_than_descriptors),
 		cmocka_unit_test(listing_lines),
