@@ -300,6 +300,9 @@ static void agent_init(struct agent *a)
 {
 	*a = (struct agent){.events = -1,
 			    .client.fd = -1,
+			    .dir_fd = -1,
+			    .listener = -1,
+			    .signals = -1,
 			    .gpu_out = -1,
 			    .usage_out = -1,
 			    .task.out = -1,
@@ -358,7 +361,7 @@ int agent_serve(void)
 	/* not flock()'s, which a child would keep after our death */
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	if (lock < 0 || fcntl(lock, F_SETLK, &whole) < 0)
-		return place_free(&a.place), 1; /* another agent serves already */
+		return agent_free(&a), 1; /* another agent serves already */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	a.signals = serve_signals();
 	bool fine = serve_folder(&a);
