@@ -67,7 +67,7 @@ LDFLAGS ?= -pie -Wl,-z,relro,-z,now
 LIBS    := $(PKG_LIBS) -lpthread -lm
 
 LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c) $(filter-out jobs/agent/% jobs/workers/%,$(wildcard jobs/*/*.c)) \
-             jobs/agent/kit.c $(addprefix jobs/workers/,embed.c espeak_batch.c espeak_json.c python.c) $(wildcard providers/*.c providers/*/*.c)
+             jobs/agent/kit.c $(addprefix jobs/workers/,embed.c python.c) $(wildcard providers/*.c providers/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c cmd/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
@@ -118,10 +118,11 @@ $(foreach machine,$(AGENT_MACHINES),$(eval $(call agent_for,$(machine))))
 # the one that runs here, for tests
 build/kit/burst-agent: build/kit/burst-agent-$(HOST_MACHINE)
 	@cp $< $@
-build/kit/espeak-worker: $(addprefix jobs/workers/espeak,.c _batch.c _batch.h _json.c _json.h)
+build/kit/espeak-worker: jobs/workers/espeak.c jobs/workers/espeak_batch.c jobs/agent/json.c $(AGENT_BASE) \
+		jobs/workers/espeak_batch.h jobs/agent/json.h
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -D_FORTIFY_SOURCE=2 -s $(HARDEN) $(WARN) -pie -Wl,-z,relro,-z,now -o $@ \
-		$(filter %.c,$^) -ldl
+	$(Q)$(CC) -I. -Iorchestrator -std=gnu17 -D_GNU_SOURCE -O2 -D_FORTIFY_SOURCE=2 -s $(HARDEN) $(WARN) -ffunction-sections -Wl,--gc-sections -pie \
+		-Wl,-z,relro,-z,now -o $@ $(filter %.c,$^) -ldl
 build/kit/kit_sizes.h: $(KIT)
 	@printf '#define KIT_AGENT_X86_64_BYTES %d\n#define KIT_AGENT_AARCH64_BYTES %d\n#define KIT_ESPEAK_WORKER_BYTES %d\n' \
 		$$(wc -c <build/kit/burst-agent-x86_64) $$(wc -c <build/kit/burst-agent-aarch64) $$(wc -c <build/kit/espeak-worker) >$@
@@ -179,9 +180,9 @@ SIM_MODAL := $(filter $(BUILD)/obj/tests/sim/wire_modal%,$(SIM_OBJ))
 $(SIM_MODAL): ALL_CFLAGS += -I$(BUILD)/gen
 $(SIM_MODAL): | $(BUILD)/gen/modal.pb-c.h
 sim: $(BUILD)/tests/sim
-# The agent's files as this machine's compiler builds them, for the tests that call its functions.
-AGENT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/main.c,$(AGENT_SRC)))
-AGENT_TESTS := $(filter $(BUILD)/unit/test_agent_%,$(UNIT)) $(BUILD)/fuzz_agent $(BUILD)/replay/fuzz_agent
+# The files of the agent and of the espeak worker as this machine's compiler builds them, for the tests that call their functions.
+AGENT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/main.c,$(AGENT_SRC)) jobs/workers/espeak_batch.c)
+AGENT_TESTS := $(filter $(BUILD)/unit/test_agent_%,$(UNIT)) $(foreach fuzzer,fuzz_agent fuzz_speaker,$(BUILD)/$(fuzzer) $(BUILD)/replay/$(fuzzer))
 $(BUILD)/libagent.a: $(AGENT_LIB_OBJ)
 	@rm -f $@
 	$(Q)ar rcs $@ $^

@@ -23,13 +23,14 @@ TOP_LEVEL = {"Makefile", "LICENSE", "README.md", "cmd", "orchestrator", "provide
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 # Layers that a layer may include besides itself; "providers/*" is each provider's own folder, "agent"
-# the program for pods (all of jobs/agent but kit.c, which carries it).
+# the program for pods (all of jobs/agent but kit.c, which carries it), "speaker" the worker that speaks by espeak-ng.
 MAY_INCLUDE = {
     "cmd": {"*"},
     "providers": {"providers/*", "base", "contract"},
     "providers/*": {"base", "contract"},
     "jobs": {"base", "contract"},
     "agent": {"base"},
+    "speaker": {"agent", "base"},
     "config": {"base", "contract"},
     "contract": {"base"},
     "core": {"plan", "base", "contract"},
@@ -91,6 +92,8 @@ def layer(path):
         return "providers/" + parts[1]
     if path.startswith("jobs/agent/") and parts[2] not in ("kit.c", "kit.h"):
         return "agent"
+    if path.startswith("jobs/workers/espeak"):
+        return "speaker"
     if parts[0] == "orchestrator":
         return parts[1] if len(parts) > 2 else "contract"
     return parts[0]

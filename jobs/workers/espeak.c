@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "espeak_batch.h"
-#include "espeak_json.h"
 
 enum { MAX_BATCH = 64, MAX_SAMPLES = 48000 * 3600 };
 
@@ -81,7 +81,7 @@ static int take_samples(short *piece, int count, void *events)
 	}
 	if (sample_count + (size_t)count > sample_room) {
 		sample_room = (sample_count + (size_t)count) * 2;
-		samples = must_have(realloc(samples, sample_room * sizeof(*samples)));
+		samples = xrealloc(samples, sample_room * sizeof(*samples));
 	}
 	memcpy(samples + sample_count, piece, (size_t)count * sizeof(*samples));
 	sample_count += (size_t)count;
@@ -107,7 +107,7 @@ static bool load_library(void)
 	void *lib = dlopen("libespeak-ng.so.1", RTLD_NOW);
 	if (!lib)
 		return false;
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		void *symbol = dlsym(lib, wanted[i].name);
 		if (!symbol)
 			return false;
@@ -339,9 +339,9 @@ int main(void)
 		       "pod\"}\n");
 		return 1;
 	}
-	printf("{\"hello\":1,\"protocol\":1,\"engine\":\"espeak\",\"version\":");
-	espeak_quote(stdout, version);
-	printf(",\"sample_rate\":%d,\"max_batch\":%d,\"gpu\":false}\n", sample_rate, MAX_BATCH);
+	printf("{\"hello\":1,\"protocol\":1,\"engine\":\"espeak\",\"version\":\"%s\","
+	       "\"sample_rate\":%d,\"max_batch\":%d,\"gpu\":false}\n",
+	       version, sample_rate, MAX_BATCH);
 	fflush(stdout);
 
 	char *line = NULL;

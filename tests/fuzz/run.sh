@@ -12,7 +12,7 @@
 #   a pod's event log on its volume (engine/vendor)                                                                  pod
 #   tar streams, JSON, batches of lines, WAV headers, lanes, requests, nvidia-smi's lines (jobs/agent)               agent
 #   patterns of outputs (base/pattern, base/glob), git's rules (sync/ignore)                   match
-#   batches of lines (jobs/workers/espeak_batch.c, espeak_json.c)                                                   speaker
+#   batches of lines (jobs/workers/espeak_batch.c)                                                                  speaker
 #   a tree as text: of a volume, of an earlier run (sync/tree_text)                                                  tree
 #   RunPod's replies: REST, GraphQL, logs, S3 with its XML, bills, dates, rate limits (providers/runpod)             runpod
 #   Modal's: messages, streams, catalog, tokens, bills, volumes (providers/modal)                                    modal
