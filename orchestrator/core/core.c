@@ -46,19 +46,11 @@ static void release_all(struct core *c)
 
 /* ---- the end ---- */
 
-static bool any_may_bill(const struct core *c)
-{
-	for (int i = 0; i < c->pod_count; i++)
-		if (pod_may_bill(&c->pods[i]))
-			return true;
-	return false;
-}
-
 /* Returns whether a pod may bill that burst does not know, and reports the accounts. If a known pod
  * explains exit 9, only a lost create is reported. */
 static bool any_hidden_pod(struct core *c)
 {
-	bool any = false, explained = any_may_bill(c);
+	bool any = false, explained = pods_count(c, pod_may_bill);
 
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
@@ -75,14 +67,6 @@ static bool any_hidden_pod(struct core *c)
 						 : "the last create");
 	}
 	return any;
-}
-
-static bool any_active(const struct core *c)
-{
-	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]))
-			return true;
-	return false;
 }
 
 static bool pods_over(struct core *c)
@@ -109,17 +93,16 @@ static void try_to_end(struct core *c)
 {
 	if (c->signals < 3) {
 		bool done = core_stopping(c) || segments_settled(c);
-		if (!done || any_active(c) || !pods_over(c) || !listing_all_final(c))
+		if (!done || pods_count(c, pod_active) || !pods_over(c) || !listing_all_final(c))
 			return;
 		/* Files on a volume may still be on their way although their pod is gone. */
 		if (!core_stopping(c) && !segments_settled(c))
 			return;
 		bool waits = !core_stopping(c) || (c->signals < 2 && c->now < c->grace_until);
-		for (int i = 0; i < c->pod_count; i++)
-			if (waits && pod_owes(&c->pods[i]))
-				return;
+		if (waits && pods_count(c, pod_owes))
+			return;
 	}
-	c->unreleased = any_hidden_pod(c) || any_may_bill(c);
+	c->unreleased = any_hidden_pod(c) || pods_count(c, pod_may_bill);
 	c->ended = true;
 	core_act(c, ACT_END, -1);
 }

@@ -553,7 +553,7 @@ static double done_in_s(const struct helper *list, size_t count, double weight)
 
 static int64_t release_ms(const struct core *c, const struct core_pod *p)
 {
-	return c->conf.providers[p->rental.provider].list_gap_ms ? RELEASE_MS : RELEASE_HERE_MS;
+	return pod_provider(c, p)->list_gap_ms ? RELEASE_MS : RELEASE_HERE_MS;
 }
 
 /* Until the last pod is proven gone, if all are released when the work is done. */
@@ -565,8 +565,7 @@ static int64_t gone_in_ms(const struct core *c, int64_t now, int64_t render_ms)
 		const struct core_pod *p = &c->pods[i];
 		if (!pod_may_bill(p))
 			continue;
-		int64_t proof =
-			c->conf.providers[p->rental.provider].list_gap_ms + release_ms(c, p);
+		int64_t proof = pod_provider(c, p)->list_gap_ms + release_ms(c, p);
 		int64_t from = p->phase == POD_CONFIRMING && p->rental.released_at
 				       ? p->rental.released_at - now
 			       : p->phase == POD_RELEASING ? 0

@@ -213,6 +213,13 @@ bool pod_active(const struct core_pod *p); /* rented or being rented, and not to
 bool pod_files_outlive(const struct core_pod *p); /* its files can be read when it is gone */
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* it gets no more work */
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
+const struct core_provider *pod_provider(const struct core *c, const struct core_pod *p);
+/* How long listings must miss it before its lost create counts as unmade. */
+int64_t pod_ambiguous_ms(const struct core *c, const struct core_pod *p);
+/* Its lost or hanging create may have made a second pod, which a listing shows later. */
+void pod_awaits_twin(struct core *c, const struct core_pod *p);
+/* How many pods are so. */
+int pods_count(const struct core *c, bool (*is)(const struct core_pod *p));
 /* boot clock: what is this time on its provider's clock */
 int64_t core_boot_of(const struct core *c, int provider, int64_t there_s);
 int pod_index(const struct core *c, const struct core_pod *p);

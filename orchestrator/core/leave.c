@@ -43,7 +43,7 @@ static void durable_salvage_at(struct core *c, struct core_pod *p, int64_t at)
  * after the release. */
 void durable_request(struct core *c, struct core_pod *p)
 {
-	if (!pod_files_outlive(p) || c->conf.providers[p->rental.provider].pods_are_free ||
+	if (!pod_files_outlive(p) || pod_provider(c, p)->pods_are_free ||
 	    p->presence.files != FILES_ON_POD || c->now < p->presence.sync_at)
 		return;
 	p->presence.files = FILES_SYNCING;
@@ -405,7 +405,7 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 	err_set(&v->err, why->kind,
 		"%s: %d pods in a row could not start: the image cannot be pulled: %s; check "
 		"pod.image",
-		c->conf.providers[p->rental.provider].name, v->unmade, why->msg);
+		pod_provider(c, p)->name, v->unmade, why->msg);
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
 }
 
@@ -424,7 +424,7 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 	v->dead = true;
 	err_set(&v->err, ERR_CONFIG,
 		"%s: %d pods in a row could not start, the last %s: %s; check pod.image",
-		c->conf.providers[p->rental.provider].name, v->unmade, p->rental.id, how);
+		pod_provider(c, p)->name, v->unmade, p->rental.id, how);
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
 }
 

@@ -127,8 +127,7 @@ void queue_watch(struct core *c, struct core_pod *p)
 static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
 {
 	/* if lists omit it, its provider's reply about its id decides */
-	if (p->rental.listing != LISTING_NEVER ||
-	    !c->conf.providers[p->rental.provider].list_gap_ms)
+	if (p->rental.listing != LISTING_NEVER || !pod_provider(c, p)->list_gap_ms)
 		return INT64_MIN;
 	return MAX(p->rental.create_at, p->rental.rented_at) + SURFACE_LIMIT_MS;
 }
@@ -138,7 +137,7 @@ static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
  * needs none. */
 static int64_t proof_at(const struct core *c, const struct core_pod *p)
 {
-	int64_t list_gap_ms = c->conf.providers[p->rental.provider].list_gap_ms;
+	int64_t list_gap_ms = pod_provider(c, p)->list_gap_ms;
 	int64_t gap_ms =
 		list_gap_ms && p->rental.answer == ANSWER_DENIED ? AMBIGUOUS_GAP_MS : list_gap_ms;
 
@@ -165,7 +164,7 @@ static bool key_may_hide_pod(struct core *c, struct core_pod *p)
  * trusting them. */
 static bool releases_again(struct core *c, struct core_pod *p)
 {
-	if (p->rental.answer != ANSWER_DENIED || !c->conf.providers[p->rental.provider].list_gap_ms)
+	if (p->rental.answer != ANSWER_DENIED || !pod_provider(c, p)->list_gap_ms)
 		return false;
 	p->rental.answer = ANSWER_DENIED_REPEAT;
 	leave_release_again(c, p);
@@ -273,7 +272,7 @@ static void proof_confirm(struct core *c, struct core_pod *p, enum pod_state sta
 /* Its release is refused. Only lists can show that it ended itself or was ended elsewhere. */
 static void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t requested_at)
 {
-	bool lags = c->conf.providers[p->rental.provider].list_gap_ms > 0;
+	bool lags = pod_provider(c, p)->list_gap_ms > 0;
 
 	if (!p->rental.tries || requested_at < p->rental.release_at)
 		return;
@@ -292,8 +291,7 @@ static void proof_refused(struct core *c, struct core_pod *p, bool there, int64_
 
 static void proof_ambiguous(struct core *c, struct core_pod *p, int64_t requested_at)
 {
-	int64_t list_gap_ms = c->conf.providers[p->rental.provider].list_gap_ms;
-	int64_t gap_ms = list_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
+	int64_t list_gap_ms = pod_provider(c, p)->list_gap_ms, gap_ms = pod_ambiguous_ms(c, p);
 	struct err err;
 
 	if (requested_at < p->rental.rented_at)
@@ -401,7 +399,7 @@ static void missing(struct core *c, struct core_pod *p, int64_t requested_at)
 {
 	if (requested_at < p->rental.rented_at + 1 || p->presence.link == LINK_UP)
 		return; /* a list may be wrong, a connection is not */
-	if (c->conf.providers[p->rental.provider].list_gap_ms &&
+	if (pod_provider(c, p)->list_gap_ms &&
 	    (pod_is_omitted(p) || c->now - p->rental.rented_at >= UNLISTED_MS))
 		core_act(c, ACT_INSPECT, pod_index(c, p)); /* the list may omit it for good */
 	if (pod_is_omitted(p))
@@ -500,7 +498,7 @@ static void take_age(struct core *c, struct core_pod *p, const struct pod_view *
 	core_note(c, NOTE_NOTE,
 		  "pod %s: by the clock of %s it is %s older than by this machine's, which was "
 		  "set back: that counts as billed",
-		  core_pod_called(p), c->conf.providers[p->rental.provider].name,
+		  core_pod_called(p), pod_provider(c, p)->name,
 		  duration_show(more, sizeof(more), p->rental.create_at - made_at));
 	p->rental.create_at = made_at ? made_at : -1;
 	c->aged = true;
@@ -510,12 +508,10 @@ static void take_age(struct core *c, struct core_pod *p, const struct pod_view *
 /* The pod bills, so use it before the create is answered. There may be a second one. */
 static void create_hangs(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
-	if (c->conf.providers[p->rental.provider].list_gap_ms)
-		pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
+	pod_awaits_twin(c, p);
 	core_note(c, NOTE_NOTE,
 		  "pod %s: %s has not answered its create for %d s but lists it: adopted", view->id,
-		  c->conf.providers[p->rental.provider].name,
-		  (int)((c->now - p->rental.create_at) / 1000));
+		  pod_provider(c, p)->name, (int)((c->now - p->rental.create_at) / 1000));
 }
 
 /* A list shows the pod of a create without a reply. */
@@ -631,7 +627,7 @@ void seen_inspected(struct core *c, const struct event *ev)
 		core_note(c, NOTE_INFO,
 			  "pod %s: %s omits it from its lists, but shows it when asked for it "
 			  "by id",
-			  p->rental.id, c->conf.providers[p->rental.provider].name);
+			  p->rental.id, pod_provider(c, p)->name);
 		p->rental.listing =
 			p->rental.listing == LISTING_SHOWS ? LISTING_STOPPED : LISTING_OMITS;
 	}
@@ -680,7 +676,7 @@ static void seen_views(struct core *c, int provider, const struct pod_view *view
 
 static int64_t list_interval(const struct core *c, const struct vendor *v, const struct core_pod *p)
 {
-	const struct core_provider *k = &c->conf.providers[p->rental.provider];
+	const struct core_provider *k = pod_provider(c, p);
 	int64_t age = c->now - p->rental.create_at;
 
 	if (p->rental.key == KEY_REPORTED)

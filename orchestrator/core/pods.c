@@ -88,7 +88,7 @@ static void pod_prepare(struct core *c, struct core_pod *p)
 {
 	struct vendor *v = pod_vendor(c, p);
 	int pod = pod_index(c, p);
-	bool shared = p->rental.volume.id[0] && !c->conf.providers[p->rental.provider].volume_lags;
+	bool shared = p->rental.volume.id[0] && !pod_provider(c, p)->volume_lags;
 
 	p->presence.prepares_shared =
 		!shared || (!v->shared_ready && (v->owner < 0 || v->owner == pod));
@@ -115,7 +115,7 @@ static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
 {
 	bool prepared = p->rental.volume.id[0] && p->presence.synced_at &&
 			(p->presence.prepares_shared || p->presence.past != PAST_NONE);
-	bool for_others = prepared && !c->conf.providers[p->rental.provider].volume_lags;
+	bool for_others = prepared && !pod_provider(c, p)->volume_lags;
 
 	return MAX(p->presence.ready_at - p->rental.create_at -
 			   (for_others ? p->presence.synced_at - p->presence.connected_at : 0),
@@ -259,7 +259,7 @@ static void not_the_one(struct core *c, struct core_pod *p, const struct err *er
 		return;
 	v->dead = true;
 	err_set(&v->err, err->kind, "%s: %d pods in a row could not be trusted: %s",
-		c->conf.providers[p->rental.provider].name, v->unlike, c->capacity.msg);
+		pod_provider(c, p)->name, v->unlike, c->capacity.msg);
 	core_note(c, query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s", v->err.msg);
 }
 
@@ -409,15 +409,11 @@ void pod_begin_adopted(struct core *c, int pod)
 	if (p->phase == POD_AMBIGUOUS) {
 		/* The create call may have been under way until now, and may have made two pods. */
 		p->rental.rented_at = c->now;
-		if (c->conf.providers[p->rental.provider].list_gap_ms)
-			pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
+		pod_awaits_twin(c, p);
 		core_note(c, NOTE_NOTE,
 			  "%s: the create of an earlier client was never answered; looking for "
 			  "its pod for at least %d s",
-			  c->conf.providers[p->rental.provider].name,
-			  (c->conf.providers[p->rental.provider].list_gap_ms ? AMBIGUOUS_GAP_MS
-									     : AMBIGUOUS_SHORT_MS) /
-				  1000);
+			  pod_provider(c, p)->name, (int)(pod_ambiguous_ms(c, p) / 1000));
 		return;
 	}
 	if (pod_is_leaving(p))

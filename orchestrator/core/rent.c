@@ -670,8 +670,8 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	pod_save(c, p);
 	core_act(c, ACT_RENT, pod_index(c, p));
 	bool has_gpu = !gpu_is_none(p->rental.offer.gpu); /* pods without a GPU are not reclaimed */
-	if (!pod_vendor(c, p)->used && has_gpu && c->conf.providers[p->rental.provider].caution)
-		core_note(c, NOTE_NOTE, "%s", c->conf.providers[p->rental.provider].caution);
+	if (!pod_vendor(c, p)->used && has_gpu && pod_provider(c, p)->caution)
+		core_note(c, NOTE_NOTE, "%s", pod_provider(c, p)->caution);
 	pod_vendor(c, p)->used = true;
 }
 
@@ -723,7 +723,7 @@ static void rate_limited(struct core *c, const struct core_pod *p, const struct 
  * request is wrong, and waiting does not help. */
 static void refused(struct core *c, const struct core_pod *p, const struct err *err)
 {
-	const char *name = c->conf.providers[p->rental.provider].name;
+	const char *name = pod_provider(c, p)->name;
 	struct vendor *v = pod_vendor(c, p);
 	struct candidate *k = offers_of(c, p);
 	int count;
@@ -752,8 +752,7 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	switch (err->kind) {
 	case ERR_AMBIGUOUS:
 		v->made_at = c->now;
-		if (c->conf.providers[p->rental.provider].list_gap_ms) /* it may have made two */
-			v->surfaced_at = c->now + SURFACE_LIMIT_MS;
+		pod_awaits_twin(c, p);
 		if (p->rental.view.id[0]) /* a list has shown it meanwhile */
 			return false;
 		pod_enter(c, p, POD_AMBIGUOUS);
@@ -764,11 +763,8 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		core_note(c, NOTE_WARN,
 			  "%s: the reply to a create was lost; looking for the pod, and for a "
 			  "second one, until %.8s UTC or later: %s",
-			  c->conf.providers[p->rental.provider].name,
-			  clock_rfc3339(until, sizeof(until),
-					c->wall + (c->conf.providers[p->rental.provider].list_gap_ms
-							   ? AMBIGUOUS_GAP_MS
-							   : AMBIGUOUS_SHORT_MS)) +
+			  pod_provider(c, p)->name,
+			  clock_rfc3339(until, sizeof(until), c->wall + pod_ambiguous_ms(c, p)) +
 				  11,
 			  err->msg);
 		return true;

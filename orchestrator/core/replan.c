@@ -242,15 +242,6 @@ static bool may_replan(const struct core *c)
 
 /* ---- what follows ---- */
 
-static int active_pods(const struct core *c)
-{
-	int count = 0;
-
-	for (int i = 0; i < c->pod_count; i++)
-		count += pod_active(&c->pods[i]);
-	return count;
-}
-
 /* Its current batch is still rendered. */
 static void drain(struct core *c, int pod)
 {
@@ -280,7 +271,8 @@ static void dismiss_pods(struct core *c, const struct remainder *v, int count, c
 
 static void add(struct core *c, const struct remainder *v, const struct replan_choice *choice)
 {
-	c->conf.pods = MAX(c->conf.pods, MIN(active_pods(c) + choice->pods, core_pods_most(c)));
+	c->conf.pods =
+		MAX(c->conf.pods, MIN(pods_count(c, pod_active) + choice->pods, core_pods_most(c)));
 	c->conf.at_once = true;
 	prefer(c, v->candidates[choice->offer]);
 }
@@ -427,7 +419,7 @@ static void act(struct core *c, const struct remainder *v, const struct replan_c
 	switch (choice->verb) {
 	case REPLAN_ADD: add(c, v, choice); break;
 	case REPLAN_RELEASE:
-		c->conf.pods = MAX(active_pods(c) - choice->pods, 1);
+		c->conf.pods = MAX(pods_count(c, pod_active) - choice->pods, 1);
 		dismiss_pods(c, v, choice->pods, "the other pods will have finished by then");
 		break;
 	case REPLAN_REPLACE: replace(c, v, choice, false); break;
@@ -497,10 +489,7 @@ static void reprice(struct core *c)
 
 static void end_when_drained(struct core *c)
 {
-	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) || pod_owes(&c->pods[i]))
-			return;
-	if (segments_settled(c))
+	if (pods_count(c, pod_active) || pods_count(c, pod_owes) || segments_settled(c))
 		return;
 	c->capped = true;
 	core_fault(c, -1, &c->replan.stop);

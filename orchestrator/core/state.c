@@ -77,14 +77,12 @@ void core_fault(struct core *c, int pod, const struct err *err)
 {
 	bool first = !core_stopping(c);
 
-	if (core_gravity(err->kind) > core_gravity(c->fault.kind)) {
+	if (core_gravity(err->kind) > core_gravity(c->fault.kind))
 		c->fault = *err;
-	}
 	if (pod >= 0 && err->kind == ERR_JOB)
 		c->pods[pod].workload.failed_here = true;
-	if (!first)
-		return;
-	core_stop(c);
+	if (first)
+		core_stop(c);
 }
 
 void pod_await_log(struct core *c, int pod)
@@ -145,6 +143,31 @@ bool pod_nothing_comes(const struct core *c, const struct core_pod *p)
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p)
 {
 	return &c->vendors[p->rental.provider];
+}
+
+const struct core_provider *pod_provider(const struct core *c, const struct core_pod *p)
+{
+	return &c->conf.providers[p->rental.provider];
+}
+
+int64_t pod_ambiguous_ms(const struct core *c, const struct core_pod *p)
+{
+	return pod_provider(c, p)->list_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
+}
+
+void pod_awaits_twin(struct core *c, const struct core_pod *p)
+{
+	if (pod_provider(c, p)->list_gap_ms)
+		pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
+}
+
+int pods_count(const struct core *c, bool (*is)(const struct core_pod *p))
+{
+	int count = 0;
+
+	for (int i = 0; i < c->pod_count; i++)
+		count += is(&c->pods[i]);
+	return count;
 }
 
 bool pod_files_outlive(const struct core_pod *p)
@@ -269,13 +292,14 @@ void core_ids_free(char **ids)
 
 /* ---- what a re-plan has changed ---- */
 
+static bool is_outgoing(const struct core_pod *p)
+{
+	return p->outgoing && pod_active(p);
+}
+
 int core_outgoing(const struct core *c)
 {
-	int count = 0;
-
-	for (int i = 0; i < c->pod_count; i++)
-		count += c->pods[i].outgoing && pod_active(&c->pods[i]);
-	return count;
+	return pods_count(c, is_outgoing);
 }
 
 int core_pods_most(const struct core *c)

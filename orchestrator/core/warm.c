@@ -4,12 +4,14 @@
 
 #include <limits.h>
 
+static bool has_work(const struct core_pod *p)
+{
+	return p->workload.batches || pod_owes(p);
+}
+
 static bool work_is_over(const struct core *c)
 {
-	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].workload.batches || pod_owes(&c->pods[i]))
-			return false;
-	return true;
+	return !pods_count(c, has_work);
 }
 
 static bool may_be_offered(const struct core *c, const struct core_pod *p)

@@ -363,13 +363,9 @@ static bool rents_enough(const struct core *c, int provider)
 }
 
 /* A pod that has a machine and is not to be released. */
-static bool has_a_pod(const struct core *c)
+static bool has_machine(const struct core_pod *p)
 {
-	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && !pod_lacks_id(&c->pods[i]) &&
-		    c->pods[i].rental.place == PLACE_GIVEN)
-			return true;
-	return false;
+	return pod_active(p) && !pod_lacks_id(p) && p->rental.place == PLACE_GIVEN;
 }
 
 /* The offer to rent now. NULL: none; a lack of capacity is noted. */
@@ -435,7 +431,7 @@ void width_advance(struct core *c)
 	int working, coming, active = width_count_active(c, &working, &coming),
 			     outgoing = core_outgoing(c);
 
-	if (has_a_pod(c))
+	if (pods_count(c, has_machine))
 		/* if this pod is lost, the time without another one must not end the run */
 		c->capacity_since = 0;
 	if (core_reads_past(c) || !budget_is_known(c) || query_makes_volume(c) ||
