@@ -28,13 +28,8 @@ void handover_begin(struct core *c)
 	if (!c->conf.detached || !c->canary_ok || core_stopping(c) || core_reads_past(c) ||
 	    (c->handed_over && !c->todo && !is_with_client(c)))
 		return;
-	bool asking = false;
 	int active = width_count_active(c, &working, &coming);
-	for (int i = 0; i < c->conf.provider_count; i++)
-		asking = asking ||
-			 (query_is_open(&c->vendors[i]) && !query_is_overdue(c, &c->vendors[i])) ||
-			 c->vendors[i].image_query == QUERY_SENT;
-	if (!working || coming || asking || width_is_open(c, active))
+	if (!working || coming || query_is_awaited(c) || width_is_open(c, active))
 		return;
 	bool first = !c->handed_over;
 	c->handed_over = true;

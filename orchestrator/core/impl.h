@@ -213,6 +213,7 @@ bool pod_active(const struct core_pod *p); /* rented or being rented, and not to
 bool pod_files_outlive(const struct core_pod *p); /* its files can be read when it is gone */
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* it gets no more work */
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
+bool vendors_any_left(const struct core *c); /* one that was not given up */
 const struct core_provider *pod_provider(const struct core *c, const struct core_pod *p);
 /* How long listings must miss it before its lost create counts as unmade. */
 int64_t pod_ambiguous_ms(const struct core *c, const struct core_pod *p);
@@ -289,6 +290,9 @@ struct candidate *offers_of(struct core *c, const struct core_pod *p);
 /* An offer other than this pod's could be tried now, or a provider that was not asked yet may have
  * one. */
 bool offers_other_than(const struct core *c, const struct core_pod *p);
+/* EV_OFFERS: a new list replaces the provider's old one */
+void offers_take(struct core *c, int provider, const struct offer *list,
+		 const struct offer_past *past, size_t count);
 void offers_sort(struct core *c); /* after the order of preference has changed */
 /* it could be rented now, and is not avoided */
 bool offers_ready(const struct core *c, const struct candidate *k);
@@ -309,29 +313,6 @@ void resting_after_trouble(struct core *c, const struct core_pod *p, int64_t lea
 void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms);
 /* Its host failed: its offer rests for a moment and is avoided for a while. */
 void resting_bad_host(struct core *c, int pod, const char *why);
-/* Its volume or its offers were requested and not answered yet. */
-bool query_is_open(const struct vendor *v);
-bool query_is_overdue(const struct core *c, const struct vendor *v);
-/* When a reply becomes overdue; NEVER: none is expected, or it fills a volume. */
-int64_t query_overdue_at(const struct vendor *v);
-bool query_fills_volume(const struct core *c); /* some provider does */
-bool query_makes_volume(
-	const struct core *c); /* likewise makes one: the next pod is rented there */
-/* Returns true while some provider may still answer in time; overdue ones are skipped. */
-bool query_next(struct core *c);
-bool query_all_sent(const struct core *c); /* only overdue answers are left to wait for */
-bool query_other_answered(
-	const struct core *c); /* a provider that fills no volume has answered, or is overdue */
-bool query_any_left(const struct core *c);
-bool query_wait_is_over(const struct core *c); /* `wait` is over */
-/* Returns false once it has been requested. */
-bool query_has_image(struct core *c, int provider);
-bool query_has_volume(struct core *c, int provider);
-void query_slept(struct core *c);
-void query_again(struct core *c); /* asks every provider again for what it has now */
-void query_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
-void query_volume_fills(struct core *c, const struct event *ev);
-void query_image_answered(struct core *c, const struct event *ev);
 
 /* warm.c: pods that pass from run to run */
 /* Before `wanted` pods are rented: false while a search for pods on offer is under way. */
@@ -344,7 +325,15 @@ bool warm_is_offered(struct core *c, int pod);
 void warm_not_wanted(struct core *c, struct core_pod *p);
 void warm_taken(struct core *c, struct core_pod *p, int64_t at);
 
-/* width.c: how many pods */
+/* width.c: what to ask providers for, and how many pods */
+bool query_wait_is_over(const struct core *c); /* `wait` is over */
+/* an answer is expected in time, or an image is being built */
+bool query_is_awaited(const struct core *c);
+void query_slept(struct core *c);
+void query_again(struct core *c); /* asks every provider again for what it has now */
+void query_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
+void query_volume_fills(struct core *c, const struct event *ev);
+void query_image_answered(struct core *c, const struct event *ev);
 struct stint { /* of a pod, in ms from now: when it starts to work, and when it gets no more work */
 	int64_t from_ms, to_ms;
 };

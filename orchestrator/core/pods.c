@@ -260,7 +260,7 @@ static void not_the_one(struct core *c, struct core_pod *p, const struct err *er
 	v->dead = true;
 	err_set(&v->err, err->kind, "%s: %d pods in a row could not be trusted: %s",
 		pod_provider(c, p)->name, v->unlike, c->capacity.msg);
-	core_note(c, query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s", v->err.msg);
+	core_note(c, vendors_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s", v->err.msg);
 }
 
 static void connect_failed(struct core *c, struct core_pod *p, const struct err *err)

@@ -145,6 +145,14 @@ struct vendor *pod_vendor(struct core *c, const struct core_pod *p)
 	return &c->vendors[p->rental.provider];
 }
 
+bool vendors_any_left(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead)
+			return true;
+	return false;
+}
+
 const struct core_provider *pod_provider(const struct core *c, const struct core_pod *p)
 {
 	return &c->conf.providers[p->rental.provider];
