@@ -105,9 +105,7 @@ struct vendor { /* what the run knows of one provider */
 	int64_t diagnosed_by; /* why a pod failed is being read until then: nothing is rented before
 			       */
 	int no_switch;        /* pods that cannot end themselves, in a row */
-	int spot_refusals;    /* in a row */
-	int64_t spot_rest_until;
-	int owner; /* pod that prepares the volume; -1: none */
+	int owner;            /* pod that prepares the volume; -1: none */
 	bool shared_ready;
 	struct err err;           /* why nothing can be rented there */
 	int64_t floor_microusd_h; /* lowest price of what is wanted there, sold out or not; 0:
@@ -214,6 +212,9 @@ bool pod_files_outlive(const struct core_pod *p); /* its files can be read when 
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* it gets no more work */
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
 bool vendors_any_left(const struct core *c); /* one that was not given up */
+/* Nothing more is rented there, and the user is told. The message follows the provider's name. */
+void vendor_give_up(struct core *c, int provider, enum err_kind kind, const char *fmt, ...)
+	PRINTF(4, 5);
 const struct core_provider *pod_provider(const struct core *c, const struct core_pod *p);
 /* How long listings must miss it before its lost create counts as unmade. */
 int64_t pod_ambiguous_ms(const struct core *c, const struct core_pod *p);

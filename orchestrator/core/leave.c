@@ -399,14 +399,11 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 			k->past.bad_until_ms = 0; /* its host is not to blame */
 		core_act(c, ACT_GOOD_HOST, pod_index(c, p));
 	}
-	if (++v->unmade < UNMADE_MOST)
-		return;
-	v->dead = true;
-	err_set(&v->err, why->kind,
-		"%s: %d pods in a row could not start: the image cannot be pulled: %s; check "
-		"pod.image",
-		pod_provider(c, p)->name, v->unmade, why->msg);
-	core_note(c, NOTE_INFO, "%s", v->err.msg);
+	if (++v->unmade >= UNMADE_MOST)
+		vendor_give_up(c, p->rental.provider, why->kind,
+			       "%d pods in a row could not start: the image cannot be pulled: %s; "
+			       "check pod.image",
+			       v->unmade, why->msg);
 }
 
 /* One failure may be the host's fault. A second one means that the request is wrong, and it would
@@ -419,13 +416,10 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 	if (c->conf.reap)
 		return;
 	resting_after_trouble(c, p, 0);
-	if (++v->unmade < UNMADE_MOST)
-		return;
-	v->dead = true;
-	err_set(&v->err, ERR_CONFIG,
-		"%s: %d pods in a row could not start, the last %s: %s; check pod.image",
-		pod_provider(c, p)->name, v->unmade, p->rental.id, how);
-	core_note(c, NOTE_INFO, "%s", v->err.msg);
+	if (++v->unmade >= UNMADE_MOST)
+		vendor_give_up(c, p->rental.provider, ERR_CONFIG,
+			       "%d pods in a row could not start, the last %s: %s; check pod.image",
+			       v->unmade, p->rental.id, how);
 }
 
 /* The account's limits let so many releases a minute through. While some are accepted, those that

@@ -61,11 +61,8 @@ enum {
 	RENTS_AT_ONCE = 16,   /* creates under way at one provider */
 	/* in a row; then nothing more is rented from that provider */
 	UNMADE_MOST = 2,
-	UNLIKE_MAX = 2,     /* pods in a row with another host key, or that refuse ours */
-	NO_SWITCH_MOST = 2, /* likewise */
-	/* in a row; then a provider's spot offers rest if it has others that fit */
-	SPOT_REFUSALS = 2,
-	SPOT_REST_MS = 10 * 60 * 1000,
+	UNLIKE_MAX = 2,            /* pods in a row with another host key, or that refuse ours */
+	NO_SWITCH_MOST = 2,        /* likewise */
 	OFFER_REST_MS = 60 * 1000, /* a sold-out offer is not tried again before this */
 	/* rest of an offer after a bad host; then, for AVOID_MS, it is used only if no other is
 	 * available */

@@ -159,20 +159,17 @@ void switch_check(struct core *c, int provider)
 	if (c->conf.unproven_ok || c->conf.reap || v->dead ||
 	    (!k->no_switch[0] && v->no_switch < NO_SWITCH_MOST))
 		return;
-	v->dead = true;
 	if (v->no_switch)
-		err_set(&v->err, ERR_REFUSED,
-			"%s: %d pods in a row cannot end themselves if this client dies: "
-			"pod.allow_unproven_switch = true gives such pods work",
-			k->name, v->no_switch);
+		vendor_give_up(c, provider, ERR_REFUSED,
+			       "%d pods in a row cannot end themselves if this client dies: "
+			       "pod.allow_unproven_switch = true gives such pods work",
+			       v->no_switch);
 	else
-		err_set(&v->err, ERR_REFUSED,
-			"%s: pods of this account could not end themselves within the last day "
-			"(%s), so none is rented: "
-			"pod.allow_unproven_switch = true gives such pods work",
-			k->name, k->no_switch);
-	if (c->conf.provider_count > 1)
-		core_note(c, NOTE_WARN, "%s", v->err.msg);
+		vendor_give_up(c, provider, ERR_REFUSED,
+			       "pods of this account could not end themselves within the last day "
+			       "(%s), so none is rented: "
+			       "pod.allow_unproven_switch = true gives such pods work",
+			       k->no_switch);
 }
 
 static void switch_is_bad(struct core *c, struct core_pod *p)
@@ -255,12 +252,10 @@ static void not_the_one(struct core *c, struct core_pod *p, const struct err *er
 	err_set(&c->capacity, err->kind, "pod %s: %s", core_pod_called(p), err->msg);
 	if (!c->capacity_since)
 		c->capacity_since = c->now;
-	if (++v->unlike < UNLIKE_MAX)
-		return;
-	v->dead = true;
-	err_set(&v->err, err->kind, "%s: %d pods in a row could not be trusted: %s",
-		pod_provider(c, p)->name, v->unlike, c->capacity.msg);
-	core_note(c, vendors_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s", v->err.msg);
+	if (++v->unlike >= UNLIKE_MAX)
+		vendor_give_up(c, p->rental.provider, err->kind,
+			       "%d pods in a row could not be trusted: %s", v->unlike,
+			       c->capacity.msg);
 }
 
 static void connect_failed(struct core *c, struct core_pod *p, const struct err *err)

@@ -119,26 +119,12 @@ bool offers_any_left(const struct core *c)
 	return false;
 }
 
-/* Its provider has refused spot twice and has another offer that is available now. */
-static bool spot_rests(const struct core *c, const struct candidate *k)
-{
-	if (!k->offer.spot || c->vendors[k->provider].spot_rest_until <= c->now)
-		return false;
-	for (size_t i = 0; i < c->candidate_count; i++) {
-		const struct candidate *other = &c->candidates[i];
-		if (other->provider == k->provider && !other->offer.spot &&
-		    !offers_barred(c, other) && other->rest_until <= c->now)
-			return true;
-	}
-	return false;
-}
-
 bool offers_ready(const struct core *c, const struct candidate *k)
 {
 	const struct vendor *v = &c->vendors[k->provider];
 
 	return !v->dead && (!c->conf.want_volume || v->volume_query == QUERY_ANSWERED) &&
-	       !offers_barred(c, k) && !spot_rests(c, k) && !offer_avoided(&k->past, c->wall) &&
+	       !offers_barred(c, k) && !offer_avoided(&k->past, c->wall) &&
 	       MAX(k->rest_until, v->rent_not_before) <= c->now;
 }
 
@@ -169,7 +155,7 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 			*again_at = MIN(*again_at, from);
 			continue;
 		}
-		if (spot_rests(c, k) || (!avoided_too && offer_avoided(&k->past, c->wall)))
+		if (!avoided_too && offer_avoided(&k->past, c->wall))
 			continue;
 		return k;
 	}
@@ -302,19 +288,6 @@ void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms
 	if (k)
 		k->rest_until = c->now + MAX(least_ms, MIN(5000LL << MIN(k->refusals++, 5),
 							   (int64_t)OFFER_REST_MS));
-}
-
-/* There may be spot offers in thirty regions, each as unlikely to succeed as the last one. */
-static void resting_spot_refused(struct core *c, const struct core_pod *p)
-{
-	struct vendor *v = pod_vendor(c, p);
-
-	if (!p->rental.offer.spot || ++v->spot_refusals < SPOT_REFUSALS)
-		return;
-	v->spot_refusals = 0;
-	v->spot_rest_until = c->now + SPOT_REST_MS;
-	core_note(c, NOTE_INFO, "%s: spot was refused twice: trying on demand first for a while",
-		  p->rental.offer.provider);
 }
 
 void resting_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)
@@ -455,14 +428,13 @@ static void refused(struct core *c, const struct core_pod *p, const struct err *
 	resting_for(c, p, NEVER / 2);
 	if (k)
 		k->refused = true;
-	resting_spot_refused(c, p);
 	if (v->accepted || !all_offers_are_refused(c, p->rental.provider, &count))
 		return;
-	v->dead = true;
-	err_set(&v->err, err->kind,
-		"%s refuses the request at each of its offers (%d): check pod and providers.%s "
+	vendor_give_up(
+		c, p->rental.provider, err->kind,
+		"the request is refused at each of its offers (%d): check pod and providers.%s "
 		"in burst.cfg: %s",
-		name, count, name, err->msg);
+		count, name, err->msg);
 }
 
 bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
@@ -492,7 +464,6 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		return true;
 	case ERR_NO_CAPACITY:
 		resting_sold_out(c, p, err->retry_after_ms);
-		resting_spot_refused(c, p);
 		core_note(c, NOTE_INFO, "%s %s: %s", p->rental.offer.provider, p->rental.offer.gpu,
 			  err->msg);
 		break;
@@ -522,8 +493,6 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	pod_vendor(c, p)->rate_refusals = 0;
 	pod_vendor(c, p)->created_at = pod_vendor(c, p)->made_at = c->now;
 	pod_vendor(c, p)->accepted = true;
-	if (p->rental.offer.spot)
-		pod_vendor(c, p)->spot_refusals = 0;
 	if (pod_vendor(c, p)->rents_at_once)
 		pod_vendor(c, p)->rents_at_once =
 			MIN(2 * pod_vendor(c, p)->rents_at_once, RENTS_AT_ONCE);

@@ -153,6 +153,21 @@ bool vendors_any_left(const struct core *c)
 	return false;
 }
 
+void vendor_give_up(struct core *c, int provider, enum err_kind kind, const char *fmt, ...)
+{
+	struct vendor *v = &c->vendors[provider];
+	char why[sizeof(v->err.msg)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vformat_text(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	v->dead = true;
+	err_set(&v->err, kind, "%s: %s", c->conf.providers[provider].name, why);
+	/* of the last one, the run ends with this message */
+	core_note(c, vendors_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s", v->err.msg);
+}
+
 const struct core_provider *pod_provider(const struct core *c, const struct core_pod *p)
 {
 	return &c->conf.providers[p->rental.provider];

@@ -223,10 +223,7 @@ void query_image_answered(struct core *c, const struct event *ev)
 	}
 	v->image_query = QUERY_UNSENT;
 	if (is_final(v, ev->err->kind) || ev->err->kind == ERR_REFUSED) {
-		v->dead = true;
-		v->err = *ev->err;
-		core_note(c, vendors_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name,
-			  ev->err->msg);
+		vendor_give_up(c, ev->provider, ev->err->kind, "%s", ev->err->msg);
 		return;
 	}
 	if (!v->image_failures)

@@ -1,4 +1,4 @@
-/* test_core_offers.c - which offer is rented: the order, spot, hosts and cards that are avoided,
+/* test_core_offers.c - which offer is rented: the order, hosts and cards that are avoided,
  * the price of what came. */
 #include "core_bench.h"
 
@@ -19,39 +19,6 @@ static void test_order_of_offers(void **state)
 	start_with(&b, offers, 4);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(atoi(pod(&b, i)->rental.offer.id), want[i]);
-		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
-	}
-	tear_down(&b);
-}
-
-/* Three cheap spot offers and one on demand: after two refusals the one on demand goes first, and
- * is kept to. */
-static void test_spot_refused_twice(void **state)
-{
-	struct offer offers[] = {offer(0, 300000), offer(0, 310000), offer(0, 320000),
-				 offer(0, 900000)};
-	static const int want[] = {0, 1, 3, 2};
-	struct bench b;
-
-	(void)state;
-	for (int i = 0; i < 4; i++) {
-		snprintf(offers[i].id, sizeof(offers[i].id), "%d", i);
-		offers[i].spot = i < 3;
-	}
-	set_up(&b, 4);
-	start_with(&b, offers, 4);
-	/* when that one is refused too, spot is better than nothing */
-	for (int i = 0; i < 4; i++) {
-		check_field("spot", "offer", atoi(pod(&b, i)->rental.offer.id), want[i]);
-		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
-	}
-	tear_down(&b);
-	/* a price that the caps forbid is no other way */
-	set_up(&b, 4);
-	b.conf.max_price_microusd_h = 500000;
-	start_with(&b, offers, 4);
-	for (int i = 0; i < 3; i++) {
-		check_field("too dear", "offer", atoi(pod(&b, i)->rental.offer.id), i);
 		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
 	}
 	tear_down(&b);
@@ -302,7 +269,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order_of_offers),
-		cmocka_unit_test(test_spot_refused_twice),
 		cmocka_unit_test(test_price_of_what_came),
 		cmocka_unit_test(test_price_of_a_listing),
 		cmocka_unit_test(test_avoided_offers_go_last),

@@ -67,7 +67,7 @@ c_refused_at_every_offer() { # whatever it waits for capacity
 	in_vain 6 0
 	is "$(asked createPod)" 2 creates
 	is "$(json .error.code)" refused code
-	has err.txt "runpod refuses the request at each of its offers (2): check pod and providers.runpod"
+	has err.txt "runpod: the request is refused at each of its offers (2): check pod and providers.runpod"
 	has err.txt "request could not be processed"
 }
 c_sold_out_in_other_words() {
