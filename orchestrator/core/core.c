@@ -420,7 +420,6 @@ static void verdict(const struct core *c, struct core_summary *s)
 	} else {
 		s->status = c->local > 0 ? RUN_PARTIAL : RUN_FAILED;
 		s->err = c->fault;
-
 		if (s->err.kind == ERR_NONE)
 			err_set(&s->err, ERR_JOB, "%zu of %zu segments failed", c->failed,
 				c->seg_count);
@@ -432,9 +431,8 @@ void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 	*s = (struct core_summary){
 		.total = c->seg_count, .local = c->local, .failed = c->failed, .cached = c->cached};
 	int slots = 0;
-	for (size_t i = 0; i < c->seg_count;
-	     i++) /* segments that a pod holds are not rendered yet */
-		s->weight_left += seg_is_unrendered(c->segs[i].state) ? c->segs[i].weight : 0;
+
+	s->weight_left = segments_weight_left(c);
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		s->billed_ms += core_billed_ms(p, now_ms);

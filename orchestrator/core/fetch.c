@@ -136,6 +136,15 @@ bool segments_settled(const struct core *c)
 	return c->local + c->failed == c->seg_count;
 }
 
+double segments_weight_left(const struct core *c)
+{
+	double left = 0;
+
+	for (size_t i = 0; i < c->seg_count; i++)
+		left += seg_is_unrendered(c->segs[i].state) ? c->segs[i].weight : 0;
+	return left;
+}
+
 /* A segment is lost with its pod at most LOSSES_MAX times: the segment itself may end pods. */
 void segment_lost(struct core *c, uint32_t i)
 {

@@ -477,7 +477,7 @@ struct helper { /* a pod that renders, or will */
 static double planned_rate(const struct core *c, const struct core_pod *p)
 {
 	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
-	double mean = c->todo ? c->weight_todo / (double)c->todo : 0, est_s = 0, weight = 0;
+	double mean = c->todo ? c->weight_todo / (double)c->todo : 0, est_s = 0;
 
 	if (f && mean > 0) {
 		double sum = mean *
@@ -487,11 +487,8 @@ static double planned_rate(const struct core *c, const struct core_pod *p)
 			return sum / batch_s;
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
-		if (seg_is_unrendered(c->segs[i].state)) {
-			est_s += c->segs[i].est_s;
-			weight += c->segs[i].weight;
-		}
-	return est_s > 0 ? weight / est_s : 0;
+		est_s += seg_is_unrendered(c->segs[i].state) ? c->segs[i].est_s : 0;
+	return est_s > 0 ? segments_weight_left(c) / est_s : 0;
 }
 
 /* From now on. A pod that takes longer than expected always counts as nearly ready. */
@@ -575,18 +572,9 @@ static int64_t gone_in_ms(const struct core *c, int64_t now, int64_t render_ms)
 	return last;
 }
 
-static double weight_left(const struct core *c)
-{
-	double left = 0;
-
-	for (size_t i = 0; i < c->seg_count; i++)
-		left += seg_is_unrendered(c->segs[i].state) ? c->segs[i].weight : 0;
-	return left;
-}
-
 void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out)
 {
-	double left = weight_left(c), render_s = 0;
+	double left = segments_weight_left(c), render_s = 0;
 
 	*out = (struct core_outlook){.stops = c->signals,
 				     .stopping = core_stopping(c),

@@ -438,7 +438,8 @@ int64_t replan_wake_at(const struct core *c);
 
 /* fetch.c: segments until they are local */
 void segments_init(struct core *c);
-bool segments_settled(const struct core *c); /* every segment is local or failed */
+bool segments_settled(const struct core *c);       /* every segment is local or failed */
+double segments_weight_left(const struct core *c); /* of what some pod has yet to render */
 /* The heaviest open segment of a group; -1: there is none. */
 int64_t segments_top(struct core *c, struct heap *h);
 void segment_reopen(struct core *c, uint32_t i);                                /* -> TODO */

@@ -220,17 +220,8 @@ static void outlives(struct core *c, struct core_pod *p, enum pod_state state, i
 /* The first list without a pod that outlived its release: it had ended by then. */
 static void proof_outlived_until(struct core *c, struct core_pod *p, int64_t requested_at)
 {
-	char accepted[24], seen[24], gone[24];
-
 	if (!pod_outlives_release(p) || pod_is_omitted(p))
 		return;
-	if (outlived_long(p, p->rental.outlived_at))
-		core_note(c, NOTE_NOTE,
-			  "pod %s: released at %s, last seen running at %s, no longer listed at "
-			  "%s: it counts as billed until then",
-			  core_pod_called(p), time_show(c, accepted, p->rental.accepted_at),
-			  time_show(c, seen, p->rental.outlived_at),
-			  time_show(c, gone, requested_at));
 	p->rental.released_at = MAX(requested_at, p->rental.released_at);
 	pod_save(c, p);
 }

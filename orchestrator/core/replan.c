@@ -332,41 +332,20 @@ static void stop(struct core *c, enum replan_verb verb, const char *why,
 	}
 }
 
-/* Shows time or money, whichever gains more. */
-static const char *show_gain(const struct replan_choice *choice, char *to, size_t room)
-{
-	double was_s = MIN(choice->keep_makespan_s, 1e9);
-	char is[32], was[32];
-
-	if (choice->makespan_s * choice->keep_cost_usd <= choice->cost_usd * was_s)
-		snprintf(to, room, "about %s are left instead of %s",
-			 duration_show(is, sizeof(is), (int64_t)(choice->makespan_s * 1000)),
-			 duration_show(was, sizeof(was), (int64_t)(was_s * 1000)));
-	else
-		snprintf(to, room, "the rest costs about %s instead of %s",
-			 money_show(is, sizeof(is), (int64_t)(choice->cost_usd * 1e6)),
-			 money_show(was, sizeof(was),
-				    (int64_t)(MIN(choice->keep_cost_usd, 1e9) * 1e6)));
-	return to;
-}
-
-static void show_change(const struct core *c, const struct remainder *v,
-			const struct replan_choice *choice, const char *why, char *to, size_t room)
+static void show_change(const struct remainder *v, const struct replan_choice *choice,
+			const char *why, char *to, size_t room)
 {
 	const char *gpu = choice->offer >= 0 && v->of.offer_count
 				  ? v->candidates[choice->offer]->offer.gpu
-				  : "";
-	bool late = v->of.wish.within_s && choice->keep_makespan_s > v->of.wish.within_s;
-	const char *s = choice->pods == 1 ? "" : "s";
-	char what[96], gain[96];
+				  : GPU_NONE;
+	const char *with = gpu_is_none(gpu) ? "" : " with ", *s = choice->pods == 1 ? "" : "s";
+	char what[96] = "", takes[24], costs[32];
 
-	if (gpu_is_none(gpu))
-		gpu = "";
+	gpu = *with ? gpu : "";
 	switch (choice->verb) {
 	case REPLAN_ADD:
-		snprintf(what, sizeof(what), "renting %d more pod%s%s%s%s", choice->pods, s,
-			 *gpu ? " with " : "", gpu,
-			 late && c->conf.plan.deadline_ms ? " to keep the deadline" : "");
+		snprintf(what, sizeof(what), "renting %d more pod%s%s%s", choice->pods, s, with,
+			 gpu);
 		break;
 	case REPLAN_RELEASE:
 		snprintf(what, sizeof(what), "releasing %d pod%s that boot%s", choice->pods, s,
@@ -378,19 +357,20 @@ static void show_change(const struct core *c, const struct remainder *v,
 			 gpu);
 		break;
 	case REPLAN_STOP_LATE:
-		snprintf(what, sizeof(what),
-			 "stopping when the current batches are done: the deadline cannot be met");
-		break;
+		snprintf(to, room,
+			 "%s; stopping when the current batches are done: the deadline cannot be "
+			 "met",
+			 why);
+		return;
 	case REPLAN_STOP_BUDGET:
-		snprintf(what, sizeof(what),
-			 "stopping: the budget does not pay for one more segment");
-		break;
-	case REPLAN_KEEP: snprintf(what, sizeof(what), "no other plan is clearly better"); break;
+		snprintf(to, room, "%s; stopping: the budget does not pay for one more segment",
+			 why);
+		return;
+	case REPLAN_KEEP: snprintf(to, room, "%s; no other plan is clearly better", why); return;
 	}
-	if (choice->verb >= REPLAN_STOP_LATE || choice->verb == REPLAN_KEEP)
-		snprintf(to, room, "%s; %s", why, what);
-	else
-		snprintf(to, room, "%s; %s: %s", why, what, show_gain(choice, gain, sizeof(gain)));
+	snprintf(to, room, "%s; %s: the rest takes about %s and costs about %s", why, what,
+		 duration_show(takes, sizeof(takes), (int64_t)(choice->makespan_s * 1000)),
+		 money_show(costs, sizeof(costs), (int64_t)(choice->cost_usd * 1e6)));
 }
 
 static void settle(struct core *c, const struct remainder *v, const struct replan_choice *choice)
@@ -406,7 +386,7 @@ static void act(struct core *c, const struct remainder *v, const struct replan_c
 {
 	char *said = c->replan.said[c->replan.done];
 
-	show_change(c, v, choice, why, said, sizeof(c->replan.said[0]));
+	show_change(v, choice, why, said, sizeof(c->replan.said[0]));
 	if (choice->verb == REPLAN_KEEP) {
 		c->replan.not_before = c->now + THINK_AGAIN_MS;
 		core_note(c, NOTE_INFO, "%s", said);

@@ -66,7 +66,7 @@ static void test_slower_or_faster_than_planned(void **state)
 		{"1.9 times as slow", 300, 1900, 1, false, NULL},
 		{"2.1 times as slow", 300, 2100, 2, false,
 		 "slower than planned: 2.1 s a segment on GPU 0 instead of 1 s; renting 1 more pod "
-		 "with GPU 0 to keep the deadline: about "},
+		 "with GPU 0: the rest takes about "},
 		{"four times", 300, 4000, 4, false, "renting 3 more pods"},
 		{"there is time enough", 3000, 4000, 1, false, NULL},
 		{"nobody waits", 0, 4000, 1, false, NULL},
