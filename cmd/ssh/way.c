@@ -3,6 +3,7 @@
 #include "way.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <stdlib.h>
 
 #include "base/path.h"
@@ -196,6 +197,7 @@ int host_entries_include(struct cmd_context *ctx, const char *path, struct err *
 	CLEANUP(free_text) char *real = realpath(named, NULL);
 	const char *file = real ? real : named;
 	CLEANUP(str_free) struct str text = STR_INIT;
+	struct stat st;
 
 	str_add(&text, line);
 	if (!home || !*home)
@@ -209,7 +211,8 @@ int host_entries_include(struct cmd_context *ctx, const char *path, struct err *
 		return err_set(err, ERR_USAGE,
 			       "%s was not changed: -y adds this line at its top: Include \"%s\"",
 			       file, path);
+	mode_t mode = stat(file, &st) == 0 ? st.st_mode & 0777 : 0600;
 	return path_mkdirs(dir, 0700, err) < 0
 		       ? -1
-		       : path_rewrite(file, str_text(&text), text.len, 0600, err);
+		       : path_write(file, str_text(&text), text.len, mode, err);
 }

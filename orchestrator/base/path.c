@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -64,20 +63,11 @@ static void remember(int fd)
 	locks[lock_count++] = (struct held_lock){fd, getpid(), st.st_dev, st.st_ino};
 }
 
-/* A client of an older burst has a lock of flock(). */
-static bool is_older(int fd)
-{
-	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK;
-	flock(fd, LOCK_UN);
-	return false;
-}
-
 static bool is_taken(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-	return (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) || is_older(fd);
+	return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 bool path_is_locked(const char *path, struct str *note)
@@ -111,9 +101,8 @@ int path_lock(const char *path, const char *note, int *out, struct err *err)
 	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-	bool older = is_older(fd);
-	if (older || fcntl(fd, F_SETLK, &lock) < 0)
-		return older || errno == EACCES || errno == EAGAIN
+	if (fcntl(fd, F_SETLK, &lock) < 0)
+		return errno == EACCES || errno == EAGAIN
 			       ? busy(path, err)
 			       : err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(errno));
 	if (ftruncate(fd, 0) == 0)
@@ -489,37 +478,6 @@ int path_write_at(int dir, const char *name, const char *shown, const void *byte
 		return err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", shown,
 			       strerror(errno));
 	return 0;
-}
-
-static bool put_all(int fd, const void *bytes, size_t len)
-{
-	return lseek(fd, 0, SEEK_SET) == 0 && fd_write_all(fd, bytes, len) == 0 &&
-	       ftruncate(fd, (off_t)len) == 0 && (fsync(fd) == 0 || errno == EINVAL);
-}
-
-int path_rewrite(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
-{
-	CLEANUP(free_text) char *beside = xasprintf("%s.burst-new", path);
-	CLEANUP(str_free) struct str before = STR_INIT;
-	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 && errno == ENOENT)
-		return path_write(path, bytes, len, mode, err);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_LOCAL, "%s: is not a regular file", path);
-	if (fd_read_all(fd, path, SIZE_MAX, &before, err) < 0 ||
-	    path_write(beside, bytes, len, 0600, err) < 0)
-		return -1;
-	bool fine = put_all(fd, bytes, len);
-	if (!fine) {
-		err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-		put_all(fd, str_text(&before), before.len);
-	}
-	unlink(beside);
-	return fine ? 0 : -1;
 }
 
 /* ---- the folder that outputs go to ---- */

@@ -39,10 +39,6 @@ int fd_read_all(int fd, const char *path, size_t max, struct str *out, struct er
 int path_write(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
 int path_write_at(int dir, const char *name, const char *shown, const void *bytes, size_t len,
 		  mode_t mode, struct err *err);
-/* Replaces the text of a user's own file in place: its mode, owner, links and other rights stay as
- * they are. The new text first goes to "PATH.burst-new", which is left if this process dies in
- * between. A file that is missing is made with this mode. */
-int path_rewrite(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
 /* A file that was not there before, whatever stood under this name: a link is removed, not gone
  * through. A descriptor, or -1 and errno. */
 int path_open_new(const char *path, int flags, mode_t mode);

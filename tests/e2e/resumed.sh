@@ -179,7 +179,7 @@ t_client_that_does_not_end_on_cancel_clock() { # it is waited for, which is said
 	run=$(ledger 'select id from run')
 	kill -9 "$PID"
 	burst_wait 2>/dev/null
-	bash -c "trap '' TERM; exec 9<>state/runs/$run/lock; flock 9; echo process \$\$ >state/runs/$run/lock; exec sleep 60" &
+	hold_lock "state/runs/$run/lock" "process %d" &
 	local wedged=$!
 	wait_for 10 "the lock" grep -q "process $wedged" "state/runs/$run/lock"
 	fast_cancel "$run"

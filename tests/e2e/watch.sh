@@ -368,7 +368,7 @@ t_ssh_from_a_state_folder_with_odd_characters() { # ssh splits values at blanks,
 
 holding() { # holding NOTE: somebody holds the run's lock and has written that into it; who, in $HOLDER
 	local lock=state/runs/$RUN/lock
-	bash -c "exec 9<>'$lock'; flock 9; echo '$1' >'$lock'; exec sleep 120" &
+	hold_lock "$lock" "$1" &
 	HOLDER=$!
 	wait_for 20 "the lock" grep -qx "$1" "$lock"
 }

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -329,23 +328,6 @@ static void a_look_at_a_lock_does_not_end_it(void **state)
 	assert_false(path_is_locked(path, NULL));
 }
 
-/* Of a client that runs while burst is replaced by a newer one. */
-static void locks_of_older_clients_count(void **state)
-{
-	CLEANUP(free_text) char *path = in_folder("lock-older");
-	struct err err = {0};
-	int fd = -1;
-
-	(void)state;
-	int older = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(flock(older, LOCK_EX | LOCK_NB), 0);
-	assert_true(path_is_locked(path, NULL));
-	assert_int_equal(path_lock(path, "us", &fd, &err), -1);
-	assert_int_equal(err.kind, ERR_BUSY);
-	close(older);
-	assert_false(path_is_locked(path, NULL));
-}
-
 static void free_room_is_known(void **state)
 {
 	(void)state;
@@ -400,7 +382,6 @@ int main(void)
 		cmocka_unit_test(a_dead_process_leaves_no_lock),
 		cmocka_unit_test(a_child_keeps_no_lock),
 		cmocka_unit_test(a_look_at_a_lock_does_not_end_it),
-		cmocka_unit_test(locks_of_older_clients_count),
 		cmocka_unit_test(free_room_is_known),
 		cmocka_unit_test(only_plain_files_are_read),
 	};
