@@ -239,75 +239,37 @@ static enum file_kind file_kind_of(const char *name, const char *bytes, size_t l
 
 /* ---- words ---- */
 
-/* advice: %1 is the file, %2 its name with another ending, both as a shell reads them. */
+#define ANY_PROGRAM "`burst run -- COMMAND` runs any program on files of this folder"
+
 static const struct {
-	const char *what, *before, *command, *ending, *after;
+	const char *what, *advice;
 } words[] = {
-	[FILE_TEXT] = {"plain text", "to be spoken it needs a name that says so: ", "cp %1 %2",
-		       ".txt", ""},
-	[FILE_CONFIG] = {"a config", "render its job with ", "burst run %1", "", ""},
-	[FILE_EMPTY] = {"empty", "write the text to speak into it", NULL, "", ""},
-	[FILE_JSON] = {"JSON", "write an object on each line (.jsonl): ", "jq -c '.[]' %1 >%2",
-		       ".jsonl", " does that for a list"},
-	[FILE_HTML] = {"an HTML page", "", "pandoc %1 -t gfm -o %2", ".md", " makes a text of it"},
+	[FILE_TEXT] = {"plain text", "to be spoken it needs a name that ends in .txt"},
+	[FILE_CONFIG] = {"a config", "`burst run FILE` renders its job"},
+	[FILE_EMPTY] = {"empty", "write the text to speak into it"},
+	[FILE_JSON] = {"JSON", "write an object on each line of a .jsonl file"},
+	[FILE_HTML] = {"an HTML page", "`pandoc -t gfm` makes a text of it"},
 	[FILE_SUBTITLES] = {"a file of subtitles",
-			    "write what is spoken into a .txt file, one line each", NULL, "", ""},
-	[FILE_EPUB] = {"an EPUB book", "", "pandoc %1 -t gfm -o %2", ".md", " makes a text of it"},
-	[FILE_PDF] = {"a PDF", "", "pdftotext %1 %2", ".txt", " makes a text of it"},
-	[FILE_DOCUMENT] = {"a document of a word processor", "save it as text there, or ",
-			   "pandoc %1 -t gfm -o %2", ".md", ""},
-	[FILE_SPREADSHEET] = {"a spreadsheet", "save it as CSV there (UTF-8)", NULL, "", ""},
-	[FILE_ARCHIVE] = {"an archive", "unpack it, and name the text in it", NULL, "", ""},
-	[FILE_SOUND] = {"sound", "", "burst run -- COMMAND", "",
-			" runs any program on files of this folder"},
-	[FILE_PICTURE] = {"a picture", "", "burst run -- COMMAND", "",
-			  " runs any program on files of this folder"},
-	[FILE_VIDEO] = {"a video", "", "burst run -- COMMAND", "",
-			" runs any program on files of this folder"},
-	[FILE_PROGRAM] = {"a program", "", "burst run -- ./PROGRAM", "", " runs it on a pod"},
-	[FILE_BINARY] = {"not text", "name a .txt, .md, .csv, .tsv or .jsonl file", NULL, "", ""},
+			    "write what is spoken into a .txt file, one line each"},
+	[FILE_EPUB] = {"an EPUB book", "`pandoc -t gfm` makes a text of it"},
+	[FILE_PDF] = {"a PDF", "`pdftotext` makes a text of it"},
+	[FILE_DOCUMENT] = {"a document of a word processor", "save it as text there"},
+	[FILE_SPREADSHEET] = {"a spreadsheet", "save it as CSV there (UTF-8)"},
+	[FILE_ARCHIVE] = {"an archive", "unpack it, and name the text in it"},
+	[FILE_SOUND] = {"sound", ANY_PROGRAM},
+	[FILE_PICTURE] = {"a picture", ANY_PROGRAM},
+	[FILE_VIDEO] = {"a video", ANY_PROGRAM},
+	[FILE_PROGRAM] = {"a program", "`burst run -- ./PROGRAM` runs it on a pod"},
+	[FILE_BINARY] = {"not text", "name a .txt, .md, .csv, .tsv or .jsonl file"},
 };
-
-static void add_word(struct str *to, const char *word)
-{
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
-
-	if (*word && *word != '-' && !word[strspn(word, plain)])
-		str_add(to, word);
-	else
-		str_add_shell(to, word);
-}
-
-static void add_advice(struct str *to, const char *name, enum file_kind kind)
-{
-	const char *base = path_base(name), *dot = strrchr(base, '.');
-	size_t stem = dot && dot != base ? (size_t)(dot - name) : strlen(name);
-	CLEANUP(free_text)
-	char *other = xasprintf("%.*s%s", (int)stem, name, words[kind].ending);
-
-	str_add(to, words[kind].before);
-	if (!words[kind].command)
-		return;
-	str_add(to, "`");
-	for (const char *p = words[kind].command; *p; p++) {
-		if (*p != '%')
-			str_addf(to, "%c", *p);
-		else
-			add_word(to, *++p == '1' ? name : other);
-	}
-	str_addf(to, "`%s", words[kind].after);
-}
 
 static int refuse(const char *name, enum file_kind kind, const char *not_what, struct err *err)
 {
-	CLEANUP(str_free) struct str advice = STR_INIT;
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
-	add_advice(&advice, name, kind);
 	str_add_printable(&shown, name, strlen(name), 200);
 	return err_set(err, ERR_CONFIG, "%s is %s%s: %s", str_text(&shown), words[kind].what,
-		       not_what, str_text(&advice));
+		       not_what, words[kind].advice);
 }
 
 int file_kind_check_spoken(const char *name, const char *bytes, size_t len, bool named,

@@ -53,16 +53,16 @@ t_arguments() {
 		burst submit "$file" # with its whole path
 		one_line "/$file is ${words%%:*}" "not a burst.cfg"
 	done <<-'E2'
-		book.epub|an EPUB book, not a burst.cfg: `pandoc book.epub -t gfm -o book.md` makes a text of it
+		book.epub|an EPUB book, not a burst.cfg: `pandoc -t gfm` makes a text of it
 		named.bin|an EPUB book
-		a.pdf|a PDF, not a burst.cfg: `pdftotext a.pdf a.txt` makes a text of it
-		my book.pdf|a PDF, not a burst.cfg: `pdftotext 'my book.pdf' 'my book.txt'`
-		page.html|an HTML page, not a burst.cfg: `pandoc page.html -t gfm -o page.md`
+		a.pdf|a PDF, not a burst.cfg: `pdftotext` makes a text of it
+		my book.pdf|a PDF, not a burst.cfg: `pdftotext` makes a text of it
+		page.html|an HTML page, not a burst.cfg: `pandoc -t gfm` makes a text of it
 		page.htm|an HTML page
 		s.srt|a file of subtitles
 		s.vtt|a file of subtitles
-		script.json|JSON, not a burst.cfg: write an object on each line (.jsonl): `jq -c '.[]' script.json >script.jsonl`
-		noext|plain text, not a burst.cfg: to be spoken it needs a name that says so: `cp noext noext.txt`
+		script.json|JSON, not a burst.cfg: write an object on each line of a .jsonl file
+		noext|plain text, not a burst.cfg: to be spoken it needs a name that ends in .txt
 		note|plain text
 		a.docx|a document of a word processor
 		a.odt|a document of a word processor
@@ -107,12 +107,12 @@ t_inputs() {
 		burst run
 		one_line "$file is $words"
 	done <<-'E2'
-		book.epub|an EPUB book: `pandoc book.epub -t gfm -o book.md` makes a text of it
-		a.pdf|a PDF: `pdftotext a.pdf a.txt`
+		book.epub|an EPUB book: `pandoc -t gfm` makes a text of it
+		a.pdf|a PDF: `pdftotext` makes a text of it
 		page.html|an HTML page: `pandoc
 		s.srt|a file of subtitles
 		script.json|JSON
-		noext|plain text: to be spoken it needs a name that says so: `cp noext noext.txt`
+		noext|plain text: to be spoken it needs a name that ends in .txt
 		a.xlsx|a spreadsheet
 		a.wav|sound
 		empty.epub|empty
