@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -24,7 +25,7 @@
 #endif
 /* clang-format off */
 #define CRYPTO_FUNCTIONS(X)                                                                                                \
-	X(EVP_Digest) X(EVP_DigestFinal_ex) X(EVP_DigestInit_ex) X(EVP_DigestUpdate) X(EVP_EncodeBlock)                    \
+	X(EVP_Digest) X(EVP_DigestFinal_ex) X(EVP_DigestInit_ex) X(EVP_DigestUpdate) X(EVP_DecodeBlock) X(EVP_EncodeBlock) \
 	X(EVP_MD_CTX_free) X(EVP_MD_CTX_new) X(EVP_PKEY_Q_keygen) X(EVP_PKEY_free) X(EVP_PKEY_get_raw_private_key)         \
 	X(EVP_PKEY_get_raw_public_key) X(EVP_sha256) X(OPENSSL_cleanse) X(RAND_bytes)
 /* clang-format on */
@@ -213,52 +214,22 @@ void base64_add(struct str *to, const void *bytes, size_t len)
 	}
 }
 
-static int base64_digit(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Four characters to 1-3 bytes; 0 when they are none. Only the last group may be padded, and bits
- * that no byte uses must be zero, so that one content has one spelling. */
-static size_t base64_group(const char *in, bool last, unsigned char out[3])
-{
-	size_t pad = !last || in[3] != '=' ? 0 : in[2] != '=' ? 1 : 2;
-	uint32_t bits = 0;
-
-	for (size_t i = 0; i < 4; i++) {
-		int digit = i < 4 - pad ? base64_digit(in[i]) : 0;
-		if (digit < 0)
-			return 0;
-		bits = bits << 6 | (uint32_t)digit;
-	}
-	if (bits & ((1u << 8 * pad) - 1))
-		return 0;
-	out[0] = (unsigned char)(bits >> 16);
-	out[1] = (unsigned char)(bits >> 8);
-	out[2] = (unsigned char)bits;
-	return 3 - pad;
-}
-
+/* One content has one spelling: what is decoded must be encoded so again. */
 int base64_decode(struct str *to, const char *text, size_t len, struct err *err)
 {
-	CLEANUP(str_free) struct str bytes = STR_INIT;
+	CLEANUP(free_text) char *bytes = xmalloc(len / 4 * 3 + 1);
+	CLEANUP(str_free) struct str again = STR_INIT;
+	size_t pad = len < 4 || text[len - 1] != '=' ? 0 : text[len - 2] != '=' ? 1 : 2;
+	int count = len % 4 || len > INT_MAX
+			    ? -1
+			    : lib()->EVP_DecodeBlock((unsigned char *)bytes,
+						     (const unsigned char *)text, (int)len);
 
-	if (len % 4)
+	if (count >= (int)pad)
+		base64_add(&again, bytes, (size_t)count - pad);
+	if (count < (int)pad || again.len != len || memcmp(str_text(&again), text, len) != 0)
 		return err_set(err, ERR_BUG, "not base64: %zu characters", len);
-	for (size_t i = 0; i < len; i += 4) {
-		unsigned char out[3];
-		size_t n = base64_group(text + i, i + 4 == len, out);
-		if (!n)
-			return err_set(err, ERR_BUG, "not base64 at character %zu", i);
-		str_addn(&bytes, out, n);
-	}
-	str_addn(to, str_text(&bytes), bytes.len);
+	str_addn(to, bytes, (size_t)count - pad);
 	return 0;
 }
 
@@ -267,15 +238,14 @@ int base64_decode(struct str *to, const char *text, size_t len, struct err *err)
 /* The private text passes only through buffers of a fixed size: a growing buffer would leave copies
  * in freed memory. */
 struct wire {
-	unsigned char *p;
-	size_t len, cap;
+	unsigned char p[1024];
+	size_t len;
 };
 
 static void put_raw(struct wire *w, const void *bytes, size_t len)
 {
-	assert(w->len + len <= w->cap);
-	if (len)
-		memcpy(w->p + w->len, bytes, len);
+	assert(w->len + len <= sizeof(w->p));
+	memcpy(w->p + w->len, bytes, len);
 	w->len += len;
 }
 
@@ -296,17 +266,6 @@ static void put_string(struct wire *w, const void *bytes, size_t len)
 static void put_text(struct wire *w, const char *text)
 {
 	put_string(w, text, strlen(text));
-}
-
-static void wire_new(struct wire *w, size_t cap)
-{
-	*w = (struct wire){.p = xmalloc(cap), .cap = cap};
-}
-
-static void wire_wipe(struct wire *w)
-{
-	lib()->OPENSSL_cleanse(w->p, w->cap);
-	free(w->p);
 }
 
 static void ed25519_make(unsigned char secret[ED25519_BYTES], unsigned char public[ED25519_BYTES])
@@ -353,20 +312,19 @@ static void put_private_key(struct wire *w, const struct wire *blob, const struc
 
 static char *pem_text(const struct wire *key)
 {
-	struct wire base64, pem;
+	struct wire base64, pem = {.len = 0};
 
-	wire_new(&base64, 4 * ((key->len + 2) / 3) + 1);
 	base64.len = (size_t)lib()->EVP_EncodeBlock(base64.p, key->p, (int)key->len);
-	wire_new(&pem,
-		 sizeof(pem_head) + sizeof(pem_tail) + base64.len + base64.len / PEM_WIDTH + 2);
 	put_raw(&pem, pem_head, strlen(pem_head));
 	for (size_t at = 0; at < base64.len; at += PEM_WIDTH) {
 		put_raw(&pem, base64.p + at, MIN((size_t)PEM_WIDTH, base64.len - at));
 		put_raw(&pem, "\n", 1);
 	}
 	put_raw(&pem, pem_tail, sizeof(pem_tail)); /* with its NUL */
-	wire_wipe(&base64);
-	return (char *)pem.p;
+	char *text = xstrdup((char *)pem.p);
+	lib()->OPENSSL_cleanse(&base64, sizeof(base64));
+	lib()->OPENSSL_cleanse(&pem, sizeof(pem));
+	return text;
 }
 
 static char *public_text(const struct wire *blob, const char *comment)
@@ -382,25 +340,22 @@ static char *public_text(const struct wire *blob, const char *comment)
 void ssh_key_make(struct ssh_key *out, const char *comment)
 {
 	unsigned char secret[ED25519_BYTES], public[ED25519_BYTES];
-	struct wire blob, section, key;
+	struct wire blob = {.len = 0}, section = {.len = 0}, key = {.len = 0};
 
 	assert(!strpbrk(comment, "\r\n")); /* the public key is one line */
+	assert(strlen(comment) < 200);
 	ed25519_make(secret, public);
-	wire_new(&blob, 128);
 	put_text(&blob, key_type);
 	put_string(&blob, public, sizeof(public));
-	wire_new(&section, 256 + strlen(comment));
 	put_secret_section(&section, secret, public, comment);
-	wire_new(&key, 256 + section.len);
 	put_private_key(&key, &blob, &section);
 
 	out->private_pem = pem_text(&key);
 	out->public_line = public_text(&blob, comment);
 
 	lib()->OPENSSL_cleanse(secret, sizeof(secret));
-	wire_wipe(&section);
-	wire_wipe(&key);
-	wire_wipe(&blob);
+	lib()->OPENSSL_cleanse(&section, sizeof(section));
+	lib()->OPENSSL_cleanse(&key, sizeof(key));
 }
 
 void ssh_key_free(struct ssh_key *key)
