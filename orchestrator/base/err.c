@@ -3,11 +3,11 @@
 #include "err.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* ---- log ----
- * Formats log lines and removes secrets from them. */
+/* ---- log ---- */
 
 static struct {
 	enum log_level most;
@@ -127,8 +127,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	state.sink(state.ctx, level, str_text(&line));
 }
 
-/* ---- err ----
- * Errors: a kind for code, a sentence for people. */
+/* ---- err ---- */
 
 /* log_redact() could not recognize a secret that was cut at the end of a message. */
 enum { WHOLE_MAX = 4096 };
@@ -182,32 +181,36 @@ void err_clear(struct err *err)
 	memset(err, 0, sizeof(*err));
 }
 
+static const struct {
+	const char *name;
+	int status; /* the process's exit status */
+} kinds[] = {
+	[ERR_NONE] = {"none", 0},
+	[ERR_USAGE] = {"usage", 2},
+	[ERR_CONFIG] = {"config", 2},
+	[ERR_CREDENTIALS] = {"credentials", 3},
+	[ERR_BALANCE] = {"balance", 3},
+	[ERR_NO_CAPACITY] = {"no_capacity", 4},
+	[ERR_REFUSED] = {"refused", 6},
+	[ERR_NOT_FOUND] = {"not_found", 6},
+	[ERR_RATE_LIMITED] = {"rate_limited", 6},
+	[ERR_AMBIGUOUS] = {"ambiguous", 6},
+	[ERR_TRANSIENT] = {"transient", 6},
+	[ERR_NETWORK] = {"network", 6},
+	[ERR_UNTRUSTED] = {"untrusted", 6},
+	[ERR_LOCAL] = {"local", 1},
+	[ERR_CAP] = {"cap", 5},
+	[ERR_BUSY] = {"busy", 7},
+	[ERR_JOB] = {"job", 1},
+	[ERR_UNRELEASED] = {"unreleased", 9},
+	[ERR_INTERRUPTED] = {"interrupted", 128 + SIGTERM},
+	[ERR_BUG] = {"bug", 6},
+	[ERR_NO_ACCOUNT] = {"credentials", 3},
+};
+
 const char *err_kind_name(enum err_kind kind)
 {
-	switch (kind) {
-	case ERR_NONE: return "none";
-	case ERR_USAGE: return "usage";
-	case ERR_CONFIG: return "config";
-	case ERR_CREDENTIALS:
-	case ERR_NO_ACCOUNT: return "credentials";
-	case ERR_BALANCE: return "balance";
-	case ERR_NO_CAPACITY: return "no_capacity";
-	case ERR_REFUSED: return "refused";
-	case ERR_NOT_FOUND: return "not_found";
-	case ERR_RATE_LIMITED: return "rate_limited";
-	case ERR_AMBIGUOUS: return "ambiguous";
-	case ERR_TRANSIENT: return "transient";
-	case ERR_NETWORK: return "network";
-	case ERR_UNTRUSTED: return "untrusted";
-	case ERR_LOCAL: return "local";
-	case ERR_CAP: return "cap";
-	case ERR_BUSY: return "busy";
-	case ERR_JOB: return "job";
-	case ERR_UNRELEASED: return "unreleased";
-	case ERR_INTERRUPTED: return "interrupted";
-	case ERR_BUG: return "bug";
-	}
-	return "unknown";
+	return kind < ARRAY_LEN(kinds) ? kinds[kind].name : "unknown";
 }
 
 bool err_is_credentials(enum err_kind kind)
@@ -217,30 +220,9 @@ bool err_is_credentials(enum err_kind kind)
 
 int err_exit_status(const struct err *err)
 {
-	switch (err->kind) {
-	case ERR_NONE: return 0;
-	case ERR_USAGE:
-	case ERR_CONFIG: return 2;
-	case ERR_CREDENTIALS:
-	case ERR_NO_ACCOUNT:
-	case ERR_BALANCE: return 3;
-	case ERR_NO_CAPACITY: return 4;
-	case ERR_CAP: return 5;
-	case ERR_REFUSED:
-	case ERR_NOT_FOUND:
-	case ERR_RATE_LIMITED:
-	case ERR_AMBIGUOUS:
-	case ERR_TRANSIENT:
-	case ERR_NETWORK:
-	case ERR_UNTRUSTED:
-	case ERR_BUG: return 6;
-	case ERR_BUSY: return 7;
-	case ERR_LOCAL:
-	case ERR_JOB: return 1;
-	case ERR_UNRELEASED: return 9;
-	case ERR_INTERRUPTED: return 128 + (err->signal ? err->signal : 15);
-	}
-	return 1;
+	if (err->kind == ERR_INTERRUPTED && err->signal)
+		return 128 + err->signal;
+	return err->kind < ARRAY_LEN(kinds) ? kinds[err->kind].status : 1;
 }
 
 int err_status_rank(int status)
@@ -258,8 +240,7 @@ int err_status_rank(int status)
 	}
 }
 
-/* ---- mistakes ----
- * Collects all mistakes of one file. */
+/* ---- mistakes ---- */
 
 enum { LISTED_MOST = 50 };
 
