@@ -398,18 +398,27 @@ int program_reap(pid_t pid, volatile sig_atomic_t *passed_to)
 	return status;
 }
 
+char *program_path(const char *name)
+{
+	const char *dirs = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return access(name, X_OK) == 0 ? xstrdup(name) : NULL;
+	for (const char *at = dirs ? dirs : "/usr/bin:/bin"; *at;) {
+		size_t len = strcspn(at, ":");
+		CLEANUP(free_text) char *path = xasprintf("%.*s/%s", (int)len, at, name);
+		if (len && access(path, X_OK) == 0)
+			return TAKE(path);
+		at += len + (at[len] == ':');
+	}
+	return NULL;
+}
+
 bool program_found(const char *name)
 {
-	const char *path = getenv("PATH");
+	CLEANUP(free_text) char *path = program_path(name);
 
-	for (const char *p = path ? path : ""; *p;) {
-		size_t n = strcspn(p, ":");
-		CLEANUP(free_text) char *full = xasprintf("%.*s/%s", (int)n, p, name);
-		if (n && access(full, X_OK) == 0)
-			return true;
-		p += n + (p[n] == ':');
-	}
-	return false;
+	return path != NULL;
 }
 
 void program_to_background(int log)

@@ -41,7 +41,9 @@ int program_must(const struct program *p, struct str *out, struct str *said, str
 /* Waits for a child of ours and reaps it; returns its wait status. A handler of ours passes signals
  * on to *passed_to: that is 0 before the child's number is free for another process. */
 int program_reap(pid_t pid, volatile sig_atomic_t *passed_to);
-/* Whether PATH has it. */
+/* Where PATH has it; a name with a slash stands for itself. NULL: no such program. The caller frees
+ * it. */
+char *program_path(const char *name);
 bool program_found(const char *name);
 
 /* In a forked child that becomes a background client: gives it its own session, the root as its

@@ -14,6 +14,7 @@
 #include "base/guard.h"
 #include "base/err.h"
 #include "base/path.h"
+#include "base/program.h"
 
 /* ---- child start ----
  * Starts a program with pipes to its stdin, stdout and stderr. */
@@ -33,28 +34,10 @@ void child_set_self(const char *path)
 	self_path = xstrdup(path);
 }
 
-static bool is_program(const char *path)
-{
-	return access(path, X_OK) == 0;
-}
-
 /* The program that argv[0] means; NULL if there is none. The caller frees it. */
 static char *child_program(const char *name)
 {
-	if (self_path && !strcmp(name, "burst"))
-		return xstrdup(self_path);
-	if (strchr(name, '/'))
-		return is_program(name) ? xstrdup(name) : NULL;
-	const char *dirs = getenv("PATH");
-	for (const char *at = dirs ? dirs : "/usr/bin:/bin"; *at;) {
-		size_t len = strcspn(at, ":");
-		char *path = len ? xasprintf("%.*s/%s", (int)len, at, name) : NULL;
-		if (path && is_program(path))
-			return path;
-		free(path);
-		at += len + (at[len] == ':');
-	}
-	return NULL;
+	return self_path && !strcmp(name, "burst") ? xstrdup(self_path) : program_path(name);
 }
 
 struct plan { /* made before the fork: between fork and exec nothing may be allocated */
