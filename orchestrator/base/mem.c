@@ -65,17 +65,17 @@ static bool continues(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Bytes at the end of text[0..len) that begin a UTF-8 character which goes on behind it. */
-static size_t partial_character(const char *text, size_t len)
+size_t utf8_whole(const char *text, size_t len)
 {
-	size_t back = 0;
+	size_t at = len;
 
-	if (!continues(text[len]))
-		return 0;
-	while (back < 3 && back < len && continues(text[len - 1 - back]))
-		back++;
-	/* without a lead byte it was not UTF-8 to begin with */
-	return back < len && (unsigned char)text[len - 1 - back] >= 0xc0 ? back + 1 : 0;
+	while (at && len - at < 3 && continues(text[at - 1]))
+		at--;
+	if (!at)
+		return len;
+	unsigned char lead = (unsigned char)text[--at];
+	size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+	return size > len - at ? at : len;
 }
 
 void copy_text(char *to, size_t room, const char *from)
@@ -84,7 +84,7 @@ void copy_text(char *to, size_t room, const char *from)
 
 	/* half a character would make the text invalid UTF-8, which JSON cannot carry */
 	if (len && from[len])
-		len -= partial_character(from, len);
+		len = utf8_whole(from, len);
 	if (len)
 		memmove(to, from, len);
 	to[len] = '\0';
@@ -94,30 +94,13 @@ int utf8_fit(const char *text, size_t most)
 {
 	size_t len = strnlen(text, most);
 
-	return (int)(len && text[len] ? len - partial_character(text, len) : len);
-}
-
-/* Whether text[0..len) ends in the middle of a character, and where that begins. */
-static bool ends_in_part(const char *text, size_t len, size_t *begin)
-{
-	size_t at = len;
-
-	while (at && len - at < 3 && continues(text[at - 1]))
-		at--;
-	if (!at)
-		return false;
-	unsigned char lead = (unsigned char)text[at - 1];
-	size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-	*begin = at - 1;
-	return size > len - *begin;
+	return (int)(len && text[len] ? utf8_whole(text, len) : len);
 }
 
 void vformat_text(char *to, size_t room, const char *fmt, va_list ap)
 {
-	size_t begin;
-
-	if (vsnprintf(to, room, fmt, ap) >= (int)room && ends_in_part(to, room - 1, &begin))
-		to[begin] = '\0';
+	if (vsnprintf(to, room, fmt, ap) >= (int)room)
+		to[utf8_whole(to, room - 1)] = '\0';
 }
 
 void format_text(char *to, size_t room, const char *fmt, ...)

@@ -57,6 +57,8 @@ void *grow_array(void *list, size_t count, size_t *cap, size_t element);
 void copy_text(char *to, size_t room, const char *from);
 #define COPY_TEXT(field, from) copy_text((field), sizeof(field), (from))
 
+/* len, less the bytes at the end of text[0..len) that begin a UTF-8 character and do not end it. */
+size_t utf8_whole(const char *text, size_t len);
 /* How many bytes of text to use if at most so many may be: fewer where that would cut a UTF-8
  * character in two. For "%.*s". */
 int utf8_fit(const char *text, size_t most);

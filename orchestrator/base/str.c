@@ -151,16 +151,6 @@ bool utf8_hostile(const unsigned char *p, size_t len)
 	       (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);       /* U+2066-2069 */
 }
 
-/* At most `most` bytes, less what would cut a character in two. */
-static size_t whole_characters(const unsigned char *p, size_t len, size_t most)
-{
-	size_t end = most;
-
-	while (end && most - end < 3 && (p[end] & 0xc0) == 0x80)
-		end--;
-	return utf8_sequence(p + end, len - end) > most - end ? end : most;
-}
-
 static size_t plain_bytes(const unsigned char *p, size_t len)
 {
 	size_t n = 0;
@@ -176,7 +166,7 @@ void str_add_printable(struct str *to, const char *bytes, size_t len, size_t mos
 	bool cut = most && len > most;
 
 	if (cut)
-		len = whole_characters(p, len, most);
+		len = utf8_whole(bytes, most);
 	while (len) {
 		size_t plain = plain_bytes(p, len);
 		str_addn(to, p, plain);
