@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* ---- daly ----
- * How often to save work that may be cut off. */
+/* ---- daly ---- */
 
 /* The agent is linked without the library of mathematics. */
 static double root(double x)
@@ -40,8 +39,7 @@ double checkpoint_every_s(double save_s, double between_s)
 	return every_s <= 0 ? 0 : every_s < LEAST_S ? LEAST_S : every_s > MOST_S ? MOST_S : every_s;
 }
 
-/* ---- clock ----
- * Clocks, time zones, and how durations, times and money are written and read. */
+/* ---- clock ---- */
 
 static int64_t read_ms(clockid_t id)
 {
@@ -138,32 +136,14 @@ bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms)
 
 /* ---- HTTP dates ---- */
 
-/* Days since 1970 of a date of the Gregorian calendar, month 1 to 12; March is the first month of
- * its year here. */
-static int64_t days_since_1970(int year, int month, int day)
-{
-	int64_t y = month <= 2 ? year - 1 : year;
-	int64_t in_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-
-	return y * 365 + y / 4 - y / 100 + y / 400 + in_year - 719468;
-}
-
 bool clock_http_date(const char *text, int64_t *epoch_s)
 {
-	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	int day, year, hour, minute, second, read = 0;
-	char name[4];
+	struct tm tm = {0};
+	const char *end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
 
-	if (sscanf(text, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", &day, name, &year,
-		   &hour, &minute, &second, &read) != 6 ||
-	    !read || text[read])
+	if (!end || *end || tm.tm_year < 70)
 		return false;
-	const char *month = strlen(name) == 3 ? strstr(months, name) : NULL;
-	if (!month || (month - months) % 3 || day < 1 || day > 31 || year < 1970 || hour < 0 ||
-	    hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
-		return false;
-	*epoch_s = days_since_1970(year, (int)(month - months) / 3 + 1, day) * 86400 + hour * 3600 +
-		   minute * 60 + second;
+	*epoch_s = timegm(&tm);
 	return true;
 }
 
@@ -290,8 +270,7 @@ int64_t money_for(int64_t price_microusd_h, int64_t ms)
 	return (int64_t)MIN(MAX(money, -(__int128)MONEY_MOST), (__int128)MONEY_MOST);
 }
 
-/* ---- billed ----
- * Counts what a pod costs: the time from create to release, and its price. */
+/* ---- billed ---- */
 
 int64_t billed_ms(int64_t create_at, int64_t end_at)
 {

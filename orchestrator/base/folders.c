@@ -14,8 +14,7 @@
 #include "crypto.h"
 #include "path.h"
 
-/* ---- home ----
- * Finds this user's home and XDG folders, and shortens paths for messages. */
+/* ---- home ---- */
 
 char *home_of_account(void)
 {
@@ -51,8 +50,7 @@ char *home_shorten(const char *path)
 	return xstrdup(path);
 }
 
-/* ---- clone ----
- * Copies a whole file, by sharing its blocks where the file system can. */
+/* ---- clone ---- */
 
 #ifdef __linux__
 #include <linux/fs.h>
@@ -86,8 +84,7 @@ int fd_clone(int from, int to)
 	return copy_bytes(from, to);
 }
 
-/* ---- held folder ----
- * Folders for the files of one process, which the next one removes if it died. */
+/* ---- held folder ---- */
 
 enum { TRIES = 5 };
 

@@ -13,8 +13,7 @@
 #include "program.h"
 #include "str.h"
 
-/* ---- repo ----
- * Finds the git repository of a folder by reading files. */
+/* ---- repo ---- */
 
 enum { LINE_MAX_BYTES = 8192, CONFIG_MAX_BYTES = 1 << 20 };
 
@@ -331,8 +330,7 @@ static int repo_check_objects(const struct repo *repo, struct err *err)
 		       store);
 }
 
-/* ---- git ----
- * Runs the program git and reads its output. */
+/* ---- git ---- */
 
 enum {
 	LIMIT_MS = 600 * 1000,

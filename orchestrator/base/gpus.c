@@ -116,19 +116,11 @@ const char *gpu_architecture(const char *text)
 
 static bool is_noise(const char *word, size_t len)
 {
-#define WORD(text)                                                                                 \
-	{                                                                                          \
-		text, sizeof(text) - 1                                                             \
-	}
-	static const struct {
-		const char *word;
-		size_t len;
-	} noise[] = {WORD("NVIDIA"),   WORD("AMD"),        WORD("GEFORCE"), WORD("TESLA"),
-		     WORD("INSTINCT"), WORD("GENERATION"), WORD("EDITION")};
-#undef WORD
+	static const char *const noise[] = {"NVIDIA",   "AMD",        "GEFORCE", "TESLA",
+					    "INSTINCT", "GENERATION", "EDITION"};
 
 	for (size_t i = 0; i < ARRAY_LEN(noise); i++)
-		if (noise[i].len == len && !memcmp(word, noise[i].word, len))
+		if (strlen(noise[i]) == len && !memcmp(word, noise[i], len))
 			return true;
 	return false;
 }

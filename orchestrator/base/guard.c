@@ -12,8 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* ---- late ----
- * Loads a library when it is needed. */
+/* ---- late ---- */
 
 int late_load(const char *file, const char *package, const struct late_function *list, size_t count,
 	      struct err *err)
@@ -30,8 +29,7 @@ int late_load(const char *file, const char *package, const struct late_function 
 	return 0;
 }
 
-/* ---- files ----
- * Raises the limit of open descriptors, and restores it for children. */
+/* ---- files ---- */
 
 enum { MOST = 1 << 20, ALWAYS_TAKEN = 10240, OPEN_GUESS = 16 };
 
@@ -80,8 +78,7 @@ static void files_restore_limit(void)
 		setrlimit(RLIMIT_NOFILE, &files_before);
 }
 
-/* ---- guard ----
- * Protects the keys in this process's memory and environment. */
+/* ---- guard ---- */
 
 #ifdef __linux__
 #include <sys/prctl.h>

@@ -6,8 +6,7 @@
 
 #include "str.h"
 
-/* ---- glob ----
- * The backtracking that all patterns with stars share. */
+/* ---- glob ---- */
 
 /* Where a star may try again: the pattern behind it, and how far in the text it has come. Only the
  * last star within a folder and the last one across folders are remembered: whatever an earlier one
@@ -89,8 +88,7 @@ bool glob_match(const struct glob_kind *kind, const char *pattern, const char *t
 	return true;
 }
 
-/* ---- pattern ----
- * Matches output patterns against file names. */
+/* ---- pattern ---- */
 
 /* One character of a pattern or a path; bytes that are not UTF-8 stand for themselves. */
 static uint32_t character(const char **at)
@@ -196,8 +194,7 @@ bool pattern_match_any(const char *const *patterns, const char *path)
 	return false;
 }
 
-/* ---- natural ----
- * Compares names by their numbers and letters instead of their bytes. */
+/* ---- natural ---- */
 
 struct name {
 	const unsigned char *at, *end;

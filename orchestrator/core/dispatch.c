@@ -259,7 +259,6 @@ void dispatch_fill(struct core *c, int pod)
 		;
 }
 
-/* Deals all that is left evenly to the pods that work; afterwards they need no client. */
 void dispatch_deal(struct core *c)
 {
 	bool dealt = true;

@@ -48,7 +48,6 @@ static void heap_pop(struct core *c, struct heap *h)
 	sift_down(c, h, 0);
 }
 
-/* The heaviest TODO segment of the group, -1 when there is none. */
 int64_t segments_top(struct core *c, struct heap *h)
 {
 	while (h->count && c->segs[h->list[0]].state != SEG_TODO)
@@ -341,7 +340,6 @@ void fetch_pending(struct core *c, int pod)
 	}
 }
 
-/* The pod's finished files can no longer be fetched: their segments are rendered again. */
 void fetch_lost(struct core *c, int pod)
 {
 	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++) {

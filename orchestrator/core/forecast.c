@@ -88,8 +88,7 @@ void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms)
 	core_fault(c, b->pod, &err);
 }
 
-/* How many segments a batch for this pod may have. An engine that renders one after the other gains
- * nothing from more than the job names. */
+/* An engine that renders one after the other gains nothing from more than the job names. */
 size_t speed_batch_most(const struct core *c, const struct core_pod *p)
 {
 	int most = c->conf.max_batch;
@@ -204,7 +203,6 @@ static void carry_over(struct core *c, const struct forecast *from, double facto
 	}
 }
 
-/* The plan as it would have been with what is known now. */
 void forecast_correct(struct core *c)
 {
 	const struct forecast *best = NULL;

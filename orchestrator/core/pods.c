@@ -599,8 +599,6 @@ void pods_decide_all(struct core *c)
 	pods_decide(c);
 }
 
-/* When all segments are settled, a pod bills for nothing, even if its agent does not report its
- * batches as over. */
 void pods_leave_settled(struct core *c)
 {
 	if (!segments_settled(c)) {

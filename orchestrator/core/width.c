@@ -10,7 +10,6 @@
  * What to request of providers before a pod is rented: offers, a volume, an image. Handles their
  * answers. */
 
-/* Its volume or its offers were requested and not answered yet. */
 static bool query_is_open(const struct vendor *v)
 {
 	return v->volume_query == QUERY_SENT || v->offers_query == QUERY_SENT;
@@ -107,8 +106,6 @@ static bool query_other_answered(const struct core *c)
 	return false;
 }
 
-/* A pod may still be rented there for this run: an answer is expected in time, or an image is
- * built. */
 bool query_is_awaited(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
@@ -424,7 +421,6 @@ void width_release_surplus(struct core *c)
 	pod_dismiss(c, last, ERR_NONE, "the work left would not have paid for its start");
 }
 
-/* The rate is too uncertain to decide. */
 bool width_is_open(const struct core *c, int active)
 {
 	return c->todo && c->conf.canary && active < width_now(c) && pace_is_rough(c);
