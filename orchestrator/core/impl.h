@@ -212,7 +212,7 @@ bool pod_files_outlive(const struct core_pod *p); /* its files can be read when 
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* it gets no more work */
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
 bool vendors_any_left(const struct core *c); /* one that was not given up */
-/* Nothing more is rented there, and the user is told. The message follows the provider's name. */
+/* Nothing more is rented there, and a note says why. The message follows the provider's name. */
 void vendor_give_up(struct core *c, int provider, enum err_kind kind, const char *fmt, ...)
 	PRINTF(4, 5);
 const struct core_provider *pod_provider(const struct core *c, const struct core_pod *p);
