@@ -818,7 +818,6 @@ static void send_tree(struct engine *e, int pod, struct tree *tree, char *dir)
 		.tree = tree,
 		.root = dir,
 		.silent_ms = MIN((int64_t)TREE_SILENT_MS, e->setup->conf.lease_ms / 2),
-		.lanes_left = &e->shares.lanes_left,
 		.done = sent,
 		.ctx = p->at};
 	p->bring.sync = upsync_start(e->loop, p->conn.link, e->pool, &want);

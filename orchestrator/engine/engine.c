@@ -230,16 +230,8 @@ enum {
 /* Descriptors. A pod has its connection, and one file being fetched, which has two. The rest is
  * shared: calls and children (with three pipes each), of which there are no more than pods; what a
  * run keeps open (the ledger, locks, logs, libcurl's kept connections, the files of worker
- * threads); and, as far as there is room, more files being fetched and further connections for a
- * large sync. */
-enum {
-	POD_FILES = 3,
-	OWN_FILES = 80,
-	LEAST_SHARED_FILES = 8,
-	MOST_SHARED_FILES = 96,
-	LEAST_LANES = 3,
-	MOST_LANES = 28
-};
+ * threads); and, as far as there is room, more files being fetched. */
+enum { POD_FILES = 3, OWN_FILES = 80, LEAST_SHARED_FILES = 8, MOST_SHARED_FILES = 96 };
 
 /* ---- events and actions ---- */
 
@@ -451,7 +443,7 @@ static long files_for(long pods)
 
 int engine_pods_fit(long limit, int open)
 {
-	long left = limit - open - 2 * LEAST_SHARED_FILES - LEAST_LANES;
+	long left = limit - open - 2 * LEAST_SHARED_FILES;
 	int pods = 0;
 
 	while (files_for(pods + 1) <= left)
@@ -464,10 +456,8 @@ static void share_files(struct engine *e)
 	long left =
 		e->setup->files ? e->setup->files - files_for(e->setup->conf.pods) : LONG_MAX / 2;
 
-	e->shares.fetch.files = (int)MAX(MIN((left - LEAST_LANES) / 4, (long)MOST_SHARED_FILES),
-					 (long)LEAST_SHARED_FILES);
-	e->shares.lanes_left = (int)MAX(MIN(left - 2 * e->shares.fetch.files, (long)MOST_LANES),
-					(long)LEAST_LANES);
+	e->fetch_share.files =
+		(int)MAX(MIN(left / 4, (long)MOST_SHARED_FILES), (long)LEAST_SHARED_FILES);
 }
 
 int engine_ready(struct err *err)

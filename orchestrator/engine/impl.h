@@ -58,12 +58,6 @@ struct client {
 	int64_t show_at, note_at, silence_at, handed_at;
 };
 
-/* What all pods together may use. engine.c divides it. */
-struct shares {
-	struct fetch_share fetch; /* fetch.c counts it */
-	int lanes_left;           /* upsync.c: further connections that may still be opened */
-};
-
 struct engine {
 	const struct engine_setup *setup;
 	struct core *core;
@@ -72,7 +66,7 @@ struct engine {
 	struct caller *caller;
 	struct pool *pool;
 	struct client client;
-	struct shares shares;
+	struct fetch_share fetch_share; /* engine.c; fetch.c counts it */
 
 	struct work work;         /* names.c: segments, and what they need */
 	struct outfiles outfiles; /* outfiles.c: what pods made of them */

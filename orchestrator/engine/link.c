@@ -1,4 +1,4 @@
-/* link.c - makes SSH connections to pods: one to each agent, and further ones for uploads. */
+/* link.c - makes the SSH connection to each pod's agent. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,140 +12,6 @@
 #include "impl.h"
 #include "net/http.h"
 
-/* ---- lane ----
- * One more SSH session to a pod, for one command. */
-
-enum { OPEN_LIMIT_MS = 20000, SILENCE_MS = 30000 };
-
-struct lane {
-	struct loop *loop;
-	const struct ssh_channel_ops *ops;
-	void *ctx;
-	char *user, *host_key, *private_key, *command;
-	int64_t overdue_at;
-	struct http_connect *connecting;
-	struct ssh *ssh;
-	struct ssh_channel *channel;
-	bool over;
-};
-
-static void lane_over(struct lane *l, int code, const char *signal, const struct err *err)
-{
-	if (l->over)
-		return;
-	l->over = true;
-	l->channel = NULL;
-	l->ops->closed(l->ctx, code, signal, err);
-}
-
-static void on_data(void *ctx, int stream, const void *bytes, size_t len)
-{
-	struct lane *l = ctx;
-
-	l->ops->data(l->ctx, stream, bytes, len);
-}
-
-static void on_writable(void *ctx)
-{
-	struct lane *l = ctx;
-
-	if (l->ops->writable)
-		l->ops->writable(l->ctx);
-}
-
-static void on_closed(void *ctx, int code, const char *signal, const struct err *err)
-{
-	lane_over(ctx, code, signal, err);
-}
-
-static const struct ssh_channel_ops channel_ops = {
-	.data = on_data, .writable = on_writable, .closed = on_closed};
-
-static void on_up(void *ctx, const struct err *err)
-{
-	struct lane *l = ctx;
-
-	if (err)
-		lane_over(l, 0, NULL, err);
-	else
-		l->channel = ssh_exec(l->ssh, l->command, &channel_ops, l, false);
-}
-
-static void on_lost(void *ctx, const struct err *err)
-{
-	lane_over(ctx, 0, NULL, err);
-}
-
-static void on_tcp(void *ctx, int fd, const struct err *err)
-{
-	struct lane *l = ctx;
-
-	l->connecting = NULL;
-	if (err) {
-		lane_over(l, 0, NULL, err);
-		return;
-	}
-	struct ssh_setup setup = {
-		.fd = fd,
-		.user = l->user,
-		.host_key = l->host_key,
-		.private_key = l->private_key,
-		.limit_ms = MAX(l->overdue_at - clock_boot_ms(), 1000),
-		.silence_ms = SILENCE_MS,
-	};
-	l->ssh = ssh_open(l->loop, &setup, on_up, on_lost, l);
-}
-
-/* Strings are copied; ops is kept by reference. Its callbacks are those of a channel: closed() is
- * the last one, whatever failed (ERR_NETWORK, ERR_UNTRUSTED, ERR_REFUSED). Never calls back before
- * it has returned. */
-static struct lane *lane_open(struct loop *loop, struct http *http, const struct lane_setup *setup,
-			      const struct ssh_channel_ops *ops, void *ctx)
-{
-	struct lane *l = xcalloc(1, sizeof(*l));
-
-	l->loop = loop;
-	l->ops = ops;
-	l->ctx = ctx;
-	l->user = xstrdup(setup->user);
-	l->host_key = xstrdup(setup->host_key);
-	l->private_key = xstrdup(setup->private_key);
-	l->command = xstrdup(setup->command);
-	l->overdue_at = clock_boot_ms() + OPEN_LIMIT_MS;
-	l->connecting = http_connect(http, setup->host, setup->port, OPEN_LIMIT_MS, on_tcp, l);
-	return l;
-}
-
-struct ssh_channel *lane_channel(struct lane *l)
-{
-	return l->channel;
-}
-
-static void free_later(void *ctx)
-{
-	struct lane *l = ctx;
-
-	free(l->user);
-	free(l->host_key);
-	explicit_bzero(l->private_key, strlen(l->private_key));
-	free(l->private_key);
-	free(l->command);
-	free(l);
-}
-
-/* Callbacks may call this: the struct lives until the next turn. */
-void lane_close(struct lane *l)
-{
-	if (!l)
-		return;
-	l->over = true;
-	http_connect_cancel(l->connecting);
-	ssh_close(l->ssh);
-	l->ssh = NULL;
-	l->channel = NULL;
-	loop_timer(l->loop, 0, free_later, l);
-}
-
 /* ---- link ----
  * One connection to a pod's agent: TCP, SSH, the agent's upload, then JSON lines. */
 
@@ -158,11 +24,9 @@ enum {
 
 struct link {
 	struct loop *loop;
-	struct http *http;
 	const struct link_ops *ops;
 	void *ctx;
-	char *host, *user, *host_key, *private_key, *run;
-	int port;
+	char *user, *host_key, *private_key, *run;
 	const struct pod_kit *kit;
 	int64_t from_event, overdue_at, reached_ms;
 	struct http_connect *connecting;
@@ -340,7 +204,7 @@ static void on_control_closed(void *ctx, int exit_code, const char *signal, cons
 
 static const struct ssh_channel_ops control_ops = {.data = on_control, .closed = on_control_closed};
 
-static void link_on_up(void *ctx, const struct err *err)
+static void on_up(void *ctx, const struct err *err)
 {
 	struct link *l = ctx;
 
@@ -359,12 +223,12 @@ static void link_on_up(void *ctx, const struct err *err)
 	str_free(&rest);
 }
 
-static void link_on_lost(void *ctx, const struct err *err)
+static void on_lost(void *ctx, const struct err *err)
 {
 	fail(ctx, err->kind, err->msg);
 }
 
-static void link_on_tcp(void *ctx, int fd, const struct err *err)
+static void on_tcp(void *ctx, int fd, const struct err *err)
 {
 	struct link *l = ctx;
 
@@ -382,7 +246,7 @@ static void link_on_tcp(void *ctx, int fd, const struct err *err)
 		.limit_ms = MAX(l->overdue_at - l->reached_ms, 1000),
 		.silence_ms = LINK_SILENCE_MS,
 	};
-	l->ssh = ssh_open(l->loop, &setup, link_on_up, link_on_lost, l);
+	l->ssh = ssh_open(l->loop, &setup, on_up, on_lost, l);
 }
 
 static void on_overdue(void *ctx)
@@ -399,11 +263,8 @@ struct link *link_open(struct loop *loop, struct http *http, const struct link_s
 	struct link *l = xcalloc(1, sizeof(*l));
 
 	l->loop = loop;
-	l->http = http;
 	l->ops = ops;
 	l->ctx = ctx;
-	l->host = xstrdup(setup->host);
-	l->port = setup->port;
 	l->user = xstrdup(setup->user);
 	l->host_key = xstrdup(setup->host_key);
 	l->private_key = xstrdup(setup->private_key);
@@ -413,7 +274,7 @@ struct link *link_open(struct loop *loop, struct http *http, const struct link_s
 	l->overdue_at = clock_boot_ms() + setup->limit_ms;
 	l->limit = loop_timer(loop, setup->limit_ms, on_overdue, l);
 	l->connecting = http_connect(http, setup->host, setup->port,
-				     MIN(setup->limit_ms, TCP_TIMEOUT_MS), link_on_tcp, l);
+				     MIN(setup->limit_ms, TCP_TIMEOUT_MS), on_tcp, l);
 	return l;
 }
 
@@ -428,21 +289,6 @@ struct ssh *link_ssh(struct link *l)
 	return l->ssh;
 }
 
-struct lane *link_lane(struct link *l, const char *command, const struct ssh_channel_ops *ops,
-		       void *ctx)
-{
-	struct lane_setup setup = {
-		.host = l->host,
-		.port = l->port,
-		.user = l->user,
-		.host_key = l->host_key,
-		.private_key = l->private_key,
-		.command = command,
-	};
-
-	return lane_open(l->loop, l->http, &setup, ops, ctx);
-}
-
 static void wipe(char *secret)
 {
 	if (secret)
@@ -450,13 +296,12 @@ static void wipe(char *secret)
 	free(secret);
 }
 
-static void link_free_later(void *ctx)
+static void free_later(void *ctx)
 {
 	struct link *l = ctx;
 
 	str_free(&l->in);
 	str_free(&l->waiting);
-	free(l->host);
 	free(l->user);
 	free(l->host_key);
 	free(l->run);
@@ -475,5 +320,5 @@ void link_close(struct link *l)
 	ssh_close(l->ssh);
 	l->ssh = NULL;
 	l->control = NULL;
-	loop_timer(l->loop, 0, link_free_later, l);
+	loop_timer(l->loop, 0, free_later, l);
 }

@@ -40,24 +40,6 @@ const char *keys_client_public(const struct engine *e, int pod);
 const char *keys_host_private(const struct engine *e, int pod);
 const char *keys_host_public(const struct engine *e, int pod);
 
-/* ---- lane ----
- * One more SSH session to a pod, for one command. On a far line one connection carries at most
- * its window in each round trip; several connections carry several windows. */
-
-struct lane;
-
-struct lane_setup {
-	const char *host, *user;
-	int port;
-	const char *host_key, *private_key; /* as struct link_setup has them */
-	const char *command;
-};
-
-/* NULL before the session is up and after closed(). */
-struct ssh_channel *lane_channel(struct lane *lane);
-/* No callback afterwards. Needed also after closed(); callbacks may call it. Accepts NULL. */
-void lane_close(struct lane *lane);
-
 /* ---- link ----
  * One connection to one pod's agent: TCP, SSH with the host key that we made, the upload of the
  * agent, then JSON lines both ways (jobs/agent/CONTROL.md). After a loss the owner closes the
@@ -97,17 +79,13 @@ void link_hand(struct link *link, const struct link_ops *ops, void *ctx);
 /* queued; before up() too */
 void link_send(struct link *link, const json_t *line);
 struct ssh *link_ssh(struct link *link); /* for further channels, after up() */
-/* Another session to the same pod, for one command. After up(); it may outlive the link.
- */
-struct lane *link_lane(struct link *link, const char *command, const struct ssh_channel_ops *ops,
-		       void *ctx);
-void link_close(struct link *link); /* no callback afterwards; accepts NULL */
+void link_close(struct link *link);      /* no callback afterwards; accepts NULL */
 
 /* ---- meter ----
  * Measures the rate of an upload's line while it sends. */
 
 enum {
-	METER_WINDOW = 2 << 20, /* bytes that sshd lets one session send in a round trip */
+	METER_WINDOW = 2 << 20, /* bytes that sshd lets one channel send in a round trip */
 };
 
 struct meter {
@@ -150,9 +128,9 @@ const struct err *trees_failure(const struct engine *e);
 /* ---- upsync ----
  * Uploads a tree to a pod's volume under its id: one exec, one tar stream; nothing is sent that
  * is there already. The stream is cut into frames. The rate of the first frames decides whether
- * further sessions carry later ones, which the agent puts in order (jobs/agent/CONTROL.md, `tree
- * --lanes`; after the loss of one, all goes again over one session), and whether frames are
- * packed: if they shrink, on a line that the processor cannot fill. */
+ * further channels carry later ones, which the agent puts in order (jobs/agent/CONTROL.md, `tree
+ * --lanes`), and whether frames are packed: if they shrink, on a line that the processor cannot
+ * fill. */
 
 struct upsync;
 
@@ -170,7 +148,6 @@ struct upsync_want {
 	int64_t silent_ms; /* without a byte that the pod took, or a line of it, for longer than
 			      this the upload is stuck. After the last byte the pod unpacks and
 			      syncs, and gets the time that this may take */
-	int *lanes_left;   /* further sessions that all pods together may open; borrowed */
 	/* In the loop, exactly once: sent is the bytes that went over the line (0: it was there).
 	 */
 	void (*done)(void *ctx, int64_t sent, const struct err *err);

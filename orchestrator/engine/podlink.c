@@ -284,7 +284,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	log_worker_user(e, at->pod, hello);
 	c->zstd = jsonx_bool(hello, "zstd", false);
 	known_image_seen(e, at->pod, hello);
-	c->fetcher = fetcher_new(link_ssh(c->link), e->loop, e->pool, &e->shares.fetch,
+	c->fetcher = fetcher_new(link_ssh(c->link), e->loop, e->pool, &e->fetch_share,
 				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4),
 				 on_stuck, at);
 	checkpoint_connected(e, at->pod);

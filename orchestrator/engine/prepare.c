@@ -429,7 +429,6 @@ static void send_kit(struct engine *e, int pod)
 	struct upsync_want want = {.dir = "kit",
 				   .tree = trees_kit(e),
 				   .silent_ms = tree_silent_ms(e),
-				   .lanes_left = &e->shares.lanes_left,
 				   .done = kit_over,
 				   .ctx = p->at};
 
@@ -448,7 +447,6 @@ static void send_code(struct engine *e, int pod)
 				       : known_base(e, c->rental.provider, &c->rental.volume),
 		.zstd = p->conn.zstd,
 		.silent_ms = tree_silent_ms(e),
-		.lanes_left = &e->shares.lanes_left,
 		.done = code_over,
 		.ctx = p->at};
 

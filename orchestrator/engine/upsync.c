@@ -61,120 +61,6 @@ enum measured meter_add(struct meter *m, int64_t now_ms, int64_t gone, int64_t s
 	return !valid ? MEASURED_NOTHING : first ? MEASURED_FIRST_WINDOW : MEASURED_RATE;
 }
 
-/* ---- carriers ----
- * The further sessions that carry one upload beside the session of its link. */
-
-enum { CARRIERS_MAX = 7 }; /* sshd refuses sessions beyond ten that log in at once */
-
-struct carriers_ops {
-	void (*writable)(void *ctx); /* one may take more */
-	/* One that had joined is closed; clean: the agent ended it with exit code 0. */
-	void (*closed)(void *ctx, bool clean);
-};
-
-struct carrier {
-	struct carriers *of;
-	struct lane *lane;
-	bool joined; /* the pod's end has joined the stream: it may carry frames */
-};
-
-struct carriers {
-	struct carrier all[CARRIERS_MAX];
-	int count;
-	int *left; /* sessions that all pods may still open; borrowed */
-	const struct carriers_ops *ops;
-	void *ctx;
-};
-
-/* The agent writes a line when it has joined. */
-static void on_data(void *ctx, int stream, const void *bytes, size_t len)
-{
-	struct carrier *k = ctx;
-
-	if (stream || k->joined || !memchr(bytes, '\n', len))
-		return;
-	k->joined = true;
-	k->of->ops->writable(k->of->ctx);
-}
-
-static void on_writable(void *ctx)
-{
-	struct carrier *k = ctx;
-
-	if (k->joined)
-		k->of->ops->writable(k->of->ctx);
-}
-
-static void on_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
-{
-	struct carrier *k = ctx;
-	bool joined = k->joined;
-
-	k->joined = false;
-	if (joined)
-		k->of->ops->closed(k->of->ctx, !err && !signal && !exit_code);
-}
-
-static const struct ssh_channel_ops lane_ops = {
-	.data = on_data, .writable = on_writable, .closed = on_closed};
-
-/* Opens up to `wanted` sessions that join the upload of the tree with this id. c->left is set. */
-static void carriers_open(struct carriers *c, struct link *link, const char *tree_id,
-			  int64_t wanted, const struct carriers_ops *ops, void *ctx)
-{
-	CLEANUP(str_free) struct str command = STR_INIT;
-
-	c->ops = ops;
-	c->ctx = ctx;
-	c->count = (int)MIN(MIN(wanted, (int64_t)CARRIERS_MAX), (int64_t)*c->left);
-	*c->left -= c->count;
-	str_addf(&command, "exec \"$BURST_HOME/burst-agent\" lane %s", tree_id);
-	for (int i = 0; i < c->count; i++) {
-		struct carrier *k = &c->all[i];
-		*k = (struct carrier){.of = c};
-		k->lane = link_lane(link, str_text(&command), &lane_ops, k);
-	}
-}
-
-/* no callback afterwards */
-static void carriers_close(struct carriers *c)
-{
-	for (int i = 0; i < c->count; i++)
-		lane_close(c->all[i].lane);
-	*c->left += c->count;
-	c->count = 0;
-}
-
-static struct ssh_channel *channel_of(const struct carrier *k)
-{
-	return k->joined ? lane_channel(k->lane) : NULL;
-}
-
-/* The channel with the fewest queued bytes among `first` and those that have joined. */
-static struct ssh_channel *carriers_emptiest(const struct carriers *c, struct ssh_channel *first)
-{
-	struct ssh_channel *best = first;
-
-	for (int i = 0; i < c->count; i++) {
-		struct ssh_channel *channel = channel_of(&c->all[i]);
-		if (channel && ssh_queued(channel) < ssh_queued(best))
-			best = channel;
-	}
-	return best;
-}
-
-/* bytes, of those that have joined */
-static int64_t carriers_queued(const struct carriers *c)
-{
-	int64_t queued = 0;
-
-	for (int i = 0; i < c->count; i++) {
-		struct ssh_channel *channel = channel_of(&c->all[i]);
-		queued += channel ? (int64_t)ssh_queued(channel) : 0;
-	}
-	return queued;
-}
-
 /* ---- trees ----
  * What is synced to the pods: the job's own files, and the code, which is scanned while the first
  * pod is rented. */
@@ -327,13 +213,14 @@ enum {
 	/* Smaller slices shrink less, and a near line idles while the threads hand them over. */
 	SLICE = 512 << 10,
 	QUEUED_MAX = 1 << 20,
-	QUEUED_MAX_LANE = 512 << 10, /* of each session, where there are several */
+	QUEUED_MAX_LANE = 512 << 10, /* of each channel, where there are several */
 	FRAME_HEAD = 12,
 	/* A line with at least this round trip counts as slow until a measurement. */
 	FAR_MS = 5,
-	/* of opening further sessions, while the first one sends */
-	OPEN_ROUND_TRIPS = 12,
-	OPEN_MS = 200,
+	LANES_MAX = 3, /* with them a connection's own window is the limit */
+	/* of opening lanes, while the first channel sends */
+	OPEN_ROUND_TRIPS = 4,
+	OPEN_MS = 100,
 	/* sent as it is after a slice that did not shrink by a sixteenth: its neighbours are
 	 * probably alike, and trying costs time */
 	PLAIN_BYTES = 2 << 20,
@@ -342,17 +229,22 @@ enum {
 	/* A tenth of what slow volumes unpack and sync. */
 	UNPACK_BYTES_S = 5 << 20,
 	UNPACK_FILES_S = 20,
-	/* for the pod to report, after the end, that a lost session took frames with it */
-	LOSS_REPORT_MS = 20000,
 };
 
-/* Bytes a second that all sessions together should be able to carry. */
+/* Bytes a second that all channels together should be able to carry. */
 static const int64_t CARRY_WANTED = 250 * 1000 * 1000;
 /* Packing pays on a line below this rate, in bytes a second. A processor packs some 300 MB/s; if
  * pod and client share it, or it is slow, sending unpacked is as fast. */
 static const int64_t PACK_BELOW_NEAR = 50 * 1000 * 1000, PACK_BELOW_FAR = 150 * 1000 * 1000;
 
 #define FRAME_PACKED (UINT32_C(1) << 31)
+
+/* A further channel that carries frames of an upload. */
+struct lane {
+	struct upsync *of;
+	struct ssh_channel *channel; /* NULL: closed */
+	bool joined;                 /* the pod's end has joined the stream: it may carry frames */
+};
 
 struct upsync {
 	struct link *link;
@@ -364,13 +256,11 @@ struct upsync {
 	struct str said, complaint;
 	int64_t sent;
 	bool busy, cancelled, remote_over, eof_sent;
-	bool lane_lost, link_lost; /* it may have taken frames with it */
-	bool alone;                /* no further sessions: one was lost before */
-	struct timer *loss;
 	struct timer *tick;
 	int64_t moved; /* at the last tick: bytes sent and received */
 	int unmoved_ticks;
-	struct carriers carriers; /* the further sessions */
+	struct lane lanes[LANES_MAX];
+	int lane_count;
 	struct meter meter;
 	bool packs;         /* the line is slow enough that packing pays */
 	int64_t plain_left; /* bytes that are not tried after a slice that did not shrink */
@@ -392,12 +282,17 @@ struct upsync {
 
 static void start_channel(struct upsync *u);
 
+static void close_lanes(struct upsync *u)
+{
+	for (int i = 0; i < u->lane_count; i++)
+		ssh_channel_close(u->lanes[i].channel);
+	u->lane_count = 0;
+}
+
 /* Undoes what was prepared and sent. */
 static void clear(struct upsync *u)
 {
-	loop_untimer(u->loss);
-	u->loss = NULL;
-	carriers_close(&u->carriers);
+	close_lanes(u);
 	pack_close(u->pack);
 	u->pack = NULL;
 	tree_diff_free(&u->diff);
@@ -446,12 +341,6 @@ static void settle(struct upsync *u)
 		start_channel(u);
 		return;
 	}
-	if (u->lane_lost && !u->link_lost && !u->alone && !u->result.kind) {
-		clear(u);
-		u->alone = true;
-		start_channel(u);
-		return;
-	}
 	if (u->result.kind)
 		err = u->result;
 	else if (u->remote.kind)
@@ -486,11 +375,14 @@ static void work_slice(void *arg)
 static void slice_ready(void *arg);
 
 /* The channel for the next frame; NULL: all are full. */
-static struct ssh_channel *free_channel(struct upsync *u)
+static struct ssh_channel *free_channel(const struct upsync *u)
 {
-	struct ssh_channel *best = carriers_emptiest(&u->carriers, u->channel);
+	struct ssh_channel *best = u->channel;
 
-	return ssh_queued(best) > (u->carriers.count ? QUEUED_MAX_LANE : QUEUED_MAX) ? NULL : best;
+	for (int i = 0; i < u->lane_count; i++)
+		if (u->lanes[i].joined && ssh_queued(u->lanes[i].channel) < ssh_queued(best))
+			best = u->lanes[i].channel;
+	return ssh_queued(best) > (u->lane_count ? QUEUED_MAX_LANE : QUEUED_MAX) ? NULL : best;
 }
 
 static void more(struct upsync *u)
@@ -536,37 +428,67 @@ static void cut(struct upsync *u)
 	settle(u);
 }
 
-static void on_loss(void *ctx)
-{
-	struct upsync *u = ctx;
+/* ---- lanes ----
+ * sshd lets a channel send one window in each round trip; several channels send several. */
 
-	u->loss = NULL;
+/* The agent writes a line when it has joined. */
+static void on_lane_data(void *ctx, int stream, const void *bytes, size_t len)
+{
+	struct lane *l = ctx;
+
+	if (stream || l->joined || !memchr(bytes, '\n', len))
+		return;
+	l->joined = true;
+	more(l->of);
+}
+
+static void on_lane_writable(void *ctx)
+{
+	const struct lane *l = ctx;
+
+	if (l->joined)
+		more(l->of);
+}
+
+/* One that ends too early takes frames with it, and the pod drops a stream that lacks some. A lost
+ * connection takes the upload's own channel, too. */
+static void on_lane_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
+{
+	struct lane *l = ctx;
+	struct upsync *u = l->of;
+	bool joined = l->joined, clean = !signal && !exit_code;
+
+	l->channel = NULL;
+	l->joined = false;
+	if (!joined || err || u->remote_over || (u->eof_sent && clean))
+		return;
+	err_set(&u->result, ERR_TRANSIENT, "a part of the upload ended early");
 	cut(u);
 }
 
-/* The pod drops a stream with missing frames: then all goes again, over one session. After the end
- * frame only the pod can tell whether the lost session still had some. */
-static void on_carrier_closed(void *ctx, bool clean)
+static const struct ssh_channel_ops lane_ops = {
+	.data = on_lane_data, .writable = on_lane_writable, .closed = on_lane_closed};
+
+static void open_lanes(struct upsync *u, int64_t wanted)
 {
-	struct upsync *u = ctx;
+	CLEANUP(free_text)
+	char *command = xasprintf("exec \"$BURST_HOME/burst-agent\" lane %s", u->want.tree->id);
 
-	if (u->remote_over || (u->eof_sent && clean))
-		return;
-	u->lane_lost = true;
-	if (!u->eof_sent)
-		cut(u);
-	else if (!u->loss)
-		u->loss = loop_timer(u->loop, LOSS_REPORT_MS, on_loss, u);
+	u->lane_count = (int)MIN(wanted, (int64_t)LANES_MAX);
+	for (int i = 0; i < u->lane_count; i++) {
+		struct lane *l = &u->lanes[i];
+		*l = (struct lane){.of = u};
+		l->channel = ssh_exec(link_ssh(u->link), command, &lane_ops, l, false);
+	}
 }
-
-static const struct carriers_ops carriers_ops = {.writable = upsync_on_writable,
-						 .closed = on_carrier_closed};
 
 static int64_t bytes_gone(const struct upsync *u)
 {
 	int64_t queued = u->channel ? (int64_t)ssh_queued(u->channel) : 0;
 
-	return u->sent - queued - carriers_queued(&u->carriers);
+	for (int i = 0; i < u->lane_count; i++)
+		queued += u->lanes[i].joined ? (int64_t)ssh_queued(u->lanes[i].channel) : 0;
+	return u->sent - queued;
 }
 
 /* How long the rest takes at the measured rate. */
@@ -580,8 +502,8 @@ static int64_t left_ms(const struct upsync *u)
 			 (double)MAX(u->meter.rate, 1));
 }
 
-/* Decides by the measured rate whether to pack, and whether to open further sessions. Sessions help
- * where the window of sshd limits the pace and not the line. */
+/* Decides by the measured rate whether to pack, and whether to open lanes. They help where the
+ * window of sshd limits the pace and not the line. */
 static void judge(struct upsync *u, bool first_window)
 {
 	int64_t rtt = ssh_round_trip_ms(link_ssh(u->link));
@@ -589,10 +511,9 @@ static void judge(struct upsync *u, bool first_window)
 
 	if (!first_window || rate < pack_below)
 		u->packs = u->want.zstd && rate < pack_below;
-	if (!u->alone && !u->carriers.count && rtt >= FAR_MS &&
-	    rate * rtt / 1000 >= METER_WINDOW / 2 && left_ms(u) > OPEN_ROUND_TRIPS * rtt + OPEN_MS)
-		carriers_open(&u->carriers, u->link, u->want.tree->id,
-			      CARRY_WANTED / 1000 * rtt / METER_WINDOW, &carriers_ops, u);
+	if (!u->lane_count && rtt >= FAR_MS && rate * rtt / 1000 >= METER_WINDOW / 2 &&
+	    left_ms(u) > OPEN_ROUND_TRIPS * rtt + OPEN_MS)
+		open_lanes(u, CARRY_WANTED / 1000 * rtt / METER_WINDOW);
 }
 
 static void measure(struct upsync *u)
@@ -657,7 +578,6 @@ static void upsync_on_closed(void *ctx, int exit_code, const char *signal, const
 	u->channel = NULL;
 	u->remote_over = true;
 	u->exit_code = exit_code;
-	u->link_lost = err != NULL;
 	if (err)
 		u->remote = *err;
 	else if (signal)
@@ -725,7 +645,7 @@ static void start_channel(struct upsync *u)
 			 u->want.staged_parts, u->want.staged_sha256);
 	else
 		str_add(&command, " --lanes");
-	u->remote_over = u->eof_sent = u->lane_lost = u->link_lost = false;
+	u->remote_over = u->eof_sent = false;
 	meter_start(&u->meter);
 	u->packs = u->want.zstd && ssh_round_trip_ms(link_ssh(u->link)) >= FAR_MS;
 	u->plain_left = u->taken = 0;
@@ -751,7 +671,6 @@ struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *p
 	u->want = *want;
 	u->with_base = want->base != NULL;
 	u->staged = want->staged_parts > 0;
-	u->carriers.left = want->lanes_left;
 	u->slice = xmalloc(SLICE);
 	u->said.max = 64 << 10;
 	u->complaint.max = 2048;
@@ -766,7 +685,7 @@ void upsync_cancel(struct upsync *u)
 	if (!u)
 		return;
 	u->cancelled = true;
-	carriers_close(&u->carriers);
+	close_lanes(u);
 	ssh_channel_close(u->channel);
 	u->channel = NULL;
 	u->remote_over = true;

@@ -97,21 +97,15 @@ big_code() { # big_code FILES: of half a megabyte each
 	mkdir code
 	for i in $(seq "$1"); do head -c 500000 /dev/urandom >"code/f$i"; done
 }
-t_big_code_over_a_long_line() { # several sessions carry one stream
+lanes() { pod_processes 'burst-agent lane '; }
+has_lane() { [ -n "$(lanes)" ]; }
+t_big_code_over_a_long_line() { # several channels carry one stream
 	big_code 200
 	hash_code 60ms
-	through '9.9=refuse'
-	burst run
+	burst_bg run
+	wait_for 40 "several channels" has_lane
+	burst_wait
 	code_arrived
-	[ "$(grep -c ' open ' relay.log)" -gt 1 ] || complain "one session alone"
-}
-t_big_code_over_a_near_line() { # its first channel takes long to open, as sshd has to do with the login; that is not the line
-	big_code 100
-	hash_code 0ms
-	through '9.9=refuse'
-	burst run
-	code_arrived
-	[ "$(grep -c " over " relay.log)" -lt 3 ] || complain "more than the near line is worth: $(cat relay.log)"
 }
 t_code_that_shrinks_in_part() { # what is packed and what is not make one stream
 	local i
@@ -127,25 +121,14 @@ t_code_that_shrinks_in_part() { # what is packed and what is not make one stream
 	[ "$(awk '$2 == "over" { n += $3 } END { print n + 0 }' relay.log)" -lt 62000000 ] ||
 		complain "of 72 MB too little shrank: $(grep -h ' over ' relay.log | tr '\n' ' ')"
 }
-several_sessions() { [ "$(sessions | wc -l)" -gt 6 ]; }
-t_one_of_several_sessions_is_cut() {
+kill_lane() { kill -KILL "$(lanes | tail -n 1)" 2>/dev/null; }
+t_one_of_several_channels_ends() {
 	big_code 240
 	hash_code 60ms
 	burst_bg run
-	wait_for 40 "several sessions" several_sessions
-	kill -KILL "$(sessions | tail -n 1)"
+	wait_for 40 "one of several channels to be killed" kill_lane
 	burst_wait
 	code_arrived
-	is "$(ledger 'select count(*) from pod')" 1 pods
-}
-t_one_of_several_sessions_is_lost_at_the_end() { # all else has come when what it carried is missed: it comes again
-	big_code 150
-	hash_code 60ms
-	through '1.3=stall:up:20000:8000'
-	burst run --json
-	is "$(relayed 1.3 fired)" 1 "the line was spoilt"
-	code_arrived
-	is "$(json '.pods | length')" 1 pods
 }
 
 # ---- to the byte ----
