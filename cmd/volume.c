@@ -1,6 +1,446 @@
-/* volume.c - `burst volume`: lists, makes, warms, cleans and removes volumes. */
+/* volume.c - `burst volume`: lists, makes, warms, cleans and removes volumes, and copies single
+ * files. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/pattern.h"
+#include "base/path.h"
 #include "cmd/launch/launch.h"
-#include "cmd/volumes/volumes.h"
+#include "cmd/launch/volume.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "engine/caller.h"
+#include "runs/volume_gc.h"
+
+/* ---- files of a volume ---- */
+
+enum { ASK_MS = 3600 * 1000, FIND_ASK_MS = 60000 };
+#define FILE_MOST (INT64_C(1) << 40)
+
+/* Splits "tts-cache:env/x": the part before the colon, which the caller frees, or NULL; *path is
+ * the rest. ERR_USAGE: the path cannot be on a volume. */
+static int split_place(const char *text, char **name, const char **path, struct err *err)
+{
+	const char *colon = strchr(text, ':');
+	const char *rest = colon ? colon + 1 : text;
+
+	rest += strspn(rest, "/");
+	if (*rest && !path_is_safe(rest))
+		return err_set(err, ERR_USAGE, "volume: \"%.60s\" is not a path on a volume", text);
+	*name = colon && colon > text ? xstrndup(text, (size_t)(colon - text)) : NULL;
+	*path = rest;
+	return 0;
+}
+
+static struct op_want want_of(const struct volume_row *v, const char *path)
+{
+	struct op_want want = {.file.path = path};
+
+	COPY_TEXT(want.file.volume.provider, v->provider);
+	COPY_TEXT(want.file.volume.id, v->id);
+	COPY_TEXT(want.file.volume.name, v->name);
+	COPY_TEXT(want.file.volume.region, v->region);
+	return want;
+}
+
+static int cannot(const struct volume_row *v, const char *what, struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "volume %s: %s cannot %s files there without a pod, or has no keys for that "
+		       "(see `burst doctor`)",
+		       v->name, v->provider, what);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return natural_order(((const struct volume_entry *)a)->name,
+			     ((const struct volume_entry *)b)->name);
+}
+
+static void print_entries(struct volume_entry *list, size_t count)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	char when[32];
+
+	if (count)
+		qsort(list, count, sizeof(*list), by_name);
+	table_column(t, "NAME", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "BYTES", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "CHANGED (UTC)", TABLE_LEFT, 1);
+	for (size_t i = 0; i < count; i++) {
+		clock_rfc3339(when, sizeof(when), list[i].changed_s * 1000);
+		table_cell(t, "%s%s", list[i].name, list[i].folder ? "/" : "");
+		if (list[i].bytes < 0)
+			table_cell(t, "-");
+		else
+			table_cell(t, "%lld", (long long)list[i].bytes);
+		table_cell(t, "%s", list[i].changed_s > 0 ? when : "-");
+	}
+	table_print(t, stdout, terminal_width(stdout));
+}
+
+/* Prints the contents of a folder. */
+static int list_folder(const struct engine_provider *p, const struct volume_row *v,
+			      const char *path, struct err *err)
+{
+	struct op_want want = want_of(v, path);
+	struct op_result result = {0};
+
+	if (!provider_can_tidy(p->ops, p->handle, &want.file.volume))
+		return cannot(v, "list", err);
+	if (caller_perform(p, OP_VOLUME_LS, &want, ASK_MS, &result, err) < 0)
+		return err->kind == ERR_NOT_FOUND
+			       ? err_set(err, ERR_USAGE, "volume %s has no folder \"%s\"", v->name,
+					 path)
+			       : err_wrap(err, "%s", v->provider);
+	print_entries(result.entries, result.entry_count);
+	op_result_free(&result);
+	return 0;
+}
+
+/* Writes a new file; fails if it exists. */
+static int get_from(const struct engine_provider *p, const struct volume_row *v,
+			   const char *path, const char *file, struct err *err)
+{
+	CLEANUP(free_text) char *part = xasprintf("%s%s", file, PATH_PART);
+	struct op_want want = want_of(v, path);
+	struct op_result result = {0};
+
+	if (!provider_can_fetch(p->ops, p->handle, &want.file.volume))
+		return cannot(v, "read", err);
+	if (path_exists(file))
+		return err_set(err, ERR_USAGE, "%s already exists; nothing was changed", file);
+	want.file.local = part;
+	want.file.max_bytes = FILE_MOST;
+	unlink(part);
+	if (caller_perform(p, OP_FETCH, &want, ASK_MS, &result, err) < 0) {
+		unlink(part);
+		return err->kind == ERR_NOT_FOUND
+			       ? err_set(err, ERR_USAGE, "volume %s has no file \"%s\"", v->name,
+					 path)
+			       : err_wrap(err, "%s", v->provider);
+	}
+	op_result_free(&result);
+	if (rename(part, file) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", file, strerror(errno));
+	output_line(stderr, "%s: from volume %s", file, v->name);
+	return 0;
+}
+
+/* Replaces a file of this name. */
+static int put_on(const struct engine_provider *p, const struct volume_row *v,
+			   const char *file, const char *path, struct err *err)
+{
+	struct op_want want = want_of(v, path);
+	struct op_result result = {0};
+	struct stat st;
+
+	if (!provider_can_stage(p->ops, p->handle, &want.file.volume))
+		return cannot(v, "write", err);
+	if (stat(file, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_set(err, ERR_USAGE, "%s: %s", file,
+			       errno == ENOENT ? strerror(errno) : "is not a regular file");
+	want.file.local = file;
+	want.file.max_bytes = st.st_size;
+	if (p->ops->stage_block_bytes &&
+	    blocks_of_file(&want.file.blocks, file, p->ops->stage_block_bytes, err) < 0)
+		return -1;
+	int status = caller_perform(p, OP_STAGE, &want, ASK_MS, &result, err);
+	blocks_free(&want.file.blocks);
+	if (status < 0)
+		return err_wrap(err, "%s", v->provider);
+	op_result_free(&result);
+	output_line(stderr, "%s: on volume %s as %s", file, v->name, path);
+	return 0;
+}
+
+/* ---- find: a volume by name, as the providers list it now ---- */
+
+/* The open provider of this name; NULL: none. */
+static struct engine_provider *provider_of(struct launch *l, const char *name)
+{
+	for (int i = 0; i < l->run.setup.provider_count; i++)
+		if (!strcmp(l->run.setup.providers[i].ops->name, name))
+			return &l->run.setup.providers[i];
+	return NULL;
+}
+
+/* Performs one operation at a provider. op_result_free(result) on success. */
+static int perform(const struct engine_provider *p, enum op_kind kind,
+			  const struct op_want *want, struct op_result *result, struct err *err)
+{
+	return caller_perform(p, kind, want, FIND_ASK_MS, result, err) < 0
+		       ? err_wrap(err, "%s", p->ops->name)
+		       : 0;
+}
+
+/* Replaces the ledger's volumes by what the providers list. */
+static int refresh(struct launch *l, struct err *err)
+{
+	struct volume_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_volumes(l->ctx->store, &rows, &count, err) < 0)
+		return -1;
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		const struct engine_provider *p = &l->run.setup.providers[i];
+		struct op_result result = {0};
+		if (perform(p, OP_VOLUMES, NULL, &result, err) < 0) {
+			free(rows);
+			return -1;
+		}
+		for (size_t k = 0; k < count; k++)
+			if (!strcmp(rows[k].provider, p->ops->name))
+				store_remove_volume(l->ctx->store, rows[k].provider, rows[k].id,
+						    NULL);
+		for (size_t k = 0; k < result.volume_count; k++)
+			volume_remember(l->ctx, p->ops->name, &result.volumes[k], NULL);
+		op_result_free(&result);
+	}
+	free(rows);
+	return 0;
+}
+
+/* Finds by id or name. ERR_USAGE: there is none, or several providers have one. */
+static int find(struct launch *l, const char *name, struct volume_row *out, struct err *err)
+{
+	struct volume_row *rows = NULL;
+	size_t count = 0, hits = 0;
+
+	if (refresh(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (provider_of(l, rows[i].provider) &&
+		    (!strcmp(rows[i].id, name) || !strcmp(rows[i].name, name))) {
+			*out = rows[i];
+			hits++;
+		}
+	free(rows);
+	if (hits == 1)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       hits ? "%s: several providers have a volume of that name; choose one "
+			      "with -p"
+			    : "%s: no such volume (see `burst volume ls`)",
+		       name);
+}
+
+/* Finds the volume of "NAME:PATH"; without NAME the config's. */
+static int find_place(struct launch *l, const char *text, struct volume_row *v,
+			     const char **path, struct err *err)
+{
+	CLEANUP(free_text) char *name = NULL;
+	const char *own = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
+
+	if (split_place(text, &name, path, err) < 0)
+		return -1;
+	if (!name && !own)
+		return err_set(err, ERR_USAGE,
+			       "volume: no burst.cfg here names a volume: write VOLUME:PATH");
+	return find(l, name ? name : own, v, err);
+}
+
+/* ---- ls, get, put VOLUME:PATH ---- */
+
+static int list_place(struct launch *l, const char *place, struct err *err)
+{
+	struct volume_row v;
+	const char *path;
+
+	if (find_place(l, place, &v, &path, err) < 0)
+		return -1;
+	if (!*path) /* no provider can list a whole volume */
+		return err_set(err, ERR_USAGE,
+			       "volume ls: name a folder, as in %s:runs (burst keeps env, code, "
+			       "agent and runs there)",
+			       v.name);
+	return list_folder(provider_of(l, v.provider), &v, path, err);
+}
+
+static int get_file(struct launch *l, const char *place, const char *file, struct err *err)
+{
+	struct volume_row v;
+	const char *path;
+
+	if (find_place(l, place, &v, &path, err) < 0)
+		return -1;
+	if (!*path)
+		return err_set(err, ERR_USAGE, "volume get: %s names no file", place);
+	return get_from(provider_of(l, v.provider), &v, path,
+			       file ? file : path_base(path), err);
+}
+
+static int put_file(struct launch *l, const char *file, const char *place, struct err *err)
+{
+	bool folder = !place || ends_with(place, ":") || ends_with(place, "/");
+	CLEANUP(free_text)
+	char *whole =
+		folder ? xasprintf("%s%s", place ? place : "", path_base(file)) : xstrdup(place);
+	struct volume_row v;
+	const char *path;
+
+	if (find_place(l, whole, &v, &path, err) < 0)
+		return -1;
+	return put_on(provider_of(l, v.provider), &v, file, path, err);
+}
+
+/* ---- gc: one volume or all ---- */
+
+#define KEEP_MS (INT64_C(14) * 24 * 3600 * 1000)
+
+/* Tidies each volume that can be; a named volume must be tidied. */
+static int tidy_all(struct launch *l, const struct gc_want *want, struct err *err)
+{
+	struct volume_row *rows = NULL;
+	size_t count = 0;
+	int status = 0;
+
+	if (refresh(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const struct engine_provider *p = provider_of(l, rows[i].provider);
+		struct err why = {0};
+		struct volume v = {0};
+		COPY_TEXT(v.id, rows[i].id);
+		COPY_TEXT(v.region, rows[i].region);
+		if (p && !provider_can_tidy(p->ops, p->handle, &v))
+			log_line(LOG_NOTE,
+				 "volume %s: %s cannot remove files %s without a pod%s: not "
+				 "changed",
+				 rows[i].name, rows[i].provider,
+				 rows[i].region[0] ? rows[i].region : "there",
+				 p->ops->can_tidy
+					 ? " unless it has keys for that (see `burst doctor`)"
+					 : "");
+		else if (p && volume_gc(&l->ctx->runs, p, &rows[i], want, &why) < 0 &&
+			 status == 0) {
+			/* tidy the others all the same */
+			*err = why;
+			status = -1;
+		} else if (why.kind) {
+			log_line(LOG_WARN, "%s", why.msg);
+		}
+	}
+	free(rows);
+	return status;
+}
+
+static void print_line(void *ctx, const char *line)
+{
+	(void)ctx;
+	output_line(stdout, "%s", line);
+}
+
+static int tidy(struct launch *l, const char *name, struct err *err)
+{
+	struct gc_want want = {.age_ms = KEEP_MS,
+			       .force = opt_has(l->ctx, "force"),
+			       .dry_run = opt_has(l->ctx, "dry-run"),
+			       .tell = print_line};
+	struct volume_row v;
+
+	if (opt_duration(l->ctx, "older-than", &want.age_ms, err) < 0)
+		return -1;
+	if (want.force && !want.dry_run &&
+	    !cmd_confirm(l->ctx,
+			 "also remove what other machines left there, and outputs that are not "
+			 "fetched?"))
+		return err_set(err, ERR_USAGE,
+			       "nothing was removed (-y with --force removes without asking; -n "
+			       "shows what)");
+	if (!name)
+		return tidy_all(l, &want, err);
+	return find(l, name, &v, err) < 0
+		       ? -1
+		       : volume_gc(&l->ctx->runs, provider_of(l, v.provider), &v, &want, err);
+}
+
+/* ---- ls, create, rm, warm: whole volumes ---- */
+
+static int list_volumes(struct launch *l, struct err *err)
+{
+	int count =
+		refresh(l, err) < 0 ? -1 : report_volumes(l->ctx->store, stdout, NULL, err);
+
+	if (!count)
+		log_line(LOG_NOTE, "no volume");
+	return count < 0 ? -1 : 0;
+}
+
+static int create(struct launch *l, const char *name, struct err *err)
+{
+	struct volume_row row;
+	char price[32];
+
+	if (volume_trust_size(l, name, err) < 0)
+		return -1;
+	int made = volume_make(l, &l->run.setup.providers[0], name, l->order.gpus, &row, err);
+	if (made < 0)
+		return -1;
+	output_line(stdout, "volume %s of %s: %lld GB, %s a month", row.name, row.provider,
+		    (long long)row.size_gb,
+		    money_show(price, sizeof(price), row.price_microusd_month));
+	/* an existing volume may belong to another project, so leave the question to a run */
+	return made ? volume_trust_note(l, row.provider, name, err) : 0;
+}
+
+static int in_use(struct launch *l, const struct volume_row *v, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int used = 0;
+
+	if (store_pods(l->ctx->store, NULL, true, &pods, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		used += !strcmp(pods[i].volume_id, v->id);
+	free(pods);
+	return used ? err_set(err, ERR_USAGE, "volume %s: a pod uses it now (see `burst ps`)",
+			      v->name)
+		    : 0;
+}
+
+static int remove_volume(struct launch *l, const char *name, struct err *err)
+{
+	struct volume_row v;
+	struct op_want want = {0};
+	struct op_result result = {0};
+
+	if (find(l, name, &v, err) < 0 || in_use(l, &v, err) < 0)
+		return -1;
+	if (!cmd_confirm(l->ctx, "remove volume %s of %s and all that is on it?", v.name,
+			 v.provider))
+		return err_set(err, ERR_USAGE, "volume %s is kept (-y removes it without asking)",
+			       v.name);
+	COPY_TEXT(want.id, v.id);
+	if (perform(provider_of(l, v.provider), OP_VOLUME_REMOVE, &want, &result, err) <
+	    0)
+		return -1;
+	op_result_free(&result);
+	store_remove_volume(l->ctx->store, v.provider, v.id, NULL);
+	volume_intent_drop(l->ctx->store, provider_of(l, v.provider), v.name);
+	volume_trust_forget(l, v.provider, v.name, NULL);
+	output_line(stdout, "volume %s of %s: removed", v.name, v.provider);
+	return 0;
+}
+
+static int warm(struct launch *l, const char *name, struct err *err)
+{
+	struct volume_row v;
+	int64_t memory_gb = 0;
+
+	if (opt_int(l->ctx, "memory", 1, 65536, &memory_gb, err) < 0)
+		return -1;
+	if (find(l, name, &v, err) < 0 || volume_trust_note(l, v.provider, v.name, err) < 0)
+		return -1;
+	return volume_warm(l, &v, memory_gb, stdout, err);
+}
+
+/* ---- the command ---- */
 
 /* Checks flags that only one subcommand has. */
 static int check_flags(const struct cmd_context *ctx, const char *what, struct err *err)
@@ -28,24 +468,24 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (status < 0)
 		;
 	else if (!strcmp(what, "ls") && !name)
-		status = volume_whole_list(&l, err);
+		status = list_volumes(&l, err);
 	else if (!strcmp(what, "ls") && !third)
-		status = volume_place_list(&l, name, err);
+		status = list_place(&l, name, err);
 	else if (!strcmp(what, "get") && name)
-		status = volume_place_get(&l, name, third, err);
+		status = get_file(&l, name, third, err);
 	else if (!strcmp(what, "put") && name)
-		status = volume_place_put(&l, name, third, err);
+		status = put_file(&l, name, third, err);
 	else if (third)
 		status = err_set(err, ERR_USAGE, "volume %s: \"%.60s\" is one argument too many",
 				 what, third);
 	else if (!strcmp(what, "create") && name)
-		status = volume_whole_create(&l, name, err);
+		status = create(&l, name, err);
 	else if (!strcmp(what, "rm") && name)
-		status = volume_whole_remove(&l, name, err);
+		status = remove_volume(&l, name, err);
 	else if (!strcmp(what, "gc"))
-		status = volume_tidy(&l, name, err);
+		status = tidy(&l, name, err);
 	else if (!strcmp(what, "warm") && name)
-		status = volume_whole_warm(&l, name, err);
+		status = warm(&l, name, err);
 	else
 		status = err_set(err, ERR_USAGE,
 				 "volume: expected ls [PATH], get PATH, put FILE, create NAME, rm "
