@@ -1,27 +1,146 @@
 /* status.c - `burst status`: one line on the last success, current runs, billing pods and today's
- * dollars. */
+ * dollars. Reads only the ledger and the locks. */
 #include "cmd.h"
+
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
+#include "engine/kept.h"
 #include "jobs/calibrate/calibrate.h"
+#include "runs/caps.h"
+#include "unattended/queue.h"
 
-static int read_ledger(const struct cmd_context *ctx, struct store *store, struct status_line *s,
+enum { RUNS_MOST = 256 };
+#define FAILURE_SHOWN_MS (24 * INT64_C(3600000))
+#define ONE_OFF_SHOWN_MS (10 * INT64_C(60000))
+
+struct status {
+	const char *ledger;   /* "read" | "none" | "locked" */
+	int64_t now_ms;       /* wall time */
+	struct run_row *runs; /* the newest ones; success and failure point into them */
+	size_t count;
+	const struct run_row *success; /* the newest that is done; NULL: none among them */
+	/* the newest failure of the last day, unless its job has succeeded since; NULL: none */
+	const struct run_row *failure;
+	struct run_row *running;
+	size_t running_count;
+	int unwatched_runs; /* of those: without a client, and not handed over */
+	int bill, alone;    /* pods that bill; alone: those of a run without a client */
+	int64_t price_microusd_h, today_microusd;
+	struct queue_open queued;
+	struct config_cap per_day; /* from the user's own file */
+};
+
+/* ---- how runs ended ---- */
+
+/* Ignores measurements, and clients that only kept pods. */
+static const struct run_row *newest_success(const struct run_row *runs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (runs[i].status == RUN_DONE && strcmp(runs[i].type, CALIBRATE) != 0 &&
+		    strcmp(runs[i].type, KEEP_RUN) != 0)
+			return &runs[i];
+	return NULL;
+}
+
+static bool has_failed(const struct run_row *run)
+{
+	return run->status == RUN_PARTIAL || run->status == RUN_FAILED ||
+	       run->status == RUN_CAPPED || run->status == RUN_UNRELEASED;
+}
+
+static bool is_same_job(const struct run_row *a, const struct run_row *b)
+{
+	return !strcmp(a->config, b->config) && !strcmp(a->job, b->job) &&
+	       !strcmp(a->type, b->type);
+}
+
+/* For how long after its end. A run without a burst.cfg (`burst run -- COMMAND`, a text) is no job
+ * that will ever succeed again: its user saw it fail, or soon looks. */
+static int64_t shown_ms(const struct run_row *run)
+{
+	return run->status == RUN_UNRELEASED || path_exists(run->config) ? FAILURE_SHOWN_MS
+									 : ONE_OFF_SHOWN_MS;
+}
+
+static const struct run_row *newest_failure(const struct status *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct run_row *run = &s->runs[i];
+		size_t newer = 0;
+		while (newer < i &&
+		       !(s->runs[newer].status == RUN_DONE && is_same_job(&s->runs[newer], run)))
+			newer++;
+		if (has_failed(run) && newer == i &&
+		    s->now_ms - MAX(run->ended_ms, run->started_ms) < shown_ms(run))
+			return run;
+	}
+	return NULL;
+}
+
+/* ---- running and billing ---- */
+
+static int read_running(struct status *s, const struct runs *rs, struct err *err)
+{
+	if (store_runs(rs->store, NULL, true, 0, &s->running, &s->running_count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < s->running_count; i++)
+		s->unwatched_runs += !run_is_alive(rs, s->running[i].id) && !s->running[i].detached;
+	return 0;
+}
+
+/* The agents of a detached run release its pods; other runs need a client. */
+static bool is_handed_over(const struct status *s, const char *id)
+{
+	for (size_t i = 0; i < s->running_count; i++)
+		if (!strcmp(s->running[i].id, id))
+			return s->running[i].detached;
+	return false;
+}
+
+/* Adds up today's dollars, and what bills now. */
+static int read_pods(struct status *s, const struct runs *rs, struct err *err)
+{
+	int64_t midnight = spend_day_ms(s->now_ms);
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods_since(rs->store, midnight, &pods, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		bool over = pod_row_over(&pods[i]);
+		struct run_pod_now now = run_pod_now(rs, &pods[i], s->now_ms);
+		s->today_microusd += allow_spent(&pods[i], midnight, over ? s->now_ms : now.at_ms);
+		if (over || now.is == POD_NOW_OVER)
+			continue;
+		s->bill++;
+		s->price_microusd_h += pods[i].price_microusd_h;
+		s->alone += !run_is_alive(rs, pods[i].run) && !is_handed_over(s, pods[i].run);
+	}
+	free(pods);
+	return 0;
+}
+
+static int read_ledger(const struct cmd_context *ctx, struct store *store, struct status *s,
 		       struct err *err)
 {
 	struct runs rs = ctx->runs;
 
 	rs.store = store;
-	if (queue_count_open(store, ctx->state_dir, &s->queued, err) < 0)
+	if (queue_count_open(store, ctx->state_dir, &s->queued, err) < 0 ||
+	    store_runs(store, NULL, false, RUNS_MOST, &s->runs, &s->count, err) < 0)
 		return -1;
-	return glance_read(&s->glance, &rs, CALIBRATE, err);
+	s->success = newest_success(s->runs, s->count);
+	s->failure = newest_failure(s);
+	return read_running(s, &rs, err) < 0 ? -1 : read_pods(s, &rs, err);
 }
 
 /* Hides errors from a prompt that will pass, or that only mean that no run exists yet. */
-static int read_all(const struct cmd_context *ctx, struct status_line *s, struct err *err)
+static int read_all(const struct cmd_context *ctx, struct status *s, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
 	struct store *store = NULL;
@@ -34,7 +153,7 @@ static int read_all(const struct cmd_context *ctx, struct status_line *s, struct
 	if (err->kind != ERR_NOT_FOUND && err->kind != ERR_BUSY)
 		return -1;
 	s->ledger = err->kind == ERR_BUSY ? "locked" : "none";
-	*err = (struct err){0};
+	err_clear(err);
 	return 0;
 }
 
@@ -60,17 +179,117 @@ static struct config_cap read_cap(struct cmd_context *ctx)
 	return cap;
 }
 
+/* ---- JSON: tests/schema/status.json ---- */
+
+/* with_status: a failure. */
+static json_t *ended_json(const struct status *s, const struct run_row *run, bool with_status)
+{
+	if (!run)
+		return json_null();
+	json_t *object =
+		json_pack("{s:o, s:o, s:o, s:o}", "run", report_text(run->id), "job",
+			  report_text(run->job), "ended_at", report_time(run->ended_ms),
+			  "age_seconds", report_seconds(MAX(s->now_ms - run->ended_ms, 0)));
+	if (with_status)
+		json_object_set_new(object, "status", json_string(run_status_word(run->status)));
+	return object;
+}
+
+static void print_json(const struct cmd_context *ctx, const struct status *s)
+{
+	json_t *running = json_array();
+
+	for (size_t i = 0; i < s->running_count; i++) {
+		const struct run_row *run = &s->running[i];
+		json_array_append_new(
+			running, json_pack("{s:o, s:o, s:o, s:b, s:b}", "run", report_text(run->id),
+					   "job", report_text(run->job), "started_at",
+					   report_time(run->started_ms), "detached", run->detached,
+					   "client", run_is_alive(&ctx->runs, run->id)));
+	}
+	output_json(json_pack(
+		"{s:s, s:o, s:o, s:o, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}", "ledger",
+		s->ledger, "last_success", ended_json(s, s->success, false), "last_failure",
+		ended_json(s, s->failure, true), "running", running, "queued", "requests",
+		s->queued.requests, "without_client", s->queued.without_client, "pods", "billing",
+		s->bill, "without_client", s->alone, "price_usd_hour",
+		report_dollars(s->price_microusd_h), "today_usd", report_dollars(s->today_microusd),
+		"per_day_usd", s->per_day.set ? report_dollars(s->per_day.microusd) : json_null()));
+}
+
+/* ---- the line ---- */
+
+static void add_ended(struct str *line, const struct status *s)
+{
+	const struct run_row *failed = s->failure, *done = s->success;
+	char age[32];
+
+	if (failed)
+		str_addf(line, "%s %s %s ago: `burst logs %s` | ", failed->job,
+			 run_status_word(failed->status),
+			 duration_show(age, sizeof(age), MAX(s->now_ms - failed->ended_ms, 0)),
+			 failed->id);
+	if (!done)
+		str_add(line, s->count ? "no success yet" : "no run yet");
+	else
+		str_addf(line, "%s done %s ago", done->job,
+			 duration_show(age, sizeof(age), MAX(s->now_ms - done->ended_ms, 0)));
+}
+
+static void add_running(struct str *line, const struct status *s)
+{
+	if (!s->running_count)
+		str_add(line, " | nothing runs");
+	else if (s->running_count == 1)
+		str_addf(line, " | %s runs", s->running[0].job);
+	else
+		str_addf(line, " | %zu runs", s->running_count);
+	if (s->unwatched_runs)
+		str_addf(line, ", %d without a client", s->unwatched_runs);
+	if (s->queued.requests)
+		str_addf(line, ", %d queued%s", s->queued.requests,
+			 s->queued.without_client ? " without a client: `burst queue ls`" : "");
+}
+
+static void print_line(const struct status *s)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	char money[32];
+
+	if (!strcmp(s->ledger, "locked")) {
+		output_line(stdout, "the ledger is locked by another process");
+		return;
+	}
+	if (s->alone)
+		str_addf(&line, "!! %d pod%s without a client: `burst reap` !! | ", s->alone,
+			 s->alone == 1 ? " bills" : "s bill");
+	add_ended(&line, s);
+	add_running(&line, s);
+	if (s->bill)
+		str_addf(&line, " | %d pod%s, %s/h", s->bill, s->bill == 1 ? " bills" : "s bill",
+			 money_show(money, sizeof(money), s->price_microusd_h));
+	else
+		str_add(&line, " | nothing bills");
+	str_addf(&line, " | %s", money_show(money, sizeof(money), s->today_microusd));
+	if (s->per_day.set)
+		str_addf(&line, " of %s", money_show(money, sizeof(money), s->per_day.microusd));
+	str_add(&line, " today");
+	output_safe_line(stdout, str_text(&line), line.len);
+}
+
+/* ---- the command ---- */
+
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	struct status_line s = {
-		.ledger = "read", .glance.now_ms = clock_wall_ms(), .per_day = read_cap(ctx)};
+	struct status s = {.ledger = "read", .now_ms = clock_wall_ms(), .per_day = read_cap(ctx)};
 	int result = read_all(ctx, &s, err);
 
 	if (result == 0 && ctx->json)
-		status_line_print_json(&s);
+		print_json(ctx, &s);
 	else if (result == 0)
-		status_line_print(&s);
-	glance_free(&s.glance);
+		print_line(&s);
+	free(s.runs);
+	free(s.running);
 	return result < 0 ? -1 : cmd_flush(err);
 }
 

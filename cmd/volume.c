@@ -85,7 +85,7 @@ static void print_entries(struct volume_entry *list, size_t count)
 
 /* Prints the contents of a folder. */
 static int list_folder(const struct engine_provider *p, const struct volume_row *v,
-			      const char *path, struct err *err)
+		       const char *path, struct err *err)
 {
 	struct op_want want = want_of(v, path);
 	struct op_result result = {0};
@@ -103,8 +103,8 @@ static int list_folder(const struct engine_provider *p, const struct volume_row 
 }
 
 /* Writes a new file; fails if it exists. */
-static int get_from(const struct engine_provider *p, const struct volume_row *v,
-			   const char *path, const char *file, struct err *err)
+static int get_from(const struct engine_provider *p, const struct volume_row *v, const char *path,
+		    const char *file, struct err *err)
 {
 	CLEANUP(free_text) char *part = xasprintf("%s%s", file, PATH_PART);
 	struct op_want want = want_of(v, path);
@@ -132,8 +132,8 @@ static int get_from(const struct engine_provider *p, const struct volume_row *v,
 }
 
 /* Replaces a file of this name. */
-static int put_on(const struct engine_provider *p, const struct volume_row *v,
-			   const char *file, const char *path, struct err *err)
+static int put_on(const struct engine_provider *p, const struct volume_row *v, const char *file,
+		  const char *path, struct err *err)
 {
 	struct op_want want = want_of(v, path);
 	struct op_result result = {0};
@@ -170,8 +170,8 @@ static struct engine_provider *provider_of(struct launch *l, const char *name)
 }
 
 /* Performs one operation at a provider. op_result_free(result) on success. */
-static int perform(const struct engine_provider *p, enum op_kind kind,
-			  const struct op_want *want, struct op_result *result, struct err *err)
+static int perform(const struct engine_provider *p, enum op_kind kind, const struct op_want *want,
+		   struct op_result *result, struct err *err)
 {
 	return caller_perform(p, kind, want, FIND_ASK_MS, result, err) < 0
 		       ? err_wrap(err, "%s", p->ops->name)
@@ -230,8 +230,8 @@ static int find(struct launch *l, const char *name, struct volume_row *out, stru
 }
 
 /* Finds the volume of "NAME:PATH"; without NAME the config's. */
-static int find_place(struct launch *l, const char *text, struct volume_row *v,
-			     const char **path, struct err *err)
+static int find_place(struct launch *l, const char *text, struct volume_row *v, const char **path,
+		      struct err *err)
 {
 	CLEANUP(free_text) char *name = NULL;
 	const char *own = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
@@ -270,8 +270,7 @@ static int get_file(struct launch *l, const char *place, const char *file, struc
 		return -1;
 	if (!*path)
 		return err_set(err, ERR_USAGE, "volume get: %s names no file", place);
-	return get_from(provider_of(l, v.provider), &v, path,
-			       file ? file : path_base(path), err);
+	return get_from(provider_of(l, v.provider), &v, path, file ? file : path_base(path), err);
 }
 
 static int put_file(struct launch *l, const char *file, const char *place, struct err *err)
@@ -363,8 +362,7 @@ static int tidy(struct launch *l, const char *name, struct err *err)
 
 static int list_volumes(struct launch *l, struct err *err)
 {
-	int count =
-		refresh(l, err) < 0 ? -1 : report_volumes(l->ctx->store, stdout, NULL, err);
+	int count = refresh(l, err) < 0 ? -1 : report_volumes(l->ctx->store, stdout, NULL, err);
 
 	if (!count)
 		log_line(LOG_NOTE, "no volume");
@@ -417,8 +415,7 @@ static int remove_volume(struct launch *l, const char *name, struct err *err)
 		return err_set(err, ERR_USAGE, "volume %s is kept (-y removes it without asking)",
 			       v.name);
 	COPY_TEXT(want.id, v.id);
-	if (perform(provider_of(l, v.provider), OP_VOLUME_REMOVE, &want, &result, err) <
-	    0)
+	if (perform(provider_of(l, v.provider), OP_VOLUME_REMOVE, &want, &result, err) < 0)
 		return -1;
 	op_result_free(&result);
 	store_remove_volume(l->ctx->store, v.provider, v.id, NULL);

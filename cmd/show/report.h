@@ -168,19 +168,6 @@ int live_pods_json(struct cmd_context *ctx, const struct pod_row *pods, size_t c
 int live_pods_print(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
 		    struct err *err);
 
-/* ---- the ledger in one line ---- */
-
-struct status_line {
-	const char *ledger; /* "read" | "none" | "locked" */
-	struct glance glance;
-	struct queue_open queued;
-	struct config_cap per_day; /* from the user's own file */
-};
-
-void status_line_print(const struct status_line *s);
-/* tests/schema/status.json */
-void status_line_print_json(const struct status_line *s);
-
 /* ---- the log of a run ---- */
 
 /* Prints the log of run id at path, then the table of its phases; with --follow until the run ends.

@@ -11,25 +11,11 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "choice.h"
-#include "engine/kept.h"
 #include "impl.h"
 #include "store/pod_cost.h"
 
 /* ---- spend ----
  * Sums what pods cost by day, project, GPU or provider. */
-
-/* Use of one pod under one key. */
-struct piece {
-	char key[520];
-	const char *run;
-	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd, counted_microusd;
-	int64_t spread_ms; /* time in which its cost arose */
-};
-
-struct pieces {
-	struct piece *list;
-	size_t count, cap;
-};
 
 bool spend_by_named(const char *word, enum spend_by *out)
 {
@@ -99,15 +85,6 @@ int64_t spend_next_month_ms(int64_t wall_ms)
 
 /* ---- parts of pods ---- */
 
-static struct piece *add_piece(struct pieces *to, const char *run)
-{
-	GROW(to->list, to->count, to->cap);
-	struct piece *piece = &to->list[to->count++];
-
-	*piece = (struct piece){.run = run};
-	return piece;
-}
-
 /* `part` of `of` shares of the whole. Differences for rising parts sum to the whole. */
 static int64_t share(int64_t whole, int64_t part, int64_t of)
 {
@@ -124,66 +101,99 @@ static int64_t spend_since(int64_t cost_microusd, int64_t spread_ms, int64_t cre
 	return spread_ms > 0 ? cost_microusd - share(cost_microusd, before, spread_ms) : 0;
 }
 
-static void add_days(struct pieces *to, const struct pod_row *pod, const struct piece *all)
-{
-	int64_t billed = all->billed_ms, spread = all->spread_ms;
-	struct piece *last = NULL;
+/* What a pod, or a part of it, used. */
+struct use {
+	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd, counted_microusd;
+};
 
-	for (int64_t done = 0; done < spread;) {
-		int64_t at = pod->create_ms + done,
-			end = MIN(spend_next_day_ms(at) - pod->create_ms, spread);
+struct sums {
+	struct spend_row *rows;
+	size_t count, cap;
+};
+
+static struct spend_row *row_of(struct sums *to, const char *key)
+{
+	for (size_t i = to->count; i-- > 0;)
+		if (!strcmp(to->rows[i].key, key))
+			return &to->rows[i];
+	GROW(to->rows, to->count, to->cap);
+	struct spend_row *row = &to->rows[to->count++];
+	*row = (struct spend_row){0};
+	COPY_TEXT(row->key, key);
+	return row;
+}
+
+/* Pods come sorted by their runs, and the parts of a pod one after the other. */
+static void add_use(struct sums *to, const char *key, const struct pod_row *pod,
+		    const struct use *use)
+{
+	struct spend_row *row = row_of(to, key);
+
+	row->runs += !row->last || strcmp(row->last->run, pod->run) != 0;
+	row->pods += row->last != pod;
+	row->last = pod;
+	row->billed_ms += use->billed_ms;
+	row->compute_ms += use->compute_ms;
+	row->wasted_ms += use->wasted_ms;
+	row->cost_microusd += use->cost_microusd;
+	row->counted_microusd += use->counted_microusd;
+}
+
+/* The part of `whole` that falls into [from, until) of `of`. */
+static int64_t between(int64_t whole, int64_t from, int64_t until, int64_t of)
+{
+	return share(whole, until, of) - share(whole, from, of);
+}
+
+/* spread_ms: in which its cost arose, from its create on. */
+static void add_days(struct sums *to, const struct pod_row *pod, const struct use *all,
+		     int64_t spread_ms)
+{
+	int64_t billed = all->billed_ms;
+
+	for (int64_t done = 0, end; done < spread_ms; done = end) {
+		int64_t at = pod->create_ms + done;
 		char day[16];
 
+		end = MIN(spend_next_day_ms(at) - pod->create_ms, spread_ms);
 		clock_local(day, sizeof(day), "%Y-%m-%d", at);
-		/* the hour that DST skips at midnight splits a day into two parts */
-		struct piece *piece =
-			last && !strcmp(last->key, day) ? last : add_piece(to, pod->run);
-		COPY_TEXT(piece->key, day);
-		piece->billed_ms += MIN(end, billed) - MIN(done, billed);
-		piece->compute_ms +=
-			share(all->compute_ms, end, billed) - share(all->compute_ms, done, billed);
-		piece->wasted_ms +=
-			share(all->wasted_ms, end, billed) - share(all->wasted_ms, done, billed);
-		piece->cost_microusd += share(all->cost_microusd, end, spread) -
-					share(all->cost_microusd, done, spread);
-		piece->counted_microusd += share(all->counted_microusd, end, billed) -
-					   share(all->counted_microusd, done, billed);
-		last = piece;
-		done = end;
+		add_use(to, day, pod,
+			&(struct use){.billed_ms = MIN(end, billed) - MIN(done, billed),
+				      .compute_ms = between(all->compute_ms, done, end, billed),
+				      .wasted_ms = between(all->wasted_ms, done, end, billed),
+				      .cost_microusd =
+					      between(all->cost_microusd, done, end, spread_ms),
+				      .counted_microusd =
+					      between(all->counted_microusd, done, end, billed)});
 	}
 }
 
-/* Runs sorted by id. */
-struct by_id {
-	const struct run_row **list;
-	size_t count;
-};
-
-static int by_run_id(const void *a, const void *b)
+static int by_id(const void *a, const void *b)
 {
 	return strcmp((*(const struct run_row *const *)a)->id,
 		      (*(const struct run_row *const *)b)->id);
 }
 
-static struct by_id sort_by_id(const struct run_row *runs, size_t count)
+/* Runs sorted by their ids. */
+static const struct run_row **sort_runs(const struct run_row *runs, size_t count)
 {
-	struct by_id sorted = {xcalloc(count + 1, sizeof(*sorted.list)), count};
+	const struct run_row **sorted = xcalloc(count + 1, sizeof(*sorted));
 
 	for (size_t i = 0; i < count; i++)
-		sorted.list[i] = &runs[i];
-	qsort(sorted.list, count, sizeof(*sorted.list), by_run_id);
+		sorted[i] = &runs[i];
+	qsort(sorted, count, sizeof(*sorted), by_id);
 	return sorted;
 }
 
 /* The folder of its config. */
-static void name_project(char *to, size_t room, const struct by_id *runs, const char *id)
+static void name_project(char *to, size_t room, const struct run_row **runs, size_t count,
+			 const char *id)
 {
 	struct run_row wanted = {0};
 	const struct run_row *key = &wanted;
 
 	COPY_TEXT(wanted.id, id);
-	const struct run_row **found =
-		bsearch(&key, runs->list, runs->count, sizeof(*runs->list), by_run_id);
+	const struct run_row **found = bsearch(&key, runs, count, sizeof(*runs), by_id);
 	copy_text(to, room, found ? (*found)->config : "");
 	char *slash = strrchr(to, '/');
 	if (slash)
@@ -192,40 +202,10 @@ static void name_project(char *to, size_t room, const struct by_id *runs, const 
 		copy_text(to, room, "unknown");
 }
 
-static void add_pod(struct pieces *to, enum spend_by by, const struct by_id *runs,
-		    const struct pod_row *pod, int64_t now_ms)
+static int by_run(const void *a, const void *b)
 {
-	struct piece all = {.run = pod->run,
-			    .billed_ms = pod_row_billed_ms(pod, now_ms),
-			    .compute_ms = pod->compute_ms,
-			    .wasted_ms = pod->wasted_ms,
-			    .cost_microusd = pod_row_cost(pod, now_ms),
-			    .counted_microusd = pod_row_counted(pod, now_ms),
-			    .spread_ms = pod_row_spread_ms(pod, now_ms)};
-
-	if (all.spread_ms <= 0)
-		return;
-	switch (by) {
-	case SPEND_BY_DAY: add_days(to, pod, &all); return;
-	case SPEND_BY_PROJECT: name_project(all.key, sizeof(all.key), runs, pod->run); break;
-	case SPEND_BY_GPU:
-		COPY_TEXT(all.key, pod->gpu[0]           ? pod->gpu
-				   : pod->gpu_offered[0] ? pod->gpu_offered
-							 : "none");
-		break;
-	case SPEND_BY_PROVIDER: COPY_TEXT(all.key, pod->provider); break;
-	}
-	*add_piece(to, pod->run) = all;
-}
-
-/* ---- sums ---- */
-
-static int by_key_and_run(const void *a, const void *b)
-{
-	const struct piece *x = a, *y = b;
-	int order = strcmp(x->key, y->key);
-
-	return order ? order : strcmp(x->run, y->run);
+	return strcmp((*(const struct pod_row *const *)a)->run,
+		      (*(const struct pod_row *const *)b)->run);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -242,49 +222,43 @@ static int dearest_first(const void *a, const void *b)
 	return strcmp(x->key, y->key);
 }
 
-static void add_to_row(struct spend_row *row, const struct piece *piece, bool new_run)
-{
-	row->runs += new_run;
-	row->pods++;
-	row->billed_ms += piece->billed_ms;
-	row->compute_ms += piece->compute_ms;
-	row->wasted_ms += piece->wasted_ms;
-	row->cost_microusd += piece->cost_microusd;
-	row->counted_microusd += piece->counted_microusd;
-}
-
 struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t run_count,
 			    const struct pod_row *pods, size_t pod_count, int64_t now_ms,
 			    size_t *count)
 {
-	struct by_id sorted = sort_by_id(runs, run_count);
-	struct pieces pieces = {0};
-	struct spend_row *rows = NULL;
-	size_t cap = 0;
+	const struct run_row **its_runs = sort_runs(runs, run_count);
+	const struct pod_row **sorted = xcalloc(pod_count + 1, sizeof(*sorted));
+	struct sums sums = {0};
 
-	*count = 0;
 	for (size_t i = 0; i < pod_count; i++)
-		add_pod(&pieces, by, &sorted, &pods[i], now_ms);
-	if (pieces.count)
-		qsort(pieces.list, pieces.count, sizeof(*pieces.list), by_key_and_run);
-	for (size_t i = 0; i < pieces.count; i++) {
-		const struct piece *piece = &pieces.list[i];
-		bool new_key = !i || strcmp(piece->key, piece[-1].key) != 0;
-		if (new_key) {
-			GROW(rows, *count, cap);
-			rows[*count] = (struct spend_row){0};
-			COPY_TEXT(rows[*count].key, piece->key);
-			++*count;
+		sorted[i] = &pods[i];
+	qsort(sorted, pod_count, sizeof(*sorted), by_run);
+	for (size_t i = 0; i < pod_count; i++) {
+		const struct pod_row *pod = sorted[i];
+		int64_t spread_ms = pod_row_spread_ms(pod, now_ms);
+		struct use all = {pod_row_billed_ms(pod, now_ms), pod->compute_ms, pod->wasted_ms,
+				  pod_row_cost(pod, now_ms), pod_row_counted(pod, now_ms)};
+		const char *gpu = pod->gpu[0] ? pod->gpu : pod->gpu_offered;
+		char project[512];
+		if (spread_ms <= 0)
+			continue;
+		switch (by) {
+		case SPEND_BY_DAY: add_days(&sums, pod, &all, spread_ms); break;
+		case SPEND_BY_PROJECT:
+			name_project(project, sizeof(project), its_runs, run_count, pod->run);
+			add_use(&sums, project, pod, &all);
+			break;
+		case SPEND_BY_GPU: add_use(&sums, *gpu ? gpu : "none", pod, &all); break;
+		case SPEND_BY_PROVIDER: add_use(&sums, pod->provider, pod, &all); break;
 		}
-		add_to_row(&rows[*count - 1], piece,
-			   new_key || strcmp(piece->run, piece[-1].run) != 0);
 	}
-	if (*count)
-		qsort(rows, *count, sizeof(*rows),
+	free(its_runs);
+	free(sorted);
+	if (sums.count)
+		qsort(sums.rows, sums.count, sizeof(*sums.rows),
 		      by == SPEND_BY_DAY ? newest_first : dearest_first);
-	free(pieces.list);
-	free(sorted.list);
-	return rows;
+	*count = sums.count;
+	return sums.rows;
 }
 
 /* ---- allow ----
@@ -689,166 +663,4 @@ static int resume(struct run *run, struct run_caps *c, struct err *err)
 int run_caps_resume(struct run *run, struct run_caps *c, struct err *err)
 {
 	return in_transaction(run, c, resume, err);
-}
-
-/* ---- glance ----
- * Summarizes a ledger: runs, pods, dollars of today. */
-
-enum { RUNS_FIRST = 64, RUNS_MOST = 1024 };
-#define FAILURE_SHOWN_MS (24 * INT64_C(3600000))
-#define ONE_OFF_SHOWN_MS (10 * INT64_C(60000))
-
-/* ---- how runs ended ---- */
-
-static const struct run_row *newest_success(const struct run_row *runs, size_t count,
-					    const char *trial)
-{
-	for (size_t i = 0; i < count; i++)
-		if (runs[i].status == RUN_DONE && strcmp(runs[i].type, trial) != 0 &&
-		    strcmp(runs[i].type, KEEP_RUN) != 0)
-			return &runs[i];
-	return NULL;
-}
-
-static bool has_failed(const struct run_row *run)
-{
-	return run->status == RUN_PARTIAL || run->status == RUN_FAILED ||
-	       run->status == RUN_CAPPED || run->status == RUN_UNRELEASED;
-}
-
-static bool is_same_job(const struct run_row *a, const struct run_row *b)
-{
-	return !strcmp(a->config, b->config) && !strcmp(a->job, b->job) &&
-	       !strcmp(a->type, b->type);
-}
-
-/* For how long after its end. A run without a burst.cfg (`burst run -- COMMAND`, a text) is no job
- * that will ever succeed again: its user saw it fail, or soon looks. */
-static int64_t shown_ms(const struct run_row *run)
-{
-	return run->status == RUN_UNRELEASED || path_exists(run->config) ? FAILURE_SHOWN_MS
-									 : ONE_OFF_SHOWN_MS;
-}
-
-static bool is_old(const struct glance *g, const struct run_row *run)
-{
-	return g->now_ms - MAX(run->ended_ms, run->started_ms) >= shown_ms(run);
-}
-
-static const struct run_row *newest_failure(const struct glance *g)
-{
-	for (size_t i = 0; i < g->count && g->now_ms - g->runs[i].started_ms < FAILURE_SHOWN_MS;
-	     i++) {
-		size_t newer = 0;
-		while (newer < i && !(g->runs[newer].status == RUN_DONE &&
-				      is_same_job(&g->runs[newer], &g->runs[i])))
-			newer++;
-		if (has_failed(&g->runs[i]) && newer == i && !is_old(g, &g->runs[i]))
-			return &g->runs[i];
-	}
-	return NULL;
-}
-
-/* Reads more runs until one has succeeded. */
-static int read_runs(struct glance *g, struct store *store, const char *trial, struct err *err)
-{
-	for (size_t most = RUNS_FIRST;; most *= 4) {
-		free(g->runs);
-		g->runs = NULL;
-		if (store_runs(store, NULL, false, most, &g->runs, &g->count, err) < 0)
-			return -1;
-		g->success = newest_success(g->runs, g->count, trial);
-		g->failure = newest_failure(g);
-		if (g->success || g->count < most || most >= RUNS_MOST)
-			return 0;
-	}
-}
-
-/* ---- dollars of today ---- */
-
-/* The part of a pod's cost since midnight. */
-static int64_t cost_since(const struct pod_row *pod, int64_t at, int64_t midnight)
-{
-	int64_t cost = pod_row_cost(pod, at), spread = pod_row_spread_ms(pod, at);
-
-	return spread > 0 ? spend_since(cost, spread, pod->create_ms, midnight) : cost;
-}
-
-static int add_today(struct glance *g, const struct runs *rs, struct err *err)
-{
-	int64_t midnight = spend_day_ms(g->now_ms);
-	struct pod_row *pods = NULL;
-	size_t count = 0;
-
-	if (store_pods_since(rs->store, midnight, &pods, &count, err) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++) {
-		int64_t at = pod_row_over(&pods[i]) ? g->now_ms
-						    : run_pod_now(rs, &pods[i], g->now_ms).at_ms;
-		g->today_microusd += cost_since(&pods[i], at, midnight);
-	}
-	free(pods);
-	return 0;
-}
-
-/* ---- running and billing ---- */
-
-static int read_running(struct glance *g, const struct runs *rs, struct err *err)
-{
-	struct run_row *runs = NULL;
-	size_t count = 0;
-
-	if (store_runs(rs->store, NULL, true, 0, &runs, &count, err) < 0)
-		return -1;
-	g->running = xcalloc(count + 1, sizeof(*g->running));
-	g->running_count = count;
-	for (size_t i = 0; i < count; i++) {
-		bool client = run_is_alive(rs, runs[i].id);
-		g->unwatched_runs += !client && !runs[i].detached;
-		g->running[i] = (struct glance_run){runs[i], client};
-	}
-	free(runs);
-	return 0;
-}
-
-/* The agents of a detached run release its pods; other runs need a client. */
-static bool is_handed_over(const struct glance *g, const char *id)
-{
-	for (size_t i = 0; i < g->running_count; i++)
-		if (!strcmp(g->running[i].row.id, id))
-			return g->running[i].row.detached;
-	return false;
-}
-
-static int add_bills(struct glance *g, const struct runs *rs, struct err *err)
-{
-	struct pod_row *pods = NULL;
-	size_t count = 0;
-
-	if (store_pods(rs->store, NULL, true, &pods, &count, err) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++) {
-		if (run_pod_now(rs, &pods[i], g->now_ms).is == POD_NOW_OVER)
-			continue;
-		g->bill++;
-		g->price_microusd_h += pods[i].price_microusd_h;
-		g->alone += !run_is_alive(rs, pods[i].run) && !is_handed_over(g, pods[i].run);
-	}
-	free(pods);
-	return 0;
-}
-
-int glance_read(struct glance *g, const struct runs *rs, const char *trial, struct err *err)
-{
-	if (read_runs(g, rs->store, trial, err) < 0 || add_today(g, rs, err) < 0 ||
-	    read_running(g, rs, err) < 0)
-		return -1;
-	return add_bills(g, rs, err);
-}
-
-void glance_free(struct glance *g)
-{
-	free(g->runs);
-	free(g->running);
-	*g = (struct glance){0};
 }

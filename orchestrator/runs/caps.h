@@ -16,6 +16,7 @@ struct spend_row {
 	int64_t runs, pods;
 	int64_t billed_ms, compute_ms, wasted_ms;
 	int64_t cost_microusd, counted_microusd; /* pod_row_cost(), pod_row_counted() */
+	const struct pod_row *last;              /* the pod that was added last */
 };
 
 /* Returns false unless the word is "day", "project", "gpu" or "provider". */
@@ -115,33 +116,5 @@ int run_caps_begin(struct run *run, struct run_caps *c, struct err *err);
  * refuses, since files must be fetched and pods released. If nothing is left, the run rents no new
  * pod. */
 int run_caps_resume(struct run *run, struct run_caps *c, struct err *err);
-
-/* ---- glance ----
- * Summarizes a ledger: last success and failure, running and billing pods, today's dollars. Reads
- * only the ledger and the locks. */
-
-struct glance_run {
-	struct run_row row;
-	bool client; /* a process holds its lock */
-};
-
-struct glance {
-	int64_t now_ms;       /* wall time */
-	struct run_row *runs; /* the newest runs; success and failure point into them */
-	size_t count;
-	const struct run_row *success; /* the newest that is done; NULL: none among them */
-	/* the newest failure of the last day, unless its job has succeeded since; NULL: none */
-	const struct run_row *failure;
-	struct glance_run *running;
-	size_t running_count;
-	int unwatched_runs; /* of those: without a client, and not handed over */
-	int bill, alone;    /* pods that bill; alone: those of a run without a client */
-	int64_t price_microusd_h, today_microusd;
-};
-
-/* Fills *g. The caller sets now_ms and zeroes the rest. Ignores successes of type `trial`, which
- * are measurements. Free with glance_free(), also after an error. */
-int glance_read(struct glance *g, const struct runs *rs, const char *trial, struct err *err);
-void glance_free(struct glance *g);
 
 #endif
