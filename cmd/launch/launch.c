@@ -772,16 +772,17 @@ int earlier_rendered_all(struct launch *l, struct err *err)
 	COPY_TEXT(l->run.row.config, l->order.config);
 	COPY_TEXT(l->run.row.output, l->run.output_dir);
 	l->run.row.status = RUN_DONE;
-	if (ops->finish(l->run.setup.job, l->run.setup.results, &notes, err) < 0)
-		return -1;
-	if (!l->ctx->quiet) {
-		output_lines(stderr, str_text(&notes));
+	if (!l->ctx->quiet) { /* first: joining a long book takes minutes */
 		if (count == 1)
 			output_line(stderr, "the segment is already rendered: nothing rented");
 		else
 			output_line(stderr, "all %zu segments are already rendered: nothing rented",
 				    count);
 	}
+	if (ops->finish(l->run.setup.job, l->run.setup.results, &notes, err) < 0)
+		return -1;
+	if (!l->ctx->quiet)
+		output_lines(stderr, str_text(&notes));
 	launch_say_suspects(l);
 	int status = launch_finish(l, &l->run.err);
 	engine_unblock_signals();

@@ -185,7 +185,8 @@ static int run(const struct args *args, const struct place *place, const char *t
 			fstat(place->from, &st) == 0 ? st.st_size : 0);
 	int result = program_must(&(struct program){.argv = (const char *const *)args->list,
 						    .input_fd = place->from,
-						    .folder_fd = place->dir},
+						    .folder_fd = place->dir,
+						    .is_long = true},
 				  NULL, said, err);
 	join_meter_passed(place->meter);
 	return result;

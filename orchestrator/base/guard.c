@@ -142,6 +142,15 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+void guard_die_with(pid_t parent)
+{
+#ifdef __linux__
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+#endif
+	if (getppid() != parent)
+		_exit(127);
+}
+
 void guard_hold_signals(sigset_t *before)
 {
 	sigset_t held;

@@ -56,6 +56,9 @@ void guard_leave(void);
  * of them blocked, no other descriptor of ours after the exec, and guard_leave(). Calls nothing
  * that is not safe there. */
 void guard_exec(void);
+/* In a child between fork and exec: it is killed when the thread that forked it ends, or has ended
+ * already. Does nothing where the system cannot. */
+void guard_die_with(pid_t parent);
 /* Holds SIGINT, SIGTERM and SIGHUP back until `before`, what was held back until then, is set
  * again: around a fork, and where they change hands. */
 void guard_hold_signals(sigset_t *before);

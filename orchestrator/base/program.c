@@ -40,13 +40,15 @@ static void close_end(int *fd)
 
 static bool has_group(const struct program *p)
 {
-	return p->limit_ms || p->forwards;
+	return p->limit_ms || p->forwards || p->is_long;
 }
 
-static void become(const struct program *p, const int theirs[ENDS], int why, char **env)
+static void become(const struct program *p, const int theirs[ENDS], int why, char **env, pid_t us)
 {
 	int saved;
 
+	if (p->is_long)
+		guard_die_with(us);
 	if (has_group(p))
 		setpgid(0, 0);
 	for (int i = 0; i < ENDS; i++)
@@ -113,13 +115,14 @@ static int open_ends(const struct program *p, struct started *s, int theirs[ENDS
 static int start(const struct program *p, struct started *s)
 {
 	int theirs[ENDS] = {-1, -1, -1}, why[2] = {-1, -1}, result = -1;
+	pid_t us = getpid();
 	char **env = p->environment ? p->environment : guard_environ();
 
 	*s = (struct started){.ends = {-1, -1, -1}, .why = -1, .terminal = -1};
 	if (open_ends(p, s, theirs) == 0 && pipe2(why, O_CLOEXEC) == 0) {
 		s->pid = fork();
 		if (s->pid == 0)
-			become(p, theirs, why[1], env);
+			become(p, theirs, why[1], env, us);
 		result = s->pid < 0 ? -1 : 0;
 		if (result == 0 && has_group(p))
 			setpgid(s->pid, s->pid); /* whichever is first, a kill finds the group */
@@ -165,6 +168,13 @@ struct wait {
 	int status, stop;           /* stop: the signal that asks us to end */
 };
 
+static volatile sig_atomic_t long_ended_by;
+
+void program_end_long(int number)
+{
+	long_ended_by = number;
+}
+
 /* A signal that would end us, held back while a program with a group of its own runs: it cannot be
  * left behind, since no other process limits its time. */
 static int signal_to_us(const struct wait *w)
@@ -202,7 +212,7 @@ static bool look(const struct program *p, struct started *s, struct wait *w)
 	if (!w->ended_ms && waitpid(s->pid, &w->status, WNOHANG) == s->pid)
 		w->ended_ms = now;
 	if (!w->stop)
-		w->stop = signal_to_us(w);
+		w->stop = p->is_long && long_ended_by ? long_ended_by : signal_to_us(w);
 	if (w->stop && p->forwards && !w->ended_ms)
 		pass_on(s, w);
 	return w->ended_ms || (!w->stop && now <= w->until_ms);

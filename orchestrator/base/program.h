@@ -26,6 +26,9 @@ struct program {
 	/* Without a limit: signals to us go to it, in a group of its own, and its end is waited for
 	 * all the same. */
 	bool forwards;
+	/* It may take long: a group of its own, as with a limit, ended by a signal to us, by
+	 * program_end_long() and, on Linux, when we end, however that is. */
+	bool is_long;
 	/* It may ask a person: it has our stdin, our stderr and, while it runs, the terminal. */
 	bool prompts;
 };
@@ -41,6 +44,9 @@ int program_must(const struct program *p, struct str *out, struct str *said, str
 /* Waits for a child of ours and reaps it; returns its wait status. A handler of ours passes signals
  * on to *passed_to: that is 0 before the child's number is free for another process. */
 int program_reap(pid_t pid, volatile sig_atomic_t *passed_to);
+/* Ends the long programs of all threads, and each that begins later, as if this signal had ended
+ * them. */
+void program_end_long(int number);
 /* Where PATH has it; a name with a slash stands for itself. NULL: no such program. The caller frees
  * it. */
 char *program_path(const char *name);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/path.h"
+#include "base/program.h"
 #include "impl.h"
 #include "past.h"
 #include "sync/pack.h"
@@ -346,7 +347,7 @@ static void show_progress(struct engine *e)
 
 /* The manifest already has the line of a file that is being renamed. finish() would drop that line,
  * and the file would look foreign. After a long wait the line stays without its file, which does no
- * harm. */
+ * harm. A join may take minutes: a first signal leaves it a moment, a second ends it. */
 static void finish_at_end(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + LAST_WORK_MS;
@@ -360,7 +361,12 @@ static void finish_at_end(struct engine *e)
 	}
 	if (pool_idle(e->pool))
 		ending_finish(e, true);
+	until = INT64_MAX;
 	while (engine_finishing(e) && !engine_finished(e)) {
+		if (signals.count && until == INT64_MAX)
+			until = clock_boot_ms() + LAST_WORK_MS;
+		if (signals.count > 1 || clock_boot_ms() > until)
+			program_end_long(signals.last);
 		loop_turn(e->loop, PROGRESS_MS);
 		show_progress(e);
 	}

@@ -19,6 +19,35 @@ t_renders_everything() {
 	done
 }
 
+begins_to_join() { # begins_to_join: burst runs until ffmpeg, which would never end
+	rm -f joining
+	PATH=$T/bin:$PATH burst_bg run
+	wait_for 60 "the joining" [ -s joining ]
+}
+t_a_join_that_takes_long_can_be_ended() { # a book of many hours; all that is rendered stays
+	command -v ffmpeg >/dev/null || { skip "no ffmpeg"; return; }
+	script_lines 3
+	JOB='join = { loudness = -18; };' config
+	mkdir bin
+	printf '#!/bin/sh\ncase "$*" in *-version*) exit 0 ;; esac\necho $$ >%s/joining\nexec sleep 300\n' "$T" >bin/ffmpeg
+	chmod +x bin/ffmpeg
+	local how
+	for how in "TERM TERM 143" "TERM 143" "INT 130" "KILL 137"; do # the first by the run itself, the others where all is rendered
+		begins_to_join
+		for how in $how; do
+			case $how in [A-Z]*) kill "-$how" "$PID"; sleep 0.5 ;; esac
+		done
+		burst_wait
+		is "$STATUS" "$how" "exit status ($(tail -n 2 err.txt))"
+		! running_as "$(cat joining)" || complain "ffmpeg goes on after $how"
+		is "$(find out -maxdepth 1 -name '*.wav' | wc -l)" 3 "files"
+	done
+	has err.txt "all 3 segments are already rendered: nothing rented"
+	burst run
+	is "$STATUS" 0 "exit status of the next run ($(tail -n 2 err.txt))"
+	has err.txt "joined.wav: "
+}
+
 t_pods_that_bring_nothing() { # are not rented: the first one is done before another could be up
 	script_lines 30
 	slow_worker SLOW=0.05

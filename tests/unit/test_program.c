@@ -132,6 +132,29 @@ static void all_that_it_started_ends_at_its_limit(void **state)
 	}
 }
 
+static void a_long_one_ends_with_us(void **state)
+{
+	(void)state;
+	for (int asked = 0; asked < 2; asked++) {
+		unlink("held");
+		pid_t child = fork();
+		if (child == 0) {
+			struct program *p = PROGRAM("flock", "-x", "--no-fork", "lock", "sh", "-c",
+						    "echo on >held; exec sleep 3");
+			p->is_long = asked;
+			program_run(p, NULL, NULL, NULL);
+			_exit(0);
+		}
+		while (access("held", F_OK) < 0)
+			poll(NULL, 0, 5);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		poll(NULL, 0, 100);
+		assert_int_equal(locked("lock"), !asked);
+		wait_until_free("lock");
+	}
+}
+
 /* It ends, and leaves one behind that writes without end. */
 static void endless_output_of_what_is_left_is_not_waited_for(void **state)
 {
@@ -206,6 +229,7 @@ int main(void)
 		cmocka_unit_test(programs_read_and_write_at_once),
 		cmocka_unit_test(programs_that_cannot_be_run_or_do_not_end),
 		cmocka_unit_test(all_that_it_started_ends_at_its_limit),
+		cmocka_unit_test(a_long_one_ends_with_us),
 		cmocka_unit_test(endless_output_of_what_is_left_is_not_waited_for),
 		cmocka_unit_test(a_signal_to_us_ends_it),
 		cmocka_unit_test(a_program_gets_the_signals_to_us),
