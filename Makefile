@@ -249,8 +249,17 @@ build/e2e/%.so: tests/e2e/%.c
 $(BUILD)/e2e/conform: tests/e2e/conform.c $(BUILD)/libunit.a $(BUILD)/libburst.a providers/plugin.syms
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -Wl,--dynamic-list=providers/plugin.syms -MMD -MP -o $@ $(filter %.c %.a,$^) -lcmocka $(LIBS)
+# what a provider outside the tree is compiled with (-I PREFIX/include/burst)
+HEADERS := orchestrator/provider.h orchestrator/rented.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h incbin.h jsonx.h mem.h path.h section.h str.h)
+# A provider outside the tree: local pods that pretend to be late, sold out, taken away or another GPU (providers/README.md).
+.PHONY: rehearsal
+rehearsal: build/rehearsal/rehearsal.so
+build/rehearsal/rehearsal.so: tests/rehearsal/rehearsal.c $(HEADERS)
+	@mkdir -p $(@D)
+	@$(MAKE) -s install-headers DESTDIR=$(CURDIR)/build/rehearsal PREFIX=
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -I build/rehearsal/include/burst -o $@ $<
 .PHONY: e2e-tools
-e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform $(PRINTERS) $(BUILD)/e2e/screen_play
+e2e-tools: rehearsal $(E2E_TOOLS) $(BUILD)/e2e/conform $(PRINTERS) $(BUILD)/e2e/screen_play
 clean:
 	rm -rf build
 
@@ -361,7 +370,7 @@ lint: all
 format:
 	@git ls-files -z --cached --others --exclude-standard '*.c' '*.h' | xargs -0 clang-format -i
 bench: deps-test
-	@$(MAKE) --no-print-directory all podbox $(BUILD)/e2e/kit_print $(BUILD)/bench/plan \
+	@$(MAKE) --no-print-directory all podbox rehearsal $(E2E_TOOLS) $(BUILD)/e2e/kit_print $(BUILD)/bench/plan \
 		$(BUILD)/bench/slow_volume.so $(BUILD)/burst-agent
 	@bash tests/bench/bench.sh $(BENCH)
 
@@ -411,8 +420,6 @@ strings:
 
 # ---- installing ----
 DESTDIR ?=
-# what a provider outside the tree is compiled with (-I PREFIX/include/burst)
-HEADERS := orchestrator/provider.h orchestrator/rented.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h incbin.h jsonx.h mem.h path.h section.h str.h)
 install-headers:
 	@for h in $(HEADERS:orchestrator/%=%); do install -D -m 644 orchestrator/$$h $(DESTDIR)$(PREFIX)/include/burst/$$h || exit 1; done
 # manual, examples and the protocol of workers

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 /* ---- prior ----
  * Figures of providers from their documents, price pages and other people's reports. */
@@ -53,6 +54,8 @@ const struct prior_provider *prior_of_provider(const char *name)
 {
 	size_t i = 0;
 
+	if (starts_with(name, "local_")) /* a plug-in around this machine's pods */
+		return &providers[0];
 	while (providers[i].name && strcmp(providers[i].name, name) != 0)
 		i++;
 	return &providers[i];

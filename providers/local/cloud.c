@@ -13,32 +13,10 @@
 /* ---- rent ----
  * Rents pods: reads the request, chooses the isolation, starts the pod. Also releases them. */
 
-/* Fails the first N rents of this state folder, to test how a job handles a lack of capacity. */
-static int fail_on_purpose(const struct store *store, int64_t wanted, struct err *err)
-{
-	CLEANUP(free_text) char *path = path_join(store->dir, "failed-rents");
-	CLEANUP(str_free) struct str text = STR_INIT;
-	char number[24];
-
-	if (!wanted)
-		return 0;
-	(void)path_read(path, 64, &text, NULL);
-	long long done = atoll(str_text(&text));
-	if (done >= wanted)
-		return 0;
-	snprintf(number, sizeof(number), "%lld\n", done + 1);
-	if (path_write(path, number, strlen(number), 0600, err) < 0)
-		return -1;
-	return err_set(err, ERR_NO_CAPACITY, "no capacity, as fail_rents says (%lld of %lld)",
-		       done + 1, (long long)wanted);
-}
-
 static int check_room(const struct store *store, const struct local_conf *conf, struct err *err)
 {
 	int64_t living = desk_sweep(store);
 
-	if (fail_on_purpose(store, conf->fail_rents, err) < 0)
-		return -1;
 	if (living >= conf->capacity)
 		return err_set(err, ERR_NO_CAPACITY, "all %lld pods of this machine are taken",
 			       (long long)conf->capacity);
@@ -91,18 +69,15 @@ static int read_order(const struct store *store, const json_t *request, struct p
 	return result;
 }
 
-static void fill_record(struct pod_record *record, const struct local_conf *conf, bool namespaces)
+static void fill_record(struct pod_record *record, bool namespaces)
 {
 	struct pod_view *view = &record->view;
 
 	COPY_TEXT(view->host, "127.0.0.1");
 	COPY_TEXT(view->user, namespaces ? account_in_pod() : account_name());
-	COPY_TEXT(view->gpu, conf->gpu);
-	COPY_TEXT(view->region, conf->region);
 	view->preempted = false;
 	view->port = 0;
 	view->detail[0] = '\0';
-	view->price_microusd_h = view->spot ? conf->spot_price_microusd_h : conf->price_microusd_h;
 	record->created_ms = clock_wall_ms();
 	record->started_ms = record->ended_ms = 0;
 	record->supervisor = record->init = (struct process){0};
@@ -138,13 +113,11 @@ static int desk_rent(const struct store *store, const json_t *request, json_t *a
 		return -1;
 	if (read_order(store, request, &record, &plan, err) < 0)
 		return -1;
-	if (record.view.spot && conf.spot_price_microusd_h < 0)
-		return err_set(err, ERR_REFUSED, "no spot pods without spot_price_per_hour");
 	if (desk_choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
 	if (store_lock(store, &lock, err) < 0 || check_room(store, &conf, err) < 0)
 		return -1;
-	fill_record(&record, &conf, namespaces);
+	fill_record(&record, namespaces);
 	if (launch(store, &record, &plan, err) < 0)
 		return -1;
 	json_object_set_new(answer, "pods", json_pack("[o]", record_answer(&record)));
@@ -241,26 +214,14 @@ static int do_billing(const struct store *store, const json_t *request, json_t *
 
 /* ---- what there is ---- */
 
-static json_t *offer_of(const struct local_conf *conf, bool spot, int64_t left)
-{
-	return json_pack("{s:s, s:s, s:i, s:I, s:s, s:b, s:I, s:s, s:I}", "id",
-			 spot ? "spot" : "on-demand", "gpu", conf->gpu, "gpus",
-			 gpu_is_none(conf->gpu) ? 0 : 1, "vram_gb", (json_int_t)conf->vram_gb,
-			 "region", conf->region, "spot", spot, "price",
-			 (json_int_t)(spot ? conf->spot_price_microusd_h : conf->price_microusd_h),
-			 "stock", left == 1 ? "low" : "high", "pods_max", (json_int_t)left);
-}
-
 static int do_offers(const struct store *store, const json_t *request, json_t *answer,
 		     struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
-	json_t *list = json_array();
 	struct local_conf conf;
 	struct err why;
 	bool namespaces = false;
 
-	json_object_set_new(answer, "offers", list);
 	local_wire_read_conf(json_object_get(request, "conf"), &conf);
 	/* the rent itself reports other obstacles */
 	if (desk_need_proc(&why) == 0 && desk_choose_isolation(store, &conf, &namespaces, err) < 0)
@@ -268,13 +229,7 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 	json_object_set_new(answer, "sandbox_works", json_boolean(namespaces));
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	int64_t living = desk_sweep(store);
-	if (living >= conf.capacity)
-		return 0; /* sold out */
-	int64_t left = conf.capacity - living;
-	if (jsonx_bool(request, "spot", false) && conf.spot_price_microusd_h >= 0)
-		json_array_append_new(list, offer_of(&conf, true, left));
-	json_array_append_new(list, offer_of(&conf, false, left));
+	json_object_set_new(answer, "left", json_integer(conf.capacity - desk_sweep(store)));
 	return 0;
 }
 

@@ -48,13 +48,6 @@ static int check_isolation(const struct section *s, struct err *err)
 		       : 0;
 }
 
-static int check_preempt(const struct section *s, struct err *err)
-{
-	bool all;
-
-	return one_of(s, "preempt", "spot", "all", &all, err);
-}
-
 static int check_network(const struct section *s, struct err *err)
 {
 	bool shared;
@@ -62,54 +55,11 @@ static int check_network(const struct section *s, struct err *err)
 	return one_of(s, "network", "private", "host", &shared, err);
 }
 
-/* "L4=0.80" */
-static int read_card(const char *text, struct card *card)
-{
-	const char *equals = strchr(text, '=');
-	char name[GPU_MAX];
-	int count;
-
-	if (!equals || (size_t)(equals - text) >= sizeof(name) ||
-	    money_parse(equals + 1, &card->price_microusd_h, NULL) < 0)
-		return -1;
-	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
-	const struct gpu *known =
-		gpu_parse(name, card->gpu, sizeof(card->gpu), &count) && count == 1 ? gpu_find(name)
-										    : NULL;
-	card->vram_gb = known ? known->vram_gb : 0;
-	return known ? 0 : -1;
-}
-
-static int check_cards(const struct section *s, struct err *err)
-{
-	size_t count = section_count(s, "gpu_prices");
-	struct card card;
-
-	if (count > CARDS_MOST)
-		return err_set(err, ERR_CONFIG, "%s: gpu_prices has %zu GPUs: at most %d",
-			       section_where(s, "gpu_prices"), count, CARDS_MOST);
-	for (size_t i = 0; i < count; i++)
-		if (read_card(section_item(s, "gpu_prices", i), &card) < 0)
-			return err_set(err, ERR_CONFIG,
-				       "%s: gpu_prices: \"%.40s\" must be a GPU that burst knows "
-				       "and dollars an hour, as \"L4=0.80\"",
-				       section_where(s, "gpu_prices"),
-				       section_item(s, "gpu_prices", i));
-	return 0;
-}
-
-/* local.c */
-static void local_read_cards(const struct section *s, struct provider *p)
-{
-	for (size_t i = 0; i < section_count(s, "gpu_prices") && i < CARDS_MOST; i++)
-		(void)read_card(section_item(s, "gpu_prices", i), &p->cards[p->card_count++]);
-}
-
 /* Notes each key with a value that cannot be used in m, or returns -1 with the first (m NULL). */
 static int local_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *s, struct err *err) = {
-		check_capacity, check_isolation, check_preempt, check_network, check_cards};
+		check_capacity, check_isolation, check_network};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
@@ -119,24 +69,10 @@ static int local_check_conf(const struct section *s, struct mistakes *m, struct 
 
 static void local_read_conf(const struct section *s, struct local_conf *conf)
 {
-	*conf = (struct local_conf){
-		.price_microusd_h = section_int(s, "price_per_hour"),
-		.spot_price_microusd_h = section_has(s, "spot_price_per_hour")
-						 ? section_int(s, "spot_price_per_hour")
-						 : -1,
-		.boot_delay_ms = section_int(s, "boot_delay"),
-		.preempt_after_ms = section_int(s, "preempt_after"),
-		.round_trip_ms = section_int(s, "round_trip"),
-		.capacity = section_int(s, "capacity"),
-		.vram_gb = section_int(s, "vram_gb"),
-		.fail_rents = section_int(s, "fail_rents"),
-	};
+	*conf = (struct local_conf){.capacity = section_int(s, "capacity")};
 	COPY_TEXT(conf->gpu, section_text(s, "gpu"));
-	COPY_TEXT(conf->region, section_text(s, "region"));
 	(void)local_isolation(section_text(s, "isolation"), &conf->isolation);
-	conf->preempt_all = !strcmp(section_text(s, "preempt"), "all");
 	conf->shared_network = !strcmp(section_text(s, "network"), "host");
-	conf->private_network = section_has(s, "network") && !conf->shared_network;
 }
 
 /* ---- wishes ----
@@ -147,8 +83,7 @@ static bool is_no_gpu(const char *wish)
 	return !strcasecmp(wish, "none");
 }
 
-/* A local pod has no GPU, or that of providers.local.gpu: this machine's own, or a pretended one.
- */
+/* A local pod has no GPU, or that of providers.local.gpu. */
 static bool fulfils(const char *gpu, const char *wish)
 {
 	char name[GPU_MAX];
@@ -169,84 +104,59 @@ static int local_wish_of(const char *gpu, const char *const *wishes)
 	return wishes && wishes[0] ? -1 : 0;
 }
 
-static bool any_card_fulfils(const struct provider *p, const char *const *wishes)
-{
-	for (size_t i = 0; i < p->card_count; i++)
-		if (local_wish_of(p->cards[i].gpu, wishes) >= 0)
-			return true;
-	return !p->card_count && local_wish_of(p->conf.gpu, wishes) >= 0;
-}
-
-static int check_gpu(const struct provider *p, const struct op_want *want, struct err *err)
+static int check_gpu(const struct section *s, const struct op_want *want, struct err *err)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
-	const struct local_conf *conf = &p->conf;
+	const char *gpu = section_text(s, "gpu");
 	const char *const *wishes = want->offers.gpus;
 
-	if (any_card_fulfils(p, wishes))
+	if (local_wish_of(gpu, wishes) >= 0)
 		return 0;
 	for (size_t i = 0; wishes[i] && i < 4; i++)
 		str_addf(&shown, "%s\"%.40s\"", i ? ", " : "", wishes[i]);
-	if (p->card_count) {
-		err_set(err, ERR_CONFIG,
-			"gpu = [%s]: none of these is in providers.local.gpu_prices",
-			str_text(&shown));
-		return err_about(err, "gpu");
-	}
 	err_set(err, ERR_CONFIG,
 		"gpu = [%s]: pods on this machine have %s%s: name the GPU in providers.local.gpu "
 		"(if the machine has none, pods "
 		"run without it), or run without a GPU: --gpu none",
-		str_text(&shown), is_no_gpu(conf->gpu) ? "no GPU" : "the GPU ",
-		is_no_gpu(conf->gpu) ? "" : conf->gpu);
+		str_text(&shown), is_no_gpu(gpu) ? "no GPU" : "the GPU ",
+		is_no_gpu(gpu) ? "" : gpu);
 	return err_about(err, "gpu");
 }
 
-static int check_vram(const struct provider *p, const struct op_want *want, struct err *err)
+static int check_vram(const struct section *s, const struct op_want *want, struct err *err)
 {
-	const struct local_conf *conf = &p->conf;
-	int wanted_gb = want->offers.vram_gb, most_gb = 0;
+	const char *gpu = section_text(s, "gpu");
+	const struct gpu *known = gpu_find(gpu);
+	int64_t has_gb = section_int(s, "vram_gb");
+	int wanted_gb = want->offers.vram_gb;
 
-	for (size_t i = 0; i < p->card_count; i++)
-		most_gb = MAX(most_gb, p->cards[i].vram_gb);
-	if (p->card_count && most_gb < wanted_gb) {
-		err_set(err, ERR_CONFIG,
-			"the job needs a GPU with %d GB of memory, and the largest of "
-			"providers.local.gpu_prices has %d GB",
-			wanted_gb, most_gb);
-		return err_about(err, "job.vram_gb");
-	}
-	if (p->card_count)
+	if (!has_gb && known)
+		has_gb = known->vram_gb;
+	if (!wanted_gb || has_gb >= wanted_gb || (!has_gb && !is_no_gpu(gpu)))
 		return 0;
-	const struct gpu *known = gpu_find(conf->gpu);
-	int64_t has_gb = conf->vram_gb ? conf->vram_gb : known ? known->vram_gb : 0;
-
-	if (!wanted_gb || has_gb >= wanted_gb || (!has_gb && !is_no_gpu(conf->gpu)))
-		return 0;
-	CLEANUP(free_text) char *less = xasprintf("%lld GB on %s", (long long)has_gb, conf->gpu);
+	CLEANUP(free_text) char *less = xasprintf("%lld GB on %s", (long long)has_gb, gpu);
 	err_set(err, ERR_CONFIG,
 		"the job needs a GPU with %d GB of memory, and pods on this machine have %s: see "
 		"providers.local.gpu and providers.local.vram_gb",
-		wanted_gb, is_no_gpu(conf->gpu) ? "no GPU" : less);
+		wanted_gb, is_no_gpu(gpu) ? "no GPU" : less);
 	return err_about(err, "job.vram_gb");
 }
 
-static int check_spot(const struct provider *p, const struct op_want *want, struct err *err)
+static int check_spot(const struct section *s, const struct op_want *want, struct err *err)
 {
-	if (!want->offers.spot || p->conf.spot_price_microusd_h >= 0)
+	(void)s;
+	if (!want->offers.spot)
 		return 0;
-	err_set(err, ERR_CONFIG,
-		"spot = true: this machine has no spot pods unless "
-		"providers.local.spot_price_per_hour is set");
+	err_set(err, ERR_CONFIG, "spot = true: this machine has no spot pods");
 	return err_about(err, "spot");
 }
 
 /* Pods share this machine, so no pod has more than the machine. */
-static int check_cpu(const struct provider *p, const struct op_want *want, struct err *err)
+static int check_cpu(const struct section *s, const struct op_want *want, struct err *err)
 {
 	int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	(void)p;
+	(void)s;
 	if (cpus <= 0 || want->offers.cpu <= cpus)
 		return 0;
 	err_set(err, ERR_CONFIG, "pod.cpu = %lld: this machine has %lld cores",
@@ -255,12 +165,12 @@ static int check_cpu(const struct provider *p, const struct op_want *want, struc
 }
 
 /* Allows for memory that the kernel keeps: machines are sold with round numbers. */
-static int check_memory(const struct provider *p, const struct op_want *want, struct err *err)
+static int check_memory(const struct section *s, const struct op_want *want, struct err *err)
 {
 	int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
 		has_gb = (bytes + 999999999) / 1000000000;
 
-	(void)p;
+	(void)s;
 	if (bytes <= 0 || want->offers.memory_gb <= has_gb)
 		return 0;
 	err_set(err, ERR_CONFIG, "pod.memory_gb = %lld: this machine has %lld GB",
@@ -270,94 +180,50 @@ static int check_memory(const struct provider *p, const struct op_want *want, st
 
 /* Reports a wish that this machine cannot fulfil as a mistake: waiting for capacity would not help.
  */
-static int local_judge_wishes(const struct provider *p, const struct op_want *want,
+static int local_check_wishes(const struct section *s, const struct op_want *want,
 			      struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct provider *p, const struct op_want *want,
+	static int (*const checks[])(const struct section *s, const struct op_want *want,
 				     struct err *err) = {check_gpu, check_vram, check_spot,
 							 check_cpu, check_memory};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (checks[i](p, want, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		if (checks[i](s, want, err) < 0 && mistakes_note(m, NULL, err) < 0)
 			return -1;
 	return 0;
-}
-
-static int local_check_wishes(const struct section *s, const struct op_want *want,
-			      struct mistakes *m, struct err *err)
-{
-	struct provider p = {0};
-
-	local_read_conf(s, &p.conf);
-	local_read_cards(s, &p);
-	return local_judge_wishes(&p, want, m, err);
 }
 
 /* ---- answers ----
  * Turns what `burst local-cloud` prints into results. */
 
-/* Repeats the pod's offer for each requested card. */
-static void spread_over_cards(const struct op *op, struct op_result *result)
-{
-	const struct provider *p = op->provider;
-	struct offer *all = xcalloc(p->card_count * result->offer_count + 1, sizeof(*all));
-	size_t count = 0;
-
-	for (size_t i = 0; i < result->offer_count; i++)
-		for (size_t k = 0; k < p->card_count; k++) {
-			const struct card *card = &p->cards[k];
-			int wish = local_wish_of(card->gpu, op->want->offers.gpus);
-			if (result->offers[i].spot || wish < 0 ||
-			    card->vram_gb < op->want->offers.vram_gb)
-				continue;
-			all[count] = result->offers[i];
-			COPY_TEXT(all[count].gpu, card->gpu);
-			all[count].gpus = 1;
-			all[count].vram_gb = card->vram_gb;
-			all[count].price_microusd_h = card->price_microusd_h;
-			all[count++].wish = wish;
-		}
-	result->floor_microusd_h = INT64_MAX;
-	for (size_t k = 0; k < p->card_count; k++)
-		if (local_wish_of(p->cards[k].gpu, op->want->offers.gpus) >= 0)
-			result->floor_microusd_h =
-				MIN(result->floor_microusd_h, p->cards[k].price_microusd_h);
-	free(result->offers);
-	result->offers = all;
-	result->offer_count = count;
-}
-
+/* One offer, as long as there is room. */
 static int read_offers(const struct op *op, const json_t *from, struct op_result *result,
 		       struct err *err)
 {
-	const json_t *list = json_object_get(from, "offers"), *item;
-	size_t i;
+	const struct section *s = op->provider->section;
+	const char *gpu = section_text(s, "gpu");
+	int64_t left = jsonx_bounded(from, "left", INT64_MIN, 1000);
 
-	if (!json_is_array(list))
-		return err_set(err, ERR_BUG, "offers: no list");
-	result->offers = xcalloc(json_array_size(list), sizeof(*result->offers));
-	struct local_conf *conf = &op->provider->conf;
-	conf->sandbox_works = jsonx_bool(from, "sandbox_works", false);
-	bool cheap_spot = op->want->offers.spot && conf->spot_price_microusd_h >= 0;
-	result->floor_microusd_h =
-		cheap_spot ? MIN(conf->price_microusd_h, conf->spot_price_microusd_h)
-			   : conf->price_microusd_h;
-	json_array_foreach (list, i, item) {
-		struct offer *offer = &result->offers[result->offer_count++];
-		COPY_TEXT(offer->provider, LOCAL_NAME);
-		COPY_TEXT(offer->id, jsonx_text(item, "id", ""));
-		COPY_TEXT(offer->gpu, jsonx_text(item, "gpu", "none"));
-		COPY_TEXT(offer->region, jsonx_text(item, "region", ""));
-		COPY_TEXT(offer->stock, jsonx_text(item, "stock", ""));
-		offer->pods_max = (int)jsonx_bounded(item, "pods_max", 0, 1000);
-		offer->gpus = (int)jsonx_int(item, "gpus", 0);
-		offer->vram_gb = (int)jsonx_int(item, "vram_gb", 0);
-		offer->spot = jsonx_bool(item, "spot", false);
-		offer->price_microusd_h = jsonx_int(item, "price", 0);
-		offer->wish = MAX(local_wish_of(op->provider->conf.gpu, op->want->offers.gpus), 0);
-	}
-	if (op->provider->card_count)
-		spread_over_cards(op, result);
+	if (!json_is_integer(json_object_get(from, "left")))
+		return err_set(err, ERR_BUG, "offers: no count");
+	op->provider->conf.sandbox_works = jsonx_bool(from, "sandbox_works", false);
+	result->floor_microusd_h = section_int(s, "price_per_hour");
+	if (left <= 0)
+		return 0;
+	struct offer *offer = result->offers = xcalloc(1, sizeof(*result->offers));
+	result->offer_count = 1;
+	*offer = (struct offer){
+		.gpus = !gpu_is_none(gpu),
+		.vram_gb = (int)section_int(s, "vram_gb"),
+		.price_microusd_h = section_int(s, "price_per_hour"),
+		.wish = MAX(local_wish_of(gpu, op->want->offers.gpus), 0),
+		.pods_max = (int)left,
+	};
+	COPY_TEXT(offer->provider, LOCAL_NAME);
+	COPY_TEXT(offer->id, "on-demand");
+	COPY_TEXT(offer->gpu, gpu);
+	COPY_TEXT(offer->region, "here");
+	COPY_TEXT(offer->stock, left == 1 ? "low" : "high");
 	return 0;
 }
 
@@ -562,29 +428,10 @@ static void local_forgotten(const struct op *op, struct op_result *result)
 
 static const struct option_spec options[] = {
 	{"price_per_hour", OPTION_MONEY, 0, "0", "pretended price of an hour of a pod"},
-	{"spot_price_per_hour", OPTION_MONEY, 0, NULL,
-	 "the same for a spot pod; without it none are offered"},
-	{"boot_delay", OPTION_DURATION, 0, "0", "how long a pod takes to boot"},
-	{"round_trip", OPTION_DURATION, 0, "0",
-	 "round-trip time to a pod with its own network, as in \"80ms\""},
-	{"storage", OPTION_BOOL, 0, "false",
-	 "read and write volumes without a pod: code is uploaded first, and pods are released "
-	 "before their files are fetched"},
 	{"capacity", OPTION_INT, 0, "16", "largest number of pods at a time; more are refused"},
 	{"gpu", OPTION_TEXT, 0, "none",
 	 "GPU that pods have or pretend to have; unless \"none\", they see this machine's own"},
 	{"vram_gb", OPTION_INT, 0, "0", "memory of that GPU; 0: as it is sold"},
-	{"gpu_prices", OPTION_TEXTS, 0, NULL,
-	 "several GPUs that pods pretend to have, with dollars an hour, as in [\"T4=0.59\", "
-	 "\"L4=0.80\"]"},
-	{"egress_price", OPTION_MONEY, 0, "0",
-	 "pretended price of a GB fetched from a pod, in plans"},
-	{"region", OPTION_TEXT, 0, "here", "region that offers show"},
-	{"preempt_after", OPTION_DURATION, 0, "0",
-	 "a spot pod is taken away after this time; 0: never"},
-	{"preempt", OPTION_TEXT, 0, "spot", "which pods preempt_after takes: \"spot\" or \"all\""},
-	{"fail_rents", OPTION_INT, 0, "0",
-	 "how many rents fail for lack of capacity before one succeeds"},
 	{"network", OPTION_TEXT, OPTION_USER_ONLY, "private",
 	 "\"private\": pods reach nothing outside; \"host\": they share this machine's network; "
 	 "absent: private, except a pod that fetches the packages of an engine of burst's own"},
@@ -600,9 +447,8 @@ static int local_open(struct provider **out, const struct section *s, const char
 	if (local_check_conf(s, NULL, err) < 0)
 		return -1;
 	*out = xcalloc(1, sizeof(**out));
+	(*out)->section = s;
 	local_read_conf(s, &(*out)->conf);
-	local_read_cards(s, *out);
-	(*out)->storage = section_bool(s, "storage");
 	(*out)->state_dir = xstrdup(state_dir);
 	return 0;
 }
@@ -625,10 +471,14 @@ static const char *local_account(const struct provider *p)
 
 static json_t *request_rent(const struct rent_request *rent)
 {
-	struct pod_view wanted = {.marker = rent->marker, .spot = rent->offer.spot};
+	struct pod_view wanted = {.marker = rent->marker,
+				  .spot = rent->offer.spot,
+				  .price_microusd_h = rent->offer.price_microusd_h};
 	json_t *to, *env = json_object();
 
 	COPY_TEXT(wanted.name, rent->name);
+	COPY_TEXT(wanted.gpu, rent->offer.gpu);
+	COPY_TEXT(wanted.region, rent->offer.region);
 	to = local_wire_view(&wanted);
 	json_object_set_new(to, "volume", json_string(rent->volume.id));
 	json_object_set_new(to, "mount", json_string(rent->mount ? rent->mount : ""));
@@ -639,20 +489,14 @@ static json_t *request_rent(const struct rent_request *rent)
 	return to;
 }
 
-/* Prices a pod by its card if there are several. */
+/* A pod that fetches packages has this machine's network, unless the user closes it to all. */
 static struct local_conf conf_of(const struct op *op)
 {
-	const struct provider *p = op->provider;
-	struct local_conf conf = p->conf;
+	struct local_conf conf = op->provider->conf;
 
-	if (op->kind == OP_RENT && op->want->rent.fetches_packages && !conf.private_network)
+	if (op->kind == OP_RENT && op->want->rent.fetches_packages &&
+	    !section_has(op->provider->section, "network"))
 		conf.shared_network = true;
-	for (size_t i = 0; op->kind == OP_RENT && i < p->card_count; i++)
-		if (!strcmp(p->cards[i].gpu, op->want->rent.offer.gpu)) {
-			COPY_TEXT(conf.gpu, p->cards[i].gpu);
-			conf.vram_gb = p->cards[i].vram_gb;
-			conf.price_microusd_h = p->cards[i].price_microusd_h;
-		}
 	return conf;
 }
 
@@ -664,8 +508,6 @@ static json_t *make_request(const struct op *op)
 
 	if (op->kind == OP_RENT || op->kind == OP_OFFERS || op->kind == OP_CHECK)
 		json_object_set_new(to, "conf", local_wire_conf(&conf));
-	if (op->kind == OP_OFFERS)
-		json_object_set_new(to, "spot", json_boolean(want->offers.spot));
 	if (op->kind == OP_VOLUME) {
 		json_object_set_new(to, "name", json_string(want->volume.name));
 		json_object_set_new(to, "create", json_boolean(want->volume.create));
@@ -758,7 +600,8 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 		*result = got; /* this machine has no balance */
 		return OP_DONE;
 	}
-	if (op->kind == OP_OFFERS && local_judge_wishes(op->provider, op->want, NULL, err) < 0)
+	if (op->kind == OP_OFFERS &&
+	    local_check_wishes(op->provider->section, op->want, NULL, err) < 0)
 		return OP_FAILED;
 	if (!reply)
 		return make_call(op, call, err);
@@ -781,7 +624,8 @@ static void local_op_free(struct op *op)
 
 static bool local_pods_are_free(const struct provider *p)
 {
-	return !p->storage;
+	(void)p;
+	return true;
 }
 
 INCBIN(local_end_script, "providers/local/end.sh");

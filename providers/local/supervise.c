@@ -43,7 +43,7 @@ static int supervisor_open_door(struct supervisor *s, struct err *err)
 		return 0;
 	if (listen(s->listen_fd, 64) < 0)
 		return err_set(err, ERR_LOCAL, "listen: %s", strerror(errno));
-	s->forward = forward_new(s->listen_fd, port_inside(s), s->plan->conf->round_trip_ms);
+	s->forward = forward_new(s->listen_fd, port_inside(s));
 	s->listen_fd = -1;
 	return 0;
 }
@@ -181,7 +181,7 @@ static void boot_in_namespaces(const struct supervisor *s, char **env, struct en
 		.hostname = s->record->view.id,
 		.script = s->plan->script,
 		.private = state,
-		.gpu = !gpu_is_none(s->plan->conf->gpu),
+		.gpu = !gpu_is_none(s->record->view.gpu),
 		.shared_network = supervisor_shares_network(s),
 		.users = s->users,
 	};
@@ -426,15 +426,13 @@ static void read_signals(struct supervisor *s)
 	reap(s);
 }
 
-/* Waits for an event, for the next beat, or until `until_ms` (0: none). */
-static void turn(struct supervisor *s, int64_t until_ms)
+/* Waits for an event or for the next beat. */
+static void turn(struct supervisor *s)
 {
 	struct pollfd set[2 + FORWARD_POLL_MAX];
 	int64_t next_ms = INT64_MAX;
 	size_t count = s->forward ? forward_wants(s->forward, set + 2, &next_ms) : 0;
 
-	if (until_ms)
-		next_ms = MIN(next_ms, until_ms);
 	int64_t wait = MIN(SUPERVISE_BEAT_MS - 1000, MAX(next_ms - clock_boot_ms(), 0));
 	set[0] = (struct pollfd){.fd = s->signals, .events = POLLIN};
 	set[1] = (struct pollfd){.fd = s->output, .events = POLLIN};
@@ -448,9 +446,9 @@ static void turn(struct supervisor *s, int64_t until_ms)
 }
 
 /* Beats follow the clock, not turns: a busy connection makes thousands of turns. */
-static void turn_and_beat(struct supervisor *s, int64_t until_ms, int64_t *last_beat_ms)
+static void turn_and_beat(struct supervisor *s, int64_t *last_beat_ms)
 {
-	turn(s, until_ms);
+	turn(s);
 	if (clock_boot_ms() - *last_beat_ms < SUPERVISE_BEAT_MS - 1000)
 		return;
 	*last_beat_ms = clock_boot_ms();
@@ -494,17 +492,14 @@ static void kill_pod(struct supervisor *s)
 		dprintf(2, "burst: some of this pod's processes do not die\n");
 }
 
-static void say_how_it_ended(struct supervisor *s, bool preempted)
+static void say_how_it_ended(struct supervisor *s)
 {
 	char *to = s->record->view.detail;
 	size_t room = sizeof(s->record->view.detail);
 
 	if (to[0])
 		return; /* it never started, which is recorded already */
-	s->record->view.preempted = preempted;
-	if (preempted)
-		snprintf(to, room, "preempted");
-	else if (s->asked)
+	if (s->asked)
 		snprintf(to, room, "released");
 	else if (WIFEXITED(s->status))
 		snprintf(to, room, "the start script ended with code %d", WEXITSTATUS(s->status));
@@ -512,11 +507,11 @@ static void say_how_it_ended(struct supervisor *s, bool preempted)
 		snprintf(to, room, "the start script was killed by signal %d", WTERMSIG(s->status));
 }
 
-static int finish(struct supervisor *s, bool preempted)
+static int finish(struct supervisor *s)
 {
 	struct err err = {0};
 
-	say_how_it_ended(s, preempted);
+	say_how_it_ended(s);
 	kill_pod(s);
 	while (copy_output(s))
 		;
@@ -532,28 +527,7 @@ static int finish(struct supervisor *s, bool preempted)
 
 /* ---- the whole ---- */
 
-static void wait_until(struct supervisor *s, int64_t until_ms, int64_t *last_beat_ms)
-{
-	while (!s->asked && clock_boot_ms() < until_ms)
-		turn_and_beat(s, until_ms, last_beat_ms);
-}
-
-/* Returns true if the pod was preempted; false if a client released it or its script ended. */
-static bool live(struct supervisor *s, int64_t *last_beat_ms)
-{
-	const struct local_conf *conf = s->plan->conf;
-	bool mortal = conf->preempt_after_ms && (s->record->view.spot || conf->preempt_all);
-	int64_t until = mortal ? clock_boot_ms() + conf->preempt_after_ms : 0;
-
-	while (!s->asked && !s->ended) {
-		if (mortal && clock_boot_ms() >= until)
-			return true;
-		turn_and_beat(s, until, last_beat_ms);
-	}
-	return false;
-}
-
-/* Boots the pod, forwards its connections, ends it (on SIGTERM, by preemption, or when the start
+/* Boots the pod, forwards its connections, ends it (on SIGTERM, or when the start
  * script exits), records all of that and retires it. stdin, stdout and stderr are /dev/null and the
  * pod's log; the only other open descriptor is alive. Returns an exit status. */
 static int supervise(const struct store *store, struct pod_record *record,
@@ -567,19 +541,17 @@ static int supervise(const struct store *store, struct pod_record *record,
 			       .output = -1};
 	struct err err = {0};
 	int64_t last_beat_ms = clock_boot_ms();
-	bool preempted = false;
 
 	s.signals = open_signals();
 	s.scratch = record_path(store, record->view.id, "scratch");
 	s.volume = record->volume[0] ? path_join(store->volumes, record->volume) : NULL;
 	s.listen_fd = reserve_port(&record->view.port, &err);
-	if (s.listen_fd >= 0)
-		wait_until(&s, clock_boot_ms() + plan->conf->boot_delay_ms, &last_beat_ms);
-	if (s.listen_fd >= 0 && !s.asked && supervisor_start_pod(&s, &err) == 0)
-		preempted = live(&s, &last_beat_ms);
+	if (s.listen_fd >= 0 && supervisor_start_pod(&s, &err) == 0)
+		while (!s.asked && !s.ended)
+			turn_and_beat(&s, &last_beat_ms);
 	if (err.msg[0])
 		COPY_TEXT(record->view.detail, err.msg);
-	return finish(&s, preempted);
+	return finish(&s);
 }
 
 /* ---- pod ----

@@ -57,9 +57,8 @@ enum {
 
 struct forward;
 /* Takes over listen_fd. Closes a connection at once if the pod's port refuses it: the client sees a
- * drop. round_trip_ms > 0: delays bytes like a line of that length, on which a connection carries
- * at most 4 MiB a round trip. */
-struct forward *forward_new(int listen_fd, int pod_port, int64_t round_trip_ms);
+ * drop. */
+struct forward *forward_new(int listen_fd, int pod_port);
 void forward_free(struct forward *f); /* accepts NULL */
 /* Fills the entries to poll (room for FORWARD_POLL_MAX) and returns their number. *next_ms: boot
  * clock time at which forward_serve() is due without an event; INT64_MAX: none. Then pass the same

@@ -5,20 +5,10 @@
 
 #include "wire.h"
 
-/* An entry of gpu_prices. */
-struct card {
-	char gpu[GPU_MAX];
-	int64_t price_microusd_h;
-	int vram_gb;
-};
-enum { CARDS_MOST = 32 };
-
 struct provider {
+	const struct section *section; /* borrowed */
 	struct local_conf conf;
-	struct card cards[CARDS_MOST];
-	size_t card_count; /* 0: pods have conf.gpu */
 	char *state_dir;
-	bool storage;
 };
 
 struct op {

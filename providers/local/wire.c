@@ -30,17 +30,8 @@ json_t *local_wire_conf(const struct local_conf *conf)
 {
 	json_t *to = json_object();
 
-	json_object_set_new(to, "price", json_integer(conf->price_microusd_h));
-	json_object_set_new(to, "spot_price", json_integer(conf->spot_price_microusd_h));
-	json_object_set_new(to, "boot_delay_ms", json_integer(conf->boot_delay_ms));
-	json_object_set_new(to, "preempt_after_ms", json_integer(conf->preempt_after_ms));
-	json_object_set_new(to, "round_trip_ms", json_integer(conf->round_trip_ms));
-	json_object_set_new(to, "preempt_all", json_boolean(conf->preempt_all));
 	json_object_set_new(to, "capacity", json_integer(conf->capacity));
-	json_object_set_new(to, "fail_rents", json_integer(conf->fail_rents));
 	json_object_set_new(to, "gpu", json_string(conf->gpu));
-	json_object_set_new(to, "vram_gb", json_integer(conf->vram_gb));
-	json_object_set_new(to, "region", json_string(conf->region));
 	json_object_set_new(to, "shared_network", json_boolean(conf->shared_network));
 	json_object_set_new(to, "isolation", json_string(isolation_name(conf->isolation)));
 	json_object_set_new(to, "sandbox_works", json_boolean(conf->sandbox_works));
@@ -50,20 +41,11 @@ json_t *local_wire_conf(const struct local_conf *conf)
 void local_wire_read_conf(const json_t *from, struct local_conf *conf)
 {
 	*conf = (struct local_conf){
-		.price_microusd_h = jsonx_int(from, "price", 0),
-		.spot_price_microusd_h = jsonx_int(from, "spot_price", -1),
-		.boot_delay_ms = jsonx_int(from, "boot_delay_ms", 0),
-		.preempt_after_ms = jsonx_int(from, "preempt_after_ms", 0),
-		.round_trip_ms = jsonx_int(from, "round_trip_ms", 0),
-		.preempt_all = jsonx_bool(from, "preempt_all", false),
 		.capacity = jsonx_int(from, "capacity", 16),
-		.fail_rents = jsonx_int(from, "fail_rents", 0),
-		.vram_gb = jsonx_int(from, "vram_gb", 0),
 		.shared_network = jsonx_bool(from, "shared_network", false),
 		.sandbox_works = jsonx_bool(from, "sandbox_works", false),
 	};
 	COPY_TEXT(conf->gpu, jsonx_text(from, "gpu", "none"));
-	COPY_TEXT(conf->region, jsonx_text(from, "region", "here"));
 	(void)local_isolation(jsonx_text(from, "isolation", "namespaces"), &conf->isolation);
 }
 

@@ -16,17 +16,11 @@ enum isolation {
 /* Returns -1 if the word is none of the three. */
 int local_isolation(const char *word, enum isolation *out);
 
-/* The provider's section of burst.cfg, as sent. Durations in ms, money in micro-dollars. */
+/* What the vendor needs of the provider's section of burst.cfg. */
 struct local_conf {
-	int64_t price_microusd_h, spot_price_microusd_h; /* spot: -1 if not offered */
-	int64_t boot_delay_ms, preempt_after_ms;         /* preempt_after_ms 0: never */
-	int64_t round_trip_ms;                           /* delay of the line to the pod */
-	int64_t capacity, vram_gb, fail_rents;
-	char gpu[GPU_MAX], region[REGION_MAX];
-	bool preempt_all;    /* preempt all pods, not only spot pods */
+	int64_t capacity;    /* of pods at a time */
+	char gpu[GPU_MAX];   /* "none", or pods see this machine's own */
 	bool shared_network; /* use the machine's network */
-	/* the user's own word: also while an engine fetches its packages. Not on the wire */
-	bool private_network;
 	enum isolation isolation;
 	/* This client has built a sandbox here before: no trial is needed, which would build a
 	 * whole one. No config file sets it. */

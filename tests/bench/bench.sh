@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../.." || exit
 burst=${BENCH_BURST:-$PWD/build/burst} # or another one, to compare
 work=$(mktemp -d "${TMPDIR:-/tmp}/burst-bench-XXXXXX")
 export BURST_STATE_DIR=$work/state BURST_CACHE_DIR='' HOME=$work LOCAL_ISOLATION=${LOCAL_ISOLATION:-auto}
+export LOCAL_PLAY_ISOLATION=$LOCAL_ISOLATION BURST_PROVIDER_PATH=$PWD/build/rehearsal/rehearsal.so
 unset XDG_CONFIG_HOME XDG_STATE_HOME
 . tests/bench/pods.sh
 clean_up() {
@@ -70,18 +71,19 @@ part_command() {
 quiz_config() { # quiz_config ROUND_TRIP_MS
 	rm -rf "$work/quiz"
 	cp -r config/examples/quiz "$work/quiz"
-	sed -i "s/boot_delay = \"500ms\"/round_trip = \"${1}ms\"/; s/join = {[^}]*};//" "$work/quiz/burst.cfg"
+	sed -i "s/join = {[^}]*};//" "$work/quiz/burst.cfg"
+	line "$1"
 }
 # One pod of the recipe: half of the lines. Prints the ms its worker took.
-recipe_pod() { # recipe_pod NAME RTT OUT
-	pod_rent "$1" "$2"
+recipe_pod() { # recipe_pod NAME OUT
+	pod_rent "$1"
 	pod_wait "$1"
 	scp -q -r -F "$work/$1.ssh" "$work/recipe/$1" pod:/tmp/job
 	# shellcheck disable=SC2016
 	ssh -F "$work/$1.ssh" pod 'cd /tmp/job && mkdir -p out && before=$(date +%s%N) &&
 		BURST_OUT=/tmp/job/out ./espeak-worker <lines.jsonl >worker.log 2>&1; echo $((($(date +%s%N) - before) / 1000000))'
-	mkdir -p "$3"
-	scp -q -r -F "$work/$1.ssh" pod:/tmp/job/out "$3"
+	mkdir -p "$2"
+	scp -q -r -F "$work/$1.ssh" pod:/tmp/job/out "$2"
 	pod_release "$1"
 }
 recipe_parts() { # recipe_parts FOLDER...: the worker in each, and the questions dealt out to them
@@ -97,12 +99,12 @@ recipe_parts() { # recipe_parts FOLDER...: the worker in each, and the questions
 		shift
 	done
 }
-recipe() { # recipe RTT: prints "wall compute" in ms; files in $work/recipe.out
+recipe() { # prints "wall compute" in ms; files in $work/recipe.out
 	local before p
 	rm -rf "$work/recipe" "$work/recipe.out"
 	recipe_parts "$work/recipe/bench0-$serial" "$work/recipe/bench1-$serial"
 	before=$(now_us)
-	for p in 0 1; do recipe_pod "bench$p-$serial" "$1" "$work/recipe.out" >"$work/compute$p" & done
+	for p in 0 1; do recipe_pod "bench$p-$serial" "$work/recipe.out" >"$work/compute$p" & done
 	wait
 	echo "$((($(now_us) - before) / 1000)) $(cat "$work/compute0" "$work/compute1" | sort -n | tail -n 1)"
 	serial=$((serial + 1))
@@ -126,7 +128,7 @@ part_job() {
 		quiz_config $rtt
 		burst_job >/dev/null # fills the volume
 		for _ in 1 2 3; do burst_job; done >"$work/rows"
-		for _ in $(seq $((rtt ? 1 : 3))); do recipe $rtt; done >"$work/peer"
+		for _ in $(seq $((rtt ? 1 : 3))); do recipe; done >"$work/peer"
 		awk '{print $1 - $2}' "$work/rows" >"$work/beyond"
 		awk '{print $1 - $2}' "$work/peer" >"$work/peer.beyond"
 		wall=$(column "$work/rows" 1) beyond=$(median <"$work/beyond")
@@ -191,7 +193,7 @@ part_memory() {
 	echo "peer: one ssh client with an idle session $(ssh_kb) kB"
 }
 ssh_kb() {
-	pod_rent "idle-$serial" 0
+	pod_rent "idle-$serial"
 	pod_wait "idle-$serial"
 	peak_kb ssh -F "$work/idle-$serial.ssh" pod true
 	pod_release "idle-$serial"
@@ -215,14 +217,14 @@ change_tree() { # 20 files of it; each time others
 	for i in $(seq 20); do echo "$serial $i" >>"$1/d$(printf %03d $((i * 4)))/f$(printf %05d $((i * 400 + serial % 100)))"; done
 	serial=$((serial + 1))
 }
-sync_config() { # sync_config RTT VOLUME CODE
+sync_config() { # sync_config VOLUME CODE
 	cat >"$work/sync.cfg" <<-E
 		provider = "local";
 		caps = { max_cost = 100.0; max_duration = "10m"; };
 		job = { name = "sync"; type = "command"; run = "true"; no_outputs = true; output = "sync.out"; };
-		code = { path = "$3"; };
-		volume = { name = "$2"; size_gb = 5; create = true; };
-		providers = { local = { round_trip = "${1}ms"; capacity = 64; }; };
+		code = { path = "$2"; };
+		volume = { name = "$1"; size_gb = 5; create = true; };
+		providers = { local = { capacity = 64; }; };
 	E
 }
 burst_sync() { # burst_sync: prints "connect+sync sync" in ms
@@ -232,14 +234,14 @@ burst_sync() { # burst_sync: prints "connect+sync sync" in ms
 rsync_to() { # rsync_to POD SOURCE DEST [ssh options]
 	rsync -a -e "ssh -F $work/$1.ssh ${4:-}" "$2/" "pod:$3"
 }
-# sync_pairs N RTT CODE PEER: burst and its peer in turn, so that both meet the same noise; each pair goes to $work/rows, as
+# sync_pairs N CODE PEER: burst and its peer in turn, so that both meet the same noise; each pair goes to $work/rows, as
 # "burst burst-without-connecting peer" in ms. PEER is called with a name that is new each time.
 sync_pairs() {
-	local n=$1 rtt=$2 code=$3 ours
-	shift 3
+	local n=$1 code=$2 ours
+	shift 2
 	: >"$work/rows"
 	for _ in $(seq "$n"); do
-		[ "$sync_volume" = kept ] || sync_config "$rtt" "v$serial" "$code"
+		[ "$sync_volume" = kept ] || sync_config "v$serial" "$code"
 		[ "$sync_volume" = fresh ] || change_tree "$code"
 		ours=$(burst_sync)
 		[ "$sync_volume" = fresh ] || change_tree "$code"
@@ -263,7 +265,7 @@ scp_peer() { scp -q -F "$work/$pod.ssh" "$big/big" "pod:/workspace/copy$1-$rtt";
 text_peer() { rsync_to "$pod" "$text" "/workspace/text$1-$rtt"; }
 sync_tree() {
 	local one all=$1
-	sync_volume=fresh sync_pairs "$pairs" "$rtt" "$tree" tree_peer
+	sync_volume=fresh sync_pairs "$pairs" "$tree" tree_peer
 	say_pairs "10,000 files of 4 KiB" "rsync -a"
 	[ "$all" = all ] || return
 	one=$(column "$work/rows" 1)
@@ -276,22 +278,22 @@ sync_tree() {
 }
 sync_changed() {
 	changed_peer >/dev/null
-	sync_config "$rtt" "kept$serial" "$tree"
+	sync_config "kept$serial" "$tree"
 	burst_sync >/dev/null
-	sync_volume=kept sync_pairs "$((pairs + 2))" "$rtt" "$tree" changed_peer
+	sync_volume=kept sync_pairs "$((pairs + 2))" "$tree" changed_peer
 	say_pairs "20 of them changed" "rsync -a"
 	ssh -F "$work/$pod.ssh" -o ControlMaster=yes -o ControlPath="$work/master" -o ControlPersist=60 -N -f pod
-	sync_volume=kept sync_pairs "$((pairs + 2))" "$rtt" "$tree" master_peer
+	sync_volume=kept sync_pairs "$((pairs + 2))" "$tree" master_peer
 	ssh -F "$work/$pod.ssh" -o ControlPath="$work/master" -O exit pod 2>/dev/null
 	say_pairs "... on a connection that stands" "rsync -a over a ControlMaster" 2
 }
 sync_big() {
-	sync_volume=fresh sync_pairs "$pairs" "$rtt" "$big" big_peer
+	sync_volume=fresh sync_pairs "$pairs" "$big" big_peer
 	say_pairs "a file of 128 MiB, random bytes" "rsync -a"
 	[ "$1" = all ] || return
-	sync_volume=fresh sync_pairs "$pairs" "$rtt" "$big" scp_peer
+	sync_volume=fresh sync_pairs "$pairs" "$big" scp_peer
 	say_pairs "..." scp
-	sync_volume=fresh sync_pairs "$pairs" "$rtt" "$text" text_peer
+	sync_volume=fresh sync_pairs "$pairs" "$text" text_peer
 	say_pairs "a file of 128 MiB, text" "rsync -a"
 }
 # SYNC_RTT="0 20 80", SYNC_WHAT="tree changed big", PAIRS=5: lines, kinds and repetitions; SYNC_ONLY=1: against rsync alone.
@@ -304,7 +306,8 @@ part_sync() {
 	for _ in $(seq 32); do cat "$work/words"; done | head -c $((128 << 20)) >"$text/text"
 	for rtt in ${SYNC_RTT:-0 20 80}; do
 		pod=sync-$rtt
-		pod_rent $pod "$rtt"
+		line "$rtt"
+		pod_rent $pod
 		pod_wait $pod
 		echo "# up-sync over a line of $rtt ms: whole connections; peer / burst, median of pairs (aims: tree and big file 1.5, change 1.9)"
 		for what in ${SYNC_WHAT:-tree changed big}; do "sync_$what" "${SYNC_ONLY:-all}"; done

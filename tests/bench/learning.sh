@@ -45,14 +45,14 @@ learning_config() { # learning_config GPU BOOT_MS PODS SETUP KEYS
 	# shellcheck disable=SC2016
 	[ "$4" = 0 ] || job="$job setup = \"sleep $4; echo >\\\"\$BURST_ENV/done\\\"\";"
 	cat >burst.cfg <<-E
-		provider = "local";
+		provider = "local_play";
 		gpu = ["${1//_/ }"];
 		$([ "$3" = auto ] || echo "pods = $3;")
 		volume = { name = "v"; size_gb = 1; create = true; };
 		caps = { max_cost = 5.00; max_duration = "10m"; };
 		code = { path = "code"; };
 		job = { name = "learning"; type = "tts"; engine = "${ENGINE:-padded}"; input = "script.jsonl"; output = "out"; check = { enabled = false; }; $job };
-		providers = { local = { price_per_hour = 3.60; boot_delay = "${2}ms"; gpu = "${1//_/ }"; }; };
+		providers = { local_play = { price_per_hour = 3.60; boot_delay = "${2}ms"; gpu = "${1//_/ }"; }; };
 		$5
 	E
 }

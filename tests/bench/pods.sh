@@ -6,6 +6,20 @@ kit_print=$PWD/build/e2e/kit_print
 local_cloud() { # local_cloud VERB: request on stdin, answer on stdout
 	"$burst" local-cloud "$1" "$BURST_STATE_DIR"
 }
+# line MS: whatever runs from here on reaches its pods over a line with this round trip; 0: directly
+line() {
+	local port
+	[ -z "${line_pid:-}" ] || kill "$line_pid"
+	line_pid=''
+	unset LD_PRELOAD DETOUR
+	[ "$1" != 0 ] || return 0
+	rm -f "$work/line.sock" "$work/line.says"
+	mkfifo "$work/line.says"
+	build/e2e/relay "$work/line.sock" "$work/line.log" "*.*=delay:$(($1 / 2))" >"$work/line.says" &
+	line_pid=$!
+	read -r port <"$work/line.says"
+	export LD_PRELOAD=$PWD/build/e2e/detour.so DETOUR="$work/line.sock $port"
+}
 pod_keys() { # once for all of them
 	ssh-keygen -q -t ed25519 -N '' -C client -f "$work/client"
 	ssh-keygen -q -t ed25519 -N '' -C host -f "$work/host"
@@ -13,12 +27,12 @@ pod_keys() { # once for all of them
 	{ cat providers/local/end.sh; "$kit_print" script; } >"$work/start.sh"
 	echo '{"name":"peers","create":true}' | local_cloud volume >/dev/null
 }
-pod_rent() { # pod_rent NAME ROUND_TRIP_MS: its files are $work/NAME.*; comes back when it is asked for, not when it is up
+pod_rent() { # pod_rent NAME: its files are $work/NAME.*; comes back when it is asked for, not when it is up
 	local now
 	now=$(date +%s)
-	jq -n --rawfile script "$work/start.sh" --arg name "$1" --argjson rtt "$2" --arg host "$(base64 -w0 "$work/host")" \
+	jq -n --rawfile script "$work/start.sh" --arg name "$1" --arg host "$(base64 -w0 "$work/host")" \
 		--arg client "$(cat "$work/client.pub")" --arg first $((now + 1800)) '{
-		conf: {isolation: "auto", round_trip_ms: $rtt, capacity: 1000}, name: ("burst-" + $name), script: $script,
+		conf: {isolation: "auto", capacity: 1000}, name: ("burst-" + $name), script: $script,
 		volume: "peers", mount: "/workspace",
 		marker: {machine: "bench", run: "bench", attempt: $name, hard_end_s: ($first | tonumber)},
 		env: {BURST_RUN: "bench", BURST_ATTEMPT: $name, BURST_MACHINE: "bench", BURST_HARD_END: $first,

@@ -6,9 +6,9 @@ pooled_job() { # pooled_job FOLDER KEEP_WARM
 	mkdir -p "$1"
 	printf '{"id":"a","text":"Trigger %s has one line to speak."}\n' "${1##*/}" >"$1/script.jsonl"
 	cat >"$1/burst.cfg" <<-E
-		provider = "local"; pods = 1; keep_warm = "$2";
+		provider = "local_play"; pods = 1; keep_warm = "$2";
 		job = { name = "${1##*/}"; type = "tts"; engine = "espeak"; input = "script.jsonl"; output = "out"; };
-		providers = { local = { price_per_hour = 3.60; boot_delay = "${POOLED_BOOT:-20}s"; }; };
+		providers = { local_play = { price_per_hour = 3.60; boot_delay = "${POOLED_BOOT:-20}s"; }; };
 	E
 }
 # The times at which triggers come, in s: exponential gaps of this mean, from a fixed seed.

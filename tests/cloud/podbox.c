@@ -168,7 +168,7 @@ static int serve_api(int other_end, const json_t *ports)
 		int fd = receive_fd(other_end);
 		if (fd < 0)
 			return 1;
-		ways[count++] = forward_new(fd, (int)json_integer_value(port), 0);
+		ways[count++] = forward_new(fd, (int)json_integer_value(port));
 	}
 	for (;;) {
 		int64_t next_ms; /* these ways are short: nothing falls due by itself */
@@ -626,7 +626,7 @@ static void open_doors(struct box *box)
 		CLEANUP(free_text) char *name = xasprintf("%d", (int)json_integer_value(port));
 		int fd = listen_on(0);
 		json_object_set_new(ports, name, json_integer(port_of(fd)));
-		box->doors[box->door_count++] = forward_new(fd, atoi(name), 0);
+		box->doors[box->door_count++] = forward_new(fd, atoi(name));
 	}
 	if (unshare(CLONE_NEWNET | CLONE_NEWNS) < 0)
 		die("no network and mount namespace");

@@ -9,7 +9,7 @@ padded_job() { # padded_job [ONCE] [KEYS]
 	cp "$ROOT/tests/workers/"{padded,answers}.py code/
 	ENGINE=padded
 	JOB="worker = \"ONCE=${1:-0.1} LONGEST=0.004 EACH=0.001 MAX_BATCH=8 python3 \\\"\$BURST_CODE/padded.py\\\"\"; check = { enabled = false; };"
-	LOCAL='gpu_prices = ["T4=0.59", "L4=0.80"];'
+	REHEARSE='gpu_prices = ["T4=0.59", "L4=0.80"];'
 	config "code = { path = \"code\"; }; ${2:-}"
 }
 nothing_kept() { # neither in the job's folder nor beside the ledger
@@ -61,9 +61,9 @@ t_what_cannot_be_had() {
 	burst calibrate -y --gpu "H100 SXM,T4"
 	is "$STATUS" 4 "exit status ($(tail -n 1 err.txt))"
 	has out.txt "H100 SXM: not measured: no provider offers it now"
-	has out.txt "T4 at local"
+	has out.txt "T4 at local_play"
 	# both are offered, and none can be rented
-	LOCAL="$LOCAL capacity = 0;" config 'code = { path = "code"; }; wait = "1s";'
+	REHEARSE="$REHEARSE capacity = 0;" config 'code = { path = "code"; }; wait = "1s";'
 	burst calibrate -y --gpu T4,L4 --json
 	is "$STATUS" 4 "nothing to be had ($(tail -n 1 err.txt))"
 	schema calibrate
@@ -81,7 +81,7 @@ t_what_cannot_be_had() {
 
 t_the_cap_is_kept() {
 	padded_job 8
-	LOCAL='gpu_prices = ["T4=20.00", "L4=20.00"];' config 'code = { path = "code"; };'
+	REHEARSE='gpu_prices = ["T4=20.00", "L4=20.00"];' config 'code = { path = "code"; };'
 	burst calibrate -y --gpu T4,L4 --max-cost 0.18 --json # 32 s of them, and all batches take longer
 	is "$STATUS" 5 "exit status ($(tail -n 1 err.txt))"
 	schema calibrate

@@ -4,11 +4,12 @@
 . "$(dirname "$0")/checkpoint_lib.sh"
 
 checkpoint_config() { # [CONFIG...]
+	rehearse
 	cat >burst.cfg <<-E
-		provider = "local"; pods = 1; spot = true;
+		provider = "local_play"; pods = 1; spot = true;
 		code = { path = "code"; };
 		caps = { max_cost = 1.00; max_duration = "10m"; };
-		providers = { local = { price_per_hour = 0.69; spot_price_per_hour = 0.20; ${LOCAL:-} }; };
+		providers = { local_play = { price_per_hour = 0.69; spot_price_per_hour = 0.20; ${LOCAL:-} }; };
 		job = { name = "t"; output = "out"; $STEPS ${JOB:-} };
 		$*
 	E

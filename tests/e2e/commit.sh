@@ -128,8 +128,8 @@ t_a_commit_is_no_more_trusted() {
 }
 
 t_a_dead_run_leaves_no_copy() {
-	repository
-	LIMIT=60 LOCAL='boot_delay = "20s";' config
+	REHEARSE='boot_delay = "0s";' repository
+	LIMIT=60 REHEARSE='boot_delay = "20s";' config
 	sed 's|script.jsonl|../shared/lines.txt|' burst.cfg >repo/sub/burst.cfg
 	git -C repo commit -qam slow
 	burst_bg run repo/sub --commit HEAD

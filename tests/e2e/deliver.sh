@@ -271,7 +271,7 @@ t_it_keeps_within_what_is_left() { # of the caps; and what fills a volume delive
 }
 t_it_keeps_to_the_other_caps() { # and to what is said of the volume, and of pods that are not proven
 	script_lines 4
-	LOCAL='spot_price_per_hour = 0.20; preempt_after = "0s";'
+	REHEARSE='spot_price_per_hour = 0.20; preempt_after = "0s";'
 	delivering 'exit 7'
 	sed -i 's/max_duration/max_price_per_hour = 0.30; &/' burst.cfg
 	cat >>burst.cfg <<-'E'

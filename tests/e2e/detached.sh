@@ -142,7 +142,7 @@ t_detaching_and_the_terminal_closes() { # with -d it goes on
 on_the_volume() { find state/volumes -name 's0*.wav' | wc -l; }
 
 t_detached_client_dies_as_it_returns() { # the laptop is closed at once: its pods have every line, finish them, and end themselves
-	LOCAL='boot_delay = "3s";'
+	REHEARSE='boot_delay = "3s";'
 	slow_segments 20
 	burst run -d
 	is "$STATUS" 0 "run -d ($(tail -n 2 err.txt))"
@@ -187,11 +187,11 @@ t_detached_run_ends_before_it_is_handed_over() { # -d says how, as `run` does
 	config 'wait = "2s";'
 	burst run -d
 	returns 4 "no usable pod could be rented" "no capacity"
-	LOCAL='boot_delay = "30s";'
+	REHEARSE='boot_delay = "30s";'
 	config
 	burst run -d --max-duration 8s
 	returns 5 "cap" "a cap"
-	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };' ENGINE=test LOCAL=''
+	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };' ENGINE=test REHEARSE=''
 	mkdir code
 	echo 'exit 3' >code/worker.sh
 	config 'code = { path = "code"; };'
@@ -205,7 +205,7 @@ t_detached_run_ends_before_it_is_handed_over() { # -d says how, as `run` does
 
 detaching_while_it_boots() { # the starter's pid in $PID, the run's id in $RUN
 	script_lines 20
-	LOCAL='boot_delay = "30s";'
+	REHEARSE='boot_delay = "30s";'
 	config 'pods = 1;'
 	burst_bg run -d
 	wait_for 30 "a pod" row_says "state = 'live'"
@@ -259,7 +259,7 @@ t_detaching_and_its_client_is_killed_while_it_boots() { # who waits is told what
 
 t_detaching_and_the_terminal_closes_while_it_boots() {
 	script_lines 400 # enough that it is not done before it is handed over
-	LOCAL='boot_delay = "5s";'
+	REHEARSE='boot_delay = "5s";'
 	config 'pods = 1;'
 	python3 - "$BURST" <<-'E' || complain "no terminal"
 		import os, pty, sqlite3, sys, time
@@ -299,7 +299,7 @@ t_detached_pods_that_cannot_be_left_alone() { # without a volume their files go 
 }
 
 t_detaching_without_waiting() { # --no-wait: as soon as there is a run
-	LOCAL='boot_delay = "20s";'
+	REHEARSE='boot_delay = "20s";'
 	script_lines 20
 	config 'pods = 1; boot_limit = "30s";'
 	burst run --no-wait
@@ -316,7 +316,7 @@ t_detaching_without_waiting() { # --no-wait: as soon as there is a run
 }
 
 t_a_pod_that_nobody_reaches_bills_for_its_boot_limit() { # its client is gone before it is up: not for a lease more
-	LOCAL='boot_delay = "4s";'
+	REHEARSE='boot_delay = "4s";'
 	script_lines 20
 	config 'pods = 1; boot_limit = "12s"; lease = "10m";'
 	burst run -d --no-wait

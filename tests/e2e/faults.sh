@@ -113,7 +113,7 @@ t_what_sounds_wrong_is_kept_and_told() { # the best that could be had; nobody ma
 }
 
 t_pod_vanishes_in_the_middle() {
-	LOCAL='preempt = "all"; preempt_after = "2s";'
+	REHEARSE='preempt = "all"; preempt_after = "2s";'
 	faulty 24 "SLOW=0.2 MAX_BATCH=2" 'pods = 2;'
 	burst run --json
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
@@ -123,7 +123,7 @@ t_pod_vanishes_in_the_middle() {
 }
 
 t_first_creates_are_sold_out() {
-	LOCAL='fail_rents = 1;'
+	REHEARSE='fail_rents = 1;'
 	script_lines 3
 	config 'wait = "3m";'
 	LIMIT=150
@@ -144,7 +144,7 @@ t_no_capacity_in_time() {
 }
 
 t_waiting_is_explained() { # and each pod has one name, from the first line that names it
-	LOCAL='fail_rents = 1; boot_delay = "500ms";'
+	REHEARSE='fail_rents = 1; boot_delay = "500ms";'
 	script_lines 3
 	config 'wait = "60s";'
 	burst run --json
@@ -155,7 +155,7 @@ t_waiting_is_explained() { # and each pod has one name, from the first line that
 }
 
 t_a_pod_that_is_not_up_in_time() {
-	LOCAL='boot_delay = "60s";'
+	REHEARSE='boot_delay = "60s";'
 	script_lines 3
 	config 'boot_limit = "5s"; wait = "0s"; caps.max_duration = "20s";'
 	sed -i 's/ caps.max_duration = "20s";//; s/max_duration = "10m"/max_duration = "25s"/' burst.cfg

@@ -48,7 +48,7 @@ take_over() { # take_over CASE
 	E
 }
 hostile_job() { # two offers, so that there is a next one
-	LOCAL='spot_price_per_hour = 0.30;'
+	REHEARSE='spot_price_per_hour = 0.30;'
 	script_lines 6
 	slow_worker
 	config 'code = { path = "code"; }; pods = 1; spot = true;'
@@ -158,12 +158,13 @@ t_a_pod_that_takes_no_code() { quiet_pod no_tree "code: no progress for"; }
 command_job() { # command_job [PATTERN]
 	mkdir -p outside out
 	ln -sfn ../outside out/link
+	rehearse
 	cat >burst.cfg <<-E2
-		provider = "local";
+		provider = "local_play";
 		spot = true;
 		job = { name = "cmd"; type = "command"; run = "mkdir -p out && echo x >out/a.txt"; outputs = ["${1:-out/**.txt}"]; output = "out"; };
 		volume = { name = "v"; size_gb = 1; create = true; };
-		providers = { local = { spot_price_per_hour = 0.30; price_per_hour = 0.69; }; };
+		providers = { local_play = { spot_price_per_hour = 0.30; price_per_hour = 0.69; }; };
 	E2
 }
 bad_name() { # bad_name CASE

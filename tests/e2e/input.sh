@@ -11,9 +11,9 @@ t_unknown_key() {
 	JOB='inptu = "x";'
 	config
 	refused 2 'burst.cfg:4: unknown key "job.inptu", did you mean "input"?'
-	JOB='' LOCAL='boot_dealy = "1s";'
+	JOB='' LOCAL='capactiy = 1;'
 	config
-	refused 2 'burst.cfg:5: unknown key "providers.local.boot_dealy", did you mean "boot_delay"?'
+	refused 2 'burst.cfg:5: unknown key "providers.local.capactiy", did you mean "capacity"?'
 }
 
 t_mistyped_key() {
@@ -76,14 +76,13 @@ wrong_inputs() {
 		command|run = " "; outputs = ["x"];|2|burst.cfg:4: job.run is empty
 		command|run = "true"; outputs = ["x"]; no_outputs = true;|2|burst.cfg:4: job.no_outputs is true, but
 		top|gpu = ["RTX 4090", "H100"];|2|burst.cfg:6: gpu = ["RTX 4090", "H100"]: pods on this machine have no GPU: name the GPU in providers.local.gpu
-		top|spot = true;|2|burst.cfg:6: spot = true: this machine has no spot pods unless providers.local.spot_price_per_hour
+		top|spot = true;|2|burst.cfg:6: spot = true: this machine has no spot pods
 		top|pod = { memory_gb = 60000; };|2|burst.cfg:6: pod.memory_gb = 60000: this machine has
 		top|pod = { cpu = 1000; };|2|burst.cfg:6: pod.cpu = 1000: this machine has
 		job|vram_gb = 24;|2|burst.cfg:4: the job needs a GPU with 24 GB of memory, and pods on this machine have no GPU: see providers.local.gpu
-		local|boot_dealy = "1s";|2|burst.cfg:5: unknown key "providers.local.boot_dealy", did you mean "boot_delay"?
+		local|capactiy = 1;|2|burst.cfg:5: unknown key "providers.local.capactiy", did you mean "capacity"?
 		local|isolation = "none";|2|burst.cfg:5: providers.local.isolation is allowed only in your own
-		local|preempt = "never";|2|burst.cfg:5: preempt = "never": must be "spot" or "all"
-		local|preempt = "never"; capacity = -1; isolation = "auto";|2|burst.cfg:5: preempt = "never";burst.cfg:5: capacity must not;burst.cfg:5: providers.local.isolation is allowed only
+		local|capacity = -1; isolation = "auto";|2|burst.cfg:5: capacity must not;burst.cfg:5: providers.local.isolation is allowed only
 		top|gpu = "none"; spot = true; pod = { cpu = 1000; memory_gb = 60000; };|2|burst.cfg:6: spot = true;burst.cfg:6: pod.cpu = 1000;burst.cfg:6: pod.memory_gb = 60000
 		top|pods = "many";|2|burst.cfg:6: pods must be a whole number, like 2, or "auto"; found the string "many"
 		top|gpu = ["auto", "none"];|2|burst.cfg:6: gpu: "auto" cannot be combined
@@ -127,7 +126,7 @@ t_wrong_input_is_found_before_renting() {
 }
 t_wishes_that_a_local_pod_only_plays() { # what its own keys say is given, and a run goes well
 	script_lines 2
-	LOCAL='gpu = "RTX 4090"; spot_price_per_hour = 0.20;' config 'gpu = ["H100", "RTX 4090"]; spot = true; pod = { memory_gb = 1; cpu = 1; };'
+	REHEARSE='gpu = "RTX 4090"; spot_price_per_hour = 0.20;' config 'gpu = ["H100", "RTX 4090"]; spot = true; pod = { memory_gb = 1; cpu = 1; };'
 	burst run --json
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
 	is "$(json '.pods[0] | [.gpu, .spot] | @csv')" '"RTX 4090",true' "its pod"
@@ -137,10 +136,10 @@ t_wishes_that_a_local_pod_only_plays() { # what its own keys say is given, and a
 	sed -i 's/gpu = "RTX 4090"; spot/spot/' burst.cfg
 	burst doctor
 	is "$STATUS" 1 "doctor's exit status"
-	has out.txt 'bad  local: gpu = ["H100", "RTX 4090"]: pods on this machine have no GPU'
+	has out.txt 'bad  local_play: gpu = ["H100", "RTX 4090"]: pods on this machine have no GPU'
 }
 t_all_mistakes_are_told_at_once() { # and once, whatever follows from one of them
-	local JOB='inptu = "x"; options = ["speed=fast"]; workers = 0;' LOCAL='boot_delay = 3;'
+	local JOB='inptu = "x"; options = ["speed=fast"]; workers = 0;' LOCAL='capacity = "3";'
 	script_lines 2
 	config 'spott = true; pods = 0;'
 	sed -i '4s/input = "script.jsonl"; //' burst.cfg
@@ -150,7 +149,7 @@ t_all_mistakes_are_told_at_once() { # and once, whatever follows from one of the
 	has err.txt 'burst.cfg:4: unknown key "job.inptu", did you mean "input"?'
 	has err.txt 'burst.cfg:4: options: speed is "fast"'
 	has err.txt 'burst.cfg:4: workers must be'
-	has err.txt 'burst.cfg:5: providers.local.boot_delay must be a duration in quotes'
+	has err.txt 'burst.cfg:5: providers.local.capacity must be a whole number'
 	has err.txt 'burst.cfg:6: unknown key "spott"'
 	has err.txt 'burst.cfg:6: pods is out of range'
 	is "$(json '.errors | length')" 6 "errors of the object"
@@ -167,7 +166,7 @@ t_all_mistakes_are_told_at_once() { # and once, whatever follows from one of the
 	has out.txt "bad  script.jsonl:3: options: speed is 1"
 }
 t_ten_mistakes_of_all_stages() { # of values, the engine, files, the script, a provider and its wishes: ten lines, and nothing was done
-	local JOB='options = ["speed=fast"]; join = { loudness = 3; };' LOCAL='preempt = "never"; capacity = -1;' lines command
+	local JOB='options = ["speed=fast"]; join = { loudness = 3; };' REHEARSE='preempt = "never"; capacity = -1;' LOCAL='' lines command
 	mkdir project && cd project || return
 	printf '{"id":"a","text":""}\n{"id":"b","text":"One.","options":{"speed":1}}\n' >script.jsonl
 	config 'spott = true;
@@ -203,7 +202,7 @@ pods = 0;'
 	is "$(ls "$BURST_STATE_DIR/volumes" 2>/dev/null)" "" "volumes"
 	# what needs the values to be right is told with what else is wrong
 	rm -f out.txt err.txt last.json schema.txt
-	JOB='' LOCAL='' config 'gpu = "H100"; spot = true;
+	JOB='' REHEARSE='' config 'gpu = "H100"; spot = true;
 pod = { cpu = 1000; memory_gb = 60000; };
 code = { path = "nowhere"; };'
 	sed -i '4s/script.jsonl/no.jsonl/; 4s/voice = "en"/voice = "klingon"/' burst.cfg
@@ -352,7 +351,8 @@ t_price_above_the_cap() {
 	burst doctor
 	is "$STATUS" 1 "doctor's exit status"
 	# one that is below is rented all the same
-	sed -i 's/price_per_hour = 0.69;/price_per_hour = 0.69; spot_price_per_hour = 0.05;/; 1s/^/spot = true; /' burst.cfg
+	rehearse
+	sed -i 's/local/local_play/; s/price_per_hour = 0.69;/price_per_hour = 0.69; spot_price_per_hour = 0.05;/; 1s/^/spot = true; /' burst.cfg
 	burst run --json
 	is "$STATUS" 0 "a cheaper one: exit status ($(tail -n 1 err.txt))"
 }
@@ -376,7 +376,7 @@ t_cost_cap_is_kept() {
 
 t_a_small_cap_is_not_shared_out() { # of four pods none would live for long enough to render anything
 	script_lines 12
-	LOCAL='boot_delay = "3s";' slow_job
+	REHEARSE='boot_delay = "3s";' slow_job
 	sed -i 's/max_cost = 1.00/max_cost = 0.06/; s/price_per_hour = 0.69/price_per_hour = 3.6/; s/^volume/pods = 4; &/' burst.cfg
 	burst run --json
 	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"

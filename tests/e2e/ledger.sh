@@ -81,7 +81,7 @@ t_reconcile() { # this machine's own pods have a vendor too, which knows how lon
 
 t_what_a_lost_create_may_have_cost() { # counts against the cap of whoever resumes, and is no cost of the run's
 	script_lines 3
-	LOCAL='fail_rents = 1;' config
+	REHEARSE='fail_rents = 1;' config
 	burst run --json
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
 	is "$(ledger "select count(*) from pod where state = 'failed'")" 1 "creates that failed"

@@ -76,14 +76,21 @@ script_lines() { # script_lines N: N segments of different lengths
 	done >script.jsonl
 }
 # config [KEY=VALUE;]... : burst.cfg for the local provider. Lines are libconfig; LOCAL="...", JOB="..." and
-# POD="..." add to the groups; INPUT="..." is the script.
+# POD="..." add to the groups; INPUT="..." is the script. REHEARSE="..." are keys of tests/rehearsal, which then is the provider.
+rehearse() {
+	[ -n "${CHECKING:-}" ] || make -s -C "$ROOT" rehearsal || complain "the rehearsal cannot be built"
+	export BURST_PROVIDER_PATH=$ROOT/build/rehearsal/rehearsal.so
+	[ -z "${LOCAL_ISOLATION:-}" ] || export LOCAL_PLAY_ISOLATION=$LOCAL_ISOLATION
+}
 config() {
+	local provider=local
+	[ -z "${REHEARSE:-}" ] || { provider=local_play; rehearse; }
 	cat >burst.cfg <<-E
-		provider = "local";
+		provider = "$provider";
 		volume = { name = "v"; size_gb = 1; create = true; };
 		caps = { max_cost = 1.00; max_duration = "10m"; };
 		job = { name = "e2e"; type = "tts"; engine = "${ENGINE:-espeak}"; input = "${INPUT:-script.jsonl}"; voice = "en"; output = "out"; ${JOB:-} };
-		providers = { local = { price_per_hour = 0.69; ${LOCAL:-} }; };${POD:+ pod = { $POD \};}
+		providers = { $provider = { price_per_hour = 0.69; ${LOCAL:-} ${REHEARSE:-} }; };${POD:+ pod = { $POD \};}
 		$*
 	E
 }
@@ -258,8 +265,8 @@ no_processes() { [ -z "$(marked_processes)" ]; }
 
 one_test() {
 	local name=$1 began=$SECONDS
-	unset XDG_STATE_HOME XDG_CACHE_HOME NO_COLOR BURST_CLIENT_FD
-	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' POD='' LIMIT=90 PID='' SHELL_PID='' RELAY_PID='' CLIENT=''
+	unset XDG_STATE_HOME XDG_CACHE_HOME NO_COLOR BURST_CLIENT_FD BURST_PROVIDER_PATH
+	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' REHEARSE='' POD='' LIMIT=90 PID='' SHELL_PID='' RELAY_PID='' CLIENT=''
 	case $name in
 	c_*) cd "$WORK" && one_case "$name" ;; # of a stand-in cloud: see tests/cloud/common/client.sh
 	*) one_test_alone "$name" ;;

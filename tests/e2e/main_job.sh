@@ -51,7 +51,7 @@ t_a_join_that_takes_long_can_be_ended() { # a book of many hours; all that is re
 t_pods_that_bring_nothing() { # are not rented: the first one is done before another could be up
 	script_lines 30
 	slow_worker SLOW=0.05
-	LOCAL='boot_delay = "4s";' config 'code = { path = "code"; }; pods = 4;'
+	REHEARSE='boot_delay = "4s";' config 'code = { path = "code"; }; pods = 4;'
 	burst run --json
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
 	is "$(json .segments.rendered)" 30 rendered
@@ -91,7 +91,7 @@ t_a_known_volume_starts_workers_at_once() { # ... and one that lost what it had 
 }
 t_phases_sum_to_wall_time() {
 	script_lines 6
-	LOCAL='boot_delay = "1s";'
+	REHEARSE='boot_delay = "1s";'
 	config
 	burst run --json
 	is "$STATUS" 0 "exit status"
@@ -105,7 +105,7 @@ t_killed_client_is_resumed() {
 	script_lines 300
 	JOB='worker = "slow"; '
 	JOB=''
-	LOCAL='boot_delay = "200ms";'
+	REHEARSE='boot_delay = "200ms";'
 	config 'pods = 2;'
 	burst_bg run
 	wait_for 40 "some files" file_count out 3
@@ -218,7 +218,7 @@ t_detached_run_is_reaped_by_force() { # pod for pod, its client dead: what was e
 t_files_are_named_where_there_are_some() {
 	local run
 	script_lines 2
-	LOCAL='fail_rents = 99;' config 'wait = "1s";'
+	LOCAL='capacity = 0;' config 'wait = "1s";'
 	burst run
 	is "$STATUS" 4 "a run without a pod ($(tail -n 1 err.txt))"
 	hasnt err.txt "files in"

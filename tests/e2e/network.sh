@@ -49,7 +49,8 @@ t_cut_during_sync() {
 	mkdir code
 	for i in $(seq 2000); do head -c 4096 /dev/urandom >"code/f$i"; done
 	script_lines 6
-	LOCAL='round_trip = "300ms";' config 'code = { path = "code"; };'
+	config 'code = { path = "code"; };'
+	through '*.*=delay:150'
 	burst_bg run
 	wait_for 40 "a session" has_session
 	signal_sessions KILL
@@ -63,8 +64,8 @@ t_cut_while_many_files_of_one_command_come() { # they are asked for again; the c
 		volume = { name = "v"; size_gb = 1; create = true; };
 		job = { name = "t"; type = "command"; outputs = ["*.bin"]; output = "out";
 			run = "echo ran >>$BURST_VOLUME/ran; for i in $(seq 20); do head -c 4000000 /dev/urandom >$i.bin; done; sha256sum *.bin >$BURST_VOLUME/sums"; };
-		providers = { local = { round_trip = "300ms"; }; };
 	E
+	through '*.*=delay:150'
 	burst_bg run
 	local parts
 	for parts in 2 6; do
@@ -79,14 +80,14 @@ t_cut_while_many_files_of_one_command_come() { # they are asked for again; the c
 	(cd out && sha256sum --quiet -c ../state/volumes/v/sums) || complain "files differ"
 }
 
-hash_code() { # a command that hashes what it was sent, over a line of that length
+hash_code() { # hash_code MS: a command that hashes what it was sent; each way takes so long
 	cat >burst.cfg <<-E
 		provider = "local";
 		volume = { name = "v"; size_gb = 1; create = true; };
 		job = { name = "t"; type = "command"; run = "cat f* | sha256sum >sum"; outputs = ["sum"]; output = "out"; };
 		code = { path = "code"; };
-		providers = { local = { round_trip = "$1"; }; };
 	E
+	through "*.*=delay:$1"
 }
 code_arrived() {
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
@@ -101,7 +102,7 @@ lanes() { pod_processes 'burst-agent lane '; }
 has_lane() { [ -n "$(lanes)" ]; }
 t_big_code_over_a_long_line() { # several channels carry one stream
 	big_code 200
-	hash_code 60ms
+	hash_code 30
 	burst_bg run
 	wait_for 40 "several channels" has_lane
 	burst_wait
@@ -114,8 +115,7 @@ t_code_that_shrinks_in_part() { # what is packed and what is not make one stream
 		head -c 6000000 /dev/urandom >"code/f$i.random"
 		seq "$i" 1200000 | head -c 6000000 >"code/f$i.text"
 	done
-	hash_code 20ms
-	through '9.9=refuse'
+	hash_code 10
 	burst run
 	code_arrived
 	[ "$(awk '$2 == "over" { n += $3 } END { print n + 0 }' relay.log)" -lt 62000000 ] ||
@@ -124,7 +124,7 @@ t_code_that_shrinks_in_part() { # what is packed and what is not make one stream
 kill_lane() { kill -KILL "$(lanes | tail -n 1)" 2>/dev/null; }
 t_one_of_several_channels_ends() {
 	big_code 240
-	hash_code 60ms
+	hash_code 30
 	burst_bg run
 	wait_for 40 "one of several channels to be killed" kill_lane
 	burst_wait
@@ -204,7 +204,7 @@ t_the_line_falls_silent() { spoilt_each stall:down 1200000; }
 
 # ---- pods that are not what they should be ----
 two_offers() { # a pod that is no good has a next one
-	LOCAL='spot_price_per_hour = 0.30;'
+	REHEARSE='spot_price_per_hour = 0.30;'
 	script_lines 6
 	config 'pods = 1; spot = true;' "$@"
 }

@@ -19,12 +19,13 @@ makes() {
 		echo ready
 		${END:-exec sleep 600}
 	E
+	rehearse
 	cat >burst.cfg <<-E
-		provider = "local";
+		provider = "local_play";
 		pods = 1;
 		code = { path = "code"; };
 		caps = { max_cost = ${COST:-1.00}; max_duration = "${DURATION:-10m}"; };
-		providers = { local = { price_per_hour = 3.60; storage = true; ${LOCAL:-} }; };
+		providers = { local_play = { price_per_hour = 3.60; storage = true; ${REHEARSE:-} }; };
 		job = { name = "o"; type = "command"; stream = $stream; outputs = ["out/**.wav"]; output = "res"; run = "sh go.sh"; };
 		$*
 	E
@@ -116,7 +117,7 @@ t_of_a_pod_that_is_reclaimed() { # kept, and joined by those of the next attempt
 	local stream
 	for stream in true false; do
 		rm -rf res state/volumes
-		BEGIN="$counts; [ \$n = 1 ] || { mkdir out; echo 5 >out/last.wav; exit 0; }" LOCAL='preempt = "all"; preempt_after = "4s";' \
+		BEGIN="$counts; [ \$n = 1 ] || { mkdir out; echo 5 >out/last.wav; exit 0; }" REHEARSE='preempt = "all"; preempt_after = "4s";' \
 			makes $stream "$VOLUME pod = { worker_root = true; };"
 		burst run --json
 		is "$STATUS" 0 "stream $stream: exit status ($(tail -n 2 err.txt))"
@@ -127,7 +128,7 @@ t_of_a_pod_that_is_reclaimed() { # kept, and joined by those of the next attempt
 		hasnt err.txt "use fewer pods"
 	done
 	rm -rf res state/volumes
-	BEGIN="$counts; [ \$n = 1 ] || { mkdir out; echo anew >out/ok2.wav; exit 0; }" LOCAL='preempt = "all"; preempt_after = "4s";' \
+	BEGIN="$counts; [ \$n = 1 ] || { mkdir out; echo anew >out/ok2.wav; exit 0; }" REHEARSE='preempt = "all"; preempt_after = "4s";' \
 		makes true "$VOLUME pod = { worker_root = true; };"
 	burst run
 	is "$STATUS" 0 "made anew: exit status ($(tail -n 2 err.txt))"
@@ -136,7 +137,7 @@ t_of_a_pod_that_is_reclaimed() { # kept, and joined by those of the next attempt
 }
 
 t_of_pods_that_are_all_reclaimed() { # without a volume, too, as far as they were fetched
-	LOCAL='preempt = "all"; preempt_after = "4s";' makes true
+	REHEARSE='preempt = "all"; preempt_after = "4s";' makes true
 	burst run --json
 	is "$STATUS" 1 "exit status ($(tail -n 2 err.txt))"
 	[ -e res/out/ok1.wav ] && [ -e res/out/ok2.wav ] || complain "files: $(find res -type f)"

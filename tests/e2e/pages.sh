@@ -138,6 +138,7 @@ base_config() { # keys of a part come behind
 }
 t_configs_are_accepted() {
 	local file where name count=0 kind
+	rehearse
 	for kind in config part; do
 		while read -r file where name; do
 			mkdir -p "configs/$count"

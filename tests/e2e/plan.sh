@@ -56,14 +56,14 @@ t_a_clearly_better_choice_is_named() {
 	local line gpus
 	script_lines 60
 	ENGINE='own' JOB='worker = "true"; vram_gb = 8; estimate = { gpu = "RTX 4090"; once = 2; longest = 0.02; each = 0.004; };'
-	LOCAL='gpu_prices = ["L4=0.80", "H100 SXM=3.95"];'
+	REHEARSE='gpu_prices = ["L4=0.80", "H100 SXM=3.95"];'
 	config 'gpu = "H100 SXM";'
 	burst plan --json
 	schema plan
-	is "$(json '.better | "\(.gpu) \(.provider) \(.pods)"')" "L4 local 1" "the better choice"
+	is "$(json '.better | "\(.gpu) \(.provider) \(.pods)"')" "L4 local_play 1" "the better choice"
 	is "$(json '.better.cost_usd <= 0.8 * .pick.cost_usd')" true "a fifth cheaper"
 	line=$(json .better.text)
-	grep -qE '^1 pod of H100 SXM at local costs \$[0-9.]+; 1 pod of L4 at local would cost \$[0-9.]+ and take [0-9.ms]+ longer$' <<<"$line" ||
+	grep -qE '^1 pod of H100 SXM at local_play costs \$[0-9.]+; 1 pod of L4 at local_play would cost \$[0-9.]+ and take [0-9.ms]+ longer$' <<<"$line" ||
 		complain "its words: $line"
 	burst plan
 	has out.txt "better: $line"
@@ -78,11 +78,11 @@ t_a_clearly_better_choice_is_named() {
 	burst plan --json --deadline "$(json '.pick.makespan_p90_s * 0.95 | floor')s"
 	is "$(json '"\(.verdict) \(.pick.gpu): \(.better.pods) \(.better.gpu)"')" "found H100 SXM: 2 L4" "in time"
 	# a run says so once, and keeps what it was told
-	ENGINE=espeak JOB='' LOCAL='boot_delay = "500ms"; gpu_prices = ["L4=8.00", "H100 SXM=39.5"];'
+	ENGINE=espeak JOB='' REHEARSE='boot_delay = "500ms"; gpu_prices = ["L4=8.00", "H100 SXM=39.5"];'
 	config 'gpu = ["H100"];'
 	burst run --json
 	is "$STATUS $(json '.pods[0].gpu')" "0 H100 SXM" "a run ($(tail -n 1 err.txt))"
-	is "$(grep -cE '^better: 1 pod of H100 SXM at local costs .*; 1 pod of .* would cost .* and take ' err.txt)" 1 "what it says ($(grep better err.txt))"
+	is "$(grep -cE '^better: 1 pod of H100 SXM at local_play costs .*; 1 pod of .* would cost .* and take ' err.txt)" 1 "what it says ($(grep better err.txt))"
 	rm -rf out
 	burst run --quiet
 	hasnt err.txt "better:"
@@ -106,7 +106,7 @@ bad_plans() {
 		both|quick||--max-cost 0.00001|5|caps.max_cost = $0.000010 is spent before a pod is ready: booting takes;(no GPU at local, $0.6900 an hour: prior); raise it
 		both|own||--max-cost 0.00001|5|caps.max_cost = $0.000010 is spent before a pod is ready
 		both|quick|pod = { cpu = 1; }; caps = { max_cost = 1.00; max_price_per_hour = 0.10; };||5|burst.cfg:6: ;caps.max_price_per_hour;$0.6900 an hour
-		both|gpu|||2|burst.cfg:4: the job needs a GPU with 100 GB of memory, and the largest of providers.local.gpu_prices has 24 GB
+		both|gpu|||2|burst.cfg:4: the job needs a GPU with 100 GB of memory, and the largest of gpu_prices has 24 GB
 		both|chatterbox|||2|the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU;; chatterbox needs 3.7 GiB for one segment
 		plan|chatterbox||--offers small.json -p runpod|4|no offer has enough GPU memory: the job needs 8 GB, and the most that is offered is 6 GB (RTX 3050 at runpod): 2 GB are missing
 		plan|own|||2|no estimate: the speed of engine "test" is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`
@@ -114,10 +114,10 @@ bad_plans() {
 	E
 }
 bad_plan() { # bad_plan COMMAND KIND LINE FLAGS STATUS WORDS
-	local words command=$1 what="$1 $2 $3 $4" ENGINE=espeak JOB='' LOCAL=''
+	local words command=$1 what="$1 $2 $3 $4" ENGINE=espeak JOB='' REHEARSE=''
 	case $2 in
 	own) ENGINE='test' JOB='worker = "true"; check = { enabled = false; };' ;;
-	gpu) ENGINE='test' JOB='worker = "true"; vram_gb = 100;' LOCAL='gpu_prices = ["T4=0.59", "L4=0.80"];' ;;
+	gpu) ENGINE='test' JOB='worker = "true"; vram_gb = 100;' REHEARSE='gpu_prices = ["T4=0.59", "L4=0.80"];' ;;
 	chatterbox) ENGINE=chatterbox ;;
 	esac
 	config "$3"
@@ -174,7 +174,7 @@ t_the_quiz_on_five_cards() {
 	cp "$ROOT/config/examples/quiz/quiz.jsonl" script.jsonl
 	ENGINE='own'
 	JOB='worker = "true"; max_batch = 80; estimate = { gpu = "RTX 4090"; once = 0.5; longest = 0.02; each = 0.0008; vram_base = 14.9; vram_each = 0.11; };'
-	LOCAL='capacity = 64; gpu_prices = ["T4=0.59", "L4=0.80", "RTX 4090=0.69", "A100 80GB SXM=1.79", "H100 SXM=3.95"];'
+	REHEARSE='capacity = 64; gpu_prices = ["T4=0.59", "L4=0.80", "RTX 4090=0.69", "A100 80GB SXM=1.79", "H100 SXM=3.95"];'
 	config 'volume = { name = ""; };'
 	sed -i '/^volume = { name = "v"/d' burst.cfg
 	burst plan --explain --what-if
@@ -345,17 +345,17 @@ t_a_card_without_bf16() {
 	local command
 	script_lines 50
 	ENGINE=qwen3
-	LOCAL='gpu_prices = ["T4=0.10", "L4=0.80"];'
+	REHEARSE='gpu_prices = ["T4=0.10", "L4=0.80"];'
 	config
 	sed -i 's/voice = "en"; //; /^volume/d' burst.cfg
 	burst plan --json
 	is "$(json '[.pick.gpu, (.cards_left_out[] | "\(.gpu): \(.why)")] | join("; ")')" "L4; T4: it has no BF16, in which the engine computes" "the plan"
 	burst plan
-	has out.txt 'left out: T4 at local: it has no BF16, in which the engine computes'
+	has out.txt 'left out: T4 at local_play: it has no BF16, in which the engine computes'
 	for command in plan run; do
 		burst $command --gpu T4
 		is "$STATUS" 4 "$command: T4 alone"
-		has err.txt 'no card on offer can run the job: T4 at local: it has no BF16, in which the engine computes; name other GPUs in gpu'
+		has err.txt 'no card on offer can run the job: T4 at local_play: it has no BF16, in which the engine computes; name other GPUs in gpu'
 	done
 	is "$("$BURST" ledger --json)" "[]" "runs"
 	# an engine that needs none takes it
@@ -368,7 +368,7 @@ t_a_card_without_bf16() {
 t_wishes_that_a_plan_does_not_follow() {
 	local alone two
 	script_lines 500
-	LOCAL='gpu_prices = ["RTX 4090=0.34"];'
+	REHEARSE='gpu_prices = ["RTX 4090=0.34"];'
 	own_engine
 	config
 	burst plan --json
@@ -394,13 +394,13 @@ t_wishes_that_a_plan_does_not_follow() {
 	hasnt out.txt 'pods: '
 	has out.txt 'plan: 64 pods'
 	# 16 GB are what the card is sold with
-	LOCAL='gpu_prices = ["RTX A4000=0.17"];'
+	REHEARSE='gpu_prices = ["RTX A4000=0.17"];'
 	VRAM=15 own_engine
 	config
 	burst plan
 	has out.txt 'memory: 15 GB are compared with what cards are sold with; of the 16 GB of RTX A4000 a program can use 13.88 GiB'
 	# a run says so, too
-	ENGINE=espeak JOB='' LOCAL=''
+	ENGINE=espeak JOB='' REHEARSE=''
 	script_lines 2
 	config 'value_of_time = 20.0;'
 	burst run
@@ -447,7 +447,7 @@ t_cards_that_are_too_small_are_told() {
 t_downloads_of_a_gpu_pod_are_told() {
 	script_lines 60
 	ENGINE=chatterbox
-	LOCAL='gpu_prices = ["RTX 4090=0.69"];'
+	REHEARSE='gpu_prices = ["RTX 4090=0.69"];'
 	config
 	burst plan
 	is "$STATUS" 2 "a voice without a folder of samples"
@@ -477,7 +477,7 @@ t_downloads_of_a_gpu_pod_are_told() {
 # What a run costs beside the price of its pods, and that a pod which was taken is remembered.
 t_costs_beside_the_pods() {
 	script_lines 20
-	LOCAL='spot_price_per_hour = 0.30; egress_price = 1000.0; preempt_after = "4s";'
+	REHEARSE='spot_price_per_hour = 0.30; egress_price = 1000.0; preempt_after = "4s";'
 	slow_worker SLOW=0.3 MAX_BATCH=1
 	JOB+=' max_batch = 1; estimate = { each = 0.006; };'
 	config 'spot = true; pods = 1; code = { path = "code"; };'

@@ -16,7 +16,7 @@ planned() {
 batches() { # batches PROVIDER MOST ESTIMATE
 	ENGINE='own' JOB="worker = \"true\"; vram_gb = 8; max_batch = $2; estimate = { $3 };"
 	config
-	sed -i "s/provider = \"local\"/provider = \"$1\"/; /^volume/d" burst.cfg
+	sed -i "s/^provider = .*/provider = \"$1\"/; /^volume/d" burst.cfg
 }
 ON_4090='gpu = "RTX 4090"; once = 0.4; longest = 0.01; each = 0.001;'
 
@@ -63,12 +63,12 @@ t_a_named_card_is_planned() {
 # 20,800 characters are 0.0666 GB of sound; 101 billed seconds cost $0.0194.
 t_egress_of_saved_offers() {
 	local way
-	cold_starts local 67.5
-	LOCAL='gpu_prices = ["RTX 4090=0.69"]; egress_price = 0.09;' batches local 32 "$ON_4090"
+	cold_starts local_play 67.5
+	REHEARSE='gpu_prices = ["RTX 4090=0.69"]; egress_price = 0.09;' batches local_play 32 "$ON_4090"
 	equal_lines 260
 	burst offers --json
 	cp out.txt offers.json
-	planned "saved offers" "1 x RTX 4090 at local" 100.4 0.0253
+	planned "saved offers" "1 x RTX 4090 at local_play" 100.4 0.0253
 	for way in "" "--offers offers.json"; do
 		# shellcheck disable=SC2086
 		burst plan --explain $way

@@ -98,7 +98,8 @@ t_cancel_names_what_is_kept() { # "all pods gone" is true of the run; the pod th
 
 # `auto`: no longer than its own cold start took (ski rental).
 t_auto_keeps_no_longer_than_a_cold_start() {
-	LOCAL='boot_delay = "3s";'
+	REHEARSE='boot_delay = "3s";'
+	rehearse
 	job_in one 2 'keep_warm = "auto";'
 	run_in one
 	is "$STATUS" 0 "the run ($(cat err.txt))"
@@ -114,7 +115,8 @@ t_auto_keeps_no_longer_than_a_cold_start() {
 
 # `auto` keeps no more than the next run needs: a second run's pod of the same kind is released.
 t_auto_keeps_one_runs_pods() {
-	LOCAL='boot_delay = "3s";'
+	REHEARSE='boot_delay = "3s";'
+	rehearse
 	local dir
 	allow_volumes v
 	for dir in one two; do
@@ -134,7 +136,8 @@ t_auto_keeps_one_runs_pods() {
 
 # `auto` learns how often runs come: where the next one comes long after, nothing is kept.
 t_auto_learns_how_often_runs_come() {
-	LOCAL='boot_delay = "3s";'
+	REHEARSE='boot_delay = "3s";'
+	rehearse
 	job_in one 2 'keep_warm = "auto";'
 	run_in one
 	is "$STATUS" 0 "the run ($(cat err.txt))"
@@ -238,7 +241,8 @@ t_a_commands_pod_stays_with_its_job() {
 t_a_waiting_run_gets_the_pod() {
 	local one two
 	allow_volumes v
-	LOCAL='capacity = 1; boot_delay = "1s";'
+	REHEARSE='capacity = 1; boot_delay = "1s";'
+	rehearse
 	slow_in one 12
 	slow_in two 3 'wait = "60s";'
 	start_in one
@@ -327,7 +331,8 @@ waits_for() { [[ "$(reason)" = *"$1"* ]]; }
 
 # A request with a time to spare waits for as much work as a cold start is worth, and starts when its time is near.
 t_a_request_waits_for_work_that_fills_a_pod() {
-	LOCAL='boot_delay = "4s";'
+	REHEARSE='boot_delay = "4s";'
+	rehearse
 	job_in one 2
 	burst submit one --quiet 0 --max-wait 8s
 	is "$STATUS" 0 "submit ($(cat err.txt))"
@@ -341,7 +346,8 @@ t_a_request_waits_for_work_that_fills_a_pod() {
 # A warm pod has no cold start to pay for: the same request starts at once, and takes the pod over.
 t_a_request_starts_at_once_where_a_pod_is_warm() {
 	allow_volumes v
-	LOCAL='boot_delay = "4s";'
+	REHEARSE='boot_delay = "4s";'
+	rehearse
 	job_in one 2
 	job_in two 2 'keep_warm = "40s";'
 	burst submit one --quiet 0 --max-wait 60s

@@ -4,7 +4,7 @@
 
 some_runs() {
 	script_lines 30
-	LOCAL='gpu_prices = ["T4=0.59", "L4=0.80"];'
+	REHEARSE='gpu_prices = ["T4=0.59", "L4=0.80"];'
 	config 'pods = 2; gpu = ["T4"];'
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
@@ -87,7 +87,7 @@ t_what_is_on_it() {
 	burst report --json
 	is "$STATUS" 0 "report --json ($(tail -n 1 err.txt))"
 	schema report
-	is "$(json '(.runs | length), .widths.provider, (.widths.measured | length), .now.runs' | tr '\n' ' ')" "2 local 1 [] " "the data"
+	is "$(json '(.runs | length), .widths.provider, (.widths.measured | length), .now.runs' | tr '\n' ' ')" "2 local_play 1 [] " "the data"
 	is "$(jq -c '.runs | map(.run)' out.txt)" "$(sed -n 's|.*id="data">\(.*\)</script>|\1|p' report.html | jq -c '.runs | map(.run)')" "the data of the page"
 	burst report --since 1d -o -
 	is "$STATUS" 0 "to stdout"

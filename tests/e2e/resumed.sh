@@ -31,7 +31,7 @@ choice_says() { [ -n "$(ledger "select run from choice where $1")" ]; }
 decided() { ledger "select $1 from choice"; }
 t_a_resumed_run_keeps_its_decision() { # width, goal, deadline, forecasts: made once; what can be had bounds the width
 	script_lines 3000
-	LOCAL='capacity = 3; boot_delay = "1s";' config 'goal = "time"; deadline = "30m";'
+	REHEARSE='capacity = 3; boot_delay = "1s";' config 'goal = "time"; deadline = "30m";'
 	burst_bg run
 	wait_for 40 "some files" file_count out 20
 	kill -INT "$PID"
@@ -58,8 +58,8 @@ t_a_resumed_run_keeps_its_decision() { # width, goal, deadline, forecasts: made 
 	schema run decision.json
 	is "$(jq -c '.decision | [.goal, .pods, .pods_planned, .at_once, .deadline, (.deadline_at != null), (.forecasts | length > 0)]' decision.json)" \
 		'["time",3,true,true,"30m",true,true]' "the decision for programs"
-	has out.txt 'because   3 pods of no GPU at local'
-	has out.txt 'expected  no GPU at local: up in '
+	has out.txt 'because   3 pods of no GPU at local_play'
+	has out.txt 'expected  no GPU at local_play: up in '
 }
 
 t_a_deadline_that_has_passed_is_dropped_on_resume() { # which is said; another one may be named, and it counts from then

@@ -133,7 +133,7 @@ t_the_cap_ends_the_second_stage() { # what the steps before it cost counts; all 
 }
 t_the_pod_of_a_stage() { # a GPU that encodes video for one, none for the other; the joined track only for who asks for it
 	script_lines 2
-	LOCAL='gpu_prices = ["L4=0.80", "H100 SXM=4.00"];' JOB='join = { gap = 0.1; };
+	REHEARSE='gpu_prices = ["L4=0.80", "H100 SXM=4.00"];' JOB='join = { gap = 0.1; };
 		then = ( { name = "video"; inputs = ["joined.wav"]; pod = { needs = ["nvenc"]; }; run = "ls $BURST_INPUTS >got"; outputs = ["got"]; },
 			{ name = "upload"; from = ["video"]; run = "ls $BURST_INPUTS >up"; outputs = ["up"]; } );' config
 	burst run

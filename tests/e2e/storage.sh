@@ -1,6 +1,6 @@
 #!/bin/bash
 # storage.sh - volumes that can be used without a pod: code goes there before a pod is rented, pods go before all of their
-# files are home. The local provider's `storage = true` plays a vendor whose pods bill and whose volumes have an API.
+# files are home. The rehearsal's `storage = true` plays a vendor whose pods bill and whose volumes have an API.
 . "$(dirname "$0")/lib.sh"
 
 code() { # code KILOBYTES
@@ -8,13 +8,14 @@ code() { # code KILOBYTES
 	head -c $(($1 * 512)) /dev/urandom >code/one
 	head -c $(($1 * 512)) /dev/urandom >code/deep/two
 }
-hashing() { # hashing [LOCAL KEYS]
+hashing() { # hashing [KEYS]
+	rehearse
 	cat >burst.cfg <<-E
-		provider = "local";
+		provider = "local_play";
 		volume = { name = "v"; size_gb = 1; create = true; };
 		job = { name = "t"; type = "command"; run = "cat one deep/two | sha256sum >sum"; outputs = ["sum"]; output = "out"; };
 		code = { path = "code"; };
-		providers = { local = { storage = true; price_per_hour = 0.69; $* }; };
+		providers = { local_play = { storage = true; price_per_hour = 0.69; $* }; };
 	E
 }
 right_sum() {
@@ -61,7 +62,7 @@ t_only_what_differs_goes() {
 t_storage_that_fails() { # then the code travels as ever
 	code 12000
 	hashing
-	"$BURST" volume create v --provider local >/dev/null 2>&1
+	"$BURST" volume create v --provider local_play >/dev/null 2>&1
 	mkdir -p "$BURST_STATE_DIR/volumes/v"
 	echo in the way >"$BURST_STATE_DIR/volumes/v/staged"
 	burst run -v
@@ -83,13 +84,15 @@ t_what_was_staged_is_spoilt() {
 # ---- pods go first ----
 
 rendering() { # two pods over a slow line; each makes 24 MB and is done
+	rehearse
+	through '*.*=delay:75'
 	cat >burst.cfg <<-E
-		provider = "local";
+		provider = "local_play";
 		pods = 2;
 		volume = { name = "v"; size_gb = 1; create = true; };
 		job = { name = "t"; type = "command"; outputs = ["*.bin"]; output = "out";
 		        run = "for i in 1 2 3 4 5 6; do head -c 4000000 /dev/urandom >\$BURST_INDEX-\$i.bin; done"; };
-		providers = { local = { storage = true; price_per_hour = 0.69; round_trip = "150ms"; }; };
+		providers = { local_play = { storage = true; price_per_hour = 0.69; }; };
 	E
 }
 all_there() {
@@ -203,8 +206,7 @@ t_storage_comes_back_too_late() { # after ten minutes in vain, of a clock that i
 }
 t_little_is_waited_for() { # files that are here in a moment: no need to go by way of the volume
 	script_lines 12
-	config
-	sed -i 's/local = {/local = { storage = true;/' burst.cfg
+	REHEARSE='storage = true;' config
 	burst run --json -v
 	is "$STATUS" 0 "exit status"
 	is "$(wavs)" 12 files

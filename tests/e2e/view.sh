@@ -68,7 +68,7 @@ t_the_window_changes() {
 # ---- runs ----
 
 t_a_run() {
-	LOCAL='boot_delay = "1s";'
+	REHEARSE='boot_delay = "1s";'
 	JOB='join = { gap = 0.1; };'
 	script_lines 120
 	config 'pods = 2;'
@@ -81,7 +81,7 @@ t_a_run() {
 	has booting "Ctrl-C "
 	grep -qE '^\[[#.]+\]  [0-9]+ %  [0-9]+/120  [0-9]+s  ETA [0-9]+s$' working || complain "no progress: $(cat working)"
 	grep -qE '^\$0\.00[0-9]* of \$1\.00, about \$0\.0[0-9]+ in total  .* of audio$' working || complain "no cost: $(cat working)"
-	grep -qE '^local-[0-9a-f…]+ +no GPU +local here +0\.69 +[0-9]+ .*working$' working || complain "no pod: $(cat working)"
+	grep -qE '^local-[0-9a-f…]+ +no GPU +local_play here +0\.69 +[0-9]+ .*working$' working || complain "no pod: $(cat working)"
 	! grep -q 'ETA' end || complain "the view stays: $(cat end)"
 }
 t_a_run_in_a_small_window() {
@@ -108,7 +108,7 @@ t_without_colours() {
 	hasnt screen "{"
 }
 t_a_dumb_terminal() {
-	LOCAL='boot_delay = "500ms";'
+	REHEARSE='boot_delay = "500ms";'
 	script_lines 5
 	config
 	TERM=dumb on_terminal 80x24 end color:screen -- "$BURST" run
@@ -116,13 +116,13 @@ t_a_dumb_terminal() {
 	grep -qE '^20[0-9-]+T[0-9:]+Z pod local-[0-9a-f]+: (working|preparing|gone)$' screen || complain "no plain line: $(cat screen)"
 }
 t_piped() {
-	LOCAL='boot_delay = "500ms";'
+	REHEARSE='boot_delay = "500ms";'
 	script_lines 5
 	config
 	burst run
 	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
 	# a create that is answered at once is not seen: the phase is looked at now and then
-	grep -qE '^20[0-9-]+T[0-9:]+Z (renting a pod|pod [^ ]+: booting) \(no GPU, local here, \$0\.6900 an hour\)$' err.txt || complain "no offer: $(cat err.txt)"
+	grep -qE '^20[0-9-]+T[0-9:]+Z (renting a pod|pod [^ ]+: booting) \(no GPU, local_play here, \$0\.6900 an hour\)$' err.txt || complain "no offer: $(cat err.txt)"
 	grep -qE '^20[0-9-]+T[0-9:]+Z 5/5 \(100 %\), [0-9]+s of audio, ETA [0-9]+s, \$0\.0[0-9]+ of \$1\.00, about \$0\.0[0-9]+ in total$' err.txt ||
 		complain "no total: $(cat err.txt)"
 	is "$(grep -oE 'Z pod [^ :]+' err.txt | sort -u | wc -l)" 1 "names of the pod"

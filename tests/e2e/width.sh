@@ -4,7 +4,7 @@
 
 # Pods that take a while to come up, so that width has a price.
 slow_pods() {
-	LOCAL='boot_delay = "1500ms";'
+	REHEARSE='boot_delay = "1500ms";'
 }
 create_calls() { ledger "select count(*) from pod where create_ms > 0"; }
 
@@ -14,7 +14,7 @@ t_nobody_hurries_one_pod() {
 	config
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
-	has err.txt "plan: 1 pod of no GPU at local: about "
+	has err.txt "plan: 1 pod of no GPU at local_play: about "
 	has err.txt "(batch times: prior)"
 	is "$(create_calls)" 1 "pods rented"
 	grep -qE '^planned [0-9.]+s, \$[0-9.]+; was [0-9.]+s, \$[0-9.]+ \([-+][0-9]+%\)$' err.txt || complain "no comparison: $(grep planned err.txt)"
@@ -24,7 +24,7 @@ t_nobody_hurries_one_pod() {
 # Free pods share the processors of this machine, so more of them finish nothing sooner.
 t_no_more_free_pods_than_processors() {
 	script_lines 600
-	ENGINE=espeak JOB='' LOCAL='' config 'goal = "time";'
+	ENGINE=espeak JOB='' REHEARSE='' config 'goal = "time";'
 	burst plan --json
 	[ "$(json .pick.pods)" -gt "$(nproc)" ] || complain "priced pods stand for machines of their own: $(json .pick.pods)"
 	sed -i 's/price_per_hour = 0.69/price_per_hour = 0.00/' burst.cfg
@@ -67,7 +67,7 @@ paced_job() { # paced_job SEGMENTS
 	done >script.jsonl
 	slow_worker 'SLOW=$(cat \"$BURST_CODE/slow\") MAX_BATCH=1'
 	JOB+=' max_batch = 1;'
-	LOCAL="$LOCAL ${CARDS:-}"
+	REHEARSE="$REHEARSE ${CARDS:-}"
 	config 'code = { path = "code"; };' "${@:2}"
 	echo 0.05 >code/slow
 	burst run -o first
@@ -127,7 +127,7 @@ t_auto_is_the_planners_choice() {
 	local kind absent
 	script_lines 30
 	ENGINE='own' JOB='worker = "true"; vram_gb = 8; estimate = { gpu = "RTX 4090"; once = 0.5; longest = 0.02; each = 0.0008; };'
-	LOCAL='gpu_prices = ["T4=0.59", "L4=0.80", "H100 SXM=3.95"];'
+	REHEARSE='gpu_prices = ["T4=0.59", "L4=0.80", "H100 SXM=3.95"];'
 	config
 	burst plan --json
 	is "$STATUS" 0 "absent: exit status ($(tail -n 1 err.txt))"
@@ -148,7 +148,7 @@ t_auto_is_the_planners_choice() {
 	is "$(json '[.pick, .front, .better] | @json')" "$absent" "over one's own file"
 	# a run, too: by one pod, where goal = "cost" takes no more
 	rm home/.config/burst/burst.cfg
-	ENGINE=espeak JOB='' LOCAL='' config 'gpu = "auto"; pods = "auto";'
+	ENGINE=espeak JOB='' REHEARSE='' config 'gpu = "auto"; pods = "auto";'
 	burst run --json
 	is "$STATUS $(json '.pods | length')" "0 1" "a run ($(tail -n 1 err.txt))"
 	burst init -y --full new
@@ -224,12 +224,12 @@ t_memory_decides_on_cards() {
 	script_lines 60
 	ENGINE='own'
 	JOB='worker = "true"; max_batch = 80; estimate = { gpu = "RTX 4090"; once = 0.5; longest = 0.02; each = 0.0008; vram_base = 16.95; vram_each = 0.11; };'
-	LOCAL='gpu_prices = ["T4=0.59", "RTX 4090=0.59", "H100 SXM=3.95"];'
+	REHEARSE='gpu_prices = ["T4=0.59", "RTX 4090=0.59", "H100 SXM=3.95"];'
 	config
 	burst plan --explain
 	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
-	hasnt out.txt "local     T4"
-	has out.txt "does not fit: T4 at local: 17.06 GiB for a segment, 13.88 of 16 GB can be used"
+	hasnt out.txt "local_play  T4"
+	has out.txt "does not fit: T4 at local_play: 17.06 GiB for a segment, 13.88 of 16 GB can be used"
 	has out.txt "largest batch: 39 (memory: 16.95 GiB and 0.11 GiB a segment, of 21.32 GiB)"
 	has out.txt "(prior: job.estimate)"
 	burst plan --explain --gpu "H100 SXM"
@@ -239,7 +239,7 @@ t_memory_decides_on_cards() {
 	schema plan
 	is "$(json '[.pick.gpu, .pick.pods] | @csv')" '"RTX 4090",1' "the pick"
 	is "$(json '.cards_left_out | map([.provider, .gpu, .vram_gb, .why] | @csv) | join(" ")')" \
-		'"local","T4",16,"17.06 GiB for a segment, 13.88 of 16 GB can be used"' "cards left out"
+		'"local_play","T4",16,"17.06 GiB for a segment, 13.88 of 16 GB can be used"' "cards left out"
 	# two workers on a card have the weights twice
 	JOB="$JOB workers = 2;"
 	config
@@ -248,7 +248,7 @@ t_memory_decides_on_cards() {
 	config 'gpu = ["T4"];'
 	burst plan
 	[ "$STATUS" -ne 0 ] || complain "a T4 for 34 GiB"
-	LOCAL='gpu_prices = ["T9=1"];'
+	REHEARSE='gpu_prices = ["T9=1"];'
 	config
 	burst plan
 	is "$STATUS" 2 "a card that nobody knows"

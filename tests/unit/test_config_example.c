@@ -55,7 +55,7 @@ static void test_example_uncommented_opens(void **state)
 	}
 	CLEANUP(config_free) struct config *c = must_open(NULL, str_text(&bare));
 	assert_true(section_has(config_top(c), "keep_on_failure"));
-	assert_true(section_has(config_provider(c, "local"), "boot_delay"));
+	assert_true(section_has(config_provider(c, "local"), "price_per_hour"));
 }
 
 int main(void)

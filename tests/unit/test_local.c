@@ -281,19 +281,21 @@ static void offers_are_read(void **state)
 {
 	static const char *const gpus[] = {"RTX 5090", "none", NULL};
 	struct op_want want = {.offers = {.gpus = gpus}};
-	struct exchange x =
-		exchange(OP_OFFERS, &want, 0,
-			 "{\"offers\":[{\"id\":\"spot\",\"gpu\":\"L4\",\"spot\":true,\"price\":5},"
-			 "{\"id\":\"on-demand\",\"gpu\":\"none\",\"region\":\"here\"}]}",
-			 "");
+	struct exchange x = exchange(OP_OFFERS, &want, 0, "{\"left\":1}", "");
 
 	(void)state;
-	assert_int_equal(x.result.offer_count, 2);
+	assert_int_equal(x.result.offer_count, 1);
 	assert_int_equal(x.result.offers[0].wish, 1);
-	assert_true(x.result.offers[0].spot);
-	assert_int_equal(x.result.offers[0].price_microusd_h, 5);
-	assert_int_equal(x.result.offers[1].wish, 1);
-	assert_string_equal(x.result.offers[1].gpu, "none");
+	assert_int_equal(x.result.offers[0].pods_max, 1);
+	assert_string_equal(x.result.offers[0].gpu, "none");
+	assert_string_equal(x.result.offers[0].stock, "low");
+	exchange_free(&x);
+	x = exchange(OP_OFFERS, &want, 0, "{\"left\":0}", "");
+	assert_int_equal(x.next, OP_DONE);
+	assert_int_equal(x.result.offer_count, 0);
+	exchange_free(&x);
+	x = exchange(OP_OFFERS, &want, 0, "{}", "");
+	assert_int_equal(x.next, OP_FAILED);
 	exchange_free(&x);
 }
 
@@ -320,13 +322,13 @@ static bool says_that_it_works(struct provider *p, enum op_kind kind, const char
 
 static void a_sandbox_is_tried_once(void **state)
 {
-	static const char works[] = "{\"offers\":[],\"sandbox_works\":true}";
+	static const char works[] = "{\"left\":1,\"sandbox_works\":true}";
 	struct section *s;
 	struct err err;
 	struct provider *p = open_with(NULL, &s, &err);
 
 	(void)state;
-	assert_false(says_that_it_works(p, OP_OFFERS, "{\"offers\":[]}"));
+	assert_false(says_that_it_works(p, OP_OFFERS, "{\"left\":0}"));
 	assert_false(says_that_it_works(p, OP_OFFERS, works));
 	assert_true(says_that_it_works(p, OP_OFFERS, works));
 	assert_true(says_that_it_works(p, OP_RENT, "{\"pods\":[" POD "]}"));

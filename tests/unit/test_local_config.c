@@ -8,42 +8,40 @@ static void wishes(void **state)
 	static const struct {
 		const char *name, *gpu, *wish, *wish2;
 		int vram_gb, needs_gb;
-		bool spot_price, spot;
+		bool spot;
 		const char *message; /* NULL: it is offered */
 	} cases[] = {
-		{"nothing", "none", NULL, NULL, 0, 0, false, false, NULL},
-		{"none where there is one", "L4", "none", NULL, 0, 0, false, false, NULL},
-		{"a GPU where there is none", "none", "RTX 4090", NULL, 0, 0, false, false,
+		{"nothing", "none", NULL, NULL, 0, 0, false, NULL},
+		{"none where there is one", "L4", "none", NULL, 0, 0, false, NULL},
+		{"a GPU where there is none", "none", "RTX 4090", NULL, 0, 0, false,
 		 "gpu = [\"RTX 4090\"]: pods on this machine have no GPU: name the GPU in "
 		 "providers.local.gpu (if the machine has none, pods "
 		 "run without it), or run without a GPU: --gpu none"},
-		{"another GPU", "L4", "RTX 4090", "H100", 0, 0, false, false,
+		{"another GPU", "L4", "RTX 4090", "H100", 0, 0, false,
 		 "gpu = [\"RTX 4090\", \"H100\"]: pods on this machine have the GPU L4: name the "
 		 "GPU in providers.local.gpu (if the machine has "
 		 "none, pods run without it), or run without a GPU: --gpu none"},
 		{"the same by another name", "RTX 4090", "NVIDIA GeForce RTX 4090", NULL, 0, 0,
-		 false, false, NULL},
-		{"the second", "RTX 4090", "H100", "4090", 0, 0, false, false, NULL},
-		{"two of it", "L4", "L4:2", NULL, 0, 0, false, false,
+		 false, NULL},
+		{"the second", "RTX 4090", "H100", "4090", 0, 0, false, NULL},
+		{"two of it", "L4", "L4:2", NULL, 0, 0, false,
 		 "gpu = [\"L4:2\"]: pods on this machine have the GPU L4: name the GPU in "
 		 "providers.local.gpu (if the machine has none, pods "
 		 "run without it), or run without a GPU: --gpu none"},
-		{"one that no catalogue has", "FPGA 3", "FPGA 3", NULL, 0, 0, false, false, NULL},
-		{"none at last", "none", "RTX 4090", "none", 0, 0, false, false, NULL},
-		{"memory where there is no GPU", "none", NULL, NULL, 0, 8, false, false,
+		{"one that no catalogue has", "FPGA 3", "FPGA 3", NULL, 0, 0, false, NULL},
+		{"none at last", "none", "RTX 4090", "none", 0, 0, false, NULL},
+		{"memory where there is no GPU", "none", NULL, NULL, 0, 8, false,
 		 "the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU: "
 		 "see providers.local.gpu and "
 		 "providers.local.vram_gb"},
-		{"memory as it is sold", "L4", NULL, NULL, 0, 24, false, false, NULL},
-		{"too much of it", "L4", NULL, NULL, 0, 25, false, false,
+		{"memory as it is sold", "L4", NULL, NULL, 0, 24, false, NULL},
+		{"too much of it", "L4", NULL, NULL, 0, 25, false,
 		 "the job needs a GPU with 25 GB of memory, and pods on this machine have 24 GB on "
 		 "L4: see providers.local.gpu and "
 		 "providers.local.vram_gb"},
-		{"memory as it is said", "L4", NULL, NULL, 48, 25, false, false, NULL},
-		{"spot without its price", "none", NULL, NULL, 0, 0, false, true,
-		 "spot = true: this machine has no spot pods unless "
-		 "providers.local.spot_price_per_hour is set"},
-		{"spot with it", "none", NULL, NULL, 0, 0, true, true, NULL},
+		{"memory as it is said", "L4", NULL, NULL, 48, 25, false, NULL},
+		{"spot", "none", NULL, NULL, 0, 0, true,
+		 "spot = true: this machine has no spot pods"},
 	};
 
 	(void)state;
@@ -62,8 +60,6 @@ static void wishes(void **state)
 		s = section_new(provider_local.options, "burst.cfg:7");
 		section_set_text(s, "gpu", cases[i].gpu, "burst.cfg:8");
 		section_set_int(s, "vram_gb", cases[i].vram_gb, "burst.cfg:9");
-		if (cases[i].spot_price)
-			section_set_int(s, "spot_price_per_hour", 1, "burst.cfg:10");
 		assert_int_equal(provider_local.open(&p, s, "/state", &err), 0);
 		struct op *op = provider_local.begin(p, OP_OFFERS, &want);
 		enum op_next next = provider_local.next(op, NULL, &call, &wait, &result, &err);
@@ -90,14 +86,9 @@ static void set_bad_isolation(struct section *s)
 	section_set_text(s, "isolation", "vm", "burst.cfg:7");
 }
 
-static void set_bad_preempt(struct section *s)
-{
-	section_set_text(s, "preempt", "some", "burst.cfg:7");
-}
-
 static void bad_words_name_their_line(void **state)
 {
-	void (*sets[])(struct section *) = {set_bad_network, set_bad_isolation, set_bad_preempt};
+	void (*sets[])(struct section *) = {set_bad_network, set_bad_isolation};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
@@ -128,10 +119,9 @@ static void all_mistakes_are_noted(void **state)
 	(void)state;
 	set_bad_network(s);
 	set_bad_isolation(s);
-	set_bad_preempt(s);
 	section_set_int(s, "capacity", -1, "burst.cfg:8");
 	assert_int_equal(provider_local.check_conf(s, &m, &err), 0);
-	assert_int_equal(m.count, 4);
+	assert_int_equal(m.count, 3);
 	for (size_t i = 0; i < m.count; i++)
 		assert_true(starts_with(m.list[i].err.msg, "burst.cfg:"));
 	mistakes_free(&m);

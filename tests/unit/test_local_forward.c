@@ -21,7 +21,7 @@ static int listen_anywhere(int *port)
 	return fd;
 }
 
-static pid_t start_forwarder(int listen_fd, int port, int not_ours, int64_t round_trip_ms)
+static pid_t start_forwarder(int listen_fd, int port, int not_ours)
 {
 	pid_t pid = fork();
 
@@ -29,7 +29,7 @@ static pid_t start_forwarder(int listen_fd, int port, int not_ours, int64_t roun
 		return pid;
 	close(not_ours);
 	struct pollfd set[FORWARD_POLL_MAX];
-	struct forward *f = forward_new(listen_fd, port, round_trip_ms);
+	struct forward *f = forward_new(listen_fd, port);
 	for (;;) {
 		int64_t next_ms;
 		size_t n = forward_wants(f, set, &next_ms);
@@ -94,8 +94,7 @@ static void forwards_both_ways_and_half_closed(void **state)
 {
 	int door, inside;
 	int door_fd = listen_anywhere(&door), inside_fd = listen_anywhere(&inside);
-	pid_t echo = start_echo(inside_fd),
-	      forwarder = start_forwarder(door_fd, inside, inside_fd, 0);
+	pid_t echo = start_echo(inside_fd), forwarder = start_forwarder(door_fd, inside, inside_fd);
 	char c;
 
 	(void)state;
@@ -117,66 +116,6 @@ static void forwards_both_ways_and_half_closed(void **state)
 	waitpid(forwarder, NULL, 0);
 }
 
-/* A byte goes and its echo comes: never before the line allows, whatever the machine's load. */
-static void a_line_can_be_long(void **state)
-{
-	enum { ROUND_TRIP_MS = 60 };
-	int door, inside;
-	int door_fd = listen_anywhere(&door), inside_fd = listen_anywhere(&inside);
-	pid_t echo = start_echo(inside_fd);
-	pid_t forwarder = start_forwarder(door_fd, inside, inside_fd, ROUND_TRIP_MS);
-	int64_t before = clock_boot_ms();
-
-	(void)state;
-	close(door_fd);
-	close(inside_fd);
-	send_and_hear(door, 1);
-	assert_true(clock_boot_ms() - before >= ROUND_TRIP_MS * 3 / 2 + ROUND_TRIP_MS - 2);
-	before = clock_boot_ms();
-	send_and_hear(door, 16 << 20); /* more than may be on its way at a time, both ways */
-	assert_true(clock_boot_ms() - before >= 4 * ROUND_TRIP_MS);
-	kill(echo, SIGKILL);
-	waitpid(echo, NULL, 0);
-	kill(forwarder, SIGKILL);
-	waitpid(forwarder, NULL, 0);
-}
-
-/* An end falls due while nobody looks: it is passed on all the same. */
-static void an_end_is_never_late_for_ever(void **state)
-{
-	enum { ROUND_TRIP_MS = 40 };
-	int door, inside;
-	int door_fd = listen_anywhere(&door);
-	CLEANUP(fd_close) int inside_fd = listen_anywhere(&inside);
-	struct forward *f = forward_new(door_fd, inside, ROUND_TRIP_MS);
-	CLEANUP(fd_close) int client = connect_to(door);
-	struct pollfd set[FORWARD_POLL_MAX], asked = {.fd = inside_fd, .events = POLLIN};
-	int64_t next_ms;
-	char c;
-
-	(void)state;
-	for (int i = 0; i < 100 && poll(&asked, 1, 0) == 0; i++) { /* until the pod is dialled */
-		size_t n = forward_wants(f, set, &next_ms);
-		poll(set, n, 10);
-		forward_serve(f, set, n);
-	}
-	CLEANUP(fd_close) int pod = accept(inside_fd, NULL, NULL);
-	size_t n = forward_wants(f, set, &next_ms);
-	poll(set, n, 0);
-	forward_serve(f, set, n); /* the pod is there */
-	shutdown(client, SHUT_WR);
-	n = forward_wants(f, set, &next_ms);
-	assert_int_equal(poll(set, n, LIMIT_MS), 1);
-	forward_serve(f, set, n); /* the client's end is heard */
-	poll(NULL, 0, 2 * ROUND_TRIP_MS);
-	n = forward_wants(f, set, &next_ms);
-	assert_true(next_ms <= clock_boot_ms());
-	poll(set, n, 0);
-	forward_serve(f, set, n);
-	assert_int_equal(recv(pod, &c, 1, MSG_DONTWAIT), 0);
-	forward_free(f);
-}
-
 /* Without a file for it, a connection waits, and so does the forwarder: its poll() must not return
  * again and again. */
 static void without_files_it_does_not_spin(void **state)
@@ -184,7 +123,7 @@ static void without_files_it_does_not_spin(void **state)
 	int door, inside, turns = 0;
 	int door_fd = listen_anywhere(&door), inside_fd = listen_anywhere(&inside);
 	int client = connect_to(door);
-	struct forward *f = forward_new(door_fd, inside, 0);
+	struct forward *f = forward_new(door_fd, inside);
 	struct pollfd set[FORWARD_POLL_MAX];
 	struct rlimit before, none;
 	int64_t next_ms, until = clock_boot_ms() + 1000;
@@ -218,8 +157,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forwards_both_ways_and_half_closed),
-		cmocka_unit_test(a_line_can_be_long),
-		cmocka_unit_test(an_end_is_never_late_for_ever),
 		cmocka_unit_test(without_files_it_does_not_spin),
 	};
 

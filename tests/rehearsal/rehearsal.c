@@ -1,0 +1,440 @@
+/* rehearsal.c - a provider outside the tree, for tests and for rehearsals at home: the pods of the
+ * local provider, which boot late, are sold out, taken away or claim to have a GPU. It passes every
+ * operation on to the local provider and changes what goes in and what comes out. Unlike a real
+ * provider it keeps a count in a file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "provider.h"
+
+#include "base/clock.h"
+#include "base/gpus.h"
+
+enum { CARDS_MOST = 32, OPTIONS_MOST = 32, TAKEN_AWAY = 117 };
+
+extern struct provider_ops burst_provider;
+static const struct provider_ops *local;
+
+struct card { /* an entry of gpu_prices */
+	char gpu[GPU_MAX];
+	int64_t price_microusd_h;
+	int vram_gb;
+};
+
+struct provider {
+	struct provider *local;
+	const struct section *conf;
+	char *state_dir;
+	struct card cards[CARDS_MOST];
+	size_t card_count; /* 0: pods have what the local provider offers */
+};
+
+struct op {
+	struct provider *provider;
+	enum op_kind kind;
+	const struct op_want *asked;
+	struct op_want want; /* what the local provider is asked */
+	char *script;
+	struct op *local;
+};
+
+/* ---- the keys ---- */
+
+static const struct option_spec pretences[] = {
+	{"spot_price_per_hour", OPTION_MONEY, 0, NULL,
+	 "price of an hour of a spot pod; without it none are offered", NULL},
+	{"gpu_prices", OPTION_TEXTS, 0, NULL,
+	 "GPUs that pods pretend to have, with dollars an hour, as in [\"T4=0.59\", \"L4=0.80\"]",
+	 NULL},
+	{"egress_price", OPTION_MONEY, 0, "0", "price of a GB fetched from a pod, in plans", NULL},
+	{"region", OPTION_TEXT, 0, "here", "region that offers show", NULL},
+	{"boot_delay", OPTION_DURATION, 0, "0", "how long a pod takes to boot", NULL},
+	{"fail_rents", OPTION_INT, 0, "0",
+	 "how many rents fail for lack of capacity before one succeeds", NULL},
+	{"preempt_after", OPTION_DURATION, 0, "0",
+	 "a spot pod is taken away after this time; 0: never", NULL},
+	{"preempt", OPTION_TEXT, 0, "spot", "which pods preempt_after takes: \"spot\" or \"all\"",
+	 NULL},
+	{"storage", OPTION_BOOL, 0, "false",
+	 "pods cost something: they are released before their files are fetched", NULL},
+};
+static struct option_spec options[OPTIONS_MOST]; /* the local provider's, then these */
+
+static bool has_word(const struct section *conf, const char *key, const char *word)
+{
+	return !strcmp(section_text(conf, key), word);
+}
+
+static int check_preempt(const struct section *conf, struct err *err)
+{
+	if (has_word(conf, "preempt", "spot") || has_word(conf, "preempt", "all"))
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s: preempt = \"%s\": must be \"spot\" or \"all\"",
+		       section_where(conf, "preempt"), section_text(conf, "preempt"));
+}
+
+/* "L4=0.80" */
+static int read_card(const char *text, struct card *card)
+{
+	const char *equals = strchr(text, '=');
+	char name[GPU_MAX];
+	int count;
+
+	if (!equals || (size_t)(equals - text) >= sizeof(name) ||
+	    money_parse(equals + 1, &card->price_microusd_h, NULL) < 0)
+		return -1;
+	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
+	const struct gpu *known =
+		gpu_parse(name, card->gpu, sizeof(card->gpu), &count) && count == 1 ? gpu_find(name)
+										    : NULL;
+	card->vram_gb = known ? known->vram_gb : 0;
+	return known ? 0 : -1;
+}
+
+static int read_cards(const struct section *conf, struct card *cards, size_t *count,
+		      struct err *err)
+{
+	size_t n = section_count(conf, "gpu_prices");
+
+	if (n > CARDS_MOST)
+		return err_set(err, ERR_CONFIG, "%s: gpu_prices has %zu GPUs: at most %d",
+			       section_where(conf, "gpu_prices"), n, CARDS_MOST);
+	for (size_t i = 0; i < n; i++)
+		if (read_card(section_item(conf, "gpu_prices", i), &cards[i]) < 0)
+			return err_set(err, ERR_CONFIG,
+				       "%s: gpu_prices: \"%.40s\" must be a GPU that burst knows "
+				       "and dollars an hour, as \"L4=0.80\"",
+				       section_where(conf, "gpu_prices"),
+				       section_item(conf, "gpu_prices", i));
+	*count = n;
+	return 0;
+}
+
+static int check_conf(const struct section *conf, struct mistakes *m, struct err *err)
+{
+	struct card cards[CARDS_MOST];
+	size_t count;
+
+	if (local->check_conf(conf, m, err) < 0)
+		return -1;
+	if (check_preempt(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	if (read_cards(conf, cards, &count, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	return 0;
+}
+
+static int open_rehearsal(struct provider **out, const struct section *conf, const char *state_dir,
+			  struct err *err)
+{
+	if (check_conf(conf, NULL, err) < 0)
+		return -1;
+	struct provider *p = xcalloc(1, sizeof(*p));
+	if (local->open(&p->local, conf, state_dir, err) < 0) {
+		free(p);
+		return -1;
+	}
+	p->conf = conf;
+	p->state_dir = xstrdup(state_dir);
+	(void)read_cards(conf, p->cards, &p->card_count, NULL);
+	*out = p;
+	return 0;
+}
+
+static void close_rehearsal(struct provider *p)
+{
+	if (!p)
+		return;
+	local->close(p->local);
+	free(p->state_dir);
+	free(p);
+}
+
+static const char *account(const struct provider *p)
+{
+	return local->account(p->local);
+}
+
+static bool pods_are_free(const struct provider *p)
+{
+	return !section_bool(p->conf, "storage");
+}
+
+/* ---- wishes ---- */
+
+/* Index of the first wish that this GPU fulfils, or -1. */
+static int wish_of(const char *gpu, const char *const *wishes)
+{
+	char name[GPU_MAX];
+	int count;
+
+	for (int i = 0; wishes && wishes[i]; i++)
+		if (!strcasecmp(wishes[i], "none") ||
+		    (gpu_parse(wishes[i], name, sizeof(name), &count) && count == 1 &&
+		     (gpu_satisfies(name, gpu) || !strcmp(name, gpu))))
+			return i;
+	return wishes && wishes[0] ? -1 : 0;
+}
+
+/* What the local provider is asked: it has no spot pods, and none of these cards. */
+static struct op_want plain_wishes(const struct op_want *want, bool cards)
+{
+	struct op_want plain = *want;
+
+	plain.offers.spot = false;
+	if (cards) {
+		plain.offers.gpus = NULL;
+		plain.offers.vram_gb = 0;
+	}
+	return plain;
+}
+
+static int check_cards(const struct card *cards, size_t count, const struct op_want *want,
+		       struct mistakes *m, struct err *err)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	const char *const *wishes = want->offers.gpus;
+	int most_gb = 0, fulfilled = -1;
+
+	for (size_t i = 0; i < count; i++) {
+		most_gb = MAX(most_gb, cards[i].vram_gb);
+		fulfilled = MAX(fulfilled, wish_of(cards[i].gpu, wishes));
+	}
+	for (size_t i = 0; fulfilled < 0 && wishes[i] && i < 4; i++)
+		str_addf(&shown, "%s\"%.40s\"", i ? ", " : "", wishes[i]);
+	if (fulfilled < 0) {
+		err_set(err, ERR_CONFIG, "gpu = [%s]: none of these is in gpu_prices",
+			str_text(&shown));
+		err_about(err, "gpu");
+		if (mistakes_note(m, NULL, err) < 0)
+			return -1;
+	}
+	if (most_gb >= want->offers.vram_gb)
+		return 0;
+	err_set(err, ERR_CONFIG,
+		"the job needs a GPU with %d GB of memory, and the largest of gpu_prices has %d GB",
+		want->offers.vram_gb, most_gb);
+	err_about(err, "job.vram_gb");
+	return mistakes_note(m, NULL, err);
+}
+
+static int check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
+			struct err *err)
+{
+	struct card cards[CARDS_MOST];
+	size_t count = 0;
+
+	(void)read_cards(conf, cards, &count, NULL);
+	struct op_want plain = plain_wishes(want, count > 0);
+	if (count && check_cards(cards, count, want, m, err) < 0)
+		return -1;
+	if (want->offers.spot && !section_has(conf, "spot_price_per_hour")) {
+		err_set(err, ERR_CONFIG,
+			"spot = true: there are no spot pods without spot_price_per_hour");
+		err_about(err, "spot");
+		if (mistakes_note(m, NULL, err) < 0)
+			return -1;
+	}
+	return local->check_wishes(conf, &plain, m, err);
+}
+
+/* ---- what goes in ---- */
+
+/* The start script with what it is to suffer. A pod that is taken away ends with TAKEN_AWAY. */
+static char *rehearsed_script(const struct provider *p, const struct rent_request *rent)
+{
+	int64_t boot_ms = section_int(p->conf, "boot_delay"),
+		after_ms = section_int(p->conf, "preempt_after");
+	bool mortal = after_ms && (rent->offer.spot || has_word(p->conf, "preempt", "all"));
+	CLEANUP(free_text)
+	char *boot = boot_ms ? xasprintf("[ -n \"$REHEARSED\" ] || sleep %lld.%03lld\n",
+					 (long long)(boot_ms / 1000), (long long)(boot_ms % 1000))
+			     : xstrdup("");
+	CLEANUP(free_text)
+	char *end = mortal ? xasprintf("if [ -z \"$REHEARSED\" ]; then\n"
+				       "\ttrap 'exit %d' USR2\n"
+				       "\t(sleep %lld.%03lld; kill -USR2 $$) &\n"
+				       "\tREHEARSED=1 sh \"$0\" &\n"
+				       "\twait $!\n"
+				       "\texit\n"
+				       "fi\n"
+				       "unset REHEARSED\n",
+				       TAKEN_AWAY, (long long)(after_ms / 1000),
+				       (long long)(after_ms % 1000))
+			   : xstrdup("");
+
+	return xasprintf("%s%s%s", boot, end, rent->start_script);
+}
+
+static struct op *begin(struct provider *p, enum op_kind kind, const struct op_want *want)
+{
+	struct op *op = xcalloc(1, sizeof(*op));
+
+	*op = (struct op){.provider = p, .kind = kind, .asked = want};
+	if (kind == OP_OFFERS)
+		op->want = plain_wishes(want, p->card_count > 0);
+	else if (want)
+		op->want = *want;
+	if (kind == OP_RENT)
+		op->want.rent.start_script = op->script = rehearsed_script(p, &want->rent);
+	op->local = local->begin(p->local, kind, want ? &op->want : NULL);
+	return op;
+}
+
+static void op_free(struct op *op)
+{
+	if (!op)
+		return;
+	local->op_free(op->local);
+	free(op->script);
+	free(op);
+}
+
+/* Fails the first rents of a state folder. */
+static bool fails_on_purpose(const struct provider *p, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s/failed-rents", p->state_dir);
+	long long wanted = section_int(p->conf, "fail_rents"), done = 0;
+
+	if (!wanted)
+		return false;
+	CLEANUP(file_close) FILE *count = fopen(path, "a+e");
+	if (!count || (fscanf(count, "%lld", &done), done >= wanted))
+		return false;
+	if (ftruncate(fileno(count), 0) < 0 || fprintf(count, "%lld\n", done + 1) < 0)
+		return false;
+	err_set(err, ERR_NO_CAPACITY, "no capacity, as fail_rents says (%lld of %lld)", done + 1,
+		wanted);
+	return true;
+}
+
+/* ---- what comes out ---- */
+
+static void dress_pod(const struct provider *p, struct pod_view *view)
+{
+	int64_t up_ms = view->created_at_s * 1000 + section_int(p->conf, "boot_delay");
+	char taken[60];
+
+	snprintf(taken, sizeof(taken), "the start script ended with code %d", TAKEN_AWAY);
+	if (!strcmp(view->detail, taken)) {
+		view->preempted = true;
+		COPY_TEXT(view->detail, "preempted");
+	}
+	if (view->state == POD_STATE_RUNNING && clock_wall_ms() < up_ms) {
+		view->state = POD_STATE_CREATING;
+		view->port = 0;
+		view->started_at_s = 0;
+	}
+}
+
+/* Repeats the one offer for each wanted card. */
+static void offer_cards(const struct op *op, struct op_result *result)
+{
+	const struct provider *p = op->provider;
+	const struct op_want *want = op->asked;
+	struct offer *all = xcalloc(p->card_count + 1, sizeof(*all));
+	size_t count = 0;
+
+	result->floor_microusd_h = INT64_MAX;
+	for (size_t k = 0; k < p->card_count; k++) {
+		const struct card *card = &p->cards[k];
+		int wish = wish_of(card->gpu, want->offers.gpus);
+		if (wish < 0)
+			continue;
+		result->floor_microusd_h = MIN(result->floor_microusd_h, card->price_microusd_h);
+		if (!result->offer_count || card->vram_gb < want->offers.vram_gb)
+			continue;
+		struct offer *offer = &all[count++];
+		*offer = result->offers[0];
+		COPY_TEXT(offer->gpu, card->gpu);
+		offer->gpus = 1;
+		offer->vram_gb = card->vram_gb;
+		offer->price_microusd_h = card->price_microusd_h;
+		offer->wish = wish;
+	}
+	free(result->offers);
+	result->offers = all;
+	result->offer_count = count;
+}
+
+static void offer_spot(const struct provider *p, struct op_result *result)
+{
+	int64_t price = section_int(p->conf, "spot_price_per_hour");
+
+	result->floor_microusd_h = MIN(result->floor_microusd_h, price);
+	if (!result->offer_count)
+		return;
+	result->offers = xrealloc(result->offers, 2 * sizeof(*result->offers));
+	result->offers[1] = result->offers[0];
+	result->offers[0].spot = true;
+	result->offers[0].price_microusd_h = price;
+	COPY_TEXT(result->offers[0].id, "spot");
+	result->offer_count = 2;
+}
+
+static void dress(const struct op *op, struct op_result *result)
+{
+	const struct provider *p = op->provider;
+
+	for (size_t i = 0; i < result->pod_count; i++)
+		dress_pod(p, &result->pods[i]);
+	for (size_t i = 0; i < result->volume_count; i++)
+		COPY_TEXT(result->volumes[i].provider, burst_provider.name);
+	if (op->kind != OP_OFFERS)
+		return;
+	if (p->card_count)
+		offer_cards(op, result);
+	else if (op->asked->offers.spot && section_has(p->conf, "spot_price_per_hour"))
+		offer_spot(p, result);
+	for (size_t i = 0; i < result->offer_count; i++) {
+		COPY_TEXT(result->offers[i].provider, burst_provider.name);
+		COPY_TEXT(result->offers[i].region, section_text(p->conf, "region"));
+	}
+}
+
+static enum op_next next(struct op *op, const struct reply *reply, struct call *call,
+			 int64_t *wait_ms, struct op_result *result, struct err *err)
+{
+	if (!reply && op->kind == OP_RENT && fails_on_purpose(op->provider, err))
+		return OP_FAILED;
+	if (!reply && op->kind == OP_OFFERS &&
+	    check_wishes(op->provider->conf, op->asked, NULL, err) < 0)
+		return OP_FAILED;
+	enum op_next step = local->next(op->local, reply, call, wait_ms, result, err);
+	if (step == OP_DONE)
+		dress(op, result);
+	return step;
+}
+
+struct provider_ops burst_provider = {
+	.abi = PROVIDER_ABI,
+	.name = "local_play",
+	.summary = "pods on this machine that pretend to be late, sold out or another GPU",
+	.options = options,
+	.open = open_rehearsal,
+	.close = close_rehearsal,
+	.account = account,
+	.begin = begin,
+	.next = next,
+	.op_free = op_free,
+	.pods_are_free = pods_are_free,
+	.check_conf = check_conf,
+	.check_wishes = check_wishes,
+};
+
+__attribute__((constructor)) static void take_after_local(void)
+{
+	size_t count = 0;
+
+	local = provider_find("local");
+	burst_provider.end_script = local->end_script;
+	burst_provider.shares_machine = local->shares_machine;
+	burst_provider.can_stage = local->can_stage;
+	burst_provider.can_fetch = local->can_fetch;
+	burst_provider.can_tidy = local->can_tidy;
+	for (; local->options[count].key; count++)
+		options[count] = local->options[count];
+	memcpy(options + count, pretences, sizeof(pretences));
+}
