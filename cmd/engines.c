@@ -1,45 +1,14 @@
 /* engines.c - `burst engines`: lists engines, licences and needs, and what has run live. */
 #include "cmd.h"
 
-#include "cmd/show/output.h"
+#include "cmd/show/columns.h"
 #include "jobs/tts/engines.h"
-
-static void print_all(const struct engine *engines, size_t count)
-{
-	CLEANUP(table_free) struct table *t = table_new();
-
-	table_column(t, "ENGINE", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "GPU MEMORY", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "LANGUAGES", TABLE_LEFT, 3);
-	table_column(t, "CLONES FROM", TABLE_LEFT, 4);
-	table_column(t, "HZ", TABLE_RIGHT, 5);
-	table_column(t, "CODE", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "WEIGHTS", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "DOWNLOAD", TABLE_RIGHT, 2);
-	table_column(t, "RUN SO FAR", TABLE_LEFT, 1);
-	for (size_t i = 0; i < count; i++) {
-		const struct engine *e = &engines[i];
-		table_cell(t, "%s", e->name);
-		if (e->gpu)
-			table_cell(t, "%.1f GiB + %.2f a line", e->prior.base_gib,
-				   e->prior.each_gib);
-		else
-			table_cell(t, "none needed");
-		table_cell(t, "%s", e->facts.languages);
-		table_cell(t, "%s", e->facts.cloning ? e->facts.cloning : "-");
-		table_cell(t, "%d", e->facts.sample_rate);
-		table_cell(t, "%s", e->facts.code_licence);
-		table_cell(t, "%s", e->facts.weights_licence);
-		table_cell(t, "%d MB", environment_download_mb(e));
-		table_cell(t, "%s", e->facts.ran);
-	}
-	table_print(t, stdout, terminal_width(stdout));
-}
 
 /* Each file with its hash to check. null: unknown; the revision pins the file, and the first fetch
  * records its hash. */
-static json_t *weights_json(const struct engine *e)
+static json_t *weights_json(const void *of)
 {
+	const struct engine *e = of;
 	json_t *list = json_array();
 
 	for (const struct engine_weight *w = e->weights; w && w->repository; w++)
@@ -50,50 +19,84 @@ static json_t *weights_json(const struct engine *e)
 	return list;
 }
 
-static json_t *engine_json(const struct engine *e)
+static json_t *gib_json(const struct engine *e, double gib)
 {
-	const struct engine_facts *f = &e->facts;
-	json_t *o = json_pack("{s:s,s:b,s:s,s:s,s:s,s:s?,s:i,s:i,s:s}", "engine", e->name, "gpu",
-			      e->gpu, "code_licence", f->code_licence, "weights_licence",
-			      f->weights_licence, "languages", f->languages, "clones_from",
-			      f->cloning, "sample_rate", f->sample_rate, "download_mb",
-			      environment_download_mb(e), "ran", f->ran);
-
-	json_object_set_new(o, "base_gib", e->gpu ? json_real(e->prior.base_gib) : json_null());
-	json_object_set_new(o, "each_gib", e->gpu ? json_real(e->prior.each_gib) : json_null());
-	json_object_set_new(o, "weights", weights_json(e));
-	json_object_set_new(o, "source",
-			    e->prior.source ? json_string(e->prior.source) : json_null());
-	return o;
+	return e->gpu ? json_real(gib) : json_null();
 }
+
+static json_t *base_json(const void *of)
+{
+	return gib_json(of, ((const struct engine *)of)->prior.base_gib);
+}
+
+static json_t *each_json(const void *of)
+{
+	return gib_json(of, ((const struct engine *)of)->prior.each_gib);
+}
+
+static json_t *download_json(const void *of)
+{
+	return json_integer(environment_download_mb(of));
+}
+
+static void download_text(char *to, size_t room, const void *of)
+{
+	snprintf(to, room, "%d MB", environment_download_mb(of));
+}
+
+static void memory_text(char *to, size_t room, const void *of)
+{
+	const struct engine *e = of;
+
+	if (e->gpu)
+		snprintf(to, room, "%.1f GiB + %.2f a line", e->prior.base_gib, e->prior.each_gib);
+	else
+		snprintf(to, room, "none needed");
+}
+
+enum { TABLE = 1, OBJECT = 2, BOTH = TABLE | OBJECT };
+#define AT(field) offsetof(struct engine, field)
+static const struct shown_column engine_columns[] = {
+	{BOTH, "engine", "ENGINE", UNIT_WORD, AT(name)},
+	{OBJECT, "gpu", NULL, UNIT_FLAG, AT(gpu)},
+	{TABLE, NULL, "GPU MEMORY", .text = memory_text},
+	{OBJECT, "base_gib", .json = base_json},
+	{OBJECT, "each_gib", .json = each_json},
+	{BOTH, "languages", "LANGUAGES", UNIT_WORD, AT(facts.languages), 3},
+	{BOTH, "clones_from", "CLONES FROM", UNIT_WORD, AT(facts.cloning), 4},
+	{BOTH, "sample_rate", "HZ", UNIT_INT, AT(facts.sample_rate), 5},
+	{BOTH, "code_licence", "CODE", UNIT_WORD, AT(facts.code_licence)},
+	{BOTH, "weights_licence", "WEIGHTS", UNIT_WORD, AT(facts.weights_licence)},
+	{BOTH, "download_mb", "DOWNLOAD", UNIT_FIGURE, 0, 2, .json = download_json,
+	 .text = download_text},
+	{BOTH, "ran", "RUN SO FAR", UNIT_WORD, AT(facts.ran), 1},
+	{OBJECT, "weights", .json = weights_json},
+	{OBJECT, "source", NULL, UNIT_WORD, AT(prior.source)},
+};
+#undef AT
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
+	static const struct columns of_engines = {engine_columns, ARRAY_LEN(engine_columns)};
+	struct rows rows = rows_begin(ctx->json, &of_engines, TABLE, OBJECT);
 	size_t count;
 	const struct engine *engines = engine_list(&count);
 
-	if (!ctx->json) {
-		print_all(engines, count);
+	for (size_t i = 0; i < count; i++)
+		rows_add(&rows, &engines[i]);
+	rows_end(&rows);
+	if (!ctx->json)
 		printf("\nGPU memory is per worker: a fixed part, and a part per line of a "
 		       "batch. Download sizes are approximate; torch comes with the image. Any "
 		       "other engine: your own worker (job.worker)\n");
-		return cmd_flush(err);
-	}
-	json_t *list = json_array();
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, engine_json(&engines[i]));
-	output_json(list);
 	return cmd_flush(err);
 }
-
-static const struct opt opts[] = {{0}};
 
 const struct cmd cmd_engines = {
 	.name = "engines",
 	.summary = "list speech engines: licence, memory, languages, what was tested",
 	.details = "Needs no account. `job.engine` names one of these, or, with `job.worker`, one "
 		   "of your own.",
-	.opts = opts,
 	.json = true,
 	.group = CMD_GROUP_RENDER,
 	.run = run,

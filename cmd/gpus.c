@@ -1,14 +1,126 @@
-/* gpus.c - `burst gpus`: lists GPUs, what fits on them, and the price of their bandwidth and
- * compute. */
+/* gpus.c - `burst gpus`: lists GPUs, what fits on them and their list prices. */
 #include "cmd.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/gpus.h"
-#include "cmd/show/sizing.h"
-#include "cmd/show/output.h"
+#include "cmd/show/columns.h"
 #include "plan/cost.h"
+
+/* ---- the catalog, ranked ---- */
+
+struct card {
+	struct gpu gpu;
+	double price_h;     /* NAN: unknown, as what follows */
+	const char *market; /* whose price; NULL: unknown */
+	double bandwidth_per_usd, compute_per_usd;
+	bool fits;
+	double rank; /* higher first */
+};
+
+static void tflops_text(char *to, size_t room, const void *of)
+{
+	snprintf(to, room, "%.4g", ((const struct card *)of)->gpu.tflops);
+}
+
+enum { TABLE = 1, OBJECT = 2, FITS = 4, BOTH = TABLE | OBJECT };
+#define AT(field) offsetof(struct card, field)
+static const struct shown_column card_columns[] = {
+	{BOTH, "gpu", "GPU", UNIT_WORD, AT(gpu.name)},
+	{BOTH, "vram_gb", "VRAM", UNIT_INT, AT(gpu.vram_gb)},
+	{BOTH, "bandwidth_gb_s", "GB/S", UNIT_INT, AT(gpu.bandwidth_gb_s)},
+	{BOTH, "tflops", "TFLOPS", UNIT_REAL, AT(gpu.tflops), .text = tflops_text},
+	{BOTH, "bf16", "BF16", UNIT_FLAG, AT(gpu.bf16), 3},
+	{BOTH, "nvenc", "NVENC", UNIT_FLAG, AT(gpu.nvenc), 4},
+	{BOTH, "list_price_usd_hour", "$/H", UNIT_REAL, AT(price_h), .digits = 2},
+	{BOTH, "listed_at", "LISTED AT", UNIT_WORD, AT(market), 5},
+	{TABLE, NULL, "GB/S PER $/H", UNIT_REAL, AT(bandwidth_per_usd), 1},
+	{TABLE, NULL, "TFLOPS PER $/H", UNIT_REAL, AT(compute_per_usd), 6},
+	{FITS, "fits", "FITS", UNIT_FLAG, AT(fits)},
+};
+#undef AT
+
+static const struct columns of_cards = {card_columns, ARRAY_LEN(card_columns)};
+
+enum order {
+	BY_NAME,
+	BY_VRAM,
+	BY_BANDWIDTH,
+	BY_COMPUTE,
+	BY_PRICE,
+	BY_BANDWIDTH_PER_USD,
+	BY_COMPUTE_PER_USD,
+	ORDERS
+};
+
+static const char *const order_names[ORDERS] = {"name",
+						"vram",
+						"bandwidth",
+						"compute",
+						"price",
+						"bandwidth-per-dollar",
+						"compute-per-dollar"};
+
+static void find_price(struct card *card, enum market wanted)
+{
+	for (int m = MARKET_SECURE; m < MARKETS; m++) {
+		double price = prior_list_price(card->gpu.name, (enum market)m, NULL);
+		if (price <= 0 || (wanted != MARKET_CHEAPEST && (enum market)m != wanted) ||
+		    card->price_h <= price) /* false for an unknown one */
+			continue;
+		card->price_h = price;
+		card->market = market_names[m];
+	}
+}
+
+static struct card card_of(const struct gpu *gpu, enum market wanted, enum order order,
+			   double need_gib)
+{
+	struct card c = {.gpu = *gpu, .price_h = NAN};
+
+	find_price(&c, wanted);
+	c.bandwidth_per_usd = gpu->bandwidth_gb_s / c.price_h;
+	c.compute_per_usd = gpu->tflops / c.price_h;
+	c.fits = vram_fits(need_gib, gpu->vram_gb);
+	const double ranks[ORDERS] = {[BY_VRAM] = gpu->vram_gb,
+				      [BY_BANDWIDTH] = gpu->bandwidth_gb_s,
+				      [BY_COMPUTE] = gpu->tflops,
+				      [BY_PRICE] = -c.price_h,
+				      [BY_BANDWIDTH_PER_USD] = c.bandwidth_per_usd,
+				      [BY_COMPUTE_PER_USD] = c.compute_per_usd};
+	c.rank = isnan(ranks[order]) ? -INFINITY : ranks[order];
+	return c;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct card *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	return strcmp(x->gpu.name, y->gpu.name);
+}
+
+static void print_cards(bool json, enum market wanted, enum order order, double need_gib)
+{
+	size_t count;
+	const struct gpu *catalog = gpu_catalog(&count);
+	struct card *cards = xcalloc(count, sizeof(*cards));
+	unsigned fits = need_gib > 0 ? FITS : 0;
+	struct rows rows = rows_begin(json, &of_cards, TABLE | fits, OBJECT | fits);
+
+	for (size_t i = 0; i < count; i++)
+		cards[i] = card_of(&catalog[i], wanted, order, need_gib);
+	qsort(cards, count, sizeof(*cards), by_rank);
+	for (size_t i = 0; i < count; i++)
+		rows_add(&rows, &cards[i]);
+	rows_end(&rows);
+	free(cards);
+}
+
+/* ---- the command ---- */
 
 static int word_of(const char *text, const char *const *names, int count, const char *flag,
 		   struct err *err)
@@ -48,28 +160,22 @@ static int run(struct cmd_context *ctx, struct err *err)
 {
 	const char *by = opt_text(ctx, "by"), *from = opt_text(ctx, "market"),
 		   *fits = opt_text(ctx, "fits");
-	int order = by ? word_of(by, gpu_order_names, GPU_ORDERS, "by", err) : GPUS_BY_BANDWIDTH;
+	int order = by ? word_of(by, order_names, ORDERS, "by", err) : BY_BANDWIDTH;
 	int market = order < 0 ? -1
 		     : from    ? word_of(from, market_names, MARKETS, "market", err)
 			       : MARKET_CHEAPEST;
 	double need_gib = 0;
-	size_t count = 0;
 
 	if (order < 0 || market < 0 || (fits && read_model(fits, &need_gib, err) < 0))
 		return -1;
-	struct gpu_row *rows = gpu_list_ranked((enum market)market, (enum gpu_order)order, &count);
-	if (ctx->json) {
-		output_json(gpu_list_json(rows, count, need_gib));
-	} else {
-		if (need_gib > 0)
-			printf("%s needs about %.5g GiB (parameters x bytes / 2^30, and 30%% for "
-			       "activations); a card can use 93%% of its label, less 1 GiB\n\n",
-			       fits, need_gib);
-		gpu_list_print(rows, count, need_gib);
+	if (need_gib > 0 && !ctx->json)
+		printf("%s needs about %.5g GiB (parameters x bytes / 2^30, and 30%% for "
+		       "activations); a card can use 93%% of its label, less 1 GiB\n\n",
+		       fits, need_gib);
+	print_cards(ctx->json, (enum market)market, (enum order)order, need_gib);
+	if (!ctx->json)
 		printf("\nprices: as listed, " PRIOR_PRICES_SEEN
 		       "; a run goes by live offers (`burst offers`)\n");
-	}
-	free(rows);
 	return cmd_flush(err);
 }
 

@@ -42,8 +42,7 @@ static int list_runs(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
-	bool csv = opt_has(ctx, "csv");
-	int64_t most = ctx->json || csv ? 0 : 20;
+	int64_t most = ctx->json || opt_has(ctx, "csv") ? 0 : 20;
 
 	if (opt_int(ctx, "most", 0, 1000000, &most, err) < 0 ||
 	    store_runs(ctx->store, NULL, false, 0, &runs, &count, err) < 0)
@@ -53,14 +52,8 @@ static int list_runs(struct cmd_context *ctx, struct err *err)
 		result = run_so_far(&ctx->runs, &runs[i], clock_wall_ms(), err);
 	count = result == 0 ? fold_stages(runs, count) : count;
 	count = most ? MIN(count, (size_t)most) : count;
-	if (result == 0 && csv)
-		ledger_runs_csv(runs, count);
-	else if (result == 0 && ctx->json)
-		ledger_runs_json(runs, count);
-	else if (result == 0)
+	if (result == 0)
 		ledger_runs_print(ctx, runs, count);
-	if (result == 0 && !count && !ctx->json && !csv)
-		log_line(LOG_NOTE, "no run yet");
 	free(runs);
 	return result;
 }
@@ -91,9 +84,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (check_flags(ctx, err) < 0)
 		return -1;
 	if (opt_has(ctx, "by"))
-		return ledger_by(ctx, opt_text(ctx, "by"), opt_has(ctx, "csv"), err) < 0
-			       ? -1
-			       : cmd_flush(err);
+		return ledger_by(ctx, opt_text(ctx, "by"), err) < 0 ? -1 : cmd_flush(err);
 	if (opt_has(ctx, "reconcile"))
 		return opt_has(ctx, "most") ? err_set(err, ERR_USAGE,
 						      "--most lists runs and cannot be used "

@@ -4,7 +4,42 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/jsonx.h"
 #include "cmd/show/report.h"
+
+static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+		      int64_t now, struct err *err)
+{
+	CLEANUP(json_decref) json_t *list = live_pods_list(ctx, pods, count, now);
+
+	if (report_volumes(ctx->store, NULL, list, err) < 0)
+		return -1;
+	output_json(json_incref(list));
+	return 0;
+}
+
+static int print_text(struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+		      int64_t now, struct err *err)
+{
+	size_t alone = live_pods_table(ctx, pods, count, now);
+
+	for (size_t i = 0; i < count; i++)
+		report_outlived(stdout, &pods[i]);
+	if (count)
+		putchar('\n');
+	int volumes = report_volumes(ctx->store, stdout, NULL, err);
+	if (!count && volumes >= 0)
+		log_line(LOG_NOTE,
+			 "no pods%s are billing according to this ledger; `burst reap` asks the "
+			 "providers",
+			 volumes ? "" : " or volumes");
+	if (alone)
+		log_line(LOG_NOTE,
+			 "%zu pod%s no client and may be gone: `burst attach` or `burst reap` "
+			 "asks the provider and updates the ledger",
+			 alone, alone == 1 ? " has" : "s have");
+	return volumes < 0 ? -1 : 0;
+}
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
@@ -14,8 +49,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
 		return -1;
-	int result = ctx->json ? live_pods_json(ctx, pods, count, now, err)
-			       : live_pods_print(ctx, pods, count, now, err);
+	int result = (ctx->json ? print_json : print_text)(ctx, pods, count, now, err);
 	free(pods);
 	return result < 0 ? -1 : cmd_flush(err);
 }

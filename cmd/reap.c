@@ -7,7 +7,73 @@
 #include "base/err.h"
 #include "cmd/launch/wanted.h"
 #include "cmd/show/output.h"
-#include "cmd/show/report.h"
+
+/* ---- what it says of each pod ---- */
+
+static const char *why_gone(enum reap_what why)
+{
+	switch (why) {
+	case REAP_PAST: return "past its hard end";
+	case REAP_FORCED: return "as requested";
+	case REAP_ENDED: return "its run has ended";
+	case REAP_ORPHAN: return "its client exited, and it has no work";
+	case REAP_PASS:
+	case REAP_LEAVE: break;
+	}
+	return "";
+}
+
+static void say_skipped(const struct swept *pod)
+{
+	const struct pod_view *view = pod->view;
+	char when[32];
+
+	if (!view->marker.attempt[0])
+		output_line(stdout,
+			    "pod %s of %s: skipped: its name is %s, but its marker is missing "
+			    "(burst reap %s --force releases it)",
+			    view->id, pod->provider, view->name, view->id);
+	else
+		output_line(stdout,
+			    "pod %s of %s: run %s of machine %s, hard end %s%s; skipped (burst "
+			    "reap %s --force releases it)",
+			    view->id, pod->provider, view->marker.run, view->marker.machine,
+			    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
+			    pod->has_client ? ", its client runs here" : "", view->id);
+}
+
+static void say_swept(void *ctx, const struct swept *pod)
+{
+	(void)ctx;
+	switch (pod->as) {
+	case SWEPT_GONE:
+		output_line(stdout, "pod %s of %s: gone (%s)", pod->view->id, pod->provider,
+			    why_gone(pod->why));
+		break;
+	case SWEPT_SKIPPED: say_skipped(pod); break;
+	case SWEPT_UNRELEASED:
+		output_line(stderr, "burst: pod %s of %s: not released: %s", pod->view->id,
+			    pod->provider, pod->trouble);
+		break;
+	}
+}
+
+static void add_accounts(struct str *to, const struct sweep_end *end)
+{
+	for (size_t i = 0; i < end->account_count; i++)
+		str_addf(to, "%s %s", i ? "," : "", end->accounts[i]);
+}
+
+static void say_nothing(const struct sweep_end *end)
+{
+	CLEANUP(str_free) struct str names = STR_INIT;
+
+	add_accounts(&names, end);
+	output_line(stderr,
+		    end->unlisted ? "no pods of this machine's ledger are left at%s"
+				  : "no pods of burst are left at%s",
+		    str_text(&names));
+}
 
 /* ---- reap named ----
  * Finds the pod that the user named, and reports its result. */
@@ -72,7 +138,7 @@ static int reap_named_end(struct cmd_context *ctx, const struct sweep_end *end, 
 			output_line(stdout, "pod %s of %s: gone", name, pod.provider);
 		return 0;
 	}
-	swept_add_accounts(&names, end);
+	add_accounts(&names, end);
 	return err_set(err, ERR_UNRELEASED,
 		       "pod %s: not among burst's pods at%s: gone, in another account, or "
 		       "misspelled; check the provider's console",
@@ -113,7 +179,7 @@ static int sweep(struct cmd_context *ctx, struct sweep_end *end, struct err *err
 				  .in_ledger = in_ledger,
 				  .pod = ctx->arg_count ? ctx->args[0] : NULL,
 				  .force = opt_has(ctx, "force"),
-				  .told = swept_say};
+				  .told = say_swept};
 	runs_sweep(&ctx->runs, &want, end, &unseen);
 	free(names);
 	names_free(configured);
@@ -179,7 +245,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	int status = runs_wants_out(settled, &left) ? 0 : sweep(ctx, &end, err);
 	if (status == 0 && settled == 0 && !ctx->no_ledger.kind && !ctx->arg_count &&
 	    !end.unreleased && !end.gone && !end.skipped)
-		swept_say_nothing(&end);
+		say_nothing(&end);
 	status = verdict(ctx, settled, &left, status, &end, err);
 	sweep_end_free(&end);
 	return status;

@@ -1,47 +1,183 @@
-/* ssh.c - `burst ssh`: opens a shell on a pod of a run. */
+/* ssh.c - `burst ssh` opens a shell on a pod; `burst ssh-config` lets ssh and editors reach pods by
+ * a host name. */
 #include "cmd.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/guard.h"
 #include "base/path.h"
-#include "cmd/ssh/way.h"
+#include "cmd/show/output.h"
 #include "runs/runs.h"
 
 extern char **environ;
 
-/* way_settings as the values of -o. */
-struct settings {
-	char **list;
-	size_t count, cap;
+/* ---- forward ----
+ * Reads the ports that `burst ssh -L` forwards. */
+
+/* Most ports of one command. */
+enum { FORWARDS_MAX = 16 };
+
+struct forwards {
+	char *spec[FORWARDS_MAX]; /* in the form of ssh's -L */
+	int count;
 };
 
-static struct settings settings_make(void)
+static void forwards_free_cleanup(struct forwards *f)
 {
-	struct settings made = {0};
+	for (int i = 0; i < f->count; i++)
+		free(f->spec[i]);
+}
 
-	for (const struct ssh_setting *s = way_settings; s->key; s++) {
-		GROW(made.list, made.count, made.cap);
-		made.list[made.count++] = xasprintf("%s=%s", s->key, s->value);
+/* "8080", or "8080:9090" for another port there: forwards to the pod's loopback. NULL: invalid. */
+static char *forward_of(const char *text, size_t length)
+{
+	CLEANUP(free_text) char *word = xasprintf("%.*s", (int)length, text);
+	unsigned here = 0, there = 0;
+	int end = 0;
+
+	if (sscanf(word, "%5u%n", &here, &end) == 1 && !word[end])
+		there = here;
+	else if (sscanf(word, "%5u:%5u%n", &here, &there, &end) != 2 || word[end])
+		here = 0;
+	if (!here || !there || here > 65535 || there > 65535)
+		return NULL;
+	return xasprintf("127.0.0.1:%u:127.0.0.1:%u", here, there);
+}
+
+/* Reads "8080,9000:90". ERR_USAGE names the word that is no port. */
+static int forwards_read(struct forwards *f, const char *text, struct err *err)
+{
+	while (text) {
+		const char *comma = strchrnul(text, ',');
+		size_t length = (size_t)(comma - text);
+
+		if (f->count == FORWARDS_MAX)
+			return err_set(err, ERR_USAGE, "ssh: -L forwards at most %d ports",
+				       FORWARDS_MAX);
+		if (!(f->spec[f->count] = forward_of(text, length)))
+			return err_set(err, ERR_USAGE,
+				       "ssh: -L %.*s: give a port, as in -L 8080, two, as in -L "
+				       "8080:80 (here, on the pod), or several with commas between",
+				       (int)MIN(length, (size_t)40), text);
+		f->count++;
+		text = *comma ? comma + 1 : NULL;
 	}
-	return made;
+	return 0;
 }
 
-static void settings_free(struct settings *s)
+/* ---- way ----
+ * Finds the address and the keys with which ssh reaches a pod. */
+
+/* What ssh removes from its own lists, in the form of ssh_config(5). */
+#define KEX_ALGORITHMS "-*-sha1"
+#define CIPHERS        "-*-cbc"
+#define MACS           "-*sha1*,*md5*,umac-64*"
+
+/* What ssh must not do for a pod, whatever the user's own ssh config says of all hosts. Only
+ * options that OpenSSH 7.8 (2018) knows: an older ssh would refuse the user's whole config.
+ *
+ * A pod is not trusted: it gets no agent, no display, no tunnel and no password, no program of this
+ * machine is run for it, and only the key that burst made for it says who it is. ssh takes the
+ * first SetEnv alone, so ours keeps the user's away. ProxyCommand and ProxyJump stay the user's, as
+ * does what ssh adds up and no earlier entry can end: SendEnv, IdentityFile, CertificateFile, and
+ * forwardings (ClearAllForwardings would end those of the command line too). */
+static const char *const settings[] = {
+	"IdentitiesOnly yes",
+	"IdentityAgent none",
+	"PreferredAuthentications publickey",
+	"PasswordAuthentication no",
+	"AddKeysToAgent no",
+	"ForwardAgent no",
+	"ForwardX11 no",
+	"ForwardX11Trusted no",
+	"SetEnv BURST_POD=1",
+	"Tunnel no",
+	"GatewayPorts no",
+	"PermitLocalCommand no",
+	"ControlMaster no",
+	"ControlPath none",
+	"StrictHostKeyChecking yes",
+	"GlobalKnownHostsFile /dev/null",
+	"UpdateHostKeys no",
+	"VerifyHostKeyDNS no",
+	"NoHostAuthenticationForLocalhost no",
+	"CheckHostIP no",
+	"CanonicalizeHostname no",
+	"HostKeyAlgorithms ssh-ed25519",
+	"KexAlgorithms " KEX_ALGORITHMS,
+	"Ciphers " CIPHERS,
+	"MACs " MACS,
+};
+
+struct way {
+	struct pod_row pod; /* set by the caller before way_open() */
+	char *dir;          /* folder of its run, with the two files */
+	char *key, *known;
+};
+
+static void way_free_cleanup(struct way *w)
 {
-	for (size_t i = 0; i < s->count; i++)
-		free(s->list[i]);
-	free(s->list);
+	free(w->dir);
+	free(w->key);
+	free(w->known);
 }
 
-/* The arguments for ssh(1). They point into w, alias, file, the settings and the forwards. The
- * caller frees the array. */
+static int check_address(const struct pod_row *pod, struct err *err)
+{
+	const char *called = pod_row_called(pod);
+
+	if (pod_row_over(pod))
+		return err_set(err, ERR_USAGE, "pod %s is gone", called);
+	if (!pod->port)
+		return err_set(err, ERR_USAGE,
+			       "pod %s has no address yet (see `burst ps`): try again in a moment",
+			       called);
+	const char *wrong = provider_bad_address(pod->host, pod->port, pod->user);
+	if (wrong)
+		return err_set(
+			err, ERR_UNTRUSTED,
+			"pod %s: not connected: in the provider's answer %s is not valid for ssh",
+			called, wrong);
+	return 0;
+}
+
+/* Uses the key and host key that burst made, so that ssh neither prompts nor trusts an unknown
+ * host. */
+static int way_open(struct cmd_context *ctx, struct way *w, struct err *err)
+{
+	const struct pod_row *pod = &w->pod;
+	CLEANUP(str_free) struct str line = STR_INIT;
+
+	if (check_address(pod, err) < 0)
+		return -1;
+	w->dir = run_path(&ctx->runs, pod->run, NULL);
+	w->key = xasprintf("%s/%s.key", w->dir, pod->attempt);
+	w->known = xasprintf("%s/%s.known", w->dir, pod->attempt);
+	CLEANUP(free_text) char *host = xasprintf("%s/%s.host", w->dir, pod->attempt);
+	str_addf(&line, "burst-%s ", pod->attempt);
+	if (path_read(host, 4096, &line, err) < 0 || !path_exists(w->key))
+		return err_set(err, ERR_USAGE, "pod %s: its keys are not on this machine",
+			       pod_row_called(pod));
+	str_addc(&line, '\n');
+	return path_write(w->known, line.s, line.len, 0600, err);
+}
+
+/* The user to log in as. */
+static const char *way_user(const struct pod_row *pod)
+{
+	return pod->user[0] ? pod->user : "root";
+}
+
+/* ---- burst ssh ---- */
+
+/* The arguments for ssh(1). They point into w, alias, file and the forwards. */
 static const char **ssh_arguments(const struct cmd_context *ctx, const struct way *w,
 				  const char *port, const char *alias, const char *file,
-				  const struct settings *settings, const struct forwards *forwards)
+				  const struct forwards *forwards)
 {
 	const char *fixed[] = {"ssh",
 			       "-F",
@@ -60,14 +196,15 @@ static const char **ssh_arguments(const struct cmd_context *ctx, const struct wa
 			       alias,
 			       "-o",
 			       file};
-	const char **argv = xcalloc(ARRAY_LEN(fixed) + (size_t)ctx->arg_count + 3 +
-					    2 * FORWARDS_MAX + 2 * settings->count,
-				    sizeof(*argv));
 	size_t n = ARRAY_LEN(fixed);
+	const char **argv =
+		xcalloc(n + 2 * (ARRAY_LEN(settings) + FORWARDS_MAX) + (size_t)ctx->arg_count + 3,
+			sizeof(*argv));
+
 	memcpy(argv, fixed, sizeof(fixed));
-	for (size_t i = 0; i < settings->count; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
 		argv[n++] = "-o";
-		argv[n++] = settings->list[i];
+		argv[n++] = settings[i];
 	}
 	for (int i = 0; i < forwards->count; i++) {
 		argv[n++] = "-L";
@@ -80,7 +217,7 @@ static const char **ssh_arguments(const struct cmd_context *ctx, const struct wa
 	return argv;
 }
 
-static int run(struct cmd_context *ctx, struct err *err)
+static int run_ssh(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(way_free) struct way w = {.dir = NULL};
 	CLEANUP(forwards_free) struct forwards forwards = {.count = 0};
@@ -96,8 +233,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	CLEANUP(free_text) char *file = xasprintf("UserKnownHostsFile=%s", path_base(w.known));
 	if (chdir(w.dir) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", w.dir, strerror(errno));
-	struct settings settings = settings_make();
-	const char **argv = ssh_arguments(ctx, &w, port, alias, file, &settings, &forwards);
+	const char **argv = ssh_arguments(ctx, &w, port, alias, file, &forwards);
 	environ = guard_environ();
 	signal(SIGPIPE, SIG_DFL);
 	guard_close_at_exec();
@@ -105,7 +241,6 @@ static int run(struct cmd_context *ctx, struct err *err)
 	execvp("ssh", (char **)argv);
 	err_set(err, ERR_LOCAL, "ssh: %s (install openssh-client)", strerror(errno));
 	free(argv);
-	settings_free(&settings);
 	return -1;
 }
 
@@ -129,5 +264,113 @@ const struct cmd cmd_ssh = {
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,
-	.run = run,
+	.run = run_ssh,
+};
+
+/* ---- burst ssh-config ----
+ * Writes the entries by which ssh and editors find pods. */
+
+/* Quotes for ssh_config(5), where "%" begins a token. */
+static void add_path(struct str *to, const char *key, const char *path)
+{
+	str_addf(to, "    %s \"", key);
+	for (; *path; path++)
+		str_addf(to, *path == '%' ? "%%%c" : "%c", *path);
+	str_add(to, "\"\n");
+}
+
+static void add_entry(struct str *to, const struct way *w)
+{
+	str_addf(to, "Host burst-%s\n    HostName %s\n    Port %d\n    User %s\n",
+		 pod_row_called(&w->pod), w->pod.host, w->pod.port, way_user(&w->pod));
+	add_path(to, "IdentityFile", w->key);
+	add_path(to, "UserKnownHostsFile", w->known);
+	str_addf(to, "    HostKeyAlias burst-%s\n", w->pod.attempt);
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+		str_addf(to, "    %s\n", settings[i]);
+}
+
+/* Writes an entry for each pod that can be reached now. The new file replaces the old one, with its
+ * stale entries. */
+static int host_entries_write(struct cmd_context *ctx, const char *path, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
+		return -1;
+	str_add(&text,
+		"# written by `burst ssh-config`: the pods that can be reached\n"
+		"# ssh adds the SendEnv, IdentityFile, CertificateFile and forwards of your other "
+		"entries for all hosts; `burst ssh` uses none of them\n");
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(way_free) struct way w = {.pod = pods[i]};
+		struct err why = {0};
+		if (way_open(ctx, &w, &why) == 0)
+			add_entry(&text, &w);
+	}
+	free(pods);
+	return path_write(path, str_text(&text), text.len, 0600, err);
+}
+
+/* Adds the include line at the top of the user's ssh config: below a Host it would apply to that
+ * host only. */
+static int host_entries_include(struct cmd_context *ctx, const char *path, struct err *err)
+{
+	const char *home = getenv("HOME");
+	CLEANUP(free_text) char *line = xasprintf("Include \"%s\"\n", path);
+	CLEANUP(free_text) char *dir = xasprintf("%s/.ssh", home ? home : "");
+	CLEANUP(free_text) char *named = path_join(dir, "config");
+	/* it may be a link into a folder of dotfiles */
+	CLEANUP(free_text) char *real = realpath(named, NULL);
+	const char *file = real ? real : named;
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct stat st;
+
+	str_add(&text, line);
+	if (!home || !*home)
+		return err_set(err, ERR_LOCAL,
+			       "HOME is not set: put this line into your ssh config: %s", line);
+	if (path_exists(file) && path_read(file, 1 << 20, &text, err) < 0)
+		return -1;
+	if (strstr(str_text(&text) + strlen(line), line))
+		return 0;
+	if (!cmd_confirm(ctx, "Add a line to %s, so that ssh and editors find the pod?", file))
+		return err_set(err, ERR_USAGE,
+			       "%s was not changed: -y adds this line at its top: Include \"%s\"",
+			       file, path);
+	mode_t mode = stat(file, &st) == 0 ? st.st_mode & 0777 : 0600;
+	return path_mkdirs(dir, 0700, err) < 0
+		       ? -1
+		       : path_write(file, str_text(&text), text.len, mode, err);
+}
+
+static int run_config(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ssh_config");
+	CLEANUP(way_free) struct way w = {.dir = NULL};
+
+	if (named_pod(ctx->store, ctx->args[0], &w.pod, err) < 0 || way_open(ctx, &w, err) < 0)
+		return -1;
+	if (host_entries_write(ctx, path, err) < 0 || host_entries_include(ctx, path, err) < 0)
+		return -1;
+	output_line(stdout, "burst-%s", pod_row_called(&w.pod));
+	return cmd_flush(err);
+}
+
+const struct cmd cmd_ssh_config = {
+	.name = "ssh-config",
+	.args = "POD",
+	.min_args = 1,
+	.max_args = 1,
+	.summary = "let ssh and editors reach a pod by a host name",
+	.details = "Writes an entry for each pod that can be reached into ssh_config in burst's "
+		   "state folder, adds a line to ~/.ssh/config "
+		   "that includes it, where there is none yet (it asks; -y adds it), and prints "
+		   "the host's name: `ssh burst-POD`, and the same "
+		   "name in an editor that works over ssh.",
+	.needs = NEED_LEDGER,
+	.group = CMD_GROUP_RUNS,
+	.run = run_config,
 };

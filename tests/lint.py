@@ -43,7 +43,7 @@ MAY_INCLUDE = {
     "unattended": {"runs", "engine", "plan", "core", "net", "sync", "store", "base", "contract"},
 }
 # The rooms of cmd/: each may include those before it.
-ROOMS = ["show", "unattended", "launch", "doctor", "ssh", "line"]
+ROOMS = ["show", "unattended", "launch", "line"]
 # A pattern of system includes, and the only places that may have them.
 ONLY_IN = [
     (r"curl/", ["orchestrator/net/http"]),
@@ -533,7 +533,7 @@ def main():
         check_include_circles(folder)
     for folder in ("base", "plan", "core", "net", "sync", "store", "engine", "runs", "unattended"):
         check_call_circles(f"orchestrator/{folder}")
-    for folder in ("config", "jobs/agent", "jobs/command", "jobs/tts", "providers/local", "providers/modal", "providers/runpod", "cmd/doctor", "cmd/launch", "cmd/line", "cmd/show", "cmd/ssh", "cmd/unattended"):
+    for folder in ("config", "jobs/agent", "jobs/command", "jobs/tts", "providers/local", "providers/modal", "providers/runpod", "cmd/launch", "cmd/line", "cmd/show", "cmd/unattended"):
         check_call_circles(folder)
     check_vendor_words()
     check_parts()

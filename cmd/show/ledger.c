@@ -67,18 +67,7 @@ static bool ledger_has_no_client(const struct cmd_context *ctx, const struct run
 	return run->status == RUN_RUNNING && !run->detached && !run_is_alive(&ctx->runs, run->id);
 }
 
-void ledger_runs_json(const struct run_row *runs, size_t count)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < count; i++) {
-		struct run_facts f = run_facts_of(&runs[i]);
-		json_array_append_new(list, columns_json(json_object(), &of_runs, RUN_OBJECT, &f));
-	}
-	output_json(list);
-}
-
-void ledger_runs_csv(const struct run_row *runs, size_t count)
+static void print_csv(const struct run_row *runs, size_t count)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
@@ -92,20 +81,25 @@ void ledger_runs_csv(const struct run_row *runs, size_t count)
 
 void ledger_runs_print(const struct cmd_context *ctx, const struct run_row *runs, size_t count)
 {
-	CLEANUP(table_free) struct table *t = table_new();
 	unsigned sets = RUN_TABLE;
 
+	if (opt_has(ctx, "csv")) {
+		print_csv(runs, count);
+		return;
+	}
 	for (size_t i = 0; i < count; i++)
 		if (runs[i].cost_microusd > runs[i].counted_microusd)
 			sets |= RUN_MORE; /* some vendor bills more than burst counted */
-	columns_titles(t, &of_runs, sets);
+	struct rows rows = rows_begin(ctx->json, &of_runs, sets, RUN_OBJECT);
 	for (size_t i = 0; i < count; i++) {
 		struct run_facts f = run_facts_of(&runs[i]);
-		if (ledger_has_no_client(ctx, &runs[i]))
+		if (!ctx->json && ledger_has_no_client(ctx, &runs[i]))
 			f.status_or_client = "no client";
-		columns_cells(t, &of_runs, sets, &f);
+		rows_add(&rows, &f);
 	}
-	table_print(t, stdout, terminal_width(stdout));
+	rows_end(&rows);
+	if (!count && !ctx->json)
+		log_line(LOG_NOTE, "no run yet");
 }
 
 /* ---- one run in full ---- */
@@ -426,43 +420,42 @@ static const struct shown_column sum_columns[] = {
 #undef AT
 
 /* word: "day"; it names the first column. */
-static void print_sums(const char *word, const struct spend_row *rows, size_t count, unsigned set)
+static void print_sums(const struct cmd_context *ctx, const char *word,
+		       const struct spend_row *sums, size_t count)
 {
 	struct shown_column list[ARRAY_LEN(sum_columns)];
 	const struct columns columns = {list, ARRAY_LEN(list)};
 	CLEANUP(str_free) struct str csv = STR_INIT;
-	CLEANUP(table_free) struct table *t = table_new();
-	CLEANUP(json_decref) json_t *array = json_array();
 	char title[16] = "";
+	unsigned sets = RUN_TABLE;
 
 	memcpy(list, sum_columns, sizeof(list));
 	for (size_t i = 0; word[i] && i + 1 < sizeof(title); i++)
 		title[i] = (char)toupper((unsigned char)word[i]);
 	list[0].key = word;
 	list[0].title = title;
-	for (size_t i = 0; i < count && set == RUN_TABLE; i++)
-		if (rows[i].cost_microusd > rows[i].counted_microusd)
-			set |= RUN_MORE;
+	for (size_t i = 0; i < count; i++)
+		if (sums[i].cost_microusd > sums[i].counted_microusd)
+			sets |= RUN_MORE;
+	struct rows rows = rows_begin(ctx->json, &columns, sets, RUN_OBJECT);
 	columns_csv(&csv, &columns, RUN_CSV, NULL);
-	columns_titles(t, &columns, set & (RUN_TABLE | RUN_MORE));
 	for (size_t i = 0; i < count; i++) {
-		struct sum_facts f = {.row = rows[i]};
-		report_ratio(f.used, sizeof(f.used), rows[i].compute_ms, rows[i].billed_ms);
+		struct sum_facts f = {.row = sums[i]};
+		report_ratio(f.used, sizeof(f.used), sums[i].compute_ms, sums[i].billed_ms);
 		columns_csv(&csv, &columns, RUN_CSV, &f);
-		columns_cells(t, &columns, set & (RUN_TABLE | RUN_MORE), &f);
-		json_array_append_new(array, columns_json(json_object(), &columns, RUN_OBJECT, &f));
+		rows_add(&rows, &f);
 	}
-	if (set == RUN_CSV)
+	if (opt_has(ctx, "csv")) {
 		output_lines(stdout, str_text(&csv));
-	else if (set == RUN_OBJECT)
-		output_json(json_incref(array));
-	else
-		table_print(t, stdout, terminal_width(stdout));
-	if (!count && set == RUN_TABLE)
+		table_free(rows.table);
+		return;
+	}
+	rows_end(&rows);
+	if (!count && !ctx->json)
 		log_line(LOG_NOTE, "no pod has been billed yet");
 }
 
-int ledger_by(struct cmd_context *ctx, const char *word, bool csv, struct err *err)
+int ledger_by(struct cmd_context *ctx, const char *word, struct err *err)
 {
 	struct run_row *runs = NULL;
 	struct pod_row *pods = NULL;
@@ -478,7 +471,7 @@ int ledger_by(struct cmd_context *ctx, const char *word, bool csv, struct err *e
 	if (result == 0) {
 		struct spend_row *rows =
 			spend_sum(by, runs, run_count, pods, pod_count, clock_wall_ms(), &count);
-		print_sums(word, rows, count, csv ? RUN_CSV : ctx->json ? RUN_OBJECT : RUN_TABLE);
+		print_sums(ctx, word, rows, count);
 		free(rows);
 	}
 	free(pods);

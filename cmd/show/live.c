@@ -1,4 +1,4 @@
-/* live.c - prints what costs money now: the pods that have not ended. */
+/* live.c - the pods that have not ended, as `burst ps` and the page of `burst report` show them. */
 #include "report.h"
 
 #include "base/clock.h"
@@ -84,7 +84,7 @@ static bool look(struct pod_facts *f, const struct cmd_context *ctx, const struc
 	return is.is == POD_NOW_AS_ROW;
 }
 
-json_t *live_pods_list(struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+json_t *live_pods_list(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
 		       int64_t now)
 {
 	struct pod_facts f = {.eta_ms = -1};
@@ -92,60 +92,22 @@ json_t *live_pods_list(struct cmd_context *ctx, const struct pod_row *pods, size
 
 	for (size_t i = 0; i < count; i++) {
 		look(&f, ctx, pods, count, i, now);
-		json_t *pod = json_pack("{s:s}", "kind", "pod");
-		json_array_append_new(list, columns_json(pod, &of_pods, POD_PS_JSON, &f));
+		json_array_append_new(list, columns_json(json_object(), &of_pods, POD_PS_JSON, &f));
 	}
 	return list;
 }
 
-int live_pods_json(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
-		   struct err *err)
+size_t live_pods_table(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+		       int64_t now)
 {
-	json_t *list = live_pods_list(ctx, pods, count, now);
-
-	if (report_volumes(ctx->store, NULL, list, err) < 0) {
-		json_decref(list);
-		return -1;
-	}
-	output_json(list);
-	return 0;
-}
-
-/* Returns how many of them have no client. */
-static size_t print_table(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
-			  int64_t now)
-{
-	CLEANUP(table_free) struct table *t = table_new();
+	struct rows rows = rows_begin(false, &of_pods, POD_PS, 0);
 	struct pod_facts f = {.eta_ms = -1};
 	size_t alone = 0;
 
-	columns_titles(t, &of_pods, POD_PS);
 	for (size_t i = 0; i < count; i++) {
 		alone += !look(&f, ctx, pods, count, i, now);
-		columns_cells(t, &of_pods, POD_PS, &f);
+		rows_add(&rows, &f);
 	}
-	table_print(t, stdout, terminal_width(stdout));
+	rows_end(&rows);
 	return alone;
-}
-
-int live_pods_print(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
-		    struct err *err)
-{
-	size_t alone = print_table(ctx, pods, count, now);
-	for (size_t i = 0; i < count; i++)
-		report_outlived(stdout, &pods[i]);
-	if (count)
-		putchar('\n');
-	int volumes = report_volumes(ctx->store, stdout, NULL, err);
-	if (!count && volumes >= 0)
-		log_line(LOG_NOTE,
-			 "no pods%s are billing according to this ledger; `burst reap` asks the "
-			 "providers",
-			 volumes ? "" : " or volumes");
-	if (alone)
-		log_line(LOG_NOTE,
-			 "%zu pod%s no client and may be gone: `burst attach` or `burst reap` "
-			 "asks the provider and updates the ledger",
-			 alone, alone == 1 ? " has" : "s have");
-	return volumes < 0 ? -1 : 0;
 }

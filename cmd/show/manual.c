@@ -111,7 +111,7 @@ static const struct {
 	  {"RUNPOD_API_KEY", "The key of the RunPod account."},
 	  {"MODAL_TOKEN_ID, MODAL_TOKEN_SECRET", "The keys of the Modal account."},
 	  {"RUNPOD_API_URL, RUNPOD_S3_URL, MODAL_SERVER_URL", "Other endpoints, for tests."},
-	  {"Keys to read the files of a network volume without a pod.",
+	  {"RUNPOD_S3_ACCESS_KEY, RUNPOD_S3_SECRET_KEY",
 	   "Keys of RunPod's S3-compatible API: files of a volume are read without a pod."},
 	  {"BURST_PROVIDER_PATH", "Providers outside this program: absolute paths of shared "
 				  "objects or of folders of them, with \":\" between."},

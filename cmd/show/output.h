@@ -94,17 +94,4 @@ char *output_json_line(const json_t *value);
 /* Prints that line on stdout; takes the reference. */
 void output_json(json_t *value);
 
-/* ---- findings of `burst doctor`, a line each ---- */
-
-struct findings {
-	int bad;
-	int usable;   /* providers from which this job could rent, now or later */
-	int accounts; /* cloud accounts that answered */
-};
-
-/* Prints the line on stdout and counts "bad" ones. mark: "ok", "warn", "bad" or "". */
-void findings_say(struct findings *f, const char *mark, const char *fmt, ...) PRINTF(3, 4);
-/* Prints the provider's own lines "ok: words", "warn: words", "bad: words". */
-void findings_say_lines(struct findings *f, const char *provider, const char *text);
-
 #endif

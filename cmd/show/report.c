@@ -137,36 +137,7 @@ int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms)
 	return pod->create_ms > 0 ? end_of(pod, now_ms) - pod->create_ms : 0;
 }
 
-/* ---- JSON ---- */
-
-/* output_json_line() prints no more decimals than these. */
-json_t *report_seconds(int64_t ms)
-{
-	return json_real((double)ms / 1000);
-}
-
-json_t *report_dollars(int64_t microusd)
-{
-	return json_real((double)microusd / 1e6);
-}
-
-/* JSON requires UTF-8; paths and vendors' words may have any bytes. */
-json_t *report_text(const char *text)
-{
-	CLEANUP(str_free) struct str safe = STR_INIT;
-
-	if (utf8_valid(text, strlen(text)))
-		return json_string(text);
-	str_add_printable(&safe, text, strlen(text), 0);
-	return json_string(str_text(&safe));
-}
-
-json_t *report_time(int64_t wall_ms)
-{
-	char text[32];
-
-	return wall_ms > 0 ? json_string(clock_rfc3339(text, sizeof(text), wall_ms)) : json_null();
-}
+/* ---- details of pods as JSON ---- */
 
 static bool load_is_reported(const struct pod_row *pod)
 {
@@ -212,126 +183,6 @@ static json_t *gpu_use_json(const void *facts)
 			 (json_int_t)pod->gpu_memory_peak_mib);
 }
 
-/* ---- columns ---- */
-
-static json_t *value_json(const struct shown_column *c, const void *of)
-{
-	const char *at = (const char *)of + c->at;
-	int64_t number = c->unit >= UNIT_TIME ? *(const int64_t *)at : 0;
-
-	if (c->json)
-		return c->json(of);
-	switch (c->unit) {
-	case UNIT_FIGURE:
-	case UNIT_TEXT: return report_text(at);
-	case UNIT_TEXT_OR_NULL: return text_or_null(at);
-	case UNIT_WORD: return report_text(*(const char *const *)at);
-	case UNIT_FLAG: return json_boolean(*(const bool *)at);
-	case UNIT_TIME: return report_time(number);
-	case UNIT_COUNT: return json_integer(number);
-	case UNIT_MS: return number < 0 ? json_null() : report_seconds(number);
-	case UNIT_USD: return number < 0 ? json_null() : report_dollars(number);
-	}
-	return json_null();
-}
-
-json_t *columns_json(json_t *to, const struct columns *c, unsigned sets, const void *of)
-{
-
-	for (size_t i = 0; i < c->count; i++)
-		if (c->list[i].sets & sets)
-			json_object_set_new(to, c->list[i].key, value_json(&c->list[i], of));
-	return to;
-}
-
-void columns_titles(struct table *t, const struct columns *c, unsigned sets)
-{
-	for (size_t i = 0; i < c->count; i++)
-		if (c->list[i].sets & sets)
-			table_column(t, c->list[i].title,
-				     c->list[i].unit >= UNIT_FIGURE && c->list[i].unit != UNIT_TIME
-					     ? TABLE_RIGHT
-					     : TABLE_LEFT,
-				     c->list[i].spare);
-}
-
-static void add_cell(struct table *t, const struct shown_column *c, const void *of)
-{
-	const char *at = (const char *)of + c->at;
-	int64_t number = c->unit >= UNIT_TIME ? *(const int64_t *)at : 0;
-	char text[32];
-
-	if (c->unit == UNIT_WORD)
-		table_cell(t, "%s", *(const char *const *)at);
-	else if (c->unit < UNIT_TIME)
-		table_cell(t, "%s", at);
-	else if (c->unit == UNIT_TIME)
-		table_cell(t, "%.10s %.5s", clock_rfc3339(text, sizeof(text), number), text + 11);
-	else if (c->unit == UNIT_COUNT)
-		table_cell(t, "%lld", (long long)number);
-	else if (number < 0)
-		table_cell(t, "-");
-	else
-		table_cell(t, "%s",
-			   c->unit == UNIT_USD ? money_show(text, sizeof(text), number)
-					       : duration_show(text, sizeof(text), number));
-}
-
-void columns_cells(struct table *t, const struct columns *c, unsigned sets, const void *of)
-{
-	for (size_t i = 0; i < c->count; i++)
-		if (c->list[i].sets & sets)
-			add_cell(t, &c->list[i], of);
-}
-
-/* Printable text, quoted if it has a comma or a quote. */
-static void csv_text(struct str *to, const char *text)
-{
-	CLEANUP(str_free) struct str safe = STR_INIT;
-
-	str_add_printable(&safe, text, strlen(text), 0);
-	if (!strpbrk(str_text(&safe), ",\"")) {
-		str_add(to, str_text(&safe));
-		return;
-	}
-	str_addc(to, '"');
-	for (const char *p = str_text(&safe); *p; p++) {
-		if (*p == '"')
-			str_addc(to, '"');
-		str_addc(to, *p);
-	}
-	str_addc(to, '"');
-}
-
-static void csv_value(struct str *to, const struct shown_column *c, const void *of)
-{
-	CLEANUP(json_decref) json_t *value = value_json(c, of);
-
-	if (json_is_string(value))
-		csv_text(to, json_string_value(value));
-	else if (json_is_integer(value))
-		str_addf(to, "%lld", (long long)json_integer_value(value));
-	else if (json_is_real(value))
-		str_addf(to, "%.*f", c->unit == UNIT_MS ? 3 : 6, json_real_value(value));
-}
-
-void columns_csv(struct str *to, const struct columns *c, unsigned sets, const void *of)
-{
-	const char *comma = "";
-
-	for (size_t i = 0; i < c->count; i++) {
-		if (!(c->list[i].sets & sets))
-			continue;
-		str_add(to, comma);
-		comma = ",";
-		if (of)
-			csv_value(to, &c->list[i], of);
-		else
-			str_add(to, c->list[i].key);
-	}
-	str_addc(to, '\n');
-}
-
 /* ---- the columns of pods ---- */
 
 static json_t *phases_json(const void *facts)
@@ -348,6 +199,12 @@ static json_t *segments_json(const void *facts)
 			 (json_int_t)f->run.failed);
 }
 
+static json_t *kind_json(const void *facts)
+{
+	(void)facts;
+	return json_string("pod");
+}
+
 /* Each thing that burst says of a pod. */
 static const struct shown_column pod_columns[] = {
 #define AT(field) offsetof(struct pod_facts, field)
@@ -356,6 +213,7 @@ static const struct shown_column pod_columns[] = {
 		POD_PHASES | (phase == PHASE_KEPT ? POD_END_KEPT : POD_END), name "_s", name,      \
 			UNIT_MS, AT(phase_ms[phase]), spare                                        \
 	}
+	{POD_PS_JSON, "kind", .json = kind_json},
 	{POD_PS | POD_PS_JSON, "run", "RUN", UNIT_TEXT, AT(row.run)},
 	{POD_PS, NULL, "JOB", UNIT_TEXT, AT(run.job), TABLE_SHRINKS},
 	{POD_PS_JSON, "attempt", NULL, UNIT_TEXT, AT(row.attempt)},
@@ -768,71 +626,4 @@ void report_unreleased(const struct pod_row *pods, size_t count)
 				    "burst reap %s --force",
 				    pod_row_called(&pods[i]), pods[i].provider,
 				    pod_row_called(&pods[i]));
-}
-
-/* ---- the end of a sweep ---- */
-
-static const char *why_gone(enum reap_what why)
-{
-	switch (why) {
-	case REAP_PAST: return "past its hard end";
-	case REAP_FORCED: return "as requested";
-	case REAP_ENDED: return "its run has ended";
-	case REAP_ORPHAN: return "its client exited, and it has no work";
-	case REAP_PASS:
-	case REAP_LEAVE: break;
-	}
-	return "";
-}
-
-static void say_skipped(const struct swept *pod)
-{
-	const struct pod_view *view = pod->view;
-	char when[32];
-
-	if (!view->marker.attempt[0])
-		output_line(stdout,
-			    "pod %s of %s: skipped: its name is %s, but its marker is missing "
-			    "(burst reap %s --force releases it)",
-			    view->id, pod->provider, view->name, view->id);
-	else
-		output_line(stdout,
-			    "pod %s of %s: run %s of machine %s, hard end %s%s; skipped (burst "
-			    "reap %s --force releases it)",
-			    view->id, pod->provider, view->marker.run, view->marker.machine,
-			    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
-			    pod->has_client ? ", its client runs here" : "", view->id);
-}
-
-void swept_say(void *ctx, const struct swept *pod)
-{
-	(void)ctx;
-	switch (pod->as) {
-	case SWEPT_GONE:
-		output_line(stdout, "pod %s of %s: gone (%s)", pod->view->id, pod->provider,
-			    why_gone(pod->why));
-		break;
-	case SWEPT_SKIPPED: say_skipped(pod); break;
-	case SWEPT_UNRELEASED:
-		output_line(stderr, "burst: pod %s of %s: not released: %s", pod->view->id,
-			    pod->provider, pod->trouble);
-		break;
-	}
-}
-
-void swept_add_accounts(struct str *to, const struct sweep_end *end)
-{
-	for (size_t i = 0; i < end->account_count; i++)
-		str_addf(to, "%s %s", i ? "," : "", end->accounts[i]);
-}
-
-void swept_say_nothing(const struct sweep_end *end)
-{
-	CLEANUP(str_free) struct str names = STR_INIT;
-
-	swept_add_accounts(&names, end);
-	output_line(stderr,
-		    end->unlisted ? "no pods of this machine's ledger are left at%s"
-				  : "no pods of burst are left at%s",
-		    str_text(&names));
 }

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "columns.h"
 #include "config/config.h"
 #include "core/core.h"
 #include "output.h"
@@ -35,40 +36,6 @@ const char *phase_name(enum phase phase); /* "queue" ... */
 void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[PHASES]);
 
 int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms);
-
-/* ---- columns: what burst says of a thing, once for tables, JSON and CSV ---- */
-
-/* Of the field. Those from UNIT_TIME on are int64_t; below 0: unknown, null in JSON, "-" in tables.
- */
-enum unit {
-	UNIT_TEXT,         /* char [] */
-	UNIT_TEXT_OR_NULL, /* the same; null in JSON if it is empty */
-	UNIT_WORD,         /* const char * */
-	UNIT_FLAG,         /* bool */
-	UNIT_FIGURE,       /* char [], on the right of a column */
-	UNIT_TIME,         /* wall clock ms */
-	UNIT_COUNT,
-	UNIT_MS,
-	UNIT_USD /* micro-dollars */
-};
-struct shown_column {
-	unsigned sets;           /* in which tables and objects it is */
-	const char *key, *title; /* in JSON and CSV; in tables */
-	enum unit unit;
-	size_t at;                       /* offset of the field */
-	int spare;                       /* on a narrow terminal, as in table_column() */
-	json_t *(*json)(const void *of); /* instead of the field */
-};
-struct columns {
-	const struct shown_column *list;
-	size_t count;
-};
-void columns_titles(struct table *t, const struct columns *c, unsigned sets);
-void columns_cells(struct table *t, const struct columns *c, unsigned sets, const void *of);
-/* Adds to the object, which it returns. */
-json_t *columns_json(json_t *to, const struct columns *c, unsigned sets, const void *of);
-/* Appends a line; of NULL: the keys. */
-void columns_csv(struct str *to, const struct columns *c, unsigned sets, const void *of);
 
 /* ---- runs ---- */
 
@@ -134,10 +101,6 @@ json_t *report_error_json(const char *code, const char *message, const char *pod
 json_t *report_stage_json(const char *name, const json_t *said, const struct err *err);
 /* What --json calls `deliver`: the stage of that name and its repetition; NULL: there is none. */
 json_t *report_delivery_json(const json_t *stages);
-json_t *report_seconds(int64_t ms);       /* a number with 3 decimals */
-json_t *report_dollars(int64_t microusd); /* with 6 decimals */
-json_t *report_text(const char *text);    /* accepts invalid UTF-8 */
-json_t *report_time(int64_t wall_ms);     /* RFC 3339; null: not yet */
 
 /* "62%"; "-" when nothing was billed. Returns `to`. */
 char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms);
@@ -160,24 +123,16 @@ enum pod_phase phase_of_row(const struct pod_row *row);
 /* ---- pods that have not ended ---- */
 
 /* An object for each pod; a new reference. */
-json_t *live_pods_list(struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+json_t *live_pods_list(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
 		       int64_t now);
-/* Prints them and the volumes. */
-int live_pods_json(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
-		   struct err *err);
-int live_pods_print(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
-		    struct err *err);
+/* Prints them. Returns how many have no client. */
+size_t live_pods_table(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+		       int64_t now);
 
 /* ---- the log of a run ---- */
 
 /* Prints the log of run id at path, then the table of its phases; with --follow until the run ends.
  * ERR_USAGE: the run has no log. */
 int run_log_show(struct cmd_context *ctx, const char *id, const char *path, struct err *err);
-
-/* ---- the end of a sweep ---- */
-
-void swept_say(void *ctx, const struct swept *pod);
-void swept_add_accounts(struct str *to, const struct sweep_end *end);
-void swept_say_nothing(const struct sweep_end *end);
 
 #endif
