@@ -12,6 +12,86 @@
 #include "jobs/common.h"
 #include "script.h"
 
+/* ---- an object ----
+ * A line of JSON, or a row of a table. */
+
+/* Returns false after a complaint. So do the two below. */
+static bool take_text(struct script *s, const struct script_item *item, const json_t *object,
+		      const char *key, char **out)
+{
+	json_t *value = json_object_get(object, key);
+
+	if (json_is_string(value))
+		*out = xstrdup(json_string_value(value));
+	else if (json_is_integer(value) && !strcmp(key, "id"))
+		*out = xasprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	else if (value && !json_is_null(value)) {
+		script_complain(s, item->source, item->line, "\"%s\" must be a text", key);
+		return false;
+	}
+	return true;
+}
+
+static bool take_seed(struct script *s, struct script_item *item, const json_t *object)
+{
+	json_t *seed = json_object_get(object, "seed");
+
+	item->has_seed = json_is_integer(seed);
+	item->seed = json_integer_value(seed);
+	if (seed && !json_is_null(seed) &&
+	    (!item->has_seed || item->seed < 0 || item->seed > INT32_MAX)) {
+		script_complain(s, item->source, item->line,
+				"\"seed\" must be a whole number from 0 to 2147483647");
+		return false;
+	}
+	return true;
+}
+
+static bool take_options(struct script *s, struct script_item *item, const json_t *object)
+{
+	json_t *options = json_object_get(object, "options");
+
+	if (json_is_object(options))
+		item->options = json_incref(options);
+	else if (options && !json_is_null(options)) {
+		script_complain(s, item->source, item->line,
+				"\"options\" must be an object, as in {\"speed\": 160}");
+		return false;
+	}
+	return true;
+}
+
+static void take_extra(struct script_item *item, json_t *object)
+{
+	static const char *const ours[] = {"id", "text", "voice", "seed", "options"};
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		json_object_del(object, ours[i]);
+	if (json_object_size(object))
+		item->extra = json_incref(object);
+}
+
+static void add_object(struct script *s, const char *source, size_t line, json_t *object)
+{
+	struct script_item item = {.source = source, .line = line, .chapter = -1};
+	json_t *text = json_incref(json_object_get(object, "text"));
+
+	if (!json_is_string(text)) {
+		script_complain(s, source, line,
+				text ? "\"text\" must be a text" : "there is no \"text\"");
+	} else if (take_text(s, &item, object, "id", &item.id) &&
+		   take_text(s, &item, object, "voice", &item.voice) &&
+		   take_seed(s, &item, object) && take_options(s, &item, object)) {
+		take_extra(&item, object);
+		script_add(s, &item, json_string_value(text), json_string_length(text));
+	}
+	free(item.id); /* script_add() has emptied the item if it took the fields */
+	free(item.voice);
+	json_decref(item.options);
+	json_decref(item.extra);
+	json_decref(text);
+}
+
 /* ---- table ----
  * Reads tables: CSV and TSV with a header (RFC 4180: quoted fields, newlines in them), and
  * `id|text` lines without one. */
@@ -141,25 +221,25 @@ static bool is_empty_row(const struct row *row)
 	       strspn(str_text(&row->fields[0]), " \t") == row->fields[0].len;
 }
 
-enum column { COLUMN_EXTRA, COLUMN_ID, COLUMN_TEXT, COLUMN_VOICE, COLUMN_SEED, COLUMN_OPTIONS };
-
-static enum column column_of(const char *name)
+/* Returns one of the names that burst knows, or the name itself. */
+static const char *column_name(const struct str *field)
 {
-	static const char *const names[] = {NULL, "id", "text", "voice", "seed", "options"};
+	static const char *const names[] = {"id", "text", "voice", "seed", "options"};
+	const char *name = str_text(field);
 	size_t skip = strspn(name, " \t"), len = strcspn(name + skip, " \t");
 
 	if (name[skip + len + strspn(name + skip + len, " \t")])
-		return COLUMN_EXTRA;
-	for (size_t i = 1; i < ARRAY_LEN(names); i++)
+		return name;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strlen(names[i]) == len && !strncasecmp(names[i], name + skip, len))
-			return (enum column)i;
-	return COLUMN_EXTRA;
+			return names[i];
+	return name;
 }
 
 static bool find_text(const struct row *header)
 {
 	for (size_t i = 0; i < header->count; i++)
-		if (column_of(str_text(&header->fields[i])) == COLUMN_TEXT)
+		if (!strcmp(column_name(&header->fields[i]), "text"))
 			return true;
 	return false;
 }
@@ -181,85 +261,41 @@ static bool read_header(struct reader *r, struct row *header, const char *separa
 	return false;
 }
 
-static void set_extra(struct script_item *item, const char *name, const char *value)
+/* Returns NULL for a text that no JSON can hold. */
+static json_t *cell_value(const char *name, const struct str *field)
 {
-	if (!value[0] || !name[0])
-		return;
-	if (!item->extra)
-		item->extra = json_object();
-	json_object_set_new(item->extra, name,
-			    json_string(value)); /* rejects text that is not UTF-8 */
-}
-
-/* Returns false after a complaint. */
-static bool set_seed(struct script *s, struct script_item *item, const char *value)
-{
+	const char *text = str_text(field);
+	json_t *value = NULL;
 	char *end;
-	long long seed = strtoll(value, &end, 10);
 
-	if (*end || seed < 0 || seed > INT32_MAX) {
-		script_complain(s, item->source, item->line,
-				"seed must be a whole number from 0 to 2147483647");
-		return false;
+	if (!strcmp(name, "options"))
+		value = json_loads(text, 0, NULL);
+	if (!strcmp(name, "seed")) {
+		long long seed = strtoll(text, &end, 10);
+		value = *end ? NULL : json_integer(seed);
 	}
-	item->has_seed = true;
-	item->seed = seed;
-	return true;
+	if (value)
+		return value;
+	/* script_add() says what is wrong with the first three */
+	return !strcmp(name, "id") || !strcmp(name, "text") || !strcmp(name, "voice")
+		       ? json_stringn_nocheck(text, field->len)
+		       : json_string(text);
 }
 
-static bool set_options(struct script *s, struct script_item *item, const char *value)
-{
-	item->options = json_loads(value, 0, NULL);
-	if (json_is_object(item->options))
-		return true;
-	script_complain(s, item->source, item->line,
-			"options must be a JSON object, as in {\"speed\": 160}");
-	return false;
-}
-
-/* Returns false after a complaint. */
-static bool set_field(struct script *s, struct script_item *item, enum column column,
-		      const char *name, const char *value)
-{
-	if (!value[0])
-		return true;
-	switch (column) {
-	case COLUMN_ID:
-		free(item->id);
-		item->id = xstrdup(value);
-		return true;
-	case COLUMN_VOICE:
-		free(item->voice);
-		item->voice = xstrdup(value);
-		return true;
-	case COLUMN_SEED: return set_seed(s, item, value);
-	case COLUMN_OPTIONS: return item->options || set_options(s, item, value);
-	case COLUMN_EXTRA: set_extra(item, name, value); return true;
-	case COLUMN_TEXT: return true;
-	}
-	return true;
-}
-
+/* Adds a row as if it were a line of JSON. Of columns with one name, the first that is not empty
+ * counts. */
 static void add_row(struct script *s, const char *source, const struct row *header,
 		    const struct row *row)
 {
-	struct script_item item = {.source = source, .line = row->line, .chapter = -1};
-	const struct str *text = NULL;
-	bool good = true;
+	CLEANUP(json_decref) json_t *object = json_object();
 
-	for (size_t i = 0; i < row->count && good; i++) {
-		const char *name = str_text(&header->fields[i]);
-		enum column column = column_of(name);
-		if (column == COLUMN_TEXT && !text)
-			text = &row->fields[i];
-		good = set_field(s, &item, column, name, str_text(&row->fields[i]));
+	for (size_t i = 0; i < row->count; i++) {
+		const char *name = column_name(&header->fields[i]);
+		bool used = row->fields[i].len || !strcmp(name, "text");
+		if (used && name[0] && !json_object_get(object, name))
+			json_object_set_new(object, name, cell_value(name, &row->fields[i]));
 	}
-	if (good && text)
-		script_add(s, &item, str_text(text), text->len);
-	free(item.id); /* free what script_add() did not take */
-	free(item.voice);
-	json_decref(item.options);
-	json_decref(item.extra);
+	add_object(s, source, row->line, object);
 }
 
 static void read_rows(struct script *s, const char *source, struct reader *r,
@@ -408,99 +444,6 @@ void input_read_text(struct script *s, const char *source, const char *bytes, si
 }
 
 /* ---- JSON lines ---- */
-
-/* The fields of a line, removed from its object one by one. */
-static bool take_id(struct script *s, struct script_item *item, json_t *object)
-{
-	json_t *id = json_object_get(object, "id");
-
-	if (json_is_string(id))
-		item->id = xstrdup(json_string_value(id));
-	else if (json_is_integer(id))
-		item->id = xasprintf("%" JSON_INTEGER_FORMAT, json_integer_value(id));
-	else if (id && !json_is_null(id)) {
-		script_complain(s, item->source, item->line, "\"id\" must be a text");
-		return false;
-	}
-	return true;
-}
-
-/* Returns false after a complaint. So do the two below. */
-static bool take_voice(struct script *s, struct script_item *item, json_t *object)
-{
-	json_t *voice = json_object_get(object, "voice");
-
-	if (json_is_string(voice))
-		item->voice = xstrdup(json_string_value(voice));
-	else if (voice && !json_is_null(voice)) {
-		script_complain(s, item->source, item->line, "\"voice\" must be a text");
-		return false;
-	}
-	return true;
-}
-
-static bool take_seed(struct script *s, struct script_item *item, json_t *object)
-{
-	json_t *seed = json_object_get(object, "seed");
-
-	item->has_seed = json_is_integer(seed);
-	item->seed = json_integer_value(seed);
-	if (seed && !json_is_null(seed) &&
-	    (!item->has_seed || item->seed < 0 || item->seed > INT32_MAX)) {
-		script_complain(s, item->source, item->line,
-				"\"seed\" must be a whole number from 0 to 2147483647");
-		return false;
-	}
-	return true;
-}
-
-static bool take_options(struct script *s, struct script_item *item, json_t *object)
-{
-	json_t *options = json_object_get(object, "options");
-
-	if (json_is_object(options))
-		item->options = json_incref(options);
-	else if (options && !json_is_null(options)) {
-		script_complain(s, item->source, item->line, "\"options\" must be an object");
-		return false;
-	}
-	return true;
-}
-
-static void take_extra(struct script_item *item, json_t *object)
-{
-	static const char *const ours[] = {"id", "text", "voice", "seed", "options"};
-
-	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-		json_object_del(object, ours[i]);
-	if (json_object_size(object))
-		item->extra = json_incref(object);
-}
-
-static void free_fields(struct script_item *item)
-{
-	free(item->id);
-	free(item->voice);
-	json_decref(item->options);
-	json_decref(item->extra);
-}
-
-static void add_object(struct script *s, const char *source, size_t line, json_t *object)
-{
-	struct script_item item = {.source = source, .line = line, .chapter = -1};
-	json_t *text = json_incref(json_object_get(object, "text"));
-
-	if (!json_is_string(text)) {
-		script_complain(s, source, line,
-				text ? "\"text\" must be a text" : "there is no \"text\"");
-	} else if (take_id(s, &item, object) && take_voice(s, &item, object) &&
-		   take_seed(s, &item, object) && take_options(s, &item, object)) {
-		take_extra(&item, object);
-		script_add(s, &item, json_string_value(text), json_string_length(text));
-	}
-	free_fields(&item); /* script_add() has emptied the item if it took the fields */
-	json_decref(text);
-}
 
 void input_read_jsonl(struct script *s, const char *source, const char *bytes, size_t len)
 {
