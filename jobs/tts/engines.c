@@ -2,10 +2,10 @@
  */
 #include "engines.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-#include "apt.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "jobs/workers/embed.h"
@@ -21,7 +21,7 @@
 #define TURBO   "ResembleAI/chatterbox-turbo", "749d1c1a46eb10492095d68fbcf55691ccf137cd"
 
 /* clang-format off */
-const struct engine_weight chatterbox_weights[] = {
+static const struct engine_weight chatterbox_weights[] = {
 	{REGULAR, "ve.safetensors", "f0921cab452fa278bc25cd23ffd59d36f816d7dc5181dd1bef9751a7fb61f63c", 5695784},
 	{REGULAR, "t3_cfg.safetensors", "914cb1696f47527fe8852ca8f1fe1fa63cb34f76f9c715e84e067b744dd0da81", 2129653744},
 	{REGULAR, "s3gen.safetensors", "2b78103c654207393955e4900aac14a12de8ef25f4b09424f1ef91941f161d4e", 1056484620},
@@ -30,7 +30,7 @@ const struct engine_weight chatterbox_weights[] = {
 	{0},
 };
 
-const struct engine_weight chatterbox_turbo_weights[] = {
+static const struct engine_weight chatterbox_turbo_weights[] = {
 	{TURBO, "ve.safetensors", "f0921cab452fa278bc25cd23ffd59d36f816d7dc5181dd1bef9751a7fb61f63c", 5695784},
 	{TURBO, "t3_turbo_v1.safetensors", "fcf1f8c1d651bb7e3acd69ee5be269b4ac10c02980b7708213d598bc9f7cdf87", 1915480052},
 	{TURBO, "s3gen_meanflow.safetensors", "d65cb687a2ed581ee6cc297e919ffefa63386944f42364ae13b78a594945514f", 1064875036},
@@ -66,7 +66,7 @@ const struct engine_weight chatterbox_turbo_weights[] = {
 
 #define WEIGHT(NAME) {KOKORO, "voices/" #NAME ".pt"},
 #define WORD(NAME)   #NAME,
-const struct engine_weight kokoro_weights[] = {
+static const struct engine_weight kokoro_weights[] = {
 	{KOKORO, "config.json", "5abb01e2403b072bf03d04fde160443e209d7a0dad49a423be15196b9b43c17f",
 	 2351},
 	{KOKORO, "kokoro-v1_0.pth",
@@ -77,7 +77,7 @@ const struct engine_weight kokoro_weights[] = {
 static const char *const kokoro_voices[] = {VOICES(WORD) NULL};
 /* clang-format on */
 
-const struct engine_option kokoro_options[] = {{"speed", false, 0.5, 2}, {0}};
+static const struct engine_option kokoro_options[] = {{"speed", false, 0.5, 2}, {0}};
 
 /* enum letters: the script of this voice's language. */
 static unsigned kokoro_letters(const char *voice)
@@ -88,32 +88,13 @@ static unsigned kokoro_letters(const char *voice)
 				 : LETTERS_LATIN;
 }
 
-int kokoro_check_voice(const char *voice, struct err *err)
-{
-	CLEANUP(str_free) struct str shown = STR_INIT;
-	bool known = false;
-
-	for (size_t i = 0; kokoro_voices[i] && !known; i++)
-		known = !strcmp(kokoro_voices[i], voice);
-	if (known)
-		return 0;
-	const char *near = nearest_word(voice, kokoro_voices);
-	str_add_printable(&shown, voice, strlen(voice), 60);
-	if (near)
-		return err_set(err, ERR_CONFIG,
-			       "voice \"%s\" is unknown to kokoro; did you mean \"%s\"?",
-			       str_text(&shown), near);
-	return err_set(err, ERR_CONFIG,
-		       "voice \"%s\" is unknown to kokoro, which has 54, as " KOKORO_VOICE
-		       ", bm_george, ef_dora and ff_siwis",
-		       str_text(&shown));
-}
-
 /* ---- piper ----
  * The table of piper's voices. */
 
-#define REPOSITORY "rhasspy/piper-voices"
-#define REVISION   "v1.0.0"
+/* a Python package contains it, so it needs no other server */
+#define PIPER_VOICE "en_US-joe-medium"
+#define REPOSITORY  "rhasspy/piper-voices"
+#define REVISION    "v1.0.0"
 /* The model of PIPER_VOICE, which a Python package also contains. The project publishes no SHA-256
  * of its voices. */
 #define JOE_SHA256 "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06"
@@ -121,7 +102,7 @@ int kokoro_check_voice(const char *voice, struct err *err)
 
 /* The voices of REPOSITORY at REVISION, from the project's list. Sorted. */
 /* clang-format off */
-static const char *const voices_known[] = {
+static const char *const piper_voices[] = {
 	"ar_JO-kareem-low", "ar_JO-kareem-medium", "ca_ES-upc_ona-medium", "ca_ES-upc_ona-x_low", "ca_ES-upc_pau-x_low",
 	"cs_CZ-jirka-low", "cs_CZ-jirka-medium", "cy_GB-bu_tts-medium", "cy_GB-gwryw_gogleddol-medium", "da_DK-talesyntese-medium",
 	"de_DE-eva_k-x_low", "de_DE-karlsson-low", "de_DE-kerstin-low", "de_DE-mls-medium", "de_DE-pavoque-low",
@@ -154,22 +135,6 @@ static const char *const voices_known[] = {
 	NULL,
 };
 /* clang-format on */
-
-/* ERR_CONFIG names the nearest existing voice. */
-static int piper_check_voice(const char *voice, struct err *err)
-{
-	CLEANUP(str_free) struct str shown = STR_INIT;
-
-	for (size_t i = 0; voices_known[i]; i++)
-		if (!strcmp(voices_known[i], voice))
-			return 0;
-	const char *near = nearest_word(voice, voices_known);
-	str_add_printable(&shown, voice, strlen(voice), 60);
-	return err_set(err, ERR_CONFIG, "voice \"%s\" is unknown to piper%s%s%s", str_text(&shown),
-		       near ? "; did you mean \"" : "",
-		       near ? near : " (its voices are named as in \"" PIPER_VOICE "\")",
-		       near ? "\"?" : "");
-}
 
 /* A package contains the default voice. If the user names a mirror, all voices come from there. */
 static bool packaged(const char *voice, const char *mirror)
@@ -258,7 +223,7 @@ static int voice_rate(const char *voice)
 	return ends_with(voice, "low") ? 16000 : 22050;
 }
 
-const struct engine_voices piper_voices = {
+static const struct engine_voices piper_files = {
 	.revision = REVISION,
 	.program = "piper_voice.py",
 	.locks = voice_locks,
@@ -292,25 +257,25 @@ const struct engine_voices piper_voices = {
 	{MODEL, "speech_tokenizer/model.safetensors", "836b7b357f5ea43e889936a3709af68dfe3751881acefe4ecf0dbd30ba571258", 682293092}, \
 	{0}
 
-const struct engine_weight qwen3_weights[] = {
+static const struct engine_weight qwen3_weights[] = {
 	{SMALL, "config.json", "81aca2b6fac304944d8acf345272d8a9a727d5fc2e2e66b222ab4729340c7455", 4908},
 	{SMALL, "model.safetensors", "bc3c7e785eb961179c25450d1acff03f839e0002f2f3a5aeb67b5735c0fa2adb", 1811626576},
 	COMMON(SMALL),
 };
 
-const struct engine_weight qwen3_clone_weights[] = {
+static const struct engine_weight qwen3_clone_weights[] = {
 	{SMALL_CLONE, "config.json", "2e714c787c8edb98b05432685cddb634add2de4d4e645f653d68251ef72ba011", 4494},
 	{SMALL_CLONE, "model.safetensors", "180b3b10eb1c9f1b4db7806d5475bae3071c0243c299d49926bab1da3b6946f6", 1829344272},
 	COMMON(SMALL_CLONE),
 };
 
-const struct engine_weight qwen3_large_weights[] = {
+static const struct engine_weight qwen3_large_weights[] = {
 	{LARGE, "config.json", "17a07f527a1c25ea30b4e023a184482a23d3e279d697b1dc81b1bde498d29cf9", 4908},
 	{LARGE, "model.safetensors", "38b1d5971bdbd982b561cccec982669a53b0537c3cf5e9bd4778ed07bb2f5137", 3833402552},
 	COMMON(LARGE),
 };
 
-const struct engine_weight qwen3_large_clone_weights[] = {
+static const struct engine_weight qwen3_large_clone_weights[] = {
 	{LARGE_CLONE, "config.json", "b4f01752d15a488abde3e1ab44723ae4f4b9e68a4037257b098b3737893cc1f9", 4494},
 	{LARGE_CLONE, "model.safetensors", "38fc7fc51c5e776e840414b6fd443962e9411b9654888fd7913e4da643cb857c", 3857413744},
 	COMMON(LARGE_CLONE),
@@ -326,29 +291,9 @@ static const char *const qwen3_voices[] = {"aiden", "dylan", "eric", "ono_anna",
 	{"subtalker_top_p", false, 0.01, 1}
 /* clang-format on */
 
-const struct engine_option qwen3_options[] = {OPTIONS, {0}};
-const struct engine_option qwen3_large_options[] = {OPTIONS, {"instruct", .text_bytes = 500}, {0}};
-
-/* ERR_CONFIG names the nearest existing voice. */
-static int qwen3_check_voice(const char *voice, struct err *err)
-{
-	CLEANUP(str_free) struct str shown = STR_INIT;
-
-	for (size_t i = 0; qwen3_voices[i]; i++)
-		if (!strcasecmp(qwen3_voices[i], voice))
-			return 0;
-	const char *near = nearest_word(voice, qwen3_voices);
-	str_add_printable(&shown, voice, strlen(voice), 60);
-	if (near)
-		return err_set(err, ERR_CONFIG,
-			       "voice \"%s\" is unknown to qwen3; did you mean \"%s\"?",
-			       str_text(&shown), near);
-	return err_set(err, ERR_CONFIG,
-		       "voice \"%s\" is unknown to qwen3, which has aiden, dylan, eric, ono_anna, "
-		       "ryan, serena, sohee, uncle_fu and vivian; to speak "
-		       "like a sample take engine = \"qwen3-clone\"",
-		       str_text(&shown));
-}
+static const struct engine_option qwen3_options[] = {OPTIONS, {0}};
+static const struct engine_option qwen3_large_options[] = {
+	OPTIONS, {"instruct", .text_bytes = 500}, {0}};
 
 /* ---- engines ----
  * The table of speech engines: packages, options, licences, memory, languages. */
@@ -370,13 +315,15 @@ static const char *const espeak_installed[] = {ESPEAK_LIBRARIES(AN_ITEM) "espeak
 					       NULL};
 static const char *const python_installed[] = {"python3", "-c", PYTHON_IMPORTS, NULL};
 
-static const char espeak_install[] =
-	APT_INSTALL("espeak-ng", ESPEAK_HAVE, "'espeak-ng*' 'libespeak-ng*'", "espeak-ng");
-static const char python_install[] = APT_INSTALL(
-	"python3 with venv", PYTHON_HAVE, "'python3*' 'libpython3*'", "python3 python3-venv");
-
 static const char *const espeak_packages[] = {"espeak-ng", NULL};
 static const char *const python_packages[] = {"python3", "python3-venv", NULL};
+static const struct engine_debian espeak_debian = {"espeak-ng", ESPEAK_HAVE,
+						   "'espeak-ng*' 'libespeak-ng*'", espeak_installed,
+						   espeak_packages};
+static const struct engine_debian python_debian = {"python3 with venv", PYTHON_HAVE,
+						   "'python3*' 'libpython3*'", python_installed,
+						   python_packages};
+
 static const char *const chatterbox_python[] = {"engine_chatterbox.py",  "burst_graphs.py",
 						"chatterbox_blocks.py",  "chatterbox_loop.py",
 						"chatterbox_prepare.py", "chatterbox_slots.py",
@@ -392,6 +339,25 @@ static const struct job_file *espeak_file(void)
 {
 	return &espeak_worker_file;
 }
+
+/* As printed by `espeak-ng --voices` 1.51, and the shorter names that it accepts for them. Sorted.
+ */
+/* clang-format off */
+static const char *const espeak_voices[] = {
+	"af", "am", "an", "ar", "as", "az", "ba", "be", "bg", "bn", "bpy", "bs", "ca",
+	"chr", "cmn", "cmn-latn-pinyin", "cs", "cv", "cy", "da", "de", "el", "en",
+	"en-029", "en-gb", "en-gb-scotland", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-gb-x-rp",
+	"en-us", "en-us-nyc", "eo", "es", "es-419", "es-mx", "et", "eu", "fa", "fa-latn", "fi",
+	"fr", "fr-be", "fr-ch", "fr-fr", "ga", "gd", "gn", "grc", "gu", "hak", "haw", "hbs", "he",
+	"hi", "hr", "ht", "hu", "hy", "hy-arevela", "hy-arevmda", "hyw", "ia", "id", "io", "is",
+	"it", "ja", "jbo", "ka", "kk", "kl", "kn", "ko", "kok", "ku", "ky", "la", "lb", "lfn",
+	"lt", "ltg", "lv", "mi", "mk", "ml", "mr", "ms", "mt", "my", "nb", "nci", "ne", "nl",
+	"no", "nog", "om", "or", "pa", "pap", "piqd", "pl", "pt", "pt-br", "pt-pt", "py", "qdb",
+	"qu", "quc", "qya", "ro", "ru", "ru-lv", "sd", "shn", "si", "sjn", "sk", "sl", "smj",
+	"sq", "sr", "sv", "sw", "ta", "te", "th", "tk", "tn", "tr", "tt", "ug", "uk", "ur", "uz",
+	"vi", "vi-vn-x-central", "vi-vn-x-south", "yue", "zh", "zh-cmn", "zh-yue", NULL,
+};
+/* clang-format on */
 
 /* speed: words a minute (the library treats less than 80 as 80); gap: hundredths of a second
  * between words. */
@@ -436,7 +402,7 @@ static const struct engine_option piper_options[] = {
 /* clang-format off */
 #define QWEN3_ALIKE \
 	.letters = QWEN3_LETTERS, .gpu = true, .bf16 = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
-	.sources = "qwen3-source", .torch = true, .torchaudio = true, .install = python_install, .installed = python_installed, .packages = python_packages, .python = qwen3_python
+	.sources = "qwen3-source", .torch = true, .torchaudio = true, .debian = &python_debian, .python = qwen3_python
 /* 0.83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and
  * one of the talker; sound at some 50 GFLOP a second. Memory: weights, 0.11 GiB of cache for the
  * longest row, 1,300 frames of sound at once */
@@ -447,8 +413,7 @@ static const struct engine_option piper_options[] = {
 #define QWEN3_LARGE .vram_gb = 12, .prior = QWEN3_PRIOR(0.027, 6.5, "")
 #define QWEN3_RAN "tests with random weights, on a processor; no GPU yet"
 #define QWEN3_NAMED \
-	.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, QWEN3_RAN}, .voice = QWEN3_VOICE, .named_voices = true, \
-	.check_voice = qwen3_check_voice
+	.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, QWEN3_RAN}, .voice = "ryan", .voices = qwen3_voices, .any_case = true
 #define QWEN3_CLONE \
 	.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "3 to 30 s", 24000, QWEN3_RAN}, .sample_least_s = 2.9, .sample_most_s = 30, .needs_sample = true, \
 	.reads_words = true
@@ -464,7 +429,9 @@ static const struct engine engines[] = {
 		.name = "espeak",
 		.facts = {"GPL-3.0", "GPL-3.0", 5, "over 100", NULL, 22050, "all tests, on x86-64"},
 		.voice = "en",
-		.named_voices = true,
+		.voices = espeak_voices,
+		.any_case = true,
+		.variants = true,
 		.max_batch = 64,
 		.max_batch_weight =
 			64 * 320, /* a few MB of samples; larger files only delay the first fetch */
@@ -472,35 +439,29 @@ static const struct engine engines[] = {
 		.seconds_each = 0.005,
 		.prior = {.host_share = 1, .source = "espeak-ng on one core, 2026-11"},
 		.worker = "\"$BURST_KIT/espeak-worker\"",
-		.install = espeak_install,
-		.installed = espeak_installed,
-		.packages = espeak_packages,
+		.debian = &espeak_debian,
 		.options = espeak_options,
 		.file = espeak_file,
 		.normal_speed = 175, /* in words a minute */
-		.check_voice = voices_check_espeak,
 	},
 	{
 		.name = "piper",
 		.facts = {"GPL-3.0", "by voice", 0, "37", NULL, 22050,
 			  "tests with one real voice, on x86-64"},
 		.voice = PIPER_VOICE,
-		.named_voices = true,
+		.voices = piper_voices,
 		.max_batch = 64,
 		.max_batch_weight = 64 * 320,
 		/* a guess for idle cores: 0.6 / 15 was measured on two busy ones */
 		.seconds_per_char = 0.2 / 15,
 		.seconds_each = 0.05,
 		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" piper",
-		.install = python_install,
-		.installed = python_installed,
-		.packages = python_packages,
+		.debian = &python_debian,
 		.lock = "piper",
 		.options = piper_options,
 		.python = piper_python,
 		.normal_speed = 1,
-		.check_voice = piper_check_voice,
-		.by_voice = &piper_voices,
+		.by_voice = &piper_files,
 	},
 	{
 		.name = "chatterbox",
@@ -533,9 +494,7 @@ static const struct engine engines[] = {
 		.torchaudio = true,
 		.weights = chatterbox_weights,
 		.prepare = "chatterbox_prepare.py",
-		.install = python_install,
-		.installed = python_installed,
-		.packages = python_packages,
+		.debian = &python_debian,
 		.options = chatterbox_options,
 		.python = chatterbox_python,
 		CHATTERBOX_SAMPLE,
@@ -569,9 +528,7 @@ static const struct engine engines[] = {
 		.torchaudio = true,
 		.weights = chatterbox_turbo_weights,
 		.prepare = "chatterbox_prepare.py",
-		.install = python_install,
-		.installed = python_installed,
-		.packages = python_packages,
+		.debian = &python_debian,
 		.options = turbo_options,
 		.python = chatterbox_python,
 		CHATTERBOX_SAMPLE,
@@ -611,8 +568,8 @@ static const struct engine engines[] = {
 		 * are unknown */
 		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "8", NULL, 24000,
 			  "tests with random weights, on a processor; no GPU yet"},
-		.voice = KOKORO_VOICE,
-		.named_voices = true,
+		.voice = "af_heart", /* American English */
+		.voices = kokoro_voices,
 		.letters = LETTERS_LATIN | LETTERS_DEVANAGARI | LETTERS_HAN | LETTERS_KANA,
 		.letters_of = kokoro_letters,
 		.gpu = true,
@@ -636,13 +593,10 @@ static const struct engine engines[] = {
 		.sources = "kokoro-source",
 		.torch = true,
 		.weights = kokoro_weights,
-		.install = python_install,
-		.installed = python_installed,
-		.packages = python_packages,
+		.debian = &python_debian,
 		.options = kokoro_options,
 		.python = kokoro_python,
 		.normal_speed = 1,
-		.check_voice = kokoro_check_voice,
 	},
 };
 
@@ -658,6 +612,54 @@ const struct engine *engine_find(const char *name)
 		if (!strcmp(engines[i].name, name))
 			return &engines[i];
 	return NULL;
+}
+
+/* "f3" of "de+f3": it becomes a part of file names on the pod. */
+static bool is_variant(const char *text)
+{
+	size_t len = 0;
+
+	while (isalnum((unsigned char)text[len]))
+		len++;
+	return len && len < 40 && !text[len];
+}
+
+/* Writes the first voices of an engine, and how many more there are. */
+static void add_voices(struct str *to, const char *const *voices)
+{
+	size_t count = 0, shown = 9;
+
+	while (voices[count])
+		count++;
+	if (count > shown)
+		shown = 4;
+	for (size_t i = 0; i < MIN(count, shown); i++)
+		str_addf(to, "%s%s", i ? ", " : "", voices[i]);
+	if (count > shown)
+		str_addf(to, " and %zu others", count - shown);
+}
+
+int engine_check_voice(const struct engine *engine, const char *voice, struct err *err)
+{
+	const char *plus = engine->variants ? strchr(voice, '+') : NULL;
+	CLEANUP(free_text)
+	char *name = xstrndup(voice, plus ? (size_t)(plus - voice) : strlen(voice));
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	CLEANUP(str_free) struct str some = STR_INIT;
+
+	for (const char *const *known = engine->voices; *known; known++)
+		if (!(engine->any_case ? strcasecmp : strcmp)(*known, name) &&
+		    (!plus || is_variant(plus + 1)))
+			return 0;
+	const char *near = nearest_word(name, engine->voices);
+	str_add_printable(&shown, voice, strlen(voice), 60);
+	if (near)
+		return err_set(err, ERR_CONFIG,
+			       "voice \"%s\" is unknown to %s; did you mean \"%s\"?",
+			       str_text(&shown), engine->name, near);
+	add_voices(&some, engine->voices);
+	return err_set(err, ERR_CONFIG, "voice \"%s\" is unknown to %s, which has %s",
+		       str_text(&shown), engine->name, str_text(&some));
 }
 
 static int no_option(const struct engine *engine, const char *name, struct err *err)

@@ -43,6 +43,14 @@ struct engine_weight {
 	const char *as; /* name in $BURST_ENV/weights; NULL: `file` */
 };
 
+/* Debian packages that its worker or its set-up needs. */
+struct engine_debian {
+	const char *what;     /* in messages */
+	const char *have;     /* body of a shell function that succeeds if the pod has it */
+	const char *patterns; /* of its packages and those below, for dpkg-query */
+	const char *const *installed, *const *packages; /* as in struct job_needs */
+};
+
 /* Terms of weights that forbid some use. */
 struct engine_terms {
 	const char *licence, *link, *forbids;
@@ -69,9 +77,11 @@ struct engine_voices {
 struct engine {
 	const char *name;
 	struct engine_facts facts;
-	const char *voice; /* default; NULL: none */
-	bool named_voices; /* voices are the engine's own names; else files of job.voices */
-	unsigned letters;  /* enum letters: scripts of its languages; 0: depends on the voice */
+	const char *voice;         /* default; NULL: none */
+	const char *const *voices; /* its own, NULL-terminated; NULL: files of job.voices */
+	bool any_case;             /* of the voices' letters */
+	bool variants;             /* of its voices: "de+f3" */
+	unsigned letters; /* enum letters: scripts of its languages; 0: depends on the voice */
 	/* scripts that this voice reads; NULL: all of the engine's */
 	unsigned (*letters_of)(const char *voice);
 	bool gpu;
@@ -84,9 +94,7 @@ struct engine {
 	double cap_s;           /* length at which it stops without a message; 0: none */
 	/* the command that starts it; environment_worker() adds the versions to check */
 	const char *worker;
-	const char *install; /* as in struct job_needs, like the two below */
-	const char *const *installed;
-	const char *const *packages;
+	const struct engine_debian *debian;
 	/* its Python packages: jobs/workers/lock/LOCK.txt; NULL: no Python */
 	const char *lock;
 	/* lock file of packages that come as source and are built by packages in `lock`; NULL: none
@@ -115,11 +123,12 @@ struct engine {
 	double sample_used_s;  /* the part that its model uses; the rest gives at most the timbre */
 	bool needs_sample;     /* the engine has no voice of its own */
 	bool reads_words;      /* it uses a sample's words: NAME.txt beside NAME.wav */
-	int (*check_voice)(const char *voice, struct err *err); /* for named_voices */
 };
 
 /* Returns NULL for an unknown name. */
 const struct engine *engine_find(const char *name);
+/* Checks a voice of the engine's own. ERR_CONFIG names the nearest one, or some that exist. */
+int engine_check_voice(const struct engine *engine, const char *voice, struct err *err);
 /* Checks a value as the engine's worker would. ERR_CONFIG names what it accepts; the caller adds
  * the place of the value. */
 int engine_check_option(const struct engine *engine, const char *name, const json_t *value,
@@ -130,44 +139,6 @@ double engine_speed(const struct engine *engine, double value);
 const struct engine *engine_list(size_t *count);
 /* For "did you mean". NULL-terminated, static. */
 const char *const *engine_names(void);
-
-/* ---- piper ----
- * The engine `piper`: its voices and their files. */
-
-/* a Python package contains it, so it needs no other server */
-#define PIPER_VOICE "en_US-joe-medium"
-
-extern const struct engine_voices piper_voices;
-
-/* ---- kokoro ----
- * The engine `kokoro`: small, with voices of its own. */
-
-#define KOKORO_VOICE "af_heart" /* American English */
-
-extern const struct engine_weight kokoro_weights[];
-extern const struct engine_option kokoro_options[];
-
-/* ERR_CONFIG names the nearest existing voice, or says that burst does not support its language. */
-int kokoro_check_voice(const char *voice, struct err *err);
-
-/* ---- qwen3 ----
- * The engines `qwen3` and `qwen3-1.7b`, which have nine voices, and their -clone variants, which
- * imitate a sample. */
-
-#define QWEN3_VOICE "ryan" /* a named voice: English */
-
-/* for named voices */
-extern const struct engine_weight qwen3_weights[], qwen3_large_weights[];
-/* for samples */
-extern const struct engine_weight qwen3_clone_weights[], qwen3_large_clone_weights[];
-extern const struct engine_option qwen3_options[];
-/* with `instruct`, which the small model lacks */
-extern const struct engine_option qwen3_large_options[];
-
-/* ---- chatterbox ----
- * The weights of Chatterbox and Chatterbox-Turbo. */
-
-extern const struct engine_weight chatterbox_weights[], chatterbox_turbo_weights[];
 
 /* ---- terms ----
  * Requires the user's consent to weights whose licence forbids some use. */
@@ -182,6 +153,9 @@ int terms_check(const char *what, const struct engine_terms *terms, const struct
  * Makes the set-up script of an engine's environment on a pod: Python packages, weights, voices.
  */
 
+/* The script that installs the engine's Debian packages (job_needs.install). The caller frees it.
+ */
+char *environment_install(const struct engine *engine);
 /* The script that makes $BURST_ENV for these checked voices (NULL-terminated; ignored by engines
  * whose voices need no files). MIRROR: source of the weights in place of the hub, or NULL. Only
  * files without a known hash name the mirror in the script. The others are the same everywhere, so

@@ -6,89 +6,31 @@
 #include <string.h>
 
 #include "base/crypto.h"
+#include "base/incbin.h"
 #include "base/jsonx.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "jobs/workers/python.h"
 
-/* The start of each script. `install FILE [--target DIR]` installs the packages of a lock file and
- * checks their hashes. A failure prints one line that begins with "burst: "; the agent reports only
- * that line. pip and uv use the image's certificates, because an image made for a proxy has that
- * proxy's there. */
-static const char preamble[] =
-	"set -e\n"
-	"certificates=$(ls /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt "
-	"2>/dev/null | head -n 1)\n"
-	"[ -n \"$PIP_CERT\" ] || [ -z \"$certificates\" ] || export PIP_CERT=\"$certificates\"\n"
-	"[ -n \"$SSL_CERT_FILE\" ] || [ -z \"$certificates\" ] || export "
-	"SSL_CERT_FILE=\"$certificates\"\n"
-	"BORROWED=$(mktemp -d) && log=$(mktemp)\n"
-	"trap 'rm -rf \"$BORROWED\" \"$log\"' EXIT\n"
-	"python() { \"$BURST_ENV/venv/bin/python\" \"$@\"; }\n"
-	"say() { echo \"burst: $*\" >&2; exit 1; }\n"
-	"failed() {\n"
-	"	wrong=$(sed -nE 's/^ *([A-Za-z0-9_.-]+==[^ ]+).* from .*/\\1/p; s/.*[Hh]ash "
-	"mismatch for `([^`]+)`.*/\\1/p' \"$log\" | head -n 1)\n"
-	"	if grep -qiE 'do not match the hashes|hash mismatch' \"$log\"; then\n"
-	"		say \"a Python package is not the one that was locked: the SHA-256 of "
-	"${wrong:-a file} differs; look at the index that pip uses\"\n"
-	"	elif grep -qiE 'NewConnectionError|name resolution|Network is unreachable|dns "
-	"error|failed to lookup|Connection refused' \"$log\"; then\n"
-	"		say 'no network for Python packages in this pod: this machine is offline, "
-	"or a local pod needs providers = { local = { network = \"host\"; }; }; in "
-	"~/.config/burst/burst.cfg'\n"
-	"	elif grep -qiE 'No space left on device|Errno 28' \"$log\"; then\n"
-	"		say \"the pod's disk is full: raise pod.disk_gb\"\n"
-	"	fi\n"
-	"	tail -n 4 \"$log\" >&2\n"
-	"	exit 1\n"
-	"}\n"
-	/* uv ignores pip's settings, so pip installs if there are any. Compile now: files on the
-	 * volume are never compiled later. */
-	"pip_is_plain() { [ -z \"$PIP_NO_INDEX$PIP_INDEX_URL$PIP_EXTRA_INDEX_URL$PIP_FIND_LINKS\" "
-	"] && ! [ -e /etc/pip.conf ]; }\n"
-	"pip_install() {\n"
-	"	python -m pip --disable-pip-version-check --no-cache-dir -q --retries 2 install "
-	"--no-deps --require-hashes -r \"$@\"\n"
-	"}\n"
-	/* For packages that come as source. What builds them is installed before. */
-	"build() { pip_install \"$@\" --no-build-isolation >\"$log\" 2>&1 || failed; }\n"
-	"install() {\n"
-	"	if pip_is_plain && command -v uv >/dev/null; then\n"
-	"		uv pip install -q --python \"$BURST_ENV/venv/bin/python\" --no-config "
-	"--no-cache --compile-bytecode --no-deps"
-	" --require-hashes -r \"$@\" >\"$log\" 2>&1 || failed\n"
-	"	else\n"
-	"		pip_install \"$@\" >\"$log\" 2>&1 || failed\n"
-	"	fi\n"
-	"}\n";
+INCBIN(tts_setup_script, "jobs/tts/setup.sh");
+INCBIN(tts_apt_script, "jobs/tts/apt.sh");
 
-/* uv installs dozens of packages faster. Without uv in the image or through pip, pip installs
- * everything. */
-static const char bring_uv[] =
-	"if pip_is_plain && ! command -v uv >/dev/null; then\n"
-	"	pip_install \"$BORROWED/uv.txt\" --target \"$BORROWED/uv\" >\"$log\" 2>&1 || echo "
-	"'uv cannot be had: pip installs the packages'\n"
-	"	PATH=$BORROWED/uv/bin:$PATH\n"
-	"fi\n";
+/* ---- Debian packages ---- */
 
-static const char torch_before[] =
-	"torch() { python -c 'import torch; print(torch.__version__)'; }\n"
-	"torch_before=$(torch 2>/dev/null) || say 'this image has no torch: %s needs an image with "
-	"torch 2.8 or later (pod.image)'\n";
+char *environment_install(const struct engine *engine)
+{
+	const struct engine_debian *d = engine->debian;
+	CLEANUP(str_free) struct str s = STR_INIT;
 
-static const char torchaudio[] =
-	"if ! python -c 'import torchaudio' 2>/dev/null; then\n"
-	"	grep \"^torchaudio==${torch_before%%%%+*} \" \"$BORROWED/torchaudio.txt\" "
-	">\"$BORROWED/its-torchaudio.txt\" ||\n"
-	"		say \"this image has torch $torch_before without torchaudio, which %s "
-	"needs: take an image with both (pod.image)\"\n"
-	"	install \"$BORROWED/its-torchaudio.txt\"\n"
-	"fi\n";
-
-static const char torch_after[] = "torch_after=$(torch)\n"
-				  "[ \"$torch_after\" = \"$torch_before\" ] || say \"the packages "
-				  "replaced torch $torch_before by $torch_after\"\n";
+	str_addf(&s, "what='%s'\npackages='", d->what);
+	for (const char *const *package = d->packages; *package; package++)
+		str_addf(&s, "%s%s", package == d->packages ? "" : " ", *package);
+	str_addf(&s,
+		 "'\nhave() {\n%s}\n"
+		 "states() { dpkg-query -W -f '${db:Status-Status}\\n' %s 2>/dev/null; }\n%s",
+		 d->have, d->patterns, tts_apt_script);
+	return str_detach(&s);
+}
 
 /* Writes one of burst's programs or lists to a file in $BORROWED. */
 static void add_file(struct str *to, const char *name, const char *text)
@@ -115,7 +57,7 @@ static void add_lock(struct str *to, const char *lock)
 	add_file(to, name, lock_text(lock));
 }
 
-/* ---- packages ---- */
+/* ---- Python packages ---- */
 
 static void add_packages(struct str *to, const struct engine *engine)
 {
@@ -124,8 +66,7 @@ static void add_packages(struct str *to, const struct engine *engine)
 	add_lock(to, engine->lock);
 	if (engine->torch) {
 		add_lock(to, "uv");
-		str_addf(to, torch_before, engine->name);
-		str_add(to, bring_uv);
+		str_addf(to, "need_torch %s\nbring_uv\n", engine->name);
 	}
 	str_addf(to, "install \"$BORROWED/%s.txt\"\n", engine->lock);
 	if (engine->sources) {
@@ -134,10 +75,10 @@ static void add_packages(struct str *to, const struct engine *engine)
 	}
 	if (engine->torchaudio) {
 		add_lock(to, "torchaudio");
-		str_addf(to, torchaudio, engine->name);
+		str_addf(to, "need_torchaudio %s\n", engine->name);
 	}
 	if (engine->torch)
-		str_add(to, torch_after);
+		str_add(to, "keep_torch\n");
 }
 
 char *environment_packages(const struct engine *engine)
@@ -146,7 +87,7 @@ char *environment_packages(const struct engine *engine)
 
 	if (!engine->lock)
 		return NULL;
-	str_add(&s, preamble);
+	str_add(&s, tts_setup_script);
 	add_packages(&s, engine);
 	return str_detach(&s);
 }
@@ -230,7 +171,7 @@ char *environment_setup(const struct engine *engine, const char *const *voices, 
 
 	if (!engine->lock)
 		return NULL;
-	str_add(&s, preamble);
+	str_add(&s, tts_setup_script);
 	add_packages_or_link(&s, engine);
 	add_borrowed(&s, engine, voices, mirror);
 	add_weights(&s, engine, voices, mirror);

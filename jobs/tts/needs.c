@@ -124,9 +124,11 @@ void tts_fill_needs(struct job *job, const struct section *conf)
 	if (engine)
 		job->worker_line = environment_worker(engine);
 	n->worker = engine ? job->worker_line : job->worker;
-	n->install = engine ? engine->install : NULL;
-	n->installed = engine ? engine->installed : NULL;
-	n->packages = engine ? engine->packages : NULL;
+	if (engine && engine->debian) {
+		n->install = job->install = environment_install(engine);
+		n->installed = engine->debian->installed;
+		n->packages = engine->debian->packages;
+	}
 	CLEANUP(free_text) char *own = engine_setup(job, engine);
 	job->setup = both_setups(own, section_text(conf, "setup"));
 	n->setup = job->setup;

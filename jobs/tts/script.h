@@ -238,11 +238,4 @@ struct pause_part {
  * *out. *bad is NULL, or points at the first invalid pause (*bad_len bytes of the text). */
 size_t pause_parts(const char *text, struct pause_part **out, const char **bad, size_t *bad_len);
 
-/* ---- voices ----
- * Checks the voices of espeak-ng, so that a misspelt one is found before a pod is rented. */
-
-/* Accepts "en", "en-us", "de+f3": a language of espeak-ng 1.51, with or without a variant.
- * ERR_CONFIG names the nearest. */
-int voices_check_espeak(const char *voice, struct err *err);
-
 #endif

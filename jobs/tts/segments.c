@@ -18,7 +18,7 @@
 static bool voices_are_files(const struct speaker *speaker)
 {
 	return speaker->voices_dir ||
-	       (speaker->known && !speaker->known->named_voices && !speaker->worker);
+	       (speaker->known && !speaker->known->voices && !speaker->worker);
 }
 
 static struct sample_wants samples_of(const struct speaker *speaker)
@@ -37,8 +37,8 @@ int segments_check_voice(void *ctx, const char *voice, struct err *err)
 		struct sample_wants wants = samples_of(speaker);
 		return samples_check(speaker->samples, &wants, voice, err);
 	}
-	if (speaker->known && !speaker->worker && speaker->known->check_voice)
-		return speaker->known->check_voice(voice, err);
+	if (speaker->known && !speaker->worker)
+		return engine_check_voice(speaker->known, voice, err);
 	return 0; /* only the user's own worker knows its voices */
 }
 

@@ -156,7 +156,7 @@ int segments_check_voice(void *speaker, const char *voice, struct err *err);
  * The state of a job of type "tts" once its config is read. Private to jobs/tts/. */
 
 struct job {
-	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *setup_packages,
+	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *setup_packages, *install,
 		*speed_options, *estimate_gpu;
 	char *worker_line, *pins;   /* of burst's own engines */
 	char *mirror, *mirror_pair; /* NULL: weights come from the hub */

@@ -330,6 +330,7 @@ static void tts_free(struct job *job)
 	free(job->engine_name);
 	free(job->setup);
 	free(job->setup_packages);
+	free(job->install);
 	free(job->speed_options);
 	free(job->estimate_gpu);
 	free(job->worker_line);

@@ -11,13 +11,14 @@ int main(int argc, char **argv)
 {
 	const struct pod_kit *kit = pod_kit();
 
-	if (argc > 2 && !strcmp(argv[1], "install"))
-		return fputs(engine_find(argv[2])->install, stdout) < 0;
-	if (argc > 2 && !strcmp(argv[1], "setup")) {
-		char *setup = environment_setup(engine_find(argv[2]), (const char *const *)argv + 3,
-						getenv("MIRROR"));
-		bool failed = fputs(setup, stdout) < 0;
-		free(setup);
+	if (argc > 2 && strcmp(argv[1], "bootstrap") && strcmp(argv[1], "script")) {
+		const struct engine *engine = engine_find(argv[2]);
+		char *text = !strcmp(argv[1], "install")
+				     ? environment_install(engine)
+				     : environment_setup(engine, (const char *const *)argv + 3,
+							 getenv("MIRROR"));
+		bool failed = fputs(text, stdout) < 0;
+		free(text);
 		return failed;
 	}
 	return fputs(argc > 1 && !strcmp(argv[1], "script") ? kit->start_script : kit->bootstrap,

@@ -160,8 +160,8 @@ t_a_converted_sample_reaches_its_worker() {
 # ---- what is wrong with a job, by line ----
 wishes() { # ENGINE|more of the job (burst.cfg:5)|lines of the script|lines that are told, each in full from its place on
 	cat <<-'E'
-		espeak||{"text":"a","voice":"en-uz"}|script.jsonl:1: voice "en-uz" is unknown to espeak-ng; did you mean "en-us"?
-		espeak|voice = "en-uz";|{"text":"a"}|burst.cfg:5: voice "en-uz" is unknown to espeak-ng; did you mean "en-us"?
+		espeak||{"text":"a","voice":"en-uz"}|script.jsonl:1: voice "en-uz" is unknown to espeak; did you mean "en-us"?
+		espeak|voice = "en-uz";|{"text":"a"}|burst.cfg:5: voice "en-uz" is unknown to espeak; did you mean "en-us"?
 		piper||{"text":"a","voice":"de_DE-torsten-high"}|script.jsonl:1: voice "de_DE-torsten-high" is unknown to piper; did you mean "de_DE-thorsten-high"?
 		kokoro||{"text":"a","voice":"af_hart"}|script.jsonl:1: voice "af_hart" is unknown to kokoro; did you mean "af_heart"?
 		qwen3||{"text":"a","voice":"rian"}|script.jsonl:1: voice "rian" is unknown to qwen3; did you mean "ryan"?

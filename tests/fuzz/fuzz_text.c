@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "config/state.h"
 #include "engine/limit.h"
+#include "jobs/tts/engines.h"
 #include "jobs/tts/script.h"
 #include "net/http.h"
 #include "net/http_trace.h"
@@ -153,7 +154,7 @@ static void voices(const char *text, size_t len)
 	struct err err = {0};
 
 	(void)len;
-	if (voices_check_espeak(text, &err) == 0)
+	if (engine_check_voice(engine_find("espeak"), text, &err) == 0)
 		assert(path_is_safe(text) && !strchr(text, '/'));
 	else
 		check_line(err.msg);

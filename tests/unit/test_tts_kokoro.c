@@ -9,11 +9,11 @@ static void voices_are_checked(void **state)
 	static const struct {
 		const char *voice, *fault; /* NULL: it is fine */
 	} all[] = {
-		{KOKORO_VOICE, NULL},
+		{"af_heart", NULL},
 		{"pm_santa", NULL},
 		{"af_hart", "voice \"af_hart\" is unknown to kokoro; did you mean \"af_heart\"?"},
-		{"somebody else", "voice \"somebody else\" is unknown to kokoro, which has 54, as "
-				  "af_heart, bm_george, ef_dora and ff_siwis"},
+		{"somebody else", "voice \"somebody else\" is unknown to kokoro, which has "
+				  "af_alloy, af_aoede, af_bella, af_heart and 50 others"},
 		{"jf_alpha", NULL},
 		{"zm_yunxi", NULL},
 	};
@@ -21,7 +21,7 @@ static void voices_are_checked(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		struct err err = {0};
-		assert_int_equal(kokoro_check_voice(all[i].voice, &err) < 0, all[i].fault != NULL);
+		assert_int_equal(engine_check_voice(engine_find("kokoro"), all[i].voice, &err) < 0, all[i].fault != NULL);
 		if (all[i].fault)
 			assert_string_equal(err.msg, all[i].fault);
 	}

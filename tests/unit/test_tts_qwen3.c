@@ -43,11 +43,10 @@ static const struct {
 	{{"qwen3", "{\"text\":\"a\"}"}, NULL},
 	{{"qwen3", "{\"text\":\"a\",\"voice\":\"Uncle_Fu\"}"}, NULL},
 	{{"qwen3-1.7b", "{\"text\":\"a\",\"voice\":\"uncle_fo\"}"},
-	 "i.jsonl:1: voice \"uncle_fo\" is unknown to qwen3; did you mean \"uncle_fu\"?"},
+	 "i.jsonl:1: voice \"uncle_fo\" is unknown to qwen3-1.7b; did you mean \"uncle_fu\"?"},
 	{{"qwen3", "{\"text\":\"a\",\"voice\":\"en-us+m3\"}"},
 	 "i.jsonl:1: voice \"en-us+m3\" is unknown to qwen3, which has aiden, dylan, eric, "
-	 "ono_anna, ryan, serena, sohee, uncle_fu and vivian; to speak "
-	 "like a sample take engine = \"qwen3-clone\""},
+	 "ono_anna, ryan, serena, sohee, uncle_fu, vivian"},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "language=German"}, NULL},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "language=germann"},
 	 "burst.cfg:5: options: language is \"germann\", did you mean \"german\"? qwen3 "
