@@ -31,19 +31,6 @@ static void add_number(struct str *to, double value)
 	str_add(to, text);
 }
 
-static void add_duration(struct str *to, int64_t ms)
-{
-	static const struct {
-		int64_t ms;
-		const char *unit;
-	} units[] = {{3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
-	size_t i = 0;
-
-	while (ms % units[i].ms)
-		i++;
-	str_addf(to, "\"%lld%s\"", (long long)(ms / units[i].ms), ms ? units[i].unit : "s");
-}
-
 static void add_path(const struct printer *p, const char *path)
 {
 	const char *dir = config_dir(p->config);
@@ -95,7 +82,7 @@ static void add_value(struct printer *p, const struct section *s, const struct o
 	case OPTION_DECIMAL: add_number(to, section_decimal(s, spec->key)); break;
 	case OPTION_MONEY: add_number(to, (double)section_int(s, spec->key) / 1e6); break;
 	case OPTION_BOOL: str_add(to, section_bool(s, spec->key) ? "true" : "false"); break;
-	case OPTION_DURATION: add_duration(to, section_int(s, spec->key)); break;
+	case OPTION_DURATION: config_add_duration(to, section_int(s, spec->key)); break;
 	case OPTION_TEXTS: add_items(to, s, spec->key); break;
 	case OPTION_GROUP:
 		str_add(to, "{\n");
@@ -186,40 +173,6 @@ static bool is_chosen(const char *path, const char **value)
 	return false;
 }
 
-static void add_quoted(struct str *to, const char *text)
-{
-	str_addc(to, '"');
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			str_addc(to, '\\');
-		str_addc(to, *text);
-	}
-	str_addc(to, '"');
-}
-
-static void add_default(struct str *to, const struct option_spec *spec)
-{
-	const char *def = spec->def;
-
-	switch (spec->type) {
-	case OPTION_TEXT:
-	case OPTION_PATH: add_quoted(to, def ? def : ""); break;
-	case OPTION_DURATION: add_quoted(to, def ? def : "0s"); break;
-	case OPTION_INT: str_add(to, def ? def : "1"); break;
-	case OPTION_DECIMAL:
-	case OPTION_MONEY: str_add(to, def ? def : "1.00"); break;
-	case OPTION_BOOL: str_add(to, def ? def : "false"); break;
-	case OPTION_TEXTS:
-		str_addc(to, '[');
-		if (def)
-			add_quoted(to, def);
-		str_addc(to, ']');
-		break;
-	case OPTION_GROUP: str_add(to, "{}"); break;
-	case OPTION_GROUPS: str_add(to, "()"); break;
-	}
-}
-
 /* A working value for a key without a default, for the user to uncomment. */
 static const char *sensible(const char *key)
 {
@@ -247,14 +200,14 @@ static const char *sensible(const char *key)
  * type. */
 static void example_line(struct str *to, const struct option_spec *spec, const char *value)
 {
-	str_addf(to, "%s = ", spec->key);
+	const struct value_type *type = &value_types[spec->type];
+
 	if (!value && !spec->def)
 		value = spec->flags & OPTION_AUTO ? "\"" VALUE_AUTO "\"" : sensible(spec->key);
-	if (value)
-		str_add(to, value);
+	if (value || !spec->def)
+		str_addf(to, "%s = %s;", spec->key, value ? value : type->empty);
 	else
-		add_default(to, spec);
-	str_addc(to, ';');
+		str_addf(to, "%s = %s%s%s;", spec->key, type->before, spec->def, type->behind);
 }
 
 struct page {
@@ -323,7 +276,7 @@ static void example_add_key(struct page *page, const struct option_spec *spec, c
 		return;
 	}
 	if (!commented && !value) {
-		add_quoted(&own, strcmp(spec->key, "type") ? page->name : page->type);
+		config_quote(&own, strcmp(spec->key, "type") ? page->name : page->type);
 		value = str_text(&own);
 	}
 	example_line(&line, spec, value);
@@ -387,7 +340,7 @@ bool example_short(struct str *to, const char *name, const struct job_ops *job)
 
 	if (!speaks && strcmp(job->type, "command") != 0)
 		return false;
-	add_quoted(&quoted, name);
+	config_quote(&quoted, name);
 	str_add(to, head);
 	str_addf(to, speaks ? speech : command, str_text(&quoted));
 	return true;

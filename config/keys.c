@@ -10,20 +10,24 @@
 /* ---- config keys ----
  * The table of burst's own keys, and the checks of ranges and names. */
 
+#define SECOND INT64_C(1000)
+#define HOUR   (3600 * SECOND)
+#define DOLLAR INT64_C(1000000)
+
 /* clang-format off */
 static const struct option_spec volume_keys[] = {
 	{"name", OPTION_TEXT, 0, NULL, "name at the provider (absent: no volume)", NULL},
-	{"size_gb", OPTION_INT, 0, "20", "size of a new volume, in GB", NULL},
+	{"size_gb", OPTION_INT, 0, "20", "size of a new volume, in GB", .least = 1, .most = 100000},
 	{"create", OPTION_BOOL, 0, "false",
 	 "create it if it is missing (a volume bills until removed)", NULL},
 	{NULL},
 };
 
 static const struct option_spec caps_keys[] = {
-	{"max_cost", OPTION_MONEY, 0, "5.00", "stop before a run has cost this many dollars", NULL},
-	{"max_duration", OPTION_DURATION, 0, "1h", "no pod of a run lives longer than this", NULL},
+	{"max_cost", OPTION_MONEY, 0, "5.00", "stop before a run has cost this many dollars", .least = 1, .most = 1000000 * DOLLAR},
+	{"max_duration", OPTION_DURATION, 0, "1h", "no pod of a run lives longer than this", .least = SECOND, .most = 720 * HOUR},
 	{"max_price_per_hour", OPTION_MONEY, 0, NULL,
-	 "skip offers above this price, in dollars", NULL},
+	 "skip offers above this price, in dollars", .least = 1, .most = 1000000 * DOLLAR},
 	{"per_day", OPTION_MONEY, 0, NULL,
 	 "cap on the cost of all runs of a day, in dollars; in a project's file: of that "
 		"project's runs", NULL},
@@ -54,9 +58,9 @@ static const struct option_spec code_keys[] = {
 static const struct option_spec pod_keys[] = {
 	{"image", OPTION_TEXT, 0, NULL,
 	 "container image (default: the provider's choice)", NULL},
-	{"disk_gb", OPTION_INT, 0, NULL, "disk of a pod's container, in GB", NULL},
-	{"cpu", OPTION_INT, 0, NULL, "minimum number of CPU cores", NULL},
-	{"memory_gb", OPTION_INT, 0, NULL, "minimum memory, in GB", NULL},
+	{"disk_gb", OPTION_INT, 0, NULL, "disk of a pod's container, in GB", .least = 1, .most = 100000},
+	{"cpu", OPTION_INT, 0, NULL, "minimum number of CPU cores", .least = 1, .most = 1024},
+	{"memory_gb", OPTION_INT, 0, NULL, "minimum memory, in GB", .least = 1, .most = 65536},
 	{"worker_root", OPTION_BOOL, 0, "false",
 	 "run setup, workers and commands as root: they may install packages, and read the key that a provider gives its pods", NULL},
 	{"allow_unproven_switch", OPTION_BOOL, 0, "false",
@@ -86,7 +90,7 @@ const struct option_spec config_keys[] = {
 		"absent: burst chooses", NULL},
 	{"pods", OPTION_INT, OPTION_AUTO, NULL,
 	 "maximum number of pods; \"auto\" or absent: burst chooses; fewer if more would hardly "
-		"shorten the run", NULL},
+		"shorten the run", .least = 1, .most = 1000},
 	{"goal", OPTION_TEXT, 0, "cost", "what the planner minimizes: \"cost\", \"time\", or "
 		"\"balanced\" (see value_of_time)", NULL},
 	{"value_of_time", OPTION_MONEY, 0, NULL, "cost of an hour of waiting, in dollars, for "
@@ -94,16 +98,16 @@ const struct option_spec config_keys[] = {
 	{"deadline", OPTION_TEXT, 0, NULL, "deadline: \"20m\" from the start, or a time of day "
 		"(\"07:00\")", NULL},
 	{"spot", OPTION_BOOL, 0, "false", "use cheaper pods that the provider may reclaim", NULL},
-	{"wait", OPTION_DURATION, 0, "10m", "how long to wait for capacity", NULL},
+	{"wait", OPTION_DURATION, 0, "10m", "how long to wait for capacity", .least = 0, .most = 168 * HOUR},
 	{"retry_until_up", OPTION_BOOL, 0, "false", "wait for capacity without limit", NULL},
 	{"lease", OPTION_DURATION, 0, "10m",
-	 "a pod ends itself after this long without contact", NULL},
+	 "a pod ends itself after this long without contact", .least = 10 * SECOND, .most = 24 * HOUR},
 	{"boot_limit", OPTION_DURATION, 0, "10m",
 	 "release a pod that does not answer within this time; sooner after three times the "
-		"usual boot time", NULL},
+		"usual boot time", .least = 5 * SECOND, .most = 2 * HOUR},
 	{"keep_on_failure", OPTION_DURATION, 0, "0",
 	 "keep a pod on which the job failed for this long, to inspect it (it bills); not with "
-		"-d", NULL},
+		"-d", .least = 0, .most = 24 * HOUR},
 	{"keep_warm", OPTION_TEXT, 0, "0",
 	 "keep a pod without work for the next run for this long (it bills): \"5m\"; \"auto\": "
 		"while it pays, at most as long as its cold start took; \"0\": release it", NULL},
@@ -118,78 +122,72 @@ const struct option_spec config_keys[] = {
 	{"allow_paths", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
 	 "folders outside of a project that projects may read, sync and write to", NULL},
 	{"volumes", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "volumes that all projects may use besides their own", NULL},
-	{"max_volume_gb", OPTION_INT, OPTION_USER_ONLY, "50", "largest volume that a project's file may create, in GB", NULL},
+	{"max_volume_gb", OPTION_INT, OPTION_USER_ONLY, "50", "largest volume that a project's file may create, in GB", .least = 1, .most = 100000},
 	{"weights_url", OPTION_TEXT, OPTION_USER_ONLY, NULL,
 	 "server for weights instead of huggingface.co, with the same paths; it also gets "
 		"HF_TOKEN", NULL},
 	{"render_cache_mb", OPTION_INT, OPTION_USER_ONLY, "2000",
-	 "size limit of the render cache ~/.cache/burst/renders, in MB; 0: no cache", NULL},
+	 "size limit of the render cache ~/.cache/burst/renders, in MB; 0: no cache", .least = 0, .most = 100000000},
 	{"on_exit", OPTION_TEXT, OPTION_USER_ONLY, NULL,
 	 "shell command that gets the run's JSON on stdin at the end",
 	 NULL},
 	{"on_exit_limit", OPTION_DURATION, OPTION_USER_ONLY, "5m",
 	 "kill on_exit's command, and all that it started, after this long: the job stays locked "
-		"until it ends", NULL},
+		"until it ends", .least = SECOND, .most = 24 * HOUR},
 	{NULL},
 };
 
-#define SECOND	INT64_C(1000)
-#define HOUR	(3600 * SECOND)
-#define DOLLAR	INT64_C(1000000)
-#define ANY	INT64_MAX
-
-static const struct {
-	const char *group, *key; /* group NULL: at the top */
-	int64_t least, most;
-	const char *wanted;
-} bounds[] = {
-	{NULL, "pods", 1, 1000, "1 to 1000"},
-	{NULL, "wait", 0, 168 * HOUR, "at most \"168h\" (retry_until_up waits without limit)"},
-	{NULL, "lease", 10 * SECOND, 24 * HOUR, "\"10s\" to \"24h\""},
-	{NULL, "boot_limit", 5 * SECOND, 2 * HOUR, "\"5s\" to \"2h\""},
-	{NULL, "on_exit_limit", SECOND, 24 * HOUR, "\"1s\" to \"24h\""},
-	{NULL, "keep_on_failure", 0, 24 * HOUR, "at most \"24h\""},
-	{"volume", "size_gb", 1, 100000, "1 to 100000"},
-	{NULL, "max_volume_gb", 1, 100000, "1 to 100000"},
-	{NULL, "render_cache_mb", 0, 100000000, "0 (no cache) to 100000000"},
-	{"caps", "max_cost", 1, 1000000 * DOLLAR, "more than 0 and at most 1000000 dollars"},
-	{"caps", "max_duration", SECOND, 720 * HOUR, "\"1s\" to \"720h\""},
-	{"caps", "max_price_per_hour", 1, ANY, "more than 0"},
-	{"pod", "disk_gb", 1, 100000, "1 to 100000"},
-	{"pod", "cpu", 1, 1024, "1 to 1024"},
-	{"pod", "memory_gb", 1, 65536, "1 to 65536"},
-};
 /* clang-format on */
 
-/* The allowed values of a key ("caps.max_cost"), for messages and help. NULL: all of its type. */
-static const char *keys_range(const char *path)
+/* The allowed values of a key, for messages and help. NULL: all of its type. The caller frees it.
+ */
+static char *range_of(const struct option_spec *spec)
 {
-	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
-		const char *rest = path;
-		size_t len = bounds[i].group ? strlen(bounds[i].group) : 0;
+	CLEANUP(str_free) struct str text = STR_INIT;
 
-		if (len && (strncmp(path, bounds[i].group, len) != 0 || path[len] != '.'))
-			continue;
-		rest += len ? len + 1 : 0;
-		if (!strcmp(rest, bounds[i].key))
-			return bounds[i].wanted;
+	if (!spec->most)
+		return NULL;
+	if (spec->type == OPTION_DURATION) {
+		config_add_duration(&text, (int64_t)spec->least);
+		str_add(&text, " to ");
+		config_add_duration(&text, (int64_t)spec->most);
+	} else if (spec->type == OPTION_MONEY) {
+		str_addf(&text, "more than 0 and at most %.0f dollars", spec->most / DOLLAR);
+	} else {
+		str_addf(&text, "%.10g to %.10g", spec->least, spec->most);
 	}
-	return NULL;
+	return str_detach(&text);
 }
 
-static int check_range(const struct section *top, size_t i, struct err *err)
+static int check_range(const struct section *s, const struct option_spec *spec, const char *path,
+		       struct err *err)
 {
-	const char *group = bounds[i].group, *key = bounds[i].key;
-	const struct section *s = group ? section_group(top, group) : top;
+	double value;
 
-	if (!section_has(s, key))
+	if (!spec->most || !section_has(s, spec->key))
 		return 0;
-	int64_t value = section_int(s, key);
-	if (value >= bounds[i].least && value <= bounds[i].most)
+	value = spec->type == OPTION_DECIMAL ? section_decimal(s, spec->key)
+					     : (double)section_int(s, spec->key);
+	if (value >= spec->least && value <= spec->most)
 		return 0;
-	return err_set(err, ERR_CONFIG, "%s: %s%s%s is out of range: it must be %s",
-		       section_where(s, key), group ? group : "", group ? "." : "", key,
-		       bounds[i].wanted);
+	CLEANUP(free_text) char *range = range_of(spec);
+	return err_set(err, ERR_CONFIG, "%s: %s is out of range: it must be %s",
+		       section_where(s, spec->key), path, range);
+}
+
+int keys_check_ranges(const struct section *s, const char *prefix, struct mistakes *m,
+		      struct err *err)
+{
+	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
+		CLEANUP(free_text) char *path = xasprintf("%s%s", prefix, spec->key);
+		CLEANUP(free_text) char *inner = xasprintf("%s.", path);
+		if (check_range(s, spec, path, err) < 0 && mistakes_note(m, path, err) < 0)
+			return -1;
+		if (spec->type == OPTION_GROUP &&
+		    keys_check_ranges(section_group(s, spec->key), inner, m, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* Requires a new volume's name to fit every provider. An existing volume may have another name; its
@@ -229,15 +227,10 @@ static int check_keep_warm(const struct section *top, struct err *err)
 		       section_where(top, "keep_warm"), str_text(&shown));
 }
 
-int keys_check_ranges(const struct section *top, struct mistakes *m, struct err *err)
+int keys_check(const struct section *top, struct mistakes *m, struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
-		CLEANUP(free_text)
-		char *path = xasprintf("%s%s%s", bounds[i].group ? bounds[i].group : "",
-				       bounds[i].group ? "." : "", bounds[i].key);
-		if (check_range(top, i, err) < 0 && mistakes_note(m, path, err) < 0)
-			return -1;
-	}
+	if (keys_check_ranges(top, "", m, err) < 0)
+		return -1;
 	if (check_keep_warm(top, err) < 0 && mistakes_note(m, "keep_warm", err) < 0)
 		return -1;
 	if (check_volume_name(section_group(top, "volume"), err) < 0 &&
@@ -255,57 +248,26 @@ int keys_check_ranges(const struct section *top, struct mistakes *m, struct err 
 /* ---- reference ----
  * Walks the key tables of burst, of the job types and of the providers. */
 
-static const char *kind_of(const struct option_spec *spec)
-{
-	switch (spec->type) {
-	case OPTION_TEXT: return "text";
-	case OPTION_PATH: return "path";
-	case OPTION_INT:
-		return spec->flags & OPTION_AUTO ? "whole number or \"auto\"" : "whole number";
-	case OPTION_DECIMAL: return "number";
-	case OPTION_BOOL: return "true or false";
-	case OPTION_DURATION: return "duration";
-	case OPTION_MONEY: return "dollars";
-	case OPTION_TEXTS:
-		return spec->flags & OPTION_AUTO ? "list of texts or \"auto\"" : "list of texts";
-	case OPTION_GROUP: return "group";
-	case OPTION_GROUPS: return "list of groups";
-	}
-	return "";
-}
-
-/* The caller frees it. NULL: no default. */
-static char *default_of(const struct option_spec *spec)
-{
-	if (!spec->def)
-		return NULL;
-	switch (spec->type) {
-	case OPTION_TEXT:
-	case OPTION_PATH:
-	case OPTION_DURATION: return xasprintf("\"%s\"", spec->def);
-	case OPTION_TEXTS: return xasprintf("[\"%s\"]", spec->def);
-	case OPTION_INT:
-	case OPTION_DECIMAL:
-	case OPTION_BOOL:
-	case OPTION_MONEY:
-	case OPTION_GROUP:
-	case OPTION_GROUPS: break;
-	}
-	return xstrdup(spec->def);
-}
-
 static void read_table(const struct reference_reader *to, const struct option_spec *table,
 		       const char *prefix)
 {
 	for (; table->key; table++) {
 		CLEANUP(free_text) char *path = xasprintf("%s%s", prefix, table->key);
-		CLEANUP(free_text) char *value = default_of(table);
+		const struct value_type *type = &value_types[table->type];
+		CLEANUP(free_text)
+		char *kind = xasprintf("%s%s", type->kind,
+				       table->flags & OPTION_AUTO ? " or \"auto\"" : "");
+		CLEANUP(free_text)
+		char *value = table->def
+				      ? xasprintf("%s%s%s", type->before, table->def, type->behind)
+				      : NULL;
+		CLEANUP(free_text) char *range = range_of(table);
 		struct reference_row row = {
 			.path = path,
-			.kind = kind_of(table),
+			.kind = kind,
 			.value = value,
 			.help = table->help,
-			.range = keys_range(path),
+			.range = range,
 			.flags = table->flags,
 		};
 

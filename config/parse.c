@@ -402,7 +402,7 @@ static int check_leniently(const struct config *c, struct err *err)
 {
 	bool by_flag = starts_with(section_where(c->top, "provider"), "--");
 
-	if (keys_check_ranges(c->top, NULL, err) < 0 && config_mistake(c, err) < 0)
+	if (keys_check(c->top, NULL, err) < 0 && config_mistake(c, err) < 0)
 		return -1;
 	if (check_providers(c, NULL, err) == 0)
 		return 0;
@@ -418,7 +418,9 @@ int config_check(struct config *c, struct err *err)
 {
 	if (c->lenient)
 		return check_leniently(c, err);
-	if (keys_check_ranges(c->top, c->mistakes, err) < 0)
+	if (keys_check(c->top, c->mistakes, err) < 0)
+		return -1;
+	if (c->job && keys_check_ranges(c->job, "job.", c->mistakes, err) < 0)
 		return -1;
 	if (check_providers(c, c->mistakes, err) < 0 || check_trusted(c, err) < 0)
 		return -1;

@@ -35,61 +35,13 @@ static void skip_blanks(struct toml *t)
 	t->at += strspn(t->at, " \t");
 }
 
-static bool at_line_end(const struct toml *t)
-{
-	return !*t->at || *t->at == '#' || *t->at == '\n' || (*t->at == '\r' && t->at[1] == '\n');
-}
-
 static int end_line(struct toml *t)
 {
 	skip_blanks(t);
-	if (!at_line_end(t))
+	t->at += *t->at == '\r' && t->at[1] == '\n';
+	if (*t->at && *t->at != '#' && *t->at != '\n')
 		return complain(t, "unexpected text after the value");
 	t->at += strcspn(t->at, "\n");
-	return 0;
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* Reads the digits after "\u" or "\U". */
-static int read_code_point(struct toml *t, struct str *to, int digits)
-{
-	unsigned c = 0;
-
-	for (; digits; digits--) {
-		int digit = hex_digit(*t->at);
-		if (digit < 0)
-			return complain(t, "a \\u that is not followed by hex digits");
-		c = c << 4 | (unsigned)digit;
-		t->at++;
-	}
-	if (!c || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return complain(t, "a \\u that is not a character");
-	str_add_utf8(to, c);
-	return 0;
-}
-
-static int read_escape(struct toml *t, struct str *to)
-{
-	static const char from[] = "btnfre\"\\", into[] = "\b\t\n\f\r\033\"\\";
-	char c = *t->at;
-	const char *found = c ? strchr(from, c) : NULL;
-
-	if (!c)
-		return complain(t, "a string without its closing quote");
-	t->at++;
-	if (c == 'u' || c == 'U')
-		return read_code_point(t, to, c == 'u' ? 4 : 8);
-	if (!found)
-		return complain(t, "an unknown \\ sequence");
-	str_addc(to, into[found - from]);
 	return 0;
 }
 
@@ -99,46 +51,35 @@ static int read_quoted(struct toml *t, struct str *to)
 
 	if (t->at[0] == quote && t->at[1] == quote)
 		return complain(t, "multi-line strings are not supported");
-	while (*t->at != quote) {
+	for (; *t->at != quote; t->at++) {
+		if (*t->at == '\\' && quote == '"' && !strchr("\"\\", *++t->at))
+			return complain(t, "an unknown \\ sequence");
 		if (!*t->at || *t->at == '\n')
 			return complain(t, "a string without its closing quote");
-		if (*t->at == '\\' && quote == '"') {
-			t->at++;
-			if (read_escape(t, to) < 0)
-				return -1;
-			continue;
-		}
-		str_addc(to, *t->at++);
+		str_addc(to, *t->at);
 	}
 	t->at++;
 	return 0;
 }
 
-static int read_bare(struct toml *t, struct str *to)
-{
-	static const char allowed[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-	size_t n = strspn(t->at, allowed);
-
-	if (!n)
-		return complain(t, "a name is missing");
-	str_addn(to, t->at, n);
-	t->at += n;
-	return 0;
-}
-
-/* a, "a b" or a.b */
+/* a, a.b or "a b", with blanks around it */
 static int read_name(struct toml *t, struct str *to)
 {
-	for (;;) {
-		skip_blanks(t);
-		if ((*t->at == '"' || *t->at == '\'' ? read_quoted(t, to) : read_bare(t, to)) < 0)
+	static const char bare[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+
+	skip_blanks(t);
+	size_t n = strspn(t->at, bare);
+	if (*t->at == '"' || *t->at == '\'') {
+		if (read_quoted(t, to) < 0)
 			return -1;
-		skip_blanks(t);
-		if (*t->at != '.')
-			return 0;
-		str_addc(to, *t->at++);
+	} else if (!n) {
+		return complain(t, "a name is missing");
 	}
+	str_addn(to, t->at, n);
+	t->at += n;
+	skip_blanks(t);
+	return 0;
 }
 
 static int read_header(struct toml *t)
@@ -195,19 +136,9 @@ static int read_pair(struct toml *t, toml_each *each, void *ctx, bool *go_on)
 static int read_line(struct toml *t, toml_each *each, void *ctx, bool *go_on)
 {
 	skip_blanks(t);
-	if (at_line_end(t))
+	if (!*t->at || strchr("#\r\n", *t->at))
 		return end_line(t);
 	return *t->at == '[' ? read_header(t) : read_pair(t, each, ctx, go_on);
-}
-
-static int read_lines(struct toml *t, toml_each *each, void *ctx)
-{
-	for (bool go_on = true; *t->at && go_on; t->line++) {
-		if (read_line(t, each, ctx, &go_on) < 0)
-			return -1;
-		t->at += *t->at == '\n';
-	}
-	return 0;
 }
 
 int toml_read(const char *text, size_t len, const char *shown, toml_each *each, void *ctx,
@@ -217,7 +148,11 @@ int toml_read(const char *text, size_t len, const char *shown, toml_each *each, 
 
 	if (memchr(text, '\0', len) || !utf8_valid(text, len))
 		return complain(&t, "not a text file");
-	int result = read_lines(&t, each, ctx);
+	int result = 0;
+	for (bool go_on = true; *t.at && go_on && result == 0; t.line++) {
+		result = read_line(&t, each, ctx, &go_on);
+		t.at += *t.at == '\n';
+	}
 	str_free(&t.table);
 	return result;
 }

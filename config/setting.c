@@ -31,6 +31,19 @@ void config_quote(struct str *to, const char *text)
 	str_addc(to, '"');
 }
 
+void config_add_duration(struct str *to, int64_t ms)
+{
+	static const struct {
+		int64_t ms;
+		const char *unit;
+	} units[] = {{3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+	size_t i = 0;
+
+	while (ms % units[i].ms)
+		i++;
+	str_addf(to, "\"%lld%s\"", (long long)(ms / units[i].ms), ms ? units[i].unit : "s");
+}
+
 /* ---- value ----
  * Reads a value, as the user or the environment writes it, into a section. */
 
@@ -58,42 +71,32 @@ const char *value_nearest(const struct option_spec *table, const char *more, con
 	return nearest_word(key, words);
 }
 
+const struct value_type value_types[] = {
+	[OPTION_TEXT] = {"text", "a string in quotes", "\"", "abc", "\"", "\"\""},
+	[OPTION_PATH] = {"path", "a path in quotes", "\"", "folder/file", "\"", "\"\""},
+	[OPTION_INT] = {"whole number", "a whole number", "", "2", "", "1"},
+	[OPTION_DECIMAL] = {"number", "a number", "", "0.5", "", "1.00"},
+	[OPTION_BOOL] = {"true or false", "true or false", "", NULL, "", "false"},
+	[OPTION_DURATION] = {"duration", "a duration in quotes", "\"", "90s", "\"", "\"0s\""},
+	[OPTION_MONEY] = {"dollars", "an amount in dollars", "", "0.69", "", "1.00"},
+	[OPTION_TEXTS] = {"list of texts", "a list of strings", "[\"", "abc", "\"]", "[]"},
+	[OPTION_GROUP] = {"group", "a group", "{ ", NULL, " = ...; }", "{}"},
+	[OPTION_GROUPS] = {"list of groups", "a list of groups", "({ ", NULL, " = ...; }, ...)",
+			   "()"},
+};
+
 char *value_wanted(char *to, size_t room, const struct option_spec *spec)
 {
-	const char *def = spec->def;
+	const struct value_type *type = &value_types[spec->type];
+	const char *like = spec->group                           ? spec->group[0].key
+			   : spec->def && strcmp(spec->def, "0") ? spec->def
+								 : type->example;
 
-	switch (spec->type) {
-	case OPTION_TEXT:
-		snprintf(to, room, "a string in quotes, like \"%s\"", def ? def : "abc");
-		break;
-	case OPTION_PATH:
-		snprintf(to, room, "a path in quotes, like \"%s\"", def ? def : "folder/file");
-		break;
-	case OPTION_INT:
-		snprintf(to, room, "a whole number, like %s%s", def ? def : "2",
-			 spec->flags & OPTION_AUTO ? ", or \"auto\"" : "");
-		break;
-	case OPTION_DECIMAL: snprintf(to, room, "a number, like %s", def ? def : "0.5"); break;
-	case OPTION_BOOL: snprintf(to, room, "true or false"); break;
-	case OPTION_DURATION:
-		snprintf(to, room, "a duration in quotes, like \"%s\"",
-			 def && strcmp(def, "0") ? def : "90s");
-		break;
-	case OPTION_MONEY:
-		snprintf(to, room, "an amount in dollars, like %s", def ? def : "0.69");
-		break;
-	case OPTION_TEXTS:
-		snprintf(to, room, "a list of strings, like [\"%s\", ...]%s", def ? def : "abc",
-			 spec->flags & OPTION_AUTO ? ", or \"auto\"" : "");
-		break;
-	case OPTION_GROUP:
-		snprintf(to, room, "a group, like { %s = ...; }", spec->group[0].key);
-		break;
-	case OPTION_GROUPS:
-		snprintf(to, room, "a list of groups, like ({ %s = ...; }, ...)",
-			 spec->group[0].key);
-		break;
-	}
+	if (spec->type == OPTION_BOOL)
+		snprintf(to, room, "%s", type->wanted);
+	else
+		snprintf(to, room, "%s, like %s%s%s%s", type->wanted, type->before, like,
+			 type->behind, spec->flags & OPTION_AUTO ? ", or \"auto\"" : "");
 	return to;
 }
 

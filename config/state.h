@@ -131,7 +131,15 @@ const struct option_spec *value_spec(const struct option_spec *table, const char
 /* "Did you mean" over a table and two more words (each may be NULL). NULL: none is near. */
 const char *value_nearest(const struct option_spec *table, const char *more, const char *more2,
 			  const char *key);
-/* An example of the key's type: "a whole number like 2". Returns `to`. */
+/* How the values of a type look. */
+struct value_type {
+	const char *kind;                      /* in help: "whole number" */
+	const char *wanted;                    /* in messages: "a whole number" */
+	const char *before, *example, *behind; /* a value with its quotes */
+	const char *empty;                     /* for a key without a default */
+};
+extern const struct value_type value_types[]; /* by enum option_type */
+/* What a key of this type needs: "a whole number, like 2". Returns `to`. */
 char *value_wanted(char *to, size_t room, const struct option_spec *spec);
 /* Makes a path absolute: "~/" is the home folder, other paths are relative to dir. The caller frees
  * it. */
@@ -146,6 +154,8 @@ int value_set(struct section *s, const struct option_spec *spec, const char *tex
 
 /* In quotes. */
 void config_quote(struct str *to, const char *text);
+/* "20m" in quotes. */
+void config_add_duration(struct str *to, int64_t ms);
 
 /* ---- config keys ----
  * The table of burst's own keys in burst.cfg. Help, checks and the example file of `burst init`
@@ -153,8 +163,11 @@ void config_quote(struct str *to, const char *text);
 
 extern const struct option_spec config_keys[];
 
-/* Checks bounds of single keys, and names that no provider accepts. Paths are as in
- * "caps.max_cost". Adds mistakes to m and returns 0; if m is NULL, the first one is an error. */
-int keys_check_ranges(const struct section *top, struct mistakes *m, struct err *err);
+/* Checks burst's own keys: their ranges, and names that no provider accepts. Adds mistakes to m and
+ * returns 0; if m is NULL, the first one is an error. */
+int keys_check(const struct section *top, struct mistakes *m, struct err *err);
+/* Checks the ranges of a section's keys and of the groups in it. prefix: "job." */
+int keys_check_ranges(const struct section *s, const char *prefix, struct mistakes *m,
+		      struct err *err);
 
 #endif

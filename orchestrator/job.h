@@ -13,7 +13,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 16u
+#define JOB_ABI 17u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by
  * the job. */

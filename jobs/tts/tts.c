@@ -19,25 +19,30 @@ enum { CHARS_LEAST = 20, CHARS_USUAL = 280, CHARS_MOST = 100000 };
 
 static const struct option_spec check_options[] = {
 	{"enabled", OPTION_BOOL, 0, "true", "check each finished file"},
-	{"tries", OPTION_INT, 0, "3", "how often a suspect segment is rendered in all"},
+	{"tries", OPTION_INT, 0, "3", "how often a suspect segment is rendered in all", .least = 1,
+	 .most = 20},
 	{"min_duration", OPTION_DECIMAL, 0, "0.35",
-	 "shortest length, times what the text should take"},
+	 "shortest length, times what the text should take", .least = 0, .most = 1},
 	{"max_duration", OPTION_DECIMAL, 0, "3.0",
-	 "longest length, times what the text should take"},
-	{"silence", OPTION_DECIMAL, 0, "2.0", "longest silence within, in seconds"},
-	{"clipping", OPTION_DECIMAL, 0, "0.01", "largest share of clipped samples"},
+	 "longest length, times what the text should take", .least = 1, .most = 1000},
+	{"silence", OPTION_DECIMAL, 0, "2.0", "longest silence within, in seconds", .least = 0.1,
+	 .most = 3600},
+	{"clipping", OPTION_DECIMAL, 0, "0.01", "largest share of clipped samples", .least = 0,
+	 .most = 1},
 	{"offset", OPTION_DECIMAL, 0, "0.05",
-	 "largest mean of all samples, as a share of full scale"},
+	 "largest mean of all samples, as a share of full scale", .least = 0, .most = 1},
 	{"compare", OPTION_BOOL, 0, "true",
 	 "suspect files that differ from others of their voice in speed, ending or sample rate"},
 	{0},
 };
 
 static const struct option_spec join_options[] = {
-	{"gap", OPTION_DECIMAL, 0, "0.4", "seconds of silence between segments"},
-	{"piece_gap", OPTION_DECIMAL, 0, "0.1", "the same between pieces of one long text"},
+	{"gap", OPTION_DECIMAL, 0, "0.4", "seconds of silence between segments", .least = 0,
+	 .most = 60},
+	{"piece_gap", OPTION_DECIMAL, 0, "0.1", "the same between pieces of one long text",
+	 .least = 0, .most = 60},
 	{"loudness", OPTION_DECIMAL, 0, NULL,
-	 "loudness of the track in LUFS, as in -18 (absent: unchanged)"},
+	 "loudness of the track in LUFS, as in -18 (absent: unchanged)", .least = -70, .most = -5},
 	{"subtitles", OPTION_BOOL, 0, "false", "write joined.srt and joined.vtt"},
 	{"formats", OPTION_TEXTS, 0, NULL,
 	 "also write the track with chapters in these formats: m4b, mp3, opus, flac"},
@@ -47,13 +52,18 @@ static const struct option_spec join_options[] = {
 static const struct option_spec estimate_options[] = {
 	{"gpu", OPTION_TEXT, 0, NULL,
 	 "the GPU that the times were measured on; others follow by bandwidth and compute"},
-	{"once", OPTION_DECIMAL, 0, "0", "seconds of each batch, whatever its content"},
-	{"longest", OPTION_DECIMAL, 0, "0", "seconds for each character of its longest segment"},
-	{"each", OPTION_DECIMAL, 0, "0", "seconds for each character of all its segments"},
+	{"once", OPTION_DECIMAL, 0, "0", "seconds of each batch, whatever its content", .least = 0,
+	 .most = 3600},
+	{"longest", OPTION_DECIMAL, 0, "0", "seconds for each character of its longest segment",
+	 .least = 0, .most = 3600},
+	{"each", OPTION_DECIMAL, 0, "0", "seconds for each character of all its segments",
+	 .least = 0, .most = 3600},
 	{"host_share", OPTION_DECIMAL, 0, "0",
-	 "share of `longest` and `each` that no faster card shortens"},
-	{"vram_base", OPTION_DECIMAL, 0, "0", "GiB of GPU memory that the engine always takes"},
-	{"vram_each", OPTION_DECIMAL, 0, "0", "GiB that each segment of a batch adds"},
+	 "share of `longest` and `each` that no faster card shortens", .least = 0, .most = 1},
+	{"vram_base", OPTION_DECIMAL, 0, "0", "GiB of GPU memory that the engine always takes",
+	 .least = 0, .most = 2000},
+	{"vram_each", OPTION_DECIMAL, 0, "0", "GiB that each segment of a batch adds", .least = 0,
+	 .most = 2000},
 	{0},
 };
 
@@ -73,96 +83,44 @@ static const struct option_spec tts_options[] = {
 	 "folder of voice samples: NAME.wav (flac, mp3, m4a, ogg with ffmpeg) is the voice NAME; "
 	 "NAME.txt its words, for qwen3-clone"},
 	{"options", OPTION_TEXTS, 0, NULL, "settings of the engine, as in [\"speed=160\"]"},
-	{"seed", OPTION_INT, 0, "0",
-	 "base of the random seeds; the same seed gives the same files"},
+	{"seed", OPTION_INT, 0, "0", "base of the random seeds; the same seed gives the same files",
+	 .least = 0, .most = INT32_MAX},
 	{"accept_license", OPTION_BOOL, 0, "false",
 	 "use weights whose licence forbids some use; you keep to it"},
 	{"weights_url", OPTION_TEXT, 0, NULL,
 	 "a server with the paths of huggingface.co that weights come from instead"},
 	{"worker", OPTION_TEXT, 0, NULL, "shell command that starts your own worker program"},
-	{"workers", OPTION_INT, 0, "1", "worker processes on each pod"},
+	{"workers", OPTION_INT, 0, "1", "worker processes on each pod", .least = 1, .most = 256},
 	{"max_batch", OPTION_INT, 0, NULL,
-	 "largest number of segments in a batch (absent: the engine's own)"},
+	 "largest number of segments in a batch (absent: the engine's own)", .least = 1,
+	 .most = 10000},
 	{"hang", OPTION_DURATION, 0, "60s",
 	 "restart a worker that is silent for this long, or for ten times its estimate", NULL},
 	{"vram_gb", OPTION_INT, 0, NULL,
-	 "GPU memory that your own worker needs; 0: it needs no GPU"},
+	 "GPU memory that your own worker needs; 0: it needs no GPU", .least = 0, .most = 2000},
 	{"setup_needs_gpu", OPTION_BOOL, 0, "true",
 	 "false: your setup compiles nothing for a card, so all cards share its result and a pod "
 	 "without a GPU can run it"},
 	{"estimate", OPTION_GROUP, 0, NULL, "what is known of the engine before it has run here",
 	 estimate_options},
-	{"max_chars", OPTION_INT, 0, "280", "longer texts are cut at sentences, commas, words"},
-	{"min_chars", OPTION_INT, 0, "20", "shorter pieces are merged with a neighbour"},
+	{"max_chars", OPTION_INT, 0, "280", "longer texts are cut at sentences, commas, words",
+	 .least = CHARS_LEAST, .most = CHARS_MOST},
+	{"min_chars", OPTION_INT, 0, "20", "shorter pieces are merged with a neighbour", .least = 0,
+	 .most = CHARS_MOST / 2},
 	{"check", OPTION_GROUP, 0, NULL, "what a finished file must satisfy", check_options},
 	{"join", OPTION_GROUP, 0, NULL, "one track of all segments", join_options},
 	{0},
 };
 
-static int range_int(const struct section *conf, const char *key, int64_t least, int64_t most,
-		     struct err *err)
+/* The other ranges are in the table. */
+static int check_min_chars(const struct section *conf, struct err *err)
 {
-	int64_t value = section_int(conf, key);
+	const long long most = (long long)MAX(section_int(conf, "max_chars"), 0) / 2;
 
-	if (section_has(conf, key) && (value < least || value > most))
-		return err_set(err, ERR_CONFIG, "%s: %s must be from %lld to %lld",
-			       section_where(conf, key), key, (long long)least, (long long)most);
-	return 0;
-}
-
-static int range_decimal(const struct section *conf, const char *key, double least, double most,
-			 struct err *err)
-{
-	double value = section_decimal(conf, key);
-
-	if (section_has(conf, key) && !(value >= least && value <= most))
-		return err_set(err, ERR_CONFIG, "%s: %s must be from %g to %g",
-			       section_where(conf, key), key, least, most);
-	return 0;
-}
-
-static int check_ranges(const struct section *conf, struct mistakes *m, struct err *err)
-{
-	const struct section *check = section_group(conf, "check"),
-			     *join = section_group(conf, "join"),
-			     *estimate = section_group(conf, "estimate");
-	const struct {
-		const struct section *of;
-		const char *key;
-		int64_t least, most;
-	} whole[] = {
-		{conf, "workers", 1, 256},
-		{conf, "max_batch", 1, 10000},
-		{conf, "vram_gb", 0, 2000},
-		{conf, "max_chars", CHARS_LEAST, CHARS_MOST},
-		{conf, "min_chars", 0, MAX(section_int(conf, "max_chars"), 0) / 2},
-		{conf, "seed", 0, INT32_MAX},
-		{check, "tries", 1, 20},
-	};
-	const struct {
-		const struct section *of;
-		const char *key;
-		double least, most;
-	} decimal[] = {
-		{check, "min_duration", 0, 1},    {check, "max_duration", 1, 1000},
-		{check, "silence", 0.1, 3600},    {check, "clipping", 0, 1},
-		{check, "offset", 0, 1},          {join, "gap", 0, 60},
-		{join, "piece_gap", 0, 60},       {join, "loudness", -70, -5},
-		{estimate, "once", 0, 3600},      {estimate, "longest", 0, 3600},
-		{estimate, "each", 0, 3600},      {estimate, "host_share", 0, 1},
-		{estimate, "vram_base", 0, 2000}, {estimate, "vram_each", 0, 2000},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
-		if (range_int(whole[i].of, whole[i].key, whole[i].least, whole[i].most, err) < 0 &&
-		    mistakes_note(m, NULL, err) < 0)
-			return -1;
-	for (size_t i = 0; i < ARRAY_LEN(decimal); i++)
-		if (range_decimal(decimal[i].of, decimal[i].key, decimal[i].least, decimal[i].most,
-				  err) < 0 &&
-		    mistakes_note(m, NULL, err) < 0)
-			return -1;
-	return 0;
+	if (!section_has(conf, "min_chars") || section_int(conf, "min_chars") <= most)
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s: min_chars must be at most half of max_chars: %lld",
+		       section_where(conf, "min_chars"), most);
 }
 
 static json_t *option_value(const char *text)
@@ -282,7 +240,7 @@ static int check_conf(const struct section *conf, struct mistakes *m, struct err
 	CLEANUP(json_decref) json_t *values = json_object();
 	enum input_mode mode;
 
-	if (check_ranges(conf, m, err) < 0)
+	if (check_min_chars(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;
 	if (job_check_env(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;

@@ -40,6 +40,8 @@ struct option_spec {
 	const char *help; /* one line; also the comment in `burst init` */
 	const struct option_spec
 		*group; /* of a group, or of each: its table, ended by a NULL key */
+	/* the allowed numbers, as section_int() and section_decimal() return them; most 0: all */
+	double least, most;
 };
 
 struct section; /* values of one group; made by config/, read by all folders */

@@ -62,8 +62,8 @@ wrong_inputs() {
 		job|options = ["speed=10"];|2|burst.cfg:4: options: speed is 10; espeak needs a whole number from 80 to 900
 		job|options = ["sped=160"];|2|burst.cfg:4: options: espeak has no option "sped", did you mean "speed"?
 		job|options = ["speed"];|2|burst.cfg:4: options: "speed" must be written as in "speed=160"
-		job|workers = 0;|2|burst.cfg:4: workers must be from 1 to 256
-		job|join = { loudness = 3; };|2|burst.cfg:4: loudness must be from -70 to -5
+		job|workers = 0;|2|burst.cfg:4: job.workers is out of range: it must be 1 to 256
+		job|join = { loudness = 3; };|2|burst.cfg:4: job.join.loudness is out of range: it must be -70 to -5
 		job|input_mode = "words";|2|burst.cfg:4: input_mode must be
 		job|env = ["A=1"];|2|burst.cfg:4: job.env: "A=1" is not the name of a variable
 		script|{"text":"One.","options":{"speed":"fast"}}|2|script.jsonl:3: options: speed is "fast"; espeak needs
@@ -174,7 +174,7 @@ code = { path = "nowhere"; };
 goal = "speed";
 pods = 0;'
 	lines=$(cat <<-'E'
-		burst.cfg:4: loudness must be from -70 to -5
+		burst.cfg:4: job.join.loudness is out of range: it must be -70 to -5
 		burst.cfg:4: options: speed is "fast"; espeak needs a whole number from 80 to 900
 		burst.cfg:5: capacity must not be negative
 		burst.cfg:5: preempt = "never": must be "spot" or "all"

@@ -67,7 +67,7 @@ static const struct {
 	{"negative money", "caps = { max_cost = -5; };",
 	 "burst.cfg:1: caps.max_cost: -5 is not an amount in dollars"},
 	{"number for a list", "gpu = 5090;",
-	 "burst.cfg:1: gpu must be a list of strings, like [\"abc\", ...], or \"auto\"; found the "
+	 "burst.cfg:1: gpu must be a list of strings, like [\"abc\"], or \"auto\"; found the "
 	 "number 5090"},
 	{"number in a list", "gpu = (\"RTX 5090\", 4090);",
 	 "burst.cfg:1: gpu: entry 2 is the number 4090; it must be a string in quotes"},

@@ -21,7 +21,8 @@ static void voices_are_checked(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		struct err err = {0};
-		assert_int_equal(engine_check_voice(engine_find("kokoro"), all[i].voice, &err) < 0, all[i].fault != NULL);
+		assert_int_equal(engine_check_voice(engine_find("kokoro"), all[i].voice, &err) < 0,
+				 all[i].fault != NULL);
 		if (all[i].fault)
 			assert_string_equal(err.msg, all[i].fault);
 	}
