@@ -317,6 +317,8 @@ static const char *const python_installed[] = {"python3", "-c", PYTHON_IMPORTS, 
 
 static const char *const espeak_packages[] = {"espeak-ng", NULL};
 static const char *const python_packages[] = {"python3", "python3-venv", NULL};
+#define PYTHON_WORKER "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" "
+
 static const struct engine_debian espeak_debian = {"espeak-ng", ESPEAK_HAVE,
 						   "'espeak-ng*' 'libespeak-ng*'", espeak_installed,
 						   espeak_packages};
@@ -417,12 +419,17 @@ static const struct engine_option piper_options[] = {
 #define QWEN3_CLONE \
 	.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "3 to 30 s", 24000, QWEN3_RAN}, .sample_least_s = 2.9, .sample_most_s = 30, .needs_sample = true, \
 	.reads_words = true
-#define QWEN3_WORKER "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 "
 /* clang-format on */
 
-/* As published: S3Gen uses the first 10 s, T3 6 s (Turbo 15 s). The whole sample gives the timbre.
- * A sample of over two minutes is probably a mistake. */
-#define CHATTERBOX_SAMPLE .sample_usual_s = 6, .sample_used_s = 10, .sample_most_s = 120
+/* What the two rows of Chatterbox share. As published, S3Gen uses the first 10 s of a sample, T3 6
+ * s (Turbo 15 s), and the whole sample gives the timbre. One of over two minutes is probably a
+ * mistake. The worker measures how many lines fit in a batch. */
+/* clang-format off */
+#define CHATTERBOX_ALIKE \
+	.letters = LETTERS_LATIN, .gpu = true, .bf16 = true, .vram_gb = 8, .max_batch = 64, .seconds_each = 0.5, .cap_s = 40, .lock = "chatterbox", \
+	.torch = true, .torchaudio = true, .prepare = "chatterbox_prepare.py", .debian = &python_debian, .python = chatterbox_python, \
+	.sample_usual_s = 6, .sample_used_s = 10, .sample_most_s = 120
+/* clang-format on */
 
 static const struct engine engines[] = {
 	{
@@ -455,7 +462,7 @@ static const struct engine engines[] = {
 		/* a guess for idle cores: 0.6 / 15 was measured on two busy ones */
 		.seconds_per_char = 0.2 / 15,
 		.seconds_each = 0.05,
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" piper",
+		.worker = PYTHON_WORKER "piper",
 		.debian = &python_debian,
 		.lock = "piper",
 		.options = piper_options,
@@ -467,13 +474,8 @@ static const struct engine engines[] = {
 		.name = "chatterbox",
 		.facts = {"MIT", "MIT", 0, "English", "6 to 10 s", 24000,
 			  "tests with random weights, on a processor; no GPU yet"},
-		.letters = LETTERS_LATIN,
-		.gpu = true,
-		.bf16 = true,
-		.vram_gb = 8,
-		.max_batch = 64, /* its worker measures how many fit */
+		CHATTERBOX_ALIKE,
 		.seconds_per_char = 1.0 / 15,
-		.seconds_each = 0.5,
 		/* 1.7 tokens a character at 30 ms a step, which the host launches; 0.4 s of S3Gen
 		 * for 15.5 s of sound; weights, caches and activations follow from the models'
 		 * shapes */
@@ -486,31 +488,17 @@ static const struct engine engines[] = {
 			  .each_gib = 0.21,
 			  .source =
 				  "computed from the models' shapes, 2026-11; never run on a GPU"},
-		.cap_s = 40,
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" "
-			  "chatterbox regular",
-		.lock = "chatterbox",
-		.torch = true,
-		.torchaudio = true,
+		.worker = PYTHON_WORKER "chatterbox regular",
 		.weights = chatterbox_weights,
-		.prepare = "chatterbox_prepare.py",
-		.debian = &python_debian,
 		.options = chatterbox_options,
-		.python = chatterbox_python,
-		CHATTERBOX_SAMPLE,
 		.sample_least_s = 0.5, /* no lower bound is published */
 	},
 	{
 		.name = "chatterbox-turbo",
 		.facts = {"MIT", "MIT", 0, "English", "over 5 s", 24000,
 			  "tests with random weights, on a processor; no GPU yet"},
-		.letters = LETTERS_LATIN,
-		.gpu = true,
-		.bf16 = true,
-		.vram_gb = 8,
-		.max_batch = 64,
+		CHATTERBOX_ALIKE,
 		.seconds_per_char = 0.5 / 15,
-		.seconds_each = 0.5,
 		.prior = {.once_s = 0.2,
 			  .longest_s = 0.04,
 			  .each_s = 0.0003,
@@ -520,46 +508,37 @@ static const struct engine engines[] = {
 			  .each_gib = 0.11,
 			  .source = "computed from the models' shapes, 2026-11; memory as "
 				    "published for vLLM; never run on a GPU"},
-		.cap_s = 40,
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" "
-			  "chatterbox turbo",
-		.lock = "chatterbox",
-		.torch = true,
-		.torchaudio = true,
+		.worker = PYTHON_WORKER "chatterbox turbo",
 		.weights = chatterbox_turbo_weights,
-		.prepare = "chatterbox_prepare.py",
-		.debian = &python_debian,
 		.options = turbo_options,
-		.python = chatterbox_python,
-		CHATTERBOX_SAMPLE,
 		.sample_least_s = 5,
 	},
 	{.name = "qwen3",
 	 QWEN3_ALIKE,
 	 QWEN3_SMALL,
 	 QWEN3_NAMED,
-	 .worker = QWEN3_WORKER "custom 0.6b",
+	 .worker = PYTHON_WORKER "qwen3 custom 0.6b",
 	 .weights = qwen3_weights,
 	 .options = qwen3_options},
 	{.name = "qwen3-1.7b",
 	 QWEN3_ALIKE,
 	 QWEN3_LARGE,
 	 QWEN3_NAMED,
-	 .worker = QWEN3_WORKER "custom 1.7b",
+	 .worker = PYTHON_WORKER "qwen3 custom 1.7b",
 	 .weights = qwen3_large_weights,
 	 .options = qwen3_large_options},
 	{.name = "qwen3-clone",
 	 QWEN3_ALIKE,
 	 QWEN3_SMALL,
 	 QWEN3_CLONE,
-	 .worker = QWEN3_WORKER "clone 0.6b",
+	 .worker = PYTHON_WORKER "qwen3 clone 0.6b",
 	 .weights = qwen3_clone_weights,
 	 .options = qwen3_options},
 	{.name = "qwen3-1.7b-clone",
 	 QWEN3_ALIKE,
 	 QWEN3_LARGE,
 	 QWEN3_CLONE,
-	 .worker = QWEN3_WORKER "clone 1.7b",
+	 .worker = PYTHON_WORKER "qwen3 clone 1.7b",
 	 .weights = qwen3_large_clone_weights,
 	 .options = qwen3_options},
 	{
@@ -588,7 +567,7 @@ static const struct engine engines[] = {
 			  .each_gib = 0.02,
 			  .source =
 				  "computed from the model's shapes, 2026-11; never run on a GPU"},
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" kokoro",
+		.worker = PYTHON_WORKER "kokoro",
 		.lock = "kokoro",
 		.sources = "kokoro-source",
 		.torch = true,
@@ -758,25 +737,4 @@ double engine_speed(const struct engine *engine, double value)
 	while (o->name && strcmp(o->name, "speed") != 0)
 		o++;
 	return (o->name ? MIN(MAX(value, o->least), o->most) : value) / engine->normal_speed;
-}
-
-/* ---- terms ----
- * Requires the user's consent to weights whose licence forbids some use. */
-
-int terms_check(const char *what, const struct engine_terms *terms, const struct section *conf,
-		const char *place, struct err *err)
-{
-	if (!terms)
-		return 0;
-	if (section_bool(conf, "accept_license")) {
-		log_line(LOG_NOTE, "%s: %s, which forbids %s (%s); accepted by job.accept_license",
-			 what, terms->licence, terms->forbids, terms->link);
-		return 0;
-	}
-	return err_set(err, ERR_CONFIG,
-		       "%s: %s: its licence (%s, %s) forbids %s: set job.accept_license = true if "
-		       "you keep to that, or choose another",
-		       section_has(conf, "accept_license") ? section_where(conf, "accept_license")
-							   : place,
-		       what, terms->licence, terms->link, terms->forbids);
 }

@@ -140,15 +140,6 @@ const struct engine *engine_list(size_t *count);
 /* For "did you mean". NULL-terminated, static. */
 const char *const *engine_names(void);
 
-/* ---- terms ----
- * Requires the user's consent to weights whose licence forbids some use. */
-
-/* Prints on stderr the terms of `what` ("voice en_US-ryan-high") that forbid some use; terms NULL:
- * there are none. ERR_CONFIG unless job.accept_license is true; the message begins with the place
- * that names `what`. */
-int terms_check(const char *what, const struct engine_terms *terms, const struct section *conf,
-		const char *place, struct err *err);
-
 /* ---- environment ----
  * Makes the set-up script of an engine's environment on a pod: Python packages, weights, voices.
  */
@@ -176,12 +167,5 @@ char *environment_pins(const struct engine *engine);
 int environment_download_mb(const struct engine *engine);
 /* Adds a file to the list that burst_weights.py reads. For struct engine_voices. */
 void environment_add_weight(json_t *list, const struct engine_weight *weight, const char *mirror);
-
-/* ---- mirror ----
- * Checks the URL of a mirror, a server that has the weights in place of the hub. */
-
-/* ERR_CONFIG unless the URL is "https://HOST[:PORT][/PATH]", or http to this machine. Refuses a
- * password or query, since messages and the environment's script show the URL. */
-int mirror_check(const char *url, struct err *err);
 
 #endif

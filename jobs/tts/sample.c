@@ -24,71 +24,56 @@
 /* In order of preference if a voice has several files. */
 static const char *const endings[] = {"wav", "flac", "mp3", "m4a", "ogg", "opus", NULL};
 
-static size_t ending_of(const char *ending)
-{
-	size_t i = 0;
+/* The samples of a folder: their voices, and the best file of the one that is wanted. */
+struct found {
+	char *names[257]; /* NULL-terminated */
+	size_t count, rank;
+	char *file; /* NULL: none */
+};
 
-	while (endings[i] && strcasecmp(endings[i], ending) != 0)
-		i++;
-	return i;
+static void found_free_cleanup(struct found *f)
+{
+	while (f->count)
+		free(f->names[--f->count]);
+	free(f->file);
 }
 
-/* Returns the file's stem if its ending is known; *rank: of the ending. NULL: not a sample. The
- * caller frees it. */
-static char *stem_of(const char *file, size_t *rank)
+static void note_file(struct found *f, const char *file, const char *voice)
 {
 	const char *dot = strrchr(file, '.');
+	size_t rank = 0;
 
-	*rank = dot && dot > file ? ending_of(dot + 1) : ARRAY_LEN(endings) - 1;
-	return endings[*rank] ? xstrndup(file, (size_t)(dot - file)) : NULL;
+	if (!dot || dot == file)
+		return;
+	while (endings[rank] && strcasecmp(endings[rank], dot + 1) != 0)
+		rank++;
+	if (!endings[rank])
+		return;
+	CLEANUP(free_text) char *name = xstrndup(file, (size_t)(dot - file));
+	if (!strcmp(name, voice) && (!f->file || rank < f->rank)) {
+		free(f->file);
+		f->file = xstrdup(file);
+		f->rank = rank;
+	}
+	if (f->count + 1 < ARRAY_LEN(f->names) && !script_id_fault(name))
+		f->names[f->count++] = TAKE(name);
 }
 
-/* Returns the file of a voice, or NULL. The caller frees it. */
-static char *find_file(const char *dir, const char *voice)
+static void find_voice(struct found *f, const char *dir, const char *voice)
 {
 	DIR *d = opendir(dir);
-	char *found = NULL;
-	size_t best = ARRAY_LEN(endings), rank;
 
-	for (struct dirent *e; d && (e = readdir(d));) {
-		CLEANUP(free_text) char *stem = stem_of(e->d_name, &rank);
-		if (!stem || strcmp(stem, voice) != 0 || rank >= best)
-			continue;
-		best = rank;
-		free(found);
-		found = xstrdup(e->d_name);
-	}
+	for (struct dirent *e; d && (e = readdir(d));)
+		note_file(f, e->d_name, voice);
 	if (d)
 		closedir(d);
-	return found;
 }
 
-/* Returns the voice of the folder with the nearest name, or NULL. The caller frees it. */
-static char *nearest_voice(const char *dir, const char *voice)
-{
-	DIR *d = opendir(dir);
-	const char *names[257];
-	size_t n = 0, rank;
-
-	for (struct dirent *e; d && n < ARRAY_LEN(names) - 1 && (e = readdir(d));) {
-		CLEANUP(free_text) char *name = stem_of(e->d_name, &rank);
-		if (name && !script_id_fault(name))
-			names[n++] = TAKE(name);
-	}
-	names[n] = NULL;
-	const char *near = nearest_word(voice, names);
-	char *found = near ? xstrdup(near) : NULL;
-	while (n)
-		free((char *)names[--n]);
-	if (d)
-		closedir(d);
-	return found;
-}
-
-static int missing(const struct sample_wants *wants, const char *voice, struct err *err)
+static int missing(const struct sample_wants *wants, const struct found *found, const char *voice,
+		   struct err *err)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", wants->dir, voice);
-	CLEANUP(free_text) char *near = nearest_voice(wants->dir, voice);
+	const char *near = nearest_word(voice, (const char *const *)found->names);
 
 	return err_set(err, ERR_CONFIG, "%s: %s%s%s%s", path,
 		       strerror(access(path, R_OK) < 0 ? errno : ENOENT),
@@ -273,9 +258,10 @@ static int judge(struct sample *s, const struct sample_wants *wants, struct err 
 			       "voice \"%s\": %s takes voices from files: name their folder, as in "
 			       "voices = \"voices\", and put %s.wav there",
 			       s->voice, wants->engine_name, s->voice);
-	CLEANUP(free_text) char *file = find_file(wants->dir, s->voice);
-	CLEANUP(free_text) char *path = file ? path_join(wants->dir, file) : NULL;
-	if (path ? judge_file(s, wants, path, err) < 0 : missing(wants, s->voice, err) < 0)
+	CLEANUP(found_free) struct found found = {0};
+	find_voice(&found, wants->dir, s->voice);
+	CLEANUP(free_text) char *path = found.file ? path_join(wants->dir, found.file) : NULL;
+	if (path ? judge_file(s, wants, path, err) < 0 : missing(wants, &found, s->voice, err) < 0)
 		return err_wrap(err, "voice \"%s\"", s->voice);
 	return 0;
 }

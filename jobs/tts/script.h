@@ -78,8 +78,8 @@ struct script {
 	int (*check_options)(void *ctx, json_t *options, struct err *err);
 	void *ctx;
 
-	double pause_s; /* seconds of pause before the next item */
-	struct {        /* parts of the script that are not spoken */
+	double pause_s;        /* seconds of pause before the next item */
+	struct script_silent { /* parts of the script that are not spoken */
 		size_t code_blocks, images, footnotes;
 	} silent;
 
@@ -195,31 +195,6 @@ enum letters {
  * if it has none. Else returns the name of the most frequent other script. The text must be valid
  * UTF-8. Letters of scripts that are not listed do not count. */
 const char *letters_foreign(const char *text, unsigned known);
-
-/* ---- markup ----
- * Extracts the spoken text of a piece of HTML: no tags, comments, scripts or code. Pure. */
-
-struct markup_silent {
-	size_t images, code_blocks;
-};
-
-/* Appends the text. White space becomes blanks; a newline separates blocks. *silent counts what is
- * left out. The input must be valid UTF-8. */
-void markup_text(struct str *to, const char *html, size_t len, struct markup_silent *silent);
-
-/* Appends the character named by "&auml;", "&#228;" or "&#xe4;", or the bytes themselves if HTML 4
- * has no such character. `len`: bytes of the whole reference. */
-void markup_add_entity(struct str *to, const char *entity, size_t len);
-
-/* ---- markdown prepare ----
- * Rewrites Markdown before md4c parses it. Pure. */
-
-/* Two bytes that the text cannot contain; they are removed from it first and never spoken.
- * NOTE_MARK replaces the colon of "[^name]:", because md4c has no footnotes and would drop the
- * line. A paragraph of END_MARK follows the text: if a block swallows it, that block was not
- * closed. */
-#define NOTE_MARK '\x02'
-#define END_MARK  '\x03'
 
 /* ---- pause ----
  * Cuts a text at its pauses: "[pause 0.5s]" inside a text, or alone on its line. Pure. */

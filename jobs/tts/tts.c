@@ -2,6 +2,7 @@
 #include "tts.h"
 
 #include <math.h>
+#include <regex.h>
 #include <stdlib.h>
 
 #include "base/gpus.h"
@@ -479,6 +480,28 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 	return segments_make(&job->segments, &job->script, speaker, err);
 }
 
+/* Refuses a password or query, since messages and the environment's script show the URL. */
+static int check_mirror(const char *url, struct err *err)
+{
+	static const char pattern[] =
+		"^(https://([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+])|http://(127\\.0\\.0\\.1|localhost|"
+		"\\[::1]))(:[0-9]+)?(/[A-Za-z0-9._~!()*+,;=:%&/-]*)?$";
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	regex_t regex;
+
+	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB))
+		return err_set(err, ERR_BUG, "the pattern of a mirror is wrong");
+	int differs = regexec(&regex, url, 0, NULL, 0);
+	regfree(&regex);
+	if (!differs)
+		return 0;
+	str_add_printable(&shown, url, MIN(strcspn(url, "@?"), (size_t)60), 60);
+	return err_set(err, ERR_CONFIG,
+		       "weights_url \"%s\": it must be like https://HOST[:PORT][/PATH], without a "
+		       "password or a query; http is for this machine alone",
+		       str_text(&shown));
+}
+
 /* The job's mirror overrides the user's. Only a mirror from the user's own file gets the user's
  * token. */
 static int read_mirror(struct job *job, const struct job_setup *setup, struct err *err)
@@ -489,7 +512,7 @@ static int read_mirror(struct job *job, const struct job_setup *setup, struct er
 
 	if (!url)
 		return 0;
-	if (mirror_check(url, err) < 0)
+	if (check_mirror(url, err) < 0)
 		return err_wrap(err, "%s",
 				url == own ? section_where(setup->conf, "weights_url")
 					   : "your own burst.cfg");
@@ -512,6 +535,26 @@ static char *place_of_voice(const struct job *job, const struct section *conf, c
 			break;
 	}
 	return xstrdup(section_where(conf, section_has(conf, "voice") ? "voice" : "engine"));
+}
+
+/* Requires the user's consent to weights whose licence forbids some use. terms NULL: there are
+ * none. place: what names `what` ("voice en_US-ryan-high"). */
+static int terms_check(const char *what, const struct engine_terms *terms,
+		       const struct section *conf, const char *place, struct err *err)
+{
+	if (!terms)
+		return 0;
+	if (section_bool(conf, "accept_license")) {
+		log_line(LOG_NOTE, "%s: %s, which forbids %s (%s); accepted by job.accept_license",
+			 what, terms->licence, terms->forbids, terms->link);
+		return 0;
+	}
+	return err_set(err, ERR_CONFIG,
+		       "%s: %s: its licence (%s, %s) forbids %s: set job.accept_license = true if "
+		       "you keep to that, or choose another",
+		       section_has(conf, "accept_license") ? section_where(conf, "accept_license")
+							   : place,
+		       what, terms->licence, terms->link, terms->forbids);
 }
 
 /* Checks the terms of the engine's weights and of each voice. */

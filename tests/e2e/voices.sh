@@ -395,7 +395,7 @@ t_restricted_voices_need_the_users_word() {
 	piper_job 'weights_url = "http://mirror.example";'
 	burst run
 	is "$STATUS" 2 "exit status with a mirror by http"
-	has err.txt 'burst.cfg:4: weights_url "http://mirror.example": http is for this machine alone; others need https'
+	has err.txt 'burst.cfg:4: weights_url "http://mirror.example": it must be like https://HOST[:PORT][/PATH]'
 }
 t_piper_without_a_network_says_so() {
 	cp "$ROOT"/config/examples/piper/* .
