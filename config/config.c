@@ -14,6 +14,8 @@
 #include "trust.h"
 #include "secrets.h"
 
+static const char *const run_caps[CONFIG_RUN_CAPS] = {"per_day", "per_month"};
+
 /* ---- sources ----
  * Finds and reads the files of a config: the user's, then the project's. */
 
@@ -232,10 +234,10 @@ static void keep_user_caps(struct config *c)
 	const struct section *caps = section_group(c->top, "caps");
 
 	for (size_t i = 0; i < CONFIG_RUN_CAPS; i++)
-		if (section_has(caps, config_run_caps[i]))
-			c->user_caps[i] = (struct config_cap){
-				true, section_int(caps, config_run_caps[i]),
-				xstrdup(section_where(caps, config_run_caps[i]))};
+		if (section_has(caps, run_caps[i]))
+			c->user_caps[i] =
+				(struct config_cap){true, section_int(caps, run_caps[i]),
+						    xstrdup(section_where(caps, run_caps[i]))};
 }
 
 /* config.c: finds and reads the user's file and the project's. ERR_CONFIG. */
@@ -561,7 +563,7 @@ struct config_cap config_cap(const struct config *c, const char *key, bool proje
 	const struct section *caps = section_group(c->top, "caps");
 	size_t i = 0;
 
-	while (strcmp(config_run_caps[i], key) != 0)
+	while (strcmp(run_caps[i], key) != 0)
 		i++;
 	const struct config_cap *user = &c->user_caps[i];
 	if (!project)

@@ -1,5 +1,5 @@
-/* parse.c - reads the text of a config: what libconfig accepts without a warning, its parser, the
- * tables of keys, checks of several keys */
+/* parse.c - reads the text of a config into sections: what libconfig accepts without a warning, its
+ * parser, the tables of keys */
 #include "state.h"
 
 #include <ctype.h>
@@ -15,12 +15,9 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "config.h"
-#include "trust.h"
 
 /* ---- state ----
  * What all files that read a config ask of it. */
-
-const char *const config_run_caps[CONFIG_RUN_CAPS] = {"per_day", "per_month"};
 
 struct account *config_find_account(const struct config *c, const char *name)
 {
@@ -30,8 +27,7 @@ struct account *config_find_account(const struct config *c, const char *name)
 	return NULL;
 }
 
-/* Returns 0 and warns if the config only serves to release pods, else -1. */
-static int config_mistake(const struct config *c, struct err *err)
+int config_mistake(const struct config *c, struct err *err)
 {
 	if (!c->lenient)
 		return -1;
@@ -40,9 +36,8 @@ static int config_mistake(const struct config *c, struct err *err)
 	return 0;
 }
 
-/* ERR_CONFIG: no provider has that name. `before` begins the message ("burst.cfg:3"). */
-static int config_no_provider(const struct config *c, const char *before, const char *name,
-			      struct err *err)
+int config_no_provider(const struct config *c, const char *before, const char *name,
+		       struct err *err)
 {
 	CLEANUP(str_free) struct str there = STR_INIT;
 	const char *names[64];
@@ -63,23 +58,6 @@ static int config_no_provider(const struct config *c, const char *before, const 
 		       "%s: unknown provider \"%.40s\" (known: %s; BURST_PROVIDER_PATH adds "
 		       "others)",
 		       before, name, str_text(&there));
-}
-
-/* Whether the project's file sets the key or leaves its default. A flag is the user's own choice.
- * Only for a config with a project's file. */
-static bool config_is_projects_word(const struct config *c, const struct section *s,
-				    const char *key)
-{
-	const char *where = section_where(s, key);
-
-	return !section_has(s, key) ||
-	       (starts_with(where, c->project_shown) && where[strlen(c->project_shown)] == ':');
-}
-
-bool config_is_read(const struct config *c, const struct section *s, const struct option_spec *spec)
-{
-	return spec->type == OPTION_PATH && strcmp(spec->key, "output") &&
-	       section_text(s, spec->key) && config_is_projects_word(c, s, spec->key);
 }
 
 /* ---- scan ----
@@ -227,207 +205,337 @@ static int scan_text(const char *text, size_t len, const char *shown, struct err
 	return 0;
 }
 
-/* ---- check ----
- * Checks that need several keys, and what a project's file may not do. */
+/* ---- setting ----
+ * Turns a setting of libconfig's tree into a value of a section, checked against its key table.
+ */
 
-static int check_providers(const struct config *c, struct mistakes *m, struct err *err)
+struct place { /* Place of a key, for messages. path is its group's: "caps." */
+	const struct source *source;
+	const char *path;
+};
+
+static int setting_read_group(const struct place *at, const config_setting_t *group,
+			      struct section *s, struct err *err);
+
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .:-"
+
+static char *setting_where(const struct source *source, const config_setting_t *setting)
 {
-	size_t count = section_count(c->top, "provider");
-	const char *where = section_where(c->top, "provider");
+	return xasprintf("%s:%u", source->shown, config_setting_source_line(setting));
+}
 
-	for (size_t i = 0; i < count; i++) {
-		const char *name = section_item(c->top, "provider", i);
-		if (!config_find_account(c, name) && config_no_provider(c, where, name, err) < 0 &&
-		    mistakes_note(m, "provider", err) < 0)
-			return -1;
+static int setting_complain(const struct place *at, const config_setting_t *setting,
+			    struct err *err, const char *fmt, ...) PRINTF(4, 5);
+static int setting_complain(const struct place *at, const config_setting_t *setting,
+			    struct err *err, const char *fmt, ...)
+{
+	char what[320];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vformat_text(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return err_set(err, ERR_CONFIG, "%s:%u: %s", at->source->shown,
+		       config_setting_source_line(setting), what);
+}
+
+static const char *setting_name(const config_setting_t *setting)
+{
+	const char *name = config_setting_name(setting);
+
+	return name ? name : "";
+}
+
+static char *setting_found(const struct place *at, char *to, size_t room,
+			   const config_setting_t *setting)
+{
+	bool elsewhere = at->source->elsewhere;
+	CLEANUP(str_free) struct str text = STR_INIT;
+	const char *s;
+
+	switch (config_setting_type(setting)) {
+	case CONFIG_TYPE_INT:
+	case CONFIG_TYPE_INT64:
+		snprintf(to, room, "the number %lld", config_setting_get_int64(setting));
+		break;
+	case CONFIG_TYPE_FLOAT:
+		snprintf(to, room, "the number %g", config_setting_get_float(setting));
+		break;
+	case CONFIG_TYPE_BOOL:
+		snprintf(to, room, "%s", config_setting_get_bool(setting) ? "true" : "false");
+		break;
+	case CONFIG_TYPE_STRING:
+		s = config_setting_get_string(setting);
+		str_add_printable(&text, s, strlen(s), 40);
+		if (elsewhere)
+			snprintf(to, room, "a string");
+		else
+			snprintf(to, room, "the string \"%s\"", str_text(&text));
+		break;
+	case CONFIG_TYPE_GROUP: snprintf(to, room, "a group"); break;
+	default: snprintf(to, room, "a list");
 	}
-	if (count)
+	return to;
+}
+
+static int wrong_type(const struct place *at, const config_setting_t *setting,
+		      const struct option_spec *spec, struct err *err)
+{
+	char is[200], wanted[160];
+
+	return setting_complain(at, setting, err, "%s%s must be %s; found %s", at->path, spec->key,
+				value_wanted(wanted, sizeof(wanted), spec),
+				setting_found(at, is, sizeof(is), setting));
+}
+
+static bool is_integer(const config_setting_t *setting)
+{
+	int type = config_setting_type(setting);
+
+	return type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64;
+}
+
+static bool is_number(const config_setting_t *setting)
+{
+	return is_integer(setting) || (config_setting_type(setting) == CONFIG_TYPE_FLOAT &&
+				       isfinite(config_setting_get_float(setting)));
+}
+
+static double number_of(const config_setting_t *setting)
+{
+	return is_integer(setting) ? (double)config_setting_get_int64(setting)
+				   : config_setting_get_float(setting);
+}
+
+static const char *setting_text(const config_setting_t *setting)
+{
+	return config_setting_type(setting) == CONFIG_TYPE_STRING
+		       ? config_setting_get_string(setting)
+		       : NULL;
+}
+
+static int read_items(const struct place *at, const config_setting_t *setting, struct section *s,
+		      const struct option_spec *spec, const char *where, struct err *err)
+{
+	const char *only = setting_text(setting);
+	int type = config_setting_type(setting);
+
+	section_clear_items(s, spec->key);
+	if (only) {
+		section_add_item(s, spec->key, only, where);
 		return 0;
-	err_set(err, ERR_CONFIG, "%s: provider is empty; name at least one, like [\"local\"]",
-		where);
-	return mistakes_note(m, "provider", err);
-}
-
-/* The folders that the user allows, for trust.h. Free with allowed_free(). */
-static char **allowed_folders(const struct config *c)
-{
-	size_t count = section_count(c->top, "allow_paths");
-	char **list = xcalloc(count + 1, sizeof(*list));
-
-	for (size_t i = 0; i < count; i++) {
-		CLEANUP(free_text)
-		char *path = value_path("/", section_item(c->top, "allow_paths", i));
-		list[i] = real_path(path);
 	}
-	return list;
+	if (type != CONFIG_TYPE_ARRAY && type != CONFIG_TYPE_LIST)
+		return wrong_type(at, setting, spec, err);
+	section_add_item(s, spec->key, NULL, where);
+	for (int i = 0; i < config_setting_length(setting); i++) {
+		const config_setting_t *element = config_setting_get_elem(setting, (unsigned)i);
+		char is[200];
+		if (!setting_text(element))
+			return setting_complain(
+				at, element, err,
+				"%s%s: entry %d is %s; it must be a string in quotes", at->path,
+				spec->key, i + 1, setting_found(at, is, sizeof(is), element));
+		if ((spec->flags & OPTION_AUTO) && !strcmp(setting_text(element), VALUE_AUTO))
+			return setting_complain(
+				at, element, err,
+				"%s%s: \"auto\" cannot be combined with other values", at->path,
+				spec->key);
+		section_add_item(s, spec->key, setting_text(element), where);
+	}
+	return 0;
 }
 
-static void allowed_free(char **list)
+static int read_money(const struct place *at, const config_setting_t *setting, struct section *s,
+		      const struct option_spec *spec, const char *where, struct err *err)
 {
-	for (char **at = list; *at; at++)
-		free(*at);
-	free(list);
+	if (!is_number(setting))
+		return wrong_type(at, setting, spec, err);
+	double dollars = number_of(setting);
+	if (dollars < 0 || dollars > 1e9)
+		return setting_complain(at, setting, err, "%s%s: %g is not an amount in dollars",
+					at->path, spec->key, dollars);
+	section_set_int(s, spec->key, (int64_t)(dollars * 1e6 + 0.5), where);
+	return 0;
 }
 
-/* Notes everything that a project may not do. Returns 0 if reading continues. */
-static int note_trust(struct config *c, struct err *err)
+/* The value is in quotes already: report what is wrong with the text inside. */
+static int wrong_duration(const struct place *at, const config_setting_t *setting,
+			  const struct option_spec *spec, const struct err *why, struct err *err)
 {
-	c->out_of_bounds = true;
-	return mistakes_note(c->mistakes, NULL, err);
+	const char *text = setting_text(setting);
+
+	if (at->source->elsewhere || strspn(text, PLAIN) < strlen(text) || strlen(text) > 40)
+		return wrong_type(at, setting, spec, err);
+	return setting_complain(at, setting, err, "%s%s: %s", at->path, spec->key, why->msg);
 }
 
-static int check_allowed(struct config *c, struct err *err)
+static int read_text(const struct place *at, const config_setting_t *setting, struct section *s,
+		     const struct option_spec *spec, const char *where, struct err *err)
 {
-	for (size_t i = 0; i < section_count(c->top, "allow_paths"); i++) {
-		CLEANUP(free_text)
-		char *path = value_path("", section_item(c->top, "allow_paths", i));
-		if (trust_check_allowed(path, c->dir, err) == 0)
-			continue;
-		err_wrap(err, "%s: allow_paths", section_where(c->top, "allow_paths"));
-		if (note_trust(c, err) < 0)
+	struct err why = {0};
+
+	if (!setting_text(setting))
+		return wrong_type(at, setting, spec, err);
+	if (value_set(s, spec, setting_text(setting), at->source->dir, where, &why) < 0)
+		return wrong_duration(at, setting, spec, &why, err);
+	return 0;
+}
+
+static int read_inner(const struct place *at, const config_setting_t *setting, struct section *s,
+		      const struct option_spec *spec, const char *where, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s%s.", at->path, spec->key);
+	struct place inner = {at->source, path};
+
+	if (config_setting_type(setting) != CONFIG_TYPE_GROUP)
+		return wrong_type(at, setting, spec, err);
+	return setting_read_group(&inner, setting, section_set_group(s, spec->key, where), err);
+}
+
+static int read_groups(const struct place *at, const config_setting_t *setting, struct section *s,
+		       const struct option_spec *spec, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s%s.", at->path, spec->key);
+	struct place inner = {at->source, path};
+	bool one = config_setting_is_group(setting);
+	int count = one ? 1 : config_setting_length(setting);
+
+	if (!config_setting_is_aggregate(setting))
+		return wrong_type(at, setting, spec, err);
+	section_clear_items(s, spec->key);
+	for (int i = 0; i < count; i++) {
+		const config_setting_t *element =
+			one ? setting : config_setting_get_elem(setting, (unsigned)i);
+		CLEANUP(free_text) char *there = setting_where(at->source, element);
+		if (!config_setting_is_group(element))
+			return wrong_type(at, element, spec, err);
+		struct section *group = section_add_group(s, spec->key, there);
+		if (setting_read_group(&inner, element, group, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-bool config_is_project(const struct config *c)
+/* "auto", or ["auto"] */
+static bool is_auto(const config_setting_t *setting)
 {
-	return c->project_shown != NULL;
+	if (config_setting_is_aggregate(setting) && !config_setting_is_group(setting) &&
+	    config_setting_length(setting) == 1)
+		setting = config_setting_get_elem(setting, 0);
+	return setting_text(setting) && !strcmp(setting_text(setting), VALUE_AUTO);
 }
 
-bool config_is_users(const struct config *c, const struct section *s, const char *key)
+static int setting_read(const struct place *at, const config_setting_t *setting, struct section *s,
+			const struct option_spec *spec, struct err *err)
 {
-	const char *where = section_where(s, key);
+	CLEANUP(free_text) char *where = setting_where(at->source, setting);
 
-	return section_has(s, key) && starts_with(where, c->user_shown) &&
-	       where[strlen(c->user_shown)] == ':';
-}
-
-bool config_is_projects(const struct config *c, const struct section *s, const char *key)
-{
-	return c->project_shown && config_is_projects_word(c, s, key);
-}
-
-static int check_path(const struct config *c, const struct section *s, const char *group,
-		      const char *name, const char *path, struct err *err)
-{
-	CLEANUP(free_text) char *key = xasprintf("%s.%s", group, name);
-	char **allowed = allowed_folders(c);
-	struct trust trust = {.project = c->dir, .allowed = (const char *const *)allowed};
-
-	if (c->tree) {
-		trust.top = c->tree->top;
-		trust.copy = c->tree->copy;
+	if ((spec->flags & OPTION_AUTO) && is_auto(setting)) {
+		section_unset(s, spec->key); /* also a value from an earlier file */
+		return 0;
 	}
-
-	int result = trust_path(&trust, key, path, !strcmp(name, "output"), err);
-	allowed_free(allowed);
-	return result < 0 ? err_wrap(err, "%s", section_where(s, name)) : 0;
-}
-
-static int check_paths_of(struct config *c, const struct section *s, const char *group,
-			  struct err *err)
-{
-	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
-		if (spec->type != OPTION_PATH || !section_text(s, spec->key) ||
-		    !config_is_projects_word(c, s, spec->key))
-			continue;
-		CLEANUP(free_text) char *path = path_join(c->dir, section_text(s, spec->key));
-		if (check_path(c, s, group, spec->key, path, err) < 0 && note_trust(c, err) < 0)
-			return -1;
+	switch (spec->type) {
+	case OPTION_TEXT:
+	case OPTION_PATH:
+	case OPTION_DURATION: return read_text(at, setting, s, spec, where, err);
+	case OPTION_INT:
+		if (!is_integer(setting))
+			return wrong_type(at, setting, spec, err);
+		section_set_int(s, spec->key, config_setting_get_int64(setting), where);
+		return 0;
+	case OPTION_DECIMAL:
+		if (!is_number(setting))
+			return wrong_type(at, setting, spec, err);
+		section_set_decimal(s, spec->key, number_of(setting), where);
+		return 0;
+	case OPTION_BOOL:
+		if (config_setting_type(setting) != CONFIG_TYPE_BOOL)
+			return wrong_type(at, setting, spec, err);
+		section_set_bool(s, spec->key, config_setting_get_bool(setting), where);
+		return 0;
+	case OPTION_MONEY: return read_money(at, setting, s, spec, where, err);
+	case OPTION_TEXTS: return read_items(at, setting, s, spec, where, err);
+	case OPTION_GROUP: return read_inner(at, setting, s, spec, where, err);
+	case OPTION_GROUPS: return read_groups(at, setting, s, spec, err);
 	}
 	return 0;
 }
 
-int config_may_read(const struct config *c, const char *key, const char *real, struct err *err)
+static void warn_of_open_key(const struct place *at, const config_setting_t *setting)
 {
-	if (!c->project_shown || !c->job || !config_is_projects_word(c, c->job, key))
-		return 0;
-	return check_path(c, c->job, "job", key, real, err);
+	log_line(LOG_WARN,
+		 "%s:%u: %s%s is a secret, and other users can read this file: chmod "
+		 "600 %s",
+		 at->source->shown, config_setting_source_line(setting), at->path,
+		 setting_name(setting), at->source->shown);
 }
 
-/* Refuses a file that another user owns: its owner could change what is spent and which variables
- * are sent to pods. */
-static int check_owner(const struct config *c, struct err *err)
+static int setting_note(const struct place *at, const char *key, struct err *err)
 {
-	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
-	uid_t owner = c->project_owner;
-	char **allowed = allowed_folders(c);
-	bool fine = owner == geteuid() || owner == 0 ||
-		    (sudo && (uid_t)strtoul(sudo, NULL, 10) == owner);
+	CLEANUP(free_text) char *path = xasprintf("%s%s", at->path, key);
 
-	for (char **folder = allowed; *folder && !fine; folder++)
-		fine = trust_is_below(c->dir, *folder);
-	allowed_free(allowed);
-	if (fine)
-		return 0;
-	return err_set(err, ERR_CONFIG,
-		       "%s belongs to another user (%lu), who can change what you spend and send "
-		       "to pods: copy it, or allow its folder with "
-		       "--allow-path %.200s",
-		       c->project_shown, (unsigned long)owner, c->dir);
+	return mistakes_note(at->source->mistakes, path, err);
 }
 
-static int check_trusted(struct config *c, struct err *err)
+static int setting_unknown(const struct place *at, const config_setting_t *setting,
+			   const char *near, struct err *err)
 {
-	const struct section *deliver = section_group(c->top, "deliver");
+	if (near)
+		return setting_complain(at, setting, err,
+					"unknown key \"%s%.60s\", did you mean \"%s\"?", at->path,
+					setting_name(setting), near);
+	return setting_complain(at, setting, err, "unknown key \"%s%.60s\"", at->path,
+				setting_name(setting));
+}
 
-	if (c->job && trust_env("job.", c->job, "env", c->providers, err) < 0 &&
-	    mistakes_note(c->mistakes, NULL, err) < 0)
-		return -1;
-	bool may_have = c->job && value_spec(section_table(c->job), "then");
-	for (size_t i = 0; may_have && i < section_count(c->job, "then"); i++)
-		if (trust_env("job.then.", section_group_at(c->job, "then", i), "env", c->providers,
-			      err) < 0 &&
-		    mistakes_note(c->mistakes, NULL, err) < 0)
+static int setting_check_trust(const struct place *at, const config_setting_t *setting,
+			       const struct option_spec *spec, struct err *err)
+{
+	if (at->source->trusted || !(spec->flags & (OPTION_USER_ONLY | OPTION_SECRET)))
+		return 0;
+	return setting_complain(
+		at, setting, err,
+		"%s%s is allowed only in your own %s: a project must not run commands "
+		"here, redirect keys or grant itself access",
+		at->path, spec->key, at->source->user_shown);
+}
+
+static int setting_want_group(const struct place *at, const config_setting_t *setting,
+			      const char *example, struct err *err)
+{
+	char is[200];
+
+	if (config_setting_type(setting) == CONFIG_TYPE_GROUP)
+		return 0;
+	return setting_complain(at, setting, err, "%s%s must be a group, like %s; found %s",
+				at->path, setting_name(setting), example,
+				setting_found(at, is, sizeof(is), setting));
+}
+
+static int setting_read_group(const struct place *at, const config_setting_t *group,
+			      struct section *s, struct err *err)
+{
+	const struct option_spec *table = section_table(s);
+
+	for (int i = 0; i < config_setting_length(group); i++) {
+		const config_setting_t *setting = config_setting_get_elem(group, (unsigned)i);
+		const struct option_spec *spec = value_spec(table, setting_name(setting));
+		if (!spec) {
+			const char *near = value_nearest(table, NULL, NULL, setting_name(setting));
+			setting_unknown(at, setting, near, err);
+			if (setting_note(at, near ? near : "", err) < 0)
+				return -1;
+			continue;
+		}
+		if ((setting_check_trust(at, setting, spec, err) < 0 ||
+		     setting_read(at, setting, s, spec, err) < 0) &&
+		    setting_note(at, spec->key, err) < 0)
 			return -1;
-	if (trust_env("deliver.", deliver, "env", c->providers, err) < 0 &&
-	    mistakes_note(c->mistakes, NULL, err) < 0)
-		return -1;
-	if (check_allowed(c, err) < 0)
-		return -1;
-	/* the user may have wanted to allow these paths */
-	if (!c->project_shown || c->out_of_bounds)
-		return 0;
-	if (check_owner(c, err) < 0 && note_trust(c, err) < 0)
-		return -1;
-	if (c->job && check_paths_of(c, c->job, "job", err) < 0)
-		return -1;
-	return check_paths_of(c, section_group(c->top, "code"), "code", err);
-}
-
-/* For commands that only release pods. A mistake in the user's own file is then a warning. An
- * unknown provider in a flag stays an error. */
-static int check_leniently(const struct config *c, struct err *err)
-{
-	bool by_flag = starts_with(section_where(c->top, "provider"), "--");
-
-	if (keys_check(c->top, NULL, err) < 0 && config_mistake(c, err) < 0)
-		return -1;
-	if (check_providers(c, NULL, err) == 0)
-		return 0;
-	return by_flag ? -1 : config_mistake(c, err);
-}
-
-bool config_in_bounds(const struct config *c)
-{
-	return !c->out_of_bounds;
-}
-
-int config_check(struct config *c, struct err *err)
-{
-	if (c->lenient)
-		return check_leniently(c, err);
-	if (keys_check(c->top, c->mistakes, err) < 0)
-		return -1;
-	if (c->job && keys_check_ranges(c->job, "job.", c->mistakes, err) < 0)
-		return -1;
-	if (check_providers(c, c->mistakes, err) < 0 || check_trusted(c, err) < 0)
-		return -1;
-	if (c->job && c->job_ops->check_conf &&
-	    c->job_ops->check_conf(c->job, c->mistakes, err) < 0)
-		return -1;
-	return mistakes_end(c->mistakes, err);
+		if ((spec->flags & OPTION_SECRET) && at->source->open_to_others)
+			warn_of_open_key(at, setting);
+	}
+	return 0;
 }
 
 /* ---- parse ----

@@ -17,25 +17,47 @@
 /* ---- toml ----
  * Reads the simple TOML that the vendors' own tools write. */
 
-struct toml {
+struct reader {
 	const char *at;
 	const char *shown;
 	int line;
 	struct str table;
+	struct toml *to;
 	struct err *err;
 };
 
-static int complain(const struct toml *t, const char *what)
+void toml_free(struct toml *toml)
+{
+	for (size_t i = 0; i < toml->count; i++) {
+		free(toml->list[i].table);
+		free(toml->list[i].key);
+		text_wipe(toml->list[i].value);
+	}
+	free(toml->list);
+	*toml = (struct toml){0};
+}
+
+static inline void toml_free_cleanup(struct toml *toml)
+{
+	toml_free(toml);
+}
+
+static inline void str_wipe_cleanup(struct str *text)
+{
+	str_wipe(text);
+}
+
+static int complain(const struct reader *t, const char *what)
 {
 	return err_set(t->err, ERR_CREDENTIALS, "%s:%d: %s", t->shown, t->line, what);
 }
 
-static void skip_blanks(struct toml *t)
+static void skip_blanks(struct reader *t)
 {
 	t->at += strspn(t->at, " \t");
 }
 
-static int end_line(struct toml *t)
+static int end_line(struct reader *t)
 {
 	skip_blanks(t);
 	t->at += *t->at == '\r' && t->at[1] == '\n';
@@ -45,7 +67,7 @@ static int end_line(struct toml *t)
 	return 0;
 }
 
-static int read_quoted(struct toml *t, struct str *to)
+static int read_quoted(struct reader *t, struct str *to)
 {
 	char quote = *t->at++;
 
@@ -63,7 +85,7 @@ static int read_quoted(struct toml *t, struct str *to)
 }
 
 /* a, a.b or "a b", with blanks around it */
-static int read_name(struct toml *t, struct str *to)
+static int read_name(struct reader *t, struct str *to)
 {
 	static const char bare[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
@@ -82,7 +104,7 @@ static int read_name(struct toml *t, struct str *to)
 	return 0;
 }
 
-static int read_header(struct toml *t)
+static int read_header(struct reader *t)
 {
 	t->at++;
 	if (*t->at == '[')
@@ -97,7 +119,7 @@ static int read_header(struct toml *t)
 
 /* Reads true, a number or a date. *known is false for a list or an inline table, which must end on
  * its line. */
-static int read_plain(struct toml *t, struct str *to, bool *known)
+static int read_plain(struct reader *t, struct str *to, bool *known)
 {
 	size_t n = strcspn(t->at, "#\r\n");
 
@@ -113,10 +135,10 @@ static int read_plain(struct toml *t, struct str *to, bool *known)
 	return 0;
 }
 
-static int read_pair(struct toml *t, toml_each *each, void *ctx, bool *go_on)
+static int read_pair(struct reader *t)
 {
 	CLEANUP(str_free) struct str key = STR_INIT;
-	CLEANUP(str_free) struct str value = STR_INIT;
+	CLEANUP(str_wipe) struct str value = STR_INIT;
 	bool known = true;
 
 	if (read_name(t, &key) < 0)
@@ -128,29 +150,31 @@ static int read_pair(struct toml *t, toml_each *each, void *ctx, bool *go_on)
 	if ((quoted ? read_quoted(t, &value) : read_plain(t, &value, &known)) < 0 ||
 	    end_line(t) < 0)
 		return -1;
-	if (known)
-		*go_on = each(ctx, str_text(&t->table), str_text(&key), str_text(&value));
+	if (!known)
+		return 0;
+	GROW(t->to->list, t->to->count, t->to->cap);
+	t->to->list[t->to->count++] = (struct toml_pair){
+		xstrdup(str_text(&t->table)), xstrdup(str_text(&key)), xstrdup(str_text(&value))};
 	return 0;
 }
 
-static int read_line(struct toml *t, toml_each *each, void *ctx, bool *go_on)
+static int read_line(struct reader *t)
 {
 	skip_blanks(t);
 	if (!*t->at || strchr("#\r\n", *t->at))
 		return end_line(t);
-	return *t->at == '[' ? read_header(t) : read_pair(t, each, ctx, go_on);
+	return *t->at == '[' ? read_header(t) : read_pair(t);
 }
 
-int toml_read(const char *text, size_t len, const char *shown, toml_each *each, void *ctx,
-	      struct err *err)
+int toml_read(struct toml *out, const char *text, size_t len, const char *shown, struct err *err)
 {
-	struct toml t = {.at = text, .shown = shown, .line = 1, .err = err};
+	struct reader t = {.at = text, .shown = shown, .line = 1, .to = out, .err = err};
+	int result = 0;
 
 	if (memchr(text, '\0', len) || !utf8_valid(text, len))
 		return complain(&t, "not a text file");
-	int result = 0;
-	for (bool go_on = true; *t.at && go_on && result == 0; t.line++) {
-		result = read_line(&t, each, ctx, &go_on);
+	for (; *t.at && result == 0; t.line++) {
+		result = read_line(&t);
 		t.at += *t.at == '\n';
 	}
 	str_free(&t.table);
@@ -201,11 +225,6 @@ void secrets_hide(const struct provider_ops *const *providers)
 			if (spec->flags & OPTION_SECRET)
 				guard_hide(name);
 		}
-}
-
-static inline void str_wipe_cleanup(struct str *text)
-{
-	str_wipe(text);
 }
 
 /* ---- a command ---- */
@@ -268,75 +287,47 @@ int secret_from_command(char **out, const char *command, int64_t limit_ms, struc
 
 /* ---- a vendor's file ---- */
 
-struct search {
-	const char *profile, *key;
-	char *value;
-	/* if no profile is named: */
-	char *active, *only;
-	bool has_default, several;
-};
-
-/* Called for each key of ~/.modal.toml. Returns true: go on. */
-static bool note_profile(void *ctx, const char *table, const char *key, const char *value)
+/* Without a named profile: the active one, else "default", else the only one. */
+static const char *choose_profile(const struct toml *toml)
 {
-	struct search *s = ctx;
+	const char *only = toml->count ? toml->list[0].table : "";
+	bool has_default = false;
 
-	if (!strcmp(table, "default"))
-		s->has_default = true;
-	if (s->only && strcmp(s->only, table))
-		s->several = true;
-	if (!s->only)
-		s->only = xstrdup(table);
-	if (!s->active && !strcmp(key, "active") && !strcmp(value, "true"))
-		s->active = xstrdup(table);
-	return true;
-}
-
-static bool note_value(void *ctx, const char *table, const char *key, const char *value)
-{
-	struct search *s = ctx;
-
-	if (strcmp(table, s->profile) || strcmp(key, s->key))
-		return true;
-	s->value = xstrdup(value);
-	return false;
-}
-
-static const char *choose_profile(const struct search *s)
-{
-	if (s->active)
-		return s->active;
-	if (s->has_default)
-		return "default";
-	return s->only && !s->several ? s->only : "";
-}
-
-static int search_text(struct search *s, const struct str *text, const char *shown, struct err *err)
-{
-	if (!s->profile) {
-		if (toml_read(str_text(text), text->len, shown, note_profile, s, err) < 0)
-			return -1;
-		s->profile = choose_profile(s);
+	for (const struct toml_pair *p = toml->list; p < toml->list + toml->count; p++) {
+		if (!strcmp(p->key, "active") && !strcmp(p->value, "true"))
+			return p->table;
+		has_default |= !strcmp(p->table, "default");
+		if (strcmp(p->table, only) != 0)
+			only = "";
 	}
-	return toml_read(str_text(text), text->len, shown, note_value, s, err);
+	return has_default ? "default" : only;
+}
+
+static int read_vendor(struct toml *out, const char *path, struct err *err)
+{
+	CLEANUP(str_wipe) struct str text = STR_INIT;
+	CLEANUP(free_text) char *shown = home_shorten(path);
+	struct err why = {0};
+
+	if (path_read(path, 1 << 20, &text, &why) < 0)
+		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, ERR_CREDENTIALS, "%s", why.msg);
+	return toml_read(out, str_text(&text), text.len, shown, err);
 }
 
 int secret_from_file(char **out, const char *path, const char *profile, const char *key,
 		     struct err *err)
 {
-	CLEANUP(str_wipe) struct str text = STR_INIT;
-	CLEANUP(free_text) char *shown = home_shorten(path);
-	struct search s = {.profile = profile, .key = key};
-	struct err why = {0};
+	CLEANUP(toml_free) struct toml toml = {0};
 
 	*out = NULL;
-	if (path_read(path, 1 << 20, &text, &why) < 0)
-		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, ERR_CREDENTIALS, "%s", why.msg);
-	int result = search_text(&s, &text, shown, err);
-	free(s.active);
-	free(s.only);
-	*out = s.value;
-	return result;
+	if (read_vendor(&toml, path, err) < 0)
+		return -1;
+	if (!profile)
+		profile = choose_profile(&toml);
+	for (size_t i = 0; i < toml.count && !*out; i++)
+		if (!strcmp(toml.list[i].table, profile) && !strcmp(toml.list[i].key, key))
+			*out = xstrdup(toml.list[i].value);
+	return 0;
 }
 
 static const struct vendor_file *vendor_file(const char *provider)
@@ -446,24 +437,18 @@ static int find_secret(char **out, char **where, const char *provider, const str
 	return from_vendor(out, provider, spec->key, err);
 }
 
-static bool note_anywhere(void *ctx, const char *table, const char *key, const char *value)
-{
-	struct search *s = ctx;
-
-	(void)table;
-	s->several = s->several || (!strcmp(key, s->key) && *value);
-	return !s->several;
-}
-
 /* Whether the vendor's file has the key in a profile that is not active. */
 static bool in_another_profile(const struct vendor_file *file, const char *key)
 {
 	CLEANUP(free_text) char *path = vendor_path(file);
-	CLEANUP(str_wipe) struct str text = STR_INIT;
-	struct search s = {.key = key};
+	CLEANUP(toml_free) struct toml toml = {0};
+	bool found = false;
 
-	return path && path_read(path, 1 << 20, &text, NULL) == 0 &&
-	       toml_read(str_text(&text), text.len, "", note_anywhere, &s, NULL) == 0 && s.several;
+	if (!path || read_vendor(&toml, path, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < toml.count; i++)
+		found |= !strcmp(toml.list[i].key, key) && toml.list[i].value[0];
+	return found;
 }
 
 /* Whether some of the vendor's secrets exist: then the user has an account, and may have pods. */

@@ -11,21 +11,28 @@
 
 /* ---- toml ----
  * Reads the TOML files of the vendors' own tools, line by line: [table], key = "text", key =
- * true, numbers and comments. Skips other values that end on their line; refuses values of
- * several lines.
+ * true, numbers and comments. The only escapes are \" and \\. Skips other values that end on their
+ * line; refuses values of several lines.
  *
  * secrets.c reads api_key and apikey of ~/.runpod/config.toml (runpodctl, RunPod's Python CLI),
  * and active, token_id, token_secret, server_url and environment of ~/.modal.toml (`modal token
  * new`). A search for these keys alone would not be safe: it could take a "#" or "[" inside a
  * quoted text for syntax, and an unhandled escape would change a key. */
 
-/* Called for each key. table is "" at the top. value is the text, "true", "false" or the number as
- * written. Returns false to stop. */
-typedef bool toml_each(void *ctx, const char *table, const char *key, const char *value);
+struct toml {
+	struct toml_pair {
+		char *table; /* "": at the top */
+		char *key;
+		char *value; /* the text, "true", "false" or the number as written */
+	} * list;
+	size_t count, cap;
+};
 
-/* ERR_CREDENTIALS with "shown:line: ...", never with the line's text, which may hold a secret. */
-int toml_read(const char *text, size_t len, const char *shown, toml_each *each, void *ctx,
-	      struct err *err);
+/* ERR_CREDENTIALS with "shown:line: ...", never with the line's text, which may hold a secret. Free
+ * *out with toml_free() after an error, too. */
+int toml_read(struct toml *out, const char *text, size_t len, const char *shown, struct err *err);
+/* Wipes the values. */
+void toml_free(struct toml *toml);
 
 /* ---- secrets ----
  * Finds a provider's keys, in this order: the environment (RUNPOD_API_KEY for `api_key` of

@@ -15,7 +15,6 @@
 
 enum { CONFIG_RUN_CAPS = 2 };
 /* caps.per_day and caps.per_month: caps over several runs. */
-extern const char *const config_run_caps[CONFIG_RUN_CAPS];
 
 struct account {
 	const struct provider_ops *ops;
@@ -37,7 +36,7 @@ struct config {
 	const struct job_ops *const *jobs;
 	struct mistakes
 		*mistakes; /* borrowed from the caller; NULL: reading stops at the first mistake */
-	struct config_cap user_caps[CONFIG_RUN_CAPS]; /* in the order of config_run_caps; the config
+	struct config_cap user_caps[CONFIG_RUN_CAPS]; /* in the order of run_caps; the config
 							 owns `where` */
 	bool out_of_bounds; /* the project requested something that it may not have */
 	bool lenient; /* only the user's file was read, to release pods: its mistakes are warnings
@@ -65,7 +64,12 @@ struct source {
 
 /* Returns NULL if there is no such provider. */
 struct account *config_find_account(const struct config *c, const char *name);
-/* Whether the key is a path that the job reads and the project's file names. */
+/* Returns 0 and warns if the config only serves to release pods, else -1. */
+int config_mistake(const struct config *c, struct err *err);
+/* ERR_CONFIG: no provider has that name. `before` begins the message ("burst.cfg:3"). */
+int config_no_provider(const struct config *c, const char *before, const char *name,
+		       struct err *err);
+/* check.c: whether the key is a path that the job reads and the project's file names. */
 bool config_is_read(const struct config *c, const struct section *s,
 		    const struct option_spec *spec);
 
@@ -73,51 +77,6 @@ bool config_is_read(const struct config *c, const struct section *s,
 
 /* parse.c: reads a source's text into the config. ERR_CONFIG. */
 int config_read_source(struct config *c, struct source *source, struct err *err);
-
-/* ---- setting ----
- * Turns a setting of libconfig's tree into a value of a section, checked against its key table.
- * Private to config/. */
-
-struct place { /* Place of a key, for messages. path is its group's: "caps." */
-	const struct source *source;
-	const char *path;
-};
-
-/* "burst.cfg:3". The caller frees it. */
-char *setting_where(const struct source *source, const config_setting_t *setting);
-/* Returns "" for a setting without a name. */
-const char *setting_name(const config_setting_t *setting);
-/* Returns NULL if it is not a text. */
-const char *setting_text(const config_setting_t *setting);
-/* Writes `the text "two"`: the value as the user wrote it, for messages. Returns `to`. */
-char *setting_found(const struct place *at, char *to, size_t room, const config_setting_t *setting);
-
-/* All set ERR_CONFIG with file and line, and return -1. */
-int setting_complain(const struct place *at, const config_setting_t *setting, struct err *err,
-		     const char *fmt, ...) PRINTF(4, 5);
-/* near: the nearest existing key, or NULL. */
-int setting_unknown(const struct place *at, const config_setting_t *setting, const char *near,
-		    struct err *err);
-
-/* ERR_CONFIG if only the user's own file may set this key. */
-int setting_check_trust(const struct place *at, const config_setting_t *setting,
-			const struct option_spec *spec, struct err *err);
-/* ERR_CONFIG if the setting is not a group. */
-int setting_want_group(const struct place *at, const config_setting_t *setting, const char *example,
-		       struct err *err);
-/* After a mistake in AT.KEY: returns 0 to continue if mistakes are collected, else -1. */
-int setting_note(const struct place *at, const char *key, struct err *err);
-
-/* Reads one value, or a group of them, into a section. ERR_CONFIG. */
-int setting_read(const struct place *at, const config_setting_t *setting, struct section *s,
-		 const struct option_spec *spec, struct err *err);
-int setting_read_group(const struct place *at, const config_setting_t *group, struct section *s,
-		       struct err *err);
-
-/* ---- scan ----
- * Checks a config's text before libconfig parses it, for what libconfig accepts without a
- * warning: bytes after a NUL, an unterminated comment or text, a number that is too large and
- * cut, and @include. */
 
 /* ---- value ----
  * Reads a value as the user or the environment writes it ("2.50", "10m", "runpod,modal") into a

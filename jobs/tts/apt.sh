@@ -1,6 +1,6 @@
 # apt.sh - installs Debian packages in a container. burst writes before it: $what (the name in messages), $packages, have() (whether
 # the program exists) and states() (the states of its packages).
-# shellcheck disable=SC2154
+# shellcheck shell=sh disable=SC2154
 #
 # Packages are kept as files, one folder per release and architecture, so that the next container installs them without the network.
 # The script leaves them in $BURST_KEEP; later they are in $BURST_KEPT, verified by the agent. Kept packages are those that another

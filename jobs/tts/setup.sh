@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # setup.sh - the start of each engine's set-up. A failure prints one line that begins with "burst: "; the agent reports only that line.
 set -e
 # pip and uv use the image's certificates, because an image made for a proxy has that proxy's there.
@@ -40,7 +41,7 @@ install() {
 build() { pip_install "$@" --no-build-isolation >"$log" 2>&1 || failed; }
 bring_uv() {
 	pip_is_plain && ! command -v uv >/dev/null || return 0
-	pip_install "$BORROWED/uv.txt" --target "$BORROWED/uv" >"$log" 2>&1 || echo 'uv cannot be had: pip installs the packages'
+	pip_install "$BORROWED/uv.txt" --target "$BORROWED/uv" >"$log" 2>&1 || echo 'uv is not available: pip installs the packages'
 	PATH=$BORROWED/uv/bin:$PATH
 }
 
