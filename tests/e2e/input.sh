@@ -148,7 +148,7 @@ t_all_mistakes_are_told_at_once() { # and once, whatever follows from one of the
 	is "$(wc -l <err.txt)" 6 "lines ($(tr '\n' '|' <err.txt))"
 	has err.txt 'burst.cfg:4: unknown key "job.inptu", did you mean "input"?'
 	has err.txt 'burst.cfg:4: options: speed is "fast"'
-	has err.txt 'burst.cfg:4: workers must be'
+	has err.txt 'burst.cfg:4: job.workers is out of range'
 	has err.txt 'burst.cfg:5: providers.local.capacity must be a whole number'
 	has err.txt 'burst.cfg:6: unknown key "spott"'
 	has err.txt 'burst.cfg:6: pods is out of range'
