@@ -139,8 +139,8 @@ $(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/embed.o: ALL_CFLAGS += -
 $(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql
 	@mkdir -p $(@D)
 	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
-$(BUILD)/obj/orchestrator/store/sqlite_open.o: $(BUILD)/gen/schema.sql.h
-$(BUILD)/obj/orchestrator/store/sqlite_open.o: ALL_CFLAGS += -I$(BUILD)/gen
+$(BUILD)/obj/orchestrator/store/sqlite.o: $(BUILD)/gen/schema.sql.h
+$(BUILD)/obj/orchestrator/store/sqlite.o: ALL_CFLAGS += -I$(BUILD)/gen
 
 # ---- Modal's messages, for protobuf-c ----
 $(BUILD)/gen/modal.pb-c.c: providers/modal/modal.proto

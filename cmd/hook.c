@@ -411,27 +411,7 @@ static const char *in_words(const json_t *hook)
 	return "";
 }
 
-/* "done by run 1125-110500-0a10", "waits in the queue"; "": nothing was queued, or the ledger no
- * longer has it. */
-static void what_became(struct store *store, const json_t *last, struct str *to)
-{
-	const char *id = jsonx_text(last, "request", "");
-	struct request_row *rows = NULL;
-	size_t count = 0;
-
-	if (!id[0] || store_requests_named(store, id, &rows, &count, NULL) < 0 || !count)
-		return;
-	const struct request_row *row = &rows[0];
-	if (row->state == REQUEST_PENDING)
-		str_add(to, "waits (`burst queue ls`)");
-	else
-		str_addf(to, "%s%s%s%s%s", request_state_word(row->state),
-			 row->run[0] ? ", run " : "", row->run, row->error[0] ? ": " : "",
-			 row->error);
-	free(rows);
-}
-
-static void print_trigger(const json_t *last, const char *became)
+static void print_trigger(const json_t *last)
 {
 	char age[32];
 	int64_t at = jsonx_int(last, "at_ms", 0);
@@ -442,16 +422,16 @@ static void print_trigger(const json_t *last, const char *became)
 		output_line(stdout, "no trigger yet");
 		return;
 	}
-	output_line(stdout, "last trigger: %s, %s ago, commit %.12s%s%s%s: %s%s%s%s%s%s%s",
+	output_line(stdout, "last trigger: %s, %s ago, commit %.12s%s%s%s: %s%s%s%s%s",
 		    jsonx_text(last, "hook", ""),
 		    duration_show(age, sizeof(age), MAX(clock_wall_ms() - at, 0)),
 		    jsonx_text(last, "commit", ""), branch[0] ? " (" : "", branch,
 		    branch[0] ? ")" : "", jsonx_text(last, "outcome", ""), why[0] ? ": " : "", why,
-		    request[0] ? " as request " : "", request, became[0] ? ": " : "", became);
+		    request[0] ? " as request " : "", request);
 }
 
 static void print_people(const struct hook_target *t, const json_t *hooks, const json_t *job,
-			 const json_t *last, const char *became)
+			 const json_t *last)
 {
 	static const char *const flags[][2] = {{"branch", "branches"},
 					       {"path", "paths"},
@@ -472,7 +452,7 @@ static void print_people(const struct hook_target *t, const json_t *hooks, const
 		if (jsonx_text(job, flags[i][0], NULL))
 			output_line(stdout, "%-12s %s", flags[i][1],
 				    jsonx_text(job, flags[i][0], ""));
-	print_trigger(last, became);
+	print_trigger(last);
 }
 
 static int print_status(struct cmd_context *ctx, const struct hook_target *t, struct err *err)
@@ -480,7 +460,6 @@ static int print_status(struct cmd_context *ctx, const struct hook_target *t, st
 	CLEANUP(json_decref) json_t *hooks = json_array();
 	CLEANUP(json_decref) json_t *last = hook_recorded(ctx->store, t->path);
 	CLEANUP(json_decref) json_t *job = NULL;
-	CLEANUP(str_free) struct str became = STR_INIT;
 	bool wrong = !strcmp(jsonx_text(last, "outcome", ""), "failed");
 
 	for (const char *const *name = hook_names; *name; name++) {
@@ -489,38 +468,17 @@ static int print_status(struct cmd_context *ctx, const struct hook_target *t, st
 			return -1;
 		json_array_append_new(hooks, hook);
 	}
-	what_became(ctx->store, last, &became);
 	if (ctx->json)
-		output_json(json_pack("{s:i, s:o, s:o, s:O, s:O, s:O, s:s}", "schema", 1, "config",
+		output_json(json_pack("{s:i, s:o, s:o, s:O, s:O, s:O}", "schema", 1, "config",
 				      report_text(t->path), "folder", report_text(t->hooks),
 				      "hooks", hooks, "settings", job ? job : json_null(), "last",
-				      last ? last : json_null(), "became", str_text(&became)));
+				      last ? last : json_null()));
 	else
-		print_people(t, hooks, job, last, str_text(&became));
+		print_people(t, hooks, job, last);
 	return cmd_flush(err) < 0 ? -1 : wrong;
 }
 
 /* ---- the command ---- */
-
-/* Words of other tools. */
-static const char *meant_by(const char *word)
-{
-	static const struct {
-		const char *word, *hint;
-	} words[] = {
-		{"uninstall", ": `burst hook remove` takes the hooks away"},
-		{"rm", ": `burst hook remove` takes the hooks away"},
-		{"delete", ": `burst hook remove` takes the hooks away"},
-		{"add", ": `burst hook install` adds them"},
-		{"ls", ": `burst hook status` shows them"},
-		{"list", ": `burst hook status` shows them"},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (!strcmp(words[i].word, word))
-			return words[i].hint;
-	return "";
-}
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
@@ -532,8 +490,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	bool installs = !strcmp(what, "install"), removes = !strcmp(what, "remove");
 	if ((!installs && !removes && strcmp(what, "status")) || ctx->arg_count > 2)
 		return err_set(err, ERR_USAGE,
-			       "hook: expected install, status or remove%s (see `burst help hook`)",
-			       meant_by(what));
+			       "hook: expected install, status or remove (see `burst help hook`)");
 	if (opt_has(ctx, "into") && !installs)
 		return err_set(err, ERR_USAGE,
 			       "hook: --into is a flag of install: name the folder itself, as in "

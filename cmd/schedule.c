@@ -109,57 +109,32 @@ static int read_environment(const struct cmd_context *ctx, char *out, size_t roo
 
 /* ---- keys ---- */
 
-/* Takes this provider's set key variables out of the environment; the caller gets their values. */
-static size_t hide_keys(const struct provider_ops *ops, char *hidden[], char *values[], size_t most)
-{
-	size_t count = 0;
-
-	for (const struct option_spec *spec = ops->options; spec->key && count < most; spec++) {
-		CLEANUP(free_text) char *name = secret_env_name(ops->name, spec->key);
-		const char *value = spec->flags & OPTION_SECRET ? getenv(name) : NULL;
-		if (!value)
-			continue;
-		values[count] = xstrdup(value);
-		hidden[count++] = TAKE(name);
-		unsetenv(hidden[count - 1]);
-	}
-	return count;
-}
-
-/* Whether its keys can be found without the environment. */
-static int find_account(const struct cmd_context *ctx, const char *provider, struct err *err)
-{
-	struct config_source ask = {.file = config_path(ctx->config),
-				    .user_only = !config_path(ctx->config),
-				    .providers = provider_registry,
-				    .jobs = job_registry};
-	CLEANUP(config_free) struct config *config = NULL;
-
-	if (config_open(&config, &ask, err) < 0)
-		return -1;
-	return config_account(config, provider, err) ? 0 : -1;
-}
-
+/* Whether its keys can be found without our environment, from which it removes them. */
 static int check_provider(const struct cmd_context *ctx, const struct provider_ops *ops,
 			  struct err *err)
 {
-	char *hidden[8], *values[8];
-	struct err why = {0};
-	size_t count = hide_keys(ops, hidden, values, ARRAY_LEN(hidden));
-	int result = count ? find_account(ctx, ops->name, &why) : 0;
+	CLEANUP(free_text) char *hidden = NULL;
+	CLEANUP(config_free) struct config *config = NULL;
+	struct config_source ask = {.file = config_path(ctx->config),
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 
-	if (result < 0)
-		err_set(err, ERR_CREDENTIALS,
-			"%s is set only in this shell, where scheduled runs cannot see it: put "
-			"the key, or a command that prints it, into ~/.config/burst/burst.cfg, "
-			"then add the schedule again",
-			hidden[0]);
-	for (size_t i = 0; i < count; i++) {
-		setenv(hidden[i], values[i], 1);
-		text_wipe(values[i]);
-		free(hidden[i]);
+	for (const struct option_spec *spec = ops->options; spec->key; spec++) {
+		CLEANUP(free_text) char *name = secret_env_name(ops->name, spec->key);
+		if (!(spec->flags & OPTION_SECRET) || !getenv(name))
+			continue;
+		unsetenv(name);
+		if (!hidden)
+			hidden = TAKE(name);
 	}
-	return result;
+	if (!hidden ||
+	    (config_open(&config, &ask, err) == 0 && config_account(config, ops->name, err)))
+		return 0;
+	return err_set(err, ERR_CREDENTIALS,
+		       "%s is set only in this shell, where scheduled runs cannot see it: put "
+		       "the key, or a command that prints it, into ~/.config/burst/burst.cfg, "
+		       "then add the schedule again",
+		       hidden);
 }
 
 /* ERR_CREDENTIALS: a provider's key exists only in our environment, where a schedule cannot find

@@ -31,7 +31,8 @@ struct status {
 	int unwatched_runs; /* of those: without a client, and not handed over */
 	int bill, alone;    /* pods that bill; alone: those of a run without a client */
 	int64_t price_microusd_h, today_microusd;
-	struct queue_open queued;
+	int requests,
+		without_client;    /* that are queued; of those: no runner works on their queue */
 	struct config_cap per_day; /* from the user's own file */
 };
 
@@ -105,7 +106,7 @@ static bool is_handed_over(const struct status *s, const char *id)
 /* Adds up today's dollars, and what bills now. */
 static int read_pods(struct status *s, const struct runs *rs, struct err *err)
 {
-	int64_t midnight = spend_day_ms(s->now_ms);
+	int64_t midnight = spend_period_ms(s->now_ms, false, false);
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
@@ -125,18 +126,33 @@ static int read_pods(struct status *s, const struct runs *rs, struct err *err)
 	return 0;
 }
 
+static int read_queues(struct status *s, const struct runs *rs, struct err *err)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_requests(rs->store, NULL, true, &rows, &count, err) < 0)
+		return -1;
+	s->requests = (int)count;
+	for (size_t i = 0; i < count; i++)
+		s->without_client += !queue_has_runner(rs->state_dir, rows[i].config);
+	free(rows);
+	return 0;
+}
+
 static int read_ledger(const struct cmd_context *ctx, struct store *store, struct status *s,
 		       struct err *err)
 {
 	struct runs rs = ctx->runs;
 
 	rs.store = store;
-	if (queue_count_open(store, ctx->state_dir, &s->queued, err) < 0 ||
-	    store_runs(store, NULL, false, RUNS_MOST, &s->runs, &s->count, err) < 0)
+	if (store_runs(store, NULL, false, RUNS_MOST, &s->runs, &s->count, err) < 0)
 		return -1;
 	s->success = newest_success(s->runs, s->count);
 	s->failure = newest_failure(s);
-	return read_running(s, &rs, err) < 0 ? -1 : read_pods(s, &rs, err);
+	if (read_queues(s, &rs, err) < 0 || read_running(s, &rs, err) < 0)
+		return -1;
+	return read_pods(s, &rs, err);
 }
 
 /* Hides errors from a prompt that will pass, or that only mean that no run exists yet. */
@@ -207,14 +223,14 @@ static void print_json(const struct cmd_context *ctx, const struct status *s)
 					   report_time(run->started_ms), "detached", run->detached,
 					   "client", run_is_alive(&ctx->runs, run->id)));
 	}
-	output_json(json_pack(
-		"{s:s, s:o, s:o, s:o, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}", "ledger",
-		s->ledger, "last_success", ended_json(s, s->success, false), "last_failure",
-		ended_json(s, s->failure, true), "running", running, "queued", "requests",
-		s->queued.requests, "without_client", s->queued.without_client, "pods", "billing",
-		s->bill, "without_client", s->alone, "price_usd_hour",
-		report_dollars(s->price_microusd_h), "today_usd", report_dollars(s->today_microusd),
-		"per_day_usd", s->per_day.set ? report_dollars(s->per_day.microusd) : json_null()));
+	output_json(json_pack("{s:s, s:o, s:o, s:o, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}",
+			      "ledger", s->ledger, "last_success", ended_json(s, s->success, false),
+			      "last_failure", ended_json(s, s->failure, true), "running", running,
+			      "queued", "requests", s->requests, "without_client",
+			      s->without_client, "pods", "billing", s->bill, "without_client",
+			      s->alone, "price_usd_hour", report_dollars(s->price_microusd_h),
+			      "today_usd", report_dollars(s->today_microusd), "per_day_usd",
+			      s->per_day.set ? report_dollars(s->per_day.microusd) : json_null()));
 }
 
 /* ---- the line ---- */
@@ -246,9 +262,9 @@ static void add_running(struct str *line, const struct status *s)
 		str_addf(line, " | %zu runs", s->running_count);
 	if (s->unwatched_runs)
 		str_addf(line, ", %d without a client", s->unwatched_runs);
-	if (s->queued.requests)
-		str_addf(line, ", %d queued%s", s->queued.requests,
-			 s->queued.without_client ? " without a client: `burst queue ls`" : "");
+	if (s->requests)
+		str_addf(line, ", %d queued%s", s->requests,
+			 s->without_client ? " without a client: `burst queue ls`" : "");
 }
 
 static void print_line(const struct status *s)

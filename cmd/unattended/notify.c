@@ -25,7 +25,7 @@
 #include "net/http.h"
 #include "store/facts.h"
 
-enum { RUNS_BEFORE = 16, LIMIT_MS = 10000, REPLY_MAX_BYTES = 64 << 10, GRACE_MS = 500 };
+enum { LIMIT_MS = 10000, REPLY_MAX_BYTES = 64 << 10, GRACE_MS = 500 };
 #define AGAIN_MS                                                                                   \
 	(12 * INT64_C(3600000)) /* after this long the same failure to begin is reported again */
 
@@ -296,36 +296,11 @@ static bool ended_before(struct cmd_context *ctx, const struct run_row *run, cha
 	return fact_get(ctx->store, FACT_ENDED, key, NULL, words, 64);
 }
 
-/* Whether the newest earlier run of the same job that sends a notice failed. Returns false if
- * the ledger cannot be read. */
-static bool row_failed_before(struct cmd_context *ctx, const struct run_row *run)
-{
-	struct run_row *rows = NULL;
-	size_t count = 0;
-	bool failed = false;
-
-	if (store_runs(ctx->store, run->config, false, RUNS_BEFORE, &rows, &count, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		enum notify_event event = notify_event_of(rows[i].status, false);
-		if (!strcmp(rows[i].id, run->id) || strcmp(rows[i].job, run->job) ||
-		    strcmp(rows[i].type, run->type) || event == NOTIFY_NONE)
-			continue;
-		failed = event != NOTIFY_DONE;
-		break;
-	}
-	free(rows);
-	return failed;
-}
-
-/* Checks failures of runs that never began, which have no row. A run may have ended unreported
- * since. */
 static bool failed_before(struct cmd_context *ctx, const struct run_row *run)
 {
 	char words[64];
 
-	return ended_before(ctx, run, words) ? strcmp(words, "done") != 0
-					     : row_failed_before(ctx, run);
+	return ended_before(ctx, run, words) && strcmp(words, "done") != 0;
 }
 
 /* Whether the same failure was just reported: a queue or a git hook repeats it. */

@@ -31,56 +31,19 @@ bool spend_by_named(const char *word, enum spend_by *out)
 
 /* ---- days ---- */
 
-static struct tm local_time(int64_t wall_ms)
+int64_t spend_period_ms(int64_t wall_ms, bool month, bool next)
 {
 	time_t at = (time_t)(wall_ms / 1000);
 	struct tm tm = {0};
 
 	localtime_r(&at, &tm);
-	return tm;
-}
-
-static int64_t midnight_ms(int64_t wall_ms, int days_later)
-{
-	struct tm tm = local_time(wall_ms);
-
-	tm.tm_mday += days_later;
+	tm.tm_mday = month ? 1 : tm.tm_mday + next;
+	tm.tm_mon += month && next;
 	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
 	tm.tm_isdst = -1;
-	return (int64_t)mktime(&tm) * 1000;
-}
-
-int64_t spend_day_ms(int64_t wall_ms)
-{
-	return midnight_ms(wall_ms, 0);
-}
-
-int64_t spend_next_day_ms(int64_t wall_ms)
-{
-	int64_t next = midnight_ms(wall_ms, 1);
+	int64_t begins = (int64_t)mktime(&tm) * 1000;
 	/* if DST begins at midnight, mktime() may return the hour before */
-	return next > wall_ms ? next : wall_ms + INT64_C(3600000);
-}
-
-static int64_t first_of_month_ms(int64_t wall_ms, int months_later)
-{
-	struct tm tm = local_time(wall_ms);
-
-	tm.tm_mon += months_later;
-	tm.tm_mday = 1;
-	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
-	tm.tm_isdst = -1;
-	return (int64_t)mktime(&tm) * 1000;
-}
-
-int64_t spend_month_ms(int64_t wall_ms)
-{
-	return first_of_month_ms(wall_ms, 0);
-}
-
-int64_t spend_next_month_ms(int64_t wall_ms)
-{
-	return first_of_month_ms(wall_ms, 1);
+	return next && begins <= wall_ms ? wall_ms + INT64_C(3600000) : begins;
 }
 
 /* ---- parts of pods ---- */
@@ -155,7 +118,7 @@ static void add_days(struct sums *to, const struct pod_row *pod, const struct us
 		int64_t at = pod->create_ms + done;
 		char day[16];
 
-		end = MIN(spend_next_day_ms(at) - pod->create_ms, spread_ms);
+		end = MIN(spend_period_ms(at, false, true) - pod->create_ms, spread_ms);
 		clock_local(day, sizeof(day), "%Y-%m-%d", at);
 		add_use(to, day, pod,
 			&(struct use){.billed_ms = MIN(end, billed) - MIN(done, billed),
@@ -513,8 +476,8 @@ static void begin_periods(struct caps *caps, int64_t now)
 		struct allowance *a = &caps->list[i];
 		bool month = !strcmp(a->key, "per_month");
 
-		a->begins_ms = month ? spend_month_ms(now) : spend_day_ms(now);
-		a->ends_ms = month ? spend_next_month_ms(now) : spend_next_day_ms(now);
+		a->begins_ms = spend_period_ms(now, month, false);
+		a->ends_ms = spend_period_ms(now, month, true);
 		a->spent_microusd = a->reserved_microusd = 0;
 		a->holders = 0;
 	}

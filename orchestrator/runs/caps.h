@@ -21,14 +21,9 @@ struct spend_row {
 
 /* Returns false unless the word is "day", "project", "gpu" or "provider". */
 bool spend_by_named(const char *word, enum spend_by *out);
-/* The last midnight in the local time zone at or before this moment. */
-int64_t spend_day_ms(int64_t wall_ms);
-/* The next midnight in the local time zone after this moment. Days of DST changes have 23 or 25
- * hours. */
-int64_t spend_next_day_ms(int64_t wall_ms);
-/* The same for months: the month's first midnight, and the next month's. */
-int64_t spend_month_ms(int64_t wall_ms);
-int64_t spend_next_month_ms(int64_t wall_ms);
+/* When the local day or month of this moment began, or when the next one begins. Days of DST
+ * changes have 23 or 25 hours. */
+int64_t spend_period_ms(int64_t wall_ms, bool month, bool next);
 /* Returns a new array that the caller frees: days newest first, other keys by falling cost. Days
  * are in the local time zone. A pod billed over midnight counts for each day in proportion to its
  * billed time there; the parts sum to the pod. */

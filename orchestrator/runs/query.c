@@ -13,15 +13,10 @@
 /* ---- names ----
  * Finds the row for an id, or for a part of one. */
 
-enum { IDS = 3, LISTED_MOST = 5 };
+enum { LISTED_MOST = 5 };
 
 /* How well a row's ids match the text. */
 enum fit { FIT_NONE, FIT_PART, FIT_BEGINNING, FIT_WHOLE };
-
-struct found {
-	enum fit fit;
-	size_t first, count; /* of the rows that match best */
-};
 
 static enum fit fit_one(const char *id, const char *text)
 {
@@ -32,99 +27,108 @@ static enum fit fit_one(const char *id, const char *text)
 	return strstr(id, text) ? FIT_PART : FIT_NONE;
 }
 
-static enum fit fit_any(const char *const ids[IDS], const char *text)
-{
-	enum fit best = FIT_NONE;
+/* A row of one kind: how well it fits, and how a message lists it. */
+struct kind {
+	size_t row_size;
+	enum fit (*fit)(const void *row, const char *text);
+	void (*list)(const void *row, struct str *to);
+};
 
-	for (int i = 0; i < IDS && ids[i]; i++)
-		best = MAX(best, fit_one(ids[i], text));
-	return best;
+static enum fit fit_run(const void *row, const char *text)
+{
+	return fit_one(((const struct run_row *)row)->id, text);
 }
 
-static void note(struct found *f, enum fit fit, size_t at)
+static void list_run(const void *row, struct str *to)
 {
-	if (fit == FIT_NONE || fit < f->fit)
-		return;
-	if (fit > f->fit)
-		*f = (struct found){.fit = fit, .first = at};
-	f->count++;
+	const struct run_row *run = row;
+
+	str_addf(to, "run %s (%s)", run->id, run->job);
 }
 
-/* Appends a match to the list in a message. */
-static void list(struct str *to, size_t nth, const char *kind, const char *id, const char *what)
+static enum fit fit_pod(const void *row, const char *text)
 {
-	if (nth < LISTED_MOST)
-		str_addf(to, "%s%s %s (%s)", nth ? ", " : "", kind, id, what);
+	const struct pod_row *pod = row;
+
+	return MAX(fit_one(pod->attempt, text),
+		   MAX(fit_one(pod->id, text), fit_one(pod->name, text)));
 }
 
-static int several(const char *text, size_t count, const struct str *list, struct err *err)
+static void list_pod(const void *row, struct str *to)
 {
-	char more[32] = "";
+	const struct pod_row *pod = row;
 
-	if (count > LISTED_MOST)
-		snprintf(more, sizeof(more), " and %zu more", count - LISTED_MOST);
-	return err_set(err, ERR_USAGE, "\"%.24s\" may be %s%s: give more of the id", text,
-		       str_text(list), more);
+	str_addf(to, "pod %s (of run %s)", pod_row_called(pod), pod->run);
 }
 
-/* ---- runs ---- */
+static enum fit fit_request(const void *row, const char *text)
+{
+	return fit_one(((const struct request_row *)row)->id, text);
+}
 
-/* Returns 1 with *out set, 0 if no run matches, -1 with *err set. */
-static int find_run(struct store *s, const char *text, struct run_row *out, struct err *err)
+static void list_request(const void *row, struct str *to)
+{
+	const struct request_row *request = row;
+
+	str_addf(to, "request %s (%s)", request->id, request_state_word(request->state));
+}
+
+static const struct kind of_runs = {sizeof(struct run_row), fit_run, list_run},
+			 of_pods = {sizeof(struct pod_row), fit_pod, list_pod},
+			 of_requests = {sizeof(struct request_row), fit_request, list_request};
+
+static int several(const struct kind *k, const char *rows, size_t count, const char *text,
+		   enum fit best, struct err *err)
 {
 	CLEANUP(str_free) struct str all = STR_INIT;
+	size_t hits = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *row = rows + i * k->row_size;
+		if (k->fit(row, text) != best || hits++ >= LISTED_MOST)
+			continue;
+		str_add(&all, hits > 1 ? ", " : "");
+		k->list(row, &all);
+	}
+	if (hits > LISTED_MOST)
+		str_addf(&all, " and %zu more", hits - LISTED_MOST);
+	return err_set(err, ERR_USAGE, "\"%.24s\" may be %s: give more of the id", text,
+		       str_text(&all));
+}
+
+/* Frees the rows. Returns 1 with *out set, 0 if none matches, -1 with *err set. A vendor may reuse
+ * an id: of several rows with the same whole id, the newest counts. */
+static int choose(const struct kind *k, void *rows, size_t count, const char *text, void *out,
+		  struct err *err)
+{
+	enum fit best = FIT_NONE;
+	size_t hits = 0, at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		enum fit fit = k->fit((const char *)rows + i * k->row_size, text);
+		if (fit == FIT_NONE || fit < best)
+			continue;
+		hits = fit > best ? 1 : hits + 1;
+		best = fit;
+		at = i;
+	}
+	int result = hits > 0;
+	if (hits > 1 && best != FIT_WHOLE)
+		result = several(k, rows, count, text, best, err);
+	else if (hits)
+		memcpy(out, (const char *)rows + at * k->row_size, k->row_size);
+	free(rows);
+	return result;
+}
+
+static int find_run(struct store *s, const char *text, struct run_row *out, struct err *err)
+{
 	struct run_row *rows = NULL;
-	struct found f = {0};
-	size_t count = 0, nth = 0;
+	size_t count = 0;
 
 	if (store_runs_named(s, text, &rows, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		note(&f, fit_one(rows[i].id, text), i);
-	for (size_t i = 0; i < count; i++)
-		if (fit_one(rows[i].id, text) == f.fit)
-			list(&all, nth++, "run", rows[i].id, rows[i].job);
-	if (f.count)
-		*out = rows[f.first];
-	free(rows);
-	return f.count > 1 ? several(text, f.count, &all, err) : (int)f.count;
-}
-
-/* ---- pods ---- */
-
-static void ids_of(const struct pod_row *pod, const char *ids[IDS])
-{
-	ids[0] = pod->attempt;
-	ids[1] = pod->id;
-	ids[2] = pod->name;
-}
-
-/* A vendor may reuse an id. Of several pods with the same whole id, the newest counts. */
-static int choose_pod(const struct pod_row *rows, size_t count, const char *text,
-		      struct pod_row *out, struct err *err)
-{
-	CLEANUP(str_free) struct str all = STR_INIT;
-	const char *ids[IDS];
-	struct found f = {0};
-	size_t nth = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		ids_of(&rows[i], ids);
-		note(&f, fit_any(ids, text), i);
-	}
-	if (!f.count)
-		return 0;
-	*out = rows[f.first];
-	for (size_t i = f.first; i < count; i++) {
-		ids_of(&rows[i], ids);
-		if (fit_any(ids, text) != f.fit)
-			continue;
-		if (f.fit == FIT_WHOLE)
-			*out = rows[i];
-		CLEANUP(free_text) char *run = xasprintf("of run %s", rows[i].run);
-		list(&all, nth++, "pod", pod_row_called(&rows[i]), run);
-	}
-	return f.count > 1 && f.fit != FIT_WHOLE ? several(text, f.count, &all, err) : 1;
+	return choose(&of_runs, rows, count, text, out, err);
 }
 
 int name_find_pod(struct store *s, const char *text, struct pod_row *out, struct err *err)
@@ -134,15 +138,22 @@ int name_find_pod(struct store *s, const char *text, struct pod_row *out, struct
 
 	if (store_pods(s, NULL, true, &rows, &count, err) < 0)
 		return -1;
-	int found = choose_pod(rows, count, text, out, err);
-	free(rows);
+	int found = choose(&of_pods, rows, count, text, out, err);
 	if (found)
 		return found;
 	if (store_pods_named(s, text, &rows, &count, err) < 0)
 		return -1;
-	found = choose_pod(rows, count, text, out, err);
-	free(rows);
-	return found;
+	return choose(&of_pods, rows, count, text, out, err);
+}
+
+static int find_request(struct store *s, const char *text, struct request_row *out, struct err *err)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_requests_named(s, text, &rows, &count, err) < 0)
+		return -1;
+	return choose(&of_requests, rows, count, text, out, err);
 }
 
 static int only_pod_of(struct store *s, const struct run_row *run, struct pod_row *out,
@@ -156,8 +167,9 @@ static int only_pod_of(struct store *s, const struct run_row *run, struct pod_ro
 		return -1;
 	if (count)
 		*out = rows[0];
-	for (size_t i = 0; i < count; i++)
-		list(&all, i, "pod", pod_row_called(&rows[i]), rows[i].gpu);
+	for (size_t i = 0; i < MIN(count, (size_t)LISTED_MOST); i++)
+		str_addf(&all, "%spod %s (%s)", i ? ", " : "", pod_row_called(&rows[i]),
+			 rows[i].gpu);
 	free(rows);
 	if (count == 1)
 		return 0;
@@ -177,28 +189,6 @@ int named_pod(struct store *s, const char *text, struct pod_row *out, struct err
 		return err_set(err, ERR_USAGE,
 			       "no pod \"%.60s\" in this ledger; `burst ps` lists them", text);
 	return found < 0 ? -1 : 0;
-}
-
-/* ---- requests ---- */
-
-static int find_request(struct store *s, const char *text, struct request_row *out, struct err *err)
-{
-	CLEANUP(str_free) struct str all = STR_INIT;
-	struct request_row *rows = NULL;
-	struct found f = {0};
-	size_t count = 0, nth = 0;
-
-	if (store_requests_named(s, text, &rows, &count, err) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		note(&f, fit_one(rows[i].id, text), i);
-	for (size_t i = 0; i < count; i++)
-		if (fit_one(rows[i].id, text) == f.fit)
-			list(&all, nth++, "request", rows[i].id, request_state_word(rows[i].state));
-	if (f.count)
-		*out = rows[f.first];
-	free(rows);
-	return f.count > 1 ? several(text, f.count, &all, err) : (int)f.count;
 }
 
 int named_request(struct store *s, const char *text, struct request_row *out, struct err *err)
@@ -378,13 +368,6 @@ void run_end(struct run_row *run, enum run_status status)
 			run->exit_status = ends[i].exit_status;
 	run->detached = false;
 	run->ended_ms = run->ended_ms ? run->ended_ms : clock_wall_ms();
-}
-
-enum run_status run_ended_as(const struct runs *rs, const struct run_row *run)
-{
-	return run->rendered + run->cached < run->total || engine_is_unfinished(rs->store, run->id)
-		       ? RUN_PARTIAL
-		       : RUN_DONE;
 }
 
 /* ---- sums of a run ---- */

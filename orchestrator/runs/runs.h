@@ -4,13 +4,9 @@
  * depends on the config comes as values. A callback opens accounts of providers. All functions run
  * on the calling thread and block while a provider answers.
  *
- * Here, in this order: open, a run, checks, locks, begin and go, resume and settle, pool, sweep,
- * gather, stages, and queries of the ledger. Beside it, with headers of their own:
- *
- * before a run:  estimate.h, estimate.h (what the ledger knows for a plan), choice.h (what a run
- * takes from its plan), caps.h, caps.h (caps over runs), estimate.h (past runs) bills: bill.h,
- * bill.h (vendors' bills), caps.h (dollars of a day) files:         volume_gc.h (old folders
- * of volumes), stage_folder.h (the folder of a stage)
+ * Beside it: estimate.h (what the ledger knows for a plan), choice.h (what a run takes from its
+ * plan), caps.h (dollars of a day, caps over runs), bill.h (vendors' bills), volume_gc.h (old
+ * folders of volumes), stage_folder.h (the folder of a stage).
  */
 #ifndef BURST_RUNS_H
 #define BURST_RUNS_H
@@ -50,9 +46,9 @@ struct runs {
 
 /* ---- a run: one life of it, in this process ---- */
 
-/* Must not move between run_init() and run_free(). */
 struct run_choice; /* choice.h */
 
+/* Must not move between run_init() and run_free(). */
 struct run {
 	const struct runs *runs;
 	struct run_row row; /* as in the ledger */
@@ -328,8 +324,6 @@ int run_sum_ended(const struct runs *rs, const char *id, struct err *err);
 int run_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
 /* Records that the run has ended, with its exit status. */
 void run_end(struct run_row *run, enum run_status status);
-/* Status of an unreleased run once its pods are gone: RUN_DONE or RUN_PARTIAL. */
-enum run_status run_ended_as(const struct runs *rs, const struct run_row *run);
 
 /* ---- find: the run that a job's config means ---- */
 

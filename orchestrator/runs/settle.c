@@ -42,6 +42,14 @@ bool run_out_of_reach(const struct runs *rs, const struct pod_row *pod)
 	return !run_is_alive(rs, pod->run);
 }
 
+/* Status of an unreleased run once its pods are gone. */
+static enum run_status ended_as(const struct runs *rs, const struct run_row *run)
+{
+	return run->rendered + run->cached < run->total || engine_is_unfinished(rs->store, run->id)
+		       ? RUN_PARTIAL
+		       : RUN_DONE;
+}
+
 int run_write_off_unreleased(const struct runs *rs, struct pod_row *pod, struct err *err)
 {
 	struct run_row run;
@@ -51,7 +59,7 @@ int run_write_off_unreleased(const struct runs *rs, struct pod_row *pod, struct 
 		return -1;
 	if (count || store_run(rs->store, pod->run, &run, NULL) < 0 || run.status != RUN_UNRELEASED)
 		return 0;
-	run_end(&run, run_ended_as(rs, &run));
+	run_end(&run, ended_as(rs, &run));
 	COPY_TEXT(run.error,
 		  "a pod counts as gone without confirmation: its provider could not be asked");
 	return store_put_run(rs->store, &run, err);
@@ -428,7 +436,7 @@ static int settle_unreleased(const struct runs *rs, const char *except, struct e
 			  "run %s: ended with a pod that may still be billing; "
 			  "releasing it",
 			  runs[i].id);
-		result = settle_one(rs, &runs[i], run_ended_as(rs, &runs[i]), result, err);
+		result = settle_one(rs, &runs[i], ended_as(rs, &runs[i]), result, err);
 	}
 	free(runs);
 	return result;
@@ -457,7 +465,7 @@ int run_settle(const struct runs *rs, const char *id, struct err *err)
 	if (count || run_is_alive(rs, run.id))
 		return 0;
 	if (run.status == RUN_UNRELEASED)
-		return settle_one(rs, &run, run_ended_as(rs, &run), 0, err);
+		return settle_one(rs, &run, ended_as(rs, &run), 0, err);
 	if (run.status == RUN_RUNNING)
 		return settle_one(rs, &run, RUN_INTERRUPTED, 0, err);
 	return sum_up(rs, id, err);

@@ -1,4 +1,4 @@
--- schema.sql - the ledger. It is made whole from this file; sqlite_open.c has its version. While no version of burst is
+-- schema.sql - the ledger. It is made whole from this file; sqlite.c has its version. While no version of burst is
 -- released, a change of it only raises that number, and an older ledger is refused with a line that says what to do.
 --
 -- seq is the order in which rows were first written and never changes. Times are wall clock ms.

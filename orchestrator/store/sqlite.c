@@ -1,14 +1,23 @@
-/* sqlite.c - the ledger's statements and transactions. A put is one upsert under synchronous=FULL
- * in WAL mode, so it has reached the disk when it returns; statements are made from the tables in
- * rows.c, once. */
+/* sqlite.c - the ledger's file: opens and checks it, and carries out its statements and
+ * transactions. A put is one upsert under synchronous=FULL in WAL mode, so it has reached the disk
+ * when it returns; statements are made from the tables in rows.c. */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/path.h"
 #include "store_impl.h"
+
+#define APPLICATION_ID 0x62757273 /* "burs": how we know a ledger from any other database */
+#define PATIENCE_MS    10000      /* for other processes; their transactions take milliseconds */
+#define GLANCE_MS      5          /* for one that only reads, for a prompt */
+#define IMPATIENCE_MS  100        /* once it was in vain: releases must not wait behind it */
 
 /* ---- what a failure means to a person ---- */
 
@@ -19,7 +28,7 @@ static bool disk_is_full(sqlite3 *db, int rc)
 	return rc == SQLITE_FULL || (rc == SQLITE_IOERR && (why == ENOSPC || why == EDQUOT));
 }
 
-const char *sqlite_advice(sqlite3 *db, int rc)
+static const char *advice(sqlite3 *db, int rc)
 {
 	if (disk_is_full(db, rc))
 		return "the disk is full: free some space and retry";
@@ -43,7 +52,7 @@ const char *sqlite_advice(sqlite3 *db, int rc)
 	return "the ledger failed";
 }
 
-void sqlite_set_patience(struct store *s, bool impatient)
+static void set_patience(struct store *s, bool impatient)
 {
 	if (s->impatient == impatient)
 		return;
@@ -51,12 +60,12 @@ void sqlite_set_patience(struct store *s, bool impatient)
 	sqlite3_busy_timeout(s->db, impatient ? IMPATIENCE_MS : PATIENCE_MS);
 }
 
-int sqlite_fail(struct store *s, struct err *err)
+static int fail(struct store *s, struct err *err)
 {
 	int rc = s->db ? sqlite3_errcode(s->db) : SQLITE_NOMEM;
 
 	if ((rc & 0xff) == SQLITE_BUSY)
-		sqlite_set_patience(s, true);
+		set_patience(s, true);
 
 	/* SQLite's words for a read-only file system depend on which call failed first */
 	if ((rc & 0xff) != SQLITE_NOMEM && access(s->path, W_OK) < 0 && errno == EROFS)
@@ -65,13 +74,13 @@ int sqlite_fail(struct store *s, struct err *err)
 			       "cannot record",
 			       s->path);
 
-	return err_set(err, ERR_LOCAL, "%s: %s (%s)", s->path, sqlite_advice(s->db, rc & 0xff),
+	return err_set(err, ERR_LOCAL, "%s: %s (%s)", s->path, advice(s->db, rc & 0xff),
 		       s->db ? sqlite3_errmsg(s->db) : "no memory");
 }
 
-int sqlite_run(struct store *s, const char *sql, struct err *err)
+static int run_sql(struct store *s, const char *sql, struct err *err)
 {
-	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_fail(s, err);
+	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(s, err);
 }
 
 /* ---- transactions ---- */
@@ -96,9 +105,9 @@ int store_begin(struct store *s, struct err *err)
 {
 	assert(!s->in_transaction);
 	/* the write lock now: what is read inside is still true when it is written */
-	if (store_check(s, err) < 0 || sqlite_run(s, "BEGIN IMMEDIATE", err) < 0)
+	if (store_check(s, err) < 0 || run_sql(s, "BEGIN IMMEDIATE", err) < 0)
 		return -1;
-	sqlite_set_patience(s, false);
+	set_patience(s, false);
 	s->in_transaction = true;
 	return 0;
 }
@@ -116,16 +125,16 @@ static int refuse_lost(const struct store *s, struct err *err)
 		       s->path);
 }
 
-void sqlite_undo(struct store *s)
+static void undo(struct store *s)
 {
 	if (!sqlite3_get_autocommit(s->db))
-		sqlite_run(s, "ROLLBACK", NULL);
+		run_sql(s, "ROLLBACK", NULL);
 }
 
 void store_rollback(struct store *s)
 {
 	if (s->in_transaction)
-		sqlite_undo(s);
+		undo(s);
 	s->in_transaction = false;
 }
 
@@ -135,9 +144,9 @@ int store_commit(struct store *s, struct err *err)
 	s->in_transaction = false;
 	if (sqlite3_get_autocommit(s->db))
 		return refuse_lost(s, err);
-	if (sqlite_run(s, "COMMIT", err) == 0)
+	if (run_sql(s, "COMMIT", err) == 0)
 		return 0;
-	sqlite_undo(s);
+	undo(s);
 	return -1;
 }
 
@@ -227,17 +236,17 @@ static int prepare(struct store *s, const struct str *sql, unsigned flags, sqlit
 		   struct err *err)
 {
 	if (sqlite3_prepare_v3(s->db, str_text(sql), -1, flags, out, NULL) != SQLITE_OK)
-		return sqlite_fail(s, err);
+		return fail(s, err);
 	return 0;
 }
 
 /* Steps a statement that gives no rows, and makes it ready for the next time. */
 static int finish(struct store *s, sqlite3_stmt *stmt, struct err *err)
 {
-	int result = sqlite3_step(stmt) == SQLITE_DONE ? 0 : sqlite_fail(s, err);
+	int result = sqlite3_step(stmt) == SQLITE_DONE ? 0 : fail(s, err);
 
 	if (result == 0)
-		sqlite_set_patience(s, false);
+		set_patience(s, false);
 	sqlite3_reset(stmt);
 	sqlite3_clear_bindings(stmt);
 	return result;
@@ -252,7 +261,7 @@ static int change(struct store *s, sqlite3_stmt *stmt, const struct table *t, si
 		return -1;
 	for (size_t i = 0; i < columns; i++)
 		if (bind_column(stmt, (int)i + 1, &t->columns[i], row) != SQLITE_OK)
-			return sqlite_fail(s, err);
+			return fail(s, err);
 	return finish(s, stmt, err);
 }
 
@@ -301,7 +310,7 @@ static int collect(struct store *s, sqlite3_stmt *stmt, const struct table *t, v
 	}
 	if (rc != SQLITE_DONE) {
 		free(list);
-		return sqlite_fail(s, err);
+		return fail(s, err);
 	}
 	*rows = list;
 	*count = n;
@@ -326,6 +335,290 @@ int sqlite_find(struct store *s, enum table_id table, const char *where, const c
 	int result = collect(s, stmt, t, rows, count, err);
 	sqlite3_finalize(stmt);
 	return result;
+}
+
+/* ---- opening ---- */
+
+/* The version of schema.sql. Another version is refused. */
+#define SCHEMA_VERSION 19
+static const char schema[] =
+#include "schema.sql.h"
+	;
+
+struct identity {
+	int application, version, objects;
+};
+
+/* The file is made by us, 0600 from its first moment whatever the umask; SQLite gives -wal and
+ * -shm the same mode. It is not opened when it exists: closing any descriptor of a file drops
+ * this process's locks on it. */
+static int make_file(const char *path, struct err *err)
+{
+	CLEANUP(free_text) char *dir = path_dir(path);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd >= 0) {
+		close(fd);
+		return path_fsync_dir(dir, err);
+	}
+	if (errno == EEXIST)
+		return 0;
+	if (errno == ENOSPC || errno == EDQUOT)
+		return err_set(err, ERR_LOCAL, "%s: the disk is full: free some space and retry",
+			       path);
+	return err_set(err, ERR_LOCAL,
+		       "%s: cannot be created: %s; check who owns the folder, or set "
+		       "BURST_STATE_DIR",
+		       path, strerror(errno));
+}
+
+/* A ledger that was copied here may be readable by all; it names accounts, files and machines. */
+static void narrow_mode(const char *path, const char *suffix)
+{
+	CLEANUP(free_text) char *name = xasprintf("%s%s", path, suffix);
+	struct stat st;
+
+	if (stat(name, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    st.st_mode & 077)
+		(void)!chmod(name, 0600);
+}
+
+static int check_file(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s; check who owns it", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_LOCAL,
+			       "%s: is %s, the ledger must be a file: move it away, or set "
+			       "BURST_STATE_DIR",
+			       path, S_ISDIR(st.st_mode) ? "a folder" : "not a file");
+	narrow_mode(path, "");
+	narrow_mode(path, "-wal");
+	narrow_mode(path, "-shm");
+	return 0;
+}
+
+static int read_number(struct store *s, const char *sql, int *out, struct err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int result = 0;
+
+	if (sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL) == SQLITE_OK &&
+	    sqlite3_step(stmt) == SQLITE_ROW)
+		*out = sqlite3_column_int(stmt, 0);
+	else
+		result = fail(s, err);
+	sqlite3_finalize(stmt);
+	return result;
+}
+
+static int read_version(struct store *s, int *version, struct err *err)
+{
+	if (read_number(s, "PRAGMA user_version", version, err) < 0)
+		return -1;
+	if (*version < 0) /* its bytes are spoilt: SQLite hands out what they say */
+		return err_set(err, ERR_LOCAL, "%s: %s", s->path, advice(s->db, SQLITE_CORRUPT));
+	return 0;
+}
+
+/* In one transaction, since another process may turn an empty file into a ledger between two reads.
+ */
+static int read_identity(struct store *s, struct identity *out, struct err *err)
+{
+	if (run_sql(s, "BEGIN", err) < 0)
+		return -1;
+	int result = read_number(s, "PRAGMA application_id", &out->application, err);
+	if (result == 0)
+		result = read_version(s, &out->version, err);
+	if (result == 0)
+		result = read_number(s, "SELECT count(*) FROM sqlite_master", &out->objects, err);
+	undo(s); /* nothing was written */
+	return result;
+}
+
+static int refuse_stranger(const struct store *s, struct err *err)
+{
+	return err_set(err, ERR_LOCAL,
+		       "%s: is a database of another program: move it away, or set "
+		       "BURST_STATE_DIR",
+		       s->path);
+}
+
+static int refuse_version(const struct store *s, int version, struct err *err)
+{
+	if (version > SCHEMA_VERSION)
+		return err_set(err, ERR_LOCAL,
+			       "%s: was written by a newer burst (version %d, this one reads %d): "
+			       "update burst, or set BURST_STATE_DIR",
+			       s->path, version, SCHEMA_VERSION);
+	return err_set(err, ERR_LOCAL,
+		       "%s: was written by an older burst (version %d, this one reads %d): move it "
+		       "aside with its -wal, or set BURST_STATE_DIR; \"burst reap\" then lists "
+		       "pods that are left",
+		       s->path, version, SCHEMA_VERSION);
+}
+
+/* Checks before the first write: a database that is not ours stays unchanged. *fresh: it is empty.
+ */
+static int check_ours(struct store *s, bool *fresh, struct err *err)
+{
+	struct identity id = {0};
+
+	if (read_identity(s, &id, err) < 0)
+		return -1;
+	*fresh = id.application == 0 && id.version == 0 && id.objects == 0;
+	if (id.application != APPLICATION_ID && !*fresh)
+		return refuse_stranger(s, err);
+	if (!*fresh && id.version != SCHEMA_VERSION)
+		return refuse_version(s, id.version, err);
+	if (sqlite3_db_readonly(s->db, "main") == 1)
+		return err_set(err, ERR_LOCAL,
+			       "%s: cannot be written: check who owns it and its folder", s->path);
+	return 0;
+}
+
+/* Two processes that both turn a new file to WAL can meet in a way in which SQLite answers
+ * "busy" without waiting. */
+static int set_modes(struct store *s, struct err *err)
+{
+	static const char sql[] =
+		"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA fullfsync=1;"
+		"PRAGMA checkpoint_fullfsync=1; PRAGMA trusted_schema=0; PRAGMA cell_size_check=1";
+	int64_t deadline_ms = clock_boot_ms() + PATIENCE_MS;
+	struct timespec moment = {.tv_nsec = 5 * 1000000};
+
+	while (run_sql(s, sql, err) < 0) {
+		if ((sqlite3_errcode(s->db) & 0xff) != SQLITE_BUSY ||
+		    clock_boot_ms() >= deadline_ms)
+			return -1;
+		nanosleep(&moment, NULL);
+	}
+	set_patience(s, false);
+	return 0;
+}
+
+static int make_tables(struct store *s, struct err *err)
+{
+	CLEANUP(str_free) struct str mark = STR_INIT;
+
+	if (run_sql(s, schema, err) < 0)
+		return -1;
+	str_addf(&mark, "PRAGMA application_id=%d; PRAGMA user_version=%d", APPLICATION_ID,
+		 SCHEMA_VERSION);
+	return run_sql(s, str_text(&mark), err);
+}
+
+static int make_ledger(struct store *s, struct err *err)
+{
+	int version = 0;
+
+	if (store_begin(s, err) < 0)
+		return -1;
+	/* again: another process may have made it meanwhile */
+	if (read_version(s, &version, err) < 0 || (!version && make_tables(s, err) < 0)) {
+		undo(s);
+		return -1;
+	}
+	return store_commit(s, err);
+}
+
+static int open_database(struct store *s, struct err *err)
+{
+	bool fresh = false;
+	struct stat st;
+
+	/* "./": SQLite gives ":memory:" and "file:" meanings of their own */
+	CLEANUP(free_text) char *name = xasprintf("%s%s", s->path[0] == '/' ? "" : "./", s->path);
+
+	if (sqlite3_open_v2(name, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+		return fail(s, err);
+	if (stat(s->path, &st) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s; check who owns it", s->path,
+			       strerror(errno));
+	s->device = st.st_dev;
+	s->file = st.st_ino;
+	sqlite3_extended_result_codes(s->db, 1);
+	sqlite3_busy_timeout(s->db, PATIENCE_MS);
+	if (check_ours(s, &fresh, err) < 0 || set_modes(s, err) < 0)
+		return -1;
+	return fresh ? make_ledger(s, err) : 0;
+}
+
+static struct store *new_store(const char *path)
+{
+	struct store *s = xcalloc(1, sizeof(*s));
+
+	s->path = xstrdup(path);
+	return s;
+}
+
+int store_open(struct store **out, const char *path, struct err *err)
+{
+	if (make_file(path, err) < 0 || check_file(path, err) < 0)
+		return -1;
+	struct store *s = new_store(path);
+	if (open_database(s, err) < 0) {
+		store_close(s);
+		return -1;
+	}
+	*out = s;
+	return 0;
+}
+
+struct store *store_memory(void)
+{
+	struct store *s = new_store("ledger in memory");
+
+	if (sqlite3_open(":memory:", &s->db) != SQLITE_OK || run_sql(s, schema, NULL) < 0)
+		abort(); /* as without memory */
+	return s;
+}
+
+/* Ends with a transaction open, so that no later question meets a lock. */
+static int begin_reading(struct store *s, struct err *err)
+{
+	int application = 0, version = 0;
+
+	if (run_sql(s, "BEGIN", err) < 0 ||
+	    read_number(s, "PRAGMA application_id", &application, err) < 0 ||
+	    read_version(s, &version, err) < 0)
+		return -1;
+	if (!application && !version)
+		return err_set(err, ERR_NOT_FOUND, "%s: is empty", s->path);
+	if (application != APPLICATION_ID)
+		return refuse_stranger(s, err);
+	return version == SCHEMA_VERSION ? 0 : refuse_version(s, version, err);
+}
+
+static int open_to_read(struct store *s, struct err *err)
+{
+	CLEANUP(free_text) char *name = xasprintf("%s%s", s->path[0] == '/' ? "" : "./", s->path);
+
+	if (sqlite3_open_v2(name, &s->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+		return fail(s, err);
+	sqlite3_busy_timeout(s->db, GLANCE_MS);
+	if (begin_reading(s, err) == 0)
+		return 0;
+	int rc = sqlite3_errcode(s->db) & 0xff;
+	if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
+		return err_set(err, ERR_BUSY, "%s: locked by another process", s->path);
+	return -1;
+}
+
+int store_open_to_read(struct store **out, const char *path, struct err *err)
+{
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "%s: does not exist yet", path);
+	struct store *s = new_store(path);
+	s->reads_only = true;
+	if (open_to_read(s, err) < 0) {
+		store_close(s);
+		return -1;
+	}
+	*out = s;
+	return 0;
 }
 
 void store_close(struct store *s)

@@ -1,6 +1,6 @@
 /* store_impl.h - what the files of the ledger share: the tables as data, and SQLite.
  *
- * store.c has the typed calls, sqlite.c the statements that they come to, sqlite_open.c opens. */
+ * store.c has the typed calls, sqlite.c the file and its statements. */
 #ifndef BURST_STORE_IMPL_H
 #define BURST_STORE_IMPL_H
 
@@ -9,11 +9,6 @@
 
 #include "base/states.h"
 #include "store.h"
-
-#define APPLICATION_ID 0x62757273 /* "burs": how we know a ledger from any other database */
-#define PATIENCE_MS    10000      /* for other processes; their transactions take milliseconds */
-#define GLANCE_MS      5          /* for one that only reads, for a prompt */
-#define IMPATIENCE_MS  100        /* once it was in vain: releases must not wait behind it */
 
 enum column_type {
 	COLUMN_TEXT,
@@ -57,14 +52,6 @@ struct store {
 	sqlite3_stmt *put[TABLE_COUNT]; /* each is made when it is first needed */
 };
 
-/* What an error of SQLite means, and what to do: "the disk is full: ..."; static. */
-const char *sqlite_advice(sqlite3 *db, int rc);
-/* How long other processes that hold the ledger are waited for. */
-void sqlite_set_patience(struct store *s, bool impatient);
-/* Sets SQLite's last error as ERR_LOCAL. Returns -1. */
-int sqlite_fail(struct store *s, struct err *err);
-int sqlite_run(struct store *s, const char *sql, struct err *err);
-void sqlite_undo(struct store *s); /* SQLite's transaction, if one is open */
 /* The row's key selects it; absent is success. */
 int sqlite_remove(struct store *s, enum table_id table, const void *row, struct err *err);
 /* Rows of the table into a new array, NULL when there are none. where: the rest of the SELECT, with

@@ -57,27 +57,6 @@ bool queue_has_runner(const char *state_dir, const char *config)
 	return path_is_locked(path, NULL);
 }
 
-int queue_count_open(struct store *store, const char *state_dir, struct queue_open *out,
-		     struct err *err)
-{
-	struct request_row *rows = NULL;
-	size_t count = 0;
-	bool runner = false;
-
-	*out = (struct queue_open){0};
-	if (store_requests(store, NULL, true, &rows, &count, err) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++) {
-		runner = i && !strcmp(rows[i].config, rows[i - 1].config)
-				 ? runner
-				 : queue_has_runner(state_dir, rows[i].config);
-		out->requests++;
-		out->without_client += !runner;
-	}
-	free(rows);
-	return 0;
-}
-
 /* ---- why it waits ---- */
 
 /* Writes why the queue waits. */
@@ -138,19 +117,12 @@ bool queue_noted(struct store *store, const char *config, char *text, size_t roo
 
 /* ==== the runner ==== */
 
-struct seen { /* a request that the runner saw waiting */
-	char id[24];
-	int64_t boot_ms;
-};
-
 struct runner {
 	const struct queue_client *client;
 	const struct runs *runs;
 	struct store *store;
 	const char *config;
 	int lock;
-	struct seen *seen;
-	size_t seen_count, seen_cap;
 	struct request_row *rows; /* open requests in the order of submission */
 	size_t count;
 	struct when_work work; /* from the last plan */
@@ -232,19 +204,6 @@ static const struct request_row *bound_row(const struct runner *r)
 		if (r->rows[i].state == REQUEST_RUNNING)
 			return &r->rows[i];
 	return NULL;
-}
-
-static int64_t seen_for_ms(struct runner *r, const char *id)
-{
-	int64_t now = clock_boot_ms();
-
-	for (size_t i = 0; i < r->seen_count; i++)
-		if (!strcmp(r->seen[i].id, id))
-			return now - r->seen[i].boot_ms;
-	GROW(r->seen, r->seen_count, r->seen_cap);
-	COPY_TEXT(r->seen[r->seen_count].id, id);
-	r->seen[r->seen_count++].boot_ms = now;
-	return 0;
 }
 
 /* ---- the plan ---- */
@@ -509,7 +468,7 @@ static int wait_or_start(struct runner *r, struct err *err)
 	char text[120];
 
 	for (size_t i = 0; i < r->count; i++)
-		requests[i] = requests_when(&r->rows[i], now_ms, seen_for_ms(r, r->rows[i].id));
+		requests[i] = requests_when(&r->rows[i], now_ms);
 	int result = 0;
 	struct when_answer a = when_start(requests, r->count, &unknown, now_ms);
 	if (a.why != WHEN_QUIET && a.why != WHEN_RETRY && when_needs_work(requests, r->count)) {
@@ -614,6 +573,5 @@ int queue_work(const struct queue_client *client, struct err *err)
 	if (r.lock >= 0)
 		close(r.lock);
 	free(r.rows);
-	free(r.seen);
 	return result < 0 ? -1 : 0;
 }

@@ -16,12 +16,6 @@
 char *queue_path(const char *state_dir, const char *config, const char *ending);
 /* Tests the lock without taking it. */
 bool queue_has_runner(const char *state_dir, const char *config);
-/* Requests of all queues that wait or are being rendered. */
-struct queue_open {
-	int requests, without_client; /* without_client: requests whose queue has no runner */
-};
-int queue_count_open(struct store *store, const char *state_dir, struct queue_open *out,
-		     struct err *err);
 
 /* ---- why a queue waits, for `burst queue ls`; kept in the ledger ---- */
 

@@ -309,11 +309,12 @@ int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx)
 	return result < 0 ? -1 : !count;
 }
 
-struct when_request requests_when(const struct request_row *row, int64_t now_ms,
-				  int64_t seen_for_ms)
+struct when_request requests_when(const struct request_row *row, int64_t now_ms)
 {
+	bool turned_back = row->created_ms > now_ms;
+
 	return (struct when_request){
-		.created_ms = MIN(row->created_ms, now_ms - seen_for_ms),
+		.created_ms = turned_back ? now_ms - row->quiet_ms : row->created_ms,
 		.quiet_ms = row->quiet_ms,
 		.max_wait_ms = row->max_wait_ms,
 		.by_ms = row->by_ms,

@@ -74,8 +74,8 @@ int requests_remove(struct store *s, const char *name, bool bound, int64_t now_m
 int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx,
 		   struct err *err);
 
-/* For plan/when.h. seen_for_ms: how long a client has watched it wait, by the boot clock. */
-struct when_request requests_when(const struct request_row *row, int64_t now_ms,
-				  int64_t seen_for_ms);
+/* For plan/when.h. A request from the future, because the clock was set back, has been quiet for
+ * long enough. */
+struct when_request requests_when(const struct request_row *row, int64_t now_ms);
 
 #endif

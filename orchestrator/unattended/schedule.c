@@ -27,8 +27,6 @@ enum {
 
 /* ==== the texts of the timers ==== */
 
-#define MARK "# burst schedule %s: %s\n"
-
 /* ---- cron ---- */
 
 /* Quotes a word for cron's shell. A "%" would end the command. */
@@ -41,17 +39,25 @@ static void add_cron_word(struct str *to, const char *word)
 		str_addf(to, *p == '%' ? "\\%c" : "%c", *p);
 }
 
+/* " BURST_STATE_DIR=WORD ": with the name it identifies a schedule's lines, because two state
+ * folders may have a schedule of one name. */
+static void add_cron_state(struct str *to, const char *state_dir)
+{
+	str_add(to, " BURST_STATE_DIR=");
+	add_cron_word(to, state_dir);
+	str_addc(to, ' ');
+}
+
 static void add_cron_line(struct str *to, const char *fields, const struct schedule_row *row,
 			  const char *program, const char *state_dir)
 {
-	str_addf(to, "%s BURST_STATE_DIR=", fields);
-	add_cron_word(to, state_dir);
-	str_addc(to, ' ');
+	str_add(to, fields);
+	add_cron_state(to, state_dir);
 	add_cron_word(to, program);
 	str_addf(to, " schedule run %s --due >/dev/null 2>&1\n", row->name);
 }
 
-void schedule_cron_block(struct str *to, const struct schedule_row *row, const struct calendar *c,
+void schedule_cron_lines(struct str *to, const struct schedule_row *row, const struct calendar *c,
 			 const char *program, const char *state_dir)
 {
 	CLEANUP(str_free) struct str fields = STR_INIT;
@@ -59,77 +65,26 @@ void schedule_cron_block(struct str *to, const struct schedule_row *row, const s
 	calendar_write(c, &fields);
 	if (to->len && to->s[to->len - 1] != '\n')
 		str_addc(to, '\n');
-	str_addf(to, MARK, row->name, "begin (`burst schedule rm` removes it)");
 	add_cron_line(to, str_text(&fields), row, program, state_dir);
 	if (row->catch_up_ms)
 		add_cron_line(to, "*/15 * * * *", row, program, state_dir);
-	str_addf(to, MARK, row->name, "end");
-}
-
-/* What identifies the lines of one schedule: its name, and for the lines that cron runs also the
- * state folder, because two of them may have a schedule of one name. */
-struct lines {
-	char *begin, *end, *command, *state;
-};
-
-enum kind { LINE_FOREIGN, LINE_BEGIN, LINE_END, LINE_OURS, LINE_OTHER_STATE };
-
-static enum kind kind_of(const struct lines *of, const char *line, size_t len)
-{
-	/* an editor may have made its end "\r\n" */
-	CLEANUP(free_text) char *text = xstrndup(line, len - (len && line[len - 1] == '\r'));
-	size_t n = strlen(of->begin);
-
-	if (starts_with(text, of->begin) && (!text[n] || starts_with(text + n, " (")))
-		return LINE_BEGIN;
-	if (!strcmp(text, of->end))
-		return LINE_END;
-	if (!strstr(text, of->command) || !strstr(text, "BURST_STATE_DIR="))
-		return LINE_FOREIGN;
-	return strstr(text, of->state) ? LINE_OURS : LINE_OTHER_STATE;
-}
-
-/* Whether the block whose first line this is has a line of another state folder's schedule. */
-static bool is_of_others(const struct lines *of, const char *rest)
-{
-	enum kind kind = LINE_FOREIGN;
-	const char *line;
-	size_t len;
-
-	while (kind != LINE_BEGIN && kind != LINE_END && (line = str_next_line(&rest, &len))) {
-		kind = kind_of(of, line, len);
-		if (kind == LINE_OTHER_STATE)
-			return true;
-	}
-	return false;
 }
 
 bool schedule_cron_without(struct str *to, const char *crontab, const char *name,
 			   const char *state_dir)
 {
 	CLEANUP(str_free) struct str state = STR_INIT;
-	CLEANUP(free_text) char *begin = xasprintf("# burst schedule %s: begin", name);
-	CLEANUP(free_text) char *end = xasprintf("# burst schedule %s: end", name);
 	CLEANUP(free_text) char *command = xasprintf(" schedule run %s --due", name);
-	bool found = false, inside = false, others = false;
+	bool found = false;
 	const char *line;
 	size_t len;
 
-	str_add(&state, " BURST_STATE_DIR=");
-	add_cron_word(&state, state_dir);
-	str_addc(&state, ' ');
-	struct lines of = {begin, end, command, state.s};
+	add_cron_state(&state, state_dir);
 	while ((line = str_next_line(&crontab, &len))) {
-		enum kind kind = kind_of(&of, line, len);
-		if (kind == LINE_BEGIN)
-			others = is_of_others(&of, crontab);
-		inside = inside || kind == LINE_BEGIN;
-		/* the marks stay with another state folder's lines */
-		bool drop = inside && (kind == LINE_OURS ||
-				       (!others && (kind == LINE_BEGIN || kind == LINE_END)));
-		inside = inside && kind != LINE_END;
-		found = found || drop;
-		if (!drop)
+		CLEANUP(free_text) char *text = xstrndup(line, len);
+		bool ours = strstr(text, command) && strstr(text, str_text(&state));
+		found = found || ours;
+		if (!ours)
 			str_addn(to, line, (size_t)(crontab - line));
 	}
 	return found;
@@ -327,7 +282,7 @@ static int install_cron(const char *state_dir, const struct schedule_row *row,
 	if (read_crontab(&before, err) < 0)
 		return -1;
 	schedule_cron_without(&text, str_text(&before), row->name, state_dir);
-	schedule_cron_block(&text, row, c, child_self(), state_dir);
+	schedule_cron_lines(&text, row, c, child_self(), state_dir);
 	if (write_crontab(&text, err) < 0)
 		return -1;
 	if (!path_exists("/run/crond.pid") && !path_exists("/var/run/crond.pid") &&

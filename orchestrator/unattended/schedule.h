@@ -9,14 +9,13 @@
 /* ---- the texts for the timers; no I/O ---- */
 
 /* Append to *to. program: the path of burst. */
-void schedule_cron_block(struct str *to, const struct schedule_row *row, const struct calendar *c,
+void schedule_cron_lines(struct str *to, const struct schedule_row *row, const struct calendar *c,
 			 const char *program, const char *state_dir);
 void schedule_systemd_timer(struct str *to, const struct schedule_row *row,
 			    const struct calendar *c);
 void schedule_systemd_service(struct str *to, const struct schedule_row *row, const char *program,
 			      const char *state_dir);
-/* Appends a crontab without the block of this schedule. Returns whether it had one. Lines that
- * burst did not write for this state folder stay, wherever they are. */
+/* Appends a crontab without the lines of this schedule. Returns whether it had some. */
 bool schedule_cron_without(struct str *to, const char *crontab, const char *name,
 			   const char *state_dir);
 /* Whether the text of a service is of this state folder. */

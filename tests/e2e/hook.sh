@@ -32,7 +32,6 @@ t_a_commit_is_rendered() {
 	has out.txt "quiet        0"
 	has out.txt "last trigger: post-commit"
 	has out.txt "(main): queued as request"
-	has out.txt ": done, run $(ledger 'select id from run')"
 	burst ledger "$(ledger 'select id from run')"
 	has out.txt "commit    $(head_of repo)"
 	burst ledger --json

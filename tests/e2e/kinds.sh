@@ -150,8 +150,6 @@ t_unknown_words() {
 		rm|`burst volume rm` removes a volume
 		help piper|it is an engine: `burst engines` describes it
 		piper|engine = "piper" in burst.cfg chooses it
-		hook uninstall|`burst hook remove` takes the hooks away
-		hook ls|`burst hook status` shows them
 	E2
 }
 

@@ -55,7 +55,7 @@ t_added_listed_and_removed() {
 	burst schedule add weekly weekly mon 03:00 --backend crontab --catch-up 0
 	burst schedule add nightly daily 04:30 --backend crontab # in its place
 	has err.txt "schedule nightly: replaced: daily 04:30, next run "
-	is "$(grep -c 'schedule nightly: begin' tab)" 1 "blocks of nightly"
+	is "$(grep -c 'schedule run nightly --due' tab)" 2 "lines of nightly"
 	has tab "30 4 * * * "
 	burst schedule ls --json
 	schema schedule
@@ -172,9 +172,9 @@ t_two_state_folders() {
 	cp tab tab.one
 	BURST_STATE_DIR=$T/state2 burst schedule add nightly daily 03:00 --backend crontab
 	is "$STATUS" 0 "exit status"
-	is "$(grep -c 'nightly: begin' tab)" 2 blocks
+	is "$(grep -c 'schedule run nightly --due' tab)" 4 lines
 	BURST_STATE_DIR=$T/state2 burst schedule rm nightly
-	cmp -s tab tab.one || complain "the first one's block changed: $(cat tab)"
+	cmp -s tab tab.one || complain "the first one's lines changed: $(cat tab)"
 	burst schedule add weekly daily 02:00 --backend systemd
 	BURST_STATE_DIR=$T/state2 burst schedule add weekly daily 03:00 --backend systemd
 	is "$STATUS" 2 "units: exit status"
@@ -379,7 +379,7 @@ t_signals_of_the_caller() {
 	fake_crontab
 	(started_with ignored "$BURST" schedule add nightly "$(fields 1)" --backend crontab) >out.txt 2>err.txt </dev/null &
 	ends_with $! 0 "add"
-	has tab "schedule nightly: begin"
+	has tab "schedule run nightly --due"
 	slow_segments 60
 	made_ago 1
 	(started_with blocked "$BURST" schedule run nightly --due) >out.txt 2>err.txt </dev/null &

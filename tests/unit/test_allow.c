@@ -134,8 +134,8 @@ static void days_of_a_changed_clock_are_whole(void **state)
 	(void)state;
 	zone("Europe/Berlin");
 	for (size_t i = 0; i < ARRAY_LEN(days); i++) {
-		int64_t begins = spend_day_ms(days[i].noon_ms),
-			ends = spend_next_day_ms(days[i].noon_ms);
+		int64_t begins = spend_period_ms(days[i].noon_ms, false, false),
+			ends = spend_period_ms(days[i].noon_ms, false, true);
 		/* a dollar an hour, from an hour before until an hour after it */
 		struct pod_row pod = ended(begins - HOUR, days[i].hours + 2);
 		assert_int_equal(ends - begins, days[i].hours * HOUR);
@@ -263,7 +263,7 @@ static void refusals_say_what_to_do(void **state)
 	(void)state;
 	zone("Europe/Berlin");
 	/* 2026-10-24T20:20Z; a day of 25 hours follows */
-	a.ends_ms = spend_next_day_ms(INT64_C(1792875600000));
+	a.ends_ms = spend_period_ms(INT64_C(1792875600000), false, true);
 	assert_int_equal(allow_refuse(&a, 2 * DOLLAR, &err), -1);
 	assert_int_equal(err.kind, ERR_CAP);
 	assert_string_equal(
@@ -275,7 +275,7 @@ static void refusals_say_what_to_do(void **state)
 	a = cap_of(5 * DOLLAR, 6 * DOLLAR, 0);
 	a.key = "per_month";
 	a.project = true;
-	a.ends_ms = spend_next_month_ms(INT64_C(1792875600000));
+	a.ends_ms = spend_period_ms(INT64_C(1792875600000), true, true);
 	allow_refuse(&a, 0, &err);
 	assert_string_equal(err.msg, "burst.cfg:3: $6.00 of $5.00 this month in this project are "
 				     "spent or reserved (caps.per_month): wait until 2026-11-01 "
@@ -287,13 +287,18 @@ static void months_begin_where_they_do_here(void **state)
 	(void)state;
 	zone("America/New_York");
 	/* 2026-03-01T00:00-05:00 to 2026-04-01T00:00-04:00: DST begins between them */
-	assert_int_equal(spend_month_ms(INT64_C(1773500000000)), INT64_C(1772341200000));
-	assert_int_equal(spend_next_month_ms(INT64_C(1773500000000)), INT64_C(1775016000000));
-	assert_int_equal(spend_month_ms(INT64_C(1772341200000)), INT64_C(1772341200000));
-	assert_int_equal(spend_month_ms(INT64_C(1772341199999)), INT64_C(1769922000000));
+	assert_int_equal(spend_period_ms(INT64_C(1773500000000), true, false),
+			 INT64_C(1772341200000));
+	assert_int_equal(spend_period_ms(INT64_C(1773500000000), true, true),
+			 INT64_C(1775016000000));
+	assert_int_equal(spend_period_ms(INT64_C(1772341200000), true, false),
+			 INT64_C(1772341200000));
+	assert_int_equal(spend_period_ms(INT64_C(1772341199999), true, false),
+			 INT64_C(1769922000000));
 	zone("UTC");
 	/* the end of 2026 */
-	assert_int_equal(spend_next_month_ms(INT64_C(1798761599000)), INT64_C(1798761600000));
+	assert_int_equal(spend_period_ms(INT64_C(1798761599000), true, true),
+			 INT64_C(1798761600000));
 }
 
 int main(void)

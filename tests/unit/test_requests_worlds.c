@@ -216,7 +216,7 @@ static void runner_step(struct world *w)
 	ok(store_requests(w->s, CONFIG, true, &rows, &count, &err), &err);
 	const char *bound = NULL;
 	for (size_t i = 0; i < count; i++) {
-		requests[i] = requests_when(&rows[i], w->now_ms, 0);
+		requests[i] = requests_when(&rows[i], w->now_ms);
 		bound = !bound && rows[i].state == REQUEST_RUNNING ? rows[i].run : bound;
 	}
 	if (bound)

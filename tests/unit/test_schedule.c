@@ -32,18 +32,20 @@ static struct calendar of(const char *rule)
 	return c;
 }
 
-static void cron_gets_a_block_that_leaves_no_trace(void **state)
+static void cron_gets_lines_that_leave_no_trace(void **state)
 {
 	static const char
 		mine[] = "# mine\nMAILTO=me\n0 1 * * * backup\n",
-		other[] = "# burst schedule nightly2: begin\nx\n# burst schedule nightly2: end\n";
+		other[] =
+			"0 1 * * * BURST_STATE_DIR='/home/me/it'\\''s' '/b' schedule run nightly2 "
+			"--due\n";
 	struct schedule_row row = named("nightly", "daily 02:00", 12 * HOUR);
 	struct calendar c = of(row.rule);
 	struct str text = STR_INIT, rest = STR_INIT;
 
 	(void)state;
 	str_add(&text, mine);
-	schedule_cron_block(&text, &row, &c, "/opt/my tools/100%/burst", "/home/me/it's");
+	schedule_cron_lines(&text, &row, &c, "/opt/my tools/100%/burst", "/home/me/it's");
 	str_add(&text, other);
 	assert_non_null(strstr(str_text(&text),
 			       "\n0 2 * * * BURST_STATE_DIR='/home/me/it'\\''s' '/opt/my "
@@ -57,61 +59,35 @@ static void cron_gets_a_block_that_leaves_no_trace(void **state)
 	assert_string_equal(str_text(&rest), mine);
 	row.catch_up_ms = 0;
 	str_reset(&text);
-	schedule_cron_block(&text, &row, &c, "/b", "/s");
+	schedule_cron_lines(&text, &row, &c, "/b", "/s");
 	assert_null(strstr(str_text(&text), "*/15"));
 	str_free(&text);
 	str_free(&rest);
 }
 
-#define BEGIN "# burst schedule nightly: begin (`burst schedule rm` removes it)"
-#define END   "# burst schedule nightly: end"
 #define LINE(dir)                                                                                  \
 	"0 2 * * * BURST_STATE_DIR='" dir "' '/b' schedule run nightly --due >/dev/null 2>&1"
 #define OURS   LINE("/s")
 #define OTHERS LINE("/s2")
 #define USERS  "0 1 * * * backup"
 
-/* What is left of a crontab without the block of "nightly" in "/s": every line that burst did not
- * write for it. */
+/* What is left of a crontab without the lines of "nightly" in "/s". */
 static const struct {
 	const char *name, *crontab, *left;
 	bool found;
 } crontabs[] = {
-	{"as burst wrote it", USERS "\n" BEGIN "\n" OURS "\n" END "\n" USERS "\n",
-	 USERS "\n" USERS "\n", true},
-	{"its end is gone", BEGIN "\n" OURS "\n" OURS "\n" USERS "\n# mine\n", USERS "\n# mine\n",
+	{"as burst wrote it", USERS "\n" OURS "\n" OURS "\n" USERS "\n", USERS "\n" USERS "\n",
 	 true},
-	{"its end and its lines are gone", BEGIN "\n" USERS "\n", USERS "\n", true},
-	{"its end is gone, and another one follows",
-	 BEGIN "\n" OURS "\n" USERS "\n" BEGIN "\n" OURS "\n" END "\n", USERS "\n", true},
-	{"its end stands below lines of the user", BEGIN "\n" OURS "\n" USERS "\n" END "\n",
-	 USERS "\n", true},
-	{"its begin is gone", OURS "\n" END "\n", OURS "\n" END "\n", false},
-	{"its end stands twice", BEGIN "\n" OURS "\n" END "\n" USERS "\n" END "\n",
-	 USERS "\n" END "\n", true},
-	{"it stands twice", BEGIN "\n" OURS "\n" END "\n" USERS "\n" BEGIN "\n" OURS "\n" END "\n",
-	 USERS "\n", true},
-	{"another schedule inside",
-	 BEGIN "\n# burst schedule weekly: begin\nx schedule run weekly --due\n"
-	       "# burst schedule weekly: end\n" OURS "\n" END "\n",
-	 "# burst schedule weekly: begin\nx schedule run weekly --due\n"
-	 "# burst schedule weekly: end\n",
+	{"apart from each other", OURS "\n" USERS "\n" OURS "\n", USERS "\n", true},
+	{"another schedule between", OURS "\nx schedule run weekly --due\n" OURS "\n",
+	 "x schedule run weekly --due\n", true},
+	{"lines end with CR LF", USERS "\r\n" OURS "\r\n" USERS "\r\n", USERS "\r\n" USERS "\r\n",
 	 true},
-	{"lines end with CR LF", USERS "\r\n" BEGIN "\r\n" OURS "\r\n" END "\r\n" USERS "\r\n",
-	 USERS "\r\n" USERS "\r\n", true},
-	{"no line end at the end", BEGIN "\n" OURS "\n" END, "", true},
-	{"no line end after the user's last", USERS "\n" BEGIN "\n" OURS "\n" END "\n" USERS,
-	 USERS "\n" USERS, true},
-	{"the user has changed our line", BEGIN "\n#" OURS "\n" END "\n", "", true},
-	{"another state folder's", BEGIN "\n" OTHERS "\n" END "\n", BEGIN "\n" OTHERS "\n" END "\n",
-	 false},
-	{"another state folder's, its end is gone", BEGIN "\n" OTHERS "\n" USERS "\n",
-	 BEGIN "\n" OTHERS "\n" USERS "\n", false},
-	{"of two state folders", BEGIN "\n" OTHERS "\n" END "\n" BEGIN "\n" OURS "\n" END "\n",
-	 BEGIN "\n" OTHERS "\n" END "\n", true},
-	{"a comment that begins alike", "# burst schedule nightly: beginning of mine\n" USERS "\n",
-	 "# burst schedule nightly: beginning of mine\n" USERS "\n", false},
-	{"a mark inside a line", "echo " BEGIN "\n", "echo " BEGIN "\n", false},
+	{"no line end at the end", USERS "\n" OURS, USERS "\n", true},
+	{"no line end after the user's last", OURS "\n" USERS, USERS, true},
+	{"the user has changed our line", "#" OURS "\n", "", true},
+	{"another state folder's", OTHERS "\n", OTHERS "\n", false},
+	{"of two state folders", OTHERS "\n" OURS "\n", OTHERS "\n", true},
 	{"empty", "", "", false},
 };
 
@@ -130,8 +106,8 @@ static void crontab_lines_of_others_stay(void **state)
 	struct calendar c = of(row.rule);
 	str_reset(&left);
 	str_add(&left, USERS); /* without a line end, which cron refuses */
-	schedule_cron_block(&left, &row, &c, "/b", "/s");
-	assert_true(starts_with(str_text(&left), USERS "\n" BEGIN "\n"));
+	schedule_cron_lines(&left, &row, &c, "/b", "/s");
+	assert_true(starts_with(str_text(&left), USERS "\n0 2 * * * BURST"));
 	str_free(&left);
 }
 
@@ -312,7 +288,7 @@ static void one_request_for_what_is_due(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cron_gets_a_block_that_leaves_no_trace),
+		cmocka_unit_test(cron_gets_lines_that_leave_no_trace),
 		cmocka_unit_test(crontab_lines_of_others_stay),
 		cmocka_unit_test(paths_that_would_add_a_line),
 		cmocka_unit_test(systemd_gets_the_same_times),
