@@ -289,44 +289,32 @@ void cmd_context_free(struct cmd_context *ctx)
 
 /* Words of other tools, and burst's command for each. */
 static const struct {
-	const char *word, *hint;
+	const char *words[4], *hint;
 } meant[] = {
-	{"list",
+	{{"list", "ls"},
 	 "`burst ps` shows what runs now, `burst ledger` past runs, `burst volume ls` volumes"},
-	{"ls",
-	 "`burst ps` shows what runs now, `burst ledger` past runs, `burst volume ls` volumes"},
-	{"stop", "`burst cancel [RUN]` stops a run and releases its pods"},
-	{"kill", "`burst cancel [RUN]` stops a run and releases its pods"},
-	{"down", "`burst cancel [RUN]` stops a run and releases its pods, `burst reap` releases "
-		 "pods without a client"},
-	{"terminate", "`burst cancel [RUN]` stops a run and releases its pods, `burst reap` "
-		      "releases pods without a client"},
-	{"up", "`burst run` rents pods, renders the job and releases the pods"},
-	{"launch", "`burst run` rents pods, renders the job and releases the pods"},
-	{"start", "`burst run` rents pods, renders the job and releases the pods"},
-	{"exec",
+	{{"stop", "kill", "down", "terminate"},
+	 "`burst cancel [RUN]` stops a run and releases its pods, `burst reap` releases pods "
+	 "without a client"},
+	{{"up", "launch", "start"},
+	 "`burst run` rents pods, renders the job and releases the pods"},
+	{{"exec"},
 	 "`burst ssh POD COMMAND` runs a command on a pod, `burst run -- COMMAND` on a new one"},
-	{"login",
+	{{"login", "auth"},
 	 "put the key of your account into the environment (RUNPOD_API_KEY, or MODAL_TOKEN_ID "
 	 "and MODAL_TOKEN_SECRET); `burst doctor` checks it"},
-	{"auth",
-	 "put the key of your account into the environment (RUNPOD_API_KEY, or MODAL_TOKEN_ID "
-	 "and MODAL_TOKEN_SECRET); `burst doctor` checks it"},
-	{"delete", "`burst cancel [RUN]` releases a run's pods, `burst reap [POD]` pods without a "
-		   "client, `burst volume rm` removes a volume"},
-	{"rm",
+	{{"delete", "rm", "remove"},
 	 "`burst cancel [RUN]` releases a run's pods, `burst reap [POD]` pods without a client, "
 	 "`burst volume rm` removes a volume"},
-	{"remove", "`burst cancel [RUN]` releases a run's pods, `burst reap [POD]` pods without a "
-		   "client, `burst volume rm` removes a volume"},
-	{"cost", "`burst plan` says what a run would cost, `burst ledger` what runs have cost"},
+	{{"cost"}, "`burst plan` says what a run would cost, `burst ledger` what runs have cost"},
 };
 
 static const char *hint_for(const char *word)
 {
 	for (size_t i = 0; i < ARRAY_LEN(meant); i++)
-		if (!strcmp(meant[i].word, word))
-			return meant[i].hint;
+		for (size_t k = 0; k < ARRAY_LEN(meant[i].words) && meant[i].words[k]; k++)
+			if (!strcmp(meant[i].words[k], word))
+				return meant[i].hint;
 	return NULL;
 }
 
@@ -417,23 +405,16 @@ int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_m
 	return err_wrap(err, "--%s", name);
 }
 
-static bool has_yes(const struct cmd_context *ctx)
-{
-	return ctx->yes;
-}
-
 /* Returns true only for a typed yes; false also without a terminal. */
 static bool prompt_yes_no(const char *fmt, va_list ap)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
-	char answer[16], *question;
+	char question[1024], answer[16];
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
 		return false;
-	if (vasprintf(&question, fmt, ap) < 0)
-		abort();
+	vformat_text(question, sizeof(question), fmt, ap);
 	str_add_printable(&shown, question, strlen(question), 0);
-	free(question);
 	fprintf(stderr, "%s [y/N] ", str_text(&shown));
 	fflush(stderr);
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
@@ -444,7 +425,7 @@ bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	bool yes = has_yes(ctx) || prompt_yes_no(fmt, ap);
+	bool yes = ctx->yes || prompt_yes_no(fmt, ap);
 	va_end(ap);
 	return yes;
 }
@@ -454,7 +435,7 @@ bool cmd_confirm_typed(const struct cmd_context *ctx, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	bool yes = !has_yes(ctx) && prompt_yes_no(fmt, ap);
+	bool yes = !ctx->yes && prompt_yes_no(fmt, ap);
 	va_end(ap);
 	return yes;
 }
