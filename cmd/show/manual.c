@@ -160,7 +160,7 @@ static void commands_part(FILE *to, const struct cmd *const *commands)
 			flag(to, o);
 }
 
-static const struct {
+static const struct example {
 	const char *text, *lines;
 } examples[] = {
 	{"First sound, without an account or a GPU:", "burst init -y\nburst run\n"},
@@ -173,14 +173,14 @@ static const struct {
 	 "burst schedule add nightly daily 02:00\nburst hook install\n"},
 };
 
-static void examples_part(FILE *to)
+static void examples_part(FILE *to, const struct example *list, size_t count)
 {
 	fputs(".SH EXAMPLES\n", to);
-	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (i)
 			fputs(".PP\n", to);
-		roff_paragraph(to, examples[i].text);
-		roff_example(to, examples[i].lines);
+		roff_paragraph(to, list[i].text);
+		roff_example(to, list[i].lines);
 	}
 }
 
@@ -197,7 +197,7 @@ void man_print(FILE *to, const struct cmd *const *commands)
 		       "releases the pods and proves that they are gone. It records billed "
 		       "seconds beside compute seconds.\n\n"
 		       "Results go to standard output, everything else to standard error.");
-	examples_part(to);
+	examples_part(to, examples, ARRAY_LEN(examples));
 	commands_part(to, commands);
 	fputs(".SH EXIT STATUS\n", to);
 	for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
@@ -345,55 +345,16 @@ static const char local_example[] = "provider = [\"local\"];\n"
 				    "    output = \"out\";\n"
 				    "};\n";
 
-static const char cloud_example[] =
-	"provider = [\"runpod\", \"modal\"];\n"
-	"gpu      = [\"RTX 4090\", \"L40S\"];\n"
-	"volume   = { name = \"voices\"; size_gb = 20; create = true; };\n"
-	"caps     = { max_cost = 1.00; max_duration = \"1h\"; };\n"
-	"job = {\n"
-	"    name   = \"book\";\n"
-	"    type   = \"tts\";\n"
-	"    engine = \"qwen3\";\n"
-	"    voice  = \"ryan\";\n"
-	"    input  = \"book.md\";\n"
-	"    join   = { gap = 0.4; subtitles = true; };\n"
-	"};\n";
-
-static const char command_example[] = "provider = [\"runpod\"];\n"
-				      "gpu      = [\"RTX 4090\"];\n"
-				      "code     = { path = \".\"; };\n"
-				      "job = {\n"
-				      "    type    = \"command\";\n"
-				      "    run     = \"python3 main.py\";\n"
-				      "    outputs = [\"out/**.mp4\"];\n"
-				      "};\n";
-
 static const char own_example[] =
 	"allow_paths = [\"/data/voices\"];\n"
 	"caps        = { per_day = 5.00; };\n"
 	"notify      = { command = \"mail -s burst me@example.org\"; };\n"
 	"providers   = { runpod = { api_key_command = \"pass runpod\"; }; };\n";
 
-static void config_examples(FILE *to)
-{
-	static const struct {
-		const char *text, *lines;
-	} all[] = {
-		{"Speech on this machine:", local_example},
-		{"Speech by a neural voice on a rented GPU, with a volume that keeps its weights:",
-		 cloud_example},
-		{"A command on a rented GPU:", command_example},
-		{"Your own file, ~/.config/burst/burst.cfg:", own_example},
-	};
-
-	fputs(".SH EXAMPLES\n", to);
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		if (i)
-			fputs(".PP\n", to);
-		roff_paragraph(to, all[i].text);
-		roff_example(to, all[i].lines);
-	}
-}
+static const struct example config_examples[] = {
+	{"Speech on this machine:", local_example},
+	{"Your own file, ~/.config/burst/burst.cfg:", own_example},
+};
 
 void keys_man(FILE *to)
 {
@@ -403,7 +364,8 @@ void keys_man(FILE *to)
 	      "burst.cfg \\- what burst renders, and on what\n.SH DESCRIPTION\n",
 	      to);
 	roff_paragraph(to, description);
-	config_examples(to);
+	examples_part(to, config_examples, ARRAY_LEN(config_examples));
+	fputs(".PP\nMore are in config/examples of burst's source.\n", to);
 	fputs(".SH KEYS\n", to);
 	reference_read(&reader, job_registry, provider_registry);
 	fputs(".SH FILES\n", to);
