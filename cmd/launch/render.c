@@ -71,10 +71,7 @@ int reconcile(struct cmd_context *ctx, const char *run, struct err *err)
 	if (status == 0) {
 		say_which(&r);
 		status = reconcile_fetch_bills(&r, err);
-		if (ctx->json)
-			bills_print_json(&r);
-		else
-			bills_print(&r);
+		bills_print(ctx->json, &r);
 	}
 	if (status == 0)
 		status = verdict(&r, err);

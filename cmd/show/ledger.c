@@ -481,167 +481,119 @@ int ledger_by(struct cmd_context *ctx, const char *word, struct err *err)
 
 /* ---- bills of vendors beside our count ---- */
 
-/* ---- table ---- */
-
-struct sums {
-	int64_t billed_ms, cost, vendor_ms, vendor_cost, more;
-	size_t known, with_dollars;
+struct bill_facts {
+	struct pod_row row;
+	const char *id, *run;
+	bool has_dollars, final;
+	int64_t list_microusd; /* below 0: unknown, as below */
+	int64_t vendor_ms, vendor_microusd, beside_microusd, ask_again_ms;
+	int64_t more_microusd; /* if has_dollars */
+	const char *vendor_is, *state, *why;
 };
 
-static void add_up(struct sums *s, const struct pod_row *share)
+static struct bill_facts bill_facts_of(const struct asked_pod *pod, const struct pod_row *row)
 {
-	if (!bill_is_known(share))
-		return;
-	s->known++;
-	s->billed_ms += share->billed_ms;
-	s->cost += share->cost_microusd;
-	s->vendor_ms += share->billed_vendor_ms;
-	s->vendor_cost += share->cost_vendor_microusd;
-	if (!bill_has_dollars(share))
-		return;
-	s->with_dollars++;
-	s->more += share->cost_vendor_microusd - share->cost_microusd;
+	bool dollars = bill_has_dollars(row),
+	     timed = bill_is_known(row) && (row->billed_vendor_ms || row->vendor_reported);
+
+	return (struct bill_facts){
+		.row = *row,
+		.id = row->id,
+		.run = row->run,
+		.has_dollars = dollars,
+		.final = pod->asked && pod->verdict.final,
+		.list_microusd = row->price_list_microusd_h ? row->price_list_microusd_h : -1,
+		.vendor_ms = timed ? row->billed_vendor_ms : -1,
+		.vendor_microusd = dollars ? row->cost_vendor_microusd : -1,
+		.beside_microusd = dollars ? row->cost_beside_microusd : -1,
+		.ask_again_ms = pod->asked ? pod->verdict.ask_again_ms : 0,
+		.more_microusd = dollars ? row->cost_vendor_microusd - row->cost_microusd : 0,
+		.vendor_is = !timed                 ? NULL
+			     : row->vendor_reported ? "reported"
+						    : "implied",
+		.state = pod->asked ? bill_state_name(pod->verdict.state) : "not_asked",
+		.why = pod->asked ? pod->verdict.why : pod->why_not,
+	};
 }
 
-static void cell_difference(struct table *t, int64_t microusd)
+static json_t *more_json(const void *of)
 {
+	const struct bill_facts *f = of;
+
+	return f->has_dollars ? report_dollars(f->more_microusd) : json_null();
+}
+
+static void more_text(char *to, size_t room, const void *of)
+{
+	const struct bill_facts *f = of;
 	char text[32];
 
-	if (microusd)
-		table_cell(t, "%c%s", microusd < 0 ? '-' : '+',
-			   bill_money(text, sizeof(text), llabs(microusd)));
+	if (!f->has_dollars || !f->more_microusd)
+		snprintf(to, room, f->has_dollars ? "0" : "-");
 	else
-		table_cell(t, "0");
+		snprintf(to, room, "%c%s", f->more_microusd < 0 ? '-' : '+',
+			 bill_money(text, sizeof(text), llabs(f->more_microusd)));
 }
 
-static void cell_ours(struct table *t, const char *pod, const char *run, int64_t ms, int64_t cost)
-{
-	char text[32];
+enum { BILL_TABLE = 1, BILL_OBJECT = 2, BILL_BOTH = BILL_TABLE | BILL_OBJECT };
+#define AT(field) offsetof(struct bill_facts, field)
+static const struct shown_column bill_columns[] = {
+	{BILL_BOTH, "id", "POD", UNIT_WORD, AT(id)},
+	{BILL_BOTH, "run", "RUN", UNIT_WORD, AT(run), 4},
+	{BILL_OBJECT, "provider", NULL, UNIT_TEXT, AT(row.provider)},
+	{BILL_OBJECT, "price_usd_hour", NULL, UNIT_USD, AT(row.price_microusd_h)},
+	{BILL_OBJECT, "price_list_usd_hour", NULL, UNIT_USD, AT(list_microusd)},
+	{BILL_BOTH, "billed_seconds", "OUR TIME", UNIT_MS, AT(row.billed_ms), 1},
+	{BILL_BOTH, "cost_usd", "OUR COST", UNIT_USD, AT(row.cost_microusd)},
+	{BILL_BOTH, "billed_vendor_s", "ITS TIME", UNIT_MS, AT(vendor_ms), 2},
+	{BILL_BOTH, "billed_vendor_is", "", UNIT_WORD, AT(vendor_is), 3},
+	{BILL_BOTH, "cost_vendor_usd", "ITS COST", UNIT_USD, AT(vendor_microusd)},
+	{BILL_OBJECT, "cost_beside_usd", NULL, UNIT_USD, AT(beside_microusd)},
+	{BILL_BOTH, "difference_usd", "MORE", UNIT_FIGURE, .json = more_json, .text = more_text},
+	{BILL_OBJECT, "state", NULL, UNIT_WORD, AT(state)},
+	{BILL_OBJECT, "why", NULL, UNIT_WORD, AT(why)},
+	{BILL_OBJECT, "final", NULL, UNIT_FLAG, AT(final)},
+	{BILL_OBJECT, "asked_at", NULL, UNIT_TIME, AT(row.vendor_asked_ms)},
+	{BILL_OBJECT, "ask_again_at", NULL, UNIT_TIME, AT(ask_again_ms)},
+};
+#undef AT
 
-	table_cell(t, "%s", pod);
-	table_cell(t, "%s", run);
-	table_cell(t, "%.0fs", (double)ms / 1000);
-	table_cell(t, "%s", money_show(text, sizeof(text), cost));
+static void add_bill(struct bill_facts *sum, const struct bill_facts *f)
+{
+	sum->row.billed_ms += f->row.billed_ms;
+	sum->row.cost_microusd += f->row.cost_microusd;
+	sum->vendor_ms += MAX(f->vendor_ms, 0);
+	sum->vendor_microusd += MAX(f->vendor_microusd, 0);
+	sum->has_dollars = sum->has_dollars || f->has_dollars;
+	sum->more_microusd += f->more_microusd;
 }
 
-static void cell_its_dollars(struct table *t, bool known, int64_t cost, int64_t more)
+void bills_print(bool json, const struct reconciliation *r)
 {
-	char text[32];
+	static const struct columns of_bills = {bill_columns, ARRAY_LEN(bill_columns)};
+	struct rows rows = rows_begin(json, &of_bills, BILL_TABLE, BILL_OBJECT);
+	struct bill_facts sum = {.id = "on a bill", .run = "", .vendor_is = ""};
+	size_t known = 0;
 
-	table_cell(t, "%s", known ? money_show(text, sizeof(text), cost) : "-");
-	if (known)
-		cell_difference(t, more);
-	else
-		table_cell(t, "-");
-}
-
-static void print_pod(struct table *t, const struct pod_row *pod)
-{
-	cell_ours(t, pod->id, pod->run, pod->billed_ms, pod->cost_microusd);
-	if (!bill_is_known(pod)) {
-		for (int i = 0; i < 4; i++)
-			table_cell(t, "-");
-		return;
-	}
-	table_cell(t, pod->billed_vendor_ms || pod->vendor_reported ? "%.1fs" : "-",
-		   (double)pod->billed_vendor_ms / 1000);
-	table_cell(t, "%s", pod->vendor_reported ? "reported" : "implied");
-	cell_its_dollars(t, bill_has_dollars(pod), pod->cost_vendor_microusd,
-			 pod->cost_vendor_microusd - pod->cost_microusd);
-}
-
-static void print_why(const struct asked_pod *pod)
-{
-	CLEANUP(free_text)
-	char *line = xasprintf("%s: %s%s", pod->whole.id,
-			       pod->verdict.state == BILL_EXCESS ? "TOO MUCH: " : "",
-			       pod->asked ? pod->verdict.why : pod->why_not);
-
-	output_safe_line(stdout, line, strlen(line));
-}
-
-void bills_print(const struct reconciliation *r)
-{
-	CLEANUP(table_free) struct table *t = table_new();
-	struct sums sums = {0};
-
-	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "RUN", TABLE_LEFT, 4);
-	table_column(t, "OUR TIME", TABLE_RIGHT, 1);
-	table_column(t, "OUR COST", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "ITS TIME", TABLE_RIGHT, 2);
-	table_column(t, "", TABLE_LEFT, 3);
-	table_column(t, "ITS COST", TABLE_RIGHT, TABLE_WHOLE);
-	table_column(t, "MORE", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < r->count; i++)
 		for (size_t k = 0; k < r->pods[i].share_count; k++) {
 			const struct pod_row *share = &r->pods[i].shares[k];
+			struct bill_facts f = bill_facts_of(&r->pods[i], share);
 			if (!reconcile_shows(r, share))
 				continue;
-			print_pod(t, share);
-			add_up(&sums, share);
+			rows_add(&rows, &f);
+			if (!bill_is_known(share))
+				continue;
+			known++;
+			add_bill(&sum, &f);
 		}
-	if (sums.known > 1) {
-		cell_ours(t, "on a bill", "", sums.billed_ms, sums.cost);
-		table_cell(t, "%.1fs", (double)sums.vendor_ms / 1000);
-		table_cell(t, "%s", "");
-		cell_its_dollars(t, sums.with_dollars, sums.vendor_cost, sums.more);
-	}
-	table_print(t, stdout, terminal_width(stdout));
-	if (r->count)
+	if (known > 1 && !json)
+		rows_add(&rows, &sum);
+	rows_end(&rows);
+	if (r->count && !json)
 		putchar('\n');
-	for (size_t i = 0; i < r->count; i++)
-		print_why(&r->pods[i]);
-}
-
-/* ---- JSON ---- */
-
-static json_t *times_json(const struct pod_row *pod)
-{
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "create_at",
-			 report_time(pod->create_ms), "rented_at", report_time(pod->rented_ms),
-			 "vendor_started_at", report_time(pod->vendor_started_ms), "running_at",
-			 report_time(pod->running_ms), "release_at", report_time(pod->release_ms),
-			 "released_at", report_time(pod->released_ms), "gone_at",
-			 report_time(pod->gone_ms));
-}
-
-static json_t *share_json(const struct asked_pod *pod, const struct pod_row *row)
-{
-	bool known = bill_has_dollars(row), timed = row->billed_vendor_ms || row->vendor_reported;
-
-	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b, s:o, "
-		"s:o, s:o}",
-		"run", report_text(row->run), "id", report_text(row->id), "provider",
-		report_text(row->provider), "price_usd_hour", report_dollars(row->price_microusd_h),
-		"price_list_usd_hour",
-		row->price_list_microusd_h ? report_dollars(row->price_list_microusd_h)
-					   : json_null(),
-		"billed_seconds", report_seconds(row->billed_ms), "cost_usd",
-		report_dollars(row->cost_microusd), "billed_vendor_s",
-		timed ? report_seconds(row->billed_vendor_ms) : json_null(), "billed_vendor_is",
-		timed ? json_string(row->vendor_reported ? "reported" : "implied") : json_null(),
-		"cost_vendor_usd", known ? report_dollars(row->cost_vendor_microusd) : json_null(),
-		"cost_beside_usd", known ? report_dollars(row->cost_beside_microusd) : json_null(),
-		"difference_usd",
-		known ? report_dollars(row->cost_vendor_microusd - row->cost_microusd)
-		      : json_null(),
-		"state", pod->asked ? bill_state_name(pod->verdict.state) : "not_asked", "why",
-		report_text(pod->asked ? pod->verdict.why : pod->why_not), "final",
-		pod->asked && pod->verdict.final, "asked_at", report_time(row->vendor_asked_ms),
-		"ask_again_at", pod->asked ? report_time(pod->verdict.ask_again_ms) : json_null(),
-		"times", times_json(row));
-}
-
-void bills_print_json(const struct reconciliation *r)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < r->count; i++)
-		for (size_t k = 0; k < r->pods[i].share_count; k++)
-			if (reconcile_shows(r, &r->pods[i].shares[k]))
-				json_array_append_new(
-					list, share_json(&r->pods[i], &r->pods[i].shares[k]));
-	output_json(list);
+	for (size_t i = 0; i < r->count && !json; i++)
+		output_line(stdout, "%s: %s%s", r->pods[i].whole.id,
+			    r->pods[i].verdict.state == BILL_EXCESS ? "TOO MUCH: " : "",
+			    r->pods[i].asked ? r->pods[i].verdict.why : r->pods[i].why_not);
 }

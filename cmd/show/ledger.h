@@ -36,10 +36,9 @@ bool planned_compare(char *to, size_t room, const struct run_row *run, const str
 
 /* ---- bills of vendors beside our count ---- */
 
-/* Prints a table of the pods on stdout, then why the counts differ. */
-void bills_print(const struct reconciliation *r);
-/* Prints a list on stdout, with an object for each pod and run. */
-void bills_print_json(const struct reconciliation *r);
+/* Prints a table of the pods on stdout, then why the counts differ; or a list of objects, one for
+ * each pod and run. */
+void bills_print(bool json, const struct reconciliation *r);
 
 /* ---- advice for the next run ---- */
 
