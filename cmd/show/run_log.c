@@ -22,7 +22,7 @@ enum { TIME_LEN = 32, MARKS = 10 };
 
 struct entry {
 	int64_t at_ms;
-	char attempt[20];
+	size_t pod; /* its place in the ledger, which keeps their order */
 	int mark;
 	char *text;
 };
@@ -30,17 +30,9 @@ struct entry {
 struct timeline {
 	struct entry *events; /* in order of time */
 	size_t count, cap;
-	struct printed {
-		char attempt[20];
-		unsigned marks; /* a bit for each */
-	} * printed;
-	size_t printed_count, printed_cap;
+	unsigned *printed; /* of each pod: a bit for each mark */
+	size_t pods;
 };
-
-static struct timeline *timeline_new(void)
-{
-	return xcalloc(1, sizeof(struct timeline));
-}
 
 static void forget_events(struct timeline *t)
 {
@@ -49,25 +41,25 @@ static void forget_events(struct timeline *t)
 	t->count = 0;
 }
 
-/* Accepts NULL. */
 static void timeline_free(struct timeline *t)
 {
-	if (!t)
-		return;
 	forget_events(t);
 	free(t->events);
 	free(t->printed);
-	free(t);
 }
 
 /* ---- from rows to events ---- */
 
+/* Takes the text. */
 static void add(struct timeline *t, const struct pod_row *pod, int mark, int64_t at_ms, char *text)
 {
 	GROW(t->events, t->count, t->cap);
-	struct entry *e = &t->events[t->count++];
-	*e = (struct entry){.at_ms = at_ms, .mark = mark, .text = text};
-	COPY_TEXT(e->attempt, pod->attempt);
+	t->events[t->count++] =
+		(struct entry){.at_ms = at_ms,
+			       .pod = t->pods,
+			       .mark = mark,
+			       .text = xasprintf("pod %s: %s", pod_row_called(pod), text)};
+	free(text);
 }
 
 static char *created(const struct pod_row *pod)
@@ -144,8 +136,7 @@ static int by_time(const void *a, const void *b)
 
 	if (x->at_ms != y->at_ms)
 		return x->at_ms < y->at_ms ? -1 : 1;
-	int order = strcmp(x->attempt, y->attempt);
-	return order ? order : x->mark - y->mark;
+	return x->pod != y->pod ? (x->pod < y->pod ? -1 : 1) : x->mark - y->mark;
 }
 
 /* Reads the current ledger. */
@@ -157,15 +148,11 @@ static int timeline_read(struct timeline *t, struct store *s, const char *run, s
 	if (store_pods(s, run, false, &pods, &count, err) < 0)
 		return -1;
 	forget_events(t);
-	for (size_t i = 0; i < count; i++) {
-		size_t from = t->count;
-		add_pod(t, &pods[i]);
-		for (size_t k = from; k < t->count; k++) {
-			char *text = t->events[k].text;
-			t->events[k].text = xasprintf("pod %s: %s", pod_row_called(&pods[i]), text);
-			free(text);
-		}
-	}
+	t->printed = xrealloc(t->printed, (count + 1) * sizeof(*t->printed));
+	for (size_t i = t->pods; i < count; i++)
+		t->printed[i] = 0;
+	for (t->pods = 0; t->pods < count; t->pods++)
+		add_pod(t, &pods[t->pods]);
 	free(pods);
 	if (t->count)
 		qsort(t->events, t->count, sizeof(*t->events), by_time);
@@ -173,18 +160,6 @@ static int timeline_read(struct timeline *t, struct store *s, const char *run, s
 }
 
 /* ---- printing ---- */
-
-static unsigned *printed_of(struct timeline *t, const char *attempt)
-{
-	for (size_t i = 0; i < t->printed_count; i++)
-		if (!strcmp(t->printed[i].attempt, attempt))
-			return &t->printed[i].marks;
-	GROW(t->printed, t->printed_count, t->printed_cap);
-	struct printed *p = &t->printed[t->printed_count++];
-	*p = (struct printed){.marks = 0};
-	COPY_TEXT(p->attempt, attempt);
-	return &p->marks;
-}
 
 /* Prints to stdout what ended by this second ("2026-11-25T17:05:48Z"; NULL: everything) and is not
  * printed yet. */
@@ -197,10 +172,9 @@ static void timeline_print(struct timeline *t, const char *until)
 		clock_rfc3339(at, sizeof(at), e->at_ms);
 		if (until && strncmp(at, until, strlen("2026-11-25T17:05:48Z")) > 0)
 			return;
-		unsigned *marks = printed_of(t, e->attempt);
-		if (!(*marks & 1u << e->mark))
+		if (!(t->printed[e->pod] & 1u << e->mark))
 			output_line(stdout, "%s %s", at, e->text);
-		*marks |= 1u << e->mark;
+		t->printed[e->pod] |= 1u << e->mark;
 	}
 }
 
@@ -213,7 +187,7 @@ struct reader {
 	int fd;
 	off_t at;
 	struct str line; /* the unfinished line */
-	struct timeline *phases;
+	struct timeline phases;
 };
 
 /* Whether the line begins with a time; lines of a cut output do not. */
@@ -226,7 +200,7 @@ static bool has_time(const struct str *line)
 static void print_line(struct reader *r)
 {
 	if (has_time(&r->line))
-		timeline_print(r->phases, str_text(&r->line));
+		timeline_print(&r->phases, str_text(&r->line));
 	output_safe_line(stdout, str_text(&r->line), r->line.len);
 	str_reset(&r->line);
 }
@@ -251,7 +225,7 @@ static int read_more(struct cmd_context *ctx, struct reader *r, const char *run,
 {
 	char buf[65536];
 
-	if (timeline_read(r->phases, ctx->store, run, err) < 0)
+	if (timeline_read(&r->phases, ctx->store, run, err) < 0)
 		return -1;
 	for (;;) {
 		ssize_t n = pread(r->fd, buf, sizeof(buf), r->at);
@@ -329,14 +303,13 @@ int run_log_show(struct cmd_context *ctx, const char *id, const char *path, stru
 		return err_set(err, ERR_USAGE, "run %s has no log", id);
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-	r.phases = timeline_new();
 	int result = read_more(ctx, &r, id, path, err);
 	if (result == 0 && opt_has(ctx, "follow"))
 		result = follow(ctx, &r, id, path, err);
 	if (r.line.len)
 		print_line(&r);
-	timeline_print(r.phases, NULL);
-	timeline_free(r.phases);
+	timeline_print(&r.phases, NULL);
+	timeline_free(&r.phases);
 	str_free(&r.line);
 	return result < 0 ? -1 : print_total(ctx, id, err);
 }
