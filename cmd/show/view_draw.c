@@ -324,31 +324,21 @@ static void add_line(struct str *out, const char *text, const char *color, struc
 
 /* ---- the pods ---- */
 
-/* How pods are combined into lines. */
-enum grouping { GROUP_NONE, GROUP_OFFER, GROUP_GPU, GROUP_PHASE, GROUP_ALL };
-
 struct row {
 	struct view_pod sum;
 	int64_t count;
-	bool mixed_gpu, mixed_place;
 };
 
-static bool same_group(const struct view_pod *a, const struct view_pod *b, enum grouping by)
+static bool same_group(const struct view_pod *a, const struct view_pod *b)
 {
-	if (by == GROUP_NONE || a->phase != b->phase)
-		return false;
-	if (by <= GROUP_GPU && strcmp(a->gpu, b->gpu))
-		return false;
-	return by != GROUP_OFFER || (!strcmp(a->provider, b->provider) &&
-				     !strcmp(a->region, b->region) && a->spot == b->spot);
+	return a->phase == b->phase && !strcmp(a->gpu, b->gpu) &&
+	       !strcmp(a->provider, b->provider) && !strcmp(a->region, b->region) &&
+	       a->spot == b->spot;
 }
 
 static void row_merge(struct row *to, const struct view_pod *p)
 {
 	to->count++;
-	to->mixed_gpu = to->mixed_gpu || strcmp(to->sum.gpu, p->gpu);
-	to->mixed_place = to->mixed_place || strcmp(to->sum.provider, p->provider) ||
-			  strcmp(to->sum.region, p->region);
 	to->sum.price_microusd_h += p->price_microusd_h;
 	to->sum.cost_microusd += p->cost_microusd;
 	to->sum.done += p->done;
@@ -358,16 +348,17 @@ static void row_merge(struct row *to, const struct view_pod *p)
 		to->sum.detail[0] = '\0';
 }
 
-/* Returns the number of rows, for pods that are not gone. */
-static size_t make_rows(const struct view *v, enum grouping by, struct row *rows)
+/* Returns the number of rows, for pods that are not gone. grouped: pods of one offer in one phase
+ * share a row. */
+static size_t make_rows(const struct view *v, bool grouped, struct row *rows)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < v->pod_count; i++) {
-		size_t at = 0;
+		size_t at = grouped ? 0 : count;
 		if (view_pod_over(&v->pods[i]))
 			continue;
-		while (at < count && !same_group(&rows[at].sum, &v->pods[i], by))
+		while (at < count && !same_group(&rows[at].sum, &v->pods[i]))
 			at++;
 		if (at < count)
 			row_merge(&rows[at], &v->pods[i]);
@@ -417,14 +408,8 @@ static void add_row(struct table *t, const struct row *r, bool color)
 		table_cell(t, "%lld pods", (long long)r->count);
 	else
 		table_cell(t, "%s", p->name[0] ? p->name : "-");
-	if (r->mixed_gpu)
-		table_cell(t, "several");
-	else
-		table_cell(t, "%s%s", gpu_called(p->gpu), p->spot ? " spot" : "");
-	if (r->mixed_place)
-		table_cell(t, "several");
-	else
-		table_cell(t, "%s%s%s", p->provider, p->region[0] ? " " : "", p->region);
+	table_cell(t, "%s%s", gpu_called(p->gpu), p->spot ? " spot" : "");
+	table_cell(t, "%s%s%s", p->provider, p->region[0] ? " " : "", p->region);
 	table_cell(t, "%.2f", (double)p->price_microusd_h / 1e6);
 	table_cell(t, "%lld", (long long)p->done);
 	table_cell(t, "%s", view_rate_show(rate, sizeof(rate), p->rate));
@@ -472,8 +457,8 @@ static void add_summary(struct str *out, const struct view *v, int64_t live, str
 	add_line(out, str_text(&line), NULL, size);
 }
 
-/* Each pod gets its own line if there is room; else as few as possible are combined. The heading is
- * left out before that. */
+/* Each pod gets its own line if there is room, else each offer, else there is one line in all. The
+ * heading is left out before that. */
 static void add_pods(struct str *out, const struct view *v, int room, struct view_size size)
 {
 	int64_t live = view_live(v);
@@ -481,11 +466,8 @@ static void add_pods(struct str *out, const struct view *v, int room, struct vie
 	if (!live || room < 1)
 		return;
 	struct row *rows = xcalloc((size_t)live, sizeof(*rows));
-	enum grouping by = GROUP_NONE;
-	size_t count = make_rows(v, by, rows);
-	while (count > (size_t)room && ++by < GROUP_ALL)
-		count = make_rows(v, by, rows);
-	if (by == GROUP_ALL)
+	size_t count = make_rows(v, live > room, rows);
+	if (count > (size_t)room)
 		add_summary(out, v, live, size);
 	else
 		add_table(out, rows, count, count < (size_t)room, size);
