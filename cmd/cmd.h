@@ -128,6 +128,13 @@ void cmd_context_free(struct cmd_context *ctx);
 /* Returns NULL with *err and the nearest name. */
 const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, struct err *err);
 
+/* Loads the providers outside the tree, unless the command (its name; "": none) is local-cloud.
+ * cmd_perform() warns of those that cannot be loaded; cmd_free_warnings() frees these warnings. */
+void cmd_load_providers(const char *command);
+void cmd_free_warnings(void);
+/* Opens what ctx->cmd needs and calls it. Returns the exit status, or -1 with *err. */
+int cmd_perform(struct cmd_context *ctx, struct err *err);
+
 /* Opens the project's config. commit not NULL: of that commit, whose files become ctx->tree. */
 int cmd_open_config(struct cmd_context *ctx, struct config_source *ask, const char *commit,
 		    struct err *err);

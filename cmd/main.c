@@ -2,12 +2,17 @@
  */
 #include "cmd.h"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/guard.h"
 #include "base/err.h"
-#include "cmd/line/perform.h"
 #include "cmd/show/output.h"
 #include "config/secrets.h"
+#include "net/child.h"
 
 /* In the order of help. To add a command, add a file and a line here. */
 static const struct cmd *const commands[] = {
@@ -19,6 +24,60 @@ static const struct cmd *const commands[] = {
 	&cmd_volume, &cmd_image,      &cmd_cache,       &cmd_doctor,    &cmd_completion,
 	&cmd_help,   &cmd_words,      &cmd_local_cloud, &cmd_keep,      NULL,
 };
+
+/* ---- before the command line is read ---- */
+
+/* Opens closed standard files: cron and daemons may start burst without them, and the ledger must
+ * not become file 2. */
+static void open_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Undoes what the caller may have left: with SIGCHLD ignored the system drops the exit statuses of
+ * our programs, and a blocked signal does not stop us. A hangup that nohup ignores stays ignored. A
+ * peer that closes a connection is an error of the write, not a signal. */
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Finds this program's path for children that run burst (the local provider, a detached client).
+ * name: argv[0]. */
+static void find_self(const char *name)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n > 0) {
+		path[n] = '\0';
+		child_set_self(path);
+	} else if (realpath(name, path)) {
+		child_set_self(path);
+	}
+}
+
+static void read_terminal(struct cmd_context *ctx)
+{
+	const char *term = getenv("TERM");
+	const char *no_color = getenv("NO_COLOR");
+
+	ctx->live = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+	ctx->color = ctx->live && !(no_color && *no_color);
+}
+
+/* ---- the command line ---- */
 
 /* Flags before the command's name belong to the command: `burst -v run` is `burst run -v`. */
 static int command_index(int argc, char **argv)
@@ -47,7 +106,7 @@ static int parse_and_perform(struct cmd_context *ctx, int argc, char **argv, str
 		return -1;
 	output_setup(ctx);
 	if (!help)
-		return perform(ctx, err);
+		return cmd_perform(ctx, err);
 	help_one(stdout, cmd);
 	return cmd_flush(err);
 }
@@ -88,13 +147,13 @@ int main(int argc, char **argv)
 
 	int index = command_index(argc, argv);
 
-	start_open_files();
-	start_reset_signals();
+	open_files();
+	reset_signals();
 	guard_begin(index >= argc || strcmp(argv[index], cmd_local_cloud.name));
-	perform_load_providers(index < argc ? argv[index] : "");
+	cmd_load_providers(index < argc ? argv[index] : "");
 	secrets_hide(provider_registry);
-	start_find_self(argv[0]);
-	start_read_terminal(&ctx);
+	find_self(argv[0]);
+	read_terminal(&ctx);
 	output_setup(&ctx);
 	int status;
 	if (index >= argc || !strcmp(argv[index], "version")) {
@@ -107,7 +166,7 @@ int main(int argc, char **argv)
 	if (status < 0)
 		status = cmd_tell_failure(&ctx, &err, wants_json(argv));
 	log_setup(LOG_ERROR, NULL, NULL);
-	perform_free();
+	cmd_free_warnings();
 	cmd_context_free(&ctx);
 	return status;
 }

@@ -1,12 +1,6 @@
-/* perform.c - prepares the process, opens what a command needs, runs it and reports its failure
- */
-#include "perform.h"
-
-#include <fcntl.h>
-#include <signal.h>
+/* perform.c - opens what a command needs, runs it and reports its failure. */
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/path.h"
@@ -17,53 +11,6 @@
 #include "cmd/unattended/commit_tree.h"
 #include "cmd/unattended/unattended.h"
 #include "jobs/agent/kit.h"
-#include "net/child.h"
-
-/* ---- start ----
- * Prepares the process before the command line is read. */
-
-void start_open_files(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-}
-
-void start_reset_signals(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGCHLD, SIG_DFL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-void start_find_self(const char *name)
-{
-	char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-	if (n > 0) {
-		path[n] = '\0';
-		child_set_self(path);
-	} else if (realpath(name, path)) {
-		child_set_self(path);
-	}
-}
-
-void start_read_terminal(struct cmd_context *ctx)
-{
-	const char *term = getenv("TERM");
-	const char *no_color = getenv("NO_COLOR");
-
-	ctx->live = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
-	ctx->color = ctx->live && !(no_color && *no_color);
-}
 
 /* ---- open config ----
  * Opens the project's config from the working tree or from a commit. */
@@ -223,7 +170,7 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 /* A plug-in that cannot be loaded must not stop a command that releases pods of other vendors. */
 static struct str bad_providers;
 
-void perform_load_providers(const char *command)
+void cmd_load_providers(const char *command)
 {
 	if (strcmp(command, cmd_local_cloud.name) != 0)
 		providers_load(getenv("BURST_PROVIDER_PATH"), &bad_providers);
@@ -239,12 +186,12 @@ static void tell_bad_providers(void)
 			 line);
 }
 
-void perform_free(void)
+void cmd_free_warnings(void)
 {
 	str_free(&bad_providers);
 }
 
-int perform(struct cmd_context *ctx, struct err *err)
+int cmd_perform(struct cmd_context *ctx, struct err *err)
 {
 	unsigned needs = ctx->cmd->needs;
 	bool configured = needs & (NEED_ACCOUNTS | NEED_CONFIG | NEED_JOB);
