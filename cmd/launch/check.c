@@ -27,7 +27,7 @@
 /* ---- travel ----
  * Says which files of the code folder go to the pods, before the first run of a job. */
 
-enum { NAMED_MAX = 5, SIZE_TEXT = 32 };
+enum { NAMED_MAX = 5 };
 
 /* ---- names of secrets ---- */
 
@@ -84,15 +84,6 @@ static bool is_secret(const char *path)
 
 /* ---- words ---- */
 
-static const char *size_text(char to[SIZE_TEXT], int64_t bytes)
-{
-	if (bytes < 1000000)
-		format_text(to, SIZE_TEXT, "%lld kB", (long long)(bytes + 999) / 1000);
-	else
-		format_text(to, SIZE_TEXT, "%.1f MB", (double)bytes / 1e6);
-	return to;
-}
-
 static void add_name(struct str *to, const struct tree_entry *e, size_t before)
 {
 	str_add(to, before ? ", " : "");
@@ -112,7 +103,7 @@ static void say_files(const struct tree *tree, const char *folder)
 	CLEANUP(free_text) char *shown = home_shorten(real ? real : folder);
 	const struct tree_entry **files = xcalloc(tree->count + 1, sizeof(*files));
 	CLEANUP(str_free) struct str largest = STR_INIT;
-	char size[SIZE_TEXT];
+	char size[32];
 	size_t count = 0;
 
 	for (size_t i = 0; i < tree->count; i++)
@@ -121,11 +112,11 @@ static void say_files(const struct tree *tree, const char *folder)
 	qsort(files, count, sizeof(*files), compare_sizes);
 	for (size_t i = 0; i < MIN(count, 3); i++) {
 		add_name(&largest, files[i], i);
-		str_addf(&largest, " (%s)", size_text(size, files[i]->size));
+		str_addf(&largest, " (%s)", bytes_show(size, sizeof(size), files[i]->size));
 	}
 	free(files);
 	log_line(LOG_NOTE, "code: %zu %s, %s of %s travel to the pods%s%s", count,
-		 count == 1 ? "file" : "files", size_text(size, tree->bytes), shown,
+		 count == 1 ? "file" : "files", bytes_show(size, sizeof(size), tree->bytes), shown,
 		 largest.len ? "; the largest: " : "", str_text(&largest));
 }
 

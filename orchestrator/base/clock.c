@@ -245,6 +245,21 @@ char *money_show(char *to, size_t room, int64_t microusd)
 	return to;
 }
 
+char *bytes_show(char *to, size_t room, int64_t bytes)
+{
+	static const char *const units[] = {"MB", "GB", "TB"};
+	double n = (double)bytes / 1e6;
+	size_t unit = 0;
+
+	for (; n >= 999.95 && unit + 1 < ARRAY_LEN(units); unit++)
+		n /= 1000;
+	if (bytes < 1000000)
+		snprintf(to, room, "%lld kB", (long long)(bytes + 999) / 1000);
+	else
+		snprintf(to, room, "%.1f %s", n, units[unit]);
+	return to;
+}
+
 char *number_show(char to[32], double value, int digits)
 {
 	char rounded[32];

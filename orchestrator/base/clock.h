@@ -46,6 +46,8 @@ char *duration_show(char *to, size_t room, int64_t ms);
 /* Dollars in decimal ("5", "0.69") to micro-dollars, and back: "$0.0123" for people. room >= 32. */
 int money_parse(const char *text, int64_t *out_microusd, struct err *err);
 char *money_show(char *to, size_t room, int64_t microusd);
+/* "12 kB", "3.4 MB", "1.2 TB": for people. room >= 24. Returns `to`. */
+char *bytes_show(char *to, size_t room, int64_t bytes);
 /* A number for people: so many significant digits, at most 9 of them behind the point and no idle
  * zeros there, never an exponent: 99.6 in two digits is "100", 0.00006 is "0.00006". Returns `to`.
  */

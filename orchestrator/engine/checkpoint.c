@@ -13,68 +13,11 @@
 #include "impl.h"
 #include "store/facts.h"
 
-enum {
-	TROUBLES_MOST = 20, /* lines about snapshots that one pod may cause */
-	TREE_SILENT_MS = 300 * 1000,
-	BRING_TRIES = 3, /* to get a snapshot to a pod */
-	BRING_AGAIN_MS = 1000,
-	USELESS_PODS = 2, /* that cannot unpack a snapshot, before any newer one replaces it */
-};
+enum { TROUBLES_MOST = 20 }; /* lines about snapshots that one pod may cause */
 
-/* One snapshot. */
-struct snapshot {
-	char attempt[20]; /* of the pod that took it; "": there is none */
-	char provider[PROVIDER_NAME_MAX], volume[POD_ID_MAX]; /* volume "": none has it */
-	int64_t number, bytes;
-	char sha256[SHA256_HEX];
-	bool here; /* this machine has the file */
-	int64_t t; /* the pod's clock when it was begun */
-	int64_t took_ms;
-	int pod;
-	/* The snapshot that its command began with ("": with none), the computing time that one
-	 * holds, and the computing time that this one holds. */
-	char from[SHA256_HEX];
-	int64_t from_ms, holds_ms;
-	size_t outputs; /* files of the segment that were reported before it */
-};
-
-struct getting;
-
-struct saved {
-	struct snapshot safe;   /* given to the next attempt */
-	struct snapshot coming; /* newer, complete on its pod, not safe yet */
-	struct getting *fetch;  /* of the one that is coming, or of an older one; NULL: none */
-	/* Fetched, or on a volume that only pods can read. An attempt that continues from it does
-	 * not make again what was finished before, so those files must be here first. */
-	struct snapshot waits;
-	bool told_large;
-	int64_t taken_ms;     /* wall clock of the safe one */
-	char told_poorer[20]; /* the attempt whose snapshots hold less than the safe one */
-	int useless;          /* pods that could not unpack the safe one */
-	char useless_to[20];  /* the last of their attempts */
-};
-
-/* A folder on this machine that holds one snapshot alone, and its tree: what is sent to a pod. A
- * thread may still read it after its transfer was cancelled, so it is freed at the end. */
-struct sending {
-	struct sending *next;
-	struct tree *tree;
-	char *dir;
-};
-
-struct checkpoints {
-	struct saved *of; /* by segment */
-	struct sending *sendings;
-	unsigned dirs; /* that were made for sendings */
-	int *troubles; /* by pod: lines that it has caused */
-	int pods;
-};
-
-static const char DIR_NAME[] = "checkpoint", FILE_NAME[] = "snapshot";
-
-static char *folder(const struct engine *e)
+char *checkpoints_dir(const struct engine *e)
 {
-	return path_join(e->setup->run_dir, DIR_NAME);
+	return path_join(e->setup->run_dir, CHECKPOINT_DIR);
 }
 
 static char *file_name(const struct engine *e, uint32_t segment, const struct snapshot *s)
@@ -83,28 +26,19 @@ static char *file_name(const struct engine *e, uint32_t segment, const struct sn
 			 (long long)s->number);
 }
 
-static char *local_path(const struct engine *e, uint32_t segment, const struct snapshot *s)
+char *checkpoint_here(const struct engine *e, uint32_t segment, const struct snapshot *s)
 {
-	CLEANUP(free_text) char *dir = folder(e);
+	CLEANUP(free_text) char *dir = checkpoints_dir(e);
 	CLEANUP(free_text) char *name = file_name(e, segment, s);
 
 	return path_join(dir, name);
 }
 
 /* Where the agent puts it: on its volume, or in the folder that stands for one. */
-static char *pod_path(const struct engine *e, uint32_t segment, const struct snapshot *s)
+char *checkpoint_there(const struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	return xasprintf("runs/%s/%s/checkpoint/%s.%lld", e->setup->run->id, s->attempt,
 			 e->work.segments[segment].id, (long long)s->number);
-}
-
-static char *size_show(char to[32], int64_t bytes)
-{
-	if (bytes < 1000000)
-		snprintf(to, 32, "%lld kB", (long long)(bytes + 999) / 1000);
-	else
-		snprintf(to, 32, "%.1f MB", (double)bytes / 1e6);
-	return to;
 }
 
 /* ---- the ledger ---- */
@@ -129,7 +63,7 @@ static void note(struct engine *e, uint32_t segment)
 
 static bool file_is_there(const struct engine *e, uint32_t segment, const struct snapshot *s)
 {
-	CLEANUP(free_text) char *path = local_path(e, segment, s);
+	CLEANUP(free_text) char *path = checkpoint_here(e, segment, s);
 	struct stat st;
 
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == s->bytes;
@@ -177,25 +111,17 @@ void checkpoints_free(struct engine *e)
 {
 	if (!e->checkpoints)
 		return;
-	for (struct sending *s = e->checkpoints->sendings, *next; s; s = next) {
-		next = s->next;
-		tree_free(s->tree);
-		free(s->dir);
-		free(s);
-	}
-	for (int i = 0; i < e->pod_count; i++)
-		free(e->pods[i].bring.later);
 	free(e->checkpoints->of);
 	free(e->checkpoints->troubles);
 	free(e->checkpoints);
 	e->checkpoints = NULL;
 }
 
-static void remove_local(struct engine *e, uint32_t segment, struct snapshot *s)
+void checkpoint_remove_here(struct engine *e, uint32_t segment, struct snapshot *s)
 {
 	if (!s->here)
 		return;
-	CLEANUP(free_text) char *path = local_path(e, segment, s);
+	CLEANUP(free_text) char *path = checkpoint_here(e, segment, s);
 	unlink(path);
 	s->here = false;
 }
@@ -203,7 +129,7 @@ static void remove_local(struct engine *e, uint32_t segment, struct snapshot *s)
 /* Also what fetches that were cut off have left. */
 static void remove_all_local(struct engine *e, uint32_t segment)
 {
-	CLEANUP(free_text) char *dir = folder(e);
+	CLEANUP(free_text) char *dir = checkpoints_dir(e);
 	CLEANUP(free_text) char *first = xasprintf("%s.", e->work.segments[segment].id);
 	DIR *d = opendir(dir);
 	struct dirent *f;
@@ -252,7 +178,7 @@ static void becomes_safe(struct engine *e, uint32_t segment, const struct snapsh
 	struct saved *v = &e->checkpoints->of[segment];
 	char size[32];
 
-	remove_local(e, segment, &v->safe);
+	checkpoint_remove_here(e, segment, &v->safe);
 	v->safe = *s;
 	v->taken_ms = clock_wall_ms();
 	v->told_large = false;
@@ -260,7 +186,8 @@ static void becomes_safe(struct engine *e, uint32_t segment, const struct snapsh
 	note(e, segment);
 	note_saves(e, s);
 	engine_log(e, LOG_INFO, "%s: checkpoint of %s saved%s", e->work.segments[segment].id,
-		   size_show(size, s->bytes), s->here ? " on this machine" : " on its volume");
+		   bytes_show(size, sizeof(size), s->bytes),
+		   s->here ? " on this machine" : " on its volume");
 }
 
 struct getting { /* one snapshot under way: the context of its fetch */
@@ -284,7 +211,7 @@ static void drop_waiting(struct engine *e, uint32_t segment)
 {
 	struct saved *v = &e->checkpoints->of[segment];
 
-	remove_local(e, segment, &v->waits);
+	checkpoint_remove_here(e, segment, &v->waits);
 	v->waits = (struct snapshot){.pod = -1};
 }
 
@@ -394,9 +321,9 @@ static void fetch_next(struct engine *e, uint32_t segment)
 	if (!v->coming.attempt[0] || v->fetch || v->waits.attempt[0] || e->client.over ||
 	    !e->pods[pod].conn.fetcher)
 		return;
-	CLEANUP(free_text) char *dir = folder(e);
+	CLEANUP(free_text) char *dir = checkpoints_dir(e);
 	CLEANUP(free_text) char *name = file_name(e, segment, &v->coming);
-	CLEANUP(free_text) char *path = pod_path(e, segment, &v->coming);
+	CLEANUP(free_text) char *path = checkpoint_there(e, segment, &v->coming);
 	struct getting *g = xcalloc(1, sizeof(*g));
 	*g = (struct getting){.e = e, .segment = segment, .s = v->coming};
 	struct fetch_want want = {.output_dir = dir,
@@ -471,7 +398,7 @@ static bool may_complain(struct engine *e, int pod)
 }
 
 /* bytes: as far as it is known. */
-static void warn_large(struct engine *e, uint32_t segment, int64_t bytes)
+void checkpoint_too_large(struct engine *e, uint32_t segment, int64_t bytes)
 {
 	struct saved *v = &e->checkpoints->of[segment];
 	char size[32], most[32];
@@ -484,8 +411,8 @@ static void warn_large(struct engine *e, uint32_t segment, int64_t bytes)
 		   "%s: its checkpoint%s%s is not kept: without a volume it travels through "
 		   "this machine, at most %s (job.checkpoint_max_mb); the command goes on",
 		   e->work.segments[segment].id, known ? " of " : "",
-		   known ? size_show(size, bytes) : "",
-		   size_show(most, e->work.needs->checkpoint_most_bytes));
+		   known ? bytes_show(size, sizeof(size), bytes) : "",
+		   bytes_show(most, sizeof(most), e->work.needs->checkpoint_most_bytes));
 }
 
 /* A pod could not unpack the safe one. The fault may be the pod's. */
@@ -507,7 +434,7 @@ static void trouble(struct engine *e, int pod, uint32_t segment, const json_t *e
 		return;
 	pod_shown(words, sizeof(words), jsonx_text(event, "words", ""));
 	if (!strcmp(error, "large"))
-		warn_large(e, segment, jsonx_int(event, "bytes", 0));
+		checkpoint_too_large(e, segment, jsonx_int(event, "bytes", 0));
 	else if (!strcmp(error, "lost"))
 		engine_log(e, LOG_WARN,
 			   "%s: its checkpoint cannot be used (%s): the command begins anew", id,
@@ -629,358 +556,11 @@ bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool repla
 	}
 	if (s.bytes > e->work.needs->checkpoint_most_bytes) {
 		if (may_complain(e, pod))
-			warn_large(e, (uint32_t)segment, s.bytes);
+			checkpoint_too_large(e, (uint32_t)segment, s.bytes);
 		return true;
 	}
 	v->coming = s;
 	post_checkpoint(e, (uint32_t)segment, &s, false);
 	fetch_next(e, (uint32_t)segment);
 	return true;
-}
-
-/* ---- to the next attempt ---- */
-
-static bool has_volume_of(const struct engine *e, int pod, const struct snapshot *s)
-{
-	const struct core_pod *p = core_pod_at(e->core, pod);
-
-	return s->volume[0] && !strcmp(p->rental.volume.id, s->volume) &&
-	       !strcmp(e->setup->providers[p->rental.provider].ops->name, s->provider);
-}
-
-bool checkpoint_task(struct engine *e, int pod, uint32_t segment, json_t *task)
-{
-	const struct bringing *b = &e->pods[pod].bring;
-	struct saved *v = e->checkpoints ? &e->checkpoints->of[segment] : NULL;
-	char size[32], ago[24];
-
-	if (!v || !v->safe.attempt[0])
-		return false;
-	const struct snapshot *s = &v->safe;
-	bool reachable = has_volume_of(e, pod, s);
-	if (!reachable && !b->here[0])
-		return false;
-	CLEANUP(free_text)
-	char *path = reachable ? pod_path(e, segment, s)
-			       : xasprintf("%s/%s/%s", DIR_NAME, b->here, FILE_NAME);
-	json_object_set_new(task, "checkpoint",
-			    json_pack("{s:s,s:s,s:s}", "path", path, "sha256", s->sha256, "attempt",
-				      s->attempt));
-	engine_log(e, LOG_NOTE, "%s: continues from its checkpoint of %s ago (%s)",
-		   e->work.segments[segment].id,
-		   duration_show(ago, sizeof(ago), MAX(clock_wall_ms() - v->taken_ms, (int64_t)0)),
-		   size_show(size, s->bytes));
-	return true;
-}
-
-/* Ends the transfer. */
-static void bring_cut(struct bringing *b)
-{
-	upsync_cancel(TAKE(b->sync));
-	if (b->what)
-		path_remove_tree(b->what->dir, NULL);
-	b->what = NULL;
-	loop_untimer(TAKE(b->again));
-}
-
-static void bring_stop(struct engine *e, int pod)
-{
-	struct bringing *b = &e->pods[pod].bring;
-
-	bring_cut(b);
-	b->send = NULL;
-}
-
-static bool is_wanted(const struct engine *e, int pod, uint32_t batch)
-{
-	return core_has_batch(e->core, batch, pod) && !core_batch_at(e->core, batch)->over;
-}
-
-static void bring_end(struct engine *e, int pod)
-{
-	struct bringing *b = &e->pods[pod].bring;
-	void (*send)(struct engine *, int, uint32_t) = b->send;
-
-	bring_stop(e, pod);
-	pod_detail(e, pod, "");
-	if (send && is_wanted(e, pod, b->batch))
-		send(e, pod, b->batch);
-	while (send && !b->send && b->later_count) {
-		uint32_t next = b->later[0];
-		memmove(b->later, b->later + 1, --b->later_count * sizeof(*b->later));
-		if (is_wanted(e, pod, next))
-			checkpoint_send(e, pod, next, send);
-	}
-}
-
-static void bring(struct engine *e, int pod);
-
-static void bring_again(void *ctx)
-{
-	const struct at *at = ctx;
-
-	at->e->pods[at->pod].bring.again = NULL;
-	bring(at->e, at->pod);
-}
-
-static bool can_help(enum err_kind kind)
-{
-	return kind != ERR_NOT_FOUND && kind != ERR_UNTRUSTED && kind != ERR_CREDENTIALS &&
-	       kind != ERR_REFUSED && kind != ERR_NO_ACCOUNT;
-}
-
-static void bring_failed(struct engine *e, int pod, const struct err *why)
-{
-	struct bringing *b = &e->pods[pod].bring;
-	struct saved *v = &e->checkpoints->of[b->segment];
-
-	/* the copy on this machine is not what the volume has */
-	bool again = why->kind == ERR_UNTRUSTED && v->safe.here && v->safe.volume[0];
-	if (again)
-		remove_local(e, b->segment, &v->safe);
-	bring_cut(b);
-	if ((again || can_help(why->kind)) && ++b->tries < BRING_TRIES) {
-		engine_log(e, LOG_NOTE,
-			   "%s: its checkpoint did not reach pod %s (%s): trying again",
-			   e->work.segments[b->segment].id, pod_called(e, pod), why->msg);
-		b->again = loop_timer(e->loop, (int64_t)BRING_AGAIN_MS << 2 * (b->tries - 1),
-				      bring_again, e->pods[pod].at);
-		return;
-	}
-	if (why->kind == ERR_NOT_FOUND || why->kind == ERR_UNTRUSTED)
-		v->useless = USELESS_PODS;
-	engine_log(e, LOG_WARN, "%s: its checkpoint cannot be used (%s): the command begins anew",
-		   e->work.segments[b->segment].id, why->msg);
-	bring_end(e, pod);
-}
-
-static void sent(void *ctx, int64_t bytes, const struct err *err)
-{
-	struct at *at = ctx;
-	struct bringing *b = &at->e->pods[at->pod].bring;
-
-	(void)bytes;
-	b->sync = NULL;
-	if (err) {
-		bring_failed(at->e, at->pod, err);
-		return;
-	}
-	COPY_TEXT(b->here, b->what->tree->id);
-	bring_end(at->e, at->pod);
-}
-
-struct reading { /* a snapshot that is made ready to be sent */
-	struct engine *e;
-	int pod;
-	unsigned turn;
-	char *path, *dir;
-	char sha256[SHA256_HEX];
-	struct tree *tree;
-	struct err err;
-};
-
-/* In a worker thread: a folder of its own, with the file alone, is what is sent. */
-static void work_read_file(void *arg)
-{
-	struct reading *r = arg;
-	CLEANUP(free_text) char *name = path_join(r->dir, FILE_NAME);
-
-	path_remove_tree(r->dir, NULL);
-	if (path_mkdirs(r->dir, 0700, &r->err) < 0)
-		return;
-	if (link(r->path, name) < 0) {
-		err_set(&r->err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", name,
-			strerror(errno));
-		return;
-	}
-	if (tree_scan(&r->tree, r->dir, NULL, &r->err) < 0)
-		return;
-	if (r->tree->count != 1 || strcmp(r->tree->list[0].sha256, r->sha256) != 0)
-		err_set(&r->err, ERR_UNTRUSTED, "%s: the file has changed", r->path);
-}
-
-static bool is_current(const struct engine *e, int pod, unsigned turn)
-{
-	const struct bringing *b = &e->pods[pod].bring;
-
-	return b->turn == turn && b->send && e->pods[pod].conn.link;
-}
-
-static void send_tree(struct engine *e, int pod, struct tree *tree, char *dir)
-{
-	struct epod *p = &e->pods[pod];
-	struct sending *s = xmalloc(sizeof(*s));
-
-	*s = (struct sending){e->checkpoints->sendings, tree, dir};
-	e->checkpoints->sendings = p->bring.what = s;
-	struct upsync_want want = {
-		.dir = DIR_NAME,
-		.tree = tree,
-		.root = dir,
-		.silent_ms = MIN((int64_t)TREE_SILENT_MS, e->setup->conf.lease_ms / 2),
-		.done = sent,
-		.ctx = p->at};
-	p->bring.sync = upsync_start(e->loop, p->conn.link, e->pool, &want);
-}
-
-static void was_read(void *arg)
-{
-	struct reading *r = arg;
-	struct engine *e = r->e;
-	bool current = is_current(e, r->pod, r->turn);
-
-	if (current && !r->err.kind) {
-		send_tree(e, r->pod, TAKE(r->tree), TAKE(r->dir));
-	} else {
-		path_remove_tree(r->dir, NULL);
-		if (current)
-			bring_failed(e, r->pod, &r->err);
-	}
-	tree_free(r->tree);
-	free(r->path);
-	free(r->dir);
-	free(r);
-}
-
-static void send_file(struct engine *e, int pod)
-{
-	struct bringing *b = &e->pods[pod].bring;
-	const struct snapshot *s = &e->checkpoints->of[b->segment].safe;
-	CLEANUP(free_text) char *dir = folder(e);
-	struct reading *r = xcalloc(1, sizeof(*r));
-
-	*r = (struct reading){.e = e, .pod = pod, .turn = b->turn};
-	r->path = local_path(e, b->segment, s);
-	r->dir = xasprintf("%s/.send-%u", dir, e->checkpoints->dirs++);
-	COPY_TEXT(r->sha256, s->sha256);
-	pool_run(e->pool, work_read_file, was_read, r);
-}
-
-struct fetching { /* a snapshot that comes from a volume to this machine */
-	struct engine *e;
-	int pod;
-	unsigned turn;
-};
-
-static void came_from_volume(void *ctx, const char *local, const struct err *err)
-{
-	struct fetching *f = ctx;
-	struct engine *e = f->e;
-
-	if (is_current(e, f->pod, f->turn)) {
-		uint32_t segment = e->pods[f->pod].bring.segment;
-		struct snapshot *s = &e->checkpoints->of[segment].safe;
-		CLEANUP(free_text) char *dir = folder(e);
-		CLEANUP(free_text) char *path = local_path(e, segment, s);
-		struct err why = err ? *err : (struct err){0};
-		if (!err && (path_mkdirs(dir, 0700, &why) < 0 || rename(local, path) < 0) &&
-		    !why.kind)
-			err_set(&why, ERR_LOCAL, "%s: %s", path, strerror(errno));
-		s->here = !why.kind;
-		if (s->here)
-			send_file(e, f->pod);
-		else
-			bring_failed(e, f->pod, &why);
-	}
-	if (local)
-		unlink(local);
-	free(f);
-}
-
-/* The volume that has it, if it can be read without a pod. */
-static const struct volume *volume_of(const struct engine *e, const struct snapshot *s,
-				      int *provider)
-{
-	for (int i = 0; i < e->setup->provider_count; i++)
-		if (!strcmp(e->setup->providers[i].ops->name, s->provider) &&
-		    !strcmp(e->volumes[i].id, s->volume) && e->volumes[i].apart) {
-			*provider = i;
-			return &e->volumes[i];
-		}
-	return NULL;
-}
-
-static void bring(struct engine *e, int pod)
-{
-	struct bringing *b = &e->pods[pod].bring;
-	const struct snapshot *s = &e->checkpoints->of[b->segment].safe;
-	struct err err;
-	int provider = -1;
-
-	pod_detail(e, pod, "sending its checkpoint");
-	if (s->here) {
-		send_file(e, pod);
-		return;
-	}
-	const struct volume *v = volume_of(e, s, &provider);
-	if (!v) {
-		err_set(&err, ERR_REFUSED, "it is on a volume that cannot be read from here");
-		bring_failed(e, pod, &err);
-		return;
-	}
-	if (s->bytes > e->work.needs->checkpoint_most_bytes) {
-		warn_large(e, b->segment, s->bytes);
-		err_set(&err, ERR_REFUSED, "it is too large to travel through this machine");
-		bring_failed(e, pod, &err);
-		return;
-	}
-	struct fetching *f = xcalloc(1, sizeof(*f));
-	CLEANUP(free_text) char *path = pod_path(e, b->segment, s);
-	CLEANUP(free_text) char *name = xasprintf("checkpoint-%d", pod);
-	*f = (struct fetching){e, pod, b->turn};
-	volume_files_from(e, provider, v, path, name, s->bytes + 1, came_from_volume, f);
-}
-
-void checkpoint_send(struct engine *e, int pod, uint32_t batch,
-		     void (*send)(struct engine *e, int pod, uint32_t batch))
-{
-	const struct core_batch *of = core_batch_at(e->core, batch);
-	const struct snapshot *s = NULL;
-
-	if (e->checkpoints && of->count)
-		s = &e->checkpoints->of[of->segments[0]].safe;
-	if (!s || !s->attempt[0] || has_volume_of(e, pod, s)) {
-		send(e, pod, batch);
-		return;
-	}
-	struct bringing *b = &e->pods[pod].bring;
-	if (b->send) { /* one at a time */
-		GROW(b->later, b->later_count, b->later_cap);
-		b->later[b->later_count++] = batch;
-		return;
-	}
-	b->turn++;
-	b->segment = of->segments[0];
-	b->batch = batch;
-	b->send = send;
-	b->tries = 0;
-	b->here[0] = '\0';
-	bring(e, pod);
-}
-
-void checkpoint_drop(struct engine *e, int pod)
-{
-	e->pods[pod].bring.turn++;
-	e->pods[pod].bring.later_count = 0;
-	bring_stop(e, pod);
-}
-
-static void take_back(struct engine *e, int pod, uint32_t batch)
-{
-	struct event ev = {.type = EV_REVOKED, .pod = pod, .batch = batch, .segment = UINT32_MAX};
-
-	post(e, &ev, NULL);
-}
-
-void checkpoint_revoke(struct engine *e, int pod)
-{
-	const struct bringing *b = &e->pods[pod].bring;
-
-	if (!b->send)
-		return;
-	take_back(e, pod, b->batch);
-	for (size_t i = 0; i < b->later_count; i++)
-		take_back(e, pod, b->later[i]);
-	checkpoint_drop(e, pod);
-	pod_detail(e, pod, "");
 }

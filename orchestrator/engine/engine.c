@@ -35,7 +35,7 @@ static void orders_send(struct engine *e, int pod, uint32_t batch)
 		outfiles_expect(e, s, id);
 		json_t *task =
 			e->setup->job_ops->task(e->setup->job, s, core_seg_tries(e->core, s));
-		if (checkpoint_task(e, pod, s, task))
+		if (bring_task(e, pod, s, task))
 			batches_continued(e, batch);
 		json_array_append_new(tasks, task);
 		estimate += e->work.segments[s].est_seconds;
@@ -53,7 +53,7 @@ static void orders_send(struct engine *e, int pod, uint32_t batch)
 static void orders_revoke(struct engine *e, int pod)
 {
 	pod_events_expect_revoked(e, pod);
-	checkpoint_revoke(e, pod);
+	bring_revoke(e, pod);
 	pod_send(e, pod, json_pack("{s:s}", "op", "revoke"));
 }
 
@@ -61,7 +61,7 @@ static void orders_revoke(struct engine *e, int pod)
 static void orders_halt(struct engine *e, int pod, int grace_ms)
 {
 	pod_events_expect_revoked(e, pod);
-	checkpoint_revoke(e, pod);
+	bring_revoke(e, pod);
 	pod_send(e, pod, json_pack("{s:s,s:i}", "op", "halt", "grace_ms", grace_ms));
 }
 
@@ -256,7 +256,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_GOOD_HOST: journal_good_host(e, a->pod); break;
 	case ACT_CONNECT: podlink_connect(e, a->pod); break;
 	case ACT_PREPARE: prepare_pod(e, a->pod, a->flag); break;
-	case ACT_SEND: checkpoint_send(e, a->pod, a->batch, orders_send); break;
+	case ACT_SEND: bring_send(e, a->pod, a->batch, orders_send); break;
 	case ACT_REVOKE: orders_revoke(e, a->pod); break;
 	case ACT_HALT: orders_halt(e, a->pod, a->number); break;
 	case ACT_FILES: outfiles_again(e, a->pod, a->flag); break;
@@ -620,6 +620,7 @@ void engine_free(struct engine *e)
 	outfiles_free(e);
 	core_free(e->core);
 	stage_free(e);
+	bring_free(e);
 	checkpoints_free(e);
 	claims_free(e);
 	batches_free(e->batches);

@@ -10,6 +10,7 @@
 #include "job.h"
 #include "net/pool.h"
 #include "net/ssh.h"
+#include "provider.h"
 #include "sync/receive.h"
 
 struct engine;
@@ -227,12 +228,83 @@ void place_outputs(struct engine *e, uint32_t segment);
  * sent from here. If that fails for good, the command begins anew, and what it saves replaces the
  * older snapshot only once it holds as much computing time. */
 
-struct checkpoints;
+struct getting;
 struct sending;
 struct timer;
 struct upsync;
 
-/* A snapshot on its way to one pod, before its batch. Only checkpoint.c writes it. */
+/* One snapshot. */
+struct snapshot {
+	char attempt[20]; /* of the pod that took it; "": there is none */
+	char provider[PROVIDER_NAME_MAX], volume[POD_ID_MAX]; /* volume "": none has it */
+	int64_t number, bytes;
+	char sha256[SHA256_HEX];
+	bool here; /* this machine has the file */
+	int64_t t; /* the pod's clock when it was begun */
+	int64_t took_ms;
+	int pod;
+	/* The snapshot that its command began with ("": with none), the computing time that one
+	 * holds, and the computing time that this one holds. */
+	char from[SHA256_HEX];
+	int64_t from_ms, holds_ms;
+	size_t outputs; /* files of the segment that were reported before it */
+};
+
+struct saved {
+	struct snapshot safe;   /* given to the next attempt */
+	struct snapshot coming; /* newer, complete on its pod, not safe yet */
+	struct getting *fetch;  /* of the one that is coming, or of an older one; NULL: none */
+	/* Fetched, or on a volume that only pods can read. An attempt that continues from it does
+	 * not make again what was finished before, so those files must be here first. */
+	struct snapshot waits;
+	bool told_large;
+	int64_t taken_ms;     /* wall clock of the safe one */
+	char told_poorer[20]; /* the attempt whose snapshots hold less than the safe one */
+	int useless;          /* pods that could not unpack the safe one */
+	char useless_to[20];  /* the last of their attempts */
+};
+
+struct checkpoints {
+	struct saved *of; /* by segment */
+	struct sending *sendings;
+	unsigned dirs; /* that were made for sendings */
+	int *troubles; /* by pod: lines that it has caused */
+	int pods;
+};
+
+enum { USELESS_PODS = 2 }; /* that cannot unpack a snapshot, before any newer one replaces it */
+
+#define CHECKPOINT_DIR "checkpoint" /* in the run's folder, and of trees on a pod's volume */
+
+/* The caller frees them: the folder with this machine's copies; one of those; the file's path below
+ * the volume, where the agent puts it. */
+char *checkpoints_dir(const struct engine *e);
+char *checkpoint_here(const struct engine *e, uint32_t segment, const struct snapshot *s);
+char *checkpoint_there(const struct engine *e, uint32_t segment, const struct snapshot *s);
+void checkpoint_remove_here(struct engine *e, uint32_t segment, struct snapshot *s);
+/* Warns, once for each segment. bytes: as far as it is known. */
+void checkpoint_too_large(struct engine *e, uint32_t segment, int64_t bytes);
+
+/* Reads what an earlier client of this run noted. After work_read(). */
+void checkpoints_read(struct engine *e);
+void checkpoints_free(struct engine *e);
+
+/* What the agent reports of snapshots. replayed: read from the pod's log on its volume. Returns
+ * false if no agent of ours reports that. */
+bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool replayed);
+/* An output of the command is here, or lost. */
+void checkpoint_output(struct engine *e, uint32_t segment);
+/* The pod's files can be fetched: fetches the snapshots that a lost connection cut off. */
+void checkpoint_connected(struct engine *e, int pod);
+/* Its command has succeeded: a snapshot on its way here is not waited for. */
+void checkpoint_finished(struct engine *e, uint32_t segment);
+/* The segment's files have their names: its snapshot is not needed any more. */
+void checkpoint_done(struct engine *e, uint32_t segment);
+
+/* ---- bring ----
+ * Brings the snapshots to the pods of the next attempts. */
+
+/* A snapshot on its way to one pod, before its batch. Only bring.c writes it. */
 struct bringing {
 	unsigned
 		turn; /* of the newest; what ends with an older one is ignored. 0: there was none */
@@ -247,30 +319,16 @@ struct bringing {
 	size_t later_count, later_cap;
 };
 
-/* Reads what an earlier client of this run noted. After work_read(). */
-void checkpoints_read(struct engine *e);
-void checkpoints_free(struct engine *e);
-
 /* Sends the batch by send(): now, or when the pod has the snapshot that its command continues from.
  * Not at all if the connection ends first: the core then orders it again. */
-void checkpoint_send(struct engine *e, int pod, uint32_t batch,
-		     void (*send)(struct engine *e, int pod, uint32_t batch));
+void bring_send(struct engine *e, int pod, uint32_t batch,
+		void (*send)(struct engine *e, int pod, uint32_t batch));
 /* The pod gives its batches back: EV_REVOKED for those that it was not sent yet. */
-void checkpoint_revoke(struct engine *e, int pod);
+void bring_revoke(struct engine *e, int pod);
 /* Adds the snapshot to a command's task; false: there is none. */
-bool checkpoint_task(struct engine *e, int pod, uint32_t segment, json_t *task);
-
-/* What the agent reports of snapshots. replayed: read from the pod's log on its volume. Returns
- * false if no agent of ours reports that. */
-bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool replayed);
-/* An output of the command is here, or lost. */
-void checkpoint_output(struct engine *e, uint32_t segment);
-/* The pod's files can be fetched: fetches the snapshots that a lost connection cut off. */
-void checkpoint_connected(struct engine *e, int pod);
-void checkpoint_drop(struct engine *e, int pod); /* its connection ends */
-/* Its command has succeeded: a snapshot on its way here is not waited for. */
-void checkpoint_finished(struct engine *e, uint32_t segment);
-/* The segment's files have their names: its snapshot is not needed any more. */
-void checkpoint_done(struct engine *e, uint32_t segment);
+bool bring_task(struct engine *e, int pod, uint32_t segment, json_t *task);
+void bring_drop(struct engine *e, int pod); /* its connection ends */
+/* Frees what threads and transfers have used; they have ended. Before checkpoints_free(). */
+void bring_free(struct engine *e);
 
 #endif

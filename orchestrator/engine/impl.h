@@ -29,7 +29,7 @@ struct epod {
 	struct podlink conn;    /* podlink.c: the connection to its agent */
 	struct quiet quiet;     /* podlink.c: since when it has been silent */
 	struct preparing prep;  /* prepare.c: how it gets what its workers need */
-	struct bringing bring;  /* checkpoint.c: the snapshot that its command continues from */
+	struct bringing bring;  /* bring.c: the snapshot that its command continues from */
 	struct pod_env env;     /* image.c: the environment of its job */
 	struct workers workers; /* prepare.c: what its workers report */
 	struct reports reports; /* pod_events.c: what its agent has reported */

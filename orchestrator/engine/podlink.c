@@ -147,7 +147,7 @@ static void drop_link(struct engine *e, int pod)
 	struct podlink *c = &e->pods[pod].conn;
 
 	prepare_drop(e, pod);
-	checkpoint_drop(e, pod);
+	bring_drop(e, pod);
 	struct fetcher *fetcher = TAKE(c->fetcher); /* first, so that this is not called again */
 	fetcher_close(fetcher);
 	c->link = NULL;

@@ -24,18 +24,6 @@ struct gc {
 	int pods_live; /* -1: not checked yet */
 };
 
-static char *bytes_show(char *to, size_t room, int64_t bytes)
-{
-	static const char *const units[] = {"kB", "MB", "GB", "TB"};
-	double n = (double)bytes / 1000;
-	size_t unit = 0;
-
-	for (; n >= 999.95 && unit + 1 < ARRAY_LEN(units); unit++)
-		n /= 1000;
-	snprintf(to, room, "%.1f %s", n, units[unit]);
-	return to;
-}
-
 static int perform_op(const struct gc *gc, enum op_kind kind, const char *path,
 		      struct op_result *result, struct err *err)
 {

@@ -303,7 +303,7 @@ t_too_large_for_this_machine() { # one line, and the command goes on
 	rm -rf out
 	burst run
 	is "$STATUS" 0 "a file of zeros: exit status ($(tail -n 2 err.txt))"
-	has err.txt "its checkpoint of 3298534.9 MB is not kept"
+	has err.txt "its checkpoint of 3.3 TB is not kept"
 }
 t_what_cannot_travel() { # a line each, and the command goes on
 	local what

@@ -54,7 +54,7 @@ t_volume_gc() {
 	[ -d "$dir" ] || complain "no folder $dir"
 	burst volume gc
 	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
-	is "$(cat out.txt)" "v: 0 folders, 0.0 kB freed" "gc of a young run"
+	is "$(cat out.txt)" "v: 0 folders, 0 kB freed" "gc of a young run"
 	has "state/runs/$RUN/lock" "volume gc, process " # no client's: nothing for \`cancel\` to stop
 	burst volume gc v --older-than 0s -n
 	has out.txt "v: runs/$RUN would be removed ("
