@@ -53,43 +53,6 @@ static void vendor_clocks_learn(struct vendor_clocks *c, const struct provider_o
 	*k = (struct vendor_clock){ops, off_ms, wall - off_now_ms - boot};
 }
 
-static int64_t vendor_clocks_now_ms(const struct vendor_clocks *c, const struct provider_ops *ops)
-{
-	const struct vendor_clock *k = clock_of(c, ops);
-
-	return k ? clock_boot_ms() + k->ahead_of_boot_ms : clock_wall_ms();
-}
-
-/* See caller_check_clock(), caller_time_there(), caller_knows_time_there(),
- * caller_clock_ahead_ms(). */
-static int vendor_clocks_check(const struct vendor_clocks *c, const struct provider_ops *ops,
-			       struct err *err)
-{
-	const struct vendor_clock *k = clock_of(c, ops);
-	char off[48], now[32];
-
-	if (!k || (k->off_ms >= -CALLER_CLOCK_OFF_MS && k->off_ms <= CALLER_CLOCK_OFF_MS))
-		return 0;
-	return err_set(err, ERR_CONFIG,
-		       "this machine's clock is %s %s's, which shows %s: pods would end at the "
-		       "wrong time, so none is rented there; set the clock (\"timedatectl "
-		       "set-ntp true\" as root, or by hand) and retry",
-		       clock_off_show(off, sizeof(off), k->off_ms), ops->name,
-		       clock_rfc3339(now, sizeof(now), vendor_clocks_now_ms(c, ops)));
-}
-
-static bool vendor_clocks_known(const struct vendor_clocks *c, const struct provider_ops *ops)
-{
-	return clock_of(c, ops);
-}
-
-static int64_t vendor_clocks_ahead_ms(const struct vendor_clocks *c, const struct provider_ops *ops)
-{
-	const struct vendor_clock *k = clock_of(c, ops);
-
-	return k ? MAX(k->off_ms, 0) : 0;
-}
-
 /* ---- caller ----
  * Carries provider operations: sends each call, retries what may repeat, returns the result. */
 
@@ -266,24 +229,38 @@ static struct limiter *limiter_of(struct caller_op *o)
 	return o->caller->limiter;
 }
 
-int caller_check_clock(const struct caller *caller, const struct provider_ops *ops, struct err *err)
-{
-	return vendor_clocks_check(&caller->clocks, ops, err);
-}
-
 int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops)
 {
-	return vendor_clocks_now_ms(&caller->clocks, ops);
+	const struct vendor_clock *k = clock_of(&caller->clocks, ops);
+
+	return k ? clock_boot_ms() + k->ahead_of_boot_ms : clock_wall_ms();
 }
 
 bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops)
 {
-	return vendor_clocks_known(&caller->clocks, ops);
+	return clock_of(&caller->clocks, ops);
 }
 
 int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops)
 {
-	return vendor_clocks_ahead_ms(&caller->clocks, ops);
+	const struct vendor_clock *k = clock_of(&caller->clocks, ops);
+
+	return k ? MAX(k->off_ms, 0) : 0;
+}
+
+int caller_check_clock(const struct caller *caller, const struct provider_ops *ops, struct err *err)
+{
+	const struct vendor_clock *k = clock_of(&caller->clocks, ops);
+	char off[48], now[32];
+
+	if (!k || (k->off_ms >= -CALLER_CLOCK_OFF_MS && k->off_ms <= CALLER_CLOCK_OFF_MS))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "this machine's clock is %s %s's, which shows %s: pods would end at the "
+		       "wrong time, so none is rented there; set the clock (\"timedatectl "
+		       "set-ntp true\" as root, or by hand) and retry",
+		       clock_off_show(off, sizeof(off), k->off_ms), ops->name,
+		       clock_rfc3339(now, sizeof(now), caller_time_there(caller, ops)));
 }
 
 /* One failure is common; from the second on the user should know why nothing moves. */

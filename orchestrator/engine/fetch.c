@@ -27,26 +27,16 @@ enum fetch_stage {
 	ST_OVER
 };
 
-/* What the connection of a file does when the file changes; all run in the loop. */
-struct fetch_hooks {
-	void (*leave)(struct fetch *x); /* it takes x out of its list */
-	void (*opened)(struct fetcher *f);
-	void (*written)(struct fetcher *f); /* a thread has returned a file */
-	void (*ended)(struct fetcher *f);   /* the file of f is freed */
-};
-
 /* The loop thread owns all of it, but for r, out and result, which belong to a worker thread while
  * `busy`. */
 struct fetch {
-	struct fetcher *fetcher;         /* NULL: the connection is gone, or there never was one */
-	const struct fetch_hooks *hooks; /* NULL: it has no connection */
+	struct fetcher *fetcher; /* NULL: the connection is gone, or there never was one */
 	struct fetch *next;
 	struct pool *pool;
 	char *output_dir, *name, *path, *sha256;
 	char *local; /* the file it is copied from; NULL: none */
 	int64_t bytes, max_bytes;
 	void (*inspect)(void *ctx, const char *part_path);
-	bool (*wanted)(const void *ctx);
 	void (*done)(void *ctx, struct receive *r, const struct err *err);
 	void *ctx;
 	enum fetch_stage stage;
@@ -76,17 +66,21 @@ static struct fetch *fetch_new(const struct fetch_want *want, struct pool *pool)
 	x->bytes = want->bytes;
 	x->max_bytes = want->max_bytes;
 	x->inspect = want->inspect;
-	x->wanted = want->wanted;
 	x->done = want->done;
 	x->ctx = want->ctx;
 	return x;
 }
 
+/* What the connection of a file does when the file changes. */
+static void leave(struct fetch *x); /* takes x out of the list */
+static void proceed(struct fetcher *f);
+static void on_written(struct fetcher *f); /* a thread has returned a file */
+
 /* Takes x from its connection, if it has one; x ends when its thread returns it. */
 static void fetch_detach(struct fetch *x)
 {
 	if (x->fetcher)
-		x->hooks->leave(x);
+		leave(x);
 	x->fetcher = NULL;
 }
 
@@ -94,7 +88,6 @@ static void fetch_detach(struct fetch *x)
 static void fetch_end(struct fetch *x, const struct err *err)
 {
 	struct fetcher *f = x->fetcher;
-	const struct fetch_hooks *hooks = x->hooks;
 	struct err copy = err ? *err : (struct err){0};
 
 	if (x->stage == ST_OVER)
@@ -121,7 +114,7 @@ static void fetch_end(struct fetch *x, const struct err *err)
 	str_free(&x->out);
 	free(x);
 	if (f)
-		hooks->ended(f);
+		proceed(f);
 }
 
 static int check_size(const struct fetch *x, struct err *err)
@@ -185,7 +178,7 @@ static void work_write(void *arg)
 static void opened(void *arg);
 static void written(void *arg);
 
-/* Has a thread open its part; the hook opened() follows if bytes are missing. */
+/* Has a thread open its part. */
 static void fetch_open(struct fetch *x)
 {
 	x->stage = ST_OPENING;
@@ -213,7 +206,7 @@ static void written(void *arg)
 
 	x->busy = false;
 	if (x->fetcher)
-		x->hooks->written(x->fetcher);
+		on_written(x->fetcher);
 	if (x->failure.kind) {
 		struct err err = x->failure;
 		fetch_end(x, &err);
@@ -253,7 +246,7 @@ static void opened(void *arg)
 		return;
 	}
 	if (x->fetcher)
-		x->hooks->opened(x->fetcher);
+		proceed(x->fetcher);
 }
 
 /* Ends x, at once or when its thread returns it. */
@@ -311,35 +304,13 @@ static void local_over(void *arg)
 	fetch_end(x, err.kind ? &err : NULL);
 }
 
-struct fetch *fetch_local_new(struct pool *pool, const struct fetch_want *want)
+void fetch_local(struct pool *pool, const struct fetch_want *want, const char *local)
 {
 	struct fetch *x = fetch_new(want, pool);
 
 	x->stage = ST_FINISHING;
-	return x;
-}
-
-bool fetch_local_wanted(const struct fetch *x)
-{
-	return !x->wanted || x->wanted(x->ctx);
-}
-
-void fetch_local_begin(struct fetch *x, const char *local)
-{
-	struct err err;
-
 	x->local = xstrdup(local);
-	if (fetch_local_wanted(x)) {
-		pool_run(x->pool, work_local, local_over, x);
-		return;
-	}
-	err_set(&err, ERR_INTERRUPTED, "%s: no longer needed", x->name);
-	fetch_end(x, &err);
-}
-
-void fetch_local_fail(struct fetch *x, const struct err *err)
-{
-	fetch_end(x, err);
+	pool_run(pool, work_local, local_over, x);
 }
 
 /* ---- fetch channel ----
@@ -389,8 +360,6 @@ struct fetcher {
 		       */
 };
 
-static void proceed(struct fetcher *f);
-
 /* ---- what all connections share ---- */
 
 static void set_held(struct fetcher *f, size_t bytes)
@@ -438,7 +407,7 @@ static void restart_channel(struct fetcher *f)
 		}
 }
 
-static void on_leave(struct fetch *x)
+static void leave(struct fetch *x)
 {
 	struct fetcher *f = x->fetcher;
 	struct fetch **p;
@@ -716,21 +685,11 @@ static void on_written(struct fetcher *f)
 	}
 }
 
-static void on_ended(struct fetcher *f)
-{
-	if (!f->closed)
-		proceed(f);
-}
-
-static const struct fetch_hooks hooks = {
-	.leave = on_leave, .opened = proceed, .written = on_written, .ended = on_ended};
-
 void fetcher_get(struct fetcher *f, const struct fetch_want *want)
 {
 	struct fetch *x = fetch_new(want, f->pool);
 
 	x->fetcher = f;
-	x->hooks = &hooks;
 	*f->last = x;
 	f->last = &x->next;
 	if (!f->waiting)

@@ -37,7 +37,6 @@ size_t *claims_file(struct engine *e, uint32_t segment, const char *name);
  * memory for bytes that wait for the disk. */
 
 struct fetcher; /* one per connection */
-struct fetch;   /* one file */
 
 struct fetch_want {
 	const char *output_dir,
@@ -48,9 +47,6 @@ struct fetch_want {
 	/* Called in a worker thread when length and hash are verified, before the rename, so that
 	 * the job can check the content. May be NULL. */
 	void (*inspect)(void *ctx, const char *part_path);
-	/* Only for fetch_local_new(). Called in the loop before the file is read; false cancels it.
-	 * May be NULL. */
-	bool (*wanted)(const void *ctx);
 	/* Called in the loop, exactly once. err NULL: *r is the verified file under its .part name;
 	 * it rests (receive_rest) and is the callee's. Otherwise ERR_NETWORK (connection lost; the
 	 * next attempt continues what arrived), ERR_NOT_FOUND, ERR_UNTRUSTED, ERR_LOCAL, ERR_BUSY
@@ -81,15 +77,9 @@ void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const voi
  * others end with ERR_NETWORK. Accepts NULL. */
 void fetcher_close(struct fetcher *f);
 
-/* The same steps for a file that a provider is about to put on this disk. Strings are copied.
- * fetch_local_begin() or fetch_local_fail() must follow. */
-struct fetch *fetch_local_new(struct pool *pool, const struct fetch_want *want);
-/* The answer of want->wanted(); true without one. */
-bool fetch_local_wanted(const struct fetch *x);
-/* Copies the file `local` to the .part name, verifies it, and removes `local`. */
-void fetch_local_begin(struct fetch *x, const char *local);
-/* Ends it with a copy of *err. */
-void fetch_local_fail(struct fetch *x, const struct err *err);
+/* The same steps for the file `local`, which a provider has put on this disk: copies it to the
+ * .part name, verifies it, and removes it. Strings are copied. */
+void fetch_local(struct pool *pool, const struct fetch_want *want, const char *local);
 
 /* ---- outfiles ----
  * Fetches, verifies and checks the outputs of pods. */

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/jsonx.h"
 #include "base/err.h"
@@ -64,70 +65,6 @@ struct segment_row reported_row(const char *run, const struct segment *segment, 
 	COPY_TEXT(row.sha256, result->sha256);
 	COPY_TEXT(row.reason, result->reason);
 	return row;
-}
-
-/* ---- where a file comes from ----
- * From the pod, over SSH, or without it from its volume. */
-
-struct volume_output {
-	struct engine *e;
-	uint32_t segment;
-	struct fetch *fetch;
-};
-
-static void on_volume_file(void *ctx, const char *local, const struct err *err)
-{
-	struct volume_output *v = ctx;
-	struct engine *e = v->e;
-
-	if (err) {
-		struct segment_result *r = &e->setup->results[v->segment];
-		struct err why = *err;
-		if (why.kind == ERR_NETWORK) /* the caller has already tried again */
-			why.kind = ERR_TRANSIENT;
-		if (why.kind != ERR_INTERRUPTED && fetch_local_wanted(v->fetch))
-			format_text(r->reason, sizeof(r->reason),
-				    "finished, but not fetched from the volume (`burst fetch %s` "
-				    "retries): %s",
-				    e->setup->run->id, err->msg);
-		fetch_local_fail(v->fetch, &why);
-	} else {
-		fetch_local_begin(v->fetch, local);
-	}
-	free(v);
-}
-
-/* Begins to fetch an output, the segment's file of this number. want->done() follows once;
- * ERR_NETWORK: retry at once. Returns false if no file can come from here now; nothing was begun.
- */
-static bool begin_fetch(struct engine *e, int pod, uint32_t segment, size_t file,
-			const struct fetch_want *want)
-{
-	struct fetcher *fetcher = e->pods[pod].conn.fetcher;
-
-	if (!pod_files_on_volume(core_pod_at(e->core, pod))) {
-		if (fetcher)
-			fetcher_get(fetcher, want);
-		return fetcher;
-	}
-	struct volume_output *v = xcalloc(1, sizeof(*v));
-	CLEANUP(free_text)
-	char *name =
-		xasprintf("%s-%u-%zu", core_pod_at(e->core, pod)->rental.attempt, segment, file);
-	v->e = e;
-	v->segment = segment;
-	v->fetch = fetch_local_new(e->pool, want);
-	volume_files_get(e, pod, want->path, name, want->bytes + 1, on_volume_file, v);
-	return true;
-}
-
-/* Cancels the files whose want->ctx is_one() accepts. Of a volume's, want->wanted() drops what the
- * provider brings afterwards. */
-static void cancel_fetches(struct engine *e, int pod,
-			   bool (*is_one)(const void *ctx, const void *arg), const void *arg)
-{
-	if (!pod_files_on_volume(core_pod_at(e->core, pod)) && e->pods[pod].conn.fetcher)
-		fetcher_cancel(e->pods[pod].conn.fetcher, is_one, arg);
 }
 
 /* ---- outfiles ----
@@ -307,9 +244,11 @@ static void reset(struct engine *e, uint32_t segment)
 	s->files = NULL;
 	s->count = s->cap = s->home = 0;
 	s->state = OUTPUTS_OPEN;
-	/* they would block the files of the next attempt */
-	if (under_way && s->pod >= 0)
-		cancel_fetches(e, s->pod, is_of, &segment);
+	/* They would block the files of the next attempt. What a provider still brings from the
+	 * volume is dropped: it is not current. */
+	if (under_way && s->pod >= 0 && !pod_files_on_volume(core_pod_at(e->core, s->pod)) &&
+	    e->pods[s->pod].conn.fetcher)
+		fetcher_cancel(e->pods[s->pod].conn.fetcher, is_of, &segment);
 }
 
 void outfiles_new(struct engine *e, void (*place)(struct engine *e, uint32_t segment))
@@ -477,9 +416,8 @@ static struct outfile *file_of(const struct getting *g)
 }
 
 /* Returns false if the segment went to another pod, or there is a newer file of that name. */
-static bool is_current(const void *ctx)
+static bool is_current(const struct getting *g)
 {
-	const struct getting *g = ctx;
 	const struct outfile *f = file_of(g);
 
 	return f && f->fetch != FETCH_NONE && f->turn == g->turn;
@@ -690,6 +628,66 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 	free(g);
 }
 
+static struct fetch_want want_of(struct getting *g)
+{
+	const struct outfile *f = file_of(g);
+
+	return (struct fetch_want){
+		.output_dir = g->e->setup->output_dir,
+		.name = f->name,
+		.path = f->path,
+		.bytes = f->bytes,
+		.max_bytes = outfiles_most_bytes(g->e, f->pod),
+		.sha256 = f->sha256,
+		.inspect = inspect,
+		.done = arrived,
+		.ctx = g,
+	};
+}
+
+static void came_from_volume(void *ctx, const char *local, const struct err *err)
+{
+	struct getting *g = ctx;
+	struct segment_result *r = &g->e->setup->results[g->segment];
+	struct err why = err ? *err : (struct err){.kind = ERR_INTERRUPTED};
+
+	if (!err && is_current(g)) {
+		struct fetch_want want = want_of(g);
+		fetch_local(g->e->pool, &want, local);
+		return;
+	}
+	if (local)
+		unlink(local);
+	if (why.kind == ERR_NETWORK) /* the caller has already tried again */
+		why.kind = ERR_TRANSIENT;
+	if (why.kind != ERR_INTERRUPTED && is_current(g))
+		format_text(r->reason, sizeof(r->reason),
+			    "finished, but not fetched from the volume (`burst fetch %s` retries): "
+			    "%s",
+			    g->e->setup->run->id, err->msg);
+	arrived(g, NULL, &why);
+}
+
+/* From the pod, over SSH, or without it from its volume. Returns false if no file can come from
+ * there now; nothing was begun. */
+static bool begin_fetch(struct getting *g)
+{
+	struct engine *e = g->e;
+	const struct core_pod *p = core_pod_at(e->core, g->pod);
+	struct fetcher *fetcher = e->pods[g->pod].conn.fetcher;
+	struct fetch_want want = want_of(g);
+
+	if (pod_files_on_volume(p)) {
+		CLEANUP(free_text)
+		char *name = xasprintf("%s-%u-%zu", p->rental.attempt, g->segment, g->file);
+		volume_files_get(e, g->pod, want.path, name, want.bytes + 1, came_from_volume, g);
+		return true;
+	}
+	if (fetcher)
+		fetcher_get(fetcher, &want);
+	return fetcher;
+}
+
 static void fetch_file(struct engine *e, uint32_t segment, size_t file)
 {
 	struct outfile *f = &e->outfiles.of[segment].files[file];
@@ -702,22 +700,10 @@ static void fetch_file(struct engine *e, uint32_t segment, size_t file)
 			      .file = file,
 			      .pod = f->pod,
 			      .turn = ++e->outfiles.turns};
-	struct fetch_want want = {
-		.output_dir = e->setup->output_dir,
-		.name = f->name,
-		.path = f->path,
-		.bytes = f->bytes,
-		.max_bytes = outfiles_most_bytes(e, f->pod),
-		.sha256 = f->sha256,
-		.inspect = inspect,
-		.wanted = is_current,
-		.done = arrived,
-		.ctx = g,
-	};
 	f->turn = g->turn;
 	f->fetch = FETCH_UNDER_WAY;
 	e->outfiles.of[segment].under_way++;
-	if (begin_fetch(e, f->pod, segment, file, &want))
+	if (begin_fetch(g))
 		return;
 	e->outfiles.of[segment].under_way--;
 	f->fetch = FETCH_NONE;

@@ -414,13 +414,6 @@ static void what_is_not_wanted_any_more(void **state)
 
 /* ---- files that a provider puts on this disk ---- */
 
-static bool is_wanted(const void *ctx)
-{
-	const struct file *f = ctx;
-
-	return strcmp(f->name, "stale") != 0;
-}
-
 static void put_file(struct bench *b, struct file *f, char **path)
 {
 	*path = xasprintf("%s/from-volume-%s", b->dir, f->name);
@@ -430,33 +423,22 @@ static void put_file(struct bench *b, struct file *f, char **path)
 static void what_a_provider_brings_is_verified(void **state)
 {
 	struct bench b;
-	struct file good = {.name = "good", .len = 300000}, bad = {.name = "bad", .len = 1000},
-		    stale = {.name = "stale", .len = 1000}, missing = {.name = "missing", .len = 1};
-	struct file *const all[] = {&good, &bad, &stale, &missing};
-	struct fetch *fetches[ARRAY_LEN(all)];
-	char hex[SHA256_HEX], *paths[3];
-	struct err lost;
+	struct file good = {.name = "good", .len = 300000}, bad = {.name = "bad", .len = 1000};
+	struct file *const all[] = {&good, &bad};
+	char hex[SHA256_HEX], *paths[ARRAY_LEN(all)];
 
 	begin(&b, *state, SILENT_MS);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		struct fetch_want w = want_of(&b, all[i], hex);
-		w.wanted = is_wanted;
-		fetches[i] = fetch_local_new(b.pool, &w);
-		memset(hex, 0, sizeof(hex)); /* strings are copied */
-		assert_int_equal(fetch_local_wanted(fetches[i]), all[i] != &stale);
-	}
-	bytes_of(&bad)[500] ^= 1;
-	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		if (all[i] == &bad)
+			bytes_of(&bad)[500] ^= 1;
 		put_file(&b, all[i], &paths[i]);
-		fetch_local_begin(fetches[i], paths[i]);
+		fetch_local(b.pool, &w, paths[i]);
+		memset(hex, 0, sizeof(hex)); /* strings are copied */
 	}
-	err_set(&lost, ERR_NOT_FOUND, "no such file there");
-	fetch_local_fail(fetches[3], &lost);
-	UNTIL(&b, good.done && bad.done && stale.done && missing.done);
+	UNTIL(&b, good.done && bad.done);
 	is_home(&b, &good);
 	is_over(&bad, ERR_UNTRUSTED, "bad");
-	is_over(&stale, ERR_INTERRUPTED, "no longer needed");
-	is_over(&missing, ERR_NOT_FOUND, "no such file there");
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
 		assert_int_not_equal(access(paths[i], F_OK), 0);
 		free(paths[i]);
