@@ -81,9 +81,9 @@ struct scan_job {
 	struct err err;
 };
 
-static void log_skipped(void *ctx, const char *path, enum tree_skip why, int64_t bytes)
+static void log_skipped(void *ctx, const char *path, enum tree_skip why)
 {
-	(void)ctx, (void)bytes;
+	(void)ctx;
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	str_add_printable(&shown, path, strlen(path), 200);
 	log_line(LOG_INFO, "code: %s skipped (%s)", str_text(&shown), tree_skip_name(why));

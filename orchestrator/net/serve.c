@@ -2,8 +2,7 @@
  *
  * All clients come from this machine, and nothing tells a browser from a program that means harm.
  * So a connection has little time for its request and some for its answer, whatever it does
- * meanwhile. When all places are taken, a new one gets the place of the slowest, once that has had
- * a fair time; until then new ones wait in the kernel's queue. */
+ * meanwhile. When all places are taken, a new one gets the place of the slowest. */
 #include "serve.h"
 
 #include <arpa/inet.h>
@@ -20,21 +19,17 @@
 #include "base/crypto.h"
 
 enum {
-	GUESTS = 16,
+	GUESTS = 32,
 	HEAD_MOST = 8192,
 	ASK_MS = 3000,     /* for the whole request */
 	ANSWER_MS = 10000, /* for the whole answer */
-	/* before it may lose its place to a new one */
-	SILENT_MS = 1000, /* whose request has not begun, or who takes an answer */
-	BEGUN_MS = 100,   /* since its request began: a browser's arrives whole */
 	TURN_MS = 250,
-	DEAF_MS = 250, /* when no connection can be taken: files or memory are used up */
+	DEAF_MS = 50, /* when no connection can be taken: files or memory are used up */
 };
 
 struct guest {
 	int fd;            /* -1: the place is free */
 	int64_t since_ms;  /* when it came; once its request is complete: since then */
-	int64_t fair_ms;   /* until then it keeps its place */
 	struct str head;   /* what it has said */
 	struct str answer; /* what is left to be sent */
 };
@@ -42,7 +37,6 @@ struct guest {
 struct host {
 	const struct serve *s;
 	int listening, port;
-	int64_t deaf_until_ms;
 	char token[SERVE_TOKEN];
 	struct guest guests[GUESTS];
 };
@@ -182,44 +176,33 @@ static bool is_slower(const struct guest *g, const struct guest *than)
 	return asks == than_asks ? g->since_ms < than->since_ms : asks;
 }
 
-/* A free place, else that of the slowest: first who has not even asked, then who came first. NULL:
- * all keep theirs, until *until_ms at least. */
-static struct guest *place(struct host *h, int64_t now_ms, int64_t *until_ms)
+/* A free place, else that of the slowest: first who has not even asked, then who came first. */
+static struct guest *place(struct host *h)
 {
-	struct guest *slowest = NULL;
-	int64_t first_ms = INT64_MAX;
+	struct guest *slowest = &h->guests[0];
 
 	for (int i = 0; i < GUESTS; i++) {
 		struct guest *g = &h->guests[i];
 		if (g->fd < 0)
 			return g;
-		first_ms = MIN(first_ms, g->fair_ms);
-		if (g->fair_ms <= now_ms && (!slowest || is_slower(g, slowest)))
+		if (is_slower(g, slowest))
 			slowest = g;
 	}
-	if (!slowest)
-		*until_ms = first_ms;
 	return slowest;
 }
 
-static void welcome(struct host *h, int64_t now_ms)
+static void welcome(struct host *h)
 {
-	struct guest *g;
-	int64_t until_ms;
+	int fd = accept4(h->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	while ((g = place(h, now_ms, &until_ms))) {
-		int fd = accept4(h->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			h->deaf_until_ms = now_ms + DEAF_MS; /* else poll() would not wait */
-		if (fd < 0)
-			return;
-		if (g->fd >= 0)
-			send_off(g);
-		*g = (struct guest){.fd = fd,
-				    .since_ms = now_ms,
-				    .fair_ms = now_ms + SILENT_MS,
-				    .head = STR_MAX(HEAD_MOST)};
-	}
+	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		poll(NULL, 0, DEAF_MS); /* else the next poll() would not wait */
+	if (fd < 0)
+		return;
+	struct guest *g = place(h);
+	if (g->fd >= 0)
+		send_off(g);
+	*g = (struct guest){.fd = fd, .since_ms = clock_boot_ms(), .head = STR_MAX(HEAD_MOST)};
 }
 
 static void read_request(struct host *h, struct guest *g, int64_t now_ms)
@@ -233,17 +216,13 @@ static void read_request(struct host *h, struct guest *g, int64_t now_ms)
 		send_off(g);
 		return;
 	}
-	if (!g->head.len)
-		g->fair_ms = now_ms + BEGUN_MS;
 	str_addn(&g->head, buf, (size_t)n);
 	if (memchr(str_text(&g->head), '\0', g->head.len) || g->head.over)
 		add_words(&g->answer, "400 Bad Request", "not a browser's request\n", "");
 	else if (strstr(str_text(&g->head), "\r\n\r\n"))
 		serve_answer(h->s, h->port, h->token, str_text(&g->head), &g->answer);
-	if (g->answer.len) {
+	if (g->answer.len)
 		g->since_ms = now_ms;
-		g->fair_ms = now_ms + SILENT_MS;
-	}
 }
 
 static void speak(struct guest *g)
@@ -258,18 +237,14 @@ static void speak(struct guest *g)
 
 static void turn(struct host *h)
 {
-	int64_t now = clock_boot_ms(), deaf_until_ms = h->deaf_until_ms;
-
-	place(h, now, &deaf_until_ms);
-	int64_t deaf_ms = MAX(deaf_until_ms - now, 0);
-	struct pollfd fds[GUESTS + 1] = {{deaf_ms ? -1 : h->listening, POLLIN, 0}};
+	struct pollfd fds[GUESTS + 1] = {{h->listening, POLLIN, 0}};
 
 	for (int i = 0; i < GUESTS; i++)
 		fds[i + 1] = (struct pollfd){h->guests[i].fd,
 					     h->guests[i].answer.len ? POLLOUT : POLLIN, 0};
-	if (poll(fds, ARRAY_LEN(fds), (int)(deaf_ms ? MIN(deaf_ms, TURN_MS) : TURN_MS)) < 0)
+	if (poll(fds, ARRAY_LEN(fds), TURN_MS) < 0)
 		return;
-	now = clock_boot_ms();
+	int64_t now = clock_boot_ms();
 	for (int i = 0; i < GUESTS; i++) {
 		struct guest *g = &h->guests[i];
 		if (g->fd < 0)
@@ -282,7 +257,7 @@ static void turn(struct host *h)
 			read_request(h, g, now);
 	}
 	if (fds[0].revents)
-		welcome(h, now);
+		welcome(h);
 }
 
 static int open_port(struct host *h, struct err *err)

@@ -294,40 +294,6 @@ int tree_save(const struct tree *tree, const char *path, struct err *err)
 	return path_write(path, text.s, text.len, 0600, err);
 }
 
-/* One word of a line, ended by a space, which becomes its NUL. */
-static char *word(char **line)
-{
-	char *start = *line, *space = strchr(start, ' ');
-
-	if (!space)
-		return NULL;
-	*space = '\0';
-	*line = space + 1;
-	return start;
-}
-
-/* Takes the next word of the line as a number. Returns false at the end of the line. */
-static bool number(char **line, int64_t *out)
-{
-	char *text = word(line);
-
-	if (!text)
-		return false;
-	/* an unusual spelling would be written differently: the comparison finds it */
-	*out = strtoll(text, NULL, 10);
-	return true;
-}
-
-static bool hash(char **line, char hex[SHA256_HEX])
-{
-	char *text = word(line);
-
-	if (!sha256_is_hex(text))
-		return false;
-	memcpy(hex, text, SHA256_HEX);
-	return true;
-}
-
 static bool has_parent(const struct tree *tree, const char *path)
 {
 	CLEANUP(free_text) char *dir = path_dir(path);
@@ -336,24 +302,32 @@ static bool has_parent(const struct tree *tree, const char *path)
 	return !strchr(path, '/') || (e && e->type == TREE_FOLDER);
 }
 
-/* Appends the entry to the tree. Returns false if the line is not valid. */
+/* Moves behind what was read of the line and the blank after it. */
+static bool step(char **line, int read)
+{
+	bool blank = read && (*line)[read] == ' ';
+
+	*line += blank ? read + 1 : 0;
+	return blank;
+}
+
+/* Appends the entry to the tree. Returns false if the line is not valid. An unusual spelling of a
+ * number would be written differently: the comparison finds it. */
 static bool read_entry(struct tree *tree, char *line)
 {
 	struct tree_entry e = {0};
-	char *kind = word(&line), *target = NULL;
+	char kind, *target = NULL;
+	int read = 0;
 
-	if (!kind || !kind[0] || kind[1] || !strchr("fxdl", kind[0]))
+	if (sscanf(line, "%c %" SCNd64 " %" SCNd64 " %" SCNu64 "%n", &kind, &e.mtime_ns,
+		   &e.ctime_ns, &e.inode, &read) != 4 ||
+	    !strchr("fxdl", kind) || !step(&line, read))
 		return false;
-	e.type = kind[0] == 'd' ? TREE_FOLDER : kind[0] == 'l' ? TREE_LINK : TREE_FILE;
-	e.executable = kind[0] == 'x';
-	if (!number(&line, &e.mtime_ns) || !number(&line, &e.ctime_ns))
-		return false;
-	char *inode = word(&line);
-	if (!inode)
-		return false;
-	e.inode = strtoull(inode, NULL, 10);
-	if (e.type == TREE_FILE && (!number(&line, &e.size) || e.size < 0 ||
-				    e.size > TREE_FILE_MAX || !hash(&line, e.sha256)))
+	e.type = kind == 'd' ? TREE_FOLDER : kind == 'l' ? TREE_LINK : TREE_FILE;
+	e.executable = kind == 'x';
+	if (e.type == TREE_FILE &&
+	    (sscanf(line, "%" SCNd64 " %64s%n", &e.size, e.sha256, &read) != 2 || e.size < 0 ||
+	     e.size > TREE_FILE_MAX || !sha256_is_hex(e.sha256) || !step(&line, read)))
 		return false;
 	if (e.type == TREE_LINK) {
 		target = strchr(line, '\t');
@@ -394,9 +368,8 @@ static int read_tree(struct tree *tree, char *text, size_t len, struct err *err)
 
 	if (!line || !starts_with(line, "burst-tree 1 "))
 		return err_set(err, ERR_CONFIG, "not a list of a tree");
-	line += strlen("burst-tree 1 ");
-	if (!number(&line, &tree->scanned_ns) || !number(&line, &count) || count < 0 ||
-	    count > TREE_MAX_ENTRIES)
+	if (sscanf(line, "burst-tree 1 %" SCNd64 " %" SCNd64 " ", &tree->scanned_ns, &count) != 2 ||
+	    count < 0 || count > TREE_MAX_ENTRIES)
 		return err_set(err, ERR_CONFIG, "line 1 is broken");
 	for (int64_t i = 0; i < count; i++) {
 		line = next_line(&text, end);
@@ -482,14 +455,6 @@ static void describe(struct tree_entry *e, const struct stat *st)
 	e->inode = (uint64_t)st->st_ino;
 }
 
-static bool stopped(struct scan *s)
-{
-	if (!s->opts->stop || !atomic_load(s->opts->stop))
-		return false;
-	err_set(s->err, ERR_INTERRUPTED, "stopped while scanning");
-	return true;
-}
-
 static int local_error(struct scan *s, const char *path)
 {
 	return err_set(s->err, ERR_LOCAL, "%s: %s", path, strerror(errno));
@@ -497,14 +462,11 @@ static int local_error(struct scan *s, const char *path)
 
 /* ---- the walk ---- */
 
-static void skip(struct scan *s, const char *path, enum tree_skip why, const struct stat *st)
+static void skip(struct scan *s, const char *path, enum tree_skip why)
 {
-	int64_t bytes = S_ISREG(st->st_mode) ? (int64_t)st->st_size : 0;
-
 	s->tree->skipped[why]++;
-	s->tree->skipped_bytes[why] += bytes;
 	if (s->opts->skipped)
-		s->opts->skipped(s->opts->ctx, path, why, bytes);
+		s->opts->skipped(s->opts->ctx, path, why);
 }
 
 static bool excluded(const struct scan *s, const char *path)
@@ -523,13 +485,13 @@ static int take_link(struct scan *s, const char *path, const struct stat *st)
 	if (n < 0)
 		return errno == ENOENT ? 0 : local_error(s, path);
 	if (n == (ssize_t)sizeof(target)) {
-		skip(s, path, TREE_SKIP_NAME, st);
+		skip(s, path, TREE_SKIP_NAME);
 		return 0;
 	}
 	target[n] = '\0';
 	bool fits = tree_target_fits(target);
 	if (!fits || !tree_target_inside(path, target)) {
-		skip(s, path, fits ? TREE_SKIP_OUTSIDE : TREE_SKIP_NAME, st);
+		skip(s, path, fits ? TREE_SKIP_OUTSIDE : TREE_SKIP_NAME);
 		return 0;
 	}
 	struct tree_entry *e = tree_append(s->tree, path, TREE_LINK);
@@ -602,11 +564,11 @@ static int take(struct scan *s, const char *path)
 		return errno == ENOENT ? 0 : local_error(s, path);
 	bool folder = S_ISDIR(st.st_mode);
 	if (is_kept(&st))
-		skip(s, path, TREE_SKIP_KEPT, &st);
+		skip(s, path, TREE_SKIP_KEPT);
 	else if (ignore_drops(s->ignore, path, folder) || excluded(s, path))
-		skip(s, path, TREE_SKIP_IGNORED, &st);
+		skip(s, path, TREE_SKIP_IGNORED);
 	else if (!tree_path_ok(path))
-		skip(s, path, TREE_SKIP_NAME, &st);
+		skip(s, path, TREE_SKIP_NAME);
 	else if (s->tree->count >= TREE_MAX_ENTRIES)
 		return err_set(s->err, ERR_CONFIG,
 			       "more than %d files and folders: name what is not needed in "
@@ -617,11 +579,11 @@ static int take(struct scan *s, const char *path)
 	else if (S_ISLNK(st.st_mode))
 		return take_link(s, path, &st);
 	else if (S_ISREG(st.st_mode) && is_our_output(s, &st))
-		skip(s, path, TREE_SKIP_WRITTEN, &st);
+		skip(s, path, TREE_SKIP_WRITTEN);
 	else if (S_ISREG(st.st_mode))
 		describe(tree_append(s->tree, path, TREE_FILE), &st);
 	else
-		skip(s, path, TREE_SKIP_SPECIAL, &st);
+		skip(s, path, TREE_SKIP_SPECIAL);
 	return 0;
 }
 
@@ -654,7 +616,7 @@ static int walk(struct scan *s, const char *folder)
 	CLEANUP(str_free) struct str names = STR_INIT;
 	CLEANUP(str_free) struct str path = STR_INIT;
 
-	if (stopped(s) || list_folder(s, folder, &names) < 0)
+	if (list_folder(s, folder, &names) < 0)
 		return -1;
 	for (size_t at = 0; at < names.len; at += strlen(names.s + at) + 1) {
 		str_reset(&path);
@@ -706,14 +668,13 @@ static int hash_open_file(struct scan *s, struct tree_entry *e, int fd)
 		ssize_t n = read(fd, s->room, READ_ROOM);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 || stopped(s)) {
+		if (n < 0) {
 			sha256_free(h);
-			return n < 0 ? local_error(s, e->path) : -1;
+			return local_error(s, e->path);
 		}
 		if (n == 0)
 			break;
 		sha256_add(h, s->room, (size_t)n);
-		s->tree->read_bytes += n;
 	}
 	sha256_finish(h, e->sha256);
 	return 0;
@@ -762,9 +723,7 @@ static int read_files(struct scan *s)
 	for (at = 0; at < tree->count && result == 0; at++) {
 		struct tree_entry *e = &tree->list[at];
 		enum read_result got = READ_DONE;
-		if (stopped(s))
-			got = READ_FAILED;
-		else if (e->type == TREE_FILE && !take_known(e, s->opts->known))
+		if (e->type == TREE_FILE && !take_known(e, s->opts->known))
 			got = read_file(s, e);
 		if (got == READ_GONE) {
 			free(e->path);

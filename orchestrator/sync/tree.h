@@ -6,7 +6,6 @@
 #ifndef BURST_SYNC_TREE_H
 #define BURST_SYNC_TREE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -53,16 +52,13 @@ struct tree {
 	int64_t bytes;      /* sum of the files' sizes */
 	int64_t scanned_ns; /* wall clock when the scan began; 0: never scanned */
 	char id[SHA256_HEX];
-	int64_t skipped[TREE_SKIP_KINDS];       /* paths */
-	int64_t skipped_bytes[TREE_SKIP_KINDS]; /* plain files among them; nothing for the contents
-						   of folders */
-	int64_t read_files,
-		read_bytes; /* what the scan had to read; the other hashes came from `known` */
+	int64_t skipped[TREE_SKIP_KINDS]; /* paths */
+	int64_t read_files; /* that the scan had to read; the other hashes came from `known` */
 };
 
 /* For -v: called once for each path left out. The path may hold any bytes: show it with
  * str_add_printable(). */
-typedef void tree_skipped(void *ctx, const char *path, enum tree_skip why, int64_t bytes);
+typedef void tree_skipped(void *ctx, const char *path, enum tree_skip why);
 /* "ignored", "link out of the tree", ... for the user. Static. */
 const char *tree_skip_name(enum tree_skip why);
 
@@ -75,8 +71,6 @@ struct tree_scan_options {
 	bool list_only;   /* reads no file: entries have no hash, and the tree no id */
 	tree_skipped *skipped; /* or NULL */
 	void *ctx;             /* for skipped */
-	const atomic_bool
-		*stop; /* set by another thread: ends the scan with ERR_INTERRUPTED; or NULL */
 };
 
 /* Every scan from now on leaves out the file or folder that this path leads to, whatever its name
