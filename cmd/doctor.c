@@ -8,7 +8,7 @@
 #include "base/program.h"
 #include "cmd/launch/launch.h"
 #include "cmd/launch/volume.h"
-#include "cmd/launch/wanted.h"
+#include "cmd/launch/decide.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "engine/caller.h"
@@ -232,7 +232,8 @@ static void say_best(struct findings *f, const char *provider, const struct offe
 static bool check_offers(struct launch *l, int provider, struct findings *f)
 {
 	const char *name = l->run.setup.providers[provider].ops->name;
-	CLEANUP(wanted_free) struct wanted wanted = {0};
+	CLEANUP(wanted_free)
+	struct wanted wanted = {.order = &l->order, .store = l->ctx->store};
 	struct op_result result = {0};
 	struct err err = {0};
 	char price[32];
@@ -240,14 +241,14 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 
 	if (!l->run.setup.job)
 		return true;
-	if (launch_fetch_offers(l, provider, true, LAUNCH_ASK_MS, &result, &err) < 0) {
+	if (offers_fetch(&l->order, &l->run.setup.providers[provider], true, OFFERS_ASK_MS, &result, &err) < 0) {
 		findings_say(f, err.kind == ERR_CONFIG ? stops(l) : "warn", "%s: %s", name,
 			     err.msg);
 		return err.kind != ERR_CONFIG;
 	}
 	for (const char *at = str_text(&result.text), *line; (line = str_next_line(&at, &len));)
 		findings_say(f, "warn", "%s: %.*s", name, (int)len, line);
-	wanted_add(l, &wanted, result.offers, result.offer_count);
+	wanted_add(&wanted, result.offers, result.offer_count);
 	wanted_end(&wanted);
 	bool too_dear = !wanted.count && wanted.left_out[NOT_AT_PRICE];
 	if (wanted.count)

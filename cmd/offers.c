@@ -4,7 +4,7 @@
 #include "base/gpus.h"
 #include "base/err.h"
 #include "cmd/launch/launch.h"
-#include "cmd/launch/wanted.h"
+#include "cmd/launch/decide.h"
 #include "cmd/show/output.h"
 
 /* Narrows the offers by the job's needs. Without a readable job, all are shown. */
@@ -43,7 +43,7 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 	read_need(&l);
 	int status = launch_open_providers(&l, err);
 	if (status == 0)
-		status = offer_list_fetch(&l, false, &offers, &count, err);
+		status = offer_list_fetch(&l.order, &l.run, false, &offers, &count, err);
 	if (status == 0 && ctx->json) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < count; i++)

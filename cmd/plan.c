@@ -1,6 +1,6 @@
 /* plan.c - `burst plan`: fetches offers and shows what a run would rent and cost. */
 #include "cmd/launch/launch.h"
-#include "cmd/launch/wanted.h"
+#include "cmd/launch/decide.h"
 #include "cmd/show/output.h"
 
 static int run(struct cmd_context *ctx, struct err *err)

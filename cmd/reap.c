@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "cmd/launch/wanted.h"
+#include "cmd/launch/decide.h"
 #include "cmd/show/output.h"
 
 /* ---- what it says of each pod ---- */

@@ -10,7 +10,7 @@
 #include "cmd/show/output.h"
 #include "jobs/calibrate/calibrate.h"
 #include "volume.h"
-#include "wanted.h"
+#include "decide.h"
 
 /* ---- calibrate cards ----
  * Chooses the GPUs to measure and their expected results. */
@@ -24,9 +24,10 @@ static int add_offers(struct launch *l, int provider, struct wanted *all, struct
 {
 	struct op_result result = {0};
 
-	if (launch_fetch_offers(l, provider, true, LAUNCH_ASK_MS, &result, err) < 0)
+	if (offers_fetch(&l->order, &l->run.setup.providers[provider], true, OFFERS_ASK_MS, &result,
+			 err) < 0)
 		return -1;
-	wanted_add(l, all, result.offers, result.offer_count);
+	wanted_add(all, result.offers, result.offer_count);
 	op_result_free(&result);
 	return 0;
 }
@@ -178,7 +179,7 @@ int calibrate_choose_cards(struct launch *l, struct calibrate_card *cards, size_
 			   struct err *err)
 {
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
-	struct wanted wanted = {0};
+	struct wanted wanted = {.order = &l->order, .store = l->ctx->store};
 	int status = gather_offers(l, &wanted, err);
 	const char *const *gpus = l->order.gpus;
 

@@ -1,431 +1,516 @@
-/* decide.c - decides what a run rents, from live offers, saved ones or price lists */
-#include "wanted.h"
+/* decide.c - decides what a run rents: its wishes, the estimate, what cannot succeed, the plan */
+#include "decide.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/gpus.h"
-#include "base/jsonx.h"
-#include "base/path.h"
-#include "launch.h"
 #include "cmd/show/output.h"
 #include "cmd/show/plan_show.h"
+#include "core/core.h"
 #include "engine/caller.h"
+#include "launch.h"
+#include "plan/choose.h"
 #include "volume.h"
-#include "plan/cost.h"
-#include "stages.h"
 
-/* ---- known providers ----
- * The providers that the configs and the ledger know. */
+/* ---- wish ----
+ * Reads what the config wishes of a run, and the deadline as an absolute time. */
 
-enum { NAMES_MAX = 32 };
+/* A time of day that passed less than this ago counts as missed; otherwise the next day's counts.
+ */
+enum { MISSED_S = 6 * 3600 };
 
-static bool names_have(char *const *names, const char *name)
+/* This time of day, this many days from now. */
+static time_t time_of_day(time_t now, int hour, int minute, int days)
 {
-	for (; *names; names++)
-		if (!strcmp(*names, name))
-			return true;
-	return false;
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	tm.tm_mday += days;
+	tm.tm_hour = hour;
+	tm.tm_min = minute;
+	tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	return mktime(&tm);
 }
 
-void names_free(char **names)
+/* "20m" after from_ms, or a time of day ("07:00"): the next one, or the last one if it was less
+ * than six hours before. Returns false for other texts. */
+static bool find_deadline(const char *text, int64_t from_ms, int64_t *at_ms)
 {
-	for (char **at = names; at && *at; at++)
-		free(*at);
-	free(names);
-}
+	int hour, minute;
+	int64_t ms;
 
-static void add(char **names, const char *name)
-{
-	size_t count = 0;
-
-	while (names[count])
-		count++;
-	if (count < NAMES_MAX && !names_have(names, name))
-		names[count] = xstrdup(name);
-}
-
-static void add_section(char **names, const struct section *top)
-{
-	for (size_t i = 0; i < section_count(top, "provider"); i++)
-		add(names, section_item(top, "provider", i));
-}
-
-char **providers_of_configs(const struct cmd_context *ctx)
-{
-	char **names = xcalloc(NAMES_MAX + 1, sizeof(*names));
-	struct mistakes ignored = {0};
-	struct config_source ask = {.project_only = true,
-				    .mistakes = &ignored,
-				    .providers = provider_registry,
-				    .jobs = job_registry};
-	struct config *project = NULL;
-	struct err why = {0};
-
-	add_section(names, config_top(ctx->config));
-	if (config_open(&project, &ask, &why) == 0)
-		add_section(names, config_top(project));
-	config_free(project);
-	mistakes_free(&ignored);
-	return names;
-}
-
-char **providers_of_ledger(const struct cmd_context *ctx)
-{
-	char **names = xcalloc(NAMES_MAX + 1, sizeof(*names));
-	struct volume_row *volumes = NULL;
-	struct pod_row *pods = NULL;
-	size_t count = 0;
-
-	if (ctx->no_ledger.kind)
-		return names;
-	if (store_pods(ctx->store, NULL, false, &pods, &count, NULL) == 0)
-		for (size_t i = 0; i < count; i++)
-			add(names, pods[i].provider);
-	if (store_volumes(ctx->store, &volumes, &count, NULL) == 0)
-		for (size_t i = 0; i < count; i++)
-			add(names, volumes[i].provider);
-	free(pods);
-	free(volumes);
-	return names;
-}
-
-/* ---- plan offers ----
- * Plans with the providers' offers, and prints the planner's choice. */
-
-static void warn_of_volumes(struct launch *l)
-{
-	for (int i = 0; i < l->run.setup.provider_count; i++) {
-		struct err why = {0};
-		if (volume_trust_check(l, i, &why) < 0 && why.kind == ERR_CONFIG)
-			log_line(LOG_WARN, "%s", why.msg);
+	if (!clock_time_of_day(text, &hour, &minute)) {
+		bool fine = duration_parse(text, &ms, NULL) == 0;
+		*at_ms = fine ? from_ms + ms : 0;
+		return fine;
 	}
+	time_t now = from_ms / 1000, at = time_of_day(now, hour, minute, -1);
+	for (int days = 0; difftime(now, at) > MISSED_S; days++)
+		at = time_of_day(now, hour, minute, days);
+	*at_ms = (int64_t)at * 1000;
+	return true;
 }
 
-/* Pods of other runs that the run would take over instead of renting. */
-static int warm_pods(struct launch *l, const struct estimate *e, const struct plan *pick,
-		     enum plan_verdict verdict)
+static int read_goal(struct choice_row *row, const struct section *top, struct err *err)
 {
-	if (!e->open || verdict == PLAN_NOTHING_FITS)
+	const char *goal = section_text(top, "goal");
+	enum plan_goal found;
+
+	row->value_of_time_microusd = section_int(top, "value_of_time");
+	COPY_TEXT(row->goal, goal);
+	if (!plan_goal_find(goal, &found))
+		return err_set(err, ERR_CONFIG,
+			       "%s: goal = \"%s\": it must be \"cost\", \"time\" or \"balanced\"",
+			       section_where(top, "goal"), goal);
+	if (found == PLAN_BALANCED && row->value_of_time_microusd <= 0)
+		return err_set(err, ERR_CONFIG,
+			       "%s: goal = \"balanced\" needs value_of_time: what an hour of "
+			       "waiting costs, in dollars",
+			       section_where(top, "goal"));
+	return 0;
+}
+
+static int read_deadline(struct choice_row *row, const struct section *top, int64_t from_ms,
+			 struct err *err)
+{
+	const char *deadline = section_text(top, "deadline"),
+		   *where = section_where(top, "deadline");
+
+	COPY_TEXT(row->deadline, deadline ? deadline : "");
+	row->deadline_ms = 0;
+	if (!row->deadline[0])
 		return 0;
-	return keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
+	if (!find_deadline(deadline, from_ms, &row->deadline_ms))
+		return err_set(err, ERR_CONFIG,
+			       "%s: deadline = \"%s\": it must be a duration (\"20m\") or a time "
+			       "of day (\"07:00\")",
+			       where, deadline);
+	if (row->deadline_ms <= from_ms && !strchr(deadline, ':'))
+		return err_set(err, ERR_CONFIG, "%s: deadline = \"%s\": it must be longer than 0",
+			       where, deadline);
+	return 0;
 }
 
-/* Prints the planner's choice among these offers. caps: over runs; NULL: offers that are only
- * compared. Returns the exit status. */
-static int plan_offers(struct launch *l, const struct offer *offers, size_t count,
-		       const struct plan_words *words, const struct caps *caps, struct err *err)
+/* A missed time of day is a cap that cannot be kept, any other impossible value a mistake. */
+static int wish_in_time(const struct choice_row *row, struct err *err)
 {
-	struct estimate e;
-	struct plan pick;
-	struct better better = {0};
+	int64_t now = clock_wall_ms();
+	char ago[24];
 
-	if (estimate_make(&e, l, offers, count, err) < 0) {
-		estimate_free(&e);
-		return -1;
-	}
-	if (words->prices[0])
-		COPY_TEXT(e.price_from, words->prices);
-	e.in_any_order = words->in_any_order;
-	enum plan_verdict verdict = estimate_choose(&e, &pick);
-	int status = refuse_plan(l, &e, &pick, verdict, err);
-	if (status == 0 && caps && e.open)
-		status = caps_refuse(caps, l, err);
-	int warm = status == 0 && caps ? warm_pods(l, &e, &pick, verdict) : 0;
-	if (status == 0 && verdict != PLAN_NOTHING_FITS)
-		better_find(&better, l, &e, &pick, LAUNCH_ASK_MS);
-	struct plan_stage *stages = NULL;
-	size_t stage_count = stages_plan(l, &stages);
-	const struct plan_result r = {.job_ops = l->run.setup.job_ops,
-				      .job = l->run.setup.job,
-				      .estimate = &e,
-				      .pick = &pick,
-				      .verdict = verdict,
-				      .better = &better,
-				      .caps = caps,
-				      .keep_ms = l->order.keep_warm_ms,
-				      .warm = warm,
-				      .stages = stages,
-				      .stage_count = stage_count,
-				      .words = words};
-	if (l->ctx->json) {
-		output_json(plan_result_json(&r, status < 0 ? err : NULL));
-		l->ctx->json_printed = true;
-	} else {
-		plan_result_print(&r, status < 0);
-	}
-	free(stages);
-	estimate_free(&e);
-	return status < 0 ? -1 : cmd_flush(err);
+	if (!row->deadline_ms || now < row->deadline_ms)
+		return 0;
+	err_set(err, ERR_CAP,
+		"deadline = \"%s\": that was %s ago; give a later time, or a duration (\"20m\"); "
+		"nothing was rented",
+		row->deadline, duration_show(ago, sizeof(ago), now - row->deadline_ms));
+	return err_about(err, "deadline");
 }
 
-/* Adds offers whose GPUs are too small for the job, so that the plan can say so. */
-static void add_too_small(struct launch *l, struct wanted *wanted)
+void wish_name(struct choice_row *row, const struct order *o)
+{
+	CLEANUP(str_free) struct str gpus = STR_INIT;
+
+	if (o->pods) {
+		row->pods = (int)o->pods;
+		row->pods_open = false;
+		row->pods_most = 0;
+	}
+	if (!o->gpus)
+		return;
+	for (size_t i = 0; o->gpus[i]; i++)
+		str_addf(&gpus, "%s%s", i ? "," : "", o->gpus[i]);
+	COPY_TEXT(row->gpus, str_text(&gpus));
+	row->gpus_open = false;
+}
+
+int wish_read(struct launch *l, struct err *err)
+{
+	const struct section *top = config_top(l->ctx->config);
+	struct choice_row *row = &l->choice.row;
+
+	if (row->decided_ms)
+		return 0;
+	row->pods_open = row->gpus_open = true;
+	wish_name(row, &l->order);
+	if (read_goal(row, top, err) < 0 || read_deadline(row, top, l->ctx->began_ms, err) < 0)
+		return -1;
+	row->decided_ms = clock_wall_ms();
+	return 0;
+}
+
+int wish_renew(struct launch *l, bool given, struct err *err)
+{
+	const struct section *top = config_top(l->ctx->config);
+	const char *deadline = section_text(top, "deadline");
+
+	if (!given && !strcmp(deadline ? deadline : "", l->choice.row.deadline))
+		return 0;
+	return read_deadline(&l->choice.row, top, l->ctx->began_ms, err) < 0
+		       ? -1
+		       : wish_in_time(&l->choice.row, err);
+}
+
+void wish_check(const struct section *top, struct mistakes *m)
+{
+	struct choice_row row = {0};
+	struct err err = {0};
+
+	if (read_goal(&row, top, &err) < 0)
+		mistakes_note(m, "goal", &err);
+	if (read_deadline(&row, top, clock_wall_ms(), &err) < 0)
+		mistakes_note(m, "deadline", &err);
+}
+
+/* ---- estimate ----
+ * Estimates for what the config wishes of a plan. */
+
+static int planned_wishes(struct launch *l, struct plan_wish *wish, struct err *err)
+{
+	const struct choice_row *row = &l->choice.row;
+
+	if (wish_read(l, err) < 0 || wish_in_time(&l->choice.row, err) < 0)
+		return -1;
+	plan_goal_find(row->goal, &wish->goal);
+	wish->value_of_time_h = (double)row->value_of_time_microusd / 1e6;
+	wish->budget_usd = (double)l->order.max_cost_microusd / 1e6;
+	/* no pod outlives it */
+	wish->within_s = (double)l->order.max_duration_ms / 1000;
+	wish->staged = wish->goal == PLAN_COST && !row->deadline_ms;
+	wish->pods = row->pods_open ? 0 : row->pods;
+	if (row->deadline_ms) {
+		double left_s = (double)(row->deadline_ms - clock_wall_ms()) / 1000;
+		wish->within_s = wish->within_s > 0 ? MIN(wish->within_s, left_s) : left_s;
+	}
+	return 0;
+}
+
+/* A provider may have the key; most charge nothing. It need not be open. */
+static bool egress_price(void *ctx, const char *provider, double *usd_gb)
+{
+	const struct launch *l = ctx;
+	const struct provider_ops *ops = provider_find(provider);
+	const struct section *conf = ops ? config_provider(l->ctx->config, provider) : NULL;
+	const struct option_spec *o = conf ? ops->options : NULL;
+
+	while (o && o->key && strcmp(o->key, "egress_price") != 0)
+		o++;
+	if (!o || !o->key)
+		return false;
+	*usd_gb = (double)section_int(conf, "egress_price") / 1e6;
+	return section_has(conf, "egress_price");
+}
+
+int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
+		  struct err *err)
+{
+	const struct order *o = &l->order;
+	struct estimate_of of = {
+		.run = &l->run,
+		.config = o->config,
+		.job = o->job,
+		.image = o->image,
+		.volume = o->volume,
+		.volume_gb = o->volume_gb,
+		.stages = o->stages,
+		.gpus_named = o->gpus != NULL,
+		.egress_price = egress_price,
+		.ctx = l,
+	};
+
+	*out = (struct estimate){0};
+	if (planned_wishes(l, &of.wish, err) < 0)
+		return -1;
+	estimate_fill(out, &of, offers, count);
+	return 0;
+}
+
+/* ---- better ----
+ * Compares the config's fixed choices with the planner's own. */
+
+/* Collects the offers of all other GPUs beside those of e. */
+static void add_all_offers(struct launch *l, const struct estimate *e, int64_t offers_ms,
+			   struct wanted *all)
 {
 	struct op_want want;
 
-	launch_want_offers(l, &want);
-	const int needed_gb = want.offers.vram_gb;
-	want.offers.vram_gb = 0;
-	for (int i = 0; needed_gb && i < l->run.setup.provider_count; i++) {
+	wanted_add(all, e->offers, e->count);
+	order_want(&l->order, &want);
+	want.offers.gpus = NULL;
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (caller_perform(&l->run.setup.providers[i], OP_OFFERS, &want, LAUNCH_ASK_MS,
-				   &result, &ignored) < 0)
-			continue;
-		for (size_t k = 0; k < result.offer_count; k++)
-			if (result.offers[k].vram_gb && result.offers[k].vram_gb < needed_gb)
-				wanted_add(l, wanted, &result.offers[k], 1);
+		if (caller_perform(&l->run.setup.providers[i], OP_OFFERS, &want, offers_ms, &result,
+				   &ignored) == 0)
+			wanted_add(all, result.offers, result.offer_count);
 		op_result_free(&result);
 	}
+	wanted_end(all);
 }
 
-int launch_plan(struct launch *l, const struct plan_words *words, struct err *err)
+static void add_plan(struct str *to, const struct plan *p, const struct offer *o, bool named)
 {
-	struct known_offer *known = NULL;
-	CLEANUP(wanted_free) struct wanted wanted = {0};
-	struct caps caps;
-	size_t count = 0;
+	char offer[PLAN_TEXT];
 
-	if (caps_plan(&caps, l, run_open_segments(&l->run) > 0, err) < 0 ||
-	    offer_list_fetch(l, true, &known, &count, err) < 0)
-		return -1;
-	warn_of_volumes(l);
-	struct offer *offers = xcalloc(count + 1, sizeof(*offers));
-	for (size_t i = 0; i < count; i++)
-		offers[i] = known[i].offer;
-	wanted_add(l, &wanted, offers, count);
-	free(offers);
-	wanted_end(&wanted);
-	wanted_tell(&wanted);
-	int status = wanted_check_price(&wanted, err);
-	if (status == 0 && !l->ctx->json) {
-		offer_list_print(stdout, known, count);
-		if (count)
-			putchar('\n');
+	str_addf(to, "%d pod%s%s%s", p->pods, p->pods == 1 ? "" : "s", named ? " of " : "",
+		 named ? plan_offer(offer, o) : "");
+}
+
+static void describe(struct better *b, const struct plan *pick, const struct offer *given)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	double longer_s = b->plan.makespan_p50_s - pick->makespan_p50_s;
+	bool other_card = strcmp(b->offer.gpu, given->gpu) != 0 ||
+			  strcmp(b->offer.provider, given->provider) != 0 ||
+			  b->offer.spot != given->spot;
+	char cost[32], time[24];
+
+	add_plan(&line, pick, given, other_card);
+	str_addf(&line, " cost%s %s; ", pick->pods == 1 ? "s" : "",
+		 plan_dollars(cost, pick->cost_usd));
+	add_plan(&line, &b->plan, &b->offer, other_card);
+	str_addf(&line, " would cost %s and take ", plan_dollars(cost, b->plan.cost_usd));
+	if (fabs(longer_s) < 0.05)
+		str_add(&line, "as long");
+	else
+		str_addf(&line, "%s %s", plan_seconds(time, fabs(longer_s)),
+			 longer_s > 0 ? "longer" : "less");
+	COPY_TEXT(b->line, str_text(&line));
+}
+
+static void compare(struct better *out, const struct plan *pick, const struct offer *given,
+		    const struct estimate *e)
+{
+	out->found = plan_better(&out->plan, pick, &e->work, e->machines, e->count, &e->wish);
+	if (!out->found)
+		return;
+	out->offer = e->offers[out->plan.machine];
+	describe(out, pick, given);
+}
+
+void better_find(struct better *out, struct launch *l, const struct estimate *e,
+		 const struct plan *pick, int64_t offers_ms)
+{
+	bool gpus_given = l->order.gpus != NULL,
+	     pods_given = l->order.pods && !l->run.setup.job_ops->needs(l->run.setup.job)->command;
+	const struct offer *given = &e->offers[pick->machine];
+	struct err ignored = {0};
+	struct estimate all;
+	struct wanted others = {.order = &l->order, .store = l->ctx->store};
+
+	*out = (struct better){0};
+	if (!gpus_given || !offers_ms) {
+		if (gpus_given || pods_given || l->run.setup.provider_count > 1)
+			compare(out, pick, given, e);
+		return;
 	}
-	free(known);
-	if (status < 0)
-		return -1;
-	add_too_small(l, &wanted);
-	return plan_offers(l, wanted.list, wanted.count, words, &caps, err);
+	add_all_offers(l, e, offers_ms, &others);
+	if (estimate_make(&all, l, others.list, others.count, &ignored) == 0)
+		compare(out, pick, given, &all);
+	estimate_free(&all);
+	wanted_free(&others);
 }
 
-/* ---- plan saved ----
- * Plans with saved offers or list prices, without a provider. */
+/* ---- refuse ----
+ * Refuses a run that cannot succeed, with one line that says why. */
 
-enum { OFFERS_MAX_BYTES = 4 << 20, COUNTS_MOST = 64 };
+/* A pod may come up sooner than a prior predicts: refuse a run only by what a fast start would
+ * take. */
+#define UNMEASURED_SHARE 0.25
 
-struct saved {
-	struct offer *offers;
-	bool *avoided; /* as a run would have, when they were saved */
-	size_t count;
-};
-
-static void saved_free(struct saved *s)
+static bool refuse_fits(const struct estimate *e, size_t i)
 {
-	free(s->offers);
-	free(s->avoided);
-	*s = (struct saved){0};
+	const struct offer *o = &e->offers[i];
+
+	return !e->need_gb || !o->vram_gb || o->vram_gb * MAX(o->gpus, 1) >= e->need_gb;
 }
 
-static int read_offer(const json_t *from, struct offer *o)
+/* ---- the deadline ---- */
+
+/* The offer whose pods are up first, nine times in ten; -1: none. */
+static int quickest(const struct estimate *e, double *up_s)
 {
-	double price = jsonx_number(from, "price_usd_hour", -1);
+	int found = -1;
 
-	*o = (struct offer){.gpus = (int)jsonx_bounded(from, "gpus", 0, 64),
-			    .vram_gb = (int)jsonx_bounded(from, "vram_gb", 0, 100000),
-			    .spot = jsonx_bool(from, "spot", false)};
-	COPY_TEXT(o->provider, jsonx_text(from, "provider", ""));
-	COPY_TEXT(o->id, jsonx_text(from, "id", ""));
-	COPY_TEXT(o->gpu, jsonx_text(from, "gpu", ""));
-	COPY_TEXT(o->region, jsonx_text(from, "region", ""));
-	COPY_TEXT(o->with, jsonx_text(from, "with", ""));
-	COPY_TEXT(o->stock, jsonx_text(from, "stock", ""));
-	if (!o->provider[0] || !o->gpu[0] || !(price >= 0 && price < 1e6))
-		return -1;
-	o->price_microusd_h = (int64_t)(price * 1e6 + 0.5);
-	return 0;
-}
-
-/* The end of the time in which a run avoids the offer has not come yet. Times are in UTC, so their
- * texts compare as they do. */
-static bool is_avoided(const json_t *from)
-{
-	const json_t *avoided = json_object_get(from, "avoided");
-	char now[32];
-
-	return json_is_object(avoided) &&
-	       strcmp(jsonx_text(avoided, "until", ""),
-		      clock_rfc3339(now, sizeof(now), clock_wall_ms())) > 0;
-}
-
-static int read_offers(const char *path, struct saved *out, struct err *err)
-{
-	CLEANUP(str_free) struct str text = STR_INIT;
-
-	if (path_read(path, OFFERS_MAX_BYTES, &text, err) < 0)
-		return -1;
-	CLEANUP(json_decref)
-	json_t *list = json_loadb(str_text(&text), text.len, JSON_REJECT_DUPLICATES, NULL);
-	if (!json_is_array(list))
-		return err_set(err, ERR_CONFIG,
-			       "%s: not a JSON list of offers; `burst offers --json` prints one",
-			       path);
-	out->offers = xcalloc(json_array_size(list) + 1, sizeof(*out->offers));
-	out->avoided = xcalloc(json_array_size(list) + 1, sizeof(*out->avoided));
-	for (; out->count < json_array_size(list); ++out->count) {
-		const json_t *item = json_array_get(list, out->count);
-		out->avoided[out->count] = is_avoided(item);
-		if (read_offer(item, &out->offers[out->count]) == 0)
+	for (size_t i = 0; i < e->count; i++) {
+		double s = cold_p90_s(&e->machines[i].cold);
+		if (!refuse_fits(e, i) || (found >= 0 && s >= *up_s))
 			continue;
-		err_set(err, ERR_CONFIG,
-			"%s: offer %zu: provider, gpu or price_usd_hour is missing or wrong", path,
-			out->count + 1);
-		saved_free(out);
-		return -1;
+		found = (int)i;
+		*up_s = s;
 	}
-	return 0;
+	return found;
 }
 
-static int place_of(const struct section *top, const struct offer *o)
+/* By the user's deadline alone: the plan's own may be the end that caps.max_duration sets. */
+static int refuse_deadline(const struct choice_row *wish, const struct estimate *e,
+			   const struct plan *pick, enum plan_verdict verdict, struct err *err)
 {
-	int i = 0;
+	CLEANUP(str_free) struct str why = STR_INIT;
+	char time[24], text[256], offer[PLAN_TEXT];
+	double up_s = 0, left_s = (double)(wish->deadline_ms - clock_wall_ms()) / 1000;
+	int first = quickest(e, &up_s);
+	bool up_too_late = first >= 0 && up_s > left_s,
+	     too_slow = verdict == PLAN_TOO_SLOW && pick->makespan_p90_s > left_s;
 
-	while (i < (int)section_count(top, "provider") &&
-	       strcmp(section_item(top, "provider", (size_t)i), o->provider) != 0)
-		i++;
-	return i;
+	if (!up_too_late && !too_slow)
+		return 0;
+	if (up_too_late)
+		str_addf(&why, "; booting a pod alone takes %s (%s: %s)",
+			 duration_show(time, sizeof(time), (int64_t)(up_s * 1000)),
+			 plan_offer(offer, &e->offers[first]),
+			 plan_source_name(cold_source(&e->machines[first].cold)));
+	if (too_slow)
+		str_addf(&why, "; the fastest plan takes %s (%s)",
+			 duration_show(time, sizeof(time), (int64_t)(pick->makespan_p90_s * 1000)),
+			 plan_sentence(text, sizeof(text), e, pick));
+	err_set(err, ERR_CAP,
+		"deadline = \"%s\": no plan finishes by then in nine runs of ten%s; nothing was "
+		"rented",
+		wish->deadline, str_text(&why));
+	return err_about(err, "deadline");
 }
 
-/* As a run takes them; offers of one provider keep their order. */
-static void in_order_of_providers(const struct section *top, struct offer *list, size_t count)
-{
-	struct offer *sorted = xcalloc(count + 1, sizeof(*sorted));
-	size_t n = 0;
+/* ---- the budget ---- */
 
-	for (int place = 0; place <= (int)section_count(top, "provider"); place++)
-		for (size_t i = 0; i < count; i++)
-			if (place_of(top, &list[i]) == place)
-				sorted[n++] = list[i];
-	memcpy(list, sorted, count * sizeof(*list));
-	free(sorted);
+static double least_start_s(const struct cold *c)
+{
+	double s = 0;
+
+	for (int i = 0; i < COLD_PHASES; i++)
+		if (i != COLD_QUEUE || !c->queue_is_free)
+			s += c->phase[i].samples ? c->phase[i].p50_s
+						 : c->phase[i].p50_s * UNMEASURED_SHARE;
+	return s;
 }
 
-static int check_any(const struct section *top, const struct wanted *w, const struct offer *first,
-		     size_t count, struct err *err)
+/* The offer whose pod is up for the least money; -1: none fits. */
+static int cheapest_start(const struct estimate *e, double *usd, double *s)
 {
-	if (!w->count && count && w->left_out[NOT_ITS_PROVIDER] == count)
-		return err_set(
-			err, ERR_NO_CAPACITY,
-			"%s: none of these offers is at a provider of this job; name another "
-			"one, as in -p %s",
-			section_where(top, "provider"), first->provider);
-	return wanted_check_price(w, err);
+	int found = -1;
+
+	for (size_t i = 0; i < e->count; i++) {
+		double start_s = least_start_s(&e->machines[i].cold),
+		       start_usd = e->machines[i].price_h * start_s / 3600;
+		if (!refuse_fits(e, i) || (found >= 0 && start_usd >= *usd))
+			continue;
+		found = (int)i;
+		*usd = start_usd;
+		*s = start_s;
+	}
+	return found;
 }
 
-/* Plans with what a run would rent of these. lists: of all GPUs, so that it is no surprise which of
- * them the config does not name. */
-static int plan_unasked(struct launch *l, const struct saved *saved, bool lists,
-			struct plan_words *words, struct err *err)
+static int64_t refuse_least_microusd(const struct estimate *e)
 {
-	const struct section *top = config_top(l->ctx->config);
-	CLEANUP(wanted_free) struct wanted wanted = {0};
+	double usd = 0, s;
 
-	words->in_any_order = !section_has(top, "provider");
-	wanted_add_unasked(l, &wanted, saved->offers, saved->count, saved->avoided);
-	wanted_end(&wanted);
-	if (check_any(top, &wanted, saved->offers, saved->count, err) < 0)
+	return cheapest_start(e, &usd, &s) < 0 ? 0 : (int64_t)ceil(MIN(usd, 1e9) * 1e6);
+}
+
+static int refuse_budget(const struct order *o, const struct estimate *e, struct err *err)
+{
+	double least_usd = 0, s = 0;
+	CLEANUP(free_text) char *cap = NULL;
+	char offer[PLAN_TEXT], cost[32], budget[32], price[32], time[24];
+	int at = cheapest_start(e, &least_usd, &s);
+	bool lowered = o->cap_words[0];
+
+	if (at < 0 || e->wish.budget_usd <= 0 || least_usd <= e->wish.budget_usd)
+		return 0;
+	plan_dollars(budget, e->wish.budget_usd);
+	cap = lowered ? xasprintf("%s of %s is left, which", budget, o->cap_words)
+		      : xasprintf("caps.max_cost = %s", budget);
+	err_set(err, ERR_CAP,
+		"%s is spent before a pod is ready: booting takes %s and %s at least (%s, %s an "
+		"hour: %s); %s; nothing was rented",
+		cap, duration_show(time, sizeof(time), (int64_t)(s * 1000)),
+		plan_dollars(cost, least_usd), plan_offer(offer, &e->offers[at]),
+		money_show(price, sizeof(price), e->offers[at].price_microusd_h),
+		plan_source_name(cold_source(&e->machines[at].cold)),
+		lowered ? "wait for the next day or month, or raise that cap" : "raise it");
+	return lowered ? -1 : err_about(err, "caps.max_cost");
+}
+
+/* The core rents no pod that could not live for a moment and still end itself within the cap. */
+static int refuse_cap(const struct order *order, const struct estimate *e, const struct plan *pick,
+		      enum plan_verdict verdict, struct err *err)
+{
+	const struct offer *o = &e->offers[0];
+	int64_t cap = (int64_t)llround(e->wish.budget_usd * 1e6);
+	char offer[PLAN_TEXT], price[32];
+
+	for (size_t i = 1; i < e->count; i++)
+		if (e->offers[i].price_microusd_h < o->price_microusd_h)
+			o = &e->offers[i];
+	if (verdict != PLAN_NOTHING_FITS)
+		o = &e->offers[pick->machine];
+	if (core_pods_paid(cap, o->price_microusd_h, 1, 0))
+		return 0;
+	err_set(err, ERR_CAP,
+		"%s does not pay for one pod that could end itself in time (%s, %s an hour): raise "
+		"it, or choose a cheaper GPU; nothing was rented",
+		order->cap_words[0] ? order->cap_words : "caps.max_cost", plan_offer(offer, o),
+		money_show(price, sizeof(price), o->price_microusd_h));
+	return err_about(err, "caps.max_cost");
+}
+
+static int refuse_price(const struct order *o, int64_t floor_microusd_h, const char *provider,
+			struct err *err)
+{
+	int64_t cap = o->max_price_microusd_h;
+	char most[32], price[32];
+
+	if (!cap || floor_microusd_h <= cap || o->retry_until_up)
+		return 0;
+	err_set(err, ERR_CAP,
+		"caps.max_price_per_hour is %s, but the cheapest matching pod costs %s an hour "
+		"(%s): raise the cap, or choose another GPU",
+		money_show(most, sizeof(most), cap),
+		money_show(price, sizeof(price), floor_microusd_h), provider);
+	return err_about(err, "caps.max_price_per_hour");
+}
+
+static const char *what_to_do(enum estimate_unfit kind)
+{
+	switch (kind) {
+	case UNFIT_IMAGE: return "set pod.image to another image, or name other GPUs in gpu";
+	case UNFIT_UNKNOWN: return "name GPUs in gpu; `burst gpus` lists those that burst knows";
+	case UNFIT_BF16:
+	case UNFIT_NAMED:
+	case UNFIT_NOT: break;
+	}
+	return "name other GPUs in gpu; `burst gpus` lists them";
+}
+
+/* A run would rent no card on offer. Names the first one. Returns -1. */
+static int refuse_cards(const struct estimate *e, struct err *err)
+{
+	size_t first = 0;
+	char offer[PLAN_TEXT];
+
+	while (first + 1 < e->count && !e->unfit[first][0])
+		first++;
+	err_set(err, ERR_NO_CAPACITY, "no card on offer can run the job: %s: %s; %s",
+		plan_offer(offer, &e->offers[first]), e->unfit[first],
+		what_to_do(e->unfit_kind[first]));
+	return err_about(err, "gpu");
+}
+
+int refuse_run(const struct launch *l, const struct estimate *e, const struct plan *pick,
+	       enum plan_verdict verdict, struct err *err)
+{
+	if (!e->open || !e->count)
+		return 0;
+	if (e->none_can_run)
+		return refuse_cards(e, err);
+	if (l->choice.row.deadline_ms && refuse_deadline(&l->choice.row, e, pick, verdict, err) < 0)
 		return -1;
-	if (lists)
-		wanted.left_out[NOT_ITS_PROVIDER] = wanted.left_out[NOT_ITS_PLACE] =
-			wanted.left_out[NOT_ITS_GPU] = 0;
-	wanted_tell(&wanted);
-	in_order_of_providers(top, wanted.list, wanted.count);
-	return plan_offers(l, wanted.list, wanted.count, words, NULL, err);
-}
-
-int plan_from_file(struct launch *l, const char *path, struct plan_words *words, struct err *err)
-{
-	struct saved saved = {0};
-	struct stat st;
-	char day[32];
-
-	if (read_offers(path, &saved, err) < 0)
-		return -1;
-	if (stat(path, &st) == 0)
-		snprintf(words->prices, sizeof(words->prices), "measured: offers saved on %.10s",
-			 clock_rfc3339(day, sizeof(day), (int64_t)st.st_mtime * 1000));
-	int status = plan_unasked(l, &saved, false, words, err);
-	saved_free(&saved);
-	return status;
-}
-
-/* Modal also bills the cores and memory that a pod requests. */
-static void add_rest(struct launch *l, struct offer *o)
-{
-	int64_t cores = l->order.cpu ? l->order.cpu : PRIOR_MODAL_CORES;
-	int64_t memory_gb = l->order.memory_gb ? l->order.memory_gb : PRIOR_MODAL_MEMORY_GB;
-
-	o->price_microusd_h +=
-		cores * PRIOR_MODAL_CORE_MICROUSD_H + memory_gb * PRIOR_MODAL_GB_MICROUSD_H;
-	snprintf(o->with, sizeof(o->with), "%lld cores, %lld GB", (long long)cores,
-		 (long long)memory_gb);
-}
-
-/* One pod with so many of the GPU by its list price there; false: it is not offered. */
-static bool list_offer(struct launch *l, const struct gpu *gpu, int count, enum market market,
-		       struct offer *o)
-{
-	double price = prior_list_price(gpu->name, market, NULL);
-
-	*o = (struct offer){.gpus = count,
-			    .vram_gb = gpu->vram_gb,
-			    .price_microusd_h = (int64_t)(price * count * 1e6 + 0.5)};
-	COPY_TEXT(o->provider, market == MARKET_MODAL ? "modal" : "runpod");
-	COPY_TEXT(o->gpu, gpu->name);
-	if (market == MARKET_COMMUNITY)
-		COPY_TEXT(o->id, "COMMUNITY/");
-	if (market == MARKET_MODAL)
-		add_rest(l, o);
-	return price > 0;
-}
-
-/* The numbers of GPUs in a pod that the config asks for: each bit is one, from 1. */
-static uint64_t counts_wanted(struct launch *l)
-{
-	const char *const *wishes = l->order.gpus;
-	uint64_t counts = 0;
-	char name[GPU_MAX];
-	int count;
-
-	for (int i = 0; wishes && wishes[i]; i++)
-		if (gpu_parse(wishes[i], name, sizeof(name), &count))
-			counts |= UINT64_C(1) << (count - 1);
-	return counts ? counts : 1;
-}
-
-int plan_from_lists(struct launch *l, struct plan_words *words, struct err *err)
-{
-	const uint64_t counts = counts_wanted(l);
-	size_t rows;
-	const struct gpu *gpus = gpu_catalog(&rows);
-	struct saved list = {.offers = xcalloc(rows * MARKETS * COUNTS_MOST, sizeof(*list.offers))};
-
-	for (size_t i = 0; i < rows; i++)
-		for (int count = 1; count <= COUNTS_MOST; count++)
-			for (int m = MARKET_SECURE; m < MARKETS; m++)
-				if (counts >> (count - 1) & 1 &&
-				    list_offer(l, &gpus[i], count, (enum market)m,
-					       &list.offers[list.count]))
-					list.count++;
-	COPY_TEXT(words->prices, "prior: list prices, " PRIOR_PRICES_SEEN);
-	int status = plan_unasked(l, &list, true, words, err);
-	saved_free(&list);
-	return status;
+	return refuse_budget(&l->order, e, err) < 0 ? -1
+						    : refuse_cap(&l->order, e, pick, verdict, err);
 }
 
 /* ---- decide ----
@@ -454,11 +539,12 @@ static void fetch_all_offers(struct launch *l, struct asked *out)
 {
 	bool all_say = true;
 
-	*out = (struct asked){0};
+	*out = (struct asked){.wanted = {.order = &l->order, .store = l->ctx->store}};
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (launch_fetch_offers(l, i, false, DECIDE_MS, &result, &ignored) < 0) {
+		if (offers_fetch(&l->order, &l->run.setup.providers[i], false, DECIDE_MS, &result,
+				 &ignored) < 0) {
 			all_say = false;
 			continue;
 		}
@@ -467,7 +553,7 @@ static void fetch_all_offers(struct launch *l, struct asked *out)
 			out->floor_microusd_h = result.floor_microusd_h;
 			out->floor_at = l->run.setup.providers[i].ops->name;
 		}
-		wanted_add(l, &out->wanted, result.offers, result.offer_count);
+		wanted_add(&out->wanted, result.offers, result.offer_count);
 		op_result_free(&result);
 	}
 	wanted_end(&out->wanted);
@@ -504,7 +590,7 @@ static void say_paid(const struct launch *l, const struct estimate *e, const str
 			stderr,
 			"%s = %s pays for %d of %d pods at a time (%s, %s an hour): booting may "
 			"take a fifth of each pod's share; raise it for more",
-			l->cap_words[0] ? l->cap_words : "caps.max_cost",
+			l->order.cap_words[0] ? l->order.cap_words : "caps.max_cost",
 			plan_dollars(cap, e->wish.budget_usd), paid, pods, plan_offer(offer, o),
 			money_show(price, sizeof(price), o->price_microusd_h));
 }
@@ -557,7 +643,8 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 
 	fetch_all_offers(l, &asked);
 	/* a run in the ledger records why a stage could not run */
-	int status = l->stage ? 0 : refuse_price(l, asked.floor_microusd_h, asked.floor_at, err);
+	int status =
+		l->stage ? 0 : refuse_price(&l->order, asked.floor_microusd_h, asked.floor_at, err);
 	if (status == 0)
 		status = estimate_make(&e, l, asked.wanted.list, asked.wanted.count, err);
 	if (status == 0 && e.open) {

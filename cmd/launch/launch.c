@@ -23,7 +23,7 @@
 #include "net/http_trace.h"
 #include "stages.h"
 #include "sync/tree.h"
-#include "wanted.h"
+#include "decide.h"
 
 /* ---- caps ----
  * Takes caps over runs from the config, and lowers the cap of the order to what they leave. */
@@ -64,7 +64,7 @@ static int keep_lowered(struct launch *l, const struct run_caps *c, int status)
 
 	if (!a)
 		return status;
-	snprintf(l->cap_words, sizeof(l->cap_words), "caps.%s (%s%s)", a->key,
+	snprintf(l->order.cap_words, sizeof(l->order.cap_words), "caps.%s (%s%s)", a->key,
 		 money_show(cap, sizeof(cap), a->cap_microusd),
 		 a->project ? " in this project" : "");
 	l->order.max_cost_microusd = c->max_cost_microusd;
@@ -87,11 +87,6 @@ int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err)
 	return keep_lowered(l, &c, status);
 }
 
-int caps_refuse(const struct caps *caps, const struct launch *l, struct err *err)
-{
-	return caps_refuse_least(caps, l->least_microusd, err);
-}
-
 int caps_begin(struct launch *l, struct err *err)
 {
 	struct run_caps c = caps_of(l);
@@ -112,9 +107,9 @@ static void caps_explain(const struct launch *l, struct err *err)
 	static const char words[] = "; its cap was the remainder of ";
 	size_t len = strlen(err->msg);
 
-	if (err->kind == ERR_CAP && l->cap_words[0] &&
-	    len + strlen(l->cap_words) + sizeof(words) <= sizeof(err->msg))
-		snprintf(err->msg + len, sizeof(err->msg) - len, "%s%s", words, l->cap_words);
+	if (err->kind == ERR_CAP && l->order.cap_words[0] &&
+	    len + strlen(l->order.cap_words) + sizeof(words) <= sizeof(err->msg))
+		snprintf(err->msg + len, sizeof(err->msg) - len, "%s%s", words, l->order.cap_words);
 }
 
 /* ---- run flags ----
@@ -432,6 +427,7 @@ int launch_read_job(struct launch *l, struct err *err)
 	s->job_ops = config_job_ops(ctx->config);
 	if (s->job_ops->load(&s->job, &setup, err) < 0)
 		return -1;
+	l->order.vram_gb = s->job_ops->needs(s->job)->vram_gb;
 	return launch_check_env(job, s->job_ops->needs(s->job), err);
 }
 
@@ -449,6 +445,7 @@ void launch_replace_job(struct launch *l, const struct job_ops *ops, struct job 
 {
 	l->run.setup.job_ops = ops;
 	l->run.setup.job = job;
+	l->order.vram_gb = ops->needs(job)->vram_gb;
 	launch_make_results(l);
 }
 

@@ -9,7 +9,7 @@
 #include "cmd/show/sizing.h"
 #include "cmd/unattended/unattended.h"
 #include "engine/engine.h"
-#include "wanted.h"
+#include "decide.h"
 #include "runs/caps.h"
 #include "runs/choice.h"
 
@@ -26,8 +26,6 @@ struct launch {
 	struct run_choice choice; /* by wanted.c and decide.c, or what the ledger has of it */
 	struct queued queued;     /* set if the runner of a queue started this process */
 	int64_t least_microusd;   /* cost until a pod of it is up; 0: unknown */
-	/* the cap over runs that limits its max_cost; "": none does */
-	char cap_words[256];
 	/* launch.h: the starter that waits until the pods have the queue; -1: none */
 	int starter;
 	bool keeper_started; /* a client for the pods that it leaves has started (volume.h) */
@@ -90,13 +88,6 @@ int launch_begin(struct launch *l, bool detached, struct err *err);
 int launch_run(struct launch *l);
 /* For struct cmd.failed: makes the object of a run that never began. */
 void launch_failed(struct cmd_context *ctx, const struct err *err);
-/* What config and job, if loaded, require of a pod. Borrows their texts. */
-void launch_want_offers(struct launch *l, struct op_want *want);
-/* Fetches the offers of one provider. as_run: only what a run would use, tied to its volume;
- * ERR_CONFIG then means that a run would never rent there. op_result_free(out) on success. */
-int launch_fetch_offers(struct launch *l, int provider, bool as_run, int64_t most_ms,
-			struct op_result *out, struct err *err);
-enum { LAUNCH_ASK_MS = 60 * 1000 }; /* how long a command waits for a reply that it shows */
 /* `plan` and `run --dry-run`: offers and the planner's choice. Returns the exit status. */
 struct plan_words; /* plan_show.h */
 int launch_plan(struct launch *l, const struct plan_words *words, struct err *err);
@@ -129,7 +120,6 @@ json_t *launch_result_json(struct launch *l);
  * order's max_cost, which the plan, the stages and the check of the balance then use. */
 int caps_fit(struct launch *l, struct err *err);
 int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err);
-int caps_refuse(const struct caps *caps, const struct launch *l, struct err *err);
 int caps_begin(struct launch *l, struct err *err);
 int caps_go_on(struct launch *l, struct err *err);
 
@@ -220,7 +210,9 @@ void quick_free(struct quick *q);
  * Finds every mistake of a config at once: its values, its job, its providers, its plan. Rents
  * nothing and calls no provider. */
 
+/* "chatterbox needs 3.7 GiB for one segment", of GPU memory; "" if the engine's need is unknown. */
 enum { CHECK_NEED = 160 };
+char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs);
 
 /* After config_check() has failed, so that no run follows: notes further mistakes. */
 void check_rest(struct cmd_context *ctx);

@@ -9,7 +9,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/plan_show.h"
 #include "cmd/show/report.h"
-#include "wanted.h"
+#include "decide.h"
 #include "jobs/calibrate/calibrate.h"
 #include "jobs/warm/warm.h"
 #include "volume.h"

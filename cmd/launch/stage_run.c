@@ -11,7 +11,7 @@
 #include "launch.h"
 #include "cmd/show/report.h"
 #include "cmd/unattended/commit_tree.h"
-#include "wanted.h"
+#include "decide.h"
 #include "engine/image.h"
 #include "jobs/command/command.h"
 #include "runs/volume_gc.h"

@@ -11,7 +11,7 @@
 #include "jobs/foreign.h"
 #include "plan/cost.h"
 #include "provider.h"
-#include "wanted.h"
+#include "decide.h"
 
 /* ---- stages ----
  * Reads the stages that follow a render, and finds mistakes before anything is rented. */
@@ -118,6 +118,7 @@ void stage_shape(struct order *o, const struct stage *s)
 	o->disk_gb = section_int(pod, "disk_gb");
 	o->cpu = section_int(pod, "cpu");
 	o->memory_gb = section_int(pod, "memory_gb");
+	o->vram_gb = 0;
 	if (!s->is_deliver && section_count(pod, "gpu")) {
 		size_t count = section_count(pod, "gpu");
 		const char **list = xcalloc(count + 1, sizeof(*list));
@@ -467,12 +468,14 @@ static bool find_offer(struct launch *own, struct offer *out)
 	bool found = false;
 
 	for (int i = 0; i < own->run.setup.provider_count && !found; i++) {
-		CLEANUP(wanted_free) struct wanted w = {0};
+		CLEANUP(wanted_free)
+		struct wanted w = {.order = &own->order, .store = own->ctx->store};
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (launch_fetch_offers(own, i, false, LAUNCH_ASK_MS, &result, &ignored) < 0)
+		if (offers_fetch(&own->order, &own->run.setup.providers[i], false, OFFERS_ASK_MS,
+				 &result, &ignored) < 0)
 			continue;
-		wanted_add(own, &w, result.offers, result.offer_count);
+		wanted_add(&w, result.offers, result.offer_count);
 		wanted_end(&w);
 		for (size_t k = 0; k < w.count; k++)
 			if (!found || w.list[k].price_microusd_h < out->price_microusd_h) {

@@ -3,7 +3,7 @@
 #define BURST_CMD_LAUNCH_VOLUME_H
 
 #include "engine/kept.h"
-#include "wanted.h"
+#include "decide.h"
 #include "launch.h"
 
 /* ---- keep pool ----

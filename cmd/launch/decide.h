@@ -1,0 +1,67 @@
+/* decide.h - what a run decides before it rents */
+#ifndef BURST_CMD_LAUNCH_DECIDE_H
+#define BURST_CMD_LAUNCH_DECIDE_H
+
+#include "cmd/show/plan_show.h"
+#include "offers.h"
+#include "runs/estimate.h"
+
+struct launch;
+
+/* ---- wish ----
+ * What the config wishes of a run: goal, deadline, pods, GPUs. */
+
+/* Reads the wishes into l->choice, once: later calls change nothing. A deadline counts from the
+ * start of the command. ERR_CONFIG: a value is invalid; ERR_CAP: the deadline has passed. */
+int wish_read(struct launch *l, struct err *err);
+/* Pods and GPUs that the order names replace those that were decided. */
+void wish_name(struct choice_row *row, const struct order *o);
+/* For a resumed run: a deadline that its user changed since counts from the start of this command.
+ */
+int wish_renew(struct launch *l, bool given, struct err *err);
+/* Notes invalid values of goal, value_of_time and deadline. */
+void wish_check(const struct section *top, struct mistakes *m);
+
+/* ---- estimate ----
+ * Estimates for what the config wishes of a plan. */
+
+/* The job is loaded; reads the wishes first. Free with estimate_free(). */
+int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
+		  struct err *err);
+
+/* ---- better ----
+ * Finds a choice of GPU and pods that is clearly better than the one that the config or a flag
+ * fixes. */
+
+/* e: estimate for the given GPUs and pods; pick: the plan for them. If the config names GPUs, asks
+ * providers for other offers, for offers_ms each at most; 0: asks none. */
+void better_find(struct better *out, struct launch *l, const struct estimate *e,
+		 const struct plan *pick, int64_t offers_ms);
+
+/* ---- refuse ----
+ * Refuses what no plan can do, with one line and the exit status of a run, before anything is
+ * rented. */
+
+/* Returns -1 with *err if a run with these offers cannot succeed: the deadline or max_cost ends
+ * before a pod is up, or no plan meets the deadline. verdict: of `pick`; PLAN_NOTHING_FITS if the
+ * engine's speed is unknown. */
+int refuse_run(const struct launch *l, const struct estimate *e, const struct plan *pick,
+	       enum plan_verdict verdict, struct err *err);
+
+/* ---- decide ----
+ * Decides before renting what the config leaves open. */
+
+/* Fetches offers, plans, and reports the plan in one line. Sets the number of pods if the config
+ * has none, and the order of GPUs if the config has none and the job needs one. Records the plan in
+ * the run's row. ERR_CAP: no plan can keep the config's deadline, so nothing is rented. Keeps the
+ * config's values if offers or estimates are missing. */
+int launch_decide(struct launch *l, struct err *err);
+
+/* ---- plan offers ----
+ * Plans for offers, and prints the plan. */
+
+/* decide.c: the same for offers that `burst offers --json` wrote, or for list prices. */
+int plan_from_file(struct launch *l, const char *path, struct plan_words *words, struct err *err);
+int plan_from_lists(struct launch *l, struct plan_words *words, struct err *err);
+
+#endif

@@ -1,0 +1,422 @@
+/* offers.c - what the providers offer now, and which of it a run would rent */
+#include "offers.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/gpus.h"
+#include "cmd/show/output.h"
+#include "cmd/show/plan_show.h"
+#include "cmd/show/report.h"
+#include "engine/caller.h"
+
+/* ---- offer list ----
+ * Fetches, sorts and prints what the providers would rent now. */
+
+static int by_number(int64_t x, int64_t y)
+{
+	return (x > y) - (x < y);
+}
+
+/* In the order in which a run would take them. */
+static int by_turn(const void *a, const void *b)
+{
+	const struct known_offer *x = a, *y = b;
+	int way = by_number(x->avoided, y->avoided);
+
+	way = way ? way : by_number(x->provider, y->provider);
+	way = way ? way : by_number(x->offer.wish, y->offer.wish);
+	way = way ? way : by_number(x->offer.price_microusd_h, y->offer.price_microusd_h);
+	way = way ? way : strcmp(x->offer.region, y->offer.region);
+	return way ? way : strcmp(x->offer.id, y->offer.id);
+}
+
+/* Compares offers of all vendors. */
+static int by_price(const void *a, const void *b)
+{
+	const struct known_offer *x = a, *y = b;
+	int way = by_number(x->avoided, y->avoided);
+
+	way = way ? way : by_number(x->offer.price_microusd_h, y->offer.price_microusd_h);
+	return way ? way : by_turn(a, b);
+}
+
+static void add_offers(struct store *store, int provider, const struct op_result *from,
+		       struct known_offer **out, size_t *count)
+{
+	int64_t now = clock_wall_ms();
+	struct offer_past *past = past_of_offers(store, NULL, from->offers, from->offer_count, now);
+
+	*out = xrealloc(*out, (*count + from->offer_count + 1) * sizeof(**out));
+	for (size_t i = 0; i < from->offer_count; i++)
+		(*out)[(*count)++] = (struct known_offer){from->offers[i], past[i], provider,
+							  offer_avoided(&past[i], now)};
+	free(past);
+}
+
+static void tell_remarks(const char *provider, const char *text)
+{
+	const char *line;
+	size_t len;
+
+	while ((line = str_next_line(&text, &len)))
+		log_line(LOG_WARN, "%s: %.*s", provider, (int)len, line);
+}
+
+/* Finds the run's volume, which ties its pods to a place; without it the run cannot rent there. */
+static int find_volume(const struct order *o, const struct engine_provider *p, struct volume *out,
+		       struct err *err)
+{
+	struct op_want want = {.volume.name = o->volume};
+	struct op_result result = {0};
+
+	if (!want.volume.name || !want.volume.name[0])
+		return 0;
+	if (caller_perform(p, OP_VOLUME, &want, OFFERS_ASK_MS, &result, err) == 0) {
+		if (result.volume_count)
+			*out = result.volumes[0];
+		op_result_free(&result);
+		return 0;
+	}
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (!o->volume_create) {
+		err->kind = ERR_CONFIG;
+		return -1;
+	}
+	err_clear(err);
+	COPY_TEXT(out->name, want.volume.name);
+	log_line(LOG_NOTE,
+		 "%s: a run would create volume \"%s\", and then rent only where that "
+		 "is",
+		 p->ops->name, want.volume.name);
+	return 0;
+}
+
+int offers_fetch(const struct order *o, const struct engine_provider *p, bool as_run,
+		 int64_t most_ms, struct op_result *out, struct err *err)
+{
+	struct op_want want;
+
+	order_want(o, &want);
+	if (as_run && find_volume(o, p, &want.offers.volume, err) < 0)
+		return -1;
+	return caller_perform(p, OP_OFFERS, &want, most_ms, out, err);
+}
+
+int offer_list_fetch(const struct order *o, const struct run *run, bool as_run,
+		     struct known_offer **out, size_t *count, struct err *err)
+{
+	const struct engine_setup *s = &run->setup;
+	enum err_kind why = ERR_NONE;
+	int failed = 0;
+
+	*out = NULL;
+	*count = 0;
+	for (int i = 0; i < s->provider_count; i++) {
+		const char *name = s->providers[i].ops->name;
+		struct op_result result = {0};
+		if (offers_fetch(o, &s->providers[i], as_run, OFFERS_ASK_MS, &result, err) < 0) {
+			if (s->provider_count == 1 && err->kind != ERR_NO_CAPACITY)
+				return err_wrap(err, "%s", name);
+			log_line(LOG_WARN, "%s: %s", name, err->msg);
+			failed += err->kind != ERR_NO_CAPACITY;
+			why = err->kind;
+			err_clear(err);
+			continue;
+		}
+		tell_remarks(name, str_text(&result.text));
+		add_offers(run->runs->store, i, &result, out, count);
+		op_result_free(&result);
+	}
+	if (failed && failed == s->provider_count)
+		return err_set(err, why, "none of the %d providers is ready to rent from", failed);
+	if (*count)
+		qsort(*out, *count, sizeof(**out), as_run ? by_turn : by_price);
+	return 0;
+}
+
+void offer_list_print(FILE *to, const struct known_offer *offers, size_t count)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	char text[32], why[160];
+	bool any_avoided = count && offers[count - 1].avoided;
+
+	table_column(t, "PROVIDER", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "GPU", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "VRAM", TABLE_RIGHT, 1);
+	table_column(t, "REGION", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "KIND", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "STOCK", TABLE_LEFT, 2);
+	table_column(t, "$/H", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "WITH", TABLE_LEFT, 3);
+	if (any_avoided)
+		table_column(t, "AVOIDED", TABLE_LEFT, TABLE_SHRINKS);
+	for (size_t i = 0; i < count; i++) {
+		const struct offer *o = &offers[i].offer;
+		table_cell(t, "%s", o->provider);
+		table_cell(t, o->gpus > 1 ? "%s x%d" : "%s", o->gpu, o->gpus);
+		table_cell(t, o->vram_gb ? "%d GB" : "-", o->vram_gb);
+		table_cell(t, "%s", o->region);
+		table_cell(t, "%s", o->spot ? "spot" : "on demand");
+		table_cell(t, "%s", o->stock[0] ? o->stock : "-");
+		table_cell(t, "%s", money_show(text, sizeof(text), o->price_microusd_h));
+		table_cell(t, "%s", o->with[0] ? o->with : "-");
+		if (any_avoided)
+			table_cell(t, "%s",
+				   offer_past_show(why, sizeof(why), &offers[i].past,
+						   clock_wall_ms()));
+	}
+	table_print(t, to, terminal_width(to));
+}
+
+static json_t *avoided_json(const struct known_offer *k)
+{
+	char at[32], until[32];
+
+	if (!k->avoided)
+		return json_null();
+	return json_pack("{s:s,s:s,s:o}", "given_up_at",
+			 clock_rfc3339(at, sizeof(at), k->past.bad_at_ms), "until",
+			 clock_rfc3339(until, sizeof(until), k->past.bad_until_ms), "reason",
+			 report_text(k->past.bad_why));
+}
+
+json_t *offer_list_json(const struct known_offer *k)
+{
+	const struct offer *o = &k->offer;
+
+	return json_pack("{s:o,s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o,s:o,s:o}", "provider",
+			 report_text(o->provider), "id", report_text(o->id), "gpu",
+			 report_text(o->gpu), "gpus", o->gpus, "vram_gb", o->vram_gb, "region",
+			 report_text(o->region), "spot", o->spot, "stock", report_text(o->stock),
+			 "price_usd_hour", report_dollars(o->price_microusd_h), "with",
+			 o->with[0] ? report_text(o->with) : json_null(), "avoided",
+			 avoided_json(k));
+}
+
+/* ---- wanted ----
+ * Narrows offers to those that a run would rent, and says what it left out. */
+
+/* ---- what a provider narrows by itself ---- */
+
+static bool is_its_provider(const struct section *top, const char *provider)
+{
+	size_t count = section_has(top, "provider") ? section_count(top, "provider") : 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(section_item(top, "provider", i), provider))
+			return true;
+	return !count; /* the default is no wish */
+}
+
+static bool lists(const struct section *conf, const char *key, const char *text)
+{
+	for (size_t i = 0; i < section_count(conf, key); i++)
+		if (!strcmp(section_item(conf, key, i), text))
+			return true;
+	return !section_count(conf, key);
+}
+
+/* RunPod's clouds and data centres; volumes are in its secure cloud alone. */
+static bool is_its_place(const struct wanted *w, const struct config *config, const struct offer *o)
+{
+	const struct section *conf = config_provider(config, o->provider);
+	const char *name = w->order->volume;
+	bool community = starts_with(o->id, "COMMUNITY/");
+
+	if (strcmp(o->provider, "runpod") != 0 || !conf)
+		return true;
+	if (!strcmp(section_text(conf, "cloud"), community ? "SECURE" : "COMMUNITY") ||
+	    (community && name && name[0]))
+		return false;
+	return !o->region[0] || lists(conf, "datacenters", o->region);
+}
+
+static void find_volumes(struct wanted *w)
+{
+	const char *name = w->order->volume;
+	size_t count = 0;
+
+	if (w->volumes || !name || !name[0] ||
+	    store_volumes(w->store, &w->volumes, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(w->volumes[i].name, name) && w->volumes[i].region[0])
+			w->volumes[w->volume_count++] = w->volumes[i];
+}
+
+/* A volume cannot leave its region. One that is not made yet, or is everywhere, ties no offer. */
+static bool is_at_volume(const struct wanted *w, const struct offer *o)
+{
+	bool tied = false;
+
+	for (size_t i = 0; i < w->volume_count; i++) {
+		if (strcmp(w->volumes[i].provider, o->provider) != 0)
+			continue;
+		if (!strcmp(w->volumes[i].region, o->region))
+			return true;
+		tied = true;
+	}
+	return !tied || !o->region[0];
+}
+
+/* The first wish that the offer fulfils; -1: none. Without wishes, a pod has one card. */
+static int wish_of(const char *const *wishes, const struct offer *o)
+{
+	char name[GPU_MAX];
+	int count;
+
+	for (int i = 0; wishes && wishes[i]; i++)
+		if (gpu_parse(wishes[i], name, sizeof(name), &count) &&
+		    (count == o->gpus || gpu_is_none(o->gpu)) && gpu_satisfies(name, o->gpu))
+			return i;
+	return (!wishes || !wishes[0]) && o->gpus <= 1 ? 0 : -1;
+}
+
+/* ---- what holds for all ---- */
+
+static bool fails(const struct order *order, const struct offer *o, enum not_wanted *why)
+{
+	int64_t most = order->max_price_microusd_h;
+
+	*why = o->spot && !order->spot              ? NOT_SPOT
+	       : !strcasecmp(o->stock, "none")      ? NOT_IN_STOCK
+	       : most && o->price_microusd_h > most ? NOT_AT_PRICE
+						    : NOT_WANTED_KINDS;
+	return *why != NOT_WANTED_KINDS;
+}
+
+static void leave_out(struct wanted *w, enum not_wanted why, const struct offer *o)
+{
+	bool first = !w->left_out[why]++;
+
+	if (why == NOT_AT_PRICE && (first || o->price_microusd_h < w->cheapest.price_microusd_h))
+		w->cheapest = *o;
+}
+
+static void keep(struct offer **list, size_t *count, const struct offer *o)
+{
+	*list = xrealloc(*list, (*count + 1) * sizeof(**list));
+	(*list)[(*count)++] = *o;
+}
+
+static void add(struct wanted *w, const struct offer *o, bool avoided)
+{
+	enum not_wanted why;
+
+	if (fails(w->order, o, &why))
+		leave_out(w, why, o);
+	else if (avoided)
+		keep(&w->avoided, &w->avoided_count, o);
+	else
+		keep(&w->list, &w->count, o);
+}
+
+static void add_all(struct wanted *w, const struct offer *from, size_t count, const bool *avoided)
+{
+	int64_t now = clock_wall_ms();
+	struct offer_past *past = past_of_offers(w->store, NULL, from, count, now);
+
+	for (size_t i = 0; i < count; i++)
+		add(w, &from[i], offer_avoided(&past[i], now) || (avoided && avoided[i]));
+	free(past);
+}
+
+void wanted_add(struct wanted *w, const struct offer *from, size_t count)
+{
+	add_all(w, from, count, NULL);
+}
+
+void wanted_add_unasked(struct wanted *w, const struct config *config, const struct offer *from,
+			size_t count, const bool *avoided)
+{
+	const struct section *top = config_top(config);
+	struct offer *kept = xcalloc(count + 1, sizeof(*kept));
+	bool *bad = xcalloc(count + 1, sizeof(*bad));
+	size_t n = 0;
+
+	find_volumes(w);
+	for (size_t i = 0; i < count; i++) {
+		struct offer o = from[i];
+		o.wish = wish_of(w->order->gpus, &o);
+		if (!is_its_provider(top, o.provider)) {
+			leave_out(w, NOT_ITS_PROVIDER, &o);
+		} else if (!is_its_place(w, config, &o)) {
+			leave_out(w, NOT_ITS_PLACE, &o);
+		} else if (!is_at_volume(w, &o)) {
+			leave_out(w, NOT_AT_VOLUME, &o);
+		} else if (o.wish < 0) {
+			leave_out(w, NOT_ITS_GPU, &o);
+		} else {
+			bad[n] = avoided && avoided[i];
+			kept[n++] = o;
+		}
+	}
+	add_all(w, kept, n, bad);
+	free(kept);
+	free(bad);
+}
+
+void wanted_end(struct wanted *w)
+{
+	if (w->count) {
+		w->left_out[NOT_AFTER_FAILURE] = w->avoided_count;
+		return;
+	}
+	free(w->list);
+	w->list = TAKE(w->avoided);
+	w->count = w->avoided_count;
+	w->avoided_count = 0;
+}
+
+/* ---- words ---- */
+
+void wanted_tell(const struct wanted *w)
+{
+	CLEANUP(str_free) struct str volume = STR_INIT;
+
+	if (w->volume_count)
+		str_addf(&volume, "not where volume \"%s\" is:", w->volumes[0].name);
+	for (size_t i = 0; i < w->volume_count; i++)
+		str_addf(&volume, "%s %s", i ? "," : "", w->volumes[i].region);
+	const char *const whys[NOT_WANTED_KINDS] = {
+		[NOT_ITS_PROVIDER] = "at a provider that is not in provider",
+		[NOT_ITS_PLACE] = "not in the cloud or data centers of providers.runpod",
+		[NOT_AT_VOLUME] = str_text(&volume),
+		[NOT_ITS_GPU] = "not of a GPU, or a number of them, that gpu asks for",
+		[NOT_SPOT] = "a spot pod, and spot is false (--spot)",
+		[NOT_IN_STOCK] = "out of stock",
+		[NOT_AT_PRICE] = "above caps.max_price_per_hour",
+		[NOT_AFTER_FAILURE] = "avoided, since its last pod was bad",
+	};
+
+	for (int i = 0; i < NOT_WANTED_KINDS; i++)
+		if (w->left_out[i])
+			log_line(LOG_NOTE, "%zu offer%s left out: %s", w->left_out[i],
+				 w->left_out[i] == 1 ? " is" : "s are", whys[i]);
+}
+
+int wanted_check_price(const struct wanted *w, struct err *err)
+{
+	char price[32], offer[PLAN_TEXT];
+
+	if (w->count || !w->left_out[NOT_AT_PRICE])
+		return 0;
+	err_set(err, ERR_CAP,
+		"every offer is above caps.max_price_per_hour: the cheapest costs %s an hour (%s); "
+		"raise the cap, or choose another GPU",
+		money_show(price, sizeof(price), w->cheapest.price_microusd_h),
+		plan_offer(offer, &w->cheapest));
+	return err_about(err, "caps.max_price_per_hour");
+}
+
+void wanted_free(struct wanted *w)
+{
+	free(w->list);
+	free(w->avoided);
+	free(w->volumes);
+	*w = (struct wanted){0};
+}

@@ -1,0 +1,222 @@
+/* order.c - reads from a config what its run rents, for what, and what it may cost */
+#include "order.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "engine/kept.h"
+
+size_t order_count(const char *const *list)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	return n;
+}
+
+static const char **copy(const char *const *list)
+{
+	size_t count = order_count(list);
+	const char **to = xcalloc(count + 1, sizeof(*to));
+
+	if (count)
+		memcpy(to, list, count * sizeof(*to));
+	return to;
+}
+
+static const char **items(const struct section *s, const char *key)
+{
+	const char **list = xcalloc(section_count(s, key) + 1, sizeof(*list));
+
+	for (size_t i = 0; i < section_count(s, key); i++)
+		list[i] = section_item(s, key, i);
+	return list;
+}
+
+void order_providers(struct order *o, const char *const *names)
+{
+	free(o->providers);
+	o->providers = copy(names);
+}
+
+void order_gpus(struct order *o, const char *const *names)
+{
+	free(o->gpus);
+	o->gpus = names && names[0] ? copy(names) : NULL;
+}
+
+void order_copy(struct order *out, const struct order *from)
+{
+	*out = *from;
+	out->providers = copy(from->providers);
+	out->gpus = from->gpus ? copy(from->gpus) : NULL;
+	out->stages = from->stages ? copy(from->stages) : NULL;
+}
+
+void order_free(struct order *o)
+{
+	free(o->providers);
+	free(o->gpus);
+	free(o->stages);
+	*o = (struct order){0};
+}
+
+/* A value that is no time was refused when the config was checked. */
+static int64_t keep_warm_ms(const char *text)
+{
+	int64_t ms = 0;
+
+	if (text && !strcmp(text, "auto"))
+		return KEEP_WARM_AUTO;
+	return text && duration_parse(text, &ms, NULL) == 0 ? ms : 0;
+}
+
+static void read_rest(struct order *o, const struct section *top)
+{
+	const struct section *caps = section_group(top, "caps"), *pod = section_group(top, "pod"),
+			     *volume = section_group(top, "volume");
+
+	o->max_cost_microusd = section_int(caps, "max_cost");
+	o->max_duration_ms = section_int(caps, "max_duration");
+	o->max_price_microusd_h = section_int(caps, "max_price_per_hour");
+	o->volume = section_text(volume, "name");
+	o->volume_gb = section_int(volume, "size_gb");
+	o->volume_create = section_bool(volume, "create");
+	o->code = section_text(section_group(top, "code"), "path");
+	o->image = section_text(pod, "image");
+	o->disk_gb = section_int(pod, "disk_gb");
+	o->cpu = section_int(pod, "cpu");
+	o->memory_gb = section_int(pod, "memory_gb");
+	o->worker_root = section_bool(pod, "worker_root");
+	o->unproven_ok = section_bool(pod, "allow_unproven_switch");
+}
+
+static const char **stage_names(const struct config *config)
+{
+	const struct section *job = config_job(config);
+	size_t count = job ? section_count(job, "then") : 0, n = 0;
+	bool delivers = section_has(config_top(config), "deliver");
+	const char **list = count || delivers ? xcalloc(count + 2, sizeof(*list)) : NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = section_text(section_group_at(job, "then", i), "name");
+		list[n++] = name ? name : "";
+	}
+	if (delivers)
+		list[n++] = "deliver";
+	return list;
+}
+
+void order_read(struct order *out, const struct config *config)
+{
+	const struct section *top = config ? config_top(config) : NULL;
+
+	*out = (struct order){.config = "", .job = ""};
+	if (!config)
+		return;
+	out->config = config_path(config) ? config_path(config) : "";
+	if (config_job(config)) {
+		out->job = config_job_name(config);
+		out->output = section_text(config_job(config), "output");
+	}
+	out->providers = items(top, "provider");
+	out->gpus = section_count(top, "gpu") ? items(top, "gpu") : NULL;
+	out->pods = section_has(top, "pods") ? section_int(top, "pods") : 0;
+	out->spot = section_bool(top, "spot");
+	out->retry_until_up = section_bool(top, "retry_until_up");
+	out->wait_ms = section_int(top, "wait");
+	out->lease_ms = section_int(top, "lease");
+	out->boot_limit_ms = section_int(top, "boot_limit");
+	out->keep_on_failure_ms = section_int(top, "keep_on_failure");
+	out->keep_warm_ms = keep_warm_ms(section_text(top, "keep_warm"));
+	out->stages = stage_names(config);
+	read_rest(out, top);
+}
+
+void order_want(const struct order *o, struct op_want *want)
+{
+	*want = (struct op_want){.offers = {.gpus = o->gpus,
+					    .vram_gb = o->vram_gb,
+					    .spot = o->spot,
+					    .cpu = o->cpu,
+					    .memory_gb = o->memory_gb,
+					    .disk_gb = o->disk_gb,
+					    .image = o->image}};
+}
+
+/* ---- known providers ----
+ * The providers that the configs and the ledger know. */
+
+enum { NAMES_MAX = 32 };
+
+static bool names_have(char *const *names, const char *name)
+{
+	for (; *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
+void names_free(char **names)
+{
+	for (char **at = names; at && *at; at++)
+		free(*at);
+	free(names);
+}
+
+static void add(char **names, const char *name)
+{
+	size_t count = 0;
+
+	while (names[count])
+		count++;
+	if (count < NAMES_MAX && !names_have(names, name))
+		names[count] = xstrdup(name);
+}
+
+static void add_section(char **names, const struct section *top)
+{
+	for (size_t i = 0; i < section_count(top, "provider"); i++)
+		add(names, section_item(top, "provider", i));
+}
+
+char **providers_of_configs(const struct cmd_context *ctx)
+{
+	char **names = xcalloc(NAMES_MAX + 1, sizeof(*names));
+	struct mistakes ignored = {0};
+	struct config_source ask = {.project_only = true,
+				    .mistakes = &ignored,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
+	struct config *project = NULL;
+	struct err why = {0};
+
+	add_section(names, config_top(ctx->config));
+	if (config_open(&project, &ask, &why) == 0)
+		add_section(names, config_top(project));
+	config_free(project);
+	mistakes_free(&ignored);
+	return names;
+}
+
+char **providers_of_ledger(const struct cmd_context *ctx)
+{
+	char **names = xcalloc(NAMES_MAX + 1, sizeof(*names));
+	struct volume_row *volumes = NULL;
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (ctx->no_ledger.kind)
+		return names;
+	if (store_pods(ctx->store, NULL, false, &pods, &count, NULL) == 0)
+		for (size_t i = 0; i < count; i++)
+			add(names, pods[i].provider);
+	if (store_volumes(ctx->store, &volumes, &count, NULL) == 0)
+		for (size_t i = 0; i < count; i++)
+			add(names, volumes[i].provider);
+	free(pods);
+	free(volumes);
+	return names;
+}
