@@ -39,7 +39,7 @@ static int calibrate(struct launch *l, struct err *err)
 				"calibrated",
 				config_job_name(ctx->config));
 	if (status == 0 && (status = read_most(ctx, &most, err)) == 0 &&
-	    (status = launch_open_providers(l, err)) == 0)
+	    (status = launch_open_providers(&l->order, &l->run, err)) == 0)
 		status = calibrate_choose_cards(l, cards, &count, err);
 	if (status == 0) {
 		calibrate_show_plan(stderr, cards, count, most);

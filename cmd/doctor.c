@@ -153,7 +153,8 @@ static void check_volume(struct launch *l, int provider, struct findings *f)
 {
 	struct err why = {0};
 
-	if (config_job(l->ctx->config) && volume_trust_check(l, provider, &why) < 0 &&
+	if (config_job(l->ctx->config) &&
+	    volume_trust_check(l->ctx, &l->order, &l->run.setup.providers[provider], &why) < 0 &&
 	    why.kind == ERR_CONFIG)
 		findings_say(f, "bad", "%s", why.msg);
 }
@@ -241,7 +242,8 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 
 	if (!l->run.setup.job)
 		return true;
-	if (offers_fetch(&l->order, &l->run.setup.providers[provider], true, OFFERS_ASK_MS, &result, &err) < 0) {
+	if (offers_fetch(&l->order, &l->run.setup.providers[provider], true, OFFERS_ASK_MS, &result,
+			 &err) < 0) {
 		findings_say(f, err.kind == ERR_CONFIG ? stops(l) : "warn", "%s: %s", name,
 			     err.msg);
 		return err.kind != ERR_CONFIG;
@@ -401,7 +403,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	check_ledger(ctx, &f);
 	launch_init(&l, ctx);
 	check_job(&l, &f);
-	if (launch_open_providers(&l, err) < 0) {
+	if (launch_open_providers(&l.order, &l.run, err) < 0) {
 		findings_say(&f, "bad", "%s", err->msg);
 		err_clear(err);
 	}

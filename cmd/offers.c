@@ -41,7 +41,7 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 
 	launch_init(&l, ctx);
 	read_need(&l);
-	int status = launch_open_providers(&l, err);
+	int status = launch_open_providers(&l.order, &l.run, err);
 	if (status == 0)
 		status = offer_list_fetch(&l.order, &l.run, false, &offers, &count, err);
 	if (status == 0 && ctx->json) {

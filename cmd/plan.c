@@ -23,7 +23,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		status = plan_from_lists(&l, &words, err);
 	else if (status == 0 && opt_has(ctx, "offers"))
 		status = plan_from_file(&l, opt_text(ctx, "offers"), &words, err);
-	else if (status == 0 && (status = launch_open_providers(&l, err)) == 0)
+	else if (status == 0 && (status = launch_open_providers(&l.order, &l.run, err)) == 0)
 		status = launch_plan(&l, &words, err);
 	launch_free(&l);
 	return status;

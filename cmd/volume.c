@@ -198,7 +198,7 @@ static int refresh(struct launch *l, struct err *err)
 				store_remove_volume(l->ctx->store, rows[k].provider, rows[k].id,
 						    NULL);
 		for (size_t k = 0; k < result.volume_count; k++)
-			volume_remember(l->ctx, p->ops->name, &result.volumes[k], NULL);
+			volume_remember(l->ctx->store, p->ops->name, &result.volumes[k], NULL);
 		op_result_free(&result);
 	}
 	free(rows);
@@ -374,16 +374,18 @@ static int create(struct launch *l, const char *name, struct err *err)
 	struct volume_row row;
 	char price[32];
 
-	if (volume_trust_size(l, name, err) < 0)
+	if (volume_trust_size(l->ctx, l->run.setup.providers[0].ops->name, name, l->order.volume_gb,
+			      err) < 0)
 		return -1;
-	int made = volume_make(l, &l->run.setup.providers[0], name, l->order.gpus, &row, err);
+	int made = volume_make(l->ctx, &l->run.setup.providers[0], name, l->order.volume_gb,
+			       l->order.gpus, &row, err);
 	if (made < 0)
 		return -1;
 	output_line(stdout, "volume %s of %s: %lld GB, %s a month", row.name, row.provider,
 		    (long long)row.size_gb,
 		    money_show(price, sizeof(price), row.price_microusd_month));
 	/* an existing volume may belong to another project, so leave the question to a run */
-	return made ? volume_trust_note(l, row.provider, name, err) : 0;
+	return made ? volume_trust_note(l->ctx, row.provider, name, err) : 0;
 }
 
 static int in_use(struct launch *l, const struct volume_row *v, struct err *err)
@@ -420,7 +422,7 @@ static int remove_volume(struct launch *l, const char *name, struct err *err)
 	op_result_free(&result);
 	store_remove_volume(l->ctx->store, v.provider, v.id, NULL);
 	volume_intent_drop(l->ctx->store, provider_of(l, v.provider), v.name);
-	volume_trust_forget(l, v.provider, v.name, NULL);
+	volume_trust_forget(l->ctx, v.provider, v.name, NULL);
 	output_line(stdout, "volume %s of %s: removed", v.name, v.provider);
 	return 0;
 }
@@ -432,9 +434,9 @@ static int warm(struct launch *l, const char *name, struct err *err)
 
 	if (opt_int(l->ctx, "memory", 1, 65536, &memory_gb, err) < 0)
 		return -1;
-	if (find(l, name, &v, err) < 0 || volume_trust_note(l, v.provider, v.name, err) < 0)
+	if (find(l, name, &v, err) < 0 || volume_trust_note(l->ctx, v.provider, v.name, err) < 0)
 		return -1;
-	return volume_warm(l, &v, memory_gb, stdout, err);
+	return volume_warm(l, &v, memory_gb, err);
 }
 
 /* ---- the command ---- */
@@ -461,7 +463,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	const char *third = ctx->arg_count > 2 ? ctx->args[2] : NULL;
 
 	launch_init(&l, ctx);
-	int status = check_flags(ctx, what, err) < 0 ? -1 : launch_open_providers(&l, err);
+	int status =
+		check_flags(ctx, what, err) < 0 ? -1 : launch_open_providers(&l.order, &l.run, err);
 	if (status < 0)
 		;
 	else if (!strcmp(what, "ls") && !name)

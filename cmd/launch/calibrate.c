@@ -250,7 +250,7 @@ static int warm_volume(struct launch *l, struct calibrate_card *c, struct err *e
 	const struct plan pick = {.machine = 0};
 	int status = estimate_make(&e, l, &c->offer, 1, err);
 
-	if (status == 0 && warm_first_due(l, &e, &pick))
+	if (status == 0)
 		status = warm_first(l, &e, &pick, &c->cost_microusd, err);
 	estimate_free(&e);
 	return status < 0 ? -1 : 0;
@@ -258,10 +258,9 @@ static int warm_volume(struct launch *l, struct calibrate_card *c, struct err *e
 
 static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 {
-	if (launch_check_width(l, err) < 0 || launch_open_providers(l, err) < 0 ||
-	    load_job(l, c, err) < 0 || volume_trust(l, NULL, err) < 0 ||
-	    runs_settle(&l->ctx->runs, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
-	    launch_check_files(l, err) < 0 || warm_volume(l, c, err) < 0 ||
+	if (launch_check_width(l, err) < 0 || launch_open_providers(&l->order, &l->run, err) < 0 ||
+	    load_job(l, c, err) < 0 || volume_trust(l->ctx, &l->order, &l->run, NULL, err) < 0 ||
+	    launch_may_rent(l, err) < 0 || warm_volume(l, c, err) < 0 ||
 	    launch_begin(l, false, err) < 0)
 		return -1;
 	struct core_conf *conf = &l->run.setup.conf;

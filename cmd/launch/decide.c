@@ -654,7 +654,7 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 		enum plan_verdict verdict = estimate_choose(&e, &pick);
 		bool found = verdict != PLAN_NOTHING_FITS;
 		status = l->stage ? 0 : refuse_run(l, &e, &pick, verdict, err);
-		if (status == 0 && found && may_warm && warm_first_due(l, &e, &pick))
+		if (status == 0 && found && may_warm)
 			status = warm_first(l, &e, &pick, &warming_microusd, err);
 		if (status == 0 && found)
 			act_on(l, &e, &pick);

@@ -71,7 +71,7 @@ static int keep_lowered(struct launch *l, const struct run_caps *c, int status)
 	return status;
 }
 
-int caps_fit(struct launch *l, struct err *err)
+static int caps_fit(struct launch *l, struct err *err)
 {
 	struct run_caps c = caps_of(l);
 
@@ -350,18 +350,18 @@ void launch_free(struct launch *l)
 
 /* ---- providers ---- */
 
-int launch_open_providers(struct launch *l, struct err *err)
+int launch_open_providers(const struct order *o, struct run *run, struct err *err)
 {
-	size_t count = order_count(l->order.providers);
+	size_t count = order_count(o->providers);
 
 	for (size_t i = 0; i < count; i++) {
-		if (run_open_account(&l->run, l->order.providers[i], err) == 0)
+		if (run_open_account(run, o->providers[i], err) == 0)
 			continue;
 		if (!err_is_credentials(err->kind) || count == 1)
 			return -1;
 		log_line(LOG_WARN, "%s; continuing without it", err->msg);
 	}
-	if (!l->run.setup.provider_count)
+	if (!run->setup.provider_count)
 		return -1;
 	err_clear(err);
 	return 0;
@@ -530,19 +530,15 @@ int launch_check_width(struct launch *l, struct err *err)
 	return run_check_width(&l->run, MAX(l->order.pods, 1), err);
 }
 
-int launch_check_balance(struct launch *l, struct err *err)
+int launch_may_rent(struct launch *l, struct err *err)
 {
-	return run_check_balance(&l->run, l->order.max_cost_microusd, err);
-}
+	bool has_files = l->run.setup.job_ops != &job_warm;
 
-int launch_check_files(struct launch *l, struct err *err)
-{
-	return run_check_files(&l->run, l->order.volume, err);
-}
-
-int launch_check_detached(const struct launch *l, struct err *err)
-{
-	return runs_check_detached(&l->ctx->runs, l->order.config, l->order.job, err);
+	return runs_settle(&l->ctx->runs, NULL, err) < 0 || caps_fit(l, err) < 0 ||
+			       run_check_balance(&l->run, l->order.max_cost_microusd, err) < 0 ||
+			       (has_files && run_check_files(&l->run, l->order.volume, err) < 0)
+		       ? -1
+		       : 0;
 }
 
 /* ---- launch run ----

@@ -44,9 +44,9 @@ void launch_init(struct launch *l, struct cmd_context *ctx);
 void launch_within(struct launch *out, const struct launch *l);
 void launch_free(struct launch *l);
 
-/* Opens the providers that the config names. With several providers, a missing account or key of
+/* Opens the providers that the order names. With several providers, a missing account or key of
  * one is only a warning. */
-int launch_open_providers(struct launch *l, struct err *err);
+int launch_open_providers(const struct order *o, struct run *run, struct err *err);
 
 /* Reads the config's job without locks, only for its needs. */
 int launch_read_job(struct launch *l, struct err *err);
@@ -70,15 +70,11 @@ int launch_load_to_render(struct launch *l, struct err *err);
 
 /* Raises the limit of descriptors. ERR_CONFIG if `pods` exceed it. */
 int launch_check_width(struct launch *l, struct err *err);
-/* ERR_BALANCE: no account can pay what this run may cost. An account that reports no balance counts
- * as able. */
-int launch_check_balance(struct launch *l, struct err *err);
-/* ERR_CREDENTIALS: a provider refuses the keys for files of its volumes, and the config names no
- * other. */
-int launch_check_files(struct launch *l, struct err *err);
-/* ERR_BUSY while pods of a detached run of the same job may still work, though its client is gone.
- */
-int launch_check_detached(const struct launch *l, struct err *err);
+/* Settles what dead runs left, and checks that this one may rent; the accounts are open. Lowers
+ * max_cost to what caps over runs leave. ERR_CAP: they leave nothing. ERR_BALANCE: no account can
+ * pay what the run may cost; one that reports no balance counts as able. ERR_CREDENTIALS: a
+ * provider refuses the keys for files of its volumes, and the config names no other. */
+int launch_may_rent(struct launch *l, struct err *err);
 /* Fills the engine's settings from the order; the job is loaded. */
 void launch_conf(struct launch *l);
 /* Adds a new run to the ledger, with its folder and its lock. */
@@ -118,7 +114,6 @@ json_t *launch_result_json(struct launch *l);
 
 /* As in runs/caps.h, with the caps of the config. What is left of a cap over runs becomes the
  * order's max_cost, which the plan, the stages and the check of the balance then use. */
-int caps_fit(struct launch *l, struct err *err);
 int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err);
 int caps_begin(struct launch *l, struct err *err);
 int caps_go_on(struct launch *l, struct err *err);

@@ -23,7 +23,8 @@ static void warn_of_volumes(struct launch *l)
 {
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct err why = {0};
-		if (volume_trust_check(l, i, &why) < 0 && why.kind == ERR_CONFIG)
+		if (volume_trust_check(l->ctx, &l->order, &l->run.setup.providers[i], &why) < 0 &&
+		    why.kind == ERR_CONFIG)
 			log_line(LOG_WARN, "%s", why.msg);
 	}
 }

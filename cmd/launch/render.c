@@ -146,9 +146,9 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	if (status == 0)
 		status = launch_load_to_render(&l, err);
 	if (status == 0)
-		status = launch_open_providers(&l, err);
+		status = launch_open_providers(&l.order, &l.run, err);
 	if (status == 0)
-		status = volume_trust(&l, row->id, err);
+		status = volume_trust(ctx, &l.order, &l.run, row->id, err);
 	if (status == 0)
 		status = runs_settle(&ctx->runs, row->id, err);
 	if (status == 0)
@@ -244,11 +244,11 @@ const struct opt launch_resume_opts[] = {
 /* Asks the providers what the run may rent, and its price. */
 static int check(struct launch *l, struct err *err)
 {
+	const struct order *o = &l->order;
+
 	earlier_name_resume(l);
-	if (volume_trust(l, NULL, err) < 0 || runs_settle(&l->ctx->runs, NULL, err) < 0)
-		return -1;
-	return launch_check_detached(l, err) < 0 || caps_fit(l, err) < 0 ||
-			       launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0
+	return volume_trust(l->ctx, o, &l->run, NULL, err) < 0 || launch_may_rent(l, err) < 0 ||
+			       runs_check_detached(&l->ctx->runs, o->config, o->job, err) < 0
 		       ? -1
 		       : launch_decide(l, err);
 }
@@ -258,7 +258,7 @@ static int render_open(struct launch *l, bool detached, struct err *err)
 	int starter = detach_starter();
 
 	if (launch_foresee(l, err) < 0 || travel_check(l, false, err) < 0 ||
-	    launch_open_providers(l, err) < 0 || check(l, err) < 0 ||
+	    launch_open_providers(&l->order, &l->run, err) < 0 || check(l, err) < 0 ||
 	    launch_begin(l, detached, err) < 0)
 		return -1;
 	if (detached)
@@ -284,7 +284,7 @@ int render(struct launch *l, bool detached, struct err *err)
 int render_plan(struct launch *l, struct err *err)
 {
 	if (launch_peek_job(l, err) < 0 || launch_foresee(l, err) < 0 ||
-	    travel_check(l, true, err) < 0 || launch_open_providers(l, err) < 0)
+	    travel_check(l, true, err) < 0 || launch_open_providers(&l->order, &l->run, err) < 0)
 		return -1;
 	return launch_plan(l, &(struct plan_words){0}, err);
 }

@@ -566,16 +566,16 @@ static int run_own(struct stage_work *w, struct launch *own, struct err *err)
 	own->finish = stage_judge;
 	narrow(w, &own->order);
 	if (copy_wishes(own, w->l, err) < 0 || make_job(w, own, err) < 0 ||
-	    launch_check_width(own, err) < 0 || launch_open_providers(own, err) < 0 ||
-	    runs_settle(&own->ctx->runs, NULL, err) < 0)
+	    launch_check_width(own, err) < 0 ||
+	    launch_open_providers(&own->order, &own->run, err) < 0)
+		return -1;
+	own->run.setup.ignore_hangup = w->l->run.setup.ignore_hangup;
+	run_lend_output(&own->run, &w->l->run);
+	if (launch_may_rent(own, err) < 0)
 		return -1;
 	/* settling may have released signals, and the run has yet to record its end */
 	engine_hold_signals();
-	own->run.setup.ignore_hangup = w->l->run.setup.ignore_hangup;
-	run_lend_output(&own->run, &w->l->run);
-	if (caps_fit(own, err) < 0 || launch_check_balance(own, err) < 0 ||
-	    launch_check_files(own, err) < 0 || launch_decide(own, err) < 0 ||
-	    launch_begin(own, false, err) < 0)
+	if (launch_decide(own, err) < 0 || launch_begin(own, false, err) < 0)
 		return -1;
 	return launch_run(own);
 }
@@ -709,7 +709,7 @@ static int may_go(struct stage_work *w, struct err *err)
 
 	int found = stage_newest(&l->ctx->runs, l->order.config, l->order.job, w->s->name, false,
 				 &newest, err);
-	if (found < 0 || volume_trust(l, l->run.row.id, err) < 0)
+	if (found < 0 || volume_trust(l->ctx, &l->order, &l->run, l->run.row.id, err) < 0)
 		return -1;
 	if (found && run_is_alive(&l->ctx->runs, newest.id))
 		return err_set(err, ERR_BUSY,

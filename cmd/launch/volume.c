@@ -219,7 +219,7 @@ int image_make_at_modal(struct launch *l, struct err *err)
 
 enum { MAKE_MS = 60000, LOCK_PAUSE_MS = 100 };
 
-void volume_remember(struct cmd_context *ctx, const char *provider, const struct volume *v,
+void volume_remember(struct store *store, const char *provider, const struct volume *v,
 		     struct volume_row *row)
 {
 	struct volume_row seen = {.size_gb = v->size_gb,
@@ -230,7 +230,7 @@ void volume_remember(struct cmd_context *ctx, const char *provider, const struct
 	COPY_TEXT(seen.id, v->id);
 	COPY_TEXT(seen.name, v->name);
 	COPY_TEXT(seen.region, v->region);
-	store_put_volume(ctx->store, &seen, NULL);
+	store_put_volume(store, &seen, NULL);
 	if (row)
 		*row = seen;
 }
@@ -249,14 +249,14 @@ static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *er
 }
 
 /* Returns 1 if it is there, 0 if it may be made: no earlier create of it can surface any more. */
-static int look_for(struct launch *l, const struct engine_provider *p, const char *name,
+static int look_for(struct store *store, const struct engine_provider *p, const char *name,
 		    struct err *err)
 {
 	char wait[24];
 
 	for (bool told = false;; told = true) {
 		int there = volume_is_there(p, name, err);
-		int64_t wait_ms = volume_intent_wait_ms(l->ctx->store, p, name);
+		int64_t wait_ms = volume_intent_wait_ms(store, p, name);
 		if (there || !wait_ms)
 			return there;
 		if (!told)
@@ -268,53 +268,60 @@ static int look_for(struct launch *l, const struct engine_provider *p, const cha
 	}
 }
 
-int volume_make(struct launch *l, const struct engine_provider *p, const char *name,
-		const char *const *gpus, struct volume_row *row, struct err *err)
+int volume_make(struct cmd_context *ctx, const struct engine_provider *p, const char *name,
+		int64_t size_gb, const char *const *gpus, struct volume_row *row, struct err *err)
 {
-	struct op_want want = {.volume = {.name = name, .create = true, .gpus = gpus}};
+	struct op_want want = {
+		.volume = {.name = name, .create = true, .size_gb = size_gb, .gpus = gpus}};
 	struct op_result result = {0};
 	CLEANUP(fd_close) int lock = -1;
 
-	if (lock_volumes(l->ctx, &lock, err) < 0)
+	if (lock_volumes(ctx, &lock, err) < 0)
 		return -1;
-	int was_there = look_for(l, p, name, err);
-	if (was_there < 0 || (!was_there && volume_intent_put(l->ctx->store, p, name, err) < 0))
+	int was_there = look_for(ctx->store, p, name, err);
+	if (was_there < 0 || (!was_there && volume_intent_put(ctx->store, p, name, err) < 0))
 		return -1;
-	want.volume.size_gb = l->order.volume_gb;
 	int status = caller_perform(p, OP_VOLUME, &want, MAKE_MS, &result, err);
 	if (!was_there)
-		volume_intent_answered(l->ctx->store, p, name, status < 0 ? err : NULL);
+		volume_intent_answered(ctx->store, p, name, status < 0 ? err : NULL);
 	if (status < 0)
 		return err_wrap(err, "%s", p->ops->name);
 	if (!result.volume_count)
 		return err_set(err, ERR_TRANSIENT, "%s named no volume", p->ops->name);
-	volume_remember(l->ctx, p->ops->name, &result.volumes[0], row);
+	volume_remember(ctx->store, p->ops->name, &result.volumes[0], row);
 	op_result_free(&result);
 	return !was_there;
 }
 
 /* ---- volume warm ----
- * `burst volume warm`: fills a volume from a pod without a GPU. */
+ * Fills a volume from a pod without a GPU, for `burst volume warm` or before a run. */
 
 /* A set-up downloads and unpacks, for which RunPod's smallest CPU pod is enough unless the job says
  * otherwise. */
 enum { ASK_MS = 60000, WARM_CPU = 1, WARM_MEMORY_GB = 4 };
 
-static int load(struct launch *l, struct err *err)
+/* Loads the job of the set-up, and narrows the order to a pod for it beside the volume. */
+static int narrow(struct launch *l, const struct volume_row *v, int64_t memory_gb, struct err *err)
 {
+	struct order *o = &l->order;
+
 	if (launch_read_job(l, err) < 0)
 		return -1;
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+	o->memory_gb = memory_gb ? memory_gb : MAX(WARM_MEMORY_GB, needs->setup_memory_gb);
 	launch_replace_job(l, &job_warm, warm_job(l->run.setup.job_ops, l->run.setup.job));
+	order_gpus(o, (const char *const[]){"none", NULL});
+	o->spot = false; /* an interrupted build starts again from nothing */
+	o->cpu = WARM_CPU;
+	o->disk_gb = 0;
+	o->vram_gb = 0;
+	o->volume = v->name;
+	o->volume_create = false;
 	return 0;
 }
 
-/* ---- its cost ---- */
-
-static const char *const no_gpu[] = {"none", NULL};
-
-static void keep_provider(struct launch *l, const char *name)
+static void keep_provider(struct engine_setup *s, const char *name)
 {
-	struct engine_setup *s = &l->run.setup;
 	int kept = 0;
 
 	for (int i = 0; i < s->provider_count; i++) {
@@ -328,17 +335,13 @@ static void keep_provider(struct launch *l, const char *name)
 
 /* Prices of the cheapest free pod beside the volume that could fill it, and of the dearest that
  * could be rented instead, within caps.max_price_per_hour; 0, 0: none is free. */
-static int volume_warm_prices(struct launch *l, const struct engine_provider *p,
-			      const struct volume_row *v, int64_t memory_gb, int64_t *least,
-			      int64_t *most, struct err *err)
+static int find_prices(const struct order *o, const struct engine_provider *p,
+		       const struct volume_row *v, int64_t *least, int64_t *most, struct err *err)
 {
-	int64_t cap = l->order.max_price_microusd_h;
-	struct op_want want = {.offers = {.gpus = no_gpu,
-					  .cpu = WARM_CPU,
-					  .memory_gb = memory_gb,
-					  .image = l->run.setup.image}};
+	struct op_want want;
 	struct op_result result = {0};
 
+	order_want(o, &want);
 	COPY_TEXT(want.offers.volume.provider, v->provider);
 	COPY_TEXT(want.offers.volume.id, v->id);
 	COPY_TEXT(want.offers.volume.name, v->name);
@@ -352,7 +355,7 @@ static int volume_warm_prices(struct launch *l, const struct engine_provider *p,
 	}
 	for (size_t i = 0; i < result.offer_count; i++) {
 		int64_t price = result.offers[i].price_microusd_h;
-		if (cap && price > cap)
+		if (o->max_price_microusd_h && price > o->max_price_microusd_h)
 			continue;
 		*least = *most ? MIN(*least, price) : price;
 		*most = MAX(*most, price);
@@ -361,18 +364,17 @@ static int volume_warm_prices(struct launch *l, const struct engine_provider *p,
 	return 0;
 }
 
-static void say_price(const struct launch *l, const struct volume_row *v, int64_t least,
+static void say_price(const struct order *o, const struct volume_row *v, int64_t least,
 		      int64_t most)
 {
-	int64_t ms = l->order.max_duration_ms, bound = l->order.max_cost_microusd;
+	int64_t ms = o->max_duration_ms, bound = o->max_cost_microusd;
 	CLEANUP(str_free) struct str line = STR_INIT;
-	char hour[32], all[32], region[48] = "";
+	char hour[32], all[32];
 
 	if (most && ms && (!bound || money_for(most, ms) < bound))
 		bound = money_for(most, ms);
-	if (v->region[0])
-		snprintf(region, sizeof(region), " in %s", v->region);
-	str_addf(&line, "volume %s of %s%s: filled from ", v->name, v->provider, region);
+	str_addf(&line, "volume %s of %s%s%s: filled from ", v->name, v->provider,
+		 v->region[0] ? " in " : "", v->region);
 	if (most)
 		str_addf(&line, "a pod without a GPU for %s an hour",
 			 money_show(hour, sizeof(hour), least));
@@ -385,50 +387,16 @@ static void say_price(const struct launch *l, const struct volume_row *v, int64_
 	output_lines(stderr, str_text(&line));
 }
 
-/* ---- the run ---- */
-
-static void use_cheapest(struct engine_setup *s, const struct volume_row *v, int64_t memory_gb)
+/* Rents the pod of a narrowed launch. smallest: burst chose its memory. Returns the exit status, or
+ * -1. */
+static int fill(struct launch *l, const struct volume_row *v, int64_t least, int64_t most,
+		bool smallest, FILE *to, struct err *err)
 {
-	s->gpus = no_gpu;
-	s->want_spot = false; /* an interrupted build starts again from nothing */
-	s->cpu = WARM_CPU;
-	s->disk_gb = 0;
-	s->memory_gb = memory_gb;
-	s->volume_name = v->name;
-	s->volume_create = false;
-}
-
-/* Memory of the pod that fills a volume for these needs, unless the user chooses it. */
-static int64_t volume_warm_memory_gb(const struct job_needs *needs)
-{
-	return MAX(WARM_MEMORY_GB, needs->setup_memory_gb);
-}
-
-int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, FILE *to,
-		struct err *err)
-{
-	int64_t least, most;
 	char cost[32];
-	bool smallest = !memory_gb;
 
-	if (!config_job(l->ctx->config))
-		return err_set(err, ERR_CONFIG,
-			       "no job for volume %s: give its burst.cfg with --config", v->name);
-	keep_provider(l, v->provider);
-	if (load(l, err) < 0)
+	say_price(&l->order, v, least, most);
+	if (launch_may_rent(l, err) < 0 || launch_begin(l, false, err) < 0)
 		return -1;
-	if (smallest)
-		memory_gb = volume_warm_memory_gb(l->run.setup.job_ops->needs(l->run.setup.job));
-	if (volume_warm_prices(l, &l->run.setup.providers[0], v, memory_gb, &least, &most, err) < 0)
-		return -1;
-	say_price(l, v, least, most);
-	if (!l->run.setup.job_ops->needs(l->run.setup.job)->setup)
-		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and "
-				   "its code are put there");
-	if (runs_settle(&l->ctx->runs, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
-	    launch_begin(l, false, err) < 0)
-		return -1;
-	use_cheapest(&l->run.setup, v, memory_gb);
 	int status = launch_run(l);
 	if (status == 0)
 		output_line(to, "volume %s of %s: ready for job \"%s\", for %s", v->name,
@@ -438,115 +406,93 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 		log_line(LOG_NOTE,
 			 "if its setup ran out of the pod's %lld GB of memory: burst volume warm "
 			 "%s --memory GB",
-			 (long long)memory_gb, v->name);
+			 (long long)l->order.memory_gb, v->name);
 	return status;
+}
+
+int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, struct err *err)
+{
+	int64_t least, most;
+
+	if (!config_job(l->ctx->config))
+		return err_set(err, ERR_CONFIG,
+			       "no job for volume %s: give its burst.cfg with --config", v->name);
+	keep_provider(&l->run.setup, v->provider);
+	if (narrow(l, v, memory_gb, err) < 0 ||
+	    find_prices(&l->order, &l->run.setup.providers[0], v, &least, &most, err) < 0)
+		return -1;
+	if (!l->run.setup.job_ops->needs(l->run.setup.job)->setup)
+		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and "
+				   "its code are put there");
+	return fill(l, v, least, most, !memory_gb, stdout, err);
 }
 
 /* ---- warm first ----
  * Fills a run's volume from a pod without a GPU before the run rents GPUs. */
 
-enum { WARM_FIRST_ASK_MS = 60000, NO_CAPACITY_STATUS = 4 };
+enum { NO_CAPACITY_STATUS = 4 };
 
-bool warm_first_due(struct launch *l, const struct estimate *e, const struct plan *pick)
+static const struct engine_provider *provider_of(const struct engine_setup *s, const char *name)
 {
-	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
-
-	return needs->gpu && !needs->setup_by_card && e->volume && e->volume[0] &&
-	       l->order.config[0] && cold_setup_s(&e->machines[pick->machine].cold) > 0;
-}
-
-/* ---- the volume ---- */
-
-static const struct engine_provider *provider_of(const struct launch *l, const char *name)
-{
-	for (int i = 0; i < l->run.setup.provider_count; i++)
-		if (!strcmp(l->run.setup.providers[i].ops->name, name))
-			return &l->run.setup.providers[i];
+	for (int i = 0; i < s->provider_count; i++)
+		if (!strcmp(s->providers[i].ops->name, name))
+			return &s->providers[i];
 	return NULL;
 }
 
 /* Returns 1 if it exists, 0 if it is missing and this run may not create it. */
-static int find_volume(struct launch *l, const struct engine_provider *p, const struct estimate *e,
-		       const struct plan *pick, struct volume_row *row, struct err *err)
+static int find_volume(struct launch *l, const struct engine_provider *p, const char *gpu,
+		       struct volume_row *row, struct err *err)
 {
-	const char *const gpus[] = {e->offers[pick->machine].gpu, NULL};
-	struct op_want want = {.volume.name = e->volume};
+	const char *name = l->order.volume, *const gpus[] = {gpu, NULL};
+	struct op_want want = {.volume.name = name};
 	struct op_result result = {0};
 
-	if (caller_perform(p, OP_VOLUME, &want, WARM_FIRST_ASK_MS, &result, err) == 0 &&
-	    result.volume_count) {
-		volume_remember(l->ctx, p->ops->name, &result.volumes[0], row);
+	if (caller_perform(p, OP_VOLUME, &want, ASK_MS, &result, err) == 0 && result.volume_count) {
+		volume_remember(l->ctx->store, p->ops->name, &result.volumes[0], row);
 		op_result_free(&result);
 		return 1;
 	}
 	op_result_free(&result);
 	if (err->kind && err->kind != ERR_NOT_FOUND)
-		return err_wrap(err, "%s: volume %s", p->ops->name, e->volume);
+		return err_wrap(err, "%s: volume %s", p->ops->name, name);
 	err_clear(err);
 	if (!l->order.volume_create)
 		return 0;
-	int made = volume_make(l, p, e->volume, gpus, row, err);
-	if (made == 1 && volume_trust_note(l, p->ops->name, e->volume, err) < 0)
+	int made = volume_make(l->ctx, p, name, l->order.volume_gb, gpus, row, err);
+	if (made == 1 && volume_trust_note(l->ctx, p->ops->name, name, err) < 0)
 		return -1;
 	return made < 0 ? -1 : 1;
 }
 
-/* ---- the run that fills it ---- */
-
-/* Runs under the caps of this run. Returns the exit status of `burst volume warm`. */
-static int fill(struct launch *l, struct volume_row *v, struct err *err)
+/* Whether a pod of this run was there. */
+static bool had_pod(const struct run *run)
 {
-	const char *const there[] = {v->provider, NULL};
-	struct launch w;
-
-	launch_within(&w, l);
-	order_providers(&w.order, there);
-	int status = launch_open_providers(&w, err) < 0 ? -1 : volume_warm(&w, v, 0, stderr, err);
-	if (status < 0) {
-		config_place_error(l->ctx->config, err);
-		output_error(l->ctx, err);
-		status = err_exit_status(err);
-	}
-	err_clear(err);
-	engine_unblock_signals();
-	launch_free(&w);
-	return status;
-}
-
-static int64_t count_pods(struct launch *l, const struct run_row *run)
-{
-	struct pod_row *pods = NULL;
 	size_t count = 0;
-	int64_t there = 0;
+	struct pod_row *pods = run_pods(run, &count);
+	bool had = false;
 
-	if (store_pods(l->ctx->store, run->id, false, &pods, &count, NULL) < 0)
-		return 0;
 	for (size_t i = 0; i < count; i++)
-		there += pods[i].state != POD_ROW_FAILED && pods[i].billed_ms > 0;
+		had = had || (pods[i].state != POD_ROW_FAILED && pods[i].billed_ms > 0);
 	free(pods);
-	return there;
+	return had;
 }
 
-/* What the warming runs since then did. */
-static void sum_up(struct launch *l, int64_t since_ms, int64_t *cost_microusd, int64_t *pods)
+/* What a run that failed to fill the volume means for the run that needs it. Work that a lost pod
+ * did not finish is not done again at the price of a GPU. */
+static int failed(const struct volume_row *v, int status, bool had, struct err *err)
 {
-	struct run_row *runs = NULL;
-	size_t count = 0;
-
-	*cost_microusd = *pods = 0;
-	if (store_runs(l->ctx->store, l->order.config, false, 0, &runs, &count, NULL) < 0)
-		return;
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(runs[i].type, JOB_WARM) != 0 || runs[i].started_ms < since_ms)
-			continue;
-		*cost_microusd += runs[i].cost_microusd;
-		*pods += count_pods(l, &runs[i]);
+	if (status == NO_CAPACITY_STATUS && had)
+		return err_set(
+			err, ERR_NO_CAPACITY,
+			"volume %s of %s: the pod without a GPU that filled it was lost, and "
+			"no other was free in time: no GPU was rented; retry later, raise "
+			"`wait`, or fill it now with `burst volume warm %s`",
+			v->name, v->provider, v->name);
+	if (status == NO_CAPACITY_STATUS) {
+		log_line(LOG_NOTE, "volume %s: the first GPU pod runs the setup", v->name);
+		return 0;
 	}
-	free(runs);
-}
-
-static int failed(const struct volume_row *v, int status, struct err *err)
-{
 	err_set(err,
 		status == 9    ? ERR_UNRELEASED
 		: status == 5  ? ERR_CAP
@@ -560,54 +506,62 @@ static int failed(const struct volume_row *v, int status, struct err *err)
 	return -1;
 }
 
-/* A pod without a GPU was there and is lost, and no other one is free. What it did not finish is
- * not done again at the price of a GPU. */
-static int lost(const struct volume_row *v, struct err *err)
+/* w: the part that fills it. Returns like warm_first(). */
+static int fill_first(struct launch *w, const struct volume_row *v, struct err *err)
 {
-	return err_set(err, ERR_NO_CAPACITY,
-		       "volume %s of %s: the pod without a GPU that filled it was lost, and no "
-		       "other was free in time: no GPU was rented; retry later, raise `wait`, or "
-		       "fill it now with `burst volume warm %s`",
-		       v->name, v->provider, v->name);
+	int64_t least, most;
+	int status = -1;
+
+	if (launch_open_providers(&w->order, &w->run, err) == 0 && narrow(w, v, 0, err) >= 0) {
+		int found =
+			find_prices(&w->order, &w->run.setup.providers[0], v, &least, &most, err);
+		if (found < 0 || !most) {
+			log_line(LOG_NOTE,
+				 "no pod without a GPU is free beside volume %s of %s%s%s: the "
+				 "first GPU pod runs the setup",
+				 v->name, v->provider, found < 0 ? ": " : "",
+				 found < 0 ? err->msg : "");
+			err_clear(err);
+			return 0;
+		}
+		log_line(LOG_NOTE,
+			 "volume %s of %s lacks what the job's setup makes: a pod without a GPU "
+			 "fills it before GPUs are rented",
+			 v->name, v->provider);
+		status = fill(w, v, least, most, true, stderr, err);
+	}
+	if (status < 0) {
+		config_place_error(w->ctx->config, err);
+		output_error(w->ctx, err);
+		status = err_exit_status(err);
+	}
+	err_clear(err);
+	return status ? failed(v, status, had_pod(&w->run), err) : 1;
 }
 
 int warm_first(struct launch *l, const struct estimate *e, const struct plan *pick,
 	       int64_t *spent_microusd, struct err *err)
 {
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
-	const struct engine_provider *p = provider_of(l, e->offers[pick->machine].provider);
-	int64_t least, most, pods, began_ms = clock_wall_ms();
+	const struct offer *offer = &e->offers[pick->machine];
+	const struct engine_provider *p = provider_of(&l->run.setup, offer->provider);
 	struct volume_row v;
+	struct launch w;
 
 	*spent_microusd = 0;
-	int there = p ? find_volume(l, p, e, pick, &v, err) : 0;
+	if (!p || !needs->gpu || needs->setup_by_card || !e->volume || !e->volume[0] ||
+	    !l->order.config[0] || cold_setup_s(&e->machines[pick->machine].cold) <= 0)
+		return 0;
+	int there = find_volume(l, p, offer->gpu, &v, err);
 	if (there <= 0)
 		return there;
-	if (volume_warm_prices(l, p, &v, volume_warm_memory_gb(needs), &least, &most, err) < 0) {
-		log_line(LOG_NOTE, "no pod without a GPU can fill volume %s: %s", v.name, err->msg);
-		err_clear(err);
-		return 0;
-	}
-	if (!most) {
-		log_line(LOG_NOTE,
-			 "no pod without a GPU is free beside volume %s of %s: the first GPU pod "
-			 "runs the setup",
-			 v.name, v.provider);
-		return 0;
-	}
-	log_line(LOG_NOTE,
-		 "volume %s of %s lacks what the job's setup makes: a pod without a GPU fills it "
-		 "before GPUs are rented",
-		 v.name, v.provider);
-	int status = fill(l, &v, err);
-	sum_up(l, began_ms, spent_microusd, &pods);
+	launch_within(&w, l);
+	order_providers(&w.order, (const char *const[]){v.provider, NULL});
+	int status = fill_first(&w, &v, err);
+	*spent_microusd = w.run.row.cost_microusd;
+	engine_unblock_signals();
+	launch_free(&w);
 	if (l->order.max_cost_microusd && *spent_microusd)
 		l->order.max_cost_microusd = MAX(l->order.max_cost_microusd - *spent_microusd, 1);
-	if (status == NO_CAPACITY_STATUS && pods)
-		return lost(&v, err);
-	if (status == NO_CAPACITY_STATUS) {
-		log_line(LOG_NOTE, "volume %s: the first GPU pod runs the setup", v.name);
-		return 0;
-	}
-	return status ? failed(&v, status, err) : 1;
+	return status;
 }

@@ -30,13 +30,13 @@ int image_make_at_modal(struct launch *l, struct err *err);
  * Creates a volume, and records volumes in the ledger. */
 
 /* Writes a provider's description of a volume to the ledger, and to *row unless it is NULL. */
-void volume_remember(struct cmd_context *ctx, const char *provider, const struct volume *v,
+void volume_remember(struct store *store, const char *provider, const struct volume *v,
 		     struct volume_row *row);
-/* Creates the volume with the config's size near most of the GPUs (NULL: anywhere), unless the
+/* Creates a volume of this size near most of the GPUs (NULL: anywhere), unless the
  * provider has one of this name. Waits for another client that is creating one. Returns 1 if it was
  * created, 0 if it existed, -1 with *err. The caller has checked the size (volume.h). */
-int volume_make(struct launch *l, const struct engine_provider *p, const char *name,
-		const char *const *gpus, struct volume_row *row, struct err *err);
+int volume_make(struct cmd_context *ctx, const struct engine_provider *p, const char *name,
+		int64_t size_gb, const char *const *gpus, struct volume_row *row, struct err *err);
 
 /* ---- volume warm ----
  * Fills a volume from a pod without a GPU, so that no GPU waits for downloads. */
@@ -44,21 +44,15 @@ int volume_make(struct launch *l, const struct engine_provider *p, const char *n
 /* Rents the cheapest pod without a GPU beside the volume, puts there what the config's job needs
  * before it can work (worker files, code, the result of its set-up, packages), and releases the
  * pod. It is a run of its own in the ledger, under the same caps. l: its providers are open; closes
- * all but the volume's. memory_gb: least memory of the pod; 0: any. `to` gets the line that the
- * volume is ready. Returns the exit status, or -1. */
-int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, FILE *to,
-		struct err *err);
-
-/* ---- warm first ----
- * Fills a run's volume from a pod without a GPU before the run rents GPUs. */
-
-/* Whether a pod without a GPU should run the job's set-up first: the plan's first GPU pod would run
- * it, any pod could, and the result would be kept on a volume. */
-bool warm_first_due(struct launch *l, const struct estimate *e, const struct plan *pick);
-/* Runs `burst volume warm` as a client of its own, on the volume of the plan's provider. Creates
- * the volume if the config allows. Subtracts its cost from this run's max_cost; *spent_microusd has
- * it even on failure. Returns 1 if the volume is ready, 0 if no pod without a GPU is free (the GPU
- * pod then runs the set-up, and a note says so), -1 with *err if no GPU may be rented. */
+ * all but the volume's. memory_gb: least memory of the pod; 0: as the set-up needs it. Prints on
+ * stdout that the volume is ready. Returns the exit status, or -1. */
+int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, struct err *err);
+/* Before a run rents GPUs: fills the volume of the plan's provider as a part of that run, if the
+ * plan's first GPU pod would run the job's set-up, any pod could, and the result would be kept.
+ * Creates the volume if the config allows. Subtracts its cost from the run's max_cost;
+ * *spent_microusd has it even on failure. Returns 1 if the volume is ready, 0 if there is nothing
+ * to do or no pod without a GPU is free (the GPU pod then runs the set-up, and a note says so), -1
+ * with *err if no GPU may be rented. */
 int warm_first(struct launch *l, const struct estimate *e, const struct plan *pick,
 	       int64_t *spent_microusd, struct err *err);
 
@@ -71,22 +65,27 @@ int warm_first(struct launch *l, const struct estimate *e, const struct plan *pi
 /* Returns 1 if the provider has a volume of this name, 0 if not, -1 with *err. */
 int volume_is_there(const struct engine_provider *p, const char *name, struct err *err);
 
-/* Call before a run. run: the one that is resumed or delivered, whose pods prove what was allowed
+/* Call before a run. of: the run that is resumed or delivered, whose pods prove what was allowed
  * then; or NULL. ERR_CONFIG, with the command to type, if the project's file names a volume that
  * does not belong to the project, or would create one larger than max_volume_gb. Prompts on a
  * terminal and records a yes in the ledger. Closes a provider that cannot report its volumes, with
  * a warning, if another one is left. */
-int volume_trust(struct launch *l, const char *run, struct err *err);
+int volume_trust(struct cmd_context *ctx, const struct order *o, struct run *run, const char *of,
+		 struct err *err);
 /* For `plan` and `doctor`: ERR_CONFIG if a run would refuse or prompt at this open provider. Never
  * prompts and writes nothing. */
-int volume_trust_check(struct launch *l, int provider, struct err *err);
+int volume_trust_check(struct cmd_context *ctx, const struct order *o,
+		       const struct engine_provider *p, struct err *err);
 /* Before `burst volume create NAME`: ERR_CONFIG if the project's file chose a size that is too
  * large. */
-int volume_trust_size(struct launch *l, const char *name, struct err *err);
+int volume_trust_size(struct cmd_context *ctx, const char *provider, const char *name, int64_t gb,
+		      struct err *err);
 /* Allows the project to use the volume from now on, because the user typed its name in the
  * project's folder. Does nothing without a project. */
-int volume_trust_note(struct launch *l, const char *provider, const char *name, struct err *err);
+int volume_trust_note(struct cmd_context *ctx, const char *provider, const char *name,
+		      struct err *err);
 /* After a removal: a new volume of this name has no owner. */
-int volume_trust_forget(struct launch *l, const char *provider, const char *name, struct err *err);
+int volume_trust_forget(struct cmd_context *ctx, const char *provider, const char *name,
+			struct err *err);
 
 #endif

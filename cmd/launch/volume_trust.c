@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/crypto.h"
-#include "base/folders.h"
 #include "base/err.h"
+#include "base/folders.h"
 #include "base/path.h"
 #include "config/trust.h"
 #include "engine/caller.h"
@@ -15,17 +15,25 @@
 
 enum { ASK_MS = 60000, ASK_TRIES = 3, ASK_PAUSE_MS = 2000, HASH_CHARS = 24 };
 
-/* Facts in the ledger: FACT_VOLUME_OWNER is "GENERATION OWNER", where the owner is a project's
- * hash, or "-". FACT_VOLUME_GRANT is "GENERATION GB FOLDER": the project may use the volume, and
- * create it up to GB. */
-struct claim {
-	char of[HASH_CHARS + 1], ok[HASH_CHARS + 1]; /* keys of the owner and of the grant */
-	char project[HASH_CHARS + 1];
-	char *root;
-	/* granted_generation -1: never granted */
-	int64_t generation, granted_generation, granted_gb;
+/* May this project use this volume of this provider? The last members are facts of the ledger:
+ * FACT_VOLUME_OWNER is "GENERATION OWNER", where the owner is a project's hash, or "-".
+ * FACT_VOLUME_GRANT is "GENERATION GB FOLDER": the project may use the volume, and create it up to
+ * GB. */
+struct question {
+	struct cmd_context *ctx;
+	const char *provider, *name;
+	const char *run;     /* resumed or delivered; NULL or "": none */
+	int64_t gb;          /* of a new volume */
+	bool create;         /* a run would create it */
+	bool name_is_theirs; /* the project's file chose the name */
+	bool show;           /* neither prompt nor write the ledger */
+	char *root;          /* the project's folder */
+	char project[HASH_CHARS + 1], owner_key[HASH_CHARS + 1], grant_key[HASH_CHARS + 1];
 	char owner[HASH_CHARS + 1];
+	int64_t generation, granted_generation, granted_gb; /* granted_generation -1: no grant */
 };
+
+/* ---- the ledger's facts ---- */
 
 static void hash(char out[HASH_CHARS + 1], const char *a, const char *b, const char *c)
 {
@@ -36,127 +44,200 @@ static void hash(char out[HASH_CHARS + 1], const char *a, const char *b, const c
 	snprintf(out, HASH_CHARS + 1, "%.*s", HASH_CHARS, hex);
 }
 
-static void claim_free(struct claim *c)
+static void read_facts(struct question *q)
 {
-	free(c->root);
-}
-
-static inline void claim_free_cleanup(struct claim *c)
-{
-	claim_free(c);
-}
-
-static void read_claim(struct store *store, struct claim *c)
-{
+	struct store *store = q->ctx->store;
 	char text[512];
 
-	c->generation = 0;
-	c->granted_generation = -1;
-	c->granted_gb = 0;
-	COPY_TEXT(c->owner, "-");
-	if (fact_get(store, FACT_VOLUME_OWNER, c->of, NULL, text, sizeof(text)))
-		sscanf(text, "%" SCNd64 " %24s", &c->generation, c->owner);
-	if (fact_get(store, FACT_VOLUME_GRANT, c->ok, NULL, text, sizeof(text)))
-		sscanf(text, "%" SCNd64 " %" SCNd64, &c->granted_generation, &c->granted_gb);
+	q->generation = q->granted_gb = 0;
+	q->granted_generation = -1;
+	COPY_TEXT(q->owner, "-");
+	if (fact_get(store, FACT_VOLUME_OWNER, q->owner_key, NULL, text, sizeof(text)))
+		sscanf(text, "%" SCNd64 " %24s", &q->generation, q->owner);
+	if (fact_get(store, FACT_VOLUME_GRANT, q->grant_key, NULL, text, sizeof(text)))
+		sscanf(text, "%" SCNd64 " %" SCNd64, &q->granted_generation, &q->granted_gb);
 }
 
-static void claim_of(struct claim *c, const struct launch *l, const char *provider,
-		     const char *name)
+/* Reads the facts about this volume. */
+static void ask_about(struct question *q, const char *provider, const char *name)
 {
-	*c = (struct claim){.root = trust_root(config_dir(l->ctx->config))};
-	hash(c->project, c->root, "", "");
-	hash(c->of, provider, name, "");
-	hash(c->ok, c->root, provider, name);
-	read_claim(l->ctx->store, c);
+	free(q->root);
+	q->root = trust_root(config_dir(q->ctx->config));
+	q->provider = provider;
+	q->name = name;
+	hash(q->project, q->root, "", "");
+	hash(q->owner_key, provider, name, "");
+	hash(q->grant_key, q->root, provider, name);
+	read_facts(q);
 }
 
-static bool is_granted(const struct claim *c)
+static void question_free_cleanup(struct question *q)
 {
-	return c->granted_generation == c->generation;
+	free(q->root);
 }
 
-static int put_grant(struct launch *l, const struct claim *c, int64_t gb, struct err *err)
+static bool is_granted(const struct question *q)
+{
+	return q->granted_generation == q->generation;
+}
+
+static bool is_others(const struct question *q)
+{
+	return strcmp(q->owner, "-") && strcmp(q->owner, q->project);
+}
+
+static int put_grant(struct question *q, struct err *err)
 {
 	CLEANUP(free_text)
-	char *text = xasprintf("%" PRId64 " %" PRId64 " %.3000s", c->generation, gb, c->root);
+	char *text =
+		xasprintf("%" PRId64 " %" PRId64 " %.3000s", q->generation, q->granted_gb, q->root);
 
-	return fact_put(l->ctx->store, FACT_VOLUME_GRANT, c->ok, NULL, text, err);
+	return fact_put(q->ctx->store, FACT_VOLUME_GRANT, q->grant_key, NULL, text, err);
 }
 
 /* Makes the project the owner. Returns 1 if another project owns the volume. */
-static int take(struct launch *l, struct claim *c, int64_t gb, struct err *err)
+static int take(struct question *q, struct err *err)
 {
-	struct store *store = l->ctx->store;
+	struct store *store = q->ctx->store;
+	int64_t gb = q->granted_gb;
 
 	if (store_begin(store, err) < 0)
 		return -1;
-	read_claim(store, c);
-	if (strcmp(c->owner, "-") && strcmp(c->owner, c->project)) {
+	read_facts(q);
+	q->granted_gb = gb;
+	if (is_others(q)) {
 		store_rollback(store);
 		return 1;
 	}
-	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " %s", c->generation, c->project);
-	if (fact_put(store, FACT_VOLUME_OWNER, c->of, NULL, text, err) < 0 ||
-	    put_grant(l, c, gb, err) < 0) {
+	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " %s", q->generation, q->project);
+	if (fact_put(store, FACT_VOLUME_OWNER, q->owner_key, NULL, text, err) < 0 ||
+	    put_grant(q, err) < 0) {
 		store_rollback(store);
 		return -1;
 	}
 	return store_commit(store, err);
 }
 
-struct question {
-	struct launch *l;
-	const struct engine_provider *p;
-	const char *name;
-	const char *run;     /* resumed or delivered; NULL or "": none */
-	bool create;         /* a run would create it */
-	bool name_is_theirs; /* the project's file chose the name */
-	bool show;           /* neither prompt nor write the ledger */
-	struct claim claim;
-};
+/* ---- what the user allowed by other means ---- */
 
-/* ---- which project owns the volume ---- */
-
-static bool user_lists(const struct launch *l, const char *name)
+static bool user_lists(const struct question *q)
 {
-	const struct section *top = config_top(l->ctx->config);
+	const struct section *top = config_top(q->ctx->config);
 
 	for (size_t i = 0; i < section_count(top, "volumes"); i++)
-		if (!strcmp(section_item(top, "volumes", i), name))
+		if (!strcmp(section_item(top, "volumes", i), q->name))
 			return true;
 	return false;
 }
 
 /* Whether the user allowed it when this run began, by whatever means. */
-static bool run_has_it(struct launch *l, const char *run, const char *provider, const char *name)
+static bool run_has_it(const struct question *q)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 	bool has = false;
 
-	if (!run || !run[0] || store_pods(l->ctx->store, run, false, &pods, &count, NULL) < 0)
+	if (!q->run || !q->run[0] ||
+	    store_pods(q->ctx->store, q->run, false, &pods, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		has = has ||
-		      (!strcmp(pods[i].provider, provider) && !strcmp(pods[i].volume_name, name));
+		has = has || (!strcmp(pods[i].provider, q->provider) &&
+			      !strcmp(pods[i].volume_name, q->name));
 	free(pods);
 	return has;
 }
 
-static bool in_ledger(struct launch *l, const char *provider, const char *name)
+static bool user_allows(const struct question *q)
 {
-	struct volume_row *rows = NULL;
-	size_t count = 0;
-	bool there = false;
-
-	if (store_volumes(l->ctx->store, &rows, &count, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		there = there ||
-			(!strcmp(rows[i].provider, provider) && !strcmp(rows[i].name, name));
-	free(rows);
-	return there;
+	return !q->name_is_theirs || user_lists(q) || run_has_it(q);
 }
+
+static int64_t most_gb(const struct question *q)
+{
+	return section_int(config_top(q->ctx->config), "max_volume_gb");
+}
+
+static bool size_is_projects(const struct config *c)
+{
+	const struct section *conf = section_group(config_top(c), "volume");
+
+	return config_is_projects(c, conf, "size_gb") && section_has(conf, "size_gb");
+}
+
+static bool too_large(const struct question *q)
+{
+	return size_is_projects(q->ctx->config) && q->gb > most_gb(q) &&
+	       !(is_granted(q) && q->gb <= q->granted_gb);
+}
+
+/* Whether nothing is left to ask about this provider's volume, as for most runs. */
+static bool is_settled(const struct question *q)
+{
+	return (is_granted(q) || user_allows(q)) && !(q->create && too_large(q));
+}
+
+/* ---- refusals and prompts ---- */
+
+/* key: of `volume`. flag, setting: what allows it once, and always. */
+static int refuse(const struct question *q, const char *key, const char *why, const char *flag,
+		  const char *setting, struct err *err)
+{
+	const struct section *conf = section_group(config_top(q->ctx->config), "volume");
+	const struct cmd *cmd = q->ctx->cmd;
+	CLEANUP(free_text) char *file = config_user_file();
+	CLEANUP(free_text) char *shown = home_shorten(file ? file : "~/.config/burst/burst.cfg");
+	CLEANUP(free_text)
+	char *typed =
+		cmd == &cmd_volume
+			? xasprintf("volume create %.60s", q->name)
+			: xstrdup(cmd == &cmd_resume || cmd == &cmd_attach ? cmd->name : "run");
+
+	return err_set(err, ERR_CONFIG,
+		       "%s: %s: allow it once with `burst %s %s`, or always with %s in %s",
+		       section_where(conf, key), why, typed, flag, setting, shown);
+}
+
+/* Returns 0 if the user allows the project to create a volume of this size. */
+static int ask_size(struct question *q, struct err *err)
+{
+	long long gb = q->gb;
+
+	if (!q->show &&
+	    cmd_confirm_typed(q->ctx,
+			      "create volume %s of %s with %lld GB (it bills until it is removed)?",
+			      q->name, q->provider, gb)) {
+		q->granted_gb = gb;
+		return 0;
+	}
+	CLEANUP(free_text)
+	char *why = xasprintf("volume.size_gb: %lld GB is more than the %lld GB that a project may "
+			      "create",
+			      gb, (long long)most_gb(q));
+	CLEANUP(free_text) char *flag = xasprintf("--max-volume-gb %lld", gb);
+	CLEANUP(free_text) char *setting = xasprintf("max_volume_gb = %lld", gb);
+	return refuse(q, "size_gb", why, flag, setting, err);
+}
+
+/* Returns 0 if the user allows the project to use the volume from now on. */
+static int ask_use(struct question *q, struct err *err)
+{
+	if (!q->show &&
+	    cmd_confirm_typed(
+		    q->ctx,
+		    "volume %s of %s does not belong to this project (%s), which could read and "
+		    "change everything on it; allow it from now on?",
+		    q->name, q->provider, q->root))
+		return put_grant(q, err);
+	CLEANUP(free_text)
+	char *why = xasprintf("volume \"%.60s\" of %s does not belong to this project, which could "
+			      "read and change everything on it",
+			      q->name, q->provider);
+	CLEANUP(free_text) char *flag = xasprintf("--allow-volume %.60s", q->name);
+	CLEANUP(free_text) char *setting = xasprintf("volumes = [\"%.60s\"]", q->name);
+	return refuse(q, "name", why, flag, setting, err);
+}
+
+/* ---- one provider ---- */
 
 int volume_is_there(const struct engine_provider *p, const char *name, struct err *err)
 {
@@ -173,175 +254,61 @@ int volume_is_there(const struct engine_provider *p, const char *name, struct er
 	return 0;
 }
 
-static bool may_help_to_repeat(enum err_kind kind)
+static bool in_ledger(const struct question *q)
 {
-	return kind == ERR_TRANSIENT || kind == ERR_NETWORK || kind == ERR_RATE_LIMITED ||
-	       kind == ERR_AMBIGUOUS;
+	struct volume_row *rows = NULL;
+	size_t count = 0;
+	bool there = false;
+
+	if (store_volumes(q->ctx->store, &rows, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		there = there ||
+			(!strcmp(rows[i].provider, q->provider) && !strcmp(rows[i].name, q->name));
+	free(rows);
+	return there;
 }
 
 /* Retries like a run, which survives a provider's brief failures. */
-static int check_with_retries(const struct question *q, struct err *err)
+static int look_with_retries(const struct question *q, const struct engine_provider *p,
+			     struct err *err)
 {
-	int there = volume_is_there(q->p, q->name, err);
+	int there = volume_is_there(p, q->name, err);
 
-	for (int tries = 1;
-	     there < 0 && tries < ASK_TRIES && !q->show && may_help_to_repeat(err->kind); tries++) {
+	for (int tries = 1; there < 0 && tries < ASK_TRIES && !q->show; tries++) {
+		if (err->kind != ERR_TRANSIENT && err->kind != ERR_NETWORK &&
+		    err->kind != ERR_RATE_LIMITED && err->kind != ERR_AMBIGUOUS)
+			return -1;
 		poll(NULL, 0, MAX((int)MIN(err->retry_after_ms, ASK_MS), ASK_PAUSE_MS));
 		err_clear(err);
-		there = volume_is_there(q->p, q->name, err);
+		there = volume_is_there(p, q->name, err);
 	}
 	return there;
 }
 
-/* ---- messages and prompts ---- */
-
-/* The command that takes the flags which allow it. */
-static char *command(const struct launch *l, const char *name)
+static int check(struct question *q, const struct engine_provider *p, struct err *err)
 {
-	const struct cmd *cmd = l->ctx->cmd;
-
-	if (cmd == &cmd_volume)
-		return xasprintf("volume create %.60s", name);
-	return xstrdup(cmd == &cmd_resume || cmd == &cmd_attach ? cmd->name : "run");
-}
-
-static int refuse_volume(const struct launch *l, const char *provider, const char *name,
-			 struct err *err)
-{
-	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
-	CLEANUP(free_text) char *file = config_user_file();
-	CLEANUP(free_text) char *shown = home_shorten(file ? file : "~/.config/burst/burst.cfg");
-	CLEANUP(free_text) char *typed = command(l, name);
-
-	return err_set(
-		err, ERR_CONFIG,
-		"%s: volume \"%.60s\" of %s does not belong to this project, which could read and "
-		"change everything on it: allow that once "
-		"with `burst %s --allow-volume %.60s`, or always with volumes = [\"%.60s\"] in %s",
-		section_where(conf, "name"), name, provider, typed, name, name, shown);
-}
-
-static int64_t wanted_gb(const struct launch *l)
-{
-	return l->order.volume_gb;
-}
-
-static int64_t most_gb(const struct launch *l)
-{
-	return section_int(config_top(l->ctx->config), "max_volume_gb");
-}
-
-static int refuse_size(const struct launch *l, const char *name, struct err *err)
-{
-	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
-	CLEANUP(free_text) char *file = config_user_file();
-	CLEANUP(free_text) char *shown = home_shorten(file ? file : "~/.config/burst/burst.cfg");
-	CLEANUP(free_text) char *typed = command(l, name);
-	long long gb = wanted_gb(l);
-
-	return err_set(
-		err, ERR_CONFIG,
-		"%s: volume.size_gb: %lld GB is more than the %lld GB that a project may create (a "
-		"volume bills until it is removed): "
-		"allow it with `burst %s --max-volume-gb %lld`, or max_volume_gb = %lld in %s",
-		section_where(conf, "size_gb"), gb, (long long)most_gb(l), typed, gb, gb, shown);
-}
-
-static bool size_is_projects(const struct launch *l)
-{
-	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
-
-	return config_is_projects(l->ctx->config, conf, "size_gb") && section_has(conf, "size_gb");
-}
-
-static bool too_large(const struct launch *l, const struct claim *c)
-{
-	return size_is_projects(l) && wanted_gb(l) > most_gb(l) &&
-	       !(is_granted(c) && wanted_gb(l) <= c->granted_gb);
-}
-
-static bool confirms_size(const struct launch *l, const char *provider, const char *name)
-{
-	return cmd_confirm_typed(
-		l->ctx, "create volume %s of %s with %lld GB (it bills until it is removed)?", name,
-		provider, (long long)wanted_gb(l));
-}
-
-static bool confirms_volume(const struct launch *l, const struct claim *c, const char *provider,
-			    const char *name)
-{
-	return cmd_confirm_typed(
-		l->ctx,
-		"volume %s of %s does not belong to this project (%s), which could read and "
-		"change everything on it; allow it from now on?",
-		name, provider, c->root);
-}
-
-/* ---- one provider ---- */
-
-static bool user_allows(const struct question *q, const char *provider)
-{
-	return !q->name_is_theirs || user_lists(q->l, q->name) ||
-	       run_has_it(q->l, q->run, provider, q->name);
-}
-
-static int check_new_size(struct question *q, struct err *err)
-{
-	struct claim *c = &q->claim;
-
-	if (!q->create || !too_large(q->l, c))
-		return 0;
-	if (q->show || !confirms_size(q->l, q->p->ops->name, q->name))
-		return refuse_size(q->l, q->name, err);
-	c->granted_gb = wanted_gb(q->l);
-	return 0;
-}
-
-/* Decides if the ledger has no grant for the project. */
-static int check_unknown(struct question *q, bool there, struct err *err)
-{
-	struct launch *l = q->l;
-	struct claim *c = &q->claim;
-	const char *provider = q->p->ops->name;
-
-	bool others = there || (strcmp(c->owner, "-") && strcmp(c->owner, c->project));
-	if (!others) {
-		int taken = q->show || !q->create ? 0 : take(l, c, c->granted_gb, err);
-		if (taken <= 0)
-			return taken;
-	}
-	if (q->show || !confirms_volume(l, c, provider, q->name))
-		return refuse_volume(l, provider, q->name, err);
-	return put_grant(l, c, c->granted_gb, err);
-}
-
-static int check(struct question *q, struct err *err)
-{
-	struct launch *l = q->l;
-	struct claim *c = &q->claim;
-	const char *provider = q->p->ops->name;
-
-	claim_of(c, l, provider, q->name);
-	bool granted = is_granted(c), allowed = user_allows(q, provider);
-	bool large = q->create && too_large(l, c);
-	if ((granted || allowed) && !large)
+	ask_about(q, p->ops->name, q->name);
+	bool granted = is_granted(q), allowed = user_allows(q), large = q->create && too_large(q);
+	if (is_settled(q))
 		return 0;
 	if (!granted)
-		c->granted_gb = 0;
-	int there = !large && in_ledger(l, provider, q->name) ? 1 : check_with_retries(q, err);
-	if (there < 0 || (!there && check_new_size(q, err) < 0))
+		q->granted_gb = 0;
+	int there = !large && in_ledger(q) ? 1 : look_with_retries(q, p, err);
+	if (there < 0 || (!there && large && ask_size(q, err) < 0))
 		return -1;
-	if (!granted && !allowed)
-		return check_unknown(q, there, err);
-	return there || q->show || !c->granted_gb ? 0 : put_grant(l, c, c->granted_gb, err);
+	if (granted || allowed)
+		return there || q->show || !q->granted_gb ? 0 : put_grant(q, err);
+	if (there || is_others(q))
+		return ask_use(q, err);
+	int taken = q->show || !q->create ? 0 : take(q, err);
+	return taken > 0 ? ask_use(q, err) : taken;
 }
 
 /* ---- all providers ---- */
 
-static void drop_provider(struct launch *l, int i)
+static void drop_provider(struct engine_setup *s, int i)
 {
-	struct engine_setup *s = &l->run.setup;
-
 	s->providers[i].ops->close(s->providers[i].handle);
 	memmove(&s->providers[i], &s->providers[i + 1],
 		(size_t)(s->provider_count - i - 1) * sizeof(*s->providers));
@@ -349,100 +316,91 @@ static void drop_provider(struct launch *l, int i)
 }
 
 /* Returns false if the user chose the volume, or there is none. */
-static bool needs_answer(const struct launch *l, struct question *q)
+static bool needs_answer(struct question *q, struct cmd_context *ctx, const struct order *o)
 {
-	const struct config *c = l->ctx->config;
-	const struct section *conf = section_group(config_top(c), "volume");
+	const struct section *conf = section_group(config_top(ctx->config), "volume");
 
-	q->name = l->order.volume;
+	*q = (struct question){
+		.ctx = ctx, .name = o->volume, .gb = o->volume_gb, .create = o->volume_create};
 	if (!q->name || !q->name[0])
 		return false;
-	q->create = l->order.volume_create;
-	q->name_is_theirs = config_is_projects(c, conf, "name");
-	return q->name_is_theirs || (q->create && size_is_projects(l));
+	q->name_is_theirs = config_is_projects(ctx->config, conf, "name");
+	return q->name_is_theirs || (q->create && size_is_projects(ctx->config));
 }
 
-/* Whether all are granted, as for most runs, which then open no account for this. */
-static bool all_granted(struct question *q)
+int volume_trust(struct cmd_context *ctx, const struct order *o, struct run *run, const char *of,
+		 struct err *err)
 {
-	const char **providers = q->l->order.providers;
-	bool all = true;
+	CLEANUP(question_free) struct question q;
+	struct engine_setup *s = &run->setup;
+	bool settled = true;
 
-	for (size_t i = 0; providers[i] && all; i++) {
-		const char *provider = providers[i];
-		claim_of(&q->claim, q->l, provider, q->name);
-		all = is_granted(&q->claim) || user_allows(q, provider);
-		all = all && !(q->create && too_large(q->l, &q->claim));
-		claim_free(&q->claim);
-	}
-	return all;
-}
-
-int volume_trust(struct launch *l, const char *run, struct err *err)
-{
-	struct question q = {.l = l, .run = run};
-
-	if (!needs_answer(l, &q) || all_granted(&q))
+	if (!needs_answer(&q, ctx, o))
 		return 0;
-	if (!l->run.setup.provider_count && launch_open_providers(l, err) < 0)
+	q.run = of;
+	for (size_t i = 0; o->providers[i] && settled; i++) {
+		ask_about(&q, o->providers[i], q.name);
+		settled = is_settled(&q);
+	}
+	if (settled) /* no account is opened for this */
+		return 0;
+	if (!s->provider_count && launch_open_providers(o, run, err) < 0)
 		return -1;
-	for (int i = 0; i < l->run.setup.provider_count;) {
-		q.p = &l->run.setup.providers[i];
-		int result = check(&q, err);
-		claim_free(&q.claim);
-		if (result == 0) {
+	for (int i = 0; i < s->provider_count;) {
+		if (check(&q, &s->providers[i], err) == 0) {
 			i++;
 			continue;
 		}
-		if (err->kind == ERR_CONFIG || l->run.setup.provider_count == 1)
+		if (err->kind == ERR_CONFIG || s->provider_count == 1)
 			return -1;
 		log_line(LOG_WARN, "%s; continuing without it", err->msg);
-		drop_provider(l, i);
+		drop_provider(s, i);
 	}
 	err_clear(err);
 	return 0;
 }
 
-int volume_trust_check(struct launch *l, int provider, struct err *err)
+int volume_trust_check(struct cmd_context *ctx, const struct order *o,
+		       const struct engine_provider *p, struct err *err)
 {
-	struct question q = {.l = l, .p = &l->run.setup.providers[provider], .show = true};
+	CLEANUP(question_free) struct question q;
 
-	if (!needs_answer(l, &q))
+	if (!needs_answer(&q, ctx, o))
 		return 0;
-	int result = check(&q, err);
-	claim_free(&q.claim);
-	return result;
+	q.show = true;
+	return check(&q, p, err);
 }
 
-int volume_trust_size(struct launch *l, const char *name, struct err *err)
+int volume_trust_size(struct cmd_context *ctx, const char *provider, const char *name, int64_t gb,
+		      struct err *err)
 {
-	CLEANUP(claim_free) struct claim c = {0};
-	const char *provider = l->run.setup.providers[0].ops->name;
+	CLEANUP(question_free) struct question q = {.ctx = ctx, .gb = gb};
 
-	claim_of(&c, l, provider, name);
-	if (!too_large(l, &c) || confirms_size(l, provider, name))
-		return 0;
-	return refuse_size(l, name, err);
+	ask_about(&q, provider, name);
+	return too_large(&q) ? ask_size(&q, err) : 0;
 }
 
-int volume_trust_note(struct launch *l, const char *provider, const char *name, struct err *err)
+int volume_trust_note(struct cmd_context *ctx, const char *provider, const char *name,
+		      struct err *err)
 {
-	CLEANUP(claim_free) struct claim c = {0};
+	CLEANUP(question_free) struct question q = {.ctx = ctx};
 
-	if (!config_is_project(l->ctx->config))
+	if (!config_is_project(ctx->config))
 		return 0;
-	claim_of(&c, l, provider, name);
-	if (is_granted(&c))
+	ask_about(&q, provider, name);
+	if (is_granted(&q))
 		return 0;
-	int taken = take(l, &c, 0, err);
-	return taken > 0 ? put_grant(l, &c, 0, err) : taken;
+	q.granted_gb = 0;
+	int taken = take(&q, err);
+	return taken > 0 ? put_grant(&q, err) : taken;
 }
 
-int volume_trust_forget(struct launch *l, const char *provider, const char *name, struct err *err)
+int volume_trust_forget(struct cmd_context *ctx, const char *provider, const char *name,
+			struct err *err)
 {
-	CLEANUP(claim_free) struct claim c = {0};
+	CLEANUP(question_free) struct question q = {.ctx = ctx};
 
-	claim_of(&c, l, provider, name);
-	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " -", c.generation + 1);
-	return fact_put(l->ctx->store, FACT_VOLUME_OWNER, c.of, NULL, text, err);
+	ask_about(&q, provider, name);
+	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " -", q.generation + 1);
+	return fact_put(ctx->store, FACT_VOLUME_OWNER, q.owner_key, NULL, text, err);
 }

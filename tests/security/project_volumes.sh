@@ -136,18 +136,6 @@ t_a_volume_that_is_typed() { # what one has made or filled by hand, where the pr
 	cp err.txt "$T"
 	cd "$T" || return
 }
-t_a_volume_of_before() { # runs of before the rule: what they used is theirs
-	two_projects
-	fine "allowed" run --allow-volume tts
-	ledger "delete from fact where name like 'volume%'"
-	fine "by the ledger's pods" run
-	mkdir -p ../c/.git
-	cp burst.cfg script.jsonl ../c
-	cd ../c || return
-	foreign run
-	cp err.txt "$T"
-	cd "$T" || return
-}
 t_a_resumed_run_takes_no_other_volume() { # its config may have changed since
 	two_projects
 	sed -i 's/"tts"; create/"own"; create/' burst.cfg
