@@ -110,23 +110,6 @@ static int wish_in_time(const struct choice_row *row, struct err *err)
 	return err_about(err, "deadline");
 }
 
-void wish_name(struct choice_row *row, const struct order *o)
-{
-	CLEANUP(str_free) struct str gpus = STR_INIT;
-
-	if (o->pods) {
-		row->pods = (int)o->pods;
-		row->pods_open = false;
-		row->pods_most = 0;
-	}
-	if (!o->gpus)
-		return;
-	for (size_t i = 0; o->gpus[i]; i++)
-		str_addf(&gpus, "%s%s", i ? "," : "", o->gpus[i]);
-	COPY_TEXT(row->gpus, str_text(&gpus));
-	row->gpus_open = false;
-}
-
 int wish_read(struct launch *l, struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -135,7 +118,7 @@ int wish_read(struct launch *l, struct err *err)
 	if (row->decided_ms)
 		return 0;
 	row->pods_open = row->gpus_open = true;
-	wish_name(row, &l->order);
+	order_name(&l->order, row);
 	if (read_goal(row, top, err) < 0 || read_deadline(row, top, l->ctx->began_ms, err) < 0)
 		return -1;
 	row->decided_ms = clock_wall_ms();

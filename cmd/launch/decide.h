@@ -14,8 +14,6 @@ struct launch;
 /* Reads the wishes into l->choice, once: later calls change nothing. A deadline counts from the
  * start of the command. ERR_CONFIG: a value is invalid; ERR_CAP: the deadline has passed. */
 int wish_read(struct launch *l, struct err *err);
-/* Pods and GPUs that the order names replace those that were decided. */
-void wish_name(struct choice_row *row, const struct order *o);
 /* For a resumed run: a deadline that its user changed since counts from the start of this command.
  */
 int wish_renew(struct launch *l, bool given, struct err *err);

@@ -459,7 +459,7 @@ void launch_conf(struct launch *l)
 	size_t segments = 0;
 
 	s->job_ops->segments(s->job, &segments);
-	wish_name(&l->choice.row, o);
+	order_name(o, &l->choice.row);
 	run_choice_apply(&l->choice, s, clock_wall_ms());
 	c->pods = MIN((size_t)c->pods, MAX(segments, 1));
 	c->plan.pods_most = MAX(c->plan.pods_most, c->pods);

@@ -135,6 +135,23 @@ void order_read(struct order *out, const struct config *config)
 	read_rest(out, top);
 }
 
+void order_name(const struct order *o, struct choice_row *row)
+{
+	CLEANUP(str_free) struct str gpus = STR_INIT;
+
+	if (o->pods) {
+		row->pods = (int)o->pods;
+		row->pods_open = false;
+		row->pods_most = 0;
+	}
+	if (!o->gpus)
+		return;
+	for (size_t i = 0; o->gpus[i]; i++)
+		str_addf(&gpus, "%s%s", i ? "," : "", o->gpus[i]);
+	COPY_TEXT(row->gpus, str_text(&gpus));
+	row->gpus_open = false;
+}
+
 void order_want(const struct order *o, struct op_want *want)
 {
 	*want = (struct op_want){.offers = {.gpus = o->gpus,

@@ -43,6 +43,8 @@ size_t order_count(const char *const *list); /* NULL: 0 */
 /* Replace a list. names: NULL-terminated, borrowed; NULL: any. */
 void order_providers(struct order *o, const char *const *names);
 void order_gpus(struct order *o, const char *const *names);
+/* Pods and GPUs that it names replace those that were decided. */
+void order_name(const struct order *o, struct choice_row *row);
 /* What it requires of an offer. Borrows its texts. */
 void order_want(const struct order *o, struct op_want *want);
 

@@ -537,7 +537,7 @@ static int copy_wishes(struct launch *own, struct launch *l, struct err *err)
 		COPY_TEXT(row->deadline, l->choice.row.deadline);
 		row->deadline_ms = l->choice.row.deadline_ms;
 	}
-	wish_name(row, &own->order);
+	order_name(&own->order, row);
 	return 0;
 }
 
