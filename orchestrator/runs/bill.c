@@ -489,11 +489,7 @@ static int remember(struct reconciliation *r, struct asked_pod *pod, const struc
 
 	if (store_begin(store, err) < 0)
 		return -1;
-	if (write_shares(r->accounts.runs, pod, bill, err) < 0) {
-		store_rollback(store);
-		return -1;
-	}
-	return store_commit(store, err);
+	return store_end(store, write_shares(r->accounts.runs, pod, bill, err), err);
 }
 
 static void say_shares(struct asked_pod *pod)

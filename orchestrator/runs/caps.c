@@ -577,24 +577,11 @@ static int begin(struct run *run, struct run_caps *c, struct err *err)
 	return put(run, err);
 }
 
-static int in_transaction(struct run *run, struct run_caps *c,
-			  int (*step)(struct run *run, struct run_caps *c, struct err *err),
-			  struct err *err)
+int run_caps_begin(struct run *run, struct run_caps *c, struct err *err)
 {
 	struct store *store = run->runs->store;
 
-	if (store_begin(store, err) < 0)
-		return -1;
-	if (step(run, c, err) < 0) {
-		store_rollback(store);
-		return -1;
-	}
-	return store_commit(store, err);
-}
-
-int run_caps_begin(struct run *run, struct run_caps *c, struct err *err)
-{
-	return in_transaction(run, c, begin, err);
+	return store_begin(store, err) < 0 ? -1 : store_end(store, begin(run, c, err), err);
 }
 
 /* The engine's cap counts from the create of living pods, so add what they have cost. */
@@ -625,5 +612,7 @@ static int resume(struct run *run, struct run_caps *c, struct err *err)
 
 int run_caps_resume(struct run *run, struct run_caps *c, struct err *err)
 {
-	return in_transaction(run, c, resume, err);
+	struct store *store = run->runs->store;
+
+	return store_begin(store, err) < 0 ? -1 : store_end(store, resume(run, c, err), err);
 }

@@ -16,14 +16,17 @@
 #include "impl.h"
 #include "sync/receive.h"
 
-enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20, FAILURES_MOST = 8 };
+enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20 };
 
-/* An output of a command, as it was reported last. */
+/* A finished file, as it was reported last. */
 struct wanted {
 	char *name, *path, sha256[SHA256_HEX];
 	int64_t bytes;
 	size_t index; /* of its segment */
 	size_t pod;
+	/* of speech */
+	double seconds;
+	int sample_rate, tries;
 };
 
 struct gather {
@@ -31,14 +34,14 @@ struct gather {
 	struct gather_end *end;
 	const struct segment *segments;
 	size_t count;
-	struct run_keys *keys; /* the segments when the run began */
-	char *dir;             /* folder for files that a provider fetches */
-	uint8_t *failures;     /* for each segment */
-	/* of a command */
+	struct run_keys *keys;  /* the segments when the run began */
+	char *dir;              /* folder for files that a provider fetches */
+	bool *failed;           /* for each segment */
 	struct wanted **wanted; /* in the order of their first reports */
 	size_t wanted_count, wanted_cap;
 	void *by_name;
-	size_t *done_by; /* for each segment: the pod that reported it done, plus 1; 0: none */
+	/* of a command, for each segment: the pod that reported it done, plus 1; 0: none */
+	size_t *done_by;
 };
 
 /* One pod of the run, and the provider that reads its volume. */
@@ -142,85 +145,7 @@ static int note_safe(struct gather *g, size_t index, const char *name,
 	return store_put_segments(g->run->runs->store, &row, 1, err);
 }
 
-/* ---- speech ---- */
-
-static int64_t find_open(const struct gather *g, const char *id)
-{
-	for (size_t i = 0; i < g->count; i++)
-		if (!strcmp(g->segments[i].id, id) && g->segments[i].file)
-			return g->failures[i] >= FAILURES_MOST ||
-					       g->run->setup.results[i].state == SEGMENT_SAFE
-				       ? -1
-				       : (int64_t)i;
-	return -1;
-}
-
-static int refuse(const struct gather *g, size_t index, enum report_fault fault, int64_t bytes,
-		  struct err *err)
-{
-	CLEANUP(str_free) struct str what = STR_INIT;
-
-	reported_fault_show(&what, fault, bytes);
-	return err_set(err, ERR_UNTRUSTED, "the pod reports %s (%s); it is not fetched",
-		       str_text(&what), g->segments[index].file);
-}
-
-static void made_by(const struct gather *g, const struct pod_row *pod,
-		    struct segment_result *result)
-{
-	COPY_TEXT(result->run, g->run->row.id);
-	COPY_TEXT(result->provider, pod->provider);
-	COPY_TEXT(result->gpu, pod->gpu);
-	COPY_TEXT(result->attempt, pod->attempt);
-}
-
-static int take_file(struct gather *g, const struct source *from, size_t index, const json_t *event,
-		     struct err *err)
-{
-	struct reported_file file;
-	struct segment_result result = {.seconds = reported_seconds(event),
-					.sample_rate = reported_rate(event),
-					.tries = (int)jsonx_bounded(event, "try", 1, 1 << 20)};
-
-	if (!run_keys_fit(g->keys, &g->segments[index]))
-		return err_set(err, ERR_CONFIG,
-			       "not fetched: the job's text or settings have changed since the "
-			       "run (`burst run` renders it)");
-	enum report_fault fault =
-		reported_file(event, g->segments[index].file, SPEECH_FILE_MAX_BYTES, &file);
-	if (fault != REPORT_FINE)
-		return refuse(g, index, fault, file.bytes, err);
-	result.bytes = file.bytes;
-	COPY_TEXT(result.sha256, file.sha256);
-	made_by(g, from->pod, &result);
-	CLEANUP(free_text)
-	char *local = from_volume(g, from, file.path, "file", file.bytes + 1, err);
-	const char *name = g->segments[index].file;
-	if (!local || place_file(g, index, name, local, &result, err) < 0)
-		return -1;
-	return note_safe(g, index, name, &result, err);
-}
-
-/* Handles a reported segment. A segment that was rendered again is reported again. A log that keeps
- * reporting a bad file is not followed each time. */
-static void take_event(struct gather *g, const struct source *from, const json_t *event)
-{
-	struct err err = {0};
-	int64_t index = strcmp(jsonx_text(event, "ev", ""), "segment")
-				? -1
-				: find_open(g, jsonx_text(event, "id", ""));
-
-	if (index < 0 || !jsonx_bool(event, "ok", false))
-		return;
-	if (take_file(g, from, (size_t)index, event, &err) == 0) {
-		g->end->fetched++;
-		return;
-	}
-	runs_note(g->run->runs, LOG_WARN, "%s: %s", g->segments[index].id, err.msg);
-	g->failures[index]++;
-}
-
-/* ---- a command: every output that a pod has reported as finished ---- */
+/* ---- which files: what the pods have reported as finished ---- */
 
 static int64_t find_segment(const struct gather *g, const char *id)
 {
@@ -238,8 +163,8 @@ static int by_wanted_name(const void *a, const void *b)
 }
 
 /* The newest report of a name counts: the pod has no older file. */
-static void want(struct gather *g, const struct source *from, size_t index, const char *name,
-		 const struct reported_file *file)
+static struct wanted *want(struct gather *g, const struct source *from, size_t index,
+			   const char *name, const struct reported_file *file)
 {
 	struct wanted *w = xcalloc(1, sizeof(*w));
 
@@ -261,32 +186,76 @@ static void want(struct gather *g, const struct source *from, size_t index, cons
 	w->bytes = file->bytes;
 	w->index = index;
 	w->pod = from->number;
+	return w;
 }
 
-static void take_output(struct gather *g, const struct source *from, const json_t *event)
+/* Notes it once for each segment, however often a log repeats it. */
+static void refuse(struct gather *g, size_t index, const char *why)
+{
+	if (!g->failed[index])
+		runs_note(g->run->runs, LOG_WARN, "%s: %s", g->segments[index].id, why);
+	g->failed[index] = true;
+}
+
+/* A finished segment of speech is one file. One that was rendered again is reported again. */
+static void take_speech(struct gather *g, const struct source *from, size_t index,
+			const json_t *event)
+{
+	const char *name = g->segments[index].file;
+	struct reported_file file;
+
+	if (!name || g->run->setup.results[index].state == SEGMENT_SAFE)
+		return;
+	if (!run_keys_fit(g->keys, &g->segments[index])) {
+		refuse(g, index,
+		       "not fetched: the job's text or settings have changed since the run "
+		       "(`burst run` renders it)");
+		return;
+	}
+	enum report_fault fault = reported_file(event, name, SPEECH_FILE_MAX_BYTES, &file);
+	if (fault != REPORT_FINE) {
+		CLEANUP(str_free) struct str why = STR_INIT;
+		str_add(&why, "the pod reports ");
+		reported_fault_show(&why, fault, file.bytes);
+		str_addf(&why, " (%s); it is not fetched", name);
+		refuse(g, index, str_text(&why));
+		return;
+	}
+	struct wanted *w = want(g, from, index, name, &file);
+	w->seconds = reported_seconds(event);
+	w->sample_rate = reported_rate(event);
+	w->tries = (int)jsonx_bounded(event, "try", 1, 1 << 20);
+}
+
+static void take_output(struct gather *g, const struct source *from, size_t index,
+			const json_t *event)
 {
 	const struct job_needs *needs = g->run->setup.job_ops->needs(g->run->setup.job);
-	int64_t index = find_segment(g, jsonx_text(event, "id", ""));
 	const char *name = jsonx_text(event, "name", NULL);
 	struct reported_file file;
 
-	if (index < 0 || !name || jsonx_text(event, "error", NULL) ||
-	    !pattern_match_any(needs->outputs, name) ||
-	    reported_file(event, name, INT64_MAX / 2, &file) != REPORT_FINE)
-		return;
-	want(g, from, (size_t)index, name, &file);
+	if (name && !jsonx_text(event, "error", NULL) && pattern_match_any(needs->outputs, name) &&
+	    reported_file(event, name, INT64_MAX / 2, &file) == REPORT_FINE)
+		want(g, from, index, name, &file)->tries = 1;
 }
 
-static void take_of_command(struct gather *g, const struct source *from, const json_t *event)
+static void take_event(struct gather *g, const struct source *from, const json_t *event)
 {
 	const char *what = jsonx_text(event, "ev", "");
 	int64_t index = find_segment(g, jsonx_text(event, "id", ""));
+	bool finished = !strcmp(what, "segment") && jsonx_bool(event, "ok", false);
 
-	if (!strcmp(what, "output"))
-		take_output(g, from, event);
-	else if (!strcmp(what, "segment") && index >= 0 && jsonx_bool(event, "ok", false))
+	if (index < 0)
+		return;
+	if (!g->done_by && finished)
+		take_speech(g, from, (size_t)index, event);
+	else if (g->done_by && finished)
 		g->done_by[index] = from->number + 1;
+	else if (g->done_by && !strcmp(what, "output"))
+		take_output(g, from, (size_t)index, event);
 }
+
+/* ---- bringing them ---- */
 
 /* Whether the file is in the output folder as it was reported. */
 static bool is_here(const struct gather *g, const struct wanted *w)
@@ -306,19 +275,34 @@ static bool is_here(const struct gather *g, const struct wanted *w)
 	       sha256_fd(fd, hash, NULL) == 0 && !strcmp(hash, w->sha256);
 }
 
+static void made_by(const struct gather *g, const struct pod_row *pod,
+		    struct segment_result *result)
+{
+	COPY_TEXT(result->run, g->run->row.id);
+	COPY_TEXT(result->provider, pod->provider);
+	COPY_TEXT(result->gpu, pod->gpu);
+	COPY_TEXT(result->attempt, pod->attempt);
+}
+
 static int bring(struct gather *g, const struct source *from, const struct wanted *w,
 		 struct err *err)
 {
 	const struct engine_setup *setup = &g->run->setup;
-	struct segment_result result = {.bytes = w->bytes, .tries = 1, .file = w->name};
+	struct segment_result result = {.bytes = w->bytes,
+					.seconds = w->seconds,
+					.sample_rate = w->sample_rate,
+					.tries = w->tries,
+					.file = g->done_by ? w->name : NULL};
 
-	if (!setup->job_ops->gives_way(setup->job, w->name, g->run->row.id, err))
+	if (g->done_by && !setup->job_ops->gives_way(setup->job, w->name, g->run->row.id, err))
 		return -1;
 	COPY_TEXT(result.sha256, w->sha256);
 	made_by(g, from->pod, &result);
 	CLEANUP(free_text)
 	char *local = from_volume(g, from, w->path, "file", w->bytes + 1, err);
-	return local ? place_file(g, w->index, w->name, local, &result, err) : -1;
+	if (!local || place_file(g, w->index, w->name, local, &result, err) < 0)
+		return -1;
+	return g->done_by ? 0 : note_safe(g, w->index, w->name, &result, err);
 }
 
 /* A command that is done, all of whose outputs are here, is not run again by `burst resume`. */
@@ -327,7 +311,7 @@ static int note_done(struct gather *g, const struct pod_row *pods, struct err *e
 	for (size_t i = 0; i < g->count; i++) {
 		struct segment_result result = {.state = SEGMENT_SAFE, .tries = 1};
 		const char *first = NULL;
-		if (!g->done_by[i] || g->failures[i])
+		if (!g->done_by[i] || g->failed[i])
 			continue;
 		made_by(g, &pods[g->done_by[i] - 1], &result);
 		for (size_t k = 0; k < g->wanted_count && !first; k++)
@@ -349,18 +333,19 @@ static int bring_all(struct gather *g, const struct pod_row *pods, struct err *e
 		struct source from = {provider_of(g->run, pods[w->pod].provider), &pods[w->pod],
 				      w->pod};
 		struct err why = {0};
-		if (is_here(g, w))
+		if (g->done_by && is_here(g, w))
 			continue;
 		if (bring(g, &from, w, &why) == 0) {
 			g->end->fetched++;
 			continue;
 		}
-		runs_note(g->run->runs, LOG_WARN, "%s: %s", w->name, why.msg);
-		g->failures[w->index] = MAX(g->failures[w->index], 1);
+		runs_note(g->run->runs, LOG_WARN, "%s: %s",
+			  g->done_by ? w->name : g->segments[w->index].id, why.msg);
+		g->failed[w->index] = true;
 		if (why.kind == ERR_LOCAL)
 			return *err = why, -1;
 	}
-	return note_done(g, pods, err);
+	return g->done_by ? note_done(g, pods, err) : 0;
 }
 
 /* ---- the event logs ---- */
@@ -374,9 +359,7 @@ static void take_events(struct gather *g, const struct source *from, const char 
 		if (!line[len])
 			break; /* the last line was truncated when the pod died */
 		CLEANUP(json_decref) json_t *event = jsonx_parse(line, len, NULL);
-		if (event && g->done_by)
-			take_of_command(g, from, event);
-		else if (event)
+		if (event)
 			take_event(g, from, event);
 	}
 }
@@ -436,7 +419,7 @@ static int gather_pods(struct gather *g, struct err *err)
 		return -1;
 	for (size_t i = 0; i < count && status == 0; i++)
 		status = gather_pod(g, &pods[i], i, err);
-	if (status == 0 && g->done_by)
+	if (status == 0)
 		status = bring_all(g, pods, err);
 	free(pods);
 	return status;
@@ -454,13 +437,13 @@ int run_gather(struct run *run, struct gather_end *end, struct err *err)
 		return -1;
 	struct gather g = {.run = run, .end = end, .keys = keys, .dir = dir};
 	g.segments = ops->segments(run->setup.job, &g.count);
-	g.failures = xcalloc(g.count + 1, sizeof(*g.failures));
+	g.failed = xcalloc(g.count + 1, sizeof(*g.failed));
 	if (ops->needs(run->setup.job)->command)
 		g.done_by = xcalloc(g.count + 1, sizeof(*g.done_by));
 	int status = gather_pods(&g, err);
 	for (size_t i = 0; i < g.count; i++)
-		end->failed += g.failures[i] && run->setup.results[i].state != SEGMENT_SAFE;
-	free(g.failures);
+		end->failed += g.failed[i] && run->setup.results[i].state != SEGMENT_SAFE;
+	free(g.failed);
 	free(g.done_by);
 	wanted_free(&g);
 	path_remove_tree(dir, NULL);

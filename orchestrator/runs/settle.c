@@ -448,11 +448,7 @@ static int sum_up(const struct runs *rs, const char *id, struct err *err)
 {
 	if (store_begin(rs->store, err) < 0)
 		return -1;
-	if (run_sum_ended(rs, id, err) < 0) {
-		store_rollback(rs->store);
-		return -1;
-	}
-	return store_commit(rs->store, err);
+	return store_end(rs->store, run_sum_ended(rs, id, err), err);
 }
 
 int run_settle(const struct runs *rs, const char *id, struct err *err)

@@ -150,6 +150,14 @@ int store_commit(struct store *s, struct err *err)
 	return -1;
 }
 
+int store_end(struct store *s, int result, struct err *err)
+{
+	if (result >= 0)
+		return store_commit(s, err) < 0 ? -1 : result;
+	store_rollback(s);
+	return -1;
+}
+
 /* ---- rows in and out ---- */
 
 static int64_t bounded(int64_t n)

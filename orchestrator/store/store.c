@@ -23,11 +23,7 @@ int store_put_segments(struct store *s, const struct segment_row *rows, size_t c
 		return put_each_segment(s, rows, count, err);
 	if (store_begin(s, err) < 0)
 		return -1;
-	if (put_each_segment(s, rows, count, err) < 0) {
-		store_rollback(s);
-		return -1;
-	}
-	return store_commit(s, err);
+	return store_end(s, put_each_segment(s, rows, count, err), err);
 }
 
 int store_remove_request(struct store *s, const char *id, struct err *err)

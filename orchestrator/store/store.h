@@ -283,6 +283,9 @@ void store_close(struct store *s);
 int store_begin(struct store *s, struct err *err);
 int store_commit(struct store *s, struct err *err);
 void store_rollback(struct store *s);
+/* Ends it by the result of what was done inside: rolls back if that is negative, else commits.
+ * Returns the result, or -1. */
+int store_end(struct store *s, int result, struct err *err);
 
 /* The name that messages use for the pod: its id, else its attempt. */
 const char *pod_row_called(const struct pod_row *row);

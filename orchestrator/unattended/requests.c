@@ -41,12 +41,6 @@ static bool has_ended(const struct request_row *row)
 
 /* ---- transactions ---- */
 
-static int abandon(struct store *s)
-{
-	store_rollback(s);
-	return -1;
-}
-
 /* Draws an id. It begins with q, unlike any run's id. */
 static int draw_id(struct store *s, struct request_row *row, struct err *err)
 {
@@ -74,20 +68,11 @@ int requests_add(struct store *s, struct request_row *row, struct err *err)
 	row->state = REQUEST_PENDING;
 	if (store_begin(s, err) < 0)
 		return -1;
-	return requests_put_new(s, row, err) < 0 ? abandon(s) : store_commit(s, err);
+	return store_end(s, requests_put_new(s, row, err), err);
 }
 
 /* Changes open rows of a queue, all or none. */
 typedef bool change_fn(struct request_row *row, void *ctx);
-
-static int change_rows(struct store *s, struct request_row *rows, size_t count, change_fn *change,
-		       void *ctx, struct err *err)
-{
-	for (size_t i = 0; i < count; i++)
-		if (change(&rows[i], ctx) && store_put_request(s, &rows[i], err) < 0)
-			return -1;
-	return 0;
-}
 
 /* Runs inside a transaction. */
 static int change_now(struct store *s, const char *config, change_fn *change, void *ctx,
@@ -97,8 +82,9 @@ static int change_now(struct store *s, const char *config, change_fn *change, vo
 	size_t count = 0;
 	int result = store_requests(s, config, true, &rows, &count, err);
 
-	if (result == 0)
-		result = change_rows(s, rows, count, change, ctx, err);
+	for (size_t i = 0; i < count && result == 0; i++)
+		if (change(&rows[i], ctx))
+			result = store_put_request(s, &rows[i], err);
 	free(rows);
 	return result;
 }
@@ -108,7 +94,7 @@ static int change_open(struct store *s, const char *config, change_fn *change, v
 {
 	if (store_begin(s, err) < 0)
 		return -1;
-	return change_now(s, config, change, ctx, err) < 0 ? abandon(s) : store_commit(s, err);
+	return store_end(s, change_now(s, config, change, ctx, err), err);
 }
 
 /* ---- binding ---- */
@@ -236,9 +222,8 @@ int requests_end(struct store *s, const char *config, const char *run, enum outc
 
 	if (store_begin(s, err) < 0)
 		return -1;
-	if (change_now(s, config, end_bound, &e, err) < 0 || forget_old(s, config, err) < 0)
-		return abandon(s);
-	return store_commit(s, err);
+	int result = change_now(s, config, end_bound, &e, err);
+	return store_end(s, result < 0 ? -1 : forget_old(s, config, err), err);
 }
 
 struct death {
@@ -290,7 +275,7 @@ int requests_remove(struct store *s, const char *name, bool bound, int64_t now_m
 {
 	if (store_begin(s, err) < 0)
 		return -1;
-	return remove_one(s, name, bound, now_ms, out, err) < 0 ? abandon(s) : store_commit(s, err);
+	return store_end(s, remove_one(s, name, bound, now_ms, out, err), err);
 }
 
 int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx,

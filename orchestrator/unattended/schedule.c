@@ -562,8 +562,5 @@ int schedule_submit(struct store *s, const char *name, bool by_hand, int64_t now
 {
 	if (store_begin(s, err) < 0)
 		return -1;
-	if (submit(s, name, by_hand, now_ms, err) >= 0)
-		return store_commit(s, err);
-	store_rollback(s);
-	return -1;
+	return store_end(s, submit(s, name, by_hand, now_ms, err), err);
 }
