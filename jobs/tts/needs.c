@@ -103,7 +103,7 @@ static int smallest_card_gb(const struct job_prior *prior, int workers)
 
 void tts_fill_needs(struct job *job, const struct section *conf)
 {
-	const struct engine *engine = job->worker ? NULL : job->engine;
+	const struct engine *engine = job->engine;
 	struct job_needs *n = &job->needs;
 
 	n->engine = job->engine_name;
@@ -130,18 +130,16 @@ void tts_fill_needs(struct job *job, const struct section *conf)
 		n->packages = engine->debian->packages;
 	}
 	CLEANUP(free_text) char *own = engine_setup(job, engine);
-	job->setup = both_setups(own, section_text(conf, "setup"));
+	job->setup = both_setups(own, job->own_setup);
 	n->setup = job->setup;
-	n->setup_is_ours =
-		own && !section_text(conf, "setup") && !section_text(conf, "weights_url");
+	n->setup_is_ours = own && !job->own_setup && !section_text(conf, "weights_url");
 	n->setup_packages = job->setup_packages = engine ? environment_packages(engine) : NULL;
 	n->setup_env = job->setup_env;
 	n->setup_download_mb = engine ? environment_download_mb(engine) : 0;
 	n->setup_memory_gb = engine && engine->torch ? SETUP_WITH_TORCH_GB : 0;
 	/* burst's engines have the same environment on all cards: the image's torch, and packages
 	 * without kernels */
-	n->setup_by_card =
-		n->gpu && section_text(conf, "setup") && section_bool(conf, "setup_needs_gpu");
+	n->setup_by_card = n->gpu && job->own_setup && section_bool(conf, "setup_needs_gpu");
 	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;
 	job->env = job_texts(conf, "env");
 	n->env_names = (const char *const *)job->env;
@@ -169,7 +167,7 @@ struct size {
 
 static struct size size_of(const struct job *job, const struct segment_result *results)
 {
-	const struct engine *engine = job->worker ? NULL : job->engine;
+	const struct engine *engine = job->engine;
 	struct size size = {.byte_s = (engine ? engine->facts.sample_rate : USUAL_RATE) *
 				      SAMPLE_BYTES};
 
@@ -216,7 +214,7 @@ static void add_rates(const struct job *job, struct str *notes)
 {
 	const struct engine_voices *by_voice = job->engine ? job->engine->by_voice : NULL;
 
-	if (job->worker || !by_voice || !by_voice->rate)
+	if (!by_voice || !by_voice->rate)
 		return;
 	const char **voices = segments_voices(&job->segments);
 	for (size_t i = 1; voices[0] && voices[i]; i++) {

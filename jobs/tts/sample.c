@@ -69,10 +69,10 @@ static void find_voice(struct found *f, const char *dir, const char *voice)
 		closedir(d);
 }
 
-static int missing(const struct sample_wants *wants, const struct found *found, const char *voice,
+static int missing(const struct job *job, const struct found *found, const char *voice,
 		   struct err *err)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", wants->dir, voice);
+	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", job->voices_dir, voice);
 	const char *near = nearest_word(voice, (const char *const *)found->names);
 
 	return err_set(err, ERR_CONFIG, "%s: %s%s%s%s", path,
@@ -108,8 +108,8 @@ static int read_header(const struct str *bytes, struct wav_info *info, struct er
 }
 
 /* Converts other formats to a WAV file that burst can read. NOTE says what was done. */
-static int make_wav(struct sample *s, const struct sample_wants *wants, const char *path,
-		    struct str *note, struct err *err)
+static int make_wav(struct sample *s, const struct job *job, const char *path, struct str *note,
+		    struct err *err)
 {
 	const char *kind = kind_of(&s->wav), *name = path_base(path);
 	CLEANUP(str_free) struct str converted = STR_INIT;
@@ -121,7 +121,7 @@ static int make_wav(struct sample *s, const struct sample_wants *wants, const ch
 		return err_set(err, ERR_CONFIG, "it is no WAV, FLAC, MP3, M4A or Ogg file");
 	if (!strcmp(kind, "wav") && wav_coding_known(s->wav.s, s->wav.len))
 		return 0;
-	int rate = wants->engine ? wants->engine->facts.sample_rate : 0;
+	int rate = job->engine ? job->engine->facts.sample_rate : 0;
 	if (ffmpeg_decode(&s->wav, kind, rate, &converted, &why) < 0) {
 		if (why.kind != ERR_NOT_FOUND)
 			return err_set(err, ERR_CONFIG, "it cannot be converted: %s", why.msg);
@@ -206,14 +206,13 @@ static void note_format(const struct engine *engine, const struct wav_format *fo
 
 /* Reads a sample's words from a text file beside it, if there is one. They tell the engine more
  * than the timbre. */
-static int read_words(struct sample *s, const struct sample_wants *wants, const char *name,
-		      struct err *err)
+static int read_words(struct sample *s, const struct job *job, const char *name, struct err *err)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s/%s.txt", wants->dir, s->voice);
+	CLEANUP(free_text) char *path = xasprintf("%s/%s.txt", job->voices_dir, s->voice);
 
-	if (!wants->engine || !wants->engine->reads_words || access(path, F_OK) < 0)
+	if (!job->engine || !job->engine->reads_words || access(path, F_OK) < 0)
 		return 0;
-	if (job_read_member(wants->job_setup, "voices", path, WORDS_MAX_BYTES, &s->words, err) < 0)
+	if (job_read_member(job->loading, "voices", path, WORDS_MAX_BYTES, &s->words, err) < 0)
 		return -1;
 	if (!split_has_words(str_text(&s->words)))
 		return err_set(err, ERR_CONFIG,
@@ -224,50 +223,50 @@ static int read_words(struct sample *s, const struct sample_wants *wants, const 
 	return 0;
 }
 
-static int judge_file(struct sample *s, const struct sample_wants *wants, const char *path,
-		      struct err *err)
+static int judge_file(struct sample *s, const struct job *job, const char *path, struct err *err)
 {
 	CLEANUP(str_free) struct str note = STR_INIT;
 	const char *name = path_base(path);
 	struct wav_info info;
 
-	if (job_read_member(wants->job_setup, "voices", path, SAMPLE_MAX_BYTES, &s->wav, err) < 0)
+	if (job_read_member(job->loading, "voices", path, SAMPLE_MAX_BYTES, &s->wav, err) < 0)
 		return -1;
 	sha256_hex(str_text(&s->wav), s->wav.len, s->hash);
-	if (make_wav(s, wants, path, &note, err) < 0 || read_header(&s->wav, &info, err) < 0 ||
-	    check_length(wants->engine, wav_seconds(&info), name, &note, err) < 0 ||
+	if (make_wav(s, job, path, &note, err) < 0 || read_header(&s->wav, &info, err) < 0 ||
+	    check_length(job->engine, wav_seconds(&info), name, &note, err) < 0 ||
 	    check_sound(&s->wav, &info, err) < 0) {
 		err->kind = ERR_CONFIG;
 		return err_wrap(err, "%s", path);
 	}
-	note_format(wants->engine, &info.format, &note);
+	note_format(job->engine, &info.format, &note);
 	if (note.len)
 		log_line(LOG_NOTE, "voice %s: %s", s->voice, str_text(&note));
-	return read_words(s, wants, name, err);
+	return read_words(s, job, name, err);
 }
 
-static int judge(struct sample *s, const struct sample_wants *wants, struct err *err)
+static int judge(struct sample *s, const struct job *job, struct err *err)
 {
 	const char *fault = script_id_fault(s->voice);
 
 	if (fault)
 		return err_set(err, ERR_CONFIG, "voice \"%.*s\" cannot name a file: %s",
 			       utf8_fit(s->voice, 60), s->voice, fault);
-	if (!wants->dir)
+	if (!job->voices_dir)
 		return err_set(err, ERR_CONFIG,
 			       "voice \"%s\": %s takes voices from files: name their folder, as in "
 			       "voices = \"voices\", and put %s.wav there",
-			       s->voice, wants->engine_name, s->voice);
+			       s->voice, job->engine_name, s->voice);
 	CLEANUP(found_free) struct found found = {0};
-	find_voice(&found, wants->dir, s->voice);
-	CLEANUP(free_text) char *path = found.file ? path_join(wants->dir, found.file) : NULL;
-	if (path ? judge_file(s, wants, path, err) < 0 : missing(wants, &found, s->voice, err) < 0)
+	find_voice(&found, job->voices_dir, s->voice);
+	CLEANUP(free_text) char *path = found.file ? path_join(job->voices_dir, found.file) : NULL;
+	if (path ? judge_file(s, job, path, err) < 0 : missing(job, &found, s->voice, err) < 0)
 		return err_wrap(err, "voice \"%s\"", s->voice);
 	return 0;
 }
 
-struct sample *samples_get(struct samples *s, const struct sample_wants *wants, const char *voice)
+struct sample *samples_get(struct job *job, const char *voice)
 {
+	struct samples *s = &job->samples;
 	struct err err = {0};
 
 	for (size_t i = 0; i < s->count; i++)
@@ -275,16 +274,15 @@ struct sample *samples_get(struct samples *s, const struct sample_wants *wants, 
 			return s->list[i];
 	struct sample *new = xcalloc(1, sizeof(*new));
 	new->voice = xstrdup(voice);
-	if (judge(new, wants, &err) < 0)
+	if (judge(new, job, &err) < 0)
 		new->fault = xstrdup(err.msg);
 	GROW(s->list, s->count, s->cap);
 	return s->list[s->count++] = new;
 }
 
-int samples_check(struct samples *s, const struct sample_wants *wants, const char *voice,
-		  struct err *err)
+int samples_check(struct job *job, const char *voice, struct err *err)
 {
-	struct sample *sample = samples_get(s, wants, voice);
+	struct sample *sample = samples_get(job, voice);
 
 	if (!sample->fault || sample->told)
 		return 0;

@@ -14,31 +14,19 @@
 #define KEY_VERSION     "burst-tts-1" /* a change makes every earlier file stale */
 #define CONTENT_VERSION "burst-tts-2"
 
-static bool voices_are_files(const struct speaker *speaker)
+static bool voices_are_files(const struct job *job)
 {
-	return speaker->voices_dir ||
-	       (speaker->known && !speaker->known->voices && !speaker->worker);
-}
-
-static struct sample_wants samples_of(const struct speaker *speaker)
-{
-	return (struct sample_wants){.dir = speaker->voices_dir,
-				     .engine_name = speaker->engine,
-				     .engine = speaker->worker ? NULL : speaker->known,
-				     .job_setup = speaker->job_setup};
+	return job->voices_dir || (job->engine && !job->engine->voices);
 }
 
 int segments_check_voice(void *ctx, const char *voice, struct err *err)
 {
-	const struct speaker *speaker = ctx;
+	struct job *job = ctx;
 
-	if (voices_are_files(speaker)) {
-		struct sample_wants wants = samples_of(speaker);
-		return samples_check(speaker->samples, &wants, voice, err);
-	}
-	if (speaker->known && !speaker->worker)
-		return engine_check_voice(speaker->known, voice, err);
-	return 0; /* only the user's own worker knows its voices */
+	if (voices_are_files(job))
+		return samples_check(job, voice, err);
+	/* only the user's own worker knows its voices */
+	return job->engine ? engine_check_voice(job->engine, voice, err) : 0;
 }
 
 static void add_file(struct segments *s, const char *name, const struct str *bytes)
@@ -69,7 +57,7 @@ static void add_field(struct sha256 *h, const char *text)
 
 /* What the words sound like, wherever they stand in the script. */
 static void hash_content(char content[SHA256_HEX], const struct spoken *spoken,
-			 const char *voice_hash, const struct speaker *speaker)
+			 const char *voice_hash, const struct job *job)
 {
 	struct sha256 *h = sha256_new();
 	char *options = json_dumps(spoken->options, JSON_COMPACT | JSON_SORT_KEYS);
@@ -77,17 +65,17 @@ static void hash_content(char content[SHA256_HEX], const struct spoken *spoken,
 
 	snprintf(seed, sizeof(seed), "%lld", (long long)spoken->seed);
 	add_field(h, KEY_VERSION);
-	add_field(h, speaker->engine);
-	add_field(h, speaker->worker);
+	add_field(h, job->engine_name);
+	add_field(h, job->worker);
 	add_field(h, spoken->text);
 	add_field(h, spoken->voice);
 	add_field(h, voice_hash);
 	add_field(h, options);
 	add_field(h, seed);
-	if (speaker->worker && speaker->setup)
-		add_field(h, speaker->setup); /* its key already names the versions of its engine */
-	if (speaker->pins)
-		add_field(h, speaker->pins);
+	if (job->worker && job->own_setup)
+		add_field(h, job->own_setup); /* its key already names the versions of its engine */
+	if (job->pins)
+		add_field(h, job->pins);
 	sha256_finish(h, content);
 	free(options);
 }
@@ -95,13 +83,13 @@ static void hash_content(char content[SHA256_HEX], const struct spoken *spoken,
 /* Numbers repetitions of a text in the same voice, so that each has its own seed and need not sound
  * the same. */
 static void make_key(struct segments *s, const struct script_item *item, const char *voice_hash,
-		     const struct speaker *speaker)
+		     const struct job *job)
 {
 	struct segment *segment = &s->list[s->count - 1];
 	struct spoken *spoken = &s->spoken[s->count - 1];
 	char content[SHA256_HEX], number[24], first[9];
 
-	hash_content(content, spoken, voice_hash, speaker);
+	hash_content(content, spoken, voice_hash, job);
 	json_int_t time =
 		item->has_seed ? 0 : json_integer_value(json_object_get(s->times, content));
 	json_object_set_new(s->times, content, json_integer(time + 1));
@@ -116,21 +104,21 @@ static void make_key(struct segments *s, const struct script_item *item, const c
 		spoken->seed = (int64_t)(strtoul(first, NULL, 16) & INT32_MAX);
 }
 
-static json_t *merged_options(const struct script_item *item, const struct speaker *speaker)
+static json_t *merged_options(const struct script_item *item, const struct job *job)
 {
 	if (!item->options)
-		return json_incref(speaker->options);
-	json_t *both = json_copy(speaker->options);
+		return json_incref(job->options);
+	json_t *both = json_copy(job->options);
 	json_object_update(both, item->options);
 	return both;
 }
 
-static void estimate(struct segment *segment, const char *text, const struct speaker *speaker)
+static void estimate(struct segment *segment, const char *text, const struct job *job)
 {
 	segment->weight = (double)split_chars(text, strlen(text));
-	if (speaker->known && !speaker->worker)
-		segment->est_seconds = speaker->known->seconds_each +
-				       segment->weight * speaker->known->seconds_per_char;
+	if (job->engine)
+		segment->est_seconds =
+			job->engine->seconds_each + segment->weight * job->engine->seconds_per_char;
 }
 
 static void append(struct segments *s, struct segment *segment, struct spoken *spoken)
@@ -168,13 +156,13 @@ static inline void cuts_free_cleanup(struct cut_list *list)
 
 /* Cuts the text between two pauses: replaces words, then cuts to the engine's length. */
 static void cut_part(struct cut_list *to, const struct pause_part *part, double before_s,
-		     const struct speaker *speaker)
+		     const struct job *job)
 {
 	CLEANUP(lexicon_text_free) struct lexicon_text words = {0};
 	struct piece *pieces;
 
-	lexicon_apply(speaker->lexicon, part->text, part->len, &words);
-	size_t count = split_text(words.spoken, &speaker->limits, &pieces);
+	lexicon_apply(job->lexicon, part->text, part->len, &words);
+	size_t count = split_text(words.spoken, &job->limits, &pieces);
 	for (size_t i = 0; i < count; i++) {
 		size_t from = (size_t)(pieces[i].text - words.spoken);
 		GROW(to->cuts, to->count, to->cap);
@@ -187,8 +175,7 @@ static void cut_part(struct cut_list *to, const struct pause_part *part, double 
 	free(pieces);
 }
 
-static void cut_item(struct cut_list *to, const struct script_item *item,
-		     const struct speaker *speaker)
+static void cut_item(struct cut_list *to, const struct script_item *item, const struct job *job)
 {
 	struct pause_part *parts;
 	const char *bad;
@@ -200,7 +187,7 @@ static void cut_item(struct cut_list *to, const struct script_item *item,
 		before_s += parts[i].before_s;
 		if (!split_has_words(part))
 			continue;
-		cut_part(to, &parts[i], MIN(before_s, PAUSE_MOST_S), speaker);
+		cut_part(to, &parts[i], MIN(before_s, PAUSE_MOST_S), job);
 		before_s = 0;
 	}
 	free(parts);
@@ -208,9 +195,9 @@ static void cut_item(struct cut_list *to, const struct script_item *item,
 
 /* Checks that the voice can read most letters. A foreign name in a text is no mistake. */
 static int check_letters(const char *text, const struct script_item *item, const char *voice,
-			 const struct speaker *speaker, struct err *err)
+			 const struct job *job, struct err *err)
 {
-	const struct engine *engine = speaker->worker ? NULL : speaker->known;
+	const struct engine *engine = job->engine;
 	const char *foreign = engine ? letters_foreign(text, engine->letters) : NULL;
 
 	if (!foreign && engine && engine->letters_of && voice &&
@@ -225,17 +212,16 @@ static int check_letters(const char *text, const struct script_item *item, const
 	return err_set(err, ERR_CONFIG,
 		       "%s:%zu: \"%.*s\" is written in %s letters, which no language of %s has; "
 		       "`burst engines` lists others",
-		       item->source, item->line, utf8_fit(text, 40), text, foreign,
-		       speaker->known->name);
+		       item->source, item->line, utf8_fit(text, 40), text, foreign, engine->name);
 }
 
 /* number: 0 if the item is not cut, else 1, 2, ... Takes over the texts of the cut. */
-static int add_segment(struct segments *s, const struct script *script, size_t item_index,
-		       struct cut *cut, size_t number, const struct speaker *speaker,
+static int add_segment(struct job *job, size_t item_index, struct cut *cut, size_t number,
 		       struct err *err)
 {
-	const struct script_item *item = &script->items[item_index];
-	const char *voice = item->voice ? item->voice : speaker->voice;
+	struct segments *s = &job->segments;
+	const struct script_item *item = &job->script.items[item_index];
+	const char *voice = item->voice ? item->voice : job->voice;
 	struct segment segment = {.group = xstrdup(voice ? voice : "")};
 	struct spoken spoken = {.text = TAKE(cut->spoken),
 				.shown = TAKE(cut->shown),
@@ -243,32 +229,31 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 				.item = item_index,
 				.voice = voice};
 
-	spoken.options = merged_options(item, speaker);
-	spoken.seed = item->has_seed ? item->seed : speaker->seed;
+	spoken.options = merged_options(item, job);
+	spoken.seed = item->has_seed ? item->seed : job->seed;
 	segment.id = number ? xasprintf("%s-%zu", item->id, number) : xstrdup(item->id);
 	segment.file = xasprintf("%s.wav", segment.id);
-	estimate(&segment, spoken.text, speaker);
+	estimate(&segment, spoken.text, job);
 	append(s, &segment, &spoken);
 	struct spoken *last = &s->spoken[s->count - 1];
 	const char *hash = NULL;
-	if (check_letters(last->text, item, voice, speaker, err) < 0)
+	if (check_letters(last->text, item, voice, job, err) < 0)
 		return -1;
-	if (!voice && speaker->known && speaker->known->needs_sample && !speaker->worker)
+	if (!voice && job->engine && job->engine->needs_sample)
 		return s->voice_missed++
 			       ? 0
 			       : err_set(err, ERR_CONFIG,
 					 "%s:%zu: %s needs a voice: put a sample NAME.wav into a "
 					 "folder, and set voices = \"FOLDER\" and voice = \"NAME\"",
-					 item->source, item->line, speaker->known->name);
-	if (voice && voices_are_files(speaker)) {
-		struct sample_wants wants = samples_of(speaker);
-		const struct sample *sample = samples_get(speaker->samples, &wants, voice);
+					 item->source, item->line, job->engine->name);
+	if (voice && voices_are_files(job)) {
+		const struct sample *sample = samples_get(job, voice);
 		if (sample->fault)
-			return samples_check(speaker->samples, &wants, voice, err);
+			return samples_check(job, voice, err);
 		last->voice_file = add_sample(s, sample);
 		hash = sample->words_hash[0] ? sample->words_hash : sample->hash;
 	}
-	make_key(s, item, hash, speaker);
+	make_key(s, item, hash, job);
 	return 0;
 }
 
@@ -289,30 +274,27 @@ static int id_is_free(const struct script *script, const struct script_item *ite
 	return 0;
 }
 
-static int add_item(struct segments *s, const struct script *script, size_t index,
-		    const struct speaker *speaker, struct err *err)
+static int add_item(struct job *job, size_t index, struct err *err)
 {
-	const struct script_item *item = &script->items[index];
+	const struct script_item *item = &job->script.items[index];
 	CLEANUP(cuts_free) struct cut_list list = {0};
 
-	cut_item(&list, item, speaker);
-	int result = list.count > 1 ? id_is_free(script, item, list.count, err) : 0;
+	cut_item(&list, item, job);
+	int result = list.count > 1 ? id_is_free(&job->script, item, list.count, err) : 0;
 	for (size_t i = 0; i < list.count && result == 0; i++)
-		result = add_segment(s, script, index, &list.cuts[i], list.count > 1 ? i + 1 : 0,
-				     speaker, err);
+		result = add_segment(job, index, &list.cuts[i], list.count > 1 ? i + 1 : 0, err);
 	return result;
 }
 
-int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker,
-		  struct err *err)
+int segments_make(struct job *job, struct err *err)
 {
-	struct mistakes *m = speaker->job_setup ? speaker->job_setup->mistakes : NULL;
+	struct mistakes *m = job->loading ? job->loading->mistakes : NULL;
 
-	out->times = json_object();
-	for (size_t i = 0; i < script->count; i++)
-		if (add_item(out, script, i, speaker, err) < 0 && mistakes_note(m, NULL, err) < 0)
+	job->segments.times = json_object();
+	for (size_t i = 0; i < job->script.count; i++)
+		if (add_item(job, i, err) < 0 && mistakes_note(m, NULL, err) < 0)
 			return -1;
-	json_decref(TAKE(out->times));
+	json_decref(TAKE(job->segments.times));
 	return 0;
 }
 

@@ -27,26 +27,17 @@ struct sample {
 	char words_hash[SHA256_HEX]; /* hash of the file and its words; "": no words */
 };
 
-/* Where samples come from and which engine uses them. All borrowed. */
-struct sample_wants {
-	const char *dir; /* NULL: the job names no folder */
-	const char *engine_name;
-	const struct engine *engine;       /* NULL: the user's own worker */
-	const struct job_setup *job_setup; /* decides which files may be read; NULL: all */
-};
-
 struct samples {
 	struct sample **list;
 	size_t count, cap;
 };
 
-/* Reads and judges a voice at its first use; never returns NULL. Prints a line for the user about
- * anything unusual. */
-struct sample *samples_get(struct samples *s, const struct sample_wants *wants, const char *voice);
+/* Reads and judges a voice of the job's folder at its first use; never returns NULL. Prints a line
+ * for the user about anything unusual. */
+struct sample *samples_get(struct job *job, const char *voice);
 /* Returns 0 if the voice is good or its fault was reported before. Else returns -1 with ERR_CONFIG,
  * once for each voice; the caller adds the place that names it. */
-int samples_check(struct samples *s, const struct sample_wants *wants, const char *voice,
-		  struct err *err);
+int samples_check(struct job *job, const char *voice, struct err *err);
 void samples_free(struct samples *s);
 
 /* ---- habits ----
@@ -102,30 +93,13 @@ int check_wav(const char *file, const char *text, const struct check_limits *lim
 /* ---- segments ----
  * Turns a script into segments: cuts long items, gives each piece its voice, options and key. */
 
-/* What decides the sound of the whole job. All borrowed. */
-struct speaker {
-	const char *engine;
-	const struct engine *known; /* NULL: the user's own engine */
-	const char *worker;         /* the user's own command; NULL: the engine's */
-	const char *setup;          /* script that makes its environment; NULL: none */
-	const char *pins;           /* versions that decide its sound; NULL: none */
-	const char *voice;          /* for items without a voice; NULL: the engine's own choice */
-	const char *voices_dir;     /* NULL: none */
-	struct samples *samples;    /* the voice samples read so far */
-	const struct job_setup *job_setup; /* decides which samples may be read; NULL: all */
-	json_t *options;                   /* never NULL */
-	int64_t seed;
-	struct split_limits limits;
-	const struct lexicon *lexicon; /* NULL: none */
-};
-
 /* The part of a segment that is specific to this type of job. */
 struct spoken {
 	char *text;             /* the text for the engine */
 	char *shown;            /* the script's own words */
 	double before_s;        /* seconds of the script's pause before it; 0: none */
 	size_t item;            /* index in the script */
-	const char *voice;      /* borrowed from script or speaker; NULL: none */
+	const char *voice;      /* borrowed from script or job; NULL: none */
 	const char *voice_file; /* name of a job_file; NULL: none */
 	json_t *options;
 	int64_t seed; /* of the first try */
@@ -142,15 +116,14 @@ struct segments {
 	size_t file_count, file_cap;
 };
 
-/* Returns -1 at the first mistake. If job_setup collects mistakes, adds them there and returns 0,
- * but segments with a mistake are incomplete. */
-int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker,
-		  struct err *err);
+/* Makes job->segments from its script. Returns -1 at the first mistake. If the loading collects
+ * mistakes, adds them there and returns 0, but segments with a mistake are incomplete. */
+int segments_make(struct job *job, struct err *err);
 void segments_free(struct segments *s);
 /* Each voice once, sorted; NULL-terminated. The caller frees the array, not its texts. */
 const char **segments_voices(const struct segments *s);
-/* Checks that the voice exists. For script.check_voice; ctx is the speaker. */
-int segments_check_voice(void *speaker, const char *voice, struct err *err);
+/* Checks that the voice exists. For script.check_voice; ctx is the job. */
+int segments_check_voice(void *job, const char *voice, struct err *err);
 
 /* ---- state ----
  * The state of a job of type "tts" once its config is read. Private to jobs/tts/. */
@@ -161,8 +134,13 @@ struct job {
 	char *worker_line, *pins;   /* of burst's own engines */
 	char *mirror, *mirror_pair; /* NULL: weights come from the hub */
 	const char *setup_env[3];
-	const struct engine *engine;
+	const struct engine *engine; /* NULL: the user's own worker */
 	json_t *options;
+	char *own_setup; /* the user's; NULL: none */
+	int64_t seed;
+	struct split_limits limits;
+	const struct job_setup
+		*loading; /* borrowed while the job is loaded; NULL: all may be read */
 	struct script script;
 	struct lexicon *lexicon; /* NULL: none */
 	struct samples samples;

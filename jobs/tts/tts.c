@@ -289,6 +289,7 @@ static void tts_free(struct job *job)
 	free(job->engine_name);
 	free(job->setup);
 	free(job->setup_packages);
+	free(job->own_setup);
 	free(job->install);
 	free(job->speed_options);
 	free(job->estimate_gpu);
@@ -310,14 +311,14 @@ static inline void tts_free_cleanup(struct job **job)
 /* Checks the options of one script line. */
 static int check_line_options(void *ctx, json_t *said, struct err *err)
 {
-	const struct speaker *speaker = ctx;
+	const struct job *job = ctx;
 	const char *name;
 	json_t *value;
 
-	if (!speaker->known || speaker->worker)
+	if (!job->engine)
 		return 0;
 	json_object_foreach (said, name, value)
-		if (engine_check_option(speaker->known, name, value, err) < 0)
+		if (engine_check_option(job->engine, name, value, err) < 0)
 			return -1;
 	return 0;
 }
@@ -326,8 +327,8 @@ static void read_engine(struct job *job, const struct section *conf)
 {
 	job->engine_name = xstrdup(section_text(conf, "engine"));
 	job->worker = text_of(conf, "worker");
-	job->engine = engine_find(job->engine_name);
-	if (job->engine && !job->worker)
+	job->engine = engine_of(conf);
+	if (job->engine)
 		job->pins = environment_pins(job->engine);
 }
 
@@ -341,7 +342,7 @@ static void read_check(struct job *job, const struct section *conf)
 		.max_clipped = section_decimal(conf, "clipping"),
 		.max_offset = section_decimal(conf, "offset"),
 		.habits = section_bool(conf, "compare") ? job->habits : NULL,
-		.cap_s = job->engine && !job->worker ? job->engine->cap_s : 0,
+		.cap_s = job->engine ? job->engine->cap_s : 0,
 		.speed = 1,
 	};
 }
@@ -364,20 +365,17 @@ static void read_join(struct job *job, const struct section *conf)
 		job->join_as.formats[i] = ffmpeg_format_find(section_item(join, "formats", i));
 }
 
-static int read_voice(struct job *job, const struct section *conf, struct speaker *speaker,
-		      struct err *err)
+static int read_voice(struct job *job, const struct section *conf, struct err *err)
 {
-	const char *fallback = job->engine && !job->worker ? job->engine->voice : NULL;
+	const char *fallback = job->engine ? job->engine->voice : NULL;
 	struct err why = {0};
 
 	job->voice = text_of(conf, "voice");
 	job->voices_dir = text_of(conf, "voices");
-	speaker->voices_dir = job->voices_dir;
 	if (!job->voice && fallback && !job->voices_dir)
 		job->voice = xstrdup(fallback);
-	speaker->voice = job->voice;
 	if (section_has(conf, "voice") && job->voice &&
-	    segments_check_voice(speaker, job->voice, &why) < 0)
+	    segments_check_voice(job, job->voice, &why) < 0)
 		return err_set(err, ERR_CONFIG, "%s: %s", section_where(conf, "voice"), why.msg);
 	return 0;
 }
@@ -450,8 +448,7 @@ static struct split_limits split_limits_of(const struct section *conf)
 	return (struct split_limits){(size_t)most, (size_t)least};
 }
 
-static int read_script(struct job *job, const struct job_setup *setup, struct speaker *speaker,
-		       struct err *err)
+static int read_script(struct job *job, const struct job_setup *setup, struct err *err)
 {
 	const struct section *conf = setup->conf;
 	const char *input = section_text(conf, "input");
@@ -462,22 +459,21 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 			section_where(conf, NULL));
 		return err_about(err, "job.input");
 	}
-	speaker->limits = split_limits_of(conf);
+	job->limits = split_limits_of(conf);
 	(void)read_mode(conf, &mode, NULL); /* check_conf() has reported a bad value */
 	if (read_lexicon(job, setup, err) < 0 && mistakes_note(setup->mistakes, NULL, err) < 0)
 		return -1;
-	speaker->lexicon = job->lexicon;
 	job->script.check_voice = segments_check_voice;
 	job->script.check_options = check_line_options;
-	job->script.ctx = speaker;
+	job->script.ctx = job;
 	job->script.job_setup = setup;
 	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", input);
-	if (script_load(&job->script, path, shown_path(path, setup->base_dir), mode,
-			&speaker->limits, err) < 0)
+	if (script_load(&job->script, path, shown_path(path, setup->base_dir), mode, &job->limits,
+			err) < 0)
 		return -1;
 	job->script.ctx = NULL;
 	job->script.job_setup = NULL;
-	return segments_make(&job->segments, &job->script, speaker, err);
+	return segments_make(job, err);
 }
 
 /* Refuses a password or query, since messages and the environment's script show the URL. */
@@ -564,7 +560,7 @@ static int check_terms(const struct job *job, const struct section *conf, struct
 	const struct engine_voices *by_voice = job->engine ? job->engine->by_voice : NULL;
 	int result = 0;
 
-	if (!job->engine || job->worker)
+	if (!job->engine)
 		return 0;
 	CLEANUP(free_text) char *weights = xasprintf("engine %s", job->engine->name);
 	if (terms_check(weights, job->engine->terms, conf, section_where(conf, "engine"), err) <
@@ -594,22 +590,14 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 	if (check_conf(conf, m, err) < 0 || read_options(job->options, conf, m, err) < 0)
 		return -1;
 	read_engine(job, conf);
-	struct speaker speaker = {
-		.engine = job->engine_name,
-		.known = job->engine,
-		.worker = job->worker,
-		.setup = section_text(conf, "setup"),
-		.pins = job->pins,
-		.options = job->options,
-		.seed = section_int(conf, "seed"),
-		.samples = &job->samples,
-		.job_setup = setup,
-	};
-	if (read_voice(job, conf, &speaker, err) < 0 && mistakes_note(m, NULL, err) < 0)
+	job->own_setup = text_of(conf, "setup");
+	job->seed = section_int(conf, "seed");
+	job->loading = setup;
+	if (read_voice(job, conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;
 	if (read_mirror(job, setup, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;
-	if (read_script(job, setup, &speaker, err) < 0)
+	if (read_script(job, setup, err) < 0)
 		return -1;
 	return check_terms(job, conf, m, err);
 }
@@ -618,14 +606,13 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
  * files of the project, which no key covers. */
 static void read_reuse(struct job *job, const struct job_setup *setup)
 {
-	const char *own_setup = section_text(setup->conf, "setup");
-
 	job->anew = setup->anew;
 	COPY_TEXT(job->commit, setup->commit ? setup->commit : "");
 	job->prune = setup->prune;
-	job->made_by = xasprintf("%s\n%s\n%s", setup->image ? setup->image : "",
-				 own_setup ? own_setup : "", job->mirror ? job->mirror : "");
-	if (!job->worker && !(setup->code && own_setup && *own_setup))
+	job->made_by =
+		xasprintf("%s\n%s\n%s", setup->image ? setup->image : "",
+			  job->own_setup ? job->own_setup : "", job->mirror ? job->mirror : "");
+	if (!job->worker && !(setup->code && job->own_setup))
 		job->renders = renders_new(setup->renders_dir, setup->renders_max_bytes);
 }
 
@@ -642,6 +629,7 @@ static int load_job(struct job **out, const struct job_setup *setup, struct err 
 	name_joined(job);
 	tts_fill_needs(job, setup->conf);
 	read_reuse(job, setup);
+	job->loading = NULL;
 	*out = TAKE(job);
 	return 0;
 }

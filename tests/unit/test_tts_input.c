@@ -237,7 +237,7 @@ static const struct {
 	{"invalid UTF-8", "b.txt", "One.\nTwo.\nca\xe9\n", "b.txt:3: the text is not valid UTF-8"},
 	{"UTF-16", "b.txt", "\xff\xfeO\1n\1", "b.txt: is UTF-16; save it as UTF-8"},
 	{"a name that says nothing", "b.docx", "x",
-	 "b.docx is plain text: to be spoken it needs a name that says so: `cp b.docx b.txt`"},
+	 "b.docx is plain text: to be spoken it needs a name that ends in .txt"},
 
 	{"duplicate ids", "b.jsonl",
 	 "{\"id\":\"x\",\"text\":\"a\"}\n{\"id\":\"y\",\"text\":\"b\"}\n{\"id\":\"x\",\"text\":"

@@ -172,32 +172,32 @@ static void a_script_becomes_segments(void **state)
 		{"003-1", "A sentence long enough,", "A sentence long enough,", 0},
 		{"003-2", "and engine x behind the middle.", "and nginx behind the middle.", 0},
 	};
+	char name[] = "own", worker[] = "w";
 	struct lexicon *l = lexicon("nginx\tengine x\n");
 	json_t *options = json_object();
-	struct speaker speaker = {.engine = "own",
-				  .worker = "w",
-				  .options = options,
-				  .limits = {40, 5},
-				  .lexicon = l};
-	CLEANUP(script_free) struct script s = {0};
-	struct segments out = {0};
+	struct job job = {.engine_name = name,
+			  .worker = worker,
+			  .options = options,
+			  .limits = {40, 5},
+			  .lexicon = l};
 	struct err err = {0};
 
 	(void)state;
 	clear_folder();
-	load(&s,
+	load(&job.script,
 	     "Ask nginx. [pause 1.5s] Then wait. [pause 1s] !\n[pause 2s]\nAfter a long pause.\n"
 	     "A sentence long enough, and nginx behind the middle.\n",
 	     INPUT_LINES);
-	assert_int_equal(segments_make(&out, &s, &speaker, &err), 0);
-	assert_int_equal(out.count, ARRAY_LEN(want));
-	for (size_t i = 0; i < out.count; i++) {
-		assert_string_equal(out.list[i].id, want[i].id);
-		assert_string_equal(out.spoken[i].text, want[i].text);
-		assert_string_equal(out.spoken[i].shown, want[i].shown);
-		assert_float_equal(out.spoken[i].before_s, want[i].before_s, 1e-9);
+	assert_int_equal(segments_make(&job, &err), 0);
+	assert_int_equal(job.segments.count, ARRAY_LEN(want));
+	for (size_t i = 0; i < job.segments.count; i++) {
+		assert_string_equal(job.segments.list[i].id, want[i].id);
+		assert_string_equal(job.segments.spoken[i].text, want[i].text);
+		assert_string_equal(job.segments.spoken[i].shown, want[i].shown);
+		assert_float_equal(job.segments.spoken[i].before_s, want[i].before_s, 1e-9);
 	}
-	segments_free(&out);
+	segments_free(&job.segments);
+	script_free(&job.script);
 	lexicon_free(l);
 	json_decref(options);
 }
@@ -208,26 +208,26 @@ static void keys_follow_what_is_spoken(void **state)
 {
 	static const char *const scripts[] = {"Ask nginx. [pause 1s] Wait.\n",
 					      "Ask nginx. [pause 3s] Wait.\n"};
+	char name[] = "own", worker[] = "w";
 	struct lexicon *l = lexicon("nginx\tengine x\n");
 	json_t *options = json_object();
 	char keys[3][2][SHA256_HEX];
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		struct speaker speaker = {.engine = "own",
-					  .worker = "w",
-					  .options = options,
-					  .limits = {40, 5},
-					  .lexicon = i == 2 ? l : NULL};
-		CLEANUP(script_free) struct script s = {0};
-		struct segments out = {0};
+		struct job job = {.engine_name = name,
+				  .worker = worker,
+				  .options = options,
+				  .limits = {40, 5},
+				  .lexicon = i == 2 ? l : NULL};
 		struct err err = {0};
-		load(&s, scripts[i % 2], INPUT_LINES);
-		assert_int_equal(segments_make(&out, &s, &speaker, &err), 0);
-		assert_int_equal(out.count, 2);
+		load(&job.script, scripts[i % 2], INPUT_LINES);
+		assert_int_equal(segments_make(&job, &err), 0);
+		assert_int_equal(job.segments.count, 2);
 		for (size_t k = 0; k < 2; k++)
-			COPY_TEXT(keys[i][k], out.list[k].key);
-		segments_free(&out);
+			COPY_TEXT(keys[i][k], job.segments.list[k].key);
+		segments_free(&job.segments);
+		script_free(&job.script);
 	}
 	assert_string_equal(keys[0][0], keys[1][0]);
 	assert_string_equal(keys[0][1], keys[1][1]);
