@@ -190,11 +190,6 @@ char *config_named(const char *file)
 	return path ? real_path(path) : xstrdup(inside);
 }
 
-int config_here(char **path, struct err *err)
-{
-	return config_find(NULL, path, err);
-}
-
 static void set_project(struct config *c, const struct source *project)
 {
 	free(c->dir);

@@ -130,11 +130,10 @@ char *config_renders_dir(void);
 /* The folder beside it for the files of commits while runs read them. Exists also with an empty
  * BURST_CACHE_DIR, since nothing stays there. NULL: no home folder. The caller frees it. */
 char *config_trees_dir(void);
-/* Finds the real path of the current folder's burst.cfg without reading it. Returns 1 (the caller
- * frees *path), 0 if it is missing, or -1 if it is a link out of the project, with which no run can
- * have started. */
-int config_here(char **path, struct err *err);
-/* The same for a named file or folder; NULL: the current folder. A missing file is an error. */
+/* Finds the real path of a named file, or of the burst.cfg in a named folder, without reading it;
+ * NULL: the current folder. Returns 1 (the caller frees *path), 0 if the current folder has none,
+ * or -1 if a named one is missing or it is a link out of the project, with which no run can have
+ * started. */
 int config_find(const char *file, char **path, struct err *err);
 /* The path of a project's file by its name alone (a file or a folder; NULL: the current folder). It
  * may be missing: a commit or the ledger may know it. The caller frees it. */

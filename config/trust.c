@@ -27,27 +27,6 @@ static bool real_path_up(char *path)
 	return true;
 }
 
-char *real_path_plain(const char *path)
-{
-	char *out = xstrdup("/");
-
-	for (const char *part = path; *part;) {
-		size_t len = strcspn(part, "/");
-		bool stay = !len || (len == 1 && part[0] == '.'),
-		     up = len == 2 && part[0] == '.' && part[1] == '.';
-		if (up)
-			real_path_up(out);
-		if (!stay && !up) {
-			char *longer =
-				xasprintf("%s%s%.*s", out, out[1] ? "/" : "", (int)len, part);
-			free(out);
-			out = longer;
-		}
-		part += len + (part[len] == '/');
-	}
-	return out;
-}
-
 enum { LINKS_MAX = 64 };
 
 /* The target of a link, with the rest appended; NULL: it is no link. */
@@ -60,9 +39,9 @@ static char *behind_link(const char *link, const char *rest)
 						    : NULL;
 }
 
-/* Follows links part by part: ".." behind a missing folder can lead to existing links, and a link
- * can lead to nothing yet. */
-char *real_path(const char *path)
+/* Follows so many links, part by part: ".." behind a missing folder can lead to existing links, and
+ * a link can lead to nothing yet. */
+static char *resolve(const char *path, int links_most)
 {
 	CLEANUP(free_text) char *rest = xstrdup(path);
 	char *out = xstrdup("/");
@@ -73,7 +52,7 @@ char *real_path(const char *path)
 		CLEANUP(free_text) char *behind = xstrdup(rest + len + (rest[len] == '/'));
 		CLEANUP(free_text) char *next = xasprintf("%s%s%s", out, out[1] ? "/" : "", part);
 		bool up = !strcmp(part, ".."), name = len && !up && strcmp(part, ".");
-		char *led = name && links < LINKS_MAX ? behind_link(next, behind) : NULL;
+		char *led = name && links < links_most ? behind_link(next, behind) : NULL;
 		if (led) {
 			links++;
 			out[led[0] != '/' ? strlen(out) : 1] = '\0';
@@ -87,6 +66,16 @@ char *real_path(const char *path)
 		rest = led ? led : TAKE(behind);
 	}
 	return out;
+}
+
+char *real_path(const char *path)
+{
+	return resolve(path, LINKS_MAX);
+}
+
+char *real_path_plain(const char *path)
+{
+	return resolve(path, 0);
 }
 
 char *real_path_move(const char *path, const char *from, const char *to)

@@ -28,7 +28,7 @@ int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, str
 
 	if (name)
 		return named_run(ctx->store, name, out, err);
-	int here = config_here(&config, err);
+	int here = config_find(NULL, &config, err);
 	if (here < 0)
 		return -1;
 	CLEANUP(free_text)

@@ -32,9 +32,11 @@ static const struct option_spec options[] = {
 	 "fetch a file when it is renamed to a matching name, not only at the end of the command"},
 	{"checkpoint", OPTION_DURATION, 0, NULL,
 	 "how often $BURST_CHECKPOINT is saved for the next attempt; absent: by how long a save "
-	 "takes and how often pods are interrupted"},
+	 "takes and how often pods are interrupted",
+	 .least = 1000, .most = MONTH_MS},
 	{"checkpoint_max_mb", OPTION_INT, 0, "1000",
-	 "without a volume, checkpoints are kept on this machine up to this size, in MB"},
+	 "without a volume, checkpoints are kept on this machine up to this size, in MB",
+	 .least = 0, .most = CHECKPOINT_MOST_MB},
 	{0},
 };
 
@@ -187,26 +189,10 @@ static int check_run(const struct section *conf, struct err *err)
 		       section_where(conf, "run"));
 }
 
-/* A save takes a moment, and a run no longer than a month. */
-static int check_checkpoint(const struct section *conf, struct err *err)
-{
-	int64_t every_ms = section_int(conf, "checkpoint"),
-		most_mb = section_int(conf, "checkpoint_max_mb");
-
-	if (section_has(conf, "checkpoint") && (every_ms < 1000 || every_ms > MONTH_MS))
-		return err_set(err, ERR_CONFIG,
-			       "%s: job.checkpoint must be from \"1s\" to \"720h\", like \"5m\"",
-			       section_where(conf, "checkpoint"));
-	if (most_mb < 0 || most_mb > CHECKPOINT_MOST_MB)
-		return err_set(err, ERR_CONFIG, "%s: job.checkpoint_max_mb must be from 0 to %d",
-			       section_where(conf, "checkpoint_max_mb"), CHECKPOINT_MOST_MB);
-	return 0;
-}
-
 static int command_check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *conf, struct err *err) = {
-		check_run, check_has_outputs, job_check_outputs, job_check_env, check_checkpoint};
+		check_run, check_has_outputs, job_check_outputs, job_check_env};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](conf, err) < 0 && mistakes_note(m, NULL, err) < 0)

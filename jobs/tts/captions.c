@@ -47,23 +47,15 @@ static bool is_wide(uint32_t c)
 	       (c >= 0x20000 && c <= 0x3fffd);
 }
 
-/* Marks and joiners belong to the character before them. */
-static bool is_combining_mark(uint32_t c)
-{
-	return (c >= 0x300 && c <= 0x36f) || c == 0x200d || (c >= 0xfe00 && c <= 0xfe0f) ||
-	       (c >= 0x20d0 && c <= 0x20ff) || (c >= 0x1f3fb && c <= 0x1f3ff) || c == 0xe31 ||
-	       (c >= 0xe34 && c <= 0xe3a) || (c >= 0xe47 && c <= 0xe4e);
-}
-
 static int width_of(uint32_t c)
 {
-	return is_combining_mark(c) ? 0 : is_wide(c) ? 2 : 1;
+	return split_is_mark(c) ? 0 : is_wide(c) ? 2 : 1;
 }
 
 /* Returns true if no line may begin with this character. */
 static bool stays_behind(uint32_t c, const char *at, size_t len)
 {
-	return is_combining_mark(c) || split_end(at, len) != SPLIT_WORD ||
+	return split_is_mark(c) || split_end(at, len) != SPLIT_WORD ||
 	       strchr(")]}\xbb", c < 0x100 ? (int)c : 'x') || c == 0x300d || c == 0x300f ||
 	       c == 0xff09 || c == 0x201d || c == 0x2019;
 }

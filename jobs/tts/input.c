@@ -593,9 +593,5 @@ int script_load(struct script *s, const char *path, const char *name, enum input
 	if ((S_ISDIR(st.st_mode) ? read_folder(s, path, name, err)
 				 : read_file(s, path, name, mode, err)) < 0)
 		return -1;
-	if (!s->complaints) {
-		script_merge(s, limits);
-		script_number(s);
-	}
-	return script_verdict(s, name, err);
+	return script_end(s, name, limits, err);
 }

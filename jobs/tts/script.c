@@ -266,7 +266,7 @@ static void merge_into(struct script_item *to, struct script_item *from)
 	drop_item(from);
 }
 
-void script_merge(struct script *s, const struct split_limits *limits)
+static void merge_items(struct script *s, const struct split_limits *limits)
 {
 	size_t kept = 0;
 
@@ -286,7 +286,7 @@ void script_merge(struct script *s, const struct split_limits *limits)
 	s->count = kept;
 }
 
-void script_number(struct script *s)
+static void number_items(struct script *s)
 {
 	int digits = MIN_DIGITS;
 
@@ -314,10 +314,17 @@ void script_tell_silent(const struct script *s, struct str *to)
 	tell(to, s->silent.footnotes, "footnote");
 }
 
-int script_verdict(const struct script *s, const char *name, struct err *err)
+int script_end(struct script *s, const char *name, const struct split_limits *limits,
+	       struct err *err)
 {
 	/* else each mistake has a line of its own */
-	if (s->complaints > 1 && !(s->job_setup && s->job_setup->mistakes))
+	bool alone = !(s->job_setup && s->job_setup->mistakes);
+
+	if (!s->complaints) {
+		merge_items(s, limits);
+		number_items(s);
+	}
+	if (s->complaints > 1 && alone)
 		return err_set(err, ERR_CONFIG, "%.*s (and %zu more)", utf8_fit(s->complaint, 450),
 			       s->complaint, s->complaints - 1);
 	if (s->complaints)

@@ -29,6 +29,8 @@ struct piece {
 void split_normalise(struct str *to, const char *text, size_t len);
 /* Returns whether the text has anything to speak: a letter, a digit, a symbol with a name. */
 bool split_has_words(const char *text);
+/* Whether the character belongs to the one before it: combining marks and joiners. */
+bool split_is_mark(uint32_t c);
 /* How a valid text ends, quotes and brackets aside. */
 enum split_end { SPLIT_WORD, SPLIT_COMMA, SPLIT_STOP };
 enum split_end split_end(const char *text, size_t len);
@@ -115,10 +117,10 @@ void script_complain(struct script *s, const char *source, size_t line, const ch
  * of them. */
 void script_add(struct script *s, struct script_item *item, const char *raw, size_t len);
 int script_chapter(struct script *s, const char *title);
-/* Runs after the readers: merges items, makes ids, returns the result. */
-void script_merge(struct script *s, const struct split_limits *limits);
-void script_number(struct script *s);
-int script_verdict(const struct script *s, const char *name, struct err *err);
+/* After the readers: merges items and makes ids. ERR_CONFIG: the mistakes, or there are no items.
+ */
+int script_end(struct script *s, const char *name, const struct split_limits *limits,
+	       struct err *err);
 /* Returns NULL if this can be a file's name on every system, else what is wrong with it. */
 const char *script_id_fault(const char *id);
 

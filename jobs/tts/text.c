@@ -80,11 +80,11 @@ static bool is_unseen(uint32_t c)
 	       c == 0x200f;
 }
 
-/* The character belongs to the one before it. */
-static bool is_joined(uint32_t c)
+bool split_is_mark(uint32_t c)
 {
 	return (c >= 0x300 && c <= 0x36f) || c == 0x200d || (c >= 0xfe00 && c <= 0xfe0f) ||
-	       (c >= 0x1f3fb && c <= 0x1f3ff) || (c >= 0x20d0 && c <= 0x20ff);
+	       (c >= 0x20d0 && c <= 0x20ff) || (c >= 0x1f3fb && c <= 0x1f3ff) || c == 0xe31 ||
+	       (c >= 0xe34 && c <= 0xe3a) || (c >= 0xe47 && c <= 0xe4e);
 }
 
 static bool is_closing(uint32_t c)
@@ -141,7 +141,7 @@ bool split_has_words(const char *text)
 	for (const char *p = text; *p;) {
 		uint32_t c = utf8_next(&p);
 		if (c < 0x80 ? isalnum((int)c) || strchr("%&+=@$#", (int)c)
-			     : c >= 0xa2 && !is_space(c) && !is_unseen(c) && !is_joined(c) &&
+			     : c >= 0xa2 && !is_space(c) && !is_unseen(c) && !split_is_mark(c) &&
 				       !is_stop(c) && !is_comma(c) && !is_closing(c) &&
 				       !(c >= 0x2010 && c <= 0x205e) &&
 				       !(c >= 0x3000 && c <= 0x3020) && c != 0xab && c != 0xbf)
@@ -230,7 +230,7 @@ static struct cuts find_cuts(const char *text, size_t window, size_t min)
 		uint32_t c = utf8_next(&p);
 		const char *ahead = p;
 		after_stop = is_stop(c) || (after_stop && is_closing(c));
-		if (n + 1 < min || !*p || is_joined(utf8_next(&ahead)) || c == 0x200d)
+		if (n + 1 < min || !*p || split_is_mark(utf8_next(&ahead)) || c == 0x200d)
 			continue;
 		note_cut(&cuts, text, p, c, after_stop);
 	}

@@ -236,22 +236,23 @@ static int check_estimate_gpu(const struct section *conf, struct err *err)
 		near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-static int check_conf(const struct section *conf, struct mistakes *m, struct err *err)
+static int check_mode(const struct section *conf, struct err *err)
 {
-	CLEANUP(json_decref) json_t *values = json_object();
 	enum input_mode mode;
 
-	if (check_min_chars(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
-		return -1;
-	if (job_check_env(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
-		return -1;
-	if (check_engine(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
-		return -1;
-	if (read_mode(conf, &mode, err) < 0 && mistakes_note(m, NULL, err) < 0)
-		return -1;
+	return read_mode(conf, &mode, err);
+}
+
+static int check_conf(const struct section *conf, struct mistakes *m, struct err *err)
+{
+	static int (*const checks[])(const struct section *conf, struct err *err) = {
+		check_min_chars, job_check_env, check_engine, check_mode, check_estimate_gpu};
+	CLEANUP(json_decref) json_t *values = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
 	if (check_formats(section_group(conf, "join"), m, err) < 0)
-		return -1;
-	if (check_estimate_gpu(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;
 	return read_options(values, conf, m, err);
 }

@@ -351,7 +351,7 @@ t_plan_says_how_often() { # in words and as JSON: before a save was measured and
 t_bad_settings() {
 	local case
 	ten_steps
-	for case in 'checkpoint = "often";|checkpoint' 'checkpoint = "10ms";|job.checkpoint must be from' 'checkpoint = "0";|job.checkpoint must be from' 'checkpoint = "9999h";|job.checkpoint must be from' 'checkpoint_max_mb = -1;|job.checkpoint_max_mb must be from 0'; do
+	for case in 'checkpoint = "often";|checkpoint' 'checkpoint = "10ms";|job.checkpoint is out of range: it must be "1s" to "720h"' 'checkpoint = "0";|job.checkpoint is out of range: it must be "1s" to "720h"' 'checkpoint = "9999h";|job.checkpoint is out of range: it must be "1s" to "720h"' 'checkpoint_max_mb = -1;|job.checkpoint_max_mb is out of range: it must be 0 to 1000000'; do
 		STEPS="type = \"command\"; run = \"true\"; no_outputs = true; ${case%|*}"
 		checkpoint_config
 		burst run

@@ -55,11 +55,7 @@ static void check_script(struct script *s, size_t lines)
 	const struct split_limits limits = {30, 8};
 	struct err err = {0};
 
-	if (!s->complaints) {
-		script_merge(s, &limits);
-		script_number(s);
-	}
-	if (script_verdict(s, "f", &err) < 0) {
+	if (script_end(s, "f", &limits, &err) < 0) {
 		assert(err.kind == ERR_CONFIG && err.msg[0]);
 		return;
 	}

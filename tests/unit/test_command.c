@@ -222,41 +222,6 @@ static void names_that_are_no_outputs(void **state)
 	job_command.free(job);
 }
 
-static const struct {
-	const char *key;
-	int64_t number;
-	const char *words; /* NULL: it is fine */
-} checkpoints[] = {
-	{"checkpoint", 300000, NULL},
-	{"checkpoint", 1000, NULL},
-	{"checkpoint", 999, "job.checkpoint must be from"},
-	{"checkpoint", INT64_C(2592000001), "job.checkpoint must be from"},
-	{"checkpoint_max_mb", 0, NULL},
-	{"checkpoint_max_mb", 1000001, "job.checkpoint_max_mb must be from 0 to 1000000"},
-};
-
-static void checkpoint_settings(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(checkpoints); i++) {
-		struct section *conf = section_new(job_command.options, "burst.cfg:1");
-		struct job_setup setup = {
-			.conf = conf, .base_dir = folder, .output_dir = folder, .name = "c"};
-		struct job *job = NULL;
-		struct err err = {0};
-		section_set_text(conf, "run", "x", "burst.cfg:2");
-		section_add_item(conf, "outputs", "out/*", "burst.cfg:3");
-		section_set_int(conf, checkpoints[i].key, checkpoints[i].number, "burst.cfg:4");
-		int status = job_command.load(&job, &setup, &err);
-		assert_int_equal(status, checkpoints[i].words ? -1 : 0);
-		if (checkpoints[i].words)
-			assert_non_null(strstr(err.msg, checkpoints[i].words));
-		else
-			job_command.free(job);
-		section_free(conf);
-	}
-}
-
 /* Young's and Daly's interval: 10 to 60 s a save, 2 to 10 h between interruptions. */
 static void checkpoint_intervals(void **state)
 {
@@ -305,7 +270,6 @@ int main(void)
 		cmocka_unit_test(one_pod_or_several),
 		cmocka_unit_test(outputs_and_their_manifest),
 		cmocka_unit_test(names_that_are_no_outputs),
-		cmocka_unit_test(checkpoint_settings),
 		cmocka_unit_test(checkpoint_intervals),
 		cmocka_unit_test(bad_variable),
 	};
