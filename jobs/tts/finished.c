@@ -521,6 +521,16 @@ static void take_from_folder(struct steps *to, struct owned *o, const char *name
 				   .owned = o});
 }
 
+/* A name that no line of the manifest has: a file parked before may still be needed. */
+static char *name_parked(const struct reuse *r, const struct owned *o)
+{
+	for (size_t n = (size_t)(o - r->owned);; n += r->owned_count) {
+		CLEANUP(free_text) char *name = xasprintf(PARK "%.16s-%zu.wav", o->sha256, n);
+		if (!owned_find(r, name))
+			return TAKE(name);
+	}
+}
+
 /* Orders the steps so that none destroys a file that a later one needs. */
 static void order_steps(struct steps *to, struct reuse *r)
 {
@@ -528,7 +538,7 @@ static void order_steps(struct steps *to, struct reuse *r)
 		struct owned *o = &r->owned[k];
 		if (!o->wanted || o->segment == NO_INDEX || o->in_place)
 			continue;
-		o->parked = xasprintf(PARK "%.16s-%zu.wav", o->sha256, k);
+		o->parked = name_parked(r, o);
 		add_step(to, (struct step){.how = RENAME,
 					   .from = o->file,
 					   .to = o->parked,
