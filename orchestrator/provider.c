@@ -2,6 +2,7 @@
 #include "provider.h"
 
 #include "base/clock.h"
+#include "base/crypto.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -262,19 +263,91 @@ int provider_check_image(const struct section *conf, const char *group, const ch
 		section_where(conf, key), group, key, str_text(&shown));
 }
 
-int provider_check_registries(const struct section *conf, const char *vendor, const char *key,
+int provider_check_registries(const struct section *conf, const char *group, const char *key,
 			      struct err *err)
 {
 	for (size_t i = 0; i < section_count(conf, key); i++) {
 		const char *item = section_item(conf, key, i), *equals = strchr(item, '=');
 		if (!equals || equals == item || !equals[1] || item[strcspn(item, " \t")])
-			return err_set(
-				err, ERR_CONFIG,
-				"%s: providers.%s.%s: \"%s\" is not like \"ghcr.io/me=NAME\": the "
-				"images it is for, and what reads them",
-				section_where(conf, key), vendor, key, item);
+			return err_set(err, ERR_CONFIG,
+				       "%s: %s.%s: \"%s\" is not like \"ghcr.io/me=NAME\": the "
+				       "images it is for, and what reads them",
+				       section_where(conf, key), group, key, item);
 	}
 	return 0;
+}
+
+int provider_bad_value(const struct section *conf, const char *group, const char *key,
+		       const char *must, struct err *err)
+{
+	return err_set(err, ERR_CONFIG, "%s: %s.%s = \"%s\": must be %s", section_where(conf, key),
+		       group, key, section_text(conf, key), must);
+}
+
+static bool is_loopback(const char *host)
+{
+	size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
+
+	return (len == 9 && !strncmp(host, "localhost", len)) ||
+	       (len == 5 && !strncmp(host, "[::1]", len)) ||
+	       (!strncmp(host, "127.", 4) && strspn(host, "0123456789.") == len);
+}
+
+int provider_check_url(const struct section *conf, const char *group, const char *key,
+		       struct err *err)
+{
+	const char *url = section_text(conf, key);
+	const char *host = url && starts_with(url, "https://")  ? url + 8
+			   : url && starts_with(url, "http://") ? url + 7
+								: NULL;
+
+	if (!url)
+		return 0;
+	if (!host || !*host || strchr(":/", *host) || strpbrk(url, " ?#@,"))
+		return provider_bad_value(conf, group, key, "a URL like https://host", err);
+	if (starts_with(url, "http://") && !is_loopback(host))
+		return provider_bad_value(conf, group, key,
+					  "https: what authorizes burst must not travel in the "
+					  "clear",
+					  err);
+	return 0;
+}
+
+char *provider_url_root(const char *url)
+{
+	size_t len = strlen(url);
+
+	while (len && url[len - 1] == '/')
+		len--;
+	return xstrndup(url, len);
+}
+
+int provider_check_keys(const struct key_check *checks, const struct section *conf,
+			const char *group, struct mistakes *m, struct err *err)
+{
+	for (; checks->key; checks++)
+		if (checks->check(conf, group, checks->key, err) < 0 &&
+		    mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
+}
+
+int provider_judge_wishes(want_check *const *checks, const struct section *conf,
+			  const struct op_want *want, struct mistakes *m, struct err *err)
+{
+	for (; *checks; checks++)
+		if ((*checks)(conf, want, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
+}
+
+char *provider_account_name(const char *vendor, const char *secret)
+{
+	CLEANUP(free_text) char *text = xasprintf("burst %s account\n%s", vendor, secret);
+	char hex[SHA256_HEX];
+
+	sha256_hex(text, strlen(text), hex);
+	return xasprintf("%s:%.12s", vendor, hex);
 }
 
 char *provider_start_script(const struct provider_ops *ops, const char *script)
@@ -323,6 +396,32 @@ struct pod_view *op_result_add_pod(struct op_result *r)
 
 	*pod = (struct pod_view){0};
 	return pod;
+}
+
+struct offer *op_result_add_offer(struct op_result *r)
+{
+	r->offers = xrealloc(r->offers, (r->offer_count + 1) * sizeof(*r->offers));
+	struct offer *offer = &r->offers[r->offer_count++];
+
+	*offer = (struct offer){0};
+	return offer;
+}
+
+struct volume *op_result_add_volume(struct op_result *r)
+{
+	r->volumes = xrealloc(r->volumes, (r->volume_count + 1) * sizeof(*r->volumes));
+	struct volume *volume = &r->volumes[r->volume_count++];
+
+	*volume = (struct volume){0};
+	return volume;
+}
+
+bool op_result_has_volume(const struct op_result *r, const char *id)
+{
+	for (size_t i = 0; i < r->volume_count; i++)
+		if (!strcmp(r->volumes[i].id, id))
+			return true;
+	return false;
 }
 
 bool op_result_has_pod(const struct op_result *r, const char *id)

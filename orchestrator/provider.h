@@ -213,9 +213,12 @@ struct op_result {
 	bool partial;
 };
 void op_result_free(struct op_result *r);
-/* Appends an empty view. Valid until the next one is appended. */
+/* Appends an empty pod, offer or volume. Valid until the next one is appended. */
 struct pod_view *op_result_add_pod(struct op_result *r);
+struct offer *op_result_add_offer(struct op_result *r);
+struct volume *op_result_add_volume(struct op_result *r);
 bool op_result_has_pod(const struct op_result *r, const char *id);
+bool op_result_has_volume(const struct op_result *r, const char *id);
 /* ERR_UNTRUSTED: more pods, volumes or offers than any account has. A list that comes in pages is
  * checked after each row: each row is compared with all before it. */
 int op_result_check_counts(const struct op_result *r, struct err *err);
@@ -403,8 +406,32 @@ bool provider_is_image(const char *image);
 /* The image that conf's `key` names (absent: fine) is one. group: "pod", for people. */
 int provider_check_image(const struct section *conf, const char *group, const char *key,
 			 struct err *err);
-int provider_check_registries(const struct section *conf, const char *vendor, const char *key,
+int provider_check_registries(const struct section *conf, const char *group, const char *key,
 			      struct err *err);
+/* The same of an https URL; http only on this machine's loopback, since keys travel to it. */
+int provider_check_url(const struct section *conf, const char *group, const char *key,
+		       struct err *err);
+/* That URL without the slashes at its end. A new string. */
+char *provider_url_root(const char *url);
+/* "burst.cfg:5: providers.runpod.cloud = "X": must be ..." (ERR_CONFIG) */
+int provider_bad_value(const struct section *conf, const char *group, const char *key,
+		       const char *must, struct err *err);
+
+/* What a provider's check_conf and check_wishes consist of. Both tables end with an empty row. */
+struct key_check {
+	const char *key;
+	int (*check)(const struct section *conf, const char *group, const char *key,
+		     struct err *err);
+};
+int provider_check_keys(const struct key_check *checks, const struct section *conf,
+			const char *group, struct mistakes *m, struct err *err);
+typedef int want_check(const struct section *conf, const struct op_want *want, struct err *err);
+int provider_judge_wishes(want_check *const *checks, const struct section *conf,
+			  const struct op_want *want, struct mistakes *m, struct err *err);
+
+/* Names an account: the same for every burst with this secret, without revealing it. A new string.
+ */
+char *provider_account_name(const char *vendor, const char *secret);
 
 /* The registry (providers/registry.c): NULL-terminated; this program's own, then those that were
  * loaded. cmd/ hands it to the engine. */

@@ -1,5 +1,6 @@
 /* cloud.c - the local vendor: one verb per process, which rents, starts, lists and ends pods */
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,13 +10,198 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "local.h"
+#include "sandbox.h"
+
+/* ---- desk ----
+ * What several verbs share. */
+
+/* Settles pods whose supervisor ended, and counts the others. The caller holds the lock. If a pod's
+ * files or processes cannot be removed, the pod stays in the list and keeps its slot; its release
+ * reports the reason. */
+static int64_t sweep(const struct store *store)
+{
+	CLEANUP(record_free_ids) char **ids = record_living(store);
+	int64_t living = 0;
+
+	for (size_t i = 0; ids[i]; i++) {
+		CLEANUP(free_text) char *dir = record_dir(store, ids[i]);
+		(void)pod_settle(store, ids[i], NULL);
+		living += path_exists(dir);
+	}
+	return living;
+}
+
+/* Splits a pod's output into printable lines: it must not control the terminal. */
+static json_t *printable_lines(const struct str *raw)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	const char *at = str_text(raw), *end = at + raw->len, *line;
+	size_t len;
+
+	while ((line = bytes_next_line(&at, end, &len))) {
+		str_add_printable(&text, line, len, 0);
+		str_addc(&text, '\n');
+	}
+	return json_string(str_text(&text));
+}
+
+/* ---- check ----
+ * The checks of `burst doctor`: whether this machine can run pods, and how it isolates them. */
+
+static int no_namespaces(const struct err *why, struct err *err)
+{
+	const char *settings = geteuid() == 0 ? ""
+					      : ", kernel.unprivileged_userns_clone and "
+						"kernel.apparmor_restrict_unprivileged_userns";
+
+	return err_set(err, ERR_CONFIG,
+		       "pods cannot have namespaces of their own here (%.200s): see the sysctls "
+		       "user.max_user_namespaces%s, or a container's "
+		       "rights; with isolation = \"process\" among providers.local of your own "
+		       "burst.cfg, or LOCAL_ISOLATION=process, jobs "
+		       "run as you do, and reach all your files",
+		       why->msg, settings);
+}
+
+/* For pods that are plain processes. */
+static int need_shell(struct err *err)
+{
+	if (account_has_shell())
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "the password file gives the user %s no shell, so sshd refuses all "
+		       "logins: chsh -s /bin/sh %s, or isolation = \"namespaces\"",
+		       account_name(), account_name());
+}
+
+/* Returns true for namespaces. ERR_CONFIG if they do not work: the settings must allow a
+ * pod that is a plain process of this user, since its job may come from a foreign repository. */
+static int choose_isolation(const struct store *store, const struct local_conf *conf,
+			    bool *namespaces, struct err *err)
+{
+	struct err why = {0};
+
+	*namespaces = conf->isolation != ISOLATION_PROCESS &&
+		      (conf->sandbox_works || sandbox_probe(store->dir, &why) == 0);
+	if (*namespaces)
+		return 0;
+	return conf->isolation == ISOLATION_NAMESPACES ? no_namespaces(&why, err) : need_shell(err);
+}
+
+/* ERR_LOCAL: there is no /proc, which is needed to identify and end processes. */
+static int need_proc(struct err *err)
+{
+	if (access("/proc/self/stat", R_OK) == 0)
+		return 0;
+	return err_set(err, ERR_LOCAL,
+		       "/proc is not mounted here, so local pods could not be ended: mount -t proc "
+		       "proc /proc");
+}
+
+/* If pods are plain processes. */
+static void check_shell(struct str *to)
+{
+	struct err err = {0};
+
+	if (need_shell(&err) < 0)
+		str_addf(to, "bad: %s\n", err.msg);
+}
+
+static void check_containment(const struct local_conf *conf, struct str *to)
+{
+	struct pod_ids ids = {0};
+
+	(void)ids_choose(&ids, NULL);
+	str_add(to, "ok: pods are namespaces of their own, with filtered system calls and ");
+	if (ids.count)
+		str_addf(to, "%u users of their own from %lu on", ids.count,
+			 (unsigned long)ids.first);
+	else
+		str_add(to, "you as their only user");
+	str_addf(to, " (%s network)\n", conf->shared_network ? "the machine's" : "private");
+	if (conf->shared_network && !lockdown_hides_sockets())
+		str_add(to, "warn: with network = \"host\" pods reach abstract sockets of this "
+			    "machine's programs (X11, D-Bus), since "
+			    "its kernel is older than Linux 6.12 or has no landlock\n");
+}
+
+static void check_isolation(const struct store *store, const struct local_conf *conf,
+			    struct str *to)
+{
+	struct err why = {0}, err = {0};
+
+	if (conf->isolation == ISOLATION_PROCESS) {
+		str_add(to, "warn: pods are process groups, as isolation = \"process\" says: they "
+			    "share this machine's files and network\n");
+		check_shell(to);
+	} else if (sandbox_probe(store->dir, &why) == 0)
+		check_containment(conf, to);
+	else if (conf->isolation == ISOLATION_NAMESPACES) {
+		no_namespaces(&why, &err);
+		str_addf(to, "bad: %s\n", err.msg);
+	} else {
+		str_addf(to,
+			 "warn: pods are process groups that share this machine's files and "
+			 "network, since namespaces do not work here: %s\n",
+			 why.msg);
+		check_shell(to);
+	}
+}
+
+static void check_sshd(struct str *to)
+{
+	static const char *const places[] = {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd",
+					     "/usr/bin/sshd"};
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (access(places[i], X_OK) == 0) {
+			str_addf(to, "ok: sshd is %s\n", places[i]);
+			return;
+		}
+	str_add(to, "bad: no sshd for local pods: install openssh-server\n");
+}
+
+static void check_gpu(const struct local_conf *conf, struct str *to)
+{
+	glob_t found = {0};
+
+	if (!gpu_is_none(conf->gpu) && glob("/dev/nvidia[0-9]*", 0, NULL, &found) != 0)
+		str_addf(to,
+			 "warn: gpu = \"%s\", but this machine has no /dev/nvidia*: pods run "
+			 "without a GPU\n",
+			 conf->gpu);
+	globfree(&found);
+}
+
+static int do_check(const struct store *store, const json_t *request, json_t *answer,
+		    struct err *err)
+{
+	CLEANUP(fd_close) int lock = -1;
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct local_conf conf;
+
+	local_wire_read_conf(json_object_get(request, "conf"), &conf);
+	struct err why = {0};
+	if (need_proc(&why) < 0)
+		str_addf(&text, "bad: %s\n", why.msg);
+	check_isolation(store, &conf, &text);
+	check_sshd(&text);
+	check_gpu(&conf, &text);
+	if (store_lock(store, &lock, err) < 0)
+		return -1;
+	int64_t living = sweep(store);
+	str_addf(&text, "%s: %lld of %lld pods are taken\n", living < conf.capacity ? "ok" : "warn",
+		 (long long)living, (long long)conf.capacity);
+	json_object_set_new(answer, "text", printable_lines(&text));
+	return 0;
+}
 
 /* ---- rent ----
  * Rents pods: reads the request, chooses the isolation, starts the pod. Also releases them. */
 
 static int check_room(const struct store *store, const struct local_conf *conf, struct err *err)
 {
-	int64_t living = desk_sweep(store);
+	int64_t living = sweep(store);
 
 	if (living >= conf->capacity)
 		return err_set(err, ERR_NO_CAPACITY, "all %lld pods of this machine are taken",
@@ -98,9 +284,8 @@ static int launch(const struct store *store, struct pod_record *record, const st
 	return -1;
 }
 
-/* cloud.c */
-static int desk_rent(const struct store *store, const json_t *request, json_t *answer,
-		     struct err *err)
+static int do_rent(const struct store *store, const json_t *request, json_t *answer,
+		   struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 	struct local_conf conf;
@@ -109,11 +294,11 @@ static int desk_rent(const struct store *store, const json_t *request, json_t *a
 	bool namespaces;
 
 	local_wire_read_conf(json_object_get(request, "conf"), &conf);
-	if (desk_need_proc(err) < 0)
+	if (need_proc(err) < 0)
 		return -1;
 	if (read_order(store, request, &record, &plan, err) < 0)
 		return -1;
-	if (desk_choose_isolation(store, &conf, &namespaces, err) < 0)
+	if (choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
 	if (store_lock(store, &lock, err) < 0 || check_room(store, &conf, err) < 0)
 		return -1;
@@ -124,8 +309,8 @@ static int desk_rent(const struct store *store, const json_t *request, json_t *a
 	return 0;
 }
 
-static int desk_release(const struct store *store, const json_t *request, json_t *answer,
-			struct err *err)
+static int do_release(const struct store *store, const json_t *request, json_t *answer,
+		      struct err *err)
 {
 	const char *id = jsonx_text(request, "id", "");
 
@@ -165,7 +350,7 @@ static int do_list(const struct store *store, const json_t *request, json_t *ans
 	json_object_set_new(answer, "pods", list);
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	desk_sweep(store);
+	sweep(store);
 	record_prune(store, KEEP_MS);
 	CLEANUP(record_free_ids) char **here = record_living(store);
 	CLEANUP(record_free_ids) char **gone = record_ended(store, SHOW_ENDED_MS);
@@ -224,12 +409,12 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 
 	local_wire_read_conf(json_object_get(request, "conf"), &conf);
 	/* the rent itself reports other obstacles */
-	if (desk_need_proc(&why) == 0 && desk_choose_isolation(store, &conf, &namespaces, err) < 0)
+	if (need_proc(&why) == 0 && choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
 	json_object_set_new(answer, "sandbox_works", json_boolean(namespaces));
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	json_object_set_new(answer, "left", json_integer(conf.capacity - desk_sweep(store)));
+	json_object_set_new(answer, "left", json_integer(conf.capacity - sweep(store)));
 	return 0;
 }
 
@@ -275,7 +460,7 @@ static int do_volume_remove(const struct store *store, const json_t *request, js
 	(void)answer;
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	desk_sweep(store);
+	sweep(store);
 	if (refuse_if_used(store, name, err) < 0)
 		return -1;
 	return volume_remove(store, name, err);
@@ -329,7 +514,7 @@ static int do_logs(const struct store *store, const json_t *request, json_t *ans
 	CLEANUP(free_text) char *ended = record_ended_path(store, id, "log");
 	if (read_tail(living, &raw, err) < 0 && read_tail(ended, &raw, err) < 0)
 		return err_wrap(err, "pod %s", id);
-	json_object_set_new(answer, "text", desk_printable_lines(&raw));
+	json_object_set_new(answer, "text", printable_lines(&raw));
 	return 0;
 }
 
@@ -340,15 +525,15 @@ static const struct verb {
 	int (*run)(const struct store *store, const json_t *request, json_t *answer,
 		   struct err *err);
 } verbs[] = {
-	{"check", desk_check},
+	{"check", do_check},
 	{"offers", do_offers},
 	{"volume", do_volume},
 	{"volumes", do_volumes},
-	{"rent", desk_rent},
+	{"rent", do_rent},
 	{"volume-remove", do_volume_remove},
 	{"inspect", do_inspect},
 	{"list", do_list},
-	{"release", desk_release},
+	{"release", do_release},
 	{"billing", do_billing},
 	{"logs", do_logs},
 	{"volume-ls", do_volume_ls},
@@ -378,7 +563,7 @@ static int say(FILE *to, const json_t *answer)
 }
 
 /* Prints the error as the last line of stderr, and returns the exit status. */
-static int desk_fail(const struct err *err)
+static int fail(const struct err *err)
 {
 	CLEANUP(json_decref) json_t *answer = local_wire_error(err);
 
@@ -402,14 +587,14 @@ static int move_file(const struct store *store, int argc, char **argv)
 
 	if (argc < (fetch ? 6 : 5)) {
 		err_set(&err, ERR_USAGE, "a volume and a path are needed");
-		return desk_fail(&err);
+		return fail(&err);
 	}
 	int result = fetch ? volume_fetch(store, argv[3], argv[4], number_arg(argc, argv, 5),
 					  number_arg(argc, argv, 6), &moved, &err)
 			   : volume_stage(store, argv[3], argv[4], number_arg(argc, argv, 5),
 					  &moved, &err);
 	if (result < 0)
-		return desk_fail(&err);
+		return fail(&err);
 	CLEANUP(json_decref) json_t *answer = json_pack("{s:I}", "bytes", (json_int_t)moved);
 	return say(fetch ? stderr : stdout, answer) < 0;
 }
@@ -424,11 +609,11 @@ static int run_verb(const struct store *store, const char *word)
 			continue;
 		CLEANUP(json_decref) json_t *request = read_request(&err);
 		if (!request || verbs[i].run(store, request, answer, &err) < 0)
-			return desk_fail(&err);
+			return fail(&err);
 		return say(stdout, answer) < 0;
 	}
 	err_set(&err, ERR_USAGE, "no such verb: %s", word);
-	return desk_fail(&err);
+	return fail(&err);
 }
 
 int local_cloud_main(int argc, char **argv)
@@ -438,11 +623,11 @@ int local_cloud_main(int argc, char **argv)
 
 	if (argc < 3) {
 		err_set(&err, ERR_USAGE, "local-cloud VERB STATE_DIR: for burst itself");
-		return desk_fail(&err);
+		return fail(&err);
 	}
 	umask(077);
 	if (cloud_store_open(&store, argv[2], &err) < 0)
-		return desk_fail(&err);
+		return fail(&err);
 	int status = !strcmp(argv[1], "stage") || !strcmp(argv[1], "fetch")
 			     ? move_file(&store, argc, argv)
 			     : run_verb(&store, argv[1]);

@@ -9,62 +9,63 @@
 #include "base/gpus.h"
 #include "base/incbin.h"
 #include "base/jsonx.h"
-#include "translator.h"
 #include "wire.h"
+
+struct provider {
+	const struct section *section; /* borrowed */
+	struct local_conf conf;
+	char *state_dir;
+};
+
+struct op {
+	struct provider *provider;
+	enum op_kind kind;
+	const struct op_want *want;
+};
 
 /* ---- conf ----
  * Reads and checks the config of the local provider. */
 
-static int bad_word(const struct section *s, const char *key, const char *allowed, struct err *err)
+static int check_capacity(const struct section *s, const char *group, const char *key,
+			  struct err *err)
 {
-	return err_set(err, ERR_CONFIG, "%s: %s = \"%s\": must be %s", section_where(s, key), key,
-		       section_text(s, key), allowed);
-}
-
-static int one_of(const struct section *s, const char *key, const char *a, const char *b,
-		  bool *is_b, struct err *err)
-{
-	*is_b = !strcmp(section_text(s, key), b);
-	if (*is_b || !strcmp(section_text(s, key), a))
+	(void)group;
+	if (section_int(s, key) >= 0)
 		return 0;
-	CLEANUP(free_text) char *allowed = xasprintf("\"%s\" or \"%s\"", a, b);
-	return bad_word(s, key, allowed, err);
+	return err_set(err, ERR_CONFIG, "%s: %s must not be negative", section_where(s, key), key);
 }
 
-static int check_capacity(const struct section *s, struct err *err)
-{
-	if (section_int(s, "capacity") >= 0)
-		return 0;
-	return err_set(err, ERR_CONFIG, "%s: capacity must not be negative",
-		       section_where(s, "capacity"));
-}
-
-static int check_isolation(const struct section *s, struct err *err)
+static int check_isolation(const struct section *s, const char *group, const char *key,
+			   struct err *err)
 {
 	enum isolation isolation;
 
-	return local_isolation(section_text(s, "isolation"), &isolation) < 0
-		       ? bad_word(s, "isolation", "\"auto\", \"namespaces\" or \"process\"", err)
+	return local_isolation(section_text(s, key), &isolation) < 0
+		       ? provider_bad_value(s, group, key,
+					    "\"auto\", \"namespaces\" or \"process\"", err)
 		       : 0;
 }
 
-static int check_network(const struct section *s, struct err *err)
+static int check_network(const struct section *s, const char *group, const char *key,
+			 struct err *err)
 {
-	bool shared;
+	const char *network = section_text(s, key);
 
-	return one_of(s, "network", "private", "host", &shared, err);
+	return strcmp(network, "private") && strcmp(network, "host")
+		       ? provider_bad_value(s, group, key, "\"private\" or \"host\"", err)
+		       : 0;
 }
 
-/* Notes each key with a value that cannot be used in m, or returns -1 with the first (m NULL). */
 static int local_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct section *s, struct err *err) = {
-		check_capacity, check_isolation, check_network};
+	static const struct key_check checks[] = {
+		{"capacity", check_capacity},
+		{"isolation", check_isolation},
+		{"network", check_network},
+		{NULL, NULL},
+	};
 
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
-			return -1;
-	return 0;
+	return provider_check_keys(checks, s, "providers.local", m, err);
 }
 
 static void local_read_conf(const struct section *s, struct local_conf *conf)
@@ -183,15 +184,39 @@ static int check_memory(const struct section *s, const struct op_want *want, str
 static int local_check_wishes(const struct section *s, const struct op_want *want,
 			      struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct section *s, const struct op_want *want,
-				     struct err *err) = {check_gpu, check_vram, check_spot,
-							 check_cpu, check_memory};
+	static want_check *const checks[] = {check_gpu, check_vram,   check_spot,
+					     check_cpu, check_memory, NULL};
 
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (checks[i](s, want, err) < 0 && mistakes_note(m, NULL, err) < 0)
-			return -1;
-	return 0;
+	return provider_judge_wishes(checks, s, want, m, err);
 }
+
+/* ---- verbs ----
+ * Lists what `burst local-cloud` can be told to do. */
+
+/* A child that hangs must not hang burst, so each has a limit. Release, removal and listing have
+ * long ones: they may delete a full disk's worth of files. */
+static const struct verb {
+	const char *word;
+	enum call_class class;
+	bool may_repeat;
+	int64_t timeout_ms;
+} verbs[] = {
+	[OP_CHECK] = {"check", CALL_POLL, true, 20000},
+	[OP_OFFERS] = {"offers", CALL_POLL, true, 60000},
+	[OP_VOLUME] = {"volume", CALL_CREATE, true, 20000},
+	[OP_VOLUMES] = {"volumes", CALL_POLL, true, 120000},
+	[OP_VOLUME_REMOVE] = {"volume-remove", CALL_POLL, true, 600000},
+	[OP_RENT] = {"rent", CALL_CREATE, false, 60000},
+	[OP_INSPECT] = {"inspect", CALL_POLL, true, 60000},
+	[OP_LIST] = {"list", CALL_POLL, true, 60000},
+	[OP_RELEASE] = {"release", CALL_RELEASE, true, 120000},
+	[OP_BILLING] = {"billing", CALL_POLL, true, 60000},
+	[OP_LOGS] = {"logs", CALL_POLL, true, 20000},
+	[OP_STAGE] = {"stage", CALL_POLL, true, 3600000},
+	[OP_FETCH] = {"fetch", CALL_POLL, false, 3600000},
+	[OP_VOLUME_LS] = {"volume-ls", CALL_POLL, true, 600000},
+	[OP_VOLUME_DELETE] = {"volume-delete", CALL_POLL, true, 600000},
+};
 
 /* ---- answers ----
  * Turns what `burst local-cloud` prints into results. */
@@ -210,8 +235,7 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 	result->floor_microusd_h = section_int(s, "price_per_hour");
 	if (left <= 0)
 		return 0;
-	struct offer *offer = result->offers = xcalloc(1, sizeof(*result->offers));
-	result->offer_count = 1;
+	struct offer *offer = op_result_add_offer(result);
 	*offer = (struct offer){
 		.gpus = !gpu_is_none(gpu),
 		.vram_gb = (int)section_int(s, "vram_gb"),
@@ -364,7 +388,7 @@ static int no_answer(const struct op *op, const char *what, struct err *err)
 
 	COPY_TEXT(why, what);
 	return err_set(err, op->kind == OP_RENT ? ERR_AMBIGUOUS : ERR_TRANSIENT,
-		       "local %s: no answer: %s", local_verbs[op->kind].word, why);
+		       "local %s: no answer: %s", verbs[op->kind].word, why);
 }
 
 static int read_failure(const struct op *op, const struct reply *reply, struct err *err)
@@ -385,7 +409,6 @@ static int read_failure(const struct op *op, const struct reply *reply, struct e
 	return no_answer(op, str_text(&shown), err);
 }
 
-/* local.c */
 static int local_read_reply(const struct op *op, const struct reply *reply,
 			    struct op_result *result, struct err *err)
 {
@@ -393,7 +416,7 @@ static int local_read_reply(const struct op *op, const struct reply *reply,
 		return no_answer(op, reply->err.msg, err);
 	if (reply->failed) {
 		*err = reply->err;
-		return err_wrap(err, "local %s", local_verbs[op->kind].word);
+		return err_wrap(err, "local %s", verbs[op->kind].word);
 	}
 	if (reply->status != 0)
 		return read_failure(op, reply, err);
@@ -407,7 +430,7 @@ static int local_read_reply(const struct op *op, const struct reply *reply,
 		if (op->kind == OP_RENT)
 			return no_answer(op, why.msg, err);
 		*err = why;
-		return err_wrap(err, "local %s", local_verbs[op->kind].word);
+		return err_wrap(err, "local %s", verbs[op->kind].word);
 	}
 	return 0;
 }
@@ -544,7 +567,7 @@ static void request_file(const struct op *op, struct call *call)
 
 static enum op_next make_call(const struct op *op, struct call *call, struct err *err)
 {
-	const struct local_verb *verb = &local_verbs[op->kind];
+	const struct verb *verb = &verbs[op->kind];
 
 	*call = (struct call){
 		.kind = CALL_CHILD,

@@ -137,26 +137,6 @@ int volume_measure_folder(const struct store *store, const char *name, const cha
 /* Removes a file, or a folder with all below it. Succeeds if it is missing. */
 int volume_delete(const struct store *store, const char *name, const char *path, struct err *err);
 
-/* ---- desk ----
- * Shared by the files of the local vendor. */
-
-/* desk.c */
-/* Settles pods whose supervisor ended, and counts the others. The caller holds the lock. If a pod's
- * files or processes cannot be removed, the pod stays in the list and keeps its slot; its release
- * reports the reason. */
-int64_t desk_sweep(const struct store *store);
-/* Splits a pod's output into printable lines: it must not control the terminal. */
-json_t *desk_printable_lines(const struct str *raw);
-
-/* desk.c. Returns true for namespaces. ERR_CONFIG if they do not work: the settings must allow a
- * pod that is a plain process of this user, since its job may come from a foreign repository. */
-int desk_choose_isolation(const struct store *store, const struct local_conf *conf,
-			  bool *namespaces, struct err *err);
-/* desk.c. ERR_LOCAL: there is no /proc, which is needed to identify and end processes. */
-int desk_need_proc(struct err *err);
-
-int desk_check(const struct store *store, const json_t *request, json_t *answer, struct err *err);
-
 /* ---- pod ----
  * Starts and ends a pod's supervisor and first process. */
 

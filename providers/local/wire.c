@@ -1,20 +1,10 @@
-/* wire.c - what the local provider's translator and its vendor share: verbs, and the JSON between
- * them */
+/* wire.c - the JSON between the local provider's translator and its vendor */
 #include "wire.h"
 
 #include "base/clock.h"
 #include "base/jsonx.h"
-#include "translator.h"
-
-/* ---- wire ----
- * The JSON between the local provider's translator and its vendor. */
 
 static const char *const isolation_names[] = {"auto", "namespaces", "process"};
-
-static const char *isolation_name(enum isolation isolation)
-{
-	return isolation_names[isolation];
-}
 
 int local_isolation(const char *word, enum isolation *out)
 {
@@ -33,7 +23,7 @@ json_t *local_wire_conf(const struct local_conf *conf)
 	json_object_set_new(to, "capacity", json_integer(conf->capacity));
 	json_object_set_new(to, "gpu", json_string(conf->gpu));
 	json_object_set_new(to, "shared_network", json_boolean(conf->shared_network));
-	json_object_set_new(to, "isolation", json_string(isolation_name(conf->isolation)));
+	json_object_set_new(to, "isolation", json_string(isolation_names[conf->isolation]));
 	json_object_set_new(to, "sandbox_works", json_boolean(conf->sandbox_works));
 	return to;
 }
@@ -157,26 +147,3 @@ bool local_wire_read_error(const json_t *from, struct err *err)
 	err_set(err, kind, "%s", jsonx_text(error, "message", "no reason given"));
 	return true;
 }
-
-/* ---- verbs ----
- * Lists what `burst local-cloud` can be told to do. */
-
-/* A child that hangs must not hang burst, so each has a limit. Release, removal and listing have
- * long ones: they may delete a full disk's worth of files. */
-const struct local_verb local_verbs[] = {
-	[OP_CHECK] = {"check", CALL_POLL, true, 20000},
-	[OP_OFFERS] = {"offers", CALL_POLL, true, 60000},
-	[OP_VOLUME] = {"volume", CALL_CREATE, true, 20000},
-	[OP_VOLUMES] = {"volumes", CALL_POLL, true, 120000},
-	[OP_VOLUME_REMOVE] = {"volume-remove", CALL_POLL, true, 600000},
-	[OP_RENT] = {"rent", CALL_CREATE, false, 60000},
-	[OP_INSPECT] = {"inspect", CALL_POLL, true, 60000},
-	[OP_LIST] = {"list", CALL_POLL, true, 60000},
-	[OP_RELEASE] = {"release", CALL_RELEASE, true, 120000},
-	[OP_BILLING] = {"billing", CALL_POLL, true, 60000},
-	[OP_LOGS] = {"logs", CALL_POLL, true, 20000},
-	[OP_STAGE] = {"stage", CALL_POLL, true, 3600000},
-	[OP_FETCH] = {"fetch", CALL_POLL, false, 3600000},
-	[OP_VOLUME_LS] = {"volume-ls", CALL_POLL, true, 600000},
-	[OP_VOLUME_DELETE] = {"volume-delete", CALL_POLL, true, 600000},
-};

@@ -362,8 +362,7 @@ enum op_next modal_volume_next(struct turn *t)
 			name, MAX(version, 1));
 		return OP_FAILED;
 	}
-	struct volume *v = t->op->got.volumes = xcalloc(1, sizeof(*v));
-	t->op->got.volume_count = 1;
+	struct volume *v = op_result_add_volume(&t->op->got);
 	COPY_TEXT(v->provider, "modal");
 	COPY_TEXT(v->id, answer->volume_id);
 	COPY_TEXT(v->name, name);
@@ -396,16 +395,13 @@ static enum op_next request_page(struct turn *t)
 
 static void add_volume(struct op *op, const Modal__Client__VolumeListItem *item)
 {
-	struct volume v = {.used_bytes = -1};
-
-	for (size_t i = 0; i < op->got.volume_count; i++)
-		if (!strcmp(op->got.volumes[i].id, item->volume_id))
-			return;
-	COPY_TEXT(v.provider, "modal");
-	COPY_TEXT(v.id, item->volume_id);
-	COPY_TEXT(v.name, modal_text(item->label));
-	op->got.volumes = xrealloc(op->got.volumes, (op->got.volume_count + 1) * sizeof(v));
-	op->got.volumes[op->got.volume_count++] = v;
+	if (op_result_has_volume(&op->got, item->volume_id))
+		return;
+	struct volume *v = op_result_add_volume(&op->got);
+	v->used_bytes = -1;
+	COPY_TEXT(v->provider, "modal");
+	COPY_TEXT(v->id, item->volume_id);
+	COPY_TEXT(v->name, modal_text(item->label));
 }
 
 /* Requests the size of the next volume, which decides its bill. */

@@ -231,112 +231,53 @@ static const struct option_spec options[] = {
 
 /* ---- opening ---- */
 
-static int complain(const struct section *s, const char *key, const char *must, struct err *err)
-{
-	return err_set(err, ERR_CONFIG, "%s: providers.modal.%s = \"%s\": must be %s",
-		       section_where(s, key), key, section_text(s, key), must);
-}
-
-static bool is_loopback(const char *host, size_t len)
-{
-	return (len == 9 && !strncmp(host, "localhost", len)) ||
-	       (len == 5 && !strncmp(host, "[::1]", len)) ||
-	       (len > 4 && !strncmp(host, "127.", 4) && strspn(host, "0123456789.") == len);
-}
-
-/* Reads "https://host:443/": the root without its slash, and the host. Other clients separate
- * fallbacks by commas; burst uses the first. */
-static int read_server(const struct section *s, char **root, char **api_host, struct err *err)
-{
-	const char *url = section_text(s, "server_url");
-	size_t len = strcspn(url, ","), scheme = starts_with(url, "https://")  ? 8
-						 : starts_with(url, "http://") ? 7
-									       : 0;
-
-	while (len && (url[len - 1] == '/' || url[len - 1] == ' '))
-		len--;
-	const char *host = url + scheme;
-	size_t host_len = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/,");
-	if (!scheme || len <= scheme || host_len > len - scheme || !host_len ||
-	    strcspn(url, " ?#@") < len)
-		return complain(s, "server_url", "a URL like https://host", err);
-	if (scheme == 7 && !is_loopback(host, host_len))
-		return complain(s, "server_url", "https: the token must not travel in the clear",
-				err);
-	if (root) {
-		*root = xstrndup(url, len);
-		*api_host = xstrndup(host, host_len);
-	}
-	return 0;
-}
-
-static int check_server(const struct section *s, struct err *err)
-{
-	return read_server(s, NULL, NULL, err);
-}
-
 /* Modal's rules for the name of an app. */
-static int check_app(const struct section *s, struct err *err)
+static int check_app(const struct section *s, const char *group, const char *key, struct err *err)
 {
-	const char *app = section_text(s, "app");
+	const char *app = section_text(s, key);
 	bool like_id = strlen(app) == 25 && starts_with(app, "ap-");
 
 	for (const char *p = app; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
-			return complain(s, "app", "letters, digits, '-', '_' and '.'", err);
+			return provider_bad_value(s, group, key,
+						  "letters, digits, '-', '_' and '.'", err);
 	if (!*app || strlen(app) > MODAL_APP_MAX || like_id)
-		return complain(s, "app", "a name of at most 64 characters, not an id", err);
+		return provider_bad_value(s, group, key,
+					  "a name of at most 64 characters, not an id", err);
 	return 0;
-}
-
-static int check_registries(const struct section *s, struct err *err)
-{
-	return provider_check_registries(s, "modal", "registry_secrets", err);
-}
-
-static int check_image(const struct section *s, struct err *err)
-{
-	return provider_check_image(s, "providers.modal", "image", err);
 }
 
 /* Refuses characters that a header cannot hold. */
-static int check_plain(const struct section *s, const char *key, struct err *err)
+static int check_plain(const struct section *s, const char *group, const char *key, struct err *err)
 {
 	for (const char *p = section_text(s, key); p && *p; p++)
 		if (*p <= ' ' || *p >= 127)
-			return complain(s, key, "plain text without blanks", err);
+			return provider_bad_value(s, group, key, "plain text without blanks", err);
 	return 0;
-}
-
-static int check_versions(const struct section *s, struct err *err)
-{
-	return check_plain(s, "client_version", err) < 0 ? -1
-							 : check_plain(s, "libmodal_version", err);
 }
 
 static int modal_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct section *s, struct err *err) = {
-		check_app,   modal_check_prices, check_registries,
-		check_image, check_versions,     check_server};
+	static const struct key_check checks[] = {
+		{"app", check_app},
+		{"gpu_prices", modal_check_prices},
+		{"registry_secrets", provider_check_registries},
+		{"image", provider_check_image},
+		{"client_version", check_plain},
+		{"libmodal_version", check_plain},
+		{"server_url", provider_check_url},
+		{NULL, NULL},
+	};
 
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
-			return -1;
-	return 0;
+	return provider_check_keys(checks, s, "providers.modal", m, err);
 }
 
-/* Names the account: the same for every burst with this token, without revealing it. A list covers
- * one environment, so the name includes it. */
-static char *account_name(const char *token_id, const char *environment)
+/* "host" of "https://host:443/path" */
+static char *host_of(const char *root)
 {
-	CLEANUP(free_text)
-	char *text = xasprintf("burst modal account\n%s%s%s", token_id, environment ? "\n" : "",
-			       environment ? environment : "");
-	char hex[SHA256_HEX];
+	const char *host = strstr(root, "://") + 3;
 
-	sha256_hex(text, strlen(text), hex);
-	return xasprintf("modal:%.12s", hex);
+	return xstrndup(host, *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/"));
 }
 
 static void modal_close(struct provider *p)
@@ -353,7 +294,8 @@ static void modal_close(struct provider *p)
 static int modal_open(struct provider **out, const struct section *s, const char *state_dir,
 		      struct err *err)
 {
-	const char *id = section_text(s, "token_id"), *secret = section_text(s, "token_secret");
+	const char *id = section_text(s, "token_id"), *secret = section_text(s, "token_secret"),
+		   *environment = section_text(s, "environment");
 
 	(void)state_dir;
 	if (!id || !*id || !secret || !*secret)
@@ -364,11 +306,16 @@ static int modal_open(struct provider **out, const struct section *s, const char
 	if (modal_check_conf(s, NULL, err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
-	(void)read_server(s, &p->root, &p->host, NULL);
 	p->conf = s;
+	p->root = provider_url_root(section_text(s, "server_url"));
+	p->host = host_of(p->root);
 	if (section_text(s, "image_builder_version"))
 		COPY_TEXT(p->builder_version, section_text(s, "image_builder_version"));
-	p->account = account_name(id, section_text(s, "environment"));
+	/* a list covers one environment, so the name includes it */
+	CLEANUP(free_text)
+	char *where =
+		xasprintf("%s%s%s", id, environment ? "\n" : "", environment ? environment : "");
+	p->account = provider_account_name("modal", where);
 	*out = p;
 	return 0;
 }

@@ -93,17 +93,18 @@ static int64_t own_rate(const struct section *conf, const char *gpu)
 	return 0;
 }
 
-int modal_check_prices(const struct section *conf, struct err *err)
+int modal_check_prices(const struct section *conf, const char *group, const char *key,
+		       struct err *err)
 {
-	for (size_t i = 0; i < section_count(conf, "gpu_prices"); i++) {
-		const char *item = section_item(conf, "gpu_prices", i), *equals = strchr(item, '=');
+	for (size_t i = 0; i < section_count(conf, key); i++) {
+		const char *item = section_item(conf, key, i), *equals = strchr(item, '=');
 		int64_t price = 0;
 		if (!equals || equals == item || money_parse(equals + 1, &price, NULL) < 0 ||
 		    price <= 0)
 			return err_set(err, ERR_CONFIG,
-				       "%s: providers.modal.gpu_prices: \"%s\" is not like "
-				       "\"L40S=1.95\" (dollars an hour)",
-				       section_where(conf, "gpu_prices"), item);
+				       "%s: %s.%s: \"%s\" is not like \"L40S=1.95\" (dollars an "
+				       "hour)",
+				       section_where(conf, key), group, key, item);
 	}
 	return 0;
 }
@@ -165,8 +166,7 @@ static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish
 		if (!strcmp(got->offers[i].gpu, gpu ? gpu->name : "none") &&
 		    got->offers[i].gpus == count)
 			return; /* an earlier wish has it already */
-	got->offers = xrealloc(got->offers, (got->offer_count + 1) * sizeof(*got->offers));
-	struct offer *o = &got->offers[got->offer_count++];
+	struct offer *o = op_result_add_offer(got);
 	*o = (struct offer){.gpus = count,
 			    .vram_gb = gpu ? gpu->vram_gb : 0,
 			    .price_microusd_h = price,
@@ -284,18 +284,20 @@ static int nothing_fits(const struct op_want *want, struct err *err)
 	return err_about(err, "gpu");
 }
 
-static int check_gpus(const struct op_want *want, struct err *err)
+static int check_gpus(const struct section *conf, const struct op_want *want, struct err *err)
 {
 	const char *const *wishes = want->offers.gpus;
 
+	(void)conf;
 	for (int i = 0; wishes && wishes[i]; i++)
 		if (could_fit(wishes[i], want->offers.vram_gb))
 			return 0;
 	return wishes && wishes[0] ? nothing_fits(want, err) : 0;
 }
 
-static int check_cores(const struct op_want *want, struct err *err)
+static int check_cores(const struct section *conf, const struct op_want *want, struct err *err)
 {
+	(void)conf;
 	if (want->offers.cpu <= CORES_MOST)
 		return 0;
 	err_set(err, ERR_CONFIG, "no sandbox of Modal's has %lld cores: lower pod.cpu",
@@ -303,8 +305,9 @@ static int check_cores(const struct op_want *want, struct err *err)
 	return err_about(err, "pod.cpu");
 }
 
-static int check_memory(const struct op_want *want, struct err *err)
+static int check_memory(const struct section *conf, const struct op_want *want, struct err *err)
 {
+	(void)conf;
 	if (want->offers.memory_gb <= MEMORY_GB_MOST)
 		return 0;
 	err_set(err, ERR_CONFIG,
@@ -316,14 +319,9 @@ static int check_memory(const struct op_want *want, struct err *err)
 int modal_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
 		       struct err *err)
 {
-	static int (*const checks[])(const struct op_want *want,
-				     struct err *err) = {check_gpus, check_cores, check_memory};
+	static want_check *const checks[] = {check_gpus, check_cores, check_memory, NULL};
 
-	(void)conf;
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (checks[i](want, err) < 0 && mistakes_note(m, NULL, err) < 0)
-			return -1;
-	return 0;
+	return provider_judge_wishes(checks, conf, want, m, err);
 }
 
 /* Notes misspelt wishes beside valid ones. A GPU that only Modal lacks is no mistake. */
@@ -400,7 +398,8 @@ enum op_next modal_offers_next(struct turn *t)
 		MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
 
 	if (!t->op->step) {
-		if (check_cores(t->op->want, t->err) < 0 || check_memory(t->op->want, t->err) < 0)
+		if (check_cores(NULL, t->op->want, t->err) < 0 ||
+		    check_memory(NULL, t->op->want, t->err) < 0)
 			return OP_FAILED;
 		t->op->step = ASKED_RATES;
 		return modal_call(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);

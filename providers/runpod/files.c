@@ -76,9 +76,8 @@ static void add_root(struct str *to, const struct provider *provider, const char
 	const char *own = section_text(provider->conf, "s3_url");
 
 	if (own) {
-		str_add(to, own);
-		while (to->len && to->s[to->len - 1] == '/')
-			to->s[--to->len] = '\0';
+		CLEANUP(free_text) char *root = provider_url_root(own);
+		str_add(to, root);
 		return;
 	}
 	str_add(to, "https://s3api-");
@@ -179,8 +178,9 @@ static bool s3_busy(struct turn *t, enum op_next *next)
 }
 
 /* returns -1 with the failure that the reply reports */
-static int s3_failure(struct turn *t, const char *doing, const char *path)
+static int s3_failure(struct turn *t, const char *doing)
 {
+	const char *path = t->op->want->file.path;
 	const struct reply *r = t->reply;
 	CLEANUP(str_free) struct str words = STR_INIT;
 	enum err_kind kind = r->status >= 500 ? ERR_TRANSIENT : ERR_REFUSED;
@@ -207,11 +207,6 @@ static int s3_failure(struct turn *t, const char *doing, const char *path)
 	return -1;
 }
 
-static int failure(struct turn *t, const char *doing)
-{
-	return s3_failure(t, doing, t->op->want->file.path);
-}
-
 static int64_t reported_length(const struct reply *r)
 {
 	char text[32];
@@ -231,7 +226,7 @@ static enum op_next stored(struct turn *t)
 	const struct op *op = t->op;
 
 	if (t->reply->failed || t->reply->status != 200) {
-		failure(t, "looking at");
+		s3_failure(t, "looking at");
 		if (t->err->kind == ERR_NOT_FOUND)
 			err_set(t->err, ERR_TRANSIENT,
 				"uploading %s: accepted, but it does not exist there",
@@ -270,7 +265,7 @@ enum op_next stage_next(struct turn *t)
 	if (t->reply && op->step == 2)
 		return stored(t);
 	if (t->reply && (t->reply->failed || t->reply->status < 200 || t->reply->status > 299)) {
-		failure(t, "uploading");
+		s3_failure(t, "uploading");
 		return OP_FAILED;
 	}
 	if (t->reply || op->step == 2) {
@@ -318,7 +313,7 @@ enum op_next fetch_next(struct turn *t)
 	if (!t->reply->failed && t->reply->status == 416 && op->want->file.offset > 0)
 		return api_done(t); /* there are no more bytes */
 	if (t->reply->failed || (t->reply->status != 200 && t->reply->status != 206)) {
-		failure(t, "fetching");
+		s3_failure(t, "fetching");
 		return OP_FAILED;
 	}
 	op->got.bytes = MAX(reported_length(t->reply), (int64_t)0);
@@ -526,17 +521,6 @@ static enum op_next request_list(struct turn *t, const char *prefix, bool flat, 
 	return OP_CALL;
 }
 
-static int check_path(struct turn *t)
-{
-	const char *path = t->op->want->file.path;
-
-	if (s3_check(t->op, t->err) < 0)
-		return -1;
-	return path_is_safe(path)
-		       ? 0
-		       : err_set(t->err, ERR_REFUSED, "\"%s\" is not a path on a volume", path);
-}
-
 /* Returns false if *next says what to do: wait for a reply, or fail. */
 static bool answered(struct turn *t, enum op_next *next)
 {
@@ -545,7 +529,7 @@ static bool answered(struct turn *t, enum op_next *next)
 	t->op->tries = 0;
 	if (!t->reply->failed && t->reply->status == 200)
 		return true;
-	s3_failure(t, "listing", t->op->want->file.path);
+	s3_failure(t, "listing");
 	*next = OP_FAILED;
 	return false;
 }
@@ -576,7 +560,7 @@ static int walk_begin(struct turn *t)
 {
 	CLEANUP(free_text) char *prefix = NULL;
 
-	if (check_path(t) < 0)
+	if (s3_check(t->op, t->err) < 0)
 		return -1;
 	prefix = xasprintf("%s/", t->op->want->file.path);
 	t->op->kept = json_pack("{s:[o],s:[]}", "queue",
@@ -778,7 +762,7 @@ static enum op_next removed(struct turn *t)
 	t->op->tries = 0;
 	if (t->reply->failed ||
 	    (t->reply->status != 404 && (t->reply->status < 200 || t->reply->status > 299))) {
-		s3_failure(t, "removing", t->op->want->file.path);
+		s3_failure(t, "removing");
 		return OP_FAILED;
 	}
 	if (t->op->step == ASK_LAST)
@@ -796,7 +780,7 @@ enum op_next volume_delete_next(struct turn *t)
 {
 	enum op_next next;
 
-	if (!t->op->kept && check_path(t) < 0)
+	if (!t->op->kept && s3_check(t->op, t->err) < 0)
 		return OP_FAILED;
 	if (!t->op->kept)
 		t->op->kept = json_object();

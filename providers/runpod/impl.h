@@ -14,7 +14,6 @@ struct provider {
 	const struct section *conf; /* borrowed */
 	char *root;                 /* of the API, without a slash at its end */
 	char *account;
-	bool secure, community; /* clouds that the config allows */
 };
 
 struct op {
@@ -89,8 +88,9 @@ int64_t api_time(const char *rfc3339); /* epoch seconds; 0 if invalid */
  * it reads the reply and makes the next request, waits or ends. */
 
 enum op_next offers_next(struct turn *t);
-/* As provider_ops.check_wishes. Uses only provider and want of op. */
-int offers_check_wishes(const struct op *op, struct mistakes *m, struct err *err);
+/* As provider_ops.check_wishes. */
+int offers_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
+			struct err *err);
 
 enum op_next rent_next(struct turn *t);
 enum op_next inspect_next(struct turn *t);
@@ -142,7 +142,7 @@ const char *image_of(const struct provider *p, const char *wanted);
 /* The lowest CUDA version of the host that it needs; NULL: any. */
 const char *cuda_floor(const struct provider *p, const char *wanted);
 /* Whether the config allows this data centre; true if it has no list. */
-bool datacenter_is_wanted(const struct provider *p, const char *id);
+bool datacenter_is_wanted(const struct section *conf, const char *id);
 
 /* ---- offers.c ---- */
 

@@ -79,12 +79,12 @@ const char *cuda_floor(const struct provider *p, const char *wanted)
 	return !strcmp(image_of(p, wanted), RUNPOD_IMAGE) ? RUNPOD_IMAGE_CUDA : NULL;
 }
 
-bool datacenter_is_wanted(const struct provider *p, const char *id)
+bool datacenter_is_wanted(const struct section *conf, const char *id)
 {
-	size_t count = section_count(p->conf, "datacenters");
+	size_t count = section_count(conf, "datacenters");
 
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(section_item(p->conf, "datacenters", i), id))
+		if (!strcmp(section_item(conf, "datacenters", i), id))
 			return true;
 	return !count;
 }
@@ -109,8 +109,7 @@ static void add_offer(struct op *op, const struct offer *offer)
 	offers_floor(op, offer->price_microusd_h);
 	if (offer->price_microusd_h > VENDOR_MOST_MICROUSD)
 		return; /* the rest of the catalog is believed */
-	op->got.offers = xrealloc(op->got.offers, (op->got.offer_count + 1) * sizeof(*offer));
-	op->got.offers[op->got.offer_count++] = *offer;
+	*op_result_add_offer(&op->got) = *offer;
 }
 
 /* The catalog's stock: "high", "medium", "low", or "": none. */
@@ -166,7 +165,7 @@ static void offers_place(struct op *op, const json_t *from, struct offer *offer,
 		if (!id[0] || offers_sold_out(item))
 			continue;
 		if ((volume->region[0] && strcmp(volume->region, id)) ||
-		    !datacenter_is_wanted(op->provider, id))
+		    !datacenter_is_wanted(op->provider->conf, id))
 			note_elsewhere(op, id);
 		else
 			add_placed(op, offer, where, id, item);
@@ -215,9 +214,9 @@ static int cpu_wish(const struct op *op)
 	return -1;
 }
 
-static bool cpu_alone_is_wished(const struct op *op)
+static bool cpu_alone_is_wished(const struct op_want *want)
 {
-	const char *const *wishes = op->want->offers.gpus;
+	const char *const *wishes = want->offers.gpus;
 
 	for (int i = 0; wishes && wishes[i]; i++)
 		if (!cpu_is_meant(wishes[i]))
@@ -529,6 +528,11 @@ static bool asked_before(const char *const *wishes, size_t i, int count)
 	return false;
 }
 
+static bool cloud_is_wanted(const struct section *conf, bool community)
+{
+	return strcmp(section_text(conf, "cloud"), community ? "SECURE" : "COMMUNITY") != 0;
+}
+
 /* Fills *out with the index-th question for prices. Returns false after the last one, unless
  * pods without a GPU are wanted: then *out is empty. */
 static bool question_at(const struct op *op, int index, struct question *out)
@@ -536,7 +540,7 @@ static bool question_at(const struct op *op, int index, struct question *out)
 	static const char *const any[] = {"", NULL};
 	const char *const *wishes =
 		op->want->offers.gpus && op->want->offers.gpus[0] ? op->want->offers.gpus : any;
-	const struct provider *p = op->provider;
+	const struct section *conf = op->provider->conf;
 	bool volume = op->want->offers.volume.name[0];
 
 	for (size_t i = 0; wishes[i]; i++) {
@@ -545,7 +549,7 @@ static bool question_at(const struct op *op, int index, struct question *out)
 			continue;
 		for (int community = 0; community < 2; community++) {
 			/* only SECURE has volumes */
-			if (community ? !p->community || volume : !p->secure)
+			if (!cloud_is_wanted(conf, community) || (community && volume))
 				continue;
 			if (index-- == 0) {
 				*out = (struct question){count, community};
@@ -554,13 +558,15 @@ static bool question_at(const struct op *op, int index, struct question *out)
 		}
 	}
 	*out = (struct question){0};
-	return index == 0 && cpu_wish(op) >= 0 && p->secure && !op->want->offers.vram_gb;
+	return index == 0 && cpu_wish(op) >= 0 && cloud_is_wanted(conf, false) &&
+	       !op->want->offers.vram_gb;
 }
 
-static int check_names(const struct op *op, struct err *err)
+static int check_names(const struct section *conf, const struct op_want *want, struct err *err)
 {
-	const char *const *wishes = op->want->offers.gpus;
+	const char *const *wishes = want->offers.gpus;
 
+	(void)conf;
 	for (size_t i = 0; wishes && wishes[i]; i++)
 		if (gpus_wished(wishes[i]) < 0) {
 			err_set(err, ERR_CONFIG,
@@ -571,56 +577,50 @@ static int check_names(const struct op *op, struct err *err)
 	return 0;
 }
 
-static int check_none(const struct op *op, struct err *err)
+static int check_none(const struct section *conf, const struct op_want *want, struct err *err)
 {
-	const struct op_want *want = op->want;
-
-	if (cpu_alone_is_wished(op) && want->offers.vram_gb) {
+	if (cpu_alone_is_wished(want) && want->offers.vram_gb) {
 		err_set(err, ERR_CONFIG,
 			"gpu = [\"none\"], but this job needs a GPU with %d GB of memory: name one "
 			"in gpu",
 			want->offers.vram_gb);
 		return err_about(err, "gpu");
 	}
-	if (cpu_alone_is_wished(op) && !op->provider->secure)
+	if (cpu_alone_is_wished(want) && !cloud_is_wanted(conf, false))
 		return err_set(err, ERR_CONFIG,
 			       "%s: providers.runpod.cloud = \"COMMUNITY\", but CPU pods (gpu "
 			       "\"none\") are only in the SECURE cloud: change one of them",
-			       section_where(op->provider->conf, "cloud"));
+			       section_where(conf, "cloud"));
 	return 0;
 }
 
-static int check_volume(const struct op *op, struct err *err)
+static int check_volume(const struct section *conf, const struct op_want *want, struct err *err)
 {
-	const struct volume *volume = &op->want->offers.volume;
+	const struct volume *volume = &want->offers.volume;
 
 	if (!volume->name[0])
 		return 0;
-	if (!op->provider->secure)
+	if (!cloud_is_wanted(conf, false))
 		return err_set(err, ERR_CONFIG,
 			       "%s: providers.runpod.cloud = \"COMMUNITY\", but volume \"%s\" can "
 			       "only be attached in the SECURE "
 			       "cloud: change one of them",
-			       section_where(op->provider->conf, "cloud"), volume->name);
-	if (volume->region[0] && !datacenter_is_wanted(op->provider, volume->region))
+			       section_where(conf, "cloud"), volume->name);
+	if (volume->region[0] && !datacenter_is_wanted(conf, volume->region))
 		return err_set(err, ERR_CONFIG,
 			       "%s: volume \"%s\" is in %s, which providers.runpod.datacenters "
 			       "does not name: a volume cannot "
 			       "leave its data centre",
-			       section_where(op->provider->conf, "datacenters"), volume->name,
-			       volume->region);
+			       section_where(conf, "datacenters"), volume->name, volume->region);
 	return 0;
 }
 
-int offers_check_wishes(const struct op *op, struct mistakes *m, struct err *err)
+int offers_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
+			struct err *err)
 {
-	static int (*const checks[])(const struct op *op,
-				     struct err *err) = {check_names, check_none, check_volume};
+	static want_check *const checks[] = {check_names, check_none, check_volume, NULL};
 
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (checks[i](op, err) < 0 && mistakes_note(m, NULL, err) < 0)
-			return -1;
-	return 0;
+	return provider_judge_wishes(checks, conf, want, m, err);
 }
 
 /* ---- the catalog ---- */
@@ -766,7 +766,7 @@ static enum op_next conclude(struct turn *t)
 {
 	struct op *op = t->op;
 
-	if (!op->got.offer_count && op->first.kind && cpu_alone_is_wished(op)) {
+	if (!op->got.offer_count && op->first.kind && cpu_alone_is_wished(op->want)) {
 		*t->err = op->first;
 		return OP_FAILED;
 	}
@@ -788,7 +788,7 @@ enum op_next offers_next(struct turn *t)
 	struct op *op = t->op;
 	struct question q;
 
-	if (op->step == 0 && offers_check_wishes(op, NULL, t->err) < 0)
+	if (op->step == 0 && offers_check_wishes(op->provider->conf, op->want, NULL, t->err) < 0)
 		return OP_FAILED;
 	if (op->step > 0) {
 		question_at(op, op->step - 1, &q);

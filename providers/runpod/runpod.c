@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/crypto.h"
 #include "base/incbin.h"
 #include "base/jsonx.h"
 #include "impl.h"
@@ -204,37 +203,6 @@ static const struct option_spec options[] = {
 
 /* ---- opening ---- */
 
-static int complain(const struct section *s, const char *key, const char *must, struct err *err)
-{
-	return err_set(err, ERR_CONFIG, "%s: providers.runpod.%s = \"%s\": must be %s",
-		       section_where(s, key), key, section_text(s, key), must);
-}
-
-static bool is_loopback(const char *host)
-{
-	size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
-
-	return (len == 9 && !strncmp(host, "localhost", len)) ||
-	       (len == 5 && !strncmp(host, "[::1]", len)) ||
-	       (!strncmp(host, "127.", 4) && strspn(host, "0123456789.") == len);
-}
-
-static int check_url(const struct section *s, const char *key, struct err *err)
-{
-	const char *url = section_text(s, key);
-	const char *host = url && starts_with(url, "https://")  ? url + 8
-			   : url && starts_with(url, "http://") ? url + 7
-								: NULL;
-
-	if (!url)
-		return 0;
-	if (!host || !*host || strpbrk(url, " ?#@"))
-		return complain(s, key, "a URL like https://host", err);
-	if (starts_with(url, "http://") && !is_loopback(host))
-		return complain(s, key, "https: the key must not travel in the clear", err);
-	return 0;
-}
-
 static bool is_cuda_version(const char *text)
 {
 	size_t major = strspn(text, "0123456789");
@@ -243,80 +211,71 @@ static bool is_cuda_version(const char *text)
 	       !text[major + 1 + strspn(text + major + 1, "0123456789")];
 }
 
-static int check_datacenters(const struct section *s, struct err *err)
+static int check_datacenters(const struct section *s, const char *group, const char *key,
+			     struct err *err)
 {
-	for (size_t i = 0; i < section_count(s, "datacenters"); i++) {
-		const char *id = section_item(s, "datacenters", i);
+	for (size_t i = 0; i < section_count(s, key); i++) {
+		const char *id = section_item(s, key, i);
 		/* the server accepts lower case, with odd results */
 		for (const char *p = id; *p; p++)
 			if ((!isalnum((unsigned char)*p) && *p != '-') ||
 			    islower((unsigned char)*p))
 				return err_set(err, ERR_CONFIG,
-					       "%s: providers.runpod.datacenters: \"%s\" is not "
+					       "%s: %s.%s: \"%s\" is not "
 					       "the id of a data centre; ids look like "
 					       "\"EU-RO-1\", in capitals",
-					       section_where(s, "datacenters"), id);
+					       section_where(s, key), group, key, id);
 		if (!*id || strlen(id) >= REGION_MAX)
-			return err_set(
-				err, ERR_CONFIG,
-				"%s: providers.runpod.datacenters: \"%s\" is not the id of a "
-				"data centre",
-				section_where(s, "datacenters"), id);
+			return err_set(err, ERR_CONFIG,
+				       "%s: %s.%s: \"%s\" is not the id of a data centre",
+				       section_where(s, key), group, key, id);
 	}
 	return 0;
 }
 
-static int check_urls(const struct section *s, struct err *err)
+static int check_cloud(const struct section *s, const char *group, const char *key, struct err *err)
 {
-	return check_url(s, "api_url", err) < 0 ? -1 : check_url(s, "s3_url", err);
-}
-
-static int check_registries(const struct section *s, struct err *err)
-{
-	return provider_check_registries(s, "runpod", "registry", err);
-}
-
-static int check_image(const struct section *s, struct err *err)
-{
-	return provider_check_image(s, "providers.runpod", "image", err);
-}
-
-static int check_cloud(const struct section *s, struct err *err)
-{
-	const char *cloud = section_text(s, "cloud");
+	const char *cloud = section_text(s, key);
 
 	if (strcmp(cloud, "SECURE") && strcmp(cloud, "COMMUNITY") && strcmp(cloud, "ANY"))
-		return complain(s, "cloud", "\"SECURE\", \"COMMUNITY\" or \"ANY\"", err);
+		return provider_bad_value(s, group, key, "\"SECURE\", \"COMMUNITY\" or \"ANY\"",
+					  err);
 	return 0;
 }
 
-static int check_cuda(const struct section *s, struct err *err)
+static int check_cuda(const struct section *s, const char *group, const char *key, struct err *err)
 {
-	const char *cuda = section_text(s, "min_cuda");
+	const char *cuda = section_text(s, key);
 
 	if (cuda && strcmp(cuda, "none") && !is_cuda_version(cuda))
-		return complain(s, "min_cuda", "a version like \"12.8\", or \"none\"", err);
+		return provider_bad_value(s, group, key, "a version like \"12.8\", or \"none\"",
+					  err);
 	return 0;
 }
 
-static int check_bid(const struct section *s, struct err *err)
+static int check_bid(const struct section *s, const char *group, const char *key, struct err *err)
 {
-	if (section_has(s, "bid") && section_int(s, "bid") <= 0)
-		return err_set(err, ERR_CONFIG, "%s: providers.runpod.bid must be more than 0",
-			       section_where(s, "bid"));
+	if (section_has(s, key) && section_int(s, key) <= 0)
+		return err_set(err, ERR_CONFIG, "%s: %s.%s must be more than 0",
+			       section_where(s, key), group, key);
 	return 0;
 }
 
 static int runpod_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct section *s, struct err *err) = {
-		check_urls,  check_datacenters, check_registries, check_image,
-		check_cloud, check_cuda,        check_bid};
+	static const struct key_check checks[] = {
+		{"api_url", provider_check_url},
+		{"s3_url", provider_check_url},
+		{"datacenters", check_datacenters},
+		{"registry", provider_check_registries},
+		{"image", provider_check_image},
+		{"cloud", check_cloud},
+		{"min_cuda", check_cuda},
+		{"bid", check_bid},
+		{NULL, NULL},
+	};
 
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
-			return -1;
-	return 0;
+	return provider_check_keys(checks, s, "providers.runpod", m, err);
 }
 
 /* Runs once the secrets are known. */
@@ -327,35 +286,6 @@ static int check_keys(const struct section *s, struct err *err)
 			       "runpod: only one of s3_access_key and s3_secret_key is set "
 			       "(RUNPOD_S3_ACCESS_KEY, RUNPOD_S3_SECRET_KEY)");
 	return 0;
-}
-
-/* Names the account: the same for every burst with this key, without revealing it. */
-static char *account_name(const char *key)
-{
-	CLEANUP(free_text) char *text = xasprintf("burst runpod account\n%s", key);
-	char hex[SHA256_HEX];
-
-	sha256_hex(text, strlen(text), hex);
-	return xasprintf("runpod:%.12s", hex);
-}
-
-static void set_cloud(struct provider *p, const struct section *s)
-{
-	const char *cloud = section_text(s, "cloud");
-
-	p->conf = s;
-	p->community = strcmp(cloud, "SECURE") != 0;
-	p->secure = strcmp(cloud, "COMMUNITY") != 0;
-}
-
-static int runpod_check_wishes(const struct section *s, const struct op_want *want,
-			       struct mistakes *m, struct err *err)
-{
-	struct provider p = {0};
-	const struct op op = {.provider = &p, .kind = OP_OFFERS, .want = want};
-
-	set_cloud(&p, s);
-	return offers_check_wishes(&op, m, err);
 }
 
 static int runpod_open(struct provider **out, const struct section *s, const char *state_dir,
@@ -369,11 +299,9 @@ static int runpod_open(struct provider **out, const struct section *s, const cha
 	if (runpod_check_conf(s, NULL, err) < 0 || check_keys(s, err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
-	p->root = xstrdup(section_text(s, "api_url"));
-	for (size_t len = strlen(p->root); len && p->root[len - 1] == '/';)
-		p->root[--len] = '\0';
-	p->account = account_name(key);
-	set_cloud(p, s);
+	p->conf = s;
+	p->root = provider_url_root(section_text(s, "api_url"));
+	p->account = provider_account_name("runpod", key);
 	*out = p;
 	return 0;
 }
@@ -485,5 +413,5 @@ const struct provider_ops provider_runpod = {
 	.op_free = runpod_op_free,
 	.files_ready = s3_files_ready,
 	.check_conf = runpod_check_conf,
-	.check_wishes = runpod_check_wishes,
+	.check_wishes = offers_check_wishes,
 };

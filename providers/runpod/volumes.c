@@ -46,20 +46,6 @@ static int read_volume(const json_t *from, struct volume *out, struct err *err)
 	return 0;
 }
 
-static void add_volume(struct op *op, const struct volume *v)
-{
-	op->got.volumes = xrealloc(op->got.volumes, (op->got.volume_count + 1) * sizeof(*v));
-	op->got.volumes[op->got.volume_count++] = *v;
-}
-
-static bool is_listed(const struct op *op, const char *id)
-{
-	for (size_t i = 0; i < op->got.volume_count; i++)
-		if (!strcmp(op->got.volumes[i].id, id))
-			return true;
-	return false;
-}
-
 /* Reads volumes of this name; NULL: all. Returns 1 if there are more pages. */
 static int read_page(struct turn *t, const char *name)
 {
@@ -77,8 +63,8 @@ static int read_page(struct turn *t, const char *name)
 			continue;
 		if (read_volume(item, &v, t->err) < 0)
 			return -1;
-		if (!t->op->pages || !is_listed(t->op, v.id))
-			add_volume(t->op, &v);
+		if (!t->op->pages || !op_result_has_volume(&t->op->got, v.id))
+			*op_result_add_volume(&t->op->got) = v;
 		if (op_result_check_counts(&t->op->got, t->err) < 0)
 			return -1;
 	}
@@ -193,7 +179,7 @@ static const char *choose_datacenter(struct turn *t, const json_t *list)
 	json_array_foreach (list, i, item) {
 		const char *id = jsonx_text(item, "id", "");
 		if (!id[0] || strlen(id) >= REGION_MAX || !is_standard(item) ||
-		    !datacenter_is_wanted(op->provider, id))
+		    !datacenter_is_wanted(op->provider->conf, id))
 			continue;
 		takes_one = true;
 		if (!is_offered(op, id))
@@ -303,7 +289,7 @@ static int pick_one(struct turn *t)
 	if (op->got.volume_count < 2)
 		return 0;
 	for (size_t i = 0; i < op->got.volume_count; i++)
-		if (datacenter_is_wanted(op->provider, op->got.volumes[i].region))
+		if (datacenter_is_wanted(op->provider->conf, op->got.volumes[i].region))
 			op->got.volumes[kept++] = op->got.volumes[i];
 	op->got.volume_count = kept ? kept : op->got.volume_count;
 	if (op->got.volume_count > 1 && in_one_place(op))
@@ -395,7 +381,7 @@ static const struct volume *first_wanted(const struct op *op)
 
 	for (size_t i = 0; i < op->got.volume_count; i++) {
 		const struct volume *v = &op->got.volumes[i];
-		if (datacenter_is_wanted(op->provider, v->region) &&
+		if (datacenter_is_wanted(op->provider->conf, v->region) &&
 		    (!first || strcmp(v->id, first->id) < 0))
 			first = v;
 	}
@@ -443,8 +429,8 @@ static enum op_next list_again_for_another(struct turn *t)
 		err_clear(t->err);
 		op->got.volume_count = 0;
 	}
-	if (!is_listed(op, op->made.id))
-		add_volume(op, &op->made);
+	if (!op_result_has_volume(&op->got, op->made.id))
+		*op_result_add_volume(&op->got) = op->made;
 	const struct volume *first = first_wanted(op);
 	if (first && strcmp(first->id, op->made.id))
 		return remove_ours(t, *first);

@@ -175,6 +175,7 @@ returns() { # returns STATUS TEXT WHAT: run -d ended so, with the id of its run,
 
 t_detached_run_ends_before_it_is_handed_over() { # -d says how, as `run` does
 	script_lines 2
+	REHEARSE='boot_delay = "0s";'
 	config
 	for _ in 1 2 3 4 5; do # on a busy machine the pod may have the queue before it has rendered it
 		burst run -d

@@ -116,7 +116,7 @@ t_a_dumb_terminal() {
 	grep -qE '^20[0-9-]+T[0-9:]+Z pod local-[0-9a-f]+: (working|preparing|gone)$' screen || complain "no plain line: $(cat screen)"
 }
 t_piped() {
-	REHEARSE='boot_delay = "500ms";'
+	REHEARSE='boot_delay = "1500ms";'
 	script_lines 5
 	config
 	burst run
