@@ -188,11 +188,11 @@ t_detached_run_ends_before_it_is_handed_over() { # -d says how, as `run` does
 	config 'wait = "2s";'
 	burst run -d
 	returns 4 "no usable pod could be rented" "no capacity"
-	REHEARSE='boot_delay = "30s";'
+	LOCAL='' REHEARSE='boot_delay = "30s";'
 	config
 	burst run -d --max-duration 8s
 	returns 5 "cap" "a cap"
-	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };' ENGINE=test REHEARSE=''
+	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };' ENGINE=test REHEARSE='boot_delay = "0s";'
 	mkdir code
 	echo 'exit 3' >code/worker.sh
 	config 'code = { path = "code"; };'
