@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -104,51 +105,62 @@ void ledger_runs_print(const struct cmd_context *ctx, const struct run_row *runs
 
 /* ---- one run in full ---- */
 
-static void print_line(const char *label, const char *text)
+static void say(const char *label, const char *fmt, ...) PRINTF(2, 3);
+static void say(const char *label, const char *fmt, ...)
 {
+	char text[1200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vformat_text(text, sizeof(text), fmt, ap);
+	va_end(ap);
 	printf("%-10s", label);
 	output_safe_line(stdout, text, strlen(text));
 }
 
+static void say_status(const struct cmd_context *ctx, const struct run_row *run)
+{
+	const char *detached = run->detached ? ", detached" : "";
+
+	if (ledger_has_no_client(ctx, run))
+		say("status",
+		    "running, but its client exited: `burst resume %s` continues it, `burst reap` "
+		    "releases its pods",
+		    run->id);
+	else if (run->status == RUN_RUNNING)
+		say("status", "running%s", detached);
+	else
+		say("status", "%s (exit status %d)%s", run_status_word(run->status),
+		    run->exit_status, detached);
+}
+
 static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 {
-	char text[400], billed[32], compute[32], wasted[32], ratio[32], cost[32];
+	char at[32], billed[32], compute[32], wasted[32], ratio[32], cost[32], counted[32];
+	bool more = run->cost_microusd > run->counted_microusd;
 
-	print_line("run", run->id);
-	print_line("job", run->job);
-	print_line("config", run->config);
-	print_line("output", run->output);
+	say("run", "%s", run->id);
+	say("job", "%s", run->job);
+	say("config", "%s", run->config);
+	say("output", "%s", run->output);
 	if (run->commit_id[0])
-		print_line("commit", run->commit_id);
-	if (ledger_has_no_client(ctx, run))
-		snprintf(text, sizeof(text),
-			 "running, but its client exited: `burst resume %s` continues it, "
-			 "`burst reap` releases its pods",
-			 run->id);
-	else if (run->status == RUN_RUNNING)
-		snprintf(text, sizeof(text), "running%s", run->detached ? ", detached" : "");
-	else
-		snprintf(text, sizeof(text), "%s (exit status %d)%s", run_status_word(run->status),
-			 run->exit_status, run->detached ? ", detached" : "");
-	print_line("status", text);
+		say("commit", "%s", run->commit_id);
+	say_status(ctx, run);
 	if (run->error[0])
-		print_line("error", run->error);
-	print_line("started", clock_rfc3339(text, sizeof(text), run->started_ms));
+		say("error", "%s", run->error);
+	say("started", "%s", clock_rfc3339(at, sizeof(at), run->started_ms));
 	if (run->ended_ms > 0)
-		print_line("ended", clock_rfc3339(text, sizeof(text), run->ended_ms));
-	printf("%-10s%lld: %lld rendered, %lld cached, %lld failed\n", "segments",
-	       (long long)run->total, (long long)run->rendered, (long long)run->cached,
-	       (long long)run->failed);
-	printf("%-10s%s billed, %s compute (%s), %s wasted, %s", "spent",
-	       duration_show(billed, sizeof(billed), run->billed_ms),
-	       duration_show(compute, sizeof(compute), run->compute_ms),
-	       report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
-	       duration_show(wasted, sizeof(wasted), run->wasted_ms),
-	       money_show(cost, sizeof(cost), run->cost_microusd));
-	if (run->cost_microusd > run->counted_microusd)
-		printf(" by the vendor, %s counted here",
-		       money_show(cost, sizeof(cost), run->counted_microusd));
-	putchar('\n');
+		say("ended", "%s", clock_rfc3339(at, sizeof(at), run->ended_ms));
+	say("segments", "%lld: %lld rendered, %lld cached, %lld failed", (long long)run->total,
+	    (long long)run->rendered, (long long)run->cached, (long long)run->failed);
+	money_show(counted, sizeof(counted), run->counted_microusd);
+	say("spent", "%s billed, %s compute (%s), %s wasted, %s%s%s%s",
+	    duration_show(billed, sizeof(billed), run->billed_ms),
+	    duration_show(compute, sizeof(compute), run->compute_ms),
+	    report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
+	    duration_show(wasted, sizeof(wasted), run->wasted_ms),
+	    money_show(cost, sizeof(cost), run->cost_microusd), more ? " by the vendor, " : "",
+	    more ? counted : "", more ? " counted here" : "");
 	planned_say_replans(stdout, run);
 }
 
@@ -173,18 +185,16 @@ static void add_pods(struct str *to, const struct choice_row *c)
 
 static void print_forecasts(const struct run_choice *c)
 {
-	CLEANUP(str_free) struct str text = STR_INIT;
 	char up[24], slow[24];
 
 	for (size_t i = 0; i < c->forecast_count; i++) {
 		const struct forecast_row *f = &c->forecasts[i];
-		str_reset(&text);
-		str_addf(&text, "%s at %s: up in %s (90%%: %s); batches of %d at most; times: %s",
-			 gpu_called(f->gpu), f->provider,
-			 duration_show(up, sizeof(up), (int64_t)(f->cold_p50_s * 1000)),
-			 duration_show(slow, sizeof(slow), (int64_t)(f->cold_p90_s * 1000)),
-			 f->batch_max, f->speed_from);
-		print_line(i ? "" : "expected", str_text(&text));
+		say(i ? "" : "expected",
+		    "%s at %s: up in %s (90%%: %s); batches of %d at most; times: %s",
+		    gpu_called(f->gpu), f->provider,
+		    duration_show(up, sizeof(up), (int64_t)(f->cold_p50_s * 1000)),
+		    duration_show(slow, sizeof(slow), (int64_t)(f->cold_p90_s * 1000)),
+		    f->batch_max, f->speed_from);
 	}
 }
 
@@ -204,9 +214,9 @@ static int print_choice(const struct cmd_context *ctx, const struct run_row *run
 		str_addf(&text, "; deadline %s (\"%s\")",
 			 clock_rfc3339(at, sizeof(at), c.row.deadline_ms), c.row.deadline);
 	add_pods(&text, &c.row);
-	print_line("decided", str_text(&text));
+	say("decided", "%s", str_text(&text));
 	if (c.row.why[0])
-		print_line("because", c.row.why);
+		say("because", "%s", c.row.why);
 	print_forecasts(&c);
 	run_choice_free(&c);
 	return 0;
@@ -269,7 +279,7 @@ static int print_with_stages(struct cmd_context *ctx, const struct run_row *run,
 			     struct err *err)
 {
 	struct run_row total = *run, *rows = NULL;
-	char billed[32], compute[32], cost[32], text[200];
+	char billed[32], compute[32], cost[32];
 	size_t count = 0;
 
 	if (stages_of(&ctx->runs, run, &rows, &count, err) < 0)
@@ -277,28 +287,27 @@ static int print_with_stages(struct cmd_context *ctx, const struct run_row *run,
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
 		result = run_so_far(&ctx->runs, &rows[i], now, err);
-		snprintf(text, sizeof(text), "%s  run %s  %s  %s billed, %s", rows[i].stage,
-			 rows[i].id, run_status_word(rows[i].status),
-			 duration_show(billed, sizeof(billed), rows[i].billed_ms),
-			 money_show(cost, sizeof(cost), rows[i].cost_microusd));
-		print_line("stage", text);
+		say("stage", "%s  run %s  %s  %s billed, %s", rows[i].stage, rows[i].id,
+		    run_status_word(rows[i].status),
+		    duration_show(billed, sizeof(billed), rows[i].billed_ms),
+		    money_show(cost, sizeof(cost), rows[i].cost_microusd));
 	}
 	free(rows);
 	if (result < 0 || stages_add(&ctx->runs, &total, now, err) < 0)
 		return -1;
 	if (count)
-		printf("%-10s%s billed, %s compute, %s with its stage%s\n", "total",
-		       duration_show(billed, sizeof(billed), total.billed_ms),
-		       duration_show(compute, sizeof(compute), total.compute_ms),
-		       money_show(cost, sizeof(cost), total.cost_microusd), count > 1 ? "s" : "");
+		say("total", "%s billed, %s compute, %s with its stage%s",
+		    duration_show(billed, sizeof(billed), total.billed_ms),
+		    duration_show(compute, sizeof(compute), total.compute_ms),
+		    money_show(cost, sizeof(cost), total.cost_microusd), count > 1 ? "s" : "");
 	return 0;
 }
 
-/* Prints what the vendors have billed so far, and which figure counts. */
+/* Prints what the vendors have billed so far. */
 static void print_vendors(const struct pod_row *pods, size_t count, int64_t now)
 {
-	int64_t ms = 0, ours_ms = 0, cost = 0, ours = 0, larger = 0;
-	char text[32], ours_text[32], money[32], ours_money[32], larger_money[32];
+	int64_t ms = 0, cost = 0, larger = 0;
+	char text[32], money[32], larger_money[32];
 	size_t known = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -306,20 +315,16 @@ static void print_vendors(const struct pod_row *pods, size_t count, int64_t now)
 			continue;
 		known++;
 		ms += pods[i].billed_vendor_ms;
-		ours_ms += pod_row_billed_ms(&pods[i], now);
 		cost += pod_row_vendor(&pods[i]);
-		ours += pod_row_counted(&pods[i], now);
 		larger += pod_row_cost(&pods[i], now);
 	}
 	if (known)
-		printf("%-10s%s, %s for %zu pod%s; burst counted %s, %s; caps and sums use the "
-		       "larger cost%s: %s (see --reconcile)\n",
-		       "vendor", duration_show(text, sizeof(text), ms),
-		       money_show(money, sizeof(money), cost), known, known == 1 ? "" : "s",
-		       duration_show(ours_text, sizeof(ours_text), ours_ms),
-		       money_show(ours_money, sizeof(ours_money), ours),
-		       known == 1 ? "" : " of each pod",
-		       money_show(larger_money, sizeof(larger_money), larger));
+		say("vendor",
+		    "%s, %s for %zu pod%s; the larger of each bill and burst's count: %s (see "
+		    "--reconcile)",
+		    duration_show(text, sizeof(text), ms), money_show(money, sizeof(money), cost),
+		    known, known == 1 ? "" : "s",
+		    money_show(larger_money, sizeof(larger_money), larger));
 }
 
 static void print_advice(struct store *store, const struct run_row *run, const struct pod_row *pods,
@@ -341,7 +346,6 @@ static void print_advice(struct store *store, const struct run_row *run, const s
 static void print_gpu_use(const struct pod_row *pods, size_t count)
 {
 	bool any = false;
-	char text[200];
 
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *p = &pods[i];
@@ -350,13 +354,38 @@ static void print_gpu_use(const struct pod_row *pods, size_t count)
 		if (!any)
 			putchar('\n');
 		any = true;
-		snprintf(text, sizeof(text),
-			 "%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d samples; "
-			 "%lld MiB of memory at most",
-			 p->gpu, pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95,
-			 p->gpu_samples, (long long)p->gpu_memory_peak_mib);
-		print_line("gpu", text);
+		say("gpu",
+		    "%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d samples; "
+		    "%lld MiB of memory at most",
+		    p->gpu, pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95, p->gpu_samples,
+		    (long long)p->gpu_memory_peak_mib);
 	}
+}
+
+static int print_all(struct cmd_context *ctx, const struct run_row *run, const struct pod_row *pods,
+		     size_t count, int64_t now, struct err *err)
+{
+	print_run(ctx, run);
+	if (print_choice(ctx, run, err) < 0 || print_with_stages(ctx, run, now, err) < 0)
+		return -1;
+	print_vendors(pods, count, now);
+	if (count)
+		putchar('\n');
+	report_print_phases(stdout, pods, count, now);
+	print_gpu_use(pods, count);
+	print_advice(ctx->store, run, pods, count, now);
+	return 0;
+}
+
+static int print_object(struct cmd_context *ctx, const struct run_row *run,
+			const struct pod_row *pods, size_t count, int64_t now, struct err *err)
+{
+	CLEANUP(json_decref) json_t *object = report_run_json(run, pods, count, now);
+
+	if (add_choice_json(object, ctx, run, err) < 0)
+		return -1;
+	output_json(json_incref(object));
+	return 0;
 }
 
 int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err)
@@ -370,30 +399,9 @@ int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err)
 	    run_so_far(&ctx->runs, &run, now, err) < 0 ||
 	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
 		return -1;
-	if (ctx->json) {
-		json_t *object = report_run_json(&run, pods, count, now);
-		if (add_choice_json(object, ctx, &run, err) < 0) {
-			json_decref(object);
-			free(pods);
-			return -1;
-		}
-		output_json(object);
-	} else {
-		print_run(ctx, &run);
-		if (print_choice(ctx, &run, err) < 0 ||
-		    print_with_stages(ctx, &run, now, err) < 0) {
-			free(pods);
-			return -1;
-		}
-		print_vendors(pods, count, now);
-		if (count)
-			putchar('\n');
-		report_print_phases(stdout, pods, count, now);
-		print_gpu_use(pods, count);
-		print_advice(ctx->store, &run, pods, count, now);
-	}
+	int result = (ctx->json ? print_object : print_all)(ctx, &run, pods, count, now, err);
 	free(pods);
-	return 0;
+	return result;
 }
 
 /* ---- sums by day, project, GPU or provider ---- */
