@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "cmd/cmd.h"
-#include "cmd/show/sizing.h"
 #include "cmd/unattended/unattended.h"
 #include "engine/engine.h"
 #include "decide.h"
@@ -240,7 +239,38 @@ int render_plan(struct launch *l, struct err *err);
 /* ---- calibrate ----
  * Chooses what `burst calibrate` measures, and measures it. */
 
-struct launch;
+enum { CALIBRATE_SIZES_MOST = 16, CALIBRATE_CARDS_MOST = 16 };
+
+struct calibrate_point {
+	int size, count;             /* number of segments, and of batches of this size */
+	double seconds, predicted_s; /* of one batch; predicted before; 0: unknown */
+};
+
+/* Expectations for a card, before and after. */
+struct calibrate_view {
+	struct plan_machine machine;
+	char from[ESTIMATE_FROM];
+	bool known;
+	double usd_each; /* for the whole job on one pod */
+};
+
+struct calibrate_card {
+	struct offer offer;
+	char gpu[GPU_MAX + 8]; /* as in the config: "L40S:2" */
+	int sizes[CALIBRATE_SIZES_MOST];
+	size_t size_count;
+	double about_usd; /* 0: unknown */
+	char run[24];     /* "": none began */
+	int status;       /* of its run */
+	bool had;         /* a run began */
+	char why[160];    /* why there is no measurement; "": there is one */
+	int64_t cost_microusd;
+	double cold_s; /* from the create call to the first batch; 0: it did not get that far */
+	struct calibrate_view before, after;
+	struct calibrate_point points[CALIBRATE_SIZES_MOST];
+	size_t point_count;
+};
+
 /* Chooses the GPUs to measure: those of the config, else the cheapest that fit, with their batch
  * sizes and expectations. ERR_NO_CAPACITY: none can be rented. */
 int calibrate_choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count,
