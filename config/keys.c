@@ -14,103 +14,109 @@
 #define HOUR   (3600 * SECOND)
 #define DOLLAR INT64_C(1000000)
 
-/* clang-format off */
 static const struct option_spec volume_keys[] = {
-	{"name", OPTION_TEXT, 0, NULL, "name at the provider (absent: no volume)", NULL},
+	{"name", OPTION_TEXT, 0, NULL, "name at the provider (absent: no volume)"},
 	{"size_gb", OPTION_INT, 0, "20", "size of a new volume, in GB", .least = 1, .most = 100000},
 	{"create", OPTION_BOOL, 0, "false",
-	 "create it if it is missing (a volume bills until removed)", NULL},
-	{NULL},
+	 "create it if it is missing (a volume bills until removed)"},
+	{0},
 };
 
 static const struct option_spec caps_keys[] = {
-	{"max_cost", OPTION_MONEY, 0, "5.00", "stop before a run has cost this many dollars", .least = 1, .most = 1000000 * DOLLAR},
-	{"max_duration", OPTION_DURATION, 0, "1h", "no pod of a run lives longer than this", .least = SECOND, .most = 720 * HOUR},
-	{"max_price_per_hour", OPTION_MONEY, 0, NULL,
-	 "skip offers above this price, in dollars", .least = 1, .most = 1000000 * DOLLAR},
+	{"max_cost", OPTION_MONEY, 0, "5.00", "stop before a run has cost this many dollars",
+	 .least = 1, .most = 1000000 * DOLLAR},
+	{"max_duration", OPTION_DURATION, 0, "1h", "no pod of a run lives longer than this",
+	 .least = SECOND, .most = 720 * HOUR},
+	{"max_price_per_hour", OPTION_MONEY, 0, NULL, "skip offers above this price, in dollars",
+	 .least = 1, .most = 1000000 * DOLLAR},
 	{"per_day", OPTION_MONEY, 0, NULL,
-	 "cap on the cost of all runs of a day, in dollars; in a project's file: of that "
-		"project's runs", NULL},
-	{"per_month", OPTION_MONEY, 0, NULL, "the same for a calendar month", NULL},
-	{NULL},
+	 "cap on the cost of all runs of a day, in dollars; in a project's file: of that project's "
+	 "runs"},
+	{"per_month", OPTION_MONEY, 0, NULL, "the same for a calendar month"},
+	{0},
 };
 
 static const struct option_spec notify_keys[] = {
-	{"on", OPTION_TEXTS, 0, NULL, "\"failed\", \"capped\", \"unreleased\", \"recovered\" (these when absent), \"done\"", NULL},
-	{"desktop", OPTION_BOOL, 0, "false", "show the message with notify-send", NULL},
-	{"command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "shell command that gets the message "
-		"on stdin", NULL},
-	{"url", OPTION_TEXT, OPTION_USER_ONLY | OPTION_SECRET, NULL, "URL to post to, like "
-		"\"https://ntfy.sh/a-name-nobody-guesses\"", NULL},
-	{"git_note", OPTION_BOOL, OPTION_USER_ONLY, "false", "append a line to the note of a run's commit (git notes --ref=burst)", NULL},
-	{"template", OPTION_TEXT, OPTION_USER_ONLY, NULL, "text for url and command, with "
-		"{job}, {event}, {error}, {cost}, {summary} "
-		"(default: the run's JSON; for ntfy {summary})", NULL},
-	{NULL},
+	{"on", OPTION_TEXTS, 0, NULL,
+	 "\"failed\", \"capped\", \"unreleased\", \"recovered\" (these when absent), \"done\""},
+	{"desktop", OPTION_BOOL, 0, "false", "show the message with notify-send"},
+	{"command", OPTION_TEXT, OPTION_USER_ONLY, NULL,
+	 "shell command that gets the message on stdin"},
+	{"url", OPTION_TEXT, OPTION_USER_ONLY | OPTION_SECRET, NULL,
+	 "URL to post to, like \"https://ntfy.sh/a-name-nobody-guesses\""},
+	{"git_note", OPTION_BOOL, OPTION_USER_ONLY, "false",
+	 "append a line to the note of a run's commit (git notes --ref=burst)"},
+	{"template", OPTION_TEXT, OPTION_USER_ONLY, NULL,
+	 "text for url and command, with {job}, {event}, {error}, {cost}, {summary} (default: the "
+	 "run's JSON; for ntfy {summary})"},
+	{0},
 };
 
 static const struct option_spec code_keys[] = {
 	{"path", OPTION_PATH, 0, NULL,
-	 "folder synced to the pods; .burstignore, else git's rules, list what is not", NULL},
-	{NULL},
+	 "folder synced to the pods; .burstignore, else git's rules, list what is not"},
+	{0},
 };
 
 static const struct option_spec pod_keys[] = {
-	{"image", OPTION_TEXT, 0, NULL,
-	 "container image (default: the provider's choice)", NULL},
-	{"disk_gb", OPTION_INT, 0, NULL, "disk of a pod's container, in GB", .least = 1, .most = 100000},
+	{"image", OPTION_TEXT, 0, NULL, "container image (default: the provider's choice)"},
+	{"disk_gb", OPTION_INT, 0, NULL, "disk of a pod's container, in GB", .least = 1,
+	 .most = 100000},
 	{"cpu", OPTION_INT, 0, NULL, "minimum number of CPU cores", .least = 1, .most = 1024},
 	{"memory_gb", OPTION_INT, 0, NULL, "minimum memory, in GB", .least = 1, .most = 65536},
 	{"worker_root", OPTION_BOOL, 0, "false",
-	 "run setup, workers and commands as root: they may install packages, and read the key that a provider gives its pods", NULL},
+	 "run setup, workers and commands as root: they may install packages, and read the key "
+	 "that a provider gives its pods"},
 	{"allow_unproven_switch", OPTION_BOOL, 0, "false",
-	 "give work to pods that cannot prove that they can end themselves", NULL},
-	{NULL},
+	 "give work to pods that cannot prove that they can end themselves"},
+	{0},
 };
 
 static const struct option_spec deliver_keys[] = {
 	{"run", OPTION_TEXT, 0, NULL,
-	 "shell command; $BURST_OUTPUTS holds the rendered files and manifest.jsonl", NULL},
-	{"on", OPTION_TEXT, 0, "cpu", "\"cpu\": a pod without a GPU, on the volume", NULL},
-	{"outputs", OPTION_TEXTS, 0, NULL, "patterns of files to fetch (\"*.mp3\")", NULL},
-	{"env", OPTION_TEXTS, 0, NULL, "variables sent to the pod (default: those of job.env)", NULL},
-	{"image", OPTION_TEXT, 0, NULL, "container image (default: the provider's choice)", NULL},
-	{"disk_gb", OPTION_INT, 0, NULL, "disk of its container, in GB", NULL},
-	{"cpu", OPTION_INT, 0, NULL, "minimum number of CPU cores", NULL},
-	{"memory_gb", OPTION_INT, 0, NULL, "minimum memory, in GB", NULL},
-	{NULL},
+	 "shell command; $BURST_OUTPUTS holds the rendered files and manifest.jsonl"},
+	{"on", OPTION_TEXT, 0, "cpu", "\"cpu\": a pod without a GPU, on the volume"},
+	{"outputs", OPTION_TEXTS, 0, NULL, "patterns of files to fetch (\"*.mp3\")"},
+	{"env", OPTION_TEXTS, 0, NULL, "variables sent to the pod (default: those of job.env)"},
+	{"image", OPTION_TEXT, 0, NULL, "container image (default: the provider's choice)"},
+	{"disk_gb", OPTION_INT, 0, NULL, "disk of its container, in GB"},
+	{"cpu", OPTION_INT, 0, NULL, "minimum number of CPU cores"},
+	{"memory_gb", OPTION_INT, 0, NULL, "minimum memory, in GB"},
+	{0},
 };
 
 const struct option_spec config_keys[] = {
 	{"provider", OPTION_TEXTS, 0, "local",
-	 "providers of pods, tried in this order; \"local\" needs no account",
-	 NULL},
+	 "providers of pods, tried in this order; \"local\" needs no account"},
 	{"gpu", OPTION_TEXTS, OPTION_AUTO, NULL,
 	 "acceptable GPUs, in order of preference; \"none\": a pod without one; \"auto\" or "
-		"absent: burst chooses", NULL},
+	 "absent: burst chooses"},
 	{"pods", OPTION_INT, OPTION_AUTO, NULL,
 	 "maximum number of pods; \"auto\" or absent: burst chooses; fewer if more would hardly "
-		"shorten the run", .least = 1, .most = 1000},
-	{"goal", OPTION_TEXT, 0, "cost", "what the planner minimizes: \"cost\", \"time\", or "
-		"\"balanced\" (see value_of_time)", NULL},
-	{"value_of_time", OPTION_MONEY, 0, NULL, "cost of an hour of waiting, in dollars, for "
-		"goal = \"balanced\"", NULL},
-	{"deadline", OPTION_TEXT, 0, NULL, "deadline: \"20m\" from the start, or a time of day "
-		"(\"07:00\")", NULL},
-	{"spot", OPTION_BOOL, 0, "false", "use cheaper pods that the provider may reclaim", NULL},
-	{"wait", OPTION_DURATION, 0, "10m", "how long to wait for capacity", .least = 0, .most = 168 * HOUR},
-	{"retry_until_up", OPTION_BOOL, 0, "false", "wait for capacity without limit", NULL},
-	{"lease", OPTION_DURATION, 0, "10m",
-	 "a pod ends itself after this long without contact", .least = 10 * SECOND, .most = 24 * HOUR},
+	 "shorten the run",
+	 .least = 1, .most = 1000},
+	{"goal", OPTION_TEXT, 0, "cost",
+	 "what the planner minimizes: \"cost\", \"time\", or \"balanced\" (see value_of_time)"},
+	{"value_of_time", OPTION_MONEY, 0, NULL,
+	 "cost of an hour of waiting, in dollars, for goal = \"balanced\""},
+	{"deadline", OPTION_TEXT, 0, NULL,
+	 "deadline: \"20m\" from the start, or a time of day (\"07:00\")"},
+	{"spot", OPTION_BOOL, 0, "false", "use cheaper pods that the provider may reclaim"},
+	{"wait", OPTION_DURATION, 0, "10m", "how long to wait for capacity", .least = 0,
+	 .most = 168 * HOUR},
+	{"retry_until_up", OPTION_BOOL, 0, "false", "wait for capacity without limit"},
+	{"lease", OPTION_DURATION, 0, "10m", "a pod ends itself after this long without contact",
+	 .least = 10 * SECOND, .most = 24 * HOUR},
 	{"boot_limit", OPTION_DURATION, 0, "10m",
-	 "release a pod that does not answer within this time; sooner after three times the "
-		"usual boot time", .least = 5 * SECOND, .most = 2 * HOUR},
+	 "release a pod that does not answer within this time; sooner after three times the usual "
+	 "boot time",
+	 .least = 5 * SECOND, .most = 2 * HOUR},
 	{"keep_on_failure", OPTION_DURATION, 0, "0",
-	 "keep a pod on which the job failed for this long, to inspect it (it bills); not with "
-		"-d", .least = 0, .most = 24 * HOUR},
+	 "keep a pod on which the job failed for this long, to inspect it (it bills); not with -d",
+	 .least = 0, .most = 24 * HOUR},
 	{"keep_warm", OPTION_TEXT, 0, "0",
 	 "keep a pod without work for the next run for this long (it bills): \"5m\"; \"auto\": "
-		"while it pays, at most as long as its cold start took; \"0\": release it", NULL},
+	 "while it pays, at most as long as its cold start took; \"0\": release it"},
 	{"volume", OPTION_GROUP, 0, NULL,
 	 "storage that outlives the pods: models, environments, code", volume_keys},
 	{"caps", OPTION_GROUP, 0, NULL, "limits that stop a run", caps_keys},
@@ -120,24 +126,25 @@ const struct option_spec config_keys[] = {
 	 "steps after the render that need no GPU: joins, uploads", deliver_keys},
 	{"notify", OPTION_GROUP, 0, NULL, "how to report the end of unattended runs", notify_keys},
 	{"allow_paths", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
-	 "folders outside of a project that projects may read, sync and write to", NULL},
-	{"volumes", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "volumes that all projects may use besides their own", NULL},
-	{"max_volume_gb", OPTION_INT, OPTION_USER_ONLY, "50", "largest volume that a project's file may create, in GB", .least = 1, .most = 100000},
+	 "folders outside of a project that projects may read, sync and write to"},
+	{"volumes", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
+	 "volumes that all projects may use besides their own"},
+	{"max_volume_gb", OPTION_INT, OPTION_USER_ONLY, "50",
+	 "largest volume that a project's file may create, in GB", .least = 1, .most = 100000},
 	{"weights_url", OPTION_TEXT, OPTION_USER_ONLY, NULL,
 	 "server for weights instead of huggingface.co, with the same paths; it also gets "
-		"HF_TOKEN", NULL},
+	 "HF_TOKEN"},
 	{"render_cache_mb", OPTION_INT, OPTION_USER_ONLY, "2000",
-	 "size limit of the render cache ~/.cache/burst/renders, in MB; 0: no cache", .least = 0, .most = 100000000},
+	 "size limit of the render cache ~/.cache/burst/renders, in MB; 0: no cache", .least = 0,
+	 .most = 100000000},
 	{"on_exit", OPTION_TEXT, OPTION_USER_ONLY, NULL,
-	 "shell command that gets the run's JSON on stdin at the end",
-	 NULL},
+	 "shell command that gets the run's JSON on stdin at the end"},
 	{"on_exit_limit", OPTION_DURATION, OPTION_USER_ONLY, "5m",
 	 "kill on_exit's command, and all that it started, after this long: the job stays locked "
-		"until it ends", .least = SECOND, .most = 24 * HOUR},
-	{NULL},
+	 "until it ends",
+	 .least = SECOND, .most = 24 * HOUR},
+	{0},
 };
-
-/* clang-format on */
 
 /* The allowed values of a key, for messages and help. NULL: all of its type. The caller frees it.
  */

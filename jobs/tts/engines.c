@@ -603,19 +603,24 @@ static bool is_variant(const char *text)
 	return len && len < 40 && !text[len];
 }
 
-/* Writes the first voices of an engine, and how many more there are. */
-static void add_voices(struct str *to, const char *const *voices)
+/* ERR_CONFIG: `what`, and the nearest word, or the first ones. word NULL: it is no text. */
+static int unknown(const char *what, const char *word, const char *const *known, struct err *err)
 {
-	size_t count = 0, shown = 9;
+	const char *near = word ? nearest_word(word, known) : NULL;
+	CLEANUP(str_free) struct str some = STR_INIT;
+	size_t count = 0, shown = 12;
 
-	while (voices[count])
+	if (near)
+		return err_set(err, ERR_CONFIG, "%s; did you mean \"%s\"?", what, near);
+	while (known[count])
 		count++;
 	if (count > shown)
 		shown = 4;
 	for (size_t i = 0; i < MIN(count, shown); i++)
-		str_addf(to, "%s%s", i ? ", " : "", voices[i]);
+		str_addf(&some, "%s%s", i ? ", " : "", known[i]);
 	if (count > shown)
-		str_addf(to, " and %zu others", count - shown);
+		str_addf(&some, " and %zu others", count - shown);
+	return err_set(err, ERR_CONFIG, "%s; there are %s", what, str_text(&some));
 }
 
 int engine_check_voice(const struct engine *engine, const char *voice, struct err *err)
@@ -623,60 +628,31 @@ int engine_check_voice(const struct engine *engine, const char *voice, struct er
 	const char *plus = engine->variants ? strchr(voice, '+') : NULL;
 	CLEANUP(free_text)
 	char *name = xstrndup(voice, plus ? (size_t)(plus - voice) : strlen(voice));
-	CLEANUP(str_free) struct str shown = STR_INIT;
-	CLEANUP(str_free) struct str some = STR_INIT;
+	CLEANUP(str_free) struct str what = STR_INIT;
 
 	for (const char *const *known = engine->voices; *known; known++)
 		if (!(engine->any_case ? strcasecmp : strcmp)(*known, name) &&
 		    (!plus || is_variant(plus + 1)))
 			return 0;
-	const char *near = nearest_word(name, engine->voices);
-	str_add_printable(&shown, voice, strlen(voice), 60);
-	if (near)
-		return err_set(err, ERR_CONFIG,
-			       "voice \"%s\" is unknown to %s; did you mean \"%s\"?",
-			       str_text(&shown), engine->name, near);
-	add_voices(&some, engine->voices);
-	return err_set(err, ERR_CONFIG, "voice \"%s\" is unknown to %s, which has %s",
-		       str_text(&shown), engine->name, str_text(&some));
+	str_add(&what, "voice \"");
+	str_add_printable(&what, voice, strlen(voice), 60);
+	str_addf(&what, "\" is unknown to %s", engine->name);
+	return unknown(str_text(&what), name, engine->voices, err);
 }
 
 static int no_option(const struct engine *engine, const char *name, struct err *err)
 {
-	CLEANUP(str_free) struct str known = STR_INIT;
-	CLEANUP(str_free) struct str shown = STR_INIT;
-	const char *names[16];
+	CLEANUP(str_free) struct str what = STR_INIT;
+	const char *names[16] = {NULL};
 	size_t n = 0;
 
-	for (const struct engine_option *o = engine->options; o->name && n < ARRAY_LEN(names) - 1;
-	     o++) {
-		str_addf(&known, "%s%s", n ? ", " : "", o->name);
+	for (const struct engine_option *o = engine->options; o->name && n + 1 < ARRAY_LEN(names);
+	     o++)
 		names[n++] = o->name;
-	}
-	names[n] = NULL;
-	const char *near = nearest_word(name, names);
-	str_add_printable(&shown, name, strlen(name), 40);
-	if (near)
-		return err_set(err, ERR_CONFIG,
-			       "options: %s has no option \"%s\", did you mean \"%s\"?",
-			       engine->name, str_text(&shown), near);
-	return err_set(err, ERR_CONFIG, "options: %s has no option \"%s\"; it has %s", engine->name,
-		       str_text(&shown), str_text(&known));
-}
-
-static int wrong_word(const struct engine *engine, const struct engine_option *o, const char *word,
-		      const char *text, struct err *err)
-{
-	CLEANUP(str_free) struct str known = STR_INIT;
-	const char *near = word ? nearest_word(word, o->words) : NULL;
-
-	for (size_t i = 0; o->words[i]; i++)
-		str_addf(&known, "%s%s", i ? ", " : "", o->words[i]);
-	if (near)
-		return err_set(err, ERR_CONFIG, "options: %s is %s, did you mean \"%s\"? %s has %s",
-			       o->name, text, near, engine->name, str_text(&known));
-	return err_set(err, ERR_CONFIG, "options: %s is %s; %s has %s", o->name, text, engine->name,
-		       str_text(&known));
+	str_addf(&what, "options: %s has no option \"", engine->name);
+	str_add_printable(&what, name, strlen(name), 40);
+	str_addc(&what, '"');
+	return unknown(str_text(&what), name, names, err);
 }
 
 static bool option_fits(const struct engine_option *o, const json_t *value)
@@ -708,8 +684,11 @@ int engine_check_option(const struct engine *engine, const char *name, const jso
 	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	str_add_printable(&shown, text ? text : "", text ? strlen(text) : 0, 40);
-	if (o->words)
-		return wrong_word(engine, o, json_string_value(value), str_text(&shown), err);
+	if (o->words) {
+		CLEANUP(free_text)
+		char *what = xasprintf("options: %s is %s", name, str_text(&shown));
+		return unknown(what, json_string_value(value), o->words, err);
+	}
 	if (o->text_bytes)
 		return err_set(err, ERR_CONFIG,
 			       "options: %s is %s; %s needs a string of at most %zu bytes", name,

@@ -60,7 +60,7 @@ wrong_inputs() {
 		volume|{ name = "v"; size_gb = 0; create = true; }|2|burst.cfg:2: volume.size_gb is out of range
 		job|options = ["speed=fast"];|2|burst.cfg:4: options: speed is "fast"; espeak needs a whole number from 80 to 900
 		job|options = ["speed=10"];|2|burst.cfg:4: options: speed is 10; espeak needs a whole number from 80 to 900
-		job|options = ["sped=160"];|2|burst.cfg:4: options: espeak has no option "sped", did you mean "speed"?
+		job|options = ["sped=160"];|2|burst.cfg:4: options: espeak has no option "sped"; did you mean "speed"?
 		job|options = ["speed"];|2|burst.cfg:4: options: "speed" must be written as in "speed=160"
 		job|workers = 0;|2|burst.cfg:4: job.workers is out of range: it must be 1 to 256
 		job|join = { loudness = 3; };|2|burst.cfg:4: job.join.loudness is out of range: it must be -70 to -5
@@ -68,7 +68,7 @@ wrong_inputs() {
 		job|env = ["A=1"];|2|burst.cfg:4: job.env: "A=1" is not the name of a variable
 		script|{"text":"One.","options":{"speed":"fast"}}|2|script.jsonl:3: options: speed is "fast"; espeak needs
 		script|{"text":"One.","options":{"pitch":120}}|2|script.jsonl:3: options: pitch is 120; espeak needs a whole number from 0 to 99
-		script|{"text":"One.","options":{"sped":3}}|2|script.jsonl:3: options: espeak has no option "sped", did you mean "speed"?
+		script|{"text":"One.","options":{"sped":3}}|2|script.jsonl:3: options: espeak has no option "sped"; did you mean "speed"?
 		script|{"text":"One.","options":["speed"]}|2|script.jsonl:3: "options" must be an object
 		command|run = "true";|2|burst.cfg:4: job.outputs is missing: everything that the command writes would be lost with its pod
 		command|run = "true"; outputs = [];|2|burst.cfg:4: job.outputs is empty

@@ -15,7 +15,7 @@ static const struct {
 	{"a voice of no shape",
 	 "{\"text\":\"a\",\"voice\":\"../x\"}",
 	 {"voice", "en"},
-	 "i.jsonl:1: voice \"../x\" is unknown to espeak, which has af, am, an, ar and 137 others"},
+	 "i.jsonl:1: voice \"../x\" is unknown to espeak; there are af, am, an, ar and 137 others"},
 	{"an unknown voice in the config",
 	 "{\"text\":\"a\"}",
 	 {"voice", "e_n"},
@@ -52,11 +52,12 @@ static const struct {
 	{"an option that is misspelt",
 	 "{\"text\":\"a\"}",
 	 {"options", "sped=160"},
-	 "burst.cfg:3: options: espeak has no option \"sped\", did you mean \"speed\"?"},
+	 "burst.cfg:3: options: espeak has no option \"sped\"; did you mean \"speed\"?"},
 	{"an option far from all",
 	 "{\"text\":\"a\"}",
 	 {"options", "colour=red"},
-	 "burst.cfg:3: options: espeak has no option \"colour\"; it has speed, rate, pitch, range, "
+	 "burst.cfg:3: options: espeak has no option \"colour\"; there are speed, rate, pitch, "
+	 "range, "
 	 "amplitude, gap"},
 	{"an unknown engine near piper",
 	 "{\"text\":\"a\"}",
@@ -74,7 +75,7 @@ static const struct {
 	{"a line's option that is misspelt",
 	 "{\"text\":\"a\",\"options\":{\"pich\":3}}",
 	 {"seed", "1"},
-	 "i.jsonl:1: options: espeak has no option \"pich\", did you mean \"pitch\"?"},
+	 "i.jsonl:1: options: espeak has no option \"pich\"; did you mean \"pitch\"?"},
 };
 
 static void job_faults(void **state)
@@ -108,7 +109,7 @@ static void turbo_has_options_of_its_own(void **state)
 	job_tts.free(job);
 	assert_null(load_job("i.jsonl", foreign, 2, &err));
 	assert_string_equal(err.msg, "burst.cfg:3: options: chatterbox-turbo has no option "
-				     "\"exaggeration\"; it has temperature, "
+				     "\"exaggeration\"; there are temperature, "
 				     "repetition_penalty, top_p, top_k");
 }
 

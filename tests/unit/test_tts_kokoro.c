@@ -12,7 +12,7 @@ static void voices_are_checked(void **state)
 		{"af_heart", NULL},
 		{"pm_santa", NULL},
 		{"af_hart", "voice \"af_hart\" is unknown to kokoro; did you mean \"af_heart\"?"},
-		{"somebody else", "voice \"somebody else\" is unknown to kokoro, which has "
+		{"somebody else", "voice \"somebody else\" is unknown to kokoro; there are "
 				  "af_alloy, af_aoede, af_bella, af_heart and 50 others"},
 		{"jf_alpha", NULL},
 		{"zm_yunxi", NULL},

@@ -45,23 +45,22 @@ static const struct {
 	{{"qwen3-1.7b", "{\"text\":\"a\",\"voice\":\"uncle_fo\"}"},
 	 "i.jsonl:1: voice \"uncle_fo\" is unknown to qwen3-1.7b; did you mean \"uncle_fu\"?"},
 	{{"qwen3", "{\"text\":\"a\",\"voice\":\"en-us+m3\"}"},
-	 "i.jsonl:1: voice \"en-us+m3\" is unknown to qwen3, which has aiden, dylan, eric, "
+	 "i.jsonl:1: voice \"en-us+m3\" is unknown to qwen3; there are aiden, dylan, eric, "
 	 "ono_anna, ryan, serena, sohee, uncle_fu, vivian"},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "language=German"}, NULL},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "language=germann"},
-	 "burst.cfg:5: options: language is \"germann\", did you mean \"german\"? qwen3 "
-	 "has " KNOWN},
+	 "burst.cfg:5: options: language is \"germann\"; did you mean \"german\"?"},
 	{{"qwen3-1.7b", "{\"text\":\"a\",\"options\":{\"language\":\"nl\"}}"},
-	 "i.jsonl:1: options: language is \"nl\"; qwen3-1.7b has " KNOWN},
+	 "i.jsonl:1: options: language is \"nl\"; there are " KNOWN},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "language=7"},
-	 "burst.cfg:5: options: language is 7; qwen3 has " KNOWN},
+	 "burst.cfg:5: options: language is 7; there are " KNOWN},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "top_k=1.5"},
 	 "burst.cfg:5: options: top_k is 1.5; qwen3 needs a whole number from 0 to 2048"},
 	{{"qwen3-1.7b", "{\"text\":\"a\"}", .option = "instruct=Sadly, and slowly."}, NULL},
 	{{"qwen3-1.7b", "{\"text\":\"a\"}", .option = "instruct=7"},
 	 "burst.cfg:5: options: instruct is 7; qwen3-1.7b needs a string of at most 500 bytes"},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "instruct=Sadly."},
-	 "burst.cfg:5: options: qwen3 has no option \"instruct\"; it has language, temperature, "
+	 "burst.cfg:5: options: qwen3 has no option \"instruct\"; there are language, temperature, "
 	 "top_k, top_p, repetition_penalty, "
 	 "subtalker_temperature, subtalker_top_k, subtalker_top_p"},
 	{{"qwen3-clone", "{\"text\":\"a\"}"},
