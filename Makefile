@@ -130,7 +130,7 @@ $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh
 $(BUILD)/obj/jobs/workers/embed.o: $(KIT) build/kit/kit_sizes.h
 $(foreach name,$(patsubst providers/%/end.sh,%,$(wildcard providers/*/end.sh)),$(eval $(BUILD)/obj/providers/$(name)/$(name).o: providers/$(name)/end.sh))
 $(BUILD)/obj/cmd/completion.o: $(wildcard cmd/line/completion.*sh)
-$(BUILD)/obj/cmd/show/page.o: cmd/show/page.html
+$(BUILD)/obj/cmd/report.o: cmd/show/page.html
 $(BUILD)/obj/jobs/tts/environment.o $(BUILD)/obj/jobs/tts/markdown.o: $(wildcard jobs/tts/*.sh jobs/tts/*.txt)
 $(BUILD)/obj/jobs/workers/python.o: $(wildcard jobs/workers/*.py jobs/workers/lock/*.txt)
 $(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/embed.o: ALL_CFLAGS += -Ibuild/kit

@@ -168,7 +168,5 @@ extern const struct cmd cmd_attach, cmd_keep, cmd_breakeven, cmd_cache, cmd_cali
 /* help.c */
 void help_all(FILE *to, const struct cmd *const *commands);
 void help_one(FILE *to, const struct cmd *cmd);
-/* man.c */
-void man_print(FILE *to, const struct cmd *const *commands);
 
 #endif

@@ -1,11 +1,321 @@
-/* logs.c - `burst logs`: finds a run and prints its log. */
+/* logs.c - `burst logs`: finds a run and prints its log, with the phases of its pods. */
 #include "cmd.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/gpus.h"
+#include "base/path.h"
+#include "base/str.h"
 #include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
+#include "store/pod_cost.h"
+
+/* ---- marks of time in the rows of pods, as lines ---- */
+
+enum { TIME_LEN = 32, MARKS = 10 };
+
+struct entry {
+	int64_t at_ms;
+	size_t pod; /* its place in the ledger, which keeps their order */
+	int mark;
+	char *text;
+};
+
+struct timeline {
+	struct entry *events; /* in order of time */
+	size_t count, cap;
+	unsigned *printed; /* of each pod: a bit for each mark */
+	size_t pods;
+};
+
+static void forget_events(struct timeline *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		free(t->events[i].text);
+	t->count = 0;
+}
+
+static void timeline_free(struct timeline *t)
+{
+	forget_events(t);
+	free(t->events);
+	free(t->printed);
+}
+
+/* ---- from rows to events ---- */
+
+/* Takes the text. */
+static void add(struct timeline *t, const struct pod_row *pod, int mark, int64_t at_ms, char *text)
+{
+	GROW(t->events, t->count, t->cap);
+	t->events[t->count++] =
+		(struct entry){.at_ms = at_ms,
+			       .pod = t->pods,
+			       .mark = mark,
+			       .text = xasprintf("pod %s: %s", pod_row_called(pod), text)};
+	free(text);
+}
+
+static char *created(const struct pod_row *pod)
+{
+	char price[32];
+
+	return xasprintf("requested: %s%s of %s%s%s, %s/h", gpu_called(pod->gpu),
+			 pod->spot ? " spot" : "", pod->provider, pod->region[0] ? " in " : "",
+			 pod->region, money_show(price, sizeof(price), pod->price_microusd_h));
+}
+
+static char *ended(const struct pod_row *pod, const char *phase, int64_t took_ms, int64_t at_ms)
+{
+	char took[32], cost[32];
+	int64_t until = pod->released_ms > 0 ? MIN(at_ms, pod->released_ms) : at_ms;
+
+	return xasprintf("%s: %s, %s so far", phase, duration_show(took, sizeof(took), took_ms),
+			 money_show(cost, sizeof(cost),
+				    billed_microusd(pod->price_microusd_h, pod->create_ms, until)));
+}
+
+static char *gone(const struct pod_row *pod, int64_t took_ms)
+{
+	char took[32], billed[32], cost[32], vendor[32];
+	bool more = pod_row_vendor(pod) > pod_row_counted(pod, pod->gone_ms);
+
+	return xasprintf(
+		"release: %s; gone, %s billed, %s%s%s", duration_show(took, sizeof(took), took_ms),
+		duration_show(billed, sizeof(billed), pod_row_billed_ms(pod, pod->gone_ms)),
+		money_show(cost, sizeof(cost), pod_row_counted(pod, pod->gone_ms)),
+		more ? "; by its vendor " : "",
+		more ? money_show(vendor, sizeof(vendor), pod_row_vendor(pod)) : "");
+}
+
+static void add_phases(struct timeline *t, const struct pod_row *pod)
+{
+	const struct {
+		enum phase phase;
+		int64_t at_ms;
+	} marks[] = {{PHASE_QUEUE, pod->running_ms},     {PHASE_BOOT, pod->reached_ms},
+		     {PHASE_CONNECT, pod->connected_ms}, {PHASE_SYNC, pod->synced_ms},
+		     {PHASE_LOAD, pod->ready_ms},        {PHASE_COMPUTE, pod->worked_ms},
+		     {PHASE_FETCH, pod->safe_ms}};
+	int64_t before = pod->create_ms;
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+		if (marks[i].at_ms < before)
+			continue; /* not reached, or out of order */
+		add(t, pod, (int)i + 1, marks[i].at_ms,
+		    ended(pod, phase_name(marks[i].phase), marks[i].at_ms - before,
+			  marks[i].at_ms));
+		before = marks[i].at_ms;
+	}
+	if (pod->gone_ms > 0)
+		add(t, pod, MARKS - 1, pod->gone_ms,
+		    gone(pod, pod->gone_ms - MAX(before, pod->release_ms)));
+}
+
+static void add_pod(struct timeline *t, const struct pod_row *pod)
+{
+	if (pod->create_ms <= 0)
+		return;
+	add(t, pod, 0, pod->create_ms, created(pod));
+	if (pod->state == POD_ROW_FAILED)
+		add(t, pod, MARKS - 2, MAX(pod->released_ms, pod->create_ms),
+		    xasprintf("not rented%s%s", pod->error[0] ? ": " : "", pod->error));
+	else
+		add_phases(t, pod);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->at_ms != y->at_ms)
+		return x->at_ms < y->at_ms ? -1 : 1;
+	return x->pod != y->pod ? (x->pod < y->pod ? -1 : 1) : x->mark - y->mark;
+}
+
+/* Reads the current ledger. */
+static int timeline_read(struct timeline *t, struct store *s, const char *run, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(s, run, false, &pods, &count, err) < 0)
+		return -1;
+	forget_events(t);
+	t->printed = xrealloc(t->printed, (count + 1) * sizeof(*t->printed));
+	for (size_t i = t->pods; i < count; i++)
+		t->printed[i] = 0;
+	for (t->pods = 0; t->pods < count; t->pods++)
+		add_pod(t, &pods[t->pods]);
+	free(pods);
+	if (t->count)
+		qsort(t->events, t->count, sizeof(*t->events), by_time);
+	return 0;
+}
+
+/* ---- printing ---- */
+
+/* Prints to stdout what ended by this second ("2026-11-25T17:05:48Z"; NULL: everything) and is not
+ * printed yet. */
+static void timeline_print(struct timeline *t, const char *until)
+{
+	char at[TIME_LEN];
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct entry *e = &t->events[i];
+		clock_rfc3339(at, sizeof(at), e->at_ms);
+		if (until && strncmp(at, until, strlen("2026-11-25T17:05:48Z")) > 0)
+			return;
+		if (!(t->printed[e->pod] & 1u << e->mark))
+			output_line(stdout, "%s %s", at, e->text);
+		t->printed[e->pod] |= 1u << e->mark;
+	}
+}
+
+/* ---- the log ---- */
+
+#define LOOK_AGAIN_MS  200
+#define LINE_MAX_BYTES 65536
+
+struct reader {
+	int fd;
+	off_t at;
+	struct str line; /* the unfinished line */
+	struct timeline phases;
+};
+
+/* Whether the line begins with a time; lines of a cut output do not. */
+static bool has_time(const struct str *line)
+{
+	return line->len >= sizeof("2026-11-25T17:05:48Z") - 1 && line->s[10] == 'T' &&
+	       line->s[19] == 'Z';
+}
+
+static void print_line(struct reader *r)
+{
+	if (has_time(&r->line))
+		timeline_print(&r->phases, str_text(&r->line));
+	output_safe_line(stdout, str_text(&r->line), r->line.len);
+	str_reset(&r->line);
+}
+
+static void take(struct reader *r, const char *bytes, size_t len)
+{
+	while (len) {
+		const char *newline = memchr(bytes, '\n', len);
+		size_t n = newline ? (size_t)(newline - bytes) : len;
+		str_addn(&r->line, bytes, n);
+		if (newline || r->line.len > LINE_MAX_BYTES)
+			print_line(r);
+		n += newline != NULL;
+		bytes += n;
+		len -= n;
+	}
+}
+
+/* Prints everything available now. */
+static int read_more(struct cmd_context *ctx, struct reader *r, const char *run, const char *path,
+		     struct err *err)
+{
+	char buf[65536];
+
+	if (timeline_read(&r->phases, ctx->store, run, err) < 0)
+		return -1;
+	for (;;) {
+		ssize_t n = pread(r->fd, buf, sizeof(buf), r->at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		if (n == 0)
+			return cmd_flush(err);
+		r->at += n;
+		take(r, buf, (size_t)n);
+	}
+}
+
+static void say_client_gone(struct cmd_context *ctx, const struct run_row *run)
+{
+	CLEANUP(free_text) char *place = run_place(&ctx->runs, run);
+
+	log_line(LOG_NOTE,
+		 "run %s: client exited; end of log (`burst resume %s` continues the run, "
+		 "`burst reap` releases its pods) (%s)",
+		 run->id, run->id, place);
+}
+
+static int is_running(struct cmd_context *ctx, const char *id, bool *running, struct err *err)
+{
+	struct run_row run;
+
+	if (store_run(ctx->store, id, &run, err) < 0)
+		return -1;
+	*running = run.status == RUN_RUNNING;
+	if (*running && !run_is_alive(&ctx->runs, run.id)) {
+		/* it may have ended since its row was read */
+		if (store_run(ctx->store, id, &run, err) < 0)
+			return -1;
+		if (run.status == RUN_RUNNING)
+			say_client_gone(ctx, &run);
+		*running = false;
+	}
+	return 0;
+}
+
+static int follow(struct cmd_context *ctx, struct reader *r, const char *id, const char *path,
+		  struct err *err)
+{
+	for (bool running = true; running;) {
+		poll(NULL, 0, LOOK_AGAIN_MS);
+		if (is_running(ctx, id, &running, err) < 0 || read_more(ctx, r, id, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Prints the sums of the log's phases, pod by pod. */
+static int print_total(struct cmd_context *ctx, const char *id, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(ctx->store, id, false, &pods, &count, err) < 0)
+		return -1;
+	if (count)
+		output_line(stdout, "%s", "");
+	report_print_phases(stdout, pods, count, clock_wall_ms());
+	free(pods);
+	return 0;
+}
+
+static int show_log(struct cmd_context *ctx, const char *id, const char *path, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct reader r = {.fd = fd};
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_USAGE, "run %s has no log", id);
+	if (fd < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	int result = read_more(ctx, &r, id, path, err);
+	if (result == 0 && opt_has(ctx, "follow"))
+		result = follow(ctx, &r, id, path, err);
+	if (r.line.len)
+		print_line(&r);
+	timeline_print(&r.phases, NULL);
+	timeline_free(&r.phases);
+	str_free(&r.line);
+	return result < 0 ? -1 : print_total(ctx, id, err);
+}
+
+/* ---- the command ---- */
 
 /* Without a run in this folder, finds the newest of all: reading a log changes nothing. */
 static int find(struct cmd_context *ctx, struct run_row *out, struct err *err)
@@ -39,8 +349,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		CLEANUP(free_text) char *place = run_place(&ctx->runs, &row);
 		output_line(stderr, "run %s (%s)", row.id, place);
 	}
-	return run_log_show(ctx, row.id, path, err) < 0 ? run_name_in(ctx, &row, err)
-							: cmd_flush(err);
+	return show_log(ctx, row.id, path, err) < 0 ? run_name_in(ctx, &row, err) : cmd_flush(err);
 }
 
 static const struct opt opts[] = {

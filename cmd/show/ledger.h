@@ -11,19 +11,6 @@
 #include "runs/bill.h"
 #include "store/store.h"
 
-/* ---- runs: a list, or one in full ---- */
-
-/* A table, or what --json or --csv ask for. */
-void ledger_runs_print(const struct cmd_context *ctx, const struct run_row *runs, size_t count);
-
-/* Prints the run with its pods; with --json one object. Returns -1 with *err if the run is unknown
- * or the ledger unreadable. */
-int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err);
-
-/* ---- `burst ledger --by` ---- */
-
-int ledger_by(struct cmd_context *ctx, const char *word, struct err *err);
-
 /* ---- planned and actual ---- */
 
 /* Prints "planned again: " with the reason and the change, for each time; nothing if the plan has

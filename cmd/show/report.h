@@ -129,10 +129,4 @@ json_t *live_pods_list(const struct cmd_context *ctx, const struct pod_row *pods
 size_t live_pods_table(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
 		       int64_t now);
 
-/* ---- the log of a run ---- */
-
-/* Prints the log of run id at path, then the table of its phases; with --follow until the run ends.
- * ERR_USAGE: the run has no log. */
-int run_log_show(struct cmd_context *ctx, const char *id, const char *path, struct err *err);
-
 #endif

@@ -203,20 +203,6 @@ static void test_typed_values(void **state)
 	cmd_context_free(&ctx);
 }
 
-static void test_args_words(void **state)
-{
-	const char *at = "POD [COMMAND...]";
-	char word[32];
-	int more;
-
-	(void)state;
-	assert_string_equal(text_arg(word, sizeof(word), &at, &more), "POD");
-	assert_false(more);
-	assert_string_equal(text_arg(word, sizeof(word), &at, &more), "COMMAND");
-	assert_true(more);
-	assert_null(text_arg(word, sizeof(word), &at, &more));
-}
-
 /* ---- text and tables ---- */
 
 static char *captured(void (*print)(FILE *to))
@@ -343,9 +329,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),        cmocka_unit_test(test_unknown_command),
-		cmocka_unit_test(test_typed_values), cmocka_unit_test(test_args_words),
-		cmocka_unit_test(test_wrap),         cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_typed_values), cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_tables),       cmocka_unit_test(test_fit),
 	};
 
 	return cmocka_run_group_tests_name("cmd", tests, NULL, NULL);
