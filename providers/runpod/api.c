@@ -417,34 +417,25 @@ void api_first_page(struct op *op)
 	op->rows = 0;
 }
 
-static bool is_one_of(const char *key, const char *const *words)
-{
-	for (; *words; words++)
-		if (!strcasecmp(key, *words))
-			return true;
-	return false;
-}
-
 /* Whether the value refers to the next page: an address, a number, or an object with either. */
 static bool refers_to_page(const json_t *value)
 {
 	return json_string_length(value) || json_number_value(value) > 0 || json_object_size(value);
 }
 
+static bool has_one_of(const char *key, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcasestr(key, *words))
+			return true;
+	return false;
+}
+
+/* Looks at the page itself and at the objects in it: "pagination", "links" and the like. */
 static void find_next_page(const json_t *in, struct further *to)
 {
-	static const char *const where[] = {
-		"cursor",     "next",        "nextpagetoken", "next_page_token", "nextpage",
-		"next_page",  "pagetoken",   "page_token",    "nexttoken",       "next_token",
-		"nextoffset", "next_offset", "nexturl",       "next_url",        NULL};
-	static const char *const whether[] = {
-		"hasnextpage", "has_next_page", "hasnext",      "has_next",  "hasmore", "has_more",
-		"more",        "istruncated",   "is_truncated", "truncated", NULL};
-	static const char *const totals[] = {"total",      "totalcount",  "total_count",
-					     "totalitems", "total_items", NULL};
-	static const char *const groups[] = {"page",      "pagination", "paging", "pageinfo",
-					     "page_info", "metadata",   "meta",   "links",
-					     "_links",    NULL};
+	static const char *const whether[] = {"hasnext", "has_next", "more", "truncated", NULL},
+				 *const where[] = {"next", "cursor", "token", NULL};
 	const char *key;
 	json_t *value;
 
@@ -452,15 +443,14 @@ static void find_next_page(const json_t *in, struct further *to)
 		if ((!strcasecmp(key, "nextcursor") || !strcasecmp(key, "next_cursor")) &&
 		    json_string_length(value))
 			to->cursor = json_string_value(value);
-		if (is_one_of(key, whether)) {
+		else if (has_one_of(key, whether)) {
 			to->none = json_is_false(value);
 			to->word = json_is_true(value) ? key : to->word;
-		}
-		if (is_one_of(key, where) && refers_to_page(value))
+		} else if (has_one_of(key, where) && refers_to_page(value))
 			to->word = key;
-		if (is_one_of(key, totals))
+		else if (strcasestr(key, "total"))
 			to->rows = MAX(to->rows, json_integer_value(value));
-		if (is_one_of(key, groups) && json_is_object(value))
+		if (json_is_object(value))
 			find_next_page(value, to);
 	}
 }

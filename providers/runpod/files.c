@@ -8,8 +8,7 @@
 
 /* ---- s3 ----
  * Files of a network volume without a pod, through RunPod's S3-compatible API: the bucket is the
- * volume, the key the path on it. Handles one file at a time by name: listings there are slow and
- * repeat entries (files.c handles that). */
+ * volume, the key the path on it. */
 
 /* Under load it answers 502 for a while. */
 enum {

@@ -144,8 +144,6 @@ const char *cuda_floor(const struct provider *p, const char *wanted);
 /* Whether the config allows this data centre; true if it has no list. */
 bool datacenter_is_wanted(const struct section *conf, const char *id);
 
-/* ---- offers.c ---- */
-
 /* ---- offers.c: pods without a GPU, for the wish "none" ---- */
 
 bool cpu_is_meant(const char *wish);

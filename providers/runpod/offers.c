@@ -327,17 +327,7 @@ static int cpus_read(struct turn *t)
  * Explains a reply without a fitting offer: misspelt names, GPUs that are sold out or out of
  * reach. */
 
-/* Names what the catalog lacks, and its nearest name there. */
-static void add_missing(struct str *to, const char *what, const char *word, const char *joint,
-			const char *const *names)
-{
-	const char *near = nearest_word(word, names);
-
-	str_addf(to, "catalog has no %s \"%.60s\"", what, word);
-	if (near)
-		str_addf(to, "%s did you mean \"%.60s\"?", joint, near);
-}
-
+/* Names the nearest GPU of the catalog. */
 static void add_unknown(struct str *to, const struct op *op, const char *wish)
 {
 	size_t count = json_array_size(op->kept), n = 0;
@@ -348,8 +338,10 @@ static void add_unknown(struct str *to, const struct op *op, const char *wish)
 		if (name)
 			names[n++] = name;
 	}
-	str_add(to, "RunPod's ");
-	add_missing(to, "GPU called", wish, ";", names);
+	const char *near = nearest_word(wish, names);
+	str_addf(to, "RunPod's catalog has no GPU called \"%.60s\"", wish);
+	if (near)
+		str_addf(to, "; did you mean \"%.60s\"?", near);
 	free(names);
 }
 
@@ -434,31 +426,6 @@ static void add_remarks(struct op *op)
 	}
 }
 
-/* Names data centres of the config that the catalog lacks: they are probably misspelt. */
-static void add_unknown_datacenters(struct str *to, const struct op *op)
-{
-	const char **ids = NULL;
-	const json_t *gpu, *item;
-	size_t n = 0, i, k;
-
-	json_array_foreach (op->kept, i, gpu)
-		json_array_foreach (json_object_get(gpu, "dataCenters"), k, item) {
-			ids = xrealloc(ids, (n + 2) * sizeof(*ids));
-			ids[n++] = jsonx_text(item, "id", "");
-			ids[n] = NULL;
-		}
-	for (i = 0; n && i < section_count(op->provider->conf, "datacenters"); i++) {
-		const char *id = section_item(op->provider->conf, "datacenters", i);
-		for (k = 0; k < n && strcmp(ids[k], id) != 0; k++)
-			;
-		if (k < n)
-			continue;
-		str_add(to, "; its ");
-		add_missing(to, "data centre", id, ",", ids);
-	}
-	free(ids);
-}
-
 static int nothing_free(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
@@ -475,7 +442,6 @@ static int nothing_free(struct turn *t)
 		str_add(&text, " in the data centres of providers.runpod.datacenters");
 	if (t->op->got.text.len)
 		str_addf(&text, " (there is some in %s)", str_text(&t->op->got.text));
-	add_unknown_datacenters(&text, t->op);
 	if (volume->name[0] && !volume->id[0])
 		str_addf(&text, "; volume \"%s\" is created only when there is one", volume->name);
 	return err_set(t->err, ERR_NO_CAPACITY, "no %s", str_text(&text));

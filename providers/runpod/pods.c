@@ -119,8 +119,6 @@ int pods_read(const json_t *from, struct pod_view *out, struct err *err)
 	return 0;
 }
 
-/* ---- renting ---- */
-
 /* ---- inspect and list ---- */
 
 /* Records that a vendor which no longer knows a pod bills nothing for it. */
@@ -232,8 +230,6 @@ enum op_next release_next(struct turn *t)
 	err_clear(t->err);
 	return api_done(t);
 }
-
-/* ---- its log ---- */
 
 /* ---- logs ----
  * Reads a pod's log, and whether its image cannot be pulled. */

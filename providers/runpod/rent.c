@@ -48,12 +48,6 @@ static json_t *start_env(const struct op *op)
 	return env;
 }
 
-static bool sends_filters(const struct op *op)
-{
-	return section_bool(op->provider->conf, "placement_filters") && !op->tries &&
-	       (op->want->rent.cpu || op->want->rent.memory_gb);
-}
-
 static json_t *gpu_wanted(const struct op *op, const struct placement *where)
 {
 	const char *cuda = cuda_floor(op->provider, op->want->rent.image);
@@ -65,10 +59,11 @@ static json_t *gpu_wanted(const struct op *op, const struct placement *where)
 	json_object_set_new(gpu, "count", json_integer(where->count));
 	if (cuda)
 		json_object_set_new(gpu, "minCudaVersion", json_string(cuda));
-	if (sends_filters(op) && rent->memory_gb)
+	bool filters = section_bool(op->provider->conf, "placement_filters");
+	if (filters && rent->memory_gb)
 		json_object_set_new(gpu, "minRamPerGpu",
 				    json_integer(MAX(rent->memory_gb / where->count, (int64_t)1)));
-	if (sends_filters(op) && rent->cpu)
+	if (filters && rent->cpu)
 		json_object_set_new(gpu, "minVcpuCountPerGpu",
 				    json_integer(MAX(rent->cpu / where->count, (int64_t)1)));
 	return gpu;
@@ -243,14 +238,6 @@ static int read_rented(struct turn *t)
 	return take_rented(t, pod);
 }
 
-/* A server older than our filters names them in its error; nothing was made. */
-static bool refuses_filters(const struct turn *t)
-{
-	return sends_filters(t->op) && !t->reply->failed && t->reply->status == 422 &&
-	       (strstr(str_text(&t->reply->body), "minRamPerGpu") ||
-		strstr(str_text(&t->reply->body), "minVcpuCountPerGpu"));
-}
-
 enum op_next rent_next(struct turn *t)
 {
 	struct placement where;
@@ -259,9 +246,5 @@ enum op_next rent_next(struct turn *t)
 		return OP_FAILED;
 	if (!t->reply)
 		return request_rent(t, &where);
-	if (refuses_filters(t)) {
-		t->op->tries++;
-		return request_rent(t, &where);
-	}
 	return read_rented(t) < 0 ? OP_FAILED : api_done(t);
 }

@@ -122,48 +122,48 @@ static void check_files(struct turn *t)
 	err_clear(t->err);
 }
 
-static void no_files(struct op *op)
+static enum op_next files_untried(struct turn *t)
 {
-	str_add(&op->got.text, "warn: no RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY: a pod "
-			       "must run until its last file is fetched\n");
+	str_add(&t->op->got.text,
+		s3_is_configured(t->op->provider)
+			? "ok: keys for files of a volume without a pod are set\n"
+			: "warn: no RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY: a pod "
+			  "must run until its last file is fetched\n");
+	return api_done(t);
 }
 
-/* A refused key is a finding, not a failure. Steps: pods, balance, volumes, files of one volume. */
+static void check_purse(struct turn *t)
+{
+	CLEANUP(json_decref) json_t *whole = NULL;
+	const json_t *data = api_data(t, "balance", &whole);
+
+	if (data)
+		add_purse(t->op, json_object_get(data, "myself"));
+	else
+		str_addf(&t->op->got.text, "warn: %s\n", t->err->msg);
+	err_clear(t->err);
+}
+
+/* A refused key is a finding, not a failure. */
 static enum op_next check_next(struct turn *t)
 {
-	struct op *op = t->op;
-	CLEANUP(json_decref) json_t *whole = NULL;
-
-	if (op->step++ == 0)
-		return api_request_pods(t);
-	if (op->step == 4)
-		return try_files(t);
-	if (op->step == 5) {
-		check_files(t);
-		return api_done(t);
-	}
-	if (op->step == 2) {
+	switch (t->op->step++) {
+	case 0: return api_request_pods(t);
+	case 1:
 		check_key(t);
 		if (t->err->kind == ERR_NONE)
 			return api_request_graphql(t, CALL_POLL, myself, NULL);
-	} else {
-		const json_t *data = api_data(t, "balance", &whole);
-		if (data)
-			add_purse(op, json_object_get(data, "myself"));
-		else
-			str_addf(&op->got.text, "warn: %s\n", t->err->msg);
-	}
-	bool refused = op->step == 2; /* the API refused: volumes cannot be listed either */
-	err_clear(t->err);
-	if (s3_is_configured(op->provider) && !refused) {
-		op->step = 3;
-		api_first_page(op);
+		err_clear(t->err);
+		return files_untried(t); /* volumes cannot be listed either */
+	case 2:
+		check_purse(t);
+		if (!s3_is_configured(t->op->provider))
+			return files_untried(t);
+		api_first_page(t->op);
 		return api_request_volumes(t);
+	case 3: return try_files(t);
 	}
-	if (s3_is_configured(op->provider))
-		str_add(&op->got.text, "ok: keys for files of a volume without a pod are set\n");
-	else
-		no_files(op);
+	check_files(t);
 	return api_done(t);
 }
 
