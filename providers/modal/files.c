@@ -24,8 +24,8 @@ enum { FOLDER = 2 }; /* FileEntry.type */
 enum { ASKED_LIST = 1, PAUSE, ASKED_REMOVE };
 
 /* Lists a folder ("/": the whole volume), within wait_s. */
-static enum op_next modal_call_list(struct turn *t, const char *volume_id, const char *path,
-				    bool recursive, int wait_s)
+static enum op_next call_list(struct turn *t, const char *volume_id, const char *path,
+			      bool recursive, int wait_s)
 {
 	Modal__Client__VolumeListFilesRequest request =
 		MODAL__CLIENT__VOLUME_LIST_FILES_REQUEST__INIT;
@@ -57,10 +57,10 @@ static const char *below(const char *path, const char *folder)
 
 /* Calls back for each entry of the answer with its path below the folder ("": the folder itself;
  * folder "": the whole volume). *cut: the answer is incomplete. */
-static int modal_read_list(struct turn *t, const char *folder,
-			   void (*take)(struct op *op, const Modal__Client__FileEntry *e,
-					const char *rest),
-			   bool *cut)
+static int read_list(struct turn *t, const char *folder,
+		     void (*take)(struct op *op, const Modal__Client__FileEntry *e,
+				  const char *rest),
+		     bool *cut)
 {
 	const struct str *body = &t->reply->body;
 	const void *bytes;
@@ -95,7 +95,7 @@ static int modal_read_list(struct turn *t, const char *folder,
 	return 0;
 }
 
-static int64_t modal_entry_bytes(const Modal__Client__FileEntry *e)
+static int64_t entry_bytes(const Modal__Client__FileEntry *e)
 {
 	return (int64_t)MIN(e->size, (uint64_t)1 << 50);
 }
@@ -105,7 +105,7 @@ static int64_t entry_changed_s(const Modal__Client__FileEntry *e)
 	return (int64_t)MIN(e->mtime, (uint64_t)1 << 40);
 }
 
-static int check(struct turn *t)
+static int check_file(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 
@@ -118,8 +118,8 @@ static int check(struct turn *t)
 static enum op_next request_entries(struct turn *t)
 {
 	t->op->step = ASKED_LIST;
-	return modal_call_list(t, t->op->want->file.volume.id, t->op->want->file.path,
-			       t->op->kind != OP_VOLUME_LS, LIST_S);
+	return call_list(t, t->op->want->file.volume.id, t->op->want->file.path,
+			 t->op->kind != OP_VOLUME_LS, LIST_S);
 }
 
 /* Sends the request, and again if the stream breaks. OP_DONE: it was read. */
@@ -128,11 +128,11 @@ static enum op_next list_folder(struct turn *t,
 					     const char *rest),
 				bool *cut)
 {
-	if (!t->op->step && check(t) < 0)
+	if (!t->op->step && check_file(t) < 0)
 		return OP_FAILED;
 	if (!t->reply)
 		return request_entries(t);
-	if (modal_read_list(t, t->op->want->file.path, take, cut) == 0)
+	if (read_list(t, t->op->want->file.path, take, cut) == 0)
 		return OP_DONE;
 	if ((t->err->kind != ERR_NETWORK && t->err->kind != ERR_TRANSIENT) ||
 	    t->op->broken++ >= BROKEN_MOST)
@@ -148,7 +148,7 @@ static void take_name(struct op *op, const Modal__Client__FileEntry *e, const ch
 {
 	bool folder = e->type == FOLDER;
 	struct volume_entry entry = {.folder = folder,
-				     .bytes = folder ? -1 : modal_entry_bytes(e),
+				     .bytes = folder ? -1 : entry_bytes(e),
 				     .files = folder ? -1 : 1,
 				     .changed_s = folder ? 0 : entry_changed_s(e)};
 
@@ -188,7 +188,7 @@ static void take_size(struct op *op, const Modal__Client__FileEntry *e, const ch
 	sum->changed_s = MAX(sum->changed_s, entry_changed_s(e));
 	if (e->type == FOLDER)
 		return;
-	sum->bytes = MIN(sum->bytes + modal_entry_bytes(e), INT64_MAX / 4);
+	sum->bytes = MIN(sum->bytes + entry_bytes(e), INT64_MAX / 4);
 	sum->files++;
 }
 
@@ -217,7 +217,7 @@ static void take_bytes(struct op *op, const Modal__Client__FileEntry *e, const c
 {
 	(void)rest;
 	if (e->type != FOLDER)
-		op->got.bytes = MIN(op->got.bytes + modal_entry_bytes(e), INT64_MAX / 4);
+		op->got.bytes = MIN(op->got.bytes + entry_bytes(e), INT64_MAX / 4);
 }
 
 static enum op_next request_remove(struct turn *t)
@@ -415,7 +415,7 @@ static enum op_next request_size(struct turn *t)
 	    clock_boot_ms() > op->measure_until_ms)
 		return modal_done(t);
 	op->step = ASKED_SIZE;
-	return modal_call_list(t, op->got.volumes[op->looked].id, "/", true, MEASURE_S);
+	return call_list(t, op->got.volumes[op->looked].id, "/", true, MEASURE_S);
 }
 
 static void take_file(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
@@ -423,7 +423,7 @@ static void take_file(struct op *op, const Modal__Client__FileEntry *e, const ch
 	struct volume *v = &op->got.volumes[op->looked];
 
 	(void)rest;
-	v->used_bytes = MIN(v->used_bytes + modal_entry_bytes(e), INT64_MAX / 4);
+	v->used_bytes = MIN(v->used_bytes + entry_bytes(e), INT64_MAX / 4);
 }
 
 static enum op_next volumes_take_size(struct turn *t)
@@ -432,7 +432,7 @@ static enum op_next volumes_take_size(struct turn *t)
 	bool cut;
 
 	v->used_bytes = 0;
-	if (modal_read_list(t, "", take_file, &cut) < 0) {
+	if (read_list(t, "", take_file, &cut) < 0) {
 		v->used_bytes = -1;
 		if (t->err->kind == ERR_CREDENTIALS)
 			return OP_FAILED;
@@ -563,7 +563,7 @@ static enum op_next request_block(struct turn *t)
 
 /* Whether a block may be requested from this URL: Modal's storage, but no other server of this
  * machine. */
-static bool modal_url_is_sound(const struct provider *p, const char *url)
+static bool url_is_sound(const struct provider *p, const char *url)
 {
 	return url && (starts_with(url, "https://") ||
 		       (starts_with(url, "http://") && starts_with(p->root, "http://")));
@@ -591,7 +591,7 @@ static enum op_next take_urls(struct turn *t)
 	op->urls = xcalloc(answer->n_get_urls + 1, sizeof(*op->urls));
 	for (size_t i = 0; i < answer->n_get_urls; i++) {
 		op->urls[i] = xstrdup(modal_text(answer->get_urls[i]));
-		if (!modal_url_is_sound(op->provider, op->urls[i])) {
+		if (!url_is_sound(op->provider, op->urls[i])) {
 			err_set(t->err, ERR_UNTRUSTED,
 				"fetching %s: Modal names an address that is not https",
 				op->want->file.path);
@@ -632,18 +632,8 @@ static enum op_next take_block(struct turn *t)
 
 enum op_next modal_fetch_next(struct turn *t)
 {
-	const struct op_want *want = t->op->want;
-
-	if (!t->op->step) {
-		if (!modal_id_is_sound(want->file.volume.id, "vo-") ||
-		    !path_is_safe(want->file.path) || want->file.offset < 0) {
-			err_set(t->err, ERR_REFUSED,
-				"\"%s\" of volume %s is not a file that can be asked for",
-				modal_text(want->file.path), want->file.volume.id);
-			return OP_FAILED;
-		}
-		return request_urls(t);
-	}
+	if (!t->op->step)
+		return check_file(t) < 0 ? OP_FAILED : request_urls(t);
 	return t->op->step == 1 ? take_urls(t) : take_block(t);
 }
 
@@ -684,10 +674,8 @@ static int stage_check(struct turn *t)
 	const struct op_want *want = t->op->want;
 	const struct file_blocks *blocks = &want->file.blocks;
 
-	if (!modal_id_is_sound(want->file.volume.id, "vo-") || !path_is_safe(want->file.path))
-		return err_set(t->err, ERR_REFUSED,
-			       "\"%s\" of volume %s is not a file that can be stored there",
-			       modal_text(want->file.path), want->file.volume.id);
+	if (check_file(t) < 0)
+		return -1;
 	if (blocks->bytes < 0 ||
 	    blocks->count != (size_t)((blocks->bytes + MODAL_BLOCK_BYTES - 1) / MODAL_BLOCK_BYTES))
 		return err_set(t->err, ERR_BUG, "%s: %zu blocks for %lld bytes", want->file.path,
@@ -799,7 +787,7 @@ static enum op_next take_missing(struct turn *t)
 			return failed(t, ERR_UNTRUSTED,
 				      "Modal reports a block as missing that the file does not "
 				      "have");
-		if (!modal_url_is_sound(op->provider, m->put_url))
+		if (!url_is_sound(op->provider, m->put_url))
 			return failed(t, ERR_UNTRUSTED, "Modal names an address that is not https");
 		free(op->staged[m->block_index].url);
 		op->staged[m->block_index].url = xstrdup(m->put_url);

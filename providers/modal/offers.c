@@ -232,47 +232,51 @@ static const char *nearest_gpu(const char *wish)
 	return near;
 }
 
-static bool at_modal(const char *wish)
+/* Whether some GPU of Modal with this much memory satisfies the wish, however many are wished. */
+static bool at_modal(const char *wish, int vram_gb)
 {
 	size_t rows;
 	const struct gpu *row = gpu_catalog(&rows);
 
-	for (; rows--; row++)
-		if (row->modal && gpu_satisfies(wish, row->name))
-			return true;
-	return !strcasecmp(wish, "none");
-}
-
-/* Whether some GPU of Modal satisfies the wish with this much memory. */
-static bool could_fit(const char *wish, int vram_gb)
-{
-	char name[GPU_MAX] = "";
-	int count = 1;
-	size_t rows;
-	const struct gpu *row = gpu_catalog(&rows);
-
-	if (!gpu_parse(wish, name, sizeof(name), &count) || count > COUNT_MOST)
-		return false;
 	for (; rows--; row++)
 		if (row->modal && row->vram_gb >= vram_gb && gpu_satisfies(wish, row->name))
 			return true;
-	return !strcasecmp(name, "none") && !vram_gb;
+	return !strcasecmp(wish, "none") && !vram_gb;
+}
+
+static bool could_fit(const char *wish, int vram_gb)
+{
+	char name[GPU_MAX];
+	int count;
+
+	return gpu_parse(wish, name, sizeof(name), &count) && count <= COUNT_MOST &&
+	       at_modal(wish, vram_gb);
+}
+
+/* wished: one or several, in quotes; first: the one that a near name is looked for. */
+static void add_unknown(struct str *to, const char *wished, const char *first)
+{
+	const char *near = nearest_gpu(first);
+
+	str_addf(to, "Modal has no GPU called %s", wished);
+	if (near)
+		str_addf(to, "; did you mean \"%s\"?", near);
 }
 
 /* Reports that Modal has none of the wanted GPUs, now or later: it lists no stock. */
 static int nothing_fits(const struct op_want *want, struct err *err)
 {
 	CLEANUP(str_free) struct str wished = STR_INIT;
-	const char *near = nearest_gpu(want->offers.gpus[0]);
+	CLEANUP(str_free) struct str unknown = STR_INIT;
 	bool any = false;
 
 	for (int i = 0; want->offers.gpus[i]; i++) {
 		str_addf(&wished, "%s\"%.40s\"", i ? ", " : "", want->offers.gpus[i]);
-		any = any || at_modal(want->offers.gpus[i]);
+		any = any || at_modal(want->offers.gpus[i], 0);
 	}
+	add_unknown(&unknown, str_text(&wished), want->offers.gpus[0]);
 	if (!any)
-		err_set(err, ERR_CONFIG, "Modal has no GPU called %s%s%s%s", str_text(&wished),
-			near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+		err_set(err, ERR_CONFIG, "%s", str_text(&unknown));
 	else if (!want->offers.vram_gb)
 		err_set(err, ERR_CONFIG,
 			"gpu = [%s]: no sandbox of Modal's has so many (%d at most)",
@@ -330,11 +334,11 @@ static void add_remarks(struct op *op)
 	const char *const *wishes = op->want->offers.gpus;
 
 	for (int i = 0; wishes && wishes[i]; i++) {
-		const char *near = nearest_gpu(wishes[i]);
-		if (!at_modal(wishes[i]) && !gpu_find(wishes[i]))
-			str_addf(&op->got.text, "Modal has no GPU called \"%.40s\"%s%s%s\n",
-				 wishes[i], near ? "; did you mean \"" : "", near ? near : "",
-				 near ? "\"?" : "");
+		CLEANUP(free_text) char *wished = xasprintf("\"%.40s\"", wishes[i]);
+		if (at_modal(wishes[i], 0) || gpu_find(wishes[i]))
+			continue;
+		add_unknown(&op->got.text, wished, wishes[i]);
+		str_addc(&op->got.text, '\n');
 	}
 }
 
