@@ -82,8 +82,6 @@ struct place {
 	char options[64]; /* of memory file systems that belong to the pod's root */
 };
 
-/* sandbox.c */
-
 /* ---- etc ----
  * Makes the /etc of a pod in namespaces. */
 

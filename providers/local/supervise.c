@@ -24,7 +24,6 @@
 /* ---- door ----
  * Lets the machine reach the port of a pod that has a network of its own. */
 
-/* supervise.c */
 static bool supervisor_shares_network(const struct supervisor *s)
 {
 	return s->plan->conf->shared_network || !s->record->namespaces;
@@ -327,7 +326,6 @@ static int hand_over_volume(const struct supervisor *s, struct err *err)
 	return ids_give_tree(&s->users.ids, s->volume, err);
 }
 
-/* supervise.c */
 static int supervisor_start_pod(struct supervisor *s, struct err *err)
 {
 	if (mkdir(s->scratch, 0700) < 0)

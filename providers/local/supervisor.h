@@ -18,8 +18,7 @@ enum { SUPERVISE_BEAT_MS = 3000 }; /* it touches `alive` at least this often */
 #define SUPERVISE_MARK "BURST_LOCAL_POD"
 
 /* ---- supervisor ----
- * The state of a pod's supervisor. supervise.c runs it; supervise.c starts the pod's first process.
- */
+ * The state of a pod's supervisor. */
 
 enum { SUPERVISOR_KILL_MS = 8000 }; /* time allowed for killed processes to end */
 
