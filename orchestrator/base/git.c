@@ -343,36 +343,24 @@ enum {
 
 /* ---- its environment ---- */
 
-/* The variables of `git rev-parse --local-env-vars`, and others that change how git reads a path or
- * shows a difference. */
-static const char *const others_words[] = {
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES",
-	"GIT_CONFIG",
-	"GIT_CONFIG_PARAMETERS",
-	"GIT_CONFIG_COUNT",
-	"GIT_OBJECT_DIRECTORY",
-	"GIT_DIR",
-	"GIT_WORK_TREE",
-	"GIT_IMPLICIT_WORK_TREE",
-	"GIT_GRAFT_FILE",
-	"GIT_INDEX_FILE",
-	"GIT_NO_REPLACE_OBJECTS",
-	"GIT_REPLACE_REF_BASE",
-	"GIT_PREFIX",
-	"GIT_SHALLOW_FILE",
-	"GIT_COMMON_DIR",
-	"GIT_INTERNAL_SUPER_PREFIX",
-	"GIT_QUARANTINE_PATH",
-	"GIT_NAMESPACE",
-	"GIT_LITERAL_PATHSPECS",
-	"GIT_GLOB_PATHSPECS",
-	"GIT_NOGLOB_PATHSPECS",
-	"GIT_ICASE_PATHSPECS",
-	"GIT_EXTERNAL_DIFF",
-	"GIT_DIFF_OPTS",
-	"GIT_TERMINAL_PROMPT",
-	"GIT_OPTIONAL_LOCKS",
-	"LC_ALL", /* the last; not git's own */
+extern char **environ;
+
+/* Of the variables of git, those that burst's own calls get too: the user's config and identity,
+ * and how git reaches other machines. The others are of an outer git, or change how git reads a
+ * path. */
+static const char *const users[] = {
+	"GIT_CONFIG_GLOBAL=",
+	"GIT_CONFIG_SYSTEM=",
+	"GIT_CONFIG_NOSYSTEM=",
+	"GIT_ATTR_NOSYSTEM=",
+	"GIT_EXEC_PATH=",
+	"GIT_AUTHOR_",
+	"GIT_COMMITTER_",
+	"GIT_LFS_",
+	"GIT_TRACE",
+	"GIT_SSH",
+	"GIT_SSL_",
+	"GIT_ASKPASS=",
 };
 
 /* Outranks each repository's config, in git's children too. */
@@ -421,26 +409,32 @@ static const char *const settings[][2] = {
 	{"maintenance.auto", "false"},
 };
 
-static bool has_name(const char *pair, const char *name, size_t len)
+static bool is_foreign(const char *pair)
 {
-	return !strncmp(pair, name, len) && pair[len] == '=';
+	bool kept = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(users); i++)
+		kept = kept || starts_with(pair, users[i]);
+	return starts_with(pair, "GIT_") && !kept;
 }
 
 static bool is_replaced(const char *pair)
 {
-	for (size_t i = 0; i < ARRAY_LEN(others_words); i++)
-		if (has_name(pair, others_words[i], strlen(others_words[i])))
-			return true;
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
-		if (has_name(pair, fixed[i], strcspn(fixed[i], "=")))
+		if (!strncmp(pair, fixed[i], strcspn(fixed[i], "=") + 1))
 			return true;
-	return starts_with(pair, "GIT_CONFIG_KEY_") || starts_with(pair, "GIT_CONFIG_VALUE_");
+	return is_foreign(pair);
 }
 
 void git_leave(void)
 {
-	for (size_t i = 0; i < ARRAY_LEN(others_words) && strcmp(others_words[i], "LC_ALL"); i++)
-		unsetenv(others_words[i]);
+	for (char **pair = environ; *pair;) {
+		CLEANUP(free_text) char *name = xstrndup(*pair, strcspn(*pair, "="));
+		if (is_foreign(*pair))
+			unsetenv(name); /* the next one moves up */
+		else
+			pair++;
+	}
 }
 
 /* An environment being made. */
