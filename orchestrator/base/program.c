@@ -16,7 +16,7 @@ extern char **environ;
 
 #define ERRORS_MAX ((size_t)256 << 10)
 
-enum { NOT_FOUND = 127, NOT_STARTED = 126, IN = 0, OUT = 1, ERRORS = 2, ENDS = 3 };
+enum { NOT_STARTED = 127, IN = 0, OUT = 1, ERRORS = 2, ENDS = 3 };
 enum {
 	LOOK_MS = 50,
 	LINGER_MS = 1000,   /* for which what it leaves behind may go on writing to its pipes */
@@ -27,8 +27,6 @@ struct started {
 	pid_t pid;
 	int terminal;   /* whose foreground it has until it ends; -1: none */
 	int ends[ENDS]; /* ours, of its three standard files; -1: closed or none */
-	/* the child writes here if exec fails; closed without data: it succeeded */
-	int why;
 };
 
 static void close_end(int *fd)
@@ -43,27 +41,112 @@ static bool has_group(const struct program *p)
 	return p->limit_ms || p->forwards || p->is_long;
 }
 
-static void become(const struct program *p, const int theirs[ENDS], int why, char **env, pid_t us)
-{
-	int saved;
+/* ---- start ---- */
 
-	if (p->is_long)
+/* Between fork and exec: nothing here may allocate. */
+static void become(const struct spawn *s, int report, pid_t us)
+{
+	sigset_t all;
+
+	if (s->dies_with_us)
 		guard_die_with(us);
-	if (has_group(p))
+	if (s->group)
 		setpgid(0, 0);
-	for (int i = 0; i < ENDS; i++)
-		dup2(theirs[i], i);
-	bool there = p->folder ? chdir(p->folder) == 0 : !p->folder_fd || fchdir(p->folder_fd) == 0;
-	if (there) {
-		guard_exec();
-		environ = env;
-		execvp(p->argv[0], (char *const *)p->argv);
+	if (s->terminal) {
+		sigfillset(&all); /* SIGTTOU is sent to who is in the background */
+		sigprocmask(SIG_BLOCK, &all, NULL);
+		tcsetpgrp(s->terminal, getpid());
 	}
-	saved = errno;
-	if (write(why, &saved, sizeof(saved)) < 0)
-		_exit(NOT_STARTED);
-	_exit(NOT_FOUND);
+	for (int i = 0; i < ENDS; i++)
+		dup2(s->files[i], i);
+	bool there = s->folder ? chdir(s->folder) == 0 : !s->folder_fd || fchdir(s->folder_fd) == 0;
+	if (there) {
+		guard_exec(); /* the report's end is close-on-exec: its end of file is success */
+		environ = s->environment;
+		execvp(s->program, s->argv);
+	}
+	int why = errno;
+	ssize_t n = write(report, &why, sizeof(why));
+	(void)n;
+	_exit(NOT_STARTED);
 }
+
+/* Waits for the result of the child's exec: 0, or its errno. That takes about a millisecond, but a
+ * disk may not answer. */
+static int exec_result(int report, int64_t within_ms)
+{
+	struct pollfd heard = {.fd = report, .events = POLLIN};
+	int64_t until = clock_boot_ms() + within_ms;
+	int why = 0, ready;
+	ssize_t n;
+
+	do
+		ready = poll(&heard, 1, within_ms < 0 ? -1 : (int)MAX(until - clock_boot_ms(), 0));
+	while (ready < 0 && errno == EINTR);
+	if (ready == 0)
+		return ETIMEDOUT;
+	do
+		n = read(report, &why, sizeof(why));
+	while (n < 0 && errno == EINTR);
+	return n <= 0 ? 0 : why;
+}
+
+/* Moves the descriptor above 0, 1 and 2, and makes it close-on-exec. */
+static int above_stdio(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	close(fd);
+	return high;
+}
+
+int program_pipe(bool input, int *ours, int *theirs)
+{
+	int pair[2];
+
+	*ours = *theirs = -1;
+	if (pipe2(pair, O_CLOEXEC) < 0) /* another thread may fork at any moment */
+		return -1;
+	*ours = above_stdio(pair[input]);
+	*theirs = above_stdio(pair[!input]);
+	return *ours < 0 || *theirs < 0 ? -1 : 0;
+}
+
+int program_input(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : above_stdio(fd);
+}
+
+int program_spawn(const struct spawn *s, int64_t within_ms, pid_t *out)
+{
+	int heard, report, why = 0;
+	pid_t us = getpid();
+	pid_t pid = program_pipe(false, &heard, &report) < 0 ? -1 : fork();
+
+	if (pid < 0)
+		why = errno;
+	if (pid == 0)
+		become(s, report, us);
+	close_end(&report);
+	if (pid > 0) {
+		if (s->group)
+			setpgid(pid, pid); /* whichever is first, a kill finds the group */
+		why = exec_result(heard, within_ms);
+		if (why)
+			kill(pid, SIGKILL);
+		while (why && waitpid(pid, NULL, why == ETIMEDOUT ? WNOHANG : 0) < 0 &&
+		       errno == EINTR)
+			;
+	}
+	close_end(&heard);
+	if (!why)
+		*out = pid;
+	return why;
+}
+
+/* ---- its three files ---- */
 
 static bool is_piped(const struct program *p, int i)
 {
@@ -83,22 +166,7 @@ static int given_end(const struct program *p, int i)
 		return fcntl(p->output_fd, F_DUPFD_CLOEXEC, 3);
 	int given = p->prompts ? STDIN_FILENO : p->input_fd;
 	int end = given || p->prompts ? fcntl(given, F_DUPFD_CLOEXEC, 3) : -1;
-	return end >= 0 ? end : open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-/* A pipe whose far end becomes file i of the program. */
-static int make_pipe(int i, int *ours, int *theirs)
-{
-	int pair[2];
-
-	if (pipe2(pair, O_CLOEXEC) < 0)
-		return -1;
-	*ours = pair[i == IN];
-	*theirs = pair[i != IN];
-	if (i == IN)
-		fcntl(*ours, F_SETFL,
-		      O_NONBLOCK); /* it may say more than a pipe holds before it reads on */
-	return 0;
+	return end >= 0 ? end : program_input("/dev/null");
 }
 
 static int open_ends(const struct program *p, struct started *s, int theirs[ENDS])
@@ -106,36 +174,52 @@ static int open_ends(const struct program *p, struct started *s, int theirs[ENDS
 	for (int i = 0; i < ENDS; i++) {
 		bool piped = is_piped(p, i);
 		theirs[i] = piped ? -1 : given_end(p, i);
-		if (piped ? make_pipe(i, &s->ends[i], &theirs[i]) < 0 : theirs[i] < 0)
+		if (piped ? program_pipe(i == IN, &s->ends[i], &theirs[i]) < 0 : theirs[i] < 0)
 			return -1;
 	}
+	if (s->ends[IN] >= 0) /* it may say more than a pipe holds before it reads on */
+		fcntl(s->ends[IN], F_SETFL, O_NONBLOCK);
 	return 0;
 }
 
+/* One that asks a person for a password must be in the foreground of the terminal. -1: that is not
+ * ours to give. */
+static int own_terminal(void)
+{
+	int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+	if (terminal >= 0 && tcgetpgrp(terminal) != getpgrp())
+		close_end(&terminal);
+	return terminal;
+}
+
+/* 0, or an errno. */
 static int start(const struct program *p, struct started *s)
 {
-	int theirs[ENDS] = {-1, -1, -1}, why[2] = {-1, -1}, result = -1;
-	pid_t us = getpid();
+	int theirs[ENDS] = {-1, -1, -1};
 	char **env = p->environment ? p->environment : guard_environ();
 
-	*s = (struct started){.ends = {-1, -1, -1}, .why = -1, .terminal = -1};
-	if (open_ends(p, s, theirs) == 0 && pipe2(why, O_CLOEXEC) == 0) {
-		s->pid = fork();
-		if (s->pid == 0)
-			become(p, theirs, why[1], env, us);
-		result = s->pid < 0 ? -1 : 0;
-		if (result == 0 && has_group(p))
-			setpgid(s->pid, s->pid); /* whichever is first, a kill finds the group */
+	*s = (struct started){.ends = {-1, -1, -1}, .terminal = p->prompts ? own_terminal() : -1};
+	int why = open_ends(p, s, theirs) < 0 ? errno : 0;
+	if (!why) {
+		struct spawn of = {
+			.program = p->argv[0],
+			.argv = (char *const *)p->argv,
+			.environment = env,
+			.files = {theirs[IN], theirs[OUT], theirs[ERRORS]},
+			.folder = p->folder,
+			.folder_fd = p->folder_fd,
+			.group = has_group(p),
+			.dies_with_us = p->is_long,
+			.terminal = MAX(s->terminal, 0),
+		};
+		why = program_spawn(&of, p->limit_ms ? p->limit_ms : -1, &s->pid);
 	}
-	int saved = errno;
 	for (int i = 0; i < ENDS; i++)
 		close_end(&theirs[i]);
-	close_end(&why[1]);
-	s->why = why[0];
 	if (!p->environment)
 		free(env);
-	errno = saved;
-	return result;
+	return why;
 }
 
 static void take_in(int *fd, struct str *to)
@@ -281,15 +365,6 @@ static bool wait_for(const struct program *p, struct started *s, struct str *to[
 
 /* ---- the terminal ---- */
 
-/* One that asks a person for a password must be in the foreground of the terminal. */
-static void lend_terminal(struct started *s)
-{
-	s->terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-	if (s->terminal >= 0 &&
-	    (tcgetpgrp(s->terminal) != getpgrp() || tcsetpgrp(s->terminal, s->pid) < 0))
-		close_end(&s->terminal);
-}
-
 static void take_terminal_back(struct started *s)
 {
 	sigset_t tell, before;
@@ -313,10 +388,7 @@ static bool attend(const struct program *p, struct started *s, struct str *out, 
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, pipes;
 
 	sigaction(SIGPIPE, &ignore, &pipes); /* one that reads no input */
-	if (p->prompts)
-		lend_terminal(s);
 	bool in_time = wait_for(p, s, (struct str *[]){NULL, out, said}, w);
-	take_terminal_back(s);
 	sigaction(SIGPIPE, &pipes, NULL);
 	return in_time;
 }
@@ -345,25 +417,19 @@ int program_run(const struct program *p, struct str *out, struct str *said, stru
 	struct wait w = {.until_ms = p->limit_ms ? clock_boot_ms() + p->limit_ms : INT64_MAX};
 	struct started s;
 	sigset_t before;
-	bool in_time = true;
-	int why = 0;
 
 	if (has_group(p)) {
 		guard_hold_signals(&before);
 		w.before = &before;
 	}
-	bool failed = start(p, &s) < 0;
-	if (failed)
-		why = errno;
-	else
-		in_time = attend(p, &s, out, said, &w);
-	failed = failed || read(s.why, &why, sizeof(why)) == sizeof(why);
+	int why = start(p, &s);
+	bool in_time = why || attend(p, &s, out, said, &w);
+	take_terminal_back(&s);
 	for (int i = 0; i < ENDS; i++)
 		close_end(&s.ends[i]);
-	close_end(&s.why);
 	if (has_group(p)) /* now a signal that stopped the program takes its course */
 		sigprocmask(SIG_SETMASK, &before, NULL);
-	if (failed)
+	if (why)
 		return err_set(err, why == ENOENT && !p->folder ? ERR_NOT_FOUND : ERR_LOCAL,
 			       "%s: %s", p->argv[0], strerror(why));
 	return result_of(p, &w, in_time, err);

@@ -52,6 +52,29 @@ void program_end_long(int number);
 char *program_path(const char *name);
 bool program_found(const char *name);
 
+/* ---- start ---- */
+
+struct spawn {
+	const char *program; /* its path, or a name that PATH has */
+	char *const *argv;
+	char **environment;
+	int files[3];       /* its stdin, stdout and stderr; each above 2 */
+	const char *folder; /* as in struct program */
+	int folder_fd;
+	bool group;        /* a process group of its own */
+	bool dies_with_us; /* it is killed when this process dies (Linux) */
+	int terminal;      /* that group gets its foreground; 0: none */
+};
+
+/* Starts a program and waits until it runs, for at most within_ms (-1: without limit): ETIMEDOUT if
+ * it does not, and then it is killed. Returns 0, or an errno and no child is left. */
+int program_spawn(const struct spawn *s, int64_t within_ms, pid_t *out);
+/* A pipe whose far end becomes a file of a program, its stdin if it is for input. Both ends are
+ * close-on-exec and above 2; -1 where there is none. -1 and errno. */
+int program_pipe(bool input, int *ours, int *theirs);
+/* A file to be its stdin: above 2, close-on-exec. -1 and errno. */
+int program_input(const char *path);
+
 /* In a forked child that becomes a background client: gives it its own session, the root as its
  * folder, /dev/null as stdin, and the log as stdout and stderr (-1: /dev/null). Exits 127 if it
  * cannot leave its folder. */

@@ -16,9 +16,6 @@
 #include "base/path.h"
 #include "base/program.h"
 
-/* ---- child start ----
- * Starts a program with pipes to its stdin, stdout and stderr. */
-
 enum { EXEC_MOST_MS = 5000 };
 
 static char *self_path;
@@ -38,142 +35,6 @@ void child_set_self(const char *path)
 static char *child_program(const char *name)
 {
 	return self_path && !strcmp(name, "burst") ? xstrdup(self_path) : program_path(name);
-}
-
-struct plan { /* made before the fork: between fork and exec nothing may be allocated */
-	char *program;
-	char **argv, **envp;
-	int in, out, err, report;
-};
-
-/* All of the plan's descriptors are above 2: see above_stdio(). */
-static void become(const struct plan *plan)
-{
-	setpgid(0, 0);
-	dup2(plan->in, 0);
-	dup2(plan->out, 1);
-	dup2(plan->err, 2);
-	guard_exec(); /* the report's end is close-on-exec: its end of file reports success */
-	execve(plan->program, plan->argv, plan->envp);
-	int why = errno;
-	ssize_t n = write(plan->report, &why, sizeof(why));
-	(void)n;
-	_exit(127);
-}
-
-/* Waits for the result of the child's exec: 0, or its errno. This takes about a millisecond. A
- * program on a disk that does not answer must not stop the loop, which renews leases: ETIMEDOUT. */
-static int exec_result(int report)
-{
-	struct pollfd heard = {.fd = report, .events = POLLIN};
-	int64_t until = clock_boot_ms() + EXEC_MOST_MS;
-	int why = 0, ready;
-	ssize_t n;
-
-	do
-		ready = poll(&heard, 1, (int)MAX(until - clock_boot_ms(), 0));
-	while (ready < 0 && errno == EINTR);
-	if (ready == 0)
-		return ETIMEDOUT;
-	do
-		n = read(report, &why, sizeof(why));
-	while (n < 0 && errno == EINTR);
-	return n <= 0 ? 0 : why;
-}
-
-/* Forks and waits for the exec. Returns 0 or an errno. */
-static int start(pid_t *out, struct plan *plan, int report[2])
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return errno;
-	if (pid == 0)
-		become(plan);
-	setpgid(pid, pid); /* also here: whichever is first, a kill finds the group */
-	close(report[1]);
-	report[1] = -1;
-	int why = exec_result(report[0]);
-	if (!why) {
-		*out = pid;
-		return 0;
-	}
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, why == ETIMEDOUT ? WNOHANG : 0) < 0 && errno == EINTR)
-		;
-	return why;
-}
-
-/* Moves the descriptor above 0, 1 and 2, and makes it close-on-exec. */
-static int above_stdio(int fd)
-{
-	if (fd < 0)
-		return -1;
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	close(fd);
-	return high;
-}
-
-static int make_pipe(int ends[2])
-{
-	int raw[2];
-
-	if (pipe2(raw, O_CLOEXEC) < 0) /* another thread may fork at any moment */
-		return -1;
-	ends[0] = above_stdio(raw[0]);
-	ends[1] = above_stdio(raw[1]);
-	return ends[0] < 0 || ends[1] < 0 ? -1 : 0;
-}
-
-static int open_input(const struct call *call, int in[2])
-{
-	if (!call->body_from && call->body.len)
-		return make_pipe(in);
-	in[0] = above_stdio(
-		open(call->body_from ? call->body_from : "/dev/null", O_RDONLY | O_CLOEXEC));
-	return in[0] < 0 ? -1 : 0;
-}
-
-/* Opens the pipes and starts the program. pipes: both ends of each, for the caller to close. */
-static int start_with(struct child_ends *out, int in[2], int outs[2], int errs[2], int report[2],
-		      char *program, const struct call *call, const char *name, struct err *err)
-{
-	if (open_input(call, in) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", call->body_from ? call->body_from : name,
-			       strerror(errno));
-	if (make_pipe(outs) < 0 || make_pipe(errs) < 0 || make_pipe(report) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", name, strerror(errno));
-	struct plan plan = {program, call->argv, guard_environ(), in[0],
-			    outs[1], errs[1],    report[1]};
-	int why = start(&out->pid, &plan, report);
-	free(plan.envp);
-	if (why == ETIMEDOUT)
-		return err_set(err, ERR_LOCAL, "%s: did not start within %d s", name,
-			       EXEC_MOST_MS / 1000);
-	return why ? err_set(err, ERR_LOCAL, "%s: %s", name, strerror(why)) : 0;
-}
-
-/* Starts `program` with call->argv; waits until it runs, 5 s at most. Its stdin is a pipe if the
- * call has a body in memory, else call->body_from or nothing. name is for messages. ERR_LOCAL: it
- * could not be started, and no child is left. */
-static int child_start(struct child_ends *out, char *program, const struct call *call,
-		       const char *name, struct err *err)
-{
-	int in[2] = {-1, -1}, outs[2] = {-1, -1}, errs[2] = {-1, -1}, report[2] = {-1, -1};
-	struct child_ends ends = {0};
-	int rc = start_with(&ends, in, outs, errs, report, program, call, name, err);
-
-	if (rc == 0) {
-		ends.in = in[1];
-		ends.out = outs[0];
-		ends.err = errs[0];
-		in[1] = outs[0] = errs[0] = -1;
-		*out = ends;
-	}
-	int rest[] = {in[0], in[1], outs[0], outs[1], errs[0], errs[1], report[0], report[1]};
-	for (size_t i = 0; i < ARRAY_LEN(rest); i++)
-		fd_close(rest[i]);
-	return rc;
 }
 
 /* ---- child ----
@@ -442,21 +303,34 @@ static void watch_pipes(struct child *c)
 
 static int start_call(struct child *c, const struct call *call, struct err *err)
 {
-	struct child_ends ends = {0};
-
 	CLEANUP(free_text) char *program = call->argc ? child_program(call->argv[0]) : NULL;
+	const char *input = call->body_from ? call->body_from : call->body.len ? NULL : "/dev/null";
+	int *ours[] = {&c->in_fd, &c->out_fd, &c->err_fd}, why = 0;
+
 	if (!program)
 		return err_set(err, ERR_LOCAL, "%s: no such program", c->name);
 	if (call->body_to &&
 	    (c->to_fd = open(call->body_to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", call->body_to, strerror(errno));
-	if (child_start(&ends, program, call, c->name, err) < 0)
-		return -1;
-	c->pid = ends.pid;
-	c->in_fd = ends.in;
-	c->out_fd = ends.out;
-	c->err_fd = ends.err;
-	return 0;
+	struct spawn of = {.program = program,
+			   .argv = call->argv,
+			   .files = {input ? program_input(input) : -1, -1, -1},
+			   .group = true};
+	if (input && of.files[0] < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", input, strerror(errno));
+	for (int i = input != NULL; i < 3 && !why; i++)
+		why = program_pipe(i == 0, ours[i], &of.files[i]) < 0 ? errno : 0;
+	of.environment = guard_environ();
+	/* a program on a disk that does not answer must not stop the loop, which renews leases */
+	if (!why)
+		why = program_spawn(&of, EXEC_MOST_MS, &c->pid);
+	free(of.environment);
+	for (int i = 0; i < 3; i++)
+		fd_close(of.files[i]);
+	if (why == ETIMEDOUT)
+		return err_set(err, ERR_LOCAL, "%s: did not start within %d s", c->name,
+			       EXEC_MOST_MS / 1000);
+	return why ? err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(why)) : 0;
 }
 
 static void trace_start(const struct call *call)

@@ -38,14 +38,4 @@ struct child *child_send(struct loop *loop, const struct call *call,
  * is freed. The handle is dead after done(). Accepts NULL. */
 void child_cancel(struct child *child);
 
-/* ---- child start ----
- * Starts a program with pipes to its stdin, stdout and stderr, for child.c. */
-
-/* Our ends of a running child; all are the caller's to close, and the child to reap. */
-struct child_ends {
-	pid_t pid; /* also its process group */
-	int in;    /* -1: its stdin is a file */
-	int out, err;
-};
-
 #endif
