@@ -151,8 +151,9 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 MODAL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard providers/modal/*.c))
-$(MODAL_OBJ) $(BUILD)/obj/tests/unit/modal_play.o: | $(BUILD)/gen/modal.pb-c.h
-$(MODAL_OBJ) $(BUILD)/unit/test_modal_% $(BUILD)/obj/tests/unit/modal_play.o $(BUILD)/fuzz_modal $(BUILD)/replay/fuzz_modal: ALL_CFLAGS += -I$(BUILD)/gen
+MODAL_OBJ += $(patsubst %.c,$(BUILD)/obj/%.o,tests/unit/modal_play.c $(wildcard tests/unit/test_modal_*.c))
+$(MODAL_OBJ): | $(BUILD)/gen/modal.pb-c.h
+$(MODAL_OBJ) $(BUILD)/fuzz_modal $(BUILD)/replay/fuzz_modal: ALL_CFLAGS += -I$(BUILD)/gen
 
 # ---- the library of everything, and the program ----
 $(BUILD)/obj/%.o: %.c
@@ -183,20 +184,41 @@ $(SIM_MODAL): | $(BUILD)/gen/modal.pb-c.h
 sim: $(BUILD)/tests/sim
 # The files of the agent and of the espeak worker as this machine's compiler builds them, for the tests that call their functions.
 AGENT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/main.c,$(AGENT_SRC)) jobs/workers/espeak_batch.c)
-AGENT_TESTS := $(filter $(BUILD)/unit/test_agent_%,$(UNIT)) $(foreach fuzzer,fuzz_agent fuzz_speaker,$(BUILD)/$(fuzzer) $(BUILD)/replay/$(fuzzer))
+AGENT_TESTS := $(BUILD)/unit/group_agent $(foreach fuzzer,fuzz_agent fuzz_speaker,$(BUILD)/$(fuzzer) $(BUILD)/replay/$(fuzzer))
 $(BUILD)/libagent.a: $(AGENT_LIB_OBJ)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 $(AGENT_TESTS): $(BUILD)/libagent.a
 $(AGENT_TESTS): AGENT_LIB := $(BUILD)/libagent.a
 # What several unit tests share: the files of tests/unit that are no test.
-UNIT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out tests/unit/test_%.c,$(wildcard tests/unit/*.c)))
+UNIT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out tests/unit/test_%.c tests/unit/runner.c,$(wildcard tests/unit/*.c)))
 $(BUILD)/libunit.a: $(UNIT_LIB_OBJ)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
-$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libunit.a $(BUILD)/libcmd.a $(BUILD)/libburst.a
+# The unit programs of a group are one program by several names, which saves most of the links: tests/unit/runner.c. A group
+# has the tests whose names begin with it; `rest` has all others. Programs that put functions of their own in the place of
+# the library's stand alone.
+UNIT_ALONE  := test_fetch
+UNIT_GROUPS := agent core modal runpod store tts rest
+UNIT_NAMES  := $(filter-out $(UNIT_ALONE),$(UNIT:$(BUILD)/unit/%=%))
+UNIT_LIBS    = $(BUILD)/libunit.a $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka -lcrypto
+$(BUILD)/obj/tests/unit/test_%.o: ALL_CFLAGS += -Dmain=$(*F)_main -Wno-missing-prototypes
+define unit_group
+GROUP_$(1) := $$(filter $(if $(filter rest,$(1)),$(filter-out $(UNIT_GROUPS:%=test_%_%),$(UNIT_NAMES)),test_$(1)_%),$(UNIT_NAMES))
+$(BUILD)/gen/unit_$(1).h: Makefile $$(GROUP_$(1):%=tests/unit/%.c)
+	@mkdir -p $$(@D)
+	@printf 'UNIT(%s)\n' $$(GROUP_$(1)) >$$@
+$(BUILD)/unit/group_$(1): tests/unit/runner.c $(BUILD)/gen/unit_$(1).h $$(GROUP_$(1):%=$(BUILD)/obj/tests/unit/%.o) \
+		$(BUILD)/libunit.a $(BUILD)/libcmd.a $(BUILD)/libburst.a
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(ALL_CFLAGS) -DUNITS='"$(BUILD)/gen/unit_$(1).h"' -o $$@ $$(filter %.c %.o,$$^) $$(UNIT_LIBS)
+$$(GROUP_$(1):%=$(BUILD)/unit/%): $(BUILD)/unit/group_$(1)
+	@ln -sf group_$(1) $$@
+endef
+$(foreach group,$(UNIT_GROUPS),$(eval $(call unit_group,$(group))))
+$(UNIT_ALONE:%=$(BUILD)/unit/%): $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libunit.a $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libunit.a $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka -lcrypto
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(UNIT_LIBS)
 $(BUILD)/bench/plan: tests/bench/plan.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
@@ -446,4 +468,4 @@ uninstall:
 		$(SHARE)/bash-completion/completions/burst $(SHARE)/zsh/site-functions/_burst \
 		$(SHARE)/fish/vendor_completions.d/burst.fish
 
--include $(AGENT_LIB_OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(UNIT_LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(FUZZERS:=.d)
+-include $(AGENT_LIB_OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT_ALONE:%=$(BUILD)/unit/%.d) $(UNIT_NAMES:%=$(BUILD)/obj/tests/unit/%.d) $(UNIT_LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(FUZZERS:=.d)

@@ -230,7 +230,7 @@ json_t *wait_state(const char *id, const char *state)
 	}
 }
 
-void release_pod(const char *id)
+void local_pod_release(const char *id)
 {
 	json_decref(ask("release", of(id)));
 }
@@ -398,7 +398,7 @@ static int drop_state(void **state)
 		return path_remove_tree(state_dir, NULL);
 	CLEANUP(json_decref) json_t *list = ask("list", json_object());
 	json_array_foreach (json_object_get(list, "pods"), i, pod)
-		release_pod(jsonx_text(pod, "id", ""));
+		local_pod_release(jsonx_text(pod, "id", ""));
 	return path_remove_tree(state_dir, NULL);
 }
 

@@ -59,7 +59,7 @@ json_t *look(const char *id);
 /* Waits for a state; the pod as it is then. */
 json_t *wait_state(const char *id, const char *state);
 
-void release_pod(const char *id);
+void local_pod_release(const char *id);
 
 /* Processes whose file (cmdline: arguments; mountinfo: what they see mounted) bears our tag; their
  * names into who (may be NULL). */

@@ -31,12 +31,12 @@ static void release_kills_what_was_daemonised(void)
 
 	json_decref(wait_state(id, "running"));
 	wait_tagged(2);
-	release_pod(id);
+	local_pod_release(id);
 	CLEANUP(json_decref) json_t *pod = look(id);
 	assert_string_equal(jsonx_text(pod, "state", ""), "gone");
 	assert_string_equal(jsonx_text(pod, "detail", ""), "released");
 	nothing_remains();
-	release_pod(id);
+	local_pod_release(id);
 }
 
 static pid_t supervisor_of(const char *id)
@@ -118,7 +118,7 @@ static void a_stopped_supervisor_is_no_obstacle(void)
 	json_decref(wait_state(id, "running"));
 	wait_tagged(1);
 	assert_int_equal(kill(supervisor_of(id), SIGSTOP), 0);
-	release_pod(id);
+	local_pod_release(id);
 	nothing_remains();
 }
 
@@ -138,7 +138,7 @@ static void the_scripts_end_is_the_pods(void)
 	assert_string_equal(jsonx_text(logs, "text", ""), "said\n");
 	assert_int_equal(jsonx_int(bill, "billed_ms", -1),
 			 jsonx_int(pod, "ended_ms", 0) - jsonx_int(pod, "created_ms", 0));
-	release_pod(id);
+	local_pod_release(id);
 	nothing_remains();
 }
 

@@ -206,7 +206,7 @@ static void sshd_answers(const char *name, json_t *conf)
 	     (apart && !strstr(str_text(&said), "/dev/pts/"))))
 		fail_msg("%s: ssh: %s", kind->name, str_text(&said));
 	int64_t ready = clock_boot_ms();
-	release_pod(id);
+	local_pod_release(id);
 	print_message(
 		"%s: sshd answers %d ms after rent; a login and 20 MB take %d ms; release %d ms\n",
 		kind->name, (int)(banner - began), (int)(ready - banner),

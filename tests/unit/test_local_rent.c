@@ -27,7 +27,7 @@ static void a_name_is_used_once(void)
 
 	snprintf(name, sizeof(name), "burst-%d", serial);
 	refused("rent", order(name, STAY, NULL), "refused");
-	release_pod(id);
+	local_pod_release(id);
 	refused("rent", order(name, STAY, NULL), "refused");
 	refused("rent", order("../../x", STAY, NULL), "refused");
 	refused("rent", order("", STAY, NULL), "refused");
@@ -46,7 +46,7 @@ static void there_is_so_much_room(void)
 			 !strcmp(kind->isolation, "namespaces"));
 	refused("rent", order("burst-one-more", STAY, json_pack("{s:i}", "capacity", 1)),
 		"no_capacity");
-	release_pod(id);
+	local_pod_release(id);
 	free(TAKE(id));
 	/* a pod that ends by itself makes room too */
 	id = rent_pod("exit 0", json_pack("{s:i}", "capacity", 1));
@@ -84,7 +84,7 @@ static void listings_show_the_marker(void)
 		assert_string_equal(jsonx_text(json_object_get(pod, "marker"), "machine", ""), "m");
 	}
 	assert_int_equal(seen, 1);
-	release_pod(id);
+	local_pod_release(id);
 }
 
 static void volumes_in_use_stay(void)
@@ -92,7 +92,7 @@ static void volumes_in_use_stay(void)
 	CLEANUP(free_text) char *id = rent_pod(STAY, NULL);
 
 	refused("volume-remove", of("vol"), "refused");
-	release_pod(id);
+	local_pod_release(id);
 	json_decref(ask("volume-remove", of("vol")));
 	refused("volume-remove", of("vol"), "not_found");
 	refused("volume", json_pack("{s:s, s:b}", "name", "../x", "create", 1), "config");
