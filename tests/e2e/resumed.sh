@@ -210,7 +210,7 @@ t_client_that_looks_for_a_lost_pod_on_cancel_clock() { # is waited for as long a
 	kill -9 "$PID"
 	burst_wait 2>/dev/null
 	ledger "update pod set state = 'intent'"
-	bash -c "trap '' TERM; exec 9<>state/runs/$run/lock; flock 9; echo process \$\$ >state/runs/$run/lock; while [ -e state ] && ! [ -e free ]; do sleep 0.1; done" &
+	hold_lock "state/runs/$run/lock" "process %d" &
 	holder=$!
 	wait_for 10 "the lock" grep -q "process $holder" "state/runs/$run/lock"
 	fast_cancel "$run"
@@ -305,11 +305,12 @@ t_settled_by_somebody_else_just_now() { # who holds its lock
 	local run
 	judged_not_settled
 	mkdir -p "state/runs/$run"
-	exec 7>>"state/runs/$run/lock"
-	flock 7 || complain "no lock"
+	hold_lock "state/runs/$run/lock" "process %d" &
+	local holder=$!
+	wait_for 10 "the lock" grep -q "process $holder" "state/runs/$run/lock"
 	: >go
 	burst_wait
-	exec 7>&-
+	kill -9 $holder
 	is "$STATUS" 0 "exit status ($(tail -n 2 a/err.txt))"
 	has a/err.txt "run $run: another client handles it"
 	is "$(wavs a/out)" 3 files

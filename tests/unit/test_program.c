@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,12 +92,9 @@ static void programs_that_cannot_be_run_or_do_not_end(void **state)
 
 static bool locked(const char *path)
 {
-	struct err err = {0};
-	int fd = -1;
-	bool busy = path_lock(path, "", &fd, &err) < 0 && err.kind == ERR_BUSY;
+	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	fd_close(fd);
-	return busy;
+	return flock(fd, LOCK_EX | LOCK_NB) < 0;
 }
 
 static void wait_until_free(const char *path)
