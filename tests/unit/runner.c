@@ -1,5 +1,5 @@
-/* runner.c - the unit programs of one group as one program: its name says which file's tests it runs.
- * The Makefile renames the main() of test_x.c to test_x_main(). */
+/* runner.c - the unit programs of one group as one program: its name says which file's tests it
+ * runs. The Makefile renames the main() of test_x.c to test_x_main(). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
