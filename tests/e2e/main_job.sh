@@ -31,14 +31,15 @@ t_a_join_that_takes_long_can_be_ended() { # a book of many hours; all that is re
 	mkdir bin
 	printf '#!/bin/sh\ncase "$*" in *-version*) exit 0 ;; esac\necho $$ >%s/joining\nexec sleep 300\n' "$T" >bin/ffmpeg
 	chmod +x bin/ffmpeg
-	local how
+	local how word
 	for how in "TERM TERM 143" "TERM 143" "INT 130" "KILL 137"; do # the first by the run itself, the others where all is rendered
 		begins_to_join
-		for how in $how; do
-			case $how in [A-Z]*) kill "-$how" "$PID"; sleep 0.5 ;; esac
+		for word in ${how% *}; do
+			kill "-$word" "$PID"
+			sleep 0.5
 		done
 		burst_wait
-		is "$STATUS" "$how" "exit status ($(tail -n 2 err.txt))"
+		is "$STATUS" "${how##* }" "exit status ($(tail -n 2 err.txt))"
 		! running_as "$(cat joining)" || complain "ffmpeg goes on after $how"
 		is "$(find out -maxdepth 1 -name '*.wav' | wc -l)" 3 "files"
 	done

@@ -22,7 +22,7 @@ static void empty(struct store *s)
 		if (!s->put[i]) /* nothing was ever written there */
 			continue;
 		snprintf(sql, sizeof(sql), "DELETE FROM %s", store_tables[i].name);
-		if (sqlite_run(s, sql, NULL) < 0)
+		if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK)
 			abort();
 	}
 }
