@@ -24,7 +24,7 @@ struct column {
 	const char *title;
 	enum table_align align;
 	int spare;
-	int width, readable;
+	int width;
 	bool left_out;
 };
 
@@ -55,19 +55,8 @@ void table_free(struct table *t)
 void table_column(struct table *t, const char *title, enum table_align align, int spare)
 {
 	if (t->column_count < COLUMNS_MAX)
-		t->columns[t->column_count++] = (struct column){.title = title,
-								.align = align,
-								.spare = spare,
-								.width = text_width(title),
-								.readable = READABLE};
-}
-
-void table_readable(struct table *t, int width)
-{
-	struct column *last = &t->columns[t->column_count - 1];
-
-	last->readable = width;
-	last->width = MAX(last->width, width);
+		t->columns[t->column_count++] = (struct column){
+			.title = title, .align = align, .spare = spare, .width = text_width(title)};
 }
 
 void table_cell(struct table *t, const char *fmt, ...)
@@ -192,7 +181,7 @@ static struct column *widest(struct column *columns, int count, int least)
 
 	for (int i = 0; i < count; i++)
 		if (columns[i].spare && !columns[i].left_out &&
-		    columns[i].width > (least ? least : columns[i].readable) &&
+		    columns[i].width > (least ? least : READABLE) &&
 		    (!best || columns[i].width > best->width))
 			best = &columns[i];
 	return best;

@@ -33,9 +33,6 @@ void table_free(struct table *t); /* Accepts NULL. */
  */
 enum { TABLE_WHOLE = 0, TABLE_SHRINKS = -1 };
 void table_column(struct table *t, const char *title, enum table_align align, int spare);
-/* Sets the least width of the last column, and the width below which it is not cut while another
- * column can be left out. */
-void table_readable(struct table *t, int width);
 /* Adds the next cell, row by row. Makes untrusted text printable. */
 void table_cell(struct table *t, const char *fmt, ...) PRINTF(2, 3);
 /* Colours the last cell on terminals with colours: one of COLOR_*. */

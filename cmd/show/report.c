@@ -132,7 +132,7 @@ static bool never_existed(const struct pod_row *pod)
 	return pod->state == POD_ROW_FAILED || pod->create_ms <= 0;
 }
 
-int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms)
+static int64_t wall_ms(const struct pod_row *pod, int64_t now_ms)
 {
 	return pod->create_ms > 0 ? end_of(pod, now_ms) - pod->create_ms : 0;
 }
@@ -297,7 +297,7 @@ void pod_facts_of(struct pod_facts *f, const struct pod_row *pod, int64_t now_ms
 		.id_or_name = pod->id[0] ? pod->id : pod->name,
 		.phase = phase_word(pod),
 		.gone = pod->state == POD_ROW_GONE,
-		.age_ms = report_wall_ms(pod, now_ms),
+		.age_ms = wall_ms(pod, now_ms),
 		.hard_end_ms = pod->hard_end_s * 1000,
 		.billed_ms = pod_row_billed_ms(pod, now_ms),
 		.vendor_ms = pod->billed_vendor_ms > 0 ? pod->billed_vendor_ms : -1,

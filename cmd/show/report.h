@@ -35,8 +35,6 @@ enum phase {
 const char *phase_name(enum phase phase); /* "queue" ... */
 void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[PHASES]);
 
-int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms);
-
 /* ---- runs ---- */
 
 struct run_facts {

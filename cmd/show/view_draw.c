@@ -226,14 +226,7 @@ void view_total_line(struct str *out, const struct view *v)
 
 /* ---- the screen: lines that fit, the least useful left out first ---- */
 
-enum {
-	PARTS_MOST = 8,
-	PART_MAX = 160,
-	BAR_MOST = 40,
-	BAR_LEAST = 6,
-	PHASE_READABLE = 18,
-	PHASE_STEADY_FROM = 79
-};
+enum { PARTS_MOST = 8, PART_MAX = 160, BAR_MOST = 40, BAR_LEAST = 6 };
 
 /* ---- a line of parts ---- */
 
@@ -428,9 +421,6 @@ static void add_table(struct str *out, const struct row *rows, size_t count, boo
 	table_column(t, heading ? "DONE" : "", TABLE_RIGHT, 2);
 	table_column(t, heading ? "RATE" : "", TABLE_RIGHT, 5);
 	table_column(t, heading ? "PHASE" : "", TABLE_LEFT, TABLE_SHRINKS);
-	if (size.columns >=
-	    PHASE_STEADY_FROM) /* so that a longer phase does not move other columns */
-		table_readable(t, PHASE_READABLE);
 	for (size_t i = 0; i < count; i++)
 		add_row(t, &rows[i], size.color);
 	table_add(t, out, size.columns, heading);
