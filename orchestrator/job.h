@@ -231,13 +231,14 @@ struct job_ops {
 			  struct err *err);
 	/* Is this finished file what it should be? Called in a worker thread with the local file
 	 * (still under its .part name); may touch only state of the job's that has its own lock. -1
-	 * only when the file cannot be read at all. */
+	 * only when the file cannot be read at all. NULL: any file is. */
 	int (*check)(const struct job *job, size_t index, const char *file, struct check *out,
 		     struct err *err);
 	/* Appends a line for each result (one; of a command some of its outputs) to
 	 * OUT/manifest.jsonl, synced, so that a later run knows the files. Called when they are
 	 * verified and just before their renames: a line without its file is harmless, a file
-	 * without a line would look foreign after a crash. May be called in a worker thread. */
+	 * without a line would look foreign after a crash. May be called in a worker thread. NULL:
+	 * the files are of use to this process alone. */
 	int (*record)(struct job *job, size_t index, const struct segment_result *results,
 		      size_t count, struct err *err);
 	/* The segment's file is under its final name. May be called in a worker thread; NULL:
@@ -245,7 +246,7 @@ struct job_ops {
 	void (*kept)(struct job *job, size_t index, const struct segment_result *result);
 	/* All that needs no GPU: manifest in order, joined track, subtitles. Called once at the
 	 * end, also when some failed. notes gets lines for people ("joined.wav: 12m03s at -18.0
-	 * LUFS"). */
+	 * LUFS"). NULL: nothing is left to do. */
 	int (*finish)(struct job *job, const struct segment_result *results, struct str *notes,
 		      struct err *err);
 	/* What finish() writes beside the manifest: names in the output folder, NULL-terminated,

@@ -117,20 +117,6 @@ static int calibrate_check(const struct job *job, size_t index, const char *file
 	return job->ops->check(job->real, job->like[index], file, out, err);
 }
 
-static int calibrate_record(struct job *job, size_t index, const struct segment_result *results,
-			    size_t count, struct err *err)
-{
-	(void)job, (void)index, (void)results, (void)count, (void)err;
-	return 0; /* the files are temporary */
-}
-
-static int calibrate_finish(struct job *job, const struct segment_result *results,
-			    struct str *notes, struct err *err)
-{
-	(void)job, (void)results, (void)notes, (void)err;
-	return 0;
-}
-
 const struct job_ops calibrate_ops = {
 	.abi = JOB_ABI,
 	.type = CALIBRATE,
@@ -139,6 +125,4 @@ const struct job_ops calibrate_ops = {
 	.needs = calibrate_needs,
 	.task = calibrate_task,
 	.check = calibrate_check,
-	.record = calibrate_record,
-	.finish = calibrate_finish,
 };

@@ -353,18 +353,6 @@ static bool command_gives_way(const struct job *job, const char *name, const cha
 	return false;
 }
 
-/* Checks only that the file exists: burst cannot judge what a command writes. */
-static int command_check(const struct job *job, size_t index, const char *file, struct check *out,
-			 struct err *err)
-{
-	(void)job;
-	(void)index;
-	if (access(file, R_OK) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", file, strerror(errno));
-	*out = (struct check){.ok = true};
-	return 0;
-}
-
 static json_t *line_of(const struct job *job, size_t index, const struct segment_result *result)
 {
 	json_t *line = manifest_line(&job->segments[index], result, result->file, job->commit);
@@ -522,7 +510,6 @@ const struct job_ops job_command = {
 	.find_cached = command_find_cached,
 	.recall = command_recall,
 	.gives_way = command_gives_way,
-	.check = command_check,
 	.record = command_record,
 	.finish = command_finish,
 };

@@ -64,28 +64,6 @@ static json_t *warm_task(struct job *job, size_t index, int attempt)
 			 (json_int_t)index, "count", (json_int_t)1);
 }
 
-static int warm_check(const struct job *job, size_t index, const char *file, struct check *out,
-		      struct err *err)
-{
-	(void)job, (void)index, (void)file, (void)err;
-	*out = (struct check){.ok = true};
-	return 0;
-}
-
-static int warm_record(struct job *job, size_t index, const struct segment_result *results,
-		       size_t count, struct err *err)
-{
-	(void)job, (void)index, (void)results, (void)count, (void)err;
-	return 0; /* the command leaves no file on this machine */
-}
-
-static int warm_finish(struct job *job, const struct segment_result *results, struct str *notes,
-		       struct err *err)
-{
-	(void)job, (void)results, (void)notes, (void)err;
-	return 0;
-}
-
 const struct job_ops job_warm = {
 	.abi = JOB_ABI,
 	.type = JOB_WARM,
@@ -93,7 +71,4 @@ const struct job_ops job_warm = {
 	.segments = warm_segments,
 	.needs = warm_needs,
 	.task = warm_task,
-	.check = warm_check,
-	.record = warm_record,
-	.finish = warm_finish,
 };

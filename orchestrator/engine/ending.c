@@ -26,7 +26,7 @@ int place_verified(const struct job_ops *ops, struct job *job, size_t index,
 		   const struct segment_result *results, struct receive **list, size_t count,
 		   struct err *err)
 {
-	if (ops->record(job, index, results, count, err) < 0 ||
+	if ((ops->record && ops->record(job, index, results, count, err) < 0) ||
 	    receive_keep_all(list, count, err) < 0)
 		return -1;
 	if (ops->kept)
@@ -248,8 +248,10 @@ static void work_finish(void *arg)
 {
 	struct engine *e = arg;
 	const struct engine_setup *setup = e->setup;
+	struct ending *n = e->ending;
 
-	setup->job_ops->finish(setup->job, setup->results, &e->ending->notes, &e->ending->error);
+	if (setup->job_ops->finish)
+		setup->job_ops->finish(setup->job, setup->results, &n->notes, &n->error);
 }
 
 static void finish_over(void *arg)

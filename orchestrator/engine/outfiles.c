@@ -315,12 +315,13 @@ void outfiles_reported(struct engine *e, uint32_t segment, const json_t *event)
 static void inspect(void *ctx, const char *part_path)
 {
 	struct getting *g = ctx;
+	const struct engine_setup *setup = g->e->setup;
 	struct err err = {0};
 
-	memset(&g->check, 0, sizeof(g->check));
+	g->check = (struct check){.ok = true};
 	g->checked = true;
-	if (g->e->setup->job_ops->check(g->e->setup->job, g->segment, part_path, &g->check, &err) <
-	    0) {
+	if (setup->job_ops->check &&
+	    setup->job_ops->check(setup->job, g->segment, part_path, &g->check, &err) < 0) {
 		g->check.ok = false;
 		COPY_TEXT(g->check.reason, err.msg);
 	}

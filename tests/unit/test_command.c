@@ -149,14 +149,11 @@ static void place_file(struct job *job, size_t index, const char *file, const ch
 	CLEANUP(free_text) char *path = in_folder(name);
 	struct segment_result result = {
 		.state = SEGMENT_SAFE, .provider = "local", .tries = 1, .file = file};
-	struct check check;
 	struct err err = {0};
 
 	put_text(name, attempt);
 	COPY_TEXT(result.attempt, attempt);
 	assert_int_equal(sha256_file(path, result.sha256, &result.bytes, &err), 0);
-	assert_int_equal(job_command.check(job, index, path, &check, &err), 0);
-	assert_true(check.ok);
 	if (job_command.record(job, index, &result, 1, &err) < 0)
 		fail_msg("%s", err.msg);
 }
