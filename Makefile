@@ -67,7 +67,7 @@ LDFLAGS ?= -pie -Wl,-z,relro,-z,now
 LIBS    := $(PKG_LIBS) -lpthread -lm
 
 LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c) $(filter-out jobs/agent/% jobs/workers/%,$(wildcard jobs/*/*.c)) \
-             jobs/agent/kit.c $(addprefix jobs/workers/,embed.c python.c) $(wildcard providers/*.c providers/*/*.c)
+             jobs/agent/kit.c jobs/workers/python.c $(wildcard providers/*.c providers/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c cmd/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
@@ -127,13 +127,12 @@ build/kit/kit_sizes.h: $(KIT)
 	@printf '#define KIT_AGENT_X86_64_BYTES %d\n#define KIT_AGENT_AARCH64_BYTES %d\n#define KIT_ESPEAK_WORKER_BYTES %d\n' \
 		$$(wc -c <build/kit/burst-agent-x86_64) $$(wc -c <build/kit/burst-agent-aarch64) $$(wc -c <build/kit/espeak-worker) >$@
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh
-$(BUILD)/obj/jobs/workers/embed.o: $(KIT) build/kit/kit_sizes.h
 $(foreach name,$(patsubst providers/%/end.sh,%,$(wildcard providers/*/end.sh)),$(eval $(BUILD)/obj/providers/$(name)/$(name).o: providers/$(name)/end.sh))
 $(BUILD)/obj/cmd/completion.o: $(wildcard cmd/line/completion.*sh)
 $(BUILD)/obj/cmd/report.o: cmd/show/page.html
 $(BUILD)/obj/jobs/tts/environment.o $(BUILD)/obj/jobs/tts/markdown.o: $(wildcard jobs/tts/*.sh jobs/tts/*.txt)
-$(BUILD)/obj/jobs/workers/python.o: $(wildcard jobs/workers/*.py jobs/workers/lock/*.txt)
-$(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/embed.o: ALL_CFLAGS += -Ibuild/kit
+$(BUILD)/obj/jobs/workers/python.o: $(KIT) build/kit/kit_sizes.h $(wildcard jobs/workers/*.py jobs/workers/lock/*.txt)
+$(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/python.o: ALL_CFLAGS += -Ibuild/kit
 
 # ---- the ledger's schema as one C string ----
 $(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql

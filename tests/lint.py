@@ -67,7 +67,7 @@ POSIX_FILES = ["orchestrator/base/{mem,err,str,clock,path,section,pattern,guard}
                "orchestrator/provider.c", "orchestrator/net/{loop,pool,child*,grpc_wire}.c",
                "orchestrator/sync/{ignore,receive*}.c", "jobs/agent/*.c"]
 # These include what only a build generates.
-NEEDS_BUILD = {"orchestrator/store/sqlite.c", "jobs/agent/kit.c", "jobs/workers/embed.c"}
+NEEDS_BUILD = {"orchestrator/store/sqlite.c", "jobs/agent/kit.c", "jobs/workers/python.c"}
 
 findings = []
 

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "jobs/workers/embed.h"
+#include "jobs/workers/python.h"
 #include "script.h"
 
 /* ---- chatterbox ----
