@@ -174,20 +174,7 @@ t_reasons_are_told_apart() { # as in runpod.sh
 	has err.txt "asking again in"
 	burst run
 	has err.txt "provider failed: modal: "
-	local root=$MODAL_SERVER_URL
-	MODAL_SERVER_URL=https://api.modal.invalid
-	each_says 6 "api.modal.invalid cannot be found: is this machine on a network? ("
-	burst run
-	grep -qE 'no network: modal: .* api.modal.invalid cannot be found: .*; next try in [0-9.]+s, giving up in [0-9.]+s \([0-9:]+ UTC\)$' err.txt ||
-		complain "the wait: $(grep network: err.txt | tail -n 1)"
-	MODAL_SERVER_URL=$root
-	answers '{}'
-	curl -qsS -X DELETE "$MD_SIDE_URL/_control/faults" >/dev/null
-	sold_out
-	burst run --json
-	is "$STATUS" 4 "sold out"
-	is "$(json .error.code)" no_capacity code
-	has err.txt "another provider, or a longer wait can help"
+	other_reasons MODAL_SERVER_URL "$MD_SIDE_URL/_control/faults"
 	is "$(pods_ever)" 0 "sandboxes that ever were"
 	cloud_over
 }

@@ -439,20 +439,7 @@ t_reasons_are_told_apart() { # four things that want something else done; and no
 	burst run
 	is "$STATUS" 6 "a line that is cut"
 	has err.txt "no network: runpod: offers: "
-	local root=$RUNPOD_API_URL
-	RUNPOD_API_URL=https://api.runpod.invalid
-	each_says 6 "api.runpod.invalid cannot be found: is this machine on a network? ("
-	burst run
-	grep -qE 'no network: runpod: offers: api.runpod.invalid cannot be found: .*; next try in [0-9.]+s, giving up in [0-9.]+s \([0-9:]+ UTC\)$' err.txt ||
-		complain "the wait: $(grep network: err.txt | tail -n 1)"
-	RUNPOD_API_URL=$root
-	answers '{}'
-	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
-	sold_out
-	burst run --json
-	is "$STATUS" 4 "sold out"
-	is "$(json .error.code)" no_capacity code
-	has err.txt "another provider, or a longer wait can help"
+	other_reasons RUNPOD_API_URL "$RUNPOD_API_URL/_control/faults"
 	cloud_over
 }
 t_a_long_retry_after_is_told() { # at once

@@ -99,4 +99,38 @@ static inline bool have_program(const char *name)
 	return status == 0;
 }
 
+/* A repository "r" beside a home, whose git config names a file "users". */
+static inline char *make_repository(const char *scratch, bool folds)
+{
+	CLEANUP(free_text) char *home = path_join(scratch, "home");
+	char *top = path_join(scratch, "r");
+	CLEANUP(free_text)
+	char *make = xasprintf("git init -q '%s' && git -C '%s' config core.ignorecase %s && git "
+			       "config --global core.excludesFile '%s/users'",
+			       top, top, folds ? "true" : "false", scratch);
+
+	MUST(path_mkdirs(home, 0700, err));
+	setenv("HOME", home, 1);
+	setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
+	unsetenv("XDG_CONFIG_HOME");
+	unsetenv("GIT_CONFIG_GLOBAL");
+	free(said(make, NULL));
+	return top;
+}
+
+/* Which files of the folder `job` of a repository git keeps, NUL between; NULL: its rules drop that
+ * folder itself. */
+static inline char *git_keeps(const char *top, const char *job)
+{
+	CLEANUP(free_text)
+	char *drops =
+		xasprintf("cd '%s' && git check-ignore -q '%s' && echo yes || true", top, job);
+	CLEANUP(free_text) char *yes = *job ? said(drops, NULL) : xstrdup("");
+	CLEANUP(free_text)
+	char *list =
+		xasprintf("cd '%s/%s' && git ls-files -z --others --exclude-standard", top, job);
+
+	return *yes ? NULL : said(list, NULL);
+}
+
 #endif

@@ -218,18 +218,6 @@ static void put_some_rules(const char *root, const char *name)
 	put(root, name, str_text(&rules), rules.len);
 }
 
-/* Says which files of root/a/b git keeps; NULL: its rules drop that folder itself. */
-static char *git_keeps(const char *root)
-{
-	CLEANUP(free_text)
-	char *drops = xasprintf("cd '%s' && git check-ignore -q a/b && echo yes || true", root);
-	CLEANUP(free_text) char *yes = said(drops, NULL);
-	CLEANUP(free_text)
-	char *list = xasprintf("cd '%s/a/b' && git ls-files -z --others --exclude-standard", root);
-
-	return *yes ? NULL : said(list, NULL);
-}
-
 static void compare_subfolder(const char *root, int round)
 {
 	CLEANUP(free_text) char *job = path_join(root, "a/b");
@@ -240,7 +228,7 @@ static void compare_subfolder(const char *root, int round)
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
 		put_some_rules(root, rules[i]);
-	CLEANUP(free_text) char *taken = git_keeps(root);
+	CLEANUP(free_text) char *taken = git_keeps(root, "a/b");
 	CLEANUP(free_text) char *all = said(find, NULL);
 	for (const char *p = all; taken && *p; p += strlen(p) + 1) {
 		bool git_drops = true;
@@ -250,26 +238,6 @@ static void compare_subfolder(const char *root, int round)
 			fail_msg("round %d: a/b/%s: git says %s", round, p + 2,
 				 git_drops ? "drop" : "keep");
 	}
-}
-
-/* A repository "r" beside a home, whose git config names a file "users". */
-static char *make_repository(const char *scratch, bool folds)
-{
-	CLEANUP(free_text) char *home = path_join(scratch, "home");
-	CLEANUP(free_text) char *config = path_join(home, ".gitconfig");
-	char *root = path_join(scratch, "r");
-	CLEANUP(free_text)
-	char *make = xasprintf("git init -q '%s' && git -C '%s' config core.ignorecase %s && git "
-			       "config --global core.excludesFile '%s/users'",
-			       root, root, folds ? "true" : "false", scratch);
-
-	MUST(path_mkdirs(home, 0700, err));
-	setenv("HOME", home, 1);
-	setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
-	unsetenv("XDG_CONFIG_HOME");
-	unsetenv("GIT_CONFIG_GLOBAL");
-	free(said(make, NULL));
-	return root;
 }
 
 static void a_subfolder_as_git_does(void **state)

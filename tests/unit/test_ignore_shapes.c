@@ -222,20 +222,6 @@ static void walk(struct ignore *ig, const char *root, const char *below, struct 
 	closedir(dir);
 }
 
-/* NULL: git's rules drop the folder itself. */
-static char *git_keeps(const char *top, const char *job)
-{
-	CLEANUP(free_text)
-	char *drops =
-		xasprintf("cd '%s' && git check-ignore -q '%s' && echo yes || true", top, job);
-	CLEANUP(free_text) char *yes = *job ? said(drops, NULL) : xstrdup("");
-	CLEANUP(free_text)
-	char *list =
-		xasprintf("cd '%s/%s' && git ls-files -z --others --exclude-standard", top, job);
-
-	return *yes ? NULL : said(list, NULL);
-}
-
 static void compare(const char *top, const char *job, int round)
 {
 	static struct names ours, gits;
@@ -272,25 +258,6 @@ static void compare(const char *top, const char *job, int round)
 }
 
 /* ---- rounds ---- */
-
-/* A repository "r" beside a home, whose git config names a file "users". */
-static char *make_repository(const char *scratch, bool folds)
-{
-	CLEANUP(free_text) char *home = path_join(scratch, "home");
-	char *top = path_join(scratch, "r");
-	CLEANUP(free_text)
-	char *make = xasprintf("git init -q '%s' && git -C '%s' config core.ignorecase %s && git "
-			       "config --global core.excludesFile '%s/users'",
-			       top, top, folds ? "true" : "false", scratch);
-
-	MUST(path_mkdirs(home, 0700, err));
-	setenv("HOME", home, 1);
-	setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
-	unsetenv("XDG_CONFIG_HOME");
-	unsetenv("GIT_CONFIG_GLOBAL");
-	free(said(make, NULL));
-	return top;
-}
 
 static char *random_folder(int depth)
 {

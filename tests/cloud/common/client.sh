@@ -35,6 +35,23 @@ each_says() {
 	has out.txt "bad  $VENDOR: "
 	has out.txt "$2"
 }
+# other_reasons URL_VARIABLE FAULTS: its API has no address, which is the network's fault; then it answers well, and has nothing to rent
+other_reasons() {
+	local root=${!1} host="api.$VENDOR.invalid"
+	printf -v "$1" %s "https://$host"
+	each_says 6 "$host cannot be found: is this machine on a network? ("
+	burst run
+	grep -qE "no network: $VENDOR: .*$host cannot be found: .*; next try in [0-9.]+s, giving up in [0-9.]+s \([0-9:]+ UTC\)\$" err.txt ||
+		complain "the wait: $(grep network: err.txt | tail -n 1)"
+	printf -v "$1" %s "$root"
+	answers '{}'
+	curl -qsS -X DELETE "$2" >/dev/null
+	sold_out
+	burst run --json
+	is "$STATUS" 4 "sold out"
+	is "$(json .error.code)" no_capacity code
+	has err.txt "another provider, or a longer wait can help"
+}
 
 # ---- many at once ----
 
