@@ -215,7 +215,6 @@ struct task {
 struct deferred {
 	struct deferred *next;
 	char *line;
-	size_t len;
 };
 
 struct client {
@@ -373,7 +372,7 @@ char *env_path(const struct agent *a, const char *name);
 
 /* Writes the file name of the image's Python behind all links ("python3.11"), or "" if there is
  * none. An environment works for one version only. Runs no program. */
-void python_of_image(const struct agent *a, char *name, size_t room);
+void python_of_image(char *name, size_t room);
 char *image_path(const struct agent *a, const char *key);
 
 /* Returns whether the environment is complete and its owner could have changed the image anyway. */
@@ -502,6 +501,12 @@ void check_volume(struct agent *a);
 bool volume_is_to_blame(struct agent *a, const char *words);
 
 /* ---- batches and their parts ---- */
+
+/* Begins an event of this segment. */
+struct str *segment_event(struct agent *a, const char *batch, const char *id, int try, bool ok);
+
+/* Begins an event of this batch. */
+struct str *batch_event(struct agent *a, const char *id, const char *state);
 
 void segment_failed(struct agent *a, const char *batch, const char *id, int try, const char *reason,
 		    const char *error);
@@ -642,9 +647,6 @@ pid_t checkpoint_prepare(struct agent *a, struct command *c, const char *task);
 void checkpoint_filled(struct agent *a, struct command *c, int status);
 void checkpoint_env(const struct command *c, struct env *env);
 
-/* The outputs of the command that has ended are copied and reported. */
-void checkpoint_settle(struct agent *a, const char *id);
-
 /* Takes the snapshots that are due. */
 void checkpoint_tick(struct agent *a);
 /* Returns true if this was the child that takes a snapshot. */
@@ -670,7 +672,8 @@ char *put_text(const struct json *op, const char *key);
 void start_forget(struct agent *a);
 void op_start(struct agent *a, const struct json *op);
 
-void task_start(struct agent *a, const char *kind, const struct json *op);
+/* `setup` and `install`. */
+void op_task(struct agent *a, const struct json *op);
 void task_exited(struct agent *a, int status);
 
 /* ---- clients.c ---- */

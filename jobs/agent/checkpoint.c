@@ -400,15 +400,10 @@ void checkpoint_read_start(struct agent *a, const struct json *op)
 static int run_checkpoints(struct agent *a)
 {
 	int all = open_folder(a->disk_fd, "checkpoint", true), of_run = -1;
-	DIR *d = all < 0 ? NULL : fdopendir(dup(all));
-	struct dirent *e;
-	while (d && (e = next_entry(d)))
-		if (strcmp(e->d_name, a->run))
-			remove_at(all, e->d_name);
-	if (d)
-		closedir(d);
-	if (all >= 0)
+	if (all >= 0) {
+		tidy_folder(all, "", a->run);
 		of_run = open_folder(all, a->run, true);
+	}
 	close_fd(&all);
 	return of_run;
 }
@@ -422,43 +417,19 @@ static int make_theirs(const struct agent *a, int dir, const char *name)
 	return theirs ? fchownat(dir, name, WORKER_UID, WORKER_UID, AT_SYMLINK_NOFOLLOW) : 0;
 }
 
-/* The snapshot that the folder was filled from is noted beside it: after a restart of the agent the
- * folder is kept only if it continues the same one. */
+/* The snapshot that the folder was filled from is noted beside it. */
 static char *seed_path(const struct agent *a, const char *id)
 {
 	return xasprintf("%s/checkpoint/%s/.%s.from", a->disk, a->run, id);
-}
-
-/* This file says that a command has the folder, and that its outputs are not all reported. */
-static char *open_path(const struct agent *a, const char *id)
-{
-	return xasprintf("%s/checkpoint/%s/.%s.open", a->disk, a->run, id);
-}
-
-void checkpoint_settle(struct agent *a, const char *id)
-{
-	char *path = open_path(a, id);
-	unlink(path);
-	free(path);
-}
-
-/* A folder that was cut off with its command may be ahead of the outputs that were reported. */
-static bool is_cut_off(const struct agent *a, const char *id)
-{
-	char *path = open_path(a, id);
-	bool cut_off = a->outputs && *a->outputs && access(path, F_OK) == 0;
-	free(path);
-	return cut_off;
 }
 
 static bool continues(const struct agent *a, const char *id, const struct json *given)
 {
 	struct str seed = {0};
 	char *path = seed_path(a, id);
-	bool same = !is_cut_off(a, id) &&
-		    (!given || !strcmp(json_text(given, "attempt", ""), a->attempt) ||
-		     (read_file(path, 64, &seed) == 0 &&
-		      !strcmp(str_text(&seed), json_text(given, "sha256", ""))));
+	bool same = !given || !strcmp(json_text(given, "attempt", ""), a->attempt) ||
+		    (read_file(path, 64, &seed) == 0 &&
+		     !strcmp(str_text(&seed), json_text(given, "sha256", "")));
 	str_free(&seed);
 	free(path);
 	return same;
@@ -518,9 +489,6 @@ static pid_t fill_begin(struct agent *a, struct command *c, int dir, const struc
 static void folder_ready(struct agent *a, struct command *c)
 {
 	struct checkpoint *k = &c->checkpoint;
-	char *path = open_path(a, c->id);
-	write_beside(path, "", 0600);
-	free(path);
 	k->began_ms = now_ms(a);
 	k->due_ms = k->began_ms + a->checkpoint_every_ms;
 }

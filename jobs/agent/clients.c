@@ -60,6 +60,7 @@ static void add_work(const struct agent *a, struct str *b)
 
 static void hello_send(struct agent *a, struct client *c)
 {
+	char zstd[PATH_MAX];
 	c->hello_due = false;
 	read_switch(a, a->switch_line, sizeof(a->switch_line));
 	struct str *b = notice_begin(a, "hello");
@@ -69,7 +70,7 @@ static void hello_send(struct agent *a, struct client *c)
 	js_text(b, "switch", a->switch_line);
 	js_int(b, "lease_left_s", lease_left_s(a));
 	add_gpus(a, b);
-	js_bool(b, "zstd", have_program("zstd"));
+	js_bool(b, "zstd", find_program("zstd", zstd));
 	js_text(b, "mode", a->detached ? "detached" : "attached");
 	js_bool(b, "separate", a->separate);
 	add_work(a, b);
@@ -153,9 +154,10 @@ static void op_revoke(struct agent *a, const struct json *op)
 	event_end(a);
 }
 
-static void op_mode(struct agent *a, const struct json *op, bool detached)
+/* `handover` and `takeover`. */
+static void op_mode(struct agent *a, const struct json *op)
 {
-	a->detached = detached;
+	bool detached = a->detached = !strcmp(json_text(op, "op", ""), "handover");
 	if (detached) {
 		a->lease_s = MAX(json_int(op, "lease_s", 600), (int64_t)10);
 		lease_renew(a, a->lease_s);
@@ -196,44 +198,21 @@ static void op_end(struct agent *a, const struct json *op)
 	end_pod(a, json_text(op, "reason", "the client says so"));
 }
 
-static void op_handover(struct agent *a, const struct json *op)
-{
-	op_mode(a, op, true);
-}
-
-static void op_takeover(struct agent *a, const struct json *op)
-{
-	op_mode(a, op, false);
-}
-
-static void op_setup(struct agent *a, const struct json *op)
-{
-	task_start(a, "setup", op);
-}
-
-static void op_install(struct agent *a, const struct json *op)
-{
-	task_start(a, "install", op);
-}
-
 static const struct {
 	const char *name;
 	void (*run)(struct agent *a, const struct json *op);
 	bool waits; /* wait for the setup or install that runs */
 } ops[] = {
-	{"renew", op_renew, false},       {"setup", op_setup, true},
-	{"install", op_install, true},    {"start", op_start, true},
-	{"batch", op_batch, false},       {"revoke", op_revoke, false},
-	{"handover", op_handover, false}, {"takeover", op_takeover, false},
-	{"end", op_end, false},           {"sync", op_sync, false},
-	{"halt", op_halt, false},
+	{"renew", op_renew, false},   {"setup", op_task, true},     {"install", op_task, true},
+	{"start", op_start, true},    {"batch", op_batch, false},   {"revoke", op_revoke, false},
+	{"handover", op_mode, false}, {"takeover", op_mode, false}, {"end", op_end, false},
+	{"sync", op_sync, false},     {"halt", op_halt, false},
 };
 
 static void defer(struct agent *a, const char *line, size_t len)
 {
 	struct deferred *d = xcalloc(1, sizeof(*d)), **at = &a->deferred;
 	d->line = xstrndup(line, len);
-	d->len = len;
 	while (*at)
 		at = &(*at)->next;
 	*at = d;
@@ -261,7 +240,7 @@ void obey_deferred(struct agent *a)
 	while (a->deferred && !a->task.kind) {
 		struct deferred *d = a->deferred, *rest = d->next;
 		a->deferred = NULL;
-		obey(a, d->line, d->len);
+		obey(a, d->line, strlen(d->line));
 		a->deferred = rest;
 		free(d->line);
 		free(d);

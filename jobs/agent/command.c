@@ -401,9 +401,7 @@ static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 	for (size_t i = 0; i < p->n; i++)
 		b->seg[p->at[i]].tries++;
 	if (!start_reported) {
-		struct str *e = event_begin(a, "batch");
-		js_text(e, "id", b->id);
-		js_text(e, "state", "started");
+		struct str *e = batch_event(a, b->id, "started");
 		js_int(e, "w", w->w);
 		js_int(e, "segments", (int64_t)p->n);
 		event_end(a);

@@ -125,15 +125,9 @@ void parent_close(struct parent *p)
 
 int open_below(int root, const char *path, struct stat *st)
 {
-	const char *name;
-	int dir = open_parent(root, path, false, &name);
-	if (dir < 0) {
-		if (errno == ENOTDIR)
-			errno = ELOOP;
-		return -1;
-	}
-	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	close_fd(&dir);
+	int fd = path_open_below(root, path, O_RDONLY);
+	if (fd < 0 && errno == ENOTDIR)
+		errno = ELOOP;
 	if (fd >= 0 && (fstat(fd, st) < 0 || !S_ISREG(st->st_mode))) {
 		close_fd(&fd);
 		errno = ELOOP;
@@ -144,8 +138,10 @@ int open_below(int root, const char *path, struct stat *st)
 int open_folder(int root, const char *path, bool make)
 {
 	const char *name;
-	int dir = open_parent(root, path, make, &name);
-	int fd = dir < 0 ? -1 : open_or_make(dir, name, make);
+	if (!make)
+		return path_open_below(root, path, O_RDONLY | O_DIRECTORY);
+	int dir = open_parent(root, path, true, &name);
+	int fd = dir < 0 ? -1 : open_or_make(dir, name, true);
 	close_fd(&dir);
 	return fd;
 }
@@ -158,18 +154,18 @@ struct dirent *next_entry(DIR *d)
 	return e;
 }
 
-int remove_inside(int fd)
+void tidy_folder(int dir, const char *begin, const char *but)
 {
-	fchmod(fd, 0700);
-	DIR *d = fdopendir(fd);
-	if (!d)
-		return close(fd), -1;
-	int failed = 0;
+	int copy = open_at(dir, ".");
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	struct dirent *e;
-	while ((e = next_entry(d)))
-		failed |= remove_at(fd, e->d_name);
-	closedir(d);
-	return failed;
+	while (d && (e = next_entry(d)))
+		if (!strncmp(e->d_name, begin, strlen(begin)) && (!but || strcmp(e->d_name, but)))
+			remove_at(dir, e->d_name);
+	if (d)
+		closedir(d);
+	else
+		close_fd(&copy);
 }
 
 int remove_at(int dir, const char *name)
@@ -471,18 +467,16 @@ int64_t uptime_s(void)
 	return s;
 }
 
-bool have_program(const char *name)
+bool find_program(const char *name, char file[PATH_MAX])
 {
 	const char *path = getenv("PATH");
-	char *copy = xstrdup(path ? path : ""), *save = NULL;
 	bool found = false;
-	for (char *dir = strtok_r(copy, ":", &save); dir && !found;
-	     dir = strtok_r(NULL, ":", &save)) {
-		char *file = xasprintf("%s/%s", dir, name);
-		found = access(file, X_OK) == 0;
-		free(file);
+	while (path && *path && !found) {
+		size_t len = strcspn(path, ":");
+		found = snprintf(file, PATH_MAX, "%.*s/%s", (int)len, path, name) < PATH_MAX &&
+			access(file, X_OK) == 0;
+		path += len + (path[len] == ':');
 	}
-	free(copy);
 	return found;
 }
 

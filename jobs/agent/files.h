@@ -4,6 +4,7 @@
 #define BURST_JOBS_AGENT_FILES_H
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,8 +66,8 @@ int open_folder(int root, const char *path, bool make);
 /* Skips "." and "..". Returns NULL at the end, and then errno is 0, or if it cannot be read. */
 struct dirent *next_entry(DIR *d);
 
-/* Removes everything in the folder `fd`, then closes fd. */
-int remove_inside(int fd);
+/* Removes what lies in the folder under names that begin so, but for one (NULL: all of it). */
+void tidy_folder(int dir, const char *begin, const char *but);
 
 /* Removes a file or a whole tree, however deep; removes links, never follows them. Returns 0 also
  * if it does not exist, else -1 with errno. */
@@ -133,7 +134,7 @@ int volume_flush(const struct place *place);
 /* ---- processors, memory, disks, programs, clocks ---- */
 
 int64_t uptime_s(void);
-bool have_program(const char *name);
+bool find_program(const char *name, char file[PATH_MAX]);
 int cpu_count(void);
 
 /* Opens the file of this process's control group that counts the processes which the kernel has

@@ -587,6 +587,14 @@ static void segment_lost(struct agent *a, struct job *j)
 	segment_wrong(a, j, "missing", strerror(saved));
 }
 
+/* Appends the path on the volume of what lies below P. */
+static void add_path(const struct agent *a, struct str *b, const char *key, const char *name)
+{
+	char *path = xasprintf("runs/%s/%s/%s", a->run, a->attempt, name);
+	js_text(b, key, path);
+	free(path);
+}
+
 /* Handles a segment that the worker reports as written. Checks that the file exists, reads its
  * kind, then copies it from the worker's folder to the volume. */
 static void job_segment(struct agent *a, struct job *j)
@@ -625,15 +633,9 @@ static void job_segment(struct agent *a, struct job *j)
 	if (j->claimed_sha256[0] && strcmp(j->claimed_sha256, hex))
 		return segment_wrong(a, j, "mismatch",
 				     "the file has another hash than the worker reported");
-	struct str *b = event_begin(a, "segment");
-	js_text(b, "id", j->id);
-	js_text(b, "batch", j->batch_id);
-	js_int(b, "try", j->try);
-	js_bool(b, "ok", true);
+	struct str *b = segment_event(a, j->batch_id, j->id, j->try, true);
 	js_text(b, "file", j->name);
-	char *path = xasprintf("runs/%s/%s/%s", a->run, a->attempt, j->name);
-	js_text(b, "path", path);
-	free(path);
+	add_path(a, b, "path", j->name);
 	js_int(b, "bytes", j->bytes);
 	js_text(b, "sha256", hex);
 	js_real(b, "seconds", j->seconds);
@@ -702,19 +704,17 @@ static void job_output(struct agent *a, struct job *j)
 		return;
 	if (has_changed(j))
 		return job_output_lost(a, j, "it was written while it was copied", false);
-	char *to = xasprintf("out/%s/%s", j->id, j->name);
-	int failed = job_output_close(a, j, to);
-	free(to);
-	if (failed)
-		return job_output_lost(a, j, strerror(errno), false);
-	char hex[65];
+	char hex[65], *to = xasprintf("out/%s/%s", j->id, j->name);
+	if (job_output_close(a, j, to) < 0) {
+		job_output_lost(a, j, strerror(errno), false);
+		return free(to);
+	}
 	sha_hex(&j->sha, hex);
 	struct str *b = event_begin(a, "output");
 	js_text(b, "id", j->id);
 	js_text(b, "name", j->name);
-	char *path = xasprintf("runs/%s/%s/out/%s/%s", a->run, a->attempt, j->id, j->name);
-	js_text(b, "path", path);
-	free(path);
+	add_path(a, b, "path", to);
+	free(to);
 	js_int(b, "bytes", j->bytes);
 	js_text(b, "sha256", hex);
 	event_end(a);
@@ -735,10 +735,7 @@ static void batch_halted(struct agent *a, const struct job *j)
 
 static void batch_done(struct agent *a, const struct job *j)
 {
-	struct str *b = event_begin(a, "batch");
-	js_text(b, "id", j->id);
-	js_text(b, "state", "done");
-	js_int(b, "busy_ms", j->ms);
+	js_int(batch_event(a, j->id, "done"), "busy_ms", j->ms);
 	event_end(a);
 }
 
@@ -760,19 +757,14 @@ static void job_command(struct agent *a, struct job *j)
 	if (j->code && !j->halted && volume_is_to_blame(a, j->name ? j->name : ""))
 		return;
 	remove_in_background(j->dir);
-	checkpoint_settle(a, j->id);
 	if (j->halted)
 		return job_done(a);
-	struct str *b = event_begin(a, "segment");
-	js_text(b, "id", j->id);
-	js_text(b, "batch", j->batch_id);
-	js_int(b, "try", j->try);
-	js_bool(b, "ok", j->code == 0 && !j->lost);
+	struct str *b = segment_event(a, j->batch_id, j->id, j->try, j->code == 0 && !j->lost);
+	char *log = xasprintf("%s.log", j->id);
 	js_int(b, "code", j->code);
 	js_int(b, "ms", j->ms);
 	js_int(b, "outputs", j->outputs);
-	char *log = xasprintf("runs/%s/%s/%s.log", a->run, a->attempt, j->id);
-	js_text(b, "log", log);
+	add_path(a, b, "log", log);
 	free(log);
 	if (j->code || j->lost) {
 		js_text(b, "reason", j->code ? "worker" : "missing");

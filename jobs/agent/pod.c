@@ -25,19 +25,11 @@
 
 /* ---- what the pod's image contains ---- */
 
-void python_of_image(const struct agent *a, char *name, size_t room)
+void python_of_image(char *name, size_t room)
 {
-	const char *path = env_get(&a->place.env, "PATH", "/usr/local/bin:/usr/bin:/bin");
 	char file[PATH_MAX], real[PATH_MAX];
-	*name = 0;
-	while (*path && !*name) {
-		size_t len = strcspn(path, ":");
-		if (snprintf(file, sizeof(file), "%.*s/python3", (int)len, path) <
-			    (int)sizeof(file) &&
-		    access(file, X_OK) == 0 && realpath(file, real))
-			snprintf(name, room, "%s", strrchr(real, '/') + 1);
-		path += len + (path[len] == ':');
-	}
+	bool there = find_program("python3", file) && realpath(file, real);
+	snprintf(name, room, "%s", there ? strrchr(real, '/') + 1 : "");
 }
 
 #define IMAGE_DIR "/usr/local/lib/burst"
@@ -385,6 +377,7 @@ void serve_disk(struct agent *a)
 		return;
 	remove_at(a->disk_fd, "work");
 	remove_at(a->disk_fd, "tree");
+	remove_at(a->disk_fd, "checkpoint");
 	int work = open_folder(a->disk_fd, "work", true);
 	for (size_t i = 0; work >= 0 && i < ARRAY_LEN(folders); i++) {
 		mkdirat(work, folders[i].name, folders[i].mode);
@@ -430,7 +423,7 @@ void serve_env(struct agent *a)
 		close_fd(&fd);
 	if (fd < 0)
 		return;
-	remove_inside(dup(fd));
+	tidy_folder(fd, "", NULL);
 	fchmod(fd, 0755);
 	a->env_fd = fd;
 	a->env_root = root;

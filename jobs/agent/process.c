@@ -341,8 +341,9 @@ static pid_t gpu_spawn(struct agent *a, const char *script, int *out)
 
 void gpu_query(struct agent *a)
 {
+	char file[PATH_MAX];
 	a->gpu_out = a->usage_out = -1;
-	if (!have_program("nvidia-smi"))
+	if (!find_program("nvidia-smi", file))
 		return;
 	a->gpu_pid =
 		gpu_spawn(a, "exec nvidia-smi --query-gpu=name --format=csv,noheader", &a->gpu_out);

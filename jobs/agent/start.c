@@ -71,18 +71,6 @@ static bool start_needs(const struct agent *a, const char *hash)
 	return fine;
 }
 
-/* Removes what an interrupted start left. */
-static void env_tidy(const struct agent *a)
-{
-	DIR *d = fdopendir(open_at(a->env_fd, "."));
-	struct dirent *e;
-	while (d && (e = next_entry(d)))
-		if (e->d_name[0] == '.')
-			remove_at(a->env_fd, e->d_name);
-	if (d)
-		closedir(d);
-}
-
 /* Unpacks an environment from its archive. result: "unpacked MS BYTES", or the reason for the log.
  */
 static bool start_unpack(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
@@ -91,7 +79,7 @@ static bool start_unpack(struct agent *a, const char *hash, const char *id, char
 	char *path = xasprintf("env/%s", hash),
 	     *there = xasprintf("%s/env/%s", a->place.volume, hash);
 	int64_t began_ms = clock_boot_ms(), bytes = 0;
-	env_tidy(a);
+	tidy_folder(a->env_fd, ".", NULL); /* what an interrupted start left */
 	bool fits = disk_fits(a->env_root),
 	     fine = fits &&
 		    archive_take(a->volume_fd, path, there, id, a->env_fd, hash, &bytes, why) == 0;
@@ -434,7 +422,7 @@ void op_start(struct agent *a, const struct json *op)
 		return start_begin(a, op); /* which reports what failed */
 	char python[32], words[160];
 	const char *wanted = json_text(op, "env_python", "");
-	python_of_image(a, python, sizeof(python));
+	python_of_image(python, sizeof(python));
 	if (*wanted && strcmp(wanted, python) != 0) {
 		snprintf(words, sizeof(words), "env was made with %.40s, and this image has %s",
 			 wanted, *python ? python : "no Python");
@@ -465,7 +453,7 @@ static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped
 		js_text(b, !strcmp(kind, "setup") ? "tree" : "kept", id);
 	if (ok && !strcmp(kind, "setup")) {
 		char python[32];
-		python_of_image(a, python, sizeof(python));
+		python_of_image(python, sizeof(python));
 		js_text(b, "python", python);
 	}
 	if (!ok)
@@ -512,9 +500,10 @@ static int task_script(struct agent *a, const char *file, const char *script, ui
 	return a->separate && uid ? chown(file, uid, uid) : 0;
 }
 
-void task_start(struct agent *a, const char *kind, const struct json *op)
+void op_task(struct agent *a, const struct json *op)
 {
 	struct task *t = &a->task;
+	const char *kind = json_text(op, "op", "");
 	const char *script = json_text(op, "script", ""), *hash = json_text(op, "hash", NULL);
 	bool setup = !strcmp(kind, "setup");
 	uid_t uid = setup && !json_yes(op, "root") && a->separate ? SETUP_UID : 0;

@@ -18,52 +18,40 @@
 
 /* ---- a walk of all folders of a tree ---- */
 
-/* Folders on one path that are open at a time, in each tree. To open every folder from the root
- * would cost a round trip for each part of its path, if the tree is on a network file system. */
-enum { LEVELS_OPEN = 8 };
-
 struct walk {
 	int root, to;
 	walk_entry *entry;
 	void *ctx;
-	char **left; /* folders that lie too deep below the last one that was opened from the root
-		      */
+	char **left; /* folders that are still to be visited */
 	size_t count, cap;
 };
 
-static int visit_folder(struct walk *v, int dir, int to, const char *folder, int level);
-
-static int visit_below(struct walk *v, const struct walked *w, int level)
+static int visit_entry(struct walk *v, const struct walked *w)
 {
-	if (level == LEVELS_OPEN) {
+	enum walk_step step = v->entry(v->ctx, w);
+	if (step == WALK_INTO) {
 		GROW(v->left, v->count, v->cap);
 		v->left[v->count++] = xstrdup(w->path);
-		return 0;
 	}
-	int dir = open_at(w->dir, w->name);
-	int to = dir < 0 || w->to < 0 ? -1 : open_at(w->to, w->name);
-	return visit_folder(v, dir, to, w->path, level + 1);
+	return step == WALK_STOP ? -1 : 0;
 }
 
-static int visit_entry(struct walk *v, int dir, int to, const char *folder, const struct dirent *e,
-		       int level)
+/* folder: "" is the root. Its descriptors are closed before the next one is visited: a tree can be
+ * deeper than a process has descriptors. */
+static int visit_folder(struct walk *v, const char *folder)
 {
-	char *path = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->d_name);
-	struct walked w = {dir, to, path, path + strlen(path) - strlen(e->d_name)};
-	enum walk_step step = v->entry(v->ctx, &w);
-	int failed = step == WALK_INTO ? visit_below(v, &w, level) : step == WALK_STOP ? -1 : 0;
-	free(path);
-	return failed;
-}
-
-/* Closes dir and to. */
-static int visit_folder(struct walk *v, int dir, int to, const char *folder, int level)
-{
+	const char *path = *folder ? folder : ".";
+	int dir = open_folder(v->root, path, false);
+	int to = dir < 0 || v->to < 0 ? -1 : open_folder(v->to, path, false);
 	DIR *d = dir < 0 || (v->to >= 0 && to < 0) ? NULL : fdopendir(dir);
 	struct dirent *e;
 	int failed = !d;
-	while (!failed && (e = next_entry(d)))
-		failed = visit_entry(v, dir, to, folder, e, level) < 0;
+	while (!failed && (e = next_entry(d))) {
+		char *below = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->d_name);
+		struct walked w = {dir, to, below, below + strlen(below) - strlen(e->d_name)};
+		failed = visit_entry(v, &w) < 0;
+		free(below);
+	}
 	failed = failed || errno; /* it could not be read to its end */
 	int saved = errno;
 	if (d)
@@ -75,21 +63,13 @@ static int visit_folder(struct walk *v, int dir, int to, const char *folder, int
 	return failed ? -1 : 0;
 }
 
-/* folder: "." or a path. */
-static int visit_from_root(struct walk *v, const char *folder)
-{
-	int dir = open_folder(v->root, folder, false);
-	int to = dir < 0 || v->to < 0 ? -1 : open_folder(v->to, folder, false);
-	return visit_folder(v, dir, to, strcmp(folder, ".") ? folder : "", 1);
-}
-
 int walk_tree(int root, int to, walk_entry *entry, void *ctx)
 {
 	struct walk v = {.root = root, .to = to, .entry = entry, .ctx = ctx};
-	int failed = visit_from_root(&v, ".");
+	int failed = visit_folder(&v, "");
 	while (v.count) {
 		char *next = v.left[--v.count];
-		failed = failed || visit_from_root(&v, next) < 0;
+		failed = failed || visit_folder(&v, next) < 0;
 		free(next);
 	}
 	free(v.left);

@@ -397,24 +397,18 @@ int agent_rm(int count, char **paths)
 
 /* ---- `send` ---- */
 
-static void send_error(const char *path, const char *error)
+/* error NULL: `bytes` bytes from `offset` on follow. */
+static int send_header(const char *path, const char *error, int64_t offset, int64_t bytes)
 {
 	struct str b = {0};
 	str_addc(&b, '{');
 	js_text(&b, "path", path);
-	js_text(&b, "error", error);
-	str_add(&b, "}\n");
-	fd_write_all(1, b.s, b.len);
-	str_free(&b);
-}
-
-static int send_header(const char *path, int64_t offset, int64_t bytes)
-{
-	struct str b = {0};
-	str_addc(&b, '{');
-	js_text(&b, "path", path);
-	js_int(&b, "offset", offset);
-	js_int(&b, "bytes", bytes);
+	if (error) {
+		js_text(&b, "error", error);
+	} else {
+		js_int(&b, "offset", offset);
+		js_int(&b, "bytes", bytes);
+	}
 	str_add(&b, "}\n");
 	int failed = fd_write_all(1, b.s, b.len);
 	str_free(&b);
@@ -463,14 +457,15 @@ static int send_file(const struct place *place, const struct json *ask)
 	struct stat st;
 	free(full);
 	if (fd < 0) {
-		send_error(path, *path ? strerror(errno) : "no path was given");
+		send_header(path, *path ? strerror(errno) : "no path was given", 0, 0);
 	} else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		send_error(path, "not a plain file");
+		send_header(path, "not a plain file", 0, 0);
 	} else {
 		int64_t rest = MAX((int64_t)st.st_size - offset, (int64_t)0);
 		length = length < 0 ? rest : MIN(length, rest);
-		result =
-			send_header(path, offset, length) < 0 ? -1 : send_bytes(fd, offset, length);
+		result = send_header(path, NULL, offset, length) < 0
+				 ? -1
+				 : send_bytes(fd, offset, length);
 	}
 	close_fd(&fd);
 	return result;

@@ -129,16 +129,30 @@ bool volume_is_to_blame(struct agent *a, const char *words)
 
 /* ---- batches, their parts, and what becomes of a part that failed ---- */
 
+struct str *segment_event(struct agent *a, const char *batch, const char *id, int try, bool ok)
+{
+	struct str *b = event_begin(a, "segment");
+	js_text(b, "id", id);
+	js_text(b, "batch", batch);
+	js_int(b, "try", try);
+	js_bool(b, "ok", ok);
+	return b;
+}
+
+struct str *batch_event(struct agent *a, const char *id, const char *state)
+{
+	struct str *b = event_begin(a, "batch");
+	js_text(b, "id", id);
+	js_text(b, "state", state);
+	return b;
+}
+
 void segment_failed(struct agent *a, const char *batch, const char *id, int try, const char *reason,
 		    const char *error)
 {
 	if (volume_is_to_blame(a, error))
 		return;
-	struct str *b = event_begin(a, "segment");
-	js_text(b, "id", id);
-	js_text(b, "batch", batch);
-	js_int(b, "try", try);
-	js_bool(b, "ok", false);
+	struct str *b = segment_event(a, batch, id, try, false);
 	js_text(b, "reason", reason);
 	js_text(b, "error", error);
 	event_end(a);
@@ -209,16 +223,6 @@ void batch_settled(struct agent *a, struct batch *b)
 	batch_free(b);
 }
 
-static void batch_retry_event(struct agent *a, const char *id, int w, const char *reason)
-{
-	struct str *b = event_begin(a, "batch");
-	js_text(b, "id", id);
-	js_text(b, "state", "retry");
-	js_int(b, "w", w);
-	js_text(b, "reason", reason);
-	event_end(a);
-}
-
 static struct part *part_unsettled(const struct batch *b, const struct part *p)
 {
 	struct part *rest = part_new(p->n, p->kills);
@@ -260,7 +264,10 @@ static void part_failed(struct agent *a, const struct worker *w, struct part *p,
 			segment_is_poison(a, b, s, reason, words);
 	}
 	if (rest->n && !b->seg[rest->at[0]].settled) {
-		batch_retry_event(a, b->id, w->w, says ? "crash" : reason);
+		struct str *event = batch_event(a, b->id, "retry");
+		js_int(event, "w", w->w);
+		js_text(event, "reason", says ? "crash" : reason);
+		event_end(a);
 		b->start_reported = false;
 		if (oom && in_flight > 1)
 			a->part_limit = (int64_t)in_flight / 2;

@@ -98,17 +98,26 @@ wait_for_end() {
 	done
 }
 
+# ends_agent [SIGNAL]: waits until it is gone.
+ends_agent() {
+	for pid in $(serve_pid); do kill "$@" "$pid"; done
+	for _ in $(seq 200); do
+		[ -z "$(serve_pid)" ] && break
+		sleep 0.05
+	done
+}
+
+another_agent() { # after the first one was killed
+	detach
+	ends_agent -9
+	attach 0
+}
+
 leave() {
 	tell '{"op":"end","reason":"test"}'
 	wait_for_end
 	detach
-	for pid in $(serve_pid); do
-		kill "$pid" 2>/dev/null
-		for _ in $(seq 200); do # what it has open is in use until then
-			kill -0 "$pid" 2>/dev/null || break
-			sleep 0.05
-		done
-	done
+	ends_agent # what it has open is in use until then
 }
 
 fail() {
@@ -164,11 +173,7 @@ start() { # WORKERS ENV HANG
 start_undead() {
 	echo "BURST_KILL_WAIT_S='1'" >>"$BURST_HOME/env"
 	detach
-	for pid in $(serve_pid); do kill "$pid"; done
-	for _ in $(seq 200); do
-		[ -z "$(serve_pid)" ] && break
-		sleep 0.05
-	done
+	ends_agent
 	attach 0
 	cat >"$dir/worker.py" <<-'E'
 		import ctypes, os, sys, time
@@ -203,10 +208,6 @@ run() {
 	attach 0
 	"test_$name"
 	leave
-	for _ in $(seq 100); do
-		[ -z "$(serve_pid)" ] && break
-		sleep 0.05
-	done
 	grep -hE 'Sanitizer|runtime error' "$BURST_HOME/agent.log" "$dir/stderr" 2>/dev/null && fail 'a sanitizer speaks'
 	[ "$fails" = "$failed_before" ] && echo "ok: $name"
 }
