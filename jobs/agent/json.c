@@ -58,25 +58,6 @@ static int hex4(const char *p)
 	return value;
 }
 
-static size_t utf8_put(char *to, unsigned code)
-{
-	if (code < 0x80)
-		return to[0] = (char)code, 1;
-	if (code < 0x800)
-		return to[0] = (char)(0xc0 | code >> 6), to[1] = (char)(0x80 | (code & 63)), 2;
-	if (code < 0x10000) {
-		to[0] = (char)(0xe0 | code >> 12);
-		to[1] = (char)(0x80 | (code >> 6 & 63));
-		to[2] = (char)(0x80 | (code & 63));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | code >> 18);
-	to[1] = (char)(0x80 | (code >> 12 & 63));
-	to[2] = (char)(0x80 | (code >> 6 & 63));
-	to[3] = (char)(0x80 | (code & 63));
-	return 4;
-}
-
 /* Reads the digits after "\u". Returns -1 for a lone surrogate, bad digits or U+0000. */
 static int json_unicode(struct json_doc *doc)
 {
@@ -97,7 +78,7 @@ static int json_unicode(struct json_doc *doc)
 	return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
-static int json_escape_char(struct json_doc *doc, char *to, size_t *len)
+static int json_escape_char(struct json_doc *doc, struct str *to)
 {
 	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
 	if (doc->p >= doc->end)
@@ -107,48 +88,42 @@ static int json_escape_char(struct json_doc *doc, char *to, size_t *len)
 		int code = json_unicode(doc);
 		if (code < 0)
 			return -1;
-		*len += utf8_put(to + *len, (unsigned)code);
+		str_add_utf8(to, (uint32_t)code);
 		return 0;
 	}
 	const char *at = c ? strchr(from, c) : NULL;
 	if (!at)
 		return -1;
-	to[(*len)++] = into[at - from];
+	str_addc(to, into[at - from]);
 	return 0;
 }
 
-/* Starts at the opening quote. Decodes in place: the text is never longer than its source. */
+/* Starts at the opening quote. */
 static char *json_text_at(struct json_doc *doc, size_t *out_len)
 {
-	const char *close = ++doc->p;
-	while (close < doc->end && *close != '"')
-		close += *close == '\\' && close + 1 < doc->end ? 2 : 1;
-	if (close >= doc->end)
-		return NULL;
-	char *to = doc_alloc(doc, (size_t)(close - doc->p) + 1);
-	size_t len = 0;
-	while (doc->p < close) {
+	CLEANUP(str_free) struct str text = STR_INIT;
+	for (doc->p++; doc->p < doc->end && *doc->p != '"';) {
 		unsigned char c = (unsigned char)*doc->p;
-		if (c < 0x20)
-			return NULL;
 		if (c == '\\') {
 			doc->p++;
-			if (json_escape_char(doc, to, &len) < 0)
+			if (json_escape_char(doc, &text) < 0)
 				return NULL;
 			continue;
 		}
-		size_t n = utf8_sequence((const unsigned char *)doc->p, (size_t)(close - doc->p));
+		size_t n = c < 0x20 ? 0
+				    : utf8_sequence((const unsigned char *)doc->p,
+						    (size_t)(doc->end - doc->p));
 		if (!n)
 			return NULL;
-		memcpy(to + len, doc->p, n);
-		len += n;
+		str_addn(&text, doc->p, n);
 		doc->p += n;
 	}
-	if (doc->p != close)
+	if (doc->p >= doc->end)
 		return NULL;
 	doc->p++;
-	to[len] = 0;
-	*out_len = len;
+	char *to = doc_alloc(doc, text.len + 1);
+	memcpy(to, str_text(&text), text.len);
+	*out_len = text.len;
 	return to;
 }
 
