@@ -375,16 +375,14 @@ static int archive_add(FILE *to, int from, const char *path, int64_t size, char 
 
 static int archive_fill(const struct listing *l, const struct archive *ar, int from, FILE *to)
 {
-	struct str head = {0};
-	char *part = xcalloc(1, SLICE);
+	CLEANUP(str_free) struct str head = {0};
+	CLEANUP(free_text) char *part = xcalloc(1, SLICE);
 	archive_head(l, ar, &head);
 	int failed = fwrite(head.s, 1, head.len, to) != head.len;
 	for (size_t i = 0; i < l->count && !failed; i++)
 		if (ar->list[i].offset >= 0)
 			failed = archive_add(to, from, l->list[i].path, ar->list[i].size, part) < 0;
 	failed = failed || fflush(to) == EOF || fsync(fileno(to)) < 0;
-	free(part);
-	str_free(&head);
 	return failed ? -1 : 0;
 }
 
@@ -535,7 +533,7 @@ static int archive_links(const struct moving *m, const char *there)
  * does not exist. there: the path of the tree whose archive is unpacked. */
 static int build_beside(struct moving m, int to, const char *name, const char *there)
 {
-	char *temp = xasprintf(".%s.%d", name, getpid());
+	CLEANUP(free_text) char *temp = xasprintf(".%s.%d", name, getpid());
 	remove_at(to, temp);
 	m.to = make_at(to, temp);
 	bool framed = m.to >= 0 && listing_frame(m.l, m.to) == 0 &&
@@ -546,7 +544,6 @@ static int build_beside(struct moving m, int to, const char *name, const char *t
 	int saved = errno;
 	remove_at(to, temp);
 	close_fd(&m.to);
-	free(temp);
 	errno = saved;
 	return result;
 }
@@ -603,7 +600,7 @@ int tree_keep(int from, uid_t owner, int root, const char *under, const char *na
 	size_t room = (l.count + 1) * 65;
 	char(*hashes)[65] = share_map(room);
 	int to = open_folder(root, under, true);
-	char *temp = xasprintf(".kept.%ld.%d", (long)time(NULL), getpid());
+	CLEANUP(free_text) char *temp = xasprintf(".kept.%ld.%d", (long)time(NULL), getpid());
 	int dir = to < 0 ? -1 : make_at(to, temp);
 	int failed = !hashes || dir < 0 || listing_frame(&l, dir) < 0;
 	if (!failed)
@@ -632,7 +629,6 @@ int tree_keep(int from, uid_t owner, int root, const char *under, const char *na
 	close_fd(&dir);
 	close_fd(&to);
 	listing_free(&l);
-	free(temp);
 	errno = saved;
 	return failed ? -1 : 0;
 }

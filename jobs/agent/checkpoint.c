@@ -425,13 +425,11 @@ static char *seed_path(const struct agent *a, const char *id)
 
 static bool continues(const struct agent *a, const char *id, const struct json *given)
 {
-	struct str seed = {0};
-	char *path = seed_path(a, id);
+	CLEANUP(str_free) struct str seed = {0};
+	CLEANUP(free_text) char *path = seed_path(a, id);
 	bool same = !given || !strcmp(json_text(given, "attempt", ""), a->attempt) ||
 		    (read_file(path, 64, &seed) == 0 &&
 		     !strcmp(str_text(&seed), json_text(given, "sha256", "")));
-	str_free(&seed);
-	free(path);
 	return same;
 }
 
@@ -466,7 +464,7 @@ static pid_t fill_begin(struct agent *a, struct command *c, int dir, const struc
 	struct filling *f = &a->filling;
 	struct stat st;
 	const char *path = json_text(given, "path", ""), *slash = strrchr(path, '/');
-	char *fresh = xasprintf(".%s.new", c->id);
+	CLEANUP(free_text) char *fresh = xasprintf(".%s.new", c->id);
 	pid_t pid = -1;
 	*f = (struct filling){.from = -1, .to = -1};
 	snprintf(f->sha256, sizeof(f->sha256), "%s", json_text(given, "sha256", ""));
@@ -482,7 +480,6 @@ static pid_t fill_begin(struct agent *a, struct command *c, int dir, const struc
 		trouble(a, c->id, "lost", strerror(errno), 0);
 	else
 		snprintf(c->checkpoint.seed, sizeof(c->checkpoint.seed), "%s", f->sha256);
-	free(fresh);
 	return pid > 0 ? pid : 0;
 }
 
@@ -498,7 +495,7 @@ pid_t checkpoint_prepare(struct agent *a, struct command *c, const char *task)
 	struct json_doc doc;
 	const struct json *given = json_get(json_read(&doc, task, strlen(task)), "checkpoint");
 	struct stat st;
-	int dir = run_checkpoints(a);
+	CLEANUP(close_fd) int dir = run_checkpoints(a);
 	pid_t pid = 0;
 	c->checkpoint.dir = xasprintf("%s/checkpoint/%s/%s", a->disk, a->run, c->id);
 	bool there = dir >= 0 && fstatat(dir, c->id, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -510,7 +507,6 @@ pid_t checkpoint_prepare(struct agent *a, struct command *c, const char *task)
 			 json_text(given, "sha256", ""));
 	if (!pid)
 		folder_ready(a, c);
-	close_fd(&dir);
 	json_free(&doc);
 	return pid;
 }
@@ -547,10 +543,9 @@ void checkpoint_env(const struct command *c, struct env *env)
 
 void checkpoint_forget(struct agent *a, const char *id)
 {
-	char *path = xasprintf("%s/checkpoint/%s/%s", a->disk, a->run, id);
+	CLEANUP(free_text) char *path = xasprintf("%s/checkpoint/%s/%s", a->disk, a->run, id);
 	if (access(path, F_OK) == 0)
 		remove_in_background(path);
-	free(path);
 }
 
 void checkpoint_free(struct command *c)
@@ -570,7 +565,7 @@ static void remove_older(struct agent *a)
 	DIR *d = dir < 0 ? NULL : fdopendir(dir);
 	struct dirent *e;
 	size_t len = strlen(v->id);
-	char *newest = xasprintf("%s.%lld", v->id, (long long)v->number);
+	CLEANUP(free_text) char *newest = xasprintf("%s.%lld", v->id, (long long)v->number);
 	while (d && (e = readdir(d)))
 		if (!strncmp(e->d_name, v->id, len) && e->d_name[len] == '.' &&
 		    !strchr(e->d_name + len + 1, '.') && strcmp(e->d_name, newest) != 0 &&
@@ -578,17 +573,15 @@ static void remove_older(struct agent *a)
 			unlinkat(dir, e->d_name, 0);
 	if (d)
 		closedir(d);
-	free(newest);
 }
 
 /* Gives the complete file its name. */
 static int keep(struct agent *a, int fd)
 {
 	int dir = open_folder(a->dir_fd, "checkpoint", true);
-	char *name = xasprintf("%s.%lld", a->save.id, (long long)a->save.number);
+	CLEANUP(free_text) char *name = xasprintf("%s.%lld", a->save.id, (long long)a->save.number);
 	int failed = dir < 0 || fsync(fd) < 0 || renameat(a->dir_fd, PART, dir, name) < 0;
 	close_fd(&dir);
-	free(name);
 	return failed ? -1 : 0;
 }
 
@@ -793,7 +786,7 @@ static void flushed(struct agent *a, bool fine)
 bool checkpoint_exited(struct agent *a, pid_t pid, int status)
 {
 	struct save *v = &a->save;
-	struct str text = {0};
+	CLEANUP(str_free) struct str text = {0};
 	const char *words;
 	if (!v->pid || pid != v->pid)
 		return false;
@@ -811,7 +804,6 @@ bool checkpoint_exited(struct agent *a, pid_t pid, int status)
 		else if (c)
 			save_answer(a, c, end, words);
 	}
-	str_free(&text);
 	return true;
 }
 

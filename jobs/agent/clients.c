@@ -33,13 +33,11 @@ void add_gpus(struct agent *a, struct str *b)
 
 void read_switch(struct agent *a, char *to, size_t room)
 {
-	char *file = xasprintf("%s/switch", a->place.home);
-	struct str text = {0};
+	CLEANUP(free_text) char *file = xasprintf("%s/switch", a->place.home);
+	CLEANUP(str_free) struct str text = {0};
 	if (read_file(file, room - 1, &text) == 0 && text.len)
 		text.s[strcspn(text.s, "\n")] = 0;
 	snprintf(to, room, "%s", str_text(&text));
-	str_free(&text);
-	free(file);
 }
 
 /* Appends how many workers are alive and which segments they hold, for a client that reconnects. */

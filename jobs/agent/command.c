@@ -332,9 +332,8 @@ void worker_exited(struct agent *a, struct worker *w, int status)
 		return;
 	if (!shrinks)
 		w->in_row++;
-	char *copy = xstrdup(words);
+	CLEANUP(free_text) char *copy = xstrdup(words);
 	worker_restart_or_fail(a, w, *copy ? copy : reason);
-	free(copy);
 }
 
 /* SIGKILL does not end it, so a driver or file system blocks it. Blame the machine, not a segment.

@@ -51,7 +51,7 @@ bool name_safe(const char *name)
 
 int mkdirs(const char *path, mode_t mode)
 {
-	char *copy = xstrdup(path);
+	CLEANUP(free_text) char *copy = xstrdup(path);
 	for (char *p = copy + 1; *p; p++) {
 		if (*p != '/')
 			continue;
@@ -60,7 +60,6 @@ int mkdirs(const char *path, mode_t mode)
 		*p = '/';
 	}
 	int failed = mkdir(copy, mode) < 0 && errno != EEXIST;
-	free(copy);
 	return failed ? -1 : 0;
 }
 
@@ -175,12 +174,11 @@ int remove_at(int dir, const char *name)
 
 int write_beside(const char *path, const char *text, mode_t mode)
 {
-	char *temp = xasprintf("%s.new", path);
+	CLEANUP(free_text) char *temp = xasprintf("%s.new", path);
 	int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
 	int failed = fd < 0 || fd_write_all(fd, text, strlen(text)) < 0;
 	close_fd(&fd);
 	failed = failed || rename(temp, path) < 0;
-	free(temp);
 	return failed ? -1 : 0;
 }
 
@@ -254,11 +252,10 @@ void set_aside(int root, const char *path)
 {
 	const char *name;
 	int dir = open_parent(root, path, false, &name);
-	char *aside = xasprintf(".%s.gone.%d", name, getpid());
+	CLEANUP(free_text) char *aside = xasprintf(".%s.gone.%d", name, getpid());
 	if (dir >= 0 && renameat(dir, name, dir, aside) == 0)
 		remove_at(dir, aside);
 	close_fd(&dir);
-	free(aside);
 }
 
 int make_pipe(int *read_end, int *write_end)
@@ -460,10 +457,9 @@ int volume_flush(const struct place *place)
 
 int64_t uptime_s(void)
 {
-	struct str text = {0};
+	CLEANUP(str_free) struct str text = {0};
 	int64_t s = read_file("/proc/uptime", 64, &text) == 0 && text.len ? atoll(text.s)
 									  : clock_boot_ms() / 1000;
-	str_free(&text);
 	return s;
 }
 
@@ -484,12 +480,11 @@ int cpu_count(void)
 {
 	cpu_set_t set;
 	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-	struct str text = {0};
+	CLEANUP(str_free) struct str text = {0};
 	long long quota, period;
 	if (read_file("/sys/fs/cgroup/cpu.max", 100, &text) == 0 && text.len &&
 	    sscanf(text.s, "%lld %lld", &quota, &period) == 2 && period > 0 && quota > 0)
 		count = (int)MIN((int64_t)count, MAX((quota + period - 1) / period, (long long)1));
-	str_free(&text);
 	return count;
 }
 
@@ -516,7 +511,7 @@ int oom_open(void)
 		const char *key, *top, *name;
 	} hierarchies[] = {{"0::", "/sys/fs/cgroup", "memory.events"},
 			   {":memory:", "/sys/fs/cgroup/memory", "memory.oom_control"}};
-	struct str groups = {0};
+	CLEANUP(str_free) struct str groups = {0};
 	int fd = -1;
 	read_file("/proc/self/cgroup", 4096, &groups);
 	for (size_t i = 0; i < 2 * ARRAY_LEN(hierarchies) && fd < 0; i++) {
@@ -526,7 +521,6 @@ int oom_open(void)
 		fd = open(file, O_RDONLY | O_CLOEXEC);
 		free(file);
 	}
-	str_free(&groups);
 	return fd;
 }
 

@@ -28,6 +28,11 @@ struct sha256;
 /* Keeps errno. Does nothing if *fd is -1; sets it to -1. */
 void close_fd(int *fd);
 
+static inline void close_fd_cleanup(int *fd)
+{
+	close_fd(fd);
+}
+
 /* Returns whether `path` is relative and stays in its folder: no "..", ".", empty part or leading
  * '/'. */
 bool path_inside(const char *path);

@@ -100,20 +100,18 @@ static void output_forget(struct command *c, const char *name)
 static bool is_input(const struct agent *a, const char *name, const struct stat *st)
 {
 	struct stat was;
-	char *path = a->code ? xasprintf("%s/%s", a->code, name) : NULL;
+	CLEANUP(free_text) char *path = a->code ? xasprintf("%s/%s", a->code, name) : NULL;
 	bool same = path && lstat(path, &was) == 0 &&
 		    ((S_ISLNK(st->st_mode) && S_ISLNK(was.st_mode)) ||
 		     (was.st_size == st->st_size && was.st_mtim.tv_sec == st->st_mtim.tv_sec &&
 		      was.st_mtim.tv_nsec == st->st_mtim.tv_nsec));
-	free(path);
 	return same;
 }
 
 static void output_log(struct agent *a, const struct command *c, const char *name, const char *what)
 {
-	char *line = xasprintf("output %s: %s", name, what);
+	CLEANUP(free_text) char *line = xasprintf("output %s: %s", name, what);
 	event_log(a, 0, c->id, line, strlen(line));
-	free(line);
 }
 
 /* Reports a matching file whose name cannot be fetched. */
@@ -229,7 +227,7 @@ static void watch_add(struct command *c, const char *folder, int fd)
 {
 	if (c->notify < 0 || c->blind)
 		return;
-	char *path = xasprintf("/proc/self/fd/%d/.", fd);
+	CLEANUP(free_text) char *path = xasprintf("/proc/self/fd/%d/.", fd);
 	int wd = c->watches < WATCHES_MAX
 			 ? inotify_add_watch(c->notify, path,
 					     IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR |
@@ -239,7 +237,6 @@ static void watch_add(struct command *c, const char *folder, int fd)
 		watch_is(c, wd, folder);
 	else
 		c->blind = true;
-	free(path);
 }
 
 struct folders { /* still to be visited */
@@ -397,7 +394,7 @@ static void watched_event(struct agent *a, struct command *c, const struct inoti
 	if (e->wd < 0 || e->wd >= c->watches || !c->watched[e->wd] || !e->len)
 		return;
 	const char *folder = c->watched[e->wd];
-	char *name = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->name);
+	CLEANUP(free_text) char *name = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->name);
 	int fd = command_folder(c, folder);
 	struct stat st;
 	bool moved = e->mask & IN_MOVED_TO;
@@ -408,7 +405,6 @@ static void watched_event(struct agent *a, struct command *c, const struct inoti
 	else if (st.st_mode)
 		file_event(a, c, name, e->mask, &st);
 	close_fd(&fd);
-	free(name);
 }
 
 /* A process that has just ended has closed its files, and the events of that may come before the
@@ -590,9 +586,8 @@ static void segment_lost(struct agent *a, struct job *j)
 /* Appends the path on the volume of what lies below P. */
 static void add_path(const struct agent *a, struct str *b, const char *key, const char *name)
 {
-	char *path = xasprintf("runs/%s/%s/%s", a->run, a->attempt, name);
+	CLEANUP(free_text) char *path = xasprintf("runs/%s/%s/%s", a->run, a->attempt, name);
 	js_text(b, key, path);
-	free(path);
 }
 
 /* Handles a segment that the worker reports as written. Checks that the file exists, reads its

@@ -44,13 +44,12 @@ char *image_path(const struct agent *a, const char *key)
 
 bool image_has(const struct agent *a, const char *key)
 {
-	struct str text = {0};
+	CLEANUP(str_free) struct str text = {0};
 	struct stat st;
 	char *path = image_path(a, key), *file = xasprintf("%s/.burst-key", path);
 	bool there = sha256_is_hex(key) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
 		     (st.st_uid == 0 || st.st_uid == getuid()) &&
 		     read_file(file, 100, &text) == 0 && !strncmp(str_text(&text), key, 64);
-	str_free(&text);
 	free(file);
 	free(path);
 	return there;
@@ -58,7 +57,7 @@ bool image_has(const struct agent *a, const char *key)
 
 void add_image(const struct agent *a, struct str *b)
 {
-	char *path = image_path(a, "");
+	CLEANUP(free_text) char *path = image_path(a, "");
 	DIR *d = opendir(path);
 	struct dirent *e;
 	int count = 0;
@@ -72,7 +71,6 @@ void add_image(const struct agent *a, struct str *b)
 	str_addc(b, ']');
 	if (d)
 		closedir(d);
-	free(path);
 }
 
 /* ---- measurements of workers for the next pod, in cache/probe.jsonl on the volume ---- */
@@ -112,7 +110,7 @@ static void probe_write(const struct agent *a, int root, const char *path, struc
 {
 	const char *name;
 	int dir = open_parent(root, path, true, &name);
-	char *temp = xasprintf(".%s.%s", name, a->attempt);
+	CLEANUP(free_text) char *temp = xasprintf(".%s.%s", name, a->attempt);
 	int fd = dir < 0 ? -1
 			 : openat(dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 				  0644);
@@ -121,7 +119,6 @@ static void probe_write(const struct agent *a, int root, const char *path, struc
 	if (!written || renameat(dir, temp, dir, name) < 0)
 		unlinkat(dir, temp, 0);
 	close_fd(&dir);
-	free(temp);
 }
 
 static char *probe_path(const struct agent *a)
@@ -131,7 +128,7 @@ static char *probe_path(const struct agent *a)
 
 void probe_bring(struct agent *a)
 {
-	struct str list = {0};
+	CLEANUP(str_free) struct str list = {0};
 	char *path = probe_path(a), *whole = xasprintf("%s/%s", a->disk, path);
 	probe_read(a->volume_fd, &list);
 	if (list.len)
@@ -139,7 +136,6 @@ void probe_bring(struct agent *a)
 	env_set(&a->start_env, "BURST_PROBE", whole);
 	free(whole);
 	free(path);
-	str_free(&list);
 }
 
 void probe_keep(struct agent *a, const struct json *hello)
@@ -204,13 +200,13 @@ void env_user(const struct agent *a, struct env *env, uid_t uid)
 			env_set(env, "HOME", a->place.home);
 		return;
 	}
+	CLEANUP(free_text)
 	char *home = xasprintf("%s/work/%s", a->disk, uid == SETUP_UID ? "setup-home" : "home");
 	for (size_t i = 0; i < ARRAY_LEN(roots); i++)
 		env_unset(env, roots[i]);
 	env_set(env, "HOME", home);
 	env_set(env, "USER", uid == SETUP_UID ? "burst-setup" : "burst-worker");
 	env_set(env, "LOGNAME", uid == SETUP_UID ? "burst-setup" : "burst-worker");
-	free(home);
 }
 
 void worker_env(struct agent *a, struct env *env, int w)
@@ -279,7 +275,7 @@ static void passwd_add(struct agent *a)
 		const char *name, *home;
 	} users[] = {{WORKER_UID, "burst-worker", "home"},
 		     {SETUP_UID, "burst-setup", "setup-home"}};
-	struct str text = {0};
+	CLEANUP(str_free) struct str text = {0};
 	if (!env_is_container(&a->place.env) || read_file("/etc/passwd", 1 << 20, &text) < 0)
 		return;
 	int fd = open("/etc/passwd", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
@@ -293,14 +289,13 @@ static void passwd_add(struct agent *a)
 		free(id);
 	}
 	close_fd(&fd);
-	str_free(&text);
 }
 
 /* Returns whether the agent can switch users and the new user can work in the workers' folders. */
 static bool can_separate(struct agent *a)
 {
 	int status = 1;
-	char *home = work_path(a, "home");
+	CLEANUP(free_text) char *home = work_path(a, "home");
 	pid_t pid = geteuid() ? -1 : fork();
 	if (pid == 0) {
 		if (child_switch(a, WORKER_UID) < 0 || chdir(a->out_dir) < 0 ||
@@ -308,7 +303,6 @@ static bool can_separate(struct agent *a)
 			_exit(1);
 		_exit(0);
 	}
-	free(home);
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
@@ -460,12 +454,10 @@ static int64_t first_lease_end(const struct agent *a, int64_t end)
 {
 	int64_t late = atoll(env_get(&a->place.env, "BURST_LATE_START_S", "0")),
 		lease = atoll(env_get(&a->place.env, "BURST_LEASE_S", "0"));
-	char *file = xasprintf("%s/born", a->place.home);
-	struct str text = {0};
+	CLEANUP(free_text) char *file = xasprintf("%s/born", a->place.home);
+	CLEANUP(str_free) struct str text = {0};
 	if (late > 0 && read_file(file, 40, &text) == 0 && text.len)
 		end = MAX(end, MIN((int64_t)atoll(text.s) + late, end + lease));
-	str_free(&text);
-	free(file);
 	return end;
 }
 
@@ -477,13 +469,12 @@ void lease_find(struct agent *a)
 		first = a->hard_end_s ? a->hard_end_s : time(NULL) + 600;
 	a->lease_end_up_s = uptime_s() + first_lease_end(a, first) - time(NULL);
 	char *file = xasprintf("%s/lease", a->place.home), who[64];
-	struct str text = {0};
+	CLEANUP(str_free) struct str text = {0};
 	long long wall, up;
 	if (read_file(file, 200, &text) == 0 && text.len &&
 	    sscanf(text.s, "%63s %lld %lld", who, &wall, &up) == 3 && !strcmp(who, a->attempt) &&
 	    wall > 0 && wall < 1ll << 40)
 		a->lease_end_up_s = MIN((int64_t)up, uptime_s() + (int64_t)wall - time(NULL));
-	str_free(&text);
 	free(file);
 }
 

@@ -25,13 +25,12 @@
 void remove_in_background(const char *dir)
 {
 	static unsigned gone;
-	char *aside = xasprintf("%s.gone.%u.%d", dir, gone++, getpid());
+	CLEANUP(free_text) char *aside = xasprintf("%s.gone.%u.%d", dir, gone++, getpid());
 	bool moved = rename(dir, aside) == 0;
 	if (fork() == 0) {
 		remove_at(AT_FDCWD, moved ? aside : dir);
 		_exit(0);
 	}
-	free(aside);
 }
 
 static void child_fail(const char *what, const char *name)
@@ -62,13 +61,12 @@ static void child_offer_to_oom(void)
 /* Copies the kept tree, or nothing if it does not match the client's id. */
 static void child_take_kept(const struct agent *a, const char *id)
 {
-	char *path = xasprintf("debs/%s", id);
+	CLEANUP(free_text) char *path = xasprintf("debs/%s", id);
 	int work = open_folder(a->disk_fd, "work", false);
 	remove_at(work, "kept");
 	if (sha256_is_hex(id) && tree_take(a->volume_fd, path, id, work, "kept") != TAKEN)
 		dprintf(2, "burst-agent: the packages that were kept are not what they were\n");
 	close_fd(&work);
-	free(path);
 }
 
 /* Dies with the agent, also if that has died since the fork. */

@@ -75,10 +75,9 @@ static void report_alive(struct agent *a)
 /* Its start script was told that the container ends: a spot pod is taken back, for example. */
 static bool machine_ends(struct agent *a)
 {
-	char *file = xasprintf("%s/leaving", a->place.home);
+	CLEANUP(free_text) char *file = xasprintf("%s/leaving", a->place.home);
 	if (unlink(file) == 0)
 		a->left_ms = now_ms(a);
-	free(file);
 	return a->left_ms && now_ms(a) - a->left_ms < LEAVING_MS;
 }
 

@@ -59,13 +59,12 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 static bool start_needs(const struct agent *a, const char *hash)
 {
 	char *path = env_path(a, hash), *file = xasprintf("%s/.burst-needs", path);
-	struct str text = {0};
+	CLEANUP(str_free) struct str text = {0};
 	bool fine = read_file(file, PATH_MAX, &text) < 0 || !text.len;
 	if (!fine) {
 		text.s[strcspn(text.s, "\n")] = 0;
 		fine = access(text.s, F_OK) == 0;
 	}
-	str_free(&text);
 	free(file);
 	free(path);
 	return fine;
@@ -150,7 +149,7 @@ static int start_check(struct agent *a)
 	const struct json *op = json_read(&doc, a->task.op, strlen(a->task.op));
 	const char *hash = json_text(op, "env_hash", ""), *id = json_text(op, "env_tree", ""),
 		   *image = json_text(op, "env_image", "");
-	char *dir = xasprintf("tree/%d", a->starts + 1);
+	CLEANUP(free_text) char *dir = xasprintf("tree/%d", a->starts + 1);
 	int to = open_folder(a->disk_fd, dir, true);
 	bool fine = to >= 0;
 	if (!fine)
@@ -163,7 +162,6 @@ static int start_check(struct agent *a)
 		printf("env is missing in this image");
 	fflush(stdout);
 	json_free(&doc);
-	free(dir);
 	close_fd(&to);
 	return fine ? 0 : 1;
 }
@@ -259,14 +257,15 @@ static void start_read_env(struct agent *a, const struct json *op)
 {
 	const char *hash = json_text(op, "env_hash", ""), *image = json_text(op, "env_image", "");
 	env_add_object(&a->start_env, json_get(op, "env"));
-	char *kit = start_tree(a, json_text(op, "kit", ""));
-	char *prepared = *image ? image_path(a, image) : *hash ? env_path(a, hash) : NULL;
+	CLEANUP(free_text) char *kit = start_tree(a, json_text(op, "kit", ""));
+	CLEANUP(free_text)
+	char *prepared = *image  ? image_path(a, image)
+			 : *hash ? env_path(a, hash)
+				 : NULL;
 	a->code = start_tree(a, json_text(op, "code", ""));
 	start_folder(a, "BURST_KIT", kit);
 	start_folder(a, "BURST_CODE", a->code);
 	start_folder(a, "BURST_ENV", prepared);
-	free(kit);
-	free(prepared);
 }
 
 static void start_read_outputs(struct agent *a, const struct json *op)
@@ -307,10 +306,9 @@ static void start_lacks(struct agent *a, const char *result)
 
 static void trees_remove(struct agent *a, int number)
 {
-	char *dir = xasprintf("%s/tree/%d", a->disk, number);
+	CLEANUP(free_text) char *dir = xasprintf("%s/tree/%d", a->disk, number);
 	if (number > 0 && access(dir, F_OK) == 0)
 		remove_in_background(dir);
-	free(dir);
 }
 
 /* Returns whether idle workers with the same settings exist: they serve like new ones. */
@@ -480,10 +478,9 @@ static void task_env(struct agent *a, struct env *env, uid_t uid)
 		free(kept);
 		return;
 	}
-	char *final = env_path(a, t->hash);
+	CLEANUP(free_text) char *final = env_path(a, t->hash);
 	env_set(env, "BURST_ENV", t->build);
 	env_set(env, "BURST_ENV_FINAL", final);
-	free(final);
 }
 
 /* Waits for the packages that the start script installs: only one package manager can run at a

@@ -205,10 +205,9 @@ static void text_hash(const char *text, size_t len, char hex[65])
 
 void listing_id(const struct listing *l, char hex[65])
 {
-	struct str text = {0};
+	CLEANUP(str_free) struct str text = {0};
 	listing_text(l, &text);
 	text_hash(text.s, text.len, hex);
-	str_free(&text);
 }
 
 /* Reads one line without its newline. Returns -1 if it is invalid. */
@@ -256,7 +255,7 @@ int listing_parse(struct listing *l, char *text, size_t len)
 int listing_read(struct listing *l, int dir, const char *id)
 {
 	struct stat st;
-	struct str text = {0};
+	CLEANUP(str_free) struct str text = {0};
 	char hex[65];
 	*l = (struct listing){0};
 	int fd = open_below(dir, LISTING_NAME, &st);
@@ -270,7 +269,6 @@ int listing_read(struct listing *l, int dir, const char *id)
 	if (failed && errno == ELOOP)
 		errno = EBADMSG;
 	close_fd(&fd);
-	str_free(&text);
 	return failed ? -1 : 0;
 }
 
@@ -361,6 +359,7 @@ static int copy_bytes(int from, int to)
 static int copy_plain(int from, int to, const char *name, const struct stat *st)
 {
 	int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(close_fd)
 	int out = in < 0 ? -1
 			 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 				  st->st_mode & 0777);
@@ -371,7 +370,6 @@ static int copy_plain(int from, int to, const char *name, const struct stat *st)
 		futimens(out, (struct timespec[]){st->st_atim, st->st_mtim});
 	}
 	close_fd(&in);
-	close_fd(&out);
 	return failed ? -1 : 0;
 }
 

@@ -247,7 +247,7 @@ int agent_tree(int argc, char **argv)
 	umask(022);
 	signal(SIGPIPE, SIG_IGN);
 	args.volume = place.volume;
-	char *path = on_volume(&place, args.dir);
+	CLEANUP(free_text) char *path = on_volume(&place, args.dir);
 	mkdirs(place.volume, 0755);
 	int volume = open(place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int dir = volume < 0 ? -1 : open_folder(volume, args.dir, true);
@@ -259,7 +259,6 @@ int agent_tree(int argc, char **argv)
 		status = tree_into(&place, dir, &args);
 	close_fd(&dir);
 	close_fd(&volume);
-	free(path);
 	place_free(&place);
 	return status;
 }
@@ -275,7 +274,7 @@ int agent_copy(const char *path, const char *to)
 	/* the folder may allow entry but no listing */
 	int volume = open(place.volume, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int into = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC), tree = -1;
-	char *temp = xasprintf(".burst-copy.%d", getpid());
+	CLEANUP(free_text) char *temp = xasprintf(".burst-copy.%d", getpid());
 	enum taken taken = volume < 0 || into < 0 ? TAKEN_FAILED
 			   : !path_is_safe(path) || !id || !sha256_is_hex(id + 1)
 				   ? TAKEN_MISSING
@@ -294,7 +293,6 @@ int agent_copy(const char *path, const char *to)
 	close_fd(&tree);
 	close_fd(&into);
 	close_fd(&volume);
-	free(temp);
 	place_free(&place);
 	return taken == TAKEN ? 0 : 1;
 }
@@ -320,7 +318,7 @@ int agent_ls(const char *path)
 {
 	struct place place = {0};
 	place_load(&place);
-	char *full = on_volume(&place, path);
+	CLEANUP(free_text) char *full = on_volume(&place, path);
 	DIR *d = opendir(full);
 	struct dirent *e;
 	if (!d)
@@ -349,7 +347,6 @@ int agent_ls(const char *path)
 	int failed = !d;
 	if (d)
 		closedir(d);
-	free(full);
 	place_free(&place);
 	return failed;
 }
@@ -360,12 +357,11 @@ int agent_ls(const char *path)
 static int remove_whole(int dir, const char *path, const char *name)
 {
 	struct stat st;
-	char *aside = xasprintf(".%s.gone.%d", name, getpid());
+	CLEANUP(free_text) char *aside = xasprintf(".%s.gone.%d", name, getpid());
 	bool moves = (!strncmp(path, "code/", 5) || !strncmp(path, "env/", 4)) && name[0] != '.' &&
 		     fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
 		     renameat(dir, name, dir, aside) == 0;
 	int failed = remove_at(dir, moves ? aside : name);
-	free(aside);
 	return failed;
 }
 
@@ -400,7 +396,7 @@ int agent_rm(int count, char **paths)
 /* error NULL: `bytes` bytes from `offset` on follow. */
 static int send_header(const char *path, const char *error, int64_t offset, int64_t bytes)
 {
-	struct str b = {0};
+	CLEANUP(str_free) struct str b = {0};
 	str_addc(&b, '{');
 	js_text(&b, "path", path);
 	if (error) {
@@ -411,7 +407,6 @@ static int send_header(const char *path, const char *error, int64_t offset, int6
 	}
 	str_add(&b, "}\n");
 	int failed = fd_write_all(1, b.s, b.len);
-	str_free(&b);
 	return failed;
 }
 
@@ -428,7 +423,7 @@ static ssize_t read_patiently(int fd, void *to, size_t len, int64_t offset, int 
 
 int send_bytes(int fd, int64_t offset, int64_t left)
 {
-	char *part = xcalloc(1, SLICE);
+	CLEANUP(free_text) char *part = xcalloc(1, SLICE);
 	int failed = 0, tries = 20;
 	posix_fadvise(fd, offset, left, POSIX_FADV_SEQUENTIAL);
 	while (left > 0 && !failed) {
@@ -442,7 +437,6 @@ int send_bytes(int fd, int64_t offset, int64_t left)
 		offset += n;
 		left -= n;
 	}
-	free(part);
 	return failed;
 }
 
@@ -488,7 +482,7 @@ int send_lines(const struct place *place, struct str *in)
 int agent_send(void)
 {
 	struct place place = {0};
-	struct str in = {0};
+	CLEANUP(str_free) struct str in = {0};
 	char part[16 << 10];
 	ssize_t n;
 	int failed = 0;
@@ -501,7 +495,6 @@ int agent_send(void)
 			str_addn(&in, part, (size_t)n);
 		failed = send_lines(&place, &in) < 0;
 	}
-	str_free(&in);
 	place_free(&place);
 	return failed ? 1 : 0;
 }

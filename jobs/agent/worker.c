@@ -66,13 +66,12 @@ enum {
 /* Returns false if the volume is full, with errno. */
 static bool write_zeros(int fd, int64_t bytes)
 {
-	char *zeros = xcalloc(1, PROBE_PIECE);
+	CLEANUP(free_text) char *zeros = xcalloc(1, PROBE_PIECE);
 	bool fine = true;
 	for (; fine && bytes > 0; bytes -= PROBE_PIECE)
 		fine = fd_write_all(fd, zeros, PROBE_PIECE) == 0;
 	fine = fine ||
 	       errno == EFBIG; /* a limit on file size does not mean that the volume is full */
-	free(zeros);
 	return fine && fsync(fd) == 0;
 }
 
