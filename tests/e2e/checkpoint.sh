@@ -62,36 +62,11 @@ t_outputs_apart_on_a_volume() {
 
 # ---- clients and agents that end ----
 
-t_outputs_apart_and_the_client_is_killed() { # and the pod is gone meanwhile; or another agent runs there
+client_is_killed_and_resumed() { # client_is_killed_and_resumed STEPS: and the pod is gone meanwhile; with a volume and without
 	local how
 	for how in "" "$VOLUME"; do
 		rm -rf out state err*.txt out*.txt
-		outputs_apart
-		checkpoint_config "$how"
-		burst_bg run -v
-		reclaimed 3 -- kill_it
-		pod_dies
-		mv err.txt err1.txt
-		mv out.txt out1.txt
-		LIMIT=120 burst resume -v
-		all_steps_once
-	done
-}
-t_outputs_apart_and_the_agent_is_killed() {
-	outputs_apart
-	checkpoint_config
-	burst_bg run -v
-	reclaimed 2 5 -- kill_in_pods KILL "burst-agent.* serve"
-	burst_wait
-	all_steps_once
-	is "$(ledger 'select count(*) from pod')" 1 pods
-}
-
-t_client_is_killed_and_resumed() { # and the pod is gone meanwhile
-	local how
-	for how in "" "$VOLUME"; do
-		rm -rf out state err*.txt out*.txt
-		ten_steps
+		"$1"
 		checkpoint_config "$how"
 		burst_bg run -v
 		reclaimed 3 -- kill_it
@@ -102,6 +77,24 @@ t_client_is_killed_and_resumed() { # and the pod is gone meanwhile
 		all_steps_once
 		has err.txt "continues from its checkpoint"
 	done
+}
+t_client_is_killed_and_resumed() { client_is_killed_and_resumed ten_steps; }
+t_outputs_apart_and_the_client_is_killed() { client_is_killed_and_resumed outputs_apart; }
+agent_is_killed() { # another one runs on the same pod
+	checkpoint_config
+	burst_bg run -v
+	reclaimed 2 5 -- kill_in_pods KILL "burst-agent.* serve"
+	burst_wait
+	all_steps_once
+	is "$(ledger 'select count(*) from pod')" 1 pods
+}
+t_agent_is_killed() { # it begins from the last save
+	ten_steps
+	agent_is_killed
+}
+t_outputs_apart_and_the_agent_is_killed() {
+	outputs_apart
+	agent_is_killed
 }
 computed_up_to() { grep -qE "\| computed $1\$" err.txt out.txt; }
 seldom() { STEPS=${STEPS/checkpoint = \"1s\"/checkpoint = \"1h\"}; } # saves only when something ends
@@ -121,7 +114,8 @@ t_interrupted_and_resumed() { # with a volume and without: what it had done when
 		mv err.txt err1.txt
 		mv out.txt out1.txt
 		LIMIT=120 burst resume -v
-		BLOWS=1 SEED=none all_steps_once
+		SAVED=(2) SEED=none
+		all_steps_once
 		has err.txt "continues from its checkpoint"
 	done
 }
@@ -144,19 +138,11 @@ t_asked_to_end() { # SIGTERM from the vendor: what it had done then is saved, al
 			wait_for 30 "step 3" computed_up_to 3
 			told_and_dead 3
 			burst_wait
-			BLOWS=2 SEED=none all_steps_once
+			SAVED=(3) SEED=none
+			all_steps_once
 			has err.txt "continues from its checkpoint"
 		done
 	done
-}
-t_agent_is_killed() { # another one on the same pod finds the folder as it was
-	ten_steps
-	checkpoint_config
-	burst_bg run -v
-	reclaimed 2 5 -- kill_in_pods KILL "burst-agent.* serve"
-	burst_wait
-	all_steps_once
-	is "$(ledger 'select count(*) from pod')" 1 pods
 }
 t_a_command_that_fails_is_resumed() { # from what it had saved when it failed, not from its last interval
 	ten_steps 0.1
@@ -168,7 +154,8 @@ t_a_command_that_fails_is_resumed() { # from what it had saved when it failed, n
 	mv err.txt err1.txt
 	mv out.txt out1.txt
 	burst resume -v
-	BLOWS=0 SEED=none all_steps_once
+	SAVED=() SEED=none
+	all_steps_once
 	is "$(computed)" 10 "steps computed"
 }
 t_a_new_run_begins_anew() { # a checkpoint belongs to its run
@@ -211,7 +198,7 @@ t_detached() { # the agent alone saves to the volume; without a volume that is s
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
 	hasnt err.txt "no volume:"
 	kill -9 "$(sed 's/[^0-9]//g' state/runs/*/lock)"
-	wait_for 60 "step 3 to be saved" saved_up_to 3
+	DETACHED=1 wait_for 60 "step 3 to be saved" saved_up_to 3
 	pod_dies
 	LIMIT=120 burst resume -v
 	is "$STATUS" 0 "resumed ($(tail -n 2 err.txt))"
