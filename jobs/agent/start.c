@@ -259,9 +259,7 @@ static void start_read_env(struct agent *a, const struct json *op)
 	env_add_object(&a->start_env, json_get(op, "env"));
 	CLEANUP(free_text) char *kit = start_tree(a, json_text(op, "kit", ""));
 	CLEANUP(free_text)
-	char *prepared = *image  ? image_path(a, image)
-			 : *hash ? env_path(a, hash)
-				 : NULL;
+	char *prepared = *image ? image_path(a, image) : *hash ? env_path(a, hash) : NULL;
 	a->code = start_tree(a, json_text(op, "code", ""));
 	start_folder(a, "BURST_KIT", kit);
 	start_folder(a, "BURST_CODE", a->code);
