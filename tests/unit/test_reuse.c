@@ -383,6 +383,39 @@ static void stale_names(void **state)
 	str_free(&notes);
 }
 
+/* Both files have the same sound, so the name under which one was parked before a death is the
+ * first that the other one would be given. */
+static void a_parked_file_is_not_overwritten(void **state)
+{
+	struct segment_result results[LINES_MOST] = {0};
+	char hash[SHA256_HEX];
+	size_t count;
+
+	(void)state;
+	clear_folder();
+	put_text("script.txt", "Word 0.\nWord 1.\n");
+	sha256_hex("sound", 5, hash);
+	struct job *job = load();
+	const struct segment *list = job_tts.segments(job, &count);
+	CLEANUP(free_text) char *out = in_folder("out");
+	CLEANUP(free_text) char *parked = xasprintf(".burst-moving-%.16s-1.wav", hash);
+	CLEANUP(free_text) char *at = xasprintf("out/%s", parked);
+	CLEANUP(free_text)
+	char *lines =
+		xasprintf("{\"id\":\"x\",\"file\":\"%s\",\"key\":\"%s\",\"sha256\":\"%s\"}\n"
+			  "{\"id\":\"y\",\"file\":\"002.wav\",\"key\":\"%s\",\"sha256\":\"%s\"}\n",
+			  parked, list[1].key, hash, list[0].key, hash);
+	mkdir(out, 0755);
+	put_text(at, "sound");
+	put_text("out/002.wav", "sound");
+	put_text("out/manifest.jsonl", lines);
+	find_and_bring(job, results);
+	assert_true(results[0].state == SEGMENT_SAFE && results[1].state == SEGMENT_SAFE);
+	assert_true(is_there("out/001.wav") && is_there("out/002.wav") && !is_there(at));
+	all_is_known();
+	job_tts.free(job);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +423,7 @@ int main(void)
 		cmocka_unit_test(edited_files_stay),
 		cmocka_unit_test(lines_lead_nowhere_else),
 		cmocka_unit_test(stale_names),
+		cmocka_unit_test(a_parked_file_is_not_overwritten),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);
