@@ -9,10 +9,10 @@
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
+#include "cmd/unattended/unattended.h"
 #include "engine/kept.h"
 #include "jobs/calibrate/calibrate.h"
 #include "runs/caps.h"
-#include "unattended/queue.h"
 
 enum { RUNS_MOST = 256 };
 #define FAILURE_SHOWN_MS (24 * INT64_C(3600000))

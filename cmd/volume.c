@@ -303,25 +303,13 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 	for (size_t i = 0; i < count; i++) {
 		const struct engine_provider *p = provider_of(l, rows[i].provider);
 		struct err why = {0};
-		struct volume v = {0};
-		COPY_TEXT(v.id, rows[i].id);
-		COPY_TEXT(v.region, rows[i].region);
-		if (p && !provider_can_tidy(p->ops, p->handle, &v))
-			log_line(LOG_NOTE,
-				 "volume %s: %s cannot remove files %s without a pod%s: not "
-				 "changed",
-				 rows[i].name, rows[i].provider,
-				 rows[i].region[0] ? rows[i].region : "there",
-				 p->ops->can_tidy
-					 ? " unless it has keys for that (see `burst doctor`)"
-					 : "");
-		else if (p && volume_gc(&l->ctx->runs, p, &rows[i], want, &why) < 0 &&
-			 status == 0) {
-			/* tidy the others all the same */
+		if (!p || volume_gc(&l->ctx->runs, p, &rows[i], want, &why) == 0)
+			continue;
+		if (why.kind != ERR_USAGE && status == 0) { /* tidy the others all the same */
 			*err = why;
 			status = -1;
-		} else if (why.kind) {
-			log_line(LOG_WARN, "%s", why.msg);
+		} else {
+			log_line(why.kind == ERR_USAGE ? LOG_NOTE : LOG_WARN, "%s", why.msg);
 		}
 	}
 	free(rows);

@@ -14,7 +14,6 @@
 #include "runs/caps.h"
 #include "runs/runs.h"
 #include "store/store.h"
-#include "unattended/queue.h"
 
 /* ---- phases of pods, and the JSON of runs and pods ---- */
 

@@ -6,9 +6,21 @@
 #include <jansson.h>
 
 #include "cmd/cmd.h"
-#include "unattended/queue.h"
 
-/* ---- queue_client.c: the processes of a queue, and the list of its requests ---- */
+/* ---- runner.c ---- */
+
+/* STATE/jobs/KEY.queue with this suffix. The caller frees it. */
+char *queue_path(const char *state_dir, const char *config, const char *ending);
+/* Tests the lock of a queue's runner without taking it. */
+bool queue_has_runner(const char *state_dir, const char *config);
+/* Copies why a queue waits, and until when; 0: that is unknown. Returns false if it does not wait.
+ */
+bool queue_noted(struct store *store, const char *config, char *text, size_t room,
+		 int64_t *until_ms);
+/* Works in this process until no request is open. ERR_BUSY: there is another runner.
+ * ERR_INTERRUPTED: a signal came. ERR_LOCAL also if the ledger's file was removed or replaced:
+ * requests in a new ledger then get another runner. */
+int queue_run(struct cmd_context *ctx, const char *config, struct err *err);
 
 /* What the runner passes to the `burst run` that it starts. */
 struct queued {
@@ -29,12 +41,12 @@ bool queue_is_left(const struct cmd_context *ctx, const char *config);
 /* Runs a runner until the queue is empty, and passes signals on to it. Its output goes to the
  * queue's log; shown: to our stderr. Returns its exit status, or -1. */
 int queue_run_apart(const struct cmd_context *ctx, const char *config, bool shown, struct err *err);
+
+/* ---- queue_list.c ---- */
+
 /* Prints the open requests of one queue (NULL: of all) and why they wait, and the newest that have
  * ended; all: also those that ended long ago. */
 int queue_list(const struct cmd_context *ctx, const char *config, bool all, struct err *err);
-
-/* Runs the runner in this process; see struct queue_client for its errors. */
-int queue_run(struct cmd_context *ctx, const char *config, struct err *err);
 
 /* ---- hook_fire.c ---- */
 

@@ -4,7 +4,7 @@
 /* ---- a world ----
  * Each submit adds a segment. A run reads them when its client starts, writes its row, and renders
  * them one by one; what is home stays. Anybody may die between any two steps. The runner goes
- * through the same steps as orchestrator/unattended/queue.c, on the same functions. */
+ * through the same steps as cmd/unattended/runner.c, on the same functions. */
 
 enum { SEGMENTS_MOST = 64, STEPS = 120 };
 

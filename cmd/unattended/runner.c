@@ -1,20 +1,39 @@
-/* queue.c - the queue of a burst.cfg: its lock, the note in the ledger why it waits, and its
- * runner, which waits, renders the newest state once for all requests, and repeats. */
-#include "queue.h"
+/* runner.c - the queue of a burst.cfg: its lock, the note in the ledger why it waits, and its
+ * runner, which waits, renders the newest state once for all requests, and repeats.
+ *
+ * The runner holds a kernel lock as long as it lives. `burst submit` commits its request, then
+ * starts a runner unless one holds the lock. A runner releases the lock inside a transaction that
+ * sees no open request, so no request is left without a runner. */
+#include "unattended.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/err.h"
+#include "base/git.h"
+#include "base/guard.h"
+#include "base/jsonx.h"
 #include "base/path.h"
+#include "base/program.h"
 #include "engine/kept.h"
-#include "requests.h"
-#include "schedule.h"
+#include "net/child.h"
+#include "unattended/requests.h"
+#include "unattended/schedule.h"
 #include "store/facts.h"
 
+/* Carries struct queued to the `burst run` that a runner starts. */
+#define QUEUE_RUN_NAME "BURST_QUEUE_RUN"
+
 enum {
+	LOG_MAX_BYTES = 1 << 20,
+	REPLY_MAX_BYTES = 16 << 20,
 	TURN_MS = 1000,  /* between two reads of the ledger while it waits */
 	DUE_MS = 10000,  /* between two looks at the schedules */
 	FOLLOW_MS = 500, /* between two checks of another client's run */
@@ -55,6 +74,98 @@ bool queue_has_runner(const char *state_dir, const char *config)
 	CLEANUP(free_text) char *path = queue_path(state_dir, config, "");
 
 	return path_is_locked(path, NULL);
+}
+
+/* ---- starting runners ---- */
+
+static int open_log(const struct cmd_context *ctx, const char *config)
+{
+	CLEANUP(free_text) char *path = queue_path(ctx->state_dir, config, ".log");
+	CLEANUP(free_text) char *dir = path_dir(path);
+
+	path_mkdirs(dir, 0700, NULL);
+	return path_open_log(path, LOG_MAX_BYTES);
+}
+
+/* In the child: closes the submitter's descriptors, since a hook's caller may wait for its pipes to
+ * close. */
+static void become_runner(const struct cmd_context *ctx, const char *config, int log)
+{
+	const char *argv[] = {"burst", "queue", "run", config, NULL};
+
+	program_to_background(log);
+	git_leave();
+	guard_exec();
+	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
+	_exit(127);
+}
+
+int queue_start_runner(const struct cmd_context *ctx, const char *config, struct err *err)
+{
+	if (queue_has_runner(ctx->state_dir, config))
+		return 0;
+	CLEANUP(fd_close) int log = open_log(ctx, config);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0)
+		become_runner(ctx, config, log);
+	return pid < 0 ? err_set(err, ERR_LOCAL, "fork: %m") : 0;
+}
+
+int queue_run_apart(const struct cmd_context *ctx, const char *config, bool shown, struct err *err)
+{
+	CLEANUP(free_text) char *folder = path_dir(config);
+	CLEANUP(fd_close) int log = shown ? -1 : open_log(ctx, config);
+	const char *const argv[] = {child_self(), "queue", "run", config, NULL};
+
+	return program_run(&(struct program){.argv = argv,
+					     .folder = folder,
+					     .environment = environ,
+					     .output_fd = log >= 0 ? log : STDERR_FILENO,
+					     .forwards = true},
+			   NULL, NULL, err);
+}
+
+bool queue_is_left(const struct cmd_context *ctx, const char *config)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+	bool open = store_requests(ctx->store, config, true, &rows, &count, NULL) == 0 && count;
+
+	free(rows);
+	return open && !queue_has_runner(ctx->state_dir, config);
+}
+
+void queue_wake(const struct cmd_context *ctx, const char *config)
+{
+	if (queue_is_left(ctx, config))
+		queue_start_runner(ctx, config, NULL);
+}
+
+void queue_wake_others(const struct cmd_context *ctx, const char *config)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_requests(ctx->store, NULL, true, &rows, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		bool seen = !strcmp(rows[i].config, config);
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = !strcmp(rows[k].config, rows[i].config);
+		if (!seen)
+			queue_start_runner(ctx, rows[i].config, NULL);
+	}
+	free(rows);
+}
+
+void queued_read(struct queued *out)
+{
+	const char *run = getenv(QUEUE_RUN_NAME);
+
+	*out = (struct queued){0};
+	COPY_TEXT(out->run, run ? run : "");
+	unsetenv(QUEUE_RUN_NAME);
 }
 
 /* ---- why it waits ---- */
@@ -115,10 +226,148 @@ bool queue_noted(struct store *store, const char *config, char *text, size_t roo
 	return true;
 }
 
-/* ==== the runner ==== */
+/* ---- signals ---- */
+
+static volatile sig_atomic_t called, signalled;
+
+static void note_signal(int number)
+{
+	int saved = errno;
+
+	signalled = number;
+	if (called > 0)
+		kill(called, number);
+	errno = saved;
+}
+
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* Makes signals set a flag instead of ending the process. */
+static void catch_signals(void)
+{
+	struct sigaction act = {.sa_handler = note_signal};
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaction(numbers[i], &act, NULL);
+}
+
+/* ---- commands of the runner ---- */
+
+/* In the child, in its own group: a terminal's Ctrl-C reaches it once, through the runner. */
+static void become_command(const struct cmd_context *ctx, const char *const *argv, const char *run,
+			   int out)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setpgid(0, 0);
+	dup2(null, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	if (run && setenv(QUEUE_RUN_NAME, run, 1) < 0)
+		_exit(127);
+	guard_exec();
+	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
+	_exit(127);
+}
+
+static int wait_for(pid_t pid, const sigset_t *mask)
+{
+	called = pid;
+	if (signalled) /* the signal came before there was a child to forward it to */
+		kill(pid, signalled);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	return program_reap(pid, &called);
+}
+
+struct ended {
+	int status; /* from waitpid() */
+	json_t *said;
+};
+
+/* Runs a burst command that ends its output with a JSON object, and waits for it. Forwards signals
+ * to it. run: the id for `burst run`; NULL: none. */
+static int call(const struct cmd_context *ctx, const char *config, const char *const *argv,
+		const char *run, struct ended *out, struct err *err)
+{
+	CLEANUP(free_text) char *path = queue_path(ctx->state_dir, config, ".json");
+	CLEANUP(str_free) struct str said = STR_INIT;
+	CLEANUP(fd_close) int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	sigset_t before;
+
+	if (file < 0)
+		return err_set(err, ERR_LOCAL, "%s: %m", path);
+	fflush(NULL);
+	guard_hold_signals(&before); /* our handler in the child would swallow a signal */
+	pid_t pid = fork();
+	if (pid == 0)
+		become_command(ctx, argv, run, file);
+	if (pid < 0) {
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		return err_set(err, ERR_LOCAL, "fork: %m");
+	}
+	*out = (struct ended){.status = wait_for(pid, &before)};
+	if (path_read(path, REPLY_MAX_BYTES, &said, NULL) == 0 && said.len)
+		out->said = jsonx_parse(str_text(&said), said.len, NULL);
+	unlink(path);
+	return 0;
+}
+
+/* ---- results of the commands ---- */
+
+/* How a command of the runner ended. */
+struct ending {
+	int exit_status; /* 128 + the signal, if it died */
+	bool died;
+	bool refused_money;    /* the run did not begin because of a cap over runs */
+	char message[256];     /* the failure; "": none */
+	struct when_work work; /* by `burst plan`, if the run starts now; -1: unknown */
+};
+
+static int64_t number_or_unknown(const json_t *object, const char *name, double factor)
+{
+	const json_t *value = json_is_object(object) ? json_object_get(object, name) : NULL;
+
+	return json_is_number(value) ? (int64_t)(json_number_value(value) * factor + .5) : -1;
+}
+
+static struct when_work work_of(const json_t *said)
+{
+	const json_t *pick = said ? json_object_get(said, "pick") : NULL;
+	int64_t billed_ms = number_or_unknown(pick, "billed_s", 1000),
+		work_ms = number_or_unknown(pick, "work_s", 1000),
+		pods = MAX(number_or_unknown(pick, "pods", 1), (int64_t)1),
+		warm = MAX(number_or_unknown(said, "warm_pods", 1), (int64_t)0);
+	bool known = billed_ms >= 0 && work_ms >= 0;
+
+	return (struct when_work){
+		.segments = number_or_unknown(said, "to_render", 1),
+		.makespan_ms = number_or_unknown(pick, "makespan_p90_s", 1000),
+		.price_microusd_h = number_or_unknown(pick, "price_usd_hour", 1e6),
+		.work_ms = work_ms,
+		/* billed beside the rendering; a pod kept by another run costs no boot */
+		.cold_ms = known ? MAX(billed_ms - work_ms, (int64_t)0) * (pods - MIN(warm, pods)) /
+					   pods
+				 : -1,
+	};
+}
+
+static void failure_of(const json_t *said, const char *command, struct ending *out)
+{
+	const json_t *error = said ? json_object_get(said, "error") : NULL;
+	const char *text = json_is_object(error) ? jsonx_text(error, "message", "") : "";
+
+	if (!out->exit_status)
+		return;
+	if (text[0])
+		COPY_TEXT(out->message, text);
+	else
+		snprintf(out->message, sizeof(out->message), "burst %s ended with exit status %d",
+			 command, out->exit_status);
+}
+
+/* ---- the runner ---- */
 
 struct runner {
-	const struct queue_client *client;
+	struct cmd_context *ctx;
 	const struct runs *runs;
 	struct store *store;
 	const char *config;
@@ -139,32 +388,56 @@ struct runner {
 static void say(const struct runner *r, const char *fmt, ...) PRINTF(2, 3);
 static void say(const struct runner *r, const char *fmt, ...)
 {
-	char line[512];
+	char line[512], when[32];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vformat_text(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	r->client->say(r->client->ctx, LOG_NOTE, line);
+	if (r->ctx->live)
+		log_line(LOG_NOTE, "%s", line);
+	else
+		log_line(LOG_NOTE, "%s %s", clock_rfc3339(when, sizeof(when), clock_wall_ms()),
+			 line);
 }
 
-static int signalled(const struct runner *r)
+/* Runs a command of burst in a process of its own, so that a crash of a render leaves the runner
+ * alive. run: to begin, to resume or to attach to; NULL: a plan. commit: to plan or to run; "": the
+ * working tree. */
+static int perform(const struct runner *r, const char *command, const char *run, const char *commit,
+		   struct ending *out, struct err *err)
 {
-	return r->client->signal(r->client->ctx);
+	bool new_run = !strcmp(command, "run"), plans = !run;
+	bool quiet = plans || (strcmp(command, "attach") && r->ctx->quiet);
+	const char *argv[9] = {"burst", command, new_run || plans ? r->config : run, "--json"};
+	int n = 4;
+	struct ended ended = {0};
+
+	if (quiet)
+		argv[n++] = "--quiet";
+	else if (new_run)
+		argv[n++] = "--yes";
+	if (commit[0]) {
+		argv[n++] = "--commit";
+		argv[n++] = commit;
+	}
+	*out = (struct ending){0};
+	if (call(r->ctx, r->config, argv, new_run ? run : NULL, &ended, err) < 0)
+		return -1;
+	out->died = WIFSIGNALED(ended.status);
+	out->exit_status =
+		WIFEXITED(ended.status) ? WEXITSTATUS(ended.status) : 128 + WTERMSIG(ended.status);
+	out->refused_money =
+		out->exit_status == 5 && ended.said && !jsonx_text(ended.said, "run", "")[0];
+	failure_of(ended.said, command, out);
+	out->work = work_of(ended.said);
+	json_decref(ended.said);
+	return 0;
 }
 
-static int perform(const struct runner *r, enum queue_task task, const char *run,
-		   const char *commit, struct queue_reply *out, struct err *err)
+static void pause_ms(int64_t ms)
 {
-	struct queue_order order = {.task = task, .run = run, .commit = commit};
-
-	*out = (struct queue_reply){0};
-	return r->client->perform(r->client->ctx, &order, out, err);
-}
-
-static void pause_ms(const struct runner *r, int64_t ms)
-{
-	if (!signalled(r))
+	if (!signalled)
 		poll(NULL, 0, (int)MAX(ms, 1));
 }
 
@@ -208,16 +481,6 @@ static const struct request_row *bound_row(const struct runner *r)
 
 /* ---- the plan ---- */
 
-/* Billed time beside the rendering. A pod kept for the next run costs no boot. */
-static int64_t cold_of(const struct queue_plan *p)
-{
-	int64_t pods = MAX(p->pods, (int64_t)1), warm = MAX(p->warm_pods, (int64_t)0);
-
-	if (p->billed_ms < 0 || p->work_ms < 0)
-		return -1;
-	return MAX(p->billed_ms - p->work_ms, (int64_t)0) * (pods - MIN(warm, pods)) / pods;
-}
-
 /* Pods that runs offer now. If the number differs from the plan's, the plan is stale. */
 static int offered_now(const struct runner *r)
 {
@@ -236,18 +499,12 @@ static int offered_now(const struct runner *r)
 static int plan_now(struct runner *r, struct err *err)
 {
 	const struct request_row *newest = &r->rows[r->count - 1];
-	struct queue_reply reply;
+	struct ending reply;
 
 	r->planned_offered = offered_now(r);
-	if (perform(r, QUEUE_PLAN, NULL, newest->commit_id, &reply, err) < 0)
+	if (perform(r, "plan", NULL, newest->commit_id, &reply, err) < 0)
 		return -1;
-	r->work = (struct when_work){
-		.segments = reply.plan.segments,
-		.makespan_ms = reply.plan.makespan_ms,
-		.price_microusd_h = reply.plan.price_microusd_h,
-		.work_ms = reply.plan.work_ms,
-		.cold_ms = cold_of(&reply.plan),
-	};
+	r->work = reply.work;
 	r->cannot_run = reply.exit_status == 2 || reply.exit_status == 3;
 	r->planned_ms = clock_boot_ms();
 	COPY_TEXT(r->planned_for, newest->id);
@@ -288,8 +545,8 @@ static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 
 	if (note(r, text, 0, err) < 0)
 		return -1;
-	while (run_is_alive(r->runs, run) && !signalled(r))
-		pause_ms(r, FOLLOW_MS);
+	while (run_is_alive(r->runs, run) && !signalled)
+		pause_ms(FOLLOW_MS);
 	return 0;
 }
 
@@ -297,15 +554,15 @@ static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 static void back_off(struct runner *r)
 {
 	r->busy_ms = MIN(MAX(r->busy_ms * 2, (int64_t)TURN_MS), (int64_t)BUSY_MOST_MS);
-	pause_ms(r, r->busy_ms);
+	pause_ms(r->busy_ms);
 }
 
 static int attach_to(struct runner *r, const char *run, struct err *err)
 {
-	struct queue_reply reply;
+	struct ending reply;
 
 	say(r, "run %s: attaching to it, since its pods work on this job without a client", run);
-	if (perform(r, QUEUE_ATTACH, run, "", &reply, err) < 0)
+	if (perform(r, "attach", run, "", &reply, err) < 0)
 		return -1;
 	if (reply.exit_status)
 		back_off(r);
@@ -343,10 +600,9 @@ static int be_patient(struct runner *r, struct err *err)
 
 /* ---- runs of the queue ---- */
 
-static int judge(struct runner *r, const char *run, const struct queue_reply *reply,
-		 struct err *err)
+static int judge(struct runner *r, const char *run, const struct ending *reply, struct err *err)
 {
-	enum outcome outcome = requests_judge(reply->exit_status, reply->died, signalled(r) != 0);
+	enum outcome outcome = requests_judge(reply->exit_status, reply->died, signalled != 0);
 
 	/* the cap has room again once other runs have ended, or the next day */
 	if (outcome == OUTCOME_FAILED && reply->refused_money)
@@ -364,7 +620,7 @@ static int judge(struct runner *r, const char *run, const struct queue_reply *re
 static int start(struct runner *r, struct err *err)
 {
 	struct request_row newest;
-	struct queue_reply reply;
+	struct ending reply;
 	char run[24];
 
 	if (run_new_id(r->runs, run, err) < 0)
@@ -375,7 +631,7 @@ static int start(struct runner *r, struct err *err)
 	if (note(r, "", 0, err) < 0)
 		return -1;
 	say(r, "run %s: starts for %d request%s", run, bound, bound == 1 ? "" : "s");
-	if (perform(r, QUEUE_RUN, run, newest.commit_id, &reply, err) < 0)
+	if (perform(r, "run", run, newest.commit_id, &reply, err) < 0)
 		return -1;
 	return judge(r, run, &reply, err);
 }
@@ -383,7 +639,7 @@ static int start(struct runner *r, struct err *err)
 /* Resumes a run. If an input has changed, a new run renders the changes and settles the old one. */
 static int resume(struct runner *r, const struct run_row *run, struct err *err)
 {
-	struct queue_reply reply;
+	struct ending reply;
 
 	int may = requests_died(r->store, r->config, run->id, err);
 	if (may < 0)
@@ -393,7 +649,7 @@ static int resume(struct runner *r, const struct run_row *run, struct err *err)
 	if (note(r, "", 0, err) < 0)
 		return -1;
 	say(r, "run %s: its client exited; continuing it", run->id);
-	if (perform(r, QUEUE_RESUME, run->id, "", &reply, err) < 0)
+	if (perform(r, "resume", run->id, "", &reply, err) < 0)
 		return -1;
 	if (!reply.died && reply.exit_status == 2)
 		return end_run(r, run->id, OUTCOME_AGAIN, 0, "its job has changed since", err);
@@ -486,7 +742,7 @@ static int wait_or_start(struct runner *r, struct err *err)
 	explain(&a, &r->work, text, sizeof(text));
 	if (note(r, text, a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : 0, err) < 0)
 		return -1;
-	pause_ms(r, MIN(MAX(a.until_ms - now_ms, (int64_t)1), (int64_t)TURN_MS));
+	pause_ms(MIN(MAX(a.until_ms - now_ms, (int64_t)1), (int64_t)TURN_MS));
 	return 0;
 }
 
@@ -537,41 +793,48 @@ static int turn_in_spite(struct runner *r, struct err *err)
 	}
 	if (check_ledger(r, err) < 0)
 		return -1;
-	CLEANUP(free_text) char *line = xasprintf("%s; retrying", err->msg);
-	r->client->say(r->client->ctx, LOG_WARN, line);
-	pause_ms(r, MIN((int64_t)TURN_MS << MIN(r->failures, 6), (int64_t)FAILURE_PAUSE_MS));
+	log_line(LOG_WARN, "%s; retrying", err->msg);
+	pause_ms(MIN((int64_t)TURN_MS << MIN(r->failures, 6), (int64_t)FAILURE_PAUSE_MS));
 	err_clear(err);
 	return 0;
 }
 
 static int stopped(struct runner *r, struct err *err)
 {
-	int number = signalled(r);
-
 	say(r, "interrupted: the requests stay in the queue, and the next `burst submit` or "
 	       "`burst queue run` continues them");
 	err_set(err, ERR_INTERRUPTED, "interrupted");
-	err->signal = number;
+	err->signal = signalled;
 	return -1;
 }
 
-int queue_work(const struct queue_client *client, struct err *err)
+/* Starts a runner for a new ledger. A submit that found this runner alive started none, but its
+ * request is in a ledger that this runner has not opened. */
+static void start_for_new_ledger(const struct cmd_context *ctx, const char *config)
 {
-	struct runner r = {.client = client,
-			   .runs = client->runs,
-			   .store = client->runs->store,
-			   .config = client->config,
-			   .lock = -1};
+	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
+
+	if (store_check(ctx->store, NULL) < 0 && path_exists(path))
+		queue_start_runner(ctx, config, NULL);
+}
+
+int queue_run(struct cmd_context *ctx, const char *config, struct err *err)
+{
+	struct runner r = {
+		.ctx = ctx, .runs = &ctx->runs, .store = ctx->store, .config = config, .lock = -1};
 	int result = 0;
 
-	if (take_lock(r.runs->state_dir, r.config, &r.lock, err) < 0)
+	catch_signals();
+	if (take_lock(ctx->state_dir, config, &r.lock, err) < 0)
 		return -1;
-	while (result == 0 && !signalled(&r))
+	while (result == 0 && !signalled)
 		result = turn_in_spite(&r, err);
 	if (result == 0)
 		result = stopped(&r, err);
 	if (r.lock >= 0)
 		close(r.lock);
 	free(r.rows);
+	if (result < 0 && err->kind == ERR_LOCAL)
+		start_for_new_ledger(ctx, config);
 	return result < 0 ? -1 : 0;
 }
