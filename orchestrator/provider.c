@@ -470,6 +470,24 @@ void call_arg(struct call *c, const char *word)
 	c->argv[c->argc] = NULL;
 }
 
+enum op_next turn_wait(struct turn *t, int64_t ms)
+{
+	*t->wait_ms = ms;
+	return OP_WAIT;
+}
+
+enum op_next turn_fail(struct turn *t, enum err_kind kind, const char *fmt, ...)
+{
+	char words[sizeof(t->err->msg)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vformat_text(words, sizeof(words), fmt, ap);
+	va_end(ap);
+	err_set(t->err, kind, "%s", words);
+	return OP_FAILED;
+}
+
 void reply_free(struct reply *r)
 {
 	str_free(&r->body);

@@ -317,6 +317,18 @@ enum op_next { OP_CALL, OP_WAIT, OP_DONE, OP_FAILED };
 struct provider; /* each vendor's own */
 struct op;       /* one operation under way */
 
+/* The arguments of provider_ops.next, for providers that pass them on as one. */
+struct turn {
+	struct op *op;
+	const struct reply *reply; /* NULL: the first step, or a wait has ended */
+	struct call *call;
+	int64_t *wait_ms;
+	struct op_result *result;
+	struct err *err;
+};
+enum op_next turn_wait(struct turn *t, int64_t ms);
+enum op_next turn_fail(struct turn *t, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
+
 struct provider_ops {
 	uint32_t abi;        /* PROVIDER_ABI; first, for objects loaded from outside the tree */
 	const char *name;    /* as burst.cfg spells it: "runpod" */

@@ -90,12 +90,6 @@ enum op_next modal_done(struct turn *t)
 	return OP_DONE;
 }
 
-enum op_next modal_wait(struct turn *t, int64_t ms)
-{
-	*t->wait_ms = ms;
-	return OP_WAIT;
-}
-
 /* ---- replies ---- */
 
 /* Codes of google.rpc.Code after which the call may have been carried out. */

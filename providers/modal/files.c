@@ -139,7 +139,7 @@ static enum op_next list_folder(struct turn *t,
 		return OP_FAILED;
 	err_clear(t->err);
 	t->op->step = PAUSE;
-	return modal_wait(t, BROKEN_MS);
+	return turn_wait(t, BROKEN_MS);
 }
 
 /* ---- a folder's entries ---- */
@@ -322,13 +322,12 @@ static enum op_next make_or_not(struct turn *t)
 
 	if (t->err->kind != ERR_NOT_FOUND || t->op->step)
 		return OP_FAILED;
-	if (!t->op->want->volume.create) {
-		err_set(t->err, ERR_NOT_FOUND,
+	if (!t->op->want->volume.create)
+		return turn_fail(
+			t, ERR_NOT_FOUND,
 			"no volume \"%s\" at Modal: `burst volume create %s`, or volume.create "
 			"= true, creates it",
 			name, name);
-		return OP_FAILED;
-	}
 	err_clear(t->err);
 	log_line(LOG_NOTE,
 		 "modal: creating volume \"%s\": %s a month for each GiB on it, until it is "
@@ -350,18 +349,15 @@ enum op_next modal_volume_next(struct turn *t)
 		return make_or_not(t);
 	int version = answer->metadata && answer->metadata->version ? answer->metadata->version
 								    : answer->version;
-	if (!modal_id_is_sound(answer->volume_id, "vo-")) {
-		err_set(t->err, ERR_TRANSIENT,
-			"looking for the volume: the answer has no usable id");
-		return OP_FAILED;
-	}
-	if (version != MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2) {
-		err_set(t->err, ERR_CONFIG,
+	if (!modal_id_is_sound(answer->volume_id, "vo-"))
+		return turn_fail(t, ERR_TRANSIENT,
+				 "looking for the volume: the answer has no usable id");
+	if (version != MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2)
+		return turn_fail(
+			t, ERR_CONFIG,
 			"volume \"%s\" is of version %d at Modal; burst needs version 2: choose "
 			"another name",
 			name, MAX(version, 1));
-		return OP_FAILED;
-	}
 	struct volume *v = op_result_add_volume(&t->op->got);
 	COPY_TEXT(v->provider, "modal");
 	COPY_TEXT(v->id, answer->volume_id);
@@ -457,10 +453,9 @@ static enum op_next take_page(struct turn *t)
 		return OP_FAILED;
 	for (size_t i = 0; i < answer->n_items; i++) {
 		const Modal__Client__VolumeListItem *item = answer->items[i];
-		if (!modal_id_is_sound(item->volume_id, "vo-")) {
-			err_set(t->err, ERR_TRANSIENT, "listing volumes: one without a usable id");
-			return OP_FAILED;
-		}
+		if (!modal_id_is_sound(item->volume_id, "vo-"))
+			return turn_fail(t, ERR_TRANSIENT,
+					 "listing volumes: one without a usable id");
 		t->op->before = item->created_at;
 		/* burst neither makes nor uses other versions */
 		if (item->metadata &&
@@ -535,9 +530,8 @@ static enum op_next fetched(struct turn *t)
 
 	if (op->got.bytes == op->expected)
 		return modal_done(t);
-	err_set(t->err, ERR_TRANSIENT, "fetching %s: got %lld of %lld bytes", op->want->file.path,
-		(long long)op->got.bytes, (long long)op->expected);
-	return OP_FAILED;
+	return turn_fail(t, ERR_TRANSIENT, "fetching %s: got %lld of %lld bytes",
+			 op->want->file.path, (long long)op->got.bytes, (long long)op->expected);
 }
 
 /* Requests a block from the server that stores it, without any of our tokens. */
@@ -591,12 +585,10 @@ static enum op_next take_urls(struct turn *t)
 	op->urls = xcalloc(answer->n_get_urls + 1, sizeof(*op->urls));
 	for (size_t i = 0; i < answer->n_get_urls; i++) {
 		op->urls[i] = xstrdup(modal_text(answer->get_urls[i]));
-		if (!url_is_sound(op->provider, op->urls[i])) {
-			err_set(t->err, ERR_UNTRUSTED,
-				"fetching %s: Modal names an address that is not https",
-				op->want->file.path);
-			return OP_FAILED;
-		}
+		if (!url_is_sound(op->provider, op->urls[i]))
+			return turn_fail(t, ERR_UNTRUSTED,
+					 "fetching %s: Modal names an address that is not https",
+					 op->want->file.path);
 	}
 	return request_block(t);
 }
@@ -665,8 +657,7 @@ void modal_stage_op_free(struct op *op)
 
 static enum op_next failed(struct turn *t, enum err_kind kind, const char *why)
 {
-	err_set(t->err, kind, "putting %s on the volume: %s", t->op->want->file.path, why);
-	return OP_FAILED;
+	return turn_fail(t, kind, "putting %s on the volume: %s", t->op->want->file.path, why);
 }
 
 static int stage_check(struct turn *t)
@@ -831,7 +822,7 @@ static enum op_next take_put(struct turn *t)
 		int64_t wait =
 			MIN((int64_t)WAIT_FIRST_MS << (op->broken - 1), (int64_t)WAIT_MOST_MS);
 		op->step = STAGE_PAUSE;
-		return modal_wait(t, MAX(wait, r->retry_after_ms));
+		return turn_wait(t, MAX(wait, r->retry_after_ms));
 	}
 	if (r->failed) {
 		*t->err = r->err;

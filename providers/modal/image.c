@@ -158,8 +158,7 @@ enum {
 
 static enum op_next bad(struct turn *t, enum err_kind kind, const char *what)
 {
-	err_set(t->err, kind, "image: %s", what);
-	return OP_FAILED;
+	return turn_fail(t, kind, "image: %s", what);
 }
 
 /* ---- the app ---- */
@@ -480,7 +479,7 @@ static enum op_next take_built(struct turn *t)
 		return OP_FAILED;
 	err_clear(t->err);
 	t->op->step = BUILD_PAUSE;
-	return modal_wait(t, JOIN_PAUSE_MS);
+	return turn_wait(t, JOIN_PAUSE_MS);
 }
 
 /* ---- the sequence of steps ---- */

@@ -135,16 +135,6 @@ struct op {
 	int64_t measure_until_ms;
 };
 
-/* One step of provider_ops.next. */
-struct turn {
-	struct op *op;
-	const struct reply *reply; /* NULL: the first step, or a wait has ended */
-	struct call *call;
-	int64_t *wait_ms;
-	struct op_result *result;
-	struct err *err;
-};
-
 /* ---- api.c: requests and replies ---- */
 
 /* Fills t->call and returns OP_CALL: /modal.client.ModalClient/METHOD with this message. Only
@@ -157,7 +147,6 @@ enum op_next modal_call_stream(struct turn *t, const char *method, const Protobu
 			       int wait_s);
 /* Ends the operation with op->got as its result. */
 enum op_next modal_done(struct turn *t);
-enum op_next modal_wait(struct turn *t, int64_t ms);
 
 /* Returns -1 with t->err unless the call ended with OK. A create with an unknown outcome is
  * ERR_AMBIGUOUS. */

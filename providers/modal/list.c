@@ -312,10 +312,8 @@ static enum op_next request_page(struct turn *t)
 	Modal__Client__SandboxTag ours = MODAL__CLIENT__SANDBOX_TAG__INIT, *tags[] = {&ours};
 	Modal__Client__SandboxListRequest request = MODAL__CLIENT__SANDBOX_LIST_REQUEST__INIT;
 
-	if (op->pages++ == PAGES_MOST) {
-		err_set(t->err, ERR_BUG, "listing sandboxes: Modal's list does not end");
-		return OP_FAILED;
-	}
+	if (op->pages++ == PAGES_MOST)
+		return turn_fail(t, ERR_BUG, "listing sandboxes: Modal's list does not end");
 	ours.tag_name = (char *)MODAL_TAG;
 	ours.tag_value = (char *)"1";
 	request.n_tags = 1;

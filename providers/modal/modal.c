@@ -357,8 +357,7 @@ static enum op_next step(struct turn *t)
 	case OP_VOLUME_SIZE: return modal_volume_size_next(t);
 	case OP_VOLUME_DELETE: return modal_volume_delete_next(t);
 	}
-	err_set(t->err, ERR_BUG, "modal: no such operation");
-	return OP_FAILED;
+	return turn_fail(t, ERR_BUG, "modal: no such operation");
 }
 
 static void copy_call(struct call *to, const struct call *from)

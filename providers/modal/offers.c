@@ -389,11 +389,11 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 	}
 	if (!unpriced.len)
 		return modal_done(t);
-	err_set(t->err, ERR_CONFIG,
+	return turn_fail(
+		t, ERR_CONFIG,
 		"Modal does not say what %s costs on this account: set providers.modal.gpu_prices, "
 		"as [\"L40S=1.95\"] (dollars an hour)",
 		str_text(&unpriced));
-	return OP_FAILED;
 }
 
 enum op_next modal_offers_next(struct turn *t)
@@ -455,8 +455,8 @@ static enum op_next request_info(struct turn *t)
 		if (t->op->got.billing.reported)
 			return modal_done(
 				t); /* it ended before it had a machine, so it used nothing */
-		err_set(t->err, ERR_NOT_FOUND, "sandbox %s has no machine yet", t->op->want->id);
-		return OP_FAILED;
+		return turn_fail(t, ERR_NOT_FOUND, "sandbox %s has no machine yet",
+				 t->op->want->id);
 	}
 	request.task_id = answer->task_id;
 	t->op->step = ASKED_INFO;
@@ -603,6 +603,5 @@ enum op_next modal_billing_next(struct turn *t)
 		return t->op->use.counted ? request_rates(t) : modal_done(t);
 	case BILLING_ASKED_RATES: return take_rates(t) < 0 ? OP_FAILED : modal_done(t);
 	}
-	err_set(t->err, ERR_BUG, "billing: no such step");
-	return OP_FAILED;
+	return turn_fail(t, ERR_BUG, "billing: no such step");
 }

@@ -21,8 +21,7 @@ enum { ASKED_SECRET = MODAL_IMAGE_STEPS, ASKED_SANDBOX };
 
 static enum op_next bad(struct turn *t, enum err_kind kind, const char *what)
 {
-	err_set(t->err, kind, "create: %s", what);
-	return OP_FAILED;
+	return turn_fail(t, kind, "create: %s", what);
 }
 
 /* ---- the environment ---- */

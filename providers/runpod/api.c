@@ -30,10 +30,8 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 	bool unwritable = body && !line;
 
 	json_decref(body);
-	if (unwritable) {
-		err_set(t->err, ERR_BUG, "the request cannot be written as JSON");
-		return OP_FAILED;
-	}
+	if (unwritable)
+		return turn_fail(t, ERR_BUG, "the request cannot be written as JSON");
 	*t->call = (struct call){
 		.kind = CALL_HTTP,
 		.class = class,
@@ -111,12 +109,6 @@ enum op_next api_done(struct turn *t)
 	*t->result = t->op->got;
 	t->op->got = (struct op_result){0};
 	return OP_DONE;
-}
-
-enum op_next api_wait(struct turn *t, int64_t ms)
-{
-	*t->wait_ms = ms;
-	return OP_WAIT;
 }
 
 /* ---- replies ---- */

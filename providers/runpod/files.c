@@ -172,7 +172,8 @@ static bool s3_busy(struct turn *t, enum op_next *next)
 		return false;
 	int64_t wait = MIN((int64_t)WAIT_FIRST_MS << MIN(op->tries, 8), (int64_t)WAIT_MOST_MS);
 	op->tries++;
-	*next = api_wait(t, MAX(wait, MIN(t->reply->retry_after_ms, (int64_t)RETRY_AFTER_MOST_MS)));
+	*next = turn_wait(t,
+			  MAX(wait, MIN(t->reply->retry_after_ms, (int64_t)RETRY_AFTER_MOST_MS)));
 	return true;
 }
 
@@ -227,18 +228,15 @@ static enum op_next stored(struct turn *t)
 	if (t->reply->failed || t->reply->status != 200) {
 		s3_failure(t, "looking at");
 		if (t->err->kind == ERR_NOT_FOUND)
-			err_set(t->err, ERR_TRANSIENT,
-				"uploading %s: accepted, but it does not exist there",
-				op->want->file.path);
-		return OP_FAILED;
+			return turn_fail(t, ERR_TRANSIENT,
+					 "uploading %s: accepted, but it does not exist there",
+					 op->want->file.path);
 	}
 	t->op->got.bytes = reported_length(t->reply);
 	if (t->op->got.bytes < 0 ||
-	    (op->want->file.max_bytes > 0 && t->op->got.bytes > op->want->file.max_bytes)) {
-		err_set(t->err, ERR_TRANSIENT, "uploading %s: it has another size there",
-			op->want->file.path);
-		return OP_FAILED;
-	}
+	    (op->want->file.max_bytes > 0 && t->op->got.bytes > op->want->file.max_bytes))
+		return turn_fail(t, ERR_TRANSIENT, "uploading %s: it has another size there",
+				 op->want->file.path);
 	return api_done(t);
 }
 
@@ -247,7 +245,7 @@ static bool broke_off(struct turn *t, enum op_next *next)
 {
 	if (!t->reply->failed || t->reply->err.kind != ERR_NETWORK || t->op->tries >= LOST_MOST)
 		return false;
-	*next = api_wait(t, (int64_t)WAIT_FIRST_MS << t->op->tries++);
+	*next = turn_wait(t, (int64_t)WAIT_FIRST_MS << t->op->tries++);
 	return true;
 }
 
@@ -546,11 +544,9 @@ static enum op_next walk_request(struct turn *t)
 	const json_t *tokens = json_object_get(t->op->kept, "tokens");
 	size_t count = json_array_size(tokens);
 
-	if (t->op->step++ >= CALLS_MOST) {
-		err_set(t->err, ERR_REFUSED, "listing %s: more than %d pages",
-			t->op->want->file.path, CALLS_MOST);
-		return OP_FAILED;
-	}
+	if (t->op->step++ >= CALLS_MOST)
+		return turn_fail(t, ERR_REFUSED, "listing %s: more than %d pages",
+				 t->op->want->file.path, CALLS_MOST);
 	return request_list(t, queue_head(t->op), false,
 			    count ? json_string_value(json_array_get(tokens, count - 1)) : NULL);
 }
@@ -650,8 +646,7 @@ enum op_next volume_ls_next(struct turn *t)
 		return next;
 	if (t->op->got.entry_count)
 		return api_done(t);
-	err_set(t->err, ERR_NOT_FOUND, "%s: nothing is listed there", t->op->want->file.path);
-	return OP_FAILED;
+	return turn_fail(t, ERR_NOT_FOUND, "%s: nothing is listed there", t->op->want->file.path);
 }
 
 static void take_sizes(struct op *op, const char *prefix, const struct page *page)
@@ -740,17 +735,15 @@ static enum op_next take_page(struct turn *t)
 	const char *first =
 		count ? json_string_value(json_array_get(json_array_get(page.files, 0), 0)) : NULL;
 	bool same = still_there(t, first);
-	if (rounds >= ROUNDS_MOST || jsonx_int(t->op->kept, "times", 0) > STILL_THERE_MOST) {
-		err_set(t->err, ERR_TRANSIENT,
-			"removing %s: RunPod reports that it is gone but keeps listing it",
-			t->op->want->file.path);
-		return OP_FAILED;
-	}
+	if (rounds >= ROUNDS_MOST || jsonx_int(t->op->kept, "times", 0) > STILL_THERE_MOST)
+		return turn_fail(t, ERR_TRANSIENT,
+				 "removing %s: RunPod reports that it is gone but keeps listing it",
+				 t->op->want->file.path);
 	json_object_set_new(t->op->kept, "rounds", json_integer(rounds + 1));
 	json_object_set(t->op->kept, "files", page.files);
 	json_object_set_new(t->op->kept, "again", json_boolean(same));
 	t->op->step = count ? ASK_REMOVE : ASK_LAST;
-	return same ? api_wait(t, LAG_MS) : delete_request(t);
+	return same ? turn_wait(t, LAG_MS) : delete_request(t);
 }
 
 static enum op_next removed(struct turn *t)

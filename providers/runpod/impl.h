@@ -33,16 +33,6 @@ struct op {
 	struct volume made;
 };
 
-/* One step of provider_ops.next. */
-struct turn {
-	struct op *op;
-	const struct reply *reply; /* NULL: the first step, or a wait has ended */
-	struct call *call;
-	int64_t *wait_ms;
-	struct op_result *result;
-	struct err *err;
-};
-
 /* ---- api.c: requests and replies ---- */
 
 /* Fills t->call and returns OP_CALL. path starts with a slash. Takes over body (NULL: none). A call
@@ -62,7 +52,6 @@ enum op_next api_request_graphql(struct turn *t, enum call_class class, const ch
 				 json_t *variables);
 /* Ends the operation with op->got as its result. */
 enum op_next api_done(struct turn *t);
-enum op_next api_wait(struct turn *t, int64_t ms);
 
 /* Returns -1 with t->err unless the reply is a 2xx. A create whose reply was lost or is a 5xx is
  * ERR_AMBIGUOUS. */

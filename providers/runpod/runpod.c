@@ -352,8 +352,7 @@ static enum op_next step(struct turn *t)
 	case OP_VOLUME_DELETE: return volume_delete_next(t);
 	case OP_IMAGE: break; /* pods run images unchanged; never called */
 	}
-	err_set(t->err, ERR_BUG, "no such operation");
-	return OP_FAILED;
+	return turn_fail(t, ERR_BUG, "no such operation");
 }
 
 /* Checks here, once, what becomes part of a URL: it comes from the ledger or the user. */

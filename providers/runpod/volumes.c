@@ -313,13 +313,12 @@ static enum op_next found_or_not(struct turn *t)
 	}
 	if (t->op->got.volume_count)
 		return api_done(t);
-	if (!want->volume.create) {
-		err_set(t->err, ERR_NOT_FOUND,
+	if (!want->volume.create)
+		return turn_fail(
+			t, ERR_NOT_FOUND,
 			"no volume \"%s\" at RunPod: `burst volume create %s`, or volume.create "
 			"= true, creates it",
 			want->volume.name, want->volume.name);
-		return OP_FAILED;
-	}
 	if (want->volume.size_gb > SIZE_MOST_GB) {
 		err_set(t->err, ERR_CONFIG, "volume.size_gb = %lld: a volume has at most %d GB",
 			(long long)want->volume.size_gb, SIZE_MOST_GB);
@@ -343,7 +342,7 @@ static enum op_next made_or_not(struct turn *t)
 	if (answer && read_volume(answer, &v, t->err) == 0) {
 		t->op->made = v;
 		t->op->step = LOOK_FOR_ANOTHER;
-		return api_wait(t, TWIN_AFTER_MS);
+		return turn_wait(t, TWIN_AFTER_MS);
 	}
 	if (t->err->kind != ERR_AMBIGUOUS && !answer)
 		return OP_FAILED;
@@ -352,7 +351,7 @@ static enum op_next made_or_not(struct turn *t)
 	t->op->first.kind = ERR_AMBIGUOUS;
 	err_clear(t->err);
 	t->op->step++;
-	return api_wait(t, LOOK_AGAIN_MS);
+	return turn_wait(t, LOOK_AGAIN_MS);
 }
 
 static enum op_next list_again(struct turn *t)
@@ -368,7 +367,7 @@ static enum op_next list_again(struct turn *t)
 		err_clear(t->err);
 		api_first_page(t->op);
 		t->op->got.volume_count = 0;
-		return api_wait(t, LOOK_AGAIN_MS);
+		return turn_wait(t, LOOK_AGAIN_MS);
 	}
 	*t->err = t->op->first;
 	return OP_FAILED;
