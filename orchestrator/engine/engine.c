@@ -630,7 +630,7 @@ void engine_free(struct engine *e)
 	pod_logs_free(e->pod_logs);
 	posts_free(e->posts);
 	vendors_free(e->vendors);
-	trees_free(e->trees);
+	trees_free(&e->trees);
 	free(e->client.actions.list);
 	work_free(e);
 	pods_free(e);
@@ -650,9 +650,4 @@ const struct engine_setup *engine_of(const struct engine *e)
 int64_t engine_started_ms(const struct engine *e)
 {
 	return e->client.started_ms;
-}
-
-const char *engine_doing(const struct engine *e)
-{
-	return pod_image_doing(e);
 }

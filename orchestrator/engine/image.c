@@ -516,7 +516,7 @@ void known_code_put(struct engine *e, int pod)
 		return;
 	code_key(e->setup->run, e->setup->providers[p->rental.provider].ops->name,
 		 p->rental.volume.id, key);
-	fact_put(e->setup->store, FACT_CODE, key, NULL, trees_code(e)->id, NULL);
+	fact_put(e->setup->store, FACT_CODE, key, NULL, e->trees.code->id, NULL);
 }
 
 bool engine_code_there(struct store *store, const struct run_row *job, const char *provider,
@@ -540,14 +540,9 @@ bool known_code(const struct engine *e, int provider, const struct volume *v,
 		!strcmp(known, tree->id));
 }
 
-bool known_has_tree(const struct engine *e, int provider, const struct volume *volume)
-{
-	return known_code(e, provider, volume, trees_code(e));
-}
-
 const struct tree *known_base(const struct engine *e, int provider, const struct volume *volume)
 {
-	const struct tree *base = trees_code_before(e);
+	const struct tree *base = e->trees.code_before;
 
 	return base && known_code(e, provider, volume, base) ? base : NULL;
 }
@@ -575,7 +570,7 @@ void pod_images_free(struct pod_images *p)
 	free(p);
 }
 
-const char *pod_image_doing(const struct engine *e)
+const char *engine_doing(const struct engine *e)
 {
 	return e->pod_images->doing;
 }

@@ -25,7 +25,7 @@ struct at {
 struct epod {
 	struct at *at;          /* prepare.c: context of its callbacks */
 	struct origin origin;   /* prepare.c: what it was made with */
-	struct ssh_keys *keys;  /* ssh_keys.c; NULL: neither made nor loaded */
+	struct ssh_keys keys;   /* ssh_keys.c: of its connection */
 	struct podlink conn;    /* podlink.c: the connection to its agent */
 	struct quiet quiet;     /* podlink.c: since when it has been silent */
 	struct preparing prep;  /* prepare.c: how it gets what its workers need */
@@ -75,6 +75,7 @@ struct engine {
 	size_t pod_cap;
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* volume.c; by provider, id empty: none */
 	struct stage *stages[CORE_PROVIDERS_MAX];  /* volume.c; by provider, NULL: none yet */
+	struct trees trees;                        /* upsync.c: what is synced to the pods */
 	bool sought; /* pool.c: pods of other runs were looked for once */
 
 	/* Each belongs to the file with its name, which alone sees inside. */
@@ -87,7 +88,6 @@ struct engine {
 	struct pod_logs *pod_logs;
 	struct posts *posts;
 	struct request *requests;
-	struct trees *trees;
 	struct vendors *vendors;
 	struct volume_files *volume_files;
 };

@@ -328,27 +328,6 @@ bool handed_over(struct engine *e, int pod)
 	return false;
 }
 
-void handed_offer(struct engine *e, int pod, int64_t until_ms)
-{
-	struct holding *h = &e->pods[pod].hold;
-
-	h->kept_until_ms = until_ms;
-	COPY_TEXT(h->pool, e->setup->pool);
-}
-
-void handed_offered(struct engine *e, int pod, bool written)
-{
-	struct holding *h = &e->pods[pod].hold;
-
-	if (h->state == HOLD_TAKEN)
-		return; /* found while the row was to be written */
-	h->state = written ? HOLD_OFFERED : HOLD_OURS;
-	if (written)
-		return;
-	h->kept_until_ms = 0;
-	h->pool[0] = '\0';
-}
-
 void handed_adopt(struct engine *e, int pod, const struct pod_row *row)
 {
 	struct holding *h = &e->pods[pod].hold;
@@ -473,6 +452,24 @@ void journal_pod(struct engine *e, int pod)
 	unwritten(e, &err);
 	if (!pod_row_over(&row))
 		log_unsaved(e, pod, &row);
+}
+
+bool handed_offer(struct engine *e, int pod, int64_t until_ms)
+{
+	struct holding *h = &e->pods[pod].hold;
+
+	h->kept_until_ms = until_ms;
+	COPY_TEXT(h->pool, e->setup->pool);
+	journal_pod(e, pod);
+	bool written = !e->pods[pod].saving.failed;
+	if (h->state == HOLD_TAKEN)
+		return written; /* found while the row was to be written */
+	h->state = written ? HOLD_OFFERED : HOLD_OURS;
+	if (written)
+		return true;
+	h->kept_until_ms = 0;
+	h->pool[0] = '\0';
+	return false;
 }
 
 size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out)

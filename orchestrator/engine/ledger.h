@@ -67,10 +67,9 @@ struct holding {
 	int holds;                           /* runs that held it before */
 };
 
-/* Puts the pod on offer in the row that journal_pod() writes next. handed_offered() must follow. */
-void handed_offer(struct engine *e, int pod, int64_t until_ms);
-/* Whether that row was written: without it no run can take the pod. */
-void handed_offered(struct engine *e, int pod, bool written);
+/* Puts the pod on offer in its row, and writes that. Returns false if the ledger could not be
+ * written: no run can take the pod then. */
+bool handed_offer(struct engine *e, int pod, int64_t until_ms);
 /* Of a pod of an earlier client or of another run: what its row has. */
 void handed_adopt(struct engine *e, int pod, const struct pod_row *row);
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/crypto.h"
 #include "base/err.h"
 #include "core/core.h"
 #include "job.h"
@@ -20,7 +21,13 @@ struct engine;
 /* ---- ssh keys ----
  * The two SSH keys of each attempt. */
 
-struct ssh_keys;
+/* After keys_load() without the client's public line and the host's private key. Only ssh_keys.c
+ * writes it. */
+struct ssh_keys {
+	struct ssh_key client, host; /* host.private_pem only until the create */
+	char *host_public;
+	bool dropped; /* the files are removed */
+};
 
 /* Makes the keys of a pod that is about to be rented, and writes them to the run's folder.
  * ERR_LOCAL. */
@@ -31,14 +38,7 @@ int keys_load(struct engine *e, int pod, struct err *err);
 void keys_drop(struct engine *e, int pod);
 /* The pod's own private key is needed for the create alone: wipes it. */
 void keys_forget_host(struct engine *e, int pod);
-void keys_free(struct ssh_keys *k); /* accepts NULL */
-
-/* All borrowed. After keys_make() or keys_load(); the latter reads neither the client's public line
- * nor the host's private key. */
-const char *keys_client_private(const struct engine *e, int pod);
-const char *keys_client_public(const struct engine *e, int pod);
-const char *keys_host_private(const struct engine *e, int pod);
-const char *keys_host_public(const struct engine *e, int pod);
+void keys_free(struct ssh_keys *k);
 
 /* ---- link ----
  * One connection to one pod's agent: TCP, SSH with the host key that we made, the upload of the
@@ -108,22 +108,20 @@ enum measured meter_add(struct meter *m, int64_t now_ms, int64_t gone, int64_t s
 /* ---- trees ----
  * What is synced to the pods. */
 
-struct trees;
+/* The trees live as long as the engine. NULL: the job has no such tree, or it is not scanned yet.
+ * Only upsync.c writes it. */
+struct trees {
+	struct tree *kit, *code;
+	struct tree *code_before; /* as the last run of this project scanned it */
+	bool scanning;
+	struct err failure; /* why a tree could not be made; kind 0: nothing failed */
+	char *cache_path;   /* of the last scan */
+};
 
 /* Makes the tree of the job's own files, and begins to scan the code folder. ready(e) follows in
  * the loop when that is done, well or not; without code it does not. Once for an engine. */
 void trees_make(struct engine *e, void (*ready)(struct engine *e));
 void trees_free(struct trees *t);
-
-/* The trees live as long as the engine. NULL: the job has no such tree, or it is not scanned yet.
- */
-const struct tree *trees_kit(const struct engine *e);
-const struct tree *trees_code(const struct engine *e);
-/* The code as the last run of this project scanned it. */
-const struct tree *trees_code_before(const struct engine *e);
-bool trees_scanning(const struct engine *e);
-/* Why a tree could not be made; NULL: nothing failed. */
-const struct err *trees_failure(const struct engine *e);
 
 /* ---- upsync ----
  * Uploads a tree to a pod's volume under its id: one exec, one tar stream; nothing is sent that

@@ -529,14 +529,9 @@ static void read_events(struct engine *e, int pod, const char *path)
 	}
 }
 
-struct salvage {
-	struct engine *e;
-	int pod;
-};
-
 static void log_came(void *ctx, const char *local, const struct err *err)
 {
-	struct salvage *s = ctx;
+	struct at *s = ctx;
 	struct err why;
 
 	if (!err) {
@@ -547,7 +542,6 @@ static void log_came(void *ctx, const char *local, const struct err *err)
 	}
 	/* no event log: the pod never finished anything */
 	post_pod(s->e, EV_SALVAGED, s->pod, err && err->kind != ERR_NOT_FOUND ? err : NULL);
-	free(s);
 }
 
 void salvage_pod(struct engine *e, int pod)
@@ -556,8 +550,6 @@ void salvage_pod(struct engine *e, int pod)
 	CLEANUP(free_text)
 	char *path = xasprintf("runs/%s/%s/events.jsonl", e->setup->run->id, p->rental.attempt);
 	CLEANUP(free_text) char *name = xasprintf("%s.events", p->rental.attempt);
-	struct salvage *s = xmalloc(sizeof(*s));
 
-	*s = (struct salvage){e, pod};
-	volume_files_get(e, pod, path, name, LOG_MOST_BYTES, log_came, s);
+	volume_files_get(e, pod, path, name, LOG_MOST_BYTES, log_came, e->pods[pod].at);
 }

@@ -110,17 +110,10 @@ static bool is_wanted(struct engine *e, int pod)
 	return e->setup->wanted && e->setup->wanted(e->setup->ctx, &row);
 }
 
-/* Returns false if the ledger could not be written: no run can take the pod then. */
 static bool offer_for(struct engine *e, int pod, int64_t ms)
 {
-	bool written;
-
 	lengthen_lease(e, pod, ms);
-	handed_offer(e, pod, clock_wall_ms() + ms);
-	journal_pod(e, pod);
-	written = !e->pods[pod].saving.failed;
-	handed_offered(e, pod, written);
-	return written;
+	return handed_offer(e, pod, clock_wall_ms() + ms);
 }
 
 /* Another run already keeps a pod that is as good as this one. */

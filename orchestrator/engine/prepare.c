@@ -271,7 +271,7 @@ static void add_checkpoints(struct engine *e, int pod, json_t *start)
 static void send_start(struct engine *e, int pod)
 {
 	const struct job_needs *n = e->work.needs;
-	const struct tree *kit_tree = trees_kit(e), *code_tree = trees_code(e);
+	const struct tree *kit_tree = e->trees.kit, *code_tree = e->trees.code;
 	struct epod *p = &e->pods[pod];
 	json_t *env = job_env(e, true), *outputs = json_array();
 
@@ -403,7 +403,7 @@ static void kit_over(void *ctx, int64_t sent, const struct err *err)
 	struct at *at = ctx;
 
 	if (!err)
-		known_tree_put(at->e, at->pod, FACT_KIT, trees_kit(at->e)->id);
+		known_tree_put(at->e, at->pod, FACT_KIT, at->e->trees.kit->id);
 	sync_over(at, sent, err, &at->e->pods[at->pod].prep.kit_sync, "worker files");
 }
 
@@ -412,7 +412,7 @@ static void code_over(void *ctx, int64_t sent, const struct err *err)
 	struct at *at = ctx;
 
 	if (!err) {
-		known_tree_put(at->e, at->pod, FACT_TREE, trees_code(at->e)->id);
+		known_tree_put(at->e, at->pod, FACT_TREE, at->e->trees.code->id);
 		known_code_put(at->e, at->pod);
 	}
 	sync_over(at, sent, err, &at->e->pods[at->pod].prep.code_sync, "code");
@@ -427,7 +427,7 @@ static void send_kit(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 	struct upsync_want want = {.dir = "kit",
-				   .tree = trees_kit(e),
+				   .tree = e->trees.kit,
 				   .silent_ms = tree_silent_ms(e),
 				   .done = kit_over,
 				   .ctx = p->at};
@@ -441,7 +441,7 @@ static void send_code(struct engine *e, int pod)
 	struct epod *p = &e->pods[pod];
 	struct upsync_want want = {
 		.dir = "code",
-		.tree = trees_code(e),
+		.tree = e->trees.code,
 		.root = e->setup->code_path,
 		.base = p->prep.lacked ? NULL
 				       : known_base(e, c->rental.provider, &c->rental.volume),
@@ -465,18 +465,18 @@ static void step_trees(struct engine *e, int pod)
 		step_install(e, pod);
 		return;
 	}
-	if (trees_scanning(e)) {
+	if (e->trees.scanning) {
 		pod_detail(e, pod, "reading code");
 		return;
 	}
-	if (trees_failure(e)) {
-		prepare_failed(e, pod, ERR_LOCAL, "%s", trees_failure(e)->msg);
+	if (e->trees.failure.kind) {
+		prepare_failed(e, pod, ERR_LOCAL, "%s", e->trees.failure.msg);
 		return;
 	}
 	pod_detail(e, pod, "syncing code");
-	if (trees_kit(e))
+	if (e->trees.kit)
 		send_kit(e, pod);
-	if (trees_code(e))
+	if (e->trees.code)
 		send_code(e, pod);
 	trees_done(e, pod);
 }
@@ -513,16 +513,16 @@ void prepare_early(struct engine *e, int pod)
 	const struct core_pod *c = core_pod_at(e->core, pod);
 
 	if (c->presence.connected_at || c->presence.past != PAST_NONE ||
-	    e->pods[pod].reports.last_event || !e->work.needs || trees_scanning(e) ||
-	    trees_failure(e))
+	    e->pods[pod].reports.last_event || !e->work.needs || e->trees.scanning ||
+	    e->trees.failure.kind)
 		return;
 	known_image_expect(e, pod);
-	if ((trees_kit(e) && !known_tree_is(e, pod, FACT_KIT, trees_kit(e)->id)) ||
-	    (trees_code(e) &&
-	     !known_code(e, c->rental.provider, &c->rental.volume, trees_code(e))) ||
+	if ((e->trees.kit && !known_tree_is(e, pod, FACT_KIT, e->trees.kit->id)) ||
+	    (e->trees.code &&
+	     !known_code(e, c->rental.provider, &c->rental.volume, e->trees.code)) ||
 	    (e->work.needs->setup && !known_env(e, pod)))
 		return;
-	if (trees_code(e))
+	if (e->trees.code)
 		known_code_put(e, pod);
 	prep->early = true;
 	prep->synced_bytes = 0;
@@ -705,7 +705,7 @@ int pods_adopt(struct engine *e, const struct core_pod *of_row, const struct pod
 void pods_free(struct engine *e)
 {
 	for (int i = 0; i < e->pod_count; i++) {
-		keys_free(e->pods[i].keys);
+		keys_free(&e->pods[i].keys);
 		pod_log_free(e->pods[i].log);
 		free(e->pods[i].at);
 	}
@@ -715,11 +715,6 @@ void pods_free(struct engine *e)
 const char *engine_phase_detail(const struct engine *e, int pod)
 {
 	return pod < e->pod_count ? e->pods[pod].detail : "";
-}
-
-int engine_image_percent(const struct engine *e, int pod)
-{
-	return pod < e->pod_count ? pod_log_image_percent(e, pod) : -1;
 }
 
 int engine_pod_rendered(const struct engine *e, int pod)

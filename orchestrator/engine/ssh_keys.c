@@ -9,54 +9,16 @@
 #include "base/str.h"
 #include "impl.h"
 
-struct ssh_keys {
-	struct ssh_key client, host; /* host.private_pem only until the create */
-	char *host_public;
-	bool dropped; /* the files are removed */
-};
-
-static struct ssh_keys *keys_of(struct engine *e, int pod)
-{
-	struct epod *p = &e->pods[pod];
-
-	if (!p->keys)
-		p->keys = xcalloc(1, sizeof(*p->keys));
-	return p->keys;
-}
-
 void keys_free(struct ssh_keys *k)
 {
-	if (!k)
-		return;
 	ssh_key_free(&k->client);
 	ssh_key_free(&k->host);
 	free(k->host_public);
-	free(k);
-}
-
-const char *keys_client_private(const struct engine *e, int pod)
-{
-	return e->pods[pod].keys->client.private_pem;
-}
-
-const char *keys_client_public(const struct engine *e, int pod)
-{
-	return e->pods[pod].keys->client.public_line;
-}
-
-const char *keys_host_private(const struct engine *e, int pod)
-{
-	return e->pods[pod].keys->host.private_pem;
-}
-
-const char *keys_host_public(const struct engine *e, int pod)
-{
-	return e->pods[pod].keys->host_public;
 }
 
 void keys_forget_host(struct engine *e, int pod)
 {
-	ssh_key_free(&keys_of(e, pod)->host);
+	ssh_key_free(&e->pods[pod].keys.host);
 }
 
 static char *key_path(const struct engine *e, int pod, const char *what)
@@ -67,7 +29,7 @@ static char *key_path(const struct engine *e, int pod, const char *what)
 
 int keys_make(struct engine *e, int pod, struct err *err)
 {
-	struct ssh_keys *k = keys_of(e, pod);
+	struct ssh_keys *k = &e->pods[pod].keys;
 	CLEANUP(free_text) char *client = key_path(e, pod, "key");
 	CLEANUP(free_text) char *host = key_path(e, pod, "host");
 
@@ -84,7 +46,7 @@ int keys_make(struct engine *e, int pod, struct err *err)
 
 int keys_load(struct engine *e, int pod, struct err *err)
 {
-	struct ssh_keys *k = keys_of(e, pod);
+	struct ssh_keys *k = &e->pods[pod].keys;
 	CLEANUP(free_text) char *client = key_path(e, pod, "key");
 	CLEANUP(free_text) char *host = key_path(e, pod, "host");
 	struct str pem = STR_INIT, line = STR_INIT;
@@ -119,7 +81,7 @@ void engine_drop_keys(const char *dir, const char *attempt)
 
 void keys_drop(struct engine *e, int pod)
 {
-	struct ssh_keys *k = keys_of(e, pod);
+	struct ssh_keys *k = &e->pods[pod].keys;
 
 	if (k->dropped)
 		return;

@@ -65,13 +65,6 @@ enum measured meter_add(struct meter *m, int64_t now_ms, int64_t gone, int64_t s
  * What is synced to the pods: the job's own files, and the code, which is scanned while the first
  * pod is rented. */
 
-struct trees {
-	struct tree *kit, *code, *code_before;
-	bool scanning;
-	struct err failure;
-	char *cache_path; /* of the last scan */
-};
-
 /* What the scanning thread has. */
 struct scan_job {
 	struct engine *e;
@@ -125,11 +118,11 @@ static void scanned(void *arg)
 	struct scan_job *s = arg;
 	struct engine *e = s->e;
 
-	e->trees->scanning = false;
-	e->trees->code = s->tree;
-	e->trees->code_before = s->old;
+	e->trees.scanning = false;
+	e->trees.code = s->tree;
+	e->trees.code_before = s->old;
 	if (!s->tree)
-		e->trees->failure = s->err;
+		e->trees.failure = s->err;
 	else
 		log_tree(e, s->tree);
 	s->ready(e);
@@ -146,7 +139,7 @@ char *engine_scan_path(const char *runs_dir, const char *code_path)
 
 void trees_make(struct engine *e, void (*ready)(struct engine *e))
 {
-	struct trees *t = e->trees = xcalloc(1, sizeof(*t));
+	struct trees *t = &e->trees;
 	struct err err = {0};
 
 	if (e->work.needs && e->work.needs->file_count) {
@@ -172,38 +165,10 @@ void trees_make(struct engine *e, void (*ready)(struct engine *e))
 
 void trees_free(struct trees *t)
 {
-	if (!t)
-		return;
 	tree_free(t->kit);
 	tree_free(t->code);
 	tree_free(t->code_before);
 	free(t->cache_path);
-	free(t);
-}
-
-const struct tree *trees_kit(const struct engine *e)
-{
-	return e->trees->kit;
-}
-
-const struct tree *trees_code(const struct engine *e)
-{
-	return e->trees->code;
-}
-
-const struct tree *trees_code_before(const struct engine *e)
-{
-	return e->trees->code_before;
-}
-
-bool trees_scanning(const struct engine *e)
-{
-	return e->trees->scanning;
-}
-
-const struct err *trees_failure(const struct engine *e)
-{
-	return e->trees->failure.kind ? &e->trees->failure : NULL;
 }
 
 /* ---- upsync ----

@@ -296,9 +296,9 @@ static bool pod_log_show_fresh(struct engine *e, int pod, int64_t fresh_ms)
 	return true;
 }
 
-int pod_log_image_percent(const struct engine *e, int pod)
+int engine_image_percent(const struct engine *e, int pod)
 {
-	const struct pod_log *l = e->pods[pod].log;
+	const struct pod_log *l = pod < e->pod_count ? e->pods[pod].log : NULL;
 
 	return l ? l->image_percent : -1;
 }
@@ -637,7 +637,8 @@ static void start_env(struct request *a, const struct core_pod *p, int64_t ahead
 	struct engine *e = a->e;
 	CLEANUP(str_free) struct str host_key = STR_INIT;
 
-	const char *host_private = keys_host_private(e, a->pod);
+	const struct ssh_keys *keys = &e->pods[a->pod].keys;
+	const char *host_private = keys->host.private_pem;
 	base64_add(&host_key, host_private, strlen(host_private));
 	log_secret(str_text(&host_key));
 	if (!e->setup->providers[a->provider].ops->shares_machine)
@@ -654,7 +655,7 @@ static void start_env(struct request *a, const struct core_pod *p, int64_t ahead
 	add_env(a, "BURST_LEASE_S", xasprintf("%lld", (long long)(e->setup->conf.lease_ms / 1000)),
 		false);
 	add_env(a, "BURST_HOST_KEY_B64", str_detach(&host_key), true);
-	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup(keys_client_public(e, a->pod)), false);
+	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup(keys->client.public_line), false);
 	add_env(a, "BURST_VOLUME", xstrdup("/workspace"), false);
 }
 

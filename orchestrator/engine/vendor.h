@@ -64,9 +64,6 @@ void pod_image_hand(struct request *a);
 /* Records the provider's answer about its image; "": nothing. */
 void pod_image_keep(struct engine *e, int provider, const char *image);
 
-/* "modal: image: ...", "" while none is built. */
-const char *pod_image_doing(const struct engine *e);
-
 struct pod_images *pod_images_new(void);
 void pod_images_free(struct pod_images *p);
 
@@ -80,8 +77,6 @@ void pod_log_read(struct engine *e, int pod);
 /* Reads on, for the display, how much of its image a slow pod has pulled: one log of each provider
  * at a time. */
 void pod_log_watch(struct engine *e);
-/* How much of its image the pod has pulled, by its last log; -1: not known. */
-int pod_log_image_percent(const struct engine *e, int pod);
 
 /* A pod's; accepts NULL. */
 void pod_log_free(struct pod_log *l);
@@ -204,7 +199,6 @@ void known_code_put(struct engine *e, int pod);
 /* Whether a volume has this code tree. */
 bool known_code(const struct engine *e, int provider, const struct volume *v,
 		const struct tree *tree);
-bool known_has_tree(const struct engine *e, int provider, const struct volume *volume);
 /* The code tree that a volume last got; NULL: unknown. */
 const struct tree *known_base(const struct engine *e, int provider, const struct volume *volume);
 

@@ -249,7 +249,7 @@ static void part_packed(void *arg)
 		return;
 	}
 	free(s->path);
-	s->path = xasprintf("staged/%s.%d", trees_code(s->e)->id, s->parts);
+	s->path = xasprintf("staged/%s.%d", s->e->trees.code->id, s->parts);
 	s->want = (struct op_want){.file = {.volume = s->e->volumes[s->provider],
 					    .path = s->path,
 					    .local = s->local,
@@ -279,7 +279,7 @@ static void begin(struct stage *s)
 	const struct volume *v = &e->volumes[s->provider];
 
 	s->base = known_base(e, s->provider, v);
-	tree_diff(&s->diff, s->base, trees_code(e));
+	tree_diff(&s->diff, s->base, e->trees.code);
 	s->content = s->diff.bytes;
 	s->state = STAGE_UNDER_WAY;
 	s->sent = s->parts = 0;
@@ -315,8 +315,8 @@ static bool worthwhile(struct stage *s)
 {
 	struct engine *e = s->e;
 
-	return trees_code(e) && may_stage(e, s->provider) &&
-	       !known_has_tree(e, s->provider, &e->volumes[s->provider]);
+	return e->trees.code && may_stage(e, s->provider) &&
+	       !known_code(e, s->provider, &e->volumes[s->provider], e->trees.code);
 }
 
 /* This provider's volume is known. post_volume_ready() follows: now, or after an upload that takes
@@ -329,7 +329,7 @@ static void stage_volume(struct engine *e, int provider)
 		post_volume_ready(e, provider);
 		return;
 	}
-	if (trees_scanning(e) && may_stage(e, provider)) {
+	if (e->trees.scanning && may_stage(e, provider)) {
 		s->wanted = true; /* stage_tree_ready() */
 		post_volume_fills(e, provider);
 		return;

@@ -406,16 +406,19 @@ static enum op_next vendor_next(struct op *op, const struct reply *reply, struct
 
 /* ---- its pods' keys: constants, which cost no time and no disk ---- */
 
-int keys_make(struct engine *e, int pod, struct err *err)
+int keys_load(struct engine *e, int pod, struct err *err)
 {
-	(void)e, (void)pod, (void)err;
+	(void)err;
+	e->pods[pod].keys = (struct ssh_keys){{.private_pem = "private", .public_line = "public"},
+					      {.private_pem = "private"},
+					      "host",
+					      true};
 	return 0;
 }
 
-int keys_load(struct engine *e, int pod, struct err *err)
+int keys_make(struct engine *e, int pod, struct err *err)
 {
-	(void)e, (void)pod, (void)err;
-	return 0;
+	return keys_load(e, pod, err);
 }
 
 void keys_drop(struct engine *e, int pod)
@@ -431,30 +434,6 @@ void keys_forget_host(struct engine *e, int pod)
 void keys_free(struct ssh_keys *k)
 {
 	(void)k;
-}
-
-const char *keys_client_private(const struct engine *e, int pod)
-{
-	(void)e, (void)pod;
-	return "private";
-}
-
-const char *keys_client_public(const struct engine *e, int pod)
-{
-	(void)e, (void)pod;
-	return "public";
-}
-
-const char *keys_host_private(const struct engine *e, int pod)
-{
-	(void)e, (void)pod;
-	return "private";
-}
-
-const char *keys_host_public(const struct engine *e, int pod)
-{
-	(void)e, (void)pod;
-	return "host";
 }
 
 /* ---- what the pod says ---- */
