@@ -1,4 +1,9 @@
-/* child.h - runs the calls that are child processes (CALL_CHILD) */
+/* child.h - runs the calls that are child processes (CALL_CHILD).
+ *
+ * A child has its own process group, so that a terminal's Ctrl-C does not reach it; the default
+ * signal actions; the limit of descriptors that burst began with; burst's environment without its
+ * keys; and no descriptor of burst but its stdin, stdout and stderr. One thread: the loop's.
+ * Times in ms. */
 #ifndef BURST_NET_CHILD_H
 #define BURST_NET_CHILD_H
 
@@ -6,14 +11,6 @@
 
 #include "loop.h"
 #include "provider.h"
-
-/* ---- child ----
- * Runs the calls that are child processes (CALL_CHILD).
- *
- * A child has its own process group, so that a terminal's Ctrl-C does not reach it; the default
- * signal actions; the limit of descriptors that burst began with; burst's environment without its
- * keys; and no descriptor of burst but its stdin, stdout and stderr. One thread: the loop's.
- * Times in ms. */
 
 struct child;
 

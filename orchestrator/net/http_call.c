@@ -16,6 +16,10 @@
 /* ---- http check ----
  * What an HTTP request may contain, and which hosts it may go to. */
 
+struct target {
+	bool plain, loopback; /* http rather than https; this machine */
+};
+
 static bool is_loopback(const char *host)
 {
 	struct in_addr v4;
@@ -208,7 +212,6 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 	return len;
 }
 
-/* http_call.c */
 static void http_reply_init(struct http_call *c, const struct call *call, http_on_piece *on_piece)
 {
 	const char *range = http_header_value(call, "Range");

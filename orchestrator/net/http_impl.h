@@ -33,9 +33,6 @@ struct curl_functions {
 };
 extern struct curl_functions curl_lib; /* usable after http_ready() has succeeded */
 
-/* ---- http impl ----
- * What the files around libcurl share: transfers, and the state of a call. */
-
 /* http.c: one run of libcurl, whose CURLOPT_PRIVATE points here. It is the first member of what
  * it belongs to. */
 struct transfer {
@@ -80,7 +77,6 @@ const char *http_transfer_problem(const struct transfer *t, CURLcode rc);
 struct http_guard *http_guard_new(int64_t stuck_ms);
 void http_guard_free(struct http_guard *g);
 
-/* http_call.c; http_call.c and http_call.c each own a part. */
 struct http_call {
 	struct transfer transfer; /* first */
 	/* of a call that ended outside libcurl: reports it in the next turn */
@@ -91,14 +87,14 @@ struct http_call {
 	void (*done)(void *ctx, struct reply *reply);
 	void *ctx;
 
-	struct { /* http_call.c: the body of the request, from memory or from a part of a file */
+	struct { /* the body of the request, from memory or from a part of a file */
 		struct str body;
 		size_t body_sent; /* only without may_resend */
 		FILE *file;
 		int64_t file_offset, file_bytes, file_left;
 	} up;
 
-	struct {               /* http_call.c */
+	struct {               /* the reply */
 		char *path;    /* the file that the body goes to; NULL: none */
 		int fd;        /* of path; -1: not open */
 		int64_t bytes; /* of the body that went to the file or to on_piece() */
@@ -109,12 +105,5 @@ struct http_call {
 		struct reply reply;
 	} down;
 };
-
-/* http_call.c */
-struct target {
-	bool plain, loopback; /* http rather than https; this machine */
-};
-
-/* http_call.c */
 
 #endif

@@ -125,7 +125,6 @@ struct ssh {
 	char buf[READ_BYTES];
 };
 
-/* ssh_channel.c */
 size_t ssh_out_pending(const struct ssh *s); /* bytes that the socket has not taken yet */
 /* libssh2's callbacks for its socket. */
 ssize_t ssh_on_send(libssh2_socket_t fd, const void *bytes, size_t len, int flags, void **abstract);
@@ -136,16 +135,13 @@ void ssh_fail(struct ssh *s, enum err_kind kind, const char *what);
 void ssh_fail_session(struct ssh *s, const char *doing);
 bool ssh_would_block(ssize_t rc);
 
-/* ssh_channel.c */
 void ssh_free_channel(struct ssh_channel *c);
 /* The last call to the channel's owner. */
 void ssh_report_closed(struct ssh_channel *c, int code, const char *signal, const struct err *err);
 /* Serves each channel once; false: none made progress. */
 bool ssh_step_channels(struct ssh *s);
 
-/* ssh.c */
-
-/* ssh_channel.c */
+/* libssh2's memory. */
 void *ssh_on_alloc(size_t size, void **abstract);
 void ssh_on_free(void *bytes, void **abstract);
 void *ssh_on_realloc(void *bytes, size_t size, void **abstract);

@@ -16,7 +16,6 @@
 #include "base/str.h"
 
 struct receive {
-	/* receive.c */
 	char *output_dir, *name; /* as the caller gave them */
 	char *path, *part_path;  /* full: for messages, and for the job's check of the file */
 	char *base, *part;       /* names inside the folder */
@@ -24,12 +23,10 @@ struct receive {
 	int64_t bytes; /* as announced */
 	bool resumed;  /* the part holds bytes of an earlier attempt */
 
-	/* receive.c */
 	int64_t offset;      /* length of the prefix that is here */
 	struct sha256 *hash; /* of that prefix */
 	bool poisoned;       /* the bytes are wrong: no attempt may continue them */
 
-	/* receive.c */
 	int dir, fd; /* -1: closed */
 	bool verified, kept;
 	bool rests;      /* verified, and both descriptors are closed */
@@ -76,7 +73,7 @@ static int enter_folder(int dir, const char *name, const char *shown, struct err
 	return fd;
 }
 
-/* receive.c. Returns a descriptor of the folder that output_dir/name belongs into, the
+/* Returns a descriptor of the folder that output_dir/name belongs into, the
  * caller's to close; it makes what is missing. -1: ERR_JOB if the name cannot exist here, else
  * ERR_LOCAL. */
 static int receive_folder(const char *output_dir, const char *name, struct err *err)
@@ -104,7 +101,7 @@ static int receive_folder(const char *output_dir, const char *name, struct err *
 
 #define READ_ROOM (256u << 10)
 
-/* receive.c. Reports errno of a call that used the part: ERR_LOCAL. Returns -1. */
+/* Reports errno of a call that used the part: ERR_LOCAL. Returns -1. */
 static int receive_local_error(const struct receive *r, const char *what, struct err *err)
 {
 	return err_set(err, ERR_LOCAL, "%s: %s: %s", r->part_path, what, strerror(errno));
