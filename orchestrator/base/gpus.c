@@ -195,6 +195,13 @@ const struct gpu *gpu_find(const char *text)
 	return find_plain(plain);
 }
 
+bool gpu_is_same(const char *a, const char *b)
+{
+	const struct gpu *known = gpu_find(a);
+
+	return !strcmp(a, b) || (known && known == gpu_find(b));
+}
+
 const char *gpu_nearest(const char *text)
 {
 	const char *names[ARRAY_LEN(catalog) + 1];

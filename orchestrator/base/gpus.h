@@ -33,6 +33,8 @@ const struct gpu *gpu_catalog(size_t *count);
 /* Finds a GPU by any of its names ("5090", "NVIDIA GeForce RTX 5090", "rtx-5090"); NULL: unknown. A
  * family's name ("A100") finds its most common member. */
 const struct gpu *gpu_find(const char *text);
+/* Whether two texts name one card. */
+bool gpu_is_same(const char *a, const char *b);
 /* The nearest name, for "did you mean"; NULL: none is near. */
 const char *gpu_nearest(const char *text);
 /* True of a known GPU without BF16. */

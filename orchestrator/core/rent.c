@@ -90,19 +90,12 @@ static bool offers_barred(const struct core *c, const struct candidate *k)
 	return k->past.unfit[0] || too_expensive(c, k);
 }
 
-static bool same_card(const char *a, const char *b)
-{
-	const struct gpu *known = gpu_find(a);
-
-	return !strcmp(a, b) || (known && known == gpu_find(b));
-}
-
 void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const char *why)
 {
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		struct candidate *k = &c->candidates[i];
 		if ((anywhere || k->provider == p->rental.provider) &&
-		    same_card(k->offer.gpu, p->rental.offer.gpu))
+		    gpu_is_same(k->offer.gpu, p->rental.offer.gpu))
 			COPY_TEXT(k->past.unfit, why);
 	}
 }

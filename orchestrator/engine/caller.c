@@ -716,10 +716,8 @@ void request_free(struct request *a)
 	if (a->next)
 		a->next->link = a->link;
 	for (size_t i = 0; i < a->env_count; i++) {
-		if (a->env[i].secret)
-			explicit_bzero(a->env[i].value, strlen(a->env[i].value));
 		free(a->env[i].name);
-		free(a->env[i].value);
+		text_wipe(a->env[i].value);
 	}
 	free(a->start_script);
 	core_ids_free(a->ids);

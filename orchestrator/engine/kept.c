@@ -116,9 +116,7 @@ static bool has_gpu(const json_t *want, const struct pod_row *pod)
 
 	json_array_foreach (gpus, i, gpu) {
 		const char *name = json_string_value(gpu);
-		const struct gpu *known = name ? gpu_find(name) : NULL;
-		if (name && (!strcmp(name, pod->gpu_offered) ||
-			     (known && known == gpu_find(pod->gpu_offered))))
+		if (name && gpu_is_same(name, pod->gpu_offered))
 			return true;
 	}
 	return !json_array_size(gpus);

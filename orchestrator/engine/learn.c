@@ -377,13 +377,6 @@ static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 	return -1;
 }
 
-static bool is_this_gpu(const struct pod_row *row, const char *gpu)
-{
-	const struct gpu *known = gpu_find(gpu);
-
-	return !strcmp(row->gpu, gpu) || (known && known == gpu_find(row->gpu));
-}
-
 /* What a pod must have in common with the wanted one; each step requires less. */
 enum likeness { LIKE_ALL, LIKE_NO_GPU, LIKE_NO_IMAGE, LIKE_NOTHING };
 
@@ -397,7 +390,7 @@ static bool is_like(const struct pod_row *row, const struct cold_what *what, enu
 	if (phase == COLD_SYNC && like < LIKE_NOTHING && row->synced_bytes >= 0 &&
 	    sent == what->volume_ready)
 		return false;
-	return (like > LIKE_ALL || is_this_gpu(row, what->gpu)) &&
+	return (like > LIKE_ALL || gpu_is_same(row->gpu, what->gpu)) &&
 	       (like > LIKE_NO_GPU || !strcmp(row->image, what->image ? what->image : ""));
 }
 

@@ -130,7 +130,8 @@ static void take_json(struct link *l, const char *line, size_t len)
 	}
 	trace('<', line, len);
 	if (l->up) {
-		l->ops->line(l->ctx, event);
+		if (l->ops->line)
+			l->ops->line(l->ctx, event);
 		return;
 	}
 	if (strcmp(jsonx_text(event, "ev", ""), "hello"))
@@ -289,13 +290,6 @@ struct ssh *link_ssh(struct link *l)
 	return l->ssh;
 }
 
-static void wipe(char *secret)
-{
-	if (secret)
-		explicit_bzero(secret, strlen(secret));
-	free(secret);
-}
-
 static void free_later(void *ctx)
 {
 	struct link *l = ctx;
@@ -305,7 +299,7 @@ static void free_later(void *ctx)
 	free(l->user);
 	free(l->host_key);
 	free(l->run);
-	wipe(l->private_key);
+	text_wipe(l->private_key);
 	free(l);
 }
 

@@ -64,7 +64,7 @@ struct link_ops {
 	void (*placed)(void *ctx);
 	/* The agent answers; *reached_ms: boot clock when TCP was accepted. hello is borrowed. */
 	void (*up)(void *ctx, const json_t *hello, int64_t reached_ms);
-	/* Called for every later line, which is borrowed. */
+	/* Called for every later line, which is borrowed. May be NULL. */
 	void (*line)(void *ctx, const json_t *event);
 	/* The last call, before or after up(): ERR_NETWORK, ERR_UNTRUSTED, ERR_REFUSED, ERR_BUG. */
 	void (*down)(void *ctx, const struct err *err);

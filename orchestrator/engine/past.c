@@ -20,13 +20,6 @@ enum { BOOTS_MOST = 20, BOOTS_LEAST = 3, ROWS_MOST = 200 };
 
 /* ---- how quickly they come up ---- */
 
-static bool same_gpu(const char *a, const char *b)
-{
-	const struct gpu *known = gpu_find(a);
-
-	return !strcmp(a, b) || (known && known == gpu_find(b));
-}
-
 static int compare(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -44,7 +37,7 @@ static size_t boots(const struct pod_row *rows, size_t count, const char *gpu,
 		int64_t ms = rows[i].connected_ms - rows[i].create_ms;
 		bool booted = rows[i].connected_ms > 0 && rows[i].create_ms > 0 && ms > 0 &&
 			      !rows[i].handed_from[0];
-		if (booted && (!gpu || same_gpu(rows[i].gpu, gpu)))
+		if (booted && (!gpu || gpu_is_same(rows[i].gpu, gpu)))
 			out[n++] = ms;
 	}
 	return n;

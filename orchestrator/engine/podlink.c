@@ -296,7 +296,6 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	struct event ev = {.type = EV_CONNECTED,
 			   .pod = at->pod,
 			   .switch_ok = pod_switch_works(e, at->pod, how),
-
 			   .gpus = (int)json_array_size(gpus),
 			   .t = reached_ms,
 			   .number = (int)workers,
@@ -424,11 +423,6 @@ static void spare_up(void *ctx, const json_t *hello, int64_t reached_ms)
 		   pod_called(at->e, at->pod));
 }
 
-static void spare_line(void *ctx, const json_t *event)
-{
-	(void)ctx, (void)event;
-}
-
 static void spare_down(void *ctx, const struct err *err)
 {
 	struct at *at = ctx;
@@ -439,7 +433,7 @@ static void spare_down(void *ctx, const struct err *err)
 	link_close(TAKE(at->e->pods[at->pod].conn.spare));
 }
 
-static const struct link_ops spare_ops = {.up = spare_up, .line = spare_line, .down = spare_down};
+static const struct link_ops spare_ops = {.up = spare_up, .down = spare_down};
 
 /* Its connection may be needed until its release is accepted. */
 static void keep_spare(struct engine *e, int pod)

@@ -151,6 +151,17 @@ int pull_percent(const char *log)
 	return bytes > 0 ? (int)(100 * done / bytes) : p.said;
 }
 
+/* ---- requests about a pod ---- */
+
+static struct request *about_pod(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct request *a = request_new(e, p->rental.provider, pod);
+
+	COPY_TEXT(a->want.id, p->rental.id);
+	return a;
+}
+
 /* ---- pod log ----
  * What a provider's log shows of a pod, and whether it pulls its image. */
 
@@ -305,11 +316,7 @@ int engine_image_percent(const struct engine *e, int pod)
 
 void pod_log_read(struct engine *e, int pod)
 {
-	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct request *a = request_new(e, p->rental.provider, pod);
-
-	COPY_TEXT(a->want.id, p->rental.id);
-	request_begin(a, OP_LOGS, log_done);
+	request_begin(about_pod(e, pod), OP_LOGS, log_done);
 }
 
 /* Leaves the lines that the core counts as they are: what is new to the core stays new. */
@@ -345,10 +352,8 @@ void pod_log_watch(struct engine *e)
 			pod++;
 		if (pod == e->pod_count)
 			continue;
-		struct request *a = request_new(e, v, pod);
 		e->pod_logs->watching[v] = true;
-		COPY_TEXT(a->want.id, core_pod_at(e->core, pod)->rental.id);
-		request_begin(a, OP_LOGS, watch_done);
+		request_begin(about_pod(e, pod), OP_LOGS, watch_done);
 	}
 }
 
@@ -374,11 +379,7 @@ static void release_done(void *ctx, struct op_result *result, const struct err *
 
 static void send_release(struct engine *e, int pod)
 {
-	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct request *a = request_new(e, p->rental.provider, pod);
-
-	COPY_TEXT(a->want.id, p->rental.id);
-	request_begin(a, OP_RELEASE, release_done);
+	request_begin(about_pod(e, pod), OP_RELEASE, release_done);
 }
 
 static void logs_done(void *ctx, struct op_result *result, const struct err *err)
@@ -422,8 +423,7 @@ void release_pod(struct engine *e, int pod)
 	bool outlives = e->setup->providers[p->rental.provider].ops->logs_outlive;
 	if (outlives)
 		send_release(e, pod);
-	a = request_new(e, p->rental.provider, pod);
-	COPY_TEXT(a->want.id, p->rental.id);
+	a = about_pod(e, pod);
 	a->want.log_ms = LAST_LOG_MS;
 	a->released = outlives;
 	if (!outlives)
@@ -614,11 +614,7 @@ static void inspected(void *ctx, struct op_result *result, const struct err *err
 
 void vendor_inspect(struct engine *e, int pod)
 {
-	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct request *a = request_new(e, p->rental.provider, pod);
-
-	COPY_TEXT(a->want.id, p->rental.id);
-	request_begin(a, OP_INSPECT, inspected);
+	request_begin(about_pod(e, pod), OP_INSPECT, inspected);
 }
 
 /* ---- renting ---- */
@@ -746,9 +742,8 @@ static void billing_done(void *ctx, struct op_result *result, const struct err *
 void vendor_billing(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct request *a = request_new(e, p->rental.provider, pod);
+	struct request *a = about_pod(e, pod);
 
-	COPY_TEXT(a->want.id, p->rental.id);
 	a->want.since_s = (clock_wall_ms() - (clock_boot_ms() - p->rental.create_at)) / 1000;
 	a->want.bill.price_microusd_h = p->rental.price_microusd_h;
 	a->want.bill.list_microusd_h = p->rental.offer.price_microusd_h;

@@ -163,13 +163,8 @@ static int pack_part(struct stage *s, int fd)
 			return 0;
 		}
 		sha256_add(s->sha, room, (size_t)got);
-		for (ssize_t at = 0; at < got;) {
-			ssize_t n = write(fd, room + at, (size_t)(got - at));
-			if (n < 0 && errno != EINTR)
-				return err_set(&s->err, ERR_LOCAL, "%s: %s", s->local,
-					       strerror(errno));
-			at += MAX(n, 0);
-		}
+		if (fd_write_all(fd, room, (size_t)got) < 0)
+			return err_set(&s->err, ERR_LOCAL, "%s: %s", s->local, strerror(errno));
 		s->part_bytes += got;
 	}
 	return 0;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/crypto.h"
 #include "base/guard.h"
 #include "base/str.h"
 #include "ssh_impl.h"
@@ -14,36 +15,15 @@
 /* ---- ssh auth ----
  * The handshake, the pod's host key, and the login. */
 
-/* Overwrites the private key, which is no longer needed. */
-static void ssh_wipe_key(struct ssh *s)
-{
-	volatile char *p = s->private_key;
-
-	while (p && *p)
-		*p++ = '\0';
-	free(s->private_key);
-	s->private_key = NULL;
-}
-
 /* "ssh-ed25519 AAAA..." of what the server showed. */
 static void host_key_text(struct ssh *s, struct str *to)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	size_t len = 0;
 	int type = 0;
-	const unsigned char *key = (const void *)ssh_lib.session_hostkey(s->session, &len, &type);
+	const char *key = ssh_lib.session_hostkey(s->session, &len, &type);
 
 	str_add(to, type == LIBSSH2_HOSTKEY_TYPE_ED25519 ? "ssh-ed25519 " : "other ");
-	for (size_t i = 0; key && i < len; i += 3) {
-		unsigned three = (unsigned)key[i] << 16;
-		if (i + 1 < len)
-			three |= (unsigned)key[i + 1] << 8;
-		if (i + 2 < len)
-			three |= key[i + 2];
-		for (size_t k = 0; k < 4; k++)
-			str_addc(to, i + k <= len ? digits[three >> (18 - 6 * k) & 63] : '=');
-	}
+	base64_add(to, key, key ? len : 0);
 }
 
 /* All keys of a type begin alike; their ends tell them apart. */
@@ -116,7 +96,7 @@ static bool step_auth(struct ssh *s)
 	s->asked = true;
 	if (ssh_would_block(rc))
 		return false;
-	ssh_wipe_key(s);
+	text_wipe(TAKE(s->private_key));
 	if (rc) {
 		fail_auth(s, rc, asked);
 		return true;
@@ -238,7 +218,7 @@ static void destroy(struct ssh *s)
 		ssh_free_channel(c);
 	}
 	close(s->fd);
-	ssh_wipe_key(s);
+	text_wipe(TAKE(s->private_key));
 	free(s->user);
 	free(s->host_key);
 	str_free(&s->out);
