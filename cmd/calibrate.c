@@ -1,11 +1,458 @@
 /* calibrate.c - `burst calibrate`: rents each GPU briefly and measures how fast the job's engine is
  * on it. */
-#include "cmd/launch/launch.h"
-
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/folders.h"
+#include "base/gpus.h"
+#include "base/path.h"
+#include "cmd/launch/launch.h"
+#include "cmd/launch/volume.h"
+#include "cmd/show/output.h"
 #include "cmd/show/report.h"
+#include "jobs/calibrate/calibrate.h"
+
+enum { SIZES_MOST = 16, CARDS_MOST = 16 };
+
+struct calibrate_point {
+	int size, count;             /* number of segments, and of batches of this size */
+	double seconds, predicted_s; /* of one batch; predicted before; 0: unknown */
+};
+
+/* Expectations for a card, before and after. */
+struct calibrate_view {
+	struct plan_machine machine;
+	char from[ESTIMATE_FROM];
+	bool known;
+	double usd_each; /* for the whole job on one pod */
+};
+
+struct calibrate_card {
+	struct offer offer;
+	char gpu[GPU_MAX + 8]; /* as in the config: "L40S:2" */
+	int sizes[SIZES_MOST];
+	size_t size_count;
+	double about_usd; /* 0: unknown */
+	char run[24];     /* "": none began */
+	int status;       /* of its run */
+	bool had;         /* a run began */
+	char why[160];    /* why there is no measurement; "": there is one */
+	int64_t cost_microusd;
+	double cold_s; /* from the create call to the first batch; 0: it did not get that far */
+	struct calibrate_view before, after;
+	struct calibrate_point points[SIZES_MOST];
+	size_t point_count;
+};
+
+/* ---- calibrate cards ----
+ * Chooses the GPUs to measure and their expected results. */
+
+enum {
+	CHEAPEST = 3,       /* GPUs to measure if the user names none */
+	UNKNOWN_BATCH = 32, /* largest batch for an engine without known limits */
+};
+
+static int add_offers(struct launch *l, int provider, struct wanted *all, struct err *err)
+{
+	struct op_result result = {0};
+
+	if (offers_fetch(&l->order, &l->run.setup.providers[provider], true, OFFERS_ASK_MS, &result,
+			 err) < 0)
+		return -1;
+	wanted_add(all, result.offers, result.offer_count);
+	op_result_free(&result);
+	return 0;
+}
+
+static int gather_offers(struct launch *l, struct wanted *all, struct err *err)
+{
+	int failed = 0;
+
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		if (add_offers(l, i, all, err) == 0)
+			continue;
+		if (err->kind != ERR_NO_CAPACITY && ++failed == l->run.setup.provider_count)
+			return err_wrap(err, "%s", l->run.setup.providers[i].ops->name);
+		log_line(LOG_WARN, "%s: %s", l->run.setup.providers[i].ops->name, err->msg);
+		err_clear(err);
+	}
+	wanted_end(all);
+	return 0;
+}
+
+static int by_price(const void *a, const void *b)
+{
+	const struct offer *x = a, *y = b;
+
+	return (x->price_microusd_h > y->price_microusd_h) -
+	       (x->price_microusd_h < y->price_microusd_h);
+}
+
+static void name_card(struct calibrate_card *c, const struct offer *o)
+{
+	c->offer = *o;
+	snprintf(c->gpu, sizeof(c->gpu), o->gpus > 1 ? "%s:%d" : "%s", o->gpu, o->gpus);
+}
+
+/* The cheapest offer for each GPU that the user names, in that order. */
+static size_t cards_named(struct calibrate_card *cards, const char *const *gpus,
+			  const struct offer *offers, size_t count)
+{
+	size_t n = 0;
+
+	for (int wish = 0; gpus[wish] && n < CARDS_MOST; wish++) {
+		struct calibrate_card *c = &cards[n++];
+		COPY_TEXT(c->gpu, gpus[wish]);
+		COPY_TEXT(c->why, "no provider offers it now");
+		c->status = err_exit_status(&(struct err){.kind = ERR_NO_CAPACITY});
+		for (size_t i = 0; i < count && c->why[0]; i++)
+			if (offers[i].wish == wish) {
+				name_card(c, &offers[i]);
+				c->why[0] = '\0';
+				c->status = 0;
+			}
+	}
+	return n;
+}
+
+/* The cheapest GPUs that fit the job; one pod if it needs no GPU. */
+static size_t cards_cheapest(struct calibrate_card *cards, const struct job_needs *needs,
+			     const struct offer *offers, size_t count)
+{
+	size_t n = 0, most = needs->gpu ? CHEAPEST : 1;
+
+	for (size_t i = 0; i < count && n < most; i++) {
+		bool known = needs->gpu && gpu_is_none(offers[i].gpu);
+		for (size_t k = 0; k < n; k++)
+			known |= !strcmp(cards[k].offer.gpu, offers[i].gpu);
+		if (!known)
+			name_card(&cards[n++], &offers[i]);
+	}
+	return n;
+}
+
+/* The ledger's expectations for the offer's card now. */
+static int view_card(struct launch *l, const struct offer *offer, struct calibrate_view *out,
+		     struct err *err)
+{
+	struct estimate e;
+	struct plan pick;
+	int status = estimate_make(&e, l, offer, 1, err);
+
+	*out = (struct calibrate_view){0};
+	if (status == 0) {
+		const struct plan_wish wish = {.goal = PLAN_COST,
+					       .pods = 1,
+					       .canary = e.wish.canary,
+					       .failing_share = e.wish.failing_share};
+		out->machine = e.machines[0];
+		copy_text(out->from, sizeof(out->from), e.speed_from[0]);
+		out->known = e.known && e.open &&
+			     plan_choose(&pick, &e.work, e.machines, 1, &wish) != PLAN_NOTHING_FITS;
+		out->usd_each = out->known ? pick.cost_usd / (double)e.open : 0;
+	}
+	estimate_free(&e);
+	return status;
+}
+
+/* 1 to warm up, then 1, 2, 4 ... up to the largest. */
+static void choose_sizes(struct calibrate_card *c, const struct job_needs *needs)
+{
+	int most = c->before.known
+			   ? c->before.machine.batch_max
+			   : MAX(needs->max_batch, needs->max_batch_is_cap ? 1 : UNKNOWN_BATCH);
+
+	c->sizes[c->size_count++] = 1;
+	for (int size = 1; c->size_count < SIZES_MOST; size = MIN(size * 2, most)) {
+		c->sizes[c->size_count++] = size;
+		if (size >= most)
+			break;
+	}
+}
+
+/* Total segments of the card's batches. */
+static size_t segments_of(const struct calibrate_card *c, const struct job_needs *needs)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < c->size_count; i++)
+		sum += (size_t)c->sizes[i];
+	return sum * (size_t)MAX(needs->workers, 1);
+}
+
+/* Dollars of a median cold start of the card. */
+static double cold_usd(const struct calibrate_card *c)
+{
+	return cold_p50_s(&c->before.machine.cold) * (double)c->offer.price_microusd_h / 1e6 / 3600;
+}
+
+static int expect(struct launch *l, struct calibrate_card *c, struct err *err)
+{
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+	size_t count = 0;
+	const struct segment *list = l->run.setup.job_ops->segments(l->run.setup.job, &count);
+	double length = 0, seconds = 0;
+
+	if (view_card(l, &c->offer, &c->before, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		length += list[i].weight / (double)count;
+	choose_sizes(c, needs);
+	if (!c->before.known)
+		return 0;
+	for (size_t i = 0; i < c->size_count; i++)
+		seconds += speed_batch_s(&c->before.machine.speed, length, length * c->sizes[i]);
+	seconds += c->before.machine.tail_s + MAX(c->before.machine.release_s, 0.0);
+	c->about_usd = cold_usd(c) + seconds * c->before.machine.price_h / 3600;
+	return 0;
+}
+
+static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count,
+			struct err *err)
+{
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+	struct wanted wanted = {.order = &l->order, .store = l->ctx->store};
+	int status = gather_offers(l, &wanted, err);
+	const char *const *gpus = l->order.gpus;
+
+	if (status == 0 && wanted.count)
+		qsort(wanted.list, wanted.count, sizeof(*wanted.list), by_price);
+	if (status == 0)
+		*count = gpus ? cards_named(cards, gpus, wanted.list, wanted.count)
+			      : cards_cheapest(cards, needs, wanted.list, wanted.count);
+	for (size_t i = 0; i < *count && status == 0; i++)
+		status = cards[i].why[0] ? 0 : expect(l, &cards[i], err);
+	wanted_free(&wanted);
+	if (status == 0 && !*count)
+		return err_set(err, ERR_NO_CAPACITY,
+			       "no provider offers what the job needs now (see gpu, "
+			       "caps.max_price_per_hour; `burst offers`)");
+	return status;
+}
+
+/* ---- calibrate rent ----
+ * Rents one GPU and renders a measurement on it. */
+
+enum {
+	WAIT_MS = 30000, /* wait for capacity before the next GPU's turn */
+};
+
+/* Makes a temporary folder for its files: never the job's own. */
+static char *make_folder(const char *state_dir, int *fd, struct err *err)
+{
+	CLEANUP(free_text) char *dir = path_join(state_dir, CALIBRATE);
+	char *folder = held_folder_new(dir, fd, err);
+
+	if (folder)
+		path_hold_dir(folder, *fd);
+	return folder;
+}
+
+/* An ordinary run of one pod of this GPU, within the rest of the budget. */
+static void narrow(struct order *o, const struct calibrate_card *c, int64_t left_microusd,
+		   const char *folder)
+{
+	o->wait_ms = MIN(o->wait_ms, WAIT_MS);
+	order_providers(o, (const char *const[]){c->offer.provider, NULL});
+	order_gpus(o, (const char *const[]){c->gpu, NULL});
+	o->pods = 1;
+	o->max_cost_microusd = left_microusd;
+	o->output = folder;
+}
+
+static int load_job(struct launch *l, const struct calibrate_card *c, struct err *err)
+{
+	struct job *real, *job;
+
+	if (launch_read_job(l, err) < 0)
+		return -1;
+	real = TAKE(l->run.setup.job);
+	const struct job_ops *ops = l->run.setup.job_ops;
+	size_t count = segments_of(c, ops->needs(real));
+	if (calibrate_job(&job, ops, real, count, err) < 0)
+		return -1;
+	launch_replace_job(l, &calibrate_ops, job);
+	return 0;
+}
+
+/* Fills the volume from a pod without a GPU, as a run does. */
+static int warm_volume(struct launch *l, struct calibrate_card *c, struct err *err)
+{
+	struct estimate e;
+	const struct plan pick = {.machine = 0};
+	int status = estimate_make(&e, l, &c->offer, 1, err);
+
+	if (status == 0)
+		status = warm_first(l, &e, &pick, &c->cost_microusd, err);
+	estimate_free(&e);
+	return status < 0 ? -1 : 0;
+}
+
+static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
+{
+	if (launch_check_width(l, err) < 0 || launch_open_providers(&l->order, &l->run, err) < 0 ||
+	    load_job(l, c, err) < 0 || volume_trust(l->ctx, &l->order, &l->run, NULL, err) < 0 ||
+	    launch_may_rent(l, err) < 0 || warm_volume(l, c, err) < 0 ||
+	    launch_begin(l, false, err) < 0)
+		return -1;
+	struct core_conf *conf = &l->run.setup.conf;
+	conf->canary = conf->at_once = false;
+	conf->batch_sizes = c->sizes;
+	conf->batch_size_count = c->size_count;
+	COPY_TEXT(c->run, l->run.row.id);
+	c->had = true;
+	return launch_run(l);
+}
+
+/* Rents the card within what is left to be spent, and renders there. Its exit status; -1: nothing
+ * was begun. */
+static int rent(const struct launch *outer, struct calibrate_card *c, int64_t left_microusd,
+		struct err *err)
+{
+	struct launch l;
+	int fd = -1;
+	CLEANUP(free_text) char *folder = make_folder(outer->ctx->state_dir, &fd, err);
+
+	if (!folder)
+		return -1;
+	launch_within(&l, outer);
+	narrow(&l.order, c, left_microusd, folder);
+	int status = run_card(&l, c, err);
+	c->cost_microusd += l.run.row.cost_microusd;
+	if (status > 0)
+		copy_text(c->why, sizeof(c->why),
+			  l.run.err.msg[0] ? l.run.err.msg : l.run.row.error);
+	engine_unblock_signals();
+	launch_free(&l);
+	path_remove_tree(folder, NULL);
+	fd_close(fd);
+	return status;
+}
+
+/* ---- calibrate measure ----
+ * Measures GPUs one after the other, and reads the results from the ledger. */
+
+static int by_size(const void *a, const void *b)
+{
+	const struct batch_row *x = a, *y = b;
+
+	if (x->segments != y->segments)
+		return x->segments - y->segments;
+	return (x->took_ms > y->took_ms) - (x->took_ms < y->took_ms);
+}
+
+static void read_points(struct store *store, struct calibrate_card *c)
+{
+	struct batch_row *rows = NULL;
+	size_t count = 0, first = 0;
+
+	if (store_batches(store, c->run, &rows, &count, NULL) < 0)
+		return;
+	/* the first one warmed up the worker */
+	first = count > 1 && rows[0].segments == 1 && rows[1].segments == 1;
+	qsort(rows + first, count - first, sizeof(*rows), by_size);
+	for (size_t at = first, n; at < count && c->point_count < SIZES_MOST; at += n) {
+		struct calibrate_point *p = &c->points[c->point_count++];
+		double predicted = 0;
+		for (n = 0; at + n < count && rows[at + n].segments == rows[at].segments; n++)
+			predicted += speed_batch_s(&c->before.machine.speed, rows[at + n].longest,
+						   rows[at + n].sum);
+		*p = (struct calibrate_point){.size = rows[at].segments,
+					      .count = (int)n,
+					      .seconds = (double)rows[at + n / 2].took_ms / 1000,
+					      .predicted_s =
+						      c->before.known ? predicted / (double)n : 0};
+	}
+	free(rows);
+}
+
+static void read_cold(struct store *store, struct calibrate_card *c)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(store, c->run, false, &pods, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (pods[i].ready_ms > pods[i].create_ms)
+			c->cold_s = (double)(pods[i].ready_ms - pods[i].create_ms) / 1000;
+	free(pods);
+}
+
+/* Whether money is left for more than a boot. */
+static bool is_affordable(struct calibrate_card *c, int64_t left_microusd)
+{
+	char left[32], need[32];
+
+	if ((double)left_microusd > cold_usd(c) * 1e6)
+		return true;
+	c->status = err_exit_status(&(struct err){.kind = ERR_CAP});
+	snprintf(c->why, sizeof(c->why),
+		 "%s of --max-cost is left, but booting alone costs about %s",
+		 money_show(left, sizeof(left), left_microusd),
+		 money_show(need, sizeof(need), (int64_t)(cold_usd(c) * 1e6)));
+	return false;
+}
+
+/* Returns -1 with *err if it did not begin. */
+static int measure(struct launch *l, struct calibrate_card *c, int64_t left_microusd,
+		   struct err *err)
+{
+	if (!l->ctx->quiet)
+		output_line(stderr, "calibrate: %s at %s", c->gpu, c->offer.provider);
+	/* another GPU may have been measured meanwhile */
+	view_card(l, &c->offer, &c->before, err);
+	c->status = rent(l, c, left_microusd, err);
+	return c->status < 0 ? -1 : 0;
+}
+
+static void read_result(struct launch *l, struct calibrate_card *c)
+{
+	struct err ignored = {0};
+
+	read_points(l->ctx->store, c);
+	read_cold(l->ctx->store, c);
+	view_card(l, &c->offer, &c->after, &ignored);
+}
+
+/* Whether to stop: something may still bill, or the user interrupted. */
+static bool is_last(const struct calibrate_card *c)
+{
+	return c->status > 128 || c->status == 9;
+}
+
+static int measure_all(struct launch *l, struct calibrate_card *cards, size_t count,
+		       int64_t most_microusd, struct err *err)
+{
+	int64_t left = most_microusd;
+	int status = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct calibrate_card *c = &cards[i];
+		struct err why = {0};
+		if (!c->why[0] && is_affordable(c, left) && measure(l, c, left, &why) < 0) {
+			if (count == 1) {
+				*err = why;
+				return -1;
+			}
+			c->status = err_exit_status(&why);
+			COPY_TEXT(c->why, why.msg);
+		}
+		status = err_status_rank(c->status) > err_status_rank(status) ? c->status : status;
+		left = MAX(left - c->cost_microusd, 0);
+		if (c->had)
+			read_result(l, c);
+		if (c->why[0])
+			log_line(LOG_WARN, "%s: %s%s", c->gpu, c->why,
+				 i + 1 < count && c->status < 128 && c->status != 9
+					 ? "; continuing with the next"
+					 : "");
+		if (is_last(c))
+			break;
+	}
+	return status;
+}
 
 /* ---- measured beside predicted ---- */
 
@@ -199,6 +646,8 @@ static json_t *measured_json(const struct calibrate_card *cards, size_t count, i
 
 /* ---- the command ---- */
 
+/* ---- the command ---- */
+
 #define MOST_USD "0.50"
 
 static int read_most(struct cmd_context *ctx, int64_t *out, struct err *err)
@@ -219,7 +668,7 @@ static int read_most(struct cmd_context *ctx, int64_t *out, struct err *err)
 static int calibrate(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
-	struct calibrate_card *cards = xcalloc(CALIBRATE_CARDS_MOST, sizeof(*cards));
+	struct calibrate_card *cards = xcalloc(CARDS_MOST, sizeof(*cards));
 	size_t count = 0;
 	int64_t most = 0;
 	int status = launch_read_job(l, err);
@@ -232,7 +681,7 @@ static int calibrate(struct launch *l, struct err *err)
 				config_job_name(ctx->config));
 	if (status == 0 && (status = read_most(ctx, &most, err)) == 0 &&
 	    (status = launch_open_providers(&l->order, &l->run, err)) == 0)
-		status = calibrate_choose_cards(l, cards, &count, err);
+		status = choose_cards(l, cards, &count, err);
 	if (status == 0) {
 		show_plan(stderr, cards, count, most);
 		if (!cmd_confirm(ctx, "Rent and measure?"))
@@ -240,7 +689,7 @@ static int calibrate(struct launch *l, struct err *err)
 					 "nothing was rented: answer y on a terminal, or give -y");
 	}
 	if (status == 0) {
-		status = calibrate_measure(l, cards, count, most, err);
+		status = measure_all(l, cards, count, most, err);
 		if (status >= 0 && ctx->json)
 			output_json(measured_json(cards, count, status));
 		else if (status >= 0)

@@ -1,7 +1,440 @@
-/* plan.c - `burst plan`: fetches offers and shows what a run would rent and cost. */
-#include "cmd/launch/launch.h"
+/* plan.c - `burst plan` and `burst run -n`: shows what a run would rent, from live offers, saved
+ * ones or price lists */
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/gpus.h"
+#include "base/jsonx.h"
+#include "base/path.h"
 #include "cmd/launch/decide.h"
+#include "cmd/launch/launch.h"
+#include "cmd/launch/stages.h"
+#include "cmd/launch/volume.h"
 #include "cmd/show/output.h"
+#include "cmd/show/plan_show.h"
+#include "engine/caller.h"
+#include "plan/cost.h"
+
+/* ---- plan offers ----
+ * Plans with the providers' offers, and prints the planner's choice. */
+
+static void warn_of_volumes(struct launch *l)
+{
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		struct err why = {0};
+		if (volume_trust_check(l->ctx, &l->order, &l->run.setup.providers[i], &why) < 0 &&
+		    why.kind == ERR_CONFIG)
+			log_line(LOG_WARN, "%s", why.msg);
+	}
+}
+
+/* Pods of other runs that the run would take over instead of renting. */
+static int warm_pods(struct launch *l, const struct estimate *e, const struct plan *pick,
+		     enum plan_verdict verdict)
+{
+	if (!e->open || verdict == PLAN_NOTHING_FITS)
+		return 0;
+	return keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
+}
+
+/* By the label of a card, else by the engine's known need. */
+static int refuse_memory(const struct job_needs *needs, const struct estimate *e, struct err *err)
+{
+	const struct offer *largest = &e->offers[0];
+	char offer[PLAN_TEXT], need[CHECK_NEED];
+
+	for (size_t i = 1; i < e->count; i++)
+		if (e->offers[i].vram_gb * MAX(e->offers[i].gpus, 1) >
+		    largest->vram_gb * MAX(largest->gpus, 1))
+			largest = &e->offers[i];
+	int has_gb = largest->vram_gb * MAX(largest->gpus, 1);
+	double need_gib = e->need.base_gib + e->need.each_gib,
+	       usable_gib = estimate_usable_gib(largest);
+	plan_offer(offer, largest);
+	check_say_need(need, needs);
+	if (e->need_gb > has_gb)
+		err_set(err, ERR_NO_CAPACITY,
+			"no offer has enough GPU memory: the job needs %d GB, and the most that is "
+			"offered is %d GB (%s): %d GB are missing%s%s%s; name "
+			"larger GPUs in gpu",
+			e->need_gb, has_gb, offer, e->need_gb - has_gb, need[0] ? " (" : "", need,
+			need[0] ? ")" : "");
+	else
+		err_set(err, ERR_NO_CAPACITY,
+			"no offer has enough GPU memory: the job needs %.1f GiB for one segment, "
+			"and the most that can be used is %.1f GiB (%s): %.1f GiB "
+			"are missing; name larger GPUs in gpu",
+			need_gib, usable_gib, offer, MAX(need_gib - usable_gib, 0.0));
+	return err_about(err, "gpu");
+}
+
+/* Like refuse_run(), for a plan, which has nothing to show without a fitting offer or an estimate.
+ * A run would wait for the offer, and measure the speed. */
+static int refuse_plan(const struct launch *l, const struct estimate *e, const struct plan *pick,
+		       enum plan_verdict verdict, struct err *err)
+{
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+
+	if (!e->open)
+		return 0;
+	if (!e->count)
+		return err_set(err, ERR_NO_CAPACITY,
+			       "no provider offers what the job needs now (see gpu, spot, "
+			       "caps.max_price_per_hour; `burst offers`)");
+	if (e->never_fits)
+		return refuse_memory(needs, e, err);
+	if (refuse_run(l, e, pick, verdict, err) < 0)
+		return -1;
+	if (e->known && verdict != PLAN_NOTHING_FITS)
+		return 0;
+	if (l->ctx->cmd == &cmd_run) /* -n does not refuse it */
+		return 0;
+	const struct offer *unknown = NULL;
+	char offer[PLAN_TEXT] = "";
+	for (size_t i = 0; i < e->count && !unknown; i++)
+		unknown = e->unfit_kind[i] == UNFIT_NAMED ? &e->offers[i] : NULL;
+	return err_set(err, ERR_CONFIG,
+		       "no estimate: the speed of %s%s%s is not known on %s "
+		       "yet; `burst calibrate` measures it, and so does `burst run`",
+		       needs->command ? "this command" : "engine \"",
+		       needs->command ? "" : needs->engine, needs->command ? "" : "\"",
+		       unknown ? plan_offer(offer, unknown) : "any of these offers");
+}
+
+/* Prints the planner's choice among these offers. caps: over runs; NULL: offers that are only
+ * compared. Returns the exit status. */
+static int plan_offers(struct launch *l, const struct offer *offers, size_t count,
+		       const struct plan_words *words, const struct caps *caps, struct err *err)
+{
+	struct estimate e;
+	struct plan pick;
+	struct better better = {0};
+
+	if (estimate_make(&e, l, offers, count, err) < 0) {
+		estimate_free(&e);
+		return -1;
+	}
+	if (words->prices[0])
+		COPY_TEXT(e.price_from, words->prices);
+	e.in_any_order = words->in_any_order;
+	enum plan_verdict verdict = estimate_choose(&e, &pick);
+	int status = refuse_plan(l, &e, &pick, verdict, err);
+	if (status == 0 && caps && e.open)
+		status = caps_refuse_least(caps, l->least_microusd, err);
+	int warm = status == 0 && caps ? warm_pods(l, &e, &pick, verdict) : 0;
+	if (status == 0 && verdict != PLAN_NOTHING_FITS)
+		better_find(&better, l, &e, &pick, OFFERS_ASK_MS);
+	struct plan_stage *stages = NULL;
+	size_t stage_count = stages_plan(l, &stages);
+	const struct plan_result r = {.job_ops = l->run.setup.job_ops,
+				      .job = l->run.setup.job,
+				      .estimate = &e,
+				      .pick = &pick,
+				      .verdict = verdict,
+				      .better = &better,
+				      .caps = caps,
+				      .keep_ms = l->order.keep_warm_ms,
+				      .warm = warm,
+				      .stages = stages,
+				      .stage_count = stage_count,
+				      .words = words};
+	if (status < 0)
+		config_place_error(l->ctx->config, err);
+	if (l->ctx->json) {
+		output_json(plan_result_json(&r, status < 0 ? err : NULL));
+		l->ctx->json_printed = true;
+	} else {
+		plan_result_print(&r, status < 0);
+	}
+	free(stages);
+	estimate_free(&e);
+	return status < 0 ? -1 : cmd_flush(err);
+}
+
+/* Adds offers whose GPUs are too small for the job, so that the plan can say so. */
+static void add_too_small(struct launch *l, struct wanted *wanted)
+{
+	struct op_want want;
+
+	order_want(&l->order, &want);
+	const int needed_gb = want.offers.vram_gb;
+	want.offers.vram_gb = 0;
+	for (int i = 0; needed_gb && i < l->run.setup.provider_count; i++) {
+		struct op_result result = {0};
+		struct err ignored = {0};
+		if (caller_perform(&l->run.setup.providers[i], OP_OFFERS, &want, OFFERS_ASK_MS,
+				   &result, &ignored) < 0)
+			continue;
+		for (size_t k = 0; k < result.offer_count; k++)
+			if (result.offers[k].vram_gb && result.offers[k].vram_gb < needed_gb)
+				wanted_add(wanted, &result.offers[k], 1);
+		op_result_free(&result);
+	}
+}
+
+static int plan_live(struct launch *l, const struct plan_words *words, struct err *err)
+{
+	struct known_offer *known = NULL;
+	CLEANUP(wanted_free)
+	struct wanted wanted = {.order = &l->order, .store = l->ctx->store};
+	struct caps caps;
+	size_t count = 0;
+
+	if (launch_open_providers(&l->order, &l->run, err) < 0 ||
+	    caps_plan(&caps, l, run_open_segments(&l->run) > 0, err) < 0 ||
+	    offer_list_fetch(&l->order, &l->run, true, &known, &count, err) < 0)
+		return -1;
+	warn_of_volumes(l);
+	struct offer *offers = xcalloc(count + 1, sizeof(*offers));
+	for (size_t i = 0; i < count; i++)
+		offers[i] = known[i].offer;
+	wanted_add(&wanted, offers, count);
+	free(offers);
+	wanted_end(&wanted);
+	wanted_tell(&wanted);
+	int status = wanted_check_price(&wanted, err);
+	if (status == 0 && !l->ctx->json) {
+		offer_list_print(stdout, known, count);
+		if (count)
+			putchar('\n');
+	}
+	free(known);
+	if (status < 0)
+		return -1;
+	add_too_small(l, &wanted);
+	return plan_offers(l, wanted.list, wanted.count, words, &caps, err);
+}
+
+/* ---- plan saved ----
+ * Plans with saved offers or list prices, without a provider. */
+
+enum { OFFERS_MAX_BYTES = 4 << 20, COUNTS_MOST = 64 };
+
+struct saved {
+	struct offer *offers;
+	bool *avoided; /* as a run would have, when they were saved */
+	size_t count;
+};
+
+static void saved_free(struct saved *s)
+{
+	free(s->offers);
+	free(s->avoided);
+	*s = (struct saved){0};
+}
+
+static int read_offer(const json_t *from, struct offer *o)
+{
+	double price = jsonx_number(from, "price_usd_hour", -1);
+
+	*o = (struct offer){.gpus = (int)jsonx_bounded(from, "gpus", 0, 64),
+			    .vram_gb = (int)jsonx_bounded(from, "vram_gb", 0, 100000),
+			    .spot = jsonx_bool(from, "spot", false)};
+	COPY_TEXT(o->provider, jsonx_text(from, "provider", ""));
+	COPY_TEXT(o->id, jsonx_text(from, "id", ""));
+	COPY_TEXT(o->gpu, jsonx_text(from, "gpu", ""));
+	COPY_TEXT(o->region, jsonx_text(from, "region", ""));
+	COPY_TEXT(o->with, jsonx_text(from, "with", ""));
+	COPY_TEXT(o->stock, jsonx_text(from, "stock", ""));
+	if (!o->provider[0] || !o->gpu[0] || !(price >= 0 && price < 1e6))
+		return -1;
+	o->price_microusd_h = (int64_t)(price * 1e6 + 0.5);
+	return 0;
+}
+
+/* The end of the time in which a run avoids the offer has not come yet. Times are in UTC, so their
+ * texts compare as they do. */
+static bool is_avoided(const json_t *from)
+{
+	const json_t *avoided = json_object_get(from, "avoided");
+	char now[32];
+
+	return json_is_object(avoided) &&
+	       strcmp(jsonx_text(avoided, "until", ""),
+		      clock_rfc3339(now, sizeof(now), clock_wall_ms())) > 0;
+}
+
+static int read_offers(const char *path, struct saved *out, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (path_read(path, OFFERS_MAX_BYTES, &text, err) < 0)
+		return -1;
+	CLEANUP(json_decref)
+	json_t *list = json_loadb(str_text(&text), text.len, JSON_REJECT_DUPLICATES, NULL);
+	if (!json_is_array(list))
+		return err_set(err, ERR_CONFIG,
+			       "%s: not a JSON list of offers; `burst offers --json` prints one",
+			       path);
+	out->offers = xcalloc(json_array_size(list) + 1, sizeof(*out->offers));
+	out->avoided = xcalloc(json_array_size(list) + 1, sizeof(*out->avoided));
+	for (; out->count < json_array_size(list); ++out->count) {
+		const json_t *item = json_array_get(list, out->count);
+		out->avoided[out->count] = is_avoided(item);
+		if (read_offer(item, &out->offers[out->count]) == 0)
+			continue;
+		err_set(err, ERR_CONFIG,
+			"%s: offer %zu: provider, gpu or price_usd_hour is missing or wrong", path,
+			out->count + 1);
+		saved_free(out);
+		return -1;
+	}
+	return 0;
+}
+
+static int place_of(const struct section *top, const struct offer *o)
+{
+	int i = 0;
+
+	while (i < (int)section_count(top, "provider") &&
+	       strcmp(section_item(top, "provider", (size_t)i), o->provider) != 0)
+		i++;
+	return i;
+}
+
+/* As a run takes them; offers of one provider keep their order. */
+static void in_order_of_providers(const struct section *top, struct offer *list, size_t count)
+{
+	struct offer *sorted = xcalloc(count + 1, sizeof(*sorted));
+	size_t n = 0;
+
+	for (int place = 0; place <= (int)section_count(top, "provider"); place++)
+		for (size_t i = 0; i < count; i++)
+			if (place_of(top, &list[i]) == place)
+				sorted[n++] = list[i];
+	memcpy(list, sorted, count * sizeof(*list));
+	free(sorted);
+}
+
+static int check_any(const struct section *top, const struct wanted *w, const struct offer *first,
+		     size_t count, struct err *err)
+{
+	if (!w->count && count && w->left_out[NOT_ITS_PROVIDER] == count)
+		return err_set(
+			err, ERR_NO_CAPACITY,
+			"%s: none of these offers is at a provider of this job; name another "
+			"one, as in -p %s",
+			section_where(top, "provider"), first->provider);
+	return wanted_check_price(w, err);
+}
+
+/* Plans with what a run would rent of these. lists: of all GPUs, so that it is no surprise which of
+ * them the config does not name. */
+static int plan_unasked(struct launch *l, const struct saved *saved, bool lists,
+			struct plan_words *words, struct err *err)
+{
+	const struct section *top = config_top(l->ctx->config);
+	CLEANUP(wanted_free)
+	struct wanted wanted = {.order = &l->order, .store = l->ctx->store};
+
+	words->in_any_order = !section_has(top, "provider");
+	wanted_add_unasked(&wanted, l->ctx->config, saved->offers, saved->count, saved->avoided);
+	wanted_end(&wanted);
+	if (check_any(top, &wanted, saved->offers, saved->count, err) < 0)
+		return -1;
+	if (lists)
+		wanted.left_out[NOT_ITS_PROVIDER] = wanted.left_out[NOT_ITS_PLACE] =
+			wanted.left_out[NOT_ITS_GPU] = 0;
+	wanted_tell(&wanted);
+	in_order_of_providers(top, wanted.list, wanted.count);
+	return plan_offers(l, wanted.list, wanted.count, words, NULL, err);
+}
+
+static int plan_from_file(struct launch *l, const char *path, struct plan_words *words,
+			  struct err *err)
+{
+	struct saved saved = {0};
+	struct stat st;
+	char day[32];
+
+	if (read_offers(path, &saved, err) < 0)
+		return -1;
+	if (stat(path, &st) == 0)
+		snprintf(words->prices, sizeof(words->prices), "measured: offers saved on %.10s",
+			 clock_rfc3339(day, sizeof(day), (int64_t)st.st_mtime * 1000));
+	int status = plan_unasked(l, &saved, false, words, err);
+	saved_free(&saved);
+	return status;
+}
+
+/* Modal also bills the cores and memory that a pod requests. */
+static void add_rest(const struct order *order, struct offer *o)
+{
+	int64_t cores = order->cpu ? order->cpu : PRIOR_MODAL_CORES;
+	int64_t memory_gb = order->memory_gb ? order->memory_gb : PRIOR_MODAL_MEMORY_GB;
+
+	o->price_microusd_h +=
+		cores * PRIOR_MODAL_CORE_MICROUSD_H + memory_gb * PRIOR_MODAL_GB_MICROUSD_H;
+	snprintf(o->with, sizeof(o->with), "%lld cores, %lld GB", (long long)cores,
+		 (long long)memory_gb);
+}
+
+/* One pod with so many of the GPU by its list price there; false: it is not offered. */
+static bool list_offer(const struct order *order, const struct gpu *gpu, int count,
+		       enum market market, struct offer *o)
+{
+	double price = prior_list_price(gpu->name, market, NULL);
+
+	*o = (struct offer){.gpus = count,
+			    .vram_gb = gpu->vram_gb,
+			    .price_microusd_h = (int64_t)(price * count * 1e6 + 0.5)};
+	COPY_TEXT(o->provider, market == MARKET_MODAL ? "modal" : "runpod");
+	COPY_TEXT(o->gpu, gpu->name);
+	if (market == MARKET_COMMUNITY)
+		COPY_TEXT(o->id, "COMMUNITY/");
+	if (market == MARKET_MODAL)
+		add_rest(order, o);
+	return price > 0;
+}
+
+/* The numbers of GPUs in a pod that the config asks for: each bit is one, from 1. */
+static uint64_t counts_wanted(const char *const *wishes)
+{
+	uint64_t counts = 0;
+	char name[GPU_MAX];
+	int count;
+
+	for (int i = 0; wishes && wishes[i]; i++)
+		if (gpu_parse(wishes[i], name, sizeof(name), &count))
+			counts |= UINT64_C(1) << (count - 1);
+	return counts ? counts : 1;
+}
+
+static int plan_from_lists(struct launch *l, struct plan_words *words, struct err *err)
+{
+	const uint64_t counts = counts_wanted(l->order.gpus);
+	size_t rows;
+	const struct gpu *gpus = gpu_catalog(&rows);
+	struct saved list = {.offers = xcalloc(rows * MARKETS * COUNTS_MOST, sizeof(*list.offers))};
+
+	for (size_t i = 0; i < rows; i++)
+		for (int count = 1; count <= COUNTS_MOST; count++)
+			for (int m = MARKET_SECURE; m < MARKETS; m++)
+				if (counts >> (count - 1) & 1 &&
+				    list_offer(&l->order, &gpus[i], count, (enum market)m,
+					       &list.offers[list.count]))
+					list.count++;
+	COPY_TEXT(words->prices, "prior: list prices, " PRIOR_PRICES_SEEN);
+	int status = plan_unasked(l, &list, true, words, err);
+	saved_free(&list);
+	return status;
+}
+
+/* ---- the commands ---- */
+
+static int plan_prepare(struct launch *l, struct err *err)
+{
+	return launch_peek_job(l, err) < 0 || launch_foresee(l, err) < 0
+		       ? -1
+		       : travel_check(l, true, err);
+}
+
+int plan_dry_run(struct launch *l, struct err *err)
+{
+	return plan_prepare(l, err) < 0 ? -1 : plan_live(l, &(struct plan_words){0}, err);
+}
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
@@ -12,19 +445,15 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (quick_tell(ctx, err) < 0)
 		return -1;
 	launch_init(&l, ctx);
-	int status = launch_peek_job(&l, err);
-	if (status == 0)
-		status = launch_foresee(&l, err);
-	if (status == 0)
-		status = travel_check(&l, true, err);
+	int status = plan_prepare(&l, err);
 	if (status == 0 && opt_has(ctx, "offers") && opt_has(ctx, "list-prices"))
 		status = err_set(err, ERR_USAGE, "give --offers or --list-prices, not both");
 	if (status == 0 && opt_has(ctx, "list-prices"))
 		status = plan_from_lists(&l, &words, err);
 	else if (status == 0 && opt_has(ctx, "offers"))
 		status = plan_from_file(&l, opt_text(ctx, "offers"), &words, err);
-	else if (status == 0 && (status = launch_open_providers(&l.order, &l.run, err)) == 0)
-		status = launch_plan(&l, &words, err);
+	else if (status == 0)
+		status = plan_live(&l, &words, err);
 	launch_free(&l);
 	return status;
 }

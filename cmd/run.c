@@ -73,7 +73,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	ctx->prune = opt_has(ctx, "prune");
 	launch_init(&l, ctx);
 	queued_read(&l.queued);
-	int status = plans ? render_plan(&l, err) : render(&l, detached, err);
+	int status = plans ? plan_dry_run(&l, err) : render(&l, detached, err);
 	launch_free(&l);
 	/* a reboot may have ended its queue's runner */
 	if (status >= 0 && status < 128 && !plans && !l.queued.run[0] && config_path(ctx->config))

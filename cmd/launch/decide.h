@@ -55,11 +55,4 @@ int refuse_run(const struct launch *l, const struct estimate *e, const struct pl
  * config's values if offers or estimates are missing. */
 int launch_decide(struct launch *l, struct err *err);
 
-/* ---- plan offers ----
- * Plans for offers, and prints the plan. */
-
-/* decide.c: the same for offers that `burst offers --json` wrote, or for list prices. */
-int plan_from_file(struct launch *l, const char *path, struct plan_words *words, struct err *err);
-int plan_from_lists(struct launch *l, struct plan_words *words, struct err *err);
-
 #endif

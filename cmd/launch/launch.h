@@ -83,9 +83,8 @@ int launch_begin(struct launch *l, bool detached, struct err *err);
 int launch_run(struct launch *l);
 /* For struct cmd.failed: makes the object of a run that never began. */
 void launch_failed(struct cmd_context *ctx, const struct err *err);
-/* `plan` and `run --dry-run`: offers and the planner's choice. Returns the exit status. */
-struct plan_words; /* plan_show.h */
-int launch_plan(struct launch *l, const struct plan_words *words, struct err *err);
+/* plan.c: shows what a run would rent, render and pay. Returns the exit status, or -1 with *err. */
+int plan_dry_run(struct launch *l, struct err *err);
 
 /* Reads the config that the run was started with into ctx->config, in whatever folder the user is.
  */
@@ -219,65 +218,11 @@ void check_rest(struct cmd_context *ctx);
  * job's first run. Call with the job loaded. */
 int travel_check(struct launch *l, bool always, struct err *err);
 
-/* ---- reconcile ----
- * `burst ledger --reconcile`: fetches the vendors' bills, records them beside our count, and
- * explains differences. */
-
-/* run: the run whose pods to check; NULL: all of the last 30 days without a final record. Returns
- * exit status 1 if a vendor bills more than can be explained. */
-int reconcile(struct cmd_context *ctx, const char *run, struct err *err);
-
 /* ---- render ----
  * A new run of the config's job, from reading it to its last file. */
 
 /* Rents nothing if all is rendered already. detached: the pods finish without this client. Returns
  * the exit status, or -1 with *err. */
 int render(struct launch *l, bool detached, struct err *err);
-/* Shows what that would rent, render and pay. Returns likewise. */
-int render_plan(struct launch *l, struct err *err);
-
-/* ---- calibrate ----
- * Chooses what `burst calibrate` measures, and measures it. */
-
-enum { CALIBRATE_SIZES_MOST = 16, CALIBRATE_CARDS_MOST = 16 };
-
-struct calibrate_point {
-	int size, count;             /* number of segments, and of batches of this size */
-	double seconds, predicted_s; /* of one batch; predicted before; 0: unknown */
-};
-
-/* Expectations for a card, before and after. */
-struct calibrate_view {
-	struct plan_machine machine;
-	char from[ESTIMATE_FROM];
-	bool known;
-	double usd_each; /* for the whole job on one pod */
-};
-
-struct calibrate_card {
-	struct offer offer;
-	char gpu[GPU_MAX + 8]; /* as in the config: "L40S:2" */
-	int sizes[CALIBRATE_SIZES_MOST];
-	size_t size_count;
-	double about_usd; /* 0: unknown */
-	char run[24];     /* "": none began */
-	int status;       /* of its run */
-	bool had;         /* a run began */
-	char why[160];    /* why there is no measurement; "": there is one */
-	int64_t cost_microusd;
-	double cold_s; /* from the create call to the first batch; 0: it did not get that far */
-	struct calibrate_view before, after;
-	struct calibrate_point points[CALIBRATE_SIZES_MOST];
-	size_t point_count;
-};
-
-/* Chooses the GPUs to measure: those of the config, else the cheapest that fit, with their batch
- * sizes and expectations. ERR_NO_CAPACITY: none can be rented. */
-int calibrate_choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count,
-			   struct err *err);
-/* Measures all of them, with most_microusd in all. The worst exit status; -1 with *err: there was
- * one card alone, and nothing was begun. */
-int calibrate_measure(struct launch *l, struct calibrate_card *cards, size_t count,
-		      int64_t most_microusd, struct err *err);
 
 #endif

@@ -5,79 +5,13 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "cmd/show/ledger.h"
 #include "cmd/show/output.h"
-#include "cmd/show/plan_show.h"
 #include "cmd/show/report.h"
 #include "decide.h"
 #include "jobs/calibrate/calibrate.h"
 #include "jobs/warm/warm.h"
 #include "volume.h"
-#include "runs/bill.h"
 #include "stages.h"
-
-/* ---- reconcile ----
- * `burst ledger --reconcile`: fetches the vendors' bills and records them beside our count. */
-
-static void say_which(const struct reconciliation *r)
-{
-	if (r->count)
-		log_line(LOG_NOTE, "asking for the bill%s of %zu pod%s", r->count == 1 ? "" : "s",
-			 r->count, r->count == 1 ? "" : "s");
-	else
-		log_line(LOG_NOTE, "no pod awaits its vendor's final record");
-	if (r->alive)
-		log_line(LOG_NOTE, "%zu pod%s not released yet: see `burst ps`", r->alive,
-			 r->alive == 1 ? " is" : "s are");
-	if (r->old)
-		log_line(LOG_NOTE,
-			 "%zu pod%s without a final record ended more than %d days ago: name the "
-			 "run to ask for %s",
-			 r->old, r->old == 1 ? "" : "s", RECONCILE_AGE_DAYS,
-			 r->old == 1 ? "it" : "them");
-}
-
-/* Opens the user's own accounts. Does not read a project's file, which may be missing. */
-static int open_accounts(struct cmd_context *ctx, struct err *err)
-{
-	struct config_source ask = {
-		.user_only = true, .providers = provider_registry, .jobs = job_registry};
-
-	return config_open(&ctx->config, &ask, err) < 0 ? -1 : config_check(ctx->config, err);
-}
-
-static int verdict(const struct reconciliation *r, struct err *err)
-{
-	int excess = 0;
-
-	if (cmd_flush(err) < 0)
-		return -1;
-	if (r->failure.kind) {
-		*err = r->failure;
-		return -1;
-	}
-	for (size_t i = 0; i < r->count; i++)
-		excess += r->pods[i].verdict.state == BILL_EXCESS;
-	return excess > 0;
-}
-
-int reconcile(struct cmd_context *ctx, const char *run, struct err *err)
-{
-	struct reconciliation r;
-
-	if (open_accounts(ctx, err) < 0)
-		return -1;
-	int status = reconcile_find(&r, &ctx->runs, run, err);
-	if (status == 0) {
-		say_which(&r);
-		status = reconcile_fetch_bills(&r, err);
-		bills_print(ctx->json, &r);
-	}
-	if (status == 0)
-		status = verdict(&r, err);
-	reconcile_free(&r);
-	return status;
-}
 
 /* ---- come back ----
  * Continues a run whose client is gone, with the flags that it was started with. */
@@ -279,12 +213,4 @@ int render(struct launch *l, bool detached, struct err *err)
 		return -1;
 	return run_open_segments(&l->run) ? render_open(l, detached, err)
 					  : earlier_rendered_all(l, err);
-}
-
-int render_plan(struct launch *l, struct err *err)
-{
-	if (launch_peek_job(l, err) < 0 || launch_foresee(l, err) < 0 ||
-	    travel_check(l, true, err) < 0 || launch_open_providers(&l->order, &l->run, err) < 0)
-		return -1;
-	return launch_plan(l, &(struct plan_words){0}, err);
 }

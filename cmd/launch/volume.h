@@ -1,4 +1,4 @@
-/* volume.h - volumes, images and kept pods that a job may use */
+/* volume.h - volumes and kept pods that a job may use */
 #ifndef BURST_CMD_LAUNCH_VOLUME_H
 #define BURST_CMD_LAUNCH_VOLUME_H
 
@@ -16,15 +16,6 @@ void keep_pool(struct launch *l);
 /* Number of pods offered by other runs that a run of this launch would take over now, if it took
  * planned_ms. The accounts are open and the job is loaded. */
 int keep_warm_pods(struct launch *l, int64_t planned_ms);
-
-/* ---- image make ----
- * Makes an image with what a job's pods would otherwise set up. */
-
-/* Prints a Dockerfile on stdout. Flags of `burst image` choose its base and whether it holds the
- * weights. ERR_USAGE: no base is known, or its name is invalid. */
-int image_make_dockerfile(struct launch *l, struct err *err);
-/* Builds the image at Modal, which keeps it, and prints its id. ERR_USAGE with --from. */
-int image_make_at_modal(struct launch *l, struct err *err);
 
 /* ---- volume make ----
  * Creates a volume, and records volumes in the ledger. */
