@@ -2,6 +2,7 @@
 #include "cmd.h"
 
 #include "cmd/launch/launch.h"
+#include "cmd/unattended/unattended.h"
 
 static const struct opt opts[] = {
 	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and exit", NULL,
@@ -62,6 +63,7 @@ static int check_flags(struct cmd_context *ctx, struct err *err)
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	bool plans = opt_has(ctx, "dry-run"), detached = opt_has(ctx, "detach");
+	struct queued queued;
 	struct launch l;
 
 	if (check_flags(ctx, err) < 0)
@@ -72,11 +74,12 @@ static int run(struct cmd_context *ctx, struct err *err)
 	ctx->anew = opt_has(ctx, "anew");
 	ctx->prune = opt_has(ctx, "prune");
 	launch_init(&l, ctx);
-	queued_read(&l.queued);
+	queued_read(&queued);
+	COPY_TEXT(l.id, queued.run);
 	int status = plans ? plan_dry_run(&l, err) : render(&l, detached, err);
 	launch_free(&l);
 	/* a reboot may have ended its queue's runner */
-	if (status >= 0 && status < 128 && !plans && !l.queued.run[0] && config_path(ctx->config))
+	if (status >= 0 && status < 128 && !plans && !queued.run[0] && config_path(ctx->config))
 		queue_wake(ctx, config_path(ctx->config));
 	return status;
 }

@@ -125,7 +125,8 @@ int wish_read(struct launch *l, struct err *err)
 	return 0;
 }
 
-int wish_renew(struct launch *l, bool given, struct err *err)
+/* A deadline that the user changed since counts from the start of this command. */
+static int wish_renew(struct launch *l, bool given, struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config);
 	const char *deadline = section_text(top, "deadline");
@@ -654,4 +655,31 @@ int launch_decide(struct launch *l, struct err *err)
 	int status = wish_read(l, err) < 0 ? -1 : decide_once(l, true, err);
 
 	return status == 1 ? decide_once(l, false, err) : status;
+}
+
+/* Reads what the run decided when it began. A deadline that has passed holds no longer. */
+int launch_decided(struct launch *l, const struct run_row *row, struct err *err)
+{
+	bool given = opt_has(l->ctx, "deadline");
+	size_t pods;
+	char at[32];
+
+	if (run_choice_read(&l->choice, l->ctx->store, row->id, err) < 0 ||
+	    wish_renew(l, given, err) < 0 || run_open_pods(&l->ctx->runs, row->id, &pods, err) < 0)
+		return -1;
+	l->run.choice = &l->choice;
+	if (!run_choice_is_late(&l->choice, pods > 0, clock_wall_ms()))
+		return 0;
+	if (given)
+		return err_set(
+			err, ERR_CAP,
+			"--deadline %s: booting a pod alone takes longer; nothing was rented",
+			l->choice.row.deadline);
+	log_line(LOG_WARN,
+		 "run %s: its deadline (%s: %s) cannot be kept any more: it continues without one "
+		 "(--deadline sets another)",
+		 row->id, l->choice.row.deadline,
+		 clock_rfc3339(at, sizeof(at), l->choice.row.deadline_ms));
+	l->choice.row.deadline_ms = 0;
+	return 0;
 }

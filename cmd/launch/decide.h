@@ -14,9 +14,6 @@ struct launch;
 /* Reads the wishes into l->choice, once: later calls change nothing. A deadline counts from the
  * start of the command. ERR_CONFIG: a value is invalid; ERR_CAP: the deadline has passed. */
 int wish_read(struct launch *l, struct err *err);
-/* For a resumed run: a deadline that its user changed since counts from the start of this command.
- */
-int wish_renew(struct launch *l, bool given, struct err *err);
 /* Notes invalid values of goal, value_of_time and deadline. */
 void wish_check(const struct section *top, struct mistakes *m);
 
@@ -54,5 +51,9 @@ int refuse_run(const struct launch *l, const struct estimate *e, const struct pl
  * the run's row. ERR_CAP: no plan can keep the config's deadline, so nothing is rented. Keeps the
  * config's values if offers or estimates are missing. */
 int launch_decide(struct launch *l, struct err *err);
+/* For a resumed run: reads what it decided when it began. A deadline that its user changed since
+ * counts from the start of this command; one that cannot be kept holds no longer, with a warning.
+ * ERR_CAP: the user has just given it. */
+int launch_decided(struct launch *l, const struct run_row *row, struct err *err);
 
 #endif

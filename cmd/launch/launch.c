@@ -44,7 +44,7 @@ static struct run_caps caps_of(const struct launch *l)
 	const struct config *config = l->ctx->config;
 	struct run_caps c = {
 		.config = l->order.config,
-		.part_of = l->stage ? l->stage->part_of : NULL,
+		.part_of = l->order.part_of,
 		.max_cost_microusd = l->order.max_cost_microusd,
 		.least_microusd = l->least_microusd,
 	};
@@ -85,20 +85,6 @@ int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err)
 
 	*out = c.over;
 	return keep_lowered(l, &c, status);
-}
-
-int caps_begin(struct launch *l, struct err *err)
-{
-	struct run_caps c = caps_of(l);
-
-	return keep_lowered(l, &c, run_caps_begin(&l->run, &c, err));
-}
-
-int caps_go_on(struct launch *l, struct err *err)
-{
-	struct run_caps c = caps_of(l);
-
-	return keep_lowered(l, &c, run_caps_resume(&l->run, &c, err));
 }
 
 /* Adds the cap to the error of a run that ended at a lowered max_cost. */
@@ -150,7 +136,7 @@ static char *value_to_keep(const struct cmd_context *ctx, const json_t *flags, c
 	return config_adds(key) && before[0] ? xasprintf("%s,%s", before, added) : TAKE(added);
 }
 
-int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct err *err)
+static int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct err *err)
 {
 	const struct opt *o = ctx->cmd->opts;
 	CLEANUP(free_text) char *path = path_join(run_dir, "flags");
@@ -336,6 +322,7 @@ void launch_within(struct launch *out, const struct launch *l)
 	order_copy(&out->order, &l->order);
 	free(out->order.stages);
 	out->order.stages = NULL;
+	out->order.part_of = NULL;
 	run_init(&out->run, &l->ctx->runs);
 }
 
@@ -498,19 +485,22 @@ static int keep_words(void *at, struct run *run, struct err *err)
 
 static int reserve(void *at, struct run *run, struct err *err)
 {
-	(void)run;
-	return caps_begin(at, err);
+	struct launch *l = at;
+	struct run_caps c = caps_of(l);
+
+	return keep_lowered(l, &c, run_caps_begin(run, &c, err));
 }
 
 int launch_begin(struct launch *l, bool detached, struct err *err)
 {
+	const struct stage_work *stage = l->stage;
 	struct run_want want = {
-		.id = l->queued.run,
+		.id = l->id,
 		.job = l->order.job,
 		.config = l->order.config,
-		.stage = l->stage ? l->stage->s->name : NULL,
-		.part_of = l->stage ? l->stage->part_of : NULL,
-		.stage_input = l->stage ? l->stage->input : NULL,
+		.stage = stage ? stage->s->name : NULL,
+		.part_of = l->order.part_of,
+		.stage_input = stage ? stage->input : NULL,
 		.commit = l->ctx->tree ? l->ctx->tree->commit : "",
 		.keep = keep_words,
 		.reserve = reserve,
@@ -521,6 +511,30 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	l->run.choice = &l->choice;
 	l->run.setup.conf.detached = detached;
 	return run_begin(&l->run, &want, err);
+}
+
+static int keep_flags(void *at, struct run *run, struct err *err)
+{
+	struct launch *l = at;
+
+	return run_flags_write(l->ctx, run->dir, err);
+}
+
+static int reserve_rest(void *at, struct run *run, struct err *err)
+{
+	struct launch *l = at;
+	struct run_caps c = caps_of(l);
+
+	return keep_lowered(l, &c, run_caps_resume(run, &c, err));
+}
+
+int launch_resume(struct launch *l, const struct run_row *row, struct err *err)
+{
+	struct run_want want = {
+		.anew = l->ctx->anew, .keep = keep_flags, .reserve = reserve_rest, .ctx = l};
+
+	launch_conf(l);
+	return run_resume(&l->run, row, &want, err);
 }
 
 /* ---- checks of the config's values ---- */
@@ -783,56 +797,4 @@ int earlier_rendered_all(struct launch *l, struct err *err)
 		output_error(l->ctx, &l->run.err);
 	launch_print_json(l);
 	return status;
-}
-
-/* Finds a volume that may hold finished segments which are not fetched. Returns false if there is
- * none. For a released pod only durable segments count. A pod that may still exist is checked by
- * `burst resume`. */
-static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, char volume[64],
-			    bool *alive)
-{
-	struct segment_row *segments = NULL;
-	struct pod_row *pods = NULL;
-	size_t home = 0, count = 0;
-	bool waits = false;
-
-	if (store_segments(ctx->store, run->id, &segments, &home, NULL) < 0 ||
-	    (int64_t)home + run->cached >= run->total ||
-	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
-		count = 0;
-	*alive = false;
-	for (size_t i = 0; i < count; i++) {
-		bool over = pod_row_over(&pods[i]);
-		if (!pods[i].volume_id[0] || !pods[i].ready_ms || (over && !pods[i].volume_safe))
-			continue;
-		waits = true;
-		*alive = *alive || !over;
-		copy_text(volume, 64, pods[i].volume_name);
-	}
-	free(segments);
-	free(pods);
-	return waits;
-}
-
-void earlier_name_resume(struct launch *l)
-{
-	const char *config = l->order.config;
-	struct run_row *runs = NULL;
-	size_t count = 0;
-	char volume[64];
-	bool alive;
-
-	if (!config[0] || store_runs(l->ctx->store, config, false, 1, &runs, &count, NULL) < 0 ||
-	    !count)
-		return;
-	const struct run_row *run = &runs[0];
-	if (!strcmp(run->job, l->order.job) && run->status != RUN_DONE &&
-	    strcmp(run->type, CALIBRATE) && !run->detached &&
-	    !run_is_alive(&l->ctx->runs, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
-		log_line(LOG_WARN,
-			 "run %s of this job failed, and volume %s may hold segments that it "
-			 "finished: `burst resume %s` takes them over; this run %srenders them "
-			 "again",
-			 run->id, volume, run->id, alive ? "releases its pods and " : "");
-	free(runs);
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "cmd/cmd.h"
-#include "cmd/unattended/unattended.h"
 #include "engine/engine.h"
 #include "decide.h"
 #include "runs/caps.h"
@@ -15,26 +14,25 @@
 /* ---- launch ----
  * From a config to a running engine; shared by the commands that rent, resume or release. */
 
+/* A run of this process. A function that needs one part of it takes that part. */
 struct launch {
-	struct cmd_context *ctx;
-	struct order order;
+	struct cmd_context *ctx; /* flags, config, ledger; nothing here changes it */
+	struct order order;      /* order.c; a part of another run narrows its copy */
+	/* its job and accounts: launch.c; its row, pods and end: the library of runs */
+	struct run run;
+	struct run_choice choice; /* decide.c, when it began or now */
+	int64_t least_microusd;   /* decide.c: cost until a pod of it is up; 0: unknown */
 	/* the run of this process that this one is a part of; NULL: it stands by itself */
 	const struct launch *within;
-	struct run run;
-	char *renders_dir;
-	struct run_choice choice; /* by wanted.c and decide.c, or what the ledger has of it */
-	struct queued queued;     /* set if the runner of a queue started this process */
-	int64_t least_microusd;   /* cost until a pod of it is up; 0: unknown */
-	/* launch.h: the starter that waits until the pods have the queue; -1: none */
-	int starter;
-	bool keeper_started; /* a client for the pods that it leaves has started (volume.h) */
+	char id[24];         /* that the runner of a queue gave it; "": none */
+	char *renders_dir;   /* launch.c: where rendered segments are cached */
+	int starter;         /* detach.c: waits until the pods have the queue; -1: none */
+	bool keeper_started; /* volume.c: a client for the pods that it leaves has started */
 	/* what is left once all segments are safe: the stages, or for the run of one its end; NULL:
 	 * nothing. Returns the exit status, or -1. */
 	int (*finish)(struct launch *l, struct err *err);
-	/* of a stage's own run: what it works on (stages.h); NULL: it is none */
-	const struct stage_work *stage;
-	/* an object for each stage that was looked at (report.h); NULL: there are none */
-	json_t *stages;
+	const struct stage_work *stage; /* of a stage's own run (stages.h); NULL: it is none */
+	json_t *stages; /* stage_run.c: an object for each stage that was looked at; NULL: none */
 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx);
@@ -78,6 +76,8 @@ int launch_may_rent(struct launch *l, struct err *err);
 void launch_conf(struct launch *l);
 /* Adds a new run to the ledger, with its folder and its lock. */
 int launch_begin(struct launch *l, bool detached, struct err *err);
+/* Takes over a run whose client is gone, with the flags that it was started with. */
+int launch_resume(struct launch *l, const struct run_row *row, struct err *err);
 /* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns
  * the exit status. */
 int launch_run(struct launch *l);
@@ -110,20 +110,14 @@ json_t *launch_result_json(struct launch *l);
  * Caps over runs as the config sets them: what is left of one becomes the max_cost of the order.
  */
 
-/* As in runs/caps.h, with the caps of the config. What is left of a cap over runs becomes the
- * order's max_cost, which the plan, the stages and the check of the balance then use. */
+/* As run_caps_plan(), with the caps of the config. */
 int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err);
-int caps_begin(struct launch *l, struct err *err);
-int caps_go_on(struct launch *l, struct err *err);
 
 /* ---- run flags ----
  * Keeps the options of a run's command line, for all commands that continue it: runs/ID/flags,
  * one JSON object of config keys and texts ("caps.max_cost": "0.10"). "force" is no key: it
  * allows overwriting foreign files. */
 
-/* Merges the flags of this command into the file; newer values win. Leaves out the output folder,
- * which is in the run's row. */
-int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct err *err);
 /* Sets them in ctx->config and ctx->overwrite; does nothing without the file. */
 int run_flags_apply(struct cmd_context *ctx, const char *run_dir, struct err *err);
 
@@ -133,9 +127,6 @@ int run_flags_apply(struct cmd_context *ctx, const char *run_dir, struct err *er
 /* For a job with nothing left to render: rents no pod, but releases a dead client's pods and does
  * the steps after rendering. */
 int earlier_rendered_all(struct launch *l, struct err *err);
-/* Names the run to resume: a new run would render, and pay for, segments that are finished but not
- * local. */
-void earlier_name_resume(struct launch *l);
 
 /* ---- detach ----
  * `run -d`: a client in the background, and its starter, which waits until the pods have the

@@ -16,55 +16,6 @@
 /* ---- come back ----
  * Continues a run whose client is gone, with the flags that it was started with. */
 
-static int keep_flags(void *at, struct run *run, struct err *err)
-{
-	struct launch *l = at;
-
-	return run_flags_write(l->ctx, run->dir, err);
-}
-
-static int reserve(void *at, struct run *run, struct err *err)
-{
-	(void)run;
-	return caps_go_on(at, err);
-}
-
-/* Reads what the run decided when it began. A deadline that has passed holds no longer. */
-static int read_choice(struct launch *l, const struct run_row *row, struct err *err)
-{
-	bool given = opt_has(l->ctx, "deadline");
-	size_t pods;
-	char at[32];
-
-	if (run_choice_read(&l->choice, l->ctx->store, row->id, err) < 0 ||
-	    wish_renew(l, given, err) < 0 || run_open_pods(&l->ctx->runs, row->id, &pods, err) < 0)
-		return -1;
-	l->run.choice = &l->choice;
-	if (!run_choice_is_late(&l->choice, pods > 0, clock_wall_ms()))
-		return 0;
-	if (given)
-		return err_set(
-			err, ERR_CAP,
-			"--deadline %s: booting a pod alone takes longer; nothing was rented",
-			l->choice.row.deadline);
-	log_line(LOG_WARN,
-		 "run %s: its deadline (%s: %s) cannot be kept any more: it continues without one "
-		 "(--deadline sets another)",
-		 row->id, l->choice.row.deadline,
-		 clock_rfc3339(at, sizeof(at), l->choice.row.deadline_ms));
-	l->choice.row.deadline_ms = 0;
-	return 0;
-}
-
-static int take_up(struct launch *l, const struct run_row *row, struct err *err)
-{
-	struct run_want want = {
-		.anew = l->ctx->anew, .keep = keep_flags, .reserve = reserve, .ctx = l};
-
-	launch_conf(l);
-	return run_resume(&l->run, row, &want, err);
-}
-
 /* Resumes a run without a client: adopts its living pods, fetches what they finished, renders the
  * rest. */
 static int come_back(struct cmd_context *ctx, const struct run_row *row, struct err *err)
@@ -76,7 +27,7 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	l.finish = stages_run;
 	int status = launch_check_width(&l, err);
 	if (status == 0)
-		status = read_choice(&l, row, err);
+		status = launch_decided(&l, row, err);
 	if (status == 0)
 		status = launch_load_to_render(&l, err);
 	if (status == 0)
@@ -86,7 +37,7 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	if (status == 0)
 		status = runs_settle(&ctx->runs, row->id, err);
 	if (status == 0)
-		status = take_up(&l, row, err);
+		status = launch_resume(&l, row, err);
 	if (status == 0) {
 		keep_pool(&l);
 		status = launch_run(&l);
@@ -175,12 +126,66 @@ const struct opt launch_resume_opts[] = {
 /* ---- render ----
  * A new run of the config's job: checks, decides, begins and drives it. */
 
+/* Finds a volume that may hold finished segments which are not fetched. Returns false if there is
+ * none. For a released pod only durable segments count. A pod that may still exist is checked by
+ * `burst resume`. */
+static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, char volume[64],
+			    bool *alive)
+{
+	struct segment_row *segments = NULL;
+	struct pod_row *pods = NULL;
+	size_t home = 0, count = 0;
+	bool waits = false;
+
+	if (store_segments(ctx->store, run->id, &segments, &home, NULL) < 0 ||
+	    (int64_t)home + run->cached >= run->total ||
+	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
+		count = 0;
+	*alive = false;
+	for (size_t i = 0; i < count; i++) {
+		bool over = pod_row_over(&pods[i]);
+		if (!pods[i].volume_id[0] || !pods[i].ready_ms || (over && !pods[i].volume_safe))
+			continue;
+		waits = true;
+		*alive = *alive || !over;
+		copy_text(volume, 64, pods[i].volume_name);
+	}
+	free(segments);
+	free(pods);
+	return waits;
+}
+
+/* Names the run to resume: a new run would render, and pay for, segments that are finished but not
+ * local. */
+static void name_resume(struct launch *l)
+{
+	const char *config = l->order.config;
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	char volume[64];
+	bool alive;
+
+	if (!config[0] || store_runs(l->ctx->store, config, false, 1, &runs, &count, NULL) < 0 ||
+	    !count)
+		return;
+	const struct run_row *run = &runs[0];
+	if (!strcmp(run->job, l->order.job) && run->status != RUN_DONE &&
+	    strcmp(run->type, CALIBRATE) && !run->detached &&
+	    !run_is_alive(&l->ctx->runs, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
+		log_line(LOG_WARN,
+			 "run %s of this job failed, and volume %s may hold segments that it "
+			 "finished: `burst resume %s` takes them over; this run %srenders them "
+			 "again",
+			 run->id, volume, run->id, alive ? "releases its pods and " : "");
+	free(runs);
+}
+
 /* Asks the providers what the run may rent, and its price. */
 static int check(struct launch *l, struct err *err)
 {
 	const struct order *o = &l->order;
 
-	earlier_name_resume(l);
+	name_resume(l);
 	return volume_trust(l->ctx, o, &l->run, NULL, err) < 0 || launch_may_rent(l, err) < 0 ||
 			       runs_check_detached(&l->ctx->runs, o->config, o->job, err) < 0
 		       ? -1

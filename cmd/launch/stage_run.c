@@ -515,6 +515,7 @@ static void narrow(struct stage_work *w, struct order *o)
 	order_providers(o, there);
 	free(there);
 	o->job = w->job;
+	o->part_of = w->part_of;
 	o->spot = false;
 	o->keep_on_failure_ms = o->keep_warm_ms = 0;
 	o->max_cost_microusd = o->max_cost_microusd ? left_microusd(w) : 0;
