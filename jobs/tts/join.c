@@ -181,15 +181,19 @@ static void add_chapter(struct track *t, int chapter, int64_t at)
 	c->end = t->frames;
 }
 
-static size_t header_bytes(const struct track *t)
+/* Writes the header where the file stands. */
+static int write_header(struct track *t, struct err *err)
 {
-	return t->long_header ? WAV_RF64_HEADER_BYTES : WAV_HEADER_BYTES;
+	unsigned char header[WAV_RF64_HEADER_BYTES];
+	size_t len = wav_make_header(header, &t->format, t->frames * wav_frame_bytes(&t->format),
+				     t->long_header);
+
+	return write_bytes(t, header, len, err);
 }
 
 /* Chooses the header by the length that the track will have. */
 static int begin(struct track *t, const struct join_piece *pieces, struct err *err)
 {
-	const unsigned char header[WAV_RF64_HEADER_BYTES] = {0};
 	const int64_t plain = t->options->plain_bytes, most = plain ? plain : WAV_MOST_BYTES;
 	CLEANUP(file_close) FILE *first = NULL;
 	struct wav_info info;
@@ -204,21 +208,7 @@ static int begin(struct track *t, const struct join_piece *pieces, struct err *e
 	frames *= wav_frame_bytes(&t->format);
 	join_meter_pass(t->options->meter, JOIN_COPY_MS, fileno(t->f), (int64_t)frames);
 	t->long_header = frames > (double)most * NEARLY;
-	return write_bytes(t, header, header_bytes(t), err);
-}
-
-static int write_header(struct track *t, struct err *err)
-{
-	const int64_t bytes = t->frames * wav_frame_bytes(&t->format);
-	unsigned char header[WAV_RF64_HEADER_BYTES];
-
-	if (t->long_header)
-		wav_make_rf64_header(header, &t->format, bytes);
-	else
-		wav_make_header(header, &t->format, (uint32_t)bytes);
-	if (fseeko(t->f, 0, SEEK_SET) < 0 || write_bytes(t, header, header_bytes(t), err) < 0)
-		return err_wrap(err, "header");
-	return 0;
+	return write_header(t, err);
 }
 
 static int sync_part(struct track *t, struct err *err)
@@ -252,6 +242,8 @@ static int add_all(struct track *t, const struct join_piece *pieces, struct err 
 			return -1;
 	}
 	list_chapters(t);
+	if (fseeko(t->f, 0, SEEK_SET) < 0)
+		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
 	return write_header(t, err) < 0 ? -1 : sync_part(t, err);
 }
 

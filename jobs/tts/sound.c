@@ -425,24 +425,22 @@ static void put_format(unsigned char *to, const struct wav_format *format, uint3
 	put_le(to + 28, data_bytes, 4);
 }
 
-void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format,
-		     uint32_t data_bytes)
-{
-	memcpy(to, "RIFF", 4);
-	put_le(to + 4, data_bytes + WAV_HEADER_BYTES - 8, 4);
-	memcpy(to + 8, "WAVE", 4);
-	put_format(to + 12, format, data_bytes);
-}
-
 static void put_le64(unsigned char *p, int64_t value)
 {
 	put_le(p, (uint32_t)value, 4);
 	put_le(p + 4, (uint32_t)((uint64_t)value >> 32), 4);
 }
 
-void wav_make_rf64_header(unsigned char to[WAV_RF64_HEADER_BYTES], const struct wav_format *format,
-			  int64_t data_bytes)
+size_t wav_make_header(unsigned char *to, const struct wav_format *format, int64_t data_bytes,
+		       bool rf64)
 {
+	if (!rf64) {
+		memcpy(to, "RIFF", 4);
+		put_le(to + 4, (uint32_t)data_bytes + WAV_HEADER_BYTES - 8, 4);
+		memcpy(to + 8, "WAVE", 4);
+		put_format(to + 12, format, (uint32_t)data_bytes);
+		return WAV_HEADER_BYTES;
+	}
 	memcpy(to, "RF64", 4);
 	put_le(to + 4, UINT32_MAX, 4);
 	memcpy(to + 8, "WAVEds64", 8);
@@ -452,6 +450,7 @@ void wav_make_rf64_header(unsigned char to[WAV_RF64_HEADER_BYTES], const struct 
 	put_le64(to + 36, data_bytes / wav_frame_bytes(format));
 	put_le(to + 44, 0, 4); /* no further sizes */
 	put_format(to + 48, format, UINT32_MAX);
+	return WAV_RF64_HEADER_BYTES;
 }
 
 /* ---- habits ----

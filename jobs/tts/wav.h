@@ -51,12 +51,11 @@ double wav_seconds(const struct wav_info *info);
 #define WAV_HEADER_BYTES 44
 /* Samples after a plain header: its fields have 32 bits. */
 #define WAV_MOST_BYTES ((int64_t)UINT32_MAX - WAV_HEADER_BYTES)
-/* Writes a plain header for this many bytes of samples (at most WAV_MOST_BYTES). */
-void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format,
-		     uint32_t data_bytes);
 /* The header of RF64 (EBU Tech 3306), the same with sizes of 64 bits. */
 #define WAV_RF64_HEADER_BYTES 80
-void wav_make_rf64_header(unsigned char to[WAV_RF64_HEADER_BYTES], const struct wav_format *format,
-			  int64_t data_bytes);
+/* Writes a header for this many bytes of samples: a plain one (at most WAV_MOST_BYTES), or one of
+ * RF64. Returns its size. */
+size_t wav_make_header(unsigned char *to, const struct wav_format *format, int64_t data_bytes,
+		       bool rf64);
 
 #endif

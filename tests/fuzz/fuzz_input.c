@@ -153,7 +153,7 @@ static void write_header(const struct wav_info *info)
 	char path[40];
 	struct err err;
 
-	wav_make_header(header, &info->format, bytes);
+	wav_make_header(header, &info->format, bytes, false);
 	CLEANUP(file_close) FILE *f = file_of(header, WAV_HEADER_BYTES + bytes, path);
 	assert(wav_read_header(f, &back, &err) == 0 &&
 	       wav_same_format(&back.format, &info->format));

@@ -105,7 +105,7 @@ static void put_samples(const char *name, double offset, double fade)
 	static unsigned char bytes[WAV_HEADER_BYTES + 2 * FRAMES];
 	struct wav_format format = {.rate = RATE, .channels = 1, .bits = 16};
 
-	wav_make_header(bytes, &format, 2 * FRAMES);
+	wav_make_header(bytes, &format, 2 * FRAMES, false);
 	for (size_t i = 0; i < FRAMES; i++) {
 		double left = (FRAMES - (double)i) / RATE, level = left < fade ? left / fade : 1;
 		long v = lround(

@@ -202,7 +202,7 @@ static void rf64(void **state)
 		unsigned char header[WAV_RF64_HEADER_BYTES];
 		struct wav_info info;
 		struct err err = {0};
-		wav_make_rf64_header(header, &format, files[i].data_bytes);
+		wav_make_header(header, &format, files[i].data_bytes, true);
 		put("long.wav", header, sizeof(header));
 		assert_int_equal(truncate(path, (off_t)files[i].file_bytes), 0);
 		CLEANUP(file_close) FILE *f = fopen(path, "re");

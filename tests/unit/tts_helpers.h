@@ -66,7 +66,7 @@ static inline void put_tone(const char *name, int rate, int channels, double sec
 	size_t len = WAV_HEADER_BYTES + frames * 2 * (size_t)channels;
 	unsigned char *bytes = xcalloc(1, len), *p = bytes + WAV_HEADER_BYTES;
 
-	wav_make_header(bytes, &format, (uint32_t)(len - WAV_HEADER_BYTES));
+	wav_make_header(bytes, &format, (int64_t)len - WAV_HEADER_BYTES, false);
 	for (size_t i = 0; i < frames; i++) {
 		bool sounds = i < tone / 2 || i >= tone / 2 + quiet;
 		double x = sounds ? amplitude * sin(6.283185307179586 * 440 * (double)i / rate) : 0;
