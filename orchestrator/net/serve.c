@@ -19,7 +19,7 @@
 #include "base/crypto.h"
 
 enum {
-	GUESTS = 32,
+	GUESTS = 16, /* poll() refuses more than the limit of open files */
 	HEAD_MOST = 8192,
 	ASK_MS = 3000,     /* for the whole request */
 	ANSWER_MS = 10000, /* for the whole answer */
