@@ -36,6 +36,23 @@ static void show_group(FILE *to, const struct cmd *const *commands, enum cmd_gro
 	}
 }
 
+/* "  -p, --provider NAME": a flag; name NULL: "  -p". Returns `out`. */
+static char *text_flag(char *out, size_t room, const struct opt *opt)
+{
+	char letter[8] = "    ";
+
+	if (opt->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", opt->letter);
+	if (!opt->name) {
+		snprintf(out, room, "  -%c", opt->letter);
+		return out;
+	}
+	snprintf(out, room, "  %s--%s%s%s%s", letter, opt->name,
+		 opt->arg ? (opt->optional ? "[=" : " ") : "", opt->arg ? opt->arg : "",
+		 opt->arg && opt->optional ? "]" : "");
+	return out;
+}
+
 static void show_opt(FILE *to, const struct opt *o)
 {
 	char flag[80];

@@ -372,22 +372,6 @@ void text_wrap(FILE *to, const char *text, int at, int indent, int width)
 	fputc('\n', to);
 }
 
-char *text_flag(char *out, size_t room, const struct opt *opt)
-{
-	char letter[8] = "    ";
-
-	if (opt->letter)
-		snprintf(letter, sizeof(letter), "-%c, ", opt->letter);
-	if (!opt->name) {
-		snprintf(out, room, "  -%c", opt->letter);
-		return out;
-	}
-	snprintf(out, room, "  %s--%s%s%s%s", letter, opt->name,
-		 opt->arg ? (opt->optional ? "[=" : " ") : "", opt->arg ? opt->arg : "",
-		 opt->arg && opt->optional ? "]" : "");
-	return out;
-}
-
 /* ---- lines and errors, without secrets or control characters ---- */
 
 static const char *colour_of(enum log_level level)

@@ -59,9 +59,6 @@ DEFINE_CLEANUP(table_free, struct table *)
 /* Writes words with `indent` blanks in front of each line but the first, which begins at column
  * `at`. Wraps at `width`; keeps newlines. Ends the last line. */
 void text_wrap(FILE *to, const char *text, int at, int indent, int width);
-/* "  -p, --provider NAME": a flag in help; name NULL: "  -p". Returns `out`. */
-struct opt;
-char *text_flag(char *out, size_t room, const struct opt *opt);
 
 /* ---- lines and errors, redacted and made printable ---- */
 
