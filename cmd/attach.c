@@ -25,7 +25,7 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 			"run %s: its client died; no pods are billing; `burst resume %s` "
 			"continues it",
 			row->id, row->id);
-	run_name_in(ctx, row, &why);
+	run_name_in(row, &why);
 	output_error(ctx, &why);
 	/* the status for the exit status only; the ledger keeps its own */
 	row->status = count ? RUN_UNRELEASED : RUN_INTERRUPTED;
@@ -52,7 +52,7 @@ static int follow(struct cmd_context *ctx, struct run_row *row, const char *plac
 
 static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
-	CLEANUP(free_text) char *place = run_place(&ctx->runs, row);
+	CLEANUP(free_text) char *place = run_place(row);
 
 	if (run_is_alive(&ctx->runs, row->id) &&
 	    (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
@@ -78,7 +78,7 @@ static int attach_command(struct cmd_context *ctx, struct err *err)
 	if (stage_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	int status = attach(ctx, &row, err);
-	return status < 0 ? run_name_in(ctx, &row, err) : status;
+	return status < 0 ? run_name_in(&row, err) : status;
 }
 
 const struct cmd cmd_attach = {
@@ -103,7 +103,7 @@ const struct cmd cmd_attach = {
 
 static int resume(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
-	CLEANUP(free_text) char *place = run_place(&ctx->runs, row);
+	CLEANUP(free_text) char *place = run_place(row);
 
 	if (run_is_alive(&ctx->runs, row->id))
 		return err_set(err, ERR_BUSY, "run %s is already running (see `burst attach %s`)",
@@ -122,7 +122,7 @@ static int resume_command(struct cmd_context *ctx, struct err *err)
 	if (stage_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	int status = resume(ctx, &row, err);
-	return status < 0 ? run_name_in(ctx, &row, err) : status;
+	return status < 0 ? run_name_in(&row, err) : status;
 }
 
 const struct cmd cmd_resume = {

@@ -14,7 +14,7 @@ static bool has_ended(const struct run_row *run)
 /* stage: a stage of the run continues, whose pods are not its own. */
 static int cancel(struct cmd_context *ctx, struct run_row *row, bool stage, struct err *err)
 {
-	CLEANUP(free_text) char *place = run_place(&ctx->runs, row);
+	CLEANUP(free_text) char *place = run_place(row);
 	size_t count = 0;
 
 	if (run_open_pods(&ctx->runs, row->id, &count, err) < 0)
@@ -84,7 +84,7 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 	if (found > 0 && !has_ended(&stage))
 		found = cancel(ctx, &stage, false, also);
 	if (found < 0 || status < 0)
-		return run_name_in(ctx, &row, err);
+		return run_name_in(&row, err);
 	return name_kept(ctx, err);
 }
 

@@ -241,9 +241,9 @@ static int read_more(struct cmd_context *ctx, struct reader *r, const char *run,
 	}
 }
 
-static void say_client_gone(struct cmd_context *ctx, const struct run_row *run)
+static void say_client_gone(const struct run_row *run)
 {
-	CLEANUP(free_text) char *place = run_place(&ctx->runs, run);
+	CLEANUP(free_text) char *place = run_place(run);
 
 	log_line(LOG_NOTE,
 		 "run %s: client exited; end of log (`burst resume %s` continues the run, "
@@ -263,7 +263,7 @@ static int is_running(struct cmd_context *ctx, const char *id, bool *running, st
 		if (store_run(ctx->store, id, &run, err) < 0)
 			return -1;
 		if (run.status == RUN_RUNNING)
-			say_client_gone(ctx, &run);
+			say_client_gone(&run);
 		*running = false;
 	}
 	return 0;
@@ -346,10 +346,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 		row = found;
 	CLEANUP(free_text) char *path = run_path(&ctx->runs, row.id, "log");
 	if (!ctx->arg_count && !ctx->quiet) {
-		CLEANUP(free_text) char *place = run_place(&ctx->runs, &row);
+		CLEANUP(free_text) char *place = run_place(&row);
 		output_line(stderr, "run %s (%s)", row.id, place);
 	}
-	return show_log(ctx, row.id, path, err) < 0 ? run_name_in(ctx, &row, err) : cmd_flush(err);
+	return show_log(ctx, row.id, path, err) < 0 ? run_name_in(&row, err) : cmd_flush(err);
 }
 
 static const struct opt opts[] = {

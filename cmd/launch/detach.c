@@ -39,9 +39,9 @@ int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, str
 	return found < 0 ? -1 : 0;
 }
 
-int run_name_in(struct cmd_context *ctx, const struct run_row *run, struct err *err)
+int run_name_in(const struct run_row *run, struct err *err)
 {
-	CLEANUP(free_text) char *place = run_place(&ctx->runs, run);
+	CLEANUP(free_text) char *place = run_place(run);
 	size_t len = strlen(err->msg), more = strlen(place) + sizeof(" ()") - 1;
 
 	if (!strstr(err->msg, place) && len + more < sizeof(err->msg))

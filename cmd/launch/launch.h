@@ -157,7 +157,7 @@ void detach_ends(struct launch *l);
  * ERR_USAGE: there is none. */
 int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
 /* Adds its job and folder (run_place()) to the message. Returns -1. */
-int run_name_in(struct cmd_context *ctx, const struct run_row *run, struct err *err);
+int run_name_in(const struct run_row *run, struct err *err);
 
 /* ---- holder ----
  * Waits for the process that holds a run's lock. */

@@ -278,15 +278,10 @@ static int wait_for(pid_t pid, const sigset_t *mask)
 	return program_reap(pid, &called);
 }
 
-struct ended {
-	int status; /* from waitpid() */
-	json_t *said;
-};
-
 /* Runs a burst command that ends its output with a JSON object, and waits for it. Forwards signals
- * to it. run: the id for `burst run`; NULL: none. */
+ * to it. run: the id for `burst run`; NULL: none. *status: from waitpid(); *object: new. */
 static int call(const struct cmd_context *ctx, const char *config, const char *const *argv,
-		const char *run, struct ended *out, struct err *err)
+		const char *run, int *status, json_t **object, struct err *err)
 {
 	CLEANUP(free_text) char *path = queue_path(ctx->state_dir, config, ".json");
 	CLEANUP(str_free) struct str said = STR_INIT;
@@ -304,9 +299,9 @@ static int call(const struct cmd_context *ctx, const char *config, const char *c
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		return err_set(err, ERR_LOCAL, "fork: %m");
 	}
-	*out = (struct ended){.status = wait_for(pid, &before)};
+	*status = wait_for(pid, &before);
 	if (path_read(path, REPLY_MAX_BYTES, &said, NULL) == 0 && said.len)
-		out->said = jsonx_parse(str_text(&said), said.len, NULL);
+		*object = jsonx_parse(str_text(&said), said.len, NULL);
 	unlink(path);
 	return 0;
 }
@@ -410,8 +405,8 @@ static int perform(const struct runner *r, const char *command, const char *run,
 	bool new_run = !strcmp(command, "run"), plans = !run;
 	bool quiet = plans || (strcmp(command, "attach") && r->ctx->quiet);
 	const char *argv[9] = {"burst", command, new_run || plans ? r->config : run, "--json"};
-	int n = 4;
-	struct ended ended = {0};
+	int n = 4, status = 0;
+	CLEANUP(json_decref) json_t *said = NULL;
 
 	if (quiet)
 		argv[n++] = "--quiet";
@@ -422,16 +417,13 @@ static int perform(const struct runner *r, const char *command, const char *run,
 		argv[n++] = commit;
 	}
 	*out = (struct ending){0};
-	if (call(r->ctx, r->config, argv, new_run ? run : NULL, &ended, err) < 0)
+	if (call(r->ctx, r->config, argv, new_run ? run : NULL, &status, &said, err) < 0)
 		return -1;
-	out->died = WIFSIGNALED(ended.status);
-	out->exit_status =
-		WIFEXITED(ended.status) ? WEXITSTATUS(ended.status) : 128 + WTERMSIG(ended.status);
-	out->refused_money =
-		out->exit_status == 5 && ended.said && !jsonx_text(ended.said, "run", "")[0];
-	failure_of(ended.said, command, out);
-	out->work = work_of(ended.said);
-	json_decref(ended.said);
+	out->died = WIFSIGNALED(status);
+	out->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	out->refused_money = out->exit_status == 5 && said && !jsonx_text(said, "run", "")[0];
+	failure_of(said, command, out);
+	out->work = work_of(said);
 	return 0;
 }
 

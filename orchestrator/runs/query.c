@@ -459,17 +459,18 @@ int stage_newest(const struct runs *rs, const char *config, const char *job, con
 {
 	struct run_row *rows = NULL;
 	char name[STAGE_JOB];
-	size_t count = 0, at = 0;
+	size_t count = 0;
+	bool found = false;
 
 	stage_job(name, job, stage);
 	if (store_stages(rs->store, config, &rows, &count, err) < 0)
 		return -1;
-	while (at < count && (strcmp(rows[at].stage, stage) || strcmp(rows[at].job, name) ||
-			      (done && !rows[at].stage_done)))
-		at++;
-	bool found = at < count;
-	if (found)
-		*out = rows[at];
+	for (size_t i = count; i-- > 0 && !found;) {
+		found = !strcmp(rows[i].stage, stage) && !strcmp(rows[i].job, name) &&
+			(!done || rows[i].stage_done);
+		if (found)
+			*out = rows[i];
+	}
 	free(rows);
 	return found;
 }
@@ -485,11 +486,6 @@ int stages_of(const struct runs *rs, const struct run_row *run, struct run_row *
 	for (size_t i = 0; i < n && run->id[0]; i++)
 		if (!strcmp(rows[i].part_of, run->id))
 			rows[kept++] = rows[i];
-	for (size_t i = 0; i < kept / 2; i++) { /* the ledger has the newest first */
-		struct run_row other = rows[i];
-		rows[i] = rows[kept - 1 - i];
-		rows[kept - 1 - i] = other;
-	}
 	*out = rows;
 	*count = kept;
 	return 0;
@@ -609,9 +605,8 @@ int runs_newest_of(const struct runs *rs, const char *config, struct run_row *ou
 	return found ? found : newest(rs, config, out, err);
 }
 
-char *run_place(const struct runs *rs, const struct run_row *run)
+char *run_place(const struct run_row *run)
 {
-	(void)rs;
 	CLEANUP(free_text) char *folder = path_dir(run->config[0] ? run->config : run->output);
 
 	return xasprintf("job \"%s\" in %s", run->job, folder);
@@ -626,7 +621,7 @@ int runs_none_of(const struct runs *rs, const char *config, struct err *err)
 	if (store_runs(rs->store, NULL, true, 0, &runs, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count && i < ELSEWHERE_MOST; i++) {
-		CLEANUP(free_text) char *place = run_place(rs, &runs[i]);
+		CLEANUP(free_text) char *place = run_place(&runs[i]);
 		str_addf(&elsewhere, "%s run %s (%s)", i ? "," : "; running elsewhere:", runs[i].id,
 			 place);
 	}

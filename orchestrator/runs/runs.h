@@ -334,7 +334,7 @@ int runs_newest_of(const struct runs *rs, const char *config, struct run_row *ou
  * NULL: the folder has none. Returns -1. */
 int runs_none_of(const struct runs *rs, const char *config, struct err *err);
 /* For messages: job "quiz" in /home/me/quiz. The caller frees it. */
-char *run_place(const struct runs *rs, const struct run_row *run);
+char *run_place(const struct run_row *run);
 
 /* ---- names: the row that an id, or any part of one, means ----
  *

@@ -386,12 +386,6 @@ static bool is_left(const struct runs *rs, const struct run_row *run)
 	return left;
 }
 
-static void settled(const struct runs *rs, const struct run_row *now, enum run_status was)
-{
-	if (rs->watch.settled)
-		rs->watch.settled(rs->watch.ctx, now, was);
-}
-
 /* Of several failures, reports the one that may cost money. */
 static int settle_one(const struct runs *rs, const struct run_row *run, enum run_status status,
 		      int result, struct err *err)
@@ -400,8 +394,8 @@ static int settle_one(const struct runs *rs, const struct run_row *run, enum run
 	struct err why = {0};
 
 	int released = release_run(rs, run, status, &why);
-	if (released <= 0 && store_run(rs->store, run->id, &now, NULL) == 0)
-		settled(rs, &now, run->status);
+	if (released <= 0 && rs->watch.settled && store_run(rs->store, run->id, &now, NULL) == 0)
+		rs->watch.settled(rs->watch.ctx, &now, run->status);
 	if (released == 0)
 		runs_note(rs, LOG_NOTE, "run %s: all pods released", run->id);
 	if (released > 0)

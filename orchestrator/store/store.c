@@ -205,7 +205,7 @@ int store_requests(struct store *s, const char *config, bool open_only, struct r
 	{                                                                                          \
 		return sqlite_find(s, table, "ORDER BY seq", NULL, 0, (void **)out, count, err);   \
 	}
-LIST(stages, run, TABLE_RUN, "WHERE config=?1 AND stage<>''" NEWEST_RUN)
+LIST(stages, run, TABLE_RUN, "WHERE config=?1 AND stage<>'' ORDER BY started_ms, seq")
 LIST(runs_named, run, TABLE_RUN, "WHERE " HAS_PART("id") " ORDER BY seq")
 LIST(pods_named, pod, TABLE_POD,
      "WHERE " HAS_PART("attempt") " OR " HAS_PART("id") " OR " HAS_PART("name") " ORDER BY seq")

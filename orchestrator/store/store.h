@@ -345,7 +345,7 @@ int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, s
  * RUN_RUNNING when running. Of one config without `running`: no stages. */
 int store_runs(struct store *s, const char *job_config, bool running, size_t most,
 	       struct run_row **out, size_t *count, struct err *err);
-/* The stages of this config's runs, newest start first. */
+/* The stages of this config's runs, in the order of their starts. */
 int store_stages(struct store *s, const char *job_config, struct run_row **out, size_t *count,
 		 struct err *err);
 /* run NULL: of all runs; open_only: state neither gone nor failed. Here and below in the order of

@@ -28,8 +28,7 @@ enum { RECORD_MAX_BYTES = 4096 };
 	"# Written by `burst hook install`; `burst hook remove` takes it away. The lines \"# "     \
 	"job\" are its settings: change them by installing "                                       \
 	"again.\n"
-#define JOB_MARK    "# job "
-#define FOLDER_MARK "# burst made this folder\n"
+#define JOB_MARK "# job "
 
 const char *const hook_names[] = {"post-commit", "post-merge",   "post-rewrite",
 				  "pre-push",    "post-receive", NULL};
@@ -99,7 +98,7 @@ static int read_job(struct hook_job *job, const char *line, size_t len, struct e
 
 int hook_file_parse(struct hook_file *out, const char *text, struct err *err)
 {
-	struct hook_file f = {.made_folder = strstr(text, "\n" FOLDER_MARK) != NULL};
+	struct hook_file f = {0};
 	const char *line;
 	size_t number = 1, len;
 
@@ -188,8 +187,6 @@ int hook_file_write(struct str *to, const struct hook_file *f, const char *name,
 		    const char *program, struct err *err)
 {
 	str_add(to, FIRST_LINES);
-	if (f->made_folder)
-		str_add(to, FOLDER_MARK);
 	for (size_t i = 0; i < f->count; i++)
 		if (write_job(to, &f->jobs[i], err) < 0)
 			return -1;
@@ -395,33 +392,14 @@ static int write_hook(const char *path, const struct str *text, struct err *err)
 	return -1;
 }
 
-static int make_folder(const char *folder, bool *made, struct err *err)
+static int make_folder(const char *folder, struct err *err)
 {
 	struct stat st;
 
-	*made = false;
-	if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
+	if ((stat(folder, &st) == 0 && S_ISDIR(st.st_mode)) || mkdir(folder, 0777) == 0)
 		return 0;
-	if (mkdir(folder, 0777) < 0) {
-		errno = errno == EEXIST ? ENOTDIR : errno;
-		return failed("make", folder, err);
-	}
-	*made = true;
-	return 0;
-}
-
-/* Whether one of burst's hooks records that burst made this folder: then it made it for the others
- * too. */
-static bool is_made_by_us(const char *folder)
-{
-	for (const char *const *name = hook_names; *name; name++) {
-		CLEANUP(hook_file_free) struct hook_file f = {0};
-		CLEANUP(str_free) struct str text = STR_INIT;
-		enum hook_state state;
-		if (hook_read_state(folder, *name, &state, &f, &text, NULL) == 0 && f.made_folder)
-			return true;
-	}
-	return false;
+	errno = errno == EEXIST ? ENOTDIR : errno;
+	return failed("make", folder, err);
 }
 
 int hook_install(const struct hook_target *t, const char *name, const struct hook_job *job,
@@ -434,9 +412,8 @@ int hook_install(const struct hook_target *t, const char *name, const struct hoo
 	CLEANUP(str_free) struct str old = STR_INIT;
 	CLEANUP(str_free) struct str text = STR_INIT;
 	enum hook_state state;
-	bool made;
 
-	if (make_folder(folder, &made, err) < 0 ||
+	if (make_folder(folder, err) < 0 ||
 	    hook_read_state(folder, name, &state, &f, &old, err) < 0)
 		return -1;
 	if (state == HOOK_INERT)
@@ -445,7 +422,6 @@ int hook_install(const struct hook_target *t, const char *name, const struct hoo
 			       "nothing was installed: make it executable or remove it, and "
 			       "install again",
 			       path);
-	f.made_folder = f.made_folder || made || is_made_by_us(folder);
 	put_job(&f, job);
 	if (hook_file_write(&text, &f, name, child_self(), err) < 0 ||
 	    (state == HOOK_FOREIGN && keep_before(path, before, err) < 0))
@@ -487,8 +463,7 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 	if (!f.count) {
 		if (restore_before(path, before, err) < 0)
 			return -1;
-		if (f.made_folder)
-			rmdir(t->hooks); /* fails while the folder holds another hook */
+		rmdir(t->hooks); /* fails while the folder holds anything */
 		return 1;
 	}
 	if (hook_file_write(&text, &f, name, child_self(), err) < 0 ||

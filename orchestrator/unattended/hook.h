@@ -32,7 +32,6 @@ struct hook_job {
 struct hook_file {
 	struct hook_job *jobs;
 	size_t count, cap;
-	bool made_folder; /* `burst hook install` made the hooks folder */
 };
 
 /* The hooks that burst can write. NULL-terminated. */
