@@ -163,12 +163,7 @@ bool offers_other_than(const struct core *c, const struct core_pod *p)
 			return true;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *k = &c->candidates[i];
-		const struct vendor *v = &c->vendors[k->provider];
-		if (v->dead || offers_barred(c, k) ||
-		    same_offer(k, p->rental.provider, &p->rental.offer) ||
-		    offer_avoided(&k->past, c->wall))
-			continue;
-		if (MAX(k->rest_until, v->rent_not_before) <= c->now)
+		if (offers_ready(c, k) && !same_offer(k, p->rental.provider, &p->rental.offer))
 			return true;
 	}
 	return false;

@@ -323,7 +323,7 @@ static int width_now(const struct core *c)
  * then have work for at least as long: below that it adds more to the cost than it takes from the
  * time. One that comes up is released again when there will be work for less than a quarter of the
  * time that it still needs. A worker's start is no work: first batches count only as far as they
- * cannot be too slow (dispatch_rate_at_best). With a deadline that takes several pods
+ * cannot be too slow (pace_at_best()). With a deadline that takes several pods
  * (conf.at_once) all are rented at once; the canary runs on the first that is up. */
 bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one,
 		int64_t least_ms)
