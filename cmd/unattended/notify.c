@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/path.h"
 #include "base/program.h"
-#include "cmd/show/templates.h"
+#include "cmd/show/notify_text.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "commit_tree.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/show/templates.h"
+#include "cmd/show/notify_text.h"
 #include "base/jsonx.h"
 #include "base/mem.h"
 

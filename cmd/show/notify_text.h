@@ -1,15 +1,12 @@
-/* templates.h - writes notifications and Dockerfiles. */
-#ifndef BURST_CMD_SHOW_TEMPLATES_H
-#define BURST_CMD_SHOW_TEMPLATES_H
+/* notify_text.h - which event the end of a run is, and what a notification says of it. */
+#ifndef BURST_CMD_SHOW_NOTIFY_TEXT_H
+#define BURST_CMD_SHOW_NOTIFY_TEXT_H
 
 #include <jansson.h>
 
 #include "base/err.h"
 #include "base/states.h"
 #include "base/str.h"
-#include "engine/image.h"
-
-/* ---- notifications: which event the end of a run is, and its text ---- */
 
 enum notify_event {
 	NOTIFY_DONE,
@@ -40,18 +37,5 @@ bool notify_is_for_people(const char *url);
 /* "burst: quiz: failed"; "the worker died; 2 rendered, ...". One line each. */
 void notify_title(struct str *to, enum notify_event event, const json_t *run);
 void notify_summary(struct str *to, const json_t *run);
-
-/* ---- the Dockerfile of a job's pods ---- */
-
-struct dockerfile_want {
-	const char *from;    /* base image, a checked reference */
-	const char *job;     /* name of the job, for comments */
-	const char *command; /* command that prints this file, for comments: "burst image
-				--with-weights" */
-	const struct job_needs *needs;
-	enum image_has has;
-};
-
-void dockerfile_add(struct str *to, const struct dockerfile_want *want);
 
 #endif
