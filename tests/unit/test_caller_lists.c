@@ -231,13 +231,13 @@ static void test_a_list_that_was_begun(void **state)
 
 /* ---- more releases than a window takes ---- */
 
-struct turn {
+struct place_in_line {
 	int *turns, at;
 };
 
 static void note_turn(void *ctx, struct op_result *result, const struct err *err)
 {
-	struct turn *t = ctx;
+	struct place_in_line *t = ctx;
 
 	(void)result, (void)err;
 	t->at = ++*t->turns;
@@ -247,7 +247,7 @@ static void note_turn(void *ctx, struct op_result *result, const struct err *err
  * was to be answered, from 1 on. */
 static int turn_of_the_list(const struct engine_provider *at, int count, int look, int64_t most_ms)
 {
-	struct turn turns[300];
+	struct place_in_line turns[300];
 	int taken = 0;
 	struct loop *loop = loop_new();
 	struct http *http = http_new(loop, "test");
@@ -255,7 +255,7 @@ static int turn_of_the_list(const struct engine_provider *at, int count, int loo
 
 	assert_in_range(count, 1, ARRAY_LEN(turns));
 	for (int i = 0; i < count; i++) {
-		turns[i] = (struct turn){&taken, 0};
+		turns[i] = (struct place_in_line){&taken, 0};
 		caller_begin(caller, at, i == look ? OP_LIST : OP_RELEASE, NULL, note_turn,
 			     &turns[i]);
 	}
