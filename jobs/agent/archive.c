@@ -192,7 +192,7 @@ static int moving_link(struct moving *m, const struct listed *e)
 static int moving_folder(struct moving *m, const char *path)
 {
 	int fd = open_folder(m->from, *path ? path : ".", false);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	CLEANUP(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	if (!d)
 		return moved_lacks();
 	int result = MOVED;
@@ -207,7 +207,6 @@ static int moving_folder(struct moving *m, const char *path)
 	}
 	if (result == MOVED && errno)
 		result = share_failed();
-	closedir(d);
 	return result;
 }
 

@@ -515,7 +515,7 @@ void checkpoint_filled(struct agent *a, struct command *c, int status)
 {
 	struct checkpoint *k = &c->checkpoint;
 	struct str words = {0};
-	char *fresh = xasprintf(".%s.new", c->id), *seed = seed_path(a, c->id);
+	CLEANUP(free_text) char *fresh = xasprintf(".%s.new", c->id), *seed = seed_path(a, c->id);
 	int dir = run_checkpoints(a);
 	read_all(c->filled, ANSWER_MAX, &words);
 	if (status == 0 && dir >= 0 && remove_at(dir, c->id) == 0 &&
@@ -531,8 +531,6 @@ void checkpoint_filled(struct agent *a, struct command *c, int status)
 	close_fd(&dir);
 	close_fd(&c->filled);
 	str_free(&words);
-	free(fresh);
-	free(seed);
 	folder_ready(a, c);
 }
 
@@ -562,7 +560,7 @@ static void remove_older(struct agent *a)
 {
 	const struct save *v = &a->save;
 	int dir = open_folder(a->dir_fd, "checkpoint", false);
-	DIR *d = dir < 0 ? NULL : fdopendir(dir);
+	CLEANUP(close_dir) DIR *d = dir < 0 ? NULL : fdopendir(dir);
 	struct dirent *e;
 	size_t len = strlen(v->id);
 	CLEANUP(free_text) char *newest = xasprintf("%s.%lld", v->id, (long long)v->number);
@@ -571,8 +569,6 @@ static void remove_older(struct agent *a)
 		    !strchr(e->d_name + len + 1, '.') && strcmp(e->d_name, newest) != 0 &&
 		    strcmp(e->d_name, v->spare) != 0)
 			unlinkat(dir, e->d_name, 0);
-	if (d)
-		closedir(d);
 }
 
 /* Gives the complete file its name. */

@@ -99,10 +99,9 @@ static void command_start(struct agent *a, struct worker *w)
 	c->notify = c->filled = -1;
 	c->oom_kills = oom_kills(a->oom_fd);
 	remove_at(AT_FDCWD, c->dir);
-	char *log = xasprintf("%s.log", s->id);
+	CLEANUP(free_text) char *log = xasprintf("%s.log", s->id);
 	c->log_fd =
 		openat(a->dir_fd, log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	free(log);
 	w->err_tail[0] = 0;
 	w->line.len = 0;
 	w->skipping[0] = false;

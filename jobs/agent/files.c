@@ -28,6 +28,14 @@ void close_fd(int *fd)
 	errno = saved;
 }
 
+void close_dir(DIR *d)
+{
+	int saved = errno;
+	if (d)
+		closedir(d);
+	errno = saved;
+}
+
 bool path_inside(const char *path)
 {
 	size_t len = strlen(path);
@@ -363,12 +371,12 @@ void env_unset(struct env *env, const char *name)
 /* Drops the start script's own keys and those that the provider lists in BURST_HIDE. */
 static void hide_keys(struct env *env)
 {
+	CLEANUP(free_text)
 	char *names = xasprintf("BURST_HOST_KEY_B64 BURST_AUTHORIZED_KEY %s",
-				env_get(env, "BURST_HIDE", "")),
-	     *save = NULL;
+				env_get(env, "BURST_HIDE", ""));
+	char *save = NULL;
 	for (char *name = strtok_r(names, " ", &save); name; name = strtok_r(NULL, " ", &save))
 		env_unset(env, name);
-	free(names);
 }
 
 void env_parse(struct env *env, const char *text)

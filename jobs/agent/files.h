@@ -27,6 +27,9 @@ struct sha256;
 
 /* Keeps errno. Does nothing if *fd is -1; sets it to -1. */
 void close_fd(int *fd);
+void close_dir(DIR *d); /* accepts NULL */
+
+DEFINE_CLEANUP(close_dir, DIR *)
 
 static inline void close_fd_cleanup(int *fd)
 {

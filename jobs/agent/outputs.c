@@ -657,7 +657,7 @@ static struct command *job_command_running(const struct agent *a, const struct j
  * more. After that the file is lost, and the command has failed. */
 static void job_output_lost(struct agent *a, struct job *j, const char *why, bool gone)
 {
-	char *line = xasprintf("output %s could not be kept: %s", j->name, why);
+	CLEANUP(free_text) char *line = xasprintf("output %s could not be kept: %s", j->name, why);
 	struct command *c = job_command_running(a, j);
 	struct job *end = j->next;
 	event_log(a, 0, j->id, line, strlen(line));
@@ -674,7 +674,6 @@ static void job_output_lost(struct agent *a, struct job *j, const char *why, boo
 		if (!gone && !end->name)
 			end->name = xstrdup(line);
 	}
-	free(line);
 	job_done(a);
 }
 
@@ -755,12 +754,11 @@ static void job_command(struct agent *a, struct job *j)
 	if (j->halted)
 		return job_done(a);
 	struct str *b = segment_event(a, j->batch_id, j->id, j->try, j->code == 0 && !j->lost);
-	char *log = xasprintf("%s.log", j->id);
+	CLEANUP(free_text) char *log = xasprintf("%s.log", j->id);
 	js_int(b, "code", j->code);
 	js_int(b, "ms", j->ms);
 	js_int(b, "outputs", j->outputs);
 	add_path(a, b, "log", log);
-	free(log);
 	if (j->code || j->lost) {
 		js_text(b, "reason", j->code ? "worker" : "missing");
 		js_text(b, "error", j->name ? j->name : "");

@@ -46,19 +46,18 @@ bool image_has(const struct agent *a, const char *key)
 {
 	CLEANUP(str_free) struct str text = {0};
 	struct stat st;
+	CLEANUP(free_text)
 	char *path = image_path(a, key), *file = xasprintf("%s/.burst-key", path);
 	bool there = sha256_is_hex(key) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
 		     (st.st_uid == 0 || st.st_uid == getuid()) &&
 		     read_file(file, 100, &text) == 0 && !strncmp(str_text(&text), key, 64);
-	free(file);
-	free(path);
 	return there;
 }
 
 void add_image(const struct agent *a, struct str *b)
 {
 	CLEANUP(free_text) char *path = image_path(a, "");
-	DIR *d = opendir(path);
+	CLEANUP(close_dir) DIR *d = opendir(path);
 	struct dirent *e;
 	int count = 0;
 	js_key(b, "image_envs");
@@ -69,8 +68,6 @@ void add_image(const struct agent *a, struct str *b)
 			count++;
 		}
 	str_addc(b, ']');
-	if (d)
-		closedir(d);
 }
 
 /* ---- measurements of workers for the next pod, in cache/probe.jsonl on the volume ---- */
@@ -129,13 +126,11 @@ static char *probe_path(const struct agent *a)
 void probe_bring(struct agent *a)
 {
 	CLEANUP(str_free) struct str list = {0};
-	char *path = probe_path(a), *whole = xasprintf("%s/%s", a->disk, path);
+	CLEANUP(free_text) char *path = probe_path(a), *whole = xasprintf("%s/%s", a->disk, path);
 	probe_read(a->volume_fd, &list);
 	if (list.len)
 		probe_write(a, a->disk_fd, path, &list);
 	env_set(&a->start_env, "BURST_PROBE", whole);
-	free(whole);
-	free(path);
 }
 
 void probe_keep(struct agent *a, const struct json *hello)
@@ -257,13 +252,11 @@ static void groups_find(struct agent *a)
 	} places[] = {
 		{"/dev", "nvidia"}, {"/dev", "kfd"}, {"/dev/dri", ""}, {"/dev/nvidia-caps", ""}};
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		DIR *d = opendir(places[i].dir);
+		CLEANUP(close_dir) DIR *d = opendir(places[i].dir);
 		struct dirent *e;
 		while (d && (e = readdir(d)))
 			if (!strncmp(e->d_name, places[i].prefix, strlen(places[i].prefix)))
 				group_of_device(a, dirfd(d), e->d_name);
-		if (d)
-			closedir(d);
 	}
 }
 
@@ -442,10 +435,9 @@ void lease_renew(struct agent *a, int64_t lease_s)
 	char text[120];
 	snprintf(text, sizeof(text), "%s %lld %lld\n", a->attempt, (long long)(wall + left),
 		 (long long)(up + left));
-	char *file = xasprintf("%s/lease", a->place.home);
+	CLEANUP(free_text) char *file = xasprintf("%s/lease", a->place.home);
 	if (write_beside(file, text, 0600) == 0)
 		a->lease_end_up_s = up + left;
-	free(file);
 	a->renewed_ms = now_ms(a);
 }
 

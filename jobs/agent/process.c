@@ -174,7 +174,7 @@ struct process {
 /* Lists all processes. */
 static void processes(struct str *out)
 {
-	DIR *d = opendir("/proc");
+	CLEANUP(close_dir) DIR *d = opendir("/proc");
 	struct dirent *e;
 	while (d && (e = readdir(d))) {
 		pid_t pid = atoi(e->d_name), parent = 0;
@@ -193,8 +193,6 @@ static void processes(struct str *out)
 		str_free(&text);
 		free(file);
 	}
-	if (d)
-		closedir(d);
 }
 
 static bool is_known(const struct agent *a, pid_t pid)
@@ -281,10 +279,9 @@ void end_pod(struct agent *a, const char *reason)
 	a->over = true;
 	a->over_ms = now_ms(a);
 	volume_sync(a);
+	CLEANUP(free_text)
 	char *file = xasprintf("%s/end", a->place.home), *text = xasprintf("%s\n", reason);
 	write_beside(file, text, 0600);
-	free(text);
-	free(file);
 }
 
 int sync_work(struct agent *a)

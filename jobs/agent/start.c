@@ -58,6 +58,7 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 /* Checks that the image has what the environment links to: .burst-needs names it in one line. */
 static bool start_needs(const struct agent *a, const char *hash)
 {
+	CLEANUP(free_text)
 	char *path = env_path(a, hash), *file = xasprintf("%s/.burst-needs", path);
 	CLEANUP(str_free) struct str text = {0};
 	bool fine = read_file(file, PATH_MAX, &text) < 0 || !text.len;
@@ -65,8 +66,6 @@ static bool start_needs(const struct agent *a, const char *hash)
 		text.s[strcspn(text.s, "\n")] = 0;
 		fine = access(text.s, F_OK) == 0;
 	}
-	free(file);
-	free(path);
 	return fine;
 }
 
@@ -75,6 +74,7 @@ static bool start_needs(const struct agent *a, const char *hash)
 static bool start_unpack(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
 {
 	char why[WHY_MAX] = "it is in memory, or programs cannot run there";
+	CLEANUP(free_text)
 	char *path = xasprintf("env/%s", hash),
 	     *there = xasprintf("%s/env/%s", a->place.volume, hash);
 	int64_t began_ms = clock_boot_ms(), bytes = 0;
@@ -91,8 +91,6 @@ static bool start_unpack(struct agent *a, const char *hash, const char *id, char
 			 "in place\nthe environment is used from the volume, which may take "
 			 "longer: %s%s",
 			 fits ? "" : "the pod's disk: ", why);
-	free(path);
-	free(there);
 	return fine;
 }
 
@@ -100,6 +98,7 @@ static bool start_unpack(struct agent *a, const char *hash, const char *id, char
  * container gets a link to it on its disk. */
 static bool start_use_in_place(struct agent *a, const char *hash, const char *id)
 {
+	CLEANUP(free_text)
 	char *path = xasprintf("env/%s", hash),
 	     *there = xasprintf("%s/env/%s", a->place.volume, hash);
 	enum taken taken = !name_safe(hash) || !sha256_is_hex(id)
@@ -109,20 +108,17 @@ static bool start_use_in_place(struct agent *a, const char *hash, const char *id
 		    (!a->env_root || symlinkat(there, a->env_fd, hash) == 0 || errno == EEXIST);
 	if (!fine)
 		printf("env %s", taken_words(taken));
-	free(path);
-	free(there);
 	return fine;
 }
 
 /* Leaves an environment alone that this pod already uses: workers may be running from it. */
 static bool start_bring(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
 {
-	char *known = xasprintf("%s %s", hash, id);
+	CLEANUP(free_text) char *known = xasprintf("%s %s", hash, id);
 	struct stat st;
 	bool here = a->unpacked && !strcmp(a->unpacked, known);
 	bool in_place = !a->env_root || !name_safe(hash) || !sha256_is_hex(id) ||
 			fstatat(a->env_fd, hash, &st, AT_SYMLINK_NOFOLLOW) == 0;
-	free(known);
 	if (here)
 		snprintf(result, RESULT_MAX, "unpacked");
 	return here || (!in_place && start_unpack(a, hash, id, result)) ||
@@ -569,10 +565,8 @@ static int task_keep(struct agent *a)
 
 static bool folder_is_empty(const char *path)
 {
-	DIR *d = opendir(path);
+	CLEANUP(close_dir) DIR *d = opendir(path);
 	bool empty = !d || !next_entry(d);
-	if (d)
-		closedir(d);
 	return empty;
 }
 

@@ -319,7 +319,7 @@ int agent_ls(const char *path)
 	struct place place = {0};
 	place_load(&place);
 	CLEANUP(free_text) char *full = on_volume(&place, path);
-	DIR *d = opendir(full);
+	CLEANUP(close_dir) DIR *d = opendir(full);
 	struct dirent *e;
 	if (!d)
 		fprintf(stderr, "burst-agent: ls: %s: %s\n", path, strerror(errno));
@@ -345,8 +345,6 @@ int agent_ls(const char *path)
 		str_free(&b);
 	}
 	int failed = !d;
-	if (d)
-		closedir(d);
 	place_free(&place);
 	return failed;
 }

@@ -424,7 +424,7 @@ void worker_start(struct agent *a, struct worker *w)
 	int in = -1, out = -1, err = -1;
 	struct env env = env_copy(&a->place.env);
 	worker_env(a, &env, w->w);
-	char *work = xasprintf("%s/work/worker%d", a->disk, w->w);
+	CLEANUP(free_text) char *work = xasprintf("%s/work/worker%d", a->disk, w->w);
 	struct spawn s = {.script = a->worker_command,
 			  .dir = a->code ? a->code : work,
 			  .own_dir = !a->code,
@@ -443,7 +443,6 @@ void worker_start(struct agent *a, struct worker *w)
 	close_fd(&in);
 	close_fd(&out);
 	close_fd(&err);
-	free(work);
 	env_free(&env);
 	w->state = WORKER_LOADING;
 	w->began_ms = w->line_ms = w->progress_ms = now_ms(a);
