@@ -53,34 +53,6 @@ enum {
 	UNKNOWN_BATCH = 32, /* largest batch for an engine without known limits */
 };
 
-static int add_offers(struct launch *l, int provider, struct wanted *all, struct err *err)
-{
-	struct op_result result = {0};
-
-	if (offers_fetch(&l->order, &l->run.setup.providers[provider], true, OFFERS_ASK_MS, &result,
-			 err) < 0)
-		return -1;
-	wanted_add(all, result.offers, result.offer_count);
-	op_result_free(&result);
-	return 0;
-}
-
-static int gather_offers(struct launch *l, struct wanted *all, struct err *err)
-{
-	int failed = 0;
-
-	for (int i = 0; i < l->run.setup.provider_count; i++) {
-		if (add_offers(l, i, all, err) == 0)
-			continue;
-		if (err->kind != ERR_NO_CAPACITY && ++failed == l->run.setup.provider_count)
-			return err_wrap(err, "%s", l->run.setup.providers[i].ops->name);
-		log_line(LOG_WARN, "%s: %s", l->run.setup.providers[i].ops->name, err->msg);
-		err_clear(err);
-	}
-	wanted_end(all);
-	return 0;
-}
-
 static int by_price(const void *a, const void *b)
 {
 	const struct offer *x = a, *y = b;
@@ -213,9 +185,14 @@ static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *
 {
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	struct wanted wanted = {.order = &l->order, .store = l->ctx->store};
-	int status = gather_offers(l, &wanted, err);
+	struct known_offer *known = NULL;
+	size_t known_count = 0;
+	int status = offer_list_fetch(&l->order, &l->run, true, &known, &known_count, err);
 	const char *const *gpus = l->order.gpus;
 
+	wanted_add_known(&wanted, known, known_count);
+	wanted_end(&wanted);
+	free(known);
 	if (status == 0 && wanted.count)
 		qsort(wanted.list, wanted.count, sizeof(*wanted.list), by_price);
 	if (status == 0)

@@ -187,11 +187,7 @@ static int plan_live(struct launch *l, const struct plan_words *words, struct er
 	    offer_list_fetch(&l->order, &l->run, true, &known, &count, err) < 0)
 		return -1;
 	warn_of_volumes(l);
-	struct offer *offers = xcalloc(count + 1, sizeof(*offers));
-	for (size_t i = 0; i < count; i++)
-		offers[i] = known[i].offer;
-	wanted_add(&wanted, offers, count);
-	free(offers);
+	wanted_add_known(&wanted, known, count);
 	wanted_end(&wanted);
 	wanted_tell(&wanted);
 	int status = wanted_check_price(&wanted, err);

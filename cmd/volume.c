@@ -160,15 +160,6 @@ static int put_on(const struct engine_provider *p, const struct volume_row *v, c
 
 /* ---- find: a volume by name, as the providers list it now ---- */
 
-/* The open provider of this name; NULL: none. */
-static struct engine_provider *provider_of(struct launch *l, const char *name)
-{
-	for (int i = 0; i < l->run.setup.provider_count; i++)
-		if (!strcmp(l->run.setup.providers[i].ops->name, name))
-			return &l->run.setup.providers[i];
-	return NULL;
-}
-
 /* Performs one operation at a provider. op_result_free(result) on success. */
 static int perform(const struct engine_provider *p, enum op_kind kind, const struct op_want *want,
 		   struct op_result *result, struct err *err)
@@ -214,7 +205,7 @@ static int find(struct launch *l, const char *name, struct volume_row *out, stru
 	if (refresh(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (provider_of(l, rows[i].provider) &&
+		if (launch_provider(&l->run, rows[i].provider) &&
 		    (!strcmp(rows[i].id, name) || !strcmp(rows[i].name, name))) {
 			*out = rows[i];
 			hits++;
@@ -258,7 +249,7 @@ static int list_place(struct launch *l, const char *place, struct err *err)
 			       "volume ls: name a folder, as in %s:runs (burst keeps env, code, "
 			       "agent and runs there)",
 			       v.name);
-	return list_folder(provider_of(l, v.provider), &v, path, err);
+	return list_folder(launch_provider(&l->run, v.provider), &v, path, err);
 }
 
 static int get_file(struct launch *l, const char *place, const char *file, struct err *err)
@@ -270,7 +261,8 @@ static int get_file(struct launch *l, const char *place, const char *file, struc
 		return -1;
 	if (!*path)
 		return err_set(err, ERR_USAGE, "volume get: %s names no file", place);
-	return get_from(provider_of(l, v.provider), &v, path, file ? file : path_base(path), err);
+	return get_from(launch_provider(&l->run, v.provider), &v, path,
+			file ? file : path_base(path), err);
 }
 
 static int put_file(struct launch *l, const char *file, const char *place, struct err *err)
@@ -284,7 +276,7 @@ static int put_file(struct launch *l, const char *file, const char *place, struc
 
 	if (find_place(l, whole, &v, &path, err) < 0)
 		return -1;
-	return put_on(provider_of(l, v.provider), &v, file, path, err);
+	return put_on(launch_provider(&l->run, v.provider), &v, file, path, err);
 }
 
 /* ---- gc: one volume or all ---- */
@@ -301,7 +293,7 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 	if (refresh(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		const struct engine_provider *p = provider_of(l, rows[i].provider);
+		const struct engine_provider *p = launch_provider(&l->run, rows[i].provider);
 		struct err why = {0};
 		if (!p || volume_gc(&l->ctx->runs, p, &rows[i], want, &why) == 0)
 			continue;
@@ -343,7 +335,8 @@ static int tidy(struct launch *l, const char *name, struct err *err)
 		return tidy_all(l, &want, err);
 	return find(l, name, &v, err) < 0
 		       ? -1
-		       : volume_gc(&l->ctx->runs, provider_of(l, v.provider), &v, &want, err);
+		       : volume_gc(&l->ctx->runs, launch_provider(&l->run, v.provider), &v, &want,
+				   err);
 }
 
 /* ---- ls, create, rm, warm: whole volumes ---- */
@@ -405,11 +398,12 @@ static int remove_volume(struct launch *l, const char *name, struct err *err)
 		return err_set(err, ERR_USAGE, "volume %s is kept (-y removes it without asking)",
 			       v.name);
 	COPY_TEXT(want.id, v.id);
-	if (perform(provider_of(l, v.provider), OP_VOLUME_REMOVE, &want, &result, err) < 0)
+	if (perform(launch_provider(&l->run, v.provider), OP_VOLUME_REMOVE, &want, &result, err) <
+	    0)
 		return -1;
 	op_result_free(&result);
 	store_remove_volume(l->ctx->store, v.provider, v.id, NULL);
-	volume_intent_drop(l->ctx->store, provider_of(l, v.provider), v.name);
+	volume_intent_drop(l->ctx->store, launch_provider(&l->run, v.provider), v.name);
 	volume_trust_forget(l->ctx, v.provider, v.name, NULL);
 	output_line(stdout, "volume %s of %s: removed", v.name, v.provider);
 	return 0;

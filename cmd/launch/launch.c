@@ -354,6 +354,14 @@ int launch_open_providers(const struct order *o, struct run *run, struct err *er
 	return 0;
 }
 
+const struct engine_provider *launch_provider(const struct run *run, const char *name)
+{
+	for (int i = 0; i < run->setup.provider_count; i++)
+		if (!strcmp(run->setup.providers[i].ops->name, name))
+			return &run->setup.providers[i];
+	return NULL;
+}
+
 /* ---- the job ---- */
 
 /* Checks the variables for pods, which travel as JSON: a value that is not UTF-8 would arrive

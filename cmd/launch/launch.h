@@ -44,6 +44,8 @@ void launch_free(struct launch *l);
 /* Opens the providers that the order names. With several providers, a missing account or key of
  * one is only a warning. */
 int launch_open_providers(const struct order *o, struct run *run, struct err *err);
+/* The open provider of this name; NULL: none. */
+const struct engine_provider *launch_provider(const struct run *run, const char *name);
 
 /* Reads the config's job without locks, only for its needs. */
 int launch_read_job(struct launch *l, struct err *err);

@@ -330,6 +330,12 @@ void wanted_add(struct wanted *w, const struct offer *from, size_t count)
 	add_all(w, from, count, NULL);
 }
 
+void wanted_add_known(struct wanted *w, const struct known_offer *from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		add(w, &from[i].offer, from[i].avoided);
+}
+
 void wanted_add_unasked(struct wanted *w, const struct config *config, const struct offer *from,
 			size_t count, const bool *avoided)
 {

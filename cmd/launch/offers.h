@@ -67,6 +67,7 @@ struct wanted {
 /* Adds what a run would rent of these offers of an open provider, which has narrowed them to the
  * config's GPUs and places. */
 void wanted_add(struct wanted *w, const struct offer *from, size_t count);
+void wanted_add_known(struct wanted *w, const struct known_offer *from, size_t count);
 /* The same for offers that no provider has narrowed: saved ones and list prices. avoided: whether
  * each is marked so; NULL: none is. */
 void wanted_add_unasked(struct wanted *w, const struct config *config, const struct offer *from,

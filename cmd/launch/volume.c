@@ -312,14 +312,6 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 
 enum { NO_CAPACITY_STATUS = 4 };
 
-static const struct engine_provider *provider_of(const struct engine_setup *s, const char *name)
-{
-	for (int i = 0; i < s->provider_count; i++)
-		if (!strcmp(s->providers[i].ops->name, name))
-			return &s->providers[i];
-	return NULL;
-}
-
 /* Returns 1 if it exists, 0 if it is missing and this run may not create it. */
 static int find_volume(struct launch *l, const struct engine_provider *p, const char *gpu,
 		       struct volume_row *row, struct err *err)
@@ -424,7 +416,7 @@ int warm_first(struct launch *l, const struct estimate *e, const struct plan *pi
 {
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	const struct offer *offer = &e->offers[pick->machine];
-	const struct engine_provider *p = provider_of(&l->run.setup, offer->provider);
+	const struct engine_provider *p = launch_provider(&l->run, offer->provider);
 	struct volume_row v;
 	struct launch w;
 
