@@ -269,7 +269,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_SALVAGE: salvage_pod(e, a->pod); break;
 	case ACT_SYNC: orders_sync(e, a->pod, a->number); break;
 	case ACT_OFFER: keep_offer(e, a->pod, a->number); break;
-	case ACT_SEEK: seek_pods(e, a->number); break;
+	case ACT_SEEK: keep_seek(e, a->number); break;
 	case ACT_RELEASE: release_pod(e, a->pod); break;
 	case ACT_CLOSE: podlink_close(e, a->pod); break;
 	case ACT_FINISH: podlink_finish(e, a->pod, a->flag); break;
@@ -543,7 +543,7 @@ static void turn(struct engine *e)
 		podlink_watch(e);
 	if (is_due(&e->client.handed_at, HANDED_MS))
 		handed_watch(e);
-	seek_watch(e);
+	keep_watch(e);
 	if (is_due(&e->client.note_at, NOTE_MS))
 		note_work(e);
 	show_progress(e);

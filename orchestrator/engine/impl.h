@@ -76,7 +76,7 @@ struct engine {
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* volume.c; by provider, id empty: none */
 	struct stage *stages[CORE_PROVIDERS_MAX];  /* volume.c; by provider, NULL: none yet */
 	struct trees trees;                        /* upsync.c: what is synced to the pods */
-	bool sought; /* pool.c: pods of other runs were looked for once */
+	bool sought; /* keep.c: pods of other runs were looked for once */
 
 	/* Each belongs to the file with its name, which alone sees inside. */
 	struct batches *batches;

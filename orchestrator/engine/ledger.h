@@ -119,7 +119,7 @@ void gaps_note_start(struct store *store, const char *pool, int64_t now_ms);
 int64_t gaps_hold_ms(struct store *store, const char *pool, int64_t cold_ms);
 
 /* ---- keep ----
- * Offers pods of this run to other runs. */
+ * Offers pods of this run to other runs, and takes over those that they offer. */
 
 /* EV_NOT_WANTED follows if no run would take the pod, or the ledger could not be written; EV_TAKEN
  * if one does. keep_ms: how long it may be kept for the next run; 0: only for one that
@@ -127,14 +127,10 @@ int64_t gaps_hold_ms(struct store *store, const char *pool, int64_t cold_ms);
 void keep_offer(struct engine *e, int pod, int64_t keep_ms);
 /* A pod is on offer: the loop turns more often. */
 bool keep_waits(const struct engine *e);
-
-/* ---- seek ----
- * Takes over pods that other runs offer. */
-
 /* Takes over up to `wanted` pods, and answers ACT_SEEK. While the core waits for a pod, the run's
  * row says which ones it would take. */
-void seek_pods(struct engine *e, int wanted);
+void keep_seek(struct engine *e, int wanted);
 /* In each turn of the loop: clears that row when the run no longer waits. */
-void seek_watch(struct engine *e);
+void keep_watch(struct engine *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* pool.c - offers pods to other runs, and takes over those that they offer. */
+/* keep.c - offers pods to other runs, and takes over those that they offer. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -210,7 +210,7 @@ static void publish_wants(struct engine *e, const json_t *want)
 	write_wants(e, strlen(text) < sizeof(e->setup->run->wants) ? text : "");
 }
 
-void seek_pods(struct engine *e, int wanted)
+void keep_seek(struct engine *e, int wanted)
 {
 	struct event ev = {.type = EV_SOUGHT};
 	CLEANUP(json_decref) json_t *want = kept_want(e->setup, core_money_left(e->core));
@@ -226,7 +226,7 @@ void seek_pods(struct engine *e, int wanted)
 	post(e, &ev, NULL);
 }
 
-void seek_watch(struct engine *e)
+void keep_watch(struct engine *e)
 {
 	if (e->setup->conf.pooled && !core_waits(e->core))
 		write_wants(e, "");
