@@ -86,6 +86,16 @@ static void write_configs(const char *own, const char *a, const char *b)
 	unlink("ledger.db-shm");
 }
 
+static int begin(struct client *c, struct err *err)
+{
+	struct run_caps own = {.config = c->l.order.config,
+			       .max_cost_microusd = c->l.order.max_cost_microusd};
+
+	if (caps_plan(&own.over, &c->l, false, err) < 0)
+		return -1;
+	return run_caps_begin(&c->l.run, &own, err);
+}
+
 /* In a process of its own: begins, says how, and holds its run until it is told to end. */
 static void be_client(const char *config, int number, int says, int waits)
 {
@@ -96,7 +106,7 @@ static void be_client(const char *config, int number, int says, int waits)
 	snprintf(id, sizeof(id), "run-%d", number);
 	client_open(&c, config, id);
 	int64_t began = clock_boot_ms();
-	int status = caps_begin(&c.l, &err);
+	int status = begin(&c, &err);
 	int64_t said[3] = {status == 0 ? 0 : (int64_t)err.kind, c.l.run.row.max_cost_microusd,
 			   clock_boot_ms() - began};
 	if (status < 0 && err.kind != ERR_CAP)
@@ -173,7 +183,7 @@ static void a_projects_file_lowers_and_never_raises(void **state)
 	assert_false(caps.list[0].project);
 	assert_int_equal(caps.list[1].cap_microusd, DOLLAR);
 	assert_true(caps.list[1].project);
-	assert_int_equal(caps_begin(&c.l, &err), 0);
+	assert_int_equal(begin(&c, &err), 0);
 	assert_int_equal(c.l.run.row.max_cost_microusd, DOLLAR);
 	/* the other project has its own dollars, within those of all */
 	struct client other;
@@ -181,7 +191,7 @@ static void a_projects_file_lowers_and_never_raises(void **state)
 	assert_int_equal(caps_plan(&caps, &other.l, false, &err), 0);
 	assert_int_equal(caps.list[0].reserved_microusd, DOLLAR);
 	assert_int_equal(caps.list[1].reserved_microusd, 0);
-	assert_int_equal(caps_begin(&other.l, &err), 0);
+	assert_int_equal(begin(&other, &err), 0);
 	assert_int_equal(other.l.run.row.max_cost_microusd, 2 * DOLLAR);
 	client_close(&other);
 	client_close(&c);
