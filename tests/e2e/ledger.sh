@@ -65,7 +65,7 @@ t_reconcile() { # this machine's own pods have a vendor too, which knows how lon
 	is "$STATUS" 0 "one run"
 	has out.txt ": agrees"
 	burst ledger "$RUN"
-	grep -qE '^vendor +[0-9.ms]+, \$[0-9.]+ for [12] pods?; the larger of each bill and burst.s count: \$[0-9.]+ \(see --reconcile\)$' out.txt ||
+	grep -qE '^vendor +[0-9.ms]+, <?\$[0-9.]+ for [12] pods?; the larger of each bill and burst.s count: <?\$[0-9.]+ \(see --reconcile\)$' out.txt ||
 		complain "which figure counts: $(grep ^vendor out.txt)"
 	burst ledger nosuch --reconcile
 	is "$STATUS" 2 "a run that is none"
