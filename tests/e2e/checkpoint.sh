@@ -114,7 +114,8 @@ t_interrupted_and_resumed() { # with a volume and without: what it had done when
 		mv err.txt err1.txt
 		mv out.txt out1.txt
 		LIMIT=120 burst resume -v
-		SAVED=(2) SEED=none
+		local SEED=none
+		SAVED=(2)
 		all_steps_once
 		has err.txt "continues from its checkpoint"
 	done
@@ -138,7 +139,8 @@ t_asked_to_end() { # SIGTERM from the vendor: what it had done then is saved, al
 			wait_for 30 "step 3" computed_up_to 3
 			told_and_dead 3
 			burst_wait
-			SAVED=(3) SEED=none
+			local SEED=none
+			SAVED=(3)
 			all_steps_once
 			has err.txt "continues from its checkpoint"
 		done
@@ -154,7 +156,8 @@ t_a_command_that_fails_is_resumed() { # from what it had saved when it failed, n
 	mv err.txt err1.txt
 	mv out.txt out1.txt
 	burst resume -v
-	SAVED=() SEED=none
+	local SEED=none
+	SAVED=()
 	all_steps_once
 	is "$(computed)" 10 "steps computed"
 }
