@@ -231,6 +231,53 @@ def check_unused():
         complain(f"tests/lint.py: STAYS names {name}, which needs no exception")
 
 
+LID = 900
+# Files under 60 lines that stay, each with the reason. A command of its own (cmd/*.c) needs none.
+SMALL = {"jobs/registry.c": "the list of the job types", "providers/registry.c": "the list of the providers"}
+# Files that serve one other file of their folder alone, each with the reason why it stays a file.
+SERVES_ONE = {
+    "jobs/agent/clients.c": "the connections to clients; what they ask for is the loop's",
+    "jobs/agent/serve.c": "the pod's loop; main.c chooses between it and short commands",
+    "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
+    "orchestrator/engine/keep.c": "pods kept between runs: the one place where a pod outlives its run",
+    "providers/modal/rent.c": "the calls that cost money, apart from those that read",
+    "providers/runpod/rent.c": "the calls that cost money, apart from those that read",
+    "providers/runpod/volumes.c": "volumes live longer than pods and bill by the month",
+}
+
+
+def check_sizes():
+    """No file is longer than the lid, and none is a crumb: an idea that one neighbour alone uses belongs into that neighbour."""
+    lines, needs, owner = {}, {}, {}
+    for path in tree.files("*.c", "*.h"):
+        if not path.startswith("tests/"):
+            lines[path] = read(path).count("\n")
+            if lines[path] > LID:
+                complain(f"{path}: {lines[path]} lines: no file has more than {LID}: split it by idea")
+    small = {path for path in lines if lines[path] < 60 and path.endswith(".c") and os.path.dirname(path) != "cmd"}
+    for path in sorted(small - SMALL.keys()):
+        complain(f"{path}: {lines[path]} lines: move it into the file that uses it, or give the reason in SMALL (tests/lint.py)")
+    for path, objects in programs():
+        for built in objects[:1]:
+            defines, needs[path] = object_symbols(built)
+            owner |= dict.fromkeys(defines, path)
+    users = {}
+    for path, names in needs.items():
+        for name in names & owner.keys():
+            users.setdefault(owner[name], set()).add(path)
+    lonely = set()
+    for path, by in users.items():
+        user = min(by)
+        if len(by) == 1 and os.path.dirname(user) == os.path.dirname(path) != "cmd" and lines[path] + lines[user] <= LID:
+            lonely.add(path)
+            if path not in SERVES_ONE:
+                complain(f"{path}: only {user} uses it: move it there, or give the reason in SERVES_ONE (tests/lint.py)")
+    for path in sorted(SMALL.keys() - small):
+        complain(f"tests/lint.py: SMALL names {path}, which needs no exception")
+    for path in sorted(SERVES_ONE.keys() - lonely):
+        complain(f"tests/lint.py: SERVES_ONE names {path}, which needs no exception")
+
+
 PRINTS = {"puts", "printf", "__printf_chk", "putchar", "putc", "vprintf", "__vprintf_chk", "stdout", "stderr", "exit", "isatty"}
 
 
@@ -528,6 +575,7 @@ def main():
     check_includes()
     check_links()
     check_unused()
+    check_sizes()
     check_prints()
     for folder in ("jobs/agent", "orchestrator/engine"):
         check_include_circles(folder)
