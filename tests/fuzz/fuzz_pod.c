@@ -408,11 +408,14 @@ static enum op_next vendor_next(struct op *op, const struct reply *reply, struct
 
 int keys_load(struct engine *e, int pod, struct err *err)
 {
+	static char private_pem[] = "private", public_line[] = "public", host[] = "host";
+
 	(void)err;
-	e->pods[pod].keys = (struct ssh_keys){{.private_pem = "private", .public_line = "public"},
-					      {.private_pem = "private"},
-					      "host",
-					      true};
+	e->pods[pod].keys =
+		(struct ssh_keys){{.private_pem = private_pem, .public_line = public_line},
+				  {.private_pem = private_pem},
+				  host,
+				  true};
 	return 0;
 }
 
