@@ -97,7 +97,7 @@ static bool is_left_to_rewrite(const struct trigger *t)
 }
 
 /* Paths of the commit that the job reads. NULL: unknown, because a link among them leads elsewhere
- * or the config has a mistake. Free with free_paths(). */
+ * or the config has a mistake. Free with config_inputs_free(). */
 static char **inputs_of(const struct trigger *t)
 {
 	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
@@ -118,7 +118,8 @@ static char **inputs_of(const struct trigger *t)
 	return NULL;
 }
 
-static char **paths_named(const char *text)
+/* The comma-separated paths, NULL-terminated. Free with config_inputs_free(). */
+static char **split_paths(const char *text)
 {
 	CLEANUP(free_text) char *list = xstrdup(text);
 	size_t count = 0, cap = 0;
@@ -137,7 +138,7 @@ static char **paths_named(const char *text)
  * commit). */
 static bool is_same(const struct trigger *t, const char *base)
 {
-	char **paths = t->job->path ? paths_named(t->job->path) : inputs_of(t);
+	char **paths = t->job->path ? split_paths(t->job->path) : inputs_of(t);
 	const char *words[WORDS_MAX] = {t->job->path ? "--no-optional-locks"
 						     : "--literal-pathspecs",
 					"diff-tree",

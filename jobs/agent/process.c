@@ -340,15 +340,20 @@ void gpu_query(struct agent *a)
 	a->gpu_out = a->usage_out = -1;
 	if (!find_program("nvidia-smi", file))
 		return;
-	a->gpu_pid =
-		gpu_spawn(a, "exec nvidia-smi --query-gpu=name --format=csv,noheader", &a->gpu_out);
+	a->gpu_pid = gpu_spawn(
+		a, "exec nvidia-smi --query-gpu=name,memory.total --format=csv,noheader,nounits",
+		&a->gpu_out);
 	a->gpu_until_ms = now_ms(a) + 15000;
 }
 
+/* A card's name and its memory (a number, or "[N/A]" where the host shares its own); a line
+ * without a comma says why there is no card: "No devices were found". */
 void gpu_line(struct agent *a, const char *line)
 {
-	if (*line && a->gpu_count < (int)ARRAY_LEN(a->gpus))
-		snprintf(a->gpus[a->gpu_count++], sizeof(a->gpus[0]), "%s", line);
+	const char *comma = strrchr(line, ',');
+	if (!comma || a->gpu_count == (int)ARRAY_LEN(a->gpus))
+		return;
+	snprintf(a->gpus[a->gpu_count++], sizeof(a->gpus[0]), "%.*s", (int)(comma - line), line);
 }
 
 void usage_line(struct agent *a, const char *line)

@@ -230,11 +230,15 @@ static void boot_in_a_group(const struct supervisor *s, char **env, int go, int 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	tie_to_parent(go, SIGTERM);
 	setpgid(0, 0);
-	if (path_write(script, s->plan->script, strlen(s->plan->script), 0600, &err) < 0) {
+	bool written =
+		path_write(script, s->plan->script, strlen(s->plan->script), 0600, &err) == 0;
+	pid_t pid = written ? fork() : -1;
+	if (written && pid < 0)
+		err_set(&err, ERR_LOCAL, "no process for the pod: %s", strerror(errno));
+	if (pid < 0) {
 		(void)!write(report, err.msg, strlen(err.msg));
 		_exit(1);
 	}
-	pid_t pid = fork();
 	if (pid == 0)
 		run_script(script, env, report);
 	close(report);

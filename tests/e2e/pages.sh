@@ -68,7 +68,7 @@ t_commands_and_flags_exist() {
 
 t_the_page_has_each_command() {
 	local word
-	for word in $("$BURST" words commands); do
+	for word in $("$BURST" words help "" | tail -n +2 | cut -f1); do
 		sed -n '2,/^## /p' "$ROOT/cmd/README.md" | grep -qE "^\|.*\`${word}[\` ]" || complain "cmd/README.md lacks the command $word"
 	done
 }
@@ -190,7 +190,7 @@ t_examples_of_the_manual_work() {
 		plan_accepts "burst.cfg(5), example ${file#*/}"
 		count=$((count + 1))
 	done
-	[ "$count" -ge 4 ] || complain "only $count examples of burst.cfg(5)"
+	[ "$count" -ge 2 ] || complain "only $count examples of burst.cfg(5)"
 	rm -r examples
 	examples_of ""
 	count=0
