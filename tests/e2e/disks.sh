@@ -86,9 +86,13 @@ small_disk() { # small_disk FOLDER SIZE
 
 t_disk_full_at_the_output() {
 	script_lines 20
-	config
-	small_disk "$T/out" 600k || return
-	burst run --json
+	slow_worker SLOW=0.2
+	config 'code = { path = "code"; }; pods = 1;'
+	small_disk "$T/out" 12m || return
+	burst_bg run --json # begins, since there is room for all
+	wait_for 30 "a file" file_count out 1
+	head -c 12M /dev/zero >out/filler 2>/dev/null
+	burst_wait
 	is "$STATUS" 1 "exit status ($(tail -n 2 err.txt))"
 	# of two files that are looked at together, the second may find room and meet the end of it when it is written
 	grep -qE "the disk of $T/out is full|$T/out/.*: write: No space left" err.txt || has err.txt "the disk of $T/out is full"

@@ -20,7 +20,13 @@ static const char *const lists[][10] = {
 	{"part 1-2", "part 1-10", "part 2-1"},
 	{"1.2", "1.10", "1.10a"},
 	{"99999999999999999999999998", "99999999999999999999999999", "100000000000000000000000000"},
-	{"Arm", "Art", "Zahn", "\xc3\x84rmel"}, /* Ärmel: behind all of ASCII */
+	{"Arm", "\xc3\x84rmel", "Art", "Zahn"},        /* Ärmel */
+	{"Arm", "A\xcc\x88rmel", "Art", "\xc3\xa4rz"}, /* the same in two letters */
+	{"Stra\xc3\x9f"
+	 "e 2",
+	 "Stra\xc3\x9f"
+	 "e 10"},                                      /* Straße */
+	{"\xd0\x93\xd0\xbb 2", "\xd0\xb3\xd0\xbb 10"}, /* Гл 2, гл 10 */
 	{"", "a", "a b", "aa"},
 	{"a", "\xff", "\xff\xff"}, /* no text at all */
 	{"frame-0001.png", "frame-0002.png", "frame-0010.png"},
