@@ -237,6 +237,7 @@ SMALL = {"jobs/registry.c": "the list of the job types", "providers/registry.c":
 # Files that serve one other file of their folder alone, each with the reason why it stays a file.
 SERVES_ONE = {
     "jobs/agent/clients.c": "the connections to clients; what they ask for is the loop's",
+    "jobs/agent/jobs.c": "slow work on files, a slice in each turn of the loop",
     "jobs/agent/serve.c": "the pod's loop; main.c chooses between it and short commands",
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
     "orchestrator/engine/keep.c": "pods kept between runs: the one place where a pod outlives its run",

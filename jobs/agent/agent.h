@@ -567,6 +567,8 @@ enum look {
 	LOOK_OFFER  /* reports matching files, too */
 };
 
+/* Whether the name of a file or folder says that it is being written: it ends in .tmp or .part. */
+bool is_being_written(const char *name);
 /* Scans everything below `folder` ("" is the root); adds watches if the pod has inotify. Once the
  * command has exited, reports finished files only. */
 void scan_folder(struct agent *a, struct command *c, const char *folder, enum look look);
@@ -576,6 +578,8 @@ void command_watched(struct agent *a, struct command *c, pid_t pid);
 /* Watches the command's folder as soon as the copy has made it. The scan at the exit finds files
  * renamed before that. */
 void command_watch(struct agent *a, struct command *c);
+/* It could not be kept: it is reported again when it is found again. */
+void output_forget(struct command *c, const char *name);
 
 /* Reads length in seconds and rate from the contents of a RIFF/WAVE file. Returns false for other
  * files. */
@@ -634,8 +638,6 @@ struct snapshot {
  * if the result is SNAPSHOT_TAKEN: the folder was the same before and after the copy. Leaves out
  * names that end in .tmp or .part, and what lies below such folders: these are being written. */
 enum snapshot_end snapshot_take(struct snapshot *s, int to);
-/* Whether a file or folder of this name is left out. */
-bool is_being_written(const char *name);
 
 /* Reads how often from the request `start`. */
 void checkpoint_read_start(struct agent *a, const struct json *op);

@@ -60,13 +60,6 @@ static enum snapshot_end read_failed(struct snapshot *s, const char *path)
 	return SNAPSHOT_FAILED;
 }
 
-bool is_being_written(const char *name)
-{
-	size_t len = strlen(name);
-	return (len >= 4 && !strcmp(name + len - 4, ".tmp")) ||
-	       (len >= 5 && !strcmp(name + len - 5, ".part"));
-}
-
 static enum snapshot_end read_target(struct snapshot *s, int dir, const char *name, struct entry *e)
 {
 	char target[PATH_BYTES_MAX];

@@ -156,7 +156,7 @@ t_a_volume_is_tidied() {
 	find "$folder/env/.half.00f1" "$folder/runs/strange" -depth -exec touch -d '40 days ago' {} +
 	burst volume gc v --older-than 0s -n
 	has out.txt "v: runs/$run would be removed ("
-	has out.txt "v: env/.half.00f1 would be removed (0.0 kB): an unfinished build"
+	has out.txt "v: env/.half.00f1 would be removed (1 kB): an unfinished build"
 	[ -d "$folder/runs/$run" ] || complain "a dry run removed it"
 	burst volume gc v --older-than 0s
 	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"

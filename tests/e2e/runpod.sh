@@ -532,7 +532,7 @@ t_a_volume_is_tidied() { # over S3, file by file; what lists say is not relied u
 	RUNPOD_S3_ACCESS_KEY=$(cat "$RP_STATE/s3.access")
 	burst volume gc v --older-than 0s -n
 	has out.txt "v: runs/$run would be removed ("
-	has out.txt "v: env/.half.00f1 would be removed (0.0 kB): an unfinished build"
+	has out.txt "v: env/.half.00f1 would be removed (1 kB): an unfinished build"
 	[ -d "$folder/runs/$run" ] || complain "a dry run removed it"
 	rp_fault F23 '"times":2'
 	burst volume gc v --older-than 0s
