@@ -3,6 +3,7 @@
 #include "cmd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -314,6 +315,40 @@ static int host_entries_write(struct cmd_context *ctx, const char *path, struct 
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }
 
+static bool put_all(int fd, const void *bytes, size_t len)
+{
+	return lseek(fd, 0, SEEK_SET) == 0 && fd_write_all(fd, bytes, len) == 0 &&
+	       ftruncate(fd, (off_t)len) == 0 && (fsync(fd) == 0 || errno == EINVAL);
+}
+
+/* Replaces the text of the user's own file in place: its mode, owner, links and other rights stay
+ * as they are. The new text first goes to "PATH.burst-new", which is left if this process dies in
+ * between. */
+static int rewrite_in_place(const char *path, const void *bytes, size_t len, struct err *err)
+{
+	CLEANUP(free_text) char *beside = xasprintf("%s.burst-new", path);
+	CLEANUP(str_free) struct str before = STR_INIT;
+	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT)
+		return path_write(path, bytes, len, 0600, err);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_LOCAL, "%s: is not a regular file", path);
+	if (fd_read_all(fd, path, SIZE_MAX, &before, err) < 0 ||
+	    path_write(beside, bytes, len, 0600, err) < 0)
+		return -1;
+	bool fine = put_all(fd, bytes, len);
+	if (!fine) {
+		err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		put_all(fd, str_text(&before), before.len);
+	}
+	unlink(beside);
+	return fine ? 0 : -1;
+}
+
 /* Adds the include line at the top of the user's ssh config: below a Host it would apply to that
  * host only. */
 static int host_entries_include(struct cmd_context *ctx, const char *path, struct err *err)
@@ -326,7 +361,6 @@ static int host_entries_include(struct cmd_context *ctx, const char *path, struc
 	CLEANUP(free_text) char *real = realpath(named, NULL);
 	const char *file = real ? real : named;
 	CLEANUP(str_free) struct str text = STR_INIT;
-	struct stat st;
 
 	str_add(&text, line);
 	if (!home || !*home)
@@ -340,10 +374,9 @@ static int host_entries_include(struct cmd_context *ctx, const char *path, struc
 		return err_set(err, ERR_USAGE,
 			       "%s was not changed: -y adds this line at its top: Include \"%s\"",
 			       file, path);
-	mode_t mode = stat(file, &st) == 0 ? st.st_mode & 0777 : 0600;
 	return path_mkdirs(dir, 0700, err) < 0
 		       ? -1
-		       : path_write(file, str_text(&text), text.len, mode, err);
+		       : rewrite_in_place(file, str_text(&text), text.len, err);
 }
 
 static int run_config(struct cmd_context *ctx, struct err *err)

@@ -294,14 +294,22 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		const struct engine_provider *p = launch_provider(&l->run, rows[i].provider);
+		struct volume there = {0};
 		struct err why = {0};
-		if (!p || volume_gc(&l->ctx->runs, p, &rows[i], want, &why) == 0)
+		COPY_TEXT(there.id, rows[i].id);
+		COPY_TEXT(there.region, rows[i].region);
+		if (p && !provider_can_tidy(p->ops, p->handle, &there))
+			log_line(LOG_NOTE,
+				 "volume %s: %s cannot remove files there without a pod, unless it "
+				 "has keys for that (see `burst doctor`): not changed",
+				 rows[i].name, rows[i].provider);
+		else if (!p || volume_gc(&l->ctx->runs, p, &rows[i], want, &why) == 0)
 			continue;
-		if (why.kind != ERR_USAGE && status == 0) { /* tidy the others all the same */
+		else if (status < 0)
+			log_line(LOG_WARN, "%s", why.msg);
+		else { /* tidy the others all the same */
 			*err = why;
 			status = -1;
-		} else {
-			log_line(why.kind == ERR_USAGE ? LOG_NOTE : LOG_WARN, "%s", why.msg);
 		}
 	}
 	free(rows);

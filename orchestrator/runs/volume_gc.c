@@ -346,15 +346,10 @@ int volume_gc(const struct runs *rs, const struct engine_provider *p, const stru
 	static const char *const built[] = {"code", "kit", "env", "debs", "agent", "staged"};
 	struct gc gc = {
 		.rs = rs, .p = p, .v = v, .want = want, .now_ms = clock_wall_ms(), .pods_live = -1};
-	struct volume there = {0};
 	char size[32];
 
-	COPY_TEXT(there.id, v->id);
-	COPY_TEXT(there.region, v->region);
-	if (!provider_can_tidy(p->ops, p->handle, &there))
-		return err_set(err, ERR_USAGE,
-			       "volume %s: %s cannot remove files there without a pod, or has no "
-			       "keys for that (see `burst doctor`)",
+	if (!p->ops->can_tidy) /* one that lacks keys says so itself */
+		return err_set(err, ERR_USAGE, "volume %s: %s cannot remove files without a pod",
 			       v->name, v->provider);
 	int status = all_runs(&gc, err);
 	for (size_t i = 0; i < ARRAY_LEN(built) && status == 0; i++)

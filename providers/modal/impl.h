@@ -51,6 +51,7 @@ struct known {
 	bool ours;            /* burst requested its end */
 	bool scheduled;       /* it has a task */
 	bool queued;          /* Modal reported that it has none */
+	enum pod_state told;  /* state in the previous list */
 	/* clock_boot_ms() of its first sight, and of the last request for its address while it was
 	 * not reported as running */
 	int64_t seen_ms, asked_ms;
@@ -208,6 +209,7 @@ enum op_next modal_image_doubted(struct turn *t);
 enum op_next modal_call_app(struct turn *t, bool create);
 int modal_take_app(struct turn *t); /* sets provider->app_id */
 
+/* sandbox.c */
 void modal_remember(struct provider *p, const struct pod_view *view);
 struct known *modal_known_of(struct provider *p, const char *id);
 struct address *modal_address_of(struct provider *p, const char *id);

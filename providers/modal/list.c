@@ -19,7 +19,8 @@ enum {
 	ASKED_TUNNELS
 };
 
-/* How long Modal may wait for an address: the next listing asks again. */
+/* How long Modal may wait for an address if several sandboxes are listed. The next listing tries
+ * again. */
 enum { MODAL_TUNNEL_S = 1 };
 
 static enum op_next modal_next_address(struct turn *t);
@@ -37,6 +38,8 @@ static bool modal_is_refused(const struct reply *r)
  * is queued, and its sshd's address. */
 
 enum {
+	/* MODAL_TUNNEL_S if only one sandbox boots: its address is returned at once */
+	TUNNEL_ALONE_S = 5,
 	/* Most lookups in one listing: */
 	TUNNELS_MOST = 16,   /* addresses */
 	EARLY_MOST = 4,      /* addresses of sandboxes that are not shown as running */
@@ -268,6 +271,24 @@ static bool is_worth_a_try(struct op *op, const struct pod_view *view)
 	return true;
 }
 
+/* Whether it is the only listed sandbox, so that waiting for its address delays no other. */
+static bool is_alone(const struct op *op)
+{
+	return op->got.pod_count == 1;
+}
+
+/* How long Modal may wait for this address. News of the sandbox (it has a task now) is returned at
+ * once. */
+static int tunnel_patience_s(const struct op *op, const struct pod_view *view)
+{
+	struct known *k = modal_known_of(op->provider, view->id);
+	bool news = !k || k->told != view->state;
+
+	if (k)
+		k->told = view->state;
+	return is_alone(op) && !news ? TUNNEL_ALONE_S : MODAL_TUNNEL_S;
+}
+
 /* Requests the address of the next listed sandbox without one. After the last, the listing is done.
  */
 static enum op_next modal_next_address(struct turn *t)
@@ -281,7 +302,7 @@ static enum op_next modal_next_address(struct turn *t)
 			continue;
 		if (view->state == POD_STATE_RUNNING || is_worth_a_try(op, view)) {
 			op->requested_tunnels++;
-			return modal_call_tunnels(t, view->id, MODAL_TUNNEL_S);
+			return modal_call_tunnels(t, view->id, tunnel_patience_s(op, view));
 		}
 	}
 	for (size_t i = 0; i < op->got.pod_count; i++)

@@ -239,6 +239,8 @@ t_live_beside_slow_clients() {
 		        got += b"</html>" in urllib.request.urlopen(url, timeout=10).read()
 		    except OSError as e:
 		        print("a page:", e, file=sys.stderr)
+		for _ in range(100):  # the pages may have come before the first of them notices
+		    if not ended: time.sleep(0.1)
 		stop.set()
 		for t in threads: t.join()
 		print(got, "pages;", "sent away" if ended else "no dribbling client was sent away")
