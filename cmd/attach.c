@@ -25,13 +25,13 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 			"run %s: its client died; no pods are billing; `burst resume %s` "
 			"continues it",
 			row->id, row->id);
-	run_name_in(row, &why);
+	run_add_place(row, &why);
 	output_error(ctx, &why);
 	/* the status for the exit status only; the ledger keeps its own */
 	row->status = count ? RUN_UNRELEASED : RUN_INTERRUPTED;
 	COPY_TEXT(row->error_code, err_kind_name(why.kind));
 	COPY_TEXT(row->error, why.msg);
-	return launch_tell_end(ctx, row, err_exit_status(&why), err);
+	return launch_print_end(ctx, row, err_exit_status(&why), err);
 }
 
 /* Watches until the client ends, and returns its exit status. */
@@ -47,7 +47,7 @@ static int follow(struct cmd_context *ctx, struct run_row *row, const char *plac
 	CLEANUP(free_text) char *files = launch_files_in(row);
 	output_line(stderr, "run %s: %s (%s)%s", row->id, run_status_word(row->status), place,
 		    files);
-	return launch_tell_end(ctx, row, row->exit_status, err);
+	return launch_print_end(ctx, row, row->exit_status, err);
 }
 
 static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
@@ -66,7 +66,7 @@ static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 		CLEANUP(free_text) char *files = launch_files_in(row);
 		output_line(stderr, "run %s has ended: %s (%s)%s", row->id,
 			    run_status_word(row->status), place, files);
-		return launch_tell_end(ctx, row, row->exit_status, err);
+		return launch_print_end(ctx, row, row->exit_status, err);
 	}
 	return launch_continue(ctx, row, place, err);
 }
@@ -78,7 +78,7 @@ static int attach_command(struct cmd_context *ctx, struct err *err)
 	if (stage_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	int status = attach(ctx, &row, err);
-	return status < 0 ? run_name_in(&row, err) : status;
+	return status < 0 ? run_add_place(&row, err) : status;
 }
 
 const struct cmd cmd_attach = {
@@ -110,7 +110,7 @@ static int resume(struct cmd_context *ctx, const struct run_row *row, struct err
 			       row->id, row->id);
 	if (row->status == RUN_DONE) {
 		output_line(stderr, "run %s is already done (%s)", row->id, place);
-		return launch_tell_end(ctx, row, 0, err);
+		return launch_print_end(ctx, row, 0, err);
 	}
 	return launch_continue(ctx, row, place, err);
 }
@@ -122,7 +122,7 @@ static int resume_command(struct cmd_context *ctx, struct err *err)
 	if (stage_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	int status = resume(ctx, &row, err);
-	return status < 0 ? run_name_in(&row, err) : status;
+	return status < 0 ? run_add_place(&row, err) : status;
 }
 
 const struct cmd cmd_resume = {

@@ -187,7 +187,8 @@ static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *
 	struct wanted wanted = {.order = &l->order, .store = l->ctx->store};
 	struct known_offer *known = NULL;
 	size_t known_count = 0;
-	int status = offer_list_fetch(&l->order, &l->run, true, &known, &known_count, err);
+	int status =
+		offer_list_fetch(&l->order, &l->run, OFFERS_AT_VOLUME, &known, &known_count, err);
 	const char *const *gpus = l->order.gpus;
 
 	wanted_add_known(&wanted, known, known_count);
@@ -270,7 +271,7 @@ static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 {
 	if (launch_check_width(l, err) < 0 || launch_open_providers(&l->order, &l->run, err) < 0 ||
 	    load_job(l, c, err) < 0 || volume_trust(l->ctx, &l->order, &l->run, NULL, err) < 0 ||
-	    launch_may_rent(l, err) < 0 || warm_volume(l, c, err) < 0 ||
+	    launch_check_can_rent(l, err) < 0 || warm_volume(l, c, err) < 0 ||
 	    launch_begin(l, false, err) < 0)
 		return -1;
 	struct core_conf *conf = &l->run.setup.conf;
@@ -396,7 +397,7 @@ static void read_result(struct launch *l, struct calibrate_card *c)
 /* Whether to stop: something may still bill, or the user interrupted. */
 static bool is_last(const struct calibrate_card *c)
 {
-	return c->status > 128 || c->status == 9;
+	return c->status > SIGNAL_STATUS || c->status == UNRELEASED_STATUS;
 }
 
 static int measure_all(struct launch *l, struct calibrate_card *cards, size_t count,
@@ -422,7 +423,8 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 			read_result(l, c);
 		if (c->why[0])
 			log_line(LOG_WARN, "%s: %s%s", c->gpu, c->why,
-				 i + 1 < count && c->status < 128 && c->status != 9
+				 i + 1 < count && c->status < SIGNAL_STATUS &&
+						 c->status != UNRELEASED_STATUS
 					 ? "; continuing with the next"
 					 : "");
 		if (is_last(c))

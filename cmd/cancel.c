@@ -20,7 +20,7 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool stage, stru
 	if (run_open_pods(&ctx->runs, row->id, &count, err) < 0)
 		return -1;
 	if ((count || !has_ended(row)) && run_is_alive(&ctx->runs, row->id)) {
-		if (holder_wait(ctx, row->id, place, err) < 0 ||
+		if (holder_stop_and_wait(ctx, row->id, place, err) < 0 ||
 		    store_run(ctx->store, row->id, row, err) < 0 ||
 		    run_open_pods(&ctx->runs, row->id, &count, err) < 0)
 			return -1;
@@ -84,7 +84,7 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 	if (found > 0 && !has_ended(&stage))
 		found = cancel(ctx, &stage, false, also);
 	if (found < 0 || status < 0)
-		return run_name_in(&row, err);
+		return run_add_place(&row, err);
 	return name_kept(ctx, err);
 }
 

@@ -242,8 +242,8 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 
 	if (!l->run.setup.job)
 		return true;
-	if (offers_fetch(&l->order, &l->run.setup.providers[provider], true, OFFERS_ASK_MS, &result,
-			 &err) < 0) {
+	if (offers_fetch(&l->order, &l->run.setup.providers[provider], OFFERS_AT_VOLUME,
+			 OFFERS_ASK_MS, &result, &err) < 0) {
 		findings_say(f, err.kind == ERR_CONFIG ? stops(l) : "warn", "%s: %s", name,
 			     err.msg);
 		return err.kind != ERR_CONFIG;

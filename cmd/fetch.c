@@ -35,7 +35,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 			       "run %s is active and fetches its files itself (see `burst "
 			       "attach %s`)",
 			       row.id, row.id);
-	if (launch_its_config(ctx, &row, err) < 0)
+	if (launch_open_config_of(ctx, &row, err) < 0)
 		return -1;
 	/* each output of a command is compared with what is there (job_ops.gives_way) */
 	if (!strcmp(row.type, job_command.type))

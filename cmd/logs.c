@@ -349,7 +349,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		CLEANUP(free_text) char *place = run_place(&row);
 		output_line(stderr, "run %s (%s)", row.id, place);
 	}
-	return show_log(ctx, row.id, path, err) < 0 ? run_name_in(&row, err) : cmd_flush(err);
+	return show_log(ctx, row.id, path, err) < 0 ? run_add_place(&row, err) : cmd_flush(err);
 }
 
 static const struct opt opts[] = {

@@ -43,11 +43,11 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 	read_need(&l);
 	int status = launch_open_providers(&l.order, &l.run, err);
 	if (status == 0)
-		status = offer_list_fetch(&l.order, &l.run, false, &offers, &count, err);
+		status = offer_list_fetch(&l.order, &l.run, OFFERS_ANYWHERE, &offers, &count, err);
 	if (status == 0 && ctx->json) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < count; i++)
-			json_array_append_new(list, offer_list_json(&offers[i]));
+			json_array_append_new(list, known_offer_json(&offers[i]));
 		output_json(list);
 	} else if (status == 0) {
 		offer_list_print(stdout, offers, count);

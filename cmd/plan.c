@@ -53,7 +53,7 @@ static int refuse_memory(const struct job_needs *needs, const struct estimate *e
 	double need_gib = e->need.base_gib + e->need.each_gib,
 	       usable_gib = estimate_usable_gib(largest);
 	plan_offer(offer, largest);
-	check_say_need(need, needs);
+	check_describe_need(need, needs);
 	if (e->need_gb > has_gb)
 		err_set(err, ERR_NO_CAPACITY,
 			"no offer has enough GPU memory: the job needs %d GB, and the most that is "
@@ -158,7 +158,7 @@ static void add_too_small(struct launch *l, struct wanted *wanted)
 {
 	struct op_want want;
 
-	order_want(&l->order, &want);
+	order_fill_want(&l->order, &want);
 	const int needed_gb = want.offers.vram_gb;
 	want.offers.vram_gb = 0;
 	for (int i = 0; needed_gb && i < l->run.setup.provider_count; i++) {
@@ -184,12 +184,12 @@ static int plan_live(struct launch *l, const struct plan_words *words, struct er
 
 	if (launch_open_providers(&l->order, &l->run, err) < 0 ||
 	    caps_plan(&caps, l, run_open_segments(&l->run) > 0, err) < 0 ||
-	    offer_list_fetch(&l->order, &l->run, true, &known, &count, err) < 0)
+	    offer_list_fetch(&l->order, &l->run, OFFERS_AT_VOLUME, &known, &count, err) < 0)
 		return -1;
 	warn_of_volumes(l);
 	wanted_add_known(&wanted, known, count);
 	wanted_end(&wanted);
-	wanted_tell(&wanted);
+	wanted_log_left_out(&wanted);
 	int status = wanted_check_price(&wanted, err);
 	if (status == 0 && !l->ctx->json) {
 		offer_list_print(stdout, known, count);
@@ -333,7 +333,7 @@ static int plan_unasked(struct launch *l, const struct saved *saved, bool lists,
 	if (lists)
 		wanted.left_out[NOT_ITS_PROVIDER] = wanted.left_out[NOT_ITS_PLACE] =
 			wanted.left_out[NOT_ITS_GPU] = 0;
-	wanted_tell(&wanted);
+	wanted_log_left_out(&wanted);
 	in_order_of_providers(top, wanted.list, wanted.count);
 	return plan_offers(l, wanted.list, wanted.count, words, NULL, err);
 }
@@ -422,9 +422,8 @@ static int plan_from_lists(struct launch *l, struct plan_words *words, struct er
 
 static int plan_prepare(struct launch *l, struct err *err)
 {
-	return launch_peek_job(l, err) < 0 || launch_foresee(l, err) < 0
-		       ? -1
-		       : travel_check(l, true, err);
+	return launch_peek_job(l, err) < 0 || launch_foresee(l, err) < 0 ? -1
+									 : travel_report(l, err);
 }
 
 int plan_dry_run(struct launch *l, struct err *err)
@@ -438,7 +437,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 				   .what_if = opt_has(ctx, "what-if")};
 	struct launch l;
 
-	if (quick_tell(ctx, err) < 0)
+	if (quick_show_or_save(ctx, err) < 0)
 		return -1;
 	launch_init(&l, ctx);
 	int status = plan_prepare(&l, err);

@@ -57,7 +57,7 @@ static int check_flags(struct cmd_context *ctx, struct err *err)
 			       "the offers)");
 	if (opt_has(ctx, "no-wait") && !opt_has(ctx, "detach"))
 		return err_set(err, ERR_USAGE, "run: --no-wait needs -d");
-	return detach_starter() < 0 ? quick_tell(ctx, err) : 0;
+	return detach_starter_fd() < 0 ? quick_show_or_save(ctx, err) : 0;
 }
 
 static int run(struct cmd_context *ctx, struct err *err)
@@ -68,15 +68,15 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (check_flags(ctx, err) < 0)
 		return -1;
-	if (detached && !plans && detach_starter() < 0)
-		return detach(ctx, err);
+	if (detached && !plans && detach_starter_fd() < 0)
+		return detach_run(ctx, err);
 	ctx->overwrite = ctx->overwrite || opt_has(ctx, "force");
 	ctx->anew = opt_has(ctx, "anew");
 	ctx->prune = opt_has(ctx, "prune");
 	launch_init(&l, ctx);
 	queued_read(&queued);
 	COPY_TEXT(l.id, queued.run);
-	int status = plans ? plan_dry_run(&l, err) : render(&l, detached, err);
+	int status = plans ? plan_dry_run(&l, err) : launch_render(&l, detached, err);
 	launch_free(&l);
 	/* a reboot may have ended its queue's runner */
 	if (status >= 0 && status < 128 && !plans && !queued.run[0] && config_path(ctx->config))

@@ -27,19 +27,21 @@
 /* ---- travel ----
  * Says which files of the code folder go to the pods, before the first run of a job. */
 
-enum { NAMED_MAX = 5 };
+enum { SECRETS_NAMED = 5, LARGEST_NAMED = 3, PATH_SHOWN_BYTES = 120 };
 
 /* ---- names of secrets ---- */
 
-static bool has_end(const char *name, const char *end)
+/* The three ways in which a name can fit a word. None distinguishes upper from lower case. */
+static bool has_ending(const char *name, const char *end)
 {
 	size_t len = strlen(name), n = strlen(end);
 
 	return len > n && !strcasecmp(name + len - n, end);
 }
 
-static bool is_one_of(const char *name, const char *const *list,
-		      bool (*fits)(const char *name, const char *word))
+/* list: NULL-terminated. */
+static bool fits_any(const char *name, const char *const *list,
+		     bool (*fits)(const char *name, const char *word))
 {
 	for (; *list; list++)
 		if (fits(name, *list))
@@ -47,18 +49,19 @@ static bool is_one_of(const char *name, const char *const *list,
 	return false;
 }
 
-static bool is_same(const char *name, const char *word)
+static bool is_same_name(const char *name, const char *word)
 {
 	return !strcasecmp(name, word);
 }
 
-static bool begins(const char *name, const char *word)
+static bool has_beginning(const char *name, const char *word)
 {
 	return !strncasecmp(name, word, strlen(word));
 }
 
-/* Whether a file of this name may hold a password or a key. */
-static bool is_secret(const char *path)
+/* Whether a file with this name may hold a password or a key. A sample, such as .env.example, does
+ * not. */
+static bool looks_like_secret(const char *path)
 {
 	static const char *const whole[] = {
 		".env",         ".envrc",     ".netrc",      "_netrc",       ".npmrc",
@@ -75,29 +78,29 @@ static bool is_secret(const char *path)
 	static const char *const samples[] = {".example", ".sample", ".template", ".dist", NULL};
 	const char *name = path_base(path);
 
-	if (is_one_of(name, samples, has_end))
+	if (fits_any(name, samples, has_ending))
 		return false;
-	return is_one_of(name, whole, is_same) || is_one_of(name, ends, has_end) ||
-	       is_one_of(name, heads, begins) || begins(name, ".env.") ||
-	       (begins(name, "id_") && !strchr(name, '.'));
+	return fits_any(name, whole, is_same_name) || fits_any(name, ends, has_ending) ||
+	       fits_any(name, heads, has_beginning) || has_beginning(name, ".env.") ||
+	       (has_beginning(name, "id_") && !strchr(name, '.'));
 }
 
 /* ---- words ---- */
 
-static void add_name(struct str *to, const struct tree_entry *e, size_t before)
+static void add_path_to_list(struct str *to, const struct tree_entry *e, size_t index)
 {
-	str_add(to, before ? ", " : "");
-	str_add_printable(to, e->path, strlen(e->path), 120);
+	str_add(to, index ? ", " : "");
+	str_add_printable(to, e->path, strlen(e->path), PATH_SHOWN_BYTES);
 }
 
-static int compare_sizes(const void *a, const void *b)
+static int compare_larger_first(const void *a, const void *b)
 {
 	const struct tree_entry *const *x = a, *const *y = b;
 
 	return (*x)->size < (*y)->size ? 1 : (*x)->size > (*y)->size ? -1 : 0;
 }
 
-static void say_files(const struct tree *tree, const char *folder)
+static void log_what_travels(const struct tree *tree, const char *folder)
 {
 	CLEANUP(free_text) char *real = realpath(folder, NULL);
 	CLEANUP(free_text) char *shown = home_shorten(real ? real : folder);
@@ -109,9 +112,9 @@ static void say_files(const struct tree *tree, const char *folder)
 	for (size_t i = 0; i < tree->count; i++)
 		if (tree->list[i].type == TREE_FILE)
 			files[count++] = &tree->list[i];
-	qsort(files, count, sizeof(*files), compare_sizes);
-	for (size_t i = 0; i < MIN(count, 3); i++) {
-		add_name(&largest, files[i], i);
+	qsort(files, count, sizeof(*files), compare_larger_first);
+	for (size_t i = 0; i < MIN(count, LARGEST_NAMED); i++) {
+		add_path_to_list(&largest, files[i], i);
 		str_addf(&largest, " (%s)", bytes_show(size, sizeof(size), files[i]->size));
 	}
 	free(files);
@@ -126,16 +129,16 @@ static void warn_of_secrets(const struct tree *tree)
 	size_t count = 0;
 
 	for (size_t i = 0; i < tree->count; i++) {
-		if (tree->list[i].type == TREE_FOLDER || !is_secret(tree->list[i].path))
+		if (tree->list[i].type == TREE_FOLDER || !looks_like_secret(tree->list[i].path))
 			continue;
-		if (count < NAMED_MAX)
-			add_name(&names, &tree->list[i], count);
+		if (count < SECRETS_NAMED)
+			add_path_to_list(&names, &tree->list[i], count);
 		count++;
 	}
 	if (!count)
 		return;
-	if (count > NAMED_MAX)
-		str_addf(&names, " and %zu more", count - NAMED_MAX);
+	if (count > SECRETS_NAMED)
+		str_addf(&names, " and %zu more", count - SECRETS_NAMED);
 	log_line(LOG_WARN,
 		 "code: %s %s like %s and %s to the pods: %s in .gitignore or "
 		 ".burstignore to keep %s here",
@@ -144,43 +147,58 @@ static void warn_of_secrets(const struct tree *tree)
 		 count == 1 ? "list it" : "list them", count == 1 ? "it" : "them");
 }
 
-/* ---- once ---- */
+/* ---- report ---- */
 
-static bool is_told(struct launch *l, const char *key)
-{
-	char value[8];
-
-	return fact_get(l->ctx->store, FACT_TRAVEL, key, NULL, value, sizeof(value));
-}
-
-int travel_check(struct launch *l, bool always, struct err *err)
+/* Lists the code folder, without the output folder in it. Returns 1; 0: the order has no code
+ * folder; -1 with *err. */
+static int scan_code(const struct launch *l, struct tree **out, struct err *err)
 {
 	const char *folder = l->order.code;
 	CLEANUP(free_text)
 	char *output = folder && l->run.output_dir ? path_below(folder, l->run.output_dir) : NULL;
 	const char *exclude[] = {output, NULL};
 	struct tree_scan_options opts = {.exclude = exclude, .list_only = true};
-	CLEANUP(tree_free) struct tree *tree = NULL;
-	char key[RUN_JOB_KEY];
 
 	if (!folder)
 		return 0;
-	if (tree_scan(&tree, folder, &opts, err) < 0)
-		return err_wrap(err, "code");
-	run_job_key(l->order.config[0] ? l->order.config : folder, l->order.job, key);
-	if (!always && is_told(l, key))
-		return 0;
-	say_files(tree, folder);
+	return tree_scan(out, folder, &opts, err) < 0 ? err_wrap(err, "code") : 1;
+}
+
+int travel_report(struct launch *l, struct err *err)
+{
+	CLEANUP(tree_free) struct tree *tree = NULL;
+	int scanned = scan_code(l, &tree, err);
+
+	if (scanned <= 0)
+		return scanned;
+	log_what_travels(tree, l->order.code);
 	warn_of_secrets(tree);
-	return always ? 0 : fact_put(l->ctx->store, FACT_TRAVEL, key, NULL, "1", err);
+	return 0;
+}
+
+int travel_report_once(struct launch *l, struct err *err)
+{
+	CLEANUP(tree_free) struct tree *tree = NULL;
+	int scanned = scan_code(l, &tree, err);
+	char key[RUN_JOB_KEY], value[8];
+
+	if (scanned <= 0)
+		return scanned;
+	run_job_key(l->order.config[0] ? l->order.config : l->order.code, l->order.job, key);
+	if (fact_get(l->ctx->store, FACT_TRAVEL, key, NULL, value, sizeof(value)))
+		return 0;
+	log_what_travels(tree, l->order.code);
+	warn_of_secrets(tree);
+	return fact_put(l->ctx->store, FACT_TRAVEL, key, NULL, "1", err);
 }
 
 /* ---- check ----
  * Finds every mistake of a config, of its job and of its wishes to providers, before anything is
  * rented. */
 
-/* Ignores errors that follow from a key with a reported mistake. */
-static void note(struct launch *l, struct err *err)
+/* Moves *err, with its file and line, to the mistakes of the command. Drops an error that only
+ * follows from a key with a noted mistake. */
+static void note_mistake(struct launch *l, struct err *err)
 {
 	struct mistakes *m = &l->ctx->mistakes;
 
@@ -192,7 +210,7 @@ static void note(struct launch *l, struct err *err)
 	mistakes_note(m, NULL, err);
 }
 
-/* Checks the code folder here: otherwise only the pod would find it missing. */
+/* ERR_CONFIG if code.path is no folder: otherwise only the pod would find it missing. */
 static int check_code(const struct launch *l, struct err *err)
 {
 	const struct section *code = section_group(config_top(l->ctx->config), "code");
@@ -212,21 +230,21 @@ static int check_code(const struct launch *l, struct err *err)
 
 /* ---- providers ---- */
 
-static bool conf_is_fine(struct launch *l, const struct provider_ops *ops)
+/* Notes the mistakes in the values of a provider's own section. Returns true if there are none. */
+static bool check_provider_section(struct launch *l, const struct provider_ops *ops)
 {
 	struct mistakes found = {0};
 	struct err err = {0};
-	bool fine = true;
 
-	if (ops->check_conf) {
-		ops->check_conf(config_provider(l->ctx->config, ops->name), &found, &err);
-		fine = !mistakes_any(&found);
-		mistakes_move(&l->ctx->mistakes, &found);
-	}
+	if (!ops->check_conf)
+		return true;
+	ops->check_conf(config_provider(l->ctx->config, ops->name), &found, &err);
+	bool fine = !mistakes_any(&found);
+	mistakes_move(&l->ctx->mistakes, &found);
 	return fine;
 }
 
-char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs)
+char *check_describe_need(char to[CHECK_NEED], const struct job_needs *needs)
 {
 	double one_gib = needs->prior.base_gib + needs->prior.each_gib;
 
@@ -242,11 +260,11 @@ char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs)
 
 /* Adds the engine's need to an error about GPU memory: "; chatterbox needs 3.7 GiB for one
  * segment". */
-static void add_own_need(struct err *err, const struct job_needs *needs)
+static void add_engine_need(struct err *err, const struct job_needs *needs)
 {
 	char need[CHECK_NEED];
 
-	check_say_need(need, needs);
+	check_describe_need(need, needs);
 	if (!need[0] || strcmp(err->key, "job.vram_gb") != 0)
 		return;
 	CLEANUP(free_text) char *said = xstrdup(err->msg);
@@ -256,9 +274,9 @@ static void add_own_need(struct err *err, const struct job_needs *needs)
 	err_about(err, key);
 }
 
-/* Checks the memory of the config's cards by their labels, without a provider. An unknown card may
- * have any memory. */
-static void check_memory(struct launch *l)
+/* Notes a job that needs more memory than each of the config's cards has by the GPU catalog. An
+ * unknown card may have any memory. */
+static void check_gpu_memory(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
 	const struct job_needs *needs =
@@ -280,15 +298,17 @@ static void check_memory(struct launch *l)
 	}
 	if (!cards.len)
 		return;
-	check_say_need(need, needs);
+	check_describe_need(need, needs);
 	err_set(&err, ERR_CONFIG, "the job needs a card with %d GB of memory, and %s%s%s",
 		needs->vram_gb, str_text(&cards), need[0] ? "; " : "", need);
 	err_about(&err, "gpu");
-	note(l, &err);
+	note_mistake(l, &err);
 }
 
-/* As in job_needs.installed. What could not be tried is not known to be missing. */
-static bool lacks(const char *const *installed)
+/* Whether this machine lacks an engine's packages. installed: patterns of files, of which one is
+ * enough, then a command that succeeds if they are there (job_needs.installed). If the command
+ * could not be tried, they count as present. */
+static bool is_missing(const char *const *installed)
 {
 	for (; *installed && **installed == '/'; installed++) {
 		glob_t found;
@@ -303,10 +323,10 @@ static bool lacks(const char *const *installed)
 	return status > 0 || why.kind == ERR_NOT_FOUND;
 }
 
-/* A pod that shares this machine's files can use the engine's packages, and only an ordinary user's
- * machine, or a contained pod, cannot be changed by the pod's own install. */
-static void check_machine(const struct launch *l, const struct provider_ops *ops,
-			  struct mistakes *found)
+/* Notes an engine whose packages are missing here, if local pods use this machine's packages and
+ * cannot install them: burst is not root, or the pods are contained ("namespaces"). */
+static void check_installed_packages(const struct launch *l, const struct provider_ops *ops,
+				     struct mistakes *found)
 {
 	const struct section *conf = config_provider(l->ctx->config, ops->name);
 	const struct job_needs *needs =
@@ -317,7 +337,7 @@ static void check_machine(const struct launch *l, const struct provider_ops *ops
 	if (!ops->shares_machine || !needs || !needs->installed ||
 	    (geteuid() == 0 && strcmp(section_text(conf, "isolation"), "namespaces") != 0))
 		return;
-	if (!lacks(needs->installed))
+	if (!is_missing(needs->installed))
 		return;
 	for (const char *const *p = needs->packages; p && *p; p++)
 		str_addf(&packages, " %s", *p);
@@ -329,8 +349,8 @@ static void check_machine(const struct launch *l, const struct provider_ops *ops
 	mistakes_note(found, NULL, &err);
 }
 
-/* A wish that only one of several providers cannot fulfil is no mistake: a run reports it and
- * continues. */
+/* Asks each provider whether it could ever rent what the order wants. A wish that only some of
+ * several providers refuse is no mistake: a run warns of it and continues with the others. */
 static void check_wishes(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -338,7 +358,7 @@ static void check_wishes(struct launch *l)
 	struct mistakes refused = {0};
 	struct op_want want;
 
-	order_want(&l->order, &want);
+	order_fill_want(&l->order, &want);
 	for (size_t i = 0; i < count; i++) {
 		const struct provider_ops *ops = provider_find(section_item(top, "provider", i));
 		struct mistakes own = {0};
@@ -347,12 +367,12 @@ static void check_wishes(struct launch *l)
 			ops->check_wishes(config_provider(l->ctx->config, ops->name), &want, &own,
 					  &err);
 		if (ops)
-			check_machine(l, ops, &own);
+			check_installed_packages(l, ops, &own);
 		able += !mistakes_any(&own);
 		for (size_t k = 0; k < own.count; k++) {
 			if (l->run.setup.job)
-				add_own_need(&own.list[k].err,
-					     l->run.setup.job_ops->needs(l->run.setup.job));
+				add_engine_need(&own.list[k].err,
+						l->run.setup.job_ops->needs(l->run.setup.job));
 			if (count > 1)
 				err_wrap(&own.list[k].err, "%s", ops->name);
 			config_place_error(l->ctx->config, &own.list[k].err);
@@ -362,122 +382,138 @@ static void check_wishes(struct launch *l)
 	if (!able)
 		mistakes_move(&l->ctx->mistakes, &refused);
 	else
-		check_memory(l);
+		check_gpu_memory(l);
 	mistakes_free(&refused);
 }
 
-/* A plan for saved offers or list prices does not concern the config's providers. */
-static bool needs_providers(const struct cmd_context *ctx)
+/* False for a plan from saved offers or list prices, which does not concern the config's
+ * providers. */
+static bool uses_own_providers(const struct cmd_context *ctx)
 {
 	return ctx->cmd != &cmd_plan || (!opt_has(ctx, "offers") && !opt_has(ctx, "list-prices"));
 }
 
-/* Checks wishes only against values that are certain. */
-static bool check_providers(struct launch *l)
+/* Notes the mistakes in the sections of all providers of the config. Returns true if there are
+ * none: only then are the values certain enough to check wishes. */
+static bool check_provider_sections(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
 	bool fine = true;
 
 	for (size_t i = 0; i < section_count(top, "provider"); i++) {
 		const struct provider_ops *ops = provider_find(section_item(top, "provider", i));
-		fine = ops && conf_is_fine(l, ops) && fine;
+		fine = ops && check_provider_section(l, ops) && fine;
 	}
 	return fine;
 }
 
 /* ---- all checks ---- */
 
+enum check_scope {
+	CHECK_JOB,     /* what is needed to read the job and handle its files */
+	CHECK_NEW_RUN, /* also what new pods need */
+};
+
 /* Reads the job (launch_read_job()) and notes all mistakes in ctx->mistakes. Returns -1 with the
- * first one. renders: also check what only a new pod needs. */
-static int check_all(struct launch *l, bool renders, struct err *err)
+ * first one. */
+static int check_all(struct launch *l, enum check_scope scope, struct err *err)
 {
+	bool renders = scope == CHECK_NEW_RUN;
 	struct mistakes *m = &l->ctx->mistakes;
 	bool providers_fine = false, files_readable = config_in_bounds(l->ctx->config);
 
 	notify_check(l->ctx->config, m);
 	if (renders) {
 		if (files_readable && check_code(l, err) < 0)
-			note(l, err);
+			note_mistake(l, err);
 		if (launch_check_width(l, err) < 0)
-			note(l, err);
+			note_mistake(l, err);
 		wish_check(config_top(l->ctx->config), m);
-		providers_fine = needs_providers(l->ctx) && check_providers(l);
+		providers_fine = uses_own_providers(l->ctx) && check_provider_sections(l);
 	}
 	if (files_readable && config_job(l->ctx->config) && launch_read_job(l, err) < 0) {
 		if (err->kind != ERR_CONFIG)
 			return -1;
-		note(l, err);
+		note_mistake(l, err);
 	}
 	if (config_job(l->ctx->config))
 		stages_check(l, m);
 	if (renders && providers_fine)
 		check_wishes(l);
 	if (renders && l->run.output_dir && run_check_output(&l->run, err) < 0)
-		note(l, err);
+		note_mistake(l, err);
 	return mistakes_end(m, err);
 }
 
-void check_rest(struct cmd_context *ctx)
+void check_note_rest(struct cmd_context *ctx)
 {
 	struct launch l;
 	struct err first = {0};
 
 	launch_init(&l, ctx);
-	check_all(&l, true, &first);
+	check_all(&l, CHECK_NEW_RUN, &first);
 	launch_free(&l);
 }
 
 /* ---- load ----
  * Loads a whole job, locks it, and finds what is done. */
 
-/* renders: also check what only a new pod needs. */
-static int read_whole_job(struct launch *l, bool renders, struct err *err)
+/* Checks everything in scope, reads the job and allocates the results of its segments. */
+static int read_whole_job(struct launch *l, enum check_scope scope, struct err *err)
 {
-	if (check_all(l, renders, err) < 0)
+	if (check_all(l, scope, err) < 0)
 		return -1;
 	launch_make_results(l);
 	return 0;
 }
 
-static int lock(struct launch *l, struct err *err)
+static int lock_job_and_output(struct launch *l, struct err *err)
 {
 	if (run_lock_job(&l->run, l->order.config, l->order.job, err) < 0)
 		return -1;
 	return run_lock_output(&l->run, err);
 }
 
+static void warn_lines(const struct str *lines)
+{
+	size_t len;
+
+	for (const char *at = str_text(lines), *line; (line = str_next_line(&at, &len));)
+		log_line(LOG_WARN, "%.*s", (int)len, line);
+}
+
+/* Marks the segments that are done, and brings files that the job found elsewhere (in the render
+ * cache) under their names in the output folder. */
 static int find_cached(struct launch *l, struct err *err)
 {
 	struct engine_setup *s = &l->run.setup;
 	CLEANUP(str_free) struct str notes = STR_INIT;
-	size_t len;
 
 	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) < 0)
 		return -1;
 	int status = s->job_ops->bring ? s->job_ops->bring(s->job, s->results, &notes, err) : 0;
-	for (const char *at = str_text(&notes), *line; (line = str_next_line(&at, &len));)
-		log_line(LOG_WARN, "%.*s", (int)len, line);
+	warn_lines(&notes);
 	return status;
 }
 
 int launch_load_job(struct launch *l, struct err *err)
 {
-	if (read_whole_job(l, l->ctx->cmd == &cmd_run, err) < 0 || lock(l, err) < 0 ||
-	    job_check_output(l->run.output_dir, err) < 0)
+	if (read_whole_job(l, l->ctx->cmd == &cmd_run ? CHECK_NEW_RUN : CHECK_JOB, err) < 0 ||
+	    lock_job_and_output(l, err) < 0 || job_check_output(l->run.output_dir, err) < 0)
 		return -1;
 	return find_cached(l, err);
 }
 
-/* If something is left to render, reports before it costs money what a stage would overwrite.
- */
-static int check_stages(const struct launch *l, struct err *err)
+/* If something is left to render: ERR_CONFIG for a file that a stage would overwrite, before it
+ * costs money. */
+static int check_stage_outputs(const struct launch *l, struct err *err)
 {
 	return run_open_segments(&l->run) ? stages_check_output(l, err) : 0;
 }
 
 int launch_load_to_render(struct launch *l, struct err *err)
 {
-	return launch_load_job(l, err) < 0 ? -1 : check_stages(l, err);
+	return launch_load_job(l, err) < 0 ? -1 : check_stage_outputs(l, err);
 }
 
 int launch_peek_job(struct launch *l, struct err *err)
@@ -485,10 +521,10 @@ int launch_peek_job(struct launch *l, struct err *err)
 	struct engine_setup *s = &l->run.setup;
 	size_t count;
 
-	if (read_whole_job(l, true, err) < 0)
+	if (read_whole_job(l, CHECK_NEW_RUN, err) < 0)
 		return -1;
 	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 &&
-	    check_stages(l, err) == 0)
+	    check_stage_outputs(l, err) == 0)
 		return 0;
 	/* a file that appeared after the manifest was read belongs to a running run */
 	if (err->kind != ERR_CONFIG || !run_output_is_locked(l->run.output_dir))
@@ -503,13 +539,10 @@ int launch_foresee(struct launch *l, struct err *err)
 {
 	const struct engine_setup *s = &l->run.setup;
 	CLEANUP(str_free) struct str notes = STR_INIT;
-	const char *line;
-	size_t len;
 
 	if (!s->job_ops->foresee)
 		return 0;
 	int status = s->job_ops->foresee(s->job, s->results, &notes, err);
-	for (const char *at = str_text(&notes); (line = str_next_line(&at, &len));)
-		log_line(LOG_WARN, "%.*s", (int)len, line);
+	warn_lines(&notes);
 	return status;
 }

@@ -22,8 +22,8 @@
  */
 enum { MISSED_S = 6 * 3600 };
 
-/* This time of day, this many days from now. */
-static time_t time_of_day(time_t now, int hour, int minute, int days)
+/* This local time of day, `days` days after the day of `now`. */
+static time_t local_time_of_day(time_t now, int hour, int minute, int days)
 {
 	struct tm tm;
 
@@ -36,9 +36,9 @@ static time_t time_of_day(time_t now, int hour, int minute, int days)
 	return mktime(&tm);
 }
 
-/* "20m" after from_ms, or a time of day ("07:00"): the next one, or the last one if it was less
- * than six hours before. Returns false for other texts. */
-static bool find_deadline(const char *text, int64_t from_ms, int64_t *at_ms)
+/* "20m" is that long after from_ms; "07:00" is the next one, or the last one if it was less than
+ * six hours before. Returns false for other texts. */
+static bool parse_deadline(const char *text, int64_t from_ms, int64_t *at_ms)
 {
 	int hour, minute;
 	int64_t ms;
@@ -48,13 +48,14 @@ static bool find_deadline(const char *text, int64_t from_ms, int64_t *at_ms)
 		*at_ms = fine ? from_ms + ms : 0;
 		return fine;
 	}
-	time_t now = from_ms / 1000, at = time_of_day(now, hour, minute, -1);
+	time_t now = from_ms / 1000, at = local_time_of_day(now, hour, minute, -1);
 	for (int days = 0; difftime(now, at) > MISSED_S; days++)
-		at = time_of_day(now, hour, minute, days);
+		at = local_time_of_day(now, hour, minute, days);
 	*at_ms = (int64_t)at * 1000;
 	return true;
 }
 
+/* Reads goal and value_of_time. */
 static int read_goal(struct choice_row *row, const struct section *top, struct err *err)
 {
 	const char *goal = section_text(top, "goal");
@@ -74,6 +75,7 @@ static int read_goal(struct choice_row *row, const struct section *top, struct e
 	return 0;
 }
 
+/* Reads the deadline; a duration counts from from_ms. A time of day may have passed already. */
 static int read_deadline(struct choice_row *row, const struct section *top, int64_t from_ms,
 			 struct err *err)
 {
@@ -84,7 +86,7 @@ static int read_deadline(struct choice_row *row, const struct section *top, int6
 	row->deadline_ms = 0;
 	if (!row->deadline[0])
 		return 0;
-	if (!find_deadline(deadline, from_ms, &row->deadline_ms))
+	if (!parse_deadline(deadline, from_ms, &row->deadline_ms))
 		return err_set(err, ERR_CONFIG,
 			       "%s: deadline = \"%s\": it must be a duration (\"20m\") or a time "
 			       "of day (\"07:00\")",
@@ -95,8 +97,9 @@ static int read_deadline(struct choice_row *row, const struct section *top, int6
 	return 0;
 }
 
-/* A missed time of day is a cap that cannot be kept, any other impossible value a mistake. */
-static int wish_in_time(const struct choice_row *row, struct err *err)
+/* ERR_CAP if the deadline has passed: that is a cap which cannot be kept, not a mistake in the
+ * config. */
+static int check_deadline_is_ahead(const struct choice_row *row, struct err *err)
 {
 	int64_t now = clock_wall_ms();
 	char ago[24];
@@ -118,15 +121,16 @@ int wish_read(struct launch *l, struct err *err)
 	if (row->decided_ms)
 		return 0;
 	row->pods_open = row->gpus_open = true;
-	order_name(&l->order, row);
+	order_override_choice(&l->order, row);
 	if (read_goal(row, top, err) < 0 || read_deadline(row, top, l->ctx->began_ms, err) < 0)
 		return -1;
 	row->decided_ms = clock_wall_ms();
 	return 0;
 }
 
-/* A deadline that the user changed since counts from the start of this command. */
-static int wish_renew(struct launch *l, bool given, struct err *err)
+/* For a resumed run: if the user changed the deadline since, or `given` it now, reads it again; it
+ * counts from the start of this command. ERR_CAP: it has passed. */
+static int renew_deadline(struct launch *l, bool given, struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config);
 	const char *deadline = section_text(top, "deadline");
@@ -135,7 +139,7 @@ static int wish_renew(struct launch *l, bool given, struct err *err)
 		return 0;
 	return read_deadline(&l->choice.row, top, l->ctx->began_ms, err) < 0
 		       ? -1
-		       : wish_in_time(&l->choice.row, err);
+		       : check_deadline_is_ahead(&l->choice.row, err);
 }
 
 void wish_check(const struct section *top, struct mistakes *m)
@@ -152,11 +156,13 @@ void wish_check(const struct section *top, struct mistakes *m)
 /* ---- estimate ----
  * Estimates for what the config wishes of a plan. */
 
-static int planned_wishes(struct launch *l, struct plan_wish *wish, struct err *err)
+/* Reads the wishes, if that was not done yet, as the planner takes them. ERR_CAP: the deadline has
+ * passed. */
+static int read_plan_wish(struct launch *l, struct plan_wish *wish, struct err *err)
 {
 	const struct choice_row *row = &l->choice.row;
 
-	if (wish_read(l, err) < 0 || wish_in_time(&l->choice.row, err) < 0)
+	if (wish_read(l, err) < 0 || check_deadline_is_ahead(&l->choice.row, err) < 0)
 		return -1;
 	plan_goal_find(row->goal, &wish->goal);
 	wish->value_of_time_h = (double)row->value_of_time_microusd / 1e6;
@@ -172,8 +178,9 @@ static int planned_wishes(struct launch *l, struct plan_wish *wish, struct err *
 	return 0;
 }
 
-/* A provider may have the key; most charge nothing. It need not be open. */
-static bool egress_price(void *ctx, const char *provider, double *usd_gb)
+/* Callback of estimate_fill(): *usd_gb is egress_price of the provider's section, if providers of
+ * this kind have the key. Returns true if the user set it. The provider need not be open. */
+static bool find_egress_price(void *ctx, const char *provider, double *usd_gb)
 {
 	const struct launch *l = ctx;
 	const struct provider_ops *ops = provider_find(provider);
@@ -201,12 +208,12 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 		.volume_gb = o->volume_gb,
 		.stages = o->stages,
 		.gpus_named = o->gpus != NULL,
-		.egress_price = egress_price,
+		.egress_price = find_egress_price,
 		.ctx = l,
 	};
 
 	*out = (struct estimate){0};
-	if (planned_wishes(l, &of.wish, err) < 0)
+	if (read_plan_wish(l, &of.wish, err) < 0)
 		return -1;
 	estimate_fill(out, &of, offers, count);
 	return 0;
@@ -215,14 +222,14 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 /* ---- better ----
  * Compares the config's fixed choices with the planner's own. */
 
-/* Collects the offers of all other GPUs beside those of e. */
-static void add_all_offers(struct launch *l, const struct estimate *e, int64_t offers_ms,
-			   struct wanted *all)
+/* Fills *all with the offers of e and those of all other GPUs. */
+static void fetch_offers_of_all_gpus(struct launch *l, const struct estimate *e, int64_t offers_ms,
+				     struct wanted *all)
 {
 	struct op_want want;
 
 	wanted_add(all, e->offers, e->count);
-	order_want(&l->order, &want);
+	order_fill_want(&l->order, &want);
 	want.offers.gpus = NULL;
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct op_result result = {0};
@@ -235,7 +242,9 @@ static void add_all_offers(struct launch *l, const struct estimate *e, int64_t o
 	wanted_end(all);
 }
 
-static void add_plan(struct str *to, const struct plan *p, const struct offer *o, bool named)
+/* "2 pods"; if named: "2 pods of OFFER". */
+static void add_pods_of_plan(struct str *to, const struct plan *p, const struct offer *o,
+			     bool named)
 {
 	char offer[PLAN_TEXT];
 
@@ -243,7 +252,8 @@ static void add_plan(struct str *to, const struct plan *p, const struct offer *o
 		 named ? plan_offer(offer, o) : "");
 }
 
-static void describe(struct better *b, const struct plan *pick, const struct offer *given)
+/* Writes b->line, which compares b->plan with pick. given: the offer of pick. */
+static void describe_better(struct better *b, const struct plan *pick, const struct offer *given)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	double longer_s = b->plan.makespan_p50_s - pick->makespan_p50_s;
@@ -252,10 +262,10 @@ static void describe(struct better *b, const struct plan *pick, const struct off
 			  b->offer.spot != given->spot;
 	char cost[32], time[24];
 
-	add_plan(&line, pick, given, other_card);
+	add_pods_of_plan(&line, pick, given, other_card);
 	str_addf(&line, " cost%s %s; ", pick->pods == 1 ? "s" : "",
 		 plan_dollars(cost, pick->cost_usd));
-	add_plan(&line, &b->plan, &b->offer, other_card);
+	add_pods_of_plan(&line, &b->plan, &b->offer, other_card);
 	str_addf(&line, " would cost %s and take ", plan_dollars(cost, b->plan.cost_usd));
 	if (fabs(longer_s) < 0.05)
 		str_add(&line, "as long");
@@ -265,14 +275,16 @@ static void describe(struct better *b, const struct plan *pick, const struct off
 	COPY_TEXT(b->line, str_text(&line));
 }
 
-static void compare(struct better *out, const struct plan *pick, const struct offer *given,
-		    const struct estimate *e)
+/* Fills *out if the planner's own choice among the offers of e is clearly better than pick, whose
+ * offer is `given`. */
+static void compare_with_planner(struct better *out, const struct plan *pick,
+				 const struct offer *given, const struct estimate *e)
 {
 	out->found = plan_better(&out->plan, pick, &e->work, e->machines, e->count, &e->wish);
 	if (!out->found)
 		return;
 	out->offer = e->offers[out->plan.machine];
-	describe(out, pick, given);
+	describe_better(out, pick, given);
 }
 
 void better_find(struct better *out, struct launch *l, const struct estimate *e,
@@ -288,12 +300,12 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
 	*out = (struct better){0};
 	if (!gpus_given || !offers_ms) {
 		if (gpus_given || pods_given || l->run.setup.provider_count > 1)
-			compare(out, pick, given, e);
+			compare_with_planner(out, pick, given, e);
 		return;
 	}
-	add_all_offers(l, e, offers_ms, &others);
+	fetch_offers_of_all_gpus(l, e, offers_ms, &others);
 	if (estimate_make(&all, l, others.list, others.count, &ignored) == 0)
-		compare(out, pick, given, &all);
+		compare_with_planner(out, pick, given, &all);
 	estimate_free(&all);
 	wanted_free(&others);
 }
@@ -301,11 +313,12 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
 /* ---- refuse ----
  * Refuses a run that cannot succeed, with one line that says why. */
 
-/* A pod may come up sooner than a prior predicts: refuse a run only by what a fast start would
- * take. */
+/* A phase that was never measured may be faster than its prior: before refusing a run, only this
+ * share of the prior counts. */
 #define UNMEASURED_SHARE 0.25
 
-static bool refuse_fits(const struct estimate *e, size_t i)
+/* Whether the cards of offer i have the GPU memory that the job needs. Unknown counts as enough. */
+static bool has_enough_memory(const struct estimate *e, size_t i)
 {
 	const struct offer *o = &e->offers[i];
 
@@ -314,14 +327,15 @@ static bool refuse_fits(const struct estimate *e, size_t i)
 
 /* ---- the deadline ---- */
 
-/* The offer whose pods are up first, nine times in ten; -1: none. */
-static int quickest(const struct estimate *e, double *up_s)
+/* Index of the offer whose pods are up first, nine times in ten, and after how long; -1: none
+ * fits. */
+static int find_quickest_start(const struct estimate *e, double *up_s)
 {
 	int found = -1;
 
 	for (size_t i = 0; i < e->count; i++) {
 		double s = cold_p90_s(&e->machines[i].cold);
-		if (!refuse_fits(e, i) || (found >= 0 && s >= *up_s))
+		if (!has_enough_memory(e, i) || (found >= 0 && s >= *up_s))
 			continue;
 		found = (int)i;
 		*up_s = s;
@@ -329,14 +343,15 @@ static int quickest(const struct estimate *e, double *up_s)
 	return found;
 }
 
-/* By the user's deadline alone: the plan's own may be the end that caps.max_duration sets. */
+/* ERR_CAP if booting a pod alone, or the fastest plan, misses the user's deadline. wish: has that
+ * deadline; the plan's own limit may come from caps.max_duration instead. */
 static int refuse_deadline(const struct choice_row *wish, const struct estimate *e,
 			   const struct plan *pick, enum plan_verdict verdict, struct err *err)
 {
 	CLEANUP(str_free) struct str why = STR_INIT;
 	char time[24], text[256], offer[PLAN_TEXT];
 	double up_s = 0, left_s = (double)(wish->deadline_ms - clock_wall_ms()) / 1000;
-	int first = quickest(e, &up_s);
+	int first = find_quickest_start(e, &up_s);
 	bool up_too_late = first >= 0 && up_s > left_s,
 	     too_slow = verdict == PLAN_TOO_SLOW && pick->makespan_p90_s > left_s;
 
@@ -360,6 +375,7 @@ static int refuse_deadline(const struct choice_row *wish, const struct estimate 
 
 /* ---- the budget ---- */
 
+/* The time until a pod is up, as short as can be expected. */
 static double least_start_s(const struct cold *c)
 {
 	double s = 0;
@@ -371,15 +387,15 @@ static double least_start_s(const struct cold *c)
 	return s;
 }
 
-/* The offer whose pod is up for the least money; -1: none fits. */
-static int cheapest_start(const struct estimate *e, double *usd, double *s)
+/* Index of the offer whose pod is up for the least money, and that cost and time; -1: none fits. */
+static int find_cheapest_start(const struct estimate *e, double *usd, double *s)
 {
 	int found = -1;
 
 	for (size_t i = 0; i < e->count; i++) {
 		double start_s = least_start_s(&e->machines[i].cold),
 		       start_usd = e->machines[i].price_h * start_s / 3600;
-		if (!refuse_fits(e, i) || (found >= 0 && start_usd >= *usd))
+		if (!has_enough_memory(e, i) || (found >= 0 && start_usd >= *usd))
 			continue;
 		found = (int)i;
 		*usd = start_usd;
@@ -388,19 +404,21 @@ static int cheapest_start(const struct estimate *e, double *usd, double *s)
 	return found;
 }
 
-static int64_t refuse_least_microusd(const struct estimate *e)
+/* Returns 0 if it is unknown. */
+static int64_t cost_of_cheapest_start(const struct estimate *e)
 {
 	double usd = 0, s;
 
-	return cheapest_start(e, &usd, &s) < 0 ? 0 : (int64_t)ceil(MIN(usd, 1e9) * 1e6);
+	return find_cheapest_start(e, &usd, &s) < 0 ? 0 : (int64_t)ceil(MIN(usd, 1e9) * 1e6);
 }
 
+/* ERR_CAP if max_cost is spent before the cheapest pod is up. */
 static int refuse_budget(const struct order *o, const struct estimate *e, struct err *err)
 {
 	double least_usd = 0, s = 0;
 	CLEANUP(free_text) char *cap = NULL;
 	char offer[PLAN_TEXT], cost[32], budget[32], price[32], time[24];
-	int at = cheapest_start(e, &least_usd, &s);
+	int at = find_cheapest_start(e, &least_usd, &s);
 	bool lowered = o->cap_words[0];
 
 	if (at < 0 || e->wish.budget_usd <= 0 || least_usd <= e->wish.budget_usd)
@@ -419,7 +437,8 @@ static int refuse_budget(const struct order *o, const struct estimate *e, struct
 	return lowered ? -1 : err_about(err, "caps.max_cost");
 }
 
-/* The core rents no pod that could not live for a moment and still end itself within the cap. */
+/* ERR_CAP if max_cost does not pay for one pod that lives for a moment and then ends itself: the
+ * core rents no such pod. */
 static int refuse_cap(const struct order *order, const struct estimate *e, const struct plan *pick,
 		      enum plan_verdict verdict, struct err *err)
 {
@@ -442,6 +461,8 @@ static int refuse_cap(const struct order *order, const struct estimate *e, const
 	return err_about(err, "caps.max_cost");
 }
 
+/* ERR_CAP if caps.max_price_per_hour is below the lowest price of a wanted offer, which `provider`
+ * has, unless the run waits for cheaper ones. floor 0: unknown. */
 static int refuse_price(const struct order *o, int64_t floor_microusd_h, const char *provider,
 			struct err *err)
 {
@@ -458,7 +479,7 @@ static int refuse_price(const struct order *o, int64_t floor_microusd_h, const c
 	return err_about(err, "caps.max_price_per_hour");
 }
 
-static const char *what_to_do(enum estimate_unfit kind)
+static const char *advice_for_unfit(enum estimate_unfit kind)
 {
 	switch (kind) {
 	case UNFIT_IMAGE: return "set pod.image to another image, or name other GPUs in gpu";
@@ -470,7 +491,7 @@ static const char *what_to_do(enum estimate_unfit kind)
 	return "name other GPUs in gpu; `burst gpus` lists them";
 }
 
-/* A run would rent no card on offer. Names the first one. Returns -1. */
+/* Refuses a run for which no card on offer is fit; the message names the first one. Returns -1. */
 static int refuse_cards(const struct estimate *e, struct err *err)
 {
 	size_t first = 0;
@@ -480,7 +501,7 @@ static int refuse_cards(const struct estimate *e, struct err *err)
 		first++;
 	err_set(err, ERR_NO_CAPACITY, "no card on offer can run the job: %s: %s; %s",
 		plan_offer(offer, &e->offers[first]), e->unfit[first],
-		what_to_do(e->unfit_kind[first]));
+		advice_for_unfit(e->unfit_kind[first]));
 	return err_about(err, "gpu");
 }
 
@@ -510,7 +531,7 @@ enum {
 	BETTER_MS = 2000, /* the same, for a line of advice */
 };
 
-struct asked {
+struct fetched_offers {
 	struct wanted wanted;
 	/* The lowest price of a wanted offer, even if sold out, and its provider; 0: a provider has
 	 * not reported it. */
@@ -518,21 +539,22 @@ struct asked {
 	const char *floor_at;
 };
 
-/* Reports no error: the run itself asks again and reports it. */
-static void fetch_all_offers(struct launch *l, struct asked *out)
+/* Fetches what the run would rent. A provider that fails counts as one without offers: the run
+ * itself asks again and reports the error. */
+static void fetch_offers(struct launch *l, struct fetched_offers *out)
 {
-	bool all_say = true;
+	bool all_have_price = true;
 
-	*out = (struct asked){.wanted = {.order = &l->order, .store = l->ctx->store}};
+	*out = (struct fetched_offers){.wanted = {.order = &l->order, .store = l->ctx->store}};
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (offers_fetch(&l->order, &l->run.setup.providers[i], false, DECIDE_MS, &result,
-				 &ignored) < 0) {
-			all_say = false;
+		if (offers_fetch(&l->order, &l->run.setup.providers[i], OFFERS_ANYWHERE, DECIDE_MS,
+				 &result, &ignored) < 0) {
+			all_have_price = false;
 			continue;
 		}
-		all_say = all_say && result.floor_microusd_h > 0;
+		all_have_price = all_have_price && result.floor_microusd_h > 0;
 		if (!out->floor_at || result.floor_microusd_h < out->floor_microusd_h) {
 			out->floor_microusd_h = result.floor_microusd_h;
 			out->floor_at = l->run.setup.providers[i].ops->name;
@@ -541,7 +563,7 @@ static void fetch_all_offers(struct launch *l, struct asked *out)
 		op_result_free(&result);
 	}
 	wanted_end(&out->wanted);
-	if (!all_say)
+	if (!all_have_price)
 		out->floor_microusd_h = 0;
 }
 
@@ -557,8 +579,8 @@ static void say_wishes(const struct estimate *e, const struct plan *pick)
 		log_line(LOG_NOTE, "%.*s", (int)len, line);
 }
 
-/* Says so before renting if max_cost leaves fewer pods than were asked for. */
-static void say_paid(const struct launch *l, const struct estimate *e, const struct plan *pick)
+/* Warns before renting if max_cost pays for fewer pods at a time than the run would have. */
+static void say_pods_paid(const struct launch *l, const struct estimate *e, const struct plan *pick)
 {
 	const struct plan_machine *m = &e->machines[pick->machine];
 	const struct offer *o = &e->offers[pick->machine];
@@ -579,7 +601,9 @@ static void say_paid(const struct launch *l, const struct estimate *e, const str
 			money_show(price, sizeof(price), o->price_microusd_h));
 }
 
-static void act_on(struct launch *l, const struct estimate *e, const struct plan *pick)
+/* Stores the plan as the choice of the run and as its forecast, and prints both, with a better
+ * choice if there is one. */
+static void adopt_plan(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
 	const char *source = plan_source_name(e->machines[pick->machine].speed_source);
 	char sentence[256];
@@ -594,14 +618,14 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 		return;
 	say_wishes(e, pick);
 	output_line(stderr, "plan: %s", l->choice.row.why);
-	say_paid(l, e, pick);
+	say_pods_paid(l, e, pick);
 	struct better better;
 	better_find(&better, l, e, pick, BETTER_MS);
 	if (better.found)
 		output_line(stderr, "better: %s", better.line);
 }
 
-/* Names each card that is not planned with, once. */
+/* Logs each card that the plan leaves out, once, with the reason. */
 static void say_left_out(const struct estimate *e)
 {
 	char offer[PLAN_TEXT];
@@ -617,55 +641,63 @@ static void say_left_out(const struct estimate *e)
 	}
 }
 
-/* Returns 1 if the volume was filled first: its pods now start sooner than planned. */
-static int decide_once(struct launch *l, bool may_warm, struct err *err)
+enum decide_round {
+	MAY_WARM,   /* may fill the volume first */
+	AFTER_WARM, /* the volume is ready */
+};
+
+/* Plans with the offers of now. Returns 0; -1 with *err; 1 if it filled the volume instead: pods
+ * now start sooner, so the caller decides again. */
+static int decide_once(struct launch *l, enum decide_round round, struct err *err)
 {
-	struct asked asked;
+	bool may_warm = round == MAY_WARM;
+	struct fetched_offers fetched;
 	struct estimate e = {0};
 	struct plan pick;
 	int64_t warming_microusd;
 
-	fetch_all_offers(l, &asked);
+	fetch_offers(l, &fetched);
 	/* a run in the ledger records why a stage could not run */
 	int status =
-		l->stage ? 0 : refuse_price(&l->order, asked.floor_microusd_h, asked.floor_at, err);
+		l->stage ? 0
+			 : refuse_price(&l->order, fetched.floor_microusd_h, fetched.floor_at, err);
 	if (status == 0)
-		status = estimate_make(&e, l, asked.wanted.list, asked.wanted.count, err);
+		status = estimate_make(&e, l, fetched.wanted.list, fetched.wanted.count, err);
 	if (status == 0 && e.open) {
 		if (may_warm)
 			say_left_out(&e);
-		l->least_microusd = refuse_least_microusd(&e);
+		l->least_microusd = cost_of_cheapest_start(&e);
 		enum plan_verdict verdict = estimate_choose(&e, &pick);
-		bool found = verdict != PLAN_NOTHING_FITS;
+		bool has_plan = verdict != PLAN_NOTHING_FITS;
 		status = l->stage ? 0 : refuse_run(l, &e, &pick, verdict, err);
-		if (status == 0 && found && may_warm)
+		if (status == 0 && has_plan && may_warm)
 			status = warm_first(l, &e, &pick, &warming_microusd, err);
-		if (status == 0 && found)
-			act_on(l, &e, &pick);
+		if (status == 0 && has_plan)
+			adopt_plan(l, &e, &pick);
 		else if (status == 0)
 			COPY_TEXT(l->choice.row.why, e.count ? NO_SPEED : NO_OFFER);
 	}
 	estimate_free(&e);
-	wanted_free(&asked.wanted);
+	wanted_free(&fetched.wanted);
 	return status;
 }
 
 int launch_decide(struct launch *l, struct err *err)
 {
-	int status = wish_read(l, err) < 0 ? -1 : decide_once(l, true, err);
+	int status = wish_read(l, err) < 0 ? -1 : decide_once(l, MAY_WARM, err);
 
-	return status == 1 ? decide_once(l, false, err) : status;
+	return status == 1 ? decide_once(l, AFTER_WARM, err) : status;
 }
 
-/* Reads what the run decided when it began. A deadline that has passed holds no longer. */
-int launch_decided(struct launch *l, const struct run_row *row, struct err *err)
+int launch_read_decision(struct launch *l, const struct run_row *row, struct err *err)
 {
 	bool given = opt_has(l->ctx, "deadline");
 	size_t pods;
 	char at[32];
 
 	if (run_choice_read(&l->choice, l->ctx->store, row->id, err) < 0 ||
-	    wish_renew(l, given, err) < 0 || run_open_pods(&l->ctx->runs, row->id, &pods, err) < 0)
+	    renew_deadline(l, given, err) < 0 ||
+	    run_open_pods(&l->ctx->runs, row->id, &pods, err) < 0)
 		return -1;
 	l->run.choice = &l->choice;
 	if (!run_choice_is_late(&l->choice, pods > 0, clock_wall_ms()))

@@ -12,7 +12,7 @@ struct launch;
  * What the config wishes of a run: goal, deadline, pods, GPUs. */
 
 /* Reads the wishes into l->choice, once: later calls change nothing. A deadline counts from the
- * start of the command. ERR_CONFIG: a value is invalid; ERR_CAP: the deadline has passed. */
+ * start of the command. ERR_CONFIG: a value is invalid. */
 int wish_read(struct launch *l, struct err *err);
 /* Notes invalid values of goal, value_of_time and deadline. */
 void wish_check(const struct section *top, struct mistakes *m);
@@ -20,7 +20,8 @@ void wish_check(const struct section *top, struct mistakes *m);
 /* ---- estimate ----
  * Estimates for what the config wishes of a plan. */
 
-/* The job is loaded; reads the wishes first. Free with estimate_free(). */
+/* Estimates what a plan with these offers takes, for the loaded job. Reads the wishes first, with
+ * the errors of wish_read(); ERR_CAP: the deadline has passed. Free with estimate_free(). */
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
 		  struct err *err);
 
@@ -28,8 +29,9 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
  * Finds a choice of GPU and pods that is clearly better than the one that the config or a flag
  * fixes. */
 
-/* e: estimate for the given GPUs and pods; pick: the plan for them. If the config names GPUs, asks
- * providers for other offers, for offers_ms each at most; 0: asks none. */
+/* Sets out->found, and then the plan, its offer and a line about it. e: estimate for the given GPUs
+ * and pods; pick: the plan for them. If the config names GPUs, asks providers for other offers, for
+ * offers_ms each at most; 0: asks none. */
 void better_find(struct better *out, struct launch *l, const struct estimate *e,
 		 const struct plan *pick, int64_t offers_ms);
 
@@ -48,12 +50,12 @@ int refuse_run(const struct launch *l, const struct estimate *e, const struct pl
 
 /* Fetches offers, plans, and reports the plan in one line. Sets the number of pods if the config
  * has none, and the order of GPUs if the config has none and the job needs one. Records the plan in
- * the run's row. ERR_CAP: no plan can keep the config's deadline, so nothing is rented. Keeps the
- * config's values if offers or estimates are missing. */
+ * the run's row. May fill the volume first (warm_first()). ERR_CAP, ERR_NO_CAPACITY: the run cannot
+ * succeed, so nothing is rented. Keeps the config's values if offers or estimates are missing. */
 int launch_decide(struct launch *l, struct err *err);
 /* For a resumed run: reads what it decided when it began. A deadline that its user changed since
- * counts from the start of this command; one that cannot be kept holds no longer, with a warning.
- * ERR_CAP: the user has just given it. */
-int launch_decided(struct launch *l, const struct run_row *row, struct err *err);
+ * counts from the start of this command; one that cannot be kept is dropped with a warning, or is
+ * ERR_CAP if this command gave it. */
+int launch_read_decision(struct launch *l, const struct run_row *row, struct err *err);
 
 #endif

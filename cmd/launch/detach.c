@@ -39,7 +39,7 @@ int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, str
 	return found < 0 ? -1 : 0;
 }
 
-int run_name_in(const struct run_row *run, struct err *err)
+int run_add_place(const struct run_row *run, struct err *err)
 {
 	CLEANUP(free_text) char *place = run_place(run);
 	size_t len = strlen(err->msg), more = strlen(place) + sizeof(" ()") - 1;
@@ -68,7 +68,9 @@ struct pods_seen {
 	bool lost; /* one may be the result of a create without a reply */
 };
 
-static void see_pods_of_run(const struct cmd_context *ctx, const char *run, struct pods_seen *seen)
+/* Compares the pods of the run with *seen, and restarts its time if anything happened. Changes
+ * nothing if the ledger cannot be read. */
+static void note_pod_changes(const struct cmd_context *ctx, const char *run, struct pods_seen *seen)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct pod_row *pods = NULL;
@@ -91,9 +93,9 @@ static void see_pods_of_run(const struct cmd_context *ctx, const char *run, stru
 	seen->since = clock_boot_ms();
 }
 
-/* The holder of the run's lock: a client's pid, else 0 and the note, which may be empty (on a full
- * disk). */
-static long holder_of(const struct cmd_context *ctx, const char *run, char *note, size_t room)
+/* Returns the pid of the client that holds the run's lock, else 0. holder: what the lock file says
+ * of any holder; on a full disk it says nothing. */
+static long read_holder(const struct cmd_context *ctx, const char *run, char *holder, size_t room)
 {
 	CLEANUP(free_text) char *path = run_path(&ctx->runs, run, "lock");
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -102,12 +104,13 @@ static long holder_of(const struct cmd_context *ctx, const char *run, char *note
 
 	path_is_locked(path, &text);
 	str_add_printable(&shown, str_text(&text), text.len, 100);
-	copy_text(note, room, shown.len ? str_text(&shown) : "another process");
+	copy_text(holder, room, shown.len ? str_text(&shown) : "another process");
 	return sscanf(str_text(&text), RUN_CLIENT " %ld", &pid) == 1 && pid > 1 ? pid : 0;
 }
 
-static int still_held(const struct cmd_context *ctx, const char *run, long pid, const char *holder,
-		      struct err *err)
+/* Sets the error for a lock that is still held after the wait. Returns -1. */
+static int err_still_held(const struct cmd_context *ctx, const char *run, long pid,
+			  const char *holder, struct err *err)
 {
 	if (pid)
 		return err_set(err, ERR_UNRELEASED,
@@ -120,6 +123,7 @@ static int still_held(const struct cmd_context *ctx, const char *run, long pid, 
 		       run, holder, ctx->state_dir, run);
 }
 
+/* lost: one of its pods may be the result of a create without a reply. */
 static void say_waiting(const char *run, const char *place, long pid, const char *holder, bool lost)
 {
 	if (pid)
@@ -136,33 +140,35 @@ static void say_waiting(const char *run, const char *place, long pid, const char
 			 place);
 }
 
-int holder_wait(const struct cmd_context *ctx, const char *run, const char *place, struct err *err)
+int holder_stop_and_wait(const struct cmd_context *ctx, const char *run, const char *place,
+			 struct err *err)
 {
 	struct pods_seen seen = {.text = STR_INIT};
 	int64_t began = clock_boot_ms(), now = began, look_at = began;
 	char holder[128] = "";
 	long pid = 0;
-	int said = 0; /* 2: said that it searches for a pod */
+	enum { SAID_NOTHING, SAID_WAITING, SAID_SEARCHING } said = SAID_NOTHING, to_say;
 
 	for (; run_is_alive(&ctx->runs, run) &&
 	       now - MAX(seen.since, began) < (seen.lost ? LOST_MS : CLIENT_STOP_MS);
 	     now = clock_boot_ms()) {
-		if (!pid && (pid = holder_of(ctx, run, holder, sizeof(holder)))) {
+		if (!pid && (pid = read_holder(ctx, run, holder, sizeof(holder)))) {
 			kill((pid_t)pid, SIGTERM);
 			kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have stopped it */
 		}
 		if (now >= look_at) {
-			see_pods_of_run(ctx, run, &seen);
+			note_pod_changes(ctx, run, &seen);
 			look_at = now + LOOK_MS;
 		}
-		if (now - began >= SAY_MS && said < 1 + (pid && seen.lost)) {
+		to_say = pid && seen.lost ? SAID_SEARCHING : SAID_WAITING;
+		if (now - began >= SAY_MS && said < to_say) {
 			say_waiting(run, place, pid, holder, seen.lost);
-			said = 1 + (pid && seen.lost);
+			said = to_say;
 		}
 		poll(NULL, 0, 100);
 	}
 	str_free(&seen.text);
-	return run_is_alive(&ctx->runs, run) ? still_held(ctx, run, pid, holder, err) : 0;
+	return run_is_alive(&ctx->runs, run) ? err_still_held(ctx, run, pid, holder, err) : 0;
 }
 
 /* ---- detach ----
@@ -175,11 +181,13 @@ int holder_wait(const struct cmd_context *ctx, const char *run, const char *plac
 #define LINE_HANDED "handed over"
 #define LINE_ENDED  "ended" /* then waits until the other end is closed */
 
-enum { WORDS_MAX = 128, ENDED_WAIT_MS = 5000 };
+enum { CLIENT_TEXT_MAX = 128, ENDED_WAIT_MS = 5000 };
 
 /* ---- the starter ---- */
 
-static void spawn_exec(char **argv, int fd, const sigset_t *mask)
+/* In the child: becomes the client, in a session of its own. fd: its end of the socket; mask: the
+ * signals to block. */
+static void exec_client(char **argv, int fd, const sigset_t *mask)
 {
 	char number[16];
 
@@ -201,23 +209,25 @@ static void spawn_exec(char **argv, int fd, const sigset_t *mask)
 
 /* Until the pods have the queue, the starter forwards its signals to the client, which gets no
  * Ctrl-C itself. A closed terminal stops neither. */
-static volatile sig_atomic_t client, interrupted;
+static volatile sig_atomic_t client_pid, interrupted;
 
-static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+static const int forwarded_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-static void pass_on(int number)
+static void forward_signal(int number)
 {
 	int saved = errno;
 
 	interrupted = number;
-	if (!client) /* it has ended and been reaped */
+	if (!client_pid) /* it has ended and been reaped */
 		return;
 	/* this signal, so that the run's row and the starter have the same exit status */
-	kill(client, number);
-	kill(client, SIGCONT); /* it may be stopped */
+	kill(client_pid, number);
+	kill(client_pid, SIGCONT); /* it may be stopped */
 	errno = saved;
 }
 
+/* Starts the client, and forwards signals to it from then on. pair: the socket, its second end for
+ * the client. Returns the pid, or -1 without *err. */
 static pid_t start_client(struct cmd_context *ctx, int pair[2])
 {
 	sigset_t before;
@@ -227,26 +237,27 @@ static pid_t start_client(struct cmd_context *ctx, int pair[2])
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(pair[0]);
-		spawn_exec(ctx->argv, pair[1], &before);
+		exec_client(ctx->argv, pair[1], &before);
 	}
-	client = pid;
-	struct sigaction act = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
-	for (size_t i = 0; i < ARRAY_LEN(numbers) && pid > 0; i++) {
-		act.sa_handler = numbers[i] == SIGHUP ? SIG_IGN : pass_on;
-		sigaction(numbers[i], &act, NULL);
+	client_pid = pid;
+	struct sigaction act = {.sa_handler = forward_signal, .sa_flags = SA_RESTART};
+	for (size_t i = 0; i < ARRAY_LEN(forwarded_signals) && pid > 0; i++) {
+		act.sa_handler = forwarded_signals[i] == SIGHUP ? SIG_IGN : forward_signal;
+		sigaction(forwarded_signals[i], &act, NULL);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }
 
-struct heard {
-	char text[WORDS_MAX];
+/* What the client has written on the socket, and what that means. */
+struct client_lines {
+	char text[CLIENT_TEXT_MAX];
 	size_t len;
 	char id[32]; /* "": no run yet */
 	bool handed, ended;
 };
 
-static void understand(struct heard *h)
+static void parse_client_lines(struct client_lines *h)
 {
 	const char *newline = strchr(h->text, '\n');
 
@@ -257,8 +268,9 @@ static void understand(struct heard *h)
 	h->ended = starts_with(newline + 1, LINE_ENDED "\n");
 }
 
-/* Reads until the client has handed over or closes; with no_wait, until there is a run. */
-static void listen_to(int fd, bool no_wait, struct heard *h)
+/* Reads until the client has handed over, ended or closed the socket; with no_wait, until it has a
+ * run. */
+static void read_client_lines(int fd, bool no_wait, struct client_lines *h)
 {
 	while (!h->handed && !h->ended && !(no_wait && h->id[0]) && h->len + 1 < sizeof(h->text)) {
 		ssize_t n = read(fd, h->text + h->len, sizeof(h->text) - 1 - h->len);
@@ -268,12 +280,13 @@ static void listen_to(int fd, bool no_wait, struct heard *h)
 			return;
 		h->len += (size_t)n;
 		h->text[h->len] = '\0';
-		understand(h);
+		parse_client_lines(h);
 	}
 }
 
-/* Handles a killed client (from outside, or a third Ctrl-C): its pods have no client now. */
-static int client_died(struct cmd_context *ctx, const char *id, struct err *err)
+/* Sets the error for a client that was killed (from outside, or by a third Ctrl-C): its pods have
+ * no client now. id: of its run; "": none yet. Returns -1. */
+static int err_client_died(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	size_t count = 0;
 
@@ -293,14 +306,15 @@ static int client_died(struct cmd_context *ctx, const char *id, struct err *err)
 		       id, count, count == 1 ? "" : "s", id, id);
 }
 
-/* Handles a client that ended: by itself, after its run, without one, or after our signal. */
-static int client_ended(struct cmd_context *ctx, pid_t pid, const char *id, struct err *err)
+/* Returns the client's exit status, or -1 with *err if it was killed or our signal ended it. It
+ * may have ended before it had a run. */
+static int reap_client(struct cmd_context *ctx, pid_t pid, const char *id, struct err *err)
 {
-	int status = program_reap(pid, &client);
+	int status = program_reap(pid, &client_pid);
 	bool died = WIFSIGNALED(status) && (id[0] || !interrupted);
 	if (died)
-		return client_died(ctx, id, err);
-	if (!interrupted || (WIFEXITED(status) && WEXITSTATUS(status) <= 128))
+		return err_client_died(ctx, id, err);
+	if (!interrupted || (WIFEXITED(status) && WEXITSTATUS(status) <= SIGNAL_STATUS))
 		return WEXITSTATUS(status);
 	err_set(err, ERR_INTERRUPTED, "interrupted before the handover: the run has ended%s%s%s",
 		id[0] ? " (run " : "", id, id[0] ? ", whose pods are gone)" : "");
@@ -318,10 +332,10 @@ static void say_started(const struct cmd_context *ctx, const char *id, pid_t pid
 			id, (long)pid, id);
 }
 
-int detach(struct cmd_context *ctx, struct err *err)
+int detach_run(struct cmd_context *ctx, struct err *err)
 {
 	bool no_wait = opt_has(ctx, "no-wait");
-	struct heard h = {.len = 0};
+	struct client_lines h = {.len = 0};
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
@@ -331,7 +345,7 @@ int detach(struct cmd_context *ctx, struct err *err)
 	if (pid < 0)
 		return err_set(err, ERR_LOCAL, "fork: %m");
 	close(pair[1]);
-	listen_to(pair[0], no_wait, &h);
+	read_client_lines(pair[0], no_wait, &h);
 	sigset_t before;
 	/* from here on signals no longer go to the client if it continues alone */
 	guard_hold_signals(&before);
@@ -345,12 +359,12 @@ int detach(struct cmd_context *ctx, struct err *err)
 	if (may_go)
 		return flushed;
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return client_ended(ctx, pid, h.id, err);
+	return reap_client(ctx, pid, h.id, err);
 }
 
 /* ---- the client ---- */
 
-int detach_starter(void)
+int detach_starter_fd(void)
 {
 	static int fd = -2;
 	const char *text = getenv(CLIENT_FD_NAME);
@@ -365,8 +379,9 @@ int detach_starter(void)
 	return fd;
 }
 
-/* Stops before the starter knows the run: nothing has been rented, and nothing will be. */
-static int stop_unstarted(struct launch *l, struct err *err)
+/* Sets the error for a starter that exited before it knew the run, and ends the run: nothing has
+ * been rented, and nothing will be. Returns -1. */
+static int end_without_starter(struct launch *l, struct err *err)
 {
 	err_set(err, ERR_LOCAL, "run %s: the starting process exited before it had the run's id",
 		l->run.row.id);
@@ -379,9 +394,9 @@ static int stop_unstarted(struct launch *l, struct err *err)
 	return -1;
 }
 
-/* Redirects messages to the run's folder, so that a reader of the starter's output does not wait
- * for this client. */
-static void release_output(struct launch *l)
+/* Redirects stderr to client.log in the run's folder, and stdout to nowhere, so that a reader of
+ * the starter's output does not wait for this client. */
+static void redirect_to_client_log(struct launch *l)
 {
 	CLEANUP(free_text) char *path = path_join(l->run.dir, "client.log");
 	CLEANUP(fd_close) int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -418,7 +433,7 @@ void detach_say_needs(const struct launch *l)
 			}
 }
 
-int detach_begins(struct launch *l, int starter, struct err *err)
+int detach_on_run_begun(struct launch *l, int starter, struct err *err)
 {
 	bool no_wait = opt_has(l->ctx, "no-wait");
 
@@ -427,9 +442,9 @@ int detach_begins(struct launch *l, int starter, struct err *err)
 	l->starter = starter;
 	l->run.setup.ignore_hangup = true;
 	if (no_wait)
-		release_output(l);
+		redirect_to_client_log(l);
 	if (dprintf(starter, "%s\n", l->run.row.id) <= 0)
-		return stop_unstarted(l, err);
+		return end_without_starter(l, err);
 	if (no_wait) {
 		close(l->starter);
 		l->starter = -1;
@@ -437,6 +452,7 @@ int detach_begins(struct launch *l, int starter, struct err *err)
 	return 0;
 }
 
+/* all: every pod has its share of the queue and runs unattended. */
 static void say_handed_over(const struct launch *l, const struct engine *e, bool all)
 {
 	const struct core *c = engine_core(e);
@@ -465,7 +481,7 @@ static void say_handed_over(const struct launch *l, const struct engine *e, bool
 			    pods, pods == 1 ? "" : "s", l->run.row.id);
 }
 
-static bool is_gone(int starter)
+static bool starter_is_gone(int starter)
 {
 	char byte;
 
@@ -477,7 +493,7 @@ void detach_watch_starter(struct launch *l, const struct engine *e)
 	if (l->starter < 0)
 		return;
 	enum core_handover state = core_handover(engine_core(e));
-	if (is_gone(l->starter)) {
+	if (starter_is_gone(l->starter)) {
 		log_line(LOG_WARN,
 			 "run %s: the starting process exited before the pods had the queue; "
 			 "ending the run",
@@ -488,14 +504,14 @@ void detach_watch_starter(struct launch *l, const struct engine *e)
 	} else {
 		l->ctx->live = false; /* the next line removes the view */
 		say_handed_over(l, e, state == HANDOVER_DONE);
-		release_output(l);
+		redirect_to_client_log(l);
 		dprintf(l->starter, LINE_HANDED "\n");
 	}
 	close(l->starter);
 	l->starter = -1;
 }
 
-void detach_ends(struct launch *l)
+void detach_on_run_ended(struct launch *l)
 {
 	char byte;
 

@@ -28,6 +28,7 @@
 /* ---- caps ----
  * Takes caps over runs from the config, and lowers the cap of the order to what they leave. */
 
+/* Adds the cap `key` of the project's or of the user's file, if it is set there. */
 static void add_cap(struct caps *out, const struct config *config, const char *key, bool project)
 {
 	struct config_cap cap = config_cap(config, key, project);
@@ -39,6 +40,7 @@ static void add_cap(struct caps *out, const struct config *config, const char *k
 							     .cap_microusd = cap.microusd};
 }
 
+/* The run's own cap and the caps over runs, for the functions run_caps_...(). */
 static struct run_caps caps_of(const struct launch *l)
 {
 	const struct config *config = l->ctx->config;
@@ -56,8 +58,9 @@ static struct run_caps caps_of(const struct launch *l)
 	return c;
 }
 
-/* status: of what may have lowered the run's cap. */
-static int keep_lowered(struct launch *l, const struct run_caps *c, int status)
+/* If the call that returned status has lowered the run's cap in *c, lowers max_cost of the order
+ * too, and notes why. Returns status. */
+static int take_lowered_cap(struct launch *l, const struct run_caps *c, int status)
 {
 	const struct allowance *a = c->lowered_by;
 	char cap[32];
@@ -71,11 +74,12 @@ static int keep_lowered(struct launch *l, const struct run_caps *c, int status)
 	return status;
 }
 
-static int caps_fit(struct launch *l, struct err *err)
+/* ERR_CAP: the caps over runs leave nothing. */
+static int lower_to_caps_left(struct launch *l, struct err *err)
 {
 	struct run_caps c = caps_of(l);
 
-	return keep_lowered(l, &c, run_caps_fit(&l->ctx->runs, &c, err));
+	return take_lowered_cap(l, &c, run_caps_fit(&l->ctx->runs, &c, err));
 }
 
 int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err)
@@ -84,7 +88,7 @@ int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err)
 	int status = run_caps_plan(&l->ctx->runs, &c, renders, err);
 
 	*out = c.over;
-	return keep_lowered(l, &c, status);
+	return take_lowered_cap(l, &c, status);
 }
 
 /* Adds the cap to the error of a run that ended at a lowered max_cost. */
@@ -104,7 +108,7 @@ static void caps_explain(const struct launch *l, struct err *err)
 
 enum { FLAGS_MAX_BYTES = 1 << 20 };
 
-/* Returns NULL if it cannot be read, and an empty object if it is missing. */
+/* Returns an empty object if the file is missing, and NULL with *err if it cannot be read. */
 static json_t *read_flags(const char *path, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -122,8 +126,8 @@ static json_t *read_flags(const char *path, struct err *err)
 	return flags;
 }
 
-/* Lists of allowances grow with each resume. Paths are kept absolute, since a run can be resumed
- * from another folder. */
+/* The text to keep for a key, which this command gave `value`. Lists of allowances grow with each
+ * resume. Paths become absolute, since a run can be resumed from another folder. */
 static char *value_to_keep(const struct cmd_context *ctx, const json_t *flags, const char *key,
 			   const char *value)
 {
@@ -136,6 +140,7 @@ static char *value_to_keep(const struct cmd_context *ctx, const json_t *flags, c
 	return config_adds(key) && before[0] ? xasprintf("%s,%s", before, added) : TAKE(added);
 }
 
+/* Adds this command's options to those that the run has. */
 static int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct err *err)
 {
 	const struct opt *o = ctx->cmd->opts;
@@ -212,12 +217,22 @@ static void add_failures(struct launch *l, json_t *errors)
 	}
 }
 
-/* The run's own figure plus those of its stages under this key. */
-static double launch_with_stages(const struct launch *l, const char *key, double own)
+/* The run's own figure plus those under this key in the objects of its stages. */
+static double sum_with_stages(const struct launch *l, const char *key, double own)
 {
 	for (size_t i = 0; i < json_array_size(l->stages); i++)
 		own += jsonx_number(json_array_get(l->stages, i), key, 0);
 	return own;
+}
+
+static int64_t total_ms(const struct launch *l, const char *key_s, int64_t own_ms)
+{
+	return (int64_t)(1000 * sum_with_stages(l, key_s, (double)own_ms / 1000) + 0.5);
+}
+
+static int64_t total_microusd(const struct launch *l, const char *key_usd, int64_t own_microusd)
+{
+	return (int64_t)(1e6 * sum_with_stages(l, key_usd, (double)own_microusd / 1e6) + 0.5);
 }
 
 static json_t *total_json(const struct launch *l)
@@ -226,22 +241,10 @@ static json_t *total_json(const struct launch *l)
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:o}", "billed_seconds",
-		report_seconds((int64_t)(1000 * launch_with_stages(l, "billed_seconds",
-								   (double)r->billed_ms / 1000) +
-					 0.5)),
-		"compute_seconds",
-		report_seconds((int64_t)(1000 * launch_with_stages(l, "compute_seconds",
-								   (double)r->compute_ms / 1000) +
-					 0.5)),
-		"cost_usd",
-		report_dollars((int64_t)(1e6 * launch_with_stages(l, "cost_usd",
-								  (double)r->cost_microusd / 1e6) +
-					 0.5)),
-		"cost_counted_usd",
-		report_dollars(
-			(int64_t)(1e6 * launch_with_stages(l, "cost_counted_usd",
-							   (double)r->counted_microusd / 1e6) +
-				  0.5)));
+		report_seconds(total_ms(l, "billed_seconds", r->billed_ms)), "compute_seconds",
+		report_seconds(total_ms(l, "compute_seconds", r->compute_ms)), "cost_usd",
+		report_dollars(total_microusd(l, "cost_usd", r->cost_microusd)), "cost_counted_usd",
+		report_dollars(total_microusd(l, "cost_counted_usd", r->counted_microusd)));
 }
 
 json_t *launch_result_json(struct launch *l)
@@ -263,7 +266,7 @@ json_t *launch_result_json(struct launch *l)
 }
 
 /* Prints the object of `--json`, if requested. */
-static void launch_print_json(struct launch *l)
+static void print_result_json(struct launch *l)
 {
 	if (l->ctx->json && !l->within)
 		output_json(launch_result_json(l));
@@ -382,7 +385,7 @@ int launch_check_env(const struct section *conf, const struct job_needs *needs, 
 	return 0;
 }
 
-static int may_read(void *ctx, const char *key, const char *real, struct err *err)
+static int config_lets_read(void *ctx, const char *key, const char *real, struct err *err)
 {
 	return config_may_read(ctx, key, real, err);
 }
@@ -406,7 +409,7 @@ int launch_read_job(struct launch *l, struct err *err)
 		.pods = (int)MIN(MAX(l->order.pods, 0), PODS_MOST),
 		.verbose = ctx->verbose > 0,
 		.weights_url = section_text(top, "weights_url"),
-		.may_read = may_read,
+		.may_read = config_lets_read,
 		.ctx = ctx->config,
 		.commit = ctx->tree ? ctx->tree->commit : NULL,
 		.renders_dir = l->renders_dir,
@@ -446,7 +449,7 @@ void launch_replace_job(struct launch *l, const struct job_ops *ops, struct job 
 
 /* ---- runs in the ledger ---- */
 
-void launch_conf(struct launch *l)
+void launch_set_engine_conf(struct launch *l)
 {
 	const struct order *o = &l->order;
 	struct engine_setup *s = &l->run.setup;
@@ -454,7 +457,7 @@ void launch_conf(struct launch *l)
 	size_t segments = 0;
 
 	s->job_ops->segments(s->job, &segments);
-	order_name(o, &l->choice.row);
+	order_override_choice(o, &l->choice.row);
 	run_choice_apply(&l->choice, s, clock_wall_ms());
 	c->pods = MIN((size_t)c->pods, MAX(segments, 1));
 	c->plan.pods_most = MAX(c->plan.pods_most, c->pods);
@@ -482,21 +485,25 @@ void launch_conf(struct launch *l)
 	s->memory_gb = o->memory_gb;
 }
 
-static int keep_words(void *at, struct run *run, struct err *err)
+/* run_want.keep of a new run. */
+static int keep_flags_and_quick(void *at, struct run *run, struct err *err)
 {
 	struct launch *l = at;
 
 	if (l->within) /* it is not resumed by itself */
 		return 0;
-	return run_flags_write(l->ctx, run->dir, err) < 0 ? -1 : quick_keep(l->ctx, run->dir, err);
+	return run_flags_write(l->ctx, run->dir, err) < 0
+		       ? -1
+		       : quick_keep_with_run(l->ctx, run->dir, err);
 }
 
-static int reserve(void *at, struct run *run, struct err *err)
+/* run_want.reserve of a new run. */
+static int reserve_cost(void *at, struct run *run, struct err *err)
 {
 	struct launch *l = at;
 	struct run_caps c = caps_of(l);
 
-	return keep_lowered(l, &c, run_caps_begin(run, &c, err));
+	return take_lowered_cap(l, &c, run_caps_begin(run, &c, err));
 }
 
 int launch_begin(struct launch *l, bool detached, struct err *err)
@@ -510,17 +517,18 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 		.part_of = l->order.part_of,
 		.stage_input = stage ? stage->input : NULL,
 		.commit = l->ctx->tree ? l->ctx->tree->commit : "",
-		.keep = keep_words,
-		.reserve = reserve,
+		.keep = keep_flags_and_quick,
+		.reserve = reserve_cost,
 		.ctx = l,
 	};
 
-	launch_conf(l);
+	launch_set_engine_conf(l);
 	l->run.choice = &l->choice;
 	l->run.setup.conf.detached = detached;
 	return run_begin(&l->run, &want, err);
 }
 
+/* run_want.keep of a resumed run. */
 static int keep_flags(void *at, struct run *run, struct err *err)
 {
 	struct launch *l = at;
@@ -528,20 +536,23 @@ static int keep_flags(void *at, struct run *run, struct err *err)
 	return run_flags_write(l->ctx, run->dir, err);
 }
 
-static int reserve_rest(void *at, struct run *run, struct err *err)
+/* run_want.reserve of a resumed run. */
+static int reserve_cost_of_resumed(void *at, struct run *run, struct err *err)
 {
 	struct launch *l = at;
 	struct run_caps c = caps_of(l);
 
-	return keep_lowered(l, &c, run_caps_resume(run, &c, err));
+	return take_lowered_cap(l, &c, run_caps_resume(run, &c, err));
 }
 
 int launch_resume(struct launch *l, const struct run_row *row, struct err *err)
 {
-	struct run_want want = {
-		.anew = l->ctx->anew, .keep = keep_flags, .reserve = reserve_rest, .ctx = l};
+	struct run_want want = {.anew = l->ctx->anew,
+				.keep = keep_flags,
+				.reserve = reserve_cost_of_resumed,
+				.ctx = l};
 
-	launch_conf(l);
+	launch_set_engine_conf(l);
 	return run_resume(&l->run, row, &want, err);
 }
 
@@ -552,35 +563,35 @@ int launch_check_width(struct launch *l, struct err *err)
 	return run_check_width(&l->run, MAX(l->order.pods, 1), err);
 }
 
-int launch_may_rent(struct launch *l, struct err *err)
+int launch_check_can_rent(struct launch *l, struct err *err)
 {
 	bool has_files = l->run.setup.job_ops != &job_warm;
 
-	return runs_settle(&l->ctx->runs, NULL, err) < 0 || caps_fit(l, err) < 0 ||
-			       run_check_balance(&l->run, l->order.max_cost_microusd, err) < 0 ||
-			       (has_files && run_check_files(&l->run, l->order.volume, err) < 0)
-		       ? -1
-		       : 0;
+	if (runs_settle(&l->ctx->runs, NULL, err) < 0 || lower_to_caps_left(l, err) < 0 ||
+	    run_check_balance(&l->run, l->order.max_cost_microusd, err) < 0)
+		return -1;
+	return has_files ? run_check_files(&l->run, l->order.volume, err) : 0;
 }
 
 /* ---- launch run ----
  * Drives a run's engine to its end and reports the result. */
 
-static struct progress *shown;
+static struct progress *progress_shown;
 
-static void draw(void *ctx, const struct engine *e)
+static void on_progress(void *ctx, const struct engine *e)
 {
-	progress_draw(shown, e);
+	progress_draw(progress_shown, e);
 	detach_watch_starter(ctx, e);
 }
 
-static void show_output(void *ctx, const char *pod, const char *line)
+static void on_pod_output(void *ctx, const char *pod, const char *line)
 {
 	(void)ctx;
 	output_line(stderr, "%s | %s", pod, line);
 }
 
-/* Prints the last line with totals: the phases above are the render's only. */
+/* Prints a line with the totals of the run and its stages; the phases above are those of the
+ * render only. */
 static void say_total(const struct launch *l)
 {
 	const struct run_row *r = &l->run.row;
@@ -590,21 +601,15 @@ static void say_total(const struct launch *l)
 		return;
 	output_line(
 		stderr, "run %s with its stages: %s billed, %s compute, %s in total", r->id,
-		duration_show(billed, sizeof(billed),
-			      (int64_t)(1000 * launch_with_stages(l, "billed_seconds",
-								  (double)r->billed_ms / 1000))),
+		duration_show(billed, sizeof(billed), total_ms(l, "billed_seconds", r->billed_ms)),
 		duration_show(compute, sizeof(compute),
-			      (int64_t)(1000 * launch_with_stages(l, "compute_seconds",
-								  (double)r->compute_ms / 1000))),
-		money_show(cost, sizeof(cost),
-			   (int64_t)(1e6 * launch_with_stages(l, "cost_usd",
-							      (double)r->cost_microusd / 1e6) +
-				     0.5)));
+			      total_ms(l, "compute_seconds", r->compute_ms)),
+		money_show(cost, sizeof(cost), total_microusd(l, "cost_usd", r->cost_microusd)));
 }
 
-/* Passes the JSON to the user's command. Ignores its result, but limits its time: the job's lock is
- * held meanwhile. */
-static void on_exit_command(struct launch *l)
+/* Runs on_exit of the config with the run's object on stdin. Its result does not matter, but its
+ * time is limited: the job's lock is held meanwhile. */
+static void run_on_exit_command(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
 	const char *const argv[] = {"/bin/sh", "-c", section_text(top, "on_exit"), NULL};
@@ -627,20 +632,20 @@ static void on_exit_command(struct launch *l)
 		log_line(LOG_WARN, "on_exit: the command ended with %d", status);
 }
 
-static void tell_end(struct launch *l)
+static void send_notice_of_end(struct launch *l)
 {
 	CLEANUP(json_decref) json_t *said = launch_result_json(l);
 
 	notify_ended(l->ctx, &l->run.row, said);
 }
 
-/* Other runs fill a volume or measure an engine. */
+/* Whether a run of this type leaves files: others fill a volume or measure an engine. */
 static bool brings_files(const struct run_row *run)
 {
 	return strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE);
 }
 
-/* Prints how to continue if something is left to render. */
+/* Prints how many segments are done and where, and how to continue if some are left to render. */
 static void say_outputs(const struct run_row *r)
 {
 	bool stopped = r->status == RUN_INTERRUPTED || r->status == RUN_CAPPED;
@@ -654,6 +659,8 @@ static void say_outputs(const struct run_row *r)
 		output_line(stderr, "run %s: continue with `burst resume %s`", r->id, r->id);
 }
 
+/* Prints what the run took: phases, the comparison with its plan, advice, pods that may still
+ * bill, files. */
 static void say_end(struct launch *l)
 {
 	size_t count = 0;
@@ -683,7 +690,7 @@ static void say_end(struct launch *l)
 }
 
 /* Warns about kept suspect files: the exit status counts them as done. */
-static void launch_say_suspects(const struct launch *l)
+static void say_suspects(const struct launch *l)
 {
 	size_t count = 0, suspects = 0, first = 0;
 	const struct segment *list = l->run.setup.job_ops->segments(l->run.setup.job, &count);
@@ -705,7 +712,7 @@ static void launch_say_suspects(const struct launch *l)
 
 /* Does what is left once all segments are safe (l->finish). Returns the exit status; the run's
  * row has its end. Signals are held on return. */
-static int launch_finish(struct launch *l, struct err *err)
+static int finish_and_record(struct launch *l, struct err *err)
 {
 	/* a stage's own run handles signals; drop those that came when nothing was left to
 	 * stop */
@@ -721,9 +728,9 @@ static int launch_finish(struct launch *l, struct err *err)
 	return status;
 }
 
-/* Keeps a successful stage's result even if its pod's release is unconfirmed, or a signal came
- * during the release. */
-static void keep_what_went_well(struct launch *l)
+/* For a stage's own run whose segments are all safe: records its success, even if its pod's
+ * release is unconfirmed or a signal came during the release. */
+static void keep_finished_stage(struct launch *l)
 {
 	struct err none;
 
@@ -732,7 +739,8 @@ static void keep_what_went_well(struct launch *l)
 		engine_note_unfinished(l->ctx->store, l->run.row.id, false);
 }
 
-static void place_error(struct launch *l)
+/* Adds file and line to an error about a key of the config, also in the run's row. */
+static void place_error_of_run(struct launch *l)
 {
 	config_place_error(l->ctx->config, &l->run.err);
 	if (l->run.err.kind && l->run.row.error[0])
@@ -741,39 +749,39 @@ static void place_error(struct launch *l)
 
 int launch_run(struct launch *l)
 {
-	struct run_watch watch = {.progress = draw, .output = show_output, .ctx = l};
+	struct run_watch watch = {.progress = on_progress, .output = on_pod_output, .ctx = l};
 	struct progress *p = progress_new(l->ctx);
 
-	shown = p;
+	progress_shown = p;
 	output_stamp(!l->ctx->live);
 	int status = run_go(&l->run, &watch);
 	output_stamp(false);
 	progress_free(p);
-	shown = NULL;
-	place_error(l);
+	progress_shown = NULL;
+	place_error_of_run(l);
 	caps_explain(l, &l->run.err);
 	say_end(l);
-	launch_say_suspects(l);
+	say_suspects(l);
 	if (status == 0 && brings_files(&l->run.row))
-		status = launch_finish(l, &l->run.err);
-	else if ((status == 9 || status > 128) && l->run.finished_well)
-		keep_what_went_well(l);
+		status = finish_and_record(l, &l->run.err);
+	else if ((status == UNRELEASED_STATUS || status > SIGNAL_STATUS) && l->run.finished_well)
+		keep_finished_stage(l);
 	if (!l->within) /* else that run continues, and a signal must not interrupt it */
 		engine_unblock_signals();
 	say_total(l);
 	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->run.err);
-	on_exit_command(l);
-	tell_end(l);
-	detach_ends(l);
-	launch_print_json(l);
+	run_on_exit_command(l);
+	send_notice_of_end(l);
+	detach_on_run_ended(l);
+	print_result_json(l);
 	return status;
 }
 
-/* ---- earlier ----
- * What earlier runs of this job left: all segments, or some on a volume. */
+/* ---- rendered already ----
+ * Ends a job whose segments earlier runs have rendered. */
 
-int earlier_rendered_all(struct launch *l, struct err *err)
+int launch_finish_rendered(struct launch *l, struct err *err)
 {
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	const struct job_ops *ops = l->run.setup.job_ops;
@@ -798,11 +806,11 @@ int earlier_rendered_all(struct launch *l, struct err *err)
 		return -1;
 	if (!l->ctx->quiet)
 		output_lines(stderr, str_text(&notes));
-	launch_say_suspects(l);
-	int status = launch_finish(l, &l->run.err);
+	say_suspects(l);
+	int status = finish_and_record(l, &l->run.err);
 	engine_unblock_signals();
 	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->run.err);
-	launch_print_json(l);
+	print_result_json(l);
 	return status;
 }

@@ -14,6 +14,15 @@
 /* ---- launch ----
  * From a config to a running engine; shared by the commands that rent, resume or release. */
 
+/* Exit statuses of a run; after a signal it is SIGNAL_STATUS plus the signal's number. */
+enum {
+	JOB_FAILED_STATUS = 1,
+	NO_CAPACITY_STATUS = 4,
+	CAP_STATUS = 5,
+	UNRELEASED_STATUS = 9,
+	SIGNAL_STATUS = 128,
+};
+
 /* A run of this process. A function that needs one part of it takes that part. */
 struct launch {
 	struct cmd_context *ctx; /* flags, config, ledger; nothing here changes it */
@@ -73,24 +82,29 @@ int launch_check_width(struct launch *l, struct err *err);
  * max_cost to what caps over runs leave. ERR_CAP: they leave nothing. ERR_BALANCE: no account can
  * pay what the run may cost; one that reports no balance counts as able. ERR_CREDENTIALS: a
  * provider refuses the keys for files of its volumes, and the config names no other. */
-int launch_may_rent(struct launch *l, struct err *err);
+int launch_check_can_rent(struct launch *l, struct err *err);
 /* Fills the engine's settings from the order; the job is loaded. */
-void launch_conf(struct launch *l);
+void launch_set_engine_conf(struct launch *l);
 /* Adds a new run to the ledger, with its folder and its lock. */
 int launch_begin(struct launch *l, bool detached, struct err *err);
-/* Takes over a run whose client is gone, with the flags that it was started with. */
+/* Takes over a run whose client is gone, with the flags that it was started with: its row, folder,
+ * lock and pods. */
 int launch_resume(struct launch *l, const struct run_row *row, struct err *err);
 /* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns
  * the exit status. */
 int launch_run(struct launch *l);
-/* For struct cmd.failed: makes the object of a run that never began. */
+/* For a loaded job with nothing left to render, instead of launch_run(): rents no pod, but releases
+ * a dead client's pods and does the steps after rendering. Returns the exit status, or -1. */
+int launch_finish_rendered(struct launch *l, struct err *err);
+/* For struct cmd.failed: prints the --json object of a run that never began. */
 void launch_failed(struct cmd_context *ctx, const struct err *err);
 /* plan.c: shows what a run would rent, render and pay. Returns the exit status, or -1 with *err. */
 int plan_dry_run(struct launch *l, struct err *err);
 
-/* Reads the config that the run was started with into ctx->config, in whatever folder the user is.
- */
-int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err);
+/* Replaces ctx->config by the config that the run was started with, in whatever folder the user is,
+ * and applies the run's flags; this command's own flags override them. ERR_USAGE: a run of this
+ * type has no files. */
+int launch_open_config_of(struct cmd_context *ctx, const struct run_row *row, struct err *err);
 /* Continues a run whose client is gone, and reports that. place: its job and folder. Returns the
  * exit status, or -1 with *err. */
 int launch_continue(struct cmd_context *ctx, const struct run_row *row, const char *place,
@@ -99,8 +113,8 @@ int launch_continue(struct cmd_context *ctx, const struct run_row *row, const ch
 char *launch_files_in(const struct run_row *run);
 /* Prints the object of a run with nothing left to do, if --json is given. Returns status, or -1
  * with *err. */
-int launch_tell_end(struct cmd_context *ctx, const struct run_row *row, int status,
-		    struct err *err);
+int launch_print_end(struct cmd_context *ctx, const struct run_row *row, int status,
+		     struct err *err);
 extern const struct opt launch_resume_opts[]; /* options of the commands that may continue a run */
 
 /* Allocates the results of the segments of the launch's job. */
@@ -112,7 +126,8 @@ json_t *launch_result_json(struct launch *l);
  * Caps over runs as the config sets them: what is left of one becomes the max_cost of the order.
  */
 
-/* As run_caps_plan(), with the caps of the config. */
+/* Fills *out with the caps of the config and what counts toward them. If something is left of them,
+ * and the run renders, lowers max_cost of the order to that. */
 int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err);
 
 /* ---- run flags ----
@@ -123,57 +138,54 @@ int caps_plan(struct caps *out, struct launch *l, bool renders, struct err *err)
 /* Sets them in ctx->config and ctx->overwrite; does nothing without the file. */
 int run_flags_apply(struct cmd_context *ctx, const char *run_dir, struct err *err);
 
-/* ---- earlier ----
- * What earlier runs of a job left for a new one. */
-
-/* For a job with nothing left to render: rents no pod, but releases a dead client's pods and does
- * the steps after rendering. */
-int earlier_rendered_all(struct launch *l, struct err *err);
-
 /* ---- detach ----
  * `run -d`: a client in the background, and its starter, which waits until the pods have the
  * queue. */
 
 /* In the client: the descriptor to its starter; -1: not a detached client. */
-int detach_starter(void);
+int detach_starter_fd(void);
 /* In the starter: starts the client and waits for it. Prints the run's id on stdout once the pods
  * have the queue (with --no-wait: once there is a run), or the run has ended before. Returns the
  * exit status: 0, or that of a run that has ended. */
-int detach(struct cmd_context *ctx, struct err *err);
+int detach_run(struct cmd_context *ctx, struct err *err);
 
 /* Before it rents: says whether this machine must stay awake until the run ends. */
 void detach_say_needs(const struct launch *l);
-/* In the client, once there is a run. Does nothing without a starter. Returns -1 if the starter is
- * gone; then nothing is rented. */
-int detach_begins(struct launch *l, int starter, struct err *err);
+/* In the client, once there is a run: tells the starter its id; with --no-wait, also moves output
+ * to the run's folder. Does nothing without a starter. If the starter is gone, ends the run before
+ * anything is rented and returns -1. */
+int detach_on_run_begun(struct launch *l, int starter, struct err *err);
 /* Call now and then during the run: releases the starter once the pods have the queue; stops the
  * run if the starter is gone before. */
 void detach_watch_starter(struct launch *l, const struct engine *e);
-/* After the end: later output on stdout follows the id. */
-void detach_ends(struct launch *l);
+/* After the end, with --json: waits until the starter has printed the id, which the object on
+ * stdout follows. */
+void detach_on_run_ended(struct launch *l);
 
 /* ---- find run ----
  * The run that an id or the current folder means. */
 
-/* By its name; NULL: of the burst.cfg in this folder (runs_newest_of()), never of another one.
- * ERR_USAGE: there is none. */
+/* Finds the run of this name; NULL: the newest of the burst.cfg in this folder (runs_newest_of()),
+ * never of another one. ERR_USAGE: there is none. */
 int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
-/* Adds its job and folder (run_place()) to the message. Returns -1. */
-int run_name_in(const struct run_row *run, struct err *err);
+/* Adds the run's job and folder (run_place()) to the message of *err. Returns -1. */
+int run_add_place(const struct run_row *run, struct err *err);
 
 /* ---- holder ----
  * Waits for the process that holds a run's lock. */
 
-/* Asks the run's client to stop and release its pods. If it does not stop, the caller releases
- * them. Waits for other holders, such as another command that settles the run. */
-int holder_wait(const struct cmd_context *ctx, const char *run, const char *place, struct err *err);
+/* Asks the run's client to stop and release its pods, and waits for it, or for another holder, such
+ * as a command that settles the run. place: run_place(), for messages. Returns 0 once no process
+ * holds the run; ERR_UNRELEASED: its holder makes no progress. */
+int holder_stop_and_wait(const struct cmd_context *ctx, const char *run, const char *place,
+			 struct err *err);
 
 /* ---- quick ----
  * A run without a burst.cfg: turns a text or a command on the command line into a config. */
 
 struct quick {
-	char *path; /* absolute path for --save. With the job's name it identifies the job, saved or
-		       not */
+	/* absolute path for --save. With the job's name it identifies the job, saved or not */
+	char *path;
 	char *text; /* in burst.cfg's syntax, with paths relative to that folder */
 };
 
@@ -185,10 +197,10 @@ int quick_from_words(struct cmd_context *ctx, struct err *err);
 int quick_of_run(struct cmd_context *ctx, const char *config, const char *run_dir, struct err *err);
 /* Keeps ctx->quick in the run's folder, so that the run can be resumed. Does nothing if it is NULL.
  */
-int quick_keep(const struct cmd_context *ctx, const char *run_dir, struct err *err);
-/* Prints the config of a run without one to stderr or, with --save, writes it. Does nothing if
- * ctx->quick is NULL. */
-int quick_tell(struct cmd_context *ctx, struct err *err);
+int quick_keep_with_run(const struct cmd_context *ctx, const char *run_dir, struct err *err);
+/* Prints ctx->quick to stderr or, with --save, writes it to its path. Does nothing if it is NULL.
+ */
+int quick_show_or_save(struct cmd_context *ctx, struct err *err);
 /* Accepts NULL. */
 void quick_free(struct quick *q);
 
@@ -198,24 +210,27 @@ void quick_free(struct quick *q);
 
 /* "chatterbox needs 3.7 GiB for one segment", of GPU memory; "" if the engine's need is unknown. */
 enum { CHECK_NEED = 160 };
-char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs);
+char *check_describe_need(char to[CHECK_NEED], const struct job_needs *needs);
 
-/* After config_check() has failed, so that no run follows: notes further mistakes. */
-void check_rest(struct cmd_context *ctx);
+/* After config_check() has failed, so that no run follows: notes in ctx->mistakes what else is
+ * wrong. */
+void check_note_rest(struct cmd_context *ctx);
 
 /* ---- travel ----
  * What of the code goes to the pods. */
 
-/* Lists the code folder, so that what cannot be read there is an error before anything is rented.
- * Tells how many files travel, the largest, and names that look like secrets: always, or before the
- * job's first run. Call with the job loaded. */
-int travel_check(struct launch *l, bool always, struct err *err);
+/* Both list the code folder, so that what cannot be read there is an error before anything is
+ * rented, and log how many files travel, the largest, and names that look like secrets. Call with
+ * the job loaded. */
+int travel_report(struct launch *l, struct err *err);
+/* Logs only before the job's first run. */
+int travel_report_once(struct launch *l, struct err *err);
 
 /* ---- render ----
  * A new run of the config's job, from reading it to its last file. */
 
 /* Rents nothing if all is rendered already. detached: the pods finish without this client. Returns
  * the exit status, or -1 with *err. */
-int render(struct launch *l, bool detached, struct err *err);
+int launch_render(struct launch *l, bool detached, struct err *err);
 
 #endif

@@ -15,36 +15,37 @@
 /* ---- offer list ----
  * Fetches, sorts and prints what the providers would rent now. */
 
-static int by_number(int64_t x, int64_t y)
+static int compare_numbers(int64_t x, int64_t y)
 {
 	return (x > y) - (x < y);
 }
 
-/* In the order in which a run would take them. */
-static int by_turn(const void *a, const void *b)
+/* In the order in which a run would take them; those to avoid come last. */
+static int compare_by_turn(const void *a, const void *b)
 {
 	const struct known_offer *x = a, *y = b;
-	int way = by_number(x->avoided, y->avoided);
+	int way = compare_numbers(x->avoided, y->avoided);
 
-	way = way ? way : by_number(x->provider, y->provider);
-	way = way ? way : by_number(x->offer.wish, y->offer.wish);
-	way = way ? way : by_number(x->offer.price_microusd_h, y->offer.price_microusd_h);
+	way = way ? way : compare_numbers(x->provider, y->provider);
+	way = way ? way : compare_numbers(x->offer.wish, y->offer.wish);
+	way = way ? way : compare_numbers(x->offer.price_microusd_h, y->offer.price_microusd_h);
 	way = way ? way : strcmp(x->offer.region, y->offer.region);
 	return way ? way : strcmp(x->offer.id, y->offer.id);
 }
 
-/* Compares offers of all vendors. */
-static int by_price(const void *a, const void *b)
+/* The cheapest first, whatever the provider; those to avoid come last. */
+static int compare_by_price(const void *a, const void *b)
 {
 	const struct known_offer *x = a, *y = b;
-	int way = by_number(x->avoided, y->avoided);
+	int way = compare_numbers(x->avoided, y->avoided);
 
-	way = way ? way : by_number(x->offer.price_microusd_h, y->offer.price_microusd_h);
-	return way ? way : by_turn(a, b);
+	way = way ? way : compare_numbers(x->offer.price_microusd_h, y->offer.price_microusd_h);
+	return way ? way : compare_by_turn(a, b);
 }
 
-static void add_offers(struct store *store, int provider, const struct op_result *from,
-		       struct known_offer **out, size_t *count)
+/* Appends the offers of one provider with their history. provider: its index in the config. */
+static void append_known(struct store *store, int provider, const struct op_result *from,
+			 struct known_offer **out, size_t *count)
 {
 	int64_t now = clock_wall_ms();
 	struct offer_past *past = past_of_offers(store, NULL, from->offers, from->offer_count, now);
@@ -56,7 +57,7 @@ static void add_offers(struct store *store, int provider, const struct op_result
 	free(past);
 }
 
-static void tell_remarks(const char *provider, const char *text)
+static void warn_remarks(const char *provider, const char *text)
 {
 	const char *line;
 	size_t len;
@@ -65,7 +66,9 @@ static void tell_remarks(const char *provider, const char *text)
 		log_line(LOG_WARN, "%s: %.*s", provider, (int)len, line);
 }
 
-/* Finds the run's volume, which ties its pods to a place; without it the run cannot rent there. */
+/* Describes the run's volume, which ties its pods to a place. Leaves *out empty if the run has
+ * none, and sets only the name if the run would create it. ERR_CONFIG: it is missing and must not
+ * be created, so the run cannot rent there. */
 static int find_volume(const struct order *o, const struct engine_provider *p, struct volume *out,
 		       struct err *err)
 {
@@ -95,18 +98,18 @@ static int find_volume(const struct order *o, const struct engine_provider *p, s
 	return 0;
 }
 
-int offers_fetch(const struct order *o, const struct engine_provider *p, bool as_run,
+int offers_fetch(const struct order *o, const struct engine_provider *p, enum offers_where where,
 		 int64_t most_ms, struct op_result *out, struct err *err)
 {
 	struct op_want want;
 
-	order_want(o, &want);
-	if (as_run && find_volume(o, p, &want.offers.volume, err) < 0)
+	order_fill_want(o, &want);
+	if (where == OFFERS_AT_VOLUME && find_volume(o, p, &want.offers.volume, err) < 0)
 		return -1;
 	return caller_perform(p, OP_OFFERS, &want, most_ms, out, err);
 }
 
-int offer_list_fetch(const struct order *o, const struct run *run, bool as_run,
+int offer_list_fetch(const struct order *o, const struct run *run, enum offers_where where,
 		     struct known_offer **out, size_t *count, struct err *err)
 {
 	const struct engine_setup *s = &run->setup;
@@ -118,7 +121,7 @@ int offer_list_fetch(const struct order *o, const struct run *run, bool as_run,
 	for (int i = 0; i < s->provider_count; i++) {
 		const char *name = s->providers[i].ops->name;
 		struct op_result result = {0};
-		if (offers_fetch(o, &s->providers[i], as_run, OFFERS_ASK_MS, &result, err) < 0) {
+		if (offers_fetch(o, &s->providers[i], where, OFFERS_ASK_MS, &result, err) < 0) {
 			if (s->provider_count == 1 && err->kind != ERR_NO_CAPACITY)
 				return err_wrap(err, "%s", name);
 			log_line(LOG_WARN, "%s: %s", name, err->msg);
@@ -127,14 +130,15 @@ int offer_list_fetch(const struct order *o, const struct run *run, bool as_run,
 			err_clear(err);
 			continue;
 		}
-		tell_remarks(name, str_text(&result.text));
-		add_offers(run->runs->store, i, &result, out, count);
+		warn_remarks(name, str_text(&result.text));
+		append_known(run->runs->store, i, &result, out, count);
 		op_result_free(&result);
 	}
 	if (failed && failed == s->provider_count)
 		return err_set(err, why, "none of the %d providers is ready to rent from", failed);
 	if (*count)
-		qsort(*out, *count, sizeof(**out), as_run ? by_turn : by_price);
+		qsort(*out, *count, sizeof(**out),
+		      where == OFFERS_AT_VOLUME ? compare_by_turn : compare_by_price);
 	return 0;
 }
 
@@ -184,7 +188,7 @@ static json_t *avoided_json(const struct known_offer *k)
 			 report_text(k->past.bad_why));
 }
 
-json_t *offer_list_json(const struct known_offer *k)
+json_t *known_offer_json(const struct known_offer *k)
 {
 	const struct offer *o = &k->offer;
 
@@ -202,7 +206,8 @@ json_t *offer_list_json(const struct known_offer *k)
 
 /* ---- what a provider narrows by itself ---- */
 
-static bool is_its_provider(const struct section *top, const char *provider)
+/* Whether `provider` of the config names it. If the config does not set `provider`, any will do. */
+static bool config_admits_provider(const struct section *top, const char *provider)
 {
 	size_t count = section_has(top, "provider") ? section_count(top, "provider") : 0;
 
@@ -212,7 +217,8 @@ static bool is_its_provider(const struct section *top, const char *provider)
 	return !count; /* the default is no wish */
 }
 
-static bool lists(const struct section *conf, const char *key, const char *text)
+/* Whether the list has the text, or is empty: then it restricts nothing. */
+static bool list_admits(const struct section *conf, const char *key, const char *text)
 {
 	for (size_t i = 0; i < section_count(conf, key); i++)
 		if (!strcmp(section_item(conf, key, i), text))
@@ -220,8 +226,10 @@ static bool lists(const struct section *conf, const char *key, const char *text)
 	return !section_count(conf, key);
 }
 
-/* RunPod's clouds and data centres; volumes are in its secure cloud alone. */
-static bool is_its_place(const struct wanted *w, const struct config *config, const struct offer *o)
+/* Whether cloud and datacenters of providers.runpod admit the offer; other providers' offers
+ * always pass. RunPod's volumes are in its secure cloud only. */
+static bool config_admits_place(const struct wanted *w, const struct config *config,
+				const struct offer *o)
 {
 	const struct section *conf = config_provider(config, o->provider);
 	const char *name = w->order->volume;
@@ -232,10 +240,11 @@ static bool is_its_place(const struct wanted *w, const struct config *config, co
 	if (!strcmp(section_text(conf, "cloud"), community ? "SECURE" : "COMMUNITY") ||
 	    (community && name && name[0]))
 		return false;
-	return !o->region[0] || lists(conf, "datacenters", o->region);
+	return !o->region[0] || list_admits(conf, "datacenters", o->region);
 }
 
-static void find_volumes(struct wanted *w)
+/* Reads from the ledger, once, where the config's volume is. */
+static void load_volumes(struct wanted *w)
 {
 	const char *name = w->order->volume;
 	size_t count = 0;
@@ -263,8 +272,9 @@ static bool is_at_volume(const struct wanted *w, const struct offer *o)
 	return !tied || !o->region[0];
 }
 
-/* The first wish that the offer fulfils; -1: none. Without wishes, a pod has one card. */
-static int wish_of(const char *const *wishes, const struct offer *o)
+/* Index of the first wish for a GPU that the offer fulfils; -1: none. Without wishes, any offer
+ * with at most one card fulfils wish 0. */
+static int index_of_wish(const char *const *wishes, const struct offer *o)
 {
 	char name[GPU_MAX];
 	int count;
@@ -278,7 +288,9 @@ static int wish_of(const char *const *wishes, const struct offer *o)
 
 /* ---- what holds for all ---- */
 
-static bool fails(const struct order *order, const struct offer *o, enum not_wanted *why)
+/* Why a run would not rent the offer, by what all sources of offers leave unchecked. Sets *why in
+ * any case. */
+static bool is_unwanted(const struct order *order, const struct offer *o, enum not_wanted *why)
 {
 	int64_t most = order->max_price_microusd_h;
 
@@ -289,6 +301,7 @@ static bool fails(const struct order *order, const struct offer *o, enum not_wan
 	return *why != NOT_WANTED_KINDS;
 }
 
+/* Counts an offer that is left out; remembers the cheapest one above the price cap. */
 static void leave_out(struct wanted *w, enum not_wanted why, const struct offer *o)
 {
 	bool first = !w->left_out[why]++;
@@ -297,43 +310,47 @@ static void leave_out(struct wanted *w, enum not_wanted why, const struct offer 
 		w->cheapest = *o;
 }
 
-static void keep(struct offer **list, size_t *count, const struct offer *o)
+static void append_offer(struct offer **list, size_t *count, const struct offer *o)
 {
 	*list = xrealloc(*list, (*count + 1) * sizeof(**list));
 	(*list)[(*count)++] = *o;
 }
 
-static void add(struct wanted *w, const struct offer *o, bool avoided)
+/* Adds the offer to the list, to those to avoid, or to those left out. */
+static void add_offer(struct wanted *w, const struct offer *o, bool avoided)
 {
 	enum not_wanted why;
 
-	if (fails(w->order, o, &why))
+	if (is_unwanted(w->order, o, &why))
 		leave_out(w, why, o);
 	else if (avoided)
-		keep(&w->avoided, &w->avoided_count, o);
+		append_offer(&w->avoided, &w->avoided_count, o);
 	else
-		keep(&w->list, &w->count, o);
+		append_offer(&w->list, &w->count, o);
 }
 
-static void add_all(struct wanted *w, const struct offer *from, size_t count, const bool *avoided)
+/* Adds the offers; the ledger says which to avoid. avoided: whether to avoid each in any case;
+ * NULL: none. */
+static void add_with_history(struct wanted *w, const struct offer *from, size_t count,
+			     const bool *avoided)
 {
 	int64_t now = clock_wall_ms();
 	struct offer_past *past = past_of_offers(w->store, NULL, from, count, now);
 
 	for (size_t i = 0; i < count; i++)
-		add(w, &from[i], offer_avoided(&past[i], now) || (avoided && avoided[i]));
+		add_offer(w, &from[i], offer_avoided(&past[i], now) || (avoided && avoided[i]));
 	free(past);
 }
 
 void wanted_add(struct wanted *w, const struct offer *from, size_t count)
 {
-	add_all(w, from, count, NULL);
+	add_with_history(w, from, count, NULL);
 }
 
 void wanted_add_known(struct wanted *w, const struct known_offer *from, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		add(w, &from[i].offer, from[i].avoided);
+		add_offer(w, &from[i].offer, from[i].avoided);
 }
 
 void wanted_add_unasked(struct wanted *w, const struct config *config, const struct offer *from,
@@ -344,13 +361,13 @@ void wanted_add_unasked(struct wanted *w, const struct config *config, const str
 	bool *bad = xcalloc(count + 1, sizeof(*bad));
 	size_t n = 0;
 
-	find_volumes(w);
+	load_volumes(w);
 	for (size_t i = 0; i < count; i++) {
 		struct offer o = from[i];
-		o.wish = wish_of(w->order->gpus, &o);
-		if (!is_its_provider(top, o.provider)) {
+		o.wish = index_of_wish(w->order->gpus, &o);
+		if (!config_admits_provider(top, o.provider)) {
 			leave_out(w, NOT_ITS_PROVIDER, &o);
-		} else if (!is_its_place(w, config, &o)) {
+		} else if (!config_admits_place(w, config, &o)) {
 			leave_out(w, NOT_ITS_PLACE, &o);
 		} else if (!is_at_volume(w, &o)) {
 			leave_out(w, NOT_AT_VOLUME, &o);
@@ -361,7 +378,7 @@ void wanted_add_unasked(struct wanted *w, const struct config *config, const str
 			kept[n++] = o;
 		}
 	}
-	add_all(w, kept, n, bad);
+	add_with_history(w, kept, n, bad);
 	free(kept);
 	free(bad);
 }
@@ -380,7 +397,7 @@ void wanted_end(struct wanted *w)
 
 /* ---- words ---- */
 
-void wanted_tell(const struct wanted *w)
+void wanted_log_left_out(const struct wanted *w)
 {
 	CLEANUP(str_free) struct str volume = STR_INIT;
 

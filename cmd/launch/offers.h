@@ -19,19 +19,24 @@ struct known_offer {
 	bool avoided;
 };
 
-/* Fetches the offers of one provider. as_run: only what a run would use, tied to its volume;
- * ERR_CONFIG then means that a run would never rent there. op_result_free(out) on success. */
-int offers_fetch(const struct order *o, const struct engine_provider *p, bool as_run,
+enum offers_where {
+	OFFERS_ANYWHERE,
+	OFFERS_AT_VOLUME, /* only where the order's volume is, or would be created */
+};
+
+/* Fetches the offers of one provider that the order wants, for at most most_ms. ERR_CONFIG: a run
+ * would never rent there. op_result_free(out) on success. */
+int offers_fetch(const struct order *o, const struct engine_provider *p, enum offers_where where,
 		 int64_t most_ms, struct op_result *out, struct err *err);
 enum { OFFERS_ASK_MS = 60 * 1000 }; /* how long a command waits for a reply that it shows */
-/* Asks the run's open providers in turn. as_run: only what a run would use, tied to its volume, in
- * the order in which it would take them; else the cheapest first. The caller frees *out. Returns -1
- * if no provider has an offer. */
-int offer_list_fetch(const struct order *o, const struct run *run, bool as_run,
+/* Asks the run's open providers in turn, and warns of those that fail. Sorted: OFFERS_AT_VOLUME in
+ * the order in which a run would take them, OFFERS_ANYWHERE by price. The caller frees *out.
+ * Returns -1 if every provider failed, else 0, even if none has an offer. */
+int offer_list_fetch(const struct order *o, const struct run *run, enum offers_where where,
 		     struct known_offer **out, size_t *count, struct err *err);
 void offer_list_print(FILE *to, const struct known_offer *offers, size_t count);
-/* New reference. */
-json_t *offer_list_json(const struct known_offer *k);
+/* The object of one offer for --json. New reference. */
+json_t *known_offer_json(const struct known_offer *k);
 
 /* ---- wanted ----
  * The offers that a plan may use: those that a run would rent, whether a provider, a file or a
@@ -72,10 +77,10 @@ void wanted_add_known(struct wanted *w, const struct known_offer *from, size_t c
  * each is marked so; NULL: none is. */
 void wanted_add_unasked(struct wanted *w, const struct config *config, const struct offer *from,
 			size_t count, const bool *avoided);
-/* All have been added: takes the avoided ones if there are no others. */
+/* Call when all have been added: if there are no other offers, takes those to avoid. */
 void wanted_end(struct wanted *w);
 /* Notes how many were left out and why, a line for each reason. */
-void wanted_tell(const struct wanted *w);
+void wanted_log_left_out(const struct wanted *w);
 /* ERR_CAP if nothing is left because of caps.max_price_per_hour. */
 int wanted_check_price(const struct wanted *w, struct err *err);
 void wanted_free(struct wanted *w);

@@ -16,7 +16,8 @@ size_t order_count(const char *const *list)
 	return n;
 }
 
-static const char **copy(const char *const *list)
+/* A new NULL-terminated list with the same texts. list: NULL for an empty one. */
+static const char **copy_list(const char *const *list)
 {
 	size_t count = order_count(list);
 	const char **to = xcalloc(count + 1, sizeof(*to));
@@ -26,7 +27,8 @@ static const char **copy(const char *const *list)
 	return to;
 }
 
-static const char **items(const struct section *s, const char *key)
+/* The items of a list in the config, NULL-terminated. The caller frees the list, not its texts. */
+static const char **list_items(const struct section *s, const char *key)
 {
 	const char **list = xcalloc(section_count(s, key) + 1, sizeof(*list));
 
@@ -38,21 +40,21 @@ static const char **items(const struct section *s, const char *key)
 void order_providers(struct order *o, const char *const *names)
 {
 	free(o->providers);
-	o->providers = copy(names);
+	o->providers = copy_list(names);
 }
 
 void order_gpus(struct order *o, const char *const *names)
 {
 	free(o->gpus);
-	o->gpus = names && names[0] ? copy(names) : NULL;
+	o->gpus = names && names[0] ? copy_list(names) : NULL;
 }
 
 void order_copy(struct order *out, const struct order *from)
 {
 	*out = *from;
-	out->providers = copy(from->providers);
-	out->gpus = from->gpus ? copy(from->gpus) : NULL;
-	out->stages = from->stages ? copy(from->stages) : NULL;
+	out->providers = copy_list(from->providers);
+	out->gpus = from->gpus ? copy_list(from->gpus) : NULL;
+	out->stages = from->stages ? copy_list(from->stages) : NULL;
 }
 
 void order_free(struct order *o)
@@ -63,8 +65,8 @@ void order_free(struct order *o)
 	*o = (struct order){0};
 }
 
-/* A value that is no time was refused when the config was checked. */
-static int64_t keep_warm_ms(const char *text)
+/* "auto" gives KEEP_WARM_AUTO. An invalid time was refused when the config was checked. */
+static int64_t parse_keep_warm(const char *text)
 {
 	int64_t ms = 0;
 
@@ -73,7 +75,8 @@ static int64_t keep_warm_ms(const char *text)
 	return text && duration_parse(text, &ms, NULL) == 0 ? ms : 0;
 }
 
-static void read_rest(struct order *o, const struct section *top)
+/* Reads the groups caps, volume, code and pod. */
+static void read_groups(struct order *o, const struct section *top)
 {
 	const struct section *caps = section_group(top, "caps"), *pod = section_group(top, "pod"),
 			     *volume = section_group(top, "volume");
@@ -93,6 +96,7 @@ static void read_rest(struct order *o, const struct section *top)
 	o->unproven_ok = section_bool(pod, "allow_unproven_switch");
 }
 
+/* Names of the stages in their order, "deliver" last; NULL: none. The caller frees the list. */
 static const char **stage_names(const struct config *config)
 {
 	const struct section *job = config_job(config);
@@ -121,8 +125,8 @@ void order_read(struct order *out, const struct config *config)
 		out->job = config_job_name(config);
 		out->output = section_text(config_job(config), "output");
 	}
-	out->providers = items(top, "provider");
-	out->gpus = section_count(top, "gpu") ? items(top, "gpu") : NULL;
+	out->providers = list_items(top, "provider");
+	out->gpus = section_count(top, "gpu") ? list_items(top, "gpu") : NULL;
 	out->pods = section_has(top, "pods") ? section_int(top, "pods") : 0;
 	out->spot = section_bool(top, "spot");
 	out->retry_until_up = section_bool(top, "retry_until_up");
@@ -130,12 +134,12 @@ void order_read(struct order *out, const struct config *config)
 	out->lease_ms = section_int(top, "lease");
 	out->boot_limit_ms = section_int(top, "boot_limit");
 	out->keep_on_failure_ms = section_int(top, "keep_on_failure");
-	out->keep_warm_ms = keep_warm_ms(section_text(top, "keep_warm"));
+	out->keep_warm_ms = parse_keep_warm(section_text(top, "keep_warm"));
 	out->stages = stage_names(config);
-	read_rest(out, top);
+	read_groups(out, top);
 }
 
-void order_name(const struct order *o, struct choice_row *row)
+void order_override_choice(const struct order *o, struct choice_row *row)
 {
 	CLEANUP(str_free) struct str gpus = STR_INIT;
 
@@ -152,7 +156,7 @@ void order_name(const struct order *o, struct choice_row *row)
 	row->gpus_open = false;
 }
 
-void order_want(const struct order *o, struct op_want *want)
+void order_fill_want(const struct order *o, struct op_want *want)
 {
 	*want = (struct op_want){.offers = {.gpus = o->gpus,
 					    .vram_gb = o->vram_gb,
@@ -183,7 +187,8 @@ void names_free(char **names)
 	free(names);
 }
 
-static void add(char **names, const char *name)
+/* Does nothing if the list has the name, or is full. */
+static void add_name(char **names, const char *name)
 {
 	size_t count = 0;
 
@@ -193,10 +198,10 @@ static void add(char **names, const char *name)
 		names[count] = xstrdup(name);
 }
 
-static void add_section(char **names, const struct section *top)
+static void add_names_of_provider_key(char **names, const struct section *top)
 {
 	for (size_t i = 0; i < section_count(top, "provider"); i++)
-		add(names, section_item(top, "provider", i));
+		add_name(names, section_item(top, "provider", i));
 }
 
 char **providers_of_configs(const struct cmd_context *ctx)
@@ -210,9 +215,9 @@ char **providers_of_configs(const struct cmd_context *ctx)
 	struct config *project = NULL;
 	struct err why = {0};
 
-	add_section(names, config_top(ctx->config));
+	add_names_of_provider_key(names, config_top(ctx->config));
 	if (config_open(&project, &ask, &why) == 0)
-		add_section(names, config_top(project));
+		add_names_of_provider_key(names, config_top(project));
 	config_free(project);
 	mistakes_free(&ignored);
 	return names;
@@ -229,10 +234,10 @@ char **providers_of_ledger(const struct cmd_context *ctx)
 		return names;
 	if (store_pods(ctx->store, NULL, false, &pods, &count, NULL) == 0)
 		for (size_t i = 0; i < count; i++)
-			add(names, pods[i].provider);
+			add_name(names, pods[i].provider);
 	if (store_volumes(ctx->store, &volumes, &count, NULL) == 0)
 		for (size_t i = 0; i < count; i++)
-			add(names, volumes[i].provider);
+			add_name(names, volumes[i].provider);
 	free(pods);
 	free(volumes);
 	return names;

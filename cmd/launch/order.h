@@ -9,8 +9,8 @@
  * What a run rents, for what, and what it may cost. Read from the config once. A run inside
  * another one (a stage, the filling of a volume, a measurement) changes a copy. */
 
-/* Texts are borrowed from the config or from who changes the order; the lists are owned. launch.c
- * adds what the loaded job needs, and lowers max_cost to what caps over runs leave. */
+/* Texts are borrowed from the config or from the code that changes the order; the lists are owned.
+ * launch.c adds what the loaded job needs, and lowers max_cost to what caps over runs leave. */
 struct order {
 	const char *config, *job; /* by which the ledger knows it; "": no file, no job */
 	const char *output;       /* job.output of the config, or another folder */
@@ -35,7 +35,8 @@ struct order {
 	char cap_words[256];
 };
 
-/* Accepts NULL for a command without a config. Free with order_free(). */
+/* Reads the order from the config; NULL: an empty one, for a command without a config. Free with
+ * order_free(). */
 void order_read(struct order *out, const struct config *config);
 void order_copy(struct order *out, const struct order *from);
 void order_free(struct order *o);
@@ -43,18 +44,18 @@ size_t order_count(const char *const *list); /* NULL: 0 */
 /* Replace a list. names: NULL-terminated, borrowed; NULL: any. */
 void order_providers(struct order *o, const char *const *names);
 void order_gpus(struct order *o, const char *const *names);
-/* Pods and GPUs that it names replace those that were decided. */
-void order_name(const struct order *o, struct choice_row *row);
-/* What it requires of an offer. Borrows its texts. */
-void order_want(const struct order *o, struct op_want *want);
+/* Pods and GPUs that the order names replace those of *row; what it leaves open stays. */
+void order_override_choice(const struct order *o, struct choice_row *row);
+/* Sets want->offers to what the order requires of an offer. Borrows its texts. */
+void order_fill_want(const struct order *o, struct op_want *want);
 
 /* ---- known providers ----
  * The providers that a command must not pass over in silence. */
 
-/* Those that `provider` of the user's file, or of the burst.cfg of this folder, names; a broken
+/* Providers that `provider` names in the user's file or in the burst.cfg of this folder; a broken
  * burst.cfg names none. NULL-terminated; free with names_free(). */
 char **providers_of_configs(const struct cmd_context *ctx);
-/* Those at which the ledger has a pod or a volume, gone or not. */
+/* Providers at which the ledger has a pod or a volume, gone or not. Likewise. */
 char **providers_of_ledger(const struct cmd_context *ctx);
 void names_free(char **names);
 

@@ -19,6 +19,7 @@ enum { KEPT_MAX_BYTES = 1 << 20, NAME_MOST = 60 };
 
 /* ---- the arguments ---- */
 
+/* Returns the part behind the last dot of the name, or ""; a leading dot begins no extension. */
 static const char *extension(const char *path)
 {
 	const char *dot = strrchr(path_base(path), '.');
@@ -26,7 +27,7 @@ static const char *extension(const char *path)
 	return dot && dot != path_base(path) ? dot + 1 : "";
 }
 
-static bool is_among(const char *word, const char *const *list)
+static bool is_one_of(const char *word, const char *const *list)
 {
 	for (; *list; list++)
 		if (!strcasecmp(word, *list))
@@ -35,21 +36,22 @@ static bool is_among(const char *word, const char *const *list)
 }
 
 /* A text is spoken as a whole; a table has separate lines. */
-static bool is_text(const char *path)
+static bool is_text_file(const char *path)
 {
 	static const char *const texts[] = {"txt", "text", "md", "markdown", NULL};
 
-	return is_among(extension(path), texts);
+	return is_one_of(extension(path), texts);
 }
 
-static bool is_table(const char *path)
+static bool is_table_file(const char *path)
 {
 	static const char *const tables[] = {"jsonl", "ndjson", "csv", "tsv", NULL};
 
-	return is_among(extension(path), tables);
+	return is_one_of(extension(path), tables);
 }
 
-/* Makes a name for the job and its folder that needs no quotes in a shell or config. */
+/* Makes a name for the job and its folder that needs no escapes in a config; "job" if nothing
+ * usable is left. The caller frees it. */
 static char *plain_name(const char *from, size_t len)
 {
 	char *name = xstrndup(from, utf8_fit(from, MIN(len, NAME_MOST)));
@@ -63,6 +65,7 @@ static char *plain_name(const char *from, size_t len)
 	return xstrdup("job");
 }
 
+/* save: value of --save; NULL or "": its default name. Leaves text NULL. */
 static struct quick *quick_new(const char *dir, const char *save)
 {
 	struct quick *q = xcalloc(1, sizeof(*q));
@@ -71,7 +74,8 @@ static struct quick *quick_new(const char *dir, const char *save)
 	return q;
 }
 
-static int speak(struct cmd_context *ctx, const char *file, struct err *err)
+/* Sets ctx->quick to the config that speaks this file into a folder beside it. */
+static int make_speech_config(struct cmd_context *ctx, const char *file, struct err *err)
 {
 	CLEANUP(free_text) char *above = path_dir(file);
 	const char *base = path_base(file), *ext = extension(file);
@@ -88,14 +92,14 @@ static int speak(struct cmd_context *ctx, const char *file, struct err *err)
 	config_quote(&text, base);
 	str_add(&text, "; output = ");
 	config_quote(&text, output);
-	str_add(&text, is_text(file) ? "; join = { subtitles = true; }; };\n" : "; };\n");
+	str_add(&text, is_text_file(file) ? "; join = { subtitles = true; }; };\n" : "; };\n");
 	ctx->quick = quick_new(dir, opt_text(ctx, "save"));
 	ctx->quick->text = str_detach(&text);
 	return 0;
 }
 
-/* Adds quotes only if the shell needs them. */
-static void add_word(struct str *line, const char *word)
+/* Quotes the word only if the shell needs that. */
+static void add_shell_word(struct str *line, const char *word)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:,@%+=";
@@ -106,7 +110,8 @@ static void add_word(struct str *line, const char *word)
 		str_add_shell(line, word);
 }
 
-/* One word is a shell line, as with `sh -c`; several are the words of a command. */
+/* The shell line behind "--": one word is such a line, as with `sh -c`; several are the words of a
+ * command. The caller frees it. */
 static char *command_line(const struct cmd_context *ctx)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
@@ -115,13 +120,13 @@ static char *command_line(const struct cmd_context *ctx)
 		return xstrdup(ctx->command[0]);
 	for (int i = 0; i < ctx->command_count; i++) {
 		str_add(&line, i ? " " : "");
-		add_word(&line, ctx->command[i]);
+		add_shell_word(&line, ctx->command[i]);
 	}
 	return xstrdup(str_text(&line));
 }
 
-/* The folder is sent to the pods unchanged. */
-static int check_folder(const char *dir, struct err *err)
+/* ERR_USAGE for the home folder and for /, because the folder is sent to the pods as it is. */
+static int check_folder_to_send(const char *dir, struct err *err)
 {
 	const char *home = getenv("HOME");
 	char real[PATH_MAX];
@@ -135,7 +140,8 @@ static int check_folder(const char *dir, struct err *err)
 		       dir, is_home ? "your whole home" : "the whole machine");
 }
 
-static int run_command(struct cmd_context *ctx, struct err *err)
+/* Sets ctx->quick to the config that runs the command behind "--" with a copy of this folder. */
+static int make_command_config(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(free_text) char *line = command_line(ctx);
 	const char *first = ctx->command[0];
@@ -153,7 +159,7 @@ static int run_command(struct cmd_context *ctx, struct err *err)
 			       ctx->cmd->name);
 	if (!realpath(".", dir))
 		return err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
-	if (check_folder(dir, err) < 0)
+	if (check_folder_to_send(dir, err) < 0)
 		return -1;
 	str_add(&text, "job = { type = \"command\"; name = ");
 	config_quote(&text, name);
@@ -165,7 +171,8 @@ static int run_command(struct cmd_context *ctx, struct err *err)
 	return 0;
 }
 
-static int check_words(const struct cmd_context *ctx, struct err *err)
+/* Checks --save and --commit against what the words were: ctx->quick, or NULL for a config. */
+static int check_options(const struct cmd_context *ctx, struct err *err)
 {
 	const char *name = ctx->cmd->name, *save = opt_text(ctx, "save");
 
@@ -187,8 +194,8 @@ static int check_words(const struct cmd_context *ctx, struct err *err)
 	return 0;
 }
 
-/* stdin, a pipe, a terminal. */
-static bool is_stream(const char *word)
+/* Whether the word is stdin, a device, a pipe or a socket: nothing that can be read again later. */
+static bool names_stream(const char *word)
 {
 	struct stat st;
 
@@ -211,15 +218,15 @@ int quick_from_words(struct cmd_context *ctx, struct err *err)
 			       "%s: give either \"%.60s\" or, behind \"--\", a command, not both",
 			       ctx->cmd->name, word);
 	if (ctx->command)
-		status = run_command(ctx, err);
-	else if (word && (is_text(word) || is_table(word)))
-		status = speak(ctx, word, err);
-	else if (word && is_stream(word))
+		status = make_command_config(ctx, err);
+	else if (word && (is_text_file(word) || is_table_file(word)))
+		status = make_speech_config(ctx, word, err);
+	else if (word && names_stream(word))
 		status = err_set(err, ERR_USAGE,
 				 "%s: %.60s: a text is read from a file: `cat >text.txt`, then "
 				 "`burst %s text.txt`",
 				 ctx->cmd->name, word, ctx->cmd->name);
-	return status < 0 ? -1 : check_words(ctx, err);
+	return status < 0 ? -1 : check_options(ctx, err);
 }
 
 /* ---- the run's copy ---- */
@@ -241,7 +248,7 @@ int quick_of_run(struct cmd_context *ctx, const char *config, const char *run_di
 	return 0;
 }
 
-int quick_keep(const struct cmd_context *ctx, const char *run_dir, struct err *err)
+int quick_keep_with_run(const struct cmd_context *ctx, const char *run_dir, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(run_dir, KEPT_AS);
 
@@ -251,7 +258,7 @@ int quick_keep(const struct cmd_context *ctx, const char *run_dir, struct err *e
 
 /* ---- output ---- */
 
-static int save(const struct cmd_context *ctx, const struct str *text, struct err *err)
+static int save_config(const struct cmd_context *ctx, const struct str *text, struct err *err)
 {
 	const char *path = ctx->quick->path;
 
@@ -267,7 +274,7 @@ static int save(const struct cmd_context *ctx, const struct str *text, struct er
 	return 0;
 }
 
-int quick_tell(struct cmd_context *ctx, struct err *err)
+int quick_show_or_save(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	size_t len;
@@ -276,7 +283,7 @@ int quick_tell(struct cmd_context *ctx, struct err *err)
 		return 0;
 	config_print_given(&text, ctx->config);
 	if (opt_has(ctx, "save"))
-		return save(ctx, &text, err);
+		return save_config(ctx, &text, err);
 	if (ctx->quiet)
 		return 0;
 	output_line(stderr, "no burst.cfg needed; this one does the same (--save writes it):");

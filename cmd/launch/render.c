@@ -18,7 +18,7 @@
 
 /* Resumes a run without a client: adopts its living pods, fetches what they finished, renders the
  * rest. */
-static int come_back(struct cmd_context *ctx, const struct run_row *row, struct err *err)
+static int resume_run(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
 	struct launch l;
 
@@ -27,7 +27,7 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	l.finish = stages_run;
 	int status = launch_check_width(&l, err);
 	if (status == 0)
-		status = launch_decided(&l, row, err);
+		status = launch_read_decision(&l, row, err);
 	if (status == 0)
 		status = launch_load_to_render(&l, err);
 	if (status == 0)
@@ -46,9 +46,7 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	return status;
 }
 
-/* Opens the config that the run was started with, in whatever folder the user is, and applies the
- * run's flags. This command's own flags override them. */
-int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
+int launch_open_config_of(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
 	struct config_source ask = {.file = row->config[0] ? row->config : NULL,
 				    .need_job = true,
@@ -88,7 +86,8 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 	return config_check(ctx->config, err);
 }
 
-int launch_tell_end(struct cmd_context *ctx, const struct run_row *row, int status, struct err *err)
+int launch_print_end(struct cmd_context *ctx, const struct run_row *row, int status,
+		     struct err *err)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
@@ -105,11 +104,11 @@ int launch_tell_end(struct cmd_context *ctx, const struct run_row *row, int stat
 int launch_continue(struct cmd_context *ctx, const struct run_row *row, const char *place,
 		    struct err *err)
 {
-	if (launch_its_config(ctx, row, err) < 0)
+	if (launch_open_config_of(ctx, row, err) < 0)
 		return -1;
 	if (!ctx->quiet)
 		output_line(stderr, "run %s: continuing (%s)", row->id, place);
-	return come_back(ctx, row, err);
+	return resume_run(ctx, row, err);
 }
 
 const struct opt launch_resume_opts[] = {
@@ -126,11 +125,11 @@ const struct opt launch_resume_opts[] = {
 /* ---- render ----
  * A new run of the config's job: checks, decides, begins and drives it. */
 
-/* Finds a volume that may hold finished segments which are not fetched. Returns false if there is
- * none. For a released pod only durable segments count. A pod that may still exist is checked by
- * `burst resume`. */
-static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, char volume[64],
-			    bool *alive)
+/* Whether a volume may hold segments that the run finished but did not fetch. For a released pod
+ * only durable ones count. volume: its name; *alive: one of its pods may still exist (`burst
+ * resume` checks). */
+static bool has_segments_on_volume(struct cmd_context *ctx, const struct run_row *run,
+				   char volume[64], bool *alive)
 {
 	struct segment_row *segments = NULL;
 	struct pod_row *pods = NULL;
@@ -155,9 +154,9 @@ static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, 
 	return waits;
 }
 
-/* Names the run to resume: a new run would render, and pay for, segments that are finished but not
- * local. */
-static void name_resume(struct launch *l)
+/* Warns that `burst resume` would save work: a new run renders, and pays for, segments of an
+ * earlier run that are finished but not local. */
+static void suggest_resume(struct launch *l)
 {
 	const char *config = l->order.config;
 	struct run_row *runs = NULL;
@@ -171,7 +170,8 @@ static void name_resume(struct launch *l)
 	const struct run_row *run = &runs[0];
 	if (!strcmp(run->job, l->order.job) && run->status != RUN_DONE &&
 	    strcmp(run->type, CALIBRATE) && !run->detached &&
-	    !run_is_alive(&l->ctx->runs, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
+	    !run_is_alive(&l->ctx->runs, run->id) &&
+	    has_segments_on_volume(l->ctx, run, volume, &alive))
 		log_line(LOG_WARN,
 			 "run %s of this job failed, and volume %s may hold segments that it "
 			 "finished: `burst resume %s` takes them over; this run %srenders them "
@@ -180,29 +180,31 @@ static void name_resume(struct launch *l)
 	free(runs);
 }
 
-/* Asks the providers what the run may rent, and its price. */
-static int check(struct launch *l, struct err *err)
+/* Checks that the run may use its volume and rent, then plans it. */
+static int check_and_decide(struct launch *l, struct err *err)
 {
 	const struct order *o = &l->order;
 
-	name_resume(l);
-	return volume_trust(l->ctx, o, &l->run, NULL, err) < 0 || launch_may_rent(l, err) < 0 ||
-			       runs_check_detached(&l->ctx->runs, o->config, o->job, err) < 0
-		       ? -1
-		       : launch_decide(l, err);
+	suggest_resume(l);
+	if (volume_trust(l->ctx, o, &l->run, NULL, err) < 0 || launch_check_can_rent(l, err) < 0 ||
+	    runs_check_detached(&l->ctx->runs, o->config, o->job, err) < 0)
+		return -1;
+	return launch_decide(l, err);
 }
 
-static int render_open(struct launch *l, bool detached, struct err *err)
+/* Renders the open segments of the loaded job. Returns the exit status, or -1 if the run did not
+ * begin. */
+static int render_on_pods(struct launch *l, bool detached, struct err *err)
 {
-	int starter = detach_starter();
+	int starter = detach_starter_fd();
 
-	if (launch_foresee(l, err) < 0 || travel_check(l, false, err) < 0 ||
-	    launch_open_providers(&l->order, &l->run, err) < 0 || check(l, err) < 0 ||
+	if (launch_foresee(l, err) < 0 || travel_report_once(l, err) < 0 ||
+	    launch_open_providers(&l->order, &l->run, err) < 0 || check_and_decide(l, err) < 0 ||
 	    launch_begin(l, detached, err) < 0)
 		return -1;
 	if (detached)
 		detach_say_needs(l);
-	if (detach_begins(l, starter, err) < 0)
+	if (detach_on_run_begun(l, starter, err) < 0)
 		return -1;
 	keep_pool(l);
 	if (!l->ctx->quiet)
@@ -211,11 +213,11 @@ static int render_open(struct launch *l, bool detached, struct err *err)
 	return launch_run(l);
 }
 
-int render(struct launch *l, bool detached, struct err *err)
+int launch_render(struct launch *l, bool detached, struct err *err)
 {
 	l->finish = stages_run;
 	if (launch_load_to_render(l, err) < 0)
 		return -1;
-	return run_open_segments(&l->run) ? render_open(l, detached, err)
-					  : earlier_rendered_all(l, err);
+	return run_open_segments(&l->run) ? render_on_pods(l, detached, err)
+					  : launch_finish_rendered(l, err);
 }

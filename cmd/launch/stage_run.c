@@ -25,16 +25,18 @@
 
 /* ---- whose file it is ---- */
 
-static bool is_former(const struct manifest_entry *e)
+/* Whether the manifest marks this file as one that the latest run of the folder did not make. */
+static bool is_of_earlier_run(const struct manifest_entry *e)
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
 
 	return jsonx_bool(line, "former", false);
 }
 
-/* The pods of a stage's newest run, which an earlier client may have made. */
-static int pods_of(struct stage_work *w, const char *stage, struct pod_row **pods, size_t *count,
-		   struct err *err)
+/* Reads the pods of the stage's newest run, perhaps of an earlier client; none if it has not run.
+ * The caller frees *pods. Returns 0, or -1 with *err. */
+static int read_pods_of_stage(struct stage_work *w, const char *stage, struct pod_row **pods,
+			      size_t *count, struct err *err)
 {
 	const struct order *o = &w->l->order;
 	struct run_row run;
@@ -45,7 +47,8 @@ static int pods_of(struct stage_work *w, const char *stage, struct pod_row **pod
 	return found > 0 ? store_pods(w->l->ctx->store, run.id, false, pods, count, err) : found;
 }
 
-static bool is_by(const struct manifest_entry *e, const struct pod_row *pods, size_t count)
+static bool is_made_by_pods(const struct manifest_entry *e, const struct pod_row *pods,
+			    size_t count)
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
 
@@ -55,8 +58,9 @@ static bool is_by(const struct manifest_entry *e, const struct pod_row *pods, si
 	return false;
 }
 
-/* Marks the lines that are no inputs: of steps that the stage does not get files from. */
-static int leave_out(struct stage_work *w, bool *out, struct err *err)
+/* Sets out[i] for the lines of the manifest that are no inputs: those of steps from which the
+ * stage gets no files. */
+static int mark_left_out(struct stage_work *w, bool *out, struct err *err)
 {
 	bool *staged = xcalloc(w->was.count + 1, sizeof(*staged));
 	int result = 0;
@@ -64,16 +68,16 @@ static int leave_out(struct stage_work *w, bool *out, struct err *err)
 	for (const struct stage *s = w->stages->list; s < w->s && result == 0; s++) {
 		struct pod_row *pods = NULL;
 		size_t count = 0;
-		result = pods_of(w, s->name, &pods, &count, err);
+		result = read_pods_of_stage(w, s->name, &pods, &count, err);
 		for (size_t i = 0; i < w->was.count && result == 0; i++)
-			if (is_by(&w->was.entries[i], pods, count)) {
+			if (is_made_by_pods(&w->was.entries[i], pods, count)) {
 				staged[i] = true;
 				out[i] = !stage_gets_from(w->s, s->name);
 			}
 		free(pods);
 	}
 	for (size_t i = 0; i < w->was.count; i++)
-		if (is_former(&w->was.entries[i]) ||
+		if (is_of_earlier_run(&w->was.entries[i]) ||
 		    (!staged[i] && !stage_gets_from(w->s, STAGE_RENDER)))
 			out[i] = true;
 	free(staged);
@@ -82,7 +86,8 @@ static int leave_out(struct stage_work *w, bool *out, struct err *err)
 
 /* ---- inputs ---- */
 
-/* Whether the config names the provider, and it has the inputs if any provider does. */
+/* Whether the stage may rent there: the config names the provider, and if a volume has the inputs,
+ * it is one of that provider. */
 static bool stage_may_go_to(const struct stage_work *w, const char *provider)
 {
 	const char *const *list = w->l->order.providers;
@@ -94,8 +99,9 @@ static bool stage_may_go_to(const struct stage_work *w, const char *provider)
 	return *list != NULL;
 }
 
-/* Whether the stage's pods will have the volume on which this pod left its files. */
-static bool pod_counts(struct stage_work *w, const struct pod_row *pod)
+/* Whether the stage's pods will have the volume on which this pod left its files. If so, the stage
+ * runs at that provider. */
+static bool volume_has_files_of(struct stage_work *w, const struct pod_row *pod)
 {
 	const char *volume = w->l->order.volume;
 
@@ -112,21 +118,24 @@ static bool pod_counts(struct stage_work *w, const struct pod_row *pod)
 	return false; /* the volume was removed or recreated since */
 }
 
-static void look_up(struct stage_work *w, const char *attempt)
+/* Fills w->pod, pod_counts and pod_commands for the pod of this attempt. */
+static void look_up_pod(struct stage_work *w, const char *attempt)
 {
 	struct store *store = w->l->ctx->store;
 	struct run_row run;
 	struct err none;
 
 	w->pod_commands = w->l->run.setup.job_ops->needs(w->l->run.setup.job)->command;
-	w->pod_counts = store_pod(store, attempt, &w->pod, &none) == 0 && pod_counts(w, &w->pod);
+	w->pod_counts =
+		store_pod(store, attempt, &w->pod, &none) == 0 && volume_has_files_of(w, &w->pod);
 	if (w->pod_counts && store_run(store, w->pod.run, &run, &none) == 0 && run.stage[0])
 		w->pod_commands = true;
 	COPY_TEXT(w->pod.attempt, attempt);
 }
 
-/* The file's path on the volume, or NULL if it is not there. The caller frees it. */
-static char *path_there(struct stage_work *w, const struct manifest_entry *e)
+/* The file's path on the volume, or NULL if it is not there. Looks up the pod that made it. The
+ * caller frees it. */
+static char *path_on_volume(struct stage_work *w, const struct manifest_entry *e)
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
 	const char *attempt = jsonx_text(line, "attempt", "");
@@ -134,7 +143,7 @@ static char *path_there(struct stage_work *w, const struct manifest_entry *e)
 	if (!attempt[0])
 		return NULL;
 	if (strcmp(attempt, w->pod.attempt))
-		look_up(w, attempt);
+		look_up_pod(w, attempt);
 	if (!w->pod_counts)
 		return NULL;
 	/* its segment may have another name now */
@@ -146,6 +155,7 @@ static char *path_there(struct stage_work *w, const struct manifest_entry *e)
 		       : xasprintf("runs/%s/%s/%s", w->pod.run, w->pod.attempt, file);
 }
 
+/* The new input has no path yet. */
 static struct stage_input *add_input(struct stage_work *w, const char *name, const char *sha256)
 {
 	GROW(w->inputs, w->count, w->cap);
@@ -156,7 +166,8 @@ static struct stage_input *add_input(struct stage_work *w, const char *name, con
 	return in;
 }
 
-static bool is_plain(const char *name)
+/* Whether the name fits into a list of files with one name a line. */
+static bool can_be_listed(const char *name)
 {
 	for (; *name; name++)
 		if ((unsigned char)*name < ' ' || *name == '\\')
@@ -164,8 +175,9 @@ static bool is_plain(const char *name)
 	return true;
 }
 
-/* What joins the rendered files was made here. A stage gets it only if it asks for it. */
-static int add_joined(struct stage_work *w, struct err *err)
+/* Adds what joins the rendered files, if the stage asks for it. Such a file was made here, so no
+ * volume has it. */
+static int add_joined_files(struct stage_work *w, struct err *err)
 {
 	const struct engine_setup *s = &w->l->run.setup;
 	const char *const *names =
@@ -174,7 +186,7 @@ static int add_joined(struct stage_work *w, struct err *err)
 	char hash[SHA256_HEX];
 
 	for (; names && *names && stage_gets_from(w->s, STAGE_RENDER); names++) {
-		if (!stage_gets(w->s, *names, true) || faccessat(folder, *names, R_OK, 0) < 0)
+		if (!stage_asks_for(w->s, *names) || faccessat(folder, *names, R_OK, 0) < 0)
 			continue;
 		CLEANUP(fd_close) int fd = path_open_plain_at(folder, *names, *names, err);
 		if (fd < 0)
@@ -187,25 +199,27 @@ static int add_joined(struct stage_work *w, struct err *err)
 	return 0;
 }
 
+/* left_out: for each line of the manifest. ERR_JOB: a name cannot be passed to the stage. */
 static int add_inputs(struct stage_work *w, const bool *left_out, struct err *err)
 {
 	for (size_t i = 0; i < w->was.count; i++) {
 		const struct manifest_entry *e = &w->was.entries[i];
-		if (left_out[i] || !stage_gets(w->s, e->file, false))
+		if (left_out[i] || !stage_gets(w->s, e->file))
 			continue;
-		if (!is_plain(e->file))
+		if (!can_be_listed(e->file))
 			return err_set(err, ERR_JOB,
 				       "an output's name contains a control character or a "
 				       "backslash and cannot be passed to stage %s",
 				       w->s->name);
 		struct stage_input *in = add_input(w, e->file, e->sha256);
-		in->path = path_there(w, e);
+		in->path = path_on_volume(w, e);
 		w->missing += !in->path;
 	}
-	return add_joined(w, err);
+	return add_joined_files(w, err);
 }
 
-static void make_hash(struct stage_work *w)
+/* Sets w->input, by which a later run recognizes that nothing changed. */
+static void hash_inputs(struct stage_work *w)
 {
 	struct sha256 *h = sha256_new();
 	const char *run = section_text(w->s->conf, "run");
@@ -220,22 +234,23 @@ static void make_hash(struct stage_work *w)
 
 /* Fills w->inputs from the manifest of the output folder, in its order, and w->input. ERR_JOB: a
  * file's name cannot be passed on. */
-static int stage_read_inputs(struct stage_work *w, struct err *err)
+static int read_inputs(struct stage_work *w, struct err *err)
 {
 	if (store_volumes(w->l->ctx->store, &w->volumes, &w->volume_count, err) < 0 ||
 	    manifest_read(w->l->run.output_dir, true, &w->was, err) < 0)
 		return -1;
 	bool *left_out = xcalloc(w->was.count + 1, sizeof(*left_out));
-	int result = leave_out(w, left_out, err) < 0 ? -1 : add_inputs(w, left_out, err);
+	int result = mark_left_out(w, left_out, err) < 0 ? -1 : add_inputs(w, left_out, err);
 	free(left_out);
-	make_hash(w);
+	hash_inputs(w);
 	return result;
 }
 
 /* ---- the job's code ---- */
 
-/* Whether a pod of this run had the volume: then its code is the one that made the files. */
-static bool had_volume(struct stage_work *w, const struct volume_row *v)
+/* Whether a pod of this run had the volume with its code synced: then the code there made the
+ * files. */
+static bool pods_had_volume(struct stage_work *w, const struct volume_row *v)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
@@ -251,9 +266,10 @@ static bool had_volume(struct stage_work *w, const struct volume_row *v)
 	return had;
 }
 
-/* Finds the volume that the pods will get: the newest of that name. If no volume has any input, the
- * stage uses a provider with a volume, since another one would have to be made. */
-static void stage_find_code(struct stage_work *w)
+/* Sets w->provider, tree and as_rendered by the volume that the pods will get: the newest of that
+ * name. If no volume has any input, the stage uses a provider with a volume, since another one
+ * would have to be made. */
+static void find_code_on_volume(struct stage_work *w)
 {
 	const char *name = w->l->order.volume;
 	const struct volume_row *newest = NULL;
@@ -267,14 +283,14 @@ static void stage_find_code(struct stage_work *w)
 	if (!newest)
 		return;
 	COPY_TEXT(w->provider, newest->provider);
-	w->as_rendered = w->l->run.had_work && had_volume(w, newest);
+	w->as_rendered = w->l->run.had_work && pods_had_volume(w, newest);
 	if (!engine_code_there(w->l->ctx->store, &w->l->run.row, w->provider, newest->id, w->tree))
 		w->tree[0] = '\0';
 }
 
-/* After a render, the code is what its pods had. Without one, or in a resumed run, it is the
- * current local code. */
-static int stage_make_folder(struct stage_work *w, struct err *err)
+/* Makes w->dir, which the pods get as their code. After a render, its code is what the render's
+ * pods had; without one, or in a resumed run, the current local code. */
+static int make_stage_folder(struct stage_work *w, struct err *err)
 {
 	const char *code = w->l->order.code;
 	CLEANUP(free_text) char *runs = path_join(w->l->ctx->state_dir, "runs");
@@ -292,8 +308,9 @@ static int stage_make_folder(struct stage_work *w, struct err *err)
 	return stage_folder_make(&f, err);
 }
 
-/* "The volume lacks this file": the next try sends it. */
-static void stage_record_absent(struct stage_work *w, size_t input)
+/* A pod reported that the volume lacks this input: the next try uploads it, and later stages do
+ * not expect files of its pod there. */
+static void record_absent_input(struct stage_work *w, size_t input)
 {
 	struct store *store = w->l->ctx->store;
 	CLEANUP(free_text) char *path = TAKE(w->inputs[input].path);
@@ -310,27 +327,30 @@ static void stage_record_absent(struct stage_work *w, size_t input)
 
 /* ---- the manifest ---- */
 
-/* Adds the files of the steps before, except those that the stage has overwritten. */
-static void add_earlier(const struct stage_work *w, const struct manifest *now,
-			const struct pod_row *pods, size_t count, struct manifest_lines *lines)
+/* Adds the lines of the files of earlier steps, except those that the stage has overwritten. pods:
+ * those of the stage. */
+static void add_lines_of_earlier_steps(const struct stage_work *w, const struct manifest *now,
+				       const struct pod_row *pods, size_t count,
+				       struct manifest_lines *lines)
 {
 	for (size_t i = 0; i < w->was.count; i++) {
 		const struct manifest_entry *e = &w->was.entries[i];
 		size_t same;
 		struct manifest_entry *const *latest = manifest_find(now, e->file, &same);
-		if (!is_former(e) && latest && !is_by(*latest, pods, count))
+		if (!is_of_earlier_run(e) && latest && !is_made_by_pods(*latest, pods, count))
 			manifest_lines_add(lines, manifest_entry_json(e));
 	}
 }
 
-static int add_brought(const struct stage_work *w, const struct manifest *now,
-		       const struct pod_row *pods, size_t count, struct manifest_lines *lines,
-		       struct err *err)
+/* Adds a line for each file of the stage that is in the output folder with the right hash. */
+static int add_lines_of_stage(const struct stage_work *w, const struct manifest *now,
+			      const struct pod_row *pods, size_t count,
+			      struct manifest_lines *lines, struct err *err)
 {
 	for (size_t i = 0; i < now->count; i++) {
 		const struct manifest_entry *kept, *latest = now->by_file[i];
 		bool absent;
-		if (!manifest_is_latest(now, i) || !is_by(latest, pods, count))
+		if (!manifest_is_latest(now, i) || !is_made_by_pods(latest, pods, count))
 			continue;
 		if (manifest_match(now, w->l->run.output_dir, latest->file, latest->key, &kept,
 				   &absent, err) < 0)
@@ -344,9 +364,9 @@ static int add_brought(const struct stage_work *w, const struct manifest *now,
 	return 0;
 }
 
-/* Restores the lines of the steps before, and appends those of this one, since its run has written
- * the manifest as if the output folder were its own. The output folder is locked. */
-static int stage_mend_manifest(struct stage_work *w, struct err *err)
+/* Writes the manifest anew from the lines of earlier steps and of this stage, since the stage's
+ * run has written it as if the output folder were its own. The output folder is locked. */
+static int mend_manifest(struct stage_work *w, struct err *err)
 {
 	const char *dir = w->l->run.output_dir;
 	CLEANUP(manifest_free) struct manifest now = {0};
@@ -354,36 +374,36 @@ static int stage_mend_manifest(struct stage_work *w, struct err *err)
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
-	int status = pods_of(w, w->s->name, &pods, &count, err);
+	int status = read_pods_of_stage(w, w->s->name, &pods, &count, err);
 	if (status == 0)
 		status = manifest_read(dir, true, &now, err);
 	if (status == 0) {
-		add_earlier(w, &now, pods, count, &lines);
-		status = add_brought(w, &now, pods, count, &lines, err);
+		add_lines_of_earlier_steps(w, &now, pods, count, &lines);
+		status = add_lines_of_stage(w, &now, pods, count, &lines, err);
 	}
 	free(pods);
 	return status < 0 ? -1 : manifest_rewrite(dir, &lines, err);
 }
 
-/* ---- what a stage has brought ---- */
+/* ---- which files a stage has fetched ---- */
 
 /* In the folder of its run, a name on each line. */
-#define BROUGHT "brought"
+#define FETCHED_LIST "brought"
 
-enum { BROUGHT_MAX_BYTES = 16 << 20 };
+enum { FETCHED_MAX_BYTES = 16 << 20 };
 
-/* Remembers the files of this run of a stage, which has succeeded. */
-static int stage_note_brought(struct launch *l, struct err *err)
+/* Writes the list of files that this run of a stage, which has succeeded, made. */
+static int note_fetched_files(struct launch *l, struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
 	CLEANUP(str_free) struct str text = STR_INIT;
-	CLEANUP(free_text) char *path = path_join(l->run.dir, BROUGHT);
+	CLEANUP(free_text) char *path = path_join(l->run.dir, FETCHED_LIST);
 	size_t count = 0;
 	struct pod_row *pods = run_pods(&l->run, &count);
 	int result = manifest_read(l->run.output_dir, true, &m, err);
 
 	for (size_t i = 0; i < m.count && result == 0; i++)
-		if (is_by(&m.entries[i], pods, count) &&
+		if (is_made_by_pods(&m.entries[i], pods, count) &&
 		    !starts_with(m.entries[i].file, STAGE_ABSENT))
 			str_addf(&text, "%s\n", m.entries[i].file);
 	free(pods);
@@ -391,14 +411,14 @@ static int stage_note_brought(struct launch *l, struct err *err)
 }
 
 /* Whether a file that this run of the stage fetched is missing in the output folder. */
-static bool stage_lost_a_file(const struct stage_work *w, const struct run_row *run)
+static bool has_lost_a_file(const struct stage_work *w, const struct run_row *run)
 {
-	CLEANUP(free_text) char *path = run_path(&w->l->ctx->runs, run->id, BROUGHT);
+	CLEANUP(free_text) char *path = run_path(&w->l->ctx->runs, run->id, FETCHED_LIST);
 	CLEANUP(fd_close) int folder = path_open_dir(w->l->run.output_dir);
 	CLEANUP(str_free) struct str text = STR_INIT;
 	size_t len;
 
-	if (path_read(path, BROUGHT_MAX_BYTES, &text, NULL) < 0)
+	if (path_read(path, FETCHED_MAX_BYTES, &text, NULL) < 0)
 		return false;
 	for (const char *at = str_text(&text), *line; (line = str_next_line(&at, &len));) {
 		CLEANUP(free_text) char *name = xstrndup(line, len);
@@ -433,8 +453,9 @@ static inline void work_free_cleanup(struct stage_work *w)
 
 /* ---- the end of a stage's own run ---- */
 
-/* The report of the pod with this index, and the folder where it lies. -1: there is none. */
-static int open_report(const struct launch *l, int index, char name[64], struct str *text)
+/* Reads the list of absent files that the pod with this index wrote, and returns a descriptor of
+ * the folder with it; -1: there is none. */
+static int open_absent_report(const struct launch *l, int index, char name[64], struct str *text)
 {
 	int folder = path_open_dir(l->run.output_dir);
 
@@ -446,25 +467,26 @@ static int open_report(const struct launch *l, int index, char name[64], struct 
 	return -1;
 }
 
-/* Number of needed files that its pods did not find. */
-static size_t count_absent(const struct launch *l)
+/* Number of needed files that the pods of this stage's run did not find. */
+static size_t count_absent_files(const struct launch *l)
 {
 	size_t lines = 0;
 
 	for (int i = 0; i < l->stage->s->pods; i++) {
 		CLEANUP(str_free) struct str text = STR_INIT;
 		char name[64];
-		CLEANUP(fd_close) int folder = open_report(l, i, name, &text);
+		CLEANUP(fd_close) int folder = open_absent_report(l, i, name, &text);
 		for (const char *at = str_text(&text); folder >= 0 && *at; at++)
 			lines += *at == '\n';
 	}
 	return lines;
 }
 
-/* For a stage's own run: records whether its command succeeded, if it began. */
-static int stage_judge(struct launch *l, struct err *err)
+/* launch.finish of a stage's own run: records its success, or sets ERR_JOB if its command never
+ * began because files were absent. */
+static int judge_end_of_stage(struct launch *l, struct err *err)
 {
-	size_t absent = count_absent(l);
+	size_t absent = count_absent_files(l);
 	struct run_row row = l->run.row;
 
 	if (absent)
@@ -472,7 +494,7 @@ static int stage_judge(struct launch *l, struct err *err)
 			       "stage %s did not run: %zu of the needed files are no longer on the "
 			       "volume",
 			       l->stage->s->name, absent);
-	if (stage_note_brought(l, err) < 0)
+	if (note_fetched_files(l, err) < 0)
 		return -1;
 	row.stage_done = l->run.row.stage_done = true;
 	return store_put_run(l->ctx->store, &row, err);
@@ -480,9 +502,9 @@ static int stage_judge(struct launch *l, struct err *err)
 
 /* ---- the run of a stage ---- */
 
-/* A stage may cost what is left of max_cost after the run and its stages so far; if nothing is
- * left, its own run reports that. max_duration applies to each pod. */
-static int64_t left_microusd(const struct stage_work *w)
+/* What max_cost leaves for this stage after the run and its stages so far, at least 1: if nothing
+ * is left, the stage's own run reports that. (max_duration applies to each pod.) */
+static int64_t max_cost_left_microusd(const struct stage_work *w)
 {
 	struct launch *l = w->l;
 	struct run_row run = l->run.row;
@@ -502,9 +524,9 @@ static int64_t left_microusd(const struct stage_work *w)
 	return MAX(left, 1);
 }
 
-/* Of the render's order, a stage keeps where it may rent, the caps, and how far pods are trusted.
- */
-static void narrow(struct stage_work *w, struct order *o)
+/* Turns a copy of the render's order into the stage's. It keeps where it may rent, the caps, and
+ * how far pods are trusted. */
+static void narrow_order(struct stage_work *w, struct order *o)
 {
 	const char **there = xcalloc(order_count(o->providers) + 1, sizeof(*there));
 	size_t n = 0;
@@ -518,12 +540,13 @@ static void narrow(struct stage_work *w, struct order *o)
 	o->part_of = w->part_of;
 	o->spot = false;
 	o->keep_on_failure_ms = o->keep_warm_ms = 0;
-	o->max_cost_microusd = o->max_cost_microusd ? left_microusd(w) : 0;
+	o->max_cost_microusd = o->max_cost_microusd ? max_cost_left_microusd(w) : 0;
 	o->code = w->dir;
-	stage_shape(o, w->s);
+	stage_shape_order(o, w->s);
 }
 
-/* A stage follows the wishes of its run, but a deadline that has passed holds for it no more. */
+/* Gives the stage the goal and deadline of its run. A deadline that has passed does not bind the
+ * stage. */
 static int copy_wishes(struct launch *own, struct launch *l, struct err *err)
 {
 	struct choice_row *row = &own->choice.row;
@@ -538,11 +561,11 @@ static int copy_wishes(struct launch *own, struct launch *l, struct err *err)
 		COPY_TEXT(row->deadline, l->choice.row.deadline);
 		row->deadline_ms = l->choice.row.deadline_ms;
 	}
-	order_name(&own->order, row);
+	order_override_choice(&own->order, row);
 	return 0;
 }
 
-static int make_job(struct stage_work *w, struct launch *own, struct err *err)
+static int make_stage_job(struct stage_work *w, struct launch *own, struct err *err)
 {
 	const struct section *conf = w->s->conf;
 	CLEANUP(free_text) char *run = xasprintf(STAGE_BEGIN "%s", section_text(conf, "run"));
@@ -560,19 +583,20 @@ static int make_job(struct stage_work *w, struct launch *own, struct err *err)
 	return launch_check_env(conf, job_command.needs(job), err);
 }
 
-/* Returns the exit status, or -1 if it did not begin. */
-static int run_own(struct stage_work *w, struct launch *own, struct err *err)
+/* Runs the stage as `own`, a run within w->l. Returns the exit status, or -1 with *err if it did
+ * not begin. */
+static int run_stage_once(struct stage_work *w, struct launch *own, struct err *err)
 {
 	own->stage = w;
-	own->finish = stage_judge;
-	narrow(w, &own->order);
-	if (copy_wishes(own, w->l, err) < 0 || make_job(w, own, err) < 0 ||
+	own->finish = judge_end_of_stage;
+	narrow_order(w, &own->order);
+	if (copy_wishes(own, w->l, err) < 0 || make_stage_job(w, own, err) < 0 ||
 	    launch_check_width(own, err) < 0 ||
 	    launch_open_providers(&own->order, &own->run, err) < 0)
 		return -1;
 	own->run.setup.ignore_hangup = w->l->run.setup.ignore_hangup;
 	run_lend_output(&own->run, &w->l->run);
-	if (launch_may_rent(own, err) < 0)
+	if (launch_check_can_rent(own, err) < 0)
 		return -1;
 	/* settling may have released signals, and the run has yet to record its end */
 	engine_hold_signals();
@@ -581,13 +605,15 @@ static int run_own(struct stage_work *w, struct launch *own, struct err *err)
 	return launch_run(own);
 }
 
-static int run_it(struct stage_work *w, struct err *err)
+/* Runs the stage, and adds its object to those for --json. Returns the exit status; *err is set if
+ * it is not 0. Signals are held on return. */
+static int run_and_report_stage(struct stage_work *w, struct err *err)
 {
 	struct launch own;
 	struct err why = {0};
 
 	launch_within(&own, w->l);
-	int status = run_own(w, &own, &why);
+	int status = run_stage_once(w, &own, &why);
 	if (status < 0) {
 		config_place_error(w->l->ctx->config, &why);
 		status = err_exit_status(&why);
@@ -602,27 +628,28 @@ static int run_it(struct stage_work *w, struct err *err)
 	if (status == 0)
 		return 0;
 	err_set(err,
-		status == 9    ? ERR_UNRELEASED
-		: status > 128 ? ERR_INTERRUPTED
-			       : ERR_JOB,
+		status == UNRELEASED_STATUS ? ERR_UNRELEASED
+		: status > SIGNAL_STATUS    ? ERR_INTERRUPTED
+					    : ERR_JOB,
 		"all outputs fetched, but stage %s failed (exit status %d): %s", w->s->name, status,
 		why.msg[0] ? why.msg : "see above");
-	if (status > 128)
-		err->signal = status - 128;
+	if (status > SIGNAL_STATUS)
+		err->signal = status - SIGNAL_STATUS;
 	return status;
 }
 
 /* ---- files that another command or user removed from the volume ---- */
 
-/* Counts the inputs and code that the pods report absent. Their numbers are not trusted. */
-static size_t read_absent(struct stage_work *w)
+/* Marks the inputs and code that the pods report absent from the volume, and removes the reports.
+ * Returns how many. Numbers in them are not trusted. */
+static size_t take_absent_reports(struct stage_work *w)
 {
-	size_t told = 0, len;
+	size_t marked = 0, len;
 
 	for (int i = 0; i < w->s->pods; i++) {
 		CLEANUP(str_free) struct str text = STR_INIT;
 		char name[64];
-		CLEANUP(fd_close) int folder = open_report(w->l, i, name, &text);
+		CLEANUP(fd_close) int folder = open_absent_report(w->l, i, name, &text);
 		if (folder < 0)
 			continue;
 		unlinkat(folder, name, 0);
@@ -631,18 +658,18 @@ static size_t read_absent(struct stage_work *w)
 			if (number == 0 && w->tree[0]) {
 				w->tree[0] = '\0';
 				w->missing++;
-				told++;
+				marked++;
 			} else if (number > 0 && number <= w->count && w->inputs[number - 1].path) {
-				stage_record_absent(w, number - 1);
-				told++;
+				record_absent_input(w, number - 1);
+				marked++;
 			}
 		}
 	}
-	return told;
+	return marked;
 }
 
-/* Without a render there is no run to resume; another `burst run` finds all outputs rendered. */
-static const char *what_repeats(const struct launch *l)
+/* Without a render there is no run to resume: another `burst run` finds all outputs rendered. */
+static const char *command_that_repeats(const struct launch *l)
 {
 	return l->run.row.id[0] ? "resume" : "run";
 }
@@ -658,7 +685,9 @@ static void say_begin(const struct stage_work *w)
 		 w->missing ? " (files missing on the volume are uploaded with it)" : "");
 }
 
-static int go(struct stage_work *w, struct err *err)
+/* Runs the stage unless a signal came before. Returns the exit status, or -1; *err is set if it is
+ * not 0. */
+static int try_stage(struct stage_work *w, struct err *err)
 {
 	int number = engine_held_signal();
 
@@ -666,22 +695,24 @@ static int go(struct stage_work *w, struct err *err)
 		log_line(LOG_NOTE,
 			 "interrupted before stage %s: all outputs fetched; run `burst %s` to "
 			 "continue",
-			 w->s->name, what_repeats(w->l));
+			 w->s->name, command_that_repeats(w->l));
 		err_set(err, ERR_INTERRUPTED, "interrupted before stage %s", w->s->name);
 		err->signal = number;
 		return -1;
 	}
-	read_absent(w); /* an earlier pod's report */
-	if (stage_make_folder(w, err) < 0)
+	take_absent_reports(w); /* an earlier pod's report */
+	if (make_stage_folder(w, err) < 0)
 		return -1;
 	say_begin(w);
-	return run_it(w, err);
+	return run_and_report_stage(w, err);
 }
 
-static int go_until_all_is_there(struct stage_work *w, struct err *err)
+/* If files that the stage needs were absent from the volume, runs it again with copies from here.
+ * Returns like try_stage(). */
+static int try_stage_twice(struct stage_work *w, struct err *err)
 {
-	int status = go(w, err);
-	size_t absent = read_absent(w);
+	int status = try_stage(w, err);
+	size_t absent = take_absent_reports(w);
 
 	if (!absent || status != err_exit_status(err) || err->kind != ERR_JOB)
 		return status;
@@ -690,8 +721,8 @@ static int go_until_all_is_there(struct stage_work *w, struct err *err)
 		 "%zu of the needed files were removed from the volume: stage %s again with copies "
 		 "from here",
 		 absent, w->s->name);
-	status = go(w, err);
-	return read_absent(w) && err->kind == ERR_JOB
+	status = try_stage(w, err);
+	return take_absent_reports(w) && err->kind == ERR_JOB
 		       ? err_set(err, ERR_JOB,
 				 "all outputs fetched, but files keep disappearing from the "
 				 "volume during stage %s",
@@ -701,9 +732,10 @@ static int go_until_all_is_there(struct stage_work *w, struct err *err)
 
 /* ---- one after the other ---- */
 
-/* A stage whose client was killed continues by itself, with the inputs of its begin; they must not
- * change under it. */
-static int may_go(struct stage_work *w, struct err *err)
+/* ERR_BUSY: an earlier client of this stage was killed, and its run continues by itself; its
+ * inputs must not change meanwhile. ERR_CONFIG: the stage may not use its volume, or would
+ * overwrite a file of the user. */
+static int check_may_begin(struct stage_work *w, struct err *err)
 {
 	struct launch *l = w->l;
 	struct run_row newest;
@@ -716,30 +748,32 @@ static int may_go(struct stage_work *w, struct err *err)
 		return err_set(err, ERR_BUSY,
 			       "all outputs fetched, but run %s still works on earlier ones as "
 			       "stage %s (see `burst attach %s`); run `burst %s` when it has ended",
-			       newest.id, w->s->name, newest.id, what_repeats(l));
+			       newest.id, w->s->name, newest.id, command_that_repeats(l));
 	return stages_check_output(l, err) < 0
 		       ? err_wrap(err,
 				  "all outputs fetched, but stage %s did not run (run `burst %s`)",
-				  w->s->name, what_repeats(l))
+				  w->s->name, command_that_repeats(l))
 		       : 0;
 }
 
-/* Whether it has succeeded with this command and these inputs, and its files are still here. */
-static int is_done(struct stage_work *w, bool *done, struct err *err)
+/* *done: the stage has succeeded with this command and these inputs, and its files are still here.
+ * If so, adds its object to those for --json. */
+static int find_whether_done(struct stage_work *w, bool *done, struct err *err)
 {
 	const struct launch *l = w->l;
 	struct run_row run;
 	int found = stage_newest(&l->ctx->runs, l->order.config, l->order.job, w->s->name, true,
 				 &run, err);
 
-	*done = found > 0 && !strcmp(run.stage_input, w->input) && !stage_lost_a_file(w, &run);
+	*done = found > 0 && !strcmp(run.stage_input, w->input) && !has_lost_a_file(w, &run);
 	if (*done)
 		json_array_append_new(l->stages, report_stage_json(w->s->name, NULL, NULL));
 	return found < 0 ? -1 : 0;
 }
 
-/* The run of this process, or the newest one of its job: nothing was left to render. */
-static void find_whole(struct stage_work *w)
+/* Sets w->part_of to the run of this process or, if it had nothing to render, to the newest run of
+ * its job. */
+static void find_run_of_stage(struct stage_work *w)
 {
 	const struct launch *l = w->l;
 	struct run_row *rows = NULL;
@@ -756,6 +790,8 @@ static void find_whole(struct stage_work *w)
 	free(rows);
 }
 
+/* Runs stage `at` unless it is done or gets no files. Returns the exit status, or -1; *err is set
+ * if it is not 0. */
 static int run_stage(struct launch *l, const struct stages *stages, size_t at, struct err *err)
 {
 	CLEANUP(work_free) struct stage_work w = {.l = l, .stages = stages, .s = &stages->list[at]};
@@ -763,21 +799,21 @@ static int run_stage(struct launch *l, const struct stages *stages, size_t at, s
 	bool done = false;
 
 	stage_job(w.job, l->order.job, w.s->name);
-	find_whole(&w);
-	if (stage_read_inputs(&w, err) < 0)
+	find_run_of_stage(&w);
+	if (read_inputs(&w, err) < 0)
 		return -1;
 	if (!w.count)
 		return 0;
 	run_job_key(l->order.config, w.job, key);
 	/* this run holds the job's lock; after a failure the folder stays for `burst resume` */
 	w.dir = xasprintf("%s/jobs/%s", l->ctx->state_dir, key);
-	if (is_done(&w, &done, err) < 0)
+	if (find_whether_done(&w, &done, err) < 0)
 		return -1;
 	if (!done)
-		stage_find_code(&w);
-	int status = done ? 0 : may_go(&w, err) < 0 ? -1 : go_until_all_is_there(&w, err);
+		find_code_on_volume(&w);
+	int status = done ? 0 : check_may_begin(&w, err) < 0 ? -1 : try_stage_twice(&w, err);
 	struct err why;
-	if (stage_mend_manifest(&w, &why) < 0)
+	if (mend_manifest(&w, &why) < 0)
 		log_line(LOG_WARN,
 			 "manifest.jsonl not updated: its entries stay \"former\" until the next "
 			 "run: %s",

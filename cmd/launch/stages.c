@@ -49,7 +49,7 @@ size_t stage_count(const struct stage *s, const char *key)
 	return has ? section_count(s->conf, key) : 0;
 }
 
-static bool names(const struct section *conf, const char *key, const char *word)
+static bool list_has(const struct section *conf, const char *key, const char *word)
 {
 	for (size_t i = 0; i < section_count(conf, key); i++)
 		if (!strcmp(section_item(conf, key, i), word))
@@ -59,22 +59,25 @@ static bool names(const struct section *conf, const char *key, const char *word)
 
 bool stage_gets_from(const struct stage *s, const char *step)
 {
-	return !stage_count(s, "from") || names(s->conf, "from", step);
+	return !stage_count(s, "from") || list_has(s->conf, "from", step);
 }
 
-bool stage_gets(const struct stage *s, const char *file, bool asks)
+bool stage_asks_for(const struct stage *s, const char *file)
 {
-	size_t count = stage_count(s, "inputs");
-
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < stage_count(s, "inputs"); i++)
 		if (pattern_match(section_item(s->conf, "inputs", i), file))
 			return true;
-	return !count && !asks;
+	return false;
+}
+
+bool stage_gets(const struct stage *s, const char *file)
+{
+	return !stage_count(s, "inputs") || stage_asks_for(s, file);
 }
 
 /* ---- its pods ---- */
 
-/* By any provider's list; a GPU without a price comes last. */
+/* The lowest list price of any provider, in dollars an hour; a GPU without one sorts last. */
 static double least_price(const char *gpu)
 {
 	double least = 1e9;
@@ -86,7 +89,7 @@ static double least_price(const char *gpu)
 	return least;
 }
 
-static int by_price(const void *a, const void *b)
+static int compare_list_prices(const void *a, const void *b)
 {
 	double one = least_price(*(const char *const *)a),
 	       other = least_price(*(const char *const *)b);
@@ -104,12 +107,12 @@ static void ask_for_encoders(struct order *o)
 	for (size_t i = 0; i < rows; i++)
 		if (gpus[i].nvenc)
 			list[n++] = gpus[i].name;
-	qsort(list, n, sizeof(*list), by_price);
+	qsort(list, n, sizeof(*list), compare_list_prices);
 	order_gpus(o, list);
 	free(list);
 }
 
-void stage_shape(struct order *o, const struct stage *s)
+void stage_shape_order(struct order *o, const struct stage *s)
 {
 	const struct section *pod = s->pod;
 
@@ -126,9 +129,9 @@ void stage_shape(struct order *o, const struct stage *s)
 			list[i] = section_item(pod, "gpu", i);
 		order_gpus(o, list);
 		free(list);
-	} else if (!s->is_deliver && names(pod, "needs", "nvenc")) {
+	} else if (!s->is_deliver && list_has(pod, "needs", "nvenc")) {
 		ask_for_encoders(o);
-	} else if (!s->is_deliver && names(pod, "needs", "gpu")) {
+	} else if (!s->is_deliver && list_has(pod, "needs", "gpu")) {
 		order_gpus(o, NULL);
 	} else {
 		order_gpus(o, (const char *const[]){GPU_NONE, NULL});
@@ -159,11 +162,14 @@ static size_t tokens_of(int to[TOKENS_MOST], const char *p)
 	return n;
 }
 
-static bool may_meet(const char *one, const char *other)
+/* Whether some path matches both patterns. */
+static bool may_match_same_path(const char *one, const char *other)
 {
 	int a[TOKENS_MOST], b[TOKENS_MOST];
 	size_t n = tokens_of(a, one), m = tokens_of(b, other);
-	bool *fits = xcalloc((n + 1) * (m + 1), sizeof(*fits)); /* what is left of both */
+	bool *fits =
+		xcalloc((n + 1) * (m + 1), sizeof(*fits)); /* [i][k]: whether tokens i.. of one and
+							      k.. of the other can match one text */
 
 	for (size_t i = n + 1; i-- > 0;)
 		for (size_t k = m + 1; k-- > 0;) {
@@ -183,7 +189,8 @@ static bool may_meet(const char *one, const char *other)
 	return result;
 }
 
-/* ---- mistakes ---- */
+/* ---- mistakes ----
+ * Each check notes in c->m what is wrong with stage c->s. */
 
 struct checking {
 	const struct launch *l;
@@ -192,10 +199,11 @@ struct checking {
 	struct mistakes *m;
 };
 
-static void complain(const struct checking *c, const char *key, const char *fmt, ...) PRINTF(3, 4);
+static void note_mistake(const struct checking *c, const char *key, const char *fmt, ...)
+	PRINTF(3, 4);
 
-/* key: where it stands; NULL: the stage. */
-static void complain(const struct checking *c, const char *key, const char *fmt, ...)
+/* key: the one in the stage that the mistake is about; NULL: the stage itself. */
+static void note_mistake(const struct checking *c, const char *key, const char *fmt, ...)
 {
 	struct err err = {0};
 	char what[320];
@@ -208,7 +216,7 @@ static void complain(const struct checking *c, const char *key, const char *fmt,
 	mistakes_note(c->m, NULL, &err);
 }
 
-static bool is_name(const char *name)
+static bool is_valid_name(const char *name)
 {
 	static const char allowed[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -217,6 +225,7 @@ static bool is_name(const char *name)
 	       strspn(name, allowed) == strlen(name);
 }
 
+/* Returns stages->count if no stage has the name. */
 static size_t index_of(const struct stages *stages, const char *name)
 {
 	size_t i = 0;
@@ -234,20 +243,22 @@ static void check_name(const struct checking *c)
 	if (c->s->is_deliver)
 		return;
 	if (!*name)
-		complain(c, NULL, "job.then: a stage needs a name, like name = \"video\"");
-	else if (!is_name(name))
-		complain(c, "name",
-			 "job.then: name = \"%.60s\": use letters, digits, '.', '_' and '-', at "
-			 "most %d",
-			 name, NAME_MOST);
+		note_mistake(c, NULL, "job.then: a stage needs a name, like name = \"video\"");
+	else if (!is_valid_name(name))
+		note_mistake(
+			c, "name",
+			"job.then: name = \"%.60s\": use letters, digits, '.', '_' and '-', at "
+			"most %d",
+			name, NAME_MOST);
 	else if (!strcmp(name, STAGE_RENDER) || !strcmp(name, DELIVER))
-		complain(c, "name", "job.then: \"%s\" is the name of a step of every job", name);
+		note_mistake(c, "name", "job.then: \"%s\" is the name of a step of every job",
+			     name);
 	else if (first != c->s)
-		complain(c, "name", "job.then: two stages have the name \"%s\"", name);
+		note_mistake(c, "name", "job.then: two stages have the name \"%s\"", name);
 }
 
-/* Whether `later` gets files of `of`, perhaps through others. */
-static bool leads_back(const struct stages *stages, size_t later, const char *of, size_t depth)
+/* Whether stage `later` gets files of stage `of`, perhaps through at most `depth` others. */
+static bool waits_for(const struct stages *stages, size_t later, const char *of, size_t depth)
 {
 	const struct stage *s = &stages->list[later];
 
@@ -255,7 +266,7 @@ static bool leads_back(const struct stages *stages, size_t later, const char *of
 		const char *name = section_item(s->conf, "from", i);
 		size_t next = index_of(stages, name);
 		if (!strcmp(name, of) ||
-		    (next < stages->count && leads_back(stages, next, of, depth - 1)))
+		    (next < stages->count && waits_for(stages, next, of, depth - 1)))
 			return true;
 	}
 	return false;
@@ -271,26 +282,28 @@ static void check_from(const struct checking *c)
 		if (!strcmp(name, STAGE_RENDER))
 			continue;
 		if (at == c->stages->count)
-			complain(c, "from", "job.then: stage \"%s\": no stage is called \"%.60s\"",
-				 own, name);
+			note_mistake(c, "from",
+				     "job.then: stage \"%s\": no stage is called \"%.60s\"", own,
+				     name);
 		else if (&c->stages->list[at] == c->s)
-			complain(c, "from", "job.then: stage \"%s\" cannot work on its own files",
-				 own);
+			note_mistake(c, "from",
+				     "job.then: stage \"%s\" cannot work on its own files", own);
 		else if (&c->stages->list[at] > c->s &&
-			 leads_back(c->stages, at, own, c->stages->count))
-			complain(c, "from",
-				 "job.then: stages \"%s\" and \"%s\" wait for each other's files",
-				 own, name);
+			 waits_for(c->stages, at, own, c->stages->count))
+			note_mistake(
+				c, "from",
+				"job.then: stages \"%s\" and \"%s\" wait for each other's files",
+				own, name);
 		else if (&c->stages->list[at] > c->s)
-			complain(c, "from",
-				 "job.then: stage \"%s\" works on files of \"%s\", which comes "
-				 "later: stages run in their order here",
-				 own, name);
+			note_mistake(c, "from",
+				     "job.then: stage \"%s\" works on files of \"%s\", which comes "
+				     "later: stages run in their order here",
+				     own, name);
 	}
 }
 
-/* Whether the render, or what joins its files, may make such a file. */
-static bool is_rendered(const struct launch *l, const char *pattern)
+/* Whether the render, or what joins its files, may make a file that matches. */
+static bool render_may_make(const struct launch *l, const char *pattern)
 {
 	const struct engine_setup *s = &l->run.setup;
 	const struct section *job = config_job(l->ctx->config);
@@ -301,7 +314,7 @@ static bool is_rendered(const struct launch *l, const char *pattern)
 
 	if (s->job_ops->needs(s->job)->command) {
 		for (size_t i = 0; i < section_count(job, "outputs"); i++)
-			if (may_meet(pattern, section_item(job, "outputs", i)))
+			if (may_match_same_path(pattern, section_item(job, "outputs", i)))
 				return true;
 		return false;
 	}
@@ -314,14 +327,15 @@ static bool is_rendered(const struct launch *l, const char *pattern)
 	return false;
 }
 
-static bool is_made(const struct checking *c, const char *pattern)
+/* Whether a step from which the stage gets files may make one that matches. */
+static bool earlier_step_may_make(const struct checking *c, const char *pattern)
 {
-	if (stage_gets_from(c->s, STAGE_RENDER) && is_rendered(c->l, pattern))
+	if (stage_gets_from(c->s, STAGE_RENDER) && render_may_make(c->l, pattern))
 		return true;
 	for (const struct stage *s = c->stages->list; s < c->s; s++)
 		for (size_t i = 0; stage_gets_from(c->s, s->name) && i < stage_count(s, "outputs");
 		     i++)
-			if (may_meet(pattern, section_item(s->conf, "outputs", i)))
+			if (may_match_same_path(pattern, section_item(s->conf, "outputs", i)))
 				return true;
 	return false;
 }
@@ -330,11 +344,11 @@ static void check_inputs(const struct checking *c)
 {
 	for (size_t i = 0; c->l->run.setup.job && i < stage_count(c->s, "inputs"); i++) {
 		const char *pattern = section_item(c->s->conf, "inputs", i);
-		if (!is_made(c, pattern))
-			complain(c, "inputs",
-				 "job.then: stage \"%s\": no earlier step makes \"%.80s\"; its "
-				 "outputs must name it",
-				 c->s->name, pattern);
+		if (!earlier_step_may_make(c, pattern))
+			note_mistake(c, "inputs",
+				     "job.then: stage \"%s\": no earlier step makes \"%.80s\"; its "
+				     "outputs must name it",
+				     c->s->name, pattern);
 	}
 }
 
@@ -345,25 +359,26 @@ static void check_command(const struct checking *c, bool has_volume)
 	struct err err = {0};
 
 	if ((!run || !run[strspn(run, " \t\r\n")]) && c->s->is_deliver)
-		complain(c, NULL, "deliver needs run = \"...\", the command that delivers");
+		note_mistake(c, NULL, "deliver needs run = \"...\", the command that delivers");
 	else if (!run || !run[strspn(run, " \t\r\n")])
-		complain(c, NULL, "job.then: stage \"%s\" needs run = \"...\", its command",
-			 c->s->name);
+		note_mistake(c, NULL, "job.then: stage \"%s\" needs run = \"...\", its command",
+			     c->s->name);
 	if (c->s->is_deliver && strcmp(section_text(conf, "on"), "cpu"))
-		complain(
+		note_mistake(
 			c, "on",
 			"deliver.on must be \"cpu\" or absent; a stage of job.then may have a GPU");
 	if (c->s->is_deliver && !has_volume)
-		complain(c, NULL,
-			 "deliver needs a volume, which holds the outputs: set volume.name, or "
-			 "make it a stage of job.then");
+		note_mistake(c, NULL,
+			     "deliver needs a volume, which holds the outputs: set volume.name, or "
+			     "make it a stage of job.then");
 	if (!c->s->is_deliver && !has_volume && !stage_count(c->s, "outputs") &&
 	    !section_bool(conf, "no_outputs"))
-		complain(c, NULL,
-			 "job.then: stage \"%s\" has no outputs, and there is no volume: what it "
-			 "makes would be lost with its pod; name the files to fetch, like outputs "
-			 "= [\"*.mp4\"], or set no_outputs = true",
-			 c->s->name);
+		note_mistake(
+			c, NULL,
+			"job.then: stage \"%s\" has no outputs, and there is no volume: what it "
+			"makes would be lost with its pod; name the files to fetch, like outputs "
+			"= [\"*.mp4\"], or set no_outputs = true",
+			c->s->name);
 	if (job_check_outputs(conf, &err) < 0)
 		mistakes_note(c->m, NULL, &err);
 	if (job_check_env(conf, &err) < 0)
@@ -392,20 +407,22 @@ static void check_gpus(const struct checking *c)
 	for (size_t i = 0; i < section_count(pod, "needs"); i++)
 		if (strcmp(section_item(pod, "needs", i), "nvenc") &&
 		    strcmp(section_item(pod, "needs", i), "gpu"))
-			complain(c, "pod",
-				 "job.then: stage \"%s\": pod.needs: \"%.40s\" is neither \"gpu\" "
-				 "nor \"nvenc\"",
-				 c->s->name, section_item(pod, "needs", i));
+			note_mistake(
+				c, "pod",
+				"job.then: stage \"%s\": pod.needs: \"%.40s\" is neither \"gpu\" "
+				"nor \"nvenc\"",
+				c->s->name, section_item(pod, "needs", i));
 	for (size_t i = 0; i < section_count(pod, "gpu"); i++) {
 		const char *wish = section_item(pod, "gpu", i);
 		const struct gpu *gpu =
 			gpu_parse(wish, name, sizeof(name), &count) && !gpu_is_none(name)
 				? gpu_find(name)
 				: NULL;
-		if (names(pod, "needs", "nvenc") && gpu && !gpu->nvenc)
-			complain(c, "pod",
-				 "job.then: stage \"%s\" needs nvenc, but %s cannot encode video",
-				 c->s->name, gpu->name);
+		if (list_has(pod, "needs", "nvenc") && gpu && !gpu->nvenc)
+			note_mistake(
+				c, "pod",
+				"job.then: stage \"%s\" needs nvenc, but %s cannot encode video",
+				c->s->name, gpu->name);
 	}
 }
 
@@ -461,9 +478,9 @@ int stages_check_output(const struct launch *l, struct err *err)
 /* ---- stage plan ----
  * Says for `burst plan` what each stage would rent, and what it took before. */
 
-/* The cheapest offer of the first provider that has one. Reports no error: a stage is planned long
- * before it rents. */
-static bool find_offer(struct launch *own, struct offer *out)
+/* Sets *out to the cheapest offer of the first provider that has one; false: none has. A failed
+ * request counts as no offer: a stage is planned long before it rents. */
+static bool find_cheapest_offer(struct launch *own, struct offer *out)
 {
 	bool found = false;
 
@@ -472,8 +489,8 @@ static bool find_offer(struct launch *own, struct offer *out)
 		struct wanted w = {.order = &own->order, .store = own->ctx->store};
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (offers_fetch(&own->order, &own->run.setup.providers[i], false, OFFERS_ASK_MS,
-				 &result, &ignored) < 0)
+		if (offers_fetch(&own->order, &own->run.setup.providers[i], OFFERS_ANYWHERE,
+				 OFFERS_ASK_MS, &result, &ignored) < 0)
 			continue;
 		wanted_add(&w, result.offers, result.offer_count);
 		wanted_end(&w);
@@ -496,12 +513,12 @@ static void plan_stage(struct plan_stage *to, struct launch *l, const struct sta
 
 	*to = (struct plan_stage){.name = s->name, .pods = s->pods};
 	launch_within(&own, l);
-	stage_shape(&own.order, s);
+	stage_shape_order(&own.order, s);
 	own.order.spot = false;
 	setup = &own.run.setup;
 	memcpy(setup->providers, l->run.setup.providers, sizeof(setup->providers));
 	setup->provider_count = l->run.setup.provider_count;
-	to->offered = find_offer(&own, &to->offer);
+	to->offered = find_cheapest_offer(&own, &to->offer);
 	setup->provider_count = 0; /* they are the other run's */
 	launch_free(&own);
 	if (stage_newest(&l->ctx->runs, l->order.config, l->order.job, s->name, true, &run, NULL) <=

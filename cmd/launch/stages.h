@@ -26,41 +26,43 @@ struct stages {
 	size_t count;
 };
 void stages_read(struct stages *out, const struct config *c);
-/* The items of one of its lists of texts. A key that `deliver` lacks has none. */
+/* Number of items of one of the stage's lists of texts; 0 for a key that `deliver` lacks. */
 size_t stage_count(const struct stage *s, const char *key);
-/* Whether it gets files of this earlier step: a stage's name, or STAGE_RENDER. */
+/* Whether the stage gets files of this earlier step: a stage's name, or STAGE_RENDER. */
 #define STAGE_RENDER "render"
 bool stage_gets_from(const struct stage *s, const char *step);
-/* Whether it gets this file; asks: only if its config names it. */
-bool stage_gets(const struct stage *s, const char *file, bool asks);
-/* Sets what the stage's pods must be. */
-void stage_shape(struct order *o, const struct stage *s);
+/* Whether `inputs` of the stage name this file. */
+bool stage_asks_for(const struct stage *s, const char *file);
+/* Whether the stage gets this file: it asks for it, or has no `inputs` and so gets all. */
+bool stage_gets(const struct stage *s, const char *file);
+/* Sets in the order what the stage's pods must be. */
+void stage_shape_order(struct order *o, const struct stage *s);
 
-/* Notes why a stage cannot work, before anything is rented; what the files of the render are called
- * is known once l's job is loaded. */
+/* Notes why a stage cannot work, before anything is rented. Checks the inputs only if l's job is
+ * loaded: then the names of the rendered files are known. */
 void stages_check(const struct launch *l, struct mistakes *m);
 /* ERR_CONFIG names a file of the output folder that a stage would overwrite and no run has made,
  * unless the user passed --force. l's job is loaded. */
 int stages_check_output(const struct launch *l, struct err *err);
 
-/* stages.c. What each stage would rent now, and what it took before. The accounts are open, or
- * none is asked. Returns the number; free *out with free(). */
+/* What each stage would rent now from l's open providers (perhaps none), and what it took before.
+ * Returns the number of stages; free *out with free(). */
 size_t stages_plan(struct launch *l, struct plan_stage **out);
 
-/* stage_run.c. For l->finish: runs each stage that has not succeeded with the same command and
- * inputs, in order, as runs of their own, and stops at the first failure. All segments must be
- * local or durable, and l's output folder is lent to them. l->run.id may be empty: nothing was
- * rendered. l->stages gets their objects for --json. Returns the exit status; *err is set if it is
- * not 0. */
+/* For l->finish: runs each stage that has not succeeded with the same command and inputs, in order,
+ * as runs of their own, and stops at the first failure. All segments must be local or durable, and
+ * l's output folder is lent to them. l->run.id may be empty: nothing was rendered. l->stages gets
+ * their objects for --json. Returns the exit status; *err is set if it is not 0. */
 int stages_run(struct launch *l, struct err *err);
-/* Finds the run to watch or to resume. Without a name, of a stage and the run that it is a part of,
- * the one that lives. ERR_USAGE: a stage is not resumed by itself. */
+/* Finds the run to watch or to resume. Without a name, it may be a stage of a run: then that run,
+ * or the stage if only the stage is alive. ERR_USAGE: a stage is not resumed by itself. */
 int stage_find_run(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
 /* Sets the error that says what to do instead of resuming a stage. Returns -1. */
 int stage_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err);
 
-/* ---- stage parts ----
- * The state of a stage that runs. Private to stage_*.c. */
+/* ---- stage work ----
+ * The state of a stage that runs. Only stage_run.c changes it; launch.c reads its name and input.
+ */
 
 struct stage_work {
 	struct launch *l;            /* the run whose stage it is */
@@ -74,11 +76,12 @@ struct stage_work {
 	struct volume_row *volumes; /* all in the ledger */
 	size_t volume_count;
 	char provider[PROVIDER_NAME_MAX]; /* whose volume has the inputs; "": none */
-	struct pod_row pod;               /* the last one that path_there() looked up */
-	bool pod_counts, pod_commands;    /* the volume has its files; they are a command's */
-	char tree[SHA256_HEX];            /* the job's code on that volume; "": it is not there */
+	struct pod_row pod;               /* the last one that path_on_volume() looked up */
+	bool pod_counts;       /* the volume that the stage's pods get has files of `pod` */
+	bool pod_commands;     /* files of `pod` are in the folders of a command's outputs */
+	char tree[SHA256_HEX]; /* the job's code on that volume; "": it is not there */
 	char *dir;        /* the pods' code folder: the list, and files that the volume lacks */
-	bool as_rendered; /* the code on its volume is that of this same render */
+	bool as_rendered; /* the code on that volume is the one that this process rendered with */
 	char input[SHA256_HEX]; /* hash of its command and inputs */
 };
 

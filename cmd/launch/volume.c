@@ -27,7 +27,8 @@
 
 /* ---- the keeping client ---- */
 
-/* In the child: starts a session of its own, which outlives the terminal and the run. */
+/* In the child: becomes `burst keep RUN`, in a session that outlives the terminal and the run.
+ * log: the descriptor for its output. */
 static void become_keeper(const struct launch *l, int log)
 {
 	const char *argv[] = {"burst", "keep", l->run.row.id, NULL};
@@ -41,6 +42,7 @@ static void become_keeper(const struct launch *l, int log)
 	_exit(127);
 }
 
+/* engine_setup.keep: starts, once, the client that keeps this run's pods for other runs. */
 static void start_keeper(void *ctx)
 {
 	struct launch *l = ctx;
@@ -60,14 +62,16 @@ static void start_keeper(void *ctx)
 
 /* ---- callbacks of the engine ---- */
 
-static bool is_wanted(void *ctx, const struct pod_row *pod)
+/* engine_setup.wanted. */
+static bool is_kept_pod_wanted(void *ctx, const struct pod_row *pod)
 {
 	const struct launch *l = ctx;
 
 	return runs_want_pod(l->run.runs, pod);
 }
 
-static bool take_what_fits(void *ctx, const json_t *want, struct pod_row *pod)
+/* engine_setup.take. */
+static bool take_kept_pod(void *ctx, const json_t *want, struct pod_row *pod)
 {
 	struct launch *l = ctx;
 
@@ -81,14 +85,14 @@ void keep_pool(struct launch *l)
 	s->conf.pooled = true;
 	s->conf.keep_warm_ms = l->order.keep_warm_ms;
 	s->keep = start_keeper;
-	s->wanted = is_wanted;
-	s->take = take_what_fits;
+	s->wanted = is_kept_pod_wanted;
+	s->take = take_kept_pod;
 	kept_describe(s, s->pool);
 }
 
 int keep_warm_pods(struct launch *l, int64_t planned_ms)
 {
-	launch_conf(l);
+	launch_set_engine_conf(l);
 	keep_pool(l);
 	l->run.row.planned_ms = planned_ms;
 	return run_kept_pods(&l->run);
@@ -115,8 +119,9 @@ void volume_remember(struct store *store, const char *provider, const struct vol
 		*row = seen;
 }
 
-/* A run that starts now may create the same one. */
-static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *err)
+/* Locks the volumes of this state folder, since a run that starts now may create the same one.
+ * Waits for MAKE_MS at most. The caller closes *lock. */
+static int wait_for_volume_lock(const struct cmd_context *ctx, int *lock, struct err *err)
 {
 	int64_t until = clock_boot_ms() + MAKE_MS;
 
@@ -128,18 +133,19 @@ static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *er
 	return 0;
 }
 
-/* Returns 1 if it is there, 0 if it may be made: no earlier create of it can surface any more. */
-static int look_for(struct store *store, const struct engine_provider *p, const char *name,
-		    struct err *err)
+/* Returns 1 if the volume exists, 0 if it may be created, -1 with *err. If an earlier create was
+ * lost, waits until its volume appears or can appear no more. */
+static int find_or_outwait_create(struct store *store, const struct engine_provider *p,
+				  const char *name, struct err *err)
 {
 	char wait[24];
 
-	for (bool told = false;; told = true) {
+	for (bool said = false;; said = true) {
 		int there = volume_is_there(p, name, err);
 		int64_t wait_ms = volume_intent_wait_ms(store, p, name);
 		if (there || !wait_ms)
 			return there;
-		if (!told)
+		if (!said)
 			log_line(LOG_NOTE,
 				 "volume %s: %s was told to create it a moment ago; looking for it "
 				 "for %s before another one is created",
@@ -156,9 +162,9 @@ int volume_make(struct cmd_context *ctx, const struct engine_provider *p, const 
 	struct op_result result = {0};
 	CLEANUP(fd_close) int lock = -1;
 
-	if (lock_volumes(ctx, &lock, err) < 0)
+	if (wait_for_volume_lock(ctx, &lock, err) < 0)
 		return -1;
-	int was_there = look_for(ctx->store, p, name, err);
+	int was_there = find_or_outwait_create(ctx->store, p, name, err);
 	if (was_there < 0 || (!was_there && volume_intent_put(ctx->store, p, name, err) < 0))
 		return -1;
 	int status = caller_perform(p, OP_VOLUME, &want, MAKE_MS, &result, err);
@@ -180,8 +186,10 @@ int volume_make(struct cmd_context *ctx, const struct engine_provider *p, const 
  * otherwise. */
 enum { ASK_MS = 60000, WARM_CPU = 1, WARM_MEMORY_GB = 4 };
 
-/* Loads the job of the set-up, and narrows the order to a pod for it beside the volume. */
-static int narrow(struct launch *l, const struct volume_row *v, int64_t memory_gb, struct err *err)
+/* Replaces the launch's job by its set-up, and narrows the order to a pod for that beside the
+ * volume. memory_gb 0: as the set-up needs it. */
+static int narrow_to_setup(struct launch *l, const struct volume_row *v, int64_t memory_gb,
+			   struct err *err)
 {
 	struct order *o = &l->order;
 
@@ -200,7 +208,8 @@ static int narrow(struct launch *l, const struct volume_row *v, int64_t memory_g
 	return 0;
 }
 
-static void keep_provider(struct engine_setup *s, const char *name)
+/* Keeps the provider with this name open. */
+static void close_other_providers(struct engine_setup *s, const char *name)
 {
 	int kept = 0;
 
@@ -213,15 +222,17 @@ static void keep_provider(struct engine_setup *s, const char *name)
 	s->provider_count = kept;
 }
 
-/* Prices of the cheapest free pod beside the volume that could fill it, and of the dearest that
- * could be rented instead, within caps.max_price_per_hour; 0, 0: none is free. */
-static int find_prices(const struct order *o, const struct engine_provider *p,
-		       const struct volume_row *v, int64_t *least, int64_t *most, struct err *err)
+/* Prices of the cheapest pod that is free beside the volume and could fill it, and of the dearest
+ * that could be rented instead, within caps.max_price_per_hour; 0 and 0: none is free, and the run
+ * waits for one. */
+static int find_price_range(const struct order *o, const struct engine_provider *p,
+			    const struct volume_row *v, int64_t *least, int64_t *most,
+			    struct err *err)
 {
 	struct op_want want;
 	struct op_result result = {0};
 
-	order_want(o, &want);
+	order_fill_want(o, &want);
 	COPY_TEXT(want.offers.volume.provider, v->provider);
 	COPY_TEXT(want.offers.volume.id, v->id);
 	COPY_TEXT(want.offers.volume.name, v->name);
@@ -230,7 +241,7 @@ static int find_prices(const struct order *o, const struct engine_provider *p,
 	if (caller_perform(p, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
 		if (err->kind != ERR_NO_CAPACITY)
 			return err_wrap(err, "%s", v->provider);
-		err_clear(err); /* the run waits for it, as any run does */
+		err_clear(err);
 		return 0;
 	}
 	for (size_t i = 0; i < result.offer_count; i++) {
@@ -244,6 +255,7 @@ static int find_prices(const struct order *o, const struct engine_provider *p,
 	return 0;
 }
 
+/* least, most: of find_price_range(). */
 static void say_price(const struct order *o, const struct volume_row *v, int64_t least,
 		      int64_t most)
 {
@@ -267,22 +279,22 @@ static void say_price(const struct order *o, const struct volume_row *v, int64_t
 	output_lines(stderr, str_text(&line));
 }
 
-/* Rents the pod of a narrowed launch. smallest: burst chose its memory. Returns the exit status, or
- * -1. */
-static int fill(struct launch *l, const struct volume_row *v, int64_t least, int64_t most,
-		bool smallest, FILE *to, struct err *err)
+/* Rents the pod of a narrowed launch. memory_gb: as the user gave it; 0: burst chose it. Prints on
+ * `to` that the volume is ready. Returns the exit status, or -1. */
+static int fill_volume(struct launch *l, const struct volume_row *v, int64_t least, int64_t most,
+		       int64_t memory_gb, FILE *to, struct err *err)
 {
 	char cost[32];
 
 	say_price(&l->order, v, least, most);
-	if (launch_may_rent(l, err) < 0 || launch_begin(l, false, err) < 0)
+	if (launch_check_can_rent(l, err) < 0 || launch_begin(l, false, err) < 0)
 		return -1;
 	int status = launch_run(l);
 	if (status == 0)
 		output_line(to, "volume %s of %s: ready for job \"%s\", for %s", v->name,
 			    v->provider, l->run.row.job,
 			    money_show(cost, sizeof(cost), l->run.row.cost_microusd));
-	if (status == 1 && smallest)
+	if (status == JOB_FAILED_STATUS && !memory_gb)
 		log_line(LOG_NOTE,
 			 "if its setup ran out of the pod's %lld GB of memory: burst volume warm "
 			 "%s --memory GB",
@@ -297,24 +309,23 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	if (!config_job(l->ctx->config))
 		return err_set(err, ERR_CONFIG,
 			       "no job for volume %s: give its burst.cfg with --config", v->name);
-	keep_provider(&l->run.setup, v->provider);
-	if (narrow(l, v, memory_gb, err) < 0 ||
-	    find_prices(&l->order, &l->run.setup.providers[0], v, &least, &most, err) < 0)
+	close_other_providers(&l->run.setup, v->provider);
+	if (narrow_to_setup(l, v, memory_gb, err) < 0 ||
+	    find_price_range(&l->order, &l->run.setup.providers[0], v, &least, &most, err) < 0)
 		return -1;
 	if (!l->run.setup.job_ops->needs(l->run.setup.job)->setup)
 		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and "
 				   "its code are put there");
-	return fill(l, v, least, most, !memory_gb, stdout, err);
+	return fill_volume(l, v, least, most, memory_gb, stdout, err);
 }
 
 /* ---- warm first ----
  * Fills a run's volume from a pod without a GPU before the run rents GPUs. */
 
-enum { NO_CAPACITY_STATUS = 4 };
-
-/* Returns 1 if it exists, 0 if it is missing and this run may not create it. */
-static int find_volume(struct launch *l, const struct engine_provider *p, const char *gpu,
-		       struct volume_row *row, struct err *err)
+/* Describes the run's volume, after creating it if the config allows; the project then may use it.
+ * Returns 1, 0 if it is missing and must not be created, or -1 with *err. */
+static int find_or_make_volume(struct launch *l, const struct engine_provider *p, const char *gpu,
+			       struct volume_row *row, struct err *err)
 {
 	const char *name = l->order.volume, *const gpus[] = {gpu, NULL};
 	struct op_want want = {.volume.name = name};
@@ -337,8 +348,8 @@ static int find_volume(struct launch *l, const struct engine_provider *p, const 
 	return made < 0 ? -1 : 1;
 }
 
-/* Whether a pod of this run was there. */
-static bool had_pod(const struct run *run)
+/* Whether a pod of this run has existed. */
+static bool has_had_pod(const struct run *run)
 {
 	size_t count = 0;
 	struct pod_row *pods = run_pods(run, &count);
@@ -350,9 +361,10 @@ static bool had_pod(const struct run *run)
 	return had;
 }
 
-/* What a run that failed to fill the volume means for the run that needs it. Work that a lost pod
- * did not finish is not done again at the price of a GPU. */
-static int failed(const struct volume_row *v, int status, bool had, struct err *err)
+/* What the failed run that was to fill the volume means for the run that needs it. Returns 0 if a
+ * GPU pod may run the set-up instead, else -1 with *err: work that a lost pod did not finish is
+ * not done again at the price of a GPU. had: a pod has existed. */
+static int judge_failed_fill(const struct volume_row *v, int status, bool had, struct err *err)
 {
 	if (status == NO_CAPACITY_STATUS && had)
 		return err_set(
@@ -366,27 +378,28 @@ static int failed(const struct volume_row *v, int status, bool had, struct err *
 		return 0;
 	}
 	err_set(err,
-		status == 9    ? ERR_UNRELEASED
-		: status == 5  ? ERR_CAP
-		: status > 128 ? ERR_INTERRUPTED
-			       : ERR_JOB,
+		status == UNRELEASED_STATUS ? ERR_UNRELEASED
+		: status == CAP_STATUS      ? ERR_CAP
+		: status > SIGNAL_STATUS    ? ERR_INTERRUPTED
+					    : ERR_JOB,
 		"volume %s of %s could not be filled from a pod without a GPU (exit status %d): "
 		"no GPU was rented",
 		v->name, v->provider, status);
-	if (status > 128)
-		err->signal = status - 128;
+	if (status > SIGNAL_STATUS)
+		err->signal = status - SIGNAL_STATUS;
 	return -1;
 }
 
-/* w: the part that fills it. Returns like warm_first(). */
-static int fill_first(struct launch *w, const struct volume_row *v, struct err *err)
+/* w: the part of the run that fills the volume. Returns like warm_first(). */
+static int fill_before_run(struct launch *w, const struct volume_row *v, struct err *err)
 {
 	int64_t least, most;
 	int status = -1;
 
-	if (launch_open_providers(&w->order, &w->run, err) == 0 && narrow(w, v, 0, err) >= 0) {
-		int found =
-			find_prices(&w->order, &w->run.setup.providers[0], v, &least, &most, err);
+	if (launch_open_providers(&w->order, &w->run, err) == 0 &&
+	    narrow_to_setup(w, v, 0, err) >= 0) {
+		int found = find_price_range(&w->order, &w->run.setup.providers[0], v, &least,
+					     &most, err);
 		if (found < 0 || !most) {
 			log_line(LOG_NOTE,
 				 "no pod without a GPU is free beside volume %s of %s%s%s: the "
@@ -400,7 +413,7 @@ static int fill_first(struct launch *w, const struct volume_row *v, struct err *
 			 "volume %s of %s lacks what the job's setup makes: a pod without a GPU "
 			 "fills it before GPUs are rented",
 			 v->name, v->provider);
-		status = fill(w, v, least, most, true, stderr, err);
+		status = fill_volume(w, v, least, most, 0, stderr, err);
 	}
 	if (status < 0) {
 		config_place_error(w->ctx->config, err);
@@ -408,7 +421,7 @@ static int fill_first(struct launch *w, const struct volume_row *v, struct err *
 		status = err_exit_status(err);
 	}
 	err_clear(err);
-	return status ? failed(v, status, had_pod(&w->run), err) : 1;
+	return status ? judge_failed_fill(v, status, has_had_pod(&w->run), err) : 1;
 }
 
 int warm_first(struct launch *l, const struct estimate *e, const struct plan *pick,
@@ -424,12 +437,12 @@ int warm_first(struct launch *l, const struct estimate *e, const struct plan *pi
 	if (!p || !needs->gpu || needs->setup_by_card || !e->volume || !e->volume[0] ||
 	    !l->order.config[0] || cold_setup_s(&e->machines[pick->machine].cold) <= 0)
 		return 0;
-	int there = find_volume(l, p, offer->gpu, &v, err);
+	int there = find_or_make_volume(l, p, offer->gpu, &v, err);
 	if (there <= 0)
 		return there;
 	launch_within(&w, l);
 	order_providers(&w.order, (const char *const[]){v.provider, NULL});
-	int status = fill_first(&w, &v, err);
+	int status = fill_before_run(&w, &v, err);
 	*spent_microusd = w.run.row.cost_microusd;
 	engine_unblock_signals();
 	launch_free(&w);

@@ -10,8 +10,8 @@
  * Pods that outlive their run: a client keeps them for a while, and the next suitable run takes
  * them over. */
 
-/* Lets this run hand on its pods and take over those of others. Call after
- * launch_conf(). */
+/* Lets the engine of this run hand on its pods and take over those of other runs. Call after
+ * launch_set_engine_conf(). */
 void keep_pool(struct launch *l);
 /* Number of pods offered by other runs that a run of this launch would take over now, if it took
  * planned_ms. The accounts are open and the job is loaded. */
@@ -25,7 +25,8 @@ void volume_remember(struct store *store, const char *provider, const struct vol
 		     struct volume_row *row);
 /* Creates a volume of this size near most of the GPUs (NULL: anywhere), unless the
  * provider has one of this name. Waits for another client that is creating one. Returns 1 if it was
- * created, 0 if it existed, -1 with *err. The caller has checked the size (volume.h). */
+ * created, 0 if it existed, -1 with *err. *row describes the volume. The caller has
+ * checked the size (volume_trust_size()). */
 int volume_make(struct cmd_context *ctx, const struct engine_provider *p, const char *name,
 		int64_t size_gb, const char *const *gpus, struct volume_row *row, struct err *err);
 

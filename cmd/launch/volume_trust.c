@@ -35,7 +35,8 @@ struct question {
 
 /* ---- the ledger's facts ---- */
 
-static void hash(char out[HASH_CHARS + 1], const char *a, const char *b, const char *c)
+/* A key or value for the ledger that stands for three texts. */
+static void hash_three(char out[HASH_CHARS + 1], const char *a, const char *b, const char *c)
 {
 	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s", a, b, c);
 	char hex[SHA256_HEX];
@@ -44,6 +45,7 @@ static void hash(char out[HASH_CHARS + 1], const char *a, const char *b, const c
 	snprintf(out, HASH_CHARS + 1, "%.*s", HASH_CHARS, hex);
 }
 
+/* Reads who owns the volume and what the project was granted; without facts, no project owns it. */
 static void read_facts(struct question *q)
 {
 	struct store *store = q->ctx->store;
@@ -58,16 +60,16 @@ static void read_facts(struct question *q)
 		sscanf(text, "%" SCNd64 " %" SCNd64, &q->granted_generation, &q->granted_gb);
 }
 
-/* Reads the facts about this volume. */
-static void ask_about(struct question *q, const char *provider, const char *name)
+/* Makes this the volume of the question, and reads what the ledger says of it. */
+static void set_volume(struct question *q, const char *provider, const char *name)
 {
 	free(q->root);
 	q->root = trust_root(config_dir(q->ctx->config));
 	q->provider = provider;
 	q->name = name;
-	hash(q->project, q->root, "", "");
-	hash(q->owner_key, provider, name, "");
-	hash(q->grant_key, q->root, provider, name);
+	hash_three(q->project, q->root, "", "");
+	hash_three(q->owner_key, provider, name, "");
+	hash_three(q->grant_key, q->root, provider, name);
 	read_facts(q);
 }
 
@@ -76,17 +78,18 @@ static void question_free_cleanup(struct question *q)
 	free(q->root);
 }
 
+/* Whether the user has allowed the project to use the volume, which was not removed since. */
 static bool is_granted(const struct question *q)
 {
 	return q->granted_generation == q->generation;
 }
 
-static bool is_others(const struct question *q)
+static bool belongs_to_other_project(const struct question *q)
 {
 	return strcmp(q->owner, "-") && strcmp(q->owner, q->project);
 }
 
-static int put_grant(struct question *q, struct err *err)
+static int write_grant(struct question *q, struct err *err)
 {
 	CLEANUP(free_text)
 	char *text =
@@ -95,8 +98,9 @@ static int put_grant(struct question *q, struct err *err)
 	return fact_put(q->ctx->store, FACT_VOLUME_GRANT, q->grant_key, NULL, text, err);
 }
 
-/* Makes the project the owner. Returns 1 if another project owns the volume. */
-static int take(struct question *q, struct err *err)
+/* Makes the project the owner of the volume, and grants it. Returns 0; 1 if another project owns
+ * it; -1 with *err. */
+static int make_project_owner(struct question *q, struct err *err)
 {
 	struct store *store = q->ctx->store;
 	int64_t gb = q->granted_gb;
@@ -105,13 +109,13 @@ static int take(struct question *q, struct err *err)
 		return -1;
 	read_facts(q);
 	q->granted_gb = gb;
-	if (is_others(q)) {
+	if (belongs_to_other_project(q)) {
 		store_rollback(store);
 		return 1;
 	}
 	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " %s", q->generation, q->project);
 	if (fact_put(store, FACT_VOLUME_OWNER, q->owner_key, NULL, text, err) < 0 ||
-	    put_grant(q, err) < 0) {
+	    write_grant(q, err) < 0) {
 		store_rollback(store);
 		return -1;
 	}
@@ -120,7 +124,8 @@ static int take(struct question *q, struct err *err)
 
 /* ---- what the user allowed by other means ---- */
 
-static bool user_lists(const struct question *q)
+/* Whether `volumes` of the user's file has the name. */
+static bool user_file_lists(const struct question *q)
 {
 	const struct section *top = config_top(q->ctx->config);
 
@@ -130,8 +135,9 @@ static bool user_lists(const struct question *q)
 	return false;
 }
 
-/* Whether the user allowed it when this run began, by whatever means. */
-static bool run_has_it(const struct question *q)
+/* Whether a pod of the run that is resumed had the volume: then the user allowed it when that run
+ * began, by whatever means. */
+static bool run_used_volume(const struct question *q)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
@@ -149,36 +155,38 @@ static bool run_has_it(const struct question *q)
 
 static bool user_allows(const struct question *q)
 {
-	return !q->name_is_theirs || user_lists(q) || run_has_it(q);
+	return !q->name_is_theirs || user_file_lists(q) || run_used_volume(q);
 }
 
-static int64_t most_gb(const struct question *q)
+static int64_t max_gb_of_projects(const struct question *q)
 {
 	return section_int(config_top(q->ctx->config), "max_volume_gb");
 }
 
-static bool size_is_projects(const struct config *c)
+static bool project_chose_size(const struct config *c)
 {
 	const struct section *conf = section_group(config_top(c), "volume");
 
 	return config_is_projects(c, conf, "size_gb") && section_has(conf, "size_gb");
 }
 
-static bool too_large(const struct question *q)
+/* Whether the project's file chose a size above max_volume_gb that was not granted. */
+static bool is_too_large(const struct question *q)
 {
-	return size_is_projects(q->ctx->config) && q->gb > most_gb(q) &&
+	return project_chose_size(q->ctx->config) && q->gb > max_gb_of_projects(q) &&
 	       !(is_granted(q) && q->gb <= q->granted_gb);
 }
 
 /* Whether nothing is left to ask about this provider's volume, as for most runs. */
 static bool is_settled(const struct question *q)
 {
-	return (is_granted(q) || user_allows(q)) && !(q->create && too_large(q));
+	return (is_granted(q) || user_allows(q)) && !(q->create && is_too_large(q));
 }
 
 /* ---- refusals and prompts ---- */
 
-/* key: of `volume`. flag, setting: what allows it once, and always. */
+/* Sets ERR_CONFIG. key: of `volume`; flag, setting: what allows the volume once, and always.
+ * Returns -1. */
 static int refuse(const struct question *q, const char *key, const char *why, const char *flag,
 		  const char *setting, struct err *err)
 {
@@ -197,7 +205,8 @@ static int refuse(const struct question *q, const char *key, const char *why, co
 		       section_where(conf, key), why, typed, flag, setting, shown);
 }
 
-/* Returns 0 if the user allows the project to create a volume of this size. */
+/* Asks whether the project may create a volume of this size. Returns 0 if the user allows it, else
+ * ERR_CONFIG. */
 static int ask_size(struct question *q, struct err *err)
 {
 	long long gb = q->gb;
@@ -212,13 +221,14 @@ static int ask_size(struct question *q, struct err *err)
 	CLEANUP(free_text)
 	char *why = xasprintf("volume.size_gb: %lld GB is more than the %lld GB that a project may "
 			      "create",
-			      gb, (long long)most_gb(q));
+			      gb, (long long)max_gb_of_projects(q));
 	CLEANUP(free_text) char *flag = xasprintf("--max-volume-gb %lld", gb);
 	CLEANUP(free_text) char *setting = xasprintf("max_volume_gb = %lld", gb);
 	return refuse(q, "size_gb", why, flag, setting, err);
 }
 
-/* Returns 0 if the user allows the project to use the volume from now on. */
+/* Asks whether the project may use the volume from now on. Returns 0 if the user allows it, else
+ * ERR_CONFIG. */
 static int ask_use(struct question *q, struct err *err)
 {
 	if (!q->show &&
@@ -227,7 +237,7 @@ static int ask_use(struct question *q, struct err *err)
 		    "volume %s of %s does not belong to this project (%s), which could read and "
 		    "change everything on it; allow it from now on?",
 		    q->name, q->provider, q->root))
-		return put_grant(q, err);
+		return write_grant(q, err);
 	CLEANUP(free_text)
 	char *why = xasprintf("volume \"%.60s\" of %s does not belong to this project, which could "
 			      "read and change everything on it",
@@ -254,7 +264,7 @@ int volume_is_there(const struct engine_provider *p, const char *name, struct er
 	return 0;
 }
 
-static bool in_ledger(const struct question *q)
+static bool ledger_has_volume(const struct question *q)
 {
 	struct volume_row *rows = NULL;
 	size_t count = 0;
@@ -286,28 +296,31 @@ static int look_with_retries(const struct question *q, const struct engine_provi
 	return there;
 }
 
-static int check(struct question *q, const struct engine_provider *p, struct err *err)
+/* Decides about the volume at this provider, asking the user if needed. A volume that does not
+ * exist yet becomes the project's. Returns 0 if the project may use or create it. */
+static int check_volume_at(struct question *q, const struct engine_provider *p, struct err *err)
 {
-	ask_about(q, p->ops->name, q->name);
-	bool granted = is_granted(q), allowed = user_allows(q), large = q->create && too_large(q);
+	set_volume(q, p->ops->name, q->name);
+	bool granted = is_granted(q), allowed = user_allows(q),
+	     large = q->create && is_too_large(q);
 	if (is_settled(q))
 		return 0;
 	if (!granted)
 		q->granted_gb = 0;
-	int there = !large && in_ledger(q) ? 1 : look_with_retries(q, p, err);
+	int there = !large && ledger_has_volume(q) ? 1 : look_with_retries(q, p, err);
 	if (there < 0 || (!there && large && ask_size(q, err) < 0))
 		return -1;
 	if (granted || allowed)
-		return there || q->show || !q->granted_gb ? 0 : put_grant(q, err);
-	if (there || is_others(q))
+		return there || q->show || !q->granted_gb ? 0 : write_grant(q, err);
+	if (there || belongs_to_other_project(q))
 		return ask_use(q, err);
-	int taken = q->show || !q->create ? 0 : take(q, err);
+	int taken = q->show || !q->create ? 0 : make_project_owner(q, err);
 	return taken > 0 ? ask_use(q, err) : taken;
 }
 
 /* ---- all providers ---- */
 
-static void drop_provider(struct engine_setup *s, int i)
+static void close_provider(struct engine_setup *s, int i)
 {
 	s->providers[i].ops->close(s->providers[i].handle);
 	memmove(&s->providers[i], &s->providers[i + 1],
@@ -315,7 +328,8 @@ static void drop_provider(struct engine_setup *s, int i)
 	s->provider_count--;
 }
 
-/* Returns false if the user chose the volume, or there is none. */
+/* Starts the question about the order's volume. Returns false if there is nothing to ask: the user
+ * chose it, or there is none. */
 static bool needs_answer(struct question *q, struct cmd_context *ctx, const struct order *o)
 {
 	const struct section *conf = section_group(config_top(ctx->config), "volume");
@@ -325,7 +339,7 @@ static bool needs_answer(struct question *q, struct cmd_context *ctx, const stru
 	if (!q->name || !q->name[0])
 		return false;
 	q->name_is_theirs = config_is_projects(ctx->config, conf, "name");
-	return q->name_is_theirs || (q->create && size_is_projects(ctx->config));
+	return q->name_is_theirs || (q->create && project_chose_size(ctx->config));
 }
 
 int volume_trust(struct cmd_context *ctx, const struct order *o, struct run *run, const char *of,
@@ -339,7 +353,7 @@ int volume_trust(struct cmd_context *ctx, const struct order *o, struct run *run
 		return 0;
 	q.run = of;
 	for (size_t i = 0; o->providers[i] && settled; i++) {
-		ask_about(&q, o->providers[i], q.name);
+		set_volume(&q, o->providers[i], q.name);
 		settled = is_settled(&q);
 	}
 	if (settled) /* no account is opened for this */
@@ -347,14 +361,14 @@ int volume_trust(struct cmd_context *ctx, const struct order *o, struct run *run
 	if (!s->provider_count && launch_open_providers(o, run, err) < 0)
 		return -1;
 	for (int i = 0; i < s->provider_count;) {
-		if (check(&q, &s->providers[i], err) == 0) {
+		if (check_volume_at(&q, &s->providers[i], err) == 0) {
 			i++;
 			continue;
 		}
 		if (err->kind == ERR_CONFIG || s->provider_count == 1)
 			return -1;
 		log_line(LOG_WARN, "%s; continuing without it", err->msg);
-		drop_provider(s, i);
+		close_provider(s, i);
 	}
 	err_clear(err);
 	return 0;
@@ -368,7 +382,7 @@ int volume_trust_check(struct cmd_context *ctx, const struct order *o,
 	if (!needs_answer(&q, ctx, o))
 		return 0;
 	q.show = true;
-	return check(&q, p, err);
+	return check_volume_at(&q, p, err);
 }
 
 int volume_trust_size(struct cmd_context *ctx, const char *provider, const char *name, int64_t gb,
@@ -376,8 +390,8 @@ int volume_trust_size(struct cmd_context *ctx, const char *provider, const char 
 {
 	CLEANUP(question_free) struct question q = {.ctx = ctx, .gb = gb};
 
-	ask_about(&q, provider, name);
-	return too_large(&q) ? ask_size(&q, err) : 0;
+	set_volume(&q, provider, name);
+	return is_too_large(&q) ? ask_size(&q, err) : 0;
 }
 
 int volume_trust_note(struct cmd_context *ctx, const char *provider, const char *name,
@@ -387,12 +401,12 @@ int volume_trust_note(struct cmd_context *ctx, const char *provider, const char 
 
 	if (!config_is_project(ctx->config))
 		return 0;
-	ask_about(&q, provider, name);
+	set_volume(&q, provider, name);
 	if (is_granted(&q))
 		return 0;
 	q.granted_gb = 0;
-	int taken = take(&q, err);
-	return taken > 0 ? put_grant(&q, err) : taken;
+	int taken = make_project_owner(&q, err);
+	return taken > 0 ? write_grant(&q, err) : taken;
 }
 
 int volume_trust_forget(struct cmd_context *ctx, const char *provider, const char *name,
@@ -400,7 +414,7 @@ int volume_trust_forget(struct cmd_context *ctx, const char *provider, const cha
 {
 	CLEANUP(question_free) struct question q = {.ctx = ctx};
 
-	ask_about(&q, provider, name);
+	set_volume(&q, provider, name);
 	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " -", q.generation + 1);
 	return fact_put(ctx->store, FACT_VOLUME_OWNER, q.owner_key, NULL, text, err);
 }

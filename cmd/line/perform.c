@@ -161,7 +161,7 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 	if (config_check(ctx->config, err) == 0)
 		return 0;
 	if (needs & CHECKS_ALL)
-		check_rest(ctx);
+		check_note_rest(ctx);
 	return -1;
 }
 
