@@ -12,7 +12,7 @@ int64_t budget_margin(int64_t life_ms)
 }
 
 /* What the pod can still cost if no client ever reaches it again; 0: nothing. */
-static int64_t still_to_come(const struct core *c, const struct core_pod *p)
+static int64_t time_to_come_ms(const struct core *c, const struct core_pod *p)
 {
 	bool released =
 		p->rental.released_at && p->rental.key == KEY_OURS && !pod_outlives_release(p);
@@ -22,7 +22,7 @@ static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 	return MAX(p->rental.hard_end_ms + SELF_END_MS - c->now, 0);
 }
 
-int64_t budget_seen_until(const struct core_pod *p, int64_t at)
+int64_t budget_extend_to_seen(const struct core_pod *p, int64_t at)
 {
 	return p->rental.seen_at ? MAX(at, p->rental.seen_at) : at;
 }
@@ -30,13 +30,13 @@ int64_t budget_seen_until(const struct core_pod *p, int64_t at)
 /* Until when it has cost something (boot clock). A pod that no list has shown since its own hard
  * end ended then, so that after a day away the other pods lose nothing to it. If its release is
  * refused, its provider cannot confirm that. */
-static int64_t billed_by_now(const struct core *c, const struct core_pod *p)
+static int64_t billed_until_now(const struct core *c, const struct core_pod *p)
 {
 	int64_t own_end = p->rental.hard_end_ms + p->rental.cut_ms;
 	bool untold = p->phase == POD_RELEASING &&
 		      (p->rental.tries || c->now < own_end + PAST_HARD_END_MS);
 
-	return untold ? c->now : MIN(c->now, budget_seen_until(p, own_end + SELF_END_MS));
+	return untold ? c->now : MIN(c->now, budget_extend_to_seen(p, own_end + SELF_END_MS));
 }
 
 /* What has been spent, plus what living pods can still cost if no client reaches them again. */
@@ -47,9 +47,9 @@ int64_t budget_committed(const struct core *c)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if (pod_may_bill(p))
-			sum += money_for(p->rental.price_microusd_h, billed_by_now(c, p) -
+			sum += money_for(p->rental.price_microusd_h, billed_until_now(c, p) -
 									     p->rental.create_at +
-									     still_to_come(c, p));
+									     time_to_come_ms(c, p));
 	}
 	return sum;
 }
@@ -61,7 +61,7 @@ int64_t budget_spent(const struct core *c)
 	for (int i = 0; i < c->pod_count; i++)
 		if (pod_may_bill(&c->pods[i]))
 			sum += money_for(c->pods[i].rental.price_microusd_h,
-					 billed_by_now(c, &c->pods[i]) -
+					 billed_until_now(c, &c->pods[i]) -
 						 c->pods[i].rental.create_at);
 	return sum;
 }
@@ -72,7 +72,7 @@ int64_t core_money_left(const struct core *c)
 					 : INT64_MAX;
 }
 
-bool budget_is_known(const struct core *c)
+bool budget_spending_is_known(const struct core *c)
 {
 	for (int i = 0; c->conf.max_cost_microusd && i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
@@ -87,7 +87,7 @@ bool budget_is_known(const struct core *c)
 
 /* Long enough for a pod to boot, if it takes as long as the newest one, and to get work before it
  * is drained. */
-bool budget_useful(const struct core *c, int64_t end)
+bool budget_allows_work_until(const struct core *c, int64_t end)
 {
 	int64_t life = end - c->now;
 
@@ -96,21 +96,21 @@ bool budget_useful(const struct core *c, int64_t end)
 
 /* By our clock, and never later than before. The pod's own hard end stays, so this client has to
  * release the pod. */
-static void budget_end_sooner(struct core_pod *p, int64_t at)
+static void end_sooner(struct core_pod *p, int64_t at)
 {
 	p->rental.cut_ms += MAX(p->rental.hard_end_ms - at, 0);
 	p->rental.hard_end_ms = MIN(p->rental.hard_end_ms, at);
 }
 
-static void fit_duration(struct core *c)
+static void fit_to_duration(struct core *c)
 {
 	for (int i = 0; c->ends_at && i < c->pod_count; i++)
-		if (still_to_come(c, &c->pods[i]))
-			budget_end_sooner(&c->pods[i], c->ends_at);
+		if (time_to_come_ms(c, &c->pods[i]))
+			end_sooner(&c->pods[i], c->ends_at);
 }
 
 /* Each pod keeps the same share of what is left that it had of the whole. */
-static void fit_cost(struct core *c)
+static void fit_to_cost(struct core *c)
 {
 	int64_t committed = budget_committed(c), to_come = 0;
 
@@ -118,40 +118,40 @@ static void fit_cost(struct core *c)
 		return;
 	for (int i = 0; i < c->pod_count; i++)
 		to_come += money_for(c->pods[i].rental.price_microusd_h,
-				     still_to_come(c, &c->pods[i]));
+				     time_to_come_ms(c, &c->pods[i]));
 	int64_t left = MAX(c->conf.max_cost_microusd - (committed - to_come), 0);
 	for (int i = 0; i < c->pod_count && to_come; i++) {
 		struct core_pod *p = &c->pods[i];
-		int64_t life = (int64_t)((__int128)still_to_come(c, p) * left / to_come);
-		if (still_to_come(c, p))
-			budget_end_sooner(p, c->now + MAX(life / 1000 * 1000 - SELF_END_MS, 0));
+		int64_t life = (int64_t)((__int128)time_to_come_ms(c, p) * left / to_come);
+		if (time_to_come_ms(c, p))
+			end_sooner(p, c->now + MAX(life / 1000 * 1000 - SELF_END_MS, 0));
 	}
 }
 
-void budget_fit_adopted(struct core *c)
+void budget_fit_pods(struct core *c)
 {
 	if (c->conf.reap)
 		return;
-	fit_duration(c);
-	fit_cost(c);
+	fit_to_duration(c);
+	fit_to_cost(c);
 }
 
 /* If the caps leave a pod less time than it was rented for, only this client ends it in time. If
  * the client dies, the pod lives until its lease ends: that must be within the caps, too. */
-void budget_fit_pod(struct core *c, struct core_pod *p)
+void budget_fit_handed_over(struct core *c, struct core_pod *p)
 {
-	budget_fit_adopted(c);
+	budget_fit_pods(c);
 	if (p->rental.cut_ms)
-		budget_end_sooner(p, p->rental.hard_end_ms - c->conf.lease_ms);
+		end_sooner(p, p->rental.hard_end_ms - c->conf.lease_ms);
 }
 
-int64_t budget_cold(const struct core *c)
+int64_t budget_cold_ms(const struct core *c)
 {
 	return c->cold_ms ? c->cold_ms : c->past_boot_ms ? c->past_boot_ms : COLD_GUESS_MS;
 }
 
 /* In whole seconds, as billed; a pod needs a moment to end itself. */
-static int64_t life_of_share(int64_t share_ms)
+static int64_t share_life_ms(int64_t share_ms)
 {
 	return share_ms / 1000 * 1000 - SELF_END_MS;
 }
@@ -161,7 +161,7 @@ static int64_t life_of_share(int64_t share_ms)
 int budget_shares(int64_t left_ms, int most, int64_t cold_ms)
 {
 	for (; most > 1; most--) {
-		int64_t life = life_of_share(left_ms / most);
+		int64_t life = share_life_ms(left_ms / most);
 		if (life - 2 * budget_margin(life) >= 5 * cold_ms)
 			break;
 	}
@@ -176,7 +176,7 @@ int core_pods_paid(int64_t cap_microusd, int64_t price_microusd_h, int pods, int
 		(int64_t)MIN((__int128)cap_microusd * 3600000 / price_microusd_h, INT64_MAX / 4);
 	int shares = budget_shares(left_ms, pods, cold_ms ? cold_ms : COLD_GUESS_MS);
 
-	return life_of_share(left_ms / shares) >= USEFUL_MIN_MS ? shares : 0;
+	return share_life_ms(left_ms / shares) >= USEFUL_MIN_MS ? shares : 0;
 }
 
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more)
@@ -197,19 +197,19 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 		int64_t left_ms =
 			(int64_t)MIN((__int128)left * 3600000 / price_microusd_h, INT64_MAX / 4);
 		int64_t life =
-			life_of_share(left_ms / budget_shares(left_ms, more, budget_cold(c)));
+			share_life_ms(left_ms / budget_shares(left_ms, more, budget_cold_ms(c)));
 		if (life < INT64_MAX / 4 && c->now + life < end)
 			end = c->now + life;
 	}
 	if (end == NEVER)
 		end = c->now + (int64_t)24 * 3600 * 1000; /* no cap: a day is still the limit */
-	return budget_useful(c, end) ? end : -1;
+	return budget_allows_work_until(c, end) ? end : -1;
 }
 
 /* The price is above the offer. If it is a little higher, the pod lives shorter by our clock. If it
  * is much higher, the pod could break max_cost without us: its own hard end was computed from the
  * offer. */
-static bool fits_cap(const struct core *c, struct core_pod *p)
+static bool fit_to_price(const struct core *c, struct core_pod *p)
 {
 	int64_t over =
 		c->conf.max_cost_microusd ? budget_committed(c) - c->conf.max_cost_microusd : 0;
@@ -219,17 +219,17 @@ static bool fits_cap(const struct core *c, struct core_pod *p)
 	if (p->rental.price_microusd_h >
 	    p->rental.offer.price_microusd_h + p->rental.offer.price_microusd_h / 20)
 		return false;
-	budget_end_sooner(p, p->rental.hard_end_ms -
-				     (over * 3600 / p->rental.price_microusd_h + 1) * 1000);
-	return budget_useful(c, p->rental.hard_end_ms);
+	end_sooner(p,
+		   p->rental.hard_end_ms - (over * 3600 / p->rental.price_microusd_h + 1) * 1000);
+	return budget_allows_work_until(c, p->rental.hard_end_ms);
 }
 
-const char *budget_refuses(const struct core *c, struct core_pod *p)
+const char *budget_why_refused(const struct core *c, struct core_pod *p)
 {
 	if (c->conf.max_price_microusd_h &&
 	    p->rental.price_microusd_h > c->conf.max_price_microusd_h)
 		return "its price is above caps.max_price_per_hour";
-	if (!fits_cap(c, p))
+	if (!fit_to_price(c, p))
 		return "it costs more than was offered: caps.max_cost would be exceeded";
 	return NULL;
 }
@@ -241,5 +241,5 @@ int64_t budget_billed_until(const struct core_pod *p, int64_t at)
 	if (at < own_end + PAST_HARD_END_MS)
 		return at;
 	int64_t least = MAX(own_end + SELF_END_MS, p->rental.create_at);
-	return MIN(at, budget_seen_until(p, least));
+	return MIN(at, budget_extend_to_seen(p, least));
 }

@@ -6,7 +6,7 @@
 
 /* ---- stopping ---- */
 
-static void take_signal(struct core *c, int number)
+static void on_signal(struct core *c, int number)
 {
 	if (++c->signals == 1) {
 		c->signal = number;
@@ -22,7 +22,7 @@ static void take_signal(struct core *c, int number)
 		core_note(c, NOTE_WARN, "leaving at once");
 }
 
-static bool stoppable_now(const struct core *c, const struct core_pod *p)
+static bool may_be_released_now(const struct core *c, const struct core_pod *p)
 {
 	if (c->conf.reap || c->signals > 1)
 		return true;
@@ -32,13 +32,13 @@ static bool stoppable_now(const struct core *c, const struct core_pod *p)
 		 c->now < c->grace_until);
 }
 
-static void release_all(struct core *c)
+static void release_all_pods(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
 		if (pod_is_retired(p))
 			continue;
-		if (stoppable_now(c, p) && !leave_for_inspection(c, i))
+		if (may_be_released_now(c, p) && !leave_for_inspection(c, i))
 			pod_set_leave(c, p, LEAVE_NOW);
 	}
 	pods_decide(c);
@@ -48,7 +48,7 @@ static void release_all(struct core *c)
 
 /* Returns whether a pod may bill that burst does not know, and reports the accounts. If a known pod
  * explains exit 9, only a lost create is reported. */
-static bool any_hidden_pod(struct core *c)
+static bool report_hidden_pods(struct core *c)
 {
 	bool any = false, explained = pods_count(c, pod_may_bill);
 
@@ -69,7 +69,7 @@ static bool any_hidden_pod(struct core *c)
 	return any;
 }
 
-static bool pods_over(struct core *c)
+static bool are_pods_over(struct core *c)
 {
 	bool over = true;
 
@@ -92,39 +92,40 @@ static bool pods_over(struct core *c)
 static void try_to_end(struct core *c)
 {
 	if (c->signals < 3) {
-		bool done = core_stopping(c) || segments_settled(c);
-		if (!done || pods_count(c, pod_active) || !pods_over(c) || !listing_all_final(c))
+		bool done = core_is_stopping(c) || segments_settled(c);
+		if (!done || pods_count(c, pod_is_active) || !are_pods_over(c) ||
+		    !listing_all_final(c))
 			return;
 		/* Files on a volume may still be on their way although their pod is gone. */
-		if (!core_stopping(c) && !segments_settled(c))
+		if (!core_is_stopping(c) && !segments_settled(c))
 			return;
-		bool waits = !core_stopping(c) || (c->signals < 2 && c->now < c->grace_until);
+		bool waits = !core_is_stopping(c) || (c->signals < 2 && c->now < c->grace_until);
 		if (waits && pods_count(c, pod_owes))
 			return;
 	}
-	c->unreleased = any_hidden_pod(c) || pods_count(c, pod_may_bill);
+	c->unreleased = report_hidden_pods(c) || pods_count(c, pod_may_bill);
 	c->ended = true;
 	core_act(c, ACT_END, -1);
 }
 
-static void check_caps(struct core *c)
+static void check_duration_cap(struct core *c)
 {
 	struct err err;
 
-	if (!c->ends_at || c->now < c->ends_at || core_stopping(c) || segments_settled(c))
+	if (!c->ends_at || c->now < c->ends_at || core_is_stopping(c) || segments_settled(c))
 		return;
 	c->capped = true;
 	err_set(&err, ERR_CAP, "caps.max_duration was reached");
 	core_fault(c, -1, &err);
 }
 
-static void decide(struct core *c)
+static void decide_step(struct core *c)
 {
 	pods_decide_all(c);
 	width_release_surplus(c);
 	replan_advance(c);
 	pods_decide(c);
-	if (core_stopping(c))
+	if (core_is_stopping(c))
 		return;
 	if (!c->replan.stop.kind)
 		width_advance(c);
@@ -132,7 +133,7 @@ static void decide(struct core *c)
 	if (!c->todo)
 		pods_decide_all(c); /* This call may have dealt out the last work, so other pods may
 				       have none. */
-	handover_again(c);
+	handover_resend_orders(c);
 	pods_leave_settled(c);
 	pods_decide(c);
 }
@@ -141,19 +142,19 @@ static void advance(struct core *c)
 {
 	if (c->ended || !c->started)
 		return;
-	check_caps(c);
-	if (c->offers_again_at && c->now >= c->offers_again_at && !core_stopping(c))
-		query_again(c);
-	if (!core_stopping(c))
-		decide(c);
-	if (core_stopping(c)) /* by now */
-		release_all(c);
+	check_duration_cap(c);
+	if (c->offers_again_at && c->now >= c->offers_again_at && !core_is_stopping(c))
+		query_restart(c);
+	if (!core_is_stopping(c))
+		decide_step(c);
+	if (core_is_stopping(c)) /* by now */
+		release_all_pods(c);
 	try_to_end(c);
 	if (!c->ended)
 		listing_send_due(c);
 }
 
-static void note_wake(struct core *c)
+static void set_wake_at(struct core *c)
 {
 	int64_t at = NEVER;
 
@@ -168,13 +169,14 @@ static void note_wake(struct core *c)
 		if (v->rent_not_before > c->now)
 			at = MIN(at, v->rent_not_before);
 	}
-	if (c->offers_again_at && !core_stopping(c))
+	if (c->offers_again_at && !core_is_stopping(c))
 		at = MIN(at, c->offers_again_at);
-	if (c->ends_at && !core_stopping(c) && !segments_settled(c))
+	if (c->ends_at && !core_is_stopping(c) && !segments_settled(c))
 		at = MIN(at, c->ends_at);
-	if (c->capacity_since && !core_stopping(c) && c->capacity_since + c->conf.wait_ms > c->now)
+	if (c->capacity_since && !core_is_stopping(c) &&
+	    c->capacity_since + c->conf.wait_ms > c->now)
 		at = MIN(at, c->capacity_since + c->conf.wait_ms);
-	if (core_stopping(c) && c->grace_until > c->now)
+	if (core_is_stopping(c) && c->grace_until > c->now)
 		at = MIN(at, c->grace_until);
 	at = MIN(at, MIN(MIN(width_wake_at(c), warm_wake_at(c)), replan_wake_at(c)));
 	c->wake_at = c->ended ? NEVER : at;
@@ -182,7 +184,7 @@ static void note_wake(struct core *c)
 
 /* ---- the step ---- */
 
-static void tick(struct core *c)
+static void on_tick(struct core *c)
 {
 	c->dirty = true;
 	for (int i = 0; i < c->pod_count; i++)
@@ -193,35 +195,35 @@ static void tick(struct core *c)
 		pod_keep_up(c, i);
 }
 
-static void start(struct core *c)
+static void on_start(struct core *c)
 {
 	c->started = c->dirty = true;
 	c->began_at = c->now;
 	c->capacity_since = c->now;
 	if (c->conf.max_duration_ms)
 		c->ends_at = c->now + c->conf.max_duration_ms;
-	budget_fit_adopted(c);
+	budget_fit_pods(c);
 	for (int i = 0; i < c->conf.provider_count; i++)
-		switch_check(c, i);
+		switch_check_provider(c, i);
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->conf.providers[i].used_before) {
 			c->vendors[i].used = true;
 			/* before a list that is sent now */
 			if (c->conf.providers[i].used_lately)
 				c->vendors[i].made_at = c->now - 1;
-			list_soon(c, i);
+			listing_make_due(c, i);
 		}
 	for (int i = 0; i < c->pod_count; i++) {
-		pod_await_log(c, i);
+		pod_set_log_deadline(c, i);
 		c->vendors[c->pods[i].rental.provider].used = true;
-		list_soon(c, c->pods[i].rental.provider);
+		listing_make_due(c, c->pods[i].rental.provider);
 		pod_begin_adopted(c, i);
 	}
 }
 
-static void slept(struct core *c)
+static void on_slept(struct core *c)
 {
-	query_slept(c);
+	query_on_slept(c);
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
 		if (v->used)
@@ -229,7 +231,7 @@ static void slept(struct core *c)
 		if (v->listing) /* its reply may have arrived and not been read */
 			v->listing_since = c->now;
 	}
-	pods_slept(c);
+	pods_on_slept(c);
 	c->dirty = true;
 }
 
@@ -242,14 +244,14 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	if (c->ended)
 		return;
 	switch (ev->type) {
-	case EV_START: start(c); break;
-	case EV_TICK: tick(c); break;
+	case EV_START: on_start(c); break;
+	case EV_TICK: on_tick(c); break;
 	case EV_OFFERS:
-	case EV_VOLUME: query_answered(c, ev); break;
-	case EV_VOLUME_FILLS: query_volume_fills(c, ev); break;
-	case EV_IMAGE: query_image_answered(c, ev); break;
-	case EV_INSPECTED: seen_inspected(c, ev); break;
-	case EV_LISTED: listing_came(c, ev); break;
+	case EV_VOLUME: query_on_answer(c, ev); break;
+	case EV_VOLUME_FILLS: query_on_volume_fills(c, ev); break;
+	case EV_IMAGE: query_on_image_answer(c, ev); break;
+	case EV_INSPECTED: seen_on_inspection(c, ev); break;
+	case EV_LISTED: listing_on_reply(c, ev); break;
 	case EV_RENTED:
 	case EV_RENT_FAILED:
 	case EV_CONNECTED:
@@ -269,28 +271,28 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_TAKEN:
 	case EV_ADOPTED:
 	case EV_RELEASED: pod_event(c, ev); break;
-	case EV_SOUGHT: warm_seek_done(c); break;
-	case EV_RUNNING: dispatch_running(c, ev); break;
-	case EV_BATCH_STARTED: dispatch_started(c, ev); break;
-	case EV_BATCH_DONE: dispatch_done(c, ev); break;
-	case EV_REVOKED: dispatch_revoked(c, ev); break;
-	case EV_CHECKPOINT: dispatch_checkpoint(c, ev); break;
-	case EV_RENDERED: dispatch_rendered(c, ev); break;
-	case EV_SEGMENT_FAILED: dispatch_failed(c, ev); break;
-	case EV_FETCHED: fetch_arrived(c, ev); break;
-	case EV_FETCH_FAILED: fetch_not_arrived(c, ev); break;
-	case EV_LOCAL: fetch_placed(c, ev); break;
-	case EV_FILES: fetch_files(c, ev); break;
-	case EV_SIGNAL: take_signal(c, ev->number); break;
-	case EV_SLEPT: slept(c); break;
+	case EV_SOUGHT: warm_on_seek_done(c); break;
+	case EV_RUNNING: dispatch_on_running(c, ev); break;
+	case EV_BATCH_STARTED: dispatch_on_started(c, ev); break;
+	case EV_BATCH_DONE: dispatch_on_done(c, ev); break;
+	case EV_REVOKED: dispatch_on_revoked(c, ev); break;
+	case EV_CHECKPOINT: dispatch_on_checkpoint(c, ev); break;
+	case EV_RENDERED: dispatch_on_rendered(c, ev); break;
+	case EV_SEGMENT_FAILED: dispatch_on_failed(c, ev); break;
+	case EV_FETCHED: fetch_on_arrived(c, ev); break;
+	case EV_FETCH_FAILED: fetch_on_failed(c, ev); break;
+	case EV_LOCAL: fetch_on_placed(c, ev); break;
+	case EV_FILES: fetch_on_files(c, ev); break;
+	case EV_SIGNAL: on_signal(c, ev->number); break;
+	case EV_SLEPT: on_slept(c); break;
 	case EV_FAULT: core_fault(c, -1, ev->err); break;
 	}
 	pods_decide(c);
-	if (core_stopping(c) || c->replan.stop.kind)
+	if (core_is_stopping(c) || c->replan.stop.kind)
 		c->dirty = true;
 	if (c->dirty) {
 		advance(c);
-		note_wake(c);
+		set_wake_at(c);
 	}
 #ifdef CORE_CHECKED
 	const char *broken = core_check(c);
@@ -399,7 +401,7 @@ int core_seg_tries(const struct core *c, uint32_t segment)
 	return c->segs[segment].tries;
 }
 
-static void verdict(const struct core *c, struct core_summary *s)
+static void set_verdict(const struct core *c, struct core_summary *s)
 {
 	bool all_local = c->local == c->seg_count && !c->canary_bad_all;
 
@@ -446,5 +448,5 @@ void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 			slots += p->workload.workers_ready;
 	}
 	s->rate = pace_rate(c) * slots;
-	verdict(c, s);
+	set_verdict(c, s);
 }

@@ -393,7 +393,7 @@ const struct core_pod *core_pod_at(const struct core *c, int pod);
  * pod, the release waits for it for at most CORE_LOG_READ_MS. These end before its hard end, up to
  * which its cost is within the caps. */
 enum { CORE_LOG_READ_MS = 1000 };
-bool core_log_first(const struct core_pod *p, int64_t now_ms);
+bool core_reads_log_first(const struct core_pod *p, int64_t now_ms);
 const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
 /* By the ledger's measurements of its pod's engine, else by the job's estimate; 0: unknown. */
 double core_batch_expected_ms(const struct core *c, uint32_t batch);
@@ -445,7 +445,7 @@ int core_pods_paid(int64_t cap_microusd, int64_t price_microusd_h, int pods, int
 /* How long a gone pod ran, by its provider's own record. If it ended itself while no client
  * watched, it was booked until a client looked. Returns true if it is now booked until its
  * provider's end, which is earlier. */
-bool core_ran_for(struct core *c, int pod, int64_t ran_ms);
+bool core_correct_end(struct core *c, int pod, int64_t ran_ms);
 /* The name that messages use for the pod: its id, else its attempt. */
 const char *core_pod_called(const struct core_pod *p);
 /* Create call to accepted release (or gone, or now), whole seconds upward, in ms. A pod that its
@@ -458,7 +458,7 @@ int64_t core_compute_ms(const struct core_pod *p);
 int64_t core_counted(const struct core_pod *p, int64_t now_ms);
 int64_t core_cost(const struct core_pod *p, int64_t now_ms);
 /* Takes the provider's figure of what a gone pod cost. */
-void core_vendor_says(struct core *c, int pod, int64_t microusd);
+void core_set_vendor_cost(struct core *c, int pod, int64_t microusd);
 /* The possible cost of a pod whose create reply was lost and that ended before its id was known.
  * The run's cost does not include it. max_cost counts it as spent, in later lives, too. 0 for all
  * other pods. */

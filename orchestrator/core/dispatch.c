@@ -14,7 +14,7 @@ static int worker_slots(const struct core *c)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (pod_active(p) && !pod_is_draining(p))
+		if (pod_is_active(p) && !pod_is_draining(p))
 			slots += p->workload.workers_ready ? p->workload.workers_ready
 							   : c->conf.workers;
 	}
@@ -25,7 +25,7 @@ static int worker_slots(const struct core *c)
  * there is more than one for each worker, then even shares, so that all workers finish together.
  * Batches already given count, since a share is one of a round. A share is never so small that a
  * batch's fixed cost dominates. */
-static size_t padded_count(const struct core *c, const struct core_pod *p)
+static size_t padded_size(const struct core *c, const struct core_pod *p)
 {
 	size_t most = speed_batch_most(c, p), slots = (size_t)worker_slots(c);
 	size_t batches = (c->todo + most - 1) / most, fewest = batches;
@@ -40,7 +40,7 @@ static size_t padded_count(const struct core *c, const struct core_pod *p)
 
 /* The size at which three quarters of a batch's time go into its segments, for engines with a fixed
  * cost per batch. 0: unknown. */
-static double worthwhile_weight(const struct core *c)
+static double least_useful_weight(const struct core *c)
 {
 	if (c->fit.count <= 0)
 		return c->weight_todo; /* nothing is known yet, and a small batch would teach little
@@ -51,7 +51,7 @@ static double worthwhile_weight(const struct core *c)
 /* A share of what is left, so that sizes shrink toward the end and all workers finish together: not
  * so small that round trips show, not so large that a lost pod hurts. A single worker needs no
  * small batches: they would only slow an engine that renders a whole batch at once. */
-static double size_weight(const struct core *c)
+static double batch_weight_max(const struct core *c)
 {
 	int slots = worker_slots(c);
 	double weight = slots == 1 && c->canary_ok && pace_rate(c) > 0
@@ -59,7 +59,7 @@ static double size_weight(const struct core *c)
 				: c->weight_todo / (3.0 * slots);
 	double rate = pace_rate(c);
 
-	weight = MAX(weight, MIN(worthwhile_weight(c), c->weight_todo / slots));
+	weight = MAX(weight, MIN(least_useful_weight(c), c->weight_todo / slots));
 	/* Until it is known how many other pods pay, the first pod gets its share in two batches.
 	 */
 	if (c->conf.canary && c->conf.pods > 1 && pace_is_rough(c))
@@ -74,7 +74,7 @@ static double size_weight(const struct core *c)
 
 /* Several batches share a worker's places, so that one ends and another one follows well before all
  * places are free. */
-static size_t continuous_batch(const struct core *c, const struct core_pod *p)
+static size_t continuous_size(const struct core *c, const struct core_pod *p)
 {
 	return MAX(speed_batch_most(c, p) / CONTINUOUS_BATCHES, (size_t)1);
 }
@@ -88,38 +88,38 @@ static size_t continuous_hold(const struct core *c, const struct core_pod *p)
 	size_t slots = (size_t)worker_slots(c);
 
 	for (int i = 0; i < c->pod_count; i++)
-		left += pod_active(&c->pods[i]) ? c->pods[i].workload.held : 0;
+		left += pod_is_active(&c->pods[i]) ? c->pods[i].workload.held : 0;
 	return MIN(places + (places + 1) / 2, (left + slots - 1) / slots * workers);
 }
 
 /* A batch is sent when all of it fits. A pod without work gets what is left, whatever its share. */
-static bool continuous_wants(const struct core *c, const struct core_pod *p)
+static bool continuous_wants_batch(const struct core *c, const struct core_pod *p)
 {
-	size_t hold = continuous_hold(c, p), next = MIN(continuous_batch(c, p), c->todo);
+	size_t hold = continuous_hold(c, p), next = MIN(continuous_size(c, p), c->todo);
 
 	return !p->workload.held || p->workload.held + next <= hold;
 }
 
-static size_t continuous_count(const struct core *c, const struct core_pod *p)
+static size_t continuous_next_size(const struct core *c, const struct core_pod *p)
 {
-	return MAX(MIN(continuous_batch(c, p), continuous_hold(c, p)), (size_t)1);
+	return MAX(MIN(continuous_size(c, p), continuous_hold(c, p)), (size_t)1);
 }
 
 /* The most segments that the pod's next batch may have. */
-static size_t size_count(const struct core *c, const struct core_pod *p)
+static size_t batch_size_max(const struct core *c, const struct core_pod *p)
 {
 	switch (p->workload.batching) {
-	case BATCHING_PADDED: return padded_count(c, p);
-	case BATCHING_CONTINUOUS: return continuous_count(c, p);
+	case BATCHING_PADDED: return padded_size(c, p);
+	case BATCHING_CONTINUOUS: return continuous_next_size(c, p);
 	case BATCHING_NONE: break;
 	}
 	return speed_batch_most(c, p);
 }
 
-static bool size_wants_more(const struct core *c, const struct core_pod *p)
+static bool wants_batch(const struct core *c, const struct core_pod *p)
 {
 	if (p->workload.batching == BATCHING_CONTINUOUS)
-		return continuous_wants(c, p);
+		return continuous_wants_batch(c, p);
 	/* one batch in work and one queued per worker, so that no worker waits for a round trip */
 	return p->workload.batches < (c->conf.command ? 1 : 2 * MAX(p->workload.workers_ready, 1));
 }
@@ -127,7 +127,7 @@ static bool size_wants_more(const struct core *c, const struct core_pod *p)
 /* ---- dispatch ----
  * Which pod renders which segment: batches that are sent, started, done, revoked and lost. */
 
-static uint32_t new_batch(struct core *c, int pod)
+static uint32_t add_batch(struct core *c, int pod)
 {
 	while (c->first_open < c->batch_count && c->batches[c->first_open].over)
 		c->first_open++;
@@ -140,7 +140,7 @@ static void add_to_batch(struct core *c, uint32_t batch, uint32_t i)
 {
 	struct core_batch *b = &c->batches[batch];
 
-	segment_take(c, i, SEG_HELD, b->pod);
+	segment_assign(c, i, SEG_HELD, b->pod);
 	c->segs[i].batch = batch;
 	b->segments = xrealloc(b->segments, (b->count + 1) * sizeof(*b->segments));
 	b->segments[b->count++] = i;
@@ -153,19 +153,19 @@ static void send_batch(struct core *c, uint32_t batch)
 	struct core_pod *p = &c->pods[b->pod];
 
 	p->workload.batches++;
-	pod_sync_void(p);
-	lease_work_added(p);
+	pod_void_sync(p);
+	lease_on_work_added(p);
 	core_act(c, ACT_SEND, b->pod)->batch = batch;
 }
 
 static struct heap *pick_group(struct core *c, struct core_pod *p)
 {
 	if (p->workload.last_group < c->heap_count &&
-	    segments_top(c, &c->heaps[p->workload.last_group]) >= 0)
+	    segments_heaviest(c, &c->heaps[p->workload.last_group]) >= 0)
 		return &c->heaps[p->workload.last_group];
 	struct heap *best = NULL;
 	for (uint32_t g = 0; g < c->heap_count; g++)
-		if (segments_top(c, &c->heaps[g]) >= 0 &&
+		if (segments_heaviest(c, &c->heaps[g]) >= 0 &&
 		    (!best || c->heaps[g].weight > best->weight))
 			best = &c->heaps[g];
 	if (best)
@@ -174,17 +174,17 @@ static struct heap *pick_group(struct core *c, struct core_pod *p)
 }
 
 /* Makes the next batch and sends it. Returns false if no segment is left for this pod. */
-static bool send_next(struct core *c, int pod)
+static bool send_next_batch(struct core *c, int pod)
 {
 	struct heap *h = pick_group(c, &c->pods[pod]);
 	if (!h)
 		return false;
 	enum batching batching = c->pods[pod].workload.batching;
-	size_t count = size_count(c, &c->pods[pod]);
-	double most = batching == BATCHING_NONE ? size_weight(c) : c->weight_todo, longest = 0;
-	uint32_t batch = new_batch(c, pod);
+	size_t count = batch_size_max(c, &c->pods[pod]);
+	double most = batching == BATCHING_NONE ? batch_weight_max(c) : c->weight_todo, longest = 0;
+	uint32_t batch = add_batch(c, pod);
 
-	for (int64_t i; (i = segments_top(c, h)) >= 0;) {
+	for (int64_t i; (i = segments_heaviest(c, h)) >= 0;) {
 		struct core_batch *b = &c->batches[batch];
 		double w = c->segs[i].weight;
 		longest = MAX(longest, w);
@@ -202,7 +202,7 @@ static bool send_next(struct core *c, int pod)
 
 static void send_canary(struct core *c, int pod)
 {
-	uint32_t batch = new_batch(c, pod);
+	uint32_t batch = add_batch(c, pod);
 	size_t most = MIN((size_t)CORE_CANARY, speed_batch_most(c, &c->pods[pod]));
 
 	for (uint32_t i = 0; i < c->seg_count && c->batches[batch].count < most; i++)
@@ -214,7 +214,7 @@ static void send_canary(struct core *c, int pod)
 }
 
 /* The next batch of the sizes in conf.batch_sizes. */
-static void send_given(struct core *c, int pod)
+static void send_given_sizes(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 	size_t at = MIN(p->workload.given, c->conf.batch_size_count - 1),
@@ -222,7 +222,7 @@ static void send_given(struct core *c, int pod)
 
 	p->workload.given++;
 	for (int worker = 0; worker < MAX(p->workload.workers_ready, 1) && c->todo; worker++) {
-		uint32_t batch = new_batch(c, pod);
+		uint32_t batch = add_batch(c, pod);
 		for (uint32_t i = 0; i < c->seg_count && c->batches[batch].count < most; i++)
 			if (c->segs[i].state == SEG_TODO)
 				add_to_batch(c, batch, i);
@@ -231,21 +231,21 @@ static void send_given(struct core *c, int pod)
 }
 
 /* Another run may have taken a pod on offer before its agent gets the work. */
-static bool takes_work(const struct core_pod *p)
+static bool can_take_work(const struct core_pod *p)
 {
 	return p->phase == POD_WORKING && p->presence.link == LINK_UP && p->leave == LEAVE_NOT &&
 	       !p->offered_until;
 }
 
-void dispatch_fill(struct core *c, int pod)
+void dispatch_fill_pod(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (!takes_work(p) || core_stopping(c) || core_reads_past(c))
+	if (!can_take_work(p) || core_is_stopping(c) || core_is_reading_past_logs(c))
 		return;
 	if (c->conf.batch_size_count) {
 		if (!p->workload.batches && c->todo)
-			send_given(c, pod);
+			send_given_sizes(c, pod);
 		return;
 	}
 	if (!c->canary_ok) {
@@ -255,19 +255,19 @@ void dispatch_fill(struct core *c, int pod)
 		    c->batches[c->canary_batch].pod != pod)
 			return;
 	}
-	while (c->todo && size_wants_more(c, p) && send_next(c, pod))
+	while (c->todo && wants_batch(c, p) && send_next_batch(c, pod))
 		;
 }
 
-void dispatch_deal(struct core *c)
+void dispatch_deal_all(struct core *c)
 {
 	bool dealt = true;
 
 	while (c->todo && dealt) {
 		dealt = false;
 		for (int i = 0; i < c->pod_count && c->todo; i++)
-			if (takes_work(&c->pods[i]))
-				dealt = send_next(c, i) || dealt;
+			if (can_take_work(&c->pods[i]))
+				dealt = send_next_batch(c, i) || dealt;
 	}
 }
 
@@ -278,7 +278,7 @@ static struct core_batch *batch_of(struct core *c, const struct event *ev)
 	return &c->batches[ev->batch];
 }
 
-static void count_busy(struct core_pod *p, int64_t t, int change)
+static void change_busy(struct core_pod *p, int64_t t, int change)
 {
 	if (p->presence.past != PAST_NONE && !p->workload.recounted) {
 		/* The ledger's figure dates from its row's last write; the log that is being read
@@ -299,7 +299,7 @@ static void count_busy(struct core_pod *p, int64_t t, int change)
 }
 
 /* What an adopted pod is rendering is not dealt out again: it counts as one started batch. */
-void dispatch_running(struct core *c, const struct event *ev)
+void dispatch_on_running(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 
@@ -308,7 +308,7 @@ void dispatch_running(struct core *c, const struct event *ev)
 		return;
 	p->workload.last_t = MAX(p->workload.last_t, ev->t);
 	if (!p->workload.inherited) {
-		p->workload.inherited = new_batch(c, ev->pod) + 1;
+		p->workload.inherited = add_batch(c, ev->pod) + 1;
 		c->batches[p->workload.inherited - 1].started = true;
 		c->batches[p->workload.inherited - 1].started_t = ev->t;
 		c->batches[p->workload.inherited - 1].first = true; /* its real start is unknown */
@@ -318,7 +318,7 @@ void dispatch_running(struct core *c, const struct event *ev)
 }
 
 /* One of its segments is in hand. */
-static bool holds_segment(const struct core *c, size_t batch)
+static bool is_holding_segment(const struct core *c, size_t batch)
 {
 	const struct core_batch *b = &c->batches[batch];
 
@@ -331,28 +331,28 @@ static bool holds_segment(const struct core *c, size_t batch)
 }
 
 /* The agent reports it as batches of another client, so it ends with the last of its segments. */
-static void after_inherited(struct core *c, int pod)
+static void close_inherited_if_done(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
 	if (!p->workload.inherited)
 		return;
-	if (holds_segment(c, p->workload.inherited - 1))
+	if (is_holding_segment(c, p->workload.inherited - 1))
 		return;
 	c->batches[p->workload.inherited - 1].over = true;
 	p->workload.inherited = 0;
 	p->workload.batches--;
 	p->workload.worked_at = c->now;
-	pod_due(c, pod);
+	pod_mark_due(c, pod);
 }
 
-void dispatch_started(struct core *c, const struct event *ev)
+void dispatch_on_started(struct core *c, const struct event *ev)
 {
 	struct core_batch *b = batch_of(c, ev);
 
 	if (b && (b->over || b->started))
 		return;
-	count_busy(&c->pods[ev->pod], ev->t, 1);
+	change_busy(&c->pods[ev->pod], ev->t, 1);
 	if (b) {
 		b->started = true;
 		b->started_t = ev->t;
@@ -362,13 +362,13 @@ void dispatch_started(struct core *c, const struct event *ev)
 	}
 }
 
-void dispatch_done(struct core *c, const struct event *ev)
+void dispatch_on_done(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 	struct core_batch *b = batch_of(c, ev);
 
 	if (!b) { /* of an earlier client of this run */
-		count_busy(p, ev->t, -1);
+		change_busy(p, ev->t, -1);
 		return;
 	}
 	if (b->over)
@@ -376,11 +376,11 @@ void dispatch_done(struct core *c, const struct event *ev)
 	b->over = true;
 	p->workload.batches--;
 	if (b->started) {
-		count_busy(p, ev->t, -1);
+		change_busy(p, ev->t, -1);
 		if (p->workload.batching != BATCHING_CONTINUOUS || b->first)
-			pace_batch(c, b, b->weight - b->rendered, ev->t);
-		pace_note_size(c, b, (double)(ev->t - b->started_t));
-		forecast_measured(c, b, ev->t - b->started_t);
+			pace_add_rendered(c, b, b->weight - b->rendered, ev->t);
+		pace_add_size(c, b, (double)(ev->t - b->started_t));
+		forecast_add_batch(c, b, ev->t - b->started_t);
 	}
 	if (b->started && c->canary_sent && ev->batch == c->canary_batch)
 		speed_judge_canary(c, b, ev->t - b->started_t);
@@ -389,19 +389,19 @@ void dispatch_done(struct core *c, const struct event *ev)
 	for (size_t i = 0; i < b->count; i++) {
 		struct seg *s = &c->segs[b->segments[i]];
 		if (s->state == SEG_HELD && s->pod == ev->pod && s->batch == ev->batch)
-			segment_lost(c, b->segments[i]);
+			segment_on_pod_lost(c, b->segments[i]);
 	}
 	p->workload.worked_at = c->now;
-	pod_due(c, ev->pod);
+	pod_mark_due(c, ev->pod);
 }
 
-static void waste_cut_off(struct core_pod *p, const struct core_batch *b)
+static void count_cut_off(struct core_pod *p, const struct core_batch *b)
 {
-	core_waste(p, p->workload.last_t - MAX(b->started_t, b->saved_t));
+	core_count_wasted(p, p->workload.last_t - MAX(b->started_t, b->saved_t));
 }
 
 /* A batch of an earlier client, which the agent alone knows. */
-static void revoked_inherited(struct core *c, const struct event *ev)
+static void on_inherited_revoked(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 	const struct seg *s = ev->segment < c->seg_count ? &c->segs[ev->segment] : NULL;
@@ -409,43 +409,43 @@ static void revoked_inherited(struct core *c, const struct event *ev)
 	if (!s || !p->workload.inherited || s->state != SEG_HELD || s->pod != ev->pod ||
 	    s->batch != p->workload.inherited - 1)
 		return;
-	count_busy(p, ev->t, -1);
-	waste_cut_off(p, &c->batches[s->batch]);
+	change_busy(p, ev->t, -1);
+	count_cut_off(p, &c->batches[s->batch]);
 	segment_reopen(c, ev->segment);
-	after_inherited(c, ev->pod);
+	close_inherited_if_done(c, ev->pod);
 }
 
-void dispatch_revoked(struct core *c, const struct event *ev)
+void dispatch_on_revoked(struct core *c, const struct event *ev)
 {
 	struct core_batch *b = batch_of(c, ev);
 	struct core_pod *p = &c->pods[ev->pod];
 
 	if (!b)
-		revoked_inherited(c, ev);
+		on_inherited_revoked(c, ev);
 	if (!b || b->over)
 		return;
 	b->over = true;
 	p->workload.batches--;
 	if (b->started) { /* a halted command: its time is lost, its finished files are not */
-		count_busy(p, ev->t, -1);
-		waste_cut_off(p, b);
+		change_busy(p, ev->t, -1);
+		count_cut_off(p, b);
 	}
 	for (size_t i = 0; i < b->count; i++) {
 		struct seg *s = &c->segs[b->segments[i]];
 		if (s->state == SEG_HELD && s->batch == ev->batch)
 			segment_reopen(c, b->segments[i]);
 	}
-	pod_due(c, ev->pod);
+	pod_mark_due(c, ev->pod);
 }
 
 /* A segment that advances does not end its pods. */
-void dispatch_checkpoint(struct core *c, const struct event *ev)
+void dispatch_on_checkpoint(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
 	struct core_pod *p = &c->pods[ev->pod];
 
 	p->workload.saves = pod_is_retired(p) ? 0 : ev->number;
-	pod_due(c, ev->pod);
+	pod_mark_due(c, ev->pod);
 	c->dirty = true;
 	if (!ev->ok)
 		return;
@@ -456,7 +456,7 @@ void dispatch_checkpoint(struct core *c, const struct event *ev)
 	p->workload.last_t = MAX(p->workload.last_t, ev->t);
 }
 
-void dispatch_rendered(struct core *c, const struct event *ev)
+void dispatch_on_rendered(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
 	struct core_pod *p = &c->pods[ev->pod];
@@ -469,18 +469,18 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	if (s->pod == ev->pod && (s->state == SEG_RENDERED || s->state == SEG_LOCAL))
 		return; /* read a second time from its log */
 	if (held_here)
-		pace_segment(c, ev);
+		pace_add_segment(c, ev);
 	if (s->state == SEG_TODO && reachable) {
 		/* An earlier client of this run had it rendered. */
-		segment_take(c, ev->segment, SEG_HELD, ev->pod);
+		segment_assign(c, ev->segment, SEG_HELD, ev->pod);
 		held_here = true;
 	}
 	if (!held_here) {
 		/* Another pod has or had it, or its file cannot be fetched. */
-		core_waste(p, ev->elapsed_ms);
+		core_count_wasted(p, ev->elapsed_ms);
 		return;
 	}
-	segment_leave_pod(c, s);
+	segment_uncount_held(c, s);
 	s->state = SEG_RENDERED;
 	s->arrived = s->fetching = false;
 	s->fetch_tries = 0;
@@ -489,12 +489,12 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	c->rendered_something = true;
 	if (p->presence.link == LINK_UP || pod_files_on_volume(p))
 		fetch_begin(c, ev->pod, ev->segment);
-	after_inherited(c, ev->pod);
+	close_inherited_if_done(c, ev->pod);
 	if (p->workload.batching == BATCHING_CONTINUOUS)
-		pod_due(c, ev->pod); /* its worker has room for another segment */
+		pod_mark_due(c, ev->pod); /* its worker has room for another segment */
 }
 
-void dispatch_failed(struct core *c, const struct event *ev)
+void dispatch_on_failed(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
 
@@ -502,17 +502,17 @@ void dispatch_failed(struct core *c, const struct event *ev)
 	    (s->state == SEG_HELD && s->pod != ev->pod))
 		return;
 	if (s->state == SEG_HELD)
-		pace_failed(c, ev);
+		pace_add_failed(c, ev);
 	bool file_trouble = ev->err->kind == ERR_UNTRUSTED || ev->err->kind == ERR_NOT_FOUND;
 	if (file_trouble && ++s->file_tries < FILE_TRIES_MAX) {
 		if (s->state == SEG_HELD)
 			segment_reopen(c, ev->segment);
 	} else {
-		fetch_segment_failed(c, ev->segment);
+		fetch_fail_segment(c, ev->segment);
 		c->pods[ev->pod].workload.failed_here = true;
 	}
-	after_inherited(c, ev->pod);
-	pod_due(c, ev->pod);
+	close_inherited_if_done(c, ev->pod);
+	pod_mark_due(c, ev->pod);
 }
 
 void dispatch_resend(struct core *c, int pod)
@@ -523,7 +523,7 @@ void dispatch_resend(struct core *c, int pod)
 }
 
 /* A pod that worked in silence had its batches until it was lost. */
-static void last_seen(struct core *c, struct core_pod *p)
+static void extend_busy_until_seen(struct core *c, struct core_pod *p)
 {
 	int64_t seen_at = p->presence.link == LINK_UP ? c->now : p->presence.lost_at;
 
@@ -544,17 +544,17 @@ static void cut_batches(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 	int64_t wasted_ms = 0; /* they were rendered side by side */
 
-	last_seen(c, p);
+	extend_busy_until_seen(c, p);
 	for (size_t i = 0; p->workload.batches > 0 && i < c->batch_count; i++) {
 		struct core_batch *b = &c->batches[i];
 		if (b->pod != pod || b->over)
 			continue;
 		b->over = true;
 		int64_t from_t = MAX(MAX(b->started_t, b->saved_t), b->newest_t);
-		if (b->started && holds_segment(c, i))
+		if (b->started && is_holding_segment(c, i))
 			wasted_ms = MAX(wasted_ms, p->workload.last_t - from_t);
 	}
-	core_waste(p, wasted_ms);
+	core_count_wasted(p, wasted_ms);
 	if (c->canary_sent && !c->canary_ok && c->batches[c->canary_batch].pod == pod)
 		c->canary_sent = false; /* the next pod starts with a canary */
 	p->workload.compute_ms = core_compute_ms(p);
@@ -563,7 +563,7 @@ static void cut_batches(struct core *c, int pod)
 	p->workload.inherited = 0;
 }
 
-void dispatch_lost(struct core *c, int pod)
+void dispatch_on_pod_lost(struct core *c, int pod)
 {
 	bool holds = c->pods[pod].workload.batches > 0;
 
@@ -574,7 +574,7 @@ void dispatch_lost(struct core *c, int pod)
 		if (s->pod != pod || s->state != SEG_HELD)
 			continue;
 		if (c->batches[s->batch].started)
-			segment_lost(c, i);
+			segment_on_pod_lost(c, i);
 		else
 			segment_reopen(
 				c, i); /* a batch that had not started cannot have ended the pod */

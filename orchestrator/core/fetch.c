@@ -9,7 +9,7 @@
 /* ---- the heap of open segments of one group; a stale entry (not TODO any more) is dropped when it
  * surfaces ---- */
 
-static bool heavier(const struct core *c, uint32_t a, uint32_t b)
+static bool is_heavier(const struct core *c, uint32_t a, uint32_t b)
 {
 	if (c->segs[a].weight != c->segs[b].weight)
 		return c->segs[a].weight > c->segs[b].weight;
@@ -18,7 +18,7 @@ static bool heavier(const struct core *c, uint32_t a, uint32_t b)
 
 static void sift_up(struct core *c, struct heap *h, size_t i)
 {
-	while (i && heavier(c, h->list[i], h->list[(i - 1) / 2])) {
+	while (i && is_heavier(c, h->list[i], h->list[(i - 1) / 2])) {
 		uint32_t up = h->list[(i - 1) / 2];
 		h->list[(i - 1) / 2] = h->list[i];
 		h->list[i] = up;
@@ -31,7 +31,7 @@ static void sift_down(struct core *c, struct heap *h, size_t i)
 	for (;;) {
 		size_t best = i;
 		for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < h->count; k++)
-			if (heavier(c, h->list[k], h->list[best]))
+			if (is_heavier(c, h->list[k], h->list[best]))
 				best = k;
 		if (best == i)
 			return;
@@ -48,7 +48,7 @@ static void heap_pop(struct core *c, struct heap *h)
 	sift_down(c, h, 0);
 }
 
-int64_t segments_top(struct core *c, struct heap *h)
+int64_t segments_heaviest(struct core *c, struct heap *h)
 {
 	while (h->count && c->segs[h->list[0]].state != SEG_TODO)
 		heap_pop(c, h);
@@ -57,7 +57,7 @@ int64_t segments_top(struct core *c, struct heap *h)
 
 /* ---- states of a segment ---- */
 
-void segment_leave_pod(struct core *c, struct seg *s)
+void segment_uncount_held(struct core *c, struct seg *s)
 {
 	if (s->state == SEG_HELD)
 		c->pods[s->pod].workload.held--;
@@ -68,7 +68,7 @@ void segment_reopen(struct core *c, uint32_t i)
 	struct seg *s = &c->segs[i];
 	struct heap *h = &c->heaps[s->group];
 
-	segment_leave_pod(c, s);
+	segment_uncount_held(c, s);
 	c->dirty = true; /* an idle worker may be waiting for work */
 	s->state = SEG_TODO;
 	s->arrived = false;
@@ -81,7 +81,7 @@ void segment_reopen(struct core *c, uint32_t i)
 	sift_up(c, h, h->count - 1);
 }
 
-void segment_take(struct core *c, uint32_t i, enum core_seg_state to, int pod)
+void segment_assign(struct core *c, uint32_t i, enum core_seg_state to, int pod)
 {
 	struct seg *s = &c->segs[i];
 
@@ -102,8 +102,8 @@ static void segment_settle(struct core *c, uint32_t i, enum core_seg_state to)
 	struct seg *s = &c->segs[i];
 
 	if (s->state == SEG_TODO)
-		segment_take(c, i, to, s->pod);
-	segment_leave_pod(c, s);
+		segment_assign(c, i, to, s->pod);
+	segment_uncount_held(c, s);
 	s->state = (uint8_t)to;
 	if (to == SEG_LOCAL)
 		c->local++;
@@ -145,7 +145,7 @@ double segments_weight_left(const struct core *c)
 }
 
 /* A segment is lost with its pod at most LOSSES_MAX times: the segment itself may end pods. */
-void segment_lost(struct core *c, uint32_t i)
+void segment_on_pod_lost(struct core *c, uint32_t i)
 {
 	if (++c->segs[i].losses >= LOSSES_MAX)
 		segment_settle(c, i, SEG_FAILED);
@@ -159,7 +159,7 @@ void segment_lost(struct core *c, uint32_t i)
 
 /* The first good file allows more pods. As many bad ones as the canary has segments stop the run.
  */
-static void canary_result(struct core *c, uint32_t i, bool good)
+static void judge_canary(struct core *c, uint32_t i, bool good)
 {
 	struct err err;
 
@@ -183,42 +183,42 @@ void fetch_begin(struct core *c, int pod, uint32_t i)
 	core_act(c, ACT_FETCH, pod)->segment = i;
 }
 
-void fetch_segment_failed(struct core *c, uint32_t i)
+void fetch_fail_segment(struct core *c, uint32_t i)
 {
 	segment_settle(c, i, SEG_FAILED);
-	canary_result(c, i, false);
+	judge_canary(c, i, false);
 }
 
-static bool on_its_way(const struct core *c, const struct event *ev)
+static bool is_awaited(const struct core *c, const struct event *ev)
 {
 	const struct seg *s = &c->segs[ev->segment];
 
 	return s->state == SEG_RENDERED && s->pod == ev->pod && !s->arrived;
 }
 
-static void render_again(struct core *c, const struct event *ev)
+static void reopen_for_render(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 
 	p->workload.unfetched--;
-	core_waste(p, c->segs[ev->segment].elapsed_ms);
+	core_count_wasted(p, c->segs[ev->segment].elapsed_ms);
 	segment_reopen(c, ev->segment);
 	c->dirty = true;
-	pod_due(c, ev->pod);
+	pod_mark_due(c, ev->pod);
 }
 
-void fetch_arrived(struct core *c, const struct event *ev)
+void fetch_on_arrived(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
 
-	if (!on_its_way(c, ev))
+	if (!is_awaited(c, ev))
 		return;
 	s->fetching = false;
-	bool again = !ev->check_ok && s->tries + 1 < c->conf.check_tries && !core_stopping(c);
+	bool again = !ev->check_ok && s->tries + 1 < c->conf.check_tries && !core_is_stopping(c);
 	if (again) {
 		s->tries++;
 		core_act(c, ACT_DISCARD, ev->pod)->segment = ev->segment;
-		render_again(c, ev);
+		reopen_for_render(c, ev);
 		return;
 	}
 	s->arrived = true;
@@ -238,13 +238,13 @@ static void note_bad_file(struct core_pod *p, const struct err *err)
 
 /* Its files are on the volume and need the pod no more: a later fetch, even one after this run, can
  * still have them. */
-static bool outlasts_pod(const struct core_pod *p)
+static bool files_outlast_pod(const struct core_pod *p)
 {
 	return p->presence.durable && pod_files_on_volume(p);
 }
 
 /* This machine or the job is at fault, so that no other try in this run can help. */
-static bool cannot_be_stored(struct core *c, const struct event *ev)
+static bool settle_unstorable(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 
@@ -257,32 +257,32 @@ static bool cannot_be_stored(struct core *c, const struct event *ev)
 		/* its name cannot be stored here: another pod's render would have the same name */
 		p->workload.unfetched--;
 		p->workload.failed_here = true;
-		fetch_segment_failed(c, ev->segment);
+		fetch_fail_segment(c, ev->segment);
 	} else {
 		return false;
 	}
-	pod_due(c, ev->pod);
+	pod_mark_due(c, ev->pod);
 	return true;
 }
 
-void fetch_not_arrived(struct core *c, const struct event *ev)
+void fetch_on_failed(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
 	struct core_pod *p = &c->pods[ev->pod];
 
 	if (s->state != SEG_RENDERED || s->pod != ev->pod)
 		return;
-	if (cannot_be_stored(c, ev) || s->arrived)
+	if (settle_unstorable(c, ev) || s->arrived)
 		return;
 	s->fetching = false;
-	if (outlasts_pod(p) && c->now < p->presence.rescue_until &&
+	if (files_outlast_pod(p) && c->now < p->presence.rescue_until &&
 	    (ev->err->kind != ERR_UNTRUSTED || ++s->fetch_tries < FETCH_TRIES_MAX)) {
-		fetch_later(c, ev->pod);
+		fetch_retry_later(c, ev->pod);
 		return;
 	}
-	if (outlasts_pod(p) && ev->err->kind != ERR_UNTRUSTED) {
+	if (files_outlast_pod(p) && ev->err->kind != ERR_UNTRUSTED) {
 		p->workload.unfetched--;
-		fetch_segment_failed(c, ev->segment); /* the user can fetch it later */
+		fetch_fail_segment(c, ev->segment); /* the user can fetch it later */
 		return;
 	}
 	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
@@ -292,22 +292,22 @@ void fetch_not_arrived(struct core *c, const struct event *ev)
 		if (s->fetch_tries == 1)
 			fetch_begin(c, ev->pod, ev->segment);
 		else
-			fetch_later(c, ev->pod); /* after two failures, wait a moment */
+			fetch_retry_later(c, ev->pod); /* after two failures, wait a moment */
 		return;
 	}
 	bool first = s->file_tries == 0;
 	if (++s->file_tries < FILE_TRIES_MAX) {
-		render_again(c, ev);
+		reopen_for_render(c, ev);
 		if (first)
 			note_bad_file(p, ev->err);
 		return;
 	}
 	p->workload.unfetched--;
-	fetch_segment_failed(c, ev->segment);
-	pod_due(c, ev->pod);
+	fetch_fail_segment(c, ev->segment);
+	pod_mark_due(c, ev->pod);
 }
 
-void fetch_placed(struct core *c, const struct event *ev)
+void fetch_on_placed(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
 
@@ -320,18 +320,18 @@ void fetch_placed(struct core *c, const struct event *ev)
 	c->pods[pod].workload.bad_files = 0;
 	fetch_reset_delay(c, pod);
 	c->pod_failures = 0;
-	canary_result(c, ev->segment, !s->suspect);
-	pod_due(c, pod);
+	judge_canary(c, ev->segment, !s->suspect);
+	pod_mark_due(c, pod);
 }
 
-void fetch_forget(struct core *c, int pod)
+void fetch_forget_transfers(struct core *c, int pod)
 {
 	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++)
 		if (c->segs[i].pod == pod)
 			c->segs[i].fetching = false;
 }
 
-void fetch_pending(struct core *c, int pod)
+void fetch_request_pending(struct core *c, int pod)
 {
 	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++) {
 		const struct seg *s = &c->segs[i];
@@ -340,24 +340,24 @@ void fetch_pending(struct core *c, int pod)
 	}
 }
 
-void fetch_lost(struct core *c, int pod)
+void fetch_give_up_segments(struct core *c, int pod)
 {
 	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++) {
 		struct seg *s = &c->segs[i];
 		if (s->pod != pod || s->state != SEG_RENDERED || s->arrived)
 			continue;
-		core_waste(&c->pods[pod], s->elapsed_ms);
+		core_count_wasted(&c->pods[pod], s->elapsed_ms);
 		c->pods[pod].workload.unfetched--;
-		segment_lost(c, i);
+		segment_on_pod_lost(c, i);
 	}
 	c->dirty = true;
 }
 
-void fetch_files(struct core *c, const struct event *ev)
+void fetch_on_files(struct core *c, const struct event *ev)
 {
 	c->pods[ev->pod].workload.files = ev->number;
 	c->dirty = true;
-	pod_due(c, ev->pod);
+	pod_mark_due(c, ev->pod);
 }
 
 void fetch_outputs(struct core *c, int pod, bool lost)
@@ -367,7 +367,7 @@ void fetch_outputs(struct core *c, int pod, bool lost)
 }
 
 /* Files that cannot be fetched now are requested later, not rendered again. */
-void fetch_later(struct core *c, int pod)
+void fetch_retry_later(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 

@@ -10,7 +10,7 @@
  * How long a batch should take, by measurements of earlier runs or else by the job's own
  * estimate. */
 
-static bool is_known(const struct batch_speed *s)
+static bool is_speed_known(const struct batch_speed *s)
 {
 	return s->once_ms + s->longest_ms + s->each_ms > 0;
 }
@@ -24,7 +24,7 @@ static double batch_ms(const struct batch_speed *s, double longest, double sum)
 static const struct core_pod *measured_pod(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && is_known(&c->pods[i].workload.speed))
+		if (pod_is_active(&c->pods[i]) && is_speed_known(&c->pods[i].workload.speed))
 			return &c->pods[i];
 	return NULL;
 }
@@ -45,7 +45,7 @@ static double speed_rate(const struct core *c)
 
 /* Estimates, and measurements of continuous engines, are a segment's share of a full batch or of a
  * worker's places. A few segments alone take about as long as a full batch. */
-static double alone(const struct core *c, const struct core_batch *b)
+static double alone_factor(const struct core *c, const struct core_batch *b)
 {
 	double count = (double)b->count;
 
@@ -61,11 +61,11 @@ static double expected_ms(const struct core *c, const struct core_batch *b)
 		estimated_ms += c->segs[b->segments[i]].est_s * 1000;
 		longest = MAX(longest, c->segs[b->segments[i]].weight);
 	}
-	if (!is_known(&p->workload.speed))
+	if (!is_speed_known(&p->workload.speed))
 		return p->workload.batching == BATCHING_NONE ? estimated_ms
-							     : estimated_ms * alone(c, b);
+							     : estimated_ms * alone_factor(c, b);
 	double measured_ms = batch_ms(&p->workload.speed, longest, b->weight);
-	return p->workload.batching == BATCHING_CONTINUOUS ? measured_ms * alone(c, b)
+	return p->workload.batching == BATCHING_CONTINUOUS ? measured_ms * alone_factor(c, b)
 							   : measured_ms;
 }
 
@@ -148,8 +148,8 @@ static bool is_off(const struct forecast *f)
 	return is_conclusive(f) && replan_speed_is_off(f->measured_s, f->planned_s);
 }
 
-static void measured(struct core *c, const struct core_pod *p, size_t segments, double longest,
-		     double weight, int64_t ms)
+static void add_measurement(struct core *c, const struct core_pod *p, size_t segments,
+			    double longest, double weight, int64_t ms)
 {
 	struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
 	double planned_s = f && ms > 0 ? speed_batch_s(&f->of.speed, longest, weight) : 0;
@@ -163,29 +163,29 @@ static void measured(struct core *c, const struct core_pod *p, size_t segments, 
 	c->dirty = c->dirty || is_off(f);
 }
 
-void forecast_measured(struct core *c, const struct core_batch *b, int64_t ms)
+void forecast_add_batch(struct core *c, const struct core_batch *b, int64_t ms)
 {
 	const struct core_pod *p = &c->pods[b->pod];
 	double longest = 0;
 
-	/* continuous batches overlap: forecast_measured_beside() */
+	/* continuous batches overlap: add_overlapping() */
 	if (b->first || p->workload.batching == BATCHING_CONTINUOUS)
 		return;
 	for (size_t i = 0; i < b->count; i++)
 		longest = MAX(longest, c->segs[b->segments[i]].weight);
-	measured(c, p, b->count, longest, b->weight, ms);
+	add_measurement(c, p, b->count, longest, b->weight, ms);
 }
 
 /* Of a worker that renders several batches side by side: what it finished in a time, about as much
  * as it holds. */
-static void forecast_measured_beside(struct core *c, const struct core_pod *p, size_t segments,
-				     double weight, int64_t ms)
+static void add_overlapping(struct core *c, const struct core_pod *p, size_t segments,
+			    double weight, int64_t ms)
 {
-	measured(c, p, segments, weight / (double)segments, weight, ms);
+	add_measurement(c, p, segments, weight / (double)segments, weight, ms);
 }
 
 /* Carries a measured GPU's speed over to GPUs without a measurement. */
-static void carry_over(struct core *c, const struct forecast *from, double factor)
+static void carry_to_unmeasured(struct core *c, const struct forecast *from, double factor)
 {
 	const struct gpu *had = gpu_find(from->of.gpu);
 
@@ -221,7 +221,7 @@ void forecast_correct(struct core *c)
 		}
 	}
 	if (best)
-		carry_over(c, best, factor);
+		carry_to_unmeasured(c, best, factor);
 	for (size_t i = 0; i < c->replan.count; i++) {
 		struct forecast *f = &c->replan.forecasts[i];
 		if (is_conclusive(f))
@@ -233,21 +233,21 @@ void forecast_correct(struct core *c)
 
 /* ---- why ---- */
 
-static bool moved(const struct candidate *k)
+static bool has_price_moved(const struct candidate *k)
 {
 	return replan_price_is_off((double)k->offer.price_microusd_h,
 				   (double)k->planned_microusd_h);
 }
 
-static const struct candidate *moved_price(const struct core *c)
+static const struct candidate *find_moved_price(const struct core *c)
 {
 	for (size_t i = 0; i < c->candidate_count; i++)
-		if (moved(&c->candidates[i]))
+		if (has_price_moved(&c->candidates[i]))
 			return &c->candidates[i];
 	return NULL;
 }
 
-void forecast_listed(struct core *c)
+void forecast_note_prices(struct core *c)
 {
 	for (size_t i = 0; i < c->candidate_count; i++)
 		if (!c->candidates[i].planned_microusd_h)
@@ -262,7 +262,7 @@ static const char *show_seconds(char to[24], double seconds)
 	return to;
 }
 
-bool forecast_why(const struct core *c, char *to, size_t room)
+bool forecast_is_off(const struct core *c, char *to, size_t room)
 {
 	char was[32], is[32];
 
@@ -278,7 +278,7 @@ bool forecast_why(const struct core *c, char *to, size_t room)
 			 show_seconds(was, f->planned_s / (double)f->segments));
 		return true;
 	}
-	const struct candidate *k = moved_price(c);
+	const struct candidate *k = find_moved_price(c);
 	if (!k)
 		return false;
 	snprintf(to, room, "the price of %s at %s moved from %s to %s an hour", k->offer.gpu,
@@ -312,9 +312,9 @@ double pace_at_best(const struct core *c)
 
 	if (!pace_is_rough(c))
 		return rate;
-	double measured = speed_rate(c);
-	if (measured > 0)
-		return MAX(rate, measured);
+	double add_measurement = speed_rate(c);
+	if (add_measurement > 0)
+		return MAX(rate, add_measurement);
 	return c->warm_pace.weight > 0
 		       ? MAX(rate, c->warm_pace.weight * 1000 / MAX(c->warm_pace.ms, 1))
 		       : rate * FIRST_BATCH_SLOWER;
@@ -346,7 +346,7 @@ double pace_fixed_weight(const struct core *c)
 	return each > 0 ? fixed / each : c->weight_todo;
 }
 
-void pace_note_size(struct core *c, const struct core_batch *b, double ms)
+void pace_add_size(struct core *c, const struct core_batch *b, double ms)
 {
 	struct fit *f = &c->fit;
 
@@ -360,7 +360,7 @@ void pace_note_size(struct core *c, const struct core_batch *b, double ms)
 /* More of a batch is rendered. Before its end it counts once half of it is rendered and results
  * came one by one: an engine may report all results at the end, and the first of them would seem to
  * have taken the whole time. */
-void pace_batch(struct core *c, struct core_batch *b, double weight, int64_t t)
+void pace_add_rendered(struct core *c, struct core_batch *b, double weight, int64_t t)
 {
 	struct pace *pace = b->first ? &c->first_pace : &c->pace;
 
@@ -388,7 +388,7 @@ void pace_batch(struct core *c, struct core_batch *b, double weight, int64_t t)
 }
 
 /* Finished, but not measured yet. */
-static void count_unpaced(struct core_pod *p, double weight)
+static void add_unpaced(struct core_pod *p, double weight)
 {
 	if (!p->workload.unpaced)
 		p->workload.unpaced_t = MAX(p->workload.unpaced_t, p->workload.busy_since_t);
@@ -399,19 +399,19 @@ static void count_unpaced(struct core_pod *p, double weight)
 /* Batches of a continuous engine overlap, so the pod's output over time counts. Its first results
  * arrive together after one segment's time, so the measurement starts when its places have been
  * filled once. */
-static void measure_continuous(struct core *c, struct core_pod *p, struct core_batch *b,
-			       double weight, int64_t t)
+static void add_continuous(struct core *c, struct core_pod *p, struct core_batch *b, double weight,
+			   int64_t t)
 {
 	int workers = MAX(p->workload.workers_ready, 1);
 
 	b->rendered = MIN(b->rendered + weight, b->weight);
-	count_unpaced(p, weight);
+	add_unpaced(p, weight);
 	if (p->workload.unpaced < speed_batch_most(c, p) * (size_t)workers)
 		return;
 	c->pace.weight = c->pace.weight * 0.9 + p->workload.unpaced_weight;
 	int64_t ms = MAX(t - p->workload.unpaced_t, 1) * workers;
 	c->pace.ms = c->pace.ms * 0.9 + (double)ms;
-	forecast_measured_beside(c, p, p->workload.unpaced, p->workload.unpaced_weight, ms);
+	add_overlapping(c, p, p->workload.unpaced, p->workload.unpaced_weight, ms);
 	p->workload.unpaced = 0;
 	p->workload.unpaced_weight = 0;
 	p->workload.unpaced_t = t;
@@ -427,7 +427,7 @@ static struct core_batch *batch_in_hand(const struct core *c, const struct event
 }
 
 /* A failed segment took time as well; the next result of its batch includes it. */
-void pace_failed(struct core *c, const struct event *ev)
+void pace_add_failed(struct core *c, const struct event *ev)
 {
 	struct core_batch *b = batch_in_hand(c, ev);
 	struct core_pod *p = &c->pods[ev->pod];
@@ -439,10 +439,10 @@ void pace_failed(struct core *c, const struct event *ev)
 	if (b->first && b->result_t)
 		c->warm_pace.weight += weight;
 	if (p->workload.batching == BATCHING_CONTINUOUS && !b->first)
-		count_unpaced(p, weight);
+		add_unpaced(p, weight);
 }
 
-void pace_segment(struct core *c, const struct event *ev)
+void pace_add_segment(struct core *c, const struct event *ev)
 {
 	struct core_batch *b = batch_in_hand(c, ev);
 	struct core_pod *p = &c->pods[ev->pod];
@@ -450,9 +450,9 @@ void pace_segment(struct core *c, const struct event *ev)
 	if (!b)
 		return;
 	if (p->workload.batching == BATCHING_CONTINUOUS && !b->first)
-		measure_continuous(c, p, b, c->segs[ev->segment].weight, ev->t);
+		add_continuous(c, p, b, c->segs[ev->segment].weight, ev->t);
 	else
-		pace_batch(c, b, c->segs[ev->segment].weight, ev->t);
+		pace_add_rendered(c, b, c->segs[ev->segment].weight, ev->t);
 }
 
 /* ---- outlook ----
@@ -502,7 +502,7 @@ static double ready_in_s(const struct core *c, const struct core_pod *p, int64_t
 	return (double)MAX(cold_ms - (now - p->rental.create_at), cold_ms / LEAST_SHARE) / 1000;
 }
 
-static int by_start(const void *a, const void *b)
+static int compare_start(const void *a, const void *b)
 {
 	double x = ((const struct helper *)a)->from_s, y = ((const struct helper *)b)->from_s;
 
@@ -511,27 +511,27 @@ static int by_start(const void *a, const void *b)
 
 static size_t list_helpers(const struct core *c, int64_t now, struct helper *list)
 {
-	double measured = pace_rate(c), planned = 0;
+	double add_measurement = pace_rate(c), planned = 0;
 	size_t count = 0;
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (!pod_active(p) || pod_is_draining(p) || p->phase == POD_AMBIGUOUS)
+		if (!pod_is_active(p) || pod_is_draining(p) || p->phase == POD_AMBIGUOUS)
 			continue;
-		if (measured <= 0 && planned <= 0)
+		if (add_measurement <= 0 && planned <= 0)
 			planned = planned_rate(c, p);
-		double rate = measured > 0 ? measured : planned;
+		double rate = add_measurement > 0 ? add_measurement : planned;
 		int workers = p->workload.workers_ready ? p->workload.workers_ready
 							: MAX(c->conf.workers, 1);
 		list[count++] =
 			(struct helper){.from_s = ready_in_s(c, p, now), .rate = rate * workers};
 	}
-	qsort(list, count, sizeof(*list), by_start);
+	qsort(list, count, sizeof(*list), compare_start);
 	return count;
 }
 
 /* When this weight is rendered, by helpers that join one after the other; negative: never. */
-static double done_in_s(const struct helper *list, size_t count, double weight)
+static double rendered_in_s(const struct helper *list, size_t count, double weight)
 {
 	double rate = 0, at = 0;
 
@@ -546,7 +546,7 @@ static double done_in_s(const struct helper *list, size_t count, double weight)
 	return rate > 0 ? at + weight / rate : -1;
 }
 
-static int64_t release_ms(const struct core *c, const struct core_pod *p)
+static int64_t release_takes_ms(const struct core *c, const struct core_pod *p)
 {
 	return pod_provider(c, p)->list_gap_ms ? RELEASE_MS : RELEASE_HERE_MS;
 }
@@ -560,7 +560,7 @@ static int64_t gone_in_ms(const struct core *c, int64_t now, int64_t render_ms)
 		const struct core_pod *p = &c->pods[i];
 		if (!pod_may_bill(p))
 			continue;
-		int64_t proof = pod_provider(c, p)->list_gap_ms + release_ms(c, p);
+		int64_t proof = pod_provider(c, p)->list_gap_ms + release_takes_ms(c, p);
 		int64_t from = p->phase == POD_CONFIRMING && p->rental.released_at
 				       ? p->rental.released_at - now
 			       : p->phase == POD_RELEASING ? 0
@@ -575,13 +575,13 @@ void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out
 	double left = segments_weight_left(c), render_s = 0;
 
 	*out = (struct core_outlook){.stops = c->signals,
-				     .stopping = core_stopping(c),
+				     .stopping = core_is_stopping(c),
 				     .render_ms = -1,
 				     .gone_ms = -1,
 				     .total_microusd = -1};
 	if (left > 0 && !out->stopping) {
 		struct helper *list = xcalloc((size_t)c->pod_count + 1, sizeof(*list));
-		render_s = done_in_s(list, list_helpers(c, now_ms, list), left);
+		render_s = rendered_in_s(list, list_helpers(c, now_ms, list), left);
 		free(list);
 	}
 	if (render_s < 0 || render_s > OUTLOOK_MOST_S)
@@ -592,9 +592,9 @@ void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		bool bills = !pod_is_released(p) && p->phase != POD_AMBIGUOUS;
-		out->total_microusd +=
-			core_cost(p, now_ms) + (bills ? money_for(p->rental.price_microusd_h,
-								  out->render_ms + release_ms(c, p))
-						      : 0);
+		out->total_microusd += core_cost(p, now_ms) +
+				       (bills ? money_for(p->rental.price_microusd_h,
+							  out->render_ms + release_takes_ms(c, p))
+					      : 0);
 	}
 }

@@ -9,7 +9,7 @@ static bool can_hand_over(const struct core_pod *p)
 }
 
 /* A new pod replaced one that was lost after the others had been handed over. */
-static bool is_with_client(const struct core *c)
+static bool has_pod_to_hand_over(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if (can_hand_over(&c->pods[i]) && c->pods[i].presence.lease == LEASE_CLIENT &&
@@ -25,15 +25,16 @@ void handover_begin(struct core *c)
 {
 	int working, coming;
 
-	if (!c->conf.detached || !c->canary_ok || core_stopping(c) || core_reads_past(c) ||
-	    (c->handed_over && !c->todo && !is_with_client(c)))
+	if (!c->conf.detached || !c->canary_ok || core_is_stopping(c) ||
+	    core_is_reading_past_logs(c) ||
+	    (c->handed_over && !c->todo && !has_pod_to_hand_over(c)))
 		return;
 	int active = width_count_active(c, &working, &coming);
-	if (!working || coming || query_is_awaited(c) || width_is_open(c, active))
+	if (!working || coming || query_is_awaited(c) || width_is_undecided(c, active))
 		return;
 	bool first = !c->handed_over;
 	c->handed_over = true;
-	dispatch_deal(c);
+	dispatch_deal_all(c);
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
 		if (!can_hand_over(p) || p->presence.lease != LEASE_CLIENT)
@@ -46,31 +47,31 @@ void handover_begin(struct core *c)
 					  p->rental.id);
 			continue;
 		}
-		lease_to_agent(c, i);
+		lease_hand_to_agent(c, i);
 	}
 }
 
 /* An agent counts as handed over only if the order came after its newest batch, so send it again.
  */
-void handover_again(struct core *c)
+void handover_resend_orders(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if (can_hand_over(&c->pods[i]) && c->pods[i].presence.lease == LEASE_AGENT)
-			lease_order(c, i);
+			lease_order_agent(c, i);
 }
 
 enum core_handover core_handover(const struct core *c)
 {
 	enum core_handover result = HANDOVER_DONE;
 
-	if (!c->handed_over || c->todo || core_stopping(c) || segments_settled(c))
+	if (!c->handed_over || c->todo || core_is_stopping(c) || segments_settled(c))
 		return HANDOVER_NOT_YET;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if ((!p->workload.batches && !pod_owes(p)) || p->presence.durable ||
-		    (pod_active(p) && p->presence.lease == LEASE_AGENT_CONFIRMED))
+		    (pod_is_active(p) && p->presence.lease == LEASE_AGENT_CONFIRMED))
 			continue;
-		if (!pod_active(p) || p->presence.lease != LEASE_CLIENT || pod_files_outlive(p))
+		if (!pod_is_active(p) || p->presence.lease != LEASE_CLIENT || pod_files_outlive(p))
 			return HANDOVER_NOT_YET;
 		result = HANDOVER_IN_PART;
 	}

@@ -197,21 +197,22 @@ void core_note(struct core *c, enum note_level level, const char *fmt, ...) PRIN
 void core_fault(struct core *c, int pod, const struct err *err);
 void core_stop(struct core *c); /* like core_fault(), without an error */
 /* Its batches that have not begun are taken back, and its commands end within grace_ms. */
-void core_take_back(struct core *c, struct core_pod *p, int64_t grace_ms);
+void core_take_back_batches(struct core *c, struct core_pod *p, int64_t grace_ms);
 int core_gravity(enum err_kind kind);
 /* Work of this length is lost. Workers side by side can lose the same seconds, so this never counts
  * more than the pod has computed. */
-void core_waste(struct core_pod *p, int64_t ms);
-bool core_stopping(const struct core *c);
-bool core_reads_past(const struct core *c);
+void core_count_wasted(struct core_pod *p, int64_t ms);
+bool core_is_stopping(const struct core *c);
+bool core_is_reading_past_logs(const struct core *c);
 /* Adopted at the start: its log is to be read before its work is dealt out again. */
-void pod_await_log(struct core *c, int pod);
-bool pod_log_awaited(const struct core *c, const struct core_pod *p);
-bool pod_active(const struct core_pod *p); /* rented or being rented, and not to be released */
+void pod_set_log_deadline(struct core *c, int pod);
+bool pod_is_log_awaited(const struct core *c, const struct core_pod *p);
+bool pod_is_active(const struct core_pod *p); /* rented or being rented, and not to be released */
 bool pod_files_outlive(const struct core_pod *p); /* its files can be read when it is gone */
-bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* it gets no more work */
+bool pod_gets_no_more_work(const struct core *c,
+			   const struct core_pod *p); /* it gets no more work */
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
-bool vendors_any_left(const struct core *c); /* one that was not given up */
+bool vendors_has_any_left(const struct core *c); /* one that was not given up */
 /* Nothing more is rented there, and a note says why. The message follows the provider's name. */
 void vendor_give_up(struct core *c, int provider, enum err_kind kind, const char *fmt, ...)
 	PRINTF(4, 5);
@@ -223,61 +224,61 @@ void pod_awaits_twin(struct core *c, const struct core_pod *p);
 /* How many pods are so. */
 int pods_count(const struct core *c, bool (*is)(const struct core_pod *p));
 /* boot clock: what is this time on its provider's clock */
-int64_t core_boot_of(const struct core *c, int provider, int64_t there_s);
+int64_t core_boot_time_of(const struct core *c, int provider, int64_t there_s);
 int pod_index(const struct core *c, const struct core_pod *p);
 void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
-void pod_due(struct core *c, int pod); /* pods_decide() examines it at the end of this step */
+void pod_mark_due(struct core *c, int pod); /* pods_decide() examines it at the end of this step */
 void pod_set_leave(struct core *c, struct core_pod *p, enum pod_leave leave);
 void pod_save(struct core *c, const struct core_pod *p);
-void list_soon(struct core *c, int provider);
+void listing_make_due(struct core *c, int provider);
 void pod_connect(struct core *c, struct core_pod *p);
 /* The sync under way does not cover all of its files any more. */
-void pod_sync_void(struct core_pod *p);
+void pod_void_sync(struct core_pod *p);
 void pod_close_gone(struct core *c, struct core_pod *p); /* for this run it is gone */
 /* Appends one, zeroed. Pointers to other pods are void afterwards. */
 struct core_pod *pod_new(struct core *c);
 void pod_name_attempt(struct core *c, struct core_pod *p);
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
 /* while pods are replaced, offers of other GPUs are skipped */
-bool core_skips(const struct core *c, const struct candidate *k);
+bool core_skips_offer(const struct core *c, const struct candidate *k);
 bool core_may_add_pods(const struct core *c); /* part of the budget is reserved for more pods */
 int core_pods_most(const struct core *c); /* at a time, including those that are being replaced */
-int core_outgoing(const struct core *c);  /* pods that work until others replace them */
-void lease_to_agent(struct core *c, int pod);
+int core_count_outgoing(const struct core *c); /* pods that work until others replace them */
+void lease_hand_to_agent(struct core *c, int pod);
 /* Orders its agent to renew the lease itself; batches sent before are in its queue by then. */
-void lease_order(struct core *c, int pod);
-void lease_confirmed(struct core_pod *p, uint32_t turn); /* EV_HANDOVER_DONE */
-void lease_work_added(struct core_pod *p); /* the order must be sent again behind it */
-void lease_to_client(struct core *c, struct core_pod *p); /* this client renews it from now on */
+void lease_order_agent(struct core *c, int pod);
+void lease_on_confirmed(struct core_pod *p, uint32_t turn); /* EV_HANDOVER_DONE */
+void lease_on_work_added(struct core_pod *p); /* the order must be sent again behind it */
+void lease_take_back(struct core *c, struct core_pod *p); /* this client renews it from now on */
 
 /* budget.c */
 /* Hard end (boot clock) of a pod at this price if it is rented now and `more` pods are to follow;
  * -1: the caps leave no room. */
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more);
 /* a pod that is rented now and ends then could do some work */
-bool budget_useful(const struct core *c, int64_t end);
+bool budget_allows_work_until(const struct core *c, int64_t end);
 int64_t budget_committed(const struct core *c);
 /* The caps of this client may be lower than those that adopted pods were rented under. */
-void budget_fit_adopted(struct core *c);
+void budget_fit_pods(struct core *c);
 /* Likewise for a pod that another run has handed over. */
-void budget_fit_pod(struct core *c, struct core_pod *p);
+void budget_fit_handed_over(struct core *c, struct core_pod *p);
 /* Each adopted pod past its own hard end has been looked up by this client, or cannot be. */
-bool budget_is_known(const struct core *c);
+bool budget_spending_is_known(const struct core *c);
 /* Milliseconds before the hard end of a pod of this life that are kept for its release. */
 int64_t budget_margin(int64_t life_ms);
 /* How many pods may share what is left of the cap, if a single pod could live on it for left_ms and
  * a pod needs cold_ms to boot. */
 int budget_shares(int64_t left_ms, int most, int64_t cold_ms);
 /* boot time of a further pod: measured, else from the ledger, else a guess */
-int64_t budget_cold(const struct core *c);
+int64_t budget_cold_ms(const struct core *c);
 
 /* What was billed until now, of pods that are gone and of living ones. */
 int64_t budget_spent(const struct core *c);
 /* Why a pod at its price breaks a cap; NULL: it does not. A pod slightly above its offer's price
  * gets an earlier hard end. */
-const char *budget_refuses(const struct core *c, struct core_pod *p);
-int64_t budget_seen_until(const struct core_pod *p,
-			  int64_t at); /* or later, if it was seen later */
+const char *budget_why_refused(const struct core *c, struct core_pod *p);
+int64_t budget_extend_to_seen(const struct core_pod *p,
+			      int64_t at); /* or later, if it was seen later */
 /* Returns `at` (boot clock) or an earlier time. After a power cut or a sleep, no client may have
  * looked for a day. A pod that no list has shown since its hard end ended itself then, and the time
  * from then on is not billed. */
@@ -290,51 +291,51 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 struct candidate *offers_of(struct core *c, const struct core_pod *p);
 /* An offer other than this pod's could be tried now, or a provider that was not asked yet may have
  * one. */
-bool offers_other_than(const struct core *c, const struct core_pod *p);
+bool offers_has_other_than(const struct core *c, const struct core_pod *p);
 /* EV_OFFERS: a new list replaces the provider's old one */
-void offers_take(struct core *c, int provider, const struct offer *list,
-		 const struct offer_past *past, size_t count);
+void offers_replace(struct core *c, int provider, const struct offer *list,
+		    const struct offer_past *past, size_t count);
 void offers_sort(struct core *c); /* after the order of preference has changed */
 /* it could be rented now, and is not avoided */
-bool offers_ready(const struct core *c, const struct candidate *k);
+bool offers_is_ready(const struct core *c, const struct candidate *k);
 /* from now on nothing with its card is rented */
-void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const char *why);
+void offers_bar_card(struct core *c, const struct core_pod *p, bool anywhere, const char *why);
 /* something may be rented, now or later, or a provider was not asked yet */
-bool offers_any_left(const struct core *c);
+bool offers_has_any_left(const struct core *c);
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
-void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
-/* Returns false if the reply was lost but p->rental.view shows the pod: call seen_rented(). */
-bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
-void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why);
+void pod_on_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
+/* Returns false if the reply was lost but p->rental.view shows the pod: call seen_on_rented(). */
+bool pod_on_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
+void pod_set_never_existed(struct core *c, struct core_pod *p, const struct err *why);
 /* Its offer is not tried for this long. After trouble the rest grows each time; least_ms is its
  * minimum. */
-void resting_for(struct core *c, const struct core_pod *p, int64_t ms);
-void resting_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms);
+void offers_rest_for(struct core *c, const struct core_pod *p, int64_t ms);
+void offers_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms);
 /* 5 s at first, a minute at most */
-void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms);
+void offers_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms);
 /* Its host failed: its offer rests for a moment and is avoided for a while. */
-void resting_bad_host(struct core *c, int pod, const char *why);
+void offers_rest_bad_host(struct core *c, int pod, const char *why);
 
 /* warm.c: pods that pass from run to run */
 /* Before `wanted` pods are rented: false while a search for pods on offer is under way. */
-bool warm_seek(struct core *c, int wanted);
-void warm_seek_done(struct core *c); /* EV_SOUGHT */
+bool warm_may_rent(struct core *c, int wanted);
+void warm_on_seek_done(struct core *c); /* EV_SOUGHT */
 int64_t warm_wake_at(const struct core *c);
 /* Returns true if it is on offer and not to be released yet. The first call offers it, if that is
  * allowed. */
-bool warm_is_offered(struct core *c, int pod);
-void warm_not_wanted(struct core *c, struct core_pod *p);
-void warm_taken(struct core *c, struct core_pod *p, int64_t at);
+bool warm_offer_or_keep(struct core *c, int pod);
+void warm_on_not_wanted(struct core *c, struct core_pod *p);
+void warm_on_taken(struct core *c, struct core_pod *p, int64_t at);
 
 /* width.c: what to ask providers for, and how many pods */
 bool query_wait_is_over(const struct core *c); /* `wait` is over */
 /* an answer is expected in time, or an image is being built */
 bool query_is_awaited(const struct core *c);
-void query_slept(struct core *c);
-void query_again(struct core *c); /* asks every provider again for what it has now */
-void query_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
-void query_volume_fills(struct core *c, const struct event *ev);
-void query_image_answered(struct core *c, const struct event *ev);
+void query_on_slept(struct core *c);
+void query_restart(struct core *c); /* asks every provider again for what it has now */
+void query_on_answer(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
+void query_on_volume_fills(struct core *c, const struct event *ev);
+void query_on_image_answer(struct core *c, const struct event *ev);
 struct stint { /* of a pod, in ms from now: when it starts to work, and when it gets no more work */
 	int64_t from_ms, to_ms;
 };
@@ -344,7 +345,7 @@ bool width_pays(double work_ms, const struct stint *others, size_t count, struct
 		int64_t least_ms);
 int width_count_active(const struct core *c, int *working, int *coming);
 /* The rate is too uncertain to decide how many pods pay. */
-bool width_is_open(const struct core *c, int active);
+bool width_is_undecided(const struct core *c, int active);
 /* rents what is worth renting */
 void width_advance(struct core *c);
 /* Releases one booting pod that would find too little work. */
@@ -354,12 +355,12 @@ int64_t width_wake_at(const struct core *c);
 
 /* listing.c: what listings show, and when to request them */
 /* its deadline has come */
-void queue_watch(struct core *c, struct core_pod *p);
-void seen_inspected(struct core *c, const struct event *ev);
+void queue_on_deadline(struct core *c, struct core_pod *p);
+void seen_on_inspection(struct core *c, const struct event *ev);
 /* its create was answered, or a list shows it */
-void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
+void seen_on_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
 void listing_send_due(struct core *c);
-void listing_came(struct core *c, const struct event *ev);
+void listing_on_reply(struct core *c, const struct event *ev);
 /* A lost create may have made a second pod, and no list has been read since that pod must be in it.
  */
 bool listing_awaits_twin(const struct vendor *v);
@@ -376,7 +377,7 @@ int64_t listing_timeout_at(const struct core *c, const struct vendor *v);
 void pod_event(struct core *c, const struct event *ev);
 /* Rents nothing from a provider whose pods cannot end themselves, as this run or the ledger knows:
  * they would get no work. */
-void switch_check(struct core *c, int provider);
+void switch_check_provider(struct core *c, int provider);
 /* adopted: prepares it for this run, at the start or when another run hands it over */
 void pod_begin_adopted(struct core *c, int pod);
 void pods_decide(struct core *c);
@@ -386,24 +387,25 @@ void pods_decide_all(struct core *c);
 void pods_leave_settled(struct core *c);
 void pod_tick(struct core *c, int pod); /* changes that depend on time alone */
 void pod_keep_up(struct core *c, int pod);
-void pods_slept(struct core *c); /* EV_SLEPT */
+void pods_on_slept(struct core *c); /* EV_SLEPT */
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 
 /* dispatch.c: batches */
 void dispatch_free(struct core *c);
-void dispatch_fill(struct core *c, int pod); /* gives the pod the work that it should hold now */
+void dispatch_fill_pod(struct core *c,
+		       int pod); /* gives the pod the work that it should hold now */
 /* the pod's unfinished work becomes open again */
-void dispatch_lost(struct core *c, int pod);
+void dispatch_on_pod_lost(struct core *c, int pod);
 void dispatch_resend(struct core *c, int pod); /* sends batches again that may not have arrived */
 /* deals all that is left evenly to the pods that work */
-void dispatch_deal(struct core *c);
-void dispatch_running(struct core *c, const struct event *ev);
-void dispatch_started(struct core *c, const struct event *ev);
-void dispatch_done(struct core *c, const struct event *ev);
-void dispatch_revoked(struct core *c, const struct event *ev);
-void dispatch_checkpoint(struct core *c, const struct event *ev);
-void dispatch_rendered(struct core *c, const struct event *ev);
-void dispatch_failed(struct core *c, const struct event *ev);
+void dispatch_deal_all(struct core *c);
+void dispatch_on_running(struct core *c, const struct event *ev);
+void dispatch_on_started(struct core *c, const struct event *ev);
+void dispatch_on_done(struct core *c, const struct event *ev);
+void dispatch_on_revoked(struct core *c, const struct event *ev);
+void dispatch_on_checkpoint(struct core *c, const struct event *ev);
+void dispatch_on_rendered(struct core *c, const struct event *ev);
+void dispatch_on_failed(struct core *c, const struct event *ev);
 
 /* forecast.c: what the plan expects, and what is measured */
 void forecast_init(struct core *c);
@@ -411,10 +413,10 @@ void forecast_free(struct core *c);
 /* NULL: there is none */
 struct forecast *forecast_of(const struct core *c, const char *provider, const char *gpu);
 /* a batch is done that was no worker's first */
-void forecast_measured(struct core *c, const struct core_batch *b, int64_t ms);
-void forecast_listed(struct core *c); /* offers, and their prices */
+void forecast_add_batch(struct core *c, const struct core_batch *b, int64_t ms);
+void forecast_note_prices(struct core *c); /* offers, and their prices */
 /* it is far off; false: it holds */
-bool forecast_why(const struct core *c, char *to, size_t room);
+bool forecast_is_off(const struct core *c, char *to, size_t room);
 void forecast_correct(struct core *c);  /* by what is known now */
 double pace_rate(const struct core *c); /* weight a second of one worker; 0: unknown */
 /* only first batches are known: the rate may be several times too low */
@@ -423,10 +425,10 @@ double pace_at_best(const struct core *c);     /* an upper bound of the rate */
 double pace_weight_held(const struct core *c); /* held by pods and not rendered */
 /* A batch's own cost, as the weight that its time would render; 0: unknown, or hardly anything. */
 double pace_fixed_weight(const struct core *c);
-void pace_batch(struct core *c, struct core_batch *b, double weight, int64_t t);
-void pace_segment(struct core *c, const struct event *ev); /* it is rendered */
-void pace_failed(struct core *c, const struct event *ev);
-void pace_note_size(struct core *c, const struct core_batch *b, double ms);
+void pace_add_rendered(struct core *c, struct core_batch *b, double weight, int64_t t);
+void pace_add_segment(struct core *c, const struct event *ev); /* it is rendered */
+void pace_add_failed(struct core *c, const struct event *ev);
+void pace_add_size(struct core *c, const struct core_batch *b, double ms);
 /* how many segments a batch for this pod may have */
 size_t speed_batch_most(const struct core *c, const struct core_pod *p);
 /* if it is far too slow, the run stops while it is cheap */
@@ -441,41 +443,41 @@ void segments_init(struct core *c);
 bool segments_settled(const struct core *c);       /* every segment is local or failed */
 double segments_weight_left(const struct core *c); /* of what some pod has yet to render */
 /* The heaviest open segment of a group; -1: there is none. */
-int64_t segments_top(struct core *c, struct heap *h);
-void segment_reopen(struct core *c, uint32_t i);                                /* -> TODO */
-void segment_take(struct core *c, uint32_t i, enum core_seg_state to, int pod); /* TODO -> */
-void segment_leave_pod(struct core *c, struct seg *s);
-void segment_lost(struct core *c, uint32_t i); /* with its pod */
-void fetch_arrived(struct core *c, const struct event *ev);
-void fetch_not_arrived(struct core *c, const struct event *ev);
-void fetch_placed(struct core *c, const struct event *ev);
+int64_t segments_heaviest(struct core *c, struct heap *h);
+void segment_reopen(struct core *c, uint32_t i);                                  /* -> TODO */
+void segment_assign(struct core *c, uint32_t i, enum core_seg_state to, int pod); /* TODO -> */
+void segment_uncount_held(struct core *c, struct seg *s);
+void segment_on_pod_lost(struct core *c, uint32_t i); /* with its pod */
+void fetch_on_arrived(struct core *c, const struct event *ev);
+void fetch_on_failed(struct core *c, const struct event *ev);
+void fetch_on_placed(struct core *c, const struct event *ev);
 void fetch_begin(struct core *c, int pod, uint32_t i);
-void fetch_segment_failed(struct core *c, uint32_t i); /* the segment cannot succeed */
+void fetch_fail_segment(struct core *c, uint32_t i); /* the segment cannot succeed */
 /* requests the pod's finished files that are neither local nor under way */
-void fetch_pending(struct core *c, int pod);
+void fetch_request_pending(struct core *c, int pod);
 /* the transfers under way ended with their connection */
-void fetch_forget(struct core *c, int pod);
+void fetch_forget_transfers(struct core *c, int pod);
 /* the pod's finished files cannot be fetched: their segments are rendered again */
-void fetch_lost(struct core *c, int pod);
-void fetch_files(struct core *c, const struct event *ev);
+void fetch_give_up_segments(struct core *c, int pod);
+void fetch_on_files(struct core *c, const struct event *ev);
 /* The outputs of its commands: fetched again from where its files are, or lost. */
 void fetch_outputs(struct core *c, int pod, bool lost);
 /* its files that are not local are requested again later */
-void fetch_later(struct core *c, int pod);
+void fetch_retry_later(struct core *c, int pod);
 void fetch_reset_delay(struct core *c, int pod);
 
 /* handover.c */
 void handover_begin(struct core *c);
 /* Sends the order again to agents that got work since. */
-void handover_again(struct core *c);
+void handover_resend_orders(struct core *c);
 
 /* leave.c: the end of a pod */
 /* The pod is to be released: it is not needed, or failed. fault ERR_NONE: its work is done. */
 void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
 /* Returns false, and dismisses the pod, if it breaks a cap at its price. */
-bool pod_fits_caps(struct core *c, struct core_pod *p);
+bool pod_check_caps(struct core *c, struct core_pod *p);
 /* For pods_decide() alone: gives it no more work and fetches what is finished, within bounds. */
-void leave_empty(struct core *c, struct core_pod *p);
+void leave_fetch_first(struct core *c, struct core_pod *p);
 void leave_release(struct core *c, struct core_pod *p);       /* likewise */
 void leave_release_again(struct core *c, struct core_pod *p); /* it is still there */
 /* Returns true if the job failed on it and it is kept for inspection (conf.keep_ms). The first call
@@ -483,17 +485,18 @@ void leave_release_again(struct core *c, struct core_pod *p); /* it is still the
 bool leave_for_inspection(struct core *c, int pod);
 /* It ended without a release; gone: its provider reports it gone. */
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone);
-void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why);
+void pod_on_unpulled(struct core *c, struct core_pod *p, const struct err *why);
 /* its container could not be made; it is gone */
-void pod_unmade(struct core *c, struct core_pod *p, const char *how);
+void pod_on_unmade(struct core *c, struct core_pod *p, const char *how);
 void pod_set_gone(struct core *c, struct core_pod *p);
-void pod_released(struct core *c, struct core_pod *p, enum release_word word,
-		  const struct err *err);
+void pod_on_released(struct core *c, struct core_pod *p, enum release_word word,
+		     const struct err *err);
 /* Asks for its finished files to become durable, if they can be fetched from its volume. */
 void durable_request(struct core *c, struct core_pod *p);
-void durable_synced(struct core *c, struct core_pod *p, const struct event *ev); /* EV_SYNCED */
+void durable_on_synced(struct core *c, struct core_pod *p, const struct event *ev); /* EV_SYNCED */
 /* Reads its log on the volume for what it finished. */
 void durable_salvage(struct core *c, struct core_pod *p);
-void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err); /* EV_SALVAGED */
+void durable_on_salvaged(struct core *c, struct core_pod *p,
+			 const struct err *err); /* EV_SALVAGED */
 
 #endif

@@ -16,24 +16,24 @@ static void durable_rescue(struct core *c, struct core_pod *p)
 		return;
 	if (pod_files_outlive(p)) {
 		p->presence.files = FILES_ON_VOLUME;
-		fetch_forget(c, pod_index(c, p));
-		fetch_pending(c, pod_index(c, p));
+		fetch_forget_transfers(c, pod_index(c, p));
+		fetch_request_pending(c, pod_index(c, p));
 	} else {
-		fetch_lost(c, pod_index(c, p));
+		fetch_give_up_segments(c, pod_index(c, p));
 	}
 	fetch_outputs(c, pod_index(c, p), !pod_files_outlive(p));
 }
 
 void durable_salvage(struct core *c, struct core_pod *p)
 {
-	fetch_forget(c, pod_index(c, p));
+	fetch_forget_transfers(c, pod_index(c, p));
 	p->presence.files = FILES_SALVAGING;
 	core_act(c, ACT_SALVAGE, pod_index(c, p));
 }
 
 static void durable_salvage_at(struct core *c, struct core_pod *p, int64_t at)
 {
-	fetch_forget(c, pod_index(c, p));
+	fetch_forget_transfers(c, pod_index(c, p));
 	p->presence.files = FILES_SALVAGING;
 	p->presence.refetch_at = at;
 	c->dirty = true;
@@ -51,7 +51,7 @@ void durable_request(struct core *c, struct core_pod *p)
 	core_act(c, ACT_SYNC, pod_index(c, p))->number = (int)++p->presence.sync_turn;
 }
 
-void durable_synced(struct core *c, struct core_pod *p, const struct event *ev)
+void durable_on_synced(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	int pod = pod_index(c, p);
 
@@ -63,7 +63,7 @@ void durable_synced(struct core *c, struct core_pod *p, const struct event *ev)
 		return;
 	}
 	if (p->phase != POD_WORKING || pod_is_leaving(p) || p->workload.batches || !pod_owes(p) ||
-	    !pod_nothing_comes(c, p))
+	    !pod_gets_no_more_work(c, p))
 		return;
 	p->presence.durable = true;
 	p->presence.files = FILES_ON_VOLUME;
@@ -76,7 +76,7 @@ void durable_synced(struct core *c, struct core_pod *p, const struct event *ev)
 	fetch_reset_delay(c, pod);
 }
 
-void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err)
+void durable_on_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 {
 	int pod = pod_index(c, p);
 
@@ -84,15 +84,15 @@ void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 		return;
 	if (err && p->presence.durable && c->now < p->presence.rescue_until && c->signals == 0) {
 		/* A durable file is not rendered again because one read of the volume failed. */
-		fetch_later(c, pod);
+		fetch_retry_later(c, pod);
 		return;
 	}
 	p->presence.files = FILES_ON_VOLUME;
-	dispatch_lost(c, pod);
+	dispatch_on_pod_lost(c, pod);
 	if (err)
-		fetch_lost(c, pod);
+		fetch_give_up_segments(c, pod);
 	else
-		fetch_pending(c, pod);
+		fetch_request_pending(c, pod);
 	fetch_outputs(c, pod, false);
 	c->dirty = true;
 }
@@ -101,7 +101,7 @@ void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err)
  * The end of a pod: why it is released, what becomes of its work, when it counts as released. */
 
 /* A pod that ended by itself cannot report: its log on the volume says what it finished. */
-static void read_what_is_left(struct core *c, struct core_pod *p)
+static void recover_after_end(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 
@@ -114,18 +114,18 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 		else
 			durable_salvage(c, p);
 	} else {
-		dispatch_lost(c, pod);
-		fetch_lost(c, pod);
+		dispatch_on_pod_lost(c, pod);
+		fetch_give_up_segments(c, pod);
 		fetch_outputs(c, pod, true);
 	}
 }
 
 /* This client has not read yet what the pod finished for an earlier one. */
-static bool is_unread(const struct core *c, const struct core_pod *p)
+static bool has_unread_log(const struct core *c, const struct core_pod *p)
 {
 	return p->presence.past == PAST_UNREAD && p->presence.files != FILES_SALVAGING &&
 	       pod_files_outlive(p) && (p->presence.connected_at || pod_was_listed(p)) &&
-	       p->fault != ERR_UNTRUSTED && !core_stopping(c);
+	       p->fault != ERR_UNTRUSTED && !core_is_stopping(c);
 }
 
 static void count_failure(struct core *c, const struct core_pod *p)
@@ -147,7 +147,7 @@ static void count_failure(struct core *c, const struct core_pod *p)
 	core_fault(c, pod_index(c, p), &err);
 }
 
-bool core_log_first(const struct core_pod *p, int64_t now_ms)
+bool core_reads_log_first(const struct core_pod *p, int64_t now_ms)
 {
 	bool in_doubt = p->fault != ERR_NONE && p->fault != ERR_CAP &&
 			p->fault != ERR_NO_CAPACITY && !p->presence.connected_at;
@@ -159,15 +159,15 @@ void leave_release_again(struct core *c, struct core_pod *p)
 {
 	pod_enter(c, p, POD_RELEASING);
 	p->wake_at = c->now;
-	pod_due(c, pod_index(c, p));
+	pod_mark_due(c, pod_index(c, p));
 }
 
 /* From a pod that did not end by itself: other pods get its work, its files are fetched without it.
  */
-static void take_back(struct core *c, struct core_pod *p)
+static void take_back_work(struct core *c, struct core_pod *p)
 {
-	dispatch_lost(c, pod_index(c, p));
-	if (is_unread(c, p))
+	dispatch_on_pod_lost(c, pod_index(c, p));
+	if (has_unread_log(c, p))
 		durable_salvage(c, p);
 	else
 		durable_rescue(c, p);
@@ -189,9 +189,9 @@ void leave_release(struct core *c, struct core_pod *p)
 	pod_enter(c, p, POD_RELEASING);
 	p->overdue_at = c->now + CONFIRM_LIMIT_MS;
 	if (ended)
-		read_what_is_left(c, p);
+		recover_after_end(c, p);
 	else
-		take_back(c, p);
+		take_back_work(c, p);
 	if (v->owner == pod && !v->shared_ready)
 		v->owner = -1;
 }
@@ -214,8 +214,8 @@ bool leave_for_inspection(struct core *c, int pod)
 		p->overdue_at = NEVER; /* nothing more is expected of it */
 		p->leave = LEAVE_EMPTY;
 		if (p->workload.batches) {
-			core_take_back(c, p, HALT_GRACE_MS);
-			dispatch_lost(c, pod);
+			core_take_back_batches(c, p, HALT_GRACE_MS);
+			dispatch_on_pod_lost(c, pod);
 		}
 		if (c->now < p->inspect_until)
 			core_note(c, NOTE_WARN,
@@ -267,30 +267,30 @@ void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, 
 			false; /* its word is not trusted: the next pod checks the volume itself */
 }
 
-bool pod_fits_caps(struct core *c, struct core_pod *p)
+bool pod_check_caps(struct core *c, struct core_pod *p)
 {
-	const char *why = budget_refuses(c, p);
+	const char *why = budget_why_refused(c, p);
 
 	if (!why)
 		return true;
-	resting_for(c, p, NEVER / 2);
+	offers_rest_for(c, p, NEVER / 2);
 	pod_dismiss(c, pod_index(c, p), ERR_CAP, "%s", why);
 	return false;
 }
 
-void leave_empty(struct core *c, struct core_pod *p)
+void leave_fetch_first(struct core *c, struct core_pod *p)
 {
 	p->leave = LEAVE_EMPTY;
 	p->fetch_until = c->now + FETCH_GRACE_MS;
-	core_take_back(c, p, HALT_GRACE_MS);
-	dispatch_lost(c, pod_index(c, p));
+	core_take_back_batches(c, p, HALT_GRACE_MS);
+	dispatch_on_pod_lost(c, pod_index(c, p));
 }
 
 /* An end by its provider's clock. The pod was there when its provider last showed it. The boot
  * clock may have begun since; 0 would mean that it has not ended. */
-static int64_t ended_at(const struct core_pod *p, int64_t at)
+static int64_t plausible_end(const struct core_pod *p, int64_t at)
 {
-	at = MAX(budget_seen_until(p, at), p->rental.create_at);
+	at = MAX(budget_extend_to_seen(p, at), p->rental.create_at);
 	return at ? at : -1;
 }
 
@@ -298,9 +298,9 @@ void pod_set_gone(struct core *c, struct core_pod *p)
 {
 	/* the provider's time has whole seconds */
 	int64_t ended = p->rental.view.ended_at_s
-				? ended_at(p, core_boot_of(c, p->rental.provider,
-							   p->rental.view.ended_at_s) +
-						      999)
+				? plausible_end(p, core_boot_time_of(c, p->rental.provider,
+								     p->rental.view.ended_at_s) +
+							   999)
 				: c->now;
 
 	if (pod_outlives_release(p)) /* no list omitted it, but its provider denies its id */
@@ -314,19 +314,19 @@ void pod_set_gone(struct core *c, struct core_pod *p)
 	c->spent_microusd += core_cost(p, c->now); /* a pod that is gone outlives nothing */
 }
 
-bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
+bool core_correct_end(struct core *c, int pod, int64_t ran_ms)
 {
 	struct core_pod *p = &c->pods[pod];
 	/* an earlier client's pod may have ended between the two clients */
 	bool unseen = p->rental.exit == EXIT_UNSEEN || p->rental.create_at < c->began_at;
 	int64_t began =
 		p->rental.vendor_started_s
-			? core_boot_of(c, p->rental.provider, p->rental.vendor_started_s) + 999
+			? core_boot_time_of(c, p->rental.provider, p->rental.vendor_started_s) + 999
 			: p->presence.running_at;
 
 	if (p->phase != POD_GONE || !unseen || !began)
 		return false;
-	int64_t ended = ended_at(p, began + ran_ms);
+	int64_t ended = plausible_end(p, began + ran_ms);
 	if (ended >= p->rental.released_at)
 		return false;
 	c->spent_microusd -= core_cost(p, c->now);
@@ -335,7 +335,7 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 	return true;
 }
 
-void core_vendor_says(struct core *c, int pod, int64_t microusd)
+void core_set_vendor_cost(struct core *c, int pod, int64_t microusd)
 {
 	struct core_pod *p = &c->pods[pod];
 
@@ -371,14 +371,14 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 		v->owner = -1;
 	if (gone) {
 		pod_set_gone(c, p);
-		read_what_is_left(c, p);
+		recover_after_end(c, p);
 	} else {
 		pod_set_leave(c, p, LEAVE_ENDED);
 	}
 }
 
 /* Other offers pull the same image from the same registry, so two pods are proof enough. */
-void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
+void pod_on_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 {
 	struct vendor *v = pod_vendor(c, p);
 	struct candidate *k = offers_of(c, p);
@@ -408,14 +408,14 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 
 /* One failure may be the host's fault. A second one means that the request is wrong, and it would
  * cost the same again elsewhere. */
-void pod_unmade(struct core *c, struct core_pod *p, const char *how)
+void pod_on_unmade(struct core *c, struct core_pod *p, const char *how)
 {
 	struct vendor *v = pod_vendor(c, p);
 
 	pod_vanished(c, p, how, true);
 	if (c->conf.reap)
 		return;
-	resting_after_trouble(c, p, 0);
+	offers_rest_after_trouble(c, p, 0);
 	if (++v->unmade >= UNMADE_MOST)
 		vendor_give_up(c, p->rental.provider, ERR_CONFIG,
 			       "%d pods in a row could not start, the last %s: %s; check pod.image",
@@ -424,7 +424,7 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 
 /* The account's limits let so many releases a minute through. While some are accepted, those that
  * wait do not time out. */
-static void extend_waiting_releases(struct core *c, int provider)
+static void extend_release_limits(struct core *c, int provider)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if (c->pods[i].rental.provider == provider && c->pods[i].phase == POD_RELEASING &&
@@ -435,7 +435,7 @@ static void extend_waiting_releases(struct core *c, int provider)
 /* If the provider refuses the release or cannot be reached, the agent can end the pod by its
  * switch, with the pod's own key. A single failure or a short rate limit is no reason, because a
  * pod that ends itself takes longer to prove gone. A limit that refuses time after time is one. */
-static void have_agent_end_it(struct core *c, struct core_pod *p, const struct err *err)
+static void ask_agent_to_end(struct core *c, struct core_pod *p, const struct err *err)
 {
 	bool passing = err->kind == ERR_TRANSIENT || err->kind == ERR_NETWORK ||
 		       err->kind == ERR_AMBIGUOUS;
@@ -450,7 +450,8 @@ static void have_agent_end_it(struct core *c, struct core_pod *p, const struct e
 			  core_pod_called(p), err->msg);
 }
 
-void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err)
+void pod_on_released(struct core *c, struct core_pod *p, enum release_word word,
+		     const struct err *err)
 {
 	pod_vendor(c, p)->diagnosed_by = 0;
 	if (p->phase != POD_RELEASING)
@@ -463,7 +464,7 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 		if (word != RELEASE_ABSENT && !p->rental.accepted_at)
 			p->rental.accepted_at = c->now;
 		if (p->rental.answer == ANSWER_NONE)
-			extend_waiting_releases(c, p->rental.provider);
+			extend_release_limits(c, p->rental.provider);
 		if (word != RELEASE_ABSENT) {
 			p->rental.answer = ANSWER_ACCEPTED;
 			p->rental.key = KEY_OURS; /* this key could end it */
@@ -477,12 +478,12 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 		else
 			core_act(c, ACT_CLOSE, pod_index(c, p));
 		pod_save(c, p);
-		list_soon(c, p->rental.provider);
+		listing_make_due(c, p->rental.provider);
 		return;
 	}
 	if (p->rental.answer == ANSWER_NONE && err->kind != ERR_RATE_LIMITED)
 		p->rental.answer = ANSWER_REFUSED;
-	have_agent_end_it(c, p, err);
+	ask_agent_to_end(c, p, err);
 	int64_t wait =
 		MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->rental.tries, 6), RELEASE_RETRY_MAX_MS);
 	if (p->rental.tries++ == 2)

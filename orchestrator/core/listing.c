@@ -35,20 +35,20 @@ bool reap_run(bool detached, int64_t last_hard_end_s, int64_t now_ms)
 
 /* Its first lease starts at the create: a pod placed much later would end itself before burst could
  * reach it. */
-static int64_t latest(const struct core *c, const struct core_pod *p)
+static int64_t latest_placement_at(const struct core *c, const struct core_pod *p)
 {
 	return p->rental.create_at + c->conf.boot_limit_ms / 2;
 }
 
-static int64_t patience(const struct core *c)
+static int64_t queue_patience_ms(const struct core *c)
 {
 	return MAX(MIN((int64_t)QUEUE_PATIENCE_MS, c->conf.wait_ms / 4),
 		   (int64_t)QUEUE_PATIENCE_MIN_MS);
 }
 
-static void watch_from_now(struct core *c, struct core_pod *p)
+static void queue_set_deadline(struct core *c, struct core_pod *p)
 {
-	int64_t at = MIN(c->now + patience(c), latest(c, p));
+	int64_t at = MIN(c->now + queue_patience_ms(c), latest_placement_at(c, p));
 
 	if (c->capacity_since && !c->conf.retry_until_up)
 		at = MIN(at, c->capacity_since + c->conf.wait_ms);
@@ -56,7 +56,7 @@ static void watch_from_now(struct core *c, struct core_pod *p)
 	c->dirty = true;
 }
 
-static void placed(struct core *c, struct core_pod *p)
+static void queue_on_placed(struct core *c, struct core_pod *p)
 {
 	p->rental.place = PLACE_GIVEN;
 	c->capacity_since = 0;
@@ -68,14 +68,14 @@ static void placed(struct core *c, struct core_pod *p)
 }
 
 /* a listing shows whether it is still queued */
-static void queue_seen(struct core *c, struct core_pod *p, enum pod_state state)
+static void queue_on_listed(struct core *c, struct core_pod *p, enum pod_state state)
 {
 	if (p->phase != POD_BOOTING || pod_is_leaving(p) || p->presence.lease != LEASE_CLIENT)
 		return;
 	if (state != POD_STATE_QUEUED) {
 		if (p->rental.place != PLACE_GIVEN &&
 		    (state == POD_STATE_CREATING || state == POD_STATE_RUNNING))
-			placed(c, p);
+			queue_on_placed(c, p);
 		return;
 	}
 	if (p->rental.place != PLACE_GIVEN)
@@ -84,11 +84,11 @@ static void queue_seen(struct core *c, struct core_pod *p, enum pod_state state)
 	p->presence.log_at = 0;
 	if (!c->capacity_since)
 		c->capacity_since = c->now;
-	watch_from_now(c, p);
+	queue_set_deadline(c, p);
 }
 
 /* a listing shows its end */
-static void queue_ended(struct core_pod *p, const struct pod_view *view)
+static void queue_on_end(struct core_pod *p, const struct pod_view *view)
 {
 	if (view->state != POD_STATE_GONE)
 		return;
@@ -99,21 +99,22 @@ static void queue_ended(struct core_pod *p, const struct pod_view *view)
 }
 
 /* after it counted as gone */
-static void queue_listed_again(struct core_pod *p)
+static void queue_on_listed_again(struct core_pod *p)
 {
 	if (p->rental.place == PLACE_NEVER)
 		p->rental.place = PLACE_QUEUED;
 }
 
-void queue_watch(struct core *c, struct core_pod *p)
+void queue_on_deadline(struct core *c, struct core_pod *p)
 {
 	char waited[24];
 
-	if (c->now < latest(c, p) && !query_wait_is_over(c) && !offers_other_than(c, p)) {
-		watch_from_now(c, p);
+	if (c->now < latest_placement_at(c, p) && !query_wait_is_over(c) &&
+	    !offers_has_other_than(c, p)) {
+		queue_set_deadline(c, p);
 		return;
 	}
-	resting_sold_out(c, p, 0);
+	offers_rest_sold_out(c, p, 0);
 	duration_show(waited, sizeof(waited), c->now - p->rental.create_at);
 	pod_dismiss(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s",
 		    p->rental.offer.gpu, p->rental.offer.provider, waited);
@@ -124,7 +125,7 @@ void queue_watch(struct core *c, struct core_pod *p)
 
 /* A list that lags shows a new pod late. Until it has shown the pod once, or has had enough time
  * since the create, its absence proves nothing. A list that does not lag needs no such time. */
-static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
+static int64_t surfaces_by(const struct core *c, const struct core_pod *p)
 {
 	/* if lists omit it, its provider's reply about its id decides */
 	if (p->rental.listing != LISTING_NEVER || !pod_provider(c, p)->list_gap_ms)
@@ -135,13 +136,13 @@ static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
 /* A provider that denies a pod has not ended it, and its list may miss that pod for as long. So a
  * denial needs the gap that closes an ambiguous create. The second denial comes after that gap and
  * needs none. */
-static int64_t proof_at(const struct core *c, const struct core_pod *p)
+static int64_t proof_due_at(const struct core *c, const struct core_pod *p)
 {
 	int64_t list_gap_ms = pod_provider(c, p)->list_gap_ms;
 	int64_t gap_ms =
 		list_gap_ms && p->rental.answer == ANSWER_DENIED ? AMBIGUOUS_GAP_MS : list_gap_ms;
 
-	return MAX(p->rental.clean_at + gap_ms, surfaced_by(c, p));
+	return MAX(p->rental.clean_at + gap_ms, surfaces_by(c, p));
 }
 
 /* This key may have no right to see the pod, so absence proves nothing. After its hard end it has
@@ -162,7 +163,7 @@ static bool key_may_hide_pod(struct core *c, struct core_pod *p)
 
 /* A provider may deny a pod that bills, and lists may miss it twice. Release it once more before
  * trusting them. */
-static bool releases_again(struct core *c, struct core_pod *p)
+static bool release_denied_again(struct core *c, struct core_pod *p)
 {
 	if (p->rental.answer != ANSWER_DENIED || !pod_provider(c, p)->list_gap_ms)
 		return false;
@@ -172,7 +173,7 @@ static bool releases_again(struct core *c, struct core_pod *p)
 }
 
 /* A list shows a pod whose release was accepted or denied: it bills until the next release. */
-static void proof_refuted(struct core_pod *p)
+static void proof_reset(struct core_pod *p)
 {
 	p->rental.released_at = 0;
 	if (p->rental.answer == ANSWER_DENIED_REPEAT)
@@ -190,13 +191,14 @@ static char *time_show(const struct core *c, char to[24], int64_t at)
 }
 
 /* Lists lag, and a pod needs a moment to end: that is no news. */
-static bool outlived_long(const struct core_pod *p, int64_t at)
+static bool is_outlived_long(const struct core_pod *p, int64_t at)
 {
 	return p->rental.accepted_at && at - p->rental.accepted_at >= OUTLIVED_SAID_MS;
 }
 
 /* A list shows it although its release was accepted: while it runs, it counts as billed. */
-static void outlives(struct core *c, struct core_pod *p, enum pod_state state, int64_t requested_at)
+static void note_outlived(struct core *c, struct core_pod *p, enum pod_state state,
+			  int64_t requested_at)
 {
 	bool runs = state == POD_STATE_RUNNING || state == POD_STATE_CREATING ||
 		    state == POD_STATE_UNKNOWN;
@@ -208,8 +210,8 @@ static void outlives(struct core *c, struct core_pod *p, enum pod_state state, i
 	p->rental.outlived_at = MAX(requested_at, p->rental.outlived_at);
 	if (before == p->rental.released_at)
 		pod_save(c, p);
-	if (outlived_long(p, requested_at) &&
-	    (!outlived_long(p, before) || before == p->rental.released_at))
+	if (is_outlived_long(p, requested_at) &&
+	    (!is_outlived_long(p, before) || before == p->rental.released_at))
 		core_note(c, NOTE_WARN,
 			  "pod %s: released at %s, still running at %s: it may still bill, and "
 			  "counts until it is gone",
@@ -218,7 +220,7 @@ static void outlives(struct core *c, struct core_pod *p, enum pod_state state, i
 }
 
 /* The first list without a pod that outlived its release: it had ended by then. */
-static void proof_outlived_until(struct core *c, struct core_pod *p, int64_t requested_at)
+static void proof_end_outliving(struct core *c, struct core_pod *p, int64_t requested_at)
 {
 	if (!pod_outlives_release(p) || pod_is_omitted(p))
 		return;
@@ -226,24 +228,24 @@ static void proof_outlived_until(struct core *c, struct core_pod *p, int64_t req
 	pod_save(c, p);
 }
 
-static void proof_confirm(struct core *c, struct core_pod *p, enum pod_state state,
-			  int64_t requested_at)
+static void proof_after_release(struct core *c, struct core_pod *p, enum pod_state state,
+				int64_t requested_at)
 {
 	if (requested_at < p->rental.released_at)
 		return;
 	if (state != POD_STATE_GONE) {
 		p->rental.clean_lists = 0;
-		outlives(c, p, state, requested_at);
+		note_outlived(c, p, state, requested_at);
 		if (pod_is_denied(p) || (c->now - p->rental.released_at > 20000 &&
 					 c->now - p->rental.release_at > 20000)) {
 			/* It is still there: release it again; until then it bills. */
 			p->rental.release_at = c->now;
-			proof_refuted(p);
+			proof_reset(p);
 			leave_release_again(c, p);
 		}
 		return;
 	}
-	proof_outlived_until(c, p, requested_at);
+	proof_end_outliving(c, p, requested_at);
 	if (p->rental.clean_lists++ == 0)
 		p->rental.clean_at = requested_at;
 	if (p->rental.answer == ANSWER_DENIED && p->presence.link == LINK_CUT &&
@@ -252,7 +254,8 @@ static void proof_confirm(struct core *c, struct core_pod *p, enum pod_state sta
 			requested_at; /* denied while its agent answered: it was there,
 				     and the agent needs a moment to end it */
 	c->dirty = true;
-	if (requested_at < proof_at(c, p) || releases_again(c, p) || key_may_hide_pod(c, p))
+	if (requested_at < proof_due_at(c, p) || release_denied_again(c, p) ||
+	    key_may_hide_pod(c, p))
 		return;
 	if (pod_is_omitted(p))
 		core_act(c, ACT_INSPECT, pod_index(c, p)); /* lists prove nothing about it */
@@ -261,7 +264,8 @@ static void proof_confirm(struct core *c, struct core_pod *p, enum pod_state sta
 }
 
 /* Its release is refused. Only lists can show that it ended itself or was ended elsewhere. */
-static void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t requested_at)
+static void proof_while_refused(struct core *c, struct core_pod *p, bool there,
+				int64_t requested_at)
 {
 	bool lags = pod_provider(c, p)->list_gap_ms > 0;
 
@@ -274,13 +278,13 @@ static void proof_refused(struct core *c, struct core_pod *p, bool there, int64_
 	if (p->rental.clean_lists < (lags ? 3 : 1) || key_may_hide_pod(c, p))
 		return;
 	if (requested_at <
-	    MAX(p->rental.clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaced_by(c, p)))
+	    MAX(p->rental.clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaces_by(c, p)))
 		return;
 	p->rental.released_at = MAX(p->rental.clean_at, p->rental.create_at);
 	pod_set_gone(c, p);
 }
 
-static void proof_ambiguous(struct core *c, struct core_pod *p, int64_t requested_at)
+static void proof_while_ambiguous(struct core *c, struct core_pod *p, int64_t requested_at)
 {
 	int64_t list_gap_ms = pod_provider(c, p)->list_gap_ms, gap_ms = pod_ambiguous_ms(c, p);
 	struct err err;
@@ -298,11 +302,11 @@ static void proof_ambiguous(struct core *c, struct core_pod *p, int64_t requeste
 		   requested_at - p->rental.late_clean_at >= list_gap_ms &&
 		   !key_may_hide_pod(c, p)) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
-		resting_after_trouble(c, p, 0);
+		offers_rest_after_trouble(c, p, 0);
 		/* It may have lived between two lists, or before it would have been listed:
 		 * max_cost counts that as spent. */
 		p->rental.released_at = budget_billed_until(p, requested_at);
-		pod_never_existed(c, p, &err);
+		pod_set_never_existed(c, p, &err);
 		c->spent_microusd += core_may_have_cost(p);
 	}
 }
@@ -312,13 +316,13 @@ static void proof_ambiguous(struct core *c, struct core_pod *p, int64_t requeste
 
 /* The create reply may omit the price, or give a provisional one. Returns false if the pod is too
  * expensive and is released. */
-static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microusd_h)
+static bool update_price(struct core *c, struct core_pod *p, int64_t price_microusd_h)
 {
 	if (price_microusd_h <= p->rental.price_microusd_h)
 		return true;
 	p->rental.price_microusd_h = price_microusd_h;
 	pod_save(c, p);
-	return pod_is_leaving(p) || pod_fits_caps(c, p);
+	return pod_is_leaving(p) || pod_check_caps(c, p);
 }
 
 /* A list that omits an address once does not change it. */
@@ -331,7 +335,7 @@ static void keep_address(struct pod_view *now, const struct pod_view *before)
 	COPY_TEXT(now->user, before->user);
 }
 
-static void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view)
+static void pod_on_view(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	struct pod_view before = p->rental.view;
 
@@ -345,9 +349,9 @@ static void pod_take_view(struct core *c, struct core_pod *p, const struct pod_v
 		p->presence.running_at = c->now;
 	if (p->phase == POD_CONFIRMING || p->phase == POD_RELEASING)
 		return;
-	if (!takes_price(c, p, view->price_microusd_h))
+	if (!update_price(c, p, view->price_microusd_h))
 		return;
-	queue_seen(c, p, view->state);
+	queue_on_listed(c, p, view->state);
 	switch (view->state) {
 	case POD_STATE_QUEUED: break;
 	case POD_STATE_UNKNOWN:
@@ -363,19 +367,21 @@ static void pod_take_view(struct core *c, struct core_pod *p, const struct pod_v
 			     false);
 		break;
 	case POD_STATE_FAILED:
-		resting_bad_host(c, pod_index(c, p),
-				 view->detail[0] ? view->detail : "it failed to start");
+		offers_rest_bad_host(c, pod_index(c, p),
+				     view->detail[0] ? view->detail : "it failed to start");
 		pod_dismiss(c, pod_index(c, p), ERR_TRANSIENT, "it failed to start: %s",
 			    view->detail[0] ? view->detail : "the vendor does not say why");
-		if (core_log_first(p, c->now)) /* the log's reason may hold for the next pod, too */
+		if (core_reads_log_first(
+			    p, c->now)) /* the log's reason may hold for the next pod, too */
 			pod_vendor(c, p)->diagnosed_by = c->now + CORE_LOG_READ_MS;
 		break;
 	case POD_STATE_GONE:
 		if (view->end == POD_END_QUEUED)
-			resting_sold_out(c, p, 0);
+			offers_rest_sold_out(c, p, 0);
 		if (view->end == POD_END_SETUP && !p->presence.connected_at)
-			pod_unmade(c, p,
-				   view->detail[0] ? view->detail : "the vendor does not say why");
+			pod_on_unmade(c, p,
+				      view->detail[0] ? view->detail
+						      : "the vendor does not say why");
 		else
 			pod_vanished(c, p,
 				     view->preempted   ? "the vendor reclaimed it (preempted)"
@@ -386,7 +392,7 @@ static void pod_take_view(struct core *c, struct core_pod *p, const struct pod_v
 	}
 }
 
-static void missing(struct core *c, struct core_pod *p, int64_t requested_at)
+static void on_missing_from_list(struct core *c, struct core_pod *p, int64_t requested_at)
 {
 	if (requested_at < p->rental.rented_at + 1 || p->presence.link == LINK_UP)
 		return; /* a list may be wrong, a connection is not */
@@ -401,7 +407,7 @@ static void missing(struct core *c, struct core_pod *p, int64_t requested_at)
 		c->dirty = true;
 		return;
 	}
-	if (requested_at >= proof_at(c, p))
+	if (requested_at >= proof_due_at(c, p))
 		pod_vanished(c, p,
 			     p->presence.connected_at ? "it is gone"
 						      : "the vendor no longer lists it",
@@ -410,7 +416,7 @@ static void missing(struct core *c, struct core_pod *p, int64_t requested_at)
 
 /* A pod of this run with an unknown id: the second pod of one create, or one that surfaced after
  * all. */
-static void stray(struct core *c, int provider, const struct pod_view *view)
+static void release_stray(struct core *c, int provider, const struct pod_view *view)
 {
 	struct core_pod *p = pod_new(c);
 
@@ -425,9 +431,9 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	COPY_TEXT(p->rental.offer.gpu, view->gpu);
 	COPY_TEXT(p->rental.offer.region, view->region);
 	p->rental.price_microusd_h = view->price_microusd_h;
-	p->rental.create_at = view->created_at_s
-				      ? MIN(c->now, core_boot_of(c, provider, view->created_at_s))
-				      : c->now;
+	p->rental.create_at =
+		view->created_at_s ? MIN(c->now, core_boot_time_of(c, provider, view->created_at_s))
+				   : c->now;
 	p->rental.rented_at = c->now;
 	p->rental.hard_end_s = view->marker.hard_end_s;
 	p->rental.hard_end_ms = p->rental.hard_end_s * 1000 - c->wall + c->now;
@@ -438,20 +444,20 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	pod_set_leave(c, p, LEAVE_NOW);
 }
 
-static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_view *view,
-			 int64_t requested_at)
+static void pod_on_reported_end(struct core *c, struct core_pod *p, const struct pod_view *view,
+				int64_t requested_at)
 {
-	proof_outlived_until(c, p, requested_at);
+	proof_end_outliving(c, p, requested_at);
 	p->rental.view.state = POD_STATE_GONE;
 	p->rental.view.ended_at_s = view->ended_at_s;
 	pod_set_gone(c, p);
 }
 
-void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
+void seen_on_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
-	pod_rented(c, p, view);
-	if (!pod_is_leaving(p) && pod_fits_caps(c, p))
-		pod_take_view(c, p, view);
+	pod_on_rented(c, p, view);
+	if (!pod_is_leaving(p) && pod_check_caps(c, p))
+		pod_on_view(c, p, view);
 }
 
 static struct core_pod *pod_by_id(struct core *c, int provider, const char *id)
@@ -473,11 +479,11 @@ static struct core_pod *pod_by_attempt(struct core *c, int provider, const char 
 
 /* An earlier client's clock may have been ahead of today's: by its provider's clock the pod has
  * cost more. */
-static void take_age(struct core *c, struct core_pod *p, const struct pod_view *view,
-		     int64_t requested_at)
+static void correct_age(struct core *c, struct core_pod *p, const struct pod_view *view,
+			int64_t requested_at)
 {
-	int64_t made_at = core_boot_of(c, p->rental.provider, view->created_at_s) + CLOCK_NOISE_MS +
-			  c->now - requested_at;
+	int64_t made_at = core_boot_time_of(c, p->rental.provider, view->created_at_s) +
+			  CLOCK_NOISE_MS + c->now - requested_at;
 	/* what it cost another run before does not count for this one */
 	bool odd = p->rental.reused || !view->created_at_s ||
 		   view->created_at_s < p->rental.hard_end_s - OLDEST_S;
@@ -497,7 +503,7 @@ static void take_age(struct core *c, struct core_pod *p, const struct pod_view *
 }
 
 /* The pod bills, so use it before the create is answered. There may be a second one. */
-static void create_hangs(struct core *c, struct core_pod *p, const struct pod_view *view)
+static void note_hung_create(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	pod_awaits_twin(c, p);
 	core_note(c, NOTE_NOTE,
@@ -506,15 +512,15 @@ static void create_hangs(struct core *c, struct core_pod *p, const struct pod_vi
 }
 
 /* A list shows the pod of a create without a reply. */
-static void unanswered_seen(struct core *c, int provider, const struct pod_view *view,
-			    int64_t requested_at)
+static void on_unanswered_seen(struct core *c, int provider, const struct pod_view *view,
+			       int64_t requested_at)
 {
 	struct core_pod *p = pod_by_attempt(c, provider, view->marker.attempt);
 	/* it ended before its id was known */
 	bool over = view->state == POD_STATE_GONE;
 
 	if (!p && !over)
-		stray(c, provider, view);
+		release_stray(c, provider, view);
 	if (!p || (over && p->phase != POD_AMBIGUOUS))
 		return;
 	p->rental.listing = LISTING_SHOWS;
@@ -527,7 +533,7 @@ static void unanswered_seen(struct core *c, int provider, const struct pod_view 
 		return;
 	}
 	if (p->phase == POD_RENTING)
-		create_hangs(c, p, view);
+		note_hung_create(c, p, view);
 	/* a create with a lost reply did make a pod */
 	if (p->phase == POD_NEVER)
 		p->leave = LEAVE_NOW;
@@ -535,35 +541,35 @@ static void unanswered_seen(struct core *c, int provider, const struct pod_view 
 	p->rental.released_at = 0;
 	p->phase = POD_AMBIGUOUS;
 	p->fault = ERR_NONE;
-	take_age(c, p, view, requested_at);
-	seen_rented(c, p, view);
+	correct_age(c, p, view, requested_at);
+	seen_on_rented(c, p, view);
 }
 
 /* A list shows a pod that counted as gone. */
-static void gone_seen(struct core *c, struct core_pod *p, const struct pod_view *view,
-		      int64_t requested_at)
+static void on_gone_seen(struct core *c, struct core_pod *p, const struct pod_view *view,
+			 int64_t requested_at)
 {
 	if (view->state == POD_STATE_GONE || requested_at <= p->rental.gone_at)
 		return;
 	core_note(c, NOTE_WARN, "pod %s: listed again after it was gone; releasing it again",
 		  p->rental.id);
 	c->spent_microusd -= core_cost(p, c->now) + core_may_have_cost(p);
-	queue_listed_again(p);
-	proof_refuted(p);
+	queue_on_listed_again(p);
+	proof_reset(p);
 	pod_enter(c, p, POD_BOOTING);
 	pod_set_leave(c, p, LEAVE_NOW);
 }
 
 /* Its vendor reports that it ended, and how or when: a fact, to which listings add nothing. That a
- * vendor merely does not know a pod proves little: see proof_confirm(). */
-static bool end_is_reported(const struct pod_view *view)
+ * vendor merely does not know a pod proves little: see proof_after_release(). */
+static bool is_end_reported(const struct pod_view *view)
 {
 	return view->state == POD_STATE_GONE &&
 	       (view->end != POD_END_UNKNOWN || view->ended_at_s > 0);
 }
 
-static void one_seen(struct core *c, int provider, const struct pod_view *view,
-		     int64_t requested_at)
+static void on_pod_listed(struct core *c, int provider, const struct pod_view *view,
+			  int64_t requested_at)
 {
 	struct core_pod *p = pod_by_id(c, provider, view->id);
 	/* run ids are short: another machine may have drawn the same one */
@@ -571,34 +577,34 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view,
 		    (!view->marker.machine[0] || !strcmp(view->marker.machine, c->conf.machine));
 
 	if (!p && ours)
-		unanswered_seen(c, provider, view, requested_at);
+		on_unanswered_seen(c, provider, view, requested_at);
 	if (!p || p->rental.exit == EXIT_TAKEN)
 		return;
 	if (!pod_may_bill(p)) {
-		gone_seen(c, p, view, requested_at);
+		on_gone_seen(c, p, view, requested_at);
 		return;
 	}
 	p->rental.listing = LISTING_SHOWS;
 	if (view->state != POD_STATE_GONE)
 		p->rental.seen_at = MAX(p->rental.seen_at, requested_at);
 	p->rental.key = KEY_OURS;
-	take_age(c, p, view, requested_at);
-	queue_ended(p, view);
-	if (p->phase == POD_CONFIRMING && end_is_reported(view))
-		pod_take_end(c, p, view, requested_at);
+	correct_age(c, p, view, requested_at);
+	queue_on_end(p, view);
+	if (p->phase == POD_CONFIRMING && is_end_reported(view))
+		pod_on_reported_end(c, p, view, requested_at);
 	else if (p->phase == POD_CONFIRMING)
-		proof_confirm(c, p, view->state, requested_at);
+		proof_after_release(c, p, view->state, requested_at);
 	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
-		proof_refused(c, p, true, requested_at);
+		proof_while_refused(c, p, true, requested_at);
 	else if (p->phase == POD_RELEASING && p->rental.tries) /* its provider reports its end */
-		pod_take_end(c, p, view, requested_at);
+		pod_on_reported_end(c, p, view, requested_at);
 	else if (requested_at >= p->rental.rented_at)
-		pod_take_view(c, p, view);
+		pod_on_view(c, p, view);
 }
 
 /* For a pod that lists omit. That its provider denies it proves nothing while the pod may be too
  * new. Once an inspection has shown it, inspections decide. */
-void seen_inspected(struct core *c, const struct event *ev)
+void seen_on_inspection(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 	const struct pod_view *view = ev->err ? NULL : &ev->views[0];
@@ -623,14 +629,14 @@ void seen_inspected(struct core *c, const struct event *ev)
 			p->rental.listing == LISTING_SHOWS ? LISTING_STOPPED : LISTING_OMITS;
 	}
 	p->rental.seen_at = MAX(p->rental.seen_at, ev->requested_at);
-	take_age(c, p, view, ev->requested_at);
+	correct_age(c, p, view, ev->requested_at);
 	if (p->phase == POD_CONFIRMING)
-		proof_confirm(c, p, view->state, ev->requested_at);
+		proof_after_release(c, p, view->state, ev->requested_at);
 	else
-		pod_take_view(c, p, view);
+		pod_on_view(c, p, view);
 }
 
-static bool in_list(const struct core_pod *p, const struct pod_view *views, size_t count)
+static bool is_in_list(const struct core_pod *p, const struct pod_view *views, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (p->rental.id[0] ? !strcmp(views[i].id, p->rental.id)
@@ -639,33 +645,34 @@ static bool in_list(const struct core_pod *p, const struct pod_view *views, size
 	return false;
 }
 
-static void seen_views(struct core *c, int provider, const struct pod_view *views, size_t count,
-		       int64_t requested_at, bool partial)
+static void on_views_listed(struct core *c, int provider, const struct pod_view *views,
+			    size_t count, int64_t requested_at, bool partial)
 {
 	for (size_t i = 0; i < count; i++)
-		one_seen(c, provider, &views[i], requested_at);
+		on_pod_listed(c, provider, &views[i], requested_at);
 	if (c->aged)
-		budget_fit_adopted(c);
+		budget_fit_pods(c);
 	c->aged = false;
 	for (int i = 0; i < c->pod_count && !partial; i++) {
 		struct core_pod *p = &c->pods[i];
-		if (p->rental.provider != provider || in_list(p, views, count))
+		if (p->rental.provider != provider || is_in_list(p, views, count))
 			continue;
 		if (p->phase == POD_AMBIGUOUS)
-			proof_ambiguous(c, p, requested_at);
+			proof_while_ambiguous(c, p, requested_at);
 		else if (p->phase == POD_CONFIRMING)
-			proof_confirm(c, p, POD_STATE_GONE, requested_at);
+			proof_after_release(c, p, POD_STATE_GONE, requested_at);
 		else if (p->phase == POD_RELEASING)
-			proof_refused(c, p, false, requested_at);
+			proof_while_refused(c, p, false, requested_at);
 		else if (pod_lives(p))
-			missing(c, p, requested_at);
+			on_missing_from_list(c, p, requested_at);
 	}
 }
 
 /* ---- listing ----
  * When to request listings of providers: one for all pods of an account. */
 
-static int64_t list_interval(const struct core *c, const struct vendor *v, const struct core_pod *p)
+static int64_t list_interval_ms(const struct core *c, const struct vendor *v,
+				const struct core_pod *p)
 {
 	const struct core_provider *k = pod_provider(c, p);
 	int64_t age = c->now - p->rental.create_at;
@@ -685,7 +692,7 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 		if (p->rental.clean_lists && pod_is_omitted(p))
 			return MAX(k->list_gap_ms, 1000);
 		if (p->rental.clean_lists)
-			return MIN(MAX(proof_at(c, p) - v->listed_at, 0),
+			return MIN(MAX(proof_due_at(c, p) - v->listed_at, 0),
 				   MAX(pod_is_denied(p) ? (int64_t)10000 : 5000, k->list_gap_ms));
 		return MIN(MAX((c->now - p->rental.release_at) / 4, k->poll_ms),
 			   MAX((int64_t)5000, k->poll_ms));
@@ -737,7 +744,7 @@ void listing_send_due(struct core *c)
 		for (int k = 0; k < c->pod_count; k++) {
 			if (c->pods[k].rental.provider != i)
 				continue;
-			int64_t interval = list_interval(c, v, &c->pods[k]);
+			int64_t interval = list_interval_ms(c, v, &c->pods[k]);
 			if (interval != NEVER)
 				at = MIN(at, MAX(v->listed_at, v->listing_since) + interval);
 		}
@@ -753,7 +760,7 @@ void listing_send_due(struct core *c)
 
 /* Without its list no pod comes up and none can be proven gone. A list that burst cannot parse will
  * not improve. */
-static void note_no_list(struct core *c, int provider, const struct err *err)
+static void note_failed_list(struct core *c, int provider, const struct err *err)
 {
 	int failures = c->vendors[provider].list_failures;
 
@@ -763,7 +770,7 @@ static void note_no_list(struct core *c, int provider, const struct err *err)
 		core_fault(c, -1, err);
 }
 
-static bool any_ambiguous(const struct core *c, int provider)
+static bool has_ambiguous_pod(const struct core *c, int provider)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if (c->pods[i].rental.provider == provider && c->pods[i].phase == POD_AMBIGUOUS)
@@ -773,17 +780,17 @@ static bool any_ambiguous(const struct core *c, int provider)
 
 /* A refused list proves no pod absent, so nothing waits for it. Pods with known ids can be
  * inspected; the pod of a lost create has no known id. */
-static void list_is_refused(struct core *c, int provider)
+static void on_list_refused(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
 
 	v->list_failures = LIST_FAILURES_MAX;
-	if (any_ambiguous(c, provider))
+	if (has_ambiguous_pod(c, provider))
 		v->rent_not_before = MAX(v->rent_not_before, c->now + FINAL_LIST_MS);
 }
 
 /* From when on a listing of this provider counts as the final one. */
-static int64_t final_list_from(const struct core *c, const struct vendor *v)
+static int64_t final_list_since(const struct core *c, const struct vendor *v)
 {
 	return c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
 }
@@ -794,7 +801,7 @@ int64_t listing_timeout_at(const struct core *c, const struct vendor *v)
 	int64_t limit_ms =
 		c->signals < 2 && listing_may_hide_pod(v) ? HIDDEN_POD_LIST_MS : FINAL_LIST_MS;
 
-	return waits && v->used ? MAX(v->listing_since, final_list_from(c, v)) + limit_ms : NEVER;
+	return waits && v->used ? MAX(v->listing_since, final_list_since(c, v)) + limit_ms : NEVER;
 }
 
 bool listing_all_final(struct core *c)
@@ -804,7 +811,7 @@ bool listing_all_final(struct core *c)
 	/* The final listing before the exit: burst must know every pod of its own that exists. */
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
-		int64_t from = final_list_from(c, v);
+		int64_t from = final_list_since(c, v);
 		if (!v->used || v->listed_at >= from)
 			continue;
 		if (v->list_failures >= LIST_FAILURES_MAX || c->now >= listing_timeout_at(c, v))
@@ -815,14 +822,14 @@ bool listing_all_final(struct core *c)
 	return all;
 }
 
-void listing_came(struct core *c, const struct event *ev)
+void listing_on_reply(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
 
 	v->listing = false;
 	c->dirty = true;
 	if (ev->err) {
-		note_no_list(c, ev->provider, ev->err);
+		note_failed_list(c, ev->provider, ev->err);
 		v->list_failures += ev->err->kind == ERR_CREDENTIALS ? LIST_FAILURES_MAX : 1;
 		v->list_at = v->list_not_before =
 			c->now +
@@ -837,10 +844,10 @@ void listing_came(struct core *c, const struct event *ev)
 	v->list_failures = 0;
 	v->list_refused = ev->partial;
 	if (ev->partial)
-		list_is_refused(c, ev->provider);
+		on_list_refused(c, ev->provider);
 	else
 		v->listed_at = ev->requested_at;
 	v->ahead_ms = ev->ahead_ms;
 	v->clock_known = ev->clock_known;
-	seen_views(c, ev->provider, ev->views, ev->count, ev->requested_at, ev->partial);
+	on_views_listed(c, ev->provider, ev->views, ev->count, ev->requested_at, ev->partial);
 }

@@ -5,7 +5,7 @@
 /* ---- boot ----
  * How long a pod may take to boot, and what its provider's log shows meanwhile. */
 
-static const char *never_came(const struct core_pod *p)
+static const char *why_not_up(const struct core_pod *p)
 {
 	if (p->phase == POD_CONNECTING)
 		return "sshd never answered";
@@ -13,7 +13,7 @@ static const char *never_came(const struct core_pod *p)
 				      : "its container never ran";
 }
 
-static void boot_timed_out(struct core *c, struct core_pod *p)
+static void on_boot_timed_out(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 	char took[24], last[100];
@@ -22,20 +22,20 @@ static void boot_timed_out(struct core *c, struct core_pod *p)
 	/* No reply has shown this pod yet (after a crash, lists may fail): do not blame a host that
 	 * it may not have. */
 	if (p->rental.view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
-		resting_bad_host(c, pod, never_came(p));
+		offers_rest_bad_host(c, pod, why_not_up(p));
 	duration_show(took, sizeof(took), c->now - p->rental.create_at);
 	COPY_TEXT(last, p->reason);
 	pod_dismiss(c, pod, ERR_TRANSIENT, "it did not boot within %s%s%s", took,
 		    last[0] ? ": " : "", last);
 }
 
-static bool boot_is_under_way(const struct core_pod *p)
+static bool is_booting(const struct core_pod *p)
 {
 	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) &&
 	       !p->presence.connected_at && !pod_is_leaving(p);
 }
 
-static void boot_read_log(struct core *c, struct core_pod *p)
+static void request_boot_log(struct core *c, struct core_pod *p)
 {
 	p->presence.log_reads++;
 	/* The read at the deadline then shows what is new since this one. */
@@ -46,17 +46,17 @@ static void boot_read_log(struct core *c, struct core_pod *p)
 }
 
 /* At the deadline: a pod that still pulls its image is not on a stuck host. */
-static bool boot_log_may_help(struct core *c, struct core_pod *p)
+static bool ask_boot_log_at_deadline(struct core *c, struct core_pod *p)
 {
-	if (p->presence.log != LOG_READ || !boot_is_under_way(p) || c->now >= pod_boot_end(c, p))
+	if (p->presence.log != LOG_READ || !is_booting(p) || c->now >= pod_boot_end(c, p))
 		return false;
 	p->presence.log = LOG_DECIDES;
 	p->overdue_at = c->now + LOG_WAIT_MS;
-	boot_read_log(c, p);
+	request_boot_log(c, p);
 	return true;
 }
 
-static void boot_log_came(struct core *c, struct core_pod *p, const struct event *ev)
+static void on_boot_log(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	char left[24];
 
@@ -67,10 +67,10 @@ static void boot_log_came(struct core *c, struct core_pod *p, const struct event
 	if (p->presence.log != LOG_DECIDES || p->presence.log_reads > 0)
 		return;
 	p->presence.log = LOG_READ;
-	if (!boot_is_under_way(p))
+	if (!is_booting(p))
 		return;
 	if (!moved) {
-		boot_timed_out(c, p);
+		on_boot_timed_out(c, p);
 		return;
 	}
 	p->overdue_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));
@@ -103,7 +103,7 @@ static void pod_prepare(struct core *c, struct core_pod *p)
 	core_act(c, ACT_PREPARE, pod)->flag = p->presence.prepares_shared;
 }
 
-static void volume_is_ready(struct core *c, const struct core_pod *p)
+static void note_volume_ready(struct core *c, const struct core_pod *p)
 {
 	if (p->rental.volume.id[0])
 		pod_vendor(c, p)->shared_ready = true;
@@ -111,7 +111,7 @@ static void volume_is_ready(struct core *c, const struct core_pod *p)
 
 /* Milliseconds from create to ready that a further pod will need: as this pod did, less the
  * preparation of the volume if later pods find its result there. */
-static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
+static int64_t cold_start_ms(const struct core *c, const struct core_pod *p)
 {
 	bool prepared = p->rental.volume.id[0] && p->presence.synced_at &&
 			(p->presence.prepares_shared || p->presence.past != PAST_NONE);
@@ -134,12 +134,12 @@ static void resume_work(struct core *c, struct core_pod *p)
 	if (!p->presence.ready_at)
 		p->presence.ready_at = c->now;
 	if (!c->cold_ms && start_known)
-		c->cold_ms = cold_start_of(c, p);
-	volume_is_ready(c, p);
+		c->cold_ms = cold_start_ms(c, p);
+	note_volume_ready(c, p);
 	pod_enter(c, p, POD_WORKING);
 	if (p->presence.past != PAST_NONE) { /* its queue is from an earlier client: deal anew */
 		p->presence.past = PAST_NONE;
-		lease_to_client(c, p);
+		lease_take_back(c, p);
 		core_act(c, ACT_REVOKE, pod);
 	}
 	if (pod_is_draining(p))
@@ -147,11 +147,11 @@ static void resume_work(struct core *c, struct core_pod *p)
 	else
 		dispatch_resend(c, pod);
 	if (p->presence.lease != LEASE_CLIENT)
-		lease_order(c, pod);
-	pod_due(c, pod);
+		lease_order_agent(c, pod);
+	pod_mark_due(c, pod);
 }
 
-void switch_check(struct core *c, int provider)
+void switch_check_provider(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
 	const struct core_provider *k = &c->conf.providers[provider];
@@ -172,7 +172,7 @@ void switch_check(struct core *c, int provider)
 			       k->no_switch);
 }
 
-static void switch_is_bad(struct core *c, struct core_pod *p)
+static void on_switch_bad(struct core *c, struct core_pod *p)
 {
 	if (c->conf.unproven_ok || pod_is_leaving(p))
 		return;
@@ -180,10 +180,10 @@ static void switch_is_bad(struct core *c, struct core_pod *p)
 	pod_dismiss(c, pod_index(c, p), ERR_REFUSED,
 		    "it cannot end itself if this client dies, so it gets no work "
 		    "(pod.allow_unproven_switch = true gives it work)");
-	switch_check(c, p->rental.provider);
+	switch_check_provider(c, p->rental.provider);
 }
 
-static void connected(struct core *c, struct core_pod *p, const struct event *ev)
+static void on_connected(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	int pod = pod_index(c, p);
 	struct err err;
@@ -207,25 +207,25 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	}
 	fetch_outputs(c, pod, false);
 	if (pod_is_leaving(p)) { /* it stays only until its files are fetched */
-		fetch_pending(c, pod);
-		pod_due(c, pod);
+		fetch_request_pending(c, pod);
+		pod_mark_due(c, pod);
 		return;
 	}
 	if (!ev->switch_ok && !c->conf.unproven_ok) {
-		switch_is_bad(c, p);
+		on_switch_bad(c, p);
 		return;
 	}
 	if (c->conf.needs_gpu && !ev->gpus) {
 		err_set(&err, ERR_JOB, "pod %s has no working GPU, and this engine needs one",
 			p->rental.id);
-		resting_bad_host(c, pod, "it showed no GPU");
+		offers_rest_bad_host(c, pod, "it showed no GPU");
 		pod_dismiss(c, pod, ERR_JOB, "it shows no GPU");
 		core_fault(c, pod, &err);
 		return;
 	}
 	pod_vendor(c, p)->no_switch = 0;
-	fetch_pending(c, pod);
-	if (p->presence.past != PAST_NONE && !pod_fits_caps(c, p)) /* the caps may be lower now */
+	fetch_request_pending(c, pod);
+	if (p->presence.past != PAST_NONE && !pod_check_caps(c, p)) /* the caps may be lower now */
 		return;
 	/* Workers of another run are reused only if this run would start them in the same way. */
 	if (ev->workers_alive && !(p->rental.reused && !p->presence.ready_at)) {
@@ -237,7 +237,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		/* The agent restarted: the work it held is lost, what it finished is still on the
 		 * volume. */
 		p->workload.workers_ready = 0;
-		dispatch_lost(c, pod);
+		dispatch_on_pod_lost(c, pod);
 	}
 	p->workload.begun = 0;
 	pod_prepare(c, p);
@@ -245,7 +245,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 
 /* It shows another host key, or refuses ours. One host may be bad. If a second pod in a row does
  * so, something stands between, and further pods would only bill. */
-static void not_the_one(struct core *c, struct core_pod *p, const struct err *err)
+static void count_untrusted(struct core *c, struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
 
@@ -258,13 +258,13 @@ static void not_the_one(struct core *c, struct core_pod *p, const struct err *er
 			       c->capacity.msg);
 }
 
-static void connect_failed(struct core *c, struct core_pod *p, const struct err *err)
+static void on_connect_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	if (p->phase != POD_CONNECTING)
 		return;
 	if (err->kind == ERR_UNTRUSTED || err->kind == ERR_REFUSED) {
-		not_the_one(c, p, err);
-		resting_bad_host(c, pod_index(c, p), err->msg);
+		count_untrusted(c, p, err);
+		offers_rest_bad_host(c, pod_index(c, p), err->msg);
 		pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
 		return;
 	}
@@ -276,17 +276,17 @@ static void connect_failed(struct core *c, struct core_pod *p, const struct err 
 	c->dirty = true;
 }
 
-static void lost(struct core *c, struct core_pod *p, const struct err *err)
+static void on_connection_lost(struct core *c, struct core_pod *p, const struct err *err)
 {
 	if (p->presence.link != LINK_UP)
 		return;
 	p->presence.link = LINK_NONE;
-	pod_sync_void(p);
+	pod_void_sync(p);
 	if (pod_is_retired(p))
 		return;
 	if (err &&
 	    err->kind == ERR_UNTRUSTED) { /* reconnecting cannot help: it failed verification */
-		resting_bad_host(c, pod_index(c, p), err->msg);
+		offers_rest_bad_host(c, pod_index(c, p), err->msg);
 		pod_dismiss(c, pod_index(c, p), ERR_UNTRUSTED, "%s", err->msg);
 		return;
 	}
@@ -294,14 +294,14 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 		  err ? err->msg : "closed");
 	p->presence.link = LINK_LOST;
 	p->presence.lost_at = c->now;
-	fetch_forget(c, pod_index(c, p));
+	fetch_forget_transfers(c, pod_index(c, p));
 	/* A pod that renews its own lease may work on unseen; if it does not, its lease ends it. */
 	p->overdue_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
-	list_soon(c, p->rental.provider);
+	listing_make_due(c, p->rental.provider);
 	pod_connect(c, p);
 }
 
-static void good_host(struct core *c, struct core_pod *p)
+static void note_good_host(struct core *c, struct core_pod *p)
 {
 	struct candidate *k = offers_of(c, p);
 
@@ -310,7 +310,7 @@ static void good_host(struct core *c, struct core_pod *p)
 	core_act(c, ACT_GOOD_HOST, pod_index(c, p));
 }
 
-static void workers(struct core *c, struct core_pod *p, const struct event *ev)
+static void on_workers(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	if (!pod_has_address(p))
 		return;
@@ -322,25 +322,25 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 	}
 	if (!ev->number || p->phase == POD_CONNECTING)
 		return; /* read from its log before EV_CONNECTED */
-	volume_is_ready(c, p);
+	note_volume_ready(c, p);
 	if (!p->presence.ready_at) {
 		p->presence.ready_at = c->now;
 		if (!p->rental.reused)
-			c->cold_ms = cold_start_of(c, p);
+			c->cold_ms = cold_start_ms(c, p);
 		else if (!c->cold_ms)
 			c->cold_ms = p->rental.cold_ms;
 		pod_save(c, p);
-		good_host(c, p);
+		note_good_host(c, p);
 	}
 	if (p->phase != POD_WORKING)
 		pod_enter(c, p, POD_WORKING);
-	pod_due(c, pod_index(c, p));
+	pod_mark_due(c, pod_index(c, p));
 }
 
 /* If the card cannot run what is in the image, bars its offers and dismisses the pod: pods with the
  * same card would fail in the same way, other cards may not. Returns whether the event is settled;
  * false: the card is not the cause, the run is stopping, or no offer is left. */
-static bool take_card_fault(struct core *c, struct core_pod *p, const struct event *ev)
+static bool bar_unfit_card(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	bool anywhere = ev->number == CARD_UNFIT_ANYWHERE;
 
@@ -348,18 +348,18 @@ static bool take_card_fault(struct core *c, struct core_pod *p, const struct eve
 		return p->defect == DEFECT_CARD &&
 		       pod_is_leaving(p); /* its agent repeats the reason at its end */
 	p->defect = DEFECT_CARD;
-	offers_unfit(c, p, anywhere, ev->err->msg);
-	if (core_stopping(c) || !offers_any_left(c))
+	offers_bar_card(c, p, anywhere, ev->err->msg);
+	if (core_is_stopping(c) || !offers_has_any_left(c))
 		return false;
 	pod_dismiss(c, pod_index(c, p), ev->err->kind, "%s", ev->err->msg);
 	return true;
 }
 
-static void useless(struct core *c, struct core_pod *p, const struct event *ev)
+static void on_workers_failed(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	const struct err *err = ev->err;
 
-	if (take_card_fault(c, p, ev))
+	if (bar_unfit_card(c, p, ev))
 		return;
 	bool first = !c->rendered_something;
 
@@ -369,7 +369,7 @@ static void useless(struct core *c, struct core_pod *p, const struct event *ev)
 		core_fault(c, pod_index(c, p), err);
 }
 
-static void prepare_failed(struct core *c, struct core_pod *p, const struct err *err)
+static void on_prepare_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	/* A pod that seemed to work can fail, too, by what an earlier agent logged. */
 	if (p->phase != POD_PREPARING && p->phase != POD_LOADING && p->phase != POD_WORKING)
@@ -417,16 +417,16 @@ void pod_begin_adopted(struct core *c, int pod)
 
 /* The caps may leave it less time than it was rented for. If this run stopped meanwhile, it is
  * released like the others. */
-static void adopted(struct core *c, int pod)
+static void on_adopted(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
 	c->waits = false;
 	c->vendors[p->rental.provider].used = true;
-	list_soon(c, p->rental.provider);
+	listing_make_due(c, p->rental.provider);
 	if (pod_is_retired(p))
 		return;
-	budget_fit_pod(c, p);
+	budget_fit_handed_over(c, p);
 	pod_begin_adopted(c, pod);
 }
 
@@ -438,37 +438,37 @@ void pod_event(struct core *c, const struct event *ev)
 	switch (ev->type) {
 	case EV_RENTED:
 		if (p->phase == POD_RENTING)
-			seen_rented(c, p, &ev->views[0]);
+			seen_on_rented(c, p, &ev->views[0]);
 		break;
 	case EV_RENT_FAILED:
-		if (p->phase == POD_RENTING && !pod_rent_failed(c, p, ev->err)) {
+		if (p->phase == POD_RENTING && !pod_on_rent_failed(c, p, ev->err)) {
 			struct pod_view seen = p->rental.view;
-			seen_rented(c, p, &seen);
+			seen_on_rented(c, p, &seen);
 		}
 		break;
-	case EV_CONNECTED: connected(c, p, ev); break;
-	case EV_CONNECT_FAILED: connect_failed(c, p, ev->err); break;
-	case EV_LOST: lost(c, p, ev->err); break;
-	case EV_SWITCH_BAD: switch_is_bad(c, p); break;
+	case EV_CONNECTED: on_connected(c, p, ev); break;
+	case EV_CONNECT_FAILED: on_connect_failed(c, p, ev->err); break;
+	case EV_LOST: on_connection_lost(c, p, ev->err); break;
+	case EV_SWITCH_BAD: on_switch_bad(c, p); break;
 	case EV_SHARED_READY:
 		if (p->phase != POD_PREPARING)
 			break;
 		p->presence.synced_at = c->now;
 		pod_enter(c, p, POD_LOADING);
-		volume_is_ready(c, p);
+		note_volume_ready(c, p);
 		break;
-	case EV_PREPARE_FAILED: prepare_failed(c, p, ev->err); break;
-	case EV_WORKERS: workers(c, p, ev); break;
-	case EV_WORKERS_FAILED: useless(c, p, ev); break;
-	case EV_UNPULLED: pod_unpulled(c, p, ev->err); break;
-	case EV_LOG: boot_log_came(c, p, ev); break;
-	case EV_SALVAGED: durable_salvaged(c, p, ev->err); break;
-	case EV_HANDOVER_DONE: lease_confirmed(p, (uint32_t)ev->number); break;
-	case EV_SYNCED: durable_synced(c, p, ev); break;
-	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
-	case EV_NOT_WANTED: warm_not_wanted(c, p); break;
-	case EV_TAKEN: warm_taken(c, p, ev->t); break;
-	case EV_ADOPTED: adopted(c, ev->pod); break;
+	case EV_PREPARE_FAILED: on_prepare_failed(c, p, ev->err); break;
+	case EV_WORKERS: on_workers(c, p, ev); break;
+	case EV_WORKERS_FAILED: on_workers_failed(c, p, ev); break;
+	case EV_UNPULLED: pod_on_unpulled(c, p, ev->err); break;
+	case EV_LOG: on_boot_log(c, p, ev); break;
+	case EV_SALVAGED: durable_on_salvaged(c, p, ev->err); break;
+	case EV_HANDOVER_DONE: lease_on_confirmed(p, (uint32_t)ev->number); break;
+	case EV_SYNCED: durable_on_synced(c, p, ev); break;
+	case EV_RELEASED: pod_on_released(c, p, (enum release_word)ev->number, ev->err); break;
+	case EV_NOT_WANTED: warm_on_not_wanted(c, p); break;
+	case EV_TAKEN: warm_on_taken(c, p, ev->t); break;
+	case EV_ADOPTED: on_adopted(c, ev->pod); break;
 	default: break;
 	}
 }
@@ -480,7 +480,7 @@ void pod_event(struct core *c, const struct event *ev)
 /* ---- decisions ---- */
 
 /* A pod to be released has delivered its files, or its time for that is over. */
-static bool is_over(const struct core *c, const struct core_pod *p)
+static bool is_stay_over(const struct core *c, const struct core_pod *p)
 {
 	return pod_is_leaving(p) && ((p->fetch_until && c->now >= p->fetch_until) ||
 				     (p->inspect_until && c->now >= p->inspect_until));
@@ -495,11 +495,11 @@ static void decide_leaving(struct core *c, int pod)
 	if (pod_lacks_id(p))
 		return; /* as soon as it is known to exist */
 	if (p->leave == LEAVE_DECIDE && fetch_first) {
-		leave_empty(c, p);
+		leave_fetch_first(c, p);
 		return;
 	}
 	bool stays = pod_owes(p) || p->inspect_until; /* even while it cannot be reached */
-	if (p->leave == LEAVE_EMPTY && stays && !is_over(c, p))
+	if (p->leave == LEAVE_EMPTY && stays && !is_stay_over(c, p))
 		return;
 	if (pod_leaves_now(p) || !leave_for_inspection(c, pod))
 		leave_release(c, p);
@@ -516,14 +516,14 @@ static void decide_awaiting_volume(struct core *c, struct core_pod *p)
 }
 
 /* For a pod that does not work and is not to be released. */
-static void decide_coming(struct core *c, int pod)
+static void decide_coming_up(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 	bool idle = !p->workload.batches && !pod_owes(p);
 
 	if (idle)
 		c->dirty = true; /* unreachable, and perhaps no longer needed */
-	if (p->phase != POD_WORKING && idle && !c->todo && !core_stopping(c)) {
+	if (p->phase != POD_WORKING && idle && !c->todo && !core_is_stopping(c)) {
 		pod_dismiss(c, pod, ERR_NONE, "no work is left for it");
 		decide_leaving(c, pod);
 	} else if (p->phase == POD_AWAITING_VOLUME) {
@@ -535,13 +535,13 @@ static void decide_working(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	dispatch_fill(c, pod);
+	dispatch_fill_pod(c, pod);
 	/* A pod on offer gets no work again, even if another pod's work is lost meanwhile. */
-	if (p->workload.batches || (!pod_nothing_comes(c, p) && !p->offered_until))
+	if (p->workload.batches || (!pod_gets_no_more_work(c, p) && !p->offered_until))
 		return;
 	if (pod_owes(p)) {
 		durable_request(c, p);
-	} else if (!warm_is_offered(c, pod)) {
+	} else if (!warm_offer_or_keep(c, pod)) {
 		pod_dismiss(c, pod, ERR_NONE, "done");
 		decide_leaving(c, pod);
 	}
@@ -549,7 +549,7 @@ static void decide_working(struct core *c, int pod)
 
 /* A worker may spoil the file of one segment. If files of several segments in a row are bad, the
  * pod is. */
-static void judge_files(struct core *c, int pod)
+static void judge_bad_files(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 	char last[160];
@@ -558,11 +558,11 @@ static void judge_files(struct core *c, int pod)
 		return;
 	p->workload.bad_files = 0;
 	COPY_TEXT(last, p->reason);
-	resting_bad_host(c, pod, "its files do not match what it announced");
+	offers_rest_bad_host(c, pod, "its files do not match what it announced");
 	pod_dismiss(c, pod, ERR_UNTRUSTED, "its files do not match what it announces: %s", last);
 }
 
-static void decide(struct core *c, int pod)
+static void decide_pod(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
@@ -573,20 +573,20 @@ static void decide(struct core *c, int pod)
 	}
 	if (pod_is_retired(p))
 		return;
-	judge_files(c, pod);
+	judge_bad_files(c, pod);
 	if (pod_is_leaving(p))
 		decide_leaving(c, pod);
 	else if (p->phase == POD_WORKING && p->presence.link == LINK_UP)
 		decide_working(c, pod);
 	else
-		decide_coming(c, pod);
+		decide_coming_up(c, pod);
 }
 
 void pods_decide(struct core *c)
 {
 	for (size_t i = 0; i < c->due_count; i++) {
 		c->pods[c->due[i]].due = false;
-		decide(c, c->due[i]);
+		decide_pod(c, c->due[i]);
 	}
 	c->due_count = 0;
 }
@@ -595,7 +595,7 @@ void pods_decide_all(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if (!pod_is_retired(&c->pods[i]))
-			pod_due(c, i);
+			pod_mark_due(c, i);
 	pods_decide(c);
 }
 
@@ -610,7 +610,7 @@ void pods_leave_settled(struct core *c)
 	if (c->now < c->settled_at + SETTLED_MS)
 		return;
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && c->pods[i].workload.batches > 0)
+		if (pod_is_active(&c->pods[i]) && c->pods[i].workload.batches > 0)
 			pod_dismiss(c, i, ERR_NONE, "done, though its agent does not confirm it");
 }
 
@@ -633,8 +633,8 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 		/* a command that has to stop here cannot go on elsewhere within the cap */
 		c->capped = c->capped || (c->conf.command && p->workload.batches > 0);
 		if (p->presence.link == LINK_UP)
-			core_take_back(c, p, MIN(margin / 4, (int64_t)HALT_GRACE_MS));
-		pod_due(c, pod);
+			core_take_back_batches(c, p, MIN(margin / 4, (int64_t)HALT_GRACE_MS));
+		pod_mark_due(c, pod);
 	}
 }
 
@@ -651,7 +651,7 @@ static void watch_overdue(struct core *c, struct core_pod *p)
 	if (!may_be_overdue(p) || c->now < p->overdue_at)
 		return;
 	if (p->rental.place != PLACE_GIVEN && p->phase == POD_BOOTING) {
-		queue_watch(c, p);
+		queue_on_deadline(c, p);
 		return;
 	}
 	if (p->phase == POD_PREPARING || p->phase == POD_LOADING) {
@@ -662,8 +662,8 @@ static void watch_overdue(struct core *c, struct core_pod *p)
 		pod_dismiss(c, pod, ERR_NETWORK, "it could not be reached again");
 		return;
 	}
-	if (!boot_log_may_help(c, p))
-		boot_timed_out(c, p);
+	if (!ask_boot_log_at_deadline(c, p))
+		on_boot_timed_out(c, p);
 }
 
 void pod_tick(struct core *c, int pod)
@@ -675,22 +675,22 @@ void pod_tick(struct core *c, int pod)
 		if (p->presence.files == FILES_SALVAGING)
 			core_act(c, ACT_SALVAGE, pod);
 		else if (p->presence.link == LINK_UP || pod_files_on_volume(p))
-			fetch_pending(c, pod);
+			fetch_request_pending(c, pod);
 		c->dirty = true;
 	}
 	if (p->presence.sync_at && c->now >= p->presence.sync_at) {
 		p->presence.sync_at = 0;
-		pod_due(c, pod);
+		pod_mark_due(c, pod);
 		c->dirty = true;
 	}
-	if (p->presence.log_at && c->now >= p->presence.log_at && boot_is_under_way(p))
-		boot_read_log(c, p);
+	if (p->presence.log_at && c->now >= p->presence.log_at && is_booting(p))
+		request_boot_log(c, p);
 	watch_overdue(c, p);
 	watch_hard_end(c, p);
 	if (p->phase == POD_RELEASING
 		    ? c->now >= p->wake_at
-		    : is_over(c, p) || (p->offered_until && c->now >= p->offered_until))
-		pod_due(c, pod);
+		    : is_stay_over(c, p) || (p->offered_until && c->now >= p->offered_until))
+		pod_mark_due(c, pod);
 }
 
 /* Upkeep of a pod that stays, after the decisions. */
@@ -730,7 +730,7 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 						     (pod_is_draining(p) ? margin : 2 * margin)));
 		if (may_be_overdue(p))
 			at = MIN(at, p->overdue_at);
-		if (p->presence.log_at && boot_is_under_way(p))
+		if (p->presence.log_at && is_booting(p))
 			at = MIN(at, p->presence.log_at);
 		if (p->offered_until)
 			at = MIN(at, MAX(p->offered_until, c->now));
@@ -740,14 +740,14 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 			at = MIN(at, p->fetch_until);
 		if (p->presence.link == LINK_UP && p->presence.lease == LEASE_CLIENT)
 			at = MIN(at, p->presence.renew_at);
-		if (pod_log_awaited(c, p))
+		if (pod_is_log_awaited(c, p))
 			at = MIN(at, p->presence.log_by);
 	}
 	return at;
 }
 
 /* A pod's silence during the sleep is not held against it. */
-void pods_slept(struct core *c)
+void pods_on_slept(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];

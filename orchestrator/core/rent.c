@@ -8,7 +8,7 @@
 /* ---- offers ----
  * Which offer to try next: by the config's order of providers, then of GPUs, then by price. */
 
-static int compare(const void *a, const void *b)
+static int compare_preference(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
@@ -30,32 +30,33 @@ void offers_sort(struct core *c)
 		k->rank = first ? -1 : k->offer.wish;
 	}
 	if (c->candidate_count)
-		qsort(c->candidates, c->candidate_count, sizeof(*c->candidates), compare);
+		qsort(c->candidates, c->candidate_count, sizeof(*c->candidates),
+		      compare_preference);
 }
 
-static bool same_offer(const struct candidate *k, int provider, const struct offer *o)
+static bool is_same_offer(const struct candidate *k, int provider, const struct offer *o)
 {
 	return k->provider == provider && k->offer.spot == o->spot && !strcmp(k->offer.id, o->id) &&
 	       !strcmp(k->offer.region, o->region);
 }
 
-static struct candidate *find(struct core *c, int provider, const struct offer *o)
+static struct candidate *find_candidate(struct core *c, int provider, const struct offer *o)
 {
 	for (size_t i = 0; i < c->candidate_count; i++)
-		if (same_offer(&c->candidates[i], provider, o))
+		if (is_same_offer(&c->candidates[i], provider, o))
 			return &c->candidates[i];
 	return NULL;
 }
 
 /* A new list replaces the provider's old one; what was learnt about an offer stays with it. */
-void offers_take(struct core *c, int provider, const struct offer *list,
-		 const struct offer_past *past, size_t count)
+void offers_replace(struct core *c, int provider, const struct offer *list,
+		    const struct offer_past *past, size_t count)
 {
 	struct candidate *fresh = xcalloc(count + 1, sizeof(*fresh));
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct candidate *old = find(c, provider, &list[i]);
+		const struct candidate *old = find_candidate(c, provider, &list[i]);
 		if (old)
 			fresh[i] = *old;
 		fresh[i].offer = list[i];
@@ -75,22 +76,22 @@ void offers_take(struct core *c, int provider, const struct offer *list,
 	}
 	free(fresh);
 	offers_sort(c);
-	forecast_listed(c);
+	forecast_note_prices(c);
 }
 
-static bool too_expensive(const struct core *c, const struct candidate *k)
+static bool is_too_expensive(const struct core *c, const struct candidate *k)
 {
 	return c->conf.max_price_microusd_h &&
 	       k->offer.price_microusd_h > c->conf.max_price_microusd_h;
 }
 
 /* above caps.max_price_per_hour, or its card is unfit */
-static bool offers_barred(const struct core *c, const struct candidate *k)
+static bool is_barred(const struct core *c, const struct candidate *k)
 {
-	return k->past.unfit[0] || too_expensive(c, k);
+	return k->past.unfit[0] || is_too_expensive(c, k);
 }
 
-void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const char *why)
+void offers_bar_card(struct core *c, const struct core_pod *p, bool anywhere, const char *why)
 {
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		struct candidate *k = &c->candidates[i];
@@ -100,24 +101,23 @@ void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const
 	}
 }
 
-bool offers_any_left(const struct core *c)
+bool offers_has_any_left(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (!c->vendors[i].dead && c->vendors[i].offers_query == QUERY_UNSENT)
 			return true;
 	for (size_t i = 0; i < c->candidate_count; i++)
-		if (!c->vendors[c->candidates[i].provider].dead &&
-		    !offers_barred(c, &c->candidates[i]))
+		if (!c->vendors[c->candidates[i].provider].dead && !is_barred(c, &c->candidates[i]))
 			return true;
 	return false;
 }
 
-bool offers_ready(const struct core *c, const struct candidate *k)
+bool offers_is_ready(const struct core *c, const struct candidate *k)
 {
 	const struct vendor *v = &c->vendors[k->provider];
 
 	return !v->dead && (!c->conf.want_volume || v->volume_query == QUERY_ANSWERED) &&
-	       !offers_barred(c, k) && !offer_avoided(&k->past, c->wall) &&
+	       !is_barred(c, k) && !offer_avoided(&k->past, c->wall) &&
 	       MAX(k->rest_until, v->rent_not_before) <= c->now;
 }
 
@@ -128,7 +128,7 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 		struct candidate *k = &c->candidates[i];
 		const struct vendor *v = &c->vendors[k->provider];
 		if (v->dead || (c->conf.want_volume && v->volume_query != QUERY_ANSWERED) ||
-		    core_skips(c, k))
+		    core_skips_offer(c, k))
 			continue;
 		if (k->past.unfit[0]) {
 			if (c->capacity.kind == ERR_NONE)
@@ -136,7 +136,7 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 					k->offer.provider, k->offer.gpu, k->past.unfit);
 			continue;
 		}
-		if (too_expensive(c, k)) {
+		if (is_too_expensive(c, k)) {
 			if (c->capacity.kind == ERR_NONE)
 				err_set(&c->capacity, ERR_NO_CAPACITY,
 					"%s: %s costs more than caps.max_price_per_hour",
@@ -155,7 +155,7 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 	return NULL;
 }
 
-bool offers_other_than(const struct core *c, const struct core_pod *p)
+bool offers_has_other_than(const struct core *c, const struct core_pod *p)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (i != p->rental.provider && !c->vendors[i].dead &&
@@ -163,7 +163,8 @@ bool offers_other_than(const struct core *c, const struct core_pod *p)
 			return true;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *k = &c->candidates[i];
-		if (offers_ready(c, k) && !same_offer(k, p->rental.provider, &p->rental.offer))
+		if (offers_is_ready(c, k) &&
+		    !is_same_offer(k, p->rental.provider, &p->rental.offer))
 			return true;
 	}
 	return false;
@@ -192,7 +193,7 @@ char *offer_past_show(char *to, size_t room, const struct offer_past *past, int6
 	return to;
 }
 
-static void report_avoided(struct core *c, struct candidate *k, const char *so)
+static void note_avoided(struct core *c, struct candidate *k, const char *so)
 {
 	const struct offer *o = &k->offer;
 	char why[160];
@@ -207,15 +208,15 @@ static void report_avoided(struct core *c, struct candidate *k, const char *so)
 
 /* Before the chosen offer is rented: reports which better ones are avoided, or that it is avoided
  * itself. */
-static void offers_report(struct core *c, const struct candidate *chosen)
+static void note_avoided_before(struct core *c, const struct candidate *chosen)
 {
 	for (struct candidate *k = c->candidates; k <= chosen; k++) {
 		if (!offer_avoided(&k->past, c->wall) || c->vendors[k->provider].dead ||
-		    offers_barred(c, k) || k->rest_until > c->now)
+		    is_barred(c, k) || k->rest_until > c->now)
 			continue;
-		report_avoided(c, k,
-			       k == chosen ? "no other offer is left, so it is retried"
-					   : "others are tried before it");
+		note_avoided(c, k,
+			     k == chosen ? "no other offer is left, so it is retried"
+					 : "others are tried before it");
 	}
 }
 
@@ -225,7 +226,7 @@ size_t core_offer_regions(const struct core *c, int provider, const char *region
 
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *k = &c->candidates[i];
-		if (k->provider != provider || offers_barred(c, k) || k->rest_until > c->now ||
+		if (k->provider != provider || is_barred(c, k) || k->rest_until > c->now ||
 		    budget_hard_end(c, k->offer.price_microusd_h, 1) < 0)
 			continue;
 		if (!k->offer.region[0])
@@ -240,13 +241,13 @@ size_t core_offer_regions(const struct core *c, int provider, const char *region
 
 struct candidate *offers_of(struct core *c, const struct core_pod *p)
 {
-	return find(c, p->rental.provider, &p->rental.offer);
+	return find_candidate(c, p->rental.provider, &p->rental.offer);
 }
 
 /* ---- resting ----
  * Offers that are not tried for a while: sold out, refused, or with a bad host. */
 
-void resting_for(struct core *c, const struct core_pod *p, int64_t ms)
+void offers_rest_for(struct core *c, const struct core_pod *p, int64_t ms)
 {
 	struct candidate *k = offers_of(c, p);
 
@@ -254,7 +255,7 @@ void resting_for(struct core *c, const struct core_pod *p, int64_t ms)
 		k->rest_until = c->now + ms;
 }
 
-void resting_bad_host(struct core *c, int pod, const char *why)
+void offers_rest_bad_host(struct core *c, int pod, const char *why)
 {
 	struct candidate *k = offers_of(c, &c->pods[pod]);
 
@@ -269,7 +270,7 @@ void resting_bad_host(struct core *c, int pod, const char *why)
 }
 
 /* An offer may be sold out for a moment or a day. */
-void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
+void offers_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
 {
 	struct candidate *k = offers_of(c, p);
 
@@ -278,7 +279,7 @@ void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms
 							   (int64_t)OFFER_REST_MS));
 }
 
-void resting_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)
+void offers_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)
 {
 	struct candidate *k = offers_of(c, p);
 
@@ -291,7 +292,7 @@ void resting_after_trouble(struct core *c, const struct core_pod *p, int64_t lea
 
 /* A pod that takes longer, while its provider's log shows no progress, is stuck. The median
  * misleads for a new, large image: each pod that times out doubles the limit of the next. */
-static int64_t boot_limit(const struct core *c, const struct candidate *from)
+static int64_t boot_limit_of(const struct core *c, const struct candidate *from)
 {
 	int64_t most = c->conf.boot_limit_ms,
 		least = MAX((int64_t)BOOT_LIMIT_MIN_MS, c->patience_ms);
@@ -301,7 +302,7 @@ static int64_t boot_limit(const struct core *c, const struct candidate *from)
 
 /* The next provider may cost several times as much, so say why it is used. If the previous one
  * failed, that was reported. */
-static void report_next_vendor(struct core *c, int provider)
+static void note_next_vendor(struct core *c, int provider)
 {
 	const struct vendor *before = provider ? &c->vendors[provider - 1] : NULL;
 	const struct err *why = before && before->err.kind ? &before->err : &c->capacity;
@@ -330,8 +331,8 @@ static int64_t first_lease_end_s(const struct core *c)
 
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 {
-	offers_report(c, from);
-	report_next_vendor(c, from->provider);
+	note_avoided_before(c, from);
+	note_next_vendor(c, from->provider);
 	struct core_pod *p = pod_new(c);
 
 	p->rental.provider = from->provider;
@@ -343,7 +344,7 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	p->rental.hard_end_s = (c->wall + hard_end_at - c->now) / 1000;
 	p->rental.first_lease_end_s = MIN(p->rental.hard_end_s, first_lease_end_s(c));
 	p->rental.create_at = c->now;
-	p->presence.boot_limit_ms = boot_limit(c, from);
+	p->presence.boot_limit_ms = boot_limit_of(c, from);
 	p->overdue_at = c->now + p->presence.boot_limit_ms;
 	p->presence.log_at =
 		p->presence.boot_limit_ms >= LOG_WORTH_MS
@@ -358,7 +359,7 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	pod_vendor(c, p)->used = true;
 }
 
-void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why)
+void pod_set_never_existed(struct core *c, struct core_pod *p, const struct err *why)
 {
 	pod_enter(c, p, POD_NEVER);
 	p->fault = why->kind;
@@ -371,12 +372,12 @@ void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why
 
 /* Whether this provider refused each of its offers that the run may rent; false if it has none.
  * *count: how many it refused so far. */
-static bool all_offers_are_refused(const struct core *c, int provider, int *count)
+static bool has_refused_all_offers(const struct core *c, int provider, int *count)
 {
 	*count = 0;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *k = &c->candidates[i];
-		if (k->provider != provider || offers_barred(c, k))
+		if (k->provider != provider || is_barred(c, k))
 			continue;
 		if (!k->refused)
 			return false;
@@ -388,7 +389,7 @@ static bool all_offers_are_refused(const struct core *c, int provider, int *coun
 /* The limit applies to all its offers: a single create finds out when there is room again. A
  * provider that names no time may limit one kind of GPU: if the next create is refused as well,
  * another offer is tried. Creates under way together count once. */
-static void rate_limited(struct core *c, const struct core_pod *p, const struct err *err)
+static void on_rate_limited(struct core *c, const struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
 	bool again = c->now >= v->rent_not_before && !err->retry_after_ms;
@@ -399,12 +400,12 @@ static void rate_limited(struct core *c, const struct core_pod *p, const struct 
 	v->rent_not_before = MAX(v->rent_not_before, c->now + MAX(err->retry_after_ms, wait));
 	v->rents_at_once = 1;
 	if (again && v->rate_refusals >= RATE_REFUSALS)
-		resting_sold_out(c, p, 0);
+		offers_rest_sold_out(c, p, 0);
 }
 
 /* The next offer may succeed. If a provider refuses all its offers and never accepted one, the
  * request is wrong, and waiting does not help. */
-static void refused(struct core *c, const struct core_pod *p, const struct err *err)
+static void on_refused(struct core *c, const struct core_pod *p, const struct err *err)
 {
 	const char *name = pod_provider(c, p)->name;
 	struct vendor *v = pod_vendor(c, p);
@@ -413,10 +414,10 @@ static void refused(struct core *c, const struct core_pod *p, const struct err *
 
 	core_note(c, NOTE_WARN, "%s %s%s%s: %s", p->rental.offer.provider, p->rental.offer.gpu,
 		  p->rental.offer.region[0] ? " in " : "", p->rental.offer.region, err->msg);
-	resting_for(c, p, NEVER / 2);
+	offers_rest_for(c, p, NEVER / 2);
 	if (k)
 		k->refused = true;
-	if (v->accepted || !all_offers_are_refused(c, p->rental.provider, &count))
+	if (v->accepted || !has_refused_all_offers(c, p->rental.provider, &count))
 		return;
 	vendor_give_up(
 		c, p->rental.provider, err->kind,
@@ -425,7 +426,7 @@ static void refused(struct core *c, const struct core_pod *p, const struct err *
 		count, name, err->msg);
 }
 
-bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
+bool pod_on_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
 	char until[32];
@@ -441,7 +442,7 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		p->rental.rented_at = c->now; /* only listings sent from now on count */
 		COPY_TEXT(p->reason, err->msg);
 		pod_save(c, p);
-		list_soon(c, p->rental.provider);
+		listing_make_due(c, p->rental.provider);
 		core_note(c, NOTE_WARN,
 			  "%s: the reply to a create was lost; looking for the pod, and for a "
 			  "second one, until %.8s UTC or later: %s",
@@ -451,7 +452,7 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 			  err->msg);
 		return true;
 	case ERR_NO_CAPACITY:
-		resting_sold_out(c, p, err->retry_after_ms);
+		offers_rest_sold_out(c, p, err->retry_after_ms);
 		core_note(c, NOTE_INFO, "%s %s: %s", p->rental.offer.provider, p->rental.offer.gpu,
 			  err->msg);
 		break;
@@ -463,16 +464,16 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		break;
 	case ERR_LOCAL:
 	case ERR_BUG: core_fault(c, pod_index(c, p), err); break;
-	case ERR_RATE_LIMITED: rate_limited(c, p, err); break;
+	case ERR_RATE_LIMITED: on_rate_limited(c, p, err); break;
 	case ERR_TRANSIENT:
-	case ERR_NETWORK: resting_after_trouble(c, p, err->retry_after_ms); break;
-	default: refused(c, p, err); break;
+	case ERR_NETWORK: offers_rest_after_trouble(c, p, err->retry_after_ms); break;
+	default: on_refused(c, p, err); break;
 	}
-	pod_never_existed(c, p, err);
+	pod_set_never_existed(c, p, err);
 	return true;
 }
 
-void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
+void pod_on_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	COPY_TEXT(p->rental.id, view->id);
 	p->rental.rented_at = c->now;
@@ -492,6 +493,6 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	p->overdue_at =
 		MAX(p->overdue_at, MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p)));
 	pod_save(c, p);
-	list_soon(c, p->rental.provider);
-	pod_due(c, pod_index(c, p));
+	listing_make_due(c, p->rental.provider);
+	pod_mark_due(c, pod_index(c, p));
 }

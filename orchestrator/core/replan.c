@@ -23,7 +23,7 @@ struct remainder { /* what replan_choose() is shown, and which pods and candidat
 	struct candidate *candidates[OFFERS_MOST];
 };
 
-static void view_work(const struct core *c, struct remainder *v)
+static void fill_work(const struct core *c, struct remainder *v)
 {
 	double *lengths = xcalloc(c->seg_count, sizeof(*lengths));
 	int batch_max = c->conf.max_batch;
@@ -44,7 +44,7 @@ static void view_work(const struct core *c, struct remainder *v)
 }
 
 /* Weight a second of one pod with its best batch size. */
-static double rate_of(const struct core *c, const struct remainder *v, const struct forecast *f)
+static double pod_rate(const struct core *c, const struct remainder *v, const struct forecast *f)
 {
 	const struct plan_machine m = {.price_h = 1,
 				       .speed = f->of.speed,
@@ -58,13 +58,14 @@ static double rate_of(const struct core *c, const struct remainder *v, const str
 	return v->work.sum / plan.work_s;
 }
 
-static double one_segment_s(const struct remainder *v, const struct forecast *f)
+static double lightest_segment_s(const struct remainder *v, const struct forecast *f)
 {
 	return speed_batch_s(&f->of.speed, v->lightest, v->lightest);
 }
 
 /* Measured on this run's own pods of that provider, if one has come up. */
-static void cold_of(const struct core *c, const struct forecast *f, double *p50_s, double *p90_s)
+static void cold_start_s(const struct core *c, const struct forecast *f, double *p50_s,
+			 double *p90_s)
 {
 	bool seen = false;
 
@@ -77,7 +78,7 @@ static void cold_of(const struct core *c, const struct forecast *f, double *p50_
 
 /* The candidates as they would be rented: of the first provider that has any, the first of each
  * GPU. */
-static void view_offers(struct core *c, struct remainder *v)
+static void fill_offers(struct core *c, struct remainder *v)
 {
 	int provider = -1;
 	size_t *count = &v->of.offer_count;
@@ -85,51 +86,51 @@ static void view_offers(struct core *c, struct remainder *v)
 	for (size_t i = 0; i < c->candidate_count && *count < OFFERS_MOST; i++) {
 		struct candidate *k = &c->candidates[i];
 		const struct forecast *f = forecast_of(c, k->offer.provider, k->offer.gpu);
-		if (!offers_ready(c, k) || (provider >= 0 && k->provider != provider) ||
+		if (!offers_is_ready(c, k) || (provider >= 0 && k->provider != provider) ||
 		    (*count && !c->conf.plan.gpus_open))
 			continue;
 		provider = k->provider;
 		bool had = !f;
 		for (size_t n = 0; n < *count; n++)
 			had = had || !strcmp(v->candidates[n]->offer.gpu, k->offer.gpu);
-		double rate = had ? 0 : rate_of(c, v, f);
+		double rate = had ? 0 : pod_rate(c, v, f);
 		if (rate <= 0)
 			continue;
 		struct replan_offer *o = &v->offers[*count];
 		*o = (struct replan_offer){.price_h = (double)k->offer.price_microusd_h / 1e6,
 					   .rate = rate,
-					   .one_s = one_segment_s(v, f)};
-		cold_of(c, f, &o->cold_s, &o->cold_p90_s);
+					   .one_s = lightest_segment_s(v, f)};
+		cold_start_s(c, f, &o->cold_s, &o->cold_p90_s);
 		v->candidates[(*count)++] = k;
 	}
 	v->of.offers = v->offers;
 }
 
 /* it bills, and renders nothing yet */
-static bool remainder_comes_up(const struct core_pod *p)
+static bool is_unready_new_pod(const struct core_pod *p)
 {
 	return pod_is_coming_up(p) && !p->presence.ready_at && p->presence.past == PAST_NONE;
 }
 
 /* A pod that costs much more than its GPU does now counts as another GPU. */
-static bool is_like(const struct core_pod *p, const struct candidate *k)
+static bool is_same_offer(const struct core_pod *p, const struct candidate *k)
 {
 	return p->rental.provider == k->provider && !strcmp(p->rental.offer.gpu, k->offer.gpu) &&
 	       !replan_price_is_off((double)p->rental.price_microusd_h,
 				    (double)k->offer.price_microusd_h);
 }
 
-static void add_pod(const struct core *c, struct remainder *v, int pod)
+static void insert_pod(const struct core *c, struct remainder *v, int pod)
 {
 	const struct core_pod *p = &c->pods[pod];
 	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
-	double cold_s = 0, ignored, rate = f ? rate_of(c, v, f) : 0;
+	double cold_s = 0, ignored, rate = f ? pod_rate(c, v, f) : 0;
 	size_t at = v->of.pod_count;
 
 	if (rate <= 0)
 		return;
-	if (remainder_comes_up(p)) {
-		cold_of(c, f, &cold_s, &ignored);
+	if (is_unready_new_pod(p)) {
+		cold_start_s(c, f, &cold_s, &ignored);
 		/* it may be overdue */
 		cold_s =
 			MAX(MAX(cold_s - (double)(c->now - p->rental.create_at) / 1000, cold_s / 4),
@@ -139,14 +140,14 @@ static void add_pod(const struct core *c, struct remainder *v, int pod)
 		.price_h = (double)p->rental.price_microusd_h / 1e6,
 		.rate = rate,
 		.cold_s = cold_s,
-		.one_s = one_segment_s(v, f),
+		.one_s = lightest_segment_s(v, f),
 		.life_s = (double)(p->rental.hard_end_ms -
 				   2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at) -
 				   c->now) /
 			  1000,
 		.offer = -1};
 	for (size_t n = 0; n < v->of.offer_count; n++)
-		if (is_like(p, v->candidates[n]))
+		if (is_same_offer(p, v->candidates[n]))
 			one.offer = (int)n;
 	for (; at > 0 && v->pods[at - 1].cold_s > one.cold_s; at--) {
 		v->pods[at] = v->pods[at - 1];
@@ -158,20 +159,20 @@ static void add_pod(const struct core *c, struct remainder *v, int pod)
 	v->of.is_measured = v->of.is_measured || (f->seen && p->phase == POD_WORKING);
 }
 
-static void view_pods(const struct core *c, struct remainder *v)
+static void fill_pods(const struct core *c, struct remainder *v)
 {
 	v->pods = xcalloc((size_t)c->pod_count, sizeof(*v->pods));
 	v->pod_at = xcalloc((size_t)c->pod_count, sizeof(*v->pod_at));
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && !pod_is_draining(&c->pods[i]) &&
+		if (pod_is_active(&c->pods[i]) && !pod_is_draining(&c->pods[i]) &&
 		    c->pods[i].phase != POD_AMBIGUOUS)
-			add_pod(c, v, i);
+			insert_pod(c, v, i);
 	v->of.pods = v->pods;
 }
 
 /* The user's deadline, or the end that caps.max_duration sets if that is sooner. The latter is no
  * reason to stop early. */
-static void view_wishes(const struct core *c, struct remainder *v)
+static void fill_wishes(const struct core *c, struct remainder *v)
 {
 	const struct core_plan *plan = &c->conf.plan;
 	int64_t user = plan->deadline_ms ? c->began_at + plan->deadline_ms : NEVER,
@@ -202,13 +203,13 @@ static void remainder_free(struct remainder *v)
 }
 
 /* Free with remainder_free(). */
-static void remainder_measure(struct core *c, struct remainder *v)
+static void remainder_fill(struct core *c, struct remainder *v)
 {
 	*v = (struct remainder){0};
-	view_work(c, v);
-	view_offers(c, v);
-	view_pods(c, v);
-	view_wishes(c, v);
+	fill_work(c, v);
+	fill_offers(c, v);
+	fill_pods(c, v);
+	fill_wishes(c, v);
 }
 
 /* ---- replan ----
@@ -236,14 +237,14 @@ const char *core_replan_text(const struct core *c, int which)
 static bool may_replan(const struct core *c)
 {
 	return c->replan.count && c->replan.done < CORE_REPLANS_MAX && c->canary_ok && c->todo &&
-	       !c->conf.detached && !core_stopping(c) && !core_reads_past(c) &&
-	       !c->replan.stop.kind && !core_outgoing(c);
+	       !c->conf.detached && !core_is_stopping(c) && !core_is_reading_past_logs(c) &&
+	       !c->replan.stop.kind && !core_count_outgoing(c);
 }
 
 /* ---- what follows ---- */
 
 /* Its current batch is still rendered. */
-static void drain(struct core *c, int pod)
+static void drain_pod(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
@@ -253,10 +254,10 @@ static void drain(struct core *c, int pod)
 	p->leave = LEAVE_DRAINING;
 	if (p->presence.link == LINK_UP)
 		core_act(c, ACT_REVOKE, pod);
-	pod_due(c, pod);
+	pod_mark_due(c, pod);
 }
 
-static void prefer(struct core *c, const struct candidate *k)
+static void prefer_gpu(struct core *c, const struct candidate *k)
 {
 	if (c->conf.plan.gpus_open)
 		COPY_TEXT(c->replan.gpu, k->offer.gpu);
@@ -269,31 +270,31 @@ static void dismiss_pods(struct core *c, const struct remainder *v, int count, c
 		pod_dismiss(c, v->pod_at[i], ERR_NONE, "%s", why);
 }
 
-static void add(struct core *c, const struct remainder *v, const struct replan_choice *choice)
+static void widen(struct core *c, const struct remainder *v, const struct replan_choice *choice)
 {
-	c->conf.pods =
-		MAX(c->conf.pods, MIN(pods_count(c, pod_active) + choice->pods, core_pods_most(c)));
+	c->conf.pods = MAX(c->conf.pods,
+			   MIN(pods_count(c, pod_is_active) + choice->pods, core_pods_most(c)));
 	c->conf.at_once = true;
-	prefer(c, v->candidates[choice->offer]);
+	prefer_gpu(c, v->candidates[choice->offer]);
 }
 
 /* Pods that boot would bill for nothing from now on. */
-static void replace(struct core *c, const struct remainder *v, const struct replan_choice *choice,
-		    bool after)
+static void replace_gpus(struct core *c, const struct remainder *v,
+			 const struct replan_choice *choice, bool after)
 {
 	int stay = 0;
 	char gpu[GPU_MAX];
 
 	COPY_TEXT(gpu, v->candidates[choice->offer]->offer.gpu);
-	prefer(c, v->candidates[choice->offer]);
+	prefer_gpu(c, v->candidates[choice->offer]);
 	for (size_t i = 0; i < v->of.pod_count; i++) {
 		int pod = v->pod_at[i];
 		if (v->pods[i].offer == choice->offer)
 			stay++;
-		else if (remainder_comes_up(&c->pods[pod]))
+		else if (is_unready_new_pod(&c->pods[pod]))
 			pod_dismiss(c, pod, ERR_NONE, "%s takes its place", gpu);
 		else if (after || c->pods[pod].phase != POD_WORKING)
-			drain(c, pod);
+			drain_pod(c, pod);
 		else
 			c->pods[pod].outgoing = true;
 	}
@@ -301,8 +302,8 @@ static void replace(struct core *c, const struct remainder *v, const struct repl
 		c->conf.pods = choice->pods + stay;
 }
 
-static void stop(struct core *c, enum replan_verb verb, const char *why,
-		 const struct replan_choice *choice)
+static void stop_run(struct core *c, enum replan_verb verb, const char *why,
+		     const struct replan_choice *choice)
 {
 	struct err *err = &c->replan.stop;
 	char takes[24];
@@ -323,10 +324,10 @@ static void stop(struct core *c, enum replan_verb verb, const char *why,
 		duration_show(takes, sizeof(takes), (int64_t)(MIN(choice->makespan_s, 1e9) * 1000)),
 		c->conf.run);
 	for (int i = 0; i < c->pod_count; i++) {
-		if (!pod_active(&c->pods[i]))
+		if (!pod_is_active(&c->pods[i]))
 			continue;
 		if (c->pods[i].phase == POD_WORKING)
-			drain(c, i);
+			drain_pod(c, i);
 		else
 			pod_dismiss(c, i, ERR_NONE, "the deadline cannot be met");
 	}
@@ -373,7 +374,8 @@ static void show_change(const struct remainder *v, const struct replan_choice *c
 		 money_show(costs, sizeof(costs), (int64_t)(choice->cost_usd * 1e6)));
 }
 
-static void settle(struct core *c, const struct remainder *v, const struct replan_choice *choice)
+static void wait_for_effect(struct core *c, const struct remainder *v,
+			    const struct replan_choice *choice)
 {
 	double cold_s =
 		choice->offer >= 0 && v->of.offer_count ? v->offers[choice->offer].cold_p90_s : 0;
@@ -381,8 +383,8 @@ static void settle(struct core *c, const struct remainder *v, const struct repla
 	c->replan.not_before = c->now + MAX((int64_t)(2000 * cold_s), (int64_t)SETTLE_LEAST_MS);
 }
 
-static void act(struct core *c, const struct remainder *v, const struct replan_choice *choice,
-		const char *why)
+static void apply_choice(struct core *c, const struct remainder *v,
+			 const struct replan_choice *choice, const char *why)
 {
 	char *said = c->replan.said[c->replan.done];
 
@@ -395,31 +397,31 @@ static void act(struct core *c, const struct remainder *v, const struct replan_c
 	c->replan.done++;
 	c->conf.plan.cost_microusd = (int64_t)llround(MIN(choice->cost_usd, 1e6) * 1e6);
 	core_note(c, NOTE_NOTE, "%s", said);
-	settle(c, v, choice);
+	wait_for_effect(c, v, choice);
 	switch (choice->verb) {
-	case REPLAN_ADD: add(c, v, choice); break;
+	case REPLAN_ADD: widen(c, v, choice); break;
 	case REPLAN_RELEASE:
-		c->conf.pods = MAX(pods_count(c, pod_active) - choice->pods, 1);
+		c->conf.pods = MAX(pods_count(c, pod_is_active) - choice->pods, 1);
 		dismiss_pods(c, v, choice->pods, "the other pods will have finished by then");
 		break;
-	case REPLAN_REPLACE: replace(c, v, choice, false); break;
-	case REPLAN_REPLACE_AFTER: replace(c, v, choice, true); break;
+	case REPLAN_REPLACE: replace_gpus(c, v, choice, false); break;
+	case REPLAN_REPLACE_AFTER: replace_gpus(c, v, choice, true); break;
 	case REPLAN_STOP_LATE:
-	case REPLAN_STOP_BUDGET: stop(c, choice->verb, why, choice); break;
+	case REPLAN_STOP_BUDGET: stop_run(c, choice->verb, why, choice); break;
 	case REPLAN_KEEP: break;
 	}
 }
 
-static void plan_again(struct core *c, const char *why)
+static void replan_now(struct core *c, const char *why)
 {
 	struct replan_choice choice;
 	struct remainder v;
 
 	forecast_correct(c);
-	remainder_measure(c, &v);
+	remainder_fill(c, &v);
 	if (v.of.pod_count) {
 		replan_choose(&choice, &v.of);
-		act(c, &v, &choice, why);
+		apply_choice(c, &v, &choice, why);
 	}
 	remainder_free(&v);
 }
@@ -432,11 +434,11 @@ static void release_outgoing(struct core *c)
 {
 	int working = 0, coming = 0;
 
-	if (!core_outgoing(c))
+	if (!core_count_outgoing(c))
 		return;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (!pod_active(p) || p->outgoing || pod_is_draining(p))
+		if (!pod_is_active(p) || p->outgoing || pod_is_draining(p))
 			continue;
 		working += p->phase == POD_WORKING && p->presence.link == LINK_UP;
 		coming += pod_is_coming_up(p);
@@ -444,12 +446,12 @@ static void release_outgoing(struct core *c)
 	if (!working || (coming && working < c->conf.pods))
 		return;
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].outgoing && pod_active(&c->pods[i]))
-			drain(c, i);
+		if (c->pods[i].outgoing && pod_is_active(&c->pods[i]))
+			drain_pod(c, i);
 }
 
 /* burst sees a moved price only if it requests offers. */
-static void reprice(struct core *c)
+static void request_prices(struct core *c)
 {
 	if (!c->conf.plan.gpus_open || !may_replan(c))
 		return;
@@ -469,7 +471,7 @@ static void reprice(struct core *c)
 
 static void end_when_drained(struct core *c)
 {
-	if (pods_count(c, pod_active) || pods_count(c, pod_owes) || segments_settled(c))
+	if (pods_count(c, pod_is_active) || pods_count(c, pod_owes) || segments_settled(c))
 		return;
 	c->capped = true;
 	core_fault(c, -1, &c->replan.stop);
@@ -484,9 +486,9 @@ void replan_advance(struct core *c)
 		return;
 	}
 	release_outgoing(c);
-	reprice(c);
-	if (may_replan(c) && c->now >= c->replan.not_before && forecast_why(c, why, sizeof(why)))
-		plan_again(c, why);
+	request_prices(c);
+	if (may_replan(c) && c->now >= c->replan.not_before && forecast_is_off(c, why, sizeof(why)))
+		replan_now(c, why);
 }
 
 int64_t replan_wake_at(const struct core *c)
@@ -498,7 +500,7 @@ int64_t replan_wake_at(const struct core *c)
 		return NEVER;
 	if (c->replan.reprice_at > c->now && c->conf.plan.gpus_open)
 		at = c->replan.reprice_at;
-	if (c->replan.not_before > c->now && forecast_why(c, why, sizeof(why)))
+	if (c->replan.not_before > c->now && forecast_is_off(c, why, sizeof(why)))
 		at = MIN(at, c->replan.not_before);
 	return at;
 }

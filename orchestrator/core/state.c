@@ -31,7 +31,7 @@ void core_note(struct core *c, enum note_level level, const char *fmt, ...)
 	va_end(ap);
 }
 
-static uint64_t core_random(struct core *c)
+static uint64_t next_random(struct core *c)
 {
 	/* splitmix64: distinct for every call from one seed */
 	uint64_t z = (c->random += 0x9e3779b97f4a7c15ull);
@@ -48,7 +48,7 @@ int core_gravity(enum err_kind kind)
 	return err_status_rank(err_exit_status(&(struct err){.kind = kind}));
 }
 
-bool core_stopping(const struct core *c)
+bool core_is_stopping(const struct core *c)
 {
 	return c->fault.kind != ERR_NONE || c->signals > 0 || c->conf.reap;
 }
@@ -59,11 +59,11 @@ void core_stop(struct core *c)
 	for (int i = 0; i < c->pod_count; i++)
 		if (c->pods[i].phase == POD_WORKING && c->pods[i].presence.link == LINK_UP &&
 		    c->pods[i].leave != LEAVE_DECIDE)
-			core_take_back(c, &c->pods[i], HALT_GRACE_MS);
+			core_take_back_batches(c, &c->pods[i], HALT_GRACE_MS);
 	c->dirty = true;
 }
 
-void core_take_back(struct core *c, struct core_pod *p, int64_t grace_ms)
+void core_take_back_batches(struct core *c, struct core_pod *p, int64_t grace_ms)
 {
 	if (c->conf.command && p->workload.batches > 0) {
 		p->workload.halting = true;
@@ -75,7 +75,7 @@ void core_take_back(struct core *c, struct core_pod *p, int64_t grace_ms)
 
 void core_fault(struct core *c, int pod, const struct err *err)
 {
-	bool first = !core_stopping(c);
+	bool first = !core_is_stopping(c);
 
 	if (core_gravity(err->kind) > core_gravity(c->fault.kind))
 		c->fault = *err;
@@ -85,26 +85,26 @@ void core_fault(struct core *c, int pod, const struct err *err)
 		core_stop(c);
 }
 
-void pod_await_log(struct core *c, int pod)
+void pod_set_log_deadline(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
 	p->presence.log_by = p->presence.ready_at ? c->now + LOG_WITHIN_MS : 0;
 }
 
-bool pod_log_awaited(const struct core *c, const struct core_pod *p)
+bool pod_is_log_awaited(const struct core *c, const struct core_pod *p)
 {
-	return p->presence.past == PAST_UNREAD && pod_active(p) && c->now < p->presence.log_by;
+	return p->presence.past == PAST_UNREAD && pod_is_active(p) && c->now < p->presence.log_by;
 }
 
 /* The log of an earlier client's work is being read: nothing of that work is rendered again
  * meanwhile. */
-bool core_reads_past(const struct core *c)
+bool core_is_reading_past_logs(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if ((c->pods[i].presence.files == FILES_SALVAGING &&
 		     c->pods[i].presence.past != PAST_NONE) ||
-		    pod_log_awaited(c, &c->pods[i]))
+		    pod_is_log_awaited(c, &c->pods[i]))
 			return true;
 	return false;
 }
@@ -130,14 +130,14 @@ const char *pod_phase_name(enum pod_phase phase)
 	return "?";
 }
 
-bool pod_active(const struct core_pod *p)
+bool pod_is_active(const struct core_pod *p)
 {
 	return !pod_is_retired(p) && !pod_is_leaving(p);
 }
 
-bool pod_nothing_comes(const struct core *c, const struct core_pod *p)
+bool pod_gets_no_more_work(const struct core *c, const struct core_pod *p)
 {
-	return c->todo == 0 || pod_is_draining(p) || core_stopping(c);
+	return c->todo == 0 || pod_is_draining(p) || core_is_stopping(c);
 }
 
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p)
@@ -145,7 +145,7 @@ struct vendor *pod_vendor(struct core *c, const struct core_pod *p)
 	return &c->vendors[p->rental.provider];
 }
 
-bool vendors_any_left(const struct core *c)
+bool vendors_has_any_left(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (!c->vendors[i].dead)
@@ -165,7 +165,7 @@ void vendor_give_up(struct core *c, int provider, enum err_kind kind, const char
 	v->dead = true;
 	err_set(&v->err, kind, "%s: %s", c->conf.providers[provider].name, why);
 	/* of the last one, the run ends with this message */
-	core_note(c, vendors_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s", v->err.msg);
+	core_note(c, vendors_has_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s", v->err.msg);
 }
 
 const struct core_provider *pod_provider(const struct core *c, const struct core_pod *p)
@@ -207,7 +207,7 @@ void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase)
 	c->dirty = true;
 }
 
-int64_t core_boot_of(const struct core *c, int provider, int64_t there_s)
+int64_t core_boot_time_of(const struct core *c, int provider, int64_t there_s)
 {
 	return there_s * 1000 + c->vendors[provider].ahead_ms - c->wall + c->now;
 }
@@ -217,7 +217,7 @@ int pod_index(const struct core *c, const struct core_pod *p)
 	return (int)(p - c->pods);
 }
 
-void pod_due(struct core *c, int pod)
+void pod_mark_due(struct core *c, int pod)
 {
 	if (c->pods[pod].due)
 		return;
@@ -229,7 +229,7 @@ void pod_due(struct core *c, int pod)
 void pod_set_leave(struct core *c, struct core_pod *p, enum pod_leave leave)
 {
 	p->leave = leave;
-	pod_due(c, pod_index(c, p));
+	pod_mark_due(c, pod_index(c, p));
 }
 
 void pod_save(struct core *c, const struct core_pod *p)
@@ -237,7 +237,7 @@ void pod_save(struct core *c, const struct core_pod *p)
 	core_act(c, ACT_SAVE, pod_index(c, p));
 }
 
-void list_soon(struct core *c, int provider)
+void listing_make_due(struct core *c, int provider)
 {
 	c->vendors[provider].list_at = c->now;
 	c->dirty = true;
@@ -246,7 +246,7 @@ void list_soon(struct core *c, int provider)
 void pod_name_attempt(struct core *c, struct core_pod *p)
 {
 	snprintf(p->rental.attempt, sizeof(p->rental.attempt), "%0*llx", ATTEMPT_LEN,
-		 (unsigned long long)core_random(c));
+		 (unsigned long long)next_random(c));
 }
 
 /* The boot limit without regard to the log: soon after it, the switch of a pod that no client has
@@ -265,7 +265,7 @@ void pod_connect(struct core *c, struct core_pod *p)
 	core_act(c, ACT_CONNECT, pod_index(c, p));
 }
 
-void pod_sync_void(struct core_pod *p)
+void pod_void_sync(struct core_pod *p)
 {
 	if (p->presence.files == FILES_SYNCING)
 		p->presence.files = FILES_ON_POD;
@@ -315,14 +315,14 @@ void core_ids_free(char **ids)
 
 /* ---- what a re-plan has changed ---- */
 
-static bool is_outgoing(const struct core_pod *p)
+static bool is_outgoing_pod(const struct core_pod *p)
 {
-	return p->outgoing && pod_active(p);
+	return p->outgoing && pod_is_active(p);
 }
 
-int core_outgoing(const struct core *c)
+int core_count_outgoing(const struct core *c)
 {
-	return pods_count(c, is_outgoing);
+	return pods_count(c, is_outgoing_pod);
 }
 
 int core_pods_most(const struct core *c)
@@ -339,9 +339,9 @@ bool core_may_add_pods(const struct core *c)
 	       plan->pods_most > c->conf.pods && !c->conf.detached;
 }
 
-bool core_skips(const struct core *c, const struct candidate *k)
+bool core_skips_offer(const struct core *c, const struct candidate *k)
 {
-	return core_outgoing(c) && strcmp(k->offer.gpu, c->replan.gpu) != 0;
+	return core_count_outgoing(c) && strcmp(k->offer.gpu, c->replan.gpu) != 0;
 }
 
 /* ---- what it costs ---- */
@@ -355,7 +355,7 @@ int64_t core_compute_ms(const struct core_pod *p)
 	return MAX(counted_ms, p->workload.noted_ms);
 }
 
-void core_waste(struct core_pod *p, int64_t ms)
+void core_count_wasted(struct core_pod *p, int64_t ms)
 {
 	struct workload *w = &p->workload;
 
@@ -392,7 +392,7 @@ int64_t core_cost(const struct core_pod *p, int64_t now_ms)
 /* ---- who renews a pod's lease ----
  * This client or its agent. No other file writes that. */
 
-void lease_order(struct core *c, int pod)
+void lease_order_agent(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
@@ -401,25 +401,25 @@ void lease_order(struct core *c, int pod)
 }
 
 /* Its agent got the order to renew the lease, after the newest work that it got. */
-static bool is_sent_to_agent(const struct core_pod *p)
+static bool is_order_sent(const struct core_pod *p)
 {
 	return p->presence.lease == LEASE_AGENT_SENT || p->presence.lease == LEASE_AGENT_CONFIRMED;
 }
 
-void lease_confirmed(struct core_pod *p, uint32_t turn)
+void lease_on_confirmed(struct core_pod *p, uint32_t turn)
 {
-	if (is_sent_to_agent(p))
+	if (is_order_sent(p))
 		p->presence.lease = turn == p->presence.handover_turn ? LEASE_AGENT_CONFIRMED
 								      : LEASE_AGENT_SENT;
 }
 
-void lease_work_added(struct core_pod *p)
+void lease_on_work_added(struct core_pod *p)
 {
-	if (is_sent_to_agent(p))
+	if (is_order_sent(p))
 		p->presence.lease = LEASE_AGENT;
 }
 
-void lease_to_client(struct core *c, struct core_pod *p)
+void lease_take_back(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 
@@ -431,9 +431,9 @@ void lease_to_client(struct core *c, struct core_pod *p)
 	pod_save(c, p);
 }
 
-void lease_to_agent(struct core *c, int pod)
+void lease_hand_to_agent(struct core *c, int pod)
 {
 	c->pods[pod].presence.lease = LEASE_AGENT;
 	core_act(c, ACT_SAVE, pod);
-	lease_order(c, pod);
+	lease_order_agent(c, pod);
 }

@@ -4,23 +4,23 @@
 
 #include <limits.h>
 
-static bool has_work(const struct core_pod *p)
+static bool holds_work(const struct core_pod *p)
 {
 	return p->workload.batches || pod_owes(p);
 }
 
-static bool work_is_over(const struct core *c)
+static bool is_all_work_over(const struct core *c)
 {
-	return !pods_count(c, has_work);
+	return !pods_count(c, holds_work);
 }
 
 static bool may_be_offered(const struct core *c, const struct core_pod *p)
 {
 	/* The client of a detached run may exit while other pods work, and could not release this
 	 * one when its offer ends. */
-	bool client_stays = !c->conf.detached || work_is_over(c);
+	bool client_stays = !c->conf.detached || is_all_work_over(c);
 
-	return c->conf.pooled && !core_stopping(c) && !c->todo && client_stays &&
+	return c->conf.pooled && !core_is_stopping(c) && !c->todo && client_stays &&
 	       p->phase == POD_WORKING && p->presence.link == LINK_UP &&
 	       p->presence.lease == LEASE_CLIENT && p->leave == LEAVE_NOT &&
 	       !p->workload.failed_here && p->rental.key == KEY_OURS && p->fault == ERR_NONE;
@@ -34,7 +34,7 @@ int64_t core_cold_ms(const struct core_pod *p)
 }
 
 /* 0: not at all. */
-static int64_t warm_keep_ms(const struct core *c, const struct core_pod *p)
+static int64_t keep_warm_ms_of(const struct core *c, const struct core_pod *p)
 {
 	int64_t most = p->rental.hard_end_ms - c->now -
 		       3 * budget_margin(p->rental.hard_end_ms - p->rental.create_at);
@@ -47,7 +47,7 @@ static int64_t warm_keep_ms(const struct core *c, const struct core_pod *p)
 	return ms < KEEP_WARM_LEAST_MS ? 0 : ms;
 }
 
-bool warm_is_offered(struct core *c, int pod)
+bool warm_offer_or_keep(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
@@ -60,18 +60,18 @@ bool warm_is_offered(struct core *c, int pod)
 	p->offered_until = c->now + OFFER_MS;
 	/* While other pods of this run work, only a run that already waits gets it: nothing is
 	 * known of later runs, and this one may still need a pod. */
-	core_act(c, ACT_OFFER, pod)->number = work_is_over(c) ? (int)warm_keep_ms(c, p) : 0;
+	core_act(c, ACT_OFFER, pod)->number = is_all_work_over(c) ? (int)keep_warm_ms_of(c, p) : 0;
 	return true;
 }
 
-void warm_not_wanted(struct core *c, struct core_pod *p)
+void warm_on_not_wanted(struct core *c, struct core_pod *p)
 {
 	if (p->offered_until)
 		p->offered_until = MIN(p->offered_until, c->now);
-	pod_due(c, pod_index(c, p));
+	pod_mark_due(c, pod_index(c, p));
 }
 
-void warm_taken(struct core *c, struct core_pod *p, int64_t at)
+void warm_on_taken(struct core *c, struct core_pod *p, int64_t at)
 {
 	if (!pod_may_bill(p))
 		return;
@@ -89,10 +89,10 @@ void warm_taken(struct core *c, struct core_pod *p, int64_t at)
 
 bool core_waits(const struct core *c)
 {
-	return c->waits && !core_stopping(c);
+	return c->waits && !core_is_stopping(c);
 }
 
-bool warm_seek(struct core *c, int wanted)
+bool warm_may_rent(struct core *c, int wanted)
 {
 	if (!c->conf.pooled)
 		return true;
@@ -113,7 +113,7 @@ int64_t warm_wake_at(const struct core *c)
 	return c->conf.pooled && core_waits(c) && !c->seeking && at > c->now ? at : NEVER;
 }
 
-void warm_seek_done(struct core *c)
+void warm_on_seek_done(struct core *c)
 {
 	c->dirty = true;
 	c->seeking = false;

@@ -10,14 +10,14 @@
  * What to request of providers before a pod is rented: offers, a volume, an image. Handles their
  * answers. */
 
-static bool query_is_open(const struct vendor *v)
+static bool is_query_open(const struct vendor *v)
 {
 	return v->volume_query == QUERY_SENT || v->offers_query == QUERY_SENT;
 }
 
 /* With a used-up rate limit its reply may take an hour: ask the next provider, and use the reply
  * when it comes. */
-static void note_no_answer(struct core *c, int provider)
+static void note_overdue(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
 
@@ -32,18 +32,18 @@ static void note_no_answer(struct core *c, int provider)
 }
 
 /* When its reply becomes overdue; NEVER: none is expected, or it fills its volume. */
-static int64_t query_overdue_at(const struct vendor *v)
+static int64_t overdue_at(const struct vendor *v)
 {
-	return query_is_open(v) && !v->filling ? v->requested_at + QUERY_OVERDUE_MS : NEVER;
+	return is_query_open(v) && !v->filling ? v->requested_at + QUERY_OVERDUE_MS : NEVER;
 }
 
-static bool query_is_overdue(const struct core *c, const struct vendor *v)
+static bool is_overdue(const struct core *c, const struct vendor *v)
 {
-	return c->now >= query_overdue_at(v);
+	return c->now >= overdue_at(v);
 }
 
 /* Filling a volume has no time limit, and nothing can be rented there before it ends. */
-static bool query_fills_volume(const struct core *c)
+static bool is_any_volume_filling(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->vendors[i].filling && !c->vendors[i].dead)
@@ -52,7 +52,7 @@ static bool query_fills_volume(const struct core *c)
 }
 
 /* Returns true while some provider may still answer in time; overdue ones are skipped. */
-static bool query_next(struct core *c)
+static bool send_next_query(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
@@ -65,10 +65,10 @@ static bool query_next(struct core *c)
 			v->offers_query = QUERY_SENT;
 			v->requested_at = c->now;
 		}
-		if (query_is_open(v)) {
-			if (!query_is_overdue(c, v))
+		if (is_query_open(v)) {
+			if (!is_overdue(c, v))
 				return true;
-			note_no_answer(c, i);
+			note_overdue(c, i);
 			continue;
 		}
 		enum action_type what = c->conf.want_volume && v->volume_query == QUERY_UNSENT
@@ -85,21 +85,21 @@ static bool query_next(struct core *c)
 }
 
 /* Every provider has been asked; only overdue answers are left to wait for. */
-static bool query_all_sent(const struct core *c)
+static bool is_every_query_open(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
-		if (!c->vendors[i].dead && !query_is_open(&c->vendors[i]))
+		if (!c->vendors[i].dead && !is_query_open(&c->vendors[i]))
 			return false;
 	return true;
 }
 
 /* A provider that fills no volume has answered, or is overdue. */
-static bool query_other_answered(const struct core *c)
+static bool has_other_answered(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
 		if (!v->dead && !v->filling &&
-		    (query_is_overdue(c, v) || v->offers_query >= QUERY_ANSWERED ||
+		    (is_overdue(c, v) || v->offers_query >= QUERY_ANSWERED ||
 		     v->volume_query == QUERY_FAILED))
 			return true;
 	}
@@ -110,7 +110,7 @@ bool query_is_awaited(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
-		if ((query_is_open(v) && !query_is_overdue(c, v)) || v->image_query == QUERY_SENT)
+		if ((is_query_open(v) && !is_overdue(c, v)) || v->image_query == QUERY_SENT)
 			return true;
 	}
 	return false;
@@ -118,17 +118,17 @@ bool query_is_awaited(const struct core *c)
 
 /* Replies from before a sleep may be here and unread. Those that are missing get their full time
  * from now on. */
-void query_slept(struct core *c)
+void query_on_slept(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
-		if (query_is_open(&c->vendors[i]))
+		if (is_query_open(&c->vendors[i]))
 			c->vendors[i].requested_at = c->now;
 	if (c->capacity_since)
 		c->capacity_since =
 			MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - QUERY_OVERDUE_MS, 0));
 }
 
-void query_again(struct core *c)
+void query_restart(struct core *c)
 {
 	c->offers_again_at = 0;
 	for (int i = 0; i < c->conf.provider_count; i++) {
@@ -141,7 +141,7 @@ void query_again(struct core *c)
 	c->dirty = true;
 }
 
-void query_volume_fills(struct core *c, const struct event *ev)
+void query_on_volume_fills(struct core *c, const struct event *ev)
 {
 	c->vendors[ev->provider].filling = true;
 	c->dirty = true;
@@ -149,13 +149,13 @@ void query_volume_fills(struct core *c, const struct event *ev)
 
 /* Waiting cannot help. A certificate counts only before the first answer: later, the sign-in page
  * of a network may stand in between for a while. */
-static bool is_final(const struct vendor *v, enum err_kind kind)
+static bool is_final_failure(const struct vendor *v, enum err_kind kind)
 {
 	return kind == ERR_CREDENTIALS || kind == ERR_CONFIG || kind == ERR_BALANCE ||
 	       (kind == ERR_UNTRUSTED && !v->answered);
 }
 
-void query_answered(struct core *c, const struct event *ev)
+void query_on_answer(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
 	enum query *ask = ev->type == EV_VOLUME ? &v->volume_query : &v->offers_query;
@@ -184,9 +184,9 @@ void query_answered(struct core *c, const struct event *ev)
 		v->err = *ev->err;
 		if (ev->type == EV_VOLUME && v->err.kind == ERR_NOT_FOUND)
 			v->err.kind = ERR_CONFIG; /* it will not appear by itself */
-		v->dead = is_final(v, v->err.kind);
+		v->dead = is_final_failure(v, v->err.kind);
 		/* if it is the last provider, the run ends with this message */
-		core_note(c, v->dead && vendors_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
+		core_note(c, v->dead && vendors_has_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
 			  c->conf.providers[ev->provider].name, ev->err->msg);
 		return;
 	}
@@ -196,17 +196,17 @@ void query_answered(struct core *c, const struct event *ev)
 	if (ev->type == EV_VOLUME)
 		v->volume = *ev->volume;
 	if (made) { /* offers in other regions than the new volume's are of no use */
-		offers_take(c, ev->provider, NULL, NULL, 0);
+		offers_replace(c, ev->provider, NULL, NULL, 0);
 		v->offers_query = QUERY_UNSENT;
 	}
 	if (ev->type == EV_OFFERS)
 		v->floor_microusd_h = ev->floor_microusd_h;
 	if (ev->type == EV_OFFERS)
-		offers_take(c, ev->provider, ev->offers, ev->past, ev->count);
+		offers_replace(c, ev->provider, ev->offers, ev->past, ev->count);
 }
 
 /* A recipe that cannot be built fails with every offer. Other failures may pass. */
-void query_image_answered(struct core *c, const struct event *ev)
+void query_on_image_answer(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
 	const char *name = c->conf.providers[ev->provider].name;
@@ -219,7 +219,7 @@ void query_image_answered(struct core *c, const struct event *ev)
 		return;
 	}
 	v->image_query = QUERY_UNSENT;
-	if (is_final(v, ev->err->kind) || ev->err->kind == ERR_REFUSED) {
+	if (is_final_failure(v, ev->err->kind) || ev->err->kind == ERR_REFUSED) {
 		vendor_give_up(c, ev->provider, ev->err->kind, "%s", ev->err->msg);
 		return;
 	}
@@ -236,12 +236,12 @@ void query_image_answered(struct core *c, const struct event *ev)
 
 bool query_wait_is_over(const struct core *c)
 {
-	return !c->conf.retry_until_up && !query_fills_volume(c) && c->capacity_since &&
+	return !c->conf.retry_until_up && !is_any_volume_filling(c) && c->capacity_since &&
 	       c->now - c->capacity_since >= c->conf.wait_ms;
 }
 
 /* No pod exists and nothing is billed while its image is built. */
-static bool query_has_image(struct core *c, int provider)
+static bool ensure_image(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
 
@@ -256,7 +256,7 @@ static bool query_has_image(struct core *c, int provider)
 
 /* A volume is billed until a user removes it, and it ties its pods to its region. burst makes no
  * volume before a pod could be rented there. */
-static bool query_has_volume(struct core *c, int provider)
+static bool ensure_volume(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
 
@@ -271,12 +271,11 @@ static bool query_has_volume(struct core *c, int provider)
 }
 
 /* The next pod is rented beside the new volume, so nothing else is rented meanwhile. */
-static bool query_makes_volume(const struct core *c)
+static bool is_volume_being_made(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
-		if (v->to_make && v->volume_query == QUERY_SENT && !v->filling &&
-		    !query_is_overdue(c, v))
+		if (v->to_make && v->volume_query == QUERY_SENT && !v->filling && !is_overdue(c, v))
 			return true;
 	}
 	return false;
@@ -299,7 +298,7 @@ int width_count_active(const struct core *c, int *working, int *coming)
 	*working = *coming = 0;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (!pod_active(p) || is_unobservable(c, p))
+		if (!pod_is_active(p) || is_unobservable(c, p))
 			continue;
 		active++;
 		*working += p->phase == POD_WORKING && !pod_is_draining(p);
@@ -308,7 +307,7 @@ int width_count_active(const struct core *c, int *working, int *coming)
 	return active;
 }
 
-static int width_now(const struct core *c)
+static int width_wanted(const struct core *c)
 {
 	if (!c->todo)
 		return 0;
@@ -341,7 +340,7 @@ bool width_pays(double work_ms, const struct stint *others, size_t count, struct
 /* From now, in ms. An overdue pod may be ready at any moment, or never. */
 static struct stint stint_of(const struct core *c, const struct core_pod *p)
 {
-	int64_t cold = budget_cold(c),
+	int64_t cold = budget_cold_ms(c),
 		drain_at = p->rental.hard_end_ms -
 			   2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at),
 		to = drain_at - c->now;
@@ -361,14 +360,15 @@ static double work_left_ms(const struct core *c)
 
 /* Whether a pod with this stint would find work for least_ms beside the others. but: the index of a
  * pod that does not count; -1: none. */
-static bool pays(const struct core *c, int but, struct stint one, int64_t least_ms)
+static bool does_pod_pay(const struct core *c, int but, struct stint one, int64_t least_ms)
 {
 	struct stint *others = xcalloc((size_t)c->pod_count, sizeof(*others));
 	size_t count = 0;
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (i != but && pod_active(p) && !pod_is_draining(p) && p->phase != POD_AMBIGUOUS)
+		if (i != but && pod_is_active(p) && !pod_is_draining(p) &&
+		    p->phase != POD_AMBIGUOUS)
 			others[count++] = stint_of(c, p);
 	}
 	bool so = width_pays(work_left_ms(c), others, count, one, least_ms);
@@ -377,17 +377,17 @@ static bool pays(const struct core *c, int but, struct stint one, int64_t least_
 }
 
 /* Whether another pod pays if it is rented now and must end then. */
-static bool worth_another(const struct core *c, int working, int64_t end)
+static bool is_another_worth_it(const struct core *c, int working, int64_t end)
 {
-	int64_t life = end - c->now, cold = budget_cold(c);
+	int64_t life = end - c->now, cold = budget_cold_ms(c);
 
 	if (c->conf.at_once)
 		return life > 0;
 	if (pace_rate(c) <= 0)
 		return !working || !c->conf.canary; /* only the canary runs, so the rest cannot be
 						       estimated yet */
-	return pays(c, -1, (struct stint){cold, life - 2 * budget_margin(life)},
-		    cold * (1 + c->too_many));
+	return does_pod_pay(c, -1, (struct stint){cold, life - 2 * budget_margin(life)},
+			    cold * (1 + c->too_many));
 }
 
 /* The work may be over before a booting pod has begun. Judges the pod that is furthest from ready.
@@ -402,7 +402,7 @@ void width_release_surplus(struct core *c)
 		return;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		bool comes = pod_active(p) && pod_is_coming_up(p) && p->phase != POD_AMBIGUOUS &&
+		bool comes = pod_is_active(p) && pod_is_coming_up(p) && p->phase != POD_AMBIGUOUS &&
 			     !p->presence.ready_at && p->presence.past == PAST_NONE;
 		if (comes && (last < 0 || p->rental.create_at >= c->pods[last].rental.create_at))
 			last = i;
@@ -412,7 +412,7 @@ void width_release_surplus(struct core *c)
 	struct stint one = stint_of(c, &c->pods[last]);
 	/* whether its own time is over is decided elsewhere: watch_hard_end() */
 	one.to_ms = NEVER / 2;
-	if (pays(c, last, one, one.from_ms / 4))
+	if (does_pod_pay(c, last, one, one.from_ms / 4))
 		return;
 	c->too_many++;
 	core_note(c, NOTE_INFO,
@@ -421,22 +421,22 @@ void width_release_surplus(struct core *c)
 	pod_dismiss(c, last, ERR_NONE, "the work left would not have paid for its start");
 }
 
-bool width_is_open(const struct core *c, int active)
+bool width_is_undecided(const struct core *c, int active)
 {
-	return c->todo && c->conf.canary && active < width_now(c) && pace_is_rough(c);
+	return c->todo && c->conf.canary && active < width_wanted(c) && pace_is_rough(c);
 }
 
 /* ---- renting ---- */
 
 /* Offers may be listed forever while every create reports them as sold out. */
-static bool wait_is_over(const struct core *c)
+static bool is_capacity_wait_over(const struct core *c)
 {
 	return query_wait_is_over(c) && c->capacity.kind != ERR_NONE;
 }
 
 /* Everything wanted costs more than the cap, including what is sold out: waiting does not help. If
  * a pod was rented before, prices have risen since and may fall again. */
-static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
+static bool is_all_above_price_cap(const struct core *c, struct err *err)
 {
 	int64_t cap = c->conf.max_price_microusd_h, least = INT64_MAX;
 	const char *where = "";
@@ -495,7 +495,7 @@ static void note_wait(struct core *c, int64_t at, const struct err *why)
 
 	if (c->conf.retry_until_up)
 		snprintf(end, sizeof(end), ", without limit");
-	else if (!query_fills_volume(c))
+	else if (!is_any_volume_filling(c))
 		snprintf(end, sizeof(end), ", giving up in %s (%.5s UTC)",
 			 duration_show(left, sizeof(left), over_at - c->now),
 			 clock_rfc3339(until, sizeof(until), c->wall + over_at - c->now) + 11);
@@ -505,9 +505,9 @@ static void note_wait(struct core *c, int64_t at, const struct err *why)
 }
 
 /* The gravest reason of the providers. */
-static struct err why_nothing(const struct core *c)
+static struct err gravest_provider_err(const struct core *c)
 {
-	bool hopeless = !vendors_any_left(c);
+	bool hopeless = !vendors_has_any_left(c);
 	struct err err = {0};
 
 	for (int i = 0; i < c->conf.provider_count; i++) {
@@ -527,7 +527,7 @@ static struct err why_nothing(const struct core *c)
 }
 
 /* A create's reason is of less use once no provider answers. */
-static bool none_answers(const struct core *c)
+static bool has_no_provider_answered(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (!c->vendors[i].err.kind)
@@ -535,29 +535,30 @@ static bool none_answers(const struct core *c)
 	return true;
 }
 
-static void no_capacity(struct core *c, int active, int64_t again_at)
+static void wait_or_end_run(struct core *c, int active, int64_t again_at)
 {
 	static const char advice[] =
 		"; more GPUs in gpu, another provider, or a longer wait can help";
 	struct err err = {0};
 	char waited[24];
 
-	if (!active && price_cap_shuts_all_out(c, &err)) {
+	if (!active && is_all_above_price_cap(c, &err)) {
 		c->capped = true;
 		core_fault(c, -1, &err);
 		return;
 	}
 	if (!c->capacity_since && !active)
 		c->capacity_since = c->now;
-	bool hopeless = !vendors_any_left(c);
-	err = why_nothing(c);
+	bool hopeless = !vendors_has_any_left(c);
+	err = gravest_provider_err(c);
 	if (active || (!query_wait_is_over(c) && !hopeless)) {
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
-		if (!c->conf.retry_until_up && !active && !query_fills_volume(c))
+		if (!c->conf.retry_until_up && !active && !is_any_volume_filling(c))
 			at = MIN(at, c->capacity_since + c->conf.wait_ms);
-		if (!active && !query_all_sent(c))
+		if (!active && !is_every_query_open(c))
 			note_wait(c, at,
-				  c->capacity.msg[0] && !none_answers(c) ? &c->capacity : &err);
+				  c->capacity.msg[0] && !has_no_provider_answered(c) ? &c->capacity
+										     : &err);
 		c->offers_again_at = at;
 		return;
 	}
@@ -581,9 +582,9 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 }
 
 /* Names the cap that leaves no room for a pod. */
-static const char *why_no_pod(const struct core *c)
+static const char *cap_without_room(const struct core *c)
 {
-	if (c->ends_at && !budget_useful(c, c->ends_at))
+	if (c->ends_at && !budget_allows_work_until(c, c->ends_at))
 		return "caps.max_duration was reached";
 	return c->pod_count ? "caps.max_cost leaves no room for another pod"
 			    : "caps.max_cost does not pay for one pod: raise it, or choose a "
@@ -592,9 +593,9 @@ static const char *why_no_pod(const struct core *c)
 
 /* The possible cost of a pod is held back until it is confirmed gone; then most of it is available
  * again. */
-static bool room_may_return(const struct core *c)
+static bool may_room_return(const struct core *c)
 {
-	if (c->ends_at && !budget_useful(c, c->ends_at))
+	if (c->ends_at && !budget_allows_work_until(c, c->ends_at))
 		return false;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
@@ -616,7 +617,7 @@ static bool is_diagnosing(const struct core *c)
 	return false;
 }
 
-static bool limits_shut(const struct core *c)
+static bool is_rate_limited(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (!c->vendors[i].dead && c->vendors[i].rent_not_before > c->now)
@@ -625,7 +626,7 @@ static bool limits_shut(const struct core *c)
 }
 
 /* A thousand creates at once would all wait for the account's limits. */
-static bool rents_enough(const struct core *c, int provider)
+static bool has_enough_creates(const struct core *c, int provider)
 {
 	int most = c->vendors[provider].rents_at_once ? c->vendors[provider].rents_at_once
 						      : RENTS_AT_ONCE;
@@ -638,36 +639,36 @@ static bool rents_enough(const struct core *c, int provider)
 }
 
 /* A pod that has a machine and is not to be released. */
-static bool has_machine(const struct core_pod *p)
+static bool is_on_machine(const struct core_pod *p)
 {
-	return pod_active(p) && !pod_lacks_id(p) && p->rental.place == PLACE_GIVEN;
+	return pod_is_active(p) && !pod_lacks_id(p) && p->rental.place == PLACE_GIVEN;
 }
 
 /* The offer to rent now. NULL: none; a lack of capacity is noted. */
-static struct candidate *next_offer(struct core *c, int active)
+static struct candidate *choose_offer(struct core *c, int active)
 {
 	int64_t again_at;
 	struct candidate *k = offers_pick(c, false, &again_at);
 
-	if (!k && query_next(c)) {
+	if (!k && send_next_query(c)) {
 		/* other providers may have an offer before the volume is filled */
-		if ((!active && wait_is_over(c)) ||
-		    (query_fills_volume(c) && query_other_answered(c) &&
-		     c->now >= c->offers_again_at && !(active && limits_shut(c))))
-			no_capacity(c, active, again_at);
+		if ((!active && is_capacity_wait_over(c)) ||
+		    (is_any_volume_filling(c) && has_other_answered(c) &&
+		     c->now >= c->offers_again_at && !(active && is_rate_limited(c))))
+			wait_or_end_run(c, active, again_at);
 		return NULL;
 	}
 	if (!k)
 		k = offers_pick(c, true, &again_at);
-	if (!k && active && limits_shut(c))
+	if (!k && active && is_rate_limited(c))
 		return NULL; /* rate limits are no lack of capacity */
 	if (!k) {
 		c->waits = true;
 		/* when no provider is left, waiting for the next offers cannot help */
-		if (c->now >= c->offers_again_at || (!active && !vendors_any_left(c)))
-			no_capacity(c, active, again_at);
-	} else if (!active && wait_is_over(c)) {
-		no_capacity(c, active, again_at);
+		if (c->now >= c->offers_again_at || (!active && !vendors_has_any_left(c)))
+			wait_or_end_run(c, active, again_at);
+	} else if (!active && is_capacity_wait_over(c)) {
+		wait_or_end_run(c, active, again_at);
 		return NULL;
 	}
 	return k;
@@ -676,7 +677,7 @@ static struct candidate *next_offer(struct core *c, int active)
 /* Returns false if no further pod should be rented now. */
 static bool rent_next(struct core *c, int working, int active, int outgoing)
 {
-	struct candidate *k = next_offer(c, active);
+	struct candidate *k = choose_offer(c, active);
 	struct err err;
 
 	if (!k)
@@ -685,17 +686,17 @@ static bool rent_next(struct core *c, int working, int active, int outgoing)
 	int64_t end =
 		budget_hard_end(c, k->offer.price_microusd_h, c->conf.pods - active + outgoing);
 	if (end < 0) {
-		if (active || room_may_return(c))
+		if (active || may_room_return(c))
 			return false;
 		c->capped = true;
-		err_set(&err, ERR_CAP, "%s", why_no_pod(c));
+		err_set(&err, ERR_CAP, "%s", cap_without_room(c));
 		core_fault(c, -1, &err);
 		return false;
 	}
-	if (active && !worth_another(c, working, end))
+	if (active && !is_another_worth_it(c, working, end))
 		return false;
-	if (!query_has_image(c, k->provider) || rents_enough(c, k->provider) ||
-	    !query_has_volume(c, k->provider))
+	if (!ensure_image(c, k->provider) || has_enough_creates(c, k->provider) ||
+	    !ensure_volume(c, k->provider))
 		return false;
 	pod_rent(c, k, end);
 	return true;
@@ -704,21 +705,22 @@ static bool rent_next(struct core *c, int working, int active, int outgoing)
 void width_advance(struct core *c)
 {
 	int working, coming, active = width_count_active(c, &working, &coming),
-			     outgoing = core_outgoing(c);
+			     outgoing = core_count_outgoing(c);
 
-	if (pods_count(c, has_machine))
+	if (pods_count(c, is_on_machine))
 		/* if this pod is lost, the time without another one must not end the run */
 		c->capacity_since = 0;
-	if (core_reads_past(c) || !budget_is_known(c) || query_makes_volume(c) ||
-	    is_diagnosing(c)) {
+	if (core_is_reading_past_logs(c) || !budget_spending_is_known(c) ||
+	    is_volume_being_made(c) || is_diagnosing(c)) {
 		c->waits = false;
 		return;
 	}
 	/* outgoing pods count until they are released */
-	for (; active - outgoing < width_now(c) && active < core_pods_most(c); active++) {
-		if (active && !worth_another(c, working, NEVER / 2))
+	for (; active - outgoing < width_wanted(c) && active < core_pods_most(c); active++) {
+		if (active && !is_another_worth_it(c, working, NEVER / 2))
 			break;
-		if (!warm_seek(c, MIN(width_now(c) + outgoing, core_pods_most(c)) - active) ||
+		if (!warm_may_rent(c,
+				   MIN(width_wanted(c) + outgoing, core_pods_most(c)) - active) ||
 		    !rent_next(c, working, active, outgoing))
 			return;
 	}
@@ -731,11 +733,11 @@ int64_t width_wake_at(const struct core *c)
 			     ? c->settled_at + SETTLED_MS
 			     : NEVER;
 
-	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
+	for (int i = 0; i < c->conf.provider_count && !core_is_stopping(c); i++)
 		if (c->vendors[i].diagnosed_by > c->now)
 			at = MIN(at, c->vendors[i].diagnosed_by);
-	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
-		if (!query_is_overdue(c, &c->vendors[i]))
-			at = MIN(at, query_overdue_at(&c->vendors[i]));
+	for (int i = 0; i < c->conf.provider_count && !core_is_stopping(c); i++)
+		if (!is_overdue(c, &c->vendors[i]))
+			at = MIN(at, overdue_at(&c->vendors[i]));
 	return at;
 }

@@ -327,15 +327,15 @@ void ending_note_bills(struct engine *e)
 		const struct op_bill *bill = &e->pods[i].billing.bill;
 		const struct rental *r = &core_pod_at(e->core, i)->rental;
 		char ran[24];
-		if (bill->reported && core_ran_for(e->core, i, bill->billed_ms))
+		if (bill->reported && core_correct_end(e->core, i, bill->billed_ms))
 			engine_log(e, LOG_NOTE,
 				   "pod %s: it ended itself after %s, by its provider's record: it "
 				   "is booked until then",
 				   pod_called(e, i),
 				   duration_show(ran, sizeof(ran), bill->billed_ms));
-		core_vendor_says(e->core, i,
-				 billed_vendor_microusd(r->price_microusd_h, bill->billed_ms,
-							bill->cost_microusd));
+		core_set_vendor_cost(e->core, i,
+				     billed_vendor_microusd(r->price_microusd_h, bill->billed_ms,
+							    bill->cost_microusd));
 		if (e->pods[i].billing.answered_ms)
 			journal_pod(e, i);
 	}

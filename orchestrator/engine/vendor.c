@@ -411,7 +411,7 @@ void release_pod(struct engine *e, int pod)
 
 	if (handed_over(e, pod))
 		return;
-	if (e->pods[pod].logs_requested || !core_log_first(p, clock_boot_ms())) {
+	if (e->pods[pod].logs_requested || !core_reads_log_first(p, clock_boot_ms())) {
 		send_release(e, pod);
 		return;
 	}

@@ -354,7 +354,7 @@ bool client_wants(const struct client *cl, const struct machine *m)
 	for (int i = 0; cl->up && i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
 		if (!strcmp(p->rental.id, m->id))
-			return pod_active(p) && !core_stopping(cl->core) &&
+			return pod_is_active(p) && !core_is_stopping(cl->core) &&
 			       boot_now(cl) < p->rental.hard_end_ms;
 	}
 	return false;

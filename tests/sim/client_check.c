@@ -211,7 +211,7 @@ static void check_pod(struct client *cl, int pod)
 	const struct core *c = cl->core;
 	const struct core_pod *p = &c->pods[pod];
 	bool bare = p->workload.batches == 0 && !pod_owes(p);
-	bool canary_waits = !c->canary_ok && c->canary_sent && !core_stopping(c);
+	bool canary_waits = !c->canary_ok && c->canary_sent && !core_is_stopping(c);
 	bool offered =
 		p->offered_until && c->now <= MAX(p->offered_until, client_woke_at(cl)) + 1000;
 
@@ -239,7 +239,7 @@ static void check_pod(struct client *cl, int pod)
 		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod,
 		      pod_phase_name(p->phase));
 	if (p->phase == POD_WORKING && p->presence.link == LINK_UP && bare && !pod_is_draining(p) &&
-	    !core_stopping(c) && !canary_waits && !core_reads_past(c) && !offered)
+	    !core_is_stopping(c) && !canary_waits && !core_is_reading_past_logs(c) && !offered)
 		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
 	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back
 	 * since */
@@ -269,7 +269,7 @@ static void check_step(struct client *cl)
 	check_delivered(cl);
 	for (int i = 0; i < c->pod_count; i++)
 		check_pod(cl, i);
-	bool settled = segments_settled(c) || core_stopping(c);
+	bool settled = segments_settled(c) || core_is_stopping(c);
 	if (settled || !c->todo || client_active_now(cl, -1) || !all_unpaid(cl))
 		cl->unpaid_since = c->now;
 	if (c->now - MAX(cl->unpaid_since, client_woke_at(cl)) > 5000)
@@ -459,7 +459,7 @@ static void vendors_say(struct client *cl)
 		int64_t bill = m && m->is_over && !m->queued
 				       ? money_for(m->price, m->ended - m->held_from)
 				       : 0;
-		core_vendor_says(cl->core, i, bill);
+		core_set_vendor_cost(cl->core, i, bill);
 		least += MAX(bill, core_counted(p, boot_now(cl)));
 	}
 	core_summary(cl->core, boot_now(cl), &sum);

@@ -12,7 +12,7 @@ int client_active_now(struct client *cl, int but)
 		bool lost = p->phase == POD_AMBIGUOUS &&
 			    cl->core->now - p->rental.rented_at >= 120000 &&
 			    cl->core->vendors[p->rental.provider].list_failures >= 5;
-		active += i != but && pod_active(p) && !lost;
+		active += i != but && pod_is_active(p) && !lost;
 	}
 	return active;
 }
@@ -87,13 +87,13 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 		check_it_pays(cl, pod);
 	if (active >= most)
 		broke(cl->sim, "wider than pods = %d", most);
-	if (cl->width_left && active - core_outgoing(cl->core) >= cl->width_left)
+	if (cl->width_left && active - core_count_outgoing(cl->core) >= cl->width_left)
 		broke(cl->sim, "it rents again what it gave back: %d pods were left",
 		      cl->width_left);
 	if (!cl->sim->plan->vendors[p->rental.provider].wire &&
 	    cl->unfit[p->rental.provider][atoi(p->rental.offer.id)])
 		broke(cl->sim, "a card that cannot run the job is rented again");
-	if (core_stopping(cl->core))
+	if (core_is_stopping(cl->core))
 		broke(cl->sim, "a create while stopping");
 	if (cl->unpaid[p->rental.provider])
 		broke(cl->sim, "a create at a provider whose account cannot pay");

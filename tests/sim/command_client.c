@@ -399,9 +399,9 @@ void command_check_release(struct client *cl, int pod, const struct machine *m)
 {
 	const struct core *c = cl->core;
 	const struct core_pod *p = core_pod_at(c, pod);
-	int64_t until = core_stopping(c) ? c->grace_until
-			: p->fetch_until ? p->fetch_until
-					 : INT64_MAX;
+	int64_t until = core_is_stopping(c) ? c->grace_until
+			: p->fetch_until    ? p->fetch_until
+					    : INT64_MAX;
 	int64_t end =
 		p->rental.hard_end_ms - budget_margin(p->rental.hard_end_ms - p->rental.create_at);
 	bool halts = false;

@@ -70,7 +70,7 @@ bool plant_act(struct client *cl, const struct action *a)
 		c->canary_ok = c->canary_ok || plant(PLANT_CANARY_SKIPPED);
 		unhear(p, PLANT_COMMAND_UNHEARD);
 		if (plant(PLANT_SEND_DROPPED)) {
-			dispatch_lost(c, a->pod);
+			dispatch_on_pod_lost(c, a->pod);
 			return true;
 		}
 		break;
@@ -113,8 +113,8 @@ void plant_stepped(struct client *cl)
 
 	if (plant(PLANT_TICKS) && c->wake_at != NEVER)
 		c->wake_at = c->now;
-	for (int i = 0;
-	     plant(PLANT_LAST_LOOK) && core_stopping(c) && !c->ended && i < c->conf.provider_count;
+	for (int i = 0; plant(PLANT_LAST_LOOK) && core_is_stopping(c) && !c->ended &&
+			i < c->conf.provider_count;
 	     i++) {
 		c->vendors[i].listed_at = INT64_MIN / 2;
 		c->vendors[i].list_failures = 0;

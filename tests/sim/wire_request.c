@@ -394,7 +394,7 @@ static void release(struct client *cl, int pod)
 		m->let_go = true;
 	else
 		broke(cl->sim, "a release of \"%s\", which nobody made", p->rental.id);
-	bool asks = !log->asked && core_log_first(p, boot_now(cl));
+	bool asks = !log->asked && core_reads_log_first(p, boot_now(cl));
 	log->asked = log->asked || asks;
 	if (!asks || (log->read_at && boot_now(cl) - log->read_at < LOG_FRESH_MS)) {
 		about_pod(cl, pod, OP_RELEASE, release_done);

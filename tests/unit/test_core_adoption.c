@@ -389,7 +389,7 @@ static void test_booked_until_its_providers_end(void **state)
 		}
 		check_phase(&b, name, 0, POD_GONE);
 		int64_t before_ms = core_billed_ms(pod(&b, 0), b.now);
-		bool sooner = core_ran_for(b.core, 0, cases[i].ran_s * SECOND);
+		bool sooner = core_correct_end(b.core, 0, cases[i].ran_s * SECOND);
 		check_field(name, "sooner", sooner, cases[i].billed_s > 0);
 		check_field(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
 			    sooner ? cases[i].billed_s : before_ms / 1000);
@@ -483,7 +483,7 @@ static void test_ended_before_the_boot_clock_began(void **state)
 					.clock_known = true});
 		check_phase(&b, "it is listed as gone", 0, POD_GONE);
 		if (recorded)
-			assert_true(core_ran_for(b.core, 0, 60 * SECOND));
+			assert_true(core_correct_end(b.core, 0, 60 * SECOND));
 		for (int k = 0; k < 2; k++, b.now += HOUR)
 			check_field(recorded ? "by its record" : "by the list", "billed s",
 				    core_billed_ms(pod(&b, 0), b.now) / 1000, 61);

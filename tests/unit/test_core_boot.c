@@ -285,7 +285,7 @@ static void test_slept_over_the_first_offers(void **state)
 		b.now += 8 * HOUR;
 		tell(&b, (struct event){.type = EV_SLEPT});
 		wait_ms(&b, left_ms - 1);
-		check_field("awake", "stopping", core_stopping(b.core), false);
+		check_field("awake", "stopping", core_is_stopping(b.core), false);
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 		check_field("read", "creates", did(&b, ACT_RENT, -1), 1);
 		tear_down(&b);
@@ -439,7 +439,7 @@ static void test_accounts_whose_pods_cannot_end_themselves(void **state)
 		tell(&b, (struct event){.type = EV_CONNECTED, .pod = i, .t = b.now});
 	}
 	check_field("without a switch", "pods", core_pod_count(b.core), 2);
-	check_field("without a switch", "stopping", core_stopping(b.core), true);
+	check_field("without a switch", "stopping", core_is_stopping(b.core), true);
 	assert_non_null(strstr(summary(&b).err.msg, "pod.allow_unproven_switch"));
 	tear_down(&b);
 

@@ -162,7 +162,7 @@ static void test_canary_judged(void **state)
 			safe(&b, 0, k.segments[s], (int)s >= canaries[i].bad);
 		}
 		done(&b, 0, 0);
-		check_field(name, "stopped", core_stopping(b.core), canaries[i].stops);
+		check_field(name, "stopped", core_is_stopping(b.core), canaries[i].stops);
 		if (canaries[i].stops) {
 			end_well(&b);
 			check_field(name, "exit", exit_status(&b), 1);

@@ -125,9 +125,9 @@ static void test_offers_do_not_come(void **state)
 	err.retry_after_ms = 30 * MINUTE;
 	tell(&b, (struct event){.type = EV_RENT_FAILED, .pod = 0, .err = &err});
 	wait_ms(&b, 59 * SECOND);
-	assert_false(core_stopping(b.core));
+	assert_false(core_is_stopping(b.core));
 	wait_ms(&b, 2 * SECOND);
-	assert_true(core_stopping(b.core));
+	assert_true(core_is_stopping(b.core));
 	assert_int_equal(exit_status(&b), 6);
 	tear_down(&b);
 }
@@ -294,22 +294,22 @@ static void test_sold_out_beside_a_volume_that_is_filled(void **state)
 		check_field("sold out", "the next vendor's volume", did(&b, ACT_VOLUME, -1), 1);
 		tell(&b, (struct event){.type = EV_VOLUME_FILLS, .provider = 1});
 		for (int64_t began_at = b.now;
-		     !core_stopping(b.core) && b.now < began_at + 60 * MINUTE;) {
+		     !core_is_stopping(b.core) && b.now < began_at + 60 * MINUTE;) {
 			creates = sell_out(&b, &o, creates, lists);
 			check_field("filled", "time passes", core_wake_at(b.core) > b.now, true);
 			wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
 		}
 		check_field("filled", "creates", creates >= 50, true);
-		check_field("filled", "stopping", core_stopping(b.core), false);
+		check_field("filled", "stopping", core_is_stopping(b.core), false);
 		int64_t over_at = b.now;
 		creates = sell_out(&b, &o, creates, lists);
 		tell(&b, (struct event){
 				 .type = EV_VOLUME,
 				 .provider = 1,
 				 .err = &(struct err){.kind = ERR_TRANSIENT, .msg = "no answer"}});
-		while (!core_stopping(b.core) && b.now < over_at + 60 * MINUTE) {
+		while (!core_is_stopping(b.core) && b.now < over_at + 60 * MINUTE) {
 			creates = sell_out(&b, &o, creates, lists);
-			if (!core_stopping(b.core))
+			if (!core_is_stopping(b.core))
 				wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
 		}
 		check_field("over", "waited", (b.now - over_at) / 1000, 600);
@@ -342,11 +342,11 @@ static void test_sold_out_while_a_pod_works(void **state)
 	check_phase(&b, "meanwhile", 0, POD_WORKING);
 	list_in(&b, POD_STATE_GONE, 0, -1);
 	check_phase(&b, "lost", 0, POD_GONE);
-	check_field("lost", "stopping", core_stopping(b.core), false);
+	check_field("lost", "stopping", core_is_stopping(b.core), false);
 	int64_t lost_at = b.now, before = creates;
-	while (!core_stopping(b.core) && b.now < lost_at + 10 * MINUTE) {
+	while (!core_is_stopping(b.core) && b.now < lost_at + 10 * MINUTE) {
 		creates = sell_out(&b, &o, creates, true);
-		if (!core_stopping(b.core))
+		if (!core_is_stopping(b.core))
 			wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
 	}
 	check_field("lost", "creates", creates > before, true);
@@ -404,7 +404,7 @@ static void test_offers_never_come(void **state)
 			check_field("the next", "creates", did(&b, ACT_RENT, -1), 1);
 		} else {
 			wait_ms(&b, b.conf.wait_ms);
-			check_field("alone", "stopping", core_stopping(b.core), true);
+			check_field("alone", "stopping", core_is_stopping(b.core), true);
 			check_field("alone", "exit", exit_status(&b), 6);
 		}
 		tear_down(&b);
@@ -429,7 +429,7 @@ static void test_sold_out_beside_a_late_vendor(void **state)
 		int64_t began_at = b.now;
 		wait_ms(&b, QUERY_OVERDUE_MS + SECOND);
 		COPY_TEXT(o.provider, "beta");
-		while (!core_stopping(b.core) && b.now < began_at + 20 * MINUTE) {
+		while (!core_is_stopping(b.core) && b.now < began_at + 20 * MINUTE) {
 			if (did(&b, ACT_OFFERS, -1))
 				tell(&b, (struct event){.type = EV_OFFERS,
 							.provider = 1,
@@ -439,11 +439,11 @@ static void test_sold_out_beside_a_late_vendor(void **state)
 				creates++;
 				tell_err(&b, EV_RENT_FAILED, next++, ERR_NO_CAPACITY);
 			}
-			if (!core_stopping(b.core))
+			if (!core_is_stopping(b.core))
 				wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
 		}
 		check_field("sold out", "creates", creates >= (for_ever ? 18 : 9), true);
-		check_field("sold out", "stopping", core_stopping(b.core), !for_ever);
+		check_field("sold out", "stopping", core_is_stopping(b.core), !for_ever);
 		if (!for_ever) {
 			check_field("sold out", "waited", (b.now - began_at) / 1000, 600);
 			check_field("sold out", "exit", exit_status(&b), 6);
@@ -518,7 +518,7 @@ static void test_reasons_are_told_apart(void **state)
 		}
 		err_set(&err, reasons[i].kind, "%s", words);
 		tell(&b, (struct event){.type = EV_OFFERS, .err = &err});
-		assert_true(core_stopping(b.core) == (reasons[i].status >= 0));
+		assert_true(core_is_stopping(b.core) == (reasons[i].status >= 0));
 		if (reasons[i].status >= 0) {
 			check_field(reasons[i].name, "status", exit_status(&b), reasons[i].status);
 			assert_true(starts_with(summary(&b).err.msg, reasons[i].label));
@@ -543,9 +543,9 @@ static void test_a_providers_own_words_of_no_capacity(void **state)
 	b.conf.wait_ms = MINUTE;
 	start(&b);
 	err_set(&err, ERR_NO_CAPACITY, "no card is left");
-	for (int i = 0; i < 20 && !core_stopping(b.core); i++) {
+	for (int i = 0; i < 20 && !core_is_stopping(b.core); i++) {
 		tell(&b, (struct event){.type = EV_OFFERS, .err = &err});
-		if (!core_stopping(b.core))
+		if (!core_is_stopping(b.core))
 			wait_ms(&b, core_wake_at(b.core) - b.now);
 	}
 	check_field("it ends", "status", exit_status(&b), 4);
@@ -568,9 +568,9 @@ static void test_nobody_pays_for_the_next(void **state)
 	b.conf.wait_ms = 10 * MINUTE;
 	start_simply(&b);
 	tell_err(&b, EV_RENT_FAILED, 0, ERR_BALANCE);
-	assert_false(core_stopping(b.core));
+	assert_false(core_is_stopping(b.core));
 	tell_err(&b, EV_RENT_FAILED, 1, ERR_NO_CAPACITY);
-	assert_true(core_stopping(b.core));
+	assert_true(core_is_stopping(b.core));
 	check_field("at once", "status", exit_status(&b), 3);
 	tear_down(&b);
 }
@@ -593,7 +593,7 @@ static void test_pods_that_are_not_ours(void **state)
 			list_running(&b, k);
 			tell_err(&b, EV_CONNECT_FAILED, k, kinds[i]);
 		}
-		assert_true(core_stopping(b.core));
+		assert_true(core_is_stopping(b.core));
 		check_field("no third one", "creates", did(&b, ACT_RENT, 2), 0);
 		check_field("it ends", "status", exit_status(&b), 6);
 		assert_non_null(strstr(summary(&b).err.msg,

@@ -276,7 +276,7 @@ static void test_refused_creates(void **state)
 			end_well(&b);
 			check_field(name, "exit", exit_status(&b), refusals[i].status);
 		} else {
-			check_field(name, "stopping", core_stopping(b.core), false);
+			check_field(name, "stopping", core_is_stopping(b.core), false);
 		}
 		tear_down(&b);
 	}
@@ -306,7 +306,7 @@ static void test_all_offers_are_refused(void **state)
 		set_up(&b, 4);
 		b.conf.max_price_microusd_h = all_refused[i].max_price;
 		start_with(&b, offers, ARRAY_LEN(offers));
-		for (int k = 0; k < 3 && !core_stopping(b.core); k++) {
+		for (int k = 0; k < 3 && !core_is_stopping(b.core); k++) {
 			if (core_pod_count(b.core) <= k)
 				wait_ms(&b, CORE_LOG_READ_MS +
 						    SECOND); /* a failed pod's log is waited for
@@ -323,8 +323,8 @@ static void test_all_offers_are_refused(void **state)
 			tell(&b,
 			     (struct event){.type = EV_OFFERS, .offers = offers + 1, .count = 2});
 		}
-		check_field(name, "stopping", core_stopping(b.core), all_refused[i].status >= 0);
-		if (core_stopping(b.core)) {
+		check_field(name, "stopping", core_is_stopping(b.core), all_refused[i].status >= 0);
+		if (core_is_stopping(b.core)) {
 			end_well(&b);
 			check_field(name, "exit", exit_status(&b), all_refused[i].status);
 		}

@@ -419,7 +419,7 @@ static void test_images_that_cannot_be_pulled(void **state)
 					 .type = EV_RELEASED, .pod = i, .number = RELEASE_ENDED});
 		}
 		check_field("unpulled", "pods", core_pod_count(b.core), 2);
-		check_field("unpulled", "stopping", core_stopping(b.core), true);
+		check_field("unpulled", "stopping", core_is_stopping(b.core), true);
 		assert_non_null(
 			strstr(summary(&b).err.msg,
 			       "the image cannot be pulled: manifest unknown; check pod.image"));

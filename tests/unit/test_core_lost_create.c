@@ -385,14 +385,14 @@ static void test_ambiguous_holds_the_cap(void **state)
 	b.conf.max_cost_microusd = 2000000;
 	start_simply(&b);
 	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
-	for (int k = 0; k < 59 && !core_stopping(b.core); k++) {
+	for (int k = 0; k < 59 && !core_is_stopping(b.core); k++) {
 		tell_err(&b, EV_LISTED, 0, ERR_TRANSIENT);
 		wait_ms(&b, MINUTE);
 	}
-	check_field("an hour", "stopping", core_stopping(b.core), false);
+	check_field("an hour", "stopping", core_is_stopping(b.core), false);
 	tell_err(&b, EV_LISTED, 0, ERR_TRANSIENT);
 	wait_ms(&b, 2 * MINUTE);
-	check_field("an hour", "stopping", core_stopping(b.core), true);
+	check_field("an hour", "stopping", core_is_stopping(b.core), true);
 	tear_down(&b);
 }
 

@@ -160,11 +160,11 @@ static void test_vendor_says(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
 		struct bench b;
 		release_seen_pod(&b, 0);
-		core_vendor_says(b.core, 0, 7777777); /* it is not gone yet: no bill */
+		core_set_vendor_cost(b.core, 0, 7777777); /* it is not gone yet: no bill */
 		list_nothing(&b);
 		check_phase(&b, "gone", 0, POD_GONE);
 		int64_t counted = core_counted(pod(&b, 0), b.now);
-		core_vendor_says(b.core, 0, figures[i]);
+		core_set_vendor_cost(b.core, 0, figures[i]);
 		check_field("counted", "micro-dollars", core_counted(pod(&b, 0), b.now), counted);
 		check_field("cost", "micro-dollars", core_cost(pod(&b, 0), b.now),
 			    MAX(counted, figures[i]));

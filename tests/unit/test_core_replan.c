@@ -471,7 +471,7 @@ static int64_t play(struct bench *b, int64_t cold_ms, int64_t ms_each)
 	struct play p = {.b = b, .cold_ms = cold_ms, .ms_each = ms_each};
 	int64_t began_at = b->now;
 
-	for (int turns = 0; !segments_settled(b->core) && !core_stopping(b->core); turns++) {
+	for (int turns = 0; !segments_settled(b->core) && !core_is_stopping(b->core); turns++) {
 		assert_true(turns < 100000);
 		for (int i = 0; i < core_pod_count(b->core); i++)
 			play_pod(&p, i);

@@ -84,7 +84,7 @@ static void test_start_of_a_pod_whose_connection_was_lost_meanwhile(void **state
 				.workers_alive = true,
 				.t = b.now});
 	check_phase(&b, "connected again", 0, POD_WORKING);
-	assert_int_equal(budget_cold(b.core), 16 * SECOND);
+	assert_int_equal(budget_cold_ms(b.core), 16 * SECOND);
 	tear_down(&b);
 }
 
@@ -109,7 +109,7 @@ static void test_start_of_a_pod_that_is_taken_over(void **state)
 			     .rental.hard_end_s = (WALL_MS + b.now + HOUR) / 1000};
 	core_adopt(b.core, &p);
 	tell(&b, (struct event){.type = EV_START});
-	assert_int_equal(budget_cold(b.core), COLD_GUESS_MS);
+	assert_int_equal(budget_cold_ms(b.core), COLD_GUESS_MS);
 	list_running(&b, 0);
 	tell(&b, (struct event){.type = EV_CONNECTED,
 				.pod = 0,
@@ -117,7 +117,7 @@ static void test_start_of_a_pod_that_is_taken_over(void **state)
 				.workers_alive = true,
 				.t = b.now});
 	check_phase(&b, "taken over", 0, POD_WORKING);
-	assert_int_equal(budget_cold(b.core), 50 * SECOND);
+	assert_int_equal(budget_cold_ms(b.core), 50 * SECOND);
 	tear_down(&b);
 }
 
