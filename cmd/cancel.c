@@ -4,7 +4,7 @@
 
 #include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
-#include "engine/kept.h"
+#include "engine/pooled.h"
 
 static bool has_ended(const struct run_row *run)
 {

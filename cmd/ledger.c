@@ -14,7 +14,7 @@
 #include "cmd/show/ledger.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "engine/kept.h"
+#include "engine/pooled.h"
 #include "jobs/calibrate/calibrate.h"
 #include "runs/bill.h"
 #include "runs/caps.h"

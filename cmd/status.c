@@ -10,7 +10,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "cmd/unattended/unattended.h"
-#include "engine/kept.h"
+#include "engine/pooled.h"
 #include "jobs/calibrate/calibrate.h"
 #include "runs/caps.h"
 

@@ -16,7 +16,7 @@ enum {
 	GPU_MAX = 64,
 	REGION_MAX = 32,
 	/* Hex digits of an attempt: pod_name_attempt() in core/state.c makes it. The row of a part
-	 * of a pod adds "-NN": kept_part() in engine/kept.c. */
+	 * of a pod adds "-NN": pooled_part_name() in engine/pooled.c. */
 	ATTEMPT_LEN = 16,
 	ATTEMPT_MAX = 20
 };

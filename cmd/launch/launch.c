@@ -716,14 +716,14 @@ static int finish_and_record(struct launch *l, struct err *err)
 {
 	/* a stage's own run handles signals; drop those that came when nothing was left to
 	 * stop */
-	engine_hold_signals();
+	engine_block_signals();
 	int status = l->finish ? l->finish(l, err) : 0;
 
 	if (status < 0)
 		status = err_exit_status(err);
 	if (status || l->run.row.status == RUN_RUNNING)
 		run_write_end(&l->run, status, err);
-	while (engine_held_signal())
+	while (engine_take_signal())
 		;
 	return status;
 }

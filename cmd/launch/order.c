@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "engine/kept.h"
+#include "engine/pooled.h"
 
 size_t order_count(const char *const *list)
 {

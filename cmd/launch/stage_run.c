@@ -599,7 +599,7 @@ static int run_stage_once(struct stage_work *w, struct launch *own, struct err *
 	if (launch_check_can_rent(own, err) < 0)
 		return -1;
 	/* settling may have released signals, and the run has yet to record its end */
-	engine_hold_signals();
+	engine_block_signals();
 	if (launch_decide(own, err) < 0 || launch_begin(own, false, err) < 0)
 		return -1;
 	return launch_run(own);
@@ -624,7 +624,7 @@ static int run_and_report_stage(struct stage_work *w, struct err *err)
 	json_array_append_new(w->l->stages, report_stage_json(w->s->name, object, &why));
 	json_decref(object);
 	launch_free(&own);
-	engine_hold_signals();
+	engine_block_signals();
 	if (status == 0)
 		return 0;
 	err_set(err,
@@ -689,7 +689,7 @@ static void say_begin(const struct stage_work *w)
  * not 0. */
 static int try_stage(struct stage_work *w, struct err *err)
 {
-	int number = engine_held_signal();
+	int number = engine_take_signal();
 
 	if (number) {
 		log_line(LOG_NOTE,

@@ -87,7 +87,7 @@ void keep_pool(struct launch *l)
 	s->keep = start_keeper;
 	s->wanted = is_kept_pod_wanted;
 	s->take = take_kept_pod;
-	kept_describe(s, s->pool);
+	pooled_describe(s, s->pool);
 }
 
 int keep_warm_pods(struct launch *l, int64_t planned_ms)

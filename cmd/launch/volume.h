@@ -2,7 +2,7 @@
 #ifndef BURST_CMD_LAUNCH_VOLUME_H
 #define BURST_CMD_LAUNCH_VOLUME_H
 
-#include "engine/kept.h"
+#include "engine/pooled.h"
 #include "decide.h"
 #include "launch.h"
 

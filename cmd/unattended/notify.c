@@ -19,7 +19,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "commit_tree.h"
-#include "engine/kept.h"
+#include "engine/pooled.h"
 #include "jobs/calibrate/calibrate.h"
 #include "jobs/warm/warm.h"
 #include "net/http.h"

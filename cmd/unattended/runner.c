@@ -22,7 +22,7 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "base/program.h"
-#include "engine/kept.h"
+#include "engine/pooled.h"
 #include "net/child.h"
 #include "unattended/requests.h"
 #include "unattended/schedule.h"
@@ -483,7 +483,7 @@ static int offered_now(const struct runner *r)
 	if (store_pods(r->store, NULL, true, &pods, &count, NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		offered += kept_is_offered(&pods[i], clock_wall_ms());
+		offered += pooled_is_offered(&pods[i], clock_wall_ms());
 	free(pods);
 	return offered;
 }

@@ -35,7 +35,7 @@ static void orders_send(struct engine *e, int pod, uint32_t batch)
 		outfiles_expect(e, s, id);
 		json_t *task =
 			e->setup->job_ops->task(e->setup->job, s, core_seg_tries(e->core, s));
-		if (bring_task(e, pod, s, task))
+		if (bring_add_to_task(e, pod, s, task))
 			batches_continued(e, batch);
 		json_array_append_new(tasks, task);
 		estimate += e->work.segments[s].est_seconds;
@@ -139,7 +139,7 @@ static void signals_mask(int how)
 	pthread_sigmask(how, &set, NULL);
 }
 
-void engine_hold_signals(void)
+void engine_block_signals(void)
 {
 	signals_mask(SIG_BLOCK);
 }
@@ -149,7 +149,7 @@ void engine_unblock_signals(void)
 	signals_mask(SIG_UNBLOCK);
 }
 
-int engine_held_signal(void)
+int engine_take_signal(void)
 {
 	sigset_t pending, one;
 	int number = 0;
@@ -167,7 +167,7 @@ int engine_held_signal(void)
 	return 0;
 }
 
-/* From here on signals become events (engine_hold_signals() held them). */
+/* From here on signals become events (engine_block_signals() held them). */
 static void signals_take(struct engine *e)
 {
 	signals.count = signals.seen = 0;
@@ -189,7 +189,7 @@ static void signals_restore(const struct engine *e, bool for_good)
 	static const struct sigaction deaf = {.sa_handler = SIG_IGN};
 
 	if (e->setup->more_to_come)
-		engine_hold_signals();
+		engine_block_signals();
 	for (int i = 0; i < 3; i++)
 		sigaction(signal_numbers[i], for_good ? &deaf : &signals.was[i], NULL);
 	signals.loop = NULL;
@@ -221,7 +221,7 @@ enum {
 	PROGRESS_MS = 200,
 	NOTE_MS = 5000,
 	SILENCE_MS = 1000,
-	HANDED_MS = 100,
+	TAKEN_MS = 100,
 	SLEPT_MS = 30 * 1000,
 	BILLING_MS = 3000,
 	LAST_WORK_MS = 30 * 1000,
@@ -499,7 +499,7 @@ struct engine *engine_new(const struct engine_setup *setup)
 static bool is_at_work(const struct engine *e, int pod)
 {
 	return core_pod_at(e->core, pod)->phase == POD_WORKING &&
-	       e->pods[pod].hold.state == HOLD_OURS;
+	       e->pods[pod].pooled.state == POOLED_OURS;
 }
 
 /* Writes to the ledger now and then what the working pods have done, for commands that show the
@@ -529,9 +529,9 @@ static void turn(struct engine *e)
 	int64_t now = clock_boot_ms();
 
 	set_wake(e);
-	loop_turn(e->loop, e->setup->progress ? MAX(e->client.show_at - now, 0)
-			   : keep_waits(e)    ? KEEP_LOOK_MS
-					      : 1000);
+	loop_turn(e->loop, e->setup->progress  ? MAX(e->client.show_at - now, 0)
+			   : keep_has_offer(e) ? KEEP_LOOK_MS
+					       : 1000);
 	/* before the ticks that were due during the sleep: the core must not judge a time that it
 	 * could not observe */
 	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->client.over)
@@ -541,9 +541,9 @@ static void turn(struct engine *e)
 	ending_finish(e, false);
 	if (!e->client.over && e->work.needs && is_due(&e->client.silence_at, SILENCE_MS))
 		podlink_watch(e);
-	if (is_due(&e->client.handed_at, HANDED_MS))
-		handed_watch(e);
-	keep_watch(e);
+	if (is_due(&e->client.taken_at, TAKEN_MS))
+		pooled_watch(e);
+	keep_clear_wants(e);
 	if (is_due(&e->client.note_at, NOTE_MS))
 		note_work(e);
 	show_progress(e);

@@ -47,7 +47,7 @@ struct engine_setup {
 	bool used_before[CORE_PROVIDERS_MAX];
 	/* likewise, and a pod that no row names may live there */
 	bool used_lately[CORE_PROVIDERS_MAX];
-	/* with conf.pooled: what this run's pods are good for (kept.h) */
+	/* with conf.pooled: what this run's pods are good for (pooled.h) */
 	char pool[96];
 	const struct pod_row *adopt; /* pods of an earlier client that may still bill */
 	size_t adopt_count;
@@ -69,7 +69,7 @@ struct engine_setup {
 	void (*keep)(void *ctx);
 	/* With conf.pooled. Whether a living run that waits for capacity would take this pod. */
 	bool (*wanted)(void *ctx, const struct pod_row *pod);
-	/* With conf.pooled. Takes over a pod that another run offers and that fits want (kept.h),
+	/* With conf.pooled. Takes over a pod that another run offers and that fits want (pooled.h),
 	 * by the ledger and with its keys; false: there is none. */
 	bool (*take)(void *ctx, const json_t *want, struct pod_row *pod);
 	/* Lines that the job's programs print (command jobs). May be NULL. */
@@ -89,12 +89,12 @@ int engine_run(struct engine *e, struct err *err);
 void engine_free(struct engine *e);
 
 /* From here on SIGINT, SIGTERM and SIGHUP wait for engine_run(), which takes them. */
-void engine_hold_signals(void);
+void engine_block_signals(void);
 /* Delivers the held signals: also after an engine_run() before a delivery, which holds them at its
  * end. */
 void engine_unblock_signals(void);
 /* While they are held: takes one, and returns its number; 0: none is pending. */
-int engine_held_signal(void);
+int engine_take_signal(void);
 
 /* ---- what a display and the JSON result show ---- */
 

@@ -38,7 +38,7 @@ struct epod {
 	size_t files_open;    /* outfiles.c: reported outputs of commands that are still to come */
 	bool little_left;     /* engine.c: the core knows that the few missing bytes come sooner
 			       * than a sync */
-	struct holding hold;  /* journal.c: whether another run may have it */
+	struct pooled pooled; /* journal.c: whether another run may have it */
 	struct saving saving; /* journal.c: whether the ledger has its row */
 	struct pod_log *log;  /* vendor.c; NULL: never read */
 	bool logs_requested;  /* vendor.c: before its release */
@@ -55,7 +55,7 @@ struct client {
 	bool over; /* the core has said ACT_END: it gets no more events */
 	/* when to show progress, note work in the ledger, look for silent pods and for pods that
 	 * other runs took */
-	int64_t show_at, note_at, silence_at, handed_at;
+	int64_t show_at, note_at, silence_at, taken_at;
 };
 
 struct engine {

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "impl.h"
-#include "kept.h"
 #include "past.h"
+#include "pooled.h"
 #include "store/pod_cost.h"
 
 /* ---- pod rows ----
@@ -22,7 +22,7 @@ static int64_t to_boot(int64_t wall_ms)
 	return wall_ms ? wall_ms - clock_wall_ms() + clock_boot_ms() : 0;
 }
 
-/* A past event must not lie in the future, even if the clock was set back since. */
+/* As to_boot(); a past event must not lie in the future, even if the clock was set back since. */
 static int64_t past_boot(int64_t wall_ms)
 {
 	return MIN(to_boot(wall_ms), clock_boot_ms());
@@ -47,17 +47,17 @@ static enum pod_row_state row_state(const struct core_pod *p)
 	return POD_ROW_LIVE;
 }
 
-/* What a run that takes the pod over must know. */
-static void keep_row(const struct epod *own, const struct core_pod *p, struct pod_row *row)
+/* Fills in what a run that takes the pod over must know. */
+static void put_pooled(const struct epod *own, const struct core_pod *p, struct pod_row *row)
 {
-	const struct holding *h = &own->hold;
+	const struct pooled *q = &own->pooled;
 
-	row->kept_ms = h->kept_ms;
-	row->kept_until_ms = h->kept_until_ms;
-	COPY_TEXT(row->pool, p->rental.exit == EXIT_TAKEN ? "" : h->pool);
-	COPY_TEXT(row->handed_from, h->handed_from);
-	COPY_TEXT(row->handed_to, h->handed_to);
-	row->holds = h->holds;
+	row->kept_ms = q->kept_ms;
+	row->kept_until_ms = q->kept_until_ms;
+	COPY_TEXT(row->pool, p->rental.exit == EXIT_TAKEN ? "" : q->pool);
+	COPY_TEXT(row->handed_from, q->from_run);
+	COPY_TEXT(row->handed_to, q->to_run);
+	row->holds = q->holds;
 	row->cold_ms = core_cold_ms(p);
 	const struct pod_env *env = &own->env;
 	if (env->tree[0])
@@ -108,11 +108,11 @@ static void put_times(const struct core_pod *p, struct pod_row *row)
 	row->cost_microusd = core_counted(p, clock_boot_ms());
 }
 
-/* What the engine keeps of the pod beside the core. */
-static void put_own(const struct epod *own, const struct core_pod *p, struct pod_row *row)
+/* Fills in what the engine knows of the pod beside the core. */
+static void put_engine_part(const struct epod *own, const struct core_pod *p, struct pod_row *row)
 {
 	if (p->rental.exit == EXIT_TAKEN)
-		kept_part(p->rental.attempt, own->hold.holds, row->attempt);
+		pooled_part_name(p->rental.attempt, own->pooled.holds, row->attempt);
 	if (own->origin.account[0])
 		COPY_TEXT(row->account, own->origin.account);
 	if (own->workers.gpu[0])
@@ -130,7 +130,7 @@ static void put_own(const struct epod *own, const struct core_pod *p, struct pod
 	row->synced_bytes = own->prep.synced_bytes;
 	pod_row_set_load(row, own->workers.load_ms);
 	row->unpack_bytes = own->workers.unpack_bytes;
-	keep_row(own, p, row);
+	put_pooled(own, p, row);
 }
 
 struct pod_row engine_pod_row(const struct engine *e, int pod)
@@ -148,21 +148,22 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	put_rental(p, &row);
 	put_times(p, &row);
 	if (pod < e->pod_count)
-		put_own(&e->pods[pod], p, &row);
+		put_engine_part(&e->pods[pod], p, &row);
 	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
 		COPY_TEXT(row.error, p->reason);
 	return row;
 }
 
-/* A key may have been replaced, or belong to another account: only pods seen with it are known to
- * be in its reach. */
-static bool is_elsewhere(const struct engine *e, int provider, const struct pod_row *row)
+/* Whether the pod was rented with another account than the present key's. A key may have been
+ * replaced: only pods seen with it are known to be in its reach. */
+static bool is_of_other_account(const struct engine *e, int provider, const struct pod_row *row)
 {
 	const struct engine_provider *v = &e->setup->providers[provider];
 
 	return row->account[0] && strcmp(row->account, v->ops->account(v->handle)) != 0;
 }
 
+/* This run's provider of that name; -1: it has none. */
 static int provider_of(const struct engine *e, const char *name)
 {
 	int found = -1;
@@ -173,7 +174,8 @@ static int provider_of(const struct engine *e, const char *name)
 	return found;
 }
 
-static void take_place(const struct engine *e, const struct pod_row *row, struct rental *r)
+/* Reads which pod it is, and what it was offered as. */
+static void read_place(const struct engine *e, const struct pod_row *row, struct rental *r)
 {
 	COPY_TEXT(r->attempt, row->attempt);
 	COPY_TEXT(r->id, row->id);
@@ -192,8 +194,8 @@ static void take_place(const struct engine *e, const struct pod_row *row, struct
 					   e->setup->providers[r->provider].handle, &r->volume);
 }
 
-/* known: the row has the pod's id. */
-static void take_rental(const struct engine *e, const struct pod_row *row, bool known,
+/* Reads times, price and address. has_id: the row has the pod's id. */
+static void read_rental(const struct engine *e, const struct pod_row *row, bool has_id,
 			struct rental *r)
 {
 	int64_t rented_ms = row->rented_ms ? row->rented_ms : row->create_ms;
@@ -205,7 +207,8 @@ static void take_rental(const struct engine *e, const struct pod_row *row, bool 
 	r->hard_end_s = row->hard_end_s;
 	r->hard_end_ms = to_boot(row->hard_end_s * 1000);
 	r->first_lease_end_s = row->hard_end_s;
-	r->key = r->provider >= 0 && is_elsewhere(e, r->provider, row) ? KEY_OTHER : KEY_OURS;
+	r->key =
+		r->provider >= 0 && is_of_other_account(e, r->provider, row) ? KEY_OTHER : KEY_OURS;
 	r->accepted_at = past_boot(row->accepted_ms);
 	r->outlived_at = past_boot(row->outlived_ms);
 	/* if it outlives its release, it has billed until now */
@@ -218,9 +221,9 @@ static void take_rental(const struct engine *e, const struct pod_row *row, bool 
 	COPY_TEXT(r->view.host, row->host);
 	r->view.port = row->port;
 	COPY_TEXT(r->view.user, row->user);
-	r->rented_at = known ? past_boot(rented_ms) : clock_boot_ms();
+	r->rented_at = has_id ? past_boot(rented_ms) : clock_boot_ms();
 	/* a listing reported that it runs, unless the create's reply did */
-	r->listing = known && row->running_ms > rented_ms ? LISTING_SHOWS : LISTING_NEVER;
+	r->listing = has_id && row->running_ms > rented_ms ? LISTING_SHOWS : LISTING_NEVER;
 	r->release_at = past_boot(row->release_ms);
 	r->reused = row->handed_from[0] != '\0';
 	r->cold_ms = row->cold_ms;
@@ -232,21 +235,21 @@ static void take_rental(const struct engine *e, const struct pod_row *row, bool 
 
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *p)
 {
-	bool known = row->id[0] != '\0';
+	bool has_id = row->id[0] != '\0';
 
 	memset(p, 0, sizeof(*p));
 	p->rental.provider = provider_of(e, row->provider);
-	p->phase = known ? POD_BOOTING : POD_AMBIGUOUS;
-	take_place(e, row, &p->rental);
+	p->phase = has_id ? POD_BOOTING : POD_AMBIGUOUS;
+	read_place(e, row, &p->rental);
 	p->presence.durable = row->volume_safe;
 	if (row->state == POD_ROW_GONE) {
 		p->phase = POD_GONE; /* only the files on its volume are needed */
 		return;
 	}
-	take_rental(e, row, known, &p->rental);
-	p->presence.lease = known && e->setup->handed_over ? LEASE_AGENT : LEASE_CLIENT;
+	read_rental(e, row, has_id, &p->rental);
+	p->presence.lease = has_id && e->setup->handed_over ? LEASE_AGENT : LEASE_CLIENT;
 	/* the release may not have arrived: send it again */
-	p->leave = known && row->state == POD_ROW_RELEASING ? LEAVE_NOW : LEAVE_NOT;
+	p->leave = has_id && row->state == POD_ROW_RELEASING ? LEAVE_NOW : LEAVE_NOT;
 	p->presence.running_at = past_boot(row->running_ms);
 	p->presence.reached_at = past_boot(row->reached_ms);
 	p->presence.connected_at = past_boot(row->connected_ms);
@@ -257,22 +260,23 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	COPY_TEXT(p->reason, row->error);
 }
 
-/* ---- handed ----
- * Finds out that another run took a pod that this one offered. */
+/* ---- pooled ----
+ * Offers this run's pods to other runs in the ledger, and finds out that one took a pod. */
 
+/* Another run has had the pod since then: notes and logs it, once. EV_TAKEN follows. */
 static void post_taken(struct engine *e, int pod, int64_t since_ms)
 {
-	struct holding *h = &e->pods[pod].hold;
+	struct pooled *q = &e->pods[pod].pooled;
 	struct event ev = {.type = EV_TAKEN, .pod = pod, .t = past_boot(since_ms)};
 	struct pod_row row = {0};
 	struct run_row run = {0};
 	char until[32];
 
-	if (h->state == HOLD_TAKEN)
+	if (q->state == POOLED_TAKEN)
 		return;
-	h->state = HOLD_TAKEN;
+	q->state = POOLED_TAKEN;
 	if (store_pod(e->setup->store, core_pod_at(e->core, pod)->rental.attempt, &row, NULL) == 0)
-		COPY_TEXT(h->handed_to, row.run);
+		COPY_TEXT(q->to_run, row.run);
 	if (store_run(e->setup->store, row.run, &run, NULL) == 0 && !strcmp(run.type, KEEP_RUN))
 		engine_log(e, LOG_NOTE,
 			   "pod %s: kept for the next run until %s, and bills: `burst cancel %s` "
@@ -284,77 +288,76 @@ static void post_taken(struct engine *e, int pod, int64_t since_ms)
 	post(e, &ev, NULL);
 }
 
-/* Writes the pod's row; *result as of store_put_pod(). Returns true if another run has the pod; the
- * row was not written. */
-static bool handed_put(struct engine *e, int pod, const struct pod_row *row, struct err *err,
-		       int *result)
+/* Writes the pod's row; *result as of store_put_pod(). Returns true if another run has the pod: the
+ * row is not written, and EV_TAKEN follows or has been posted. */
+static bool put_unless_taken(struct engine *e, int pod, const struct pod_row *row, struct err *err,
+			     int *result)
 {
-	struct holding *h = &e->pods[pod].hold;
+	struct pooled *q = &e->pods[pod].pooled;
 	int64_t taken_ms;
 
-	/* until the core knows it, this run must not write the pod's row */
-	if (h->state == HOLD_TAKEN && core_pod_at(e->core, pod)->rental.exit != EXIT_TAKEN)
+	/* this run must not write the pod's row before the core has had EV_TAKEN */
+	if (q->state == POOLED_TAKEN && core_pod_at(e->core, pod)->rental.exit != EXIT_TAKEN)
 		return true;
-	if (h->state != HOLD_OFFERED) {
+	if (q->state != POOLED_OFFERED) {
 		*result = store_put_pod(e->setup->store, row, err);
 		return false;
 	}
-	*result = kept_claim(e->setup->store, row, &taken_ms, err);
+	*result = pooled_put_row(e->setup->store, row, &taken_ms, err);
 	if (*result == 0 && taken_ms)
 		post_taken(e, pod, taken_ms);
 	return *result == 0 && taken_ms;
 }
 
-/* Takes the pod's row back from the offers. If the ledger cannot be written, no run can take the
- * pod either: the release is sent. */
-bool handed_over(struct engine *e, int pod)
+/* If the ledger cannot be written, no run can take the pod either: it counts as withdrawn. */
+bool pooled_withdraw(struct engine *e, int pod)
 {
-	struct holding *h = &e->pods[pod].hold;
+	struct pooled *q = &e->pods[pod].pooled;
 
-	if (h->state != HOLD_OFFERED)
-		return h->state == HOLD_TAKEN;
-	h->pool[0] = '\0';
+	if (q->state != POOLED_OFFERED)
+		return q->state != POOLED_TAKEN;
+	q->pool[0] = '\0';
 	struct pod_row row = engine_pod_row(e, pod);
 	struct err err = {0};
 	int put = 0;
-	if (handed_put(e, pod, &row, &err, &put))
-		return true;
-	if (put < 0) {
+	if (put_unless_taken(e, pod, &row, &err, &put))
+		return false;
+	if (put < 0)
 		engine_log(e, LOG_WARN, "pod %s: the ledger could not be written: %s",
 			   pod_called(e, pod), err.msg);
-		return false;
-	}
-	h->state = HOLD_OURS;
-	return false;
+	else
+		q->state = POOLED_OURS;
+	return true;
 }
 
-void handed_adopt(struct engine *e, int pod, const struct pod_row *row)
+void pooled_adopt(struct engine *e, int pod, const struct pod_row *row)
 {
-	struct holding *h = &e->pods[pod].hold;
+	struct pooled *q = &e->pods[pod].pooled;
 
-	h->kept_ms = row->kept_ms;
-	h->kept_until_ms = row->kept_until_ms;
-	COPY_TEXT(h->pool, row->pool);
-	COPY_TEXT(h->handed_from, row->handed_from);
-	h->holds = row->holds;
-	h->state = row->pool[0] ? HOLD_OFFERED : HOLD_OURS;
+	q->kept_ms = row->kept_ms;
+	q->kept_until_ms = row->kept_until_ms;
+	COPY_TEXT(q->pool, row->pool);
+	COPY_TEXT(q->from_run, row->handed_from);
+	q->holds = row->holds;
+	q->state = row->pool[0] ? POOLED_OFFERED : POOLED_OURS;
 }
 
-void handed_watch(struct engine *e)
+void pooled_watch(struct engine *e)
 {
 	for (int i = 0; i < e->pod_count; i++) {
-		const struct holding *h = &e->pods[i].hold;
-		if (h->state != HOLD_OFFERED)
+		const struct pooled *q = &e->pods[i].pooled;
+		if (q->state != POOLED_OFFERED)
 			continue;
 		int64_t since_ms =
-			kept_taken_ms(e->setup->store, core_pod_at(e->core, i)->rental.attempt,
-				      e->setup->run->id);
+			pooled_taken_ms(e->setup->store, core_pod_at(e->core, i)->rental.attempt,
+					e->setup->run->id);
 		if (since_ms)
 			post_taken(e, i, since_ms);
 	}
 }
 
-static bool is_known(const struct engine *e, const struct pod_view *view)
+/* Whether the core has a pod with this marker. */
+static bool is_of_core(const struct engine *e, const struct pod_view *view)
 {
 	for (int i = 0; i < e->pod_count; i++)
 		if (!strcmp(core_pod_at(e->core, i)->rental.attempt, view->marker.attempt))
@@ -362,23 +365,24 @@ static bool is_known(const struct engine *e, const struct pod_view *view)
 	return false;
 }
 
-/* Two pods of one create: this run still releases the one that was not handed on. */
-static bool was_handed(const struct engine *e, const struct pod_view *view)
+/* Whether another run took this very pod. Of two pods of one create, this run still releases the
+ * one that no run took. */
+static bool was_taken(const struct engine *e, const struct pod_view *view)
 {
 	struct pod_row row;
 
 	return store_pod(e->setup->store, view->marker.attempt, &row, NULL) == 0 &&
 	       !strcmp(row.id, view->id) &&
-	       kept_taken_ms(e->setup->store, view->marker.attempt, e->setup->run->id);
+	       pooled_taken_ms(e->setup->store, view->marker.attempt, e->setup->run->id);
 }
 
-size_t handed_drop(struct engine *e, struct pod_view *views, size_t count)
+size_t pooled_drop_taken(struct engine *e, struct pod_view *views, size_t count)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		bool ours = !strcmp(views[i].marker.run, e->setup->run->id);
-		if (!ours || is_known(e, &views[i]) || !was_handed(e, &views[i]))
+		if (!ours || is_of_core(e, &views[i]) || !was_taken(e, &views[i]))
 			views[n++] = views[i];
 	}
 	return n;
@@ -387,7 +391,7 @@ size_t handed_drop(struct engine *e, struct pod_view *views, size_t count)
 /* ---- journal ---- */
 
 struct journal {
-	bool unwritten; /* of the ledger; it is logged */
+	bool unwritten; /* the last write failed, and that is logged */
 	int replans;    /* of this client, as the ledger has it */
 	/* files in place that the ledger does not have yet, and their segments */
 	struct segment_row *rows;
@@ -407,8 +411,9 @@ void journal_free(struct journal *j)
 	free(j);
 }
 
-/* Logs the reason once. The run cannot continue without a ledger. */
-static void unwritten(struct engine *e, struct err *err)
+/* Logs why the ledger could not be written, as an error only once. EV_FAULT follows: the run cannot
+ * continue without a ledger. */
+static void report_unwritten(struct engine *e, struct err *err)
 {
 	struct event ev = {.type = EV_FAULT};
 
@@ -419,7 +424,7 @@ static void unwritten(struct engine *e, struct err *err)
 	post(e, &ev, err);
 }
 
-/* Logged once by its name and once by its id. */
+/* Logs that the ledger lacks a pod's row: once by the pod's name, and once by its id. */
 static void log_unsaved(struct engine *e, int pod, const struct pod_row *row)
 {
 	struct saving *s = &e->pods[pod].saving;
@@ -442,33 +447,33 @@ void journal_pod(struct engine *e, int pod)
 
 	if (e->setup->sweeps) /* the rows belong to other runs */
 		return;
-	if (handed_put(e, pod, &row, &err, &put))
+	if (put_unless_taken(e, pod, &row, &err, &put))
 		return;
 	e->pods[pod].saving.failed = put < 0;
 	if (!e->pods[pod].saving.failed) {
 		e->journal->unwritten = false;
 		return;
 	}
-	unwritten(e, &err);
+	report_unwritten(e, &err);
 	if (!pod_row_over(&row))
 		log_unsaved(e, pod, &row);
 }
 
-bool handed_offer(struct engine *e, int pod, int64_t until_ms)
+bool pooled_offer(struct engine *e, int pod, int64_t until_ms)
 {
-	struct holding *h = &e->pods[pod].hold;
+	struct pooled *q = &e->pods[pod].pooled;
 
-	h->kept_until_ms = until_ms;
-	COPY_TEXT(h->pool, e->setup->pool);
+	q->kept_until_ms = until_ms;
+	COPY_TEXT(q->pool, e->setup->pool);
 	journal_pod(e, pod);
 	bool written = !e->pods[pod].saving.failed;
-	if (h->state == HOLD_TAKEN)
+	if (q->state == POOLED_TAKEN)
 		return written; /* found while the row was to be written */
-	h->state = written ? HOLD_OFFERED : HOLD_OURS;
+	q->state = written ? POOLED_OFFERED : POOLED_OURS;
 	if (written)
 		return true;
-	h->kept_until_ms = 0;
-	h->pool[0] = '\0';
+	q->kept_until_ms = 0;
+	q->pool[0] = '\0';
 	return false;
 }
 
@@ -554,7 +559,7 @@ void journal_flush(struct engine *e)
 		return;
 	if (store_put_segments(e->setup->store, e->journal->rows, e->journal->count, &err) < 0) {
 		/* the files are in place and in the manifest: a later run finds them there */
-		unwritten(e, &err);
+		report_unwritten(e, &err);
 	}
 	for (size_t i = 0; i < e->journal->count; i++) {
 		struct event ev = {.type = EV_LOCAL,

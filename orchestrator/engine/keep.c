@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "impl.h"
-#include "kept.h"
+#include "pooled.h"
 #include "plan/cost.h"
 #include "store/facts.h"
 
@@ -20,6 +20,7 @@ struct gaps {
 	size_t count;
 };
 
+/* Adds the newest gap; a full list loses its oldest. */
 static void add_gap(struct gaps *g, int64_t ms)
 {
 	if (g->count == HOLD_GAPS_MOST)
@@ -27,6 +28,7 @@ static void add_gap(struct gaps *g, int64_t ms)
 	g->list_ms[g->count++] = ms;
 }
 
+/* All 0: the ledger has none. */
 static void read_gaps(struct store *store, const char *pool, struct gaps *g)
 {
 	char text[1024], *at = text, *end;
@@ -76,7 +78,7 @@ void gaps_note_start(struct store *store, const char *pool, int64_t now_ms)
 	write_gaps(store, pool, &g);
 }
 
-int64_t gaps_hold_ms(struct store *store, const char *pool, int64_t cold_ms)
+int64_t gaps_keep_ms(struct store *store, const char *pool, int64_t cold_ms)
 {
 	struct gaps g;
 
@@ -92,7 +94,7 @@ enum {
 	AUTO_LEAST_MS = 1000   /* a shorter hold would end before a run could begin */
 };
 
-/* The lease lasts until the keeper releases the pod; the keeper need not connect to it. */
+/* The lease lasts until the client that keeps the pod releases it: that client need not connect. */
 static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
 {
 	pod_send(e, pod,
@@ -100,8 +102,8 @@ static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
 			   (json_int_t)((keep_ms + e->setup->conf.lease_ms) / 1000)));
 }
 
-/* Whether a run waits now for what the row would offer. */
-static bool is_wanted(struct engine *e, int pod)
+/* Whether a run waits now for what the pod's row would offer. */
+static bool is_pod_wanted(struct engine *e, int pod)
 {
 	struct pod_row row = engine_pod_row(e, pod);
 
@@ -110,14 +112,15 @@ static bool is_wanted(struct engine *e, int pod)
 	return e->setup->wanted && e->setup->wanted(e->setup->ctx, &row);
 }
 
+/* Puts the pod on offer for so long. Returns false if the ledger could not be written. */
 static bool offer_for(struct engine *e, int pod, int64_t ms)
 {
 	lengthen_lease(e, pod, ms);
-	return handed_offer(e, pod, clock_wall_ms() + ms);
+	return pooled_offer(e, pod, clock_wall_ms() + ms);
 }
 
-/* Another run already keeps a pod that is as good as this one. */
-static bool other_is_kept(const struct engine *e)
+/* Whether another run already keeps a pod that is as good as those of this run. */
+static bool other_run_keeps_one(const struct engine *e)
 {
 	const char *run = e->setup->run->id;
 	struct pod_row *pods = NULL;
@@ -128,20 +131,21 @@ static bool other_is_kept(const struct engine *e)
 		return false;
 	for (size_t i = 0; i < count && !kept; i++)
 		kept = strcmp(pods[i].run, run) != 0 && strcmp(pods[i].handed_from, run) != 0 &&
-		       kept_is_offered(&pods[i], clock_wall_ms()) &&
-		       kept_serves(pods[i].pool, e->setup->pool);
+		       pooled_is_offered(&pods[i], clock_wall_ms()) &&
+		       pooled_serves(pods[i].pool, e->setup->pool);
 	free(pods);
 	return kept;
 }
 
-/* keep_warm = "auto": most_ms is the length of the cold start. Holds no more pods than the next run
- * may need, and no longer than pays by the past intervals between runs. */
-static int64_t auto_ms(const struct engine *e, int64_t most_ms)
+/* With keep_warm = "auto": how long to keep a pod; 0: not at all. most_ms: the length of a cold
+ * start. Keeps no more pods than the next run may need, and no longer than pays by the past gaps
+ * between runs. */
+static int64_t auto_keep_ms(const struct engine *e, int64_t most_ms)
 {
 	gaps_note_free(e->setup->store, e->setup->pool, clock_wall_ms());
-	if (!most_ms || other_is_kept(e))
+	if (!most_ms || other_run_keeps_one(e))
 		return 0;
-	int64_t ms = MIN(gaps_hold_ms(e->setup->store, e->setup->pool, most_ms), most_ms);
+	int64_t ms = MIN(gaps_keep_ms(e->setup->store, e->setup->pool, most_ms), most_ms);
 	return ms < AUTO_LEAST_MS ? 0 : ms;
 }
 
@@ -150,10 +154,10 @@ void keep_offer(struct engine *e, int pod, int64_t keep_ms)
 	char span[24];
 
 	if (e->setup->conf.keep_warm_ms == KEEP_WARM_AUTO)
-		keep_ms = auto_ms(e, keep_ms);
+		keep_ms = auto_keep_ms(e, keep_ms);
 	if (!e->setup->keep)
 		keep_ms = 0;
-	bool wanted = is_wanted(e, pod);
+	bool wanted = is_pod_wanted(e, pod);
 	if ((!keep_ms && !wanted) || !offer_for(e, pod, MAX(keep_ms, wanted ? WANTED_MS : 0))) {
 		post_pod(e, EV_NOT_WANTED, pod, NULL);
 		return;
@@ -168,10 +172,10 @@ void keep_offer(struct engine *e, int pod, int64_t keep_ms)
 	e->setup->keep(e->setup->ctx);
 }
 
-bool keep_waits(const struct engine *e)
+bool keep_has_offer(const struct engine *e)
 {
 	for (int i = 0; i < e->pod_count; i++)
-		if (e->pods[i].hold.state == HOLD_OFFERED)
+		if (e->pods[i].pooled.state == POOLED_OFFERED)
 			return true;
 	return false;
 }
@@ -179,7 +183,8 @@ bool keep_waits(const struct engine *e)
 /* ---- seek ----
  * Takes over pods that other runs offer, and publishes what this run waits for. */
 
-static void take_in(struct engine *e, const struct pod_row *row)
+/* Adds a pod that this run has just taken over to the core. */
+static void adopt_taken(struct engine *e, const struct pod_row *row)
 {
 	struct core_pod pod;
 
@@ -191,6 +196,7 @@ static void take_in(struct engine *e, const struct pod_row *row)
 		   pod_called(e, at), row->handed_from);
 }
 
+/* Writes to the run's row which pods it would take, if that has changed; "": it waits for none. */
 static void write_wants(struct engine *e, const char *text)
 {
 	struct run_row *run = e->setup->run;
@@ -201,7 +207,7 @@ static void write_wants(struct engine *e, const char *text)
 	journal_run(e);
 }
 
-/* A wish that does not fit the row is not written: the run then takes what happens to be on offer.
+/* A text that does not fit the row is not written: the run then takes what happens to be on offer.
  */
 static void publish_wants(struct engine *e, const json_t *want)
 {
@@ -213,7 +219,7 @@ static void publish_wants(struct engine *e, const json_t *want)
 void keep_seek(struct engine *e, int wanted)
 {
 	struct event ev = {.type = EV_SOUGHT};
-	CLEANUP(json_decref) json_t *want = kept_want(e->setup, core_money_left(e->core));
+	CLEANUP(json_decref) json_t *want = pooled_want(e->setup, core_money_left(e->core));
 	struct pod_row row;
 
 	if (!e->sought)
@@ -222,11 +228,11 @@ void keep_seek(struct engine *e, int wanted)
 	if (core_waits(e->core))
 		publish_wants(e, want);
 	while (wanted-- > 0 && e->setup->take && e->setup->take(e->setup->ctx, want, &row))
-		take_in(e, &row);
+		adopt_taken(e, &row);
 	post(e, &ev, NULL);
 }
 
-void keep_watch(struct engine *e)
+void keep_clear_wants(struct engine *e)
 {
 	if (e->setup->conf.pooled && !core_waits(e->core))
 		write_wants(e, "");

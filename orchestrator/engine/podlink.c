@@ -400,7 +400,7 @@ void podlink_connect(struct engine *e, int pod)
 	struct err err = {0};
 
 	stop_link(e, pod);
-	if (handed_over(e, pod))
+	if (!pooled_withdraw(e, pod))
 		return;
 	if (keys_load(e, pod, &err) < 0) {
 		err_set(&err, ERR_REFUSED, "its keys are no longer on this machine");

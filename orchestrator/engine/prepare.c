@@ -697,7 +697,7 @@ int pods_adopt(struct engine *e, const struct core_pod *of_row, const struct pod
 	prepare_adopt(e, pod, row);
 	workers_adopt(e, pod, row);
 	batches_adopt(e, pod, row);
-	handed_adopt(e, pod, row);
+	pooled_adopt(e, pod, row);
 	known_env_adopt(e, pod, row);
 	return pod;
 }

@@ -409,7 +409,7 @@ void release_pod(struct engine *e, int pod)
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	struct request *a;
 
-	if (handed_over(e, pod))
+	if (!pooled_withdraw(e, pod))
 		return;
 	if (e->pods[pod].logs_requested || !core_reads_log_first(p, clock_boot_ms())) {
 		send_release(e, pod);
@@ -546,7 +546,7 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 		caller_knows_time_there(a->e->caller, a->e->setup->providers[a->provider].ops);
 	if (result) {
 		ev.views = result->pods;
-		ev.count = handed_drop(a->e, result->pods, result->pod_count);
+		ev.count = pooled_drop_taken(a->e, result->pods, result->pod_count);
 		ev.partial = result->partial;
 		if (result->partial && !a->e->vendors->of[a->provider].list_refused)
 			engine_log(a->e, LOG_WARN, "%s", str_text(&result->text));

@@ -605,7 +605,7 @@ static int resume(struct run *run, struct run_caps *c, struct err *err)
 		lower(run->runs, c, a, over + s->conf.max_cost_microusd);
 	}
 	run->row.max_cost_microusd = c->max_cost_microusd;
-	/* kept pods are taken only if they end within it (kept.h) */
+	/* kept pods are taken only if they end within it (pooled.h) */
 	run->row.ends_by_ms = s->conf.max_duration_ms ? now + s->conf.max_duration_ms : 0;
 	return put(run, err);
 }

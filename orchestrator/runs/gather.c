@@ -383,8 +383,8 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, size_t number
 			  pod_row_called(pod));
 		return 0;
 	}
-	/* parts of a pod that was handed on are named "ATTEMPT-NN" (kept_part()), but share one
-	 * folder, named after the attempt of the create */
+	/* parts of a pod that was handed on are named "ATTEMPT-NN" (pooled_part_name()), but share
+	 * one folder, named after the attempt of the create */
 	CLEANUP(free_text)
 	char *path = xasprintf("runs/%s/%.*s/events.jsonl", pod->run, ATTEMPT_LEN, pod->attempt);
 	CLEANUP(free_text)

@@ -504,7 +504,7 @@ int run_begin(struct run *run, const struct run_want *want, struct err *err)
 	fill_row(run, want, segments);
 	/* the ledger shows a running run from here on, so the engine handles signals and records
 	 * the end */
-	engine_hold_signals();
+	engine_block_signals();
 	if (run_take(run, RUN_CLIENT, err) < 0 ||
 	    run_keys_write(NULL, run->dir, list, segments, err) < 0 ||
 	    want->keep(want->ctx, run, err) < 0)

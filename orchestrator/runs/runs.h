@@ -174,7 +174,7 @@ int run_settle(const struct runs *rs, const char *id, struct err *err);
 int run_release(const struct runs *rs, const struct run_row *run, enum run_status status,
 		struct err *err);
 
-/* ---- pool: pods that pass from run to run (engine/kept.h) ---- */
+/* ---- pool: pods that pass from run to run (engine/pooled.h) ---- */
 
 /* For struct engine_setup.take: moves an offered pod that fits `want` to this run, with its keys.
  * Returns false if there is none. */

@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "core/core.h"
 #include "engine/image.h"
-#include "engine/kept.h"
+#include "engine/pooled.h"
 #include "impl.h"
 #include "runs.h"
 #include "store/pod_cost.h"
@@ -605,7 +605,7 @@ int run_resume(struct run *run, const struct run_row *row, const struct run_want
 	       struct err *err)
 {
 	run->row = *row;
-	engine_hold_signals();
+	engine_block_signals();
 	if (run_take(run, RUN_CLIENT, err) < 0 || check_keys(run, err) < 0 ||
 	    want->keep(want->ctx, run, err) < 0 || run_adopt(run, err) < 0 ||
 	    check_setups(run, err) < 0 || recall_segments(run, want->anew, err) < 0)
@@ -652,7 +652,7 @@ static bool take(const struct runs *rs, const char *to, const struct run_row *ru
 		 struct pod_row *pod, struct err *err)
 {
 	if (copy_keys(rs, pod, to, err) == 0 &&
-	    kept_take(rs->store, to, run, kept, clock_wall_ms(), pod, err) == 0)
+	    pooled_take(rs->store, to, run, kept, clock_wall_ms(), pod, err) == 0)
 		return true;
 	CLEANUP(free_text) char *dir = run_path(rs, to, NULL);
 	engine_drop_keys(dir, pod->attempt);
@@ -682,7 +682,7 @@ bool run_take_kept(struct run *run, const json_t *want, struct pod_row *pod)
 	for (size_t i = 0; i < count && !taken; i++) {
 		/* this run may offer a pod while its other pods work */
 		if (!strcmp(pods[i].run, run->row.id) ||
-		    !kept_fits(want, &pods[i], clock_wall_ms()))
+		    !pooled_fits(want, &pods[i], clock_wall_ms()))
 			continue;
 		*pod = pods[i];
 		taken = take(rs, run->row.id, NULL, false, pod, &err);
@@ -703,11 +703,11 @@ int run_kept_pods(const struct run *run)
 
 	CLEANUP(json_decref)
 	json_t *want =
-		kept_want(s, s->conf.max_cost_microusd ? s->conf.max_cost_microusd : INT64_MAX);
+		pooled_want(s, s->conf.max_cost_microusd ? s->conf.max_cost_microusd : INT64_MAX);
 	if (store_pods(run->runs->store, NULL, true, &pods, &count, NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		fit += kept_fits(want, &pods[i], clock_wall_ms());
+		fit += pooled_fits(want, &pods[i], clock_wall_ms());
 	free(pods);
 	return fit;
 }
@@ -725,7 +725,7 @@ bool runs_want_pod(const struct runs *rs, const struct pod_row *pod)
 			continue;
 		CLEANUP(json_decref)
 		json_t *want = jsonx_parse(runs[i].wants, strlen(runs[i].wants), NULL);
-		wanted = kept_fits(want, pod, clock_wall_ms()) && run_has_client(rs, runs[i].id);
+		wanted = pooled_fits(want, pod, clock_wall_ms()) && run_has_client(rs, runs[i].id);
 	}
 	free(runs);
 	return wanted;
@@ -744,7 +744,7 @@ static int take_offered(struct run *run, const char *from, int had)
 	if (store_pods(rs->store, from, true, &pods, &count, NULL) < 0)
 		return had;
 	for (size_t i = 0; i < count; i++) {
-		if (!kept_is_offered(&pods[i], clock_wall_ms()))
+		if (!pooled_is_offered(&pods[i], clock_wall_ms()))
 			continue;
 		if (take(rs, run->row.id, had ? NULL : &run->row, true, &pods[i], &err)) {
 			had++;
@@ -769,7 +769,7 @@ static int64_t kept_until_ms(struct run *run)
 	if (store_pods(run->runs->store, run->row.id, false, &pods, &count, NULL) < 0)
 		return INT64_MAX;
 	for (size_t i = 0; i < count; i++) {
-		char attempt[ATTEMPT_MAX]; /* of the create, not of a part: kept_part() */
+		char attempt[ATTEMPT_MAX]; /* of the create, not of a part: pooled_part_name() */
 		snprintf(attempt, sizeof(attempt), "%.*s", ATTEMPT_LEN, pods[i].attempt);
 		if (pods[i].handed_to[0])
 			engine_drop_keys(run->dir, attempt);

@@ -47,7 +47,8 @@ struct run_row {
 	char error_code[24];
 	char error[256];
 	char commit_id[65]; /* of the tree that it rendered; "": the project's folder as it stood */
-	/* while it waits for capacity: which pods of other runs it would take (kept.h); "": none */
+	/* while it waits for capacity: which pods of other runs it would take (pooled.h); "": none
+	 */
 	char wants[512];
 	/* of a stage (runs.h): its name, the run that it is a part of ("": the ledger has none), a
 	 * hash of its command and inputs, and whether its command succeeded; "": it is none */

@@ -1,4 +1,4 @@
-/* pool.c - pods that pass from run to run on one machine. The real engine/kept.c says which pod
+/* pool.c - pods that pass from run to run on one machine. The real engine/pooled.c says which pod
  * serves which run and whose it is, with a ledger in memory; the moments between its transactions
  * are those of the engine. */
 #include "pool.h"
@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/jsonx.h"
-#include "engine/kept.h"
+#include "engine/pooled.h"
 #include "ledgers.h"
 
 enum { TAKEN_SEEN_MS = 100, WANTED_MS = 10 * 1000 }; /* as in engine/journal.c and pool.c */
@@ -73,7 +73,7 @@ static bool is_wanted(struct client *cl, const struct pod_row *row)
 		    !core_waits(other->core))
 			continue;
 		CLEANUP(json_decref) json_t *want = pool_want(other);
-		if (kept_fits(want, row, wall_now(cl)))
+		if (pooled_fits(want, row, wall_now(cl)))
 			return true;
 	}
 	return false;
@@ -119,7 +119,7 @@ bool pool_withdraw(struct client *cl, int pod)
 	if ((ours && m->offered_by != cl->number) || plant(PLANT_OFFER_STANDS))
 		return false;
 	struct pod_row row = row_now(cl, pod);
-	if (kept_claim(ledger(cl), &row, &taken_ms, NULL) < 0 || !taken_ms) {
+	if (pooled_put_row(ledger(cl), &row, &taken_ms, NULL) < 0 || !taken_ms) {
 		m->offered_by = ours ? -1 : m->offered_by;
 		return false;
 	}
@@ -206,7 +206,7 @@ static void split_row(struct client *cl, const struct pod_row *got, const struct
 	struct row part = *row;
 	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
 
-	kept_part(got->attempt, got->holds - 1, part.pod.rental.attempt);
+	pooled_part_name(got->attempt, got->holds - 1, part.pod.rental.attempt);
 	part.pod.phase = POD_GONE;
 	part.pod.rental.create_at = MIN(part.pod.rental.create_at + by, boot_now(cl));
 	part.pod.rental.released_at = part.pod.rental.gone_at = boot_now(cl);
@@ -301,9 +301,9 @@ static bool take_one(struct client *cl, const json_t *want)
 		return false;
 	for (size_t i = 0; i < count && !taken; i++) {
 		struct pod_row row = rows[i];
-		if (!strcmp(row.run, run) || !kept_fits(want, &row, wall_now(cl)) ||
+		if (!strcmp(row.run, run) || !pooled_fits(want, &row, wall_now(cl)) ||
 		    strikes(cl->sim, F_LEDGER_FULL) ||
-		    kept_take(ledger(cl), run, NULL, false, wall_now(cl), &row, NULL) < 0)
+		    pooled_take(ledger(cl), run, NULL, false, wall_now(cl), &row, NULL) < 0)
 			continue;
 		struct machine *m = cloud_machine(cl->sim, row.id);
 		struct core_pod mine = as_mine(cl, client_row_of(cl, row.attempt));

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "core/core.h"
-#include "engine/kept.h"
+#include "engine/pooled.h"
 #include "store/pod_cost.h"
 
 #define T0    INT64_C(1795262400000) /* 2026-11-21T12:00:00Z */
@@ -123,8 +123,8 @@ static void a_share_is_counted_alike(void **state)
 	row.billed_ms = 45000;
 	row.cost_microusd = 45000;
 	assert_int_equal(store_put_pod(store, &row, NULL), 0);
-	assert_int_equal(kept_take(store, "r2", NULL, false, T0 + 30001, &row, NULL), 0);
-	kept_part(row.attempt, 0, name);
+	assert_int_equal(pooled_take(store, "r2", NULL, false, T0 + 30001, &row, NULL), 0);
+	pooled_part_name(row.attempt, 0, name);
 	assert_int_equal(store_pod(store, name, &share, NULL), 0);
 	assert_string_equal(share.run, "r1");
 	check("the first run's share", "time", share.billed_ms, 45000);

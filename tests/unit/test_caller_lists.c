@@ -101,7 +101,7 @@ static int give_back(struct store *store, struct provider *p, bool reap, struct 
 	row.running_ms = row.create_ms + 1000;
 	row.hard_end_s = clock_wall_ms() / 1000 + 86400;
 	assert_int_equal(store_put_pod(store, &row, err), 0);
-	engine_hold_signals();
+	engine_block_signals();
 	if (!reap)
 		pthread_create(&thread, NULL, interrupt, NULL);
 	struct engine *e = engine_new(&setup);

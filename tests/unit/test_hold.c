@@ -80,27 +80,27 @@ static void gaps_are_learnt(void **state)
 	(void)state;
 	gaps_note_start(s, POOL, now); /* no pod was free */
 	for (int i = 0; i < 8; i++) {
-		assert_int_equal(gaps_hold_ms(s, POOL, 20000), 20000);
+		assert_int_equal(gaps_keep_ms(s, POOL, 20000), 20000);
 		gaps_note_free(s, POOL, now);
 		gaps_note_free(s, POOL, now + 30000); /* the first that is free counts */
 		gaps_note_start(s, POOL, now + 60000);
 		gaps_note_start(s, POOL, now + 61000); /* that pod is not free any more */
 		now += 100000;
 	}
-	assert_int_equal(gaps_hold_ms(s, POOL, 20000), 0);
-	assert_int_equal(gaps_hold_ms(s, POOL, 100000), 75000);
+	assert_int_equal(gaps_keep_ms(s, POOL, 20000), 0);
+	assert_int_equal(gaps_keep_ms(s, POOL, 100000), 75000);
 	for (int i = 0; i < HOLD_GAPS_MOST; i++) {
 		gaps_note_free(s, POOL, now);
 		gaps_note_start(s, POOL, now + 5000);
 		now += 10000;
 	}
-	assert_int_equal(gaps_hold_ms(s, POOL, 20000), 6250);
+	assert_int_equal(gaps_keep_ms(s, POOL, 20000), 6250);
 	/* another environment has its own */
-	assert_int_equal(gaps_hold_ms(s, "f" POOL, 20000), 20000);
+	assert_int_equal(gaps_keep_ms(s, "f" POOL, 20000), 20000);
 	/* what makes no sense is nothing */
 	assert_int_equal(store_put_fact(s, "gaps:0123456789abcdef0123456789abcdef", "x y z", NULL),
 			 0);
-	assert_int_equal(gaps_hold_ms(s, POOL, 20000), 20000);
+	assert_int_equal(gaps_keep_ms(s, POOL, 20000), 20000);
 	store_close(s);
 }
 

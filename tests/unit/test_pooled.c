@@ -1,4 +1,4 @@
-/* test_kept.c - pods that pass from run to run: which pod serves which run, and that its row has
+/* test_pooled.c - pods that pass from run to run: which pod serves which run, and that its row has
  * one owner whatever the two sides do, with the ledger in memory and in SQLite. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "engine/image.h"
-#include "engine/kept.h"
+#include "engine/pooled.h"
 #include "scratch.h"
 
 static const struct {
@@ -37,7 +37,7 @@ static void which_pod_serves(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++)
-		if (kept_serves(pairs[i].has, pairs[i].wanted) != pairs[i].serves)
+		if (pooled_serves(pairs[i].has, pairs[i].wanted) != pairs[i].serves)
 			fail_msg("\"%s\" for \"%s\"", pairs[i].has, pairs[i].wanted);
 }
 
@@ -58,7 +58,7 @@ static void describe(const struct job_needs *needs, const char *image, char pool
 	struct engine_setup setup = {.job_ops = &ops, .run = &run, .image = image};
 
 	its_needs = *needs;
-	kept_describe(&setup, pool);
+	pooled_describe(&setup, pool);
 }
 
 /* It may have this machine's network, which a project must not get. */
@@ -89,7 +89,7 @@ static void who_gets_a_pod_of_bursts_own(void **state)
 	describe(&ours, "i", has);
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		describe(&wanted[i].needs, wanted[i].image, other);
-		if (kept_serves(has, other) != wanted[i].serves)
+		if (pooled_serves(has, other) != wanted[i].serves)
 			fail_msg("%s", wanted[i].what);
 	}
 }
@@ -210,23 +210,23 @@ static void which_run_takes_it(void **state)
 			0, NULL);
 		json_object_set_new(want, wants[i].key,
 				    json_loads(wants[i].value, JSON_DECODE_ANY, NULL));
-		if (kept_fits(want, &pod, 32000) != wants[i].fits)
+		if (pooled_fits(want, &pod, 32000) != wants[i].fits)
 			fail_msg("%s", wants[i].name);
 		pod.spot = true;
-		if (kept_fits(want, &pod, 32000))
+		if (pooled_fits(want, &pod, 32000))
 			fail_msg("%s: spot", wants[i].name);
 		pod.spot = false;
 		json_decref(want);
 	}
-	assert_false(kept_fits(NULL, &pod, 32000));
+	assert_false(pooled_fits(NULL, &pod, 32000));
 	/* a pod that may be kept for longer than the work takes bills until then where both clients
 	 * die */
 	json_t *want = json_pack("{s:s,s:[{s:s,s:s}],s:i,s:i,s:i}", "pool", "abc 0 0 0 0",
 				 "accounts", "provider", "local", "account", "a", "ms", 10000,
 				 "lease_ms", 5000, "cost", 15000);
-	assert_true(kept_fits(want, &pod, 32000));
+	assert_true(pooled_fits(want, &pod, 32000));
 	pod.kept_until_ms = 60000;
-	assert_false(kept_fits(want, &pod, 32000));
+	assert_false(pooled_fits(want, &pod, 32000));
 	json_decref(want);
 }
 
@@ -239,7 +239,7 @@ static void handed_on(struct store *s)
 
 	assert_int_equal(store_put_pod(s, &pod, &err), 0);
 	struct pod_row stale = pod;
-	assert_int_equal(kept_take(s, "k", &keeper, true, 31400, &pod, &err), 0);
+	assert_int_equal(pooled_take(s, "k", &keeper, true, 31400, &pod, &err), 0);
 	assert_int_equal(store_run(s, "k", &run, &err), 0);
 	assert_string_equal(pod.run, "k");
 	assert_string_equal(pod.handed_from, "a");
@@ -259,21 +259,21 @@ static void handed_on(struct store *s)
 	assert_int_equal(store_pod(s, "p1", &row, &err), 0);
 	assert_string_equal(row.run, "k");
 	/* who was too late gets nothing, and who offered it writes nothing */
-	assert_int_equal(kept_take(s, "b", NULL, false, 31500, &stale, &err), -1);
+	assert_int_equal(pooled_take(s, "b", NULL, false, 31500, &stale, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	stale.state = POD_ROW_RELEASING;
-	assert_int_equal(kept_claim(s, &stale, &taken, &err), 0);
+	assert_int_equal(pooled_put_row(s, &stale, &taken, &err), 0);
 	assert_int_equal(taken, 31400);
 	assert_int_equal(store_pod(s, "p1", &row, &err), 0);
 	assert_int_equal(row.state, POD_ROW_LIVE);
 	/* the next one; the first still finds out when its own time ended */
-	assert_int_equal(kept_take(s, "b", NULL, false, 40000, &pod, &err), 0);
+	assert_int_equal(pooled_take(s, "b", NULL, false, 40000, &pod, &err), 0);
 	assert_int_equal(pod.holds, 2);
 	assert_int_equal(pod.kept_until_ms, 0);
 	assert_string_equal(pod.pool, "");
-	assert_int_equal(kept_taken_ms(s, "0123456789abcdef", "a"), 31400);
-	assert_int_equal(kept_taken_ms(s, "0123456789abcdef", "k"), 40000);
-	assert_int_equal(kept_taken_ms(s, "0123456789abcdef", "b"), 0);
+	assert_int_equal(pooled_taken_ms(s, "0123456789abcdef", "a"), 31400);
+	assert_int_equal(pooled_taken_ms(s, "0123456789abcdef", "k"), 40000);
+	assert_int_equal(pooled_taken_ms(s, "0123456789abcdef", "b"), 0);
 }
 
 static void taken_back(struct store *s)
@@ -285,9 +285,9 @@ static void taken_back(struct store *s)
 	assert_int_equal(store_put_pod(s, &pod, &err), 0);
 	back.pool[0] = '\0';
 	back.state = POD_ROW_RELEASING;
-	assert_int_equal(kept_claim(s, &back, &taken, &err), 0);
+	assert_int_equal(pooled_put_row(s, &back, &taken, &err), 0);
 	assert_int_equal(taken, 0);
-	assert_int_equal(kept_take(s, "b", NULL, false, 31400, &pod, &err), -1);
+	assert_int_equal(pooled_take(s, "b", NULL, false, 31400, &pod, &err), -1);
 	assert_string_equal(pod.run, "a");
 }
 
@@ -297,10 +297,10 @@ static void over_is_over(struct store *s)
 	struct err err = {0};
 
 	assert_int_equal(store_put_pod(s, &pod, &err), 0);
-	assert_int_equal(kept_take(s, "b", NULL, false, 100000, &pod, &err), -1);
-	pod.holds = KEPT_HOLDS_MOST;
+	assert_int_equal(pooled_take(s, "b", NULL, false, 100000, &pod, &err), -1);
+	pod.holds = POOLED_HOLDS_MOST;
 	assert_int_equal(store_put_pod(s, &pod, &err), 0);
-	assert_int_equal(kept_take(s, "b", NULL, false, 31400, &pod, &err), -1);
+	assert_int_equal(pooled_take(s, "b", NULL, false, 31400, &pod, &err), -1);
 }
 
 static void it_is_handed_on(void **state)

@@ -1,6 +1,6 @@
-/* kept.c - passes pods from run to run: what a pod is good for, and which run the ledger says has
+/* pooled.c - passes pods from run to run: what a pod is good for, and which run the ledger says has
  * it. */
-#include "kept.h"
+#include "pooled.h"
 
 #include <stdlib.h>
 
@@ -15,20 +15,20 @@ enum { LEFT_LEAST_MS = 30 * 1000 }; /* of a pod's time, beyond the plan */
 
 /* ---- what a pod is good for ---- */
 
-static const char *or_none(const char *text)
+static const char *or_empty(const char *text)
 {
 	return text ? text : "";
 }
 
-/* With its length, so that no text can stand for two. */
+/* Adds the text with its length, so that no other list of parts gives the same bytes. */
 static void add_part(struct str *to, const char *text)
 {
-	str_addf(to, "%zu:%s\n", strlen(or_none(text)), or_none(text));
+	str_addf(to, "%zu:%s\n", strlen(or_empty(text)), or_empty(text));
 }
 
 /* A local pod that fetches packages has this machine's network: it goes to no run that brings a
  * script or a program of its own, even if its text is burst's. */
-void kept_describe(const struct engine_setup *setup, char pool[96])
+void pooled_describe(const struct engine_setup *setup, char pool[96])
 {
 	const struct job_needs *n = setup->job_ops->needs(setup->job);
 	bool own = n->command || setup->worker_root;
@@ -47,36 +47,38 @@ void kept_describe(const struct engine_setup *setup, char pool[96])
 		 (long long)setup->memory_gb, (long long)setup->disk_gb);
 }
 
-struct described {
+struct pool_parts {
 	char key[33];
 	int any_gpu;
 	long long cpu, memory_gb, disk_gb;
 };
 
-static bool parse(const char *pool, struct described *d)
+/* Returns false if the text does not come from pooled_describe(). */
+static bool parse_pool(const char *pool, struct pool_parts *d)
 {
 	return sscanf(pool, "%32s %d %lld %lld %lld", d->key, &d->any_gpu, &d->cpu, &d->memory_gb,
 		      &d->disk_gb) == 5;
 }
 
-bool kept_serves(const char *has, const char *wanted)
+bool pooled_serves(const char *has, const char *wanted)
 {
-	struct described a, b;
+	struct pool_parts a, b;
 
-	return parse(has, &a) && parse(wanted, &b) && !strcmp(a.key, b.key) &&
+	return parse_pool(has, &a) && parse_pool(wanted, &b) && !strcmp(a.key, b.key) &&
 	       a.any_gpu >= b.any_gpu && a.cpu >= b.cpu && a.memory_gb >= b.memory_gb &&
 	       a.disk_gb >= b.disk_gb;
 }
 
-bool kept_is_offered(const struct pod_row *row, int64_t now_ms)
+bool pooled_is_offered(const struct pod_row *row, int64_t now_ms)
 {
 	return row->state == POD_ROW_LIVE && row->pool[0] && row->id[0] && row->host[0] &&
-	       now_ms < row->kept_until_ms && row->holds < KEPT_HOLDS_MOST;
+	       now_ms < row->kept_until_ms && row->holds < POOLED_HOLDS_MOST;
 }
 
 /* ---- what a run wants ---- */
 
-static json_t *accounts_of(const struct engine_setup *setup)
+/* The caller frees both lists. */
+static json_t *list_accounts(const struct engine_setup *setup)
 {
 	json_t *list = json_array();
 
@@ -88,7 +90,7 @@ static json_t *accounts_of(const struct engine_setup *setup)
 	return list;
 }
 
-static json_t *gpus_of(const struct engine_setup *setup)
+static json_t *list_gpus(const struct engine_setup *setup)
 {
 	json_t *list = json_array();
 
@@ -97,19 +99,19 @@ static json_t *gpus_of(const struct engine_setup *setup)
 	return list;
 }
 
-json_t *kept_want(const struct engine_setup *setup, int64_t left_microusd)
+json_t *pooled_want(const struct engine_setup *setup, int64_t left_microusd)
 {
 	int64_t planned_ms = setup->run->planned_ms;
 
 	return json_pack("{s:s,s:o,s:o,s:b,s:I,s:I,s:I,s:I,s:I}", "pool", setup->pool, "accounts",
-			 accounts_of(setup), "gpus", gpus_of(setup), "spot", setup->want_spot,
+			 list_accounts(setup), "gpus", list_gpus(setup), "spot", setup->want_spot,
 			 "price", (json_int_t)setup->conf.max_price_microusd_h, "ms",
 			 (json_int_t)(planned_ms + planned_ms / 2 + LEFT_LEAST_MS), "lease_ms",
 			 (json_int_t)setup->conf.lease_ms, "cost", (json_int_t)left_microusd,
 			 "until", (json_int_t)setup->run->ends_by_ms);
 }
 
-static bool has_gpu(const json_t *want, const struct pod_row *pod)
+static bool has_wanted_gpu(const json_t *want, const struct pod_row *pod)
 {
 	const json_t *gpus = json_object_get(want, "gpus"), *gpu;
 	size_t i;
@@ -122,7 +124,7 @@ static bool has_gpu(const json_t *want, const struct pod_row *pod)
 	return !json_array_size(gpus);
 }
 
-static bool is_of_account(const json_t *want, const struct pod_row *pod)
+static bool is_of_wanted_account(const json_t *want, const struct pod_row *pod)
 {
 	const json_t *account;
 	size_t i;
@@ -133,9 +135,10 @@ static bool is_of_account(const json_t *want, const struct pod_row *pod)
 	return false;
 }
 
-/* It lives long enough for the work. If both clients die, it bills until one of the two leases
- * ends, or its hard end: that must be within the caps, too. */
-static bool lasts(const json_t *want, const struct pod_row *pod, int64_t now_ms)
+/* Whether the pod lives long enough for the work and stays within the run's caps. If both clients
+ * die, a pod bills until one of the two leases ends, or its hard end: that must be within the caps,
+ * too. */
+static bool lasts_within_caps(const json_t *want, const struct pod_row *pod, int64_t now_ms)
 {
 	int64_t price_most = jsonx_int(want, "price", 0), wanted_ms = jsonx_int(want, "ms", 0),
 		until_ms = jsonx_int(want, "until", 0), left_ms = pod->hard_end_s * 1000 - now_ms,
@@ -148,27 +151,27 @@ static bool lasts(const json_t *want, const struct pod_row *pod, int64_t now_ms)
 	       money_for(pod->price_microusd_h, most_ms) <= jsonx_int(want, "cost", 0);
 }
 
-bool kept_fits(const json_t *want, const struct pod_row *row, int64_t now_ms)
+bool pooled_fits(const json_t *want, const struct pod_row *row, int64_t now_ms)
 {
-	return want && kept_is_offered(row, now_ms) &&
-	       kept_serves(row->pool, jsonx_text(want, "pool", "")) && has_gpu(want, row) &&
-	       (!row->spot || jsonx_bool(want, "spot", false)) && is_of_account(want, row) &&
-	       lasts(want, row, now_ms);
+	return want && pooled_is_offered(row, now_ms) &&
+	       pooled_serves(row->pool, jsonx_text(want, "pool", "")) &&
+	       has_wanted_gpu(want, row) && (!row->spot || jsonx_bool(want, "spot", false)) &&
+	       is_of_wanted_account(want, row) && lasts_within_caps(want, row, now_ms);
 }
 
 /* ---- whose it is ---- */
 
-void kept_part(const char *attempt, int holds, char part[ATTEMPT_MAX])
+void pooled_part_name(const char *attempt, int holds, char part[ATTEMPT_MAX])
 {
 	snprintf(part, ATTEMPT_MAX, "%.*s-%02d", ATTEMPT_LEN, attempt, holds % 100);
 }
 
-/* The part of the pod that stays with the earlier run: its time until now. */
+/* Turns the pod's row into the part that stays with the earlier run: the time until now. */
 static void end_part(struct pod_row *part, const char *to, int64_t now_ms)
 {
 	char name[ATTEMPT_MAX];
 
-	kept_part(part->attempt, part->holds, name);
+	pooled_part_name(part->attempt, part->holds, name);
 	COPY_TEXT(part->attempt, name);
 	part->state = POD_ROW_GONE;
 	COPY_TEXT(part->handed_to, to);
@@ -177,6 +180,8 @@ static void end_part(struct pod_row *part, const char *to, int64_t now_ms)
 	part->pool[0] = '\0';
 }
 
+/* Turns the pod's row into that of the run `to`, which begins now: without the times, costs and
+ * measurements of the earlier run. kept: the pod stays on offer. */
 static void begin_part(struct pod_row *pod, const char *to, bool kept, int64_t now_ms)
 {
 	struct pod_row was = *pod;
@@ -204,14 +209,15 @@ static void begin_part(struct pod_row *pod, const char *to, bool kept, int64_t n
 	pod->pool[0] = '\0';
 }
 
-static int take(struct store *store, const char *to, const struct run_row *run, bool kept,
-		int64_t now_ms, struct pod_row *pod, struct err *err)
+/* As pooled_take(), whose transaction is open. *pod changes only on success. */
+static int take_in_transaction(struct store *store, const char *to, const struct run_row *run,
+			       bool kept, int64_t now_ms, struct pod_row *pod, struct err *err)
 {
 	struct pod_row now, part;
 
 	if (store_pod(store, pod->attempt, &now, err) < 0)
 		return -1;
-	if (strcmp(now.run, pod->run) || !kept_is_offered(&now, now_ms))
+	if (strcmp(now.run, pod->run) || !pooled_is_offered(&now, now_ms))
 		return err_set(err, ERR_NOT_FOUND, "pod %s is not on offer any more",
 			       pod_row_called(pod));
 	part = now;
@@ -224,14 +230,14 @@ static int take(struct store *store, const char *to, const struct run_row *run, 
 	return 0;
 }
 
-int kept_take(struct store *store, const char *to, const struct run_row *run, bool kept,
-	      int64_t now_ms, struct pod_row *pod, struct err *err)
+int pooled_take(struct store *store, const char *to, const struct run_row *run, bool kept,
+		int64_t now_ms, struct pod_row *pod, struct err *err)
 {
 	struct pod_row got = *pod;
 
 	if (store_begin(store, err) < 0)
 		return -1;
-	if (take(store, to, run, kept, now_ms, &got, err) < 0) {
+	if (take_in_transaction(store, to, run, kept, now_ms, &got, err) < 0) {
 		store_rollback(store);
 		return -1;
 	}
@@ -241,7 +247,7 @@ int kept_take(struct store *store, const char *to, const struct run_row *run, bo
 	return 0;
 }
 
-int64_t kept_taken_ms(struct store *store, const char *attempt, const char *run)
+int64_t pooled_taken_ms(struct store *store, const char *attempt, const char *run)
 {
 	struct pod_row row, part;
 	char name[ATTEMPT_MAX];
@@ -250,19 +256,20 @@ int64_t kept_taken_ms(struct store *store, const char *attempt, const char *run)
 		return 0;
 	/* it may have been handed on more than once */
 	for (int holds = row.holds - 1; holds >= 0; holds--) {
-		kept_part(attempt, holds, name);
+		pooled_part_name(attempt, holds, name);
 		if (store_pod(store, name, &part, NULL) == 0 && !strcmp(part.run, run))
 			return part.gone_ms;
 	}
 	return MAX(row.create_ms, 1);
 }
 
-int kept_claim(struct store *store, const struct pod_row *row, int64_t *taken_ms, struct err *err)
+int pooled_put_row(struct store *store, const struct pod_row *row, int64_t *taken_ms,
+		   struct err *err)
 {
 	*taken_ms = 0;
 	if (store_begin(store, err) < 0)
 		return -1;
-	int64_t taken = kept_taken_ms(store, row->attempt, row->run);
+	int64_t taken = pooled_taken_ms(store, row->attempt, row->run);
 	if (taken || store_put_pod(store, row, err) < 0) {
 		store_rollback(store);
 		*taken_ms = taken;
