@@ -16,8 +16,8 @@ enum {
 
 static const char FILE_NAME[] = "snapshot";
 
-/* A folder on this machine that holds one snapshot alone, and its tree: what is sent to a pod. A
- * thread may still read it after its transfer was cancelled, so it is freed at the end. */
+/* A folder on this machine that holds one snapshot alone, and its tree: what is sent to a
+ * pod. A thread may still read it after its transfer was cancelled, so it is freed at the end. */
 struct sending {
 	struct sending *next;
 	struct tree *tree;
@@ -38,7 +38,8 @@ void bring_free(struct engine *e)
 		free(e->pods[i].bring.later);
 }
 
-static bool has_volume_of(const struct engine *e, int pod, const struct snapshot *s)
+/* Whether the snapshot lies on the volume that the pod has. */
+static bool is_on_pods_volume(const struct engine *e, int pod, const struct snapshot *s)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
@@ -46,7 +47,7 @@ static bool has_volume_of(const struct engine *e, int pod, const struct snapshot
 	       !strcmp(e->setup->providers[p->rental.provider].ops->name, s->provider);
 }
 
-bool bring_task(struct engine *e, int pod, uint32_t segment, json_t *task)
+bool bring_add_to_task(struct engine *e, int pod, uint32_t segment, json_t *task)
 {
 	const struct bringing *b = &e->pods[pod].bring;
 	struct saved *v = e->checkpoints ? &e->checkpoints->of[segment] : NULL;
@@ -55,7 +56,7 @@ bool bring_task(struct engine *e, int pod, uint32_t segment, json_t *task)
 	if (!v || !v->safe.attempt[0])
 		return false;
 	const struct snapshot *s = &v->safe;
-	bool reachable = has_volume_of(e, pod, s);
+	bool reachable = is_on_pods_volume(e, pod, s);
 	if (!reachable && !b->here[0])
 		return false;
 	CLEANUP(free_text)
@@ -71,8 +72,8 @@ bool bring_task(struct engine *e, int pod, uint32_t segment, json_t *task)
 	return true;
 }
 
-/* Ends the transfer. */
-static void cut(struct bringing *b)
+/* Ends the transfer that is under way, and the wait for the next try. */
+static void end_transfer(struct bringing *b)
 {
 	upsync_cancel(TAKE(b->sync));
 	if (b->what)
@@ -81,78 +82,82 @@ static void cut(struct bringing *b)
 	loop_untimer(TAKE(b->again));
 }
 
-static void stop(struct engine *e, int pod)
+/* Ends what is under way; its batch is not sent. */
+static void stop_bringing(struct engine *e, int pod)
 {
 	struct bringing *b = &e->pods[pod].bring;
 
-	cut(b);
+	end_transfer(b);
 	b->send = NULL;
 }
 
-static bool is_wanted(const struct engine *e, int pod, uint32_t batch)
+/* Whether the core still wants the batch from this pod. */
+static bool is_batch_wanted(const struct engine *e, int pod, uint32_t batch)
 {
 	return core_has_batch(e->core, batch, pod) && !core_batch_at(e->core, batch)->over;
 }
 
-static void over(struct engine *e, int pod)
+/* The snapshot is there, or given up: sends the batch, then goes on with the batches that waited.
+ */
+static void finish_bringing(struct engine *e, int pod)
 {
 	struct bringing *b = &e->pods[pod].bring;
 	void (*send)(struct engine *, int, uint32_t) = b->send;
 
-	stop(e, pod);
+	stop_bringing(e, pod);
 	pod_detail(e, pod, "");
-	if (send && is_wanted(e, pod, b->batch))
+	if (send && is_batch_wanted(e, pod, b->batch))
 		send(e, pod, b->batch);
 	while (send && !b->send && b->later_count) {
 		uint32_t next = b->later[0];
 		memmove(b->later, b->later + 1, --b->later_count * sizeof(*b->later));
-		if (is_wanted(e, pod, next))
+		if (is_batch_wanted(e, pod, next))
 			bring_send(e, pod, next, send);
 	}
 }
 
-static void bring(struct engine *e, int pod);
+static void bring_snapshot(struct engine *e, int pod);
 
-static void again_now(void *ctx)
+static void on_retry_timer(void *ctx)
 {
 	const struct at *at = ctx;
 
 	at->e->pods[at->pod].bring.again = NULL;
-	bring(at->e, at->pod);
+	bring_snapshot(at->e, at->pod);
 }
 
-static bool can_help(enum err_kind kind)
+static bool can_retry_help(enum err_kind kind)
 {
 	return kind != ERR_NOT_FOUND && kind != ERR_UNTRUSTED && kind != ERR_CREDENTIALS &&
 	       kind != ERR_REFUSED && kind != ERR_NO_ACCOUNT;
 }
 
-static void failed(struct engine *e, int pod, const struct err *why)
+/* Tries again later if that can help. Else the batch is sent without its snapshot. */
+static void retry_or_give_up(struct engine *e, int pod, const struct err *why)
 {
 	struct bringing *b = &e->pods[pod].bring;
 	struct saved *v = &e->checkpoints->of[b->segment];
 
-	/* the copy on this machine is not what the volume has */
-	bool again = why->kind == ERR_UNTRUSTED && v->safe.here && v->safe.volume[0];
-	if (again)
+	bool copy_is_wrong = why->kind == ERR_UNTRUSTED && v->safe.here && v->safe.volume[0];
+	if (copy_is_wrong) /* the volume has it, too */
 		checkpoint_remove_here(e, b->segment, &v->safe);
-	cut(b);
-	if ((again || can_help(why->kind)) && ++b->tries < TRIES) {
+	end_transfer(b);
+	if ((copy_is_wrong || can_retry_help(why->kind)) && ++b->tries < TRIES) {
 		engine_log(e, LOG_NOTE,
 			   "%s: its checkpoint did not reach pod %s (%s): trying again",
 			   e->work.segments[b->segment].id, pod_called(e, pod), why->msg);
-		b->again = loop_timer(e->loop, (int64_t)AGAIN_MS << 2 * (b->tries - 1), again_now,
-				      e->pods[pod].at);
+		b->again = loop_timer(e->loop, (int64_t)AGAIN_MS << 2 * (b->tries - 1),
+				      on_retry_timer, e->pods[pod].at);
 		return;
 	}
 	if (why->kind == ERR_NOT_FOUND || why->kind == ERR_UNTRUSTED)
 		v->useless = USELESS_PODS;
 	engine_log(e, LOG_WARN, "%s: its checkpoint cannot be used (%s): the command begins anew",
 		   e->work.segments[b->segment].id, why->msg);
-	over(e, pod);
+	finish_bringing(e, pod);
 }
 
-static void sent(void *ctx, int64_t bytes, const struct err *err)
+static void on_tree_sent(void *ctx, int64_t bytes, const struct err *err)
 {
 	struct at *at = ctx;
 	struct bringing *b = &at->e->pods[at->pod].bring;
@@ -160,14 +165,14 @@ static void sent(void *ctx, int64_t bytes, const struct err *err)
 	(void)bytes;
 	b->sync = NULL;
 	if (err) {
-		failed(at->e, at->pod, err);
+		retry_or_give_up(at->e, at->pod, err);
 		return;
 	}
 	COPY_TEXT(b->here, b->what->tree->id);
-	over(at->e, at->pod);
+	finish_bringing(at->e, at->pod);
 }
 
-struct reading { /* a snapshot that is made ready to be sent */
+struct folder_job { /* a folder that is made for one pod */
 	struct engine *e;
 	int pod;
 	unsigned turn;
@@ -177,10 +182,10 @@ struct reading { /* a snapshot that is made ready to be sent */
 	struct err err;
 };
 
-/* In a worker thread: a folder of its own, with the file alone, is what is sent. */
-static void work_read_file(void *arg)
+/* In a worker thread: makes a folder that has the snapshot's file alone, and its tree. */
+static void work_make_folder(void *arg)
 {
-	struct reading *r = arg;
+	struct folder_job *r = arg;
 	CLEANUP(free_text) char *name = path_join(r->dir, FILE_NAME);
 
 	path_remove_tree(r->dir, NULL);
@@ -197,13 +202,15 @@ static void work_read_file(void *arg)
 		err_set(&r->err, ERR_UNTRUSTED, "%s: the file has changed", r->path);
 }
 
-static bool is_current(const struct engine *e, int pod, unsigned turn)
+/* Whether the pod still waits for what began in this turn. */
+static bool is_still_bringing(const struct engine *e, int pod, unsigned turn)
 {
 	const struct bringing *b = &e->pods[pod].bring;
 
 	return b->turn == turn && b->send && e->pods[pod].conn.link;
 }
 
+/* Takes over tree and dir. */
 static void send_tree(struct engine *e, int pod, struct tree *tree, char *dir)
 {
 	struct epod *p = &e->pods[pod];
@@ -216,23 +223,23 @@ static void send_tree(struct engine *e, int pod, struct tree *tree, char *dir)
 		.tree = tree,
 		.root = dir,
 		.silent_ms = MIN((int64_t)TREE_SILENT_MS, e->setup->conf.lease_ms / 2),
-		.done = sent,
+		.done = on_tree_sent,
 		.ctx = p->at};
 	p->bring.sync = upsync_start(e->loop, p->conn.link, e->pool, &want);
 }
 
-static void was_read(void *arg)
+static void on_folder_made(void *arg)
 {
-	struct reading *r = arg;
+	struct folder_job *r = arg;
 	struct engine *e = r->e;
-	bool current = is_current(e, r->pod, r->turn);
+	bool current = is_still_bringing(e, r->pod, r->turn);
 
 	if (current && !r->err.kind) {
 		send_tree(e, r->pod, TAKE(r->tree), TAKE(r->dir));
 	} else {
 		path_remove_tree(r->dir, NULL);
 		if (current)
-			failed(e, r->pod, &r->err);
+			retry_or_give_up(e, r->pod, &r->err);
 	}
 	tree_free(r->tree);
 	free(r->path);
@@ -240,18 +247,19 @@ static void was_read(void *arg)
 	free(r);
 }
 
-static void send_file(struct engine *e, int pod)
+/* Sends the copy on this machine to the pod. */
+static void make_and_send_folder(struct engine *e, int pod)
 {
 	struct bringing *b = &e->pods[pod].bring;
 	const struct snapshot *s = &e->checkpoints->of[b->segment].safe;
 	CLEANUP(free_text) char *dir = checkpoints_dir(e);
-	struct reading *r = xcalloc(1, sizeof(*r));
+	struct folder_job *r = xcalloc(1, sizeof(*r));
 
-	*r = (struct reading){.e = e, .pod = pod, .turn = b->turn};
+	*r = (struct folder_job){.e = e, .pod = pod, .turn = b->turn};
 	r->path = checkpoint_here(e, b->segment, s);
 	r->dir = xasprintf("%s/.send-%u", dir, e->checkpoints->dirs++);
 	COPY_TEXT(r->sha256, s->sha256);
-	pool_run(e->pool, work_read_file, was_read, r);
+	pool_run(e->pool, work_make_folder, on_folder_made, r);
 }
 
 struct fetching { /* a snapshot that comes from a volume to this machine */
@@ -260,12 +268,14 @@ struct fetching { /* a snapshot that comes from a volume to this machine */
 	unsigned turn;
 };
 
-static void came_from_volume(void *ctx, const char *local, const struct err *err)
+/* The snapshot was fetched from a volume (err NULL): keeps it on this machine, and sends it to the
+ * pod. */
+static void on_volume_file(void *ctx, const char *local, const struct err *err)
 {
 	struct fetching *f = ctx;
 	struct engine *e = f->e;
 
-	if (is_current(e, f->pod, f->turn)) {
+	if (is_still_bringing(e, f->pod, f->turn)) {
 		uint32_t segment = e->pods[f->pod].bring.segment;
 		struct snapshot *s = &e->checkpoints->of[segment].safe;
 		CLEANUP(free_text) char *dir = checkpoints_dir(e);
@@ -276,18 +286,19 @@ static void came_from_volume(void *ctx, const char *local, const struct err *err
 			err_set(&why, ERR_LOCAL, "%s: %s", path, strerror(errno));
 		s->here = !why.kind;
 		if (s->here)
-			send_file(e, f->pod);
+			make_and_send_folder(e, f->pod);
 		else
-			failed(e, f->pod, &why);
+			retry_or_give_up(e, f->pod, &why);
 	}
 	if (local)
 		unlink(local);
 	free(f);
 }
 
-/* The volume that has it, if it can be read without a pod. */
-static const struct volume *volume_of(const struct engine *e, const struct snapshot *s,
-				      int *provider)
+/* The volume that has the snapshot, if it can be read without a pod; else NULL. *provider: whose it
+ * is. */
+static const struct volume *find_volume_with(const struct engine *e, const struct snapshot *s,
+					     int *provider)
 {
 	for (int i = 0; i < e->setup->provider_count; i++)
 		if (!strcmp(e->setup->providers[i].ops->name, s->provider) &&
@@ -298,7 +309,8 @@ static const struct volume *volume_of(const struct engine *e, const struct snaps
 	return NULL;
 }
 
-static void bring(struct engine *e, int pod)
+/* Begins a try: sends the copy on this machine, or fetches one from the snapshot's volume first. */
+static void bring_snapshot(struct engine *e, int pod)
 {
 	struct bringing *b = &e->pods[pod].bring;
 	const struct snapshot *s = &e->checkpoints->of[b->segment].safe;
@@ -307,26 +319,26 @@ static void bring(struct engine *e, int pod)
 
 	pod_detail(e, pod, "sending its checkpoint");
 	if (s->here) {
-		send_file(e, pod);
+		make_and_send_folder(e, pod);
 		return;
 	}
-	const struct volume *v = volume_of(e, s, &provider);
+	const struct volume *v = find_volume_with(e, s, &provider);
 	if (!v) {
 		err_set(&err, ERR_REFUSED, "it is on a volume that cannot be read from here");
-		failed(e, pod, &err);
+		retry_or_give_up(e, pod, &err);
 		return;
 	}
 	if (s->bytes > e->work.needs->checkpoint_most_bytes) {
 		checkpoint_too_large(e, b->segment, s->bytes);
 		err_set(&err, ERR_REFUSED, "it is too large to travel through this machine");
-		failed(e, pod, &err);
+		retry_or_give_up(e, pod, &err);
 		return;
 	}
 	struct fetching *f = xcalloc(1, sizeof(*f));
 	CLEANUP(free_text) char *path = checkpoint_there(e, b->segment, s);
 	CLEANUP(free_text) char *name = xasprintf("checkpoint-%d", pod);
 	*f = (struct fetching){e, pod, b->turn};
-	volume_files_from(e, provider, v, path, name, s->bytes + 1, came_from_volume, f);
+	volume_files_from(e, provider, v, path, name, s->bytes + 1, on_volume_file, f);
 }
 
 void bring_send(struct engine *e, int pod, uint32_t batch,
@@ -337,7 +349,7 @@ void bring_send(struct engine *e, int pod, uint32_t batch,
 
 	if (e->checkpoints && of->count)
 		s = &e->checkpoints->of[of->segments[0]].safe;
-	if (!s || !s->attempt[0] || has_volume_of(e, pod, s)) {
+	if (!s || !s->attempt[0] || is_on_pods_volume(e, pod, s)) {
 		send(e, pod, batch);
 		return;
 	}
@@ -353,17 +365,18 @@ void bring_send(struct engine *e, int pod, uint32_t batch,
 	b->send = send;
 	b->tries = 0;
 	b->here[0] = '\0';
-	bring(e, pod);
+	bring_snapshot(e, pod);
 }
 
 void bring_drop(struct engine *e, int pod)
 {
 	e->pods[pod].bring.turn++;
 	e->pods[pod].bring.later_count = 0;
-	stop(e, pod);
+	stop_bringing(e, pod);
 }
 
-static void take_back(struct engine *e, int pod, uint32_t batch)
+/* Tells the core that the pod was never sent this batch. */
+static void post_revoked(struct engine *e, int pod, uint32_t batch)
 {
 	struct event ev = {.type = EV_REVOKED, .pod = pod, .batch = batch, .segment = UINT32_MAX};
 
@@ -376,9 +389,9 @@ void bring_revoke(struct engine *e, int pod)
 
 	if (!b->send)
 		return;
-	take_back(e, pod, b->batch);
+	post_revoked(e, pod, b->batch);
 	for (size_t i = 0; i < b->later_count; i++)
-		take_back(e, pod, b->later[i]);
+		post_revoked(e, pod, b->later[i]);
 	bring_drop(e, pod);
 	pod_detail(e, pod, "");
 }

@@ -26,8 +26,9 @@ struct vendor_clocks {
 	int count;
 };
 
-static const struct vendor_clock *clock_of(const struct vendor_clocks *c,
-					   const struct provider_ops *ops)
+/* NULL: no reply of this provider has had a date. */
+static const struct vendor_clock *find_clock(const struct vendor_clocks *c,
+					     const struct provider_ops *ops)
 {
 	for (int i = 0; i < c->count; i++)
 		if (c->list[i].ops == ops)
@@ -35,7 +36,8 @@ static const struct vendor_clock *clock_of(const struct vendor_clocks *c,
 	return NULL;
 }
 
-/* A reply may have a date. sent_*_ms: when its call was sent, by the two clocks of this machine. */
+/* Takes the provider's time from a reply, if that has a date. sent_*_ms: when its call was sent, by
+ * the two clocks of this machine. */
 static void vendor_clocks_learn(struct vendor_clocks *c, const struct provider_ops *ops,
 				const struct reply *r, int64_t sent_wall_ms, int64_t sent_boot_ms)
 {
@@ -45,7 +47,7 @@ static void vendor_clocks_learn(struct vendor_clocks *c, const struct provider_o
 		return;
 	/* our clock may have been set since it was sent */
 	reply_clock_off(r, wall - (boot - sent_boot_ms), wall, &off_now_ms);
-	struct vendor_clock *k = (struct vendor_clock *)clock_of(c, ops);
+	struct vendor_clock *k = (struct vendor_clock *)find_clock(c, ops);
 	if (!k && c->count == VENDOR_CLOCKS_MAX)
 		return;
 	if (!k)
@@ -68,13 +70,13 @@ enum {
 
 /* Calls of one kind that wait to be sent, in order within each class. Only the first of a class
  * checks the account's limits: the others would get the same answer. */
-struct row {
+struct queue {
 	const struct provider *provider;
 	enum call_kind kind;
 	bool unlimited;
 	struct caller_op *first[CLASSES], **last[CLASSES];
 	int64_t shut_until[CLASSES]; /* by the limits */
-	struct row *next;
+	struct queue *next;
 };
 
 struct caller {
@@ -82,10 +84,10 @@ struct caller {
 	struct http *http;
 	struct limiter *limiter;
 	struct caller_op *first; /* under way */
-	struct row *rows;
+	struct queue *queues;
 	int children, calls;     /* under way now */
-	struct caller_op *early; /* a look is under way on a line that is kept for releases */
-	struct timer *room;      /* when a limit may have room again */
+	struct caller_op *early; /* a look that is under way in place of a release; NULL: none */
+	struct timer *room;      /* when a limit may allow a waiting call */
 	struct vendor_clocks clocks;
 };
 
@@ -106,9 +108,9 @@ struct caller_op {
 	int repeats;
 	struct grpc_tries tries;
 	int64_t sent_wall_ms, sent_boot_ms;
-	struct row *row; /* the row it waits in; NULL: none */
+	struct queue *queue; /* the queue it waits in; NULL: none */
 	struct caller_op *behind;
-	int64_t queued_at; /* since when it has waited in a row; 0: it does not */
+	int64_t queued_at; /* since when it has waited in a queue; 0: it does not */
 	struct http_call *http;
 	struct grpc_call *grpc;
 	struct child *child;
@@ -124,26 +126,26 @@ struct caller *caller_new(struct loop *loop, struct http *http)
 	return c;
 }
 
-static void serve(struct caller *c);
+static void send_waiting(struct caller *c);
 
-static void leave_row(struct caller_op *o)
+static void leave_queue(struct caller_op *o)
 {
-	struct row *r = o->row;
+	struct queue *q = o->queue;
 	struct caller_op **at;
 
-	if (!r)
+	if (!q)
 		return;
-	for (at = &r->first[o->call.class]; *at != o; at = &(*at)->behind)
+	for (at = &q->first[o->call.class]; *at != o; at = &(*at)->behind)
 		;
 	*at = o->behind;
 	if (!*at)
-		r->last[o->call.class] = at;
-	o->row = NULL;
+		q->last[o->call.class] = at;
+	o->queue = NULL;
 	o->behind = NULL;
 }
 
-/* Frees its place on the line, whether the call succeeded or failed. */
-static void hang_up(struct caller_op *o)
+/* Notes that the operation has no call under way, whether the last one succeeded or failed. */
+static void forget_call(struct caller_op *o)
 {
 	o->caller->children -= o->child != NULL;
 	o->caller->calls -= o->http || o->grpc;
@@ -153,16 +155,17 @@ static void hang_up(struct caller_op *o)
 	o->child = NULL;
 }
 
+/* Ends what the operation has under way, and frees it. Calls nothing back. */
 static void op_end(struct caller_op *o)
 {
 	*o->link = o->next;
 	if (o->next)
 		o->next->link = o->link;
-	leave_row(o);
+	leave_queue(o);
 	http_cancel(o->http);
 	grpc_cancel(o->grpc);
 	child_cancel(o->child);
-	hang_up(o);
+	forget_call(o);
 	loop_untimer(o->timer);
 	o->ops->op_free(o->op);
 	call_free(&o->call);
@@ -175,38 +178,38 @@ void caller_free(struct caller *c)
 		return;
 	while (c->first)
 		op_end(c->first);
-	while (c->rows) {
-		struct row *r = c->rows;
-		c->rows = r->next;
-		free(r);
+	while (c->queues) {
+		struct queue *q = c->queues;
+		c->queues = q->next;
+		free(q);
 	}
 	loop_untimer(c->room);
 	limiter_free(c->limiter);
 	free(c);
 }
 
-static void step(struct caller_op *o, const struct reply *reply);
+static void advance_op(struct caller_op *o, const struct reply *reply);
 
-static void on_timer(void *ctx)
+static void on_wait_over(void *ctx)
 {
 	struct caller_op *o = ctx;
 
 	o->timer = NULL;
-	step(o, NULL);
+	advance_op(o, NULL);
 }
 
-static void carry(struct caller_op *o);
+static void queue_call(struct caller_op *o);
 
-static void on_repeat(void *ctx)
+static void on_repeat_timer(void *ctx)
 {
 	struct caller_op *o = ctx;
 
 	o->timer = NULL;
-	carry(o);
+	queue_call(o);
 }
 
-/* How long to wait before the call is sent again; -1: the reply is final. */
-static int64_t again_ms(struct caller_op *o, const struct reply *r)
+/* How long to wait before the call is sent again, which is counted; -1: the reply is final. */
+static int64_t repeat_after_ms(struct caller_op *o, const struct reply *r)
 {
 	if (o->call.kind == CALL_GRPC)
 		return grpc_again_ms(&o->tries, &o->call, r);
@@ -216,7 +219,7 @@ static int64_t again_ms(struct caller_op *o, const struct reply *r)
 		      : o->call.kind != CALL_HTTP || r->status < 500)
 		return -1;
 	if (r->retry_after_ms > REPEAT_AFTER_MOST_MS)
-		return -1; /* the caller stops waiting at this point, and may try again sooner */
+		return -1; /* who began the operation may try again sooner */
 	int64_t wait = (int64_t)REPEAT_FIRST_MS << o->repeats++;
 	wait += (int64_t)(random_u64() % (uint64_t)wait);
 	return MAX(wait, r->retry_after_ms);
@@ -231,26 +234,26 @@ static struct limiter *limiter_of(struct caller_op *o)
 
 int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops)
 {
-	const struct vendor_clock *k = clock_of(&caller->clocks, ops);
+	const struct vendor_clock *k = find_clock(&caller->clocks, ops);
 
 	return k ? clock_boot_ms() + k->ahead_of_boot_ms : clock_wall_ms();
 }
 
 bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops)
 {
-	return clock_of(&caller->clocks, ops);
+	return find_clock(&caller->clocks, ops);
 }
 
 int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops)
 {
-	const struct vendor_clock *k = clock_of(&caller->clocks, ops);
+	const struct vendor_clock *k = find_clock(&caller->clocks, ops);
 
 	return k ? MAX(k->off_ms, 0) : 0;
 }
 
 int caller_check_clock(const struct caller *caller, const struct provider_ops *ops, struct err *err)
 {
-	const struct vendor_clock *k = clock_of(&caller->clocks, ops);
+	const struct vendor_clock *k = find_clock(&caller->clocks, ops);
 	char off[48], now[32];
 
 	if (!k || (k->off_ms >= -CALLER_CLOCK_OFF_MS && k->off_ms <= CALLER_CLOCK_OFF_MS))
@@ -264,7 +267,7 @@ int caller_check_clock(const struct caller *caller, const struct provider_ops *o
 }
 
 /* One failure is common; from the second on the user should know why nothing moves. */
-static void note_retry(const struct caller_op *o, const struct reply *reply, int64_t wait)
+static void log_retry(const struct caller_op *o, const struct reply *reply, int64_t wait)
 {
 	bool again = MAX(o->repeats, o->tries.again) == 2;
 	char status[48];
@@ -279,28 +282,29 @@ static void on_reply(void *ctx, struct reply *reply)
 	struct caller_op *o = ctx;
 	struct caller *c = o->caller;
 
-	hang_up(o);
+	forget_call(o);
 	if (o->call.kind != CALL_CHILD)
 		vendor_clocks_learn(&c->clocks, o->ops, reply, o->sent_wall_ms, o->sent_boot_ms);
 	if (o->call.kind != CALL_CHILD && !o->call.unlimited)
 		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply,
 			      &(struct limit_call){o->sent_wall_ms, clock_wall_ms(), c->calls,
 						   o->call.class});
-	int64_t wait = again_ms(o, reply);
+	int64_t wait = repeat_after_ms(o, reply);
 	if (wait >= 0) {
-		note_retry(o, reply, wait);
-		o->timer = loop_timer(c->loop, wait, on_repeat, o);
-		serve(c);
+		log_retry(o, reply, wait);
+		o->timer = loop_timer(c->loop, wait, on_repeat_timer, o);
+		send_waiting(c);
 		return;
 	}
 	reply->sent_before = o->tries.again > 0;
 	o->repeats = 0;
 	o->tries = (struct grpc_tries){0};
-	step(o, reply);
-	serve(c);
+	advance_op(o, reply);
+	send_waiting(c);
 }
 
-static void finish(struct caller_op *o, struct op_result *result, const struct err *err)
+/* Ends the operation, and passes its result or error to done(). */
+static void finish_op(struct caller_op *o, struct op_result *result, const struct err *err)
 {
 	void (*done)(void *, struct op_result *, const struct err *) = o->done;
 	void *ctx = o->ctx;
@@ -312,7 +316,8 @@ static void finish(struct caller_op *o, struct op_result *result, const struct e
 
 /* ---- whose turn it is ---- */
 
-static bool has_line(const struct caller_op *o)
+/* Whether fewer calls are under way than may be at once. Releases have some for themselves. */
+static bool has_free_connection(const struct caller_op *o)
 {
 	const struct caller *c = o->caller;
 
@@ -321,7 +326,7 @@ static bool has_line(const struct caller_op *o)
 	return c->calls < CALLER_CALLS - (o->call.class == CALL_RELEASE ? 0 : FOR_RELEASES);
 }
 
-static void dispatch(struct caller_op *o)
+static void send_call(struct caller_op *o)
 {
 	struct caller *c = o->caller;
 
@@ -338,158 +343,166 @@ static void dispatch(struct caller_op *o)
 	c->calls += o->http || o->grpc;
 }
 
-static void on_room(void *ctx)
+static void on_room_timer(void *ctx)
 {
 	struct caller *c = ctx;
 
 	c->room = NULL;
-	serve(c);
+	send_waiting(c);
 }
 
-/* Returns true if it may be sent; it is then counted. */
-static bool has_room(struct caller_op *o, struct row *r)
+/* Returns true if the account's limits allow the call now; it is then counted. Otherwise the
+ * queue's class is shut until the next try. */
+static bool take_room(struct caller_op *o, struct queue *q)
 {
 	int64_t now = clock_boot_ms();
 	enum call_class class = o->call.class;
 
-	if (o->call.kind == CALL_CHILD || r->unlimited)
+	if (o->call.kind == CALL_CHILD || q->unlimited)
 		return true;
-	if (now >= r->shut_until[class]) {
+	if (now >= q->shut_until[class]) {
 		int64_t wait = limiter_take(limiter_of(o), o->ops->account(o->provider),
 					    o->ops->calls_per_minute, class, clock_wall_ms());
 		if (wait <= 0)
 			return true;
-		r->shut_until[class] = now + wait;
+		q->shut_until[class] = now + wait;
 	}
 	return false;
 }
 
-/* A create waits only briefly: a queued create cannot be stopped, and the core may need something
- * else by then. */
-static bool cancel_queued_rent(struct caller_op *o, int64_t shut_until)
+/* Fails a create that has waited for long: a queued create cannot be stopped, and the core may need
+ * something else by then. */
+static void fail_overdue_rent(struct caller_op *o, int64_t shut_until)
 {
 	int64_t now = clock_boot_ms();
 	struct err err = {0};
 
 	if (o->kind != OP_RENT || o->call.class != CALL_CREATE ||
 	    now - o->queued_at < RENT_QUEUE_MS)
-		return false;
+		return;
 	/* an earlier attempt may have made a pod, although its vendor does not know of it */
 	err_set(&err, o->tries.again ? ERR_AMBIGUOUS : ERR_RATE_LIMITED,
 		"the account's rate limit leaves no room for a create now");
 	err.retry_after_ms = MAX(shut_until - now, 1);
-	finish(o, NULL, &err);
-	return true;
+	finish_op(o, NULL, &err);
 }
 
-/* Only a look confirms that a pod is gone. A thousand releases would fill every window and line for
- * a quarter of an hour, so a listing that has waited for a while is sent first. */
-static void serve_list(struct row *r)
+/* Sends a listing that has waited for a while before all releases. Only a look confirms that a pod
+ * is gone, and a thousand releases would fill every window and connection for a quarter of an hour.
+ */
+static void send_waiting_list(struct queue *q)
 {
-	struct caller_op *o = r->first[CALL_LIST];
+	struct caller_op *o = q->first[CALL_LIST];
 
-	if (!o || !r->first[CALL_RELEASE] || clock_boot_ms() - o->queued_at < LOOK_WAITED_MS)
+	if (!o || !q->first[CALL_RELEASE] || clock_boot_ms() - o->queued_at < LOOK_WAITED_MS)
 		return;
 	struct caller *c = o->caller;
-	bool early = !has_line(o);
+	bool early = !has_free_connection(o);
 	if (early && (c->early || o->call.kind == CALL_CHILD || c->calls >= CALLER_CALLS))
 		return;
-	r->shut_until[CALL_LIST] = MIN(r->shut_until[CALL_LIST], r->shut_until[CALL_RELEASE]);
-	if (!has_room(o, r))
+	q->shut_until[CALL_LIST] = MIN(q->shut_until[CALL_LIST], q->shut_until[CALL_RELEASE]);
+	if (!take_room(o, q))
 		return;
-	leave_row(o);
+	leave_queue(o);
 	c->early = early ? o : c->early;
-	dispatch(o);
+	send_call(o);
 }
 
 /* Sends what can be sent of one class. Returns when to try again; INT64_MAX: when a call ends. */
-static int64_t serve_class(struct row *r, enum call_class class)
+static int64_t send_of_class(struct queue *q, enum call_class class)
 {
-	while (r->first[class]) {
-		struct caller_op *o = r->first[class];
-		if (!has_line(o))
+	while (q->first[class]) {
+		struct caller_op *o = q->first[class];
+		if (!has_free_connection(o))
 			return INT64_MAX;
-		if (has_room(o, r)) {
-			leave_row(o);
-			dispatch(o);
+		if (take_room(o, q)) {
+			leave_queue(o);
+			send_call(o);
 			continue;
 		}
 		for (struct caller_op *next; o && class == CALL_CREATE; o = next) {
 			next = o->behind;
-			cancel_queued_rent(o, r->shut_until[class]);
+			fail_overdue_rent(o, q->shut_until[class]);
 		}
-		return r->first[class] ? r->shut_until[class] : INT64_MAX;
+		return q->first[class] ? q->shut_until[class] : INT64_MAX;
 	}
 	return INT64_MAX;
 }
 
-static void serve(struct caller *c)
+/* Sends all calls that may be sent now, in the order of their classes, and sets a timer for the
+ * rest. */
+static void send_waiting(struct caller *c)
 {
 	static const enum call_class order[CLASSES] = {CALL_RELEASE, CALL_CREATE, CALL_LIST,
 						       CALL_POLL};
 	int64_t at = INT64_MAX;
 
-	for (struct row *r = c->rows; r; r = r->next)
-		serve_list(r);
+	for (struct queue *q = c->queues; q; q = q->next)
+		send_waiting_list(q);
 	for (size_t i = 0; i < ARRAY_LEN(order); i++)
-		for (struct row *r = c->rows; r; r = r->next)
-			at = MIN(at, serve_class(r, order[i]));
+		for (struct queue *q = c->queues; q; q = q->next)
+			at = MIN(at, send_of_class(q, order[i]));
 	loop_untimer(c->room);
-	c->room = at == INT64_MAX ? NULL
-				  : loop_timer(c->loop, MAX(at - clock_boot_ms(), 1), on_room, c);
+	c->room = at == INT64_MAX
+			  ? NULL
+			  : loop_timer(c->loop, MAX(at - clock_boot_ms(), 1), on_room_timer, c);
 }
 
-static struct row *row_of(struct caller_op *o)
+static struct queue *find_or_add_queue(struct caller_op *o)
 {
 	struct caller *c = o->caller;
-	struct row *r = c->rows;
+	struct queue *q = c->queues;
 
-	while (r && (r->provider != o->provider || r->kind != o->call.kind ||
-		     r->unlimited != o->call.unlimited))
-		r = r->next;
-	if (r)
-		return r;
-	r = xcalloc(1, sizeof(*r));
-	r->provider = o->provider;
-	r->kind = o->call.kind;
-	r->unlimited = o->call.unlimited;
+	while (q && (q->provider != o->provider || q->kind != o->call.kind ||
+		     q->unlimited != o->call.unlimited))
+		q = q->next;
+	if (q)
+		return q;
+	q = xcalloc(1, sizeof(*q));
+	q->provider = o->provider;
+	q->kind = o->call.kind;
+	q->unlimited = o->call.unlimited;
 	for (int i = 0; i < CLASSES; i++)
-		r->last[i] = &r->first[i];
-	r->next = c->rows;
-	c->rows = r;
-	return r;
+		q->last[i] = &q->first[i];
+	q->next = c->queues;
+	c->queues = q;
+	return q;
 }
 
-static void carry(struct caller_op *o)
+/* Adds the operation's call to its queue; it is sent at once if nothing is in the way. */
+static void queue_call(struct caller_op *o)
 {
-	struct row *r = row_of(o);
+	struct queue *q = find_or_add_queue(o);
 
 	if (o->urgent && o->call.class == CALL_POLL)
 		o->call.class = CALL_LIST;
-	bool first = !r->first[o->call.class];
+	bool first = !q->first[o->call.class];
 	o->queued_at = o->queued_at ? o->queued_at : clock_boot_ms();
-	o->row = r;
-	*r->last[o->call.class] = o;
-	r->last[o->call.class] = &o->behind;
+	o->queue = q;
+	*q->last[o->call.class] = o;
+	q->last[o->call.class] = &o->behind;
 	if (first)
-		serve(o->caller);
+		send_waiting(o->caller);
 }
 
-/* The answer to a create makes no sense, but a pod may exist. */
+/* Ends the operation with its result, or an error if the result makes no sense. A create without a
+ * usable answer may have made a pod. */
 static void deliver_answer(struct caller_op *o, struct op_result *result)
 {
 	struct err err = {0};
 
 	if (provider_check_answer(result, &err) == 0) {
-		finish(o, result, NULL);
+		finish_op(o, result, NULL);
 		return;
 	}
 	if (o->kind == OP_RENT)
 		err.kind = ERR_AMBIGUOUS;
-	finish(o, NULL, &err);
+	finish_op(o, NULL, &err);
 }
 
-static void step(struct caller_op *o, const struct reply *reply)
+/* Asks the provider what follows on the reply to the last call (NULL: on the begin, or on a wait),
+ * and does that. */
+static void advance_op(struct caller_op *o, const struct reply *reply)
 {
 	struct op_result result = {0};
 	struct err err = {0};
@@ -506,11 +519,11 @@ static void step(struct caller_op *o, const struct reply *reply)
 	case OP_CALL:
 		call_free(&o->call);
 		o->call = next;
-		carry(o);
+		queue_call(o);
 		return;
-	case OP_WAIT: o->timer = loop_timer(o->caller->loop, wait_ms, on_timer, o); return;
+	case OP_WAIT: o->timer = loop_timer(o->caller->loop, wait_ms, on_wait_over, o); return;
 	case OP_DONE: deliver_answer(o, &result); break;
-	case OP_FAILED: finish(o, NULL, &err); break;
+	case OP_FAILED: finish_op(o, NULL, &err); break;
 	}
 	op_result_free(&result);
 }
@@ -537,7 +550,8 @@ caller_begin(struct caller *caller, const struct engine_provider *provider, enum
 	if (o->next)
 		o->next->link = &o->next;
 	caller->first = o;
-	o->timer = loop_timer(caller->loop, 0, on_timer, o); /* this function never calls back */
+	o->timer =
+		loop_timer(caller->loop, 0, on_wait_over, o); /* this function never calls back */
 	return o;
 }
 
@@ -548,12 +562,12 @@ void caller_listen(struct caller_op *o, void (*said)(void *ctx, const char *line
 
 bool caller_prioritize(struct caller_op *o)
 {
-	bool waits = o->row && o->call.class == CALL_POLL, begun = o->sent_wall_ms;
+	bool waits = o->queue && o->call.class == CALL_POLL, begun = o->sent_wall_ms;
 
 	o->urgent = true;
 	if (waits) {
-		leave_row(o);
-		carry(o);
+		leave_queue(o);
+		queue_call(o);
 	}
 	return waits && !begun;
 }
@@ -561,7 +575,7 @@ bool caller_prioritize(struct caller_op *o)
 /* How long the account's rate limit still holds back its next request, in ms; 0: it does not. */
 static int64_t caller_op_shut_ms(struct caller_op *o)
 {
-	if (!o->row || o->row->shut_until[o->call.class] <= clock_boot_ms())
+	if (!o->queue || o->queue->shut_until[o->call.class] <= clock_boot_ms())
 		return 0;
 	return limiter_wait(o->caller->limiter, o->ops->account(o->provider), o->call.class,
 			    clock_wall_ms());
@@ -573,13 +587,14 @@ void caller_cancel(struct caller_op *o)
 		return;
 	struct caller *c = o->caller;
 	op_end(o);
-	serve(c);
+	send_waiting(c);
 }
 
 /* ---- caller perform ----
  * Runs one operation for a command that has nothing else to do meanwhile. */
 
 struct answer {
+	bool urgent; /* caller_prioritize() */
 	bool have;
 	struct op_result *result;
 	struct err err;
@@ -587,7 +602,7 @@ struct answer {
 	void *ctx;
 };
 
-static void on_line_shown(void *ctx, const char *lines)
+static void pass_on_lines(void *ctx, const char *lines)
 {
 	struct answer *a = ctx;
 
@@ -605,8 +620,9 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 		*a->result = *result, memset(result, 0, sizeof(*result));
 }
 
-/* The limit may be shut for an hour: waiting for the command's time is useless. */
-static int rate_limited(int64_t shut_ms, struct err *err)
+/* Waiting for the rest of the command's time is useless: the limit may be shut for an hour. Returns
+ * -1. */
+static int fail_rate_limited(int64_t shut_ms, struct err *err)
 {
 	char wait[24];
 
@@ -617,7 +633,30 @@ static int rate_limited(int64_t shut_ms, struct err *err)
 	return -1;
 }
 
-static int perform_op(const struct engine_provider *provider, enum op_kind kind, bool urgent,
+/* Judges the result of an operation that succeeded, for a command. want_ids: a list of known pods.
+ */
+static int check_result(const struct caller *caller, const struct provider_ops *ops,
+			enum op_kind kind, bool want_ids, struct op_result *result, struct err *err)
+{
+	struct err clock;
+
+	/* a command must not take a missing pod for one that is gone */
+	if (kind == OP_LIST && result->partial && !want_ids) {
+		err_set(err, ERR_REFUSED, "%s", str_text(&result->text));
+		op_result_free(result);
+		*result = (struct op_result){0};
+		return -1;
+	}
+	if (kind == OP_CHECK && caller_check_clock(caller, ops, &clock) < 0) {
+		CLEANUP(str_free) struct str said = result->text;
+		result->text = (struct str)STR_INIT;
+		str_addf(&result->text, "bad: %s\n%s", clock.msg, str_text(&said));
+	}
+	return 0;
+}
+
+/* As caller_perform(). *there_ms: the provider's time, set whenever it has answered. */
+static int perform_op(const struct engine_provider *provider, enum op_kind kind,
 		      const struct op_want *want, int64_t most_ms, struct answer *a,
 		      int64_t *there_ms, struct err *err)
 {
@@ -626,19 +665,17 @@ static int perform_op(const struct engine_provider *provider, enum op_kind kind,
 	CLEANUP(loop_free) struct loop *loop = loop_new();
 	CLEANUP(http_free) struct http *http = http_new(loop, "burst/" BURST_VERSION);
 	CLEANUP(caller_free) struct caller *caller = caller_new(loop, http);
-	struct op_result *result = a->result;
-	struct err clock;
 	int64_t until = clock_boot_ms() + most_ms;
 
 	struct caller_op *op = caller_begin(caller, provider, kind, want, on_answer, a);
-	if (urgent)
+	if (a->urgent)
 		caller_prioritize(op);
 	if (a->said)
-		caller_listen(op, on_line_shown);
+		caller_listen(op, pass_on_lines);
 	while (!a->have && clock_boot_ms() < until) {
 		int64_t shut_ms = caller_op_shut_ms(op);
 		if (clock_boot_ms() + shut_ms > until)
-			return rate_limited(shut_ms, err);
+			return fail_rate_limited(shut_ms, err);
 		loop_turn(loop, until - clock_boot_ms());
 	}
 	if (!a->have)
@@ -648,20 +685,7 @@ static int perform_op(const struct engine_provider *provider, enum op_kind kind,
 		*err = a->err;
 		return -1;
 	}
-	bool by_ids = want && want->ids;
-	/* a command must not take a missing pod for one that is gone */
-	if (kind == OP_LIST && result->partial && !by_ids) {
-		err_set(err, ERR_REFUSED, "%s", str_text(&result->text));
-		op_result_free(result);
-		*result = (struct op_result){0};
-		return -1;
-	}
-	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
-		CLEANUP(str_free) struct str said = result->text;
-		result->text = (struct str)STR_INIT;
-		str_addf(&result->text, "bad: %s\n%s", clock.msg, str_text(&said));
-	}
-	return 0;
+	return check_result(caller, provider->ops, kind, want && want->ids, a->result, err);
 }
 
 int caller_perform(const struct engine_provider *provider, enum op_kind kind,
@@ -676,19 +700,20 @@ int caller_perform_shown(const struct engine_provider *provider, enum op_kind ki
 			 void (*said)(void *ctx, const char *lines), void *ctx,
 			 struct op_result *result, struct err *err)
 {
-	struct answer a = {.result = result, .said = said, .ctx = ctx};
+	struct answer a = {
+		.urgent = kind == OP_INSPECT, .result = result, .said = said, .ctx = ctx};
 	int64_t there_ms;
 
-	return perform_op(provider, kind, kind == OP_INSPECT, want, most_ms, &a, &there_ms, err);
+	return perform_op(provider, kind, want, most_ms, &a, &there_ms, err);
 }
 
 int caller_list(const struct engine_provider *provider, char *const *ids, int64_t most_ms,
 		struct op_result *result, int64_t *now_ms, struct err *err)
 {
 	struct op_want want = {.ids = ids};
-	struct answer a = {.result = result};
+	struct answer a = {.urgent = true, .result = result};
 
-	return perform_op(provider, OP_LIST, true, &want, most_ms, &a, now_ms, err);
+	return perform_op(provider, OP_LIST, &want, most_ms, &a, now_ms, err);
 }
 
 /* ---- request ----

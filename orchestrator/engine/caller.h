@@ -13,7 +13,7 @@
 enum { CALLER_CLOCK_OFF_MS = 120 * 1000 };
 
 enum {
-	/* under way at once; others wait in a row, releases first */
+	/* under way at once; others wait in a queue, releases first */
 	CALLER_CHILDREN = 16,
 	CALLER_CALLS = 96,
 };
@@ -41,13 +41,13 @@ caller_begin(struct caller *caller, const struct engine_provider *provider, enum
 	     const struct op_want *want,
 	     void (*done)(void *ctx, struct op_result *result, const struct err *err), void *ctx);
 
-/* Receives what next() reports meanwhile (op_result.text of OP_CALL and OP_WAIT), with the ctx of
- * done. */
+/* Passes what next() reports meanwhile (op_result.text of OP_CALL and OP_WAIT) to said(), with the
+ * ctx of done(). */
 void caller_listen(struct caller_op *op, void (*said)(void *ctx, const char *lines));
 
-/* Its answer ends pods or proves that they are gone: its polls, also one that waits now, get the
- * priority of a release (CALL_LIST). Returns true if it waits and nothing was sent yet, so that its
- * answer will be current. */
+/* For an operation whose answer ends pods or proves that they are gone: its polls, also one that
+ * waits now, get the priority of a release (CALL_LIST). Returns true if one waits and nothing was
+ * sent yet, so that its answer will be current. */
 bool caller_prioritize(struct caller_op *op);
 
 /* Ends the operation without a callback; accepts NULL. Not from inside its own done(). */
@@ -58,31 +58,31 @@ void caller_cancel(struct caller_op *op);
  * clock. */
 int caller_check_clock(const struct caller *caller, const struct provider_ops *ops,
 		       struct err *err);
-/* By how many ms our clock is ahead of it; 0: it is not, or not known. */
+/* By how many ms our clock is ahead of the provider's; 0: it is not, or not known. */
 int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops);
 
 /* The provider's time by its replies, in ms of wall clock; it does not depend on our clock. */
 int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops);
-/* Whether a reply has reported it. */
+/* Whether a reply has reported the provider's time. */
 bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops);
 
-/* The same for a command that has nothing else to do (caller.c): waits until the operation
- * is done, at most most_ms. The text of OP_CHECK says if the clocks differ. OP_INSPECT is urgent.
- */
+/* Performs one operation for a command that has nothing else to do: waits until it is done, at most
+ * most_ms. The text of OP_CHECK says if the clocks differ. OP_INSPECT is urgent. */
 int caller_perform(const struct engine_provider *provider, enum op_kind kind,
 		   const struct op_want *want, int64_t most_ms, struct op_result *result,
 		   struct err *err);
 
-/* The same; said() receives the progress lines for the user, such as those of a build. */
+/* As caller_perform(); said() receives the progress lines for the user, such as those of a build.
+ */
 int caller_perform_shown(const struct engine_provider *provider, enum op_kind kind,
 			 const struct op_want *want, int64_t most_ms,
 			 void (*said)(void *ctx, const char *lines), void *ctx,
 			 struct op_result *result, struct err *err);
 
-/* OP_LIST, urgent, and caller_time_there(), which is also set if the list fails with an answer:
- * judging other machines' pods by a wrong clock would end pods at work. ids: NULL-terminated, the
- * pods that the caller knows. If the provider refuses its list, they are looked up one by one, and
- * result->partial is set. ids NULL: a refused list is an error. */
+/* Performs OP_LIST, urgently. *now_ms: caller_time_there(), which is also set if the list fails
+ * with an answer: judging other machines' pods by a wrong clock would end pods at work. ids:
+ * NULL-terminated, the pods that the caller knows. If the provider refuses its list, they are
+ * looked up one by one, and result->partial is set. ids NULL: a refused list is an error. */
 int caller_list(const struct engine_provider *provider, char *const *ids, int64_t most_ms,
 		struct op_result *result, int64_t *now_ms, struct err *err);
 
@@ -98,10 +98,10 @@ enum { VOLUME_LOOK_MS = 3000 }; /* between two looks for one that may surface */
 
 /* How long to look for the volume of an earlier create before another one may be sent; 0: send. */
 int64_t volume_intent_wait_ms(struct store *s, const struct engine_provider *p, const char *name);
-/* Before the request. On an error nothing may be sent. */
+/* Notes in the ledger that the create is about to be sent. On an error nothing may be sent. */
 int volume_intent_put(struct store *s, const struct engine_provider *p, const char *name,
 		      struct err *err);
-/* err: how the create ended, NULL: well. If the vendor refused it, nothing can surface. */
+/* Notes how the create ended; err NULL: well. If the vendor refused it, nothing can surface. */
 void volume_intent_answered(struct store *s, const struct engine_provider *p, const char *name,
 			    const struct err *err);
 /* The volume is removed: one of its name may be made at once. */

@@ -309,15 +309,18 @@ struct bringing {
 	size_t later_count, later_cap;
 };
 
-/* Sends the batch by send(): now, or when the pod has the snapshot that its command continues from.
- * Not at all if the connection ends first: the core then orders it again. */
+/* Calls send(e, pod, batch) for the batch: at once, or when the pod has the snapshot that its
+ * command continues from. Not at all if the connection ends first: the core then orders the batch
+ * again. */
 void bring_send(struct engine *e, int pod, uint32_t batch,
 		void (*send)(struct engine *e, int pod, uint32_t batch));
-/* The pod gives its batches back: EV_REVOKED for those that it was not sent yet. */
+/* The pod returns its batches: posts EV_REVOKED for those that were not sent to it yet. */
 void bring_revoke(struct engine *e, int pod);
-/* Adds the snapshot to a command's task; false: there is none. */
-bool bring_task(struct engine *e, int pod, uint32_t segment, json_t *task);
-void bring_drop(struct engine *e, int pod); /* its connection ends */
+/* Adds the snapshot that a command continues from to its task. Returns false if there is none, or
+ * the pod cannot read it. */
+bool bring_add_to_task(struct engine *e, int pod, uint32_t segment, json_t *task);
+/* The pod's connection ends: nothing is brought or sent any more. */
+void bring_drop(struct engine *e, int pod);
 /* Frees what threads and transfers have used; they have ended. Before checkpoints_free(). */
 void bring_free(struct engine *e);
 

@@ -41,10 +41,11 @@ struct request {
 	struct caller_op *op;
 };
 
-/* pod: -1 if the operation is not about one. */
+/* A new request, in the engine's list of those that are under way. pod: -1 if the operation is not
+ * about one. */
 struct request *request_new(struct engine *e, int provider, int pod);
 void request_free(struct request *a);
-/* done(a) is called once; it frees the request. */
+/* Begins the request's operation. done(a) is called once; it frees the request. */
 struct caller_op *request_begin(struct request *a, enum op_kind kind,
 				void (*done)(void *ctx, struct op_result *result,
 					     const struct err *err));
