@@ -60,7 +60,7 @@ bool bring_add_to_task(struct engine *e, int pod, uint32_t segment, json_t *task
 	if (!reachable && !b->here[0])
 		return false;
 	CLEANUP(free_text)
-	char *path = reachable ? checkpoint_there(e, segment, s)
+	char *path = reachable ? checkpoint_path_there(e, segment, s)
 			       : xasprintf("%s/%s/%s", CHECKPOINT_DIR, b->here, FILE_NAME);
 	json_object_set_new(task, "checkpoint",
 			    json_pack("{s:s,s:s,s:s}", "path", path, "sha256", s->sha256, "attempt",
@@ -256,7 +256,7 @@ static void make_and_send_folder(struct engine *e, int pod)
 	struct folder_job *r = xcalloc(1, sizeof(*r));
 
 	*r = (struct folder_job){.e = e, .pod = pod, .turn = b->turn};
-	r->path = checkpoint_here(e, b->segment, s);
+	r->path = checkpoint_path_here(e, b->segment, s);
 	r->dir = xasprintf("%s/.send-%u", dir, e->checkpoints->dirs++);
 	COPY_TEXT(r->sha256, s->sha256);
 	pool_run(e->pool, work_make_folder, on_folder_made, r);
@@ -279,7 +279,7 @@ static void on_volume_file(void *ctx, const char *local, const struct err *err)
 		uint32_t segment = e->pods[f->pod].bring.segment;
 		struct snapshot *s = &e->checkpoints->of[segment].safe;
 		CLEANUP(free_text) char *dir = checkpoints_dir(e);
-		CLEANUP(free_text) char *path = checkpoint_here(e, segment, s);
+		CLEANUP(free_text) char *path = checkpoint_path_here(e, segment, s);
 		struct err why = err ? *err : (struct err){0};
 		if (!err && (path_mkdirs(dir, 0700, &why) < 0 || rename(local, path) < 0) &&
 		    !why.kind)
@@ -335,7 +335,7 @@ static void bring_snapshot(struct engine *e, int pod)
 		return;
 	}
 	struct fetching *f = xcalloc(1, sizeof(*f));
-	CLEANUP(free_text) char *path = checkpoint_there(e, b->segment, s);
+	CLEANUP(free_text) char *path = checkpoint_path_there(e, b->segment, s);
 	CLEANUP(free_text) char *name = xasprintf("checkpoint-%d", pod);
 	*f = (struct fetching){e, pod, b->turn};
 	volume_files_from(e, provider, v, path, name, s->bytes + 1, on_volume_file, f);

@@ -20,22 +20,23 @@ char *checkpoints_dir(const struct engine *e)
 	return path_join(e->setup->run_dir, CHECKPOINT_DIR);
 }
 
-static char *file_name(const struct engine *e, uint32_t segment, const struct snapshot *s)
+/* The caller frees it. */
+static char *local_name(const struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	return xasprintf("%s.%s.%lld", e->work.segments[segment].id, s->attempt,
 			 (long long)s->number);
 }
 
-char *checkpoint_here(const struct engine *e, uint32_t segment, const struct snapshot *s)
+char *checkpoint_path_here(const struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	CLEANUP(free_text) char *dir = checkpoints_dir(e);
-	CLEANUP(free_text) char *name = file_name(e, segment, s);
+	CLEANUP(free_text) char *name = local_name(e, segment, s);
 
 	return path_join(dir, name);
 }
 
 /* Where the agent puts it: on its volume, or in the folder that stands for one. */
-char *checkpoint_there(const struct engine *e, uint32_t segment, const struct snapshot *s)
+char *checkpoint_path_there(const struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	return xasprintf("runs/%s/%s/checkpoint/%s.%lld", e->setup->run->id, s->attempt,
 			 e->work.segments[segment].id, (long long)s->number);
@@ -43,7 +44,8 @@ char *checkpoint_there(const struct engine *e, uint32_t segment, const struct sn
 
 /* ---- the ledger ---- */
 
-static void note(struct engine *e, uint32_t segment)
+/* Writes the segment's safe snapshot to the ledger, for a later client. */
+static void write_note(struct engine *e, uint32_t segment)
 {
 	const struct snapshot *s = &e->checkpoints->of[segment].safe;
 	CLEANUP(json_decref)
@@ -52,7 +54,7 @@ static void note(struct engine *e, uint32_t segment)
 		s->provider, "volume", s->volume, "number", (json_int_t)s->number, "bytes",
 		(json_int_t)s->bytes, "sha256", s->sha256, "here", s->here, "taken_ms",
 		(json_int_t)e->checkpoints->of[segment].taken_ms, "from", s->from, "from_ms",
-		(json_int_t)s->from_ms, "holds_ms", (json_int_t)s->holds_ms);
+		(json_int_t)s->from_work_ms, "holds_ms", (json_int_t)s->work_ms);
 	CLEANUP(free_text) char *text = json_dumps(line, JSON_COMPACT);
 	struct err err = {0};
 
@@ -61,14 +63,16 @@ static void note(struct engine *e, uint32_t segment)
 		engine_log(e, LOG_INFO, "the ledger does not note a checkpoint: %s", err.msg);
 }
 
-static bool file_is_there(const struct engine *e, uint32_t segment, const struct snapshot *s)
+/* Whether this machine has the snapshot's file, with its size. */
+static bool has_local_copy(const struct engine *e, uint32_t segment, const struct snapshot *s)
 {
-	CLEANUP(free_text) char *path = checkpoint_here(e, segment, s);
+	CLEANUP(free_text) char *path = checkpoint_path_here(e, segment, s);
 	struct stat st;
 
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == s->bytes;
 }
 
+/* Reads the segment's safe snapshot from the ledger, unless it is neither here nor on a volume. */
 static void read_note(struct engine *e, uint32_t segment)
 {
 	struct saved *v = &e->checkpoints->of[segment];
@@ -85,12 +89,12 @@ static void read_note(struct engine *e, uint32_t segment)
 	COPY_TEXT(s->volume, jsonx_text(line, "volume", ""));
 	COPY_TEXT(s->sha256, jsonx_text(line, "sha256", ""));
 	COPY_TEXT(s->from, jsonx_text(line, "from", ""));
-	s->from_ms = jsonx_bounded(line, "from_ms", 0, INT64_MAX);
-	s->holds_ms = jsonx_bounded(line, "holds_ms", 0, INT64_MAX);
+	s->from_work_ms = jsonx_bounded(line, "from_ms", 0, INT64_MAX);
+	s->work_ms = jsonx_bounded(line, "holds_ms", 0, INT64_MAX);
 	s->number = jsonx_bounded(line, "number", 0, INT64_MAX);
 	s->bytes = jsonx_bounded(line, "bytes", 0, INT64_MAX);
 	s->pod = -1;
-	s->here = jsonx_bool(line, "here", false) && file_is_there(e, segment, s);
+	s->here = jsonx_bool(line, "here", false) && has_local_copy(e, segment, s);
 	v->taken_ms = jsonx_bounded(line, "taken_ms", 0, INT64_MAX);
 	if (!sha256_is_hex(s->sha256) || (!s->here && !s->volume[0]))
 		*s = (struct snapshot){.pod = -1};
@@ -121,12 +125,12 @@ void checkpoint_remove_here(struct engine *e, uint32_t segment, struct snapshot 
 {
 	if (!s->here)
 		return;
-	CLEANUP(free_text) char *path = checkpoint_here(e, segment, s);
+	CLEANUP(free_text) char *path = checkpoint_path_here(e, segment, s);
 	unlink(path);
 	s->here = false;
 }
 
-/* Also what fetches that were cut off have left. */
+/* Removes the segment's snapshots from this machine, with what cut off fetches have left. */
 static void remove_all_local(struct engine *e, uint32_t segment)
 {
 	CLEANUP(free_text) char *dir = checkpoints_dir(e);
@@ -141,18 +145,24 @@ static void remove_all_local(struct engine *e, uint32_t segment)
 		closedir(d);
 }
 
-static bool is_done(const struct engine *e, uint32_t segment)
+static bool is_segment_done(const struct engine *e, uint32_t segment)
 {
 	return e->setup->results[segment].state == SEGMENT_SAFE;
 }
 
 /* ---- what pods report ---- */
 
-/* ok: this snapshot is safe. */
-static void post_checkpoint(struct engine *e, uint32_t segment, const struct snapshot *s, bool ok)
+enum snapshot_state { SNAPSHOT_UNSAFE, SNAPSHOT_SAFE };
+
+/* Tells the core about a snapshot, and how many snapshots of its pod are not safe yet. */
+static void post_snapshot(struct engine *e, uint32_t segment, const struct snapshot *s,
+			  enum snapshot_state state)
 {
-	struct event ev = {
-		.type = EV_CHECKPOINT, .pod = s->pod, .segment = segment, .t = s->t, .ok = ok};
+	struct event ev = {.type = EV_CHECKPOINT,
+			   .pod = s->pod,
+			   .segment = segment,
+			   .t = s->t,
+			   .ok = state == SNAPSHOT_SAFE};
 
 	for (uint32_t i = 0; i < e->work.count; i++) {
 		const struct saved *v = &e->checkpoints->of[i];
@@ -162,8 +172,9 @@ static void post_checkpoint(struct engine *e, uint32_t segment, const struct sna
 	post(e, &ev, NULL);
 }
 
-/* For the plans of later runs: how often to save depends on it. */
-static void note_saves(struct engine *e, const struct snapshot *s)
+/* Notes how long the snapshot took, for the plans of later runs: how often to save depends on it.
+ */
+static void note_save_time(struct engine *e, const struct snapshot *s)
 {
 	char text[32];
 
@@ -173,7 +184,8 @@ static void note_saves(struct engine *e, const struct snapshot *s)
 	fact_put(e->setup->store, FACT_SAVES, e->work.needs->speed_options, NULL, text, NULL);
 }
 
-static void becomes_safe(struct engine *e, uint32_t segment, const struct snapshot *s)
+/* The snapshot replaces the segment's safe one: notes and logs that. */
+static void set_safe(struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	struct saved *v = &e->checkpoints->of[segment];
 	char size[32];
@@ -183,8 +195,8 @@ static void becomes_safe(struct engine *e, uint32_t segment, const struct snapsh
 	v->taken_ms = clock_wall_ms();
 	v->told_large = false;
 	v->useless = 0;
-	note(e, segment);
-	note_saves(e, s);
+	write_note(e, segment);
+	note_save_time(e, s);
 	engine_log(e, LOG_INFO, "%s: checkpoint of %s saved%s", e->work.segments[segment].id,
 		   bytes_show(size, sizeof(size), s->bytes),
 		   s->here ? " on this machine" : " on its volume");
@@ -198,7 +210,8 @@ struct getting { /* one snapshot under way: the context of its fetch */
 	struct err err;
 };
 
-static void work_keep(void *arg)
+/* In a worker thread: gives the fetched file its final name. */
+static void work_place(void *arg)
 {
 	struct getting *g = arg;
 
@@ -207,6 +220,7 @@ static void work_keep(void *arg)
 
 static void fetch_next(struct engine *e, uint32_t segment);
 
+/* Drops the snapshot that waits for outputs, and its file. */
 static void drop_waiting(struct engine *e, uint32_t segment)
 {
 	struct saved *v = &e->checkpoints->of[segment];
@@ -215,7 +229,8 @@ static void drop_waiting(struct engine *e, uint32_t segment)
 	v->waits = (struct snapshot){.pod = -1};
 }
 
-/* How many outputs that were finished before the snapshot are not here; lost: for good. */
+/* How many outputs that were finished before the snapshot are not here; *lost: that never will be.
+ */
 static size_t outputs_missing(const struct engine *e, uint32_t segment, const struct snapshot *s,
 			      size_t *lost)
 {
@@ -233,7 +248,7 @@ static size_t outputs_missing(const struct engine *e, uint32_t segment, const st
 	return missing;
 }
 
-void checkpoint_output(struct engine *e, uint32_t segment)
+void checkpoint_output_settled(struct engine *e, uint32_t segment)
 {
 	struct saved *v = e->checkpoints ? &e->checkpoints->of[segment] : NULL;
 	size_t lost;
@@ -253,20 +268,23 @@ void checkpoint_output(struct engine *e, uint32_t segment)
 		drop_waiting(e, segment);
 	} else {
 		v->waits = (struct snapshot){.pod = -1};
-		becomes_safe(e, segment, &s);
+		set_safe(e, segment, &s);
 	}
-	post_checkpoint(e, segment, &s, !missing);
+	post_snapshot(e, segment, &s, missing ? SNAPSHOT_UNSAFE : SNAPSHOT_SAFE);
 	fetch_next(e, segment);
 }
 
+/* The snapshot is here, or on a volume: it becomes safe when the outputs before it are here, too.
+ */
 static void wait_for_outputs(struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	e->checkpoints->of[segment].waits = *s;
 	e->outfiles.place(e, segment);
-	checkpoint_output(e, segment);
+	checkpoint_output_settled(e, segment);
 }
 
-static void got(struct getting *g)
+/* The fetch has ended: takes the snapshot, or logs why it is not kept. Frees g. */
+static void end_getting(struct getting *g)
 {
 	struct engine *e = g->e;
 	struct saved *v = &e->checkpoints->of[g->segment];
@@ -275,7 +293,7 @@ static void got(struct getting *g)
 	v->fetch = NULL;
 	if (newest && g->err.kind != ERR_NETWORK)
 		v->coming = (struct snapshot){.pod = -1};
-	if (is_done(e, g->segment)) {
+	if (is_segment_done(e, g->segment)) {
 		remove_all_local(e, g->segment);
 	} else if (!g->err.kind) {
 		g->s.here = true;
@@ -286,33 +304,33 @@ static void got(struct getting *g)
 		engine_log(e, LOG_WARN, "%s: its checkpoint is not kept: %s",
 			   e->work.segments[g->segment].id, g->err.msg);
 	}
-	post_checkpoint(e, g->segment, &g->s, false);
+	post_snapshot(e, g->segment, &g->s, SNAPSHOT_UNSAFE);
 	fetch_next(e, g->segment);
 	free(g);
 }
 
-static void kept(void *arg)
+static void on_placed(void *arg)
 {
 	struct getting *g = arg;
 
 	receive_drop(g->r, false);
-	got(g);
+	end_getting(g);
 }
 
-static void arrived(void *ctx, struct receive *r, const struct err *err)
+static void on_snapshot_fetched(void *ctx, struct receive *r, const struct err *err)
 {
 	struct getting *g = ctx;
 
 	if (err) {
 		g->err = *err;
-		got(g);
+		end_getting(g);
 		return;
 	}
 	g->r = r;
-	pool_run(g->e->pool, work_keep, kept, g);
+	pool_run(g->e->pool, work_place, on_placed, g);
 }
 
-/* Fetches the one that is coming, if its pod can be reached and no other one is under way. */
+/* Fetches the segment's coming snapshot if its pod can be reached and no other one is under way. */
 static void fetch_next(struct engine *e, uint32_t segment)
 {
 	struct saved *v = &e->checkpoints->of[segment];
@@ -322,8 +340,8 @@ static void fetch_next(struct engine *e, uint32_t segment)
 	    !e->pods[pod].conn.fetcher)
 		return;
 	CLEANUP(free_text) char *dir = checkpoints_dir(e);
-	CLEANUP(free_text) char *name = file_name(e, segment, &v->coming);
-	CLEANUP(free_text) char *path = checkpoint_there(e, segment, &v->coming);
+	CLEANUP(free_text) char *name = local_name(e, segment, &v->coming);
+	CLEANUP(free_text) char *path = checkpoint_path_there(e, segment, &v->coming);
 	struct getting *g = xcalloc(1, sizeof(*g));
 	*g = (struct getting){.e = e, .segment = segment, .s = v->coming};
 	struct fetch_want want = {.output_dir = dir,
@@ -332,18 +350,18 @@ static void fetch_next(struct engine *e, uint32_t segment)
 				  .bytes = g->s.bytes,
 				  .max_bytes = e->work.needs->checkpoint_most_bytes,
 				  .sha256 = g->s.sha256,
-				  .done = arrived,
+				  .done = on_snapshot_fetched,
 				  .ctx = g};
 	v->fetch = g;
 	fetcher_get(e->pods[pod].conn.fetcher, &want);
 }
 
-static bool is_it(const void *ctx, const void *arg)
+static bool is_same_ctx(const void *ctx, const void *arg)
 {
 	return ctx == arg;
 }
 
-/* Its pod is kept for outputs alone then, and they do not wait behind a snapshot. */
+/* The pod is then kept for outputs alone, and they must not wait behind a snapshot. */
 void checkpoint_finished(struct engine *e, uint32_t segment)
 {
 	struct saved *v = e->checkpoints ? &e->checkpoints->of[segment] : NULL;
@@ -351,7 +369,7 @@ void checkpoint_finished(struct engine *e, uint32_t segment)
 	if (v && v->waits.attempt[0]) {
 		struct snapshot waits = v->waits;
 		drop_waiting(e, segment);
-		post_checkpoint(e, segment, &waits, false);
+		post_snapshot(e, segment, &waits, SNAPSHOT_UNSAFE);
 	}
 	if (!v || !v->coming.attempt[0])
 		return;
@@ -360,8 +378,8 @@ void checkpoint_finished(struct engine *e, uint32_t segment)
 
 	v->coming = (struct snapshot){.pod = -1};
 	if (v->fetch && fetcher)
-		fetcher_cancel(fetcher, is_it, v->fetch);
-	post_checkpoint(e, segment, &coming, false);
+		fetcher_cancel(fetcher, is_same_ctx, v->fetch);
+	post_snapshot(e, segment, &coming, SNAPSHOT_UNSAFE);
 }
 
 void checkpoint_done(struct engine *e, uint32_t segment)
@@ -373,7 +391,7 @@ void checkpoint_done(struct engine *e, uint32_t segment)
 	if (!e->checkpoints->of[segment].safe.attempt[0])
 		return;
 	e->checkpoints->of[segment].safe = (struct snapshot){.pod = -1};
-	note(e, segment);
+	write_note(e, segment);
 }
 
 void checkpoint_connected(struct engine *e, int pod)
@@ -384,7 +402,7 @@ void checkpoint_connected(struct engine *e, int pod)
 			fetch_next(e, i);
 }
 
-/* Returns false after too many lines of this pod. */
+/* Returns false after too many lines about this pod's snapshots. Counts the line. */
 static bool may_complain(struct engine *e, int pod)
 {
 	struct checkpoints *all = e->checkpoints;
@@ -397,7 +415,6 @@ static bool may_complain(struct engine *e, int pod)
 	return all->troubles[pod]++ < TROUBLES_MOST;
 }
 
-/* bytes: as far as it is known. */
 void checkpoint_too_large(struct engine *e, uint32_t segment, int64_t bytes)
 {
 	struct saved *v = &e->checkpoints->of[segment];
@@ -415,21 +432,22 @@ void checkpoint_too_large(struct engine *e, uint32_t segment, int64_t bytes)
 		   bytes_show(most, sizeof(most), e->work.needs->checkpoint_most_bytes));
 }
 
-/* A pod could not unpack the safe one. The fault may be the pod's. */
-static void was_useless(struct saved *v, const char *attempt)
+/* The pod of this attempt could not unpack the safe snapshot. The fault may be the pod's. */
+static void note_useless(struct saved *v, const char *attempt)
 {
 	v->useless += strcmp(v->useless_to, attempt) != 0;
 	COPY_TEXT(v->useless_to, attempt);
 }
 
-static void trouble(struct engine *e, int pod, uint32_t segment, const json_t *event)
+/* The agent reports that it could not take or unpack a snapshot: logs why. */
+static void on_trouble(struct engine *e, int pod, uint32_t segment, const json_t *event)
 {
 	const char *error = jsonx_text(event, "error", ""), *id = e->work.segments[segment].id;
 	char words[300];
 
 	if (!strcmp(error, "lost"))
-		was_useless(&e->checkpoints->of[segment],
-			    core_pod_at(e->core, pod)->rental.attempt);
+		note_useless(&e->checkpoints->of[segment],
+			     core_pod_at(e->core, pod)->rental.attempt);
 	if (!may_complain(e, pod))
 		return;
 	pod_shown(words, sizeof(words), jsonx_text(event, "words", ""));
@@ -451,7 +469,7 @@ static void trouble(struct engine *e, int pod, uint32_t segment, const json_t *e
 			   id, words);
 }
 
-/* Returns false if no agent of ours reports that. */
+/* Returns false if no agent of ours reports such a snapshot. */
 static bool read_snapshot(struct engine *e, int pod, uint32_t segment, const json_t *event,
 			  struct snapshot *s)
 {
@@ -474,46 +492,46 @@ static bool read_snapshot(struct engine *e, int pod, uint32_t segment, const jso
 	COPY_TEXT(s->volume, p->rental.volume.id);
 	COPY_TEXT(s->sha256, sha256);
 	COPY_TEXT(s->from, jsonx_text(event, "from", ""));
-	s->holds_ms = jsonx_bounded(event, "ran_ms", 0, t);
+	s->work_ms = jsonx_bounded(event, "ran_ms", 0, t);
 	s->outputs = e->outfiles.of[segment].count;
 	return true;
 }
 
-/* Adds what the snapshot holds that its command began with. */
+/* Adds to a snapshot's work that of the one with which its command began. */
 static void add_earlier(const struct saved *v, struct snapshot *s)
 {
 	const struct snapshot *safe = &v->safe;
 
 	if (!s->from[0])
-		s->from_ms = 0;
+		s->from_work_ms = 0;
 	else if (!strcmp(s->from, safe->sha256))
-		s->from_ms = safe->holds_ms;
+		s->from_work_ms = safe->work_ms;
 	else if (!strcmp(s->from, safe->from))
-		s->from_ms = safe->from_ms;
-	s->holds_ms += MIN(s->from_ms, INT64_MAX - s->holds_ms);
+		s->from_work_ms = safe->from_work_ms;
+	s->work_ms += MIN(s->from_work_ms, INT64_MAX - s->work_ms);
 }
 
-/* A command that could not get the safe snapshot began anew. What it saves replaces that one only
- * once it holds as much. */
+/* Whether the snapshot holds less work than the safe one, which it then does not replace; logs
+ * that. A command that could not get the safe one began anew. */
 static bool is_poorer(struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	struct saved *v = &e->checkpoints->of[segment];
 	char is[24], safe[24];
 
-	if (!v->safe.attempt[0] || s->holds_ms >= v->safe.holds_ms || v->useless >= USELESS_PODS)
+	if (!v->safe.attempt[0] || s->work_ms >= v->safe.work_ms || v->useless >= USELESS_PODS)
 		return false;
 	if (strcmp(v->told_poorer, s->attempt) != 0)
 		engine_log(e, LOG_WARN,
 			   "%s: its new checkpoint holds %s of work, the earlier one %s: the "
 			   "earlier one is kept until a new one holds as much",
-			   e->work.segments[segment].id, duration_show(is, sizeof(is), s->holds_ms),
-			   duration_show(safe, sizeof(safe), v->safe.holds_ms));
+			   e->work.segments[segment].id, duration_show(is, sizeof(is), s->work_ms),
+			   duration_show(safe, sizeof(safe), v->safe.work_ms));
 	COPY_TEXT(v->told_poorer, s->attempt);
 	return true;
 }
 
-/* Another pod has the segment by now, it is finished, or one of its outputs was refused. */
-static bool is_stale(const struct engine *e, int pod, uint32_t segment)
+/* Whether another pod has the segment by now, it is finished, or one of its outputs was refused. */
+static bool is_report_stale(const struct engine *e, int pod, uint32_t segment)
 {
 	enum core_seg_state state = core_seg_state(e->core, segment);
 	int holder = core_seg_holder(e->core, segment);
@@ -527,22 +545,23 @@ bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool repla
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
 	struct snapshot s;
 
-	if (!e->checkpoints || segment < 0 || is_stale(e, pod, (uint32_t)segment))
+	if (!e->checkpoints || segment < 0 || is_report_stale(e, pod, (uint32_t)segment))
 		return true;
 	struct saved *v = &e->checkpoints->of[segment];
 	if (jsonx_text(event, "error", NULL)) {
-		trouble(e, pod, (uint32_t)segment, event);
+		on_trouble(e, pod, (uint32_t)segment, event);
 		return true;
 	}
 	if (!read_snapshot(e, pod, (uint32_t)segment, event, &s))
 		return false;
 	if (!strcmp(v->safe.attempt, s.attempt) && v->safe.number >= s.number) {
-		post_checkpoint(e, (uint32_t)segment, &s, true); /* a log that is read again */
+		/* the event log is read again */
+		post_snapshot(e, (uint32_t)segment, &s, SNAPSHOT_SAFE);
 		return true;
 	}
 	add_earlier(v, &s);
 	if (is_poorer(e, (uint32_t)segment, &s)) {
-		post_checkpoint(e, (uint32_t)segment, &s, false);
+		post_snapshot(e, (uint32_t)segment, &s, SNAPSHOT_UNSAFE);
 		return true;
 	}
 	if (s.volume[0]) {
@@ -560,7 +579,7 @@ bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool repla
 		return true;
 	}
 	v->coming = s;
-	post_checkpoint(e, (uint32_t)segment, &s, false);
+	post_snapshot(e, (uint32_t)segment, &s, SNAPSHOT_UNSAFE);
 	fetch_next(e, (uint32_t)segment);
 	return true;
 }

@@ -9,10 +9,10 @@
 /* ---- place ----
  * Records fetched files and renames them into place. */
 
-enum { KEEP_AT_ONCE = 256 };
+enum { PLACED_AT_ONCE = 256 };
 
-/* The file of a segment of speech. */
-struct keeping {
+/* A segment that is being placed as a whole. Outputs of a command are in place by then. */
+struct placing_segment {
 	struct engine *e;
 	uint32_t segment;
 	bool suspect;
@@ -34,9 +34,10 @@ int place_verified(const struct job_ops *ops, struct job *job, size_t index,
 	return 0;
 }
 
-static void work_keep(void *arg)
+/* In a worker thread: a segment without a file of its own is done at once. */
+static void work_place_segment(void *arg)
 {
-	struct keeping *k = arg;
+	struct placing_segment *k = arg;
 	const struct engine_setup *setup = k->e->setup;
 
 	k->result.state = SEGMENT_SAFE;
@@ -45,9 +46,9 @@ static void work_keep(void *arg)
 			       k->count, &k->err);
 }
 
-static void kept(void *arg)
+static void on_segment_placed(void *arg)
 {
-	struct keeping *k = arg;
+	struct placing_segment *k = arg;
 	struct engine *e = k->e;
 
 	for (size_t i = 0; i < k->count; i++)
@@ -68,7 +69,8 @@ static void kept(void *arg)
 	free(k);
 }
 
-static void made_by(const struct engine *e, uint32_t segment, int pod, struct segment_result *r)
+/* Fills in by which attempt on which pod the segment was made. */
+static void note_origin(const struct engine *e, uint32_t segment, int pod, struct segment_result *r)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
@@ -81,7 +83,7 @@ static void made_by(const struct engine *e, uint32_t segment, int pod, struct se
 	COPY_TEXT(r->batch, e->outfiles.of[segment].batch);
 }
 
-/* The file that stands for all of its segment; NULL: it has none. */
+/* The file whose size and hash stand for the segment; NULL: this attempt has none. */
 static const struct outfile *first_file(const struct outputs *s)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -94,15 +96,15 @@ void place_files(struct engine *e, uint32_t segment, bool suspect)
 {
 	const struct outputs *s = &e->outfiles.of[segment];
 	const struct outfile *f = first_file(s);
-	struct keeping *k = xcalloc(1, sizeof(*k));
+	struct placing_segment *k = xcalloc(1, sizeof(*k));
 	struct segment_result *r = &k->result;
 
 	k->e = e;
 	k->segment = segment;
 	k->suspect = suspect;
-	if (f && !e->work.needs->command) /* a command's are in place */
+	if (f && !e->work.needs->command)
 		k->list[k->count++] = outfiles_take(e, segment, 0);
-	made_by(e, segment, s->pod, r);
+	note_origin(e, segment, s->pod, r);
 	r->suspect = suspect;
 	if (suspect)
 		COPY_TEXT(r->reason, s->check.reason);
@@ -112,31 +114,32 @@ void place_files(struct engine *e, uint32_t segment, bool suspect)
 	}
 	r->seconds = s->check.seconds > 0 ? s->check.seconds : s->seconds;
 	r->sample_rate = s->check.sample_rate > 0 ? s->check.sample_rate : s->rate;
-	pool_run(e->pool, work_keep, kept, k);
+	pool_run(e->pool, work_place_segment, on_segment_placed, k);
 }
 
 /* ---- outputs of a command ---- */
 
-struct output_keeping {
+struct placing_output {
 	size_t file;
 	unsigned turn;
 	char *name;
 	struct err err;
 };
 
-struct outputs_keeping {
+struct placing_outputs {
 	struct engine *e;
 	uint32_t segment;
 	size_t count;
-	struct receive *list[KEEP_AT_ONCE];
-	struct segment_result results[KEEP_AT_ONCE];
-	struct output_keeping of[KEEP_AT_ONCE];
+	struct receive *list[PLACED_AT_ONCE];
+	struct segment_result results[PLACED_AT_ONCE];
+	struct placing_output of[PLACED_AT_ONCE];
 };
 
-/* All with one sync of the manifest and of each folder. If one cannot be placed, each by itself. */
-static void work_outputs(void *arg)
+/* In a worker thread: places all with one sync of the manifest and of each folder. If one cannot be
+ * placed, tries each by itself. */
+static void work_place_outputs(void *arg)
 {
-	struct outputs_keeping *k = arg;
+	struct placing_outputs *k = arg;
 	const struct engine_setup *setup = k->e->setup;
 	struct err err = {0};
 
@@ -150,9 +153,9 @@ static void work_outputs(void *arg)
 			k->of[i].err.kind = ERR_LOCAL;
 }
 
-static void outputs_over(void *arg)
+static void on_outputs_placed(void *arg)
 {
-	struct outputs_keeping *k = arg;
+	struct placing_outputs *k = arg;
 
 	outfiles_placing(k->e, k->segment, false);
 	for (size_t i = 0; i < k->count; i++) {
@@ -167,11 +170,11 @@ static void outputs_over(void *arg)
 void place_outputs(struct engine *e, uint32_t segment)
 {
 	const struct outputs *s = &e->outfiles.of[segment];
-	struct outputs_keeping *k = NULL;
+	struct placing_outputs *k = NULL;
 
 	for (size_t i = 0; !s->placing && i < s->count; i++) {
 		const struct outfile *f = &s->files[i];
-		if (!f->r || (k && k->count == KEEP_AT_ONCE))
+		if (!f->r || (k && k->count == PLACED_AT_ONCE))
 			continue;
 		if (!k) {
 			k = xcalloc(1, sizeof(*k));
@@ -179,9 +182,9 @@ void place_outputs(struct engine *e, uint32_t segment)
 			k->segment = segment;
 		}
 		struct segment_result *r = &k->results[k->count];
-		struct output_keeping *of = &k->of[k->count];
-		*of = (struct output_keeping){.file = i, .turn = f->turn, .name = xstrdup(f->name)};
-		made_by(e, segment, f->pod, r);
+		struct placing_output *of = &k->of[k->count];
+		*of = (struct placing_output){.file = i, .turn = f->turn, .name = xstrdup(f->name)};
+		note_origin(e, segment, f->pod, r);
 		r->state = SEGMENT_SAFE;
 		r->file = of->name;
 		COPY_TEXT(r->sha256, f->sha256);
@@ -191,7 +194,7 @@ void place_outputs(struct engine *e, uint32_t segment)
 	if (!k)
 		return;
 	outfiles_placing(e, segment, true);
-	pool_run(e->pool, work_outputs, outputs_over, k);
+	pool_run(e->pool, work_place_outputs, on_outputs_placed, k);
 }
 
 /* ---- ending ----
@@ -254,7 +257,7 @@ static void work_finish(void *arg)
 		setup->job_ops->finish(setup->job, setup->results, &n->notes, &n->error);
 }
 
-static void finish_over(void *arg)
+static void on_finish_over(void *arg)
 {
 	struct engine *e = arg;
 
@@ -262,7 +265,8 @@ static void finish_over(void *arg)
 	e->ending->over_at = clock_boot_ms();
 }
 
-static void note_failed_segments(struct engine *e)
+/* Sets the results of the failed segments for finish(). */
+static void set_failed_results(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->work.count; i++) {
 		struct segment_result *r = &e->setup->results[i];
@@ -275,21 +279,25 @@ static void note_failed_segments(struct engine *e)
 	}
 }
 
-/* Joining, loudness and subtitles need no pod. They begin when the last segment is settled, while
- * the pods are being released. */
-void ending_finish(struct engine *e, bool at_end)
+void ending_begin_finish(struct engine *e)
+{
+	if (engine_finishing(e) || !e->setup->job_ops)
+		return;
+	e->ending->finish = FINISH_UNDER_WAY;
+	e->ending->began_at = clock_boot_ms();
+	set_failed_results(e);
+	pool_run(e->pool, work_finish, on_finish_over, e);
+}
+
+void ending_finish_when_settled(struct engine *e)
 {
 	struct core_summary s;
 
 	if (engine_finishing(e) || !e->setup->job_ops)
 		return;
 	core_summary(e->core, clock_boot_ms(), &s);
-	if (!at_end && (s.local + s.failed < s.total || outfiles_open(e)))
-		return;
-	e->ending->finish = FINISH_UNDER_WAY;
-	e->ending->began_at = clock_boot_ms();
-	note_failed_segments(e);
-	pool_run(e->pool, work_finish, finish_over, e);
+	if (s.local + s.failed >= s.total && !outfiles_open(e))
+		ending_begin_finish(e);
 }
 
 void ending_notes(struct engine *e)
@@ -303,7 +311,8 @@ void ending_notes(struct engine *e)
 	outfiles_note_left(e);
 }
 
-/* A vendor bills a pod as a whole, whatever runs shared it. */
+/* Whether a vendor's bill for the pod is this run's alone. A vendor bills a pod as a whole,
+ * whatever runs shared it. */
 static bool has_own_bill(const struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -311,8 +320,8 @@ static bool has_own_bill(const struct engine *e, int pod)
 	return p->rental.create_at && !p->rental.reused && p->rental.exit != EXIT_TAKEN;
 }
 
-/* The vendors' figures stand beside our own count. A wide run would spend the account's requests on
- * them: `burst ledger --reconcile` fetches the rest. */
+/* A wide run would spend the account's requests on bills: `burst ledger --reconcile` fetches the
+ * rest. */
 void ending_request_bills(struct engine *e)
 {
 	for (int i = 0;
@@ -360,7 +369,8 @@ void ending_command_failed(struct engine *e, int code)
 	e->ending->command_code = code;
 }
 
-static void judge_finish(struct engine *e, struct core_summary *s)
+/* Makes the error of finish() the run's, or logs it if a worse one happened. */
+static void take_finish_error(struct engine *e, struct core_summary *s)
 {
 	if (!e->ending->error.kind)
 		return;
@@ -377,7 +387,7 @@ void ending_judge(struct engine *e, struct core_summary *s)
 	if (e->setup->job_ops && s->err.kind == ERR_UNRELEASED)
 		engine_note_unfinished(e->setup->store, e->setup->run->id,
 				       e->ending->error.kind || e->setup->more_to_come);
-	judge_finish(e, s);
+	take_finish_error(e, s);
 	if (s->err.kind == ERR_JOB && e->ending->command_code)
 		err_set(&s->err, ERR_JOB, "the command ended with exit code %d",
 			e->ending->command_code);
@@ -394,7 +404,7 @@ void ending_write(struct engine *e, const struct core_summary *s, int status)
 	run->ended_ms = continues ? 0 : clock_wall_ms();
 	run->exit_status = status;
 	run->total = (int64_t)s->total;
-	run->cached = 0; /* an earlier client of this run rendered it: that is not "cached" */
+	run->cached = 0; /* results of an earlier client of this run do not count as cached */
 	for (size_t i = 0; i < e->work.count; i++)
 		run->cached +=
 			e->setup->results[i].state == SEGMENT_SAFE && e->setup->results[i].cached;

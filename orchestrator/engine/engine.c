@@ -360,7 +360,7 @@ static void finish_at_end(struct engine *e)
 		show_progress(e);
 	}
 	if (pool_idle(e->pool))
-		ending_finish(e, true);
+		ending_begin_finish(e);
 	until = INT64_MAX;
 	while (engine_finishing(e) && !engine_finished(e)) {
 		if (signals.count && until == INT64_MAX)
@@ -538,7 +538,7 @@ static void turn(struct engine *e)
 		feed(e, &(struct event){.type = EV_SLEPT});
 	signals_poll(e);
 	feed_all(e);
-	ending_finish(e, false);
+	ending_finish_when_settled(e);
 	if (!e->client.over && e->work.needs && is_due(&e->client.silence_at, SILENCE_MS))
 		podlink_watch(e);
 	if (is_due(&e->client.taken_at, TAKEN_MS))

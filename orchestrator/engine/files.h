@@ -200,23 +200,24 @@ int64_t outfiles_left(const struct engine *e, int pod);
 /* ---- place ----
  * Records fetched files and renames them into place. */
 
-/* Only after EV_FETCHED: takes the fetched files from outfiles.c. EV_LOCAL (ledger.h) or
- * EV_FETCH_FAILED follows. suspect: they failed their check. */
+/* Records a segment whose files are fetched (after EV_FETCHED), and renames them into place. Takes
+ * them from outfiles.c. EV_LOCAL (ledger.h) or EV_FETCH_FAILED follows. suspect: they failed their
+ * check. */
 void place_files(struct engine *e, uint32_t segment, bool suspect);
 
 /* Places those outputs of a command that are fetched, whatever the command does. outfiles_placed()
- * follows for each. */
+ * follows for each. Does nothing while others of the segment are being placed. */
 void place_outputs(struct engine *e, uint32_t segment);
 
 /* ---- checkpoint ----
  * Keeps what commands save in $BURST_CHECKPOINT, for their next attempts.
  *
  * The agent takes a snapshot of the folder (jobs/agent/CONTROL.md, "checkpoint"). It is safe once
- * the pod's volume has it for good, or this machine, and the outputs that the command had finished
- * before, too. The newest safe one of each segment is noted
- * in the ledger, and given to the segment's next attempt: by its path on the same volume, else
- * sent from here. If that fails for good, the command begins anew, and what it saves replaces the
- * older snapshot only once it holds as much computing time. */
+ * the pod's volume or this machine has both the snapshot and the outputs that the command had
+ * finished before. The newest safe one of each segment is noted in the ledger, and given to the
+ * segment's next attempt: by its path on the same volume, else sent from here. If that fails for
+ * good, the command begins anew, and what it saves replaces the older snapshot only once it has as
+ * much work. */
 
 struct getting;
 struct sending;
@@ -233,10 +234,10 @@ struct snapshot {
 	int64_t t; /* the pod's clock when it was begun */
 	int64_t took_ms;
 	int pod;
-	/* The snapshot that its command began with ("": with none), the computing time that one
-	 * holds, and the computing time that this one holds. */
+	/* The snapshot that its command began with ("": with none), and the computing time that is
+	 * in that one and in this one. */
 	char from[SHA256_HEX];
-	int64_t from_ms, holds_ms;
+	int64_t from_work_ms, work_ms;
 	size_t outputs; /* files of the segment that were reported before it */
 };
 
@@ -266,29 +267,32 @@ enum { USELESS_PODS = 2 }; /* that cannot unpack a snapshot, before any newer on
 
 #define CHECKPOINT_DIR "checkpoint" /* in the run's folder, and of trees on a pod's volume */
 
-/* The caller frees them: the folder with this machine's copies; one of those; the file's path below
- * the volume, where the agent puts it. */
+/* The caller frees them: the folder with this machine's copies; one of those; and where the agent
+ * puts the snapshot, below the pod's volume or the folder that stands for one. */
 char *checkpoints_dir(const struct engine *e);
-char *checkpoint_here(const struct engine *e, uint32_t segment, const struct snapshot *s);
-char *checkpoint_there(const struct engine *e, uint32_t segment, const struct snapshot *s);
+char *checkpoint_path_here(const struct engine *e, uint32_t segment, const struct snapshot *s);
+char *checkpoint_path_there(const struct engine *e, uint32_t segment, const struct snapshot *s);
+/* Removes this machine's copy of the snapshot, if it has one. */
 void checkpoint_remove_here(struct engine *e, uint32_t segment, struct snapshot *s);
-/* Warns, once for each segment. bytes: as far as it is known. */
+/* Warns, once for each segment, that a snapshot is too large to travel through this machine. bytes:
+ * its size; 0: not known. */
 void checkpoint_too_large(struct engine *e, uint32_t segment, int64_t bytes);
 
 /* Reads what an earlier client of this run noted. After work_read(). */
 void checkpoints_read(struct engine *e);
 void checkpoints_free(struct engine *e);
 
-/* What the agent reports of snapshots. replayed: read from the pod's log on its volume. Returns
- * false if no agent of ours reports that. */
+/* An agent's event about a snapshot: takes or refuses the snapshot, or logs the trouble. replayed:
+ * read from the pod's log on its volume. Returns false if no agent of ours reports that. */
 bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool replayed);
-/* An output of the command is here, or lost. */
-void checkpoint_output(struct engine *e, uint32_t segment);
+/* An output of the command is here, or lost: the snapshot that waits for outputs may be safe now.
+ */
+void checkpoint_output_settled(struct engine *e, uint32_t segment);
 /* The pod's files can be fetched: fetches the snapshots that a lost connection cut off. */
 void checkpoint_connected(struct engine *e, int pod);
-/* Its command has succeeded: a snapshot on its way here is not waited for. */
+/* The segment's command has succeeded: no snapshot on its way here is waited for. */
 void checkpoint_finished(struct engine *e, uint32_t segment);
-/* The segment's files have their names: its snapshot is not needed any more. */
+/* The segment's files have their names: removes its snapshots here, and its note in the ledger. */
 void checkpoint_done(struct engine *e, uint32_t segment);
 
 /* ---- bring ----

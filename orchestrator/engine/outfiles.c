@@ -503,7 +503,7 @@ static void output_lost(struct engine *e, uint32_t segment, struct outfile *f,
 	engine_log(e, ++s->failed <= FAILED_LOGGED ? LOG_WARN : LOG_INFO, "%s: %s",
 		   e->work.segments[segment].id, why->msg);
 	set_fate(e, s, f, FATE_LOST);
-	checkpoint_output(e, segment);
+	checkpoint_output_settled(e, segment);
 	announce_fetched(e, segment);
 }
 
@@ -554,7 +554,7 @@ void outfiles_placed(struct engine *e, uint32_t segment, size_t file, unsigned t
 		output_lost(e, segment, f, why);
 	} else {
 		set_fate(e, s, f, FATE_HERE);
-		checkpoint_output(e, segment);
+		checkpoint_output_settled(e, segment);
 		announce_fetched(e, segment);
 	}
 }

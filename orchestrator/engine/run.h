@@ -195,22 +195,25 @@ void salvage_pod(struct engine *e, int pod);
 /* ---- ending ----
  * Ends a run: what needs no pod, bills, the run's last row. */
 
-/* Begins the job's finish() (joining, loudness, subtitles) when the last segment is settled.
- * at_end: begins it in any case. */
-void ending_finish(struct engine *e, bool at_end);
-/* Logs what the job's finish() noted. */
+/* Begins the job's finish() (joining, loudness, subtitles), which needs no pod, once the last
+ * segment is settled; the pods are being released meanwhile. */
+void ending_finish_when_settled(struct engine *e);
+/* Begins finish() now, unless it has begun. */
+void ending_begin_finish(struct engine *e);
+/* Logs what the job's finish() noted, and which finished outputs are not here. */
 void ending_notes(struct engine *e);
-/* Requests from providers what they billed for the pods that are gone. */
+/* Requests from providers what they billed for pods that are gone, for some of them. */
 void ending_request_bills(struct engine *e);
-/* Records their answers. */
+/* Records the providers' answers in the core and in the pods' rows. */
 void ending_note_bills(struct engine *e);
-/* A command of the job ended with this code. */
+/* Notes that a command of the job ended with this code. */
 void ending_command_failed(struct engine *e, int code);
-/* If a pod is not confirmed gone, records whether work remains (engine_note_unfinished()). Makes
- * the error of finish() the run's error unless a worse one happened; logs it in any case. If the
- * job failed by a command, the error names the exit code of the last one that failed. */
+/* Decides the run's error. If a pod is not confirmed gone, records whether work remains
+ * (engine_note_unfinished()). The error of finish() becomes the run's unless a worse one happened;
+ * it is logged in any case. If the job failed by a command, the error names the exit code of the
+ * last one that failed. */
 void ending_judge(struct engine *e, struct core_summary *s);
-/* Writes the run's final row. */
+/* Writes the run's final row, or that it goes on if a delivery follows. status: its exit status. */
 void ending_write(struct engine *e, const struct core_summary *s, int status);
 
 struct ending *ending_new(void);
