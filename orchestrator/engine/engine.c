@@ -22,7 +22,7 @@
 
 enum { LITTLE_BYTES = 4 << 20 }; /* fewer missing bytes are fetched sooner than a volume syncs */
 
-/* ACT_SEND */
+/* ACT_SEND, once the pod has the snapshots that the batch's commands continue from. */
 static void orders_send(struct engine *e, int pod, uint32_t batch)
 {
 	const struct core_batch *b = core_batch_at(e->core, batch);
@@ -40,7 +40,7 @@ static void orders_send(struct engine *e, int pod, uint32_t batch)
 		json_array_append_new(tasks, task);
 		estimate += e->work.segments[s].est_seconds;
 	}
-	/* An engine that renders many segments at once takes as long for a few: that is no hang. */
+	/* an engine that renders many segments at once takes as long for a few: no hang */
 	estimate = MAX(estimate, core_batch_expected_ms(e->core, batch) / 1000);
 	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000),
 		   core_pod_at(e->core, pod)->workload.batches <= 1);
@@ -57,7 +57,7 @@ static void orders_revoke(struct engine *e, int pod)
 	pod_send(e, pod, json_pack("{s:s}", "op", "revoke"));
 }
 
-/* Commands end, within grace_ms; no batch begins. */
+/* ACT_HALT: commands end within grace_ms, and no batch begins. */
 static void orders_halt(struct engine *e, int pod, int grace_ms)
 {
 	pod_events_expect_revoked(e, pod);
@@ -118,6 +118,7 @@ static struct {
 
 static const int signal_numbers[3] = {SIGINT, SIGTERM, SIGHUP};
 
+/* A signal handler: counts the signal and wakes the loop. */
 static void on_signal(int number)
 {
 	int saved = errno;
@@ -129,6 +130,7 @@ static void on_signal(int number)
 	errno = saved;
 }
 
+/* how: as of pthread_sigmask(). */
 static void signals_mask(int how)
 {
 	sigset_t set;
@@ -167,8 +169,8 @@ int engine_take_signal(void)
 	return 0;
 }
 
-/* From here on signals become events (engine_block_signals() held them). */
-static void signals_take(struct engine *e)
+/* Unblocks the signals (engine_block_signals()); from here on they become events. */
+static void signals_catch(struct engine *e)
 {
 	signals.count = signals.seen = 0;
 	signals.loop = e->loop;
@@ -181,9 +183,9 @@ static void signals_take(struct engine *e)
 	signals_mask(SIG_UNBLOCK);
 }
 
-/* The user's signal has been handled, and the command is about to end: a further signal would only
- * replace its true exit status. Before a delivery, signals stay held for the code that handles them
- * then. */
+/* Ends signals_catch(). for_good: the command ends now by the signal it has handled, and a further
+ * one would only replace its true exit status. Before a delivery, signals stay blocked for the code
+ * that handles them then. */
 static void signals_restore(const struct engine *e, bool for_good)
 {
 	static const struct sigaction deaf = {.sa_handler = SIG_IGN};
@@ -195,8 +197,8 @@ static void signals_restore(const struct engine *e, bool for_good)
 	signals.loop = NULL;
 }
 
-/* A signal since the core's end, during the work that needs no pod: it must stop what would follow.
- */
+/* Raises again a signal since the core's end, during the work that needs no pod: it must stop what
+ * would follow. */
 static void signals_pass_on(void)
 {
 	if (signals.seen < signals.count)
@@ -219,13 +221,15 @@ static void signals_poll(struct engine *e)
 enum {
 	POOL_THREADS = 3,
 	PROGRESS_MS = 200,
+	PLACING_TURN_MS = 100,
+	IDLE_TURN_MS = 1000,
 	NOTE_MS = 5000,
 	SILENCE_MS = 1000,
 	TAKEN_MS = 100,
-	SLEPT_MS = 30 * 1000,
+	SLEPT_MS = 30 * 1000, /* a longer gap between two turns: the machine slept */
 	BILLING_MS = 3000,
-	LAST_WORK_MS = 30 * 1000,
-	KEEP_LOOK_MS = 100 /* while a pod is on offer */
+	LAST_WORK_MS = 30 * 1000, /* for files being placed, and for a join after a signal */
+	KEEP_LOOK_MS = 100        /* while a pod is on offer */
 };
 
 /* Descriptors. A pod has its connection, and one file being fetched, which has two. The rest is
@@ -236,7 +240,7 @@ enum { POD_FILES = 3, OWN_FILES = 80, LEAST_SHARED_FILES = 8, MOST_SHARED_FILES 
 
 /* ---- events and actions ---- */
 
-static void carry_out(struct engine *e, const struct action *a)
+static void perform_action(struct engine *e, const struct action *a)
 {
 	switch (a->type) {
 	case ACT_OFFERS: vendor_offers(e, a->provider); break;
@@ -278,7 +282,8 @@ static void carry_out(struct engine *e, const struct action *a)
 	}
 }
 
-static void feed(struct engine *e, const struct event *given)
+/* Passes an event to the core with the present time, and performs its actions. */
+static void step_core(struct engine *e, const struct event *given)
 {
 	struct event ev = *given;
 
@@ -287,23 +292,25 @@ static void feed(struct engine *e, const struct event *given)
 	core_step(e->core, &ev, &e->client.actions);
 	pods_match(e);
 	for (size_t i = 0; i < e->client.actions.count; i++)
-		carry_out(e, &e->client.actions.list[i]);
+		perform_action(e, &e->client.actions.list[i]);
 	e->client.actions.count = 0;
 	journal_replans(e);
 	vendor_prioritize(e);
 }
 
-static void feed_all(struct engine *e)
+/* Passes all posted events to the core, unless that has ended the run. Rows of placed segments are
+ * written before. */
+static void step_core_on_posted(struct engine *e)
 {
 	journal_flush(e);
 	for (const struct event *ev; (ev = post_first(e)); journal_flush(e)) {
 		if (!e->client.over)
-			feed(e, ev);
+			step_core(e, ev);
 		post_drop(e);
 	}
 }
 
-static void on_wake(void *ctx)
+static void on_wake_timer(void *ctx)
 {
 	struct engine *e = ctx;
 
@@ -312,19 +319,20 @@ static void on_wake(void *ctx)
 	post(e, &ev, NULL);
 }
 
-static void set_wake(struct engine *e)
+/* Has the core get a tick when it wants one. */
+static void set_wake_timer(struct engine *e)
 {
 	int64_t at = core_wake_at(e->core);
 
 	loop_untimer(e->client.wake);
-	e->client.wake = at == INT64_MAX
-				 ? NULL
-				 : loop_timer(e->loop, MAX(at - clock_boot_ms(), 0), on_wake, e);
+	e->client.wake = at == INT64_MAX ? NULL
+					 : loop_timer(e->loop, MAX(at - clock_boot_ms(), 0),
+						      on_wake_timer, e);
 }
 
 /* ---- the end ---- */
 
-/* True if so long has passed since it was true the last time. */
+/* Whether every_ms have passed since this was true the last time (*at: when it is true again). */
 static bool is_due(int64_t *at, int64_t every_ms)
 {
 	int64_t now = clock_boot_ms();
@@ -335,7 +343,7 @@ static bool is_due(int64_t *at, int64_t every_ms)
 	return true;
 }
 
-/* Also when the core has nothing to do: the display shows the time. */
+/* Calls the display often, also when the core has nothing to do: it shows the time. */
 static void show_progress(struct engine *e)
 {
 	if (!e->setup->progress || !is_due(&e->client.show_at, PROGRESS_MS))
@@ -345,23 +353,28 @@ static void show_progress(struct engine *e)
 	e->setup->progress(e->setup->ctx, e);
 }
 
-/* The manifest already has the line of a file that is being renamed. finish() would drop that line,
- * and the file would look foreign. After a long wait the line stays without its file, which does no
- * harm. A join may take minutes: a first signal leaves it a moment, a second ends it. */
-static void finish_at_end(struct engine *e)
+/* Waits for files that are being renamed into place, a while at most. Their lines are in the
+ * manifest already: finish() would drop a line whose file is not there yet, and the file would look
+ * foreign. A line that stays without its file does no harm. */
+static void wait_for_placing(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + LAST_WORK_MS;
 
 	if (e->work.needs && e->work.needs->command)
 		outfiles_place(e);
 	while (!pool_idle(e->pool) && clock_boot_ms() < until) {
-		loop_turn(e->loop, 100);
-		feed_all(e);
+		loop_turn(e->loop, PLACING_TURN_MS);
+		step_core_on_posted(e);
 		show_progress(e);
 	}
-	if (pool_idle(e->pool))
-		ending_begin_finish(e);
-	until = INT64_MAX;
+}
+
+/* Waits for finish(), which may take minutes: a first signal leaves it a moment, a second ends it
+ * and this program. */
+static void wait_for_finish(struct engine *e)
+{
+	int64_t until = INT64_MAX;
+
 	while (engine_finishing(e) && !engine_finished(e)) {
 		if (signals.count && until == INT64_MAX)
 			until = clock_boot_ms() + LAST_WORK_MS;
@@ -374,7 +387,8 @@ static void finish_at_end(struct engine *e)
 
 /* ---- making, running, ending ---- */
 
-static struct core_segment *core_segments(struct engine *e)
+/* The job's segments as the core has them, in the same order; the caller frees the list. */
+static struct core_segment *make_core_segments(struct engine *e)
 {
 	struct core_segment *list = xcalloc(e->work.count, sizeof(*list));
 	const char **groups = NULL;
@@ -398,28 +412,34 @@ static struct core_segment *core_segments(struct engine *e)
 	return list;
 }
 
+/* Fills in what the core must know of the run's providers. */
+static void fill_providers(const struct engine *e, struct core_conf *conf)
+{
+	conf->provider_count = e->setup->provider_count;
+	for (int i = 0; i < conf->provider_count; i++) {
+		const struct engine_provider *p = &e->setup->providers[i];
+		struct core_provider *to = &conf->providers[i];
+		COPY_TEXT(to->name, p->ops->name);
+		to->pods_are_free = provider_pods_are_free(p->ops, p->handle);
+		to->volume_lags = p->ops->volume_lags;
+		to->used_before = e->setup->used_before[i];
+		to->used_lately = e->setup->used_lately[i];
+		to->makes_image = p->ops->makes_image;
+		to->poll_ms = p->ops->poll_ms;
+		to->list_gap_ms = p->ops->list_gap_ms;
+		to->caution = p->ops->caution;
+		past_no_switch(e->setup->store, p->ops->account(p->handle), clock_wall_ms(),
+			       to->no_switch, sizeof(to->no_switch));
+	}
+}
+
+/* Makes the core with its configuration, and gives it the pods of the earlier client. */
 static void make_core(struct engine *e)
 {
 	struct core_conf conf = e->setup->conf;
-	struct core_segment *list = e->setup->job_ops ? core_segments(e) : NULL;
+	struct core_segment *list = e->setup->job_ops ? make_core_segments(e) : NULL;
 
-	conf.provider_count = e->setup->provider_count;
-	for (int i = 0; i < conf.provider_count; i++) {
-		const struct provider_ops *ops = e->setup->providers[i].ops;
-		COPY_TEXT(conf.providers[i].name, ops->name);
-		conf.providers[i].pods_are_free =
-			provider_pods_are_free(ops, e->setup->providers[i].handle);
-		conf.providers[i].volume_lags = ops->volume_lags;
-		conf.providers[i].used_before = e->setup->used_before[i];
-		conf.providers[i].used_lately = e->setup->used_lately[i];
-		conf.providers[i].makes_image = ops->makes_image;
-		conf.providers[i].poll_ms = ops->poll_ms;
-		conf.providers[i].list_gap_ms = ops->list_gap_ms;
-		conf.providers[i].caution = ops->caution;
-		past_no_switch(e->setup->store, ops->account(e->setup->providers[i].handle),
-			       clock_wall_ms(), conf.providers[i].no_switch,
-			       sizeof(conf.providers[i].no_switch));
-	}
+	fill_providers(e, &conf);
 	if (e->work.needs) {
 		conf.workers = e->work.needs->workers;
 		conf.max_batch = e->work.needs->max_batch;
@@ -441,7 +461,8 @@ static void make_core(struct engine *e)
 	}
 }
 
-static long files_for(long pods)
+/* How many descriptors a run with so many pods needs. */
+static long files_needed(long pods)
 {
 	return OWN_FILES + POD_FILES * pods + MIN(pods + 8, (long)CALLER_CALLS) +
 	       3 * (MIN(pods, (long)CALLER_CHILDREN) + 2);
@@ -452,15 +473,16 @@ int engine_pods_fit(long limit, int open)
 	long left = limit - open - 2 * LEAST_SHARED_FILES;
 	int pods = 0;
 
-	while (files_for(pods + 1) <= left)
+	while (files_needed(pods + 1) <= left)
 		pods++;
 	return pods;
 }
 
-static void share_files(struct engine *e)
+/* Leaves the descriptors that no pod needs to files that are fetched. */
+static void limit_fetched_files(struct engine *e)
 {
-	long left =
-		e->setup->files ? e->setup->files - files_for(e->setup->conf.pods) : LONG_MAX / 2;
+	long left = e->setup->files ? e->setup->files - files_needed(e->setup->conf.pods)
+				    : LONG_MAX / 2;
 
 	e->fetch_share.files =
 		(int)MAX(MIN(left / 4, (long)MOST_SHARED_FILES), (long)LEAST_SHARED_FILES);
@@ -483,7 +505,7 @@ struct engine *engine_new(const struct engine_setup *setup)
 	e->pod_logs = pod_logs_new();
 	e->posts = posts_new(setup->run_dir);
 	e->vendors = vendors_new();
-	share_files(e);
+	limit_fetched_files(e);
 	random_hex(e->client.life, 3);
 	e->loop = loop_new();
 	e->http = http_new(e->loop, "burst/" BURST_VERSION);
@@ -505,7 +527,7 @@ static bool is_at_work(const struct engine *e, int pod)
 /* Writes to the ledger now and then what the working pods have done, for commands that show the
  * run, and in case this client dies. One transaction; if the ledger is busy, the next time will do.
  */
-static void note_work(struct engine *e)
+static void journal_working_pods(struct engine *e)
 {
 	bool failed = false;
 	int working = 0;
@@ -524,20 +546,21 @@ static void note_work(struct engine *e)
 		store_rollback(e->setup->store);
 }
 
-static void turn(struct engine *e)
+/* One turn of the loop: waits for something to happen, then steps the core. */
+static void run_turn(struct engine *e)
 {
 	int64_t now = clock_boot_ms();
 
-	set_wake(e);
+	set_wake_timer(e);
 	loop_turn(e->loop, e->setup->progress  ? MAX(e->client.show_at - now, 0)
 			   : keep_has_offer(e) ? KEEP_LOOK_MS
 					       : 1000);
 	/* before the ticks that were due during the sleep: the core must not judge a time that it
 	 * could not observe */
 	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->client.over)
-		feed(e, &(struct event){.type = EV_SLEPT});
+		step_core(e, &(struct event){.type = EV_SLEPT});
 	signals_poll(e);
-	feed_all(e);
+	step_core_on_posted(e);
 	ending_finish_when_settled(e);
 	if (!e->client.over && e->work.needs && is_due(&e->client.silence_at, SILENCE_MS))
 		podlink_watch(e);
@@ -545,11 +568,11 @@ static void turn(struct engine *e)
 		pooled_watch(e);
 	keep_clear_wants(e);
 	if (is_due(&e->client.note_at, NOTE_MS))
-		note_work(e);
+		journal_working_pods(e);
 	show_progress(e);
 }
 
-/* Does not wait for a vendor without a record yet. */
+/* Requests the bills and waits for them, a moment at most: a vendor may have no record yet. */
 static void wait_for_bills(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + BILLING_MS;
@@ -573,16 +596,19 @@ int engine_run(struct engine *e, struct err *err)
 	struct core_summary s;
 
 	e->client.started_ms = clock_boot_ms();
-	signals_take(e);
+	signals_catch(e);
 	trees_make(e, on_trees_ready);
 	struct event start = {.type = EV_START};
-	feed(e, &start);
+	step_core(e, &start);
 	while (!e->client.over)
-		turn(e);
+		run_turn(e);
 	for (int i = 0; i < e->pod_count; i++)
 		podlink_close(e, i);
 	core_summary(e->core, clock_boot_ms(), &s);
-	finish_at_end(e);
+	wait_for_placing(e);
+	if (pool_idle(e->pool))
+		ending_begin_finish(e);
+	wait_for_finish(e);
 	wait_for_bills(e);
 	core_summary(e->core, clock_boot_ms(), &s); /* a bill may say when a pod ended itself */
 	batches_flush(e);
@@ -612,7 +638,7 @@ void engine_free(struct engine *e)
 	requests_forget(e);
 	volume_files_stop(e);
 	while (!pool_idle(e->pool))
-		loop_turn(e->loop, 100);
+		loop_turn(e->loop, PLACING_TURN_MS);
 	pool_free(e->pool);
 	loop_turn(e->loop, 0);
 	http_free(e->http);

@@ -53,7 +53,7 @@ struct fetch {
 	bool finish; /* out is the end of the file */
 };
 
-/* The strings of *want are copied. */
+/* Copies the strings of *want. The first step is the caller's. */
 static struct fetch *fetch_new(const struct fetch_want *want, struct pool *pool)
 {
 	struct fetch *x = xcalloc(1, sizeof(*x));
@@ -72,15 +72,15 @@ static struct fetch *fetch_new(const struct fetch_want *want, struct pool *pool)
 }
 
 /* What the connection of a file does when the file changes. */
-static void leave(struct fetch *x); /* takes x out of the list */
-static void proceed(struct fetcher *f);
-static void on_written(struct fetcher *f); /* a thread has returned a file */
+static void leave_fetcher(struct fetch *x); /* takes x out of the list */
+static void request_more(struct fetcher *f);
+static void recount_unwritten(struct fetcher *f);
 
 /* Takes x from its connection, if it has one; x ends when its thread returns it. */
 static void fetch_detach(struct fetch *x)
 {
 	if (x->fetcher)
-		leave(x);
+		leave_fetcher(x);
 	x->fetcher = NULL;
 }
 
@@ -114,7 +114,7 @@ static void fetch_end(struct fetch *x, const struct err *err)
 	str_free(&x->out);
 	free(x);
 	if (f)
-		proceed(f);
+		request_more(f);
 }
 
 static int check_size(const struct fetch *x, struct err *err)
@@ -126,6 +126,7 @@ static int check_size(const struct fetch *x, struct err *err)
 		       (long long)x->bytes);
 }
 
+/* Whether the disk has room for the rest of the file; an earlier attempt may have left a part. */
 static int check_room(const struct fetch *x, struct err *err)
 {
 	CLEANUP(fd_close) int dir = path_open_dir(x->output_dir);
@@ -162,7 +163,8 @@ static void fetch_inspect(struct fetch *x)
 	x->inspect(x->ctx, access(path, R_OK) == 0 ? path : receive_part_path(x->r));
 }
 
-static void work_write(void *arg)
+/* In a worker thread: writes x->out, and verifies the file if that is its end; sets x->result. */
+static void fetch_work_write(void *arg)
 {
 	struct fetch *x = arg;
 
@@ -175,18 +177,18 @@ static void work_write(void *arg)
 	fetch_inspect(x);
 }
 
-static void opened(void *arg);
-static void written(void *arg);
+static void on_part_opened(void *arg);
+static void on_part_written(void *arg);
 
-/* Has a thread open its part. */
+/* Has a worker thread open the part of a file. */
 static void fetch_open(struct fetch *x)
 {
 	x->stage = ST_OPENING;
 	x->busy = true;
-	pool_run(x->pool, fetch_work_open, opened, x);
+	pool_run(x->pool, fetch_work_open, on_part_opened, x);
 }
 
-/* Gives what has arrived to a thread, if none has the file now and there is enough of it. */
+/* Gives what has arrived to a worker thread, if none has the file now and there is enough. */
 static void fetch_write(struct fetch *x)
 {
 	if (x->busy || (!x->all_here && x->in.len < FETCH_SLICE))
@@ -197,16 +199,17 @@ static void fetch_write(struct fetch *x)
 	str_reset(&x->in);
 	x->finish = x->all_here;
 	x->busy = true;
-	pool_run(x->pool, work_write, written, x);
+	pool_run(x->pool, fetch_work_write, on_part_written, x);
 }
 
-static void written(void *arg)
+/* A worker thread has returned the file: ends it, begins it anew, or writes on. */
+static void on_part_written(void *arg)
 {
 	struct fetch *x = arg;
 
 	x->busy = false;
 	if (x->fetcher)
-		on_written(x->fetcher);
+		recount_unwritten(x->fetcher);
 	if (x->failure.kind) {
 		struct err err = x->failure;
 		fetch_end(x, &err);
@@ -227,7 +230,8 @@ static void written(void *arg)
 	}
 }
 
-static void opened(void *arg)
+/* A worker thread has opened the part: requests the rest, or verifies the file if all is there. */
+static void on_part_opened(void *arg)
 {
 	struct fetch *x = arg;
 
@@ -246,10 +250,10 @@ static void opened(void *arg)
 		return;
 	}
 	if (x->fetcher)
-		proceed(x->fetcher);
+		request_more(x->fetcher);
 }
 
-/* Ends x, at once or when its thread returns it. */
+/* Ends x with this error, at once or when its thread returns it. */
 static void fetch_fail(struct fetch *x, enum err_kind kind, const char *what)
 {
 	err_set(&x->failure, kind, "%s: %s", x->name, what);
@@ -257,14 +261,15 @@ static void fetch_fail(struct fetch *x, enum err_kind kind, const char *what)
 		struct err err = x->failure;
 		fetch_end(x, &err);
 	} else {
-		fetch_detach(x); /* ends when the thread returns it */
+		fetch_detach(x);
 	}
 }
 
 /* ---- fetch local ----
  * Takes in a file that a provider has put on this machine's disk. */
 
-static int copy_in(struct fetch *x, struct err *err)
+/* Copies the rest of x->local to the part, from where an earlier attempt ended. */
+static int copy_local(struct fetch *x, struct err *err)
 {
 	CLEANUP(fd_close) int fd = open(x->local, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	CLEANUP(free_text) char *buf = xmalloc(FETCH_SLICE);
@@ -286,17 +291,17 @@ static int copy_in(struct fetch *x, struct err *err)
 	}
 }
 
-static void work_local(void *arg)
+static void work_copy_local(void *arg)
 {
 	struct fetch *x = arg;
 
 	fetch_work_open(x);
-	if (x->result.kind || copy_in(x, &x->result) < 0 || receive_finish(x->r, &x->result) < 0)
+	if (x->result.kind || copy_local(x, &x->result) < 0 || receive_finish(x->r, &x->result) < 0)
 		return;
 	fetch_inspect(x);
 }
 
-static void local_over(void *arg)
+static void on_local_copied(void *arg)
 {
 	struct fetch *x = arg;
 	struct err err = x->result;
@@ -310,7 +315,7 @@ void fetch_local(struct pool *pool, const struct fetch_want *want, const char *l
 
 	x->stage = ST_FINISHING;
 	x->local = xstrdup(local);
-	pool_run(pool, work_local, local_over, x);
+	pool_run(pool, work_copy_local, on_local_copied, x);
 }
 
 /* ---- fetch channel ----
@@ -320,11 +325,11 @@ enum {
 	REQUESTED_MAX = 16, /* requests of one channel without an answer */
 	/* open files of one connection: those that are requested, and those that are written */
 	OPEN_MAX = 32,
-	HELD_MAX = 16 << 20,      /* bytes waiting for the disk before a channel is paused */
-	HELD_ALL_MAX = 128 << 20, /* the same for all channels together */
+	UNWRITTEN_MAX = 16 << 20,      /* bytes waiting for the disk before a channel is paused */
+	UNWRITTEN_ALL_MAX = 128 << 20, /* the same for all channels together */
 	/* Bytes that are always accepted. With so many, a thread has some of them to write, and its
 	 * return continues a paused channel. */
-	HELD_FREE = 2 * FETCH_SLICE,
+	UNWRITTEN_FREE = 2 * FETCH_SLICE,
 	HEADER_MAX = 4096,
 	/* of one silence; counted, so that the sleep of this machine is not taken for one */
 	TICKS = 4,
@@ -346,7 +351,7 @@ struct fetcher {
 	/* a ring, in the order of the requests, which is the order of the answers */
 	struct fetch *requested[REQUESTED_MAX];
 	int requested_first, requested_count;
-	size_t held;
+	size_t unwritten;
 	bool paused, closed;
 	bool failing; /* the list is being walked: no request is sent meanwhile */
 	struct str header;
@@ -362,20 +367,24 @@ struct fetcher {
 
 /* ---- what all connections share ---- */
 
-static void set_held(struct fetcher *f, size_t bytes)
+/* Notes how many bytes of this connection wait for the disk. */
+static void set_unwritten(struct fetcher *f, size_t bytes)
 {
-	f->share->held += bytes - f->held;
-	f->held = bytes;
+	f->share->unwritten += bytes - f->unwritten;
+	f->unwritten = bytes;
 }
 
-static bool holds_too_much(const struct fetcher *f, int part)
+/* Whether more bytes than these wait for the disk: of this connection, or of all. A few never count
+ * as too much. */
+static bool is_backed_up(const struct fetcher *f, size_t most, size_t all_most)
 {
-	return f->held > HELD_FREE &&
-	       (f->held > (size_t)HELD_MAX / part || f->share->held > (size_t)HELD_ALL_MAX / part);
+	return f->unwritten > UNWRITTEN_FREE &&
+	       (f->unwritten > most || f->share->unwritten > all_most);
 }
 
 /* ---- one file ---- */
 
+/* Whether the pod will send x on the present channel, or is sending it. */
 static bool is_requested(const struct fetcher *f, const struct fetch *x)
 {
 	for (int i = 0; i < f->requested_count; i++)
@@ -384,7 +393,8 @@ static bool is_requested(const struct fetcher *f, const struct fetch *x)
 	return f->arriving == x;
 }
 
-static void forget_channel(struct fetcher *f)
+/* The channel is gone: forgets what was requested on it. */
+static void reset_channel(struct fetcher *f)
 {
 	f->channel = NULL;
 	f->paused = false;
@@ -393,12 +403,12 @@ static void forget_channel(struct fetcher *f)
 	f->arriving = NULL;
 }
 
-/* Drops the rest of a file that is no longer needed with its channel. A new one continues the other
- * files. */
+/* Closes the channel, to drop the rest of a file that is no longer needed. A new channel continues
+ * the other files. */
 static void restart_channel(struct fetcher *f)
 {
 	ssh_channel_close(f->channel);
-	forget_channel(f);
+	reset_channel(f);
 	for (struct fetch *x = f->first; x && x != f->waiting; x = x->next)
 		if (x->stage == ST_REQUESTED || x->stage == ST_ARRIVING) {
 			x->offset += x->arrived;
@@ -407,7 +417,7 @@ static void restart_channel(struct fetcher *f)
 		}
 }
 
-static void leave(struct fetch *x)
+static void leave_fetcher(struct fetch *x)
 {
 	struct fetcher *f = x->fetcher;
 	struct fetch **p;
@@ -415,7 +425,7 @@ static void leave(struct fetch *x)
 	if (f->waiting == x)
 		f->waiting = x->next;
 	f->open -= x->stage != ST_WAITING;
-	/* short: open files are the first of the list */
+	/* a short way: open files are the first of the list */
 	for (p = &f->first; *p && *p != x; p = &(*p)->next)
 		;
 	if (*p) {
@@ -423,14 +433,15 @@ static void leave(struct fetch *x)
 		if (f->last == &x->next)
 			f->last = p;
 	}
-	set_held(f, f->held - x->in.len);
+	set_unwritten(f, f->unwritten - x->in.len);
 	if (f->channel && is_requested(f, x))
 		restart_channel(f);
 }
 
 /* ---- the channel ---- */
 
-static struct fetch *take_requested(struct fetcher *f)
+/* Takes the oldest request from the ring; NULL: there is none. */
+static struct fetch *next_answered(struct fetcher *f)
 {
 	if (!f->requested_count)
 		return NULL;
@@ -444,7 +455,7 @@ static struct fetch *take_requested(struct fetcher *f)
  * requested on a new channel while this walks the list: `failing` prevents that. */
 static void fail_requested(struct fetcher *f, enum err_kind kind, const char *why)
 {
-	forget_channel(f);
+	reset_channel(f);
 	f->failing = true;
 	for (struct fetch *x = f->first, *next; x && x != f->waiting; x = next) {
 		next = x->next;
@@ -454,19 +465,21 @@ static void fail_requested(struct fetcher *f, enum err_kind kind, const char *wh
 	f->failing = false;
 }
 
-static void broken(struct fetcher *f, const char *why)
+/* Fails what was requested on the channel, because the pod sends what no agent would. A new channel
+ * goes on. */
+static void break_channel(struct fetcher *f, const char *why)
 {
 	ssh_channel_close(f->channel);
 	fail_requested(f, ERR_UNTRUSTED, why);
-	proceed(f);
+	request_more(f);
 }
 
 /* ---- a silent channel ---- */
 
-static void watch(struct fetcher *f);
+static void watch_silence(struct fetcher *f);
 
-/* A pod whose agent is alive but whose files do not arrive would bill on. Returns false if the
- * fetcher is gone. */
+/* The channel was silent for too long: fails its files, or calls stuck(). Returns false if the
+ * fetcher is gone. A pod whose agent is alive but whose files do not arrive would bill on. */
 static bool on_silence(struct fetcher *f)
 {
 	char time[24];
@@ -481,7 +494,7 @@ static bool on_silence(struct fetcher *f)
 	}
 	ssh_channel_close(f->channel);
 	fail_requested(f, ERR_NETWORK, why);
-	proceed(f);
+	request_more(f);
 	return true;
 }
 
@@ -494,23 +507,25 @@ static void on_tick(void *ctx)
 	f->silent_ticks = f->heard || f->paused || !waits ? 0 : f->silent_ticks + 1;
 	f->heard = false;
 	if (f->silent_ticks <= TICKS || on_silence(f))
-		watch(f);
+		watch_silence(f);
 }
 
-static void watch(struct fetcher *f)
+/* Sets the tick if the pod owes files. */
+static void watch_silence(struct fetcher *f)
 {
 	if (!f->tick && (f->requested_count || f->arriving))
 		f->tick = loop_timer(f->loop, MAX(f->silent_ms / TICKS, 1), on_tick, f);
 }
 
-static void answered(struct fetcher *f, const char *line, size_t len)
+/* Takes the answer to the oldest request: an error, or the header of a file that follows. */
+static void take_answer(struct fetcher *f, const char *line, size_t len)
 {
-	struct fetch *x = take_requested(f);
+	struct fetch *x = next_answered(f);
 	struct err err;
 	CLEANUP(json_decref) json_t *head = jsonx_parse(line, len, &err);
 
 	if (!head || !x) {
-		broken(f, "the pod sent an invalid answer");
+		break_channel(f, "the pod sent an invalid answer");
 		return;
 	}
 	const char *error = jsonx_text(head, "error", NULL);
@@ -522,13 +537,14 @@ static void answered(struct fetcher *f, const char *line, size_t len)
 	}
 	if (jsonx_int(head, "bytes", -1) != x->bytes - x->offset ||
 	    jsonx_int(head, "offset", 0) != x->offset) {
-		broken(f, "its size is not what was announced");
+		break_channel(f, "its size is not what was announced");
 		return;
 	}
 	x->stage = ST_ARRIVING;
 	f->arriving = x;
 }
 
+/* Takes bytes of the arriving file. Returns how many belonged to it. */
 static size_t take_bytes(struct fetcher *f, const char *bytes, size_t len)
 {
 	struct fetch *x = f->arriving;
@@ -536,7 +552,7 @@ static size_t take_bytes(struct fetcher *f, const char *bytes, size_t len)
 	size_t n = (size_t)MIN((int64_t)len, missing);
 
 	str_addn(&x->in, bytes, n);
-	set_held(f, f->held + n);
+	set_unwritten(f, f->unwritten + n);
 	x->arrived += (int64_t)n;
 	f->fresh += n;
 	if (f->fresh >= FETCH_SLICE || x->arrived == x->bytes - x->offset)
@@ -550,6 +566,7 @@ static size_t take_bytes(struct fetcher *f, const char *bytes, size_t len)
 	return n;
 }
 
+/* Takes bytes of an answer's line. Returns how many belonged to it. */
 static size_t take_header(struct fetcher *f, const char *bytes, size_t len)
 {
 	const char *end = memchr(bytes, '\n', len);
@@ -557,7 +574,7 @@ static size_t take_header(struct fetcher *f, const char *bytes, size_t len)
 
 	str_addn(&f->header, bytes, n);
 	if (f->header.len > HEADER_MAX) {
-		broken(f, "the pod sent an invalid answer");
+		break_channel(f, "the pod sent an invalid answer");
 		return len;
 	}
 	if (!end)
@@ -566,7 +583,7 @@ static size_t take_header(struct fetcher *f, const char *bytes, size_t len)
 	size_t line_len = f->header.len;
 	memcpy(line, str_text(&f->header), line_len);
 	str_reset(&f->header);
-	answered(f, line, line_len);
+	take_answer(f, line, line_len);
 	return n + 1;
 }
 
@@ -584,12 +601,12 @@ static void on_data(void *ctx, int stream, const void *bytes, size_t len)
 		p += n;
 		len -= n;
 	}
-	if (f->channel && !f->paused && holds_too_much(f, 1)) {
+	if (f->channel && !f->paused && is_backed_up(f, UNWRITTEN_MAX, UNWRITTEN_ALL_MAX)) {
 		f->paused = true;
 		ssh_pause(f->channel, true);
 	}
 	if (f->channel)
-		proceed(f);
+		request_more(f);
 }
 
 static void on_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
@@ -599,12 +616,13 @@ static void on_closed(void *ctx, int exit_code, const char *signal, const struct
 
 	fail_requested(f, ERR_NETWORK, err ? err->msg : "the pod stopped sending");
 	if (!err)
-		proceed(f);
+		request_more(f);
 }
 
 static const struct ssh_channel_ops send_ops = {.data = on_data, .closed = on_closed};
 
-static void request(struct fetcher *f, struct fetch *x)
+/* Asks the pod for the rest of a file. */
+static void request_file(struct fetcher *f, struct fetch *x)
 {
 	CLEANUP(json_decref)
 	json_t *line = json_pack("{s:s,s:I,s:I}", "path", x->path, "offset", (json_int_t)x->offset,
@@ -619,10 +637,11 @@ static void request(struct fetcher *f, struct fetch *x)
 	ssh_write(f->channel, "\n", 1);
 	x->stage = ST_REQUESTED;
 	f->requested[(f->requested_first + f->requested_count++) % REQUESTED_MAX] = x;
-	watch(f);
+	watch_silence(f);
 }
 
-static void open_more(struct fetcher *f)
+/* Has worker threads open the parts of waiting files, as far as descriptors allow. */
+static void open_parts(struct fetcher *f)
 {
 	while (f->waiting && !f->closed &&
 	       (!f->open || (f->open < OPEN_MAX && f->share->files > 0))) {
@@ -637,10 +656,10 @@ static void open_more(struct fetcher *f)
 	}
 }
 
-/* Opens and requests what there is room for, in order. */
-static void proceed(struct fetcher *f)
+/* Opens and requests what there is room for, in order, on a new channel if there is none. */
+static void request_more(struct fetcher *f)
 {
-	open_more(f);
+	open_parts(f);
 	for (struct fetch *x = f->first, *next; x && x != f->waiting && !f->closed && !f->failing;
 	     x = next) {
 		next = x->next;
@@ -651,7 +670,7 @@ static void proceed(struct fetcher *f)
 		if (!f->channel)
 			f->channel = ssh_exec(f->ssh, "exec \"$BURST_HOME/burst-agent\" send",
 					      &send_ops, f, true);
-		request(f, x);
+		request_file(f, x);
 	}
 }
 
@@ -672,14 +691,15 @@ struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *poo
 	return f;
 }
 
-static void on_written(struct fetcher *f)
+/* A thread has returned a file: counts the unwritten bytes anew, and continues a paused channel. */
+static void recount_unwritten(struct fetcher *f)
 {
-	size_t held = 0;
+	size_t unwritten = 0;
 
 	for (struct fetch *x = f->first; x != f->waiting; x = x->next)
-		held += x->in.len + (x->busy ? x->out.len : 0);
-	set_held(f, held);
-	if (f->paused && !holds_too_much(f, 2) && f->channel) {
+		unwritten += x->in.len + (x->busy ? x->out.len : 0);
+	set_unwritten(f, unwritten);
+	if (f->paused && !is_backed_up(f, UNWRITTEN_MAX / 2, UNWRITTEN_ALL_MAX / 2) && f->channel) {
 		f->paused = false;
 		ssh_pause(f->channel, false);
 	}
@@ -694,7 +714,7 @@ void fetcher_get(struct fetcher *f, const struct fetch_want *want)
 	f->last = &x->next;
 	if (!f->waiting)
 		f->waiting = x;
-	open_more(f);
+	open_parts(f);
 }
 
 void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const void *arg),
@@ -707,7 +727,7 @@ void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const voi
 			fetch_fail(x, ERR_INTERRUPTED, "no longer needed");
 	}
 	f->failing = false;
-	proceed(f);
+	request_more(f);
 }
 
 void fetcher_close(struct fetcher *f)
@@ -725,7 +745,7 @@ void fetcher_close(struct fetcher *f)
 		}
 		fetch_fail(x, ERR_NETWORK, "connection lost");
 	}
-	set_held(f, 0);
+	set_unwritten(f, 0);
 	loop_untimer(f->tick);
 	str_free(&f->header);
 	free(f);

@@ -57,8 +57,8 @@ struct fetch_want {
 
 /* What all connections of an engine share. */
 struct fetch_share {
-	int files;   /* that may still be opened */
-	size_t held; /* bytes that wait for the disk */
+	int files;        /* that may still be opened */
+	size_t unwritten; /* bytes that wait for the disk */
 };
 
 /* share is borrowed. A channel that owes files, is not paused and brings no byte for silent_ms is

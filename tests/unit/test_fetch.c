@@ -109,7 +109,7 @@ static void end(struct bench *b)
 	for (int i = 0; i < channel_count; i++)
 		str_free(&channels[i].asked);
 	assert_int_equal(b->share.files, 64);
-	assert_int_equal(b->share.held, 0);
+	assert_int_equal(b->share.unwritten, 0);
 }
 
 static void on_done(void *ctx, struct receive *r, const struct err *err)
