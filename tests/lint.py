@@ -240,7 +240,6 @@ SERVES_ONE = {
     "jobs/agent/jobs.c": "slow work on files, a slice in each turn of the loop",
     "jobs/agent/serve.c": "the pod's loop; main.c chooses between it and short commands",
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
-    "orchestrator/engine/keep.c": "pods kept between runs: the one place where a pod outlives its run",
     "providers/modal/rent.c": "the calls that cost money, apart from those that read",
     "providers/runpod/rent.c": "the calls that cost money, apart from those that read",
     "providers/runpod/volumes.c": "volumes live longer than pods and bill by the month",
