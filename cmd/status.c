@@ -187,7 +187,7 @@ static struct config_cap read_cap(struct cmd_context *ctx)
 
 	log_setup(LOG_ERROR, NULL, NULL);
 	if (config_open(&config, &ask, &ignored) == 0)
-		cap = config_cap(config, "per_day", false);
+		cap = config_user_cap(config, "per_day");
 	cap.where = NULL; /* owned by the config */
 	config_free(config);
 	mistakes_free(&mistakes);

@@ -9,14 +9,16 @@
 #include "state.h"
 #include "trust.h"
 
-static int check_providers(const struct config *c, struct mistakes *m, struct err *err)
+/* Notes names in `provider` that no provider has, and an empty list. */
+static int check_provider_names(const struct config *c, struct mistakes *m, struct err *err)
 {
 	size_t count = section_count(c->top, "provider");
 	const char *where = section_where(c->top, "provider");
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name = section_item(c->top, "provider", i);
-		if (!config_find_account(c, name) && config_no_provider(c, where, name, err) < 0 &&
+		if (!config_find_account(c, name) &&
+		    config_err_unknown_provider(c, where, name, err) < 0 &&
 		    mistakes_note(m, "provider", err) < 0)
 			return -1;
 	}
@@ -27,7 +29,7 @@ static int check_providers(const struct config *c, struct mistakes *m, struct er
 	return mistakes_note(m, "provider", err);
 }
 
-/* The folders that the user allows, for trust.h. Free with allowed_free(). */
+/* The real paths of the folders in allow_paths, NULL-terminated. Free with allowed_free(). */
 static char **allowed_folders(const struct config *c)
 {
 	size_t count = section_count(c->top, "allow_paths");
@@ -48,14 +50,16 @@ static void allowed_free(char **list)
 	free(list);
 }
 
-/* Notes everything that a project may not do. Returns 0 if reading continues. */
-static int note_trust(struct config *c, struct err *err)
+/* Notes that the config asks for something that a project may not do. Returns 0 if reading
+ * continues. */
+static int note_out_of_bounds(struct config *c, struct err *err)
 {
 	c->out_of_bounds = true;
 	return mistakes_note(c->mistakes, NULL, err);
 }
 
-static int check_allowed(struct config *c, struct err *err)
+/* Notes folders that even the user must not allow. */
+static int check_allow_paths(struct config *c, struct err *err)
 {
 	for (size_t i = 0; i < section_count(c->top, "allow_paths"); i++) {
 		CLEANUP(free_text)
@@ -63,16 +67,15 @@ static int check_allowed(struct config *c, struct err *err)
 		if (trust_check_allowed(path, c->dir, err) == 0)
 			continue;
 		err_wrap(err, "%s: allow_paths", section_where(c->top, "allow_paths"));
-		if (note_trust(c, err) < 0)
+		if (note_out_of_bounds(c, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* Whether the project's file sets the key or leaves its default. A flag is the user's own choice.
- * Only for a config with a project's file. */
-static bool config_is_projects_word(const struct config *c, const struct section *s,
-				    const char *key)
+/* Whether the project's file sets the key or leaves its default: neither the user's file nor a
+ * flag sets it. Only for a config with a project's file. */
+static bool is_not_users_choice(const struct config *c, const struct section *s, const char *key)
 {
 	const char *where = section_where(s, key);
 
@@ -80,18 +83,19 @@ static bool config_is_projects_word(const struct config *c, const struct section
 	       (starts_with(where, c->project_shown) && where[strlen(c->project_shown)] == ':');
 }
 
-bool config_is_read(const struct config *c, const struct section *s, const struct option_spec *spec)
+bool config_is_input_path(const struct config *c, const struct section *s,
+			  const struct option_spec *spec)
 {
 	return spec->type == OPTION_PATH && strcmp(spec->key, "output") &&
-	       section_text(s, spec->key) && config_is_projects_word(c, s, spec->key);
+	       section_text(s, spec->key) && is_not_users_choice(c, s, spec->key);
 }
 
-bool config_is_project(const struct config *c)
+bool config_has_project_file(const struct config *c)
 {
 	return c->project_shown != NULL;
 }
 
-bool config_is_users(const struct config *c, const struct section *s, const char *key)
+bool config_is_set_by_user(const struct config *c, const struct section *s, const char *key)
 {
 	const char *where = section_where(s, key);
 
@@ -99,11 +103,13 @@ bool config_is_users(const struct config *c, const struct section *s, const char
 	       where[strlen(c->user_shown)] == ':';
 }
 
-bool config_is_projects(const struct config *c, const struct section *s, const char *key)
+bool config_is_set_by_project(const struct config *c, const struct section *s, const char *key)
 {
-	return c->project_shown && config_is_projects_word(c, s, key);
+	return c->project_shown && is_not_users_choice(c, s, key);
 }
 
+/* ERR_CONFIG, with file and line, if the project may not name this path as key `name` of `group`.
+ * path: absolute. */
 static int check_path(const struct config *c, const struct section *s, const char *group,
 		      const char *name, const char *path, struct err *err)
 {
@@ -121,15 +127,17 @@ static int check_path(const struct config *c, const struct section *s, const cha
 	return result < 0 ? err_wrap(err, "%s", section_where(s, name)) : 0;
 }
 
+/* Notes the paths of a section that the project's file names and may not. */
 static int check_paths_of(struct config *c, const struct section *s, const char *group,
 			  struct err *err)
 {
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
 		if (spec->type != OPTION_PATH || !section_text(s, spec->key) ||
-		    !config_is_projects_word(c, s, spec->key))
+		    !is_not_users_choice(c, s, spec->key))
 			continue;
 		CLEANUP(free_text) char *path = path_join(c->dir, section_text(s, spec->key));
-		if (check_path(c, s, group, spec->key, path, err) < 0 && note_trust(c, err) < 0)
+		if (check_path(c, s, group, spec->key, path, err) < 0 &&
+		    note_out_of_bounds(c, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -137,13 +145,13 @@ static int check_paths_of(struct config *c, const struct section *s, const char 
 
 int config_may_read(const struct config *c, const char *key, const char *real, struct err *err)
 {
-	if (!c->project_shown || !c->job || !config_is_projects_word(c, c->job, key))
+	if (!c->project_shown || !c->job || !is_not_users_choice(c, c->job, key))
 		return 0;
 	return check_path(c, c->job, "job", key, real, err);
 }
 
-/* Refuses a file that another user owns: its owner could change what is spent and which variables
- * are sent to pods. */
+/* Refuses a project's file that another user owns, who could change what is spent and which
+ * variables are sent to pods. Root's files pass, and those below allow_paths. */
 static int check_owner(const struct config *c, struct err *err)
 {
 	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
@@ -164,48 +172,52 @@ static int check_owner(const struct config *c, struct err *err)
 		       c->project_shown, (unsigned long)owner, c->dir);
 }
 
-static int check_trusted(struct config *c, struct err *err)
+/* Notes a provider's key among the variables that `env` of a section sends to pods. path: "job." */
+static int check_env_of(struct config *c, const struct section *s, const char *path,
+			struct err *err)
 {
-	const struct section *deliver = section_group(c->top, "deliver");
+	return trust_check_env(path, s, "env", c->providers, err) < 0
+		       ? mistakes_note(c->mistakes, NULL, err)
+		       : 0;
+}
 
-	if (c->job && trust_env("job.", c->job, "env", c->providers, err) < 0 &&
-	    mistakes_note(c->mistakes, NULL, err) < 0)
+/* Notes what the config may not do with keys, paths and files of others. */
+static int check_bounds(struct config *c, struct err *err)
+{
+	bool has_stages = c->job && value_spec(section_table(c->job), "then");
+
+	if (c->job && check_env_of(c, c->job, "job.", err) < 0)
 		return -1;
-	bool may_have = c->job && value_spec(section_table(c->job), "then");
-	for (size_t i = 0; may_have && i < section_count(c->job, "then"); i++)
-		if (trust_env("job.then.", section_group_at(c->job, "then", i), "env", c->providers,
-			      err) < 0 &&
-		    mistakes_note(c->mistakes, NULL, err) < 0)
+	for (size_t i = 0; has_stages && i < section_count(c->job, "then"); i++)
+		if (check_env_of(c, section_group_at(c->job, "then", i), "job.then.", err) < 0)
 			return -1;
-	if (trust_env("deliver.", deliver, "env", c->providers, err) < 0 &&
-	    mistakes_note(c->mistakes, NULL, err) < 0)
-		return -1;
-	if (check_allowed(c, err) < 0)
+	if (check_env_of(c, section_group(c->top, "deliver"), "deliver.", err) < 0 ||
+	    check_allow_paths(c, err) < 0)
 		return -1;
 	/* the user may have wanted to allow these paths */
 	if (!c->project_shown || c->out_of_bounds)
 		return 0;
-	if (check_owner(c, err) < 0 && note_trust(c, err) < 0)
+	if (check_owner(c, err) < 0 && note_out_of_bounds(c, err) < 0)
 		return -1;
 	if (c->job && check_paths_of(c, c->job, "job", err) < 0)
 		return -1;
 	return check_paths_of(c, section_group(c->top, "code"), "code", err);
 }
 
-/* For commands that only release pods. A mistake in the user's own file is then a warning. An
- * unknown provider in a flag stays an error. */
+/* The check for commands that only release pods: a mistake in the user's own file is a warning,
+ * but an unknown provider in a flag stays an error. */
 static int check_leniently(const struct config *c, struct err *err)
 {
 	bool by_flag = starts_with(section_where(c->top, "provider"), "--");
 
-	if (keys_check(c->top, NULL, err) < 0 && config_mistake(c, err) < 0)
+	if (keys_check(c->top, NULL, err) < 0 && config_warn_if_lenient(c, err) < 0)
 		return -1;
-	if (check_providers(c, NULL, err) == 0)
+	if (check_provider_names(c, NULL, err) == 0)
 		return 0;
-	return by_flag ? -1 : config_mistake(c, err);
+	return by_flag ? -1 : config_warn_if_lenient(c, err);
 }
 
-bool config_in_bounds(const struct config *c)
+bool config_may_read_files(const struct config *c)
 {
 	return !c->out_of_bounds;
 }
@@ -218,7 +230,7 @@ int config_check(struct config *c, struct err *err)
 		return -1;
 	if (c->job && keys_check_ranges(c->job, "job.", c->mistakes, err) < 0)
 		return -1;
-	if (check_providers(c, c->mistakes, err) < 0 || check_trusted(c, err) < 0)
+	if (check_provider_names(c, c->mistakes, err) < 0 || check_bounds(c, err) < 0)
 		return -1;
 	if (c->job && c->job_ops->check_conf &&
 	    c->job_ops->check_conf(c->job, c->mistakes, err) < 0)

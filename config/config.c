@@ -14,7 +14,7 @@
 #include "trust.h"
 #include "secrets.h"
 
-static const char *const run_caps[CONFIG_RUN_CAPS] = {"per_day", "per_month"};
+static const char *const run_cap_keys[CONFIG_RUN_CAPS] = {"per_day", "per_month"};
 
 /* ---- sources ----
  * Finds and reads the files of a config: the user's, then the project's. */
@@ -31,7 +31,8 @@ static void source_free_cleanup(struct source *s)
 	free(s->dir);
 }
 
-static void source_set(struct source *s, const char *real, const char *shown)
+/* real: the file's real path; shown: its name in messages. */
+static void set_source_paths(struct source *s, const char *real, const char *shown)
 {
 	s->path = xstrdup(real);
 	s->name = xstrdup(real);
@@ -39,8 +40,8 @@ static void source_set(struct source *s, const char *real, const char *shown)
 	s->dir = path_dir(real);
 }
 
-/* Returns 1 if it exists, 0 if not. */
-static int find_user(struct source *s)
+/* Returns 1 if there is such a file, 0 if not. */
+static int find_user_file(struct source *s)
 {
 	CLEANUP(free_text) char *path = config_user_file();
 	char real[PATH_MAX];
@@ -48,14 +49,14 @@ static int find_user(struct source *s)
 	if (!path || !realpath(path, real))
 		return 0;
 	CLEANUP(free_text) char *shown = home_shorten(path);
-	source_set(s, real, shown);
+	set_source_paths(s, real, shown);
 	s->trusted = true;
 	return 1;
 }
 
-/* Recognizes the user's own file by any path. It may be a link, for example into a folder of
+/* Recognizes the user's own file by any path, since it may be a link, for example into a folder of
  * dotfiles. */
-static bool is_user_file(const char *path)
+static bool is_users_own_file(const char *path)
 {
 	CLEANUP(free_text) char *file = config_user_file();
 	CLEANUP(free_text) char *its = file ? path_dir(file) : NULL;
@@ -66,9 +67,9 @@ static bool is_user_file(const char *path)
 	       !strcmp(path_base(file), path_base(path));
 }
 
-/* Refuses a link out of its repository: its target's folder would count as the project. Refuses
- * burst's state folder: its copies of projects' files must not run as projects. */
-static int check_place(const char *path, bool is_link, const char *real, struct err *err)
+/* Refuses a link out of its repository, whose target's folder would count as the project, and
+ * burst's state folder, whose copies of projects' files must not run as projects. */
+static int check_place_of_project(const char *path, bool is_link, const char *real, struct err *err)
 {
 	CLEANUP(free_text) char *state = places_state();
 	CLEANUP(free_text) char *above = path_dir(path);
@@ -76,7 +77,7 @@ static int check_place(const char *path, bool is_link, const char *real, struct 
 
 	if (is_link && !realpath(above, folder))
 		return err_set(err, ERR_CONFIG, "%s: %s", above, strerror(errno));
-	if (is_link && !is_user_file(path)) {
+	if (is_link && !is_users_own_file(path)) {
 		CLEANUP(free_text) char *root = trust_root(folder);
 		if (!trust_is_below(real, root))
 			return err_set(err, ERR_CONFIG,
@@ -92,8 +93,8 @@ static int check_place(const char *path, bool is_link, const char *real, struct 
 	return 0;
 }
 
-/* NULL: no current folder. The caller frees it. */
-static char *path_here(const char *path)
+/* Returns NULL if the path is relative and there is no current folder. The caller frees it. */
+static char *absolute_path(const char *path)
 {
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
 
@@ -107,9 +108,10 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Finds the same file in the commit. The working tree may lack it. */
-static int find_in_tree(const struct config_tree *tree, const char *path, struct source *s,
-			struct err *err)
+/* Finds in the commit's copy the file that `path` names in the working tree, which may lack it.
+ * Returns 1, or -1 with *err. */
+static int find_project_in_commit(const struct config_tree *tree, const char *path,
+				  struct source *s, struct err *err)
 {
 	CLEANUP(free_text) char *named = real_path(path);
 	CLEANUP(free_text) char *copied = real_path_move(named, tree->top, tree->copy);
@@ -126,13 +128,15 @@ static int find_in_tree(const struct config_tree *tree, const char *path, struct
 	if (!trust_is_below(real, tree->copy))
 		return err_set(err, ERR_CONFIG,
 			       "%s is a link out of the commit: name that file itself", path);
-	source_set(s, name, path);
+	set_source_paths(s, name, path);
 	free(s->path);
 	s->path = xstrdup(real);
-	return check_place(name, false, name, err) < 0 ? -1 : 1;
+	return check_place_of_project(name, false, name, err) < 0 ? -1 : 1;
 }
 
-static int find_project(const struct config_source *ask, struct source *s, struct err *err)
+/* Returns 1 if there is a project's file, 0 if none was named and the folder has none, -1 with
+ * *err. */
+static int find_project_file(const struct config_source *ask, struct source *s, struct err *err)
 {
 	CLEANUP(free_text) char *path = xstrdup(ask->file ? ask->file : "burst.cfg");
 	char real[PATH_MAX];
@@ -143,12 +147,12 @@ static int find_project(const struct config_source *ask, struct source *s, struc
 	s->has_job = true;
 	if (ask->text) {
 		s->text = ask->text;
-		source_set(s, ask->file, GENERATED);
+		set_source_paths(s, ask->file, GENERATED);
 		return 1;
 	}
 	if (ask->tree) {
-		CLEANUP(free_text) char *here = path_here(path);
-		return here ? find_in_tree(ask->tree, here, s, err)
+		CLEANUP(free_text) char *here = absolute_path(path);
+		return here ? find_project_in_commit(ask->tree, here, s, err)
 			    : err_set(err, ERR_LOCAL, "cannot read the current folder: %s",
 				      strerror(errno));
 	}
@@ -167,15 +171,15 @@ static int find_project(const struct config_source *ask, struct source *s, struc
 				       ask->file, ask->file);
 		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
 	}
-	source_set(s, real, path);
+	set_source_paths(s, real, path);
 	s->elsewhere = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-	return check_place(path, s->elsewhere, real, err) < 0 ? -1 : 1;
+	return check_place_of_project(path, s->elsewhere, real, err) < 0 ? -1 : 1;
 }
 
 int config_find(const char *file, char **path, struct err *err)
 {
 	CLEANUP(source_free) struct source s = {0};
-	int found = find_project(&(struct config_source){.file = file}, &s, err);
+	int found = find_project_file(&(struct config_source){.file = file}, &s, err);
 
 	if (found > 0)
 		*path = xstrdup(s.path);
@@ -185,12 +189,12 @@ int config_find(const char *file, char **path, struct err *err)
 char *config_named(const char *file)
 {
 	CLEANUP(free_text) char *inside = path_join(file ? file : ".", "burst.cfg");
-	CLEANUP(free_text) char *path = path_here(!file || is_folder(file) ? inside : file);
+	CLEANUP(free_text) char *path = absolute_path(!file || is_folder(file) ? inside : file);
 
 	return path ? real_path(path) : xstrdup(inside);
 }
 
-static void set_project(struct config *c, const struct source *project)
+static void set_project_paths(struct config *c, const struct source *project)
 {
 	free(c->dir);
 	c->path = xstrdup(project->name);
@@ -199,11 +203,11 @@ static void set_project(struct config *c, const struct source *project)
 	c->read_dir = path_dir(project->path);
 }
 
-/* Makes the project read the commit's files, under the same names. */
-static void move_paths_of(struct config *c, struct section *s)
+/* Replaces the paths in s that the project reads by those of the commit's copy. */
+static void read_section_from_commit(struct config *c, struct section *s)
 {
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
-		if (!config_is_read(c, s, spec))
+		if (!config_is_input_path(c, s, spec))
 			continue;
 		CLEANUP(free_text) char *named = path_join(c->dir, section_text(s, spec->key));
 		CLEANUP(free_text) char *plain = real_path_plain(named);
@@ -213,12 +217,12 @@ static void move_paths_of(struct config *c, struct section *s)
 	}
 }
 
-static void move_paths(struct config *c)
+static void read_paths_from_commit(struct config *c)
 {
 	if (c->job)
-		move_paths_of(c, c->job);
+		read_section_from_commit(c, c->job);
 	if (section_has(c->top, "code"))
-		move_paths_of(
+		read_section_from_commit(
 			c, section_set_group(c->top, "code",
 					     section_where(section_group(c->top, "code"), NULL)));
 }
@@ -229,24 +233,24 @@ static void keep_user_caps(struct config *c)
 	const struct section *caps = section_group(c->top, "caps");
 
 	for (size_t i = 0; i < CONFIG_RUN_CAPS; i++)
-		if (section_has(caps, run_caps[i]))
+		if (section_has(caps, run_cap_keys[i]))
 			c->user_caps[i] =
-				(struct config_cap){true, section_int(caps, run_caps[i]),
-						    xstrdup(section_where(caps, run_caps[i]))};
+				(struct config_cap){true, section_int(caps, run_cap_keys[i]),
+						    xstrdup(section_where(caps, run_cap_keys[i]))};
 }
 
-/* config.c: finds and reads the user's file and the project's. ERR_CONFIG. */
-static int config_read_both(struct config *c, const struct config_source *ask, struct err *err)
+/* Finds and reads the user's file and the project's. ERR_CONFIG. */
+static int read_both_files(struct config *c, const struct config_source *ask, struct err *err)
 {
 	CLEANUP(source_free) struct source user = {0};
 	CLEANUP(source_free) struct source project = {0};
-	int has_user = ask->project_only ? 0 : find_user(&user);
-	int has_project = find_project(ask, &project, err);
+	int has_user = ask->project_only ? 0 : find_user_file(&user);
+	int has_project = find_project_file(ask, &project, err);
 
 	if (has_project < 0)
 		return -1;
 	if (has_project)
-		set_project(c, &project);
+		set_project_paths(c, &project);
 	if (has_user && has_project && !project.text && !strcmp(user.path, project.path)) {
 		user.has_job = true; /* `burst run FILE` with the user's own file */
 		has_project = 0;
@@ -262,15 +266,16 @@ static int config_read_both(struct config *c, const struct config_source *ask, s
 		return -1;
 	c->project_owner = project.owner;
 	if (c->tree && c->project_shown)
-		move_paths(c);
+		read_paths_from_commit(c);
 	return 0;
 }
 
 /* ---- flags ----
  * Sets keys from the command line over those of the files. */
 
-/* Returns the section of the last part of "a.b.c"; *key is that part. */
-static struct section *descend(struct section *s, const char **key, const char *flag)
+/* Descends from s along "a.b.c", making groups; *key becomes "c". flag: where they are set.
+ * Returns NULL if the tables have no such group. */
+static struct section *section_of_last_part(struct section *s, const char **key, const char *flag)
 {
 	for (const char *dot; (dot = strchr(*key, '.')); *key = dot + 1) {
 		CLEANUP(free_text) char *group = xstrndup(*key, (size_t)(dot - *key));
@@ -282,7 +287,9 @@ static struct section *descend(struct section *s, const char **key, const char *
 	return s;
 }
 
-static struct section *root_of(const struct config *c, const char **key)
+/* Returns the section in which the path begins, and moves *key behind "job." or "providers.NAME.";
+ * NULL: there is no job, or no such provider. */
+static struct section *section_of_first_part(const struct config *c, const char **key)
 {
 	if (starts_with(*key, "job.")) {
 		*key += strlen("job.");
@@ -306,7 +313,7 @@ struct mistakes *config_mistakes(const struct config *c)
 void config_place_error(const struct config *c, struct err *err)
 {
 	const char *key = err->key;
-	const struct section *s = key[0] ? root_of(c, &key) : NULL;
+	const struct section *s = key[0] ? section_of_first_part(c, &key) : NULL;
 
 	for (const char *dot; s && (dot = strchr(key, '.')); key = dot + 1) {
 		CLEANUP(free_text) char *group = xstrndup(key, (size_t)(dot - key));
@@ -324,12 +331,12 @@ void config_set_output(struct config *c, const char *path)
 	section_set_text(c->job, "output", path, section_where(c->job, "output"));
 }
 
-bool config_adds(const char *key)
+bool config_key_accumulates(const char *key)
 {
 	return !strcmp(key, "allow_paths") || !strcmp(key, "volumes");
 }
 
-char *config_added(const char *key, const char *text)
+char *config_absolute_items(const char *key, const char *text)
 {
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
 	CLEANUP(str_free) struct str all = STR_INIT;
@@ -346,11 +353,11 @@ char *config_added(const char *key, const char *text)
 	return xstrdup(str_text(&all));
 }
 
-/* Flags add to what the user's file allows. */
-static int add_to(struct config *c, const char *key, const char *text, const char *flag,
-		  struct err *err)
+/* Adds the items of a flag to those that the user's file allows. */
+static int add_items_to_key(struct config *c, const char *key, const char *text, const char *flag,
+			    struct err *err)
 {
-	CLEANUP(free_text) char *added = config_added(key, text);
+	CLEANUP(free_text) char *added = config_absolute_items(key, text);
 	CLEANUP(str_free) struct str all = STR_INIT;
 
 	for (size_t i = 0; i < section_count(c->top, key); i++)
@@ -363,17 +370,17 @@ int config_override(struct config *c, const char *key, const char *text, const c
 		    struct err *err)
 {
 	const char *rest = key;
-	struct section *s = root_of(c, &rest);
+	struct section *s = section_of_first_part(c, &rest);
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
 
-	if (config_adds(key))
-		return add_to(c, key, text, flag, err);
+	if (config_key_accumulates(key))
+		return add_items_to_key(c, key, text, flag, err);
 	if (!s && mistakes_about(c->mistakes, "job"))
 		return 0; /* config_check() reports an unreadable one */
 	if (!s)
 		return err_set(err, ERR_USAGE, "%s: no job in this config, so %s cannot be set",
 			       flag, key);
-	s = descend(s, &rest, flag);
+	s = section_of_last_part(s, &rest, flag);
 	const struct option_spec *spec = s ? value_spec(section_table(s), rest) : NULL;
 	if (!spec)
 		return err_set(err, ERR_USAGE, "%s: this job type has no %s", flag, key);
@@ -392,9 +399,9 @@ static bool ends_in_command(const char *key)
 	return ends_with(key, "_command");
 }
 
-/* Reads RUNPOD_API_URL for `api_url` of "runpod". Secrets are read only when the account is used.
- */
-static int read_environment(struct account *account, struct mistakes *m, struct err *err)
+/* Reads RUNPOD_API_URL for `api_url` of "runpod", and so on. Secrets are read only when the
+ * account is used. */
+static int read_account_environment(struct account *account, struct mistakes *m, struct err *err)
 {
 	for (const struct option_spec *spec = account->ops->options; spec->key; spec++) {
 		if (!(spec->flags & OPTION_USER_ONLY) || (spec->flags & OPTION_SECRET) ||
@@ -413,7 +420,7 @@ static int read_environment(struct account *account, struct mistakes *m, struct 
 	return 0;
 }
 
-static void open_accounts(struct config *c, const struct provider_ops *const *providers)
+static void make_accounts(struct config *c, const struct provider_ops *const *providers)
 {
 	size_t cap = 0;
 
@@ -429,13 +436,14 @@ static void open_accounts(struct config *c, const struct provider_ops *const *pr
 static int read_environments(struct config *c, struct err *err)
 {
 	for (size_t i = 0; i < c->account_count; i++)
-		if (read_environment(&c->accounts[i], c->mistakes, err) < 0)
+		if (read_account_environment(&c->accounts[i], c->mistakes, err) < 0)
 			return -1;
 	return 0;
 }
 
 /* ---- open ---- */
 
+/* Notes each required key that is missing. path: of the section, "job.". */
 static int check_required(const struct config *c, const struct section *s, const char *path,
 			  struct err *err)
 {
@@ -454,7 +462,8 @@ static int check_required(const struct config *c, const struct section *s, const
 	return 0;
 }
 
-static int name_job(struct config *c, struct err *err)
+/* Takes job.name, else the folder's name. ERR_CONFIG: not a plain file name. */
+static int set_job_name(struct config *c, struct err *err)
 {
 	bool given = value_spec(c->job_ops->options, "name") && section_has(c->job, "name");
 	const char *name = given ? section_text(c->job, "name") : path_base(c->dir);
@@ -470,13 +479,15 @@ static int name_job(struct config *c, struct err *err)
 		       given ? "" : "; the folder's name is not one: set job.name");
 }
 
-static int finish(struct config *c, const struct config_source *ask, struct err *err)
+/* Reads the environment, and checks what no single file shows: required keys, and whether there is
+ * a job. */
+static int complete_config(struct config *c, const struct config_source *ask, struct err *err)
 {
 	if (read_environments(c, err) < 0)
 		return -1;
 	if (c->job)
 		return check_required(c, c->job, "job.", err) < 0 ||
-				       (name_job(c, err) < 0 &&
+				       (set_job_name(c, err) < 0 &&
 					mistakes_note(c->mistakes, "job.name", err) < 0)
 			       ? -1
 			       : 0;
@@ -494,7 +505,7 @@ static int finish(struct config *c, const struct config_source *ask, struct err 
 		       "a text to speak (`burst run book.md`)");
 }
 
-static int load(struct config *c, const struct config_source *ask, struct err *err)
+static int read_config(struct config *c, const struct config_source *ask, struct err *err)
 {
 	CLEANUP(free_text) char *user = config_user_file();
 
@@ -509,15 +520,15 @@ static int load(struct config *c, const struct config_source *ask, struct err *e
 	c->lenient = ask->user_only;
 	c->mistakes = ask->mistakes;
 	c->tree = ask->tree;
-	open_accounts(c, ask->providers);
-	return config_read_both(c, ask, err) < 0 ? -1 : finish(c, ask, err);
+	make_accounts(c, ask->providers);
+	return read_both_files(c, ask, err) < 0 ? -1 : complete_config(c, ask, err);
 }
 
 int config_open(struct config **out, const struct config_source *ask, struct err *err)
 {
 	struct config *c = xcalloc(1, sizeof(*c));
 
-	if (load(c, ask, err) < 0) {
+	if (read_config(c, ask, err) < 0) {
 		config_free(c);
 		return -1;
 	}
@@ -553,18 +564,21 @@ const struct section *config_top(const struct config *c)
 	return c->top;
 }
 
-struct config_cap config_cap(const struct config *c, const char *key, bool project)
+struct config_cap config_user_cap(const struct config *c, const char *key)
 {
-	const struct section *caps = section_group(c->top, "caps");
 	size_t i = 0;
 
-	while (strcmp(run_caps[i], key) != 0)
+	while (strcmp(run_cap_keys[i], key) != 0)
 		i++;
-	const struct config_cap *user = &c->user_caps[i];
-	if (!project)
-		return *user;
-	if (!section_has(caps, key) ||
-	    (user->set && !strcmp(user->where, section_where(caps, key))))
+	return c->user_caps[i];
+}
+
+struct config_cap config_project_cap(const struct config *c, const char *key)
+{
+	const struct section *caps = section_group(c->top, "caps");
+	struct config_cap user = config_user_cap(c, key);
+
+	if (!section_has(caps, key) || (user.set && !strcmp(user.where, section_where(caps, key))))
 		return (struct config_cap){0};
 	return (struct config_cap){true, section_int(caps, key), section_where(caps, key)};
 }
@@ -618,7 +632,7 @@ static void add_input(const struct config *c, struct inputs *in, const char *pat
 static void add_inputs_of(const struct config *c, struct inputs *in, const struct section *s)
 {
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++)
-		if (config_is_read(c, s, spec))
+		if (config_is_input_path(c, s, spec))
 			add_input(c, in, section_text(s, spec->key));
 }
 

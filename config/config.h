@@ -43,22 +43,25 @@ struct config_source {
 	const struct job_ops *const *jobs;           /* NULL-terminated */
 };
 
-/* The registries must outlive the config. */
+/* Reads the files, then the environment. The registries must outlive the config. ERR_CONFIG,
+ * ERR_LOCAL.
+ */
 int config_open(struct config **out, const struct config_source *ask, struct err *err);
 void config_free(struct config *c);
 
 /* Sets a value from the command line over those of the files. key is a path as in "caps.max_cost".
  * text is in command line form (lists with commas, paths relative to the current folder). flag ("--
- * max-cost") is for messages. ERR_USAGE. A key of config_adds() adds to the value of the user's
- * file. */
+ * max-cost") is for messages. ERR_USAGE: no such key, or not such a value. A key of
+ * config_key_accumulates() adds to the value of the user's file. */
 int config_override(struct config *c, const char *key, const char *text, const char *flag,
 		    struct err *err);
 /* Replaces job.output by the folder that the run began with. It still counts as the project's value
  * and is checked again, since it may be a link now. */
 void config_set_output(struct config *c, const char *path);
-bool config_adds(const char *key);
-/* The value of a key that holds paths, made absolute. The caller frees it. */
-char *config_added(const char *key, const char *text);
+/* Whether a flag adds to the key's list instead of replacing it. */
+bool config_key_accumulates(const char *key);
+/* The items of such a flag, its paths made absolute. The caller frees them. */
+char *config_absolute_items(const char *key, const char *text);
 /* Checks what needs several keys: ranges, known providers, the needs of the job type. Call once,
  * after the overrides. */
 int config_check(struct config *c, struct err *err);
@@ -67,35 +70,36 @@ int config_check(struct config *c, struct err *err);
 
 /* After config_check() has failed: whether the files that the config names may be read to find more
  * mistakes. */
-bool config_in_bounds(const struct config *c);
+bool config_may_read_files(const struct config *c);
 
 /* Whether the project has a file other than the user's own. */
-bool config_is_project(const struct config *c);
+bool config_has_project_file(const struct config *c);
 /* Whether the user's own file sets the key. */
-bool config_is_users(const struct config *c, const struct section *s, const char *key);
+bool config_is_set_by_user(const struct config *c, const struct section *s, const char *key);
 /* Whether the project's file sets the key or leaves its default; neither the user's file nor a flag
  * sets it. */
-bool config_is_projects(const struct config *c, const struct section *s, const char *key);
+bool config_is_set_by_project(const struct config *c, const struct section *s, const char *key);
 
-/* Checks a link in the folder of job.KEY that leads to this real path. ERR_CONFIG if a project's
- * file named the folder and may not name that path (trust.h). */
+/* Checks a link that lies in the folder of job.KEY and leads to the path `real`. ERR_CONFIG if a
+ * project's file named the folder but may not name that path (trust.h). */
 int config_may_read(const struct config *c, const char *key, const char *real, struct err *err);
 
-/* config_source.mistakes: collects more mistakes. NULL: reading stops at the first one. */
+/* config_source.mistakes, to which a caller may add; NULL: reading stops at the first mistake. */
 struct mistakes *config_mistakes(const struct config *c);
 /* Prefixes an error about a key (err_about()) with file and line, if the config has the key. */
 void config_place_error(const struct config *c, struct err *err);
 
-/* All keys of config/keys.c, except `job` and `providers`. */
+/* The section with all keys of config/keys.c, thus without `job` and `providers`. */
 const struct section *config_top(const struct config *c);
-/* caps.per_day and caps.per_month of each file. The user's caps bound all runs and a project's caps
- * its own runs; neither replaces the other. Borrowed. */
+/* caps.per_day or caps.per_month (key) of a file. The user's caps bound all runs and a project's
+ * caps its own runs; neither replaces the other. Borrowed. */
 struct config_cap {
 	bool set;
 	int64_t microusd;
 	const char *where; /* file:line */
 };
-struct config_cap config_cap(const struct config *c, const char *key, bool project);
+struct config_cap config_user_cap(const struct config *c, const char *key);
+struct config_cap config_project_cap(const struct config *c, const char *key);
 /* NULL if there is no job. Paths from the file are absolute; a default ("out") is as in its table.
  * path_join(config_dir(c), ...) is right for both. */
 const struct section *config_job(const struct config *c);

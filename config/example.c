@@ -31,7 +31,8 @@ static void add_number(struct str *to, double value)
 	str_add(to, text);
 }
 
-static void add_path(const struct printer *p, const char *path)
+/* Relative to the config's folder if the path lies below it. */
+static void add_path_value(const struct printer *p, const char *path)
 {
 	const char *dir = config_dir(p->config);
 	size_t len = strlen(dir);
@@ -44,7 +45,7 @@ static void add_path(const struct printer *p, const char *path)
 		config_quote(p->to, path);
 }
 
-static void add_items(struct str *to, const struct section *s, const char *key)
+static void add_texts_value(struct str *to, const struct section *s, const char *key)
 {
 	str_addc(to, '[');
 	for (size_t i = 0; i < section_count(s, key); i++) {
@@ -56,7 +57,7 @@ static void add_items(struct str *to, const struct section *s, const char *key)
 
 static void add_section(struct printer *p, const struct section *s);
 
-static void add_groups(struct printer *p, const struct section *s, const char *key)
+static void add_groups_value(struct printer *p, const struct section *s, const char *key)
 {
 	str_add(p->to, "(");
 	p->depth++;
@@ -77,13 +78,13 @@ static void add_value(struct printer *p, const struct section *s, const struct o
 
 	switch (spec->type) {
 	case OPTION_TEXT: config_quote(to, section_text(s, spec->key)); break;
-	case OPTION_PATH: add_path(p, section_text(s, spec->key)); break;
+	case OPTION_PATH: add_path_value(p, section_text(s, spec->key)); break;
 	case OPTION_INT: str_addf(to, "%lld", (long long)section_int(s, spec->key)); break;
 	case OPTION_DECIMAL: add_number(to, section_decimal(s, spec->key)); break;
 	case OPTION_MONEY: add_number(to, (double)section_int(s, spec->key) / 1e6); break;
 	case OPTION_BOOL: str_add(to, section_bool(s, spec->key) ? "true" : "false"); break;
 	case OPTION_DURATION: config_add_duration(to, section_int(s, spec->key)); break;
-	case OPTION_TEXTS: add_items(to, s, spec->key); break;
+	case OPTION_TEXTS: add_texts_value(to, s, spec->key); break;
 	case OPTION_GROUP:
 		str_add(to, "{\n");
 		p->depth++;
@@ -91,7 +92,7 @@ static void add_value(struct printer *p, const struct section *s, const struct o
 		p->depth--;
 		str_addf(to, "%*s}", INDENT * p->depth, "");
 		break;
-	case OPTION_GROUPS: add_groups(p, s, spec->key); break;
+	case OPTION_GROUPS: add_groups_value(p, s, spec->key); break;
 	}
 }
 
@@ -102,16 +103,18 @@ static void add_key(struct printer *p, const struct section *s, const struct opt
 	str_add(p->to, ";\n");
 }
 
-static bool is_given(const struct printer *p, const struct section *s,
-		     const struct option_spec *spec)
+/* Whether the value is set, not only in the user's own file, and may stand in a project's file. A
+ * group: whether any key of it is so. */
+static bool has_given_value(const struct printer *p, const struct section *s,
+			    const struct option_spec *spec)
 {
 	if (spec->flags & (OPTION_SECRET | OPTION_USER_ONLY) || !section_has(s, spec->key))
 		return false;
 	if (spec->type != OPTION_GROUP)
-		return !config_is_users(p->config, s, spec->key);
+		return !config_is_set_by_user(p->config, s, spec->key);
 	const struct section *group = section_group(s, spec->key);
 	for (const struct option_spec *inner = spec->group; inner->key; inner++)
-		if (is_given(p, group, inner))
+		if (has_given_value(p, group, inner))
 			return true;
 	return false;
 }
@@ -119,7 +122,7 @@ static bool is_given(const struct printer *p, const struct section *s,
 static void add_section(struct printer *p, const struct section *s)
 {
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++)
-		if (is_given(p, s, spec))
+		if (has_given_value(p, s, spec))
 			add_key(p, s, spec);
 }
 
@@ -129,7 +132,7 @@ void config_print_given(struct str *to, const struct config *c)
 	const struct section *top = config_top(c);
 
 	for (const struct option_spec *spec = section_table(top); spec->key; spec++)
-		if (!strcmp(spec->key, "provider") || is_given(&p, top, spec))
+		if (!strcmp(spec->key, "provider") || has_given_value(&p, top, spec))
 			add_key(&p, top, spec);
 	str_add(to, "job = {\n");
 	p.depth = 1;
@@ -149,7 +152,7 @@ static const struct {
 	{"caps", ""},
 	{"caps.max_cost", "5.00"},
 	{"caps.max_duration", "\"1h\""},
-	{"job.type", NULL}, /* NULL: filled in later */
+	{"job.type", NULL}, /* NULL: the caller of `burst init` names it */
 	{"job.name", NULL},
 	{"job.engine", "\"espeak\""},
 	{"job.input", "\"script.jsonl\""},
@@ -163,6 +166,7 @@ const char example_script[] =
 	"{\"id\": \"q002\", \"text\": \"Question two. How many strings does a violin have?\"}\n"
 	"{\"id\": \"q003\", \"text\": \"Question three. What is the largest ocean on Earth?\"}\n";
 
+/* Whether the file sets the key; *value NULL: to the job's type or name. */
 static bool is_chosen(const char *path, const char **value)
 {
 	for (size_t i = 0; i < ARRAY_LEN(chosen); i++)
@@ -173,8 +177,8 @@ static bool is_chosen(const char *path, const char **value)
 	return false;
 }
 
-/* A working value for a key without a default, for the user to uncomment. */
-static const char *sensible(const char *key)
+/* A working value for a key without a default, for the user to uncomment; NULL: none. */
+static const char *example_value(const char *key)
 {
 	static const struct {
 		const char *key, *value;
@@ -196,14 +200,13 @@ static const char *sensible(const char *key)
 	return NULL;
 }
 
-/* Writes one key as `pods = 2;`, without its comment. value NULL: the default, or an example of its
- * type. */
-static void example_line(struct str *to, const struct option_spec *spec, const char *value)
+/* Appends one key as `pods = 2;`. value NULL: the default, or an example of its type. */
+static void add_setting(struct str *to, const struct option_spec *spec, const char *value)
 {
 	const struct value_type *type = &value_types[spec->type];
 
 	if (!value && !spec->def)
-		value = spec->flags & OPTION_AUTO ? "\"" VALUE_AUTO "\"" : sensible(spec->key);
+		value = spec->flags & OPTION_AUTO ? "\"" VALUE_AUTO "\"" : example_value(spec->key);
 	if (value || !spec->def)
 		str_addf(to, "%s = %s;", spec->key, value ? value : type->empty);
 	else
@@ -218,9 +221,10 @@ struct page {
 
 #define HELP_COLUMN 42
 
-/* Writes a comment so that removing "# " at the left makes it a setting, also inside a group. */
-static void add_line(const struct page *page, int depth, bool commented, const char *text,
-		     const char *help)
+/* Adds a line with its help at the right. A comment is written so that removing "# " at the left
+ * makes it a setting, also inside a group. */
+static void add_page_line(const struct page *page, int depth, bool commented, const char *text,
+			  const char *help)
 {
 	int columns =
 		8 * depth + (commented && !(page->commented && depth) ? 2 : 0) + (int)strlen(text);
@@ -237,32 +241,32 @@ static void add_line(const struct page *page, int depth, bool commented, const c
 	str_addc(page->to, '\n');
 }
 
-static void example_add_key(struct page *page, const struct option_spec *spec, const char *prefix,
+static void add_example_key(struct page *page, const struct option_spec *spec, const char *prefix,
 			    int depth);
 
-static void add_table(struct page *page, const struct option_spec *table, const char *prefix,
-		      int depth)
+static void add_example_keys(struct page *page, const struct option_spec *table, const char *prefix,
+			     int depth)
 {
 	for (; table->key; table++)
 		if (!(table->flags & (OPTION_USER_ONLY | OPTION_SECRET)))
-			example_add_key(page, table, prefix, depth);
+			add_example_key(page, table, prefix, depth);
 }
 
-static void add_group(struct page *page, const struct option_spec *spec, const char *path,
-		      int depth, bool commented)
+static void add_example_group(struct page *page, const struct option_spec *spec, const char *path,
+			      int depth, bool commented)
 {
 	CLEANUP(free_text) char *inner = xasprintf("%s.", path);
 	CLEANUP(free_text) char *open = xasprintf("%s = {", spec->key);
 	bool before = page->commented;
 
 	page->commented = commented;
-	add_line(page, depth, commented, open, spec->help);
-	add_table(page, spec->group, inner, depth + 1);
-	add_line(page, depth, commented, "};", NULL);
+	add_page_line(page, depth, commented, open, spec->help);
+	add_example_keys(page, spec->group, inner, depth + 1);
+	add_page_line(page, depth, commented, "};", NULL);
 	page->commented = before;
 }
 
-static void example_add_key(struct page *page, const struct option_spec *spec, const char *prefix,
+static void add_example_key(struct page *page, const struct option_spec *spec, const char *prefix,
 			    int depth)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s%s", prefix, spec->key);
@@ -272,35 +276,35 @@ static void example_add_key(struct page *page, const struct option_spec *spec, c
 	bool commented = page->commented || !is_chosen(path, &value);
 
 	if (spec->type == OPTION_GROUP) {
-		add_group(page, spec, path, depth, commented);
+		add_example_group(page, spec, path, depth, commented);
 		return;
 	}
 	if (!commented && !value) {
 		config_quote(&own, strcmp(spec->key, "type") ? page->name : page->type);
 		value = str_text(&own);
 	}
-	example_line(&line, spec, value);
-	add_line(page, depth, commented, str_text(&line), spec->help);
+	add_setting(&line, spec, value);
+	add_page_line(page, depth, commented, str_text(&line), spec->help);
 }
 
 static void add_providers(struct page *page, const struct provider_ops *const *providers)
 {
 	page->commented = true;
-	add_line(page, 0, true, "providers = {", NULL);
+	add_page_line(page, 0, true, "providers = {", NULL);
 	for (; *providers; providers++) {
 		CLEANUP(free_text) char *prefix = xasprintf("providers.%s.", (*providers)->name);
 		CLEANUP(free_text) char *open = xasprintf("%s = {", (*providers)->name);
-		add_line(page, 1, true, open, (*providers)->summary);
-		add_table(page, (*providers)->options, prefix, 2);
-		add_line(page, 1, true, "};", NULL);
+		add_page_line(page, 1, true, open, (*providers)->summary);
+		add_example_keys(page, (*providers)->options, prefix, 2);
+		add_page_line(page, 1, true, "};", NULL);
 	}
-	add_line(page, 0, true, "};", NULL);
+	add_page_line(page, 0, true, "};", NULL);
 	page->commented = false;
 }
 
 /* ---- the short one ---- */
 
-static const char head[] =
+static const char short_head[] =
 	"# What to render, and on what. `burst help burst.cfg` lists every key; accounts belong in "
 	"~/.config/burst/burst.cfg.\n"
 	"provider = [\"local\"];  # or [\"runpod\", \"modal\"], tried in this order; \"local\" "
@@ -312,16 +316,17 @@ static const char head[] =
 	"takes "
 	"more\n";
 
-static const char speech[] = "job = {\n"
-			     "\tname = %s;\n"
-			     "\ttype = \"tts\";\n"
-			     "\tengine = \"espeak\";  # `burst engines` lists the others\n"
-			     "\tinput = \"script.jsonl\";  # or .txt, .md, .csv, .tsv\n"
-			     "\toutput = \"out\";\n"
-			     "\tjoin = { subtitles = true; };  # one track of all segments\n"
-			     "};\n";
+static const char short_speech_job[] =
+	"job = {\n"
+	"\tname = %s;\n"
+	"\ttype = \"tts\";\n"
+	"\tengine = \"espeak\";  # `burst engines` lists the others\n"
+	"\tinput = \"script.jsonl\";  # or .txt, .md, .csv, .tsv\n"
+	"\toutput = \"out\";\n"
+	"\tjoin = { subtitles = true; };  # one track of all segments\n"
+	"};\n";
 
-static const char command[] =
+static const char short_command_job[] =
 	"code = { path = \".\"; };  # what the pods get: this folder, without what .gitignore "
 	"names\n"
 	"job = {\n"
@@ -341,8 +346,8 @@ bool example_short(struct str *to, const char *name, const struct job_ops *job)
 	if (!speaks && strcmp(job->type, "command") != 0)
 		return false;
 	config_quote(&quoted, name);
-	str_add(to, head);
-	str_addf(to, speaks ? speech : command, str_text(&quoted));
+	str_add(to, short_head);
+	str_addf(to, speaks ? short_speech_job : short_command_job, str_text(&quoted));
 	return true;
 }
 
@@ -361,9 +366,9 @@ void example_config(struct str *to, const char *name, const struct job_ops *job,
 		 "# beyond their own folder and volume (allow_paths, volumes, max_volume_gb).\n\n"
 		 "# %s\njob = {\n",
 		 job->summary ? job->summary : job->type);
-	add_table(&page, job->options, "job.", 1);
+	add_example_keys(&page, job->options, "job.", 1);
 	str_add(to, "};\n\n");
-	add_table(&page, config_keys, "", 0);
+	add_example_keys(&page, config_keys, "", 0);
 	str_addc(to, '\n');
 	add_providers(&page, providers);
 }

@@ -35,16 +35,15 @@ struct reference_row {
 	const char *kind;  /* "dollars" */
 	const char *value; /* the default in burst.cfg's form; NULL: none */
 	const char *help;
-	const char
-		*range; /* the allowed values; NULL: the help text has them, or all are allowed */
-	unsigned flags; /* enum option_flag */
+	const char *range; /* allowed values; NULL: the help text has them, or all are allowed */
+	unsigned flags;    /* enum option_flag */
 };
 
 /* Callbacks of a reader. Texts are valid until the callback returns. */
 struct reference_reader {
 	void *ctx;
-	void (*section)(void *ctx, const char *title,
-			const char *text); /* called before its rows */
+	/* begins a section; its rows follow */
+	void (*section)(void *ctx, const char *title, const char *text);
 	void (*row)(void *ctx, const struct reference_row *row);
 };
 

@@ -146,9 +146,9 @@ const struct option_spec config_keys[] = {
 	{0},
 };
 
-/* The allowed values of a key, for messages and help. NULL: all of its type. The caller frees it.
- */
-static char *range_of(const struct option_spec *spec)
+/* The allowed values of a key, for messages and help; NULL: all of its type. The caller frees it.
+ * */
+static char *describe_range(const struct option_spec *spec)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
@@ -177,7 +177,7 @@ static int check_range(const struct section *s, const struct option_spec *spec, 
 					     : (double)section_int(s, spec->key);
 	if (value >= spec->least && value <= spec->most)
 		return 0;
-	CLEANUP(free_text) char *range = range_of(spec);
+	CLEANUP(free_text) char *range = describe_range(spec);
 	return err_set(err, ERR_CONFIG, "%s: %s is out of range: it must be %s",
 		       section_where(s, spec->key), path, range);
 }
@@ -255,8 +255,9 @@ int keys_check(const struct section *top, struct mistakes *m, struct err *err)
 /* ---- reference ----
  * Walks the key tables of burst, of the job types and of the providers. */
 
-static void read_table(const struct reference_reader *to, const struct option_spec *table,
-		       const char *prefix)
+/* Passes a table's keys, and those of its groups, as rows whose paths begin with prefix. */
+static void pass_rows(const struct reference_reader *to, const struct option_spec *table,
+		      const char *prefix)
 {
 	for (; table->key; table++) {
 		CLEANUP(free_text) char *path = xasprintf("%s%s", prefix, table->key);
@@ -268,7 +269,7 @@ static void read_table(const struct reference_reader *to, const struct option_sp
 		char *value = table->def
 				      ? xasprintf("%s%s%s", type->before, table->def, type->behind)
 				      : NULL;
-		CLEANUP(free_text) char *range = range_of(table);
+		CLEANUP(free_text) char *range = describe_range(table);
 		struct reference_row row = {
 			.path = path,
 			.kind = kind,
@@ -281,7 +282,7 @@ static void read_table(const struct reference_reader *to, const struct option_sp
 		to->row(to->ctx, &row);
 		if (table->group) {
 			CLEANUP(free_text) char *inner = xasprintf("%s.", path);
-			read_table(to, table->group, inner);
+			pass_rows(to, table->group, inner);
 		}
 	}
 }
@@ -290,17 +291,17 @@ void reference_read(const struct reference_reader *to, const struct job_ops *con
 		    const struct provider_ops *const *providers)
 {
 	to->section(to->ctx, "Keys of burst", "They stand at the top of burst.cfg.");
-	read_table(to, config_keys, "");
+	pass_rows(to, config_keys, "");
 	for (; *jobs; jobs++) {
 		CLEANUP(free_text) char *title = xasprintf("Keys of a %s job", (*jobs)->type);
 		to->section(to->ctx, title, (*jobs)->summary ? (*jobs)->summary : "");
-		read_table(to, (*jobs)->options, "job.");
+		pass_rows(to, (*jobs)->options, "job.");
 	}
 	for (; *providers; providers++) {
 		CLEANUP(free_text)
 		char *title = xasprintf("Keys of the %s provider", (*providers)->name);
 		CLEANUP(free_text) char *prefix = xasprintf("providers.%s.", (*providers)->name);
 		to->section(to->ctx, title, (*providers)->summary ? (*providers)->summary : "");
-		read_table(to, (*providers)->options, prefix);
+		pass_rows(to, (*providers)->options, prefix);
 	}
 }

@@ -16,8 +16,7 @@
 #include "base/str.h"
 #include "config.h"
 
-/* ---- state ----
- * What all files that read a config ask of it. */
+/* ---- providers of a config ---- */
 
 struct account *config_find_account(const struct config *c, const char *name)
 {
@@ -27,7 +26,7 @@ struct account *config_find_account(const struct config *c, const char *name)
 	return NULL;
 }
 
-int config_mistake(const struct config *c, struct err *err)
+int config_warn_if_lenient(const struct config *c, struct err *err)
 {
 	if (!c->lenient)
 		return -1;
@@ -36,8 +35,8 @@ int config_mistake(const struct config *c, struct err *err)
 	return 0;
 }
 
-int config_no_provider(const struct config *c, const char *before, const char *name,
-		       struct err *err)
+int config_err_unknown_provider(const struct config *c, const char *before, const char *name,
+				struct err *err)
 {
 	CLEANUP(str_free) struct str there = STR_INIT;
 	const char *names[64];
@@ -70,12 +69,13 @@ struct scan {
 	struct err *err;
 };
 
-static int complain(const struct scan *s, int line, const char *what)
+static int scan_error(const struct scan *s, int line, const char *what)
 {
 	return err_set(s->err, ERR_CONFIG, "%s:%d: %s", s->shown, line, what);
 }
 
-static void step(struct scan *s, size_t n)
+/* Moves n bytes on, at most to the end, and counts lines. */
+static void advance(struct scan *s, size_t n)
 {
 	for (; n && s->at < s->end; n--)
 		if (*s->at++ == '\n')
@@ -87,15 +87,15 @@ static int check_bytes(struct scan *s)
 	while (s->at < s->end) {
 		size_t n = utf8_sequence((const unsigned char *)s->at, (size_t)(s->end - s->at));
 		if (!n)
-			return complain(s, s->line, "a byte that is not UTF-8");
+			return scan_error(s, s->line, "a byte that is not UTF-8");
 		if (!*s->at)
-			return complain(s, s->line, "a NUL byte: not a text file");
-		step(s, n);
+			return scan_error(s, s->line, "a NUL byte: not a text file");
+		advance(s, n);
 	}
 	return 0;
 }
 
-/* libconfig obeys @include only at the start of a line. */
+/* Refuses @include, which libconfig obeys only at the start of a line. */
 static int check_include(struct scan *s)
 {
 	const char *start;
@@ -103,21 +103,22 @@ static int check_include(struct scan *s)
 
 	for (int line = 1; (start = bytes_next_line(&s->at, s->end, &len)); line++)
 		if (starts_with(start + strspn(start, " \t"), "@include"))
-			return complain(s, line,
-					"@include is not supported: write the settings in this "
-					"file");
+			return scan_error(s, line,
+					  "@include is not supported: write the settings in this "
+					  "file");
 	return 0;
 }
 
+/* At an opening quote: moves behind the closing one. */
 static int skip_string(struct scan *s)
 {
 	int began = s->line;
 
-	for (step(s, 1); s->at < s->end && *s->at != '"';)
-		step(s, *s->at == '\\' ? 2 : 1);
+	for (advance(s, 1); s->at < s->end && *s->at != '"';)
+		advance(s, *s->at == '\\' ? 2 : 1);
 	if (s->at == s->end)
-		return complain(s, began, "this string has no closing quote");
-	step(s, 1);
+		return scan_error(s, began, "this string has no closing quote");
+	advance(s, 1);
 	return 0;
 }
 
@@ -127,13 +128,13 @@ static int skip_long_comment(struct scan *s)
 	const char *close = strstr(s->at + 2, "*/");
 
 	if (!close)
-		return complain(s, began, "this comment is never closed");
-	step(s, (size_t)(close + 2 - s->at));
+		return scan_error(s, began, "this comment is never closed");
+	advance(s, (size_t)(close + 2 - s->at));
 	return 0;
 }
 
-/* Whether libconfig can hold the number; it would cut a larger one without an error. */
-static bool fits(const char *number, size_t len)
+/* libconfig would cut a larger number without an error. */
+static bool is_number_libconfig_can_hold(const char *number, size_t len)
 {
 	CLEANUP(free_text) char *text = xstrndup(number, len);
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
@@ -159,13 +160,14 @@ static int check_number(struct scan *s)
 	       ((*p == '+' || *p == '-') && strchr("eE", p[-1])))
 		p++;
 	size_t len = (size_t)(p - s->at);
-	if (!fits(s->at, len))
+	if (!is_number_libconfig_can_hold(s->at, len))
 		return err_set(s->err, ERR_CONFIG, "%s:%d: the number %.*s is too large", s->shown,
 			       s->line, (int)MIN(len, 40), s->at);
-	step(s, len);
+	advance(s, len);
 	return 0;
 }
 
+/* Checks one string, comment, word, number or other character, and moves behind it. */
 static int check_token(struct scan *s)
 {
 	unsigned char c = (unsigned char)*s->at;
@@ -175,19 +177,20 @@ static int check_token(struct scan *s)
 	if (starts_with(s->at, "/*"))
 		return skip_long_comment(s);
 	if (c == '#' || starts_with(s->at, "//"))
-		step(s, strcspn(s->at, "\n"));
+		advance(s, strcspn(s->at, "\n"));
 	else if (isalpha(c) || c == '*')
-		step(s, MAX(strspn(s->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123"
+		advance(s,
+			MAX(strspn(s->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123"
 					  "456789-_*"),
 			    1));
 	else if (isdigit(c))
 		return check_number(s);
 	else
-		step(s, 1);
+		advance(s, 1);
 	return 0;
 }
 
-/* ERR_CONFIG with "shown:line: ..." */
+/* Refuses what libconfig would accept and misread. ERR_CONFIG with "shown:line: ..." */
 static int scan_text(const char *text, size_t len, const char *shown, struct err *err)
 {
 	struct scan s = {.at = text, .end = text + len, .shown = shown, .line = 1, .err = err};
@@ -214,20 +217,21 @@ struct place { /* Place of a key, for messages. path is its group's: "caps." */
 	const char *path;
 };
 
-static int setting_read_group(const struct place *at, const config_setting_t *group,
-			      struct section *s, struct err *err);
+static int read_group(const struct place *at, const config_setting_t *group, struct section *s,
+		      struct err *err);
 
-#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .:-"
+/* Characters of a text that a message may quote. */
+#define QUOTABLE "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .:-"
 
 static char *setting_where(const struct source *source, const config_setting_t *setting)
 {
 	return xasprintf("%s:%u", source->shown, config_setting_source_line(setting));
 }
 
-static int setting_complain(const struct place *at, const config_setting_t *setting,
-			    struct err *err, const char *fmt, ...) PRINTF(4, 5);
-static int setting_complain(const struct place *at, const config_setting_t *setting,
-			    struct err *err, const char *fmt, ...)
+static int setting_error(const struct place *at, const config_setting_t *setting, struct err *err,
+			 const char *fmt, ...) PRINTF(4, 5);
+static int setting_error(const struct place *at, const config_setting_t *setting, struct err *err,
+			 const char *fmt, ...)
 {
 	char what[320];
 	va_list ap;
@@ -246,8 +250,9 @@ static const char *setting_name(const config_setting_t *setting)
 	return name ? name : "";
 }
 
-static char *setting_found(const struct place *at, char *to, size_t room,
-			   const config_setting_t *setting)
+/* "the number 3", "a list": the value as a message shows it. Returns `to`. */
+static char *describe_value(const struct place *at, char *to, size_t room,
+			    const config_setting_t *setting)
 {
 	bool elsewhere = at->source->elsewhere;
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -278,14 +283,14 @@ static char *setting_found(const struct place *at, char *to, size_t room,
 	return to;
 }
 
-static int wrong_type(const struct place *at, const config_setting_t *setting,
-		      const struct option_spec *spec, struct err *err)
+static int err_wrong_type(const struct place *at, const config_setting_t *setting,
+			  const struct option_spec *spec, struct err *err)
 {
 	char is[200], wanted[160];
 
-	return setting_complain(at, setting, err, "%s%s must be %s; found %s", at->path, spec->key,
-				value_wanted(wanted, sizeof(wanted), spec),
-				setting_found(at, is, sizeof(is), setting));
+	return setting_error(at, setting, err, "%s%s must be %s; found %s", at->path, spec->key,
+			     value_wanted(wanted, sizeof(wanted), spec),
+			     describe_value(at, is, sizeof(is), setting));
 }
 
 static bool is_integer(const config_setting_t *setting)
@@ -301,12 +306,13 @@ static bool is_number(const config_setting_t *setting)
 				       isfinite(config_setting_get_float(setting)));
 }
 
-static double number_of(const config_setting_t *setting)
+static double setting_number(const config_setting_t *setting)
 {
 	return is_integer(setting) ? (double)config_setting_get_int64(setting)
 				   : config_setting_get_float(setting);
 }
 
+/* NULL: the setting is no string. */
 static const char *setting_text(const config_setting_t *setting)
 {
 	return config_setting_type(setting) == CONFIG_TYPE_STRING
@@ -314,7 +320,8 @@ static const char *setting_text(const config_setting_t *setting)
 		       : NULL;
 }
 
-static int read_items(const struct place *at, const config_setting_t *setting, struct section *s,
+/* Reads a list of strings; a single string counts as a list of one. */
+static int read_texts(const struct place *at, const config_setting_t *setting, struct section *s,
 		      const struct option_spec *spec, const char *where, struct err *err)
 {
 	const char *only = setting_text(setting);
@@ -326,21 +333,20 @@ static int read_items(const struct place *at, const config_setting_t *setting, s
 		return 0;
 	}
 	if (type != CONFIG_TYPE_ARRAY && type != CONFIG_TYPE_LIST)
-		return wrong_type(at, setting, spec, err);
+		return err_wrong_type(at, setting, spec, err);
 	section_add_item(s, spec->key, NULL, where);
 	for (int i = 0; i < config_setting_length(setting); i++) {
 		const config_setting_t *element = config_setting_get_elem(setting, (unsigned)i);
 		char is[200];
 		if (!setting_text(element))
-			return setting_complain(
-				at, element, err,
-				"%s%s: entry %d is %s; it must be a string in quotes", at->path,
-				spec->key, i + 1, setting_found(at, is, sizeof(is), element));
+			return setting_error(at, element, err,
+					     "%s%s: entry %d is %s; it must be a string in quotes",
+					     at->path, spec->key, i + 1,
+					     describe_value(at, is, sizeof(is), element));
 		if ((spec->flags & OPTION_AUTO) && !strcmp(setting_text(element), VALUE_AUTO))
-			return setting_complain(
-				at, element, err,
-				"%s%s: \"auto\" cannot be combined with other values", at->path,
-				spec->key);
+			return setting_error(at, element, err,
+					     "%s%s: \"auto\" cannot be combined with other values",
+					     at->path, spec->key);
 		section_add_item(s, spec->key, setting_text(element), where);
 	}
 	return 0;
@@ -350,24 +356,25 @@ static int read_money(const struct place *at, const config_setting_t *setting, s
 		      const struct option_spec *spec, const char *where, struct err *err)
 {
 	if (!is_number(setting))
-		return wrong_type(at, setting, spec, err);
-	double dollars = number_of(setting);
+		return err_wrong_type(at, setting, spec, err);
+	double dollars = setting_number(setting);
 	if (dollars < 0 || dollars > 1e9)
-		return setting_complain(at, setting, err, "%s%s: %g is not an amount in dollars",
-					at->path, spec->key, dollars);
+		return setting_error(at, setting, err, "%s%s: %g is not an amount in dollars",
+				     at->path, spec->key, dollars);
 	section_set_int(s, spec->key, (int64_t)(dollars * 1e6 + 0.5), where);
 	return 0;
 }
 
-/* The value is in quotes already: report what is wrong with the text inside. */
-static int wrong_duration(const struct place *at, const config_setting_t *setting,
+/* Sets the error for a string that is no value of the key: *why says what is wrong with the text,
+ * unless the text must not be quoted in a message. */
+static int err_wrong_text(const struct place *at, const config_setting_t *setting,
 			  const struct option_spec *spec, const struct err *why, struct err *err)
 {
 	const char *text = setting_text(setting);
 
-	if (at->source->elsewhere || strspn(text, PLAIN) < strlen(text) || strlen(text) > 40)
-		return wrong_type(at, setting, spec, err);
-	return setting_complain(at, setting, err, "%s%s: %s", at->path, spec->key, why->msg);
+	if (at->source->elsewhere || strspn(text, QUOTABLE) < strlen(text) || strlen(text) > 40)
+		return err_wrong_type(at, setting, spec, err);
+	return setting_error(at, setting, err, "%s%s: %s", at->path, spec->key, why->msg);
 }
 
 static int read_text(const struct place *at, const config_setting_t *setting, struct section *s,
@@ -376,23 +383,25 @@ static int read_text(const struct place *at, const config_setting_t *setting, st
 	struct err why = {0};
 
 	if (!setting_text(setting))
-		return wrong_type(at, setting, spec, err);
+		return err_wrong_type(at, setting, spec, err);
 	if (value_set(s, spec, setting_text(setting), at->source->dir, where, &why) < 0)
-		return wrong_duration(at, setting, spec, &why, err);
+		return err_wrong_text(at, setting, spec, &why, err);
 	return 0;
 }
 
-static int read_inner(const struct place *at, const config_setting_t *setting, struct section *s,
-		      const struct option_spec *spec, const char *where, struct err *err)
+static int read_group_value(const struct place *at, const config_setting_t *setting,
+			    struct section *s, const struct option_spec *spec, const char *where,
+			    struct err *err)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s%s.", at->path, spec->key);
 	struct place inner = {at->source, path};
 
 	if (config_setting_type(setting) != CONFIG_TYPE_GROUP)
-		return wrong_type(at, setting, spec, err);
-	return setting_read_group(&inner, setting, section_set_group(s, spec->key, where), err);
+		return err_wrong_type(at, setting, spec, err);
+	return read_group(&inner, setting, section_set_group(s, spec->key, where), err);
 }
 
+/* Reads a list of groups; a single group counts as a list of one. */
 static int read_groups(const struct place *at, const config_setting_t *setting, struct section *s,
 		       const struct option_spec *spec, struct err *err)
 {
@@ -402,22 +411,22 @@ static int read_groups(const struct place *at, const config_setting_t *setting, 
 	int count = one ? 1 : config_setting_length(setting);
 
 	if (!config_setting_is_aggregate(setting))
-		return wrong_type(at, setting, spec, err);
+		return err_wrong_type(at, setting, spec, err);
 	section_clear_items(s, spec->key);
 	for (int i = 0; i < count; i++) {
 		const config_setting_t *element =
 			one ? setting : config_setting_get_elem(setting, (unsigned)i);
 		CLEANUP(free_text) char *there = setting_where(at->source, element);
 		if (!config_setting_is_group(element))
-			return wrong_type(at, element, spec, err);
+			return err_wrong_type(at, element, spec, err);
 		struct section *group = section_add_group(s, spec->key, there);
-		if (setting_read_group(&inner, element, group, err) < 0)
+		if (read_group(&inner, element, group, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* "auto", or ["auto"] */
+/* Whether the value is "auto" or ["auto"]. */
 static bool is_auto(const config_setting_t *setting)
 {
 	if (config_setting_is_aggregate(setting) && !config_setting_is_group(setting) &&
@@ -426,7 +435,8 @@ static bool is_auto(const config_setting_t *setting)
 	return setting_text(setting) && !strcmp(setting_text(setting), VALUE_AUTO);
 }
 
-static int setting_read(const struct place *at, const config_setting_t *setting, struct section *s,
+/* Reads a value of any type, of which `spec` is the key, into the section. */
+static int read_setting(const struct place *at, const config_setting_t *setting, struct section *s,
 			const struct option_spec *spec, struct err *err)
 {
 	CLEANUP(free_text) char *where = setting_where(at->source, setting);
@@ -441,22 +451,22 @@ static int setting_read(const struct place *at, const config_setting_t *setting,
 	case OPTION_DURATION: return read_text(at, setting, s, spec, where, err);
 	case OPTION_INT:
 		if (!is_integer(setting))
-			return wrong_type(at, setting, spec, err);
+			return err_wrong_type(at, setting, spec, err);
 		section_set_int(s, spec->key, config_setting_get_int64(setting), where);
 		return 0;
 	case OPTION_DECIMAL:
 		if (!is_number(setting))
-			return wrong_type(at, setting, spec, err);
-		section_set_decimal(s, spec->key, number_of(setting), where);
+			return err_wrong_type(at, setting, spec, err);
+		section_set_decimal(s, spec->key, setting_number(setting), where);
 		return 0;
 	case OPTION_BOOL:
 		if (config_setting_type(setting) != CONFIG_TYPE_BOOL)
-			return wrong_type(at, setting, spec, err);
+			return err_wrong_type(at, setting, spec, err);
 		section_set_bool(s, spec->key, config_setting_get_bool(setting), where);
 		return 0;
 	case OPTION_MONEY: return read_money(at, setting, s, spec, where, err);
-	case OPTION_TEXTS: return read_items(at, setting, s, spec, where, err);
-	case OPTION_GROUP: return read_inner(at, setting, s, spec, where, err);
+	case OPTION_TEXTS: return read_texts(at, setting, s, spec, where, err);
+	case OPTION_GROUP: return read_group_value(at, setting, s, spec, where, err);
 	case OPTION_GROUPS: return read_groups(at, setting, s, spec, err);
 	}
 	return 0;
@@ -471,50 +481,52 @@ static void warn_of_open_key(const struct place *at, const config_setting_t *set
 		 setting_name(setting), at->source->shown);
 }
 
-static int setting_note(const struct place *at, const char *key, struct err *err)
+/* Notes the mistake *err about this key of the group. Returns 0 if reading continues. */
+static int note_mistake_at(const struct place *at, const char *key, struct err *err)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s%s", at->path, key);
 
 	return mistakes_note(at->source->mistakes, path, err);
 }
 
-static int setting_unknown(const struct place *at, const config_setting_t *setting,
+/* near: the key that was probably meant; NULL: unknown. */
+static int err_unknown_key(const struct place *at, const config_setting_t *setting,
 			   const char *near, struct err *err)
 {
 	if (near)
-		return setting_complain(at, setting, err,
-					"unknown key \"%s%.60s\", did you mean \"%s\"?", at->path,
-					setting_name(setting), near);
-	return setting_complain(at, setting, err, "unknown key \"%s%.60s\"", at->path,
-				setting_name(setting));
+		return setting_error(at, setting, err,
+				     "unknown key \"%s%.60s\", did you mean \"%s\"?", at->path,
+				     setting_name(setting), near);
+	return setting_error(at, setting, err, "unknown key \"%s%.60s\"", at->path,
+			     setting_name(setting));
 }
 
-static int setting_check_trust(const struct place *at, const config_setting_t *setting,
-			       const struct option_spec *spec, struct err *err)
+/* Refuses a key in a project's file that only the user's own file may set. */
+static int check_may_set(const struct place *at, const config_setting_t *setting,
+			 const struct option_spec *spec, struct err *err)
 {
 	if (at->source->trusted || !(spec->flags & (OPTION_USER_ONLY | OPTION_SECRET)))
 		return 0;
-	return setting_complain(
-		at, setting, err,
-		"%s%s is allowed only in your own %s: a project must not run commands "
-		"here, redirect keys or grant itself access",
-		at->path, spec->key, at->source->user_shown);
+	return setting_error(at, setting, err,
+			     "%s%s is allowed only in your own %s: a project must not run commands "
+			     "here, redirect keys or grant itself access",
+			     at->path, spec->key, at->source->user_shown);
 }
 
-static int setting_want_group(const struct place *at, const config_setting_t *setting,
-			      const char *example, struct err *err)
+static int check_is_group(const struct place *at, const config_setting_t *setting,
+			  const char *example, struct err *err)
 {
 	char is[200];
 
 	if (config_setting_type(setting) == CONFIG_TYPE_GROUP)
 		return 0;
-	return setting_complain(at, setting, err, "%s%s must be a group, like %s; found %s",
-				at->path, setting_name(setting), example,
-				setting_found(at, is, sizeof(is), setting));
+	return setting_error(at, setting, err, "%s%s must be a group, like %s; found %s", at->path,
+			     setting_name(setting), example,
+			     describe_value(at, is, sizeof(is), setting));
 }
 
-static int setting_read_group(const struct place *at, const config_setting_t *group,
-			      struct section *s, struct err *err)
+static int read_group(const struct place *at, const config_setting_t *group, struct section *s,
+		      struct err *err)
 {
 	const struct option_spec *table = section_table(s);
 
@@ -523,14 +535,14 @@ static int setting_read_group(const struct place *at, const config_setting_t *gr
 		const struct option_spec *spec = value_spec(table, setting_name(setting));
 		if (!spec) {
 			const char *near = value_nearest(table, NULL, NULL, setting_name(setting));
-			setting_unknown(at, setting, near, err);
-			if (setting_note(at, near ? near : "", err) < 0)
+			err_unknown_key(at, setting, near, err);
+			if (note_mistake_at(at, near ? near : "", err) < 0)
 				return -1;
 			continue;
 		}
-		if ((setting_check_trust(at, setting, spec, err) < 0 ||
-		     setting_read(at, setting, s, spec, err) < 0) &&
-		    setting_note(at, spec->key, err) < 0)
+		if ((check_may_set(at, setting, spec, err) < 0 ||
+		     read_setting(at, setting, s, spec, err) < 0) &&
+		    note_mistake_at(at, spec->key, err) < 0)
 			return -1;
 		if ((spec->flags & OPTION_SECRET) && at->source->open_to_others)
 			warn_of_open_key(at, setting);
@@ -553,7 +565,7 @@ static inline void config_destroy_cleanup(config_t *tree)
 static int read_providers(struct config *c, const struct place *at, const config_setting_t *group,
 			  struct err *err)
 {
-	if (setting_want_group(at, group, "{ local = { ... }; }", err) < 0)
+	if (check_is_group(at, group, "{ local = { ... }; }", err) < 0)
 		return -1;
 	for (int i = 0; i < config_setting_length(group); i++) {
 		const config_setting_t *setting = config_setting_get_elem(group, (unsigned)i);
@@ -561,20 +573,20 @@ static int read_providers(struct config *c, const struct place *at, const config
 		struct place outer = {at->source, "providers."};
 		CLEANUP(free_text) char *where = setting_where(at->source, setting);
 		if (!account) {
-			config_no_provider(c, where, setting_name(setting), err);
-			if (config_mistake(c, err) < 0 &&
-			    setting_note(&outer, setting_name(setting), err) < 0)
+			config_err_unknown_provider(c, where, setting_name(setting), err);
+			if (config_warn_if_lenient(c, err) < 0 &&
+			    note_mistake_at(&outer, setting_name(setting), err) < 0)
 				return -1;
 			continue;
 		}
-		if (setting_want_group(&outer, setting, "{ key = value; }", err) < 0) {
-			if (setting_note(&outer, setting_name(setting), err) < 0)
+		if (check_is_group(&outer, setting, "{ key = value; }", err) < 0) {
+			if (note_mistake_at(&outer, setting_name(setting), err) < 0)
 				return -1;
 			continue;
 		}
 		CLEANUP(free_text) char *path = xasprintf("providers.%s.", account->ops->name);
 		struct place inner = {at->source, path};
-		if (setting_read_group(&inner, setting, account->section, err) < 0)
+		if (read_group(&inner, setting, account->section, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -582,13 +594,13 @@ static int read_providers(struct config *c, const struct place *at, const config
 
 /* ---- the job ---- */
 
-static void list_types(const struct config *c, struct str *to)
+static void add_job_types(const struct config *c, struct str *to)
 {
 	for (size_t i = 0; c->jobs[i]; i++)
 		str_addf(to, "%s\"%s\"", i ? " or " : "", c->jobs[i]->type);
 }
 
-static const struct job_ops *find_type(const struct config *c, const char *type)
+static const struct job_ops *find_job_type(const struct config *c, const char *type)
 {
 	for (size_t i = 0; c->jobs[i]; i++)
 		if (!strcmp(c->jobs[i]->type, type))
@@ -604,23 +616,22 @@ static int read_job(struct config *c, const struct place *at, const config_setti
 	char is[200];
 
 	if (!at->source->has_job)
-		return setting_complain(
-			at, group, err,
-			"job belongs in a project's burst.cfg, not in your defaults");
-	if (setting_want_group(at, group, "{ type = \"tts\"; ... }", err) < 0)
+		return setting_error(at, group, err,
+				     "job belongs in a project's burst.cfg, not in your defaults");
+	if (check_is_group(at, group, "{ type = \"tts\"; ... }", err) < 0)
 		return -1;
-	list_types(c, &types);
+	add_job_types(c, &types);
 	const config_setting_t *type = config_setting_get_member(group, "type");
 	if (!type)
-		return setting_complain(at, group, err, "job.type is missing: it must be %s",
-					str_text(&types));
-	c->job_ops = setting_text(type) ? find_type(c, setting_text(type)) : NULL;
+		return setting_error(at, group, err, "job.type is missing: it must be %s",
+				     str_text(&types));
+	c->job_ops = setting_text(type) ? find_job_type(c, setting_text(type)) : NULL;
 	if (!c->job_ops)
-		return setting_complain(at, type, err, "job.type must be %s; found %s",
-					str_text(&types), setting_found(at, is, sizeof(is), type));
+		return setting_error(at, type, err, "job.type must be %s; found %s",
+				     str_text(&types), describe_value(at, is, sizeof(is), type));
 	CLEANUP(free_text) char *where = setting_where(at->source, group);
 	c->job = section_new(c->job_ops->options, where);
-	return setting_read_group(&inner, group, c->job, err);
+	return read_group(&inner, group, c->job, err);
 }
 
 /* ---- a file ---- */
@@ -640,22 +651,24 @@ static int read_root(struct config *c, const struct source *source, const config
 		else if (!strcmp(name, "job"))
 			result = read_job(c, &at, setting, err);
 		else if (!spec)
-			result = setting_unknown(
+			result = err_unknown_key(
 				&at, setting, value_nearest(config_keys, "job", "providers", name),
 				err);
-		else if (setting_check_trust(&at, setting, spec, err) < 0)
+		else if (check_may_set(&at, setting, spec, err) < 0)
 			result = -1;
 		else
-			result = setting_read(&at, setting, c->top, spec, err);
-		if (result < 0 && (!strcmp(name, "providers") || config_mistake(c, err) < 0) &&
-		    setting_note(&at, name, err) < 0)
+			result = read_setting(&at, setting, c->top, spec, err);
+		if (result < 0 &&
+		    (!strcmp(name, "providers") || config_warn_if_lenient(c, err) < 0) &&
+		    note_mistake_at(&at, name, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* A file that other users can write must not run commands. */
-static int check_own(const struct source *source, const struct stat *st, struct err *err)
+/* Refuses a user's file that others can write, because its commands are run. */
+static int check_only_owner_writes(const struct source *source, const struct stat *st,
+				   struct err *err)
 {
 	if ((st->st_uid != geteuid() && st->st_uid != 0) || (st->st_mode & S_IWOTH))
 		return err_set(err, ERR_CONFIG, "%s: other users can write it: chmod 600 %s",
@@ -663,7 +676,8 @@ static int check_own(const struct source *source, const struct stat *st, struct 
 	return 0;
 }
 
-/* O_NOFOLLOW refuses a link that replaced the file since its path was resolved. */
+/* Reads the file, and notes its owner and who can read it. A link that replaced the file since its
+ * path was resolved is refused. */
 static int read_file(struct source *source, struct str *text, struct err *err)
 {
 	const char *shown = source->shown;
@@ -676,7 +690,7 @@ static int read_file(struct source *source, struct str *text, struct err *err)
 		return err_set(err, ERR_CONFIG, "%s: is not a regular file", shown);
 	source->owner = st.st_uid;
 	source->open_to_others = source->trusted && (st.st_mode & (S_IRGRP | S_IROTH));
-	if (source->trusted && check_own(source, &st, err) < 0)
+	if (source->trusted && check_only_owner_writes(source, &st, err) < 0)
 		return -1;
 	text->max = FILE_MAX_BYTES;
 	for (char buf[16384];;) {
@@ -709,7 +723,7 @@ static void show_line(struct str *to, const char *text, int line)
 	str_add_printable(to, text, len, 60);
 }
 
-/* A missing pair of quotes is the most common mistake. */
+/* What is probably wrong with this line: most often a pair of quotes is missing. "" if unknown. */
 static const char *syntax_hint(const char *line)
 {
 	const char *sign = strpbrk(line, "=:");
@@ -720,6 +734,7 @@ static const char *syntax_hint(const char *line)
 	return isalpha((unsigned char)*word) ? " (strings and durations need quotes)" : "";
 }
 
+/* Sets libconfig's error with the line that it is about, unless that may be another user's text. */
 static int explain_syntax(const config_t *tree, const char *text, const struct source *source,
 			  struct err *err)
 {
@@ -744,7 +759,8 @@ static int explain_syntax(const config_t *tree, const char *text, const struct s
 		       syntax_hint(str_text(&line)));
 }
 
-static int parse(struct config *c, const struct source *source, const char *text, struct err *err)
+static int parse_text(struct config *c, const struct source *source, const char *text,
+		      struct err *err)
 {
 	CLEANUP(config_destroy) config_t tree;
 
@@ -771,5 +787,5 @@ int config_read_source(struct config *c, struct source *source, struct err *err)
 	text.max = 0;
 	if (!ends_with(str_text(&text), "\n"))
 		str_addc(&text, '\n');
-	return parse(c, source, str_text(&text), err);
+	return parse_text(c, source, str_text(&text), err);
 }

@@ -47,7 +47,7 @@ static inline void str_wipe_cleanup(struct str *text)
 	str_wipe(text);
 }
 
-static int complain(const struct reader *t, const char *what)
+static int toml_error(const struct reader *t, const char *what)
 {
 	return err_set(t->err, ERR_CREDENTIALS, "%s:%d: %s", t->shown, t->line, what);
 }
@@ -57,34 +57,36 @@ static void skip_blanks(struct reader *t)
 	t->at += strspn(t->at, " \t");
 }
 
-static int end_line(struct reader *t)
+/* Moves to the end of the line; only blanks and a comment may be left on it. */
+static int expect_end_of_line(struct reader *t)
 {
 	skip_blanks(t);
 	t->at += *t->at == '\r' && t->at[1] == '\n';
 	if (*t->at && *t->at != '#' && *t->at != '\n')
-		return complain(t, "unexpected text after the value");
+		return toml_error(t, "unexpected text after the value");
 	t->at += strcspn(t->at, "\n");
 	return 0;
 }
 
+/* Appends the string at the opening quote, and moves behind the closing one. */
 static int read_quoted(struct reader *t, struct str *to)
 {
 	char quote = *t->at++;
 
 	if (t->at[0] == quote && t->at[1] == quote)
-		return complain(t, "multi-line strings are not supported");
+		return toml_error(t, "multi-line strings are not supported");
 	for (; *t->at != quote; t->at++) {
 		if (*t->at == '\\' && quote == '"' && !strchr("\"\\", *++t->at))
-			return complain(t, "an unknown \\ sequence");
+			return toml_error(t, "an unknown \\ sequence");
 		if (!*t->at || *t->at == '\n')
-			return complain(t, "a string without its closing quote");
+			return toml_error(t, "a string without its closing quote");
 		str_addc(to, *t->at);
 	}
 	t->at++;
 	return 0;
 }
 
-/* a, a.b or "a b", with blanks around it */
+/* Appends a name, as a, a.b or "a b", and moves behind the blanks after it. */
 static int read_name(struct reader *t, struct str *to)
 {
 	static const char bare[] =
@@ -96,7 +98,7 @@ static int read_name(struct reader *t, struct str *to)
 		if (read_quoted(t, to) < 0)
 			return -1;
 	} else if (!n) {
-		return complain(t, "a name is missing");
+		return toml_error(t, "a name is missing");
 	}
 	str_addn(to, t->at, n);
 	t->at += n;
@@ -108,17 +110,17 @@ static int read_header(struct reader *t)
 {
 	t->at++;
 	if (*t->at == '[')
-		return complain(t, "arrays of tables are not supported");
+		return toml_error(t, "arrays of tables are not supported");
 	str_reset(&t->table);
 	if (read_name(t, &t->table) < 0)
 		return -1;
 	if (*t->at++ != ']')
-		return complain(t, "a table's name must end with ]");
-	return end_line(t);
+		return toml_error(t, "a table's name must end with ]");
+	return expect_end_of_line(t);
 }
 
-/* Reads true, a number or a date. *known is false for a list or an inline table, which must end on
- * its line. */
+/* Appends true, a number or a date. Sets *known to false for a list or an inline table, which is
+ * skipped and must end on its line. */
 static int read_plain(struct reader *t, struct str *to, bool *known)
 {
 	size_t n = strcspn(t->at, "#\r\n");
@@ -127,14 +129,15 @@ static int read_plain(struct reader *t, struct str *to, bool *known)
 	while (n && (t->at[n - 1] == ' ' || t->at[n - 1] == '\t'))
 		n--;
 	if (!n)
-		return complain(t, "a value is missing");
+		return toml_error(t, "a value is missing");
 	if (!*known && t->at[n - 1] != (*t->at == '[' ? ']' : '}'))
-		return complain(t, "multi-line values are not supported");
+		return toml_error(t, "multi-line values are not supported");
 	str_addn(to, t->at, n);
 	t->at += n;
 	return 0;
 }
 
+/* Adds a key and its value to the table of the last header. */
 static int read_pair(struct reader *t)
 {
 	CLEANUP(str_free) struct str key = STR_INIT;
@@ -144,11 +147,11 @@ static int read_pair(struct reader *t)
 	if (read_name(t, &key) < 0)
 		return -1;
 	if (*t->at++ != '=')
-		return complain(t, "= is missing");
+		return toml_error(t, "= is missing");
 	skip_blanks(t);
 	bool quoted = *t->at == '"' || *t->at == '\'';
 	if ((quoted ? read_quoted(t, &value) : read_plain(t, &value, &known)) < 0 ||
-	    end_line(t) < 0)
+	    expect_end_of_line(t) < 0)
 		return -1;
 	if (!known)
 		return 0;
@@ -162,7 +165,7 @@ static int read_line(struct reader *t)
 {
 	skip_blanks(t);
 	if (!*t->at || strchr("#\r\n", *t->at))
-		return end_line(t);
+		return expect_end_of_line(t);
 	return *t->at == '[' ? read_header(t) : read_pair(t);
 }
 
@@ -172,7 +175,7 @@ int toml_read(struct toml *out, const char *text, size_t len, const char *shown,
 	int result = 0;
 
 	if (memchr(text, '\0', len) || !utf8_valid(text, len))
-		return complain(&t, "not a text file");
+		return toml_error(&t, "not a text file");
 	for (; *t.at && result == 0; t.line++) {
 		result = read_line(&t);
 		t.at += *t.at == '\n';
@@ -229,7 +232,9 @@ void secrets_hide(const struct provider_ops *const *providers)
 
 /* ---- a command ---- */
 
-static int read_command(const char *command, int64_t limit_ms, struct str *output, struct err *err)
+/* Sets ERR_CREDENTIALS if the command fails or takes too long. */
+static int run_secret_command(const char *command, int64_t limit_ms, struct str *output,
+			      struct err *err)
 {
 	const char *const argv[] = {"/bin/sh", "-c", command, NULL};
 	struct program p = {.argv = argv, .limit_ms = limit_ms, .prompts = true};
@@ -250,7 +255,7 @@ static int read_command(const char *command, int64_t limit_ms, struct str *outpu
 	return 0;
 }
 
-/* Refuses control characters: one could end the header that carries the key. */
+/* Refuses an empty text, and control characters: one could end the header that carries the key. */
 static int check_secret(const char *text, struct err *err)
 {
 	if (!*text)
@@ -262,7 +267,8 @@ static int check_secret(const char *text, struct err *err)
 	return 0;
 }
 
-static char *trimmed(const char *text)
+/* The first line that is not blank, without blanks around it. The caller frees it. */
+static char *trim_first_line(const char *text)
 {
 	text += strspn(text, " \t\r\n");
 	size_t len = strcspn(text, "\n");
@@ -275,9 +281,9 @@ int secret_from_command(char **out, const char *command, int64_t limit_ms, struc
 {
 	CLEANUP(str_wipe) struct str output = STR_MAX(SECRET_MAX_BYTES);
 
-	if (read_command(command, limit_ms, &output, err) < 0)
+	if (run_secret_command(command, limit_ms, &output, err) < 0)
 		return -1;
-	CLEANUP(free_text) char *secret = trimmed(str_text(&output));
+	CLEANUP(free_text) char *secret = trim_first_line(str_text(&output));
 	log_secret(secret);
 	if (check_secret(secret, err) < 0)
 		return err_wrap(err, "the command's output is not a key");
@@ -287,7 +293,8 @@ int secret_from_command(char **out, const char *command, int64_t limit_ms, struc
 
 /* ---- a vendor's file ---- */
 
-/* Without a named profile: the active one, else "default", else the only one. */
+/* The table to read without a named profile: the active one, else "default", else the only one,
+ * else "". */
 static const char *choose_profile(const struct toml *toml)
 {
 	const char *only = toml->count ? toml->list[0].table : "";
@@ -303,7 +310,8 @@ static const char *choose_profile(const struct toml *toml)
 	return has_default ? "default" : only;
 }
 
-static int read_vendor(struct toml *out, const char *path, struct err *err)
+/* Leaves *out empty if the file is missing. */
+static int read_vendor_file(struct toml *out, const char *path, struct err *err)
 {
 	CLEANUP(str_wipe) struct str text = STR_INIT;
 	CLEANUP(free_text) char *shown = home_shorten(path);
@@ -320,7 +328,7 @@ int secret_from_file(char **out, const char *path, const char *profile, const ch
 	CLEANUP(toml_free) struct toml toml = {0};
 
 	*out = NULL;
-	if (read_vendor(&toml, path, err) < 0)
+	if (read_vendor_file(&toml, path, err) < 0)
 		return -1;
 	if (!profile)
 		profile = choose_profile(&toml);
@@ -330,7 +338,8 @@ int secret_from_file(char **out, const char *path, const char *profile, const ch
 	return 0;
 }
 
-static const struct vendor_file *vendor_file(const char *provider)
+/* NULL: the provider has no tool of its own. */
+static const struct vendor_file *find_vendor_file(const char *provider)
 {
 	for (size_t i = 0; i < ARRAY_LEN(vendor_files); i++)
 		if (!strcmp(vendor_files[i].provider, provider))
@@ -338,7 +347,8 @@ static const struct vendor_file *vendor_file(const char *provider)
 	return NULL;
 }
 
-static char *vendor_path(const struct vendor_file *file)
+/* NULL: no home folder. The caller frees it. */
+static char *path_of_vendor_file(const struct vendor_file *file)
 {
 	const char *own = file->path_env ? getenv(file->path_env) : NULL;
 	CLEANUP(free_text) char *home = home_dir();
@@ -355,10 +365,10 @@ size_t secrets_file_count(void)
 
 char *secrets_file(size_t index)
 {
-	return vendor_path(&vendor_files[index]);
+	return path_of_vendor_file(&vendor_files[index]);
 }
 
-static bool vendor_has(const struct vendor_file *file, const char *key)
+static bool vendor_file_has(const struct vendor_file *file, const char *key)
 {
 	for (size_t i = 0; i < ARRAY_LEN(file->keys) && file->keys[i]; i++)
 		if (!strcmp(file->keys[i], key))
@@ -366,7 +376,7 @@ static bool vendor_has(const struct vendor_file *file, const char *key)
 	return false;
 }
 
-/* Warns once, since a file has several keys. */
+/* Warns, once per process, of a file that other users can read. */
 static void warn_if_open(const char *path)
 {
 	static bool said;
@@ -380,10 +390,13 @@ static void warn_if_open(const char *path)
 		 shown);
 }
 
-static int from_vendor(char **out, const char *provider, const char *key, struct err *err)
+/* Reads a key from the file of the vendor's own tool, under either of its names. *out is NULL if
+ * the key is not there. */
+static int read_secret_of_vendor(char **out, const char *provider, const char *key, struct err *err)
 {
-	const struct vendor_file *file = vendor_file(provider);
-	CLEANUP(free_text) char *path = file && vendor_has(file, key) ? vendor_path(file) : NULL;
+	const struct vendor_file *file = find_vendor_file(provider);
+	CLEANUP(free_text)
+	char *path = file && vendor_file_has(file, key) ? path_of_vendor_file(file) : NULL;
 
 	*out = NULL;
 	if (!path)
@@ -401,7 +414,8 @@ static int from_vendor(char **out, const char *provider, const char *key, struct
 
 /* ---- a section ---- */
 
-static const char *command_for(const struct section *s, const char *key)
+/* The user's command that prints the key; NULL: none. */
+static const char *find_command_for(const struct section *s, const char *key)
 {
 	CLEANUP(free_text) char *name = xasprintf("%s_command", key);
 	const struct option_spec *spec = value_spec(section_table(s), name);
@@ -417,11 +431,11 @@ static int find_secret(char **out, char **where, const char *provider, const str
 	bool secret = spec->flags & OPTION_SECRET;
 	CLEANUP(free_text) char *env = secret_env_name(provider, spec->key);
 	const char *value = secret ? getenv(env) : NULL;
-	const char *command = secret ? command_for(s, spec->key) : NULL;
+	const char *command = secret ? find_command_for(s, spec->key) : NULL;
 
 	*out = NULL;
 	if (value && *value) {
-		*out = trimmed(value);
+		*out = trim_first_line(value);
 		*where = xstrdup(env);
 		return 0;
 	}
@@ -434,40 +448,43 @@ static int find_secret(char **out, char **where, const char *provider, const str
 		return err_wrap(err, "%s: %s", section_where(s, *where), *where);
 	}
 	*where = xasprintf("the file of %s's own tool", provider);
-	return from_vendor(out, provider, spec->key, err);
+	return read_secret_of_vendor(out, provider, spec->key, err);
 }
 
-/* Whether the vendor's file has the key in a profile that is not active. */
-static bool in_another_profile(const struct vendor_file *file, const char *key)
+/* Whether any profile of the vendor's file has the key, active or not. */
+static bool is_in_any_profile(const struct vendor_file *file, const char *key)
 {
-	CLEANUP(free_text) char *path = vendor_path(file);
+	CLEANUP(free_text) char *path = path_of_vendor_file(file);
 	CLEANUP(toml_free) struct toml toml = {0};
 	bool found = false;
 
-	if (!path || read_vendor(&toml, path, NULL) < 0)
+	if (!path || read_vendor_file(&toml, path, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < toml.count; i++)
 		found |= !strcmp(toml.list[i].key, key) && toml.list[i].value[0];
 	return found;
 }
 
-/* Whether some of the vendor's secrets exist: then the user has an account, and may have pods. */
+/* Whether some of the provider's required secrets exist: then the user has an account, and may
+ * have pods. */
 static bool has_account(const char *provider, const struct section *s)
 {
-	const struct vendor_file *file = vendor_file(provider);
+	const struct vendor_file *file = find_vendor_file(provider);
 
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++)
 		if ((spec->flags & OPTION_SECRET) && (spec->flags & OPTION_REQUIRED) &&
-		    (section_text(s, spec->key) ||
-		     (file && vendor_has(file, spec->key) && in_another_profile(file, spec->key))))
+		    (section_text(s, spec->key) || (file && vendor_file_has(file, spec->key) &&
+						    is_in_any_profile(file, spec->key))))
 			return true;
 	return false;
 }
 
-static int missing(const char *provider, const struct section *s, const char *key,
-		   const char *user_shown, struct err *err)
+/* Sets the error that names the ways to give the key: ERR_NO_ACCOUNT, or ERR_CREDENTIALS if the
+ * user has an account. Returns -1. */
+static int err_missing(const char *provider, const struct section *s, const char *key,
+		       const char *user_shown, struct err *err)
 {
-	const struct vendor_file *file = vendor_file(provider);
+	const struct vendor_file *file = find_vendor_file(provider);
 	CLEANUP(free_text) char *env = secret_env_name(provider, key);
 	CLEANUP(free_text) char *command = xasprintf("%s_command", key);
 	CLEANUP(str_free) struct str ways = STR_INIT;
@@ -475,13 +492,14 @@ static int missing(const char *provider, const struct section *s, const char *ke
 	str_addf(&ways, "set %s", env);
 	if (value_spec(section_table(s), command))
 		str_addf(&ways, ", or providers.%s.%s in %s", provider, command, user_shown);
-	if (file && vendor_has(file, key))
+	if (file && vendor_file_has(file, key))
 		str_addf(&ways, ", or log in with `%s` (~/%s)", file->login, file->below_home);
 	return err_set(err, has_account(provider, s) ? ERR_CREDENTIALS : ERR_NO_ACCOUNT,
 		       "%s: no %s: %s", provider, key, str_text(&ways));
 }
 
-static int fill_one(const char *provider, struct section *s, const struct option_spec *spec,
+/* Sets the key to its value if some place has it. */
+static int fill_key(const char *provider, struct section *s, const struct option_spec *spec,
 		    struct err *err)
 {
 	CLEANUP(free_text) char *where = NULL;
@@ -504,15 +522,15 @@ static int fill_one(const char *provider, struct section *s, const struct option
 
 int secrets_fill(const char *provider, struct section *s, const char *user_shown, struct err *err)
 {
-	const struct vendor_file *file = vendor_file(provider);
+	const struct vendor_file *file = find_vendor_file(provider);
 	const char *first_missing = NULL;
 
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
 		bool secret = spec->flags & OPTION_SECRET;
 		if (spec->type != OPTION_TEXT ||
-		    (!secret && !(file && vendor_has(file, spec->key))))
+		    (!secret && !(file && vendor_file_has(file, spec->key))))
 			continue;
-		if (fill_one(provider, s, spec, err) < 0)
+		if (fill_key(provider, s, spec, err) < 0)
 			return -1;
 		if (!secret)
 			continue;
@@ -521,5 +539,5 @@ int secrets_fill(const char *provider, struct section *s, const char *user_shown
 		    !first_missing)
 			first_missing = spec->key;
 	}
-	return first_missing ? missing(provider, s, first_missing, user_shown, err) : 0;
+	return first_missing ? err_missing(provider, s, first_missing, user_shown, err) : 0;
 }

@@ -28,8 +28,8 @@ struct toml {
 	size_t count, cap;
 };
 
-/* ERR_CREDENTIALS with "shown:line: ...", never with the line's text, which may hold a secret. Free
- * *out with toml_free() after an error, too. */
+/* For secrets.c and the fuzzer. ERR_CREDENTIALS with "shown:line: ...", never with the line's text,
+ * which may hold a secret. Free *out with toml_free() after an error, too. */
 int toml_read(struct toml *out, const char *text, size_t len, const char *shown, struct err *err);
 /* Wipes the values. */
 void toml_free(struct toml *toml);
@@ -53,9 +53,12 @@ char *secret_env_name(const char *provider, const char *key);
 /* Removes the keys of these providers (NULL-terminated) from the environment, so that no child
  * process gets them. Call once, at the start. */
 void secrets_hide(const struct provider_ops *const *providers);
-/* The files in which the vendors' own tools keep keys. NULL: no home. The caller frees it. */
+/* Paths of the files in which the vendors' own tools keep keys, present or not. NULL: no home. The
+ * caller frees each. */
 size_t secrets_file_count(void);
 char *secrets_file(size_t index);
+
+/* ---- for tests ---- */
 
 /* Runs `command` by /bin/sh for at most limit_ms. *out is the first line of its output, trimmed.
  * The caller frees it. */

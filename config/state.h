@@ -10,16 +10,12 @@
 #include "base/str.h"
 #include "config.h"
 
-/* ---- state ----
- * The state of a config while it is read and checked. Private to config/. */
-
-enum { CONFIG_RUN_CAPS = 2 };
-/* caps.per_day and caps.per_month: caps over several runs. */
+enum { CONFIG_RUN_CAPS = 2 }; /* caps over several runs: caps.per_day and caps.per_month */
 
 struct account {
 	const struct provider_ops *ops;
-	struct section *section;
-	bool looked_up;
+	struct section *section; /* providers.NAME */
+	bool looked_up;          /* its secrets are in the section */
 };
 
 struct config {
@@ -34,13 +30,13 @@ struct config {
 	struct account *accounts;
 	size_t account_count;
 	const struct job_ops *const *jobs;
-	struct mistakes
-		*mistakes; /* borrowed from the caller; NULL: reading stops at the first mistake */
-	struct config_cap user_caps[CONFIG_RUN_CAPS]; /* in the order of run_caps; the config
-							 owns `where` */
+	/* borrowed from the caller; NULL: reading stops at the first mistake */
+	struct mistakes *mistakes;
+	/* in the order of run_cap_keys; the config owns `where` */
+	struct config_cap user_caps[CONFIG_RUN_CAPS];
 	bool out_of_bounds; /* the project requested something that it may not have */
-	bool lenient; /* only the user's file was read, to release pods: its mistakes are warnings
-		       */
+	/* only the user's file was read, to release pods: its mistakes are warnings */
+	bool lenient;
 };
 
 /* One file while it is read. */
@@ -64,18 +60,16 @@ struct source {
 
 /* Returns NULL if there is no such provider. */
 struct account *config_find_account(const struct config *c, const char *name);
-/* Returns 0 and warns if the config only serves to release pods, else -1. */
-int config_mistake(const struct config *c, struct err *err);
-/* ERR_CONFIG: no provider has that name. `before` begins the message ("burst.cfg:3"). */
-int config_no_provider(const struct config *c, const char *before, const char *name,
-		       struct err *err);
+/* Returns 0 and turns *err into a warning if the config only serves to release pods, else -1. */
+int config_warn_if_lenient(const struct config *c, struct err *err);
+/* Sets ERR_CONFIG: no provider has that name. `before` begins the message ("burst.cfg:3"). */
+int config_err_unknown_provider(const struct config *c, const char *before, const char *name,
+				struct err *err);
 /* check.c: whether the key is a path that the job reads and the project's file names. */
-bool config_is_read(const struct config *c, const struct section *s,
-		    const struct option_spec *spec);
+bool config_is_input_path(const struct config *c, const struct section *s,
+			  const struct option_spec *spec);
 
-/* ---- reading ---- */
-
-/* parse.c: reads a source's text into the config. ERR_CONFIG. */
+/* Reads a source's text into the config. ERR_CONFIG. */
 int config_read_source(struct config *c, struct source *source, struct err *err);
 
 /* ---- value ----
@@ -87,7 +81,8 @@ int config_read_source(struct config *c, struct source *source, struct err *err)
 
 /* Returns NULL if the table has no such key. */
 const struct option_spec *value_spec(const struct option_spec *table, const char *key);
-/* "Did you mean" over a table and two more words (each may be NULL). NULL: none is near. */
+/* The word most like `key`, for "did you mean", of a table's keys and two more words (each may be
+ * NULL). NULL: none is near. */
 const char *value_nearest(const struct option_spec *table, const char *more, const char *more2,
 			  const char *key);
 /* How the values of a type look. */
@@ -111,9 +106,9 @@ int value_set(struct section *s, const struct option_spec *spec, const char *tex
 /* ---- write ----
  * A text in burst.cfg's syntax. */
 
-/* In quotes. */
+/* Appends the text in quotes, with escapes. */
 void config_quote(struct str *to, const char *text);
-/* "20m" in quotes. */
+/* Appends "20m" in quotes. */
 void config_add_duration(struct str *to, int64_t ms);
 
 /* ---- config keys ----

@@ -29,8 +29,8 @@ static bool real_path_up(char *path)
 
 enum { LINKS_MAX = 64 };
 
-/* The target of a link, with the rest appended; NULL: it is no link. */
-static char *behind_link(const char *link, const char *rest)
+/* The target of a link, with the rest appended; NULL: not a link. The caller frees it. */
+static char *join_link_target(const char *link, const char *rest)
 {
 	char target[PATH_MAX];
 	ssize_t n = readlink(link, target, sizeof(target));
@@ -39,9 +39,9 @@ static char *behind_link(const char *link, const char *rest)
 						    : NULL;
 }
 
-/* Follows so many links, part by part: ".." behind a missing folder can lead to existing links, and
- * a link can lead to nothing yet. */
-static char *resolve(const char *path, int links_most)
+/* Follows at most links_most links, part by part: ".." behind a missing folder can lead to
+ * existing links, and a link can lead to nothing yet. */
+static char *resolve_path(const char *path, int links_most)
 {
 	CLEANUP(free_text) char *rest = xstrdup(path);
 	char *out = xstrdup("/");
@@ -52,7 +52,7 @@ static char *resolve(const char *path, int links_most)
 		CLEANUP(free_text) char *behind = xstrdup(rest + len + (rest[len] == '/'));
 		CLEANUP(free_text) char *next = xasprintf("%s%s%s", out, out[1] ? "/" : "", part);
 		bool up = !strcmp(part, ".."), name = len && !up && strcmp(part, ".");
-		char *led = name && links < links_most ? behind_link(next, behind) : NULL;
+		char *led = name && links < links_most ? join_link_target(next, behind) : NULL;
 		if (led) {
 			links++;
 			out[led[0] != '/' ? strlen(out) : 1] = '\0';
@@ -70,12 +70,12 @@ static char *resolve(const char *path, int links_most)
 
 char *real_path(const char *path)
 {
-	return resolve(path, LINKS_MAX);
+	return resolve_path(path, LINKS_MAX);
 }
 
 char *real_path_plain(const char *path)
 {
-	return resolve(path, 0);
+	return resolve_path(path, 0);
 }
 
 char *real_path_move(const char *path, const char *from, const char *to)
@@ -94,6 +94,7 @@ char *config_user_file(void)
 	return dir ? path_join(dir, "burst/burst.cfg") : NULL;
 }
 
+/* NULL with *err: there is no home, or BURST_STATE_DIR is relative. The caller frees it. */
 static char *state_path(struct err *err)
 {
 	const char *own = getenv("BURST_STATE_DIR");
@@ -141,9 +142,9 @@ char *config_trees_dir(void)
 	return dir ? path_join(dir, "burst/trees") : NULL;
 }
 
-/* Refuses a folder that other users can write: they could make burst release pods, or lose track of
- * them. */
-static int check_ours(const char *path, struct err *err)
+/* Refuses a state folder that other users can write: they could make burst release pods, or lose
+ * track of them. */
+static int check_only_user_writes(const char *path, struct err *err)
 {
 	struct stat st;
 
@@ -164,7 +165,7 @@ char *config_state_dir(struct err *err)
 {
 	CLEANUP(free_text) char *path = state_path(err);
 
-	if (!path || path_mkdirs(path, 0700, err) < 0 || check_ours(path, err) < 0)
+	if (!path || path_mkdirs(path, 0700, err) < 0 || check_only_user_writes(path, err) < 0)
 		return NULL;
 	return TAKE(path);
 }
@@ -215,7 +216,7 @@ struct places {
 	size_t count, cap;
 };
 
-/* find_kept() puts burst's own folders first. */
+/* add_kept_places() puts burst's own folders first. */
 enum { KEPT_OWN = 2 };
 
 static void places_free(struct places *p)
@@ -240,14 +241,15 @@ static void places_add(struct places *p, char *path)
 	free(path);
 }
 
-/* $HOME and the home in the password file differ under `sudo -E`. */
-static void find_homes(struct places *homes)
+/* Adds $HOME and the home in the password file, which differ under `sudo -E`. */
+static void add_homes(struct places *homes)
 {
 	places_add(homes, home_dir());
 	places_add(homes, home_of_account());
 }
 
-static void find_kept(struct places *kept, const struct places *homes)
+/* Adds the places of keys and of burst's own files, which no project may name. */
+static void add_kept_places(struct places *kept, const struct places *homes)
 {
 	CLEANUP(free_text) char *file = config_user_file();
 	CLEANUP(free_text) char *xdg = home_xdg("XDG_CONFIG_HOME", ".config");
@@ -271,23 +273,24 @@ void trust_keep_back(void (*keep)(const char *path))
 	CLEANUP(places_free) struct places homes = {0};
 	CLEANUP(places_free) struct places kept = {0};
 
-	find_homes(&homes);
-	find_kept(&kept, &homes);
+	add_homes(&homes);
+	add_kept_places(&kept, &homes);
 	for (size_t i = 0; i < kept.count; i++)
 		keep(kept.list[i]);
 }
 
 /* ---- the extent of a project ---- */
 
-static bool holds_one_of(const char *folder, const struct places *homes)
+static bool contains_any(const char *folder, const struct places *list)
 {
-	for (size_t i = 0; i < homes->count; i++)
-		if (path_is_below(homes->list[i], folder))
+	for (size_t i = 0; i < list->count; i++)
+		if (path_is_below(list->list[i], folder))
 			return true;
 	return false;
 }
 
-/* Trusts only a repository of this user or root: another user can make /tmp/.git. */
+/* Whether the folder is a repository of this user or of root: another user can make /tmp/.git. A
+ * hidden folder (~/.config) is none. */
 static bool is_repository(const char *folder)
 {
 	CLEANUP(free_text) char *git = path_join(folder, ".git");
@@ -297,14 +300,14 @@ static bool is_repository(const char *folder)
 	       path_base(folder)[0] != '.';
 }
 
-/* A repository that holds the whole home folder, or is hidden itself (~/.config), is not a project.
- */
+/* The repository that holds the folder `project`, else that folder. A repository that holds the
+ * whole home folder is not a project. The caller frees it. */
 static char *project_root(const char *project, const struct places *homes)
 {
 	CLEANUP(free_text) char *at = xstrdup(project);
 
 	do {
-		if (holds_one_of(at, homes))
+		if (contains_any(at, homes))
 			break;
 		if (is_repository(at))
 			return TAKE(at);
@@ -316,13 +319,13 @@ char *trust_root(const char *project)
 {
 	CLEANUP(places_free) struct places homes = {0};
 
-	find_homes(&homes);
+	add_homes(&homes);
 	return project_root(project, &homes);
 }
 
 /* ---- the verdict ---- */
 
-static bool same_place(const char *a, const struct stat *b)
+static bool is_same_file(const char *a, const struct stat *b)
 {
 	struct stat st;
 
@@ -340,14 +343,15 @@ bool trust_is_below(const char *real, const char *folder)
 	if (stat(place, &st) < 0)
 		return false;
 	do {
-		if (same_place(at, &st))
+		if (is_same_file(at, &st))
 			return true;
 	} while (real_path_up(at));
 	return false;
 }
 
-/* An output folder must not contain them either: a pod chooses the names of outputs. */
-static bool is_kept(const char *real, bool written, const struct places *kept)
+/* Whether the path is, or lies below, a place of keys or of burst's files. A folder for outputs
+ * must not contain one either: a pod chooses the names of outputs. */
+static bool touches_kept_place(const char *real, bool written, const struct places *kept)
 {
 	for (size_t i = 0; i < kept->count; i++)
 		if (trust_is_below(real, kept->list[i]) ||
@@ -357,8 +361,9 @@ static bool is_kept(const char *real, bool written, const struct places *kept)
 	return false;
 }
 
-/* System folders and other users' homes are not part of a project above them. */
-static bool is_apart(const char *real, const char *root)
+/* Whether the path is in a system folder or another user's home that does not hold the project
+ * itself: these are no part of a project above them. */
+static bool is_system_or_other_home(const char *real, const char *root)
 {
 	static const char *const folders[] = {"/bin",   "/boot",  "/dev",  "/etc",  "/lib",
 					      "/lib32", "/lib64", "/proc", "/root", "/run",
@@ -380,9 +385,10 @@ static bool is_apart(const char *real, const char *root)
 	return false;
 }
 
-/* A hidden name below base and in a home folder, unless the project itself lies below that name. */
-static bool is_hidden(const char *real, const char *base, const struct places *homes,
-		      const char *project)
+/* Whether a part of the path below base, inside a home folder, is hidden. A hidden folder that
+ * holds the project itself does not count. */
+static bool is_hidden_at_home(const char *real, const char *base, const struct places *homes,
+			      const char *project)
 {
 	size_t len = strcmp(base, "/") ? strlen(base) : 0;
 
@@ -398,7 +404,7 @@ static bool is_hidden(const char *real, const char *base, const struct places *h
 	return false;
 }
 
-static bool is_one_of(const char *path, const struct places *list)
+static bool is_any_of(const char *path, const struct places *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (!strcmp(list->list[i], path))
@@ -414,6 +420,7 @@ static bool is_below_one_of(const char *path, const struct places *list)
 	return false;
 }
 
+/* The path that is judged. root: of the project. */
 struct judged {
 	const char *real, *project, *root;
 	struct places homes, kept;
@@ -421,7 +428,7 @@ struct judged {
 };
 
 /* The deepest allowed folder that holds the path; NULL: none. */
-static const char *allowed_base(const struct judged *j, const char *const *allowed)
+static const char *deepest_allowed(const struct judged *j, const char *const *allowed)
 {
 	const char *base = NULL;
 
@@ -431,41 +438,43 @@ static const char *allowed_base(const struct judged *j, const char *const *allow
 	return base;
 }
 
-/* Whether the path is in git's own folder, which holds names and passwords of remotes, and programs
- * that git runs. The user can allow reading it. */
-static bool is_gits(const struct judged *j, const char *may)
+/* Whether the path is in git's own folder, which holds names and passwords of remotes, and
+ * programs that git runs. may: the folder that allows it; it can allow reading. */
+static bool is_in_git_folder(const struct judged *j, const char *may)
 {
 	if (!path_in_git_folder(j->real + 1) || path_in_git_folder(j->project + 1))
 		return false;
 	return j->written || !may || !path_in_git_folder(may + 1);
 }
 
-static const char *why_not(const struct judged *j, const char *const *allowed)
+/* Why the project may not name the path, as the end of a sentence; NULL: it may. */
+static const char *find_objection(const struct judged *j, const char *const *allowed)
 {
-	bool at_home = is_below_one_of(j->real, &j->homes) && holds_one_of(j->root, &j->homes);
-	bool inside = path_is_below(j->real, j->root) && (at_home || !is_apart(j->real, j->root));
-	const char *may = allowed_base(j, allowed), *base = may ? may : j->root;
+	bool at_home = is_below_one_of(j->real, &j->homes) && contains_any(j->root, &j->homes);
+	bool inside = path_is_below(j->real, j->root) &&
+		      (at_home || !is_system_or_other_home(j->real, j->root));
+	const char *may = deepest_allowed(j, allowed), *base = may ? may : j->root;
 
-	if (is_kept(j->real, j->written, &j->kept))
+	if (touches_kept_place(j->real, j->written, &j->kept))
 		return "holds keys, or files of burst itself";
 	if (!strcmp(j->real, "/"))
 		return "is the whole disk";
-	if (is_gits(j, may))
+	if (is_in_git_folder(j, may))
 		return "is git's own folder";
-	if (is_one_of(j->real, &j->homes) && (j->written || !inside))
+	if (is_any_of(j->real, &j->homes) && (j->written || !inside))
 		return "is your home folder";
-	if (holds_one_of(j->real, &j->homes) && !inside)
+	if (contains_any(j->real, &j->homes) && !inside)
 		return "contains your home folder";
 	if (!inside && !may)
 		return "lies outside of the project";
-	if ((may || holds_one_of(j->root, &j->homes)) &&
-	    is_hidden(j->real, base, &j->homes, j->project))
+	if ((may || contains_any(j->root, &j->homes)) &&
+	    is_hidden_at_home(j->real, base, &j->homes, j->project))
 		return "is hidden in your home folder";
 	return NULL;
 }
 
-/* The folder that the user could allow; NULL: none. */
-static char *to_allow(const struct judged *j)
+/* The folder that the user could allow to permit the path; NULL: none. The caller frees it. */
+static char *folder_to_allow(const struct judged *j)
 {
 	struct stat st;
 	char *folder = stat(j->real, &st) < 0 || S_ISDIR(st.st_mode) ? xstrdup(j->real)
@@ -474,7 +483,7 @@ static char *to_allow(const struct judged *j)
 	struct err none;
 
 	if (strlen(folder) < 160 && trust_check_allowed(folder, j->project, &none) == 0 &&
-	    !why_not(j, only))
+	    !find_objection(j, only))
 		return folder;
 	free(folder);
 	return NULL;
@@ -489,12 +498,12 @@ int trust_path(const struct trust *t, const char *key, const char *path, bool wr
 	CLEANUP(free_text) char *root = NULL;
 	struct judged j = {.real = real, .project = t->project, .written = written};
 
-	find_homes(&j.homes);
-	find_kept(&j.kept, &j.homes);
+	add_homes(&j.homes);
+	add_kept_places(&j.kept, &j.homes);
 	j.root = root = project_root(t->project, &j.homes);
-	const char *why = why_not(&j, t->allowed);
-	CLEANUP(free_text) char *folder = why ? to_allow(&j) : NULL;
-	bool whole_home = !why && !written && is_one_of(real, &j.homes);
+	const char *why = find_objection(&j, t->allowed);
+	CLEANUP(free_text) char *folder = why ? folder_to_allow(&j) : NULL;
+	bool whole_home = !why && !written && is_any_of(real, &j.homes);
 	places_free(&j.homes);
 	places_free(&j.kept);
 	if (whole_home)
@@ -513,7 +522,7 @@ int trust_path(const struct trust *t, const char *key, const char *path, bool wr
 		       what, written ? "; name another folder with --output" : "");
 }
 
-static bool is_kernels(const char *real)
+static bool is_kernel_folder(const char *real)
 {
 	return path_is_below(real, "/proc") || path_is_below(real, "/sys") ||
 	       (path_is_below(real, "/dev") && !path_is_below(real, "/dev/shm"));
@@ -526,7 +535,7 @@ int trust_check_allowed(const char *folder, const char *project, struct err *err
 
 	if (!real)
 		return err_set(err, ERR_CONFIG, "\"%.200s\" is not an absolute path", folder);
-	find_homes(&homes);
+	add_homes(&homes);
 	CLEANUP(free_text) char *root = project_root(project, &homes);
 	CLEANUP(free_text) char *typed = real_path_plain(folder);
 	if (path_is_below(typed, root) && !path_is_below(real, root))
@@ -534,9 +543,9 @@ int trust_check_allowed(const char *folder, const char *project, struct err *err
 			err, ERR_CONFIG,
 			"\"%.200s\" leads out of the project, to %.200s: name that folder itself",
 			folder, real);
-	if (is_kernels(real))
+	if (is_kernel_folder(real))
 		return err_set(err, ERR_CONFIG, "\"%.200s\" is a kernel folder", folder);
-	if (!strcmp(real, "/") || holds_one_of(real, &homes))
+	if (!strcmp(real, "/") || contains_any(real, &homes))
 		return err_set(err, ERR_CONFIG,
 			       "\"%.200s\" contains your whole home folder: name folders in it",
 			       folder);
@@ -553,8 +562,8 @@ static bool is_key_of(const char *name, const struct provider_ops *ops)
 	return false;
 }
 
-int trust_env(const char *path, const struct section *s, const char *key,
-	      const struct provider_ops *const *providers, struct err *err)
+int trust_check_env(const char *path, const struct section *s, const char *key,
+		    const struct provider_ops *const *providers, struct err *err)
 {
 	for (size_t i = 0; i < section_count(s, key); i++)
 		for (const struct provider_ops *const *p = providers; *p; p++)

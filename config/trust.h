@@ -41,7 +41,7 @@ struct trust {
 	const char *top, *copy;
 };
 
-/* Whether the project's file may name this path. key: its name in messages, "job.output". path:
+/* Checks that the project's file may name this path. key: its name in messages, "job.output". path:
  * absolute. written: burst writes to it. ERR_CONFIG, without file and line, unless the path leads
  * into the project or into an allowed folder. Refused even there:
  * - files with the user's keys (~/.ssh, ~/.netrc, the vendors' own), burst's config and state;
@@ -51,7 +51,7 @@ struct trust {
  * - git's own folder, unless burst only reads it and the user allows that very folder. */
 int trust_path(const struct trust *t, const char *key, const char *path, bool written,
 	       struct err *err);
-/* Whether the user may allow this folder. ERR_CONFIG, without file and line, if its path is
+/* Checks that the user may allow this folder. ERR_CONFIG, without file and line, if its path is
  * relative, if it contains the home folder, or if it leads through a link of this project to a
  * folder outside. */
 int trust_check_allowed(const char *folder, const char *project, struct err *err);
@@ -68,7 +68,7 @@ char *trust_root(const char *project);
 
 /* ERR_CONFIG if this list of variables for pods names a key of one of these providers (NULL-
  * terminated). */
-int trust_env(const char *path, const struct section *s, const char *key,
-	      const struct provider_ops *const *providers, struct err *err);
+int trust_check_env(const char *path, const struct section *s, const char *key,
+		    const struct provider_ops *const *providers, struct err *err);
 
 #endif

@@ -109,7 +109,8 @@ char *value_path(const char *dir, const char *path)
 	return path_join(dir, path);
 }
 
-static void set_items(struct section *s, const char *key, const char *text, const char *where)
+/* Replaces the list by the items of a text with commas. Blanks around an item do not count. */
+static void set_comma_list(struct section *s, const char *key, const char *text, const char *where)
 {
 	section_clear_items(s, key);
 	section_add_item(s, key, NULL, where);
@@ -127,7 +128,8 @@ static void set_items(struct section *s, const char *key, const char *text, cons
 	}
 }
 
-static int check_items(const struct section *s, const char *key, struct err *err)
+/* "auto" has its meaning only as the whole value. */
+static int check_no_auto(const struct section *s, const char *key, struct err *err)
 {
 	for (size_t i = 0; i < section_count(s, key); i++)
 		if (!strcmp(section_item(s, key, i), VALUE_AUTO))
@@ -137,7 +139,7 @@ static int check_items(const struct section *s, const char *key, struct err *err
 	return 0;
 }
 
-static int wrong(const struct option_spec *spec, const char *text, struct err *err)
+static int err_unlike_type(const struct option_spec *spec, const char *text, struct err *err)
 {
 	char wanted[160];
 
@@ -154,13 +156,13 @@ static int set_number(struct section *s, const struct option_spec *spec, const c
 	if (spec->type == OPTION_INT) {
 		long long value = strtoll(text, &end, 10);
 		if (end == text || *end || errno)
-			return wrong(spec, text, err);
+			return err_unlike_type(spec, text, err);
 		section_set_int(s, spec->key, value, where);
 		return 0;
 	}
 	double value = strtod(text, &end);
 	if (end == text || *end || !isfinite(value))
-		return wrong(spec, text, err);
+		return err_unlike_type(spec, text, err);
 	section_set_decimal(s, spec->key, value, where);
 	return 0;
 }
@@ -171,7 +173,7 @@ static int set_bool(struct section *s, const struct option_spec *spec, const cha
 	bool yes = !strcmp(text, "true") || !strcmp(text, "yes") || !strcmp(text, "1");
 
 	if (!yes && strcmp(text, "false") && strcmp(text, "no") && strcmp(text, "0"))
-		return wrong(spec, text, err);
+		return err_unlike_type(spec, text, err);
 	section_set_bool(s, spec->key, yes, where);
 	return 0;
 }
@@ -210,10 +212,10 @@ int value_set(struct section *s, const struct option_spec *spec, const char *tex
 		section_set_int(s, spec->key, number, where);
 		return 0;
 	case OPTION_TEXTS:
-		set_items(s, spec->key, text, where);
-		return spec->flags & OPTION_AUTO ? check_items(s, spec->key, err) : 0;
+		set_comma_list(s, spec->key, text, where);
+		return spec->flags & OPTION_AUTO ? check_no_auto(s, spec->key, err) : 0;
 	case OPTION_GROUP:
-	case OPTION_GROUPS: return wrong(spec, text, err);
+	case OPTION_GROUPS: return err_unlike_type(spec, text, err);
 	}
 	return 0;
 }

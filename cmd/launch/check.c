@@ -420,7 +420,7 @@ static int check_all(struct launch *l, enum check_scope scope, struct err *err)
 {
 	bool renders = scope == CHECK_NEW_RUN;
 	struct mistakes *m = &l->ctx->mistakes;
-	bool providers_fine = false, files_readable = config_in_bounds(l->ctx->config);
+	bool providers_fine = false, files_readable = config_may_read_files(l->ctx->config);
 
 	notify_check(l->ctx->config, m);
 	if (renders) {

@@ -28,22 +28,27 @@
 /* ---- caps ----
  * Takes caps over runs from the config, and lowers the cap of the order to what they leave. */
 
-/* Adds the cap `key` of the project's or of the user's file, if it is set there. */
-static void add_cap(struct caps *out, const struct config *config, const char *key, bool project)
+/* Adds the caps over runs that the config's files set: the user's, then the project's. */
+static void add_caps_over_runs(struct caps *out, const struct config *config)
 {
-	struct config_cap cap = config_cap(config, key, project);
+	static const char *const keys[] = {"per_day", "per_month"};
 
-	if (cap.set)
-		out->list[out->count++] = (struct allowance){.key = key,
-							     .where = cap.where,
-							     .project = project,
-							     .cap_microusd = cap.microusd};
+	for (size_t i = 0; i < 2 * ARRAY_LEN(keys); i++) {
+		const char *key = keys[i % ARRAY_LEN(keys)];
+		bool project = i >= ARRAY_LEN(keys);
+		struct config_cap cap =
+			project ? config_project_cap(config, key) : config_user_cap(config, key);
+		if (cap.set)
+			out->list[out->count++] = (struct allowance){.key = key,
+								     .where = cap.where,
+								     .project = project,
+								     .cap_microusd = cap.microusd};
+	}
 }
 
 /* The run's own cap and the caps over runs, for the functions run_caps_...(). */
 static struct run_caps caps_of(const struct launch *l)
 {
-	const struct config *config = l->ctx->config;
 	struct run_caps c = {
 		.config = l->order.config,
 		.part_of = l->order.part_of,
@@ -51,10 +56,7 @@ static struct run_caps caps_of(const struct launch *l)
 		.least_microusd = l->least_microusd,
 	};
 
-	add_cap(&c.over, config, "per_day", false);
-	add_cap(&c.over, config, "per_month", false);
-	add_cap(&c.over, config, "per_day", true);
-	add_cap(&c.over, config, "per_month", true);
+	add_caps_over_runs(&c.over, l->ctx->config);
 	return c;
 }
 
@@ -136,8 +138,10 @@ static char *value_to_keep(const struct cmd_context *ctx, const json_t *flags, c
 	if (!strcmp(key, "job.output"))
 		return xstrdup(section_text(config_job(ctx->config), "output"));
 	CLEANUP(free_text)
-	char *added = config_adds(key) ? config_added(key, value) : xstrdup(value);
-	return config_adds(key) && before[0] ? xasprintf("%s,%s", before, added) : TAKE(added);
+	char *added =
+		config_key_accumulates(key) ? config_absolute_items(key, value) : xstrdup(value);
+	return config_key_accumulates(key) && before[0] ? xasprintf("%s,%s", before, added)
+							: TAKE(added);
 }
 
 /* Adds this command's options to those that the run has. */
@@ -385,7 +389,7 @@ int launch_check_env(const struct section *conf, const struct job_needs *needs, 
 	return 0;
 }
 
-static int config_lets_read(void *ctx, const char *key, const char *real, struct err *err)
+static int may_read_for_job(void *ctx, const char *key, const char *real, struct err *err)
 {
 	return config_may_read(ctx, key, real, err);
 }
@@ -409,7 +413,7 @@ int launch_read_job(struct launch *l, struct err *err)
 		.pods = (int)MIN(MAX(l->order.pods, 0), PODS_MOST),
 		.verbose = ctx->verbose > 0,
 		.weights_url = section_text(top, "weights_url"),
-		.may_read = config_lets_read,
+		.may_read = may_read_for_job,
 		.ctx = ctx->config,
 		.commit = ctx->tree ? ctx->tree->commit : NULL,
 		.renders_dir = l->renders_dir,

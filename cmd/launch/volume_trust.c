@@ -167,7 +167,7 @@ static bool project_chose_size(const struct config *c)
 {
 	const struct section *conf = section_group(config_top(c), "volume");
 
-	return config_is_projects(c, conf, "size_gb") && section_has(conf, "size_gb");
+	return config_is_set_by_project(c, conf, "size_gb") && section_has(conf, "size_gb");
 }
 
 /* Whether the project's file chose a size above max_volume_gb that was not granted. */
@@ -338,7 +338,7 @@ static bool needs_answer(struct question *q, struct cmd_context *ctx, const stru
 		.ctx = ctx, .name = o->volume, .gb = o->volume_gb, .create = o->volume_create};
 	if (!q->name || !q->name[0])
 		return false;
-	q->name_is_theirs = config_is_projects(ctx->config, conf, "name");
+	q->name_is_theirs = config_is_set_by_project(ctx->config, conf, "name");
 	return q->name_is_theirs || (q->create && project_chose_size(ctx->config));
 }
 
@@ -399,7 +399,7 @@ int volume_trust_note(struct cmd_context *ctx, const char *provider, const char 
 {
 	CLEANUP(question_free) struct question q = {.ctx = ctx};
 
-	if (!config_is_project(ctx->config))
+	if (!config_has_project_file(ctx->config))
 		return 0;
 	set_volume(&q, provider, name);
 	if (is_granted(&q))

@@ -143,7 +143,7 @@ static void take_common(struct parser *p, const struct opt *o)
 static int take(struct parser *p, const struct opt *o, const char *value)
 {
 	bool is_list = o->key && (!strcmp(o->key, "provider") || !strcmp(o->key, "gpu") ||
-				  config_adds(o->key));
+				  config_key_accumulates(o->key));
 
 	if (o >= common_opts && o < common_opts + COMMON_COUNT) {
 		take_common(p, o);

@@ -280,7 +280,7 @@ static void test_what_is_allowed_adds_up(void **state)
 {
 	CLEANUP(config_free)
 	struct config *c = must_open("allow_paths = [\"/data\"];\nvolumes = \"a\";\n", whole);
-	CLEANUP(free_text) char *kept = config_added("allow_paths", "here,,/there,~/home");
+	CLEANUP(free_text) char *kept = config_absolute_items("allow_paths", "here,,/there,~/home");
 	CLEANUP(free_text) char *want = xasprintf("%s/here,/there,%s/home/home", folder, folder);
 	CLEANUP(free_text) char *here = xasprintf("%s/voices", folder);
 	struct err err = {0};
@@ -298,10 +298,11 @@ static void test_what_is_allowed_adds_up(void **state)
 	assert_int_equal(config_check(c, &err), -1);
 	assert_string_equal(err.msg, "--allow-path: allow_paths: \"/\" contains your whole home "
 				     "folder: name folders in it");
-	assert_true(config_is_project(c));
-	assert_true(config_is_projects(c, section_group(config_top(c), "volume"), "size_gb"));
+	assert_true(config_has_project_file(c));
+	assert_true(config_is_set_by_project(c, section_group(config_top(c), "volume"), "size_gb"));
 	assert_int_equal(config_override(c, "volume.size_gb", "9", "--flag", &err), 0);
-	assert_false(config_is_projects(c, section_group(config_top(c), "volume"), "size_gb"));
+	assert_false(
+		config_is_set_by_project(c, section_group(config_top(c), "volume"), "size_gb"));
 }
 
 /* ---- what init writes ---- */
