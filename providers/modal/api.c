@@ -14,15 +14,17 @@
 
 enum {
 	ANSWER_MS = 30000,
-	RELEASE_MS = 10000 /* retried at once */,
+	RELEASE_MS = 10000, /* a failed release is retried at once */
 	CREATE_MS = 60000,
-	GRACE_MS = 20000,
-	REPLY_MOST = 2 << 20
+	GRACE_MS = 20000, /* for the answer itself, beyond the time that the server may wait */
+	REPLY_MOST = 2 << 20,
+	HINT_ROOM = 48
 };
 
 /* ---- requests ---- */
 
-static void add_message(struct str *to, const ProtobufCMessage *message)
+/* Appends the message as protobuf bytes. */
+static void append_packed_message(struct str *to, const ProtobufCMessage *message)
 {
 	size_t len = protobuf_c_message_get_packed_size(message);
 	unsigned char *bytes = xmalloc(MAX(len, (size_t)1));
@@ -33,8 +35,9 @@ static void add_message(struct str *to, const ProtobufCMessage *message)
 	free(bytes);
 }
 
-static enum op_next begin_call(struct turn *t, enum call_class class, const char *method,
-			       const ProtobufCMessage *message, int64_t timeout_ms)
+/* Makes *t->call a call of METHOD, without the token, which modal.c adds. Returns OP_CALL. */
+static enum op_next fill_call(struct turn *t, enum call_class class, const char *method,
+			      const ProtobufCMessage *message, int64_t timeout_ms)
 {
 	const struct provider *p = t->op->provider;
 	const struct section *conf = p->conf;
@@ -60,24 +63,24 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 	call_header(t->call, "x-modal-libmodal-version: %s",
 		    section_text(conf, "libmodal_version"));
 	call_header(t->call, "x-modal-host: %s", p->host);
-	add_message(&t->call->body, message);
+	append_packed_message(&t->call->body, message);
 	return OP_CALL;
 }
 
 enum op_next modal_call(struct turn *t, enum call_class class, const char *method,
 			const ProtobufCMessage *message, int wait_s)
 {
-	return begin_call(t, class, method, message,
-			  wait_s                  ? wait_s * 1000 + GRACE_MS
-			  : class == CALL_CREATE  ? CREATE_MS
-			  : class == CALL_RELEASE ? RELEASE_MS
-						  : ANSWER_MS);
+	return fill_call(t, class, method, message,
+			 wait_s                  ? wait_s * 1000 + GRACE_MS
+			 : class == CALL_CREATE  ? CREATE_MS
+			 : class == CALL_RELEASE ? RELEASE_MS
+						 : ANSWER_MS);
 }
 
 enum op_next modal_call_stream(struct turn *t, const char *method, const ProtobufCMessage *message,
 			       int wait_s)
 {
-	begin_call(t, CALL_POLL, method, message, wait_s * 1000 + GRACE_MS);
+	fill_call(t, CALL_POLL, method, message, wait_s * 1000 + GRACE_MS);
 	t->call->stream = true;
 	t->call->stream_limit_ms = wait_s * 1000;
 	return OP_CALL;
@@ -92,23 +95,24 @@ enum op_next modal_done(struct turn *t)
 
 /* ---- replies ---- */
 
-/* Codes of google.rpc.Code after which the call may have been carried out. */
-static bool leaves_doubt(int code)
+/* Whether a call that ended with this status code may have been carried out. */
+static bool may_have_been_carried_out(int code)
 {
 	switch (code) {
-	case 1:  /* CANCELLED */
-	case 2:  /* UNKNOWN */
-	case 4:  /* DEADLINE_EXCEEDED */
-	case 6:  /* ALREADY_EXISTS: names are unique, so an earlier try of ours was received */
-	case 10: /* ABORTED */
-	case 13: /* INTERNAL */
-	case 14: /* UNAVAILABLE */
-	case 15: return true; /* DATA_LOSS */
+	case STATUS_CANCELLED:
+	case STATUS_UNKNOWN:
+	case STATUS_DEADLINE_EXCEEDED:
+	case STATUS_ALREADY_EXISTS: /* names are unique: an earlier try of burst's was received */
+	case STATUS_ABORTED:
+	case STATUS_INTERNAL:
+	case STATUS_UNAVAILABLE:
+	case STATUS_DATA_LOSS: return true;
 	}
 	return false;
 }
 
-static bool says_one(const struct reply *r, const char *const *words)
+/* words: NULL-terminated. */
+static bool has_any_word_of(const struct reply *r, const char *const *words)
 {
 	for (; *words; words++)
 		if (strcasestr(r->err.msg, *words))
@@ -116,13 +120,14 @@ static bool says_one(const struct reply *r, const char *const *words)
 	return false;
 }
 
-/* Modal has no status for a workspace that may not spend more, nor a list of its words. Users have
- * published RESOURCE_EXHAUSTED with "workspace billing cycle spend limit reached" and "Workspace
- * ac-... has exceeded its spend limit", both also when an app or a call begins, and NOT_FOUND for a
- * create beyond a budget. Other words are a guess: one about money, and one that it is over. What
- * asks about bills may be refused in such words for other reasons, and elsewhere NOT_FOUND may
- * quote a name that the user chose. */
-static bool lacks_money(const struct turn *t)
+/* Whether Modal refused the call because the workspace may not spend more. Modal has no status for
+ * this, nor a list of its messages. Users have published RESOURCE_EXHAUSTED with "workspace billing
+ * cycle spend limit reached" and "Workspace ac-... has exceeded its spend limit", both also when an
+ * app or a call begins, and NOT_FOUND for a create beyond a budget. Any other message must have a
+ * word about money and a word about an end. Calls about bills are left out, since such messages
+ * have other reasons there, and so is NOT_FOUND after other calls: it may quote a name of the
+ * user's. */
+static bool is_spend_limit_refusal(const struct turn *t)
 {
 	static const char *const money[] = {"spend",  "budget", "billing", "usage limit", "payment",
 					    "credit", "funds",  "invoice", NULL},
@@ -133,75 +138,79 @@ static bool lacks_money(const struct turn *t)
 	const struct reply *r = t->reply;
 
 	switch (r->failed || r->retry_after_ms ? 0 : r->grpc_status) {
-	case 5: /* NOT_FOUND */
+	case STATUS_NOT_FOUND:
 		if (!t->op->creating)
 			return false;
 		break;
-	case 7: /* PERMISSION_DENIED */
+	case STATUS_PERMISSION_DENIED:
 		if (t->op->kind == OP_OFFERS || t->op->kind == OP_BILLING)
 			return false;
 		break;
-	case 8: /* RESOURCE_EXHAUSTED */
-	case 9: /* FAILED_PRECONDITION */ break;
+	case STATUS_RESOURCE_EXHAUSTED:
+	case STATUS_FAILED_PRECONDITION: break;
 	default: return false;
 	}
-	return says_one(r, money) && says_one(r, over);
+	return has_any_word_of(r, money) && has_any_word_of(r, over);
 }
 
-static const char *hint(const struct turn *t, char room[48])
+/* " (what the user can do about t->err)", or "". Static, or in room. */
+static const char *hint_for_user(const struct turn *t, char room[HINT_ROOM])
 {
 	const struct reply *r = t->reply;
 	char wait[24];
 
-	if (r->grpc_status == 8 && r->retry_after_ms) {
-		snprintf(room, 48, " (to be asked again in %s)",
+	if (r->grpc_status == STATUS_RESOURCE_EXHAUSTED && r->retry_after_ms) {
+		snprintf(room, HINT_ROOM, " (to be asked again in %s)",
 			 duration_show(wait, sizeof(wait), r->retry_after_ms));
 		return room;
 	}
 	if (t->err->kind == ERR_BALANCE)
 		return " (the workspace may not spend more: see Usage and Billing in Modal's "
 		       "settings)";
-	if (r->grpc_status == 9 && t->op->fetching_token)
+	if (r->grpc_status == STATUS_FAILED_PRECONDITION && t->op->fetching_token)
 		return " (providers.modal.client_version, client_type and libmodal_version "
 		       "identify burst to Modal)";
-	if (r->grpc_status == 9)
+	if (r->grpc_status == STATUS_FAILED_PRECONDITION)
 		return " (something about the account or this client is not as Modal wants it: "
 		       "trying again, or another size of pod, does not help)";
-	if (r->grpc_status == 10)
+	if (r->grpc_status == STATUS_ABORTED)
 		return " (Modal carried out something else at that moment)";
-	if (r->grpc_status == 16)
+	if (r->grpc_status == STATUS_UNAUTHENTICATED)
 		return " (are MODAL_TOKEN_ID and MODAL_TOKEN_SECRET right?)";
-	if (r->grpc_status == 7)
+	if (r->grpc_status == STATUS_PERMISSION_DENIED)
 		return " (the token has no access to this)";
 	return "";
 }
 
-int modal_answered(struct turn *t, const char *doing)
+int modal_check_reply(struct turn *t, const char *doing)
 {
 	const struct reply *r = t->reply;
 
-	if (!r->failed && r->grpc_status == 0)
+	if (!r->failed && r->grpc_status == STATUS_OK)
 		return 0;
 	*t->err = r->err;
 	/* A token that may not read prices or bills, or use one kind of GPU, can still do the rest.
-	 * After any other refusal its credentials do not suffice. */
-	if (!r->failed && r->grpc_status == 7 && !t->op->creating &&
+	 * After any other refusal the token does not suffice for a run. */
+	if (!r->failed && r->grpc_status == STATUS_PERMISSION_DENIED && !t->op->creating &&
 	    (t->op->fetching_token || (t->op->kind != OP_OFFERS && t->op->kind != OP_BILLING)))
 		t->err->kind = ERR_CREDENTIALS;
-	if (lacks_money(t))
+	if (is_spend_limit_refusal(t))
 		t->err->kind = ERR_BALANCE;
 	/* an earlier try may have made something, whatever the last reply says */
 	if (t->op->creating &&
-	    (r->sent_before || (r->failed ? r->was_sent : leaves_doubt(r->grpc_status))))
+	    (r->sent_before ||
+	     (r->failed ? r->was_sent : may_have_been_carried_out(r->grpc_status))))
 		t->err->kind = ERR_AMBIGUOUS;
 	struct err said = *t->err;
-	char room[48];
-	err_set(t->err, said.kind, "%s: %s%s", doing, said.msg, r->failed ? "" : hint(t, room));
+	char room[HINT_ROOM];
+	err_set(t->err, said.kind, "%s: %s%s", doing, said.msg,
+		r->failed ? "" : hint_for_user(t, room));
 	t->err->retry_after_ms = said.retry_after_ms;
 	return -1;
 }
 
-static void *alloc_within(void *left, size_t size)
+/* For protobuf-c. left: a size_t, the bytes that may still be allocated. */
+static void *allocate_from_budget(void *left, size_t size)
 {
 	if (size > *(size_t *)left)
 		return NULL;
@@ -209,7 +218,7 @@ static void *alloc_within(void *left, size_t size)
 	return malloc(size);
 }
 
-static void free_within(void *left, void *memory)
+static void free_memory(void *left, void *memory)
 {
 	(void)left;
 	free(memory);
@@ -219,14 +228,14 @@ static void free_within(void *left, void *memory)
 void *modal_unpack(const ProtobufCMessageDescriptor *type, size_t len, const void *bytes)
 {
 	size_t left = MODAL_UNPACKED_MOST;
-	ProtobufCAllocator within = {alloc_within, free_within, &left};
+	ProtobufCAllocator within = {allocate_from_budget, free_memory, &left};
 
 	return protobuf_c_message_unpack(type, &within, len, bytes);
 }
 
-void *modal_read(struct turn *t, const char *doing, const ProtobufCMessageDescriptor *type)
+void *modal_unpack_reply(struct turn *t, const char *doing, const ProtobufCMessageDescriptor *type)
 {
-	if (modal_answered(t, doing) < 0)
+	if (modal_check_reply(t, doing) < 0)
 		return NULL;
 	const struct str *body = &t->reply->body;
 	void *message = modal_unpack(type, body->len, str_text(body));

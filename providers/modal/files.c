@@ -21,11 +21,15 @@ enum {
 	BROKEN_MS = 1000
 };
 enum { FOLDER = 2 }; /* FileEntry.type */
+#define SUM_MOST_BYTES (INT64_MAX / 4)
 enum { ASKED_LIST = 1, PAUSE, ASKED_REMOVE };
+enum list_depth { LIST_ONE_LEVEL, LIST_ALL_BELOW };
+/* Called for each entry of a list. rest: its path below the listed folder, "" for that folder. */
+typedef void entry_taker(struct op *op, const Modal__Client__FileEntry *e, const char *rest);
 
-/* Lists a folder ("/": the whole volume), within wait_s. */
+/* Requests the list of a folder ("/": the whole volume), which must be complete within wait_s. */
 static enum op_next call_list(struct turn *t, const char *volume_id, const char *path,
-			      bool recursive, int wait_s)
+			      enum list_depth depth, int wait_s)
 {
 	Modal__Client__VolumeListFilesRequest request =
 		MODAL__CLIENT__VOLUME_LIST_FILES_REQUEST__INIT;
@@ -34,16 +38,15 @@ static enum op_next call_list(struct turn *t, const char *volume_id, const char 
 	request.path = (char *)path;
 	request.has_max_entries = true;
 	request.max_entries = LIST_MOST;
-	request.has_recursive = recursive;
-	request.recursive = recursive;
+	request.has_recursive = request.recursive = depth == LIST_ALL_BELOW;
 	modal_call_stream(t, "VolumeListFiles2", &request.base, wait_s);
 	t->call->stream_limit_ms = 0; /* a partial list is useless */
 	t->call->max_bytes = LIST_MOST_BYTES;
 	return OP_CALL;
 }
 
-/* The part of an entry's path below the folder: "" for the folder itself, NULL outside it. */
-static const char *below(const char *path, const char *folder)
+/* The part of path below the folder ("": the volume): "" for the folder itself, NULL outside. */
+static const char *rest_below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
 
@@ -55,19 +58,15 @@ static const char *below(const char *path, const char *folder)
 	return path + len + strspn(path + len, "/");
 }
 
-/* Calls back for each entry of the answer with its path below the folder ("": the folder itself;
- * folder "": the whole volume). *cut: the answer is incomplete. */
-static int read_list(struct turn *t, const char *folder,
-		     void (*take)(struct op *op, const Modal__Client__FileEntry *e,
-				  const char *rest),
-		     bool *cut)
+/* Reads a list of the folder and calls take for each entry. *cut: the list is incomplete. */
+static int for_each_listed(struct turn *t, const char *folder, entry_taker *take, bool *cut)
 {
 	const struct str *body = &t->reply->body;
 	const void *bytes;
 	size_t at = 0, len, count = 0;
 
 	*cut = false;
-	if (modal_answered(t, "listing the volume") < 0) {
+	if (modal_check_reply(t, "listing the volume") < 0) {
 		/* larger than the limit: what arrived is valid but incomplete */
 		if (t->err->kind != ERR_UNTRUSTED || !body->len)
 			return -1;
@@ -82,7 +81,7 @@ static int read_list(struct turn *t, const char *folder,
 			return err_set(t->err, ERR_UNTRUSTED,
 				       "listing the volume: the answer cannot be read");
 		for (size_t i = 0; i < m->n_entries; i++, count++) {
-			const char *rest = below(modal_text(m->entries[i]->path), folder);
+			const char *rest = rest_below(modal_text(m->entries[i]->path), folder);
 			if (!rest)
 				return err_set(t->err, ERR_UNTRUSTED,
 					       "listing %s of the volume: Modal answers with a "
@@ -105,7 +104,7 @@ static int64_t entry_changed_s(const Modal__Client__FileEntry *e)
 	return (int64_t)MIN(e->mtime, (uint64_t)1 << 40);
 }
 
-static int check_file(struct turn *t)
+static int check_file_path(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 
@@ -119,20 +118,18 @@ static enum op_next request_entries(struct turn *t)
 {
 	t->op->step = ASKED_LIST;
 	return call_list(t, t->op->want->file.volume.id, t->op->want->file.path,
-			 t->op->kind != OP_VOLUME_LS, LIST_S);
+			 t->op->kind == OP_VOLUME_LS ? LIST_ONE_LEVEL : LIST_ALL_BELOW, LIST_S);
 }
 
-/* Sends the request, and again if the stream breaks. OP_DONE: it was read. */
-static enum op_next list_folder(struct turn *t,
-				void (*take)(struct op *op, const Modal__Client__FileEntry *e,
-					     const char *rest),
-				bool *cut)
+/* Lists want.file.path and calls take for each entry. Requests the list again if its stream breaks.
+ * OP_DONE: the list was read; the operation goes on. */
+static enum op_next list_folder_with_retry(struct turn *t, entry_taker *take, bool *cut)
 {
-	if (!t->op->step && check_file(t) < 0)
+	if (!t->op->step && check_file_path(t) < 0)
 		return OP_FAILED;
 	if (!t->reply)
 		return request_entries(t);
-	if (read_list(t, t->op->want->file.path, take, cut) == 0)
+	if (for_each_listed(t, t->op->want->file.path, take, cut) == 0)
 		return OP_DONE;
 	if ((t->err->kind != ERR_NETWORK && t->err->kind != ERR_TRANSIENT) ||
 	    t->op->broken++ >= BROKEN_MOST)
@@ -144,7 +141,9 @@ static enum op_next list_folder(struct turn *t,
 
 /* ---- a folder's entries ---- */
 
-static void take_name(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
+/* Adds an entry that is directly in the folder to the result. */
+static void add_entry_directly_in(struct op *op, const Modal__Client__FileEntry *e,
+				  const char *rest)
 {
 	bool folder = e->type == FOLDER;
 	struct volume_entry entry = {.folder = folder,
@@ -165,7 +164,7 @@ enum op_next modal_volume_ls_next(struct turn *t)
 {
 	const char *path = t->op->want->file.path;
 	bool cut = false;
-	enum op_next next = list_folder(t, take_name, &cut);
+	enum op_next next = list_folder_with_retry(t, add_entry_directly_in, &cut);
 
 	if (next != OP_DONE)
 		return next;
@@ -180,7 +179,8 @@ enum op_next modal_volume_ls_next(struct turn *t)
 
 /* ---- total size ---- */
 
-static void take_size(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
+/* Adds a file to the one entry of the result. */
+static void add_entry_to_sum(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
 {
 	struct volume_entry *sum = op->got.entries;
 
@@ -188,7 +188,7 @@ static void take_size(struct op *op, const Modal__Client__FileEntry *e, const ch
 	sum->changed_s = MAX(sum->changed_s, entry_changed_s(e));
 	if (e->type == FOLDER)
 		return;
-	sum->bytes = MIN(sum->bytes + entry_bytes(e), INT64_MAX / 4);
+	sum->bytes = MIN(sum->bytes + entry_bytes(e), SUM_MOST_BYTES);
 	sum->files++;
 }
 
@@ -201,7 +201,7 @@ enum op_next modal_volume_size_next(struct turn *t)
 		op->got.entries = xcalloc(1, sizeof(*op->got.entries));
 		op->got.entries[0].folder = true;
 	}
-	enum op_next next = list_folder(t, take_size, &cut);
+	enum op_next next = list_folder_with_retry(t, add_entry_to_sum, &cut);
 	if (next != OP_DONE)
 		return next;
 	op->got.entry_count = 1;
@@ -213,14 +213,14 @@ enum op_next modal_volume_size_next(struct turn *t)
 
 /* ---- removal ---- */
 
-static void take_bytes(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
+static void add_entry_bytes(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
 {
 	(void)rest;
 	if (e->type != FOLDER)
-		op->got.bytes = MIN(op->got.bytes + entry_bytes(e), INT64_MAX / 4);
+		op->got.bytes = MIN(op->got.bytes + entry_bytes(e), SUM_MOST_BYTES);
 }
 
-static enum op_next request_remove(struct turn *t)
+static enum op_next request_removal(struct turn *t)
 {
 	Modal__Client__VolumeRemoveFile2Request request =
 		MODAL__CLIENT__VOLUME_REMOVE_FILE2_REQUEST__INIT;
@@ -237,19 +237,19 @@ enum op_next modal_volume_delete_next(struct turn *t)
 	bool cut = false;
 
 	if (t->op->step == ASKED_REMOVE) {
-		if (modal_answered(t, "removing from the volume") < 0 &&
+		if (modal_check_reply(t, "removing from the volume") < 0 &&
 		    t->err->kind != ERR_NOT_FOUND)
 			return OP_FAILED;
 		err_clear(t->err);
 		return modal_done(t);
 	}
-	/* measure it now: the size is unknown after the removal */
-	enum op_next next = list_folder(t, take_bytes, &cut);
+	/* list before the removal: the result has the bytes that it freed */
+	enum op_next next = list_folder_with_retry(t, add_entry_bytes, &cut);
 	if (next == OP_DONE)
-		return request_remove(t);
+		return request_removal(t);
 	if (next != OP_FAILED || t->err->kind != ERR_NOT_FOUND)
 		return next;
-	err_clear(t->err); /* it is missing already */
+	err_clear(t->err); /* nothing to remove: success */
 	return modal_done(t);
 }
 
@@ -269,13 +269,13 @@ enum {
 	MEASURED_MOST = 20,
 	MEASURE_S = 15,
 	MEASURE_ALL_MS = 20000,
-	CLOCK_S = 3600
+	CLOCK_S = 3600 /* how far Modal's clock may be ahead of ours */
 };
 #define GIB (INT64_C(1) << 30)
 
 /* ---- by name ---- */
 
-static int check_name(const struct op *op, struct err *err)
+static int check_volume_name(const struct op *op, struct err *err)
 {
 	const char *name = modal_text(op->want->volume.name);
 
@@ -292,9 +292,9 @@ static int check_name(const struct op *op, struct err *err)
 	return 0;
 }
 
-/* Version 2 only: its files are durable once `sync` has ended; on version 1 only when the sandbox
- * ends. */
-static enum op_next request_volume_id(struct turn *t, bool create)
+/* Creates version 2 only: its files are durable once `sync` has ended, those of version 1 only when
+ * the sandbox ends. */
+static enum op_next request_volume_id(struct turn *t, enum modal_missing missing)
 {
 	const struct op_want *want = t->op->want;
 	Modal__Client__VolumeGetOrCreateRequest request =
@@ -302,20 +302,20 @@ static enum op_next request_volume_id(struct turn *t, bool create)
 
 	request.deployment_name = (char *)want->volume.name;
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
-	request.has_object_creation_type = request.has_version = create;
+	request.has_object_creation_type = request.has_version = missing == MODAL_MAKE_MISSING;
 	request.object_creation_type =
 		MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_CREATE_IF_MISSING;
 	request.version = MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2;
 	return modal_call(t, CALL_POLL, "VolumeGetOrCreate", &request.base, 0);
 }
 
-static int64_t volume_price(const struct op *op, int64_t gib)
+static int64_t volume_price_microusd_month(const struct op *op, int64_t gib)
 {
 	return gib * section_int(op->provider->conf, "volume_price");
 }
 
-/* Shows the cost before the volume is made. */
-static enum op_next make_or_not(struct turn *t)
+/* Makes the volume, after a log line with its price, if it may be made and was not found. */
+static enum op_next make_missing_volume(struct turn *t)
 {
 	const char *name = t->op->want->volume.name;
 	char price[32];
@@ -332,9 +332,9 @@ static enum op_next make_or_not(struct turn *t)
 	log_line(LOG_NOTE,
 		 "modal: creating volume \"%s\": %s a month for each GiB on it, until it is "
 		 "removed",
-		 name, money_show(price, sizeof(price), volume_price(t->op, 1)));
+		 name, money_show(price, sizeof(price), volume_price_microusd_month(t->op, 1)));
 	t->op->step = 1;
-	return request_volume_id(t, true);
+	return request_volume_id(t, MODAL_MAKE_MISSING);
 }
 
 enum op_next modal_volume_next(struct turn *t)
@@ -342,11 +342,13 @@ enum op_next modal_volume_next(struct turn *t)
 	const char *name = modal_text(t->op->want->volume.name);
 
 	if (!t->reply)
-		return check_name(t->op, t->err) < 0 ? OP_FAILED : request_volume_id(t, false);
+		return check_volume_name(t->op, t->err) < 0
+			       ? OP_FAILED
+			       : request_volume_id(t, MODAL_FAIL_IF_MISSING);
 	MODAL_MESSAGE(Modal__Client__VolumeGetOrCreateResponse, answer, t, "looking for the volume",
 		      modal__client__volume_get_or_create_response__descriptor);
 	if (!answer)
-		return make_or_not(t);
+		return make_missing_volume(t);
 	int version = answer->metadata && answer->metadata->version ? answer->metadata->version
 								    : answer->version;
 	if (!modal_id_is_sound(answer->volume_id, "vo-"))
@@ -365,14 +367,15 @@ enum op_next modal_volume_next(struct turn *t)
 	v->used_bytes = -1;
 	/* billed by content: use the intended size until that is known */
 	v->size_gb = MAX(t->op->want->volume.size_gb, (int64_t)0);
-	v->price_microusd_month = volume_price(t->op, v->size_gb);
+	v->price_microusd_month = volume_price_microusd_month(t->op, v->size_gb);
 	return modal_done(t);
 }
 
-/* ---- all of them ---- */
+/* ---- all volumes ---- */
 
 enum { ASKED_PAGE = 1, ASKED_SIZE };
 
+/* Requests the volumes made before the last one of the previous page. */
 static enum op_next request_page(struct turn *t)
 {
 	Modal__Client__ListPagination pagination = MODAL__CLIENT__LIST_PAGINATION__INIT;
@@ -400,8 +403,9 @@ static void add_volume(struct op *op, const Modal__Client__VolumeListItem *item)
 	COPY_TEXT(v->name, modal_text(item->label));
 }
 
-/* Requests the size of the next volume, which decides its bill. */
-static enum op_next request_size(struct turn *t)
+/* Lists the files of the next volume, whose size decides its bill. After the last one, or when it
+ * takes too long, the operation is done: the other sizes stay unknown. */
+static enum op_next request_next_size(struct turn *t)
 {
 	struct op *op = t->op;
 
@@ -411,24 +415,25 @@ static enum op_next request_size(struct turn *t)
 	    clock_boot_ms() > op->measure_until_ms)
 		return modal_done(t);
 	op->step = ASKED_SIZE;
-	return call_list(t, op->got.volumes[op->looked].id, "/", true, MEASURE_S);
+	return call_list(t, op->got.volumes[op->looked].id, "/", LIST_ALL_BELOW, MEASURE_S);
 }
 
-static void take_file(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
+static void add_entry_to_volume(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
 {
 	struct volume *v = &op->got.volumes[op->looked];
 
 	(void)rest;
-	v->used_bytes = MIN(v->used_bytes + entry_bytes(e), INT64_MAX / 4);
+	v->used_bytes = MIN(v->used_bytes + entry_bytes(e), SUM_MOST_BYTES);
 }
 
-static enum op_next volumes_take_size(struct turn *t)
+/* Sets the size and price of the volume whose files were listed. */
+static enum op_next on_size_reply(struct turn *t)
 {
 	struct volume *v = &t->op->got.volumes[t->op->looked];
 	bool cut;
 
 	v->used_bytes = 0;
-	if (read_list(t, "", take_file, &cut) < 0) {
+	if (for_each_listed(t, "", add_entry_to_volume, &cut) < 0) {
 		v->used_bytes = -1;
 		if (t->err->kind == ERR_CREDENTIALS)
 			return OP_FAILED;
@@ -438,12 +443,12 @@ static enum op_next volumes_take_size(struct turn *t)
 		return modal_done(t); /* requests for the others would fail too */
 	}
 	v->size_gb = (v->used_bytes + GIB - 1) / GIB;
-	v->price_microusd_month = volume_price(t->op, v->size_gb);
+	v->price_microusd_month = volume_price_microusd_month(t->op, v->size_gb);
 	t->op->looked++;
-	return request_size(t);
+	return request_next_size(t);
 }
 
-static enum op_next take_page(struct turn *t)
+static enum op_next on_page_reply(struct turn *t)
 {
 	double before = t->op->before;
 	MODAL_MESSAGE(Modal__Client__VolumeListResponse, answer, t, "listing volumes",
@@ -466,7 +471,7 @@ static enum op_next take_page(struct turn *t)
 	}
 	if (answer->n_items < PAGE_ROWS || t->op->before >= before || t->op->before <= 0 ||
 	    ++t->op->pages >= PAGES_MOST)
-		return request_size(t);
+		return request_next_size(t);
 	return request_page(t);
 }
 
@@ -474,7 +479,7 @@ enum op_next modal_volumes_next(struct turn *t)
 {
 	if (!t->op->step)
 		return request_page(t);
-	return t->op->step == ASKED_PAGE ? take_page(t) : volumes_take_size(t);
+	return t->op->step == ASKED_PAGE ? on_page_reply(t) : on_size_reply(t);
 }
 
 enum op_next modal_volume_remove_next(struct turn *t)
@@ -485,13 +490,15 @@ enum op_next modal_volume_remove_next(struct turn *t)
 		request.volume_id = (char *)t->op->want->id;
 		return modal_call(t, CALL_POLL, "VolumeDelete", &request.base, 0);
 	}
-	if (modal_answered(t, "removing a volume") < 0 && t->err->kind != ERR_NOT_FOUND)
+	if (modal_check_reply(t, "removing a volume") < 0 && t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
 	err_clear(t->err);
 	return modal_done(t);
 }
 
-/* ---- a file of it ---- */
+/* ---- fetching a file ---- */
+
+enum { ASKED_URLS = 1, ASKED_BLOCK };
 
 static void forget_urls(struct op *op)
 {
@@ -507,6 +514,7 @@ void modal_volumes_op_free(struct op *op)
 	forget_urls(op);
 }
 
+/* Requests the addresses of the file's blocks, from the first byte that is missing here on. */
 static enum op_next request_urls(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
@@ -520,11 +528,12 @@ static enum op_next request_urls(struct turn *t)
 	request.start = (uint64_t)(want->file.offset + t->op->got.bytes);
 	request.has_len = most > 0;
 	request.len = (uint64_t)(most - t->op->got.bytes);
-	t->op->step = 1;
+	t->op->step = ASKED_URLS;
 	return modal_call(t, CALL_POLL, "VolumeGetFile2", &request.base, 0);
 }
 
-static enum op_next fetched(struct turn *t)
+/* All blocks are here: fails unless that is the whole file. */
+static enum op_next finish_fetch(struct turn *t)
 {
 	const struct op *op = t->op;
 
@@ -534,13 +543,13 @@ static enum op_next fetched(struct turn *t)
 			 op->want->file.path, (long long)op->got.bytes, (long long)op->expected);
 }
 
-/* Requests a block from the server that stores it, without any of our tokens. */
+/* Requests the next block from the server that stores it, without any of our tokens. */
 static enum op_next request_block(struct turn *t)
 {
 	struct op *op = t->op;
 
 	if (op->next_url == op->url_count)
-		return fetched(t);
+		return finish_fetch(t);
 	*t->call = (struct call){
 		.kind = CALL_HTTP,
 		.class = CALL_POLL,
@@ -551,19 +560,20 @@ static enum op_next request_block(struct turn *t)
 		.url = xstrdup(op->urls[op->next_url]),
 		.body_to = xstrdup(op->want->file.local),
 	};
-	op->step = 2;
+	op->step = ASKED_BLOCK;
 	return OP_CALL;
 }
 
-/* Whether a block may be requested from this URL: Modal's storage, but no other server of this
- * machine. */
-static bool url_is_sound(const struct provider *p, const char *url)
+/* Whether a block may be fetched from or put to this URL: https only, since a plain http URL could
+ * name a server of this machine. Tests use http throughout. */
+static bool is_block_url_allowed(const struct provider *p, const char *url)
 {
 	return url && (starts_with(url, "https://") ||
 		       (starts_with(url, "http://") && starts_with(p->root, "http://")));
 }
 
-static enum op_next take_urls(struct turn *t)
+/* Keeps the addresses, and requests the first block unless the file ends before the wanted part. */
+static enum op_next on_urls_reply(struct turn *t)
 {
 	struct op *op = t->op;
 	MODAL_MESSAGE(Modal__Client__VolumeGetFile2Response, answer, t,
@@ -580,12 +590,12 @@ static enum op_next take_urls(struct turn *t)
 		op->expected = MIN(op->expected, most);
 	/* beyond the end of the file */
 	if (op->got.bytes >= op->expected)
-		return fetched(t);
+		return finish_fetch(t);
 	op->url_count = answer->n_get_urls;
 	op->urls = xcalloc(answer->n_get_urls + 1, sizeof(*op->urls));
 	for (size_t i = 0; i < answer->n_get_urls; i++) {
 		op->urls[i] = xstrdup(modal_text(answer->get_urls[i]));
-		if (!url_is_sound(op->provider, op->urls[i]))
+		if (!is_block_url_allowed(op->provider, op->urls[i]))
 			return turn_fail(t, ERR_UNTRUSTED,
 					 "fetching %s: Modal names an address that is not https",
 					 op->want->file.path);
@@ -593,9 +603,9 @@ static enum op_next take_urls(struct turn *t)
 	return request_block(t);
 }
 
-/* Reads a block. What was written before a connection broke stays in the file. The caller retries
- * from there, so this does not retry. */
-static enum op_next take_block(struct turn *t)
+/* A block was appended to the local file, or a part of it before the connection broke: the caller
+ * retries from there, so this function does not. */
+static enum op_next on_block_reply(struct turn *t)
 {
 	struct op *op = t->op;
 	const struct reply *r = t->reply;
@@ -625,8 +635,8 @@ static enum op_next take_block(struct turn *t)
 enum op_next modal_fetch_next(struct turn *t)
 {
 	if (!t->op->step)
-		return check_file(t) < 0 ? OP_FAILED : request_urls(t);
-	return t->op->step == 1 ? take_urls(t) : take_block(t);
+		return check_file_path(t) < 0 ? OP_FAILED : request_urls(t);
+	return t->op->step == ASKED_URLS ? on_urls_reply(t) : on_block_reply(t);
 }
 
 /* ---- stage ----
@@ -634,15 +644,15 @@ enum op_next modal_fetch_next(struct turn *t)
  * addresses for missing blocks; the replies to the PUTs are sent back, until nothing is missing.
  */
 
-enum { BLOCKS_MOST = 4096, PUT_MS = 10 * 60 * 1000, ANSWER_MOST = 64 << 10 };
+enum { BLOCKS_MOST = 4096, PUT_MS = 10 * 60 * 1000, ANSWER_MOST = 64 << 10, REFUSAL_MOST = 160 };
 /* limits of requests for missing blocks: in all, and without an accepted PUT in between */
 enum { ROUNDS_MOST = 20, IN_VAIN_MOST = 4 };
 enum { TRIES_MOST = 6, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000 };
 enum { ASKED_MISSING = 1, ASKED_PUT, STAGE_PAUSE };
 
 struct staged_block {
-	char *url; /* address for the PUT; NULL: none */
-	bool put;
+	char *url;         /* address for the PUT; NULL: none */
+	bool put;          /* Modal's storage has accepted it */
 	struct str answer; /* of the PUT */
 };
 
@@ -655,17 +665,18 @@ void modal_stage_op_free(struct op *op)
 	free(op->staged);
 }
 
-static enum op_next failed(struct turn *t, enum err_kind kind, const char *why)
+static enum op_next fail_staging(struct turn *t, enum err_kind kind, const char *why)
 {
 	return turn_fail(t, kind, "putting %s on the volume: %s", t->op->want->file.path, why);
 }
 
-static int stage_check(struct turn *t)
+/* ERR_BUG: want.file.blocks does not fit the file. */
+static int check_staged_file(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 	const struct file_blocks *blocks = &want->file.blocks;
 
-	if (check_file(t) < 0)
+	if (check_file_path(t) < 0)
 		return -1;
 	if (blocks->bytes < 0 ||
 	    blocks->count != (size_t)((blocks->bytes + MODAL_BLOCK_BYTES - 1) / MODAL_BLOCK_BYTES))
@@ -679,6 +690,7 @@ static int stage_check(struct turn *t)
 
 /* ---- what is missing? ---- */
 
+/* Names all blocks and the answers to their PUTs: Modal makes the file, or lists missing ones. */
 static enum op_next request_missing(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
@@ -719,16 +731,18 @@ static enum op_next request_missing(struct turn *t)
 	return what;
 }
 
-static enum op_next request_again(struct turn *t, const char *why)
+/* Fails with `why` after too many requests without progress. */
+static enum op_next request_missing_again(struct turn *t, const char *why)
 {
 	if (t->op->urls_again++ >= IN_VAIN_MOST || t->op->rounds++ >= ROUNDS_MOST)
-		return failed(t, ERR_TRANSIENT, why);
+		return fail_staging(t, ERR_TRANSIENT, why);
 	return request_missing(t);
 }
 
 /* ---- block by block ---- */
 
-static enum op_next put_next(struct turn *t)
+/* Puts the next block that has an address. After the last one, asks again what is missing. */
+static enum op_next request_next_put(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 	const struct file_blocks *blocks = &want->file.blocks;
@@ -737,8 +751,9 @@ static enum op_next put_next(struct turn *t)
 	while (i < blocks->count && !t->op->staged[i].url)
 		i++;
 	if (i == blocks->count)
-		return request_again(t, "Modal accepts the blocks but keeps reporting them as "
-					"missing");
+		return request_missing_again(t,
+					     "Modal accepts the blocks but keeps reporting them as "
+					     "missing");
 	*t->call = (struct call){
 		.kind = CALL_HTTP,
 		.class = CALL_POLL,
@@ -760,7 +775,8 @@ static enum op_next put_next(struct turn *t)
 	return OP_CALL;
 }
 
-static enum op_next take_missing(struct turn *t)
+/* Keeps the addresses of the missing blocks and puts the first one; none missing: done. */
+static enum op_next on_missing_reply(struct turn *t)
 {
 	struct op *op = t->op;
 	MODAL_MESSAGE(Modal__Client__VolumePutFiles2Response, answer, t,
@@ -775,22 +791,24 @@ static enum op_next take_missing(struct turn *t)
 		const Modal__Client__VolumePutFiles2Response__MissingBlock *m =
 			answer->missing_blocks[i];
 		if (m->file_index || m->block_index >= op->want->file.blocks.count)
-			return failed(t, ERR_UNTRUSTED,
-				      "Modal reports a block as missing that the file does not "
-				      "have");
-		if (!url_is_sound(op->provider, m->put_url))
-			return failed(t, ERR_UNTRUSTED, "Modal names an address that is not https");
+			return fail_staging(
+				t, ERR_UNTRUSTED,
+				"Modal reports a block as missing that the file does not "
+				"have");
+		if (!is_block_url_allowed(op->provider, m->put_url))
+			return fail_staging(t, ERR_UNTRUSTED,
+					    "Modal names an address that is not https");
 		free(op->staged[m->block_index].url);
 		op->staged[m->block_index].url = xstrdup(m->put_url);
 	}
 	if (answer->n_missing_blocks)
-		return put_next(t);
+		return request_next_put(t);
 	op->got.bytes = op->want->file.blocks.bytes;
 	return modal_done(t);
 }
 
-/* A block that occurs several times in the file is sent once. */
-static enum op_next was_put(struct turn *t)
+/* Marks the block as put, wherever it occurs in the file, and puts the next one. */
+static enum op_next on_block_accepted(struct turn *t)
 {
 	const struct file_blocks *blocks = &t->op->want->file.blocks;
 	const unsigned char *sha256 = blocks->list[t->op->putting].sha256;
@@ -805,20 +823,21 @@ static enum op_next was_put(struct turn *t)
 		s->put = true;
 	}
 	t->op->urls_again = t->op->broken = 0;
-	return put_next(t);
+	return request_next_put(t);
 }
 
-static enum op_next take_put(struct turn *t)
+/* Retries after a failure that may pass; asks for a new address where this one may have expired. */
+static enum op_next on_put_reply(struct turn *t)
 {
 	struct op *op = t->op;
 	const struct reply *r = t->reply;
 	CLEANUP(str_free) struct str words = STR_INIT;
-	bool passes = r->failed ? r->err.kind == ERR_NETWORK || r->err.kind == ERR_TRANSIENT
-				: r->status == 429 || r->status >= 500;
+	bool may_pass = r->failed ? r->err.kind == ERR_NETWORK || r->err.kind == ERR_TRANSIENT
+				  : r->status == 429 || r->status >= 500;
 
 	if (!r->failed && r->status >= 200 && r->status <= 299)
-		return was_put(t);
-	if (passes && op->broken++ < TRIES_MOST) {
+		return on_block_accepted(t);
+	if (may_pass && op->broken++ < TRIES_MOST) {
 		int64_t wait =
 			MIN((int64_t)WAIT_FIRST_MS << (op->broken - 1), (int64_t)WAIT_MOST_MS);
 		op->step = STAGE_PAUSE;
@@ -830,11 +849,11 @@ static enum op_next take_put(struct turn *t)
 		return OP_FAILED;
 	}
 	str_addf(&words, "HTTP %d ", r->status);
-	str_add_printable(&words, str_text(&r->body), r->body.len, 160);
+	str_add_printable(&words, str_text(&r->body), r->body.len, REFUSAL_MOST);
 	/* the address has expired */
 	if (r->status == 400 || r->status == 403 || r->status == 404 || r->status == 410)
-		return request_again(t, str_text(&words));
-	return failed(t, passes ? ERR_TRANSIENT : ERR_REFUSED, str_text(&words));
+		return request_missing_again(t, str_text(&words));
+	return fail_staging(t, may_pass ? ERR_TRANSIENT : ERR_REFUSED, str_text(&words));
 }
 
 enum op_next modal_stage_next(struct turn *t)
@@ -843,13 +862,13 @@ enum op_next modal_stage_next(struct turn *t)
 
 	switch (op->step) {
 	case 0:
-		if (stage_check(t) < 0)
+		if (check_staged_file(t) < 0)
 			return OP_FAILED;
 		op->staged = xcalloc(op->want->file.blocks.count + 1, sizeof(*op->staged));
 		return request_missing(t);
-	case ASKED_MISSING: return take_missing(t);
-	case ASKED_PUT: return take_put(t);
-	case STAGE_PAUSE: return put_next(t);
+	case ASKED_MISSING: return on_missing_reply(t);
+	case ASKED_PUT: return on_put_reply(t);
+	case STAGE_PAUSE: return request_next_put(t);
 	}
-	return failed(t, ERR_BUG, "no such step");
+	return fail_staging(t, ERR_BUG, "no such step");
 }

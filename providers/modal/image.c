@@ -12,26 +12,47 @@
  * context. */
 
 enum { PACKAGE_MOST = 64 };
+enum { STEPS_MOST = 4, LINES_MOST = 5 + 2 * STEPS_MOST };
+
+struct recipe {
+	char *line[LINES_MOST];
+	size_t count;
+};
+
+static void recipe_free_cleanup(struct recipe *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		free(r->line[i]);
+}
+
+/* The files that the COPY lines name. */
+struct context {
+	Modal__Client__ImageContextFile file[STEPS_MOST + 1], *files[STEPS_MOST + 1];
+	char name[STEPS_MOST + 1][24];
+	size_t count;
+};
+
 #define AGENT_FILE "/.burst-agent" /* its name in the build context */
 #define STEP_FILE  "/.burst-step-%zu"
 
 /* The image that the recipe starts from. */
-static const char *image_name(const struct op *op)
+static const char *base_image(const struct op *op)
 {
 	return op->want->rent.image ? op->want->rent.image
 				    : section_text(op->provider->conf, "image");
 }
 
 /* Name of the secret for a private registry; "": the image is public. */
-static const char *modal_registry_secret(const struct op *op)
+static const char *registry_secret_name(const struct op *op)
 {
 	const char *name =
-		provider_registry_name(op->provider->conf, "registry_secrets", image_name(op));
+		provider_registry_name(op->provider->conf, "registry_secrets", base_image(op));
 
 	return name ? name : "";
 }
 
-static bool is_package(const char *name)
+/* Whether Debian allows this name for a package: it becomes a word of a shell command. */
+static bool is_package_name(const char *name)
 {
 	if (!islower((unsigned char)*name) && !isdigit((unsigned char)*name))
 		return false;
@@ -42,9 +63,9 @@ static bool is_package(const char *name)
 	return strlen(name) <= PACKAGE_MOST;
 }
 
-/* Installs sshd and the job's packages in the image, so that pods need not install them at each
- * start. Without apt, the start script searches for a way. */
-static int add_install(struct recipe *r, const char *const *packages, struct err *err)
+/* Adds the line that installs sshd and the job's packages, so that pods need not install them at
+ * each start. In an image without apt it does nothing: there the start script installs sshd. */
+static int add_install_line(struct recipe *r, const char *const *packages, struct err *err)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 
@@ -52,7 +73,7 @@ static int add_install(struct recipe *r, const char *const *packages, struct err
 		       "DEBIAN_FRONTEND=noninteractive apt-get install -y "
 		       "--no-install-recommends openssh-server rsync ca-certificates curl");
 	for (; packages && *packages; packages++) {
-		if (!is_package(*packages))
+		if (!is_package_name(*packages))
 			return err_set(err, ERR_CONFIG,
 				       "image: \"%s\" is not the name of a Debian package",
 				       *packages);
@@ -64,8 +85,8 @@ static int add_install(struct recipe *r, const char *const *packages, struct err
 	return 0;
 }
 
-/* Adds steps that the job's set-up would otherwise run on each volume. */
-static int add_steps(struct recipe *r, const struct rent_request *rent, struct err *err)
+/* Adds the lines of the caller's steps, which pods would otherwise run on each volume. */
+static int add_step_lines(struct recipe *r, const struct rent_request *rent, struct err *err)
 {
 	if (rent->step_count > STEPS_MOST)
 		return err_set(err, ERR_BUG, "image: %zu steps", rent->step_count);
@@ -76,14 +97,15 @@ static int add_steps(struct recipe *r, const struct rent_request *rent, struct e
 	return 0;
 }
 
-/* Free with recipe_free_cleanup(). ERR_CONFIG: a bad package name; ERR_BUG: too many steps. */
-static int modal_recipe_make(const struct op *op, struct recipe *r, struct err *err)
+/* Fills *r, which is empty; free it with recipe_free_cleanup(), after an error too. ERR_CONFIG: a
+ * bad package name; ERR_BUG: too many steps. */
+static int make_recipe(const struct op *op, struct recipe *r, struct err *err)
 {
 	const struct rent_request *rent = &op->want->rent;
-	const char *from = image_name(op);
+	const char *from = base_image(op);
 
 	r->line[r->count++] = xasprintf("FROM %s", from);
-	if (add_install(r, rent->packages, err) < 0 || add_steps(r, rent, err) < 0)
+	if (add_install_line(r, rent->packages, err) < 0 || add_step_lines(r, rent, err) < 0)
 		return -1;
 	if (rent->agent_path) {
 		r->line[r->count++] = xasprintf("COPY " AGENT_FILE " %s", rent->agent_path);
@@ -93,12 +115,12 @@ static int modal_recipe_make(const struct op *op, struct recipe *r, struct err *
 	return 0;
 }
 
-/* Images of the same name are identical. */
-static void modal_recipe_name(const struct op *op, const struct recipe *r, char hex[SHA256_HEX])
+/* Sets hex to the SHA-256 of all that an image depends on. */
+static void hash_recipe(const struct op *op, const struct recipe *r, char hex[SHA256_HEX])
 {
 	const char *const where[] = {op->provider->builder_version,
 				     modal_text(section_text(op->provider->conf, "environment")),
-				     modal_registry_secret(op)};
+				     registry_secret_name(op)};
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	for (size_t i = 0; i < ARRAY_LEN(where); i++)
@@ -108,7 +130,8 @@ static void modal_recipe_name(const struct op *op, const struct recipe *r, char 
 	sha256_hex(str_text(&text), text.len, hex);
 }
 
-static void add_file(struct context *c, const void *data, size_t len)
+/* Borrows data. The caller has set the file's name. */
+static void add_context_file(struct context *c, const void *data, size_t len)
 {
 	Modal__Client__ImageContextFile *file = &c->file[c->count];
 
@@ -119,16 +142,16 @@ static void add_file(struct context *c, const void *data, size_t len)
 	c->files[c->count++] = file;
 }
 
-/* Collects the files of the recipe's COPY lines. Borrows from rent. */
-static void modal_context_make(struct context *c, const struct rent_request *rent)
+/* Collects the files of the recipe's COPY lines in *c, which is empty. Borrows from rent. */
+static void collect_context_files(struct context *c, const struct rent_request *rent)
 {
 	for (size_t i = 0; i < rent->step_count; i++) {
 		snprintf(c->name[i], sizeof(c->name[i]), STEP_FILE, i);
-		add_file(c, rent->steps[i].text, strlen(rent->steps[i].text));
+		add_context_file(c, rent->steps[i].text, strlen(rent->steps[i].text));
 	}
 	if (rent->agent_path) {
 		snprintf(c->name[c->count], sizeof(c->name[0]), AGENT_FILE);
-		add_file(c, rent->agent, rent->agent_len);
+		add_context_file(c, rent->agent, rent->agent_len);
 	}
 }
 
@@ -138,32 +161,33 @@ static void modal_context_make(struct context *c, const struct rent_request *ren
  * known, one request checks it. */
 
 enum {
-	JOIN_S = 5, /* seconds by which lines of a build are shown late */
+	JOIN_S = 5, /* length of one stream of a build's log; its lines are shown this much late */
 	JOIN_PAUSE_MS = 300,
 	BUILD_MOST_MS = 3600 * 1000,
 	REBUILDS_MOST = 2,
 	BROKEN_MOST = 3,
 	DETAIL_MOST = 300,
+	REGISTRY_AUTH_NAME_AND_PASSWORD = 4, /* Image.registry_auth_type: both are in a secret */
 };
 
 enum {
 	ASKED_APP = 1,
-	ASKED_BUILDER,
-	ASKED_REGISTRY,
+	ASKED_BUILDER_VERSION,
+	ASKED_REGISTRY_SECRET,
 	ASKED_KNOWN,
 	ASKED_IMAGE,
-	ASKED_BUILT,
+	ASKED_BUILD_LOG,
 	BUILD_PAUSE
 };
 
-static enum op_next bad(struct turn *t, enum err_kind kind, const char *what)
+static enum op_next fail_image(struct turn *t, enum err_kind kind, const char *what)
 {
 	return turn_fail(t, kind, "image: %s", what);
 }
 
 /* ---- the app ---- */
 
-enum op_next modal_call_app(struct turn *t, bool create)
+enum op_next modal_call_app(struct turn *t, enum modal_missing missing)
 {
 	const struct section *conf = t->op->provider->conf;
 	Modal__Client__AppGetOrCreateRequest request =
@@ -171,13 +195,13 @@ enum op_next modal_call_app(struct turn *t, bool create)
 
 	request.app_name = (char *)section_text(conf, "app");
 	request.environment_name = (char *)section_text(conf, "environment");
-	request.has_object_creation_type = create;
+	request.has_object_creation_type = missing == MODAL_MAKE_MISSING;
 	request.object_creation_type =
 		MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_CREATE_IF_MISSING;
 	return modal_call(t, CALL_POLL, "AppGetOrCreate", &request.base, 0);
 }
 
-int modal_take_app(struct turn *t)
+int modal_read_app_reply(struct turn *t)
 {
 	MODAL_MESSAGE(Modal__Client__AppGetOrCreateResponse, answer, t, "looking for the app",
 		      modal__client__app_get_or_create_response__descriptor);
@@ -193,17 +217,18 @@ int modal_take_app(struct turn *t)
 
 /* ---- the builder's version ---- */
 
-static enum op_next request_builder(struct turn *t)
+static enum op_next request_builder_version(struct turn *t)
 {
 	Modal__Client__EnvironmentGetOrCreateRequest request =
 		MODAL__CLIENT__ENVIRONMENT_GET_OR_CREATE_REQUEST__INIT;
 
 	request.deployment_name = (char *)section_text(t->op->provider->conf, "environment");
-	t->op->step = ASKED_BUILDER;
+	t->op->step = ASKED_BUILDER_VERSION;
 	return modal_call(t, CALL_POLL, "EnvironmentGetOrCreate", &request.base, 0);
 }
 
-static int take_builder(struct turn *t)
+/* Sets the provider's builder_version. */
+static int read_builder_version_reply(struct turn *t)
 {
 	MODAL_MESSAGE(Modal__Client__EnvironmentGetOrCreateResponse, answer, t,
 		      "asking for the environment",
@@ -224,20 +249,21 @@ static int take_builder(struct turn *t)
 
 /* ---- the secret of a private registry ---- */
 
-static enum op_next request_registry(struct turn *t)
+static enum op_next request_registry_secret(struct turn *t)
 {
 	Modal__Client__SecretGetOrCreateRequest request =
 		MODAL__CLIENT__SECRET_GET_OR_CREATE_REQUEST__INIT;
 
-	request.deployment_name = (char *)modal_registry_secret(t->op);
+	request.deployment_name = (char *)registry_secret_name(t->op);
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
-	t->op->step = ASKED_REGISTRY;
+	t->op->step = ASKED_REGISTRY_SECRET;
 	return modal_call(t, CALL_POLL, "SecretGetOrCreate", &request.base, 0);
 }
 
-static int take_registry(struct turn *t)
+/* Sets op->registry_id. */
+static int read_registry_secret_reply(struct turn *t)
 {
-	const char *name = modal_registry_secret(t->op);
+	const char *name = registry_secret_name(t->op);
 	MODAL_MESSAGE(Modal__Client__SecretGetOrCreateResponse, answer, t,
 		      "looking for the secret of the image's registry",
 		      modal__client__secret_get_or_create_response__descriptor);
@@ -258,8 +284,9 @@ static int take_registry(struct turn *t)
 
 /* ---- does the image exist? ---- */
 
-/* known_image is "im-... RECIPE", as have_image() wrote it. */
-static bool knows_image(struct op *op)
+/* If want.rent.known_image was built from this recipe, sets op->image_id to its id and returns
+ * true. finish_with_image() writes it as "im-... RECIPE". */
+static bool use_known_image(struct op *op)
 {
 	const char *known = op->want->rent.known_image, *blank = known ? strchr(known, ' ') : NULL;
 
@@ -269,7 +296,8 @@ static bool knows_image(struct op *op)
 	return modal_id_is_sound(op->image_id, "im-");
 }
 
-static enum op_next have_image(struct turn *t)
+/* op->image_id is to be used: sets it in the result. OP_DONE. */
+static enum op_next finish_with_image(struct turn *t)
 {
 	struct op *op = t->op;
 
@@ -281,7 +309,7 @@ static enum op_next have_image(struct turn *t)
 	return modal_done(t);
 }
 
-static enum op_next request_known(struct turn *t)
+static enum op_next request_known_image(struct turn *t)
 {
 	Modal__Client__ImageFromIdRequest request = MODAL__CLIENT__IMAGE_FROM_ID_REQUEST__INIT;
 
@@ -290,16 +318,18 @@ static enum op_next request_known(struct turn *t)
 	return modal_call(t, CALL_POLL, "ImageFromId", &request.base, 0);
 }
 
-static enum op_next request_image(struct turn *t);
+static enum op_next request_image_build(struct turn *t);
 
-static enum op_next take_known(struct turn *t)
+/* The known image exists, or is built again. After a create that did not find an object, and while
+ * the image exists, the operation fails with that create's error. */
+static enum op_next on_known_image_reply(struct turn *t)
 {
 	bool again = t->op->refusal.kind != ERR_NONE;
 	enum err_kind kind;
 
-	if (modal_answered(t, "looking for the image") == 0) {
+	if (modal_check_reply(t, "looking for the image") == 0) {
 		if (!again)
-			return have_image(t);
+			return finish_with_image(t);
 		*t->err = t->op->refusal; /* another object was not found */
 		return OP_FAILED;
 	}
@@ -310,22 +340,23 @@ static enum op_next take_known(struct turn *t)
 		return OP_FAILED;
 	err_clear(t->err);
 	str_addf(&t->op->said, "%s is gone: building it again\n", t->op->image_id);
-	return request_image(t);
+	return request_image_build(t);
 }
 
-enum op_next modal_image_doubted(struct turn *t)
+enum op_next modal_recheck_image(struct turn *t)
 {
 	if (!t->op->trusted)
 		return OP_FAILED;
 	t->op->trusted = false;
 	t->op->refusal = *t->err;
 	err_clear(t->err);
-	return request_known(t);
+	return request_known_image(t);
 }
 
 /* ---- building ---- */
 
-static enum op_next request_image(struct turn *t)
+/* Requests the image of this recipe: Modal returns its id and builds it if it is new. */
+static enum op_next request_image_build(struct turn *t)
 {
 	const struct rent_request *rent = &t->op->want->rent;
 	CLEANUP(recipe_free) struct recipe recipe = {0};
@@ -335,16 +366,16 @@ static enum op_next request_image(struct turn *t)
 	Modal__Client__ImageGetOrCreateRequest request =
 		MODAL__CLIENT__IMAGE_GET_OR_CREATE_REQUEST__INIT;
 
-	if (modal_recipe_make(t->op, &recipe, t->err) < 0)
+	if (make_recipe(t->op, &recipe, t->err) < 0)
 		return OP_FAILED;
 	image.n_dockerfile_commands = recipe.count;
 	image.dockerfile_commands = recipe.line;
-	modal_context_make(&context, rent);
+	collect_context_files(&context, rent);
 	image.n_context_files = context.count;
 	image.context_files = context.files;
 	if (t->op->registry_id[0]) {
 		registry.has_registry_auth_type = true;
-		registry.registry_auth_type = 4; /* the secret holds name and password */
+		registry.registry_auth_type = REGISTRY_AUTH_NAME_AND_PASSWORD;
 		registry.secret_id = t->op->registry_id;
 		image.image_registry_config = &registry;
 	}
@@ -355,23 +386,24 @@ static enum op_next request_image(struct turn *t)
 	return modal_call(t, CALL_POLL, "ImageGetOrCreate", &request.base, 0);
 }
 
-static enum op_next request_built(struct turn *t)
+/* Follows the build for JOIN_S, from the last entry that was read on. */
+static enum op_next request_build_log(struct turn *t)
 {
 	Modal__Client__ImageJoinStreamingRequest request =
 		MODAL__CLIENT__IMAGE_JOIN_STREAMING_REQUEST__INIT;
 
 	if (clock_boot_ms() - t->op->build_began_ms > BUILD_MOST_MS)
-		return bad(t, ERR_CONFIG, "its build has not finished after an hour");
+		return fail_image(t, ERR_CONFIG, "its build has not finished after an hour");
 	request.image_id = t->op->image_id;
 	request.has_timeout = true;
 	request.timeout = JOIN_S;
 	request.last_entry_id = t->op->last_entry;
-	t->op->step = ASKED_BUILT;
+	t->op->step = ASKED_BUILD_LOG;
 	return modal_call_stream(t, "ImageJoinStreaming", &request.base, JOIN_S);
 }
 
-/* Reports the build's error, then the last lines of its log. */
-static enum op_next build_failed(struct turn *t, const char *exception)
+/* Fails with the build's error and the last lines of its log. */
+static enum op_next fail_build(struct turn *t, const char *exception)
 {
 	CLEANUP(str_free) struct str words = STR_INIT;
 	const struct op *op = t->op;
@@ -390,20 +422,21 @@ static enum op_next build_failed(struct turn *t, const char *exception)
 		str_addf(&words, "%s%s", between, line);
 		between = " | ";
 	}
-	return bad(t, ERR_CONFIG, str_text(&words));
+	return fail_image(t, ERR_CONFIG, str_text(&words));
 }
 
-static enum op_next image_ended(struct turn *t, const Modal__Client__GenericResult *result)
+/* The build ended: done, started again if Modal terminated it, or failed. */
+static enum op_next on_build_result(struct turn *t, const Modal__Client__GenericResult *result)
 {
 	if (result->status == MODAL__CLIENT__GENERIC_STATUS__GENERIC_STATUS_SUCCESS)
-		return have_image(t);
+		return finish_with_image(t);
 	if (result->status == MODAL__CLIENT__GENERIC_STATUS__GENERIC_STATUS_TERMINATED &&
 	    t->op->rebuilds++ < REBUILDS_MOST)
-		return request_image(t);
-	return build_failed(t, modal_text(result->exception));
+		return request_image_build(t);
+	return fail_build(t, modal_text(result->exception));
 }
 
-static enum op_next take_image(struct turn *t)
+static enum op_next on_image_reply(struct turn *t)
 {
 	MODAL_MESSAGE(Modal__Client__ImageGetOrCreateResponse, answer, t, "asking for the image",
 		      modal__client__image_get_or_create_response__descriptor);
@@ -411,17 +444,18 @@ static enum op_next take_image(struct turn *t)
 	if (!answer)
 		return OP_FAILED;
 	if (!modal_id_is_sound(answer->image_id, "im-"))
-		return bad(t, ERR_TRANSIENT, "the answer has no usable id");
+		return fail_image(t, ERR_TRANSIENT, "the answer has no usable id");
 	COPY_TEXT(t->op->image_id, answer->image_id);
 	t->op->last_entry[0] = '\0';
 	t->op->build_began_ms = clock_boot_ms();
 	if (answer->result && answer->result->status)
-		return image_ended(t, answer->result);
+		return on_build_result(t, answer->result);
 	str_addf(&t->op->said, "%s is being built\n", t->op->image_id);
-	return request_built(t);
+	return request_build_log(t);
 }
 
-static void keep_lines(struct op *op, const char *text)
+/* Keeps these lines of the build's log: all to be shown next, the last ones for an error. */
+static void keep_log_lines(struct op *op, const char *text)
 {
 	while (*text) {
 		size_t len = strcspn(text, "\r\n"), used = len;
@@ -438,8 +472,9 @@ static void keep_lines(struct op *op, const char *text)
 	}
 }
 
-/* Reads each message of the stream. The last one with a status holds the result. */
-static int32_t read_built(struct turn *t, enum op_next *what)
+/* Reads the messages of the build's log up to the result. Returns the build's status, with *what
+ * the next step; 0: the build has not ended, and *what is unchanged. */
+static int32_t read_build_log(struct turn *t, enum op_next *what)
 {
 	const struct str *body = &t->reply->body;
 	const void *message;
@@ -453,26 +488,26 @@ static int32_t read_built(struct turn *t, enum op_next *what)
 			continue;
 		for (size_t i = 0; i < m->n_task_logs; i++)
 			if (!m->task_logs[i]->task_progress)
-				keep_lines(t->op, modal_text(m->task_logs[i]->data));
+				keep_log_lines(t->op, modal_text(m->task_logs[i]->data));
 		if (modal_text(m->entry_id)[0] && strlen(m->entry_id) < sizeof(t->op->last_entry))
 			COPY_TEXT(t->op->last_entry, m->entry_id);
 		if (m->result && m->result->status) {
 			status = m->result->status;
-			*what = image_ended(t, m->result);
+			*what = on_build_result(t, m->result);
 		}
 		modal__client__image_join_streaming_response__free_unpacked(m, NULL);
 	}
 	return status;
 }
 
-static enum op_next take_built(struct turn *t)
+static enum op_next on_build_log_reply(struct turn *t)
 {
 	enum op_next what = OP_FAILED;
 
-	if (read_built(t, &what))
+	if (read_build_log(t, &what))
 		return what;
 	/* reopen a broken stream at its last entry, a few times in a row */
-	if (modal_answered(t, "building the image") == 0)
+	if (modal_check_reply(t, "building the image") == 0)
 		t->op->broken = 0;
 	else if ((t->err->kind != ERR_NETWORK && t->err->kind != ERR_TRANSIENT) ||
 		 ++t->op->broken > BROKEN_MOST)
@@ -484,47 +519,52 @@ static enum op_next take_built(struct turn *t)
 
 /* ---- the sequence of steps ---- */
 
-static enum op_next from_recipe(struct turn *t)
+/* Uses the known image of this recipe, or requests a build. */
+static enum op_next find_or_build_image(struct turn *t)
 {
 	CLEANUP(recipe_free) struct recipe recipe = {0};
 
-	if (modal_recipe_make(t->op, &recipe, t->err) < 0)
+	if (make_recipe(t->op, &recipe, t->err) < 0)
 		return OP_FAILED;
-	modal_recipe_name(t->op, &recipe, t->op->recipe);
-	if (!knows_image(t->op))
-		return request_image(t);
+	hash_recipe(t->op, &recipe, t->op->recipe);
+	if (!use_known_image(t->op))
+		return request_image_build(t);
 	if (t->op->kind == OP_IMAGE)
-		return request_known(t);
+		return request_known_image(t);
 	t->op->trusted = true; /* until a create reports otherwise */
-	return have_image(t);
+	return finish_with_image(t);
 }
 
-static enum op_next from_app(struct turn *t)
+/* Requests the first unknown of: app, builder version, the registry's secret. Then the image. */
+static enum op_next request_next_prerequisite(struct turn *t)
 {
 	struct op *op = t->op;
 
 	if (!op->provider->app_id[0]) {
 		op->step = ASKED_APP;
-		return modal_call_app(t, true);
+		return modal_call_app(t, MODAL_MAKE_MISSING);
 	}
 	if (!op->provider->builder_version[0])
-		return request_builder(t);
-	if (*modal_registry_secret(op) && !op->registry_id[0])
-		return request_registry(t);
-	return from_recipe(t);
+		return request_builder_version(t);
+	if (*registry_secret_name(op) && !op->registry_id[0])
+		return request_registry_secret(t);
+	return find_or_build_image(t);
 }
 
 enum op_next modal_image_next(struct turn *t)
 {
 	switch (t->op->step) {
-	case 0: return from_app(t);
-	case ASKED_APP: return modal_take_app(t) < 0 ? OP_FAILED : from_app(t);
-	case ASKED_BUILDER: return take_builder(t) < 0 ? OP_FAILED : from_app(t);
-	case ASKED_REGISTRY: return take_registry(t) < 0 ? OP_FAILED : from_app(t);
-	case ASKED_KNOWN: return take_known(t);
-	case ASKED_IMAGE: return take_image(t);
-	case ASKED_BUILT: return take_built(t);
-	case BUILD_PAUSE: return request_built(t);
+	case 0: return request_next_prerequisite(t);
+	case ASKED_APP:
+		return modal_read_app_reply(t) < 0 ? OP_FAILED : request_next_prerequisite(t);
+	case ASKED_BUILDER_VERSION:
+		return read_builder_version_reply(t) < 0 ? OP_FAILED : request_next_prerequisite(t);
+	case ASKED_REGISTRY_SECRET:
+		return read_registry_secret_reply(t) < 0 ? OP_FAILED : request_next_prerequisite(t);
+	case ASKED_KNOWN: return on_known_image_reply(t);
+	case ASKED_IMAGE: return on_image_reply(t);
+	case ASKED_BUILD_LOG: return on_build_log_reply(t);
+	case BUILD_PAUSE: return request_build_log(t);
 	}
-	return bad(t, ERR_BUG, "no such step");
+	return fail_image(t, ERR_BUG, "no such step");
 }

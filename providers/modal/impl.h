@@ -8,9 +8,6 @@
 #include "modal.pb-c.h"
 #include "provider.h"
 
-/* ---- impl ----
- * Shared by the files of the Modal translator. */
-
 enum {
 	MODAL_ID_MAX = 40,
 	MODAL_APP_MAX = 64,
@@ -20,7 +17,29 @@ enum {
 	MODAL_BLOCK_BYTES = 8 << 20
 };
 enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16 }; /* of a sandbox, if the config has none */
+enum { MODAL_GPUS_MOST = 8 };                   /* of one sandbox */
+enum { MODAL_SSHD_PORT = 22 };
 #define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
+
+/* reply.grpc_status, as in google.rpc.Code */
+enum {
+	STATUS_OK,
+	STATUS_CANCELLED,
+	STATUS_UNKNOWN,
+	STATUS_INVALID_ARGUMENT,
+	STATUS_DEADLINE_EXCEEDED,
+	STATUS_NOT_FOUND,
+	STATUS_ALREADY_EXISTS,
+	STATUS_PERMISSION_DENIED,
+	STATUS_RESOURCE_EXHAUSTED,
+	STATUS_FAILED_PRECONDITION,
+	STATUS_ABORTED,
+	STATUS_UNIMPLEMENTED = 12,
+	STATUS_INTERNAL,
+	STATUS_UNAVAILABLE,
+	STATUS_DATA_LOSS,
+	STATUS_UNAUTHENTICATED
+};
 
 /* tags of burst's sandboxes */
 #define MODAL_TAG         "burst"
@@ -151,10 +170,10 @@ enum op_next modal_done(struct turn *t);
 
 /* Returns -1 with t->err unless the call ended with OK. A create with an unknown outcome is
  * ERR_AMBIGUOUS. */
-int modal_answered(struct turn *t, const char *doing);
+int modal_check_reply(struct turn *t, const char *doing);
 /* The same, and returns the message; NULL on error. Free with protobuf_c_message_free_unpacked(),
  * or declare it with MODAL_MESSAGE. */
-void *modal_read(struct turn *t, const char *doing, const ProtobufCMessageDescriptor *type);
+void *modal_unpack_reply(struct turn *t, const char *doing, const ProtobufCMessageDescriptor *type);
 
 /* Unpacks one message, which may take no more memory than this. NULL: it cannot be read, or takes
  * more. Free it with protobuf_c_message_free_unpacked(m, NULL). */
@@ -172,7 +191,7 @@ static inline void modal_free_cleanup(void *variable)
  * modal__client__sandbox_wait_response__descriptor); */
 #define MODAL_MESSAGE(type, name, t, doing, descriptor)                                            \
 	__attribute__((cleanup(modal_free_cleanup))) type *name =                                  \
-		modal_read(t, doing, &(descriptor))
+		modal_unpack_reply(t, doing, &(descriptor))
 
 /* Reads the next message of a stream's body. *at starts at 0. Returns false at the end. */
 bool modal_next_message(const struct str *body, size_t *at, const void **message, size_t *len);
@@ -180,13 +199,16 @@ bool modal_next_message(const struct str *body, size_t *at, const void **message
 bool modal_id_is_sound(const char *id, const char *prefix);
 const char *modal_text(const char *text); /* "" for NULL */
 
-/* ---- modal.c: the token that every call carries ---- */
+/* ---- modal.c: the token that every call carries. Declared for tests. ---- */
 
-bool modal_token_is_due(
-	const struct auth_token *token); /* a new one must be fetched before the next call */
+/* Whether a new token is to be fetched before the next call. */
+bool modal_token_is_due(const struct auth_token *token);
 bool modal_token_is_usable(const struct auth_token *token);
+/* Replaces the token with one that was just received. */
 void modal_token_take(struct auth_token *token, const char *text);
-void modal_token_failed(struct auth_token *token);
+/* After a failed refresh: the next one is due after a pause that doubles each time. */
+void modal_token_back_off(struct auth_token *token);
+/* Wipes the token. */
 void modal_token_free(struct auth_token *token);
 /* The claim `exp` of a JWT in epoch seconds, or 0. */
 int64_t modal_token_expires_s(const char *jwt);
@@ -204,28 +226,37 @@ enum { MODAL_IMAGE_STEPS = 10 }; /* lower steps are image.c's */
 /* OP_DONE: op->image_id is known; the result is set, unless the operation is a rent, which goes on.
  */
 enum op_next modal_image_next(struct turn *t);
-/* A create did not find an object; *err has Modal's words. Returns whether it is the image. */
-enum op_next modal_image_doubted(struct turn *t);
-enum op_next modal_call_app(struct turn *t, bool create);
-int modal_take_app(struct turn *t); /* sets provider->app_id */
+/* A create did not find an object, and *t->err has Modal's words: checks whether the image is the
+ * missing one, and builds it again then. OP_FAILED if it was checked before. */
+enum op_next modal_recheck_image(struct turn *t);
+enum modal_missing { MODAL_FAIL_IF_MISSING, MODAL_MAKE_MISSING };
+enum op_next modal_call_app(struct turn *t, enum modal_missing missing);
+int modal_read_app_reply(struct turn *t); /* sets provider->app_id */
 
 /* sandbox.c */
+/* Adds the sandbox to the provider's memory, in place of the oldest if it is full, or updates it
+ * there.
+ */
 void modal_remember(struct provider *p, const struct pod_view *view);
-struct known *modal_known_of(struct provider *p, const char *id);
-struct address *modal_address_of(struct provider *p, const char *id);
-/* Sets the direct address of port 22 if these tunnels have it. It never changes while the sandbox
- * lives. */
-void modal_take_tunnels(struct provider *p, struct pod_view *view,
-			Modal__Client__TunnelData *const *tunnels, size_t count);
+/* NULL: it is not remembered. Borrowed, and overwritten by later modal_remember() calls. */
+struct known *modal_find_known(struct provider *p, const char *id);
+struct address *modal_find_address(struct provider *p, const char *id);
+/* Remembers the address of sshd if these tunnels have it. It never changes while the sandbox lives.
+ */
+void modal_remember_address(struct provider *p, const struct pod_view *view,
+			    Modal__Client__TunnelData *const *tunnels, size_t count);
+/* Sets the remembered address in the view, which then is running. */
 void modal_set_address(struct provider *p, struct pod_view *view);
 enum op_next modal_call_tunnels(struct turn *t, const char *id, int most_s);
-/* Succeeds if the sandbox is not up yet or has ended: the next listing reports that. */
-int modal_read_tunnels(struct turn *t, struct pod_view *view);
+/* Remembers the address. Succeeds without one if the sandbox is not up yet or has ended, which the
+ * next listing reports. */
+int modal_read_tunnels_reply(struct turn *t, struct pod_view *view);
 void modal_read_marker(Modal__Client__SandboxTag *const *tags, size_t count, struct marker *out);
-int64_t modal_seconds(double at);
-/* Records how it ended, for the core and the user. */
+int64_t modal_epoch_s(double at); /* 0 for an implausible time */
+/* Marks the view as gone and records how it ended, for the core and the user. */
 void modal_set_ended(struct provider *p, struct pod_view *view,
 		     const Modal__Client__GenericResult *result);
+/* Sets state, times and GPU of the view by its task; NULL: changes nothing. */
 void modal_read_task(struct provider *p, struct pod_view *view,
 		     const Modal__Client__TaskInfo *task);
 
@@ -234,10 +265,7 @@ enum op_next modal_list_next(struct turn *t);
 enum op_next modal_inspect_next(struct turn *t);
 enum op_next modal_release_next(struct turn *t);
 enum op_next modal_logs_next(struct turn *t);
-enum op_next modal_call_task(struct turn *t); /* SandboxGetTaskId of want.id */
-
-/* offers.c */
-enum op_next modal_billing_next(struct turn *t);
+enum op_next modal_call_task(struct turn *t, const char *id); /* SandboxGetTaskId */
 
 /* files.c */
 enum op_next modal_volume_next(struct turn *t);
@@ -251,43 +279,15 @@ enum op_next modal_volume_ls_next(struct turn *t);
 enum op_next modal_volume_size_next(struct turn *t);
 enum op_next modal_volume_delete_next(struct turn *t);
 
-/* offers.c: dollars an hour, from the config, else from Modal's rates (said NULL: unknown).
- * cautious: for a price that must not be too low */
-struct modal_rates {
-	const struct section *conf;
-	const Modal__Client__WorkspaceBillingRatesResponse *said;
-	int64_t core, gib;
-};
-#define MODAL_LIST_DAY "2026-09-01"
+/* offers.c */
 enum op_next modal_offers_next(struct turn *t);
+enum op_next modal_billing_next(struct turn *t);
 /* The size of a sandbox for this request (0: the default). */
-void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb);
+void modal_sandbox_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores,
+			int64_t *memory_gb);
 int modal_check_prices(const struct section *conf, const char *group, const char *key,
 		       struct err *err);
 int modal_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
 		       struct err *err);
-
-/* ---- recipe ----
- * The recipe of a pod's image: lines like a Dockerfile's, and the files that they copy. */
-
-enum { STEPS_MOST = 4, LINES_MOST = 5 + 2 * STEPS_MOST };
-
-struct recipe {
-	char *line[LINES_MOST];
-	size_t count;
-};
-
-static inline void recipe_free_cleanup(struct recipe *r)
-{
-	for (size_t i = 0; i < r->count; i++)
-		free(r->line[i]);
-}
-
-/* The files that the COPY lines name. */
-struct context {
-	Modal__Client__ImageContextFile file[STEPS_MOST + 1], *files[STEPS_MOST + 1];
-	char name[STEPS_MOST + 1][24];
-	size_t count;
-};
 
 #endif

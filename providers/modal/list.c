@@ -23,14 +23,15 @@ enum {
  * again. */
 enum { MODAL_TUNNEL_S = 1 };
 
-static enum op_next modal_next_address(struct turn *t);
+static enum op_next request_next_address(struct turn *t);
 
-/* Refused now and later: INVALID_ARGUMENT, PERMISSION_DENIED, FAILED_PRECONDITION, UNIMPLEMENTED.
- */
-static bool modal_is_refused(const struct reply *r)
+/* Whether Modal refuses the call itself, now and later. */
+static bool is_refused_for_good(const struct reply *r)
 {
-	return !r->failed && (r->grpc_status == 3 || r->grpc_status == 7 || r->grpc_status == 9 ||
-			      r->grpc_status == 12);
+	return !r->failed && (r->grpc_status == STATUS_INVALID_ARGUMENT ||
+			      r->grpc_status == STATUS_PERMISSION_DENIED ||
+			      r->grpc_status == STATUS_FAILED_PRECONDITION ||
+			      r->grpc_status == STATUS_UNIMPLEMENTED);
 }
 
 /* ---- missing ----
@@ -45,12 +46,11 @@ enum {
 	EARLY_MOST = 4,      /* addresses of sandboxes that are not shown as running */
 	TASKS_MOST = 32,     /* whether a sandbox is queued */
 	EARLY_GAP_MS = 5000, /* between two early lookups of one sandbox */
-	/* no earlier lookup if the list does not show a task */
+	/* without a task in the list, no address is looked up before this age */
 	UNSCHEDULED_MS = 10000,
 };
 
-/* SandboxGetTaskId */
-static enum op_next modal_call_task_of(struct turn *t, const char *id)
+enum op_next modal_call_task(struct turn *t, const char *id)
 {
 	Modal__Client__SandboxGetTaskIdRequest request =
 		MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
@@ -59,10 +59,11 @@ static enum op_next modal_call_task_of(struct turn *t, const char *id)
 	return modal_call(t, CALL_POLL, "SandboxGetTaskId", &request.base, 0);
 }
 
-/* Reads whether a listed sandbox is queued: only one on a machine has a task. */
-static int modal_take_listed_task(struct turn *t, struct pod_view *view)
+/* Notes in the provider's memory whether a listed sandbox is queued: only one on a machine has a
+ * task. Fails only where the next requests would fail too. */
+static int read_listed_task_reply(struct turn *t, struct pod_view *view)
 {
-	struct known *k = modal_known_of(t->op->provider, view->id);
+	struct known *k = modal_find_known(t->op->provider, view->id);
 	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t,
 		      "asking whether a sandbox is queued",
 		      modal__client__sandbox_get_task_id_response__descriptor);
@@ -81,32 +82,33 @@ static int modal_take_listed_task(struct turn *t, struct pod_view *view)
 	return 0;
 }
 
-/* Requests the task of the next listed sandbox that may be queued, then addresses. */
-static enum op_next modal_next_task(struct turn *t)
+/* Requests the task of the next listed sandbox that may be queued. After the last one, marks those
+ * that are queued and goes on to addresses. */
+static enum op_next request_next_task(struct turn *t)
 {
 	struct op *op = t->op;
 
 	for (; op->looked_task < op->got.pod_count && op->requested_tasks < TASKS_MOST;
 	     op->looked_task++) {
 		const struct pod_view *view = &op->got.pods[op->looked_task];
-		const struct known *k = modal_known_of(op->provider, view->id);
+		const struct known *k = modal_find_known(op->provider, view->id);
 		if (!k || k->scheduled || view->state != POD_STATE_CREATING)
 			continue;
 		op->requested_tasks++;
-		return modal_call_task_of(t, view->id);
+		return modal_call_task(t, view->id);
 	}
 	for (size_t i = 0; i < op->got.pod_count; i++) {
 		struct pod_view *view = &op->got.pods[i];
-		const struct known *k = modal_known_of(op->provider, view->id);
+		const struct known *k = modal_find_known(op->provider, view->id);
 		if (k && k->queued && !k->scheduled && view->state == POD_STATE_CREATING)
 			view->state = POD_STATE_QUEUED;
 	}
 	op->step = ASKED_TUNNELS;
-	return modal_next_address(t);
+	return request_next_address(t);
 }
 
 /* SandboxWait: the state of a sandbox now. */
-static enum op_next modal_call_wait(struct turn *t, const char *id)
+static enum op_next call_wait(struct turn *t, const char *id)
 {
 	Modal__Client__SandboxWaitRequest request = MODAL__CLIENT__SANDBOX_WAIT_REQUEST__INIT;
 
@@ -115,7 +117,8 @@ static enum op_next modal_call_wait(struct turn *t, const char *id)
 	return modal_call(t, CALL_POLL, "SandboxWait", &request.base, 0);
 }
 
-static int modal_take_wait(struct turn *t, struct pod_view *view)
+/* Marks the sandbox as gone if it has ended or Modal does not know it. */
+static int read_wait_reply(struct turn *t, struct pod_view *view)
 {
 	MODAL_MESSAGE(Modal__Client__SandboxWaitResponse, answer, t, "looking at a sandbox",
 		      modal__client__sandbox_wait_response__descriptor);
@@ -132,43 +135,45 @@ static int modal_take_wait(struct turn *t, struct pod_view *view)
 	return 0;
 }
 
-static struct known *known_at(const struct op *op)
+/* The remembered sandbox that is being looked up. */
+static struct known *known_in_turn(const struct op *op)
 {
 	return &op->provider->known[op->looked_known];
 }
 
-/* Looks up the next known sandbox that is not listed: it has ended, or the list is wrong. A known
- * end never changes. */
-static enum op_next next_missing(struct turn *t)
+/* Looks up the next known sandbox that is not listed: it has ended, or the list is wrong. One that
+ * is known to have ended is listed at once. After the last one, goes on to tasks. */
+static enum op_next request_next_missing(struct turn *t)
 {
 	struct op *op = t->op;
 
 	for (; op->looked_known < ARRAY_LEN(op->provider->known); op->looked_known++) {
-		const struct pod_view *view = &known_at(op)->view;
+		const struct pod_view *view = &known_in_turn(op)->view;
 		if (!view->id[0] || op_result_has_pod(&op->got, view->id))
 			continue;
 		if (view->state != POD_STATE_GONE)
-			return modal_call_wait(t, view->id);
+			return call_wait(t, view->id);
 		*op_result_add_pod(&op->got) = *view;
 	}
 	op->step = ASKED_TASK;
-	return modal_next_task(t);
+	return request_next_task(t);
 }
 
-static enum op_next missing_is_seen(struct turn *t)
+/* Lists the sandbox that was looked up, and looks up the next missing one. */
+static enum op_next list_missing_and_go_on(struct turn *t)
 {
 	struct pod_view *view = op_result_add_pod(&t->op->got);
 
-	*view = known_at(t->op)->view;
+	*view = known_in_turn(t->op)->view;
 	if (view->state == POD_STATE_QUEUED)
 		view->state = POD_STATE_CREATING; /* the next request shows whether it still is */
 	t->op->looked_known++;
 	t->op->step = ASKED_MISSING;
-	return next_missing(t);
+	return request_next_missing(t);
 }
 
-/* A client or its lifetime ended it, and no task of it was ever seen: it may have been queued all
- * the time. */
+/* Whether a sandbox that ended may have been queued all the time: a client or its lifetime ended
+ * it, and burst never saw a task of it. */
 static bool may_have_been_queued(const struct known *k)
 {
 	return !k->scheduled && k->view.state == POD_STATE_GONE && !k->view.started_at_s &&
@@ -176,16 +181,16 @@ static bool may_have_been_queued(const struct known *k)
 		k->view.end == POD_END_LIFETIME);
 }
 
-/* If Modal refuses SandboxWait, the sandbox's task shows whether it has ended. If that is refused
- * too, it counts as alive. */
-static enum op_next modal_take_missing_task(struct turn *t)
+/* After a refused SandboxWait, the sandbox's task shows whether the sandbox has ended. If its task
+ * is refused too, the sandbox counts as alive. */
+static enum op_next on_missing_task_reply(struct turn *t)
 {
-	struct known *k = known_at(t->op);
+	struct known *k = known_in_turn(t->op);
 	Modal__Client__TaskGetInfoRequest request = MODAL__CLIENT__TASK_GET_INFO_REQUEST__INIT;
 	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "looking at a sandbox",
 		      modal__client__sandbox_get_task_id_response__descriptor);
 
-	if (!answer && !modal_is_refused(t->reply))
+	if (!answer && !is_refused_for_good(t->reply))
 		return OP_FAILED;
 	err_clear(t->err);
 	if (answer && answer->task_result && answer->task_result->status) {
@@ -195,50 +200,51 @@ static enum op_next modal_take_missing_task(struct turn *t)
 		t->op->step = ASKED_MISSING_INFO;
 		return modal_call(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
 	}
-	return missing_is_seen(t);
+	return list_missing_and_go_on(t);
 }
 
-static enum op_next modal_take_missing_info(struct turn *t)
+static enum op_next on_missing_info_reply(struct turn *t)
 {
-	struct known *k = known_at(t->op);
+	struct known *k = known_in_turn(t->op);
 	MODAL_MESSAGE(Modal__Client__TaskGetInfoResponse, answer, t, "looking at a sandbox",
 		      modal__client__task_get_info_response__descriptor);
 
-	if (!answer && !modal_is_refused(t->reply))
+	if (!answer && !is_refused_for_good(t->reply))
 		return OP_FAILED;
 	err_clear(t->err);
 	k->scheduled = true;
 	modal_read_task(t->op->provider, &k->view, answer ? answer->info : NULL);
-	return missing_is_seen(t);
+	return list_missing_and_go_on(t);
 }
 
-static enum op_next modal_take_missing(struct turn *t)
+/* Reads the reply to SandboxWait about a missing sandbox. */
+static enum op_next on_missing_reply(struct turn *t)
 {
-	struct known *k = known_at(t->op);
+	struct known *k = known_in_turn(t->op);
 
-	/* so soon after the create, not found proves nothing */
-	if (!t->reply->failed && t->reply->grpc_status == 5) {
+	/* so soon after the create, "not found" proves nothing: forget it */
+	if (!t->reply->failed && t->reply->grpc_status == STATUS_NOT_FOUND) {
 		k->view.id[0] = '\0';
 		t->op->looked_known++;
-		return next_missing(t);
+		return request_next_missing(t);
 	}
-	if (modal_is_refused(t->reply)) {
+	if (is_refused_for_good(t->reply)) {
 		err_clear(t->err);
 		t->op->step = ASKED_MISSING_TASK;
-		return modal_call_task_of(t, k->view.id);
+		return modal_call_task(t, k->view.id);
 	}
-	if (modal_take_wait(t, &k->view) < 0)
+	if (read_wait_reply(t, &k->view) < 0)
 		return OP_FAILED;
 	if (!may_have_been_queued(k))
-		return missing_is_seen(t);
+		return list_missing_and_go_on(t);
 	t->op->step = ASKED_LAST_TASK;
-	return modal_call_task_of(t, k->view.id);
+	return modal_call_task(t, k->view.id);
 }
 
-/* A sandbox that ended without a task never ran on a machine. */
-static enum op_next modal_take_last_task(struct turn *t)
+/* Marks a sandbox that ended without a task as never run. */
+static enum op_next on_last_task_reply(struct turn *t)
 {
-	struct known *k = known_at(t->op);
+	struct known *k = known_in_turn(t->op);
 	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t,
 		      "asking whether a sandbox was queued",
 		      modal__client__sandbox_get_task_id_response__descriptor);
@@ -252,14 +258,15 @@ static enum op_next modal_take_last_task(struct turn *t)
 	}
 	/* a missing figure is no failure: burst then assumes a higher cost */
 	err_clear(t->err);
-	return missing_is_seen(t);
+	return list_missing_and_go_on(t);
 }
 
-/* Whether to request the address of a sandbox that the list does not show as running. Some lists
- * lack started_at, but a running sandbox has an address, so burst tries from time to time. */
-static bool is_worth_a_try(struct op *op, const struct pod_view *view)
+/* Returns whether to request the address of a sandbox that the list does not show as running, and
+ * then counts the request. Some lists lack started_at, but a running sandbox has an address, so
+ * burst tries from time to time. */
+static bool claim_early_lookup(struct op *op, const struct pod_view *view)
 {
-	struct known *k = modal_known_of(op->provider, view->id);
+	struct known *k = modal_find_known(op->provider, view->id);
 	int64_t now = clock_boot_ms();
 
 	if (!k || view->state != POD_STATE_CREATING || op->requested_early == EARLY_MOST ||
@@ -271,38 +278,38 @@ static bool is_worth_a_try(struct op *op, const struct pod_view *view)
 	return true;
 }
 
-/* Whether it is the only listed sandbox, so that waiting for its address delays no other. */
-static bool is_alone(const struct op *op)
+/* With one listed sandbox, waiting for its address delays no other. */
+static bool is_only_listed(const struct op *op)
 {
 	return op->got.pod_count == 1;
 }
 
-/* How long Modal may wait for this address. News of the sandbox (it has a task now) is returned at
- * once. */
-static int tunnel_patience_s(const struct op *op, const struct pod_view *view)
+/* How long Modal may wait for this sandbox's address: less if the sandbox's state is new, so that
+ * burst hears of it soon. Remembers the state as reported. */
+static int choose_tunnel_wait_s(const struct op *op, const struct pod_view *view)
 {
-	struct known *k = modal_known_of(op->provider, view->id);
-	bool news = !k || k->told != view->state;
+	struct known *k = modal_find_known(op->provider, view->id);
+	bool is_new_state = !k || k->told != view->state;
 
 	if (k)
 		k->told = view->state;
-	return is_alone(op) && !news ? TUNNEL_ALONE_S : MODAL_TUNNEL_S;
+	return is_only_listed(op) && !is_new_state ? TUNNEL_ALONE_S : MODAL_TUNNEL_S;
 }
 
 /* Requests the address of the next listed sandbox without one. After the last, the listing is done.
  */
-static enum op_next modal_next_address(struct turn *t)
+static enum op_next request_next_address(struct turn *t)
 {
 	struct op *op = t->op;
 
 	for (; op->looked < op->got.pod_count && op->requested_tunnels < TUNNELS_MOST;
 	     op->looked++) {
 		struct pod_view *view = &op->got.pods[op->looked];
-		if (modal_address_of(op->provider, view->id))
+		if (modal_find_address(op->provider, view->id))
 			continue;
-		if (view->state == POD_STATE_RUNNING || is_worth_a_try(op, view)) {
+		if (view->state == POD_STATE_RUNNING || claim_early_lookup(op, view)) {
 			op->requested_tunnels++;
-			return modal_call_tunnels(t, view->id, tunnel_patience_s(op, view));
+			return modal_call_tunnels(t, view->id, choose_tunnel_wait_s(op, view));
 		}
 	}
 	for (size_t i = 0; i < op->got.pod_count; i++)
@@ -311,10 +318,10 @@ static enum op_next modal_next_address(struct turn *t)
 }
 
 /* Looks up known sandboxes that no page has, after the last page. */
-static enum op_next modal_call_missing(struct turn *t)
+static enum op_next start_missing(struct turn *t)
 {
 	t->op->step = ASKED_MISSING;
-	return next_missing(t);
+	return request_next_missing(t);
 }
 
 /* ---- list ----
@@ -349,7 +356,8 @@ static enum op_next request_page(struct turn *t)
 			  &request.base, 0);
 }
 
-static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
+/* Adds a row to the result and to the provider's memory, unless it is not burst's or is there. */
+static int add_listed_sandbox(struct turn *t, const Modal__Client__SandboxInfo *info)
 {
 	struct marker marker = {0};
 
@@ -364,18 +372,18 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 	view->marker = marker;
 	view->state =
 		info->ready_at > 0 || info->n_tunnels ? POD_STATE_RUNNING : POD_STATE_CREATING;
-	view->created_at_s = modal_seconds(info->created_at);
+	view->created_at_s = modal_epoch_s(info->created_at);
 	if (info->n_regions == 1)
 		COPY_TEXT(view->region, modal_text(info->regions[0]));
 	modal_read_task(t->op->provider, view, info->task_info);
 	if (strcmp(modal_text(info->app_id), t->op->provider->app_id) && t->op->sweeping)
 		return 0; /* of another app, so the next list cannot have it */
 	modal_remember(t->op->provider, view);
-	struct known *k = modal_known_of(t->op->provider, view->id);
+	struct known *k = modal_find_known(t->op->provider, view->id);
 	k->scheduled = k->scheduled || (info->task_info && modal_text(info->task_info->id)[0]) ||
 		       view->state == POD_STATE_RUNNING;
-	if (!modal_address_of(t->op->provider, view->id))
-		modal_take_tunnels(t->op->provider, view, info->tunnels, info->n_tunnels);
+	if (!modal_find_address(t->op->provider, view->id))
+		modal_remember_address(t->op->provider, view, info->tunnels, info->n_tunnels);
 	return 0;
 }
 
@@ -390,7 +398,8 @@ static int read_page(struct turn *t)
 		return -1;
 	for (size_t i = 0; i < answer->n_sandboxes; i++) {
 		const Modal__Client__SandboxInfo *info = answer->sandboxes[i];
-		if (read_row(t, info) < 0 || op_result_check_counts(&t->op->got, t->err) < 0)
+		if (add_listed_sandbox(t, info) < 0 ||
+		    op_result_check_counts(&t->op->got, t->err) < 0)
 			return -1;
 		if (info->created_at > 0 && (oldest <= 0 || info->created_at < oldest))
 			oldest = info->created_at;
@@ -406,7 +415,8 @@ static int read_page(struct turn *t)
 	return 1;
 }
 
-static enum op_next next_lost(struct turn *t)
+/* Looks for the next lost create by its name. After the last one, looks up missing sandboxes. */
+static enum op_next request_next_lost(struct turn *t)
 {
 	struct op *op = t->op;
 	Modal__Client__SandboxGetFromNameRequest request =
@@ -416,7 +426,7 @@ static enum op_next next_lost(struct turn *t)
 	       !op->provider->lost[op->looked_lost].name[0])
 		op->looked_lost++;
 	if (op->looked_lost == ARRAY_LEN(op->provider->lost))
-		return modal_call_missing(t);
+		return start_missing(t);
 	request.sandbox_name = op->provider->lost[op->looked_lost].name;
 	request.app_name = (char *)section_text(op->provider->conf, "app");
 	request.environment_name = (char *)section_text(op->provider->conf, "environment");
@@ -424,8 +434,9 @@ static enum op_next next_lost(struct turn *t)
 	return modal_call(t, CALL_POLL, "SandboxGetFromName", &request.base, 0);
 }
 
-/* A missing name proves little: only running sandboxes have names. */
-static enum op_next take_lost(struct turn *t)
+/* Remembers the sandbox if it was found; the listing then looks it up by id. A missing name proves
+ * little: only running sandboxes have names. */
+static enum op_next on_lost_reply(struct turn *t)
 {
 	struct provider *p = t->op->provider;
 	size_t at = t->op->looked_lost++;
@@ -441,41 +452,43 @@ static enum op_next take_lost(struct turn *t)
 		modal_remember(p, &view);
 		p->lost[at].name[0] = '\0';
 	}
-	return next_lost(t);
+	return request_next_lost(t);
 }
 
-/* Lists the whole environment once: `burst reap` must find what an earlier burst.cfg rented in
- * another app. Modal calls this list deprecated, so a refusal is no error. */
-static enum op_next sweep(struct turn *t)
+/* Lists the whole environment, once per provider handle: `burst reap` must find what an earlier
+ * burst.cfg rented in another app. Modal calls this list deprecated, so a refusal is no error. */
+static enum op_next start_sweep(struct turn *t)
 {
 	struct op *op = t->op;
 
 	if (op->provider->has_swept)
-		return modal_call_missing(t);
+		return start_missing(t);
 	op->sweeping = true;
 	op->before = 0;
 	op->pages = 0;
 	return request_page(t);
 }
 
-static enum op_next take_swept_page(struct turn *t)
+/* A page of the environment. It must be readable only if the app is unknown. */
+static enum op_next on_swept_page_reply(struct turn *t)
 {
 	struct op *op = t->op;
 	int more = read_page(t);
 
 	if (more > 0)
 		return request_page(t);
-	op->provider->has_swept = !more || modal_is_refused(t->reply);
+	op->provider->has_swept = !more || is_refused_for_good(t->reply);
 	bool needed = !op->provider->app_id[0] || t->err->kind == ERR_BUG ||
 		      t->err->kind == ERR_CREDENTIALS;
 	if (!op->provider->has_swept && needed)
 		return OP_FAILED;
 	err_clear(t->err);
-	return modal_call_missing(t);
+	return start_missing(t);
 }
 
-/* Falls back to looking up each known sandbox by its id. */
-static enum op_next lists_are_refused(struct turn *t)
+/* Modal refuses both lists: marks the result as partial, and looks up each known sandbox by its id.
+ */
+static enum op_next fall_back_to_lookups(struct turn *t)
 {
 	struct op *op = t->op;
 
@@ -488,16 +501,18 @@ static enum op_next lists_are_refused(struct turn *t)
 	op->got.partial = true;
 	op->got.pod_count = 0;
 	err_clear(t->err);
-	return next_lost(t);
+	return request_next_lost(t);
 }
 
 static enum op_next request_app(struct turn *t)
 {
 	t->op->step = ASKED_LIST_APP;
-	return modal_call_app(t, false);
+	return modal_call_app(t, MODAL_FAIL_IF_MISSING);
 }
 
-static enum op_next take_page(struct turn *t)
+/* A page of the app's sandboxes: requests the next one, the older call if this one is refused, or
+ * the app again if it is gone. */
+static enum op_next on_page_reply(struct turn *t)
 {
 	struct op *op = t->op;
 	int more = read_page(t);
@@ -505,16 +520,16 @@ static enum op_next take_page(struct turn *t)
 	if (more > 0)
 		return request_page(t);
 	if (!more)
-		return sweep(t);
-	if (modal_is_refused(t->reply) && !op->provider->lists_v1) {
+		return start_sweep(t);
+	if (is_refused_for_good(t->reply) && !op->provider->lists_v1) {
 		err_clear(t->err);
 		op->provider->lists_v1 = true;
 		op->got.pod_count = 0;
 		op->before = 0;
 		return request_page(t);
 	}
-	if (modal_is_refused(t->reply))
-		return lists_are_refused(t);
+	if (is_refused_for_good(t->reply))
+		return fall_back_to_lookups(t);
 	if (t->err->kind != ERR_NOT_FOUND || op->app_again)
 		return OP_FAILED;
 	err_clear(t->err);
@@ -523,23 +538,23 @@ static enum op_next take_page(struct turn *t)
 }
 
 /* A missing app has no sandboxes. */
-static enum op_next take_list_app(struct turn *t)
+static enum op_next on_app_reply(struct turn *t)
 {
-	if (modal_take_app(t) == 0)
+	if (modal_read_app_reply(t) == 0)
 		return request_page(t);
 	if (t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
 	err_clear(t->err);
 	t->op->provider->app_id[0] = '\0';
-	return sweep(t);
+	return start_sweep(t);
 }
 
-/* Adds the ids of sandboxes from an earlier client or another app. */
-static void take_ids(struct op *op)
+/* Remembers the sandboxes in want.ids, which are then looked up if the list lacks them. */
+static void remember_wanted_ids(struct op *op)
 {
 	for (char *const *id = op->want ? op->want->ids : NULL; id && *id; id++) {
 		struct pod_view view = {.state = POD_STATE_CREATING};
-		if (!modal_id_is_sound(*id, "sb-") || modal_known_of(op->provider, *id))
+		if (!modal_id_is_sound(*id, "sb-") || modal_find_known(op->provider, *id))
 			continue;
 		COPY_TEXT(view.id, *id);
 		modal_remember(op->provider, &view);
@@ -551,44 +566,39 @@ enum op_next modal_list_next(struct turn *t)
 	struct op *op = t->op;
 
 	switch (op->step) {
-	case ASKED_LIST_APP: return take_list_app(t);
-	case ASKED_PAGE: return op->sweeping ? take_swept_page(t) : take_page(t);
-	case ASKED_LOST: return take_lost(t);
-	case ASKED_MISSING: return modal_take_missing(t);
-	case ASKED_MISSING_TASK: return modal_take_missing_task(t);
-	case ASKED_MISSING_INFO: return modal_take_missing_info(t);
-	case ASKED_LAST_TASK: return modal_take_last_task(t);
+	case ASKED_LIST_APP: return on_app_reply(t);
+	case ASKED_PAGE: return op->sweeping ? on_swept_page_reply(t) : on_page_reply(t);
+	case ASKED_LOST: return on_lost_reply(t);
+	case ASKED_MISSING: return on_missing_reply(t);
+	case ASKED_MISSING_TASK: return on_missing_task_reply(t);
+	case ASKED_MISSING_INFO: return on_missing_info_reply(t);
+	case ASKED_LAST_TASK: return on_last_task_reply(t);
 	case ASKED_TASK:
-		if (modal_take_listed_task(t, &op->got.pods[op->looked_task]) < 0)
+		if (read_listed_task_reply(t, &op->got.pods[op->looked_task]) < 0)
 			return OP_FAILED;
 		op->looked_task++;
-		return modal_next_task(t);
+		return request_next_task(t);
 	case ASKED_TUNNELS:
-		if (modal_read_tunnels(t, &op->got.pods[op->looked]) < 0)
+		if (modal_read_tunnels_reply(t, &op->got.pods[op->looked]) < 0)
 			return OP_FAILED;
 		op->looked++;
-		return modal_next_address(t);
+		return request_next_address(t);
 	}
-	take_ids(op);
+	remember_wanted_ids(op);
 	return op->provider->app_id[0] ? request_page(t) : request_app(t);
 }
 
-/* ---- pods ----
- * One sandbox: its state, its release, its logs. */
+/* ---- pods: one sandbox: its state, its release, its logs ---- */
 
 enum {
 	LOGS_S = 5,
 	LOG_MOST = 64 << 10,
 };
 
-enum op_next modal_call_task(struct turn *t)
-{
-	return modal_call_task_of(t, t->op->want->id);
-}
-
 /* ---- inspect ---- */
 
-static int take_task(struct turn *t, struct pod_view *view)
+/* Sets the state by the sandbox's task: none yet means queued. */
+static int read_task_reply(struct turn *t, struct pod_view *view)
 {
 	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "looking at a sandbox",
 		      modal__client__sandbox_get_task_id_response__descriptor);
@@ -604,6 +614,8 @@ static int take_task(struct turn *t, struct pod_view *view)
 	return 0;
 }
 
+enum { INSPECT_ASKED_STATE = 1, INSPECT_ASKED_TASK, INSPECT_ASKED_TUNNELS };
+
 enum op_next modal_inspect_next(struct turn *t)
 {
 	struct op *op = t->op;
@@ -613,23 +625,23 @@ enum op_next modal_inspect_next(struct turn *t)
 		view = op_result_add_pod(&op->got);
 		COPY_TEXT(view->id, op->want->id);
 		view->state = POD_STATE_CREATING;
-		op->step = 1;
-		return modal_call_wait(t, op->want->id);
+		op->step = INSPECT_ASKED_STATE;
+		return call_wait(t, op->want->id);
 	}
 	view = &op->got.pods[0];
-	if (op->step == 1) {
-		if (modal_take_wait(t, view) < 0)
+	if (op->step == INSPECT_ASKED_STATE) {
+		if (read_wait_reply(t, view) < 0)
 			return OP_FAILED;
-		op->step = 2;
+		op->step = INSPECT_ASKED_TASK;
 		if (view->state != POD_STATE_GONE)
-			return modal_call_task(t);
-	} else if (op->step == 2) {
-		if (take_task(t, view) < 0)
+			return modal_call_task(t, op->want->id);
+	} else if (op->step == INSPECT_ASKED_TASK) {
+		if (read_task_reply(t, view) < 0)
 			return OP_FAILED;
-		op->step = 3;
-		if (view->state == POD_STATE_RUNNING && !modal_address_of(op->provider, view->id))
+		op->step = INSPECT_ASKED_TUNNELS;
+		if (view->state == POD_STATE_RUNNING && !modal_find_address(op->provider, view->id))
 			return modal_call_tunnels(t, view->id, MODAL_TUNNEL_S);
-	} else if (modal_read_tunnels(t, view) < 0) {
+	} else if (modal_read_tunnels_reply(t, view) < 0) {
 		return OP_FAILED;
 	}
 	modal_set_address(op->provider, view);
@@ -641,7 +653,7 @@ enum op_next modal_release_next(struct turn *t)
 	Modal__Client__SandboxTerminateRequest request =
 		MODAL__CLIENT__SANDBOX_TERMINATE_REQUEST__INIT;
 
-	struct known *k = modal_known_of(t->op->provider, t->op->want->id);
+	struct known *k = modal_find_known(t->op->provider, t->op->want->id);
 
 	if (!t->reply) {
 		if (k && k->view.state != POD_STATE_GONE)
@@ -649,10 +661,10 @@ enum op_next modal_release_next(struct turn *t)
 		request.sandbox_id = (char *)t->op->want->id;
 		return modal_call(t, CALL_RELEASE, "SandboxTerminate", &request.base, 0);
 	}
-	if (modal_answered(t, "ending a sandbox") < 0) {
+	if (modal_check_reply(t, "ending a sandbox") < 0) {
 		if (t->err->kind != ERR_NOT_FOUND)
 			return OP_FAILED;
-		/* so soon after the create, not found proves nothing */
+		/* so soon after the create, "not found" proves nothing */
 		t->op->got.release = RELEASE_ABSENT;
 	}
 	err_clear(t->err);
@@ -661,7 +673,8 @@ enum op_next modal_release_next(struct turn *t)
 
 /* ---- its log ---- */
 
-static void add_lines(struct str *to, const struct str *body)
+/* Appends the text of a stream of log batches, and ends its last line. */
+static void add_log_lines(struct str *to, const struct str *body)
 {
 	const void *message;
 	size_t at = 0, len;
@@ -678,7 +691,7 @@ static void add_lines(struct str *to, const struct str *body)
 		str_addc(to, '\n');
 }
 
-/* The output of start script and sshd, one stream after the other. */
+/* Fetches the output of start script and sshd, one stream after the other. */
 enum op_next modal_logs_next(struct turn *t)
 {
 	static const int streams[] = {MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_INFO,
@@ -688,10 +701,10 @@ enum op_next modal_logs_next(struct turn *t)
 		MODAL__CLIENT__SANDBOX_GET_LOGS_REQUEST__INIT;
 
 	if (t->reply) {
-		if (modal_answered(t, "log of a sandbox") < 0 && !t->reply->body.len)
+		if (modal_check_reply(t, "log of a sandbox") < 0 && !t->reply->body.len)
 			return OP_FAILED;
 		err_clear(t->err);
-		add_lines(&t->op->got.text, &t->reply->body);
+		add_log_lines(&t->op->got.text, &t->reply->body);
 	} else {
 		t->op->got.text = STR_MAX(LOG_MOST);
 	}

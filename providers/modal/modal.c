@@ -17,26 +17,27 @@
  * The checks of `burst doctor`: whether Modal accepts the token, and its messages for clients.
  */
 
-enum { ASKED_TOKEN = 1, ASKED_HELLO, WARNINGS_MOST = 5, OLD_CLIENT = 1 };
+enum { ASKED_TOKEN = 1, ASKED_HELLO, WARNINGS_MOST = 5, OLD_CLIENT = 1, FINDING_MOST = 500 };
 
-static void say(struct turn *t, const char *how, const char *words, const char *text)
+/* Appends "LEVEL: WORDS TEXT" to what `burst doctor` shows. text may be Modal's. */
+static void add_finding(struct turn *t, const char *level, const char *words, const char *text)
 {
-	str_addf(&t->op->got.text, "%s: %s", how, words);
-	str_add_printable(&t->op->got.text, text, strlen(text), 500);
+	str_addf(&t->op->got.text, "%s: %s", level, words);
+	str_add_printable(&t->op->got.text, text, strlen(text), FINDING_MOST);
 	str_addc(&t->op->got.text, '\n');
 }
 
-/* *err becomes a finding */
-static enum op_next modal_check_failed(struct turn *t)
+/* Ends the check with success: the error becomes a finding. */
+static enum op_next finish_check_with_error(struct turn *t)
 {
-	say(t, "bad", "", t->err->msg);
+	add_finding(t, "bad", "", t->err->msg);
 	err_clear(t->err);
 	return modal_done(t);
 }
 
-/* Warns the user if Modal calls the client's version old: such a version works until Modal refuses
- * it. A config key sets the version. */
-static void warn(struct turn *t, const Modal__Client__Warning *warning)
+/* Adds a warning of Modal's to the findings. One about an old client also says which keys set the
+ * version: an old version works until Modal refuses it. */
+static void add_server_warning(struct turn *t, const Modal__Client__Warning *warning)
 {
 	const struct section *conf = t->op->provider->conf;
 	CLEANUP(str_free) struct str words = STR_INIT;
@@ -48,24 +49,24 @@ static void warn(struct turn *t, const Modal__Client__Warning *warning)
 			 "libmodal_version and client_version in providers.modal)",
 			 section_text(conf, "libmodal_version"),
 			 section_text(conf, "client_version"));
-	say(t, "warn", "Modal says: ", str_text(&words));
+	add_finding(t, "warn", "Modal says: ", str_text(&words));
 }
 
-static enum op_next take_hello(struct turn *t)
+static enum op_next on_hello_reply(struct turn *t)
 {
 	MODAL_MESSAGE(Modal__Client__ClientHelloResponse, hello, t, "greeting Modal",
 		      modal__client__client_hello_response__descriptor);
 
 	if (!hello) /* Modal refuses an old client here; its own words help */
-		return modal_check_failed(t);
+		return finish_check_with_error(t);
 	if (modal_text(hello->warning)[0])
-		say(t, "warn", "Modal says: ", hello->warning);
+		add_finding(t, "warn", "Modal says: ", hello->warning);
 	for (size_t i = 0; i < hello->n_server_warnings && i < WARNINGS_MOST; i++)
-		warn(t, hello->server_warnings[i]);
+		add_server_warning(t, hello->server_warnings[i]);
 	return modal_done(t);
 }
 
-static enum op_next greet(struct turn *t)
+static enum op_next request_hello(struct turn *t)
 {
 	Modal__Client__Empty empty = MODAL__CLIENT__EMPTY__INIT;
 
@@ -82,19 +83,20 @@ static enum op_next modal_check_next(struct turn *t)
 		return modal_call(t, CALL_POLL, "TokenInfoGet", &info.base, 0);
 	}
 	if (t->op->step == ASKED_HELLO)
-		return take_hello(t);
+		return on_hello_reply(t);
 	MODAL_MESSAGE(Modal__Client__TokenInfoGetResponse, answer, t,
 		      "asking Modal whose token this is",
 		      modal__client__token_info_get_response__descriptor);
 	/* Modal need not name the owner; the token was accepted */
-	if (!answer && !t->reply->failed && t->reply->grpc_status == 12) {
+	if (!answer && !t->reply->failed && t->reply->grpc_status == STATUS_UNIMPLEMENTED) {
 		err_clear(t->err);
-		return greet(t);
+		return request_hello(t);
 	}
 	if (!answer)
-		return modal_check_failed(t);
-	say(t, "ok", "Modal accepts the token, of workspace ", modal_text(answer->workspace_name));
-	return greet(t);
+		return finish_check_with_error(t);
+	add_finding(t, "ok", "Modal accepts the token, of workspace ",
+		    modal_text(answer->workspace_name));
+	return request_hello(t);
 }
 
 /* ---- token ----
@@ -109,8 +111,8 @@ enum {
 	JWT_MOST = 16384
 };
 
-/* base64url without padding, as padded base64 */
-static void add_plain_base64(struct str *to, const char *text, size_t len)
+/* Converts base64url without padding to padded base64. `to` is empty before. */
+static void base64_from_base64url(struct str *to, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		str_addc(to, text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i]);
@@ -126,7 +128,7 @@ int64_t modal_token_expires_s(const char *jwt)
 
 	if (!to || strlen(jwt) > JWT_MOST)
 		return 0;
-	add_plain_base64(&base64, from + 1, (size_t)(to - from - 1));
+	base64_from_base64url(&base64, from + 1, (size_t)(to - from - 1));
 	if (base64_decode(&claims, str_text(&base64), base64.len, NULL) < 0)
 		return 0;
 	CLEANUP(json_decref) json_t *object = jsonx_parse(str_text(&claims), claims.len, NULL);
@@ -134,7 +136,8 @@ int64_t modal_token_expires_s(const char *jwt)
 	return MAX(expires, 0);
 }
 
-static int64_t life_ms(const char *jwt)
+/* How long a token that was just received stays valid; assumed if it does not say. */
+static int64_t token_life_ms(const char *jwt)
 {
 	int64_t expires_s = modal_token_expires_s(jwt);
 
@@ -155,7 +158,7 @@ bool modal_token_is_due(const struct auth_token *token)
 
 void modal_token_take(struct auth_token *token, const char *text)
 {
-	int64_t now = clock_boot_ms(), life = life_ms(text);
+	int64_t now = clock_boot_ms(), life = token_life_ms(text);
 
 	log_secret(text);
 	text_wipe(token->text);
@@ -167,13 +170,13 @@ void modal_token_take(struct auth_token *token, const char *text)
 	token->number++;
 }
 
-/* Modal no longer accepts it */
-static void modal_token_drop(struct auth_token *token)
+/* Marks the token as unusable: Modal no longer accepts it. */
+static void modal_token_expire(struct auth_token *token)
 {
 	token->dead_at_ms = INT64_MIN;
 }
 
-void modal_token_failed(struct auth_token *token)
+void modal_token_back_off(struct auth_token *token)
 {
 	token->backoff_ms = token->backoff_ms ? MIN(token->backoff_ms * 2, (int64_t)BACKOFF_MOST_MS)
 					      : BACKOFF_FIRST_MS;
@@ -232,7 +235,8 @@ static const struct option_spec options[] = {
 /* ---- opening ---- */
 
 /* Modal's rules for the name of an app. */
-static int check_app(const struct section *s, const char *group, const char *key, struct err *err)
+static int check_app_name(const struct section *s, const char *group, const char *key,
+			  struct err *err)
 {
 	const char *app = section_text(s, key);
 	bool like_id = strlen(app) == 25 && starts_with(app, "ap-");
@@ -247,8 +251,9 @@ static int check_app(const struct section *s, const char *group, const char *key
 	return 0;
 }
 
-/* Refuses characters that a header cannot hold. */
-static int check_plain(const struct section *s, const char *group, const char *key, struct err *err)
+/* Refuses characters that the value of a header cannot hold. */
+static int check_header_value(const struct section *s, const char *group, const char *key,
+			      struct err *err)
 {
 	for (const char *p = section_text(s, key); p && *p; p++)
 		if (*p <= ' ' || *p >= 127)
@@ -259,12 +264,12 @@ static int check_plain(const struct section *s, const char *group, const char *k
 static int modal_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
 	static const struct key_check checks[] = {
-		{"app", check_app},
+		{"app", check_app_name},
 		{"gpu_prices", modal_check_prices},
 		{"registry_secrets", provider_check_registries},
 		{"image", provider_check_image},
-		{"client_version", check_plain},
-		{"libmodal_version", check_plain},
+		{"client_version", check_header_value},
+		{"libmodal_version", check_header_value},
 		{"server_url", provider_check_url},
 		{NULL, NULL},
 	};
@@ -272,8 +277,8 @@ static int modal_check_conf(const struct section *s, struct mistakes *m, struct 
 	return provider_check_keys(checks, s, "providers.modal", m, err);
 }
 
-/* "host" of "https://host:443/path" */
-static char *host_of(const char *root)
+/* "host" of "https://host:443/path", "[::1]" of "http://[::1]:80". A new string. */
+static char *host_of_url(const char *root)
 {
 	const char *host = strstr(root, "://") + 3;
 
@@ -308,7 +313,7 @@ static int modal_open(struct provider **out, const struct section *s, const char
 	struct provider *p = xcalloc(1, sizeof(*p));
 	p->conf = s;
 	p->root = provider_url_root(section_text(s, "server_url"));
-	p->host = host_of(p->root);
+	p->host = host_of_url(p->root);
 	if (section_text(s, "image_builder_version"))
 		COPY_TEXT(p->builder_version, section_text(s, "image_builder_version"));
 	/* a list covers one environment, so the name includes it */
@@ -335,7 +340,9 @@ static struct op *modal_begin(struct provider *p, enum op_kind kind, const struc
 	return op;
 }
 
-static enum op_next step(struct turn *t)
+/* Lets the file of this kind of operation read the reply and make the next call, without a token.
+ */
+static enum op_next advance_operation(struct turn *t)
 {
 	switch (t->op->kind) {
 	case OP_CHECK: return modal_check_next(t);
@@ -360,6 +367,7 @@ static enum op_next step(struct turn *t)
 	return turn_fail(t, ERR_BUG, "modal: no such operation");
 }
 
+/* Copies a gRPC call of this provider, which has only body, url and headers to own. */
 static void copy_call(struct call *to, const struct call *from)
 {
 	*to = *from;
@@ -372,7 +380,9 @@ static void copy_call(struct call *to, const struct call *from)
 		call_header(to, "%s", from->headers[i]);
 }
 
-static enum op_next send_with_token(struct op *op, struct call *call)
+/* Adds the current token to the call, which is then sent, and keeps a copy without a token: the
+ * call is repeated once if Modal refuses the token. */
+static enum op_next add_token_and_send(struct op *op, struct call *call)
 {
 	call_free(&op->bare);
 	if (!op->again)
@@ -383,9 +393,8 @@ static enum op_next send_with_token(struct op *op, struct call *call)
 	return OP_CALL;
 }
 
-/* Adds the token to every call but the one that fetches it. If a new token is needed, the call
- * waits. */
-static enum op_next with_token(struct turn *t)
+/* Sends *t->call with a token, after AuthTokenGet if a new one is due (op->waiting is the call). */
+static enum op_next send_with_fresh_token(struct turn *t)
 {
 	struct op *op = t->op;
 	Modal__Client__AuthTokenGetRequest request = MODAL__CLIENT__AUTH_TOKEN_GET_REQUEST__INIT;
@@ -398,27 +407,30 @@ static enum op_next with_token(struct turn *t)
 		t->call->timeout_ms = TOKEN_MS;
 		return OP_CALL;
 	}
-	return send_with_token(op, t->call);
+	return add_token_and_send(op, t->call);
 }
 
-/* A token can expire between the call's creation and its arrival: a call sent again, perhaps after
- * the machine slept, has its old token. Modal has refused it, so it is made again once with a new
- * token. */
-static bool token_was_over(struct turn *t)
+/* If Modal refused the call because its token had expired, puts the call without token into
+ * *t->call and returns true: it is sent once more, with a new token. A token can expire on the way:
+ * a call that is repeated after the machine slept has its old one. */
+static bool take_back_call_of_expired_token(struct turn *t)
 {
 	struct op *op = t->op;
 
-	if (!t->reply || t->reply->failed || t->reply->grpc_status != 16 || !op->bare.url)
+	if (!t->reply || t->reply->failed || t->reply->grpc_status != STATUS_UNAUTHENTICATED ||
+	    !op->bare.url)
 		return false;
 	if (op->bears == op->provider->token.number)
-		modal_token_drop(&op->provider->token);
+		modal_token_expire(&op->provider->token);
 	*t->call = op->bare;
 	op->bare = (struct call){0};
 	op->again = true;
 	return true;
 }
 
-static int take_token(struct turn *t)
+/* Reads the reply to AuthTokenGet. Returns 0 if there is a usable token: the new one, or the
+ * previous one after a failure that may pass; else -1. */
+static int read_token_reply(struct turn *t)
 {
 	struct auth_token *token = &t->op->provider->token;
 	MODAL_MESSAGE(Modal__Client__AuthTokenGetResponse, answer, t,
@@ -437,16 +449,17 @@ static int take_token(struct turn *t)
 		err_set(t->err, ERR_TRANSIENT,
 			"asking for a token of the session: there is none in the answer");
 	/* Modal no longer accepts this client version */
-	if (!answer && t->reply->grpc_status == 9)
+	if (!answer && t->reply->grpc_status == STATUS_FAILED_PRECONDITION)
 		t->err->kind = ERR_CONFIG;
-	if (t->reply->grpc_status == 16 || t->reply->grpc_status == 7 ||
-	    !modal_token_is_usable(token))
+	if (t->reply->grpc_status == STATUS_UNAUTHENTICATED ||
+	    t->reply->grpc_status == STATUS_PERMISSION_DENIED || !modal_token_is_usable(token))
 		return -1;
-	modal_token_failed(token);
+	modal_token_back_off(token);
 	return 0;
 }
 
-static bool names_a_sandbox(const struct op *op)
+/* Whether want.id is that of a sandbox. */
+static bool wants_sandbox_by_id(const struct op *op)
 {
 	return op->kind == OP_INSPECT || op->kind == OP_RELEASE || op->kind == OP_LOGS ||
 	       op->kind == OP_BILLING;
@@ -457,7 +470,7 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 {
 	struct turn t = {op, reply, call, wait_ms, result, err};
 
-	const char *prefix = names_a_sandbox(op)            ? "sb-"
+	const char *prefix = wants_sandbox_by_id(op)        ? "sb-"
 			     : op->kind == OP_VOLUME_REMOVE ? "vo-"
 							    : NULL;
 	if (prefix && !modal_id_is_sound(op->want->id, prefix)) {
@@ -466,23 +479,23 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 		return OP_FAILED;
 	}
 	if (op->fetching_token) {
-		int taken = take_token(&t);
+		int taken = read_token_reply(&t);
 		op->fetching_token = false;
 		if (taken < 0)
-			return op->kind == OP_CHECK ? modal_check_failed(&t) : OP_FAILED;
+			return op->kind == OP_CHECK ? finish_check_with_error(&t) : OP_FAILED;
 		*call = op->waiting;
 		op->waiting = (struct call){0};
-		return send_with_token(op, call);
+		return add_token_and_send(op, call);
 	}
-	if (token_was_over(&t))
-		return with_token(&t);
+	if (take_back_call_of_expired_token(&t))
+		return send_with_fresh_token(&t);
 	op->again = false;
-	enum op_next what = step(&t);
+	enum op_next what = advance_operation(&t);
 	if (what == OP_CALL || what == OP_WAIT) {
 		result->text = op->said;
 		op->said = (struct str){0};
 	}
-	return what == OP_CALL && call->kind == CALL_GRPC ? with_token(&t) : what;
+	return what == OP_CALL && call->kind == CALL_GRPC ? send_with_fresh_token(&t) : what;
 }
 
 static void modal_op_free(struct op *op)

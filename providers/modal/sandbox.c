@@ -3,7 +3,9 @@
 #include "base/gpus.h"
 #include "impl.h"
 
-struct known *modal_known_of(struct provider *p, const char *id)
+enum { EXCEPTION_MOST = 120, PORT_MOST = 65535 };
+
+struct known *modal_find_known(struct provider *p, const char *id)
 {
 	for (size_t i = 0; i < ARRAY_LEN(p->known); i++)
 		if (!strcmp(p->known[i].view.id, id))
@@ -13,7 +15,7 @@ struct known *modal_known_of(struct provider *p, const char *id)
 
 void modal_remember(struct provider *p, const struct pod_view *view)
 {
-	struct known *k = modal_known_of(p, view->id);
+	struct known *k = modal_find_known(p, view->id);
 	char gpu[GPU_MAX] = "";
 
 	if (k) {
@@ -28,7 +30,7 @@ void modal_remember(struct provider *p, const struct pod_view *view)
 		COPY_TEXT(k->view.gpu, gpu);
 }
 
-struct address *modal_address_of(struct provider *p, const char *id)
+struct address *modal_find_address(struct provider *p, const char *id)
 {
 	for (size_t i = 0; i < ARRAY_LEN(p->addresses); i++)
 		if (!strcmp(p->addresses[i].id, id))
@@ -36,14 +38,14 @@ struct address *modal_address_of(struct provider *p, const char *id)
 	return NULL;
 }
 
-void modal_take_tunnels(struct provider *p, struct pod_view *view,
-			Modal__Client__TunnelData *const *tunnels, size_t count)
+void modal_remember_address(struct provider *p, const struct pod_view *view,
+			    Modal__Client__TunnelData *const *tunnels, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *host = modal_text(tunnels[i]->unencrypted_host);
 		uint32_t port = tunnels[i]->unencrypted_port;
-		if (tunnels[i]->container_port != 22 || !*host ||
-		    strlen(host) >= sizeof(view->host) || !port || port > 65535)
+		if (tunnels[i]->container_port != MODAL_SSHD_PORT || !*host ||
+		    strlen(host) >= sizeof(view->host) || !port || port > PORT_MOST)
 			continue;
 		struct address *a = &p->addresses[p->next_address++ % ARRAY_LEN(p->addresses)];
 		COPY_TEXT(a->id, view->id);
@@ -55,7 +57,7 @@ void modal_take_tunnels(struct provider *p, struct pod_view *view,
 
 void modal_set_address(struct provider *p, struct pod_view *view)
 {
-	const struct address *a = modal_address_of(p, view->id);
+	const struct address *a = modal_find_address(p, view->id);
 
 	if (!a || view->state == POD_STATE_GONE)
 		return;
@@ -76,23 +78,24 @@ enum op_next modal_call_tunnels(struct turn *t, const char *id, int most_s)
 	return modal_call(t, CALL_POLL, "SandboxGetTunnels", &request.base, most_s);
 }
 
-int modal_read_tunnels(struct turn *t, struct pod_view *view)
+int modal_read_tunnels_reply(struct turn *t, struct pod_view *view)
 {
 	MODAL_MESSAGE(Modal__Client__SandboxGetTunnelsResponse, answer, t,
 		      "asking for a sandbox's address",
 		      modal__client__sandbox_get_tunnels_response__descriptor);
 
 	if (!answer) {
-		bool passes = t->err->kind != ERR_CREDENTIALS && t->err->kind != ERR_BUG;
-		if (passes)
+		bool is_harmless = t->err->kind != ERR_CREDENTIALS && t->err->kind != ERR_BUG;
+		if (is_harmless)
 			err_clear(t->err);
-		return passes ? 0 : -1;
+		return is_harmless ? 0 : -1;
 	}
-	modal_take_tunnels(t->op->provider, view, answer->tunnels, answer->n_tunnels);
+	modal_remember_address(t->op->provider, view, answer->tunnels, answer->n_tunnels);
 	return 0;
 }
 
-static const char *modal_tag(Modal__Client__SandboxTag *const *tags, size_t count, const char *name)
+/* "" for a tag that is missing. */
+static const char *tag_value(Modal__Client__SandboxTag *const *tags, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(modal_text(tags[i]->tag_name), name))
@@ -102,23 +105,23 @@ static const char *modal_tag(Modal__Client__SandboxTag *const *tags, size_t coun
 
 void modal_read_marker(Modal__Client__SandboxTag *const *tags, size_t count, struct marker *out)
 {
-	(void)marker_read(out, modal_tag(tags, count, MODAL_TAG_MACHINE),
-			  modal_tag(tags, count, MODAL_TAG_RUN),
-			  modal_tag(tags, count, MODAL_TAG_ATTEMPT),
-			  modal_tag(tags, count, MODAL_TAG_END));
+	(void)marker_read(out, tag_value(tags, count, MODAL_TAG_MACHINE),
+			  tag_value(tags, count, MODAL_TAG_RUN),
+			  tag_value(tags, count, MODAL_TAG_ATTEMPT),
+			  tag_value(tags, count, MODAL_TAG_END));
 }
 
-int64_t modal_seconds(double at)
+int64_t modal_epoch_s(double at)
 {
 	return at > 0 && at < EPOCH_MOST_S ? (int64_t)at : 0;
 }
 
-/* Whether Modal reclaimed the sandbox. Modal does not report this: a reclaimed sandbox is
- * terminated, like one that a client ends. Only sandboxes with GPUs are reclaimed, so one whose end
- * burst did not request counts. */
-static bool was_taken_back(struct provider *p, const struct pod_view *view)
+/* Whether Modal probably reclaimed the sandbox, which Modal reports as terminated, like one that a
+ * client ends. Only sandboxes with GPUs are reclaimed, so one of these whose end burst did not
+ * request counts. */
+static bool looks_reclaimed(struct provider *p, const struct pod_view *view)
 {
-	const struct known *k = modal_known_of(p, view->id);
+	const struct known *k = modal_find_known(p, view->id);
 	const char *gpu = view->gpu[0] || !k ? view->gpu : k->view.gpu;
 
 	return view->end == POD_END_OUTSIDE && *gpu && !gpu_is_none(gpu) && !(k && k->ours);
@@ -147,7 +150,7 @@ void modal_set_ended(struct provider *p, struct pod_view *view,
 
 	view->state = POD_STATE_GONE;
 	view->end = ends[status].end;
-	view->preempted = was_taken_back(p, view);
+	view->preempted = looks_reclaimed(p, view);
 	str_add(&detail, ends[status].words);
 	if (result->status != status)
 		str_addf(&detail, ", for a reason that burst does not know (status %d)",
@@ -160,13 +163,15 @@ void modal_set_ended(struct provider *p, struct pod_view *view,
 		str_addf(&detail, " (exit code %d)", result->exitcode);
 	if (modal_text(result->exception)[0]) {
 		str_add(&detail, ": ");
-		str_add_printable(&detail, result->exception, strlen(result->exception), 120);
+		str_add_printable(&detail, result->exception, strlen(result->exception),
+				  EXCEPTION_MOST);
 	}
 	COPY_TEXT(view->detail, str_text(&detail));
 }
 
-/* Modal may give a better GPU than requested at the same price: gpu_type is the actual one. */
-static void modal_read_gpu(struct pod_view *view, const Modal__Client__TaskInfo *task)
+/* Modal may give a better GPU than requested at the same price: task->gpu_type is the actual one.
+ */
+static void set_actual_gpu(struct pod_view *view, const Modal__Client__TaskInfo *task)
 {
 	const char *type = modal_text(task->gpu_type);
 
@@ -181,9 +186,9 @@ void modal_read_task(struct provider *p, struct pod_view *view, const Modal__Cli
 {
 	if (!task)
 		return;
-	view->started_at_s = modal_seconds(task->started_at);
-	view->ended_at_s = modal_seconds(task->finished_at);
-	modal_read_gpu(view, task);
+	view->started_at_s = modal_epoch_s(task->started_at);
+	view->ended_at_s = modal_epoch_s(task->finished_at);
+	set_actual_gpu(view, task);
 	if (view->started_at_s)
 		view->state = POD_STATE_RUNNING;
 	if (task->result && task->result->status)

@@ -74,7 +74,7 @@ static void test_token_life(void **state)
 	assert_true(modal_token_is_due(&t) && !modal_token_is_usable(&t));
 	modal_token_take(&t, text);
 	for (int64_t want = 500, i = 0; i < 10; i++, want = MIN(want * 2, 60000)) {
-		modal_token_failed(&t);
+		modal_token_back_off(&t);
 		assert_in_range(t.refresh_at_ms - clock_boot_ms(), want - 100, want + 1);
 	}
 	modal_token_free(&t);
