@@ -8,23 +8,23 @@
 #include "base/jsonx.h"
 #include "impl.h"
 
-/* ---- api ----
- * Builds requests to RunPod and interprets its replies. */
-
 enum {
 	READ_MS = 30000,
 	CREATE_MS = 120000,
-	RELEASE_MS = 10000 /* retried at once */,
+	RELEASE_MS = 10000, /* a failed release is retried at once */
 	LIST_MS = 15000,
 	REPLY_MOST = 8 << 20,
 	LIST_MOST = 64 << 20,
-	WORDS_MOST = 300
+	WORDS_MOST = 300,
+	ERRORS_SHOWN = 4,
+	DAY_S = 86400
 };
 
 /* ---- requests ---- */
 
-static enum op_next begin_call(struct turn *t, enum call_class class, const char *method,
-			       json_t *body, const char *path)
+/* As api_request(); path begins after the server's root. */
+static enum op_next fill_call(struct turn *t, enum call_class class, const char *method,
+			      json_t *body, const char *path)
 {
 	CLEANUP(free_text) char *line = body ? jsonx_line(body) : NULL;
 	bool unwritable = body && !line;
@@ -65,9 +65,10 @@ enum op_next api_request(struct turn *t, enum call_class class, const char *meth
 	va_end(ap);
 	str_addf(&whole, "/v2%s", text);
 	free(text);
-	return begin_call(t, class, method, body, str_text(&whole));
+	return fill_call(t, class, method, body, str_text(&whole));
 }
 
+/* Requests the page of the list at op->cursor. */
 static enum op_next request_page(struct turn *t, const char *path)
 {
 	CLEANUP(str_free) struct str cursor = STR_INIT;
@@ -82,14 +83,14 @@ enum op_next api_request_volumes(struct turn *t)
 	return request_page(t, "/network-volumes");
 }
 
-/* Each of up to a thousand pods is listed with its whole request, including a start command of 20
- * kB. */
+/* The reply may be large: each of up to a thousand pods is listed with its start command of 20 kB.
+ */
 enum op_next api_request_pods(struct turn *t)
 {
 	enum op_next next = request_page(t, "/pods");
 
 	t->call->max_bytes = LIST_MOST;
-	t->call->timeout_ms = LIST_MS; /* without the list no pod is visible, so it is retried */
+	t->call->timeout_ms = LIST_MS; /* soon retried: no pod is visible without the list */
 	return next;
 }
 
@@ -101,7 +102,7 @@ enum op_next api_request_graphql(struct turn *t, enum call_class class, const ch
 	json_object_set_new(body, "query", json_string(query));
 	if (variables)
 		json_object_set_new(body, "variables", variables);
-	return begin_call(t, class, "POST", body, "/graphql");
+	return fill_call(t, class, "POST", body, "/graphql");
 }
 
 enum op_next api_done(struct turn *t)
@@ -115,7 +116,7 @@ enum op_next api_done(struct turn *t)
 
 /* Whether the text means "sold out". RunPod has no code for a lack of capacity, only texts that
  * change (runpod/containers matches the same). */
-static bool api_is_capacity(const char *text)
+static bool means_sold_out(const char *text)
 {
 	static const char *const words[] = {
 		"no longer any instances available",
@@ -139,22 +140,22 @@ static bool api_is_capacity(const char *text)
 	return false;
 }
 
-static bool is_passing(const char *text)
+/* Whether the text is about a fault that a retry may not meet again. */
+static bool may_pass(const char *text)
 {
 	return strcasestr(text, "something went wrong") || strcasestr(text, "try again later") ||
 	       strcasestr(text, "please try again");
 }
 
-/* Only valid for a request that the server read and did not carry out; a failing server's text
- * means nothing. */
-static bool is_unavailable(const char *text)
+/* Whether the text means that what was wanted is not there now. Only valid for a request that the
+ * server read and did not carry out; a failing server's text means nothing. */
+static bool means_unavailable(const char *text)
 {
 	return strcasestr(text, "unavailable") || strcasestr(text, "refresh and try again");
 }
 
-/* Adds the server's own words: problem+json's detail and its list of errors, else the first bytes
- * of the body. Skips HTML. */
-static void add_words(struct str *to, const struct reply *reply)
+/* Appends the server's message: problem+json's detail and errors, else the body unless HTML. */
+static void append_server_message(struct str *to, const struct reply *reply)
 {
 	CLEANUP(json_decref)
 	json_t *body = jsonx_parse(str_text(&reply->body), reply->body.len, NULL);
@@ -172,7 +173,7 @@ static void add_words(struct str *to, const struct reply *reply)
 		const char *text = json_is_string(item) ? json_string_value(item)
 							: jsonx_text(item, "message", NULL);
 		/* a missing field causes further errors, so name it first, as the server does */
-		if (text && i < 4)
+		if (text && i < ERRORS_SHOWN)
 			str_addf(&words, "%s%s", words.len ? (i ? "; " : ": ") : "", text);
 	}
 	if (!body && reply->body.len && !memchr(reply->body.s, '<', reply->body.len))
@@ -180,8 +181,8 @@ static void add_words(struct str *to, const struct reply *reply)
 	str_add_printable(to, str_text(&words), words.len, WORDS_MOST);
 }
 
-/* Reads "minute";r=0;t=44 of RateLimit: seconds until the last exhausted window opens again. */
-static int64_t windows_wait_s(const char *header)
+/* Reads a RateLimit header like "minute";r=0;t=44: how long until no window is exhausted. */
+static int64_t rate_limit_wait_s(const char *header)
 {
 	int64_t most = 0;
 
@@ -198,15 +199,16 @@ static int64_t windows_wait_s(const char *header)
 			most = seconds;
 		header += len + (header[len] == ',');
 	}
-	return MIN(most, (int64_t)86400);
+	return MIN(most, (int64_t)DAY_S);
 }
 
-static int limited(struct turn *t, const char *doing, const char *words)
+/* Always -1, with the wait that the reply's headers ask for. */
+static int fail_rate_limited(struct turn *t, const char *doing, const char *words)
 {
 	char header[512] = "", wait[24];
 
 	reply_header(t->reply, "RateLimit", header, sizeof(header));
-	int64_t after_ms = MAX(t->reply->retry_after_ms, windows_wait_s(header) * 1000);
+	int64_t after_ms = MAX(t->reply->retry_after_ms, rate_limit_wait_s(header) * 1000);
 	err_set(t->err, ERR_RATE_LIMITED, "%s: %s%s%s%s", doing,
 		*words ? words : "too many requests", after_ms ? " (to be asked again in " : "",
 		after_ms ? duration_show(wait, sizeof(wait), after_ms) : "", after_ms ? ")" : "");
@@ -214,21 +216,22 @@ static int limited(struct turn *t, const char *doing, const char *words)
 	return -1;
 }
 
-static bool is_create(const struct turn *t)
+/* Whether the reply is that of a call which makes something that costs money. */
+static bool may_have_created(const struct turn *t)
 {
 	return t->op->kind == OP_RENT ||
 	       (t->op->kind == OP_VOLUME && t->op->want->volume.create && t->op->kept);
 }
 
-/* A create gets this status for its own mistakes and for lack of capacity there; either way the
- * next offer follows (OpenAPI file, POST /v2/pods). */
+/* A create gets a 400 for its own mistakes and for lack of capacity (OpenAPI file, POST /v2/pods);
+ * after either the next offer follows. */
 static enum err_kind kind_of_400(bool rent, const char *words)
 {
-	if (api_is_capacity(words))
+	if (means_sold_out(words))
 		return ERR_NO_CAPACITY;
-	if (is_passing(words))
+	if (may_pass(words))
 		return ERR_TRANSIENT;
-	if (rent && is_unavailable(words))
+	if (rent && means_unavailable(words))
 		return ERR_NO_CAPACITY;
 	return rent ? ERR_REFUSED : ERR_CONFIG;
 }
@@ -249,17 +252,18 @@ static enum err_kind kind_of_status(const struct turn *t, int status, const char
 		return rent ? ERR_REFUSED
 			    : ERR_CREDENTIALS; /* a pool that the account may not use */
 	case 404: return ERR_NOT_FOUND;
-	case 408: return is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
+	case 408: return may_have_created(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
 	case 409: return ERR_REFUSED;
 	case 410: return ERR_CONFIG;
 	case 422: return ERR_CONFIG;
 	}
 	if (status >= 500)
-		return is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
+		return may_have_created(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
 	return ERR_BUG;
 }
 
-static const char *hint(int status)
+/* What the user can do, with a blank before; "": nothing. */
+static const char *hint_for_user(int status)
 {
 	switch (status) {
 	case 401:
@@ -279,21 +283,21 @@ int api_check(struct turn *t, const char *doing)
 
 	if (r->failed) {
 		*t->err = r->err;
-		if (r->was_sent && is_create(t))
+		if (r->was_sent && may_have_created(t))
 			t->err->kind = ERR_AMBIGUOUS;
 		return err_wrap(t->err, "%s", doing);
 	}
 	if (r->status >= 200 && r->status < 300)
 		return 0;
-	add_words(&words, r);
+	append_server_message(&words, r);
 	if (r->status == 429)
-		return limited(t, doing, str_text(&words));
+		return fail_rate_limited(t, doing, str_text(&words));
 	return err_set(t->err, kind_of_status(t, r->status, str_text(&words)),
 		       "%s: HTTP %d from RunPod%s%s%s", doing, r->status, words.len ? ": " : "",
-		       str_text(&words), hint(r->status));
+		       str_text(&words), hint_for_user(r->status));
 }
 
-json_t *api_object(struct turn *t, const char *doing)
+json_t *api_read_object(struct turn *t, const char *doing)
 {
 	struct err why = {0};
 
@@ -301,41 +305,42 @@ json_t *api_object(struct turn *t, const char *doing)
 		return NULL;
 	json_t *object = jsonx_parse(str_text(&t->reply->body), t->reply->body.len, &why);
 	if (!object)
-		err_set(t->err, is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT,
+		err_set(t->err, may_have_created(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT,
 			"%s: the answer cannot be read: %s", doing, why.msg);
 	return object;
 }
 
-static enum err_kind kind_of_words(const struct turn *t, const char *words)
+/* GraphQL's errors have no codes, only messages. */
+static enum err_kind kind_of_graphql_message(const struct turn *t, const char *words)
 {
-	if (api_is_capacity(words))
+	if (means_sold_out(words))
 		return ERR_NO_CAPACITY;
 	if (strcasestr(words, "unauthorized") || strcasestr(words, "not authenticated"))
 		return ERR_CREDENTIALS;
 	if (strcasestr(words, "balance") || strcasestr(words, "funds"))
 		return ERR_BALANCE;
-	if (is_passing(words) || strcasestr(words, "internal server error"))
-		return is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
+	if (may_pass(words) || strcasestr(words, "internal server error"))
+		return may_have_created(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
 	return ERR_REFUSED;
 }
 
 /* GraphQL reports errors with HTTP 200. */
-json_t *api_data(struct turn *t, const char *doing, json_t **whole)
+json_t *api_read_data(struct turn *t, const char *doing, json_t **whole)
 {
 	CLEANUP(str_free) struct str words = STR_INIT;
 
-	*whole = api_object(t, doing);
+	*whole = api_read_object(t, doing);
 	if (!*whole)
 		return NULL;
 	json_t *data = json_object_get(*whole, "data");
 	if (json_array_size(json_object_get(*whole, "errors"))) {
-		add_words(&words, t->reply);
-		err_set(t->err, kind_of_words(t, str_text(&words)), "%s: %s", doing,
+		append_server_message(&words, t->reply);
+		err_set(t->err, kind_of_graphql_message(t, str_text(&words)), "%s: %s", doing,
 			words.len ? str_text(&words) : "refused without a message");
 		return NULL;
 	}
 	if (!json_is_object(data)) {
-		err_set(t->err, is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT,
+		err_set(t->err, may_have_created(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT,
 			"%s: an answer without data", doing);
 		return NULL;
 	}
@@ -393,12 +398,12 @@ int64_t api_time(const char *rfc3339)
 
 enum { PAGES_MOST = 200 };
 
-/* A page's reference to the next one. */
+/* What a page tells about further pages. */
 struct further {
-	const char *cursor; /* NULL: none */
-	/* a reference that burst cannot follow; NULL: none */
-	const char *word;
-	bool none;    /* explicitly the last page */
+	const char *cursor; /* of the next one; NULL: none */
+	/* key of a reference that burst cannot follow; NULL: none */
+	const char *unknown_key;
+	bool is_last; /* the page says so */
 	int64_t rows; /* on all pages, by the vendor's count */
 };
 
@@ -415,7 +420,7 @@ static bool refers_to_page(const json_t *value)
 	return json_string_length(value) || json_number_value(value) > 0 || json_object_size(value);
 }
 
-static bool has_one_of(const char *key, const char *const *words)
+static bool contains_one_of(const char *key, const char *const *words)
 {
 	for (; *words; words++)
 		if (strcasestr(key, *words))
@@ -423,7 +428,9 @@ static bool has_one_of(const char *key, const char *const *words)
 	return false;
 }
 
-/* Looks at the page itself and at the objects in it: "pagination", "links" and the like. */
+/* Collects in *to what the page, and the objects in it ("pagination", "links"), tell about further
+ * pages.
+ */
 static void find_next_page(const json_t *in, struct further *to)
 {
 	static const char *const whether[] = {"hasnext", "has_next", "more", "truncated", NULL},
@@ -435,11 +442,11 @@ static void find_next_page(const json_t *in, struct further *to)
 		if ((!strcasecmp(key, "nextcursor") || !strcasecmp(key, "next_cursor")) &&
 		    json_string_length(value))
 			to->cursor = json_string_value(value);
-		else if (has_one_of(key, whether)) {
-			to->none = json_is_false(value);
-			to->word = json_is_true(value) ? key : to->word;
-		} else if (has_one_of(key, where) && refers_to_page(value))
-			to->word = key;
+		else if (contains_one_of(key, whether)) {
+			to->is_last = json_is_false(value);
+			to->unknown_key = json_is_true(value) ? key : to->unknown_key;
+		} else if (contains_one_of(key, where) && refers_to_page(value))
+			to->unknown_key = key;
 		else if (strcasestr(key, "total"))
 			to->rows = MAX(to->rows, json_integer_value(value));
 		if (json_is_object(value))
@@ -447,8 +454,8 @@ static void find_next_page(const json_t *in, struct further *to)
 	}
 }
 
-/* Reads Link: <https://...?page=2>; rel="next" */
-static bool is_linked(const struct reply *r)
+/* Whether the reply has a header like Link: <https://...?page=2>; rel="next". */
+static bool has_link_to_next_page(const struct reply *r)
 {
 	char link[1024];
 
@@ -461,7 +468,8 @@ static bool is_linked(const struct reply *r)
 	return false;
 }
 
-static int64_t rows_of(const json_t *page)
+/* The length of the page's longest array, which is the list. */
+static int64_t count_rows(const json_t *page)
 {
 	size_t most = 0;
 	const char *key;
@@ -472,7 +480,8 @@ static int64_t rows_of(const json_t *page)
 	return (int64_t)most;
 }
 
-static int lost_in_pages(struct turn *t, const char *what, const char *why)
+/* Always -1. Restarts the list. */
+static int fail_unreadable_pages(struct turn *t, const char *what, const char *why)
 {
 	api_first_page(t->op);
 	return err_set(t->err, ERR_BUG,
@@ -481,33 +490,36 @@ static int lost_in_pages(struct turn *t, const char *what, const char *why)
 		       what, why);
 }
 
-int api_further_pages(struct turn *t, const json_t *page, const char *what)
+int api_next_page(struct turn *t, const json_t *page, const char *what)
 {
 	struct further further = {0};
 	struct op *op = t->op;
 
 	find_next_page(page, &further);
-	op->rows += rows_of(page);
-	if (!further.cursor || further.none) {
+	op->rows += count_rows(page);
+	if (!further.cursor || further.is_last) {
 		CLEANUP(free_text)
-		char *word = further.word ? xasprintf("\"%.40s\"", further.word) : NULL;
+		char *word =
+			further.unknown_key ? xasprintf("\"%.40s\"", further.unknown_key) : NULL;
 		CLEANUP(free_text)
 		char *total = xasprintf("%lld in all, %lld here", (long long)further.rows,
 					(long long)op->rows);
-		if (!further.none && (word || is_linked(t->reply) || further.rows > op->rows))
-			return lost_in_pages(t, what,
-					     word                      ? word
-					     : further.rows > op->rows ? total
-								       : "by its Link header");
+		if (!further.is_last &&
+		    (word || has_link_to_next_page(t->reply) || further.rows > op->rows))
+			return fail_unreadable_pages(t, what,
+						     word ? word
+						     : further.rows > op->rows
+							     ? total
+							     : "by its Link header");
 		api_first_page(op);
 		return 0;
 	}
 	if (strlen(further.cursor) >= sizeof(op->cursor))
-		return lost_in_pages(t, what, "its cursor is too long");
+		return fail_unreadable_pages(t, what, "its cursor is too long");
 	if (!strcmp(further.cursor, op->cursor))
-		return lost_in_pages(t, what, "its cursor leads to the same page");
+		return fail_unreadable_pages(t, what, "its cursor leads to the same page");
 	if (++op->pages == PAGES_MOST)
-		return lost_in_pages(t, what, "it does not end");
+		return fail_unreadable_pages(t, what, "it does not end");
 	COPY_TEXT(op->cursor, further.cursor);
 	return 1;
 }

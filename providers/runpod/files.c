@@ -6,25 +6,25 @@
 #include "base/path.h"
 #include "impl.h"
 
-/* ---- s3 ----
- * Files of a network volume without a pod, through RunPod's S3-compatible API: the bucket is the
- * volume, the key the path on it. */
+/* ---- the S3-compatible API: the bucket is the volume, the key the path on it ---- */
 
-/* Under load it answers 502 for a while. */
+/* Under load the API answers 502 for a while. */
 enum {
 	HEAD_MS = 60000,
 	TRY_MS = 20000,
 	TRANSFER_MS = 3600000,
+	REPLY_MOST_BYTES = 1 << 20,
 	TRIES_MOST = 12,
+	WORDS_MOST = 160,
 	LOST_MOST = 3,
 	WAIT_FIRST_MS = 500,
 	WAIT_MOST_MS = 10000,
 	RETRY_AFTER_MOST_MS = 60000 /* longest Retry-After that is obeyed: pods wait for the file */
 };
 
-static const char *const reached[] = {"EU-CZ-1", "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2",
-				      "US-GA-2", "US-IL-1", "US-KS-2",  "US-MD-1",  "US-MO-1",
-				      "US-MO-2", "US-NC-1", "US-NC-2",  "US-NE-1",  "US-WA-1"};
+static const char *const s3_datacenters[] = {
+	"EU-CZ-1", "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2", "US-GA-2", "US-IL-1", "US-KS-2",
+	"US-MD-1", "US-MO-1", "US-MO-2",  "US-NC-1",  "US-NC-2", "US-NE-1", "US-WA-1"};
 
 bool s3_is_configured(const struct provider *p)
 {
@@ -40,8 +40,8 @@ bool s3_reaches(const struct provider *p, const char *datacenter)
 {
 	if (section_text(p->conf, "s3_url"))
 		return true;
-	for (size_t i = 0; i < ARRAY_LEN(reached); i++)
-		if (!strcmp(reached[i], datacenter))
+	for (size_t i = 0; i < ARRAY_LEN(s3_datacenters); i++)
+		if (!strcmp(s3_datacenters[i], datacenter))
 			return true;
 	return false;
 }
@@ -49,7 +49,7 @@ bool s3_reaches(const struct provider *p, const char *datacenter)
 /* ---- requests ---- */
 
 /* Returns -1 if there are no keys, or this volume or path cannot be reached. */
-static int s3_check(const struct op *op, struct err *err)
+static int check_reachable(const struct op *op, struct err *err)
 {
 	const struct volume *v = &op->want->file.volume;
 
@@ -70,7 +70,8 @@ static int s3_check(const struct op *op, struct err *err)
 	return 0;
 }
 
-static void add_root(struct str *to, const struct provider *provider, const char *region)
+/* Appends the API's root in this data centre. */
+static void append_s3_root(struct str *to, const struct provider *provider, const char *region)
 {
 	const char *own = section_text(provider->conf, "s3_url");
 
@@ -85,7 +86,8 @@ static void add_root(struct str *to, const struct provider *provider, const char
 	str_add(to, ".runpod.io");
 }
 
-/* The fixed hash is that of an empty body: a PUT does not sign its body. */
+/* Fills t->call. key: an object's; NULL: the volume itself. query: sorted and encoded as for
+ * signing; NULL: none. The body of a PUT is not signed; all others are empty, with a fixed hash. */
 static void request_signed(struct turn *t, const struct volume *v, const char *method,
 			   int64_t timeout_ms, const char *key, const char *query)
 {
@@ -93,7 +95,7 @@ static void request_signed(struct turn *t, const struct volume *v, const char *m
 	CLEANUP(str_free) struct str url = STR_INIT;
 	bool put = !strcmp(method, "PUT");
 
-	add_root(&url, op->provider, v->region);
+	append_s3_root(&url, op->provider, v->region);
 	str_addf(&url, "/%s", v->id);
 	if (key) {
 		str_addc(&url, '/');
@@ -105,7 +107,7 @@ static void request_signed(struct turn *t, const struct volume *v, const char *m
 		.kind = CALL_HTTP,
 		.class = CALL_POLL,
 		.timeout_ms = timeout_ms,
-		.max_bytes = 1 << 20,
+		.max_bytes = REPLY_MOST_BYTES,
 		.method = method,
 		.url = str_detach(&url),
 		.sigv4 = xasprintf("aws:amz:%s:s3", v->region),
@@ -118,10 +120,9 @@ static void request_signed(struct turn *t, const struct volume *v, const char *m
 			: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-/* Fills t->call. key: an object's; NULL: the volume itself. query: sorted and encoded as for
- * signing; NULL: none. */
-static void s3_request(struct turn *t, const char *method, int64_t timeout_ms, const char *key,
-		       const char *query)
+/* As request_signed(), for the volume in want.file. */
+static void request_on_volume(struct turn *t, const char *method, int64_t timeout_ms,
+			      const char *key, const char *query)
 {
 	request_signed(t, &t->op->want->file.volume, method, timeout_ms, key, query);
 }
@@ -132,7 +133,7 @@ enum op_next s3_try_keys(struct turn *t, const struct volume *v)
 	return OP_CALL;
 }
 
-int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err)
+int s3_check_keys_reply(const struct reply *r, const struct volume *v, struct err *err)
 {
 	if (r->failed || (r->status != 401 && r->status != 403))
 		return 0; /* other faults may pass */
@@ -144,31 +145,33 @@ int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err
 		       r->status, v->name);
 }
 
-static void ask(struct turn *t, const char *method, int64_t timeout_ms)
+static void request_file(struct turn *t, const char *method, int64_t timeout_ms)
 {
-	s3_request(t, method, timeout_ms, t->op->want->file.path, NULL);
+	request_on_volume(t, method, timeout_ms, t->op->want->file.path, NULL);
 }
 
 /* ---- replies ---- */
 
-static void add_word(struct str *to, const char *body, const char *tag)
+/* Appends the text of the first XML element <tag>, if there is one. */
+static void append_element(struct str *to, const char *body, const char *tag)
 {
 	CLEANUP(free_text) char *open = xasprintf("<%s>", tag);
 	const char *at = strstr(body, open);
 
 	if (at)
-		str_add_printable(to, at + strlen(open), strcspn(at + strlen(open), "<"), 160);
+		str_add_printable(to, at + strlen(open), strcspn(at + strlen(open), "<"),
+				  WORDS_MOST);
 }
 
-/* Whether to retry after a while; *next is set then. */
-static bool s3_busy(struct turn *t, enum op_next *next)
+/* Returns true, with *next a wait, if the server is busy and tries are left. */
+static bool wait_if_busy(struct turn *t, enum op_next *next)
 {
 	struct op *op = t->op;
 
 	/* 507: the volume is full */
-	bool passes =
+	bool may_pass =
 		t->reply->status == 429 || (t->reply->status >= 500 && t->reply->status != 507);
-	if (t->reply->failed || !passes || op->tries >= TRIES_MOST)
+	if (t->reply->failed || !may_pass || op->tries >= TRIES_MOST)
 		return false;
 	int64_t wait = MIN((int64_t)WAIT_FIRST_MS << MIN(op->tries, 8), (int64_t)WAIT_MOST_MS);
 	op->tries++;
@@ -177,8 +180,8 @@ static bool s3_busy(struct turn *t, enum op_next *next)
 	return true;
 }
 
-/* returns -1 with the failure that the reply reports */
-static int s3_failure(struct turn *t, const char *doing)
+/* Always -1, with the failure that the reply reports. */
+static int fail_with_reply(struct turn *t, const char *doing)
 {
 	const char *path = t->op->want->file.path;
 	const struct reply *r = t->reply;
@@ -189,10 +192,10 @@ static int s3_failure(struct turn *t, const char *doing)
 		*t->err = r->err;
 		return err_wrap(t->err, "%s %s", doing, path);
 	}
-	add_word(&words, str_text(&r->body), "Code");
+	append_element(&words, str_text(&r->body), "Code");
 	if (words.len)
 		str_add(&words, ": ");
-	add_word(&words, str_text(&r->body), "Message");
+	append_element(&words, str_text(&r->body), "Message");
 	if (strstr(str_text(&words), "RequestTimeTooSkewed"))
 		str_add(&words, " (this machine's clock is wrong)");
 	if (r->status == 401 || r->status == 403)
@@ -207,6 +210,7 @@ static int s3_failure(struct turn *t, const char *doing)
 	return -1;
 }
 
+/* Content-Length; -1: missing or invalid. */
 static int64_t reported_length(const struct reply *r)
 {
 	char text[32];
@@ -221,12 +225,13 @@ static int64_t reported_length(const struct reply *r)
 
 /* ---- to a volume: PUT, then HEAD, since an accepted upload may still be lost ---- */
 
-static enum op_next stored(struct turn *t)
+/* The reply to HEAD: the file must be there, with a size that the caller allows. */
+static enum op_next check_stored_size(struct turn *t)
 {
 	const struct op *op = t->op;
 
 	if (t->reply->failed || t->reply->status != 200) {
-		s3_failure(t, "looking at");
+		fail_with_reply(t, "looking at");
 		if (t->err->kind == ERR_NOT_FOUND)
 			return turn_fail(t, ERR_TRANSIENT,
 					 "uploading %s: accepted, but it does not exist there",
@@ -240,8 +245,9 @@ static enum op_next stored(struct turn *t)
 	return api_done(t);
 }
 
-/* A busy server may close before it has read the upload and answered. */
-static bool broke_off(struct turn *t, enum op_next *next)
+/* Returns true, with *next a wait, if the connection broke and tries are left: a busy server may
+ * close it before it has read the upload and answered. */
+static bool wait_if_broken_off(struct turn *t, enum op_next *next)
 {
 	if (!t->reply->failed || t->reply->err.kind != ERR_NETWORK || t->op->tries >= LOST_MOST)
 		return false;
@@ -249,29 +255,29 @@ static bool broke_off(struct turn *t, enum op_next *next)
 	return true;
 }
 
-/* Steps: 0 PUT is sent, 1 its reply, 2 HEAD's. */
+/* op->step: 0 nothing is sent yet, 1 PUT is or was sent, 2 HEAD is. */
 enum op_next stage_next(struct turn *t)
 {
 	struct op *op = t->op;
 	enum op_next next;
 
-	if (op->step == 0 && s3_check(op, t->err) < 0)
+	if (op->step == 0 && check_reachable(op, t->err) < 0)
 		return OP_FAILED;
-	if (t->reply && (s3_busy(t, &next) || broke_off(t, &next)))
+	if (t->reply && (wait_if_busy(t, &next) || wait_if_broken_off(t, &next)))
 		return next;
 	if (t->reply && op->step == 2)
-		return stored(t);
+		return check_stored_size(t);
 	if (t->reply && (t->reply->failed || t->reply->status < 200 || t->reply->status > 299)) {
-		s3_failure(t, "uploading");
+		fail_with_reply(t, "uploading");
 		return OP_FAILED;
 	}
 	if (t->reply || op->step == 2) {
 		op->step = 2;
-		ask(t, "HEAD", HEAD_MS);
+		request_file(t, "HEAD", HEAD_MS);
 		return OP_CALL;
 	}
 	op->step = 1;
-	ask(t, "PUT", TRANSFER_MS);
+	request_file(t, "PUT", TRANSFER_MS);
 	t->call->body_from = xstrdup(op->want->file.local);
 	call_header(t->call, "Content-Type: application/octet-stream");
 	return OP_CALL;
@@ -283,7 +289,7 @@ static enum op_next request_fetch(struct turn *t)
 {
 	int64_t offset = t->op->want->file.offset, most = t->op->want->file.max_bytes;
 
-	ask(t, "GET", TRANSFER_MS);
+	request_file(t, "GET", TRANSFER_MS);
 	t->call->body_to = xstrdup(t->op->want->file.local);
 	t->call->max_bytes = most > 0 ? (size_t)most : SIZE_MAX;
 	if (offset > 0 && most > 0)
@@ -295,22 +301,22 @@ static enum op_next request_fetch(struct turn *t)
 }
 
 /* What was written before a connection broke stays in the file. The caller retries from there, so
- * this does not retry. */
+ * this function does not. */
 enum op_next fetch_next(struct turn *t)
 {
 	struct op *op = t->op;
 	enum op_next next;
 
-	if (s3_check(op, t->err) < 0)
+	if (check_reachable(op, t->err) < 0)
 		return OP_FAILED;
 	if (!t->reply)
 		return request_fetch(t);
-	if (s3_busy(t, &next))
+	if (wait_if_busy(t, &next))
 		return next;
 	if (!t->reply->failed && t->reply->status == 416 && op->want->file.offset > 0)
-		return api_done(t); /* there are no more bytes */
+		return api_done(t); /* the file ends at this offset */
 	if (t->reply->failed || (t->reply->status != 200 && t->reply->status != 206)) {
-		s3_failure(t, "fetching");
+		fail_with_reply(t, "fetching");
 		return OP_FAILED;
 	}
 	op->got.bytes = MAX(reported_length(t->reply), (int64_t)0);
@@ -349,8 +355,8 @@ static void page_free_cleanup(struct page *p)
 
 /* ---- reading a page ---- */
 
-/* The text between <tag> and </tag>, or NULL. */
-static const char *inside(const char *text, const char *end, const char *tag, size_t *len)
+/* The text between <tag> and </tag>, borrowed; NULL: none. */
+static const char *find_element(const char *text, const char *end, const char *tag, size_t *len)
 {
 	char open[40], close[40];
 
@@ -367,7 +373,8 @@ static const char *inside(const char *text, const char *end, const char *tag, si
 	return from;
 }
 
-static int add_entity(struct str *to, const char *name, size_t len)
+/* Appends the character that &NAME; stands for. -1: not one that a list can have. */
+static int append_entity(struct str *to, const char *name, size_t len)
 {
 	static const struct {
 		const char *name;
@@ -391,20 +398,20 @@ static int add_entity(struct str *to, const char *name, size_t len)
 	return 0;
 }
 
-/* Decodes XML text; the caller frees it. NULL if it is missing or invalid. */
-static char *text_of(const char *text, const char *end, const char *tag)
+/* The decoded text of the first element <tag>; the caller frees it. NULL: missing or invalid. */
+static char *element_text(const char *text, const char *end, const char *tag)
 {
 	CLEANUP(str_free) struct str out = STR_INIT;
 	size_t len = 0;
-	const char *from = inside(text, end, tag, &len);
+	const char *from = find_element(text, end, tag, &len);
 
 	if (!from)
 		return NULL;
 	for (size_t i = 0; i < len; i++) {
 		const char *stop = from[i] == '&' ? memchr(from + i, ';', len - i) : NULL;
 		if (from[i] == '<' ||
-		    (from[i] == '&' &&
-		     (!stop || add_entity(&out, from + i + 1, (size_t)(stop - from) - i - 1) < 0)))
+		    (from[i] == '&' && (!stop || append_entity(&out, from + i + 1,
+							       (size_t)(stop - from) - i - 1) < 0)))
 			return NULL;
 		if (stop)
 			i = (size_t)(stop - from);
@@ -414,9 +421,9 @@ static char *text_of(const char *text, const char *end, const char *tag)
 	return str_detach(&out);
 }
 
-/* Whether a key is below the prefix and names the same thing after the path is cleaned on the way;
- * a slash at its end is allowed. */
-static bool is_below(const char *key, const char *prefix)
+/* Whether a key is below the prefix and has no empty part, "." or "..", which a server on the way
+ * could resolve. A slash at its end is allowed. */
+static bool is_clean_below(const char *key, const char *prefix)
 {
 	if (!key || !starts_with(key, prefix))
 		return false;
@@ -430,21 +437,23 @@ static bool is_below(const char *key, const char *prefix)
 	return true;
 }
 
-static int strange(struct turn *t, const char *what)
+/* Always -1: the list has something that no list of this folder can have. */
+static int fail_untrusted(struct turn *t, const char *what)
 {
 	return err_set(t->err, ERR_UNTRUSTED, "listing %s: RunPod answers with %s",
 		       t->op->want->file.path, what);
 }
 
-static int read_file(struct turn *t, const char *from, const char *end, const char *prefix,
-		     struct page *page)
+/* Adds the file of one <Contents> to the page. */
+static int add_file(struct turn *t, const char *from, const char *end, const char *prefix,
+		    struct page *page)
 {
-	CLEANUP(free_text) char *key = text_of(from, end, "Key");
-	CLEANUP(free_text) char *size = text_of(from, end, "Size");
-	CLEANUP(free_text) char *changed = text_of(from, end, "LastModified");
+	CLEANUP(free_text) char *key = element_text(from, end, "Key");
+	CLEANUP(free_text) char *size = element_text(from, end, "Size");
+	CLEANUP(free_text) char *changed = element_text(from, end, "LastModified");
 
-	if (!is_below(key, prefix))
-		return strange(t, "a name that is not in it");
+	if (!is_clean_below(key, prefix))
+		return fail_untrusted(t, "a name that is not in it");
 	long long bytes = size ? strtoll(size, NULL, 10) : 0;
 	json_array_append_new(page->files,
 			      json_pack("[o,I,I]", json_stringn_nocheck(key, strlen(key)),
@@ -453,26 +462,28 @@ static int read_file(struct turn *t, const char *from, const char *end, const ch
 	return 0;
 }
 
-static int read_folder(struct turn *t, const char *from, const char *end, const char *prefix,
-		       struct page *page)
+/* Adds the subfolder of one <CommonPrefixes> to the page. */
+static int add_folder(struct turn *t, const char *from, const char *end, const char *prefix,
+		      struct page *page)
 {
-	CLEANUP(free_text) char *name = text_of(from, end, "Prefix");
+	CLEANUP(free_text) char *name = element_text(from, end, "Prefix");
 
-	if (!is_below(name, prefix) || !ends_with(name, "/") || !strcmp(name, prefix))
-		return strange(t, "a folder that is not in it");
+	if (!is_clean_below(name, prefix) || !ends_with(name, "/") || !strcmp(name, prefix))
+		return fail_untrusted(t, "a folder that is not in it");
 	json_array_append_new(page->prefixes, json_stringn_nocheck(name, strlen(name)));
 	return 0;
 }
 
-static int read_all(struct turn *t, const char *body, const char *tag, const char *prefix,
-		    struct page *page,
-		    int (*read)(struct turn *t, const char *from, const char *end,
-				const char *prefix, struct page *page))
+/* Calls read for each element <tag> of the body, until it fails. */
+static int for_each_element(struct turn *t, const char *body, const char *tag, const char *prefix,
+			    struct page *page,
+			    int (*read)(struct turn *t, const char *from, const char *end,
+					const char *prefix, struct page *page))
 {
 	const char *end = body + strlen(body), *at = body;
 	size_t len = 0;
 
-	while ((at = inside(at, end, tag, &len))) {
+	while ((at = find_element(at, end, tag, &len))) {
 		if (read(t, at, at + len, prefix, page) < 0)
 			return -1;
 		at += len;
@@ -480,11 +491,11 @@ static int read_all(struct turn *t, const char *body, const char *tag, const cha
 	return 0;
 }
 
-/* Rejects a truncated reply: what it lacks would count as absent. */
+/* Fills *page. Refuses a truncated reply: what it lacks would count as absent. */
 static int read_page(struct turn *t, const char *prefix, struct page *page)
 {
 	const char *body = str_text(&t->reply->body), *end = body + strlen(body);
-	CLEANUP(free_text) char *truncated = text_of(body, end, "IsTruncated");
+	CLEANUP(free_text) char *truncated = element_text(body, end, "IsTruncated");
 
 	*page = (struct page){.files = json_array(), .prefixes = json_array()};
 	if (!strstr(body, "<ListBucketResult") || !strstr(body, "</ListBucketResult>") ||
@@ -493,15 +504,19 @@ static int read_page(struct turn *t, const char *prefix, struct page *page)
 			       "listing %s: RunPod's answer is not a whole list",
 			       t->op->want->file.path);
 	page->more = !strcmp(truncated, "true");
-	page->token = text_of(body, end, "NextContinuationToken");
-	if (read_all(t, body, "Contents", prefix, page, read_file) < 0)
+	page->token = element_text(body, end, "NextContinuationToken");
+	if (for_each_element(t, body, "Contents", prefix, page, add_file) < 0)
 		return -1;
-	return read_all(t, body, "CommonPrefixes", prefix, page, read_folder);
+	return for_each_element(t, body, "CommonPrefixes", prefix, page, add_folder);
 }
 
 /* ---- requesting a page ---- */
 
-static enum op_next request_list(struct turn *t, const char *prefix, bool flat, const char *token)
+enum list_depth { LIST_ONE_LEVEL, LIST_ALL_BELOW };
+
+/* token: of the page, as the page before it had it; NULL: the first page. */
+static enum op_next request_list(struct turn *t, const char *prefix, enum list_depth depth,
+				 const char *token)
 {
 	CLEANUP(str_free) struct str query = STR_INIT;
 
@@ -510,36 +525,37 @@ static enum op_next request_list(struct turn *t, const char *prefix, bool flat, 
 		api_escape(&query, token, "-._~");
 		str_addc(&query, '&');
 	}
-	str_addf(&query, "%slist-type=2&max-keys=%d&prefix=", flat ? "" : "delimiter=%2F&",
-		 PAGE_KEYS);
+	str_addf(&query, "%slist-type=2&max-keys=%d&prefix=",
+		 depth == LIST_ALL_BELOW ? "" : "delimiter=%2F&", PAGE_KEYS);
 	api_escape(&query, prefix, "-._~");
-	s3_request(t, "GET", LIST_MS, NULL, str_text(&query));
+	request_on_volume(t, "GET", LIST_MS, NULL, str_text(&query));
 	t->call->max_bytes = PAGE_MOST_BYTES;
 	return OP_CALL;
 }
 
-/* Returns false if *next says what to do: wait for a reply, or fail. */
-static bool answered(struct turn *t, enum op_next *next)
+/* Whether the reply is a list. If not, *next says what to do: wait and retry, or fail. */
+static bool is_list_answered(struct turn *t, enum op_next *next)
 {
-	if (s3_busy(t, next))
+	if (wait_if_busy(t, next))
 		return false;
 	t->op->tries = 0;
 	if (!t->reply->failed && t->reply->status == 200)
 		return true;
-	s3_failure(t, "listing");
+	fail_with_reply(t, "listing");
 	*next = OP_FAILED;
 	return false;
 }
 
-/* ---- folder by folder: kept is {queue: prefixes still to list, the current one first; tokens: of
- * its pages} ---- */
+/* ---- folder by folder: op->kept is {queue: prefixes still to list, the current one first; tokens:
+ * of that one's pages} ---- */
 
 static const char *queue_head(const struct op *op)
 {
 	return json_string_value(json_array_get(json_object_get(op->kept, "queue"), 0));
 }
 
-static enum op_next walk_request(struct turn *t)
+/* Requests the next page of the first folder in the queue. op->step counts pages. */
+static enum op_next request_walk_page(struct turn *t)
 {
 	const json_t *tokens = json_object_get(t->op->kept, "tokens");
 	size_t count = json_array_size(tokens);
@@ -547,15 +563,15 @@ static enum op_next walk_request(struct turn *t)
 	if (t->op->step++ >= CALLS_MOST)
 		return turn_fail(t, ERR_REFUSED, "listing %s: more than %d pages",
 				 t->op->want->file.path, CALLS_MOST);
-	return request_list(t, queue_head(t->op), false,
+	return request_list(t, queue_head(t->op), LIST_ONE_LEVEL,
 			    count ? json_string_value(json_array_get(tokens, count - 1)) : NULL);
 }
 
-static int walk_begin(struct turn *t)
+static int begin_walk(struct turn *t)
 {
 	CLEANUP(free_text) char *prefix = NULL;
 
-	if (s3_check(t->op, t->err) < 0)
+	if (check_reachable(t->op, t->err) < 0)
 		return -1;
 	prefix = xasprintf("%s/", t->op->want->file.path);
 	t->op->kept = json_pack("{s:[o],s:[]}", "queue",
@@ -563,8 +579,9 @@ static int walk_begin(struct turn *t)
 	return 0;
 }
 
-/* Moves to the next page of this folder, or to the next folder. Returns 1 if all are listed. */
-static int walk_on(struct turn *t, const struct page *page)
+/* Moves to the next page of this folder, or to the next folder. Returns 1 if all are listed, 0 if
+ * not, -1 if the page does not tell how its list continues. */
+static int advance_walk(struct turn *t, const struct page *page)
 {
 	json_t *tokens = json_object_get(t->op->kept, "tokens"), *seen;
 	json_t *queue = json_object_get(t->op->kept, "queue");
@@ -576,40 +593,40 @@ static int walk_on(struct turn *t, const struct page *page)
 		return !json_array_size(queue);
 	}
 	if (!page->token || !page->token[0])
-		return strange(t, "a list that continues, but not where");
+		return fail_untrusted(t, "a list that continues, but not where");
 	json_array_foreach (tokens, i, seen)
 		if (!strcmp(json_string_value(seen), page->token))
-			return strange(t, "the same page repeatedly");
+			return fail_untrusted(t, "the same page repeatedly");
 	json_array_append_new(tokens, json_stringn_nocheck(page->token, strlen(page->token)));
 	return 0;
 }
 
-static enum op_next walk(struct turn *t,
-			 void (*take)(struct op *op, const char *prefix, const struct page *page))
+/* Lists want.file.path, and the folders that take adds to the queue; calls take for each page.
+ * OP_DONE: all are listed; the operation goes on. */
+static enum op_next walk_folders(struct turn *t, void (*take)(struct op *op, const char *prefix,
+							      const struct page *page))
 {
 	CLEANUP(page_free) struct page page = {0};
 	enum op_next next;
 
-	if (!t->op->kept && walk_begin(t) < 0)
+	if (!t->op->kept && begin_walk(t) < 0)
 		return OP_FAILED;
 	if (!t->reply)
-		return walk_request(t);
-	if (!answered(t, &next))
+		return request_walk_page(t);
+	if (!is_list_answered(t, &next))
 		return next;
 	if (read_page(t, queue_head(t->op), &page) < 0)
 		return OP_FAILED;
 	take(t->op, queue_head(t->op), &page);
-	int over = walk_on(t, &page);
+	int over = advance_walk(t, &page);
 	if (over < 0)
 		return OP_FAILED;
-	return over ? OP_DONE : walk_request(t);
+	return over ? OP_DONE : request_walk_page(t);
 }
 
-static void add_entry(struct op *op, const char *prefix, const char *key, bool folder,
-		      int64_t bytes, int64_t changed_s)
+/* Adds e under the first part of key below prefix, unless the result has that name already. */
+static void add_entry(struct op *op, const char *prefix, const char *key, struct volume_entry e)
 {
-	struct volume_entry e = {
-		.folder = folder, .bytes = bytes, .files = folder ? -1 : 1, .changed_s = changed_s};
 	size_t len = strcspn(key + strlen(prefix), "/");
 
 	if (!len || len >= sizeof(e.name))
@@ -622,25 +639,27 @@ static void add_entry(struct op *op, const char *prefix, const char *key, bool f
 	op->got.entries[op->got.entry_count++] = e;
 }
 
-static void take_names(struct op *op, const char *prefix, const struct page *page)
+static void add_entries_of_page(struct op *op, const char *prefix, const struct page *page)
 {
+	const struct volume_entry a_folder = {.folder = true, .bytes = -1, .files = -1};
 	const json_t *item;
 	size_t i;
 
 	json_array_foreach (page->prefixes, i, item)
-		add_entry(op, prefix, json_string_value(item), true, -1, 0);
+		add_entry(op, prefix, json_string_value(item), a_folder);
 	json_array_foreach (page->files, i, item) {
 		const char *key = json_string_value(json_array_get(item, 0));
-		bool folder = ends_with(key, "/");
-		add_entry(op, prefix, key, folder,
-			  folder ? -1 : json_integer_value(json_array_get(item, 1)),
-			  folder ? 0 : json_integer_value(json_array_get(item, 2)));
+		struct volume_entry file = {.bytes = json_integer_value(json_array_get(item, 1)),
+					    .files = 1,
+					    .changed_s =
+						    json_integer_value(json_array_get(item, 2))};
+		add_entry(op, prefix, key, ends_with(key, "/") ? a_folder : file);
 	}
 }
 
 enum op_next volume_ls_next(struct turn *t)
 {
-	enum op_next next = walk(t, take_names);
+	enum op_next next = walk_folders(t, add_entries_of_page);
 
 	if (next != OP_DONE)
 		return next;
@@ -649,7 +668,8 @@ enum op_next volume_ls_next(struct turn *t)
 	return turn_fail(t, ERR_NOT_FOUND, "%s: nothing is listed there", t->op->want->file.path);
 }
 
-static void take_sizes(struct op *op, const char *prefix, const struct page *page)
+/* Sums up the files of the page, and queues its subfolders. */
+static void add_sizes_of_page(struct op *op, const char *prefix, const struct page *page)
 {
 	struct volume_entry *e = op->got.entries;
 	const json_t *item;
@@ -676,18 +696,19 @@ enum op_next volume_size_next(struct turn *t)
 		COPY_TEXT(op->got.entries[0].name, path_base(op->want->file.path));
 		op->got.entry_count = 1;
 	}
-	enum op_next next = walk(t, take_sizes);
+	enum op_next next = walk_folders(t, add_sizes_of_page);
 	return next == OP_DONE ? api_done(t) : next;
 }
 
 /* ---- removing a file or a folder ---- */
 
 /* Always requests the first page: removed entries are no longer on it, so no token is needed.
- * Folders are listed once they are empty. kept is {files: of this page, still to remove, the
- * current one last; first: key of the previous page}. */
-enum { ASK_PAGE, ASK_REMOVE, ASK_LAST };
+ * Folders are listed once they are empty. op->kept is {files: of this page, still to remove, the
+ * current one last; first: the first key of the previous page; times: how often that stayed the
+ * same; rounds: pages so far; again: the files of this page were removed before}. */
+enum { ASK_PAGE, ASK_REMOVE, ASK_LAST /* the path itself */ };
 
-static enum op_next delete_request(struct turn *t)
+static enum op_next request_delete_step(struct turn *t)
 {
 	const char *path = t->op->want->file.path;
 	const json_t *files = json_object_get(t->op->kept, "files");
@@ -695,18 +716,19 @@ static enum op_next delete_request(struct turn *t)
 
 	if (t->op->step == ASK_PAGE) {
 		CLEANUP(free_text) char *prefix = xasprintf("%s/", path);
-		return request_list(t, prefix, true, NULL);
+		return request_list(t, prefix, LIST_ALL_BELOW, NULL);
 	}
-	s3_request(t, "DELETE", DELETE_MS,
-		   t->op->step == ASK_LAST
-			   ? path
-			   : json_string_value(json_array_get(json_array_get(files, count - 1), 0)),
-		   NULL);
+	request_on_volume(t, "DELETE", DELETE_MS,
+			  t->op->step == ASK_LAST ? path
+						  : json_string_value(json_array_get(
+							    json_array_get(files, count - 1), 0)),
+			  NULL);
 	return OP_CALL;
 }
 
-/* Handles an entry that was removed and is still listed, which may happen for a moment. */
-static bool still_there(struct turn *t, const char *first)
+/* Whether the page begins with the same key as the previous one, whose files were removed: they may
+ * stay listed for a moment. Counts how often. */
+static bool note_if_still_listed(struct turn *t, const char *first)
 {
 	const char *before = jsonx_text(t->op->kept, "first", "");
 	int64_t times = jsonx_int(t->op->kept, "times", 0);
@@ -719,7 +741,8 @@ static bool still_there(struct turn *t, const char *first)
 	return same;
 }
 
-static enum op_next take_page(struct turn *t)
+/* Removes the files of this page; none left: the path itself. */
+static enum op_next on_delete_page(struct turn *t)
 {
 	CLEANUP(page_free) struct page page = {0};
 	CLEANUP(free_text) char *prefix = xasprintf("%s/", t->op->want->file.path);
@@ -729,12 +752,12 @@ static enum op_next take_page(struct turn *t)
 		return OP_FAILED;
 	size_t count = json_array_size(page.files);
 	if (!count && page.more) {
-		strange(t, "a list that continues without content");
+		fail_untrusted(t, "a list that continues without content");
 		return OP_FAILED;
 	}
 	const char *first =
 		count ? json_string_value(json_array_get(json_array_get(page.files, 0), 0)) : NULL;
-	bool same = still_there(t, first);
+	bool same = note_if_still_listed(t, first);
 	if (rounds >= ROUNDS_MOST || jsonx_int(t->op->kept, "times", 0) > STILL_THERE_MOST)
 		return turn_fail(t, ERR_TRANSIENT,
 				 "removing %s: RunPod reports that it is gone but keeps listing it",
@@ -743,10 +766,11 @@ static enum op_next take_page(struct turn *t)
 	json_object_set(t->op->kept, "files", page.files);
 	json_object_set_new(t->op->kept, "again", json_boolean(same));
 	t->op->step = count ? ASK_REMOVE : ASK_LAST;
-	return same ? turn_wait(t, LAG_MS) : delete_request(t);
+	return same ? turn_wait(t, LAG_MS) : request_delete_step(t);
 }
 
-static enum op_next removed(struct turn *t)
+/* One file was removed: goes on with the next one, or the next page. */
+static enum op_next on_removed_reply(struct turn *t)
 {
 	json_t *files = json_object_get(t->op->kept, "files");
 	size_t count = json_array_size(files);
@@ -754,7 +778,7 @@ static enum op_next removed(struct turn *t)
 	t->op->tries = 0;
 	if (t->reply->failed ||
 	    (t->reply->status != 404 && (t->reply->status < 200 || t->reply->status > 299))) {
-		s3_failure(t, "removing");
+		fail_with_reply(t, "removing");
 		return OP_FAILED;
 	}
 	if (t->op->step == ASK_LAST)
@@ -765,20 +789,20 @@ static enum op_next removed(struct turn *t)
 	json_array_remove(files, count - 1);
 	if (count == 1)
 		t->op->step = ASK_PAGE;
-	return delete_request(t);
+	return request_delete_step(t);
 }
 
 enum op_next volume_delete_next(struct turn *t)
 {
 	enum op_next next;
 
-	if (!t->op->kept && s3_check(t->op, t->err) < 0)
+	if (!t->op->kept && check_reachable(t->op, t->err) < 0)
 		return OP_FAILED;
 	if (!t->op->kept)
 		t->op->kept = json_object();
 	if (!t->reply)
-		return delete_request(t);
+		return request_delete_step(t);
 	if (t->op->step != ASK_PAGE)
-		return s3_busy(t, &next) ? next : removed(t);
-	return answered(t, &next) ? take_page(t) : next;
+		return wait_if_busy(t, &next) ? next : on_removed_reply(t);
+	return is_list_answered(t, &next) ? on_delete_page(t) : next;
 }

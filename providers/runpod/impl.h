@@ -42,10 +42,10 @@ enum op_next api_request(struct turn *t, enum call_class class, const char *meth
 /* GET /pods, GET /network-volumes: the page at op->cursor */
 enum op_next api_request_pods(struct turn *t);
 enum op_next api_request_volumes(struct turn *t);
-/* Checks a page of a list. Returns 1: there are more pages, send the next request; 0: it was the
- * last; -1: there are more, but burst cannot read how. A page must not pass for the whole list:
- * what it lacks would count as gone, or be made twice. */
-int api_further_pages(struct turn *t, const json_t *page, const char *what);
+/* Moves op->cursor past this page of a list of `what`. Returns 1: there are more pages, send the
+ * next request; 0: it was the last; -1: there are more, but burst cannot read how. A page must not
+ * pass for the whole list: what it lacks would count as gone, or be made twice. */
+int api_next_page(struct turn *t, const json_t *page, const char *what);
 void api_first_page(struct op *op); /* restarts the list */
 /* POST /graphql. Takes over variables (NULL: none). */
 enum op_next api_request_graphql(struct turn *t, enum call_class class, const char *query,
@@ -56,13 +56,13 @@ enum op_next api_done(struct turn *t);
 /* Returns -1 with t->err unless the reply is a 2xx. A create whose reply was lost or is a 5xx is
  * ERR_AMBIGUOUS. */
 int api_check(struct turn *t, const char *doing);
-/* The same, and returns the object in the body; NULL on error. An accepted create with an
- * unreadable body is ERR_AMBIGUOUS, other unreadable bodies are ERR_TRANSIENT. The caller calls
- * json_decref(). */
-json_t *api_object(struct turn *t, const char *doing);
+/* Checks the reply like api_check(), and returns the object in the body; NULL on error. An accepted
+ * create with an unreadable body is ERR_AMBIGUOUS, other unreadable bodies are ERR_TRANSIENT. The
+ * caller calls json_decref(). */
+json_t *api_read_object(struct turn *t, const char *doing);
 /* The "data" of a GraphQL answer, borrowed from *whole, which the caller frees. NULL on HTTP or
  * GraphQL errors. */
-json_t *api_data(struct turn *t, const char *doing, json_t **whole);
+json_t *api_read_data(struct turn *t, const char *doing, json_t **whole);
 
 bool api_id_is_sound(const char *id); /* may be part of a URL */
 /* percent-encodes all but letters, digits and keep */
@@ -90,7 +90,9 @@ enum op_next billing_next(struct turn *t);
 
 enum op_next volume_next(struct turn *t);
 enum op_next volumes_next(struct turn *t);
-int volumes_read(struct turn *t); /* reads a page into op->got; -1: t->err */
+/* Adds a page of the list to op->got. Returns 1 if there are more pages, 0 if not, -1 with t->err.
+ */
+int volumes_read_page(struct turn *t);
 enum op_next volume_remove_next(struct turn *t);
 
 enum op_next stage_next(struct turn *t);
@@ -102,11 +104,12 @@ enum op_next volume_delete_next(struct turn *t);
 /* ---- files.c: the S3-compatible API, for files of want.file.volume ---- */
 
 bool s3_is_configured(const struct provider *p);
+/* As provider_ops.files_ready. */
 bool s3_files_ready(const struct provider *p, const struct volume *v);
-/* Checks the keys with this volume. ERR_CREDENTIALS if they are refused; 0 also if that could not
- * be found out. */
+/* Requests this volume with the S3 keys. OP_CALL. */
 enum op_next s3_try_keys(struct turn *t, const struct volume *v);
-int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err);
+/* -1 with ERR_CREDENTIALS: the reply to s3_try_keys() refuses the keys; 0: accepted, or unknown. */
+int s3_check_keys_reply(const struct reply *r, const struct volume *v, struct err *err);
 /* Whether volumes of this data centre can be read and written without a pod. */
 bool s3_reaches(const struct provider *p, const char *datacenter);
 
@@ -122,27 +125,30 @@ struct placement {
 };
 int placement_read(const char *id, struct placement *out); /* -1: not a valid id */
 
-/* The common name: "RTX 4090" for "NVIDIA GeForce RTX 4090". */
-void gpu_shown(char to[GPU_MAX], const char *type, const char *name);
+/* Sets the common name: "RTX 4090" for "NVIDIA GeForce RTX 4090". name: the catalog's, may be "".
+ */
+void set_gpu_name(char to[GPU_MAX], const char *type, const char *name);
 /* Whether a user's `wish` means this type. name: the catalog's, may be "". */
-bool gpu_meant(const char *wish, const char *type, const char *name);
-/* The image of such a pod; NULL: the job has no wish. */
-const char *image_of(const struct provider *p, const char *wanted);
-/* The lowest CUDA version of the host that it needs; NULL: any. */
-const char *cuda_floor(const struct provider *p, const char *wanted);
+bool gpu_is_meant(const char *wish, const char *type, const char *name);
+/* The image of a pod. wanted: the job's; NULL: it has none. */
+const char *image_or_default(const struct provider *p, const char *wanted);
+/* The lowest CUDA version that the host of such an image needs; NULL: any. */
+const char *least_cuda_version(const struct provider *p, const char *wanted);
 /* Whether the config allows this data centre; true if it has no list. */
 bool datacenter_is_wanted(const struct section *conf, const char *id);
 
 /* ---- offers.c: pods without a GPU, for the wish "none" ---- */
 
+/* Whether the wish is for a pod without a GPU. */
 bool cpu_is_meant(const char *wish);
 /* A pod without a GPU has no more disk. */
 enum { RUNPOD_DISK_GB_PER_VCPU = 10 };
-/* Disk of the container for this request (0: the default). Billed separately while the pod runs. */
-int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where);
+/* Disk of the container for this request (0: the default), and its price: it is billed separately.
+ */
+int64_t disk_gb_or_default(int64_t wanted_gb, const struct placement *where);
 int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where);
 
 /* Reads a pod as v2 describes it. ERR_TRANSIENT if it is none. */
-int pods_read(const json_t *from, struct pod_view *out, struct err *err);
+int pod_read(const json_t *from, struct pod_view *out, struct err *err);
 
 #endif

@@ -6,19 +6,20 @@
 #include "base/jsonx.h"
 #include "impl.h"
 
-/* ---- placement ----
- * Where a pod runs: an offer's id, names of GPUs, data centres, images, disks. */
+/* ---- placement: an offer's id, names of GPUs, data centres, images, disks ---- */
 
-enum { DISK_GB_MICROUSD = 100000, MONTH_H = 730 }; /* a month */
+enum { DISK_GB_MICROUSD_MONTH = 100000, MONTH_H = 730 };
+enum { GPUS_MOST = 64, VCPUS_IN_ID_MOST = 1024, NAMES_MOST = 120, WISHES_SHOWN = 6 };
+enum cloud { CLOUD_SECURE, CLOUD_COMMUNITY };
 
-void gpu_shown(char to[GPU_MAX], const char *type, const char *name)
+void set_gpu_name(char to[GPU_MAX], const char *type, const char *name)
 {
 	const struct gpu *known = gpu_find(type);
 
 	copy_text(to, GPU_MAX, known ? known->name : name[0] ? name : type);
 }
 
-bool gpu_meant(const char *wish, const char *type, const char *name)
+bool gpu_is_meant(const char *wish, const char *type, const char *name)
 {
 	CLEANUP(free_text) char *longer = xasprintf("RTX %s", wish); /* "3090 Ti" */
 
@@ -26,7 +27,7 @@ bool gpu_meant(const char *wish, const char *type, const char *name)
 	       gpu_satisfies(longer, type) || gpu_satisfies(longer, name);
 }
 
-/* -1: it does not fit. */
+/* Writes what placement_read() reads. -1: it does not fit. */
 static int placement_write(const struct placement *p, char *to, size_t room)
 {
 	int n = snprintf(to, room, "%s/%s/%d%s/%s", p->community ? "COMMUNITY" : "SECURE",
@@ -56,8 +57,9 @@ int placement_read(const char *id, struct placement *out)
 		p.cpu = true;
 		end += strlen(" vCPU");
 	}
-	if (end == at || *end != '/' || count < 1 || count > (p.cpu ? 1024 : 64) ||
-	    (p.cpu && p.community) || !end[1] || strlen(end + 1) >= sizeof(p.type))
+	if (end == at || *end != '/' || count < 1 ||
+	    count > (p.cpu ? VCPUS_IN_ID_MOST : GPUS_MOST) || (p.cpu && p.community) || !end[1] ||
+	    strlen(end + 1) >= sizeof(p.type))
 		return -1;
 	p.count = (int)count;
 	COPY_TEXT(p.type, end + 1);
@@ -65,18 +67,18 @@ int placement_read(const char *id, struct placement *out)
 	return 0;
 }
 
-const char *image_of(const struct provider *p, const char *wanted)
+const char *image_or_default(const struct provider *p, const char *wanted)
 {
 	return wanted ? wanted : section_text(p->conf, "image");
 }
 
-const char *cuda_floor(const struct provider *p, const char *wanted)
+const char *least_cuda_version(const struct provider *p, const char *wanted)
 {
 	const char *set = section_text(p->conf, "min_cuda");
 
 	if (set)
 		return strcmp(set, "none") ? set : NULL;
-	return !strcmp(image_of(p, wanted), RUNPOD_IMAGE) ? RUNPOD_IMAGE_CUDA : NULL;
+	return !strcmp(image_or_default(p, wanted), RUNPOD_IMAGE) ? RUNPOD_IMAGE_CUDA : NULL;
 }
 
 bool datacenter_is_wanted(const struct section *conf, const char *id)
@@ -89,14 +91,14 @@ bool datacenter_is_wanted(const struct section *conf, const char *id)
 	return !count;
 }
 
-static bool offers_sold_out(const json_t *from)
+static bool is_sold_out(const json_t *from)
 {
 	return !strcmp(jsonx_text(from, "availability", ""), "NONE");
 }
 
-/* Records the price of something wanted, free or sold out: a cap below the lowest of these leaves
- * no offer. */
-static void offers_floor(struct op *op, int64_t price_microusd_h)
+/* Keeps the lowest price of what is wanted, available or sold out: a cap below it leaves no offer.
+ */
+static void note_lowest_price(struct op *op, int64_t price_microusd_h)
 {
 	int64_t *least = &op->got.floor_microusd_h;
 
@@ -104,16 +106,17 @@ static void offers_floor(struct op *op, int64_t price_microusd_h)
 		*least = *least ? MIN(*least, price_microusd_h) : price_microusd_h;
 }
 
+/* An offer with an absurd price is left out. */
 static void add_offer(struct op *op, const struct offer *offer)
 {
-	offers_floor(op, offer->price_microusd_h);
+	note_lowest_price(op, offer->price_microusd_h);
 	if (offer->price_microusd_h > VENDOR_MOST_MICROUSD)
-		return; /* the rest of the catalog is believed */
+		return; /* one mistake does not spoil the rest of the catalog */
 	*op_result_add_offer(&op->got) = *offer;
 }
 
 /* The catalog's stock: "high", "medium", "low", or "": none. */
-static const char *stock_of(const json_t *from)
+static const char *stock_word(const json_t *from)
 {
 	const char *word = jsonx_text(from, "availability", "");
 
@@ -124,29 +127,33 @@ static const char *stock_of(const json_t *from)
 	return !strcmp(word, "LOW") ? "low" : "";
 }
 
-static void add_placed(struct op *op, struct offer *offer, struct placement *where,
-		       const char *datacenter, const json_t *stock)
+/* Adds the offer in this data centre ("": any) if `stock` shows it available. Completes offer and
+ * where.
+ */
+static void add_offer_in_datacenter(struct op *op, struct offer *offer, struct placement *where,
+				    const char *datacenter, const json_t *stock)
 {
-	if (offers_sold_out(stock) || strlen(datacenter) >= sizeof(where->datacenter) ||
+	if (is_sold_out(stock) || strlen(datacenter) >= sizeof(where->datacenter) ||
 	    strchr(datacenter, '/'))
 		return;
 	COPY_TEXT(where->datacenter, datacenter);
 	COPY_TEXT(offer->region, datacenter);
-	COPY_TEXT(offer->stock, stock_of(stock));
+	COPY_TEXT(offer->stock, stock_word(stock));
 	if (placement_write(where, offer->id, sizeof(offer->id)) == 0)
 		add_offer(op, offer);
 }
 
-/* Notes a data centre where it is free but not allowed, for the message if no offer remains. */
-static void note_elsewhere(struct op *op, const char *datacenter)
+/* Notes in result.text a data centre that has stock but is not allowed, for an error message. */
+static void note_datacenter_elsewhere(struct op *op, const char *datacenter)
 {
-	if (!strstr(str_text(&op->got.text), datacenter) && op->got.text.len < 120)
+	if (!strstr(str_text(&op->got.text), datacenter) && op->got.text.len < NAMES_MOST)
 		str_addf(&op->got.text, "%s%s", op->got.text.len ? ", " : "", datacenter);
 }
 
-/* Adds an offer for each allowed data centre where `item` of the catalog is free. */
-static void offers_place(struct op *op, const json_t *from, struct offer *offer,
-			 struct placement *where)
+/* Adds the offer for each allowed data centre where `from`, an entry of the catalog, is available.
+ */
+static void add_offers_where_free(struct op *op, const json_t *from, struct offer *offer,
+				  struct placement *where)
 {
 	const struct volume *volume = &op->want->offers.volume;
 	const json_t *list = json_object_get(from, "dataCenters"), *item;
@@ -157,18 +164,18 @@ static void offers_place(struct op *op, const json_t *from, struct offer *offer,
 	 * means anywhere */
 	if (where->community || (!json_array_size(list) && !fixed)) {
 		if (!where->community || !section_count(op->provider->conf, "datacenters"))
-			add_placed(op, offer, where, "", from);
+			add_offer_in_datacenter(op, offer, where, "", from);
 		return;
 	}
 	json_array_foreach (list, i, item) {
 		const char *id = jsonx_text(item, "id", "");
-		if (!id[0] || offers_sold_out(item))
+		if (!id[0] || is_sold_out(item))
 			continue;
 		if ((volume->region[0] && strcmp(volume->region, id)) ||
 		    !datacenter_is_wanted(op->provider->conf, id))
-			note_elsewhere(op, id);
+			note_datacenter_elsewhere(op, id);
 		else
-			add_placed(op, offer, where, id, item);
+			add_offer_in_datacenter(op, offer, where, id, item);
 	}
 }
 
@@ -178,7 +185,7 @@ static int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus)
 	return MIN(wanted_gb, (int64_t)vcpus * RUNPOD_DISK_GB_PER_VCPU);
 }
 
-int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where)
+int64_t disk_gb_or_default(int64_t wanted_gb, const struct placement *where)
 {
 	/* RunPod refuses less as if GPUs were sold out */
 	int64_t gb = MAX(wanted_gb ? wanted_gb : RUNPOD_DISK_GB, (int64_t)RUNPOD_DISK_LEAST_GB);
@@ -188,7 +195,8 @@ int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where)
 
 int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where)
 {
-	return (disk_gb_of(wanted_gb, where) * DISK_GB_MICROUSD + MONTH_H - 1) / MONTH_H;
+	return (disk_gb_or_default(wanted_gb, where) * DISK_GB_MICROUSD_MONTH + MONTH_H - 1) /
+	       MONTH_H;
 }
 
 /* ---- cpus ----
@@ -203,8 +211,8 @@ bool cpu_is_meant(const char *wish)
 	return !strcasecmp(wish, "none");
 }
 
-/* index in the wanted list; -1: none */
-static int cpu_wish(const struct op *op)
+/* Index of the wish "none" among the wishes; -1: a pod without a GPU is not wanted. */
+static int index_of_cpu_wish(const struct op *op)
 {
 	const char *const *wishes = op->want->offers.gpus;
 
@@ -214,7 +222,7 @@ static int cpu_wish(const struct op *op)
 	return -1;
 }
 
-static bool cpu_alone_is_wished(const struct op_want *want)
+static bool wants_cpu_only(const struct op_want *want)
 {
 	const char *const *wishes = want->offers.gpus;
 
@@ -226,38 +234,39 @@ static bool cpu_alone_is_wished(const struct op_want *want)
 
 /* ---- size ---- */
 
-static bool is_enough(const struct op *op, int vcpus)
+static bool is_enough_vcpus(const struct op *op, int vcpus)
 {
 	return vcpus >= op->want->offers.cpu &&
 	       (int64_t)vcpus * RUNPOD_DISK_GB_PER_VCPU >= op->want->offers.disk_gb;
 }
 
-/* What any flavour would need. */
-static int vcpus_asked(const struct op *op)
+/* The least vCPUs that give the wanted cores and disk, whatever the flavour. */
+static int vcpus_wanted(const struct op *op)
 {
 	int n = VCPUS_LEAST;
 
-	while (n < VCPUS_MOST && !is_enough(op, n))
+	while (n < VCPUS_MOST && !is_enough_vcpus(op, n))
 		n *= 2;
 	return n;
 }
 
-/* Returns 0 if this flavour has no pod of the size. */
-static int vcpus_of(const struct op *op, const json_t *flavour)
+/* The least vCPUs of this flavour for the wanted size; 0: it has no pod so large. */
+static int vcpus_of_flavour(const struct op *op, const json_t *flavour)
 {
 	const json_t *range = json_object_get(flavour, "vcpu");
 	int64_t least = jsonx_int(range, "min", VCPUS_LEAST),
 		most = jsonx_int(range, "max", VCPUS_LEAST);
 	double ram_gb = jsonx_number(flavour, "ramGbPerVcpu", 0);
-	int n = vcpus_asked(op);
+	int n = vcpus_wanted(op);
 
 	while (n <= most && n <= VCPUS_MOST &&
 	       (n < least || n * ram_gb < (double)op->want->offers.memory_gb))
 		n *= 2;
-	return n <= most && n <= VCPUS_MOST && is_enough(op, n) ? n : 0;
+	return n <= most && n <= VCPUS_MOST && is_enough_vcpus(op, n) ? n : 0;
 }
 
-static void none_is_so_large(struct op *op)
+/* Keeps the reason in op->first, for a result without offers. */
+static void note_no_cpu_pod_so_large(struct op *op)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
@@ -274,42 +283,42 @@ static void none_is_so_large(struct op *op)
 
 /* ---- the catalog ---- */
 
-static enum op_next cpus_request(struct turn *t)
+static enum op_next request_cpu_catalog(struct turn *t)
 {
 	return api_request(t, CALL_POLL, "GET", NULL,
 			   "/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount=%d",
-			   vcpus_asked(t->op));
+			   vcpus_wanted(t->op));
 }
 
-/* Adds an offer for each data centre where the flavour is free. Returns false only if it cannot be
- * large enough. */
-static bool read_flavour(struct op *op, const json_t *flavour)
+/* Adds an offer for each data centre where the flavour is available. False: it has no pod so large.
+ */
+static bool add_flavour(struct op *op, const json_t *flavour)
 {
 	const char *id = jsonx_text(flavour, "id", "");
-	struct placement where = {.cpu = true, .count = vcpus_of(op, flavour)};
-	struct offer offer = {.wish = cpu_wish(op)};
+	struct placement where = {.cpu = true, .count = vcpus_of_flavour(op, flavour)};
+	struct offer offer = {.wish = index_of_cpu_wish(op)};
 
 	if (!where.count || !id[0] || strlen(id) >= sizeof(where.type))
 		return where.count > 0;
 	offer.price_microusd_h =
 		api_microusd(json_object_get(flavour, "price"), "securePerVcpu") * where.count;
-	offers_floor(op, offer.price_microusd_h);
-	if (offer.price_microusd_h <= 0 || offers_sold_out(flavour))
+	note_lowest_price(op, offer.price_microusd_h);
+	if (offer.price_microusd_h <= 0 || is_sold_out(flavour))
 		return true;
 	offer.price_microusd_h += disk_microusd_h(op->want->offers.disk_gb, &where);
 	COPY_TEXT(where.type, id);
 	COPY_TEXT(offer.provider, "runpod");
 	COPY_TEXT(offer.gpu, "none");
 	snprintf(offer.with, sizeof(offer.with), "%d vCPUs, memory, disk", where.count);
-	offers_place(op, flavour, &offer, &where);
+	add_offers_where_free(op, flavour, &offer, &where);
 	return true;
 }
 
-static int cpus_read(struct turn *t)
+static int read_cpu_catalog(struct turn *t)
 {
-	CLEANUP(json_decref) json_t *whole = api_object(t, "offers of CPU pods");
+	CLEANUP(json_decref) json_t *whole = api_read_object(t, "offers of CPU pods");
 	const json_t *list = json_object_get(whole, "cpus"), *flavour;
-	bool one_is_large = false;
+	bool any_is_large_enough = false;
 	size_t i;
 
 	if (!whole)
@@ -317,9 +326,9 @@ static int cpus_read(struct turn *t)
 	if (!json_is_array(list))
 		return err_set(t->err, ERR_TRANSIENT, "offers: the catalog has no list of CPUs");
 	json_array_foreach (list, i, flavour)
-		one_is_large |= read_flavour(t->op, flavour);
-	if (json_array_size(list) && !one_is_large)
-		none_is_so_large(t->op);
+		any_is_large_enough |= add_flavour(t->op, flavour);
+	if (json_array_size(list) && !any_is_large_enough)
+		note_no_cpu_pod_so_large(t->op);
 	return 0;
 }
 
@@ -327,8 +336,8 @@ static int cpus_read(struct turn *t)
  * Explains a reply without a fitting offer: misspelt names, GPUs that are sold out or out of
  * reach. */
 
-/* Names the nearest GPU of the catalog. */
-static void add_unknown(struct str *to, const struct op *op, const char *wish)
+/* Appends that the catalog has no such GPU, with the nearest name in it. */
+static void append_unknown_gpu(struct str *to, const struct op *op, const char *wish)
 {
 	size_t count = json_array_size(op->kept), n = 0;
 	const char **names = xcalloc(count + 1, sizeof(*names));
@@ -345,11 +354,12 @@ static void add_unknown(struct str *to, const struct op *op, const char *wish)
 	free(names);
 }
 
-static int unknown_gpu(struct turn *t)
+/* Always -1: the catalog has none of the wanted GPUs. */
+static int fail_unknown_gpu(struct turn *t)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	add_unknown(&text, t->op, t->op->want->offers.gpus[cpu_wish(t->op) == 0]);
+	append_unknown_gpu(&text, t->op, t->op->want->offers.gpus[index_of_cpu_wish(t->op) == 0]);
 	err_set(t->err, ERR_CONFIG, "%s", str_text(&text));
 	return err_about(t->err, "gpu");
 }
@@ -366,8 +376,8 @@ static int64_t most_vram_gb(const struct op *op)
 		if (cpu_is_meant(wishes[w]))
 			return INT64_MAX;
 		json_array_foreach (op->kept, i, gpu)
-			if (gpu_meant(wishes[w], jsonx_text(gpu, "id", ""),
-				      jsonx_text(gpu, "name", "")))
+			if (gpu_is_meant(wishes[w], jsonx_text(gpu, "id", ""),
+					 jsonx_text(gpu, "name", "")))
 				most = MAX(most, jsonx_int(gpu, "memory", 0));
 	}
 	return wishes && wishes[0] ? most : INT64_MAX;
@@ -381,28 +391,29 @@ static bool is_offered(const struct op *op, int wish)
 	return false;
 }
 
-/* Where the catalog has it in stock. Returns false if the catalog lacks it. */
-static bool find_wished(const struct op *op, const char *wish, struct str *places)
+/* Appends the data centres with stock of the GPU. False: the catalog lacks the GPU. */
+static bool find_stock(const struct op *op, const char *wish, struct str *places)
 {
 	const json_t *gpu, *item;
 	bool known = false;
 	size_t i, k;
 
 	json_array_foreach (op->kept, i, gpu) {
-		if (!gpu_meant(wish, jsonx_text(gpu, "id", ""), jsonx_text(gpu, "name", "")))
+		if (!gpu_is_meant(wish, jsonx_text(gpu, "id", ""), jsonx_text(gpu, "name", "")))
 			continue;
 		known = true;
 		json_array_foreach (json_object_get(gpu, "dataCenters"), k, item) {
 			const char *id = jsonx_text(item, "id", "");
-			if (id[0] && !offers_sold_out(item) && !strstr(str_text(places), id) &&
-			    places->len < 120)
+			if (id[0] && !is_sold_out(item) && !strstr(str_text(places), id) &&
+			    places->len < NAMES_MOST)
 				str_addf(places, "%s%.40s", places->len ? ", " : "", id);
 		}
 	}
 	return known;
 }
 
-/* Notes misspelt wishes and wishes that only the config forbids, for a list with offers. */
+/* Adds lines to result.text about wishes that are misspelt, and about those available only where
+ * the volume is not. For a result with offers. */
 static void add_remarks(struct op *op)
 {
 	const struct volume *volume = &op->want->offers.volume;
@@ -412,9 +423,9 @@ static void add_remarks(struct op *op)
 		CLEANUP(str_free) struct str places = STR_INIT;
 		if (is_offered(op, i) || cpu_is_meant(wishes[i]))
 			continue;
-		bool known = find_wished(op, wishes[i], &places);
+		bool known = find_stock(op, wishes[i], &places);
 		if (!known && !gpu_find(wishes[i])) /* else it may be another vendor's */
-			add_unknown(&op->got.text, op, wishes[i]);
+			append_unknown_gpu(&op->got.text, op, wishes[i]);
 		else if (known && places.len && volume->region[0])
 			str_addf(&op->got.text,
 				 "%.60s is available in %s, but not in %s, where volume \"%s\" "
@@ -426,13 +437,14 @@ static void add_remarks(struct op *op)
 	}
 }
 
-static int nothing_free(struct turn *t)
+/* Always -1, ERR_NO_CAPACITY: names what is wanted and where. */
+static int fail_nothing_free(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 	const struct volume *volume = &want->offers.volume;
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i] && i < 6; i++)
+	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i] && i < WISHES_SHOWN; i++)
 		str_addf(&text, "%s%.40s", i ? ", " : "",
 			 cpu_is_meant(want->offers.gpus[i]) ? "CPU pod" : want->offers.gpus[i]);
 	str_addf(&text, "%s is available at RunPod now", text.len ? "" : "GPU");
@@ -447,36 +459,36 @@ static int nothing_free(struct turn *t)
 	return err_set(t->err, ERR_NO_CAPACITY, "no %s", str_text(&text));
 }
 
-/* Returns -1 with t->err and the reason, for a list without offers. */
-static int nothing_offered(struct turn *t)
+/* Always -1, with the reason. op->tries is the number of wanted GPUs that exist. */
+static int fail_without_offers(struct turn *t)
 {
 	const struct op *op = t->op;
 	bool named = op->want->offers.gpus && op->want->offers.gpus[0];
 	int64_t most_gb = most_vram_gb(op);
 
 	if (named && !op->tries && json_array_size(op->kept))
-		return unknown_gpu(t);
+		return fail_unknown_gpu(t);
 	if (named && op->tries && most_gb < op->want->offers.vram_gb) {
 		err_set(t->err, ERR_CONFIG,
 			"this job needs a GPU with %d GB of memory; those in gpu have %lld at most",
 			op->want->offers.vram_gb, (long long)most_gb);
 		return err_about(t->err, "gpu");
 	}
-	return nothing_free(t);
+	return fail_nothing_free(t);
 }
 
-/* ---- offers ----
- * RunPod's offers, from its live catalog, with spot floors through GraphQL. */
+/* ---- offers: RunPod's offers, from its live catalog, with spot floors through GraphQL ---- */
 
 /* ---- the requests: one for each number of GPUs and each cloud, then one for CPU pods ---- */
 
-struct question {
+/* One request for prices. */
+struct price_question {
 	int gpus; /* 0: CPU pods */
 	bool community;
 };
 
-/* Returns -1 if the wish is not the name of a GPU. */
-static int gpus_wished(const char *wish)
+/* How many GPUs the wish is for: 0 for "none"; -1: it is not the name of a GPU. */
+static int count_of_wish(const char *wish)
 {
 	char name[GPU_MAX];
 	int count = 1;
@@ -486,22 +498,23 @@ static int gpus_wished(const char *wish)
 	return gpu_parse(wish, name, sizeof(name), &count) ? count : -1;
 }
 
-static bool asked_before(const char *const *wishes, size_t i, int count)
+/* Whether one of the first i wishes is for so many GPUs, too: one request serves both. */
+static bool count_is_asked_before(const char *const *wishes, size_t i, int count)
 {
 	for (size_t k = 0; k < i; k++)
-		if (gpus_wished(wishes[k]) == count)
+		if (count_of_wish(wishes[k]) == count)
 			return true;
 	return false;
 }
 
-static bool cloud_is_wanted(const struct section *conf, bool community)
+static bool cloud_is_wanted(const struct section *conf, enum cloud cloud)
 {
-	return strcmp(section_text(conf, "cloud"), community ? "SECURE" : "COMMUNITY") != 0;
+	return strcmp(section_text(conf, "cloud"),
+		      cloud == CLOUD_COMMUNITY ? "SECURE" : "COMMUNITY") != 0;
 }
 
-/* Fills *out with the index-th question for prices. Returns false after the last one, unless
- * pods without a GPU are wanted: then *out is empty. */
-static bool question_at(const struct op *op, int index, struct question *out)
+/* The index-th request for prices, the last one for CPU pods if wanted. False: no more. */
+static bool find_question(const struct op *op, int index, struct price_question *out)
 {
 	static const char *const any[] = {"", NULL};
 	const char *const *wishes =
@@ -510,31 +523,31 @@ static bool question_at(const struct op *op, int index, struct question *out)
 	bool volume = op->want->offers.volume.name[0];
 
 	for (size_t i = 0; wishes[i]; i++) {
-		int count = wishes == any ? 1 : gpus_wished(wishes[i]);
-		if (count < 1 || (wishes != any && asked_before(wishes, i, count)))
+		int count = wishes == any ? 1 : count_of_wish(wishes[i]);
+		if (count < 1 || (wishes != any && count_is_asked_before(wishes, i, count)))
 			continue;
-		for (int community = 0; community < 2; community++) {
+		for (int cloud = CLOUD_SECURE; cloud <= CLOUD_COMMUNITY; cloud++) {
 			/* only SECURE has volumes */
-			if (!cloud_is_wanted(conf, community) || (community && volume))
+			if (!cloud_is_wanted(conf, cloud) || (cloud == CLOUD_COMMUNITY && volume))
 				continue;
 			if (index-- == 0) {
-				*out = (struct question){count, community};
+				*out = (struct price_question){count, cloud == CLOUD_COMMUNITY};
 				return true;
 			}
 		}
 	}
-	*out = (struct question){0};
-	return index == 0 && cpu_wish(op) >= 0 && cloud_is_wanted(conf, false) &&
+	*out = (struct price_question){0};
+	return index == 0 && index_of_cpu_wish(op) >= 0 && cloud_is_wanted(conf, CLOUD_SECURE) &&
 	       !op->want->offers.vram_gb;
 }
 
-static int check_names(const struct section *conf, const struct op_want *want, struct err *err)
+static int check_gpu_names(const struct section *conf, const struct op_want *want, struct err *err)
 {
 	const char *const *wishes = want->offers.gpus;
 
 	(void)conf;
 	for (size_t i = 0; wishes && wishes[i]; i++)
-		if (gpus_wished(wishes[i]) < 0) {
+		if (count_of_wish(wishes[i]) < 0) {
 			err_set(err, ERR_CONFIG,
 				"gpu \"%s\": a name, or a name and how many as in \"L40S:2\"",
 				wishes[i]);
@@ -543,16 +556,17 @@ static int check_names(const struct section *conf, const struct op_want *want, s
 	return 0;
 }
 
-static int check_none(const struct section *conf, const struct op_want *want, struct err *err)
+/* Refuses "none" alone if the job needs a GPU, or the config excludes the cloud with CPU pods. */
+static int check_cpu_wish(const struct section *conf, const struct op_want *want, struct err *err)
 {
-	if (cpu_alone_is_wished(want) && want->offers.vram_gb) {
+	if (wants_cpu_only(want) && want->offers.vram_gb) {
 		err_set(err, ERR_CONFIG,
 			"gpu = [\"none\"], but this job needs a GPU with %d GB of memory: name one "
 			"in gpu",
 			want->offers.vram_gb);
 		return err_about(err, "gpu");
 	}
-	if (cpu_alone_is_wished(want) && !cloud_is_wanted(conf, false))
+	if (wants_cpu_only(want) && !cloud_is_wanted(conf, CLOUD_SECURE))
 		return err_set(err, ERR_CONFIG,
 			       "%s: providers.runpod.cloud = \"COMMUNITY\", but CPU pods (gpu "
 			       "\"none\") are only in the SECURE cloud: change one of them",
@@ -566,7 +580,7 @@ static int check_volume(const struct section *conf, const struct op_want *want, 
 
 	if (!volume->name[0])
 		return 0;
-	if (!cloud_is_wanted(conf, false))
+	if (!cloud_is_wanted(conf, CLOUD_SECURE))
 		return err_set(err, ERR_CONFIG,
 			       "%s: providers.runpod.cloud = \"COMMUNITY\", but volume \"%s\" can "
 			       "only be attached in the SECURE "
@@ -584,26 +598,28 @@ static int check_volume(const struct section *conf, const struct op_want *want, 
 int offers_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
 			struct err *err)
 {
-	static want_check *const checks[] = {check_names, check_none, check_volume, NULL};
+	static want_check *const checks[] = {check_gpu_names, check_cpu_wish, check_volume, NULL};
 
 	return provider_judge_wishes(checks, conf, want, m, err);
 }
 
 /* ---- the catalog ---- */
 
-static int wish_of(const struct op *op, const char *type, const char *name, int gpus)
+/* The first wish that this type satisfies, 0 without wishes; -1: none. */
+static int index_of_wish(const struct op *op, const char *type, const char *name, int gpus)
 {
 	const char *const *wishes = op->want->offers.gpus;
 
 	if (!wishes || !wishes[0])
 		return 0;
 	for (int i = 0; wishes[i]; i++)
-		if (gpus_wished(wishes[i]) == gpus && gpu_meant(wishes[i], type, name))
+		if (count_of_wish(wishes[i]) == gpus && gpu_is_meant(wishes[i], type, name))
 			return i;
 	return -1;
 }
 
-static void read_type(struct op *op, const json_t *gpu, const struct question *q)
+/* Adds the offers of a GPU type of the catalog if it is wanted and fits the request q. */
+static void add_gpu_type(struct op *op, const json_t *gpu, const struct price_question *q)
 {
 	const char *type = jsonx_text(gpu, "id", ""), *name = jsonx_text(gpu, "name", "");
 	const char *cloud = q->community ? "community" : "secure";
@@ -611,7 +627,7 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 	struct offer offer = {.gpus = q->gpus, .vram_gb = (int)jsonx_int(gpu, "memory", 0)};
 	bool any = !op->want->offers.gpus || !op->want->offers.gpus[0];
 
-	offer.wish = wish_of(op, type, name, q->gpus);
+	offer.wish = index_of_wish(op, type, name, q->gpus);
 	if (!type[0] || strlen(type) >= sizeof(where.type) || offer.wish < 0)
 		return;
 	op->tries++; /* it exists, free or not */
@@ -623,8 +639,8 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 	    offer.vram_gb < op->want->offers.vram_gb ||
 	    jsonx_int(json_object_get(gpu, "maxCount"), cloud, q->gpus) < q->gpus)
 		return;
-	offers_floor(op, offer.price_microusd_h);
-	if (offers_sold_out(gpu)) {
+	note_lowest_price(op, offer.price_microusd_h);
+	if (is_sold_out(gpu)) {
 		op->sold_out_spot = op->sold_out_spot || op->want->offers.spot;
 		return;
 	}
@@ -632,13 +648,14 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 	COPY_TEXT(offer.provider, "runpod");
 	offer.price_microusd_h += disk_microusd_h(op->want->offers.disk_gb, &where);
 	COPY_TEXT(offer.with, "cores, memory, disk"); /* as many as the host has for each GPU */
-	gpu_shown(offer.gpu, type, name);
-	offers_place(op, gpu, &offer, &where);
+	set_gpu_name(offer.gpu, type, name);
+	add_offers_where_free(op, gpu, &offer, &where);
 }
 
-static int read_catalog(struct turn *t, const struct question *q)
+/* Adds the offers of the catalog, and keeps its GPUs in op->kept for messages. */
+static int read_gpu_catalog(struct turn *t, const struct price_question *q)
 {
-	CLEANUP(json_decref) json_t *whole = api_object(t, "offers");
+	CLEANUP(json_decref) json_t *whole = api_read_object(t, "offers");
 	const json_t *list = json_object_get(whole, "gpus"), *gpu;
 	size_t i;
 
@@ -647,16 +664,16 @@ static int read_catalog(struct turn *t, const struct question *q)
 	if (!json_is_array(list))
 		return err_set(t->err, ERR_TRANSIENT, "offers: the catalog has no list of GPUs");
 	json_array_foreach (list, i, gpu)
-		read_type(t->op, gpu, q);
+		add_gpu_type(t->op, gpu, q);
 	if (!t->op->kept)
 		t->op->kept = json_array();
 	json_array_extend(t->op->kept, (json_t *)list);
 	return 0;
 }
 
-static enum op_next request_catalog(struct turn *t, const struct question *q)
+static enum op_next request_gpu_catalog(struct turn *t, const struct price_question *q)
 {
-	const char *cuda = cuda_floor(t->op->provider, t->op->want->offers.image);
+	const char *cuda = least_cuda_version(t->op->provider, t->op->want->offers.image);
 
 	return api_request(t, CALL_POLL, "GET", NULL,
 			   "/catalog/gpus?include=AVAILABILITY&product=POD&count=%d&cloud=%s%s%s",
@@ -666,7 +683,7 @@ static enum op_next request_catalog(struct turn *t, const struct question *q)
 
 /* ---- spot ---- */
 
-static enum op_next request_floors(struct turn *t, const struct question *q)
+static enum op_next request_spot_floors(struct turn *t, const struct price_question *q)
 {
 	CLEANUP(free_text)
 	char *query = xasprintf(
@@ -677,7 +694,7 @@ static enum op_next request_floors(struct turn *t, const struct question *q)
 	return api_request_graphql(t, CALL_POLL, query, NULL);
 }
 
-/* burst's bid for a GPU with this floor; 0: no spot offer there. */
+/* Bid for one GPU with this floor, at most its price on demand; 0: the config's bid is too low. */
 static int64_t bid_for(const struct op *op, int64_t floor, int64_t on_demand)
 {
 	int64_t bid = section_has(op->provider->conf, "bid")
@@ -689,7 +706,8 @@ static int64_t bid_for(const struct op *op, int64_t floor, int64_t on_demand)
 	return on_demand > 0 ? MIN(bid, MAX(on_demand, floor)) : bid;
 }
 
-static void add_spot(struct op *op, const json_t *type, const struct question *q)
+/* Adds a spot offer beside each offer of this GPU type. */
+static void add_spot_offers(struct op *op, const json_t *type, const struct price_question *q)
 {
 	const json_t *lowest = json_object_get(type, "lowestPrice");
 	const char *id = jsonx_text(type, "id", ""), *stock = jsonx_text(lowest, "stockStatus", "");
@@ -713,31 +731,32 @@ static void add_spot(struct op *op, const json_t *type, const struct question *q
 	}
 }
 
-static int read_floors(struct turn *t, const struct question *q)
+static int read_spot_floors(struct turn *t, const struct price_question *q)
 {
 	CLEANUP(json_decref) json_t *whole = NULL;
-	const json_t *data = api_data(t, "spot prices", &whole), *type;
+	const json_t *data = api_read_data(t, "spot prices", &whole), *type;
 	size_t i;
 
 	if (!data)
 		return -1;
 	json_array_foreach (json_object_get(data, "gpuTypes"), i, type)
-		add_spot(t->op, type, q);
+		add_spot_offers(t->op, type, q);
 	return 0;
 }
 
 /* ---- the result ---- */
 
-static enum op_next conclude(struct turn *t)
+/* Ends the operation: with the offers, or with the reason why there are none. */
+static enum op_next finish_offers(struct turn *t)
 {
 	struct op *op = t->op;
 
-	if (!op->got.offer_count && op->first.kind && cpu_alone_is_wished(op->want)) {
+	if (!op->got.offer_count && op->first.kind && wants_cpu_only(op->want)) {
 		*t->err = op->first;
 		return OP_FAILED;
 	}
 	if (!op->got.offer_count) {
-		nothing_offered(t);
+		fail_without_offers(t);
 		return OP_FAILED;
 	}
 	if (op->sold_out_spot)
@@ -747,36 +766,36 @@ static enum op_next conclude(struct turn *t)
 	return api_done(t);
 }
 
-/* Steps 1, 2, ...: the catalog; then, for spot, -1, -2, ...: the floors. CPU pods come last and
- * have none. */
+/* Steps 1, 2, ...: the catalog, one request each; then, for spot, -1, -2, ...: the floors of the
+ * same requests. The request for CPU pods comes last; it has no floors. */
 enum op_next offers_next(struct turn *t)
 {
 	struct op *op = t->op;
-	struct question q;
+	struct price_question q;
 
 	if (op->step == 0 && offers_check_wishes(op->provider->conf, op->want, NULL, t->err) < 0)
 		return OP_FAILED;
 	if (op->step > 0) {
-		question_at(op, op->step - 1, &q);
-		if ((q.gpus ? read_catalog(t, &q) : cpus_read(t)) < 0)
+		find_question(op, op->step - 1, &q);
+		if ((q.gpus ? read_gpu_catalog(t, &q) : read_cpu_catalog(t)) < 0)
 			return OP_FAILED;
 	} else if (op->step < 0) {
-		question_at(op, -op->step - 1, &q);
+		find_question(op, -op->step - 1, &q);
 		/* GraphQL may be gone: pods at full price are still offers */
-		if (read_floors(t, &q) < 0 && t->err->kind == ERR_CREDENTIALS)
+		if (read_spot_floors(t, &q) < 0 && t->err->kind == ERR_CREDENTIALS)
 			return OP_FAILED;
 		err_clear(t->err);
 	}
-	if (op->step >= 0 && question_at(op, op->step, &q)) {
+	if (op->step >= 0 && find_question(op, op->step, &q)) {
 		op->step++;
-		return q.gpus ? request_catalog(t, &q) : cpus_request(t);
+		return q.gpus ? request_gpu_catalog(t, &q) : request_cpu_catalog(t);
 	}
 	if (op->step > 0)
 		op->step = 0;
-	if (op->want->offers.spot && op->got.offer_count && question_at(op, -op->step, &q) &&
+	if (op->want->offers.spot && op->got.offer_count && find_question(op, -op->step, &q) &&
 	    q.gpus) {
 		op->step--;
-		return request_floors(t, &q);
+		return request_spot_floors(t, &q);
 	}
-	return conclude(t);
+	return finish_offers(t);
 }

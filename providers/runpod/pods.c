@@ -6,12 +6,9 @@
 #include "base/jsonx.h"
 #include "impl.h"
 
-/* ---- pods ----
- * Reads, lists and releases pods. */
-
 /* ---- reading ---- */
 
-static enum pod_state state_of(const char *status)
+static enum pod_state state_of_status(const char *status)
 {
 	static const struct {
 		const char *word;
@@ -35,9 +32,12 @@ static void read_marker(const json_t *env, struct marker *out)
 			  jsonx_text(env, "BURST_HARD_END", ""));
 }
 
-static void set_address(struct pod_view *view, const char *host, int64_t port, const char *user)
+enum { SSHD_PORT = 22, PORT_MOST = 65535 };
+
+static void set_address_if_valid(struct pod_view *view, const char *host, int64_t port,
+				 const char *user)
 {
-	if (!host[0] || strlen(host) >= sizeof(view->host) || port < 1 || port > 65535 ||
+	if (!host[0] || strlen(host) >= sizeof(view->host) || port < 1 || port > PORT_MOST ||
 	    !user[0] || strlen(user) >= sizeof(view->user))
 		return;
 	COPY_TEXT(view->host, host);
@@ -51,23 +51,24 @@ static void read_address(const json_t *from, struct pod_view *view)
 	const json_t *direct = json_object_get(json_object_get(from, "ssh"), "direct"), *port;
 	size_t i;
 
-	set_address(view, jsonx_text(direct, "host", ""), jsonx_int(direct, "port", 0),
-		    jsonx_text(direct, "username", "root"));
+	set_address_if_valid(view, jsonx_text(direct, "host", ""), jsonx_int(direct, "port", 0),
+			     jsonx_text(direct, "username", "root"));
 	if (view->port)
 		return;
 	json_array_foreach (json_object_get(json_object_get(from, "runtime"), "ports"), i, port)
-		if (jsonx_int(port, "private", 0) == 22 &&
+		if (jsonx_int(port, "private", 0) == SSHD_PORT &&
 		    !strcmp(jsonx_text(port, "type", "tcp"), "tcp"))
-			set_address(view, jsonx_text(port, "ip", ""), jsonx_int(port, "public", 0),
-				    "root");
+			set_address_if_valid(view, jsonx_text(port, "ip", ""),
+					     jsonx_int(port, "public", 0), "root");
 }
 
+/* Sets state, preempted and detail. view->spot is set before. */
 static void read_state(const json_t *from, struct pod_view *view)
 {
 	const char *status = jsonx_text(from, "status", "");
 	const json_t *gpu = json_object_get(from, "gpu");
 
-	view->state = state_of(status);
+	view->state = state_of_status(status);
 	view->preempted =
 		view->spot && (view->state == POD_STATE_STOPPED || view->state == POD_STATE_GONE);
 	switch (view->state) {
@@ -90,7 +91,7 @@ static void read_state(const json_t *from, struct pod_view *view)
 	}
 }
 
-int pods_read(const json_t *from, struct pod_view *out, struct err *err)
+int pod_read(const json_t *from, struct pod_view *out, struct err *err)
 {
 	const char *id = jsonx_text(from, "id", ""),
 		   *type = jsonx_text(json_object_get(from, "gpu"), "id", "");
@@ -108,7 +109,7 @@ int pods_read(const json_t *from, struct pod_view *out, struct err *err)
 	if (view.state == POD_STATE_RUNNING || view.state == POD_STATE_UNKNOWN)
 		read_address(from, &view);
 	if (type[0])
-		gpu_shown(view.gpu, type, "");
+		set_gpu_name(view.gpu, type, "");
 	else if (json_is_object(json_object_get(from, "cpu")))
 		COPY_TEXT(view.gpu, "none");
 	COPY_TEXT(view.region, jsonx_text(from, "dataCenterId", ""));
@@ -121,26 +122,26 @@ int pods_read(const json_t *from, struct pod_view *out, struct err *err)
 
 /* ---- inspect and list ---- */
 
-/* Records that a vendor which no longer knows a pod bills nothing for it. */
+/* A pod that RunPod does not know is GONE: RunPod bills nothing for it. */
 enum op_next inspect_next(struct turn *t)
 {
 	if (!t->reply)
 		return api_request(t, CALL_POLL, "GET", NULL, "/pods/%s", t->op->want->id);
-	CLEANUP(json_decref) json_t *pod = api_object(t, "looking at a pod");
+	CLEANUP(json_decref) json_t *pod = api_read_object(t, "looking at a pod");
 	if (!pod && t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
 	struct pod_view view = {.state = POD_STATE_GONE};
 	COPY_TEXT(view.id, t->op->want->id);
 	COPY_TEXT(view.detail, "RunPod does not know this pod");
-	if (pod && pods_read(pod, &view, t->err) < 0)
+	if (pod && pod_read(pod, &view, t->err) < 0)
 		return OP_FAILED;
 	err_clear(t->err);
 	*op_result_add_pod(&t->op->got) = view;
 	return api_done(t);
 }
 
-/* Matches "burst-ATTEMPT": the name stays if a user changes the pod's environment in RunPod's
- * console. A pod that is not listed counts as gone. */
+/* Whether the name is "burst-ATTEMPT". It stays if a user removes the marker from the environment
+ * in RunPod's console; such a pod must be listed, or it would count as gone. */
 static bool has_our_name(const json_t *pod)
 {
 	const char *name = jsonx_text(pod, "name", "");
@@ -149,7 +150,7 @@ static bool has_our_name(const json_t *pod)
 	       !name[22];
 }
 
-/* Returns 1 if there are more pages. */
+/* Adds the pods of burst on this page. Returns 1 if there are more pages, 0 if not, -1 on error. */
 static int read_page(struct turn *t, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "pods"), *item;
@@ -163,7 +164,7 @@ static int read_page(struct turn *t, const json_t *answer)
 		read_marker(json_object_get(item, "env"), &marker);
 		if (!marker.attempt[0] && !has_our_name(item))
 			continue; /* not burst's */
-		if (pods_read(item, &view, t->err) < 0)
+		if (pod_read(item, &view, t->err) < 0)
 			return err_wrap(t->err, "listing pods");
 		/* pods changed between two pages */
 		if (!t->op->pages || !op_result_has_pod(&t->op->got, view.id))
@@ -171,14 +172,14 @@ static int read_page(struct turn *t, const json_t *answer)
 		if (op_result_check_counts(&t->op->got, t->err) < 0)
 			return -1;
 	}
-	return api_further_pages(t, answer, "pods");
+	return api_next_page(t, answer, "pods");
 }
 
 enum op_next list_next(struct turn *t)
 {
 	if (!t->reply)
 		return api_request_pods(t);
-	CLEANUP(json_decref) json_t *answer = api_object(t, "listing pods");
+	CLEANUP(json_decref) json_t *answer = api_read_object(t, "listing pods");
 	int more = answer ? read_page(t, answer) : -1;
 	if (more > 0)
 		return api_request_pods(t);
@@ -187,13 +188,15 @@ enum op_next list_next(struct turn *t)
 
 /* ---- release ---- */
 
-static bool is_gone(struct turn *t, const char *doing)
+/* Whether the pod is gone; sets result.release. If not, t->err has the reason. */
+static bool check_release_reply(struct turn *t, const char *doing)
 {
 	t->op->got.release = api_check(t, doing) == 0 ? RELEASE_ENDED : RELEASE_ABSENT;
 	return t->op->got.release == RELEASE_ENDED || t->err->kind == ERR_NOT_FOUND;
 }
 
-/* DELETE. If that is not allowed (409: locked, or by its state): unlock, DELETE, terminate. */
+/* Sends DELETE. If RunPod does not allow it (409: the pod is locked, or in the wrong state):
+ * unlocks, sends DELETE again, then "terminate". */
 enum op_next release_next(struct turn *t)
 {
 	static const char *const doing = "ending a pod";
@@ -203,7 +206,7 @@ enum op_next release_next(struct turn *t)
 	switch (op->step++) {
 	case 0: return api_request(t, CALL_RELEASE, "DELETE", NULL, "/pods/%s", id);
 	case 1:
-		if (is_gone(t, doing))
+		if (check_release_reply(t, doing))
 			break;
 		if (t->err->kind != ERR_REFUSED && t->err->kind != ERR_CONFIG &&
 		    t->err->kind != ERR_BUG)
@@ -212,17 +215,17 @@ enum op_next release_next(struct turn *t)
 		err_clear(t->err);
 		return api_request(t, CALL_RELEASE, "PATCH", json_pack("{s:b}", "locked", 0),
 				   "/pods/%s", id);
-	case 2: /* whatever the reply */
+	case 2: /* whatever the reply to the unlocking */
 		return api_request(t, CALL_RELEASE, "DELETE", NULL, "/pods/%s", id);
 	case 3:
-		if (is_gone(t, doing))
+		if (check_release_reply(t, doing))
 			break;
 		err_clear(t->err);
 		return api_request(t, CALL_RELEASE, "POST",
 				   json_pack("{s:s}", "action", "terminate"), "/pods/%s/action",
 				   id);
 	default:
-		if (is_gone(t, doing))
+		if (check_release_reply(t, doing))
 			break;
 		*t->err = op->first;
 		return OP_FAILED;
@@ -231,20 +234,20 @@ enum op_next release_next(struct turn *t)
 	return api_done(t);
 }
 
-/* ---- logs ----
- * Reads a pod's log, and whether its image cannot be pulled. */
+/* ---- logs: reads a pod's log, and whether its image cannot be pulled ---- */
 
+enum { PULLS_ENOUGH = 2, DATA_LEN = sizeof("data:") - 1 };
 enum { LOG_WAIT_MS = 8000, LOG_LINES = 200, LOG_MOST = 64 << 10, BLOCK_MOST_BYTES = 1 << 20 };
 
-/* Whether a pull fails repeatedly or permanently, with no later line. */
+/* The failed pulls of an image at the end of a log. */
 struct pulls {
-	int failures;
+	int failures; /* without another line after them; PULLS_ENOUGH: it cannot be pulled */
 	char last[300];
 };
 
-/* Texts of Docker and registries for an image that this account cannot get, or not soon (a rate
- * limit), however often the host retries. */
-static bool pull_is_hopeless(const char *line)
+/* Whether the line has a text of Docker or a registry for an image that this account cannot get, or
+ * not soon (a rate limit), however often the host retries. */
+static bool is_hopeless_pull(const char *line)
 {
 	static const char *const words[] = {"manifest unknown",
 					    "manifest for ",
@@ -263,23 +266,25 @@ static bool pull_is_hopeless(const char *line)
 	return false;
 }
 
-static bool pull_failed(const char *line)
+static bool is_failed_pull(const char *line)
 {
 	return strcasestr(line, "error pulling image") || strcasestr(line, "failed to pull") ||
-	       pull_is_hopeless(line);
+	       is_hopeless_pull(line);
 }
 
-static void follow_pull(struct pulls *p, const char *line)
+/* Counts a failed pull; any other line that is not about a pull starts the count again. */
+static void note_pull(struct pulls *p, const char *line)
 {
-	if (pull_failed(line)) {
-		p->failures += pull_is_hopeless(line) ? 2 : 1;
+	if (is_failed_pull(line)) {
+		p->failures += is_hopeless_pull(line) ? PULLS_ENOUGH : 1;
 		COPY_TEXT(p->last, line);
 	} else if (!strcasestr(line, "pulling")) {
 		p->failures = 0;
 	}
 }
 
-static void add_event(struct str *to, const struct str *data, struct pulls *pulls)
+/* Appends the line of one event (JSON) as "SOURCE: LINE". */
+static void append_event(struct str *to, const struct str *data, struct pulls *pulls)
 {
 	CLEANUP(json_decref) json_t *event = jsonx_parse(str_text(data), data->len, NULL);
 	const char *line = jsonx_text(event, "line", NULL);
@@ -287,14 +292,16 @@ static void add_event(struct str *to, const struct str *data, struct pulls *pull
 	if (!line)
 		return; /* truncated, or not a line of the log */
 	if (!strcmp(jsonx_text(event, "source", ""), "system"))
-		follow_pull(pulls, line);
+		note_pull(pulls, line);
 	str_addf(to, "%s: ", jsonx_text(event, "source", "log"));
 	for (const char *p = line; *p; p++)
 		str_addc(to, *p == '\n' || *p == '\r' ? ' ' : *p);
 	str_addc(to, '\n');
 }
 
-static void read_events(struct str *to, const char *text)
+/* Appends the lines of a text/event-stream; last, if the image cannot be pulled, "image: REASON".
+ */
+static void append_log_of_events(struct str *to, const char *text)
 {
 	CLEANUP(str_free) struct str data = STR_MAX(BLOCK_MOST_BYTES);
 	struct pulls pulls = {0};
@@ -306,17 +313,17 @@ static void read_events(struct str *to, const char *text)
 		if (!line[len])
 			break; /* the connection broke within this line */
 		if (!shown) {
-			add_event(to, &data, &pulls);
+			append_event(to, &data, &pulls);
 			str_reset(&data);
-		} else if (shown >= 5 && !strncmp(line, "data:", 5)) {
-			size_t skip = 5 + (shown > 5 && line[5] == ' ');
+		} else if (shown >= DATA_LEN && !strncmp(line, "data:", DATA_LEN)) {
+			size_t skip = DATA_LEN + (shown > DATA_LEN && line[DATA_LEN] == ' ');
 			if (data.len)
 				str_addc(&data, '\n');
 			str_addn(&data, line + skip, shown - skip);
 		}
 	}
-	add_event(to, &data, &pulls);
-	if (pulls.failures < 2)
+	append_event(to, &data, &pulls);
+	if (pulls.failures < PULLS_ENOUGH)
 		return;
 	str_add(to, "image: ");
 	for (const char *p = pulls.last; *p; p++)
@@ -340,16 +347,17 @@ enum op_next logs_next(struct turn *t)
 	if ((!t->reply->failed || !t->reply->was_sent) && api_check(t, "log of a pod") < 0)
 		return OP_FAILED;
 	t->op->got.text = STR_MAX(LOG_MOST);
-	read_events(&t->op->got.text, str_text(&t->reply->body));
+	append_log_of_events(&t->op->got.text, str_text(&t->reply->body));
 	return api_done(t);
 }
 
-/* ---- billing ----
- * Reads what RunPod has billed for a pod, hour by hour. */
+/* ---- billing: reads what RunPod has billed for a pod, hour by hour ---- */
 
 enum { CLOCKS_APART_S = 120 };
+#define HOUR_MS 3600000.0
+#define MS_MOST 1e15
 
-/* Hours are by the vendor's clock, which may make the pod a little older. */
+/* Requests the hours since the pod's start. RunPod's clock may be a little behind ours. */
 static enum op_next request_bill(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
@@ -361,14 +369,15 @@ static enum op_next request_bill(struct turn *t)
 			   want->id, since[0] ? "&startTime=" : "", since);
 }
 
-static int by_start(const void *a, const void *b)
+static int compare_starts(const void *a, const void *b)
 {
 	const struct bill_hour *x = a, *y = b;
 
 	return (x->start_s > y->start_s) - (x->start_s < y->start_s);
 }
 
-static void take_hour(struct op_bill *bill, const json_t *record, size_t *cap)
+/* An absurd amount counts as nothing and is noted. */
+static void add_hour(struct op_bill *bill, const json_t *record, size_t *cap)
 {
 	GROW(bill->hours, bill->hour_count, *cap);
 	struct bill_hour *hour = &bill->hours[bill->hour_count++];
@@ -383,16 +392,16 @@ static void take_hour(struct op_bill *bill, const json_t *record, size_t *cap)
 	bill->cost_microusd += hour->cost_microusd;
 }
 
-/* RunPod reports dollars only, so the seconds follow from the pod's price, which includes its disk.
- */
-static void imply_seconds(struct op_bill *bill, const struct op_want *want)
+/* Derives the billed time from the pod's price (with disk): RunPod reports dollars only. */
+static void set_billed_time(struct op_bill *bill, const struct op_want *want)
 {
 	if (want->bill.price_microusd_h <= 0)
 		return;
-	double ms = (double)bill->cost_microusd * 3600000.0 / (double)want->bill.price_microusd_h;
-	bill->billed_ms = (int64_t)MIN(ms, 1e15);
+	double ms = (double)bill->cost_microusd * HOUR_MS / (double)want->bill.price_microusd_h;
+	bill->billed_ms = (int64_t)MIN(ms, MS_MOST);
 }
 
+/* ERR_NOT_FOUND: RunPod has no hour of this pod yet. */
 static int read_bill(struct turn *t, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "records"), *item;
@@ -404,13 +413,13 @@ static int read_bill(struct turn *t, const json_t *answer)
 	json_array_foreach (list, i, item) {
 		if (strcmp(jsonx_text(item, "podId", ""), t->op->want->id))
 			continue;
-		take_hour(bill, item, &cap);
+		add_hour(bill, item, &cap);
 	}
 	if (!bill->hour_count)
 		return err_set(t->err, ERR_NOT_FOUND, "RunPod has no record of pod %s's costs yet",
 			       t->op->want->id);
-	qsort(bill->hours, bill->hour_count, sizeof(*bill->hours), by_start);
-	imply_seconds(bill, t->op->want);
+	qsort(bill->hours, bill->hour_count, sizeof(*bill->hours), compare_starts);
+	set_billed_time(bill, t->op->want);
 	return 0;
 }
 
@@ -418,6 +427,6 @@ enum op_next billing_next(struct turn *t)
 {
 	if (!t->reply)
 		return request_bill(t);
-	CLEANUP(json_decref) json_t *answer = api_object(t, "billing");
+	CLEANUP(json_decref) json_t *answer = api_read_object(t, "billing");
 	return answer && read_bill(t, answer) == 0 ? api_done(t) : OP_FAILED;
 }

@@ -23,14 +23,16 @@ static char *start_command(const char *script)
 	return jsonx_line(command);
 }
 
-static json_t *start_env(const struct op *op)
+/* The caller's environment with the marker and what RunPod's end script needs. The caller frees it.
+ */
+static json_t *pod_env(const struct op *op)
 {
 	const struct rent_request *rent = &op->want->rent;
 	json_t *env = json_object();
 
 	for (size_t i = 0; i < rent->env_count; i++) {
 		json_object_set_new(env, rent->env[i].name, json_string(rent->env[i].value));
-		/* RunPod's own name for it */
+		/* RunPod's own name for this key */
 		if (!strcmp(rent->env[i].name, "BURST_AUTHORIZED_KEY"))
 			json_object_set_new(env, "PUBLIC_KEY", json_string(rent->env[i].value));
 	}
@@ -48,9 +50,10 @@ static json_t *start_env(const struct op *op)
 	return env;
 }
 
-static json_t *gpu_wanted(const struct op *op, const struct placement *where)
+/* The "gpu" of a create: type, count and least CUDA version. */
+static json_t *gpu_fields(const struct op *op, const struct placement *where)
 {
-	const char *cuda = cuda_floor(op->provider, op->want->rent.image);
+	const char *cuda = least_cuda_version(op->provider, op->want->rent.image);
 	const struct rent_request *rent = &op->want->rent;
 	json_t *gpu = json_object();
 
@@ -69,10 +72,11 @@ static json_t *gpu_wanted(const struct op *op, const struct placement *where)
 	return gpu;
 }
 
-static json_t *create_body(const struct op *op, const struct placement *where)
+/* The body of POST /v2/pods. */
+static json_t *rest_body(const struct op *op, const struct placement *where)
 {
 	const struct rent_request *rent = &op->want->rent;
-	const char *image = image_of(op->provider, rent->image);
+	const char *image = image_or_default(op->provider, rent->image);
 	const char *registry = provider_registry_name(op->provider->conf, "registry", image);
 	CLEANUP(free_text) char *args = start_command(rent->start_script);
 	json_t *body = json_object();
@@ -87,8 +91,8 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 			body, "cpu",
 			json_pack("{s:s,s:i}", "id", where->type, "vcpuCount", where->count));
 	else
-		json_object_set_new(body, "gpu", gpu_wanted(op, where));
-	json_object_set_new(body, "disk", json_integer(disk_gb_of(rent->disk_gb, where)));
+		json_object_set_new(body, "gpu", gpu_fields(op, where));
+	json_object_set_new(body, "disk", json_integer(disk_gb_or_default(rent->disk_gb, where)));
 	json_object_set_new(body, "ports", json_pack("[s]", "22/tcp"));
 	if (rent->volume.id[0])
 		json_object_set_new(body, "mounts",
@@ -98,12 +102,12 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 	if (registry)
 		json_object_set_new(body, "registry", json_string(registry));
 	json_object_set_new(body, "args", json_string(args));
-	json_object_set_new(body, "env", start_env(op));
+	json_object_set_new(body, "env", pod_env(op));
 	return body;
 }
 
-/* GraphQL has no floor, only a list. */
-static json_t *cuda_versions(const char *floor)
+/* All CUDA versions from floor on: GraphQL takes no least version, only a list. */
+static json_t *cuda_versions_from(const char *floor)
 {
 	json_t *list = json_array();
 	int major = 0, minor = 0;
@@ -119,13 +123,14 @@ static json_t *cuda_versions(const char *floor)
 	return list;
 }
 
-static json_t *spot_input(const struct op *op, const struct placement *where)
+/* The input of the mutation that rents a spot pod. */
+static json_t *graphql_spot_input(const struct op *op, const struct placement *where)
 {
 	const struct rent_request *rent = &op->want->rent;
-	const char *image = image_of(op->provider, rent->image), *name;
-	const char *cuda = cuda_floor(op->provider, rent->image);
+	const char *image = image_or_default(op->provider, rent->image), *name;
+	const char *cuda = least_cuda_version(op->provider, rent->image);
 	const char *registry = provider_registry_name(op->provider->conf, "registry", image);
-	CLEANUP(json_decref) json_t *env = start_env(op);
+	CLEANUP(json_decref) json_t *env = pod_env(op);
 	CLEANUP(free_text) char *args = start_command(rent->start_script);
 	json_t *input = json_object(), *pairs = json_array(), *value;
 
@@ -143,7 +148,7 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	json_object_set_new(input, "cloudType",
 			    json_string(where->community ? "COMMUNITY" : "SECURE"));
 	json_object_set_new(input, "containerDiskInGb",
-			    json_integer(disk_gb_of(rent->disk_gb, where)));
+			    json_integer(disk_gb_or_default(rent->disk_gb, where)));
 	json_object_set_new(input, "volumeInGb", json_integer(0));
 	json_object_set_new(input, "volumeMountPath",
 			    json_string(rent->mount ? rent->mount : "/workspace"));
@@ -152,9 +157,9 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	if (where->datacenter[0])
 		json_object_set_new(input, "dataCenterId", json_string(where->datacenter));
 	if (cuda)
-		json_object_set_new(input, "allowedCudaVersions", cuda_versions(cuda));
+		json_object_set_new(input, "allowedCudaVersions", cuda_versions_from(cuda));
 	json_object_set_new(input, "ports", json_string("22/tcp"));
-	/* its hosts may lack an address of their own, and so ssh.direct */
+	/* hosts of this cloud may lack a public address, and so ssh.direct */
 	if (where->community)
 		json_object_set_new(input, "supportPublicIp", json_true());
 	json_object_set_new(input, "dockerArgs", json_string(args));
@@ -162,7 +167,8 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	return input;
 }
 
-static int check_rent(const struct op *op, struct placement *where, struct err *err)
+/* Reads and checks the offer's id. The volume's data centre replaces the offer's. */
+static int read_placement_for_rent(const struct op *op, struct placement *where, struct err *err)
 {
 	const struct rent_request *rent = &op->want->rent;
 
@@ -186,6 +192,7 @@ static int check_rent(const struct op *op, struct placement *where, struct err *
 	return 0;
 }
 
+/* Spot pods exist only in GraphQL. */
 static enum op_next request_rent(struct turn *t, const struct placement *where)
 {
 	static const char mutation[] =
@@ -193,18 +200,19 @@ static enum op_next request_rent(struct turn *t, const struct placement *where)
 		"{id desiredStatus imageName machineId}}";
 
 	if (!t->op->want->rent.offer.spot)
-		return api_request(t, CALL_CREATE, "POST", create_body(t->op, where), "/pods");
+		return api_request(t, CALL_CREATE, "POST", rest_body(t->op, where), "/pods");
 	return api_request_graphql(t, CALL_CREATE, mutation,
-				   json_pack("{s:o}", "input", spot_input(t->op, where)));
+				   json_pack("{s:o}", "input", graphql_spot_input(t->op, where)));
 }
 
-/* The pod exists, so only its id matters; the reply may lack the rest. */
-static int take_rented(struct turn *t, const json_t *from)
+/* Adds the new pod to the result. The pod exists, so a reply without an id is ERR_AMBIGUOUS; other
+ * fields that it lacks are filled in from the request. */
+static int add_created_pod(struct turn *t, const json_t *from)
 {
 	const struct rent_request *rent = &t->op->want->rent;
 	struct pod_view view;
 
-	if (pods_read(from, &view, t->err) < 0) {
+	if (pod_read(from, &view, t->err) < 0) {
 		t->err->kind = ERR_AMBIGUOUS;
 		return err_wrap(t->err, "create");
 	}
@@ -220,31 +228,31 @@ static int take_rented(struct turn *t, const json_t *from)
 	return 0;
 }
 
-static int read_rented(struct turn *t)
+static int read_create_reply(struct turn *t)
 {
 	CLEANUP(json_decref) json_t *whole = NULL;
 
 	if (!t->op->want->rent.offer.spot) {
-		whole = api_object(t, "create");
-		return whole ? take_rented(t, whole) : -1;
+		whole = api_read_object(t, "create");
+		return whole ? add_created_pod(t, whole) : -1;
 	}
-	const json_t *data = api_data(t, "create of a spot pod", &whole);
+	const json_t *data = api_read_data(t, "create of a spot pod", &whole);
 	if (!data)
 		return -1;
 	const json_t *pod = json_object_get(data, "podRentInterruptable");
 	if (json_is_null(pod))
 		return err_set(t->err, ERR_NO_CAPACITY,
 			       "create of a spot pod: nothing at this bid");
-	return take_rented(t, pod);
+	return add_created_pod(t, pod);
 }
 
 enum op_next rent_next(struct turn *t)
 {
 	struct placement where;
 
-	if (check_rent(t->op, &where, t->err) < 0)
+	if (read_placement_for_rent(t->op, &where, t->err) < 0)
 		return OP_FAILED;
 	if (!t->reply)
 		return request_rent(t, &where);
-	return read_rented(t) < 0 ? OP_FAILED : api_done(t);
+	return read_create_reply(t) < 0 ? OP_FAILED : api_done(t);
 }

@@ -14,8 +14,12 @@
  * The checks of `burst doctor`: whether RunPod accepts the key, the balance, whether volumes'
  * files can be reached. */
 
-static const char myself[] = "query{myself{clientBalance currentSpendPerHr spendLimit}}";
+enum { GONE = 410 };
+#define DOLLARS_MOST 1e9 /* a larger balance is an error of RunPod's */
 
+static const char balance_query[] = "query{myself{clientBalance currentSpendPerHr spendLimit}}";
+
+/* Appends a finding about the spending per hour and its limit. */
 static void add_spending(struct str *to, const json_t *me)
 {
 	int64_t spent = api_microusd(me, "currentSpendPerHr"),
@@ -37,11 +41,12 @@ static void add_spending(struct str *to, const json_t *me)
 		str_add(to, " the account's limit is not reported\n");
 }
 
-static void add_purse(struct op *op, const json_t *me)
+/* Sets the balance in the result and appends findings about it. me: the answer's "myself". */
+static void add_balance_and_spending(struct op *op, const json_t *me)
 {
 	double balance = jsonx_number(me, "clientBalance", 0);
 
-	if (!json_is_number(json_object_get(me, "clientBalance")) || balance > 1e9) {
+	if (!json_is_number(json_object_get(me, "clientBalance")) || balance > DOLLARS_MOST) {
 		str_add(&op->got.text, "warn: the balance is not reported\n");
 		return;
 	}
@@ -57,17 +62,18 @@ static enum op_next balance_next(struct turn *t)
 	CLEANUP(json_decref) json_t *whole = NULL;
 
 	if (!t->reply)
-		return api_request_graphql(t, CALL_POLL, myself, NULL);
-	const json_t *data = api_data(t, "balance", &whole);
+		return api_request_graphql(t, CALL_POLL, balance_query, NULL);
+	const json_t *data = api_read_data(t, "balance", &whole);
 	if (data)
-		add_purse(t->op, json_object_get(data, "myself"));
-	else if (t->reply->failed || t->reply->status != 410) /* 410: RunPod has removed GraphQL */
+		add_balance_and_spending(t->op, json_object_get(data, "myself"));
+	else if (t->reply->failed || t->reply->status != GONE) /* RunPod has removed GraphQL */
 		return OP_FAILED;
 	str_free(&t->op->got.text);
 	return api_done(t);
 }
 
-static void check_key(struct turn *t)
+/* If the key is not accepted, t->err stays set. */
+static void add_key_finding(struct turn *t)
 {
 	struct str *text = &t->op->got.text;
 
@@ -77,8 +83,8 @@ static void check_key(struct turn *t)
 		str_addf(text, "bad: %s\n", t->err->msg);
 }
 
-/* The first volume whose files the keys can reach. */
-static const struct volume *volume_to_try(const struct op *op)
+/* The first volume in a data centre that the S3-compatible API reaches; NULL: none. */
+static const struct volume *volume_to_try_keys_on(const struct op *op)
 {
 	for (size_t i = 0; i < op->got.volume_count; i++)
 		if (s3_reaches(op->provider, op->got.volumes[i].region))
@@ -86,15 +92,16 @@ static const struct volume *volume_to_try(const struct op *op)
 	return NULL;
 }
 
-static enum op_next try_files(struct turn *t)
+/* Reads the volumes' list and requests one of them with the S3 keys. */
+static enum op_next try_file_keys(struct turn *t)
 {
 	struct op *op = t->op;
 	const struct volume *v;
 
 	err_clear(t->err);
-	if (volumes_read(t) < 0)
+	if (volumes_read_page(t) < 0)
 		err_clear(t->err);
-	v = volume_to_try(op);
+	v = volume_to_try_keys_on(op);
 	if (v)
 		return s3_try_keys(t, v);
 	str_add(&op->got.text, "ok: keys for files of a volume without a pod are set (there is no "
@@ -102,12 +109,12 @@ static enum op_next try_files(struct turn *t)
 	return api_done(t);
 }
 
-static void check_files(struct turn *t)
+static void add_file_keys_finding(struct turn *t)
 {
 	struct op *op = t->op;
-	const struct volume *v = volume_to_try(op);
+	const struct volume *v = volume_to_try_keys_on(op);
 
-	if (s3_keys_tried(t->reply, v, t->err) < 0)
+	if (s3_check_keys_reply(t->reply, v, t->err) < 0)
 		str_addf(&op->got.text, "bad: %s\n", t->err->msg);
 	else if (t->reply->failed || t->reply->status < 200 || t->reply->status > 299)
 		str_addf(&op->got.text,
@@ -122,7 +129,8 @@ static void check_files(struct turn *t)
 	err_clear(t->err);
 }
 
-static enum op_next files_untried(struct turn *t)
+/* Ends the check with a finding on whether S3 keys are set. */
+static enum op_next finish_without_trying_keys(struct turn *t)
 {
 	str_add(&t->op->got.text,
 		s3_is_configured(t->op->provider)
@@ -132,43 +140,42 @@ static enum op_next files_untried(struct turn *t)
 	return api_done(t);
 }
 
-static void check_purse(struct turn *t)
+static void add_balance_finding(struct turn *t)
 {
 	CLEANUP(json_decref) json_t *whole = NULL;
-	const json_t *data = api_data(t, "balance", &whole);
+	const json_t *data = api_read_data(t, "balance", &whole);
 
 	if (data)
-		add_purse(t->op, json_object_get(data, "myself"));
+		add_balance_and_spending(t->op, json_object_get(data, "myself"));
 	else
 		str_addf(&t->op->got.text, "warn: %s\n", t->err->msg);
 	err_clear(t->err);
 }
 
-/* A refused key is a finding, not a failure. */
+/* Steps: pods (API key), balance, volumes, one of them (S3 keys). A refused key is a finding. */
 static enum op_next check_next(struct turn *t)
 {
 	switch (t->op->step++) {
 	case 0: return api_request_pods(t);
 	case 1:
-		check_key(t);
+		add_key_finding(t);
 		if (t->err->kind == ERR_NONE)
-			return api_request_graphql(t, CALL_POLL, myself, NULL);
+			return api_request_graphql(t, CALL_POLL, balance_query, NULL);
 		err_clear(t->err);
-		return files_untried(t); /* volumes cannot be listed either */
+		return finish_without_trying_keys(t); /* volumes cannot be listed either */
 	case 2:
-		check_purse(t);
+		add_balance_finding(t);
 		if (!s3_is_configured(t->op->provider))
-			return files_untried(t);
+			return finish_without_trying_keys(t);
 		api_first_page(t->op);
 		return api_request_volumes(t);
-	case 3: return try_files(t);
+	case 3: return try_file_keys(t);
 	}
-	check_files(t);
+	add_file_keys_finding(t);
 	return api_done(t);
 }
 
-/* ---- runpod ----
- * The RunPod provider: its keys, its account, and the file for each operation. */
+/* ---- keys ---- */
 
 static const struct option_spec options[] = {
 	{"api_key", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL,
@@ -243,7 +250,8 @@ static int check_cloud(const struct section *s, const char *group, const char *k
 	return 0;
 }
 
-static int check_cuda(const struct section *s, const char *group, const char *key, struct err *err)
+static int check_cuda_version(const struct section *s, const char *group, const char *key,
+			      struct err *err)
 {
 	const char *cuda = section_text(s, key);
 
@@ -270,7 +278,7 @@ static int runpod_check_conf(const struct section *s, struct mistakes *m, struct
 		{"registry", provider_check_registries},
 		{"image", provider_check_image},
 		{"cloud", check_cloud},
-		{"min_cuda", check_cuda},
+		{"min_cuda", check_cuda_version},
 		{"bid", check_bid},
 		{NULL, NULL},
 	};
@@ -278,8 +286,8 @@ static int runpod_check_conf(const struct section *s, struct mistakes *m, struct
 	return provider_check_keys(checks, s, "providers.runpod", m, err);
 }
 
-/* Runs once the secrets are known. */
-static int check_keys(const struct section *s, struct err *err)
+/* Needs the secrets, so check_conf cannot do this. */
+static int check_s3_keys(const struct section *s, struct err *err)
 {
 	if (!section_text(s, "s3_access_key") != !section_text(s, "s3_secret_key"))
 		return err_set(err, ERR_CONFIG,
@@ -296,7 +304,7 @@ static int runpod_open(struct provider **out, const struct section *s, const cha
 	(void)state_dir;
 	if (!key || !*key)
 		return err_set(err, ERR_CREDENTIALS, "runpod: no api_key: set RUNPOD_API_KEY");
-	if (runpod_check_conf(s, NULL, err) < 0 || check_keys(s, err) < 0)
+	if (runpod_check_conf(s, NULL, err) < 0 || check_s3_keys(s, err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
 	p->conf = s;
@@ -330,7 +338,8 @@ static struct op *runpod_begin(struct provider *p, enum op_kind kind, const stru
 	return op;
 }
 
-static enum op_next step(struct turn *t)
+/* Lets the file of this kind of operation read the reply and make the next call. */
+static enum op_next advance_operation(struct turn *t)
 {
 	switch (t->op->kind) {
 	case OP_CHECK: return check_next(t);
@@ -355,8 +364,8 @@ static enum op_next step(struct turn *t)
 	return turn_fail(t, ERR_BUG, "no such operation");
 }
 
-/* Checks here, once, what becomes part of a URL: it comes from the ledger or the user. */
-static bool names_something(const struct op *op)
+/* Whether want.id, which comes from the ledger or the user, becomes part of a URL. */
+static bool wants_id_in_url(const struct op *op)
 {
 	switch (op->kind) {
 	case OP_INSPECT:
@@ -373,11 +382,11 @@ static enum op_next runpod_next(struct op *op, const struct reply *reply, struct
 {
 	struct turn t = {op, reply, call, wait_ms, result, err};
 
-	if (names_something(op) && !api_id_is_sound(op->want->id)) {
+	if (wants_id_in_url(op) && !api_id_is_sound(op->want->id)) {
 		err_set(err, ERR_REFUSED, "\"%s\" is not an id of RunPod's", op->want->id);
 		return OP_FAILED;
 	}
-	return step(&t);
+	return advance_operation(&t);
 }
 
 static void runpod_op_free(struct op *op)

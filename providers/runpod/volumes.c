@@ -15,12 +15,16 @@ enum {
 	LOOK_AGAIN_MS = 3000,
 	TWIN_AFTER_MS = 2000, /* two machines that create at once see both volumes then */
 	LOOKS_MOST = 5,
-	KIND_WORTH = 1000000
+	KIND_WORTH = 1000000, /* in a score: one wanted kind more is worth more than any stock */
+	STOCK_WORTH = 100,
+	WISHES_RANKED = 50,
+	REGIONS_SHOWN = 6,
+	IDS_SHOWN = 4
 };
-enum { LOOK_FOR_ANOTHER = 9, REMOVE_OURS, TRY_KEYS };           /* steps */
+enum { LOOK_FOR_TWIN = 9, REMOVE_OURS, TRY_KEYS };              /* values of op->step */
 enum { GB_FIRST_MICROUSD = 70000, GB_BEYOND_MICROUSD = 50000 }; /* a month, STANDARD */
 
-static int64_t price_of(int64_t size_gb)
+static int64_t price_microusd_month(int64_t size_gb)
 {
 	int64_t first = MIN(size_gb, (int64_t)FIRST_TB_GB);
 
@@ -41,15 +45,15 @@ static int read_volume(const json_t *from, struct volume *out, struct err *err)
 	/* the faster tier's price depends on the data centre and is not published */
 	if (strcmp(jsonx_text(from, "type", "STANDARD"), "HIGH_PERFORMANCE") && v.size_gb > 0 &&
 	    v.size_gb <= SIZE_MOST_GB)
-		v.price_microusd_month = price_of(v.size_gb);
+		v.price_microusd_month = price_microusd_month(v.size_gb);
 	*out = v;
 	return 0;
 }
 
-/* Reads volumes of this name; NULL: all. Returns 1 if there are more pages. */
+/* Adds a page's volumes of this name (NULL: all). 1: there are more pages; 0: none; -1: error. */
 static int read_page(struct turn *t, const char *name)
 {
-	CLEANUP(json_decref) json_t *answer = api_object(t, "listing volumes");
+	CLEANUP(json_decref) json_t *answer = api_read_object(t, "listing volumes");
 	const json_t *list = json_object_get(answer, "networkVolumes"), *item;
 	struct volume v;
 	size_t i;
@@ -68,10 +72,10 @@ static int read_page(struct turn *t, const char *name)
 		if (op_result_check_counts(&t->op->got, t->err) < 0)
 			return -1;
 	}
-	return api_further_pages(t, answer, "volumes");
+	return api_next_page(t, answer, "volumes");
 }
 
-int volumes_read(struct turn *t)
+int volumes_read_page(struct turn *t)
 {
 	return read_page(t, NULL);
 }
@@ -101,7 +105,7 @@ enum op_next volume_remove_next(struct turn *t)
 
 /* ---- where to make a new one ---- */
 
-static bool is_standard(const json_t *datacenter)
+static bool has_standard_volumes(const json_t *datacenter)
 {
 	const json_t *type;
 	size_t i;
@@ -112,7 +116,8 @@ static bool is_standard(const json_t *datacenter)
 	return false;
 }
 
-static int worth_of(const char *availability)
+/* 3 for "HIGH", 2 for "MEDIUM", 1 for "LOW", else 0. */
+static int worth_of_stock(const char *availability)
 {
 	if (!strcmp(availability, "HIGH"))
 		return 3;
@@ -123,8 +128,8 @@ static int worth_of(const char *availability)
 
 /* Scores a data centre by the wanted GPUs that it has. A volume stays while stock changes, so each
  * kind counts, available or sold out. Among equals, more available ones win, those of earlier
- * wishes first. The wish "none" means CPU pods. */
-static int64_t score_of(const struct op *op, const json_t *datacenter)
+ * wishes first. The wish "none" means CPU pods. 0: it has none of the wanted kinds. */
+static int64_t score_datacenter(const struct op *op, const json_t *datacenter)
 {
 	const char *const *wishes = op->want->volume.gpus;
 	int64_t score = 0, kinds = 0, best;
@@ -133,21 +138,21 @@ static int64_t score_of(const struct op *op, const json_t *datacenter)
 
 	for (int w = 0; wishes ? wishes[w] != NULL : w < 1; w++) {
 		bool cpu = wishes && cpu_is_meant(wishes[w]);
-		bool there = false;
+		bool has_kind = false;
 		best = 0;
 		json_array_foreach (
 			json_object_get(datacenter, cpu ? "cpuAvailability" : "gpuAvailability"), i,
 			item) {
-			int64_t worth = worth_of(jsonx_text(item, "availability", ""));
+			int64_t worth = worth_of_stock(jsonx_text(item, "availability", ""));
 			if (wishes && !cpu &&
-			    !gpu_meant(wishes[w], jsonx_text(item, "id", ""),
-				       jsonx_text(item, "name", "")))
+			    !gpu_is_meant(wishes[w], jsonx_text(item, "id", ""),
+					  jsonx_text(item, "name", "")))
 				continue;
-			there = true;
+			has_kind = true;
 			best = wishes ? MAX(best, worth) : best + worth;
 		}
-		kinds += there;
-		score += best * 100 - (wishes && best ? MIN(w, 50) : 0);
+		kinds += has_kind;
+		score += best * STOCK_WORTH - (wishes && best ? MIN(w, WISHES_RANKED) : 0);
 	}
 	/* then the one whose files can be fetched without a pod */
 	return kinds ? kinds * KIND_WORTH + score * 2 +
@@ -155,7 +160,7 @@ static int64_t score_of(const struct op *op, const json_t *datacenter)
 		     : 0;
 }
 
-static bool is_offered(const struct op *op, const char *id)
+static bool is_in_wanted_regions(const struct op *op, const char *id)
 {
 	const char *const *regions = op->want->regions;
 
@@ -165,11 +170,12 @@ static bool is_offered(const struct op *op, const char *id)
 	return !regions;
 }
 
-/* Returns NULL with t->err if there is none. */
+/* The best data centre's id for a new volume, borrowed from list. NULL with t->err: none. */
 static const char *choose_datacenter(struct turn *t, const json_t *list)
 {
 	const struct op *op = t->op;
-	bool configured = section_count(op->provider->conf, "datacenters"), takes_one = false;
+	bool configured = section_count(op->provider->conf, "datacenters"),
+	     any_takes_volumes = false;
 	CLEANUP(str_free) struct str offered = STR_INIT;
 	const char *chosen = NULL;
 	int64_t best = -1;
@@ -178,13 +184,13 @@ static const char *choose_datacenter(struct turn *t, const json_t *list)
 
 	json_array_foreach (list, i, item) {
 		const char *id = jsonx_text(item, "id", "");
-		if (!id[0] || strlen(id) >= REGION_MAX || !is_standard(item) ||
+		if (!id[0] || strlen(id) >= REGION_MAX || !has_standard_volumes(item) ||
 		    !datacenter_is_wanted(op->provider->conf, id))
 			continue;
-		takes_one = true;
-		if (!is_offered(op, id))
+		any_takes_volumes = true;
+		if (!is_in_wanted_regions(op, id))
 			continue;
-		int64_t score = score_of(op, item);
+		int64_t score = score_datacenter(op, item);
 		if (score > best || (score == best && strcmp(id, chosen) < 0)) {
 			best = score;
 			chosen = id;
@@ -192,9 +198,9 @@ static const char *choose_datacenter(struct turn *t, const json_t *list)
 	}
 	if (best > 0 || (chosen && (configured || op->want->regions || !op->want->volume.gpus)))
 		return chosen;
-	for (i = 0; op->want->regions && op->want->regions[i] && i < 6; i++)
+	for (i = 0; op->want->regions && op->want->regions[i] && i < REGIONS_SHOWN; i++)
 		str_addf(&offered, "%s%.40s", i ? ", " : "", op->want->regions[i]);
-	if (!takes_one)
+	if (!any_takes_volumes)
 		err_set(t->err, ERR_CONFIG, "no data centre%s takes a volume",
 			configured ? " of providers.runpod.datacenters" : "");
 	else if (offered.len)
@@ -210,14 +216,15 @@ static const char *choose_datacenter(struct turn *t, const json_t *list)
 	return NULL;
 }
 
-static int64_t size_of(const struct op *op)
+static int64_t size_to_make_gb(const struct op *op)
 {
 	return MAX(op->want->volume.size_gb, (int64_t)SIZE_LEAST_GB);
 }
 
-static enum op_next request_create(struct turn *t)
+/* Chooses a data centre and creates the volume there, after a log line with its price. */
+static enum op_next on_datacenters_reply(struct turn *t)
 {
-	CLEANUP(json_decref) json_t *answer = api_object(t, "looking for a data centre");
+	CLEANUP(json_decref) json_t *answer = api_read_object(t, "looking for a data centre");
 	const char *name = t->op->want->volume.name, *where;
 	char price[32];
 
@@ -228,21 +235,22 @@ static enum op_next request_create(struct turn *t)
 		return OP_FAILED;
 	log_line(LOG_NOTE,
 		 "runpod: creating volume \"%s\", %lld GB, in %s: %s a month until it is removed",
-		 name, (long long)size_of(t->op), where,
-		 money_show(price, sizeof(price), price_of(size_of(t->op))));
-	t->op->kept =
-		json_pack("{s:s,s:I,s:s,s:s}", "name", name, "size", (json_int_t)size_of(t->op),
-			  "dataCenter", where, "type", "STANDARD");
+		 name, (long long)size_to_make_gb(t->op), where,
+		 money_show(price, sizeof(price), price_microusd_month(size_to_make_gb(t->op))));
+	t->op->kept = json_pack("{s:s,s:I,s:s,s:s}", "name", name, "size",
+				(json_int_t)size_to_make_gb(t->op), "dataCenter", where, "type",
+				"STANDARD");
 	return api_request(t, CALL_CREATE, "POST", json_incref(t->op->kept), "/network-volumes");
 }
 
 /* ---- one volume ---- */
 
-static int several(struct turn *t)
+/* Always -1: several volumes have the name. */
+static int fail_ambiguous_name(struct turn *t)
 {
 	CLEANUP(str_free) struct str ids = STR_INIT;
 
-	for (size_t i = 0; i < t->op->got.volume_count && i < 4; i++)
+	for (size_t i = 0; i < t->op->got.volume_count && i < IDS_SHOWN; i++)
 		str_addf(&ids, "%s%s in %s", i ? ", " : "", t->op->got.volumes[i].id,
 			 t->op->got.volumes[i].region);
 	return err_set(t->err, ERR_CONFIG,
@@ -252,7 +260,7 @@ static int several(struct turn *t)
 		       t->op->got.volume_count, t->op->want->volume.name, str_text(&ids));
 }
 
-static bool in_one_place(const struct op *op)
+static bool are_in_one_datacenter(const struct op *op)
 {
 	for (size_t i = 1; i < op->got.volume_count; i++)
 		if (strcmp(op->got.volumes[i].region, op->got.volumes[0].region))
@@ -260,8 +268,9 @@ static bool in_one_place(const struct op *op)
 	return true;
 }
 
-/* If two machines made one at the same moment, both must use the same: the lowest id. */
-static void take_first(struct op *op)
+/* Keeps the volume with the lowest id and warns about the others, which bill too. Machines that
+ * made them at the same moment thus use the same one. */
+static void keep_lowest_id(struct op *op)
 {
 	struct volume *all = op->got.volumes, first = all[0];
 	CLEANUP(str_free) struct str spare = STR_INIT;
@@ -280,8 +289,9 @@ static void take_first(struct op *op)
 	op->got.volume_count = 1;
 }
 
-/* Several volumes may have one name at RunPod; the config's data centres may select one. */
-static int pick_one(struct turn *t)
+/* Reduces the volumes of one name, of which RunPod allows several, to one: the config's data
+ * centres may select it. 0: at most one is left; -1: several. */
+static int select_one_volume(struct turn *t)
 {
 	struct op *op = t->op;
 	size_t kept = 0;
@@ -292,19 +302,20 @@ static int pick_one(struct turn *t)
 		if (datacenter_is_wanted(op->provider->conf, op->got.volumes[i].region))
 			op->got.volumes[kept++] = op->got.volumes[i];
 	op->got.volume_count = kept ? kept : op->got.volume_count;
-	if (op->got.volume_count > 1 && in_one_place(op))
-		take_first(op);
-	return op->got.volume_count == 1 ? 0 : several(t);
+	if (op->got.volume_count > 1 && are_in_one_datacenter(op))
+		keep_lowest_id(op);
+	return op->got.volume_count == 1 ? 0 : fail_ambiguous_name(t);
 }
 
-static enum op_next found_or_not(struct turn *t)
+/* Reads the list of volumes. Ends with the one of this name, or asks where one could be made. */
+static enum op_next on_list_reply(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 	int more = read_page(t, want->volume.name);
 
 	if (more > 0)
 		return api_request_volumes(t);
-	if (more < 0 || pick_one(t) < 0)
+	if (more < 0 || select_one_volume(t) < 0)
 		return OP_FAILED;
 	if (t->op->got.volume_count && want->volume.prove_files &&
 	    s3_files_ready(t->op->provider, &t->op->got.volumes[0])) {
@@ -334,19 +345,20 @@ static enum op_next found_or_not(struct turn *t)
 			   cpu ? ",CPU_AVAILABILITY" : "");
 }
 
-static enum op_next made_or_not(struct turn *t)
+/* Waits, then looks whether another machine made one too, or whether a lost create made ours. */
+static enum op_next on_create_reply(struct turn *t)
 {
-	CLEANUP(json_decref) json_t *answer = api_object(t, "making a volume");
+	CLEANUP(json_decref) json_t *answer = api_read_object(t, "making a volume");
 	struct volume v;
 
 	if (answer && read_volume(answer, &v, t->err) == 0) {
 		t->op->made = v;
-		t->op->step = LOOK_FOR_ANOTHER;
+		t->op->step = LOOK_FOR_TWIN;
 		return turn_wait(t, TWIN_AFTER_MS);
 	}
 	if (t->err->kind != ERR_AMBIGUOUS && !answer)
 		return OP_FAILED;
-	/* it may have been made: a blind retry could pay for two */
+	/* the volume may have been made: a blind retry could pay for two */
 	t->op->first = *t->err;
 	t->op->first.kind = ERR_AMBIGUOUS;
 	err_clear(t->err);
@@ -354,7 +366,8 @@ static enum op_next made_or_not(struct turn *t)
 	return turn_wait(t, LOOK_AGAIN_MS);
 }
 
-static enum op_next list_again(struct turn *t)
+/* Lists until the volume whose create got no clear answer appears, at most LOOKS_MOST times. */
+static enum op_next look_for_lost_create(struct turn *t)
 {
 	if (!t->reply)
 		return api_request_volumes(t);
@@ -362,7 +375,7 @@ static enum op_next list_again(struct turn *t)
 	if (more > 0)
 		return api_request_volumes(t);
 	if (more == 0 && t->op->got.volume_count)
-		return pick_one(t) < 0 ? OP_FAILED : api_done(t);
+		return select_one_volume(t) < 0 ? OP_FAILED : api_done(t);
 	if (++t->op->tries < LOOKS_MOST) {
 		err_clear(t->err);
 		api_first_page(t->op);
@@ -373,8 +386,8 @@ static enum op_next list_again(struct turn *t)
 	return OP_FAILED;
 }
 
-/* Of several in the config's data centres, wherever: the lowest id, which every machine takes. */
-static const struct volume *first_wanted(const struct op *op)
+/* The volume of lowest id in the config's data centres, which every machine chooses; NULL: none. */
+static const struct volume *lowest_id_in_wanted_datacenters(const struct op *op)
 {
 	const struct volume *first = NULL;
 
@@ -387,8 +400,8 @@ static const struct volume *first_wanted(const struct op *op)
 	return first;
 }
 
-/* Ours is seconds old, empty, and no pod has it: the machine that made the other one keeps that. */
-static enum op_next remove_ours(struct turn *t, struct volume first)
+/* Uses another machine's volume, `first`, and removes ours: seconds old, empty, without pods. */
+static enum op_next request_removal_of_ours(struct turn *t, struct volume first)
 {
 	struct op *op = t->op;
 
@@ -402,7 +415,8 @@ static enum op_next remove_ours(struct turn *t, struct volume first)
 	return api_request(t, CALL_POLL, "DELETE", NULL, "/network-volumes/%s", op->made.id);
 }
 
-static enum op_next ours_removed(struct turn *t)
+/* Done either way; a failure only warns. */
+static enum op_next on_removal_reply(struct turn *t)
 {
 	if (api_check(t, "removing a volume") < 0 && t->err->kind != ERR_NOT_FOUND)
 		log_line(LOG_WARN,
@@ -413,9 +427,9 @@ static enum op_next ours_removed(struct turn *t)
 	return api_done(t);
 }
 
-/* Lists again: another machine may have made one since the last listing. Our own is known even if
- * the list lacks it. */
-static enum op_next list_again_for_another(struct turn *t)
+/* Lists again after a create: another machine may have made a volume of this name since the last
+ * listing. Ours counts even if the list lacks it. */
+static enum op_next look_for_twin(struct turn *t)
 {
 	struct op *op = t->op;
 
@@ -430,24 +444,25 @@ static enum op_next list_again_for_another(struct turn *t)
 	}
 	if (!op_result_has_volume(&op->got, op->made.id))
 		*op_result_add_volume(&op->got) = op->made;
-	const struct volume *first = first_wanted(op);
+	const struct volume *first = lowest_id_in_wanted_datacenters(op);
 	if (first && strcmp(first->id, op->made.id))
-		return remove_ours(t, *first);
-	return pick_one(t) < 0 ? OP_FAILED : api_done(t);
+		return request_removal_of_ours(t, *first);
+	return select_one_volume(t) < 0 ? OP_FAILED : api_done(t);
 }
 
 enum op_next volume_next(struct turn *t)
 {
 	switch (t->op->step) {
 	case 0: t->op->step++; return api_request_volumes(t);
-	case 1: return found_or_not(t);
-	case 2: t->op->step++; return request_create(t);
-	case 3: return made_or_not(t);
-	case LOOK_FOR_ANOTHER: return list_again_for_another(t);
-	case REMOVE_OURS: return ours_removed(t);
+	case 1: return on_list_reply(t);
+	case 2: t->op->step++; return on_datacenters_reply(t);
+	case 3: return on_create_reply(t);
+	case LOOK_FOR_TWIN: return look_for_twin(t);
+	case REMOVE_OURS: return on_removal_reply(t);
 	case TRY_KEYS:
-		return s3_keys_tried(t->reply, &t->op->got.volumes[0], t->err) < 0 ? OP_FAILED
-										   : api_done(t);
-	default: return list_again(t);
+		return s3_check_keys_reply(t->reply, &t->op->got.volumes[0], t->err) < 0
+			       ? OP_FAILED
+			       : api_done(t);
+	default: return look_for_lost_create(t);
 	}
 }
