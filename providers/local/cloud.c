@@ -12,8 +12,7 @@
 #include "local.h"
 #include "sandbox.h"
 
-/* ---- desk ----
- * What several verbs share. */
+/* ---- desk: what several verbs share ---- */
 
 /* Settles pods whose supervisor ended, and counts the others. The caller holds the lock. If a pod's
  * files or processes cannot be removed, the pod stays in the list and keeps its slot; its release

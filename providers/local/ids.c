@@ -16,8 +16,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-/* ---- ids ----
- * Maps a pod's users to unprivileged ones of this machine. */
+/* ---- ids: maps a pod's users to unprivileged ones of this machine ---- */
 
 /* FIRST: no user database assigns ids from here up to 0x7ffdffff: useradd, directory services
  * (sssd: up to 2000200000), systemd, containers. LEAST: root, sshd and a worker. */
@@ -261,8 +260,7 @@ int ids_take_back(const char *path, struct err *err)
 	return lchown(path, 0, 0) < 0 ? failed(err, path) : 0;
 }
 
-/* ---- account ----
- * Names the user that a pod runs as. */
+/* ---- account: names the user that a pod runs as ---- */
 
 const char *account_in_pod(void)
 {

@@ -23,8 +23,7 @@ struct op {
 	const struct op_want *want;
 };
 
-/* ---- conf ----
- * Reads and checks the config of the local provider. */
+/* ---- conf: reads and checks the config of the local provider ---- */
 
 static int check_capacity(const struct section *s, const char *group, const char *key,
 			  struct err *err)
@@ -76,8 +75,7 @@ static void local_read_conf(const struct section *s, struct local_conf *conf)
 	conf->shared_network = !strcmp(section_text(s, "network"), "host");
 }
 
-/* ---- wishes ----
- * Decides whether pods of this machine can fulfil a job's wishes. */
+/* ---- wishes: decides whether pods of this machine can fulfil a job's wishes ---- */
 
 static bool is_no_gpu(const char *wish)
 {
@@ -190,8 +188,7 @@ static int local_check_wishes(const struct section *s, const struct op_want *wan
 	return provider_judge_wishes(checks, s, want, m, err);
 }
 
-/* ---- verbs ----
- * Lists what `burst local-cloud` can be told to do. */
+/* ---- verbs: lists what `burst local-cloud` can be told to do ---- */
 
 /* A child that hangs must not hang burst, so each has a limit. Release, removal and listing have
  * long ones: they may delete a full disk's worth of files. */
@@ -218,8 +215,7 @@ static const struct verb {
 	[OP_VOLUME_DELETE] = {"volume-delete", CALL_POLL, true, 600000},
 };
 
-/* ---- answers ----
- * Turns what `burst local-cloud` prints into results. */
+/* ---- answers: turns what `burst local-cloud` prints into results ---- */
 
 /* One offer, as long as there is room. */
 static int read_offers(const struct op *op, const json_t *from, struct op_result *result,

@@ -19,8 +19,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-/* ---- record ----
- * Keeps the local provider's records of its pods on disk. */
+/* ---- record: keeps the local provider's records of its pods on disk ---- */
 
 enum { RECORD_BYTES_MAX = 65536 };
 
@@ -358,8 +357,7 @@ void record_prune(const struct store *store, int64_t older_than_ms)
 		closedir(dir);
 }
 
-/* ---- process ----
- * Identifies processes so that a reused pid is never mistaken. */
+/* ---- process: identifies processes so that a reused pid is never mistaken ---- */
 
 /* Reads at most room-1 bytes of a small file of /proc. Returns -1 if it is missing. */
 static ssize_t read_small(const char *path, char *to, size_t room)

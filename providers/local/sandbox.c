@@ -17,8 +17,7 @@
 #include "vendor.h"
 #include "base/path.h"
 
-/* ---- place ----
- * Makes folders, files and mounts below the new root of a sandbox. */
+/* ---- place: makes folders, files and mounts below the new root of a sandbox ---- */
 
 /* sandbox.c. All return -1 with ERR_LOCAL. */
 static int place_failed(struct err *err, const char *what)
@@ -135,8 +134,7 @@ static int place_mask(const struct place *p, const char *path, struct err *err)
 	return place_bind("/dev/null", at, DEVICE | ATTR_RDONLY, err);
 }
 
-/* ---- devices ----
- * A pod's /proc, /sys and devices. */
+/* ---- devices: a pod's /proc, /sys and devices ---- */
 
 /* Makes /proc as container runtimes do: settings of the whole machine are read-only, and files that
  * describe it are hidden. */
@@ -554,8 +552,7 @@ static int etc_fill(const struct etc *etc, const char *root, struct err *err)
 	return copy_shown(&c, err);
 }
 
-/* ---- sandbox ----
- * Builds a pod's namespaces and its files. */
+/* ---- sandbox: builds a pod's namespaces and its files ---- */
 
 /* ---- outside: users, network, the door to a new pid namespace ---- */
 
@@ -790,8 +787,7 @@ int sandbox_confine(const struct sandbox_users *users, struct err *err)
 	return lockdown(err);
 }
 
-/* ---- probe ----
- * Tests once whether this machine can build a sandbox for this user. */
+/* ---- probe: tests once whether this machine can build a sandbox for this user ---- */
 
 enum { PROBE_LIFE_S = 60 };
 

@@ -82,8 +82,7 @@ struct place {
 	char options[64]; /* of memory file systems that belong to the pod's root */
 };
 
-/* ---- etc ----
- * Makes the /etc of a pod in namespaces. */
+/* ---- etc: makes the /etc of a pod in namespaces ---- */
 
 struct etc {
 	const struct pod_ids *ids;
@@ -91,8 +90,7 @@ struct etc {
 	bool shared_network; /* use this machine's resolver and host table */
 };
 
-/* ---- lockdown ----
- * Restricts a process for good before it becomes a pod's first process. */
+/* ---- lockdown: restricts a process for good before it becomes a pod's first process ---- */
 
 /* Restricts this process and its children: programs gain no rights; few capabilities; a session
  * keyring of their own; only the system calls that container runtimes allow; no access to other

@@ -21,8 +21,7 @@
 #include "base/path.h"
 #include "sandbox.h"
 
-/* ---- door ----
- * Lets the machine reach the port of a pod that has a network of its own. */
+/* ---- door: lets the machine reach the port of a pod that has a network of its own ---- */
 
 static bool supervisor_shares_network(const struct supervisor *s)
 {
@@ -47,8 +46,7 @@ static int supervisor_open_door(struct supervisor *s, struct err *err)
 	return 0;
 }
 
-/* ---- first ----
- * Starts a pod's first process, in namespaces or in a process group. */
+/* ---- first: starts a pod's first process, in namespaces or in a process group ---- */
 
 #define POD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -347,8 +345,7 @@ static int supervisor_start_pod(struct supervisor *s, struct err *err)
 	return record_save(s->store, s->record, err);
 }
 
-/* ---- supervise ----
- * The supervisor of a local pod, from its start to its end. */
+/* ---- supervise: the supervisor of a local pod, from its start to its end ---- */
 
 enum { LOG_MAX_BYTES = 16 << 20 };
 
@@ -556,8 +553,7 @@ static int supervise(const struct store *store, struct pod_record *record,
 	return finish(&s);
 }
 
-/* ---- pod ----
- * Starts and ends a local pod: its supervisor and first process. */
+/* ---- pod: starts and ends a local pod: its supervisor and first process ---- */
 
 /* The supervisor beats at least this often (supervise.c), so its pod has not outlived the last beat
  * by more. */

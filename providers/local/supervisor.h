@@ -9,16 +9,14 @@
 #include "vendor.h"
 #include "sandbox.h"
 
-/* ---- supervise ----
- * Runs a pod's supervisor, from the pod's start to its end. */
+/* ---- supervise: runs a pod's supervisor, from the pod's start to its end ---- */
 
 enum { SUPERVISE_BEAT_MS = 3000 }; /* it touches `alive` at least this often */
 /* =SCRATCH in the environment of a pod that is a process group: a path, since ids are unique only
  * within one state folder */
 #define SUPERVISE_MARK "BURST_LOCAL_POD"
 
-/* ---- supervisor ----
- * The state of a pod's supervisor. */
+/* ---- supervisor: the state of a pod's supervisor ---- */
 
 enum { SUPERVISOR_KILL_MS = 8000 }; /* time allowed for killed processes to end */
 

@@ -111,8 +111,7 @@ int record_read(const json_t *from, struct pod_record *record, struct err *err);
 
 DEFINE_CLEANUP(record_free_ids, char **)
 
-/* ---- files ----
- * Volumes of the local vendor: folders, and access to their files without a pod. */
+/* ---- files: volumes of the local vendor: folders, and access to their files without a pod ---- */
 
 /* Makes the volume if `create`. ERR_NOT_FOUND, ERR_REFUSED (an unsafe name). */
 int volume_ensure(const struct store *store, const char *name, bool create, struct err *err);
@@ -137,8 +136,7 @@ int volume_measure_folder(const struct store *store, const char *name, const cha
 /* Removes a file, or a folder with all below it. Succeeds if it is missing. */
 int volume_delete(const struct store *store, const char *name, const char *path, struct err *err);
 
-/* ---- pod ----
- * Starts and ends a pod's supervisor and first process. */
+/* ---- pod: starts and ends a pod's supervisor and first process ---- */
 
 struct pod_plan {
 	const struct local_conf *conf;
@@ -161,8 +159,7 @@ int pod_release(const struct store *store, const char *id, struct err *err);
  * retires the record. The caller holds the store's lock. Does nothing if the supervisor runs. */
 int pod_settle(const struct store *store, const char *id, struct err *err);
 
-/* ---- ids ----
- * Maps a pod's users to users of this machine. */
+/* ---- ids: maps a pod's users to users of this machine ---- */
 
 /* A pod started by root has users of its own: 0 to count-1 inside are first to first+count-1 on
  * this machine, which have no accounts. A pod started by an ordinary user has only that user: count
@@ -197,8 +194,7 @@ int ids_give_tree(const struct pod_ids *ids, const char *path, struct err *err);
  * it. */
 int ids_take_back(const char *path, struct err *err);
 
-/* ---- account ----
- * The name and home of a pod's user. */
+/* ---- account: the name and home of a pod's user ---- */
 
 /* Name of the user inside a pod in namespaces: root, or "pod" for an ordinary user. */
 const char *account_in_pod(void);
