@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "engine/learn.h"
 #include "plan/cost.h"
+#include "plan_show.h"
 #include "report.h"
 #include "store/pod_cost.h"
 
@@ -19,7 +20,6 @@ struct batches {
 };
 
 enum { IDLE_GPU_PERCENT = 10, PINNED_GPU_PERCENT = 99 };
-#define USED_GOAL 0.7
 
 struct totals {
 	int pods, width; /* that were billed; at the same time, at most */
@@ -31,15 +31,16 @@ static bool was_billed(const struct pod_row *p, int64_t now_ms)
 	return p->create_ms > 0 && pod_row_billed_ms(p, now_ms) > 0;
 }
 
-/* Until another pod could take its place. */
+/* Until the pod was released, when another could take its place. */
 static int64_t held_until(const struct pod_row *p)
 {
 	int64_t until = p->release_ms ? p->release_ms : p->released_ms;
 	return until ? until : INT64_MAX;
 }
 
-/* A pod that replaces another adds no width. */
-static int width_of(const struct pod_row *pods, size_t count, int64_t now_ms)
+/* The largest number of billed pods at the same time. A pod that replaces another does not add to
+ * it. */
+static int most_at_once(const struct pod_row *pods, size_t count, int64_t now_ms)
 {
 	int width = 0;
 
@@ -57,7 +58,7 @@ static int width_of(const struct pod_row *pods, size_t count, int64_t now_ms)
 
 static struct totals totals_of(const struct pod_row *pods, size_t count, int64_t now_ms)
 {
-	struct totals t = {.width = width_of(pods, count, now_ms)};
+	struct totals t = {.width = most_at_once(pods, count, now_ms)};
 
 	for (size_t i = 0; i < count; i++) {
 		int64_t phase_ms[PHASES];
@@ -97,7 +98,8 @@ static const struct {
 	 {PHASE_FETCH, PHASES}},
 };
 
-static double cold_of(const struct totals *t) /* mean of the pods */
+/* Of a pod, from its create until its workers are ready. */
+static double mean_cold_s(const struct totals *t)
 {
 	double cold_s = 0;
 
@@ -106,6 +108,7 @@ static double cold_of(const struct totals *t) /* mean of the pods */
 	return cold_s / t->pods;
 }
 
+/* Index in causes[] of what took the most time, and how much. */
 static size_t largest_cause(const struct totals *t, double *seconds)
 {
 	size_t cause = 0;
@@ -123,14 +126,16 @@ static size_t largest_cause(const struct totals *t, double *seconds)
 	return cause;
 }
 
-/* Suggests fewer pods if that suffices, else more work. */
-static void add_what_reaches_it(struct str *to, const struct totals *t)
+/* Suggests fewer pods if that reaches the goal, else more work. Adds nothing if there was enough
+ * work. */
+static void add_way_to_goal(struct str *to, const struct totals *t)
 {
-	double cold_s = cold_of(t);
-	int pods = cold_s > 0
-			   ? (int)MIN(t->compute_s / cost_work_for_used_s(USED_GOAL, cold_s), 1e6)
-			   : t->width;
-	double work_s = cost_work_for_used_s(USED_GOAL, cold_s * t->width);
+	double cold_s = mean_cold_s(t);
+	int pods =
+		cold_s > 0
+			? (int)MIN(t->compute_s / cost_work_for_used_s(PLAN_USED_GOAL, cold_s), 1e6)
+			: t->width;
+	double work_s = cost_work_for_used_s(PLAN_USED_GOAL, cold_s * t->width);
 	char work[24], has[24];
 
 	if (cold_s <= 0 ||
@@ -147,23 +152,23 @@ static void add_what_reaches_it(struct str *to, const struct totals *t)
 		 duration_show(has, sizeof(has), (int64_t)(1000 * t->compute_s)));
 }
 
-static void add_used(struct str *to, const struct totals *t)
+static void add_used_share(struct str *to, const struct totals *t)
 {
 	double used = t->compute_s / t->billed_s, most;
 	size_t cause = largest_cause(t, &most);
 
-	if (used >= USED_GOAL)
+	if (used >= PLAN_USED_GOAL)
 		return;
 	str_addf(to,
 		 "%.0f%% of the billed time computed; most of the rest went into %s (%.0f%%): %s",
 		 100 * used, causes[cause].what, 100 * MIN(most / t->billed_s, 1.0),
 		 causes[cause].by_width && t->width < 2 ? "render more in one run"
 							: causes[cause].then);
-	add_what_reaches_it(to, t);
+	add_way_to_goal(to, t);
 	str_addc(to, '\n');
 }
 
-static void add_gpus(struct str *to, const struct pod_row *pods, size_t count)
+static void add_gpu_use(struct str *to, const struct pod_row *pods, size_t count)
 {
 	int idle = 0, pinned = 0, sampled = 0, most = 0;
 
@@ -191,13 +196,14 @@ void advice_add(struct str *to, const struct pod_row *pods, size_t count, int64_
 
 	if (t.billed_s <= 0 || t.compute_s <= 0)
 		return;
-	add_used(to, &t);
-	add_gpus(to, pods, count);
+	add_used_share(to, &t);
+	add_gpu_use(to, pods, count);
 }
 
 /* ---- batches ---- */
 
-static void batches_of(struct batches *out, struct store *store, const char *run)
+/* Leaves zeros if the ledger has no batches of the run, or their speed was never measured. */
+static void read_batches(struct batches *out, struct store *store, const char *run)
 {
 	struct batch_row *rows = NULL;
 	struct speed speed;
@@ -229,7 +235,7 @@ void advice_add_seats(struct str *to, struct store *store, const char *run,
 	struct totals t = totals_of(pods, count, now_ms);
 	struct batches batches;
 
-	batches_of(&batches, store, run);
+	read_batches(&batches, store, run);
 	if (!batches.padded || batches.seats <= 0 || t.billed_s <= 0 || t.compute_s <= 0)
 		return;
 	double used = MIN(t.compute_s / t.billed_s, 1.0), seats = MIN(batches.seats, 1.0);

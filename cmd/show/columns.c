@@ -85,7 +85,7 @@ void columns_titles(struct table *t, const struct columns *c, unsigned sets)
 				     c->list[i].spare);
 }
 
-static void add_number(struct table *t, const struct shown_column *c, int64_t number)
+static void add_number_cell(struct table *t, const struct shown_column *c, int64_t number)
 {
 	char text[32];
 
@@ -127,7 +127,7 @@ static void add_cell(struct table *t, const struct shown_column *c, const void *
 	case UNIT_TIME:
 	case UNIT_COUNT:
 	case UNIT_MS:
-	case UNIT_USD: add_number(t, c, *(const int64_t *)at); return;
+	case UNIT_USD: add_number_cell(t, c, *(const int64_t *)at); return;
 	}
 }
 
@@ -139,7 +139,7 @@ void columns_cells(struct table *t, const struct columns *c, unsigned sets, cons
 }
 
 /* Printable text, quoted if it has a comma or a quote. */
-static void csv_text(struct str *to, const char *text)
+static void add_csv_text(struct str *to, const char *text)
 {
 	CLEANUP(str_free) struct str safe = STR_INIT;
 
@@ -157,12 +157,12 @@ static void csv_text(struct str *to, const char *text)
 	str_addc(to, '"');
 }
 
-static void csv_value(struct str *to, const struct shown_column *c, const void *of)
+static void add_csv_value(struct str *to, const struct shown_column *c, const void *of)
 {
 	CLEANUP(json_decref) json_t *value = value_json(c, of);
 
 	if (json_is_string(value))
-		csv_text(to, json_string_value(value));
+		add_csv_text(to, json_string_value(value));
 	else if (json_is_integer(value))
 		str_addf(to, "%lld", (long long)json_integer_value(value));
 	else if (json_is_real(value))
@@ -179,7 +179,7 @@ void columns_csv(struct str *to, const struct columns *c, unsigned sets, const v
 		str_add(to, comma);
 		comma = ",";
 		if (of)
-			csv_value(to, &c->list[i], of);
+			add_csv_value(to, &c->list[i], of);
 		else
 			str_add(to, c->list[i].key);
 	}

@@ -47,11 +47,13 @@ struct columns {
 	const struct shown_column *list;
 	size_t count;
 };
+/* The functions below show the columns of these sets. Adds the columns to the table. */
 void columns_titles(struct table *t, const struct columns *c, unsigned sets);
+/* Adds a row for the struct `of`, which the offsets are of. */
 void columns_cells(struct table *t, const struct columns *c, unsigned sets, const void *of);
-/* Adds to the object, which it returns. */
+/* Adds the values to the object, which it returns. */
 json_t *columns_json(json_t *to, const struct columns *c, unsigned sets, const void *of);
-/* Appends a line; of NULL: the keys. */
+/* Appends a line of CSV; of NULL: the keys. */
 void columns_csv(struct str *to, const struct columns *c, unsigned sets, const void *of);
 
 /* ---- rows: a table or, with --json, a list of objects ---- */
@@ -62,9 +64,10 @@ struct rows {
 	struct table *table; /* one of both */
 	json_t *list;
 };
+/* json: a list with json_sets, else a table with table_sets. */
 struct rows rows_begin(bool json, const struct columns *c, unsigned table_sets, unsigned json_sets);
 void rows_add(struct rows *r, const void *of);
-/* Prints them on stdout. */
+/* Prints the table or list on stdout, and frees it. */
 void rows_end(struct rows *r);
 
 #endif

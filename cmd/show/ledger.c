@@ -86,6 +86,7 @@ static struct bill_facts bill_facts_of(const struct asked_pod *pod, const struct
 	};
 }
 
+/* How much more the vendor billed than burst counted. */
 static json_t *more_json(const void *of)
 {
 	const struct bill_facts *f = of;
@@ -128,7 +129,7 @@ static const struct shown_column bill_columns[] = {
 };
 #undef AT
 
-static void add_bill(struct bill_facts *sum, const struct bill_facts *f)
+static void add_to_sum(struct bill_facts *sum, const struct bill_facts *f)
 {
 	sum->row.billed_ms += f->row.billed_ms;
 	sum->row.cost_microusd += f->row.cost_microusd;
@@ -155,7 +156,7 @@ void bills_print(bool json, const struct reconciliation *r)
 			if (!bill_is_known(share))
 				continue;
 			known++;
-			add_bill(&sum, &f);
+			add_to_sum(&sum, &f);
 		}
 	if (known > 1 && !json)
 		rows_add(&rows, &sum);

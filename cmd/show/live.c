@@ -10,8 +10,8 @@
 
 /* ---- pods that have not ended ---- */
 
-/* When the first of its pods could work. */
-static int64_t began_ms(const struct pod_row *pods, size_t count, const char *run)
+/* When the first of the run's pods was ready; 0: none was. */
+static int64_t first_ready_ms(const struct pod_row *pods, size_t count, const char *run)
 {
 	int64_t first = 0;
 
@@ -22,8 +22,9 @@ static int64_t began_ms(const struct pod_row *pods, size_t count, const char *ru
 	return first;
 }
 
-/* Of a run without a client: before the first segment is done, the plan decides. */
-static int64_t eta_by_ledger(const struct run_row *run, int64_t began, int64_t now)
+/* Time left for a run without a client: by its pace so far, before the first segment by its plan;
+ * below 0: unknown. */
+static int64_t eta_by_pace(const struct run_row *run, int64_t began, int64_t now)
 {
 	int64_t left = run->total - run->rendered - run->cached - run->failed;
 
@@ -34,7 +35,8 @@ static int64_t eta_by_ledger(const struct run_row *run, int64_t began, int64_t n
 	return run->planned_ms > 0 ? MAX(run->planned_ms - (now - run->started_ms), 0) : -1;
 }
 
-/* What the run's client shows, from the copy of its view. Returns false if there is none. */
+/* The time left that the run's client shows, from the copy of its view. Returns false if there is
+ * none. */
 static bool eta_of_client(const struct cmd_context *ctx, const char *run, int64_t *out)
 {
 	CLEANUP(free_text) char *path = run_path(&ctx->runs, run, VIEW_FILE);
@@ -47,9 +49,9 @@ static bool eta_of_client(const struct cmd_context *ctx, const char *run, int64_
 	return true;
 }
 
-/* f has the previous pod: those of one run are adjacent. */
-static void find_run(struct pod_facts *f, const struct cmd_context *ctx, const struct pod_row *pods,
-		     size_t count, size_t at, int64_t now)
+/* Sets f->run and eta_ms, unless f has the previous pod and that is of the same run. */
+static void set_run_and_eta(struct pod_facts *f, const struct cmd_context *ctx,
+			    const struct pod_row *pods, size_t count, size_t at, int64_t now)
 {
 	if (!strcmp(f->run.id, pods[at].run))
 		return;
@@ -58,17 +60,17 @@ static void find_run(struct pod_facts *f, const struct cmd_context *ctx, const s
 	if (store_run(ctx->store, pods[at].run, &f->run, NULL) == 0 &&
 	    run_so_far(&ctx->runs, &f->run, now, NULL) == 0 &&
 	    !eta_of_client(ctx, pods[at].run, &f->eta_ms))
-		f->eta_ms = eta_by_ledger(&f->run, began_ms(pods, count, pods[at].run), now);
+		f->eta_ms = eta_by_pace(&f->run, first_ready_ms(pods, count, pods[at].run), now);
 }
 
-/* Returns whether it has a client. */
-static bool look(struct pod_facts *f, const struct cmd_context *ctx, const struct pod_row *pods,
-		 size_t count, size_t at, int64_t now)
+/* Sets *f, which may have the previous pod, to pod `at`. Returns whether the pod has a client. */
+static bool set_facts(struct pod_facts *f, const struct cmd_context *ctx,
+		      const struct pod_row *pods, size_t count, size_t at, int64_t now)
 {
 	struct run_pod_now is = run_pod_now(&ctx->runs, &pods[at], now);
 	struct pod_facts next;
 
-	find_run(f, ctx, pods, count, at, now);
+	set_run_and_eta(f, ctx, pods, count, at, now);
 	pod_facts_of(&next, &pods[at], is.at_ms);
 	next.run = f->run;
 	next.eta_ms = f->eta_ms;
@@ -91,7 +93,7 @@ json_t *live_pods_list(const struct cmd_context *ctx, const struct pod_row *pods
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++) {
-		look(&f, ctx, pods, count, i, now);
+		set_facts(&f, ctx, pods, count, i, now);
 		json_array_append_new(list, columns_json(json_object(), &of_pods, POD_PS_JSON, &f));
 	}
 	return list;
@@ -102,12 +104,12 @@ size_t live_pods_table(const struct cmd_context *ctx, const struct pod_row *pods
 {
 	struct rows rows = rows_begin(false, &of_pods, POD_PS, 0);
 	struct pod_facts f = {.eta_ms = -1};
-	size_t alone = 0;
+	size_t without_client = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		alone += !look(&f, ctx, pods, count, i, now);
+		without_client += !set_facts(&f, ctx, pods, count, i, now);
 		rows_add(&rows, &f);
 	}
 	rows_end(&rows);
-	return alone;
+	return without_client;
 }

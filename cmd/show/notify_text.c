@@ -78,6 +78,7 @@ static const struct {
 	{"summary", NULL, NULL, FIELD_SUMMARY},
 };
 
+/* Appends the field's value from the run's JSON, as people read it. */
 static void add_value(struct str *to, size_t field, const json_t *run)
 {
 	const json_t *object =
@@ -119,8 +120,10 @@ static void add_escaped(struct str *to, const char *text)
 	free(quoted);
 }
 
+enum form { AS_TEXT, AS_JSON };
+
 /* Appends the value of the field. Returns false if no field has this name. */
-static bool add_field(struct str *to, const char *name, size_t len, bool as_json,
+static bool add_field(struct str *to, const char *name, size_t len, enum form form,
 		      enum notify_event event, const json_t *run)
 {
 	CLEANUP(str_free) struct str value = STR_INIT;
@@ -135,14 +138,14 @@ static bool add_field(struct str *to, const char *name, size_t len, bool as_json
 		return false;
 	else
 		add_value(&value, i, run);
-	if (as_json)
+	if (form == AS_JSON)
 		add_escaped(to, str_text(&value));
 	else
 		str_add(to, str_text(&value));
 	return true;
 }
 
-static int unknown_field(const char *name, size_t len, struct err *err)
+static int err_unknown_field(const char *name, size_t len, struct err *err)
 {
 	CLEANUP(str_free) struct str there = STR_INIT;
 
@@ -152,8 +155,8 @@ static int unknown_field(const char *name, size_t len, struct err *err)
 		       (int)MIN(len, (size_t)40), name, str_text(&there));
 }
 
-static int fill(struct str *to, const char *template, bool as_json, enum notify_event event,
-		const json_t *run, struct err *err)
+static int fill_template(struct str *to, const char *template, enum form form,
+			 enum notify_event event, const json_t *run, struct err *err)
 {
 	for (const char *at = template; *at;) {
 		size_t len = *at == '{' ? strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_") : 0;
@@ -161,8 +164,8 @@ static int fill(struct str *to, const char *template, bool as_json, enum notify_
 			str_addc(to, *at++);
 			continue;
 		}
-		if (!add_field(to, at + 1, len, as_json, event, run))
-			return unknown_field(at + 1, len, err);
+		if (!add_field(to, at + 1, len, form, event, run))
+			return err_unknown_field(at + 1, len, err);
 		at += len + 2;
 	}
 	return 0;
@@ -170,7 +173,8 @@ static int fill(struct str *to, const char *template, bool as_json, enum notify_
 
 bool notify_is_json(const char *template)
 {
-	/* "[{job}]" is no list: its value would not be quoted */
+	/* words as values, which are no JSON outside of quotes: "[{job}]" is no template for JSON
+	 */
 	CLEANUP(json_decref)
 	json_t *any =
 		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s}}", "run", "x", "job",
@@ -178,7 +182,7 @@ bool notify_is_json(const char *template)
 			  "ended_at", "x", "error", "message", "x", "code", "x");
 	CLEANUP(str_free) struct str bare = STR_INIT;
 
-	if (fill(&bare, template, true, NOTIFY_DONE, any, NULL) < 0)
+	if (fill_template(&bare, template, AS_JSON, NOTIFY_DONE, any, NULL) < 0)
 		return false;
 	CLEANUP(json_decref) json_t *value = json_loadb(str_text(&bare), bare.len, 0, NULL);
 	return value != NULL;
@@ -187,7 +191,8 @@ bool notify_is_json(const char *template)
 int notify_fill(struct str *to, const char *template, enum notify_event event, const json_t *run,
 		struct err *err)
 {
-	return fill(to, template, notify_is_json(template), event, run, err);
+	return fill_template(to, template, notify_is_json(template) ? AS_JSON : AS_TEXT, event, run,
+			     err);
 }
 
 /* ---- title and summary ---- */
@@ -209,9 +214,9 @@ void notify_title(struct str *to, enum notify_event event, const json_t *run)
 		  event, run);
 }
 
-/* For a run that was settled after its client died: its own error does not mention unreleased pods.
- */
-static void add_unreleased(struct str *to, const json_t *run)
+/* Appends what may still bill of a run that was settled after its client died: its own error does
+ * not mention that. */
+static void add_unreleased_pods(struct str *to, const json_t *run)
 {
 	const json_t *pods = json_object_get(run, "pods"), *pod;
 	size_t i;
@@ -242,7 +247,7 @@ void notify_summary(struct str *to, const json_t *run)
 			  NOTIFY_FAILED, run);
 	if (failed)
 		return;
-	add_unreleased(to, run);
+	add_unreleased_pods(to, run);
 	fill_line(to, "{rendered} rendered, {cached} cached of {total}; {cost}", NOTIFY_DONE, run);
 }
 

@@ -30,11 +30,12 @@ enum notify_event notify_event_of(enum run_status status, bool failed_before);
  * escaped. ERR_CONFIG names an unknown field. */
 int notify_fill(struct str *to, const char *template, enum notify_event event, const json_t *run,
 		struct err *err);
+/* Whether the filled template is JSON. */
 bool notify_is_json(const char *template);
 /* Whether the URL is an ntfy server's (ntfy.sh, ntfy.example.org), which shows messages to people.
  */
 bool notify_is_for_people(const char *url);
-/* "burst: quiz: failed"; "the worker died; 2 rendered, ...". One line each. */
+/* Append a line without newline: "burst: quiz: failed"; "the worker died; 2 rendered, ...". */
 void notify_title(struct str *to, enum notify_event event, const json_t *run);
 void notify_summary(struct str *to, const json_t *run);
 

@@ -84,6 +84,7 @@ void table_cell_color(struct table *t, const char *color)
 
 /* ---- widths ---- */
 
+/* Of a valid UTF-8 sequence of len bytes. */
 static unsigned code_point(const unsigned char *p, size_t len)
 {
 	static const unsigned char lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
@@ -94,30 +95,31 @@ static unsigned code_point(const unsigned char *p, size_t len)
 	return c;
 }
 
-static bool within(unsigned c, unsigned from, unsigned to)
+static bool is_between(unsigned c, unsigned from, unsigned to)
 {
 	return c >= from && c <= to;
 }
 
-static int columns_of(unsigned c)
+static int columns_of_char(unsigned c)
 {
-	bool mark = within(c, 0x300, 0x36f) || within(c, 0x200b, 0x200f) ||
-		    within(c, 0x20d0, 0x20ff) || within(c, 0xfe00, 0xfe0f) || c == 0xfeff;
-	bool wide = within(c, 0x1100, 0x115f) || within(c, 0x2e80, 0xa4cf) ||
-		    within(c, 0xac00, 0xd7a3) || within(c, 0xf900, 0xfaff) ||
-		    within(c, 0xfe30, 0xfe6f) || within(c, 0xff00, 0xff60) ||
-		    within(c, 0xffe0, 0xffe6) || within(c, 0x1f300, 0x1faff) ||
-		    within(c, 0x20000, 0x3fffd);
+	bool mark = is_between(c, 0x300, 0x36f) || is_between(c, 0x200b, 0x200f) ||
+		    is_between(c, 0x20d0, 0x20ff) || is_between(c, 0xfe00, 0xfe0f) || c == 0xfeff;
+	bool wide = is_between(c, 0x1100, 0x115f) || is_between(c, 0x2e80, 0xa4cf) ||
+		    is_between(c, 0xac00, 0xd7a3) || is_between(c, 0xf900, 0xfaff) ||
+		    is_between(c, 0xfe30, 0xfe6f) || is_between(c, 0xff00, 0xff60) ||
+		    is_between(c, 0xffe0, 0xffe6) || is_between(c, 0x1f300, 0x1faff) ||
+		    is_between(c, 0x20000, 0x3fffd);
 
 	return mark ? 0 : wide ? 2 : 1;
 }
 
-static size_t step(const char *text, int *columns)
+/* Returns the length of the first character in bytes (1 for an invalid byte), and its width. */
+static size_t next_char(const char *text, int *columns)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	size_t len = utf8_sequence(p, strlen(text));
 
-	*columns = len ? columns_of(code_point(p, len)) : 1;
+	*columns = len ? columns_of_char(code_point(p, len)) : 1;
 	return len ? len : 1;
 }
 
@@ -126,7 +128,7 @@ int text_width(const char *text)
 	int width = 0, columns;
 
 	while (*text) {
-		text += step(text, &columns);
+		text += next_char(text, &columns);
 		width += columns;
 	}
 	return width;
@@ -141,7 +143,7 @@ void text_fit(struct str *to, const char *text, int most)
 		return;
 	}
 	while (*text) {
-		size_t len = step(text, &columns);
+		size_t len = next_char(text, &columns);
 		if (used + columns > most - 1)
 			break;
 		str_addn(to, text, len);
@@ -175,7 +177,9 @@ static int total_width(const struct column *columns, int count)
 	return total;
 }
 
-static struct column *widest(struct column *columns, int count, int least)
+/* The widest column that may get narrower; NULL: none. least: the width to keep; 0: what is
+ * readable. */
+static struct column *widest_column(struct column *columns, int count, int least)
 {
 	struct column *best = NULL;
 
@@ -187,20 +191,22 @@ static struct column *widest(struct column *columns, int count, int least)
 	return best;
 }
 
-/* Returns true if it fits now. least 0: each column stays readable. */
-static bool shrink(struct column *columns, int count, int width, int least)
+/* Makes columns narrower until they fit into the width, each at least `least` wide (0: readable).
+ * Returns false if they do not fit. */
+static bool shrink_columns(struct column *columns, int count, int width, int least)
 {
 	struct column *c;
 
 	while (total_width(columns, count) > width) {
-		if (!(c = widest(columns, count, least)))
+		if (!(c = widest_column(columns, count, least)))
 			return false;
 		c->width--;
 	}
 	return true;
 }
 
-static struct column *most_spare(struct column *columns, int count)
+/* The column that is left out next; NULL: none may be. */
+static struct column *most_spare_column(struct column *columns, int count)
 {
 	struct column *best = NULL;
 
@@ -211,14 +217,15 @@ static struct column *most_spare(struct column *columns, int count)
 	return best;
 }
 
-static void fit(const struct table *t, struct column *columns, int width)
+/* Copies the columns, narrower or left out as the width demands. width 0: unlimited. */
+static void fit_columns(const struct table *t, struct column *columns, int width)
 {
 	struct column *c;
 
 	memcpy(columns, t->columns, sizeof(t->columns));
-	while (width && !shrink(columns, t->column_count, width, 0)) {
-		if (!(c = most_spare(columns, t->column_count))) {
-			shrink(columns, t->column_count, width, NARROWEST);
+	while (width && !shrink_columns(columns, t->column_count, width, 0)) {
+		if (!(c = most_spare_column(columns, t->column_count))) {
+			shrink_columns(columns, t->column_count, width, NARROWEST);
 			return;
 		}
 		c->left_out = true;
@@ -235,14 +242,14 @@ static void add_cell(struct str *line, const struct column *c, const char *text,
 		 text, color ? COLOR_OFF : "", c->align == TABLE_RIGHT ? 0 : blanks, "");
 }
 
-/* Takes as much of a cell as fits on a line, up to a blank if possible. *rest: the remainder. */
+/* Appends as much of a cell as fits on a line, up to a blank if possible. *rest: the remainder. */
 static void take_piece(struct str *to, const char **rest, int most)
 {
 	const char *text = *rest, *end = text, *blank = NULL;
 	int used = 0, columns;
 
 	while (*end) {
-		size_t len = step(end, &columns);
+		size_t len = next_char(end, &columns);
 		if (used + columns > MAX(most, 2)) /* 2: the width of a wide letter */
 			break;
 		used += columns;
@@ -255,7 +262,8 @@ static void take_piece(struct str *to, const char **rest, int most)
 	*rest = end + strspn(end, " ");
 }
 
-static void add_line(struct str *to, const struct str *line)
+/* Appends the line without blanks at its end. */
+static void add_trimmed_line(struct str *to, const struct str *line)
 {
 	size_t len = line->len;
 
@@ -265,9 +273,11 @@ static void add_line(struct str *to, const struct str *line)
 	str_addc(to, '\n');
 }
 
-/* Adds one line, or as many as the longest cell needs. cells NULL: the titles. */
+enum { WITH_TITLES = 1, WRAP_CELLS = 2 };
+
+/* Adds one line or, with WRAP_CELLS, as many as the longest cell needs. cells NULL: the titles. */
 static void add_row(struct str *to, const struct column *columns, int count, char *const *cells,
-		    const char *const *colors, bool wraps)
+		    const char *const *colors, unsigned how)
 {
 	const char *rest[COLUMNS_MAX];
 	bool more = true;
@@ -281,28 +291,28 @@ static void add_row(struct str *to, const struct column *columns, int count, cha
 			CLEANUP(str_free) struct str piece = STR_INIT;
 			if (columns[i].left_out)
 				continue;
-			if (wraps)
+			if (how & WRAP_CELLS)
 				take_piece(&piece, &rest[i], columns[i].width);
 			else
 				text_fit(&piece, rest[i], columns[i].width);
 			if (line.len)
 				str_addf(&line, "%*s", BETWEEN, "");
 			add_cell(&line, &columns[i], str_text(&piece), cells ? colors[i] : NULL);
-			more = more || (wraps && *rest[i]);
+			more = more || ((how & WRAP_CELLS) && *rest[i]);
 		}
-		add_line(to, &line);
+		add_trimmed_line(to, &line);
 	}
 }
 
 static void add_rows(const struct table *t, struct str *to, const struct column *columns,
-		     bool titles, bool wraps)
+		     unsigned how)
 {
 	size_t count = (size_t)t->column_count;
 
-	if (titles)
-		add_row(to, columns, t->column_count, NULL, NULL, wraps);
+	if (how & WITH_TITLES)
+		add_row(to, columns, t->column_count, NULL, NULL, how);
 	for (size_t i = 0; i + count <= t->cell_count; i += count)
-		add_row(to, columns, t->column_count, t->cells + i, t->colors + i, wraps);
+		add_row(to, columns, t->column_count, t->cells + i, t->colors + i, how);
 }
 
 void table_add(const struct table *t, struct str *to, int width, bool titles)
@@ -311,11 +321,11 @@ void table_add(const struct table *t, struct str *to, int width, bool titles)
 
 	if (!t->cell_count)
 		return;
-	fit(t, columns, width);
-	add_rows(t, to, columns, titles, false);
+	fit_columns(t, columns, width);
+	add_rows(t, to, columns, titles ? WITH_TITLES : 0);
 }
 
-static void name_left_out(const struct table *t, struct str *to, const struct column *columns)
+static void add_names_left_out(const struct table *t, struct str *to, const struct column *columns)
 {
 	const char *before = "(no room for ";
 
@@ -335,9 +345,9 @@ void table_print(const struct table *t, FILE *to, int width)
 
 	if (!t->cell_count)
 		return;
-	fit(t, columns, width);
-	add_rows(t, &text, columns, true, true);
-	name_left_out(t, &text, columns);
+	fit_columns(t, columns, width);
+	add_rows(t, &text, columns, WITH_TITLES | WRAP_CELLS);
+	add_names_left_out(t, &text, columns);
 	fwrite(str_text(&text), 1, text.len, to);
 }
 
@@ -374,7 +384,7 @@ void text_wrap(FILE *to, const char *text, int at, int indent, int width)
 
 /* ---- lines and errors, without secrets or control characters ---- */
 
-static const char *colour_of(enum log_level level)
+static const char *color_of_level(enum log_level level)
 {
 	switch (level) {
 	case LOG_ERROR: return COLOR_RED;
@@ -418,11 +428,11 @@ static void put_line(FILE *to, const struct str *line)
 		after_line();
 }
 
-static void print(const struct cmd_context *ctx, enum log_level level, const char *front,
-		  const char *text)
+static void print_message(const struct cmd_context *ctx, enum log_level level, const char *front,
+			  const char *text)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
-	const char *colour = ctx->color ? colour_of(level) : "";
+	const char *colour = ctx->color ? color_of_level(level) : "";
 
 	if (stamped)
 		add_stamp(&line);
@@ -433,14 +443,14 @@ static void print(const struct cmd_context *ctx, enum log_level level, const cha
 	put_line(stderr, &line);
 }
 
-static void sink(void *ctx, enum log_level level, const char *line)
+static void print_log_line(void *ctx, enum log_level level, const char *line)
 {
 	const char *front = level == LOG_ERROR ? "error: " : level == LOG_WARN ? "warning: " : "";
 
-	print(ctx, level, front, line);
+	print_message(ctx, level, front, line);
 }
 
-static enum log_level level_of(const struct cmd_context *ctx)
+static enum log_level level_of_flags(const struct cmd_context *ctx)
 {
 	if (ctx->trace)
 		return LOG_TRACE;
@@ -451,7 +461,7 @@ static enum log_level level_of(const struct cmd_context *ctx)
 
 void output_setup(struct cmd_context *ctx)
 {
-	log_setup(level_of(ctx), sink, ctx);
+	log_setup(level_of_flags(ctx), print_log_line, ctx);
 }
 
 void output_error(const struct cmd_context *ctx, const struct err *err)
@@ -460,21 +470,21 @@ void output_error(const struct cmd_context *ctx, const struct err *err)
 
 	str_add(&text, err->msg);
 	log_redact(&text);
-	print(ctx, LOG_ERROR, "burst: ", str_text(&text));
+	print_message(ctx, LOG_ERROR, "burst: ", str_text(&text));
 }
 
 void output_mistakes(const struct cmd_context *ctx, const struct err *err)
 {
 	const struct mistakes *m = &ctx->mistakes;
-	bool told = false;
+	bool printed = false;
 
 	for (size_t i = 0; i < m->count; i++) {
 		output_error(ctx, &m->list[i].err);
-		told = told || !strcmp(m->list[i].err.msg, err->msg);
+		printed = printed || !strcmp(m->list[i].err.msg, err->msg);
 	}
 	if (m->more)
 		log_line(LOG_ERROR, "and %zu more mistakes", m->more);
-	if (!told)
+	if (!printed)
 		output_error(ctx, err);
 }
 
@@ -525,22 +535,22 @@ void output_lines(FILE *to, const char *text)
 		output_safe_line(to, line, len);
 }
 
-/* Escapes what jansson leaves: DEL, C1 controls and direction marks. They have one to three bytes,
- * and in a line of JSON they can only be inside a text. */
-static char *without_controls(const char *line)
+/* Escapes what jansson leaves: DEL, C1 controls and direction marks. In a line of JSON, they can
+ * only be inside a text. The caller frees it. */
+static char *escape_controls(const char *line)
 {
 	struct str out = STR_INIT;
 	size_t left = strlen(line);
 
 	while (left) {
 		const unsigned char *p = (const unsigned char *)line;
-		size_t step = MAX(utf8_sequence(p, left), (size_t)1);
-		if (utf8_hostile(p, step))
-			str_addf(&out, "\\u%04x", code_point(p, step));
+		size_t len = MAX(utf8_sequence(p, left), (size_t)1);
+		if (utf8_hostile(p, len))
+			str_addf(&out, "\\u%04x", code_point(p, len));
 		else
-			str_addn(&out, p, step);
-		line += step;
-		left -= step;
+			str_addn(&out, p, len);
+		line += len;
+		left -= len;
 	}
 	return str_detach(&out);
 }
@@ -552,7 +562,7 @@ char *output_json_line(const json_t *value)
 
 	if (!line) /* out of memory: nothing else can fail here */
 		abort();
-	return without_controls(line);
+	return escape_controls(line);
 }
 
 void output_json(json_t *value)

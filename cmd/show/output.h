@@ -66,7 +66,7 @@ void text_wrap(FILE *to, const char *text, int at, int indent, int width);
 void output_setup(struct cmd_context *ctx);
 /* Prints "burst: ..." on stderr. */
 void output_error(const struct cmd_context *ctx, const struct err *err);
-/* Prints each mistake of ctx like that, then *err unless it is one of them. */
+/* Prints each mistake of ctx as output_error() does, then *err unless it is one of them. */
 void output_mistakes(const struct cmd_context *ctx, const struct err *err);
 /* Sets callbacks around each line on stderr, so that a live display can hide and return. NULL:
  * none. */
@@ -77,15 +77,15 @@ void output_stamp(bool on);
 void output_event(const char *fmt, ...) PRINTF(1, 2);
 /* Prints untrusted text as one printable line. */
 void output_safe_line(FILE *to, const char *text, size_t len);
-/* Prints a text that may hold such text (names, paths, vendors' words) as one printable line,
- * without a newline. */
+/* Prints a text that may hold untrusted text (names, paths, vendors' words), and no newline of its
+ * own, as one printable line. */
 void output_line(FILE *to, const char *fmt, ...) PRINTF(2, 3);
-/* Prints each line of the text like that. */
+/* Prints each line of the text as output_safe_line() does. */
 void output_lines(FILE *to, const char *text);
-/* One line without newline. Numbers have no more digits than they were given (0.1, not
+/* The value as one line without newline. Numbers have no more digits than they were given (0.1, not
  * 0.10000000000000001), and no terminal would obey anything in it. The caller frees it. */
 char *output_json_line(const json_t *value);
-/* Prints that line on stdout; takes the reference. */
+/* Prints the value as such a line on stdout; takes the reference. */
 void output_json(json_t *value);
 
 #endif

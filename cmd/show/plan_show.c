@@ -1,4 +1,4 @@
-/* plan_show.c - prints a plan as text and as JSON. */
+/* plan_show.c - prints a plan as text: what it is, what limits it, and what it was made from. */
 #include "plan_show.h"
 
 #include <math.h>
@@ -8,150 +8,507 @@
 #include "base/gpus.h"
 #include "core/core.h"
 #include "output.h"
-#include "report.h"
+#include "plan/cost.h"
 
-/* ---- what is left of caps over runs ---- */
+/* ---- times, dollars, offers, one sentence ---- */
 
-/* Prints a line for each cap. */
-static void caps_show(FILE *to, const struct caps *caps)
+char *plan_seconds(char to[24], double seconds)
 {
-	char left[32];
-
-	for (size_t i = 0; caps && i < caps->count; i++) {
-		CLEANUP(str_free) struct str used = STR_INIT;
-		allow_say_used(&used, &caps->list[i]);
-		fprintf(to, "%s (caps.%s), %s is left\n", str_text(&used), caps->list[i].key,
-			money_show(left, sizeof(left), allow_left(&caps->list[i])));
-	}
+	return duration_show(to, 24, (int64_t)(MIN(seconds, 1e9) * 1000));
 }
 
-/* New reference; in tests/schema/plan.json. */
-static json_t *caps_to_json(const struct caps *caps)
+char *plan_dollars(char to[32], double usd)
 {
-	json_t *list = json_array();
-
-	for (size_t i = 0; caps && i < caps->count; i++) {
-		const struct allowance *a = &caps->list[i];
-		json_array_append_new(
-			list,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "cap", a->key, "of",
-				  a->project ? "project" : "all", "limit_usd",
-				  report_dollars(a->cap_microusd), "spent_usd",
-				  report_dollars(a->spent_microusd), "reserved_usd",
-				  report_dollars(a->reserved_microusd), "left_usd",
-				  report_dollars(allow_left(a)), "until", report_time(a->ends_ms)));
-	}
-	return list;
+	if (usd > 1e-9 && usd < 0.001)
+		snprintf(to, 32, "$%.*f", 1 - (int)floor(log10(usd)), usd);
+	else
+		money_show(to, 32, (int64_t)llround(usd * 1e6));
+	return to;
 }
 
-/* ---- JSON ---- */
-
-static json_t *plan_json(const struct estimate *e, const struct plan *p)
+char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
 {
-	const struct offer *o = &e->offers[p->machine];
-	const struct plan_machine *m = &e->machines[p->machine];
+	CLEANUP(str_free) struct str gpu = STR_INIT; /* a provider's text */
+	const char *name = gpu_called(o->gpu);
 
-	return json_pack(
-		"{s:o,s:o,s:o,s:b,s:f,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:s,s:s}",
-		"provider", report_text(o->provider), "gpu", report_text(o->gpu), "region",
-		report_text(o->region), "spot", o->spot, "price_usd_hour", m->price_h, "pods",
-		p->pods, "batch", p->batch, "makespan_p50_s", p->makespan_p50_s, "makespan_p90_s",
-		p->makespan_p90_s, "billed_s", p->billed_s, "work_s", p->work_s, "used", p->used,
-		"seats", p->seats, "cost_usd", p->cost_usd, "usd_per_segment", plan_each_usd(e, p),
-		"pods_usd", p->pods_usd, "storage_usd", e->extras[p->machine].storage.value,
-		"usd_per_audio_hour",
-		e->audio_s > 0 ? json_real(p->cost_usd * 3600 / e->audio_s) : json_null(),
-		"speed_source", plan_source_name(m->speed_source), "speed_from",
-		e->speed_from[p->machine]);
+	str_add_printable(&gpu, name, strlen(name), 60);
+	format_text(to, PLAN_TEXT, "%s at %s%s", str_text(&gpu), o->provider,
+		    o->spot ? ", spot" : "");
+	return to;
 }
 
-/* error: the first one; errors: all. */
-static void add_errors(json_t *object, const struct mistakes *m, const struct err *err)
+double plan_each_usd(const struct estimate *e, const struct plan *p)
 {
-	json_t *errors = json_array();
-
-	for (size_t i = 0; m && i < m->count; i++)
-		json_array_append_new(errors, report_error_json(err_kind_name(m->list[i].err.kind),
-								m->list[i].err.msg, ""));
-	if (err && !json_array_size(errors))
-		json_array_append_new(errors,
-				      report_error_json(err_kind_name(err->kind), err->msg, ""));
-	json_object_set_new(object, "error",
-			    err ? report_error_json(err_kind_name(err->kind), err->msg, "")
-				: json_null());
-	json_object_set_new(object, "errors", errors);
+	return e->open ? p->cost_usd / (double)e->open : 0;
 }
 
-static const char *verdict_name(enum plan_verdict verdict)
+/* What a best plan must keep. */
+enum { IN_TIME = 1, IN_BUDGET = 2 };
+
+/* The plan that reaches the goal best, keeping the wishes in `limits`. Returns false if there is
+ * none. */
+static bool find_best_plan(struct plan *out, const struct estimate *e, enum plan_goal goal,
+			   unsigned limits)
 {
-	switch (verdict) {
-	case PLAN_FOUND: return "found";
-	case PLAN_NOTHING_FITS: return "nothing fits";
-	case PLAN_TOO_SLOW: return "too slow";
-	case PLAN_TOO_EXPENSIVE: return "too expensive";
-	case PLAN_NEITHER: return "too slow or too expensive";
+	struct plan_wish wish = e->wish;
+
+	wish.goal = goal;
+	wish.staged = e->wish.staged && goal == PLAN_COST;
+	wish.within_s = limits & IN_TIME ? wish.within_s : 0;
+	wish.budget_usd = limits & IN_BUDGET ? wish.budget_usd : 0;
+	return plan_choose(out, &e->work, e->machines, e->count, &wish) == PLAN_FOUND;
+}
+
+static void print_wrapped(FILE *to, int indent, const char *fmt, ...) PRINTF(3, 4);
+
+/* Prints a line of text. On a terminal, wraps it at its width and indents the following lines. */
+static void print_wrapped(FILE *to, int indent, const char *fmt, ...)
+{
+	int width = terminal_width(to);
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (width)
+		text_wrap(to, line, 0, indent, width);
+	else
+		fprintf(to, "%s\n", line);
+}
+
+char *plan_sentence(char *to, size_t room, const struct estimate *e, const struct plan *pick)
+{
+	char offer[PLAN_TEXT], time[24], cost[32];
+
+	format_text(to, room, "%d pod%s of %s: about %s, %s", pick->pods,
+		    pick->pods == 1 ? "" : "s", plan_offer(offer, &e->offers[pick->machine]),
+		    plan_seconds(time, pick->makespan_p50_s), plan_dollars(cost, pick->cost_usd));
+	return to;
+}
+
+/* ---- wishes that the plan does not follow to the letter ---- */
+
+void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_wish *wish = &e->wish;
+	const struct plan_machine *m = &e->machines[pick->machine];
+	const struct offer *o = &e->offers[pick->machine];
+	double usable_gib = estimate_usable_gib(o);
+	char usd[32], least[24], most[24];
+
+	if (wish->value_of_time_h > 0 && wish->goal != PLAN_BALANCED)
+		str_addf(to,
+			 "value_of_time: %s an hour counts for nothing, since goal is \"%s\"; goal "
+			 "= \"balanced\" weighs it\n",
+			 plan_dollars(usd, wish->value_of_time_h),
+			 wish->goal == PLAN_TIME ? "time" : "cost");
+	if (wish->pods > pick->pods && (size_t)pick->pods >= e->open)
+		str_addf(to, "pods: %d of %d, since there are no more segments\n", pick->pods,
+			 wish->pods);
+	else if (wish->pods > pick->pods)
+		str_addf(to,
+			 "pods: %d of %d, since another would still boot when the work is done; "
+			 "--goal time rents all at once\n",
+			 pick->pods, wish->pods);
+	if (e->shares_card && m->speed_source == PLAN_PRIOR)
+		str_addf(to,
+			 "workers: %d share a card, which no run has measured: the work takes "
+			 "between %s and %s; the plan counts the longer time\n",
+			 m->workers, plan_seconds(least, pick->work_s / m->workers),
+			 plan_seconds(most, pick->work_s));
+	if (o->gpus > 1 && !gpu_is_none(o->gpu))
+		str_addf(to, "cards: a pod has and bills %d, and the plan counts the time of one\n",
+			 o->gpus);
+	/* a number that no card is sold with is probably what the worker needs */
+	if (e->need.base_gib <= 0 && e->need_gb < o->vram_gb && e->need_gb > usable_gib)
+		str_addf(
+			to,
+			"memory: %d GB are compared with what cards are sold with; of the %d GB of "
+			"%s a program can use %.4g GiB\n",
+			e->need_gb, o->vram_gb, o->gpu, usable_gib);
+}
+
+static void print_wishes(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	CLEANUP(str_free) struct str lines = STR_INIT;
+	const char *line;
+	size_t len;
+
+	plan_wishes(&lines, e, pick);
+	for (const char *at = str_text(&lines); (line = str_next_line(&at, &len));)
+		print_wrapped(to, 2, "%.*s", (int)len, line);
+}
+
+/* ---- what limits the plan, and what the user could do ---- */
+
+/* ---- the bottleneck ---- */
+
+static const char *text_of_bottleneck(enum plan_bottleneck b)
+{
+	switch (b) {
+	case PLAN_BY_COLD_START:
+		return "cold start: pods take longer to boot than to render; more work per run, "
+		       "or fewer pods, make a segment cheaper";
+	case PLAN_BY_BANDWIDTH:
+		return "memory bandwidth: larger batches, or a card with more bandwidth, are "
+		       "faster";
+	case PLAN_BY_COMPUTE: return "compute: a card with more of it is faster";
+	case PLAN_BY_HOST:
+		return "the host, not the GPU: no card shortens that; the cheapest one that fits "
+		       "wins";
 	}
 	return "";
 }
 
-static json_t *checkpoint_json(const struct extras *x)
+/* Prints what one more pod of the same kind would save and cost. */
+static void say_wider(FILE *to, const struct estimate *e, const struct plan *pick)
 {
-	const struct extra *saves = &x->saves;
+	struct plan_wish wish = e->wish;
+	struct plan more;
+	char time[24], cost[32];
 
-	if (!saves->from[0])
-		return json_null();
-	return json_pack("{s:o,s:s}", "every_s",
-			 saves->value > 0 ? json_real(saves->value) : json_null(), "from",
-			 saves->from);
+	wish.goal = PLAN_COST;
+	wish.within_s = wish.budget_usd = 0;
+	wish.pods = pick->pods + 1;
+	wish.staged = false;
+	if ((size_t)wish.pods > e->work.count ||
+	    plan_choose(&more, &e->work, &e->machines[pick->machine], 1, &wish) != PLAN_FOUND)
+		return;
+	double saves_s = pick->makespan_p50_s - more.makespan_p50_s;
+	print_wrapped(to, 2, "wider: another pod saves %s and costs %s",
+		      saves_s < 0.01 * pick->makespan_p50_s ? "no time"
+							    : plan_seconds(time, saves_s),
+		      plan_dollars(cost, more.cost_usd - pick->cost_usd));
 }
 
-/* New reference; tests/schema/plan.json. err: why a run would be refused; NULL: it would not. */
-static json_t *plan_to_json(const struct estimate *e, const struct plan *pick,
-			    enum plan_verdict verdict, const struct err *err)
+/* Prints the share of billed time that computes, and how much work would raise it to the goal. */
+static void say_used(FILE *to, const struct estimate *e, const struct plan *pick)
 {
-	struct plan front[PLAN_FRONT_MAX];
-	json_t *list = json_array();
-	size_t count = e->open && e->known ? plan_front(front, PLAN_FRONT_MAX, &e->work,
-							e->machines, e->count, &e->wish)
-					   : 0;
+	double cold_s = cold_billed_p50_s(&e->machines[pick->machine].cold);
+	double needed_s = cost_work_for_used_s(PLAN_USED_GOAL, pick->pods * cold_s);
+	char needed[24], cold[24], has[24], pods[32] = "";
+
+	if (pick->used >= PLAN_USED_GOAL) {
+		print_wrapped(to, 2,
+			      "used: %.0f%% of the billed time computes; the rule asks for 70%%",
+			      100 * pick->used);
+		return;
+	}
+	if (pick->pods > 1)
+		snprintf(pods, sizeof(pods), " on each of %d pods", pick->pods);
+	print_wrapped(
+		to, 2,
+		"used: %.0f%% of the billed time computes; 70%% needs %s of work at a cold start "
+		"of %s%s, this job has %s",
+		100 * pick->used, plan_seconds(needed, needed_s), plan_seconds(cold, cold_s), pods,
+		plan_seconds(has, pick->work_s));
+}
+
+/* Prints what a pod would download while it bills, and on which pod that happens. */
+static void say_download(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+	const char *gpu = e->setup_on_gpu ? "GPU " : "";
+	bool on_cpu_pod = e->setup_on_gpu && e->volume && !e->setup_by_card; /* warm_first() */
+	double setup_s = cold_setup_s(&m->cold);
+	CLEANUP(str_free) struct str line = STR_INIT;
+	char time[24], cost[32];
+
+	if (e->extras[pick->machine].env_in_image)
+		print_wrapped(to, 2, "set-up: none, the pods' image has the job's environment");
+	if (!e->setup_download_mb || setup_s <= 0)
+		return;
+	if (on_cpu_pod)
+		str_add(&line, "a pod without a GPU");
+	else
+		str_addf(&line, "%s %spod", e->volume ? "the first" : "each", gpu);
+	str_addf(&line, " fetches about %d MB", e->setup_download_mb);
+	if (e->volume)
+		str_addf(&line, " to volume %s", e->volume);
+	if (on_cpu_pod)
+		str_add(&line, " before GPUs are rented");
+	else
+		str_addf(&line, " and bills %s, %s, meanwhile", plan_seconds(time, setup_s),
+			 plan_dollars(cost, setup_s * m->price_h / 3600));
+	if (!e->volume)
+		str_add(&line, "; later runs find it there if the config names a volume");
+	else if (e->setup_by_card)
+		str_addf(&line, "; `burst volume warm %s` does it on a pod without a GPU",
+			 e->volume);
+	print_wrapped(to, 2, "set-up: %s", str_text(&line));
+}
+
+/* Prints the storage cost: a volume bills with or without this run, so plans exclude it, but the
+ * run's total includes it. */
+static void say_storage(FILE *to, const struct extra *storage, const struct plan *pick)
+{
+	char cost[32], all[32];
+
+	if (storage->value > 0)
+		print_wrapped(to, 2, "storage: %s per run on top of that, %s in total (%s)",
+			      plan_dollars(cost, storage->value),
+			      plan_dollars(all, storage->value + pick->cost_usd), storage->from);
+}
+
+/* Prints how often a command's checkpoint is saved. */
+static void print_saves(FILE *to, const struct extras *x)
+{
+	char every[24];
+
+	if (x->saves.from[0] && x->saves.value > 0)
+		print_wrapped(to, 2, "checkpoint: $BURST_CHECKPOINT is saved every %s (%s)",
+			      plan_seconds(every, x->saves.value), x->saves.from);
+	else if (x->saves.from[0])
+		print_wrapped(to, 2,
+			      "checkpoint: $BURST_CHECKPOINT is saved as soon as it is written, "
+			      "then %s",
+			      x->saves.from);
+}
+
+/* Prints what limits the plan, and what would make it faster or cheaper. */
+static void print_advice(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+	char cost[32], speech[24];
+
+	print_wrapped(to, 2, "limit: %s", text_of_bottleneck(plan_bottleneck(pick, &e->work, m)));
+	say_wider(to, e, pick);
+	say_used(to, e, pick);
+	if (e->audio_s > 0)
+		print_wrapped(to, 2, "speech: about %s of sound, %s an hour of it",
+			      plan_seconds(speech, e->audio_s),
+			      plan_dollars(cost, pick->cost_usd * 3600 / e->audio_s));
+	print_wrapped(to, 2, "estimate: batch times are %s, cold starts are %s",
+		      plan_source_name(m->speed_source), plan_source_name(cold_source(&m->cold)));
+	say_download(to, e, pick);
+	print_wishes(to, e, pick);
+	say_storage(to, &e->extras[pick->machine].storage, pick);
+	print_saves(to, &e->extras[pick->machine]);
+}
+
+/* Prints the plan in one sentence, or the wish that cannot be fulfilled. */
+static void print_verdict(FILE *to, const struct estimate *e, const struct plan *pick,
+			  enum plan_verdict verdict)
+{
+	CLEANUP(str_free) struct str unmet = STR_INIT;
+	char sentence[PLAN_TEXT + 100], time[24], cost[32];
+
+	if (verdict == PLAN_NOTHING_FITS)
+		return;
+	if (verdict == PLAN_TOO_SLOW || verdict == PLAN_NEITHER)
+		str_addf(&unmet, " is done within %s (nine times in ten)",
+			 plan_seconds(time, e->wish.within_s));
+	if (verdict == PLAN_TOO_EXPENSIVE || verdict == PLAN_NEITHER)
+		str_addf(&unmet, "%s costs at most %s (caps.max_cost)", unmet.len ? " and" : "",
+			 plan_dollars(cost, e->wish.budget_usd));
+	plan_sentence(sentence, sizeof(sentence), e, pick);
+	if (!unmet.len)
+		print_wrapped(to, 2, "plan: %s", sentence);
+	else
+		print_wrapped(to, 2, "plan: no plan%s; the %s: %s", str_text(&unmet),
+			      verdict == PLAN_TOO_SLOW ? "fastest" : "cheapest", sentence);
+}
+
+/* ---- offers that cannot run the job ---- */
+
+bool plan_offer_is_unfit(const struct estimate *e, size_t i, char to[ESTIMATE_UNFIT])
+{
+	const struct offer *o = &e->offers[i];
+	const double one_gib = e->need.base_gib + e->need.each_gib,
+		     usable_gib = estimate_usable_gib(o);
+
+	if (e->machines[i].batch_max > 0 || !e->known)
+		return false;
+	if (e->unfit[i][0])
+		copy_text(to, ESTIMATE_UNFIT, e->unfit[i]);
+	else if (gpu_is_none(o->gpu))
+		copy_text(to, ESTIMATE_UNFIT, "the job needs a GPU");
+	else if (one_gib > usable_gib)
+		format_text(to, ESTIMATE_UNFIT, "%.2f GiB for a segment, %.2f of %d GB can be used",
+			    one_gib, usable_gib, o->vram_gb);
+	else
+		format_text(to, ESTIMATE_UNFIT, "%d GB needed, %d GB available", e->need_gb,
+			    o->vram_gb);
+	return true;
+}
+
+const char *plan_unfit_name(enum estimate_unfit kind)
+{
+	switch (kind) {
+	case UNFIT_NOT: return "does not fit"; /* its memory */
+	case UNFIT_NAMED: return "not planned with";
+	case UNFIT_IMAGE:
+	case UNFIT_BF16:
+	case UNFIT_UNKNOWN: break;
+	}
+	return "left out";
+}
+
+static bool card_came_before(const struct estimate *e, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp(e->offers[k].gpu, e->offers[i].gpu))
+			return true;
+	return false;
+}
+
+/* Prints each card that cannot run the job, once, with what it lacks. */
+static void print_misfits(FILE *to, const struct estimate *e)
+{
+	char offer[PLAN_TEXT], why[ESTIMATE_UNFIT];
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct offer *o = &e->offers[i];
+		if (card_came_before(e, i) || !plan_offer_is_unfit(e, i, why))
+			continue;
+		if (!e->unfit[i][0] && gpu_is_none(o->gpu))
+			fprintf(to, "does not fit: a pod without a GPU\n");
+		else
+			print_wrapped(to, 2, "%s: %s: %s", plan_unfit_name(e->unfit_kind[i]),
+				      plan_offer(offer, o), why);
+	}
+}
+
+/* ---- inputs with their source and age, and what more work would change ---- */
+
+static void say_price(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct offer *o = &e->offers[pick->machine];
+
+	print_wrapped(to, 4, "  price: $%.4f an hour%s%s%s (%s)",
+		      e->machines[pick->machine].price_h, o->with[0] ? ", with " : "", o->with,
+		      o->with[0] ? " in it" : "", e->price_from);
+}
+
+static void say_cold(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct cold *cold = &e->machines[pick->machine].cold;
+	const char *seen = prior_of_provider(e->offers[pick->machine].provider)->seen;
+	char p50[24], p90[24], from[64];
+
+	for (int i = 0; i < COLD_PHASES; i++) {
+		const struct cold_time *t = &cold->phase[i];
+		if (t->p90_s <= 0)
+			continue;
+		if (t->samples)
+			format_text(from, sizeof(from), "measured: %d pod%s, %s", t->samples,
+				    t->samples == 1 ? "" : "s", e->extras[pick->machine].pods_seen);
+		else
+			format_text(from, sizeof(from), "prior, %s", seen);
+		print_wrapped(to, 4, "  %s: %s, 90th percentile %s (%s)",
+			      cold_phase_name((enum cold_phase)i), plan_seconds(p50, t->p50_s),
+			      plan_seconds(p90, t->p90_s), from);
+	}
+}
+
+static void say_batches(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+
+	char once[32], longest[32], each[32];
+
+	print_wrapped(to, 4, "  batch time: %s s + %s s x longest + %s s x sum of lengths (%s%s%s)",
+		      number_show(once, m->speed.once_s, 4),
+		      number_show(longest, m->speed.longest_s, 4),
+		      number_show(each, m->speed.each_s, 4), plan_source_name(m->speed_source),
+		      e->speed_from[pick->machine][0] ? ": " : "", e->speed_from[pick->machine]);
+	if (e->need.base_gib > 0)
+		print_wrapped(
+			to, 4,
+			"  largest batch: %d (memory: %.4g GiB and %.4g GiB a segment, of %.4g "
+			"GiB)",
+			m->batch_max, e->need.base_gib, e->need.each_gib,
+			estimate_usable_gib(&e->offers[pick->machine]));
+	else
+		print_wrapped(to, 4, "  largest batch: %d (as the engine reports)", m->batch_max);
+}
+
+static void say_extra_usd(FILE *to, const char *name, const struct extra *x)
+{
+	char cost[32];
+
+	if (x->value > 0)
+		print_wrapped(to, 4, "  %s: %s a run (%s)", name, plan_dollars(cost, x->value),
+			      x->from);
+	else if (x->from[0])
+		print_wrapped(to, 4, "  %s: nothing a run (%s)", name, x->from);
+}
+
+static void say_extras(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct extras *x = &e->extras[pick->machine];
+	const struct plan_machine *m = &e->machines[pick->machine];
+	char time[24];
+
+	print_wrapped(to, 4, "  billing: by %g s, rounded up (prior, %s)", m->quantum_s,
+		      prior_of_provider(e->offers[pick->machine].provider)->seen);
+	say_extra_usd(to, "egress", &x->egress);
+	say_extra_usd(to, "stages", &x->stages);
+	if (x->interrupted.value > 0)
+		print_wrapped(
+			to, 4,
+			"  interruptions: every %s (%s); each repeats half a batch and a cold "
+			"start",
+			plan_seconds(time, x->interrupted.value), x->interrupted.from);
+	if (e->failing.from[0])
+		print_wrapped(to, 4, "  rendered again: %.2g%% (%s)", 100 * e->failing.value,
+			      e->failing.from);
+	if (e->audio_s > 0)
+		print_wrapped(to, 4,
+			      "  speech: %d characters a minute (prior, " PRIOR_SPEECH_SEEN ")",
+			      PRIOR_CHARS_PER_MINUTE);
+}
+
+/* Prints every input with its source and age. */
+static void print_inputs(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	fputs("\nfrom:\n", to);
+	say_price(to, e, pick);
+	say_batches(to, e, pick);
+	say_cold(to, e, pick);
+	say_extras(to, e, pick);
+}
+
+/* The work of `factor` such jobs, with this job's lengths. */
+static void make_repeated_work(struct plan_work *out, const struct estimate *e, int factor)
+{
+	size_t count = e->open * (size_t)factor;
+	double *lengths = xcalloc(count + 1, sizeof(*lengths));
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, plan_json(e, &front[i]));
-	json_t *object = json_pack(
-		"{s:i,s:I,s:I,s:f,s:s,s:o,s:o,s:o}", "schema", 1, "segments",
-		(json_int_t)e->segments, "to_render", (json_int_t)e->open, "audio_s", e->audio_s,
-		"verdict",
-		!e->open                                  ? "nothing to render"
-		: !e->known && !e->never_fits && e->count ? "no estimate"
-							  : verdict_name(verdict),
-		"pick", e->open && verdict != PLAN_NOTHING_FITS ? plan_json(e, pick) : json_null(),
-		"front", list, "cards_left_out", plan_misfits_json(e));
-	const struct extras *x =
-		!e->open ? NULL : &e->extras[verdict == PLAN_NOTHING_FITS ? 0 : pick->machine];
-	json_object_set_new(object, "checkpoint", x ? checkpoint_json(x) : json_null());
-	add_errors(object, NULL, err);
-	return object;
+		lengths[i] = e->lengths[i % e->open];
+	plan_work_init(out, lengths, count, e->work.size[e->work.sizes - 1], e->audio_s * factor);
+	free(lengths);
 }
 
-json_t *plan_failure_json(const struct mistakes *m, const struct err *err)
+/* Prints plans for the same job with twice and ten times as many segments. */
+static void print_what_if(FILE *to, const struct estimate *e)
 {
-	json_t *object =
-		json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:[],s:n,s:n,s:n,s:n,s:[]}", "schema", 1,
-			  "segments", "to_render", "audio_s", "verdict", "refused", "pick", "front",
-			  "cards_left_out", "checkpoint", "better", "changes", "left_out", "caps");
+	static const int factors[] = {1, 2, 10};
+	char sentence[PLAN_TEXT + 100], cost[32];
 
-	add_errors(object, m, err);
-	return object;
+	fprintf(to, "\nwith more of the same segments:\n");
+	for (size_t i = 0; i < ARRAY_LEN(factors); i++) {
+		struct plan_work work;
+		struct plan p;
+		make_repeated_work(&work, e, factors[i]);
+		if (plan_choose(&p, &work, e->machines, e->count, &e->wish) == PLAN_NOTHING_FITS)
+			continue;
+		print_wrapped(to, 6, "  x%-2d %s, %s each, used %.0f%%", factors[i],
+			      plan_sentence(sentence, sizeof(sentence), e, &p),
+			      plan_dollars(cost, p.cost_usd / (double)work.count), 100 * p.used);
+	}
 }
 
 /* ---- a plan as text: the best few offers, the curve of cost per item, what limits it ---- */
 
-enum { CHART_WIDTH = 40, CHART_ROWS = 12, GPUS_MOST = 200 };
+enum { CHART_WIDTH = 40, CHART_ROWS = 12, NAME_WIDTH = 22, GPUS_MOST = 200 };
 
 /* ---- the table ---- */
 
-static void add_row(struct table *t, const struct estimate *e, const struct plan *p,
-		    const char *why)
+static void add_plan_row(struct table *t, const struct estimate *e, const struct plan *p,
+			 const char *why)
 {
 	char offer[PLAN_TEXT], text[32];
 
@@ -168,19 +525,20 @@ static void add_row(struct table *t, const struct estimate *e, const struct plan
 	table_cell(t, "%s", plan_dollars(text, plan_each_usd(e, p)));
 }
 
-static bool same_plan(const struct plan *a, const struct plan *b)
+static bool is_same_plan(const struct plan *a, const struct plan *b)
 {
 	return a->machine == b->machine && a->pods == b->pods && a->batch == b->batch;
 }
 
+/* Prints the chosen plan and those that are best in another way, each once. */
 static void print_table(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	CLEANUP(table_free) struct table *t = table_new();
 	struct plan plans[3], shown[4];
 	const char *const why[] = {"cheapest", "cheapest in time", "fastest in budget"};
-	const bool have[] = {plan_best_for(&plans[0], e, PLAN_COST, false, false),
-			     plan_best_for(&plans[1], e, PLAN_COST, true, true),
-			     plan_best_for(&plans[2], e, PLAN_TIME, false, true)};
+	const bool have[] = {find_best_plan(&plans[0], e, PLAN_COST, 0),
+			     find_best_plan(&plans[1], e, PLAN_COST, IN_TIME | IN_BUDGET),
+			     find_best_plan(&plans[2], e, PLAN_TIME, IN_BUDGET)};
 	size_t count = 0;
 
 	table_column(t, "", TABLE_LEFT, TABLE_WHOLE);
@@ -194,15 +552,15 @@ static void print_table(FILE *to, const struct estimate *e, const struct plan *p
 	table_column(t, "SEATS", TABLE_RIGHT, 6);
 	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "EACH", TABLE_RIGHT, 2);
-	add_row(t, e, pick, "pick");
+	add_plan_row(t, e, pick, "pick");
 	shown[count++] = *pick;
 	for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
 		bool new = have[i];
 		for (size_t k = 0; k < count; k++)
-			new = new && !same_plan(&plans[i], &shown[k]);
+			new = new && !is_same_plan(&plans[i], &shown[k]);
 		if (!new)
 			continue;
-		add_row(t, e, &plans[i], why[i]);
+		add_plan_row(t, e, &plans[i], why[i]);
 		shown[count++] = plans[i];
 	}
 	table_print(t, to, terminal_width(to));
@@ -215,7 +573,7 @@ struct bar {
 	double usd; /* per item */
 };
 
-static int by_name_price(const void *a, const void *b)
+static int compare_bars(const void *a, const void *b)
 {
 	double x = ((const struct bar *)a)->usd, y = ((const struct bar *)b)->usd;
 
@@ -230,19 +588,20 @@ static void print_bars(FILE *to, const struct bar *bars, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		most = MAX(most, bars[i].usd);
-		wide = MAX(wide, MIN(text_width(bars[i].name), 22));
+		wide = MAX(wide, MIN(text_width(bars[i].name), (int)NAME_WIDTH));
 	}
 	for (size_t i = 0; i < count; i++) {
 		int length = most > 0 ? MAX((int)lround(bars[i].usd / most * CHART_WIDTH), 1) : 1;
-		fprintf(to, "  %-*.22s ", wide, bars[i].name);
+		fprintf(to, "  %-*.*s ", wide, NAME_WIDTH, bars[i].name);
 		for (int k = 0; k < length; k++)
 			fputc('#', to);
 		fprintf(to, " %s\n", plan_dollars(cost, bars[i].usd));
 	}
 }
 
-/* Each GPU with its best width and batch: the bottom of the U comes first. */
-static size_t gpu_bars(const struct estimate *e, struct bar *bars, size_t room)
+/* Each GPU's lowest cost per segment, at its best width and batch; the cheapest comes first.
+ * Returns how many. */
+static size_t make_bars(const struct estimate *e, struct bar *bars, size_t room)
 {
 	struct plan_wish wish = e->wish;
 	size_t count = 0;
@@ -265,14 +624,14 @@ static size_t gpu_bars(const struct estimate *e, struct bar *bars, size_t room)
 		COPY_TEXT(bars[count].name, name);
 		bars[count++].usd = plan_each_usd(e, &p);
 	}
-	qsort(bars, count, sizeof(*bars), by_name_price);
+	qsort(bars, count, sizeof(*bars), compare_bars);
 	return count;
 }
 
 static void print_curve(FILE *to, const struct estimate *e)
 {
 	struct bar bars[GPUS_MOST];
-	size_t count = MIN(gpu_bars(e, bars, GPUS_MOST), (size_t)CHART_ROWS);
+	size_t count = MIN(make_bars(e, bars, GPUS_MOST), (size_t)CHART_ROWS);
 
 	if (count < 2)
 		return;
@@ -281,79 +640,30 @@ static void print_curve(FILE *to, const struct estimate *e)
 }
 
 /* pick: the chosen plan, with its verdict. */
-static void plan_show(FILE *to, const struct estimate *e, const struct plan *pick,
-		      enum plan_verdict verdict, const struct plan_words *words)
+static void print_found_plan(FILE *to, const struct estimate *e, const struct plan *pick,
+			     enum plan_verdict verdict, const struct plan_words *words)
 {
 	print_table(to, e, pick);
-	plan_misfits_show(to, e);
+	print_misfits(to, e);
 	print_curve(to, e);
 	fputc('\n', to);
-	plan_words_show(to, e, pick);
+	print_advice(to, e, pick);
 	if (words->explain)
-		plan_inputs_show(to, e, pick);
+		print_inputs(to, e, pick);
 	if (words->what_if)
-		plan_what_if_show(to, e);
+		print_what_if(to, e);
 	fputc('\n', to);
-	plan_verdict_show(to, e, pick, verdict);
+	print_verdict(to, e, pick, verdict);
 }
 
 /* ---- the result of `burst plan` ---- */
 
-static json_t *better_json(const struct better *b)
-{
-	if (!b->found)
-		return json_null();
-	return json_pack("{s:o,s:o,s:b,s:i,s:f,s:f,s:o}", "provider",
-			 report_text(b->offer.provider), "gpu", report_text(b->offer.gpu), "spot",
-			 b->offer.spot, "pods", b->plan.pods, "makespan_p50_s",
-			 b->plan.makespan_p50_s, "cost_usd", b->plan.cost_usd, "text",
-			 report_text(b->line));
-}
-
-/* Returns false for jobs that reuse nothing. */
-static bool changes_of(const struct plan_result *r, struct job_changes *out)
-{
-	const struct job_ops *ops = r->job_ops;
-
-	*out = (struct job_changes){0};
-	if (ops->changes)
-		ops->changes(r->job, out);
-	return ops->changes != NULL;
-}
-
-static json_t *changes_json(const struct plan_result *r)
-{
-	struct job_changes c;
-
-	if (!changes_of(r, &c))
-		return json_null();
-	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "new", (json_int_t)c.added, "changed",
-			 (json_int_t)c.changed, "gone", (json_int_t)c.gone, "reused",
-			 (json_int_t)c.unchanged, "moved", (json_int_t)c.moved, "from_cache",
-			 (json_int_t)c.from_cache, "stale_files", (json_int_t)c.stale);
-}
-
-/* Adds a line about what is left out, if anything. */
-static void add_left_out(struct str *to, const struct plan_result *r)
-{
-	if (r->job_ops->left_out)
-		r->job_ops->left_out(r->job, to);
-}
-
-static json_t *left_out_json(const struct plan_result *r)
-{
-	CLEANUP(str_free) struct str text = STR_INIT;
-
-	add_left_out(&text, r);
-	return text.len ? report_text(str_text(&text)) : json_null();
-}
-
-/* Prints the number of segments and the rest of that line, then what changed since the output
- * folder was written. */
+/* Prints the number of segments and `tail`, then what changed since the output folder was written.
+ * */
 static void say_segments(const struct plan_result *r, const struct estimate *e, const char *tail)
 {
 	CLEANUP(str_free) struct str left_out = STR_INIT;
-	struct job_changes c;
+	struct job_changes c = {0};
 
 	if (e->open)
 		printf("%zu segment%s, %zu to render%s\n", e->segments, e->segments == 1 ? "" : "s",
@@ -363,11 +673,13 @@ static void say_segments(const struct plan_result *r, const struct estimate *e, 
 	else
 		printf("all %zu segments are already rendered: a run would rent nothing\n",
 		       e->segments);
-	add_left_out(&left_out, r);
+	if (r->job_ops->left_out)
+		r->job_ops->left_out(r->job, &left_out);
 	if (left_out.len)
 		puts(str_text(&left_out));
-	if (!changes_of(r, &c) ||
-	    !(c.changed + c.gone + c.unchanged + c.stale)) /* all segments are new */
+	if (r->job_ops->changes)
+		r->job_ops->changes(r->job, &c);
+	if (!(c.changed + c.gone + c.unchanged + c.stale)) /* all segments are new */
 		return;
 	printf("+%zu ~%zu -%zu =%zu (new, changed, gone, reused)", c.added, c.changed, c.gone,
 	       c.unchanged);
@@ -379,9 +691,10 @@ static void say_segments(const struct plan_result *r, const struct estimate *e, 
 		       c.stale, c.stale == 1 ? "" : "s", c.stale == 1 ? "it" : "them");
 }
 
-/* Prints what keep_warm may cost beside the plan. "auto" follows the measured cold start, so the
- * billed time beside rendering stands for it. */
-static void say_kept(const struct plan_result *r, const struct estimate *e, const struct plan *pick)
+/* Prints what keep_warm may cost beside the plan. "auto" follows the measured cold start, for
+ * which the billed time beside rendering stands. */
+static void say_cost_of_keeping(const struct plan_result *r, const struct estimate *e,
+				const struct plan *pick)
 {
 	int64_t ms = r->keep_ms;
 	bool by_start = ms == KEEP_WARM_AUTO;
@@ -391,57 +704,24 @@ static void say_kept(const struct plan_result *r, const struct estimate *e, cons
 		ms = (int64_t)(MAX(pick->billed_s - pick->work_s, 0.0) * 1000 / MAX(pick->pods, 1));
 	if (ms <= 0)
 		return;
-	plan_say(stdout, 2,
-		 "keep_warm: afterwards each pod waits for the next run, for %s%s: at most %s more "
-		 "for each, within the caps",
-		 by_start ? "at most as long as its cold start took, about " : "at most ",
-		 duration_show(time, sizeof(time), ms),
-		 money_show(money, sizeof(money),
-			    money_for((int64_t)(e->machines[pick->machine].price_h * 1e6), ms)));
+	print_wrapped(
+		stdout, 2,
+		"keep_warm: afterwards each pod waits for the next run, for %s%s: at most %s more "
+		"for each, within the caps",
+		by_start ? "at most as long as its cold start took, about " : "at most ",
+		duration_show(time, sizeof(time), ms),
+		money_show(money, sizeof(money),
+			   money_for((int64_t)(e->machines[pick->machine].price_h * 1e6), ms)));
 }
 
-static void say_warm(int warm)
+static void say_pods_taken_over(int warm)
 {
 	if (warm > 0)
-		plan_say(stdout, 2,
-			 "warm: %d pod%s kept for the next run: this one takes over what it needs "
-			 "of them, without a cold start",
-			 warm, warm == 1 ? " is" : "s are");
-}
-
-static json_t *stages_json(const struct plan_result *r)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < r->stage_count; i++) {
-		const struct plan_stage *s = &r->stages[i];
-		const struct offer *o = &s->offer;
-		json_array_append_new(
-			list,
-			json_pack("{s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:o}", "name", report_text(s->name),
-				  "pods", s->pods, "provider",
-				  s->offered ? report_text(o->provider) : json_null(), "gpu",
-				  s->offered ? report_text(o->gpu) : json_null(), "price_usd_hour",
-				  s->offered ? report_dollars(o->price_microusd_h) : json_null(),
-				  "makespan_s",
-				  s->took_ms ? report_seconds(s->took_ms) : json_null(), "cost_usd",
-				  s->took_ms ? report_dollars(s->cost_microusd) : json_null(),
-				  "from", s->from[0] ? report_text(s->from) : json_null()));
-	}
-	return list;
-}
-
-json_t *plan_result_json(const struct plan_result *r, const struct err *err)
-{
-	json_t *object = plan_to_json(r->estimate, r->pick, r->verdict, err);
-
-	json_object_set_new(object, "better", better_json(r->better));
-	json_object_set_new(object, "changes", changes_json(r));
-	json_object_set_new(object, "left_out", left_out_json(r));
-	json_object_set_new(object, "caps", caps_to_json(r->caps));
-	json_object_set_new(object, "warm_pods", json_integer(r->warm));
-	json_object_set_new(object, "stages", stages_json(r));
-	return object;
+		print_wrapped(
+			stdout, 2,
+			"warm: %d pod%s kept for the next run: this one takes over what it needs "
+			"of them, without a cold start",
+			warm, warm == 1 ? " is" : "s are");
 }
 
 static void print_plan(const struct plan_result *r, bool refused)
@@ -454,13 +734,26 @@ static void print_plan(const struct plan_result *r, bool refused)
 		if (!refused)
 			say_segments(r, e, "; no estimate yet: the run measures it");
 		if (!e->known && !e->never_fits)
-			plan_saves_show(stdout, &e->extras[0]);
+			print_saves(stdout, &e->extras[0]);
 	} else {
 		say_segments(r, e, "");
 		putchar('\n');
-		plan_show(stdout, e, r->pick, r->verdict, r->words);
+		print_found_plan(stdout, e, r->pick, r->verdict, r->words);
 		if (r->better->found)
-			plan_say(stdout, 2, "better: %s", r->better->line);
+			print_wrapped(stdout, 2, "better: %s", r->better->line);
+	}
+}
+
+/* Prints what is left of each cap over runs. */
+static void print_caps_left(FILE *to, const struct caps *caps)
+{
+	char left[32];
+
+	for (size_t i = 0; caps && i < caps->count; i++) {
+		CLEANUP(str_free) struct str used = STR_INIT;
+		allow_say_used(&used, &caps->list[i]);
+		fprintf(to, "%s (caps.%s), %s is left\n", str_text(&used), caps->list[i].key,
+			money_show(left, sizeof(left), allow_left(&caps->list[i])));
 	}
 }
 
@@ -480,7 +773,7 @@ static void say_stage(const struct plan_stage *s)
 			 money_show(money, sizeof(money), s->cost_microusd), s->from);
 	else
 		str_add(&line, "; its time is not known before the first one");
-	plan_say(stdout, 2, "%s", str_text(&line));
+	print_wrapped(stdout, 2, "%s", str_text(&line));
 }
 
 void plan_result_print(const struct plan_result *r, bool refused)
@@ -488,9 +781,9 @@ void plan_result_print(const struct plan_result *r, bool refused)
 	print_plan(r, refused);
 	for (size_t i = 0; i < r->stage_count; i++)
 		say_stage(&r->stages[i]);
-	say_warm(r->warm);
+	say_pods_taken_over(r->warm);
 	if (r->caps && r->estimate->open && r->verdict != PLAN_NOTHING_FITS)
-		say_kept(r, r->estimate, r->pick);
-	caps_show(stdout, r->caps);
+		say_cost_of_keeping(r, r->estimate, r->pick);
+	print_caps_left(stdout, r->caps);
 	fflush(stdout); /* obstacles come last */
 }

@@ -1,4 +1,4 @@
-/* plan_show.h - prints a plan as text and as JSON. */
+/* plan_show.h - shows a plan as text (plan_show.c) and as JSON (plan_json.c). */
 #ifndef BURST_CMD_SHOW_PLAN_SHOW_H
 #define BURST_CMD_SHOW_PLAN_SHOW_H
 
@@ -17,52 +17,26 @@ struct plan_words {
 	bool in_any_order;
 };
 
-/* The same without a plan. m has all mistakes, or none if err is the only obstacle. */
-json_t *plan_failure_json(const struct mistakes *m, const struct err *err);
-/* The chosen plan in one line: "1 pod of L4 at modal: about 3m10s, $0.0421". Returns `to`. */
-char *plan_sentence(char *to, size_t room, const struct estimate *e, const struct plan *pick);
+/* ---- short texts, also for messages about a run ---- */
 
-/* ---- pieces: short texts, sentences about a plan, its inputs ---- */
+#define PLAN_USED_GOAL 0.7 /* the share of billed time that should compute */
 
 enum { PLAN_TEXT = 160 };
-#define PLAN_USED_GOAL 0.7
-
 char *plan_seconds(char to[24], double seconds);
 /* "$0.0033"; small amounts with two significant digits, "$0.000025". */
 char *plan_dollars(char to[32], double usd);
 /* "RTX 4090 at runpod", printable. */
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o);
-double plan_each_usd(const struct estimate *e, const struct plan *p);
-/* The fastest plan within the budget, or the cheapest in time, as a user would choose them. Returns
- * false if there is none. */
-bool plan_best_for(struct plan *out, const struct estimate *e, enum plan_goal goal, bool in_time,
-		   bool in_budget);
-/* Prints a line of text. On a terminal, wraps at its width and indents the following lines. */
-void plan_say(FILE *to, int indent, const char *fmt, ...) PRINTF(3, 4);
-
-/* "left out", or what else a plan does with such a card. */
-const char *plan_unfit_name(enum estimate_unfit kind);
-/* Prints what each offer lacks that is too small, once for each GPU. */
-void plan_misfits_show(FILE *to, const struct estimate *e);
-/* The same, once for each GPU of a provider; new reference. */
-json_t *plan_misfits_json(const struct estimate *e);
-
-/* Prints what limits the plan, whether to use more or larger pods, the 70 % rule, other costs,
- * faster and cheaper plans. */
-void plan_words_show(FILE *to, const struct estimate *e, const struct plan *pick);
-/* Prints how often a command's checkpoint is saved, if it may have one. */
-void plan_saves_show(FILE *to, const struct extras *x);
-/* Prints the plan in one sentence, or the wish that cannot be fulfilled. */
-void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pick,
-		       enum plan_verdict verdict);
+/* The plan in one line: "1 pod of L4 at modal: about 3m10s, $0.0421". Returns `to`. */
+char *plan_sentence(char *to, size_t room, const struct estimate *e, const struct plan *pick);
 /* Adds a line for each wish that the plan does not follow to the letter, and why. */
 void plan_wishes(struct str *to, const struct estimate *e, const struct plan *pick);
-/* Prints every input with its source and age. */
-void plan_inputs_show(FILE *to, const struct estimate *e, const struct plan *pick);
-/* Prints the same job with twice and ten times as many segments. */
-void plan_what_if_show(FILE *to, const struct estimate *e);
-
-/* ---- what is left of caps over runs ---- */
+/* "left out", or what else a plan does with such a card. */
+const char *plan_unfit_name(enum estimate_unfit kind);
+/* Whether offer i cannot run the job, and then why. False if no offer has a speed. */
+bool plan_offer_is_unfit(const struct estimate *e, size_t i, char why[ESTIMATE_UNFIT]);
+/* Dollars for each segment that is rendered. */
+double plan_each_usd(const struct estimate *e, const struct plan *p);
 
 /* ---- the result of `burst plan` ---- */
 
@@ -78,10 +52,10 @@ struct better {
 struct plan_stage {
 	const char *name;
 	int pods;
-	bool offered; /* offer: of one of its pods now */
-	struct offer offer;
+	bool offered;                   /* some provider has an offer for its pods now */
+	struct offer offer;             /* that one */
 	int64_t took_ms, cost_microusd; /* of its last success; 0: there was none */
-	char from[80];                  /* which that was */
+	char from[80];                  /* "as run ID took on DAY"; "" */
 };
 
 struct plan_result {
@@ -99,9 +73,11 @@ struct plan_result {
 	const struct plan_words *words;
 };
 
-/* refused: a run would be refused; the caller reports why. */
+/* Prints on stdout. refused: a run would be refused; the caller reports why. */
 void plan_result_print(const struct plan_result *r, bool refused);
 /* New reference; tests/schema/plan.json. err: why a run would be refused; NULL: it would not. */
 json_t *plan_result_json(const struct plan_result *r, const struct err *err);
+/* The same object if there is no plan. m has all mistakes, or none if err is the only obstacle. */
+json_t *plan_failure_json(const struct mistakes *m, const struct err *err);
 
 #endif

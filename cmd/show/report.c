@@ -44,7 +44,7 @@ static const char *phase_word(const struct pod_row *row)
 	return kept ? "kept" : pod_phase_name(phase_of_row(row));
 }
 
-/* as in core/: a pod needs a moment to end */
+/* A pod needs a moment to end after its release was accepted; core/ allows as much. */
 enum { OUTLIVED_SHOWN_MS = 5000 };
 
 /* ---- phases ---- */
@@ -58,7 +58,7 @@ struct timeline {
 
 /* Ends a phase at its time mark. A missing mark leaves its phase open, and the time until the
  * release counts as that phase: a pod that never answered was booting all the time. */
-static void pass(struct timeline *t, enum phase phase, int64_t mark_ms)
+static void end_phase(struct timeline *t, enum phase phase, int64_t mark_ms)
 {
 	if (mark_ms <= 0) {
 		if (!t->is_open)
@@ -73,7 +73,8 @@ static void pass(struct timeline *t, enum phase phase, int64_t mark_ms)
 	t->is_open = false;
 }
 
-static void pass_until_release(struct timeline *t, int64_t release_ms)
+/* Assigns the time until the release to the phase without a known end. */
+static void end_open_phase(struct timeline *t, int64_t release_ms)
 {
 	if (t->is_open && release_ms > t->at_ms) {
 		t->phase_ms[t->unended] += release_ms - t->at_ms;
@@ -82,12 +83,14 @@ static void pass_until_release(struct timeline *t, int64_t release_ms)
 	t->is_open = false;
 }
 
-static int64_t end_of(const struct pod_row *pod, int64_t now_ms)
+/* When the pod was gone, or now. */
+static int64_t end_of_pod_ms(const struct pod_row *pod, int64_t now_ms)
 {
 	return pod->gone_ms > 0 ? pod->gone_ms : MAX(now_ms, pod->create_ms);
 }
 
-/* Work that was cut off has no end mark, but its time was not fetching. */
+/* When the last batch or file ended; 0: none has. Work that was cut off has no mark, but its time
+ * is not counted as fetching. */
 static int64_t work_ended_ms(const struct pod_row *pod)
 {
 	int64_t least = pod->ready_ms > 0 ? pod->ready_ms + pod->compute_ms : 0;
@@ -101,7 +104,7 @@ static int64_t work_ended_ms(const struct pod_row *pod)
 void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[PHASES])
 {
 	struct timeline t = {.at_ms = pod->create_ms, .phase_ms = phase_ms};
-	int64_t end = end_of(pod, now_ms);
+	int64_t end = end_of_pod_ms(pod, now_ms);
 
 	memset(phase_ms, 0, PHASES * sizeof(*phase_ms));
 	if (pod->create_ms <= 0)
@@ -112,14 +115,14 @@ void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[P
 		phase_ms[PHASE_RELEASE] = end - pod->create_ms - phase_ms[PHASE_KEPT];
 		return;
 	}
-	pass(&t, PHASE_QUEUE, pod->running_ms);
-	pass(&t, PHASE_BOOT, pod->reached_ms);
-	pass(&t, PHASE_CONNECT, pod->connected_ms);
-	pass(&t, PHASE_SYNC, pod->synced_ms);
-	pass(&t, PHASE_LOAD, pod->ready_ms);
-	pass(&t, PHASE_COMPUTE, pod->compute_ms > 0 ? work_ended_ms(pod) : pod->worked_ms);
-	pass(&t, PHASE_FETCH, pod->safe_ms);
-	pass_until_release(&t, release);
+	end_phase(&t, PHASE_QUEUE, pod->running_ms);
+	end_phase(&t, PHASE_BOOT, pod->reached_ms);
+	end_phase(&t, PHASE_CONNECT, pod->connected_ms);
+	end_phase(&t, PHASE_SYNC, pod->synced_ms);
+	end_phase(&t, PHASE_LOAD, pod->ready_ms);
+	end_phase(&t, PHASE_COMPUTE, pod->compute_ms > 0 ? work_ended_ms(pod) : pod->worked_ms);
+	end_phase(&t, PHASE_FETCH, pod->safe_ms);
+	end_open_phase(&t, release);
 	if (end > t.at_ms)
 		phase_ms[PHASE_RELEASE] += end - t.at_ms;
 	int64_t worked = MIN(pod->compute_ms, phase_ms[PHASE_COMPUTE]);
@@ -134,12 +137,12 @@ static bool never_existed(const struct pod_row *pod)
 
 static int64_t wall_ms(const struct pod_row *pod, int64_t now_ms)
 {
-	return pod->create_ms > 0 ? end_of(pod, now_ms) - pod->create_ms : 0;
+	return pod->create_ms > 0 ? end_of_pod_ms(pod, now_ms) - pod->create_ms : 0;
 }
 
 /* ---- details of pods as JSON ---- */
 
-static bool load_is_reported(const struct pod_row *pod)
+static bool has_load_phases(const struct pod_row *pod)
 {
 	int64_t sum = 0;
 
@@ -153,7 +156,7 @@ static json_t *load_phases_json(const void *facts)
 {
 	const struct pod_row *pod = &((const struct pod_facts *)facts)->row;
 
-	if (!load_is_reported(pod))
+	if (!has_load_phases(pod))
 		return json_null();
 	json_t *object = json_object();
 	for (int i = 0; i < LOAD_PHASES; i++) {
@@ -171,7 +174,7 @@ static json_t *text_or_null(const char *text)
 	return *text ? report_text(text) : json_null();
 }
 
-/* From samples taken during renders; null: none. */
+/* From samples that were taken during renders; null if there are none. */
 static json_t *gpu_use_json(const void *facts)
 {
 	const struct pod_row *pod = &((const struct pod_facts *)facts)->row;
@@ -275,6 +278,7 @@ static const struct shown_column pod_columns[] = {
 };
 const struct columns of_pods = {pod_columns, ARRAY_LEN(pod_columns)};
 
+/* The columns of phases are in the order of the enum. */
 const char *phase_name(enum phase phase)
 {
 	const struct shown_column *c = pod_columns;
@@ -379,7 +383,7 @@ json_t *report_error_json(const char *code, const char *message, const char *pod
 			 report_text(message), "pod", text_or_null(pod));
 }
 
-/* For a run with an unreleased pod: names the pod that may still bill. */
+/* The "error" of a run. If a pod is unreleased, names the first that may still bill. */
 static json_t *error_json(const struct run_row *run, const struct pod_row *pods, size_t count)
 {
 	const char *pod = "";
@@ -392,6 +396,7 @@ static json_t *error_json(const struct run_row *run, const struct pod_row *pods,
 	return report_error_json(run->error_code, run->error, pod);
 }
 
+/* What went wrong with single pods. */
 static json_t *errors_json(const struct pod_row *pods, size_t count)
 {
 	json_t *list = json_array();
@@ -483,8 +488,8 @@ char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms)
 	return to;
 }
 
-/* Whether the vendor billed after it had accepted the release, ends pods slowly, or bills more than
- * the price: by more than rounding. */
+/* Whether the vendor billed for more time or money than burst counted, by more than rounding: it
+ * may end pods slowly. */
 static bool vendor_billed_more(const struct pod_row *pod)
 {
 	return pod->gone_ms > 0 &&
@@ -494,7 +499,7 @@ static bool vendor_billed_more(const struct pod_row *pod)
 }
 
 /* Prints load phases below the table, in their order; few workers report them. */
-static void print_load(FILE *to, const struct pod_row *pod)
+static void print_load_phases(FILE *to, const struct pod_row *pod)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	char text[32];
@@ -533,7 +538,7 @@ void report_outlived(FILE *to, const struct pod_row *pod)
 			    pod_row_called(pod), accepted + 11, seen + 11, gone + 11);
 }
 
-static void add_facts(struct pod_facts *all, const struct pod_facts *f)
+static void add_to_sum(struct pod_facts *all, const struct pod_facts *f)
 {
 	for (int i = 0; i < PHASES; i++)
 		all->phase_ms[i] += f->phase_ms[i];
@@ -565,7 +570,7 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 			continue;
 		pod_facts_of(&f, &pods[i], now_ms);
 		columns_cells(t, &of_pods, sets, &f);
-		add_facts(&all, &f);
+		add_to_sum(&all, &f);
 		shown++;
 	}
 	if (shown > 1)
@@ -574,8 +579,8 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 	for (size_t i = 0; i < count; i++)
 		report_outlived(to, &pods[i]);
 	for (size_t i = 0; i < count; i++)
-		if (load_is_reported(&pods[i]))
-			print_load(to, &pods[i]);
+		if (has_load_phases(&pods[i]))
+			print_load_phases(to, &pods[i]);
 }
 
 enum { VOLUME_TABLE = 1, VOLUME_JSON = 2, VOLUME_BOTH = 3 };

@@ -17,7 +17,7 @@
 
 /* ---- phases of pods, and the JSON of runs and pods ---- */
 
-/* In order of time; they sum to the pod's wall time (until now while it lives). */
+/* In order of time. */
 enum phase {
 	PHASE_QUEUE,   /* until its container runs */
 	PHASE_BOOT,    /* until its sshd answers */
@@ -32,10 +32,12 @@ enum phase {
 	PHASES
 };
 const char *phase_name(enum phase phase); /* "queue" ... */
+/* Splits the pod's wall time, until now while it lives, into phases. */
 void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[PHASES]);
 
 /* ---- runs ---- */
 
+/* What burst says of a run, to people and to programs. */
 struct run_facts {
 	struct run_row row;
 	const char *status, *status_or_client;
@@ -91,17 +93,18 @@ extern const struct columns of_pods;
 /* The objects of `run --json` (tests/schema); new references. */
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
 			int64_t now_ms);
-/* pod "": none */
+/* An object of "errors"; a new reference. pod "": none. */
 json_t *report_error_json(const char *code, const char *message, const char *pod);
-/* What --json says of a stage: from the object of its run. said NULL: it was done before, and
- * nothing ran. err: why it did not begin; NULL or without a kind: it did. */
+/* What --json says of a stage; a new reference. said: the object of the stage's run; NULL: it was
+ * done before, and nothing ran. err: why it did not begin; NULL or without a kind: it did. */
 json_t *report_stage_json(const char *name, const json_t *said, const struct err *err);
-/* What --json calls `deliver`: the stage of that name and its repetition; NULL: there is none. */
+/* What --json calls `deliver`: the sum of the stage of that name and its repetition; a new
+ * reference, or NULL if it did not run. */
 json_t *report_delivery_json(const json_t *stages);
 
 /* "62%"; "-" when nothing was billed. Returns `to`. */
 char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms);
-/* Says that a pod still ran after its release had been accepted; nothing about other pods. */
+/* Prints a line if the pod still ran well after its release had been accepted. */
 void report_outlived(FILE *to, const struct pod_row *pod);
 /* Prints the table of phases at the end of a run: one line a pod, and one for all. */
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms);
@@ -109,20 +112,19 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 /* Names each pod that may still bill, and the command that releases it, on stderr. */
 void report_unreleased(const struct pod_row *pods, size_t count);
 
-/* Prints volumes with their monthly cost to `to`, or appends them to the array. Returns the count,
- * or -1 on error. */
+/* Prints volumes with their monthly cost to `to`, and appends them to the array, unless NULL.
+ * Returns the count, or -1 with *err. */
 int report_volumes(struct store *store, FILE *to, json_t *array, struct err *err);
 
-/* ---- the present phase of a pod; pod_phase_name() has the words ---- */
-
+/* The present phase of a pod, by its row. */
 enum pod_phase phase_of_row(const struct pod_row *row);
 
 /* ---- pods that have not ended ---- */
 
-/* An object for each pod; a new reference. */
+/* The objects of `ps --json`; a new reference. */
 json_t *live_pods_list(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
 		       int64_t now);
-/* Prints them. Returns how many have no client. */
+/* Prints the table of `ps`. Returns how many of the pods have no client. */
 size_t live_pods_table(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
 		       int64_t now);
 

@@ -63,7 +63,7 @@ static void screen_free(struct screen *s)
 }
 
 /* Width without colour codes, which take no columns. */
-static int width_of(const char *line, size_t len)
+static int width_without_colors(const char *line, size_t len)
 {
 	CLEANUP(str_free) struct str plain = STR_INIT;
 
@@ -78,32 +78,32 @@ static int width_of(const char *line, size_t len)
 
 /* How many rows the lines take now. If the terminal became narrower, it has wrapped the long ones.
  */
-static int rows_of(const char *lines, int columns)
+static int rows_taken_by(const char *lines, int columns)
 {
 	const char *line;
 	size_t len;
 	int rows = 0;
 
 	while ((line = str_next_line(&lines, &len)))
-		rows += 1 + MAX(width_of(line, len) - 1, 0) / columns;
+		rows += 1 + MAX(width_without_colors(line, len) - 1, 0) / columns;
 	return rows;
 }
 
-/* Moves to the first of the lines. Returns their number of rows. */
-static int add_way_up(struct screen *s, struct str *out)
+/* Adds the movement to the first of the shown lines. Returns how many rows they take. */
+static int add_move_to_first_line(struct screen *s, struct str *out)
 {
 	int columns, rows, up;
 
 	terminal_size(&columns, &rows);
-	up = s->hidden ? 0 : MIN(rows_of(str_text(&s->shown), columns), rows - 1);
+	up = s->hidden ? 0 : MIN(rows_taken_by(str_text(&s->shown), columns), rows - 1);
 	if (up)
 		str_addf(out, "\r" LINES_UP, up);
 	return up;
 }
 
-/* Not by output.c, whose lines hold no cursor movements: this is a part of the screen. It is
- * written in one piece, so that no half of it is seen. */
-static void put(const struct str *out)
+/* Writes cursor movements, which no line of output.c may hold; in one piece, so that no half of
+ * them is seen. */
+static void write_to_terminal(const struct str *out)
 {
 	fflush(stderr);
 	(void)fd_write_all(STDERR_FILENO, str_text(out), out->len);
@@ -115,14 +115,14 @@ static void screen_draw(struct screen *s, const char *lines)
 	CLEANUP(str_free) struct str out = STR_INIT;
 	size_t len;
 
-	add_way_up(s, &out);
+	add_move_to_first_line(s, &out);
 	for (const char *at = lines, *line; (line = str_next_line(&at, &len));) {
 		str_add(&out, ERASE_LINE);
 		str_addn(&out, line, len);
 		str_add(&out, "\r\n");
 	}
 	str_add(&out, ERASE_REST);
-	put(&out);
+	write_to_terminal(&out);
 	if (lines != str_text(&s->shown)) {
 		str_reset(&s->shown);
 		str_add(&s->shown, lines);
@@ -138,13 +138,13 @@ static void screen_clear(struct screen *s)
 
 	if (s->hidden)
 		return;
-	int rows = add_way_up(s, &out);
+	int rows = add_move_to_first_line(s, &out);
 	for (int i = 0; i < rows; i++)
 		str_add(&out, ERASE_LINE "\n");
 	str_add(&out, ERASE_LINE);
 	if (rows)
 		str_addf(&out, LINES_UP, rows);
-	put(&out);
+	write_to_terminal(&out);
 	s->hidden = true;
 }
 
@@ -194,8 +194,8 @@ static bool is_another_try(const struct view *v, size_t at)
 	return false;
 }
 
-/* Names a pod once its name is final. */
-static void say_phase(const struct view *v, size_t at, enum pod_phase before)
+/* Prints the new phase of a pod, which was `before`. Names a pod only once its name is final. */
+static void print_phase(const struct view *v, size_t at, enum pod_phase before)
 {
 	const struct view_pod *pod = &v->pods[at];
 	CLEANUP(str_free) struct str offer = STR_INIT;
@@ -213,7 +213,8 @@ static void say_phase(const struct view *v, size_t at, enum pod_phase before)
 			     pod->handed ? "handed to another run" : pod_phase_name(pod->phase));
 }
 
-static void say_phases(struct view_show *s, const struct view *v)
+/* Prints the phases that changed since the last call, except those of no interest. */
+static void print_new_phases(struct view_show *s, const struct view *v)
 {
 	s->told = xrealloc(s->told, (v->pod_count + 1) * sizeof(*s->told));
 	for (; s->reported_count < v->pod_count; s->reported_count++)
@@ -226,18 +227,18 @@ static void say_phases(struct view_show *s, const struct view *v)
 		s->told[i] = pod->phase;
 		if (pod->phase != POD_NEVER && pod->phase != POD_AWAITING_VOLUME &&
 		    pod->phase != POD_LOADING)
-			say_phase(v, i, before);
+			print_phase(v, i, before);
 	}
 }
 
-/* At most every 10 s, and once all is done. */
-static void draw_plain(struct view_show *s, const struct view *v, int64_t now)
+/* Prints new phases, and the total if it changed: at most every 10 s, and once all is done. */
+static void print_plain(struct view_show *s, const struct view *v, int64_t now)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	int64_t over = v->done + v->failed;
 	bool all = over == v->total && over != s->reported_done;
 
-	say_phases(s, v);
+	print_new_phases(s, v);
 	if (!all && now < s->plain_at)
 		return;
 	if ((s->plain_at || v->watched) && over != s->reported_done) {
@@ -260,24 +261,27 @@ static void draw_live(struct view_show *s, const struct view *v)
 	screen_draw(s->screen, str_text(&lines));
 }
 
-/* Set while there is a live view. */
-static struct view_show *shown;
+/* The live view, if there is one. */
+static struct view_show *view_shown;
 
-static void before_line(void)
+/* For output_around_lines(). */
+static void hide_before_line(void)
 {
-	if (shown)
-		screen_clear(shown->screen);
+	if (view_shown)
+		screen_clear(view_shown->screen);
 }
 
-/* Redraws after only some of many lines, since the next draw is near. */
-static void after_line(void)
+/* For output_around_lines(). Of many lines in a row, redraws the view after only some: the next
+ * draw is near. */
+static void restore_after_line(void)
 {
 	int64_t now = clock_boot_ms();
 
-	if (!shown || !shown->ctx->live || now < shown->restored_at + RESTORE_EVERY_MS)
+	if (!view_shown || !view_shown->ctx->live ||
+	    now < view_shown->restored_at + RESTORE_EVERY_MS)
 		return;
-	shown->restored_at = now;
-	screen_restore(shown->screen);
+	view_shown->restored_at = now;
+	screen_restore(view_shown->screen);
 }
 
 struct view_show *view_show_new(const struct cmd_context *ctx)
@@ -288,18 +292,19 @@ struct view_show *view_show_new(const struct cmd_context *ctx)
 	s->reported_done = -(int64_t)1;
 	if (ctx->live && !ctx->quiet) {
 		s->screen = screen_new();
-		shown = s;
-		output_around_lines(before_line, after_line);
+		view_shown = s;
+		output_around_lines(hide_before_line, restore_after_line);
 	}
 	return s;
 }
 
-static void end_live(struct view_show *s)
+/* Removes it from the terminal; plain lines follow. */
+static void end_live_view(struct view_show *s)
 {
 	if (s->ctx->live)
 		screen_clear(s->screen);
 	output_around_lines(NULL, NULL);
-	shown = NULL;
+	view_shown = NULL;
 	screen_free(TAKE(s->screen));
 }
 
@@ -307,7 +312,7 @@ static void end_live(struct view_show *s)
 static void view_show_free(struct view_show *s)
 {
 	if (s->screen)
-		end_live(s);
+		end_live_view(s);
 	free(s->told);
 	free(s);
 }
@@ -315,11 +320,11 @@ static void view_show_free(struct view_show *s)
 void view_show_next(struct view_show *s, const struct view *v, int64_t now_ms)
 {
 	if (s->screen && !s->ctx->live)
-		end_live(s);
+		end_live_view(s);
 	if (s->screen)
 		draw_live(s, v);
 	else if (!s->ctx->quiet)
-		draw_plain(s, v, now_ms);
+		print_plain(s, v, now_ms);
 }
 
 /* ---- a run whose engine works here ---- */
@@ -334,8 +339,8 @@ struct progress {
 	int64_t file_at;
 };
 
-/* Processes that want a processor, for each that there is: from 1 to 8. */
-static double slowdown_now(void)
+/* How many processes want each processor now, from 1 to 8. */
+static double measure_slowdown(void)
 {
 	double load;
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -350,7 +355,7 @@ struct progress *progress_new(const struct cmd_context *ctx)
 	struct progress *p = xcalloc(1, sizeof(*p));
 
 	p->show = view_show_new(ctx);
-	p->slowdown = slowdown_now();
+	p->slowdown = measure_slowdown();
 	return p;
 }
 
@@ -366,7 +371,8 @@ void progress_free(struct progress *p)
 	free(p);
 }
 
-static void keep_copy(struct progress *p, const struct engine *e, int64_t now)
+/* Writes the view to the run's folder, about once a second. */
+static void update_copy(struct progress *p, const struct engine *e, int64_t now)
 {
 	if (now < p->file_at || !engine_of(e)->run_dir)
 		return;
@@ -381,7 +387,7 @@ void progress_draw(struct progress *p, const struct engine *e)
 	int64_t now = clock_boot_ms();
 
 	view_of_engine(&p->view, e, p->slowdown);
-	keep_copy(p, e, now);
+	update_copy(p, e, now);
 	view_show_next(p->show, &p->view, now);
 }
 
@@ -401,7 +407,8 @@ struct follower {
 
 /* ---- the log ---- */
 
-static void print_more(struct follower *w)
+/* Prints what the log got since the last call. */
+static void print_new_log_lines(struct follower *w)
 {
 	char line[LINE_MAX_BYTES];
 
@@ -412,8 +419,8 @@ static void print_more(struct follower *w)
 	clearerr(w->log);
 }
 
-/* What happened before is in the log; the view shows where the run stands. */
-static void skip_earlier(struct follower *w)
+/* Moves to the end of the log and says so: the view shows where the run stands. */
+static void skip_earlier_log_lines(struct follower *w)
 {
 	char line[LINE_MAX_BYTES];
 	size_t lines = 0;
@@ -429,6 +436,7 @@ static void skip_earlier(struct follower *w)
 
 /* ---- the view ---- */
 
+/* Reads the view if it is time: the client's copy, else what the ledger knows. */
 static void read_view(struct follower *w, int64_t now)
 {
 	if (now < w->next_at)
@@ -446,8 +454,8 @@ static void read_view(struct follower *w, int64_t now)
 	w->view.watched = true;
 }
 
-/* Shows the view with the current time, between two reads. */
-static void show(struct follower *w, struct view_show *to, int64_t now)
+/* Shows the view as it is at this time, between two reads. */
+static void show_view_at(struct follower *w, struct view_show *to, int64_t now)
 {
 	struct view v = w->view;
 	int64_t since = now - w->read_at;
@@ -468,17 +476,17 @@ void follow_run(struct cmd_context *ctx, const struct run_row *run)
 			     .log = log,
 			     .file = run_path(&ctx->runs, run->id, VIEW_FILE)};
 
-	skip_earlier(&w);
+	skip_earlier_log_lines(&w);
 	struct view_show *to = view_show_new(ctx);
 	while (run_is_alive(&ctx->runs, run->id)) {
 		int64_t now = clock_boot_ms();
-		print_more(&w);
+		print_new_log_lines(&w);
 		read_view(&w, now);
-		show(&w, to, now);
+		show_view_at(&w, to, now);
 		poll(NULL, 0, LOOK_MS);
 	}
 	view_show_free(to);
-	print_more(&w);
+	print_new_log_lines(&w);
 	view_free(&w.view);
 	free(w.file);
 }

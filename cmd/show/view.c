@@ -18,14 +18,14 @@
 
 /* ---- how long joining takes ---- */
 
-/* A pass of ffmpeg over the sound takes more than that; so does its start. */
+/* More time than this for a second of sound means that ffmpeg encodes it; copying takes less. */
 #define ENCODES_PER_S_MS 1.0
 
-/* So much of a join, once done, says as much of its time as the expectation does. */
+/* Once this share of a join is done, its measured pace counts as much as the expectation. */
 #define TRUSTED_SHARE 0.05
 
-/* Copying waits for the disk, not for a processor: eight hours of sound took as long where seven
- * processes wanted each processor. */
+/* ms_per_s: for a second of sound, on an idle machine. Only encoding gets slower by `slowdown`:
+ * copying waits for the disk, and took as long beside seven processes for each processor. */
 static double join_expected_ms(double ms_per_s, double sound_s, double slowdown)
 {
 	bool encodes = ms_per_s > ENCODES_PER_S_MS;
@@ -33,7 +33,7 @@ static double join_expected_ms(double ms_per_s, double sound_s, double slowdown)
 	return encodes ? 400 + ms_per_s * slowdown * sound_s : 100 + ms_per_s * sound_s;
 }
 
-/* After so long, when this share of the join is done. */
+/* What is left of a join after after_ms, when this share of it is done. */
 static double join_left_ms(double expected_ms, double after_ms, double share)
 {
 	double all_ms = (after_ms + TRUSTED_SHARE * expected_ms) / (share + TRUSTED_SHARE);
@@ -77,7 +77,7 @@ static void pod_of_engine(struct view_pod *to, const struct engine *e, int i, in
 		to->rate = (double)to->done * 1000 / (double)worked;
 }
 
-static double sound_of(const struct engine *e)
+static double sound_of_safe_segments(const struct engine *e)
 {
 	const struct engine_setup *s = engine_of(e);
 	size_t count = 0;
@@ -91,7 +91,7 @@ static double sound_of(const struct engine *e)
 	return seconds;
 }
 
-static bool joins(const struct engine_setup *s)
+static bool has_join(const struct engine_setup *s)
 {
 	const char *const *names =
 		s->job_ops && s->job_ops->finish_names ? s->job_ops->finish_names(s->job) : NULL;
@@ -99,17 +99,16 @@ static bool joins(const struct engine_setup *s)
 	return names && *names;
 }
 
-/* Expected sound of all segments: from the length of those that are done, else from their
- * characters. */
-static double sound_in_all(const struct view *v, double weight_left)
+/* Sound of all segments: from the length of those that are done, else from their characters. */
+static double expected_sound_s(const struct view *v, double weight_left)
 {
 	return v->done ? v->sound_s * (double)v->total / (double)v->done
 		       : weight_left * SOUND_S_PER_CHARACTER;
 }
 
-/* Joining overlaps with the release of pods. */
-static int64_t eta_of(const struct view *v, const struct engine *e, const struct core_outlook *o,
-		      double weight_left, double slowdown)
+/* Time until the run ends, or VIEW_UNKNOWN. Joining overlaps with the release of pods. */
+static int64_t expect_end_ms(const struct view *v, const struct engine *e,
+			     const struct core_outlook *o, double weight_left, double slowdown)
 {
 	const struct engine_setup *s = engine_of(e);
 	struct job_finish finish = {0};
@@ -120,7 +119,8 @@ static int64_t eta_of(const struct view *v, const struct engine *e, const struct
 		return v->finish == VIEW_FINISH_OVER ? o->gone_ms : MAX(o->gone_ms, o->render_ms);
 	if (s->job_ops->finish_progress)
 		s->job_ops->finish_progress(s->job, &finish);
-	double join_ms = join_expected_ms(finish.ms_per_s, sound_in_all(v, weight_left), slowdown);
+	double join_ms =
+		join_expected_ms(finish.ms_per_s, expected_sound_s(v, weight_left), slowdown);
 	if (v->finish == VIEW_FINISH_NOW)
 		return MAX(o->gone_ms,
 			   (int64_t)join_left_ms(join_ms, (double)engine_finishing_ms(e),
@@ -147,14 +147,14 @@ void view_of_engine(struct view *v, const struct engine *e, double slowdown)
 			   .done = (int64_t)sum.local,
 			   .cached = (int64_t)sum.cached,
 			   .failed = (int64_t)sum.failed,
-			   .sound_s = sound_of(e),
+			   .sound_s = sound_of_safe_segments(e),
 			   .cost_microusd = s->run->cost_microusd + sum.cost_microusd,
 			   .total_microusd = o.total_microusd < 0
 						     ? VIEW_UNKNOWN
 						     : s->run->cost_microusd + o.total_microusd,
 			   .stops = o.stops,
 			   .stopping = o.stopping,
-			   .joins = joins(s),
+			   .joins = has_join(s),
 			   .finish = !engine_finishing(e) ? VIEW_FINISH_NOT_YET
 				     : engine_finished(e) ? VIEW_FINISH_OVER
 							  : VIEW_FINISH_NOW,
@@ -165,11 +165,10 @@ void view_of_engine(struct view *v, const struct engine *e, double slowdown)
 	v->pods = xrealloc(pods, (v->pod_count + 1) * sizeof(*v->pods));
 	for (size_t i = 0; i < v->pod_count; i++)
 		pod_of_engine(&v->pods[i], e, (int)i, now);
-	v->eta_ms = eta_of(v, e, &o, sum.weight_left, slowdown);
+	v->eta_ms = expect_end_ms(v, e, &o, sum.weight_left, slowdown);
 }
 
-/* ---- from and to the copy in the run's folder: JSON, overwritten in place about once a second
- * ---- */
+/* ---- the copy in the run's folder: JSON, overwritten in place about once a second ---- */
 
 enum { VIEW_FILE_MAX = 16 << 20, VIEW_PODS_MAX = 10000, PERCENT_MOST = 100 };
 
@@ -302,6 +301,7 @@ static void pod_of_row(struct view_pod *to, const struct pod_row *row, int64_t n
 	COPY_TEXT(to->region, row->region);
 }
 
+/* Counts a segment for the view and for the pod that rendered it. rows: of the pods. */
 static void add_segment(struct view *v, const struct segment_row *segment,
 			const struct pod_row *rows)
 {
@@ -314,7 +314,7 @@ static void add_segment(struct view *v, const struct segment_row *segment,
 		v->pods[i].done += !strcmp(rows[i].attempt, segment->attempt);
 }
 
-static void set_rates(struct view *v, const struct pod_row *rows, int64_t now)
+static void set_pod_rates(struct view *v, const struct pod_row *rows, int64_t now)
 {
 	for (size_t i = 0; i < v->pod_count; i++)
 		if (v->pods[i].phase == POD_WORKING && now > rows[i].ready_ms)
@@ -322,7 +322,7 @@ static void set_rates(struct view *v, const struct pod_row *rows, int64_t now)
 				(double)v->pods[i].done * 1000 / (double)(now - rows[i].ready_ms);
 }
 
-static void fill(struct view *v, const struct run_row *run, int64_t now)
+static void fill_from_run(struct view *v, const struct run_row *run, int64_t now)
 {
 	struct view_pod *pods = v->pods;
 
@@ -355,14 +355,14 @@ bool view_of_ledger(struct view *v, const struct cmd_context *ctx, const char *r
 		     store_segments(ctx->store, run, &segments, &segment_count, NULL) == 0;
 
 	if (known) {
-		fill(v, &row, now);
+		fill_from_run(v, &row, now);
 		v->pod_count = pod_count;
 		v->pods = xrealloc(v->pods, (pod_count + 1) * sizeof(*v->pods));
 		for (size_t i = 0; i < pod_count; i++)
 			pod_of_row(&v->pods[i], &rows[i], now);
 		for (size_t i = 0; i < segment_count; i++)
 			add_segment(v, &segments[i], rows);
-		set_rates(v, rows, now);
+		set_pod_rates(v, rows, now);
 	}
 	free(segments);
 	free(rows);

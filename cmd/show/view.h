@@ -93,23 +93,25 @@ bool view_of_ledger(struct view *v, const struct cmd_context *ctx, const char *r
 
 struct view_show;
 
-/* Draws at the bottom of stderr if ctx->live, where lines of output.c go above it; else prints
- * lines with the time; nothing with ctx->quiet. ctx must outlive it. Only one may exist. Once
- * ctx->live is false, plain lines follow. */
+/* For screen.c and tests. Draws at the bottom of stderr if ctx->live, where lines of output.c go
+ * above it; else prints lines with the time; nothing with ctx->quiet. ctx must outlive it. Only one
+ * may exist. Once ctx->live is false, plain lines follow. */
 struct view_show *view_show_new(const struct cmd_context *ctx);
-/* now_ms: boot clock. */
+/* Shows the next state of the view. now_ms: boot clock. */
 void view_show_next(struct view_show *s, const struct view *v, int64_t now_ms);
 
 /* ---- a run whose engine works here ---- */
 
+/* Shows the view of an engine, and keeps its copy in the run's folder. */
 struct progress;
 struct progress *progress_new(const struct cmd_context *ctx);
+/* Call for each of the engine's calls of engine_setup.progress. */
 void progress_draw(struct progress *p, const struct engine *e);
 void progress_free(struct progress *p);
 
 /* ---- a run that another process drives ---- */
 
-/* Returns once the client has ended, whatever the run's state. */
+/* Shows the run's log and view. Returns once its client has ended, whatever the run's state. */
 void follow_run(struct cmd_context *ctx, const struct run_row *run);
 
 #endif

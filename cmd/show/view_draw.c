@@ -45,13 +45,13 @@ static const char *view_plural(int64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* gone, or it never existed */
+/* Whether the pod is gone, or never existed. */
 static bool view_pod_over(const struct view_pod *p)
 {
 	return p->phase == POD_GONE || p->phase == POD_NEVER;
 }
 
-/* pods that are not over */
+/* How many pods are not over. */
 static int64_t view_live(const struct view *v)
 {
 	int64_t live = 0;
@@ -61,8 +61,8 @@ static int64_t view_live(const struct view *v)
 	return live;
 }
 
-/* pods in these phases */
-static int64_t view_count(const struct view *v, enum pod_phase from, enum pod_phase to)
+/* How many pods are in these phases. */
+static int64_t view_count_phases(const struct view *v, enum pod_phase from, enum pod_phase to)
 {
 	int64_t count = 0;
 
@@ -71,14 +71,14 @@ static int64_t view_count(const struct view *v, enum pod_phase from, enum pod_ph
 	return count;
 }
 
-/* every segment is done or has failed */
+/* Whether every segment is done or has failed. */
 static bool view_settled(const struct view *v)
 {
 	return v->total > 0 && v->done + v->failed >= v->total;
 }
 
-/* While no pod works yet, shows the image that is nearest to completion. */
-static void add_image(struct str *out, const struct view *v)
+/* Adds the image that is nearest to completion, if any. */
+static void add_image_status(struct str *out, const struct view *v)
 {
 	const struct view_pod *best = NULL;
 
@@ -94,9 +94,10 @@ static void add_image(struct str *out, const struct view *v)
 			 best->image_percent);
 }
 
-static void add_release(struct str *out, const struct view *v, int64_t live)
+/* live: number of pods that are not over. */
+static void add_release_status(struct str *out, const struct view *v, int64_t live)
 {
-	int64_t released = view_count(v, POD_CONFIRMING, POD_CONFIRMING), handed = 0;
+	int64_t released = view_count_phases(v, POD_CONFIRMING, POD_CONFIRMING), handed = 0;
 
 	for (size_t i = 0; i < v->pod_count; i++)
 		handed += v->pods[i].handed;
@@ -113,9 +114,9 @@ static void add_release(struct str *out, const struct view *v, int64_t live)
 			 view_plural(live - released));
 }
 
-static void add_finish(struct str *out, const struct view *v, int64_t live)
+static void add_finish_status(struct str *out, const struct view *v, int64_t live)
 {
-	add_release(out, v, live);
+	add_release_status(out, v, live);
 	if (v->finish != VIEW_FINISH_NOW)
 		return;
 	str_add(out, out->len ? "; " : "");
@@ -132,7 +133,7 @@ static void view_status(struct str *out, const struct view *v)
 	int64_t live = view_live(v);
 
 	if (view_settled(v) || v->finish == VIEW_FINISH_NOW)
-		add_finish(out, v, live);
+		add_finish_status(out, v, live);
 	else if (v->stopping && !live)
 		str_add(out, v->pod_count ? "stopped; all pods gone" : "stopped");
 	else if (v->stops > 1)
@@ -146,8 +147,8 @@ static void view_status(struct str *out, const struct view *v)
 	else if (!live)
 		str_add(out, v->pod_count ? "no pod now: waiting for an offer"
 					  : "no pod yet: waiting for an offer");
-	else if (!view_count(v, POD_WORKING, POD_WORKING))
-		add_image(out, v);
+	else if (!view_count_phases(v, POD_WORKING, POD_WORKING))
+		add_image_status(out, v);
 }
 
 static int view_percent(const struct view *v)
@@ -190,9 +191,11 @@ static void view_sound_show(char *to, size_t room, double seconds)
 		 view_seconds_show(text, sizeof(text), (int64_t)(seconds * 1000)));
 }
 
-/* "$0.03 of $1.00, about $0.06 in total" */
-static void view_cost_show(char *to, size_t room, const struct view *v, bool brief)
+/* COST_FULL: "$0.03 of $1.00, about $0.06 in total"; COST_BRIEF: "$0.03/$1.00, ~$0.06". */
+enum cost_form { COST_FULL, COST_BRIEF };
+static void view_cost_show(char *to, size_t room, const struct view *v, enum cost_form form)
 {
+	bool brief = form == COST_BRIEF;
 	char cost[32], cap[48] = "", most[32], total[48], about[32];
 
 	view_money_show(cost, sizeof(cost), v->cost_microusd);
@@ -220,7 +223,7 @@ void view_total_line(struct str *out, const struct view *v)
 		str_addf(out, ", %s", text);
 	view_eta_show(text, sizeof(text), v);
 	str_addf(out, ", %s", text);
-	view_cost_show(text, sizeof(text), v, false);
+	view_cost_show(text, sizeof(text), v, COST_FULL);
 	str_addf(out, ", %s", text);
 }
 
@@ -241,9 +244,9 @@ struct parts {
 	int count;
 };
 
-static void part_add(struct parts *to, int spare, const char *color, const char *fmt, ...)
+static void add_part(struct parts *to, int spare, const char *color, const char *fmt, ...)
 	PRINTF(4, 5);
-static void part_add(struct parts *to, int spare, const char *color, const char *fmt, ...)
+static void add_part(struct parts *to, int spare, const char *color, const char *fmt, ...)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	struct part *p = &to->list[to->count++];
@@ -267,7 +270,8 @@ static int parts_width(const struct parts *p)
 	return width;
 }
 
-static void parts_fit(struct parts *p, int columns)
+/* Leaves out parts until the others fit, or only fixed ones are left. */
+static void fit_parts(struct parts *p, int columns)
 {
 	while (parts_width(p) > columns) {
 		int most = 0;
@@ -288,12 +292,13 @@ static void add_colored(struct str *out, const char *text, const char *color)
 	str_add(out, color ? COLOR_OFF : "");
 }
 
-/* Cuts the line to the columns, even if its fixed parts do not fit. */
-static void parts_add_line(struct str *out, struct parts *p, struct view_size size)
+/* Adds the parts that fit, two blanks between them. Cuts the line even if its fixed parts do not
+ * fit. */
+static void add_parts_line(struct str *out, struct parts *p, struct view_size size)
 {
 	int left = size.columns;
 
-	parts_fit(p, size.columns);
+	fit_parts(p, size.columns);
 	for (int i = 0; i < p->count && left > 0; i++) {
 		CLEANUP(str_free) struct str fitted = STR_INIT;
 		if (i && left <= 2)
@@ -307,12 +312,13 @@ static void parts_add_line(struct str *out, struct parts *p, struct view_size si
 	str_addc(out, '\n');
 }
 
-static void add_line(struct str *out, const char *text, const char *color, struct view_size size)
+static void add_text_line(struct str *out, const char *text, const char *color,
+			  struct view_size size)
 {
 	struct parts one = {0};
 
-	part_add(&one, 0, color, "%s", text);
-	parts_add_line(out, &one, size);
+	add_part(&one, 0, color, "%s", text);
+	add_parts_line(out, &one, size);
 }
 
 /* ---- the pods ---- */
@@ -322,6 +328,7 @@ struct row {
 	int64_t count;
 };
 
+/* Whether two pods can share a row. */
 static bool same_group(const struct view_pod *a, const struct view_pod *b)
 {
 	return a->phase == b->phase && !strcmp(a->gpu, b->gpu) &&
@@ -329,6 +336,7 @@ static bool same_group(const struct view_pod *a, const struct view_pod *b)
 	       a->spot == b->spot;
 }
 
+/* Adds a pod to a row. The row shows only a detail that all its pods have. */
 static void row_merge(struct row *to, const struct view_pod *p)
 {
 	to->count++;
@@ -392,7 +400,7 @@ static void add_phase_cell(struct table *t, const struct view_pod *p, bool color
 		table_cell_color(t, phase_color(p->phase));
 }
 
-static void add_row(struct table *t, const struct row *r, bool color)
+static void add_pod_row(struct table *t, const struct row *r, bool color)
 {
 	const struct view_pod *p = &r->sum;
 	char rate[32];
@@ -409,8 +417,8 @@ static void add_row(struct table *t, const struct row *r, bool color)
 	add_phase_cell(t, p, color);
 }
 
-static void add_table(struct str *out, const struct row *rows, size_t count, bool heading,
-		      struct view_size size)
+static void add_pod_table(struct str *out, const struct row *rows, size_t count, bool heading,
+			  struct view_size size)
 {
 	CLEANUP(table_free) struct table *t = table_new();
 
@@ -422,7 +430,7 @@ static void add_table(struct str *out, const struct row *rows, size_t count, boo
 	table_column(t, heading ? "RATE" : "", TABLE_RIGHT, 5);
 	table_column(t, heading ? "PHASE" : "", TABLE_LEFT, TABLE_SHRINKS);
 	for (size_t i = 0; i < count; i++)
-		add_row(t, &rows[i], size.color);
+		add_pod_row(t, &rows[i], size.color);
 	table_add(t, out, size.columns, heading);
 }
 
@@ -437,18 +445,18 @@ static void add_summary(struct str *out, const struct view *v, int64_t live, str
 
 	str_addf(&line, "%lld pod%s:", (long long)live, view_plural(live));
 	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
-		int64_t count = view_count(v, order[i], order[i]);
+		int64_t count = view_count_phases(v, order[i], order[i]);
 		if (!count)
 			continue;
 		str_addf(&line, "%s %lld %s", first ? "" : ",", (long long)count,
 			 pod_phase_name(order[i]));
 		first = false;
 	}
-	add_line(out, str_text(&line), NULL, size);
+	add_text_line(out, str_text(&line), NULL, size);
 }
 
-/* Each pod gets its own line if there is room, else each offer, else there is one line in all. The
- * heading is left out before that. */
+/* Adds at most `room` lines: one for each pod, else for each offer and phase, else one for all.
+ * The heading is left out first. */
 static void add_pods(struct str *out, const struct view *v, int room, struct view_size size)
 {
 	int64_t live = view_live(v);
@@ -460,7 +468,7 @@ static void add_pods(struct str *out, const struct view *v, int room, struct vie
 	if (count > (size_t)room)
 		add_summary(out, v, live, size);
 	else
-		add_table(out, rows, count, count < (size_t)room, size);
+		add_pod_table(out, rows, count, count < (size_t)room, size);
 	free(rows);
 }
 
@@ -482,28 +490,28 @@ static char *cap_show(char *to, size_t room, int64_t ms)
 	return to;
 }
 
-static void add_header(struct str *out, const struct view *v, struct view_size size)
+static void add_header_line(struct str *out, const struct view *v, struct view_size size)
 {
 	CLEANUP(str_free) struct str job = STR_INIT;
 	struct parts p = {0};
 	char started[24], cap[32], most[24];
 
 	text_fit(&job, v->job, MAX(size.columns / 2, 8));
-	part_add(&p, 0, COLOR_BOLD, "%s", str_text(&job));
-	part_add(&p, 1, NULL, "run %s", v->run);
+	add_part(&p, 0, COLOR_BOLD, "%s", str_text(&job));
+	add_part(&p, 1, NULL, "run %s", v->run);
 	clock_local(started, sizeof(started),
 		    v->age_ms < 20LL * 3600 * 1000 ? "%H:%M:%S" : "%b %d %H:%M", v->started_ms);
-	part_add(&p, 3, NULL, "started %s", started);
+	add_part(&p, 3, NULL, "started %s", started);
 	if (v->max_cost_microusd && v->max_duration_ms)
-		part_add(&p, 2, NULL, "cap %s, %s",
+		add_part(&p, 2, NULL, "cap %s, %s",
 			 view_money_show(cap, sizeof(cap), v->max_cost_microusd),
 			 cap_show(most, sizeof(most), v->max_duration_ms));
 	else if (v->max_cost_microusd)
-		part_add(&p, 2, NULL, "cap %s",
+		add_part(&p, 2, NULL, "cap %s",
 			 view_money_show(cap, sizeof(cap), v->max_cost_microusd));
 	else if (v->max_duration_ms)
-		part_add(&p, 2, NULL, "cap %s", cap_show(most, sizeof(most), v->max_duration_ms));
-	parts_add_line(out, &p, size);
+		add_part(&p, 2, NULL, "cap %s", cap_show(most, sizeof(most), v->max_duration_ms));
+	add_parts_line(out, &p, size);
 }
 
 static void add_bar(struct str *out, const struct view *v, int width, bool color)
@@ -520,46 +528,47 @@ static void add_bar(struct str *out, const struct view *v, int width, bool color
 	str_add(out, "]  ");
 }
 
-static void add_progress(struct str *out, const struct view *v, struct view_size size)
+static void add_progress_line(struct str *out, const struct view *v, struct view_size size)
 {
 	struct parts p = {0};
 	char age[24], eta[40];
 
-	part_add(&p, 0, NULL, "%d %%", view_percent(v));
-	part_add(&p, 0, NULL, "%lld/%lld", (long long)v->done, (long long)v->total);
+	add_part(&p, 0, NULL, "%d %%", view_percent(v));
+	add_part(&p, 0, NULL, "%lld/%lld", (long long)v->done, (long long)v->total);
 	if (v->failed)
-		part_add(&p, 1, COLOR_RED, "%lld failed", (long long)v->failed);
-	part_add(&p, 2, NULL, "%s", view_seconds_show(age, sizeof(age), v->age_ms));
+		add_part(&p, 1, COLOR_RED, "%lld failed", (long long)v->failed);
+	add_part(&p, 2, NULL, "%s", view_seconds_show(age, sizeof(age), v->age_ms));
 	view_eta_show(eta, sizeof(eta), v);
-	part_add(&p, 0, COLOR_BOLD, "%s", eta);
-	parts_fit(&p, size.columns);
+	add_part(&p, 0, COLOR_BOLD, "%s", eta);
+	fit_parts(&p, size.columns);
 	int bar = MIN(size.columns - parts_width(&p) - 2, (int)BAR_MOST);
 	if (bar >= BAR_LEAST) {
 		add_bar(out, v, bar, size.color);
 		size.columns -= bar + 2;
 	}
-	parts_add_line(out, &p, size);
+	add_parts_line(out, &p, size);
 }
 
-static void add_money(struct str *out, const struct view *v, struct view_size size)
+static void add_cost_line(struct str *out, const struct view *v, struct view_size size)
 {
 	struct parts p = {0};
 	char cost[160], sound[40];
 
-	view_cost_show(cost, sizeof(cost), v, false);
+	view_cost_show(cost, sizeof(cost), v, COST_FULL);
 	if (text_width(cost) > size.columns)
-		view_cost_show(cost, sizeof(cost), v, true);
-	part_add(&p, 0, NULL, "%s", cost);
+		view_cost_show(cost, sizeof(cost), v, COST_BRIEF);
+	add_part(&p, 0, NULL, "%s", cost);
 	view_sound_show(sound, sizeof(sound), v->sound_s);
 	if (v->sound_s > 0)
-		part_add(&p, 1, NULL, "%s", sound);
+		add_part(&p, 1, NULL, "%s", sound);
 	if (v->cached)
-		part_add(&p, 2, COLOR_DIM, "%lld cached", (long long)v->cached);
-	parts_add_line(out, &p, size);
+		add_part(&p, 2, COLOR_DIM, "%lld cached", (long long)v->cached);
+	add_parts_line(out, &p, size);
 }
 
-/* What Ctrl-C does next, and how to continue: from long to short. NULL: nothing to say. */
-static const char *const *hints(const struct view *v)
+/* Texts that say what Ctrl-C does next, and how to continue, from long to short; NULL: nothing to
+ * say. */
+static const char *const *choose_hints(const struct view *v)
 {
 	static const char *const watched[] = {
 		"Ctrl-C stops watching; the run continues, and `burst attach` comes back to it",
@@ -575,30 +584,28 @@ static const char *const *hints(const struct view *v)
 	static const char *const third[] = {
 		"Ctrl-C again exits at once, though a pod may still bill; `burst reap` releases it",
 		"Ctrl-C again exits: a pod may still bill", NULL};
-
 	static const char *const gone[] = {"all pods are gone; `burst resume` continues", NULL};
 
 	if (v->watched)
 		return watched;
 	if (view_settled(v))
 		return NULL;
-	if (v->stops && v->pod_count &&
-	    !view_live(v)) /* nothing is left that Ctrl-C could release */
+	if (v->stops && v->pod_count && !view_live(v)) /* Ctrl-C could release nothing */
 		return gone;
 	return v->stops == 0 ? v->stopping ? NULL : first : v->stops == 1 ? second : third;
 }
 
-static void add_hint(struct str *out, const char *const *list, struct view_size size)
+static void add_hint_line(struct str *out, const char *const *list, struct view_size size)
 {
 	while (text_width(*list) > size.columns && list[1])
 		list++;
-	add_line(out, *list, COLOR_DIM, size);
+	add_text_line(out, *list, COLOR_DIM, size);
 }
 
 void view_draw(struct str *out, const struct view *v, struct view_size size)
 {
 	CLEANUP(str_free) struct str status = STR_INIT;
-	const char *const *hint = hints(v);
+	const char *const *hint = choose_hints(v);
 	int room = size.rows - 2;
 
 	view_status(&status, v);
@@ -606,13 +613,13 @@ void view_draw(struct str *out, const struct view *v, struct view_size size)
 	     has_status = status.len && room-- > 0;
 	bool has_hint = hint && room-- > 0;
 	if (header)
-		add_header(out, v, size);
+		add_header_line(out, v, size);
 	if (pods)
 		add_pods(out, v, 1 + MAX(room, 0), size);
-	add_progress(out, v, size);
-	add_money(out, v, size);
+	add_progress_line(out, v, size);
+	add_cost_line(out, v, size);
 	if (has_status)
-		add_line(out, str_text(&status), NULL, size);
+		add_text_line(out, str_text(&status), NULL, size);
 	if (has_hint)
-		add_hint(out, hint, size);
+		add_hint_line(out, hint, size);
 }
