@@ -3,15 +3,13 @@
 
 #include "base/clock.h"
 
-/* Time kept before a hard end for the release: a tenth of the pod's life, at most 20 s. */
+/* A tenth of the life: a pod that lives shortly needs most of its time for work. */
 int64_t budget_margin(int64_t life_ms)
 {
-	int64_t tenth = life_ms / 10;
-
-	return tenth < 20000 ? tenth : 20000;
+	return MIN(life_ms / 10, (int64_t)MARGIN_MOST_MS);
 }
 
-/* What the pod can still cost if no client ever reaches it again; 0: nothing. */
+/* For how long the pod can still bill if no client ever reaches it again; 0: it bills no more. */
 static int64_t time_to_come_ms(const struct core *c, const struct core_pod *p)
 {
 	bool released =
@@ -27,16 +25,16 @@ int64_t budget_extend_to_seen(const struct core_pod *p, int64_t at)
 	return p->rental.seen_at ? MAX(at, p->rental.seen_at) : at;
 }
 
-/* Until when it has cost something (boot clock). A pod that no list has shown since its own hard
- * end ended then, so that after a day away the other pods lose nothing to it. If its release is
- * refused, its provider cannot confirm that. */
+/* Until when the pod has cost something (boot clock). A pod that no list has shown since its own
+ * hard end ended then, so that after a day away the other pods lose nothing to it. If its release
+ * is refused, its provider cannot confirm that. */
 static int64_t billed_until_now(const struct core *c, const struct core_pod *p)
 {
 	int64_t own_end = p->rental.hard_end_ms + p->rental.cut_ms;
-	bool untold = p->phase == POD_RELEASING &&
-		      (p->rental.tries || c->now < own_end + PAST_HARD_END_MS);
+	bool may_live = p->phase == POD_RELEASING &&
+			(p->rental.tries || c->now < own_end + PAST_HARD_END_MS);
 
-	return untold ? c->now : MIN(c->now, budget_extend_to_seen(p, own_end + SELF_END_MS));
+	return may_live ? c->now : MIN(c->now, budget_extend_to_seen(p, own_end + SELF_END_MS));
 }
 
 /* What has been spent, plus what living pods can still cost if no client reaches them again. */
@@ -85,8 +83,7 @@ bool budget_spending_is_known(const struct core *c)
 	return true;
 }
 
-/* Long enough for a pod to boot, if it takes as long as the newest one, and to get work before it
- * is drained. */
+/* A pod must boot, as slowly as the newest one, and get work before it is drained. */
 bool budget_allows_work_until(const struct core *c, int64_t end)
 {
 	int64_t life = end - c->now;
@@ -94,14 +91,15 @@ bool budget_allows_work_until(const struct core *c, int64_t end)
 	return life >= USEFUL_MIN_MS && life - 2 * budget_margin(life) > c->cold_ms;
 }
 
-/* By our clock, and never later than before. The pod's own hard end stays, so this client has to
- * release the pod. */
+/* Moves the hard end to `at` (boot clock), never to a later time. The pod's own hard end stays, so
+ * this client has to release the pod. */
 static void end_sooner(struct core_pod *p, int64_t at)
 {
 	p->rental.cut_ms += MAX(p->rental.hard_end_ms - at, 0);
 	p->rental.hard_end_ms = MIN(p->rental.hard_end_ms, at);
 }
 
+/* No pod outlives caps.max_duration. */
 static void fit_to_duration(struct core *c)
 {
 	for (int i = 0; c->ends_at && i < c->pod_count; i++)
@@ -109,7 +107,7 @@ static void fit_to_duration(struct core *c)
 			end_sooner(&c->pods[i], c->ends_at);
 }
 
-/* Each pod keeps the same share of what is left that it had of the whole. */
+/* If the pods could exceed caps.max_cost, each keeps the same share of the time to come. */
 static void fit_to_cost(struct core *c)
 {
 	int64_t committed = budget_committed(c), to_come = 0;
@@ -137,7 +135,8 @@ void budget_fit_pods(struct core *c)
 }
 
 /* If the caps leave a pod less time than it was rented for, only this client ends it in time. If
- * the client dies, the pod lives until its lease ends: that must be within the caps, too. */
+ * the client dies, the pod lives until its lease ends, so that time must be within the caps, too.
+ * */
 void budget_fit_handed_over(struct core *c, struct core_pod *p)
 {
 	budget_fit_pods(c);
@@ -150,7 +149,7 @@ int64_t budget_cold_ms(const struct core *c)
 	return c->cold_ms ? c->cold_ms : c->past_boot_ms ? c->past_boot_ms : COLD_GUESS_MS;
 }
 
-/* In whole seconds, as billed; a pod needs a moment to end itself. */
+/* How long a pod may live on a share: whole seconds, as billed, less its time to end itself. */
 static int64_t share_life_ms(int64_t share_ms)
 {
 	return share_ms / 1000 * 1000 - SELF_END_MS;
@@ -206,9 +205,9 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 	return budget_allows_work_until(c, end) ? end : -1;
 }
 
-/* The price is above the offer. If it is a little higher, the pod lives shorter by our clock. If it
- * is much higher, the pod could break max_cost without us: its own hard end was computed from the
- * offer. */
+/* The pod's price may be above its offer's. If it is a little higher, ends the pod sooner by our
+ * clock. Returns false if it is much higher, since its own hard end was computed from the offer:
+ * without us the pod could break max_cost. */
 static bool fit_to_price(const struct core *c, struct core_pod *p)
 {
 	int64_t over =

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What the segments and batches say of one pod. */
+/* Counted from the segments and batches of one pod. */
 struct tally {
 	int unfetched, batches;
 	size_t held;
@@ -19,6 +19,7 @@ struct checker {
 	const char *broken; /* the first line that does not hold */
 };
 
+/* Records the name of the first invariant that does not hold. */
 static void expect(struct checker *k, bool holds, const char *name)
 {
 	if (!holds && !k->broken)
@@ -38,6 +39,7 @@ static bool batch_lists(const struct core_batch *b, uint32_t segment)
 	return false;
 }
 
+/* A segment that a pod holds, and its batch. */
 static void check_held_segment(struct checker *k, uint32_t i)
 {
 	const struct core *c = k->c;
@@ -53,6 +55,7 @@ static void check_held_segment(struct checker *k, uint32_t i)
 	expect(k, batch_lists(b, i), "the batch of a segment in hand lists it");
 }
 
+/* Checks one segment, and counts it for its pod and for the sums. */
 static void check_segment(struct checker *k, uint32_t i)
 {
 	const struct seg *s = &k->c->segs[i];

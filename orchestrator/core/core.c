@@ -6,6 +6,7 @@
 
 /* ---- stopping ---- */
 
+/* The first signal stops the run, the second ends the time for fetching, the third exits. */
 static void on_signal(struct core *c, int number)
 {
 	if (++c->signals == 1) {
@@ -22,6 +23,7 @@ static void on_signal(struct core *c, int number)
 		core_note(c, NOTE_WARN, "leaving at once");
 }
 
+/* While the run stops, a connected pod with files or commands still has time. */
 static bool may_be_released_now(const struct core *c, const struct core_pod *p)
 {
 	if (c->conf.reap || c->signals > 1)
@@ -32,6 +34,7 @@ static bool may_be_released_now(const struct core *c, const struct core_pod *p)
 		 c->now < c->grace_until);
 }
 
+/* The run stops: releases each pod whose files are not waited for. */
 static void release_all_pods(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++) {
@@ -46,7 +49,7 @@ static void release_all_pods(struct core *c)
 
 /* ---- the end ---- */
 
-/* Returns whether a pod may bill that burst does not know, and reports the accounts. If a known pod
+/* Warns of accounts where an unknown pod may bill, and returns true if there is one. If a known pod
  * explains exit 9, only a lost create is reported. */
 static bool report_hidden_pods(struct core *c)
 {
@@ -69,6 +72,7 @@ static bool report_hidden_pods(struct core *c)
 	return any;
 }
 
+/* Whether the end need not wait for any pod: it is gone, or was waited for long enough. */
 static bool are_pods_over(struct core *c)
 {
 	bool over = true;
@@ -89,6 +93,7 @@ static bool are_pods_over(struct core *c)
 	return over;
 }
 
+/* Ends the run if nothing is left to wait for, or at the third signal. */
 static void try_to_end(struct core *c)
 {
 	if (c->signals < 3) {
@@ -119,6 +124,7 @@ static void check_duration_cap(struct core *c)
 	core_fault(c, -1, &err);
 }
 
+/* One step of a run that has begun: pods get work, are rented, handed over or dismissed. */
 static void decide_step(struct core *c)
 {
 	pods_decide_all(c);
@@ -138,6 +144,7 @@ static void decide_step(struct core *c)
 	pods_decide(c);
 }
 
+/* What follows from the facts of this step, until the end of the run. */
 static void advance(struct core *c)
 {
 	if (c->ended || !c->started)
@@ -195,6 +202,8 @@ static void on_tick(struct core *c)
 		pod_keep_up(c, i);
 }
 
+/* EV_START: the caps begin to count, adopted pods are taken over, and accounts are listed where a
+ * pod may be left. */
 static void on_start(struct core *c)
 {
 	c->started = c->dirty = true;
@@ -221,6 +230,7 @@ static void on_start(struct core *c)
 	}
 }
 
+/* EV_SLEPT: every wait begins anew, and accounts are listed at once. */
 static void on_slept(struct core *c)
 {
 	query_on_slept(c);
@@ -401,6 +411,7 @@ int core_seg_tries(const struct core *c, uint32_t segment)
 	return c->segs[segment].tries;
 }
 
+/* Sets the run's status, and the error that decides its exit status. */
 static void set_verdict(const struct core *c, struct core_summary *s)
 {
 	bool all_local = c->local == c->seg_count && !c->canary_bad_all;

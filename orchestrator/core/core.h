@@ -443,8 +443,8 @@ void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out
  * same rule as for renting. cold_ms: until a pod of them has booted; 0: unknown. */
 int core_pods_paid(int64_t cap_microusd, int64_t price_microusd_h, int pods, int64_t cold_ms);
 /* How long a gone pod ran, by its provider's own record. If it ended itself while no client
- * watched, it was booked until a client looked. Returns true if it is now booked until its
- * provider's end, which is earlier. */
+ * watched, it was booked until a client looked. Whether it is now booked until its provider's end,
+ * which is earlier. */
 bool core_correct_end(struct core *c, int pod, int64_t ran_ms);
 /* The name that messages use for the pod: its id, else its attempt. */
 const char *core_pod_called(const struct core_pod *p);

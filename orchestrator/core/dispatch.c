@@ -38,17 +38,18 @@ static size_t padded_size(const struct core *c, const struct core_pod *p)
 	return MIN((c->todo + batches - 1) / batches, most);
 }
 
-/* The size at which three quarters of a batch's time go into its segments, for engines with a fixed
- * cost per batch. 0: unknown. */
+/* The weight of a batch at which three quarters of its time go into its segments, for engines with
+ * a fixed cost per batch. All that is left while nothing was measured: a small batch would teach
+ * little. */
 static double least_useful_weight(const struct core *c)
 {
 	if (c->fit.count <= 0)
-		return c->weight_todo; /* nothing is known yet, and a small batch would teach little
-					*/
+		return c->weight_todo;
 	return MIN(3 * pace_fixed_weight(c), c->weight_todo);
 }
 
-/* A share of what is left, so that sizes shrink toward the end and all workers finish together: not
+/* The most weight of the next batch for an engine that renders one segment after the other. It is a
+ * share of what is left, so that sizes shrink toward the end and all workers finish together: not
  * so small that round trips show, not so large that a lost pod hurts. A single worker needs no
  * small batches: they would only slow an engine that renders a whole batch at once. */
 static double batch_weight_max(const struct core *c)
@@ -72,8 +73,8 @@ static double batch_weight_max(const struct core *c)
 	return weight;
 }
 
-/* Several batches share a worker's places, so that one ends and another one follows well before all
- * places are free. */
+/* Segments in a batch of a continuous engine. Several batches share a worker's places, so that one
+ * ends and another one follows well before all places are free. */
 static size_t continuous_size(const struct core *c, const struct core_pod *p)
 {
 	return MAX(speed_batch_most(c, p) / CONTINUOUS_BATCHES, (size_t)1);
@@ -92,7 +93,8 @@ static size_t continuous_hold(const struct core *c, const struct core_pod *p)
 	return MIN(places + (places + 1) / 2, (left + slots - 1) / slots * workers);
 }
 
-/* A batch is sent when all of it fits. A pod without work gets what is left, whatever its share. */
+/* Whether the whole next batch fits into what the pod should hold. A pod without work gets what is
+ * left, whatever its share. */
 static bool continuous_wants_batch(const struct core *c, const struct core_pod *p)
 {
 	size_t hold = continuous_hold(c, p), next = MIN(continuous_size(c, p), c->todo);
@@ -100,6 +102,7 @@ static bool continuous_wants_batch(const struct core *c, const struct core_pod *
 	return !p->workload.held || p->workload.held + next <= hold;
 }
 
+/* Segments in the next batch: no more than the pod should hold, at least one. */
 static size_t continuous_next_size(const struct core *c, const struct core_pod *p)
 {
 	return MAX(MIN(continuous_size(c, p), continuous_hold(c, p)), (size_t)1);
@@ -116,6 +119,7 @@ static size_t batch_size_max(const struct core *c, const struct core_pod *p)
 	return speed_batch_most(c, p);
 }
 
+/* Whether the pod should get one more batch now. */
 static bool wants_batch(const struct core *c, const struct core_pod *p)
 {
 	if (p->workload.batching == BATCHING_CONTINUOUS)
@@ -127,6 +131,7 @@ static bool wants_batch(const struct core *c, const struct core_pod *p)
 /* ---- dispatch ----
  * Which pod renders which segment: batches that are sent, started, done, revoked and lost. */
 
+/* Appends an empty batch for the pod and returns its number. */
 static uint32_t add_batch(struct core *c, int pod)
 {
 	while (c->first_open < c->batch_count && c->batches[c->first_open].over)
@@ -136,6 +141,7 @@ static uint32_t add_batch(struct core *c, int pod)
 	return (uint32_t)c->batch_count++;
 }
 
+/* Gives an open segment to the batch and its pod. */
 static void add_to_batch(struct core *c, uint32_t batch, uint32_t i)
 {
 	struct core_batch *b = &c->batches[batch];
@@ -158,6 +164,8 @@ static void send_batch(struct core *c, uint32_t batch)
 	core_act(c, ACT_SEND, b->pod)->batch = batch;
 }
 
+/* The group of the pod's next batch: the one of its last batch while any is left, else the
+ * heaviest. NULL: no segment is open. */
 static struct heap *pick_group(struct core *c, struct core_pod *p)
 {
 	if (p->workload.last_group < c->heap_count &&
@@ -173,7 +181,7 @@ static struct heap *pick_group(struct core *c, struct core_pod *p)
 	return best;
 }
 
-/* Makes the next batch and sends it. Returns false if no segment is left for this pod. */
+/* Makes the next batch and sends it. Returns false if no segment is open. */
 static bool send_next_batch(struct core *c, int pod)
 {
 	struct heap *h = pick_group(c, &c->pods[pod]);
@@ -200,6 +208,7 @@ static bool send_next_batch(struct core *c, int pod)
 	return true;
 }
 
+/* Sends the first few segments, whose results decide whether more pods are rented. */
 static void send_canary(struct core *c, int pod)
 {
 	uint32_t batch = add_batch(c, pod);
@@ -213,7 +222,7 @@ static void send_canary(struct core *c, int pod)
 	send_batch(c, batch);
 }
 
-/* The next batch of the sizes in conf.batch_sizes. */
+/* Sends each worker the next batch of the sizes in conf.batch_sizes. */
 static void send_given_sizes(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -230,7 +239,8 @@ static void send_given_sizes(struct core *c, int pod)
 	}
 }
 
-/* Another run may have taken a pod on offer before its agent gets the work. */
+/* Returns false for a pod on offer, too: another run may have taken it before its agent gets the
+ * work. */
 static bool can_take_work(const struct core_pod *p)
 {
 	return p->phase == POD_WORKING && p->presence.link == LINK_UP && p->leave == LEAVE_NOT &&
@@ -271,6 +281,7 @@ void dispatch_deal_all(struct core *c)
 	}
 }
 
+/* The batch that the event names; NULL if this client did not send it to that pod. */
 static struct core_batch *batch_of(struct core *c, const struct event *ev)
 {
 	if (ev->batch >= c->batch_count || c->batches[ev->batch].pod != ev->pod)
@@ -278,6 +289,8 @@ static struct core_batch *batch_of(struct core *c, const struct event *ev)
 	return &c->batches[ev->batch];
 }
 
+/* Counts one more or one less worker that holds a batch from t on (agent's clock), and adds the
+ * time in which any did to compute_ms. */
 static void change_busy(struct core_pod *p, int64_t t, int change)
 {
 	if (p->presence.past != PAST_NONE && !p->workload.recounted) {
@@ -317,7 +330,7 @@ void dispatch_on_running(struct core *c, const struct event *ev)
 	add_to_batch(c, p->workload.inherited - 1, ev->segment);
 }
 
-/* One of its segments is in hand. */
+/* Whether a segment of the batch is still held by its pod. */
 static bool is_holding_segment(const struct core *c, size_t batch)
 {
 	const struct core_batch *b = &c->batches[batch];
@@ -330,7 +343,8 @@ static bool is_holding_segment(const struct core *c, size_t batch)
 	return false;
 }
 
-/* The agent reports it as batches of another client, so it ends with the last of its segments. */
+/* The agent reports what the pod was rendering at its takeover as batches of another client. The
+ * batch that stands for all of them ends with the last of its segments. */
 static void close_inherited_if_done(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -395,12 +409,14 @@ void dispatch_on_done(struct core *c, const struct event *ev)
 	pod_mark_due(c, ev->pod);
 }
 
+/* Counts as wasted what the pod has spent on a batch since its start or last checkpoint. */
 static void count_cut_off(struct core_pod *p, const struct core_batch *b)
 {
 	core_count_wasted(p, p->workload.last_t - MAX(b->started_t, b->saved_t));
 }
 
-/* A batch of an earlier client, which the agent alone knows. */
+/* A batch of an earlier client, which the agent alone knows, was revoked: its segment is open
+ * again. */
 static void on_inherited_revoked(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
@@ -438,7 +454,7 @@ void dispatch_on_revoked(struct core *c, const struct event *ev)
 	pod_mark_due(c, ev->pod);
 }
 
-/* A segment that advances does not end its pods. */
+/* A segment that advances is not to blame for the loss of its pods. */
 void dispatch_on_checkpoint(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
@@ -522,7 +538,8 @@ void dispatch_resend(struct core *c, int pod)
 			core_act(c, ACT_SEND, pod)->batch = i;
 }
 
-/* A pod that worked in silence had its batches until it was lost. */
+/* Extends the pod's busy time to when burst last knew it alive: a pod that worked in silence had
+ * its batches until then. */
 static void extend_busy_until_seen(struct core *c, struct core_pod *p)
 {
 	int64_t seen_at = p->presence.link == LINK_UP ? c->now : p->presence.lost_at;
@@ -537,12 +554,13 @@ static void extend_busy_until_seen(struct core *c, struct core_pod *p)
 	}
 }
 
-/* Batches cut off count as wasted from their start, last checkpoint or newest result on, until the
- * pod was last seen. One whose results were all read from the volume is not cut off. */
+/* Ends the pod's batches. They count as wasted from their start, last checkpoint or newest result
+ * on, until the pod was last seen. A batch whose results were all read from the volume is not cut
+ * off. */
 static void cut_batches(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	int64_t wasted_ms = 0; /* they were rendered side by side */
+	int64_t wasted_ms = 0; /* of batches side by side, the longest counts */
 
 	extend_busy_until_seen(c, p);
 	for (size_t i = 0; p->workload.batches > 0 && i < c->batch_count; i++) {

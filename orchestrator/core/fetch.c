@@ -9,6 +9,7 @@
 /* ---- the heap of open segments of one group; a stale entry (not TODO any more) is dropped when it
  * surfaces ---- */
 
+/* A total order: of equal weights, the lower index counts as heavier. */
 static bool is_heavier(const struct core *c, uint32_t a, uint32_t b)
 {
 	if (c->segs[a].weight != c->segs[b].weight)
@@ -96,7 +97,7 @@ void segment_assign(struct core *c, uint32_t i, enum core_seg_state to, int pod)
 		c->dirty = true; /* pods that still boot are no longer needed */
 }
 
-/* -> LOCAL or FAILED */
+/* Moves a segment to its final state, LOCAL or FAILED. */
 static void segment_settle(struct core *c, uint32_t i, enum core_seg_state to)
 {
 	struct seg *s = &c->segs[i];
@@ -144,7 +145,6 @@ double segments_weight_left(const struct core *c)
 	return left;
 }
 
-/* A segment is lost with its pod at most LOSSES_MAX times: the segment itself may end pods. */
 void segment_on_pod_lost(struct core *c, uint32_t i)
 {
 	if (++c->segs[i].losses >= LOSSES_MAX)
@@ -157,8 +157,7 @@ void segment_on_pod_lost(struct core *c, uint32_t i)
  * A segment from rendered to local: its file is fetched, checked and placed, or the segment is
  * rendered again. */
 
-/* The first good file allows more pods. As many bad ones as the canary has segments stop the run.
- */
+/* The first good file allows more pods. As many bad ones as the canary has stop the run. */
 static void judge_canary(struct core *c, uint32_t i, bool good)
 {
 	struct err err;
@@ -189,6 +188,7 @@ void fetch_fail_segment(struct core *c, uint32_t i)
 	judge_canary(c, i, false);
 }
 
+/* Whether the event is about a segment that its pod has rendered and that has not arrived. */
 static bool is_awaited(const struct core *c, const struct event *ev)
 {
 	const struct seg *s = &c->segs[ev->segment];
@@ -196,6 +196,7 @@ static bool is_awaited(const struct core *c, const struct event *ev)
 	return s->state == SEG_RENDERED && s->pod == ev->pod && !s->arrived;
 }
 
+/* The fetched file is of no use: counts its render as wasted, and opens the segment again. */
 static void reopen_for_render(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
@@ -228,22 +229,22 @@ void fetch_on_arrived(struct core *c, const struct event *ev)
 	a->flag = !ev->check_ok;
 }
 
-/* A worker may spoil the file of one segment. If files of several segments in a row are bad, the
- * pod is. */
+/* Counts it against the pod, whose end judge_bad_files() in pods.c decides. Keeps the text. */
 static void note_bad_file(struct core_pod *p, const struct err *err)
 {
 	p->workload.bad_files++;
 	COPY_TEXT(p->reason, err->msg);
 }
 
-/* Its files are on the volume and need the pod no more: a later fetch, even one after this run, can
+/* Whether the pod's files are on the volume for good: a later fetch, even one after this run, can
  * still have them. */
 static bool files_outlast_pod(const struct core_pod *p)
 {
 	return p->presence.durable && pod_files_on_volume(p);
 }
 
-/* This machine or the job is at fault, so that no other try in this run can help. */
+/* Whether this machine or the job is at fault, so that no other try in this run can help. Then the
+ * segment is settled: left to a resume while the run stops, or failed. */
 static bool settle_unstorable(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
@@ -285,10 +286,10 @@ void fetch_on_failed(struct core *c, const struct event *ev)
 		fetch_fail_segment(c, ev->segment); /* the user can fetch it later */
 		return;
 	}
-	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
-	if (drop && !pod_files_on_volume(p) && p->presence.link != LINK_UP)
+	bool broke = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
+	if (broke && !pod_files_on_volume(p) && p->presence.link != LINK_UP)
 		return; /* requested again when the connection is back: pods.c */
-	if (drop && ++s->fetch_tries < FETCH_TRIES_MAX) {
+	if (broke && ++s->fetch_tries < FETCH_TRIES_MAX) {
 		if (s->fetch_tries == 1)
 			fetch_begin(c, ev->pod, ev->segment);
 		else
@@ -360,10 +361,16 @@ void fetch_on_files(struct core *c, const struct event *ev)
 	pod_mark_due(c, ev->pod);
 }
 
-void fetch_outputs(struct core *c, int pod, bool lost)
+void fetch_request_outputs(struct core *c, int pod)
 {
 	if (c->pods[pod].workload.files > 0)
-		core_act(c, ACT_FILES, pod)->flag = lost;
+		core_act(c, ACT_FILES, pod);
+}
+
+void fetch_give_up_outputs(struct core *c, int pod)
+{
+	if (c->pods[pod].workload.files > 0)
+		core_act(c, ACT_FILES, pod)->flag = true;
 }
 
 /* Files that cannot be fetched now are requested later, not rendered again. */

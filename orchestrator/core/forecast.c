@@ -15,12 +15,13 @@ static bool is_speed_known(const struct batch_speed *s)
 	return s->once_ms + s->longest_ms + s->each_ms > 0;
 }
 
+/* Expected time of a batch. longest, sum: weight of its heaviest segment, and of all. */
 static double batch_ms(const struct batch_speed *s, double longest, double sum)
 {
 	return s->once_ms + s->longest_ms * longest + s->each_ms * sum;
 }
 
-/* The pod whose engine has been measured; they all run the same one. */
+/* A pod whose engine was measured in earlier runs; NULL: none. All pods run the same engine. */
 static const struct core_pod *measured_pod(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
@@ -29,7 +30,8 @@ static const struct core_pod *measured_pod(const struct core *c)
 	return NULL;
 }
 
-/* as pace_rate(), by measurements of earlier runs; 0: there are none */
+/* Weight a second of one worker, like pace_rate(), by measurements of earlier runs; 0: there are
+ * none. */
 static double speed_rate(const struct core *c)
 {
 	const struct core_pod *p = measured_pod(c);
@@ -43,8 +45,9 @@ static double speed_rate(const struct core *c)
 	return ms > 0 ? sum * 1000 / ms : 0;
 }
 
-/* Estimates, and measurements of continuous engines, are a segment's share of a full batch or of a
- * worker's places. A few segments alone take about as long as a full batch. */
+/* By how much a batch takes longer than the sum of its segments' shares. Estimates, and
+ * measurements of continuous engines, are a segment's share of a full batch or of a worker's
+ * places. A few segments alone take about as long as a full batch. */
 static double alone_factor(const struct core *c, const struct core_batch *b)
 {
 	double count = (double)b->count;
@@ -52,6 +55,7 @@ static double alone_factor(const struct core *c, const struct core_batch *b)
 	return b->count ? MAX((double)speed_batch_most(c, &c->pods[b->pod]), count) / count : 1;
 }
 
+/* Time of a batch by measurements of its engine, else by the job's estimates; 0: unknown. */
 static double expected_ms(const struct core *c, const struct core_batch *b)
 {
 	const struct core_pod *p = &c->pods[b->pod];
@@ -138,6 +142,7 @@ struct forecast *forecast_of(const struct core *c, const char *provider, const c
 	return NULL;
 }
 
+/* Whether enough was measured to correct the forecast. */
 static bool is_conclusive(const struct forecast *f)
 {
 	return f->batches >= BATCHES_LEAST || (f->batches && f->measured_s >= BATCH_LONG_S);
@@ -148,6 +153,7 @@ static bool is_off(const struct forecast *f)
 	return is_conclusive(f) && replan_speed_is_off(f->measured_s, f->planned_s);
 }
 
+/* Adds batches of this size that took ms to the forecast of the pod's GPU. */
 static void add_measurement(struct core *c, const struct core_pod *p, size_t segments,
 			    double longest, double weight, int64_t ms)
 {
@@ -176,15 +182,16 @@ void forecast_add_batch(struct core *c, const struct core_batch *b, int64_t ms)
 	add_measurement(c, p, b->count, longest, b->weight, ms);
 }
 
-/* Of a worker that renders several batches side by side: what it finished in a time, about as much
- * as it holds. */
+/* For a worker that renders several batches side by side: adds what it finished in this time, about
+ * as much as it holds. */
 static void add_overlapping(struct core *c, const struct core_pod *p, size_t segments,
 			    double weight, int64_t ms)
 {
 	add_measurement(c, p, segments, weight / (double)segments, weight, ms);
 }
 
-/* Carries a measured GPU's speed over to GPUs without a measurement. */
+/* Carries a measured GPU's speed over to GPUs without a measurement. factor: by how much it differs
+ * from the plan. */
 static void carry_to_unmeasured(struct core *c, const struct forecast *from, double factor)
 {
 	const struct gpu *had = gpu_find(from->of.gpu);
@@ -233,12 +240,14 @@ void forecast_correct(struct core *c)
 
 /* ---- why ---- */
 
+/* By enough to plan again. */
 static bool has_price_moved(const struct candidate *k)
 {
 	return replan_price_is_off((double)k->offer.price_microusd_h,
 				   (double)k->planned_microusd_h);
 }
 
+/* The first offer whose price has moved; NULL: none. */
 static const struct candidate *find_moved_price(const struct core *c)
 {
 	for (size_t i = 0; i < c->candidate_count; i++)
@@ -255,7 +264,7 @@ void forecast_note_prices(struct core *c)
 				c->candidates[i].offer.price_microusd_h;
 }
 
-/* "0.078", "3.1", "240" */
+/* Writes "0.078", "3.1" or "240", and returns `to`. */
 static const char *show_seconds(char to[24], double seconds)
 {
 	snprintf(to, 24, seconds < 9.95 ? "%.2g" : "%.0f", seconds);
@@ -290,6 +299,8 @@ bool forecast_is_off(const struct core *c, char *to, size_t room)
 /* ---- pace ----
  * How quickly batches are rendered, as this run has measured it. */
 
+#define PACE_DECAY 0.9 /* of older measurements, so that the rate follows a pod that slows down */
+
 /* A worker's first batch includes its start (it loads models, caches are cold), so later batches
  * count as soon as there are any. */
 bool pace_is_rough(const struct core *c)
@@ -304,8 +315,7 @@ double pace_rate(const struct core *c)
 	return pace->ms > 0 ? pace->weight * 1000 / pace->ms : 0;
 }
 
-/* An upper bound: if later results of a first batch are known, the start counts until its first
- * result only. */
+/* If later results of a first batch are known, the start counts until its first result only. */
 double pace_at_best(const struct core *c)
 {
 	double rate = pace_rate(c);
@@ -330,8 +340,7 @@ double pace_weight_held(const struct core *c)
 	return held;
 }
 
-/* Fits a line through the times of batches of different sizes: a batch's own cost, as the weight
- * that its time would render. 0: unknown, or hardly anything is fixed. */
+/* Fits a line through the times of batches of different sizes. */
 double pace_fixed_weight(const struct core *c)
 {
 	const struct fit *f = &c->fit;
@@ -352,14 +361,14 @@ void pace_add_size(struct core *c, const struct core_batch *b, double ms)
 
 	if (b->first || c->pods[b->pod].workload.batching == BATCHING_CONTINUOUS)
 		return; /* batches rendered beside it distort its time */
-	*f = (struct fit){f->count * 0.9 + 1, f->weight * 0.9 + b->weight, f->ms * 0.9 + ms,
-			  f->weight2 * 0.9 + b->weight * b->weight,
-			  f->weight_ms * 0.9 + b->weight * ms};
+	*f = (struct fit){f->count * PACE_DECAY + 1, f->weight * PACE_DECAY + b->weight,
+			  f->ms * PACE_DECAY + ms, f->weight2 * PACE_DECAY + b->weight * b->weight,
+			  f->weight_ms * PACE_DECAY + b->weight * ms};
 }
 
-/* More of a batch is rendered. Before its end it counts once half of it is rendered and results
- * came one by one: an engine may report all results at the end, and the first of them would seem to
- * have taken the whole time. */
+/* Before the end of the batch, its time counts once half of it is rendered and results came one by
+ * one: an engine may report all results at the end, and the first of them would seem to have taken
+ * the whole time. */
 void pace_add_rendered(struct core *c, struct core_batch *b, double weight, int64_t t)
 {
 	struct pace *pace = b->first ? &c->first_pace : &c->pace;
@@ -373,10 +382,9 @@ void pace_add_rendered(struct core *c, struct core_batch *b, double weight, int6
 	b->result_t = b->result_t ? b->result_t : t;
 	if (!b->over && (b->rendered * 2 < b->weight || (t - b->result_t) * 4 < t - b->started_t))
 		return;
-	/* older measurements decay, so that the estimate follows a pod that slows down */
 	if (!b->measured_t) {
-		pace->weight *= 0.9;
-		pace->ms *= 0.9;
+		pace->weight *= PACE_DECAY;
+		pace->ms *= PACE_DECAY;
 		b->measured_t = b->started_t;
 	}
 	pace->weight += b->rendered - b->measured;
@@ -387,7 +395,7 @@ void pace_add_rendered(struct core *c, struct core_batch *b, double weight, int6
 	c->dirty = c->dirty || c->conf.pods > 1;
 }
 
-/* Finished, but not measured yet. */
+/* Counts a finished segment of a continuous engine whose time is not measured yet. */
 static void add_unpaced(struct core_pod *p, double weight)
 {
 	if (!p->workload.unpaced)
@@ -408,9 +416,9 @@ static void add_continuous(struct core *c, struct core_pod *p, struct core_batch
 	add_unpaced(p, weight);
 	if (p->workload.unpaced < speed_batch_most(c, p) * (size_t)workers)
 		return;
-	c->pace.weight = c->pace.weight * 0.9 + p->workload.unpaced_weight;
+	c->pace.weight = c->pace.weight * PACE_DECAY + p->workload.unpaced_weight;
 	int64_t ms = MAX(t - p->workload.unpaced_t, 1) * workers;
-	c->pace.ms = c->pace.ms * 0.9 + (double)ms;
+	c->pace.ms = c->pace.ms * PACE_DECAY + (double)ms;
 	add_overlapping(c, p, p->workload.unpaced, p->workload.unpaced_weight, ms);
 	p->workload.unpaced = 0;
 	p->workload.unpaced_weight = 0;
@@ -489,7 +497,8 @@ static double planned_rate(const struct core *c, const struct core_pod *p)
 	return est_s > 0 ? segments_weight_left(c) / est_s : 0;
 }
 
-/* From now on. A pod that takes longer than expected always counts as nearly ready. */
+/* Seconds from now until the pod can work. One that takes longer than expected counts as nearly
+ * ready. */
 static double ready_in_s(const struct core *c, const struct core_pod *p, int64_t now)
 {
 	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
@@ -509,6 +518,7 @@ static int compare_start(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Fills the list, sorted by start, with the pods that render or will; returns their number. */
 static size_t list_helpers(const struct core *c, int64_t now, struct helper *list)
 {
 	double add_measurement = pace_rate(c), planned = 0;
@@ -530,7 +540,7 @@ static size_t list_helpers(const struct core *c, int64_t now, struct helper *lis
 	return count;
 }
 
-/* When this weight is rendered, by helpers that join one after the other; negative: never. */
+/* Seconds until this weight is rendered by helpers that join one after the other; -1: never. */
 static double rendered_in_s(const struct helper *list, size_t count, double weight)
 {
 	double rate = 0, at = 0;
@@ -546,12 +556,13 @@ static double rendered_in_s(const struct helper *list, size_t count, double weig
 	return rate > 0 ? at + weight / rate : -1;
 }
 
+/* From the release call until a list without the pod has come. */
 static int64_t release_takes_ms(const struct core *c, const struct core_pod *p)
 {
 	return pod_provider(c, p)->list_gap_ms ? RELEASE_MS : RELEASE_HERE_MS;
 }
 
-/* Until the last pod is proven gone, if all are released when the work is done. */
+/* From now until the last pod is proven gone, if all are released when the work is done. */
 static int64_t gone_in_ms(const struct core *c, int64_t now, int64_t render_ms)
 {
 	int64_t last = 0;

@@ -1,14 +1,15 @@
 /* handover.c - a detached run: once its pods have all the work, their agents renew the leases. */
 #include "impl.h"
 
+/* Not a pod on offer: another run may have taken it before its agent gets the order. */
 static bool can_hand_over(const struct core_pod *p)
 {
-	/* Another run may have taken an offered pod before its agent gets the order. */
 	return p->phase == POD_WORKING && p->presence.link == LINK_UP && p->leave == LEAVE_NOT &&
 	       !p->offered_until;
 }
 
-/* A new pod replaced one that was lost after the others had been handed over. */
+/* Whether a pod that can be handed over still has this client's lease: it replaced one that was
+ * lost after the others had been handed over. */
 static bool has_pod_to_hand_over(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
@@ -18,9 +19,9 @@ static bool has_pod_to_hand_over(const struct core *c)
 	return false;
 }
 
-/* Detached: once as many pods work as are available, all work is dealt out and the agents renew
- * their own leases. Work that comes back later is dealt out at once, too, since the client may
- * exit. */
+/* Once as many pods of a detached run work as are available, deals out all work and lets the agents
+ * renew their own leases. Work that comes back later is dealt out at once, too, since the client
+ * may exit. */
 void handover_begin(struct core *c)
 {
 	int working, coming;
@@ -51,8 +52,7 @@ void handover_begin(struct core *c)
 	}
 }
 
-/* An agent counts as handed over only if the order came after its newest batch, so send it again.
- */
+/* An agent counts as handed over only if the order came after its newest batch. */
 void handover_resend_orders(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)

@@ -189,6 +189,8 @@ struct core {
 #define NEVER INT64_MAX
 
 /* state.c */
+/* Appends an action to this step and returns it, so that the caller can fill it in. The pointer is
+ * valid until the next one. pod: -1 for none, and then the caller sets the provider. */
 struct action *core_act(struct core *c, enum action_type type, int pod);
 enum note_level { NOTE_WARN = 1, NOTE_NOTE = 2, NOTE_INFO = 3 }; /* as enum log_level */
 void core_note(struct core *c, enum note_level level, const char *fmt, ...) PRINTF(3, 4);
@@ -196,140 +198,160 @@ void core_note(struct core *c, enum note_level level, const char *fmt, ...) PRIN
  * unless a graver one replaces it. */
 void core_fault(struct core *c, int pod, const struct err *err);
 void core_stop(struct core *c); /* like core_fault(), without an error */
-/* Its batches that have not begun are taken back, and its commands end within grace_ms. */
+/* Takes back the pod's batches that have not begun. Its commands end within grace_ms. */
 void core_take_back_batches(struct core *c, struct core_pod *p, int64_t grace_ms);
-int core_gravity(enum err_kind kind);
-/* Work of this length is lost. Workers side by side can lose the same seconds, so this never counts
- * more than the pod has computed. */
+int core_gravity(enum err_kind kind); /* of two kinds, the higher one decides the exit status */
+/* Counts work of this length as wasted. Workers side by side can lose the same seconds, so a pod
+ * never wastes more than it has computed. */
 void core_count_wasted(struct core_pod *p, int64_t ms);
-bool core_is_stopping(const struct core *c);
+bool core_is_stopping(const struct core *c); /* no new work is begun */
+/* Returns true while burst reads the log of an earlier client's work, which must not be rendered
+ * again meanwhile. */
 bool core_is_reading_past_logs(const struct core *c);
-/* Adopted at the start: its log is to be read before its work is dealt out again. */
+/* Sets the deadline for reading the log of a pod that was adopted at the start: none of its work is
+ * dealt out again before. */
 void pod_set_log_deadline(struct core *c, int pod);
 bool pod_is_log_awaited(const struct core *c, const struct core_pod *p);
 bool pod_is_active(const struct core_pod *p); /* rented or being rented, and not to be released */
-bool pod_files_outlive(const struct core_pod *p); /* its files can be read when it is gone */
-bool pod_gets_no_more_work(const struct core *c,
-			   const struct core_pod *p); /* it gets no more work */
+/* Whether the pod's files can be read from its volume when the pod is gone. */
+bool pod_files_outlive(const struct core_pod *p);
+bool pod_gets_no_more_work(const struct core *c, const struct core_pod *p);
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
-bool vendors_has_any_left(const struct core *c); /* one that was not given up */
-/* Nothing more is rented there, and a note says why. The message follows the provider's name. */
+bool vendors_has_any_left(const struct core *c); /* some provider was not given up */
+/* Rents nothing more from the provider, and notes why. The message follows the provider's name. */
 void vendor_give_up(struct core *c, int provider, enum err_kind kind, const char *fmt, ...)
 	PRINTF(4, 5);
 const struct core_provider *pod_provider(const struct core *c, const struct core_pod *p);
-/* How long listings must miss it before its lost create counts as unmade. */
+/* How long listings must miss the pod of a lost create before it counts as never made. */
 int64_t pod_ambiguous_ms(const struct core *c, const struct core_pod *p);
-/* Its lost or hanging create may have made a second pod, which a listing shows later. */
+/* The pod's lost or hanging create may have made a second pod, which a listing shows later. */
 void pod_awaits_twin(struct core *c, const struct core_pod *p);
-/* How many pods are so. */
+/* Returns the number of pods for which is() is true. */
 int pods_count(const struct core *c, bool (*is)(const struct core_pod *p));
-/* boot clock: what is this time on its provider's clock */
+/* Converts epoch seconds of the provider's clock to ms of our boot clock. */
 int64_t core_boot_time_of(const struct core *c, int provider, int64_t there_s);
 int pod_index(const struct core *c, const struct core_pod *p);
+/* Sets the pod's phase, and clears its wake time. */
 void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
 void pod_mark_due(struct core *c, int pod); /* pods_decide() examines it at the end of this step */
-void pod_set_leave(struct core *c, struct core_pod *p, enum pod_leave leave);
-void pod_save(struct core *c, const struct core_pod *p);
-void listing_make_due(struct core *c, int provider);
+void pod_set_leave(struct core *c, struct core_pod *p, enum pod_leave leave); /* marks it due */
+void pod_save(struct core *c, const struct core_pod *p); /* its row goes to the ledger */
+void listing_make_due(struct core *c, int provider);     /* its next list is sent in this step */
+/* Saves the pod's address and begins to connect to it. */
 void pod_connect(struct core *c, struct core_pod *p);
-/* The sync under way does not cover all of its files any more. */
+/* Ignores the answer to a sync that is under way: it does not cover all files of the pod now. */
 void pod_void_sync(struct core_pod *p);
-void pod_close_gone(struct core *c, struct core_pod *p); /* for this run it is gone */
-/* Appends one, zeroed. Pointers to other pods are void afterwards. */
+/* For this run the pod is gone: closes its connection and saves it. */
+void pod_close_gone(struct core *c, struct core_pod *p);
+/* Appends a zeroed pod. Pointers to other pods are void afterwards. */
 struct core_pod *pod_new(struct core *c);
-void pod_name_attempt(struct core *c, struct core_pod *p);
+void pod_name_attempt(struct core *c, struct core_pod *p); /* draws the name of its create */
+/* When the pod must have booted at the latest, whatever its provider's log shows (boot clock). */
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
-/* while pods are replaced, offers of other GPUs are skipped */
+/* Returns true for an offer of another GPU while a re-plan replaces pods by one GPU. */
 bool core_skips_offer(const struct core *c, const struct candidate *k);
 bool core_may_add_pods(const struct core *c); /* part of the budget is reserved for more pods */
 int core_pods_most(const struct core *c); /* at a time, including those that are being replaced */
 int core_count_outgoing(const struct core *c); /* pods that work until others replace them */
+/* From now on the pod's agent renews its lease: saves that, then orders it. */
 void lease_hand_to_agent(struct core *c, int pod);
-/* Orders its agent to renew the lease itself; batches sent before are in its queue by then. */
+/* Orders the agent to renew the lease itself; batches sent before are in its queue by then. */
 void lease_order_agent(struct core *c, int pod);
-void lease_on_confirmed(struct core_pod *p, uint32_t turn); /* EV_HANDOVER_DONE */
-void lease_on_work_added(struct core_pod *p); /* the order must be sent again behind it */
+/* EV_HANDOVER_DONE. An answer to an earlier order does not confirm the newest one. */
+void lease_on_confirmed(struct core_pod *p, uint32_t turn);
+/* The pod got more work: an order to its agent must be sent again behind that. */
+void lease_on_work_added(struct core_pod *p);
 void lease_take_back(struct core *c, struct core_pod *p); /* this client renews it from now on */
 
 /* budget.c */
 /* Hard end (boot clock) of a pod at this price if it is rented now and `more` pods are to follow;
  * -1: the caps leave no room. */
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more);
-/* a pod that is rented now and ends then could do some work */
+/* Whether a pod that is rented now and ends at `end` could do some work. */
 bool budget_allows_work_until(const struct core *c, int64_t end);
+/* What has been spent, and what living pods can still cost if no client reaches them again. */
 int64_t budget_committed(const struct core *c);
-/* The caps of this client may be lower than those that adopted pods were rented under. */
+/* Gives pods earlier hard ends where this client's caps need that: they may be lower than those
+ * that adopted pods were rented under. */
 void budget_fit_pods(struct core *c);
-/* Likewise for a pod that another run has handed over. */
+/* The same when another run has handed a pod over. */
 void budget_fit_handed_over(struct core *c, struct core_pod *p);
-/* Each adopted pod past its own hard end has been looked up by this client, or cannot be. */
+/* Returns false while an adopted pod past its own hard end has not been listed by this client: it
+ * may have cost more. A provider that cannot be listed does not count. */
 bool budget_spending_is_known(const struct core *c);
 /* Milliseconds before the hard end of a pod of this life that are kept for its release. */
 int64_t budget_margin(int64_t life_ms);
 /* How many pods may share what is left of the cap, if a single pod could live on it for left_ms and
- * a pod needs cold_ms to boot. */
+ * a pod needs cold_ms to boot. Exported for tests. */
 int budget_shares(int64_t left_ms, int most, int64_t cold_ms);
-/* boot time of a further pod: measured, else from the ledger, else a guess */
+/* Boot time of a further pod: measured, else from the ledger, else a guess. */
 int64_t budget_cold_ms(const struct core *c);
-
 /* What was billed until now, of pods that are gone and of living ones. */
 int64_t budget_spent(const struct core *c);
-/* Why a pod at its price breaks a cap; NULL: it does not. A pod slightly above its offer's price
- * gets an earlier hard end. */
+/* Returns why the pod's price breaks a cap, as a static text; NULL: it does not. A pod slightly
+ * above its offer's price gets an earlier hard end. */
 const char *budget_why_refused(const struct core *c, struct core_pod *p);
-int64_t budget_extend_to_seen(const struct core_pod *p,
-			      int64_t at); /* or later, if it was seen later */
+/* Returns `at`, or when the pod's provider last showed it if that is later (boot clock). */
+int64_t budget_extend_to_seen(const struct core_pod *p, int64_t at);
 /* Returns `at` (boot clock) or an earlier time. After a power cut or a sleep, no client may have
  * looked for a day. A pod that no list has shown since its hard end ended itself then, and the time
  * from then on is not billed. */
 int64_t budget_billed_until(const struct core_pod *p, int64_t at);
 
 /* rent.c: offers, and a pod from the create to its answer */
-/* The best candidate now, or NULL and the reason in c->capacity; *again_at: when one may be
- * available again. Avoided offers count only if avoided_too. */
-struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at);
+/* The best offer now; avoided ones only for offers_pick_any(). NULL: none, and c->capacity has the
+ * reason. *again_at: when one may be available again; NEVER: not known. */
+struct candidate *offers_pick(struct core *c, int64_t *again_at);
+struct candidate *offers_pick_any(struct core *c, int64_t *again_at);
+/* The offer that the pod was rented from; NULL: its provider no longer lists it. */
 struct candidate *offers_of(struct core *c, const struct core_pod *p);
-/* An offer other than this pod's could be tried now, or a provider that was not asked yet may have
- * one. */
+/* Whether an offer other than this pod's could be tried now, or a provider that was not asked yet
+ * may have one. */
 bool offers_has_other_than(const struct core *c, const struct core_pod *p);
-/* EV_OFFERS: a new list replaces the provider's old one */
+/* Replaces the provider's list of offers. What was learned about an offer stays with it. past: one
+ * for each offer; NULL: nothing new is known. */
 void offers_replace(struct core *c, int provider, const struct offer *list,
 		    const struct offer_past *past, size_t count);
 void offers_sort(struct core *c); /* after the order of preference has changed */
-/* it could be rented now, and is not avoided */
+/* Whether the offer could be rented now and is not avoided. */
 bool offers_is_ready(const struct core *c, const struct candidate *k);
-/* from now on nothing with its card is rented */
+/* Rents nothing more with the pod's card, at its provider or anywhere. */
 void offers_bar_card(struct core *c, const struct core_pod *p, bool anywhere, const char *why);
-/* something may be rented, now or later, or a provider was not asked yet */
+/* Whether something may be rented, now or later, or a provider was not asked yet. */
 bool offers_has_any_left(const struct core *c);
+/* Adds a pod of this offer and requests its create, after its row is saved. */
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
+/* The create was answered, or a list shows its pod: takes its id and its price. */
 void pod_on_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
-/* Returns false if the reply was lost but p->rental.view shows the pod: call seen_on_rented(). */
+/* EV_RENT_FAILED. Returns false if the reply was lost but p->rental.view shows the pod: then call
+ * seen_on_rented(). */
 bool pod_on_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
 void pod_set_never_existed(struct core *c, struct core_pod *p, const struct err *why);
-/* Its offer is not tried for this long. After trouble the rest grows each time; least_ms is its
- * minimum. */
+/* The pod's offer is not tried for this long. After trouble the rest grows each time; least_ms is
+ * its minimum. */
 void offers_rest_for(struct core *c, const struct core_pod *p, int64_t ms);
 void offers_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms);
-/* 5 s at first, a minute at most */
+/* The rest is 5 s at first and a minute at most. */
 void offers_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms);
-/* Its host failed: its offer rests for a moment and is avoided for a while. */
+/* The pod's host failed: its offer rests for a moment and is avoided for a while. */
 void offers_rest_bad_host(struct core *c, int pod, const char *why);
 
 /* warm.c: pods that pass from run to run */
-/* Before `wanted` pods are rented: false while a search for pods on offer is under way. */
+/* Whether pods may be rented. Returns false while burst looks for pods that other runs offer;
+ * begins such a search, for `wanted` pods, if the last one is too old. */
 bool warm_may_rent(struct core *c, int wanted);
-void warm_on_seek_done(struct core *c); /* EV_SOUGHT */
-int64_t warm_wake_at(const struct core *c);
-/* Returns true if it is on offer and not to be released yet. The first call offers it, if that is
- * allowed. */
+void warm_on_seek_done(struct core *c);     /* EV_SOUGHT */
+int64_t warm_wake_at(const struct core *c); /* of the next search */
+/* Offers the pod to other runs if that is allowed and was not done yet. Returns true while it is on
+ * offer; false: release it. */
 bool warm_offer_or_keep(struct core *c, int pod);
 void warm_on_not_wanted(struct core *c, struct core_pod *p);
+/* Another run has the pod since `at` (boot clock): for this run it is gone. */
 void warm_on_taken(struct core *c, struct core_pod *p, int64_t at);
 
 /* width.c: what to ask providers for, and how many pods */
-bool query_wait_is_over(const struct core *c); /* `wait` is over */
-/* an answer is expected in time, or an image is being built */
+bool query_wait_is_over(const struct core *c); /* conf.wait_ms have passed without capacity */
+/* Whether an answer is expected in time, or an image is being built. */
 bool query_is_awaited(const struct core *c);
 void query_on_slept(struct core *c);
 void query_restart(struct core *c); /* asks every provider again for what it has now */
@@ -343,95 +365,97 @@ struct stint { /* of a pod, in ms from now: when it starts to work, and when it 
  * work_ms: what is left, as the time that one pod would take for it. */
 bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one,
 		int64_t least_ms);
+/* Returns the number of pods that count toward the width, those that work, and those that come up.
+ * The rest wait for a listing. */
 int width_count_active(const struct core *c, int *working, int *coming);
-/* The rate is too uncertain to decide how many pods pay. */
+/* Whether the rate is too uncertain to decide how many pods pay. */
 bool width_is_undecided(const struct core *c, int active);
-/* rents what is worth renting */
-void width_advance(struct core *c);
+void width_advance(struct core *c); /* rents what is worth renting */
 /* Releases one booting pod that would find too little work. */
 void width_release_surplus(struct core *c);
-/* when it has something to do next, apart from its pods */
+/* When width.c has something to do next, apart from the pods. */
 int64_t width_wake_at(const struct core *c);
 
 /* listing.c: what listings show, and when to request them */
-/* its deadline has come */
+/* The deadline of a pod in its provider's queue has come: waits longer, or dismisses it. */
 void queue_on_deadline(struct core *c, struct core_pod *p);
-void seen_on_inspection(struct core *c, const struct event *ev);
-/* its create was answered, or a list shows it */
+void seen_on_inspection(struct core *c, const struct event *ev); /* EV_INSPECTED */
+/* The create was answered, or a list shows its pod: takes it, or dismisses it above the caps. */
 void seen_on_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
-void listing_send_due(struct core *c);
-void listing_on_reply(struct core *c, const struct event *ev);
-/* A lost create may have made a second pod, and no list has been read since that pod must be in it.
- */
+void listing_send_due(struct core *c);                         /* requests the lists that are due */
+void listing_on_reply(struct core *c, const struct event *ev); /* EV_LISTED */
+/* Whether a lost create may have made a second pod, and no list has been read since that pod must
+ * be in it. */
 bool listing_awaits_twin(const struct vendor *v);
-/* An answered or lost create may have made a pod that burst does not know: no complete list has
- * been read since. */
+/* Whether an answered or lost create may have made a pod that burst does not know: no complete list
+ * has been read since. */
 bool listing_may_hide_pod(const struct vendor *v);
-/* Every account that was used has been listed since nothing more can surface there, or cannot be
- * listed. */
+/* Whether every account that was used has been listed since nothing more can surface there, or
+ * cannot be listed. Else makes those lists due. */
 bool listing_all_final(struct core *c);
-/* When the exit no longer waits for its listing; NEVER: it can be listed at once. */
+/* When the exit no longer waits for this provider's list; NEVER: it can be listed at once. */
 int64_t listing_timeout_at(const struct core *c, const struct vendor *v);
 
 /* pods.c: events of pods, and the decisions */
 void pod_event(struct core *c, const struct event *ev);
-/* Rents nothing from a provider whose pods cannot end themselves, as this run or the ledger knows:
- * they would get no work. */
+/* Gives the provider up if its pods cannot end themselves, as this run or the ledger knows: they
+ * would get no work. */
 void switch_check_provider(struct core *c, int provider);
-/* adopted: prepares it for this run, at the start or when another run hands it over */
+/* Prepares an adopted pod for this run, at the start or when another run hands it over. */
 void pod_begin_adopted(struct core *c, int pod);
-void pods_decide(struct core *c);
+void pods_decide(struct core *c); /* what follows for each pod that is marked due */
 void pods_decide_all(struct core *c);
-/* When all segments are settled, a pod bills for nothing, even if its agent does not report its
- * batches as over. */
+/* When all segments are settled, dismisses pods whose agents do not report their batches as over:
+ * they would bill for nothing. */
 void pods_leave_settled(struct core *c);
 void pod_tick(struct core *c, int pod); /* changes that depend on time alone */
-void pod_keep_up(struct core *c, int pod);
+void pod_keep_up(struct core *c,
+		 int pod);          /* after the decisions: connects again, renews the lease */
 void pods_on_slept(struct core *c); /* EV_SLEPT */
-int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
+int64_t pod_wake_at(const struct core *c, const struct core_pod *p); /* when pod_tick() is due */
 
 /* dispatch.c: batches */
 void dispatch_free(struct core *c);
-void dispatch_fill_pod(struct core *c,
-		       int pod); /* gives the pod the work that it should hold now */
-/* the pod's unfinished work becomes open again */
+void dispatch_fill_pod(struct core *c, int pod); /* gives it the work that it should hold now */
+/* The pod is lost: its unfinished work becomes open again and counts as wasted. */
 void dispatch_on_pod_lost(struct core *c, int pod);
 void dispatch_resend(struct core *c, int pod); /* sends batches again that may not have arrived */
-/* deals all that is left evenly to the pods that work */
-void dispatch_deal_all(struct core *c);
+void dispatch_deal_all(struct core *c);        /* deals what is left evenly to the pods that work */
 void dispatch_on_running(struct core *c, const struct event *ev);
 void dispatch_on_started(struct core *c, const struct event *ev);
 void dispatch_on_done(struct core *c, const struct event *ev);
 void dispatch_on_revoked(struct core *c, const struct event *ev);
 void dispatch_on_checkpoint(struct core *c, const struct event *ev);
 void dispatch_on_rendered(struct core *c, const struct event *ev);
-void dispatch_on_failed(struct core *c, const struct event *ev);
+void dispatch_on_failed(struct core *c, const struct event *ev); /* EV_SEGMENT_FAILED */
 
 /* forecast.c: what the plan expects, and what is measured */
 void forecast_init(struct core *c);
 void forecast_free(struct core *c);
-/* NULL: there is none */
+/* NULL: the plan has none for this provider and GPU. */
 struct forecast *forecast_of(const struct core *c, const char *provider, const char *gpu);
-/* a batch is done that was no worker's first */
+/* Adds the time of a batch that is done, unless it was its worker's first. */
 void forecast_add_batch(struct core *c, const struct core_batch *b, int64_t ms);
-void forecast_note_prices(struct core *c); /* offers, and their prices */
-/* it is far off; false: it holds */
+void forecast_note_prices(struct core *c); /* new offers: their prices now are the planned ones */
+/* Returns true, and writes the reason to `to`, if speed or prices are far from the plan. */
 bool forecast_is_off(const struct core *c, char *to, size_t room);
-void forecast_correct(struct core *c);  /* by what is known now */
+void forecast_correct(struct core *c);  /* the plan's figures, by what is measured now */
 double pace_rate(const struct core *c); /* weight a second of one worker; 0: unknown */
-/* only first batches are known: the rate may be several times too low */
+/* Whether only first batches are known: the rate may be several times too low. */
 bool pace_is_rough(const struct core *c);
 double pace_at_best(const struct core *c);     /* an upper bound of the rate */
 double pace_weight_held(const struct core *c); /* held by pods and not rendered */
 /* A batch's own cost, as the weight that its time would render; 0: unknown, or hardly anything. */
 double pace_fixed_weight(const struct core *c);
+/* By t (agent's clock), so much more of the batch is rendered. */
 void pace_add_rendered(struct core *c, struct core_batch *b, double weight, int64_t t);
-void pace_add_segment(struct core *c, const struct event *ev); /* it is rendered */
-void pace_add_failed(struct core *c, const struct event *ev);
+void pace_add_segment(struct core *c, const struct event *ev); /* EV_RENDERED */
+void pace_add_failed(struct core *c, const struct event *ev);  /* EV_SEGMENT_FAILED */
+/* Adds a batch that is done to the fit of time by size. */
 void pace_add_size(struct core *c, const struct core_batch *b, double ms);
-/* how many segments a batch for this pod may have */
+/* How many segments a batch for this pod may have, at least 1. */
 size_t speed_batch_most(const struct core *c, const struct core_pod *p);
-/* if it is far too slow, the run stops while it is cheap */
+/* Stops the run while it is cheap if the first batch was far slower than expected. */
 void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms);
 
 /* replan.c: the rest is planned again */
@@ -444,25 +468,29 @@ bool segments_settled(const struct core *c);       /* every segment is local or 
 double segments_weight_left(const struct core *c); /* of what some pod has yet to render */
 /* The heaviest open segment of a group; -1: there is none. */
 int64_t segments_heaviest(struct core *c, struct heap *h);
-void segment_reopen(struct core *c, uint32_t i);                                  /* -> TODO */
-void segment_assign(struct core *c, uint32_t i, enum core_seg_state to, int pod); /* TODO -> */
+void segment_reopen(struct core *c, uint32_t i); /* makes it TODO again */
+/* Moves an open segment to another state, with its pod. */
+void segment_assign(struct core *c, uint32_t i, enum core_seg_state to, int pod);
+/* Call before a segment changes its state: if its pod holds it, that pod holds one less. */
 void segment_uncount_held(struct core *c, struct seg *s);
-void segment_on_pod_lost(struct core *c, uint32_t i); /* with its pod */
-void fetch_on_arrived(struct core *c, const struct event *ev);
-void fetch_on_failed(struct core *c, const struct event *ev);
-void fetch_on_placed(struct core *c, const struct event *ev);
+/* Lost with its pod: reopened, or failed after LOSSES_MAX pods, since it may be what ends them. */
+void segment_on_pod_lost(struct core *c, uint32_t i);
+void fetch_on_arrived(struct core *c, const struct event *ev); /* EV_FETCHED */
+void fetch_on_failed(struct core *c, const struct event *ev);  /* EV_FETCH_FAILED */
+void fetch_on_placed(struct core *c, const struct event *ev);  /* EV_LOCAL */
 void fetch_begin(struct core *c, int pod, uint32_t i);
 void fetch_fail_segment(struct core *c, uint32_t i); /* the segment cannot succeed */
-/* requests the pod's finished files that are neither local nor under way */
+/* Requests the pod's finished files that are neither local nor under way. */
 void fetch_request_pending(struct core *c, int pod);
-/* the transfers under way ended with their connection */
+/* The transfers under way ended with their connection. */
 void fetch_forget_transfers(struct core *c, int pod);
-/* the pod's finished files cannot be fetched: their segments are rendered again */
+/* The pod's finished files cannot be fetched: their segments are rendered again. */
 void fetch_give_up_segments(struct core *c, int pod);
-void fetch_on_files(struct core *c, const struct event *ev);
-/* The outputs of its commands: fetched again from where its files are, or lost. */
-void fetch_outputs(struct core *c, int pod, bool lost);
-/* its files that are not local are requested again later */
+void fetch_on_files(struct core *c, const struct event *ev); /* EV_FILES */
+/* Requests the outputs of the pod's commands again, from where its files are; or gives them up. */
+void fetch_request_outputs(struct core *c, int pod);
+void fetch_give_up_outputs(struct core *c, int pod);
+/* Requests the pod's files that are not local later, each time after a longer delay. */
 void fetch_retry_later(struct core *c, int pod);
 void fetch_reset_delay(struct core *c, int pod);
 
@@ -474,29 +502,33 @@ void handover_resend_orders(struct core *c);
 /* leave.c: the end of a pod */
 /* The pod is to be released: it is not needed, or failed. fault ERR_NONE: its work is done. */
 void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
-/* Returns false, and dismisses the pod, if it breaks a cap at its price. */
+/* Returns false, and dismisses the pod, if its price breaks a cap. */
 bool pod_check_caps(struct core *c, struct core_pod *p);
-/* For pods_decide() alone: gives it no more work and fetches what is finished, within bounds. */
+/* For pods_decide() alone: gives the pod no more work and fetches what is finished, within a time
+ * limit; requests its release. */
 void leave_fetch_first(struct core *c, struct core_pod *p);
-void leave_release(struct core *c, struct core_pod *p);       /* likewise */
+void leave_release(struct core *c, struct core_pod *p);
 void leave_release_again(struct core *c, struct core_pod *p); /* it is still there */
-/* Returns true if the job failed on it and it is kept for inspection (conf.keep_ms). The first call
- * reports that. */
+/* Whether the job failed on the pod and it is kept for inspection (conf.keep_ms). The first call
+ * takes its work back and reports that. */
 bool leave_for_inspection(struct core *c, int pod);
-/* It ended without a release; gone: its provider reports it gone. */
-void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone);
-void pod_on_unpulled(struct core *c, struct core_pod *p, const struct err *why);
-/* its container could not be made; it is gone */
+/* The pod ended without a release, as it seems: it is released all the same. pod_on_gone(): its
+ * provider reports it gone. */
+void pod_on_vanished(struct core *c, struct core_pod *p, const char *how);
+void pod_on_gone(struct core *c, struct core_pod *p, const char *how);
+void pod_on_unpulled(struct core *c, struct core_pod *p, const struct err *why); /* EV_UNPULLED */
+/* The pod is gone because its container could not be made. */
 void pod_on_unmade(struct core *c, struct core_pod *p, const char *how);
+/* The pod is proven gone: fixes the end of its bill, and counts its cost as spent. */
 void pod_set_gone(struct core *c, struct core_pod *p);
+/* EV_RELEASED. err NULL: accepted; word: what the provider said. */
 void pod_on_released(struct core *c, struct core_pod *p, enum release_word word,
 		     const struct err *err);
-/* Asks for its finished files to become durable, if they can be fetched from its volume. */
+/* Asks for the pod's finished files to become durable, if they can be fetched from its volume. */
 void durable_request(struct core *c, struct core_pod *p);
-void durable_on_synced(struct core *c, struct core_pod *p, const struct event *ev); /* EV_SYNCED */
-/* Reads its log on the volume for what it finished. */
+void durable_on_synced(struct core *c, struct core_pod *p, const struct event *ev);
+/* Reads the pod's log on the volume for what it finished. */
 void durable_salvage(struct core *c, struct core_pod *p);
-void durable_on_salvaged(struct core *c, struct core_pod *p,
-			 const struct err *err); /* EV_SALVAGED */
+void durable_on_salvaged(struct core *c, struct core_pod *p, const struct err *err);
 
 #endif

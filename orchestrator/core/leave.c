@@ -18,10 +18,11 @@ static void durable_rescue(struct core *c, struct core_pod *p)
 		p->presence.files = FILES_ON_VOLUME;
 		fetch_forget_transfers(c, pod_index(c, p));
 		fetch_request_pending(c, pod_index(c, p));
+		fetch_request_outputs(c, pod_index(c, p));
 	} else {
 		fetch_give_up_segments(c, pod_index(c, p));
+		fetch_give_up_outputs(c, pod_index(c, p));
 	}
-	fetch_outputs(c, pod_index(c, p), !pod_files_outlive(p));
 }
 
 void durable_salvage(struct core *c, struct core_pod *p)
@@ -31,6 +32,7 @@ void durable_salvage(struct core *c, struct core_pod *p)
 	core_act(c, ACT_SALVAGE, pod_index(c, p));
 }
 
+/* Like durable_salvage(), but reads the log at this time. */
 static void durable_salvage_at(struct core *c, struct core_pod *p, int64_t at)
 {
 	fetch_forget_transfers(c, pod_index(c, p));
@@ -51,6 +53,7 @@ void durable_request(struct core *c, struct core_pod *p)
 	core_act(c, ACT_SYNC, pod_index(c, p))->number = (int)++p->presence.sync_turn;
 }
 
+/* If nothing has come since the request, the volume has all files: dismisses the pod. */
 void durable_on_synced(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	int pod = pod_index(c, p);
@@ -76,6 +79,7 @@ void durable_on_synced(struct core *c, struct core_pod *p, const struct event *e
 	fetch_reset_delay(c, pod);
 }
 
+/* The log is read, or cannot be: what it does not show as finished is lost. */
 void durable_on_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 {
 	int pod = pod_index(c, p);
@@ -93,14 +97,15 @@ void durable_on_salvaged(struct core *c, struct core_pod *p, const struct err *e
 		fetch_give_up_segments(c, pod);
 	else
 		fetch_request_pending(c, pod);
-	fetch_outputs(c, pod, false);
+	fetch_request_outputs(c, pod);
 	c->dirty = true;
 }
 
 /* ---- leave ----
  * The end of a pod: why it is released, what becomes of its work, when it counts as released. */
 
-/* A pod that ended by itself cannot report: its log on the volume says what it finished. */
+/* A pod that ended by itself cannot report: reads its log on the volume for what it finished, or
+ * gives its work up. */
 static void recover_after_end(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
@@ -116,11 +121,11 @@ static void recover_after_end(struct core *c, struct core_pod *p)
 	} else {
 		dispatch_on_pod_lost(c, pod);
 		fetch_give_up_segments(c, pod);
-		fetch_outputs(c, pod, true);
+		fetch_give_up_outputs(c, pod);
 	}
 }
 
-/* This client has not read yet what the pod finished for an earlier one. */
+/* Whether this client has not read yet what the pod finished for an earlier one, and can. */
 static bool has_unread_log(const struct core *c, const struct core_pod *p)
 {
 	return p->presence.past == PAST_UNREAD && p->presence.files != FILES_SALVAGING &&
@@ -128,6 +133,8 @@ static bool has_unread_log(const struct core *c, const struct core_pod *p)
 	       p->fault != ERR_UNTRUSTED && !core_is_stopping(c);
 }
 
+/* Keeps the pod's failure as the reason for a lack of capacity. Too many failures in a row stop the
+ * run. */
 static void count_failure(struct core *c, const struct core_pod *p)
 {
 	struct err err;
@@ -162,8 +169,7 @@ void leave_release_again(struct core *c, struct core_pod *p)
 	pod_mark_due(c, pod_index(c, p));
 }
 
-/* From a pod that did not end by itself: other pods get its work, its files are fetched without it.
- */
+/* For a pod that is still there: other pods get its work, its files are fetched without it. */
 static void take_back_work(struct core *c, struct core_pod *p)
 {
 	dispatch_on_pod_lost(c, pod_index(c, p));
@@ -196,8 +202,7 @@ void leave_release(struct core *c, struct core_pod *p)
 		v->owner = -1;
 }
 
-/* Keeps a pod on which the job failed for conf.keep_ms, but never past its hard end, and only while
- * this client holds its lease. */
+/* Never past the pod's hard end, and only while this client holds its lease. */
 bool leave_for_inspection(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -286,8 +291,9 @@ void leave_fetch_first(struct core *c, struct core_pod *p)
 	dispatch_on_pod_lost(c, pod_index(c, p));
 }
 
-/* An end by its provider's clock. The pod was there when its provider last showed it. The boot
- * clock may have begun since; 0 would mean that it has not ended. */
+/* Corrects an end by the provider's clock (`at`, as boot clock): the pod was there when its
+ * provider last showed it, and not before its create. Never 0, which would mean that it has not
+ * ended. */
 static int64_t plausible_end(const struct core_pod *p, int64_t at)
 {
 	at = MAX(budget_extend_to_seen(p, at), p->rental.create_at);
@@ -346,18 +352,14 @@ void core_set_vendor_cost(struct core *c, int pod, int64_t microusd)
 	c->spent_microusd += core_cost(p, c->now);
 }
 
-/* It ended without a release: preempted, crashed, or its lease expired. Unless the provider reports
- * it gone, it is released all the same: releasing an absent pod does no harm, and a pod that lists
- * omit would bill. */
-void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone)
+/* The pod ended without a release: preempted, crashed, or its lease expired. Notes it as a failure,
+ * unless its agent had its lease and may have finished. */
+static void note_end(struct core *c, struct core_pod *p, const char *how)
 {
-	int pod = pod_index(c, p);
 	bool by_itself =
 		p->rental.view.end == POD_END_UNKNOWN || p->rental.view.end == POD_END_SCRIPT;
 	bool finished = p->presence.lease != LEASE_CLIENT && !p->rental.view.preempted && by_itself;
 
-	if (pod_is_retired(p))
-		return;
 	COPY_TEXT(p->reason, how);
 	p->rental.exit = EXIT_UNSEEN;
 	if (!finished && !c->conf.reap) {
@@ -367,14 +369,26 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 		count_failure(c, p);
 	}
 	struct vendor *v = pod_vendor(c, p);
-	if (v->owner == pod && !v->shared_ready)
+	if (v->owner == pod_index(c, p) && !v->shared_ready)
 		v->owner = -1;
-	if (gone) {
-		pod_set_gone(c, p);
-		recover_after_end(c, p);
-	} else {
-		pod_set_leave(c, p, LEAVE_ENDED);
-	}
+}
+
+/* Releasing an absent pod does no harm, and a pod that lists omit would bill. */
+void pod_on_vanished(struct core *c, struct core_pod *p, const char *how)
+{
+	if (pod_is_retired(p))
+		return;
+	note_end(c, p, how);
+	pod_set_leave(c, p, LEAVE_ENDED);
+}
+
+void pod_on_gone(struct core *c, struct core_pod *p, const char *how)
+{
+	if (pod_is_retired(p))
+		return;
+	note_end(c, p, how);
+	pod_set_gone(c, p);
+	recover_after_end(c, p);
 }
 
 /* Other offers pull the same image from the same registry, so two pods are proof enough. */
@@ -412,7 +426,7 @@ void pod_on_unmade(struct core *c, struct core_pod *p, const char *how)
 {
 	struct vendor *v = pod_vendor(c, p);
 
-	pod_vanished(c, p, how, true);
+	pod_on_gone(c, p, how);
 	if (c->conf.reap)
 		return;
 	offers_rest_after_trouble(c, p, 0);
@@ -422,8 +436,8 @@ void pod_on_unmade(struct core *c, struct core_pod *p, const char *how)
 			       v->unmade, p->rental.id, how);
 }
 
-/* The account's limits let so many releases a minute through. While some are accepted, those that
- * wait do not time out. */
+/* An account's rate limit lets a few releases a minute through. While some are accepted, the pods
+ * that wait for theirs do not time out. */
 static void extend_release_limits(struct core *c, int provider)
 {
 	for (int i = 0; i < c->pod_count; i++)
@@ -432,7 +446,7 @@ static void extend_release_limits(struct core *c, int provider)
 			c->pods[i].overdue_at = c->now + CONFIRM_LIMIT_MS;
 }
 
-/* If the provider refuses the release or cannot be reached, the agent can end the pod by its
+/* If the provider refuses the release or cannot be reached, asks the agent to end the pod by its
  * switch, with the pod's own key. A single failure or a short rate limit is no reason, because a
  * pod that ends itself takes longer to prove gone. A limit that refuses time after time is one. */
 static void ask_agent_to_end(struct core *c, struct core_pod *p, const struct err *err)
@@ -450,37 +464,36 @@ static void ask_agent_to_end(struct core *c, struct core_pod *p, const struct er
 			  core_pod_called(p), err->msg);
 }
 
-void pod_on_released(struct core *c, struct core_pod *p, enum release_word word,
-		     const struct err *err)
+/* The provider accepted the release, or denies the pod: lists decide from now on. */
+static void on_release_accepted(struct core *c, struct core_pod *p, enum release_word word)
 {
-	pod_vendor(c, p)->diagnosed_by = 0;
-	if (p->phase != POD_RELEASING)
-		return;
-	if (!err) {
-		if (!p->rental.released_at || word == RELEASE_ENDED)
-			p->rental.released_at = c->now;
-		if (word == RELEASE_ENDED)
-			p->rental.seen_at = c->now;
-		if (word != RELEASE_ABSENT && !p->rental.accepted_at)
-			p->rental.accepted_at = c->now;
-		if (p->rental.answer == ANSWER_NONE)
-			extend_release_limits(c, p->rental.provider);
-		if (word != RELEASE_ABSENT) {
-			p->rental.answer = ANSWER_ACCEPTED;
-			p->rental.key = KEY_OURS; /* this key could end it */
-		} else if (p->rental.answer != ANSWER_DENIED_REPEAT) {
-			p->rental.answer = ANSWER_DENIED;
-		}
-		p->rental.missing_lists = p->rental.clean_lists = 0;
-		pod_enter(c, p, POD_CONFIRMING);
-		if (pod_is_denied(p)) /* a connection that stands proves that it is there */
-			core_act(c, ACT_FINISH, pod_index(c, p))->flag = true;
-		else
-			core_act(c, ACT_CLOSE, pod_index(c, p));
-		pod_save(c, p);
-		listing_make_due(c, p->rental.provider);
-		return;
+	if (!p->rental.released_at || word == RELEASE_ENDED)
+		p->rental.released_at = c->now;
+	if (word == RELEASE_ENDED)
+		p->rental.seen_at = c->now;
+	if (word != RELEASE_ABSENT && !p->rental.accepted_at)
+		p->rental.accepted_at = c->now;
+	if (p->rental.answer == ANSWER_NONE)
+		extend_release_limits(c, p->rental.provider);
+	if (word != RELEASE_ABSENT) {
+		p->rental.answer = ANSWER_ACCEPTED;
+		p->rental.key = KEY_OURS; /* this key could end it */
+	} else if (p->rental.answer != ANSWER_DENIED_REPEAT) {
+		p->rental.answer = ANSWER_DENIED;
 	}
+	p->rental.missing_lists = p->rental.clean_lists = 0;
+	pod_enter(c, p, POD_CONFIRMING);
+	if (pod_is_denied(p)) /* a connection that stands proves that it is there */
+		core_act(c, ACT_FINISH, pod_index(c, p))->flag = true;
+	else
+		core_act(c, ACT_CLOSE, pod_index(c, p));
+	pod_save(c, p);
+	listing_make_due(c, p->rental.provider);
+}
+
+/* The release failed: it is sent again, and the agent may be asked to end the pod. */
+static void on_release_failed(struct core *c, struct core_pod *p, const struct err *err)
+{
 	if (p->rental.answer == ANSWER_NONE && err->kind != ERR_RATE_LIMITED)
 		p->rental.answer = ANSWER_REFUSED;
 	ask_agent_to_end(c, p, err);
@@ -494,4 +507,16 @@ void pod_on_released(struct core *c, struct core_pod *p, enum release_word word,
 	p->wake_at = c->now + MAX(wait, MIN(err->retry_after_ms, (int64_t)RELEASE_AFTER_MOST_MS));
 	COPY_TEXT(p->reason, err->msg);
 	c->dirty = true;
+}
+
+void pod_on_released(struct core *c, struct core_pod *p, enum release_word word,
+		     const struct err *err)
+{
+	pod_vendor(c, p)->diagnosed_by = 0;
+	if (p->phase != POD_RELEASING)
+		return;
+	if (err)
+		on_release_failed(c, p, err);
+	else
+		on_release_accepted(c, p, word);
 }

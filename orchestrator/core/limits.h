@@ -47,6 +47,7 @@ enum {
 	LIST_AFTER_MOST_MS = 60 * 1000,
 	/* a pod that still runs so long after its accepted release is worth a message */
 	OUTLIVED_SAID_MS = 5 * 1000,
+	STILL_THERE_MS = 20 * 1000, /* a pod listed this long after its release is released again */
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000, /* then it is reported as unreleased, exit 9 */
 	/* wait after a rate-limited create that names no time; doubled each time */
 	RATE_LIMITED_MS = 1000,
@@ -116,6 +117,8 @@ enum {
 	BOOT_GRACE_MAX_MS = 30 * 1000,
 	/* a pod whose container starts late must be reached within this */
 	LATE_START_MS = 2 * 60 * 1000,
+	MARGIN_MOST_MS =
+		20 * 1000,         /* longest time before a hard end that is kept for the release */
 	USEFUL_MIN_MS = 10 * 1000, /* a pod that could not live this long is not rented */
 	/* boot time if neither this run nor the ledger has one */
 	COLD_GUESS_MS = 60 * 1000,

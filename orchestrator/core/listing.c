@@ -33,19 +33,21 @@ bool reap_run(bool detached, int64_t last_hard_end_s, int64_t now_ms)
  * A pod that its provider has accepted and not placed on a machine. It bills nothing, and its
  * host is not to blame. Decides how long to wait for it. */
 
-/* Its first lease starts at the create: a pod placed much later would end itself before burst could
- * reach it. */
+/* When a queued pod must have its machine at the latest (boot clock). Its first lease starts at the
+ * create: a pod placed much later would end itself before burst could reach it. */
 static int64_t latest_placement_at(const struct core *c, const struct core_pod *p)
 {
 	return p->rental.create_at + c->conf.boot_limit_ms / 2;
 }
 
+/* How long a queued pod is waited for while another offer could be tried. */
 static int64_t queue_patience_ms(const struct core *c)
 {
 	return MAX(MIN((int64_t)QUEUE_PATIENCE_MS, c->conf.wait_ms / 4),
 		   (int64_t)QUEUE_PATIENCE_MIN_MS);
 }
 
+/* Sets when queue_on_deadline() decides on the pod again. */
 static void queue_set_deadline(struct core *c, struct core_pod *p)
 {
 	int64_t at = MIN(c->now + queue_patience_ms(c), latest_placement_at(c, p));
@@ -67,7 +69,7 @@ static void queue_on_placed(struct core *c, struct core_pod *p)
 	c->dirty = true;
 }
 
-/* a listing shows whether it is still queued */
+/* A listing shows the pod, in the queue or on a machine. */
 static void queue_on_listed(struct core *c, struct core_pod *p, enum pod_state state)
 {
 	if (p->phase != POD_BOOTING || pod_is_leaving(p) || p->presence.lease != LEASE_CLIENT)
@@ -87,7 +89,7 @@ static void queue_on_listed(struct core *c, struct core_pod *p, enum pod_state s
 	queue_set_deadline(c, p);
 }
 
-/* a listing shows its end */
+/* A listing shows the pod's end: one that ended in the queue had no machine and costs nothing. */
 static void queue_on_end(struct core_pod *p, const struct pod_view *view)
 {
 	if (view->state != POD_STATE_GONE)
@@ -98,7 +100,7 @@ static void queue_on_end(struct core_pod *p, const struct pod_view *view)
 		p->rental.place = PLACE_GIVEN;
 }
 
-/* after it counted as gone */
+/* A listing shows the pod after it counted as gone: it did not end in the queue. */
 static void queue_on_listed_again(struct core_pod *p)
 {
 	if (p->rental.place == PLACE_NEVER)
@@ -123,8 +125,8 @@ void queue_on_deadline(struct core *c, struct core_pod *p)
 /* ---- proof ----
  * What proves that a pod is gone or never existed: listings without it. */
 
-/* A list that lags shows a new pod late. Until it has shown the pod once, or has had enough time
- * since the create, its absence proves nothing. A list that does not lag needs no such time. */
+/* From when on a list without the pod proves something (boot clock). A list that lags shows a new
+ * pod late. A list that has shown the pod once, or does not lag, proves it at any time. */
 static int64_t surfaces_by(const struct core *c, const struct core_pod *p)
 {
 	/* if lists omit it, its provider's reply about its id decides */
@@ -133,9 +135,9 @@ static int64_t surfaces_by(const struct core *c, const struct core_pod *p)
 	return MAX(p->rental.create_at, p->rental.rented_at) + SURFACE_LIMIT_MS;
 }
 
-/* A provider that denies a pod has not ended it, and its list may miss that pod for as long. So a
- * denial needs the gap that closes an ambiguous create. The second denial comes after that gap and
- * needs none. */
+/* When a clean list proves the pod gone at the earliest. A provider that denies a pod has not ended
+ * it, and its list may miss that pod for as long. So a denial needs the gap that closes an
+ * ambiguous create. The second denial comes after that gap and needs none. */
 static int64_t proof_due_at(const struct core *c, const struct core_pod *p)
 {
 	int64_t list_gap_ms = pod_provider(c, p)->list_gap_ms;
@@ -145,8 +147,8 @@ static int64_t proof_due_at(const struct core *c, const struct core_pod *p)
 	return MAX(p->rental.clean_at + gap_ms, surfaces_by(c, p));
 }
 
-/* This key may have no right to see the pod, so absence proves nothing. After its hard end it has
- * ended itself. */
+/* Whether this key may have no right to see the pod, so that absence proves nothing; warns of it
+ * once. After its hard end the pod has ended itself. */
 static bool key_may_hide_pod(struct core *c, struct core_pod *p)
 {
 	if (p->rental.key == KEY_OURS || c->wall >= p->rental.hard_end_s * 1000 + PAST_HARD_END_MS)
@@ -161,8 +163,8 @@ static bool key_may_hide_pod(struct core *c, struct core_pod *p)
 	return true;
 }
 
-/* A provider may deny a pod that bills, and lists may miss it twice. Release it once more before
- * trusting them. */
+/* A provider may deny a pod that bills, and lists may miss it twice. Releases such a pod once more
+ * before burst trusts them, and returns true if it did. */
 static bool release_denied_again(struct core *c, struct core_pod *p)
 {
 	if (p->rental.answer != ANSWER_DENIED || !pod_provider(c, p)->list_gap_ms)
@@ -180,7 +182,7 @@ static void proof_reset(struct core_pod *p)
 		p->rental.answer = ANSWER_DENIED;
 }
 
-/* "12:00:01 UTC" */
+/* Writes "12:00:01 UTC" for a time of the boot clock, and returns `to`. */
 static char *time_show(const struct core *c, char to[24], int64_t at)
 {
 	char text[32];
@@ -190,13 +192,15 @@ static char *time_show(const struct core *c, char to[24], int64_t at)
 	return to;
 }
 
-/* Lists lag, and a pod needs a moment to end: that is no news. */
+/* Whether a pod that runs at `at` is worth a message: lists lag, and a pod needs a moment to end.
+ * */
 static bool is_outlived_long(const struct core_pod *p, int64_t at)
 {
 	return p->rental.accepted_at && at - p->rental.accepted_at >= OUTLIVED_SAID_MS;
 }
 
-/* A list shows it although its release was accepted: while it runs, it counts as billed. */
+/* A list shows the pod running although its release was accepted: it counts as billed until then,
+ * and the user is warned. */
 static void note_outlived(struct core *c, struct core_pod *p, enum pod_state state,
 			  int64_t requested_at)
 {
@@ -219,7 +223,7 @@ static void note_outlived(struct core *c, struct core_pod *p, enum pod_state sta
 			  time_show(c, at, requested_at));
 }
 
-/* The first list without a pod that outlived its release: it had ended by then. */
+/* The first list without a pod that outlived its release: the pod had ended by then. */
 static void proof_end_outliving(struct core *c, struct core_pod *p, int64_t requested_at)
 {
 	if (!pod_outlives_release(p) || pod_is_omitted(p))
@@ -228,6 +232,9 @@ static void proof_end_outliving(struct core *c, struct core_pod *p, int64_t requ
 	pod_save(c, p);
 }
 
+/* What a list or an inspection proves of a pod whose release was accepted or denied. state: as
+ * shown; POD_STATE_GONE: it does not show the pod. The pod is gone after enough clean lists; a pod
+ * that is still shown is released again. */
 static void proof_after_release(struct core *c, struct core_pod *p, enum pod_state state,
 				int64_t requested_at)
 {
@@ -236,8 +243,8 @@ static void proof_after_release(struct core *c, struct core_pod *p, enum pod_sta
 	if (state != POD_STATE_GONE) {
 		p->rental.clean_lists = 0;
 		note_outlived(c, p, state, requested_at);
-		if (pod_is_denied(p) || (c->now - p->rental.released_at > 20000 &&
-					 c->now - p->rental.release_at > 20000)) {
+		if (pod_is_denied(p) || (c->now - p->rental.released_at > STILL_THERE_MS &&
+					 c->now - p->rental.release_at > STILL_THERE_MS)) {
 			/* It is still there: release it again; until then it bills. */
 			p->rental.release_at = c->now;
 			proof_reset(p);
@@ -263,16 +270,15 @@ static void proof_after_release(struct core *c, struct core_pod *p, enum pod_sta
 		pod_set_gone(c, p);
 }
 
-/* Its release is refused. Only lists can show that it ended itself or was ended elsewhere. */
-static void proof_while_refused(struct core *c, struct core_pod *p, bool there,
-				int64_t requested_at)
+/* A list does not show a pod whose release is refused: only lists can prove that it ended itself or
+ * was ended elsewhere. */
+static void proof_while_refused(struct core *c, struct core_pod *p, int64_t requested_at)
 {
 	bool lags = pod_provider(c, p)->list_gap_ms > 0;
 
 	if (!p->rental.tries || requested_at < p->rental.release_at)
 		return;
-	p->rental.clean_lists = there ? 0 : p->rental.clean_lists + 1;
-	if (p->rental.clean_lists == 1)
+	if (++p->rental.clean_lists == 1)
 		p->rental.clean_at = requested_at;
 	c->dirty = true;
 	if (p->rental.clean_lists < (lags ? 3 : 1) || key_may_hide_pod(c, p))
@@ -284,6 +290,16 @@ static void proof_while_refused(struct core *c, struct core_pod *p, bool there,
 	pod_set_gone(c, p);
 }
 
+static void on_listed_while_refused(struct core *c, struct core_pod *p, int64_t requested_at)
+{
+	if (!p->rental.tries || requested_at < p->rental.release_at)
+		return;
+	p->rental.clean_lists = 0;
+	c->dirty = true;
+}
+
+/* A list does not show the pod of a lost create. Enough such lists prove that it never existed, or
+ * ended before its id was known. */
 static void proof_while_ambiguous(struct core *c, struct core_pod *p, int64_t requested_at)
 {
 	int64_t list_gap_ms = pod_provider(c, p)->list_gap_ms, gap_ms = pod_ambiguous_ms(c, p);
@@ -314,8 +330,8 @@ static void proof_while_ambiguous(struct core *c, struct core_pod *p, int64_t re
 /* ---- seen ----
  * What providers' listings show: pods that boot, end, surface late, or should not exist. */
 
-/* The create reply may omit the price, or give a provisional one. Returns false if the pod is too
- * expensive and is released. */
+/* Takes a higher price: the create reply may omit it, or give a provisional one. Returns false if
+ * the pod is too expensive and is dismissed. */
 static bool update_price(struct core *c, struct core_pod *p, int64_t price_microusd_h)
 {
 	if (price_microusd_h <= p->rental.price_microusd_h)
@@ -335,6 +351,7 @@ static void keep_address(struct pod_view *now, const struct pod_view *before)
 	COPY_TEXT(now->user, before->user);
 }
 
+/* What a list or an inspection shows of a pod that is not released. */
 static void pod_on_view(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	struct pod_view before = p->rental.view;
@@ -361,10 +378,9 @@ static void pod_on_view(struct core *c, struct core_pod *p, const struct pod_vie
 			pod_connect(c, p);
 		break;
 	case POD_STATE_STOPPED:
-		pod_vanished(c, p,
-			     view->preempted ? "the vendor reclaimed it (preempted)"
-					     : "it stopped by itself",
-			     false);
+		pod_on_vanished(c, p,
+				view->preempted ? "the vendor reclaimed it (preempted)"
+						: "it stopped by itself");
 		break;
 	case POD_STATE_FAILED:
 		offers_rest_bad_host(c, pod_index(c, p),
@@ -383,15 +399,15 @@ static void pod_on_view(struct core *c, struct core_pod *p, const struct pod_vie
 				      view->detail[0] ? view->detail
 						      : "the vendor does not say why");
 		else
-			pod_vanished(c, p,
-				     view->preempted   ? "the vendor reclaimed it (preempted)"
-				     : view->detail[0] ? view->detail
-						       : "it is gone",
-				     true);
+			pod_on_gone(c, p,
+				    view->preempted   ? "the vendor reclaimed it (preempted)"
+				    : view->detail[0] ? view->detail
+						      : "it is gone");
 		break;
 	}
 }
 
+/* A list does not show a pod that should live. Enough such lists mean that it has ended. */
 static void on_missing_from_list(struct core *c, struct core_pod *p, int64_t requested_at)
 {
 	if (requested_at < p->rental.rented_at + 1 || p->presence.link == LINK_UP)
@@ -408,14 +424,13 @@ static void on_missing_from_list(struct core *c, struct core_pod *p, int64_t req
 		return;
 	}
 	if (requested_at >= proof_due_at(c, p))
-		pod_vanished(c, p,
-			     p->presence.connected_at ? "it is gone"
-						      : "the vendor no longer lists it",
-			     false);
+		pod_on_vanished(c, p,
+				p->presence.connected_at ? "it is gone"
+							 : "the vendor no longer lists it");
 }
 
-/* A pod of this run with an unknown id: the second pod of one create, or one that surfaced after
- * all. */
+/* Adds and releases a pod of this run with an unknown id: the second pod of one create, or one that
+ * surfaced after all. */
 static void release_stray(struct core *c, int provider, const struct pod_view *view)
 {
 	struct core_pod *p = pod_new(c);
@@ -444,6 +459,7 @@ static void release_stray(struct core *c, int provider, const struct pod_view *v
 	pod_set_leave(c, p, LEAVE_NOW);
 }
 
+/* The provider reports how or when a released pod ended: it is gone. */
 static void pod_on_reported_end(struct core *c, struct core_pod *p, const struct pod_view *view,
 				int64_t requested_at)
 {
@@ -477,19 +493,19 @@ static struct core_pod *pod_by_attempt(struct core *c, int provider, const char 
 	return NULL;
 }
 
-/* An earlier client's clock may have been ahead of today's: by its provider's clock the pod has
- * cost more. */
+/* Moves the pod's create back if it is older by its provider's clock, since it has cost more then:
+ * an earlier client's clock may have been ahead of today's. */
 static void correct_age(struct core *c, struct core_pod *p, const struct pod_view *view,
 			int64_t requested_at)
 {
 	int64_t made_at = core_boot_time_of(c, p->rental.provider, view->created_at_s) +
 			  CLOCK_NOISE_MS + c->now - requested_at;
 	/* what it cost another run before does not count for this one */
-	bool odd = p->rental.reused || !view->created_at_s ||
-		   view->created_at_s < p->rental.hard_end_s - OLDEST_S;
+	bool not_comparable = p->rental.reused || !view->created_at_s ||
+			      view->created_at_s < p->rental.hard_end_s - OLDEST_S;
 	char more[24];
 
-	if (!pod_vendor(c, p)->clock_known || odd || p->rental.create_at > c->began_at ||
+	if (!pod_vendor(c, p)->clock_known || not_comparable || p->rental.create_at > c->began_at ||
 	    made_at >= p->rental.create_at)
 		return;
 	core_note(c, NOTE_NOTE,
@@ -502,7 +518,8 @@ static void correct_age(struct core *c, struct core_pod *p, const struct pod_vie
 	pod_save(c, p);
 }
 
-/* The pod bills, so use it before the create is answered. There may be a second one. */
+/* A create hangs, but a list shows its pod. The pod bills, so it is used before the create is
+ * answered. There may be a second one. */
 static void note_hung_create(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	pod_awaits_twin(c, p);
@@ -511,7 +528,8 @@ static void note_hung_create(struct core *c, struct core_pod *p, const struct po
 		  pod_provider(c, p)->name, (int)((c->now - p->rental.create_at) / 1000));
 }
 
-/* A list shows the pod of a create without a reply. */
+/* A list shows a pod of this run whose id is not known: adopts it if its create has no reply, else
+ * releases it as a stray. */
 static void on_unanswered_seen(struct core *c, int provider, const struct pod_view *view,
 			       int64_t requested_at)
 {
@@ -545,7 +563,7 @@ static void on_unanswered_seen(struct core *c, int provider, const struct pod_vi
 	seen_on_rented(c, p, view);
 }
 
-/* A list shows a pod that counted as gone. */
+/* A list shows a pod that counted as gone: releases it again. */
 static void on_gone_seen(struct core *c, struct core_pod *p, const struct pod_view *view,
 			 int64_t requested_at)
 {
@@ -560,7 +578,7 @@ static void on_gone_seen(struct core *c, struct core_pod *p, const struct pod_vi
 	pod_set_leave(c, p, LEAVE_NOW);
 }
 
-/* Its vendor reports that it ended, and how or when: a fact, to which listings add nothing. That a
+/* Whether the vendor reports how or when the pod ended: a fact, to which lists add nothing. That a
  * vendor merely does not know a pod proves little: see proof_after_release(). */
 static bool is_end_reported(const struct pod_view *view)
 {
@@ -568,6 +586,7 @@ static bool is_end_reported(const struct pod_view *view)
 	       (view->end != POD_END_UNKNOWN || view->ended_at_s > 0);
 }
 
+/* Passes what a list shows of one pod on, by the phase of the pod. */
 static void on_pod_listed(struct core *c, int provider, const struct pod_view *view,
 			  int64_t requested_at)
 {
@@ -595,15 +614,15 @@ static void on_pod_listed(struct core *c, int provider, const struct pod_view *v
 	else if (p->phase == POD_CONFIRMING)
 		proof_after_release(c, p, view->state, requested_at);
 	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
-		proof_while_refused(c, p, true, requested_at);
+		on_listed_while_refused(c, p, requested_at);
 	else if (p->phase == POD_RELEASING && p->rental.tries) /* its provider reports its end */
 		pod_on_reported_end(c, p, view, requested_at);
 	else if (requested_at >= p->rental.rented_at)
 		pod_on_view(c, p, view);
 }
 
-/* For a pod that lists omit. That its provider denies it proves nothing while the pod may be too
- * new. Once an inspection has shown it, inspections decide. */
+/* For a pod that lists omit. While the pod may be too new, its provider's denial proves nothing.
+ * Once an inspection has shown the pod, inspections decide. */
 void seen_on_inspection(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
@@ -617,7 +636,7 @@ void seen_on_inspection(struct core *c, const struct event *ev)
 		    ev->requested_at >= p->rental.released_at)
 			pod_set_gone(c, p);
 		else if (!pod_is_retired(p) && pod_is_omitted(p) && p->presence.link != LINK_UP)
-			pod_vanished(c, p, "its provider no longer knows this pod", false);
+			pod_on_vanished(c, p, "its provider no longer knows this pod");
 		return;
 	}
 	if (!pod_is_omitted(p) && !pod_is_retired(p)) {
@@ -645,6 +664,7 @@ static bool is_in_list(const struct core_pod *p, const struct pod_view *views, s
 	return false;
 }
 
+/* Takes in a list of this provider. partial: absence from it proves nothing. */
 static void on_views_listed(struct core *c, int provider, const struct pod_view *views,
 			    size_t count, int64_t requested_at, bool partial)
 {
@@ -662,7 +682,7 @@ static void on_views_listed(struct core *c, int provider, const struct pod_view 
 		else if (p->phase == POD_CONFIRMING)
 			proof_after_release(c, p, POD_STATE_GONE, requested_at);
 		else if (p->phase == POD_RELEASING)
-			proof_while_refused(c, p, false, requested_at);
+			proof_while_refused(c, p, requested_at);
 		else if (pod_lives(p))
 			on_missing_from_list(c, p, requested_at);
 	}
@@ -671,6 +691,7 @@ static void on_views_listed(struct core *c, int provider, const struct pod_view 
 /* ---- listing ----
  * When to request listings of providers: one for all pods of an account. */
 
+/* How long after its provider's last list this pod needs the next one; NEVER: not at all. */
 static int64_t list_interval_ms(const struct core *c, const struct vendor *v,
 				const struct core_pod *p)
 {
@@ -728,7 +749,8 @@ bool listing_may_hide_pod(const struct vendor *v)
 	return v->used && (unread || listing_awaits_twin(v));
 }
 
-/* A twin may surface when no other pod needs a listing, and while nothing can be rented. */
+/* When to list for the second pod of a lost create. It may surface when no other pod needs a list,
+ * and while nothing can be rented. */
 static int64_t twin_list_at(const struct vendor *v)
 {
 	if (!listing_awaits_twin(v) || v->list_refused)
@@ -758,8 +780,8 @@ void listing_send_due(struct core *c)
 	}
 }
 
-/* Without its list no pod comes up and none can be proven gone. A list that burst cannot parse will
- * not improve. */
+/* Warns of a list that failed again. Without its list no pod comes up and none can be proven gone.
+ * A list that burst cannot parse will not improve: after some failures it stops the run. */
 static void note_failed_list(struct core *c, int provider, const struct err *err)
 {
 	int failures = c->vendors[provider].list_failures;
@@ -779,7 +801,7 @@ static bool has_ambiguous_pod(const struct core *c, int provider)
 }
 
 /* A refused list proves no pod absent, so nothing waits for it. Pods with known ids can be
- * inspected; the pod of a lost create has no known id. */
+ * inspected. The pod of a lost create has no known id, so nothing is rented there for a while. */
 static void on_list_refused(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
@@ -789,7 +811,7 @@ static void on_list_refused(struct core *c, int provider)
 		v->rent_not_before = MAX(v->rent_not_before, c->now + FINAL_LIST_MS);
 }
 
-/* From when on a listing of this provider counts as the final one. */
+/* A list of this provider sent at or after this moment counts as the final one. */
 static int64_t final_list_since(const struct core *c, const struct vendor *v)
 {
 	return c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);

@@ -23,8 +23,8 @@ enum batching {
 	BATCHING_CONTINUOUS,
 };
 
-/* What an engine takes for a batch, where the ledger has measured it; all 0: unknown. In ms, and
- * in ms for each unit of weight: of the batch by itself, of its heaviest segment, of all of its
+/* What an engine takes for a batch, where the ledger has measured it; all 0: unknown. In ms, and in
+ * ms for each unit of weight: of the batch by itself, of its heaviest segment, of all of its
  * segments. */
 struct batch_speed {
 	double once_ms, longest_ms, each_ms;

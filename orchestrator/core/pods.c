@@ -5,6 +5,7 @@
 /* ---- boot ----
  * How long a pod may take to boot, and what its provider's log shows meanwhile. */
 
+/* What a pod that timed out had reached. */
 static const char *why_not_up(const struct core_pod *p)
 {
 	if (p->phase == POD_CONNECTING)
@@ -13,6 +14,7 @@ static const char *why_not_up(const struct core_pod *p)
 				      : "its container never ran";
 }
 
+/* Dismisses the pod, blames its host, and gives the next pod more time. */
 static void on_boot_timed_out(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
@@ -35,6 +37,7 @@ static bool is_booting(const struct core_pod *p)
 	       !p->presence.connected_at && !pod_is_leaving(p);
 }
 
+/* Reads the provider's log now, and again at half the boot limit if that is far enough. */
 static void request_boot_log(struct core *c, struct core_pod *p)
 {
 	p->presence.log_reads++;
@@ -45,7 +48,8 @@ static void request_boot_log(struct core *c, struct core_pod *p)
 	c->dirty = true;
 }
 
-/* At the deadline: a pod that still pulls its image is not on a stuck host. */
+/* Whether the boot may go on until the log is read: a pod that still pulls its image is not on a
+ * stuck host. */
 static bool ask_boot_log_at_deadline(struct core *c, struct core_pod *p)
 {
 	if (p->presence.log != LOG_READ || !is_booting(p) || c->now >= pod_boot_end(c, p))
@@ -56,6 +60,7 @@ static bool ask_boot_log_at_deadline(struct core *c, struct core_pod *p)
 	return true;
 }
 
+/* EV_LOG. At the deadline, a log with news gives the pod more time; else it has timed out. */
 static void on_boot_log(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	char left[24];
@@ -83,7 +88,8 @@ static void on_boot_log(struct core *c, struct core_pod *p, const struct event *
 /* ---- pod ----
  * Handles the events of a pod that boots and works. pods_decide() decides what follows. */
 
-/* Prepares it, or it waits for the volume. */
+/* Prepares the pod, and the shared part of the volume if no other pod does; else the pod waits for
+ * it. */
 static void pod_prepare(struct core *c, struct core_pod *p)
 {
 	struct vendor *v = pod_vendor(c, p);
@@ -103,6 +109,7 @@ static void pod_prepare(struct core *c, struct core_pod *p)
 	core_act(c, ACT_PREPARE, pod)->flag = p->presence.prepares_shared;
 }
 
+/* The pod works with its volume, so the shared part is there. */
 static void note_volume_ready(struct core *c, const struct core_pod *p)
 {
 	if (p->rental.volume.id[0])
@@ -122,7 +129,8 @@ static int64_t cold_start_ms(const struct core *c, const struct core_pod *p)
 		   0);
 }
 
-/* Its workers run. The connection may have lost the newest orders, so they are sent again. */
+/* The agent answers and its workers run. The connection may have lost the newest orders, so they
+ * are sent again. */
 static void resume_work(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
@@ -172,6 +180,7 @@ void switch_check_provider(struct core *c, int provider)
 			       k->no_switch);
 }
 
+/* The pod cannot end itself: without the config's consent it gets no work and is dismissed. */
 static void on_switch_bad(struct core *c, struct core_pod *p)
 {
 	if (c->conf.unproven_ok || pod_is_leaving(p))
@@ -183,10 +192,32 @@ static void on_switch_bad(struct core *c, struct core_pod *p)
 	switch_check_provider(c, p->rental.provider);
 }
 
+/* Whether a pod that has connected can get no work, and dismisses it. A missing GPU stops the run.
+ * */
+static bool dismiss_if_unusable(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	struct err err;
+
+	if (!ev->switch_ok && !c->conf.unproven_ok) {
+		on_switch_bad(c, p);
+		return true;
+	}
+	if (c->conf.needs_gpu && !ev->gpus) {
+		err_set(&err, ERR_JOB, "pod %s has no working GPU, and this engine needs one",
+			p->rental.id);
+		offers_rest_bad_host(c, pod_index(c, p), "it showed no GPU");
+		pod_dismiss(c, pod_index(c, p), ERR_JOB, "it shows no GPU");
+		core_fault(c, pod_index(c, p), &err);
+		return true;
+	}
+	return false;
+}
+
+/* EV_CONNECTED: the agent answers. Its files are fetched, and unless the pod leaves, its work is
+ * resumed or it is prepared. */
 static void on_connected(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	int pod = pod_index(c, p);
-	struct err err;
 
 	if (p->phase != POD_CONNECTING)
 		return;
@@ -202,27 +233,16 @@ static void on_connected(struct core *c, struct core_pod *p, const struct event 
 		pod_vendor(c, p)->unlike = 0;
 		if (!p->presence.running_at)
 			p->presence.running_at = p->rental.rented_at;
-
 		pod_save(c, p);
 	}
-	fetch_outputs(c, pod, false);
+	fetch_request_outputs(c, pod);
 	if (pod_is_leaving(p)) { /* it stays only until its files are fetched */
 		fetch_request_pending(c, pod);
 		pod_mark_due(c, pod);
 		return;
 	}
-	if (!ev->switch_ok && !c->conf.unproven_ok) {
-		on_switch_bad(c, p);
+	if (dismiss_if_unusable(c, p, ev))
 		return;
-	}
-	if (c->conf.needs_gpu && !ev->gpus) {
-		err_set(&err, ERR_JOB, "pod %s has no working GPU, and this engine needs one",
-			p->rental.id);
-		offers_rest_bad_host(c, pod, "it showed no GPU");
-		pod_dismiss(c, pod, ERR_JOB, "it shows no GPU");
-		core_fault(c, pod, &err);
-		return;
-	}
 	pod_vendor(c, p)->no_switch = 0;
 	fetch_request_pending(c, pod);
 	if (p->presence.past != PAST_NONE && !pod_check_caps(c, p)) /* the caps may be lower now */
@@ -243,8 +263,8 @@ static void on_connected(struct core *c, struct core_pod *p, const struct event 
 	pod_prepare(c, p);
 }
 
-/* It shows another host key, or refuses ours. One host may be bad. If a second pod in a row does
- * so, something stands between, and further pods would only bill. */
+/* Counts a pod that shows another host key, or refuses ours. One host may be bad. If a second pod
+ * in a row does so, something stands between, and further pods would only bill. */
 static void count_untrusted(struct core *c, struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
@@ -258,6 +278,7 @@ static void count_untrusted(struct core *c, struct core_pod *p, const struct err
 			       c->capacity.msg);
 }
 
+/* EV_CONNECT_FAILED: tries again after a while, or dismisses a pod that cannot be trusted. */
 static void on_connect_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	if (p->phase != POD_CONNECTING)
@@ -276,6 +297,7 @@ static void on_connect_failed(struct core *c, struct core_pod *p, const struct e
 	c->dirty = true;
 }
 
+/* EV_LOST: connects again, or dismisses a pod that failed verification. */
 static void on_connection_lost(struct core *c, struct core_pod *p, const struct err *err)
 {
 	if (p->presence.link != LINK_UP)
@@ -310,6 +332,7 @@ static void note_good_host(struct core *c, struct core_pod *p)
 	core_act(c, ACT_GOOD_HOST, pod_index(c, p));
 }
 
+/* EV_WORKERS: takes what the engine reports. With the first worker the pod begins to work. */
 static void on_workers(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	if (!pod_has_address(p))
@@ -338,8 +361,8 @@ static void on_workers(struct core *c, struct core_pod *p, const struct event *e
 }
 
 /* If the card cannot run what is in the image, bars its offers and dismisses the pod: pods with the
- * same card would fail in the same way, other cards may not. Returns whether the event is settled;
- * false: the card is not the cause, the run is stopping, or no offer is left. */
+ * same card would fail in the same way, other cards may not. Whether that settles the event; false:
+ * the card is not the cause, the run is stopping, or no offer is left. */
 static bool bar_unfit_card(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	bool anywhere = ev->number == CARD_UNFIT_ANYWHERE;
@@ -355,6 +378,8 @@ static bool bar_unfit_card(struct core *c, struct core_pod *p, const struct even
 	return true;
 }
 
+/* EV_WORKERS_FAILED: dismisses the pod. Stops the run if nothing was ever rendered, since another
+ * pod would fail in the same way. */
 static void on_workers_failed(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	const struct err *err = ev->err;
@@ -364,11 +389,11 @@ static void on_workers_failed(struct core *c, struct core_pod *p, const struct e
 	bool first = !c->rendered_something;
 
 	pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
-	/* nothing was ever rendered, so another pod would fail in the same way */
 	if (first)
 		core_fault(c, pod_index(c, p), err);
 }
 
+/* EV_PREPARE_FAILED: dismisses the pod. Stops the run if the job or this machine is at fault. */
 static void on_prepare_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	/* A pod that seemed to work can fail, too, by what an earlier agent logged. */
@@ -415,8 +440,8 @@ void pod_begin_adopted(struct core *c, int pod)
 		pod_set_leave(c, p, LEAVE_NOW);
 }
 
-/* The caps may leave it less time than it was rented for. If this run stopped meanwhile, it is
- * released like the others. */
+/* EV_ADOPTED: another run handed the pod over. The caps may leave it less time than it was rented
+ * for. If this run stopped meanwhile, the pod is released like the others. */
 static void on_adopted(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -479,13 +504,15 @@ void pod_event(struct core *c, const struct event *ev)
 
 /* ---- decisions ---- */
 
-/* A pod to be released has delivered its files, or its time for that is over. */
+/* Whether a leaving pod has used up its time for fetching or inspection. */
 static bool is_stay_over(const struct core *c, const struct core_pod *p)
 {
 	return pod_is_leaving(p) && ((p->fetch_until && c->now >= p->fetch_until) ||
 				     (p->inspect_until && c->now >= p->inspect_until));
 }
 
+/* For a pod that is to be released: fetches its files first, keeps it for inspection, or releases
+ * it. */
 static void decide_leaving(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -515,7 +542,7 @@ static void decide_awaiting_volume(struct core *c, struct core_pod *p)
 		pod_prepare(c, p);
 }
 
-/* For a pod that does not work and is not to be released. */
+/* For a pod that comes up or connects again: dismisses it if no work is left for it. */
 static void decide_coming_up(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -531,6 +558,8 @@ static void decide_coming_up(struct core *c, int pod)
 	}
 }
 
+/* Gives a working pod work. If it gets no more: makes its files durable, offers it, or dismisses
+ * it. */
 static void decide_working(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -548,7 +577,7 @@ static void decide_working(struct core *c, int pod)
 }
 
 /* A worker may spoil the file of one segment. If files of several segments in a row are bad, the
- * pod is. */
+ * pod is at fault and is dismissed. */
 static void judge_bad_files(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -562,6 +591,7 @@ static void judge_bad_files(struct core *c, int pod)
 	pod_dismiss(c, pod, ERR_UNTRUSTED, "its files do not match what it announces: %s", last);
 }
 
+/* Decides what follows for one pod, by its phase. */
 static void decide_pod(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -616,6 +646,7 @@ void pods_leave_settled(struct core *c)
 
 /* ---- time ---- */
 
+/* Drains the pod shortly before its hard end, and releases it in time for that end. */
 static void watch_hard_end(struct core *c, struct core_pod *p)
 {
 	int64_t margin = budget_margin(p->rental.hard_end_ms - p->rental.create_at);
@@ -638,6 +669,7 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 	}
 }
 
+/* Returns true in the phases for which overdue_at is a deadline. */
 static bool may_be_overdue(const struct core_pod *p)
 {
 	return p->phase == POD_BOOTING || p->phase == POD_CONNECTING || p->phase == POD_PREPARING ||
@@ -693,7 +725,6 @@ void pod_tick(struct core *c, int pod)
 		pod_mark_due(c, pod);
 }
 
-/* Upkeep of a pod that stays, after the decisions. */
 void pod_keep_up(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -710,7 +741,6 @@ void pod_keep_up(struct core *c, int pod)
 	}
 }
 
-/* The earliest moment at which pod_tick() has something to do. */
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 {
 	int64_t at = p->presence.refetch_at ? p->presence.refetch_at : NEVER;
@@ -746,7 +776,7 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 	return at;
 }
 
-/* A pod's silence during the sleep is not held against it. */
+/* A pod's silence while this machine slept is not held against it. */
 void pods_on_slept(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++) {

@@ -8,6 +8,7 @@
 /* ---- offers ----
  * Which offer to try next: by the config's order of providers, then of GPUs, then by price. */
 
+/* By the config's order of providers, then of GPUs, then by price. */
 static int compare_preference(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -48,7 +49,6 @@ static struct candidate *find_candidate(struct core *c, int provider, const stru
 	return NULL;
 }
 
-/* A new list replaces the provider's old one; what was learnt about an offer stays with it. */
 void offers_replace(struct core *c, int provider, const struct offer *list,
 		    const struct offer_past *past, size_t count)
 {
@@ -85,7 +85,8 @@ static bool is_too_expensive(const struct core *c, const struct candidate *k)
 	       k->offer.price_microusd_h > c->conf.max_price_microusd_h;
 }
 
-/* above caps.max_price_per_hour, or its card is unfit */
+/* Returns true for an offer above caps.max_price_per_hour, or with a card that cannot run the job.
+ * */
 static bool is_barred(const struct core *c, const struct candidate *k)
 {
 	return k->past.unfit[0] || is_too_expensive(c, k);
@@ -121,7 +122,8 @@ bool offers_is_ready(const struct core *c, const struct candidate *k)
 	       MAX(k->rest_until, v->rent_not_before) <= c->now;
 }
 
-struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at)
+/* The first offer in order of preference that can be rented now; NULL: none. */
+static struct candidate *pick(struct core *c, bool avoided_too, int64_t *again_at)
 {
 	*again_at = NEVER;
 	for (size_t i = 0; i < c->candidate_count; i++) {
@@ -153,6 +155,16 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 		return k;
 	}
 	return NULL;
+}
+
+struct candidate *offers_pick(struct core *c, int64_t *again_at)
+{
+	return pick(c, false, again_at);
+}
+
+struct candidate *offers_pick_any(struct core *c, int64_t *again_at)
+{
+	return pick(c, true, again_at);
 }
 
 bool offers_has_other_than(const struct core *c, const struct core_pod *p)
@@ -193,7 +205,8 @@ char *offer_past_show(char *to, size_t room, const struct offer_past *past, int6
 	return to;
 }
 
-static void note_avoided(struct core *c, struct candidate *k, const char *so)
+/* Reports once that the offer is avoided, and what follows from that. */
+static void note_avoided(struct core *c, struct candidate *k, const char *what_follows)
 {
 	const struct offer *o = &k->offer;
 	char why[160];
@@ -203,7 +216,7 @@ static void note_avoided(struct core *c, struct candidate *k, const char *so)
 	k->told = true;
 	core_note(c, NOTE_NOTE, "%s %s%s%s%s: %s; %s", o->provider, o->gpu, o->spot ? " spot" : "",
 		  o->region[0] ? " in " : "", o->region,
-		  offer_past_show(why, sizeof(why), &k->past, c->wall), so);
+		  offer_past_show(why, sizeof(why), &k->past, c->wall), what_follows);
 }
 
 /* Before the chosen offer is rented: reports which better ones are avoided, or that it is avoided
@@ -269,7 +282,7 @@ void offers_rest_bad_host(struct core *c, int pod, const char *why)
 	COPY_TEXT(core_act(c, ACT_BAD_HOST, pod)->text, why);
 }
 
-/* An offer may be sold out for a moment or a day. */
+/* An offer may be sold out for a moment or a day, so the rest doubles each time. */
 void offers_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
 {
 	struct candidate *k = offers_of(c, p);
@@ -290,8 +303,9 @@ void offers_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t
 /* ---- rent ----
  * A pod from the create to its answer, and what a refusal means for the next one. */
 
-/* A pod that takes longer, while its provider's log shows no progress, is stuck. The median
- * misleads for a new, large image: each pod that times out doubles the limit of the next. */
+/* How long a pod of this offer may boot (ms). One that takes longer, while its provider's log shows
+ * no progress, is stuck. The median misleads for a new, large image: each pod that times out
+ * doubles the limit of the next. */
 static int64_t boot_limit_of(const struct core *c, const struct candidate *from)
 {
 	int64_t most = c->conf.boot_limit_ms,
@@ -300,7 +314,7 @@ static int64_t boot_limit_of(const struct core *c, const struct candidate *from)
 	return from->past.boot_ms ? MIN(MAX(BOOT_FACTOR * from->past.boot_ms, least), most) : most;
 }
 
-/* The next provider may cost several times as much, so say why it is used. If the previous one
+/* Notes why the next provider is used, which may cost several times as much. If the previous one
  * failed, that was reported. */
 static void note_next_vendor(struct core *c, int provider)
 {
@@ -386,9 +400,9 @@ static bool has_refused_all_offers(const struct core *c, int provider, int *coun
 	return *count > 0;
 }
 
-/* The limit applies to all its offers: a single create finds out when there is room again. A
- * provider that names no time may limit one kind of GPU: if the next create is refused as well,
- * another offer is tried. Creates under way together count once. */
+/* A create was refused by a rate limit, which applies to all offers: a single create finds out when
+ * there is room again. A provider that names no time may limit one kind of GPU: if the next create
+ * is refused as well, another offer is tried. Creates under way together count once. */
 static void on_rate_limited(struct core *c, const struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
@@ -403,8 +417,8 @@ static void on_rate_limited(struct core *c, const struct core_pod *p, const stru
 		offers_rest_sold_out(c, p, 0);
 }
 
-/* The next offer may succeed. If a provider refuses all its offers and never accepted one, the
- * request is wrong, and waiting does not help. */
+/* A create was refused. The next offer may succeed. If a provider refuses all its offers and never
+ * accepted one, the request is wrong: gives the provider up. */
 static void on_refused(struct core *c, const struct core_pod *p, const struct err *err)
 {
 	const char *name = pod_provider(c, p)->name;

@@ -23,6 +23,7 @@ struct remainder { /* what replan_choose() is shown, and which pods and candidat
 	struct candidate *candidates[OFFERS_MOST];
 };
 
+/* The segments that no pod has finished. */
 static void fill_work(const struct core *c, struct remainder *v)
 {
 	double *lengths = xcalloc(c->seg_count, sizeof(*lengths));
@@ -43,7 +44,7 @@ static void fill_work(const struct core *c, struct remainder *v)
 	free(lengths);
 }
 
-/* Weight a second of one pod with its best batch size. */
+/* Weight a second of one pod with its best batch size; 0: it fits no plan. */
 static double pod_rate(const struct core *c, const struct remainder *v, const struct forecast *f)
 {
 	const struct plan_machine m = {.price_h = 1,
@@ -63,7 +64,8 @@ static double lightest_segment_s(const struct remainder *v, const struct forecas
 	return speed_batch_s(&f->of.speed, v->lightest, v->lightest);
 }
 
-/* Measured on this run's own pods of that provider, if one has come up. */
+/* Median and slow tenth of a cold start: measured on this run's own pods of that provider, if one
+ * has come up, else as planned. */
 static void cold_start_s(const struct core *c, const struct forecast *f, double *p50_s,
 			 double *p90_s)
 {
@@ -76,8 +78,7 @@ static void cold_start_s(const struct core *c, const struct forecast *f, double 
 	*p90_s = *p50_s + MAX(f->of.cold_p90_s - f->of.cold_p50_s, 0);
 }
 
-/* The candidates as they would be rented: of the first provider that has any, the first of each
- * GPU. */
+/* Offers as they would be rented: of the first provider that has any, the first of each GPU. */
 static void fill_offers(struct core *c, struct remainder *v)
 {
 	int provider = -1;
@@ -90,10 +91,10 @@ static void fill_offers(struct core *c, struct remainder *v)
 		    (*count && !c->conf.plan.gpus_open))
 			continue;
 		provider = k->provider;
-		bool had = !f;
+		bool skip = !f;
 		for (size_t n = 0; n < *count; n++)
-			had = had || !strcmp(v->candidates[n]->offer.gpu, k->offer.gpu);
-		double rate = had ? 0 : pod_rate(c, v, f);
+			skip = skip || !strcmp(v->candidates[n]->offer.gpu, k->offer.gpu);
+		double rate = skip ? 0 : pod_rate(c, v, f);
 		if (rate <= 0)
 			continue;
 		struct replan_offer *o = &v->offers[*count];
@@ -106,13 +107,13 @@ static void fill_offers(struct core *c, struct remainder *v)
 	v->of.offers = v->offers;
 }
 
-/* it bills, and renders nothing yet */
 static bool is_unready_new_pod(const struct core_pod *p)
 {
 	return pod_is_coming_up(p) && !p->presence.ready_at && p->presence.past == PAST_NONE;
 }
 
-/* A pod that costs much more than its GPU does now counts as another GPU. */
+/* Whether the pod is like one of this offer. A pod that costs much more than its GPU does now
+ * counts as another GPU. */
 static bool is_same_offer(const struct core_pod *p, const struct candidate *k)
 {
 	return p->rental.provider == k->provider && !strcmp(p->rental.offer.gpu, k->offer.gpu) &&
@@ -120,6 +121,7 @@ static bool is_same_offer(const struct core_pod *p, const struct candidate *k)
 				    (double)k->offer.price_microusd_h);
 }
 
+/* Adds the pod, sorted by when it is up. A pod without a forecast is left out. */
 static void insert_pod(const struct core *c, struct remainder *v, int pod)
 {
 	const struct core_pod *p = &c->pods[pod];
@@ -170,8 +172,8 @@ static void fill_pods(const struct core *c, struct remainder *v)
 	v->of.pods = v->pods;
 }
 
-/* The user's deadline, or the end that caps.max_duration sets if that is sooner. The latter is no
- * reason to stop early. */
+/* Goal and limits. The time limit is the user's deadline, or the end that caps.max_duration sets if
+ * that is sooner; the latter is no reason to stop early. */
 static void fill_wishes(const struct core *c, struct remainder *v)
 {
 	const struct core_plan *plan = &c->conf.plan;
@@ -243,7 +245,7 @@ static bool may_replan(const struct core *c)
 
 /* ---- what follows ---- */
 
-/* Its current batch is still rendered. */
+/* Gives the pod no more work; its current batch is still rendered. */
 static void drain_pod(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -257,6 +259,7 @@ static void drain_pod(struct core *c, int pod)
 	pod_mark_due(c, pod);
 }
 
+/* Prefers the offer's GPU from now on, unless the user has named the GPUs. */
 static void prefer_gpu(struct core *c, const struct candidate *k)
 {
 	if (c->conf.plan.gpus_open)
@@ -264,12 +267,14 @@ static void prefer_gpu(struct core *c, const struct candidate *k)
 	offers_sort(c);
 }
 
+/* Dismisses the `count` pods that are furthest from ready. */
 static void dismiss_pods(struct core *c, const struct remainder *v, int count, const char *why)
 {
 	for (size_t i = v->of.pod_count; i-- > 0 && count; count--)
 		pod_dismiss(c, v->pod_at[i], ERR_NONE, "%s", why);
 }
 
+/* More pods may be rented, all at once, of the chosen offer's GPU first. */
 static void widen(struct core *c, const struct remainder *v, const struct replan_choice *choice)
 {
 	c->conf.pods = MAX(c->conf.pods,
@@ -278,10 +283,12 @@ static void widen(struct core *c, const struct remainder *v, const struct replan
 	prefer_gpu(c, v->candidates[choice->offer]);
 }
 
-/* Pods that boot would bill for nothing from now on. */
+/* Another GPU takes over. Pods of other GPUs work until then, or, with REPLAN_REPLACE_AFTER, are
+ * drained first. Those that boot are dismissed: they would bill for nothing. */
 static void replace_gpus(struct core *c, const struct remainder *v,
-			 const struct replan_choice *choice, bool after)
+			 const struct replan_choice *choice)
 {
+	bool after = choice->verb == REPLAN_REPLACE_AFTER;
 	int stay = 0;
 	char gpu[GPU_MAX];
 
@@ -302,6 +309,7 @@ static void replace_gpus(struct core *c, const struct remainder *v,
 		c->conf.pods = choice->pods + stay;
 }
 
+/* Begins no more work: the budget or the deadline cannot be kept. */
 static void stop_run(struct core *c, enum replan_verb verb, const char *why,
 		     const struct replan_choice *choice)
 {
@@ -333,6 +341,7 @@ static void stop_run(struct core *c, enum replan_verb verb, const char *why,
 	}
 }
 
+/* Writes why the run is planned again, and what changes, for the user. */
 static void show_change(const struct remainder *v, const struct replan_choice *choice,
 			const char *why, char *to, size_t room)
 {
@@ -383,6 +392,7 @@ static void wait_for_effect(struct core *c, const struct remainder *v,
 	c->replan.not_before = c->now + MAX((int64_t)(2000 * cold_s), (int64_t)SETTLE_LEAST_MS);
 }
 
+/* Notes what was chosen and carries it out. */
 static void apply_choice(struct core *c, const struct remainder *v,
 			 const struct replan_choice *choice, const char *why)
 {
@@ -404,14 +414,15 @@ static void apply_choice(struct core *c, const struct remainder *v,
 		c->conf.pods = MAX(pods_count(c, pod_is_active) - choice->pods, 1);
 		dismiss_pods(c, v, choice->pods, "the other pods will have finished by then");
 		break;
-	case REPLAN_REPLACE: replace_gpus(c, v, choice, false); break;
-	case REPLAN_REPLACE_AFTER: replace_gpus(c, v, choice, true); break;
+	case REPLAN_REPLACE:
+	case REPLAN_REPLACE_AFTER: replace_gpus(c, v, choice); break;
 	case REPLAN_STOP_LATE:
 	case REPLAN_STOP_BUDGET: stop_run(c, choice->verb, why, choice); break;
 	case REPLAN_KEEP: break;
 	}
 }
 
+/* Plans the rest again for this reason, with corrected forecasts. */
 static void replan_now(struct core *c, const char *why)
 {
 	struct replan_choice choice;
@@ -450,7 +461,7 @@ static void release_outgoing(struct core *c)
 			drain_pod(c, i);
 }
 
-/* burst sees a moved price only if it requests offers. */
+/* Requests offers from time to time, since burst sees a moved price only in an answer. */
 static void request_prices(struct core *c)
 {
 	if (!c->conf.plan.gpus_open || !may_replan(c))
@@ -469,6 +480,7 @@ static void request_prices(struct core *c)
 	}
 }
 
+/* After a re-plan that stops the run: ends it when the last pod has delivered. */
 static void end_when_drained(struct core *c)
 {
 	if (pods_count(c, pod_is_active) || pods_count(c, pod_owes) || segments_settled(c))

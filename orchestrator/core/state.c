@@ -97,8 +97,6 @@ bool pod_is_log_awaited(const struct core *c, const struct core_pod *p)
 	return p->presence.past == PAST_UNREAD && pod_is_active(p) && c->now < p->presence.log_by;
 }
 
-/* The log of an earlier client's work is being read: nothing of that work is rendered again
- * meanwhile. */
 bool core_is_reading_past_logs(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
@@ -249,8 +247,7 @@ void pod_name_attempt(struct core *c, struct core_pod *p)
 		 (unsigned long long)next_random(c));
 }
 
-/* The boot limit without regard to the log: soon after it, the switch of a pod that no client has
- * reached ends the pod. */
+/* Soon after it, the switch of a pod that no client has reached ends the pod. */
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p)
 {
 	return p->rental.create_at + c->conf.boot_limit_ms +

@@ -9,11 +9,13 @@ static bool holds_work(const struct core_pod *p)
 	return p->workload.batches || pod_owes(p);
 }
 
+/* Whether no pod has a batch, or files to fetch. */
 static bool is_all_work_over(const struct core *c)
 {
 	return !pods_count(c, holds_work);
 }
 
+/* Whether other runs may have the pod. */
 static bool may_be_offered(const struct core *c, const struct core_pod *p)
 {
 	/* The client of a detached run may exit while other pods work, and could not release this
@@ -33,7 +35,7 @@ int64_t core_cold_ms(const struct core_pod *p)
 	return p->presence.ready_at ? MAX(p->presence.ready_at - p->rental.create_at, 0) : 0;
 }
 
-/* 0: not at all. */
+/* How long the pod may be kept for another run; 0: not at all. */
 static int64_t keep_warm_ms_of(const struct core *c, const struct core_pod *p)
 {
 	int64_t most = p->rental.hard_end_ms - c->now -

@@ -10,13 +10,14 @@
  * What to request of providers before a pod is rented: offers, a volume, an image. Handles their
  * answers. */
 
+/* Whether the provider was asked for its volume or offers and has not answered. */
 static bool is_query_open(const struct vendor *v)
 {
 	return v->volume_query == QUERY_SENT || v->offers_query == QUERY_SENT;
 }
 
-/* With a used-up rate limit its reply may take an hour: ask the next provider, and use the reply
- * when it comes. */
+/* Notes once that the provider is overdue. With a used-up rate limit its reply may take an hour:
+ * burst asks the next provider, and uses the reply when it comes. */
 static void note_overdue(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
@@ -42,7 +43,7 @@ static bool is_overdue(const struct core *c, const struct vendor *v)
 	return c->now >= overdue_at(v);
 }
 
-/* Filling a volume has no time limit, and nothing can be rented there before it ends. */
+/* Filling a volume has no time limit, and nothing can be rented at its provider before it ends. */
 static bool is_any_volume_filling(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
@@ -51,7 +52,8 @@ static bool is_any_volume_filling(const struct core *c)
 	return false;
 }
 
-/* Returns true while some provider may still answer in time; overdue ones are skipped. */
+/* Asks the next provider that was not asked yet. Returns true while some provider may still answer
+ * in time; overdue ones are skipped. */
 static bool send_next_query(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
@@ -84,7 +86,7 @@ static bool send_next_query(struct core *c)
 	return false;
 }
 
-/* Every provider has been asked; only overdue answers are left to wait for. */
+/* Whether every provider was asked and none has answered: only overdue answers can come. */
 static bool is_every_query_open(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
@@ -93,7 +95,7 @@ static bool is_every_query_open(const struct core *c)
 	return true;
 }
 
-/* A provider that fills no volume has answered, or is overdue. */
+/* Whether a provider that fills no volume has answered, or is overdue. */
 static bool has_other_answered(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
@@ -147,8 +149,8 @@ void query_on_volume_fills(struct core *c, const struct event *ev)
 	c->dirty = true;
 }
 
-/* Waiting cannot help. A certificate counts only before the first answer: later, the sign-in page
- * of a network may stand in between for a while. */
+/* Whether waiting cannot help. A certificate counts only before the first answer: later, the
+ * sign-in page of a network may stand in between for a while. */
 static bool is_final_failure(const struct vendor *v, enum err_kind kind)
 {
 	return kind == ERR_CREDENTIALS || kind == ERR_CONFIG || kind == ERR_BALANCE ||
@@ -161,9 +163,9 @@ void query_on_answer(struct core *c, const struct event *ev)
 	enum query *ask = ev->type == EV_VOLUME ? &v->volume_query : &v->offers_query;
 
 	c->dirty = true;
-	bool looked = ev->type == EV_OFFERS && v->repricing;
-	v->repricing = v->repricing && !looked;
-	if (looked && ev->err) /* it was for prices alone */
+	bool for_prices = ev->type == EV_OFFERS && v->repricing;
+	v->repricing = v->repricing && !for_prices;
+	if (for_prices && ev->err)
 		return;
 	if (v->filling && ev->type == EV_VOLUME) {
 		v->filling = false;
@@ -177,8 +179,8 @@ void query_on_answer(struct core *c, const struct event *ev)
 		memset(&v->err, 0, sizeof(v->err));
 		return;
 	}
-	bool made = ev->type == EV_VOLUME && v->to_make;
-	v->to_make = v->to_make && !made;
+	bool made_volume = ev->type == EV_VOLUME && v->to_make;
+	v->to_make = v->to_make && !made_volume;
 	*ask = ev->err ? QUERY_FAILED : QUERY_ANSWERED;
 	if (ev->err) {
 		v->err = *ev->err;
@@ -195,7 +197,7 @@ void query_on_answer(struct core *c, const struct event *ev)
 		memset(&v->err, 0, sizeof(v->err));
 	if (ev->type == EV_VOLUME)
 		v->volume = *ev->volume;
-	if (made) { /* offers in other regions than the new volume's are of no use */
+	if (made_volume) { /* offers in other regions than the new volume's are of no use */
 		offers_replace(c, ev->provider, NULL, NULL, 0);
 		v->offers_query = QUERY_UNSENT;
 	}
@@ -240,7 +242,8 @@ bool query_wait_is_over(const struct core *c)
 	       c->now - c->capacity_since >= c->conf.wait_ms;
 }
 
-/* No pod exists and nothing is billed while its image is built. */
+/* Whether pods can be rented with their image; else requests it. No pod exists and nothing is
+ * billed while the image is built. */
 static bool ensure_image(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
@@ -254,8 +257,8 @@ static bool ensure_image(struct core *c, int provider)
 	return v->image_query == QUERY_ANSWERED;
 }
 
-/* A volume is billed until a user removes it, and it ties its pods to its region. burst makes no
- * volume before a pod could be rented there. */
+/* Whether no volume has to be made; else requests one. A volume is billed until a user removes it,
+ * and it ties its pods to its region, so burst makes none before a pod could be rented there. */
 static bool ensure_volume(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
@@ -283,8 +286,8 @@ static bool is_volume_being_made(const struct core *c)
 
 /* ---- how wide ---- */
 
-/* A lost create at a provider that cannot be listed: its outcome may stay unknown. Its possible
- * cost is held back, and the work continues elsewhere. */
+/* Returns true for a lost create at a provider that cannot be listed: its outcome may stay unknown.
+ * Its possible cost is held back, and the work continues elsewhere. */
 static bool is_unobservable(const struct core *c, const struct core_pod *p)
 {
 	return p->phase == POD_AMBIGUOUS && c->now - p->rental.rented_at >= UNOBSERVABLE_MS &&
@@ -307,6 +310,7 @@ int width_count_active(const struct core *c, int *working, int *coming)
 	return active;
 }
 
+/* How many pods there may be now: one before the canary is good, never more than open segments. */
 static int width_wanted(const struct core *c)
 {
 	if (!c->todo)
@@ -322,8 +326,8 @@ static int width_wanted(const struct core *c)
  * then have work for at least as long: below that it adds more to the cost than it takes from the
  * time. One that comes up is released again when there will be work for less than a quarter of the
  * time that it still needs. A worker's start is no work: first batches count only as far as they
- * cannot be too slow (pace_at_best()). With a deadline that takes several pods
- * (conf.at_once) all are rented at once; the canary runs on the first that is up. */
+ * cannot be too slow (pace_at_best()). With a deadline that takes several pods (conf.at_once) all
+ * are rented at once; the canary runs on the first that is up. */
 bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one,
 		int64_t least_ms)
 {
@@ -337,7 +341,7 @@ bool width_pays(double work_ms, const struct stint *others, size_t count, struct
 	return work_ms - done_ms >= (double)least_ms;
 }
 
-/* From now, in ms. An overdue pod may be ready at any moment, or never. */
+/* When the pod works, in ms from now. An overdue pod may be ready at any moment, or never. */
 static struct stint stint_of(const struct core *c, const struct core_pod *p)
 {
 	int64_t cold = budget_cold_ms(c),
@@ -358,25 +362,25 @@ static double work_left_ms(const struct core *c)
 	return (c->weight_todo + pace_weight_held(c)) * 1000 / (pace_at_best(c) * c->conf.workers);
 }
 
-/* Whether a pod with this stint would find work for least_ms beside the others. but: the index of a
- * pod that does not count; -1: none. */
-static bool does_pod_pay(const struct core *c, int but, struct stint one, int64_t least_ms)
+/* Whether a pod with this stint would find work for least_ms beside the others. except: the index
+ * of a pod that does not count; -1: none. */
+static bool does_pod_pay(const struct core *c, int except, struct stint one, int64_t least_ms)
 {
 	struct stint *others = xcalloc((size_t)c->pod_count, sizeof(*others));
 	size_t count = 0;
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (i != but && pod_is_active(p) && !pod_is_draining(p) &&
+		if (i != except && pod_is_active(p) && !pod_is_draining(p) &&
 		    p->phase != POD_AMBIGUOUS)
 			others[count++] = stint_of(c, p);
 	}
-	bool so = width_pays(work_left_ms(c), others, count, one, least_ms);
+	bool enough = width_pays(work_left_ms(c), others, count, one, least_ms);
 	free(others);
-	return so;
+	return enough;
 }
 
-/* Whether another pod pays if it is rented now and must end then. */
+/* Whether another pod pays that is rented now and must end at `end`. */
 static bool is_another_worth_it(const struct core *c, int working, int64_t end)
 {
 	int64_t life = end - c->now, cold = budget_cold_ms(c);
@@ -390,8 +394,7 @@ static bool is_another_worth_it(const struct core *c, int working, int64_t end)
 			    cold * (1 + c->too_many));
 }
 
-/* The work may be over before a booting pod has begun. Judges the pod that is furthest from ready.
- */
+/* The work may be over before a booting pod has begun: judges the one furthest from ready. */
 void width_release_surplus(struct core *c)
 {
 	int working, coming, last = -1;
@@ -428,14 +431,16 @@ bool width_is_undecided(const struct core *c, int active)
 
 /* ---- renting ---- */
 
-/* Offers may be listed forever while every create reports them as sold out. */
+/* Whether the wait is over and something was refused: offers may be listed forever while every
+ * create reports them as sold out. */
 static bool is_capacity_wait_over(const struct core *c)
 {
 	return query_wait_is_over(c) && c->capacity.kind != ERR_NONE;
 }
 
-/* Everything wanted costs more than the cap, including what is sold out: waiting does not help. If
- * a pod was rented before, prices have risen since and may fall again. */
+/* Returns true, with *err, if everything wanted costs more than the cap, including what is sold
+ * out: waiting does not help. If a pod was rented before, prices have risen since and may fall
+ * again. */
 static bool is_all_above_price_cap(const struct core *c, struct err *err)
 {
 	int64_t cap = c->conf.max_price_microusd_h, least = INT64_MAX;
@@ -465,7 +470,7 @@ static bool is_all_above_price_cap(const struct core *c, struct err *err)
 	return true;
 }
 
-/* Four things that a user must tell apart, since each wants something else done. */
+/* Tells causes of a wait apart for which the user has to do different things. */
 static const char *wait_label(enum err_kind kind)
 {
 	switch ((int)kind) {
@@ -526,7 +531,7 @@ static struct err gravest_provider_err(const struct core *c)
 	return err;
 }
 
-/* A create's reason is of less use once no provider answers. */
+/* Whether every provider has failed: the reason of an earlier create is of less use then. */
 static bool has_no_provider_answered(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
@@ -535,12 +540,39 @@ static bool has_no_provider_answered(const struct core *c)
 	return true;
 }
 
-static void wait_or_end_run(struct core *c, int active, int64_t again_at)
+/* The wait is over, or no provider is left: stops the run. err: the gravest error of a provider;
+ * kind ERR_NONE: none failed. */
+static void end_without_capacity(struct core *c, struct err err)
 {
 	static const char advice[] =
 		"; more GPUs in gpu, another provider, or a longer wait can help";
-	struct err err = {0};
 	char waited[24];
+
+	duration_show(waited, sizeof(waited), c->now - c->capacity_since);
+	if (err.kind == ERR_NONE) {
+		bool sold_out =
+			c->capacity.kind == ERR_NONE ||
+			(c->capacity.kind == ERR_RATE_LIMITED && !c->capacity.retry_after_ms);
+		err_set(&err, sold_out ? ERR_NO_CAPACITY : c->capacity.kind,
+			"no usable pod could be rented within %s: %s%s", waited,
+			c->capacity.msg[0] ? c->capacity.msg
+					   : "no provider offers what the job needs",
+			sold_out || c->capacity.kind == ERR_NO_CAPACITY ? advice : "");
+	} else if (err.kind == ERR_NO_CAPACITY) {
+		struct err said = err;
+		err_set(&err, said.kind, "no usable pod could be rented within %s: %s%s", waited,
+			said.msg, advice);
+	} else if (err.kind == ERR_NETWORK) {
+		err_wrap(&err, "%s", wait_label(err.kind));
+	}
+	core_fault(c, -1, &err);
+}
+
+/* Nothing can be rented now: says so and sets the next try, or stops the run. active: pods that the
+ * run has. again_at: when an offer may be available again. */
+static void wait_or_end_run(struct core *c, int active, int64_t again_at)
+{
+	struct err err = {0};
 
 	if (!active && is_all_above_price_cap(c, &err)) {
 		c->capped = true;
@@ -562,26 +594,10 @@ static void wait_or_end_run(struct core *c, int active, int64_t again_at)
 		c->offers_again_at = at;
 		return;
 	}
-	duration_show(waited, sizeof(waited), c->now - c->capacity_since);
-	if (err.kind == ERR_NONE) {
-		bool full = c->capacity.kind == ERR_NONE ||
-			    (c->capacity.kind == ERR_RATE_LIMITED && !c->capacity.retry_after_ms);
-		err_set(&err, full ? ERR_NO_CAPACITY : c->capacity.kind,
-			"no usable pod could be rented within %s: %s%s", waited,
-			c->capacity.msg[0] ? c->capacity.msg
-					   : "no provider offers what the job needs",
-			full || c->capacity.kind == ERR_NO_CAPACITY ? advice : "");
-	} else if (err.kind == ERR_NO_CAPACITY) {
-		struct err said = err;
-		err_set(&err, said.kind, "no usable pod could be rented within %s: %s%s", waited,
-			said.msg, advice);
-	} else if (err.kind == ERR_NETWORK) {
-		err_wrap(&err, "%s", wait_label(err.kind));
-	}
-	core_fault(c, -1, &err);
+	end_without_capacity(c, err);
 }
 
-/* Names the cap that leaves no room for a pod. */
+/* Says which cap leaves no room for a pod. */
 static const char *cap_without_room(const struct core *c)
 {
 	if (c->ends_at && !budget_allows_work_until(c, c->ends_at))
@@ -591,8 +607,8 @@ static const char *cap_without_room(const struct core *c)
 			      "cheaper GPU";
 }
 
-/* The possible cost of a pod is held back until it is confirmed gone; then most of it is available
- * again. */
+/* Whether money may become available again. The possible cost of a pod is held back until it is
+ * confirmed gone; then most of it is free. */
 static bool may_room_return(const struct core *c)
 {
 	if (c->ends_at && !budget_allows_work_until(c, c->ends_at))
@@ -609,6 +625,7 @@ static bool may_room_return(const struct core *c)
 	return false;
 }
 
+/* Returns true while burst reads why a pod failed: the reason may hold for the next one. */
 static bool is_diagnosing(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
@@ -617,6 +634,7 @@ static bool is_diagnosing(const struct core *c)
 	return false;
 }
 
+/* Returns true while a rate limit of some provider delays creates. */
 static bool is_rate_limited(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
@@ -625,7 +643,8 @@ static bool is_rate_limited(const struct core *c)
 	return false;
 }
 
-/* A thousand creates at once would all wait for the account's limits. */
+/* Whether no further create should be sent to this provider now: a thousand at once would all wait
+ * for the account's limits. */
 static bool has_enough_creates(const struct core *c, int provider)
 {
 	int most = c->vendors[provider].rents_at_once ? c->vendors[provider].rents_at_once
@@ -638,7 +657,7 @@ static bool has_enough_creates(const struct core *c, int provider)
 	return under_way >= most;
 }
 
-/* A pod that has a machine and is not to be released. */
+/* Returns true for a pod that has a machine and is not to be released. */
 static bool is_on_machine(const struct core_pod *p)
 {
 	return pod_is_active(p) && !pod_lacks_id(p) && p->rental.place == PLACE_GIVEN;
@@ -648,7 +667,7 @@ static bool is_on_machine(const struct core_pod *p)
 static struct candidate *choose_offer(struct core *c, int active)
 {
 	int64_t again_at;
-	struct candidate *k = offers_pick(c, false, &again_at);
+	struct candidate *k = offers_pick(c, &again_at);
 
 	if (!k && send_next_query(c)) {
 		/* other providers may have an offer before the volume is filled */
@@ -659,7 +678,7 @@ static struct candidate *choose_offer(struct core *c, int active)
 		return NULL;
 	}
 	if (!k)
-		k = offers_pick(c, true, &again_at);
+		k = offers_pick_any(c, &again_at);
 	if (!k && active && is_rate_limited(c))
 		return NULL; /* rate limits are no lack of capacity */
 	if (!k) {
@@ -674,7 +693,7 @@ static struct candidate *choose_offer(struct core *c, int active)
 	return k;
 }
 
-/* Returns false if no further pod should be rented now. */
+/* Rents one more pod. Returns false if none should or can be rented now. */
 static bool rent_next(struct core *c, int working, int active, int outgoing)
 {
 	struct candidate *k = choose_offer(c, active);
