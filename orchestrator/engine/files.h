@@ -21,11 +21,16 @@ struct engine;
 /* Gives an output's name to the first segment that reports it. A file with the name of one of its
  * folders, or below it, cannot exist beside it. owner: the segment whose name is in the way. */
 enum claim_answer { CLAIM_TAKEN, CLAIM_OF_ANOTHER, CLAIM_IN_THE_WAY };
+/* Gives an output's name to the first segment that reports it. A file with the name of one of its
+ * folders, or below it, cannot exist beside it. *owner: the segment that has the name, or whose
+ * name is in the way. */
 enum claim_answer claims_take(struct engine *e, uint32_t segment, const char *name,
 			      uint32_t *owner);
+/* Frees the name if this segment has it. */
 void claims_drop(struct engine *e, uint32_t segment, const char *name);
 void claims_free(struct engine *e);
-/* Holds which of the segment's files has this name; NULL: the name is not this segment's. */
+/* Where to note which of the segment's files has this name; NULL: the name is not this segment's.
+ */
 size_t *claims_file(struct engine *e, uint32_t segment, const char *name);
 
 /* ---- fetch ----

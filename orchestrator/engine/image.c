@@ -27,9 +27,9 @@ bool image_has_parts(const struct job_needs *needs)
 	return needs->setup && needs->setup_packages;
 }
 
-/* Runs a set-up script as a pod would, with the image in place of a volume. It writes the
- * completion file last. */
-static char *run_line(const struct job_needs *needs, const char *path, const char *key)
+/* The command that runs a set-up script as a pod would, with the image in place of a volume. It
+ * writes the completion file last. The caller frees it. */
+static char *make_step_command(const struct job_needs *needs, const char *path, const char *key)
 {
 	CLEANUP(str_free) struct str s = STR_INIT;
 
@@ -56,7 +56,7 @@ static void add_step(struct image_steps *to, const struct job_needs *needs, cons
 	sha256_hex(script, strlen(script), to->key[at]);
 	step->text = script;
 	step->path = xasprintf(IMAGE_DIR "/%s", name);
-	step->run = run_line(needs, step->path, to->key[at]);
+	step->run = make_step_command(needs, step->path, to->key[at]);
 }
 
 void image_steps_make(struct image_steps *out, const struct job_needs *needs, enum image_has has)
@@ -97,8 +97,8 @@ static void image_recipe(struct rent_request *to, const struct engine_setup *set
 	to->step_count = steps->count;
 }
 
-/* Names the fact in which the ledger keeps the provider's answer about this image
- * (rent_request.known_image). */
+/* Hashes all that goes into an image: the ledger keeps the provider's last answer about it
+ * (rent_request.known_image) under this key. */
 static void image_known_key(const struct rent_request *recipe, char hex[SHA256_HEX])
 {
 	CLEANUP(str_free) struct str made_of = STR_INIT;
@@ -112,7 +112,8 @@ static void image_known_key(const struct rent_request *recipe, char hex[SHA256_H
 	sha256_hex(str_text(&made_of), made_of.len, hex);
 }
 
-static void wanted_key(const struct engine_setup *setup, const struct job_needs *needs,
+/* Names the fact in which `burst image` keeps what is in images for this set-up on this base. */
+static void chosen_key(const struct engine_setup *setup, const struct job_needs *needs,
 		       char hex[SHA256_HEX])
 {
 	CLEANUP(free_text)
@@ -131,7 +132,7 @@ enum image_has image_wanted(const struct engine_setup *setup,
 
 	if (!needs || !needs->setup || !provider->ops->makes_image)
 		return IMAGE_HAS_NOTHING;
-	wanted_key(setup, needs, key);
+	chosen_key(setup, needs, key);
 	if (!fact_get(setup->store, FACT_IMAGE_WITH, provider->ops->account(provider->handle), key,
 		      value, sizeof(value)))
 		return IMAGE_HAS_NOTHING;
@@ -168,7 +169,7 @@ int image_build(const struct engine_setup *setup, const struct engine_provider *
 	op_result_free(&result);
 	if (!needs->setup)
 		return status;
-	wanted_key(setup, needs, key);
+	chosen_key(setup, needs, key);
 	return status < 0
 		       ? -1
 		       : fact_put(setup->store, FACT_IMAGE_WITH, account, key, has_words[has], err);
@@ -183,9 +184,9 @@ int image_build(const struct engine_setup *setup, const struct engine_provider *
  * hash. The hash came from a pod, and a pod answers for its own job alone: another job makes its
  * own, as does another machine. */
 
-/* What scripts make depends on the image, and for compiled code on the architecture of the pod's
- * card ("": none). The Python of an image is not known before a pod runs it: the agent compares
- * that. */
+/* Hashes what a script's result depends on: the job, the image, and for compiled code the
+ * architecture of the pod's card ("": none). The Python of an image is not known before a pod runs
+ * it: the agent compares that. */
 static void made_hash(const struct engine_setup *setup, enum fact kind, const char *script,
 		      const char *card, char hex[SHA256_HEX])
 {
@@ -197,6 +198,7 @@ static void made_hash(const struct engine_setup *setup, enum fact kind, const ch
 	sha256_hex(text, strlen(text), hex);
 }
 
+/* Names the fact about what this script has left on one volume. */
 static void made_key(const struct engine_setup *setup, const char *provider, const char *volume_id,
 		     enum fact kind, const char *script, const char *card, char hex[SHA256_HEX])
 {
@@ -205,9 +207,9 @@ static void made_key(const struct engine_setup *setup, const char *provider, con
 	sha256_hex(text, strlen(text), hex);
 }
 
-/* Fills key. Returns false if the pod has no volume. */
-static bool made_there(const struct engine *e, int pod, enum fact kind, const char *script,
-		       const char *card, char key[SHA256_HEX])
+/* As made_key(), for the volume of a pod. Returns false if the pod has none. */
+static bool made_key_of_pod(const struct engine *e, int pod, enum fact kind, const char *script,
+			    const char *card, char key[SHA256_HEX])
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
@@ -217,8 +219,9 @@ static bool made_there(const struct engine *e, int pod, enum fact kind, const ch
 	return p->rental.volume.id[0] != '\0';
 }
 
-/* A pod without a card compiles for no card in particular: all pods can use the result. */
-static const char *card_of(const struct job_needs *needs, const char *gpu)
+/* The architecture for which a set-up compiles; "": for none, so that all pods can use the result.
+ */
+static const char *architecture_for(const struct job_needs *needs, const char *gpu)
 {
 	return needs->setup_by_card && !gpu_is_none(gpu) ? gpu_architecture(gpu) : "";
 }
@@ -226,7 +229,7 @@ static const char *card_of(const struct job_needs *needs, const char *gpu)
 bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs,
 		      const char *gpu, const char *provider, const char *volume_id)
 {
-	const char *const cards[] = {card_of(needs, gpu), ""};
+	const char *const cards[] = {architecture_for(needs, gpu), ""};
 	char key[SHA256_HEX], value[200];
 
 	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++) {
@@ -238,31 +241,34 @@ bool engine_env_there(const struct engine_setup *setup, const struct job_needs *
 	return false;
 }
 
-static void made_put(struct engine *e, int pod, enum fact kind, const char *script,
+/* Records what the script has left on the pod's volume; "": nothing. */
+static void put_made(struct engine *e, int pod, enum fact kind, const char *script,
 		     const char *card, const char *value)
 {
 	char key[SHA256_HEX];
 
-	if (made_there(e, pod, kind, script, card, key))
+	if (made_key_of_pod(e, pod, kind, script, card, key))
 		fact_put(e->setup->store, kind, key, NULL, value, NULL);
 }
 
-static bool made_get(const struct engine *e, int pod, enum fact kind, const char *script,
+/* Reads what put_made() recorded; false: nothing is known. */
+static bool get_made(const struct engine *e, int pod, enum fact kind, const char *script,
 		     const char *card, char *value, size_t room)
 {
 	char key[SHA256_HEX];
 
-	return made_there(e, pod, kind, script, card, key) &&
+	return made_key_of_pod(e, pod, kind, script, card, key) &&
 	       fact_get(e->setup->store, kind, key, NULL, value, room);
 }
 
-static const char *env_card(const struct engine *e, int pod)
+static const char *architecture_of_pod(const struct engine *e, int pod)
 {
-	return card_of(e->work.needs, core_pod_at(e->core, pod)->rental.offer.gpu);
+	return architecture_for(e->work.needs, core_pod_at(e->core, pod)->rental.offer.gpu);
 }
 
-/* An environment as a fact's text: its name, its hash, and the Python that made it. */
-static bool env_read(struct pod_env *env, char *value)
+/* Reads an environment from a fact's text, which it cuts: its name, its hash, and the Python that
+ * made it. Returns false if the text is none. */
+static bool parse_env(struct pod_env *env, char *value)
 {
 	char *tree = strchr(value, ' '), *python = tree ? strchr(tree + 1, ' ') : NULL;
 
@@ -282,23 +288,22 @@ void known_env_adopt(struct engine *e, int pod, const struct pod_row *row)
 	char value[sizeof(row->env)];
 
 	COPY_TEXT(value, row->env);
-	env_read(&e->pods[pod].env, value);
+	parse_env(&e->pods[pod].env, value);
 }
 
-/* Finds the environment on this pod's volume: one made with a card like its own, else one made
- * without. Returns false if none is known. */
-bool known_env(struct engine *e, int pod)
+/* Prefers an environment made with a card like the pod's own to one made without. */
+bool known_env_find(struct engine *e, int pod)
 {
 	struct pod_env *env = &e->pods[pod].env;
-	const char *const cards[] = {env_card(e, pod), ""};
+	const char *const cards[] = {architecture_of_pod(e, pod), ""};
 	char value[200];
 
 	if (env->in_image || env->tree[0])
 		return true;
 	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++)
-		if (made_get(e, pod, FACT_MADE_ENV, e->work.needs->setup, cards[i], value,
+		if (get_made(e, pod, FACT_MADE_ENV, e->work.needs->setup, cards[i], value,
 			     sizeof(value)) &&
-		    env_read(env, value))
+		    parse_env(env, value))
 			return true;
 	return false;
 }
@@ -313,16 +318,16 @@ void known_env_made(struct engine *e, int pod, const json_t *event)
 	CLEANUP(free_text)
 	char *value =
 		xasprintf("%s %s%s%s", env->name, tree, env->python[0] ? " " : "", env->python);
-	made_put(e, pod, FACT_MADE_ENV, e->work.needs->setup, env_card(e, pod), value);
+	put_made(e, pod, FACT_MADE_ENV, e->work.needs->setup, architecture_of_pod(e, pod), value);
 }
 
-void known_env_lacks(struct engine *e, int pod)
+void known_env_missing(struct engine *e, int pod)
 {
 	struct pod_env *env = &e->pods[pod].env;
 
 	env->name[0] = env->tree[0] = env->python[0] = '\0';
-	made_put(e, pod, FACT_MADE_ENV, e->work.needs->setup, env_card(e, pod), "");
-	made_put(e, pod, FACT_MADE_ENV, e->work.needs->setup, "", "");
+	put_made(e, pod, FACT_MADE_ENV, e->work.needs->setup, architecture_of_pod(e, pod), "");
+	put_made(e, pod, FACT_MADE_ENV, e->work.needs->setup, "", "");
 }
 
 /* Each build has its own name: it never takes what is on the volume for its own, and never replaces
@@ -331,7 +336,7 @@ void known_env_name(struct engine *e, int pod)
 {
 	char hex[SHA256_HEX];
 
-	made_hash(e->setup, FACT_MADE_ENV, e->work.needs->setup, env_card(e, pod), hex);
+	made_hash(e->setup, FACT_MADE_ENV, e->work.needs->setup, architecture_of_pod(e, pod), hex);
 	struct pod_env *env = &e->pods[pod].env;
 	snprintf(env->name, sizeof(env->name), "%.24s-%.32s", hex,
 		 core_pod_at(e->core, pod)->rental.attempt);
@@ -356,25 +361,25 @@ bool engine_setup_fits(const char *pods, const struct job_needs *needs)
 	return !ends_with(pods, "+") || !strcmp(pods, key);
 }
 
-bool known_debs(const struct engine *e, int pod, char sha256[SHA256_HEX])
+bool known_debs_find(const struct engine *e, int pod, char sha256[SHA256_HEX])
 {
-	return made_get(e, pod, FACT_MADE_DEBS, e->work.needs->install, "", sha256, SHA256_HEX) &&
+	return get_made(e, pod, FACT_MADE_DEBS, e->work.needs->install, "", sha256, SHA256_HEX) &&
 	       sha256_is_hex(sha256);
 }
 
 void known_debs_put(struct engine *e, int pod, const char *sha256)
 {
-	made_put(e, pod, FACT_MADE_DEBS, e->work.needs->install, "", sha256);
+	put_made(e, pod, FACT_MADE_DEBS, e->work.needs->install, "", sha256);
 }
 
 /* ---- what an image has ----
- * The image is the user's word, and its pods' agents say what it has. An image whose name is the
- * same may be another tomorrow: what was seen the last time is tried, and a start says what it
- * lacks. */
+ * Only the agents of its pods know what an image has, and an image of the same name may be another
+ * one tomorrow. So burst tries what was seen the last time, and the agent's answer to the start
+ * says what is missing. */
 
-/* For the environment of this script in this image (NULL: the provider's own). */
-static void image_key(const struct engine_setup *setup, const char *provider, const char *script,
-		      char hex[SHA256_HEX])
+/* Names the fact about the environment of this script in the present image at this provider. */
+static void image_env_key(const struct engine_setup *setup, const char *provider,
+			  const char *script, char hex[SHA256_HEX])
 {
 	char key[SHA256_HEX];
 
@@ -389,11 +394,12 @@ bool engine_env_in_image(const struct engine_setup *setup, const struct job_need
 {
 	char key[SHA256_HEX], value[4];
 
-	image_key(setup, provider, needs->setup, key);
+	image_env_key(setup, provider, needs->setup, key);
 	return fact_get(setup->store, FACT_IMAGE_ENV, key, NULL, value, sizeof(value)) && value[0];
 }
 
-static void image_put(struct engine *e, int pod, bool there)
+/* Records whether the present image has the job's environment, if that has changed. */
+static void put_image_env(struct engine *e, int pod, bool there)
 {
 	const char *provider =
 		e->setup->providers[core_pod_at(e->core, pod)->rental.provider].ops->name;
@@ -401,12 +407,13 @@ static void image_put(struct engine *e, int pod, bool there)
 
 	if (there == engine_env_in_image(e->setup, e->work.needs, provider))
 		return;
-	image_key(e->setup, provider, e->work.needs->setup, key);
+	image_env_key(e->setup, provider, e->work.needs->setup, key);
 	fact_put(e->setup->store, FACT_IMAGE_ENV, key, NULL, there ? "yes" : "", NULL);
 }
 
-/* Whether the environment that this script makes is in the image. */
-static bool image_lists(const json_t *envs, const char *script)
+/* Whether one of these environments, by the keys that an agent reports, is the one that the script
+ * makes. */
+static bool lists_env(const json_t *envs, const char *script)
 {
 	char key[SHA256_HEX];
 
@@ -419,14 +426,14 @@ static bool image_lists(const json_t *envs, const char *script)
 	return false;
 }
 
-static void log_image(struct engine *e, int pod, const json_t *envs)
+static void log_image_envs(struct engine *e, int pod, const json_t *envs)
 {
 	const char *packages = e->work.needs->setup_packages;
 
 	if (e->pods[pod].env.in_image)
 		engine_log(e, LOG_NOTE, "pod %s: its image has the job's environment: no set-up",
 			   pod_called(e, pod));
-	else if (packages && image_lists(envs, packages))
+	else if (packages && lists_env(envs, packages))
 		engine_log(e, LOG_INFO,
 			   "pod %s: its image has the job's packages, without its weights",
 			   pod_called(e, pod));
@@ -444,10 +451,10 @@ void known_image_seen(struct engine *e, int pod, const json_t *hello)
 
 	if (!e->work.needs || !e->work.needs->setup)
 		return;
-	env->in_image = image_lists(envs, e->work.needs->setup);
-	image_put(e, pod, env->in_image);
+	env->in_image = lists_env(envs, e->work.needs->setup);
+	put_image_env(e, pod, env->in_image);
 	if (!env->image_logged)
-		log_image(e, pod, envs);
+		log_image_envs(e, pod, envs);
 	env->image_logged = true;
 }
 
@@ -462,10 +469,10 @@ void known_image_expect(struct engine *e, int pod)
 		 image_wanted(e->setup, provider, e->work.needs) == IMAGE_HAS_ALL);
 }
 
-void known_image_lacks(struct engine *e, int pod)
+void known_image_missing(struct engine *e, int pod)
 {
 	e->pods[pod].env.in_image = false;
-	image_put(e, pod, false);
+	put_image_env(e, pod, false);
 }
 
 /* ---- which trees a volume was given ---- */
@@ -479,8 +486,9 @@ void known_tree_put(struct engine *e, int pod, enum fact kind, const char *id)
 			 p->rental.volume.id, id, NULL);
 }
 
-static bool volume_has(const struct engine *e, int provider, const struct volume *v, enum fact kind,
-		       const char *id)
+/* Whether the volume last got this tree. kind: FACT_KIT or FACT_TREE (code). */
+static bool volume_last_got(const struct engine *e, int provider, const struct volume *v,
+			    enum fact kind, const char *id)
 {
 	char known[SHA256_HEX];
 
@@ -494,10 +502,11 @@ bool known_tree_is(const struct engine *e, int pod, enum fact kind, const char *
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	return volume_has(e, p->rental.provider, &p->rental.volume, kind, id);
+	return volume_last_got(e, p->rental.provider, &p->rental.volume, kind, id);
 }
 
-/* The last tree there may be another job's; this fact is about pods of this job. */
+/* Names the fact about the code that pods of this job last had on a volume. Another job may have
+ * put its own tree there. */
 static void code_key(const struct run_row *job, const char *provider, const char *volume_id,
 		     char hex[SHA256_HEX])
 {
@@ -528,14 +537,14 @@ bool engine_code_there(struct store *store, const struct run_row *job, const cha
 	return fact_get(store, FACT_CODE, key, NULL, tree, SHA256_HEX) && sha256_is_hex(tree);
 }
 
-/* A delivery, or another project, may have put its own tree there since. */
+/* A delivery, or another project, may have put its own tree there as the last one. */
 bool known_code(const struct engine *e, int provider, const struct volume *v,
 		const struct tree *tree)
 {
 	const char *name = e->setup->providers[provider].ops->name;
 	char known[SHA256_HEX];
 
-	return volume_has(e, provider, v, FACT_TREE, tree->id) ||
+	return volume_last_got(e, provider, v, FACT_TREE, tree->id) ||
 	       (v->id[0] && engine_code_there(e->setup->store, e->setup->run, name, v->id, known) &&
 		!strcmp(known, tree->id));
 }
@@ -575,8 +584,7 @@ const char *engine_doing(const struct engine *e)
 	return e->pod_images->doing;
 }
 
-/* What the pod's image is made of, if the vendor builds one. */
-void pod_image_recipe(struct engine *e, int provider, struct rent_request *r)
+void pod_image_fill_recipe(struct engine *e, int provider, struct rent_request *r)
 {
 	struct image_steps *steps = &e->pod_images->of[provider].steps;
 
@@ -587,13 +595,12 @@ void pod_image_recipe(struct engine *e, int provider, struct rent_request *r)
 	image_recipe(r, e->setup, e->work.needs, steps);
 }
 
-/* The ledger keeps the last answer about this image, by account and by everything that goes into
- * it. */
-static void recipe_key(struct engine *e, int provider, char hex[SHA256_HEX])
+/* As image_known_key(), for the image of this run's pods. */
+static void known_key_of(struct engine *e, int provider, char hex[SHA256_HEX])
 {
 	struct rent_request r = {0};
 
-	pod_image_recipe(e, provider, &r);
+	pod_image_fill_recipe(e, provider, &r);
 	image_known_key(&r, hex);
 }
 
@@ -604,24 +611,25 @@ static const char *account_of(const struct engine *e, int provider)
 	return p->ops->account(p->handle);
 }
 
-void pod_image_keep(struct engine *e, int provider, const char *image)
+void pod_image_record(struct engine *e, int provider, const char *image)
 {
 	char key[SHA256_HEX];
 
 	if (!image[0] || !strcmp(image, e->pod_images->of[provider].known))
 		return;
 	COPY_TEXT(e->pod_images->of[provider].known, image);
-	recipe_key(e, provider, key);
+	known_key_of(e, provider, key);
 	fact_put(e->setup->store, FACT_IMAGE, account_of(e, provider), key, image, NULL);
 }
 
-void pod_image_hand(struct request *a)
+void pod_image_fill_known(struct request *a)
 {
 	COPY_TEXT(a->image, a->e->pod_images->of[a->provider].known);
 	a->want.rent.known_image = a->image[0] ? a->image : NULL;
 }
 
-static void on_image_lines(void *ctx, const char *lines)
+/* Logs the lines of a build, and shows the last one on the display. */
+static void show_build_lines(void *ctx, const char *lines)
 {
 	struct request *a = ctx;
 	struct engine *e = a->e;
@@ -643,7 +651,7 @@ static void on_image_lines(void *ctx, const char *lines)
 	}
 }
 
-static void image_done(void *ctx, struct op_result *result, const struct err *err)
+static void on_image_built(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 	struct engine *e = a->e;
@@ -652,13 +660,13 @@ static void image_done(void *ctx, struct op_result *result, const struct err *er
 
 	if (result) {
 		if (a->told || result->text.len) {
-			on_image_lines(a, str_text(&result->text));
+			show_build_lines(a, str_text(&result->text));
 			engine_log(e, LOG_NOTE, "%s: the image was built in %s",
 				   e->setup->providers[a->provider].ops->name,
 				   duration_show(took, sizeof(took),
 						 clock_boot_ms() - a->requested_at));
 		}
-		pod_image_keep(e, a->provider, result->image);
+		pod_image_record(e, a->provider, result->image);
 	}
 	e->pod_images->doing[0] = '\0';
 	post(e, &ev, err);
@@ -670,11 +678,11 @@ void pod_image_get(struct engine *e, int provider)
 	struct request *a = request_new(e, provider, -1);
 	char key[SHA256_HEX];
 
-	recipe_key(e, provider, key);
+	known_key_of(e, provider, key);
 	if (!fact_get(e->setup->store, FACT_IMAGE, account_of(e, provider), key,
 		      e->pod_images->of[provider].known, sizeof(e->pod_images->of[provider].known)))
 		e->pod_images->of[provider].known[0] = '\0';
-	pod_image_recipe(e, provider, &a->want.rent);
-	pod_image_hand(a);
-	caller_listen(request_begin(a, OP_IMAGE, image_done), on_image_lines);
+	pod_image_fill_recipe(e, provider, &a->want.rent);
+	pod_image_fill_known(a);
+	caller_listen(request_begin(a, OP_IMAGE, on_image_built), show_build_lines);
 }

@@ -21,8 +21,9 @@ struct image_steps {
 	size_t count;
 };
 
-/* Whether needs->setup has a part that can be in the image without the rest. */
+/* Whether needs->setup has a part (its packages) that can be in the image without the rest. */
 bool image_has_parts(const struct job_needs *needs);
+/* Fills in the steps that put this into an image; image_steps_free() frees them. */
 void image_steps_make(struct image_steps *out, const struct job_needs *needs, enum image_has has);
 void image_steps_free(struct image_steps *steps);
 static inline void image_steps_free_cleanup(struct image_steps *steps)
@@ -33,8 +34,8 @@ static inline void image_steps_free_cleanup(struct image_steps *steps)
 /* What `burst image` chose to put into images for this set-up on this base. */
 enum image_has image_wanted(const struct engine_setup *setup,
 			    const struct engine_provider *provider, const struct job_needs *needs);
-/* Builds it at a provider that builds images, and makes later runs use it. said() receives the
- * lines of the build. id[]: the provider's name for it. */
+/* Builds the image at a provider that builds images, and makes later runs use it. said() receives
+ * the lines of the build. id[]: the provider's name for it. */
 int image_build(const struct engine_setup *setup, const struct engine_provider *provider,
 		const struct job_needs *needs, enum image_has has,
 		void (*said)(void *ctx, const char *lines), void *ctx, char id[IMAGE_MAX],
@@ -50,12 +51,13 @@ bool engine_code_there(struct store *store, const struct run_row *job, const cha
  * with setup->image, for pods with this card, by the ledger. */
 bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs,
 		      const char *gpu, const char *provider, const char *volume_id);
-/* Whether pods of setup->image at this provider had it in their image, by the ledger. */
+/* Whether pods of setup->image at this provider had the environment of needs->setup in their image,
+ * by the ledger. */
 bool engine_env_in_image(const struct engine_setup *setup, const struct job_needs *needs,
 			 const char *provider);
 enum { SETUP_KEY_HEX = 16 };
-/* The set-up as pod_row.setup has it: a hash of its text, and a mark if nothing in the pod is the
- * config's. "" without one. */
+/* Names the set-up as pod_row.setup has it: a hash of its text, and a mark if nothing in the pod is
+ * the config's. "" without a set-up. */
 void engine_setup_key(const struct job_needs *needs, char key[20]);
 /* Whether a pod with this pod_row.setup may be prepared for these needs: one that got nothing of
  * the config's may have this machine's network, and gets nothing of it later. */

@@ -123,7 +123,7 @@ static void put_engine_part(const struct epod *own, const struct core_pod *p, st
 	row->vendor_reported = own->billing.bill.reported;
 	row->vendor_asked_ms = own->billing.answered_ms;
 	row->event = own->reports.last_event;
-	batches_use_of(&own->use, row);
+	batches_put_use(&own->use, row);
 	COPY_TEXT(row->image, own->origin.image);
 	COPY_TEXT(row->setup, own->origin.setup);
 	row->setup_ms = own->prep.setup_ms;

@@ -19,7 +19,8 @@ enum { COLD_MOST = 40, COLD_LEAST = 3 };
 
 /* ---- keys ---- */
 
-static size_t add_part(char *key, size_t at, const char *text, size_t most)
+/* Adds one part and '|' to a key at this place. Returns the place after them. */
+static size_t add_key_part(char *key, size_t at, const char *text, size_t most)
 {
 	for (size_t n = 0; text && *text && n < most; text++, n++)
 		key[at++] = isgraph((unsigned char)*text) && *text != '|' ? *text : '_';
@@ -30,17 +31,17 @@ static size_t add_part(char *key, size_t at, const char *text, size_t most)
 void learn_key(const struct learn_what *what, char key[LEARN_KEY])
 {
 	const struct gpu *known = gpu_find(what->gpu ? what->gpu : "");
-	size_t at = add_part(key, 0, what->engine, 23);
+	size_t at = add_key_part(key, 0, what->engine, 23);
 
-	at = add_part(key, at, what->options, 32);
-	at = add_part(key, at, known ? known->name : what->gpu, 39);
-	at = add_part(key, at, what->provider, 23);
-	at = add_part(key, at, what->version, 31);
+	at = add_key_part(key, at, what->options, 32);
+	at = add_key_part(key, at, known ? known->name : what->gpu, 39);
+	at = add_key_part(key, at, what->provider, 23);
+	at = add_key_part(key, at, what->version, 31);
 	key[at - 1] = '\0';
 }
 
-/* The part of a key with this number, from 0. */
-static void part_of(const char *key, int number, char *out, size_t room)
+/* Copies the part of a key with this number, from 0; "": it has none. */
+static void copy_key_part(const char *key, int number, char *out, size_t room)
 {
 	while (number-- > 0) {
 		key = strchr(key, '|');
@@ -54,7 +55,7 @@ static void part_of(const char *key, int number, char *out, size_t room)
 
 /* ---- sums ---- */
 
-static struct speed_sums learn_sums(const struct speed_row *row)
+static struct speed_sums sums_of_row(const struct speed_row *row)
 {
 	return (struct speed_sums){.n = row->n,
 				   .longest = row->longest,
@@ -77,14 +78,14 @@ bool learn_fit(struct speed *out, struct store *store, const char *key)
 	if (store_speeds(store, key, &rows, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count && !found; i++) {
-		struct speed_sums sums = learn_sums(&rows[i]);
+		struct speed_sums sums = sums_of_row(&rows[i]);
 		found = !strcmp(rows[i].key, key) && speed_fit(out, &sums, NULL);
 	}
 	free(rows);
 	return found;
 }
 
-static void sums_into(struct speed_row *row, const struct speed_sums *s)
+static void put_sums(struct speed_row *row, const struct speed_sums *s)
 {
 	row->n = s->n;
 	row->longest = s->longest;
@@ -98,12 +99,14 @@ static void sums_into(struct speed_row *row, const struct speed_sums *s)
 	row->batches = (int64_t)s->batches;
 }
 
-static int by_speed(const void *a, const void *b)
+static int compare_speed_keys(const void *a, const void *b)
 {
 	return strcmp(((const struct batch_row *)a)->speed, ((const struct batch_row *)b)->speed);
 }
 
-static int row_of_key(struct store *store, const char *key, struct speed_row *out, struct err *err)
+/* The row of exactly this key, or an empty one if the ledger has none. */
+static int read_row(struct store *store, const char *key, struct speed_row *out,
+			    struct err *err)
 {
 	struct speed_row *rows = NULL;
 	size_t count = 0;
@@ -119,6 +122,7 @@ static int row_of_key(struct store *store, const char *key, struct speed_row *ou
 	return 0;
 }
 
+/* Adds a batch to the sums. longest 0: its time is a share of the GPU's (batches_done()). */
 static void add_batch(struct speed_sums *sums, const struct batch_row *b)
 {
 	double seconds = (double)b->took_ms / 1000;
@@ -129,20 +133,20 @@ static void add_batch(struct speed_sums *sums, const struct batch_row *b)
 		speed_add_share(sums, b->sum, seconds);
 }
 
-/* Folds the first batches of the list, those of one key; *folded: how many. */
+/* Adds the first batches of the list, those of one key, to its row. *folded: how many they are. */
 static int fold_key(struct store *store, const struct batch_row *list, size_t count, bool fade,
 		    int64_t wall_ms, size_t *folded, struct err *err)
 {
 	struct speed_row row;
 
-	if (row_of_key(store, list[0].speed, &row, err) < 0)
+	if (read_row(store, list[0].speed, &row, err) < 0)
 		return -1;
-	struct speed_sums sums = learn_sums(&row);
+	struct speed_sums sums = sums_of_row(&row);
 	if (fade)
 		speed_decay(&sums, SPEED_DECAY);
 	for (*folded = 0; *folded < count && !strcmp(list[*folded].speed, row.key); ++*folded)
 		add_batch(&sums, &list[*folded]);
-	sums_into(&row, &sums);
+	put_sums(&row, &sums);
 	row.most = list[*folded - 1].most;
 	row.batching = list[*folded - 1].batching;
 	row.updated_ms = wall_ms;
@@ -156,7 +160,7 @@ int learn_fold(struct store *store, struct batch_row *list, size_t count, bool f
 
 	if (store_begin(store, err) < 0)
 		return -1;
-	qsort(list, count, sizeof(*list), by_speed);
+	qsort(list, count, sizeof(*list), compare_speed_keys);
 	for (size_t at = 0; at < count; at += folded)
 		if (fold_key(store, list + at, count - at, fade, wall_ms, &folded, err) < 0) {
 			store_rollback(store);
@@ -167,19 +171,24 @@ int learn_fold(struct store *store, struct batch_row *list, size_t count, bool f
 
 /* ---- estimates ---- */
 
-/* How well a row matches: the same GPU before others, then the provider, then the version. If the
- * engine ships no prior, too few batches are better than none. */
+/* The same GPU counts before others, then the provider, then the version. If the engine ships no
+ * prior, too few batches are better than none. */
 enum { SUITS_GPU = 4, SUITS_PROVIDER = 2, SUITS_VERSION = 1, SUITS_MEASURED = 8 };
 
-static int suits(const struct speed_row *row, const struct learn_what *what, const char *wanted_gpu)
+/* The parts of a key, in their order: learn_key(). */
+enum { KEY_GPU = 2, KEY_PROVIDER = 3, KEY_VERSION = 4 };
+
+/* How well a row matches: a sum of SUITS_*; 0: it has no batch. */
+static int rate_row(const struct speed_row *row, const struct learn_what *what,
+		    const char *wanted_gpu)
 {
 	char gpu[40], provider[24], version[32];
 
 	if (row->batches < 1)
 		return 0;
-	part_of(row->key, 2, gpu, sizeof(gpu));
-	part_of(row->key, 3, provider, sizeof(provider));
-	part_of(row->key, 4, version, sizeof(version));
+	copy_key_part(row->key, KEY_GPU, gpu, sizeof(gpu));
+	copy_key_part(row->key, KEY_PROVIDER, provider, sizeof(provider));
+	copy_key_part(row->key, KEY_VERSION, version, sizeof(version));
 	return (row->batches >= SPEED_MEASURED_MIN ? SUITS_MEASURED : 0) +
 	       SUITS_GPU * !strcmp(gpu, wanted_gpu) +
 	       SUITS_PROVIDER * !strcmp(provider, what->provider ? what->provider : "") +
@@ -195,7 +204,7 @@ static const struct speed_row *best_row(const struct speed_row *rows, size_t cou
 	int score = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int its = suits(&rows[i], what, wanted_gpu);
+		int its = rate_row(&rows[i], what, wanted_gpu);
 		if (!its || !(its & SUITS_GPU) == same_gpu ||
 		    (!few_will_do && its < SUITS_MEASURED))
 			continue;
@@ -208,18 +217,20 @@ static const struct speed_row *best_row(const struct speed_row *rows, size_t cou
 	return best;
 }
 
-/* A key has '_' in place of a blank. */
+/* NULL: none that burst knows. A key has '_' in place of a blank, which gpu_find() accepts. */
 static const struct gpu *gpu_of_key(const char *key)
 {
 	char text[40];
 
-	part_of(key, 2, text, sizeof(text));
+	copy_key_part(key, KEY_GPU, text, sizeof(text));
 	return gpu_find(text);
 }
 
+/* Fits a speed to a row. like: for what its batches cannot tell. Returns false if there are too
+ * few. */
 static bool fit_row(struct speed *out, const struct speed_row *row, const struct speed *like)
 {
-	struct speed_sums sums = learn_sums(row);
+	struct speed_sums sums = sums_of_row(row);
 
 	return speed_fit(out, &sums, like);
 }
@@ -238,13 +249,14 @@ static bool carry_row(struct speed *out, const struct speed_row *row, const stru
 	return true;
 }
 
+/* Fills in from which measurements a speed comes. */
 static void note_source(struct learned_speed *out, const struct speed_row *row,
 			enum plan_source source)
 {
 	const struct gpu *had = gpu_of_key(row->key);
 	char provider[24], day[32];
 
-	part_of(row->key, 3, provider, sizeof(provider));
+	copy_key_part(row->key, KEY_PROVIDER, provider, sizeof(provider));
 	clock_rfc3339(day, sizeof(day), row->updated_ms);
 	out->source = source;
 	out->batches = row->batches;
@@ -265,7 +277,7 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 	struct speed like = *prior, fit;
 
 	learn_key(what, key);
-	part_of(key, 2, wanted, sizeof(wanted));
+	copy_key_part(key, KEY_GPU, wanted, sizeof(wanted));
 	*out = (struct learned_speed){.speed = *prior};
 	const char *after_options = strchr(strchr(key, '|') + 1, '|');
 	CLEANUP(free_text) char *prefix = xstrndup(key, (size_t)(after_options + 1 - key));
@@ -313,16 +325,16 @@ _Static_assert(COLD_PROBE - COLD_UNPACK == LOAD_PROBE && COLD_IMPORT - COLD_UNPA
 	       "both name the same phases");
 
 /* Milliseconds between two times; -1: one is missing. */
-static int64_t between(int64_t from_ms, int64_t to_ms)
+static int64_t ms_between(int64_t from_ms, int64_t to_ms)
 {
 	/* steps may overlap: workers load during the sync */
 	return from_ms <= 0 || to_ms <= 0 ? -1 : MAX(to_ms - from_ms, 0);
 }
 
-/* Divides load_ms by the phases that the worker reported. They may run at once (it reads weights
- * while it imports Python), so each counts by its share, and together they take no longer than the
- * load. */
-static int64_t load_part(const struct pod_row *row, enum load_phase phase, int64_t load_ms)
+/* The part of load_ms that belongs to a phase, by what the worker reported. Phases may run at once
+ * (it reads weights while it imports Python), so each counts by its share, and together they take
+ * no longer than the load. */
+static int64_t load_phase_ms(const struct pod_row *row, enum load_phase phase, int64_t load_ms)
 {
 	double sum = 0, own = (double)pod_row_load_ms(row, phase);
 
@@ -331,35 +343,35 @@ static int64_t load_part(const struct pod_row *row, enum load_phase phase, int64
 	return (int64_t)(sum > (double)load_ms ? own * (double)load_ms / sum : own);
 }
 
-/* The part of the load that no worker divided. */
-static int64_t load_rest(const struct pod_row *row, int64_t load_ms)
+/* The part of the load that belongs to no phase. */
+static int64_t load_rest_ms(const struct pod_row *row, int64_t load_ms)
 {
 	int64_t told = 0;
 
 	for (int i = 0; i < LOAD_PHASES; i++)
-		told += load_part(row, (enum load_phase)i, load_ms);
+		told += load_phase_ms(row, (enum load_phase)i, load_ms);
 	return MAX(load_ms - told, 0);
 }
 
-/* -1: this pod has no measurement of it. */
-static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
+/* How long a phase of the pod's cold start took; -1: this pod has no measurement of it. */
+static int64_t phase_ms(const struct pod_row *row, enum cold_phase phase)
 {
 	/* its volume had everything: its workers started without the steps before */
 	bool at_once = row->ready_ms > 0 && row->synced_ms <= 0;
 	int64_t synced_ms = at_once ? row->connected_ms : row->synced_ms;
-	int64_t load_ms = between(synced_ms, row->ready_ms);
+	int64_t load_ms = ms_between(synced_ms, row->ready_ms);
 
 	if (row->handed_from[0]) /* it was warm */
 		return -1;
 	switch (phase) {
-	case COLD_QUEUE: return between(row->create_ms, row->running_ms);
-	case COLD_BOOT: return between(row->running_ms, row->reached_ms);
-	case COLD_CONNECT: return between(row->reached_ms, row->connected_ms);
+	case COLD_QUEUE: return ms_between(row->create_ms, row->running_ms);
+	case COLD_BOOT: return ms_between(row->running_ms, row->reached_ms);
+	case COLD_CONNECT: return ms_between(row->reached_ms, row->connected_ms);
 	case COLD_SYNC:
 		if (row->synced_bytes == SYNCED_BY_ANOTHER)
 			return -1;
 		return synced_ms > 0
-			       ? MAX(between(row->connected_ms, synced_ms) - row->setup_ms, -1)
+			       ? MAX(ms_between(row->connected_ms, synced_ms) - row->setup_ms, -1)
 			       : -1;
 	case COLD_SETUP: return row->setup_ms > 0 ? row->setup_ms : -1;
 	case COLD_UNPACK:
@@ -368,10 +380,10 @@ static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 	case COLD_BUILD:
 	case COLD_WARM_UP:
 	case COLD_PROBE:
-		return load_ms < 0
-			       ? -1
-			       : load_part(row, (enum load_phase)(phase - COLD_UNPACK), load_ms);
-	case COLD_LOAD: return load_ms < 0 ? -1 : load_rest(row, load_ms);
+		return load_ms < 0 ? -1
+				   : load_phase_ms(row, (enum load_phase)(phase - COLD_UNPACK),
+						   load_ms);
+	case COLD_LOAD: return load_ms < 0 ? -1 : load_rest_ms(row, load_ms);
 	case COLD_PHASES: break;
 	}
 	return -1;
@@ -380,6 +392,7 @@ static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 /* What a pod must have in common with the wanted one; each step requires less. */
 enum likeness { LIKE_ALL, LIKE_NO_GPU, LIKE_NO_IMAGE, LIKE_NOTHING };
 
+/* Whether a phase of this pod tells about the wanted pod. */
 static bool is_like(const struct pod_row *row, const struct cold_what *what, enum cold_phase phase,
 		    enum likeness like)
 {
@@ -394,13 +407,16 @@ static bool is_like(const struct pod_row *row, const struct cold_what *what, enu
 	       (like > LIKE_NO_GPU || !strcmp(row->image, what->image ? what->image : ""));
 }
 
-static size_t samples(const struct pod_row *rows, size_t count, const struct cold_what *what,
-		      enum cold_phase phase, enum likeness like, double out[COLD_MOST])
+/* Collects the phase's durations, in seconds, of the newest pods that are like the wanted one.
+ * Returns how many. */
+static size_t collect_samples(const struct pod_row *rows, size_t count,
+			      const struct cold_what *what, enum cold_phase phase,
+			      enum likeness like, double out[COLD_MOST])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < count && n < COLD_MOST; i++) {
-		int64_t ms = phase_of(&rows[i], phase);
+		int64_t ms = phase_ms(&rows[i], phase);
 		if (ms >= 0 && is_like(&rows[i], what, phase, like))
 			out[n++] = (double)ms / 1000;
 	}
@@ -413,10 +429,11 @@ void learn_cold(const struct pod_row *rows, size_t count, const struct cold_what
 	double list[COLD_MOST];
 
 	for (int phase = 0; phase < COLD_PHASES; phase++) {
-		size_t n = samples(rows, count, what, (enum cold_phase)phase, LIKE_ALL, list);
+		size_t n =
+			collect_samples(rows, count, what, (enum cold_phase)phase, LIKE_ALL, list);
 		for (int like = LIKE_NO_GPU; n < COLD_LEAST && like <= LIKE_NOTHING; like++)
-			n = samples(rows, count, what, (enum cold_phase)phase, (enum likeness)like,
-				    list);
+			n = collect_samples(rows, count, what, (enum cold_phase)phase,
+					    (enum likeness)like, list);
 		inout->phase[phase] = cold_learn(list, n, inout->phase[phase]);
 	}
 }
@@ -476,6 +493,7 @@ static const enum row_batching batching_rows[] = {
 	[BATCHING_CONTINUOUS] = ROW_BATCHING_CONTINUOUS,
 };
 
+/* What the speed of batches on this pod depends on. */
 static struct learn_what what_runs_on(const struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -489,7 +507,7 @@ static struct learn_what what_runs_on(const struct engine *e, int pod)
 	};
 }
 
-static void key_of(const struct engine *e, int pod, char key[LEARN_KEY])
+static void make_key(const struct engine *e, int pod, char key[LEARN_KEY])
 {
 	struct learn_what what = what_runs_on(e, pod);
 
@@ -509,8 +527,8 @@ struct batch_speed batches_speed(const struct engine *e, int pod)
 				    s.speed.each_s * 1000};
 }
 
-/* Skip a batch that began more than once (its worker died, or it did not fit into memory): its time
- * is not that of one batch. */
+/* How often a batch began; 255: often, or its time does not count. The time of a batch that began
+ * more than once (its worker died, or it did not fit into memory) is not that of one batch. */
 static unsigned char *begins_of(struct engine *e, uint32_t batch)
 {
 	while (e->batches->begins_count <= batch) {
@@ -545,7 +563,7 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 	CLEANUP(free_text) char *id = batch_id(e, batch);
 	COPY_TEXT(row.id, id);
 	COPY_TEXT(row.run, e->setup->run->id);
-	key_of(e, pod, row.speed);
+	make_key(e, pod, row.speed);
 	row.segments = (int)b->count;
 	row.most = core_pod_at(e->core, pod)->workload.max_batch;
 	row.batching = batching_rows[core_pod_at(e->core, pod)->workload.batching];
@@ -562,8 +580,8 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 		batches_flush(e);
 }
 
-/* Records all of them or none. */
-static int put_rows(struct store *store, const struct batch_row *rows, size_t count)
+/* Records all batches or none. */
+static int write_batches(struct store *store, const struct batch_row *rows, size_t count)
 {
 	if (store_begin(store, NULL) < 0)
 		return -1;
@@ -582,7 +600,7 @@ void batches_flush(struct engine *e)
 	if (!e->batches->count)
 		return;
 	/* A failed write loses measurements. It must not end the run. */
-	if (put_rows(e->setup->store, e->batches->rows, e->batches->count) == 0 &&
+	if (write_batches(e->setup->store, e->batches->rows, e->batches->count) == 0 &&
 	    learn_fold(e->setup->store, e->batches->rows, e->batches->count, !e->batches->folded,
 		       clock_wall_ms(), &err) < 0)
 		engine_log(e, LOG_INFO, "the ledger stores no measurements: %s", err.msg);
@@ -615,6 +633,7 @@ void batches_adopt(struct engine *e, int pod, const struct pod_row *row)
 	u->earlier_p95 = row->gpu_busy_p95;
 }
 
+/* The percentage of being busy below or at which `percent` of the samples are. */
 static int percentile(const struct gpu_use *u, int percent)
 {
 	int before = 0, busy = 0;
@@ -627,7 +646,7 @@ static int percentile(const struct gpu_use *u, int percent)
 	return busy;
 }
 
-void batches_use_of(const struct gpu_use *u, struct pod_row *row)
+void batches_put_use(const struct gpu_use *u, struct pod_row *row)
 {
 	row->gpu_memory_peak_mib = u->memory_peak_mib;
 	if (u->samples < MAX(u->earlier_samples, USE_LEAST)) {

@@ -20,11 +20,12 @@ struct learn_what {
 	 * key */
 	double host_share;
 };
-/* "engine|options|gpu|provider|version": each part printable and cut, so that no key is cut. */
+/* "engine|options|gpu|provider|version": each part printable and cut, so that no key is cut.
+ * Exported for tests. */
 void learn_key(const struct learn_what *what, char key[LEARN_KEY]);
 
 /* Adds batches to the sums of their keys; sorts them by key. `fade`: these are the first of a run,
- * so earlier ones lose weight. */
+ * so earlier ones lose weight. Exported for tests. */
 int learn_fold(struct store *store, struct batch_row *list, size_t count, bool fade,
 	       int64_t wall_ms, struct err *err);
 
@@ -46,9 +47,9 @@ struct learned_speed {
 void learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior,
 		 struct learned_speed *out);
 
-/* Mean time between interruptions: the total life of these spot pods (else: of the others), divided
- * by how many of them their provider reclaimed. `guess_s` above 0 counts as one more pod that was
- * reclaimed after this time. 0: none was ever reclaimed. */
+/* Mean time between interruptions: the total life of these spot pods (spot false: of the others),
+ * divided by how many of them their provider reclaimed (*taken). `guess_s` above 0 counts as one
+ * more pod that was reclaimed after this time. 0: none was ever reclaimed. */
 double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, double guess_s,
 			   int *taken, double *lived_s);
 
@@ -58,13 +59,13 @@ struct cold_what {
 	const char *setup;       /* as pod_row.setup has it; NULL: none */
 	bool volume_ready;       /* its volume has what it needs: nothing is sent to it */
 };
-/* From this provider's pods that were reached over SSH, newest first: those that are like this one;
- * if there are fewer than three, of any GPU, then of any image. Phases that the ledger does not
- * know keep their prior. */
+/* Estimates the phases of a cold start from this provider's pods that were reached over SSH, newest
+ * first: those that are like this one; if there are fewer than three, of any GPU, then of any
+ * image. Phases that the ledger does not know keep their prior. */
 void learn_cold(const struct pod_row *rows, size_t count, const struct cold_what *what,
 		struct cold *inout);
-/* From the same pods: seconds from the last batch (worked_ms) to the last fetched file (safe_ms),
- * and from the later of both to the accepted release. */
+/* Estimates from the same pods: seconds from the last batch (worked_ms) to the last fetched file
+ * (safe_ms), and from the later of both to the accepted release. Both are inout: the prior. */
 void learn_tail(const struct pod_row *rows, size_t count, struct cold_time *fetch,
 		struct cold_time *release);
 

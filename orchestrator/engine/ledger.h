@@ -23,22 +23,26 @@ struct gpu_use {
 	int earlier_samples, earlier_p50, earlier_p95;
 };
 
-/* Agents report these times. They are bounded, and decide nothing but later plans. */
-/* From the ledger, for this pod's GPU and its worker's version; all 0: unknown. */
+/* Agents report the times. They are bounded, and decide nothing but later plans. */
+
+/* The measured speed on this pod's GPU with its worker's version, from the ledger; all 0: unknown.
+ */
 struct batch_speed batches_speed(const struct engine *e, int pod);
-/* For batches of this client; others are ignored. */
+/* A batch of this client began on the pod; others are ignored. */
 void batches_begun(struct engine *e, int pod, uint32_t batch);
-/* The batch continues earlier work: its time is not that of one batch. */
+/* The batch continues earlier work: its time is not recorded. */
 void batches_continued(struct engine *e, uint32_t batch);
-/* Records it once, unless it began more than once: then its time is not that of one batch. */
+/* A batch of this client took busy_ms: records that once, unless it began more than once. */
 void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms);
-/* The agent's event "usage", every 2 s: a sample of how busy the GPUs are, and the peak of their
- * memory (MiB, though the event says memory_mb). */
+/* Takes a pod's event "usage", which comes every 2 s: a sample of how busy the GPUs are, and the
+ * peak of their memory (MiB, though the event says memory_mb). */
 void batches_usage(struct engine *e, int pod, const json_t *event);
-void batches_use_of(const struct gpu_use *u, struct pod_row *row);
-/* Of a pod of an earlier client: what its row has. */
+/* Fills in the GPU use of a pod's row. */
+void batches_put_use(const struct gpu_use *u, struct pod_row *row);
+/* Reads the GPU use of a pod of an earlier client from its row. */
 void batches_adopt(struct engine *e, int pod, const struct pod_row *row);
-void batches_flush(struct engine *e); /* to the ledger */
+/* Writes the recorded batches to the ledger. A failure loses them. */
+void batches_flush(struct engine *e);
 
 struct batches *batches_new(void);
 void batches_free(struct batches *b);
@@ -113,7 +117,7 @@ void journal_free(struct journal *j);
 /* ---- gaps ----
  * Records how long pods without work have waited for the next run, as facts in the ledger. pool:
  * what the pods are good for (pooled.h); only its environment counts. Times are wall clock ms. A
- * failed read or write changes nothing else. */
+ * failed read or write changes nothing else. Exported for tests. */
 
 /* A pod has no work left. */
 void gaps_note_free(struct store *store, const char *pool, int64_t now_ms);

@@ -19,10 +19,10 @@ enum {
 
 /* ---- counting ---- */
 
-/* How much of a window this class leaves to the classes before it. In a long window it leaves less
- * toward the end. A class that has used up its part of an hour then calls more rarely, but never
- * stops. */
-static int64_t kept_back(const struct limit_window *w, enum call_class class, int64_t now_ms)
+/* How many calls of a window this class leaves to more urgent classes. In a long window it leaves
+ * fewer toward the end. A class that has used up its part of an hour then calls more rarely, but
+ * never stops. */
+static int64_t reserved_calls(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
 	int64_t quota = w->quota;
 
@@ -39,6 +39,7 @@ static int64_t kept_back(const struct limit_window *w, enum call_class class, in
 	return 0;
 }
 
+/* Begins a new window if the present one has ended. */
 static void roll_over(struct limit_window *w, int64_t now_ms)
 {
 	/* a reset further ahead than the window is long: a clock was set back */
@@ -50,58 +51,61 @@ static void roll_over(struct limit_window *w, int64_t now_ms)
 	w->reset_at_ms = now_ms + w->length_ms;
 }
 
-static int64_t until(int64_t at_ms, int64_t now_ms)
+/* How long to wait for that time. */
+static int64_t wait_until(int64_t at_ms, int64_t now_ms)
 {
 	return MAX(at_ms - now_ms, WAIT_LEAST_MS);
 }
 
-/* The call may end a pod that bills, and the vendor's limit may be out of date: one call a minute
- * tests it. NULL: the call waits as long as the limit requires. */
-static int64_t *pressing(struct limits *l, enum call_class class)
+/* When the newest such call was sent that may end a pod that bills. The vendor's limit may be out
+ * of date: one call a minute tests it. NULL: the class waits as long as the limit requires. */
+static int64_t *newest_pressing(struct limits *l, enum call_class class)
 {
 	return class == CALL_RELEASE ? &l->released_ms : class == CALL_LIST ? &l->listed_ms : NULL;
 }
 
+/* Until when a 429 blocks this class. */
 static int64_t blocked_until(struct limits *l, enum call_class class)
 {
-	int64_t *newest = pressing(l, class);
+	int64_t *newest = newest_pressing(l, class);
 	int64_t blocked = class == CALL_RELEASE ? l->refused_until_ms : l->blocked_until_ms;
 
 	return newest ? MIN(blocked, MAX(l->refused_at_ms, *newest) + PRESSING_WAIT_MS) : blocked;
 }
 
-/* Only what the vendor reported delays a release, not what we counted. */
-static bool keeps_back(const struct limit_window *w, enum call_class class, int64_t now_ms)
+/* Whether the calls that are left of a window are for more urgent classes. Only what the vendor
+ * reported delays a release, not what was counted here. */
+static bool is_reserved(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
-	return w->quota && w->left <= kept_back(w, class, now_ms) &&
+	return w->quota && w->left <= reserved_calls(w, class, now_ms) &&
 	       (class != CALL_RELEASE || w->said);
 }
 
 /* If the window opens again soon, a look finds the same then; now it would only be refused. */
-static bool list_can_wait(const struct limit_window *w, enum call_class class, int64_t now_ms)
+static bool can_list_wait(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
 	return class == CALL_LIST && w->left <= 0 && w->reset_at_ms - now_ms <= PRESSING_WAIT_MS;
 }
 
 int64_t limits_wait(struct limits *l, enum call_class class, int64_t now_ms)
 {
-	int64_t blocked = blocked_until(l, class), *newest = pressing(l, class);
+	int64_t blocked = blocked_until(l, class), *newest = newest_pressing(l, class);
 	/* the clock has been set since that report */
 	bool set_back = now_ms < l->refused_at_ms - SAME_WINDOW_MS;
 	bool no_room = now_ms < l->blocked_until_ms;
 
 	if (now_ms < blocked && !set_back && blocked - now_ms < LONGEST_S * INT64_C(1000))
-		return until(blocked, now_ms);
+		return wait_until(blocked, now_ms);
 	for (size_t i = 0; i < l->count; i++)
 		roll_over(&l->windows[i], now_ms);
 	for (size_t i = 0; i < l->count; i++) {
 		const struct limit_window *w = &l->windows[i];
-		if (!keeps_back(w, class, now_ms))
+		if (!is_reserved(w, class, now_ms))
 			continue;
 		if (!newest || now_ms - *newest < PRESSING_WAIT_MS ||
-		    list_can_wait(w, class, now_ms))
+		    can_list_wait(w, class, now_ms))
 			/* what is kept back becomes less in time */
-			return w->left > 0 ? WAIT_MOST_MS : until(w->reset_at_ms, now_ms);
+			return w->left > 0 ? WAIT_MOST_MS : wait_until(w->reset_at_ms, now_ms);
 		no_room = true;
 	}
 	if (newest && (no_room || class == CALL_RELEASE))
@@ -121,7 +125,8 @@ int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 
 /* ---- what the vendor says ---- */
 
-static struct limit_window *window(struct limits *l, const char *name, size_t len)
+/* NULL: there are too many, or it is no name of a window. */
+static struct limit_window *find_or_add_window(struct limits *l, const char *name, size_t len)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (strlen(l->windows[i].name) == len && !memcmp(l->windows[i].name, name, len))
@@ -138,7 +143,7 @@ static struct limit_window *window(struct limits *l, const char *name, size_t le
 }
 
 /* Reads ;x=NUMBER of one item; -1: it has none. */
-static int64_t parameter(const char *item, size_t len, char key)
+static int64_t read_parameter(const char *item, size_t len, char key)
 {
 	for (size_t i = 0; i + 3 < len; i++) {
 		if (item[i] != ';')
@@ -154,7 +159,7 @@ static int64_t parameter(const char *item, size_t len, char key)
 	return -1;
 }
 
-/* "minute";r=12;t=44, "hour";r=2800;t=1812 */
+/* Calls take() for each window that a header names: "minute";r=12;t=44, "hour";r=2800;t=1812 */
 static void each_item(struct limits *l, const char *header, const struct limit_call *call,
 		      void (*take)(struct limit_window *w, const char *item, size_t len,
 				   const struct limit_call *call))
@@ -165,17 +170,18 @@ static void each_item(struct limits *l, const char *header, const struct limit_c
 		const char *close =
 			open ? memchr(open + 1, '"', len - (size_t)(open + 1 - header)) : NULL;
 		struct limit_window *w =
-			close ? window(l, open + 1, (size_t)(close - open - 1)) : NULL;
+			close ? find_or_add_window(l, open + 1, (size_t)(close - open - 1)) : NULL;
 		if (w)
 			take(w, close, len - (size_t)(close - header), call);
 		header += len + (header[len] == ',');
 	}
 }
 
+/* Takes a window's quota q and length w in seconds. */
 static void take_policy(struct limit_window *w, const char *item, size_t len,
 			const struct limit_call *call)
 {
-	int64_t quota = parameter(item, len, 'q'), seconds = parameter(item, len, 'w');
+	int64_t quota = read_parameter(item, len, 'q'), seconds = read_parameter(item, len, 'w');
 
 	(void)call;
 	if (quota > 0 && seconds > 0 && seconds <= LONGEST_S) {
@@ -185,10 +191,11 @@ static void take_policy(struct limit_window *w, const char *item, size_t len,
 	}
 }
 
+/* Takes how many calls are left, r, and the seconds until the window ends, t. */
 static void take_state(struct limit_window *w, const char *item, size_t len,
 		       const struct limit_call *call)
 {
-	int64_t left = parameter(item, len, 'r'), seconds = parameter(item, len, 't');
+	int64_t left = read_parameter(item, len, 'r'), seconds = read_parameter(item, len, 't');
 
 	if (left < 0 || seconds < 0 || seconds > LONGEST_S)
 		return;
@@ -204,10 +211,10 @@ static void take_state(struct limit_window *w, const char *item, size_t len,
 	w->reset_at_ms = call->now_ms + seconds * 1000;
 }
 
-/* The reply to a release: there is room for releases, whatever was reported before it was sent. If
- * the release had room by our count, this proves nothing beyond it. */
-static bool accepted_release(const struct limits *l, const struct reply *reply,
-			     const struct limit_call *call)
+/* Whether the reply to a release shows that there is room for releases, whatever was reported
+ * before it was sent. A release that had room by our count proves nothing beyond that. */
+static bool accepts_release(const struct limits *l, const struct reply *reply,
+			    const struct limit_call *call)
 {
 	return call->class == CALL_RELEASE && !reply->failed && reply->status < 500 &&
 	       reply->status != 429 && !reply->grpc_status && call->sent_ms >= l->refused_at_ms &&
@@ -222,7 +229,7 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 
 	if (reply->failed)
 		return;
-	if (accepted_release(l, reply, call)) {
+	if (accepts_release(l, reply, call)) {
 		l->refused_until_ms = MIN(l->refused_until_ms, now_ms);
 		/* one at a time, and each accepted one lets the next through */
 		l->released_ms = 0;
@@ -260,8 +267,8 @@ void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 	}
 }
 
-/* Returns false if another program wrote this ledger value, which is then ignored. */
-static bool sound(long long ms, const struct limit_window *w)
+/* Returns false for values that no process of burst writes; they are ignored. */
+static bool is_sound(long long ms, const struct limit_window *w)
 {
 	return ms >= 0 && ms <= STORE_NUMBER_MOST &&
 	       (!w || (w->quota >= 0 && w->quota <= STORE_NUMBER_MOST && w->left >= 0 &&
@@ -278,8 +285,8 @@ void limits_read(struct limits *l, const char *text)
 	*l = (struct limits){0};
 	if (sscanf(text, "%lld %lld %lld %lld %lld %d%n", &at, &refused, &blocked, &released,
 		   &looked, &beyond, &used) != 6 ||
-	    !sound(at, NULL) || !sound(refused, NULL) || !sound(blocked, NULL) ||
-	    !sound(released, NULL) || !sound(looked, NULL))
+	    !is_sound(at, NULL) || !is_sound(refused, NULL) || !is_sound(blocked, NULL) ||
+	    !is_sound(released, NULL) || !is_sound(looked, NULL))
 		return;
 	l->refused_at_ms = at;
 	l->refused_until_ms = refused;
@@ -290,7 +297,7 @@ void limits_read(struct limits *l, const char *text)
 	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld %d%n", name, &quota, &length,
 				  &left, &reset, &said, &used) == 6;
 	     text += used) {
-		struct limit_window *w = window(l, name, strlen(name));
+		struct limit_window *w = find_or_add_window(l, name, strlen(name));
 		if (!w)
 			return;
 		w->quota = quota;
@@ -298,7 +305,7 @@ void limits_read(struct limits *l, const char *text)
 		w->left = left;
 		w->reset_at_ms = reset;
 		w->said = said != 0;
-		if (!sound(reset, w)) {
+		if (!is_sound(reset, w)) {
 			*l = (struct limits){0};
 			return;
 		}
@@ -328,6 +335,7 @@ void limiter_free(struct limiter *l)
 	free(l);
 }
 
+/* The ledger's name for an account. */
 static const char *account_key(struct limiter *l, const char *account)
 {
 	if (l->key[0] && !strcmp(l->shared, account))
@@ -337,7 +345,8 @@ static const char *account_key(struct limiter *l, const char *account)
 	return l->key;
 }
 
-/* Returns false if there is no ledger to share, or it is not available now. */
+/* Begins a transaction, and reads the account's limits, which close_shared() or a rollback ends.
+ * Returns false if there is no ledger to share, or it is not available now. */
 static bool open_shared(struct limiter *l, const char *account, const char **key,
 			struct limits *limits)
 {
@@ -351,6 +360,7 @@ static bool open_shared(struct limiter *l, const char *account, const char **key
 	return true;
 }
 
+/* Writes the limits, and ends the transaction. */
 static void close_shared(struct limiter *l, const char *key, const struct limits *limits)
 {
 	char text[LIMIT_TEXT_MAX];
@@ -361,7 +371,8 @@ static void close_shared(struct limiter *l, const char *key, const struct limits
 		store_rollback(l->store);
 }
 
-static struct limits *alone(struct limiter *l, const char *account)
+/* This process's own limits of the account, without a ledger. */
+static struct limits *own_limits(struct limiter *l, const char *account)
 {
 	if (strcmp(l->account, account)) {
 		COPY_TEXT(l->account, account);
@@ -370,11 +381,12 @@ static struct limits *alone(struct limiter *l, const char *account)
 	return &l->alone;
 }
 
-static void assume(struct limits *limits, int per_minute)
+/* Assumes a window of a minute until the vendor reports one. */
+static void assume_quota(struct limits *limits, int per_minute)
 {
 	if (per_minute <= 0 || limits->count)
 		return;
-	struct limit_window *w = window(limits, "minute", 6);
+	struct limit_window *w = find_or_add_window(limits, "minute", 6);
 	w->quota = per_minute;
 	w->length_ms = 60000;
 }
@@ -386,11 +398,11 @@ int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enu
 	const char *name;
 
 	if (!open_shared(l, account, &name, &shared)) {
-		struct limits *own = alone(l, account);
-		assume(own, per_minute);
+		struct limits *own = own_limits(l, account);
+		assume_quota(own, per_minute);
 		return limits_take(own, class, now_ms);
 	}
-	assume(&shared, per_minute);
+	assume_quota(&shared, per_minute);
 	int64_t wait = limits_take(&shared, class, now_ms);
 	if (wait > 0)
 		store_rollback(l->store); /* nothing was counted: not worth a write to the disk */
@@ -407,7 +419,7 @@ int64_t limiter_wait(struct limiter *l, const char *account, enum call_class cla
 	if (open_shared(l, account, &name, &shared))
 		store_rollback(l->store);
 	else
-		shared = *alone(l, account);
+		shared = *own_limits(l, account);
 	return limits_wait(&shared, class, now_ms);
 }
 
@@ -422,10 +434,10 @@ void limiter_learn(struct limiter *l, const char *account, const struct reply *r
 	if (reply->failed || (!says && call->class != CALL_RELEASE))
 		return;
 	if (!open_shared(l, account, &name, &shared)) {
-		limits_learn(alone(l, account), reply, call);
+		limits_learn(own_limits(l, account), reply, call);
 		return;
 	}
-	if (!says && !accepted_release(&shared, reply, call)) {
+	if (!says && !accepts_release(&shared, reply, call)) {
 		store_rollback(l->store);
 		return;
 	}

@@ -18,8 +18,7 @@ struct limit_window {
 	char name[16];             /* the vendor's name for it: "minute" */
 	int64_t quota, length_ms;  /* quota 0: unknown */
 	int64_t left, reset_at_ms; /* left of it until then */
-	/* as the vendor reported, less our calls since; else as assumed */
-	bool said;
+	bool said; /* the vendor reported it, and our calls since are counted; else it is assumed */
 };
 
 struct limits {
@@ -42,14 +41,16 @@ struct limit_call {
 	enum call_class class;
 };
 
-/* The pure part. take: 0 and counted, or how many ms to wait before the next try; wait: the same,
- * but all of the time until a call may go. */
+/* The pure part, down to limits_read(), is exported for tests. Counts a call of this class if it
+ * may go now. Returns 0, or how many ms it has to wait in all. */
 int64_t limits_wait(struct limits *l, enum call_class class, int64_t now_ms);
+/* The same, but returns how many ms to wait before the next try: another process may learn more
+ * meanwhile. */
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms);
 /* Takes in the headers of a reply. */
 void limits_learn(struct limits *l, const struct reply *reply, const struct limit_call *call);
-/* To a line of text and back; an unreadable line counts as nothing known. */
 void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX]);
+/* Reads what limits_write() wrote; an unreadable line counts as nothing known. */
 void limits_read(struct limits *l, const char *text);
 
 /* Between processes. store may be NULL (only this process), and a ledger that cannot be read or
@@ -57,11 +58,13 @@ void limits_read(struct limits *l, const char *text);
 struct limiter;
 struct limiter *limiter_new(struct store *store);
 void limiter_free(struct limiter *l); /* accepts NULL */
-/* per_minute: the vendor's quota, used until the first reply reports one; 0: none. */
+/* As limits_take(), for all processes. per_minute: the vendor's quota, used until the first reply
+ * reports one; 0: none. */
 int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class,
 		     int64_t now_ms);
 /* How many ms are left until a call may go, by what is known now; counts nothing. */
 int64_t limiter_wait(struct limiter *l, const char *account, enum call_class class, int64_t now_ms);
+/* Takes in the headers of a reply, for all processes. */
 void limiter_learn(struct limiter *l, const char *account, const struct reply *reply,
 		   const struct limit_call *call);
 

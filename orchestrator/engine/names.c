@@ -29,7 +29,7 @@ struct segment_id {
 	uint32_t number;
 };
 
-static int by_id(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
 	const struct segment_id *x = a, *y = b;
 
@@ -48,7 +48,7 @@ void work_read(struct engine *e)
 	w->ids = xcalloc(w->count, sizeof(*w->ids));
 	for (uint32_t i = 0; i < w->count; i++)
 		w->ids[i] = (struct segment_id){w->segments[i].id, i};
-	qsort(w->ids, w->count, sizeof(*w->ids), by_id);
+	qsort(w->ids, w->count, sizeof(*w->ids), compare_ids);
 }
 
 void work_free(struct engine *e)
@@ -60,8 +60,9 @@ int64_t segment_by_id(const struct engine *e, const char *id)
 {
 	const struct segment_id wanted = {.id = id};
 	const struct segment_id *found =
-		e->work.count ? bsearch(&wanted, e->work.ids, e->work.count, sizeof(wanted), by_id)
-			      : NULL;
+		e->work.count
+			? bsearch(&wanted, e->work.ids, e->work.count, sizeof(wanted), compare_ids)
+			: NULL;
 
 	return found ? (int64_t)found->number : -1;
 }
@@ -79,7 +80,7 @@ struct claim {
 	char name[];
 };
 
-static int claim_order(const void *a, const void *b)
+static int compare_claims(const void *a, const void *b)
 {
 	const struct claim *x = a, *y = b;
 
@@ -99,20 +100,20 @@ static struct claim *claim_new(const char *name, size_t len)
 	return c;
 }
 
-/* Hashed, because one command may have a hundred thousand outputs. len: of the part of name that
- * counts. */
-static struct claim *claim_find(const struct engine *e, const char *name, size_t len)
+/* The claim on the first len characters of name; NULL: none. A tree, because one command may have a
+ * hundred thousand outputs. */
+static struct claim *find_claim(const struct engine *e, const char *name, size_t len)
 {
 	CLEANUP(free_claim) struct claim *wanted = claim_new(name, len);
-	struct claim **found = tfind(wanted, &e->claims, claim_order);
+	struct claim **found = tfind(wanted, &e->claims, compare_claims);
 
 	return found ? *found : NULL;
 }
 
-static struct claim *claim_make(struct engine *e, const char *name, size_t len)
+static struct claim *find_or_add_claim(struct engine *e, const char *name, size_t len)
 {
 	struct claim *mine = claim_new(name, len);
-	struct claim **found = tsearch(mine, &e->claims, claim_order);
+	struct claim **found = tsearch(mine, &e->claims, compare_claims);
 
 	if (!found)
 		abort();
@@ -121,11 +122,12 @@ static struct claim *claim_make(struct engine *e, const char *name, size_t len)
 	return *found;
 }
 
-static void claim_drop(struct engine *e, struct claim *c)
+/* Frees the claim unless it is a file, or a folder with files. */
+static void drop_unused_claim(struct engine *e, struct claim *c)
 {
 	if (c->is_file || c->below)
 		return;
-	tdelete(c, &e->claims, claim_order);
+	tdelete(c, &e->claims, compare_claims);
 	free(c);
 }
 
@@ -137,15 +139,16 @@ static size_t next_folder(const char *name, size_t len)
 	return slash ? (size_t)(slash - name) : 0;
 }
 
-/* The name of a file cannot also be that of a folder. */
-static const struct claim *in_the_way(const struct engine *e, const char *name)
+/* The claim that keeps a file of this name from being made, because the name of a file cannot also
+ * be that of a folder; NULL: none. */
+static const struct claim *claim_in_the_way(const struct engine *e, const char *name)
 {
-	const struct claim *c = claim_find(e, name, strlen(name));
+	const struct claim *c = find_claim(e, name, strlen(name));
 
 	if (c && c->below)
 		return c;
 	for (size_t len = next_folder(name, 0); len; len = next_folder(name, len)) {
-		c = claim_find(e, name, len);
+		c = find_claim(e, name, len);
 		if (c && c->is_file)
 			return c;
 	}
@@ -154,22 +157,22 @@ static const struct claim *in_the_way(const struct engine *e, const char *name)
 
 enum claim_answer claims_take(struct engine *e, uint32_t segment, const char *name, uint32_t *owner)
 {
-	struct claim *c = claim_find(e, name, strlen(name));
+	struct claim *c = find_claim(e, name, strlen(name));
 
 	if (c && c->is_file) {
 		*owner = c->segment;
 		return c->segment == segment ? CLAIM_TAKEN : CLAIM_OF_ANOTHER;
 	}
-	const struct claim *other = in_the_way(e, name);
+	const struct claim *other = claim_in_the_way(e, name);
 	if (other) {
 		*owner = other->segment;
 		return CLAIM_IN_THE_WAY;
 	}
 	for (size_t len = next_folder(name, 0); len; len = next_folder(name, len)) {
-		struct claim *folder = claim_make(e, name, len);
+		struct claim *folder = find_or_add_claim(e, name, len);
 		folder->segment = folder->below++ ? folder->segment : segment;
 	}
-	c = claim_make(e, name, strlen(name));
+	c = find_or_add_claim(e, name, strlen(name));
 	c->is_file = true;
 	c->segment = segment;
 	return CLAIM_TAKEN;
@@ -177,16 +180,16 @@ enum claim_answer claims_take(struct engine *e, uint32_t segment, const char *na
 
 void claims_drop(struct engine *e, uint32_t segment, const char *name)
 {
-	struct claim *c = claim_find(e, name, strlen(name));
+	struct claim *c = find_claim(e, name, strlen(name));
 
 	if (!c || !c->is_file || c->segment != segment)
 		return;
 	c->is_file = false;
-	claim_drop(e, c);
+	drop_unused_claim(e, c);
 	for (size_t len = next_folder(name, 0); len; len = next_folder(name, len)) {
-		c = claim_find(e, name, len);
+		c = find_claim(e, name, len);
 		c->below--;
-		claim_drop(e, c);
+		drop_unused_claim(e, c);
 	}
 }
 
@@ -194,14 +197,14 @@ void claims_free(struct engine *e)
 {
 	while (e->claims) {
 		struct claim *c = *(struct claim **)e->claims;
-		tdelete(c, &e->claims, claim_order);
+		tdelete(c, &e->claims, compare_claims);
 		free(c);
 	}
 }
 
 size_t *claims_file(struct engine *e, uint32_t segment, const char *name)
 {
-	struct claim *c = claim_find(e, name, strlen(name));
+	struct claim *c = find_claim(e, name, strlen(name));
 
 	return c && c->is_file && c->segment == segment ? &c->file : NULL;
 }

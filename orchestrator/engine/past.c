@@ -15,21 +15,21 @@ enum { BOOTS_MOST = 20, BOOTS_LEAST = 3, ROWS_MOST = 200 };
 #define AVOID_LEAST_MS (30 * 60 * 1000ll)
 #define AVOID_MOST_MS  (6 * 3600 * 1000ll)
 #define UNFIT_MS       (14 * 24 * 3600 * 1000ll)
-/* After that, the next bad pod counts as the first again. */
+/* After this time the next bad pod counts as the first again, and a refused switch is forgotten. */
 #define FORGET_MS (24 * 3600 * 1000ll)
 
 /* ---- how quickly they come up ---- */
 
-static int compare(const void *a, const void *b)
+static int compare_ms(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-/* gpu NULL: any. */
-static size_t boots(const struct pod_row *rows, size_t count, const char *gpu,
-		    int64_t out[BOOTS_MOST])
+/* Collects how long the newest pods of this GPU (NULL: any) took to boot. Returns how many. */
+static size_t collect_boots(const struct pod_row *rows, size_t count, const char *gpu,
+			    int64_t out[BOOTS_MOST])
 {
 	size_t n = 0;
 
@@ -46,19 +46,19 @@ static size_t boots(const struct pod_row *rows, size_t count, const char *gpu,
 int64_t past_boot_ms(const struct pod_row *rows, size_t count, const char *gpu)
 {
 	int64_t list[BOOTS_MOST];
-	size_t n = boots(rows, count, gpu, list);
+	size_t n = collect_boots(rows, count, gpu, list);
 
 	if (n < BOOTS_LEAST)
-		n = boots(rows, count, NULL, list);
+		n = collect_boots(rows, count, NULL, list);
 	if (n < BOOTS_LEAST)
 		return 0;
-	qsort(list, n, sizeof(*list), compare);
+	qsort(list, n, sizeof(*list), compare_ms);
 	return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
 }
 
-/* Offers of one provider and one GPU share their boot times. */
-static void add_boots(struct store *store, const struct offer *offers, size_t count,
-		      struct offer_past *out)
+/* Fills in the boot time of each offer. Offers of one provider and one GPU share theirs. */
+static void fill_boot_times(struct store *store, const struct offer *offers, size_t count,
+			    struct offer_past *out)
 {
 	struct pod_row *rows = NULL;
 	const char *of = NULL;
@@ -89,8 +89,8 @@ static void offer_key(const struct offer *o, char hex[SHA256_HEX])
 	sha256_hex(text, strlen(text), hex);
 }
 
-/* NULL: the ledger has nothing against it. */
-static json_t *record_of(struct store *store, const struct offer *o)
+/* NULL: the ledger has nothing against the offer. The caller frees it. */
+static json_t *read_bad_record(struct store *store, const struct offer *o)
 {
 	char key[SHA256_HEX], text[4096] = "";
 
@@ -163,7 +163,7 @@ struct offer_past *past_of_offers(struct store *store, const struct past_image *
 		return NULL;
 	struct offer_past *out = xcalloc(count, sizeof(*out));
 
-	add_boots(store, offers, count, out);
+	fill_boot_times(store, offers, count, out);
 	for (size_t i = 0; i < count; i++) {
 		int64_t since;
 		if (of && of->bf16 && gpu_lacks_bf16(offers[i].gpu))
@@ -171,7 +171,7 @@ struct offer_past *past_of_offers(struct store *store, const struct past_image *
 		else if (of && !gpu_is_none(offers[i].gpu))
 			past_card_is_unfit(store, of, offers[i].provider, offers[i].gpu, wall_ms,
 					   out[i].unfit, sizeof(out[i].unfit), &since);
-		CLEANUP(json_decref) json_t *mark = record_of(store, &offers[i]);
+		CLEANUP(json_decref) json_t *mark = read_bad_record(store, &offers[i]);
 		int64_t at = jsonx_int(mark, "at_ms", 0);
 		if (!mark || at > wall_ms)
 			continue; /* from a clock that was wrong */
@@ -182,8 +182,9 @@ struct offer_past *past_of_offers(struct store *store, const struct past_image *
 	return out;
 }
 
-static json_t *record_new(const struct offer *o, const char *host, const char *why, int64_t wall_ms,
-			  int64_t times)
+/* times: how many bad pods the offer gave in a row. */
+static json_t *make_bad_record(const struct offer *o, const char *host, const char *why,
+			       int64_t wall_ms, int64_t times)
 {
 	int64_t avoid_ms = MIN(AVOID_LEAST_MS << MIN(times - 1, 8), AVOID_MOST_MS);
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -195,7 +196,9 @@ static json_t *record_new(const struct offer *o, const char *host, const char *w
 			 o->gpu, "region", o->region, "spot", o->spot, "host", host);
 }
 
-static int put_record(struct store *store, const struct offer *offer, json_t *mark, struct err *err)
+/* Takes over mark; NULL: removes the record. */
+static int put_bad_record(struct store *store, const struct offer *offer, json_t *mark,
+			  struct err *err)
 {
 	CLEANUP(json_decref) json_t *owned = mark;
 	CLEANUP(free_text) char *line = mark ? jsonx_line(owned) : xstrdup("");
@@ -211,12 +214,13 @@ int past_bad_pod(struct store *store, const struct offer *offer, const char *hos
 {
 	if (store_begin(store, err) < 0)
 		return -1;
-	CLEANUP(json_decref) json_t *old = record_of(store, offer);
+	CLEANUP(json_decref) json_t *old = read_bad_record(store, offer);
 	int64_t at = jsonx_int(old, "at_ms", 0), times = jsonx_int(old, "times", 0);
 	bool counts = old && at <= wall_ms && wall_ms - at < FORGET_MS;
 	/* pods that were rented at the same time count once */
 	times = !counts ? 1 : MAX(times + (rented_ms > at), 1);
-	if (put_record(store, offer, record_new(offer, host, why, wall_ms, times), err) < 0) {
+	if (put_bad_record(store, offer, make_bad_record(offer, host, why, wall_ms, times), err) <
+	    0) {
 		store_rollback(store);
 		return -1;
 	}
@@ -225,9 +229,9 @@ int past_bad_pod(struct store *store, const struct offer *offer, const char *hos
 
 int past_clear(struct store *store, const struct offer *offer, struct err *err)
 {
-	CLEANUP(json_decref) json_t *mark = record_of(store, offer);
+	CLEANUP(json_decref) json_t *mark = read_bad_record(store, offer);
 
-	return mark ? put_record(store, offer, NULL, err) : 0;
+	return mark ? put_bad_record(store, offer, NULL, err) : 0;
 }
 
 /* ---- whether an account's pods may end themselves ---- */

@@ -321,7 +321,7 @@ static void send_install(struct engine *e, int pod)
 				 "timeout_s", QUIET_INSTALL_S);
 	char kept[SHA256_HEX];
 
-	if (known_debs(e, pod, kept))
+	if (known_debs_find(e, pod, kept))
 		json_object_set_new(line, "kept", json_string(kept));
 	pod_send(e, pod, line);
 }
@@ -329,7 +329,7 @@ static void send_install(struct engine *e, int pod)
 /* the agent checks it when workers start */
 static bool setup_due(struct engine *e, int pod)
 {
-	return e->work.needs->setup && e->pods[pod].prep.shared_part && !known_env(e, pod);
+	return e->work.needs->setup && e->pods[pod].prep.shared_part && !known_env_find(e, pod);
 }
 
 static void step_setup(struct engine *e, int pod)
@@ -520,7 +520,7 @@ void prepare_early(struct engine *e, int pod)
 	if ((e->trees.kit && !known_tree_is(e, pod, FACT_KIT, e->trees.kit->id)) ||
 	    (e->trees.code &&
 	     !known_code(e, c->rental.provider, &c->rental.volume, e->trees.code)) ||
-	    (e->work.needs->setup && !known_env(e, pod)))
+	    (e->work.needs->setup && !known_env_find(e, pod)))
 		return;
 	if (e->trees.code)
 		known_code_put(e, pod);
@@ -538,9 +538,9 @@ static void forget_lacking(struct engine *e, int pod, const char *lacks)
 {
 	if (!strcmp(lacks, "env")) {
 		if (e->pods[pod].prep.from_image)
-			known_image_lacks(e, pod);
+			known_image_missing(e, pod);
 		else
-			known_env_lacks(e, pod);
+			known_env_missing(e, pod);
 	} else if (!strcmp(lacks, "kit")) {
 		known_tree_put(e, pod, FACT_KIT, "");
 	} else if (!strcmp(lacks, "code")) {

@@ -37,6 +37,7 @@ struct work {
 	struct segment_id *ids; /* sorted */
 };
 
+/* Reads the job's segments into e->work. */
 void work_read(struct engine *e);
 void work_free(struct engine *e);
 /* Index of the segment with this id; -1: none. */

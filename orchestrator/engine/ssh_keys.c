@@ -21,6 +21,7 @@ void keys_forget_host(struct engine *e, int pod)
 	ssh_key_free(&e->pods[pod].keys.host);
 }
 
+/* what: "key", the client's, or "host". The caller frees it. */
 static char *key_path(const struct engine *e, int pod, const char *what)
 {
 	return xasprintf("%s/%s.%s", e->setup->run_dir, core_pod_at(e->core, pod)->rental.attempt,

@@ -664,7 +664,7 @@ static void rent_done(void *ctx, struct op_result *result, const struct err *err
 	if (result) {
 		ev.views = result->pods;
 		ev.count = 1;
-		pod_image_keep(a->e, a->provider, result->image);
+		pod_image_record(a->e, a->provider, result->image);
 	}
 	/* the host's private key is needed for the create alone */
 	keys_forget_host(a->e, a->pod);
@@ -710,14 +710,15 @@ void vendor_rent(struct engine *e, int pod)
 	r->disk_gb = e->setup->disk_gb;
 	r->cpu = e->setup->cpu;
 	r->memory_gb = e->setup->memory_gb;
-	pod_image_recipe(e, a->provider, r);
-	pod_image_hand(a);
+	pod_image_fill_recipe(e, a->provider, r);
+	pod_image_fill_known(a);
 	r->start_script = a->start_script = provider_start_script(
 		e->setup->providers[a->provider].ops, e->setup->kit->start_script);
 	start_env(a, p, ahead_s);
 	r->env = a->env;
 	r->env_count = a->env_count;
-	r->fetches_packages = e->work.needs && e->work.needs->setup_is_ours && !known_env(e, pod);
+	r->fetches_packages =
+		e->work.needs && e->work.needs->setup_is_ours && !known_env_find(e, pod);
 	request_begin(a, OP_RENT, rent_done);
 }
 

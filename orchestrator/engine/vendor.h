@@ -57,13 +57,15 @@ void requests_forget(struct engine *e);
 
 struct request;
 
+/* Has the provider build the image of this run's pods, if it does not know it yet. EV_IMAGE
+ * follows. */
 void pod_image_get(struct engine *e, int provider);
-/* Fills in what the pod's image is made of, if the provider builds one. */
-void pod_image_recipe(struct engine *e, int provider, struct rent_request *r);
-/* Gives a request to rent the image that is known. */
-void pod_image_hand(struct request *a);
-/* Records the provider's answer about its image; "": nothing. */
-void pod_image_keep(struct engine *e, int provider, const char *image);
+/* Fills in what the image of the run's pods is made of. */
+void pod_image_fill_recipe(struct engine *e, int provider, struct rent_request *r);
+/* Fills in the image that is known of the request's provider. */
+void pod_image_fill_known(struct request *a);
+/* Records the provider's name of the image, also for later runs; "": nothing. */
+void pod_image_record(struct engine *e, int provider, const char *image);
 
 struct pod_images *pod_images_new(void);
 void pod_images_free(struct pod_images *p);
@@ -108,15 +110,19 @@ struct billing {
 	int64_t answered_ms; /* wall clock; it may have had no record. 0: no answer */
 };
 
+/* Requests a provider's offers. EV_OFFERS follows. */
 void vendor_offers(struct engine *e, int provider);
+/* Requests a provider's list of pods. EV_LISTED follows. */
 void vendor_list(struct engine *e, int provider);
 /* Makes lists urgent that were requested before there was a pod to end. */
 void vendor_prioritize(struct engine *e);
 /* EV_RENTED or EV_RENT_FAILED follows. Nothing is rented if the last journal_pod() failed. */
 void vendor_rent(struct engine *e, int pod);
+/* Requests what the provider says about a pod. EV_INSPECTED follows. */
 void vendor_inspect(struct engine *e, int pod);
-/* Requests what the vendor billed, for the ledger; vendor_bills_open() falls with each answer. */
+/* Requests what the vendor billed for a pod. The answer is in its `billing`. */
 void vendor_billing(struct engine *e, int pod);
+/* How many bills are requested and not answered. */
 int vendor_bills_open(const struct engine *e);
 
 struct vendors *vendors_new(void);
@@ -125,7 +131,7 @@ void vendors_free(struct vendors *v);
 /* ---- volumes ----
  * Finds the run's volume at a provider, or has it made. */
 
-/* create: makes it if there is none. */
+/* Finds the run's volume at a provider. create: makes it if there is none. EV_VOLUME follows. */
 void volumes_get(struct engine *e, int provider, bool create);
 
 /* ---- volume files ----
@@ -138,21 +144,27 @@ void volumes_get(struct engine *e, int provider, bool create);
 void volume_files_get(struct engine *e, int pod, const char *path, const char *name,
 		      int64_t max_bytes,
 		      void (*done)(void *ctx, const char *local, const struct err *err), void *ctx);
+/* As volume_files_get(), from a volume that may be another than a pod's. */
 void volume_files_from(struct engine *e, int provider, const struct volume *volume,
 		       const char *path, const char *name, int64_t max_bytes,
 		       void (*done)(void *ctx, const char *local, const struct err *err),
 		       void *ctx);
-/* Ends everything under way; no further call is allowed. After the caller was freed. */
+/* Ends everything under way, with ERR_INTERRUPTED; no further call is allowed. After the caller was
+ * freed. */
 void volume_files_stop(struct engine *e);
 
 /* ---- stage ----
  * Puts the code on a volume before there is a pod, if the vendor can take it. */
 
+/* The code has been scanned: stages it on the volumes that wait for that. */
 void stage_tree_ready(struct engine *e);
-/* A pod needs the code now. Returns true if the volume has it; *want then describes it. Otherwise
- * staging stops. */
+/* A pod needs the code now. Returns true if the volume has it, and describes it in *want. Otherwise
+ * stops staging, and returns false. */
 bool stage_take(struct engine *e, int provider, struct upsync_want *want);
+/* Stops staging at this provider, if it is under way. The volume's event follows if it waits for
+ * that. */
 void stage_stop(struct engine *e, int provider);
+/* After the caller and the pool have stopped. */
 void stage_free(struct engine *e);
 
 /* ---- known ----
@@ -169,38 +181,43 @@ struct pod_env {
 	bool image_logged; /* the log has reported what the image has */
 };
 
-/* Finds the environment that this pod's image or volume has for the job; false: none is known. */
-bool known_env(struct engine *e, int pod);
-/* Names the environment that this pod is about to make. */
+/* Finds the environment for the job that this pod's image or volume has, for e->pods[pod].env.
+ * Returns false if none is known. */
+bool known_env_find(struct engine *e, int pod);
+/* Names the environment that this pod is about to make, with a name of its own. */
 void known_env_name(struct engine *e, int pod);
 /* Records the environment that the pod reports it made; known_env_name() named it. */
 void known_env_made(struct engine *e, int pod, const json_t *event);
-/* The volume has it no longer, or another one under its name. */
-void known_env_lacks(struct engine *e, int pod);
-/* Of a pod that another client or run has prepared: what its row has. */
+/* A start found that the volume does not have the environment, or has another one under its name:
+ * forgets it. */
+void known_env_missing(struct engine *e, int pod);
+/* Reads the environment of a pod that another client or run has prepared from its row. */
 void known_env_adopt(struct engine *e, int pod, const struct pod_row *row);
 
-/* Before the hello: whether the pod's image has the environment, by earlier pods and by what this
- * run had built. Only for a job. */
+/* Before the hello: notes whether the pod's image should have the environment, by earlier pods and
+ * by what this run had built. Only for a job. */
 void known_image_expect(struct engine *e, int pod);
-/* The pod's hello says what its image has. */
+/* Reads from the pod's hello what its image has; records and logs that. */
 void known_image_seen(struct engine *e, int pod, const json_t *hello);
-/* A start found that the image does not have it. */
-void known_image_lacks(struct engine *e, int pod);
+/* A start found that the image does not have the environment: forgets it. */
+void known_image_missing(struct engine *e, int pod);
 
-/* The packages of the job's install script that are kept on the pod's volume, by their hash; false:
- * none are known. */
-bool known_debs(const struct engine *e, int pod, char sha256[SHA256_HEX]);
+/* Finds the packages of the job's install script that the pod's volume has, by their hash. Returns
+ * false if none are known. */
+bool known_debs_find(const struct engine *e, int pod, char sha256[SHA256_HEX]);
+/* Records the packages that an install has kept on the pod's volume. */
 void known_debs_put(struct engine *e, int pod, const char *sha256);
 
 /* Whether the pod's volume last got this tree. kind: FACT_KIT or FACT_TREE (code). */
 bool known_tree_is(const struct engine *e, int pod, enum fact kind, const char *id);
+/* Records that the pod's volume got this tree; "": it lacks what it should have. */
 void known_tree_put(struct engine *e, int pod, enum fact kind, const char *id);
+/* Records that pods of this job had the present code on the pod's volume. */
 void known_code_put(struct engine *e, int pod);
-/* Whether a volume has this code tree. */
+/* Whether a volume has this code tree, by the ledger. */
 bool known_code(const struct engine *e, int provider, const struct volume *v,
 		const struct tree *tree);
-/* The code tree that a volume last got; NULL: unknown. */
+/* The code tree of the last run if a volume has it, as a base for a new one; NULL: unknown. */
 const struct tree *known_base(const struct engine *e, int provider, const struct volume *volume);
 
 #endif
