@@ -105,7 +105,7 @@ static void finish_bringing(struct engine *e, int pod)
 	void (*send)(struct engine *, int, uint32_t) = b->send;
 
 	stop_bringing(e, pod);
-	pod_detail(e, pod, "");
+	pod_set_detail(e, pod, "");
 	if (send && is_batch_wanted(e, pod, b->batch))
 		send(e, pod, b->batch);
 	while (send && !b->send && b->later_count) {
@@ -317,7 +317,7 @@ static void bring_snapshot(struct engine *e, int pod)
 	struct err err;
 	int provider = -1;
 
-	pod_detail(e, pod, "sending its checkpoint");
+	pod_set_detail(e, pod, "sending its checkpoint");
 	if (s->here) {
 		make_and_send_folder(e, pod);
 		return;
@@ -393,5 +393,5 @@ void bring_revoke(struct engine *e, int pod)
 	for (size_t i = 0; i < b->later_count; i++)
 		post_revoked(e, pod, b->later[i]);
 	bring_drop(e, pod);
-	pod_detail(e, pod, "");
+	pod_set_detail(e, pod, "");
 }

@@ -450,7 +450,7 @@ static void on_trouble(struct engine *e, int pod, uint32_t segment, const json_t
 			     core_pod_at(e->core, pod)->rental.attempt);
 	if (!may_complain(e, pod))
 		return;
-	pod_shown(words, sizeof(words), jsonx_text(event, "words", ""));
+	copy_pod_text(words, sizeof(words), jsonx_text(event, "words", ""));
 	if (!strcmp(error, "large"))
 		checkpoint_too_large(e, segment, jsonx_int(event, "bytes", 0));
 	else if (!strcmp(error, "lost"))

@@ -59,7 +59,7 @@ static void on_segment_placed(void *arg)
 				   .segment = k->segment};
 		if (k->err.kind != ERR_JOB)
 			k->err.kind = ERR_LOCAL;
-		outfiles_failed(e, k->segment, &k->err);
+		outfiles_log_failure(e, k->segment, &k->err);
 		post(e, &ev, &k->err);
 	} else {
 		e->setup->results[k->segment] = k->result;
@@ -157,7 +157,7 @@ static void on_outputs_placed(void *arg)
 {
 	struct placing_outputs *k = arg;
 
-	outfiles_placing(k->e, k->segment, false);
+	outfiles_end_placing(k->e, k->segment);
 	for (size_t i = 0; i < k->count; i++) {
 		receive_drop(k->list[i], false);
 		outfiles_placed(k->e, k->segment, k->of[i].file, k->of[i].turn, &k->of[i].err);
@@ -193,7 +193,7 @@ void place_outputs(struct engine *e, uint32_t segment)
 	}
 	if (!k)
 		return;
-	outfiles_placing(e, segment, true);
+	outfiles_begin_placing(e, segment);
 	pool_run(e->pool, work_place_outputs, on_outputs_placed, k);
 }
 
@@ -296,7 +296,7 @@ void ending_finish_when_settled(struct engine *e)
 	if (engine_finishing(e) || !e->setup->job_ops)
 		return;
 	core_summary(e->core, clock_boot_ms(), &s);
-	if (s.local + s.failed >= s.total && !outfiles_open(e))
+	if (s.local + s.failed >= s.total && !outfiles_count_open(e))
 		ending_begin_finish(e);
 }
 

@@ -32,7 +32,7 @@ static void orders_send(struct engine *e, int pod, uint32_t batch)
 
 	for (size_t i = 0; i < b->count; i++) {
 		uint32_t s = b->segments[i];
-		outfiles_expect(e, s, id);
+		outfiles_begin_batch(e, s, id);
 		json_t *task =
 			e->setup->job_ops->task(e->setup->job, s, core_seg_tries(e->core, s));
 		if (bring_add_to_task(e, pod, s, task))
@@ -93,7 +93,7 @@ static void orders_sync(struct engine *e, int pod, int turn)
 {
 	struct epod *p = &e->pods[pod];
 
-	if (!p->little_left && outfiles_left(e, pod) < LITTLE_BYTES) {
+	if (!p->little_left && outfiles_bytes_left(e, pod) < LITTLE_BYTES) {
 		p->little_left = true;
 		post_synced(e, pod, turn, false);
 		return;
@@ -263,7 +263,12 @@ static void perform_action(struct engine *e, const struct action *a)
 	case ACT_SEND: bring_send(e, a->pod, a->batch, orders_send); break;
 	case ACT_REVOKE: orders_revoke(e, a->pod); break;
 	case ACT_HALT: orders_halt(e, a->pod, a->number); break;
-	case ACT_FILES: outfiles_again(e, a->pod, a->flag); break;
+	case ACT_FILES:
+		if (a->flag)
+			outfiles_lose_rest(e, a->pod);
+		else
+			outfiles_fetch_rest(e, a->pod);
+		break;
 	case ACT_RENEW: orders_renew(e, a->pod); break;
 	case ACT_HANDOVER: orders_handover(e, a->pod, a->number); break;
 	case ACT_TAKEOVER: orders_takeover(e, a->pod); break;
@@ -290,7 +295,7 @@ static void step_core(struct engine *e, const struct event *given)
 	ev.now_ms = clock_boot_ms();
 	ev.wall_ms = clock_wall_ms();
 	core_step(e->core, &ev, &e->client.actions);
-	pods_match(e);
+	pods_add_new(e);
 	for (size_t i = 0; i < e->client.actions.count; i++)
 		perform_action(e, &e->client.actions.list[i]);
 	e->client.actions.count = 0;
@@ -361,7 +366,7 @@ static void wait_for_placing(struct engine *e)
 	int64_t until = clock_boot_ms() + LAST_WORK_MS;
 
 	if (e->work.needs && e->work.needs->command)
-		outfiles_place(e);
+		outfiles_place_all(e);
 	while (!pool_idle(e->pool) && clock_boot_ms() < until) {
 		loop_turn(e->loop, PLACING_TURN_MS);
 		step_core_on_posted(e);
@@ -512,7 +517,7 @@ struct engine *engine_new(const struct engine_setup *setup)
 	e->caller = caller_new(e->loop, e->http);
 	e->pool = pool_new(e->loop, POOL_THREADS);
 	work_read(e);
-	outfiles_new(e, place_outputs);
+	outfiles_init(e, place_outputs);
 	checkpoints_read(e);
 	make_core(e);
 	return e;

@@ -150,57 +150,64 @@ struct outfiles {
 };
 
 /* Before the first batch, for the engine's job; place() is called when outputs of a command are
- * fetched. outfiles_free() while names.c still works. */
-void outfiles_new(struct engine *e, void (*place)(struct engine *e, uint32_t segment));
+ * fetched. */
+void outfiles_init(struct engine *e, void (*place)(struct engine *e, uint32_t segment));
+/* Before claims_free(). */
 void outfiles_free(struct engine *e);
 
 /* The segment is sent to a pod in this batch: drops what an earlier attempt at speech had. */
-void outfiles_expect(struct engine *e, uint32_t segment, const char *batch);
-/* This pod reports its first file: drops what another pod, or an earlier attempt, had of speech. */
-void outfiles_from(struct engine *e, uint32_t segment, int pod);
-/* Adds one. is_new: it was not reported before; otherwise a file of that name replaces the known
- * one. The result is valid until the next call. */
+void outfiles_begin_batch(struct engine *e, uint32_t segment, const char *batch);
+/* This pod reports the segment's first file: drops what another pod, or an earlier attempt, had of
+ * speech. */
+void outfiles_begin_report(struct engine *e, uint32_t segment, int pod);
+/* Adds a reported file. is_new: it was not reported before; a new file of a known name replaces
+ * that one. The result is valid until the next call. */
 struct outfile *outfiles_add(struct engine *e, int pod, uint32_t segment, const char *name,
 			     const char *path, int64_t bytes, const char *sha256, bool is_new);
-/* One of them was refused. */
+/* A file of the segment was refused: later reports of this attempt are ignored. */
 void outfiles_refuse(struct engine *e, uint32_t segment);
 /* The pod reports the segment finished, with this event. */
-void outfiles_reported(struct engine *e, uint32_t segment, const json_t *event);
+void outfiles_end_report(struct engine *e, uint32_t segment, const json_t *event);
+/* Drops all outputs of the segment. */
 void outfiles_discard(struct engine *e, uint32_t segment);
 
-/* EV_FETCHED or EV_FETCH_FAILED follows. */
+/* Fetches what the pod has of a segment that it has reported. EV_FETCHED or EV_FETCH_FAILED
+ * follows. */
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment);
 /* Fetches an output of a command, whatever becomes of the command. */
-void outfiles_stream(struct engine *e, uint32_t segment, const struct outfile *f);
-/* Those of this pod that are not here: fetches them from where the pod's files are now, or gives
- * them up as lost with it. */
-void outfiles_again(struct engine *e, int pod, bool lost);
-/* The fetched file under its .part name, which becomes the caller's. */
+void outfiles_fetch_output(struct engine *e, uint32_t segment, const struct outfile *f);
+/* Fetches the pod's outputs that are not here from where its files are now. */
+void outfiles_fetch_rest(struct engine *e, int pod);
+/* Gives up the pod's outputs that are not here: they are lost with the pod. */
+void outfiles_lose_rest(struct engine *e, int pod);
+/* Returns the fetched file under its .part name, which becomes the caller's. */
 struct receive *outfiles_take(struct engine *e, uint32_t segment, size_t file);
-/* An output of a command that outfiles_take() gave, of this turn, has its final name; or why not.
- */
+/* An output of a command that outfiles_take() gave, of this turn, has its final name; why->kind
+ * set: it has not, and that is why. */
 void outfiles_placed(struct engine *e, uint32_t segment, size_t file, unsigned turn,
 		     const struct err *why);
-/* Places what is fetched, without waiting for more. */
-void outfiles_place(struct engine *e);
+/* Places all fetched outputs of commands, without waiting for more. */
+void outfiles_place_all(struct engine *e);
 /* ending.c begins, or has ended, its work on outputs of this segment. */
-void outfiles_placing(struct engine *e, uint32_t segment, bool begins);
-/* The segment's command has ended: what was lost is tried once more. */
-void outfiles_retry(struct engine *e, uint32_t segment);
-/* This attempt has an output that cannot be kept: the segment fails for it, and for it alone. */
-void outfiles_unkept(struct engine *e, uint32_t segment, const char *why);
+void outfiles_begin_placing(struct engine *e, uint32_t segment);
+void outfiles_end_placing(struct engine *e, uint32_t segment);
+/* The segment's command has ended: what was lost is fetched once more. */
+void outfiles_retry_lost(struct engine *e, uint32_t segment);
+/* This attempt has an output that cannot be kept: the segment fails for that alone. */
+void outfiles_note_unkept(struct engine *e, uint32_t segment, const char *why);
 /* How many outputs of commands are neither here nor given up. */
-size_t outfiles_open(const struct engine *e);
-/* At the end: tells which finished outputs are not here, and how to get them. */
+size_t outfiles_count_open(const struct engine *e);
+/* At the end: logs which finished outputs are not here, and how to get them. */
 void outfiles_note_left(struct engine *e);
-/* ERR_JOB: its segment fails for it. */
-void outfiles_failed(struct engine *e, uint32_t segment, const struct err *why);
-/* Frees the names that a distrusted pod gave, except those of fetched files. */
+/* Logs why the segment cannot be fetched or placed. ERR_JOB: notes that as the segment's result. */
+void outfiles_log_failure(struct engine *e, uint32_t segment, const struct err *why);
+/* The pod is no longer trusted: frees the names that it gave, except those of files that are here.
+ */
 void outfiles_disclaim(struct engine *e, int pod);
 /* The size of the largest file that this pod can have. */
 int64_t outfiles_most_bytes(const struct engine *e, int pod);
-/* Of this pod's finished segments, as announced: bytes of files that are not fetched yet. */
-int64_t outfiles_left(const struct engine *e, int pod);
+/* How many bytes of files of this pod's finished segments, as announced, are not fetched yet. */
+int64_t outfiles_bytes_left(const struct engine *e, int pod);
 
 /* ---- place ----
  * Records fetched files and renames them into place. */

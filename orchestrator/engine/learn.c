@@ -105,8 +105,7 @@ static int compare_speed_keys(const void *a, const void *b)
 }
 
 /* The row of exactly this key, or an empty one if the ledger has none. */
-static int read_row(struct store *store, const char *key, struct speed_row *out,
-			    struct err *err)
+static int read_row(struct store *store, const char *key, struct speed_row *out, struct err *err)
 {
 	struct speed_row *rows = NULL;
 	size_t count = 0;

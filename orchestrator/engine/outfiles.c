@@ -87,12 +87,14 @@ struct getting { /* one file under way: the context of its fetch */
 	bool checked;
 };
 
-static bool of_commands(const struct engine *e)
+/* Whether the outputs are a command's: each is a result by itself. */
+static bool are_of_command(const struct engine *e)
 {
 	return e->work.needs && e->work.needs->command;
 }
 
-static void post_files(struct engine *e, int pod)
+/* Tells the core how many outputs of this pod are still to come. */
+static void post_open_files(struct engine *e, int pod)
 {
 	struct event ev = {.type = EV_FILES,
 			   .pod = pod,
@@ -106,31 +108,32 @@ static bool is_open(enum outfile_fate fate)
 	return fate == FATE_OPEN || fate == FATE_PLACING;
 }
 
-/* An open file of a command begins or ends to be one of this pod's. */
-static void count_open(struct engine *e, struct outputs *s, int pod, bool more)
+/* One more open file of a command (by 1), or one less (-1), is this pod's. */
+static void change_open_count(struct engine *e, struct outputs *s, int pod, int by)
 {
 	size_t *of_pod = &e->pods[pod].files_open;
-	bool tells = more ? !*of_pod : *of_pod == 1;
+	bool first_or_last = by > 0 ? !*of_pod : *of_pod == 1;
 
-	*of_pod += more ? 1 : (size_t)-1;
-	s->open += more ? 1 : (size_t)-1;
-	e->outfiles.open += more ? 1 : (size_t)-1;
-	if (tells)
-		post_files(e, pod);
+	*of_pod += (size_t)by;
+	s->open += (size_t)by;
+	e->outfiles.open += (size_t)by;
+	if (first_or_last)
+		post_open_files(e, pod);
 }
 
+/* Also counts the file among the open ones, or no longer. */
 static void set_fate(struct engine *e, struct outputs *s, struct outfile *f, enum outfile_fate fate)
 {
 	bool was = is_open(f->fate);
 
 	f->fate = fate;
 	if (was != is_open(fate))
-		count_open(e, s, f->pod, !was);
+		change_open_count(e, s, f->pod, was ? -1 : 1);
 }
 
 void outfiles_disclaim(struct engine *e, int pod)
 {
-	for (uint32_t i = 0; of_commands(e) && i < e->work.count; i++) {
+	for (uint32_t i = 0; are_of_command(e) && i < e->work.count; i++) {
 		struct outputs *s = &e->outfiles.of[i];
 		for (size_t k = 0; k < s->count; k++) {
 			struct outfile *f = &s->files[k];
@@ -152,29 +155,31 @@ int64_t outfiles_most_bytes(const struct engine *e, int pod)
 
 	if (!e->work.needs->command)
 		return SPEECH_FILE_MAX_BYTES;
-	/* the vendor does not sell it by its size, so its size is no limit */
+	/* a volume that is not sold by its size has no limit */
 	return v->size_gb && v->price_microusd_month ? v->size_gb << 30 : COMMAND_OUTPUT_MAX_BYTES;
 }
 
+/* Adds (sign 1) or subtracts (-1) the memory for a file's names. */
 static void count_names(struct engine *e, const struct outfile *f, int sign)
 {
 	e->pods[f->pod].named_bytes +=
 		sign * (int64_t)(sizeof(*f) + strlen(f->name) + strlen(f->path));
 }
 
-/* A running command may replace or extend a file that it has reported, and a later attempt makes
- * files of the same names. What ending.c has under way becomes a final file all the same. */
-static void supersede(struct engine *e, struct outputs *s, struct outfile *f, int pod,
-		      const char *path, int64_t bytes, const char *sha256)
+/* The pod reports a file again: unless it is the same, the new one replaces it. A running command
+ * may replace or extend a file that it has reported, and a later attempt makes files of the same
+ * names. What ending.c has under way becomes a final file all the same. */
+static void replace_file(struct engine *e, struct outputs *s, struct outfile *f, int pod,
+			 const char *path, int64_t bytes, const char *sha256)
 {
 	if (f->bytes == bytes && !strcmp(f->sha256, sha256) && !strcmp(f->path, path) &&
 	    f->pod == pod && f->fate != FATE_LOST && f->fate != FATE_FALSE)
 		return;
 	if (f->r) {
 		receive_drop(TAKE(f->r), false);
-		*(of_commands(e) ? &s->ready : &s->home) -= 1;
+		*(are_of_command(e) ? &s->ready : &s->home) -= 1;
 	}
-	if (f->fetch != FETCH_NONE) /* it has its part until it ends */
+	if (f->fetch != FETCH_NONE) /* it uses the part of that name until it ends */
 		f->fetch = FETCH_OUTDATED;
 	f->turn = ++e->outfiles.turns;
 	f->retries = 0;
@@ -184,27 +189,27 @@ static void supersede(struct engine *e, struct outputs *s, struct outfile *f, in
 	f->bytes = bytes;
 	COPY_TEXT(f->sha256, sha256);
 	if (f->pod != pod && is_open(f->fate)) {
-		count_open(e, s, pod, true);
-		count_open(e, s, f->pod, false);
+		change_open_count(e, s, pod, 1);
+		change_open_count(e, s, f->pod, -1);
 	}
 	f->pod = pod;
 	count_names(e, f, 1);
-	if (of_commands(e) && f->fate != FATE_PLACING)
+	if (are_of_command(e) && f->fate != FATE_PLACING)
 		set_fate(e, s, f, FATE_OPEN);
 }
 
+/* Without the search for a known file, an event log that is read again would count files twice. */
 struct outfile *outfiles_add(struct engine *e, int pod, uint32_t segment, const char *name,
 			     const char *path, int64_t bytes, const char *sha256, bool is_new)
 {
 	struct outputs *s = &e->outfiles.of[segment];
-	size_t *noted = of_commands(e) ? claims_file(e, segment, name) : NULL;
+	size_t *noted = are_of_command(e) ? claims_file(e, segment, name) : NULL;
 	size_t at = noted ? *noted : 0;
 
 	if (at < s->count && !strcmp(s->files[at].name, name)) {
 		if (is_new && s->state == OUTPUTS_OPEN)
-			supersede(e, s, &s->files[at], pod, path, bytes, sha256);
-		return &s->files[at]; /* without this, an event log that is read again would count
-					 it twice */
+			replace_file(e, s, &s->files[at], pod, path, bytes, sha256);
+		return &s->files[at];
 	}
 	if (noted)
 		*noted = s->count;
@@ -214,19 +219,20 @@ struct outfile *outfiles_add(struct engine *e, int pod, uint32_t segment, const 
 		.name = xstrdup(name), .path = xstrdup(path), .bytes = bytes, .pod = pod};
 	COPY_TEXT(f->sha256, sha256);
 	count_names(e, f, 1);
-	if (of_commands(e))
-		count_open(e, s, pod, true);
+	if (are_of_command(e))
+		change_open_count(e, s, pod, 1);
 	return f;
 }
 
-static bool is_of(const void *ctx, const void *segment)
+static bool is_of_segment(const void *ctx, const void *segment)
 {
 	const struct getting *g = ctx;
 
 	return g->segment == *(const uint32_t *)segment;
 }
 
-static void reset(struct engine *e, uint32_t segment)
+/* Forgets all outputs of the segment, and cancels their fetches. */
+static void drop_outputs(struct engine *e, uint32_t segment)
 {
 	struct outputs *s = &e->outfiles.of[segment];
 	bool under_way = false;
@@ -244,14 +250,14 @@ static void reset(struct engine *e, uint32_t segment)
 	s->files = NULL;
 	s->count = s->cap = s->home = 0;
 	s->state = OUTPUTS_OPEN;
-	/* They would block the files of the next attempt. What a provider still brings from the
-	 * volume is dropped: it is not current. */
+	/* Fetches of this attempt would block the files of the next one. What a provider still
+	 * brings from the volume is dropped when it comes: it is not current. */
 	if (under_way && s->pod >= 0 && !pod_files_on_volume(core_pod_at(e->core, s->pod)) &&
 	    e->pods[s->pod].conn.fetcher)
-		fetcher_cancel(e->pods[s->pod].conn.fetcher, is_of, &segment);
+		fetcher_cancel(e->pods[s->pod].conn.fetcher, is_of_segment, &segment);
 }
 
-void outfiles_new(struct engine *e, void (*place)(struct engine *e, uint32_t segment))
+void outfiles_init(struct engine *e, void (*place)(struct engine *e, uint32_t segment))
 {
 	e->outfiles.place = place;
 	e->outfiles.of = xcalloc(e->work.count, sizeof(*e->outfiles.of));
@@ -262,38 +268,39 @@ void outfiles_new(struct engine *e, void (*place)(struct engine *e, uint32_t seg
 void outfiles_free(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->work.count; i++)
-		reset(e, i);
+		drop_outputs(e, i);
 	free(e->outfiles.of);
 }
 
 void outfiles_discard(struct engine *e, uint32_t segment)
 {
-	reset(e, segment);
+	drop_outputs(e, segment);
 }
 
-static void new_attempt(struct engine *e, uint32_t segment, int pod)
+/* The segment's outputs come from this pod now; -1: from one that is not known yet. */
+static void begin_attempt(struct engine *e, uint32_t segment, int pod)
 {
 	struct outputs *s = &e->outfiles.of[segment];
 
-	if (!of_commands(e))
-		reset(e, segment);
+	if (!are_of_command(e))
+		drop_outputs(e, segment);
 	s->pod = pod;
 	s->state = OUTPUTS_OPEN;
 }
 
-void outfiles_expect(struct engine *e, uint32_t segment, const char *batch)
+void outfiles_begin_batch(struct engine *e, uint32_t segment, const char *batch)
 {
 	struct outputs *s = &e->outfiles.of[segment];
 
-	new_attempt(e, segment, -1);
+	begin_attempt(e, segment, -1);
 	s->refused = false;
 	s->unkept = 0;
 	COPY_TEXT(s->batch, batch);
 }
 
-void outfiles_from(struct engine *e, uint32_t segment, int pod)
+void outfiles_begin_report(struct engine *e, uint32_t segment, int pod)
 {
-	new_attempt(e, segment, pod);
+	begin_attempt(e, segment, pod);
 }
 
 void outfiles_refuse(struct engine *e, uint32_t segment)
@@ -301,18 +308,18 @@ void outfiles_refuse(struct engine *e, uint32_t segment)
 	e->outfiles.of[segment].refused = true;
 }
 
-void outfiles_reported(struct engine *e, uint32_t segment, const json_t *event)
+void outfiles_end_report(struct engine *e, uint32_t segment, const json_t *event)
 {
 	struct outputs *s = &e->outfiles.of[segment];
 
 	s->state = OUTPUTS_REPORTED;
-	pod_shown(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
+	copy_pod_text(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
 	s->seconds = reported_seconds(event);
 	s->rate = reported_rate(event);
 }
 
-/* In a worker thread. */
-static void inspect(void *ctx, const char *part_path)
+/* In a worker thread: has the job check a verified file. */
+static void work_inspect(void *ctx, const char *part_path)
 {
 	struct getting *g = ctx;
 	const struct engine_setup *setup = g->e->setup;
@@ -327,8 +334,8 @@ static void inspect(void *ctx, const char *part_path)
 	}
 }
 
-/* The first output that keeps the command from being done; NULL: none. */
-static const struct outfile *first_lost(const struct outputs *s, size_t *count)
+/* The first output that keeps the command from being done; NULL: none. *count: of all such. */
+static const struct outfile *find_lost(const struct outputs *s, size_t *count)
 {
 	const struct outfile *first = NULL;
 
@@ -344,12 +351,13 @@ static const struct outfile *first_lost(const struct outputs *s, size_t *count)
 	return first;
 }
 
-/* One of a command's finished outputs is not here: the command has not done its work. */
-static bool announce_lost(struct engine *e, uint32_t segment)
+/* If one of a command's finished outputs is not here, the command has not done its work: posts
+ * that, and returns true. */
+static bool announce_if_lost(struct engine *e, uint32_t segment)
 {
 	const struct outputs *s = &e->outfiles.of[segment];
 	size_t lost;
-	const struct outfile *f = first_lost(s, &lost);
+	const struct outfile *f = find_lost(s, &lost);
 	struct err err;
 	char more[32] = "";
 
@@ -369,26 +377,28 @@ static bool announce_lost(struct engine *e, uint32_t segment)
 	return true;
 }
 
-static void announce_fetched(struct engine *e, uint32_t segment)
+/* Posts EV_FETCHED once all outputs of a reported segment are fetched or given up; EV_FETCH_FAILED
+ * if some were lost. */
+static void announce_if_fetched(struct engine *e, uint32_t segment)
 {
 	struct outputs *s = &e->outfiles.of[segment];
 
-	if (s->state != OUTPUTS_REPORTED || (of_commands(e) ? s->open > 0 : s->home < s->count))
+	if (s->state != OUTPUTS_REPORTED || (are_of_command(e) ? s->open > 0 : s->home < s->count))
 		return;
 	s->state = OUTPUTS_ANNOUNCED;
-	if (of_commands(e) && announce_lost(e, segment))
+	if (are_of_command(e) && announce_if_lost(e, segment))
 		return;
 	struct event ev = {.type = EV_FETCHED,
 			   .pod = s->pod,
 			   .segment = segment,
 			   .ok = true,
-			   .check_ok = of_commands(e) || s->check.ok || !s->count};
+			   .check_ok = are_of_command(e) || s->check.ok || !s->count};
 	if (!ev.check_ok)
 		engine_log(e, LOG_INFO, "%s: %s", e->work.segments[segment].id, s->check.reason);
 	post(e, &ev, NULL);
 }
 
-void outfiles_failed(struct engine *e, uint32_t segment, const struct err *why)
+void outfiles_log_failure(struct engine *e, uint32_t segment, const struct err *why)
 {
 	if (why->kind == ERR_JOB)
 		COPY_TEXT(e->setup->results[segment].reason, why->msg);
@@ -396,7 +406,7 @@ void outfiles_failed(struct engine *e, uint32_t segment, const struct err *why)
 		   e->work.segments[segment].id, why->msg);
 }
 
-void outfiles_unkept(struct engine *e, uint32_t segment, const char *why)
+void outfiles_note_unkept(struct engine *e, uint32_t segment, const char *why)
 {
 	struct outputs *s = &e->outfiles.of[segment];
 
@@ -406,17 +416,18 @@ void outfiles_unkept(struct engine *e, uint32_t segment, const char *why)
 		engine_log(e, LOG_WARN, "%s: %s", e->work.segments[segment].id, why);
 }
 
-/* Finds the file of a fetch. NULL: the segment went to another pod meanwhile. A command keeps the
- * files of its earlier attempts. */
+/* The file of a fetch; NULL: the segment went to another pod meanwhile. A command keeps the files
+ * of its earlier attempts. */
 static struct outfile *file_of(const struct getting *g)
 {
 	struct outputs *s = &g->e->outfiles.of[g->segment];
 
-	return (of_commands(g->e) || s->pod == g->pod) && g->file < s->count ? &s->files[g->file]
-									     : NULL;
+	return (are_of_command(g->e) || s->pod == g->pod) && g->file < s->count ? &s->files[g->file]
+										: NULL;
 }
 
-/* Returns false if the segment went to another pod, or there is a newer file of that name. */
+/* Whether the fetch is the one that counts. Otherwise the segment went to another pod, or there is
+ * a newer file of that name. */
 static bool is_current(const struct getting *g)
 {
 	const struct outfile *f = file_of(g);
@@ -426,6 +437,7 @@ static bool is_current(const struct getting *g)
 
 static void fetch_file(struct engine *e, uint32_t segment, size_t file);
 
+/* Fetches the segment's files that this pod has, unless that is done or under way. */
 static void fetch_files(struct engine *e, int pod, uint32_t segment)
 {
 	const struct outputs *s = &e->outfiles.of[segment];
@@ -435,8 +447,8 @@ static void fetch_files(struct engine *e, int pod, uint32_t segment)
 			fetch_file(e, segment, i);
 }
 
-/* The fetch was of an older file of that name: fetches the present one. */
-static void fetch_again(const struct getting *g)
+/* If the fetch was of an older file of that name, fetches the present one. */
+static void fetch_newer(const struct getting *g)
 {
 	struct outfile *f = file_of(g);
 
@@ -446,8 +458,9 @@ static void fetch_again(const struct getting *g)
 	fetch_file(g->e, g->segment, g->file);
 }
 
-/* Returns true if the failure is not the file's own, and it is fetched again. */
-static bool tries_again(const struct getting *g, struct outfile *f, const struct err *err)
+/* Returns true if the failure is not the file's own: the file is fetched again, now or later, or
+ * nobody needs it any more. */
+static bool retry_fetch(const struct getting *g, struct outfile *f, const struct err *err)
 {
 	struct engine *e = g->e;
 
@@ -468,7 +481,8 @@ static bool tries_again(const struct getting *g, struct outfile *f, const struct
 	return true;
 }
 
-static void file_failed(const struct getting *g, const struct err *err)
+/* The fetch of a file of speech has failed for good. */
+static void fail_file(const struct getting *g, const struct err *err)
 {
 	struct event ev = {.type = EV_FETCH_FAILED, .pod = g->pod, .segment = g->segment};
 	struct err why = *err;
@@ -476,11 +490,12 @@ static void file_failed(const struct getting *g, const struct err *err)
 	if (why.kind == ERR_BUSY)
 		why.kind = ERR_TRANSIENT; /* our own doing: the older fetch that has the part is
 					     about to end */
-	outfiles_failed(g->e, g->segment, &why);
+	outfiles_log_failure(g->e, g->segment, &why);
 	post(g->e, &ev, &why);
 }
 
-static void file_came(const struct getting *g, struct outfile *f, struct receive *r)
+/* A file of speech is fetched and verified. */
+static void take_file(const struct getting *g, struct outfile *f, struct receive *r)
 {
 	struct outputs *s = &g->e->outfiles.of[g->segment];
 
@@ -488,13 +503,14 @@ static void file_came(const struct getting *g, struct outfile *f, struct receive
 	s->home++;
 	if (g->checked && (g->file == 0 || !g->check.ok))
 		s->check = g->check;
-	announce_fetched(g->e, g->segment);
+	announce_if_fetched(g->e, g->segment);
 }
 
 /* ---- a command's outputs, each by itself ---- */
 
-/* It costs this output alone. It is tried once more when the command has ended. */
-static void output_lost(struct engine *e, uint32_t segment, struct outfile *f,
+/* An output of a command cannot be fetched or placed. It is tried once more when the command has
+ * ended. */
+static void lose_output(struct engine *e, uint32_t segment, struct outfile *f,
 			const struct err *why)
 {
 	struct outputs *s = &e->outfiles.of[segment];
@@ -504,26 +520,27 @@ static void output_lost(struct engine *e, uint32_t segment, struct outfile *f,
 		   e->work.segments[segment].id, why->msg);
 	set_fate(e, s, f, FATE_LOST);
 	checkpoint_output_settled(e, segment);
-	announce_fetched(e, segment);
+	announce_if_fetched(e, segment);
 }
 
-void outfiles_place(struct engine *e)
+void outfiles_place_all(struct engine *e)
 {
 	loop_untimer(TAKE(e->outfiles.due));
 	for (uint32_t i = 0; e->outfiles.open && i < e->work.count; i++)
 		e->outfiles.place(e, i);
 }
 
-static void on_due(void *ctx)
+static void on_due_timer(void *ctx)
 {
 	struct engine *e = ctx;
 
 	e->outfiles.due = NULL;
-	outfiles_place(e);
+	outfiles_place_all(e);
 }
 
-/* Several are placed with one sync of the manifest and of their folder. */
-static void output_came(const struct getting *g, struct outfile *f, struct receive *r)
+/* An output of a command is fetched and verified. Several are placed with one sync of the manifest
+ * and of their folder. */
+static void take_output(const struct getting *g, struct outfile *f, struct receive *r)
 {
 	struct engine *e = g->e;
 	struct outputs *s = &e->outfiles.of[g->segment];
@@ -538,7 +555,7 @@ static void output_came(const struct getting *g, struct outfile *f, struct recei
 	if (last || s->ready >= READY_MOST)
 		e->outfiles.place(e, g->segment);
 	else if (!e->outfiles.due)
-		e->outfiles.due = loop_timer(e->loop, TOGETHER_MS, on_due, e);
+		e->outfiles.due = loop_timer(e->loop, TOGETHER_MS, on_due_timer, e);
 }
 
 void outfiles_placed(struct engine *e, uint32_t segment, size_t file, unsigned turn,
@@ -551,24 +568,35 @@ void outfiles_placed(struct engine *e, uint32_t segment, size_t file, unsigned t
 		set_fate(e, s, f, FATE_OPEN);
 		fetch_file(e, segment, file);
 	} else if (why->kind) {
-		output_lost(e, segment, f, why);
+		lose_output(e, segment, f, why);
 	} else {
 		set_fate(e, s, f, FATE_HERE);
 		checkpoint_output_settled(e, segment);
-		announce_fetched(e, segment);
+		announce_if_fetched(e, segment);
 	}
 }
 
-void outfiles_placing(struct engine *e, uint32_t segment, bool begins)
+void outfiles_begin_placing(struct engine *e, uint32_t segment)
 {
-	e->outfiles.of[segment].placing = begins;
+	e->outfiles.of[segment].placing = true;
 }
 
-void outfiles_again(struct engine *e, int pod, bool lost)
+void outfiles_end_placing(struct engine *e, uint32_t segment)
+{
+	e->outfiles.of[segment].placing = false;
+}
+
+void outfiles_fetch_rest(struct engine *e, int pod)
+{
+	for (uint32_t i = 0; i < e->work.count; i++)
+		fetch_files(e, pod, i);
+}
+
+void outfiles_lose_rest(struct engine *e, int pod)
 {
 	for (uint32_t i = 0; i < e->work.count; i++) {
 		struct outputs *s = &e->outfiles.of[i];
-		for (size_t k = 0; lost && k < s->count; k++) {
+		for (size_t k = 0; k < s->count; k++) {
 			struct outfile *f = &s->files[k];
 			struct err why;
 			if (f->pod != pod || f->fate != FATE_OPEN || f->r)
@@ -576,18 +604,16 @@ void outfiles_again(struct engine *e, int pod, bool lost)
 			err_set(&why, ERR_JOB, "%s was finished, and lost with pod %s", f->name,
 				pod_called(e, pod));
 			f->turn = ++e->outfiles.turns;
-			output_lost(e, i, f, &why);
+			lose_output(e, i, f, &why);
 		}
-		if (!lost)
-			fetch_files(e, pod, i);
 	}
 }
 
-void outfiles_retry(struct engine *e, uint32_t segment)
+void outfiles_retry_lost(struct engine *e, uint32_t segment)
 {
 	struct outputs *s = &e->outfiles.of[segment];
 
-	for (size_t i = 0; of_commands(e) && i < s->count; i++) {
+	for (size_t i = 0; are_of_command(e) && i < s->count; i++) {
 		struct outfile *f = &s->files[i];
 		if (f->fate != FATE_LOST || f->why.kind == ERR_JOB)
 			continue;
@@ -597,14 +623,15 @@ void outfiles_retry(struct engine *e, uint32_t segment)
 	}
 }
 
-size_t outfiles_open(const struct engine *e)
+size_t outfiles_count_open(const struct engine *e)
 {
 	return e->outfiles.open;
 }
 
 /* ---- a fetch ---- */
 
-static void arrived(void *ctx, struct receive *r, const struct err *err)
+/* A fetch has ended, with a file or an error. */
+static void on_fetched(void *ctx, struct receive *r, const struct err *err)
 {
 	struct getting *g = ctx;
 	struct outfile *f = file_of(g);
@@ -612,24 +639,24 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 	g->e->outfiles.of[g->segment].under_way--;
 	if (!is_current(g)) {
 		receive_drop(r, false);
-		fetch_again(g);
+		fetch_newer(g);
 	} else {
 		f->fetch = FETCH_NONE;
-		if (!err && of_commands(g->e))
-			output_came(g, f, r);
+		if (!err && are_of_command(g->e))
+			take_output(g, f, r);
 		else if (!err)
-			file_came(g, f, r);
-		else if (tries_again(g, f, err))
+			take_file(g, f, r);
+		else if (retry_fetch(g, f, err))
 			;
-		else if (of_commands(g->e))
-			output_lost(g->e, g->segment, f, err);
+		else if (are_of_command(g->e))
+			lose_output(g->e, g->segment, f, err);
 		else
-			file_failed(g, err);
+			fail_file(g, err);
 	}
 	free(g);
 }
 
-static struct fetch_want want_of(struct getting *g)
+static struct fetch_want make_want(struct getting *g)
 {
 	const struct outfile *f = file_of(g);
 
@@ -640,20 +667,21 @@ static struct fetch_want want_of(struct getting *g)
 		.bytes = f->bytes,
 		.max_bytes = outfiles_most_bytes(g->e, f->pod),
 		.sha256 = f->sha256,
-		.inspect = inspect,
-		.done = arrived,
+		.inspect = work_inspect,
+		.done = on_fetched,
 		.ctx = g,
 	};
 }
 
-static void came_from_volume(void *ctx, const char *local, const struct err *err)
+/* A file was copied from a volume to this machine, or not (err). */
+static void on_volume_file(void *ctx, const char *local, const struct err *err)
 {
 	struct getting *g = ctx;
 	struct segment_result *r = &g->e->setup->results[g->segment];
 	struct err why = err ? *err : (struct err){.kind = ERR_INTERRUPTED};
 
 	if (!err && is_current(g)) {
-		struct fetch_want want = want_of(g);
+		struct fetch_want want = make_want(g);
 		fetch_local(g->e->pool, &want, local);
 		return;
 	}
@@ -666,7 +694,7 @@ static void came_from_volume(void *ctx, const char *local, const struct err *err
 			    "finished, but not fetched from the volume (`burst fetch %s` retries): "
 			    "%s",
 			    g->e->setup->run->id, err->msg);
-	arrived(g, NULL, &why);
+	on_fetched(g, NULL, &why);
 }
 
 /* From the pod, over SSH, or without it from its volume. Returns false if no file can come from
@@ -676,12 +704,12 @@ static bool begin_fetch(struct getting *g)
 	struct engine *e = g->e;
 	const struct core_pod *p = core_pod_at(e->core, g->pod);
 	struct fetcher *fetcher = e->pods[g->pod].conn.fetcher;
-	struct fetch_want want = want_of(g);
+	struct fetch_want want = make_want(g);
 
 	if (pod_files_on_volume(p)) {
 		CLEANUP(free_text)
 		char *name = xasprintf("%s-%u-%zu", p->rental.attempt, g->segment, g->file);
-		volume_files_get(e, g->pod, want.path, name, want.bytes + 1, came_from_volume, g);
+		volume_files_get(e, g->pod, want.path, name, want.bytes + 1, on_volume_file, g);
 		return true;
 	}
 	if (fetcher)
@@ -689,6 +717,7 @@ static bool begin_fetch(struct getting *g)
 	return fetcher;
 }
 
+/* Fetches the file unless it is fetched, given up, or under way. */
 static void fetch_file(struct engine *e, uint32_t segment, size_t file)
 {
 	struct outfile *f = &e->outfiles.of[segment].files[file];
@@ -711,12 +740,12 @@ static void fetch_file(struct engine *e, uint32_t segment, size_t file)
 	free(g);
 }
 
-void outfiles_stream(struct engine *e, uint32_t segment, const struct outfile *f)
+void outfiles_fetch_output(struct engine *e, uint32_t segment, const struct outfile *f)
 {
 	fetch_file(e, segment, (size_t)(f - e->outfiles.of[segment].files));
 }
 
-/* What a pod said of this segment is not believed any more. */
+/* Whether this pod is no longer trusted in what it reported of the segment. */
 static bool is_disclaimed(const struct outputs *s, int pod)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -738,20 +767,20 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 		post(e, &ev, &err);
 		return;
 	}
-	if (of_commands(e) && s->state == OUTPUTS_ANNOUNCED)
+	if (are_of_command(e) && s->state == OUTPUTS_ANNOUNCED)
 		s->state = OUTPUTS_REPORTED; /* what was lost is tried again */
-	outfiles_retry(e, segment);
+	outfiles_retry_lost(e, segment);
 	fetch_files(e, pod, segment);
-	announce_fetched(e, segment); /* nothing to fetch, or all is fetched already */
+	announce_if_fetched(e, segment); /* nothing to fetch, or all is fetched already */
 }
 
-int64_t outfiles_left(const struct engine *e, int pod)
+int64_t outfiles_bytes_left(const struct engine *e, int pod)
 {
 	int64_t bytes = 0;
 
 	for (uint32_t i = 0; i < e->work.count; i++) {
 		const struct outputs *s = &e->outfiles.of[i];
-		bool waits = of_commands(e) || core_seg_state(e->core, i) == SEG_RENDERED;
+		bool waits = are_of_command(e) || core_seg_state(e->core, i) == SEG_RENDERED;
 		for (size_t k = 0; waits && k < s->count; k++) {
 			const struct outfile *f = &s->files[k];
 			if (f->pod == pod && f->fate == FATE_OPEN && !f->r)
@@ -765,7 +794,7 @@ struct receive *outfiles_take(struct engine *e, uint32_t segment, size_t file)
 {
 	struct outputs *s = &e->outfiles.of[segment];
 
-	if (of_commands(e)) {
+	if (are_of_command(e)) {
 		set_fate(e, s, &s->files[file], FATE_PLACING);
 		s->ready--;
 	}
@@ -774,8 +803,8 @@ struct receive *outfiles_take(struct engine *e, uint32_t segment, size_t file)
 
 /* ---- the end ---- */
 
-/* Finished, not here, and perhaps on a volume. */
-static bool is_left(const struct outfile *f)
+/* Whether the file was finished, is not here, and perhaps is on a volume. */
+static bool is_perhaps_on_volume(const struct outfile *f)
 {
 	return f->fate == FATE_OPEN || f->fate == FATE_PLACING ||
 	       (f->fate == FATE_LOST && f->why.kind != ERR_JOB);
@@ -783,14 +812,14 @@ static bool is_left(const struct outfile *f)
 
 void outfiles_note_left(struct engine *e)
 {
-	for (int pod = 0; of_commands(e) && pod < e->pod_count; pod++) {
+	for (int pod = 0; are_of_command(e) && pod < e->pod_count; pod++) {
 		const struct core_pod *p = core_pod_at(e->core, pod);
 		const struct outfile *first = NULL;
 		size_t count = 0;
 		for (uint32_t i = 0; i < e->work.count; i++)
 			for (size_t k = 0; k < e->outfiles.of[i].count; k++) {
 				const struct outfile *f = &e->outfiles.of[i].files[k];
-				if (f->pod != pod || !is_left(f))
+				if (f->pod != pod || !is_perhaps_on_volume(f))
 					continue;
 				first = first ? first : f;
 				count++;

@@ -19,14 +19,15 @@ enum {
 	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 };
 
-/* A duration that the pod measured: it cannot have begun before the pod was rented. */
+/* A time or duration by the pod's clock, bounded: it cannot have begun before the pod was rented.
+ */
 static int64_t measured_ms(const struct engine *e, int pod, const json_t *event, const char *key)
 {
 	return jsonx_bounded(event, key, 0,
 			     MAX(clock_boot_ms() - core_pod_at(e->core, pod)->rental.create_at, 0));
 }
 
-static void batch_event(struct engine *e, int pod, const json_t *event)
+static void on_batch_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *state = jsonx_text(event, "state", "");
 	struct event ev = {.pod = pod,
@@ -41,8 +42,8 @@ static void batch_event(struct engine *e, int pod, const json_t *event)
 		ev.type = EV_BATCH_DONE;
 		batches_done(e, pod, ev.batch, jsonx_bounded(event, "busy_ms", 0, INT64_MAX));
 	} else {
-		pod_shown(id, sizeof(id), jsonx_text(event, "id", "?"));
-		pod_shown(reason, sizeof(reason), jsonx_text(event, "reason", "?"));
+		copy_pod_text(id, sizeof(id), jsonx_text(event, "id", "?"));
+		copy_pod_text(reason, sizeof(reason), jsonx_text(event, "reason", "?"));
 		engine_log(e, LOG_INFO, "pod %s: batch %s: retrying (%s)", pod_called(e, pod), id,
 			   reason);
 		return;
@@ -50,6 +51,7 @@ static void batch_event(struct engine *e, int pod, const json_t *event)
 	post(e, &ev, NULL);
 }
 
+/* Which failure an agent's reason for a failed segment is. */
 static enum err_kind failure_kind(const char *reason)
 {
 	return !strcmp(reason, "mismatch")  ? ERR_UNTRUSTED
@@ -57,15 +59,16 @@ static enum err_kind failure_kind(const char *reason)
 					    : ERR_JOB;
 }
 
-static void segment_failed(struct engine *e, int pod, uint32_t segment, const json_t *event)
+/* The agent reports that a segment failed: logs why, and tells the core. */
+static void on_segment_failed(struct engine *e, int pod, uint32_t segment, const json_t *event)
 {
 	const char *reason = jsonx_text(event, "reason", "worker");
 	struct segment_result *result = &e->setup->results[segment];
 	char words[160], cause[40], story[256];
 	struct err err;
 
-	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
-	pod_shown(cause, sizeof(cause), reason);
+	copy_pod_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	copy_pod_text(cause, sizeof(cause), reason);
 	if (e->work.needs->command) {
 		int64_t said = jsonx_int(event, "code", -1);
 		int code = said >= -255 && said <= 255 ? (int)said : -1;
@@ -80,7 +83,7 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
 	post(e, &ev, &err);
-	outfiles_retry(e, segment);
+	outfiles_retry_lost(e, segment);
 }
 
 void pod_distrust(struct engine *e, int pod, const char *what)
@@ -96,8 +99,8 @@ bool pod_distrusted(struct engine *e, int pod, struct err *why)
 	return why->kind != ERR_NONE;
 }
 
-/* The pod's event log will be passed again from its first event, as its volume has it. Segments
- * that are known are skipped, and so are batches that are counted. */
+/* The pod's event log will be read again from its first event, as its volume has it. Segments that
+ * are known are skipped, and so are batches that are counted. */
 static void pod_events_reread(struct engine *e, int pod)
 {
 	e->pods[pod].reports.counted_to = e->pods[pod].reports.last_event;
@@ -109,6 +112,8 @@ void pod_events_expect_revoked(struct engine *e, int pod)
 	e->pods[pod].reports.returned = 0;
 }
 
+/* Refuses what the pod reports of a file: its segment fails. A name may be the job's own doing; if
+ * only the rest is wrong, the pod is not trusted any more. */
 static void refuse_file(struct engine *e, int pod, uint32_t segment, const char *name,
 			const char *what)
 {
@@ -116,11 +121,10 @@ static void refuse_file(struct engine *e, int pod, uint32_t segment, const char 
 	struct err err;
 	char shown[100];
 
-	pod_shown(shown, sizeof(shown), name ? name : "without a name");
+	copy_pod_text(shown, sizeof(shown), name ? name : "without a name");
 	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports %s (%s); it is not fetched",
 		e->work.segments[segment].id, what, shown);
 	outfiles_refuse(e, segment);
-	/* a name may be the job's own doing; what the agent reports of the file itself is not */
 	if (name && path_may_be_output(name) && e->pods[pod].conn.link) {
 		pod_distrust(e, pod, err.msg);
 		return;
@@ -129,16 +133,16 @@ static void refuse_file(struct engine *e, int pod, uint32_t segment, const char 
 	post(e, &ev, &err);
 }
 
-static int64_t names_most(const struct engine *e)
+static int64_t names_most_bytes(const struct engine *e)
 {
 	return ((int64_t)NAMES_MOST_MB << 20) +
 	       ((int64_t)NAMES_MORE_KB << 10) * (int64_t)e->work.count;
 }
 
-/* The pod names the file. For speech this client chooses the local name; for commands it must be a
- * safe path. NULL: refused. */
-static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, const json_t *event,
-				 const char *name)
+/* Adds the file that an event reports. name: for speech, this client's; for commands, the pod's,
+ * which must be a safe path. NULL: the report is refused. */
+static struct outfile *add_reported_file(struct engine *e, int pod, uint32_t segment,
+					 const json_t *event, const char *name)
 {
 	CLEANUP(str_free) struct str what = STR_INIT;
 	struct reported_file file;
@@ -147,10 +151,10 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 		pod_distrust(e, pod, "it reports more files than any segment has");
 		return NULL;
 	}
-	if (e->pods[pod].named_bytes > names_most(e)) {
+	if (e->pods[pod].named_bytes > names_most_bytes(e)) {
 		CLEANUP(free_text)
 		char *why = xasprintf("the names of its outputs take more than %lld MB",
-				      (long long)(names_most(e) / 1000000));
+				      (long long)(names_most_bytes(e) / 1000000));
 		pod_distrust(e, pod, why);
 		return NULL;
 	}
@@ -166,18 +170,19 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 	return NULL;
 }
 
-/* A command's outputs come one by one, before the segment's own event. */
-static void begin_report(struct engine *e, int pod, uint32_t segment)
+/* Begins the list of a command's outputs, which come one by one before the segment's own event,
+ * unless it has begun. */
+static void begin_output_report(struct engine *e, int pod, uint32_t segment)
 {
 	const struct outputs *s = &e->outfiles.of[segment];
 
 	if (s->pod == pod && s->count && s->state == OUTPUTS_OPEN)
 		return; /* outputs of this very report came before */
-	outfiles_from(e, segment, pod);
+	outfiles_begin_report(e, segment, pod);
 }
 
 /* Whether a report of this segment by this pod must be ignored. */
-static bool settled(const struct engine *e, uint32_t segment, int pod)
+static bool is_report_ignored(const struct engine *e, uint32_t segment, int pod)
 {
 	enum core_seg_state state = core_seg_state(e->core, segment);
 	int holder = core_seg_holder(e->core, segment);
@@ -194,7 +199,8 @@ static bool settled(const struct engine *e, uint32_t segment, int pod)
 	return state == SEG_RENDERED && s->pod >= 0 && (s->pod != pod || reported);
 }
 
-static void segment_event(struct engine *e, int pod, const json_t *event)
+/* The agent reports that a segment is finished or failed. */
+static void on_segment_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
 	struct event ev = {.type = EV_RENDERED,
@@ -205,7 +211,7 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	if (segment < 0)
 		return;
 	ev.segment = (uint32_t)segment;
-	if (settled(e, ev.segment, pod)) {
+	if (is_report_ignored(e, ev.segment, pod)) {
 		post(e, &ev, NULL); /* the core counts it as wasted */
 		return;
 	}
@@ -213,36 +219,36 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	if (s->refused)
 		return;
 	if (!jsonx_bool(event, "ok", false)) {
-		segment_failed(e, pod, ev.segment, event);
+		on_segment_failed(e, pod, ev.segment, event);
 		return;
 	}
 	if (!e->work.needs->command) {
-		outfiles_from(e, ev.segment, pod);
-		if (!take_file(e, pod, ev.segment, event, e->work.segments[segment].file))
+		outfiles_begin_report(e, ev.segment, pod);
+		if (!add_reported_file(e, pod, ev.segment, event, e->work.segments[segment].file))
 			return;
 	} else if (s->pod != pod) {
-		outfiles_from(e, ev.segment, pod);
+		outfiles_begin_report(e, ev.segment, pod);
 	}
-	outfiles_reported(e, ev.segment, event);
+	outfiles_end_report(e, ev.segment, event);
 	checkpoint_finished(e, ev.segment);
 	e->pods[pod].reports.rendered++;
 	e->pods[pod].reports.returned = 0;
 	post(e, &ev, NULL);
 }
 
-/* The job itself makes a file of this name: another attempt would do the same. Its other outputs
- * are kept. */
-static void name_fails(struct engine *e, uint32_t segment, const char *name, const char *why)
+/* An output has a name that the job itself makes unusable: another attempt would do the same. Its
+ * other outputs are kept. */
+static void refuse_name(struct engine *e, uint32_t segment, const char *name, const char *why)
 {
 	char shown[80], words[160];
 
-	pod_shown(shown, sizeof(shown), name);
+	copy_pod_text(shown, sizeof(shown), name);
 	format_text(words, sizeof(words), "makes %s, %s", shown, why);
-	outfiles_unkept(e, segment, words);
+	outfiles_note_unkept(e, segment, words);
 }
 
-/* Whether this segment has files of another pod than this one. */
-static bool attempts_differ(const struct engine *e, uint32_t segment, int pod)
+/* Whether a file of this segment is from another pod than this one. */
+static bool has_files_of_other_pod(const struct engine *e, uint32_t segment, int pod)
 {
 	const struct outputs *s = &e->outfiles.of[segment];
 
@@ -252,24 +258,26 @@ static bool attempts_differ(const struct engine *e, uint32_t segment, int pod)
 	return false;
 }
 
-/* Two parts of a command write the same name, or one writes a file where the other has a folder:
+/* Claims the name for an output. If that is not possible, refuses the output and returns false: two
+ * parts of a command write the same name, or one writes a file where the other has a folder, and
  * one of them would be lost. Within one part a file system cannot hold both: then the pod lies. */
-static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const char *name)
+static bool claim_name(struct engine *e, int pod, uint32_t segment, const char *name)
 {
 	uint32_t owner;
 
 	switch (claims_take(e, segment, name, &owner)) {
-	case CLAIM_TAKEN: return false;
+	case CLAIM_TAKEN: return true;
 	case CLAIM_IN_THE_WAY:
 		if (owner == segment) {
-			if (e->outfiles.of[segment].count && attempts_differ(e, segment, pod))
-				name_fails(e, segment, name,
-					   "where an earlier attempt made a folder, or below what "
-					   "it made as a file");
+			if (e->outfiles.of[segment].count &&
+			    has_files_of_other_pod(e, segment, pod))
+				refuse_name(e, segment, name,
+					    "where an earlier attempt made a folder, or below what "
+					    "it made as a file");
 			else
 				refuse_file(e, pod, segment, name,
 					    "a file below another one, or where a folder is");
-			return true;
+			return false;
 		}
 		break;
 	case CLAIM_OF_ANOTHER: break;
@@ -277,22 +285,24 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	CLEANUP(free_text)
 	char *why =
 		xasprintf("as %s does: put $BURST_INDEX into the name", e->work.segments[owner].id);
-	name_fails(e, segment, name, why);
-	return true;
+	refuse_name(e, segment, name, why);
+	return false;
 }
 
-static void output_event(struct engine *e, int pod, const json_t *event)
+/* The agent reports one output of a command. */
+static void on_output_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
 	const char *name = jsonx_text(event, "name", NULL);
 
-	if (segment < 0 || settled(e, (uint32_t)segment, pod) || e->outfiles.of[segment].refused)
+	if (segment < 0 || is_report_ignored(e, (uint32_t)segment, pod) ||
+	    e->outfiles.of[segment].refused)
 		return;
 	if (name && (jsonx_text(event, "error", NULL) || !path_may_be_output(name))) {
-		begin_report(e, pod, (uint32_t)segment);
-		name_fails(e, (uint32_t)segment, name,
-			   "which is not a valid name here: rename it, or leave it out of "
-			   "job.outputs");
+		begin_output_report(e, pod, (uint32_t)segment);
+		refuse_name(e, (uint32_t)segment, name,
+			    "which is not a valid name here: rename it, or leave it out of "
+			    "job.outputs");
 		return;
 	}
 	/* agents report nothing else; a pod must not replace other files in the output folder */
@@ -300,17 +310,18 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 		refuse_file(e, pod, (uint32_t)segment, name, "a file that was not requested");
 		return;
 	}
-	begin_report(e, pod, (uint32_t)segment);
-	if (name && name_is_taken(e, pod, (uint32_t)segment, name))
+	begin_output_report(e, pod, (uint32_t)segment);
+	if (name && !claim_name(e, pod, (uint32_t)segment, name))
 		return;
-	const struct outfile *f = take_file(e, pod, (uint32_t)segment, event, name);
+	const struct outfile *f = add_reported_file(e, pod, (uint32_t)segment, event, name);
 	if (!f && name)
 		claims_drop(e, (uint32_t)segment, name);
 	if (f)
-		outfiles_stream(e, (uint32_t)segment, f);
+		outfiles_fetch_output(e, (uint32_t)segment, f);
 }
 
-static void log_event(struct engine *e, int pod, const json_t *event)
+/* A line of a worker, a command or the agent: shows and logs it. */
+static void on_log_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *line = jsonx_text(event, "line", "");
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -322,7 +333,6 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 		pod_distrust(e, pod, "it sends too many log lines");
 		return;
 	}
-	/* no output of the job's */
 	bool of_agent = !json_object_get(event, "w") && !json_object_get(event, "id");
 	bool output = e->setup->output && e->work.needs && e->work.needs->command && !of_agent;
 	if (output)
@@ -331,7 +341,8 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 		engine_log(e, LOG_INFO, "pod %s: | %s", pod_called(e, pod), str_text(&shown));
 }
 
-static void revoked_event(struct engine *e, int pod, const json_t *event)
+/* The agent returns batches unrendered, or parts of one (segment). */
+static void on_revoked_event(struct engine *e, int pod, const json_t *event)
 {
 	const json_t *ids = json_object_get(event, "ids");
 	int64_t segment = segment_by_id(e, jsonx_text(event, "segment", ""));
@@ -351,17 +362,17 @@ static void revoked_event(struct engine *e, int pod, const json_t *event)
 	}
 }
 
-static void fatal_event(struct engine *e, int pod, const json_t *event)
+static void on_fatal_event(struct engine *e, int pod, const json_t *event)
 {
 	char words[300];
 	struct err err;
 
-	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	copy_pod_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 	err_set(&err, ERR_JOB, "%s", words);
 	post_pod(e, EV_WORKERS_FAILED, pod, &err);
 }
 
-static void synced_event(struct engine *e, int pod, const json_t *event)
+static void on_synced_event(struct engine *e, int pod, const json_t *event)
 {
 	bool ok = jsonx_bool(event, "ok", false);
 
@@ -373,9 +384,9 @@ static void synced_event(struct engine *e, int pod, const json_t *event)
 	post_synced(e, pod, (int)jsonx_bounded(event, "turn", 0, INT32_MAX), ok);
 }
 
-/* For doctor: the last report of this vendor's pods, and when it changed. A report of a pod that
- * ended itself outweighs one of a pod that was only reached. */
-static void remember_switch(struct engine *e, int pod, const char *how)
+/* Records what the pod reports of its switch for doctor, and when that changed. A report of a pod
+ * that ended itself outweighs one of a pod that was only reached. */
+static void record_switch(struct engine *e, int pod, const char *how)
 {
 	const struct engine_provider *v =
 		&e->setup->providers[core_pod_at(e->core, pod)->rental.provider];
@@ -383,33 +394,32 @@ static void remember_switch(struct engine *e, int pod, const char *how)
 
 	if (!starts_with(how, "ok") && !starts_with(how, "bad") && !starts_with(how, "unproven"))
 		return;
-	pod_shown(words, sizeof(words), how);
+	copy_pod_text(words, sizeof(words), how);
 	past_switch_reported(e->setup->store, v->ops->account(v->handle), words, clock_wall_ms());
 	fact_get(e->setup->store, FACT_SWITCH, v->ops->name, NULL, old, sizeof(old));
 	size_t word = strcspn(how, " ");
 	if ((old[0] && !strncmp(old, how, word) && old[word] == ' ') ||
 	    (starts_with(old, "ok") && starts_with(how, "unproven")))
 		return;
-	pod_shown(words, sizeof(words), how + word + (how[word] == ' '));
+	copy_pod_text(words, sizeof(words), how + word + (how[word] == ' '));
 	snprintf(fresh, sizeof(fresh), "%.*s %.10s %s", (int)word, how,
 		 clock_rfc3339(when, sizeof(when), clock_wall_ms()), words);
 	fact_put(e->setup->store, FACT_SWITCH, v->ops->name, NULL, fresh, NULL);
 }
 
-/* The switch is still being tested: that is no failure. */
 bool pod_switch_works(struct engine *e, int pod, const char *how)
 {
 	char words[160];
 
-	remember_switch(e, pod, how);
+	record_switch(e, pod, how);
 	if (!starts_with(how, "bad"))
 		return true;
-	pod_shown(words, sizeof(words), how);
+	copy_pod_text(words, sizeof(words), how);
 	engine_log(e, LOG_WARN, "pod %s: its dead-man's switch: %s", pod_called(e, pod), words);
 	return false;
 }
 
-static void mode_event(struct engine *e, int pod, const json_t *event)
+static void on_mode_event(struct engine *e, int pod, const json_t *event)
 {
 	struct event ev = {.type = EV_HANDOVER_DONE,
 			   .pod = pod,
@@ -419,20 +429,23 @@ static void mode_event(struct engine *e, int pod, const json_t *event)
 		post(e, &ev, NULL);
 }
 
-static bool reports_work(const struct engine *e, int pod, const char *what, const json_t *event)
+/* Whether the event reports a file or a segment that is not known yet. */
+static bool is_new_file_report(const struct engine *e, int pod, const char *what,
+			       const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
 
 	return (!strcmp(what, "segment") || !strcmp(what, "output")) && segment >= 0 &&
-	       !settled(e, (uint32_t)segment, pod);
+	       !is_report_ignored(e, (uint32_t)segment, pod);
 }
 
-/* Lines of a log have their own limit. */
-static bool floods(struct engine *e, int pod, const char *what, const json_t *event)
+/* Counts the event. Returns true if the pod sends more events without work than any agent: it is
+ * not trusted any more then. Lines of a log have their own limit. */
+static bool stop_if_flooding(struct engine *e, int pod, const char *what, const json_t *event)
 {
 	struct reports *r = &e->pods[pod].reports;
 
-	if (reports_work(e, pod, what, event))
+	if (is_new_file_report(e, pod, what, event))
 		r->empty_events = 0;
 	else if (strcmp(what, "log"))
 		r->empty_events++;
@@ -444,10 +457,9 @@ static bool floods(struct engine *e, int pod, const char *what, const json_t *ev
 	return true;
 }
 
-/* Whether an event reports new work. */
 bool pod_event_advances(const struct engine *e, int pod, const char *what, const json_t *event)
 {
-	if (reports_work(e, pod, what, event))
+	if (is_new_file_report(e, pod, what, event))
 		return true;
 	if (strcmp(what, "batch"))
 		return false;
@@ -458,7 +470,7 @@ bool pod_event_advances(const struct engine *e, int pod, const char *what, const
 			 (!strcmp(state, "done") && !core_batch_at(e->core, number)->over));
 }
 
-static void take_checkpoint(struct engine *e, int pod, const json_t *event, bool replayed)
+static void on_checkpoint_event(struct engine *e, int pod, const json_t *event, bool replayed)
 {
 	if (!checkpoint_event(e, pod, event, replayed) && e->pods[pod].conn.link)
 		pod_distrust(e, pod, "it reports a checkpoint that cannot be one");
@@ -475,33 +487,33 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 			return;
 		r->last_event = number;
 	}
-	if (!e->work.needs || floods(e, pod, what, event))
+	if (!e->work.needs || stop_if_flooding(e, pod, what, event))
 		return;
 	bool replayed = pod_files_on_volume(core_pod_at(e->core, pod));
 	if (!strcmp(what, "segment"))
-		segment_event(e, pod, event);
+		on_segment_event(e, pod, event);
 	else if (!strcmp(what, "output"))
-		output_event(e, pod, event);
+		on_output_event(e, pod, event);
 	else if (!strcmp(what, "batch") && number > r->counted_to)
-		batch_event(e, pod, event);
+		on_batch_event(e, pod, event);
 	else if (!strcmp(what, "checkpoint"))
-		take_checkpoint(e, pod, event, replayed);
+		on_checkpoint_event(e, pod, event, replayed);
 	else if (replayed)
-		return; /* the rest concerns living pods */
+		return; /* the other events concern living pods */
 	else if (prepare_event(e, pod, what, event))
 		return;
 	else if (!strcmp(what, "log"))
-		log_event(e, pod, event);
+		on_log_event(e, pod, event);
 	else if (!strcmp(what, "usage"))
 		batches_usage(e, pod, event);
 	else if (!strcmp(what, "revoked"))
-		revoked_event(e, pod, event);
+		on_revoked_event(e, pod, event);
 	else if (!strcmp(what, "mode"))
-		mode_event(e, pod, event);
+		on_mode_event(e, pod, event);
 	else if (!strcmp(what, "synced"))
-		synced_event(e, pod, event);
+		on_synced_event(e, pod, event);
 	else if (!strcmp(what, "fatal"))
-		fatal_event(e, pod, event);
+		on_fatal_event(e, pod, event);
 	else if (!strcmp(what, "switch") &&
 		 !pod_switch_works(e, pod, jsonx_text(event, "switch", "")))
 		post_pod(e, EV_SWITCH_BAD, pod, NULL);
@@ -512,7 +524,8 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 
 enum { LOG_MOST_BYTES = 512 << 20 };
 
-static void read_events(struct engine *e, int pod, const char *path)
+/* Takes the events of a pod's log that was copied to this machine. */
+static void take_log_events(struct engine *e, int pod, const char *path)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	size_t len;
@@ -529,14 +542,15 @@ static void read_events(struct engine *e, int pod, const char *path)
 	}
 }
 
-static void log_came(void *ctx, const char *local, const struct err *err)
+/* The event log was copied, or there is none (err). Takes its events, and posts EV_SALVAGED. */
+static void on_event_log(void *ctx, const char *local, const struct err *err)
 {
 	struct at *s = ctx;
 	struct err why;
 
 	if (!err) {
 		pod_events_reread(s->e, s->pod);
-		read_events(s->e, s->pod, local);
+		take_log_events(s->e, s->pod, local);
 		pod_distrusted(s->e, s->pod, &why); /* there is no connection to end */
 		path_remove_tree(local, NULL);
 	}
@@ -551,5 +565,5 @@ void salvage_pod(struct engine *e, int pod)
 	char *path = xasprintf("runs/%s/%s/events.jsonl", e->setup->run->id, p->rental.attempt);
 	CLEANUP(free_text) char *name = xasprintf("%s.events", p->rental.attempt);
 
-	volume_files_get(e, pod, path, name, LOG_MOST_BYTES, log_came, e->pods[pod].at);
+	volume_files_get(e, pod, path, name, LOG_MOST_BYTES, on_event_log, e->pods[pod].at);
 }

@@ -288,7 +288,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4),
 				 on_stuck, at);
 	checkpoint_connected(e, at->pod);
-	workers_saw_gpu(e, at->pod, jsonx_text(json_array_get(gpus, 0), "name", ""));
+	workers_note_gpu(e, at->pod, jsonx_text(json_array_get(gpus, 0), "name", ""));
 	if (workers > 0) {
 		workers_found(e, at->pod, (int)workers);
 		prepare_found(e, at->pod);

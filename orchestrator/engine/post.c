@@ -82,8 +82,8 @@ struct queued {
 	struct queued *next;
 };
 
-/* The vendor's text becomes the reason of a pod, or the error of a run. */
-static void clean_words(struct pod_view *view)
+/* Makes the vendor's text safe to show: it becomes the reason of a pod, or the error of a run. */
+static void clean_detail(struct pod_view *view)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
@@ -114,7 +114,7 @@ void post(struct engine *e, const struct event *ev, const struct err *err)
 		q->views = xcalloc(ev->count, sizeof(*q->views));
 		memcpy(q->views, ev->views, ev->count * sizeof(*q->views));
 		for (size_t i = 0; i < ev->count; i++)
-			clean_words(&q->views[i]);
+			clean_detail(&q->views[i]);
 	}
 	q->ev.views = q->views;
 	if (ev->volume) {
@@ -185,12 +185,12 @@ void post_volume_fills(struct engine *e, int provider)
 
 /* ---- a pod: on the display, to its agent ---- */
 
-void pod_detail(struct engine *e, int pod, const char *text)
+void pod_set_detail(struct engine *e, int pod, const char *text)
 {
 	COPY_TEXT(e->pods[pod].detail, text);
 }
 
-void pod_shown(char *to, size_t room, const char *from)
+void copy_pod_text(char *to, size_t room, const char *from)
 {
 	CLEANUP(str_free) struct str text = STR_INIT, shown = STR_INIT;
 

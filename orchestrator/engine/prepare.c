@@ -24,8 +24,9 @@ static enum batching batching_of(const char *word)
 					     : BATCHING_NONE;
 }
 
-/* The pod is ready with its first worker, so that worker's times count; later starts do not. */
-static void note_load(struct engine *e, int pod, const json_t *event)
+/* Notes the load phases that a worker reports. The pod is ready with its first worker, so that
+ * worker's times count; later starts do not. */
+static void note_load_times(struct engine *e, int pod, const json_t *event)
 {
 	const json_t *phases = json_object_get(event, "phases");
 	struct workers *w = &e->pods[pod].workers;
@@ -41,8 +42,8 @@ static void note_load(struct engine *e, int pod, const json_t *event)
 	w->unpack_bytes = jsonx_bounded(phases, "unpack_bytes", 0, STORE_NUMBER_MOST);
 }
 
-/* What to do about a card that is too small, by the known needs of the engine. */
-static void add_memory(struct str *to, const struct engine *e, const struct offer *o)
+/* Adds what to do about a card that is too small, by the known needs of the engine. */
+static void advise_on_memory(struct str *to, const struct engine *e, const struct offer *o)
 {
 	double one_gib = MAX(e->work.needs->workers, 1) *
 			 (e->work.needs->prior.base_gib + e->work.needs->prior.each_gib);
@@ -58,8 +59,9 @@ static void add_memory(struct str *to, const struct engine *e, const struct offe
 	str_add(to, ": name GPUs with more memory in gpu");
 }
 
-/* unfit: what the worker blames. "card": it cannot run what the image has, which is recorded for
- * later runs; "memory": it is too small; "": another card would change nothing. */
+/* No worker can run on the pod. unfit: what the worker blames. "card": it cannot run what the image
+ * has, which is recorded for later runs; "memory": it is too small; "": another card would change
+ * nothing. */
 static void post_no_workers(struct engine *e, int pod, const char *words, const char *unfit)
 {
 	const struct offer *o = &core_pod_at(e->core, pod)->rental.offer;
@@ -78,19 +80,19 @@ static void post_no_workers(struct engine *e, int pod, const char *words, const 
 		past_card_unfit(e->setup->store, &of, o->provider, o->gpu, words, clock_wall_ms());
 	} else if (has_card && !strcmp(unfit, "memory")) {
 		ev.number = CARD_UNFIT_ANYWHERE;
-		add_memory(&advice, e, o);
+		advise_on_memory(&advice, e, o);
 	}
 	err_set(&err, ERR_JOB, "no worker can run there: %s%s", words, str_text(&advice));
 	post(e, &ev, &err);
 }
 
-void workers_saw_gpu(struct engine *e, int pod, const char *said)
+void workers_note_gpu(struct engine *e, int pod, const char *said)
 {
 	struct workers *w = &e->pods[pod].workers;
 	const struct gpu *known = gpu_find(said);
 
 	if (said[0])
-		pod_shown(w->gpu, sizeof(w->gpu), known ? known->name : said);
+		copy_pod_text(w->gpu, sizeof(w->gpu), known ? known->name : said);
 }
 
 /* Workers are about to be started: none is ready, none has failed. */
@@ -104,7 +106,7 @@ void workers_found(struct engine *e, int pod, int running)
 	e->pods[pod].workers.ready = running;
 }
 
-/* Of a pod of an earlier client: what its row has. */
+/* Reads the load times of a pod of an earlier client from its row. */
 static void workers_adopt(struct engine *e, int pod, const struct pod_row *row)
 {
 	struct workers *w = &e->pods[pod].workers;
@@ -114,43 +116,44 @@ static void workers_adopt(struct engine *e, int pod, const struct pod_row *row)
 	w->unpack_bytes = row->unpack_bytes;
 }
 
-static void note_ready(struct engine *e, int pod, const json_t *event)
+static void on_worker_ready(struct engine *e, int pod, const json_t *event)
 {
 	struct workers *w = &e->pods[pod].workers;
 
 	if (!w->ready)
-		note_load(e, pod, event);
+		note_load_times(e, pod, event);
 	w->ready++;
-	pod_detail(e, pod, "");
-	workers_saw_gpu(e, pod, jsonx_text(event, "gpu", ""));
+	pod_set_detail(e, pod, "");
+	workers_note_gpu(e, pod, jsonx_text(event, "gpu", ""));
 	COPY_TEXT(w->version, jsonx_text(event, "version", ""));
 }
 
-static void note_exited(struct engine *e, int pod, const json_t *event)
+static void on_worker_exited(struct engine *e, int pod, const json_t *event)
 {
 	struct workers *w = &e->pods[pod].workers;
 	char words[300];
 
 	w->ready -= w->ready > 0;
-	pod_shown(words, sizeof(words), jsonx_text(event, "error", ""));
+	copy_pod_text(words, sizeof(words), jsonx_text(event, "error", ""));
 	engine_log(e, LOG_INFO, "pod %s: worker %lld ended (%lld)%s%s", pod_called(e, pod),
 		   (long long)jsonx_int(event, "w", 0), (long long)jsonx_int(event, "code", 0),
 		   words[0] ? ": " : "", words);
 }
 
-static void note_failed(struct engine *e, int pod, const json_t *event)
+static void on_worker_failed(struct engine *e, int pod, const json_t *event)
 {
 	struct workers *w = &e->pods[pod].workers;
 	char words[300];
 
 	w->failed++;
-	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	copy_pod_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 	engine_log(e, LOG_WARN, "pod %s: worker %lld cannot run: %s", pod_called(e, pod),
 		   (long long)jsonx_int(event, "w", 0), words);
 	if (w->failed >= e->work.needs->workers)
 		post_no_workers(e, pod, words, jsonx_text(event, "unfit", ""));
 }
 
+/* Tells the core how many workers are ready, and what the event reports of their batches. */
 static void post_workers(struct engine *e, int pod, const json_t *event)
 {
 	struct event ev = {.type = EV_WORKERS,
@@ -165,19 +168,19 @@ static void post_workers(struct engine *e, int pod, const json_t *event)
 }
 
 /* An agent's event "worker". Returns true if one is ready. */
-static bool workers_event(struct engine *e, int pod, const json_t *event)
+static bool on_worker_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *state = jsonx_text(event, "state", "");
 	bool is_ready = !strcmp(state, "ready");
 
 	if (!strcmp(state, "failed"))
-		note_failed(e, pod, event);
+		on_worker_failed(e, pod, event);
 	if (!is_ready && strcmp(state, "exited") != 0)
 		return false;
 	if (is_ready)
-		note_ready(e, pod, event);
+		on_worker_ready(e, pod, event);
 	else
-		note_exited(e, pod, event);
+		on_worker_exited(e, pod, event);
 	post_workers(e, pod, event);
 	return is_ready;
 }
@@ -187,9 +190,10 @@ static bool workers_event(struct engine *e, int pod, const json_t *event)
 
 enum { TREE_SILENT_MS = 300 * 1000 }; /* half of the lease if that is shorter */
 
-static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
+static void fail_preparing(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
 	PRINTF(4, 5);
-static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
+/* Posts EV_PREPARE_FAILED with this error. */
+static void fail_preparing(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
 {
 	struct err err;
 	char words[400];
@@ -204,24 +208,28 @@ static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const 
 }
 
 /* The part of the user's environment that the job needs. */
-static json_t *job_env(struct engine *e, bool warn)
+static json_t *make_job_env(const struct engine *e)
 {
 	json_t *env = json_object();
 
-	for (const char *const *name = e->work.needs->env_names; name && *name; name++) {
-		const char *value = getenv(*name);
-		if (value)
-			json_object_set_new(env, *name, json_string(value));
-		else if (warn)
-			engine_log(e, LOG_WARN, "%s is not in the environment and is not sent",
-				   *name);
-	}
+	for (const char *const *name = e->work.needs->env_names; name && *name; name++)
+		if (getenv(*name))
+			json_object_set_new(env, *name, json_string(getenv(*name)));
 	return env;
 }
 
-static json_t *setup_env(struct engine *e)
+static void log_missing_env(struct engine *e)
 {
-	json_t *env = job_env(e, false);
+	for (const char *const *name = e->work.needs->env_names; name && *name; name++)
+		if (!getenv(*name))
+			engine_log(e, LOG_WARN, "%s is not in the environment and is not sent",
+				   *name);
+}
+
+/* As make_job_env() for the set-up, with the variables that the job sets. */
+static json_t *make_setup_env(const struct engine *e)
+{
+	json_t *env = make_job_env(e);
 
 	for (const char *const *pair = e->work.needs->setup_env; pair && *pair; pair++) {
 		size_t len = strcspn(*pair, "=");
@@ -233,8 +241,8 @@ static json_t *setup_env(struct engine *e)
 
 enum { PODS_LEARNED_FROM = 500 };
 
-/* Mean time between interruptions of pods like this one. */
-static double between_s(struct engine *e, const struct core_pod *p)
+/* Mean time between interruptions of pods like this one, from the ledger. */
+static double interrupted_every_s(struct engine *e, const struct core_pod *p)
 {
 	const char *provider = e->setup->providers[p->rental.provider].ops->name;
 	bool spot = p->rental.offer.spot;
@@ -252,7 +260,7 @@ static double between_s(struct engine *e, const struct core_pod *p)
 }
 
 /* Adds how often snapshots are taken to the order that starts a pod's commands. */
-static void add_checkpoints(struct engine *e, int pod, json_t *start)
+static void add_checkpoint_order(struct engine *e, int pod, json_t *start)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	bool outlives = p->rental.volume.id[0];
@@ -261,20 +269,22 @@ static void add_checkpoints(struct engine *e, int pod, json_t *start)
 	if (!e->checkpoints)
 		return;
 	how = json_pack("{s:I,s:I,s:b}", "every_ms", (json_int_t)e->work.needs->checkpoint_every_ms,
-			"mean_s", (json_int_t)between_s(e, p), "volume", outlives);
+			"mean_s", (json_int_t)interrupted_every_s(e, p), "volume", outlives);
 	if (!outlives)
 		json_object_set_new(how, "most_bytes",
 				    json_integer(e->work.needs->checkpoint_most_bytes));
 	json_object_set_new(start, "checkpoint", how);
 }
 
+/* Orders the agent to start the workers. */
 static void send_start(struct engine *e, int pod)
 {
 	const struct job_needs *n = e->work.needs;
 	const struct tree *kit_tree = e->trees.kit, *code_tree = e->trees.code;
 	struct epod *p = &e->pods[pod];
-	json_t *env = job_env(e, true), *outputs = json_array();
+	json_t *env = make_job_env(e), *outputs = json_array();
 
+	log_missing_env(e);
 	for (const char *const *o = n->outputs; o && *o; o++)
 		json_array_append_new(outputs, json_string(*o));
 	json_t *line = json_pack("{s:s,s:i,s:s,s:o,s:b,s:o,s:b,s:i}", "op", "start", "workers",
@@ -304,14 +314,14 @@ static void send_start(struct engine *e, int pod)
 	}
 	if (e->setup->worker_root)
 		json_object_set_new(line, "root", json_true());
-	add_checkpoints(e, pod, line);
+	add_checkpoint_order(e, pod, line);
 	pod_send(e, pod, line);
 }
 
-static void step_start(struct engine *e, int pod)
+static void begin_start(struct engine *e, int pod)
 {
 	e->pods[pod].prep.step = PREP_START;
-	pod_detail(e, pod, "starting workers");
+	pod_set_detail(e, pod, "starting workers");
 	send_start(e, pod);
 }
 
@@ -326,61 +336,66 @@ static void send_install(struct engine *e, int pod)
 	pod_send(e, pod, line);
 }
 
-/* the agent checks it when workers start */
-static bool setup_due(struct engine *e, int pod)
+/* Whether this pod must make the environment for all pods. The agent checks a known one when
+ * workers start. */
+static bool is_setup_due(struct engine *e, int pod)
 {
 	return e->work.needs->setup && e->pods[pod].prep.shared_part && !known_env_find(e, pod);
 }
 
-static void step_setup(struct engine *e, int pod)
+static void begin_setup(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 
 	p->prep.step = PREP_SETUP;
 	known_env_name(e, pod);
 	p->prep.setup_began_ms = clock_boot_ms();
-	pod_detail(e, pod, "environment setup");
+	pod_set_detail(e, pod, "environment setup");
 	pod_send(e, pod,
 		 json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env.name,
 			   "script", e->work.needs->setup, "timeout_s", QUIET_SETUP_S, "root",
-			   e->setup->worker_root, "env", setup_env(e)));
+			   e->setup->worker_root, "env", make_setup_env(e)));
 }
 
-static void installed(struct engine *e, int pod)
+/* Goes on with the set-up, or with the workers if none is due. */
+static void after_install(struct engine *e, int pod)
 {
-	if (setup_due(e, pod)) {
-		step_setup(e, pod);
+	if (is_setup_due(e, pod)) {
+		begin_setup(e, pod);
 		return;
 	}
 	post_pod(e, EV_SHARED_READY, pod, NULL);
-	step_start(e, pod);
+	begin_start(e, pod);
 }
 
-/* First the packages: a set-up may need them, as a Python environment needs Python. */
-static void step_install(struct engine *e, int pod)
+/* Installs packages before the set-up, which may need them, as a Python environment needs Python.
+ */
+static void begin_install(struct engine *e, int pod)
 {
 	e->pods[pod].prep.step = PREP_INSTALL;
-	if (!setup_due(e, pod))
+	if (!is_setup_due(e, pod))
 		post_pod(e, EV_SHARED_READY, pod, NULL);
 	/* another run of this environment has installed it in this very container */
 	if (!e->work.needs->install || core_pod_at(e->core, pod)->rental.reused) {
-		installed(e, pod);
+		after_install(e, pod);
 		return;
 	}
-	pod_detail(e, pod, "package install");
+	pod_set_detail(e, pod, "package install");
 	send_install(e, pod);
 }
 
-static void trees_done(struct engine *e, int pod)
+/* Goes on when both trees are there. */
+static void after_trees(struct engine *e, int pod)
 {
 	struct preparing *prep = &e->pods[pod].prep;
 
 	if (prep->step == PREP_TREES && !prep->kit_sync && !prep->code_sync)
-		step_install(e, pod);
+		begin_install(e, pod);
 }
 
-static void sync_over(struct at *at, int64_t sent, const struct err *err, struct upsync **which,
-		      const char *what)
+/* The transfer of a tree has ended. *which: the transfer, to be forgotten. */
+static void on_tree_synced(struct at *at, int64_t sent, const struct err *err,
+			   struct upsync **which, const char *what)
 {
 	struct engine *e = at->e;
 	int pod = at->pod;
@@ -389,25 +404,25 @@ static void sync_over(struct at *at, int64_t sent, const struct err *err, struct
 	*which = NULL;
 	e->pods[pod].prep.synced_bytes += err ? 0 : sent;
 	if (err) {
-		prepare_failed(e, pod, err->kind, "%s: %s", what, err->msg);
+		fail_preparing(e, pod, err->kind, "%s: %s", what, err->msg);
 		return;
 	}
 	snprintf(size, sizeof(size), "%lld bytes", (long long)sent);
 	engine_log(e, LOG_INFO, "pod %s: %s: %s", pod_called(e, pod), what,
 		   sent ? size : "on the volume already");
-	trees_done(e, pod);
+	after_trees(e, pod);
 }
 
-static void kit_over(void *ctx, int64_t sent, const struct err *err)
+static void on_kit_synced(void *ctx, int64_t sent, const struct err *err)
 {
 	struct at *at = ctx;
 
 	if (!err)
 		known_tree_put(at->e, at->pod, FACT_KIT, at->e->trees.kit->id);
-	sync_over(at, sent, err, &at->e->pods[at->pod].prep.kit_sync, "worker files");
+	on_tree_synced(at, sent, err, &at->e->pods[at->pod].prep.kit_sync, "worker files");
 }
 
-static void code_over(void *ctx, int64_t sent, const struct err *err)
+static void on_code_synced(void *ctx, int64_t sent, const struct err *err)
 {
 	struct at *at = ctx;
 
@@ -415,7 +430,7 @@ static void code_over(void *ctx, int64_t sent, const struct err *err)
 		known_tree_put(at->e, at->pod, FACT_TREE, at->e->trees.code->id);
 		known_code_put(at->e, at->pod);
 	}
-	sync_over(at, sent, err, &at->e->pods[at->pod].prep.code_sync, "code");
+	on_tree_synced(at, sent, err, &at->e->pods[at->pod].prep.code_sync, "code");
 }
 
 static int64_t tree_silent_ms(const struct engine *e)
@@ -429,7 +444,7 @@ static void send_kit(struct engine *e, int pod)
 	struct upsync_want want = {.dir = "kit",
 				   .tree = e->trees.kit,
 				   .silent_ms = tree_silent_ms(e),
-				   .done = kit_over,
+				   .done = on_kit_synced,
 				   .ctx = p->at};
 
 	p->prep.kit_sync = upsync_start(e->loop, p->conn.link, e->pool, &want);
@@ -447,45 +462,45 @@ static void send_code(struct engine *e, int pod)
 				       : known_base(e, c->rental.provider, &c->rental.volume),
 		.zstd = p->conn.zstd,
 		.silent_ms = tree_silent_ms(e),
-		.done = code_over,
+		.done = on_code_synced,
 		.ctx = p->at};
 
 	if (stage_take(e, c->rental.provider, &want))
-		pod_detail(e, pod, "unpacking code");
+		pod_set_detail(e, pod, "unpacking code");
 	p->prep.code_sync = upsync_start(e->loop, p->conn.link, e->pool, &want);
 }
 
-static void step_trees(struct engine *e, int pod)
+static void begin_trees(struct engine *e, int pod)
 {
 	struct preparing *prep = &e->pods[pod].prep;
 
 	prep->step = PREP_TREES;
 	prep->synced_bytes = prep->shared_part ? MAX(prep->synced_bytes, 0) : SYNCED_BY_ANOTHER;
 	if (!prep->shared_part) {
-		step_install(e, pod);
+		begin_install(e, pod);
 		return;
 	}
 	if (e->trees.scanning) {
-		pod_detail(e, pod, "reading code");
+		pod_set_detail(e, pod, "reading code");
 		return;
 	}
 	if (e->trees.failure.kind) {
-		prepare_failed(e, pod, ERR_LOCAL, "%s", e->trees.failure.msg);
+		fail_preparing(e, pod, ERR_LOCAL, "%s", e->trees.failure.msg);
 		return;
 	}
-	pod_detail(e, pod, "syncing code");
+	pod_set_detail(e, pod, "syncing code");
 	if (e->trees.kit)
 		send_kit(e, pod);
 	if (e->trees.code)
 		send_code(e, pod);
-	trees_done(e, pod);
+	after_trees(e, pod);
 }
 
 void prepare_tree_ready(struct engine *e)
 {
 	for (int i = 0; i < e->pod_count; i++)
 		if (e->pods[i].prep.step == PREP_TREES && e->pods[i].conn.link)
-			step_trees(e, i);
+			begin_trees(e, i);
 }
 
 void prepare_pod(struct engine *e, int pod, bool shared)
@@ -501,12 +516,9 @@ void prepare_pod(struct engine *e, int pod, bool shared)
 		return;
 	}
 	workers_expect(e, pod);
-	step_trees(e, pod);
+	begin_trees(e, pod);
 }
 
-/* By the ledger this pod's volume has everything that its workers need. burst orders them to start
- * before the agent's hello, which saves round trips. If the ledger is wrong the agent reports it,
- * and all steps follow. */
 void prepare_early(struct engine *e, int pod)
 {
 	struct preparing *prep = &e->pods[pod].prep;
@@ -532,9 +544,9 @@ void prepare_early(struct engine *e, int pod)
 	send_start(e, pod);
 }
 
-/* The volume lacks something that it should have, or has something else under that name: the ledger
- * is wrong about it. */
-static void forget_lacking(struct engine *e, int pod, const char *lacks)
+/* Corrects the ledger: the volume or image lacks something that it should have, or has something
+ * else under that name. */
+static void forget_missing(struct engine *e, int pod, const char *lacks)
 {
 	if (!strcmp(lacks, "env")) {
 		if (e->pods[pod].prep.from_image)
@@ -548,7 +560,9 @@ static void forget_lacking(struct engine *e, int pod, const char *lacks)
 	}
 }
 
-static void start_event(struct engine *e, int pod, const json_t *event)
+/* The agent answers the order to start workers. If something is missing that the ledger promised,
+ * all steps follow. */
+static void on_start_answer(struct engine *e, int pod, const json_t *event)
 {
 	enum { LACKS_MOST = 3 };
 	struct preparing *prep = &e->pods[pod].prep;
@@ -556,30 +570,31 @@ static void start_event(struct engine *e, int pod, const json_t *event)
 
 	if (jsonx_bool(event, "ok", true))
 		return;
-	pod_shown(lacks, sizeof(lacks), jsonx_text(event, "lacks", ""));
-	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	copy_pod_text(lacks, sizeof(lacks), jsonx_text(event, "lacks", ""));
+	copy_pod_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 	engine_log(e, LOG_INFO, "pod %s: %s: %s %s: storing it again", pod_called(e, pod),
 		   prep->from_image && !strcmp(lacks, "env") ? "its image" : "its volume", lacks,
 		   words);
-	forget_lacking(e, pod, lacks);
+	forget_missing(e, pod, lacks);
 	if (prep->early) {
 		prep->early = false;
 		prep->lacked += !strcmp(words, "is not what was put there");
 		if (prep->step == PREP_START)
-			step_trees(e, pod);
+			begin_trees(e, pod);
 		return;
 	}
 	if (prep->step != PREP_START)
 		return;
 	if (++prep->lacked > LACKS_MOST || !strcmp(lacks, "disk")) {
-		prepare_failed(e, pod, ERR_JOB, "its start command (%s) %s", lacks, words);
+		fail_preparing(e, pod, ERR_JOB, "its start command (%s) %s", lacks, words);
 		return;
 	}
 	prep->shared_part = true;
-	step_trees(e, pod);
+	begin_trees(e, pod);
 }
 
-static void step_answer(struct engine *e, int pod, const json_t *event, enum prepare_step step)
+/* The agent has ended a set-up or an install: goes on with the next step. */
+static void on_step_answer(struct engine *e, int pod, const json_t *event, enum prepare_step step)
 {
 	struct preparing *prep = &e->pods[pod].prep;
 	const char *tree = jsonx_text(event, step == PREP_SETUP ? "tree" : "kept", "");
@@ -590,8 +605,8 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	if (prep->step != step && !prep->early)
 		return;
 	if (!jsonx_bool(event, "ok", false)) {
-		pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
-		prepare_failed(e, pod, ERR_JOB, "%s failed: %s",
+		copy_pod_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+		fail_preparing(e, pod, ERR_JOB, "%s failed: %s",
 			       step == PREP_SETUP ? "setup" : "installing packages", words);
 		return;
 	}
@@ -599,16 +614,16 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 		return; /* the step after it is already under way */
 	if (step == PREP_SETUP) {
 		if (!sha256_is_hex(tree)) {
-			prepare_failed(e, pod, ERR_UNTRUSTED,
+			fail_preparing(e, pod, ERR_UNTRUSTED,
 				       "setup: the pod does not report its result");
 			return;
 		}
 		prep->setup_ms += clock_boot_ms() - prep->setup_began_ms;
 		known_env_made(e, pod, event);
 		post_pod(e, EV_SHARED_READY, pod, NULL);
-		step_start(e, pod);
+		begin_start(e, pod);
 	} else {
-		installed(e, pod);
+		after_install(e, pod);
 	}
 }
 
@@ -633,7 +648,7 @@ void prepare_drop(struct engine *e, int pod)
 	prep->step = PREP_NONE;
 }
 
-/* Of a pod of an earlier client: what its row has. */
+/* Reads how a pod of an earlier client was prepared from its row. */
 static void prepare_adopt(struct engine *e, int pod, const struct pod_row *row)
 {
 	e->pods[pod].prep.setup_ms = row->setup_ms;
@@ -643,14 +658,14 @@ static void prepare_adopt(struct engine *e, int pod, const struct pod_row *row)
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event)
 {
 	if (!strcmp(what, "worker")) {
-		if (workers_event(e, pod, event))
+		if (on_worker_event(e, pod, event))
 			e->pods[pod].prep.step = PREP_DONE;
 	} else if (!strcmp(what, "start"))
-		start_event(e, pod, event);
+		on_start_answer(e, pod, event);
 	else if (!strcmp(what, "setup"))
-		step_answer(e, pod, event, PREP_SETUP);
+		on_step_answer(e, pod, event, PREP_SETUP);
 	else if (!strcmp(what, "install"))
-		step_answer(e, pod, event, PREP_INSTALL);
+		on_step_answer(e, pod, event, PREP_INSTALL);
 	else
 		return false;
 	return true;
@@ -659,8 +674,8 @@ bool prepare_event(struct engine *e, int pod, const char *what, const json_t *ev
 /* ---- pods ----
  * Keeps the engine's state of each pod of the core. */
 
-/* What it will be prepared with. */
-static void note_setup(struct engine *e, struct epod *p)
+/* Notes what the pod will be prepared with. */
+static void note_origin(struct engine *e, struct epod *p)
 {
 	COPY_TEXT(p->origin.image, e->setup->image ? e->setup->image : "");
 	engine_setup_key(e->work.needs, p->origin.setup);
@@ -674,14 +689,14 @@ static struct at *at_new(struct engine *e, int pod)
 	return at;
 }
 
-void pods_match(struct engine *e)
+void pods_add_new(struct engine *e)
 {
 	while (e->pod_count < core_pod_count(e->core)) {
 		GROW(e->pods, (size_t)e->pod_count, e->pod_cap);
 		int pod = e->pod_count++;
 		e->pods[pod] = (struct epod){.at = at_new(e, pod)};
 		prepare_new(e, pod);
-		note_setup(e, &e->pods[pod]);
+		note_origin(e, &e->pods[pod]);
 	}
 }
 
@@ -689,7 +704,7 @@ int pods_adopt(struct engine *e, const struct core_pod *of_row, const struct pod
 {
 	int pod = core_adopt(e->core, of_row);
 
-	pods_match(e);
+	pods_add_new(e);
 	struct epod *p = &e->pods[pod];
 	COPY_TEXT(p->origin.account, row->account);
 	COPY_TEXT(p->origin.image, row->image);

@@ -20,7 +20,7 @@ struct engine;
 
 /* The caller frees it. */
 char *batch_id(const struct engine *e, uint32_t number);
-/* UINT32_MAX: of an earlier client, or no such id. */
+/* The number of a batch with this id; UINT32_MAX: the id is of an earlier client, or none. */
 uint32_t batch_id_number(const struct engine *e, const char *id);
 
 /* ---- work ----
@@ -54,9 +54,10 @@ void posts_free(struct posts *p);
 
 /* Queues a copy of an event, with what it points to, for the core. err: NULL, none. */
 void post(struct engine *e, const struct event *ev, const struct err *err);
-/* The next one; NULL: none waits. post_drop() removes it. */
+/* The oldest queued event; NULL: none waits. post_drop() removes it. */
 const struct event *post_first(const struct engine *e);
 void post_drop(struct engine *e);
+/* Queues an event about a pod that has no other data. */
 void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err);
 /* Tells the core that the volume was found (e->volumes). */
 void post_volume_ready(struct engine *e, int provider);
@@ -65,19 +66,19 @@ void post_volume_fills(struct engine *e, int provider);
 /* The answer to ACT_SYNC. */
 void post_synced(struct engine *e, int pod, int turn, bool ok);
 
-/* To standard error and the run's log, without secrets. */
+/* Logs to standard error and the run's log, without secrets. */
 void engine_log(struct engine *e, int level, const char *fmt, ...) PRINTF(3, 4);
 /* A line that a program of the job printed: to the setup's output(), and to the run's log. */
 void engine_output(struct engine *e, int pod, const char *line);
 /* The name of a pod in messages: its id, else its attempt. */
 const char *pod_called(const struct engine *e, int pod);
-/* For this pod's line on the display. */
-void pod_detail(struct engine *e, int pod, const char *text);
+/* Sets what the display shows of the pod's present step. */
+void pod_set_detail(struct engine *e, int pod, const char *text);
 /* Sends a line to the pod's agent. Takes ownership of line, which is lost if there is no
  * connection. */
 void pod_send(struct engine *e, int pod, json_t *line);
-/* Text of a pod, made safe to show. */
-void pod_shown(char *to, size_t room, const char *from);
+/* Copies text of a pod, without secrets and made safe to show. */
+void copy_pod_text(char *to, size_t room, const char *from);
 
 /* ---- workers ----
  * What a pod's workers report: ready, failed, how they loaded, on which GPU. */
@@ -92,10 +93,10 @@ struct workers {
 	int64_t load_ms[LOAD_PHASES], unpack_bytes; /* as its first worker reported */
 };
 
-/* A hello reports so many that run already. */
+/* At its hello the pod has so many workers that are ready. */
 void workers_found(struct engine *e, int pod, int running);
-/* Which GPU an agent reports; "": none. */
-void workers_saw_gpu(struct engine *e, int pod, const char *said);
+/* Notes which GPU an agent reports; "": none. */
+void workers_note_gpu(struct engine *e, int pod, const char *said);
 
 /* ---- prepare ----
  * Prepares a pod step by step. */
@@ -123,20 +124,21 @@ struct preparing {
 	int64_t setup_began_ms, setup_ms, synced_bytes;
 };
 
-/* Its workers run already, by its hello. */
+/* By its hello the pod's workers run already: nothing is left to prepare. */
 void prepare_found(struct engine *e, int pod);
-/* Its connection ends: ends what is under way. */
+/* The pod's connection ends: ends what is under way. */
 void prepare_drop(struct engine *e, int pod);
-/* Begins the steps, or goes on with an early start. shared: also what its volume keeps for all
- * pods. EV_PREPARE_FAILED follows or, from prepare.c, EV_WORKERS; neither, before the hello. */
+/* Begins the steps, or goes on with an early start. shared: also those for what the volume has for
+ * all pods. EV_PREPARE_FAILED follows or, from prepare.c, EV_WORKERS; neither, before the hello. */
 void prepare_pod(struct engine *e, int pod, bool shared);
 /* The code folder has been scanned: pods in PREP_TREES go on. */
 void prepare_tree_ready(struct engine *e);
-/* The agent is in place and has not sent hello yet: starts workers if by the ledger nothing is
- * missing. */
+/* The agent is in place and has not sent hello yet: orders it to start workers if by the ledger
+ * nothing is missing. That saves round trips. If the ledger is wrong, the agent reports that, and
+ * all steps follow. */
 void prepare_early(struct engine *e, int pod);
-/* An event of its agent. Returns false if it is not about preparing. An answer counts only in the
- * step that waits for it. */
+/* Takes an agent's event about preparing; false: it is about something else. An answer counts only
+ * in the step that waits for it. */
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event);
 
 /* ---- pods ----
@@ -149,8 +151,8 @@ struct origin {
 	char setup[20];   /* the key of its set-up, as in its row; "": none */
 };
 
-/* Makes room for the pods that the core has made. */
-void pods_match(struct engine *e);
+/* Adds the engine's part of pods that the core has made. */
+void pods_add_new(struct engine *e);
 /* Adds a pod of an earlier client or of another run to the core and the engine; returns its number.
  * of_row: the pod as core_pod_of_row() read it from this row. */
 int pods_adopt(struct engine *e, const struct core_pod *of_row, const struct pod_row *row);
@@ -173,13 +175,14 @@ struct reports {
 	struct err distrusted; /* why its connection is about to end; kind 0: it is not */
 };
 
-/* One event of an agent, live or from the log on the volume. */
+/* Takes one event of an agent, live or from the log on the volume. */
 void pod_event_take(struct engine *e, int pod, const json_t *event);
 /* Whether an event reports new work. */
 bool pod_event_advances(const struct engine *e, int pod, const char *what, const json_t *event);
-/* The pod is being ordered to return batches. */
+/* The pod is being ordered to return batches: begins to count them. */
 void pod_events_expect_revoked(struct engine *e, int pod);
-/* how: what the agent reports of the dead-man's switch. A test still under way is no failure. */
+/* Records and logs what the agent reports of the dead-man's switch (how). Returns false if the
+ * switch does not work; a test still under way is no failure. */
 bool pod_switch_works(struct engine *e, int pod, const char *how);
 /* Notes that the pod reports what no agent of ours would: pod_distrusted() then returns true, and
  * podlink.c ends the connection. */
@@ -190,7 +193,7 @@ bool pod_distrusted(struct engine *e, int pod, struct err *why);
 /* ---- salvage ----
  * Reads the event log that a pod left on its volume. */
 
-/* Answered by EV_SALVAGED. */
+/* Reads the event log that a pod left on its volume, and takes its events. EV_SALVAGED follows. */
 void salvage_pod(struct engine *e, int pod);
 
 /* ---- ending ----
