@@ -458,8 +458,7 @@ static void fetch_newer(const struct getting *g)
 	fetch_file(g->e, g->segment, g->file);
 }
 
-/* Returns true if the failure is not the file's own: the file is fetched again, now or later, or
- * nobody needs it any more. */
+/* Returns true if the failure is not the file's own: it is fetched again, or not needed. */
 static bool retry_fetch(const struct getting *g, struct outfile *f, const struct err *err)
 {
 	struct engine *e = g->e;
