@@ -6,8 +6,8 @@
 #include "cmd/show/view.h"
 #include "cmd/show/output.h"
 
-/* Handles the death of the watched client: its pods have no client now. */
-static int client_died(struct cmd_context *ctx, struct run_row *row, struct err *err)
+/* Reports that the watched client died: its pods have no client now. Returns the exit status. */
+static int report_dead_client(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
 	struct err why = {0};
 	size_t count;
@@ -35,7 +35,8 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 }
 
 /* Watches until the client ends, and returns its exit status. */
-static int follow(struct cmd_context *ctx, struct run_row *row, const char *place, struct err *err)
+static int watch_client(struct cmd_context *ctx, struct run_row *row, const char *place,
+			struct err *err)
 {
 	if (!ctx->quiet)
 		output_line(stderr, "run %s: attached (%s)", row->id, place);
@@ -43,13 +44,15 @@ static int follow(struct cmd_context *ctx, struct run_row *row, const char *plac
 	if (store_run(ctx->store, row->id, row, err) < 0)
 		return -1;
 	if (row->status == RUN_RUNNING)
-		return client_died(ctx, row, err);
+		return report_dead_client(ctx, row, err);
 	CLEANUP(free_text) char *files = launch_files_in(row);
 	output_line(stderr, "run %s: %s (%s)%s", row->id, run_status_word(row->status), place,
 		    files);
 	return launch_print_end(ctx, row, row->exit_status, err);
 }
 
+/* Watches the run's client, reports a run that has ended, or takes over a run without a client.
+ * Returns the exit status, or -1. */
 static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
 	CLEANUP(free_text) char *place = run_place(row);
@@ -61,7 +64,7 @@ static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 			       "%s` ends it, then `burst resume %s` takes new ones",
 			       row->id, row->id, row->id);
 	if (run_is_alive(&ctx->runs, row->id))
-		return follow(ctx, row, place, err);
+		return watch_client(ctx, row, place, err);
 	if (row->status != RUN_RUNNING) {
 		CLEANUP(free_text) char *files = launch_files_in(row);
 		output_line(stderr, "run %s has ended: %s (%s)%s", row->id,

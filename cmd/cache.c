@@ -7,12 +7,13 @@
 #include "cmd/show/output.h"
 #include "jobs/renders.h"
 
-static int64_t limit_bytes(const struct cmd_context *ctx)
+static int64_t cache_limit_bytes(const struct cmd_context *ctx)
 {
 	return section_int(config_top(ctx->config), "render_cache_mb") * 1000000;
 }
 
-static int list(const struct cmd_context *ctx, const char *dir, struct err *err)
+/* dir NULL: the cache is off. */
+static int print_cache(const struct cmd_context *ctx, const char *dir, struct err *err)
 {
 	struct renders_size size;
 	char at[32];
@@ -23,26 +24,26 @@ static int list(const struct cmd_context *ctx, const char *dir, struct err *err)
 		output_json(json_pack(
 			"{s:i,s:s?,s:I,s:I,s:I,s:o}", "schema", 1, "dir", dir, "files",
 			(json_int_t)size.count, "bytes", (json_int_t)size.bytes, "limit_bytes",
-			(json_int_t)(dir ? limit_bytes(ctx) : 0), "oldest_use",
+			(json_int_t)(dir ? cache_limit_bytes(ctx) : 0), "oldest_use",
 			size.count
 				? json_string(clock_rfc3339(at, sizeof(at), size.oldest_s * 1000))
 				: json_null()));
 		return 0;
 	}
-	if (!dir || !limit_bytes(ctx))
+	if (!dir || !cache_limit_bytes(ctx))
 		output_line(stdout, "the render cache is off (see render_cache_mb in "
 				    "~/.config/burst/burst.cfg, and BURST_CACHE_DIR)");
 	if (dir)
 		output_line(stdout, "%s: %zu file%s, %.1f of %.1f MB", dir, size.count,
 			    size.count == 1 ? "" : "s", (double)size.bytes / 1e6,
-			    (double)limit_bytes(ctx) / 1e6);
+			    (double)cache_limit_bytes(ctx) / 1e6);
 	if (size.count)
 		output_line(stdout, "last used %s: removed first",
 			    clock_rfc3339(at, sizeof(at), size.oldest_s * 1000));
 	return 0;
 }
 
-static int clear(const struct cmd_context *ctx, const char *dir, struct err *err)
+static int clear_cache(const struct cmd_context *ctx, const char *dir, struct err *err)
 {
 	struct renders_size size;
 
@@ -63,7 +64,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "cache: \"%s\": expected ls or clear (see `burst help cache`)",
 			       what);
-	int status = strcmp(what, "ls") ? clear(ctx, dir, err) : list(ctx, dir, err);
+	int status = strcmp(what, "ls") ? clear_cache(ctx, dir, err) : print_cache(ctx, dir, err);
 	return status < 0 ? -1 : cmd_flush(err);
 }
 

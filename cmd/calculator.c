@@ -29,7 +29,7 @@ static int read_number(const struct cmd_context *ctx, const char *flag, double *
 	return 0;
 }
 
-/* A share of 1, or percent. */
+/* "40", "40%" or "0.4" as a share of 1. */
 static int read_share(const struct cmd_context *ctx, const char *flag, double *out, struct err *err)
 {
 	const char *text = opt_text(ctx, flag);
@@ -76,6 +76,7 @@ struct pool {
 	double share, wait_s; /* this share waits no longer than wait_s; 0: the mean wait */
 };
 
+/* "20/min" as requests a second. */
 static int read_rate(struct pool *p, const char *text, struct err *err)
 {
 	static const struct {
@@ -97,7 +98,7 @@ static int read_rate(struct pool *p, const char *text, struct err *err)
 		       text);
 }
 
-/* "p95=2s" or "mean=500ms". No number of pods brings the mean to 0. */
+/* "p95=2s" or "mean=500ms". A mean of 0 is rejected, since no number of pods reaches it. */
 static int read_goal(struct pool *p, const char *text, struct err *err)
 {
 	const char *equals = strchr(text, '=');
@@ -109,8 +110,8 @@ static int read_goal(struct pool *p, const char *text, struct err *err)
 	if (equals && *text == 'p' &&
 	    strspn(text + 1, "0123456789.") == (size_t)(equals - text) - 1)
 		percent = strtod(text + 1, &end);
-	bool fine = mean || (end == equals && percent > 0 && percent < 100);
-	if (!equals || !fine || duration_parse(equals + 1, &ms, NULL) < 0 || (mean && !ms))
+	bool is_valid = mean || (end == equals && percent > 0 && percent < 100);
+	if (!equals || !is_valid || duration_parse(equals + 1, &ms, NULL) < 0 || (mean && !ms))
 		return err_set(err, ERR_USAGE,
 			       "--wait: \"%.40s\" must be a percentile or mean, and the longest "
 			       "wait, like p95=2s or mean=500ms",
@@ -121,7 +122,7 @@ static int read_goal(struct pool *p, const char *text, struct err *err)
 	return 0;
 }
 
-/* The lowest list price of a GPU. */
+/* Sets the pool's price to the lowest list price of this GPU. */
 static int read_list_price(struct pool *p, const char *name, struct err *err)
 {
 	const struct gpu *gpu = gpu_find(name);
@@ -144,6 +145,7 @@ static int read_list_price(struct pool *p, const char *name, struct err *err)
 	return 0;
 }
 
+/* Reads the pool from the flags. ERR_USAGE: one is missing, wrong, or too large. */
 static int read_pool(const struct cmd_context *ctx, struct pool *p, struct err *err)
 {
 	const char *rate = opt_text(ctx, "rate"), *goal = opt_text(ctx, "wait"),
@@ -170,7 +172,8 @@ static int read_pool(const struct cmd_context *ctx, struct pool *p, struct err *
 	return 0;
 }
 
-static int recommend(const struct pool *p)
+/* The fewest pods that meet the goal; without a goal, about one request in ten waits. */
+static int recommended_pods(const struct pool *p)
 {
 	if (!p->goal)
 		return demand_pods_rule(p->load);
@@ -195,7 +198,8 @@ static const struct {
 	{"$/1000 REQUESTS", "usd_per_thousand", "", 4, 1, 1, true},
 };
 
-static void figures(double to[ARRAY_LEN(columns)], const struct pool *p, int pods)
+/* A value for each column, for a pool of this many pods. */
+static void column_values(double to[ARRAY_LEN(columns)], const struct pool *p, int pods)
 {
 	const struct demand_size s = demand_size(pods, p->load, p->service_s);
 	const double usd_h = pods * p->price_h;
@@ -205,12 +209,13 @@ static void figures(double to[ARRAY_LEN(columns)], const struct pool *p, int pod
 	memcpy(to, all, sizeof(all));
 }
 
-static int first_row(const struct pool *p, int chosen)
+/* The number of pods in the table's first row: fewer than that cannot keep up. */
+static int fewest_shown(const struct pool *p, int chosen)
 {
 	return MAX((int)floor(p->load) + 1, chosen - ROWS_BELOW);
 }
 
-static void add_figure(struct table *t, size_t column, double value)
+static void add_value_cell(struct table *t, size_t column, double value)
 {
 	bool seconds = !strcmp(columns[column].unit, "s");
 
@@ -233,12 +238,12 @@ static void print_sizes(const struct pool *p, int chosen)
 		if (!columns[i].dollars || p->price_h > 0)
 			table_column(t, columns[i].title, TABLE_RIGHT, columns[i].spare);
 	table_column(t, "", TABLE_LEFT, TABLE_WHOLE);
-	for (int pods = first_row(p, chosen); pods <= chosen + ROWS_ABOVE; pods++) {
-		figures(values, p, pods);
+	for (int pods = fewest_shown(p, chosen); pods <= chosen + ROWS_ABOVE; pods++) {
+		column_values(values, p, pods);
 		table_cell(t, "%d", pods);
 		for (size_t i = 0; i < ARRAY_LEN(columns); i++)
 			if (!columns[i].dollars || p->price_h > 0)
-				add_figure(t, i, values[i]);
+				add_value_cell(t, i, values[i]);
 		table_cell(t, "%s", pods == chosen ? "<" : "");
 	}
 	table_print(t, stdout, terminal_width(stdout));
@@ -272,9 +277,9 @@ static json_t *pool_json(const struct pool *p, int chosen)
 	json_t *sizes = json_array();
 	double values[ARRAY_LEN(columns)];
 
-	for (int pods = first_row(p, chosen); pods <= chosen + ROWS_ABOVE; pods++) {
+	for (int pods = fewest_shown(p, chosen); pods <= chosen + ROWS_ABOVE; pods++) {
 		json_t *size = json_pack("{s:i}", "pods", pods);
-		figures(values, p, pods);
+		column_values(values, p, pods);
 		for (size_t i = 0; i < ARRAY_LEN(columns); i++)
 			json_object_set_new(size, columns[i].key,
 					    columns[i].dollars && p->price_h <= 0
@@ -293,9 +298,9 @@ static int run_size(struct cmd_context *ctx, struct err *err)
 	if (read_pool(ctx, &p, err) < 0)
 		return -1;
 	if (ctx->json)
-		output_json(pool_json(&p, recommend(&p)));
+		output_json(pool_json(&p, recommended_pods(&p)));
 	else
-		print_pool(&p, recommend(&p));
+		print_pool(&p, recommended_pods(&p));
 	return cmd_flush(err);
 }
 
@@ -347,7 +352,8 @@ static const struct api apis[] = {
 	{"elevenlabs", 100, "2026-06"},
 };
 
-/* "openai-tts-1", or "openai-tts-1=12" and any other name with the user's own price. */
+/* Reads --api: "openai-tts-1", or any name with the user's own price, "openai-tts-1=12". Then
+ * out->name points to name. */
 static int read_api(const char *text, struct api *out, char name[48], struct err *err)
 {
 	CLEANUP(str_free) struct str all = STR_INIT;
@@ -376,7 +382,7 @@ static int read_api(const char *text, struct api *out, char name[48], struct err
 		       text, text, str_text(&all));
 }
 
-static void add_api(struct table *t, const struct api *api, const struct measured_rate *r)
+static void add_api_row(struct table *t, const struct api *api, const struct measured_rate *r)
 {
 	char share[32];
 	double usd = demand_usd_per_million(r->price_h, r->chars_per_hour, r->duty),
@@ -397,8 +403,9 @@ static void add_api(struct table *t, const struct api *api, const struct measure
 			   usd < api->usd ? api->usd / usd : usd / api->usd);
 }
 
-static int say_apis(struct str *to, const struct cmd_context *ctx, const struct measured_rate *r,
-		    struct err *err)
+/* The append_ functions read their flags, and add a paragraph to the answer if it is wanted. */
+static int append_apis(struct str *to, const struct cmd_context *ctx, const struct measured_rate *r,
+		       struct err *err)
 {
 	CLEANUP(table_free) struct table *t = table_new();
 	const char *named = opt_text(ctx, "api");
@@ -413,13 +420,13 @@ static int say_apis(struct str *to, const struct cmd_context *ctx, const struct 
 	table_column(t, "RENTING PAYS FROM", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "NOW", TABLE_LEFT, 1);
 	for (size_t i = 0; i < (named ? 1 : ARRAY_LEN(apis)); i++)
-		add_api(t, named ? &one : &apis[i], r);
+		add_api_row(t, named ? &one : &apis[i], r);
 	table_add(t, to, terminal_width(stdout), true);
 	return 0;
 }
 
-static int say_own(struct str *to, const struct cmd_context *ctx, const struct measured_rate *r,
-		   struct err *err)
+static int append_owning(struct str *to, const struct cmd_context *ctx,
+			 const struct measured_rate *r, struct err *err)
 {
 	const char *text = opt_text(ctx, "own");
 	double capex, opex, years = 3;
@@ -446,7 +453,7 @@ static int say_own(struct str *to, const struct cmd_context *ctx, const struct m
 	return 0;
 }
 
-static int say_reserved(struct str *to, const struct cmd_context *ctx, struct err *err)
+static int append_reserving(struct str *to, const struct cmd_context *ctx, struct err *err)
 {
 	double saving = 0;
 
@@ -463,12 +470,15 @@ static int say_reserved(struct str *to, const struct cmd_context *ctx, struct er
 	return 0;
 }
 
-/* Work on one spot pod: seconds, and where they come from. */
+/* Work on one spot pod, which is interrupted every every_s on average; and where these come from.
+ */
 struct spot {
 	double work_s, cold_s, every_s, checkpoint_s;
 	char work_from[64], every_from[EXTRAS_FROM]; /* "": a prior */
 };
 
+/* Reads the newest run of the ledger, then the flags, which replace its values. ERR_USAGE: neither
+ * says how long the work takes. */
 static int read_spot(const struct cmd_context *ctx, struct spot *s, struct err *err)
 {
 	struct measured_work work;
@@ -502,9 +512,9 @@ static int read_spot(const struct cmd_context *ctx, struct spot *s, struct err *
 	return 0;
 }
 
-static int say_spot(struct str *to, const struct cmd_context *ctx, struct err *err)
+static int append_spot(struct str *to, const struct cmd_context *ctx, struct err *err)
 {
-	static const double off[] = {0.3, 0.5, 0.6, 0.7, 0.9};
+	static const double discounts[] = {0.3, 0.5, 0.6, 0.7, 0.9};
 	struct spot s;
 	char work[24], cold[24], every[24], worth[32];
 
@@ -512,7 +522,7 @@ static int say_spot(struct str *to, const struct cmd_context *ctx, struct err *e
 		return 0;
 	if (read_spot(ctx, &s, err) < 0)
 		return -1;
-	const double sure_s = s.work_s + s.cold_s,
+	const double uninterrupted_s = s.work_s + s.cold_s,
 		     billed_s =
 			     cost_spot_billed_s(s.work_s, s.cold_s, 0, s.checkpoint_s, s.every_s);
 	str_addf(to, "\nspot: %s of work (%s), cold start %s, interrupted every %s%s%s%s\n",
@@ -521,15 +531,16 @@ static int say_spot(struct str *to, const struct cmd_context *ctx, struct err *e
 		 duration_show(every, sizeof(every), (int64_t)(s.every_s * 1000)),
 		 s.every_from[0] ? " (" : "", s.every_from, s.every_from[0] ? ")" : "");
 	str_addf(to, "spot pays when it costs at least %s%% less:",
-		 number_show(worth, 100 * (1 - sure_s / billed_s), 2));
-	for (size_t i = 0; i < ARRAY_LEN(off); i++)
-		str_addf(to, "%s %.0f%% off saves %.1f%%", i ? "," : "", 100 * off[i],
-			 100 * (1 - (1 - off[i]) * billed_s / sure_s));
+		 number_show(worth, 100 * (1 - uninterrupted_s / billed_s), 2));
+	for (size_t i = 0; i < ARRAY_LEN(discounts); i++)
+		str_addf(to, "%s %.0f%% off saves %.1f%%", i ? "," : "", 100 * discounts[i],
+			 100 * (1 - (1 - discounts[i]) * billed_s / uninterrupted_s));
 	str_add(to, "\n");
 	return 0;
 }
 
-/* Reads from the ledger what no flag sets. */
+/* The price, speed and use of a rented pod: from the flags, else from the newest run in the ledger
+ * that rendered speech at a price. */
 static int read_renting(const struct cmd_context *ctx, struct measured_rate *r, struct err *err)
 {
 	double chars = 0, price = 0, duty = 0;
@@ -568,8 +579,8 @@ static int run_breakeven(struct cmd_context *ctx, struct err *err)
 	str_addf(&text, "a million characters: $%.3f; at full use $%.3f\n\n",
 		 demand_usd_per_million(r.price_h, r.chars_per_hour, r.duty),
 		 demand_usd_per_million(r.price_h, r.chars_per_hour, 1));
-	if (say_apis(&text, ctx, &r, err) < 0 || say_own(&text, ctx, &r, err) < 0 ||
-	    say_reserved(&text, ctx, err) < 0 || say_spot(&text, ctx, err) < 0)
+	if (append_apis(&text, ctx, &r, err) < 0 || append_owning(&text, ctx, &r, err) < 0 ||
+	    append_reserving(&text, ctx, err) < 0 || append_spot(&text, ctx, err) < 0)
 		return -1;
 	fputs(str_text(&text), stdout);
 	return cmd_flush(err);

@@ -16,16 +16,17 @@
 enum { SIZES_MOST = 16, CARDS_MOST = 16 };
 
 struct calibrate_point {
-	int size, count;             /* number of segments, and of batches of this size */
-	double seconds, predicted_s; /* of one batch; predicted before; 0: unknown */
+	int size, count; /* number of segments, and of batches of this size */
+	/* of one batch: the median, and the mean of the predictions before; 0: unknown */
+	double seconds, predicted_s;
 };
 
-/* Expectations for a card, before and after. */
+/* What the ledger's measurements let us expect of a card, before or after its calibration. */
 struct calibrate_view {
 	struct plan_machine machine;
 	char from[ESTIMATE_FROM];
-	bool known;
-	double usd_each; /* for the whole job on one pod */
+	bool known;      /* the speed is, so that usd_each is, too */
+	double usd_each; /* dollars per segment, if one pod renders the whole job */
 };
 
 struct calibrate_card {
@@ -36,8 +37,8 @@ struct calibrate_card {
 	double about_usd; /* 0: unknown */
 	char run[24];     /* "": none began */
 	int status;       /* of its run */
-	bool had;         /* a run began */
-	char why[160];    /* why there is no measurement; "": there is one */
+	bool run_began;
+	char why[160]; /* why there is no measurement; "": there is one */
 	int64_t cost_microusd;
 	double cold_s; /* from the create call to the first batch; 0: it did not get that far */
 	struct calibrate_view before, after;
@@ -53,7 +54,7 @@ enum {
 	UNKNOWN_BATCH = 32, /* largest batch for an engine without known limits */
 };
 
-static int by_price(const void *a, const void *b)
+static int compare_price(const void *a, const void *b)
 {
 	const struct offer *x = a, *y = b;
 
@@ -67,9 +68,10 @@ static void name_card(struct calibrate_card *c, const struct offer *o)
 	snprintf(c->gpu, sizeof(c->gpu), o->gpus > 1 ? "%s:%d" : "%s", o->gpu, o->gpus);
 }
 
-/* The cheapest offer for each GPU that the user names, in that order. */
-static size_t cards_named(struct calibrate_card *cards, const char *const *gpus,
-			  const struct offer *offers, size_t count)
+/* Fills cards with the cheapest offer for each GPU that the user names, in that order; a GPU
+ * without an offer gets .why. offers: cheapest first. Returns the number of cards. */
+static size_t choose_named_cards(struct calibrate_card *cards, const char *const *gpus,
+				 const struct offer *offers, size_t count)
 {
 	size_t n = 0;
 
@@ -88,23 +90,24 @@ static size_t cards_named(struct calibrate_card *cards, const char *const *gpus,
 	return n;
 }
 
-/* The cheapest GPUs that fit the job; one pod if it needs no GPU. */
-static size_t cards_cheapest(struct calibrate_card *cards, const struct job_needs *needs,
-			     const struct offer *offers, size_t count)
+/* Fills cards with the cheapest GPUs that fit the job, or one offer if the job needs no GPU.
+ * offers: cheapest first. Returns the number of cards. */
+static size_t choose_cheapest_cards(struct calibrate_card *cards, const struct job_needs *needs,
+				    const struct offer *offers, size_t count)
 {
 	size_t n = 0, most = needs->gpu ? CHEAPEST : 1;
 
 	for (size_t i = 0; i < count && n < most; i++) {
-		bool known = needs->gpu && gpu_is_none(offers[i].gpu);
+		bool skip = needs->gpu && gpu_is_none(offers[i].gpu);
 		for (size_t k = 0; k < n; k++)
-			known |= !strcmp(cards[k].offer.gpu, offers[i].gpu);
-		if (!known)
+			skip |= !strcmp(cards[k].offer.gpu, offers[i].gpu);
+		if (!skip)
 			name_card(&cards[n++], &offers[i]);
 	}
 	return n;
 }
 
-/* The ledger's expectations for the offer's card now. */
+/* Sets *out to what the ledger's measurements let us expect of the offer's card now. */
 static int view_card(struct launch *l, const struct offer *offer, struct calibrate_view *out,
 		     struct err *err)
 {
@@ -128,7 +131,7 @@ static int view_card(struct launch *l, const struct offer *offer, struct calibra
 	return status;
 }
 
-/* 1 to warm up, then 1, 2, 4 ... up to the largest. */
+/* Sets the card's batch sizes: 1 to warm up, then 1, 2, 4 ... up to the largest. */
 static void choose_sizes(struct calibrate_card *c, const struct job_needs *needs)
 {
 	int most = c->before.known
@@ -143,7 +146,7 @@ static void choose_sizes(struct calibrate_card *c, const struct job_needs *needs
 	}
 }
 
-/* Total segments of the card's batches. */
+/* The number of segments in the card's batches, of all its workers. */
 static size_t segments_of(const struct calibrate_card *c, const struct job_needs *needs)
 {
 	size_t sum = 0;
@@ -159,7 +162,8 @@ static double cold_usd(const struct calibrate_card *c)
 	return cold_p50_s(&c->before.machine.cold) * (double)c->offer.price_microusd_h / 1e6 / 3600;
 }
 
-static int expect(struct launch *l, struct calibrate_card *c, struct err *err)
+/* Sets what the card is expected to do, its batch sizes, and about what measuring it will cost. */
+static int predict_card(struct launch *l, struct calibrate_card *c, struct err *err)
 {
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	size_t count = 0;
@@ -180,6 +184,8 @@ static int expect(struct launch *l, struct calibrate_card *c, struct err *err)
 	return 0;
 }
 
+/* Chooses the cards to measure among the live offers, with their predictions. ERR_NO_CAPACITY:
+ * there is none. */
 static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count,
 			struct err *err)
 {
@@ -195,12 +201,12 @@ static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *
 	wanted_end(&wanted);
 	free(known);
 	if (status == 0 && wanted.count)
-		qsort(wanted.list, wanted.count, sizeof(*wanted.list), by_price);
+		qsort(wanted.list, wanted.count, sizeof(*wanted.list), compare_price);
 	if (status == 0)
-		*count = gpus ? cards_named(cards, gpus, wanted.list, wanted.count)
-			      : cards_cheapest(cards, needs, wanted.list, wanted.count);
+		*count = gpus ? choose_named_cards(cards, gpus, wanted.list, wanted.count)
+			      : choose_cheapest_cards(cards, needs, wanted.list, wanted.count);
 	for (size_t i = 0; i < *count && status == 0; i++)
-		status = cards[i].why[0] ? 0 : expect(l, &cards[i], err);
+		status = cards[i].why[0] ? 0 : predict_card(l, &cards[i], err);
 	wanted_free(&wanted);
 	if (status == 0 && !*count)
 		return err_set(err, ERR_NO_CAPACITY,
@@ -216,8 +222,9 @@ enum {
 	WAIT_MS = 30000, /* wait for capacity before the next GPU's turn */
 };
 
-/* Makes a temporary folder for its files: never the job's own. */
-static char *make_folder(const char *state_dir, int *fd, struct err *err)
+/* Makes a temporary folder for the measurement's outputs, which the caller removes; *fd holds its
+ * lock. Returns its path, or NULL with *err. */
+static char *make_output_folder(const char *state_dir, int *fd, struct err *err)
 {
 	CLEANUP(free_text) char *dir = path_join(state_dir, CALIBRATE);
 	char *folder = held_folder_new(dir, fd, err);
@@ -227,9 +234,9 @@ static char *make_folder(const char *state_dir, int *fd, struct err *err)
 	return folder;
 }
 
-/* An ordinary run of one pod of this GPU, within the rest of the budget. */
-static void narrow(struct order *o, const struct calibrate_card *c, int64_t left_microusd,
-		   const char *folder)
+/* Changes the order to one pod of this GPU, within the rest of the budget. */
+static void narrow_order(struct order *o, const struct calibrate_card *c, int64_t left_microusd,
+			 const char *folder)
 {
 	o->wait_ms = MIN(o->wait_ms, WAIT_MS);
 	order_providers(o, (const char *const[]){c->offer.provider, NULL});
@@ -239,7 +246,8 @@ static void narrow(struct order *o, const struct calibrate_card *c, int64_t left
 	o->output = folder;
 }
 
-static int load_job(struct launch *l, const struct calibrate_card *c, struct err *err)
+/* Replaces the config's job by one that renders its texts in batches of the card's sizes. */
+static int load_measurement_job(struct launch *l, const struct calibrate_card *c, struct err *err)
 {
 	struct job *real, *job;
 
@@ -267,10 +275,12 @@ static int warm_volume(struct launch *l, struct calibrate_card *c, struct err *e
 	return status < 0 ? -1 : 0;
 }
 
+/* Returns the run's exit status, or -1 if no run began. */
 static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 {
 	if (launch_check_width(l, err) < 0 || launch_open_providers(&l->order, &l->run, err) < 0 ||
-	    load_job(l, c, err) < 0 || volume_trust(l->ctx, &l->order, &l->run, NULL, err) < 0 ||
+	    load_measurement_job(l, c, err) < 0 ||
+	    volume_trust(l->ctx, &l->order, &l->run, NULL, err) < 0 ||
 	    launch_check_can_rent(l, err) < 0 || warm_volume(l, c, err) < 0 ||
 	    launch_begin(l, false, err) < 0)
 		return -1;
@@ -279,23 +289,23 @@ static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 	conf->batch_sizes = c->sizes;
 	conf->batch_size_count = c->size_count;
 	COPY_TEXT(c->run, l->run.row.id);
-	c->had = true;
+	c->run_began = true;
 	return launch_run(l);
 }
 
-/* Rents the card within what is left to be spent, and renders there. Its exit status; -1: nothing
- * was begun. */
-static int rent(const struct launch *outer, struct calibrate_card *c, int64_t left_microusd,
-		struct err *err)
+/* Rents the card within what is left to be spent, renders there, and discards the outputs. Adds to
+ * c->cost_microusd. Returns the run's exit status, or -1 if no run began. */
+static int rent_and_render(const struct launch *outer, struct calibrate_card *c,
+			   int64_t left_microusd, struct err *err)
 {
 	struct launch l;
 	int fd = -1;
-	CLEANUP(free_text) char *folder = make_folder(outer->ctx->state_dir, &fd, err);
+	CLEANUP(free_text) char *folder = make_output_folder(outer->ctx->state_dir, &fd, err);
 
 	if (!folder)
 		return -1;
 	launch_within(&l, outer);
-	narrow(&l.order, c, left_microusd, folder);
+	narrow_order(&l.order, c, left_microusd, folder);
 	int status = run_card(&l, c, err);
 	c->cost_microusd += l.run.row.cost_microusd;
 	if (status > 0)
@@ -311,7 +321,7 @@ static int rent(const struct launch *outer, struct calibrate_card *c, int64_t le
 /* ---- calibrate measure ----
  * Measures GPUs one after the other, and reads the results from the ledger. */
 
-static int by_size(const void *a, const void *b)
+static int compare_size_then_time(const void *a, const void *b)
 {
 	const struct batch_row *x = a, *y = b;
 
@@ -320,16 +330,17 @@ static int by_size(const void *a, const void *b)
 	return (x->took_ms > y->took_ms) - (x->took_ms < y->took_ms);
 }
 
-static void read_points(struct store *store, struct calibrate_card *c)
+/* Fills c->points from the ledger: for each batch size the median time. The first batch is left
+ * out, since it warms up the worker. */
+static void read_batch_times(struct store *store, struct calibrate_card *c)
 {
 	struct batch_row *rows = NULL;
 	size_t count = 0, first = 0;
 
 	if (store_batches(store, c->run, &rows, &count, NULL) < 0)
 		return;
-	/* the first one warmed up the worker */
 	first = count > 1 && rows[0].segments == 1 && rows[1].segments == 1;
-	qsort(rows + first, count - first, sizeof(*rows), by_size);
+	qsort(rows + first, count - first, sizeof(*rows), compare_size_then_time);
 	for (size_t at = first, n; at < count && c->point_count < SIZES_MOST; at += n) {
 		struct calibrate_point *p = &c->points[c->point_count++];
 		double predicted = 0;
@@ -345,7 +356,7 @@ static void read_points(struct store *store, struct calibrate_card *c)
 	free(rows);
 }
 
-static void read_cold(struct store *store, struct calibrate_card *c)
+static void read_cold_start(struct store *store, struct calibrate_card *c)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
@@ -358,7 +369,7 @@ static void read_cold(struct store *store, struct calibrate_card *c)
 	free(pods);
 }
 
-/* Whether money is left for more than a boot. */
+/* Whether money is left for more than a boot; if not, sets c->why and c->status. */
 static bool is_affordable(struct calibrate_card *c, int64_t left_microusd)
 {
 	char left[32], need[32];
@@ -373,15 +384,16 @@ static bool is_affordable(struct calibrate_card *c, int64_t left_microusd)
 	return false;
 }
 
-/* Returns -1 with *err if it did not begin. */
-static int measure(struct launch *l, struct calibrate_card *c, int64_t left_microusd,
-		   struct err *err)
+/* Updates the prediction, rents the card and sets c->status to the run's exit status. Returns -1
+ * with *err if no run began. */
+static int measure_card(struct launch *l, struct calibrate_card *c, int64_t left_microusd,
+			struct err *err)
 {
 	if (!l->ctx->quiet)
 		output_line(stderr, "calibrate: %s at %s", c->gpu, c->offer.provider);
-	/* another GPU may have been measured meanwhile */
+	/* predict again: the card before may have been measured */
 	view_card(l, &c->offer, &c->before, err);
-	c->status = rent(l, c, left_microusd, err);
+	c->status = rent_and_render(l, c, left_microusd, err);
 	return c->status < 0 ? -1 : 0;
 }
 
@@ -389,17 +401,19 @@ static void read_result(struct launch *l, struct calibrate_card *c)
 {
 	struct err ignored = {0};
 
-	read_points(l->ctx->store, c);
-	read_cold(l->ctx->store, c);
+	read_batch_times(l->ctx->store, c);
+	read_cold_start(l->ctx->store, c);
 	view_card(l, &c->offer, &c->after, &ignored);
 }
 
-/* Whether to stop: something may still bill, or the user interrupted. */
-static bool is_last(const struct calibrate_card *c)
+/* Whether a pod of this card may still bill , or the user interrupted. */
+static bool must_stop_after(const struct calibrate_card *c)
 {
 	return c->status > SIGNAL_STATUS || c->status == UNRELEASED_STATUS;
 }
 
+/* Measures the cards in order while money is left. Returns the exit status that ranks highest, or
+ * -1 with *err if the only card failed before its run. */
 static int measure_all(struct launch *l, struct calibrate_card *cards, size_t count,
 		       int64_t most_microusd, struct err *err)
 {
@@ -409,7 +423,7 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 	for (size_t i = 0; i < count; i++) {
 		struct calibrate_card *c = &cards[i];
 		struct err why = {0};
-		if (!c->why[0] && is_affordable(c, left) && measure(l, c, left, &why) < 0) {
+		if (!c->why[0] && is_affordable(c, left) && measure_card(l, c, left, &why) < 0) {
 			if (count == 1) {
 				*err = why;
 				return -1;
@@ -419,15 +433,13 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 		}
 		status = err_status_rank(c->status) > err_status_rank(status) ? c->status : status;
 		left = MAX(left - c->cost_microusd, 0);
-		if (c->had)
+		if (c->run_began)
 			read_result(l, c);
 		if (c->why[0])
 			log_line(LOG_WARN, "%s: %s%s", c->gpu, c->why,
-				 i + 1 < count && c->status < SIGNAL_STATUS &&
-						 c->status != UNRELEASED_STATUS
-					 ? "; continuing with the next"
-					 : "");
-		if (is_last(c))
+				 i + 1 < count && !must_stop_after(c) ? "; continuing with the next"
+								      : "");
+		if (must_stop_after(c))
 			break;
 	}
 	return status;
@@ -435,15 +447,17 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 
 /* ---- measured beside predicted ---- */
 
-enum { BAR = 24 };
+enum { BAR = 24 }; /* characters of the longest bar */
 
+/* Dollars per segment of a batch of this size. */
 static double usd_each(const struct calibrate_card *c, double seconds, int size)
 {
 	return seconds * c->before.machine.price_h / 3600 / size;
 }
 
-/* Prints small amounts: a segment costs little. */
-static const char *dollars(char to[32], double usd)
+/* "$0.000123", with three significant digits, since a segment costs little; "-" for 0. Returns
+ * `to`. */
+static const char *format_usd(char to[32], double usd)
 {
 	char number[32];
 
@@ -451,7 +465,7 @@ static const char *dollars(char to[32], double usd)
 	return to;
 }
 
-/* Printed before it rents. */
+/* Prints what will be rented and measured, before the user is asked. */
 static void show_plan(FILE *to, const struct calibrate_card *cards, size_t count,
 		      int64_t most_microusd)
 {
@@ -476,13 +490,14 @@ static void show_plan(FILE *to, const struct calibrate_card *cards, size_t count
 		table_cell(t, "%s", c->offer.provider);
 		table_cell(t, "%s", money_show(text, sizeof(text), c->offer.price_microusd_h));
 		table_cell(t, "%zu of 1 to %d", c->size_count, c->sizes[c->size_count - 1]);
-		table_cell(t, "%s", dollars(text, c->about_usd));
+		table_cell(t, "%s", format_usd(text, c->about_usd));
 	}
 	table_print(t, to, terminal_width(to));
 	fprintf(to, "one pod each, one after the other; at most %s in all\n",
 		money_show(text, sizeof(text), most_microusd));
 }
 
+/* Prints the card's measured time and cost for each batch size beside the predictions. */
 static void show_curve(FILE *to, const struct calibrate_card *c)
 {
 	CLEANUP(table_free) struct table *t = table_new();
@@ -506,8 +521,8 @@ static void show_curve(FILE *to, const struct calibrate_card *c)
 		table_cell(t, "%d", p->size);
 		table_cell(t, "%.3f", p->seconds);
 		table_cell(t, p->predicted_s > 0 ? "%.3f" : "-", p->predicted_s);
-		table_cell(t, "%s", dollars(text, each));
-		table_cell(t, "%s", dollars(text, usd_each(c, p->predicted_s, p->size)));
+		table_cell(t, "%s", format_usd(text, each));
+		table_cell(t, "%s", format_usd(text, usd_each(c, p->predicted_s, p->size)));
 		table_cell(t, "%s", bar);
 	}
 	fprintf(to, "\n%s at %s, run %s:\n", c->gpu, c->offer.provider, c->run);
@@ -557,8 +572,8 @@ static void show_measured(FILE *to, const struct calibrate_card *cards, size_t c
 							 (int64_t)(c->cold_s * 1000))
 					 : "-");
 		table_cell(t, measured ? "%d" : "-", c->after.machine.batch_max);
-		table_cell(t, "%s", dollars(text, measured ? c->after.usd_each : 0));
-		table_cell(t, "%s", dollars(text, c->before.known ? c->before.usd_each : 0));
+		table_cell(t, "%s", format_usd(text, measured ? c->after.usd_each : 0));
+		table_cell(t, "%s", format_usd(text, c->before.known ? c->before.usd_each : 0));
 		table_cell(t, "%s", money_show(text, sizeof(text), c->cost_microusd));
 	}
 	fputc('\n', to);
@@ -625,11 +640,10 @@ static json_t *measured_json(const struct calibrate_card *cards, size_t count, i
 
 /* ---- the command ---- */
 
-/* ---- the command ---- */
-
 #define MOST_USD "0.50"
 
-static int read_most(struct cmd_context *ctx, int64_t *out, struct err *err)
+/* The lower of --max-cost and caps.max_cost, in micro-dollars. */
+static int read_max_cost(struct cmd_context *ctx, int64_t *out, struct err *err)
 {
 	const char *text = opt_has(ctx, "max-cost") ? opt_text(ctx, "max-cost") : MOST_USD;
 	int64_t cap = section_int(section_group(config_top(ctx->config), "caps"), "max_cost");
@@ -658,7 +672,7 @@ static int calibrate(struct launch *l, struct err *err)
 				"job \"%s\" is a command: only engines that render segments can be "
 				"calibrated",
 				config_job_name(ctx->config));
-	if (status == 0 && (status = read_most(ctx, &most, err)) == 0 &&
+	if (status == 0 && (status = read_max_cost(ctx, &most, err)) == 0 &&
 	    (status = launch_open_providers(&l->order, &l->run, err)) == 0)
 		status = choose_cards(l, cards, &count, err);
 	if (status == 0) {

@@ -11,8 +11,10 @@ static bool has_ended(const struct run_row *run)
 	return run->status != RUN_RUNNING && run->status != RUN_UNRELEASED;
 }
 
-/* stage: a stage of the run continues, whose pods are not its own. */
-static int cancel(struct cmd_context *ctx, struct run_row *row, bool stage, struct err *err)
+/* Stops the run's client and releases the run's pods. without_pods: what to print if it has none.
+ * Returns -1 if a pod could not be confirmed gone. */
+static int cancel_run(struct cmd_context *ctx, struct run_row *row, const char *without_pods,
+		      struct err *err)
 {
 	CLEANUP(free_text) char *place = run_place(row);
 	size_t count = 0;
@@ -31,7 +33,7 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool stage, stru
 			store_put_run(ctx->store, row, NULL);
 		}
 		output_line(stderr, "run %s: %s; %s (%s)", row->id, run_status_word(row->status),
-			    stage ? "ending its stage now" : "all pods gone", place);
+			    without_pods, place);
 		return 0;
 	}
 	if (run_release(&ctx->runs, row, RUN_INTERRUPTED, err) < 0)
@@ -41,8 +43,9 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool stage, stru
 	return 0;
 }
 
-/* A kept pod belongs to no job: a user who cancels one must not take all for gone. */
-static int name_kept(struct cmd_context *ctx, struct err *err)
+/* Prints which pods `burst keep` holds for the next run. They belong to no job, so cancelling a run
+ * leaves them, and they bill. */
+static int tell_of_kept_pods(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0, pods;
@@ -66,26 +69,27 @@ static int name_kept(struct cmd_context *ctx, struct err *err)
 	return rc;
 }
 
-/* A client ends its stage with itself. If it was killed, the stage continues or left a pod,
- * and the run waits for it. */
-static int run_cancel(struct cmd_context *ctx, struct err *err)
+/* Cancels the run, then its newest stage. A client that stops also ends its stage; if the client
+ * was killed, the stage is a run that continues or has left a pod. */
+static int cancel_command(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row, stage;
 	struct err second;
 
 	if (run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	bool continues =
+	bool stage_continues =
 		stage_newest_of(&ctx->runs, &row, &stage, &second) > 0 && !has_ended(&stage);
-	int status = cancel(ctx, &row, continues, err);
-	struct err *also = status < 0 ? &second : err; /* report the first error */
-	/* it may have begun or ended meanwhile */
-	int found = stage_newest_of(&ctx->runs, &row, &stage, also);
-	if (found > 0 && !has_ended(&stage))
-		found = cancel(ctx, &stage, false, also);
-	if (found < 0 || status < 0)
+	int status = cancel_run(ctx, &row,
+				stage_continues ? "ending its stage now" : "all pods gone", err);
+	struct err *stage_err = status < 0 ? &second : err; /* report the first error */
+	/* a stage may have begun or ended meanwhile */
+	int stage_status = stage_newest_of(&ctx->runs, &row, &stage, stage_err);
+	if (stage_status > 0 && !has_ended(&stage))
+		stage_status = cancel_run(ctx, &stage, "all pods gone", stage_err);
+	if (stage_status < 0 || status < 0)
 		return run_add_place(&row, err);
-	return name_kept(ctx, err);
+	return tell_of_kept_pods(ctx, err);
 }
 
 const struct cmd cmd_cancel = {
@@ -99,5 +103,5 @@ const struct cmd cmd_cancel = {
 		   "pods are gone. 9: a pod could not be confirmed gone.",
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,
-	.run = run_cancel,
+	.run = cancel_command,
 };

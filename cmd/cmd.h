@@ -105,10 +105,11 @@ struct cmd_context {
 	const char **values;
 };
 
-/* Flags by their long name. A name that is not in the table is a bug and aborts. */
+/* The value of a flag, by the flag's long name. A name that is not in the table is a bug and
+ * aborts. */
 bool opt_has(const struct cmd_context *ctx, const char *name);
 const char *opt_text(const struct cmd_context *ctx, const char *name); /* NULL: not given */
-/* Keep *out if the flag is not given. ERR_USAGE names the flag. */
+/* Both keep *out if the flag is not given, and return -1 with ERR_USAGE for a wrong value. */
 int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int64_t most,
 	    int64_t *out, struct err *err);
 int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_ms, struct err *err);
@@ -125,7 +126,7 @@ struct opt cmd_common_opt(const struct cmd *cmd, const struct opt *common);
 int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **argv, bool *help,
 	      struct err *err);
 void cmd_context_free(struct cmd_context *ctx);
-/* Returns NULL with *err and the nearest name. */
+/* Returns NULL if no command has this name; *err then suggests what the user may mean. */
 const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, struct err *err);
 
 /* Loads the providers outside the tree, unless the command (its name; "": none) is local-cloud.
@@ -145,8 +146,8 @@ void cmd_open_runs(struct cmd_context *ctx);
 /* Sets the config keys that flags stand for in ctx->config, over the files' values. */
 int cmd_apply_flags(struct cmd_context *ctx, struct err *err);
 
-/* Prints the error and the config's mistakes, notifies, and prints the --json object, as far as the
- * command does these. Returns the exit status. */
+/* Reports a failed command: prints *err and the config's mistakes, sends a notice if the command
+ * has NOTIFIES_FAILURE, and with json calls cmd->failed. Returns the exit status. */
 int cmd_tell_failure(struct cmd_context *ctx, struct err *err, bool json);
 
 /* Prompts on the terminal; returns true for yes. -y means yes; without a terminal it is no. */
@@ -156,7 +157,7 @@ bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 
  * terminal. */
 bool cmd_confirm_typed(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
 
-/* Flushes and checks stdout, so that a failed write is an error. */
+/* Flushes stdout. Returns -1 if any write to stdout has failed. */
 int cmd_flush(struct err *err);
 
 extern const struct cmd cmd_attach, cmd_keep, cmd_breakeven, cmd_cache, cmd_calibrate, cmd_cancel,
@@ -165,7 +166,7 @@ extern const struct cmd cmd_attach, cmd_keep, cmd_breakeven, cmd_cache, cmd_cali
 	cmd_reap, cmd_report, cmd_resume, cmd_run, cmd_schedule, cmd_size, cmd_ssh, cmd_ssh_config,
 	cmd_status, cmd_submit, cmd_volume, cmd_words;
 
-/* help.c */
+/* help.c: usage and flags of all commands, or of one */
 void help_all(FILE *to, const struct cmd *const *commands);
 void help_one(FILE *to, const struct cmd *cmd);
 

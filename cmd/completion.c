@@ -22,21 +22,26 @@ struct answer {
 	const char *begins; /* of the word, as far as it is typed */
 };
 
-static void offer(const struct answer *a, const char *word, const char *meaning)
+/* Prints the word if the user's letters begin it. */
+static void offer_word(const struct answer *a, const char *word, const char *meaning)
 {
 	if (starts_with(word, a->begins))
 		printf("%s\t%s\n", word, meaning);
 }
 
-/* What a row calls itself stands at the beginning of each. */
-static void offer_rows(const struct answer *a, const char *first, size_t size, size_t count)
+/* Offers the text at `first`, and those that follow it at each `size` bytes: one member of rows. */
+static void offer_first_members(const struct answer *a, const char *first, size_t size,
+				size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		offer(a, first + i * size, "");
+		offer_word(a, first + i * size, "");
 }
 
 /* ---- lists ---- */
 
+enum { RUNS_OFFERED = 50 };
+
+/* NULL if there is none: completion prints no errors. The caller closes the store. */
 static struct store *open_ledger(const struct answer *a)
 {
 	CLEANUP(free_text) char *path = path_join(a->ctx->state_dir, "ledger.db");
@@ -45,113 +50,115 @@ static struct store *open_ledger(const struct answer *a)
 	return store_open_to_read(&store, path, NULL) < 0 ? NULL : store;
 }
 
+/* The newest runs; living: only those that have not ended. */
 static void offer_runs(const struct answer *a, struct store *store, bool living)
 {
 	struct run_row *rows = NULL;
 	size_t count = 0;
 
-	if (store_runs(store, NULL, living, 50, &rows, &count, NULL) == 0 && count)
-		offer_rows(a, rows->id, sizeof(*rows), count);
+	if (store_runs(store, NULL, living, RUNS_OFFERED, &rows, &count, NULL) == 0 && count)
+		offer_first_members(a, rows->id, sizeof(*rows), count);
 	free(rows);
 }
 
-static void all_runs(const struct answer *a, struct store *store)
+static void offer_all_runs(const struct answer *a, struct store *store)
 {
 	offer_runs(a, store, false);
 }
 
-static void living_runs(const struct answer *a, struct store *store)
+static void offer_living_runs(const struct answer *a, struct store *store)
 {
 	offer_runs(a, store, true);
 }
 
-static void pods(const struct answer *a, struct store *store)
+static void offer_pods(const struct answer *a, struct store *store)
 {
 	struct pod_row *rows = NULL;
 	size_t count = 0;
 
 	store_pods(store, NULL, true, &rows, &count, NULL);
 	for (size_t i = 0; i < count; i++)
-		offer(a, pod_row_called(&rows[i]), rows[i].gpu);
+		offer_word(a, pod_row_called(&rows[i]), rows[i].gpu);
 	free(rows);
 }
 
-static void volumes(const struct answer *a, struct store *store)
+static void offer_volumes(const struct answer *a, struct store *store)
 {
 	struct volume_row *rows = NULL;
 	size_t count = 0;
 
 	if (store_volumes(store, &rows, &count, NULL) == 0 && count)
-		offer_rows(a, rows->name, sizeof(*rows), count);
+		offer_first_members(a, rows->name, sizeof(*rows), count);
 	free(rows);
 }
 
-static void schedules(const struct answer *a, struct store *store)
+static void offer_schedules(const struct answer *a, struct store *store)
 {
 	struct schedule_row *rows = NULL;
 	size_t count = 0;
 
 	if (store_schedules(store, &rows, &count, NULL) == 0 && count)
-		offer_rows(a, rows->name, sizeof(*rows), count);
+		offer_first_members(a, rows->name, sizeof(*rows), count);
 	free(rows);
 }
 
-static void requests(const struct answer *a, struct store *store)
+static void offer_requests(const struct answer *a, struct store *store)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0;
 
 	if (store_requests(store, NULL, true, &rows, &count, NULL) == 0 && count)
-		offer_rows(a, rows->id, sizeof(*rows), count);
+		offer_first_members(a, rows->id, sizeof(*rows), count);
 	free(rows);
 }
 
-static void gpus(const struct answer *a, struct store *store)
+static void offer_gpus(const struct answer *a, struct store *store)
 {
 	size_t count;
 	const struct gpu *list = gpu_catalog(&count);
 
 	(void)store;
 	for (size_t i = 0; i < count; i++)
-		offer(a, list[i].name, "");
-	offer(a, "none", "no GPU");
-	offer(a, "auto", "burst chooses");
+		offer_word(a, list[i].name, "");
+	offer_word(a, "none", "no GPU");
+	offer_word(a, "auto", "burst chooses");
 }
 
-static void providers(const struct answer *a, struct store *store)
+static void offer_providers(const struct answer *a, struct store *store)
 {
 	(void)store;
 	for (const struct provider_ops *const *p = provider_registry; *p; p++)
-		offer(a, (*p)->name, "");
+		offer_word(a, (*p)->name, "");
 }
 
-static void commands(const struct answer *a, struct store *store)
+static void offer_commands(const struct answer *a, struct store *store)
 {
 	(void)store;
 	for (const struct cmd *const *c = a->ctx->commands; *c; c++)
 		if (!(*c)->hidden)
-			offer(a, (*c)->name, (*c)->summary);
+			offer_word(a, (*c)->name, (*c)->summary);
 }
 
-/* What a word of the tables of arguments and flags stands for. command NULL: of all commands
- * without a row of their own. */
+/* Which list a placeholder in a command's or a flag's arguments ("RUN") stands for. command NULL:
+ * in all commands without a row of their own. */
 static const struct {
 	const char *word, *command;
 	bool from_ledger;
-	void (*list)(const struct answer *a, struct store *store);
+	void (*offer)(const struct answer *a, struct store *store); /* store NULL: not needed */
 } lists[] = {
-	{"RUN", "attach", true, living_runs},
-	{"RUN", "cancel", true, living_runs},
-	{"RUN", NULL, true, all_runs},
-	{"POD", NULL, true, pods},
-	{"NAME", "volume", true, volumes},
-	{"NAME", "schedule", true, schedules},
-	{"CONFIG|REQUEST", NULL, true, requests},
-	{"PROVIDER", NULL, false, providers},
-	{"GPU", NULL, false, gpus},
-	{"COMMAND", "help", false, commands},
+	{"RUN", "attach", true, offer_living_runs},
+	{"RUN", "cancel", true, offer_living_runs},
+	{"RUN", NULL, true, offer_all_runs},
+	{"POD", NULL, true, offer_pods},
+	{"NAME", "volume", true, offer_volumes},
+	{"NAME", "schedule", true, offer_schedules},
+	{"CONFIG|REQUEST", NULL, true, offer_requests},
+	{"PROVIDER", NULL, false, offer_providers},
+	{"GPU", NULL, false, offer_gpus},
+	{"COMMAND", "help", false, offer_commands},
 };
 
+/* Returns false, and prints nothing, if no list belongs to the placeholder. */
 static bool offer_list(const struct answer *a, const struct cmd *cmd, const char *word)
 {
 	size_t i = 0;
@@ -165,25 +172,25 @@ static bool offer_list(const struct answer *a, const struct cmd *cmd, const char
 	puts("words");
 	struct store *store = lists[i].from_ledger ? open_ledger(a) : NULL;
 	if (store || !lists[i].from_ledger)
-		lists[i].list(a, store);
+		lists[i].offer(a, store);
 	store_close(store);
 	return true;
 }
 
-/* "N|auto": auto; "tts|command": both. */
+/* Offers "auto" for "N|auto", where N is any number, and both words of "tts|command". */
 static void offer_choices(const struct answer *a, const char *choices)
 {
 	puts("words");
 	while (*choices) {
 		size_t len = strcspn(choices, "|");
 		CLEANUP(free_text) char *word = xstrndup(choices, len);
-		if (strcmp(word, "N") != 0) /* any number */
-			offer(a, word, "");
+		if (strcmp(word, "N") != 0)
+			offer_word(a, word, "");
 		choices += len + (choices[len] == '|');
 	}
 }
 
-/* The values of a word in the tables: "CONFIG", "FILE", "POD", "tts|command"; "": none. */
+/* Prints what may stand for a placeholder: "CONFIG", "FILE", "POD", "tts|command"; "": nothing. */
 static void offer_values(const struct answer *a, const struct cmd *cmd, const char *word)
 {
 	if (offer_list(a, cmd, word))
@@ -202,22 +209,23 @@ static void offer_values(const struct answer *a, const struct cmd *cmd, const ch
 
 /* ---- flags and arguments ---- */
 
-static bool is_flag(const struct opt *o, const char *word)
+/* word: "--pods" or "-p". */
+static bool is_this_flag(const struct opt *o, const char *word)
 {
 	return o->name && word[1] == '-' ? !strcmp(word + 2, o->name)
 					 : o->letter && word[1] == o->letter && !word[2];
 }
 
-/* A command's own flag goes before a common one. NULL: there is none. */
-static const struct opt *flag_of(const struct cmd *cmd, const char *word)
+/* The flag that the word names: a command's own before a common one. NULL: there is none. */
+static const struct opt *find_flag(const struct cmd *cmd, const char *word)
 {
 	const struct opt *o = cmd->opts;
 
-	while (o && o->name && !is_flag(o, word))
+	while (o && o->name && !is_this_flag(o, word))
 		o++;
 	if (o && o->name)
 		return o;
-	for (o = common_opts; o->name && !is_flag(o, word);)
+	for (o = common_opts; o->name && !is_this_flag(o, word);)
 		o++;
 	return o->name ? o : NULL;
 }
@@ -228,10 +236,10 @@ static void offer_flag(const struct answer *a, const struct opt *o)
 
 	if (o->name) {
 		CLEANUP(free_text) char *word = xasprintf("--%s", o->name);
-		offer(a, word, o->help);
+		offer_word(a, word, o->help);
 	}
 	if (o->letter)
-		offer(a, letter, o->help);
+		offer_word(a, letter, o->help);
 }
 
 static void offer_flags(const struct answer *a, const struct cmd *cmd)
@@ -246,8 +254,9 @@ static void offer_flags(const struct answer *a, const struct cmd *cmd)
 	}
 }
 
-/* The n-th word of "[CONFIG|TEXT] [-- COMMAND...]", of which the last may be repeated; or "". */
-static void argument_word(const char *args, int n, char *out, size_t room)
+/* Copies the n-th placeholder (from 0) of "[CONFIG|TEXT] [-- COMMAND...]", of which the last may be
+ * repeated; or "". */
+static void nth_argument(const char *args, int n, char *out, size_t room)
 {
 	const char *at = args ? args : "";
 	bool found = false;
@@ -263,8 +272,9 @@ static void argument_word(const char *args, int n, char *out, size_t room)
 	}
 }
 
-/* words: what follows the command's name; the last one is completed. */
-static void answer_for(const struct answer *a, const struct cmd *cmd, const char **words, int count)
+/* words: what follows the command's name; the last one, a->begins, is completed. */
+static void complete_last_word(const struct answer *a, const struct cmd *cmd, const char **words,
+			       int count)
 {
 	const struct opt *flag = NULL; /* the word before, if it needs a value */
 	int arguments = 0;
@@ -272,7 +282,7 @@ static void answer_for(const struct answer *a, const struct cmd *cmd, const char
 
 	for (int i = 0; i < count - 1; i++) {
 		bool is_value = flag;
-		flag = !is_value && words[i][0] == '-' ? flag_of(cmd, words[i]) : NULL;
+		flag = !is_value && words[i][0] == '-' ? find_flag(cmd, words[i]) : NULL;
 		flag = flag && flag->arg && !flag->optional ? flag : NULL;
 		arguments += !is_value && words[i][0] != '-';
 	}
@@ -281,7 +291,7 @@ static void answer_for(const struct answer *a, const struct cmd *cmd, const char
 	} else if (a->begins[0] == '-') {
 		offer_flags(a, cmd);
 	} else {
-		argument_word(cmd->args, arguments, word, sizeof(word));
+		nth_argument(cmd->args, arguments, word, sizeof(word));
 		offer_values(a, cmd, word);
 	}
 }
@@ -297,11 +307,11 @@ static int run_words(struct cmd_context *ctx, struct err *err)
 	if (at < last)
 		cmd = cmd_find(ctx->commands, ctx->args[at], NULL);
 	if (cmd) {
-		answer_for(&a, cmd, ctx->args + at + 1, last - at);
+		complete_last_word(&a, cmd, ctx->args + at + 1, last - at);
 	} else if (at >= last) {
 		puts("words");
-		commands(&a, NULL);
-		offer(&a, "--version", "show the version");
+		offer_commands(&a, NULL);
+		offer_word(&a, "--version", "show the version");
 	}
 	return cmd_flush(err);
 }

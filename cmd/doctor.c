@@ -26,7 +26,7 @@ struct findings {
 	int accounts; /* cloud accounts that answered */
 };
 
-/* Prints the line on stdout and counts "bad" ones. mark: "ok", "warn", "bad" or "". */
+/* Prints a finding on stdout and counts it if it is "bad". mark: "ok", "warn", "bad" or "". */
 static void findings_say(struct findings *f, const char *mark, const char *fmt, ...) PRINTF(3, 4);
 static void findings_say(struct findings *f, const char *mark, const char *fmt, ...)
 {
@@ -42,7 +42,8 @@ static void findings_say(struct findings *f, const char *mark, const char *fmt, 
 	free(text);
 }
 
-/* Prints the provider's own lines "ok: words", "warn: words", "bad: words". */
+/* Prints each line of the provider's report ("ok: words", "warn: words", "bad: words") as a
+ * finding; a line without a mark is "ok". */
 static void findings_say_lines(struct findings *f, const char *provider, const char *text)
 {
 	const char *line;
@@ -103,6 +104,7 @@ static void check_machine(struct cmd_context *ctx, struct findings *f)
 			     : "ssh is not installed: `burst ssh` does not work (rendering does)");
 }
 
+/* Warns of pods whose run has no client. */
 static void check_ledger(struct cmd_context *ctx, struct findings *f)
 {
 	struct pod_row *pods = NULL;
@@ -124,7 +126,8 @@ static void check_ledger(struct cmd_context *ctx, struct findings *f)
 /* ---- job ----
  * Checks the job of this folder, and the volumes that it may use. */
 
-/* Checks the job of this folder, if there is one. */
+/* Checks the job of this folder, if there is one. Loads the job or, if it has mistakes, only its
+ * needs; l->run.setup.job stays NULL if even these cannot be read. */
 static void check_job(struct launch *l, struct findings *f)
 {
 	struct err err = {0};
@@ -138,7 +141,8 @@ static void check_job(struct launch *l, struct findings *f)
 			findings_say(f, "bad", "%s", m->list[i].err.msg);
 		if (!m->count)
 			findings_say(f, "bad", "%s", err.msg);
-		/* its offers can be reported without the job, unless the job could not be read */
+		/* launch_peek_job() can fail before it reads the job (output_dir is NULL then):
+		 * read it, so that its offers are reported */
 		if (!l->run.output_dir)
 			launch_read_job(l, &err);
 		return;
@@ -160,7 +164,7 @@ static void check_volume(struct launch *l, int provider, struct findings *f)
 }
 
 /* Tells users without a cloud account that a neural voice runs on this machine. */
-static void check_voice(const struct cmd_context *ctx, struct findings *f)
+static void suggest_local_voice(const struct cmd_context *ctx, struct findings *f)
 {
 	const struct section *job = config_job(ctx->config);
 	const char *engine = job && !strcmp(config_job_ops(ctx->config)->type, "tts")
@@ -177,13 +181,14 @@ static void check_voice(const struct cmd_context *ctx, struct findings *f)
 /* ---- offers ----
  * Checks what this job would rent, and whether its caps can pay for it. */
 
-/* The mark of a finding that stops rents here: with other providers, a run still works. */
-static const char *stops(const struct launch *l)
+/* The mark for what prevents renting from one provider: a run still works with another. */
+static const char *mark_for_one_provider(const struct launch *l)
 {
 	return l->run.setup.provider_count > 1 ? "warn" : "bad";
 }
 
-/* Returns false if its balance cannot pay a run's cap. */
+/* Reports the account's balance. Returns false if it cannot pay a run's cap; true if the provider
+ * reports no balance. */
 static bool check_balance(struct launch *l, const struct engine_provider *p, struct findings *f)
 {
 	int64_t cap =
@@ -201,7 +206,7 @@ static bool check_balance(struct launch *l, const struct engine_provider *p, str
 		enough = result.balance_microusd >= cap;
 		if (!enough)
 			findings_say(
-				f, stops(l),
+				f, mark_for_one_provider(l),
 				"%s: balance %s cannot pay a run's cap of %s: add credit, or lower "
 				"caps.max_cost",
 				p->ops->name, text, money_show(most, sizeof(most), cap));
@@ -212,9 +217,9 @@ static bool check_balance(struct launch *l, const struct engine_provider *p, str
 	return enough;
 }
 
-/* Prints the offer that a run would take first. */
-static void say_best(struct findings *f, const char *provider, const struct offer *offers,
-		     size_t count)
+/* Prints the offer that a run would take first: the most preferred GPU, then the lowest price. */
+static void print_first_offer(struct findings *f, const char *provider, const struct offer *offers,
+			      size_t count)
 {
 	const struct offer *best = offers;
 	char price[32];
@@ -229,7 +234,8 @@ static void say_best(struct findings *f, const char *provider, const struct offe
 		     money_show(price, sizeof(price), best->price_microusd_h));
 }
 
-/* Reports what this job would rent. Returns false if it can rent nothing, now or later. */
+/* Reports what this job would rent. Returns false if the job can rent nothing from this provider,
+ * now or later; true if that is unknown. */
 static bool check_offers(struct launch *l, int provider, struct findings *f)
 {
 	const char *name = l->run.setup.providers[provider].ops->name;
@@ -244,19 +250,19 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 		return true;
 	if (offers_fetch(&l->order, &l->run.setup.providers[provider], OFFERS_AT_VOLUME,
 			 OFFERS_ASK_MS, &result, &err) < 0) {
-		findings_say(f, err.kind == ERR_CONFIG ? stops(l) : "warn", "%s: %s", name,
-			     err.msg);
+		findings_say(f, err.kind == ERR_CONFIG ? mark_for_one_provider(l) : "warn",
+			     "%s: %s", name, err.msg);
 		return err.kind != ERR_CONFIG;
 	}
 	for (const char *at = str_text(&result.text), *line; (line = str_next_line(&at, &len));)
 		findings_say(f, "warn", "%s: %.*s", name, (int)len, line);
 	wanted_add(&wanted, result.offers, result.offer_count);
 	wanted_end(&wanted);
-	bool too_dear = !wanted.count && wanted.left_out[NOT_AT_PRICE];
+	bool above_max_price = !wanted.count && wanted.left_out[NOT_AT_PRICE];
 	if (wanted.count)
-		say_best(f, name, wanted.list, wanted.count);
-	else if (too_dear)
-		findings_say(f, stops(l),
+		print_first_offer(f, name, wanted.list, wanted.count);
+	else if (above_max_price)
+		findings_say(f, mark_for_one_provider(l),
 			     "%s: the cheapest offer for this job is %s an hour, above "
 			     "caps.max_price_per_hour",
 			     name,
@@ -264,14 +270,15 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 	else
 		findings_say(f, "warn", "%s: no offers now", name);
 	op_result_free(&result);
-	return !too_dear;
+	return !above_max_price;
 }
 
 /* ---- provider ----
  * Checks an account: its key, its pods, and the ledger's facts about them. */
 
-/* Prints what its pods reported about their switch: "WORD DATE WORDS". */
-static void check_switch(struct launch *l, const char *provider, struct findings *f)
+/* Prints what the provider's pods reported about their dead-man's switch. The ledger's fact reads
+ * "WORD DATE REASON", where WORD is "ok", "bad" or another for "answered, but not yet seen". */
+static void report_switch(struct launch *l, const char *provider, struct findings *f)
 {
 	char fact[200], word[16] = "", day[16] = "";
 
@@ -296,8 +303,9 @@ static void check_switch(struct launch *l, const char *provider, struct findings
 			provider, day);
 }
 
-/* Prints what an earlier pod of such an image reported about its card. */
-static void check_cards(struct launch *l, const char *provider, struct findings *f)
+/* Prints the cards that are skipped because an earlier pod of this image could not use them. With
+ * --forget-cards, lets runs rent them again. */
+static void report_unfit_cards(struct launch *l, const char *provider, struct findings *f)
 {
 	const struct past_image of = {
 		section_text(section_group(config_top(l->ctx->config), "pod"), "image"),
@@ -324,7 +332,8 @@ static void check_cards(struct launch *l, const char *provider, struct findings 
 	}
 }
 
-/* If the provider refuses its list, looks pods up by id, as runs do. */
+/* Counts burst's pods at the provider. If it refuses to list them, looks up those of the ledger by
+ * id, as runs do. was_bad: a failed check is already printed, so a failed list is not. */
 static void check_pods(struct launch *l, const struct engine_provider *p, bool was_bad,
 		       struct findings *f)
 {
@@ -335,7 +344,7 @@ static void check_pods(struct launch *l, const struct engine_provider *p, bool w
 	int live = 0;
 
 	if (caller_list(p, ids, CHECK_ASK_MS, &result, &now_ms, &err) < 0) {
-		if (!was_bad) /* else it is printed already */
+		if (!was_bad)
 			findings_say(f, "bad", "%s: cannot list its pods: %s", p->ops->name,
 				     err.msg);
 		return;
@@ -351,7 +360,7 @@ static void check_pods(struct launch *l, const struct engine_provider *p, bool w
 	op_result_free(&result);
 }
 
-/* Checks everything about one provider, with its offers. */
+/* Checks everything about one provider, with its offers. Counts it in f->accounts and f->usable. */
 static void check_provider(struct launch *l, int provider, struct findings *f)
 {
 	const struct engine_provider *p = &l->run.setup.providers[provider];
@@ -368,13 +377,14 @@ static void check_provider(struct launch *l, int provider, struct findings *f)
 	f->accounts += !bad && strcmp(p->ops->name, "local") != 0;
 	if (!bad && check_offers(l, provider, f) && can_pay)
 		f->usable++;
-	check_cards(l, p->ops->name, f);
-	check_switch(l, p->ops->name, f);
+	report_unfit_cards(l, p->ops->name, f);
+	report_switch(l, p->ops->name, f);
 	check_pods(l, p, bad, f);
 }
 
-/* Providers that the ledger knows and `provider` does not name. */
-static void check_unnamed(struct launch *l, struct findings *f)
+/* Names the providers with pods or volumes in the ledger that the config's `provider` leaves out:
+ * they were not checked. */
+static void say_unnamed_providers(struct launch *l, struct findings *f)
 {
 	char **known = providers_of_ledger(l->ctx);
 
@@ -413,8 +423,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	}
 	if (l.run.setup.provider_count > 1 && !f.usable)
 		findings_say(&f, "bad", "none of these providers is ready to rent from");
-	check_unnamed(&l, &f);
-	check_voice(ctx, &f);
+	say_unnamed_providers(&l, &f);
+	suggest_local_voice(ctx, &f);
 	launch_free(&l);
 	printf("     until a pod's container runs, only `burst` and `burst reap` can release "
 	       "it; after that it ends itself\n");

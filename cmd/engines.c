@@ -4,8 +4,8 @@
 #include "cmd/show/columns.h"
 #include "jobs/tts/engines.h"
 
-/* Each file with its hash to check. null: unknown; the revision pins the file, and the first fetch
- * records its hash. */
+/* The files of an engine's weights. sha256 null: unknown; the revision pins the file, and the first
+ * fetch records its hash. */
 static json_t *weights_json(const void *of)
 {
 	const struct engine *e = of;
@@ -19,6 +19,7 @@ static json_t *weights_json(const void *of)
 	return list;
 }
 
+/* null for an engine that needs no GPU. */
 static json_t *gib_json(const struct engine *e, double gib)
 {
 	return e->gpu ? json_real(gib) : json_null();

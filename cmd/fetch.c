@@ -3,7 +3,9 @@
 #include "cmd/show/output.h"
 #include "jobs/command/command.h"
 
-static int gather(struct launch *l, struct err *err)
+/* Copies the run's outputs from its volume and prints the counts. Returns 1 if a finished file was
+ * not fetched, -1 with *err if nothing could be. */
+static int fetch_and_report(struct launch *l, struct err *err)
 {
 	struct gather_end end = {.notes = STR_INIT};
 	size_t count = 0, open;
@@ -12,12 +14,12 @@ static int gather(struct launch *l, struct err *err)
 	l->run.setup.job_ops->segments(l->run.setup.job, &count);
 	if (status == 0) {
 		open = run_open_segments(&l->run);
-		bool any = end.fetched || open < count;
+		bool has_files = end.fetched || open < count;
 		output_lines(stderr, str_text(&end.notes));
 		output_line(stderr,
 			    "run %s: %zu file%s fetched, %zu of %zu segments still open%s%s",
 			    l->run.row.id, end.fetched, end.fetched == 1 ? "" : "s", open, count,
-			    any ? "; files in " : "", any ? l->run.output_dir : "");
+			    has_files ? "; files in " : "", has_files ? l->run.output_dir : "");
 	}
 	str_free(&end.notes);
 	return status < 0 ? -1 : end.failed > 0;
@@ -37,14 +39,14 @@ static int run(struct cmd_context *ctx, struct err *err)
 			       row.id, row.id);
 	if (launch_open_config_of(ctx, &row, err) < 0)
 		return -1;
-	/* each output of a command is compared with what is there (job_ops.gives_way) */
+	/* outputs of a command may overwrite files: job_ops.gives_way protects those of others */
 	if (!strcmp(row.type, job_command.type))
 		ctx->overwrite = true;
 	launch_init(&l, ctx);
 	int status = launch_load_job(&l, err);
 	l.run.row = row;
 	if (status == 0)
-		status = gather(&l, err);
+		status = fetch_and_report(&l, err);
 	launch_free(&l);
 	return status;
 }

@@ -63,6 +63,8 @@ static const char *const order_names[ORDERS] = {"name",
 						"bandwidth-per-dollar",
 						"compute-per-dollar"};
 
+/* Sets the card's price and market to its lowest list price in the wanted market, or in all of them
+ * if that is MARKET_CHEAPEST. No such price: the card is unchanged. */
 static void find_price(struct card *card, enum market wanted)
 {
 	for (int m = MARKET_SECURE; m < MARKETS; m++) {
@@ -75,8 +77,9 @@ static void find_price(struct card *card, enum market wanted)
 	}
 }
 
-static struct card card_of(const struct gpu *gpu, enum market wanted, enum order order,
-			   double need_gib)
+/* The GPU with its price, its rank in this order, and whether need_gib fits on it. */
+static struct card ranked_card(const struct gpu *gpu, enum market wanted, enum order order,
+			       double need_gib)
 {
 	struct card c = {.gpu = *gpu, .price_h = NAN};
 
@@ -112,7 +115,7 @@ static void print_cards(bool json, enum market wanted, enum order order, double 
 	struct rows rows = rows_begin(json, &of_cards, TABLE | fits, OBJECT | fits);
 
 	for (size_t i = 0; i < count; i++)
-		cards[i] = card_of(&catalog[i], wanted, order, need_gib);
+		cards[i] = ranked_card(&catalog[i], wanted, order, need_gib);
 	qsort(cards, count, sizeof(*cards), by_rank);
 	for (size_t i = 0; i < count; i++)
 		rows_add(&rows, &cards[i]);
@@ -122,8 +125,9 @@ static void print_cards(bool json, enum market wanted, enum order order, double 
 
 /* ---- the command ---- */
 
-static int word_of(const char *text, const char *const *names, int count, const char *flag,
-		   struct err *err)
+/* Returns the index of the flag's value in names, or -1 with ERR_USAGE. */
+static int parse_word(const char *text, const char *const *names, int count, const char *flag,
+		      struct err *err)
 {
 	CLEANUP(str_free) struct str all = STR_INIT;
 
@@ -136,7 +140,8 @@ static int word_of(const char *text, const char *const *names, int count, const 
 		       str_text(&all));
 }
 
-/* "7B:fp16", "350M", "13b:int4": parameters and precision (fp16 if left out). */
+/* "7B:fp16", "350M", "13b:int4": parameters and precision (fp16 if left out). *need_gib: the memory
+ * that such a model needs. */
 static int read_model(const char *text, double *need_gib, struct err *err)
 {
 	char *end;
@@ -160,9 +165,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 {
 	const char *by = opt_text(ctx, "by"), *from = opt_text(ctx, "market"),
 		   *fits = opt_text(ctx, "fits");
-	int order = by ? word_of(by, order_names, ORDERS, "by", err) : BY_BANDWIDTH;
+	int order = by ? parse_word(by, order_names, ORDERS, "by", err) : BY_BANDWIDTH;
 	int market = order < 0 ? -1
-		     : from    ? word_of(from, market_names, MARKETS, "market", err)
+		     : from    ? parse_word(from, market_names, MARKETS, "market", err)
 			       : MARKET_CHEAPEST;
 	double need_gib = 0;
 

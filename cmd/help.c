@@ -8,8 +8,8 @@
 #include "cmd/show/output.h"
 #include "config/example.h"
 
-#define WIDTH 80
-#define GAP   30 /* column of a flag's description */
+#define WIDTH       80
+#define HELP_COLUMN 30 /* where a flag's description begins */
 
 /* ---- usage ---- */
 
@@ -20,6 +20,7 @@ static const char *const group_titles[CMD_GROUPS] = {
 	[CMD_GROUP_OTHER] = "Other",
 };
 
+/* Prints the group's title and its commands with their summaries; nothing for an empty group. */
 static void show_group(FILE *to, const struct cmd *const *commands, enum cmd_group group)
 {
 	bool first = true;
@@ -36,8 +37,8 @@ static void show_group(FILE *to, const struct cmd *const *commands, enum cmd_gro
 	}
 }
 
-/* "  -p, --provider NAME": a flag; name NULL: "  -p". Returns `out`. */
-static char *text_flag(char *out, size_t room, const struct opt *opt)
+/* Writes "  -p, --provider NAME", or "  -p" if the flag's name is NULL. Returns `out`. */
+static char *flag_as_text(char *out, size_t room, const struct opt *opt)
 {
 	char letter[8] = "    ";
 
@@ -56,18 +57,18 @@ static char *text_flag(char *out, size_t room, const struct opt *opt)
 static void show_opt(FILE *to, const struct opt *o)
 {
 	char flag[80];
-	int at = fprintf(to, "%-*s", GAP - 1, text_flag(flag, sizeof(flag), o));
+	int at = fprintf(to, "%-*s", HELP_COLUMN - 1, flag_as_text(flag, sizeof(flag), o));
 
-	if (at >= GAP) {
+	if (at >= HELP_COLUMN) {
 		fputc('\n', to);
 		at = 0;
 	}
-	fprintf(to, "%*s", GAP - at, "");
-	text_wrap(to, o->help, GAP, GAP, WIDTH);
+	fprintf(to, "%*s", HELP_COLUMN - at, "");
+	text_wrap(to, o->help, HELP_COLUMN, HELP_COLUMN, WIDTH);
 }
 
-/* cmd NULL: for every command. */
-static void show_common(FILE *to, const struct cmd *cmd)
+/* Prints the flags of every command, as this one has them; cmd NULL: without --json. */
+static void show_common_opts(FILE *to, const struct cmd *cmd)
 {
 	for (const struct opt *o = common_opts; o->name; o++) {
 		struct opt shown = cmd_common_opt(cmd, o);
@@ -85,7 +86,7 @@ void help_all(FILE *to, const struct cmd *const *commands)
 	for (int group = 0; group < CMD_GROUPS; group++)
 		show_group(to, commands, (enum cmd_group)group);
 	fputs("\nFlags of every command\n", to);
-	show_common(to, NULL);
+	show_common_opts(to, NULL);
 	fputs("\nBegin with `burst init`, then `burst run`. `burst help COMMAND` explains a\n"
 	      "command, `burst help burst.cfg` every key of a config. The manual has examples,\n"
 	      "exit statuses, files and environment variables: `burst help --man | man -l -`.\n",
@@ -106,7 +107,7 @@ void help_one(FILE *to, const struct cmd *cmd)
 	fputs("\nFlags\n", to);
 	for (; o && o->name; o++)
 		show_opt(to, o);
-	show_common(to, cmd);
+	show_common_opts(to, cmd);
 }
 
 /* ---- roff ---- */
@@ -154,7 +155,7 @@ static void roff_paragraph(FILE *to, const char *text)
 	}
 }
 
-/* A name in bold, and a text indented below it. */
+/* A name in bold, with its description indented below it. */
 static void roff_item(FILE *to, const char *name, const char *text)
 {
 	fputs(".TP\n.B ", to);
@@ -163,7 +164,7 @@ static void roff_item(FILE *to, const char *name, const char *text)
 	roff_paragraph(to, text);
 }
 
-/* Indented lines without changes, each ended by a newline. */
+/* Indents lines and keeps them as they are. text ends with a newline. */
 static void roff_example(FILE *to, const char *text)
 {
 	fputs(".PP\n.RS 4\n.nf\n", to);
@@ -221,14 +222,14 @@ static const struct {
 	  {"NO_COLOR", "If set to anything, no colours are used."},
 };
 
-static void flag(FILE *to, const struct opt *o)
+static void man_flag(FILE *to, const struct opt *o)
 {
 	char text[80];
 
-	roff_item(to, text_flag(text, sizeof(text), o) + strspn(text, " "), o->help);
+	roff_item(to, flag_as_text(text, sizeof(text), o) + strspn(text, " "), o->help);
 }
 
-static void command(FILE *to, const struct cmd *c)
+static void man_command(FILE *to, const struct cmd *c)
 {
 	fputs(".SS ", to);
 	roff_text(to, c->name);
@@ -243,21 +244,22 @@ static void command(FILE *to, const struct cmd *c)
 		roff_paragraph(to, c->details);
 	}
 	for (const struct opt *o = c->opts; o && o->name; o++)
-		flag(to, o);
-	if (c->json)
-		flag(to, &common_opts[1]);
+		man_flag(to, o);
+	for (const struct opt *o = common_opts; c->json && o->name; o++)
+		if (!strcmp(o->name, "json"))
+			man_flag(to, o);
 }
 
-static void commands_part(FILE *to, const struct cmd *const *commands)
+static void man_commands(FILE *to, const struct cmd *const *commands)
 {
 	fputs(".SH COMMANDS\n", to);
 	for (; *commands; commands++)
 		if (!(*commands)->hidden)
-			command(to, *commands);
+			man_command(to, *commands);
 	fputs(".SH FLAGS OF EVERY COMMAND\n", to);
 	for (const struct opt *o = common_opts; o->name; o++)
 		if (strcmp(o->name, "json"))
-			flag(to, o);
+			man_flag(to, o);
 }
 
 static const struct example {
@@ -273,7 +275,7 @@ static const struct example {
 	 "burst schedule add nightly daily 02:00\nburst hook install\n"},
 };
 
-static void examples_part(FILE *to, const struct example *list, size_t count)
+static void man_examples(FILE *to, const struct example *list, size_t count)
 {
 	fputs(".SH EXAMPLES\n", to);
 	for (size_t i = 0; i < count; i++) {
@@ -284,7 +286,7 @@ static void examples_part(FILE *to, const struct example *list, size_t count)
 	}
 }
 
-static void man_print(FILE *to, const struct cmd *const *commands)
+static void print_man_page(FILE *to, const struct cmd *const *commands)
 {
 	fputs(".TH BURST 1 \"\" \"burst " BURST_VERSION "\" \"User Commands\"\n.SH NAME\n"
 	      "burst \\- rent a GPU for exactly as long as a render needs it\n.SH SYNOPSIS\n.B "
@@ -297,8 +299,8 @@ static void man_print(FILE *to, const struct cmd *const *commands)
 		       "releases the pods and proves that they are gone. It records billed "
 		       "seconds beside compute seconds.\n\n"
 		       "Results go to standard output, everything else to standard error.");
-	examples_part(to, examples, ARRAY_LEN(examples));
-	commands_part(to, commands);
+	man_examples(to, examples, ARRAY_LEN(examples));
+	man_commands(to, commands);
 	fputs(".SH EXIT STATUS\n", to);
 	for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
 		roff_item(to, statuses[i].name, statuses[i].text);
@@ -313,8 +315,9 @@ static void man_print(FILE *to, const struct cmd *const *commands)
 
 /* ---- burst.cfg: text, Markdown and burst.cfg(5), from the tables of keys ---- */
 
-/* Type, default, range and who may set it, as a part of a sentence. The caller frees it. */
-static char *facts(const struct reference_row *row)
+/* A key's type, default, range and who may set it: "integer, default 4, required". The caller frees
+ * it. */
+static char *key_facts(const struct reference_row *row)
 {
 	struct str text = STR_INIT;
 
@@ -341,14 +344,14 @@ static void text_section(void *ctx, const char *title, const char *text)
 
 static void text_row(void *ctx, const struct reference_row *row)
 {
-	CLEANUP(free_text) char *about = facts(row);
+	CLEANUP(free_text) char *about = key_facts(row);
 	CLEANUP(free_text) char *text = xasprintf("%s (%s)", row->help, about);
 
 	fprintf(ctx, "\n  %s\n      ", row->path);
 	text_wrap(ctx, text, 6, 6, WIDTH);
 }
 
-static void keys_text(FILE *to)
+static void print_keys_text(FILE *to)
 {
 	const struct reference_reader reader = {to, text_section, text_row};
 
@@ -358,8 +361,8 @@ static void keys_text(FILE *to)
 
 /* ---- Markdown ---- */
 
-/* Escapes a bar, which would end the cell. */
-static void cell(FILE *to, const char *text)
+/* Escapes bars, which would end the table's cell. */
+static void markdown_cell(FILE *to, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '|')
@@ -381,11 +384,11 @@ static void markdown_row(void *ctx, const struct reference_row *row)
 	fprintf(ctx, "| `%s` | %s | ", row->path, row->kind);
 	if (row->value) {
 		fputc('`', ctx);
-		cell(ctx, row->value);
+		markdown_cell(ctx, row->value);
 		fputs("` ", ctx);
 	}
 	fputs("| ", ctx);
-	cell(ctx, row->help);
+	markdown_cell(ctx, row->help);
 	if (row->range)
 		fprintf(ctx, "; allowed: %s", row->range);
 	if (row->flags & OPTION_REQUIRED && !(row->flags & OPTION_SECRET))
@@ -395,7 +398,7 @@ static void markdown_row(void *ctx, const struct reference_row *row)
 	fputs(" |\n", ctx);
 }
 
-static void keys_markdown(FILE *to)
+static void print_keys_markdown(FILE *to)
 {
 	const struct reference_reader reader = {to, markdown_section, markdown_row};
 
@@ -412,7 +415,7 @@ static void man_section(void *ctx, const char *title, const char *text)
 
 static void man_row(void *ctx, const struct reference_row *row)
 {
-	CLEANUP(free_text) char *about = facts(row);
+	CLEANUP(free_text) char *about = key_facts(row);
 	CLEANUP(free_text) char *text = xasprintf("%s (%s)", row->help, about);
 
 	roff_item(ctx, row->path, text);
@@ -454,7 +457,7 @@ static const struct example config_examples[] = {
 	{"Your own file, ~/.config/burst/burst.cfg:", own_example},
 };
 
-static void keys_man(FILE *to)
+static void print_keys_man(FILE *to)
 {
 	const struct reference_reader reader = {to, man_section, man_row};
 
@@ -462,7 +465,7 @@ static void keys_man(FILE *to)
 	      "burst.cfg \\- what burst renders, and on what\n.SH DESCRIPTION\n",
 	      to);
 	roff_paragraph(to, description);
-	examples_part(to, config_examples, ARRAY_LEN(config_examples));
+	man_examples(to, config_examples, ARRAY_LEN(config_examples));
 	fputs(".PP\nMore are in config/examples of burst's source.\n", to);
 	fputs(".SH KEYS\n", to);
 	reference_read(&reader, job_registry, provider_registry);
@@ -479,13 +482,13 @@ static int run(struct cmd_context *ctx, struct err *err)
 	bool man = opt_has(ctx, "man"), markdown = opt_has(ctx, "markdown");
 
 	if (ctx->arg_count && !strcmp(ctx->args[0], "burst.cfg")) {
-		(man ? keys_man : markdown ? keys_markdown : keys_text)(stdout);
+		(man ? print_keys_man : markdown ? print_keys_markdown : print_keys_text)(stdout);
 	} else if (markdown) {
 		return err_set(err, ERR_USAGE,
 			       "--markdown goes with burst.cfg alone: burst help "
 			       "burst.cfg --markdown");
 	} else if (man) {
-		man_print(stdout, ctx->commands);
+		print_man_page(stdout, ctx->commands);
 	} else if (ctx->arg_count == 0) {
 		help_all(stdout, ctx->commands);
 	} else {

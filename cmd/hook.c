@@ -18,7 +18,8 @@
 
 /* ---- the job and its repository ---- */
 
-/* Takes over the path of burst.cfg. */
+/* Fills *t from the path of burst.cfg, which it takes over. ERR_CONFIG: no git working tree holds
+ * the file. Free *t with hook_target_free(), also on error. */
 static int set_target(struct hook_target *t, char *path, struct err *err)
 {
 	CLEANUP(free_text) char *dir = git_folder(path);
@@ -40,7 +41,8 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 }
 
 /* Makes a working tree for outputs in a bare repository, without checking out files. */
-static int make_tree(struct hook_target *t, const char *into, const char *config, struct err *err)
+static int make_output_tree(struct hook_target *t, const char *into, const char *config,
+			    struct err *err)
 {
 	CLEANUP(repo_free) struct repo bare = {0};
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
@@ -82,10 +84,12 @@ static int find_target(const struct cmd_context *ctx, struct hook_target *t, str
 	const char *into = opt_text(ctx, "into");
 
 	if (into)
-		return make_tree(t, into, ctx->arg_count > 1 ? ctx->args[1] : "burst.cfg", err);
+		return make_output_tree(t, into, ctx->arg_count > 1 ? ctx->args[1] : "burst.cfg",
+					err);
 	return set_target(t, config_named(ctx->arg_count > 1 ? ctx->args[1] : NULL), err);
 }
 
+/* Whether the hooks are those of a bare repository, whose working tree is only for outputs. */
 static bool is_bare(const struct hook_target *t)
 {
 	const struct repo common = repo_shared(&t->place);
@@ -96,7 +100,8 @@ static bool is_bare(const struct hook_target *t)
 	       starts_with(str_text(&said), "true");
 }
 
-/* Reports a mistake in the job now, while the user reads the output. */
+/* Opens the config once, so that the user sees a mistake in it now and not when a hook fires. bare:
+ * reads the files of HEAD, since the working tree has none. */
 static int check_job(const struct hook_target *t, bool bare, struct err *err)
 {
 	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
@@ -115,8 +120,8 @@ static int check_job(const struct hook_target *t, bool bare, struct err *err)
 	return config_open(&c, &ask, err);
 }
 
-/* Removes the working tree if --into made it; its outputs stay. */
-static int remove_tree(const struct hook_target *t, struct err *err)
+/* Ends the working tree if --into made it: removes its .git, and the folder if that is empty. */
+static int remove_output_tree(const struct hook_target *t, struct err *err)
 {
 	const struct repo common = repo_shared(&t->place);
 	CLEANUP(free_text) char *git = path_join(t->place.top, ".git");
@@ -131,6 +136,8 @@ static int remove_tree(const struct hook_target *t, struct err *err)
 
 /* ---- flags ---- */
 
+enum { HOOKS_MOST = 7 }; /* names in --on */
+
 static bool is_hook(const char *name)
 {
 	for (const char *const *hook = hook_names; *hook; hook++)
@@ -139,9 +146,10 @@ static bool is_hook(const char *name)
 	return false;
 }
 
-/* The hooks of --on, else `usual`. NULL-terminated. text holds the words. */
+/* Sets names to the hooks of --on, else to `usual`, and NULL behind them. The caller frees *text,
+ * which names may point into. */
 static int choose_hooks(const struct cmd_context *ctx, const char *const *usual, char **text,
-			const char *names[8], struct err *err)
+			const char *names[HOOKS_MOST + 1], struct err *err)
 {
 	const char *on = opt_text(ctx, "on");
 	char *rest = NULL;
@@ -150,7 +158,7 @@ static int choose_hooks(const struct cmd_context *ctx, const char *const *usual,
 	for (; !on && usual[count]; count++)
 		names[count] = usual[count];
 	*text = on ? xstrdup(on) : NULL;
-	for (char *name = on ? strtok_r(*text, ",", &rest) : NULL; name && count < 7;
+	for (char *name = on ? strtok_r(*text, ",", &rest) : NULL; name && count < HOOKS_MOST;
 	     name = strtok_r(NULL, ",", &rest)) {
 		if (!is_hook(name))
 			return err_set(err, ERR_USAGE,
@@ -163,6 +171,7 @@ static int choose_hooks(const struct cmd_context *ctx, const char *const *usual,
 	return count ? 0 : err_set(err, ERR_USAGE, "--on names no hook");
 }
 
+/* Checks the flags that are kept as texts, for the hook to read again. */
 static int check_durations(const struct cmd_context *ctx, struct err *err)
 {
 	int64_t ms;
@@ -172,6 +181,7 @@ static int check_durations(const struct cmd_context *ctx, struct err *err)
 	return opt_int(ctx, "min-segments", 1, 1000000, &ms, err);
 }
 
+/* pattern: "main" or "release/x*". The current branch counts even before its first commit. */
 static bool has_branch(const struct hook_target *t, const char *pattern)
 {
 	CLEANUP(str_free) struct str names = STR_INIT;
@@ -187,7 +197,8 @@ static bool has_branch(const struct hook_target *t, const char *pattern)
 	return false;
 }
 
-static int check_branch(const struct hook_target *t, const char *pattern, struct err *err)
+/* ERR_USAGE: no branch can match. Warns if none matches yet. */
+static int check_branch_filter(const struct hook_target *t, const char *pattern, struct err *err)
 {
 	CLEANUP(free_text) char *ref = xasprintf("refs/heads/%s", pattern);
 
@@ -204,7 +215,8 @@ static int check_branch(const struct hook_target *t, const char *pattern, struct
 	return 0;
 }
 
-static int check_path(const struct hook_target *t, const char *path, struct err *err)
+/* ERR_USAGE: git rejects the path. Warns if no commit has changed it yet. */
+static int check_path_filter(const struct hook_target *t, const char *path, struct err *err)
 {
 	CLEANUP(str_free) struct str commit = STR_INIT;
 	char id[GIT_ID];
@@ -226,11 +238,12 @@ static int check_path(const struct hook_target *t, const char *path, struct err 
 	return 0;
 }
 
-/* A filter that nothing can match would silently render nothing. */
+/* Calls check for each comma-separated word of the flag, until one fails. A filter that nothing can
+ * match would silently render nothing. */
 static int
-check_filter(const struct cmd_context *ctx, const struct hook_target *t, const char *flag,
-	     int (*check)(const struct hook_target *t, const char *word, struct err *err),
-	     struct err *err)
+check_each_word(const struct cmd_context *ctx, const struct hook_target *t, const char *flag,
+		int (*check)(const struct hook_target *t, const char *word, struct err *err),
+		struct err *err)
 {
 	CLEANUP(free_text) char *words = opt_has(ctx, flag) ? xstrdup(opt_text(ctx, flag)) : NULL;
 	char *rest = NULL;
@@ -242,18 +255,19 @@ check_filter(const struct cmd_context *ctx, const struct hook_target *t, const c
 	return result;
 }
 
-/* ERR_USAGE: nothing could ever match. Warns if nothing matches yet. */
+/* Checks --branch and --path. ERR_USAGE: no commit could ever match. Warns if none matches yet. */
 static int check_filters(const struct cmd_context *ctx, const struct hook_target *t,
 			 struct err *err)
 {
-	return check_filter(ctx, t, "branch", check_branch, err) < 0 ||
-			       check_filter(ctx, t, "path", check_path, err) < 0
+	return check_each_word(ctx, t, "branch", check_branch_filter, err) < 0 ||
+			       check_each_word(ctx, t, "path", check_path_filter, err) < 0
 		       ? -1
 		       : 0;
 }
 
-/* The job as a hook's settings; its texts are borrowed. */
-static struct hook_job job_of(const struct cmd_context *ctx, const struct hook_target *t, bool bare)
+/* What the hook will know of the job: its place and the flags. The texts are borrowed. */
+static struct hook_job hook_job_from_flags(const struct cmd_context *ctx,
+					   const struct hook_target *t, bool bare)
 {
 	return (struct hook_job){
 		.repository = t->place.common,
@@ -274,7 +288,7 @@ static const char *const usual_hooks[] = {"post-commit", "post-merge", "post-rew
 static const char *const bare_hooks[] = {"post-receive", NULL};
 
 /* Warns if git's folder of hooks is not where the user expects it. */
-static void warn_of_folder(const struct hook_target *t)
+static void warn_of_hooks_folder(const struct hook_target *t)
 {
 	const char *folder = t->hooks;
 	CLEANUP(free_text) char *hook = path_join(folder, hook_names[0]);
@@ -299,13 +313,14 @@ static void warn_of_folder(const struct hook_target *t)
 			 folder);
 }
 
-/* Installs the hooks of --on, else the usual ones. Returns 1 if some were not installed. */
+/* Installs the hooks of --on, else the usual ones. Returns the exit status: 1 if some were not
+ * installed; or -1. */
 static int install_all(struct cmd_context *ctx, const struct hook_target *t, struct err *err)
 {
 	CLEANUP(free_text) char *text = NULL;
 	const char *names[8];
 	bool bare = is_bare(t);
-	struct hook_job job = job_of(ctx, t, bare);
+	struct hook_job job = hook_job_from_flags(ctx, t, bare);
 	size_t installed = 0, count = 0;
 
 	if (check_durations(ctx, err) < 0 || check_job(t, bare, err) < 0 ||
@@ -323,7 +338,7 @@ static int install_all(struct cmd_context *ctx, const struct hook_target *t, str
 	}
 	if (!installed)
 		return err_set(err, ERR_CONFIG, "no hook was installed");
-	warn_of_folder(t);
+	warn_of_hooks_folder(t);
 	if (!ctx->quiet)
 		output_line(stderr,
 			    "%zu of %zu hooks installed in %s: commits that change what %s reads "
@@ -347,7 +362,7 @@ static int remove_all(struct cmd_context *ctx, struct hook_target *t, struct err
 			return -1;
 		removed += found;
 	}
-	if (!opt_has(ctx, "on") && removed && remove_tree(t, err) < 0)
+	if (!opt_has(ctx, "on") && removed && remove_output_tree(t, err) < 0)
 		return -1;
 	if (!ctx->quiet)
 		output_line(stderr,
@@ -359,9 +374,10 @@ static int remove_all(struct cmd_context *ctx, struct hook_target *t, struct err
 
 /* ---- status ---- */
 
-/* State of one hook. *job gets the settings of the first hook with this job. */
-static json_t *read_hook(const struct hook_target *t, const char *name, json_t **job, bool *wrong,
-			 struct err *err)
+/* Describes one hook as a JSON object; NULL with *err if it cannot be read. Sets *job, unless it is
+ * set, to the job's settings in this hook. Sets *wrong if the user should install again. */
+static json_t *hook_state_json(const struct hook_target *t, const char *name, json_t **job,
+			       bool *wrong, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(t->hooks, name);
 	CLEANUP(free_text) char *before = xasprintf("%s" HOOK_BEFORE, path);
@@ -394,7 +410,8 @@ static json_t *read_hook(const struct hook_target *t, const char *name, json_t *
 			 state != HOOK_NONE && state != HOOK_INERT);
 }
 
-static const char *in_words(const json_t *hook)
+/* hook: from hook_state_json(). */
+static const char *state_in_words(const json_t *hook)
 {
 	static const char *const words[][2] = {
 		{"installed", "installed, current"},
@@ -411,6 +428,7 @@ static const char *in_words(const json_t *hook)
 	return "";
 }
 
+/* last: what the hook recorded when it fired last; NULL: it has not fired. */
 static void print_trigger(const json_t *last)
 {
 	char age[32];
@@ -430,8 +448,8 @@ static void print_trigger(const json_t *last)
 		    request[0] ? " as request " : "", request);
 }
 
-static void print_people(const struct hook_target *t, const json_t *hooks, const json_t *job,
-			 const json_t *last)
+static void print_status_text(const struct hook_target *t, const json_t *hooks, const json_t *job,
+			      const json_t *last)
 {
 	static const char *const flags[][2] = {{"branch", "branches"},
 					       {"path", "paths"},
@@ -444,7 +462,8 @@ static void print_people(const struct hook_target *t, const json_t *hooks, const
 	output_line(stdout, "job    %s", t->path);
 	output_line(stdout, "hooks  %s", t->hooks);
 	json_array_foreach (hooks, i, hook)
-		output_line(stdout, "  %-13s %s%s", jsonx_text(hook, "name", ""), in_words(hook),
+		output_line(stdout, "  %-13s %s%s", jsonx_text(hook, "name", ""),
+			    state_in_words(hook),
 			    json_is_true(json_object_get(hook, "runs_before"))
 				    ? "; also runs the earlier hook"
 				    : "");
@@ -455,6 +474,8 @@ static void print_people(const struct hook_target *t, const json_t *hooks, const
 	print_trigger(last);
 }
 
+/* Returns the exit status: 1 if a hook must be installed again or the last trigger failed; or -1.
+ */
 static int print_status(struct cmd_context *ctx, const struct hook_target *t, struct err *err)
 {
 	CLEANUP(json_decref) json_t *hooks = json_array();
@@ -463,7 +484,7 @@ static int print_status(struct cmd_context *ctx, const struct hook_target *t, st
 	bool wrong = !strcmp(jsonx_text(last, "outcome", ""), "failed");
 
 	for (const char *const *name = hook_names; *name; name++) {
-		json_t *hook = read_hook(t, *name, &job, &wrong, err);
+		json_t *hook = hook_state_json(t, *name, &job, &wrong, err);
 		if (!hook)
 			return -1;
 		json_array_append_new(hooks, hook);
@@ -474,7 +495,7 @@ static int print_status(struct cmd_context *ctx, const struct hook_target *t, st
 				      "hooks", hooks, "settings", job ? job : json_null(), "last",
 				      last ? last : json_null()));
 	else
-		print_people(t, hooks, job, last);
+		print_status_text(t, hooks, job, last);
 	return cmd_flush(err) < 0 ? -1 : wrong;
 }
 
@@ -505,7 +526,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	int result = install_all(ctx, &t, err);
 	struct err ignored = {0};
 	if (result < 0)
-		remove_tree(&t, &ignored); /* the working tree made for this hook */
+		remove_output_tree(&t, &ignored); /* the working tree made for this hook */
 	return result;
 }
 

@@ -19,9 +19,9 @@ struct dockerfile_want {
 	enum image_has has;
 };
 
-/* Installs sshd and the job's Debian packages, which each pod would otherwise install at its start.
- */
-static void add_debian(struct str *to, const struct job_needs *needs)
+/* The step that installs sshd and the job's Debian packages, as each pod otherwise does at its
+ * start. */
+static void add_debian_packages(struct str *to, const struct job_needs *needs)
 {
 	str_add(to, "RUN if command -v apt-get >/dev/null; then apt-get update && "
 		    "DEBIAN_FRONTEND=noninteractive apt-get install -y"
@@ -32,6 +32,7 @@ static void add_debian(struct str *to, const struct job_needs *needs)
 		    "/run/sshd\n");
 }
 
+/* Whether one line of the text equals `line`. */
 static bool has_line(const char *text, const char *line)
 {
 	size_t len = strlen(line);
@@ -42,8 +43,8 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
-/* An end mark that the script does not contain. */
-static char *end_of(const char *script)
+/* An end mark for the here-document that no line of the script equals. The caller frees it. */
+static char *unused_end_mark(const char *script)
 {
 	char *end = xstrdup("END_OF_SCRIPT");
 
@@ -54,13 +55,13 @@ static char *end_of(const char *script)
 	return end;
 }
 
-/* Writes a set-up script and the step that runs it. The user's variables are build secrets, which
- * no layer keeps. */
-static void add_step(struct str *to, const struct job_needs *needs, const struct image_steps *steps,
-		     size_t at)
+/* Adds a set-up script and the step that runs it. The user's variables are build secrets, which no
+ * layer keeps. */
+static void add_setup_step(struct str *to, const struct job_needs *needs,
+			   const struct image_steps *steps, size_t at)
 {
 	const struct image_step *step = &steps->step[at];
-	CLEANUP(free_text) char *end = end_of(step->text);
+	CLEANUP(free_text) char *end = unused_end_mark(step->text);
 	size_t len = strlen(step->text);
 
 	str_addf(to, "\nCOPY <<'%s' %s\n%s%s%s\nRUN", end, step->path, step->text,
@@ -87,7 +88,8 @@ static void add_comment(struct str *to, const struct dockerfile_want *want)
 	str_add(to, "# Then name it in burst.cfg: pod = { image = \"YOU/NAME:1\"; };\n");
 }
 
-static bool is_plain(const char *word)
+/* Whether the word can stand in a LABEL without escapes. */
+static bool is_label_word(const char *word)
 {
 	return !word[strspn(word,
 			    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")];
@@ -102,18 +104,19 @@ static void add_dockerfile(struct str *to, const struct dockerfile_want *want)
 	str_add(to, "# syntax=docker/dockerfile:1\n");
 	add_comment(to, want);
 	str_addf(to, "FROM %s\nUSER root\n", want->from);
-	add_debian(to, n);
+	add_debian_packages(to, n);
 	for (size_t i = 0; i < steps.count; i++)
-		add_step(to, n, &steps, i);
+		add_setup_step(to, n, &steps, i);
 	str_add(to, "\nLABEL burst.version=\"" BURST_VERSION "\"");
-	if (is_plain(n->engine)) /* a user's own engine may have any name */
+	if (is_label_word(n->engine)) /* a user's own engine may have any name */
 		str_addf(to, " burst.engine=\"%s\"", n->engine);
 	str_add(to, "\n");
 }
 
 /* ---- the command ---- */
 
-/* The provider's image if pod.image is not set. NULL: it runs no images. */
+/* The image of a provider's own section, which its pods use if pod.image is not set. NULL: none, or
+ * the provider has no key for one. */
 static const char *image_of_provider(const struct config *config, const char *name)
 {
 	const struct section *s = config_provider(config, name);
@@ -136,7 +139,8 @@ static const char *usual_image(const struct config *config)
 	return image;
 }
 
-static int choose_base(const struct cmd_context *ctx, const char **from, struct err *err)
+/* Sets *from to --from, else to the image of the job's pods. */
+static int choose_base_image(const struct cmd_context *ctx, const char **from, struct err *err)
 {
 	const char *given = opt_text(ctx, "from");
 
@@ -152,7 +156,8 @@ static int choose_base(const struct cmd_context *ctx, const char **from, struct 
 	return 0;
 }
 
-static void say_missing(const struct job_needs *needs, bool whole)
+/* whole: the image gets the weights, too. */
+static void tell_what_is_left_out(const struct job_needs *needs, bool whole)
 {
 	if (!needs->setup)
 		log_line(LOG_NOTE, "this job has no set-up: only sshd%s are put into the image",
@@ -162,6 +167,7 @@ static void say_missing(const struct job_needs *needs, bool whole)
 				   "volume has them (--with-weights puts them in)");
 }
 
+/* Prints a Dockerfile for the job's set-up. */
 static int make_dockerfile(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
@@ -171,7 +177,7 @@ static int make_dockerfile(struct launch *l, struct err *err)
 	CLEANUP(str_free) struct str command = STR_INIT;
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	if (choose_base(ctx, &want.from, err) < 0 || launch_read_job(l, err) < 0)
+	if (choose_base_image(ctx, &want.from, err) < 0 || launch_read_job(l, err) < 0)
 		return -1;
 	want.needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	str_addf(&command, "burst image%s", whole ? " --with-weights" : "");
@@ -179,7 +185,7 @@ static int make_dockerfile(struct launch *l, struct err *err)
 		str_addf(&command, " --from %s", want.from);
 	want.command = str_text(&command);
 	add_dockerfile(&text, &want);
-	say_missing(want.needs, whole);
+	tell_what_is_left_out(want.needs, whole);
 	if (want.needs->setup && want.needs->env_names && want.needs->env_names[0])
 		log_line(LOG_NOTE, "job.env: give its variables to the build with --secret, as the "
 				   "file's first lines show");
@@ -189,7 +195,7 @@ static int make_dockerfile(struct launch *l, struct err *err)
 
 /* ---- at a provider that builds images ---- */
 
-static void print_lines(void *ctx, const char *lines)
+static void print_build_log(void *ctx, const char *lines)
 {
 	const char *line;
 	size_t len;
@@ -203,6 +209,7 @@ static void print_lines(void *ctx, const char *lines)
 	}
 }
 
+/* Lets Modal build the image. The ledger keeps its id for later runs of the job. */
 static int make_at_modal(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
@@ -217,11 +224,12 @@ static int make_at_modal(struct launch *l, struct err *err)
 		return -1;
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	l->run.setup.image = section_text(section_group(config_top(ctx->config), "pod"), "image");
-	say_missing(needs, whole);
+	tell_what_is_left_out(needs, whole);
 	if (needs->setup && needs->env_names && needs->env_names[0])
 		log_line(LOG_NOTE, "job.env: its variables are not sent to Modal's build");
 	if (image_build(&l->run.setup, &l->run.setup.providers[0], needs,
-			whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES, print_lines, NULL, id, err) < 0)
+			whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES, print_build_log, NULL, id,
+			err) < 0)
 		return err_wrap(err, "modal");
 	output_line(stdout,
 		    "%s: runs of job \"%s\" at Modal use this image until its set-up changes", id,

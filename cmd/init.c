@@ -10,7 +10,9 @@
 #include "config/example.h"
 #include "base/git.h"
 
-static const struct job_ops *find_type(const char *type, struct err *err)
+enum { NAME_MOST = 60 }; /* bytes of a job's name that is made here */
+
+static const struct job_ops *find_job_type(const char *type, struct err *err)
 {
 	for (const struct job_ops *const *j = job_registry; *j; j++)
 		if (!strcmp((*j)->type, type))
@@ -19,7 +21,8 @@ static const struct job_ops *find_type(const char *type, struct err *err)
 	return NULL;
 }
 
-/* Text that is valid inside quotes of the file. */
+/* The folder's name without what cannot stand between quotes in burst.cfg; "job" if it cannot serve
+ * as a name. The caller frees it. */
 static char *job_name_for(const char *dir)
 {
 	char real[4096];
@@ -28,12 +31,13 @@ static char *job_name_for(const char *dir)
 	for (char *p = name; *p; p++)
 		if (*p == '"' || *p == '\\' || (unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = '-';
-	if (strlen(name) > 60 || !utf8_valid(name, strlen(name)))
+	if (strlen(name) > NAME_MOST || !utf8_valid(name, strlen(name)))
 		copy_text(name, 4, "job");
 	return name;
 }
 
-static int write_new(const char *path, const char *text, struct err *err)
+/* ERR_USAGE if the file exists: nothing is overwritten. */
+static int write_new_file(const char *path, const char *text, struct err *err)
 {
 	if (path_exists(path))
 		return err_set(err, ERR_USAGE, "%s already exists; nothing was changed", path);
@@ -43,35 +47,36 @@ static int write_new(const char *path, const char *text, struct err *err)
 	return 0;
 }
 
-static int offer_script(struct cmd_context *ctx, const char *dir, struct err *err)
+/* Asks whether to write an example for the job to speak. Returns 0 also if the user declines. */
+static int offer_example_script(struct cmd_context *ctx, const char *dir, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(dir, "script.jsonl");
 
 	if (path_exists(path))
 		return 0;
 	if (cmd_confirm(ctx, "Write %s with three lines to speak?", path))
-		return write_new(path, example_script, err);
+		return write_new_file(path, example_script, err);
 	log_line(LOG_NOTE, "the job speaks script.jsonl, which does not exist yet (`burst init "
 			   "-y` writes a small one)");
 	return 0;
 }
 
 /* Suggests ignoring outputs in git, since a run can make them from what git keeps. */
-static void say_ignore(const char *dir)
+static void suggest_gitignore(const char *dir)
 {
 	CLEANUP(repo_free) struct repo repo = {0};
 	CLEANUP(free_text) char *real = realpath(dir, NULL);
 	CLEANUP(free_text) char *out = path_join(real ? real : "/", "out/");
 	struct err err = {0};
 
-	/* 1: git would add the folder */
+	/* check-ignore exits with 1 for a path that git would add */
 	if (git_find(&repo, dir, &err) == 0 &&
 	    GIT(&repo, NULL, &err, "check-ignore", "-q", out) == 1)
 		log_line(LOG_NOTE, "keep the output out of git: echo out/ >>%s%s.gitignore",
 			 strcmp(dir, ".") ? dir : "", strcmp(dir, ".") ? "/" : "");
 }
 
-static void say_next(const char *dir)
+static void print_next_step(const char *dir)
 {
 	CLEANUP(str_free) struct str go = STR_INIT;
 
@@ -90,7 +95,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 {
 	const char *dir = ctx->arg_count ? ctx->args[0] : ".";
 	const char *type = opt_has(ctx, "type") ? opt_text(ctx, "type") : "tts";
-	const struct job_ops *job = find_type(type, err);
+	const struct job_ops *job = find_job_type(type, err);
 
 	if (!job || (ctx->arg_count && path_mkdirs(dir, 0777, err) < 0))
 		return -1;
@@ -100,12 +105,12 @@ static int run(struct cmd_context *ctx, struct err *err)
 	CLEANUP(str_free) struct str text = STR_INIT;
 	if (opt_has(ctx, "full") || !example_short(&text, name, job))
 		example_config(&text, name, job, provider_registry);
-	if (write_new(path, str_text(&text), err) < 0)
+	if (write_new_file(path, str_text(&text), err) < 0)
 		return -1;
-	if (!strcmp(type, "tts") && offer_script(ctx, dir, err) < 0)
+	if (!strcmp(type, "tts") && offer_example_script(ctx, dir, err) < 0)
 		return -1;
-	say_ignore(dir);
-	say_next(dir);
+	suggest_gitignore(dir);
+	print_next_step(dir);
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include "cmd/launch/launch.h"
 
-static volatile sig_atomic_t signalled;
+static volatile sig_atomic_t signalled; /* number of the last signal; 0: none */
 
 static void on_signal(int number)
 {
@@ -24,6 +24,8 @@ static void catch_signals(void)
 		sigaction(numbers[i], &act, NULL);
 }
 
+/* Holds the pods of this run until another run takes them, their time is over, or a signal comes.
+ */
 static int run_keeper(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;

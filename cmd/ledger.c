@@ -24,7 +24,7 @@
 
 /* ---- the list of runs ---- */
 
-/* Whether its client died, so that its pods bill until their leases end. */
+/* Whether the run's client died, so that the run's pods bill until their leases end. */
 static bool ledger_has_no_client(const struct cmd_context *ctx, const struct run_row *run)
 {
 	return run->status == RUN_RUNNING && !run->detached && !run_is_alive(&ctx->runs, run->id);
@@ -67,8 +67,8 @@ static void print_runs(const struct cmd_context *ctx, const struct run_row *runs
 
 /* ---- one run in full ---- */
 
-static void say(const char *label, const char *fmt, ...) PRINTF(2, 3);
-static void say(const char *label, const char *fmt, ...)
+static void print_field(const char *label, const char *fmt, ...) PRINTF(2, 3);
+static void print_field(const char *label, const char *fmt, ...)
 {
 	char text[1200];
 	va_list ap;
@@ -80,20 +80,21 @@ static void say(const char *label, const char *fmt, ...)
 	output_safe_line(stdout, text, strlen(text));
 }
 
-static void say_status(const struct cmd_context *ctx, const struct run_row *run)
+static void print_run_status(const struct cmd_context *ctx, const struct run_row *run)
 {
 	const char *detached = run->detached ? ", detached" : "";
 
 	if (ledger_has_no_client(ctx, run))
-		say("status",
-		    "running, but its client exited: `burst resume %s` continues it, `burst reap` "
-		    "releases its pods",
-		    run->id);
+		print_field("status",
+			    "running, but its client exited: `burst resume %s` continues it, "
+			    "`burst reap` "
+			    "releases its pods",
+			    run->id);
 	else if (run->status == RUN_RUNNING)
-		say("status", "running%s", detached);
+		print_field("status", "running%s", detached);
 	else
-		say("status", "%s (exit status %d)%s", run_status_word(run->status),
-		    run->exit_status, detached);
+		print_field("status", "%s (exit status %d)%s", run_status_word(run->status),
+			    run->exit_status, detached);
 }
 
 static void print_run(const struct cmd_context *ctx, const struct run_row *run)
@@ -101,34 +102,37 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 	char at[32], billed[32], compute[32], wasted[32], ratio[32], cost[32], counted[32];
 	bool more = run->cost_microusd > run->counted_microusd;
 
-	say("run", "%s", run->id);
-	say("job", "%s", run->job);
-	say("config", "%s", run->config);
-	say("output", "%s", run->output);
+	print_field("run", "%s", run->id);
+	print_field("job", "%s", run->job);
+	print_field("config", "%s", run->config);
+	print_field("output", "%s", run->output);
 	if (run->commit_id[0])
-		say("commit", "%s", run->commit_id);
-	say_status(ctx, run);
+		print_field("commit", "%s", run->commit_id);
+	print_run_status(ctx, run);
 	if (run->error[0])
-		say("error", "%s", run->error);
-	say("started", "%s", clock_rfc3339(at, sizeof(at), run->started_ms));
+		print_field("error", "%s", run->error);
+	print_field("started", "%s", clock_rfc3339(at, sizeof(at), run->started_ms));
 	if (run->ended_ms > 0)
-		say("ended", "%s", clock_rfc3339(at, sizeof(at), run->ended_ms));
-	say("segments", "%lld: %lld rendered, %lld cached, %lld failed", (long long)run->total,
-	    (long long)run->rendered, (long long)run->cached, (long long)run->failed);
+		print_field("ended", "%s", clock_rfc3339(at, sizeof(at), run->ended_ms));
+	print_field("segments", "%lld: %lld rendered, %lld cached, %lld failed",
+		    (long long)run->total, (long long)run->rendered, (long long)run->cached,
+		    (long long)run->failed);
 	money_show(counted, sizeof(counted), run->counted_microusd);
-	say("spent", "%s billed, %s compute (%s), %s wasted, %s%s%s%s",
-	    duration_show(billed, sizeof(billed), run->billed_ms),
-	    duration_show(compute, sizeof(compute), run->compute_ms),
-	    report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
-	    duration_show(wasted, sizeof(wasted), run->wasted_ms),
-	    money_show(cost, sizeof(cost), run->cost_microusd), more ? " by the vendor, " : "",
-	    more ? counted : "", more ? " counted here" : "");
+	print_field("spent", "%s billed, %s compute (%s), %s wasted, %s%s%s%s",
+		    duration_show(billed, sizeof(billed), run->billed_ms),
+		    duration_show(compute, sizeof(compute), run->compute_ms),
+		    report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
+		    duration_show(wasted, sizeof(wasted), run->wasted_ms),
+		    money_show(cost, sizeof(cost), run->cost_microusd),
+		    more ? " by the vendor, " : "", more ? counted : "",
+		    more ? " counted here" : "");
 	planned_say_replans(stdout, run);
 }
 
 /* ---- what it decided ---- */
 
-static void add_pods(struct str *to, const struct choice_row *c)
+/* "; 2 pods, up to 4 if it gets late; GPUs: L4, A10" */
+static void append_pods_and_gpus(struct str *to, const struct choice_row *c)
 {
 	int pods = MAX(c->pods, 1);
 
@@ -151,12 +155,12 @@ static void print_forecasts(const struct run_choice *c)
 
 	for (size_t i = 0; i < c->forecast_count; i++) {
 		const struct forecast_row *f = &c->forecasts[i];
-		say(i ? "" : "expected",
-		    "%s at %s: up in %s (90%%: %s); batches of %d at most; times: %s",
-		    gpu_called(f->gpu), f->provider,
-		    duration_show(up, sizeof(up), (int64_t)(f->cold_p50_s * 1000)),
-		    duration_show(slow, sizeof(slow), (int64_t)(f->cold_p90_s * 1000)),
-		    f->batch_max, f->speed_from);
+		print_field(i ? "" : "expected",
+			    "%s at %s: up in %s (90%%: %s); batches of %d at most; times: %s",
+			    gpu_called(f->gpu), f->provider,
+			    duration_show(up, sizeof(up), (int64_t)(f->cold_p50_s * 1000)),
+			    duration_show(slow, sizeof(slow), (int64_t)(f->cold_p90_s * 1000)),
+			    f->batch_max, f->speed_from);
 	}
 }
 
@@ -175,10 +179,10 @@ static int print_choice(const struct cmd_context *ctx, const struct run_row *run
 	if (c.row.deadline_ms)
 		str_addf(&text, "; deadline %s (\"%s\")",
 			 clock_rfc3339(at, sizeof(at), c.row.deadline_ms), c.row.deadline);
-	add_pods(&text, &c.row);
-	say("decided", "%s", str_text(&text));
+	append_pods_and_gpus(&text, &c.row);
+	print_field("decided", "%s", str_text(&text));
 	if (c.row.why[0])
-		say("because", "%s", c.row.why);
+		print_field("because", "%s", c.row.why);
 	print_forecasts(&c);
 	run_choice_free(&c);
 	return 0;
@@ -204,7 +208,7 @@ static json_t *gpus_json(const char *gpus)
 	return list;
 }
 
-/* The same for programs; null: it decides nothing. */
+/* Adds what the run decided as the object's "decision"; null for runs that decide nothing. */
 static int add_choice_json(json_t *to, const struct cmd_context *ctx, const struct run_row *run,
 			   struct err *err)
 {
@@ -236,9 +240,10 @@ static int add_choice_json(json_t *to, const struct cmd_context *ctx, const stru
 	return 0;
 }
 
-/* Prints a row for each of its stages, and the sums of all. */
-static int print_with_stages(struct cmd_context *ctx, const struct run_row *run, int64_t now,
-			     struct err *err)
+/* Prints a row for each of the run's stages, and the sums of the run and all stages. Nothing for a
+ * run without stages. */
+static int print_stages(struct cmd_context *ctx, const struct run_row *run, int64_t now,
+			struct err *err)
 {
 	struct run_row total = *run, *rows = NULL;
 	char billed[32], compute[32], cost[32];
@@ -249,24 +254,25 @@ static int print_with_stages(struct cmd_context *ctx, const struct run_row *run,
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
 		result = run_so_far(&ctx->runs, &rows[i], now, err);
-		say("stage", "%s  run %s  %s  %s billed, %s", rows[i].stage, rows[i].id,
-		    run_status_word(rows[i].status),
-		    duration_show(billed, sizeof(billed), rows[i].billed_ms),
-		    money_show(cost, sizeof(cost), rows[i].cost_microusd));
+		print_field("stage", "%s  run %s  %s  %s billed, %s", rows[i].stage, rows[i].id,
+			    run_status_word(rows[i].status),
+			    duration_show(billed, sizeof(billed), rows[i].billed_ms),
+			    money_show(cost, sizeof(cost), rows[i].cost_microusd));
 	}
 	free(rows);
 	if (result < 0 || stages_add(&ctx->runs, &total, now, err) < 0)
 		return -1;
 	if (count)
-		say("total", "%s billed, %s compute, %s with its stage%s",
-		    duration_show(billed, sizeof(billed), total.billed_ms),
-		    duration_show(compute, sizeof(compute), total.compute_ms),
-		    money_show(cost, sizeof(cost), total.cost_microusd), count > 1 ? "s" : "");
+		print_field("total", "%s billed, %s compute, %s with its stage%s",
+			    duration_show(billed, sizeof(billed), total.billed_ms),
+			    duration_show(compute, sizeof(compute), total.compute_ms),
+			    money_show(cost, sizeof(cost), total.cost_microusd),
+			    count > 1 ? "s" : "");
 	return 0;
 }
 
-/* Prints what the vendors have billed so far. */
-static void print_vendors(const struct pod_row *pods, size_t count, int64_t now)
+/* Prints what the vendors have billed so far; nothing while no bill is known. */
+static void print_vendor_bills(const struct pod_row *pods, size_t count, int64_t now)
 {
 	int64_t ms = 0, cost = 0, larger = 0;
 	char text[32], money[32], larger_money[32];
@@ -281,14 +287,16 @@ static void print_vendors(const struct pod_row *pods, size_t count, int64_t now)
 		larger += pod_row_cost(&pods[i], now);
 	}
 	if (known)
-		say("vendor",
-		    "%s, %s for %zu pod%s; the larger of each bill and burst's count: %s (see "
-		    "--reconcile)",
-		    duration_show(text, sizeof(text), ms), money_show(money, sizeof(money), cost),
-		    known, known == 1 ? "" : "s",
-		    money_show(larger_money, sizeof(larger_money), larger));
+		print_field(
+			"vendor",
+			"%s, %s for %zu pod%s; the larger of each bill and burst's count: %s (see "
+			"--reconcile)",
+			duration_show(text, sizeof(text), ms),
+			money_show(money, sizeof(money), cost), known, known == 1 ? "" : "s",
+			money_show(larger_money, sizeof(larger_money), larger));
 }
 
+/* Prints what would have been cheaper, as far as the pods' figures show it. */
 static void print_advice(struct store *store, const struct run_row *run, const struct pod_row *pods,
 			 size_t count, int64_t now)
 {
@@ -304,7 +312,7 @@ static void print_advice(struct store *store, const struct run_row *run, const s
 		printf("\n%s", str_text(&advice));
 }
 
-/* Prints the use of its GPUs during renders. */
+/* Prints how busy the pods' GPUs were during renders; nothing for pods without samples. */
 static void print_gpu_use(const struct pod_row *pods, size_t count)
 {
 	bool any = false;
@@ -316,21 +324,22 @@ static void print_gpu_use(const struct pod_row *pods, size_t count)
 		if (!any)
 			putchar('\n');
 		any = true;
-		say("gpu",
-		    "%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d samples; "
-		    "%lld MiB of memory at most",
-		    p->gpu, pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95, p->gpu_samples,
-		    (long long)p->gpu_memory_peak_mib);
+		print_field(
+			"gpu",
+			"%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d samples; "
+			"%lld MiB of memory at most",
+			p->gpu, pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95, p->gpu_samples,
+			(long long)p->gpu_memory_peak_mib);
 	}
 }
 
-static int print_all(struct cmd_context *ctx, const struct run_row *run, const struct pod_row *pods,
-		     size_t count, int64_t now, struct err *err)
+static int print_run_text(struct cmd_context *ctx, const struct run_row *run,
+			  const struct pod_row *pods, size_t count, int64_t now, struct err *err)
 {
 	print_run(ctx, run);
-	if (print_choice(ctx, run, err) < 0 || print_with_stages(ctx, run, now, err) < 0)
+	if (print_choice(ctx, run, err) < 0 || print_stages(ctx, run, now, err) < 0)
 		return -1;
-	print_vendors(pods, count, now);
+	print_vendor_bills(pods, count, now);
 	if (count)
 		putchar('\n');
 	report_print_phases(stdout, pods, count, now);
@@ -339,8 +348,8 @@ static int print_all(struct cmd_context *ctx, const struct run_row *run, const s
 	return 0;
 }
 
-static int print_object(struct cmd_context *ctx, const struct run_row *run,
-			const struct pod_row *pods, size_t count, int64_t now, struct err *err)
+static int print_run_json(struct cmd_context *ctx, const struct run_row *run,
+			  const struct pod_row *pods, size_t count, int64_t now, struct err *err)
 {
 	CLEANUP(json_decref) json_t *object = report_run_json(run, pods, count, now);
 
@@ -350,7 +359,7 @@ static int print_object(struct cmd_context *ctx, const struct run_row *run,
 	return 0;
 }
 
-static int print_one(struct cmd_context *ctx, const char *id, struct err *err)
+static int print_run_named(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	int64_t now = clock_wall_ms();
 	struct pod_row *pods = NULL;
@@ -361,7 +370,8 @@ static int print_one(struct cmd_context *ctx, const char *id, struct err *err)
 	    run_so_far(&ctx->runs, &run, now, err) < 0 ||
 	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
 		return -1;
-	int result = (ctx->json ? print_object : print_all)(ctx, &run, pods, count, now, err);
+	int result =
+		(ctx->json ? print_run_json : print_run_text)(ctx, &run, pods, count, now, err);
 	free(pods);
 	return result;
 }
@@ -389,7 +399,7 @@ static const struct shown_column sum_columns[] = {
 };
 #undef AT
 
-/* word: "day"; it names the first column. */
+/* word: what the sums are by, "day"; it names the first column. */
 static void print_sums(const struct cmd_context *ctx, const char *word,
 		       const struct spend_row *sums, size_t count)
 {
@@ -425,7 +435,7 @@ static void print_sums(const struct cmd_context *ctx, const char *word,
 		log_line(LOG_NOTE, "no pod has been billed yet");
 }
 
-static int print_by(struct cmd_context *ctx, const char *word, struct err *err)
+static int print_sums_by(struct cmd_context *ctx, const char *word, struct err *err)
 {
 	struct run_row *runs = NULL;
 	struct pod_row *pods = NULL;
@@ -452,7 +462,8 @@ static int print_by(struct cmd_context *ctx, const char *word, struct err *err)
 /* ---- --reconcile: fetches the vendors' bills, records them beside our count, and explains
  * differences ---- */
 
-static void say_which(const struct reconciliation *r)
+/* Says how many pods' bills will be asked for, and why others are left out. */
+static void tell_pods_to_reconcile(const struct reconciliation *r)
 {
 	if (r->count)
 		log_line(LOG_NOTE, "asking for the bill%s of %zu pod%s", r->count == 1 ? "" : "s",
@@ -470,8 +481,8 @@ static void say_which(const struct reconciliation *r)
 			 r->old == 1 ? "it" : "them");
 }
 
-/* Opens the user's own accounts. Does not read a project's file, which may be missing. */
-static int open_accounts(struct cmd_context *ctx, struct err *err)
+/* Sets ctx->config to the user's own file, without a project's, which may be missing. */
+static int open_user_accounts(struct cmd_context *ctx, struct err *err)
 {
 	struct config_source ask = {
 		.user_only = true, .providers = provider_registry, .jobs = job_registry};
@@ -479,7 +490,9 @@ static int open_accounts(struct cmd_context *ctx, struct err *err)
 	return config_open(&ctx->config, &ask, err) < 0 ? -1 : config_check(ctx->config, err);
 }
 
-static int verdict(const struct reconciliation *r, struct err *err)
+/* Returns exit status 1 if a vendor bills more than can be explained, or -1 if one could not be
+ * asked. */
+static int reconcile_status(const struct reconciliation *r, struct err *err)
 {
 	int excess = 0;
 
@@ -500,23 +513,24 @@ static int reconcile(struct cmd_context *ctx, const char *run, struct err *err)
 {
 	struct reconciliation r;
 
-	if (open_accounts(ctx, err) < 0)
+	if (open_user_accounts(ctx, err) < 0)
 		return -1;
 	int status = reconcile_find(&r, &ctx->runs, run, err);
 	if (status == 0) {
-		say_which(&r);
+		tell_pods_to_reconcile(&r);
 		status = reconcile_fetch_bills(&r, err);
 		bills_print(ctx->json, &r);
 	}
 	if (status == 0)
-		status = verdict(&r, err);
+		status = reconcile_status(&r, err);
 	reconcile_free(&r);
 	return status;
 }
 
 /* ---- all runs ---- */
 
-static struct run_row *find(struct run_row *runs, size_t count, const char *id)
+/* NULL: none, or id is "". */
+static struct run_row *find_run_row(struct run_row *runs, size_t count, const char *id)
 {
 	for (size_t i = 0; *id && i < count; i++)
 		if (!strcmp(runs[i].id, id))
@@ -531,7 +545,7 @@ static size_t fold_stages(struct run_row *runs, size_t count)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct run_row *whole = find(runs, count, runs[i].part_of);
+		struct run_row *whole = find_run_row(runs, count, runs[i].part_of);
 		if (whole)
 			stage_add(whole, &runs[i]);
 		else
@@ -543,7 +557,7 @@ static size_t fold_stages(struct run_row *runs, size_t count)
 	return kept;
 }
 
-static int list_runs(struct cmd_context *ctx, struct err *err)
+static int print_newest_runs(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
@@ -589,13 +603,13 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (check_flags(ctx, err) < 0)
 		return -1;
 	if (opt_has(ctx, "by"))
-		return print_by(ctx, opt_text(ctx, "by"), err) < 0 ? -1 : cmd_flush(err);
+		return print_sums_by(ctx, opt_text(ctx, "by"), err) < 0 ? -1 : cmd_flush(err);
 	if (opt_has(ctx, "reconcile"))
 		return opt_has(ctx, "most") ? err_set(err, ERR_USAGE,
 						      "--most lists runs and cannot be used "
 						      "with --reconcile")
 					    : reconcile(ctx, id, err);
-	int result = id ? print_one(ctx, id, err) : list_runs(ctx, err);
+	int result = id ? print_run_named(ctx, id, err) : print_newest_runs(ctx, err);
 
 	return result < 0 ? -1 : cmd_flush(err);
 }

@@ -17,45 +17,47 @@
 #include "cmd/show/report.h"
 #include "store/pod_cost.h"
 
-/* ---- marks of time in the rows of pods, as lines ---- */
+/* ---- the timeline: a line for each moment that a pod's row in the ledger records ---- */
 
-enum { TIME_LEN = 32, MARKS = 10 };
+/* A pod's moments: its creation, the end of each phase, and its end. */
+enum { MARK_CREATED = 0, MARK_PHASE = 1, MARK_FAILED = 8, MARK_GONE = 9, TIME_LEN = 32 };
 
 struct entry {
 	int64_t at_ms;
 	size_t pod; /* its place in the ledger, which keeps their order */
-	int mark;
-	char *text;
+	int mark;   /* which of the pod's moments: MARK_... */
+	char *text; /* the line, without the time */
 };
 
 struct timeline {
-	struct entry *events; /* in order of time */
+	struct entry *entries; /* in order of time */
 	size_t count, cap;
-	unsigned *printed; /* of each pod: a bit for each mark */
+	unsigned *printed; /* of each pod: a bit for each mark that is printed already */
 	size_t pods;
 };
 
-static void forget_events(struct timeline *t)
+static void clear_entries(struct timeline *t)
 {
 	for (size_t i = 0; i < t->count; i++)
-		free(t->events[i].text);
+		free(t->entries[i].text);
 	t->count = 0;
 }
 
 static void timeline_free(struct timeline *t)
 {
-	forget_events(t);
-	free(t->events);
+	clear_entries(t);
+	free(t->entries);
 	free(t->printed);
 }
 
-/* ---- from rows to events ---- */
+/* ---- from rows to entries ---- */
 
-/* Takes the text. */
-static void add(struct timeline *t, const struct pod_row *pod, int mark, int64_t at_ms, char *text)
+/* Adds "pod NAME: text" to the timeline, and frees text. */
+static void add_entry(struct timeline *t, const struct pod_row *pod, int mark, int64_t at_ms,
+		      char *text)
 {
-	GROW(t->events, t->count, t->cap);
-	t->events[t->count++] =
+	GROW(t->entries, t->count, t->cap);
+	t->entries[t->count++] =
 		(struct entry){.at_ms = at_ms,
 			       .pod = t->pods,
 			       .mark = mark,
@@ -63,7 +65,7 @@ static void add(struct timeline *t, const struct pod_row *pod, int mark, int64_t
 	free(text);
 }
 
-static char *created(const struct pod_row *pod)
+static char *created_text(const struct pod_row *pod)
 {
 	char price[32];
 
@@ -72,7 +74,9 @@ static char *created(const struct pod_row *pod)
 			 pod->region, money_show(price, sizeof(price), pod->price_microusd_h));
 }
 
-static char *ended(const struct pod_row *pod, const char *phase, int64_t took_ms, int64_t at_ms)
+/* The phase that ended at this time, what it took, and the pod's cost until then. */
+static char *phase_text(const struct pod_row *pod, const char *phase, int64_t took_ms,
+			int64_t at_ms)
 {
 	char took[32], cost[32];
 	int64_t until = pod->released_ms > 0 ? MIN(at_ms, pod->released_ms) : at_ms;
@@ -82,7 +86,7 @@ static char *ended(const struct pod_row *pod, const char *phase, int64_t took_ms
 				    billed_microusd(pod->price_microusd_h, pod->create_ms, until)));
 }
 
-static char *gone(const struct pod_row *pod, int64_t took_ms)
+static char *gone_text(const struct pod_row *pod, int64_t took_ms)
 {
 	char took[32], billed[32], cost[32], vendor[32];
 	bool more = pod_row_vendor(pod) > pod_row_counted(pod, pod->gone_ms);
@@ -95,6 +99,7 @@ static char *gone(const struct pod_row *pod, int64_t took_ms)
 		more ? money_show(vendor, sizeof(vendor), pod_row_vendor(pod)) : "");
 }
 
+/* Adds the end of each phase that the pod has reached, and the pod's own end. */
 static void add_phases(struct timeline *t, const struct pod_row *pod)
 {
 	const struct {
@@ -109,29 +114,29 @@ static void add_phases(struct timeline *t, const struct pod_row *pod)
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
 		if (marks[i].at_ms < before)
 			continue; /* not reached, or out of order */
-		add(t, pod, (int)i + 1, marks[i].at_ms,
-		    ended(pod, phase_name(marks[i].phase), marks[i].at_ms - before,
-			  marks[i].at_ms));
+		add_entry(t, pod, MARK_PHASE + (int)i, marks[i].at_ms,
+			  phase_text(pod, phase_name(marks[i].phase), marks[i].at_ms - before,
+				     marks[i].at_ms));
 		before = marks[i].at_ms;
 	}
 	if (pod->gone_ms > 0)
-		add(t, pod, MARKS - 1, pod->gone_ms,
-		    gone(pod, pod->gone_ms - MAX(before, pod->release_ms)));
+		add_entry(t, pod, MARK_GONE, pod->gone_ms,
+			  gone_text(pod, pod->gone_ms - MAX(before, pod->release_ms)));
 }
 
 static void add_pod(struct timeline *t, const struct pod_row *pod)
 {
 	if (pod->create_ms <= 0)
 		return;
-	add(t, pod, 0, pod->create_ms, created(pod));
+	add_entry(t, pod, MARK_CREATED, pod->create_ms, created_text(pod));
 	if (pod->state == POD_ROW_FAILED)
-		add(t, pod, MARKS - 2, MAX(pod->released_ms, pod->create_ms),
-		    xasprintf("not rented%s%s", pod->error[0] ? ": " : "", pod->error));
+		add_entry(t, pod, MARK_FAILED, MAX(pod->released_ms, pod->create_ms),
+			  xasprintf("not rented%s%s", pod->error[0] ? ": " : "", pod->error));
 	else
 		add_phases(t, pod);
 }
 
-static int by_time(const void *a, const void *b)
+static int compare_time(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
@@ -140,7 +145,7 @@ static int by_time(const void *a, const void *b)
 	return x->pod != y->pod ? (x->pod < y->pod ? -1 : 1) : x->mark - y->mark;
 }
 
-/* Reads the current ledger. */
+/* Replaces the timeline's entries by those of the current ledger; remembers what is printed. */
 static int timeline_read(struct timeline *t, struct store *s, const char *run, struct err *err)
 {
 	struct pod_row *pods = NULL;
@@ -148,7 +153,7 @@ static int timeline_read(struct timeline *t, struct store *s, const char *run, s
 
 	if (store_pods(s, run, false, &pods, &count, err) < 0)
 		return -1;
-	forget_events(t);
+	clear_entries(t);
 	t->printed = xrealloc(t->printed, (count + 1) * sizeof(*t->printed));
 	for (size_t i = t->pods; i < count; i++)
 		t->printed[i] = 0;
@@ -156,7 +161,7 @@ static int timeline_read(struct timeline *t, struct store *s, const char *run, s
 		add_pod(t, &pods[t->pods]);
 	free(pods);
 	if (t->count)
-		qsort(t->events, t->count, sizeof(*t->events), by_time);
+		qsort(t->entries, t->count, sizeof(*t->entries), compare_time);
 	return 0;
 }
 
@@ -169,7 +174,7 @@ static void timeline_print(struct timeline *t, const char *until)
 	char at[TIME_LEN];
 
 	for (size_t i = 0; i < t->count; i++) {
-		const struct entry *e = &t->events[i];
+		const struct entry *e = &t->entries[i];
 		clock_rfc3339(at, sizeof(at), e->at_ms);
 		if (until && strncmp(at, until, strlen("2026-11-25T17:05:48Z")) > 0)
 			return;
@@ -191,13 +196,14 @@ struct reader {
 	struct timeline phases;
 };
 
-/* Whether the line begins with a time; lines of a cut output do not. */
+/* Whether the line begins with a time; the later pieces of a line that was cut do not. */
 static bool has_time(const struct str *line)
 {
 	return line->len >= sizeof("2026-11-25T17:05:48Z") - 1 && line->s[10] == 'T' &&
 	       line->s[19] == 'Z';
 }
 
+/* Prints the line that r->line holds, after what the timeline has until the line's time. */
 static void print_line(struct reader *r)
 {
 	if (has_time(&r->line))
@@ -206,7 +212,8 @@ static void print_line(struct reader *r)
 	str_reset(&r->line);
 }
 
-static void take(struct reader *r, const char *bytes, size_t len)
+/* Prints each line that these bytes complete; r->line keeps the rest. */
+static void print_whole_lines(struct reader *r, const char *bytes, size_t len)
 {
 	while (len) {
 		const char *newline = memchr(bytes, '\n', len);
@@ -220,9 +227,9 @@ static void take(struct reader *r, const char *bytes, size_t len)
 	}
 }
 
-/* Prints everything available now. */
-static int read_more(struct cmd_context *ctx, struct reader *r, const char *run, const char *path,
-		     struct err *err)
+/* Reads the ledger and the log file again, and prints what is new. path: the log. */
+static int print_new_log(struct cmd_context *ctx, struct reader *r, const char *run,
+			 const char *path, struct err *err)
 {
 	char buf[65536];
 
@@ -237,7 +244,7 @@ static int read_more(struct cmd_context *ctx, struct reader *r, const char *run,
 		if (n == 0)
 			return cmd_flush(err);
 		r->at += n;
-		take(r, buf, (size_t)n);
+		print_whole_lines(r, buf, (size_t)n);
 	}
 }
 
@@ -251,7 +258,8 @@ static void say_client_gone(const struct run_row *run)
 		 run->id, run->id, place);
 }
 
-static int is_running(struct cmd_context *ctx, const char *id, bool *running, struct err *err)
+/* Sets *running: whether a client still writes the log. Says so if the client died. */
+static int check_running(struct cmd_context *ctx, const char *id, bool *running, struct err *err)
 {
 	struct run_row run;
 
@@ -259,7 +267,7 @@ static int is_running(struct cmd_context *ctx, const char *id, bool *running, st
 		return -1;
 	*running = run.status == RUN_RUNNING;
 	if (*running && !run_is_alive(&ctx->runs, run.id)) {
-		/* it may have ended since its row was read */
+		/* the run may have ended since its row was read */
 		if (store_run(ctx->store, id, &run, err) < 0)
 			return -1;
 		if (run.status == RUN_RUNNING)
@@ -269,19 +277,20 @@ static int is_running(struct cmd_context *ctx, const char *id, bool *running, st
 	return 0;
 }
 
-static int follow(struct cmd_context *ctx, struct reader *r, const char *id, const char *path,
-		  struct err *err)
+static int follow_until_end(struct cmd_context *ctx, struct reader *r, const char *id,
+			    const char *path, struct err *err)
 {
 	for (bool running = true; running;) {
 		poll(NULL, 0, LOOK_AGAIN_MS);
-		if (is_running(ctx, id, &running, err) < 0 || read_more(ctx, r, id, path, err) < 0)
+		if (check_running(ctx, id, &running, err) < 0 ||
+		    print_new_log(ctx, r, id, path, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* Prints the sums of the log's phases, pod by pod. */
-static int print_total(struct cmd_context *ctx, const char *id, struct err *err)
+/* Prints the table of all pods' phases below the log. */
+static int print_phase_table(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
@@ -304,21 +313,22 @@ static int show_log(struct cmd_context *ctx, const char *id, const char *path, s
 		return err_set(err, ERR_USAGE, "run %s has no log", id);
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-	int result = read_more(ctx, &r, id, path, err);
+	int result = print_new_log(ctx, &r, id, path, err);
 	if (result == 0 && opt_has(ctx, "follow"))
-		result = follow(ctx, &r, id, path, err);
+		result = follow_until_end(ctx, &r, id, path, err);
 	if (r.line.len)
 		print_line(&r);
 	timeline_print(&r.phases, NULL);
 	timeline_free(&r.phases);
 	str_free(&r.line);
-	return result < 0 ? -1 : print_total(ctx, id, err);
+	return result < 0 ? -1 : print_phase_table(ctx, id, err);
 }
 
 /* ---- the command ---- */
 
-/* Without a run in this folder, finds the newest of all: reading a log changes nothing. */
-static int find(struct cmd_context *ctx, struct run_row *out, struct err *err)
+/* Finds the run that the user named, else the one of this folder, else the newest of all: reading a
+ * log changes nothing. */
+static int find_run_or_newest(struct cmd_context *ctx, struct run_row *out, struct err *err)
 {
 	struct run_row *rows = NULL;
 	struct err none = {0};
@@ -337,13 +347,13 @@ static int find(struct cmd_context *ctx, struct run_row *out, struct err *err)
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	struct run_row row, found;
+	struct run_row row, part;
 
-	if (find(ctx, &row, err) < 0)
+	if (find_run_or_newest(ctx, &row, err) < 0)
 		return -1;
-	found = row;
-	if (!ctx->arg_count && found.stage[0] && !stage_whole(&ctx->runs, &found, &row))
-		row = found;
+	part = row; /* the log of a stage's run is shown only by its id */
+	if (!ctx->arg_count && part.stage[0] && !stage_whole(&ctx->runs, &part, &row))
+		row = part;
 	CLEANUP(free_text) char *path = run_path(&ctx->runs, row.id, "log");
 	if (!ctx->arg_count && !ctx->quiet) {
 		CLEANUP(free_text) char *place = run_place(&row);

@@ -29,7 +29,7 @@ static const struct cmd *const commands[] = {
 
 /* Opens closed standard files: cron and daemons may start burst without them, and the ledger must
  * not become file 2. */
-static void open_files(void)
+static void open_standard_files(void)
 {
 	int fd;
 
@@ -68,6 +68,7 @@ static void find_self(const char *name)
 	}
 }
 
+/* Sets ctx->live and ctx->color. */
 static void read_terminal(struct cmd_context *ctx)
 {
 	const char *term = getenv("TERM");
@@ -79,7 +80,8 @@ static void read_terminal(struct cmd_context *ctx)
 
 /* ---- the command line ---- */
 
-/* Flags before the command's name belong to the command: `burst -v run` is `burst run -v`. */
+/* Returns where the command's name stands; argc: nowhere. Flags before it belong to the command:
+ * `burst -v run` is `burst run -v`. */
 static int command_index(int argc, char **argv)
 {
 	int i = 1;
@@ -89,7 +91,7 @@ static int command_index(int argc, char **argv)
 	return i;
 }
 
-static void move_to_front(char **argv, int index)
+static void move_command_to_front(char **argv, int index)
 {
 	char *name = argv[index];
 
@@ -97,6 +99,7 @@ static void move_to_front(char **argv, int index)
 	argv[1] = name;
 }
 
+/* argv[0] is the command's name. Returns the exit status, or -1 with *err. */
 static int parse_and_perform(struct cmd_context *ctx, int argc, char **argv, struct err *err)
 {
 	bool help;
@@ -116,7 +119,8 @@ static bool is_one_of(const char *word, const char *a, const char *b)
 	return !strcmp(word, a) || !strcmp(word, b);
 }
 
-static int without_command(int argc, char **argv, struct err *err)
+/* Prints the version or the help, which need no command. Any other flag is ERR_USAGE. */
+static int answer_without_command(int argc, char **argv, struct err *err)
 {
 	for (int i = 1; i < argc; i++) {
 		if (is_one_of(argv[i], "--version", "-V") || !strcmp(argv[i], "version")) {
@@ -131,7 +135,7 @@ static int without_command(int argc, char **argv, struct err *err)
 	return cmd_flush(err);
 }
 
-/* Also for a command line that could not be parsed. */
+/* Reads argv itself, since cmd_parse() may have failed before it set ctx->json. */
 static bool wants_json(char **argv)
 {
 	for (; *argv && strcmp(*argv, "--"); argv++)
@@ -147,7 +151,7 @@ int main(int argc, char **argv)
 
 	int index = command_index(argc, argv);
 
-	open_files();
+	open_standard_files();
 	reset_signals();
 	guard_begin(index >= argc || strcmp(argv[index], cmd_local_cloud.name));
 	cmd_load_providers(index < argc ? argv[index] : "");
@@ -157,9 +161,9 @@ int main(int argc, char **argv)
 	output_setup(&ctx);
 	int status;
 	if (index >= argc || !strcmp(argv[index], "version")) {
-		status = without_command(argc, argv, &err);
+		status = answer_without_command(argc, argv, &err);
 	} else {
-		move_to_front(argv, index);
+		move_command_to_front(argv, index);
 		ctx.argv = argv;
 		status = parse_and_perform(&ctx, argc - 1, argv + 1, &err);
 	}

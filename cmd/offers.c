@@ -7,18 +7,19 @@
 #include "cmd/launch/decide.h"
 #include "cmd/show/output.h"
 
-/* Narrows the offers by the job's needs. Without a readable job, all are shown. */
-static void read_need(struct launch *l)
+/* Loads the job, so that only offers that fit it are shown. Without a readable job, all are. */
+static void read_job_needs(struct launch *l)
 {
 	struct err err = {0};
 
 	if (config_job(l->ctx->config) && launch_read_job(l, &err) < 0)
 		log_line(LOG_NOTE, "the job's needs are unknown, so all offers are shown: %s",
 			 err.msg);
-	mistakes_free(&l->ctx->mistakes); /* not this command's mistakes */
+	mistakes_free(&l->ctx->mistakes); /* `burst offers` does not report the job's mistakes */
 }
 
-static void say_cautions(const struct launch *l, const struct known_offer *offers, size_t count)
+/* Prints the caution of each provider that offers a GPU, once. */
+static void print_cautions(const struct launch *l, const struct known_offer *offers, size_t count)
 {
 	bool said[CORE_PROVIDERS_MAX] = {false};
 
@@ -40,7 +41,7 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 	size_t count = 0;
 
 	launch_init(&l, ctx);
-	read_need(&l);
+	read_job_needs(&l);
 	int status = launch_open_providers(&l.order, &l.run, err);
 	if (status == 0)
 		status = offer_list_fetch(&l.order, &l.run, OFFERS_ANYWHERE, &offers, &count, err);
@@ -53,7 +54,7 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 		offer_list_print(stdout, offers, count);
 	}
 	if (status == 0)
-		say_cautions(&l, offers, count);
+		print_cautions(&l, offers, count);
 	free(offers);
 	launch_free(&l);
 	return status < 0 ? -1 : cmd_flush(err);

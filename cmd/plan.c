@@ -17,7 +17,7 @@
 #include "engine/caller.h"
 #include "plan/cost.h"
 
-/* ---- plan offers ----
+/* ---- live offers ----
  * Plans with the providers' offers, and prints the planner's choice. */
 
 static void warn_of_volumes(struct launch *l)
@@ -30,16 +30,17 @@ static void warn_of_volumes(struct launch *l)
 	}
 }
 
-/* Pods of other runs that the run would take over instead of renting. */
-static int warm_pods(struct launch *l, const struct estimate *e, const struct plan *pick,
-		     enum plan_verdict verdict)
+/* How many kept pods of earlier runs this run would take over instead of renting. */
+static int count_warm_pods(struct launch *l, const struct estimate *e, const struct plan *pick,
+			   enum plan_verdict verdict)
 {
 	if (!e->open || verdict == PLAN_NOTHING_FITS)
 		return 0;
 	return keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
 }
 
-/* By the label of a card, else by the engine's known need. */
+/* Sets *err to how much GPU memory is missing on the largest offer: by the cards' labels if the job
+ * states its need in GB, else by the engine's known need. Returns -1. */
 static int refuse_memory(const struct job_needs *needs, const struct estimate *e, struct err *err)
 {
 	const struct offer *largest = &e->offers[0];
@@ -89,7 +90,7 @@ static int refuse_plan(const struct launch *l, const struct estimate *e, const s
 		return -1;
 	if (e->known && verdict != PLAN_NOTHING_FITS)
 		return 0;
-	if (l->ctx->cmd == &cmd_run) /* -n does not refuse it */
+	if (l->ctx->cmd == &cmd_run) /* `burst run -n` shows the offers without an estimate */
 		return 0;
 	const struct offer *unknown = NULL;
 	char offer[PLAN_TEXT] = "";
@@ -103,10 +104,11 @@ static int refuse_plan(const struct launch *l, const struct estimate *e, const s
 		       unknown ? plan_offer(offer, unknown) : "any of these offers");
 }
 
-/* Prints the planner's choice among these offers. caps: over runs; NULL: offers that are only
- * compared. Returns the exit status. */
-static int plan_offers(struct launch *l, const struct offer *offers, size_t count,
-		       const struct plan_words *words, const struct caps *caps, struct err *err)
+/* Prints the planner's choice among these offers, as text or JSON. caps: what caps over runs leave;
+ * NULL for offers that are not live. Returns 0, or -1 if the run could not begin. */
+static int choose_and_print(struct launch *l, const struct offer *offers, size_t count,
+			    const struct plan_words *words, const struct caps *caps,
+			    struct err *err)
 {
 	struct estimate e;
 	struct plan pick;
@@ -123,7 +125,7 @@ static int plan_offers(struct launch *l, const struct offer *offers, size_t coun
 	int status = refuse_plan(l, &e, &pick, verdict, err);
 	if (status == 0 && caps && e.open)
 		status = caps_refuse_least(caps, l->least_microusd, err);
-	int warm = status == 0 && caps ? warm_pods(l, &e, &pick, verdict) : 0;
+	int warm = status == 0 && caps ? count_warm_pods(l, &e, &pick, verdict) : 0;
 	if (status == 0 && verdict != PLAN_NOTHING_FITS)
 		better_find(&better, l, &e, &pick, OFFERS_ASK_MS);
 	struct plan_stage *stages = NULL;
@@ -174,7 +176,8 @@ static void add_too_small(struct launch *l, struct wanted *wanted)
 	}
 }
 
-static int plan_live(struct launch *l, const struct plan_words *words, struct err *err)
+/* Asks the providers, prints their offers, and plans with those that the run would consider. */
+static int plan_with_live_offers(struct launch *l, const struct plan_words *words, struct err *err)
 {
 	struct known_offer *known = NULL;
 	CLEANUP(wanted_free)
@@ -200,17 +203,17 @@ static int plan_live(struct launch *l, const struct plan_words *words, struct er
 	if (status < 0)
 		return -1;
 	add_too_small(l, &wanted);
-	return plan_offers(l, wanted.list, wanted.count, words, &caps, err);
+	return choose_and_print(l, wanted.list, wanted.count, words, &caps, err);
 }
 
-/* ---- plan saved ----
+/* ---- saved offers and list prices ----
  * Plans with saved offers or list prices, without a provider. */
 
 enum { OFFERS_MAX_BYTES = 4 << 20, COUNTS_MOST = 64 };
 
 struct saved {
 	struct offer *offers;
-	bool *avoided; /* as a run would have, when they were saved */
+	bool *avoided; /* of each offer: whether a run would avoid it still, as the file says */
 	size_t count;
 };
 
@@ -221,7 +224,8 @@ static void saved_free(struct saved *s)
 	*s = (struct saved){0};
 }
 
-static int read_offer(const json_t *from, struct offer *o)
+/* Returns -1 if provider, gpu or price_usd_hour is missing or wrong. */
+static int parse_offer(const json_t *from, struct offer *o)
 {
 	double price = jsonx_number(from, "price_usd_hour", -1);
 
@@ -240,8 +244,8 @@ static int read_offer(const json_t *from, struct offer *o)
 	return 0;
 }
 
-/* The end of the time in which a run avoids the offer has not come yet. Times are in UTC, so their
- * texts compare as they do. */
+/* Whether a run avoids the offer until a time that has not come yet. Both times are UTC in one
+ * format, so comparing their texts compares them. */
 static bool is_avoided(const json_t *from)
 {
 	const json_t *avoided = json_object_get(from, "avoided");
@@ -252,7 +256,8 @@ static bool is_avoided(const json_t *from)
 		      clock_rfc3339(now, sizeof(now), clock_wall_ms())) > 0;
 }
 
-static int read_offers(const char *path, struct saved *out, struct err *err)
+/* Reads what `burst offers --json` printed. Free with saved_free(). */
+static int read_offers_file(const char *path, struct saved *out, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
@@ -269,7 +274,7 @@ static int read_offers(const char *path, struct saved *out, struct err *err)
 	for (; out->count < json_array_size(list); ++out->count) {
 		const json_t *item = json_array_get(list, out->count);
 		out->avoided[out->count] = is_avoided(item);
-		if (read_offer(item, &out->offers[out->count]) == 0)
+		if (parse_offer(item, &out->offers[out->count]) == 0)
 			continue;
 		err_set(err, ERR_CONFIG,
 			"%s: offer %zu: provider, gpu or price_usd_hour is missing or wrong", path,
@@ -280,7 +285,8 @@ static int read_offers(const char *path, struct saved *out, struct err *err)
 	return 0;
 }
 
-static int place_of(const struct section *top, const struct offer *o)
+/* The place of the offer's provider in the config's list; behind it if the list lacks it. */
+static int provider_rank(const struct section *top, const struct offer *o)
 {
 	int i = 0;
 
@@ -290,22 +296,23 @@ static int place_of(const struct section *top, const struct offer *o)
 	return i;
 }
 
-/* As a run takes them; offers of one provider keep their order. */
-static void in_order_of_providers(const struct section *top, struct offer *list, size_t count)
+/* Sorts offers by the config's order of providers; offers of one provider keep their order. */
+static void sort_by_provider(const struct section *top, struct offer *list, size_t count)
 {
 	struct offer *sorted = xcalloc(count + 1, sizeof(*sorted));
 	size_t n = 0;
 
 	for (int place = 0; place <= (int)section_count(top, "provider"); place++)
 		for (size_t i = 0; i < count; i++)
-			if (place_of(top, &list[i]) == place)
+			if (provider_rank(top, &list[i]) == place)
 				sorted[n++] = list[i];
 	memcpy(list, sorted, count * sizeof(*list));
 	free(sorted);
 }
 
-static int check_any(const struct section *top, const struct wanted *w, const struct offer *first,
-		     size_t count, struct err *err)
+/* ERR_NO_CAPACITY: all offers are of providers that the config does not name, or too expensive. */
+static int check_provider_named(const struct section *top, const struct wanted *w,
+				const struct offer *first, size_t count, struct err *err)
 {
 	if (!w->count && count && w->left_out[NOT_ITS_PROVIDER] == count)
 		return err_set(
@@ -316,10 +323,16 @@ static int check_any(const struct section *top, const struct wanted *w, const st
 	return wanted_check_price(w, err);
 }
 
-/* Plans with what a run would rent of these. lists: of all GPUs, so that it is no surprise which of
- * them the config does not name. */
-static int plan_unasked(struct launch *l, const struct saved *saved, bool lists,
-			struct plan_words *words, struct err *err)
+/* Where offers without live prices come from. */
+enum offers_from {
+	FROM_FILE,
+	FROM_PRICE_LISTS, /* these have all GPUs, so it is not reported which the config leaves out
+			   */
+};
+
+/* Plans with those of these offers that a run would rent. Asks no provider. */
+static int plan_with_given_offers(struct launch *l, const struct saved *saved,
+				  enum offers_from from, struct plan_words *words, struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config);
 	CLEANUP(wanted_free)
@@ -328,14 +341,14 @@ static int plan_unasked(struct launch *l, const struct saved *saved, bool lists,
 	words->in_any_order = !section_has(top, "provider");
 	wanted_add_unasked(&wanted, l->ctx->config, saved->offers, saved->count, saved->avoided);
 	wanted_end(&wanted);
-	if (check_any(top, &wanted, saved->offers, saved->count, err) < 0)
+	if (check_provider_named(top, &wanted, saved->offers, saved->count, err) < 0)
 		return -1;
-	if (lists)
+	if (from == FROM_PRICE_LISTS)
 		wanted.left_out[NOT_ITS_PROVIDER] = wanted.left_out[NOT_ITS_PLACE] =
 			wanted.left_out[NOT_ITS_GPU] = 0;
 	wanted_log_left_out(&wanted);
-	in_order_of_providers(top, wanted.list, wanted.count);
-	return plan_offers(l, wanted.list, wanted.count, words, NULL, err);
+	sort_by_provider(top, wanted.list, wanted.count);
+	return choose_and_print(l, wanted.list, wanted.count, words, NULL, err);
 }
 
 static int plan_from_file(struct launch *l, const char *path, struct plan_words *words,
@@ -345,18 +358,19 @@ static int plan_from_file(struct launch *l, const char *path, struct plan_words 
 	struct stat st;
 	char day[32];
 
-	if (read_offers(path, &saved, err) < 0)
+	if (read_offers_file(path, &saved, err) < 0)
 		return -1;
 	if (stat(path, &st) == 0)
 		snprintf(words->prices, sizeof(words->prices), "measured: offers saved on %.10s",
 			 clock_rfc3339(day, sizeof(day), (int64_t)st.st_mtime * 1000));
-	int status = plan_unasked(l, &saved, false, words, err);
+	int status = plan_with_given_offers(l, &saved, FROM_FILE, words, err);
 	saved_free(&saved);
 	return status;
 }
 
-/* Modal also bills the cores and memory that a pod requests. */
-static void add_rest(const struct order *order, struct offer *o)
+/* Adds to a Modal offer the price of the cores and memory that the pod requests, which Modal bills
+ * beside the GPU. */
+static void add_cores_and_memory(const struct order *order, struct offer *o)
 {
 	int64_t cores = order->cpu ? order->cpu : PRIOR_MODAL_CORES;
 	int64_t memory_gb = order->memory_gb ? order->memory_gb : PRIOR_MODAL_MEMORY_GB;
@@ -367,7 +381,8 @@ static void add_rest(const struct order *order, struct offer *o)
 		 (long long)memory_gb);
 }
 
-/* One pod with so many of the GPU by its list price there; false: it is not offered. */
+/* Sets *o to a pod with `count` of the GPU at the market's list price. Returns false if the market
+ * lists no price. */
 static bool list_offer(const struct order *order, const struct gpu *gpu, int count,
 		       enum market market, struct offer *o)
 {
@@ -381,11 +396,11 @@ static bool list_offer(const struct order *order, const struct gpu *gpu, int cou
 	if (market == MARKET_COMMUNITY)
 		COPY_TEXT(o->id, "COMMUNITY/");
 	if (market == MARKET_MODAL)
-		add_rest(order, o);
+		add_cores_and_memory(order, o);
 	return price > 0;
 }
 
-/* The numbers of GPUs in a pod that the config asks for: each bit is one, from 1. */
+/* The numbers of GPUs per pod that the config asks for, as bits: bit 0 is one GPU. */
 static uint64_t counts_wanted(const char *const *wishes)
 {
 	uint64_t counts = 0;
@@ -413,14 +428,15 @@ static int plan_from_lists(struct launch *l, struct plan_words *words, struct er
 					       &list.offers[list.count]))
 					list.count++;
 	COPY_TEXT(words->prices, "prior: list prices, " PRIOR_PRICES_SEEN);
-	int status = plan_unasked(l, &list, true, words, err);
+	int status = plan_with_given_offers(l, &list, FROM_PRICE_LISTS, words, err);
 	saved_free(&list);
 	return status;
 }
 
 /* ---- the commands ---- */
 
-static int plan_prepare(struct launch *l, struct err *err)
+/* Loads the job without locks, and warns of what a run would lack on this machine. */
+static int load_job_to_plan(struct launch *l, struct err *err)
 {
 	return launch_peek_job(l, err) < 0 || launch_foresee(l, err) < 0 ? -1
 									 : travel_report(l, err);
@@ -428,7 +444,9 @@ static int plan_prepare(struct launch *l, struct err *err)
 
 int plan_dry_run(struct launch *l, struct err *err)
 {
-	return plan_prepare(l, err) < 0 ? -1 : plan_live(l, &(struct plan_words){0}, err);
+	return load_job_to_plan(l, err) < 0
+		       ? -1
+		       : plan_with_live_offers(l, &(struct plan_words){0}, err);
 }
 
 static int run(struct cmd_context *ctx, struct err *err)
@@ -440,7 +458,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (quick_show_or_save(ctx, err) < 0)
 		return -1;
 	launch_init(&l, ctx);
-	int status = plan_prepare(&l, err);
+	int status = load_job_to_plan(&l, err);
 	if (status == 0 && opt_has(ctx, "offers") && opt_has(ctx, "list-prices"))
 		status = err_set(err, ERR_USAGE, "give --offers or --list-prices, not both");
 	if (status == 0 && opt_has(ctx, "list-prices"))
@@ -448,7 +466,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	else if (status == 0 && opt_has(ctx, "offers"))
 		status = plan_from_file(&l, opt_text(ctx, "offers"), &words, err);
 	else if (status == 0)
-		status = plan_live(&l, &words, err);
+		status = plan_with_live_offers(&l, &words, err);
 	launch_free(&l);
 	return status;
 }

@@ -13,8 +13,9 @@ static const struct opt opts[] = {
 	{0},
 };
 
-/* Finds the config whose queue the arguments name; the caller frees it. The working tree may lack
- * the file if requests to render a commit name it. Returns 1, 0 if there is none, or -1. */
+/* Sets *config to the path of the config whose queue the arguments name; the caller frees it. The
+ * working tree may lack the file if requests to render a commit name it. Returns 1 if it set
+ * *config, 0 if there is no such config, or -1. */
 static int find_queue(struct cmd_context *ctx, char **config, struct err *err)
 {
 	const char *file = ctx->arg_count > 1 ? ctx->args[1] : NULL;
@@ -46,24 +47,25 @@ static int list_requests(struct cmd_context *ctx, struct err *err)
 	return queue_list(ctx, config, opt_has(ctx, "all"), err);
 }
 
-static int remove_one(struct cmd_context *ctx, const char *name, struct err *err)
+/* name: the request's id or its beginning. ERR_USAGE: the request does not wait. */
+static int remove_request(struct cmd_context *ctx, const char *name, struct err *err)
 {
 	struct request_row named, row;
 
 	if (named_request(ctx->store, name, &named, err) < 0)
 		return -1;
 	/* a dead run has no client to cancel, so only its request is removed */
-	bool bound = named.state == REQUEST_RUNNING &&
-		     !queue_has_runner(ctx->state_dir, named.config) &&
-		     !run_is_alive(&ctx->runs, named.run);
-	if (requests_remove(ctx->store, named.id, bound, clock_wall_ms(), &row, err) < 0)
+	bool run_is_dead = named.state == REQUEST_RUNNING &&
+			   !queue_has_runner(ctx->state_dir, named.config) &&
+			   !run_is_alive(&ctx->runs, named.run);
+	if (requests_remove(ctx->store, named.id, run_is_dead, clock_wall_ms(), &row, err) < 0)
 		return -1;
 	if (!ctx->quiet)
 		output_line(stderr, "request %s: removed", row.id);
 	return 0;
 }
 
-static int remove_all(struct cmd_context *ctx, struct err *err)
+static int remove_waiting_requests(struct cmd_context *ctx, struct err *err)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0;
@@ -73,7 +75,7 @@ static int remove_all(struct cmd_context *ctx, struct err *err)
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
 		if (rows[i].state == REQUEST_PENDING)
-			result = remove_one(ctx, rows[i].id, err);
+			result = remove_request(ctx, rows[i].id, err);
 	free(rows);
 	return result;
 }
@@ -86,14 +88,15 @@ static int remove_requests(struct cmd_context *ctx, struct err *err)
 			       "queue rm: name requests (`burst queue ls` lists them), or give "
 			       "--all for all waiting ones");
 	if (opt_has(ctx, "all"))
-		return remove_all(ctx, err);
+		return remove_waiting_requests(ctx, err);
 	for (int i = 1; i < ctx->arg_count; i++)
-		if (remove_one(ctx, ctx->args[i], err) < 0)
+		if (remove_request(ctx, ctx->args[i], err) < 0)
 			return -1;
 	return 0;
 }
 
-static int run_queue(struct cmd_context *ctx, struct err *err)
+/* Works in this process until the queue is empty. Returns 0 also if another client does so. */
+static int work_on_queue(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(free_text) char *config = NULL;
 
@@ -121,7 +124,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	static const struct {
 		const char *name;
 		int (*run)(struct cmd_context *ctx, struct err *err);
-	} actions[] = {{"ls", list_requests}, {"rm", remove_requests}, {"run", run_queue}};
+	} actions[] = {{"ls", list_requests}, {"rm", remove_requests}, {"run", work_on_queue}};
 	const char *what = ctx->arg_count ? ctx->args[0] : "ls";
 
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++)

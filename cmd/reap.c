@@ -8,9 +8,9 @@
 #include "cmd/launch/decide.h"
 #include "cmd/show/output.h"
 
-/* ---- what it says of each pod ---- */
+/* ---- what is printed of each pod ---- */
 
-static const char *why_gone(enum reap_what why)
+static const char *reason_in_words(enum reap_what why)
 {
 	switch (why) {
 	case REAP_PAST: return "past its hard end";
@@ -23,7 +23,7 @@ static const char *why_gone(enum reap_what why)
 	return "";
 }
 
-static void say_skipped(const struct swept *pod)
+static void print_skipped_pod(const struct swept *pod)
 {
 	const struct pod_view *view = pod->view;
 	char when[32];
@@ -42,15 +42,16 @@ static void say_skipped(const struct swept *pod)
 			    pod->has_client ? ", its client runs here" : "", view->id);
 }
 
-static void say_swept(void *ctx, const struct swept *pod)
+/* Called for each pod once the sweep has handled it. */
+static void print_swept_pod(void *ctx, const struct swept *pod)
 {
 	(void)ctx;
 	switch (pod->as) {
 	case SWEPT_GONE:
 		output_line(stdout, "pod %s of %s: gone (%s)", pod->view->id, pod->provider,
-			    why_gone(pod->why));
+			    reason_in_words(pod->why));
 		break;
-	case SWEPT_SKIPPED: say_skipped(pod); break;
+	case SWEPT_SKIPPED: print_skipped_pod(pod); break;
 	case SWEPT_UNRELEASED:
 		output_line(stderr, "burst: pod %s of %s: not released: %s", pod->view->id,
 			    pod->provider, pod->trouble);
@@ -58,17 +59,17 @@ static void say_swept(void *ctx, const struct swept *pod)
 	}
 }
 
-static void add_accounts(struct str *to, const struct sweep_end *end)
+static void append_account_names(struct str *to, const struct sweep_end *end)
 {
 	for (size_t i = 0; i < end->account_count; i++)
 		str_addf(to, "%s %s", i ? "," : "", end->accounts[i]);
 }
 
-static void say_nothing(const struct sweep_end *end)
+static void print_nothing_left(const struct sweep_end *end)
 {
 	CLEANUP(str_free) struct str names = STR_INIT;
 
-	add_accounts(&names, end);
+	append_account_names(&names, end);
 	output_line(stderr,
 		    end->unlisted ? "no pods of this machine's ledger are left at%s"
 				  : "no pods of burst are left at%s",
@@ -78,8 +79,9 @@ static void say_nothing(const struct sweep_end *end)
 /* ---- reap named ----
  * Finds the pod that the user named, and reports its result. */
 
-/* Closes a pod that no account reaches. The user who names it takes the risk. */
-static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
+/* Records a pod that no account reaches as gone, since the user demands it with --force. Returns -1
+ * with ERR_UNRELEASED: the user must check at the provider. */
+static int write_off_pod(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
 {
 	char when[32];
 
@@ -93,8 +95,8 @@ static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *e
 		       pod_row_called(pod), pod->provider);
 }
 
-/* Completes a part of an id in ctx->args. A pod that is not in the ledger is named by its
- * provider's id. */
+/* Completes a part of a pod's id in ctx->args from the ledger. Leaves a name that the ledger does
+ * not know: it may be the provider's id of a pod of another machine. */
 static int reap_named_find(struct cmd_context *ctx, struct err *err)
 {
 	static char whole[sizeof(((struct pod_row *)NULL)->id)];
@@ -111,7 +113,8 @@ static int reap_named_find(struct cmd_context *ctx, struct err *err)
 	return 0;
 }
 
-/* Prints the result for the named pod, or returns -1 with *err. */
+/* Prints the result for the named pod, if there is one. Returns -1 with ERR_UNRELEASED if it may
+ * still bill. */
 static int reap_named_end(struct cmd_context *ctx, const struct sweep_end *end, struct err *err)
 {
 	CLEANUP(str_free) struct str names = STR_INIT;
@@ -126,10 +129,10 @@ static int reap_named_end(struct cmd_context *ctx, const struct sweep_end *end, 
 			       name, name);
 	if (!name || end->named)
 		return 0;
-	bool known = store_pod(ctx->store, name, &pod, NULL) == 0,
-	     over = known && pod_row_over(&pod);
-	if (known && !over && opt_has(ctx, "force") && run_out_of_reach(&ctx->runs, &pod))
-		return write_off(ctx, &pod, err);
+	bool in_ledger = store_pod(ctx->store, name, &pod, NULL) == 0,
+	     over = in_ledger && pod_row_over(&pod);
+	if (in_ledger && !over && opt_has(ctx, "force") && run_out_of_reach(&ctx->runs, &pod))
+		return write_off_pod(ctx, &pod, err);
 	if (over) {
 		if (pod.gone_ms > 0)
 			output_line(stdout, "pod %s of %s: gone (seen at %s)", name, pod.provider,
@@ -138,7 +141,7 @@ static int reap_named_end(struct cmd_context *ctx, const struct sweep_end *end, 
 			output_line(stdout, "pod %s of %s: gone", name, pod.provider);
 		return 0;
 	}
-	add_accounts(&names, end);
+	append_account_names(&names, end);
 	return err_set(err, ERR_UNRELEASED,
 		       "pod %s: not among burst's pods at%s: gone, in another account, or "
 		       "misspelled; check the provider's console",
@@ -148,9 +151,10 @@ static int reap_named_end(struct cmd_context *ctx, const struct sweep_end *end, 
 /* ---- reap ----
  * `burst reap`: releases pods without a client. */
 
-/* All accounts, not only the config's: a pod may belong to another folder's job or another machine.
- * The caller frees the array. */
-static const char **accounts(const struct cmd_context *ctx)
+/* The names of the providers to ask: those of -p, else all, not only the config's, since a pod may
+ * belong to another folder's job or another machine. NULL-terminated; the caller frees the array.
+ */
+static const char **providers_to_ask(const struct cmd_context *ctx)
 {
 	const struct section *top = config_top(ctx->config);
 	size_t count = 0, given = section_count(top, "provider");
@@ -167,11 +171,13 @@ static const char **accounts(const struct cmd_context *ctx)
 	return list;
 }
 
-static int sweep(struct cmd_context *ctx, struct sweep_end *end, struct err *err)
+/* Lists the accounts, releases pods without a client, and closes what they leave in the ledger.
+ * Returns -1 with the failure that may cost money first. */
+static int sweep_and_settle(struct cmd_context *ctx, struct sweep_end *end, struct err *err)
 {
 	struct err unseen = {0}, worst = {0};
 
-	const char **names = accounts(ctx);
+	const char **names = providers_to_ask(ctx);
 	char **configured = providers_of_configs(ctx), **in_ledger = providers_of_ledger(ctx);
 	struct sweep_want want = {.providers = names,
 				  .accounts_named = opt_has(ctx, "provider"),
@@ -179,7 +185,7 @@ static int sweep(struct cmd_context *ctx, struct sweep_end *end, struct err *err
 				  .in_ledger = in_ledger,
 				  .pod = ctx->arg_count ? ctx->args[0] : NULL,
 				  .force = opt_has(ctx, "force"),
-				  .told = say_swept};
+				  .told = print_swept_pod};
 	runs_sweep(&ctx->runs, &want, end, &unseen);
 	free(names);
 	names_free(configured);
@@ -196,8 +202,9 @@ static int sweep(struct cmd_context *ctx, struct sweep_end *end, struct err *err
 	return reap_named_end(ctx, end, err);
 }
 
-/* Sweeps without a ledger: the pods' markers suffice to find them and to release a named one. */
-static int without_ledger(const struct cmd_context *ctx, struct err *err)
+/* After a sweep without a ledger: a warning if the user named a pod, whose marker was enough to
+ * release it; else an error, since pods of this ledger may have been missed. */
+static int report_missing_ledger(const struct cmd_context *ctx, struct err *err)
 {
 	if (ctx->arg_count) {
 		log_line(LOG_WARN, "%s; pods identified by their markers only", ctx->no_ledger.msg);
@@ -207,9 +214,11 @@ static int without_ledger(const struct cmd_context *ctx, struct err *err)
 	return err_wrap(err, "no ledger: pods identified by their markers only");
 }
 
-/* Reports what may still bill first. A Ctrl-C hurries the settling; pods proven gone stay gone. */
-static int verdict(struct cmd_context *ctx, int settled, const struct err *left, int swept,
-		   const struct sweep_end *end, struct err *err)
+/* Chooses the error to report among the results of settling (settled, *left) and of the sweep
+ * (swept, *err): what may still bill first. A settling that Ctrl-C interrupted counts last, since
+ * pods proven gone stay gone. Returns 0, or -1 with *err. */
+static int reap_status(struct cmd_context *ctx, int settled, const struct err *left, int swept,
+		       const struct sweep_end *end, struct err *err)
 {
 	if (settled < 0 && left->kind != ERR_INTERRUPTED)
 		return err_set(err, ERR_UNRELEASED, "%s", left->msg);
@@ -228,7 +237,7 @@ static int verdict(struct cmd_context *ctx, int settled, const struct err *left,
 	}
 	if (cmd_flush(err) < 0)
 		return -1;
-	return ctx->no_ledger.kind ? without_ledger(ctx, err) : 0;
+	return ctx->no_ledger.kind ? report_missing_ledger(ctx, err) : 0;
 }
 
 static int run(struct cmd_context *ctx, struct err *err)
@@ -242,11 +251,11 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (reap_named_find(ctx, err) < 0)
 		return -1;
 	int settled = runs_settle(&ctx->runs, NULL, &left);
-	int status = runs_wants_out(settled, &left) ? 0 : sweep(ctx, &end, err);
+	int status = runs_wants_out(settled, &left) ? 0 : sweep_and_settle(ctx, &end, err);
 	if (status == 0 && settled == 0 && !ctx->no_ledger.kind && !ctx->arg_count &&
 	    !end.unreleased && !end.gone && !end.skipped)
-		say_nothing(&end);
-	status = verdict(ctx, settled, &left, status, &end, err);
+		print_nothing_left(&end);
+	status = reap_status(ctx, settled, &left, status, &end, err);
 	sweep_end_free(&end);
 	return status;
 }

@@ -43,7 +43,8 @@ struct page {
 
 /* ---- from the ledger ---- */
 
-static double audio_of(struct store *store, const char *run)
+/* Seconds of finished speech. */
+static double audio_seconds(struct store *store, const char *run)
 {
 	struct segment_row *rows = NULL;
 	size_t count = 0;
@@ -57,6 +58,7 @@ static double audio_of(struct store *store, const char *run)
 	return seconds;
 }
 
+/* Appends the run's pods that were rented to the page. */
 static void add_pods(struct page *p, const char *run)
 {
 	struct pod_row *rows = NULL;
@@ -71,7 +73,8 @@ static void add_pods(struct page *p, const char *run)
 	free(rows);
 }
 
-static const struct pod_row *pods_of(const struct page *p, const char *run, size_t *count)
+/* The run's pods in the page, which follow each other. */
+static const struct pod_row *pods_of_run(const struct page *p, const char *run, size_t *count)
 {
 	size_t from = 0;
 
@@ -83,8 +86,8 @@ static const struct pod_row *pods_of(const struct page *p, const char *run, size
 	return p->pods + from;
 }
 
-/* A run and its stages, which the run's totals include. */
-static int find_with_stages(struct page *p, const char *name, struct err *err)
+/* Adds the named run, whose totals include its stages, and those stages to the page. */
+static int add_run_and_stages(struct page *p, const char *name, struct err *err)
 {
 	struct run_row run, *rows = NULL;
 	size_t n = 0;
@@ -105,7 +108,7 @@ static int find_runs(struct page *p, const struct page_wish *w, struct err *err)
 	size_t count = 0;
 
 	if (w->run)
-		return find_with_stages(p, w->run, err);
+		return add_run_and_stages(p, w->run, err);
 	if (store_runs(p->ctx->store, NULL, false, 0, &p->runs, &count, err) < 0)
 		return -1;
 	while (p->count < count && p->runs[p->count].started_ms >= p->now_ms - w->since_ms)
@@ -113,7 +116,8 @@ static int find_runs(struct page *p, const struct page_wish *w, struct err *err)
 	return 0;
 }
 
-static int gather(struct page *p, const struct page_wish *w, struct err *err)
+/* Fills the page from the ledger: runs, pods, sums. */
+static int gather_page(struct page *p, const struct page_wish *w, struct err *err)
 {
 	if (find_runs(p, w, err) < 0)
 		return -1;
@@ -123,7 +127,7 @@ static int gather(struct page *p, const struct page_wish *w, struct err *err)
 		if (run_so_far(&p->ctx->runs, run, p->now_ms, err) < 0 ||
 		    run_sum(&p->ctx->runs, run, p->now_ms, err) < 0)
 			return -1;
-		p->audio_s[i] = audio_of(p->ctx->store, run->id);
+		p->audio_s[i] = audio_seconds(p->ctx->store, run->id);
 		add_pods(p, run->id);
 	}
 	return 0;
@@ -131,7 +135,7 @@ static int gather(struct page *p, const struct page_wish *w, struct err *err)
 
 /* ---- compared with other numbers of pods ---- */
 
-static double dollars(int64_t microusd)
+static double usd_of(int64_t microusd)
 {
 	return (double)microusd / 1e6;
 }
@@ -145,7 +149,8 @@ struct model {
 	int batch_max;
 };
 
-/* Assumes that every segment has the mean length of its batch. */
+/* Sets the work of *m from the run's batches, as if every segment had the mean length of its batch.
+ * Returns false if the run has no batch. */
 static bool read_work(const struct page *p, const struct run_row *run, struct model *m)
 {
 	struct batch_row *rows = NULL;
@@ -171,7 +176,8 @@ static bool read_work(const struct page *p, const struct run_row *run, struct mo
 	return n > 0;
 }
 
-static const struct pod_row *pod_of(const struct page *p, const char *run)
+/* NULL: no pod of the run has computed. */
+static const struct pod_row *first_working_pod(const struct page *p, const char *run)
 {
 	for (size_t i = 0; i < p->pod_count; i++)
 		if (!strcmp(p->pods[i].run, run) && p->pods[i].compute_ms > 0)
@@ -179,14 +185,16 @@ static const struct pod_row *pod_of(const struct page *p, const char *run)
 	return NULL;
 }
 
+/* Returns false if the run has too little to plan from: nothing rendered, no cost, no speed. */
 static bool read_model(const struct page *p, const struct run_row *run, struct model *m)
 {
-	m->pod = pod_of(p, run->id);
+	m->pod = first_working_pod(p, run->id);
 	return run->rendered > 0 && run->cost_microusd > 0 && m->pod && read_work(p, run, m) &&
 	       learn_fit(&m->speed, p->ctx->store, m->key);
 }
 
-/* A pod like this one, with this price and speed. */
+/* Sets *out to the planner's view of a pod like this one, with this price and speed, and start and
+ * end times as the ledger has them for such pods. */
 static void make_machine(const struct page *p, const struct model *m, const struct pod_row *like,
 			 double price_h, const struct speed *speed, struct plan_machine *out)
 {
@@ -217,7 +225,7 @@ static void make_machine(const struct page *p, const struct model *m, const stru
 static int pods_that_worked(const struct page *p, const char *run)
 {
 	size_t count;
-	const struct pod_row *pods = pods_of(p, run, &count);
+	const struct pod_row *pods = pods_of_run(p, run, &count);
 	int worked = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -225,18 +233,21 @@ static int pods_that_worked(const struct page *p, const char *run)
 	return worked;
 }
 
-static double each_of(const struct run_row *r)
+/* Dollars per rendered segment; 0: nothing was rendered. */
+static double segment_usd(const struct run_row *r)
 {
-	return r->rendered > 0 ? dollars(r->cost_microusd) / (double)r->rendered : 0;
+	return r->rendered > 0 ? usd_of(r->cost_microusd) / (double)r->rendered : 0;
 }
 
-static bool same_job(const struct run_row *a, const struct run_row *b)
+/* Whether b rendered the same job as a, at a cost. */
+static bool has_comparable_cost(const struct run_row *a, const struct run_row *b)
 {
-	return !strcmp(a->config, b->config) && !strcmp(a->job, b->job) && each_of(b) > 0;
+	return !strcmp(a->config, b->config) && !strcmp(a->job, b->job) && segment_usd(b) > 0;
 }
 
 /* ---- by number of pods ---- */
 
+/* Runs of the same job on pods of the same kind: their numbers of pods and costs per segment. */
 static json_t *measured_widths(const struct page *p, const struct run_row *run,
 			       const struct model *m)
 {
@@ -244,13 +255,13 @@ static json_t *measured_widths(const struct page *p, const struct run_row *run,
 
 	for (size_t i = 0; i < p->count; i++) {
 		const struct run_row *r = &p->runs[i];
-		const struct pod_row *pod = pod_of(p, r->id);
-		if (!same_job(run, r) || !pod || strcmp(pod->gpu, m->pod->gpu) ||
+		const struct pod_row *pod = first_working_pod(p, r->id);
+		if (!has_comparable_cost(run, r) || !pod || strcmp(pod->gpu, m->pod->gpu) ||
 		    strcmp(pod->provider, m->pod->provider))
 			continue;
 		json_array_append_new(list, json_pack("{s:o, s:i, s:f}", "run", report_text(r->id),
 						      "pods", pods_that_worked(p, r->id),
-						      "segment_usd", each_of(r)));
+						      "segment_usd", segment_usd(r)));
 	}
 	return list;
 }
@@ -261,6 +272,8 @@ struct best {
 	double usd; /* of the whole run */
 };
 
+/* Predicts the cost of the run for each number of pods, beside what was measured; null: no plan.
+ * Sets *best. */
 static json_t *widths_json(const struct page *p, const struct run_row *run, const struct model *m,
 			   struct best *best)
 {
@@ -269,7 +282,7 @@ static json_t *widths_json(const struct page *p, const struct run_row *run, cons
 	struct plan_machine machine;
 	json_t *predicted = json_array();
 
-	make_machine(p, m, m->pod, dollars(m->pod->price_microusd_h), &m->speed, &machine);
+	make_machine(p, m, m->pod, usd_of(m->pod->price_microusd_h), &m->speed, &machine);
 	size_t count = plan_widths(widths, WIDTHS_SHOWN, &m->work, &machine, 0, &wish);
 	for (size_t i = 0; i < count; i++) {
 		double each = widths[i].cost_usd / (double)m->work.count,
@@ -291,11 +304,13 @@ static json_t *widths_json(const struct page *p, const struct run_row *run, cons
 
 /* ---- what would have been cheaper ---- */
 
+#define WORTH_SAYING 0.9 /* of what the run has cost */
+
 static void add_advice(json_t *list, const struct page *p, const struct run_row *run)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	size_t count, len;
-	const struct pod_row *pods = pods_of(p, run->id, &count);
+	const struct pod_row *pods = pods_of_run(p, run->id, &count);
 	const char *rest, *line;
 
 	advice_add(&text, pods, count, p->now_ms);
@@ -306,14 +321,15 @@ static void add_advice(json_t *list, const struct page *p, const struct run_row 
 	}
 }
 
+/* Sentences on what would have been cheaper. Fewer or more pods are worth one if they save 10%. */
 static json_t *cheaper_json(const struct page *p, const struct run_row *run,
 			    const struct best *width)
 {
-	double was = dollars(run->cost_microusd);
+	double was = usd_of(run->cost_microusd);
 	json_t *list = json_array();
 	char text[300];
 
-	if (width->pods && width->usd < 0.9 * was) {
+	if (width->pods && width->usd < WORTH_SAYING * was) {
 		format_text(text, sizeof(text),
 			    "%d pod%s of the same kind: about $%.4f, where run %s cost $%.4f.",
 			    width->pods, width->pods == 1 ? "" : "s", width->usd, run->id, was);
@@ -323,6 +339,7 @@ static json_t *cheaper_json(const struct page *p, const struct run_row *run,
 	return list;
 }
 
+/* Adds "widths" and "cheaper" for the newest run; null if it cannot be planned again. */
 static void add_curves(json_t *to, const struct page *p)
 {
 	struct model m = {0};
@@ -343,7 +360,7 @@ static json_t *run_json(const struct page *p, size_t at)
 {
 	const struct run_row *run = &p->runs[at];
 	size_t count;
-	const struct pod_row *pods = pods_of(p, run->id, &count);
+	const struct pod_row *pods = pods_of_run(p, run->id, &count);
 	json_t *object = report_run_json(run, pods, count, p->now_ms),
 	       *list = json_object_get(object, "pods");
 
@@ -389,8 +406,8 @@ static json_t *now_json(struct page *p)
 	return now;
 }
 
-/* With milliseconds, so that a page tells new data from old. */
-static json_t *moment(int64_t wall_ms)
+/* RFC 3339 with milliseconds, so that a live page tells new data from old. */
+static json_t *time_with_ms(int64_t wall_ms)
 {
 	char text[32];
 
@@ -405,13 +422,13 @@ static json_t *page_json(struct page_wish *w, struct err *err)
 	struct page p = {.ctx = w->ctx, .now_ms = clock_wall_ms()};
 	json_t *data = NULL;
 
-	if (gather(&p, w, err) == 0) {
+	if (gather_page(&p, w, err) == 0) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < p.count; i++)
 			json_array_append_new(list, run_json(&p, i));
 		int64_t since_ms = w->run ? p.runs[0].started_ms : p.now_ms - w->since_ms;
 		data = json_pack("{s:i, s:o, s:o, s:o, s:o}", "schema", 1, "made_at",
-				 moment(p.now_ms), "since", report_time(since_ms), "run",
+				 time_with_ms(p.now_ms), "since", report_time(since_ms), "run",
 				 w->run ? report_text(p.runs[0].id) : json_null(), "runs", list);
 		add_curves(data, &p);
 		json_object_set_new(data, "now", w->live ? now_json(&p) : json_null());
@@ -425,8 +442,9 @@ static json_t *page_json(struct page_wish *w, struct err *err)
 
 /* ---- as a page ---- */
 
-/* Within a script element, where "</script" would end it. A "<" of JSON stands in a string. */
-static void add_data(struct str *to, json_t *data)
+/* Appends the data as JSON for a script element, and frees it. "<" is escaped, since "</script"
+ * would end the element; in JSON it occurs only in strings. */
+static void append_json_for_script(struct str *to, json_t *data)
 {
 	CLEANUP(free_text) char *line = output_json_line(data);
 
@@ -450,7 +468,7 @@ static void copy_until(struct str *to, const char **rest, const char *mark)
 
 /* Appends the page with this data, which it takes. nonce NULL: a file, with a policy of its own;
  * else the server gives the policy, and only scripts with this nonce run. */
-static void page_html(struct str *to, json_t *data, const char *nonce)
+static void append_page(struct str *to, json_t *data, const char *nonce)
 {
 	const char *rest = page_template;
 	char own[33];
@@ -466,7 +484,7 @@ static void page_html(struct str *to, json_t *data, const char *nonce)
 		nonce = own;
 	}
 	copy_until(to, &rest, "@DATA@");
-	add_data(to, data);
+	append_json_for_script(to, data);
 	copy_until(to, &rest, "@NONCE@");
 	str_add(to, nonce);
 	str_add(to, rest);
@@ -476,15 +494,15 @@ static void page_html(struct str *to, json_t *data, const char *nonce)
 
 #define DAY_MS INT64_C(86400000)
 
-/* nonce NULL: the data alone. */
-static int live_page(void *ctx, struct str *to, const char *nonce, struct err *err)
+/* For the server: the page, or the data alone if nonce is NULL. */
+static int make_live_page(void *ctx, struct str *to, const char *nonce, struct err *err)
 {
 	json_t *data = page_json(ctx, err);
 
 	if (!data)
 		return -1;
 	if (nonce) {
-		page_html(to, data, nonce);
+		append_page(to, data, nonce);
 		return 0;
 	}
 	CLEANUP(free_text) char *line = output_json_line(data);
@@ -493,7 +511,7 @@ static int live_page(void *ctx, struct str *to, const char *nonce, struct err *e
 	return 0;
 }
 
-static void live_ready(void *ctx, const char *url)
+static void print_live_url(void *ctx, const char *url)
 {
 	const struct page_wish *w = ctx;
 
@@ -504,6 +522,7 @@ static void live_ready(void *ctx, const char *url)
 				    "server, runs continue");
 }
 
+/* path "-": stdout. */
 static int write_page(const char *path, const struct str *html, struct err *err)
 {
 	if (!strcmp(path, "-")) {
@@ -513,9 +532,11 @@ static int write_page(const char *path, const struct str *html, struct err *err)
 	return path_write(path, str_text(html), html->len, 0644, err);
 }
 
-static int serve(struct page_wish *w, struct err *err)
+/* Serves the live page until a signal comes. */
+static int serve_page(struct page_wish *w, struct err *err)
 {
-	struct serve s = {.page = live_page, .data = "report.json", .ready = live_ready, .ctx = w};
+	struct serve s = {
+		.page = make_live_page, .data = "report.json", .ready = print_live_url, .ctx = w};
 	int64_t port = 0;
 
 	if (opt_has(w->ctx, "output") || w->ctx->json)
@@ -547,7 +568,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (ctx->json && opt_has(ctx, "output"))
 		return err_set(err, ERR_USAGE, "report: give --json or -o, not both");
 	if (opt_has(ctx, "live"))
-		return serve(&w, err);
+		return serve_page(&w, err);
 	w.live = ctx->json;
 	json_t *data = page_json(&w, err);
 	if (!data)
@@ -556,7 +577,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		output_json(data);
 		return cmd_flush(err);
 	}
-	page_html(&html, data, NULL);
+	append_page(&html, data, NULL);
 	int status = write_page(path, &html, err);
 	if (status == 0 && strcmp(path, "-") != 0 && !ctx->quiet)
 		output_line(stderr, "%s: %zu run%s", path, w.count, w.count == 1 ? "" : "s");

@@ -49,7 +49,9 @@ static const struct opt opts[] = {
 	{0},
 };
 
-static int check_flags(struct cmd_context *ctx, struct err *err)
+/* Rejects flags that exclude each other. Also prints the burst.cfg that a TEXT or COMMAND stands
+ * for, except in a detached client: its starter has printed that. */
+static int check_flags_and_tell_config(struct cmd_context *ctx, struct err *err)
 {
 	if (opt_has(ctx, "dry-run") && ctx->json)
 		return err_set(err, ERR_USAGE,
@@ -62,13 +64,13 @@ static int check_flags(struct cmd_context *ctx, struct err *err)
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	bool plans = opt_has(ctx, "dry-run"), detached = opt_has(ctx, "detach");
+	bool dry_run = opt_has(ctx, "dry-run"), detached = opt_has(ctx, "detach");
 	struct queued queued;
 	struct launch l;
 
-	if (check_flags(ctx, err) < 0)
+	if (check_flags_and_tell_config(ctx, err) < 0)
 		return -1;
-	if (detached && !plans && detach_starter_fd() < 0)
+	if (detached && !dry_run && detach_starter_fd() < 0)
 		return detach_run(ctx, err);
 	ctx->overwrite = ctx->overwrite || opt_has(ctx, "force");
 	ctx->anew = opt_has(ctx, "anew");
@@ -76,10 +78,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 	launch_init(&l, ctx);
 	queued_read(&queued);
 	COPY_TEXT(l.id, queued.run);
-	int status = plans ? plan_dry_run(&l, err) : launch_render(&l, detached, err);
+	int status = dry_run ? plan_dry_run(&l, err) : launch_render(&l, detached, err);
 	launch_free(&l);
-	/* a reboot may have ended its queue's runner */
-	if (status >= 0 && status < 128 && !plans && !queued.run[0] && config_path(ctx->config))
+	/* a reboot may have ended the runner of the job's queue; 128: a signal ended the run */
+	if (status >= 0 && status < 128 && !dry_run && !queued.run[0] && config_path(ctx->config))
 		queue_wake(ctx, config_path(ctx->config));
 	return status;
 }

@@ -23,36 +23,37 @@ static const char *show_time(char *to, size_t room, int64_t ms)
 	return clock_local(to, room, "%a %d %b %H:%M %Z", ms);
 }
 
-/* ---- the environment of its runs ---- */
+/* ---- the environment of scheduled runs ---- */
 
-static const char *const names[] = {"PATH",
-				    "HOME",
-				    "USER",
-				    "LOGNAME",
-				    "SHELL",
-				    "LANG",
-				    "LC_ALL",
-				    "LC_CTYPE",
-				    "TZ",
-				    "TMPDIR",
-				    "XDG_CONFIG_HOME",
-				    "XDG_CACHE_HOME",
-				    "XDG_DATA_HOME",
-				    "XDG_RUNTIME_DIR",
-				    "DBUS_SESSION_BUS_ADDRESS",
-				    "SSL_CERT_FILE",
-				    "SSL_CERT_DIR",
-				    "CURL_CA_BUNDLE",
-				    "HTTP_PROXY",
-				    "HTTPS_PROXY",
-				    "ALL_PROXY",
-				    "NO_PROXY",
-				    "http_proxy",
-				    "https_proxy",
-				    "all_proxy",
-				    "no_proxy",
-				    "BURST_CACHE_DIR",
-				    "BURST_PROVIDER_PATH"};
+/* Variables that a schedule takes over from the shell that adds it. */
+static const char *const kept_variables[] = {"PATH",
+					     "HOME",
+					     "USER",
+					     "LOGNAME",
+					     "SHELL",
+					     "LANG",
+					     "LC_ALL",
+					     "LC_CTYPE",
+					     "TZ",
+					     "TMPDIR",
+					     "XDG_CONFIG_HOME",
+					     "XDG_CACHE_HOME",
+					     "XDG_DATA_HOME",
+					     "XDG_RUNTIME_DIR",
+					     "DBUS_SESSION_BUS_ADDRESS",
+					     "SSL_CERT_FILE",
+					     "SSL_CERT_DIR",
+					     "CURL_CA_BUNDLE",
+					     "HTTP_PROXY",
+					     "HTTPS_PROXY",
+					     "ALL_PROXY",
+					     "NO_PROXY",
+					     "http_proxy",
+					     "https_proxy",
+					     "all_proxy",
+					     "no_proxy",
+					     "BURST_CACHE_DIR",
+					     "BURST_PROVIDER_PATH"};
 
 /* "http://name:password@host": the ledger must not hold a password. */
 static bool holds_password(const char *name, const char *value)
@@ -60,7 +61,8 @@ static bool holds_password(const char *name, const char *value)
 	return strcasestr(name, "proxy") && strchr(value, '@');
 }
 
-static void capture(struct str *to, const char *name)
+/* Appends "NAME=value" if the variable is set and its value may be stored. */
+static void append_variable(struct str *to, const char *name)
 {
 	const char *value = getenv(name);
 
@@ -75,15 +77,15 @@ static void capture(struct str *to, const char *name)
 		str_addf(to, "%s=%s\n", name, value);
 }
 
-/* Settings of providers other than keys (LOCAL_ROOT, RUNPOD_API_URL). */
-static void capture_settings(struct str *to, const struct provider_ops *ops)
+/* Appends the variables with the provider's settings (LOCAL_ROOT, RUNPOD_API_URL), but no keys. */
+static void append_settings(struct str *to, const struct provider_ops *ops)
 {
 	for (const struct option_spec *spec = ops->options; spec->key; spec++) {
 		if (!(spec->flags & OPTION_USER_ONLY) || (spec->flags & OPTION_SECRET) ||
 		    spec->type == OPTION_GROUP)
 			continue;
 		CLEANUP(free_text) char *name = secret_env_name(ops->name, spec->key);
-		capture(to, name);
+		append_variable(to, name);
 	}
 }
 
@@ -93,10 +95,10 @@ static int read_environment(const struct cmd_context *ctx, char *out, size_t roo
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		capture(&text, names[i]);
+	for (size_t i = 0; i < ARRAY_LEN(kept_variables); i++)
+		append_variable(&text, kept_variables[i]);
 	for (const struct provider_ops *const *ops = provider_registry; *ops; ops++)
-		capture_settings(&text, *ops);
+		append_settings(&text, *ops);
 	str_addf(&text, "BURST_STATE_DIR=%s\n", ctx->state_dir);
 	if (text.len >= room)
 		return err_set(err, ERR_LOCAL,
@@ -109,9 +111,10 @@ static int read_environment(const struct cmd_context *ctx, char *out, size_t roo
 
 /* ---- keys ---- */
 
-/* Whether its keys can be found without our environment, from which it removes them. */
-static int check_provider(const struct cmd_context *ctx, const struct provider_ops *ops,
-			  struct err *err)
+/* ERR_CREDENTIALS: the provider's keys exist only in our environment, where a schedule cannot find
+ * them. Removes them from it to see. */
+static int check_provider_keys(const struct cmd_context *ctx, const struct provider_ops *ops,
+			       struct err *err)
 {
 	CLEANUP(free_text) char *hidden = NULL;
 	CLEANUP(config_free) struct config *config = NULL;
@@ -137,15 +140,14 @@ static int check_provider(const struct cmd_context *ctx, const struct provider_o
 		       hidden);
 }
 
-/* ERR_CREDENTIALS: a provider's key exists only in our environment, where a schedule cannot find
- * it. */
+/* The same for each provider that the config names. */
 static int check_keys(const struct cmd_context *ctx, struct err *err)
 {
 	const struct section *top = config_top(ctx->config);
 
 	for (size_t i = 0; i < section_count(top, "provider"); i++) {
 		const struct provider_ops *ops = provider_find(section_item(top, "provider", i));
-		if (ops && check_provider(ctx, ops, err) < 0)
+		if (ops && check_provider_keys(ctx, ops, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -156,19 +158,20 @@ static int check_keys(const struct cmd_context *ctx, struct err *err)
 static int check_name(const char *name, struct err *err)
 {
 	size_t n = strlen(name);
-	bool good = n > 0 && n <= NAME_MOST && isalnum((unsigned char)name[0]);
+	bool is_valid = n > 0 && n <= NAME_MOST && isalnum((unsigned char)name[0]);
 
 	for (const char *p = name; *p; p++)
-		good = good && (islower((unsigned char)*p) || isdigit((unsigned char)*p) ||
-				*p == '-' || *p == '_');
-	return good ? 0
-		    : err_set(err, ERR_USAGE,
-			      "schedule: \"%s\" is not a valid name: use lower-case letters, "
-			      "digits, \"-\" and \"_\", %d at most, beginning with a letter or "
-			      "a digit",
-			      name, NAME_MOST);
+		is_valid = is_valid && (islower((unsigned char)*p) || isdigit((unsigned char)*p) ||
+					*p == '-' || *p == '_');
+	return is_valid ? 0
+			: err_set(err, ERR_USAGE,
+				  "schedule: \"%s\" is not a valid name: use lower-case letters, "
+				  "digits, \"-\" and \"_\", %d at most, beginning with a letter or "
+				  "a digit",
+				  name, NAME_MOST);
 }
 
+/* Sets ctx->config to the project's. ERR_CONFIG: it has mistakes, or there is no file. */
 static int open_project(struct cmd_context *ctx, struct err *err)
 {
 	struct config_source ask = {.file = opt_text(ctx, "config"),
@@ -185,7 +188,8 @@ static int open_project(struct cmd_context *ctx, struct err *err)
 	return 0;
 }
 
-/* Joins the remaining words: `add nightly daily 02:00` needs no quotes. */
+/* Sets row->rule and *c from the words behind the name: `add nightly daily 02:00` needs no quotes.
+ */
 static int read_rule(const struct cmd_context *ctx, struct schedule_row *row, struct calendar *c,
 		     struct err *err)
 {
@@ -201,9 +205,9 @@ static int read_rule(const struct cmd_context *ctx, struct schedule_row *row, st
 	return calendar_parse(row->rule, c, err);
 }
 
-/* Puts the row back as it was; NULL: there was none. */
-static void put_row_back(struct cmd_context *ctx, const struct schedule_row *row,
-			 const struct schedule_row *before)
+/* Puts the ledger's row back as it was before; NULL: there was none. */
+static void restore_row(struct cmd_context *ctx, const struct schedule_row *row,
+			const struct schedule_row *before)
 {
 	if (before)
 		store_put_schedule(ctx->store, before, NULL);
@@ -211,32 +215,32 @@ static void put_row_back(struct cmd_context *ctx, const struct schedule_row *row
 		store_remove_schedule(ctx->store, row->name, NULL);
 }
 
-/* Returns 1 if it replaced one of this name, else 0. If it fails, the one before goes on as it was.
- */
-static int replace(struct cmd_context *ctx, const struct schedule_row *row, struct str *note,
-		   struct err *err)
+/* Stores the schedule and installs its timer; *note: lines for the user. Returns 1 if it replaced
+ * one of this name, else 0. If it fails, an earlier schedule of this name goes on as it was. */
+static int install_or_replace(struct cmd_context *ctx, const struct schedule_row *row,
+			      struct str *note, struct err *err)
 {
 	struct schedule_row before;
-	bool known = store_schedule(ctx->store, row->name, &before, err) == 0;
+	bool had_before = store_schedule(ctx->store, row->name, &before, err) == 0;
 
-	if (!known && err->kind != ERR_NOT_FOUND)
+	if (!had_before && err->kind != ERR_NOT_FOUND)
 		return -1;
 	err_clear(err);
 	if (store_put_schedule(ctx->store, row, err) < 0)
 		return -1;
 	if (schedule_install(ctx->state_dir, row, note, err) < 0) {
-		put_row_back(ctx, row, known ? &before : NULL);
-		return known ? err_wrap(err, "schedule %s: not replaced", row->name) : -1;
+		restore_row(ctx, row, had_before ? &before : NULL);
+		return had_before ? err_wrap(err, "schedule %s: not replaced", row->name) : -1;
 	}
-	if (!known || before.backend == row->backend ||
+	if (!had_before || before.backend == row->backend ||
 	    schedule_uninstall(ctx->state_dir, &before, err) == 0)
-		return known;
+		return had_before;
 	schedule_uninstall(ctx->state_dir, row, NULL);
-	put_row_back(ctx, row, &before);
+	restore_row(ctx, row, &before);
 	return err_wrap(err, "schedule %s: not replaced", row->name);
 }
 
-static int add(struct cmd_context *ctx, struct err *err)
+static int add_schedule(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(str_free) struct str note = STR_INIT;
 	struct schedule_row row = {.made_ms = clock_wall_ms(), .catch_up_ms = CATCH_UP_MS};
@@ -252,7 +256,7 @@ static int add(struct cmd_context *ctx, struct err *err)
 	    check_keys(ctx, err) < 0)
 		return -1;
 	COPY_TEXT(row.config, config_path(ctx->config));
-	int replaced = replace(ctx, &row, &note, err);
+	int replaced = install_or_replace(ctx, &row, &note, err);
 	if (replaced < 0)
 		return -1;
 	if (ctx->quiet)
@@ -266,7 +270,7 @@ static int add(struct cmd_context *ctx, struct err *err)
 	return 0;
 }
 
-static int drop(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
+static int remove_schedule(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
 {
 	if (schedule_uninstall(ctx->state_dir, row, err) < 0 ||
 	    store_remove_schedule(ctx->store, row->name, err) < 0)
@@ -315,8 +319,9 @@ static json_t *schedule_json(const struct cmd_context *ctx, const struct schedul
 			 last ? last_json(row, last) : json_null());
 }
 
-static void add_row(const struct cmd_context *ctx, struct table *t, const struct schedule_row *row,
-		    const struct request_row *last, int64_t next_ms)
+static void add_table_row(const struct cmd_context *ctx, struct table *t,
+			  const struct schedule_row *row, const struct request_row *last,
+			  int64_t next_ms)
 {
 	char at[64];
 
@@ -346,7 +351,7 @@ static struct table *new_table(void)
 	return t;
 }
 
-static int list(struct cmd_context *ctx, struct err *err)
+static int print_schedules(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(table_free) struct table *t = new_table();
 	CLEANUP(json_decref) json_t *array = json_array();
@@ -365,7 +370,7 @@ static int list(struct cmd_context *ctx, struct err *err)
 		if (ctx->json)
 			json_array_append_new(array, schedule_json(ctx, &rows[i], last, next_ms));
 		else
-			add_row(ctx, t, &rows[i], last, next_ms);
+			add_table_row(ctx, t, &rows[i], last, next_ms);
 	}
 	free(rows);
 	if (ctx->json) {
@@ -379,6 +384,7 @@ static int list(struct cmd_context *ctx, struct err *err)
 	return 0;
 }
 
+/* Prints the requests of the job's queue, and where the output of its runs is. */
 static int show_log(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
 {
 	CLEANUP(free_text) char *log = queue_path(ctx->state_dir, row->config, ".log");
@@ -392,8 +398,9 @@ static int show_log(struct cmd_context *ctx, const struct schedule_row *row, str
 
 /* ---- run ---- */
 
-/* From now on this process and its children have these NAME=value lines as their environment. */
-static void use_environment(char *lines)
+/* Replaces the environment of this process and its later children by these NAME=value lines.
+ * Changes the lines. */
+static void replace_environment(char *lines)
 {
 	static char *none[] = {NULL};
 	char *rest = NULL;
@@ -408,10 +415,10 @@ static void use_environment(char *lines)
 	}
 }
 
-/* Submits what is due, and works on the queue here unless a client does so already, so that a stop
- * of the timer's unit reaches the run. Also continues what a dead client left. Returns the exit
- * status of what it submitted last; 0 also for a request that waits. */
-static int run_now(struct cmd_context *ctx, const char *name, struct err *err)
+/* Submits the job (with --due only if a time is due), then waits for a child process that works on
+ * the queue, so that a stop of the timer's unit reaches the run. Starts none if a client works on
+ * it. Returns the exit status of the request submitted last, 0 while that waits; or -1. */
+static int submit_and_run(struct cmd_context *ctx, const char *name, struct err *err)
 {
 	bool by_hand = !opt_has(ctx, "due");
 	struct schedule_row row;
@@ -421,7 +428,7 @@ static int run_now(struct cmd_context *ctx, const char *name, struct err *err)
 	if (schedule_submit(ctx->store, name, by_hand, clock_wall_ms(), err) < 0 ||
 	    store_schedule(ctx->store, name, &row, err) < 0)
 		return -1;
-	use_environment(row.environment);
+	replace_environment(row.environment);
 	queue_wake_others(ctx, row.config);
 	if (queue_is_left(ctx, row.config))
 		status = queue_run_apart(ctx, row.config, by_hand, err);
@@ -442,9 +449,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 	struct schedule_row row;
 
 	if (!strcmp(what, "ls") && ctx->arg_count == 1)
-		return list(ctx, err) < 0 ? -1 : cmd_flush(err);
+		return print_schedules(ctx, err) < 0 ? -1 : cmd_flush(err);
 	if (!strcmp(what, "add") && ctx->arg_count > 2)
-		return add(ctx, err);
+		return add_schedule(ctx, err);
 	if (ctx->arg_count != 2 ||
 	    (strcmp(what, "rm") && strcmp(what, "log") && strcmp(what, "run")))
 		return err_set(err, ERR_USAGE,
@@ -457,10 +464,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 							    ctx->args[1])
 						  : -1;
 	if (!strcmp(what, "rm"))
-		return drop(ctx, &row, err);
+		return remove_schedule(ctx, &row, err);
 	if (!strcmp(what, "log"))
 		return show_log(ctx, &row, err) < 0 ? -1 : cmd_flush(err);
-	return run_now(ctx, row.name, err);
+	return submit_and_run(ctx, row.name, err);
 }
 
 static const struct opt opts[] = {

@@ -33,8 +33,9 @@ static void forwards_free_cleanup(struct forwards *f)
 		free(f->spec[i]);
 }
 
-/* "8080", or "8080:9090" for another port there: forwards to the pod's loopback. NULL: invalid. */
-static char *forward_of(const char *text, size_t length)
+/* "8080", or "8080:9090" for another port on the pod, as ssh's -L wants it, between the loopback
+ * addresses. NULL: invalid. The caller frees it. */
+static char *forward_spec(const char *text, size_t length)
 {
 	CLEANUP(free_text) char *word = xasprintf("%.*s", (int)length, text);
 	unsigned here = 0, there = 0;
@@ -49,8 +50,8 @@ static char *forward_of(const char *text, size_t length)
 	return xasprintf("127.0.0.1:%u:127.0.0.1:%u", here, there);
 }
 
-/* Reads "8080,9000:90". ERR_USAGE names the word that is no port. */
-static int forwards_read(struct forwards *f, const char *text, struct err *err)
+/* Reads "8080,9000:90"; NULL: none. ERR_USAGE names the word that is no port. */
+static int forwards_parse(struct forwards *f, const char *text, struct err *err)
 {
 	while (text) {
 		const char *comma = strchrnul(text, ',');
@@ -59,7 +60,7 @@ static int forwards_read(struct forwards *f, const char *text, struct err *err)
 		if (f->count == FORWARDS_MAX)
 			return err_set(err, ERR_USAGE, "ssh: -L forwards at most %d ports",
 				       FORWARDS_MAX);
-		if (!(f->spec[f->count] = forward_of(text, length)))
+		if (!(f->spec[f->count] = forward_spec(text, length)))
 			return err_set(err, ERR_USAGE,
 				       "ssh: -L %.*s: give a port, as in -L 8080, two, as in -L "
 				       "8080:80 (here, on the pod), or several with commas between",
@@ -70,16 +71,16 @@ static int forwards_read(struct forwards *f, const char *text, struct err *err)
 	return 0;
 }
 
-/* ---- way ----
+/* ---- ssh way ----
  * Finds the address and the keys with which ssh reaches a pod. */
 
-/* What ssh removes from its own lists, in the form of ssh_config(5). */
+/* Weak algorithms that ssh removes from its own lists, in the form of ssh_config(5). */
 #define KEX_ALGORITHMS "-*-sha1"
 #define CIPHERS        "-*-cbc"
 #define MACS           "-*sha1*,*md5*,umac-64*"
 
-/* What ssh must not do for a pod, whatever the user's own ssh config says of all hosts. Only
- * options that OpenSSH 7.8 (2018) knows: an older ssh would refuse the user's whole config.
+/* The settings that keep ssh safe from a pod, whatever the user's own ssh config says of all hosts.
+ * Only options that OpenSSH 7.8 (2018) knows: an older ssh would refuse the user's whole config.
  *
  * A pod is not trusted: it gets no agent, no display, no tunnel and no password, no program of this
  * machine is run for it, and only the key that burst made for it says who it is. ssh takes the
@@ -114,19 +115,21 @@ static const char *const settings[] = {
 	"MACs " MACS,
 };
 
-struct way {
-	struct pod_row pod; /* set by the caller before way_open() */
+struct ssh_way {
+	struct pod_row pod; /* set by the caller before ssh_way_open() */
 	char *dir;          /* folder of its run, with the two files */
 	char *key, *known;
 };
 
-static void way_free_cleanup(struct way *w)
+static void ssh_way_free_cleanup(struct ssh_way *w)
 {
 	free(w->dir);
 	free(w->key);
 	free(w->known);
 }
 
+/* ERR_USAGE: the pod has no address now. ERR_UNTRUSTED: ssh might take the address for an option.
+ */
 static int check_address(const struct pod_row *pod, struct err *err)
 {
 	const char *called = pod_row_called(pod);
@@ -146,9 +149,9 @@ static int check_address(const struct pod_row *pod, struct err *err)
 	return 0;
 }
 
-/* Uses the key and host key that burst made, so that ssh neither prompts nor trusts an unknown
- * host. */
-static int way_open(struct cmd_context *ctx, struct way *w, struct err *err)
+/* Sets the paths of *w, and writes its known-hosts file with the host key that burst made, so that
+ * ssh neither prompts nor trusts an unknown host. */
+static int ssh_way_open(struct cmd_context *ctx, struct ssh_way *w, struct err *err)
 {
 	const struct pod_row *pod = &w->pod;
 	CLEANUP(str_free) struct str line = STR_INIT;
@@ -168,15 +171,15 @@ static int way_open(struct cmd_context *ctx, struct way *w, struct err *err)
 }
 
 /* The user to log in as. */
-static const char *way_user(const struct pod_row *pod)
+static const char *ssh_way_user(const struct pod_row *pod)
 {
 	return pod->user[0] ? pod->user : "root";
 }
 
 /* ---- burst ssh ---- */
 
-/* The arguments for ssh(1). They point into w, alias, file and the forwards. */
-static const char **ssh_arguments(const struct cmd_context *ctx, const struct way *w,
+/* The arguments for ssh(1), NULL-terminated. The caller frees the array; its texts are borrowed. */
+static const char **ssh_arguments(const struct cmd_context *ctx, const struct ssh_way *w,
 				  const char *port, const char *alias, const char *file,
 				  const struct forwards *forwards)
 {
@@ -186,7 +189,7 @@ static const char **ssh_arguments(const struct cmd_context *ctx, const struct wa
 			       "-p",
 			       port,
 			       "-l",
-			       way_user(&w->pod),
+			       ssh_way_user(&w->pod),
 			       "-i",
 			       path_base(w->key),
 			       "-o",
@@ -220,12 +223,12 @@ static const char **ssh_arguments(const struct cmd_context *ctx, const struct wa
 
 static int run_ssh(struct cmd_context *ctx, struct err *err)
 {
-	CLEANUP(way_free) struct way w = {.dir = NULL};
+	CLEANUP(ssh_way_free) struct ssh_way w = {.dir = NULL};
 	CLEANUP(forwards_free) struct forwards forwards = {.count = 0};
 
-	if (forwards_read(&forwards, opt_text(ctx, "forward"), err) < 0)
+	if (forwards_parse(&forwards, opt_text(ctx, "forward"), err) < 0)
 		return -1;
-	if (named_pod(ctx->store, ctx->args[0], &w.pod, err) < 0 || way_open(ctx, &w, err) < 0)
+	if (named_pod(ctx->store, ctx->args[0], &w.pod, err) < 0 || ssh_way_open(ctx, &w, err) < 0)
 		return -1;
 	CLEANUP(free_text) char *port = xasprintf("%d", w.pod.port);
 	CLEANUP(free_text) char *alias = xasprintf("HostKeyAlias=burst-%s", w.pod.attempt);
@@ -271,8 +274,8 @@ const struct cmd cmd_ssh = {
 /* ---- burst ssh-config ----
  * Writes the entries by which ssh and editors find pods. */
 
-/* Quotes for ssh_config(5), where "%" begins a token. */
-static void add_path(struct str *to, const char *key, const char *path)
+/* Appends a line of ssh_config(5), where "%" begins a token and stands doubled. */
+static void append_quoted_path(struct str *to, const char *key, const char *path)
 {
 	str_addf(to, "    %s \"", key);
 	for (; *path; path++)
@@ -280,12 +283,12 @@ static void add_path(struct str *to, const char *key, const char *path)
 	str_add(to, "\"\n");
 }
 
-static void add_entry(struct str *to, const struct way *w)
+static void append_host_entry(struct str *to, const struct ssh_way *w)
 {
 	str_addf(to, "Host burst-%s\n    HostName %s\n    Port %d\n    User %s\n",
-		 pod_row_called(&w->pod), w->pod.host, w->pod.port, way_user(&w->pod));
-	add_path(to, "IdentityFile", w->key);
-	add_path(to, "UserKnownHostsFile", w->known);
+		 pod_row_called(&w->pod), w->pod.host, w->pod.port, ssh_way_user(&w->pod));
+	append_quoted_path(to, "IdentityFile", w->key);
+	append_quoted_path(to, "UserKnownHostsFile", w->known);
 	str_addf(to, "    HostKeyAlias burst-%s\n", w->pod.attempt);
 	for (size_t i = 0; i < ARRAY_LEN(settings); i++)
 		str_addf(to, "    %s\n", settings[i]);
@@ -306,16 +309,19 @@ static int host_entries_write(struct cmd_context *ctx, const char *path, struct 
 		"# ssh adds the SendEnv, IdentityFile, CertificateFile and forwards of your other "
 		"entries for all hosts; `burst ssh` uses none of them\n");
 	for (size_t i = 0; i < count; i++) {
-		CLEANUP(way_free) struct way w = {.pod = pods[i]};
+		CLEANUP(ssh_way_free) struct ssh_way w = {.pod = pods[i]};
 		struct err why = {0};
-		if (way_open(ctx, &w, &why) == 0)
-			add_entry(&text, &w);
+		if (ssh_way_open(ctx, &w, &why) == 0)
+			append_host_entry(&text, &w);
 	}
 	free(pods);
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }
 
-static bool put_all(int fd, const void *bytes, size_t len)
+/* Replaces the file's whole contents, synced. On failure, errno is set and the contents may be
+ * mixed.
+ */
+static bool overwrite_file(int fd, const void *bytes, size_t len)
 {
 	return lseek(fd, 0, SEEK_SET) == 0 && fd_write_all(fd, bytes, len) == 0 &&
 	       ftruncate(fd, (off_t)len) == 0 && (fsync(fd) == 0 || errno == EINVAL);
@@ -340,24 +346,24 @@ static int rewrite_in_place(const char *path, const void *bytes, size_t len, str
 	if (fd_read_all(fd, path, SIZE_MAX, &before, err) < 0 ||
 	    path_write(beside, bytes, len, 0600, err) < 0)
 		return -1;
-	bool fine = put_all(fd, bytes, len);
-	if (!fine) {
+	bool written = overwrite_file(fd, bytes, len);
+	if (!written) {
 		err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-		put_all(fd, str_text(&before), before.len);
+		overwrite_file(fd, str_text(&before), before.len);
 	}
 	unlink(beside);
-	return fine ? 0 : -1;
+	return written ? 0 : -1;
 }
 
-/* Adds the include line at the top of the user's ssh config: below a Host it would apply to that
- * host only. */
+/* Asks, then adds an Include of path at the top of the user's ssh config, where it applies to all
+ * hosts, unless it is there. ERR_USAGE: the user declines. */
 static int host_entries_include(struct cmd_context *ctx, const char *path, struct err *err)
 {
 	const char *home = getenv("HOME");
 	CLEANUP(free_text) char *line = xasprintf("Include \"%s\"\n", path);
 	CLEANUP(free_text) char *dir = xasprintf("%s/.ssh", home ? home : "");
 	CLEANUP(free_text) char *named = path_join(dir, "config");
-	/* it may be a link into a folder of dotfiles */
+	/* the config may be a link into a folder of dotfiles */
 	CLEANUP(free_text) char *real = realpath(named, NULL);
 	const char *file = real ? real : named;
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -379,12 +385,12 @@ static int host_entries_include(struct cmd_context *ctx, const char *path, struc
 		       : rewrite_in_place(file, str_text(&text), text.len, err);
 }
 
-static int run_config(struct cmd_context *ctx, struct err *err)
+static int run_ssh_config(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ssh_config");
-	CLEANUP(way_free) struct way w = {.dir = NULL};
+	CLEANUP(ssh_way_free) struct ssh_way w = {.dir = NULL};
 
-	if (named_pod(ctx->store, ctx->args[0], &w.pod, err) < 0 || way_open(ctx, &w, err) < 0)
+	if (named_pod(ctx->store, ctx->args[0], &w.pod, err) < 0 || ssh_way_open(ctx, &w, err) < 0)
 		return -1;
 	if (host_entries_write(ctx, path, err) < 0 || host_entries_include(ctx, path, err) < 0)
 		return -1;
@@ -405,5 +411,5 @@ const struct cmd cmd_ssh_config = {
 		   "name in an editor that works over ssh.",
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,
-	.run = run_config,
+	.run = run_ssh_config,
 };

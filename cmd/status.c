@@ -28,8 +28,9 @@ struct status {
 	const struct run_row *failure;
 	struct run_row *running;
 	size_t running_count;
-	int unwatched_runs; /* of those: without a client, and not handed over */
-	int bill, alone;    /* pods that bill; alone: those of a run without a client */
+	int unwatched_runs;         /* of those: without a client, and not handed over */
+	int billing, billing_alone; /* pods that bill; of those: of a run that needs a client and
+				       has none */
 	int64_t price_microusd_h, today_microusd;
 	int requests,
 		without_client;    /* that are queued; of those: no runner works on their queue */
@@ -38,7 +39,7 @@ struct status {
 
 /* ---- how runs ended ---- */
 
-/* Ignores measurements, and clients that only kept pods. */
+/* NULL: none. Calibrations, and clients that only kept pods, do not count. */
 static const struct run_row *newest_success(const struct run_row *runs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -60,14 +61,15 @@ static bool is_same_job(const struct run_row *a, const struct run_row *b)
 	       !strcmp(a->type, b->type);
 }
 
-/* For how long after its end. A run without a burst.cfg (`burst run -- COMMAND`, a text) is no job
- * that will ever succeed again: its user saw it fail, or soon looks. */
-static int64_t shown_ms(const struct run_row *run)
+/* For how long after its end a failed run is shown. A run without a burst.cfg (`burst run --
+ * COMMAND`, a text) is shown briefly: no later run of its job can succeed and clear it. */
+static int64_t failure_shown_ms(const struct run_row *run)
 {
 	return run->status == RUN_UNRELEASED || path_exists(run->config) ? FAILURE_SHOWN_MS
 									 : ONE_OFF_SHOWN_MS;
 }
 
+/* NULL: none that is recent and whose job has not succeeded since. */
 static const struct run_row *newest_failure(const struct status *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
@@ -77,7 +79,7 @@ static const struct run_row *newest_failure(const struct status *s)
 		       !(s->runs[newer].status == RUN_DONE && is_same_job(&s->runs[newer], run)))
 			newer++;
 		if (has_failed(run) && newer == i &&
-		    s->now_ms - MAX(run->ended_ms, run->started_ms) < shown_ms(run))
+		    s->now_ms - MAX(run->ended_ms, run->started_ms) < failure_shown_ms(run))
 			return run;
 	}
 	return NULL;
@@ -94,7 +96,7 @@ static int read_running(struct status *s, const struct runs *rs, struct err *err
 	return 0;
 }
 
-/* The agents of a detached run release its pods; other runs need a client. */
+/* Whether the run is detached: then its agents release its pods, and it needs no client. */
 static bool is_handed_over(const struct status *s, const char *id)
 {
 	for (size_t i = 0; i < s->running_count; i++)
@@ -118,14 +120,16 @@ static int read_pods(struct status *s, const struct runs *rs, struct err *err)
 		s->today_microusd += allow_spent(&pods[i], midnight, over ? s->now_ms : now.at_ms);
 		if (over || now.is == POD_NOW_OVER)
 			continue;
-		s->bill++;
+		s->billing++;
 		s->price_microusd_h += pods[i].price_microusd_h;
-		s->alone += !run_is_alive(rs, pods[i].run) && !is_handed_over(s, pods[i].run);
+		s->billing_alone +=
+			!run_is_alive(rs, pods[i].run) && !is_handed_over(s, pods[i].run);
 	}
 	free(pods);
 	return 0;
 }
 
+/* Counts the open requests, and those whose queue has no runner. */
 static int read_queues(struct status *s, const struct runs *rs, struct err *err)
 {
 	struct request_row *rows = NULL;
@@ -155,8 +159,9 @@ static int read_ledger(const struct cmd_context *ctx, struct store *store, struc
 	return read_pods(s, &rs, err);
 }
 
-/* Hides errors from a prompt that will pass, or that only mean that no run exists yet. */
-static int read_all(const struct cmd_context *ctx, struct status *s, struct err *err)
+/* Reads the ledger. If it does not exist yet, or is locked for now, only sets s->ledger: a prompt
+ * should not show that as an error. */
+static int read_ledger_if_any(const struct cmd_context *ctx, struct status *s, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
 	struct store *store = NULL;
@@ -173,8 +178,9 @@ static int read_all(const struct cmd_context *ctx, struct status *s, struct err 
 	return 0;
 }
 
-/* Ignores mistakes of the file, which must not hide the status: commands that rent report them. */
-static struct config_cap read_cap(struct cmd_context *ctx)
+/* caps.per_day of the user's own file. Ignores mistakes in it, which must not hide the status:
+ * commands that rent report them. */
+static struct config_cap read_daily_cap(struct cmd_context *ctx)
 {
 	struct mistakes mistakes = {0};
 	struct config_source ask = {.user_only = true,
@@ -197,18 +203,15 @@ static struct config_cap read_cap(struct cmd_context *ctx)
 
 /* ---- JSON: tests/schema/status.json ---- */
 
-/* with_status: a failure. */
-static json_t *ended_json(const struct status *s, const struct run_row *run, bool with_status)
+/* run NULL: null. */
+static json_t *ended_json(const struct status *s, const struct run_row *run)
 {
 	if (!run)
 		return json_null();
-	json_t *object =
-		json_pack("{s:o, s:o, s:o, s:o}", "run", report_text(run->id), "job",
-			  report_text(run->job), "ended_at", report_time(run->ended_ms),
-			  "age_seconds", report_seconds(MAX(s->now_ms - run->ended_ms, 0)));
-	if (with_status)
-		json_object_set_new(object, "status", json_string(run_status_word(run->status)));
-	return object;
+	return json_pack("{s:o, s:o, s:o, s:o, s:s*}", "run", report_text(run->id), "job",
+			 report_text(run->job), "ended_at", report_time(run->ended_ms),
+			 "age_seconds", report_seconds(MAX(s->now_ms - run->ended_ms, 0)), "status",
+			 run == s->failure ? run_status_word(run->status) : NULL);
 }
 
 static void print_json(const struct cmd_context *ctx, const struct status *s)
@@ -223,18 +226,19 @@ static void print_json(const struct cmd_context *ctx, const struct status *s)
 					   report_time(run->started_ms), "detached", run->detached,
 					   "client", run_is_alive(&ctx->runs, run->id)));
 	}
-	output_json(json_pack("{s:s, s:o, s:o, s:o, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}",
-			      "ledger", s->ledger, "last_success", ended_json(s, s->success, false),
-			      "last_failure", ended_json(s, s->failure, true), "running", running,
-			      "queued", "requests", s->requests, "without_client",
-			      s->without_client, "pods", "billing", s->bill, "without_client",
-			      s->alone, "price_usd_hour", report_dollars(s->price_microusd_h),
-			      "today_usd", report_dollars(s->today_microusd), "per_day_usd",
-			      s->per_day.set ? report_dollars(s->per_day.microusd) : json_null()));
+	output_json(json_pack(
+		"{s:s, s:o, s:o, s:o, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}", "ledger",
+		s->ledger, "last_success", ended_json(s, s->success), "last_failure",
+		ended_json(s, s->failure), "running", running, "queued", "requests", s->requests,
+		"without_client", s->without_client, "pods", "billing", s->billing,
+		"without_client", s->billing_alone, "price_usd_hour",
+		report_dollars(s->price_microusd_h), "today_usd", report_dollars(s->today_microusd),
+		"per_day_usd", s->per_day.set ? report_dollars(s->per_day.microusd) : json_null()));
 }
 
 /* ---- the line ---- */
 
+/* "quiz failed 2h ago: `burst logs ID` | quiz done 1d ago" */
 static void add_ended(struct str *line, const struct status *s)
 {
 	const struct run_row *failed = s->failure, *done = s->success;
@@ -252,6 +256,7 @@ static void add_ended(struct str *line, const struct status *s)
 			 duration_show(age, sizeof(age), MAX(s->now_ms - done->ended_ms, 0)));
 }
 
+/* " | quiz runs, 1 without a client, 2 queued" */
 static void add_running(struct str *line, const struct status *s)
 {
 	if (!s->running_count)
@@ -276,13 +281,14 @@ static void print_line(const struct status *s)
 		output_line(stdout, "the ledger is locked by another process");
 		return;
 	}
-	if (s->alone)
-		str_addf(&line, "!! %d pod%s without a client: `burst reap` !! | ", s->alone,
-			 s->alone == 1 ? " bills" : "s bill");
+	if (s->billing_alone)
+		str_addf(&line, "!! %d pod%s without a client: `burst reap` !! | ",
+			 s->billing_alone, s->billing_alone == 1 ? " bills" : "s bill");
 	add_ended(&line, s);
 	add_running(&line, s);
-	if (s->bill)
-		str_addf(&line, " | %d pod%s, %s/h", s->bill, s->bill == 1 ? " bills" : "s bill",
+	if (s->billing)
+		str_addf(&line, " | %d pod%s, %s/h", s->billing,
+			 s->billing == 1 ? " bills" : "s bill",
 			 money_show(money, sizeof(money), s->price_microusd_h));
 	else
 		str_add(&line, " | nothing bills");
@@ -297,8 +303,9 @@ static void print_line(const struct status *s)
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	struct status s = {.ledger = "read", .now_ms = clock_wall_ms(), .per_day = read_cap(ctx)};
-	int result = read_all(ctx, &s, err);
+	struct status s = {
+		.ledger = "read", .now_ms = clock_wall_ms(), .per_day = read_daily_cap(ctx)};
+	int result = read_ledger_if_any(ctx, &s, err);
 
 	if (result == 0 && ctx->json)
 		print_json(ctx, &s);

@@ -13,7 +13,8 @@ enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };
 
 /* ---- flags ---- */
 
-static int read_by(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+/* --by: "07:00" or "2h"; keeps the row without the flag. */
+static int read_deadline(const struct cmd_context *ctx, struct request_row *row, struct err *err)
 {
 	const char *by = opt_text(ctx, "by");
 	int64_t ms;
@@ -29,7 +30,7 @@ static int read_by(const struct cmd_context *ctx, struct request_row *row, struc
 	return 0;
 }
 
-static int read_below(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+static int read_price_limit(const struct cmd_context *ctx, struct request_row *row, struct err *err)
 {
 	const char *below = opt_text(ctx, "below");
 
@@ -48,7 +49,7 @@ static int read_flags(const struct cmd_context *ctx, struct request_row *row, st
 	row->created_ms = clock_wall_ms();
 	row->quiet_ms = QUIET_MS;
 	row->max_wait_ms = opt_has(ctx, "below") || opt_has(ctx, "by") ? 0 : MAX_WAIT_MS;
-	if (read_by(ctx, row, err) < 0 || read_below(ctx, row, err) < 0 ||
+	if (read_deadline(ctx, row, err) < 0 || read_price_limit(ctx, row, err) < 0 ||
 	    opt_duration(ctx, "quiet", &row->quiet_ms, err) < 0 ||
 	    opt_duration(ctx, "max-wait", &row->max_wait_ms, err) < 0)
 		return -1;
@@ -60,7 +61,8 @@ static int read_flags(const struct cmd_context *ctx, struct request_row *row, st
 
 /* ---- what to render ---- */
 
-/* Reports mistakes of a file in the working tree now, while the user reads the output. */
+/* Opens and checks the config, so that the user sees its mistakes now and not when it is rendered.
+ */
 static int check_config(const char *config, struct err *err)
 {
 	CLEANUP(config_free) struct config *c = NULL;
@@ -72,8 +74,8 @@ static int check_config(const char *config, struct err *err)
 	return config_open(&c, &ask, err) < 0 ? -1 : config_check(c, err);
 }
 
-/* Only resolves the commit; its files are read when it is rendered. */
-static int find_commit(const char *commit, struct request_row *row, struct err *err)
+/* Fills commit_id, repo and path of *row. The commit's files are read only when it is rendered. */
+static int resolve_commit(const char *commit, struct request_row *row, struct err *err)
 {
 	CLEANUP(free_text) char *dir = git_folder(row->config);
 	CLEANUP(repo_free) struct repo repo = {0};
@@ -97,14 +99,15 @@ static int find_commit(const char *commit, struct request_row *row, struct err *
 
 /* Fills config, and with --commit also commit_id, repo and path. Reports the file's mistakes, or
  * that the commit does not exist. */
-static int find_config(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+static int fill_config_and_commit(const struct cmd_context *ctx, struct request_row *row,
+				  struct err *err)
 {
 	CLEANUP(free_text) char *path = NULL;
 	const char *file = ctx->arg_count ? ctx->args[0] : NULL, *commit = opt_text(ctx, "commit");
 	int found = config_find(file, &path, err);
 
 	if (found <= 0 && commit) {
-		/* it may be missing in the working tree but exist in the commit */
+		/* the file may be missing in the working tree but exist in the commit */
 		err_clear(err);
 		path = config_named(file);
 	} else if (found < 0) {
@@ -119,12 +122,13 @@ static int find_config(const struct cmd_context *ctx, struct request_row *row, s
 			       "%zu: move it",
 			       strlen(path), sizeof(row->config) - 1);
 	COPY_TEXT(row->config, path);
-	return commit ? find_commit(commit, row, err) : check_config(path, err);
+	return commit ? resolve_commit(commit, row, err) : check_config(path, err);
 }
 
 /* ---- the request ---- */
 
-static int add(struct cmd_context *ctx, struct request_row *row, struct err *err)
+/* Opens the ledger, and gives the request its id and a row. */
+static int add_to_ledger(struct cmd_context *ctx, struct request_row *row, struct err *err)
 {
 	CLEANUP(free_text) char *path = NULL;
 
@@ -138,7 +142,7 @@ static int add(struct cmd_context *ctx, struct request_row *row, struct err *err
 	return requests_add(ctx->store, row, err);
 }
 
-static void tell(const struct cmd_context *ctx, const struct request_row *row)
+static void print_request(const struct cmd_context *ctx, const struct request_row *row)
 {
 	if (ctx->json)
 		output_json(json_pack("{s:i, s:o, s:o, s:s}", "schema", 1, "request",
@@ -148,8 +152,9 @@ static void tell(const struct cmd_context *ctx, const struct request_row *row)
 		output_line(stderr, "request %s: queued (`burst queue ls` shows it)", row->id);
 }
 
-/* Exits 6 for a request that is not in the ledger, so that a hook can tell. */
-static int not_queued(const struct cmd_context *ctx, struct err *err)
+/* Reports that the ledger could not be written. Returns exit status 6, so that a hook can tell, or
+ * -1 with *err for other failures. */
+static int report_not_queued(const struct cmd_context *ctx, struct err *err)
 {
 	if (err->kind != ERR_LOCAL)
 		return -1;
@@ -162,11 +167,11 @@ static int run(struct cmd_context *ctx, struct err *err)
 {
 	struct request_row row = {.id = ""};
 
-	if (read_flags(ctx, &row, err) < 0 || find_config(ctx, &row, err) < 0)
+	if (read_flags(ctx, &row, err) < 0 || fill_config_and_commit(ctx, &row, err) < 0)
 		return -1;
-	if (add(ctx, &row, err) < 0)
-		return not_queued(ctx, err);
-	tell(ctx, &row);
+	if (add_to_ledger(ctx, &row, err) < 0)
+		return report_not_queued(ctx, err);
+	print_request(ctx, &row);
 	int started = queue_start_runner(ctx, row.config, err);
 	queue_wake_others(ctx, row.config);
 	if (started < 0) {

@@ -18,12 +18,13 @@
 
 /* ---- files of a volume ---- */
 
+/* limits for a provider's reply: with a file or a folder, or about volumes */
 enum { ASK_MS = 3600 * 1000, FIND_ASK_MS = 60000 };
-#define FILE_MOST (INT64_C(1) << 40)
+#define FILE_MOST (INT64_C(1) << 40) /* bytes of a fetched file */
 
-/* Splits "tts-cache:env/x": the part before the colon, which the caller frees, or NULL; *path is
- * the rest. ERR_USAGE: the path cannot be on a volume. */
-static int split_place(const char *text, char **name, const char **path, struct err *err)
+/* Splits "tts-cache:env/x": *name is the part before the colon, which the caller frees, or NULL;
+ * *path points to the rest, without leading "/". ERR_USAGE: the path cannot be on a volume. */
+static int split_volume_path(const char *text, char **name, const char **path, struct err *err)
 {
 	const char *colon = strchr(text, ':');
 	const char *rest = colon ? colon + 1 : text;
@@ -36,7 +37,8 @@ static int split_place(const char *text, char **name, const char **path, struct 
 	return 0;
 }
 
-static struct op_want want_of(const struct volume_row *v, const char *path)
+/* A provider's operation on this file or folder of the volume; borrows path. */
+static struct op_want file_want(const struct volume_row *v, const char *path)
 {
 	struct op_want want = {.file.path = path};
 
@@ -47,7 +49,8 @@ static struct op_want want_of(const struct volume_row *v, const char *path)
 	return want;
 }
 
-static int cannot(const struct volume_row *v, const char *what, struct err *err)
+/* Returns -1 with ERR_USAGE. what: "list". */
+static int cannot_without_pod(const struct volume_row *v, const char *what, struct err *err)
 {
 	return err_set(err, ERR_USAGE,
 		       "volume %s: %s cannot %s files there without a pod, or has no keys for that "
@@ -55,7 +58,7 @@ static int cannot(const struct volume_row *v, const char *what, struct err *err)
 		       v->name, v->provider, what);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_name(const void *a, const void *b)
 {
 	return natural_order(((const struct volume_entry *)a)->name,
 			     ((const struct volume_entry *)b)->name);
@@ -67,7 +70,7 @@ static void print_entries(struct volume_entry *list, size_t count)
 	char when[32];
 
 	if (count)
-		qsort(list, count, sizeof(*list), by_name);
+		qsort(list, count, sizeof(*list), compare_name);
 	table_column(t, "NAME", TABLE_LEFT, TABLE_SHRINKS);
 	table_column(t, "BYTES", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "CHANGED (UTC)", TABLE_LEFT, 1);
@@ -87,11 +90,11 @@ static void print_entries(struct volume_entry *list, size_t count)
 static int list_folder(const struct engine_provider *p, const struct volume_row *v,
 		       const char *path, struct err *err)
 {
-	struct op_want want = want_of(v, path);
+	struct op_want want = file_want(v, path);
 	struct op_result result = {0};
 
 	if (!provider_can_tidy(p->ops, p->handle, &want.file.volume))
-		return cannot(v, "list", err);
+		return cannot_without_pod(v, "list", err);
 	if (caller_perform(p, OP_VOLUME_LS, &want, ASK_MS, &result, err) < 0)
 		return err->kind == ERR_NOT_FOUND
 			       ? err_set(err, ERR_USAGE, "volume %s has no folder \"%s\"", v->name,
@@ -102,16 +105,16 @@ static int list_folder(const struct engine_provider *p, const struct volume_row 
 	return 0;
 }
 
-/* Writes a new file; fails if it exists. */
-static int get_from(const struct engine_provider *p, const struct volume_row *v, const char *path,
-		    const char *file, struct err *err)
+/* Copies a file of the volume to a new local file. ERR_USAGE if that exists. */
+static int fetch_file(const struct engine_provider *p, const struct volume_row *v, const char *path,
+		      const char *file, struct err *err)
 {
 	CLEANUP(free_text) char *part = xasprintf("%s%s", file, PATH_PART);
-	struct op_want want = want_of(v, path);
+	struct op_want want = file_want(v, path);
 	struct op_result result = {0};
 
 	if (!provider_can_fetch(p->ops, p->handle, &want.file.volume))
-		return cannot(v, "read", err);
+		return cannot_without_pod(v, "read", err);
 	if (path_exists(file))
 		return err_set(err, ERR_USAGE, "%s already exists; nothing was changed", file);
 	want.file.local = part;
@@ -131,16 +134,16 @@ static int get_from(const struct engine_provider *p, const struct volume_row *v,
 	return 0;
 }
 
-/* Replaces a file of this name. */
-static int put_on(const struct engine_provider *p, const struct volume_row *v, const char *file,
-		  const char *path, struct err *err)
+/* Copies a local file to the volume, over a file of this name. */
+static int store_file(const struct engine_provider *p, const struct volume_row *v, const char *file,
+		      const char *path, struct err *err)
 {
-	struct op_want want = want_of(v, path);
+	struct op_want want = file_want(v, path);
 	struct op_result result = {0};
 	struct stat st;
 
 	if (!provider_can_stage(p->ops, p->handle, &want.file.volume))
-		return cannot(v, "write", err);
+		return cannot_without_pod(v, "write", err);
 	if (stat(file, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(err, ERR_USAGE, "%s: %s", file,
 			       errno == ENOENT ? strerror(errno) : "is not a regular file");
@@ -160,9 +163,10 @@ static int put_on(const struct engine_provider *p, const struct volume_row *v, c
 
 /* ---- find: a volume by name, as the providers list it now ---- */
 
-/* Performs one operation at a provider. op_result_free(result) on success. */
-static int perform(const struct engine_provider *p, enum op_kind kind, const struct op_want *want,
-		   struct op_result *result, struct err *err)
+/* Performs one operation that takes no file at a provider. Free *result with op_result_free() on
+ * success. */
+static int perform_at(const struct engine_provider *p, enum op_kind kind,
+		      const struct op_want *want, struct op_result *result, struct err *err)
 {
 	return caller_perform(p, kind, want, FIND_ASK_MS, result, err) < 0
 		       ? err_wrap(err, "%s", p->ops->name)
@@ -170,7 +174,7 @@ static int perform(const struct engine_provider *p, enum op_kind kind, const str
 }
 
 /* Replaces the ledger's volumes by what the providers list. */
-static int refresh(struct launch *l, struct err *err)
+static int refresh_volumes(struct launch *l, struct err *err)
 {
 	struct volume_row *rows = NULL;
 	size_t count = 0;
@@ -180,7 +184,7 @@ static int refresh(struct launch *l, struct err *err)
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		const struct engine_provider *p = &l->run.setup.providers[i];
 		struct op_result result = {0};
-		if (perform(p, OP_VOLUMES, NULL, &result, err) < 0) {
+		if (perform_at(p, OP_VOLUMES, NULL, &result, err) < 0) {
 			free(rows);
 			return -1;
 		}
@@ -196,13 +200,14 @@ static int refresh(struct launch *l, struct err *err)
 	return 0;
 }
 
-/* Finds by id or name. ERR_USAGE: there is none, or several providers have one. */
-static int find(struct launch *l, const char *name, struct volume_row *out, struct err *err)
+/* Finds a volume by id or name, as the providers list it now. ERR_USAGE: there is none, or several
+ * providers have one. */
+static int find_volume(struct launch *l, const char *name, struct volume_row *out, struct err *err)
 {
 	struct volume_row *rows = NULL;
 	size_t count = 0, hits = 0;
 
-	if (refresh(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
+	if (refresh_volumes(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (launch_provider(&l->run, rows[i].provider) &&
@@ -220,29 +225,29 @@ static int find(struct launch *l, const char *name, struct volume_row *out, stru
 		       name);
 }
 
-/* Finds the volume of "NAME:PATH"; without NAME the config's. */
-static int find_place(struct launch *l, const char *text, struct volume_row *v, const char **path,
-		      struct err *err)
+/* Finds the volume of "NAME:PATH", or the config's for "PATH"; *path points into text. */
+static int find_volume_path(struct launch *l, const char *text, struct volume_row *v,
+			    const char **path, struct err *err)
 {
 	CLEANUP(free_text) char *name = NULL;
 	const char *own = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
 
-	if (split_place(text, &name, path, err) < 0)
+	if (split_volume_path(text, &name, path, err) < 0)
 		return -1;
 	if (!name && !own)
 		return err_set(err, ERR_USAGE,
 			       "volume: no burst.cfg here names a volume: write VOLUME:PATH");
-	return find(l, name ? name : own, v, err);
+	return find_volume(l, name ? name : own, v, err);
 }
 
 /* ---- ls, get, put VOLUME:PATH ---- */
 
-static int list_place(struct launch *l, const char *place, struct err *err)
+static int list_path(struct launch *l, const char *place, struct err *err)
 {
 	struct volume_row v;
 	const char *path;
 
-	if (find_place(l, place, &v, &path, err) < 0)
+	if (find_volume_path(l, place, &v, &path, err) < 0)
 		return -1;
 	if (!*path) /* no provider can list a whole volume */
 		return err_set(err, ERR_USAGE,
@@ -252,19 +257,22 @@ static int list_place(struct launch *l, const char *place, struct err *err)
 	return list_folder(launch_provider(&l->run, v.provider), &v, path, err);
 }
 
+/* place: "NAME:PATH". file NULL: the name that it has on the volume, in the current folder. */
 static int get_file(struct launch *l, const char *place, const char *file, struct err *err)
 {
 	struct volume_row v;
 	const char *path;
 
-	if (find_place(l, place, &v, &path, err) < 0)
+	if (find_volume_path(l, place, &v, &path, err) < 0)
 		return -1;
 	if (!*path)
 		return err_set(err, ERR_USAGE, "volume get: %s names no file", place);
-	return get_from(launch_provider(&l->run, v.provider), &v, path,
-			file ? file : path_base(path), err);
+	return fetch_file(launch_provider(&l->run, v.provider), &v, path,
+			  file ? file : path_base(path), err);
 }
 
+/* place: "NAME:PATH"; a folder ("NAME:", "x/") or NULL, the config's volume, keeps the file's name.
+ */
 static int put_file(struct launch *l, const char *file, const char *place, struct err *err)
 {
 	bool folder = !place || ends_with(place, ":") || ends_with(place, "/");
@@ -274,23 +282,24 @@ static int put_file(struct launch *l, const char *file, const char *place, struc
 	struct volume_row v;
 	const char *path;
 
-	if (find_place(l, whole, &v, &path, err) < 0)
+	if (find_volume_path(l, whole, &v, &path, err) < 0)
 		return -1;
-	return put_on(launch_provider(&l->run, v.provider), &v, file, path, err);
+	return store_file(launch_provider(&l->run, v.provider), &v, file, path, err);
 }
 
 /* ---- gc: one volume or all ---- */
 
-#define KEEP_MS (INT64_C(14) * 24 * 3600 * 1000)
+#define KEEP_MS (INT64_C(14) * 24 * 3600 * 1000) /* default of --older-than */
 
-/* Tidies each volume that can be; a named volume must be tidied. */
-static int tidy_all(struct launch *l, const struct gc_want *want, struct err *err)
+/* Collects garbage on all volumes where that needs no pod; goes on after a failure. Returns -1 with
+ * the first one. */
+static int collect_garbage_everywhere(struct launch *l, const struct gc_want *want, struct err *err)
 {
 	struct volume_row *rows = NULL;
 	size_t count = 0;
 	int status = 0;
 
-	if (refresh(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
+	if (refresh_volumes(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		const struct engine_provider *p = launch_provider(&l->run, rows[i].provider);
@@ -307,7 +316,7 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 			continue;
 		else if (status < 0)
 			log_line(LOG_WARN, "%s", why.msg);
-		else { /* tidy the others all the same */
+		else { /* continue with the others */
 			*err = why;
 			status = -1;
 		}
@@ -322,7 +331,7 @@ static void print_line(void *ctx, const char *line)
 	output_line(stdout, "%s", line);
 }
 
-static int tidy(struct launch *l, const char *name, struct err *err)
+static int collect_garbage(struct launch *l, const char *name, struct err *err)
 {
 	struct gc_want want = {.age_ms = KEEP_MS,
 			       .force = opt_has(l->ctx, "force"),
@@ -340,8 +349,8 @@ static int tidy(struct launch *l, const char *name, struct err *err)
 			       "nothing was removed (-y with --force removes without asking; -n "
 			       "shows what)");
 	if (!name)
-		return tidy_all(l, &want, err);
-	return find(l, name, &v, err) < 0
+		return collect_garbage_everywhere(l, &want, err);
+	return find_volume(l, name, &v, err) < 0
 		       ? -1
 		       : volume_gc(&l->ctx->runs, launch_provider(&l->run, v.provider), &v, &want,
 				   err);
@@ -351,14 +360,16 @@ static int tidy(struct launch *l, const char *name, struct err *err)
 
 static int list_volumes(struct launch *l, struct err *err)
 {
-	int count = refresh(l, err) < 0 ? -1 : report_volumes(l->ctx->store, stdout, NULL, err);
+	int count =
+		refresh_volumes(l, err) < 0 ? -1 : report_volumes(l->ctx->store, stdout, NULL, err);
 
 	if (!count)
 		log_line(LOG_NOTE, "no volume");
 	return count < 0 ? -1 : 0;
 }
 
-static int create(struct launch *l, const char *name, struct err *err)
+/* Makes the volume at the first provider, or finds it there, and prints its price. */
+static int create_volume(struct launch *l, const char *name, struct err *err)
 {
 	struct volume_row row;
 	char price[32];
@@ -373,11 +384,12 @@ static int create(struct launch *l, const char *name, struct err *err)
 	output_line(stdout, "volume %s of %s: %lld GB, %s a month", row.name, row.provider,
 		    (long long)row.size_gb,
 		    money_show(price, sizeof(price), row.price_microusd_month));
-	/* an existing volume may belong to another project, so leave the question to a run */
+	/* 0: it existed. It may belong to another project, so a run will ask whether to use it. */
 	return made ? volume_trust_note(l->ctx, row.provider, name, err) : 0;
 }
 
-static int in_use(struct launch *l, const struct volume_row *v, struct err *err)
+/* ERR_USAGE: a pod in the ledger uses the volume now. */
+static int check_unused(struct launch *l, const struct volume_row *v, struct err *err)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
@@ -399,15 +411,15 @@ static int remove_volume(struct launch *l, const char *name, struct err *err)
 	struct op_want want = {0};
 	struct op_result result = {0};
 
-	if (find(l, name, &v, err) < 0 || in_use(l, &v, err) < 0)
+	if (find_volume(l, name, &v, err) < 0 || check_unused(l, &v, err) < 0)
 		return -1;
 	if (!cmd_confirm(l->ctx, "remove volume %s of %s and all that is on it?", v.name,
 			 v.provider))
 		return err_set(err, ERR_USAGE, "volume %s is kept (-y removes it without asking)",
 			       v.name);
 	COPY_TEXT(want.id, v.id);
-	if (perform(launch_provider(&l->run, v.provider), OP_VOLUME_REMOVE, &want, &result, err) <
-	    0)
+	if (perform_at(launch_provider(&l->run, v.provider), OP_VOLUME_REMOVE, &want, &result,
+		       err) < 0)
 		return -1;
 	op_result_free(&result);
 	store_remove_volume(l->ctx->store, v.provider, v.id, NULL);
@@ -417,14 +429,16 @@ static int remove_volume(struct launch *l, const char *name, struct err *err)
 	return 0;
 }
 
-static int warm(struct launch *l, const char *name, struct err *err)
+/* Rents a pod that stores on the volume what the job needs before it can start. */
+static int warm_volume(struct launch *l, const char *name, struct err *err)
 {
 	struct volume_row v;
 	int64_t memory_gb = 0;
 
 	if (opt_int(l->ctx, "memory", 1, 65536, &memory_gb, err) < 0)
 		return -1;
-	if (find(l, name, &v, err) < 0 || volume_trust_note(l->ctx, v.provider, v.name, err) < 0)
+	if (find_volume(l, name, &v, err) < 0 ||
+	    volume_trust_note(l->ctx, v.provider, v.name, err) < 0)
 		return -1;
 	return volume_warm(l, &v, memory_gb, err);
 }
@@ -460,7 +474,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	else if (!strcmp(what, "ls") && !name)
 		status = list_volumes(&l, err);
 	else if (!strcmp(what, "ls") && !third)
-		status = list_place(&l, name, err);
+		status = list_path(&l, name, err);
 	else if (!strcmp(what, "get") && name)
 		status = get_file(&l, name, third, err);
 	else if (!strcmp(what, "put") && name)
@@ -469,13 +483,13 @@ static int run(struct cmd_context *ctx, struct err *err)
 		status = err_set(err, ERR_USAGE, "volume %s: \"%.60s\" is one argument too many",
 				 what, third);
 	else if (!strcmp(what, "create") && name)
-		status = create(&l, name, err);
+		status = create_volume(&l, name, err);
 	else if (!strcmp(what, "rm") && name)
 		status = remove_volume(&l, name, err);
 	else if (!strcmp(what, "gc"))
-		status = tidy(&l, name, err);
+		status = collect_garbage(&l, name, err);
 	else if (!strcmp(what, "warm") && name)
-		status = warm(&l, name, err);
+		status = warm_volume(&l, name, err);
 	else
 		status = err_set(err, ERR_USAGE,
 				 "volume: expected ls [PATH], get PATH, put FILE, create NAME, rm "

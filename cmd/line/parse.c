@@ -62,8 +62,8 @@ static size_t count_opts(const struct opt *opts)
 	return n;
 }
 
-static int usage(const struct parser *p, const char *fmt, ...) PRINTF(2, 3);
-static int usage(const struct parser *p, const char *fmt, ...)
+static int usage_error(const struct parser *p, const char *fmt, ...) PRINTF(2, 3);
+static int usage_error(const struct parser *p, const char *fmt, ...)
 {
 	char what[300];
 	va_list ap;
@@ -77,7 +77,9 @@ static int usage(const struct parser *p, const char *fmt, ...)
 
 /* ---- finding a flag ---- */
 
-static const struct opt *find_in(const struct opt *opts, const char *name, size_t len, char letter)
+/* The row with this name of len bytes, or with this letter; NULL: none. name NULL or letter 0:
+ * search by the other alone. */
+static const struct opt *find_opt(const struct opt *opts, const char *name, size_t len, char letter)
 {
 	for (; opts->name; opts++) {
 		if (name && strlen(opts->name) == len && !strncmp(opts->name, name, len))
@@ -92,19 +94,21 @@ struct opt cmd_common_opt(const struct cmd *cmd, const struct opt *common)
 {
 	struct opt shown = *common;
 
-	if (cmd && find_in(opts_of(cmd), common->name, strlen(common->name), 0))
+	if (cmd && find_opt(opts_of(cmd), common->name, strlen(common->name), 0))
 		shown.name = NULL;
 	return shown;
 }
 
-static const struct opt *find(const struct cmd *cmd, const char *name, size_t len, char letter)
+/* The command's own flag, else the common one. NULL: unknown, or --json of a command without it.
+ * --dryrun counts as --dry-run. */
+static const struct opt *find_flag(const struct cmd *cmd, const char *name, size_t len, char letter)
 {
-	const struct opt *found = find_in(opts_of(cmd), name, len, letter);
+	const struct opt *found = find_opt(opts_of(cmd), name, len, letter);
 
 	if (!found && name && len == strlen("dryrun") && !strncmp(name, "dryrun", len))
-		found = find_in(opts_of(cmd), "dry-run", strlen("dry-run"), 0);
+		found = find_opt(opts_of(cmd), "dry-run", strlen("dry-run"), 0);
 	if (!found)
-		found = find_in(common_opts, name, len, letter);
+		found = find_opt(common_opts, name, len, letter);
 	return found == &common_opts[COMMON_JSON] && !cmd->json ? NULL : found;
 }
 
@@ -122,9 +126,9 @@ static const char *nearest_flag(const struct cmd *cmd, const char *name)
 	return nearest_word(name, words);
 }
 
-/* ---- taking a flag ---- */
+/* ---- parsing flags ---- */
 
-static void take_common(struct parser *p, const struct opt *o)
+static void apply_common_flag(struct parser *p, const struct opt *o)
 {
 	struct cmd_context *ctx = p->ctx;
 
@@ -139,70 +143,75 @@ static void take_common(struct parser *p, const struct opt *o)
 	}
 }
 
-/* The last value counts. A list given twice is an error, since the first would be lost. */
-static int take(struct parser *p, const struct opt *o, const char *value)
+/* Sets the flag's value in ctx; the last one counts. A list given twice is an error, since the
+ * first would be lost. */
+static int store_value(struct parser *p, const struct opt *o, const char *value)
 {
 	bool is_list = o->key && (!strcmp(o->key, "provider") || !strcmp(o->key, "gpu") ||
 				  config_key_accumulates(o->key));
 
 	if (o >= common_opts && o < common_opts + COMMON_COUNT) {
-		take_common(p, o);
+		apply_common_flag(p, o);
 		return 0;
 	}
 	const char **at = &p->ctx->values[o - opts_of(p->cmd)];
 	if (is_list && *at && strcmp(*at, value) != 0)
-		return usage(p, "--%s is given twice: write one list, like --%s \"%.60s,%.60s\"",
-			     o->name, o->name, *at, value);
+		return usage_error(p,
+				   "--%s is given twice: write one list, like --%s \"%.60s,%.60s\"",
+				   o->name, o->name, *at, value);
 	*at = value;
 	return 0;
 }
 
-static int take_long(struct parser *p, const char *word)
+/* "--gpu=L4", "--gpu L4", "--spot". Consumes the next word if the flag needs it as its value. */
+static int parse_long_flag(struct parser *p, const char *word)
 {
 	const char *name = word + 2;
 	size_t len = strcspn(name, "=");
 	const char *value = name[len] ? name + len + 1 : NULL;
-	const struct opt *o = find(p->cmd, name, len, 0);
+	const struct opt *o = find_flag(p->cmd, name, len, 0);
 
 	if (!o) {
 		CLEANUP(free_text) char *bare = xstrndup(name, len);
 		const char *near = nearest_flag(p->cmd, bare);
-		return near ? usage(p, "unknown flag --%.40s, did you mean --%s?", bare, near)
-			    : usage(p, "unknown flag --%.40s", bare);
+		return near ? usage_error(p, "unknown flag --%.40s, did you mean --%s?", bare, near)
+			    : usage_error(p, "unknown flag --%.40s", bare);
 	}
 	if (!o->arg && value)
-		return usage(p, "--%s takes no value", o->name);
+		return usage_error(p, "--%s takes no value", o->name);
 	if (o->arg && !value && !o->optional) {
 		if (p->at >= p->argc)
-			return usage(p, "--%s needs a value: --%s %s", o->name, o->name, o->arg);
+			return usage_error(p, "--%s needs a value: --%s %s", o->name, o->name,
+					   o->arg);
 		value = p->argv[p->at++];
 	}
-	return take(p, o, value ? value : "");
+	return store_value(p, o, value ? value : "");
 }
 
-/* -qv, -p local, -plocal */
-static int take_short(struct parser *p, const char *word)
+/* "-qv", "-p local", "-plocal". Consumes the next word if the last letter needs a value. */
+static int parse_short_flags(struct parser *p, const char *word)
 {
 	for (const char *c = word + 1; *c; c++) {
-		const struct opt *o = find(p->cmd, NULL, 0, *c);
+		const struct opt *o = find_flag(p->cmd, NULL, 0, *c);
 		if (!o)
-			return usage(
+			return usage_error(
 				p, "unknown flag -%.*s",
 				(int)MAX(utf8_sequence((const unsigned char *)c, strlen(c)), 1), c);
 		if (!o->arg || o->optional) {
-			take(p, o, "");
+			store_value(p, o, "");
 			continue;
 		}
 		if (c[1])
-			return take(p, o, c[1] == '=' ? c + 2 : c + 1);
+			return store_value(p, o, c[1] == '=' ? c + 2 : c + 1);
 		if (p->at < p->argc)
-			return take(p, o, p->argv[p->at++]);
-		return usage(p, "-%c needs a value: -%c %s", *c, *c, o->arg);
+			return store_value(p, o, p->argv[p->at++]);
+		return usage_error(p, "-%c needs a value: -%c %s", *c, *c, o->arg);
 	}
 	return 0;
 }
 
-static int take_words(struct parser *p)
+/* Sorts all words into flags, arguments and, behind "--", the command. */
+static int parse_words(struct parser *p)
 {
 	struct cmd_context *ctx = p->ctx;
 	bool flags_over = p->cmd->raw;
@@ -217,7 +226,8 @@ static int take_words(struct parser *p)
 		}
 		if (is_flag && !strcmp(word, "--"))
 			flags_over = true;
-		else if (is_flag && (word[1] == '-' ? take_long(p, word) : take_short(p, word)) < 0)
+		else if (is_flag && (word[1] == '-' ? parse_long_flag(p, word)
+						    : parse_short_flags(p, word)) < 0)
 			return -1;
 		else if (!is_flag)
 			ctx->args[ctx->arg_count++] = word;
@@ -227,15 +237,16 @@ static int take_words(struct parser *p)
 	return 0;
 }
 
-/* Rejects an empty argument: usually a script's variable that was never set. */
-static int check_empty(const struct parser *p)
+/* An empty argument is usually a script's variable that was never set. Only the first one is
+ * checked if the rest goes to another program. */
+static int reject_empty_args(const struct parser *p)
 {
 	int n = p->cmd->passes_on ? MIN(p->ctx->arg_count, 1) : p->ctx->arg_count;
 
 	for (int i = 0; i < n; i++)
 		if (!p->ctx->args[i][0])
-			return usage(p, "empty argument in place of %s (an unset variable?)",
-				     p->cmd->args);
+			return usage_error(p, "empty argument in place of %s (an unset variable?)",
+					   p->cmd->args);
 	return 0;
 }
 
@@ -246,12 +257,12 @@ static int check_args(const struct parser *p)
 	if (p->cmd->raw)
 		return 0;
 	if (n < p->cmd->min_args)
-		return usage(p, "needs %s", p->cmd->args);
+		return usage_error(p, "needs %s", p->cmd->args);
 	if (p->cmd->max_args >= 0 && n > p->cmd->max_args)
-		return p->cmd->args ? usage(p, "unexpected argument \"%.60s\"",
-					    p->ctx->args[p->cmd->max_args])
-				    : usage(p, "takes no arguments");
-	return check_empty(p);
+		return p->cmd->args ? usage_error(p, "unexpected argument \"%.60s\"",
+						  p->ctx->args[p->cmd->max_args])
+				    : usage_error(p, "takes no arguments");
+	return reject_empty_args(p);
 }
 
 int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **argv, bool *help,
@@ -269,7 +280,7 @@ int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **a
 	ctx->args = xcalloc((size_t)argc + 1, sizeof(*ctx->args));
 	ctx->values = xcalloc(count_opts(opts_of(cmd)) + 1, sizeof(*ctx->values));
 	*help = false;
-	if (take_words(&p) < 0)
+	if (parse_words(&p) < 0)
 		return -1;
 	return *help ? 0 : check_args(&p);
 }
@@ -290,7 +301,7 @@ void cmd_context_free(struct cmd_context *ctx)
 /* Words of other tools, and burst's command for each. */
 static const struct {
 	const char *words[4], *hint;
-} meant[] = {
+} foreign_words[] = {
 	{{"list", "ls"},
 	 "`burst ps` shows what runs now, `burst ledger` past runs, `burst volume ls` volumes"},
 	{{"stop", "kill", "down", "terminate"},
@@ -309,12 +320,14 @@ static const struct {
 	{{"cost"}, "`burst plan` says what a run would cost, `burst ledger` what runs have cost"},
 };
 
+/* NULL: the word is not another tool's. */
 static const char *hint_for(const char *word)
 {
-	for (size_t i = 0; i < ARRAY_LEN(meant); i++)
-		for (size_t k = 0; k < ARRAY_LEN(meant[i].words) && meant[i].words[k]; k++)
-			if (!strcmp(meant[i].words[k], word))
-				return meant[i].hint;
+	for (size_t i = 0; i < ARRAY_LEN(foreign_words); i++)
+		for (size_t k = 0;
+		     k < ARRAY_LEN(foreign_words[i].words) && foreign_words[i].words[k]; k++)
+			if (!strcmp(foreign_words[i].words[k], word))
+				return foreign_words[i].hint;
 	return NULL;
 }
 
@@ -358,7 +371,8 @@ const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, 
 
 /* ---- results ---- */
 
-static size_t index_of(const struct cmd_context *ctx, const char *name)
+/* The flag's row in the command's table; aborts if there is none. */
+static size_t opt_index(const struct cmd_context *ctx, const char *name)
 {
 	const struct opt *opts = opts_of(ctx->cmd);
 
@@ -376,7 +390,7 @@ bool opt_has(const struct cmd_context *ctx, const char *name)
 
 const char *opt_text(const struct cmd_context *ctx, const char *name)
 {
-	return ctx->values ? ctx->values[index_of(ctx, name)] : NULL;
+	return ctx->values ? ctx->values[opt_index(ctx, name)] : NULL;
 }
 
 int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int64_t most,

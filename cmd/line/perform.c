@@ -39,23 +39,24 @@ int cmd_open_config(struct cmd_context *ctx, struct config_source *ask, const ch
 /* ---- open runs ----
  * Gives the library of runs the command's ledger, the user's accounts and the log. */
 
-static void note(void *ctx, enum log_level level, const char *text)
+static void print_note(void *ctx, enum log_level level, const char *text)
 {
 	(void)ctx;
 	log_line(level, "%s", text);
 }
 
-static void unreleased(void *ctx, const struct pod_row *pods, size_t count)
+static void print_unreleased_pods(void *ctx, const struct pod_row *pods, size_t count)
 {
 	(void)ctx;
 	report_unreleased(pods, count);
 }
 
-static void settled(void *ctx, const struct run_row *now, enum run_status was)
+static void notify_of_settled_run(void *ctx, const struct run_row *now, enum run_status was)
 {
 	notify_settled(ctx, now, was);
 }
 
+/* For struct runs: opens the user's account at this provider. *out is the caller's. */
 static int open_account(void *at, const char *name, struct engine_provider *out, struct err *err)
 {
 	struct cmd_context *ctx = at;
@@ -77,7 +78,10 @@ void cmd_open_runs(struct cmd_context *ctx)
 		.no_ledger = ctx->no_ledger.kind != ERR_NONE,
 		.kit = pod_kit(),
 		.verbose = ctx->verbose > 0,
-		.watch = {.note = note, .unreleased = unreleased, .settled = settled, .ctx = ctx},
+		.watch = {.note = print_note,
+			  .unreleased = print_unreleased_pods,
+			  .settled = notify_of_settled_run,
+			  .ctx = ctx},
 		.open_account = open_account,
 		.ctx = ctx,
 	};
@@ -101,6 +105,8 @@ int cmd_tell_failure(struct cmd_context *ctx, struct err *err, bool json)
 /* ---- perform ----
  * Opens what a command needs, and runs it. */
 
+/* Sets state_dir, the store if the command needs it, and ctx->runs. With LEDGER_IF_ANY, a ledger
+ * that cannot be opened becomes ctx->no_ledger and an empty store in memory. */
 static int open_state(struct cmd_context *ctx, struct err *err)
 {
 	mode_t before = umask(077);
@@ -123,8 +129,9 @@ static int open_state(struct cmd_context *ctx, struct err *err)
 	return result;
 }
 
-/* From the first argument, or from --config if a command has it. */
-static const char *config_file(const struct cmd_context *ctx)
+/* The config that the user named: the first argument, or --config if the command has that flag.
+ * NULL: none. */
+static const char *named_config(const struct cmd_context *ctx)
 {
 	const struct opt *o = ctx->cmd->opts;
 
@@ -136,11 +143,12 @@ static const char *config_file(const struct cmd_context *ctx)
 	return NULL;
 }
 
-static int open_config(struct cmd_context *ctx, struct err *err)
+/* Opens the config with the flags' values over the files', and checks it. */
+static int open_and_check_config(struct cmd_context *ctx, struct err *err)
 {
 	unsigned needs = ctx->cmd->needs;
 	struct config_source ask = {
-		.file = config_file(ctx),
+		.file = named_config(ctx),
 		.need_job = needs & NEED_JOB,
 		.user_only = !(needs & (NEED_CONFIG | NEED_JOB)),
 		.mistakes = needs & (NEED_CONFIG | NEED_JOB) ? &ctx->mistakes : NULL,
@@ -176,7 +184,7 @@ void cmd_load_providers(const char *command)
 		providers_load(getenv("BURST_PROVIDER_PATH"), &bad_providers);
 }
 
-static void tell_bad_providers(void)
+static void warn_of_bad_providers(void)
 {
 	const char *at = str_text(&bad_providers), *line;
 	size_t len;
@@ -197,8 +205,8 @@ int cmd_perform(struct cmd_context *ctx, struct err *err)
 	bool configured = needs & (NEED_ACCOUNTS | NEED_CONFIG | NEED_JOB);
 
 	if (configured)
-		tell_bad_providers();
-	if (configured && open_config(ctx, err) < 0)
+		warn_of_bad_providers();
+	if (configured && open_and_check_config(ctx, err) < 0)
 		return -1;
 	if ((needs & (NEED_STATE | NEED_LEDGER)) && open_state(ctx, err) < 0)
 		return -1;
