@@ -16,7 +16,7 @@ enum { PATHS_MAX = 32, LFS_POINTER_MAX_BYTES = 1024 };
 
 /* ---- the folder ---- */
 
-/* Makes a new folder: the copy is "files" in it, beside git's own files. */
+/* Makes the folder t->place, locked, and t->copy in it, "files", beside git's own files. */
 static int make_place(struct commit_tree *t, struct err *err)
 {
 	CLEANUP(free_text) char *dir = config_trees_dir();
@@ -62,7 +62,8 @@ static void listing_free_cleanup(struct listing *l)
 	str_free(&l->text);
 }
 
-/* The next entry's path. *at starts at the text. NULL: no more. */
+/* Returns the next path whose mode begins with `mode` (NULL: any); NULL: no more. *at goes on; it
+ * starts at the listing's text. */
 static const char *next_path(const struct listing *l, const char **at, const char *mode)
 {
 	for (const char *stop = str_text(&l->text) + l->text.len; *at < stop;) {
@@ -74,8 +75,8 @@ static const char *next_path(const struct listing *l, const char **at, const cha
 	return NULL;
 }
 
-/* Lists all files if paths[0] is NULL. */
-static int list_files(struct listing *l, const struct commit_tree *t, char *const *paths,
+/* Lists the commit's files at and below these paths; paths[0] NULL: all files. */
+static int list_paths(struct listing *l, const struct commit_tree *t, char *const *paths,
 		      struct err *err)
 {
 	const char *words[PATHS_MAX + 10] = {"ls-tree", "-r", "-z", "--full-tree", t->commit, "--"};
@@ -99,7 +100,7 @@ static bool is_within(const char *path, const char *folder)
 	       (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
 }
 
-static bool has(const struct listing *l, const char *path)
+static bool has_path(const struct listing *l, const char *path)
 {
 	const char *at = str_text(&l->text);
 
@@ -109,18 +110,19 @@ static bool has(const struct listing *l, const char *path)
 	return false;
 }
 
-/* Whether the paths alone suffice: no link leads elsewhere, and no part of a path is missing from
- * the commit. */
-static bool is_enough(const struct listing *l, char *const *paths)
+/* Whether the commit has each path, and no link below them, which could lead elsewhere. false also
+ * for ".", which needs all files. */
+static bool has_all_and_no_link(const struct listing *l, char *const *paths)
 {
 	size_t count = 0;
 
 	for (; paths[count]; count++)
-		if (!strcmp(paths[count], ".") || !has(l, paths[count]))
+		if (!strcmp(paths[count], ".") || !has_path(l, paths[count]))
 			return false;
 	return !l->links;
 }
 
+/* Whether the copy has a Git LFS pointer in the file's place: git-lfs has not fetched the file. */
 static bool is_lfs_pointer(const struct commit_tree *t, const char *name)
 {
 	CLEANUP(free_text) char *path = path_join(t->copy, name);
@@ -149,6 +151,7 @@ static void warn_of_submodule(const struct commit_tree *t, const struct listing 
 			}
 }
 
+/* Warns once of all files that Git LFS has not fetched. */
 static void warn_of_lfs(const struct commit_tree *t, const struct listing *l)
 {
 	const char *at = str_text(&l->text), *first = NULL;
@@ -169,7 +172,7 @@ static void warn_of_lfs(const struct commit_tree *t, const struct listing *l)
 
 int commit_tree_add(struct commit_tree *t, char *const *paths, struct err *err)
 {
-	static char *const all[] = {NULL};
+	static char *const all_files[] = {NULL};
 	CLEANUP(listing_free) struct listing l = {.text = STR_INIT};
 	size_t count = 0;
 
@@ -177,12 +180,12 @@ int commit_tree_add(struct commit_tree *t, char *const *paths, struct err *err)
 		count++;
 	if (t->whole || !count)
 		return 0;
-	if (list_files(&l, t, count > PATHS_MAX ? all : paths, err) < 0)
+	if (list_paths(&l, t, count > PATHS_MAX ? all_files : paths, err) < 0)
 		return -1;
-	t->whole = count > PATHS_MAX || !is_enough(&l, paths);
+	t->whole = count > PATHS_MAX || !has_all_and_no_link(&l, paths);
 	if (git_export(&t->repo, t->commit, t->copy, t->place,
 		       t->whole ? NULL : (const char *const *)paths, err) < 0 ||
-	    (t->whole && list_files(&l, t, all, err) < 0))
+	    (t->whole && list_paths(&l, t, all_files, err) < 0))
 		return -1;
 	warn_of_submodule(t, &l, paths);
 	warn_of_lfs(t, &l);
@@ -197,15 +200,16 @@ bool commit_tree_suffices(const struct commit_tree *t, char *const *paths)
 
 	while (paths[count])
 		count++;
-	return count <= PATHS_MAX && list_files(&l, t, paths, &none) == 0 &&
-	       (!strcmp(paths[count - 1], ".") || is_enough(&l, paths));
+	return count <= PATHS_MAX && list_paths(&l, t, paths, &none) == 0 &&
+	       (!strcmp(paths[count - 1], ".") || has_all_and_no_link(&l, paths));
 }
 
 /* ---- open ---- */
 
-/* The config's path below the top: the commit's file of that name, or the burst.cfg in its folder
- * of that name. */
-static char *find_config(const struct commit_tree *t, const char *file, struct err *err)
+/* The path of the config in the commit: `file` as a path below the repository's top or, if the
+ * commit has a folder there, burst.cfg in that folder. The caller frees it. NULL with *err: the
+ * commit has neither. */
+static char *config_path_in_commit(const struct commit_tree *t, const char *file, struct err *err)
 {
 	CLEANUP(free_text) char *below = real_path_move(file, t->repo.top, "");
 	const char *name = below[0] == '/' ? below + 1 : below;
@@ -226,6 +230,7 @@ static char *find_config(const struct commit_tree *t, const char *file, struct e
 	return name[0] ? path_join(name, "burst.cfg") : xstrdup("burst.cfg");
 }
 
+/* Fills *t, which the caller frees also on error. */
 static int open_tree(struct commit_tree *t, const char *config, const char *commit, struct err *err)
 {
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
@@ -235,7 +240,7 @@ static int open_tree(struct commit_tree *t, const char *config, const char *comm
 
 	if (git_find(&t->repo, dir, err) < 0 || git_commit_id(&t->repo, commit, t->commit, err) < 0)
 		return -1;
-	CLEANUP(free_text) char *name = find_config(t, file, err);
+	CLEANUP(free_text) char *name = config_path_in_commit(t, file, err);
 	if (!name || make_place(t, err) < 0)
 		return -1;
 	t->at = (struct config_tree){.top = t->repo.top, .copy = t->copy};

@@ -16,7 +16,7 @@
 #include "base/git.h"
 
 struct commit_tree {
-	struct config_tree at; /* for config_source: the working tree and the folder */
+	struct config_tree at; /* for config_source.tree: the working tree and the folder */
 	char commit[GIT_ID];
 	struct repo repo;
 	char *copy, *place; /* place: the folder of copy */
@@ -33,8 +33,8 @@ int commit_tree_open(struct commit_tree **out, const char *config, const char *c
  * a link, adds all files of the commit. Warns of missing files: submodules, and Git LFS files that
  * were not fetched. */
 int commit_tree_add(struct commit_tree *tree, char *const *paths, struct err *err);
-/* Whether these paths hold all that a job reads which names them: no link leads elsewhere. Returns
- * false if unsure. */
+/* Whether a job that names these paths reads nothing else: no link among them leads elsewhere.
+ * paths: at least one. Returns false if git cannot tell. */
 bool commit_tree_suffices(const struct commit_tree *tree, char *const *paths);
 void commit_tree_free(struct commit_tree *tree); /* Accepts NULL. */
 

@@ -21,11 +21,11 @@
 #include "unattended.h"
 
 enum {
-	LINES_MAX_BYTES = 16 << 20,
-	LOCK_MS = 120 * 1000,
-	PAUSE_MS = 20,
-	SUBMIT_MS = 120 * 1000,
-	WORDS_MAX = 48
+	LINES_MAX_BYTES = 16 << 20, /* of stdin, and of what `burst submit` prints */
+	LOCK_MS = 120 * 1000,       /* longest wait for the job's lock */
+	PAUSE_MS = 20,              /* between two tries to lock */
+	SUBMIT_MS = 120 * 1000,     /* longest time that `burst submit` takes */
+	WORDS_MAX = 48              /* arguments of one git command */
 };
 
 /* Tip of a branch. */
@@ -47,18 +47,18 @@ struct trigger {
 	char request[32];
 };
 
-static void skip(struct trigger *t, const char *why)
+/* Sets the result to record: the commit needs no render, for this reason. */
+static void skip_commit(struct trigger *t, const char *why)
 {
 	t->outcome = "skipped";
 	str_reset(&t->why);
 	str_add(&t->why, why);
 }
 
-/* ---- does the commit matter? ---- */
+/* ---- does the commit need a render? ---- */
 
-/* The branch of a bare repository that a clone checks out, if --branch is not given. The caller
- * frees it. NULL: none. */
-static char *main_branch(const struct trigger *t)
+/* The branch that a clone of the bare repository checks out. The caller frees it. NULL: none. */
+static char *branch_of_bare_head(const struct trigger *t)
 {
 	const struct repo common = repo_shared(&t->target.place);
 	CLEANUP(str_free) struct str out = STR_INIT;
@@ -69,11 +69,13 @@ static char *main_branch(const struct trigger *t)
 	return xstrndup(str_text(&out), strcspn(str_text(&out), "\n"));
 }
 
-static bool branch_fits(const struct trigger *t)
+/* Whether the commit's branch matches --branch; without --branch, in a bare repository whether it
+ * is HEAD's branch, else always true. */
+static bool is_on_chosen_branch(const struct trigger *t)
 {
 	CLEANUP(free_text)
 	char *list = t->job->branch ? xstrdup(t->job->branch)
-		     : t->job->into ? main_branch(t)
+		     : t->job->into ? branch_of_bare_head(t)
 				    : NULL;
 	char *rest = NULL;
 
@@ -84,7 +86,8 @@ static bool branch_fits(const struct trigger *t)
 	return !list;
 }
 
-/* Commits of a rebase are on no branch yet; post-rewrite runs at its end. */
+/* Whether this post-commit runs during a rebase, whose commits are on no branch yet, and the job's
+ * post-rewrite hook will handle the result. */
 static bool is_left_to_rewrite(const struct trigger *t)
 {
 	CLEANUP(hook_file_free) struct hook_file f = {0};
@@ -98,7 +101,7 @@ static bool is_left_to_rewrite(const struct trigger *t)
 
 /* Paths of the commit that the job reads. NULL: unknown, because a link among them leads elsewhere
  * or the config has a mistake. Free with config_inputs_free(). */
-static char **inputs_of(const struct trigger *t)
+static char **paths_the_job_reads(const struct trigger *t)
 {
 	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
 	CLEANUP(config_free) struct config *config = NULL;
@@ -134,11 +137,11 @@ static char **split_paths(const char *text)
 	return paths;
 }
 
-/* Whether no relevant path differs; false if git cannot tell (a shallow clone lacks the older
- * commit). */
-static bool is_same(const struct trigger *t, const char *base)
+/* Whether nothing differs between base and the commit at the paths of --path, else at those that
+ * the job reads. false if git cannot tell (a shallow clone lacks the older commit). */
+static bool changes_nothing_relevant(const struct trigger *t, const char *base)
 {
-	char **paths = t->job->path ? split_paths(t->job->path) : inputs_of(t);
+	char **paths = t->job->path ? split_paths(t->job->path) : paths_the_job_reads(t);
 	const char *words[WORDS_MAX] = {t->job->path ? "--no-optional-locks"
 						     : "--literal-pathspecs",
 					"diff-tree",
@@ -157,37 +160,37 @@ static bool is_same(const struct trigger *t, const char *base)
 	return same;
 }
 
-/* The commit to compare with: the one queued last, else the previous one. "": none, so the tip is
- * queued. */
+/* Sets base to the commit to compare with: the last base of `last`, the record of the trigger
+ * before; for a first post-commit the tip's parent. "": there is none, so the tip is queued. */
 static void find_base(const struct trigger *t, const json_t *last, char base[GIT_ID])
 {
 	CLEANUP(free_text) char *parent = xasprintf("%s^", t->tip.commit);
-	const char *known = jsonx_text(last, "base", "");
+	const char *recorded = jsonx_text(last, "base", "");
 	struct err none;
 
 	base[0] = '\0';
-	if (known[0] && git_commit_id(&t->target.place, known, base, &none) == 0)
+	if (recorded[0] && git_commit_id(&t->target.place, recorded, base, &none) == 0)
 		return;
-	if (!known[0] && !strcmp(t->hook, "post-commit") &&
+	if (!recorded[0] && !strcmp(t->hook, "post-commit") &&
 	    git_commit_id(&t->target.place, parent, base, &none) == 0)
 		return;
 	base[0] = '\0';
 }
 
-/* Returns whether the commit needs a render; else records why it is skipped. */
-static bool matters(struct trigger *t, const json_t *last)
+/* Returns whether the commit needs a render; if not, sets the result to record, with the reason. */
+static bool needs_render(struct trigger *t, const json_t *last)
 {
 	char base[GIT_ID];
 
-	if (!branch_fits(t))
-		skip(t,
-		     t->tip.branch[0] ? "the hook is not for its branch" : "HEAD is on no branch");
+	if (!is_on_chosen_branch(t))
+		skip_commit(t, t->tip.branch[0] ? "the hook is not for its branch"
+						: "HEAD is on no branch");
 	else if (jsonx_bool(last, "owed", false))
 		return true;
 	else if (find_base(t, last, base), !strcmp(base, t->tip.commit))
-		skip(t, "this commit was queued before");
-	else if (base[0] && is_same(t, base))
-		skip(t, "it changes nothing that the job reads");
+		skip_commit(t, "this commit was queued before");
+	else if (base[0] && changes_nothing_relevant(t, base))
+		skip_commit(t, "it changes nothing that the job reads");
 	else
 		return true;
 	return false;
@@ -195,7 +198,8 @@ static bool matters(struct trigger *t, const json_t *last)
 
 /* ---- queuing ---- */
 
-static void submit(struct trigger *t)
+/* Runs `burst submit --commit` with the hook's settings, and sets the result to record. */
+static void submit_commit(struct trigger *t)
 {
 	const struct hook_job *job = t->job;
 	CLEANUP(str_free) struct str out = STR_MAX(LINES_MAX_BYTES);
@@ -211,7 +215,7 @@ static void submit(struct trigger *t)
 		argv[count++] = "--min-segments", argv[count++] = job->min_segments;
 	if (job->max_wait)
 		argv[count++] = "--max-wait", argv[count++] = job->max_wait;
-	/* with our keys: it is burst itself */
+	/* pass our keys on, since the program is burst itself */
 	struct program submit = {.argv = argv,
 				 .folder = t->target.place.top,
 				 .environment = environ,
@@ -228,7 +232,8 @@ static void submit(struct trigger *t)
 
 /* ---- one job ---- */
 
-/* Waits for other processes that decide about the same job. */
+/* Locks the job among hooks, and waits for those that decide about it now. The lock lasts until *fd
+ * is closed. */
 static int lock_job(const struct trigger *t, int *fd, struct err *err)
 {
 	CLEANUP(free_text) char *dir = path_join(t->ctx->state_dir, "hooks");
@@ -248,13 +253,16 @@ static int lock_job(const struct trigger *t, int *fd, struct err *err)
 	return 0;
 }
 
-/* Whether this commit becomes the next base: one of another branch does not. */
+/* Whether the next commit is compared with this one: it was queued, or skipped for another reason
+ * than its branch. */
 static bool is_new_base(const struct trigger *t)
 {
-	return !strcmp(t->outcome, "queued") || (!strcmp(t->outcome, "skipped") && branch_fits(t));
+	return !strcmp(t->outcome, "queued") ||
+	       (!strcmp(t->outcome, "skipped") && is_on_chosen_branch(t));
 }
 
-static int record(const struct trigger *t, const json_t *last, struct err *err)
+/* Writes the trigger's result to the ledger. last: the record before. */
+static int record_trigger(const struct trigger *t, const json_t *last, struct err *err)
 {
 	const char *base = is_new_base(t) ? t->tip.commit : jsonx_text(last, "base", "");
 	/* after a commit that could not be queued, queue the next one whatever it changes */
@@ -270,7 +278,9 @@ static int record(const struct trigger *t, const json_t *last, struct err *err)
 		   : err_set(err, ERR_LOCAL, "the record of a trigger is not UTF-8 text");
 }
 
-static int fire(struct trigger *t, struct err *err)
+/* Submits the commit for t->job if it needs a render, and records the result. Returns 0 also for a
+ * skipped commit and for one that could not be queued. */
+static int decide_and_submit(struct trigger *t, struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 
@@ -279,13 +289,13 @@ static int fire(struct trigger *t, struct err *err)
 	if (lock_job(t, &lock, err) < 0)
 		return -1;
 	CLEANUP(json_decref) json_t *last = hook_recorded(t->ctx->store, t->target.path);
-	if (matters(t, last))
-		submit(t);
+	if (needs_render(t, last))
+		submit_commit(t);
 	/* keep the last queued commit in `burst hook status` */
 	if (!strcmp(t->outcome, "skipped") &&
 	    !strcmp(jsonx_text(last, "commit", ""), t->tip.commit))
 		return 0;
-	return record(t, last, err);
+	return record_trigger(t, last, err);
 }
 
 /* ---- finding the commit ---- */
@@ -297,8 +307,10 @@ static bool is_within_head(const struct repo *repo, const char *commit)
 	return GIT(repo, NULL, &none, "merge-base", "--is-ancestor", commit, "HEAD") == 0;
 }
 
-/* The newest commit of the branch, or of a detached HEAD: another may have come since. */
-static int find_commit(struct trigger *t, const char *ref, const char *commit, struct err *err)
+/* Sets t->tip to the newest commit of the branch `ref` or, if ref is no branch, of a detached HEAD
+ * that has the hook's commit: newer ones may have come since. Else to the hook's commit. */
+static int find_newest_commit(struct trigger *t, const char *ref, const char *commit,
+			      struct err *err)
 {
 	static const char heads[] = "refs/heads/";
 	const struct repo *repo = &t->target.place;
@@ -311,8 +323,9 @@ static int find_commit(struct trigger *t, const char *ref, const char *commit, s
 			     t->tip.commit, err);
 }
 
-/* Finds the job's working tree: the one that the hook runs in, or that of a bare repository. */
-static int set_target(struct trigger *t, const struct repo *here, struct err *err)
+/* Sets t->target to t->job in its working tree: the one that the hook runs in (here) or, for a bare
+ * repository, that of --into. */
+static int find_job_tree(struct trigger *t, const struct repo *here, struct err *err)
 {
 	hook_target_free(&t->target);
 	t->target = (struct hook_target){0};
@@ -342,11 +355,13 @@ static void record_failure(struct trigger *t, const struct err *why)
 	str_reset(&t->why);
 	str_add(&t->why, why->msg);
 	if (t->target.path)
-		record(t, last, &none);
+		record_trigger(t, last, &none);
 }
 
-static int fire_ref(struct trigger *t, const struct repo *here, const struct hook_file *f,
-		    const char *ref, const char *commit, struct err *err)
+/* Handles a commit of the branch ref ("": no branch) for each job of the hook that is in this
+ * repository. Returns -1 with the last failure; each one is recorded. */
+static int fire_for_branch(struct trigger *t, const struct repo *here, const struct hook_file *f,
+			   const char *ref, const char *commit, struct err *err)
 {
 	int result = 0;
 
@@ -357,8 +372,8 @@ static int fire_ref(struct trigger *t, const struct repo *here, const struct hoo
 		str_reset(&t->why);
 		if (strcmp(t->job->repository, here->common))
 			continue;
-		if (set_target(t, here, err) == 0 && find_commit(t, ref, commit, err) == 0 &&
-		    fire(t, err) == 0)
+		if (find_job_tree(t, here, err) == 0 &&
+		    find_newest_commit(t, ref, commit, err) == 0 && decide_and_submit(t, err) == 0)
 			continue;
 		record_failure(t, err);
 		result = -1;
@@ -366,10 +381,10 @@ static int fire_ref(struct trigger *t, const struct repo *here, const struct hoo
 	return result;
 }
 
-/* Reads "LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID", or "OLD-ID NEW-ID REF", and handles branches
- * that still exist. */
-static int fire_lines(struct trigger *t, const struct repo *here, const struct hook_file *f,
-		      const char *lines, struct err *err)
+/* For pre-push ("LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID" on each line of stdin) and post-receive
+ * ("OLD-ID NEW-ID REF"): handles each branch that still exists. */
+static int fire_for_stdin_branches(struct trigger *t, const struct repo *here,
+				   const struct hook_file *f, const char *lines, struct err *err)
 {
 	bool push = !strcmp(t->hook, "pre-push");
 	const char *line;
@@ -382,13 +397,14 @@ static int fire_lines(struct trigger *t, const struct repo *here, const struct h
 			continue;
 		const char *ref = push ? a : c, *commit = b;
 		if (starts_with(ref, "refs/heads/") && strspn(commit, "0") != strlen(commit) &&
-		    fire_ref(t, here, f, ref, commit, err) < 0)
+		    fire_for_branch(t, here, f, ref, commit, err) < 0)
 			result = -1;
 	}
 	return result;
 }
 
-static void complete_path(void)
+/* Hooks may run with a short PATH. */
+static void add_usual_folders_to_path(void)
 {
 	static const char *const usual[] = {"/usr/local/bin", "/usr/bin", "/bin"};
 	const char *given = getenv("PATH");
@@ -404,15 +420,16 @@ static void complete_path(void)
 	setenv("PATH", str_text(&path), 1);
 }
 
-/* For a hook without lines on stdin: it runs in a working tree, and `at` is its branch, its commit
- * or "rebase". */
-static int fire_head(struct trigger *t, const struct repo *here, const struct hook_file *f,
-		     const char *at, struct err *err)
+/* For the other hooks, which run in a working tree: handles its HEAD. at: its branch, its commit or
+ * "rebase". */
+static int fire_for_head(struct trigger *t, const struct repo *here, const struct hook_file *f,
+			 const char *at, struct err *err)
 {
 	bool is_ref = starts_with(at, "refs/");
 
 	t->rebasing = !strcmp(at, "rebase");
-	return fire_ref(t, here, f, is_ref ? at : "", is_ref || t->rebasing ? "HEAD" : at, err);
+	return fire_for_branch(t, here, f, is_ref ? at : "", is_ref || t->rebasing ? "HEAD" : at,
+			       err);
 }
 
 int hook_fire(struct cmd_context *ctx, struct err *err)
@@ -427,7 +444,7 @@ int hook_fire(struct cmd_context *ctx, struct err *err)
 			       "hook: expected install, status or remove (see `burst help hook`)");
 	struct trigger t = {.ctx = ctx, .hook = ctx->args[1]};
 	setsid(); /* programs that call git kill the processes left in its group */
-	complete_path();
+	add_usual_folders_to_path();
 	git_leave();
 	if (hook_has_lines(t.hook) &&
 	    fd_read_all(STDIN_FILENO, "stdin", LINES_MAX_BYTES, &lines, err) < 0)
@@ -436,8 +453,8 @@ int hook_fire(struct cmd_context *ctx, struct err *err)
 	    hook_file_parse(&f, str_text(&text), err) < 0 || git_find_any(&here, ".", err) < 0)
 		return -1;
 	bool by_lines = !strcmp(t.hook, "pre-push") || !strcmp(t.hook, "post-receive");
-	int result = by_lines ? fire_lines(&t, &here, &f, str_text(&lines), err)
-			      : fire_head(&t, &here, &f, ctx->args[3], err);
+	int result = by_lines ? fire_for_stdin_branches(&t, &here, &f, str_text(&lines), err)
+			      : fire_for_head(&t, &here, &f, ctx->args[3], err);
 	hook_target_free(&t.target);
 	str_free(&t.why);
 	return result;

@@ -25,6 +25,7 @@
 #include "net/http.h"
 #include "store/facts.h"
 
+/* LIMIT_MS: longest time for one channel; GRACE_MS: in which HTTP reports that the time is over */
 enum { LIMIT_MS = 10000, REPLY_MAX_BYTES = 64 << 10, GRACE_MS = 500 };
 #define AGAIN_MS                                                                                   \
 	(12 * INT64_C(3600000)) /* after this long the same failure to begin is reported again */
@@ -32,14 +33,14 @@ enum { LIMIT_MS = 10000, REPLY_MAX_BYTES = 64 << 10, GRACE_MS = 500 };
 static const enum notify_event notified_by_default[] = {NOTIFY_FAILED, NOTIFY_CAPPED,
 							NOTIFY_UNRELEASED, NOTIFY_RECOVERED};
 
-static const struct section *conf_of(const struct config *c)
+static const struct section *notify_section(const struct config *c)
 {
 	return section_group(config_top(c), "notify");
 }
 
 /* ---- the config ---- */
 
-static void note(struct mistakes *m, const char *key, struct err *err)
+static void note_mistake(struct mistakes *m, const char *key, struct err *err)
 {
 	CLEANUP(free_text) char *path = xasprintf("notify.%s", key);
 
@@ -58,13 +59,13 @@ static void check_events(const struct section *conf, struct mistakes *m)
 			"%s: notify.on: \"%.40s\" is not an event: use \"done\", \"recovered\", "
 			"\"failed\", \"capped\" and \"unreleased\"",
 			section_where(conf, "on"), name);
-		note(m, "on", &err);
+		note_mistake(m, "on", &err);
 	}
 }
 
 void notify_check(const struct config *c, struct mistakes *m)
 {
-	const struct section *conf = conf_of(c);
+	const struct section *conf = notify_section(c);
 	const char *url = section_text(conf, "url"), *template = section_text(conf, "template");
 	CLEANUP(str_free) struct str filled = STR_INIT;
 	CLEANUP(json_decref) json_t *nothing = json_object();
@@ -76,16 +77,16 @@ void notify_check(const struct config *c, struct mistakes *m)
 			"%s: notify.url must begin with https:// (or http:// for this machine "
 			"only)",
 			section_where(conf, "url"));
-		note(m, "url", &err);
+		note_mistake(m, "url", &err);
 	}
 	if (template && notify_fill(&filled, template, NOTIFY_DONE, nothing, &err) < 0) {
 		err_wrap(&err, "%s: notify.template", section_where(conf, "template"));
-		note(m, "template", &err);
+		note_mistake(m, "template", &err);
 	}
 }
 
-/* Whether this notifier sends such an event. */
-static bool wants(const struct section *conf, enum notify_event event)
+/* Whether notify.on names the event; without notify.on, whether it is notified by default. */
+static bool wants_event(const struct section *conf, enum notify_event event)
 {
 	size_t count = section_count(conf, "on");
 
@@ -109,7 +110,7 @@ static bool has_channel(const struct section *conf)
 
 /* ---- one notice, over one way; each takes ten seconds at most ---- */
 
-/* How ntfy shows it: its priority and its emoji. */
+/* How ntfy shows a notice: its priority and its emoji. */
 struct notice_style {
 	const char *priority, *tags;
 };
@@ -122,23 +123,24 @@ struct notice {
 	struct notice_style looks;
 };
 
+/* What send_http() waits for. */
 struct waiting {
-	bool over;
+	bool replied;
 	int status;
 	struct err err; /* ERR_NONE: there is a status */
 };
 
-static void answered(void *ctx, struct reply *reply)
+static void on_reply(void *ctx, struct reply *reply)
 {
 	struct waiting *w = ctx;
 
-	w->over = true;
+	w->replied = true;
 	w->status = reply->status;
 	if (reply->failed)
 		w->err = reply->err;
 }
 
-static bool is_ascii(const char *text)
+static bool is_printable_ascii(const char *text)
 {
 	for (; *text; text++)
 		if (*text < ' ' || *text > '~')
@@ -146,12 +148,12 @@ static bool is_ascii(const char *text)
 	return true;
 }
 
-/* Adds a header. Values are ASCII without line ends; others are encoded by RFC 2047. */
+/* Adds a header. A value that is not printable ASCII is encoded by RFC 2047. */
 static void add_header(struct call *call, const char *name, const char *value)
 {
 	CLEANUP(str_free) struct str coded = STR_INIT;
 
-	if (!is_ascii(value)) {
+	if (!is_printable_ascii(value)) {
 		str_add(&coded, "=?UTF-8?B?");
 		base64_add(&coded, value, strlen(value));
 		str_add(&coded, "?=");
@@ -160,7 +162,7 @@ static void add_header(struct call *call, const char *name, const char *value)
 	call_header(call, "%s: %s", name, value);
 }
 
-/* POSTs to a URL that no message shows, since it may hold a key. */
+/* POSTs the notice and waits for the reply. No message shows the URL, since it may hold a key. */
 static int send_http(const char *url, const struct notice *n, struct err *err)
 {
 	struct call call = {.kind = CALL_HTTP,
@@ -185,13 +187,13 @@ static int send_http(const char *url, const struct notice *n, struct err *err)
 	add_header(&call, "X-Burst-Event", n->event);
 	struct loop *loop = loop_new();
 	struct http *http = http_new(loop, "burst/" BURST_VERSION);
-	http_send(http, &call, answered, &w);
-	while (!w.over && clock_boot_ms() < deadline_ms)
+	http_send(http, &call, on_reply, &w);
+	while (!w.replied && clock_boot_ms() < deadline_ms)
 		loop_turn(loop, MAX(deadline_ms - clock_boot_ms(), 0));
 	http_free(http);
 	loop_free(loop);
 	call_free(&call);
-	if (!w.over)
+	if (!w.replied)
 		return err_set(err, ERR_NETWORK, "no answer within %d s", LIMIT_MS / 1000);
 	if (w.err.kind) {
 		*err = w.err;
@@ -203,9 +205,9 @@ static int send_http(const char *url, const struct notice *n, struct err *err)
 		       : err_set(err, ERR_REFUSED, "the server answered with status %d", w.status);
 }
 
-/* Our environment without our keys and with these variables. The caller frees it and the added
- * texts. */
-static char **with_variables(char *added[], size_t count)
+/* Our environment without our keys and with these "NAME=value" texts, which are borrowed. The
+ * caller frees the array. */
+static char **environment_with(char *added[], size_t count)
 {
 	char **base = guard_environ();
 	size_t n = 0;
@@ -221,10 +223,11 @@ static char **with_variables(char *added[], size_t count)
 	return all;
 }
 
+/* Returns -1 also if the program fails. added: as for environment_with(). */
 static int run_program(const char *const *argv, const char *input, char *added[], size_t count,
 		       struct err *err)
 {
-	char **environment = with_variables(added, count);
+	char **environment = environment_with(added, count);
 	struct program p = {
 		.argv = argv, .input = input, .environment = environment, .limit_ms = LIMIT_MS};
 	int status = program_must(&p, NULL, NULL, err);
@@ -246,8 +249,8 @@ static int send_to_command(const char *command, const struct notice *n, struct e
 	return run_program(argv, str_text(n->body), added, ARRAY_LEN(added), err);
 }
 
-/* Escapes the text, which servers read as markup. */
-static void add_plain(struct str *to, const char *text)
+/* Notification servers read a body as markup. */
+static void append_escaped_markup(struct str *to, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '&')
@@ -279,16 +282,16 @@ static int send_to_desktop(const struct notice *n, bool urgent, struct err *err)
 	/* cron's jobs do not know the address of the desktop's session bus */
 	bool lacks_bus =
 		!getenv("DBUS_SESSION_BUS_ADDRESS") && stat(bus, &st) == 0 && S_ISSOCK(st.st_mode);
-	add_plain(&body, n->summary);
+	append_escaped_markup(&body, n->summary);
 	argv[5] = str_text(&body);
 	return run_program(argv, NULL, &address, lacks_bus, err);
 }
 
 /* ---- earlier runs ---- */
 
-/* How this job's last reported run ended: "done", or "failed" with the error's code and the time.
- */
-static bool ended_before(struct cmd_context *ctx, const struct run_row *run, char words[64])
+/* Copies how this job's last reported run ended: "done" or "failed WALL-MS CODE". Returns false if
+ * none is known. */
+static bool last_end(struct cmd_context *ctx, const struct run_row *run, char words[64])
 {
 	char key[RUN_JOB_KEY];
 
@@ -296,26 +299,29 @@ static bool ended_before(struct cmd_context *ctx, const struct run_row *run, cha
 	return fact_get(ctx->store, FACT_ENDED, key, NULL, words, 64);
 }
 
-static bool failed_before(struct cmd_context *ctx, const struct run_row *run)
+static bool has_failed_before(struct cmd_context *ctx, const struct run_row *run)
 {
 	char words[64];
 
-	return ended_before(ctx, run, words) && strcmp(words, "done") != 0;
+	return last_end(ctx, run, words) && strcmp(words, "done") != 0;
 }
 
-/* Whether the same failure was just reported: a queue or a git hook repeats it. */
+/* Whether the same failure of the job was reported less than AGAIN_MS ago: a queue or a git hook
+ * repeats it. */
 static bool was_just_reported(struct cmd_context *ctx, const struct run_row *run)
 {
 	char words[64], code[24];
 	long long at_ms;
 
-	return ended_before(ctx, run, words) &&
+	return last_end(ctx, run, words) &&
 	       sscanf(words, "failed %lld %23[^\n]", &at_ms, code) == 2 &&
 	       !strcmp(code, run->error_code) && clock_wall_ms() - at_ms < AGAIN_MS &&
 	       clock_wall_ms() >= at_ms;
 }
 
-static void remember(struct cmd_context *ctx, const struct run_row *run, enum notify_event event)
+/* Records the event for last_end(). */
+static void remember_end(struct cmd_context *ctx, const struct run_row *run,
+			 enum notify_event event)
 {
 	char key[RUN_JOB_KEY], words[64];
 
@@ -328,9 +334,10 @@ static void remember(struct cmd_context *ctx, const struct run_row *run, enum no
 
 /* ---- sending ---- */
 
-/* Warns the user, and in the run's log, since an unattended run has no other reader. */
-static void complain(const struct cmd_context *ctx, const char *run, const char *channel,
-		     const struct err *err)
+/* Warns that a channel could not deliver: on stderr and, since nobody may read that, in the run's
+ * log. run: its id; "": none. */
+static void report_undelivered(const struct cmd_context *ctx, const char *run, const char *channel,
+			       const struct err *err)
 {
 	CLEANUP(free_text) char *path = *run ? run_path(&ctx->runs, run, "log") : NULL;
 	CLEANUP(file_close) FILE *log = path ? fopen(path, "ae") : NULL;
@@ -345,6 +352,7 @@ static void complain(const struct cmd_context *ctx, const char *run, const char 
 	log_line(LOG_WARN, "%s", str_text(&line));
 }
 
+/* Fills the template; without one, or with a bad one, the body is the run's JSON. */
 static void fill_body(struct str *to, const char *template, enum notify_event event,
 		      const json_t *said)
 {
@@ -370,9 +378,10 @@ static struct notice_style style_of(enum notify_event event)
 	return looks[event];
 }
 
-/* Without a template a program gets the run's JSON; a phone cannot show that, so it gets text. */
-static int post(const char *url, const char *template, struct notice n, enum notify_event event,
-		const json_t *said, struct err *err)
+/* POSTs the notice. Without a template, a program gets the run's JSON, and a service that shows
+ * notices to people gets the summary. */
+static int send_to_url(const char *url, const char *template, struct notice n,
+		       enum notify_event event, const json_t *said, struct err *err)
 {
 	CLEANUP(str_free) struct str summary = STR_INIT;
 
@@ -384,8 +393,10 @@ static int post(const char *url, const char *template, struct notice n, enum not
 	return send_http(url, &n, err);
 }
 
-static void send_all(struct cmd_context *ctx, const struct section *conf, const char *run,
-		     enum notify_event event, const json_t *said)
+/* Sends the event through url, desktop and command, as far as the config has them. said: the run's
+ * JSON. Failures are warnings. */
+static void send_to_channels(struct cmd_context *ctx, const struct section *conf, const char *run,
+			     enum notify_event event, const json_t *said)
 {
 	const char *url = section_text(conf, "url"), *command = section_text(conf, "command"),
 		   *template = section_text(conf, "template");
@@ -407,17 +418,17 @@ static void send_all(struct cmd_context *ctx, const struct section *conf, const 
 			   .json = !template || notify_is_json(template),
 			   .looks = style_of(event)};
 	n.job = n.job ? n.job : "";
-	if (url && post(url, template, n, event, said, &err) < 0)
-		complain(ctx, run, "url", &err);
+	if (url && send_to_url(url, template, n, event, said, &err) < 0)
+		report_undelivered(ctx, run, "url", &err);
 	if (section_bool(conf, "desktop") &&
 	    send_to_desktop(&n, event == NOTIFY_UNRELEASED || event == NOTIFY_FAILED, &err) < 0)
-		complain(ctx, run, "desktop", &err);
+		report_undelivered(ctx, run, "desktop", &err);
 	if (command && send_to_command(command, &n, &err) < 0)
-		complain(ctx, run, "command", &err);
+		report_undelivered(ctx, run, "command", &err);
 }
 
-/* Appends a note to the commit, since several jobs may render it. Runs no hooks: one could do
- * anything for any time. */
+/* Appends a line to git's note of the run's commit, which may have lines of other jobs. Runs no git
+ * hooks: one could do anything for any time. */
 static void note_commit(struct cmd_context *ctx, const struct run_row *run, enum notify_event event,
 			const json_t *said)
 {
@@ -435,29 +446,32 @@ static void note_commit(struct cmd_context *ctx, const struct run_row *run, enum
 	if (git_find(&repo, folder, &err) < 0 ||
 	    GIT_CHANGE(&repo, &err, "notes", "--ref=burst", "append", "-m", str_text(&line),
 		       run->commit_id) != 0)
-		complain(ctx, run->id, "git_note", &err);
+		report_undelivered(ctx, run->id, "git_note", &err);
 }
 
-static void tell(struct cmd_context *ctx, const struct config *config, const struct run_row *run,
-		 enum notify_event event, const json_t *said)
+/* Notifies of the event as the config wants it, and remembers it. Does nothing without a channel.
+ */
+static void notify(struct cmd_context *ctx, const struct config *config, const struct run_row *run,
+		   enum notify_event event, const json_t *said)
 {
-	const struct section *conf = conf_of(config);
-	bool wanted = wants(conf, event) || (event == NOTIFY_RECOVERED && wants(conf, NOTIFY_DONE));
+	const struct section *conf = notify_section(config);
+	bool wanted = wants_event(conf, event) ||
+		      (event == NOTIFY_RECOVERED && wants_event(conf, NOTIFY_DONE));
 
 	if (event == NOTIFY_NONE || !has_channel(conf))
 		return;
 	if (ctx->store)
-		remember(ctx, run, event);
+		remember_end(ctx, run, event);
 	if (run->commit_id[0] && section_bool(conf, "git_note"))
 		note_commit(ctx, run, event, said);
 	if (wanted)
-		send_all(ctx, conf, run->id, event, said);
+		send_to_channels(ctx, conf, run->id, event, said);
 }
 
 /* ---- which runs to report ---- */
 
-/* The run that it is a part of reports a stage, unless a pod may still bill. Successful runs that
- * fill a volume or measure are not reported. */
+/* Whether the user hears of this run's event. Not of a stage, which the whole run reports, nor of
+ * success in filling a volume, measuring or keeping pods; but always if a pod may still bill. */
 static bool is_reported(const struct run_row *run, enum notify_event event)
 {
 	bool renders = strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE) &&
@@ -470,11 +484,11 @@ static bool is_reported(const struct run_row *run, enum notify_event event)
 
 void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json_t *said)
 {
-	if (!has_channel(conf_of(ctx->config)))
+	if (!has_channel(notify_section(ctx->config)))
 		return;
-	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
+	enum notify_event event = notify_event_of(run->status, has_failed_before(ctx, run));
 	if (is_reported(run, event))
-		tell(ctx, ctx->config, run, event, said);
+		notify(ctx, ctx->config, run, event, said);
 }
 
 void notify_settled(struct cmd_context *ctx, const struct run_row *run, enum run_status was)
@@ -482,17 +496,17 @@ void notify_settled(struct cmd_context *ctx, const struct run_row *run, enum run
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
-	if (!ctx->config || !has_channel(conf_of(ctx->config)) || run->status == was)
+	if (!ctx->config || !has_channel(notify_section(ctx->config)) || run->status == was)
 		return;
-	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
-	if (run->status == RUN_INTERRUPTED) /* its client died before it could report that */
+	enum notify_event event = notify_event_of(run->status, has_failed_before(ctx, run));
+	if (run->status == RUN_INTERRUPTED) /* the run's client died before it could notify */
 		event = NOTIFY_FAILED;
 	if (!is_reported(run, event) ||
 	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
 		return;
 	CLEANUP(json_decref) json_t *said = report_run_json(run, pods, count, clock_wall_ms());
 	free(pods);
-	tell(ctx, ctx->config, run, event, said);
+	notify(ctx, ctx->config, run, event, said);
 }
 
 void notify_never_began(struct cmd_context *ctx, const struct err *err)
@@ -511,7 +525,7 @@ void notify_never_began(struct cmd_context *ctx, const struct err *err)
 	if (!ctx->config && config_open(&own, &ask, &ignored) < 0)
 		return;
 	const struct config *config = ctx->config ? ctx->config : own;
-	if (has_channel(conf_of(config))) {
+	if (has_channel(notify_section(config))) {
 		COPY_TEXT(run.job, config_job(config) ? config_job_name(config) : "");
 		COPY_TEXT(run.config, config_path(config) ? config_path(config) : "");
 		COPY_TEXT(run.commit_id, ctx->tree ? ctx->tree->commit : "");
@@ -522,7 +536,7 @@ void notify_never_began(struct cmd_context *ctx, const struct err *err)
 		COPY_TEXT(run.error, err->msg);
 		CLEANUP(json_decref) json_t *said = report_run_json(&run, NULL, 0, clock_wall_ms());
 		if (!ctx->store || !was_just_reported(ctx, &run))
-			tell(ctx, config, &run, notify_event_of(run.status, false), said);
+			notify(ctx, config, &run, notify_event_of(run.status, false), said);
 	}
 	config_free(own);
 }

@@ -11,12 +11,12 @@
 
 enum { ENDED_SHOWN = 10 };
 
-struct shown {
+struct listed {
 	const struct request_row *row;
 	const char *state; /* pending | waiting | running | done | failed | removed */
-	char why[300];     /* or of its failure */
-	int64_t until_ms;  /* 0: unknown */
-	bool runner;       /* its queue has a runner */
+	char why[300];     /* why it waits or failed; "": no reason to give */
+	int64_t until_ms;  /* when the wait ends; 0: unknown */
+	bool has_runner;   /* a runner works on the request's queue */
 };
 
 static bool is_open(const struct request_row *row)
@@ -24,9 +24,10 @@ static bool is_open(const struct request_row *row)
 	return row->state == REQUEST_PENDING || row->state == REQUEST_RUNNING;
 }
 
-static void explain_pending(const struct cmd_context *ctx, struct shown *s)
+/* Sets state and why of a pending request: it waits in its runner's queue, or has no runner. */
+static void explain_pending(const struct cmd_context *ctx, struct listed *s)
 {
-	if (!s->runner) {
+	if (!s->has_runner) {
 		COPY_TEXT(s->why, "no client works on the queue");
 		return;
 	}
@@ -34,15 +35,17 @@ static void explain_pending(const struct cmd_context *ctx, struct shown *s)
 	queue_noted(ctx->store, s->row->config, s->why, sizeof(s->why), &s->until_ms);
 }
 
-static struct shown shown_of(const struct cmd_context *ctx, const struct request_row *row)
+static struct listed listed_request(const struct cmd_context *ctx, const struct request_row *row)
 {
-	struct shown s = {.row = row,
-			  .state = request_state_word(row->state),
-			  .runner = is_open(row) && queue_has_runner(ctx->state_dir, row->config)};
+	struct listed s = {.row = row,
+			   .state = request_state_word(row->state),
+			   .has_runner =
+				   is_open(row) && queue_has_runner(ctx->state_dir, row->config)};
 
 	if (row->state == REQUEST_PENDING)
 		explain_pending(ctx, &s);
-	else if (row->state == REQUEST_RUNNING && !s.runner && !run_is_alive(&ctx->runs, row->run))
+	else if (row->state == REQUEST_RUNNING && !s.has_runner &&
+		 !run_is_alive(&ctx->runs, row->run))
 		COPY_TEXT(s.why, "no client works on the queue");
 	else
 		COPY_TEXT(s.why, row->error);
@@ -51,7 +54,7 @@ static struct shown shown_of(const struct cmd_context *ctx, const struct request
 	return s;
 }
 
-static json_t *request_json(const struct shown *s, int64_t now_ms)
+static json_t *request_json(const struct listed *s, int64_t now_ms)
 {
 	const struct request_row *r = s->row;
 	json_t *object =
@@ -63,7 +66,7 @@ static json_t *request_json(const struct shown *s, int64_t now_ms)
 			  r->commit_id[0] ? report_text(r->commit_id) : json_null(), "tries",
 			  (json_int_t)r->tries, "next_try_at",
 			  report_time(r->not_before_ms > now_ms ? r->not_before_ms : 0), "client",
-			  s->runner, "until", report_time(s->until_ms));
+			  s->has_runner, "until", report_time(s->until_ms));
 
 	json_object_set_new(object, "by", report_time(r->by_ms));
 	json_object_set_new(object, "below_usd_hour",
@@ -82,7 +85,7 @@ static json_t *request_json(const struct shown *s, int64_t now_ms)
 	return object;
 }
 
-static void print_row(struct table *t, const struct shown *s, int64_t now_ms)
+static void print_row(struct table *t, const struct listed *s, int64_t now_ms)
 {
 	CLEANUP(free_text) char *folder = path_dir(s->row->config);
 	char age[24];
@@ -97,7 +100,7 @@ static void print_row(struct table *t, const struct shown *s, int64_t now_ms)
 	table_cell(t, "%s", s->why);
 }
 
-static void print_table(const struct shown *list, size_t count, int64_t now_ms)
+static void print_table(const struct listed *list, size_t count, int64_t now_ms)
 {
 	CLEANUP(table_free) struct table *t = table_new();
 
@@ -113,10 +116,10 @@ static void print_table(const struct shown *list, size_t count, int64_t now_ms)
 	table_print(t, stdout, terminal_width(stdout));
 }
 
-static void print_shown(const struct cmd_context *ctx, const struct shown *list, size_t count,
-			int64_t now_ms)
+static void print_requests(const struct cmd_context *ctx, const struct listed *list, size_t count,
+			   int64_t now_ms)
 {
-	const struct shown *alone = NULL;
+	const struct listed *without_runner = NULL;
 
 	if (ctx->json) {
 		json_t *array = json_array();
@@ -127,20 +130,21 @@ static void print_shown(const struct cmd_context *ctx, const struct shown *list,
 	}
 	print_table(list, count, now_ms);
 	for (size_t i = 0; i < count; i++)
-		if (is_open(list[i].row) && !list[i].runner)
-			alone = &list[i];
-	if (alone)
+		if (is_open(list[i].row) && !list[i].has_runner)
+			without_runner = &list[i];
+	if (without_runner)
 		log_line(LOG_NOTE,
 			 "no client works on the queue of %s: `burst queue run`, or the next "
 			 "`burst submit`, continues it",
-			 alone->row->config);
+			 without_runner->row->config);
 	else if (!count)
 		log_line(LOG_NOTE, "nothing is queued");
 }
 
-/* Chooses open requests, and the newest of the others. */
-static size_t choose(const struct cmd_context *ctx, const struct request_row *rows, size_t count,
-		     bool all, struct shown *list)
+/* Fills list, which has room for all rows, with the open requests and the newest that have ended;
+ * all: with every request. Returns how many. */
+static size_t choose_requests(const struct cmd_context *ctx, const struct request_row *rows,
+			      size_t count, bool all, struct listed *list)
 {
 	size_t ended = 0, n = 0, skip;
 
@@ -150,7 +154,7 @@ static size_t choose(const struct cmd_context *ctx, const struct request_row *ro
 	for (size_t i = 0; i < count; i++) {
 		if (!is_open(&rows[i]) && skip && skip--)
 			continue;
-		list[n++] = shown_of(ctx, &rows[i]);
+		list[n++] = listed_request(ctx, &rows[i]);
 	}
 	return n;
 }
@@ -162,8 +166,8 @@ int queue_list(const struct cmd_context *ctx, const char *config, bool all, stru
 
 	if (store_requests(ctx->store, config, false, &rows, &count, err) < 0)
 		return -1;
-	struct shown *list = xcalloc(count + 1, sizeof(*list));
-	print_shown(ctx, list, choose(ctx, rows, count, all, list), clock_wall_ms());
+	struct listed *list = xcalloc(count + 1, sizeof(*list));
+	print_requests(ctx, list, choose_requests(ctx, rows, count, all, list), clock_wall_ms());
 	free(list);
 	free(rows);
 	return 0;
