@@ -153,7 +153,9 @@ int main(int argc, char **argv)
 
 	open_standard_files();
 	reset_signals();
-	guard_begin(index >= argc || strcmp(argv[index], cmd_local_cloud.name));
+	guard_begin();
+	if (index >= argc || strcmp(argv[index], cmd_local_cloud.name))
+		guard_close_memory();
 	cmd_load_providers(index < argc ? argv[index] : "");
 	secrets_hide(provider_registry);
 	find_self(argv[0]);

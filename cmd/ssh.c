@@ -241,7 +241,7 @@ static int run_ssh(struct cmd_context *ctx, struct err *err)
 	environ = guard_environ();
 	signal(SIGPIPE, SIG_DFL);
 	guard_close_at_exec();
-	guard_leave();
+	guard_restore_limits();
 	execvp("ssh", (char **)argv);
 	err_set(err, ERR_LOCAL, "ssh: %s (install openssh-client)", strerror(errno));
 	free(argv);

@@ -197,7 +197,7 @@ static void exec_client(char **argv, int fd, const sigset_t *mask)
 	fcntl(fd, F_SETFD, 0);
 	snprintf(number, sizeof(number), "%d", fd);
 	setenv(CLIENT_FD_NAME, number, 1);
-	guard_leave();
+	guard_restore_limits();
 	signal(SIGHUP,
 	       SIG_IGN); /* the terminal's hangup, from before this process had its own session */
 	/* the starter forwards it; a background job of a script ignores it */

@@ -37,7 +37,7 @@ static void become_keeper(const struct launch *l, int log)
 	program_to_background(log);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	guard_leave();
+	guard_restore_limits();
 	execv(child_self() ? child_self() : l->ctx->argv[0], (char **)argv);
 	_exit(127);
 }

@@ -1,4 +1,4 @@
-/* guard.c - the process itself: its keys, its limit of descriptors, libraries that it loads late
+/* guard.c - the process itself: its secrets, its limit of descriptors, libraries that it loads late
  */
 #include "guard.h"
 
@@ -31,16 +31,15 @@ int late_load(const char *file, const char *package, const struct late_function 
 
 /* ---- files ---- */
 
-enum { MOST = 1 << 20, ALWAYS_TAKEN = 10240, OPEN_GUESS = 16 };
+/* macOS reports no hard limit, but accepts at most 10,240 */
+enum { LIMIT_MOST = 1 << 20, LIMIT_MACOS = 10240, OPEN_GUESS = 16 };
 
-/* The limit is the process's, and so is what it was. */
-static struct rlimit files_before;
+static struct rlimit files_before; /* the limit that this process began with, if `raised` */
 static bool raised;
 
 long files_raise(void)
 {
-	/* macOS names no end and takes no more than so many */
-	static const rlim_t steps[] = {MOST, ALWAYS_TAKEN};
+	static const rlim_t steps[] = {LIMIT_MOST, LIMIT_MACOS};
 	struct rlimit now;
 
 	if (getrlimit(RLIMIT_NOFILE, &now) < 0)
@@ -67,11 +66,10 @@ int files_open(void)
 	for (struct dirent *e; (e = readdir(dir));)
 		count += e->d_name[0] != '.';
 	closedir(dir);
-	return count - 1; /* the folder itself */
+	return count - 1; /* without the descriptor of /dev/fd itself */
 }
 
-/* Between fork and exec, by guard_leave(): the limit that this process began with. Calls nothing
- * that may not be called there. */
+/* Async-signal-safe. */
 static void files_restore_limit(void)
 {
 	if (raised)
@@ -92,15 +90,15 @@ enum { FDS_MOST = 65536 }; /* for systems that cannot mark all descriptors in on
 extern char **environ;
 
 static struct {
-	bool began;
-	rlim_t cores; /* as we found it */
-	char **hidden;
+	bool began;    /* the limit of core dumps is 0 now */
+	rlim_t cores;  /* that limit before */
+	char **hidden; /* names of variables */
 	size_t count, cap;
 } state;
 
-/* The hard limit stays: a child of an ordinary user could not get it back. A handler that the
- * kernel pipes dumps to is not kept by limits, but gets none of a process that is closed. */
-void guard_begin(bool closed)
+/* Keeps the hard limit: a child of an ordinary user could not raise it again. The limit does not
+ * stop a handler that the kernel pipes dumps to; guard_close_memory() does. */
+void guard_begin(void)
 {
 	struct rlimit limit;
 
@@ -110,15 +108,16 @@ void guard_begin(bool closed)
 		limit.rlim_cur = 0;
 		setrlimit(RLIMIT_CORE, &limit);
 	}
+}
+
+void guard_close_memory(void)
+{
 #ifdef __linux__
-	if (closed)
-		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-#else
-	(void)closed;
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 #endif
 }
 
-void guard_leave(void)
+void guard_restore_limits(void)
 {
 	struct rlimit limit;
 
@@ -129,7 +128,8 @@ void guard_leave(void)
 	setrlimit(RLIMIT_CORE, &limit);
 }
 
-static void default_signals(void)
+/* Sets default actions and unblocks all signals. */
+static void reset_signals(void)
 {
 	static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGTERM, SIGALRM, SIGCHLD,
 				      SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
@@ -162,13 +162,13 @@ void guard_hold_signals(sigset_t *before)
 	sigprocmask(SIG_BLOCK, &held, before);
 }
 
-/* CLOSE_RANGE_CLOEXEC: Linux 5.11 */
 void guard_close_at_exec(void)
 {
 	long end = sysconf(_SC_OPEN_MAX);
 
 #if defined(__linux__) && defined(SYS_close_range)
-	if (syscall(SYS_close_range, 3u, ~0u, 4u) == 0)
+	const unsigned close_on_exec = 4; /* CLOSE_RANGE_CLOEXEC, of Linux 5.11 */
+	if (syscall(SYS_close_range, 3u, ~0u, close_on_exec) == 0)
 		return;
 #endif
 	if (end < 0 || end > FDS_MOST)
@@ -179,9 +179,9 @@ void guard_close_at_exec(void)
 
 void guard_exec(void)
 {
-	default_signals();
+	reset_signals();
 	guard_close_at_exec();
-	guard_leave();
+	guard_restore_limits();
 }
 
 void guard_hide(const char *name)
@@ -190,6 +190,7 @@ void guard_hide(const char *name)
 	state.hidden[state.count++] = xstrdup(name);
 }
 
+/* Whether "NAME=value" is a variable of guard_hide(). */
 static bool is_hidden(const char *pair)
 {
 	for (size_t i = 0; i < state.count; i++) {

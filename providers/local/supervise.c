@@ -149,7 +149,7 @@ static void run_script(const char *script, char **env, int report)
 
 	umask(022);
 	default_signals();
-	guard_leave();
+	guard_restore_limits();
 	execve("/bin/sh", (char *const *)argv, env);
 	dprintf(report, "/bin/sh: %s", strerror(errno));
 	_exit(127);
