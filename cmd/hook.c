@@ -22,7 +22,7 @@
  * the file. Free *t with hook_target_free(), also on error. */
 static int set_target(struct hook_target *t, char *path, struct err *err)
 {
-	CLEANUP(free_text) char *dir = git_folder(path);
+	CLEANUP(free_text) char *dir = git_existing_folder(path);
 
 	t->path = path;
 	if (git_find_any(&t->place, dir, err) < 0)

@@ -77,7 +77,7 @@ static int check_config(const char *config, struct err *err)
 /* Fills commit_id, repo and path of *row. The commit's files are read only when it is rendered. */
 static int resolve_commit(const char *commit, struct request_row *row, struct err *err)
 {
-	CLEANUP(free_text) char *dir = git_folder(row->config);
+	CLEANUP(free_text) char *dir = git_existing_folder(row->config);
 	CLEANUP(repo_free) struct repo repo = {0};
 	char id[GIT_ID];
 

@@ -236,7 +236,7 @@ static int open_tree(struct commit_tree *t, const char *config, const char *comm
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
 	CLEANUP(free_text) char *path = path_join(here ? here : "/", config ? config : "burst.cfg");
 	CLEANUP(free_text) char *file = real_path(path);
-	CLEANUP(free_text) char *dir = git_folder(path);
+	CLEANUP(free_text) char *dir = git_existing_folder(path);
 
 	if (git_find(&t->repo, dir, err) < 0 || git_commit_id(&t->repo, commit, t->commit, err) < 0)
 		return -1;

@@ -445,7 +445,7 @@ int hook_fire(struct cmd_context *ctx, struct err *err)
 	struct trigger t = {.ctx = ctx, .hook = ctx->args[1]};
 	setsid(); /* programs that call git kill the processes left in its group */
 	add_usual_folders_to_path();
-	git_leave();
+	git_clear_environment();
 	if (hook_has_lines(t.hook) &&
 	    fd_read_all(STDIN_FILENO, "stdin", LINES_MAX_BYTES, &lines, err) < 0)
 		return -1;

@@ -94,7 +94,7 @@ static void become_runner(const struct cmd_context *ctx, const char *config, int
 	const char *argv[] = {"burst", "queue", "run", config, NULL};
 
 	program_to_background(log);
-	git_leave();
+	git_clear_environment();
 	guard_exec();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
 	_exit(127);

@@ -24,7 +24,7 @@ void repo_free(struct repo *repo)
 	free(repo->common);
 }
 
-static char *real_of(const char *path)
+static char *real_path(const char *path)
 {
 	char real[PATH_MAX];
 
@@ -52,9 +52,9 @@ static char *read_line(const char *dir, const char *name, const char *label)
 	return xstrndup(line, strcspn(line, "\r\n"));
 }
 
-/* ---- what git takes for its folder ---- */
+/* ---- which folders are git's own ---- */
 
-/* HEAD names a branch or a commit. */
+/* Whether the folder has a HEAD that names a branch or a commit. */
 static bool has_head(const char *dir)
 {
 	CLEANUP(free_text) char *path = path_join(dir, "HEAD");
@@ -75,9 +75,10 @@ static bool is_git_dir(const char *dir)
 	return has_head(dir) && is_folder(common, "objects") && is_folder(common, "refs");
 }
 
-/* ---- whom it belongs to ---- */
+/* ---- owners ---- */
 
-static bool is_trusted(uid_t owner)
+/* Trusts this user, root, and the user who called sudo. */
+static bool is_trusted_owner(uid_t owner)
 {
 	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
 
@@ -91,7 +92,7 @@ static int check_owner(const char *path, struct err *err)
 
 	if (lstat(path, &st) < 0)
 		return err_set(err, ERR_CONFIG, "%s: %m", path);
-	if (is_trusted(st.st_uid))
+	if (is_trusted_owner(st.st_uid))
 		return 0;
 	return err_set(err, ERR_CONFIG,
 		       "%s belongs to another user (%lu), who can change what git does: copy the "
@@ -101,16 +102,18 @@ static int check_owner(const char *path, struct err *err)
 
 /* ---- .git that leads to another folder ---- */
 
-/* A linked working tree: its folder lies in that of the repository, and names `.git` back. */
-static bool is_worktree_of(const char *dir, const char *top, char **common)
+/* Whether `dir` is git's folder of the linked working tree `top`: it lies in the repository's
+ * worktrees/, and its file gitdir names top/.git. *common gets the repository's folder; the caller
+ * frees it. */
+static bool is_worktree_dir(const char *dir, const char *top, char **common)
 {
 	CLEANUP(free_text) char *back = read_line(dir, "gitdir", "");
 	CLEANUP(free_text) char *named = back ? path_join(dir, back) : NULL;
 	CLEANUP(free_text) char *folder = named ? path_dir(named) : NULL;
-	CLEANUP(free_text) char *real = folder ? real_of(folder) : NULL;
+	CLEANUP(free_text) char *real = folder ? real_path(folder) : NULL;
 	CLEANUP(free_text) char *shared = read_line(dir, "commondir", "");
 	CLEANUP(free_text) char *path = shared ? path_join(dir, shared) : NULL;
-	CLEANUP(free_text) char *found = path ? real_of(path) : NULL;
+	CLEANUP(free_text) char *found = path ? real_path(path) : NULL;
 	CLEANUP(free_text) char *trees = found ? path_join(found, "worktrees") : NULL;
 
 	if (!real || strcmp(real, top) || strcmp(path_base(named), ".git") || !trees ||
@@ -120,8 +123,8 @@ static bool is_worktree_of(const char *dir, const char *top, char **common)
 	return true;
 }
 
-/* Whether a line of a config is `worktree = TOP`. */
-static bool names_tree(const char *line, size_t len, const char *dir, const char *top)
+/* Whether a line of the config in `dir` is `worktree = TOP`. */
+static bool is_worktree_setting(const char *line, size_t len, const char *dir, const char *top)
 {
 	CLEANUP(free_text) char *text = xstrndup(line, len);
 	char *at = text + strspn(text, " \t");
@@ -136,12 +139,13 @@ static bool names_tree(const char *line, size_t len, const char *dir, const char
 	for (size_t n = strlen(at); n && strchr(" \t\r\"", at[n - 1]); n--)
 		at[n - 1] = '\0';
 	CLEANUP(free_text) char *path = path_join(dir, at);
-	CLEANUP(free_text) char *real = real_of(path);
+	CLEANUP(free_text) char *real = real_path(path);
 	return real && !strcmp(real, top);
 }
 
-/* A submodule, or a folder of `git clone --separate-git-dir` that says so. */
-static bool is_tree_of_config(const char *dir, const char *top)
+/* Whether the config of git's folder `dir` names the working tree `top`: a submodule's does, and
+ * one of `git clone --separate-git-dir` may. */
+static bool has_worktree_setting(const char *dir, const char *top)
 {
 	CLEANUP(free_text) char *path = path_join(dir, "config");
 	CLEANUP(free_text) char *shared = path_join(dir, "commondir");
@@ -152,20 +156,22 @@ static bool is_tree_of_config(const char *dir, const char *top)
 	if (path_exists(shared) || path_read_plain(path, CONFIG_MAX_BYTES, &text, NULL) < 0)
 		return false;
 	for (const char *at = str_text(&text); (line = str_next_line(&at, &len));)
-		if (names_tree(line, len, dir, top))
+		if (is_worktree_setting(line, len, dir, top))
 			return true;
 	return false;
 }
 
-static int take_elsewhere(struct repo *r, const char *dir, struct err *err)
+/* Takes `dir`, to which r->top/.git leads, as git's folder: sets r->dir and r->common. Returns 1,
+ * or -1 (ERR_CONFIG) if dir does not name r->top back or belongs to another user. */
+static int follow_dot_git(struct repo *r, const char *dir, struct err *err)
 {
-	CLEANUP(free_text) char *real = real_of(dir);
+	CLEANUP(free_text) char *real = real_path(dir);
 	CLEANUP(free_text) char *common = NULL;
 
 	if (!real || !is_git_dir(real))
 		return err_set(err, ERR_CONFIG, "%s/.git leads to %s, which is not a git folder",
 			       r->top, dir);
-	if (!is_worktree_of(real, r->top, &common) && is_tree_of_config(real, r->top))
+	if (!is_worktree_dir(real, r->top, &common) && has_worktree_setting(real, r->top))
 		common = xstrdup(real);
 	if (!common)
 		return err_set(err, ERR_CONFIG,
@@ -181,8 +187,9 @@ static int take_elsewhere(struct repo *r, const char *dir, struct err *err)
 
 /* ---- the search ---- */
 
-/* r->top/.git. 0: git takes it for nothing and looks above. */
-static int judge(struct repo *r, struct err *err)
+/* Looks at r->top/.git. Returns 1 with r->dir and r->common; 0 if it is missing or nothing that git
+ * would use (the search goes on above); -1 (ERR_CONFIG) if it must not be followed. */
+static int read_dot_git(struct repo *r, struct err *err)
 {
 	CLEANUP(free_text) char *git = path_join(r->top, ".git");
 	CLEANUP(free_text) char *shared = path_join(git, "commondir");
@@ -191,13 +198,13 @@ static int judge(struct repo *r, struct err *err)
 	if (lstat(git, &st) < 0)
 		return 0;
 	if (S_ISLNK(st.st_mode))
-		return is_git_dir(git) ? take_elsewhere(r, git, err) : 0;
+		return is_git_dir(git) ? follow_dot_git(r, git, err) : 0;
 	if (S_ISREG(st.st_mode)) {
 		CLEANUP(free_text) char *named = read_line(r->top, ".git", "gitdir: ");
 		CLEANUP(free_text) char *dir = named ? path_join(r->top, named) : NULL;
 		if (!dir)
 			return err_set(err, ERR_CONFIG, "%s is not a file of git", git);
-		return check_owner(git, err) < 0 ? -1 : take_elsewhere(r, dir, err);
+		return check_owner(git, err) < 0 ? -1 : follow_dot_git(r, dir, err);
 	}
 	if (!S_ISDIR(st.st_mode) || !is_git_dir(git))
 		return 0;
@@ -213,8 +220,8 @@ static int judge(struct repo *r, struct err *err)
 	return 1;
 }
 
-/* A pipe or device in the place of a file would hold up git for ever. */
-static int check_files(const struct repo *r, struct err *err)
+/* Refuses (ERR_CONFIG) pipes and devices in the place of files that git reads: it would block. */
+static int check_plain_files(const struct repo *r, struct err *err)
 {
 	CLEANUP(free_text) char *branch = read_line(r->dir, "HEAD", "ref: ");
 	const char *const names[] = {
@@ -233,7 +240,7 @@ static int check_files(const struct repo *r, struct err *err)
 
 int repo_find(struct repo *out, const char *folder, struct err *err)
 {
-	CLEANUP(repo_free) struct repo r = {.top = real_of(folder)};
+	CLEANUP(repo_free) struct repo r = {.top = real_path(folder)};
 	struct stat st;
 	dev_t device;
 
@@ -241,8 +248,8 @@ int repo_find(struct repo *out, const char *folder, struct err *err)
 		return 0;
 	device = st.st_dev;
 	for (;;) {
-		int found = judge(&r, err);
-		if (found > 0 && check_files(&r, err) < 0) {
+		int found = read_dot_git(&r, err);
+		if (found > 0 && check_plain_files(&r, err) < 0) {
 			free(r.dir);
 			free(r.common);
 			r.dir = r.common = NULL;
@@ -263,43 +270,45 @@ int repo_find(struct repo *out, const char *folder, struct err *err)
 	}
 }
 
-/* Whether this very folder is a bare repository, or git's own folder of another one. The user named
- * it; no search leads there. */
-static bool repo_is_bare(struct repo *out, const char *folder)
+/* Returns true with *out if this very folder is a bare repository, or git's own folder of another
+ * one. Only for folders that the user named: no search leads there. */
+static bool find_bare(struct repo *out, const char *folder)
 {
-	CLEANUP(free_text) char *real = real_of(folder);
+	CLEANUP(free_text) char *real = real_path(folder);
 	CLEANUP(free_text) char *shared = real ? path_join(real, "commondir") : NULL;
 
 	if (!real || !is_git_dir(real) || path_exists(shared) || check_owner(real, NULL) < 0)
 		return false;
 	CLEANUP(repo_free) struct repo r = {.dir = xstrdup(real), .common = xstrdup(real)};
-	if (check_files(&r, NULL) < 0)
+	if (check_plain_files(&r, NULL) < 0)
 		return false;
 	*out = r;
 	r = (struct repo){0};
 	return true;
 }
 
-/* ---- whose objects ---- */
+/* ---- borrowed objects ---- */
 
-/* Returns the first link in the folder; NULL: none. */
-static char *link_in(const char *folder)
+/* Returns the path of the first link in the folder, which the caller frees; NULL: none. */
+static char *find_link(const char *folder)
 {
 	DIR *dir = opendir(folder);
-	char *found = NULL;
+	char *link = NULL;
 
-	for (struct dirent *e; dir && !found && (e = readdir(dir));) {
+	for (struct dirent *e; dir && !link && (e = readdir(dir));) {
 		CLEANUP(free_text) char *path = path_join(folder, e->d_name);
 		struct stat st;
 		if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
-			found = TAKE(path);
+			link = TAKE(path);
 	}
 	if (dir)
 		closedir(dir);
-	return found;
+	return link;
 }
 
-static char *other_store(const struct repo *repo)
+/* Returns the path of the link or list by which the repository reads objects of another one; NULL:
+ * none. The caller frees it. */
+static char *find_borrowed_store(const struct repo *repo)
 {
 	CLEANUP(free_text) char *objects = path_join(repo->common, "objects");
 	CLEANUP(free_text) char *packs = path_join(objects, "pack");
@@ -308,19 +317,19 @@ static char *other_store(const struct repo *repo)
 
 	if (lstat(objects, &st) < 0 || !S_ISDIR(st.st_mode))
 		return TAKE(objects);
-	char *link = link_in(objects);
+	char *link = find_link(objects);
 	if (!link)
-		link = link_in(packs);
+		link = find_link(packs);
 	if (!link && lstat(list, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size))
 		link = TAKE(list);
 	return link;
 }
 
-/* Refuses a repository that takes commits from elsewhere (ERR_CONFIG): alternates, or links in
- * their place. A copied project could show another repository of the user as its own. */
-static int repo_check_objects(const struct repo *repo, struct err *err)
+/* Refuses (ERR_CONFIG) a repository that reads objects of another one, by alternates or links: a
+ * copied project could so show another repository of the user as its own. */
+static int check_own_objects(const struct repo *repo, struct err *err)
 {
-	CLEANUP(free_text) char *store = other_store(repo);
+	CLEANUP(free_text) char *store = find_borrowed_store(repo);
 
 	if (!store)
 		return 0;
@@ -345,10 +354,9 @@ enum {
 
 extern char **environ;
 
-/* Of the variables of git, those that burst's own calls get too: the user's config and identity,
- * and how git reaches other machines. The others are of an outer git, or change how git reads a
- * path. */
-static const char *const users[] = {
+/* The GIT_ variables that burst's git gets too: the user's config and identity, and how git reaches
+ * other machines. All others belong to an outer git, or change how git reads a path. */
+static const char *const kept_variables[] = {
 	"GIT_CONFIG_GLOBAL=",
 	"GIT_CONFIG_SYSTEM=",
 	"GIT_CONFIG_NOSYSTEM=",
@@ -363,8 +371,8 @@ static const char *const users[] = {
 	"GIT_ASKPASS=",
 };
 
-/* Outranks each repository's config, in git's children too. */
-static const char *const fixed[] = {
+/* These outrank each repository's config, in git's children too. */
+static const char *const fixed_variables[] = {
 	"GIT_TERMINAL_PROMPT=0",
 	"GIT_OPTIONAL_LOCKS=0",
 	"LC_ALL=C",
@@ -383,7 +391,8 @@ static const char *const fixed[] = {
 	"GIT_LFS_SKIP_DOWNLOAD_ERRORS=1", /* see lfs.url */
 };
 
-static const char *const settings[][2] = {
+/* Passed by GIT_CONFIG_KEY_n, which outranks each repository's config. */
+static const char *const fixed_settings[][2] = {
 	{"safe.bareRepository", "explicit"},
 	{"core.hooksPath", "/dev/null"},
 	{"core.fsmonitor", "false"},
@@ -409,86 +418,103 @@ static const char *const settings[][2] = {
 	{"maintenance.auto", "false"},
 };
 
-static bool is_foreign(const char *pair)
+/* Whether "NAME=value" is a variable that burst's git must not inherit. */
+static bool is_outer_git(const char *pair)
 {
 	bool kept = false;
 
-	for (size_t i = 0; i < ARRAY_LEN(users); i++)
-		kept = kept || starts_with(pair, users[i]);
+	for (size_t i = 0; i < ARRAY_LEN(kept_variables); i++)
+		kept = kept || starts_with(pair, kept_variables[i]);
 	return starts_with(pair, "GIT_") && !kept;
 }
 
-static bool is_replaced(const char *pair)
+/* Whether "NAME=value" is left out of git's environment: it is an outer git's, or has a fixed value
+ * there. */
+static bool is_left_out(const char *pair)
 {
-	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
-		if (!strncmp(pair, fixed[i], strcspn(fixed[i], "=") + 1))
+	for (size_t i = 0; i < ARRAY_LEN(fixed_variables); i++)
+		if (!strncmp(pair, fixed_variables[i], strcspn(fixed_variables[i], "=") + 1))
 			return true;
-	return is_foreign(pair);
+	return is_outer_git(pair);
 }
 
-void git_leave(void)
+void git_clear_environment(void)
 {
 	for (char **pair = environ; *pair;) {
 		CLEANUP(free_text) char *name = xstrndup(*pair, strcspn(*pair, "="));
-		if (is_foreign(*pair))
+		if (is_outer_git(*pair))
 			unsetenv(name); /* the next one moves up */
 		else
 			pair++;
 	}
 }
 
-/* An environment being made. */
+/* An environment in the making. */
 struct variables {
-	char **list; /* NULL-terminated */
-	size_t count, cap, borrowed, settings;
+	char **list; /* NULL-terminated once sealed */
+	size_t count, cap;
+	size_t borrowed; /* the first ones, which are texts of our own environment */
+	size_t settings; /* number of GIT_CONFIG_KEY_n */
 	bool sealed;
 };
 
-static void add_text(struct variables *v, char *pair)
+/* Adds "NAME=value", which the list then owns (see borrowed). */
+static void add_pair(struct variables *v, char *pair)
 {
 	GROW(v->list, v->count, v->cap);
 	v->list[v->count++] = pair;
 }
 
-/* The value may be NULL: then nothing is added. */
+/* Adds NAME=value; nothing if value is NULL. */
 static void add_variable(struct variables *v, const char *name, const char *value)
 {
 	if (value)
-		add_text(v, xasprintf("%s=%s", name, value));
+		add_pair(v, xasprintf("%s=%s", name, value));
 }
 
+/* Adds a setting that outranks the config files. */
 static void add_setting(struct variables *v, const char *key, const char *value)
 {
-	add_text(v, xasprintf("GIT_CONFIG_KEY_%zu=%s", v->settings, key));
-	add_text(v, xasprintf("GIT_CONFIG_VALUE_%zu=%s", v->settings++, value));
+	add_pair(v, xasprintf("GIT_CONFIG_KEY_%zu=%s", v->settings, key));
+	add_pair(v, xasprintf("GIT_CONFIG_VALUE_%zu=%s", v->settings++, value));
 }
 
-/* trusting: for reading the config, which these settings would hide. */
-static struct variables variables_of(const struct repo *repo, bool trusting)
+/* Git's environment without the fixed settings: for reading a config, whose values these would
+ * hide. Free with variables_free(). */
+static struct variables variables_for_config(const struct repo *repo)
 {
 	CLEANUP(free_text) char *held = (char *)guard_environ();
 	struct variables v = {0};
 
 	for (char **all = (char **)held; *all; all++)
-		if (!is_replaced(*all))
-			add_text(&v, *all);
+		if (!is_left_out(*all))
+			add_pair(&v, *all);
 	v.borrowed = v.count;
-	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
-		add_text(&v, xstrdup(fixed[i]));
-	for (size_t i = 0; !trusting && i < ARRAY_LEN(settings); i++)
-		add_setting(&v, settings[i][0], settings[i][1]);
+	for (size_t i = 0; i < ARRAY_LEN(fixed_variables); i++)
+		add_pair(&v, xstrdup(fixed_variables[i]));
 	add_variable(&v, "GIT_DIR", repo->dir);
 	add_variable(&v, "GIT_WORK_TREE", repo->top);
 	add_variable(&v, "GIT_COMMON_DIR", strcmp(repo->dir, repo->common) ? repo->common : NULL);
 	return v;
 }
 
+/* Git's environment for all other calls. Free with variables_free(). */
+static struct variables variables_of(const struct repo *repo)
+{
+	struct variables v = variables_for_config(repo);
+
+	for (size_t i = 0; i < ARRAY_LEN(fixed_settings); i++)
+		add_setting(&v, fixed_settings[i][0], fixed_settings[i][1]);
+	return v;
+}
+
+/* Completes the environment: counts its settings and ends its list. Only the first call does. */
 static void variables_seal(struct variables *v)
 {
 	if (v->sealed)
 		return;
 	v->sealed = true;
-	add_text(v, xasprintf("GIT_CONFIG_COUNT=%zu", v->settings));
+	add_pair(v, xasprintf("GIT_CONFIG_COUNT=%zu", v->settings));
 	GROW(v->list, v->count, v->cap);
 	v->list[v->count] = NULL;
 }
@@ -507,8 +533,9 @@ static inline void variables_free_cleanup(struct variables *v)
 
 /* ---- a call ---- */
 
-/* Adds git's line with the error; other lines are hints and progress. */
-static void add_complaint(struct str *to, const struct str *said)
+/* Appends the line of git's stderr that has the error, else its first line: other lines are hints
+ * and progress. */
+static void add_error_line(struct str *to, const struct str *said)
 {
 	static const char mark[] = "fatal: ", other_mark[] = "error: "; /* of the same length */
 	const char *at = str_text(said), *line;
@@ -524,8 +551,9 @@ static void add_complaint(struct str *to, const struct str *said)
 		str_add_printable(to, line, len, 300);
 }
 
-static int call(const struct repo *repo, struct variables *v, int64_t limit_ms, struct str *out,
-		struct err *err, const char *const *words)
+/* Runs git as git_call() does, with this environment, which it seals, and this limit of time. */
+static int run_git(const struct repo *repo, struct variables *v, int64_t limit_ms, struct str *out,
+		   struct err *err, const char *const *words)
 {
 	CLEANUP(str_free) struct str said = STR_MAX(ERRORS_MAX_BYTES);
 	CLEANUP(str_free) struct str complaint = STR_INIT;
@@ -547,7 +575,7 @@ static int call(const struct repo *repo, struct variables *v, int64_t limit_ms, 
 			       OUT_MAX_BYTES / 1000000);
 	if (!status)
 		return 0;
-	add_complaint(&complaint, &said);
+	add_error_line(&complaint, &said);
 	err_set(err, ERR_LOCAL, "git: %s",
 		complaint.len ? str_text(&complaint) : "it failed without a message");
 	return status;
@@ -555,22 +583,26 @@ static int call(const struct repo *repo, struct variables *v, int64_t limit_ms, 
 
 int git_call(const struct repo *repo, struct str *out, struct err *err, const char *const *words)
 {
-	CLEANUP(variables_free) struct variables v = variables_of(repo, false);
+	CLEANUP(variables_free) struct variables v = variables_of(repo);
 
-	return call(repo, &v, strcmp(words[0], "check-ignore") ? LIMIT_MS : IGNORE_LIMIT_MS, out,
-		    err, words);
+	return run_git(repo, &v, strcmp(words[0], "check-ignore") ? LIMIT_MS : IGNORE_LIMIT_MS, out,
+		       err, words);
 }
 
 /* ---- config ---- */
 
-/* Calls each() for every setting: "KEY\nVALUE", and whether it is the repository's own. Reading the
- * config runs nothing. */
+static const char *const list_config[] = {"config",     "-z",     "--show-scope",
+					  "--includes", "--list", NULL};
+
+/* Runs `git config -z --show-scope ...` (words) and calls each() for every setting in its output:
+ * "SCOPE\0KEY\nVALUE\0". Returns git's exit status, -1 with *err. Reading a config runs no program
+ * that it names. */
 static int each_setting(const struct repo *repo, const char *const *words, struct err *err,
 			git_setting *each, void *ctx)
 {
-	CLEANUP(variables_free) struct variables v = variables_of(repo, true);
+	CLEANUP(variables_free) struct variables v = variables_for_config(repo);
 	CLEANUP(str_free) struct str out = STR_INIT;
-	int status = call(repo, &v, CONFIG_LIMIT_MS, &out, err, words);
+	int status = run_git(repo, &v, CONFIG_LIMIT_MS, &out, err, words);
 
 	for (const char *at = str_text(&out), *stop = at + out.len; at < stop;) {
 		const char *scope = at, *entry = scope + strlen(scope) + 1;
@@ -598,8 +630,9 @@ int git_config_paths(const struct repo *repo, const char *pattern, git_setting *
 	return 0;
 }
 
-/* "hook.NAME.command": a hook without a file. The last part is in lower case. */
-static void silence_hook(void *ctx, const char *key, const char *value, bool own)
+/* A git_setting. For "hook.NAME.command", a hook without a file, adds "hook.NAME.enabled = false"
+ * to the environment (ctx). */
+static void disable_hook(void *ctx, const char *key, const char *value, bool own)
 {
 	static const char head[] = "hook.";
 	const char *last = strrchr(key, '.');
@@ -613,12 +646,10 @@ static void silence_hook(void *ctx, const char *key, const char *value, bool own
 
 int git_change(const struct repo *repo, struct err *err, const char *const *words)
 {
-	static const char *const list[] = {"config",     "-z",     "--show-scope",
-					   "--includes", "--list", NULL};
-	CLEANUP(variables_free) struct variables v = variables_of(repo, false);
-	int status = each_setting(repo, list, err, silence_hook, &v);
+	CLEANUP(variables_free) struct variables v = variables_of(repo);
+	int status = each_setting(repo, list_config, err, disable_hook, &v);
 
-	return status ? status : call(repo, &v, LIMIT_MS, NULL, err, words);
+	return status ? status : run_git(repo, &v, LIMIT_MS, NULL, err, words);
 }
 
 /* ---- a folder's repository ---- */
@@ -631,14 +662,14 @@ int git_find(struct repo *out, const char *dir, struct err *err)
 
 	if (found < 0)
 		return -1;
-	if (!found && repo_is_bare(&bare, dir))
+	if (!found && find_bare(&bare, dir))
 		return err_set(err, ERR_CONFIG,
 			       "%s: the repository is bare and has no working tree for outputs",
 			       dir);
 	if (!found)
 		return err_set(err, ERR_CONFIG,
 			       "%s is not in a git repository (`git init` makes one)", dir);
-	if (repo_check_objects(&r, err) < 0)
+	if (check_own_objects(&r, err) < 0)
 		return -1;
 	*out = r;
 	r = (struct repo){0};
@@ -649,16 +680,16 @@ int git_find_any(struct repo *out, const char *dir, struct err *err)
 {
 	CLEANUP(repo_free) struct repo r = {0};
 
-	if (!repo_is_bare(&r, dir))
+	if (!find_bare(&r, dir))
 		return git_find(out, dir, err);
-	if (repo_check_objects(&r, err) < 0)
+	if (check_own_objects(&r, err) < 0)
 		return -1;
 	*out = r;
 	r = (struct repo){0};
 	return 0;
 }
 
-char *git_folder(const char *path)
+char *git_existing_folder(const char *path)
 {
 	char *at = xstrdup(path);
 	struct stat st;
@@ -691,21 +722,23 @@ int git_commit_id(const struct repo *repo, const char *name, char id[GIT_ID], st
 
 /* ---- the files of a commit ---- */
 
-/* What of the repository's own config a checkout follows: how files are written, no program. */
-static const char *const followed[] = {
+/* The settings of the repository's own config that a checkout keeps: they say how files are
+ * written, and name no program. */
+static const char *const kept_settings[] = {
 	"core.autocrlf",   "core.eol",         "core.safecrlf",
 	"core.symlinks",   "core.filemode",    "core.ignorecase",
 	"core.protecthfs", "core.protectntfs", "core.precomposeunicode",
 };
 
 struct checkout {
-	struct variables *v;
-	bool partial; /* the repository leaves files at its remote */
+	struct variables *v; /* the environment of its calls */
+	bool partial;        /* the repository leaves files at its remote */
 	struct filter {
 		char *name;
-		bool users; /* the user's own config has it */
+		bool is_users; /* the user's own config names it */
 	} * filters;
-	size_t count, cap, unknown; /* unknown: only the repository's config has them */
+	size_t count, cap;
+	size_t unknown; /* filters that only the repository's config names */
 };
 
 static void checkout_free(struct checkout *c)
@@ -720,8 +753,9 @@ static inline void checkout_free_cleanup(struct checkout *c)
 	checkout_free(c);
 }
 
-/* "filter.NAME.smudge" or ".process" -> NAME. NULL: another key. The caller frees it. */
-static char *filter_of(const char *key)
+/* Returns NAME of "filter.NAME.smudge" or "filter.NAME.process", which the caller frees; NULL: the
+ * key is another one. */
+static char *filter_name(const char *key)
 {
 	static const char head[] = "filter.";
 	const char *last = strrchr(key, '.');
@@ -732,7 +766,8 @@ static char *filter_of(const char *key)
 	return xstrndup(key + strlen(head), (size_t)(last - key) - strlen(head));
 }
 
-/* The user's own settings come before the repository's. */
+/* Adds a filter unless it is listed. The user's settings come first, so a filter that both configs
+ * name counts as the user's. */
 static void add_filter(struct checkout *c, const char *name, bool own)
 {
 	for (size_t i = 0; i < c->count; i++)
@@ -743,13 +778,14 @@ static void add_filter(struct checkout *c, const char *name, bool own)
 	c->unknown += own;
 }
 
-static void take_setting(void *ctx, const char *key, const char *value, bool own)
+/* A git_setting. Notes in the checkout (ctx) kept settings, filters, and a partial clone. */
+static void note_setting(void *ctx, const char *key, const char *value, bool own)
 {
 	struct checkout *c = ctx;
-	CLEANUP(free_text) char *filter = filter_of(key);
+	CLEANUP(free_text) char *filter = filter_name(key);
 
-	for (size_t i = 0; own && i < ARRAY_LEN(followed); i++)
-		if (!strcasecmp(key, followed[i]))
+	for (size_t i = 0; own && i < ARRAY_LEN(kept_settings); i++)
+		if (!strcasecmp(key, kept_settings[i]))
 			add_setting(c->v, key, value);
 	if (!strcmp(key, "extensions.partialclone") || ends_with(key, ".promisor"))
 		c->partial = true;
@@ -757,9 +793,10 @@ static void take_setting(void *ctx, const char *key, const char *value, bool own
 		add_filter(c, filter, own);
 }
 
-/* Makes a repository without settings of its own, which reads the objects of this one. */
-static int make_sterile(struct repo *out, const char *commit, const char *scratch,
-			const char *folder, struct err *err)
+/* Makes a repository without settings in scratch/, with the commit as HEAD and `folder` as working
+ * tree. Its objects come from GIT_OBJECT_DIRECTORY. Free with repo_free(). */
+static int make_sterile_repo(struct repo *out, const char *commit, const char *scratch,
+			     const char *folder, struct err *err)
 {
 	CLEANUP(repo_free)
 	struct repo r = {.top = xstrdup(folder), .dir = path_join(scratch, "repository")};
@@ -784,29 +821,27 @@ static int make_sterile(struct repo *out, const char *commit, const char *scratc
 	return 0;
 }
 
-/* Filters of the user's own config run; one that only the repository names fails for each file that
- * needs it. */
-static int prepare(struct checkout *c, const struct repo *repo, const char *scratch,
-		   struct err *err)
+/* Reads the config of `repo` and completes the environment of the checkout: objects, settings and
+ * filters. Filters of the user's own config run; one that only the repository names fails for each
+ * file that needs it. */
+static int prepare_checkout(struct checkout *c, const struct repo *repo, const char *scratch,
+			    struct err *err)
 {
-	static const char *const list[] = {"config",     "-z",     "--show-scope",
-					   "--includes", "--list", NULL};
 	CLEANUP(free_text) char *objects = path_join(repo->common, "objects");
 	CLEANUP(free_text) char *lfs = path_join(repo->common, "lfs");
 	CLEANUP(free_text) char *index = path_join(scratch, "index");
 
-	if (each_setting(repo, list, err, take_setting, c))
+	if (each_setting(repo, list_config, err, note_setting, c))
 		return -1;
 	add_variable(c->v, "GIT_OBJECT_DIRECTORY", objects);
 	add_variable(c->v, "GIT_INDEX_FILE", index);
-	/* Git LFS takes what is here, downloads nothing, and leaves the pointer of what is missing
-	 */
+	/* Git LFS uses local files only, and leaves the pointer of a missing one */
 	add_setting(c->v, "lfs.storage", lfs);
 	add_setting(c->v, "lfs.url", "none");
 	for (size_t i = 0; i < c->count; i++) {
 		CLEANUP(free_text) char *need = xasprintf("filter.%s.required", c->filters[i].name);
 		CLEANUP(free_text) char *run = xasprintf("filter.%s.smudge", c->filters[i].name);
-		if (c->filters[i].users)
+		if (c->filters[i].is_users)
 			continue;
 		add_setting(c->v, need, "true");
 		add_setting(c->v, run, "");
@@ -814,8 +849,9 @@ static int prepare(struct checkout *c, const struct repo *repo, const char *scra
 	return 0;
 }
 
-static int explain(const struct checkout *c, const struct repo *repo, const char *commit,
-		   struct err *err)
+/* Replaces git's message of a failed checkout by one that says what the user can do. Returns -1. */
+static int explain_failure(const struct checkout *c, const struct repo *repo, const char *commit,
+			   struct err *err)
 {
 	if (c->unknown && strstr(err->msg, "smudge filter"))
 		return err_set(err, ERR_CONFIG,
@@ -837,21 +873,21 @@ int git_export(const struct repo *repo, const char *commit, const char *folder, 
 	static const char *const all[] = {".", NULL};
 	const char *words[WORDS_MAX] = {"--literal-pathspecs",         "checkout", "--quiet",
 					"--ignore-skip-worktree-bits", commit,     "--"};
-	/* the attributes of all folders count, whichever paths are wanted */
-	const char *index[] = {"read-tree", commit, NULL};
+	/* fills the index with all paths, since the attributes of all folders count */
+	const char *read_tree[] = {"read-tree", commit, NULL};
 	CLEANUP(repo_free) struct repo sterile = {0};
 	size_t count = 6;
 
-	if (make_sterile(&sterile, commit, scratch, folder, err) < 0)
+	if (make_sterile_repo(&sterile, commit, scratch, folder, err) < 0)
 		return -1;
-	CLEANUP(variables_free) struct variables v = variables_of(&sterile, false);
+	CLEANUP(variables_free) struct variables v = variables_of(&sterile);
 	CLEANUP(checkout_free) struct checkout c = {.v = &v};
-	if (prepare(&c, repo, scratch, err) < 0)
+	if (prepare_checkout(&c, repo, scratch, err) < 0)
 		return err_wrap(err, "commit %.12s", commit);
 	for (paths = paths ? paths : all; *paths && count < ARRAY_LEN(words) - 4; paths++)
 		words[count++] = *paths;
-	if (call(&sterile, &v, LIMIT_MS, NULL, err, index) ||
-	    call(&sterile, &v, LIMIT_MS, NULL, err, words))
-		return explain(&c, repo, commit, err);
+	if (run_git(&sterile, &v, LIMIT_MS, NULL, err, read_tree) ||
+	    run_git(&sterile, &v, LIMIT_MS, NULL, err, words))
+		return explain_failure(&c, repo, commit, err);
 	return 0;
 }
