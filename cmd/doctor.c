@@ -94,12 +94,12 @@ static void check_machine(struct cmd_context *ctx, struct findings *f)
 	else
 		findings_say(f, "ok", "ledger in %s", ctx->state_dir);
 	check_renders(ctx, f);
-	findings_say(f, program_found("ffmpeg") ? "ok" : "warn",
-		     program_found("ffmpeg") ? "ffmpeg: joining can set the loudness"
-					     : "ffmpeg is not installed: joined tracks keep their "
-					       "loudness, and voice samples must be WAV files");
-	findings_say(f, program_found("ssh") ? "ok" : "warn",
-		     program_found("ssh")
+	findings_say(f, program_exists("ffmpeg") ? "ok" : "warn",
+		     program_exists("ffmpeg") ? "ffmpeg: joining can set the loudness"
+					      : "ffmpeg is not installed: joined tracks keep their "
+						"loudness, and voice samples must be WAV files");
+	findings_say(f, program_exists("ssh") ? "ok" : "warn",
+		     program_exists("ssh")
 			     ? "ssh: `burst ssh` works"
 			     : "ssh is not installed: `burst ssh` does not work (rendering does)");
 }

@@ -276,7 +276,7 @@ static int send_to_desktop(const struct notice *n, bool urgent, struct err *err)
 	CLEANUP(free_text) char *address = xasprintf("DBUS_SESSION_BUS_ADDRESS=unix:path=%s", bus);
 	struct stat st;
 
-	if (!program_found(argv[0]))
+	if (!program_exists(argv[0]))
 		return err_set(err, ERR_LOCAL,
 			       "notify-send is not installed (Debian: libnotify-bin)");
 	/* cron's jobs do not know the address of the desktop's session bus */

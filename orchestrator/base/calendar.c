@@ -11,10 +11,12 @@
 #define ALL_DAYS     UINT32_C(0xfffffffe)
 #define ALL_WEEKDAYS 0x7f
 enum {
-	YEARS_MOST = 9, /* 29 February can be eight years away */
+	SEARCH_YEARS = 9, /* 29 February can be eight years away */
+	LEAP_YEAR_S = 366 * 86400,
 	COUNT_MOST = 1000,
 	QUARTER_S = 900,
-	EDGE_S = 7200, /* clocks go back by less */
+	SHIFT_MOST_S = 7200,  /* clocks go back by less */
+	OUT_OF_RANGE = 10000, /* no field takes this value */
 };
 
 /* ---- reading ---- */
@@ -39,8 +41,8 @@ static const struct field fields[] = {
 	{"day of the week", 0, 7, day_words},
 };
 
-/* Reads a number or a word and moves *at behind it. Returns false if it is neither, or out of
- * range. */
+/* Reads a number or a word of the field and moves *at behind it. Returns false if *at is at
+ * neither, or the number is out of range. */
 static bool read_value(const struct field *f, const char **at, int *out)
 {
 	char *end;
@@ -58,11 +60,12 @@ static bool read_value(const struct field *f, const char **at, int *out)
 		return false;
 	long n = strtol(*at, &end, 10);
 	*at = end;
-	*out = (int)MIN(n, 10000);
+	*out = (int)MIN(n, OUT_OF_RANGE);
 	return n >= f->least && n <= f->most;
 }
 
-/* One part of a list: "*", "7", "1-5", each perhaps with a step. */
+/* Reads one part of a list ("*", "7" or "1-5", "*" and a range perhaps with a step "/2"), sets its
+ * bits and moves *at behind it. Returns false if the part is not valid. */
 static bool read_part(const struct field *f, const char **at, uint64_t *bits)
 {
 	int from = f->least, to = f->most, step = 1;
@@ -92,6 +95,7 @@ static bool read_part(const struct field *f, const char **at, uint64_t *bits)
 	return true;
 }
 
+/* Reads the whole text as a list of parts. *any: it is "*", or begins so. ERR_USAGE. */
 static int read_field(const struct field *f, const char *text, uint64_t *bits, bool *any,
 		      struct err *err)
 {
@@ -135,15 +139,17 @@ static int read_fields(char *const words[5], struct calendar *out, struct err *e
 	return 0;
 }
 
-/* With two digits for the minutes: "daily 2:5" may be a slip. */
+/* Reads "02:00" or "2:00". Refuses minutes of one digit: "daily 2:5" may be a slip. text may be
+ * NULL: false. */
 static bool read_time(const char *text, int *hour, int *minute)
 {
 	return text && isdigit((unsigned char)text[0]) && clock_time_of_day(text, hour, minute) &&
 	       strlen(strchr(text, ':')) == 3 && isdigit((unsigned char)strchr(text, ':')[1]);
 }
 
-/* "15m" and "6h", which have to divide an hour or a day: else the last stretch would be shorter. */
-static bool read_every(const char *text, char fields_out[64])
+/* Turns "15m" or "6h" into the five fields of a crontab. Returns false for other texts (or NULL),
+ * and for times that do not divide an hour or a day: their last interval would be shorter. */
+static bool fields_of_interval(const char *text, char fields_out[64])
 {
 	char unit = 0;
 	int n = 0, end = 0;
@@ -160,7 +166,8 @@ static bool read_every(const char *text, char fields_out[64])
 	return true;
 }
 
-static const char *short_form(const char *word)
+/* The five fields of "@daily", "hourly" and the like; NULL: it is no such word. */
+static const char *fields_of_word(const char *word)
 {
 	static const char *const forms[][2] = {
 		{"@hourly", "0 * * * *"},   {"hourly", "0 * * * *"},    {"@daily", "0 0 * * *"},
@@ -174,19 +181,20 @@ static const char *short_form(const char *word)
 	return NULL;
 }
 
-/* The forms in words as the five fields; false: it is none of them. */
-static bool in_words(char *const words[6], int count, char out[64])
+/* Turns a schedule in words ("weekly mon 02:00") into the five fields of a crontab. Returns false
+ * if the words (count: 1 to 6) are no such schedule. */
+static bool fields_of_phrase(char *const words[6], int count, char out[64])
 {
-	const char *known = count == 1 ? short_form(words[0]) : NULL;
+	const char *of_word = count == 1 ? fields_of_word(words[0]) : NULL;
 	int hour = 0, minute = 0, day = 0;
 	const char *at = count == 3 ? words[1] : "";
 
-	if (known) {
-		snprintf(out, 64, "%s", known);
+	if (of_word) {
+		snprintf(out, 64, "%s", of_word);
 		return true;
 	}
 	if (count == 2 && !strcasecmp(words[0], "every"))
-		return read_every(words[1], out);
+		return fields_of_interval(words[1], out);
 	if (!read_time(words[count - 1], &hour, &minute))
 		return false;
 	if (count == 2 && !strcasecmp(words[0], "daily"))
@@ -204,7 +212,9 @@ static bool in_words(char *const words[6], int count, char out[64])
 	return true;
 }
 
-static int split(char *text, char *words[6])
+/* Cuts the text into words, which point into it. Returns their number; words after the sixth are
+ * ignored. */
+static int split_words(char *text, char *words[6])
 {
 	int count = 0;
 	char *rest = NULL;
@@ -215,27 +225,28 @@ static int split(char *text, char *words[6])
 	return count;
 }
 
-static int parse_any(const char *when, struct calendar *out, struct err *err)
+/* Reads both forms, in words and as five fields. ERR_USAGE. Accepts dates that never come. */
+static int parse_form(const char *when, struct calendar *out, struct err *err)
 {
 	CLEANUP(free_text) char *text = xstrdup(when);
 	char *words[6] = {NULL}, form[64];
-	int count = split(text, words);
+	int count = split_words(text, words);
 
 	if (count == 5)
 		return read_fields(words, out, err);
-	if (!count || !in_words(words, count, form))
+	if (!count || !fields_of_phrase(words, count, form))
 		return err_set(err, ERR_USAGE,
 			       "\"%s\" is not a time to run at: use \"daily 02:00\", \"weekdays "
 			       "07:30\", \"weekly mon 02:00\", \"monthly 1 02:00\", \"hourly\", "
 			       "\"every 15m\", or the five fields of a crontab (\"0 2 * * *\")",
 			       when);
-	count = split(form, words);
+	split_words(form, words);
 	return read_fields(words, out, err);
 }
 
 int calendar_parse(const char *when, struct calendar *out, struct err *err)
 {
-	if (parse_any(when, out, err) < 0)
+	if (parse_form(when, out, err) < 0)
 		return -1;
 	if (calendar_next(out, clock_wall_ms()) < 0)
 		return err_set(err, ERR_USAGE,
@@ -249,7 +260,7 @@ int calendar_parse(const char *when, struct calendar *out, struct err *err)
 
 enum form { NUMBERS, NAMES };
 
-/* As a list; "*" for all values, if `any`. */
+/* Appends the values of a field as a list, then `end`. If all values are set, `any` allows "*". */
 static void write_bits(struct str *to, uint64_t bits, const struct field *f, bool any,
 		       enum form form, const char *end)
 {
@@ -283,29 +294,32 @@ void calendar_write(const struct calendar *c, struct str *to)
 	write_bits(to, c->weekdays, &fields[4], c->any_weekday, NUMBERS, "");
 }
 
-static void write_line(const struct calendar *c, struct str *to, bool by_day, bool by_weekday)
+/* Appends an "OnCalendar=" line with the months, hours and minutes of *c on these days. */
+static void write_systemd_line(const struct calendar *c, struct str *to, uint32_t days,
+			       uint8_t weekdays)
 {
 	str_add(to, "OnCalendar=");
-	if (by_weekday)
-		write_bits(to, c->weekdays, &fields[4], false, NAMES, " ");
+	if (weekdays != ALL_WEEKDAYS)
+		write_bits(to, weekdays, &fields[4], false, NAMES, " ");
 	str_add(to, "*-");
 	write_bits(to, c->months, &fields[3], true, NUMBERS, "-");
-	write_bits(to, by_day ? c->days : ALL_DAYS, &fields[2], true, NUMBERS, " ");
+	write_bits(to, days, &fields[2], true, NUMBERS, " ");
 	write_bits(to, c->hours, &fields[1], true, NUMBERS, ":");
 	write_bits(to, c->minutes, &fields[0], true, NUMBERS, ":00\n");
 }
 
 void calendar_write_systemd(const struct calendar *c, struct str *to)
 {
-	bool days = c->days != ALL_DAYS, weekdays = c->weekdays != ALL_WEEKDAYS;
-	bool either = days && weekdays && !c->any_day && !c->any_weekday;
+	bool either_day = c->days != ALL_DAYS && c->weekdays != ALL_WEEKDAYS && !c->any_day &&
+			  !c->any_weekday;
 
-	write_line(c, to, days, weekdays && !either);
-	if (either)
-		write_line(c, to, false, true);
+	write_systemd_line(c, to, c->days, either_day ? ALL_WEEKDAYS : c->weekdays);
+	if (either_day)
+		write_systemd_line(c, to, ALL_DAYS, c->weekdays);
 }
 
-/* ---- due times ---- in seconds. `shown` is what the clock shows then, as if that were UTC: it
+/* ---- due times ----
+ * Times are in seconds. A `shown` time is what the local clock shows, read as if it were UTC: it
  * jumps where the clock does. */
 
 static int64_t shown_at(int64_t s)
@@ -317,7 +331,8 @@ static int64_t shown_at(int64_t s)
 	return s + t.tm_gmtoff;
 }
 
-static bool has_hour(const struct calendar *c, int64_t shown)
+/* Whether the month, day and hour fit the schedule. */
+static bool fits_hour(const struct calendar *c, int64_t shown)
 {
 	time_t at = (time_t)shown;
 	struct tm t;
@@ -330,17 +345,17 @@ static bool has_hour(const struct calendar *c, int64_t shown)
 	       (c->any_day || c->any_weekday ? of_month && of_week : of_month || of_week);
 }
 
-static bool has_minute(const struct calendar *c, int64_t shown)
+static bool fits_minute(const struct calendar *c, int64_t shown)
 {
-	return c->minutes & (UINT64_C(1) << (shown / 60 % 60)) && has_hour(c, shown);
+	return c->minutes & (UINT64_C(1) << (shown / 60 % 60)) && fits_hour(c, shown);
 }
 
-/* Whether the clock has shown this before, and then went back. */
-static bool is_again(int64_t s, int64_t shown)
+/* Whether the clock showed `shown` once before s, and then went back. */
+static bool is_shown_again(int64_t s, int64_t shown)
 {
-	int64_t back = shown_at(s - EDGE_S) + EDGE_S - shown;
+	int64_t back = shown_at(s - SHIFT_MOST_S) + SHIFT_MOST_S - shown;
 
-	return back > 0 && back < EDGE_S && shown_at(s - back) == shown;
+	return back > 0 && back < SHIFT_MOST_S && shown_at(s - back) == shown;
 }
 
 static bool is_due(const struct calendar *c, int64_t s)
@@ -348,24 +363,25 @@ static bool is_due(const struct calendar *c, int64_t s)
 	int64_t shown = shown_at(s), next = shown_at(s - 60) + 60;
 
 	if (c->any_minute || c->any_hour)
-		return has_minute(c, shown);
-	for (; next < shown; next += 60) /* the clock skipped these */
-		if (has_minute(c, next))
+		return fits_minute(c, shown);
+	for (; next < shown; next += 60) /* minutes that the clock skipped */
+		if (fits_minute(c, next))
 			return true;
-	return has_minute(c, shown) && !is_again(s, shown);
+	return fits_minute(c, shown) && !is_shown_again(s, shown);
 }
 
-/* The first due second of the two and what lies between them, in their order; -1: none. Clocks
- * change at quarters of an hour. */
-static int64_t find(const struct calendar *c, int64_t from, int64_t to)
+/* Searches from `from` to `to` (both included; backwards if `to` is less) for a due minute. Returns
+ * the first one found, in seconds, or -1. */
+static int64_t find_due(const struct calendar *c, int64_t from, int64_t to)
 {
+	/* skips whole quarters of an hour: clocks change only between them */
 	int step = from <= to ? 60 : -60;
 	int64_t least = MIN(from, to), most = MAX(from, to);
 
 	for (int64_t quarter = from / QUARTER_S * QUARTER_S;
 	     quarter <= most && quarter + QUARTER_S > least; quarter += step * 15) {
 		int64_t shown = shown_at(quarter);
-		if (!has_hour(c, shown) && shown_at(quarter - 60) + 60 == shown)
+		if (!fits_hour(c, shown) && shown_at(quarter - 60) + 60 == shown)
 			continue;
 		int64_t s = quarter + (step > 0 ? 0 : QUARTER_S - 60);
 		for (; s >= quarter && s < quarter + QUARTER_S; s += step)
@@ -378,20 +394,20 @@ static int64_t find(const struct calendar *c, int64_t from, int64_t to)
 int64_t calendar_next(const struct calendar *c, int64_t after_ms)
 {
 	int64_t from = after_ms / 60000 * 60 + 60,
-		found = find(c, from, from + YEARS_MOST * INT64_C(31622400));
+		due = find_due(c, from, from + (int64_t)SEARCH_YEARS * LEAP_YEAR_S);
 
-	return found < 0 ? -1 : found * 1000;
+	return due < 0 ? -1 : due * 1000;
 }
 
 int64_t calendar_last(const struct calendar *c, int64_t since_ms, int64_t at_ms, int *before)
 {
 	int64_t since = since_ms / 60000 * 60 + 60, at = at_ms / 60000 * 60;
-	int64_t last = at < since ? -1 : find(c, at, since);
+	int64_t last = at < since ? -1 : find_due(c, at, since);
 
 	if (before)
 		*before = 0;
 	for (int64_t s = last; before && s > since && *before < COUNT_MOST; ++*before)
-		if ((s = find(c, s - 60, since)) < 0)
+		if ((s = find_due(c, s - 60, since)) < 0)
 			break;
 	return last < 0 ? -1 : last * 1000;
 }

@@ -9,8 +9,8 @@
 
 /* ---- daly ---- */
 
-/* The agent is linked without the library of mathematics. */
-static double root(double x)
+/* Newton's method, since the agent is linked without libm. */
+static double square_root(double x)
 {
 	double r = x > 1 ? x : 1;
 
@@ -19,15 +19,16 @@ static double root(double x)
 	return r;
 }
 
+/* Daly's formula without limits; 0 if either time is not above 0. */
 static double daly_every_s(double save_s, double between_s)
 {
 	if (save_s <= 0 || between_s <= 0)
 		return 0;
 	if (save_s >= 2 * between_s)
 		return between_s;
-	double young = root(2 * save_s * between_s);
+	double young = square_root(2 * save_s * between_s);
 
-	return young * (1 + root(save_s / (2 * between_s)) / 3 + save_s / (18 * between_s)) -
+	return young * (1 + square_root(save_s / (2 * between_s)) / 3 + save_s / (18 * between_s)) -
 	       save_s;
 }
 
@@ -94,9 +95,9 @@ bool clock_time_of_day(const char *text, int *hour, int *minute)
 	       *hour < 24 && *minute >= 0 && *minute < 60;
 }
 
-/* This time of day, so many days later, with or without daylight saving time. *shown: whether the
- * clock shows this time on that day. */
-static time_t time_on_day(time_t now, int days, int hour, int minute, int dst, bool *shown)
+/* This time of day, `days` days after now, with (dst 1) or without (0) daylight saving time.
+ * *exists: whether the clock shows this time on that day. */
+static time_t time_on_day(time_t now, int days, int hour, int minute, int dst, bool *exists)
 {
 	struct tm tm = {0};
 
@@ -106,28 +107,27 @@ static time_t time_on_day(time_t now, int days, int hour, int minute, int dst, b
 	tm.tm_min = minute;
 	tm.tm_sec = 0;
 	tm.tm_isdst = dst;
-	time_t at = mktime(&tm); /* which puts it right */
-	*shown = at != (time_t)-1 && tm.tm_hour == hour && tm.tm_min == minute;
+	time_t at = mktime(&tm); /* changes hour and minute if the clock skips them */
+	*exists = at != (time_t)-1 && tm.tm_hour == hour && tm.tm_min == minute;
 	return at;
 }
 
 bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms)
 {
-	/* the earlier of two comes with DST; what is skipped counts without */
-	enum { AUTUMN = 1, SPRING = 0 };
+	/* Of a time shown twice, the earlier one is in DST. A skipped time is read without DST. */
+	enum { STANDARD, DST };
 	time_t now = (time_t)(wall_ms / 1000);
 	int hour, minute;
 
 	if (!clock_time_of_day(text, &hour, &minute))
 		return false;
 	for (int days = 0; days < 3; days++) {
-		bool first, second;
-		time_t at = time_on_day(now, days, hour, minute, AUTUMN, &first);
-		time_t later = time_on_day(now, days, hour, minute, SPRING, &second);
-		bool take_first = first && (at > now || !second);
-		time_t best = take_first ? at : later;
-		if (best > now) {
-			*out_ms = (int64_t)best * 1000;
+		bool has_dst, has_standard;
+		time_t dst = time_on_day(now, days, hour, minute, DST, &has_dst);
+		time_t standard = time_on_day(now, days, hour, minute, STANDARD, &has_standard);
+		time_t next = has_dst && (dst > now || !has_standard) ? dst : standard;
+		if (next > now) {
+			*out_ms = (int64_t)next * 1000;
 			return true;
 		}
 	}
@@ -147,20 +147,21 @@ bool clock_http_date(const char *text, int64_t *epoch_s)
 	return true;
 }
 
-char *clock_off_show(char *to, size_t room, int64_t off_ms)
+char *clock_offset_show(char *to, size_t room, int64_t off_ms)
 {
 	int64_t apart_ms = off_ms < 0 ? -off_ms : off_ms;
-	char by[24];
+	char apart[24];
 
-	if (apart_ms > 100 * 1000)
+	if (apart_ms > 100 * 1000) /* whole minutes suffice */
 		apart_ms = (apart_ms + 30000) / 60000 * 60000;
-	snprintf(to, room, "%s %s", duration_show(by, sizeof(by), apart_ms),
+	snprintf(to, room, "%s %s", duration_show(apart, sizeof(apart), apart_ms),
 		 off_ms < 0 ? "behind" : "ahead of");
 	return to;
 }
 
-/* strtod also takes "0x10", "1e3", "inf": none of them is how people write money or time. */
-static bool plain_decimal(const char *text, double *out, const char **end)
+/* Reads a decimal number up to 1e9 at the start of text; *end: what follows it. Returns false if
+ * there is none. Stricter than strtod(), which also takes "0x10", "1e3" and "inf". */
+static bool read_decimal(const char *text, double *out, const char **end)
 {
 	size_t digits = strspn(text, "0123456789");
 	size_t len = digits;
@@ -193,9 +194,9 @@ int duration_parse(const char *text, int64_t *out_ms, struct err *err)
 	const char *end;
 	double number;
 
-	if (!plain_decimal(text, &number, &end))
+	if (!read_decimal(text, &number, &end))
 		return not_a_duration(text, err);
-	if (!*end && number > 0) /* seconds to some, minutes or hours to others */
+	if (!*end && number > 0) /* users disagree whether it means seconds, minutes or hours */
 		return err_set(err, ERR_USAGE, "\"%s\" has no unit: write %ss, %sm or %sh", text,
 			       text, text, text);
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
@@ -226,7 +227,7 @@ int money_parse(const char *text, int64_t *out_microusd, struct err *err)
 	const char *end;
 	double dollars;
 
-	if (!plain_decimal(text + (*text == '$'), &dollars, &end) || *end)
+	if (!read_decimal(text + (*text == '$'), &dollars, &end) || *end)
 		return err_set(err, ERR_USAGE,
 			       "\"%s\" is not an amount in dollars: write it like 5 or 0.69", text);
 	*out_microusd = (int64_t)(dollars * 1e6 + 0.5);
@@ -237,7 +238,7 @@ char *money_show(char *to, size_t room, int64_t microusd)
 {
 	double dollars = (double)microusd / 1e6;
 
-	if (microusd > 0 && microusd < 50) /* it is not nothing */
+	if (microusd > 0 && microusd < 50) /* must not read as zero */
 		snprintf(to, room, "<$0.0001");
 	else
 		snprintf(to, room, dollars != 0 && dollars < 1 && dollars > -1 ? "$%.4f" : "$%.2f",

@@ -23,40 +23,41 @@ char *clock_rfc3339(char *to, size_t room, int64_t wall_ms);
 /* The same moment as strftime() writes it by the local time zone; cut to room. Returns `to`. */
 char *clock_local(char *to, size_t room, const char *format, int64_t wall_ms);
 
-/* "07:00", "7:5". False: it is no time of day. */
+/* Reads a time of day, "07:00" or "7:5". Returns false if the text is none. */
 bool clock_time_of_day(const char *text, int *hour, int *minute);
-/* "07:00": the next such time of day after wall_ms, in the local time zone. One that the clock
- * passes twice counts as the first; one that it skips counts as the moment so long after midnight.
- * False: it is no time of day. */
+/* Finds the next time of day `text` ("07:00") after wall_ms in the local time zone. If the clock
+ * shows that time twice on a day, the first one counts. If the clock skips it, the moment that long
+ * after midnight counts. Returns false if text is no time of day. */
 bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms);
 
-/* An HTTP date in the form that all servers of today write, "Sun, 06 Nov 1994 08:49:37 GMT"; false
- * when it is none. */
+/* Reads an HTTP date as current servers write it, "Sun, 06 Nov 1994 08:49:37 GMT". Returns false if
+ * the text is none. */
 bool clock_http_date(const char *text, int64_t *epoch_s);
-/* "24h00m behind", "3m00s ahead of": by about how much a clock is off, negative: behind. room
- * >= 40. Returns `to`. */
-char *clock_off_show(char *to, size_t room, int64_t off_ms);
+/* Writes by about how much a clock is off: "24h00m behind" (off_ms < 0), "3m00s ahead of". room >=
+ * 40. Returns `to`. */
+char *clock_offset_show(char *to, size_t room, int64_t off_ms);
 
-/* "90s", "20m", "2h", "1d", "250ms", "0"; a bare number is seconds. -1 and *err (ERR_USAGE) when it
- * is none of these. */
+/* Reads "90s", "20m", "2h", "1d", "250ms" or "0". ERR_USAGE: the text is none of these; also a
+ * number above 0 without a unit. */
 int duration_parse(const char *text, int64_t *out_ms, struct err *err);
-/* "0.8s", "41s", "3m05s", "2h10m": for people. room >= 24. Returns `to`. */
+/* Writes a duration for people: "0.8s", "41s", "3m05s", "2h10m". room >= 24. Returns `to`. */
 char *duration_show(char *to, size_t room, int64_t ms);
 
-/* Dollars in decimal ("5", "0.69") to micro-dollars, and back: "$0.0123" for people. room >= 32. */
+/* Reads dollars in decimal: "5", "0.69", "$0.69". ERR_USAGE. */
 int money_parse(const char *text, int64_t *out_microusd, struct err *err);
+/* Writes an amount for people: "$0.0123", "$2.50". room >= 32. Returns `to`. */
 char *money_show(char *to, size_t room, int64_t microusd);
 /* "12 kB", "3.4 MB", "1.2 TB": for people. room >= 24. Returns `to`. */
 char *bytes_show(char *to, size_t room, int64_t bytes);
-/* A number for people: so many significant digits, at most 9 of them behind the point and no idle
- * zeros there, never an exponent: 99.6 in two digits is "100", 0.00006 is "0.00006". Returns `to`.
- */
+/* Writes a number for people with this many significant digits, at most 9 of them behind the point,
+ * without trailing zeros there and without an exponent: 99.6 in two digits is "100", 0.00006 is
+ * "0.00006". Returns `to`. */
 char *number_show(char to[32], double value, int digits);
 /* Micro-dollars for `ms` at an hourly price, rounded up, within MONEY_MOST either way. */
 int64_t money_for(int64_t price_microusd_h, int64_t ms);
 
-/* What lies beyond was not meant: a moment in the year 5138 (seconds since 1970), a billion
- * dollars. Readers of foreign numbers and money_for() stop there, so that sums and products of some
+/* Limits for numbers from outside: the year 5138 (in seconds since 1970), and a billion dollars.
+ * Readers of foreign numbers and money_for() cut to these, so that sums and products of some
  * thousand of them stay within an int64_t. */
 #define EPOCH_MOST_S INT64_C(100000000000)
 #define MONEY_MOST   INT64_C(1000000000000000)
@@ -64,23 +65,23 @@ int64_t money_for(int64_t price_microusd_h, int64_t ms);
 /* ---- daly ----
  * How often to save work that may be cut off. */
 
-/* The time between two saves that wastes the least, by Young (1974) and Daly (2006), from 10 s to
- * 30 minutes: save_s is what a save takes, between_s the mean time between interruptions. 0 if
- * either is not above 0. */
+/* The time in seconds between two saves that wastes the least, by Young (1974) and Daly (2006), cut
+ * to 10 s to 30 minutes. save_s: how long a save takes; between_s: the mean time between
+ * interruptions. Returns 0 if either is not above 0. */
 double checkpoint_every_s(double save_s, double between_s);
 
 /* ---- billed ----
- * What a pod costs by burst's own count and by its vendor's. The only place that counts it: the
- * core, the ledger's rows and every report go by these. Pure. */
+ * What a pod costs by burst's own count and by its vendor's. No other code computes a pod's cost:
+ * the core, the ledger's rows and every report call these. Pure. */
 
-/* Billed time in ms: from the create call to the accepted release (of a pod that is not released:
- * to now), rounded up to the second. Both times are ms of one clock and may be negative;
- * create_at 0: the create call was not made, so nothing is billed. */
+/* Billed time in ms: from the create call (create_at) to the accepted release (end_at; now for a
+ * pod that is not released), rounded up to the second. Both are ms of one clock and may be
+ * negative. create_at 0: the create call was not made, so nothing is billed. */
 int64_t billed_ms(int64_t create_at, int64_t end_at);
-/* The price of that time, in micro-dollars, rounded up. */
+/* The price of billed_ms(), in micro-dollars, rounded up. */
 int64_t billed_microusd(int64_t price_microusd_h, int64_t create_at, int64_t end_at);
-/* The vendor's figure in micro-dollars: its dollars, else the price of its time. 0: it gave none.
- */
+/* The vendor's own figure in micro-dollars: the dollars that it reported, else the price of the
+ * time that it reported. 0: it reported neither. */
 int64_t billed_vendor_microusd(int64_t price_microusd_h, int64_t vendor_ms,
 			       int64_t vendor_microusd);
 

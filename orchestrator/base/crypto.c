@@ -37,9 +37,9 @@ static const char pem_head[] = "-----BEGIN OPENSSH PRIVATE KEY-----\n";
 static const char pem_tail[] = "-----END OPENSSH PRIVATE KEY-----\n";
 static const char key_type[] = "ssh-ed25519";
 
-/* libcrypto fails here only without memory or without randomness; going on with either missing
- * would be unsafe. */
-static void must(bool ok, const char *what)
+/* Aborts if a call of libcrypto failed: it then lacks memory or randomness, and going on would be
+ * unsafe. */
+static void abort_unless(bool ok, const char *what)
 {
 	if (!ok) {
 		fprintf(stderr, "burst: libcrypto: %s failed\n", what);
@@ -66,6 +66,7 @@ static void load_library(void)
 	}
 }
 
+/* The functions of libcrypto, which the first call loads. Aborts if it is not installed. */
 static const struct functions *lib(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -96,13 +97,14 @@ struct sha256 *sha256_new(void)
 	struct sha256 *h = xmalloc(sizeof(*h));
 
 	h->ctx = lib()->EVP_MD_CTX_new();
-	must(h->ctx && lib()->EVP_DigestInit_ex(h->ctx, lib()->EVP_sha256(), NULL) == 1, "SHA-256");
+	abort_unless(h->ctx && lib()->EVP_DigestInit_ex(h->ctx, lib()->EVP_sha256(), NULL) == 1,
+		     "SHA-256");
 	return h;
 }
 
 void sha256_add(struct sha256 *h, const void *bytes, size_t len)
 {
-	must(lib()->EVP_DigestUpdate(h->ctx, bytes, len) == 1, "SHA-256");
+	abort_unless(lib()->EVP_DigestUpdate(h->ctx, bytes, len) == 1, "SHA-256");
 }
 
 void sha256_finish(struct sha256 *h, char hex[SHA256_HEX])
@@ -110,7 +112,7 @@ void sha256_finish(struct sha256 *h, char hex[SHA256_HEX])
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned int len = 0;
 
-	must(lib()->EVP_DigestFinal_ex(h->ctx, digest, &len) == 1 && len == 32, "SHA-256");
+	abort_unless(lib()->EVP_DigestFinal_ex(h->ctx, digest, &len) == 1 && len == 32, "SHA-256");
 	to_hex(hex, digest, len);
 	sha256_free(h);
 }
@@ -125,7 +127,8 @@ void sha256_free(struct sha256 *h)
 
 void sha256_raw(const void *bytes, size_t len, unsigned char out[32])
 {
-	must(lib()->EVP_Digest(bytes, len, out, NULL, lib()->EVP_sha256(), NULL) == 1, "SHA-256");
+	abort_unless(lib()->EVP_Digest(bytes, len, out, NULL, lib()->EVP_sha256(), NULL) == 1,
+		     "SHA-256");
 }
 
 void sha256_hex(const void *bytes, size_t len, char hex[SHA256_HEX])
@@ -175,7 +178,7 @@ void random_bytes(void *to, size_t len)
 
 	while (len) {
 		int step = (int)MIN(len, (size_t)1 << 20);
-		must(lib()->RAND_bytes(p, step) == 1, "the random generator");
+		abort_unless(lib()->RAND_bytes(p, step) == 1, "the random generator");
 		p += step;
 		len -= (size_t)step;
 	}
@@ -214,7 +217,7 @@ void base64_add(struct str *to, const void *bytes, size_t len)
 	}
 }
 
-/* One content has one spelling: what is decoded must be encoded so again. */
+/* Encodes the result again and compares, so that only one text decodes to the same bytes. */
 int base64_decode(struct str *to, const char *text, size_t len, struct err *err)
 {
 	CLEANUP(free_text) char *bytes = xmalloc(len / 4 * 3 + 1);
@@ -235,8 +238,8 @@ int base64_decode(struct str *to, const char *text, size_t len, struct err *err)
 
 /* ---- SSH keys ---- */
 
-/* The private text passes only through buffers of a fixed size: a growing buffer would leave copies
- * in freed memory. */
+/* Key data in the making. Its size is fixed, since a growing buffer would leave copies of the
+ * private key in freed memory. */
 struct wire {
 	unsigned char p[1024];
 	size_t len;
@@ -257,6 +260,7 @@ static void put_u32(struct wire *w, uint32_t v)
 	put_raw(w, be, sizeof(be));
 }
 
+/* A `string` of the SSH protocol: a length of four bytes, then the bytes. */
 static void put_string(struct wire *w, const void *bytes, size_t len)
 {
 	put_u32(w, (uint32_t)len);
@@ -268,19 +272,20 @@ static void put_text(struct wire *w, const char *text)
 	put_string(w, text, strlen(text));
 }
 
-static void ed25519_make(unsigned char secret[ED25519_BYTES], unsigned char public[ED25519_BYTES])
+/* Makes a key pair. The caller wipes `secret`. */
+static void make_ed25519(unsigned char secret[ED25519_BYTES], unsigned char public[ED25519_BYTES])
 {
 	EVP_PKEY *key = lib()->EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
 	size_t secret_len = ED25519_BYTES, public_len = ED25519_BYTES;
 
-	must(key && lib()->EVP_PKEY_get_raw_private_key(key, secret, &secret_len) == 1 &&
-		     lib()->EVP_PKEY_get_raw_public_key(key, public, &public_len) == 1 &&
-		     secret_len == ED25519_BYTES && public_len == ED25519_BYTES,
-	     "making an ed25519 key");
+	abort_unless(key && lib()->EVP_PKEY_get_raw_private_key(key, secret, &secret_len) == 1 &&
+			     lib()->EVP_PKEY_get_raw_public_key(key, public, &public_len) == 1 &&
+			     secret_len == ED25519_BYTES && public_len == ED25519_BYTES,
+		     "making an ed25519 key");
 	lib()->EVP_PKEY_free(key); /* wipes its own copy */
 }
 
-/* The section that OpenSSH would encrypt had we given a passphrase. */
+/* The section that OpenSSH encrypts if a key has a passphrase; ours has none. */
 static void put_secret_section(struct wire *w, const unsigned char *secret,
 			       const unsigned char *public, const char *comment)
 {
@@ -310,7 +315,8 @@ static void put_private_key(struct wire *w, const struct wire *blob, const struc
 	put_string(w, section->p, section->len);
 }
 
-static char *pem_text(const struct wire *key)
+/* The text of the private key file. The caller wipes and frees it. */
+static char *make_private_pem(const struct wire *key)
 {
 	struct wire base64, pem = {.len = 0};
 
@@ -327,7 +333,7 @@ static char *pem_text(const struct wire *key)
 	return text;
 }
 
-static char *public_text(const struct wire *blob, const char *comment)
+static char *make_public_line(const struct wire *blob, const char *comment)
 {
 	struct str line = STR_INIT;
 
@@ -344,14 +350,14 @@ void ssh_key_make(struct ssh_key *out, const char *comment)
 
 	assert(!strpbrk(comment, "\r\n")); /* the public key is one line */
 	assert(strlen(comment) < 200);
-	ed25519_make(secret, public);
+	make_ed25519(secret, public);
 	put_text(&blob, key_type);
 	put_string(&blob, public, sizeof(public));
 	put_secret_section(&section, secret, public, comment);
 	put_private_key(&key, &blob, &section);
 
-	out->private_pem = pem_text(&key);
-	out->public_line = public_text(&blob, comment);
+	out->private_pem = make_private_pem(&key);
+	out->public_line = make_public_line(&blob, comment);
 
 	lib()->OPENSSL_cleanse(secret, sizeof(secret));
 	lib()->OPENSSL_cleanse(&section, sizeof(section));
@@ -370,15 +376,16 @@ void ssh_key_free(struct ssh_key *key)
 /* ---- blocks ----
  * Cuts a file into blocks of one size, each with the hash of its bytes. */
 
-enum { SLICE = 1 << 20 };
+enum { READ_MOST = 1 << 20 };
 
-/* As much of a block as there is; -1: *errno. */
+/* Reads `most` bytes, or fewer if the file ends. Returns their number (0: at the end); -1 and
+ * errno. */
 static int64_t read_block(int fd, char *to, int64_t most)
 {
 	int64_t got = 0;
 
 	while (got < most) {
-		ssize_t n = read(fd, to + got, (size_t)MIN(most - got, (int64_t)SLICE));
+		ssize_t n = read(fd, to + got, (size_t)MIN(most - got, (int64_t)READ_MOST));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -390,7 +397,7 @@ static int64_t read_block(int fd, char *to, int64_t most)
 	return got;
 }
 
-static struct file_block block_of(const char *bytes, int64_t len)
+static struct file_block hash_block(const char *bytes, int64_t len)
 {
 	struct file_block block = {.bytes = len};
 
@@ -413,7 +420,7 @@ int blocks_of_file(struct file_blocks *out, const char *path, int64_t block_byte
 		if (got <= 0)
 			break;
 		GROW(blocks.list, blocks.count, cap);
-		blocks.list[blocks.count++] = block_of(room, got);
+		blocks.list[blocks.count++] = hash_block(room, got);
 		blocks.bytes += got;
 	}
 	if (got < 0) {

@@ -30,8 +30,9 @@ bool log_wants(enum log_level level)
 	return state.sink && level <= state.most;
 }
 
-/* Longest first: where one secret is a part of another, the whole of the longer one must go. */
-static void keep_secret(const char *text)
+/* Inserts a copy into the list of secrets, the longest first: if one secret is a part of another,
+ * the longer one must be replaced as a whole. */
+static void add_secret(const char *text)
 {
 	size_t at = state.count;
 
@@ -47,16 +48,16 @@ void log_secret(const char *text)
 	if (!text || strlen(text) < 6)
 		return;
 	pthread_mutex_lock(&state.lock);
-	bool known = false;
+	bool listed = false;
 	for (size_t i = 0; i < state.count; i++)
-		known = known || !strcmp(state.secrets[i], text);
-	if (!known)
-		keep_secret(text);
+		listed = listed || !strcmp(state.secrets[i], text);
+	if (!listed)
+		add_secret(text);
 	pthread_mutex_unlock(&state.lock);
 }
 
-/* The first secret at or behind `at`, and of those beginning there the longest; NULL when there is
- * none. */
+/* Returns where the first secret at or behind `at` begins, and its length; of several that begin
+ * there, the longest. NULL: there is none. */
 static const char *find_secret(const struct str *text, size_t at, size_t *len)
 {
 	const char *first = NULL;
@@ -72,8 +73,9 @@ static const char *find_secret(const struct str *text, size_t at, size_t *len)
 	return first;
 }
 
-/* One pass forward: the word put in may itself hold a secret. */
-static void redact(struct str *text)
+/* Replaces all secrets; the caller holds the lock. One pass forward, which does not search
+ * "[secret]" itself: a secret may be a part of that. */
+static void replace_secrets(struct str *text)
 {
 	size_t at = 0, len = 0;
 	const char *found = text->s ? find_secret(text, 0, &len) : NULL;
@@ -95,7 +97,7 @@ static void redact(struct str *text)
 void log_redact(struct str *text)
 {
 	pthread_mutex_lock(&state.lock);
-	redact(text);
+	replace_secrets(text);
 	pthread_mutex_unlock(&state.lock);
 }
 
@@ -129,12 +131,13 @@ void log_line(enum log_level level, const char *fmt, ...)
 
 /* ---- err ---- */
 
-/* log_redact() could not recognize a secret that was cut at the end of a message. */
-enum { WHOLE_MAX = 4096 };
+/* Room for a message before it is cut to err.msg: log_redact() could not recognize a secret that
+ * was cut. */
+enum { UNCUT_MAX = 4096 };
 
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 {
-	char msg[WHOLE_MAX]; /* an argument may be the old message */
+	char msg[UNCUT_MAX]; /* an argument may be the old message */
 	va_list ap;
 
 	if (!err)
@@ -279,8 +282,9 @@ bool mistakes_any(const struct mistakes *m)
 	return m && m->count;
 }
 
-/* The line of "burst.cfg:12: ..." when both are of one file, else 0. */
-static long line_of(const struct mistake *m, const struct mistake *other)
+/* The line number of m's message "burst.cfg:12: ..." if both messages name the same file, else 0.
+ */
+static long line_number(const struct mistake *m, const struct mistake *other)
 {
 	size_t file = strcspn(m->err.msg, ":");
 
@@ -289,14 +293,14 @@ static long line_of(const struct mistake *m, const struct mistake *other)
 	return strtol(m->err.msg + file + 1, NULL, 10);
 }
 
-/* Sorts by line: readers find mistakes key by key, but users correct a file from top to bottom.
- * Mistakes of other files keep their place. */
+/* Sorts by line, since burst finds mistakes key by key, but users correct a file from top to
+ * bottom. Mistakes of different files keep their order. */
 static void sort_mistakes(struct mistakes *m)
 {
 	for (size_t i = 1; i < m->count; i++)
 		for (size_t k = i; k > 0; k--) {
 			struct mistake *a = &m->list[k - 1], *b = &m->list[k], swap = *a;
-			if (line_of(a, b) <= line_of(b, a))
+			if (line_number(a, b) <= line_number(b, a))
 				break;
 			*a = *b;
 			*b = swap;

@@ -52,22 +52,22 @@ struct err { /* on the caller's stack; nothing to free */
 	char key[40];
 };
 
-/* Sets kind and message; always returns -1. err may be NULL. */
+/* These three always return -1, and accept err == NULL. The first sets kind and message, without
+ * secrets (log_secret()), and clears the rest. The second puts "fmt: " in front of the message. The
+ * third, after err_set(), names the key of burst.cfg that caused the error. */
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
-/* Puts "fmt: " in front of the message; always returns -1. */
 int err_wrap(struct err *err, const char *fmt, ...) PRINTF(2, 3);
-/* Names the key of burst.cfg that caused an error, after err_set(). Always returns -1. */
 int err_about(struct err *err, const char *key);
 void err_clear(struct err *err);
 
-/* "no capacity", "rate limited" ...: the words of the JSON output's error.code. Static. */
+/* The word of the JSON output's error.code: "no_capacity", "rate_limited", ... Static. */
 const char *err_kind_name(enum err_kind kind);
-/* No key, or one that is not taken. */
+/* Whether a key is missing (ERR_NO_ACCOUNT) or refused (ERR_CREDENTIALS). */
 bool err_is_credentials(enum err_kind kind);
-/* The process's exit status for a failure of this kind (0 for ERR_NONE). */
+/* The process's exit status for this error (0 for ERR_NONE). */
 int err_exit_status(const struct err *err);
-/* Of several exit statuses, the one with the highest rank is the whole's: 9, signals, 5, 3, 6 and
- * 2, 4, 1, 7. */
+/* If several parts end with exit statuses, the process ends with the one of the highest rank. From
+ * the highest: 9, signals, 5, 3, 6 and 2, 4, 1, 7. */
 int err_status_rank(int status);
 
 /* ---- log ----
@@ -80,15 +80,18 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_NOTE, LOG_INFO, LOG_DEBUG, LOG_TRACE }
 
 typedef void log_sink(void *ctx, enum log_level level, const char *line);
 
-/* Drops lines above `most`. Every run prints NOTE; INFO needs -v, DEBUG -vv, TRACE --trace. */
+/* Installs the sink and drops lines above `most`. Every run prints NOTE; INFO needs -v, DEBUG -vv,
+ * TRACE --trace. */
 void log_setup(enum log_level most, log_sink *sink, void *ctx);
+/* Whether lines of this level reach a sink. */
 bool log_wants(enum log_level level);
 void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
-/* From now on these bytes appear as "[secret]". Texts shorter than 6 bytes are ignored. Copied. */
+/* From now on these bytes appear as "[secret]". Ignores NULL and texts shorter than 6 bytes.
+ * Copied. Thread-safe, as are the two below. */
 void log_secret(const char *text);
 /* Replaces every secret of log_secret() in the text. */
 void log_redact(struct str *text);
-/* of a fixed size; cut where it becomes too long */
+/* The same in a field of fixed size; cuts the text if it becomes too long. */
 void log_redact_field(char *field, size_t room);
 
 /* ---- mistakes ----
@@ -104,18 +107,18 @@ struct mistakes {
 	size_t more; /* left out: the list is bounded */
 };
 
-/* Takes *err over and clears it. Returns 0, so that the caller continues. With m == NULL it keeps
- * *err and returns -1, so that the first mistake ends the reading. A message that was noted before
- * is dropped. */
+/* Moves *err into the list, unless the list has that message already, and returns 0, so that the
+ * caller continues. If m is NULL, keeps *err and returns -1, so that the first mistake ends the
+ * reading. key is copied; NULL: the mistake is about nothing that has a name. */
 int mistakes_note(struct mistakes *m, const char *key, struct err *err);
-/* A mistake about this key was noted: what follows from it needs no message of its own. m may be
- * NULL. */
+/* Whether a mistake about this key was noted; a mistake that follows from it needs no message of
+ * its own. m may be NULL. */
 bool mistakes_about(const struct mistakes *m, const char *key);
-bool mistakes_any(const struct mistakes *m);
-/* Puts the mistakes into the order of their lines. -1 with the first in *err when there is one,
- * else 0. m may be NULL. */
+bool mistakes_any(const struct mistakes *m); /* m may be NULL */
+/* Sorts the mistakes by line. Returns -1 with the first one in *err, or 0 if there is none. m may
+ * be NULL. */
 int mistakes_end(struct mistakes *m, struct err *err);
-/* Notes all of `from` in m, and empties it. */
+/* Moves all mistakes of `from` into m. */
 void mistakes_move(struct mistakes *m, struct mistakes *from);
 void mistakes_free(struct mistakes *m);
 

@@ -8,11 +8,11 @@
 #include "path.h"
 #include "str.h"
 
-enum { FILE_KIND_BYTES = 4096 }; /* so many of a file's first bytes suffice */
+enum { FILE_KIND_BYTES = 4096 }; /* of a file's first bytes are looked at */
 
 enum file_kind {
-	FILE_TEXT,   /* plain text, or nothing that is known */
-	FILE_CONFIG, /* `key = value` first */
+	FILE_TEXT,   /* plain text, or no kind that burst knows */
+	FILE_CONFIG, /* begins with `key = value` */
 	FILE_EMPTY,
 	FILE_JSON,
 	FILE_HTML,
@@ -70,18 +70,18 @@ static const struct {
 	{"WEBVTT", 6, 0, FILE_SUBTITLES},
 };
 
-/* What a name promises: a zip file may be a book, and an empty file may only be meant as one. */
+/* Kinds that a name's ending tells apart: a zip file may be a book. */
 static const struct {
 	const char *end;
 	enum file_kind kind;
-} ends[] = {
+} name_endings[] = {
 	{".epub", FILE_EPUB},       {".docx", FILE_DOCUMENT},    {".odt", FILE_DOCUMENT},
 	{".doc", FILE_DOCUMENT},    {".rtf", FILE_DOCUMENT},     {".mobi", FILE_DOCUMENT},
 	{".azw3", FILE_DOCUMENT},   {".xlsx", FILE_SPREADSHEET}, {".ods", FILE_SPREADSHEET},
 	{".xls", FILE_SPREADSHEET},
 };
 
-/* "RIFF", a length, then what is in it. */
+/* The kind of a RIFF file ("RIFF", a length, a format's name); FILE_TEXT: it is none. */
 static enum file_kind riff_kind(const char *bytes, size_t len)
 {
 	if (len < 12 || memcmp(bytes, "RIFF", 4) != 0)
@@ -92,29 +92,30 @@ static enum file_kind riff_kind(const char *bytes, size_t len)
 					       : FILE_TEXT;
 }
 
-static bool has_end(const char *name, const char *end)
+/* Whether the name has more characters than this ending; case does not matter. */
+static bool has_ending(const char *name, const char *ending)
 {
-	size_t len = strlen(name), n = strlen(end);
+	size_t len = strlen(name), n = strlen(ending);
 
-	return len > n && !strcasecmp(name + len - n, end);
+	return len > n && !strcasecmp(name + len - n, ending);
 }
 
-static enum file_kind container_of(const char *name, const char *bytes, size_t len,
-				   enum file_kind otherwise)
+/* What a zip file or another archive holds, by its first member or by the file's name. */
+static enum file_kind archive_kind(const char *name, const char *bytes, size_t len)
 {
 	static const char epub[] = "mimetypeapplication/epub+zip"; /* the first member, stored */
 
 	if (len > 30 + sizeof(epub) && !memcmp(bytes + 30, epub, sizeof(epub) - 1))
 		return FILE_EPUB;
-	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-		if (has_end(name, ends[i].end))
-			return ends[i].kind;
-	return otherwise;
+	for (size_t i = 0; i < ARRAY_LEN(name_endings); i++)
+		if (has_ending(name, name_endings[i].end))
+			return name_endings[i].kind;
+	return FILE_ARCHIVE;
 }
 
 /* ---- text ---- */
 
-/* Skips blanks and the comments of a config. */
+/* Skips blanks and the comments of a config. An unfinished comment reaches to the end. */
 static const char *skip_comments(const char *at, const char *end)
 {
 	for (;;) {
@@ -133,7 +134,7 @@ static const char *skip_comments(const char *at, const char *end)
 	}
 }
 
-/* A key, then = or :, then what begins a value. */
+/* Whether the text begins with a key, then = or :, then what begins a value; or with @include. */
 static bool is_config(const char *at, const char *end)
 {
 	at = skip_comments(at, end);
@@ -169,7 +170,7 @@ static bool is_html(const char *at, size_t len)
 	return false;
 }
 
-/* "1", then "00:00:01,000 --> 00:00:03,000". */
+/* Whether the text begins as SRT subtitles do: "1", then "00:00:01,000 --> 00:00:03,000". */
 static bool is_srt(const char *at, const char *end)
 {
 	size_t len;
@@ -187,10 +188,10 @@ static bool is_srt(const char *at, const char *end)
 	return memmem(line, len, "-->", 3) != NULL;
 }
 
-/* UTF-16 has NUL bytes, but is text. */
+/* A NUL byte or many control characters make a file binary. UTF-16 has NUL bytes, but is text. */
 static bool is_binary(const char *bytes, size_t len)
 {
-	size_t odd = 0;
+	size_t controls = 0;
 
 	if (len >= 2 && (!memcmp(bytes, "\xff\xfe", 2) || !memcmp(bytes, "\xfe\xff", 2)))
 		return false;
@@ -198,9 +199,9 @@ static bool is_binary(const char *bytes, size_t len)
 		unsigned char c = (unsigned char)bytes[i];
 		if (!c)
 			return true;
-		odd += c < 0x20 && !strchr("\t\n\r\f\v\b\x1b", c);
+		controls += c < 0x20 && !strchr("\t\n\r\f\v\b\x1b", c);
 	}
-	return odd > len / 20;
+	return controls > len / 20;
 }
 
 static enum file_kind text_kind(const char *bytes, size_t len)
@@ -231,9 +232,8 @@ static enum file_kind file_kind_of(const char *name, const char *bytes, size_t l
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
 		if (len >= marks[i].at + marks[i].len &&
 		    !memcmp(bytes + marks[i].at, marks[i].bytes, marks[i].len))
-			return marks[i].kind == FILE_ARCHIVE
-				       ? container_of(name, bytes, len, FILE_ARCHIVE)
-				       : marks[i].kind;
+			return marks[i].kind == FILE_ARCHIVE ? archive_kind(name, bytes, len)
+							     : marks[i].kind;
 	return is_binary(bytes, len) ? FILE_BINARY : text_kind(bytes, len);
 }
 
@@ -263,7 +263,8 @@ static const struct {
 	[FILE_BINARY] = {"not text", "name a .txt, .md, .csv, .tsv or .jsonl file"},
 };
 
-static int refuse(const char *name, enum file_kind kind, const char *not_what, struct err *err)
+/* Sets ERR_CONFIG: "NAME is KIND<not_what>: ADVICE". Returns -1. */
+static int refuse_kind(const char *name, enum file_kind kind, const char *not_what, struct err *err)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
@@ -272,21 +273,25 @@ static int refuse(const char *name, enum file_kind kind, const char *not_what, s
 		       not_what, words[kind].advice);
 }
 
-int file_kind_check_spoken(const char *name, const char *bytes, size_t len, bool named,
+/* Kinds of text; binary files too, since these may be text in an unknown encoding. */
+static bool may_be_text(enum file_kind kind)
+{
+	return kind < FILE_EPUB || kind == FILE_BINARY;
+}
+
+int file_kind_check_spoken(const char *name, const char *bytes, size_t len, bool is_text_name,
 			   struct err *err)
 {
 	enum file_kind kind = file_kind_of(name, bytes, MIN(len, FILE_KIND_BYTES));
-	bool text = kind < FILE_EPUB || kind == FILE_BINARY;
 
-	return text && named ? 0 : refuse(name, kind, "", err);
+	return may_be_text(kind) && is_text_name ? 0 : refuse_kind(name, kind, "", err);
 }
 
 int file_kind_check_config(const char *name, const char *bytes, size_t len, struct err *err)
 {
 	enum file_kind kind = file_kind_of(name, bytes, MIN(len, FILE_KIND_BYTES));
-	bool text = kind < FILE_EPUB || kind == FILE_BINARY;
 
-	if (kind == FILE_CONFIG || (text && has_end(name, ".cfg")))
+	if (kind == FILE_CONFIG || (may_be_text(kind) && has_ending(name, ".cfg")))
 		return 0;
-	return refuse(name, kind, ", not a burst.cfg", err);
+	return refuse_kind(name, kind, ", not a burst.cfg", err);
 }

@@ -1,4 +1,5 @@
-/* file_kind.h - tells what a file is from its first bytes, and what to do with it instead. */
+/* file_kind.h - tells what a file is from its first bytes, and refuses those that burst cannot use.
+ */
 #ifndef BURST_BASE_FILE_KIND_H
 #define BURST_BASE_FILE_KIND_H
 
@@ -7,11 +8,14 @@
 
 #include "err.h"
 
-/* ERR_CONFIG says what the file is and what to do, if it cannot be spoken. named: its name says
- * that it is text, so only what is surely something else is refused; else all is. */
-int file_kind_check_spoken(const char *name, const char *bytes, size_t len, bool named,
+/* Refuses a file that cannot be spoken: ERR_CONFIG says what the file is and what to do instead.
+ * bytes: the file's first 4 KiB, or all of it. is_text_name: the file's name says that it is text,
+ * so it is refused only if it surely is something else. Without such a name it is always refused.
+ */
+int file_kind_check_spoken(const char *name, const char *bytes, size_t len, bool is_text_name,
 			   struct err *err);
-/* The same for what cannot be a burst.cfg. A file called .cfg may hold any text. */
+/* Refuses in the same way a file that cannot be a burst.cfg. A file called .cfg may hold any text.
+ */
 int file_kind_check_config(const char *name, const char *bytes, size_t len, struct err *err);
 
 #endif

@@ -59,6 +59,7 @@ char *home_shorten(const char *path)
 
 enum { COPY_ROOM = 256 << 10 };
 
+/* Copies all of `from`, whatever its offset. -1 and errno. */
 static int copy_bytes(int from, int to)
 {
 	CLEANUP(free_text) char *room = xmalloc(COPY_ROOM);
@@ -88,9 +89,9 @@ int fd_clone(int from, int to)
 
 enum { TRIES = 5 };
 
-/* Whether the locked folder is still at its path: a cleanup may have removed it before this process
- * held the lock. */
-static bool is_still(const char *path, int fd)
+/* Whether fd is the folder at this path: a cleanup may have removed it before this process held the
+ * lock. */
+static bool is_same_folder(const char *path, int fd)
 {
 	struct stat by_path, by_fd;
 
@@ -98,20 +99,21 @@ static bool is_still(const char *path, int fd)
 	       by_path.st_ino == by_fd.st_ino && by_path.st_dev == by_fd.st_dev;
 }
 
-static int make_folder(const char *path)
+/* Makes a folder and locks it. Returns a descriptor that holds the lock; -1 and errno. */
+static int make_locked_folder(const char *path)
 {
 	if (mkdir(path, 0700) < 0)
 		return -1;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still(path, fd)))
+	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_same_folder(path, fd)))
 		return fd;
 	close(fd);
 	errno = EAGAIN;
 	return -1;
 }
 
-/* Removes what dead processes left. */
-static void tidy(const char *dir)
+/* Removes the folders that no living process holds locked. */
+static void remove_unheld(const char *dir)
 {
 	DIR *list = opendir(dir);
 
@@ -135,12 +137,12 @@ char *held_folder_new(const char *dir, int *lock, struct err *err)
 
 	if (path_mkdirs(dir, 0700, err) < 0)
 		return NULL;
-	tidy(dir);
+	remove_unheld(dir);
 	for (int i = 0; i < TRIES && fd < 0; i++) {
 		random_hex(random, 8);
 		free(path);
 		path = path_join(dir, random);
-		fd = make_folder(path);
+		fd = make_locked_folder(path);
 	}
 	if (fd < 0) {
 		err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));

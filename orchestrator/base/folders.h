@@ -20,17 +20,17 @@ char *home_shorten(const char *path);
 /* ---- clone ----
  * Copies of whole files that share their blocks where the file system can do that. */
 
-/* All of `from`, wherever it stands, into the empty file `to`. A change of one is never a change of
- * the other. -1 and errno. */
+/* Copies all of `from`, whatever its offset, into the empty file `to`; the two share blocks if the
+ * file system can do that. Later changes of one do not reach the other. -1 and errno. */
 int fd_clone(int from, int to);
 
 /* ---- held folder ----
  * Folders for the files of one process, which the next one removes if it died. */
 
 /* Makes a folder with a random name in `dir`, and makes `dir` if needed. First removes the folders
- * in it whose processes have died; names that begin with a dot stay. *lock holds the new folder
- * until the caller closes it. Returns the folder's path, which the caller frees; NULL on ERR_LOCAL,
- * then *lock is unchanged. */
+ * in `dir` whose processes have died; names that begin with a dot stay. *lock: a descriptor that
+ * keeps the new folder from being removed until the caller closes it. Returns the folder's path,
+ * which the caller frees; NULL on ERR_LOCAL, then *lock is unchanged. */
 char *held_folder_new(const char *dir, int *lock, struct err *err);
 
 #endif

@@ -83,7 +83,8 @@ const struct gpu *gpu_catalog(size_t *count)
 	return catalog;
 }
 
-/* CUDA's compute capability, by NVIDIA's table; the longer beginning stands first. */
+/* CUDA's compute capability, by NVIDIA's table. The first row counts whose `begins` begins the
+ * name: a longer one stands before a shorter one. */
 static const struct {
 	const char *begins, *architecture;
 } architectures[] = {
@@ -114,6 +115,7 @@ const char *gpu_architecture(const char *text)
 
 #define PLAIN_MAX 80
 
+/* Whether the word tells no cards apart, so that names with and without it are the same. */
 static bool is_noise(const char *word, size_t len)
 {
 	static const char *const noise[] = {"NVIDIA",   "AMD",        "GEFORCE", "TESLA",
@@ -125,8 +127,8 @@ static bool is_noise(const char *word, size_t len)
 	return false;
 }
 
-/* Capitals, without makers' words, blanks and signs: "NVIDIA GeForce RTX 5090" and "rtx-5090" are
- * both RTX5090. */
+/* Writes a name in capitals, without makers' words, blanks and signs: "NVIDIA GeForce RTX 5090" and
+ * "rtx-5090" both become RTX5090. */
 static void plain_name(char to[PLAIN_MAX], const char *text, size_t len)
 {
 	size_t used = 0;
@@ -146,7 +148,8 @@ static void plain_name(char to[PLAIN_MAX], const char *text, size_t len)
 	to[used] = '\0';
 }
 
-static bool same_plain(const char *plain, const char *name)
+/* Whether the plain form of `name` (NULL: has none) is `plain`. */
+static bool is_plain_of(const char *plain, const char *name)
 {
 	char other[PLAIN_MAX];
 
@@ -156,32 +159,33 @@ static bool same_plain(const char *plain, const char *name)
 	return !strcmp(plain, other);
 }
 
-/* Modal's H100 may turn out to be a family's name as well; our own names and ids come first. */
-static bool is_called(const struct gpu *g, const char *plain)
+/* Whether a name or id of this GPU has the plain form `plain`. Its family's name does not count. */
+static bool is_named(const struct gpu *g, const char *plain)
 {
-	if (same_plain(plain, g->name) || same_plain(plain, g->runpod) ||
-	    same_plain(plain, g->modal))
+	if (is_plain_of(plain, g->name) || is_plain_of(plain, g->runpod) ||
+	    is_plain_of(plain, g->modal))
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(g->others); i++)
-		if (same_plain(plain, g->others[i]))
+		if (is_plain_of(plain, g->others[i]))
 			return true;
 	return false;
 }
 
+/* Names and ids come before families: Modal's "H100" is both. NULL: no GPU of this name. */
 static const struct gpu *find_plain(const char *plain)
 {
 	if (!*plain)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(catalog); i++)
-		if (is_called(&catalog[i], plain))
+		if (is_named(&catalog[i], plain))
 			return &catalog[i];
 	for (size_t i = 0; i < ARRAY_LEN(catalog); i++)
-		if (same_plain(plain, catalog[i].family))
+		if (is_plain_of(plain, catalog[i].family))
 			return &catalog[i];
 	return NULL;
 }
 
-/* "L40S:2" without its count. */
+/* The length of the name in "L40S:2". */
 static size_t name_length(const char *text)
 {
 	return strcspn(text, ":");
@@ -250,5 +254,5 @@ bool gpu_satisfies(const char *wish, const char *offered)
 	const struct gpu *g = find_plain(got);
 	if (!strcmp(wanted, got))
 		return true;
-	return g && (is_called(g, wanted) || same_plain(wanted, g->family));
+	return g && (is_named(g, wanted) || is_plain_of(wanted, g->family));
 }

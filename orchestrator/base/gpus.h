@@ -9,7 +9,7 @@
 
 struct gpu {
 	const char *name;   /* as burst shows it: "RTX 5090" */
-	const char *family; /* a shorter wish that it satisfies too ("H100"); NULL: none */
+	const char *family; /* a shorter name that users may ask for too ("H100"); NULL: none */
 	int vram_gb;        /* as sold; less is free */
 	int bandwidth_gb_s; /* peak of its memory */
 	double tflops;      /* dense FP16 matmuls that add up in FP32, as PyTorch's do */
@@ -21,7 +21,7 @@ struct gpu {
 	const char *others[3]; /* more ids and spellings */
 };
 
-/* What stands for the GPU of an offer or a pod that has none. */
+/* The GPU's name of an offer or a pod without a GPU. */
 #define GPU_NONE "none"
 bool gpu_is_none(const char *gpu);
 /* The name for people: "no GPU" for GPU_NONE. */
@@ -35,18 +35,18 @@ const struct gpu *gpu_catalog(size_t *count);
 const struct gpu *gpu_find(const char *text);
 /* Whether two texts name one card. */
 bool gpu_is_same(const char *a, const char *b);
-/* The nearest name, for "did you mean"; NULL: none is near. */
+/* The name nearest to a misspelled one, for "did you mean"; NULL: none is near. */
 const char *gpu_nearest(const char *text);
-/* True of a known GPU without BF16. */
+/* True of a known GPU without BF16; false of unknown ones. */
 bool gpu_lacks_bf16(const char *text);
-/* What programs for it are compiled for ("sm_89"): cards of one architecture run the same ones. The
- * name itself when unknown. */
+/* The architecture that programs for this GPU are compiled for ("sm_89"). Returns `text` if the GPU
+ * is unknown. */
 const char *gpu_architecture(const char *text);
-/* Splits "L40S:2" into its name (as burst shows it; unknown ones as written) and how many (1 when
- * it does not say). False when the number is none or not 1 to 64. */
+/* Splits "L40S:2" into a name (as burst shows it; unknown ones as written) and a count (1 without
+ * ":2"). Returns false if the name is empty or the count is not a number from 1 to 64. */
 bool gpu_parse(const char *text, char *name, size_t room, int *count);
-/* Does what is offered fulfil the wish? Same GPU by any of its names, or a member of the family
- * wished for. Counts are not looked at. */
+/* Whether the offered GPU is the one asked for, by any of its names, or a member of the family
+ * asked for. Ignores counts. */
 bool gpu_satisfies(const char *wish, const char *offered);
 
 #endif

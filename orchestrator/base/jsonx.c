@@ -42,7 +42,7 @@ bool jsonx_bool(const json_t *object, const char *key, bool absent)
 
 bool jsonx_has_too_many_values(const char *bytes, size_t len)
 {
-	size_t count = 1;
+	size_t count = 1; /* an upper bound: each value but the first follows one of , [ { */
 	bool quoted = false;
 
 	if (len <= JSONX_VALUES_MOST)
@@ -68,7 +68,7 @@ json_t *jsonx_parse(const char *bytes, size_t len, struct err *err)
 	json_t *value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &where);
 
 	if (!value) {
-		/* the library's words quote the bytes near the mistake, whatever they are */
+		/* jansson's message quotes the bytes near the mistake, which may be hostile */
 		CLEANUP(str_free) struct str words = STR_INIT;
 		const char *what = json_error_code(&where) == json_error_null_character
 					   ? "a string contains \\u0000, which is not allowed"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Returns what an allocation got; aborts with a message if that is NULL. */
 static void *checked(void *got)
 {
 	if (!got) {
@@ -60,7 +61,7 @@ void *grow_array(void *list, size_t count, size_t *cap, size_t element)
 	return xrealloc(list, *cap * element);
 }
 
-static bool continues(char c)
+static bool is_utf8_continuation(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
@@ -69,7 +70,7 @@ size_t utf8_whole(const char *text, size_t len)
 {
 	size_t at = len;
 
-	while (at && len - at < 3 && continues(text[at - 1]))
+	while (at && len - at < 3 && is_utf8_continuation(text[at - 1]))
 		at--;
 	if (!at)
 		return len;
@@ -82,7 +83,7 @@ void copy_text(char *to, size_t room, const char *from)
 {
 	size_t len = from ? strnlen(from, room - 1) : 0;
 
-	/* half a character would make the text invalid UTF-8, which JSON cannot carry */
+	/* half a character would be invalid UTF-8, which JSON cannot carry */
 	if (len && from[len])
 		len = utf8_whole(from, len);
 	if (len)

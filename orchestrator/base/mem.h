@@ -13,7 +13,7 @@
 
 #define ARRAY_LEN(a)       (sizeof(a) / sizeof((a)[0]))
 #define PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
-/* The smaller, the larger: each argument is evaluated once; they may stand in one another. */
+/* The smaller and the larger of two. Each argument is evaluated once; the macros nest. */
 #define MIN(a, b)             PICK_ONE(<, a, b, __COUNTER__)
 #define MAX(a, b)             PICK_ONE(>, a, b, __COUNTER__)
 #define PICK_ONE(op, a, b, n) PICK_NAMED(op, a, b, n)
@@ -57,15 +57,15 @@ void *grow_array(void *list, size_t count, size_t *cap, size_t element);
 void copy_text(char *to, size_t room, const char *from);
 #define COPY_TEXT(field, from) copy_text((field), sizeof(field), (from))
 
-/* len, less the bytes at the end of text[0..len) that begin a UTF-8 character and do not end it. */
+/* The length of text[0..len) without an incomplete UTF-8 character at its end. */
 size_t utf8_whole(const char *text, size_t len);
-/* How many bytes of text to use if at most so many may be: fewer where that would cut a UTF-8
- * character in two. For "%.*s". */
+/* How many bytes of text fit into `most` without cutting a UTF-8 character in two. For "%.*s". */
 int utf8_fit(const char *text, size_t most);
 /* snprintf() and vsnprintf(), cut between two UTF-8 characters. */
 void format_text(char *to, size_t room, const char *fmt, ...) PRINTF(3, 4);
 void vformat_text(char *to, size_t room, const char *fmt, va_list ap) PRINTF(3, 0);
 
+/* For CLEANUP(). They accept NULL, and -1 as fd. */
 void free_text(char *text);
 void file_close(FILE *f);
 void fd_close(int fd);

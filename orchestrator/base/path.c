@@ -14,12 +14,10 @@
 #include "str.h"
 
 /* ---- path lock ----
- * Locks on files, which no process but their own holds.
- *
- * These are fcntl()'s. A lock of flock() belongs to the open file: a child has it too until it
- * executes its program, so a client that is killed at such a moment would seem to live. The
- * kernel drops a lock of fcntl() as soon as its process closes any descriptor of the file. So a
- * process remembers its locks, and never opens such a file again. */
+ * Locks by fcntl(), which belong to one process. A lock by flock() belongs to the open file: a
+ * child shares it until its exec, so a client that is killed at such a moment would seem to live.
+ * But the kernel drops a lock by fcntl() as soon as its process closes any descriptor of the file.
+ * So a process remembers its locks, and never opens such a file again. */
 
 static struct held_lock {
 	int fd;
@@ -29,15 +27,15 @@ static struct held_lock {
 } * locks;
 static size_t lock_count, lock_cap;
 
-static bool is_file(int fd, dev_t dev, ino_t inode)
+static bool is_open_as(int fd, dev_t dev, ino_t inode)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == inode;
 }
 
-/* The descriptor by which this process holds the file's lock; -1: it does not. */
-static int own(const char *path)
+/* Returns the descriptor by which this process holds the file's lock; -1: it does not hold it. */
+static int find_own_lock(const char *path)
 {
 	struct stat st;
 
@@ -45,15 +43,15 @@ static int own(const char *path)
 		return -1;
 	for (size_t i = lock_count; i-- > 0;) {
 		const struct held_lock *h = &locks[i];
-		if (h->pid != getpid() || !is_file(h->fd, h->dev, h->inode))
-			locks[i] = locks[--lock_count]; /* it was closed */
+		if (h->pid != getpid() || !is_open_as(h->fd, h->dev, h->inode))
+			locks[i] = locks[--lock_count]; /* its descriptor was closed */
 		else if (h->dev == st.st_dev && h->inode == st.st_ino)
 			return h->fd;
 	}
 	return -1;
 }
 
-static void remember(int fd)
+static void remember_lock(int fd)
 {
 	struct stat st;
 
@@ -63,7 +61,8 @@ static void remember(int fd)
 	locks[lock_count++] = (struct held_lock){fd, getpid(), st.st_dev, st.st_ino};
 }
 
-static bool is_taken(int fd)
+/* Whether another process holds the lock of this file. */
+static bool is_locked_by_other(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
@@ -72,18 +71,19 @@ static bool is_taken(int fd)
 
 bool path_is_locked(const char *path, struct str *note)
 {
-	int mine = own(path);
+	int mine = find_own_lock(path);
 	CLEANUP(fd_close) int fd = mine < 0 ? open(path, O_RDWR | O_CLOEXEC) : -1;
 	char text[128] = "";
 
-	if (mine < 0 && (fd < 0 || !is_taken(fd)))
+	if (mine < 0 && (fd < 0 || !is_locked_by_other(fd)))
 		return false;
 	if (note && pread(mine < 0 ? fd : mine, text, sizeof(text) - 1, 0) > 0)
 		str_addn(note, text, strcspn(text, "\n"));
 	return true;
 }
 
-static int busy(const char *path, struct err *err)
+/* Sets ERR_BUSY with the holder's note as message. Returns -1. */
+static int report_busy(const char *path, struct err *err)
 {
 	CLEANUP(str_free) struct str note = STR_INIT;
 
@@ -96,18 +96,18 @@ int path_lock(const char *path, const char *note, int *out, struct err *err)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-	if (own(path) >= 0)
-		return busy(path, err);
+	if (find_own_lock(path) >= 0)
+		return report_busy(path, err);
 	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	if (fcntl(fd, F_SETLK, &lock) < 0)
 		return errno == EACCES || errno == EAGAIN
-			       ? busy(path, err)
+			       ? report_busy(path, err)
 			       : err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(errno));
 	if (ftruncate(fd, 0) == 0)
 		(void)!pwrite(fd, note, strlen(note), 0);
-	remember(fd);
+	remember_lock(fd);
 	*out = fd;
 	fd = -1;
 	return 0;
@@ -116,24 +116,26 @@ int path_lock(const char *path, const char *note, int *out, struct err *err)
 /* ---- path remove ----
  * Removes files and whole trees, however deep, without following a link. */
 
-/* One descriptor for each level, and so a bound for what a tree can use up. */
+/* Each level needs a descriptor, so a removal goes no deeper at once. */
 enum { REMOVAL_DEPTH = 16 };
 
 struct removal {
 	bool open_up;   /* gives the owner's rights back to folders that lack them */
-	int top;        /* the tree's first folder; -1: not there yet */
-	unsigned moved; /* folders that lay too deep and are now in the first one */
-	int why;        /* errno of the first failure */
+	int top;        /* descriptor of the tree's first folder; -1: not open yet */
+	unsigned moved; /* number of folders that lay too deep and were moved into the first one */
+	int why;        /* errno of the first failure; 0: none */
 };
 
 static int empty_folder(struct removal *r, int fd, int depth);
 
+/* Records the failure, if it is the first one. Returns -1. */
 static int not_removed(struct removal *r, int why)
 {
 	r->why = r->why ? r->why : why;
 	return -1;
 }
 
+/* Opens a folder, whose rights open_up changes first. Returns a descriptor, or -1 and errno. */
 static int open_folder_of(const struct removal *r, int parent, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -147,8 +149,8 @@ static int open_folder_of(const struct removal *r, int parent, const char *name)
 	return fd;
 }
 
-/* Moves a folder that lies too deep to the top, where the next round finds it. */
-static int move_up(struct removal *r, int parent, const char *name)
+/* Moves a folder that lies too deep to the top, where the next round of remove_tree() finds it. */
+static int move_to_top(struct removal *r, int parent, const char *name)
 {
 	do {
 		char to[48];
@@ -159,11 +161,13 @@ static int move_up(struct removal *r, int parent, const char *name)
 	return not_removed(r, errno);
 }
 
+/* Removes the folder open as fd, which it closes, with all that is in it; or moves it to the top.
+ */
 static int remove_folder(struct removal *r, int parent, const char *name, int fd, int depth)
 {
 	if (depth >= REMOVAL_DEPTH) {
 		close(fd);
-		return move_up(r, parent, name);
+		return move_to_top(r, parent, name);
 	}
 	if (empty_folder(r, fd, depth) < 0)
 		return -1;
@@ -171,6 +175,7 @@ static int remove_folder(struct removal *r, int parent, const char *name, int fd
 									   : 0;
 }
 
+/* Removes a file or folder at this depth below the top. */
 static int remove_at(struct removal *r, int parent, const char *name, int depth)
 {
 	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
@@ -182,7 +187,7 @@ static int remove_at(struct removal *r, int parent, const char *name, int depth)
 	return remove_folder(r, parent, name, fd, depth);
 }
 
-/* Closes fd. What cannot be removed does not keep the rest. */
+/* Removes everything in the folder and closes fd. Goes on after a failure; then returns -1. */
 static int empty_folder(struct removal *r, int fd, int depth)
 {
 	DIR *dir = fdopendir(fd);
@@ -201,6 +206,7 @@ static int empty_folder(struct removal *r, int fd, int depth)
 	return result;
 }
 
+/* Empties the tree's first folder in rounds, until no round moves a deep folder to the top. */
 static int remove_tree(struct removal *r, int parent, const char *name)
 {
 	unsigned before;
@@ -222,9 +228,10 @@ static int remove_tree(struct removal *r, int parent, const char *name)
 									   : 0;
 }
 
-static int remove_named(int dir, const char *name, const char *shown, bool open_up, struct err *err)
+/* Removes the tree. Sets *err and errno if something remains. */
+static int run_removal(struct removal r, int dir, const char *name, const char *shown,
+		       struct err *err)
 {
-	struct removal r = {.open_up = open_up, .top = -1};
 	int result = remove_tree(&r, dir, name);
 
 	fd_close(r.top);
@@ -236,27 +243,27 @@ static int remove_named(int dir, const char *name, const char *shown, bool open_
 
 int path_remove_tree_at(int dir, const char *name, const char *shown, struct err *err)
 {
-	return remove_named(dir, name, shown, true, err);
+	return run_removal((struct removal){.open_up = true, .top = -1}, dir, name, shown, err);
 }
 
-static int remove_path(const char *path, bool open_up, struct err *err)
+static int remove_path(const char *path, struct removal r, struct err *err)
 {
 	CLEANUP(free_text) char *name = xstrdup(path);
 
-	/* "link/" would name what the link points at */
+	/* "link/" would name the folder that the link points at */
 	for (size_t len = strlen(name); len > 1 && name[len - 1] == '/'; len--)
 		name[len - 1] = '\0';
-	return remove_named(AT_FDCWD, name, path, open_up, err);
+	return run_removal(r, AT_FDCWD, name, path, err);
 }
 
 int path_remove_tree(const char *path, struct err *err)
 {
-	return remove_path(path, false, err);
+	return remove_path(path, (struct removal){.open_up = false, .top = -1}, err);
 }
 
 int path_remove_closed_tree(const char *path, struct err *err)
 {
-	return remove_path(path, true, err);
+	return remove_path(path, (struct removal){.open_up = true, .top = -1}, err);
 }
 
 /* ---- path ----
@@ -433,9 +440,9 @@ int path_open_new(const char *path, int flags, mode_t mode)
 	return path_open_new_at(AT_FDCWD, path, flags, mode);
 }
 
-/* Written beside and renamed; its folder is the caller's to sync. */
-static int write_beside(int dir, const char *name, const char *shown, const void *bytes, size_t len,
-			mode_t mode, struct err *err)
+/* Writes and fsyncs a temporary file and renames it into place. The caller fsyncs the folder. */
+static int write_renamed(int dir, const char *name, const char *shown, const void *bytes,
+			 size_t len, mode_t mode, struct err *err)
 {
 	CLEANUP(free_text) char *temp = xasprintf("%s.tmp-%ld", name, (long)getpid());
 	int fd = path_open_new_at(dir, temp, O_WRONLY, mode);
@@ -443,17 +450,17 @@ static int write_beside(int dir, const char *name, const char *shown, const void
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s.tmp-%ld: %s", shown, (long)getpid(),
 			       strerror(errno));
-	bool bad = fd_write_all(fd, bytes, len) < 0 || fsync(fd) < 0;
+	bool failed = fd_write_all(fd, bytes, len) < 0 || fsync(fd) < 0;
 	int why = errno;
-	if (close(fd) < 0 && !bad) {
-		bad = true;
+	if (close(fd) < 0 && !failed) {
+		failed = true;
 		why = errno;
 	}
-	if (!bad && renameat(dir, temp, dir, name) < 0) {
-		bad = true;
+	if (!failed && renameat(dir, temp, dir, name) < 0) {
+		failed = true;
 		why = errno;
 	}
-	if (bad) {
+	if (failed) {
 		unlinkat(dir, temp, 0);
 		return err_set(err, ERR_LOCAL, "%s: %s", shown, strerror(why));
 	}
@@ -464,7 +471,7 @@ int path_write(const char *path, const void *bytes, size_t len, mode_t mode, str
 {
 	CLEANUP(free_text) char *dir = path_dir(path);
 
-	return write_beside(AT_FDCWD, path, path, bytes, len, mode, err) < 0
+	return write_renamed(AT_FDCWD, path, path, bytes, len, mode, err) < 0
 		       ? -1
 		       : path_fsync_dir(dir, err);
 }
@@ -472,7 +479,7 @@ int path_write(const char *path, const void *bytes, size_t len, mode_t mode, str
 int path_write_at(int dir, const char *name, const char *shown, const void *bytes, size_t len,
 		  mode_t mode, struct err *err)
 {
-	if (write_beside(dir, name, shown, bytes, len, mode, err) < 0)
+	if (write_renamed(dir, name, shown, bytes, len, mode, err) < 0)
 		return -1;
 	if (fsync(dir) < 0 && errno != EINVAL) /* some file systems refuse it on folders */
 		return err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", shown,
@@ -488,7 +495,7 @@ static struct {
 	int fd;
 } held_dir = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
-/* An open of its own: locks and offsets are not shared with fd. */
+/* Opens the folder anew, so that locks and offsets are not shared with fd. */
 void path_hold_dir(const char *dir, int fd)
 {
 	pthread_mutex_lock(&held_dir.lock);
@@ -526,13 +533,13 @@ int path_open_parent(int dir, const char *name, const char **base)
 		errno = why;
 	}
 	*base = name;
-	int found = at;
+	int parent = at;
 	at = -1;
-	return found;
+	return parent;
 }
 
-/* One call instead of one for each folder on the way; -1 and ENOSYS where the system has none. */
-static int open_beneath(int dir, const char *name, int flags)
+/* path_open_below() in one system call. -1 and errno; ENOSYS: the system has no such call. */
+static int open_by_openat2(int dir, const char *name, int flags)
 {
 #ifdef SYS_openat2
 	struct open_how how = {.flags = (uint64_t)flags,
@@ -540,7 +547,7 @@ static int open_beneath(int dir, const char *name, int flags)
 					  RESOLVE_NO_MAGICLINKS};
 	int fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 
-	if (fd < 0 && errno == EPERM) /* a container's list of calls may not know it */
+	if (fd < 0 && errno == EPERM) /* a container may forbid calls that it does not know */
 		errno = ENOSYS;
 	return fd;
 #else
@@ -558,7 +565,7 @@ int path_open_below(int dir, const char *name, int flags)
 	flags |= O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 	if (!strchr(name, '/'))
 		return openat(dir, name, flags);
-	fd = open_beneath(dir, name, flags);
+	fd = open_by_openat2(dir, name, flags);
 	if (fd >= 0 || errno != ENOSYS)
 		return fd;
 	CLEANUP(fd_close) int parent = path_open_parent(dir, name, &base);
@@ -574,7 +581,8 @@ bool path_exists(const char *path)
 
 /* ---- names ---- */
 
-/* As a file system sees it that knows no case, or drops what Windows drops at the end of a name. */
+/* Whether some file system takes this part of a path for ".git": one may ignore case, or the dots
+ * and blanks that Windows drops at the end of a name. */
 static bool is_git_folder(const char *part, size_t len)
 {
 	while (len && (part[len - 1] == '.' || part[len - 1] == ' '))
@@ -626,8 +634,8 @@ bool path_is_safe(const char *path)
 	return true;
 }
 
-/* "manifest.jsonl" is what later runs believe of the folder, and no folder in its place; the others
- * are names that burst writes to beside outputs. */
+/* Whether burst itself writes to this name in the output folder. Later runs trust "manifest.jsonl",
+ * so no folder of that name is allowed either. */
 static bool is_own_name(const char *path)
 {
 	static const char *const whole[] = {"manifest.jsonl"}, *const begun[] = {

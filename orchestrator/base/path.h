@@ -10,86 +10,90 @@
 
 /* dir + "/" + name; an absolute name stands alone. The caller frees it. */
 char *path_join(const char *dir, const char *name);
-/* The folder part ("." if there is none), which the caller frees; and the last part, which points
- * into path. */
+/* The folder part of a path ("." if there is none), which the caller frees. */
 char *path_dir(const char *path);
+/* The last part of a path; points into it. */
 const char *path_base(const char *path);
 /* Creates the folder and its parents with this mode; an existing folder is success. */
 int path_mkdirs(const char *path, mode_t mode, struct err *err);
-/* The folder as it is called below root, however the two are written; NULL: it is not there, or
- * elsewhere. The caller frees it. */
+/* The path of dir relative to root, after links in both are resolved; NULL: one does not exist, or
+ * dir is not below root. The caller frees it. */
 char *path_below(const char *root, const char *dir);
-/* Whether the path is the folder or lies below it, by their names. */
+/* Whether path is the folder or lies below it, by their names alone. */
 bool path_is_below(const char *path, const char *folder);
-/* Whole file into *out (at most max bytes, ERR_CONFIG when larger; ERR_NOT_FOUND when absent). */
+
+/* In all functions *_at, name is a file in the open folder `dir` (or AT_FDCWD), and shown its path
+ * for messages. */
+
+/* Appends a whole file to *out. ERR_CONFIG: larger than max bytes. ERR_NOT_FOUND: absent. */
 int path_read(const char *path, size_t max, struct str *out, struct err *err);
-/* The same of a plain file alone: no link, and no pipe, socket, terminal or device, which would be
- * read without end, or waited for while a pod bills (ERR_CONFIG). For every file of a project. A
- * path that may lead through links is resolved first, by realpath(), and what it leads to is judged
- * by the caller. */
+/* The same, but refuses (ERR_CONFIG) links, and pipes, sockets, terminals and devices, which could
+ * block or have no end while a pod bills. For every file of a project. If a path may lead through
+ * links, the caller resolves it first with realpath() and checks where it leads. */
 int path_read_plain(const char *path, size_t max, struct str *out, struct err *err);
 int path_read_plain_at(int dir, const char *name, const char *shown, size_t max, struct str *out,
 		       struct err *err);
-/* A descriptor of such a file. dir: AT_FDCWD, or the folder that name is in. */
+/* Opens such a file for reading. Returns a descriptor, or -1 with *err. */
 int path_open_plain_at(int dir, const char *name, const char *shown, struct err *err);
-/* The same of what is open; path is for messages. */
+/* Reads an open file to its end, as path_read() does; path is for messages. */
 int fd_read_all(int fd, const char *path, size_t max, struct str *out, struct err *err);
-/* Writes beside, fsyncs, renames into place, fsyncs the folder: afterwards the old file or the new
- * one is there, whole. */
+/* Replaces a file atomically: writes a temporary file beside it, fsyncs, renames, fsyncs the
+ * folder. After a crash either the old file or the new one is there, whole. */
 int path_write(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
 int path_write_at(int dir, const char *name, const char *shown, const void *bytes, size_t len,
 		  mode_t mode, struct err *err);
-/* A file that was not there before, whatever stood under this name: a link is removed, not gone
- * through. A descriptor, or -1 and errno. */
+/* Makes a new file: removes an old file or link of this name first, and never follows a link.
+ * Returns a descriptor, or -1 and errno. */
 int path_open_new(const char *path, int flags, mode_t mode);
 int path_open_new_at(int dir, const char *name, int flags, mode_t mode);
-/* All of it, whatever interrupts; -1 and errno. */
+/* Writes all bytes; retries after signals. -1 and errno. */
 int fd_write_all(int fd, const void *from, size_t len);
 int path_fsync_dir(const char *dir, struct err *err);
-bool path_exists(const char *path);
-/* Removes a file or a whole tree, however deep, without following links out of it; absent is
- * success. */
+bool path_exists(const char *path); /* true also for a link that leads nowhere */
+/* Removes a file or a whole tree, however deep, without following links. Success if absent.
+ * ERR_LOCAL: something in it remains. */
 int path_remove_tree(const char *path, struct err *err);
-/* Also where its owner may not enter, read or change some of the folders. */
+/* The same, and first gives the owner rights to folders that lack them. */
 int path_remove_closed_tree(const char *path, struct err *err);
-/* The same of what lies in folder `dir`; sets errno, too. */
+/* path_remove_closed_tree() in the open folder `dir`; sets errno, too. */
 int path_remove_tree_at(int dir, const char *name, const char *shown, struct err *err);
 /* Pins the output folder: from here on path_open_dir(dir) opens the folder of fd, even if that path
  * is moved or replaced later. Keeps a duplicate of fd. fd -1: unpins. Call before threads use
  * path_open_dir(). */
 void path_hold_dir(const char *dir, int fd);
-/* A descriptor, to be closed: of the folder that is held under this very path, else of what stands
- * there. -1 and errno. */
+/* Opens the folder that is pinned under this very path, else the one at the path. Returns a
+ * descriptor, or -1 and errno. */
 int path_open_dir(const char *dir);
-/* What lies below a folder, through no link: name is path_is_safe(). flags are open()'s, without
- * O_CREAT; O_NOFOLLOW and O_NONBLOCK are added. -1 and errno. */
+/* Opens a file or folder below `dir` without following a link on the way. name must be
+ * path_is_safe(). flags are open()'s, without O_CREAT; O_NOFOLLOW and O_NONBLOCK are added. Returns
+ * a descriptor, or -1 and errno. */
 int path_open_below(int dir, const char *name, int flags);
-/* The folder that it lies in; *base: the last part of name. */
+/* Opens in the same way the folder that contains name; *base: the last part of name. */
 int path_open_parent(int dir, const char *name, const char **base);
-/* An exclusive kernel lock on the file, made if needed; freed when *fd is closed or the process
- * ends, even if a child of it lives. ERR_BUSY if any process holds it, this one included. `note`
- * replaces the file's text and says which process holds the lock; messages show its first line. No
- * other function may open the file in a process that holds its lock. One thread. */
+/* Locks a file exclusively; makes it if needed. The kernel frees the lock when *fd is closed or the
+ * process ends, even if a child lives on. `note` replaces the file's text and says which process
+ * holds the lock; messages show its first line. ERR_BUSY: a process holds it, perhaps this one. A
+ * process that holds the lock must not open the file in any other way. One thread. */
 int path_lock(const char *path, const char *note, int *fd, struct err *err);
-/* Whether any process holds it, this one included; takes nothing. The first line of the holder's
- * note is appended to note, unless that is NULL. */
+/* Whether any process, this one included, holds the lock. The first line of the holder's note is
+ * appended to *note, unless that is NULL. */
 bool path_is_locked(const char *path, struct str *note);
-/* For appending, made if needed (0600). One of more than `most` bytes is first renamed to "PATH.1".
- * A descriptor, or -1 and errno. */
+/* Opens a log for appending; makes it if needed (0600). First renames a log of more than `most`
+ * bytes to "PATH.1". Returns a descriptor, or -1 and errno. */
 int path_open_log(const char *path, int64_t most);
-/* A relative path that cannot leave its folder and cannot confuse a terminal: no "..", ".", empty
- * part, leading '/', backslash or control character, valid UTF-8, at most 1024 bytes, no part over
- * 255. */
+/* Whether a relative path cannot leave its folder and cannot confuse a terminal: no "..", ".",
+ * empty part, leading '/', backslash or control character, valid UTF-8, at most 1024 bytes, no part
+ * over 255. */
 bool path_is_safe(const char *path);
-/* Whether it leads into a folder that is git's own: what lies there is run by git, and no clone
- * brings it along. */
+/* Whether the path leads into a folder ".git": git runs files that lie there, and a clone does not
+ * bring them along. */
 bool path_in_git_folder(const char *path);
-/* Suffix of a file while it is fetched. */
+/* Suffix of a file while burst fetches it. */
 #define PATH_PART ".part"
-/* Whether a pod may call an output so, below an output folder: a safe path, not into git's folder,
- * and no name that burst itself uses there ("x.part"). */
+/* Whether a pod may give an output this path below the output folder: a safe path, not into git's
+ * folder, and no name that burst itself uses there ("x.part"). */
 bool path_may_be_output(const char *path);
-/* Bytes free for us on the file system of path, -1 when unknown. */
+/* Bytes that this user may still write on the file system of path; -1: unknown. */
 int64_t path_free_bytes(const char *path);
 int64_t fd_free_bytes(int fd);
 

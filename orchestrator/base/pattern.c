@@ -8,23 +8,23 @@
 
 /* ---- glob ---- */
 
-/* Where a star may try again: the pattern behind it, and how far in the text it has come. Only the
- * last star within a folder and the last one across folders are remembered: whatever an earlier one
- * could reach by taking more, the later one reaches too. */
+/* Where a star may take more: the pattern behind the star, and the end of the text that it has
+ * taken so far. Only the last star within a folder and the last one across folders are remembered:
+ * what an earlier one could reach by taking more, the later one reaches too. */
 struct retry {
-	const char *pattern, *text; /* text == NULL: there is none */
-	bool folders;               /* takes whole folders */
+	const char *pattern, *text; /* text NULL: there is no such star */
+	bool folders;               /* the star takes whole folders */
 };
 
 struct state {
 	const struct glob_kind *kind;
 	const char *start, *pattern, *text;
-	struct retry one, many;
+	struct retry one, many; /* the last star within a folder, the last one across folders */
 };
 
-/* Two stars of git's kind cross folders only as a whole part of the path; elsewhere they are as
- * good as one. Each star first takes nothing: what it may take besides is left to try_again(). */
-static void take_stars(struct state *st)
+/* Moves the pattern behind its stars and remembers them for try_again(); they take nothing yet. Two
+ * stars of git's kind count as one unless they are a whole part of the path. */
+static void pass_stars(struct state *st)
 {
 	const char *p = st->pattern;
 	bool after_slash = p == st->start || p[-1] == '/';
@@ -46,6 +46,7 @@ static void take_stars(struct state *st)
 	st->pattern = p;
 }
 
+/* The text behind the next '/'; NULL: there is none. */
 static const char *next_folder(const char *text)
 {
 	while (*text && *text != '/')
@@ -53,7 +54,8 @@ static const char *next_folder(const char *text)
 	return *text ? text + 1 : NULL;
 }
 
-/* Lets the last star that still can take a little more. */
+/* Lets the last star that can take a little more do so, and continues behind it. Returns false if
+ * no star can. */
 static bool try_again(struct state *st)
 {
 	struct retry *with = &st->one;
@@ -81,7 +83,7 @@ bool glob_match(const struct glob_kind *kind, const char *pattern, const char *t
 
 	while (*st.pattern || *st.text) {
 		if (*st.pattern == '*')
-			take_stars(&st);
+			pass_stars(&st);
 		else if (!kind->one(&st.pattern, &st.text) && !try_again(&st))
 			return false;
 	}
@@ -90,8 +92,9 @@ bool glob_match(const struct glob_kind *kind, const char *pattern, const char *t
 
 /* ---- pattern ---- */
 
-/* One character of a pattern or a path; bytes that are not UTF-8 stand for themselves. */
-static uint32_t character(const char **at)
+/* Reads one character and moves *at behind it. A byte that is not UTF-8 counts as a character of
+ * its own, above all code points. */
+static uint32_t take_character(const char **at)
 {
 	static const unsigned char first[5] = {0, 0x7f, 0x1f, 0x0f, 0x07};
 	const unsigned char *p = (const unsigned char *)*at;
@@ -111,14 +114,14 @@ static uint32_t character(const char **at)
 	return value;
 }
 
-/* The ']' that closes the set whose '[' is at p, or NULL. */
-static const char *set_end(const char *p)
+/* The ']' that closes the set whose '[' is at p; NULL: nothing does. */
+static const char *find_set_end(const char *p)
 {
 	p++;
 	if (*p == '!' || *p == '^')
 		p++;
-	for (bool begun = false; *p; p++, begun = true) {
-		if (*p == ']' && begun)
+	for (bool is_first = true; *p; p++, is_first = false) {
+		if (*p == ']' && !is_first)
 			return p;
 		if (*p == '\\' && p[1])
 			p++;
@@ -126,44 +129,44 @@ static const char *set_end(const char *p)
 	return NULL;
 }
 
-static uint32_t set_member(const char **p)
+static uint32_t take_set_member(const char **p)
 {
 	if (**p == '\\')
 		(*p)++;
-	return character(p);
+	return take_character(p);
 }
 
-/* Is c in the set between '[' at p and ']' at end? */
-static bool set_has(const char *p, const char *end, uint32_t c)
+/* Whether c is in the set between '[' at p and ']' at end. */
+static bool is_in_set(const char *p, const char *end, uint32_t c)
 {
 	bool negated = p[1] == '!' || p[1] == '^';
-	bool found = false;
+	bool listed = false;
 
 	p += negated ? 2 : 1;
 	while (p < end) {
-		uint32_t low = set_member(&p), high = low;
+		uint32_t low = take_set_member(&p), high = low;
 		if (*p == '-' && p + 1 < end) {
 			p++;
-			high = set_member(&p);
+			high = take_set_member(&p);
 		}
-		found |= low <= c && c <= high;
+		listed |= low <= c && c <= high;
 	}
-	return found != negated;
+	return listed != negated;
 }
 
-/* Takes one character of the path with one element of the pattern that is no star. */
-static bool one_fits(const char **pattern, const char **path)
+/* glob_kind.one: matches one character of the path. */
+static bool match_one(const char **pattern, const char **path)
 {
-	const char *p = *pattern, *close = *p == '[' ? set_end(p) : NULL;
+	const char *p = *pattern, *close = *p == '[' ? find_set_end(p) : NULL;
 
 	if (!*p || !**path)
 		return false;
 	if (*p == '?' || close) {
 		if (**path == '/')
 			return false;
-		uint32_t c = character(path);
+		uint32_t c = take_character(path);
 		*pattern = close ? close + 1 : p + 1;
-		return !close || set_has(p, close, c);
+		return !close || is_in_set(p, close, c);
 	}
 	if (*p == '\\')
 		p++;
@@ -174,14 +177,15 @@ static bool one_fits(const char **pattern, const char **path)
 	return true;
 }
 
-static void step(const char **path)
+/* glob_kind.step */
+static void skip_character(const char **path)
 {
-	character(path);
+	take_character(path);
 }
 
 bool pattern_match(const char *pattern, const char *path)
 {
-	static const struct glob_kind kind = {.one = one_fits, .step = step};
+	static const struct glob_kind kind = {.one = match_one, .step = skip_character};
 
 	return glob_match(&kind, pattern, path);
 }
@@ -196,11 +200,11 @@ bool pattern_match_any(const char *const *patterns, const char *path)
 
 /* ---- natural ---- */
 
-struct name {
+struct name { /* the rest of a name that is being read */
 	const unsigned char *at, *end;
 };
 
-/* Letters from U+00C0 on without their accents; '?': it is its own letter. */
+/* The letters from U+00C0 on without their accents; '?': a letter without a plain form. */
 static const char bare[] =
 	/* U+00C0 */ "aaaaaaaceeeeiiiidnooooo?ouuuuytsaaaaaaaceeeeiiiidnooooo?ouuuuyty"
 		     /* U+0100 */ "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllll"
@@ -208,7 +212,8 @@ static const char bare[] =
 		     "s";
 enum { BARE_FROM = 0xc0, MARKS_FROM = 0x300, MARKS_TO = 0x36f, BYTES_FROM = 0x110000 };
 
-static uint32_t fold(uint32_t c)
+/* The character without its case and accent. */
+static uint32_t fold_letter(uint32_t c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c + ('a' - 'A');
@@ -220,7 +225,9 @@ static uint32_t fold(uint32_t c)
 	return c;
 }
 
-static uint32_t letter_at(const struct name *n, size_t *len)
+/* The character at the start of the name, which must not be empty, and its length in bytes. A byte
+ * that is not UTF-8 counts as a character above all code points. */
+static uint32_t character_at(const struct name *n, size_t *len)
 {
 	const char *text = (const char *)n->at;
 
@@ -231,25 +238,25 @@ static uint32_t letter_at(const struct name *n, size_t *len)
 	return BYTES_FROM + *n->at;
 }
 
-/* Moves behind accents that stand alone: "a" and U+0308 are the letter "ä". */
+/* Moves behind combining accents: "a" and U+0308 are the letter "ä". */
 static void skip_marks(struct name *n)
 {
 	size_t len;
 
 	while (n->at < n->end) {
-		uint32_t c = letter_at(n, &len);
+		uint32_t c = character_at(n, &len);
 		if (c < MARKS_FROM || c > MARKS_TO)
 			return;
 		n->at += len;
 	}
 }
 
-static bool is_digit(const struct name *n)
+static bool is_at_digit(const struct name *n)
 {
 	return n->at < n->end && *n->at >= '0' && *n->at <= '9';
 }
 
-/* The digits at the start of the name, which moves behind them, without leading zeros. */
+/* Moves behind the digits at the start of the name and returns them without leading zeros. */
 static struct name take_number(struct name *n)
 {
 	struct name number;
@@ -257,13 +264,13 @@ static struct name take_number(struct name *n)
 	while (n->at < n->end && *n->at == '0')
 		n->at++;
 	number.at = n->at;
-	while (is_digit(n))
+	while (is_at_digit(n))
 		n->at++;
 	number.end = n->at;
 	return number;
 }
 
-static int by_bytes(struct name a, struct name b)
+static int compare_bytes(struct name a, struct name b)
 {
 	size_t a_len = (size_t)(a.end - a.at), b_len = (size_t)(b.end - b.at);
 	int order = memcmp(a.at, b.at, MIN(a_len, b_len));
@@ -271,25 +278,27 @@ static int by_bytes(struct name a, struct name b)
 	return order ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-static int by_value(struct name a, struct name b)
+/* Compares numbers without leading zeros: the longer one is larger. */
+static int compare_numbers(struct name a, struct name b)
 {
 	ptrdiff_t longer = (a.end - a.at) - (b.end - b.at);
 
-	return longer ? (longer > 0 ? 1 : -1) : by_bytes(a, b);
+	return longer ? (longer > 0 ? 1 : -1) : compare_bytes(a, b);
 }
 
-/* The letter that the name moves behind, or '0' for a number, which it stays at; 0: its end. */
-static uint32_t next_letter(struct name *n)
+/* Moves behind one character and returns it folded. Returns '0' before a number, which it does not
+ * move behind, and 0 at the end. */
+static uint32_t take_letter(struct name *n)
 {
 	size_t len;
 
 	if (n->at == n->end)
 		return 0;
-	if (is_digit(n))
+	if (is_at_digit(n))
 		return '0';
-	uint32_t c = letter_at(n, &len);
+	uint32_t c = character_at(n, &len);
 	n->at += len;
-	return fold(c);
+	return fold_letter(c);
 }
 
 int natural_order_n(const char *a, size_t a_len, const char *b, size_t b_len)
@@ -301,17 +310,17 @@ int natural_order_n(const char *a, size_t a_len, const char *b, size_t b_len)
 	for (;;) {
 		skip_marks(&x);
 		skip_marks(&y);
-		if (is_digit(&x) && is_digit(&y)) {
-			int order = by_value(take_number(&x), take_number(&y));
+		if (is_at_digit(&x) && is_at_digit(&y)) {
+			int order = compare_numbers(take_number(&x), take_number(&y));
 			if (order)
 				return order;
 			continue;
 		}
-		uint32_t c = next_letter(&x), d = next_letter(&y);
+		uint32_t c = take_letter(&x), d = take_letter(&y);
 		if (c != d)
 			return c < d ? -1 : 1;
 		if (!c)
-			return by_bytes(whole_a, whole_b);
+			return compare_bytes(whole_a, whole_b);
 	}
 }
 

@@ -6,52 +6,49 @@
 #include <stddef.h>
 
 /* ---- glob ----
- * The part that all patterns with stars have in common: which star tries again when the rest does
- * not fit. Shared by pattern.c (outputs) and ignore.c (git's rules), which differ in everything
+ * The part that all patterns with stars have in common: which star takes more when the rest does
+ * not match. Shared by pattern.c (outputs) and ignore.c (git's rules), which differ in everything
  * else. */
 
 struct glob_kind {
-	/* Takes one element of the pattern that is no star and what it fits of the text; false: it
-	 * does not fit (the two may then have moved). */
+	/* Matches one element of the pattern that is no star, and moves both behind what matched.
+	 * Returns false if it does not match; the two may have moved then. */
 	bool (*one)(const char **pattern, const char **text);
-	/* What a star takes at least: moves on by one character; the text is not at its end. */
+	/* Moves on by one character, the least that a star takes; the text is not at its end. */
 	void (*step)(const char **text);
-	/* git's way: two stars cross folders only where '/' or nothing stands before and behind
-	 * them. */
+	/* git's rule: two stars cross folders only between '/' or the pattern's ends */
 	bool whole_parts;
 };
 
-/* Does the whole text fit? Does not recurse; time at most length of pattern x square of the length
- * of text. */
+/* Whether the whole text matches. Does not recurse; time at most length of pattern x square of the
+ * length of text. */
 bool glob_match(const struct glob_kind *kind, const char *pattern, const char *text);
 
 /* ---- pattern ----
- * Which files are outputs of a command, as in outputs = ["renders/?*.mp4"]. burst and its agent
- * use it alike.
+ * Which files are outputs of a command, as in outputs = ["renders/?*.mp4"]. Both burst and its
+ * agent use it.
  *
- * * any characters but '/' ** any characters, '/' included. At the start or after a '/', and
- * before a '/', it stands together with the '/' behind it for any number of folders, none
- * included: a/XX/b, where XX is **, fits a/b and a/x/y/b ? one character (UTF-8) but '/' [a-z]
- * one character of a set, never '/'; [!...] or [^...]: one not of the set; a ']' that comes first
- * is itself, and so is a '[' that is never closed \c the character c itself; a lone \ at the end
- * fits nothing
+ * "*": any characters but '/'. "**": any characters, '/' included; as a whole part of the path it
+ * stands with the '/' behind it for any number of folders, also none: a/XX/b, where XX is **,
+ * matches a/b and a/x/y/b. "?": one character (UTF-8) but '/'. "[a-z]": one character of a set,
+ * never '/'; "[!...]" or "[^...]": one not of the set; a first ']' is itself, and so is a '[' that
+ * is never closed. "\c": the character c itself; a lone "\" at the end matches nothing.
  *
  * All else stands for itself; case matters; a leading dot is nothing special; the whole path must
- * fit. */
+ * match. */
 
-/* Time grows at most with length of pattern x square of the length of path. */
 bool pattern_match(const char *pattern, const char *path);
-/* Any of them, up to a NULL; patterns NULL: none. */
+/* Whether one of the patterns matches; they end with a NULL. patterns may be NULL: false. */
 bool pattern_match_any(const char *const *patterns, const char *path);
 
 /* ---- natural ----
  * The order in which people list names: "Chapter 2" before "Chapter 10". */
 
-/* Compares names as qsort() wants it: numbers by their value, letters whatever their case and
- * accents ("Ä" is "a"). Names that are alike so are ordered by their bytes, so 0 means equal bytes.
- * Any bytes will do. */
+/* Compares names as qsort() wants it: numbers by value, letters without case and accents ("Ä" is
+ * "a"). Names that are equal then are compared by their bytes, so 0 means equal bytes. Accepts
+ * invalid UTF-8. */
 int natural_order(const char *a, const char *b);
-/* The same for the first so many bytes of each. */
+/* The same for names of these lengths. */
 int natural_order_n(const char *a, size_t a_len, const char *b, size_t b_len);
 
 #endif

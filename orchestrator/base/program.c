@@ -19,14 +19,14 @@ extern char **environ;
 enum { NOT_STARTED = 127, IN = 0, OUT = 1, ERRORS = 2, ENDS = 3 };
 enum {
 	LOOK_MS = 50,
-	LINGER_MS = 1000,   /* for which what it leaves behind may go on writing to its pipes */
+	LINGER_MS = 1000,   /* how long processes that it leaves behind may write to its pipes */
 	STOPPING_MS = 2000, /* from a signal that stops us until the program is killed */
 };
 
 struct started {
 	pid_t pid;
-	int terminal;   /* whose foreground it has until it ends; -1: none */
-	int ends[ENDS]; /* ours, of its three standard files; -1: closed or none */
+	int terminal;   /* to be taken back when the program ends; -1: none */
+	int ends[ENDS]; /* our ends of its three standard files; -1: closed or none */
 };
 
 static void close_end(int *fd)
@@ -43,8 +43,9 @@ static bool has_group(const struct program *p)
 
 /* ---- start ---- */
 
-/* Between fork and exec: nothing here may allocate. */
-static void become(const struct spawn *s, int report, pid_t us)
+/* In the child, after the fork: executes the program; writes errno to `report` if that fails. Must
+ * not allocate. Does not return. */
+static void exec_child(const struct spawn *s, int report, pid_t us)
 {
 	sigset_t all;
 
@@ -53,15 +54,16 @@ static void become(const struct spawn *s, int report, pid_t us)
 	if (s->group)
 		setpgid(0, 0);
 	if (s->terminal) {
-		sigfillset(&all); /* SIGTTOU is sent to who is in the background */
+		sigfillset(&all); /* else SIGTTOU would stop this process in the background */
 		sigprocmask(SIG_BLOCK, &all, NULL);
 		tcsetpgrp(s->terminal, getpid());
 	}
 	for (int i = 0; i < ENDS; i++)
 		dup2(s->files[i], i);
-	bool there = s->folder ? chdir(s->folder) == 0 : !s->folder_fd || fchdir(s->folder_fd) == 0;
-	if (there) {
-		guard_exec(); /* the report's end is close-on-exec: its end of file is success */
+	bool in_folder =
+		s->folder ? chdir(s->folder) == 0 : !s->folder_fd || fchdir(s->folder_fd) == 0;
+	if (in_folder) {
+		guard_exec(); /* the exec closes `report`, which tells the parent of success */
 		environ = s->environment;
 		execvp(s->program, s->argv);
 	}
@@ -71,9 +73,9 @@ static void become(const struct spawn *s, int report, pid_t us)
 	_exit(NOT_STARTED);
 }
 
-/* Waits for the result of the child's exec: 0, or its errno. That takes about a millisecond, but a
- * disk may not answer. */
-static int exec_result(int report, int64_t within_ms)
+/* Waits for the result of the child's exec: 0, its errno, or ETIMEDOUT. An exec takes about a
+ * millisecond, but a disk may not answer. */
+static int await_exec(int report, int64_t within_ms)
 {
 	struct pollfd heard = {.fd = report, .events = POLLIN};
 	int64_t until = clock_boot_ms() + within_ms;
@@ -91,8 +93,8 @@ static int exec_result(int report, int64_t within_ms)
 	return n <= 0 ? 0 : why;
 }
 
-/* Moves the descriptor above 0, 1 and 2, and makes it close-on-exec. */
-static int above_stdio(int fd)
+/* Moves the descriptor above 0, 1 and 2 and makes it close-on-exec. Returns the new one, or -1. */
+static int move_above_stdio(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
@@ -107,8 +109,8 @@ int program_pipe(bool input, int *ours, int *theirs)
 	*ours = *theirs = -1;
 	if (pipe2(pair, O_CLOEXEC) < 0) /* another thread may fork at any moment */
 		return -1;
-	*ours = above_stdio(pair[input]);
-	*theirs = above_stdio(pair[!input]);
+	*ours = move_above_stdio(pair[input]);
+	*theirs = move_above_stdio(pair[!input]);
 	return *ours < 0 || *theirs < 0 ? -1 : 0;
 }
 
@@ -116,7 +118,7 @@ int program_input(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	return fd < 0 ? -1 : above_stdio(fd);
+	return fd < 0 ? -1 : move_above_stdio(fd);
 }
 
 int program_spawn(const struct spawn *s, int64_t within_ms, pid_t *out)
@@ -128,12 +130,12 @@ int program_spawn(const struct spawn *s, int64_t within_ms, pid_t *out)
 	if (pid < 0)
 		why = errno;
 	if (pid == 0)
-		become(s, report, us);
+		exec_child(s, report, us);
 	close_end(&report);
 	if (pid > 0) {
 		if (s->group)
 			setpgid(pid, pid); /* whichever is first, a kill finds the group */
-		why = exec_result(heard, within_ms);
+		why = await_exec(heard, within_ms);
 		if (why)
 			kill(pid, SIGKILL);
 		while (why && waitpid(pid, NULL, why == ETIMEDOUT ? WNOHANG : 0) < 0 &&
@@ -157,8 +159,9 @@ static bool is_piped(const struct program *p, int i)
 	}
 }
 
-/* What becomes file i of the program without a pipe. */
-static int given_end(const struct program *p, int i)
+/* Returns the descriptor that becomes file i of the program without a pipe; the caller closes it.
+ * -1 and errno. */
+static int open_unpiped(const struct program *p, int i)
 {
 	if (i == ERRORS && p->prompts)
 		return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -169,22 +172,24 @@ static int given_end(const struct program *p, int i)
 	return end >= 0 ? end : program_input("/dev/null");
 }
 
+/* Opens the program's three files: theirs[], and our ends of those with pipes. -1 and errno; the
+ * caller closes what is open. */
 static int open_ends(const struct program *p, struct started *s, int theirs[ENDS])
 {
 	for (int i = 0; i < ENDS; i++) {
 		bool piped = is_piped(p, i);
-		theirs[i] = piped ? -1 : given_end(p, i);
+		theirs[i] = piped ? -1 : open_unpiped(p, i);
 		if (piped ? program_pipe(i == IN, &s->ends[i], &theirs[i]) < 0 : theirs[i] < 0)
 			return -1;
 	}
-	if (s->ends[IN] >= 0) /* it may say more than a pipe holds before it reads on */
+	if (s->ends[IN] >= 0) /* the program may fill its stdout before it reads all its input */
 		fcntl(s->ends[IN], F_SETFL, O_NONBLOCK);
 	return 0;
 }
 
-/* One that asks a person for a password must be in the foreground of the terminal. -1: that is not
- * ours to give. */
-static int own_terminal(void)
+/* Opens the terminal if this process is in its foreground, so that a program that prompts can get
+ * the foreground. -1: there is none, or another group has it. */
+static int open_own_terminal(void)
 {
 	int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 
@@ -193,13 +198,14 @@ static int own_terminal(void)
 	return terminal;
 }
 
-/* 0, or an errno. */
-static int start(const struct program *p, struct started *s)
+/* Starts the program. Returns 0, or an errno; s->ends and s->terminal are the caller's to close. */
+static int start_program(const struct program *p, struct started *s)
 {
 	int theirs[ENDS] = {-1, -1, -1};
 	char **env = p->environment ? p->environment : guard_environ();
 
-	*s = (struct started){.ends = {-1, -1, -1}, .terminal = p->prompts ? own_terminal() : -1};
+	*s = (struct started){.ends = {-1, -1, -1},
+			      .terminal = p->prompts ? open_own_terminal() : -1};
 	int why = open_ends(p, s, theirs) < 0 ? errno : 0;
 	if (!why) {
 		struct spawn of = {
@@ -222,7 +228,8 @@ static int start(const struct program *p, struct started *s)
 	return why;
 }
 
-static void take_in(int *fd, struct str *to)
+/* Reads once and appends to `to` (NULL: dropped). Closes the end at end of file or on an error. */
+static void read_output(int *fd, struct str *to)
 {
 	char buf[8192];
 	ssize_t n = read(*fd, buf, sizeof(buf));
@@ -234,7 +241,8 @@ static void take_in(int *fd, struct str *to)
 	explicit_bzero(buf, sizeof(buf)); /* it may be a key */
 }
 
-static void give_input(struct started *s, const char **left)
+/* Writes once and moves *left. Closes the end when all is written, or on an error. */
+static void write_input(struct started *s, const char **left)
 {
 	ssize_t n = write(s->ends[IN], *left, strlen(*left));
 
@@ -247,9 +255,10 @@ static void give_input(struct started *s, const char **left)
 /* ---- until it ends ---- */
 
 struct wait {
-	int64_t until_ms, ended_ms; /* ended_ms 0: it runs */
-	const sigset_t *before;     /* signals that were held back before it began */
-	int status, stop;           /* stop: the signal that asks us to end */
+	int64_t until_ms, ended_ms; /* ended_ms 0: the program runs */
+	const sigset_t *before;     /* our mask of signals before the program began */
+	int status;                 /* as waitpid() has it; valid once ended_ms is set */
+	int stop;                   /* the signal that asks us to end; 0: none */
 };
 
 static volatile sig_atomic_t long_ended_by;
@@ -259,9 +268,9 @@ void program_end_long(int number)
 	long_ended_by = number;
 }
 
-/* A signal that would end us, held back while a program with a group of its own runs: it cannot be
- * left behind, since no other process limits its time. */
-static int signal_to_us(const struct wait *w)
+/* Returns a pending signal that would end us; 0: none. Signals are held back while a program with a
+ * group of its own runs, since no other process would end that program in time. */
+static int pending_stop(const struct wait *w)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction now;
@@ -276,7 +285,8 @@ static int signal_to_us(const struct wait *w)
 	return 0;
 }
 
-static void pass_on(struct started *s, struct wait *w)
+/* Takes the pending signal w->stop and sends it to the program instead. */
+static void forward_stop(struct started *s, struct wait *w)
 {
 	sigset_t one;
 	int number;
@@ -288,23 +298,25 @@ static void pass_on(struct started *s, struct wait *w)
 	w->stop = 0;
 }
 
-/* Notes whether it has ended. Returns false if its time is over, or ours. */
-static bool look(const struct program *p, struct started *s, struct wait *w)
+/* Notes whether the program has ended and forwards signals. Returns false if the program must be
+ * killed: its time is over, or a signal asks us to end. */
+static bool may_continue(const struct program *p, struct started *s, struct wait *w)
 {
 	int64_t now = clock_boot_ms();
 
 	if (!w->ended_ms && waitpid(s->pid, &w->status, WNOHANG) == s->pid)
 		w->ended_ms = now;
 	if (!w->stop)
-		w->stop = p->is_long && long_ended_by ? long_ended_by : signal_to_us(w);
+		w->stop = p->is_long && long_ended_by ? long_ended_by : pending_stop(w);
 	if (w->stop && p->forwards && !w->ended_ms)
-		pass_on(s, w);
+		forward_stop(s, w);
 	return w->ended_ms || (!w->stop && now <= w->until_ms);
 }
 
-/* Until it has closed its stdout and stderr, or has ended (what it started may keep them open).
- * Returns false as look() does. */
-static bool talk(const struct program *p, struct started *s, struct str *to[ENDS], struct wait *w)
+/* Writes its input and reads its output until the program has closed all three files, or has ended
+ * (processes that it started may keep them open). Returns false as may_continue() does. */
+static bool serve_pipes(const struct program *p, struct started *s, struct str *to[ENDS],
+			struct wait *w)
 {
 	const char *left = p->input ? p->input : "";
 
@@ -314,19 +326,19 @@ static bool talk(const struct program *p, struct started *s, struct str *to[ENDS
 					    {s->ends[ERRORS], POLLIN, 0}};
 		int ready = poll(ends, ENDS, LOOK_MS);
 		if (ready > 0 && ends[IN].revents)
-			give_input(s, &left);
+			write_input(s, &left);
 		for (int i = OUT; i < ENDS && ready > 0; i++)
 			if (ends[i].revents)
-				take_in(&s->ends[i], to[i]);
+				read_output(&s->ends[i], to[i]);
 		if (w->ended_ms && (ready == 0 || clock_boot_ms() > w->ended_ms + LINGER_MS))
 			return true;
-		if (!look(p, s, w))
+		if (!may_continue(p, s, w))
 			return false;
 	}
 	return true;
 }
 
-/* Ends it and all that it has started. */
+/* Kills and reaps the program, and kills its group. A stop signal gives it STOPPING_MS first. */
 static void end_group(struct started *s, struct wait *w)
 {
 	int64_t until = clock_boot_ms() + STOPPING_MS;
@@ -343,18 +355,19 @@ static void end_group(struct started *s, struct wait *w)
 		;
 }
 
-/* Returns false if it ended the program: its time was over, or a signal wants us to end. */
+/* Serves and reaps the program. Returns false if burst ended it, because its time was over or a
+ * signal asks us to end. */
 static bool wait_for(const struct program *p, struct started *s, struct str *to[ENDS],
 		     struct wait *w)
 {
-	bool in_time = talk(p, s, to, w);
+	bool in_time = serve_pipes(p, s, to, w);
 
-	for (int i = 0; i < ENDS && in_time; i++) /* else it may still say that it is stopped */
+	for (int i = 0; i < ENDS && in_time; i++) /* else it may still print while it is stopped */
 		close_end(&s->ends[i]);
 	while (in_time && !w->ended_ms) {
 		if (!has_group(p) && waitpid(s->pid, &w->status, 0) == s->pid)
 			return true;
-		in_time = look(p, s, w);
+		in_time = may_continue(p, s, w);
 		if (in_time && !w->ended_ms)
 			poll(NULL, 0, p->forwards ? LOOK_MS : 2);
 	}
@@ -367,13 +380,13 @@ static bool wait_for(const struct program *p, struct started *s, struct str *to[
 
 static void take_terminal_back(struct started *s)
 {
-	sigset_t tell, before;
+	sigset_t ttou, before;
 
 	if (s->terminal < 0)
 		return;
-	sigemptyset(&tell);
-	sigaddset(&tell, SIGTTOU); /* sent to who is in the background */
-	sigprocmask(SIG_BLOCK, &tell, &before);
+	sigemptyset(&ttou);
+	sigaddset(&ttou, SIGTTOU); /* would stop this process, which is in the background now */
+	sigprocmask(SIG_BLOCK, &ttou, &before);
 	tcsetpgrp(s->terminal, getpgrp());
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close_end(&s->terminal);
@@ -381,24 +394,24 @@ static void take_terminal_back(struct started *s)
 
 /* ---- all of it ---- */
 
-/* Returns false as wait_for() does. */
-static bool attend(const struct program *p, struct started *s, struct str *out, struct str *said,
-		   struct wait *w)
+/* wait_for() without SIGPIPE, which a program that reads no input causes. */
+static bool wait_without_sigpipe(const struct program *p, struct started *s, struct str *out,
+				 struct str *said, struct wait *w)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, pipes;
 
-	sigaction(SIGPIPE, &ignore, &pipes); /* one that reads no input */
+	sigaction(SIGPIPE, &ignore, &pipes);
 	bool in_time = wait_for(p, s, (struct str *[]){NULL, out, said}, w);
 	sigaction(SIGPIPE, &pipes, NULL);
 	return in_time;
 }
 
-/* The result of a program that ran, from what attend() found. With the terminal, the program gets
- * the Ctrl-C that is meant for us. */
+/* What program_run() returns for a program that ran. in_time: burst did not end it. A program with
+ * the terminal gets the Ctrl-C that is meant for us. */
 static int result_of(const struct program *p, const struct wait *w, bool in_time, struct err *err)
 {
-	bool left = p->prompts && WIFSIGNALED(w->status) && WTERMSIG(w->status) == SIGINT;
-	int stop = in_time ? (left ? SIGINT : 0) : w->stop;
+	bool by_user = p->prompts && WIFSIGNALED(w->status) && WTERMSIG(w->status) == SIGINT;
+	int stop = in_time ? (by_user ? SIGINT : 0) : w->stop;
 
 	if (stop) {
 		err_set(err, ERR_INTERRUPTED, "%s: stopped by signal %d", p->argv[0], stop);
@@ -422,8 +435,8 @@ int program_run(const struct program *p, struct str *out, struct str *said, stru
 		guard_hold_signals(&before);
 		w.before = &before;
 	}
-	int why = start(p, &s);
-	bool in_time = why || attend(p, &s, out, said, &w);
+	int why = start_program(p, &s);
+	bool in_time = why || wait_without_sigpipe(p, &s, out, said, &w);
 	take_terminal_back(&s);
 	for (int i = 0; i < ENDS; i++)
 		close_end(&s.ends[i]);
@@ -435,7 +448,7 @@ int program_run(const struct program *p, struct str *out, struct str *said, stru
 	return result_of(p, &w, in_time, err);
 }
 
-/* The last line that is not empty. */
+/* Cuts blanks off the end of the text and returns its last line. */
 static const char *last_line(struct str *text)
 {
 	while (text->len && strchr("\r\n ", text->s[text->len - 1]))
@@ -446,13 +459,13 @@ static const char *last_line(struct str *text)
 
 int program_must(const struct program *p, struct str *out, struct str *said, struct err *err)
 {
-	CLEANUP(str_free) struct str own = STR_MAX(ERRORS_MAX);
+	CLEANUP(str_free) struct str errors = STR_MAX(ERRORS_MAX);
 	CLEANUP(str_free) struct str shown = STR_INIT;
-	int status = program_run(p, out, said ? said : &own, err);
+	int status = program_run(p, out, said ? said : &errors, err);
 
 	if (status <= 0)
 		return status;
-	const char *line = last_line(said ? said : &own);
+	const char *line = last_line(said ? said : &errors);
 	str_add_printable(&shown, line, strlen(line), 200);
 	return err_set(err, ERR_LOCAL, "%s failed with exit status %d%s%s", p->argv[0], status,
 		       shown.len ? ": " : "", str_text(&shown));
@@ -490,7 +503,7 @@ char *program_path(const char *name)
 	return NULL;
 }
 
-bool program_found(const char *name)
+bool program_exists(const char *name)
 {
 	CLEANUP(free_text) char *path = program_path(name);
 

@@ -8,7 +8,7 @@
 #include "str.h"
 
 struct value {
-	bool set;
+	bool set; /* the file has a value */
 	char *where;
 	char *text;
 	int64_t number;
@@ -35,7 +35,8 @@ static size_t index_of(const struct section *s, const char *key)
 	abort();
 }
 
-static void read_default(struct value *v, const struct option_spec *spec)
+/* Sets the default of an empty value. Aborts if the table's text is not valid. */
+static void set_default(struct value *v, const struct option_spec *spec)
 {
 	struct err err = {0};
 	int bad = 0;
@@ -75,11 +76,11 @@ struct section *section_new(const struct option_spec *table, const char *where)
 		s->count++;
 	s->values = xcalloc(s->count, sizeof(*s->values));
 	for (size_t i = 0; i < s->count; i++)
-		read_default(&s->values[i], &table[i]);
+		set_default(&s->values[i], &table[i]);
 	return s;
 }
 
-static void drop_items(struct value *v)
+static void free_items(struct value *v)
 {
 	for (size_t i = 0; i < v->count; i++) {
 		if (v->items)
@@ -104,7 +105,7 @@ static void free_value(struct section *s, size_t i)
 
 	free_value_text(s, i);
 	free(v->where);
-	drop_items(v);
+	free_items(v);
 	free(v->items);
 	free(v->groups);
 	section_free(v->group);
@@ -121,7 +122,8 @@ void section_free(struct section *s)
 	free(s);
 }
 
-static struct value *touch(struct section *s, const char *key, const char *where)
+/* Marks the key as set at this place and returns its value, which the caller sets. */
+static struct value *mark_set(struct section *s, const char *key, const char *where)
 {
 	struct value *v = &s->values[index_of(s, key)];
 	char *copy = xstrdup(where); /* may be what section_where() lent */
@@ -134,7 +136,7 @@ static struct value *touch(struct section *s, const char *key, const char *where
 
 void section_set_text(struct section *s, const char *key, const char *text, const char *where)
 {
-	struct value *v = touch(s, key, where);
+	struct value *v = mark_set(s, key, where);
 	char *copy = xstrdup(text);
 
 	free_value_text(s, (size_t)(v - s->values));
@@ -143,7 +145,7 @@ void section_set_text(struct section *s, const char *key, const char *text, cons
 
 void section_set_int(struct section *s, const char *key, int64_t value, const char *where)
 {
-	struct value *v = touch(s, key, where);
+	struct value *v = mark_set(s, key, where);
 
 	v->number = value;
 	v->decimal = (double)value;
@@ -151,12 +153,12 @@ void section_set_int(struct section *s, const char *key, int64_t value, const ch
 
 void section_set_decimal(struct section *s, const char *key, double value, const char *where)
 {
-	touch(s, key, where)->decimal = value;
+	mark_set(s, key, where)->decimal = value;
 }
 
 void section_set_bool(struct section *s, const char *key, bool value, const char *where)
 {
-	touch(s, key, where)->number = value;
+	mark_set(s, key, where)->number = value;
 }
 
 void section_add_item(struct section *s, const char *key, const char *item, const char *where)
@@ -164,8 +166,8 @@ void section_add_item(struct section *s, const char *key, const char *item, cons
 	struct value *v = &s->values[index_of(s, key)];
 
 	if (!v->set)
-		drop_items(v); /* a value from the file replaces the default */
-	touch(s, key, where);
+		free_items(v); /* a value from the file replaces the default */
+	mark_set(s, key, where);
 	if (!item)
 		return; /* an empty list */
 	GROW(v->items, v->count, v->cap);
@@ -176,7 +178,7 @@ void section_clear_items(struct section *s, const char *key)
 {
 	struct value *v = &s->values[index_of(s, key)];
 
-	drop_items(v);
+	free_items(v);
 	v->set = false;
 }
 
@@ -187,12 +189,12 @@ void section_unset(struct section *s, const char *key)
 
 	free_value(s, i);
 	*v = (struct value){0};
-	read_default(v, &s->table[i]);
+	set_default(v, &s->table[i]);
 }
 
 struct section *section_set_group(struct section *s, const char *key, const char *where)
 {
-	struct section *group = touch(s, key, where)->group;
+	struct section *group = mark_set(s, key, where)->group;
 	char *copy = xstrdup(section_where(s, key));
 
 	free(group->where);
@@ -202,7 +204,7 @@ struct section *section_set_group(struct section *s, const char *key, const char
 
 struct section *section_add_group(struct section *s, const char *key, const char *where)
 {
-	struct value *v = touch(s, key, where);
+	struct value *v = mark_set(s, key, where);
 	struct section *group = section_new(s->table[v - s->values].group, where);
 
 	GROW(v->groups, v->count, v->cap);

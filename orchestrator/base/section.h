@@ -36,7 +36,7 @@ struct option_spec {
 	const char *key;
 	enum option_type type;
 	unsigned flags;
-	const char *def;  /* the default as it would be written (without quotes); NULL: none */
+	const char *def;  /* the default as a file would have it, without quotes; NULL: none */
 	const char *help; /* one line; also the comment in `burst init` */
 	const struct option_spec
 		*group; /* of a group, or of each: its table, ended by a NULL key */
@@ -55,26 +55,29 @@ const char *section_text(const struct section *s, const char *key);
 int64_t section_int(const struct section *s, const char *key);
 double section_decimal(const struct section *s, const char *key);
 bool section_bool(const struct section *s, const char *key);
-size_t section_count(const struct section *s, const char *key); /* TEXTS, GROUPS */
+/* the number of items of TEXTS or GROUPS, and one of them; index must be below the count */
+size_t section_count(const struct section *s, const char *key);
 const char *section_item(const struct section *s, const char *key, size_t index);
-/* never NULL: empty when absent */
-const struct section *section_group(const struct section *s, const char *key);
 const struct section *section_group_at(const struct section *s, const char *key, size_t index);
-/* "burst.cfg:12" of a key, or of the section itself with key == NULL; for messages. */
+/* the section of a GROUP, never NULL: empty if the file has none */
+const struct section *section_group(const struct section *s, const char *key);
+/* The place of a key's value, "burst.cfg:12", for messages; of the section itself if the file has
+ * no value or key is NULL. */
 const char *section_where(const struct section *s, const char *key);
 
-/* For config/ and tests: makes an empty section over a table (borrowed, not copied), and sets
- * values as if from the file. Text, item and where are copied. section_free() accepts NULL and
- * frees the groups below. */
+/* For config/ and tests: makes a section with the defaults of a table (borrowed, not copied), and
+ * sets values as if from the file. Text, item and where are copied. The setters of groups return
+ * the group, which the section owns. section_free() accepts NULL and frees the groups below. */
 struct section *section_new(const struct option_spec *table, const char *where);
 void section_set_text(struct section *s, const char *key, const char *text, const char *where);
 void section_set_int(struct section *s, const char *key, int64_t value, const char *where);
 void section_set_decimal(struct section *s, const char *key, double value, const char *where);
 void section_set_bool(struct section *s, const char *key, bool value, const char *where);
+/* The first item replaces the default. item NULL: the file has an empty list. */
 void section_add_item(struct section *s, const char *key, const char *item, const char *where);
-/* so that a later file's list replaces, not extends */
+/* Empties the list, so that a later file's list replaces it. */
 void section_clear_items(struct section *s, const char *key);
-/* as if no file had set it */
+/* Brings the key's default back, as if no file had set it. */
 void section_unset(struct section *s, const char *key);
 struct section *section_set_group(struct section *s, const char *key, const char *where);
 struct section *section_add_group(struct section *s, const char *key, const char *where);

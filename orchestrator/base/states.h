@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* In each enum the first is what a word that no version wrote is read as, from a damaged row: it
- * equals none of the others, so such a pod counts as one that may still bill. */
+/* In each enum the first value stands for a word that no version wrote, from a damaged row. It
+ * equals none of the others, so a pod in such a state counts as one that may still bill. */
 enum run_status {
 	RUN_UNKNOWN,
 	RUN_RUNNING,
@@ -61,9 +61,9 @@ struct state_words {
 extern const struct state_words run_status_words, pod_row_state_words, request_state_words,
 	schedule_backend_words, row_batching_words;
 
-/* A value out of range has the word of the first; a word that is not among them, or NULL, is read
- * as the first. */
+/* The word of a value; that of the first value if it is out of range. */
 const char *state_word(const struct state_words *of, unsigned value);
+/* The value of a word; the first value if the word is unknown or NULL. */
 unsigned state_read(const struct state_words *of, const char *word);
 
 const char *run_status_word(enum run_status status);

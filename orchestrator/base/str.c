@@ -151,7 +151,8 @@ bool utf8_hostile(const unsigned char *p, size_t len)
 	       (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);       /* U+2066-2069 */
 }
 
-static size_t plain_bytes(const unsigned char *p, size_t len)
+/* The number of printable ASCII characters that the bytes begin with. */
+static size_t count_plain(const unsigned char *p, size_t len)
 {
 	size_t n = 0;
 
@@ -168,7 +169,7 @@ void str_add_printable(struct str *to, const char *bytes, size_t len, size_t mos
 	if (cut)
 		len = utf8_whole(bytes, most);
 	while (len) {
-		size_t plain = plain_bytes(p, len);
+		size_t plain = count_plain(p, len);
 		str_addn(to, p, plain);
 		p += plain;
 		len -= plain;
@@ -285,14 +286,15 @@ bool ends_with(const char *text, const char *suffix)
 	return a >= b && memcmp(text + a - b, suffix, b) == 0;
 }
 
-/* Two neighbours in the wrong order count as one mistake. */
+/* The number of letters to add, drop or change; two neighbours in the wrong order count as one.
+ * Long words are far from all others. */
 static size_t edit_distance(const char *a, const char *b)
 {
-	enum { LEN_MOST = 60 };
+	enum { LEN_MOST = 60, FAR = 100 };
 	size_t n = strlen(a), m = strlen(b), d[LEN_MOST + 1][LEN_MOST + 1];
 
 	if (n > LEN_MOST || m > LEN_MOST)
-		return 100;
+		return FAR;
 	for (size_t j = 0; j <= m; j++)
 		d[0][j] = j;
 	for (size_t i = 1; i <= n; i++) {

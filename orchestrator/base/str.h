@@ -26,19 +26,19 @@ void str_add_utf8(struct str *to, uint32_t c);
 void str_addf(struct str *to, const char *fmt, ...) PRINTF(2, 3);
 /* Adds a word of a POSIX shell command, quoted so that the shell gets exactly these bytes. */
 void str_add_shell(struct str *to, const char *word);
-/* What came from outside, made safe for a terminal and one line: control characters and bytes that
- * are not UTF-8 are written as \xNN, at most `most` bytes of input are used (0: all). */
+/* Adds a text from outside as one line that is safe for a terminal: control characters and bytes
+ * that are not UTF-8 become \xNN. Uses at most `most` bytes of it (0: all) and then adds "...". */
 void str_add_printable(struct str *to, const char *bytes, size_t len, size_t most);
-/* Drops the first n bytes (what has been consumed). */
+/* Drops the first n bytes. */
 void str_drop(struct str *from, size_t n);
-void str_reset(struct str *s);             /* empty, memory kept */
+void str_reset(struct str *s);             /* empties it, keeps its memory */
 const char *str_text(const struct str *s); /* never NULL */
-/* the text, now the caller's to free(); s is empty afterwards */
+/* Returns the text, which the caller frees, and empties s. */
 char *str_detach(struct str *s);
-void str_free(struct str *s);
-/* The same for what holds keys: nothing of it stays in memory. */
+void str_free(struct str *s); /* leaves s empty, with its max */
+/* str_free() and free() for secrets: overwrite the memory first. text may be NULL. */
 void str_wipe(struct str *s);
-void text_wipe(char *text); /* and free(); accepts NULL */
+void text_wipe(char *text);
 
 static inline void str_free_cleanup(struct str *s)
 {
@@ -53,7 +53,7 @@ const char *str_next_line(const char **text, size_t *len);
  * newline ends at end: line + *len == end. */
 const char *bytes_next_line(const char **at, const char *end, size_t *len);
 bool starts_with(const char *text, const char *prefix);
-/* True if text begins with so many lower-case hex digits. */
+/* True if text begins with at least this many lower-case hex digits. */
 bool starts_with_hex(const char *text, size_t digits);
 /* True if text is a SHA-256 in lower-case hex digits and nothing else. NULL is not. */
 bool sha256_is_hex(const char *text);
@@ -61,15 +61,14 @@ bool ends_with(const char *text, const char *suffix);
 /* Length of the valid UTF-8 sequence at p (1-4), or 0 when there is none. Overlong forms and
  * surrogates are invalid. */
 size_t utf8_sequence(const unsigned char *p, size_t left);
-/* The code point at *text, which moves behind it. The text must be valid UTF-8 and not at its end.
- */
+/* Reads a code point and moves *text behind it. The text must be valid UTF-8 and not at its end. */
 uint32_t utf8_next(const char **text);
 bool utf8_valid(const char *bytes, size_t len);
 /* Whether the valid sequence of this length at p would drive a terminal or turn text around:
  * control characters (C0, DEL, C1), line separators, and the marks of writing direction. */
 bool utf8_hostile(const unsigned char *p, size_t len);
-/* Edit distance up to a small bound, and the nearest of a NULL-terminated list (NULL when none is
- * near): "did you mean". */
+/* The word of a NULL-terminated list that is nearest to a misspelled one, for "did you mean"; NULL:
+ * none is near. */
 const char *nearest_word(const char *word, const char *const *words);
 
 #endif

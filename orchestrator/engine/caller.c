@@ -262,7 +262,7 @@ int caller_check_clock(const struct caller *caller, const struct provider_ops *o
 		       "this machine's clock is %s %s's, which shows %s: pods would end at the "
 		       "wrong time, so none is rented there; set the clock (\"timedatectl "
 		       "set-ntp true\" as root, or by hand) and retry",
-		       clock_off_show(off, sizeof(off), k->off_ms), ops->name,
+		       clock_offset_show(off, sizeof(off), k->off_ms), ops->name,
 		       clock_rfc3339(now, sizeof(now), caller_time_there(caller, ops)));
 }
 

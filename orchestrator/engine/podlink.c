@@ -240,7 +240,7 @@ static void compare_clocks(struct engine *e, int pod, const json_t *hello)
 	engine_log(e, LOG_WARN,
 		   "pod %s: its clock is %s this machine's: if this client dies, it ends itself "
 		   "that much too %s",
-		   pod_called(e, pod), clock_off_show(off, sizeof(off), off_ms),
+		   pod_called(e, pod), clock_offset_show(off, sizeof(off), off_ms),
 		   off_ms < 0 ? "late" : "early");
 }
 

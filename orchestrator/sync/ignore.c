@@ -359,8 +359,8 @@ static int read_general(struct ignore *ig, const struct repo *repo, struct frame
 
 	if (!repo->dir) /* it may not be used (repo.h) */
 		return read_users(ig, repo, NULL, frame, err);
-	if (program_found("git") && git_config_paths(repo, "^core\\.(excludesfile|ignorecase)$",
-						     take_setting, &settings, err) < 0)
+	if (program_exists("git") && git_config_paths(repo, "^core\\.(excludesfile|ignorecase)$",
+						      take_setting, &settings, err) < 0)
 		return err_wrap(err, "%s", repo->top);
 	ig->folds = settings.folds;
 	int got = read_users(ig, repo, settings.excludes, frame, err);

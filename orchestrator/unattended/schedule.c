@@ -195,14 +195,14 @@ int schedule_check_path(enum schedule_backend backend, const char *what, const c
 /* Whether this user's systemd answers: it is missing in a container and after a plain `su`. */
 static bool has_systemd(void)
 {
-	return program_found("systemctl") &&
+	return program_exists("systemctl") &&
 	       program_run(PROGRAM("systemctl", "--user", "show-environment"), NULL, NULL, NULL) ==
 		       0;
 }
 
 static bool has_crontab(void)
 {
-	return program_found("crontab");
+	return program_exists("crontab");
 }
 
 static const struct {
@@ -381,7 +381,7 @@ static void note_lingering(struct str *note)
 	CLEANUP(str_free) struct str answer = STR_MAX(256);
 	const char *user = getenv("USER");
 
-	if (!user || !program_found("loginctl") ||
+	if (!user || !program_exists("loginctl") ||
 	    program_run(PROGRAM("loginctl", "show-user", user, "-p", "Linger", "--value"), &answer,
 			NULL, NULL) != 0 ||
 	    starts_with(str_text(&answer), "no"))

@@ -103,7 +103,7 @@ static void reply_heads(const char *text, size_t len)
 		assert(strlen(value) < sizeof(value) && !strpbrk(value, "\r\n"));
 	if (reply_clock_off(&r, now - 1000, now, &off_ms)) {
 		char shown[48];
-		check_line(clock_off_show(shown, sizeof(shown), off_ms));
+		check_line(clock_offset_show(shown, sizeof(shown), off_ms));
 	}
 	limits_learn(&limits, &r, &(struct limit_call){now, now, 0, CALL_POLL});
 	limits_write(&limits, written);

@@ -310,7 +310,7 @@ static void test_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
-		assert_string_equal(clock_off_show(text, sizeof(text), shown[i].off_ms),
+		assert_string_equal(clock_offset_show(text, sizeof(text), shown[i].off_ms),
 				    shown[i].words);
 }
 

@@ -87,8 +87,8 @@ static void programs_that_cannot_be_run_or_do_not_end(void **state)
 	int64_t began = clock_boot_ms();
 	assert_int_equal(program_run(PROGRAM("sh", "-c", "sleep 5 & exit 4"), NULL, NULL, &err), 4);
 	assert_true(clock_boot_ms() - began < 4000);
-	assert_true(program_found("sh"));
-	assert_false(program_found("no-such-program-anywhere"));
+	assert_true(program_exists("sh"));
+	assert_false(program_exists("no-such-program-anywhere"));
 }
 
 static bool locked(const char *path)

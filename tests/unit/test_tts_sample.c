@@ -250,7 +250,7 @@ static void other_files_are_converted(void **state)
 	CLEANUP(free_text) char *before = NULL;
 
 	(void)state;
-	if (!program_found("ffmpeg"))
+	if (!program_exists("ffmpeg"))
 		skip();
 	for (size_t i = 0; i < ARRAY_LEN(foreign); i++) {
 		struct err err;
@@ -323,7 +323,7 @@ static void without_ffmpeg_it_says_how_to_convert(void **state)
 			 "file elsewhere: ffmpeg -i anna.flac -ac 1 -c:a pcm_s16le anna.wav",
 			 folder);
 	assert_string_equal(err.msg, want);
-	if (!program_found("ffmpeg"))
+	if (!program_exists("ffmpeg"))
 		return;
 	assert_null(load_job("chatterbox", "{\"text\":\"a\",\"voice\":\"anna\"}\n", NULL, &err));
 	assert_non_null(strstr(err.msg, "voices/anna.flac: it cannot be converted: "));
