@@ -212,7 +212,7 @@ static void on_repeat_timer(void *ctx)
 static int64_t repeat_after_ms(struct caller_op *o, const struct reply *r)
 {
 	if (o->call.kind == CALL_GRPC)
-		return grpc_again_ms(&o->tries, &o->call, r);
+		return grpc_retry_wait_ms(&o->tries, &o->call, r);
 	if (!o->call.may_repeat || o->repeats >= REPEATS_MAX)
 		return -1;
 	if (r->failed ? r->err.kind != ERR_NETWORK && r->err.kind != ERR_TRANSIENT

@@ -39,19 +39,20 @@ static const struct {
 	[GRPC_UNAUTHENTICATED] = {"UNAUTHENTICATED", ERR_CREDENTIALS},
 };
 
-static int known(int code)
+/* The code itself, or UNKNOWN if it is not defined. */
+static int defined_code(int code)
 {
 	return code >= 0 && code < (int)ARRAY_LEN(codes) ? code : GRPC_UNKNOWN;
 }
 
 const char *grpc_code_name(int code)
 {
-	return codes[known(code)].name;
+	return codes[defined_code(code)].name;
 }
 
 enum err_kind grpc_err_kind(int code)
 {
-	return codes[known(code)].kind;
+	return codes[defined_code(code)].kind;
 }
 
 int grpc_code_of_http(int http_status)
@@ -69,7 +70,7 @@ int grpc_code_of_http(int http_status)
 	return GRPC_UNKNOWN;
 }
 
-/* The code that comes nearest to a failure on this side. */
+/* The code nearest to a failure that burst itself noticed. */
 static int grpc_code_of_kind(enum err_kind kind)
 {
 	switch ((int)kind) {
@@ -105,7 +106,8 @@ static void end_message(struct grpc_reader *r)
 	r->whole = r->to->len;
 }
 
-/* The prefix of a message is complete: checks the length, and whether a message may come. */
+/* Checks a complete prefix: whether another message may come, and its length. Errors as in
+ * grpc_read(). */
 static int begin_message(struct grpc_reader *r, struct err *err)
 {
 	size_t len = (size_t)r->prefix[1] << 24 | (size_t)r->prefix[2] << 16 |
@@ -183,6 +185,7 @@ static int hex_value(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* Decodes %XX in place. %00 becomes a blank; invalid sequences stay. */
 static void decode_percent(char *text)
 {
 	char *to = text;
@@ -200,18 +203,7 @@ static void decode_percent(char *text)
 	*to = '\0';
 }
 
-/* Cut at the beginning of a character. */
-static size_t cut(const char *text, size_t most)
-{
-	size_t len = strlen(text);
-
-	if (len <= most)
-		return len;
-	for (len = most; len && ((unsigned char)text[len] & 0xc0) == 0x80 && most - len < 3;)
-		len--;
-	return len;
-}
-
+/* Appends the bytes of a header's base64, which may lack its padding; nothing if it is invalid. */
 static void decode_details(struct str *to, char *text)
 {
 	CLEANUP(str_free) struct str padded = STR_INIT;
@@ -232,10 +224,10 @@ bool grpc_read_status(const struct reply *reply, int *code, struct str *words, s
 	if (!reply_header(reply, "grpc-status", number, sizeof(number)))
 		return false;
 	size_t digits = strspn(number, "0123456789");
-	*code = digits && digits < 4 && !number[digits] ? known(atoi(number)) : GRPC_UNKNOWN;
+	*code = digits && digits < 4 && !number[digits] ? defined_code(atoi(number)) : GRPC_UNKNOWN;
 	if (reply_header(reply, "grpc-message", text, room)) {
 		decode_percent(text);
-		str_add_printable(words, text, cut(text, WORDS_MOST), 0);
+		str_add_printable(words, text, (size_t)utf8_fit(text, WORDS_MOST), 0);
 	}
 	if (reply_header(reply, "grpc-status-details-bin", text, room))
 		decode_details(details, text);
@@ -248,13 +240,16 @@ struct bytes {
 	const unsigned char *at, *end;
 };
 
+enum { WIRE_VARINT = 0, WIRE_8_BYTES = 1, WIRE_BYTES = 2, WIRE_4_BYTES = 5 };
+
 struct field {
 	uint64_t number;
-	int type; /* 0 varint, 1 eight bytes, 2 bytes, 5 four bytes */
-	struct bytes value;
+	int type;           /* WIRE_* */
+	struct bytes value; /* empty for WIRE_VARINT */
 };
 
-/* Returns false if the bytes end first or the number is longer than 64 bits. */
+/* These move behind what they read. Returns false if the bytes end first or the number is longer
+ * than 64 bits. */
 static bool take_varint(struct bytes *b, uint64_t *out)
 {
 	*out = 0;
@@ -276,7 +271,7 @@ static bool take_bytes(struct bytes *b, uint64_t len, struct bytes *out)
 	return true;
 }
 
-/* Returns false at the end, and if this is not protobuf. */
+/* Returns false at the end, and if the bytes are not protobuf. */
 static bool take_field(struct bytes *b, struct field *f)
 {
 	uint64_t tag, len = 0;
@@ -287,14 +282,15 @@ static bool take_field(struct bytes *b, struct field *f)
 	f->type = (int)(tag & 7);
 	f->value = (struct bytes){b->at, b->at};
 	switch (f->type) {
-	case 0: return take_varint(b, &len);
-	case 1: return take_bytes(b, 8, &f->value);
-	case 2: return take_varint(b, &len) && take_bytes(b, len, &f->value);
-	case 5: return take_bytes(b, 4, &f->value);
+	case WIRE_VARINT: return take_varint(b, &len);
+	case WIRE_8_BYTES: return take_bytes(b, 8, &f->value);
+	case WIRE_BYTES: return take_varint(b, &len) && take_bytes(b, len, &f->value);
+	case WIRE_4_BYTES: return take_bytes(b, 4, &f->value);
 	}
 	return false;
 }
 
+/* Whether a type's URL ends with the message's name, behind a '.' or '/'. */
 static bool is_retry_policy(struct bytes url)
 {
 	static const char name[] = "RPCRetryPolicy";
@@ -304,14 +300,14 @@ static bool is_retry_policy(struct bytes url)
 	       (url.end[-(ptrdiff_t)len - 1] == '.' || url.end[-(ptrdiff_t)len - 1] == '/');
 }
 
-/* Reads how long the server wants burst to wait. Returns false if that is no number. */
+/* Reads the delay of an RPCRetryPolicy, a float in field 1. Returns false if it is not a number. */
 static bool read_policy(struct bytes policy, int64_t *after_ms)
 {
 	struct field f;
 	float seconds = 0;
 
 	while (take_field(&policy, &f)) {
-		if (f.number != 1 || f.type != 5)
+		if (f.number != 1 || f.type != WIRE_4_BYTES)
 			continue;
 		const unsigned char *p = f.value.at;
 		uint32_t bits = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
@@ -326,16 +322,17 @@ static bool read_policy(struct bytes policy, int64_t *after_ms)
 	return true;
 }
 
-/* google.protobuf.Any: a type's URL and a message of that type */
+/* Reads a google.protobuf.Any, a type's URL and a message of that type. Returns false if the
+ * message is no RPCRetryPolicy. */
 static bool read_any(struct bytes any, int64_t *after_ms)
 {
 	struct bytes url = {any.at, any.at}, value = url;
 	struct field f;
 
 	while (take_field(&any, &f)) {
-		if (f.number == 1 && f.type == 2)
+		if (f.number == 1 && f.type == WIRE_BYTES)
 			url = f.value;
-		if (f.number == 2 && f.type == 2)
+		if (f.number == 2 && f.type == WIRE_BYTES)
 			value = f.value;
 	}
 	return is_retry_policy(url) && read_policy(value, after_ms);
@@ -347,7 +344,7 @@ bool grpc_read_retry_policy(const void *details, size_t len, int64_t *after_ms)
 	struct field f;
 
 	while (take_field(&status, &f))
-		if (f.number == 3 && f.type == 2 && read_any(f.value, after_ms))
+		if (f.number == 3 && f.type == WIRE_BYTES && read_any(f.value, after_ms))
 			return true;
 	return false;
 }
@@ -397,6 +394,7 @@ void grpc_cancel(struct grpc_call *g)
 
 /* ---- the reply ---- */
 
+/* Whether the reply is from a gRPC server and not from a proxy. */
 static bool is_grpc(const struct reply *r)
 {
 	char type[32];
@@ -405,6 +403,7 @@ static bool is_grpc(const struct reply *r)
 	       !strncasecmp(type, "application/grpc", 16);
 }
 
+/* An http_on_piece. */
 static int on_piece(void *ctx, const struct reply *so_far, const void *bytes, size_t len,
 		    struct err *err)
 {
@@ -418,8 +417,8 @@ static int on_piece(void *ctx, const struct reply *so_far, const void *bytes, si
 	return 0;
 }
 
-/* The message of a status that is not OK. */
-static void describe(const struct grpc_call *g, struct reply *r, struct str *words)
+/* Sets r->err for a status that is not OK. words: the server's message, or empty. */
+static void set_status_error(const struct grpc_call *g, struct reply *r, struct str *words)
 {
 	const char *name = grpc_code_name(r->grpc_status);
 
@@ -431,43 +430,45 @@ static void describe(const struct grpc_call *g, struct reply *r, struct str *wor
 		err_set(&r->err, grpc_err_kind(r->grpc_status), "%s: %s", g->name, name);
 }
 
-static void fail(struct grpc_call *g, struct reply *r, enum err_kind kind, const char *what)
+/* Marks the reply as failed: no status came, or one that contradicts the messages. */
+static void fail_reply(struct grpc_call *g, struct reply *r, enum err_kind kind, const char *what)
 {
 	r->failed = true;
 	err_set(&r->err, kind, "%s: %s", g->name, what);
 	r->grpc_status = grpc_code_of_kind(kind);
 }
 
-/* The connection did not fail: takes what the server answered. */
-static void judge(struct grpc_call *g, struct reply *r)
+/* Sets the status and the error of a reply whose connection did not fail. */
+static void read_outcome(struct grpc_call *g, struct reply *r)
 {
 	CLEANUP(str_free) struct str words = STR_INIT;
 	struct err err = {0};
 
 	if (grpc_read_status(r, &r->grpc_status, &words, &r->details)) {
 		if (r->grpc_status != GRPC_OK)
-			describe(g, r, &words);
+			set_status_error(g, r, &words);
 		else if (!g->hung_up && grpc_read_end(&g->reader, &err) < 0)
-			fail(g, r, err.kind, err.msg);
+			fail_reply(g, r, err.kind, err.msg);
 		return;
 	}
 	if (g->hung_up && !r->was_sent) {
-		fail(g, r, ERR_NETWORK, "not connected by the time at which the stream was to end");
+		fail_reply(g, r, ERR_NETWORK,
+			   "not connected by the time at which the stream was to end");
 		return;
 	}
 	if (g->hung_up && (!r->status || is_grpc(r)))
 		return;
-	if (is_grpc(r)) { /* libcurl sometimes takes a lost connection for the end of the reply */
-		fail(g, r, ERR_NETWORK, "the reply ends without a status");
+	if (is_grpc(r)) { /* libcurl may report a lost connection as the end of the reply */
+		fail_reply(g, r, ERR_NETWORK, "the reply ends without a status");
 		r->grpc_status = GRPC_UNKNOWN;
 		return;
 	}
 	r->grpc_status = grpc_code_of_http(r->status);
 	str_addf(&words, "HTTP status %d without a gRPC status", r->status);
-	describe(g, r, &words);
+	set_status_error(g, r, &words);
 }
 
-static void trace(const struct grpc_call *g, const struct reply *r)
+static void trace_reply(const struct grpc_call *g, const struct reply *r)
 {
 	CLEANUP(str_free) struct str other = STR_INIT;
 
@@ -482,7 +483,8 @@ static void trace(const struct grpc_call *g, const struct reply *r)
 		 r->failed ? ", failed" : "");
 }
 
-static void on_http(void *ctx, struct reply *reply)
+/* Turns the HTTP reply into the gRPC reply, frees the call, and passes the reply to done(). */
+static void on_http_done(void *ctx, struct reply *reply)
 {
 	struct grpc_call *g = ctx;
 	struct reply r = *reply;
@@ -493,7 +495,7 @@ static void on_http(void *ctx, struct reply *reply)
 	memset(reply, 0, sizeof(*reply));
 	g->http = NULL;
 	if (!r.failed)
-		judge(g, &r);
+		read_outcome(g, &r);
 	else
 		r.grpc_status = r.err.kind == ERR_NETWORK && g->timeout_ms &&
 						r.wall_ms + TIMER_SLACK_MS >= g->timeout_ms
@@ -508,13 +510,14 @@ static void on_http(void *ctx, struct reply *reply)
 		r.body = g->body;
 		g->body = STR_INIT;
 	}
-	trace(g, &r);
+	trace_reply(g, &r);
 	free_call(g);
 	done(done_ctx, &r);
 	reply_free(&r);
 }
 
-static void on_limit(void *ctx)
+/* The stream has lasted for stream_limit_ms. */
+static void on_stream_limit(void *ctx)
 {
 	struct grpc_call *g = ctx;
 
@@ -523,6 +526,7 @@ static void on_limit(void *ctx)
 	http_hang_up(g->http);
 }
 
+/* Reports, in the turn after grpc_send(), that the request was too large. */
 static void on_refusal(void *ctx)
 {
 	struct grpc_call *g = ctx;
@@ -530,7 +534,7 @@ static void on_refusal(void *ctx)
 		.failed = true, .err = g->refusal, .grpc_status = GRPC_RESOURCE_EXHAUSTED};
 
 	g->timer = NULL;
-	on_http(g, &r);
+	on_http_done(g, &r);
 }
 
 /* ---- the request ---- */
@@ -546,7 +550,7 @@ static bool has_header(const struct call *call, const char *name)
 }
 
 /* A random UUID, as RFC 9562 writes it (version 4). */
-static void make_key(char key[40])
+static void make_uuid(char key[40])
 {
 	unsigned char b[16];
 
@@ -558,12 +562,13 @@ static void make_key(char key[40])
 		 b[13], b[14], b[15]);
 }
 
-static void add_tries(struct call *to, const struct call *call, struct grpc_tries *t)
+/* Adds the headers by which the server tells the attempts of a call apart; begins *t if needed. */
+static void add_retry_headers(struct call *to, const struct call *call, struct grpc_tries *t)
 {
 	int64_t now = clock_boot_ms();
 
 	if (!t->key[0])
-		make_key(t->key);
+		make_uuid(t->key);
 	if (!t->first_ms)
 		t->first_ms = now;
 	double since_s = (double)(now - t->first_ms) / 1000;
@@ -586,7 +591,8 @@ static void add_timeout(struct call *to, int64_t timeout_ms)
 		call_header(to, "grpc-timeout: %lldm", (long long)timeout_ms);
 }
 
-static void build(struct call *to, const struct call *call, struct grpc_tries *tries)
+/* Makes the HTTP call that carries a gRPC call. Free with call_free(). */
+static void make_http_call(struct call *to, const struct call *call, struct grpc_tries *tries)
 {
 	*to = (struct call){
 		.kind = CALL_HTTP,
@@ -604,11 +610,11 @@ static void build(struct call *to, const struct call *call, struct grpc_tries *t
 	for (size_t i = 0; i < call->header_count; i++)
 		call_header(to, "%s", call->headers[i]);
 	if (!call->stream)
-		add_tries(to, call, tries);
+		add_retry_headers(to, call, tries);
 	grpc_add_frame(&to->body, call->body.s, call->body.len);
 }
 
-/* The part after the last slash of the URL, as far as it is a name. */
+/* The method's name in a URL, behind its last slash, for messages. The caller frees it. */
 static char *method_name(const char *url)
 {
 	const char *slash = strrchr(url, '/'), *from = slash ? slash + 1 : url;
@@ -639,19 +645,20 @@ struct grpc_call *grpc_send(struct loop *loop, struct http *http, const struct c
 		return g;
 	}
 	struct call inner;
-	build(&inner, call, tries);
+	make_http_call(&inner, call, tries);
 	/* a frame has at most 5 bytes on the wire for each 4 that are kept */
 	inner.max_bytes = most / 4 * 5 + 1024;
-	g->http = http_send_pieces(http, &inner, on_piece, on_http, g);
+	g->http = http_send_pieces(http, &inner, on_piece, on_http_done, g);
 	call_free(&inner);
 	if (call->stream && call->stream_limit_ms > 0)
-		g->timer = loop_timer(loop, call->stream_limit_ms, on_limit, g);
+		g->timer = loop_timer(loop, call->stream_limit_ms, on_stream_limit, g);
 	return g;
 }
 
-/* ---- again? ---- */
+/* ---- retries ---- */
 
-static bool can_pass(const struct reply *r)
+/* Whether a failure may be gone when the call is sent again. */
+static bool is_passing_failure(const struct reply *r)
 {
 	if (r->failed)
 		return r->err.kind == ERR_NETWORK || r->err.kind == ERR_TRANSIENT;
@@ -665,7 +672,7 @@ static bool can_pass(const struct reply *r)
 	return false;
 }
 
-int64_t grpc_again_ms(struct grpc_tries *t, const struct call *call, const struct reply *r)
+int64_t grpc_retry_wait_ms(struct grpc_tries *t, const struct call *call, const struct reply *r)
 {
 	int64_t most_ms = call->put_off_ms ? call->put_off_ms : PUT_OFF_MS, after_ms;
 
@@ -682,7 +689,8 @@ int64_t grpc_again_ms(struct grpc_tries *t, const struct call *call, const struc
 	}
 	bool repeats = call->may_repeat ||
 		       (call->once_by_name && !r->failed && r->grpc_status == GRPC_UNAVAILABLE);
-	if (!repeats || t->again >= AGAIN_MOST || !can_pass(r) || r->retry_after_ms > most_ms)
+	if (!repeats || t->again >= AGAIN_MOST || !is_passing_failure(r) ||
+	    r->retry_after_ms > most_ms)
 		return -1;
 	int64_t wait = (int64_t)AGAIN_FIRST_MS << t->again++;
 	return MAX(wait + (int64_t)(random_u64() % (uint64_t)wait), r->retry_after_ms);

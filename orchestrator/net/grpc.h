@@ -6,8 +6,8 @@
 #include "provider.h"
 
 /* ---- grpc wire ----
- * GRPC inside HTTP/2: messages in frames, a status in the trailers, details in protobuf. Pure,
- * for grpc.c; everything read here may come from a hostile server. */
+ * gRPC inside HTTP/2: messages in frames, a status in the trailers, details in protobuf. Pure. All
+ * input may come from a hostile server, so tests and fuzzers call these functions too. */
 
 enum grpc_code {
 	GRPC_OK,
@@ -28,46 +28,47 @@ enum grpc_code {
 	GRPC_DATA_LOSS,
 	GRPC_UNAUTHENTICATED,
 };
-/* "UNAVAILABLE"; undefined codes are UNKNOWN. Static. */
+/* The name of a code, as "UNAVAILABLE"; "UNKNOWN" for undefined codes. Static. */
 const char *grpc_code_name(int code);
-/* What a call that ended so means for burst; ERR_NONE for OK. */
+/* The kind of error that a code means for burst; ERR_NONE for OK. */
 enum err_kind grpc_err_kind(int code);
-/* What an HTTP status without a gRPC status means: a proxy's answer. */
+/* The code for an HTTP status without a gRPC status, as proxies answer. */
 int grpc_code_of_http(int http_status);
 
 /* Appends one frame with one message. */
 void grpc_add_frame(struct str *to, const void *message, size_t len);
 
-/* Takes the frames of a reply, in pieces of any size. Set stream, most and to, all else 0. */
+/* Takes the messages out of a reply's frames. The caller sets stream, most and to; all else is 0.
+ */
 struct grpc_reader {
-	/* any number of messages, each with its length before it in `to`; else exactly one, without
-	 * length */
+	/* The reply has any number of messages, each with its length before it in `to`. Otherwise
+	 * it has exactly one message, without length. */
 	bool stream;
 	size_t most; /* bytes that `to` may grow to */
 	struct str *to;
 	unsigned char prefix[5];
-	size_t have;     /* of the prefix */
-	size_t left;     /* of the message whose prefix is complete */
+	size_t have;     /* bytes of the prefix that have come */
+	size_t left;     /* bytes to come of the message whose prefix is complete */
 	size_t whole;    /* bytes of `to` that are whole messages */
-	size_t messages; /* whole ones */
+	size_t messages; /* number of whole messages */
 };
-/* -1: ERR_UNTRUSTED (larger than allowed, as soon as its length is known) or ERR_BUG (compressed,
- * no frame, one too many). */
+/* Reads the next bytes of a reply, of any number. ERR_UNTRUSTED: a message is larger than allowed,
+ * known from its length. ERR_BUG: it is compressed, no frame, or one too many. */
 int grpc_read(struct grpc_reader *r, const void *bytes, size_t len, struct err *err);
-/* Whether the reply may end here: ERR_BUG in the middle of a message, or without the one message of
- * a unary call. */
+/* Returns 0 if the reply may end here. ERR_BUG: it ends in the middle of a message, or without the
+ * one message of a unary call. */
 int grpc_read_end(const struct grpc_reader *r, struct err *err);
-/* Drops an incomplete message. */
+/* Removes an incomplete message from `to`. */
 void grpc_read_drop(struct grpc_reader *r);
 
-/* Reads the status in the head or the trailers; false: there is none. *words gets the message,
- * percent-decoded, at most a few hundred bytes, safe for a terminal; *details the bytes of grpc-
- * status-details-bin (empty if they cannot be decoded). */
+/* Reads the status from the head or the trailers; returns false if there is none. Appends to *words
+ * the message, percent-decoded, cut to a few hundred bytes, safe for a terminal; to *details the
+ * bytes of grpc-status-details-bin (none if they cannot be decoded). */
 bool grpc_read_status(const struct reply *reply, int *code, struct str *words, struct str *details);
 
-/* If the details (a google.rpc.Status, which has a modal.client.RPCStatus's fields) hold an
- * RPCRetryPolicy: how long the server wants us to wait before the same call, at least 100 ms, at
- * most a day. */
+/* Finds an RPCRetryPolicy in the details (a google.rpc.Status, which has the fields of
+ * modal.client.RPCStatus). *after_ms: how long the server wants burst to wait before the same call,
+ * cut to 100 ms to a day. Returns false if there is none. */
 bool grpc_read_retry_policy(const void *details, size_t len, int64_t *after_ms);
 
 /* ---- grpc ----
@@ -82,19 +83,19 @@ enum { GRPC_MOST_BYTES = 100 << 20 };
 
 struct grpc_call;
 
-/* One call through all its attempts; all 0 before the first. */
+/* The attempts of one call; all 0 before the first. */
 struct grpc_tries {
-	char key[40]; /* x-idempotency-key, the same on each */
-	/* attempts after a failure, and after a delay that the server set */
-	int again, put_off;
-	int64_t first_ms;   /* when the first one was sent */
-	int64_t put_off_ms; /* waited because the server set a delay */
+	char key[40];       /* x-idempotency-key, the same for each attempt */
+	int again;          /* number of attempts after failures */
+	int put_off;        /* number of attempts after delays that the server set */
+	int64_t first_ms;   /* when the first attempt was sent */
+	int64_t put_off_ms; /* sum of the delays that the server set */
 };
 
 /* Sends *call (copied), with call.headers as metadata; grpc-timeout is timeout_ms. A unary call
  * also has the headers by which the server tells its attempts apart: x-idempotency-key (unless the
  * call has one), x-retry-attempt, x-retry-delay, x-throttle-retry-attempt, x-throttle-retry-delay.
- * tries is written now and not used later.
+ * *tries is updated now and not used later.
  *
  * done() comes exactly once, from the loop; *reply as for http_send(). The reply has not failed if
  * a status came, OK or not, from the server or from a proxy (then derived from HTTP's);
@@ -108,12 +109,13 @@ struct grpc_call *grpc_send(struct loop *loop, struct http *http, const struct c
  * http_free(). Accepts NULL. */
 void grpc_cancel(struct grpc_call *call);
 
-/* How long to wait in ms before the call is sent again with the same tries, or -1: the reply is
- * final. Streams are never sent again. If the server's details set a delay, the call is repeated
- * after it, which does not count as an attempt, until call.put_off_ms in all; a call without
- * may_repeat only if it was refused because there were too many. Otherwise a call with may_repeat
- * has three more attempts after failures that can pass, 0.1 s later, 0.2 s, 0.4 s, each plus up to
- * as much again at random. */
-int64_t grpc_again_ms(struct grpc_tries *tries, const struct call *call, const struct reply *reply);
+/* Decides on a retry. Returns the ms to wait before the caller sends the call again with the same
+ * tries, which this function updates; -1: the reply is final. Streams are never sent again. If the
+ * server's details set a delay, that is the wait, until the delays exceed call.put_off_ms; without
+ * may_repeat only after RESOURCE_EXHAUSTED. Otherwise a call with may_repeat has three more
+ * attempts after failures that can pass, after 0.1 s, 0.2 s and 0.4 s, each plus up to as much at
+ * random. */
+int64_t grpc_retry_wait_ms(struct grpc_tries *tries, const struct call *call,
+			   const struct reply *reply);
 
 #endif

@@ -57,13 +57,16 @@ struct http_guard {
 	pthread_t thread;
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t wake;
-	bool ending, shut;
-	int64_t stuck_ms, since_ms; /* since when libcurl is at work; 0: it is not */
-	int *fds;
+	bool ending;      /* the thread must end, or never began */
+	bool shut;        /* the connections were shut down in this turn */
+	int64_t stuck_ms; /* how long a turn may take */
+	int64_t since_ms; /* when libcurl's present turn began; 0: none */
+	int *fds;         /* all sockets of libcurl */
 	size_t count, cap;
 };
 
-static void look(struct http_guard *g)
+/* Shuts down all connections, once in a turn, if the turn has taken too long. */
+static void shut_if_stuck(struct http_guard *g)
 {
 	if (g->shut || !g->since_ms || clock_boot_ms() - g->since_ms < g->stuck_ms)
 		return;
@@ -72,7 +75,8 @@ static void look(struct http_guard *g)
 		shutdown(g->fds[i], SHUT_RDWR);
 }
 
-static void *watch(void *ctx)
+/* The guard's thread. */
+static void *watch_turns(void *ctx)
 {
 	struct http_guard *g = ctx;
 	struct timespec until;
@@ -82,7 +86,7 @@ static void *watch(void *ctx)
 		int64_t at = clock_wall_ms() + LOOK_MS;
 		until = (struct timespec){at / 1000, at % 1000 * 1000000};
 		pthread_cond_timedwait(&g->wake, &g->lock, &until);
-		look(g);
+		shut_if_stuck(g);
 	}
 	pthread_mutex_unlock(&g->lock);
 	return NULL;
@@ -98,7 +102,7 @@ struct http_guard *http_guard_new(int64_t stuck_ms)
 	pthread_cond_init(&g->wake, NULL);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
-	g->ending = pthread_create(&g->thread, NULL, watch, g) != 0;
+	g->ending = pthread_create(&g->thread, NULL, watch_turns, g) != 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return g;
 }
@@ -145,7 +149,7 @@ static void http_guard_begin(struct http_guard *g)
 	pthread_mutex_unlock(&g->lock);
 }
 
-/* true: it shut them down in this turn */
+/* Returns whether the guard shut the connections down in this turn. */
 static bool http_guard_end(struct http_guard *g)
 {
 	pthread_mutex_lock(&g->lock);
@@ -161,13 +165,14 @@ static bool http_guard_end(struct http_guard *g)
 enum {
 	CONNECT_MS = 15000,
 	KEPT_CONNECTIONS = 16,
-	SILENCE_S = 60,   /* of a file's transfer */
-	STUCK_MS = 10000, /* libcurl at work, while the rest of the loop waits */
+	SILENCE_S = 60,   /* how long a file's transfer may stand still */
+	STUCK_MS = 10000, /* how long the rest of the loop may wait for a turn of libcurl */
 	TOO_LARGE = 100,  /* CURLE_TOO_LARGE, which headers before 8.6 lack */
 };
 
 /* ---- the multi handle, as the loop's waiter ---- */
 
+/* loop_waiter.wait */
 static void wait_multi(void *ctx, struct pollfd *fds, size_t n, int most_ms)
 {
 	struct http *http = ctx;
@@ -185,6 +190,7 @@ static void wait_multi(void *ctx, struct pollfd *fds, size_t n, int most_ms)
 		free(all);
 }
 
+/* loop_waiter.work: lets libcurl work, then finishes the transfers that have ended. */
 static void work_multi(void *ctx)
 {
 	struct http *http = ctx;
@@ -244,8 +250,8 @@ void http_transfer_add(struct http *http, struct transfer *t)
 	http->transfers = t;
 }
 
-/* Children must not inherit burst's connections. */
-static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+/* libcurl has made a socket. Children must not inherit it. */
+static int on_socket_made(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
 	struct http *http = ctx;
 
@@ -255,7 +261,8 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-static int on_close(void *ctx, curl_socket_t fd)
+/* libcurl wants a socket closed. */
+static int on_close_socket(void *ctx, curl_socket_t fd)
 {
 	struct http *http = ctx;
 
@@ -273,9 +280,9 @@ CURL *http_transfer_easy(struct transfer *t)
 	curl_lib.easy_setopt(easy, CURLOPT_PRIVATE, t);
 	curl_lib.easy_setopt(easy, CURLOPT_ERRORBUFFER, t->problem);
 	curl_lib.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_lib.easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+	curl_lib.easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
 	curl_lib.easy_setopt(easy, CURLOPT_SOCKOPTDATA, t->http);
-	curl_lib.easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+	curl_lib.easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
 	curl_lib.easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, t->http);
 	curl_lib.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_lib.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
@@ -317,7 +324,7 @@ enum err_kind http_transfer_kind(const struct transfer *t, CURLcode rc)
 	case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return ERR_UNTRUSTED;
 	case CURLE_URL_MALFORMAT:
 	case CURLE_SSL_CACERT_BADFILE: return ERR_CONFIG;
-	/* libcurl's word for a header line, or a head, that is longer than it takes */
+	/* libcurl's codes for a header line or a head that is longer than its limit */
 	case CURLE_OUT_OF_MEMORY:
 	case TOO_LARGE: return ERR_UNTRUSTED;
 	}
@@ -338,7 +345,7 @@ const char *http_transfer_problem(const struct transfer *t, CURLcode rc)
 
 struct http_connect {
 	struct transfer transfer; /* first */
-	struct timer *refusal;    /* reports in the next turn that nothing was tried */
+	struct timer *refusal;    /* reports in the next turn that the address is not valid */
 	struct err err;
 	char *shown; /* the address, for messages */
 	void (*done)(void *ctx, int fd, const struct err *err);
@@ -353,9 +360,9 @@ static void free_connect(struct http_connect *k)
 	free(k);
 }
 
-/* Returns a copy of the connected socket, or -1 with k->err: libcurl closes its own socket together
- * with the easy handle. */
-static int take_socket(struct http_connect *k)
+/* Returns a duplicate of the connected socket, since libcurl closes its own with the easy handle;
+ * -1 with k->err. */
+static int dup_socket(struct http_connect *k)
 {
 	curl_socket_t socket = CURL_SOCKET_BAD;
 	int on = 1;
@@ -373,7 +380,8 @@ static int take_socket(struct http_connect *k)
 	return fd;
 }
 
-static void report(struct http_connect *k, int fd)
+/* Frees k and calls done(): with the socket, or with k->err if fd is -1. */
+static void report_connect(struct http_connect *k, int fd)
 {
 	struct err err = k->err;
 	void (*done)(void *, int, const struct err *) = k->done;
@@ -383,17 +391,18 @@ static void report(struct http_connect *k, int fd)
 	done(ctx, fd, fd < 0 ? &err : NULL);
 }
 
-static void on_finish(struct transfer *t, CURLcode rc)
+/* transfer.finish */
+static void on_connect_end(struct transfer *t, CURLcode rc)
 {
 	struct http_connect *k = (struct http_connect *)t;
 	int fd = -1;
 
 	if (rc == CURLE_OK)
-		fd = take_socket(k);
+		fd = dup_socket(k);
 	else
 		err_set(&k->err, http_transfer_kind(t, rc), "%s: %s", k->shown,
 			http_transfer_problem(t, rc));
-	report(k, fd);
+	report_connect(k, fd);
 }
 
 static void on_refusal(void *ctx)
@@ -401,14 +410,16 @@ static void on_refusal(void *ctx)
 	struct http_connect *k = ctx;
 
 	k->refusal = NULL;
-	report(k, -1);
+	report_connect(k, -1);
 }
 
+/* transfer.drop */
 static void on_drop(struct transfer *t)
 {
 	free_connect((struct http_connect *)t);
 }
 
+/* Whether the text is made of a name's or an address's characters, so that it is safe in a URL. */
 static bool is_host(const char *host)
 {
 	for (const char *p = host; *p; p++)
@@ -424,7 +435,7 @@ struct http_connect *http_connect(struct http *http, const char *host, int port,
 
 	k->done = done;
 	k->ctx = ctx;
-	k->transfer.finish = on_finish;
+	k->transfer.finish = on_connect_end;
 	k->transfer.drop = on_drop;
 	http_transfer_add(http, &k->transfer);
 	if (!is_host(host) || port < 1 || port > 65535) {

@@ -16,11 +16,11 @@ struct http_connect;
 
 /* Loads libcurl, once for the process. ERR_LOCAL: it is not installed. */
 int http_ready(struct err *err);
-/* The loop waits through libcurl from now on. user_agent is copied. Only after a http_ready() that
+/* From now on the loop waits through libcurl. user_agent is copied. http_ready() must have
  * succeeded. */
 struct http *http_new(struct loop *loop, const char *user_agent);
-/* Calls under way end without a callback. Before loop_free(), and not from inside a callback.
- * Accepts NULL. */
+/* Ends calls under way without a callback. Call it before loop_free(), and not from inside a
+ * callback. Accepts NULL. */
 void http_free(struct http *http);
 
 /* Carries one CALL_HTTP; everything needed of *call is copied. done() comes exactly once, from the
@@ -55,10 +55,10 @@ typedef int http_on_piece(void *ctx, const struct reply *so_far, const void *byt
 struct http_call *http_send_pieces(struct http *http, const struct call *call,
 				   http_on_piece *on_piece,
 				   void (*done)(void *ctx, struct reply *reply), void *ctx);
-/* Ends the transfer now; done() comes in the next turn, with what has arrived and no failure. Not
- * from inside on_piece(). */
+/* Ends the transfer now without a failure; done() comes in the next turn, with what has arrived.
+ * Not from inside on_piece(). */
 void http_hang_up(struct http_call *call);
-/* No callback afterwards; the handle is dead after done(). Accepts NULL. */
+/* Ends and frees the call without a callback. done() frees a call, too. Accepts NULL. */
 void http_cancel(struct http_call *call);
 
 /* Connects to host (a name or an address, IPv6 without brackets) without any proxy. done() comes
@@ -70,10 +70,10 @@ struct http_connect *http_connect(struct http *http, const char *host, int port,
 				  void *ctx);
 void http_connect_cancel(struct http_connect *connect); /* no callback afterwards; accepts NULL */
 
-/* Appends to `to`, as one line, what may be shown of a request's or reply's body. JSON: every value
- * of an "env" and of what looks like a credential becomes "[secret]". Other text stays as it is,
- * unless it mentions env: then only its length is shown. Known secrets are replaced; at most 4 KiB.
- */
+/* Appends a request's or reply's body as one line for --trace, of at most 4 KiB, with known secrets
+ * replaced. In JSON, every value of an "env" and of a key that names a credential becomes
+ * "[secret]". Other text stays, but of binary data and text that mentions env only the length is
+ * shown. */
 void http_trace_body(struct str *to, const void *bytes, size_t len);
 
 DEFINE_CLEANUP(http_free, struct http *)

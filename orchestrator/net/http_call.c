@@ -35,7 +35,7 @@ static bool is_loopback(const char *host)
 	return inet_pton(AF_INET6, bare, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/* ERR_CONFIG: not a URL that burst may send a request to. */
+/* Fills *out. ERR_CONFIG: not a URL that burst may send a request to. */
 static int http_check_url(const char *url, struct target *out, struct err *err)
 {
 	char *scheme = NULL, *host = NULL, *user = NULL;
@@ -67,6 +67,7 @@ static int http_check_url(const char *url, struct target *out, struct err *err)
 	return rc;
 }
 
+/* Whether the text is a token of RFC 9110, as names of headers and methods are. */
 static bool http_is_token(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -124,8 +125,8 @@ static void http_reply_fail(struct http_call *c, enum err_kind kind, const char 
 	err_set(&reply->err, kind, "%s %s: %s", c->method, c->shown_url, what);
 }
 
-/* Each reply on the connection has a head of its own: a 100, a proxy's answer, then the reply
- * proper. The last one counts; trailers are added to it. */
+/* libcurl has a line of a head, or a trailer. A call may get several heads: of a 100, of a proxy's
+ * answer, then of the reply proper. The last one is kept, with the trailers. */
 static size_t on_head(char *bytes, size_t size, size_t n, void *ctx)
 {
 	struct http_call *c = ctx;
@@ -151,7 +152,8 @@ static size_t on_head(char *bytes, size_t size, size_t n, void *ctx)
 	return 0;
 }
 
-static int open_file(struct http_call *c, long status)
+/* Opens the file that the body goes to. -1: the call has failed. */
+static int open_body_file(struct http_call *c, long status)
 {
 	if (status == 200 && c->down.ranged) {
 		http_reply_fail(c, ERR_UNTRUSTED,
@@ -166,9 +168,10 @@ static int open_file(struct http_call *c, long status)
 	return 0;
 }
 
-static int write_file(struct http_call *c, long status, const char *bytes, size_t len)
+/* -1: the call has failed. */
+static int write_body_file(struct http_call *c, long status, const char *bytes, size_t len)
 {
-	if (c->down.fd < 0 && open_file(c, status) < 0)
+	if (c->down.fd < 0 && open_body_file(c, status) < 0)
 		return -1;
 	if (fd_write_all(c->down.fd, bytes, len) < 0) {
 		http_reply_fail(c, ERR_LOCAL, strerror(errno));
@@ -178,7 +181,8 @@ static int write_file(struct http_call *c, long status, const char *bytes, size_
 	return 0;
 }
 
-static int pass_on(struct http_call *c, long status, const char *bytes, size_t len)
+/* Passes a piece to the owner. -1: the owner refuses it, so the call has failed. */
+static int pass_piece(struct http_call *c, long status, const char *bytes, size_t len)
 {
 	struct err err = {0};
 
@@ -190,6 +194,7 @@ static int pass_on(struct http_call *c, long status, const char *bytes, size_t l
 	return -1;
 }
 
+/* libcurl has bytes of the body. Returns their number; any other number ends the transfer. */
 static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 {
 	struct http_call *c = ctx;
@@ -205,9 +210,9 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 		return 0;
 	}
 	if (c->down.on_piece)
-		return pass_on(c, status, bytes, len) == 0 ? len : 0;
+		return pass_piece(c, status, bytes, len) == 0 ? len : 0;
 	if (to_file)
-		return write_file(c, status, bytes, len) == 0 ? len : 0;
+		return write_body_file(c, status, bytes, len) == 0 ? len : 0;
 	str_addn(&c->down.reply.body, bytes, len);
 	return len;
 }
@@ -250,7 +255,7 @@ static void http_reply_measure(struct http_call *c)
 	reply->retry_after_ms = retry_s > 0 ? MIN(retry_s, RETRY_AFTER_MOST_S) * 1000 : 0;
 }
 
-/* frees its part of c */
+/* Frees c->down. */
 static void http_reply_close(struct http_call *c)
 {
 	reply_free(&c->down.reply);
@@ -263,6 +268,7 @@ static void http_reply_close(struct http_call *c)
 
 /* ---- from a part of a file ---- */
 
+/* libcurl wants the next bytes of the file. */
 static size_t on_read_file(char *to, size_t size, size_t n, void *ctx)
 {
 	struct http_call *c = ctx;
@@ -290,7 +296,8 @@ static int on_seek_file(void *ctx, curl_off_t offset, int origin)
 	return CURL_SEEKFUNC_OK;
 }
 
-static int set_file(struct http_call *c, const struct call *call, struct err *err)
+/* Makes a part of a file the request's body. ERR_LOCAL. */
+static int set_file_body(struct http_call *c, const struct call *call, struct err *err)
 {
 	CURL *easy = c->transfer.easy;
 	int64_t size;
@@ -317,6 +324,7 @@ static int set_file(struct http_call *c, const struct call *call, struct err *er
 
 /* ---- from memory ---- */
 
+/* libcurl wants the next bytes of a body that it must not send twice. */
 static size_t on_read_body(char *to, size_t size, size_t n, void *ctx)
 {
 	struct http_call *c = ctx;
@@ -327,7 +335,7 @@ static size_t on_read_body(char *to, size_t size, size_t n, void *ctx)
 	return len;
 }
 
-/* Refuses that libcurl sends the request again: the server may have executed the first one. */
+/* Keeps libcurl from sending the request again: the server may have executed the first one. */
 static int on_seek_body(void *ctx, curl_off_t offset, int origin)
 {
 	struct http_call *c = ctx;
@@ -339,7 +347,8 @@ static int on_seek_body(void *ctx, curl_off_t offset, int origin)
 	return CURL_SEEKFUNC_FAIL;
 }
 
-static void set_body(struct http_call *c, const struct call *call)
+/* Makes a copy of call->body the request's body. */
+static void set_memory_body(struct http_call *c, const struct call *call)
 {
 	CURL *easy = c->transfer.easy;
 
@@ -360,12 +369,12 @@ static void set_body(struct http_call *c, const struct call *call)
 static int http_upload_set(struct http_call *c, const struct call *call, struct err *err)
 {
 	if (call->body_from)
-		return set_file(c, call, err);
-	set_body(c, call);
+		return set_file_body(c, call, err);
+	set_memory_body(c, call);
 	return 0;
 }
 
-/* frees its part of c */
+/* Frees c->up. */
 static void http_upload_close(struct http_call *c)
 {
 	str_wipe(&c->up.body);
@@ -403,8 +412,8 @@ static void on_drop(struct transfer *t)
 	free_call((struct http_call *)t);
 }
 
-/* Frees the call before its owner gets the reply, so that the owner may send another one. */
-static void report(struct http_call *c)
+/* Frees the call, then calls done(), so that the owner may send another call. */
+static void report_reply(struct http_call *c)
 {
 	struct reply reply = c->down.reply;
 	void (*done)(void *, struct reply *) = c->done;
@@ -423,15 +432,17 @@ static void on_report(void *ctx)
 	struct http_call *c = ctx;
 
 	c->report = NULL;
-	report(c);
+	report_reply(c);
 }
 
+/* Calls done() in the next turn of the loop, for a call that ended outside libcurl. */
 static void report_soon(struct http_call *c)
 {
 	c->report = loop_timer(c->transfer.http->loop, 0, on_report, c);
 }
 
-static const char *without_connection(CURLcode rc)
+/* What the user reads behind the server's name when no request was sent. */
+static const char *describe_unsent(CURLcode rc)
 {
 	switch ((int)rc) {
 	case CURLE_COULDNT_RESOLVE_HOST:
@@ -442,7 +453,8 @@ static const char *without_connection(CURLcode rc)
 		       : "cannot be reached";
 }
 
-/* No request left, so the reader needs the server's name and not the request. */
+/* Marks the call as failed before its request was sent: the message names the server, not the
+ * request. */
 static void fail_unsent(struct http_call *c, enum err_kind kind, CURLcode rc, const char *problem)
 {
 	struct reply *reply = &c->down.reply;
@@ -451,15 +463,16 @@ static void fail_unsent(struct http_call *c, enum err_kind kind, CURLcode rc, co
 	host = host ? host + 3 : c->shown_url;
 	reply->failed = true;
 	err_set(&reply->err, kind, "%.*s %s (%s)", (int)strcspn(host, "/?#"), host,
-		without_connection(rc), problem);
+		describe_unsent(rc), problem);
 }
 
+/* transfer.finish: completes the reply and reports it. */
 static void on_finish(struct transfer *t, CURLcode rc)
 {
 	struct http_call *c = (struct http_call *)t;
 
 	http_reply_measure(c);
-	/* libcurl takes the end of the connection for the end of the head. */
+	/* libcurl treats the end of the connection as the end of the head. */
 	if (rc == CURLE_OK && !c->down.head_whole)
 		http_reply_fail(c, ERR_NETWORK, "the connection was lost within the reply's head");
 	/* After a timeout, a stream of HTTP/2 leaves its connection open. Later calls would use
@@ -471,12 +484,12 @@ static void on_finish(struct transfer *t, CURLcode rc)
 		fail_unsent(c, http_transfer_kind(t, rc), rc, http_transfer_problem(t, rc));
 	else if (rc != CURLE_OK)
 		http_reply_fail(c, http_transfer_kind(t, rc), http_transfer_problem(t, rc));
-	report(c);
+	report_reply(c);
 }
 
 /* ---- the request ---- */
 
-static bool is_grpc(const struct call *call)
+static bool is_grpc_call(const struct call *call)
 {
 	const char *type = http_header_value(call, "Content-Type");
 
@@ -488,7 +501,7 @@ static void add_header(struct http_call *c, const char *line)
 	c->headers = curl_lib.slist_append(c->headers, line);
 }
 
-/* libcurl would drop "Name:", and takes "Name;" for a header without a value. */
+/* Adds a header with an empty value: libcurl would drop "Name:", but sends "Name;" as "Name:". */
 static void add_empty_header(struct http_call *c, const char *line, size_t name_len)
 {
 	CLEANUP(free_text) char *semicolon = xasprintf("%.*s;", (int)name_len, line);
@@ -496,6 +509,7 @@ static void add_empty_header(struct http_call *c, const char *line, size_t name_
 	add_header(c, semicolon);
 }
 
+/* Checks and sets the headers. ERR_CONFIG. */
 static int add_headers(struct http_call *c, const struct call *call, struct err *err)
 {
 	for (size_t i = 0; i < call->header_count; i++) {
@@ -517,7 +531,7 @@ static int add_headers(struct http_call *c, const struct call *call, struct err 
 		if (!http_header_value(call, "Content-Type"))
 			add_header(c, "Content-Type:");
 	}
-	if (is_grpc(call)) { /* gRPC clients send neither */
+	if (is_grpc_call(call)) { /* gRPC clients send neither */
 		add_header(c, "Accept:");
 		add_header(c, "Content-Length:");
 	}
@@ -525,10 +539,11 @@ static int add_headers(struct http_call *c, const struct call *call, struct err 
 	return 0;
 }
 
+/* Sets method and body. ERR_CONFIG, ERR_LOCAL. */
 static int set_request(struct http_call *c, const struct call *call, struct err *err)
 {
 	CURL *easy = c->transfer.easy;
-	bool bare = !strcmp(c->method, "GET") || !strcmp(c->method, "DELETE");
+	bool may_lack_body = !strcmp(c->method, "GET") || !strcmp(c->method, "DELETE");
 
 	if (!strcmp(c->method, "?"))
 		return err_set(err, ERR_CONFIG, "not a method");
@@ -536,7 +551,8 @@ static int set_request(struct http_call *c, const struct call *call, struct err 
 		curl_lib.easy_setopt(easy, CURLOPT_NOBODY, 1L);
 		return 0;
 	}
-	if ((call->body_from || call->body.len || !bare) && http_upload_set(c, call, err) < 0)
+	if ((call->body_from || call->body.len || !may_lack_body) &&
+	    http_upload_set(c, call, err) < 0)
 		return -1;
 	curl_lib.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, c->method);
 	return 0;
@@ -544,10 +560,10 @@ static int set_request(struct http_call *c, const struct call *call, struct err 
 
 /* ---- the connection ---- */
 
-/* libcurl 7.88 breaks the second request of a connection that is HTTP/2 from its first byte ("Error
- * in the HTTP2 framing layer", curl's issue 10634; fixed in 8.0.0). TLS connections are not
- * affected. */
-static bool keeps_plain_http2(void)
+/* Whether this libcurl can send several requests over one connection that is HTTP/2 from its first
+ * byte. 7.88 fails with "Error in the HTTP2 framing layer" (curl's issue 10634; fixed in 8.0.0).
+ * TLS connections are not affected. */
+static bool can_reuse_plain_http2(void)
 {
 	unsigned version = curl_lib.version_info(CURLVERSION_NOW)->version_num;
 
@@ -586,11 +602,11 @@ static void set_timeouts(CURL *easy, const struct call *call, long silence_s)
 static void set_reuse(struct http_call *c, const struct call *call, const struct target *target)
 {
 	CURL *easy = c->transfer.easy;
-	bool grpc = is_grpc(call), once = grpc && call->body.len;
+	bool grpc = is_grpc_call(call), shares = grpc && call->body.len;
 
-	c->may_resend = !once;
-	curl_lib.easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat || once ? 0L : 1L);
-	if ((grpc && target->plain && !keeps_plain_http2()) ||
+	c->may_resend = !shares;
+	curl_lib.easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat || shares ? 0L : 1L);
+	if ((grpc && target->plain && !can_reuse_plain_http2()) ||
 	    clock_boot_ms() < c->transfer.http->fresh_until) {
 		curl_lib.easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_lib.easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
@@ -612,7 +628,7 @@ static void set_signature(CURL *easy, const struct call *call)
 	curl_lib.easy_setopt(easy, CURLOPT_PASSWORD, call->password ? call->password : "");
 }
 
-/* libcurl calls this after the handshakes of TCP and TLS, before it sends the request. */
+/* The handshakes of TCP and TLS are over, and libcurl is about to send the request. */
 static int on_request(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
 	struct http_call *c = ctx;
@@ -622,14 +638,15 @@ static int on_request(void *ctx, char *ip, char *local_ip, int port, int local_p
 	return CURL_PREREQFUNC_OK;
 }
 
-static int prepare(struct http_call *c, const struct call *call, struct err *err)
+/* Makes the easy handle and sets all its options. ERR_CONFIG, ERR_LOCAL. */
+static int prepare_transfer(struct http_call *c, const struct call *call, struct err *err)
 {
 	struct target target = {0};
 
 	if (http_check_url(call->url, &target, err) < 0)
 		return -1;
 	CURL *easy = http_transfer_easy(&c->transfer);
-	bool http2 = is_grpc(call) && target.plain;
+	bool http2 = is_grpc_call(call) && target.plain;
 	curl_lib.easy_setopt(easy, CURLOPT_URL, call->url);
 	curl_lib.easy_setopt(easy, CURLOPT_USERAGENT, c->transfer.http->user_agent);
 	curl_lib.easy_setopt(easy, CURLOPT_HTTP_VERSION,
@@ -663,7 +680,7 @@ struct http_call *http_send_pieces(struct http *http, const struct call *call,
 	c->ctx = ctx;
 	http_reply_init(c, call, on_piece);
 	http_trace_call(call, c->shown_url);
-	if (prepare(c, call, &err) == 0) {
+	if (prepare_transfer(c, call, &err) == 0) {
 		http_transfer_start(&c->transfer);
 		return c;
 	}

@@ -33,15 +33,15 @@ struct curl_functions {
 };
 extern struct curl_functions curl_lib; /* usable after http_ready() has succeeded */
 
-/* http.c: one run of libcurl, whose CURLOPT_PRIVATE points here. It is the first member of what
- * it belongs to. */
+/* http.c: one transfer of libcurl, whose CURLOPT_PRIVATE points here. It is the first member of the
+ * struct that owns it (http_call, http_connect). */
 struct transfer {
 	struct http *http;
 	struct transfer *next; /* in http's list */
 	CURL *easy;            /* NULL before http_transfer_easy() and after its end */
-	/* libcurl is done with it. */
+	/* libcurl has ended the transfer. */
 	void (*finish)(struct transfer *t, CURLcode rc);
-	/* Frees what it is part of, without a callback. Calls http_transfer_remove(). */
+	/* Frees the owner without a callback. Calls http_transfer_remove(). */
 	void (*drop)(struct transfer *t);
 	char problem[CURL_ERROR_SIZE]; /* libcurl's words for the failure; "": none */
 };
@@ -52,8 +52,8 @@ struct http {
 	char *user_agent;
 	struct transfer *transfers;
 	struct http_guard *guard;
-	bool flooded;        /* the guard has closed the connections of this turn */
-	long silence_s;      /* so long a file may stand still; shorter in the test of that */
+	bool flooded;        /* the guard has closed all connections in this turn */
+	long silence_s;      /* how long a file's transfer may stand still; a test sets it */
 	int64_t fresh_until; /* http_call.c: until then each call has a connection of its own */
 };
 
@@ -62,18 +62,18 @@ void http_transfer_add(struct http *http, struct transfer *t);
 /* A new easy handle, with the options that every transfer needs. Aborts if memory is out. */
 CURL *http_transfer_easy(struct transfer *t);
 void http_transfer_start(struct transfer *t);
-/* Closes the easy handle, started or not: finish() does not follow. */
+/* Closes the easy handle, started or not; finish() is not called then. */
 void http_transfer_end(struct transfer *t);
-/* Ends it and takes it out of http's list. */
+/* http_transfer_end(), and takes t out of http's list. */
 void http_transfer_remove(struct transfer *t);
-/* What the failure of a transfer is, for who called. Never CURLE_OK. t NULL: by the code alone. */
+/* The kind and the message of a failure; rc is not CURLE_OK. The kind with t NULL: by rc alone. */
 enum err_kind http_transfer_kind(const struct transfer *t, CURLcode rc);
 const char *http_transfer_problem(const struct transfer *t, CURLcode rc);
 
-/* http.c: a thread that shuts down every connection of libcurl once one of its turns takes
- * stuck_ms. A server that sends GOAWAY or empty frames without end would otherwise keep
- * libcurl 7.88 in multi_perform() for as long, whatever the call's timeout, and no pod could be
- * released. */
+/* http.c, and for tests: a thread that shuts down every connection of libcurl once one turn of
+ * libcurl takes stuck_ms. A server that sends GOAWAY or empty frames without end would otherwise
+ * keep libcurl 7.88 in multi_perform(), whatever the call's timeout, and no pod could be released.
+ */
 struct http_guard *http_guard_new(int64_t stuck_ms);
 void http_guard_free(struct http_guard *g);
 

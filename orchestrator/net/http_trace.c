@@ -21,7 +21,7 @@ static bool contains_any(const char *text, size_t len, const char *const *words)
 	return false;
 }
 
-/* Headers, query keys and JSON keys with such a name have secret values. */
+/* Whether a header, query key or JSON key of this name has a secret value. */
 static bool is_secret_name(const char *name, size_t len)
 {
 	static const char *const words[] = {"auth",     "token",     "secret",     "cookie",
@@ -59,6 +59,8 @@ char *http_trace_url(const char *url)
 
 /* ---- bodies ---- */
 
+/* Hides the values in an object or array of variables, whose names stay. Returns the JSON to put in
+ * place of another kind of env; NULL: none. */
 static json_t *hide_values(json_t *env)
 {
 	const char *key;
@@ -81,7 +83,9 @@ static json_t *hide_values(json_t *env)
 	return NULL;
 }
 
-static void hide_in(json_t *value, int depth)
+/* Replaces the values of "env" and of keys that name secrets, at all depths. What lies deeper than
+ * DEPTH_MOST is hidden as a whole. */
+static void hide_secrets(json_t *value, int depth)
 {
 	const char *key;
 	json_t *item;
@@ -90,7 +94,7 @@ static void hide_in(json_t *value, int depth)
 
 	if (json_is_array(value))
 		json_array_foreach (value, i, item)
-			hide_in(item, depth + 1);
+			hide_secrets(item, depth + 1);
 	if (!json_is_object(value))
 		return;
 	json_object_foreach_safe(value, next, key, item)
@@ -102,7 +106,7 @@ static void hide_in(json_t *value, int depth)
 		else if (!strcasecmp(key, "env"))
 			instead = hide_values(item);
 		else
-			hide_in(item, depth + 1);
+			hide_secrets(item, depth + 1);
 		if (instead)
 			json_object_set_new(value, key, instead);
 	}
@@ -116,6 +120,7 @@ static bool mentions_env(const char *text, size_t len)
 	return contains_any(text, len, words);
 }
 
+/* The JSON to show in place of a text; NULL: the text itself. */
 static json_t *instead_of_text(const json_t *text)
 {
 	char words[64];
@@ -156,7 +161,7 @@ static void hide_env_texts(json_t *value)
 	}
 }
 
-/* Appends it without its secrets. Returns false if it is not JSON. */
+/* Appends JSON as one line without its secrets. Returns false if the bytes are not JSON. */
 static bool add_json(struct str *to, const char *bytes, size_t len)
 {
 	json_t *value = jsonx_has_too_many_values(bytes, len)
@@ -165,7 +170,7 @@ static bool add_json(struct str *to, const char *bytes, size_t len)
 
 	if (!value)
 		return false;
-	hide_in(value, 0);
+	hide_secrets(value, 0);
 	hide_env_texts(value);
 	char *line = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 	str_add(to, line ? line : "");
@@ -205,12 +210,11 @@ static void trace_header(char mark, const char *line, size_t len)
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	const char *colon = memchr(line, ':', len);
 	size_t name = colon ? (size_t)(colon - line) : len;
+	bool hide = colon && is_secret_name(line, name);
 
-	str_add_printable(&shown, line, name < len && is_secret_name(line, name) ? name : len,
-			  1024);
-	log_line(LOG_TRACE, "%c %s%s%s", mark, str_text(&shown),
-		 name < len && is_secret_name(line, name) ? ": " : "",
-		 name < len && is_secret_name(line, name) ? hidden : "");
+	str_add_printable(&shown, line, hide ? name : len, TEXT_MOST);
+	log_line(LOG_TRACE, "%c %s%s%s", mark, str_text(&shown), hide ? ": " : "",
+		 hide ? hidden : "");
 }
 
 static void trace_body(char mark, const struct str *body)

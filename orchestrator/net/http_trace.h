@@ -4,15 +4,15 @@
 
 #include "provider.h"
 
-/* One line each at LOG_TRACE for the request line, every header and the body. */
+/* Logs a line at LOG_TRACE for the request line, for every header and for the body. */
 void http_trace_call(const struct call *call, const char *shown_url);
-/* to_bytes: how much of the body went to a file. */
+/* Logs a reply in the same way. to_bytes: bytes of the body that went to a file. */
 void http_trace_reply(const char *method, const char *shown_url, const struct reply *reply,
 		      int64_t to_bytes);
-/* The URL with the values of query keys that look like credentials replaced; the caller frees it.
- * Also for messages. */
+/* Returns the URL without known secrets and without the values of query keys that name credentials,
+ * for messages and traces. The caller frees it. */
 char *http_trace_url(const char *url);
-/* Whether a header, a key or a variable of this name has a secret value. */
+/* Whether the name of a header, a key or a variable says that its value is a secret. */
 bool http_trace_hides(const char *name);
 
 #endif

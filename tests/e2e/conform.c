@@ -72,7 +72,7 @@ static void carry(void *ctx, const struct call *call, struct reply *reply)
 		else
 			http_send(http, call, on_reply, &w);
 		turn_until(&w.over);
-		again_ms = call->kind == CALL_GRPC ? grpc_again_ms(&tries, call, reply) : -1;
+		again_ms = call->kind == CALL_GRPC ? grpc_retry_wait_ms(&tries, call, reply) : -1;
 	} while (again_ms >= 0);
 }
 

@@ -88,7 +88,7 @@ static void head(const uint8_t *data, size_t len)
 	details = (struct str)STR_INIT;
 	int64_t wait, waited = 0;
 	int times = 0;
-	while ((wait = grpc_again_ms(&tries, &call, &r)) >= 0) {
+	while ((wait = grpc_retry_wait_ms(&tries, &call, &r)) >= 0) {
 		waited += wait;
 		assert(++times <= 610);
 	}

@@ -225,54 +225,54 @@ static void test_again(void **state)
 		for (size_t i = 0; i < ARRAY_LEN(passing); i++)
 			passes |= passing[i] == code;
 		t = (struct grpc_tries){0};
-		assert_int_equal(grpc_again_ms(&t, &call, &r) >= 0, passes);
+		assert_int_equal(grpc_retry_wait_ms(&t, &call, &r) >= 0, passes);
 		assert_int_equal(t.again, passes);
 		call.may_repeat = false;
-		assert_int_equal(grpc_again_ms(&t, &call, &r), -1);
+		assert_int_equal(grpc_retry_wait_ms(&t, &call, &r), -1);
 		call.once_by_name = true;
-		assert_int_equal(grpc_again_ms(&t, &call, &r) >= 0, code == GRPC_UNAVAILABLE);
+		assert_int_equal(grpc_retry_wait_ms(&t, &call, &r) >= 0, code == GRPC_UNAVAILABLE);
 		call.once_by_name = false;
 		call.may_repeat = true;
 		call.stream = true;
-		assert_int_equal(grpc_again_ms(&t, &call, &r), -1);
+		assert_int_equal(grpc_retry_wait_ms(&t, &call, &r), -1);
 		call.stream = false;
 	}
 	t = (struct grpc_tries){0};
 	struct reply lost = {
 		.failed = true, .err = {.kind = ERR_NETWORK}, .grpc_status = GRPC_UNAVAILABLE};
 	for (int64_t wait = 100; wait <= 400; wait *= 2) {
-		int64_t got = grpc_again_ms(&t, &call, &lost);
+		int64_t got = grpc_retry_wait_ms(&t, &call, &lost);
 		assert_true(got >= wait && got < 2 * wait);
 	}
-	assert_int_equal(grpc_again_ms(&t, &call, &lost), -1);
+	assert_int_equal(grpc_retry_wait_ms(&t, &call, &lost), -1);
 	t = (struct grpc_tries){0};
 	struct reply broken = {
 		.failed = true, .err = {.kind = ERR_BUG}, .grpc_status = GRPC_INTERNAL};
-	assert_int_equal(grpc_again_ms(&t, &call, &broken), -1);
+	assert_int_equal(grpc_retry_wait_ms(&t, &call, &broken), -1);
 
 	/* put off by the server: not counted as tries, and not for ever */
 	struct reply busy = {.grpc_status = GRPC_RESOURCE_EXHAUSTED};
 	add_status(&busy.details, policy_url, 25);
 	t = (struct grpc_tries){0};
-	assert_int_equal(grpc_again_ms(&t, &call, &busy), 25000);
-	assert_int_equal(grpc_again_ms(&t, &call, &busy), 25000);
+	assert_int_equal(grpc_retry_wait_ms(&t, &call, &busy), 25000);
+	assert_int_equal(grpc_retry_wait_ms(&t, &call, &busy), 25000);
 	/* that would be more than a minute */
-	assert_int_equal(grpc_again_ms(&t, &call, &busy), -1);
+	assert_int_equal(grpc_retry_wait_ms(&t, &call, &busy), -1);
 	assert_int_equal(t.put_off, 2);
 	assert_int_equal(t.again, 0);
 	t = (struct grpc_tries){0};
 	call.put_off_ms = -1;
-	assert_int_equal(grpc_again_ms(&t, &call, &busy), -1);
+	assert_int_equal(grpc_retry_wait_ms(&t, &call, &busy), -1);
 	call.put_off_ms = 26000;
-	assert_int_equal(grpc_again_ms(&t, &call, &busy), 25000);
-	assert_int_equal(grpc_again_ms(&t, &call, &busy), -1);
+	assert_int_equal(grpc_retry_wait_ms(&t, &call, &busy), 25000);
+	assert_int_equal(grpc_retry_wait_ms(&t, &call, &busy), -1);
 	t = (struct grpc_tries){0};
 	/* refused before anything was done: it may come again; anything else is for others to judge
 	 */
 	call.may_repeat = false;
-	assert_int_equal(grpc_again_ms(&t, &call, &busy), 25000);
+	assert_int_equal(grpc_retry_wait_ms(&t, &call, &busy), 25000);
 	busy.grpc_status = GRPC_UNAVAILABLE;
-	assert_int_equal(grpc_again_ms(&t, &call, &busy), -1);
+	assert_int_equal(grpc_retry_wait_ms(&t, &call, &busy), -1);
 	reply_free(&busy);
 }
 
