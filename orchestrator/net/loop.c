@@ -16,7 +16,7 @@ struct watch {
 	struct watch *next;
 	int fd;
 	short events;
-	bool dead; /* freed after the present round of calls */
+	bool dead; /* to be freed after the present round of calls */
 	void (*ready)(void *ctx, short revents);
 	void *ctx;
 };
@@ -45,19 +45,19 @@ struct loop {
 	int wake[2];
 	bool turning;
 	int64_t woke_ms, gap_ms;
-	struct pollfd *fds; /* of one turn; fds[i] belongs to who[i] */
-	struct watch **who;
-	size_t count, cap, who_cap;
+	struct pollfd *fds; /* of one turn; fds[i] belongs to watched[i] */
+	struct watch **watched;
+	size_t count, cap, watched_cap;
 };
 
-static int pipe_end(int fd)
+static void set_pipe_flags(int fd)
 {
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
-	return fd;
 }
 
-static void drain_wake(void *ctx, short revents)
+/* Empties the pipe that loop_wake() writes to. */
+static void on_wake(void *ctx, short revents)
 {
 	struct loop *loop = ctx;
 	char sink[64];
@@ -85,17 +85,17 @@ struct loop *loop_new(void)
 	if (pipe(loop->wake) < 0)
 		abort(); /* without descriptors at the very start burst cannot run, as without
 			    memory */
-	pipe_end(loop->wake[0]);
-	pipe_end(loop->wake[1]);
-	loop_watch(loop, loop->wake[0], POLLIN, drain_wake, loop);
+	set_pipe_flags(loop->wake[0]);
+	set_pipe_flags(loop->wake[1]);
+	loop_watch(loop, loop->wake[0], POLLIN, on_wake, loop);
 	return loop;
 }
 
-static void sweep_watches(struct loop *loop, bool all)
+static void free_dead_watches(struct loop *loop)
 {
 	for (struct watch **at = &loop->watches; *at;) {
 		struct watch *w = *at;
-		if (!all && !w->dead) {
+		if (!w->dead) {
 			at = &w->next;
 			continue;
 		}
@@ -116,11 +116,13 @@ void loop_free(struct loop *loop)
 	}
 	while (loop->timers)
 		loop_untimer(loop->timers);
-	sweep_watches(loop, true);
+	for (struct watch *w = loop->watches; w; w = w->next)
+		w->dead = true;
+	free_dead_watches(loop);
 	close(loop->wake[0]);
 	close(loop->wake[1]);
 	free(loop->fds);
-	free(loop->who);
+	free(loop->watched);
 	free(loop);
 }
 
@@ -152,31 +154,32 @@ void loop_unwatch(struct watch *watch)
 		return;
 	watch->dead = true;
 	if (!watch->loop->turning)
-		sweep_watches(watch->loop, false);
+		free_dead_watches(watch->loop);
 }
 
-static void gather(struct loop *loop)
+/* Lists the descriptors to wait for, and the watches they belong to. */
+static void list_watched(struct loop *loop)
 {
 	loop->count = 0;
 	for (struct watch *w = loop->watches; w; w = w->next) {
 		if (!w->events || w->dead)
 			continue;
 		GROW(loop->fds, loop->count, loop->cap);
-		GROW(loop->who, loop->count, loop->who_cap);
+		GROW(loop->watched, loop->count, loop->watched_cap);
 		loop->fds[loop->count] = (struct pollfd){.fd = w->fd, .events = w->events};
-		loop->who[loop->count++] = w;
+		loop->watched[loop->count++] = w;
 	}
 }
 
 static void call_ready(struct loop *loop)
 {
 	for (size_t i = 0; i < loop->count; i++) {
-		struct watch *w = loop->who[i];
+		struct watch *w = loop->watched[i];
 		/* An earlier callback may have closed or paused this one. */
-		short told =
+		short ready =
 			(short)(loop->fds[i].revents & (w->events | POLLERR | POLLHUP | POLLNVAL));
-		if (told && w->events && !w->dead)
-			w->ready(w->ctx, told);
+		if (ready && w->events && !w->dead)
+			w->ready(w->ctx, ready);
 	}
 }
 
@@ -211,8 +214,8 @@ void loop_untimer(struct timer *timer)
 	free(timer);
 }
 
-/* Only those made before this turn: a timer of 0 ms that makes the next one must not starve the
- * others. */
+/* Fires due timers, but none that a callback makes meanwhile: a timer of 0 ms that makes the next
+ * one would starve the watches. */
 static void fire_timers(struct loop *loop)
 {
 	int64_t now = clock_boot_ms();
@@ -235,7 +238,8 @@ static void fire_timers(struct loop *loop)
 
 /* ---- turns ---- */
 
-/* -1: for ever. */
+/* How long this turn may wait in ms: at most most_ms (< 0: no limit), and until the next timer is
+ * due. -1: no limit. */
 static int wait_limit(const struct loop *loop, int64_t most_ms)
 {
 	if (loop->timers) {
@@ -245,17 +249,18 @@ static int wait_limit(const struct loop *loop, int64_t most_ms)
 	return most_ms < 0 ? -1 : (int)MIN(most_ms, INT_MAX);
 }
 
+/* Waits and fills in the revents of all descriptors. limit in ms; -1: none. */
 static void wait_ready(struct loop *loop, int limit)
 {
 	if (loop->waiter.wait) {
 		loop->waiter.wait(loop->waiter.ctx, loop->fds, loop->count,
 				  limit < 0 ? INT_MAX : limit);
-		limit = 0; /* the waiter waits correctly but reports less than poll(): POLLHUP alone
-			      is lost */
+		limit = 0; /* the poll() below only reads revents: the waiter does not report
+			      POLLHUP */
 	}
 	if (poll(loop->fds, loop->count, limit) < 0)
 		for (size_t i = 0; i < loop->count; i++)
-			loop->fds[i].revents = 0; /* a signal */
+			loop->fds[i].revents = 0; /* a signal interrupted the wait */
 }
 
 void loop_turn(struct loop *loop, int64_t most_ms)
@@ -263,7 +268,7 @@ void loop_turn(struct loop *loop, int64_t most_ms)
 	int limit = wait_limit(loop, most_ms);
 	int64_t since = loop->woke_ms ? loop->woke_ms : clock_boot_ms();
 
-	gather(loop);
+	list_watched(loop);
 	wait_ready(loop, limit);
 	loop->woke_ms = clock_boot_ms();
 	loop->gap_ms = limit < 0 ? 0 : MAX(loop->woke_ms - since - limit, 0);
@@ -274,7 +279,7 @@ void loop_turn(struct loop *loop, int64_t most_ms)
 	call_ready(loop);
 	fire_timers(loop);
 	loop->turning = false;
-	sweep_watches(loop, false);
+	free_dead_watches(loop);
 }
 
 void loop_wake(struct loop *loop)

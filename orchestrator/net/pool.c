@@ -23,15 +23,15 @@ struct task_list { /* first in, first out */
 
 struct pool {
 	struct watch *watch;
-	int wake[2];  /* a byte: something is finished */
-	int accepted; /* finished, before its done(); only the loop's thread uses it */
-	bool ending;
+	int wake[2]; /* a byte: something is finished */
+	int pending; /* tasks before their done(); only the loop's thread uses it */
+	bool ending; /* pool_free() has begun */
 	int thread_count;
 	pthread_t threads[THREADS_MAX];
 	pthread_mutex_t lock; /* over the rest */
 	pthread_cond_t more;
 	struct task_list queued, finished;
-	bool stop;
+	bool stop; /* threads end when the queue is empty */
 };
 
 static void list_add(struct task_list *list, struct task *t)
@@ -41,6 +41,7 @@ static void list_add(struct task_list *list, struct task *t)
 	list->last = &t->next;
 }
 
+/* Takes the first task off the list; NULL: it is empty. */
 static struct task *list_take(struct task_list *list)
 {
 	struct task *t = list->first;
@@ -50,7 +51,8 @@ static struct task *list_take(struct task_list *list)
 	return t;
 }
 
-static struct task *next_task(struct pool *pool)
+/* Waits for a task. NULL: the thread must end. */
+static struct task *wait_for_task(struct pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
 	while (!pool->queued.first && !pool->stop)
@@ -60,12 +62,13 @@ static struct task *next_task(struct pool *pool)
 	return t;
 }
 
-static void *worker(void *arg)
+/* One of the threads. */
+static void *run_tasks(void *arg)
 {
 	struct pool *pool = arg;
 	struct task *t;
 
-	while ((t = next_task(pool))) {
+	while ((t = wait_for_task(pool))) {
 		t->work(t->arg);
 		pthread_mutex_lock(&pool->lock);
 		list_add(&pool->finished, t);
@@ -76,6 +79,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
+/* Calls done() of all finished tasks and frees them. */
 static void call_finished(struct pool *pool)
 {
 	for (;;) {
@@ -86,12 +90,13 @@ static void call_finished(struct pool *pool)
 			return;
 		struct task one = *t;
 		free(t);
-		pool->accepted--;
+		pool->pending--;
 		if (one.done)
 			one.done(one.arg);
 	}
 }
 
+/* A thread has written to the wake pipe. */
 static void on_finished(void *ctx, short revents)
 {
 	struct pool *pool = ctx;
@@ -110,7 +115,7 @@ static void start_threads(struct pool *pool, int threads)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (pool->thread_count < threads) {
-		if (pthread_create(&pool->threads[pool->thread_count], NULL, worker, pool) != 0)
+		if (pthread_create(&pool->threads[pool->thread_count], NULL, run_tasks, pool) != 0)
 			break;
 		pool->thread_count++;
 	}
@@ -145,7 +150,7 @@ void pool_run(struct pool *pool, void (*work)(void *arg), void (*done)(void *arg
 
 	assert(!pool->ending);
 	*t = (struct task){.work = work, .done = done, .arg = arg};
-	pool->accepted++;
+	pool->pending++;
 	pthread_mutex_lock(&pool->lock);
 	list_add(&pool->queued, t);
 	pthread_cond_signal(&pool->more);
@@ -154,7 +159,7 @@ void pool_run(struct pool *pool, void (*work)(void *arg), void (*done)(void *arg
 
 bool pool_idle(const struct pool *pool)
 {
-	return !pool->accepted;
+	return !pool->pending;
 }
 
 void pool_free(struct pool *pool)

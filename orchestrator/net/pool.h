@@ -9,12 +9,12 @@
 
 struct pool;
 
-/* threads: 1..16; they block all signals. */
+/* Starts 1 to 16 threads, which block all signals. */
 struct pool *pool_new(struct loop *loop, int threads);
-/* work(arg) runs on some thread; with one thread, in the order of the calls. Then done(arg) runs on
- * the loop's thread (NULL: nothing does). The caller owns arg throughout. */
+/* Queues work(arg) for one of the threads; a single thread keeps the order of the calls. Then calls
+ * done(arg), if not NULL, on the loop's thread. The caller owns arg throughout. */
 void pool_run(struct pool *pool, void (*work)(void *arg), void (*done)(void *arg), void *arg);
-/* Nothing is queued, running, or waiting for its done(). */
+/* Whether nothing is queued, running, or waiting for its done(). */
 bool pool_idle(const struct pool *pool);
 /* Waits until everything accepted has run, makes the outstanding done() calls (which may not
  * pool_run() any more), and ends the threads. Before loop_free(). Accepts NULL. */

@@ -1,8 +1,8 @@
 /* serve.c - a small HTTP server on loopback: one thread, some connections, one answer each.
  *
- * All clients come from this machine, and nothing tells a browser from a program that means harm.
- * So a connection has little time for its request and some for its answer, whatever it does
- * meanwhile. When all places are taken, a new one gets the place of the slowest. */
+ * All clients come from this machine, and a hostile program looks like a browser. So a connection
+ * has a short time for its request and a longer one for its answer, whatever it does meanwhile.
+ * When all places are taken, a new connection gets the place of the slowest. */
 #include "serve.h"
 
 #include <arpa/inet.h>
@@ -19,33 +19,33 @@
 #include "base/crypto.h"
 
 enum {
-	GUESTS = 16, /* poll() refuses more than the limit of open files */
+	PLACES = 16, /* connections at a time: poll() refuses more than the limit of open files */
 	HEAD_MOST = 8192,
-	ASK_MS = 3000,     /* for the whole request */
+	REQUEST_MS = 3000, /* for the whole request */
 	ANSWER_MS = 10000, /* for the whole answer */
 	TURN_MS = 250,
-	DEAF_MS = 50, /* when no connection can be taken: files or memory are used up */
+	NO_ACCEPT_MS = 50, /* wait after a failed accept(): files or memory are used up */
 };
 
-struct guest {
+struct client {
 	int fd;            /* -1: the place is free */
-	int64_t since_ms;  /* when it came; once its request is complete: since then */
-	struct str head;   /* what it has said */
-	struct str answer; /* what is left to be sent */
+	int64_t since_ms;  /* when it connected, or when its request was complete */
+	struct str head;   /* of its request, as far as received */
+	struct str answer; /* still to be sent */
 };
 
-struct host {
+struct server {
 	const struct serve *s;
 	int listening, port;
 	char token[SERVE_TOKEN];
-	struct guest guests[GUESTS];
+	struct client clients[PLACES];
 };
 
-static volatile sig_atomic_t told;
+static volatile sig_atomic_t stopped_by; /* a signal; 0: none */
 
-static void take_note(int number)
+static void on_stop_signal(int number)
 {
-	told = number;
+	stopped_by = number;
 }
 
 /* ---- one answer ---- */
@@ -62,13 +62,14 @@ static void add_head(struct str *to, const char *status, const char *type, size_
 		 status, type, length, more);
 }
 
+/* Appends a whole answer in plain text. more: further header lines, each with its line end. */
 static void add_words(struct str *to, const char *status, const char *words, const char *more)
 {
 	add_head(to, status, "text/plain", strlen(words), more);
 	str_add(to, words);
 }
 
-/* In the same time whatever is wrong with it. */
+/* Compares in a time that does not tell where the two differ. */
 static bool is_same(const char *text, size_t len, const char *want)
 {
 	size_t n = strlen(want);
@@ -79,10 +80,10 @@ static bool is_same(const char *text, size_t len, const char *want)
 	return !differs;
 }
 
-/* The value of a header, in the request's text; *len 0: it has none, or more than one. */
-static const char *header(const char *request, const char *name, size_t *len)
+/* Finds a header's value in the text of a request. *len 0: there is no such header, or several. */
+static const char *find_header(const char *request, const char *name, size_t *len)
 {
-	const char *found = NULL;
+	const char *value = NULL;
 	size_t n = strlen(name), count = 0;
 
 	*len = 0;
@@ -90,21 +91,21 @@ static const char *header(const char *request, const char *name, size_t *len)
 		line += 2;
 		if (strncasecmp(line, name, n) || line[n] != ':')
 			continue;
-		found = line + n + 1 + strspn(line + n + 1, " \t");
-		*len = strcspn(found, "\r\n");
+		value = line + n + 1 + strspn(line + n + 1, " \t");
+		*len = strcspn(value, "\r\n");
 		count++;
 	}
 	if (count != 1)
 		*len = 0;
-	return found;
+	return value;
 }
 
-/* A page elsewhere may make a browser ask here by a name of its own: such a request names another
- * host. */
-static bool names_us(const char *request, int port)
+/* Whether the request names this server as its host. A page elsewhere may make a browser connect to
+ * this port under another name. */
+static bool is_for_us(const char *request, int port)
 {
 	size_t len;
-	const char *host = header(request, "Host", &len);
+	const char *host = find_header(request, "Host", &len);
 	char ours[2][32];
 
 	snprintf(ours[0], sizeof(ours[0]), "127.0.0.1:%d", port);
@@ -112,7 +113,9 @@ static bool names_us(const char *request, int port)
 	return len && (is_same(host, len, ours[0]) || is_same(host, len, ours[1]));
 }
 
-static void add_page(const struct serve *s, bool data, bool head_only, struct str *to)
+/* Appends the answer to a valid request: for the page's data or the page itself; to HEAD without
+ * its body. */
+static void add_page(const struct serve *s, bool is_data, bool is_head, struct str *to)
 {
 	CLEANUP(str_free) struct str body = STR_INIT;
 	char nonce[SERVE_NONCE];
@@ -124,13 +127,13 @@ static void add_page(const struct serve *s, bool data, bool head_only, struct st
 		xasprintf("Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; "
 			  "img-src data:; connect-src 'self'; script-src 'nonce-%s'\r\n",
 			  nonce);
-	if (s->page(s->ctx, &body, data ? NULL : nonce, &err) < 0) {
+	if (s->page(s->ctx, &body, is_data ? NULL : nonce, &err) < 0) {
 		CLEANUP(free_text) char *words = xasprintf("%s\n", err.msg);
 		add_words(to, "503 Service Unavailable", words, "");
 		return;
 	}
-	add_head(to, "200 OK", data ? "application/json" : "text/html", body.len, policy);
-	if (!head_only)
+	add_head(to, "200 OK", is_data ? "application/json" : "text/html", body.len, policy);
+	if (!is_head)
 		str_addn(to, str_text(&body), body.len);
 }
 
@@ -149,7 +152,7 @@ void serve_answer(const struct serve *s, int port, const char *token, const char
 			  "Allow: GET, HEAD\r\n");
 	else if (!starts_with(path + len, " HTTP/1."))
 		add_words(to, "400 Bad Request", "not an HTTP/1.1 request\n", "");
-	else if (!names_us(request, port))
+	else if (!is_for_us(request, port))
 		add_words(to, "403 Forbidden", "use the URL that `burst report --live` printed\n",
 			  "");
 	else if (!is_page && !is_data)
@@ -161,151 +164,159 @@ void serve_answer(const struct serve *s, int port, const char *token, const char
 
 /* ---- connections ---- */
 
-static void send_off(struct guest *g)
+/* Closes the connection and frees its place. */
+static void drop_client(struct client *c)
 {
-	close(g->fd);
-	g->fd = -1;
-	str_free(&g->head);
-	str_free(&g->answer);
+	close(c->fd);
+	c->fd = -1;
+	str_free(&c->head);
+	str_free(&c->answer);
 }
 
-static bool is_slower(const struct guest *g, const struct guest *than)
+/* A client whose request is incomplete is slower than one that has its answer; of two alike, the
+ * older one is slower. */
+static bool is_slower(const struct client *c, const struct client *than)
 {
-	bool asks = !g->answer.len, than_asks = !than->answer.len;
+	bool asks = !c->answer.len, than_asks = !than->answer.len;
 
-	return asks == than_asks ? g->since_ms < than->since_ms : asks;
+	return asks == than_asks ? c->since_ms < than->since_ms : asks;
 }
 
-/* A free place, else that of the slowest: first who has not even asked, then who came first. */
-static struct guest *place(struct host *h)
+/* Returns a free place, else that of the slowest client. */
+static struct client *find_place(struct server *server)
 {
-	struct guest *slowest = &h->guests[0];
+	struct client *slowest = &server->clients[0];
 
-	for (int i = 0; i < GUESTS; i++) {
-		struct guest *g = &h->guests[i];
-		if (g->fd < 0)
-			return g;
-		if (is_slower(g, slowest))
-			slowest = g;
+	for (int i = 0; i < PLACES; i++) {
+		struct client *c = &server->clients[i];
+		if (c->fd < 0)
+			return c;
+		if (is_slower(c, slowest))
+			slowest = c;
 	}
 	return slowest;
 }
 
-static void welcome(struct host *h)
+static void accept_client(struct server *server)
 {
-	int fd = accept4(h->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(server->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-		poll(NULL, 0, DEAF_MS); /* else the next poll() would not wait */
+		poll(NULL, 0, NO_ACCEPT_MS); /* else the next poll() would not wait */
 	if (fd < 0)
 		return;
-	struct guest *g = place(h);
-	if (g->fd >= 0)
-		send_off(g);
-	*g = (struct guest){.fd = fd, .since_ms = clock_boot_ms(), .head = STR_MAX(HEAD_MOST)};
+	struct client *c = find_place(server);
+	if (c->fd >= 0)
+		drop_client(c);
+	*c = (struct client){.fd = fd, .since_ms = clock_boot_ms(), .head = STR_MAX(HEAD_MOST)};
 }
 
-static void read_request(struct host *h, struct guest *g, int64_t now_ms)
+/* Receives a part of a request, and makes the answer once the request is complete or invalid. */
+static void read_request(struct server *server, struct client *c, int64_t now_ms)
 {
 	char buf[4096];
-	ssize_t n = recv(g->fd, buf, sizeof(buf), 0);
+	ssize_t n = recv(c->fd, buf, sizeof(buf), 0);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0) {
-		send_off(g);
+		drop_client(c);
 		return;
 	}
-	str_addn(&g->head, buf, (size_t)n);
-	if (memchr(str_text(&g->head), '\0', g->head.len) || g->head.over)
-		add_words(&g->answer, "400 Bad Request", "not a browser's request\n", "");
-	else if (strstr(str_text(&g->head), "\r\n\r\n"))
-		serve_answer(h->s, h->port, h->token, str_text(&g->head), &g->answer);
-	if (g->answer.len)
-		g->since_ms = now_ms;
+	str_addn(&c->head, buf, (size_t)n);
+	if (memchr(str_text(&c->head), '\0', c->head.len) || c->head.over)
+		add_words(&c->answer, "400 Bad Request", "not a browser's request\n", "");
+	else if (strstr(str_text(&c->head), "\r\n\r\n"))
+		serve_answer(server->s, server->port, server->token, str_text(&c->head),
+			     &c->answer);
+	if (c->answer.len)
+		c->since_ms = now_ms;
 }
 
-static void speak(struct guest *g)
+/* Sends a part of the answer; drops the client when all is sent. */
+static void send_answer(struct client *c)
 {
-	ssize_t n = send(g->fd, str_text(&g->answer), g->answer.len, MSG_NOSIGNAL);
+	ssize_t n = send(c->fd, str_text(&c->answer), c->answer.len, MSG_NOSIGNAL);
 
 	if (n > 0)
-		str_drop(&g->answer, (size_t)n);
-	if (!g->answer.len || (n < 0 && errno != EINTR && errno != EAGAIN))
-		send_off(g);
+		str_drop(&c->answer, (size_t)n);
+	if (!c->answer.len || (n < 0 && errno != EINTR && errno != EAGAIN))
+		drop_client(c);
 }
 
-static void turn(struct host *h)
+/* Waits for at most TURN_MS, then serves what is ready and drops clients whose time is over. */
+static void serve_turn(struct server *server)
 {
-	struct pollfd fds[GUESTS + 1] = {{h->listening, POLLIN, 0}};
+	struct pollfd fds[PLACES + 1] = {{server->listening, POLLIN, 0}};
 
-	for (int i = 0; i < GUESTS; i++)
-		fds[i + 1] = (struct pollfd){h->guests[i].fd,
-					     h->guests[i].answer.len ? POLLOUT : POLLIN, 0};
+	for (int i = 0; i < PLACES; i++)
+		fds[i + 1] = (struct pollfd){server->clients[i].fd,
+					     server->clients[i].answer.len ? POLLOUT : POLLIN, 0};
 	if (poll(fds, ARRAY_LEN(fds), TURN_MS) < 0)
 		return;
 	int64_t now = clock_boot_ms();
-	for (int i = 0; i < GUESTS; i++) {
-		struct guest *g = &h->guests[i];
-		if (g->fd < 0)
+	for (int i = 0; i < PLACES; i++) {
+		struct client *c = &server->clients[i];
+		if (c->fd < 0)
 			continue;
-		if (now - g->since_ms > (g->answer.len ? ANSWER_MS : ASK_MS))
-			send_off(g);
-		else if (fds[i + 1].revents && g->answer.len)
-			speak(g);
+		if (now - c->since_ms > (c->answer.len ? ANSWER_MS : REQUEST_MS))
+			drop_client(c);
+		else if (fds[i + 1].revents && c->answer.len)
+			send_answer(c);
 		else if (fds[i + 1].revents)
-			read_request(h, g, now);
+			read_request(server, c, now);
 	}
 	if (fds[0].revents)
-		welcome(h);
+		accept_client(server);
 }
 
-static int open_port(struct host *h, struct err *err)
+static int open_port(struct server *server, struct err *err)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
-				 .sin_port = htons((uint16_t)h->s->port),
+				 .sin_port = htons((uint16_t)server->s->port),
 				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	socklen_t size = sizeof(at);
 	int yes = 1;
 
-	h->listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (h->listening < 0)
+	server->listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (server->listening < 0)
 		return err_set(err, ERR_LOCAL, "socket: %s", strerror(errno));
-	setsockopt(h->listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (bind(h->listening, (struct sockaddr *)&at, size) == 0 &&
-	    listen(h->listening, SOMAXCONN) == 0 &&
-	    getsockname(h->listening, (struct sockaddr *)&at, &size) == 0) {
-		h->port = ntohs(at.sin_port);
+	setsockopt(server->listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (bind(server->listening, (struct sockaddr *)&at, size) == 0 &&
+	    listen(server->listening, SOMAXCONN) == 0 &&
+	    getsockname(server->listening, (struct sockaddr *)&at, &size) == 0) {
+		server->port = ntohs(at.sin_port);
 		return 0;
 	}
 	int why = errno;
-	close(h->listening);
-	return err_set(err, ERR_LOCAL, "port %d of 127.0.0.1: %s%s", h->s->port, strerror(why),
-		       h->s->port ? "; --port 0 chooses a free one" : "");
+	close(server->listening);
+	return err_set(err, ERR_LOCAL, "port %d of 127.0.0.1: %s%s", server->s->port, strerror(why),
+		       server->s->port ? "; --port 0 chooses a free one" : "");
 }
 
 int serve_until_stopped(const struct serve *s, struct err *err)
 {
 	static const int numbers[] = {SIGINT, SIGTERM};
-	struct sigaction act = {.sa_handler = take_note}, before[ARRAY_LEN(numbers)];
-	struct host h = {.s = s};
+	struct sigaction act = {.sa_handler = on_stop_signal}, before[ARRAY_LEN(numbers)];
+	struct server server = {.s = s};
 
-	for (int i = 0; i < GUESTS; i++)
-		h.guests[i].fd = -1;
-	if (open_port(&h, err) < 0)
+	for (int i = 0; i < PLACES; i++)
+		server.clients[i].fd = -1;
+	if (open_port(&server, err) < 0)
 		return -1;
-	random_hex(h.token, (SERVE_TOKEN - 1) / 2);
+	random_hex(server.token, (SERVE_TOKEN - 1) / 2);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		sigaction(numbers[i], &act, &before[i]);
-	CLEANUP(free_text) char *url = xasprintf("http://127.0.0.1:%d/%s/", h.port, h.token);
+	CLEANUP(free_text)
+	char *url = xasprintf("http://127.0.0.1:%d/%s/", server.port, server.token);
 	s->ready(s->ctx, url);
-	while (!told)
-		turn(&h);
+	while (!stopped_by)
+		serve_turn(&server);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		sigaction(numbers[i], &before[i], NULL);
-	for (int i = 0; i < GUESTS; i++)
-		if (h.guests[i].fd >= 0)
-			send_off(&h.guests[i]);
-	close(h.listening);
+	for (int i = 0; i < PLACES; i++)
+		if (server.clients[i].fd >= 0)
+			drop_client(&server.clients[i]);
+	close(server.listening);
 	return 0;
 }
