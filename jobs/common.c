@@ -104,19 +104,19 @@ int job_load_noting(struct job **out, const struct job_setup *setup,
 		    int (*load)(struct job **out, const struct job_setup *setup, struct err *err),
 		    struct err *err)
 {
-	struct job_setup own = *setup;
-	struct mistakes found = {0};
+	struct job_setup noting = *setup;
+	struct mistakes mistakes = {0};
 
 	if (!setup->mistakes)
 		return load(out, setup, err);
-	own.mistakes = &found;
-	int result = load(out, &own, err);
-	mistakes_move(setup->mistakes, &found);
+	noting.mistakes = &mistakes;
+	int result = load(out, &noting, err);
+	mistakes_move(setup->mistakes, &mistakes);
 	return result;
 }
 
-/* Accepts a link to a folder that was checked when the config was read, since its contents belong
- * to the config. */
+/* Whether the file itself is a link (real: where it leads). Links among its folders do not count:
+ * these were checked when the config was read. */
 static bool is_link(const char *path, const char *real)
 {
 	CLEANUP(free_text) char *dir = path_dir(path);

@@ -27,16 +27,16 @@ void job_texts_free(char **texts);
 int job_check_outputs(const struct section *conf, struct err *err);
 /* ERR_CONFIG names a variable of `env` that is no valid shell name. */
 int job_check_env(const struct section *conf, struct err *err);
-/* Calls `load` with its own list of mistakes and adds them to setup's. For job_ops.load: if
- * setup->mistakes is NULL, `load` stops at the first mistake. */
+/* Implements job_ops.load by `load`: calls it with a list of mistakes of its own, which are then
+ * added to setup's. If setup->mistakes is NULL, `load` stops at the first mistake. */
 int job_load_noting(struct job **out, const struct job_setup *setup,
 		    int (*load)(struct job **out, const struct job_setup *setup, struct err *err),
 		    struct err *err);
-/* Reads a file of the folder that `key` of the config names: a plain file, or a link to a file that
- * may be read. setup NULL: all files may be read. ERR_CONFIG. */
+/* Appends to *out a file of the folder that `key` of the config names: a plain file, or a link to a
+ * file that setup->may_read() allows. setup NULL: all files are allowed. ERR_CONFIG. */
 int job_read_member(const struct job_setup *setup, const char *key, const char *path, size_t max,
 		    struct str *out, struct err *err);
-/* Makes the output folder if needed. ERR_CONFIG: it is a file or not writable. */
+/* Makes the output folder if needed. ERR_CONFIG: it is a file, or nothing can be written there. */
 int job_check_output(const char *dir, struct err *err);
 
 #endif

@@ -15,8 +15,8 @@ struct search {
 	const char *dir;
 	const char *const *patterns, *const *also;
 	const struct manifest *manifest;
-	char *foreign; /* the first file found */
-	size_t more;
+	char *foreign; /* the first foreign file; NULL: none yet */
+	size_t more;   /* number of further ones */
 };
 
 static bool is_among(const char *const *names, const char *name)
@@ -27,8 +27,8 @@ static bool is_among(const char *const *names, const char *name)
 	return false;
 }
 
-/* Returns whether an interrupted join left this file. */
-static bool is_left_over(const char *path)
+/* Whether an interrupted join left this file. */
+static bool is_join_leftover(const char *path)
 {
 	static const char *const begun[] = {".joined.", "joined.srt.tmp-", "joined.vtt.tmp-",
 					    "chapters.txt.tmp-"};
@@ -39,13 +39,14 @@ static bool is_left_over(const char *path)
 	return false;
 }
 
-static int check_foreign_file(struct search *search, const char *path, struct err *err)
+/* Records the file in *search if it is foreign. -1: it cannot be read. */
+static int check_file(struct search *search, const char *path, struct err *err)
 {
 	const struct manifest_entry *entry;
 	bool absent;
 
 	if (!pattern_match_any(search->patterns, path) || !path_may_be_output(path) ||
-	    is_left_over(path) || is_among(search->also, path))
+	    is_join_leftover(path) || is_among(search->also, path))
 		return 0;
 	if (manifest_match(search->manifest, search->dir, path, NULL, &entry, &absent, err) < 0)
 		return -1;
@@ -68,12 +69,12 @@ static int visit(struct search *search, int folder, const char *below, const cha
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (!S_ISDIR(st.st_mode))
-		return check_foreign_file(search, path, err);
+		return check_file(search, path, err);
 	int next = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return next < 0 ? 0 : visit_folder(search, next, path, depth + 1, err);
 }
 
-/* Searches a folder and closes its descriptor. */
+/* Visits all files below an open folder, whose path is `below`, and closes its descriptor. */
 static int visit_folder(struct search *search, int folder, const char *below, int depth,
 			struct err *err)
 {

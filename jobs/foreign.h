@@ -9,7 +9,7 @@
  * lists it. dir may be missing. */
 int foreign_check(const char *dir, const char *const *patterns, const struct manifest *m,
 		  const char *const *also, struct err *err);
-/* Sets the same message for a known file; more: number of other such files. Returns -1. */
+/* Sets that error for the foreign file `name`; more: number of other such files. Returns -1. */
 int foreign_refuse(const char *dir, const char *name, size_t more, struct err *err);
 
 #endif

@@ -14,7 +14,8 @@
 #define MANIFEST_MAX_BYTES ((size_t)512 << 20)
 #define LINE_MAX_BYTES     ((size_t)1 << 20)
 
-static int entry_read(const char *bytes, size_t len, struct manifest_entry *out, struct err *err)
+/* Reads one line. ERR_CONFIG: burst does not write such a line. The caller frees out->line. */
+static int read_entry(const char *bytes, size_t len, struct manifest_entry *out, struct err *err)
 {
 	CLEANUP(json_decref)
 	json_t *line = len <= LINE_MAX_BYTES ? jsonx_parse(bytes, len, err) : NULL;
@@ -38,7 +39,8 @@ static int entry_read(const char *bytes, size_t len, struct manifest_entry *out,
 	return 0;
 }
 
-static int by_file_latest_first(const void *a, const void *b)
+/* For qsort(): by file, then later lines of the manifest first. */
+static int compare_by_file(const void *a, const void *b)
 {
 	const struct manifest_entry *x = *(struct manifest_entry *const *)a;
 	const struct manifest_entry *y = *(struct manifest_entry *const *)b;
@@ -52,9 +54,10 @@ static void index_by_file(struct manifest *m)
 	m->by_file = xcalloc(m->count + 1, sizeof(*m->by_file));
 	for (size_t i = 0; i < m->count; i++)
 		m->by_file[i] = &m->entries[i];
-	qsort(m->by_file, m->count, sizeof(*m->by_file), by_file_latest_first);
+	qsort(m->by_file, m->count, sizeof(*m->by_file), compare_by_file);
 }
 
+/* Adds the entries of all lines to *m; a last line that was cut off may be invalid. */
 static int parse_lines(const char *name, const char *bytes, size_t len, bool lenient,
 		       struct manifest *m, struct err *err)
 {
@@ -66,7 +69,7 @@ static int parse_lines(const char *name, const char *bytes, size_t len, bool len
 		struct manifest_entry entry;
 		struct err why = {0};
 		number++;
-		if (n && entry_read(line, n, &entry, &why) == 0) {
+		if (n && read_entry(line, n, &entry, &why) == 0) {
 			GROW(m->entries, m->count, m->cap);
 			m->entries[m->count++] = entry;
 		} else if (n && whole && !lenient) {
@@ -113,7 +116,7 @@ int manifest_read(const char *dir, bool lenient, struct manifest *out, struct er
 	return manifest_parse(path, str_text(&text), text.len, lenient, out, err);
 }
 
-bool manifest_is_there(int folder)
+bool manifest_exists(int folder)
 {
 	struct stat st;
 
@@ -168,8 +171,8 @@ int manifest_match(const struct manifest *m, const char *dir, const char *file, 
 	*absent = parent < 0 || fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0;
 	if (*absent)
 		return 0;
-	struct manifest_entry *const *found = manifest_find(m, file, &count);
-	if (!found || !S_ISREG(st.st_mode))
+	struct manifest_entry *const *entries = manifest_find(m, file, &count);
+	if (!entries || !S_ISREG(st.st_mode))
 		return 0;
 	fd = openat(parent, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
@@ -177,11 +180,11 @@ int manifest_match(const struct manifest *m, const char *dir, const char *file, 
 	if (sha256_fd(fd, hash, NULL) < 0)
 		return err_set(err, ERR_LOCAL, "%s/%s: %s", dir, file, strerror(errno));
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(found[i]->sha256, hash))
+		if (strcmp(entries[i]->sha256, hash))
 			continue;
-		if (!*out || (key && !strcmp(found[i]->key, key)))
-			*out = found[i];
-		if (!key || !strcmp(found[i]->key, key))
+		if (!*out || (key && !strcmp(entries[i]->key, key)))
+			*out = entries[i];
+		if (!key || !strcmp(entries[i]->key, key))
 			break;
 	}
 	return 0;
@@ -224,8 +227,8 @@ json_t *manifest_line(const struct segment *segment, const struct segment_result
 	return line;
 }
 
-/* Replaces invalid bytes: a pod's report may hold any, a manifest is JSON. */
-static json_t *text_of(const char *foreign)
+/* Makes a JSON string of a text from a pod, whose invalid bytes are escaped. */
+static json_t *json_of_foreign(const char *foreign)
 {
 	struct str clean = STR_INIT;
 
@@ -237,39 +240,34 @@ static json_t *text_of(const char *foreign)
 
 void manifest_add_result(json_t *line, const struct segment_result *result)
 {
-	json_object_set_new(line, "provider", text_of(result->provider));
-	json_object_set_new(line, "gpu", text_of(result->gpu));
-	json_object_set_new(line, "batch", text_of(result->batch));
-	json_object_set_new(line, "attempt", text_of(result->attempt));
+	json_object_set_new(line, "provider", json_of_foreign(result->provider));
+	json_object_set_new(line, "gpu", json_of_foreign(result->gpu));
+	json_object_set_new(line, "batch", json_of_foreign(result->batch));
+	json_object_set_new(line, "attempt", json_of_foreign(result->attempt));
 	if (result->rendered_as[0] && strcmp(result->rendered_as, jsonx_text(line, "file", "")))
-		json_object_set_new(line, "rendered_as", text_of(result->rendered_as));
+		json_object_set_new(line, "rendered_as", json_of_foreign(result->rendered_as));
 	json_object_set_new(line, "cached", json_boolean(result->cached));
 	json_object_set_new(line, "tries", json_integer(result->tries));
 	json_object_set_new(line, "suspect", json_boolean(result->suspect));
 	if (result->suspect)
-		json_object_set_new(line, "reason", text_of(result->reason));
+		json_object_set_new(line, "reason", json_of_foreign(result->reason));
 }
 
-/* 12 digits are precise to a sample, and keep 3.289 as 3.289. */
-static char *compact_line(const json_t *line)
-{
-	return json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(12));
-}
-
+/* Appends a line of JSON. 12 digits are precise to a sample, and keep 3.289 as 3.289. */
 static void add_line(struct str *text, const json_t *line)
 {
-	CLEANUP(free_text) char *compact = compact_line(line);
+	CLEANUP(free_text) char *compact = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(12));
 
 	str_add(text, compact);
 	str_addc(text, '\n');
 }
 
-static int by_text(const void *a, const void *b)
+static int compare_texts(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the line of each old file that is unchanged in the folder and has no new line. */
+/* Adds the newest line of each unchanged file of `old` that is not among the sorted now->files. */
 static int add_former(struct str *text, const char *dir, const struct manifest *old,
 		      const struct manifest_lines *now, struct err *err)
 {
@@ -279,7 +277,7 @@ static int add_former(struct str *text, const char *dir, const struct manifest *
 		bool absent;
 		if (!manifest_is_latest(old, i) ||
 		    (now->count &&
-		     bsearch(&file, now->files, now->count, sizeof(*now->files), by_text)))
+		     bsearch(&file, now->files, now->count, sizeof(*now->files), compare_texts)))
 			continue;
 		if (manifest_match(old, dir, file, NULL, &kept, &absent, err) < 0)
 			return -1;
@@ -349,7 +347,7 @@ int manifest_rewrite(const char *dir, struct manifest_lines *lines, struct err *
 	CLEANUP(manifest_free) struct manifest old = {0};
 
 	if (lines->count)
-		qsort(lines->files, lines->count, sizeof(*lines->files), by_text);
+		qsort(lines->files, lines->count, sizeof(*lines->files), compare_texts);
 	if (manifest_read(dir, true, &old, err) < 0)
 		return -1;
 	if (add_former(&lines->text, dir, &old, lines, err) < 0)

@@ -13,7 +13,7 @@
 struct manifest_entry {
 	const char *id, *file; /* point into the buffer behind line */
 	char key[SHA256_HEX], sha256[SHA256_HEX];
-	char *line; /* as text, which takes a tenth of the memory; id and file stand behind it */
+	char *line; /* JSON text, which takes a tenth of a json_t's memory */
 };
 
 struct manifest {
@@ -25,35 +25,34 @@ struct manifest {
 };
 
 /* Reads dir/manifest.jsonl; a missing one counts as empty. An invalid line is ERR_CONFIG; if
- * lenient, it is skipped. */
+ * lenient, it is skipped (see bad_line). Free with manifest_free(). */
 int manifest_read(const char *dir, bool lenient, struct manifest *out, struct err *err);
-/* Parses a manifest from bytes; name is for messages. */
+/* Parses a manifest in the same way from bytes, for tests too; name is for messages. */
 int manifest_parse(const char *name, const char *bytes, size_t len, bool lenient,
 		   struct manifest *out, struct err *err);
 void manifest_free(struct manifest *m);
-/* Returns whether the folder has a manifest, valid or not. */
-bool manifest_is_there(int folder);
+/* Whether the open folder has a manifest, valid or not. */
+bool manifest_exists(int folder);
 
-/* Returns whether by_file[i] is the newest line of its file. */
+/* Whether by_file[i] is the newest line of its file. */
 bool manifest_is_latest(const struct manifest *m, size_t i);
-/* Finds the lines of a file, newest first: a pointer to the first, and their number. NULL: none. */
+/* Returns the entries of a file in by_file, newest first, and their number; NULL: none. */
 struct manifest_entry *const *manifest_find(const struct manifest *m, const char *file,
 					    size_t *count);
 
-/* Hashes a file and finds its entry: one with this key if possible (key may be NULL), else any;
- * NULL if burst did not make the file. A missing file gives NULL and *absent. Returns -1 if it
- * cannot be read. */
+/* Hashes dir/file and finds its entry by the hash: one with this key if possible (key may be NULL),
+ * else any. *out is NULL if burst did not make the file, and if the file is missing, which sets
+ * *absent. -1: the file cannot be read. */
 int manifest_match(const struct manifest *m, const char *dir, const char *file, const char *key,
 		   const struct manifest_entry **out, bool *absent, struct err *err);
 
-/* Everything that the line holds. New reference. */
+/* Parses the entry's line. New reference. */
 json_t *manifest_entry_json(const struct manifest_entry *entry);
 
 /* Fills the result of a segment whose file is reused from an earlier run. */
 void manifest_restore(const struct manifest_entry *entry, struct segment_result *result);
 
-/* Begins a line with the fields that every type shares. commit: of job_setup; "": none. New
- * reference. */
+/* Begins a line with the fields of all job types. commit: "": none. New reference. */
 json_t *manifest_line(const struct segment *segment, const struct segment_result *result,
 		      const char *file, const char *commit);
 /* Adds the fields that come from the result: provider, gpu, batch, attempt, cached, tries, suspect.
@@ -68,10 +67,11 @@ struct manifest_lines {
 };
 void manifest_lines_add(struct manifest_lines *lines, json_t *line); /* takes over `line` */
 void manifest_lines_free(struct manifest_lines *lines);
-/* Appends the lines in one write and syncs. Safe from several threads and processes. */
+/* Appends the lines in one write and fsyncs. Safe from several threads and processes. ERR_LOCAL. */
 int manifest_append(const char *dir, const struct manifest_lines *lines, struct err *err);
-/* Rewrites the file: the given lines, sorted here, then lines of old files that still exist, marked
- * "former", so that burst still knows them as its own. */
+/* Replaces the manifest: the given lines, then the old lines of other files that are unchanged in
+ * the folder, marked "former", so that burst still knows these as its own. Sorts lines->files and
+ * adds to lines->text. */
 int manifest_rewrite(const char *dir, struct manifest_lines *lines, struct err *err);
 
 static inline void manifest_lines_free_cleanup(struct manifest_lines *lines)

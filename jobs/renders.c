@@ -14,14 +14,14 @@
 #include "base/folders.h"
 #include "base/path.h"
 
-#define BEGUN      "tmp-"              /* suffix of an incomplete file */
+#define BEGUN      "tmp-"              /* prefix of an incomplete file */
 #define ROOM_BYTES ((int64_t)64 << 20) /* free disk space to keep */
 enum {
 	KEY_CHARS = SHA256_HEX - 1,
 	NAME_CHARS = 2 * KEY_CHARS + 1,
 	SHARD_CHARS = 2,
-	BEGUN_S = 3600,
-	TRIM_SHARE = 8
+	BEGUN_S = 3600, /* older incomplete files are of dead processes */
+	TRIM_SHARE = 8  /* a trim frees this part of the limit; a file must not be larger */
 };
 
 struct renders {
@@ -30,8 +30,8 @@ struct renders {
 	pthread_mutex_t lock; /* guards the fields below */
 	int64_t added;        /* bytes since the last trim */
 	bool off;             /* set by an error: no further file is kept */
-	size_t damaged;
-	struct str trouble;
+	size_t damaged;       /* files removed since the last renders_report() */
+	struct str trouble;   /* the error to report; "": none */
 };
 
 struct renders *renders_new(const char *dir, int64_t max_bytes)
@@ -55,8 +55,8 @@ void renders_free(struct renders *r)
 	free(r);
 }
 
-/* Keeps the first error: later ones have the same cause. */
-static void note(struct renders *r, const char *why)
+/* Stops further renders_put() and keeps the first error: later ones have the same cause. */
+static void note_error(struct renders *r, const char *why)
 {
 	pthread_mutex_lock(&r->lock);
 	if (!r->off)
@@ -75,7 +75,7 @@ static bool is_off(struct renders *r)
 	return off;
 }
 
-/* A file's name is KEY.SHA256. */
+/* Whether the name is KEY.SHA256. */
 static bool is_entry(const char *name)
 {
 	return strlen(name) == NAME_CHARS && starts_with_hex(name, KEY_CHARS) &&
@@ -87,6 +87,7 @@ static bool is_shard(const char *name)
 	return strlen(name) == SHARD_CHARS && starts_with_hex(name, SHARD_CHARS);
 }
 
+/* Opens the folder of a key's files; -1 and errno. */
 static int open_shard(int root, const char *key)
 {
 	char name[SHARD_CHARS + 1];
@@ -95,9 +96,8 @@ static int open_shard(int root, const char *key)
 	return openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Lists a folder's names that satisfy `wanted`: NULL-terminated copies. The caller closes the
- * descriptor. */
-static char **names_in(int folder, bool (*wanted)(const char *name), const char *begin)
+/* Lists the `wanted` names that start with `begin`. NULL-terminated; free with names_free(). */
+static char **list_names(int folder, bool (*wanted)(const char *name), const char *begin)
 {
 	int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = own < 0 ? NULL : fdopendir(own);
@@ -127,7 +127,7 @@ static void names_free(char **names)
 
 /* ---- use ---- */
 
-/* Accepts only a private folder of this user, because its files become outputs. */
+/* Whether only this user can write to the folder, whose files become outputs. */
 static bool is_private(int fd)
 {
 	struct stat st;
@@ -135,8 +135,7 @@ static bool is_private(int fd)
 	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Opens a file and verifies its hash. Removes it and returns -1 if its contents differ from its
- * name. */
+/* Opens a file and records a use. -1: its hash is not the one in its name, so it is removed. */
 static int open_verified(struct renders *r, int shard, const char *name)
 {
 	int fd = openat(shard, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -166,7 +165,7 @@ int renders_find(struct renders *r, const char *key, char sha256[SHA256_HEX], ch
 
 	if (shard < 0)
 		return -1;
-	char **names = names_in(shard, is_entry, key);
+	char **names = list_names(shard, is_entry, key);
 	for (char **n = names; *n && fd < 0; n++) {
 		fd = open_verified(r, shard, *n);
 		if (fd < 0)
@@ -180,6 +179,7 @@ int renders_find(struct renders *r, const char *key, char sha256[SHA256_HEX], ch
 
 /* ---- keeping ---- */
 
+/* Opens the cache's folder and makes it if needed. -1: it cannot be used, which is noted. */
 static int open_root(struct renders *r)
 {
 	struct err err = {0};
@@ -188,16 +188,16 @@ static int open_root(struct renders *r)
 			   : open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (root < 0) {
-		note(r, err.kind ? err.msg : strerror(errno));
+		note_error(r, err.kind ? err.msg : strerror(errno));
 	} else if (!is_private(root)) {
-		note(r, "others may write there (chmod 700 makes it private)");
+		note_error(r, "others may write there (chmod 700 makes it private)");
 		close(root);
 		root = -1;
 	}
 	return root;
 }
 
-/* Writes a file atomically. */
+/* Copies fd's file to shard/name atomically. -1 and errno. */
 static int write_entry(int root, int shard, const char *name, int fd)
 {
 	char temporary[sizeof(BEGUN) + 16], random[17];
@@ -216,20 +216,21 @@ static int write_entry(int root, int shard, const char *name, int fd)
 	return -1;
 }
 
+/* Whether the disk has room for a file of this size; if not, that is noted. */
 static bool has_room(struct renders *r, int root, int64_t bytes)
 {
 	int64_t free_bytes = fd_free_bytes(root);
 
 	if (free_bytes < 0 || free_bytes >= bytes + ROOM_BYTES)
 		return true;
-	note(r, "the disk is nearly full");
+	note_error(r, "the disk is nearly full");
 	return false;
 }
 
 /* Removes all files of this key except `name`. */
-static void drop_others(int shard, const char *key, const char *name)
+static void remove_others(int shard, const char *key, const char *name)
 {
-	char **names = names_in(shard, is_entry, key);
+	char **names = list_names(shard, is_entry, key);
 
 	for (char **n = names; *n; n++)
 		if (strcmp(*n, name))
@@ -237,25 +238,26 @@ static void drop_others(int shard, const char *key, const char *name)
 	names_free(names);
 }
 
-/* Returns whether the file exists, and records a use. */
-static bool is_there(int shard, const char *key)
+/* Records a use of the key's file. Returns whether there is one. */
+static bool touch_entry(int shard, const char *key)
 {
-	char **names = names_in(shard, is_entry, key);
-	bool there = *names != NULL;
+	char **names = list_names(shard, is_entry, key);
+	bool exists = *names != NULL;
 
-	if (there)
+	if (exists)
 		(void)utimensat(shard, *names, NULL, 0);
 	names_free(names);
-	return there;
+	return exists;
 }
 
-static void add(struct renders *r, int64_t bytes)
+/* Counts the bytes of a new file; trims the cache once they are many. */
+static void count_added(struct renders *r, int64_t bytes)
 {
 	pthread_mutex_lock(&r->lock);
 	r->added += bytes;
-	bool much = r->added > r->max_bytes / TRIM_SHARE;
+	bool is_much = r->added > r->max_bytes / TRIM_SHARE;
 	pthread_mutex_unlock(&r->lock);
-	if (much)
+	if (is_much)
 		renders_trim(r);
 }
 
@@ -270,27 +272,27 @@ void renders_put(struct renders *r, const char *key, int fd, const char *sha256,
 		return;
 	snprintf(name, sizeof(name), "%.*s", SHARD_CHARS, key);
 	if (mkdirat(root, name, 0700) < 0 && errno != EEXIST) {
-		note(r, strerror(errno));
+		note_error(r, strerror(errno));
 		return;
 	}
 	CLEANUP(fd_close) int shard = open_shard(root, key);
 	if (shard < 0) {
-		note(r, strerror(errno));
+		note_error(r, strerror(errno));
 		return;
 	}
-	if (!anew && is_there(shard, key))
+	if (!anew && touch_entry(shard, key))
 		return;
 	snprintf(name, sizeof(name), "%.*s.%.*s", KEY_CHARS, key, KEY_CHARS, sha256);
 	if (write_entry(root, shard, name, fd) < 0) {
-		note(r, strerror(errno));
+		note_error(r, strerror(errno));
 		return;
 	}
 	if (anew)
-		drop_others(shard, key, name);
-	add(r, st.st_size);
+		remove_others(shard, key, name);
+	count_added(r, st.st_size);
 }
 
-void renders_tell(struct renders *r, struct str *notes)
+void renders_report(struct renders *r, struct str *notes)
 {
 	if (!r)
 		return;
@@ -330,7 +332,7 @@ static void list_shard(int root, const char *shard_name, struct listing *out)
 {
 	CLEANUP(fd_close)
 	int shard = openat(root, shard_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	char **names = shard < 0 ? NULL : names_in(shard, is_entry, shard_name);
+	char **names = shard < 0 ? NULL : list_names(shard, is_entry, shard_name);
 	struct stat st;
 
 	for (char **n = names; n && *n; n++) {
@@ -348,7 +350,7 @@ static void list_shard(int root, const char *shard_name, struct listing *out)
 
 static void list_all(int root, struct listing *out)
 {
-	char **shards = names_in(root, is_shard, "");
+	char **shards = list_names(root, is_shard, "");
 
 	for (char **s = shards; *s; s++)
 		list_shard(root, *s, out);
@@ -369,9 +371,9 @@ static bool is_begun(const char *name)
 }
 
 /* Removes incomplete files of dead processes. Younger ones may belong to a live process. */
-static void drop_begun(int root, int64_t older_than_s)
+static void remove_begun(int root, int64_t older_than_s)
 {
-	char **names = names_in(root, is_begun, "");
+	char **names = list_names(root, is_begun, "");
 	struct stat st;
 
 	for (char **n = names; *n; n++)
@@ -381,14 +383,15 @@ static void drop_begun(int root, int64_t older_than_s)
 	names_free(names);
 }
 
-static int by_use(const void *a, const void *b)
+/* For qsort(): the least recently used first. */
+static int compare_by_use(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
 	return (x->used_ms > y->used_ms) - (x->used_ms < y->used_ms);
 }
 
-static int64_t sum(const struct listing *l)
+static int64_t sum_bytes(const struct listing *l)
 {
 	int64_t bytes = 0;
 
@@ -409,11 +412,11 @@ void renders_trim(struct renders *r)
 	r->added = 0;
 	pthread_mutex_unlock(&r->lock);
 	list_all(root, &all);
-	drop_begun(root, BEGUN_S);
-	int64_t bytes = sum(&all);
+	remove_begun(root, BEGUN_S);
+	int64_t bytes = sum_bytes(&all);
 	if (bytes <= r->max_bytes)
 		return;
-	qsort(all.list, all.count, sizeof(*all.list), by_use);
+	qsort(all.list, all.count, sizeof(*all.list), compare_by_use);
 	/* remove more than necessary, so that the next file does not start another trim */
 	for (size_t i = 0; i < all.count && bytes > r->max_bytes - r->max_bytes / TRIM_SHARE; i++) {
 		remove_entry(root, &all.list[i]);
@@ -421,7 +424,8 @@ void renders_trim(struct renders *r)
 	}
 }
 
-static int open_to_measure(const char *dir, int *root, struct err *err)
+/* Opens the cache's folder without making it. *root is -1 if it is missing. ERR_LOCAL. */
+static int open_existing_root(const char *dir, int *root, struct err *err)
 {
 	*root = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (*root < 0 && dir && errno != ENOENT)
@@ -429,9 +433,9 @@ static int open_to_measure(const char *dir, int *root, struct err *err)
 	return 0;
 }
 
-static void measure(const struct listing *all, struct renders_size *out)
+static void measure_listing(const struct listing *all, struct renders_size *out)
 {
-	*out = (struct renders_size){.count = all->count, .bytes = sum(all)};
+	*out = (struct renders_size){.count = all->count, .bytes = sum_bytes(all)};
 	for (size_t i = 0; i < all->count; i++) {
 		int64_t used_s = all->list[i].used_ms / 1000;
 		out->oldest_s = i ? MIN(out->oldest_s, used_s) : used_s;
@@ -445,11 +449,11 @@ int renders_measure(const char *dir, struct renders_size *out, struct err *err)
 	CLEANUP(fd_close) int root = -1;
 
 	*out = (struct renders_size){0};
-	if (open_to_measure(dir, &root, err) < 0)
+	if (open_existing_root(dir, &root, err) < 0)
 		return -1;
 	if (root >= 0)
 		list_all(root, &all);
-	measure(&all, out);
+	measure_listing(&all, out);
 	return 0;
 }
 
@@ -459,16 +463,16 @@ int renders_clear(const char *dir, struct renders_size *out, struct err *err)
 	CLEANUP(fd_close) int root = -1;
 
 	*out = (struct renders_size){0};
-	if (open_to_measure(dir, &root, err) < 0)
+	if (open_existing_root(dir, &root, err) < 0)
 		return -1;
 	if (root < 0)
 		return 0;
 	list_all(root, &all);
-	measure(&all, out);
+	measure_listing(&all, out);
 	for (size_t i = 0; i < all.count; i++)
 		remove_entry(root, &all.list[i]);
-	drop_begun(root, 0);
-	char **shards = names_in(root, is_shard, "");
+	remove_begun(root, 0);
+	char **shards = list_names(root, is_shard, "");
 	for (char **s = shards; *s; s++)
 		(void)unlinkat(root, *s, AT_REMOVEDIR);
 	names_free(shards);

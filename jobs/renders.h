@@ -19,24 +19,27 @@ struct renders; /* thread-safe: it has its own lock */
 struct renders *renders_new(const char *dir, int64_t max_bytes);
 void renders_free(struct renders *r);
 
-/* Returns a descriptor of an undamaged file of this key and sets *path, or returns -1. Removes a
- * damaged file. r may be NULL. */
+/* In these four r may be NULL: there is no cache. */
+
+/* Opens an undamaged file of this key; removes damaged ones. Returns a descriptor and sets sha256
+ * and *path, which the caller frees; -1: no such file. */
 int renders_find(struct renders *r, const char *key, char sha256[SHA256_HEX], char **path);
-/* Keeps a copy of the file. Keeps an existing file of this key unless `anew`. r may be NULL. */
+/* Keeps a copy of fd's whole file, whose hash is sha256. An existing file of this key stays; if
+ * `anew`, it is replaced. Trims if much was added. */
 void renders_put(struct renders *r, const char *key, int fd, const char *sha256, bool anew);
-/* Trims to the limit if this process has added a file. r may be NULL. */
+/* Trims to the limit if this process has added a file. */
 void renders_trim(struct renders *r);
-/* Adds a note for the user about an error since the last call, if there was one. */
-void renders_tell(struct renders *r, struct str *notes);
+/* Adds a note for the user on damaged files or an error since the last call, if any. */
+void renders_report(struct renders *r, struct str *notes);
 
 struct renders_size {
 	size_t count;
 	int64_t bytes;
 	int64_t oldest_s, newest_s; /* times of last use; 0: no files */
 };
-/* Measures the cache. A missing folder is empty. ERR_LOCAL. */
+/* Measures the cache. A missing folder (or dir NULL) is empty. ERR_LOCAL. */
 int renders_measure(const char *dir, struct renders_size *out, struct err *err);
-/* Removes all files of the cache and nothing else. *out: what was removed. */
+/* Removes all files of the cache alone. *out: the size before. ERR_LOCAL: some remain. */
 int renders_clear(const char *dir, struct renders_size *out, struct err *err);
 
 static inline void renders_free_cleanup(struct renders **r)

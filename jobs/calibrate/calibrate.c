@@ -29,8 +29,7 @@ static void calibrate_free(struct job *job)
 	free(job);
 }
 
-/* The group (voice) with the most segments: a batch of several groups would measure changes of
- * voice too. */
+/* The group (voice) with the most segments: several voices in a batch would slow it down. */
 static const char *largest_group(const struct segment *list, size_t count)
 {
 	const char *best = "";
@@ -50,6 +49,7 @@ static const char *largest_group(const struct segment *list, size_t count)
 	return best;
 }
 
+/* Fills segment i as a copy of `like` with an id and a file of its own. */
 static void make_segment(struct job *job, size_t i, const struct segment *like)
 {
 	static char group[] = "";

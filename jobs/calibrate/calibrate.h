@@ -9,8 +9,8 @@
 
 extern const struct job_ops calibrate_ops;
 
-/* Makes the measurement and takes over `real`. ERR_CONFIG: `real` has no segments for a worker.
- * Free with calibrate_ops.free(). */
+/* Makes a job of `count` segments, which repeat those of real's largest group in turn. Takes over
+ * `real`, also on failure. ERR_CONFIG: `real` has no segments. Free with calibrate_ops.free(). */
 int calibrate_job(struct job **out, const struct job_ops *real_ops, struct job *real, size_t count,
 		  struct err *err);
 

@@ -74,8 +74,7 @@ static bool is_empty(const char *text)
 	return !text || text[strspn(text, " \t\r\n")] == '\0';
 }
 
-/* Makes the key of a command; the engine adds the tree that it runs in. Each pod's share has its
- * own key. */
+/* Sets a key from the command, its outputs and the pod's number; the engine adds the tree. */
 static void make_key(const struct job *job, struct segment *segment)
 {
 	struct sha256 *h = sha256_new();
@@ -100,8 +99,8 @@ static void make_segments(struct job *job, int pods)
 	}
 }
 
-/* A command counts as an engine of its own. Each of several pods does its share of it. */
-static char *name_speed(const struct job *job)
+/* What the measured speed depends on: the command's text and the pods that share the work. */
+static char *make_speed_options(const struct job *job)
 {
 	char hex[SHA256_HEX];
 
@@ -109,10 +108,10 @@ static char *name_speed(const struct job *job)
 	return xasprintf("%.12s.of%zu", hex, job->count);
 }
 
-/* Once run, outputs, env and segments are set. */
+/* Sets the needs from run, outputs, env and segments. */
 static void fill_needs(struct job *job)
 {
-	job->speed_options = name_speed(job);
+	job->speed_options = make_speed_options(job);
 	job->needs = (struct job_needs){
 		.engine = "command",
 		.speed_options = job->speed_options,
@@ -126,8 +125,8 @@ static void fill_needs(struct job *job)
 	};
 }
 
-/* The list with one more item. */
-static char **with(char **list, const char *more)
+/* Appends a copy of `more` to a NULL-terminated list. Returns the list, which may have moved. */
+static char **append_text(char **list, const char *more)
 {
 	size_t count = 0;
 
@@ -147,7 +146,7 @@ struct job *command_make(const struct command_want *want)
 	job->run = xstrdup(want->run);
 	job->outputs = job_texts(want->outputs, "outputs");
 	if (want->also)
-		job->outputs = with(job->outputs, want->also);
+		job->outputs = append_text(job->outputs, want->also);
 	job->env = job_texts(want->env, "env");
 	COPY_TEXT(job->commit, want->commit ? want->commit : "");
 	make_segments(job, want->pods);
@@ -189,6 +188,7 @@ static int check_run(const struct section *conf, struct err *err)
 		       section_where(conf, "run"));
 }
 
+/* job_ops.check_conf: all checks that need nothing but the section. */
 static int command_check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *conf, struct err *err) = {
@@ -254,8 +254,8 @@ static json_t *command_task(struct job *job, size_t index, int attempt)
 
 /* ---- the output folder ---- */
 
-/* Checks only files that outputs would overwrite: each run runs the command again. A resumed run
- * skips a part in command_recall(). */
+/* Finds nothing cached, since each run runs the command again; only refuses foreign files that
+ * outputs would overwrite. command_recall() finds what a resumed run has done. */
 static int command_find_cached(struct job *job, struct segment_result *results, bool force,
 			       struct err *err)
 {
@@ -268,7 +268,8 @@ static int command_find_cached(struct job *job, struct segment_result *results, 
 		     : foreign_check(job->output, (const char *const *)job->outputs, &m, NULL, err);
 }
 
-static size_t segment_of(const struct job *job, const char *id, size_t guess)
+/* The index of the segment with this id, most likely `guess`; job->count: there is none. */
+static size_t find_segment(const struct job *job, const char *id, size_t guess)
 {
 	if (guess < job->count && !strcmp(job->segments[guess].id, id))
 		return guess;
@@ -278,9 +279,9 @@ static size_t segment_of(const struct job *job, const char *id, size_t guess)
 	return job->count;
 }
 
-/* Returns whether the file of one of this attempt's lines was changed or removed. */
-static int is_missing(const struct job *job, const struct manifest *m,
-		      const struct manifest_entry *line, bool *missing, struct err *err)
+/* *missing: the file of this line was changed or removed. -1: it cannot be read. */
+static int check_missing(const struct job *job, const struct manifest *m,
+			 const struct manifest_entry *line, bool *missing, struct err *err)
 {
 	const struct manifest_entry *entry;
 	bool absent;
@@ -291,16 +292,16 @@ static int is_missing(const struct job *job, const struct manifest *m,
 	return 0;
 }
 
-static bool is_of(const struct manifest_entry *line, const char *attempt)
+static bool is_of_attempt(const struct manifest_entry *line, const char *attempt)
 {
 	CLEANUP(json_decref) json_t *json = manifest_entry_json(line);
 
 	return !strcmp(jsonx_text(json, "attempt", ""), attempt);
 }
 
-/* Skips segments of the same run whose files were fetched: each file has a line and still matches
- * it. A moved folder has no lines. If another run has written a file since, its newest line is that
- * run's. */
+/* job_ops.recall: marks as SEGMENT_SAFE the segments of the same run whose files were fetched and
+ * are unchanged, by their lines in the manifest; a moved folder has none. A file whose newest line
+ * is another run's was overwritten. */
 static int command_recall(struct job *job, struct segment_result *results, struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
@@ -308,7 +309,7 @@ static int command_recall(struct job *job, struct segment_result *results, struc
 
 	if (manifest_read(job->output, true, &m, err) < 0)
 		return -1;
-	bool *brought = xcalloc(job->count + 1, sizeof(*brought));
+	bool *has_line = xcalloc(job->count + 1, sizeof(*has_line));
 	int status = 0;
 	for (size_t i = 0; i < job->count; i++)
 		results[i].state = results[i].attempt[0] ? SEGMENT_SAFE : SEGMENT_OPEN;
@@ -316,25 +317,26 @@ static int command_recall(struct job *job, struct segment_result *results, struc
 		const struct manifest_entry *line = m.by_file[i];
 		bool missing = false;
 		latest = manifest_is_latest(&m, i) ? i : latest;
-		s = segment_of(job, line->id, s);
+		s = find_segment(job, line->id, s);
 		if (s == job->count || results[s].state != SEGMENT_SAFE ||
-		    !is_of(line, results[s].attempt))
+		    !is_of_attempt(line, results[s].attempt))
 			continue;
-		brought[s] = true;
+		has_line[s] = true;
 		if (latest == i)
-			status = is_missing(job, &m, line, &missing, err);
+			status = check_missing(job, &m, line, &missing, err);
 		else
-			missing = !is_of(m.by_file[latest], results[s].attempt);
+			missing = !is_of_attempt(m.by_file[latest], results[s].attempt);
 		if (missing)
 			results[s] = (struct segment_result){.state = SEGMENT_OPEN};
 	}
 	for (size_t i = 0; i < job->count; i++)
-		if (results[i].state == SEGMENT_SAFE && results[i].sha256[0] && !brought[i])
+		if (results[i].state == SEGMENT_SAFE && results[i].sha256[0] && !has_line[i])
 			results[i] = (struct segment_result){.state = SEGMENT_OPEN};
-	free(brought);
+	free(has_line);
 	return status;
 }
 
+/* job_ops.gives_way: whether this run may overwrite the file, as it is absent or the run's own. */
 static bool command_gives_way(const struct job *job, const char *name, const char *run,
 			      struct err *err)
 {
@@ -353,7 +355,8 @@ static bool command_gives_way(const struct job *job, const char *name, const cha
 	return false;
 }
 
-static json_t *line_of(const struct job *job, size_t index, const struct segment_result *result)
+/* The manifest's line for a fetched file. New reference. */
+static json_t *make_line(const struct job *job, size_t index, const struct segment_result *result)
 {
 	json_t *line = manifest_line(&job->segments[index], result, result->file, job->commit);
 
@@ -370,14 +373,13 @@ static int command_record(struct job *job, size_t index, const struct segment_re
 
 	for (size_t i = 0; i < count; i++)
 		if (results[i].file) /* a command's own result is not a file */
-			manifest_lines_add(&lines, line_of(job, index, &results[i]));
+			manifest_lines_add(&lines, make_line(job, index, &results[i]));
 	return lines.count ? manifest_append(job->output, &lines, err) : 0;
 }
 
 /* ---- the end ---- */
 
-/* Returns whether this line names a file that the segment's run fetched, by its last attempt or an
- * earlier one. */
+/* Whether this line names a file that the segment's run fetched, by any of its attempts. */
 static bool is_current(const struct job *job, const struct segment_result *results, size_t index,
 		       const struct manifest_entry *e)
 {
@@ -389,7 +391,7 @@ static bool is_current(const struct job *job, const struct segment_result *resul
 	       (results[index].run[0] && !strcmp(jsonx_text(line, "run", ""), results[index].run));
 }
 
-static int by_natural_file(const void *a, const void *b)
+static int compare_by_file(const void *a, const void *b)
 {
 	const struct manifest_entry *x = *(const struct manifest_entry *const *)a,
 				    *y = *(const struct manifest_entry *const *)b;
@@ -407,10 +409,11 @@ static const struct manifest_entry **latest_lines(const struct manifest *m, size
 		if (manifest_is_latest(m, i))
 			list[(*count)++] = m->by_file[i];
 	if (*count)
-		qsort(list, *count, sizeof(*list), by_natural_file);
+		qsort(list, *count, sizeof(*list), compare_by_file);
 	return list;
 }
 
+/* Adds this line if its file is still unchanged. -1: the file cannot be read. */
 static int add_current(const struct job *job, const struct manifest *m,
 		       const struct manifest_entry *latest, const struct segment_result *result,
 		       struct manifest_lines *lines, struct err *err)
@@ -430,9 +433,10 @@ static int add_current(const struct job *job, const struct manifest *m,
 	return 0;
 }
 
-static int current_lines(const struct job *job, const struct manifest *m,
-			 const struct segment_result *results, struct manifest_lines *lines,
-			 struct err *err)
+/* Adds the lines of all files of this run that are unchanged, segment by segment. */
+static int add_current_lines(const struct job *job, const struct manifest *m,
+			     const struct segment_result *results, struct manifest_lines *lines,
+			     struct err *err)
 {
 	size_t count;
 	const struct manifest_entry **latest = latest_lines(m, &count);
@@ -458,8 +462,8 @@ static void note_results(const struct job *job, const struct segment_result *res
 		}
 }
 
-/* Returns whether the pattern is "**": any files, perhaps none. */
-static bool takes_any(const struct job *job)
+/* Whether a pattern is "**", which accepts any files, perhaps none. */
+static bool accepts_any_files(const struct job *job)
 {
 	for (char **pattern = job->outputs; *pattern; pattern++)
 		if (!strcmp(*pattern, "**"))
@@ -467,15 +471,16 @@ static bool takes_any(const struct job *job)
 	return false;
 }
 
-/* Fails if no output matched: a wrong pattern and another folder show in the same way. */
-static int check_brought(const struct job *job, const struct segment_result *results, size_t files,
-			 struct err *err)
+/* ERR_JOB: the command succeeded on all pods, but no file matched outputs. The patterns may be
+ * wrong, or the command wrote into another folder. */
+static int check_some_files(const struct job *job, const struct segment_result *results,
+			    size_t files, struct err *err)
 {
-	if (files || !*job->outputs || takes_any(job))
+	if (files || !*job->outputs || accepts_any_files(job))
 		return 0;
 	for (size_t i = 0; i < job->count; i++)
 		if (results[i].state != SEGMENT_SAFE)
-			return 0; /* the other case has its own message */
+			return 0; /* a failed segment has its own message */
 	return err_set(err, ERR_JOB,
 		       "the command succeeded, but no file of its folder matches outputs "
 		       "(%s%s): nothing was fetched",
@@ -489,11 +494,11 @@ static int command_finish(struct job *job, const struct segment_result *results,
 	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
 
 	if (manifest_read(job->output, true, &m, err) < 0 ||
-	    current_lines(job, &m, results, &lines, err) < 0 ||
+	    add_current_lines(job, &m, results, &lines, err) < 0 ||
 	    manifest_rewrite(job->output, &lines, err) < 0)
 		return -1;
 	note_results(job, results, lines.count, notes);
-	return check_brought(job, results, lines.count, err);
+	return check_some_files(job, results, lines.count, err);
 }
 
 const struct job_ops job_command = {

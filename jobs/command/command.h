@@ -7,11 +7,11 @@
 
 extern const struct job_ops job_command;
 
-/* A command of burst's own. All is copied. */
+/* What a command job is made of. All is copied. */
 struct command_want {
 	const char *output; /* absolute */
 	const char *run;
-	const struct section *outputs, *env; /* whose keys `outputs` and `env` are read */
+	const struct section *outputs, *env; /* sections that have the keys of these names */
 	const char *also;                    /* one more pattern of outputs; NULL: none */
 	int pods;
 	const char *commit; /* NULL: the working tree */

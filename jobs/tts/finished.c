@@ -443,7 +443,7 @@ static int check_joined_names(const struct job *job, struct err *err)
 	static const char *const partial[] = {JOIN_PARTIAL_NAMES, NULL};
 	CLEANUP(fd_close) int folder = path_open_dir(job->output);
 
-	if (folder < 0 || manifest_is_there(folder) || !job->joined_names[0])
+	if (folder < 0 || manifest_exists(folder) || !job->joined_names[0])
 		return 0;
 	return check_names(job, folder, job->joined_names, err) < 0
 		       ? -1
@@ -663,7 +663,7 @@ int tts_bring(struct job *job, struct segment_result *results, struct str *notes
 			 "%s/%s: renders that are there cannot all be copied, so they are rendered "
 			 "again\n",
 			 job->output, full.msg);
-	renders_tell(job->renders, notes);
+	renders_report(job->renders, notes);
 	return 0;
 }
 
@@ -828,7 +828,7 @@ int tts_finish(struct job *job, const struct segment_result *results, struct str
 	note_some(job, results, false, notes);
 	note_some(job, results, true, notes);
 	renders_trim(job->renders);
-	renders_tell(job->renders, notes);
+	renders_report(job->renders, notes);
 	if (tend_stale(job, results, notes, err) < 0 || write_manifest(job, results, err) < 0)
 		return -1;
 	return job->join ? join(job, results, notes, err) : 0;

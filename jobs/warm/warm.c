@@ -21,8 +21,8 @@ static void warm_free(struct job *job)
 	free(job);
 }
 
-/* Drops needs that the command does not have: a worker, GPU memory, further tries. */
-static void keep_needs(struct job_needs *needs)
+/* Removes needs that a command without a GPU does not have: a worker, GPU memory, further tries. */
+static void reduce_needs(struct job_needs *needs)
 {
 	needs->gpu = needs->stream = false;
 	needs->vram_gb = 0;
@@ -42,7 +42,7 @@ struct job *warm_job(const struct job_ops *real_ops, struct job *real)
 	*job = (struct job){.ops = real_ops, .real = real, .needs = *real_ops->needs(real)};
 	job->segment = (struct segment){.id = id, .weight = 1, .group = group};
 	sha256_hex(id, strlen(id), job->segment.key);
-	keep_needs(&job->needs);
+	reduce_needs(&job->needs);
 	return job;
 }
 

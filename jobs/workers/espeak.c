@@ -62,7 +62,7 @@ static struct {
 } espeak;
 
 static int sample_rate = 22050;
-static bool by_library;
+static bool by_library; /* speaks through the library, not the program */
 static char version[64] = "unknown";
 
 /* Samples of the current text. The library calls back with pieces of sound. */
@@ -70,7 +70,8 @@ static short *samples;
 static size_t sample_count, sample_room;
 static bool too_long;
 
-static int take_samples(short *piece, int count, void *events)
+/* A synth_callback. Returns 1 to stop when the sound is too long. */
+static int on_samples(short *piece, int count, void *events)
 {
 	(void)events;
 	if (!piece || count <= 0)
@@ -117,31 +118,29 @@ static bool load_library(void)
 	if (rate <= 0)
 		return false;
 	sample_rate = rate;
-	espeak.set_callback(take_samples);
+	espeak.set_callback(on_samples);
 	const char *text = espeak.info(NULL);
 	snprintf(version, sizeof(version), "%.40s", text ? text : "unknown");
 	return true;
 }
 
-/* Reads the version of espeak-ng. Returns false if it is not installed. */
+/* Sets `version` by asking the program espeak-ng. Returns false if it is not installed. */
 static bool find_program(void)
 {
 	FILE *p = popen("espeak-ng --version 2>/dev/null", "re");
 	char line[200] = "";
-	bool fine = p && fgets(line, sizeof(line), p);
-	const char *colon = strstr(line, ": ");
-	if (p)
-		fine = pclose(p) == 0 && fine;
-	if (fine)
-		snprintf(version, sizeof(version), "%.*s",
-			 (int)strcspn(colon ? colon + 2 : line, " \n"), colon ? colon + 2 : line);
-	return fine;
+	bool has_line = p && fgets(line, sizeof(line), p);
+	const char *colon = strstr(line, ": "), *number = colon ? colon + 2 : line;
+	if (!p || pclose(p) != 0 || !has_line)
+		return false;
+	snprintf(version, sizeof(version), "%.*s", (int)strcspn(number, " \n"), number);
+	return true;
 }
 
 /* ---- segments ---- */
 
-static int fail(char *error, size_t room, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+/* Writes the reason into error, cut to room. Returns -1. */
+PRINTF(3, 4)
 static int fail(char *error, size_t room, const char *fmt, ...)
 {
 	va_list args;
@@ -151,43 +150,45 @@ static int fail(char *error, size_t room, const char *fmt, ...)
 	return -1;
 }
 
-static void put_le(unsigned char *to, uint32_t value, int bytes)
+static void put_little_endian(unsigned char *to, uint32_t value, int bytes)
 {
 	for (int i = 0; i < bytes; i++)
 		to[i] = (unsigned char)(value >> 8 * i);
 }
 
-static void wav_header(unsigned char h[44], uint32_t data_bytes)
+/* The header of a WAV file with one channel of 16-bit samples. */
+static void make_wav_header(unsigned char h[44], uint32_t data_bytes)
 {
 	memcpy(h, "RIFF....WAVEfmt ", 16);
-	put_le(h + 4, 36 + data_bytes, 4);
-	put_le(h + 16, 16, 4);
-	put_le(h + 20, 1, 2);
-	put_le(h + 22, 1, 2);
-	put_le(h + 24, (uint32_t)sample_rate, 4);
-	put_le(h + 28, (uint32_t)sample_rate * 2, 4);
-	put_le(h + 32, 2, 2);
-	put_le(h + 34, 16, 2);
+	put_little_endian(h + 4, 36 + data_bytes, 4);
+	put_little_endian(h + 16, 16, 4);
+	put_little_endian(h + 20, 1, 2);
+	put_little_endian(h + 22, 1, 2);
+	put_little_endian(h + 24, (uint32_t)sample_rate, 4);
+	put_little_endian(h + 28, (uint32_t)sample_rate * 2, 4);
+	put_little_endian(h + 32, 2, 2);
+	put_little_endian(h + 34, 16, 2);
 	memcpy(h + 36, "data", 4);
-	put_le(h + 40, data_bytes, 4);
+	put_little_endian(h + 40, data_bytes, 4);
 }
 
+/* Writes the samples to a file. -1 with the reason in error. */
 static int write_wav(const char *path, char *error, size_t room)
 {
 	unsigned char h[44];
 	FILE *f = fopen(path, "we");
 	if (!f)
 		return fail(error, room, "%s: %s", path, strerror(errno));
-	wav_header(h, (uint32_t)(sample_count * sizeof(*samples)));
+	make_wav_header(h, (uint32_t)(sample_count * sizeof(*samples)));
 	bool fine = fwrite(h, sizeof(h), 1, f) == 1 &&
 		    fwrite(samples, sizeof(*samples), sample_count, f) == sample_count;
 	fine = fclose(f) == 0 && fine;
 	return fine ? 0 : fail(error, room, "%s: %s", path, strerror(errno));
 }
 
-/* Returns whether the voice has this language. Each language is a byte of priority and a text; a
- * zero byte ends the list. */
-static bool speaks(const struct voice *v, const char *language)
+/* Whether the voice has this language. Each language in its list is a byte of priority and a text;
+ * a zero byte ends the list. */
+static bool speaks_language(const struct voice *v, const char *language)
 {
 	for (const char *p = v->languages; p && *p; p += strlen(p) + 1)
 		if (!strcasecmp(p + 1, language))
@@ -195,9 +196,9 @@ static bool speaks(const struct voice *v, const char *language)
 	return false;
 }
 
-/* Chooses a voice by its file's name ("en-us"), else by language ("en-gb", "fr-fr"), as the espeak-
- * ng program does. A variant ("+f3") works only with a file's name, which the language's voice
- * provides. */
+/* Sets the library's voice by its file's name ("en-us"), else by language ("en-gb", "fr-fr"), as
+ * the program espeak-ng does. A variant ("+f3") works only with a file's name, which the language's
+ * voice provides. Returns false if there is no such voice. */
 static bool choose_voice(const char *name)
 {
 	char language[64], full[128];
@@ -213,13 +214,13 @@ static bool choose_voice(const char *name)
 		return false;
 	const struct voice *found = espeak.current_voice();
 	/* the library returns the nearest language; accept only the exact one */
-	if (!found || !found->identifier || !speaks(found, language))
+	if (!found || !found->identifier || !speaks_language(found, language))
 		return false;
 	snprintf(full, sizeof(full), "%s%s", found->identifier, name + plain);
 	return !name[plain] || espeak.set_voice(full) == EE_FINE;
 }
 
-/* Runs in a child whose library has not spoken yet. */
+/* Writes a WAV file, in a child whose library has not spoken yet. -1 with the reason in error. */
 static int speak(const struct espeak_task *t, const char *path, char *error, size_t room)
 {
 	espeak.set_parameter(PARAM_RATE, t->speed, 0);
@@ -236,6 +237,7 @@ static int speak(const struct espeak_task *t, const char *path, char *error, siz
 	return write_wav(path, error, room);
 }
 
+/* Sets the library's voice unless it is set already. -1 with the reason in error. */
 static int load_voice(const char *voice, char *error, size_t room)
 {
 	static char loaded[128];
@@ -248,9 +250,8 @@ static int load_voice(const char *voice, char *error, size_t room)
 	return 0;
 }
 
-/* Speaks each segment in a child of its own. What espeak-ng has spoken before changes the length of
- * later speech by some per cent, so this process loads voices but never speaks. The same task then
- * gives the same file. */
+/* Speaks in a child, while this process only loads voices: speech changes the length of later
+ * speech in a process by some per cent, and the same task must give the same file. */
 static int speak_by_library(const struct espeak_task *t, const char *path, char *error, size_t room)
 {
 	int p[2], status = 0;
@@ -274,7 +275,8 @@ static int speak_by_library(const struct espeak_task *t, const char *path, char 
 	return status ? -1 : 0;
 }
 
-static void become_program(const struct espeak_task *t, const char *path, int in)
+/* In a child: executes espeak-ng with `in` as its stdin. Does not return. */
+static void exec_program(const struct espeak_task *t, const char *path, int in)
 {
 	char speed[16], pitch[16], amplitude[16], gap[16];
 	snprintf(speed, sizeof(speed), "%d", t->speed);
@@ -288,6 +290,7 @@ static void become_program(const struct espeak_task *t, const char *path, int in
 	_exit(127);
 }
 
+/* Speaks a segment by the program espeak-ng. -1 with the reason in error. */
 static int speak_by_program(const struct espeak_task *t, const char *path, char *error, size_t room)
 {
 	int p[2], status = 0;
@@ -297,7 +300,7 @@ static int speak_by_program(const struct espeak_task *t, const char *path, char 
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(p[1]);
-		become_program(t, path, p[0]);
+		exec_program(t, path, p[0]);
 	}
 	close(p[0]);
 	size_t len = strlen(t->text);
@@ -310,8 +313,8 @@ static int speak_by_program(const struct espeak_task *t, const char *path, char 
 				      status, t->voice ? t->voice : "en");
 }
 
-/* Writes x.tmp, then renames it, so that a file under its final name is complete. */
-static int render(const struct espeak_task *t, char *error, size_t room)
+/* An espeak_render. Renames x.tmp, so that a file under its final name is complete. */
+static int render_segment(const struct espeak_task *t, char *error, size_t room)
 {
 	const char *out = getenv("BURST_OUT");
 	char path[4096], temp[4096 + 8];
@@ -348,7 +351,7 @@ int main(void)
 	size_t room = 0;
 	ssize_t len;
 	while ((len = getline(&line, &room, stdin)) > 0)
-		espeak_batch(line, (size_t)len, render);
+		espeak_batch(line, (size_t)len, render_segment);
 	free(line);
 	return 0;
 }

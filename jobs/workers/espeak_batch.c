@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 
-/* The option may be a number, or a text that holds one. Returns 0 beyond +-100,000. */
-static int option(const struct json *options, const char *key, int usual)
+/* An option that is a number or a text with one; `usual` if absent, 0 beyond +-100,000. */
+static int read_option(const struct json *options, const char *key, int usual)
 {
 	const char *text = json_text(options, key, NULL);
 	double value = text ? strtod(text, NULL) : json_number(options, key, usual);
@@ -22,15 +22,16 @@ struct espeak_task espeak_task_read(const struct json *task)
 		.file = json_text(task, "file", NULL),
 		.text = json_text(task, "text", NULL),
 		.voice = json_text(task, "voice", NULL),
-		.speed = option(options, "speed", option(options, "rate", 175)),
-		.pitch = option(options, "pitch", 50),
-		.range = option(options, "range", 50),
-		.amplitude = option(options, "amplitude", 100),
-		.gap = option(options, "gap", 0),
+		.speed = read_option(options, "speed", read_option(options, "rate", 175)),
+		.pitch = read_option(options, "pitch", 50),
+		.range = read_option(options, "range", 50),
+		.amplitude = read_option(options, "amplitude", 100),
+		.gap = read_option(options, "gap", 0),
 	};
 }
 
-static void say(struct str *line)
+/* Prints an object without its closing brace as a line, and frees it. */
+static void print_line(struct str *line)
 {
 	str_add(line, "}\n");
 	fwrite(line->s, 1, line->len, stdout);
@@ -38,7 +39,8 @@ static void say(struct str *line)
 	str_free(line);
 }
 
-static void answer(const struct espeak_task *t, espeak_render *render)
+/* Renders one segment and prints the answer to it. */
+static void render_and_answer(const struct espeak_task *t, espeak_render *render)
 {
 	char error[400];
 	int64_t began = clock_boot_ms();
@@ -49,7 +51,7 @@ static void answer(const struct espeak_task *t, espeak_render *render)
 	js_bool(&line, "ok", !failed);
 	js_text(&line, failed ? "error" : "file", failed ? error : t->file);
 	js_int(&line, "ms", clock_boot_ms() - began);
-	say(&line);
+	print_line(&line);
 }
 
 void espeak_batch(const char *line, size_t len, espeak_render *render)
@@ -59,11 +61,11 @@ void espeak_batch(const char *line, size_t len, espeak_render *render)
 	struct str over = {0};
 	for (const struct json *task = json_items(batch, "segments"); task; task = task->next) {
 		struct espeak_task t = espeak_task_read(task);
-		answer(&t, render);
+		render_and_answer(&t, render);
 	}
 	str_addc(&over, '{');
 	js_text(&over, "batch", json_text(batch, "batch", ""));
 	js_bool(&over, "done", true);
-	say(&over);
+	print_line(&over);
 	json_free(&doc);
 }

@@ -71,7 +71,7 @@ static char *told(struct renders *r)
 {
 	struct str notes = STR_INIT;
 
-	renders_tell(r, &notes);
+	renders_report(r, &notes);
 	return str_detach(&notes);
 }
 
