@@ -139,8 +139,7 @@ static int read_fields(char *const words[5], struct calendar *out, struct err *e
 	return 0;
 }
 
-/* Reads "02:00" or "2:00". Refuses minutes of one digit: "daily 2:5" may be a slip. text may be
- * NULL: false. */
+/* Reads "02:00"; text may be NULL. Refuses minutes of one digit: "daily 2:5" may be a slip. */
 static bool read_time(const char *text, int *hour, int *minute)
 {
 	return text && isdigit((unsigned char)text[0]) && clock_time_of_day(text, hour, minute) &&
@@ -212,8 +211,7 @@ static bool fields_of_phrase(char *const words[6], int count, char out[64])
 	return true;
 }
 
-/* Cuts the text into words, which point into it. Returns their number; words after the sixth are
- * ignored. */
+/* Cuts the text into at most six words, which point into it. Returns their number. */
 static int split_words(char *text, char *words[6])
 {
 	int count = 0;

@@ -30,8 +30,7 @@ struct calendar {
 int calendar_parse(const char *when, struct calendar *out, struct err *err);
 /* Appends the schedule as the five fields of a crontab. */
 void calendar_write(const struct calendar *c, struct str *to);
-/* Appends the schedule as "OnCalendar=" lines of a systemd timer: two lines if a day that fits one
- * of two fields is enough. */
+/* Appends the schedule as one or two "OnCalendar=" lines of a systemd timer. */
 void calendar_write_systemd(const struct calendar *c, struct str *to);
 /* The first moment after after_ms at which the schedule is due; -1: none in the next nine years. */
 int64_t calendar_next(const struct calendar *c, int64_t after_ms);

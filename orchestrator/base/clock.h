@@ -30,15 +30,12 @@ bool clock_time_of_day(const char *text, int *hour, int *minute);
  * after midnight counts. Returns false if text is no time of day. */
 bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms);
 
-/* Reads an HTTP date as current servers write it, "Sun, 06 Nov 1994 08:49:37 GMT". Returns false if
- * the text is none. */
+/* Reads an HTTP date like "Sun, 06 Nov 1994 08:49:37 GMT". Returns false if the text is none. */
 bool clock_http_date(const char *text, int64_t *epoch_s);
-/* Writes by about how much a clock is off: "24h00m behind" (off_ms < 0), "3m00s ahead of". room >=
- * 40. Returns `to`. */
+/* Writes by about how much a clock is off: "24h00m behind", "3m00s ahead of". room >= 40. */
 char *clock_offset_show(char *to, size_t room, int64_t off_ms);
 
-/* Reads "90s", "20m", "2h", "1d", "250ms" or "0". ERR_USAGE: the text is none of these; also a
- * number above 0 without a unit. */
+/* Reads "90s", "20m", "2h", "1d", "250ms" or "0". ERR_USAGE for other texts. */
 int duration_parse(const char *text, int64_t *out_ms, struct err *err);
 /* Writes a duration for people: "0.8s", "41s", "3m05s", "2h10m". room >= 24. Returns `to`. */
 char *duration_show(char *to, size_t room, int64_t ms);

@@ -37,8 +37,7 @@ static const char pem_head[] = "-----BEGIN OPENSSH PRIVATE KEY-----\n";
 static const char pem_tail[] = "-----END OPENSSH PRIVATE KEY-----\n";
 static const char key_type[] = "ssh-ed25519";
 
-/* Aborts if a call of libcrypto failed: it then lacks memory or randomness, and going on would be
- * unsafe. */
+/* Aborts if libcrypto failed: without memory or randomness burst must not go on. */
 static void abort_unless(bool ok, const char *what)
 {
 	if (!ok) {
@@ -378,8 +377,7 @@ void ssh_key_free(struct ssh_key *key)
 
 enum { READ_MOST = 1 << 20 };
 
-/* Reads `most` bytes, or fewer if the file ends. Returns their number (0: at the end); -1 and
- * errno. */
+/* Reads `most` bytes, or up to the end. Returns their number; -1 and errno. */
 static int64_t read_block(int fd, char *to, int64_t most)
 {
 	int64_t got = 0;

@@ -23,8 +23,7 @@ void sha256_raw(const void *bytes, size_t len, unsigned char out[32]);
 /* A short name for a text, for files and facts: the first 24 hex digits of its hash. */
 enum { SHA256_NAME = 25 };
 void sha256_name(const char *text, char name[SHA256_NAME]);
-/* Hashes an open file from its offset to its end. *out_bytes (may be NULL): the number of bytes
- * read. -1 and errno. */
+/* Hashes an open file from its offset on. *out_bytes (may be NULL): bytes read. -1 and errno. */
 int sha256_fd(int fd, char hex[SHA256_HEX], int64_t *out_bytes);
 
 /* Random bytes from libcrypto's generator; aborts if it fails. */

@@ -131,8 +131,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 
 /* ---- err ---- */
 
-/* Room for a message before it is cut to err.msg: log_redact() could not recognize a secret that
- * was cut. */
+/* Room for a message before it is cut: log_redact() could not recognize a cut secret. */
 enum { UNCUT_MAX = 4096 };
 
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
@@ -282,8 +281,7 @@ bool mistakes_any(const struct mistakes *m)
 	return m && m->count;
 }
 
-/* The line number of m's message "burst.cfg:12: ..." if both messages name the same file, else 0.
- */
+/* The line number in m's message "burst.cfg:12: ..."; 0 if `other` is of another file. */
 static long line_number(const struct mistake *m, const struct mistake *other)
 {
 	size_t file = strcspn(m->err.msg, ":");

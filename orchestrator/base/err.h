@@ -80,8 +80,7 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_NOTE, LOG_INFO, LOG_DEBUG, LOG_TRACE }
 
 typedef void log_sink(void *ctx, enum log_level level, const char *line);
 
-/* Installs the sink and drops lines above `most`. Every run prints NOTE; INFO needs -v, DEBUG -vv,
- * TRACE --trace. */
+/* Drops lines above `most`. NOTE is the default; INFO needs -v, DEBUG -vv, TRACE --trace. */
 void log_setup(enum log_level most, log_sink *sink, void *ctx);
 /* Whether lines of this level reach a sink. */
 bool log_wants(enum log_level level);
@@ -111,12 +110,11 @@ struct mistakes {
  * caller continues. If m is NULL, keeps *err and returns -1, so that the first mistake ends the
  * reading. key is copied; NULL: the mistake is about nothing that has a name. */
 int mistakes_note(struct mistakes *m, const char *key, struct err *err);
-/* Whether a mistake about this key was noted; a mistake that follows from it needs no message of
- * its own. m may be NULL. */
+/* Whether a mistake about this key was noted, so that its consequences need no message. m may be
+ * NULL. */
 bool mistakes_about(const struct mistakes *m, const char *key);
 bool mistakes_any(const struct mistakes *m); /* m may be NULL */
-/* Sorts the mistakes by line. Returns -1 with the first one in *err, or 0 if there is none. m may
- * be NULL. */
+/* Sorts the mistakes by line. Returns -1 with the first in *err; 0: there is none, or m is NULL. */
 int mistakes_end(struct mistakes *m, struct err *err);
 /* Moves all mistakes of `from` into m. */
 void mistakes_move(struct mistakes *m, struct mistakes *from);

@@ -1,5 +1,4 @@
-/* file_kind.h - tells what a file is from its first bytes, and refuses those that burst cannot use.
- */
+/* file_kind.h - tells a file's kind from its first bytes, and refuses unusable kinds. */
 #ifndef BURST_BASE_FILE_KIND_H
 #define BURST_BASE_FILE_KIND_H
 
@@ -8,14 +7,11 @@
 
 #include "err.h"
 
-/* Refuses a file that cannot be spoken: ERR_CONFIG says what the file is and what to do instead.
- * bytes: the file's first 4 KiB, or all of it. is_text_name: the file's name says that it is text,
- * so it is refused only if it surely is something else. Without such a name it is always refused.
- */
+/* Refuses a file that cannot be spoken: ERR_CONFIG says what it is and what to do. bytes: its first
+ * 4 KiB, or all. is_text_name: its name says that it is text; if not, all kinds are refused. */
 int file_kind_check_spoken(const char *name, const char *bytes, size_t len, bool is_text_name,
 			   struct err *err);
-/* Refuses in the same way a file that cannot be a burst.cfg. A file called .cfg may hold any text.
- */
+/* Refuses a file that cannot be a burst.cfg. A file called .cfg may hold any text. */
 int file_kind_check_config(const char *name, const char *bytes, size_t len, struct err *err);
 
 #endif

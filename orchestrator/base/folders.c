@@ -89,8 +89,7 @@ int fd_clone(int from, int to)
 
 enum { TRIES = 5 };
 
-/* Whether fd is the folder at this path: a cleanup may have removed it before this process held the
- * lock. */
+/* Whether fd is still at this path: a cleanup may have removed it before it was locked. */
 static bool is_same_folder(const char *path, int fd)
 {
 	struct stat by_path, by_fd;

@@ -75,8 +75,6 @@ static bool is_git_dir(const char *dir)
 	return has_head(dir) && is_folder(common, "objects") && is_folder(common, "refs");
 }
 
-/* ---- owners ---- */
-
 /* Trusts this user, root, and the user who called sudo. */
 static bool is_trusted_owner(uid_t owner)
 {
@@ -103,8 +101,8 @@ static int check_owner(const char *path, struct err *err)
 /* ---- .git that leads to another folder ---- */
 
 /* Whether `dir` is git's folder of the linked working tree `top`: it lies in the repository's
- * worktrees/, and its file gitdir names top/.git. *common gets the repository's folder; the caller
- * frees it. */
+ * worktrees/, and its gitdir names top/.git. *common: the repository's folder; the caller frees it.
+ */
 static bool is_worktree_dir(const char *dir, const char *top, char **common)
 {
 	CLEANUP(free_text) char *back = read_line(dir, "gitdir", "");
@@ -184,8 +182,6 @@ static int follow_dot_git(struct repo *r, const char *dir, struct err *err)
 	r->common = TAKE(common);
 	return 1;
 }
-
-/* ---- the search ---- */
 
 /* Looks at r->top/.git. Returns 1 with r->dir and r->common; 0 if it is missing or nothing that git
  * would use (the search goes on above); -1 (ERR_CONFIG) if it must not be followed. */
@@ -287,8 +283,6 @@ static bool find_bare(struct repo *out, const char *folder)
 	return true;
 }
 
-/* ---- borrowed objects ---- */
-
 /* Returns the path of the first link in the folder, which the caller frees; NULL: none. */
 static char *find_link(const char *folder)
 {
@@ -306,8 +300,7 @@ static char *find_link(const char *folder)
 	return link;
 }
 
-/* Returns the path of the link or list by which the repository reads objects of another one; NULL:
- * none. The caller frees it. */
+/* The path of the link or list to another repository's objects; NULL: none. The caller frees it. */
 static char *find_borrowed_store(const struct repo *repo)
 {
 	CLEANUP(free_text) char *objects = path_join(repo->common, "objects");
@@ -349,8 +342,6 @@ enum {
 	OUT_MAX_BYTES = 64 * 1000 * 1000,
 	ERRORS_MAX_BYTES = 4096
 };
-
-/* ---- its environment ---- */
 
 extern char **environ;
 
@@ -428,8 +419,7 @@ static bool is_outer_git(const char *pair)
 	return starts_with(pair, "GIT_") && !kept;
 }
 
-/* Whether "NAME=value" is left out of git's environment: it is an outer git's, or has a fixed value
- * there. */
+/* Whether "NAME=value" is an outer git's, or has a fixed value in git's environment. */
 static bool is_left_out(const char *pair)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fixed_variables); i++)
@@ -479,8 +469,7 @@ static void add_setting(struct variables *v, const char *key, const char *value)
 	add_pair(v, xasprintf("GIT_CONFIG_VALUE_%zu=%s", v->settings++, value));
 }
 
-/* Git's environment without the fixed settings: for reading a config, whose values these would
- * hide. Free with variables_free(). */
+/* Git's environment without the fixed settings, which would hide those of a config to be read. */
 static struct variables variables_for_config(const struct repo *repo)
 {
 	CLEANUP(free_text) char *held = (char *)guard_environ();
@@ -498,7 +487,7 @@ static struct variables variables_for_config(const struct repo *repo)
 	return v;
 }
 
-/* Git's environment for all other calls. Free with variables_free(). */
+/* Git's environment for all other calls. */
 static struct variables variables_of(const struct repo *repo)
 {
 	struct variables v = variables_for_config(repo);
@@ -533,8 +522,7 @@ static inline void variables_free_cleanup(struct variables *v)
 
 /* ---- a call ---- */
 
-/* Appends the line of git's stderr that has the error, else its first line: other lines are hints
- * and progress. */
+/* Appends the line with git's error, else the first line: others are hints and progress. */
 static void add_error_line(struct str *to, const struct str *said)
 {
 	static const char mark[] = "fatal: ", other_mark[] = "error: "; /* of the same length */
@@ -594,9 +582,8 @@ int git_call(const struct repo *repo, struct str *out, struct err *err, const ch
 static const char *const list_config[] = {"config",     "-z",     "--show-scope",
 					  "--includes", "--list", NULL};
 
-/* Runs `git config -z --show-scope ...` (words) and calls each() for every setting in its output:
- * "SCOPE\0KEY\nVALUE\0". Returns git's exit status, -1 with *err. Reading a config runs no program
- * that it names. */
+/* Runs `git config -z --show-scope ...` (words) and calls each() for "SCOPE\0KEY\nVALUE\0". Returns
+ * git's exit status, -1 with *err. Reading a config runs no program that it names. */
 static int each_setting(const struct repo *repo, const char *const *words, struct err *err,
 			git_setting *each, void *ctx)
 {
@@ -630,8 +617,7 @@ int git_config_paths(const struct repo *repo, const char *pattern, git_setting *
 	return 0;
 }
 
-/* A git_setting. For "hook.NAME.command", a hook without a file, adds "hook.NAME.enabled = false"
- * to the environment (ctx). */
+/* A git_setting. Disables "hook.NAME.command", a hook without a file, in the environment (ctx). */
 static void disable_hook(void *ctx, const char *key, const char *value, bool own)
 {
 	static const char head[] = "hook.";
@@ -722,8 +708,7 @@ int git_commit_id(const struct repo *repo, const char *name, char id[GIT_ID], st
 
 /* ---- the files of a commit ---- */
 
-/* The settings of the repository's own config that a checkout keeps: they say how files are
- * written, and name no program. */
+/* Settings that a checkout keeps: they say how files are written, and name no program. */
 static const char *const kept_settings[] = {
 	"core.autocrlf",   "core.eol",         "core.safecrlf",
 	"core.symlinks",   "core.filemode",    "core.ignorecase",
@@ -753,8 +738,7 @@ static inline void checkout_free_cleanup(struct checkout *c)
 	checkout_free(c);
 }
 
-/* Returns NAME of "filter.NAME.smudge" or "filter.NAME.process", which the caller frees; NULL: the
- * key is another one. */
+/* NAME of "filter.NAME.smudge" or ".process", which the caller frees; NULL: another key. */
 static char *filter_name(const char *key)
 {
 	static const char head[] = "filter.";
@@ -766,8 +750,7 @@ static char *filter_name(const char *key)
 	return xstrndup(key + strlen(head), (size_t)(last - key) - strlen(head));
 }
 
-/* Adds a filter unless it is listed. The user's settings come first, so a filter that both configs
- * name counts as the user's. */
+/* Adds a new filter. The user's come first, so one that both configs name is the user's. */
 static void add_filter(struct checkout *c, const char *name, bool own)
 {
 	for (size_t i = 0; i < c->count; i++)
@@ -821,9 +804,8 @@ static int make_sterile_repo(struct repo *out, const char *commit, const char *s
 	return 0;
 }
 
-/* Reads the config of `repo` and completes the environment of the checkout: objects, settings and
- * filters. Filters of the user's own config run; one that only the repository names fails for each
- * file that needs it. */
+/* Completes the checkout's environment from the config of `repo`. Filters of the user's own config
+ * run; one that only the repository names fails for each file that needs it. */
 static int prepare_checkout(struct checkout *c, const struct repo *repo, const char *scratch,
 			    struct err *err)
 {

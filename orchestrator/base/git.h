@@ -69,8 +69,7 @@ void git_clear_environment(void);
 int git_find(struct repo *out, const char *dir, struct err *err);
 /* The same, but the folder may also be a bare repository itself. */
 int git_find_any(struct repo *out, const char *dir, struct err *err);
-/* The deepest existing folder of this path: a working tree may lack folders that a commit has. The
- * caller frees it. */
+/* The deepest existing folder of this path, which a commit may lack. The caller frees it. */
 char *git_existing_folder(const char *path);
 
 /* Resolves a commit ("HEAD", "main", a short name) to its full name. ERR_CONFIG: no such commit. */

@@ -39,14 +39,12 @@ bool gpu_is_same(const char *a, const char *b);
 const char *gpu_nearest(const char *text);
 /* True of a known GPU without BF16; false of unknown ones. */
 bool gpu_lacks_bf16(const char *text);
-/* The architecture that programs for this GPU are compiled for ("sm_89"). Returns `text` if the GPU
- * is unknown. */
+/* What programs for this GPU are compiled for ("sm_89"); `text` if the GPU is unknown. */
 const char *gpu_architecture(const char *text);
 /* Splits "L40S:2" into a name (as burst shows it; unknown ones as written) and a count (1 without
  * ":2"). Returns false if the name is empty or the count is not a number from 1 to 64. */
 bool gpu_parse(const char *text, char *name, size_t room, int *count);
-/* Whether the offered GPU is the one asked for, by any of its names, or a member of the family
- * asked for. Ignores counts. */
+/* Whether the offered GPU is the one asked for, or of the family asked for. Ignores counts. */
 bool gpu_satisfies(const char *wish, const char *offered);
 
 #endif

@@ -1,5 +1,4 @@
-/* guard.c - the process itself: its secrets, its limit of descriptors, libraries that it loads late
- */
+/* guard.c - the process itself: its secrets, its limit of descriptors, late libraries */
 #include "guard.h"
 
 #include <dirent.h>

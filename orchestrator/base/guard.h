@@ -1,5 +1,4 @@
-/* guard.h - the process itself: its secrets, its limit of descriptors, libraries that it loads late
- */
+/* guard.h - the process itself: its secrets, its limit of descriptors, late libraries */
 #ifndef BURST_BASE_GUARD_H
 #define BURST_BASE_GUARD_H
 

@@ -19,8 +19,8 @@ double jsonx_number(const json_t *object, const char *key, double absent);
 bool jsonx_bool(const json_t *object, const char *key, bool absent);
 /* A list of a thousand pods has a tenth of these. */
 enum { JSONX_VALUES_MOST = 500000 };
-/* Whether a text may hold more values than burst parses: a parsed value may take a hundred times
- * the memory of its text ("[]"). */
+/* Whether a text has too many values: one may take a hundred times the memory of its text ("[]").
+ */
 bool jsonx_has_too_many_values(const char *bytes, size_t len);
 /* Parses a text that is exactly one object. The caller json_decref()s it. NULL (ERR_BUG with the
  * place): it is not one, or has too many values. */

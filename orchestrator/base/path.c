@@ -161,8 +161,7 @@ static int move_to_top(struct removal *r, int parent, const char *name)
 	return not_removed(r, errno);
 }
 
-/* Removes the folder open as fd, which it closes, with all that is in it; or moves it to the top.
- */
+/* Removes the folder open as fd with its contents, or moves it to the top. Closes fd. */
 static int remove_folder(struct removal *r, int parent, const char *name, int fd, int depth)
 {
 	if (depth >= REMOVAL_DEPTH) {

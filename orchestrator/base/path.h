@@ -22,8 +22,7 @@ char *path_below(const char *root, const char *dir);
 /* Whether path is the folder or lies below it, by their names alone. */
 bool path_is_below(const char *path, const char *folder);
 
-/* In all functions *_at, name is a file in the open folder `dir` (or AT_FDCWD), and shown its path
- * for messages. */
+/* In the *_at functions, name is in the open folder `dir` (or AT_FDCWD), shown is for messages. */
 
 /* Appends a whole file to *out. ERR_CONFIG: larger than max bytes. ERR_NOT_FOUND: absent. */
 int path_read(const char *path, size_t max, struct str *out, struct err *err);
@@ -50,8 +49,7 @@ int path_open_new_at(int dir, const char *name, int flags, mode_t mode);
 int fd_write_all(int fd, const void *from, size_t len);
 int path_fsync_dir(const char *dir, struct err *err);
 bool path_exists(const char *path); /* true also for a link that leads nowhere */
-/* Removes a file or a whole tree, however deep, without following links. Success if absent.
- * ERR_LOCAL: something in it remains. */
+/* Removes a file or a tree, however deep; follows no links. Success if absent. ERR_LOCAL. */
 int path_remove_tree(const char *path, struct err *err);
 /* The same, and first gives the owner rights to folders that lack them. */
 int path_remove_closed_tree(const char *path, struct err *err);
@@ -61,8 +59,8 @@ int path_remove_tree_at(int dir, const char *name, const char *shown, struct err
  * is moved or replaced later. Keeps a duplicate of fd. fd -1: unpins. Call before threads use
  * path_open_dir(). */
 void path_hold_dir(const char *dir, int fd);
-/* Opens the folder that is pinned under this very path, else the one at the path. Returns a
- * descriptor, or -1 and errno. */
+/* Opens the folder pinned under this very path, else the one there. A descriptor, or -1 and errno.
+ */
 int path_open_dir(const char *dir);
 /* Opens a file or folder below `dir` without following a link on the way. name must be
  * path_is_safe(). flags are open()'s, without O_CREAT; O_NOFOLLOW and O_NONBLOCK are added. Returns
@@ -85,8 +83,7 @@ int path_open_log(const char *path, int64_t most);
  * empty part, leading '/', backslash or control character, valid UTF-8, at most 1024 bytes, no part
  * over 255. */
 bool path_is_safe(const char *path);
-/* Whether the path leads into a folder ".git": git runs files that lie there, and a clone does not
- * bring them along. */
+/* Whether the path leads into a ".git": git runs files there, and a clone does not bring them. */
 bool path_in_git_folder(const char *path);
 /* Suffix of a file while burst fetches it. */
 #define PATH_PART ".part"

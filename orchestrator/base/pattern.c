@@ -54,8 +54,7 @@ static const char *next_folder(const char *text)
 	return *text ? text + 1 : NULL;
 }
 
-/* Lets the last star that can take a little more do so, and continues behind it. Returns false if
- * no star can. */
+/* Continues behind the last star that can take a little more. Returns false if none can. */
 static bool try_again(struct state *st)
 {
 	struct retry *with = &st->one;
@@ -92,8 +91,7 @@ bool glob_match(const struct glob_kind *kind, const char *pattern, const char *t
 
 /* ---- pattern ---- */
 
-/* Reads one character and moves *at behind it. A byte that is not UTF-8 counts as a character of
- * its own, above all code points. */
+/* Moves behind one character. A byte that is not UTF-8 counts as one, above all code points. */
 static uint32_t take_character(const char **at)
 {
 	static const unsigned char first[5] = {0, 0x7f, 0x1f, 0x0f, 0x07};
@@ -225,8 +223,7 @@ static uint32_t fold_letter(uint32_t c)
 	return c;
 }
 
-/* The character at the start of the name, which must not be empty, and its length in bytes. A byte
- * that is not UTF-8 counts as a character above all code points. */
+/* The first character of a name that is not empty, read in the same way, and its length. */
 static uint32_t character_at(const struct name *n, size_t *len)
 {
 	const char *text = (const char *)n->at;

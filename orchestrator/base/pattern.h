@@ -20,8 +20,7 @@ struct glob_kind {
 	bool whole_parts;
 };
 
-/* Whether the whole text matches. Does not recurse; time at most length of pattern x square of the
- * length of text. */
+/* Whether the whole text matches. Time at most length of pattern x square of the length of text. */
 bool glob_match(const struct glob_kind *kind, const char *pattern, const char *text);
 
 /* ---- pattern ----

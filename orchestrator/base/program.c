@@ -43,8 +43,7 @@ static bool has_group(const struct program *p)
 
 /* ---- start ---- */
 
-/* In the child, after the fork: executes the program; writes errno to `report` if that fails. Must
- * not allocate. Does not return. */
+/* In the child: executes the program; if that fails, reports errno and exits. Must not allocate. */
 static void exec_child(const struct spawn *s, int report, pid_t us)
 {
 	sigset_t all;
@@ -159,8 +158,7 @@ static bool is_piped(const struct program *p, int i)
 	}
 }
 
-/* Returns the descriptor that becomes file i of the program without a pipe; the caller closes it.
- * -1 and errno. */
+/* What becomes file i of the program without a pipe; the caller closes it. -1 and errno. */
 static int open_unpiped(const struct program *p, int i)
 {
 	if (i == ERRORS && p->prompts)
@@ -172,8 +170,7 @@ static int open_unpiped(const struct program *p, int i)
 	return end >= 0 ? end : program_input("/dev/null");
 }
 
-/* Opens the program's three files: theirs[], and our ends of those with pipes. -1 and errno; the
- * caller closes what is open. */
+/* Opens theirs[] and our ends of pipes; the caller closes them, also after -1 and errno. */
 static int open_ends(const struct program *p, struct started *s, int theirs[ENDS])
 {
 	for (int i = 0; i < ENDS; i++) {
@@ -355,8 +352,7 @@ static void end_group(struct started *s, struct wait *w)
 		;
 }
 
-/* Serves and reaps the program. Returns false if burst ended it, because its time was over or a
- * signal asks us to end. */
+/* Serves and reaps the program. False: burst ended it, after its time or for a signal to us. */
 static bool wait_for(const struct program *p, struct started *s, struct str *to[ENDS],
 		     struct wait *w)
 {

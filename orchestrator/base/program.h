@@ -23,14 +23,12 @@ struct program {
 	 * through us alone. Processes that it leaves behind when it ends in time live on. 0: no
 	 * limit, and the program shares our group. */
 	int64_t limit_ms;
-	/* Without a limit: the program has its own group and gets the signals that are sent to us;
-	 * burst still waits for its end. */
+	/* Without a limit: the program has its own group and gets the signals sent to us. */
 	bool forwards;
 	/* The program may take long. It has its own group and is killed, as with a limit, by a
 	 * signal to us, by program_end_long() and, on Linux, whenever this process ends. */
 	bool is_long;
-	/* The program may ask a person: it has our stdin, our stderr and, while it runs, the
-	 * terminal. */
+	/* The program may ask a person: it has our stdin, stderr and, meanwhile, the terminal. */
 	bool prompts;
 };
 
@@ -48,8 +46,7 @@ int program_reap(pid_t pid, volatile sig_atomic_t *passed_to);
 /* Ends the long programs of all threads, and each that begins later, as if this signal had ended
  * them. */
 void program_end_long(int number);
-/* The path of a program in PATH; a name with a slash is a path already. NULL: no such program. The
- * caller frees it. */
+/* A program's path in PATH; a name with a slash is a path. NULL: none. The caller frees it. */
 char *program_path(const char *name);
 bool program_exists(const char *name);
 

@@ -61,8 +61,7 @@ const char *section_item(const struct section *s, const char *key, size_t index)
 const struct section *section_group_at(const struct section *s, const char *key, size_t index);
 /* the section of a GROUP, never NULL: empty if the file has none */
 const struct section *section_group(const struct section *s, const char *key);
-/* The place of a key's value, "burst.cfg:12", for messages; of the section itself if the file has
- * no value or key is NULL. */
+/* The place of a key's value, "burst.cfg:12"; without value or key: of the section itself. */
 const char *section_where(const struct section *s, const char *key);
 
 /* For config/ and tests: makes a section with the defaults of a table (borrowed, not copied), and

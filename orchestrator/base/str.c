@@ -286,8 +286,7 @@ bool ends_with(const char *text, const char *suffix)
 	return a >= b && memcmp(text + a - b, suffix, b) == 0;
 }
 
-/* The number of letters to add, drop or change; two neighbours in the wrong order count as one.
- * Long words are far from all others. */
+/* Letters to add, drop or change; two swapped neighbours count as one. Long words are far. */
 static size_t edit_distance(const char *a, const char *b)
 {
 	enum { LEN_MOST = 60, FAR = 100 };

@@ -67,8 +67,7 @@ bool utf8_valid(const char *bytes, size_t len);
 /* Whether the valid sequence of this length at p would drive a terminal or turn text around:
  * control characters (C0, DEL, C1), line separators, and the marks of writing direction. */
 bool utf8_hostile(const unsigned char *p, size_t len);
-/* The word of a NULL-terminated list that is nearest to a misspelled one, for "did you mean"; NULL:
- * none is near. */
+/* The listed word nearest to a misspelled one, for "did you mean"; NULL: none is near. */
 const char *nearest_word(const char *word, const char *const *words);
 
 #endif

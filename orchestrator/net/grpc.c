@@ -106,8 +106,7 @@ static void end_message(struct grpc_reader *r)
 	r->whole = r->to->len;
 }
 
-/* Checks a complete prefix: whether another message may come, and its length. Errors as in
- * grpc_read(). */
+/* Checks a complete prefix: whether a message may come, and its length. Errors: grpc_read(). */
 static int begin_message(struct grpc_reader *r, struct err *err)
 {
 	size_t len = (size_t)r->prefix[1] << 24 | (size_t)r->prefix[2] << 16 |
@@ -248,8 +247,7 @@ struct field {
 	struct bytes value; /* empty for WIRE_VARINT */
 };
 
-/* These move behind what they read. Returns false if the bytes end first or the number is longer
- * than 64 bits. */
+/* Moves behind a number. Returns false if the bytes end first or it has more than 64 bits. */
 static bool take_varint(struct bytes *b, uint64_t *out)
 {
 	*out = 0;
@@ -322,8 +320,8 @@ static bool read_policy(struct bytes policy, int64_t *after_ms)
 	return true;
 }
 
-/* Reads a google.protobuf.Any, a type's URL and a message of that type. Returns false if the
- * message is no RPCRetryPolicy. */
+/* Reads a google.protobuf.Any: a type's URL, a message. Returns false if it is no RPCRetryPolicy.
+ */
 static bool read_any(struct bytes any, int64_t *after_ms)
 {
 	struct bytes url = {any.at, any.at}, value = url;

@@ -38,8 +38,7 @@ int grpc_code_of_http(int http_status);
 /* Appends one frame with one message. */
 void grpc_add_frame(struct str *to, const void *message, size_t len);
 
-/* Takes the messages out of a reply's frames. The caller sets stream, most and to; all else is 0.
- */
+/* Takes the messages out of a reply's frames. The caller sets stream, most and to; others are 0. */
 struct grpc_reader {
 	/* The reply has any number of messages, each with its length before it in `to`. Otherwise
 	 * it has exactly one message, without length. */
@@ -55,8 +54,7 @@ struct grpc_reader {
 /* Reads the next bytes of a reply, of any number. ERR_UNTRUSTED: a message is larger than allowed,
  * known from its length. ERR_BUG: it is compressed, no frame, or one too many. */
 int grpc_read(struct grpc_reader *r, const void *bytes, size_t len, struct err *err);
-/* Returns 0 if the reply may end here. ERR_BUG: it ends in the middle of a message, or without the
- * one message of a unary call. */
+/* 0: the reply may end here. ERR_BUG: it ends within a message, or a unary call has none. */
 int grpc_read_end(const struct grpc_reader *r, struct err *err);
 /* Removes an incomplete message from `to`. */
 void grpc_read_drop(struct grpc_reader *r);

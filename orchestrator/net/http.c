@@ -360,8 +360,7 @@ static void free_connect(struct http_connect *k)
 	free(k);
 }
 
-/* Returns a duplicate of the connected socket, since libcurl closes its own with the easy handle;
- * -1 with k->err. */
+/* Duplicates the connected socket, since libcurl closes its own. -1 with k->err. */
 static int dup_socket(struct http_connect *k)
 {
 	curl_socket_t socket = CURL_SOCKET_BAD;

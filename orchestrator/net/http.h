@@ -16,11 +16,9 @@ struct http_connect;
 
 /* Loads libcurl, once for the process. ERR_LOCAL: it is not installed. */
 int http_ready(struct err *err);
-/* From now on the loop waits through libcurl. user_agent is copied. http_ready() must have
- * succeeded. */
+/* From now on the loop waits through libcurl. http_ready() must have succeeded. */
 struct http *http_new(struct loop *loop, const char *user_agent);
-/* Ends calls under way without a callback. Call it before loop_free(), and not from inside a
- * callback. Accepts NULL. */
+/* Ends calls without a callback. Before loop_free(), not from a callback. Accepts NULL. */
 void http_free(struct http *http);
 
 /* Carries one CALL_HTTP; everything needed of *call is copied. done() comes exactly once, from the

@@ -266,8 +266,6 @@ static void http_reply_close(struct http_call *c)
 /* ---- http upload ----
  * Gives libcurl the body of a request. */
 
-/* ---- from a part of a file ---- */
-
 /* libcurl wants the next bytes of the file. */
 static size_t on_read_file(char *to, size_t size, size_t n, void *ctx)
 {
@@ -321,8 +319,6 @@ static int set_file_body(struct http_call *c, const struct call *call, struct er
 	curl_lib.easy_setopt(easy, CURLOPT_SEEKDATA, c);
 	return 0;
 }
-
-/* ---- from memory ---- */
 
 /* libcurl wants the next bytes of a body that it must not send twice. */
 static size_t on_read_body(char *to, size_t size, size_t n, void *ctx)
@@ -453,8 +449,7 @@ static const char *describe_unsent(CURLcode rc)
 		       : "cannot be reached";
 }
 
-/* Marks the call as failed before its request was sent: the message names the server, not the
- * request. */
+/* Fails a call whose request was not sent: the message names the server, not the request. */
 static void fail_unsent(struct http_call *c, enum err_kind kind, CURLcode rc, const char *problem)
 {
 	struct reply *reply = &c->down.reply;

@@ -83,8 +83,7 @@ static json_t *hide_values(json_t *env)
 	return NULL;
 }
 
-/* Replaces the values of "env" and of keys that name secrets, at all depths. What lies deeper than
- * DEPTH_MOST is hidden as a whole. */
+/* Replaces the values of "env" and of secret keys; hides all that is deeper than DEPTH_MOST. */
 static void hide_secrets(json_t *value, int depth)
 {
 	const char *key;

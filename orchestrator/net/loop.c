@@ -16,7 +16,7 @@ struct watch {
 	struct watch *next;
 	int fd;
 	short events;
-	bool dead; /* to be freed after the present round of calls */
+	bool dead; /* unwatched; freed after the present round of calls */
 	void (*ready)(void *ctx, short revents);
 	void *ctx;
 };
@@ -214,8 +214,8 @@ void loop_untimer(struct timer *timer)
 	free(timer);
 }
 
-/* Fires due timers, but none that a callback makes meanwhile: a timer of 0 ms that makes the next
- * one would starve the watches. */
+/* Fires the due timers made before this turn: one of 0 ms that makes the next one must not starve
+ * the watches. */
 static void fire_timers(struct loop *loop)
 {
 	int64_t now = clock_boot_ms();
@@ -238,8 +238,8 @@ static void fire_timers(struct loop *loop)
 
 /* ---- turns ---- */
 
-/* How long this turn may wait in ms: at most most_ms (< 0: no limit), and until the next timer is
- * due. -1: no limit. */
+/* How many ms this turn may wait: most_ms (< 0: no limit), or until a timer is due. -1: no limit.
+ */
 static int wait_limit(const struct loop *loop, int64_t most_ms)
 {
 	if (loop->timers) {

@@ -100,8 +100,7 @@ static const char *find_header(const char *request, const char *name, size_t *le
 	return value;
 }
 
-/* Whether the request names this server as its host. A page elsewhere may make a browser connect to
- * this port under another name. */
+/* Whether Host names this server: pages elsewhere may make a browser connect under other names. */
 static bool is_for_us(const char *request, int port)
 {
 	size_t len;
@@ -113,8 +112,7 @@ static bool is_for_us(const char *request, int port)
 	return len && (is_same(host, len, ours[0]) || is_same(host, len, ours[1]));
 }
 
-/* Appends the answer to a valid request: for the page's data or the page itself; to HEAD without
- * its body. */
+/* Appends the answer to a valid request, without its body to HEAD. */
 static void add_page(const struct serve *s, bool is_data, bool is_head, struct str *to)
 {
 	CLEANUP(str_free) struct str body = STR_INIT;
@@ -173,8 +171,7 @@ static void drop_client(struct client *c)
 	str_free(&c->answer);
 }
 
-/* A client whose request is incomplete is slower than one that has its answer; of two alike, the
- * older one is slower. */
+/* One whose request is incomplete is slower than one that has its answer; then the older one. */
 static bool is_slower(const struct client *c, const struct client *than)
 {
 	bool asks = !c->answer.len, than_asks = !than->answer.len;
