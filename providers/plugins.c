@@ -11,8 +11,8 @@
 
 #include "provider.h"
 
-/* Returns what exists at a path if no other user can change it. */
-static int check_safe(const char *path, struct stat *st, struct err *err)
+/* Sets *st to what exists at the path. -1: nothing, or other users can change it. */
+static int check_only_user_can_change(const char *path, struct stat *st, struct err *err)
 {
 	if (path[0] != '/')
 		return err_set(err, ERR_CONFIG, "%s: not an absolute path", path);
@@ -26,7 +26,7 @@ static int check_safe(const char *path, struct stat *st, struct err *err)
 	return 0;
 }
 
-static bool is_name(const char *name)
+static bool is_provider_name(const char *name)
 {
 	for (const char *p = name; *p; p++)
 		if (!islower((unsigned char)*p) &&
@@ -35,14 +35,15 @@ static bool is_name(const char *name)
 	return *name && strlen(name) < PROVIDER_NAME_MAX;
 }
 
-static int judge(const struct provider_ops *ops, const char *path, struct err *err)
+/* Refuses a provider that this program cannot use. */
+static int check_provider(const struct provider_ops *ops, const char *path, struct err *err)
 {
 	if (ops->abi != PROVIDER_ABI)
 		return err_set(err, ERR_CONFIG,
 			       "%s: made for version %u of the provider contract, this burst has "
 			       "%u: build it again",
 			       path, (unsigned)ops->abi, PROVIDER_ABI);
-	if (!ops->name || !is_name(ops->name))
+	if (!ops->name || !is_provider_name(ops->name))
 		return err_set(err, ERR_CONFIG,
 			       "%s: its name may have only a-z, 0-9 and _, at "
 			       "most %d",
@@ -59,7 +60,8 @@ static int judge(const struct provider_ops *ops, const char *path, struct err *e
 	return 0;
 }
 
-static int load(const char *path, struct err *err)
+/* Loads the object and adds its provider to the registry, which has room. */
+static int load_object(const char *path, struct err *err)
 {
 	size_t count = 0;
 	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -73,7 +75,7 @@ static int load(const char *path, struct err *err)
 	if (!ops)
 		err_set(err, ERR_CONFIG, "%s: contains no provider (no symbol %s)", path,
 			PROVIDER_SYMBOL);
-	if (!ops || judge(ops, path, err) < 0) {
+	if (!ops || check_provider(ops, path, err) < 0) {
 		dlclose(object);
 		return -1;
 	}
@@ -83,46 +85,48 @@ static int load(const char *path, struct err *err)
 	return 0;
 }
 
-static int load_one(const char *path, int *room, struct err *err)
+/* Loads a plug-in file. *room: how many more may be loaded. */
+static int load_if_room(const char *path, int *room, struct err *err)
 {
 	struct stat st;
 
-	if (check_safe(path, &st, err) < 0)
+	if (check_only_user_can_change(path, &st, err) < 0)
 		return -1;
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_CONFIG, "%s: neither a file nor a folder", path);
 	if (*room == 0)
 		return err_set(err, ERR_CONFIG, "%s: more than %d", path, PLUGINS_MAX);
-	if (load(path, err) < 0)
+	if (load_object(path, err) < 0)
 		return -1;
 	--*room;
 	return 0;
 }
 
-static void tell(struct str *bad, const struct err *err)
+static void add_error_line(struct str *bad, const struct err *err)
 {
 	str_addf(bad, "%s\n", err->msg);
 }
 
-static int is_object(const struct dirent *entry)
+static int is_visible_object(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.' && ends_with(entry->d_name, ".so");
 }
 
+/* Loads each NAME.so in a folder. Appends a line to bad for each that cannot be used. */
 static void load_folder(const char *dir, int *room, struct str *bad)
 {
 	struct dirent **entries = NULL;
 	struct err err;
-	int count = scandir(dir, &entries, is_object, alphasort);
+	int count = scandir(dir, &entries, is_visible_object, alphasort);
 
 	if (count < 0) {
 		err_set(&err, ERR_CONFIG, "%s: %s", dir, strerror(errno));
-		tell(bad, &err);
+		add_error_line(bad, &err);
 	}
 	for (int i = 0; i < count; i++) {
 		CLEANUP(free_text) char *path = xasprintf("%s/%s", dir, entries[i]->d_name);
-		if (load_one(path, room, &err) < 0)
-			tell(bad, &err);
+		if (load_if_room(path, room, &err) < 0)
+			add_error_line(bad, &err);
 		free(entries[i]);
 	}
 	free(entries);
@@ -137,9 +141,9 @@ void providers_load(const char *path, struct str *bad)
 	for (size_t n; path && *path; path += n + (path[n] == ':')) {
 		n = strcspn(path, ":");
 		CLEANUP(free_text) char *one = xstrndup(path, n);
-		if (n && check_safe(one, &st, &err) == 0 && S_ISDIR(st.st_mode))
+		if (n && check_only_user_can_change(one, &st, &err) == 0 && S_ISDIR(st.st_mode))
 			load_folder(one, &room, bad);
-		else if (n && load_one(one, &room, &err) < 0)
-			tell(bad, &err);
+		else if (n && load_if_room(one, &room, &err) < 0)
+			add_error_line(bad, &err);
 	}
 }

@@ -12,12 +12,11 @@
 #include "local.h"
 #include "sandbox.h"
 
-/* ---- desk: what several verbs share ---- */
+/* ---- what several verbs share ---- */
 
-/* Settles pods whose supervisor ended, and counts the others. The caller holds the lock. If a pod's
- * files or processes cannot be removed, the pod stays in the list and keeps its slot; its release
- * reports the reason. */
-static int64_t sweep(const struct store *store)
+/* Settles pods whose supervisor ended, and returns the number of others. The caller holds the lock.
+ * A pod that cannot be removed still counts; its release reports the reason. */
+static int64_t settle_and_count_living(const struct store *store)
 {
 	CLEANUP(record_free_ids) char **ids = record_living(store);
 	int64_t living = 0;
@@ -44,10 +43,10 @@ static json_t *printable_lines(const struct str *raw)
 	return json_string(str_text(&text));
 }
 
-/* ---- check ----
- * The checks of `burst doctor`: whether this machine can run pods, and how it isolates them. */
+/* ---- check: whether this machine can run pods, and how it isolates them ---- */
 
-static int no_namespaces(const struct err *why, struct err *err)
+/* Always -1: says how to allow namespaces, or to do without. */
+static int fail_no_namespaces(const struct err *why, struct err *err)
 {
 	const char *settings = geteuid() == 0 ? ""
 					      : ", kernel.unprivileged_userns_clone and "
@@ -62,8 +61,8 @@ static int no_namespaces(const struct err *why, struct err *err)
 		       why->msg, settings);
 }
 
-/* For pods that are plain processes. */
-static int need_shell(struct err *err)
+/* sshd needs it for pods that are plain processes. */
+static int require_shell(struct err *err)
 {
 	if (account_has_shell())
 		return 0;
@@ -73,8 +72,8 @@ static int need_shell(struct err *err)
 		       account_name(), account_name());
 }
 
-/* Returns true for namespaces. ERR_CONFIG if they do not work: the settings must allow a
- * pod that is a plain process of this user, since its job may come from a foreign repository. */
+/* *namespaces: the pod gets namespaces, else it is a plain process. ERR_CONFIG: they do not work,
+ * and the config does not allow plain processes, whose job may come from a foreign repository. */
 static int choose_isolation(const struct store *store, const struct local_conf *conf,
 			    bool *namespaces, struct err *err)
 {
@@ -84,11 +83,12 @@ static int choose_isolation(const struct store *store, const struct local_conf *
 		      (conf->sandbox_works || sandbox_probe(store->dir, &why) == 0);
 	if (*namespaces)
 		return 0;
-	return conf->isolation == ISOLATION_NAMESPACES ? no_namespaces(&why, err) : need_shell(err);
+	return conf->isolation == ISOLATION_NAMESPACES ? fail_no_namespaces(&why, err)
+						       : require_shell(err);
 }
 
 /* ERR_LOCAL: there is no /proc, which is needed to identify and end processes. */
-static int need_proc(struct err *err)
+static int require_proc(struct err *err)
 {
 	if (access("/proc/self/stat", R_OK) == 0)
 		return 0;
@@ -97,16 +97,15 @@ static int need_proc(struct err *err)
 		       "proc /proc");
 }
 
-/* If pods are plain processes. */
-static void check_shell(struct str *to)
+static void add_shell_finding(struct str *to)
 {
 	struct err err = {0};
 
-	if (need_shell(&err) < 0)
+	if (require_shell(&err) < 0)
 		str_addf(to, "bad: %s\n", err.msg);
 }
 
-static void check_containment(const struct local_conf *conf, struct str *to)
+static void add_containment_finding(const struct local_conf *conf, struct str *to)
 {
 	struct pod_ids ids = {0};
 
@@ -124,30 +123,30 @@ static void check_containment(const struct local_conf *conf, struct str *to)
 			    "its kernel is older than Linux 6.12 or has no landlock\n");
 }
 
-static void check_isolation(const struct store *store, const struct local_conf *conf,
-			    struct str *to)
+static void add_isolation_finding(const struct store *store, const struct local_conf *conf,
+				  struct str *to)
 {
 	struct err why = {0}, err = {0};
 
 	if (conf->isolation == ISOLATION_PROCESS) {
 		str_add(to, "warn: pods are process groups, as isolation = \"process\" says: they "
 			    "share this machine's files and network\n");
-		check_shell(to);
+		add_shell_finding(to);
 	} else if (sandbox_probe(store->dir, &why) == 0)
-		check_containment(conf, to);
+		add_containment_finding(conf, to);
 	else if (conf->isolation == ISOLATION_NAMESPACES) {
-		no_namespaces(&why, &err);
+		fail_no_namespaces(&why, &err);
 		str_addf(to, "bad: %s\n", err.msg);
 	} else {
 		str_addf(to,
 			 "warn: pods are process groups that share this machine's files and "
 			 "network, since namespaces do not work here: %s\n",
 			 why.msg);
-		check_shell(to);
+		add_shell_finding(to);
 	}
 }
 
-static void check_sshd(struct str *to)
+static void add_sshd_finding(struct str *to)
 {
 	static const char *const places[] = {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd",
 					     "/usr/bin/sshd"};
@@ -160,7 +159,7 @@ static void check_sshd(struct str *to)
 	str_add(to, "bad: no sshd for local pods: install openssh-server\n");
 }
 
-static void check_gpu(const struct local_conf *conf, struct str *to)
+static void add_gpu_finding(const struct local_conf *conf, struct str *to)
 {
 	glob_t found = {0};
 
@@ -181,32 +180,34 @@ static int do_check(const struct store *store, const json_t *request, json_t *an
 
 	local_wire_read_conf(json_object_get(request, "conf"), &conf);
 	struct err why = {0};
-	if (need_proc(&why) < 0)
+	if (require_proc(&why) < 0)
 		str_addf(&text, "bad: %s\n", why.msg);
-	check_isolation(store, &conf, &text);
-	check_sshd(&text);
-	check_gpu(&conf, &text);
+	add_isolation_finding(store, &conf, &text);
+	add_sshd_finding(&text);
+	add_gpu_finding(&conf, &text);
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	int64_t living = sweep(store);
+	int64_t living = settle_and_count_living(store);
 	str_addf(&text, "%s: %lld of %lld pods are taken\n", living < conf.capacity ? "ok" : "warn",
 		 (long long)living, (long long)conf.capacity);
 	json_object_set_new(answer, "text", printable_lines(&text));
 	return 0;
 }
 
-/* ---- rent ----
- * Rents pods: reads the request, chooses the isolation, starts the pod. Also releases them. */
+/* ---- rent and release ---- */
 
-static int check_room(const struct store *store, const struct local_conf *conf, struct err *err)
+static int require_free_slot(const struct store *store, const struct local_conf *conf,
+			     struct err *err)
 {
-	int64_t living = sweep(store);
+	int64_t living = settle_and_count_living(store);
 
 	if (living >= conf->capacity)
 		return err_set(err, ERR_NO_CAPACITY, "all %lld pods of this machine are taken",
 			       (long long)conf->capacity);
 	return 0;
 }
+
+enum { HOSTNAME_MOST = 63 };
 
 static int check_env(const json_t *env, struct err *err)
 {
@@ -223,18 +224,18 @@ static int check_env(const json_t *env, struct err *err)
 	return 0;
 }
 
-/* Reads and checks the request: names become folders and host names, the mount path a place in the
- * pod's root. */
-static int read_order(const struct store *store, const json_t *request, struct pod_record *record,
-		      struct pod_plan *plan, struct err *err)
+/* Reads and checks a rent, since names become folders and host names, and the mount path a place in
+ * the pod's root. plan borrows from request. */
+static int read_rent_request(const struct store *store, const json_t *request,
+			     struct pod_record *record, struct pod_plan *plan, struct err *err)
 {
-	CLEANUP(free_text) char *id = record_id(jsonx_text(request, "name", ""));
+	CLEANUP(free_text) char *id = record_id_of_name(jsonx_text(request, "name", ""));
 	const char *volume = jsonx_text(request, "volume", "");
 
 	plan->script = jsonx_text(request, "script", NULL);
 	plan->env = json_object_get(request, "env");
 	plan->mount = jsonx_text(request, "mount", "");
-	if (!record_id_ok(id) || strlen(id) > 63 || ends_with(id, "-"))
+	if (!record_is_id(id) || strlen(id) > HOSTNAME_MOST || ends_with(id, "-"))
 		return err_set(err, ERR_REFUSED, "a pod's name must be a valid host name");
 	if (!plan->script || check_env(plan->env, err) < 0)
 		return err_set(err, ERR_REFUSED,
@@ -243,17 +244,18 @@ static int read_order(const struct store *store, const json_t *request, struct p
 		plan->mount = "/workspace";
 	if (plan->mount[0] != '/' || !path_is_safe(plan->mount + 1))
 		return err_set(err, ERR_REFUSED, "the mount path must be absolute and plain");
-	if (volume[0] && volume_ensure(store, volume, false, err) < 0)
+	if (volume[0] && volume_ensure(store, volume, VOLUME_MUST_EXIST, err) < 0)
 		return -1;
 	json_t *named = json_copy((json_t *)request);
 	json_object_set_new(named, "id", json_string(id));
-	int result = record_read(named, record, err);
+	int result = record_from_json(named, record, err);
 	json_decref(named);
 	if (result < 0)
 		err->kind = ERR_REFUSED;
 	return result;
 }
 
+/* Sets all that the vendor decides, not the client. */
 static void fill_record(struct pod_record *record, bool namespaces)
 {
 	struct pod_view *view = &record->view;
@@ -269,8 +271,9 @@ static void fill_record(struct pod_record *record, bool namespaces)
 	record->namespaces = namespaces;
 }
 
-static int launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
-		  struct err *err)
+/* Makes the record and starts the pod; after an error neither is left. */
+static int create_and_launch(const struct store *store, struct pod_record *record,
+			     const struct pod_plan *plan, struct err *err)
 {
 	CLEANUP(fd_close) int alive = -1;
 	CLEANUP(free_text) char *dir = record_dir(store, record->view.id);
@@ -293,18 +296,18 @@ static int do_rent(const struct store *store, const json_t *request, json_t *ans
 	bool namespaces;
 
 	local_wire_read_conf(json_object_get(request, "conf"), &conf);
-	if (need_proc(err) < 0)
+	if (require_proc(err) < 0)
 		return -1;
-	if (read_order(store, request, &record, &plan, err) < 0)
+	if (read_rent_request(store, request, &record, &plan, err) < 0)
 		return -1;
 	if (choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
-	if (store_lock(store, &lock, err) < 0 || check_room(store, &conf, err) < 0)
+	if (store_lock(store, &lock, err) < 0 || require_free_slot(store, &conf, err) < 0)
 		return -1;
 	fill_record(&record, namespaces);
-	if (launch(store, &record, &plan, err) < 0)
+	if (create_and_launch(store, &record, &plan, err) < 0)
 		return -1;
-	json_object_set_new(answer, "pods", json_pack("[o]", record_answer(&record)));
+	json_object_set_new(answer, "pods", json_pack("[o]", record_to_json(&record)));
 	return 0;
 }
 
@@ -314,25 +317,24 @@ static int do_release(const struct store *store, const json_t *request, json_t *
 	const char *id = jsonx_text(request, "id", "");
 
 	(void)answer;
-	return record_id_ok(id) ? pod_release(store, id, err) : 0; /* no pod can have such an id */
+	return record_is_id(id) ? pod_release(store, id, err) : 0; /* no pod can have such an id */
 }
 
-/* ---- cloud ----
- * The local vendor: one verb per process. supervise.c handles its pods, files.c its volumes. */
+/* ---- list and look up ---- */
 
 enum { REQUEST_BYTES_MAX = 8 << 20, LOG_TAIL_BYTES = 64 << 10 };
 #define DAY_MS        INT64_C(86400000)
 #define KEEP_MS       (30 * DAY_MS)
 #define SHOW_ENDED_MS 600000 /* how long an ended pod stays in the list, as GONE */
 
-/* A pod that retires between readdir() and the read of its record appears among the ended. */
-static int add_pods(const struct store *store, char **ids, json_t *list, struct err *err)
+/* Adds these pods' records to list. One that retires meanwhile appears among the ended. */
+static int add_records(const struct store *store, char **ids, json_t *list, struct err *err)
 {
 	struct pod_record record;
 
 	for (size_t i = 0; ids[i]; i++) {
 		if (record_load(store, ids[i], &record, err) == 0)
-			json_array_append_new(list, record_answer(&record));
+			json_array_append_new(list, record_to_json(&record));
 		else if (err->kind != ERR_NOT_FOUND)
 			return -1;
 	}
@@ -349,20 +351,21 @@ static int do_list(const struct store *store, const json_t *request, json_t *ans
 	json_object_set_new(answer, "pods", list);
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	sweep(store);
+	settle_and_count_living(store);
 	record_prune(store, KEEP_MS);
 	CLEANUP(record_free_ids) char **here = record_living(store);
 	CLEANUP(record_free_ids) char **gone = record_ended(store, SHOW_ENDED_MS);
-	return add_pods(store, here, list, err) < 0 ? -1 : add_pods(store, gone, list, err);
+	return add_records(store, here, list, err) < 0 ? -1 : add_records(store, gone, list, err);
 }
 
+/* Settles the pod of request.id, and loads its record. ERR_NOT_FOUND. */
 static int load_settled(const struct store *store, const json_t *request, struct pod_record *record,
 			struct err *err)
 {
 	const char *id = jsonx_text(request, "id", "");
 	CLEANUP(fd_close) int lock = -1;
 
-	if (!record_id_ok(id))
+	if (!record_is_id(id))
 		return err_set(err, ERR_NOT_FOUND, "no such pod");
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
@@ -377,7 +380,7 @@ static int do_inspect(const struct store *store, const json_t *request, json_t *
 
 	if (load_settled(store, request, &record, err) < 0)
 		return -1;
-	json_object_set_new(answer, "pods", json_pack("[o]", record_answer(&record)));
+	json_object_set_new(answer, "pods", json_pack("[o]", record_to_json(&record)));
 	return 0;
 }
 
@@ -396,7 +399,7 @@ static int do_billing(const struct store *store, const json_t *request, json_t *
 	return 0;
 }
 
-/* ---- what there is ---- */
+/* ---- offers, volumes and logs ---- */
 
 static int do_offers(const struct store *store, const json_t *request, json_t *answer,
 		     struct err *err)
@@ -408,12 +411,13 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 
 	local_wire_read_conf(json_object_get(request, "conf"), &conf);
 	/* the rent itself reports other obstacles */
-	if (need_proc(&why) == 0 && choose_isolation(store, &conf, &namespaces, err) < 0)
+	if (require_proc(&why) == 0 && choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
 	json_object_set_new(answer, "sandbox_works", json_boolean(namespaces));
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	json_object_set_new(answer, "left", json_integer(conf.capacity - sweep(store)));
+	json_object_set_new(answer, "left",
+			    json_integer(conf.capacity - settle_and_count_living(store)));
 	return 0;
 }
 
@@ -421,8 +425,9 @@ static int do_volume(const struct store *store, const json_t *request, json_t *a
 		     struct err *err)
 {
 	const char *name = jsonx_text(request, "name", "");
+	bool create = jsonx_bool(request, "create", false);
 
-	if (volume_ensure(store, name, jsonx_bool(request, "create", false), err) < 0)
+	if (volume_ensure(store, name, create ? VOLUME_MAKE_MISSING : VOLUME_MUST_EXIST, err) < 0)
 		return -1;
 	json_object_set_new(answer, "volumes", json_pack("[{s:s}]", "name", name));
 	return 0;
@@ -459,7 +464,7 @@ static int do_volume_remove(const struct store *store, const json_t *request, js
 	(void)answer;
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	sweep(store);
+	settle_and_count_living(store);
 	if (refuse_if_used(store, name, err) < 0)
 		return -1;
 	return volume_remove(store, name, err);
@@ -485,7 +490,8 @@ static int do_volume_delete(const struct store *store, const json_t *request, js
 			     err);
 }
 
-static int read_tail(const char *path, struct str *out, struct err *err)
+/* Appends the last LOG_TAIL_BYTES. */
+static int read_log_tail(const char *path, struct str *out, struct err *err)
 {
 	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char buf[4096];
@@ -507,18 +513,19 @@ static int do_logs(const struct store *store, const json_t *request, json_t *ans
 	const char *id = jsonx_text(request, "id", "");
 	CLEANUP(str_free) struct str raw = STR_INIT;
 
-	if (!record_id_ok(id))
+	if (!record_is_id(id))
 		return err_set(err, ERR_NOT_FOUND, "no such pod");
 	CLEANUP(free_text) char *living = record_path(store, id, "log");
 	CLEANUP(free_text) char *ended = record_ended_path(store, id, "log");
-	if (read_tail(living, &raw, err) < 0 && read_tail(ended, &raw, err) < 0)
+	if (read_log_tail(living, &raw, err) < 0 && read_log_tail(ended, &raw, err) < 0)
 		return err_wrap(err, "pod %s", id);
 	json_object_set_new(answer, "text", printable_lines(&raw));
 	return 0;
 }
 
-/* ---- the desk ---- */
+/* ---- the verbs ---- */
 
+/* run fills answer, a JSON object. */
 static const struct verb {
 	const char *word;
 	int (*run)(const struct store *store, const json_t *request, json_t *answer,
@@ -539,6 +546,7 @@ static const struct verb {
 	{"volume-delete", do_volume_delete},
 };
 
+/* Reads stdin. NULL with *err: no JSON, or too much. */
 static json_t *read_request(struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_MAX(REQUEST_BYTES_MAX);
@@ -554,7 +562,7 @@ static json_t *read_request(struct err *err)
 	return text.len ? jsonx_parse(str_text(&text), text.len, err) : json_object();
 }
 
-static int say(FILE *to, const json_t *answer)
+static int print_answer(FILE *to, const json_t *answer)
 {
 	CLEANUP(free_text) char *line = jsonx_line(answer);
 
@@ -562,23 +570,23 @@ static int say(FILE *to, const json_t *answer)
 }
 
 /* Prints the error as the last line of stderr, and returns the exit status. */
-static int fail(const struct err *err)
+static int print_error(const struct err *err)
 {
 	CLEANUP(json_decref) json_t *answer = local_wire_error(err);
 
-	say(stderr, answer);
+	print_answer(stderr, answer);
 	return 1;
 }
 
-static int64_t number_arg(int argc, char **argv, int at)
+static int64_t number_arg_or_0(int argc, char **argv, int at)
 {
 	long long number = argc > at ? atoll(argv[at]) : 0;
 
 	return MAX(number, 0);
 }
 
-/* stage STATE_DIR VOLUME PATH [MAX], fetch STATE_DIR VOLUME PATH OFFSET [MAX] */
-static int move_file(const struct store *store, int argc, char **argv)
+/* Runs stage or fetch, whose arguments local.h lists. Returns the exit status. */
+static int run_file_verb(const struct store *store, int argc, char **argv)
 {
 	bool fetch = !strcmp(argv[1], "fetch");
 	struct err err = {0};
@@ -586,19 +594,20 @@ static int move_file(const struct store *store, int argc, char **argv)
 
 	if (argc < (fetch ? 6 : 5)) {
 		err_set(&err, ERR_USAGE, "a volume and a path are needed");
-		return fail(&err);
+		return print_error(&err);
 	}
-	int result = fetch ? volume_fetch(store, argv[3], argv[4], number_arg(argc, argv, 5),
-					  number_arg(argc, argv, 6), &moved, &err)
-			   : volume_stage(store, argv[3], argv[4], number_arg(argc, argv, 5),
+	int result = fetch ? volume_fetch(store, argv[3], argv[4], number_arg_or_0(argc, argv, 5),
+					  number_arg_or_0(argc, argv, 6), &moved, &err)
+			   : volume_stage(store, argv[3], argv[4], number_arg_or_0(argc, argv, 5),
 					  &moved, &err);
 	if (result < 0)
-		return fail(&err);
+		return print_error(&err);
 	CLEANUP(json_decref) json_t *answer = json_pack("{s:I}", "bytes", (json_int_t)moved);
-	return say(fetch ? stderr : stdout, answer) < 0;
+	return print_answer(fetch ? stderr : stdout, answer) < 0;
 }
 
-static int run_verb(const struct store *store, const char *word)
+/* Runs a verb with a JSON request. Returns the exit status. */
+static int run_json_verb(const struct store *store, const char *word)
 {
 	CLEANUP(json_decref) json_t *answer = json_object();
 	struct err err = {0};
@@ -608,11 +617,11 @@ static int run_verb(const struct store *store, const char *word)
 			continue;
 		CLEANUP(json_decref) json_t *request = read_request(&err);
 		if (!request || verbs[i].run(store, request, answer, &err) < 0)
-			return fail(&err);
-		return say(stdout, answer) < 0;
+			return print_error(&err);
+		return print_answer(stdout, answer) < 0;
 	}
 	err_set(&err, ERR_USAGE, "no such verb: %s", word);
-	return fail(&err);
+	return print_error(&err);
 }
 
 int local_cloud_main(int argc, char **argv)
@@ -622,14 +631,14 @@ int local_cloud_main(int argc, char **argv)
 
 	if (argc < 3) {
 		err_set(&err, ERR_USAGE, "local-cloud VERB STATE_DIR: for burst itself");
-		return fail(&err);
+		return print_error(&err);
 	}
 	umask(077);
 	if (cloud_store_open(&store, argv[2], &err) < 0)
-		return fail(&err);
+		return print_error(&err);
 	int status = !strcmp(argv[1], "stage") || !strcmp(argv[1], "fetch")
-			     ? move_file(&store, argc, argv)
-			     : run_verb(&store, argv[1]);
+			     ? run_file_verb(&store, argc, argv)
+			     : run_json_verb(&store, argv[1]);
 	cloud_store_close(&store);
 	return status;
 }

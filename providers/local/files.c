@@ -10,29 +10,30 @@
 
 #include "base/path.h"
 
-enum { COPY_BYTES = 256 * 1024 };
+enum { COPY_BYTES = 256 * 1024, NAME_MOST = 63, BLOCK_BYTES = 512 /* of st_blocks */ };
 
-/* Letters, digits, '.', '_', '-'; not first a '.' or '-'; at most 63 bytes: the name is a folder's.
- */
-static bool volume_name_ok(const char *name)
+/* Letters, digits, '.', '_', '-'; not first a '.' or '-': the name is a folder's. */
+static bool is_volume_name(const char *name)
 {
 	size_t len = strlen(name);
 
-	return len && len < 64 && name[0] != '.' && name[0] != '-' &&
+	return len && len <= NAME_MOST && name[0] != '.' && name[0] != '-' &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
 		       len;
 }
 
+/* A new string. NULL with *err: not the name of a volume. */
 static char *volume_path(const struct store *store, const char *name, struct err *err)
 {
-	if (volume_name_ok(name))
+	if (is_volume_name(name))
 		return path_join(store->volumes, name);
 	err_set(err, ERR_CONFIG,
 		"a volume's name may have only letters, digits, '.', '_' and '-', at most 63");
 	return NULL;
 }
 
-int volume_ensure(const struct store *store, const char *name, bool create, struct err *err)
+int volume_ensure(const struct store *store, const char *name, enum volume_missing missing,
+		  struct err *err)
 {
 	CLEANUP(free_text) char *path = volume_path(store, name, err);
 	struct stat st;
@@ -42,7 +43,7 @@ int volume_ensure(const struct store *store, const char *name, bool create, stru
 	if (lstat(path, &st) == 0)
 		return S_ISDIR(st.st_mode) ? 0
 					   : err_set(err, ERR_LOCAL, "%s: is not a folder", path);
-	if (!create)
+	if (missing == VOLUME_MUST_EXIST)
 		return err_set(err, ERR_NOT_FOUND, "no such volume: %s", name);
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
@@ -53,10 +54,9 @@ int volume_remove(const struct store *store, const char *name, struct err *err)
 {
 	CLEANUP(free_text) char *path = volume_path(store, name, err);
 
-	if (!path || volume_ensure(store, name, false, err) < 0)
+	if (!path || volume_ensure(store, name, VOLUME_MUST_EXIST, err) < 0)
 		return -1;
-	/* rename first, so that an interrupted removal leaves no partial volume; '.' hides it from
-	 * listings */
+	/* rename first: an interrupted removal leaves no partial volume; '.' hides it */
 	CLEANUP(free_text) char *trash = xasprintf("%s/.removed-%s", store->volumes, name);
 	if (record_remove_tree(trash, err) < 0)
 		return -1;
@@ -68,7 +68,7 @@ int volume_remove(const struct store *store, const char *name, struct err *err)
 /* ---- one file ---- */
 
 /* Gives a file the owner of its folder: a pod's root may own the volume. */
-static int give_as_parent(int parent, int fd, struct err *err)
+static int give_to_owner_of(int parent, int fd, struct err *err)
 {
 	struct stat st;
 
@@ -77,19 +77,19 @@ static int give_as_parent(int parent, int fd, struct err *err)
 	return err_set(err, ERR_LOCAL, "owner: %s", strerror(errno));
 }
 
-static int make_folder(int parent, const char *name, struct err *err)
+static int make_folder_if_missing(int parent, const char *name, struct err *err)
 {
 	if (mkdirat(parent, name, 0755) < 0)
 		return 0; /* it exists, or the open fails */
 	CLEANUP(fd_close)
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? 0 : give_as_parent(parent, fd, err);
+	return fd < 0 ? 0 : give_to_owner_of(parent, fd, err);
 }
 
-/* Opens the folder of path's last part, and makes it if `make`. *last points into path. Returns -1
- * on error. */
-static int open_folder(const struct store *store, const char *name, const char *path, bool make,
-		       const char **last, struct err *err)
+/* Opens the folder that has path's last part, which *last then is, within path. Makes missing
+ * folders if wanted. Returns a descriptor, or -1. */
+static int open_folder(const struct store *store, const char *name, const char *path,
+		       enum volume_missing missing, const char **last, struct err *err)
 {
 	CLEANUP(free_text) char *top = volume_path(store, name, err);
 
@@ -101,7 +101,7 @@ static int open_folder(const struct store *store, const char *name, const char *
 	const char *slash;
 	while (fd >= 0 && (slash = strchr(path, '/'))) {
 		CLEANUP(free_text) char *part = xstrndup(path, (size_t)(slash - path));
-		if (make && make_folder(fd, part, err) < 0) {
+		if (missing == VOLUME_MAKE_MISSING && make_folder_if_missing(fd, part, err) < 0) {
 			close(fd);
 			return -1;
 		}
@@ -141,15 +141,16 @@ static int copy_bytes(int from, int to, int64_t max, int64_t *moved, struct err 
 	return 0;
 }
 
-static int fill_and_name(int dir, const char *temp, const char *last, int64_t max, int64_t *moved,
-			 struct err *err)
+/* Writes stdin to dir/temp, syncs, and renames to dir/last. After an error temp may be left. */
+static int write_and_rename(int dir, const char *temp, const char *last, int64_t max,
+			    int64_t *moved, struct err *err)
 {
 	CLEANUP(fd_close)
 	int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", temp, strerror(errno));
-	if (give_as_parent(dir, fd, err) < 0 ||
+	if (give_to_owner_of(dir, fd, err) < 0 ||
 	    copy_bytes(STDIN_FILENO, fd, max ? max + 1 : 0, moved, err) < 0)
 		return -1;
 	if (max && *moved > max)
@@ -164,13 +165,13 @@ int volume_stage(const struct store *store, const char *name, const char *path, 
 		 int64_t *moved, struct err *err)
 {
 	const char *last;
-	CLEANUP(fd_close) int dir = open_folder(store, name, path, true, &last, err);
+	CLEANUP(fd_close) int dir = open_folder(store, name, path, VOLUME_MAKE_MISSING, &last, err);
 	CLEANUP(free_text) char *temp = xasprintf(".burst-stage-%ld", (long)getpid());
 
 	if (dir < 0)
 		return -1;
 	unlinkat(dir, temp, 0); /* left by a dead process with our pid */
-	if (fill_and_name(dir, temp, last, max, moved, err) == 0)
+	if (write_and_rename(dir, temp, last, max, moved, err) == 0)
 		return 0;
 	unlinkat(dir, temp, 0);
 	return err_wrap(err, "volume %s: %s", name, path);
@@ -180,7 +181,7 @@ int volume_fetch(const struct store *store, const char *name, const char *path, 
 		 int64_t max, int64_t *moved, struct err *err)
 {
 	const char *last;
-	CLEANUP(fd_close) int dir = open_folder(store, name, path, false, &last, err);
+	CLEANUP(fd_close) int dir = open_folder(store, name, path, VOLUME_MUST_EXIST, &last, err);
 	struct stat st;
 
 	if (dir < 0)
@@ -210,9 +211,9 @@ struct sum {
 	int64_t bytes, files, changed_s;
 };
 
-static void count_below(int parent, const char *name, int depth, struct sum *sum);
+static void count_entry(int parent, const char *name, int depth, struct sum *sum);
 
-/* Closes fd. Unreadable files count as nothing. */
+/* Adds all in the folder fd to *sum, and closes fd. Unreadable folders count as nothing. */
 static void count_folder(int fd, int depth, struct sum *sum)
 {
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -224,18 +225,18 @@ static void count_folder(int fd, int depth, struct sum *sum)
 	}
 	while ((entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			count_below(dirfd(dir), entry->d_name, depth, sum);
+			count_entry(dirfd(dir), entry->d_name, depth, sum);
 	closedir(dir);
 }
 
-/* Counts ctime too: an unpacked file keeps its old mtime. */
-static void count_below(int parent, const char *name, int depth, struct sum *sum)
+/* Adds an entry, and all below it, to *sum. Uses ctime: an unpacked file keeps its old mtime. */
+static void count_entry(int parent, const char *name, int depth, struct sum *sum)
 {
 	struct stat st;
 
 	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
-	sum->bytes += (int64_t)st.st_blocks * 512;
+	sum->bytes += (int64_t)st.st_blocks * BLOCK_BYTES;
 	sum->changed_s = MAX(sum->changed_s, (int64_t)st.st_ctim.tv_sec);
 	if (!S_ISDIR(st.st_mode))
 		sum->files++;
@@ -252,9 +253,9 @@ json_t *volume_list(const struct store *store)
 
 	while (dir && (entry = readdir(dir))) {
 		struct sum sum = {0};
-		if (!volume_name_ok(entry->d_name))
+		if (!is_volume_name(entry->d_name))
 			continue;
-		count_below(dirfd(dir), entry->d_name, 0, &sum);
+		count_entry(dirfd(dir), entry->d_name, 0, &sum);
 		json_array_append_new(list, json_pack("{s:s, s:I}", "name", entry->d_name,
 						      "used_bytes", (json_int_t)sum.bytes));
 	}
@@ -263,6 +264,7 @@ json_t *volume_list(const struct store *store)
 	return list;
 }
 
+/* One element of volume_measure_folder(). NULL: it is gone, or JSON cannot hold its name. */
 static json_t *measure_entry(int dir, const char *name)
 {
 	struct sum sum = {0};
@@ -270,8 +272,7 @@ static json_t *measure_entry(int dir, const char *name)
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return NULL;
-	count_below(dir, name, 0, &sum);
-	/* NULL for a name that is not UTF-8: JSON cannot hold it */
+	count_entry(dir, name, 0, &sum);
 	return json_pack("{s:s, s:b, s:I, s:I, s:I}", "name", name, "folder", S_ISDIR(st.st_mode),
 			 "bytes", (json_int_t)sum.bytes, "files", (json_int_t)sum.files,
 			 "changed_s", (json_int_t)sum.changed_s);
@@ -281,7 +282,8 @@ int volume_measure_folder(const struct store *store, const char *name, const cha
 			  json_t **out, struct err *err)
 {
 	const char *last;
-	CLEANUP(fd_close) int parent = open_folder(store, name, path, false, &last, err);
+	CLEANUP(fd_close)
+	int parent = open_folder(store, name, path, VOLUME_MUST_EXIST, &last, err);
 	struct dirent *entry;
 
 	if (parent < 0)
@@ -299,10 +301,10 @@ int volume_measure_folder(const struct store *store, const char *name, const cha
 	return 0;
 }
 
-/* Moves it out of the volume first, so that no pod can replace it by a link. The next removal
- * finishes an interrupted one. */
-static int throw_away(const struct store *store, const char *name, int parent, const char *last,
-		      struct err *err)
+/* Removes parent/last. Moves it out of the volume first, so that no pod can replace a part by a
+ * link. The next removal finishes an interrupted one. */
+static int remove_by_renaming(const struct store *store, const char *name, int parent,
+			      const char *last, struct err *err)
 {
 	CLEANUP(free_text) char *trash = xasprintf("%s/.removed-%s", store->volumes, name);
 	CLEANUP(free_text) char *to = xasprintf("%s/%ld", trash, (long)getpid());
@@ -321,16 +323,17 @@ static int throw_away(const struct store *store, const char *name, int parent, c
 int volume_delete(const struct store *store, const char *name, const char *path, struct err *err)
 {
 	const char *last;
-	CLEANUP(fd_close) int parent = open_folder(store, name, path, false, &last, err);
+	CLEANUP(fd_close)
+	int parent = open_folder(store, name, path, VOLUME_MUST_EXIST, &last, err);
 
 	if (parent < 0 && err->kind == ERR_NOT_FOUND &&
-	    volume_ensure(store, name, false, err) == 0) {
+	    volume_ensure(store, name, VOLUME_MUST_EXIST, err) == 0) {
 		err_clear(err);
 		return 0;
 	}
 	if (parent < 0)
 		return -1;
-	if (throw_away(store, name, parent, last, err) < 0)
+	if (remove_by_renaming(store, name, parent, last, err) < 0)
 		return err_wrap(err, "volume %s: %s", name, path);
 	return 0;
 }

@@ -13,12 +13,12 @@
 #include "base/mem.h"
 
 enum { HELD_BYTES = 128 * 1024 }; /* buffered in one direction of a connection */
-enum { DEAF_MS = 100 };           /* when no connection can be taken: files or memory are used up */
+enum { DEAF_MS = 100 }; /* pause in accepting after an error: files or memory are used up */
 
 struct half { /* one direction of a connection */
 	size_t len, sent;
 	bool ended; /* the reading side has ended */
-	bool shut;  /* the writing side was shut down after that */
+	bool shut;  /* and the writing side was then shut down */
 	char bytes[HELD_BYTES];
 };
 
@@ -45,7 +45,7 @@ struct forward *forward_new(int listen_fd, int pod_port)
 	return f;
 }
 
-static void conn_free(struct conn *c)
+static void free_conn(struct conn *c)
 {
 	fd_close(c->client);
 	fd_close(c->pod);
@@ -57,20 +57,20 @@ void forward_free(struct forward *f)
 	if (!f)
 		return;
 	for (size_t i = 0; i < f->count; i++)
-		conn_free(f->conns[i]);
+		free_conn(f->conns[i]);
 	fd_close(f->listen_fd);
 	free(f);
 }
 
-static void no_delay(int fd)
+static void set_no_delay(int fd)
 {
 	int on = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-/* Opens a socket to the pod's port; returns -1 on failure. */
-static int dial(int port, bool *connecting)
+/* Connects to the pod's port. Returns the socket; *connecting: not connected yet. -1: refused. */
+static int connect_to_pod(int port, bool *connecting)
 {
 	struct sockaddr_in to = {
 		.sin_family = AF_INET,
@@ -81,7 +81,7 @@ static int dial(int port, bool *connecting)
 
 	if (fd < 0)
 		return -1;
-	no_delay(fd);
+	set_no_delay(fd);
 	*connecting = connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0;
 	if (*connecting && errno != EINPROGRESS) {
 		close(fd);
@@ -90,7 +90,8 @@ static int dial(int port, bool *connecting)
 	return fd;
 }
 
-static void accept_one(struct forward *f)
+/* Takes one connection, and closes it at once if the pod refuses or too many are open. */
+static void accept_connection(struct forward *f)
 {
 	int client = accept4(f->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
@@ -105,30 +106,30 @@ static void accept_one(struct forward *f)
 		return;
 	}
 	struct conn *c = xcalloc(1, sizeof(*c));
-	no_delay(client);
+	set_no_delay(client);
 	c->client = client;
-	c->pod = dial(f->pod_port, &c->connecting);
+	c->pod = connect_to_pod(f->pod_port, &c->connecting);
 	if (c->pod < 0)
-		conn_free(c);
+		free_conn(c);
 	else
 		f->conns[f->count++] = c;
 }
 
-static bool wants_read(const struct half *h)
+static bool can_read_more(const struct half *h)
 {
 	return !h->ended && !h->len;
 }
 
-/* Leaves out (-1) a descriptor without events to wait for: poll would report its hang-up forever.
- */
-static struct pollfd entry_for(int fd, const struct half *in, const struct half *out)
+/* fd: read into `in`, written from `out`. Without events to wait for, the entry's fd is -1: poll
+ * would report a hang-up forever. */
+static struct pollfd poll_entry(int fd, const struct half *in, const struct half *out)
 {
-	short events = (short)((wants_read(in) ? POLLIN : 0) | (out->len ? POLLOUT : 0));
+	short events = (short)((can_read_more(in) ? POLLIN : 0) | (out->len ? POLLOUT : 0));
 
 	return (struct pollfd){.fd = events ? fd : -1, .events = events};
 }
 
-size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms)
+size_t forward_fill_poll(struct forward *f, struct pollfd *set, int64_t *next_ms)
 {
 	bool deaf = clock_boot_ms() < f->deaf_until_ms;
 	size_t n = 0;
@@ -141,15 +142,15 @@ size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms)
 			set[n++] = (struct pollfd){.fd = -1};
 			set[n++] = (struct pollfd){.fd = c->pod, .events = POLLOUT};
 		} else {
-			set[n++] = entry_for(c->client, &c->up, &c->down);
-			set[n++] = entry_for(c->pod, &c->down, &c->up);
+			set[n++] = poll_entry(c->client, &c->up, &c->down);
+			set[n++] = poll_entry(c->pod, &c->down, &c->up);
 		}
 	}
 	return n;
 }
 
-/* fill() and drain() return false if the connection is broken. */
-static bool fill(int fd, struct half *h)
+/* read_into(), write_out() and move_bytes() return false if the connection is broken. */
+static bool read_into(int fd, struct half *h)
 {
 	ssize_t n = read(fd, h->bytes, sizeof(h->bytes));
 
@@ -160,7 +161,8 @@ static bool fill(int fd, struct half *h)
 	return n >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
-static bool drain(int fd, struct half *h)
+/* Writes what is buffered; after the end of the input, shuts the writing side down. */
+static bool write_out(int fd, struct half *h)
 {
 	while (h->sent < h->len) {
 		ssize_t n = send(fd, h->bytes + h->sent, h->len - h->sent, MSG_NOSIGNAL);
@@ -178,11 +180,11 @@ static bool drain(int fd, struct half *h)
 	return true;
 }
 
-static bool move(int from, int to, struct half *h, short readable)
+static bool move_bytes(int from, int to, struct half *h, short readable)
 {
-	if ((readable & (POLLIN | POLLHUP | POLLERR)) && wants_read(h) && !fill(from, h))
+	if ((readable & (POLLIN | POLLHUP | POLLERR)) && can_read_more(h) && !read_into(from, h))
 		return false;
-	return drain(to, h);
+	return write_out(to, h);
 }
 
 /* Returns false if the connection failed. */
@@ -200,26 +202,25 @@ static bool finish_connect(struct conn *c, short events)
 }
 
 /* Returns false once the connection is over. */
-static bool serve_conn(struct conn *c, short client_events, short pod_events)
+static bool serve_connection(struct conn *c, short client_events, short pod_events)
 {
 	if (c->connecting)
 		return finish_connect(c, pod_events);
-	if (!move(c->client, c->pod, &c->up, client_events) ||
-	    !move(c->pod, c->client, &c->down, pod_events))
+	if (!move_bytes(c->client, c->pod, &c->up, client_events) ||
+	    !move_bytes(c->pod, c->client, &c->down, pod_events))
 		return false;
 	return !(c->up.shut && c->down.shut);
 }
 
 void forward_serve(struct forward *f, const struct pollfd *set, size_t count)
 {
-	/* from the last to the first: a closed one is replaced by the last, which has been served
-	 */
+	/* from the last on: a closed one is replaced by the last, which has been served */
 	for (size_t i = (count - 1) / 2; i-- > 0;) {
-		if (serve_conn(f->conns[i], set[1 + 2 * i].revents, set[2 + 2 * i].revents))
+		if (serve_connection(f->conns[i], set[1 + 2 * i].revents, set[2 + 2 * i].revents))
 			continue;
-		conn_free(f->conns[i]);
+		free_conn(f->conns[i]);
 		f->conns[i] = f->conns[--f->count];
 	}
 	if (set[0].revents)
-		accept_one(f);
+		accept_connection(f);
 }

@@ -16,13 +16,13 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-/* ---- ids: maps a pod's users to unprivileged ones of this machine ---- */
-
 /* FIRST: no user database assigns ids from here up to 0x7ffdffff: useradd, directory services
  * (sssd: up to 2000200000), systemd, containers. LEAST: root, sshd and a worker. */
 enum { FIRST = 0x7fb50000, COUNT = 65536, LEAST = 1024, DEPTH_MAX = 256 };
+enum { UIDS_OF_ACCOUNTS = 1000, MAP_MOST_BYTES = 65536 };
 
-static int failed(struct err *err, const char *what)
+/* Always -1, ERR_LOCAL: what failed, and why. */
+static int fail_with_errno(struct err *err, const char *what)
 {
 	return err_set(err, ERR_LOCAL, "%s: %s", what, strerror(errno));
 }
@@ -32,7 +32,7 @@ static int write_map(const char *path, const char *text, struct err *err)
 	CLEANUP(fd_close) int fd = open(path, O_WRONLY | O_CLOEXEC);
 	size_t len = strlen(text);
 
-	return fd < 0 || write(fd, text, len) != (ssize_t)len ? failed(err, path) : 0;
+	return fd < 0 || write(fd, text, len) != (ssize_t)len ? fail_with_errno(err, path) : 0;
 }
 
 /* ---- which ---- */
@@ -56,7 +56,7 @@ bool ids_choose_from(const char *uid_map, struct pod_ids *ids)
 		unsigned long end = inside + count,
 			      from = MAX(inside, end > COUNT ? end - COUNT : 0);
 		from = MAX(from, inside + count / 2);
-		if (from >= 1000 && end - from >= LEAST && end - from > best.count)
+		if (from >= UIDS_OF_ACCOUNTS && end - from >= LEAST && end - from > best.count)
 			best = (struct pod_ids){(uid_t)from, (unsigned)(end - from)};
 	}
 	*ids = best;
@@ -70,7 +70,7 @@ int ids_choose(struct pod_ids *ids, struct err *err)
 	*ids = (struct pod_ids){0};
 	if (geteuid() != 0)
 		return 0;
-	if (path_read("/proc/self/uid_map", 65536, &text, err) < 0)
+	if (path_read("/proc/self/uid_map", MAP_MOST_BYTES, &text, err) < 0)
 		return -1;
 	if (ids_choose_from(str_text(&text), ids))
 		return 0;
@@ -82,10 +82,11 @@ int ids_choose(struct pod_ids *ids, struct err *err)
 
 static int unshare_user(struct err *err)
 {
-	return unshare(CLONE_NEWUSER) < 0 ? failed(err, "no user namespace") : 0;
+	return unshare(CLONE_NEWUSER) < 0 ? fail_with_errno(err, "no user namespace") : 0;
 }
 
-static int map_child(const struct pod_ids *ids, pid_t pid, int *fd, struct err *err)
+/* Maps the ids of pid's new user namespace. *fd: a descriptor of that namespace. */
+static int map_ids_of_child(const struct pod_ids *ids, pid_t pid, int *fd, struct err *err)
 {
 	CLEANUP(free_text) char *uids = xasprintf("/proc/%ld/uid_map", (long)pid);
 	CLEANUP(free_text) char *gids = xasprintf("/proc/%ld/gid_map", (long)pid);
@@ -96,11 +97,12 @@ static int map_child(const struct pod_ids *ids, pid_t pid, int *fd, struct err *
 	if (write_map(uids, line, err) < 0 || write_map(gids, line, err) < 0)
 		return -1;
 	*fd = open(ns, O_RDONLY | O_CLOEXEC);
-	return *fd < 0 ? failed(err, ns) : 0;
+	return *fd < 0 ? fail_with_errno(err, ns) : 0;
 }
 
-/* Runs until its parent has opened the namespace or has ended. */
-static void be_first(int report, int hold)
+/* Runs in a child: makes a user namespace, reports "" or an error, and holds the namespace until
+ * the parent closes its end of hold. Never returns. */
+static void hold_namespace_open(int report, int hold)
 {
 	int keep[] = {report, hold};
 	struct err err = {0};
@@ -121,21 +123,21 @@ int ids_make_namespace(const struct pod_ids *ids, int *fd, struct err *err)
 	int ends[2], hold[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return failed(err, "pipe");
+		return fail_with_errno(err, "pipe");
 	if (pipe2(hold, O_CLOEXEC) < 0) {
 		close(ends[0]);
 		close(ends[1]);
-		return failed(err, "pipe");
+		return fail_with_errno(err, "pipe");
 	}
 	pid_t pid = fork();
 	if (pid == 0)
-		be_first(ends[1], hold[0]);
+		hold_namespace_open(ends[1], hold[0]);
 	close(ends[1]);
 	close(hold[0]);
 	ssize_t n = read(ends[0], said, sizeof(said) - 1);
 	close(ends[0]);
 	said[MAX(n, 0)] = '\0';
-	int result = n > 0 && !said[0] ? map_child(ids, pid, fd, err)
+	int result = n > 0 && !said[0] ? map_ids_of_child(ids, pid, fd, err)
 				       : err_set(err, ERR_LOCAL, "%s",
 						 n > 0 ? said : "no process for a user namespace");
 	close(hold[1]);
@@ -147,9 +149,9 @@ int ids_make_namespace(const struct pod_ids *ids, int *fd, struct err *err)
 int ids_enter_namespace(int fd, struct err *err)
 {
 	if (setns(fd, CLONE_NEWUSER) < 0)
-		return failed(err, "user namespace");
+		return fail_with_errno(err, "user namespace");
 	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-		return failed(err, "users of the pod");
+		return fail_with_errno(err, "users of the pod");
 	return 0;
 }
 
@@ -170,49 +172,50 @@ int ids_enter_own_namespace(struct err *err)
 
 /* ---- whose files ---- */
 
-static bool is_theirs(const struct pod_ids *ids, uid_t id)
+static bool is_pods_id(const struct pod_ids *ids, uid_t id)
 {
 	return id >= ids->first && id - ids->first < ids->count;
 }
 
-uid_t ids_given(const struct pod_ids *ids, uid_t id)
+uid_t ids_map_to_pod(const struct pod_ids *ids, uid_t id)
 {
-	return is_theirs(ids, id) ? id : ids->first + (id < ids->count ? id : 0);
+	return is_pods_id(ids, id) ? id : ids->first + (id < ids->count ? id : 0);
 }
 
-int ids_give(const struct pod_ids *ids, const char *path, struct err *err)
+int ids_give_file(const struct pod_ids *ids, const char *path, struct err *err)
 {
 	if (!ids->count)
 		return 0;
-	return lchown(path, ids->first, ids->first) < 0 ? failed(err, path) : 0;
+	return lchown(path, ids->first, ids->first) < 0 ? fail_with_errno(err, path) : 0;
 }
 
-static int give_below(const struct pod_ids *ids, int fd, int depth, struct err *err);
+static int give_entries_below(const struct pod_ids *ids, int fd, int depth, struct err *err);
 
-/* Ignores entries that vanish meanwhile: another pod removes them. */
+/* Gives an entry and all below it to the pod. Another pod may remove entries meanwhile. */
 static int give_entry(const struct pod_ids *ids, int dir, const char *name, int depth,
 		      struct err *err)
 {
 	struct stat st;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : failed(err, name);
-	if ((!is_theirs(ids, st.st_uid) || !is_theirs(ids, st.st_gid)) &&
-	    fchownat(dir, name, ids_given(ids, st.st_uid), ids_given(ids, st.st_gid),
+		return errno == ENOENT ? 0 : fail_with_errno(err, name);
+	if ((!is_pods_id(ids, st.st_uid) || !is_pods_id(ids, st.st_gid)) &&
+	    fchownat(dir, name, ids_map_to_pod(ids, st.st_uid), ids_map_to_pod(ids, st.st_gid),
 		     AT_SYMLINK_NOFOLLOW) < 0 &&
 	    errno != ENOENT)
-		return failed(err, name);
+		return fail_with_errno(err, name);
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0
-									     : failed(err, name);
-	return depth < DEPTH_MAX ? give_below(ids, fd, depth + 1, err) : (close(fd), 0);
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
+			       ? 0
+			       : fail_with_errno(err, name);
+	return depth < DEPTH_MAX ? give_entries_below(ids, fd, depth + 1, err) : (close(fd), 0);
 }
 
-/* Closes fd. */
-static int give_below(const struct pod_ids *ids, int fd, int depth, struct err *err)
+/* Gives all below the folder fd to the pod. Closes fd. */
+static int give_entries_below(const struct pod_ids *ids, int fd, int depth, struct err *err)
 {
 	DIR *dir = fdopendir(fd);
 	struct dirent *entry;
@@ -220,7 +223,7 @@ static int give_below(const struct pod_ids *ids, int fd, int depth, struct err *
 
 	if (!dir) {
 		close(fd);
-		return failed(err, "a folder of a volume");
+		return fail_with_errno(err, "a folder of a volume");
 	}
 	while (result == 0 && (entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
@@ -238,17 +241,17 @@ int ids_give_tree(const struct pod_ids *ids, const char *path, struct err *err)
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		fd_close(fd);
-		return failed(err, path);
+		return fail_with_errno(err, path);
 	}
-	if (is_theirs(ids, st.st_uid)) {
+	if (is_pods_id(ids, st.st_uid)) {
 		close(fd);
 		return 0;
 	}
 	int top = dup(fd);
-	int result = top < 0 ? failed(err, path) : give_below(ids, fd, 0, err);
+	int result = top < 0 ? fail_with_errno(err, path) : give_entries_below(ids, fd, 0, err);
 	/* last: the folder's own owner shows that all below it is given */
 	if (result == 0 && fchown(top, ids->first, ids->first) < 0)
-		result = failed(err, path);
+		result = fail_with_errno(err, path);
 	fd_close(top);
 	return result < 0 ? err_wrap(err, "%s", path) : 0;
 }
@@ -257,10 +260,10 @@ int ids_take_back(const char *path, struct err *err)
 {
 	if (geteuid() != 0)
 		return 0;
-	return lchown(path, 0, 0) < 0 ? failed(err, path) : 0;
+	return lchown(path, 0, 0) < 0 ? fail_with_errno(err, path) : 0;
 }
 
-/* ---- account: names the user that a pod runs as ---- */
+/* ---- the user that a pod runs as ---- */
 
 const char *account_in_pod(void)
 {

@@ -23,7 +23,7 @@ struct op {
 	const struct op_want *want;
 };
 
-/* ---- conf: reads and checks the config of the local provider ---- */
+/* ---- config ---- */
 
 static int check_capacity(const struct section *s, const char *group, const char *key,
 			  struct err *err)
@@ -39,7 +39,7 @@ static int check_isolation(const struct section *s, const char *group, const cha
 {
 	enum isolation isolation;
 
-	return local_isolation(section_text(s, key), &isolation) < 0
+	return local_read_isolation(section_text(s, key), &isolation) < 0
 		       ? provider_bad_value(s, group, key,
 					    "\"auto\", \"namespaces\" or \"process\"", err)
 		       : 0;
@@ -71,11 +71,13 @@ static void local_read_conf(const struct section *s, struct local_conf *conf)
 {
 	*conf = (struct local_conf){.capacity = section_int(s, "capacity")};
 	COPY_TEXT(conf->gpu, section_text(s, "gpu"));
-	(void)local_isolation(section_text(s, "isolation"), &conf->isolation);
+	(void)local_read_isolation(section_text(s, "isolation"), &conf->isolation);
 	conf->shared_network = !strcmp(section_text(s, "network"), "host");
 }
 
-/* ---- wishes: decides whether pods of this machine can fulfil a job's wishes ---- */
+/* ---- whether pods of this machine can fulfil a job's wishes ---- */
+
+enum { WISHES_SHOWN = 4 };
 
 static bool is_no_gpu(const char *wish)
 {
@@ -83,7 +85,7 @@ static bool is_no_gpu(const char *wish)
 }
 
 /* A local pod has no GPU, or that of providers.local.gpu. */
-static bool fulfils(const char *gpu, const char *wish)
+static bool can_fulfil_wish(const char *gpu, const char *wish)
 {
 	char name[GPU_MAX];
 	int count;
@@ -94,11 +96,11 @@ static bool fulfils(const char *gpu, const char *wish)
 	       (gpu_satisfies(name, gpu) || !strcmp(name, gpu));
 }
 
-/* Index of the first wish that can be fulfilled, or -1. */
-static int local_wish_of(const char *gpu, const char *const *wishes)
+/* Index of the first wish that can be fulfilled, 0 without wishes; -1: none. */
+static int index_of_wish(const char *gpu, const char *const *wishes)
 {
 	for (int i = 0; wishes && wishes[i]; i++)
-		if (fulfils(gpu, wishes[i]))
+		if (can_fulfil_wish(gpu, wishes[i]))
 			return i;
 	return wishes && wishes[0] ? -1 : 0;
 }
@@ -109,9 +111,9 @@ static int check_gpu(const struct section *s, const struct op_want *want, struct
 	const char *gpu = section_text(s, "gpu");
 	const char *const *wishes = want->offers.gpus;
 
-	if (local_wish_of(gpu, wishes) >= 0)
+	if (index_of_wish(gpu, wishes) >= 0)
 		return 0;
-	for (size_t i = 0; wishes[i] && i < 4; i++)
+	for (size_t i = 0; wishes[i] && i < WISHES_SHOWN; i++)
 		str_addf(&shown, "%s\"%.40s\"", i ? ", " : "", wishes[i]);
 	err_set(err, ERR_CONFIG,
 		"gpu = [%s]: pods on this machine have %s%s: name the GPU in providers.local.gpu "
@@ -177,8 +179,7 @@ static int check_memory(const struct section *s, const struct op_want *want, str
 	return err_about(err, "pod.memory_gb");
 }
 
-/* Reports a wish that this machine cannot fulfil as a mistake: waiting for capacity would not help.
- */
+/* A wish that this machine cannot fulfil is a mistake: waiting for capacity would not help. */
 static int local_check_wishes(const struct section *s, const struct op_want *want,
 			      struct mistakes *m, struct err *err)
 {
@@ -188,7 +189,7 @@ static int local_check_wishes(const struct section *s, const struct op_want *wan
 	return provider_judge_wishes(checks, s, want, m, err);
 }
 
-/* ---- verbs: lists what `burst local-cloud` can be told to do ---- */
+/* ---- the verbs of `burst local-cloud` ---- */
 
 /* A child that hangs must not hang burst, so each has a limit. Release, removal and listing have
  * long ones: they may delete a full disk's worth of files. */
@@ -215,9 +216,11 @@ static const struct verb {
 	[OP_VOLUME_DELETE] = {"volume-delete", CALL_POLL, true, 600000},
 };
 
-/* ---- answers: turns what `burst local-cloud` prints into results ---- */
+/* ---- answers of `burst local-cloud` ---- */
 
-/* One offer, as long as there is room. */
+enum { KILLED_BY = 128, STDERR_SHOWN = 200, ANSWER_MOST_BYTES = 16 << 20 };
+
+/* Adds one offer while the machine has room for pods, and keeps whether a sandbox was built. */
 static int read_offers(const struct op *op, const json_t *from, struct op_result *result,
 		       struct err *err)
 {
@@ -236,7 +239,7 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 		.gpus = !gpu_is_none(gpu),
 		.vram_gb = (int)section_int(s, "vram_gb"),
 		.price_microusd_h = section_int(s, "price_per_hour"),
-		.wish = MAX(local_wish_of(gpu, op->want->offers.gpus), 0),
+		.wish = MAX(index_of_wish(gpu, op->want->offers.gpus), 0),
 		.pods_max = (int)left,
 	};
 	COPY_TEXT(offer->provider, LOCAL_NAME);
@@ -365,8 +368,8 @@ static int read_answer(const struct op *op, const json_t *from, struct op_result
 	return err_set(err, ERR_BUG, "no such operation");
 }
 
-/* Reads the last line: a sanitizer or the loader may have printed before it. */
-static json_t *last_line(const struct str *text, struct err *err)
+/* Parses the last line: a sanitizer or the loader may have printed before it. NULL: no JSON. */
+static json_t *parse_last_line(const struct str *text, struct err *err)
 {
 	size_t end = text->len;
 
@@ -377,8 +380,8 @@ static json_t *last_line(const struct str *text, struct err *err)
 	return jsonx_parse(end ? text->s + start : "", end - start, err);
 }
 
-/* The child ended without an answer. A rent may already have started a pod. */
-static int no_answer(const struct op *op, const char *what, struct err *err)
+/* Always -1: no answer came. A rent may have started a pod, so it is ambiguous. */
+static int fail_without_answer(const struct op *op, const char *what, struct err *err)
 {
 	char why[sizeof(err->msg)];
 
@@ -387,29 +390,30 @@ static int no_answer(const struct op *op, const char *what, struct err *err)
 		       "local %s: no answer: %s", verbs[op->kind].word, why);
 }
 
+/* Always -1: *err is the error that the child printed, or says how it ended. */
 static int read_failure(const struct op *op, const struct reply *reply, struct err *err)
 {
 	struct err unreadable = {0};
-	CLEANUP(json_decref) json_t *said = last_line(&reply->head, &unreadable);
+	CLEANUP(json_decref) json_t *said = parse_last_line(&reply->head, &unreadable);
 
 	if (said && reply->status == 1 && local_wire_read_error(said, err))
 		return -1;
-	if (reply->status > 128) {
+	if (reply->status > KILLED_BY) {
 		CLEANUP(free_text)
-		char *what = xasprintf("killed by signal %d", reply->status - 128);
-		return no_answer(op, what, err);
+		char *what = xasprintf("killed by signal %d", reply->status - KILLED_BY);
+		return fail_without_answer(op, what, err);
 	}
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	str_addf(&shown, "exit code %d: ", reply->status);
-	str_add_printable(&shown, str_text(&reply->head), reply->head.len, 200);
-	return no_answer(op, str_text(&shown), err);
+	str_add_printable(&shown, str_text(&reply->head), reply->head.len, STDERR_SHOWN);
+	return fail_without_answer(op, str_text(&shown), err);
 }
 
 static int local_read_reply(const struct op *op, const struct reply *reply,
 			    struct op_result *result, struct err *err)
 {
 	if (reply->failed && op->kind == OP_RENT && reply->was_sent)
-		return no_answer(op, reply->err.msg, err);
+		return fail_without_answer(op, reply->err.msg, err);
 	if (reply->failed) {
 		*err = reply->err;
 		return err_wrap(err, "local %s", verbs[op->kind].word);
@@ -420,19 +424,19 @@ static int local_read_reply(const struct op *op, const struct reply *reply,
 	struct err why = {0};
 	CLEANUP(json_decref)
 	json_t *said = op->kind == OP_FETCH
-			       ? last_line(&reply->head, &why)
+			       ? parse_last_line(&reply->head, &why)
 			       : jsonx_parse(str_text(&reply->body), reply->body.len, &why);
 	if (!said || read_answer(op, said, result, &why) < 0) {
 		if (op->kind == OP_RENT)
-			return no_answer(op, why.msg, err);
+			return fail_without_answer(op, why.msg, err);
 		*err = why;
 		return err_wrap(err, "local %s", verbs[op->kind].word);
 	}
 	return 0;
 }
 
-/* Sets the bill of a pod that the vendor no longer knows: nothing. */
-static void local_forgotten(const struct op *op, struct op_result *result)
+/* The result for a pod that the vendor no longer knows: gone. */
+static void set_forgotten_pod(const struct op *op, struct op_result *result)
 {
 	result->pods = xcalloc(1, sizeof(*result->pods));
 	result->pod_count = 1;
@@ -441,9 +445,7 @@ static void local_forgotten(const struct op *op, struct op_result *result)
 	COPY_TEXT(result->pods[0].detail, "no such pod");
 }
 
-/* ---- local ----
- * The translator: turns operations into `burst local-cloud` children, and their output into
- * results. */
+/* ---- keys ---- */
 
 static const struct option_spec options[] = {
 	{"price_per_hour", OPTION_MONEY, 0, "0", "pretended price of an hour of a pod"},
@@ -488,7 +490,7 @@ static const char *local_account(const struct provider *p)
 
 /* ---- requests ---- */
 
-static json_t *request_rent(const struct rent_request *rent)
+static json_t *rent_request_json(const struct rent_request *rent)
 {
 	struct pod_view wanted = {.marker = rent->marker,
 				  .spot = rent->offer.spot,
@@ -508,8 +510,8 @@ static json_t *request_rent(const struct rent_request *rent)
 	return to;
 }
 
-/* A pod that fetches packages has this machine's network, unless the user closes it to all. */
-static struct local_conf conf_of(const struct op *op)
+/* A pod that fetches packages has this machine's network, unless the user closes it to all pods. */
+static struct local_conf conf_for_op(const struct op *op)
 {
 	struct local_conf conf = op->provider->conf;
 
@@ -519,11 +521,11 @@ static struct local_conf conf_of(const struct op *op)
 	return conf;
 }
 
-static json_t *make_request(const struct op *op)
+static json_t *request_json(const struct op *op)
 {
-	struct local_conf conf = conf_of(op);
+	struct local_conf conf = conf_for_op(op);
 	const struct op_want *want = op->want;
-	json_t *to = op->kind == OP_RENT ? request_rent(&want->rent) : json_object();
+	json_t *to = op->kind == OP_RENT ? rent_request_json(&want->rent) : json_object();
 
 	if (op->kind == OP_RENT || op->kind == OP_OFFERS || op->kind == OP_CHECK)
 		json_object_set_new(to, "conf", local_wire_conf(&conf));
@@ -539,7 +541,8 @@ static json_t *make_request(const struct op *op)
 	return to;
 }
 
-static void request_file(const struct op *op, struct call *call)
+/* Adds the arguments of stage and fetch, which have no JSON request. */
+static void add_file_arguments(const struct op *op, struct call *call)
 {
 	const struct op_want *want = op->want;
 	char number[24];
@@ -570,17 +573,17 @@ static enum op_next make_call(const struct op *op, struct call *call, struct err
 		.class = verb->class,
 		.may_repeat = verb->may_repeat,
 		.timeout_ms = verb->timeout_ms,
-		.max_bytes = 16u << 20,
+		.max_bytes = ANSWER_MOST_BYTES,
 	};
 	call_arg(call, "burst");
 	call_arg(call, "local-cloud");
 	call_arg(call, verb->word);
 	call_arg(call, op->provider->state_dir);
 	if (op->kind == OP_STAGE || op->kind == OP_FETCH) {
-		request_file(op, call);
+		add_file_arguments(op, call);
 		return OP_CALL;
 	}
-	CLEANUP(json_decref) json_t *request = make_request(op);
+	CLEANUP(json_decref) json_t *request = request_json(op);
 	CLEANUP(free_text) char *line = jsonx_line(request);
 	if (!line) {
 		call_free(call);
@@ -630,7 +633,7 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 		    (op->kind != OP_RELEASE && op->kind != OP_INSPECT))
 			return OP_FAILED;
 		if (op->kind == OP_INSPECT)
-			local_forgotten(op, &got);
+			set_forgotten_pod(op, &got);
 	}
 	*result = got;
 	return OP_DONE;

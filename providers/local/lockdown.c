@@ -34,7 +34,8 @@ void lockdown_capabilities(void)
 	}
 }
 
-static void drop_more(void)
+/* Drops capabilities that container runtimes leave but pods do not need. */
+static void drop_beyond_containers(void)
 {
 	static const int dropped[] = {CAP_NET_RAW, CAP_AUDIT_WRITE, CAP_SETFCAP};
 
@@ -84,74 +85,35 @@ static const char *const allowed[] = {
 	"tkill", "truncate", "umask", "uname", "unlink", "unlinkat", "utime", "utimensat", "utimes", "vfork", "vmsplice", "wait4",
 	"waitid", "write", "writev",
 };
-/* clang-format on */
 
 /* Calls that answer EPERM: programs handle a missing permission better than a missing call. */
 static const char *const refused[] = {
-	"acct",
-	"add_key",
-	"bpf",
-	"clock_adjtime",
-	"clock_settime",
-	"delete_module",
-	"fanotify_init",
-	"finit_module",
-	"fsconfig",
-	"fsmount",
-	"fsopen",
-	"fspick",
-	"init_module",
-	"io_uring_enter",
-	"io_uring_register",
-	"io_uring_setup",
-	"ioperm",
-	"iopl",
-	"kexec_file_load",
-	"kexec_load",
-	"keyctl",
-	"lookup_dcookie",
-	"migrate_pages",
-	"mount",
-	"mount_setattr",
-	"move_mount",
-	"move_pages",
-	"name_to_handle_at",
-	"open_by_handle_at",
-	"open_tree",
-	"perf_event_open",
-	"pidfd_getfd",
-	"pivot_root",
-	"quotactl",
-	"quotactl_fd",
-	"reboot",
-	"request_key",
-	"setdomainname",
-	"sethostname",
-	"setns",
-	"settimeofday",
-	"swapoff",
-	"swapon",
-	"syslog",
-	"umount",
-	"umount2",
-	"unshare",
-	"userfaultfd",
-	"vhangup",
+	"acct", "add_key", "bpf", "clock_adjtime", "clock_settime", "delete_module",
+	"fanotify_init", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick", "init_module",
+	"io_uring_enter", "io_uring_register", "io_uring_setup", "ioperm", "iopl",
+	"kexec_file_load", "kexec_load", "keyctl", "lookup_dcookie", "migrate_pages", "mount",
+	"mount_setattr", "move_mount", "move_pages", "name_to_handle_at", "open_by_handle_at",
+	"open_tree", "perf_event_open", "pidfd_getfd", "pivot_root", "quotactl", "quotactl_fd",
+	"reboot", "request_key", "setdomainname", "sethostname", "setns", "settimeofday", "swapoff",
+	"swapon", "syslog", "umount", "umount2", "unshare", "userfaultfd", "vhangup",
 };
+/* clang-format on */
 
 #define LOW_32 UINT32_C(0xffffffff)
 /* all CLONE_NEW flags of clone(); CLONE_NEWTIME exists only for clone3() and unshare() */
 #define CLONE_NAMESPACES                                                                           \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
-enum { TERMINAL_INPUT = 0x5412 /* TIOCSTI */, CONSOLE = 0x541c /* TIOCLINUX */ };
+enum { TERMINAL_INPUT = 0x5412 /* TIOCSTI */, CONSOLE = 0x541c /* TIOCLINUX */, FAMILIES = 64 };
 
-static int unavailable(struct err *err, int code)
+/* Always -1. code: a negative errno. */
+static int fail_no_filter(struct err *err, int code)
 {
 	return err_set(err, ERR_LOCAL, "no seccomp filter: %s", strerror(-code));
 }
 
-static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const *names,
+/* Adds the action for each of these calls. 0 or a negative errno, like all that adds rules. */
+static int add_rules(scmp_filter_ctx filter, uint32_t action, const char *const *names,
 		     size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -165,7 +127,8 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const 
 	return 0;
 }
 
-static int allow_arguments(scmp_filter_ctx filter)
+/* Allows common socket families, harmless personalities, and clone() without namespaces. */
+static int allow_by_argument(scmp_filter_ctx filter)
 {
 	static const uint64_t families[] = {AF_UNIX, AF_INET, AF_INET6};
 	static const uint64_t personalities[] = {0x0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff};
@@ -187,9 +150,9 @@ static int allow_arguments(scmp_filter_ctx filter)
 	return code;
 }
 
-/* Adds a second filter, since one filter cannot express "all but". The kernel uses the stricter
- * answer of the two. */
-static int refuse_arguments(scmp_filter_ctx filter)
+/* Fills a second filter with what is refused, since one filter cannot express "all but". The kernel
+ * uses the stricter answer of the two. */
+static int refuse_by_argument(scmp_filter_ctx filter)
 {
 	static const int commands[] = {TERMINAL_INPUT, CONSOLE};
 	int code = 0;
@@ -199,7 +162,7 @@ static int refuse_arguments(scmp_filter_ctx filter)
 		code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
 					SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_32, (uint64_t)commands[i]));
 	/* sshd takes only these errors for a missing feature; after others it refuses all logins */
-	for (uint64_t family = AF_INET + 1; code == 0 && family < 64; family++)
+	for (uint64_t family = AF_INET + 1; code == 0 && family < FAMILIES; family++)
 		if (family != AF_INET6 && family != AF_NETLINK)
 			code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT),
 						SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, family));
@@ -211,11 +174,11 @@ static int refuse_arguments(scmp_filter_ctx filter)
 		if (flag & CLONE_NAMESPACES)
 			code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
 						SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
-	return code == 0 ? add_names(filter, SCMP_ACT_ERRNO(EPERM), refused, ARRAY_LEN(refused))
+	return code == 0 ? add_rules(filter, SCMP_ACT_ERRNO(EPERM), refused, ARRAY_LEN(refused))
 			 : code;
 }
 
-static int load(scmp_filter_ctx filter)
+static int load_filter(scmp_filter_ctx filter)
 {
 	/* in older kernels a filter turns on mitigations that slow down every computation;
 	 * container runtimes skip them too */
@@ -224,24 +187,24 @@ static int load(scmp_filter_ctx filter)
 	return seccomp_load(filter);
 }
 
-static int filter_calls(struct err *err)
+static int install_call_filters(struct err *err)
 {
 	scmp_filter_ctx deny = seccomp_init(SCMP_ACT_ALLOW),
 			allow = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
-	int code = deny && allow ? refuse_arguments(deny) : -ENOMEM;
+	int code = deny && allow ? refuse_by_argument(deny) : -ENOMEM;
 
 	if (code == 0)
-		code = add_names(allow, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));
+		code = add_rules(allow, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));
 	if (code == 0)
-		code = allow_arguments(allow);
+		code = allow_by_argument(allow);
 	/* if both filters refuse, the last one's error counts */
 	if (code == 0)
-		code = load(allow);
+		code = load_filter(allow);
 	if (code == 0)
-		code = load(deny);
+		code = load_filter(deny);
 	seccomp_release(deny);
 	seccomp_release(allow);
-	return code < 0 ? unavailable(err, code) : 0;
+	return code < 0 ? fail_no_filter(err, code) : 0;
 }
 
 /* ---- keys and sockets ---- */
@@ -270,7 +233,8 @@ bool lockdown_hides_sockets(void)
 	       VERSION_WITH_SCOPES;
 }
 
-static int leave_sockets(struct err *err)
+/* Does nothing on a kernel without this scope of landlock. */
+static int hide_abstract_sockets(struct err *err)
 {
 	struct ruleset rules = {.scoped = SCOPE_SOCKETS_AND_SIGNALS};
 
@@ -285,12 +249,12 @@ static int leave_sockets(struct err *err)
 
 /* ---- all of it ---- */
 
-int lockdown(struct err *err)
+int lockdown_process(struct err *err)
 {
 	lockdown_capabilities();
-	drop_more();
+	drop_beyond_containers();
 	leave_keyring();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, ERR_LOCAL, "no_new_privs: %s", strerror(errno));
-	return leave_sockets(err) < 0 ? -1 : filter_calls(err);
+	return hide_abstract_sockets(err) < 0 ? -1 : install_call_filters(err);
 }

@@ -19,9 +19,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-/* ---- record: keeps the local provider's records of its pods on disk ---- */
-
-enum { RECORD_BYTES_MAX = 65536 };
+enum { RECORD_BYTES_MAX = 65536, POLL_MOST_MS = 60000, ID_PREFIX = sizeof("burst-") - 1 };
 
 int cloud_store_open(struct store *store, const char *state_dir, struct err *err)
 {
@@ -62,12 +60,12 @@ int store_lock(const struct store *store, int *fd, struct err *err)
 	return 0;
 }
 
-char *record_id(const char *name)
+char *record_id_of_name(const char *name)
 {
-	return xasprintf("local-%s", starts_with(name, "burst-") ? name + 6 : name);
+	return xasprintf("local-%s", starts_with(name, "burst-") ? name + ID_PREFIX : name);
 }
 
-bool record_id_ok(const char *id)
+bool record_is_id(const char *id)
 {
 	return path_is_safe(id) && !strchr(id, '/') && id[0] != '.' && strlen(id) < POD_ID_MAX;
 }
@@ -102,18 +100,18 @@ static void read_process(const json_t *from, struct process *p)
 	COPY_TEXT(p->boot, jsonx_text(from, "boot", ""));
 }
 
-static enum pod_state state_of(const struct pod_record *record)
+static enum pod_state state_of_record(const struct pod_record *record)
 {
 	if (record->ended_ms)
 		return record->retired ? POD_STATE_GONE : POD_STATE_STOPPED;
 	return record->started_ms ? POD_STATE_RUNNING : POD_STATE_CREATING;
 }
 
-json_t *record_answer(const struct pod_record *record)
+json_t *record_to_json(const struct pod_record *record)
 {
 	struct pod_view view = record->view;
 
-	view.state = state_of(record);
+	view.state = state_of_record(record);
 	if (view.state != POD_STATE_RUNNING)
 		view.port = 0;
 	json_t *to = local_wire_view(&view);
@@ -127,7 +125,7 @@ json_t *record_answer(const struct pod_record *record)
 	return to;
 }
 
-int record_read(const json_t *from, struct pod_record *record, struct err *err)
+int record_from_json(const json_t *from, struct pod_record *record, struct err *err)
 {
 	struct pod_record r = {
 		.created_ms = jsonx_int(from, "created_ms", 0),
@@ -145,6 +143,7 @@ int record_read(const json_t *from, struct pod_record *record, struct err *err)
 	return 0;
 }
 
+/* Writes text and a newline under another name and renames. Does not fsync. */
 static int replace_file(const char *path, const char *text, struct err *err)
 {
 	CLEANUP(free_text) char *temp = xasprintf("%s.tmp", path);
@@ -164,7 +163,7 @@ static int replace_file(const char *path, const char *text, struct err *err)
 int record_save(const struct store *store, const struct pod_record *record, struct err *err)
 {
 	CLEANUP(free_text) char *path = record_path(store, record->view.id, "pod.json");
-	CLEANUP(json_decref) json_t *json = record_answer(record);
+	CLEANUP(json_decref) json_t *json = record_to_json(record);
 	/* the reply hides the port until the pod runs; the record must keep it */
 	json_object_set_new(json, "port", json_integer(record->view.port));
 	CLEANUP(free_text) char *line = jsonx_line(json);
@@ -172,14 +171,14 @@ int record_save(const struct store *store, const struct pod_record *record, stru
 	return replace_file(path, line, err);
 }
 
-static int load_file(const char *path, struct pod_record *record, struct err *err)
+static int load_record_file(const char *path, struct pod_record *record, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	if (path_read(path, RECORD_BYTES_MAX, &text, err) < 0)
 		return -1;
 	CLEANUP(json_decref) json_t *json = jsonx_parse(str_text(&text), text.len, err);
-	if (!json || record_read(json, record, err) < 0)
+	if (!json || record_from_json(json, record, err) < 0)
 		return err_wrap(err, "%s", path);
 	return 0;
 }
@@ -191,12 +190,12 @@ int record_load(const struct store *store, const char *id, struct pod_record *re
 	CLEANUP(free_text) char *ended = record_ended_path(store, id, "json");
 	struct err why = {0};
 
-	if (!record_id_ok(id))
+	if (!record_is_id(id))
 		return err_set(err, ERR_NOT_FOUND, "no such pod");
 	/* a pod may retire between the two reads, but never returns */
-	if (load_file(living, record, &why) == 0)
+	if (load_record_file(living, record, &why) == 0)
 		return 0;
-	if (why.kind == ERR_NOT_FOUND && load_file(ended, record, &why) == 0) {
+	if (why.kind == ERR_NOT_FOUND && load_record_file(ended, record, &why) == 0) {
 		struct stat st;
 		record->retired = true;
 		if (!record->ended_ms) /* the disk was full at its end, so the record moved
@@ -210,8 +209,9 @@ int record_load(const struct store *store, const char *id, struct pod_record *re
 	return err_set(err, why.kind, "%s", why.msg);
 }
 
-static int open_alive(const struct store *store, const char *id, int flags, int *out,
-		      struct err *err)
+/* Opens and locks `alive`. *out: the descriptor, or -1 (and 0 is returned): locked by another. */
+static int lock_alive_file(const struct store *store, const char *id, int flags, int *out,
+			   struct err *err)
 {
 	CLEANUP(free_text) char *path = record_path(store, id, "alive");
 	int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
@@ -240,7 +240,8 @@ int record_create(const struct store *store, const struct pod_record *record, in
 	if (path_exists(ended) || (mkdir(dir, 0700) < 0 && errno == EEXIST))
 		return err_set(err, ERR_REFUSED, "the name %s has been used before",
 			       record->view.name);
-	if (open_alive(store, id, O_CREAT, alive, err) == 0 && record_save(store, record, err) == 0)
+	if (lock_alive_file(store, id, O_CREAT, alive, err) == 0 &&
+	    record_save(store, record, err) == 0)
 		return 0;
 	record_remove_tree(dir, NULL);
 	return -1;
@@ -248,7 +249,7 @@ int record_create(const struct store *store, const struct pod_record *record, in
 
 int record_claim(const struct store *store, const char *id, int *fd, struct err *err)
 {
-	return open_alive(store, id, 0, fd, err);
+	return lock_alive_file(store, id, 0, fd, err);
 }
 
 /* ---- its end ---- */
@@ -305,13 +306,14 @@ char **record_living(const struct store *store)
 	struct ids ids = {.list = xcalloc(8, sizeof(char *)), .cap = 8};
 
 	while (dir && (entry = readdir(dir)))
-		if (record_id_ok(entry->d_name))
+		if (record_is_id(entry->d_name))
 			add_id(&ids, entry->d_name, strlen(entry->d_name));
 	if (dir)
 		closedir(dir);
 	return ids.list;
 }
 
+/* Time since the last change; 0: it is gone. */
 static int64_t age_ms(int dir_fd, const char *name)
 {
 	struct stat st;
@@ -331,7 +333,7 @@ char **record_ended(const struct store *store, int64_t within_ms)
 	while (dir && (entry = readdir(dir)))
 		if (ends_with(entry->d_name, ".json") &&
 		    age_ms(dirfd(dir), entry->d_name) <= within_ms)
-			add_id(&ids, entry->d_name, strlen(entry->d_name) - 5);
+			add_id(&ids, entry->d_name, strlen(entry->d_name) - strlen(".json"));
 	if (dir)
 		closedir(dir);
 	return ids.list;
@@ -357,10 +359,10 @@ void record_prune(const struct store *store, int64_t older_than_ms)
 		closedir(dir);
 }
 
-/* ---- process: identifies processes so that a reused pid is never mistaken ---- */
+/* ---- processes, identified so that a reused pid is never mistaken ---- */
 
 /* Reads at most room-1 bytes of a small file of /proc. Returns -1 if it is missing. */
-static ssize_t read_small(const char *path, char *to, size_t room)
+static ssize_t read_small_file(const char *path, char *to, size_t room)
 {
 	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, to, room - 1);
@@ -370,42 +372,45 @@ static ssize_t read_small(const char *path, char *to, size_t room)
 	return n;
 }
 
+/* From /proc/PID/stat. */
 struct stat_line {
 	char state;
 	pid_t parent;
 	uint64_t start;
 };
 
-static int read_stat(pid_t pid, struct stat_line *out)
+enum { STAT_STATE = 3, STAT_START = 22 }; /* fields, as proc(5) numbers them */
+
+/* -1: no such process. */
+static int read_proc_stat(pid_t pid, struct stat_line *out)
 {
 	char path[40], text[1024];
 
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-	if (read_small(path, text, sizeof(text)) <= 0)
+	if (read_small_file(path, text, sizeof(text)) <= 0)
 		return -1;
-	/* the name is in parentheses and may hold anything, even ") R 1": parse after the last one
-	 */
+	/* the name is in parentheses and may hold anything, even ") R 1": skip the last */
 	char *p = strrchr(text, ')');
 	if (!p || p[1] != ' ')
 		return -1;
 	p += 2;
 	out->state = *p;
 	char *field = p;
-	for (int i = 3; i < 22; i++) {
+	for (int i = STAT_STATE; i < STAT_START; i++) {
 		field = strchr(field, ' ');
 		if (!field)
 			return -1;
 		field++;
-		if (i == 3)
+		if (i == STAT_STATE)
 			out->parent = (pid_t)strtol(field, NULL, 10);
 	}
 	out->start = strtoull(field, NULL, 10);
 	return 0;
 }
 
-static void boot_id(char *to, size_t room)
+static void read_boot_id(char *to, size_t room)
 {
-	if (read_small("/proc/sys/kernel/random/boot_id", to, room) < 0)
+	if (read_small_file("/proc/sys/kernel/random/boot_id", to, room) < 0)
 		to[0] = '\0';
 	to[strcspn(to, "\n")] = '\0';
 }
@@ -415,23 +420,23 @@ struct process process_of(pid_t pid)
 	struct process p = {.pid = pid};
 	struct stat_line stat;
 
-	if (pid <= 0 || read_stat(pid, &stat) < 0)
+	if (pid <= 0 || read_proc_stat(pid, &stat) < 0)
 		return (struct process){0};
 	p.start = stat.start;
-	boot_id(p.boot, sizeof(p.boot));
+	read_boot_id(p.boot, sizeof(p.boot));
 	return p;
 }
 
-static int open_exactly(pid_t pid, uint64_t start)
+/* A pidfd of the process with this pid and start time; -1: it is gone. */
+static int open_pidfd_if_same(pid_t pid, uint64_t start)
 {
 	struct stat_line stat;
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	if (fd < 0)
 		return -1;
-	/* check again after the pidfd exists: if the process is still the right one, so is the
-	 * pidfd */
-	if (read_stat(pid, &stat) < 0 || stat.start != start) {
+	/* check again: if the process is still the right one, so is the pidfd */
+	if (read_proc_stat(pid, &stat) < 0 || stat.start != start) {
 		close(fd);
 		return -1;
 	}
@@ -443,15 +448,15 @@ static int send_signal(int pidfd, int sig)
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
 }
 
-/* A pidfd of exactly this process, or -1 when it is gone. Close it. */
+/* A pidfd of exactly this process, for the caller to close; -1: it is gone. */
 static int process_open(const struct process *p)
 {
 	char boot[sizeof(p->boot)];
 
 	if (p->pid <= 0)
 		return -1;
-	boot_id(boot, sizeof(boot));
-	return strcmp(boot, p->boot) ? -1 : open_exactly(p->pid, p->start);
+	read_boot_id(boot, sizeof(boot));
+	return strcmp(boot, p->boot) ? -1 : open_pidfd_if_same(p->pid, p->start);
 }
 
 int process_signal(const struct process *p, int sig)
@@ -471,7 +476,7 @@ bool process_wait_end(const struct process *p, int64_t ms)
 		return true;
 	for (;;) {
 		int64_t left = MAX(until - clock_boot_ms(), 0);
-		int n = poll(&set, 1, (int)MIN(left, 60000));
+		int n = poll(&set, 1, (int)MIN(left, POLL_MOST_MS));
 		if (n > 0)
 			return true;
 		if (n == 0 && left == 0)
@@ -481,6 +486,7 @@ bool process_wait_end(const struct process *p, int64_t ms)
 
 /* ---- all descendants of a process ---- */
 
+/* Processes of this machine; the doomed ones are to be killed. */
 struct family {
 	struct member {
 		pid_t pid, parent;
@@ -496,19 +502,20 @@ static void family_cleanup(struct family *f)
 }
 
 /* Returns whether the process's initial environment has this assignment. */
-static bool has_assignment(pid_t pid, const char *assignment)
+static bool has_initial_env(pid_t pid, const char *assignment)
 {
 	char path[40], text[131072];
 	size_t want = strlen(assignment) + 1;
 
 	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
-	ssize_t n = read_small(path, text, sizeof(text));
+	ssize_t n = read_small_file(path, text, sizeof(text));
 	for (ssize_t at = 0; at < n; at += (ssize_t)strlen(text + at) + 1)
 		if ((size_t)(n - at) + 1 >= want && !strcmp(text + at, assignment))
 			return true;
 	return false;
 }
 
+/* Lists all processes. Doomed are those with this initial environment; NULL: our own children. */
 static void read_family(struct family *f, const char *assignment)
 {
 	DIR *proc = opendir("/proc");
@@ -517,10 +524,11 @@ static void read_family(struct family *f, const char *assignment)
 
 	while (proc && (entry = readdir(proc))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (pid <= 1 || pid == getpid() || read_stat(pid, &stat) < 0 || stat.state == 'Z')
+		if (pid <= 1 || pid == getpid() || read_proc_stat(pid, &stat) < 0 ||
+		    stat.state == 'Z')
 			continue;
 		bool doomed =
-			assignment ? has_assignment(pid, assignment) : stat.parent == getpid();
+			assignment ? has_initial_env(pid, assignment) : stat.parent == getpid();
 		GROW(f->list, f->count, f->cap);
 		f->list[f->count++] = (struct member){pid, stat.parent, stat.start, doomed};
 	}
@@ -528,7 +536,7 @@ static void read_family(struct family *f, const char *assignment)
 		closedir(proc);
 }
 
-static bool parent_doomed(const struct family *f, pid_t parent)
+static bool is_parent_doomed(const struct family *f, pid_t parent)
 {
 	for (size_t i = 0; i < f->count; i++)
 		if (f->list[i].pid == parent)
@@ -545,7 +553,7 @@ static void spread_doom(struct family *f)
 		more = false;
 		for (size_t i = 0; i < f->count; i++) {
 			struct member *m = &f->list[i];
-			if (!m->doomed && parent_doomed(f, m->parent))
+			if (!m->doomed && is_parent_doomed(f, m->parent))
 				m->doomed = more = true;
 		}
 	}
@@ -553,13 +561,14 @@ static void spread_doom(struct family *f)
 
 static void kill_member(const struct member *m)
 {
-	CLEANUP(fd_close) int fd = open_exactly(m->pid, m->start);
+	CLEANUP(fd_close) int fd = open_pidfd_if_same(m->pid, m->start);
 
 	if (fd >= 0)
 		send_signal(fd, SIGKILL);
 }
 
-static size_t kill_round(const char *assignment)
+/* Returns how many processes were found to kill. */
+static size_t kill_family_once(const char *assignment)
 {
 	CLEANUP(family) struct family f = {0};
 	size_t found = 0;
@@ -580,15 +589,16 @@ static void reap_all(void)
 		;
 }
 
-/* Needs two empty scans. One scan misses a child if its parent ran when the child was read and had
- * ended when the parent was read. The second scan then finds the child below this process. */
-static int kill_all(const char *assignment, int64_t ms)
+/* Kills until two scans find no process to kill, at most ms; -1: some still run. One scan misses a
+ * child if its parent ran when the child was read and had ended when the parent was read. The
+ * second scan then finds the child below this process. */
+static int kill_family_until_gone(const char *assignment, int64_t ms)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	int64_t until = clock_boot_ms() + ms;
 
 	for (int empty = 0; empty < 2; reap_all()) {
-		if (kill_round(assignment) == 0) {
+		if (kill_family_once(assignment) == 0) {
 			empty++;
 			continue;
 		}
@@ -602,17 +612,18 @@ static int kill_all(const char *assignment, int64_t ms)
 
 int process_kill_below(int64_t ms)
 {
-	return kill_all(NULL, ms);
+	return kill_family_until_gone(NULL, ms);
 }
 
 int process_kill_by_env(const char *assignment, int64_t ms)
 {
-	return kill_all(assignment, ms);
+	return kill_family_until_gone(assignment, ms);
 }
 
 /* ---- descriptors ---- */
 
-static void close_range_of(unsigned from, unsigned to)
+/* Both ends included. */
+static void close_fds(unsigned from, unsigned to)
 {
 	if (from > to || syscall(SYS_close_range, from, to, 0) == 0)
 		return;
@@ -638,8 +649,8 @@ void process_close_all_but(const int *keep, int count)
 	int fd;
 
 	while ((fd = next_kept(keep, count, from)) >= 0) {
-		close_range_of(from, (unsigned)fd - 1);
+		close_fds(from, (unsigned)fd - 1);
 		from = (unsigned)fd + 1;
 	}
-	close_range_of(from, ~0u);
+	close_fds(from, ~0u);
 }

@@ -17,10 +17,39 @@
 #include "vendor.h"
 #include "base/path.h"
 
-/* ---- place: makes folders, files and mounts below the new root of a sandbox ---- */
+/* ---- folders, files and mounts below the new root ---- */
 
-/* sandbox.c. All return -1 with ERR_LOCAL. */
-static int place_failed(struct err *err, const char *what)
+/* <linux/mount.h> conflicts with <sys/mount.h> on some systems */
+struct attr_change {
+	uint64_t set, clear, propagation, userns_fd;
+};
+enum {
+	ATTR_RDONLY = 1,
+	ATTR_NOSUID = 2,
+	ATTR_NODEV = 4,
+	ATTR_NOEXEC = 8,
+	AT_RECURSIVE_TREE = 0x8000
+};
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+
+/* mount attributes: pods cannot change the machine's programs or gain another user by them */
+enum {
+	PROGRAMS = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV,
+	DATA = ATTR_NOSUID | ATTR_NODEV,
+	DEVICE = ATTR_NOSUID | ATTR_NOEXEC
+};
+
+/* The new root under construction, and its owner. */
+struct place {
+	const struct sandbox *box;
+	const char *root;
+	char options[64]; /* of memory file systems that belong to the pod's root */
+};
+
+/* Always -1, ERR_LOCAL: what failed, and why. */
+static int fail_with_errno(struct err *err, const char *what)
 {
 	return err_set(err, ERR_LOCAL, "%s: %s", what, strerror(errno));
 }
@@ -31,7 +60,7 @@ static char *place_path(const struct place *p, const char *path)
 	return xasprintf("%s/%s", p->root, path[0] == '/' ? path + 1 : path);
 }
 
-/* Makes a folder of the pod's, with its parents. */
+/* Makes a folder of the pod's root, with its parents. A folder that exists gets the mode. */
 static int place_make_dir(const struct place *p, const char *path, mode_t mode, struct err *err)
 {
 	CLEANUP(free_text) char *parent = path_dir(path);
@@ -40,13 +69,13 @@ static int place_make_dir(const struct place *p, const char *path, mode_t mode, 
 		if (place_make_dir(p, parent, 0755, err) < 0)
 			return -1;
 		if (mkdir(path, mode) < 0)
-			return place_failed(err, path);
+			return fail_with_errno(err, path);
 	} else if (access(path, F_OK) < 0) {
-		return place_failed(err, path);
+		return fail_with_errno(err, path);
 	}
-	if (ids_give(&p->box->users.ids, path, err) < 0)
+	if (ids_give_file(&p->box->users.ids, path, err) < 0)
 		return -1;
-	return chmod(path, mode) < 0 ? place_failed(err, path) : 0;
+	return chmod(path, mode) < 0 ? fail_with_errno(err, path) : 0;
 }
 
 static int place_make_file(const struct place *p, const char *path, const char *text, mode_t mode,
@@ -56,18 +85,18 @@ static int place_make_file(const struct place *p, const char *path, const char *
 	size_t len = strlen(text);
 
 	if (fd < 0 || write(fd, text, len) != (ssize_t)len)
-		return place_failed(err, path);
-	return ids_give(&p->box->users.ids, path, err);
+		return fail_with_errno(err, path);
+	return ids_give_file(&p->box->users.ids, path, err);
 }
 
 static int place_make_link(const struct place *p, const char *target, const char *path,
 			   struct err *err)
 {
-	return symlink(target, path) < 0 ? place_failed(err, path)
-					 : ids_give(&p->box->users.ids, path, err);
+	return symlink(target, path) < 0 ? fail_with_errno(err, path)
+					 : ids_give_file(&p->box->users.ids, path, err);
 }
 
-/* Includes all mounts below the path. */
+/* Sets attributes of the mount at path and of all mounts below it. */
 static int set_attributes(const char *path, uint64_t attributes, struct err *err)
 {
 	struct attr_change change = {.set = attributes};
@@ -78,23 +107,25 @@ static int set_attributes(const char *path, uint64_t attributes, struct err *err
 	return errno == ENOSYS ? err_set(err, ERR_LOCAL,
 					 "the kernel cannot make mounts read-only with all below "
 					 "them (needs Linux 5.12)")
-			       : place_failed(err, path);
+			       : fail_with_errno(err, path);
 }
 
+/* Shows from, with all mounts below it, at to. */
 static int place_bind(const char *from, const char *to, uint64_t attributes, struct err *err)
 {
 	if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
-		return place_failed(err, from);
+		return fail_with_errno(err, from);
 	return set_attributes(to, attributes, err);
 }
 
+/* more: options of the file system. */
 static int place_mount_memory(const struct place *p, const char *at, const char *more,
 			      unsigned long flags, struct err *err)
 {
 	CLEANUP(free_text) char *options = xasprintf("%s%s", more, p->options);
 
 	return mount("burst", at, "tmpfs", MS_NOSUID | MS_NODEV | flags, options) < 0
-		       ? place_failed(err, at)
+		       ? fail_with_errno(err, at)
 		       : 0;
 }
 
@@ -119,7 +150,7 @@ static int place_show_dir(const struct place *p, const char *name, struct err *e
 }
 
 /* Covers a file or folder with an empty, read-only one. */
-static int place_mask(const struct place *p, const char *path, struct err *err)
+static int mask_path(const struct place *p, const char *path, struct err *err)
 {
 	CLEANUP(free_text) char *at = place_path(p, path);
 	struct stat st;
@@ -129,12 +160,12 @@ static int place_mask(const struct place *p, const char *path, struct err *err)
 	if (S_ISDIR(st.st_mode))
 		return mount("burst", at, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY,
 			     "mode=0555,size=4k") < 0
-			       ? place_failed(err, at)
+			       ? fail_with_errno(err, at)
 			       : 0;
 	return place_bind("/dev/null", at, DEVICE | ATTR_RDONLY, err);
 }
 
-/* ---- devices: a pod's /proc, /sys and devices ---- */
+/* ---- /proc, /sys and devices ---- */
 
 /* Makes /proc as container runtimes do: settings of the whole machine are read-only, and files that
  * describe it are hidden. */
@@ -155,7 +186,7 @@ static int place_make_proc(const struct place *p, struct err *err)
 	if (place_make_dir(p, proc, 0555, err) < 0)
 		return -1;
 	if (mount("proc", proc, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-		return place_failed(err, "/proc");
+		return fail_with_errno(err, "/proc");
 	for (size_t i = 0; i < ARRAY_LEN(read_only); i++) {
 		CLEANUP(free_text) char *at = place_path(p, read_only[i]);
 		if (path_exists(at) &&
@@ -164,11 +195,12 @@ static int place_make_proc(const struct place *p, struct err *err)
 			return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
-		if (place_mask(p, hidden[i], err) < 0)
+		if (mask_path(p, hidden[i], err) < 0)
 			return -1;
 	return 0;
 }
 
+/* Shows a device node, or a folder of them, if the machine has it. */
 static int show_device(const struct place *p, const char *path, struct err *err)
 {
 	CLEANUP(free_text) char *to = place_path(p, path);
@@ -182,7 +214,7 @@ static int show_device(const struct place *p, const char *path, struct err *err)
 	return place_make_file(p, to, "", 0666, err) < 0 ? -1 : place_bind(path, to, DEVICE, err);
 }
 
-/* CUDA reads devices, modules and huge pages below /sys. */
+/* Shows /sys, which CUDA reads, without what describes the machine. */
 static int show_sys(const struct place *p, struct err *err)
 {
 	static const char *const hidden[] = {"sys/firmware",
@@ -196,14 +228,14 @@ static int show_sys(const struct place *p, struct err *err)
 	if (place_show_dir(p, "sys", err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
-		if (place_mask(p, hidden[i], err) < 0)
+		if (mask_path(p, hidden[i], err) < 0)
 			return -1;
 	return 0;
 }
 
-/* Makes a node for the same device with the same mode. The machine's own node belongs to other
- * users and groups. */
-static int copy_node(const struct place *p, const char *nodes, const char *path, struct err *err)
+/* Shows a copy, in the folder `nodes`, of a node: the machine's own belongs to others' users. */
+static int copy_device_node(const struct place *p, const char *nodes, const char *path,
+			    struct err *err)
 {
 	CLEANUP(free_text) char *node = path_join(nodes, path_base(path));
 	CLEANUP(free_text) char *to = place_path(p, path);
@@ -213,13 +245,14 @@ static int copy_node(const struct place *p, const char *nodes, const char *path,
 	if (stat(path, &st) < 0 || !S_ISCHR(st.st_mode))
 		return 0;
 	if (mknod(node, S_IFCHR | (st.st_mode & 0666), st.st_rdev) < 0 ||
-	    chown(node, ids_given(ids, st.st_uid), ids_given(ids, st.st_gid)) < 0)
-		return place_failed(err, node);
+	    chown(node, ids_map_to_pod(ids, st.st_uid), ids_map_to_pod(ids, st.st_gid)) < 0)
+		return fail_with_errno(err, node);
 	return place_make_file(p, to, "", 0666, err) < 0 ? -1 : place_bind(node, to, DEVICE, err);
 }
 
-static int each_gpu_node(const struct place *p, const char *dir_path, const char *nodes,
-			 struct err *err)
+/* Shows the GPUs' nodes below a folder, by copies in the folder `nodes` unless it is NULL. */
+static int show_gpu_nodes(const struct place *p, const char *dir_path, const char *nodes,
+			  struct err *err)
 {
 	DIR *dir = opendir(dir_path);
 	struct dirent *entry;
@@ -236,29 +269,30 @@ static int each_gpu_node(const struct place *p, const char *dir_path, const char
 		else if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
 			result = place_make_dir(p, to, 0755, err) < 0
 					 ? -1
-					 : each_gpu_node(p, path, nodes, err);
+					 : show_gpu_nodes(p, path, nodes, err);
 		else
-			result = copy_node(p, nodes, path, err);
+			result = copy_device_node(p, nodes, path, err);
 	}
 	if (dir)
 		closedir(dir);
 	return result;
 }
 
+/* A pod with users of its own gets its own nodes, in a file system that only their mounts keep. */
 static int show_gpus(const struct place *p, struct err *err)
 {
 	CLEANUP(free_text) char *nodes = place_path(p, ".nodes");
 
 	if (!p->box->users.ids.count)
-		return each_gpu_node(p, "/dev", NULL, err) < 0 ? -1 : show_sys(p, err);
+		return show_gpu_nodes(p, "/dev", NULL, err) < 0 ? -1 : show_sys(p, err);
 	if (place_make_dir(p, nodes, 0755, err) < 0)
 		return -1;
 	if (mount("burst", nodes, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k") < 0)
-		return place_failed(err, nodes);
-	if (each_gpu_node(p, "/dev", nodes, err) < 0)
+		return fail_with_errno(err, nodes);
+	if (show_gpu_nodes(p, "/dev", nodes, err) < 0)
 		return -1;
 	if (umount2(nodes, MNT_DETACH) < 0 || rmdir(nodes) < 0)
-		return place_failed(err, nodes);
+		return fail_with_errno(err, nodes);
 	return show_sys(p, err);
 }
 
@@ -278,7 +312,7 @@ static int make_terminals(const struct place *p, struct err *err)
 	if (place_make_dir(p, pts, 0755, err) < 0)
 		return -1;
 	if (mount("devpts", pts, "devpts", MS_NOSUID | MS_NOEXEC, how) < 0)
-		return place_failed(err, "devpts");
+		return fail_with_errno(err, "devpts");
 	return place_make_link(p, "pts/ptmx", ptmx, err);
 }
 
@@ -308,64 +342,30 @@ static int place_make_devices(const struct place *p, struct err *err)
 	return p->box->gpu ? show_gpus(p, err) : 0;
 }
 
-/* ---- etc ----
- * Makes the /etc of a pod: what programs need to run, and no secret of this machine. */
+/* ---- /etc: what programs need to run, and no secret of this machine ---- */
 
 enum { FILE_MOST = 4 << 20, ALL_MOST = 64 << 20, DEPTH_MAX = 8 };
 
 /* Files that programs look up. Excludes world-readable files that may hold passwords or tokens
  * (pip.conf, environment, wgetrc) or identify this machine (machine-id, hostname, fstab). */
-static const char *const shown[] = {
-	"ImageMagick-6",
-	"ImageMagick-7",
-	"OpenCL",
-	"alternatives",
-	"ca-certificates",
-	"crypto-policies",
-	"debian_version",
-	"fonts",
-	"gai.conf",
-	"glvnd",
-	"host.conf",
-	"inputrc",
-	"java-11-openjdk",
-	"java-17-openjdk",
-	"java-21-openjdk",
-	"ld-musl-aarch64.path",
-	"ld-musl-x86_64.path",
-	"ld.so.cache",
-	"ld.so.conf",
-	"ld.so.conf.d",
-	"locale.alias",
-	"localtime",
-	"lsb-release",
-	"magic",
-	"magic.mime",
-	"mime.types",
-	"nvidia",
-	"openal",
-	"os-release",
-	"perl",
-	"pki/ca-trust",
-	"pki/tls/cert.pem",
-	"pki/tls/certs",
-	"pki/tls/openssl.cnf",
-	"protocols",
-	"python3",
-	"python3.10",
-	"python3.11",
-	"python3.12",
-	"python3.13",
-	"python3.9",
-	"redhat-release",
-	"services",
-	"ssl/cert.pem",
-	"ssl/certs",
-	"ssl/openssl.cnf",
-	"static",
-	"terminfo",
-	"timezone",
-	"vulkan",
+/* clang-format off */
+static const char *const etc_copied[] = {
+	"ImageMagick-6", "ImageMagick-7", "OpenCL", "alternatives", "ca-certificates",
+	"crypto-policies", "debian_version", "fonts", "gai.conf", "glvnd", "host.conf", "inputrc",
+	"java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "ld-musl-aarch64.path",
+	"ld-musl-x86_64.path", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias",
+	"localtime", "lsb-release", "magic", "magic.mime", "mime.types", "nvidia", "openal",
+	"os-release", "perl", "pki/ca-trust", "pki/tls/cert.pem", "pki/tls/certs",
+	"pki/tls/openssl.cnf", "protocols", "python3", "python3.10", "python3.11", "python3.12",
+	"python3.13", "python3.9", "redhat-release", "services", "ssl/cert.pem", "ssl/certs",
+	"ssl/openssl.cnf", "static", "terminfo", "timezone", "vulkan",
+};
+/* clang-format on */
+
+struct etc {
+	const struct pod_ids *ids;
+	const char *hostname;
+	bool shared_network; /* use this machine's resolver and host table */
 };
 
 struct copy {
@@ -373,11 +373,6 @@ struct copy {
 	const char *root; /* of the pod */
 	int64_t bytes;    /* copied so far */
 };
-
-static int failed(struct err *err, const char *what)
-{
-	return err_set(err, ERR_LOCAL, "%s: %s", what, strerror(errno));
-}
 
 static int make_parents(const struct copy *c, const char *to, struct err *err)
 {
@@ -387,7 +382,8 @@ static int make_parents(const struct copy *c, const char *to, struct err *err)
 		return 0;
 	if (make_parents(c, dir, err) < 0)
 		return -1;
-	return mkdir(dir, 0755) < 0 ? failed(err, dir) : ids_give(c->etc->ids, dir, err);
+	return mkdir(dir, 0755) < 0 ? fail_with_errno(err, dir)
+				    : ids_give_file(c->etc->ids, dir, err);
 }
 
 static int write_file(const struct copy *c, const char *to, const char *text, size_t len,
@@ -397,12 +393,13 @@ static int write_file(const struct copy *c, const char *to, const char *text, si
 	int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 
 	if (fd < 0 || fd_write_all(fd, text, len) < 0)
-		return failed(err, to);
-	return ids_give(c->etc->ids, to, err);
+		return fail_with_errno(err, to);
+	return ids_give_file(c->etc->ids, to, err);
 }
 
 /* ---- copies ---- */
 
+/* Skips files that not every user can read, or that are too large. */
 static int copy_file(struct copy *c, const char *from, const char *to, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -430,33 +427,34 @@ static int copy_link(struct copy *c, const char *from, const char *to, struct er
 			continue;
 		ssize_t n = readlink(from, target, sizeof(target) - 1);
 		target[MAX(n, 0)] = '\0';
-		return symlink(target, to) < 0 ? failed(err, to) : ids_give(c->etc->ids, to, err);
+		return symlink(target, to) < 0 ? fail_with_errno(err, to)
+					       : ids_give_file(c->etc->ids, to, err);
 	}
 	return real ? copy_file(c, real, to, err) : 0;
 }
 
-static int copy_any(struct copy *c, const char *from, const char *to, int depth, struct err *err);
+static int copy_entry(struct copy *c, const char *from, const char *to, int depth, struct err *err);
 
 static int copy_folder(struct copy *c, const char *from, const char *to, int depth, struct err *err)
 {
 	DIR *dir = opendir(from);
 	struct dirent *entry;
-	int result = mkdir(to, 0755) < 0 && errno != EEXIST ? failed(err, to)
-							    : ids_give(c->etc->ids, to, err);
+	int result = mkdir(to, 0755) < 0 && errno != EEXIST ? fail_with_errno(err, to)
+							    : ids_give_file(c->etc->ids, to, err);
 
 	while (result == 0 && dir && (entry = readdir(dir))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
 		CLEANUP(free_text) char *below = path_join(from, entry->d_name);
 		CLEANUP(free_text) char *to_below = path_join(to, entry->d_name);
-		result = copy_any(c, below, to_below, depth + 1, err);
+		result = copy_entry(c, below, to_below, depth + 1, err);
 	}
 	if (dir)
 		closedir(dir);
 	return result;
 }
 
-static int copy_any(struct copy *c, const char *from, const char *to, int depth, struct err *err)
+static int copy_entry(struct copy *c, const char *from, const char *to, int depth, struct err *err)
 {
 	struct stat st;
 
@@ -469,14 +467,14 @@ static int copy_any(struct copy *c, const char *from, const char *to, int depth,
 	return S_ISREG(st.st_mode) ? copy_file(c, from, to, err) : 0;
 }
 
-static int copy_shown(struct copy *c, struct err *err)
+static int copy_etc_files(struct copy *c, struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
-		CLEANUP(free_text) char *from = path_join("/etc", shown[i]);
-		CLEANUP(free_text) char *to = xasprintf("%s/etc/%s", c->root, shown[i]);
+	for (size_t i = 0; i < ARRAY_LEN(etc_copied); i++) {
+		CLEANUP(free_text) char *from = path_join("/etc", etc_copied[i]);
+		CLEANUP(free_text) char *to = xasprintf("%s/etc/%s", c->root, etc_copied[i]);
 		struct stat st;
 		if (lstat(from, &st) == 0 &&
-		    (make_parents(c, to, err) < 0 || copy_any(c, from, to, 0, err) < 0))
+		    (make_parents(c, to, err) < 0 || copy_entry(c, from, to, 0, err) < 0))
 			return -1;
 	}
 	return 0;
@@ -484,33 +482,35 @@ static int copy_shown(struct copy *c, struct err *err)
 
 /* ---- what is made up ---- */
 
-static int put(const struct copy *c, const char *name, const struct str *text, struct err *err)
+/* Makes ROOT/etc/NAME. */
+static int write_etc_file(const struct copy *c, const char *name, const struct str *text,
+			  struct err *err)
 {
 	CLEANUP(free_text) char *to = xasprintf("%s/etc/%s", c->root, name);
 
 	return write_file(c, to, str_text(text), text->len, err);
 }
 
-static const char *shell(void)
+static const char *login_shell(void)
 {
 	return access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
 }
 
-/* "*" means no password; sshd would treat "!" as a locked account. */
-static int put_accounts(const struct copy *c, struct err *err)
+/* Makes passwd and group. "*" means no password; sshd would treat "!" as a locked account. */
+static int write_accounts(const struct copy *c, struct err *err)
 {
 	CLEANUP(str_free) struct str users = STR_INIT, groups = STR_INIT;
 	unsigned last = c->etc->ids->count ? MIN(c->etc->ids->count - 1, 65534u) : 65534u;
 
 	/* programs use the first line with a number */
-	str_addf(&users, "root:*:0:0:root:/root:%s\n", shell());
+	str_addf(&users, "root:*:0:0:root:/root:%s\n", login_shell());
 	str_add(&groups, "root:*:0:\n");
 	if (c->etc->ids->count) {
 		/* sshd gives terminals to the group "tty", and ends the session if it cannot */
 		str_add(&groups, "tty:*:5:\n");
 	} else {
 		str_addf(&users, "%s:*:%ld:%ld::%s:%s\n", account_in_pod(), (long)geteuid(),
-			 (long)getegid(), account_home_in_pod(), shell());
+			 (long)getegid(), account_home_in_pod(), login_shell());
 		str_addf(&groups, "%s:*:%ld:\n", account_in_pod(), (long)getegid());
 	}
 	str_addf(&users,
@@ -518,10 +518,13 @@ static int put_accounts(const struct copy *c, struct err *err)
 		 "sbin/nologin\n",
 		 last, last, last);
 	str_addf(&groups, "nogroup:*:%u:\n", last);
-	return put(c, "passwd", &users, err) < 0 ? -1 : put(c, "group", &groups, err);
+	return write_etc_file(c, "passwd", &users, err) < 0
+		       ? -1
+		       : write_etc_file(c, "group", &groups, err);
 }
 
-static int put_names(const struct copy *c, struct err *err)
+/* Makes hosts, hostname, nsswitch.conf and resolv.conf. */
+static int write_names(const struct copy *c, struct err *err)
 {
 	CLEANUP(str_free)
 	struct str hosts = STR_INIT, hostname = STR_INIT, order = STR_INIT, resolver = STR_INIT;
@@ -534,10 +537,11 @@ static int put_names(const struct copy *c, struct err *err)
 		(void)path_read("/etc/hosts", 1 << 20, &hosts, NULL);
 		(void)path_read("/etc/resolv.conf", 65536, &resolver, NULL);
 	}
-	if (put(c, "hosts", &hosts, err) < 0 || put(c, "hostname", &hostname, err) < 0 ||
-	    put(c, "nsswitch.conf", &order, err) < 0)
+	if (write_etc_file(c, "hosts", &hosts, err) < 0 ||
+	    write_etc_file(c, "hostname", &hostname, err) < 0 ||
+	    write_etc_file(c, "nsswitch.conf", &order, err) < 0)
 		return -1;
-	return put(c, "resolv.conf", &resolver, err);
+	return write_etc_file(c, "resolv.conf", &resolver, err);
 }
 
 /* Fills the empty folder ROOT/etc: made-up accounts and names, and copies of what programs look up
@@ -547,25 +551,23 @@ static int etc_fill(const struct etc *etc, const char *root, struct err *err)
 {
 	struct copy c = {.etc = etc, .root = root};
 
-	if (put_accounts(&c, err) < 0 || put_names(&c, err) < 0)
+	if (write_accounts(&c, err) < 0 || write_names(&c, err) < 0)
 		return -1;
-	return copy_shown(&c, err);
+	return copy_etc_files(&c, err);
 }
 
-/* ---- sandbox: builds a pod's namespaces and its files ---- */
+/* ---- outside: users, network, a new pid namespace ---- */
 
-/* ---- outside: users, network, the door to a new pid namespace ---- */
-
-static int loopback_up(struct err *err)
+static int bring_up_loopback(struct err *err)
 {
 	CLEANUP(fd_close) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
 
-	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? place_failed(err, "loopback") : 0;
+	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? fail_with_errno(err, "loopback")
+							       : 0;
 }
 
-/* The pod's sshd listens on port 22. It has no right to in a network that its user namespace does
- * not own. Older kernels lack this switch. */
+/* Lets sshd listen on port 22 without rights in the network; older kernels lack this switch. */
 static void open_low_ports(void)
 {
 	CLEANUP(fd_close)
@@ -574,7 +576,8 @@ static void open_low_ports(void)
 	(void)!write(fd, "0", 1);
 }
 
-static int enter_users(struct sandbox_users *users, struct err *err)
+/* Chooses the pod's users. An ordinary user enters their namespace now, root only opens it. */
+static int enter_user_namespace(struct sandbox_users *users, struct err *err)
 {
 	*users = (struct sandbox_users){.namespace = -1};
 	if (ids_choose(&users->ids, err) < 0)
@@ -584,18 +587,18 @@ static int enter_users(struct sandbox_users *users, struct err *err)
 	return ids_enter_own_namespace(err);
 }
 
-int sandbox_enter(bool shared_network, struct sandbox_users *users, struct err *err)
+int sandbox_enter(enum pod_network network, struct sandbox_users *users, struct err *err)
 {
-	if (enter_users(users, err) < 0)
+	if (enter_user_namespace(users, err) < 0)
 		return -1;
-	if (!shared_network) {
+	if (network == NETWORK_PRIVATE) {
 		if (unshare(CLONE_NEWNET) < 0)
-			return place_failed(err, "no network namespace");
-		if (loopback_up(err) < 0)
+			return fail_with_errno(err, "no network namespace");
+		if (bring_up_loopback(err) < 0)
 			return -1;
 		open_low_ports();
 	}
-	return unshare(CLONE_NEWPID) < 0 ? place_failed(err, "no pid namespace") : 0;
+	return unshare(CLONE_NEWPID) < 0 ? fail_with_errno(err, "no pid namespace") : 0;
 }
 
 /* ---- inside: what it shares with this machine ---- */
@@ -619,7 +622,7 @@ static int mask_private(const struct place *p, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		CLEANUP(free_text) char *real = places[i] ? realpath(places[i], NULL) : NULL;
-		if (real && strcmp(real, "/") && place_mask(p, real, err) < 0)
+		if (real && strcmp(real, "/") && mask_path(p, real, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -642,6 +645,7 @@ static bool mount_overlay(const struct place *p, const char *disk, const char *a
 	return chdir("/") == 0 && mounted;
 }
 
+/* Makes the pod's disk on the scratch folder and mounts it at `at`: by overlayfs, else directly. */
 static int mount_disk(const struct place *p, const char *at, struct err *err)
 {
 	static const char *const parts[] = {"lower", "upper", "work"};
@@ -650,7 +654,8 @@ static int mount_disk(const struct place *p, const char *at, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		CLEANUP(free_text) char *part = path_join(disk, parts[i]);
-		if (path_mkdirs(part, 0755, err) < 0 || ids_give(&p->box->users.ids, part, err) < 0)
+		if (path_mkdirs(part, 0755, err) < 0 ||
+		    ids_give_file(&p->box->users.ids, part, err) < 0)
 			return -1;
 	}
 	if (place_make_dir(p, at, 0755, err) < 0)
@@ -659,8 +664,8 @@ static int mount_disk(const struct place *p, const char *at, struct err *err)
 }
 
 /* Makes a folder on the pod's disk and mounts it at `at`. */
-static int place_dir(const struct place *p, const char *disk, const char *name, const char *at,
-		     mode_t mode, struct err *err)
+static int mount_disk_folder(const struct place *p, const char *disk, const char *name,
+			     const char *at, mode_t mode, struct err *err)
 {
 	CLEANUP(free_text) char *from = path_join(disk, name);
 	CLEANUP(free_text) char *to = place_path(p, at);
@@ -670,8 +675,7 @@ static int place_dir(const struct place *p, const char *disk, const char *name, 
 	return place_bind(from, to, DATA, err);
 }
 
-/* Refuses a path below the machine's own folders and links, which might lead out of the new root.
- */
+/* Refuses paths below the machine's folders and links, which might lead out of the new root. */
 static int check_mount(const char *mount, struct err *err)
 {
 	static const char *const taken[] = {"/usr",   "/bin",    "/sbin", "/lib", "/lib32",
@@ -688,33 +692,36 @@ static int check_mount(const char *mount, struct err *err)
 	return 0;
 }
 
-static int place_volume(const struct place *p, const char *disk, struct err *err)
+/* Mounts the volume, or else an empty folder of the disk. */
+static int mount_volume(const struct place *p, const char *disk, struct err *err)
 {
 	CLEANUP(free_text) char *to = place_path(p, p->box->mount);
 
 	if (check_mount(p->box->mount, err) < 0)
 		return -1;
 	if (!p->box->volume)
-		return place_dir(p, disk, "volume", p->box->mount, 0755, err);
+		return mount_disk_folder(p, disk, "volume", p->box->mount, 0755, err);
 	return place_make_dir(p, to, 0755, err) < 0 ? -1
 						    : place_bind(p->box->volume, to, DATA, err);
 }
 
-static int make_places(const struct place *p, struct err *err)
+/* Mounts /tmp, /var/tmp, the home and the volume; the disk itself is then hidden. */
+static int mount_disk_and_volume(const struct place *p, struct err *err)
 {
 	CLEANUP(free_text) char *disk = place_path(p, ".disk");
 
-	if (mount_disk(p, disk, err) < 0 || place_dir(p, disk, "tmp", "/tmp", 01777, err) < 0 ||
-	    place_dir(p, disk, "var-tmp", "/var/tmp", 01777, err) < 0 ||
-	    place_dir(p, disk, "home", account_home_in_pod(), 0700, err) < 0 ||
-	    place_volume(p, disk, err) < 0)
+	if (mount_disk(p, disk, err) < 0 ||
+	    mount_disk_folder(p, disk, "tmp", "/tmp", 01777, err) < 0 ||
+	    mount_disk_folder(p, disk, "var-tmp", "/var/tmp", 01777, err) < 0 ||
+	    mount_disk_folder(p, disk, "home", account_home_in_pod(), 0700, err) < 0 ||
+	    mount_volume(p, disk, err) < 0)
 		return -1;
-	return umount2(disk, MNT_DETACH) < 0 || rmdir(disk) < 0 ? place_failed(err, disk) : 0;
+	return umount2(disk, MNT_DETACH) < 0 || rmdir(disk) < 0 ? fail_with_errno(err, disk) : 0;
 }
 
 /* ---- inside: the whole ---- */
 
-static int make_frame(const struct place *p, struct err *err)
+static int make_empty_folders_and_script(const struct place *p, struct err *err)
 {
 	static const char *const empty[] = {"etc",     "run/sshd", "run/lock", "var/empty",
 					    "var/log", "var/lib",  "home",     "mnt"};
@@ -734,25 +741,26 @@ static int make_frame(const struct place *p, struct err *err)
 static int enter_root(const char *root, struct err *err)
 {
 	if (chdir(root) < 0)
-		return place_failed(err, root);
+		return fail_with_errno(err, root);
 	/* both names are ".": the old root ends up on top of the new one and is then unmounted */
 	if (syscall(SYS_pivot_root, ".", ".") < 0)
-		return place_failed(err, "pivot_root");
+		return fail_with_errno(err, "pivot_root");
 	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
-		return place_failed(err, "old root");
+		return fail_with_errno(err, "old root");
 	return 0;
 }
 
-static int leave_machine(const struct sandbox *box, struct err *err)
+/* Enters new mount, name and ipc namespaces, whose mounts the machine does not see. */
+static int unshare_from_machine(const struct sandbox *box, struct err *err)
 {
 	if (unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC) < 0)
-		return place_failed(err, "no mount, uts or ipc namespace");
+		return fail_with_errno(err, "no mount, uts or ipc namespace");
 	/* only hides the group's name; the kernel may lack it */
 	(void)unshare(CLONE_NEWCGROUP);
 	if (sethostname(box->hostname, strlen(box->hostname)) < 0)
-		return place_failed(err, "hostname");
+		return fail_with_errno(err, "hostname");
 	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
-		       ? place_failed(err, "private mounts")
+		       ? fail_with_errno(err, "private mounts")
 		       : 0;
 }
 
@@ -767,15 +775,16 @@ int sandbox_build(const struct sandbox *box, struct err *err)
 	if (box->users.ids.count)
 		snprintf(p.options, sizeof(p.options), ",uid=%lu,gid=%lu",
 			 (unsigned long)box->users.ids.first, (unsigned long)box->users.ids.first);
-	if (leave_machine(box, err) < 0)
+	if (unshare_from_machine(box, err) < 0)
 		return -1;
 	umask(0);
 	if (path_mkdirs(root, 0755, err) < 0 ||
 	    place_mount_memory(&p, root, "mode=0755,size=1g", 0, err) < 0)
 		return -1;
-	if (show_programs(&p, err) < 0 || mask_private(&p, err) < 0 || make_frame(&p, err) < 0 ||
-	    place_make_proc(&p, err) < 0 || make_places(&p, err) < 0 ||
-	    place_make_devices(&p, err) < 0 || etc_fill(&etc, root, err) < 0)
+	if (show_programs(&p, err) < 0 || mask_private(&p, err) < 0 ||
+	    make_empty_folders_and_script(&p, err) < 0 || place_make_proc(&p, err) < 0 ||
+	    mount_disk_and_volume(&p, err) < 0 || place_make_devices(&p, err) < 0 ||
+	    etc_fill(&etc, root, err) < 0)
 		return -1;
 	return enter_root(root, err);
 }
@@ -784,41 +793,42 @@ int sandbox_confine(const struct sandbox_users *users, struct err *err)
 {
 	if (users->namespace >= 0 && ids_enter_namespace(users->namespace, err) < 0)
 		return -1;
-	return lockdown(err);
+	return lockdown_process(err);
 }
 
-/* ---- probe: tests once whether this machine can build a sandbox for this user ---- */
+/* ---- probe: whether this machine can build a sandbox for this user ---- */
 
 enum { PROBE_LIFE_S = 60 };
 
-static void report(int fd, const struct err *err)
+static void report_error(int fd, const struct err *err)
 {
 	(void)!write(fd, err->msg, strlen(err->msg));
 }
 
-static int try_everything(const char *scratch, int report_fd)
+/* Builds a sandbox in a child. 0: it works; else -1, and report_fd gets the reason. */
+static int try_sandbox(const char *scratch, int report_fd)
 {
 	struct sandbox box = {
 		.scratch = scratch, .mount = "/workspace", .hostname = "probe", .script = ""};
 	struct err err = {0};
 	int status = 1;
 
-	if (sandbox_enter(false, &box.users, &err) < 0) {
-		report(report_fd, &err);
+	if (sandbox_enter(NETWORK_PRIVATE, &box.users, &err) < 0) {
+		report_error(report_fd, &err);
 		return -1;
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
 		int result = sandbox_build(&box, &err) < 0 ? -1 : sandbox_confine(&box.users, &err);
 		if (result < 0)
-			report(report_fd, &err);
+			report_error(report_fd, &err);
 		_exit(result < 0);
 	}
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
 }
 
-/* Runs in a child, since a process cannot leave a namespace. */
-static int probe_child(const char *scratch, char *why, size_t room)
+/* try_sandbox() in a child, since a process cannot leave a namespace. why: the reason. */
+static int try_sandbox_in_child(const char *scratch, char *why, size_t room)
 {
 	int ends[2], status = 1;
 
@@ -826,7 +836,7 @@ static int probe_child(const char *scratch, char *why, size_t room)
 		return -1;
 	pid_t pid = fork();
 	if (pid == 0)
-		_exit(try_everything(scratch, ends[1]) < 0);
+		_exit(try_sandbox(scratch, ends[1]) < 0);
 	close(ends[1]);
 	ssize_t n = read(ends[0], why, room - 1);
 	close(ends[0]);
@@ -834,8 +844,8 @@ static int probe_child(const char *scratch, char *why, size_t room)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
 }
 
-/* Removes what clients left that were killed during a probe. */
-static void sweep_probes(const char *path)
+/* Removes the probes of clients that were killed. */
+static void remove_old_probes(const char *path)
 {
 	DIR *dir = opendir(path);
 	struct dirent *entry;
@@ -858,10 +868,10 @@ int sandbox_probe(const char *dir, struct err *err)
 	char why[256] = "";
 	CLEANUP(free_text) char *scratch = xasprintf("%s/probe-%ld", dir, (long)getpid());
 
-	sweep_probes(dir);
+	remove_old_probes(dir);
 	if (path_mkdirs(scratch, 0700, err) < 0)
 		return -1;
-	int result = probe_child(scratch, why, sizeof(why));
+	int result = try_sandbox_in_child(scratch, why, sizeof(why));
 	record_remove_tree(scratch, NULL);
 	return result < 0 ? err_set(err, ERR_LOCAL, "%s", why[0] ? why : "no namespaces") : 0;
 }

@@ -21,34 +21,39 @@
 #include "base/path.h"
 #include "sandbox.h"
 
-/* ---- door: lets the machine reach the port of a pod that has a network of its own ---- */
+/* ---- the port of a pod that has a network of its own ---- */
+
+enum { SSHD_PORT = 22, PORT_MOST = 65535, LISTEN_QUEUE = 64 };
 
 static bool supervisor_shares_network(const struct supervisor *s)
 {
 	return s->plan->conf->shared_network || !s->record->namespaces;
 }
 
-static int port_inside(const struct supervisor *s)
+static int sshd_port_inside_pod(const struct supervisor *s)
 {
-	int port = atoi(jsonx_text(s->plan->env, "BURST_SSH_PORT", "22"));
+	int port = atoi(jsonx_text(s->plan->env, "BURST_SSH_PORT", ""));
 
-	return port > 0 && port < 65536 ? port : 22;
+	return port > 0 && port <= PORT_MOST ? port : SSHD_PORT;
 }
 
-static int supervisor_open_door(struct supervisor *s, struct err *err)
+/* Forwards connections to the pod's sshd, unless the pod shares the network. */
+static int start_forwarding(struct supervisor *s, struct err *err)
 {
 	if (supervisor_shares_network(s))
 		return 0;
-	if (listen(s->listen_fd, 64) < 0)
+	if (listen(s->listen_fd, LISTEN_QUEUE) < 0)
 		return err_set(err, ERR_LOCAL, "listen: %s", strerror(errno));
-	s->forward = forward_new(s->listen_fd, port_inside(s));
+	s->forward = forward_new(s->listen_fd, sshd_port_inside_pod(s));
 	s->listen_fd = -1;
 	return 0;
 }
 
-/* ---- first: starts a pod's first process, in namespaces or in a process group ---- */
+/* ---- a pod's first process, in namespaces or in a process group ---- */
 
 #define POD_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+enum { EXIT_NO_SHELL = 127, EXIT_KILLED = 128 };
 
 struct env {
 	char **list;
@@ -57,8 +62,8 @@ struct env {
 
 /* Descriptors of a pod's first process. */
 struct ends {
-	int go;
-	int report;
+	int go;     /* see tie_to_parent() */
+	int report; /* takes the error if the process cannot become the start script */
 	int output; /* -1: its output goes to the supervisor's */
 };
 
@@ -78,13 +83,13 @@ static void env_set(struct env *env, const char *name, const char *value)
 	env->list[env->count] = NULL;
 }
 
-static char *on_scratch(const struct supervisor *s, const char *name)
+static char *scratch_path(const struct supervisor *s, const char *name)
 {
 	return path_join(s->scratch, name);
 }
 
 /* Sets the real paths of a process group's folders: it has no root of its own. */
-static void set_real_places(const struct supervisor *s, struct env *env)
+static void set_real_paths(const struct supervisor *s, struct env *env)
 {
 	static const char *const places[][2] = {{"HOME", "home"},
 						{"TMPDIR", "tmp"},
@@ -92,7 +97,7 @@ static void set_real_places(const struct supervisor *s, struct env *env)
 						{"BURST_VOLUME", "volume"}};
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		CLEANUP(free_text) char *path = on_scratch(s, places[i][1]);
+		CLEANUP(free_text) char *path = scratch_path(s, places[i][1]);
 		mkdir(path, 0700);
 		env_set(env, places[i][0], path);
 	}
@@ -101,6 +106,7 @@ static void set_real_places(const struct supervisor *s, struct env *env)
 	env_set(env, SUPERVISE_MARK, s->scratch);
 }
 
+/* The start script's environment, NULL-terminated. Never freed: execve() follows. */
 static char **make_env(const struct supervisor *s)
 {
 	struct env env = {0};
@@ -117,11 +123,11 @@ static char **make_env(const struct supervisor *s)
 		env_set(&env, "BURST_SSH_PORT", port);
 	}
 	if (!s->record->namespaces)
-		set_real_places(s, &env);
+		set_real_paths(s, &env);
 	return env.list;
 }
 
-static void default_signals(void)
+static void reset_signals(void)
 {
 	sigset_t none;
 
@@ -142,21 +148,21 @@ static void tie_to_parent(int go, int sig)
 		_exit(1);
 }
 
-/* report closes when this process becomes the script. */
+/* Becomes the script: report closes then, or gets the error. Never returns. */
 static void run_script(const char *script, char **env, int report)
 {
 	const char *const argv[] = {"sh", script, NULL};
 
 	umask(022);
-	default_signals();
+	reset_signals();
 	guard_restore_limits();
 	execve("/bin/sh", (char *const *)argv, env);
 	dprintf(report, "/bin/sh: %s", strerror(errno));
-	_exit(127);
+	_exit(EXIT_NO_SHELL);
 }
 
-/* Replaces the machine's files that are still open by the pod's own /dev/null and a pipe. */
-static int take_own_files(int output, struct err *err)
+/* Replaces stdin, stdout and stderr by the pod's own /dev/null and a pipe. */
+static int replace_standard_files(int output, struct err *err)
 {
 	int in = open("/dev/null", O_RDONLY);
 
@@ -168,6 +174,7 @@ static int take_own_files(int output, struct err *err)
 	return 0;
 }
 
+/* Never returns. */
 static void boot_in_namespaces(const struct supervisor *s, char **env, struct ends ends)
 {
 	CLEANUP(free_text) char *state = path_dir(s->store->dir);
@@ -184,7 +191,7 @@ static void boot_in_namespaces(const struct supervisor *s, char **env, struct en
 	};
 	struct err err = {0};
 
-	if (sandbox_build(&box, &err) < 0 || take_own_files(ends.output, &err) < 0 ||
+	if (sandbox_build(&box, &err) < 0 || replace_standard_files(ends.output, &err) < 0 ||
 	    sandbox_confine(&box.users, &err) < 0) {
 		(void)!write(ends.report, err.msg, strlen(err.msg));
 		_exit(1);
@@ -195,8 +202,8 @@ static void boot_in_namespaces(const struct supervisor *s, char **env, struct en
 	run_script(SANDBOX_SCRIPT, env, ends.report);
 }
 
-/* Runs between supervisor and script. If the supervisor is killed, this process kills the rest. If
- * this process is killed, the supervisor inherits its children and kills them. */
+/* Runs between supervisor and script, and exits as the script does. If one of supervisor and this
+ * process is killed, the other one kills the rest. */
 static void guard_script(pid_t script)
 {
 	struct signalfd_siginfo info;
@@ -214,15 +221,16 @@ static void guard_script(pid_t script)
 		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 			if (pid == script)
 				_exit(WIFEXITED(status) ? WEXITSTATUS(status)
-							: 128 + WTERMSIG(status));
+							: EXIT_KILLED + WTERMSIG(status));
 	}
 	process_kill_below(SUPERVISOR_KILL_MS);
-	_exit(143);
+	_exit(EXIT_KILLED + SIGTERM);
 }
 
-static void boot_in_a_group(const struct supervisor *s, char **env, int go, int report)
+/* Never returns. */
+static void boot_in_process_group(const struct supervisor *s, char **env, int go, int report)
 {
-	CLEANUP(free_text) char *script = on_scratch(s, "burst-start");
+	CLEANUP(free_text) char *script = scratch_path(s, "burst-start");
 	struct err err = {0};
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -243,6 +251,7 @@ static void boot_in_a_group(const struct supervisor *s, char **env, int go, int 
 	guard_script(pid);
 }
 
+/* Runs in the child that becomes the pod's first process. Never returns. */
 static void boot(const struct supervisor *s, struct ends ends)
 {
 	char **env = make_env(s);
@@ -252,12 +261,12 @@ static void boot(const struct supervisor *s, struct ends ends)
 	if (s->record->namespaces)
 		boot_in_namespaces(s, env, ends);
 	else
-		boot_in_a_group(s, env, ends.go, ends.report);
+		boot_in_process_group(s, env, ends.go, ends.report);
 	_exit(1);
 }
 
-/* Reads the child's error. The pipe closes without one when the child becomes the script. */
-static int read_report(int fd, struct err *err)
+/* Waits until the child is the script (0), or returns -1 with the error that it reported. */
+static int read_boot_error(int fd, struct err *err)
 {
 	char text[400];
 	ssize_t n;
@@ -270,7 +279,8 @@ static int read_report(int fd, struct err *err)
 	return err_set(err, ERR_LOCAL, "%s", text);
 }
 
-static int open_output(struct supervisor *s, int *end, struct err *err)
+/* Makes the pipe for a pod in namespaces. *end: the pod's end; -1: the pod writes to the log. */
+static int open_output_pipe(struct supervisor *s, int *end, struct err *err)
 {
 	int output[2];
 
@@ -284,11 +294,13 @@ static int open_output(struct supervisor *s, int *end, struct err *err)
 	return 0;
 }
 
-static int start_init(struct supervisor *s, struct err *err)
+/* Starts the pod's first process and waits until it is the start script. Its pid is in the record
+ * before it goes on, so that a killed supervisor's pod can be found. */
+static int start_first_process(struct supervisor *s, struct err *err)
 {
 	int go[2], report[2], output;
 
-	if (open_output(s, &output, err) < 0)
+	if (open_output_pipe(s, &output, err) < 0)
 		return -1;
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
 		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
@@ -308,52 +320,50 @@ static int start_init(struct supervisor *s, struct err *err)
 		(void)!write(go[1], "g", 1);
 	close(go[1]);
 	if (result == 0)
-		result = read_report(report[0], err);
+		result = read_boot_error(report[0], err);
 	close(report[0]);
 	return result;
 }
 
-/* Gives the volume to the pod's users if root started the pod. A process group runs as root, so a
- * later pod must be given its new files. */
-static int hand_over_volume(const struct supervisor *s, struct err *err)
+/* Gives the volume to the pod's users if root started the pod. Root's process groups leave files of
+ * root's, so the folder is marked for the next pod to examine. */
+static int give_volume_to_pod(const struct supervisor *s, struct err *err)
 {
 	if (!s->volume)
 		return 0;
 	if (!s->record->namespaces)
 		return ids_take_back(s->volume, err);
-	/* the pod's other users must enter the volume; the folder above keeps this machine's users
-	 * out */
+	/* the pod's users must enter the volume; the folder above keeps others out */
 	if (s->users.ids.count && chmod(s->volume, 0755) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", s->volume, strerror(errno));
 	return ids_give_tree(&s->users.ids, s->volume, err);
 }
 
-static int supervisor_start_pod(struct supervisor *s, struct err *err)
+/* Starts the pod and records that it runs. */
+static int start_pod(struct supervisor *s, struct err *err)
 {
 	if (mkdir(s->scratch, 0700) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", s->scratch, strerror(errno));
 	if (s->record->namespaces &&
-	    sandbox_enter(s->plan->conf->shared_network, &s->users, err) < 0)
+	    sandbox_enter(s->plan->conf->shared_network ? NETWORK_SHARED : NETWORK_PRIVATE,
+			  &s->users, err) < 0)
 		return -1;
-	if (hand_over_volume(s, err) < 0)
+	if (give_volume_to_pod(s, err) < 0)
 		return -1;
 	if (!s->record->namespaces)
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (start_init(s, err) < 0 || supervisor_open_door(s, err) < 0)
+	if (start_first_process(s, err) < 0 || start_forwarding(s, err) < 0)
 		return -1;
 	s->record->started_ms = clock_wall_ms();
 	return record_save(s->store, s->record, err);
 }
 
-/* ---- supervise: the supervisor of a local pod, from its start to its end ---- */
-
-enum { LOG_MAX_BYTES = 16 << 20 };
+enum { LOG_MAX_BYTES = 16 << 20, BEAT_MARGIN_MS = 1000 };
 
 /* ---- time and signals ---- */
 
-/* Truncates the log, so that a script that prints without end cannot fill the disk. The script
- * appends, so it continues at the start. */
-static void bound_log(void)
+/* Empties a long log (stdout), so that endless output cannot fill the disk. The script appends. */
+static void truncate_long_log(void)
 {
 	struct stat st;
 
@@ -361,7 +371,8 @@ static void bound_log(void)
 		(void)!ftruncate(1, 0);
 }
 
-static void beat(struct supervisor *s)
+/* Shows that the supervisor lives. If the pod's folder was deleted, requests the end. */
+static void touch_alive_file(struct supervisor *s)
 {
 	struct stat st;
 
@@ -369,18 +380,18 @@ static void beat(struct supervisor *s)
 	/* without its record the pod cannot be released */
 	if (fstat(s->alive, &st) == 0 && st.st_nlink == 0)
 		s->asked = true;
-	bound_log();
+	truncate_long_log();
 }
 
-/* Returns false when no more output is available now. */
-static bool copy_output(struct supervisor *s)
+/* Copies one read of the pod's output. Returns false when no more is available now. */
+static bool copy_output_to_log(struct supervisor *s)
 {
 	char buf[65536];
 	ssize_t n = s->output < 0 ? -1 : read(s->output, buf, sizeof(buf));
 
 	if (n > 0) {
 		(void)fd_write_all(1, buf, (size_t)n);
-		bound_log();
+		truncate_long_log();
 	} else if (n == 0) {
 		close(s->output);
 		s->output = -1;
@@ -388,7 +399,8 @@ static bool copy_output(struct supervisor *s)
 	return n > 0;
 }
 
-static int open_signals(void)
+/* Blocks the signals that the supervisor handles. Returns a signalfd. */
+static int open_signal_fd(void)
 {
 	sigset_t set;
 
@@ -403,7 +415,7 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-static void reap(struct supervisor *s)
+static void reap_children(struct supervisor *s)
 {
 	int status;
 	pid_t pid;
@@ -415,49 +427,50 @@ static void reap(struct supervisor *s)
 		}
 }
 
-static void read_signals(struct supervisor *s)
+/* Notes a request to end, and whether the first process has ended. */
+static void handle_signals(struct supervisor *s)
 {
 	struct signalfd_siginfo info;
 
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info))
 		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
 			s->asked = true;
-	reap(s);
+	reap_children(s);
 }
 
-/* Waits for an event or for the next beat. */
-static void turn(struct supervisor *s)
+/* Waits for signals, output and connections until the next beat, and handles them. */
+static void wait_and_serve(struct supervisor *s)
 {
 	struct pollfd set[2 + FORWARD_POLL_MAX];
 	int64_t next_ms = INT64_MAX;
-	size_t count = s->forward ? forward_wants(s->forward, set + 2, &next_ms) : 0;
+	size_t count = s->forward ? forward_fill_poll(s->forward, set + 2, &next_ms) : 0;
 
-	int64_t wait = MIN(SUPERVISE_BEAT_MS - 1000, MAX(next_ms - clock_boot_ms(), 0));
+	int64_t wait = MIN(SUPERVISE_BEAT_MS - BEAT_MARGIN_MS, MAX(next_ms - clock_boot_ms(), 0));
 	set[0] = (struct pollfd){.fd = s->signals, .events = POLLIN};
 	set[1] = (struct pollfd){.fd = s->output, .events = POLLIN};
 	int n = poll(set, 2 + count, (int)wait);
 	if (n > 0 && set[0].revents)
-		read_signals(s);
+		handle_signals(s);
 	if (n > 0 && set[1].revents)
-		copy_output(s);
+		copy_output_to_log(s);
 	if (n >= 0 && count)
 		forward_serve(s->forward, set + 2, count);
 }
 
 /* Beats follow the clock, not turns: a busy connection makes thousands of turns. */
-static void turn_and_beat(struct supervisor *s, int64_t *last_beat_ms)
+static void wait_and_serve_and_beat(struct supervisor *s, int64_t *last_beat_ms)
 {
-	turn(s);
-	if (clock_boot_ms() - *last_beat_ms < SUPERVISE_BEAT_MS - 1000)
+	wait_and_serve(s);
+	if (clock_boot_ms() - *last_beat_ms < SUPERVISE_BEAT_MS - BEAT_MARGIN_MS)
 		return;
 	*last_beat_ms = clock_boot_ms();
-	beat(s);
+	touch_alive_file(s);
 }
 
 /* ---- ports ---- */
 
 /* Binds a port of the machine's loopback without listening, so that clients are refused until the
- * pod runs. */
+ * pod runs. Returns the socket, or -1. */
 static int reserve_port(int *port, struct err *err)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -478,6 +491,7 @@ static int reserve_port(int *port, struct err *err)
 
 /* ---- the end ---- */
 
+/* Kills everything in the pod and reaps its first process. */
 static void kill_pod(struct supervisor *s)
 {
 	/* our own child, not reaped yet, so its pid cannot be reused */
@@ -491,7 +505,8 @@ static void kill_pod(struct supervisor *s)
 		dprintf(2, "burst: some of this pod's processes do not die\n");
 }
 
-static void say_how_it_ended(struct supervisor *s)
+/* Sets the record's detail unless it has the reason why the pod never started. */
+static void record_how_it_ended(struct supervisor *s)
 {
 	char *to = s->record->view.detail;
 	size_t room = sizeof(s->record->view.detail);
@@ -506,13 +521,14 @@ static void say_how_it_ended(struct supervisor *s)
 		snprintf(to, room, "the start script was killed by signal %d", WTERMSIG(s->status));
 }
 
-static int finish(struct supervisor *s)
+/* Returns the supervisor's exit status. */
+static int end_and_retire_pod(struct supervisor *s)
 {
 	struct err err = {0};
 
-	say_how_it_ended(s);
+	record_how_it_ended(s);
 	kill_pod(s);
-	while (copy_output(s))
+	while (copy_output_to_log(s))
 		;
 	forward_free(s->forward);
 	fd_close(s->listen_fd);
@@ -541,28 +557,25 @@ static int supervise(const struct store *store, struct pod_record *record,
 	struct err err = {0};
 	int64_t last_beat_ms = clock_boot_ms();
 
-	s.signals = open_signals();
+	s.signals = open_signal_fd();
 	s.scratch = record_path(store, record->view.id, "scratch");
 	s.volume = record->volume[0] ? path_join(store->volumes, record->volume) : NULL;
 	s.listen_fd = reserve_port(&record->view.port, &err);
-	if (s.listen_fd >= 0 && supervisor_start_pod(&s, &err) == 0)
+	if (s.listen_fd >= 0 && start_pod(&s, &err) == 0)
 		while (!s.asked && !s.ended)
-			turn_and_beat(&s, &last_beat_ms);
+			wait_and_serve_and_beat(&s, &last_beat_ms);
 	if (err.msg[0])
 		COPY_TEXT(record->view.detail, err.msg);
-	return finish(&s);
+	return end_and_retire_pod(&s);
 }
 
-/* ---- pod: starts and ends a local pod: its supervisor and first process ---- */
+/* ---- starting a supervisor ---- */
 
-/* The supervisor beats at least this often (supervise.c), so its pod has not outlived the last beat
- * by more. */
-enum { KILL_LIMIT_MS = 10000, RETIRE_LIMIT_MS = 100000 };
+enum { KILL_LIMIT_MS = 10000, RETIRE_LIMIT_MS = 100000, RELEASE_TRIES = 3, LOOK_MS = 1000 };
 
-/* ---- start ---- */
-
-static void stand_alone(const struct store *store, const struct pod_record *record, const int *keep,
-			int count)
+/* Leaves the session, folder and files of the client; output goes to the pod's log. */
+static void detach_from_client(const struct store *store, const struct pod_record *record,
+			       const int *keep, int count)
 {
 	CLEANUP(free_text) char *log = record_path(store, record->view.id, "log");
 	int in = open("/dev/null", O_RDONLY);
@@ -577,15 +590,15 @@ static void stand_alone(const struct store *store, const struct pod_record *reco
 	umask(077);
 }
 
-/* Runs in the grandchild, which no process waits for. The lock on `alive` shows that it runs, even
- * after the processes that started it have ended. */
+/* Runs in the grandchild, which no process waits for. Never returns. The lock on `alive` shows that
+ * it runs, even after the processes that started it have ended. */
 static void become_supervisor(const struct store *store, struct pod_record *record,
 			      const struct pod_plan *plan, int alive, int ready)
 {
 	int keep[] = {alive, ready};
 	struct err err = {0};
 
-	stand_alone(store, record, keep, ARRAY_LEN(keep));
+	detach_from_client(store, record, keep, ARRAY_LEN(keep));
 	record->supervisor = process_of(getpid());
 	if (record_save(store, record, &err) < 0 || write(ready, "r", 1) != 1)
 		_exit(1);
@@ -617,7 +630,7 @@ int pod_launch(const struct store *store, struct pod_record *record, const struc
 	return said == 'r' ? 0 : err_set(err, ERR_LOCAL, "the pod's supervisor did not start");
 }
 
-/* ---- end ---- */
+/* ---- ending and settling ---- */
 
 /* Estimates the end if no process saw it: at most a beat after the supervisor's last. */
 static int64_t likely_end_ms(const struct store *store, const char *id)
@@ -628,10 +641,11 @@ static int64_t likely_end_ms(const struct store *store, const char *id)
 
 	if (stat(alive, &st) < 0)
 		return now;
-	int64_t beat = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
-	return MIN(now, beat + SUPERVISE_BEAT_MS);
+	int64_t touch_alive_file = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+	return MIN(now, touch_alive_file + SUPERVISE_BEAT_MS);
 }
 
+/* Kills what is left of a pod without a supervisor. ERR_TRANSIENT: something still runs. */
 static int kill_leftovers(const struct store *store, const struct pod_record *record,
 			  struct err *err)
 {
@@ -649,7 +663,9 @@ static int kill_leftovers(const struct store *store, const struct pod_record *re
 	return 0;
 }
 
-static int bury(const struct store *store, struct pod_record *record, struct err *err)
+/* The supervisor is gone: kills the rest of the pod and retires its record. */
+static int end_and_retire_record(const struct store *store, struct pod_record *record,
+				 struct err *err)
 {
 	if (kill_leftovers(store, record, err) < 0)
 		return -1;
@@ -660,7 +676,8 @@ static int bury(const struct store *store, struct pod_record *record, struct err
 	return record_retire(store, record, err);
 }
 
-static int settle_dead(const struct store *store, const char *id, struct err *err)
+/* Removes a pod whose `alive` is claimed by this process. */
+static int settle_dead_pod(const struct store *store, const char *id, struct err *err)
 {
 	struct pod_record record;
 	CLEANUP(free_text) char *dir = record_dir(store, id);
@@ -670,9 +687,8 @@ static int settle_dead(const struct store *store, const char *id, struct err *er
 	if (!path_exists(file))
 		return record_remove_tree(dir, err);
 	if (record_load(store, id, &record, err) == 0)
-		return bury(store, &record, err);
-	/* without a readable record the pod has no bill, but its marker still finds its processes
-	 */
+		return end_and_retire_record(store, &record, err);
+	/* without a readable record there is no bill, but the marker finds the processes */
 	struct pod_record nameless = {0};
 	COPY_TEXT(nameless.view.id, id);
 	return kill_leftovers(store, &nameless, err) < 0 ? -1 : record_remove_tree(dir, err);
@@ -691,13 +707,13 @@ int pod_settle(const struct store *store, const char *id, struct err *err)
 		return err_set(err, why.kind, "%s", why.msg);
 	if (alive < 0)
 		return 0; /* it runs, or has just retired */
-	int result = settle_dead(store, id, err);
+	int result = settle_dead_pod(store, id, err);
 	close(alive);
 	return result;
 }
 
-/* Waits for the supervisor as long as it progresses: it kills the pod, then deletes the pod's
- * files. */
+/* Asks the supervisor to end its pod, and waits while it progresses (it kills the pod, then deletes
+ * the pod's files); then kills it. */
 static void stop_supervisor(const struct store *store, const struct pod_record *record)
 {
 	struct pod_record now;
@@ -705,18 +721,19 @@ static void stop_supervisor(const struct store *store, const struct pod_record *
 
 	process_signal(&record->supervisor, SIGTERM);
 	process_signal(&record->supervisor, SIGCONT);
-	while (!process_wait_end(&record->supervisor, 1000)) {
-		bool killed = record_load(store, record->view.id, &now, NULL) == 0 && now.ended_ms;
-		if (clock_boot_ms() - began > (killed ? RETIRE_LIMIT_MS : KILL_LIMIT_MS))
+	while (!process_wait_end(&record->supervisor, LOOK_MS)) {
+		bool pod_has_ended =
+			record_load(store, record->view.id, &now, NULL) == 0 && now.ended_ms;
+		if (clock_boot_ms() - began > (pod_has_ended ? RETIRE_LIMIT_MS : KILL_LIMIT_MS))
 			break;
 	}
 	process_signal(&record->supervisor, SIGKILL);
 	process_wait_end(&record->supervisor, KILL_LIMIT_MS);
 }
 
-/* Takes the store's lock, which a running rent holds until its record names a supervisor. */
-static int find_supervisor(const struct store *store, const char *id, struct pod_record *record,
-			   struct err *err)
+/* Settles the pod and loads its record. A rent holds the lock until its record has a supervisor. */
+static int load_settled_record(const struct store *store, const char *id, struct pod_record *record,
+			       struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 
@@ -730,8 +747,8 @@ int pod_release(const struct store *store, const char *id, struct err *err)
 	struct pod_record record;
 	CLEANUP(free_text) char *dir = record_dir(store, id);
 
-	for (int i = 0; i < 3; i++) {
-		if (find_supervisor(store, id, &record, err) < 0)
+	for (int i = 0; i < RELEASE_TRIES; i++) {
+		if (load_settled_record(store, id, &record, err) < 0)
 			return err->kind == ERR_NOT_FOUND ? 0 : -1;
 		if (!path_exists(dir))
 			return 0;

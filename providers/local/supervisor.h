@@ -44,8 +44,7 @@ struct supervisor {
  * loopback.
  *
  * A socket stays in the network namespace in which it was made: the listening one in the
- * machine's, those made here in the process's current one. Nothing here blocks; the owner polls.
- */
+ * machine's, those made here in the process's current one. Nothing here blocks; the owner polls. */
 
 enum {
 	FORWARD_MAX = 256,
@@ -60,7 +59,7 @@ void forward_free(struct forward *f); /* accepts NULL */
 /* Fills the entries to poll (room for FORWARD_POLL_MAX) and returns their number. *next_ms: boot
  * clock time at which forward_serve() is due without an event; INT64_MAX: none. Then pass the same
  * entries to forward_serve(). */
-size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms);
+size_t forward_fill_poll(struct forward *f, struct pollfd *set, int64_t *next_ms);
 void forward_serve(struct forward *f, const struct pollfd *set, size_t count);
 
 #endif

@@ -23,7 +23,7 @@ struct process {
 
 /* Identifies a running process. The result's pid is 0 if it does not run. */
 struct process process_of(pid_t pid);
-/* Sends the signal to exactly this process. Returns -1 if it is gone. */
+/* Sends the signal to exactly this process. -1: it is gone. */
 int process_signal(const struct process *p, int sig);
 /* Waits at most ms for its end. Returns true once it has ended. */
 bool process_wait_end(const struct process *p, int64_t ms);
@@ -72,10 +72,9 @@ void cloud_store_close(struct store *store);
 /* Waits for the store's lock. The caller closes *fd. */
 int store_lock(const struct store *store, int *fd, struct err *err);
 
-/* The pod's id: the same for the same attempt name, so that no name is used twice. The caller frees
- * it. */
-char *record_id(const char *name);
-bool record_id_ok(const char *id);
+/* The pod's id: the same for the same name, so that no name is used twice. The caller frees it. */
+char *record_id_of_name(const char *name);
+bool record_is_id(const char *id);
 /* Paths of a living pod's folder and of a file in it. The caller frees them. */
 char *record_dir(const struct store *store, const char *id);
 char *record_path(const struct store *store, const char *id, const char *file);
@@ -86,6 +85,7 @@ char *record_ended_path(const struct store *store, const char *id, const char *s
  * the name was used. */
 int record_create(const struct store *store, const struct pod_record *record, int *alive,
 		  struct err *err);
+/* Replaces the record of a living pod. */
 int record_save(const struct store *store, const struct pod_record *record, struct err *err);
 /* Loads the record of a living or an ended pod. ERR_NOT_FOUND. */
 int record_load(const struct store *store, const char *id, struct pod_record *record,
@@ -103,18 +103,23 @@ int record_remove_tree(const char *path, struct err *err);
 char **record_living(const struct store *store);
 char **record_ended(const struct store *store, int64_t within_ms);
 void record_free_ids(char **ids);
+/* Deletes what is left of pods that ended longer ago. */
 void record_prune(const struct store *store, int64_t older_than_ms);
 
 /* The record as a JSON object: the view with its current state, and the vendor's private data. */
-json_t *record_answer(const struct pod_record *record);
-int record_read(const json_t *from, struct pod_record *record, struct err *err);
+json_t *record_to_json(const struct pod_record *record);
+/* Reads a record that record_to_json() wrote. ERR_BUG: it is none. */
+int record_from_json(const json_t *from, struct pod_record *record, struct err *err);
 
 DEFINE_CLEANUP(record_free_ids, char **)
 
 /* ---- files: volumes of the local vendor: folders, and access to their files without a pod ---- */
 
-/* Makes the volume if `create`. ERR_NOT_FOUND, ERR_REFUSED (an unsafe name). */
-int volume_ensure(const struct store *store, const char *name, bool create, struct err *err);
+enum volume_missing { VOLUME_MUST_EXIST, VOLUME_MAKE_MISSING };
+/* 0: the volume exists now. ERR_NOT_FOUND, ERR_CONFIG (an unsafe name). */
+int volume_ensure(const struct store *store, const char *name, enum volume_missing missing,
+		  struct err *err);
+/* Removes the volume with all in it. ERR_NOT_FOUND. */
 int volume_remove(const struct store *store, const char *name, struct err *err);
 /* Returns an array of {"name","used_bytes"}; used_bytes are bytes on disk. */
 json_t *volume_list(const struct store *store);
@@ -171,11 +176,10 @@ struct pod_ids {
 
 /* ERR_LOCAL if root started burst and has no users to give. */
 int ids_choose(struct pod_ids *ids, struct err *err);
-/* Chooses from the text of /proc/self/uid_map. Returns false if root has no users to give. */
+/* Chooses from the text of /proc/self/uid_map. False: root has no users to give. For tests. */
 bool ids_choose_from(const char *uid_map, struct pod_ids *ids);
 
-/* Makes a user namespace with these ids; *fd is its descriptor. Call before unshare(CLONE_NEWPID).
- */
+/* Makes a user namespace with these ids, *fd. Call before unshare(CLONE_NEWPID). */
 int ids_make_namespace(const struct pod_ids *ids, int *fd, struct err *err);
 /* Enters that namespace as its root. The process then has no rights outside it. */
 int ids_enter_namespace(int fd, struct err *err);
@@ -184,14 +188,13 @@ int ids_enter_own_namespace(struct err *err);
 
 /* Maps a user or group of this machine to the pod's with the same number inside, or to the pod's
  * root if there is none. Keeps an id of the pod's. */
-uid_t ids_given(const struct pod_ids *ids, uid_t id);
+uid_t ids_map_to_pod(const struct pod_ids *ids, uid_t id);
 /* Gives a new file to the pod's root. Does nothing if the pod has only the caller's user. */
-int ids_give(const struct pod_ids *ids, const char *path, struct err *err);
+int ids_give_file(const struct pod_ids *ids, const char *path, struct err *err);
 /* Gives a folder and all below it to the pod's users, each file by ids_given(). Follows no link.
  * Does nothing if one of the pod's users owns the folder already. */
 int ids_give_tree(const struct pod_ids *ids, const char *path, struct err *err);
-/* Gives the folder itself back to root, so that the next ids_give_tree() examines everything below
- * it. */
+/* Gives the folder itself back to root, so that the next ids_give_tree() examines all below it. */
 int ids_take_back(const char *path, struct err *err);
 
 /* ---- account: the name and home of a pod's user ---- */

@@ -4,9 +4,10 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 
+enum { PORT_MOST = 65535 };
 static const char *const isolation_names[] = {"auto", "namespaces", "process"};
 
-int local_isolation(const char *word, enum isolation *out)
+int local_read_isolation(const char *word, enum isolation *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(isolation_names); i++)
 		if (!strcmp(word, isolation_names[i])) {
@@ -36,7 +37,7 @@ void local_wire_read_conf(const json_t *from, struct local_conf *conf)
 		.sandbox_works = jsonx_bool(from, "sandbox_works", false),
 	};
 	COPY_TEXT(conf->gpu, jsonx_text(from, "gpu", "none"));
-	(void)local_isolation(jsonx_text(from, "isolation", "namespaces"), &conf->isolation);
+	(void)local_read_isolation(jsonx_text(from, "isolation", "namespaces"), &conf->isolation);
 }
 
 static json_t *marker_json(const struct marker *marker)
@@ -65,6 +66,7 @@ json_t *local_wire_view(const struct pod_view *view)
 	return to;
 }
 
+/* POD_STATE_UNKNOWN for any other word. */
 static enum pod_state read_state(const char *word)
 {
 	for (enum pod_state s = POD_STATE_UNKNOWN; s <= POD_STATE_GONE; s++)
@@ -112,7 +114,7 @@ int local_wire_read_view(const json_t *from, struct pod_view *out, struct err *e
 		return err_wrap(err, "pod");
 	if (!view.id[0])
 		return err_set(err, ERR_BUG, "pod without an id");
-	if (port < 0 || port > 65535)
+	if (port < 0 || port > PORT_MOST)
 		return err_set(err, ERR_BUG, "pod %s: no such port: %lld", view.id,
 			       (long long)port);
 	view.port = (int)port;

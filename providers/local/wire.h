@@ -14,7 +14,7 @@ enum isolation {
 	ISOLATION_PROCESS,
 };
 /* Returns -1 if the word is none of the three. */
-int local_isolation(const char *word, enum isolation *out);
+int local_read_isolation(const char *word, enum isolation *out);
 
 /* What the vendor needs of the provider's section of burst.cfg. */
 struct local_conf {

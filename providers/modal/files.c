@@ -9,9 +9,7 @@
 #include "base/section.h"
 #include "impl.h"
 
-/* ---- tidy ----
- * Lists and removes a folder of a volume. A listing is one stream, however deep the folder is.
- */
+/* ---- listing and removing a folder: a listing is one stream, however deep the folder is ---- */
 
 enum {
 	LIST_MOST = 100000,
@@ -253,9 +251,7 @@ enum op_next modal_volume_delete_next(struct turn *t)
 	return modal_done(t);
 }
 
-/* ---- volumes ----
- * Finds or makes volumes by name, and reads their files without a sandbox, block by block from
- * addresses that expire. */
+/* ---- volumes by name, and their files, block by block from addresses that expire ---- */
 
 enum {
 	NAME_MOST = 64,
@@ -641,8 +637,7 @@ enum op_next modal_fetch_next(struct turn *t)
 
 /* ---- stage ----
  * Puts a file onto a volume without a sandbox. Blocks are named by their hashes. Modal gives
- * addresses for missing blocks; the replies to the PUTs are sent back, until nothing is missing.
- */
+ * addresses for missing blocks; the replies to the PUTs are sent back, until nothing is missing. */
 
 enum { BLOCKS_MOST = 4096, PUT_MS = 10 * 60 * 1000, ANSWER_MOST = 64 << 10, REFUSAL_MOST = 160 };
 /* limits of requests for missing blocks: in all, and without an accepted PUT in between */

@@ -7,9 +7,7 @@
 #include "base/clock.h"
 #include "base/section.h"
 
-/* ---- recipe ----
- * Makes the recipe of a pod's image (sshd, Debian packages of the job, the agent) and its build
- * context. */
+/* ---- the recipe of a pod's image, and its build context ---- */
 
 enum { PACKAGE_MOST = 64 };
 enum { STEPS_MOST = 4, LINES_MOST = 5 + 2 * STEPS_MOST };
@@ -97,8 +95,7 @@ static int add_step_lines(struct recipe *r, const struct rent_request *rent, str
 	return 0;
 }
 
-/* Fills *r, which is empty; free it with recipe_free_cleanup(), after an error too. ERR_CONFIG: a
- * bad package name; ERR_BUG: too many steps. */
+/* Fills *r, which the caller frees. ERR_CONFIG: a bad package name; ERR_BUG: too many steps. */
 static int make_recipe(const struct op *op, struct recipe *r, struct err *err)
 {
 	const struct rent_request *rent = &op->want->rent;
@@ -155,10 +152,7 @@ static void collect_context_files(struct context *c, const struct rent_request *
 	}
 }
 
-/* ---- image ----
- * The image of sandboxes: finds its app and builder version, makes its recipe (sshd, Debian
- * packages of the job, the agent), and builds it and shows the build's log. If the image is
- * known, one request checks it. */
+/* ---- the image: known and checked by one request, or built, with its log shown ---- */
 
 enum {
 	JOIN_S = 5, /* length of one stream of a build's log; its lines are shown this much late */

@@ -22,24 +22,15 @@ enum { MODAL_SSHD_PORT = 22 };
 #define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
 
 /* reply.grpc_status, as in google.rpc.Code */
+/* clang-format off */
 enum {
-	STATUS_OK,
-	STATUS_CANCELLED,
-	STATUS_UNKNOWN,
-	STATUS_INVALID_ARGUMENT,
-	STATUS_DEADLINE_EXCEEDED,
-	STATUS_NOT_FOUND,
-	STATUS_ALREADY_EXISTS,
-	STATUS_PERMISSION_DENIED,
-	STATUS_RESOURCE_EXHAUSTED,
-	STATUS_FAILED_PRECONDITION,
-	STATUS_ABORTED,
-	STATUS_UNIMPLEMENTED = 12,
-	STATUS_INTERNAL,
-	STATUS_UNAVAILABLE,
-	STATUS_DATA_LOSS,
-	STATUS_UNAUTHENTICATED
+	STATUS_OK, STATUS_CANCELLED, STATUS_UNKNOWN, STATUS_INVALID_ARGUMENT,
+	STATUS_DEADLINE_EXCEEDED, STATUS_NOT_FOUND, STATUS_ALREADY_EXISTS, STATUS_PERMISSION_DENIED,
+	STATUS_RESOURCE_EXHAUSTED, STATUS_FAILED_PRECONDITION, STATUS_ABORTED, STATUS_OUT_OF_RANGE,
+	STATUS_UNIMPLEMENTED, STATUS_INTERNAL, STATUS_UNAVAILABLE, STATUS_DATA_LOSS,
+	STATUS_UNAUTHENTICATED,
 };
+/* clang-format on */
 
 /* tags of burst's sandboxes */
 #define MODAL_TAG         "burst"
@@ -116,8 +107,7 @@ struct op {
 	bool creating; /* the current call must not be carried out twice */
 	bool fetching_token;
 	struct call waiting; /* the call that waits for the token */
-	/* the current call before it got the token; url NULL: do not repeat it with another token
-	 */
+	/* the current call without a token; url NULL: do not repeat it with another */
 	struct call bare;
 	unsigned bears;       /* number of the current call's token */
 	bool again;           /* the current call is a repetition with a new token */
@@ -223,8 +213,7 @@ enum op_next modal_rent_next(struct turn *t);
 
 /* image.c */
 enum { MODAL_IMAGE_STEPS = 10 }; /* lower steps are image.c's */
-/* OP_DONE: op->image_id is known; the result is set, unless the operation is a rent, which goes on.
- */
+/* OP_DONE: op->image_id is known. The result is set, unless this is a rent, which goes on. */
 enum op_next modal_image_next(struct turn *t);
 /* A create did not find an object, and *t->err has Modal's words: checks whether the image is the
  * missing one, and builds it again then. OP_FAILED if it was checked before. */
@@ -234,22 +223,18 @@ enum op_next modal_call_app(struct turn *t, enum modal_missing missing);
 int modal_read_app_reply(struct turn *t); /* sets provider->app_id */
 
 /* sandbox.c */
-/* Adds the sandbox to the provider's memory, in place of the oldest if it is full, or updates it
- * there.
- */
+/* Adds the sandbox to the provider's memory (over the oldest), or updates it there. */
 void modal_remember(struct provider *p, const struct pod_view *view);
 /* NULL: it is not remembered. Borrowed, and overwritten by later modal_remember() calls. */
 struct known *modal_find_known(struct provider *p, const char *id);
 struct address *modal_find_address(struct provider *p, const char *id);
-/* Remembers the address of sshd if these tunnels have it. It never changes while the sandbox lives.
- */
+/* Remembers the address of sshd if these tunnels have it. It never changes. */
 void modal_remember_address(struct provider *p, const struct pod_view *view,
 			    Modal__Client__TunnelData *const *tunnels, size_t count);
 /* Sets the remembered address in the view, which then is running. */
 void modal_set_address(struct provider *p, struct pod_view *view);
 enum op_next modal_call_tunnels(struct turn *t, const char *id, int most_s);
-/* Remembers the address. Succeeds without one if the sandbox is not up yet or has ended, which the
- * next listing reports. */
+/* Remembers the address. Succeeds without one if the sandbox is not up yet, or has ended. */
 int modal_read_tunnels_reply(struct turn *t, struct pod_view *view);
 void modal_read_marker(Modal__Client__SandboxTag *const *tags, size_t count, struct marker *out);
 int64_t modal_epoch_s(double at); /* 0 for an implausible time */

@@ -34,9 +34,7 @@ static bool is_refused_for_good(const struct reply *r)
 			      r->grpc_status == STATUS_UNIMPLEMENTED);
 }
 
-/* ---- missing ----
- * Looks up sandboxes that a listing's pages lack or describe too little: whether one has ended or
- * is queued, and its sshd's address. */
+/* ---- sandboxes that a list lacks or describes too little ---- */
 
 enum {
 	/* MODAL_TUNNEL_S if only one sandbox boots: its address is returned at once */
@@ -296,8 +294,7 @@ static int choose_tunnel_wait_s(const struct op *op, const struct pod_view *view
 	return is_only_listed(op) && !is_new_state ? TUNNEL_ALONE_S : MODAL_TUNNEL_S;
 }
 
-/* Requests the address of the next listed sandbox without one. After the last, the listing is done.
- */
+/* Requests the address of the next listed sandbox without one. After the last: done. */
 static enum op_next request_next_address(struct turn *t)
 {
 	struct op *op = t->op;
@@ -324,9 +321,7 @@ static enum op_next start_missing(struct turn *t)
 	return request_next_missing(t);
 }
 
-/* ---- list ----
- * Lists the sandboxes of an app: its pages, creates with lost replies, and once the sandboxes of
- * other apps. */
+/* ---- the list: its pages, lost creates, and once the sandboxes of other apps ---- */
 
 enum { PAGES_MOST = 200 };
 
@@ -486,8 +481,7 @@ static enum op_next on_swept_page_reply(struct turn *t)
 	return start_missing(t);
 }
 
-/* Modal refuses both lists: marks the result as partial, and looks up each known sandbox by its id.
- */
+/* Modal refuses both lists: the result is partial, each known sandbox is looked up by its id. */
 static enum op_next fall_back_to_lookups(struct turn *t)
 {
 	struct op *op = t->op;

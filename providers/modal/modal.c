@@ -13,9 +13,7 @@
 #include "base/section.h"
 #include "impl.h"
 
-/* ---- check ----
- * The checks of `burst doctor`: whether Modal accepts the token, and its messages for clients.
- */
+/* ---- the checks of `burst doctor`: the token, and Modal's messages for clients ---- */
 
 enum { ASKED_TOKEN = 1, ASKED_HELLO, WARNINGS_MOST = 5, OLD_CLIENT = 1, FINDING_MOST = 500 };
 
@@ -99,9 +97,7 @@ static enum op_next modal_check_next(struct turn *t)
 	return request_hello(t);
 }
 
-/* ---- token ----
- * The token of each call: fetched with the account's two secrets, and again after half of its
- * life. */
+/* ---- the token of each call: fetched with the account's secrets, renewed at half its life ---- */
 
 enum {
 	LIFE_ASSUMED_S = 20 * 60,
@@ -189,9 +185,7 @@ void modal_token_free(struct auth_token *token)
 	*token = (struct auth_token){0};
 }
 
-/* ---- modal ----
- * The Modal provider: its keys, its account, the token of its calls, and the file for each
- * operation. */
+/* ---- keys ---- */
 
 enum { TOKEN_MS = 5000 };
 
@@ -340,8 +334,7 @@ static struct op *modal_begin(struct provider *p, enum op_kind kind, const struc
 	return op;
 }
 
-/* Lets the file of this kind of operation read the reply and make the next call, without a token.
- */
+/* Reads the reply and makes the next call, without a token, in the file for this operation. */
 static enum op_next advance_operation(struct turn *t)
 {
 	switch (t->op->kind) {

@@ -9,8 +9,7 @@
 #include "base/section.h"
 #include "impl.h"
 
-/* ---- prices ----
- * Modal's published prices on one day, for accounts that may not read their own rates. */
+/* ---- published prices, for accounts that may not read their own rates ---- */
 
 #define MODAL_LIST_DAY "2026-09-01"
 
@@ -36,9 +35,7 @@ static int64_t published_rate(const char *gpu)
 	return 0;
 }
 
-/* ---- offers ----
- * Modal's offers and prices. Modal lists no stock, so every GPU that it has is an offer, at the
- * account's rates. */
+/* ---- offers: every GPU that Modal has, since it lists no stock ---- */
 
 enum {
 	ASKED_RATES = 1,
@@ -49,8 +46,7 @@ enum {
 
 /* ---- rates ---- */
 
-/* Micro-dollars an hour, from the config, else Modal's rates (said; NULL: unknown). Borrows both.
- */
+/* Micro-dollars an hour, by the config, else Modal's rates (said; NULL: unknown). Borrows both. */
 struct modal_rates {
 	const struct section *conf;
 	const Modal__Client__WorkspaceBillingRatesResponse *said;
@@ -250,8 +246,7 @@ static const char *nearest_modal_gpu(const char *wish)
 	return near;
 }
 
-/* Whether some GPU of Modal with this much memory satisfies the wish. Ignores how many are wished.
- */
+/* Whether some GPU of Modal with this much memory satisfies the wish. Ignores the count. */
 static bool has_gpu_for_wish(const char *wish, int vram_gb)
 {
 	size_t rows;
@@ -283,8 +278,7 @@ static void add_unknown_gpu(struct str *to, const char *wished, const char *firs
 		str_addf(to, "; did you mean \"%s\"?", near);
 }
 
-/* Always fails: Modal has none of the wanted GPUs, now or later. ERR_CONFIG, about the key "gpu".
- */
+/* Always fails: Modal never has any of the wanted GPUs. ERR_CONFIG, about the key "gpu". */
 static int fail_no_gpu_fits(const struct op_want *want, struct err *err)
 {
 	CLEANUP(str_free) struct str wished = STR_INIT;
@@ -433,8 +427,7 @@ enum op_next modal_offers_next(struct turn *t)
 	MODAL_MESSAGE(Modal__Client__WorkspaceBillingRatesResponse, answer, t,
 		      "asking what it costs",
 		      modal__client__workspace_billing_rates_response__descriptor);
-	/* the plan or token may not see rates: use the config's prices and the
-	 * published ones */
+	/* the plan or token may not see rates: use the config's and published ones */
 	if (!answer && t->err->kind != ERR_REFUSED && t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
 	err_clear(t->err);
@@ -442,9 +435,7 @@ enum op_next modal_offers_next(struct turn *t)
 	return finish_offers(t, &rates);
 }
 
-/* ---- billing ----
- * What a sandbox used: its time, by its container's own clock; and its amounts, where Modal counts
- * them for one sandbox. */
+/* ---- billing: a sandbox's time by its container's clock, and its amounts ---- */
 
 enum { ASKED_TASK = 1, ASKED_INFO, ASKED_USAGE, BILLING_ASKED_RATES };
 #define HOUR_NS 3600e9
@@ -577,8 +568,7 @@ static int64_t cost_microusd(int64_t rate, double ns)
 
 /* Sets bill->beside_microusd if the bill is more than the offer's price for its time explains.
  * Modal bills cores and memory by use if that exceeds the request, and rates may change; only the
- * part for a GPU that counted for longer than its container ran is left out, as an error of
- * Modal's. */
+ * part for a GPU that counted for longer than its container ran is left out, as Modal's error. */
 static void set_unexplained_cost(struct turn *t, int64_t gpu_rate)
 {
 	struct op_bill *bill = &t->op->got.billing;

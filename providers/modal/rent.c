@@ -94,8 +94,7 @@ static void set_resources(const struct rent_request *rent, Modal__Client__Resour
 	r->has_milli_cpu = r->has_memory_mb = true;
 	r->milli_cpu = (uint32_t)cores * 1000;
 	r->memory_mb = (uint32_t)memory_gb * 1024;
-	/* limit use to the request: more would be billed, and a pod must not cost more than its
-	 * offer */
+	/* no more than the request: a pod must not cost more than its offer */
 	r->has_milli_cpu_max = r->has_memory_mb_max = true;
 	r->milli_cpu_max = r->milli_cpu;
 	r->memory_mb_max = r->memory_mb;
@@ -106,8 +105,7 @@ struct tags {
 	char end[24];
 };
 
-/* Makes the tags that identify a sandbox of burst's without a ledger. tags->list points into *tags.
- */
+/* Makes the tags that identify burst's sandboxes without a ledger. tags->list points into *tags. */
 static void set_tags(struct tags *tags, const struct marker *m)
 {
 	const char *const pairs[TAGS][2] = {{MODAL_TAG, "1"},

@@ -169,8 +169,7 @@ void modal_set_ended(struct provider *p, struct pod_view *view,
 	COPY_TEXT(view->detail, str_text(&detail));
 }
 
-/* Modal may give a better GPU than requested at the same price: task->gpu_type is the actual one.
- */
+/* Modal may give a better GPU than requested, at the same price: task->gpu_type is the actual. */
 static void set_actual_gpu(struct pod_view *view, const Modal__Client__TaskInfo *task)
 {
 	const char *type = modal_text(task->gpu_type);

@@ -83,8 +83,7 @@ enum op_next api_request_volumes(struct turn *t)
 	return request_page(t, "/network-volumes");
 }
 
-/* The reply may be large: each of up to a thousand pods is listed with its start command of 20 kB.
- */
+/* The reply may be large: up to a thousand pods, each with its start command of 20 kB. */
 enum op_next api_request_pods(struct turn *t)
 {
 	enum op_next next = request_page(t, "/pods");
@@ -392,9 +391,7 @@ int64_t api_time(const char *rfc3339)
 	return at > 0 && at <= EPOCH_MOST_S ? at : 0;
 }
 
-/* ---- pages ----
- * Reads lists in pages: {"pods":[..],"pagination":{"hasNextPage":true,"nextCursor":".."}}, as
- * other clients of v2 do. */
+/* ---- pages: {"pods":[..],"pagination":{"hasNextPage":true,"nextCursor":".."}} ---- */
 
 enum { PAGES_MOST = 200 };
 
@@ -428,9 +425,7 @@ static bool contains_one_of(const char *key, const char *const *words)
 	return false;
 }
 
-/* Collects in *to what the page, and the objects in it ("pagination", "links"), tell about further
- * pages.
- */
+/* Collects what the page, and objects in it ("pagination", "links"), tell about further pages. */
 static void find_next_page(const json_t *in, struct further *to)
 {
 	static const char *const whether[] = {"hasnext", "has_next", "more", "truncated", NULL},

@@ -90,8 +90,7 @@ enum op_next billing_next(struct turn *t);
 
 enum op_next volume_next(struct turn *t);
 enum op_next volumes_next(struct turn *t);
-/* Adds a page of the list to op->got. Returns 1 if there are more pages, 0 if not, -1 with t->err.
- */
+/* Adds a page of the list to op->got. 1: there are more pages; 0: there are not; -1: t->err. */
 int volumes_read_page(struct turn *t);
 enum op_next volume_remove_next(struct turn *t);
 
@@ -125,8 +124,7 @@ struct placement {
 };
 int placement_read(const char *id, struct placement *out); /* -1: not a valid id */
 
-/* Sets the common name: "RTX 4090" for "NVIDIA GeForce RTX 4090". name: the catalog's, may be "".
- */
+/* Sets the common name: "RTX 4090" for "NVIDIA GeForce RTX 4090". name: the catalog's, or "". */
 void set_gpu_name(char to[GPU_MAX], const char *type, const char *name);
 /* Whether a user's `wish` means this type. name: the catalog's, may be "". */
 bool gpu_is_meant(const char *wish, const char *type, const char *name);
@@ -143,8 +141,7 @@ bool datacenter_is_wanted(const struct section *conf, const char *id);
 bool cpu_is_meant(const char *wish);
 /* A pod without a GPU has no more disk. */
 enum { RUNPOD_DISK_GB_PER_VCPU = 10 };
-/* Disk of the container for this request (0: the default), and its price: it is billed separately.
- */
+/* Disk of the container for this request (0: the default), and its price, billed separately. */
 int64_t disk_gb_or_default(int64_t wanted_gb, const struct placement *where);
 int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where);
 

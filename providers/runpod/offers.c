@@ -96,8 +96,7 @@ static bool is_sold_out(const json_t *from)
 	return !strcmp(jsonx_text(from, "availability", ""), "NONE");
 }
 
-/* Keeps the lowest price of what is wanted, available or sold out: a cap below it leaves no offer.
- */
+/* Keeps the lowest price of what is wanted, even sold out: a cap below it leaves no offer. */
 static void note_lowest_price(struct op *op, int64_t price_microusd_h)
 {
 	int64_t *least = &op->got.floor_microusd_h;
@@ -127,9 +126,7 @@ static const char *stock_word(const json_t *from)
 	return !strcmp(word, "LOW") ? "low" : "";
 }
 
-/* Adds the offer in this data centre ("": any) if `stock` shows it available. Completes offer and
- * where.
- */
+/* Completes and adds the offer in this data centre ("": any) if `stock` shows it available. */
 static void add_offer_in_datacenter(struct op *op, struct offer *offer, struct placement *where,
 				    const char *datacenter, const json_t *stock)
 {
@@ -150,8 +147,7 @@ static void note_datacenter_elsewhere(struct op *op, const char *datacenter)
 		str_addf(&op->got.text, "%s%s", op->got.text.len ? ", " : "", datacenter);
 }
 
-/* Adds the offer for each allowed data centre where `from`, an entry of the catalog, is available.
- */
+/* Adds the offer for each allowed data centre where `from`, a catalog entry, is available. */
 static void add_offers_where_free(struct op *op, const json_t *from, struct offer *offer,
 				  struct placement *where)
 {
@@ -199,8 +195,7 @@ int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where)
 	       MONTH_H;
 }
 
-/* ---- cpus ----
- * Pods without a GPU: a CPU flavour and a number of vCPUs, which decide memory and disk. */
+/* ---- pods without a GPU: a CPU flavour and vCPUs, which decide memory and disk ---- */
 
 /* vCPUs are powers of two. No catalog lists a flavour's disk, but every flavour allows this much
  * for each vCPU. */
@@ -290,8 +285,7 @@ static enum op_next request_cpu_catalog(struct turn *t)
 			   vcpus_wanted(t->op));
 }
 
-/* Adds an offer for each data centre where the flavour is available. False: it has no pod so large.
- */
+/* Adds an offer for each data centre with the flavour. False: it has no pod so large. */
 static bool add_flavour(struct op *op, const json_t *flavour)
 {
 	const char *id = jsonx_text(flavour, "id", "");
@@ -332,9 +326,7 @@ static int read_cpu_catalog(struct turn *t)
 	return 0;
 }
 
-/* ---- remarks ----
- * Explains a reply without a fitting offer: misspelt names, GPUs that are sold out or out of
- * reach. */
+/* ---- why no offer fits: misspelt names, GPUs that are sold out or out of reach ---- */
 
 /* Appends that the catalog has no such GPU, with the nearest name in it. */
 static void append_unknown_gpu(struct str *to, const struct op *op, const char *wish)

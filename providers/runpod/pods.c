@@ -299,8 +299,7 @@ static void append_event(struct str *to, const struct str *data, struct pulls *p
 	str_addc(to, '\n');
 }
 
-/* Appends the lines of a text/event-stream; last, if the image cannot be pulled, "image: REASON".
- */
+/* Appends the lines of a text/event-stream, and "image: REASON" if it cannot be pulled. */
 static void append_log_of_events(struct str *to, const char *text)
 {
 	CLEANUP(str_free) struct str data = STR_MAX(BLOCK_MOST_BYTES);

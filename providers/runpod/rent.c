@@ -23,8 +23,7 @@ static char *start_command(const char *script)
 	return jsonx_line(command);
 }
 
-/* The caller's environment with the marker and what RunPod's end script needs. The caller frees it.
- */
+/* The rent's environment, the marker and what end.sh needs. The caller frees it. */
 static json_t *pod_env(const struct op *op)
 {
 	const struct rent_request *rent = &op->want->rent;

@@ -10,9 +10,7 @@
 #include "base/jsonx.h"
 #include "impl.h"
 
-/* ---- doctor ----
- * The checks of `burst doctor`: whether RunPod accepts the key, the balance, whether volumes'
- * files can be reached. */
+/* ---- the checks of `burst doctor`: the API key, the balance, the keys for files ---- */
 
 enum { GONE = 410 };
 #define DOLLARS_MOST 1e9 /* a larger balance is an error of RunPod's */

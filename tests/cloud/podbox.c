@@ -175,7 +175,7 @@ static int serve_api(int other_end, const json_t *ports)
 		set[0] = (struct pollfd){.fd = other_end, .events = POLLIN};
 		at[0] = 1;
 		for (i = 0; i < count; i++)
-			at[i + 1] = at[i] + forward_wants(ways[i], set + at[i], &next_ms);
+			at[i + 1] = at[i] + forward_fill_poll(ways[i], set + at[i], &next_ms);
 		if (poll(set, at[count], -1) <= 0)
 			continue;
 		if (set[0].revents) /* the other process has gone */
@@ -587,7 +587,7 @@ static void serve(struct box *box)
 		set[1] = (struct pollfd){.fd = box->signals, .events = POLLIN};
 		at[0] = 2;
 		for (size_t i = 0; i < box->door_count; i++)
-			at[i + 1] = at[i] + forward_wants(box->doors[i], set + at[i], &next_ms);
+			at[i + 1] = at[i] + forward_fill_poll(box->doors[i], set + at[i], &next_ms);
 		if (poll(set, at[box->door_count], -1) <= 0)
 			continue;
 		if (set[1].revents)

@@ -97,12 +97,12 @@ static void one_record(const char *bytes, size_t len)
 	struct pod_record record = {0}, again = {0};
 	CLEANUP(json_decref) json_t *json = jsonx_parse(bytes, len, &err);
 
-	if (!json || record_read(json, &record, &err) < 0) {
+	if (!json || record_from_json(json, &record, &err) < 0) {
 		assert(err.msg[0]);
 		return;
 	}
-	CLEANUP(json_decref) json_t *written = record_answer(&record);
-	assert(written && record_read(written, &again, &err) == 0);
+	CLEANUP(json_decref) json_t *written = record_to_json(&record);
+	assert(written && record_from_json(written, &again, &err) == 0);
 	assert(!strcmp(again.view.id, record.view.id) && again.created_ms == record.created_ms &&
 	       again.init.pid == record.init.pid);
 }

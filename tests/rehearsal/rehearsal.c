@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 
-enum { CARDS_MOST = 32, OPTIONS_MOST = 32, TAKEN_AWAY = 117 };
+enum { CARDS_MOST = 32, OPTIONS_MOST = 32, WISHES_SHOWN = 4, TAKEN_AWAY = 117 /* exit code */ };
 
 extern struct provider_ops burst_provider;
 static const struct provider_ops *local;
@@ -42,7 +42,7 @@ struct op {
 
 /* ---- the keys ---- */
 
-static const struct option_spec pretences[] = {
+static const struct option_spec own_options[] = {
 	{"spot_price_per_hour", OPTION_MONEY, 0, NULL,
 	 "price of an hour of a spot pod; without it none are offered", NULL},
 	{"gpu_prices", OPTION_TEXTS, 0, NULL,
@@ -62,20 +62,20 @@ static const struct option_spec pretences[] = {
 };
 static struct option_spec options[OPTIONS_MOST]; /* the local provider's, then these */
 
-static bool has_word(const struct section *conf, const char *key, const char *word)
+static bool is_set_to(const struct section *conf, const char *key, const char *word)
 {
 	return !strcmp(section_text(conf, key), word);
 }
 
 static int check_preempt(const struct section *conf, struct err *err)
 {
-	if (has_word(conf, "preempt", "spot") || has_word(conf, "preempt", "all"))
+	if (is_set_to(conf, "preempt", "spot") || is_set_to(conf, "preempt", "all"))
 		return 0;
 	return err_set(err, ERR_CONFIG, "%s: preempt = \"%s\": must be \"spot\" or \"all\"",
 		       section_where(conf, "preempt"), section_text(conf, "preempt"));
 }
 
-/* "L4=0.80" */
+/* Reads "L4=0.80". -1: not a GPU that burst knows with a price. */
 static int read_card(const char *text, struct card *card)
 {
 	const char *equals = strchr(text, '=');
@@ -112,7 +112,7 @@ static int read_cards(const struct section *conf, struct card *cards, size_t *co
 	return 0;
 }
 
-static int check_conf(const struct section *conf, struct mistakes *m, struct err *err)
+static int rehearsal_check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	struct card cards[CARDS_MOST];
 	size_t count;
@@ -126,10 +126,10 @@ static int check_conf(const struct section *conf, struct mistakes *m, struct err
 	return 0;
 }
 
-static int open_rehearsal(struct provider **out, const struct section *conf, const char *state_dir,
+static int rehearsal_open(struct provider **out, const struct section *conf, const char *state_dir,
 			  struct err *err)
 {
-	if (check_conf(conf, NULL, err) < 0)
+	if (rehearsal_check_conf(conf, NULL, err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
 	if (local->open(&p->local, conf, state_dir, err) < 0) {
@@ -143,7 +143,7 @@ static int open_rehearsal(struct provider **out, const struct section *conf, con
 	return 0;
 }
 
-static void close_rehearsal(struct provider *p)
+static void rehearsal_close(struct provider *p)
 {
 	if (!p)
 		return;
@@ -152,20 +152,20 @@ static void close_rehearsal(struct provider *p)
 	free(p);
 }
 
-static const char *account(const struct provider *p)
+static const char *rehearsal_account(const struct provider *p)
 {
 	return local->account(p->local);
 }
 
-static bool pods_are_free(const struct provider *p)
+static bool rehearsal_pods_are_free(const struct provider *p)
 {
 	return !section_bool(p->conf, "storage");
 }
 
 /* ---- wishes ---- */
 
-/* Index of the first wish that this GPU fulfils, or -1. */
-static int wish_of(const char *gpu, const char *const *wishes)
+/* Index of the first wish that this GPU fulfils, 0 without wishes; -1: none. */
+static int index_of_wish(const char *gpu, const char *const *wishes)
 {
 	char name[GPU_MAX];
 	int count;
@@ -178,19 +178,20 @@ static int wish_of(const char *gpu, const char *const *wishes)
 	return wishes && wishes[0] ? -1 : 0;
 }
 
-/* What the local provider is asked: it has no spot pods, and none of these cards. */
-static struct op_want plain_wishes(const struct op_want *want, bool cards)
+/* The wishes as the local provider gets them: it has no spot pods, and none of the cards. */
+static struct op_want plain_wishes(const struct op_want *want, size_t card_count)
 {
 	struct op_want plain = *want;
 
 	plain.offers.spot = false;
-	if (cards) {
+	if (card_count) {
 		plain.offers.gpus = NULL;
 		plain.offers.vram_gb = 0;
 	}
 	return plain;
 }
 
+/* Whether the cards fulfil a wish and have the memory that is wanted. */
 static int check_cards(const struct card *cards, size_t count, const struct op_want *want,
 		       struct mistakes *m, struct err *err)
 {
@@ -200,9 +201,9 @@ static int check_cards(const struct card *cards, size_t count, const struct op_w
 
 	for (size_t i = 0; i < count; i++) {
 		most_gb = MAX(most_gb, cards[i].vram_gb);
-		fulfilled = MAX(fulfilled, wish_of(cards[i].gpu, wishes));
+		fulfilled = MAX(fulfilled, index_of_wish(cards[i].gpu, wishes));
 	}
-	for (size_t i = 0; fulfilled < 0 && wishes[i] && i < 4; i++)
+	for (size_t i = 0; fulfilled < 0 && wishes[i] && i < WISHES_SHOWN; i++)
 		str_addf(&shown, "%s\"%.40s\"", i ? ", " : "", wishes[i]);
 	if (fulfilled < 0) {
 		err_set(err, ERR_CONFIG, "gpu = [%s]: none of these is in gpu_prices",
@@ -220,14 +221,14 @@ static int check_cards(const struct card *cards, size_t count, const struct op_w
 	return mistakes_note(m, NULL, err);
 }
 
-static int check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
-			struct err *err)
+static int rehearsal_check_wishes(const struct section *conf, const struct op_want *want,
+				  struct mistakes *m, struct err *err)
 {
 	struct card cards[CARDS_MOST];
 	size_t count = 0;
 
 	(void)read_cards(conf, cards, &count, NULL);
-	struct op_want plain = plain_wishes(want, count > 0);
+	struct op_want plain = plain_wishes(want, count);
 	if (count && check_cards(cards, count, want, m, err) < 0)
 		return -1;
 	if (want->offers.spot && !section_has(conf, "spot_price_per_hour")) {
@@ -242,12 +243,12 @@ static int check_wishes(const struct section *conf, const struct op_want *want, 
 
 /* ---- what goes in ---- */
 
-/* The start script with what it is to suffer. A pod that is taken away ends with TAKEN_AWAY. */
+/* The start script with a delay, and an end by TAKEN_AWAY if that is wished. A new string. */
 static char *rehearsed_script(const struct provider *p, const struct rent_request *rent)
 {
 	int64_t boot_ms = section_int(p->conf, "boot_delay"),
 		after_ms = section_int(p->conf, "preempt_after");
-	bool mortal = after_ms && (rent->offer.spot || has_word(p->conf, "preempt", "all"));
+	bool mortal = after_ms && (rent->offer.spot || is_set_to(p->conf, "preempt", "all"));
 	CLEANUP(free_text)
 	char *boot = boot_ms ? xasprintf("[ -n \"$REHEARSED\" ] || sleep %lld.%03lld\n",
 					 (long long)(boot_ms / 1000), (long long)(boot_ms % 1000))
@@ -268,13 +269,13 @@ static char *rehearsed_script(const struct provider *p, const struct rent_reques
 	return xasprintf("%s%s%s", boot, end, rent->start_script);
 }
 
-static struct op *begin(struct provider *p, enum op_kind kind, const struct op_want *want)
+static struct op *rehearsal_begin(struct provider *p, enum op_kind kind, const struct op_want *want)
 {
 	struct op *op = xcalloc(1, sizeof(*op));
 
 	*op = (struct op){.provider = p, .kind = kind, .asked = want};
 	if (kind == OP_OFFERS)
-		op->want = plain_wishes(want, p->card_count > 0);
+		op->want = plain_wishes(want, p->card_count);
 	else if (want)
 		op->want = *want;
 	if (kind == OP_RENT)
@@ -283,7 +284,7 @@ static struct op *begin(struct provider *p, enum op_kind kind, const struct op_w
 	return op;
 }
 
-static void op_free(struct op *op)
+static void rehearsal_op_free(struct op *op)
 {
 	if (!op)
 		return;
@@ -292,7 +293,7 @@ static void op_free(struct op *op)
 	free(op);
 }
 
-/* Fails the first rents of a state folder. */
+/* True, with *err: one of the first fail_rents rents, which a file counts. */
 static bool fails_on_purpose(const struct provider *p, struct err *err)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s/failed-rents", p->state_dir);
@@ -312,7 +313,8 @@ static bool fails_on_purpose(const struct provider *p, struct err *err)
 
 /* ---- what comes out ---- */
 
-static void dress_pod(const struct provider *p, struct pod_view *view)
+/* Shows the pod as preempted, or as still booting, where the keys say so. */
+static void pretend_pod_state(const struct provider *p, struct pod_view *view)
 {
 	int64_t up_ms = view->created_at_s * 1000 + section_int(p->conf, "boot_delay");
 	char taken[60];
@@ -329,8 +331,8 @@ static void dress_pod(const struct provider *p, struct pod_view *view)
 	}
 }
 
-/* Repeats the one offer for each wanted card. */
-static void offer_cards(const struct op *op, struct op_result *result)
+/* Replaces the local provider's one offer by one for each wanted card. */
+static void replace_offer_by_cards(const struct op *op, struct op_result *result)
 {
 	const struct provider *p = op->provider;
 	const struct op_want *want = op->asked;
@@ -340,7 +342,7 @@ static void offer_cards(const struct op *op, struct op_result *result)
 	result->floor_microusd_h = INT64_MAX;
 	for (size_t k = 0; k < p->card_count; k++) {
 		const struct card *card = &p->cards[k];
-		int wish = wish_of(card->gpu, want->offers.gpus);
+		int wish = index_of_wish(card->gpu, want->offers.gpus);
 		if (wish < 0)
 			continue;
 		result->floor_microusd_h = MIN(result->floor_microusd_h, card->price_microusd_h);
@@ -359,7 +361,8 @@ static void offer_cards(const struct op *op, struct op_result *result)
 	result->offer_count = count;
 }
 
-static void offer_spot(const struct provider *p, struct op_result *result)
+/* Adds a spot offer before the only offer. */
+static void add_spot_offer(const struct provider *p, struct op_result *result)
 {
 	int64_t price = section_int(p->conf, "spot_price_per_hour");
 
@@ -374,37 +377,38 @@ static void offer_spot(const struct provider *p, struct op_result *result)
 	result->offer_count = 2;
 }
 
-static void dress(const struct op *op, struct op_result *result)
+/* Changes the local provider's result to what this provider pretends. */
+static void change_result(const struct op *op, struct op_result *result)
 {
 	const struct provider *p = op->provider;
 
 	for (size_t i = 0; i < result->pod_count; i++)
-		dress_pod(p, &result->pods[i]);
+		pretend_pod_state(p, &result->pods[i]);
 	for (size_t i = 0; i < result->volume_count; i++)
 		COPY_TEXT(result->volumes[i].provider, burst_provider.name);
 	if (op->kind != OP_OFFERS)
 		return;
 	if (p->card_count)
-		offer_cards(op, result);
+		replace_offer_by_cards(op, result);
 	else if (op->asked->offers.spot && section_has(p->conf, "spot_price_per_hour"))
-		offer_spot(p, result);
+		add_spot_offer(p, result);
 	for (size_t i = 0; i < result->offer_count; i++) {
 		COPY_TEXT(result->offers[i].provider, burst_provider.name);
 		COPY_TEXT(result->offers[i].region, section_text(p->conf, "region"));
 	}
 }
 
-static enum op_next next(struct op *op, const struct reply *reply, struct call *call,
-			 int64_t *wait_ms, struct op_result *result, struct err *err)
+static enum op_next rehearsal_next(struct op *op, const struct reply *reply, struct call *call,
+				   int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	if (!reply && op->kind == OP_RENT && fails_on_purpose(op->provider, err))
 		return OP_FAILED;
 	if (!reply && op->kind == OP_OFFERS &&
-	    check_wishes(op->provider->conf, op->asked, NULL, err) < 0)
+	    rehearsal_check_wishes(op->provider->conf, op->asked, NULL, err) < 0)
 		return OP_FAILED;
 	enum op_next step = local->next(op->local, reply, call, wait_ms, result, err);
 	if (step == OP_DONE)
-		dress(op, result);
+		change_result(op, result);
 	return step;
 }
 
@@ -413,18 +417,19 @@ struct provider_ops burst_provider = {
 	.name = "local_play",
 	.summary = "pods on this machine that pretend to be late, sold out or another GPU",
 	.options = options,
-	.open = open_rehearsal,
-	.close = close_rehearsal,
-	.account = account,
-	.begin = begin,
-	.next = next,
-	.op_free = op_free,
-	.pods_are_free = pods_are_free,
-	.check_conf = check_conf,
-	.check_wishes = check_wishes,
+	.open = rehearsal_open,
+	.close = rehearsal_close,
+	.account = rehearsal_account,
+	.begin = rehearsal_begin,
+	.next = rehearsal_next,
+	.op_free = rehearsal_op_free,
+	.pods_are_free = rehearsal_pods_are_free,
+	.check_conf = rehearsal_check_conf,
+	.check_wishes = rehearsal_check_wishes,
 };
 
-__attribute__((constructor)) static void take_after_local(void)
+/* Runs when the object is loaded. */
+__attribute__((constructor)) static void copy_settings_of_local(void)
 {
 	size_t count = 0;
 
@@ -436,5 +441,5 @@ __attribute__((constructor)) static void take_after_local(void)
 	burst_provider.can_tidy = local->can_tidy;
 	for (; local->options[count].key; count++)
 		options[count] = local->options[count];
-	memcpy(options + count, pretences, sizeof(pretences));
+	memcpy(options + count, own_options, sizeof(own_options));
 }

@@ -32,7 +32,7 @@ static pid_t start_forwarder(int listen_fd, int port, int not_ours)
 	struct forward *f = forward_new(listen_fd, port);
 	for (;;) {
 		int64_t next_ms;
-		size_t n = forward_wants(f, set, &next_ms);
+		size_t n = forward_fill_poll(f, set, &next_ms);
 		int64_t wait = MIN(LIMIT_MS, MAX(next_ms - clock_boot_ms(), 0));
 		if (poll(set, n, (int)wait) == 0 && wait == LIMIT_MS)
 			_exit(0);
@@ -134,7 +134,7 @@ static void without_files_it_does_not_spin(void **state)
 	none.rlim_cur = 3;
 	setrlimit(RLIMIT_NOFILE, &none);
 	while (clock_boot_ms() < until) {
-		size_t n = forward_wants(f, set, &next_ms);
+		size_t n = forward_fill_poll(f, set, &next_ms);
 		poll(set, n, (int)MIN(until - clock_boot_ms(), MAX(next_ms - clock_boot_ms(), 0)));
 		forward_serve(f, set, n);
 		turns++;
@@ -143,7 +143,7 @@ static void without_files_it_does_not_spin(void **state)
 	assert_true(turns < 50); /* at 100 %: some hundred thousand */
 	struct pollfd came = {.fd = inside_fd, .events = POLLIN};
 	for (until = clock_boot_ms() + LIMIT_MS; poll(&came, 1, 0) == 0;) {
-		size_t n = forward_wants(f, set, &next_ms);
+		size_t n = forward_fill_poll(f, set, &next_ms);
 		poll(set, n, 10);
 		forward_serve(f, set, n);
 		assert_true(clock_boot_ms() < until);
