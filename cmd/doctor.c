@@ -399,7 +399,7 @@ static void say_unnamed_providers(struct launch *l, struct findings *f)
 				     "ledger has pods or volumes there: burst doctor -p %s",
 				     *name, *name);
 	}
-	names_free(known);
+	texts_free(known);
 }
 
 /* ---- the command ---- */

@@ -188,8 +188,8 @@ static int sweep_and_settle(struct cmd_context *ctx, struct sweep_end *end, stru
 				  .told = print_swept_pod};
 	runs_sweep(&ctx->runs, &want, end, &unseen);
 	free(names);
-	names_free(configured);
-	names_free(in_ledger);
+	texts_free(configured);
+	texts_free(in_ledger);
 	runs_settle_swept(&ctx->runs, end, &worst);
 	if (ctx->arg_count && unseen.kind) /* a user who named a pod gets that pod's result */
 		log_line(LOG_WARN, "%s", unseen.msg);

@@ -29,7 +29,7 @@ static int check_provider_names(const struct config *c, struct mistakes *m, stru
 	return mistakes_note(m, "provider", err);
 }
 
-/* The real paths of the folders in allow_paths, NULL-terminated. Free with allowed_free(). */
+/* The real paths of the folders in allow_paths, NULL-terminated. Free with texts_free(). */
 static char **allowed_folders(const struct config *c)
 {
 	size_t count = section_count(c->top, "allow_paths");
@@ -43,15 +43,7 @@ static char **allowed_folders(const struct config *c)
 	return list;
 }
 
-static void allowed_free(char **list)
-{
-	for (char **at = list; *at; at++)
-		free(*at);
-	free(list);
-}
-
-/* Notes that the config asks for something that a project may not do. Returns 0 if reading
- * continues. */
+/* Notes what a project may not do. Returns 0 if reading continues. */
 static int note_out_of_bounds(struct config *c, struct err *err)
 {
 	c->out_of_bounds = true;
@@ -108,8 +100,7 @@ bool config_is_set_by_project(const struct config *c, const struct section *s, c
 	return c->project_shown && is_not_users_choice(c, s, key);
 }
 
-/* ERR_CONFIG, with file and line, if the project may not name this path as key `name` of `group`.
- * path: absolute. */
+/* ERR_CONFIG, with file and line, if the project may not name this absolute path. */
 static int check_path(const struct config *c, const struct section *s, const char *group,
 		      const char *name, const char *path, struct err *err)
 {
@@ -123,7 +114,7 @@ static int check_path(const struct config *c, const struct section *s, const cha
 	}
 
 	int result = trust_path(&trust, key, path, !strcmp(name, "output"), err);
-	allowed_free(allowed);
+	texts_free(allowed);
 	return result < 0 ? err_wrap(err, "%s", section_where(s, name)) : 0;
 }
 
@@ -162,7 +153,7 @@ static int check_owner(const struct config *c, struct err *err)
 
 	for (char **folder = allowed; *folder && !fine; folder++)
 		fine = trust_is_below(c->dir, *folder);
-	allowed_free(allowed);
+	texts_free(allowed);
 	if (fine)
 		return 0;
 	return err_set(err, ERR_CONFIG,

@@ -54,8 +54,7 @@ static int find_user_file(struct source *s)
 	return 1;
 }
 
-/* Recognizes the user's own file by any path, since it may be a link, for example into a folder of
- * dotfiles. */
+/* Recognizes the user's file by any path: it may be a link into a folder of dotfiles. */
 static bool is_users_own_file(const char *path)
 {
 	CLEANUP(free_text) char *file = config_user_file();
@@ -108,8 +107,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Finds in the commit's copy the file that `path` names in the working tree, which may lack it.
- * Returns 1, or -1 with *err. */
+/* Finds the file in the commit; the working tree may lack it. Returns 1, or -1 with *err. */
 static int find_project_in_commit(const struct config_tree *tree, const char *path,
 				  struct source *s, struct err *err)
 {
@@ -134,8 +132,7 @@ static int find_project_in_commit(const struct config_tree *tree, const char *pa
 	return check_place_of_project(name, false, name, err) < 0 ? -1 : 1;
 }
 
-/* Returns 1 if there is a project's file, 0 if none was named and the folder has none, -1 with
- * *err. */
+/* Returns 1, 0 if the folder has no burst.cfg and none was named, -1 with *err. */
 static int find_project_file(const struct config_source *ask, struct source *s, struct err *err)
 {
 	CLEANUP(free_text) char *path = xstrdup(ask->file ? ask->file : "burst.cfg");
@@ -399,8 +396,7 @@ static bool ends_in_command(const char *key)
 	return ends_with(key, "_command");
 }
 
-/* Reads RUNPOD_API_URL for `api_url` of "runpod", and so on. Secrets are read only when the
- * account is used. */
+/* Reads RUNPOD_API_URL for `api_url` of "runpod", but no secrets: not every account is used. */
 static int read_account_environment(struct account *account, struct mistakes *m, struct err *err)
 {
 	for (const struct option_spec *spec = account->ops->options; spec->key; spec++) {
@@ -479,8 +475,7 @@ static int set_job_name(struct config *c, struct err *err)
 		       given ? "" : "; the folder's name is not one: set job.name");
 }
 
-/* Reads the environment, and checks what no single file shows: required keys, and whether there is
- * a job. */
+/* Reads the environment. Checks required keys, and whether there is a job. */
 static int complete_config(struct config *c, const struct config_source *ask, struct err *err)
 {
 	if (read_environments(c, err) < 0)
@@ -653,13 +648,6 @@ char **config_inputs(const struct config *c)
 	GROW(in.list, in.count, in.cap);
 	in.list[in.count] = NULL;
 	return in.list;
-}
-
-void config_inputs_free(char **inputs)
-{
-	for (char **path = inputs; path && *path; path++)
-		free(*path);
-	free(inputs);
 }
 
 const struct section *config_provider(const struct config *c, const char *name)

@@ -113,9 +113,8 @@ const char *config_dir(const struct config *c);
 /* The folder that the project's files are read from: with config_source.tree, the commit's. */
 const char *config_read_dir(const struct config *c);
 /* Files that the project's file and its job read, as paths below config_source.tree's top. NULL-
- * terminated; the project's file comes first. */
+ * terminated; the project's file comes first. Free with texts_free(). */
 char **config_inputs(const struct config *c);
-void config_inputs_free(char **inputs); /* accepts NULL */
 
 /* A provider's section, with the values of files and environment (RUNPOD_API_URL is `api_url` of
  * "runpod"; likewise every key that is secret or user-only). NULL: no such provider. */

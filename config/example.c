@@ -1,5 +1,4 @@
-/* example.c - writes burst.cfg for people: the commented one of `burst init`, and one of given
- * settings */
+/* example.c - writes burst.cfg for people: the commented one, and one of given settings */
 #include "example.h"
 
 #include <stdlib.h>
@@ -7,8 +6,7 @@
 #include "base/clock.h"
 #include "state.h"
 
-/* ---- given ----
- * Prints the settings of a config as a new burst.cfg. */
+/* ---- given ---- */
 
 #define INDENT 4
 
@@ -140,8 +138,7 @@ void config_print_given(struct str *to, const struct config *c)
 	str_add(to, "};\n");
 }
 
-/* ---- example ----
- * Writes the commented burst.cfg of `burst init` from the key tables. */
+/* ---- example ---- */
 
 /* The keys that the file sets. Every other key is a comment. */
 static const struct {

@@ -7,8 +7,7 @@
 #include "base/str.h"
 #include "provider.h"
 
-/* ---- config keys ----
- * The table of burst's own keys, and the checks of ranges and names. */
+/* ---- config keys ---- */
 
 #define SECOND INT64_C(1000)
 #define HOUR   (3600 * SECOND)
@@ -246,14 +245,12 @@ int keys_check(const struct section *top, struct mistakes *m, struct err *err)
 	if (provider_check_image(section_group(top, "pod"), "pod", "image", err) < 0 &&
 	    mistakes_note(m, "pod.image", err) < 0)
 		return -1;
-	if (provider_check_image(section_group(top, "deliver"), "deliver", "image", err) < 0 &&
-	    mistakes_note(m, "deliver.image", err) < 0)
-		return -1;
-	return 0;
+	return provider_check_image(section_group(top, "deliver"), "deliver", "image", err) < 0
+		       ? mistakes_note(m, "deliver.image", err)
+		       : 0;
 }
 
-/* ---- reference ----
- * Walks the key tables of burst, of the job types and of the providers. */
+/* ---- reference ---- */
 
 /* Passes a table's keys, and those of its groups, as rows whose paths begin with prefix. */
 static void pass_rows(const struct reference_reader *to, const struct option_spec *table,

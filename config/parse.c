@@ -676,8 +676,7 @@ static int check_only_owner_writes(const struct source *source, const struct sta
 	return 0;
 }
 
-/* Reads the file, and notes its owner and who can read it. A link that replaced the file since its
- * path was resolved is refused. */
+/* Reads the file, and notes its owner and who can read it. Refuses a link put there since. */
 static int read_file(struct source *source, struct str *text, struct err *err)
 {
 	const char *shown = source->shown;

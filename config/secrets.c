@@ -14,8 +14,7 @@
 #include "base/str.h"
 #include "state.h"
 
-/* ---- toml ----
- * Reads the simple TOML that the vendors' own tools write. */
+/* ---- toml ---- */
 
 struct reader {
 	const char *at;
@@ -184,9 +183,7 @@ int toml_read(struct toml *out, const char *text, size_t len, const char *shown,
 	return result;
 }
 
-/* ---- secrets ----
- * Finds a provider's keys in the environment, the user's file, a command, or the vendor's own
- * file. */
+/* ---- secrets ---- */
 
 #define SECRET_MAX_BYTES 16384
 #define COMMAND_LIMIT_MS 30000
@@ -293,8 +290,7 @@ int secret_from_command(char **out, const char *command, int64_t limit_ms, struc
 
 /* ---- a vendor's file ---- */
 
-/* The table to read without a named profile: the active one, else "default", else the only one,
- * else "". */
+/* Without a named profile: the active one, else "default", else the only one, else "". */
 static const char *choose_profile(const struct toml *toml)
 {
 	const char *only = toml->count ? toml->list[0].table : "";
@@ -390,8 +386,7 @@ static void warn_if_open(const char *path)
 		 shown);
 }
 
-/* Reads a key from the file of the vendor's own tool, under either of its names. *out is NULL if
- * the key is not there. */
+/* Reads a key, by either name, from the vendor tool's file. *out is NULL if it lacks it. */
 static int read_secret_of_vendor(char **out, const char *provider, const char *key, struct err *err)
 {
 	const struct vendor_file *file = find_vendor_file(provider);
@@ -465,8 +460,7 @@ static bool is_in_any_profile(const struct vendor_file *file, const char *key)
 	return found;
 }
 
-/* Whether some of the provider's required secrets exist: then the user has an account, and may
- * have pods. */
+/* Whether some required secrets exist: then the user has an account, and may have pods. */
 static bool has_account(const char *provider, const struct section *s)
 {
 	const struct vendor_file *file = find_vendor_file(provider);

@@ -53,8 +53,7 @@ char *secret_env_name(const char *provider, const char *key);
 /* Removes the keys of these providers (NULL-terminated) from the environment, so that no child
  * process gets them. Call once, at the start. */
 void secrets_hide(const struct provider_ops *const *providers);
-/* Paths of the files in which the vendors' own tools keep keys, present or not. NULL: no home. The
- * caller frees each. */
+/* Paths of the vendors' own files with keys. NULL: no home. The caller frees each. */
 size_t secrets_file_count(void);
 char *secrets_file(size_t index);
 

@@ -13,8 +13,7 @@
 #include "config.h"
 #include "secrets.h"
 
-/* ---- real path ----
- * Finds where a path leads, also if what it names is missing. */
+/* ---- real path ---- */
 
 /* Removes the last part of a path. Returns false if none is left. */
 static bool real_path_up(char *path)
@@ -84,8 +83,7 @@ char *real_path_move(const char *path, const char *from, const char *to)
 					 : xstrdup(path);
 }
 
-/* ---- places ----
- * Finds the user's config file and the folders of burst's state and cache. */
+/* ---- places ---- */
 
 char *config_user_file(void)
 {
@@ -142,8 +140,7 @@ char *config_trees_dir(void)
 	return dir ? path_join(dir, "burst/trees") : NULL;
 }
 
-/* Refuses a state folder that other users can write: they could make burst release pods, or lose
- * track of them. */
+/* Refuses a folder that others can write: they could make burst release or lose pods. */
 static int check_only_user_writes(const char *path, struct err *err)
 {
 	struct stat st;
@@ -170,8 +167,7 @@ char *config_state_dir(struct err *err)
 	return TAKE(path);
 }
 
-/* ---- trust ----
- * Refuses paths in a project's file where only the user's own files belong. */
+/* ---- trust ---- */
 
 /* ---- paths that no project may name ---- */
 

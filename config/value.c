@@ -12,8 +12,7 @@
 #include "base/path.h"
 #include "base/str.h"
 
-/* ---- write ----
- * Writes a text in burst.cfg's syntax. */
+/* ---- write ---- */
 
 void config_quote(struct str *to, const char *text)
 {
@@ -43,8 +42,7 @@ void config_add_duration(struct str *to, int64_t ms)
 	str_addf(to, "\"%lld%s\"", (long long)(ms / units[i].ms), ms ? units[i].unit : "s");
 }
 
-/* ---- value ----
- * Reads a value, as the user or the environment writes it, into a section. */
+/* ---- value ---- */
 
 const struct option_spec *value_spec(const struct option_spec *table, const char *key)
 {
@@ -131,12 +129,9 @@ static void set_comma_list(struct section *s, const char *key, const char *text,
 /* "auto" has its meaning only as the whole value. */
 static int check_no_auto(const struct section *s, const char *key, struct err *err)
 {
-	for (size_t i = 0; i < section_count(s, key); i++)
-		if (!strcmp(section_item(s, key, i), VALUE_AUTO))
-			return err_set(err, ERR_USAGE,
-				       "\"auto\" cannot be combined with other "
-				       "values");
-	return 0;
+	return section_has_item(s, key, VALUE_AUTO)
+		       ? err_set(err, ERR_USAGE, "\"auto\" cannot be combined with other values")
+		       : 0;
 }
 
 static int err_unlike_type(const struct option_spec *spec, const char *text, struct err *err)

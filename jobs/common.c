@@ -51,13 +51,6 @@ char **job_texts(const struct section *conf, const char *key)
 	return texts;
 }
 
-void job_texts_free(char **texts)
-{
-	for (char **t = texts; t && *t; t++)
-		free(*t);
-	free(texts);
-}
-
 static bool is_variable_name(const char *name)
 {
 	if (!isalpha((unsigned char)name[0]) && name[0] != '_')

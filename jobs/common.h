@@ -20,9 +20,8 @@
 /* The keys of a stage of `then`. */
 extern const struct option_spec job_stage_keys[];
 
-/* Copies the items of a TEXTS key into a NULL-terminated array. Free with job_texts_free(). */
+/* Copies the items of a TEXTS key into a NULL-terminated array. Free with texts_free(). */
 char **job_texts(const struct section *conf, const char *key);
-void job_texts_free(char **texts);
 /* ERR_CONFIG names a pattern of `outputs` that no output can match. */
 int job_check_outputs(const struct section *conf, struct err *err);
 /* ERR_CONFIG names a variable of `env` that is no valid shell name. */

@@ -96,7 +96,7 @@ static int open_shard(int root, const char *key)
 	return openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Lists the `wanted` names that start with `begin`. NULL-terminated; free with names_free(). */
+/* Lists the `wanted` names that start with `begin`. NULL-terminated; free with texts_free(). */
 static char **list_names(int folder, bool (*wanted)(const char *name), const char *begin)
 {
 	int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -116,13 +116,6 @@ static char **list_names(int folder, bool (*wanted)(const char *name), const cha
 	GROW(names, count, cap);
 	names[count] = NULL;
 	return names;
-}
-
-static void names_free(char **names)
-{
-	for (char **n = names; *n; n++)
-		free(*n);
-	free(names);
 }
 
 /* ---- use ---- */
@@ -173,7 +166,7 @@ int renders_find(struct renders *r, const char *key, char sha256[SHA256_HEX], ch
 		copy_text(sha256, SHA256_HEX, *n + KEY_CHARS + 1);
 		*path = xasprintf("%s/%.*s/%s", r->dir, SHARD_CHARS, key, *n);
 	}
-	names_free(names);
+	texts_free(names);
 	return fd;
 }
 
@@ -235,7 +228,7 @@ static void remove_others(int shard, const char *key, const char *name)
 	for (char **n = names; *n; n++)
 		if (strcmp(*n, name))
 			(void)unlinkat(shard, *n, 0);
-	names_free(names);
+	texts_free(names);
 }
 
 /* Records a use of the key's file. Returns whether there is one. */
@@ -246,7 +239,7 @@ static bool touch_entry(int shard, const char *key)
 
 	if (exists)
 		(void)utimensat(shard, *names, NULL, 0);
-	names_free(names);
+	texts_free(names);
 	return exists;
 }
 
@@ -345,7 +338,7 @@ static void list_shard(int root, const char *shard_name, struct listing *out)
 		e->used_ms = used_ms(&st);
 	}
 	if (names)
-		names_free(names);
+		texts_free(names);
 }
 
 static void list_all(int root, struct listing *out)
@@ -354,7 +347,7 @@ static void list_all(int root, struct listing *out)
 
 	for (char **s = shards; *s; s++)
 		list_shard(root, *s, out);
-	names_free(shards);
+	texts_free(shards);
 }
 
 static void remove_entry(int root, const struct entry *e)
@@ -380,7 +373,7 @@ static void remove_begun(int root, int64_t older_than_s)
 		if (fstatat(root, *n, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    (int64_t)time(NULL) - st.st_mtime >= older_than_s)
 			(void)unlinkat(root, *n, 0);
-	names_free(names);
+	texts_free(names);
 }
 
 /* For qsort(): the least recently used first. */
@@ -475,7 +468,7 @@ int renders_clear(const char *dir, struct renders_size *out, struct err *err)
 	char **shards = list_names(root, is_shard, "");
 	for (char **s = shards; *s; s++)
 		(void)unlinkat(root, *s, AT_REMOVEDIR);
-	names_free(shards);
+	texts_free(shards);
 	list_all(root, &left);
 	if (left.count)
 		return err_set(err, ERR_LOCAL,

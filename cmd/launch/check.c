@@ -1,5 +1,4 @@
-/* check.c - what is checked before a run: config, job, what travels to pods, whether it can
- * succeed */
+/* check.c - what is checked before a run: config, job, files that travel, its prospects */
 #include "launch.h"
 #include "decide.h"
 
@@ -24,8 +23,7 @@
 #include "store/facts.h"
 #include "sync/tree.h"
 
-/* ---- travel ----
- * Says which files of the code folder go to the pods, before the first run of a job. */
+/* ---- travel ---- */
 
 enum { SECRETS_NAMED = 5, LARGEST_NAMED = 3, PATH_SHOWN_BYTES = 120 };
 
@@ -59,8 +57,7 @@ static bool has_beginning(const char *name, const char *word)
 	return !strncasecmp(name, word, strlen(word));
 }
 
-/* Whether a file with this name may hold a password or a key. A sample, such as .env.example, does
- * not. */
+/* Whether a file of this name may hold a password or a key. A sample (.env.example) does not. */
 static bool looks_like_secret(const char *path)
 {
 	static const char *const whole[] = {
@@ -149,8 +146,7 @@ static void warn_of_secrets(const struct tree *tree)
 
 /* ---- report ---- */
 
-/* Lists the code folder, without the output folder in it. Returns 1; 0: the order has no code
- * folder; -1 with *err. */
+/* Lists the code folder, less the output folder. Returns 1; 0: there is none; -1 with *err. */
 static int scan_code(const struct launch *l, struct tree **out, struct err *err)
 {
 	const char *folder = l->order.code;
@@ -192,9 +188,7 @@ int travel_report_once(struct launch *l, struct err *err)
 	return fact_put(l->ctx->store, FACT_TRAVEL, key, NULL, "1", err);
 }
 
-/* ---- check ----
- * Finds every mistake of a config, of its job and of its wishes to providers, before anything is
- * rented. */
+/* ---- check ---- */
 
 /* Moves *err, with its file and line, to the mistakes of the command. Drops an error that only
  * follows from a key with a noted mistake. */
@@ -258,8 +252,7 @@ char *check_describe_need(char to[CHECK_NEED], const struct job_needs *needs)
 	return to;
 }
 
-/* Adds the engine's need to an error about GPU memory: "; chatterbox needs 3.7 GiB for one
- * segment". */
+/* Appends to an error about GPU memory: "; chatterbox needs 3.7 GiB for one segment". */
 static void add_engine_need(struct err *err, const struct job_needs *needs)
 {
 	char need[CHECK_NEED];
@@ -386,8 +379,7 @@ static void check_wishes(struct launch *l)
 	mistakes_free(&refused);
 }
 
-/* False for a plan from saved offers or list prices, which does not concern the config's
- * providers. */
+/* False for a plan from saved offers or list prices, which no provider of the config has. */
 static bool uses_own_providers(const struct cmd_context *ctx)
 {
 	return ctx->cmd != &cmd_plan || (!opt_has(ctx, "offers") && !opt_has(ctx, "list-prices"));
@@ -414,8 +406,7 @@ enum check_scope {
 	CHECK_NEW_RUN, /* also what new pods need */
 };
 
-/* Reads the job (launch_read_job()) and notes all mistakes in ctx->mistakes. Returns -1 with the
- * first one. */
+/* Reads the job, and notes all mistakes in ctx->mistakes. Returns -1 with the first one. */
 static int check_all(struct launch *l, enum check_scope scope, struct err *err)
 {
 	bool renders = scope == CHECK_NEW_RUN;
@@ -504,8 +495,7 @@ int launch_load_job(struct launch *l, struct err *err)
 	return find_cached(l, err);
 }
 
-/* If something is left to render: ERR_CONFIG for a file that a stage would overwrite, before it
- * costs money. */
+/* ERR_CONFIG if something is left to render and a stage would overwrite a user's file. */
 static int check_stage_outputs(const struct launch *l, struct err *err)
 {
 	return run_open_segments(&l->run) ? stages_check_output(l, err) : 0;

@@ -15,8 +15,7 @@
 #include "plan/choose.h"
 #include "volume.h"
 
-/* ---- wish ----
- * Reads what the config wishes of a run, and the deadline as an absolute time. */
+/* ---- wish ---- */
 
 /* A time of day that passed less than this ago counts as missed; otherwise the next day's counts.
  */
@@ -97,8 +96,7 @@ static int read_deadline(struct choice_row *row, const struct section *top, int6
 	return 0;
 }
 
-/* ERR_CAP if the deadline has passed: that is a cap which cannot be kept, not a mistake in the
- * config. */
+/* ERR_CAP if the deadline has passed: that is no mistake in the config. */
 static int check_deadline_is_ahead(const struct choice_row *row, struct err *err)
 {
 	int64_t now = clock_wall_ms();
@@ -153,11 +151,9 @@ void wish_check(const struct section *top, struct mistakes *m)
 		mistakes_note(m, "deadline", &err);
 }
 
-/* ---- estimate ----
- * Estimates for what the config wishes of a plan. */
+/* ---- estimate ---- */
 
-/* Reads the wishes, if that was not done yet, as the planner takes them. ERR_CAP: the deadline has
- * passed. */
+/* Reads the wishes in the planner's form. ERR_CAP: the deadline has passed. */
 static int read_plan_wish(struct launch *l, struct plan_wish *wish, struct err *err)
 {
 	const struct choice_row *row = &l->choice.row;
@@ -219,8 +215,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	return 0;
 }
 
-/* ---- better ----
- * Compares the config's fixed choices with the planner's own. */
+/* ---- better ---- */
 
 /* Fills *all with the offers of e and those of all other GPUs. */
 static void fetch_offers_of_all_gpus(struct launch *l, const struct estimate *e, int64_t offers_ms,
@@ -275,8 +270,7 @@ static void describe_better(struct better *b, const struct plan *pick, const str
 	COPY_TEXT(b->line, str_text(&line));
 }
 
-/* Fills *out if the planner's own choice among the offers of e is clearly better than pick, whose
- * offer is `given`. */
+/* Fills *out if the planner finds a clearly better plan than pick, which is for offer `given`. */
 static void compare_with_planner(struct better *out, const struct plan *pick,
 				 const struct offer *given, const struct estimate *e)
 {
@@ -310,11 +304,9 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
 	wanted_free(&others);
 }
 
-/* ---- refuse ----
- * Refuses a run that cannot succeed, with one line that says why. */
+/* ---- refuse ---- */
 
-/* A phase that was never measured may be faster than its prior: before refusing a run, only this
- * share of the prior counts. */
+/* The share of a prior that counts when a run is refused: a start may be as much faster. */
 #define UNMEASURED_SHARE 0.25
 
 /* Whether the cards of offer i have the GPU memory that the job needs. Unknown counts as enough. */
@@ -327,8 +319,7 @@ static bool has_enough_memory(const struct estimate *e, size_t i)
 
 /* ---- the deadline ---- */
 
-/* Index of the offer whose pods are up first, nine times in ten, and after how long; -1: none
- * fits. */
+/* Index of the offer whose pods are up first nine times in ten, and when; -1: none fits. */
 static int find_quickest_start(const struct estimate *e, double *up_s)
 {
 	int found = -1;
@@ -437,8 +428,7 @@ static int refuse_budget(const struct order *o, const struct estimate *e, struct
 	return lowered ? -1 : err_about(err, "caps.max_cost");
 }
 
-/* ERR_CAP if max_cost does not pay for one pod that lives for a moment and then ends itself: the
- * core rents no such pod. */
+/* ERR_CAP if max_cost does not pay for the shortest life that the core gives a pod. */
 static int refuse_cap(const struct order *order, const struct estimate *e, const struct plan *pick,
 		      enum plan_verdict verdict, struct err *err)
 {
@@ -518,9 +508,7 @@ int refuse_run(const struct launch *l, const struct estimate *e, const struct pl
 						    : refuse_cap(&l->order, e, pick, verdict, err);
 }
 
-/* ---- decide ----
- * Plans a run before anything is rented: number of pods, order of GPUs, expected time and cost.
- */
+/* ---- decide ---- */
 
 /* Why there is no plan. */
 #define NO_SPEED "no estimate: how fast the job renders was not known"
@@ -601,8 +589,7 @@ static void say_pods_paid(const struct launch *l, const struct estimate *e, cons
 			money_show(price, sizeof(price), o->price_microusd_h));
 }
 
-/* Stores the plan as the choice of the run and as its forecast, and prints both, with a better
- * choice if there is one. */
+/* Stores the plan as the run's choice and forecast. Prints it, and a better one if there is one. */
 static void adopt_plan(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
 	const char *source = plan_source_name(e->machines[pick->machine].speed_source);

@@ -1,5 +1,4 @@
-/* detach.c - clients in the background: how they start, and how a run's client is found and
- * waited for */
+/* detach.c - clients in the background: how they start, how one is found and waited for */
 #include "launch.h"
 
 #include <errno.h>
@@ -19,8 +18,7 @@
 #include "cmd/show/output.h"
 #include "net/child.h"
 
-/* ---- find run ----
- * Finds the run that an id or the current folder means. */
+/* ---- find run ---- */
 
 int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err)
 {
@@ -49,8 +47,7 @@ int run_add_place(const struct run_row *run, struct err *err)
 	return -1;
 }
 
-/* ---- holder ----
- * Waits for the process that holds a run, and asks its client to stop. */
+/* ---- holder ---- */
 
 /* How long nothing may happen to the pods of a healthy client. */
 enum {
@@ -171,8 +168,7 @@ int holder_stop_and_wait(const struct cmd_context *ctx, const char *run, const c
 	return run_is_alive(&ctx->runs, run) ? err_still_held(ctx, run, pid, holder, err) : 0;
 }
 
-/* ---- detach ----
- * `run -d`: starts a background client and waits until the pods have the queue. */
+/* ---- detach ---- */
 
 /* Environment variable with the descriptor of the socket to the starter. */
 #define CLIENT_FD_NAME "BURST_CLIENT_FD"
@@ -185,8 +181,7 @@ enum { CLIENT_TEXT_MAX = 128, ENDED_WAIT_MS = 5000 };
 
 /* ---- the starter ---- */
 
-/* In the child: becomes the client, in a session of its own. fd: its end of the socket; mask: the
- * signals to block. */
+/* In the child: becomes the client, in its own session. fd: its end of the socket. */
 static void exec_client(char **argv, int fd, const sigset_t *mask)
 {
 	char number[16];
@@ -268,8 +263,7 @@ static void parse_client_lines(struct client_lines *h)
 	h->ended = starts_with(newline + 1, LINE_ENDED "\n");
 }
 
-/* Reads until the client has handed over, ended or closed the socket; with no_wait, until it has a
- * run. */
+/* Reads until the client hands over, ends or closes; with no_wait, until it has a run. */
 static void read_client_lines(int fd, bool no_wait, struct client_lines *h)
 {
 	while (!h->handed && !h->ended && !(no_wait && h->id[0]) && h->len + 1 < sizeof(h->text)) {

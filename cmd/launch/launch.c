@@ -25,8 +25,7 @@
 #include "sync/tree.h"
 #include "decide.h"
 
-/* ---- caps ----
- * Takes caps over runs from the config, and lowers the cap of the order to what they leave. */
+/* ---- caps ---- */
 
 /* Adds the caps over runs that the config's files set: the user's, then the project's. */
 static void add_caps_over_runs(struct caps *out, const struct config *config)
@@ -104,9 +103,7 @@ static void caps_explain(const struct launch *l, struct err *err)
 		snprintf(err->msg + len, sizeof(err->msg) - len, "%s%s", words, l->order.cap_words);
 }
 
-/* ---- run flags ----
- * Keeps the options of a run's command line in the run's folder, for clients that take it over.
- */
+/* ---- run flags ---- */
 
 enum { FLAGS_MAX_BYTES = 1 << 20 };
 
@@ -310,8 +307,7 @@ char *launch_files_in(const struct run_row *run)
 	return any ? xasprintf("; files in %s", run->output) : xstrdup("");
 }
 
-/* ---- launch ----
- * Reads a run's settings from the config and passes them to the library of runs. */
+/* ---- launch ---- */
 
 enum { SECRET_LEAST = 8, PODS_MOST = 1000 };
 
@@ -594,8 +590,7 @@ static void on_pod_output(void *ctx, const char *pod, const char *line)
 	output_line(stderr, "%s | %s", pod, line);
 }
 
-/* Prints a line with the totals of the run and its stages; the phases above are those of the
- * render only. */
+/* Prints the totals of the run and its stages; the phases above are those of the render. */
 static void say_total(const struct launch *l)
 {
 	const struct run_row *r = &l->run.row;
@@ -663,8 +658,7 @@ static void say_outputs(const struct run_row *r)
 		output_line(stderr, "run %s: continue with `burst resume %s`", r->id, r->id);
 }
 
-/* Prints what the run took: phases, the comparison with its plan, advice, pods that may still
- * bill, files. */
+/* Prints phases, plan and actual cost, advice, pods that may still bill, and the files. */
 static void say_end(struct launch *l)
 {
 	size_t count = 0;

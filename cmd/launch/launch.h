@@ -87,8 +87,7 @@ int launch_check_can_rent(struct launch *l, struct err *err);
 void launch_set_engine_conf(struct launch *l);
 /* Adds a new run to the ledger, with its folder and its lock. */
 int launch_begin(struct launch *l, bool detached, struct err *err);
-/* Takes over a run whose client is gone, with the flags that it was started with: its row, folder,
- * lock and pods. */
+/* Takes over a run whose client is gone: its row, folder, lock, pods and flags. */
 int launch_resume(struct launch *l, const struct run_row *row, struct err *err);
 /* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns
  * the exit status. */
@@ -158,8 +157,7 @@ int detach_on_run_begun(struct launch *l, int starter, struct err *err);
 /* Call now and then during the run: releases the starter once the pods have the queue; stops the
  * run if the starter is gone before. */
 void detach_watch_starter(struct launch *l, const struct engine *e);
-/* After the end, with --json: waits until the starter has printed the id, which the object on
- * stdout follows. */
+/* After the end, with --json: waits until the starter has printed the id on stdout. */
 void detach_on_run_ended(struct launch *l);
 
 /* ---- find run ----
@@ -212,8 +210,7 @@ void quick_free(struct quick *q);
 enum { CHECK_NEED = 160 };
 char *check_describe_need(char to[CHECK_NEED], const struct job_needs *needs);
 
-/* After config_check() has failed, so that no run follows: notes in ctx->mistakes what else is
- * wrong. */
+/* After config_check() has failed: notes in ctx->mistakes what else is wrong. */
 void check_note_rest(struct cmd_context *ctx);
 
 /* ---- travel ----

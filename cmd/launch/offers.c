@@ -12,8 +12,7 @@
 #include "cmd/show/report.h"
 #include "engine/caller.h"
 
-/* ---- offer list ----
- * Fetches, sorts and prints what the providers would rent now. */
+/* ---- offer list ---- */
 
 static int compare_numbers(int64_t x, int64_t y)
 {
@@ -201,29 +200,15 @@ json_t *known_offer_json(const struct known_offer *k)
 			 avoided_json(k));
 }
 
-/* ---- wanted ----
- * Narrows offers to those that a run would rent, and says what it left out. */
+/* ---- wanted ---- */
 
 /* ---- what a provider narrows by itself ---- */
 
 /* Whether `provider` of the config names it. If the config does not set `provider`, any will do. */
 static bool config_admits_provider(const struct section *top, const char *provider)
 {
-	size_t count = section_has(top, "provider") ? section_count(top, "provider") : 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(section_item(top, "provider", i), provider))
-			return true;
-	return !count; /* the default is no wish */
-}
-
-/* Whether the list has the text, or is empty: then it restricts nothing. */
-static bool list_admits(const struct section *conf, const char *key, const char *text)
-{
-	for (size_t i = 0; i < section_count(conf, key); i++)
-		if (!strcmp(section_item(conf, key, i), text))
-			return true;
-	return !section_count(conf, key);
+	return !section_has(top, "provider") || !section_count(top, "provider") ||
+	       section_has_item(top, "provider", provider);
 }
 
 /* Whether cloud and datacenters of providers.runpod admit the offer; other providers' offers
@@ -240,7 +225,8 @@ static bool config_admits_place(const struct wanted *w, const struct config *con
 	if (!strcmp(section_text(conf, "cloud"), community ? "SECURE" : "COMMUNITY") ||
 	    (community && name && name[0]))
 		return false;
-	return !o->region[0] || list_admits(conf, "datacenters", o->region);
+	return !o->region[0] || !section_count(conf, "datacenters") ||
+	       section_has_item(conf, "datacenters", o->region);
 }
 
 /* Reads from the ledger, once, where the config's volume is. */
@@ -288,8 +274,7 @@ static int index_of_wish(const char *const *wishes, const struct offer *o)
 
 /* ---- what holds for all ---- */
 
-/* Why a run would not rent the offer, by what all sources of offers leave unchecked. Sets *why in
- * any case. */
+/* Checks what no source of offers has checked. Sets *why in any case. */
 static bool is_unwanted(const struct order *order, const struct offer *o, enum not_wanted *why)
 {
 	int64_t most = order->max_price_microusd_h;
@@ -329,8 +314,7 @@ static void add_offer(struct wanted *w, const struct offer *o, bool avoided)
 		append_offer(&w->list, &w->count, o);
 }
 
-/* Adds the offers; the ledger says which to avoid. avoided: whether to avoid each in any case;
- * NULL: none. */
+/* The ledger says which offers to avoid. avoided: further ones; NULL: none. */
 static void add_with_history(struct wanted *w, const struct offer *from, size_t count,
 			     const bool *avoided)
 {

@@ -167,8 +167,7 @@ void order_fill_want(const struct order *o, struct op_want *want)
 					    .image = o->image}};
 }
 
-/* ---- known providers ----
- * The providers that the configs and the ledger know. */
+/* ---- known providers ---- */
 
 enum { NAMES_MAX = 32 };
 
@@ -178,13 +177,6 @@ static bool names_have(char *const *names, const char *name)
 		if (!strcmp(*names, name))
 			return true;
 	return false;
-}
-
-void names_free(char **names)
-{
-	for (char **at = names; at && *at; at++)
-		free(*at);
-	free(names);
 }
 
 /* Does nothing if the list has the name, or is full. */

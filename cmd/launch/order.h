@@ -35,8 +35,7 @@ struct order {
 	char cap_words[256];
 };
 
-/* Reads the order from the config; NULL: an empty one, for a command without a config. Free with
- * order_free(). */
+/* config NULL: an empty order. Free with order_free(). */
 void order_read(struct order *out, const struct config *config);
 void order_copy(struct order *out, const struct order *from);
 void order_free(struct order *o);
@@ -53,10 +52,9 @@ void order_fill_want(const struct order *o, struct op_want *want);
  * The providers that a command must not pass over in silence. */
 
 /* Providers that `provider` names in the user's file or in the burst.cfg of this folder; a broken
- * burst.cfg names none. NULL-terminated; free with names_free(). */
+ * burst.cfg names none. NULL-terminated; free with texts_free(). */
 char **providers_of_configs(const struct cmd_context *ctx);
 /* Providers at which the ledger has a pod or a volume, gone or not. Likewise. */
 char **providers_of_ledger(const struct cmd_context *ctx);
-void names_free(char **names);
 
 #endif

@@ -16,8 +16,7 @@
 /* ---- come back ----
  * Continues a run whose client is gone, with the flags that it was started with. */
 
-/* Resumes a run without a client: adopts its living pods, fetches what they finished, renders the
- * rest. */
+/* Resumes a run: adopts its living pods, fetches what they finished, renders the rest. */
 static int resume_run(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
 	struct launch l;
@@ -122,8 +121,7 @@ const struct opt launch_resume_opts[] = {
 	{0},
 };
 
-/* ---- render ----
- * A new run of the config's job: checks, decides, begins and drives it. */
+/* ---- render ---- */
 
 /* Whether a volume may hold segments that the run finished but did not fetch. For a released pod
  * only durable ones count. volume: its name; *alive: one of its pods may still exist (`burst
@@ -192,8 +190,7 @@ static int check_and_decide(struct launch *l, struct err *err)
 	return launch_decide(l, err);
 }
 
-/* Renders the open segments of the loaded job. Returns the exit status, or -1 if the run did not
- * begin. */
+/* Renders the open segments. Returns the exit status, or -1 if the run did not begin. */
 static int render_on_pods(struct launch *l, bool detached, struct err *err)
 {
 	int starter = detach_starter_fd();

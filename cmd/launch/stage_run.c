@@ -58,8 +58,7 @@ static bool is_made_by_pods(const struct manifest_entry *e, const struct pod_row
 	return false;
 }
 
-/* Sets out[i] for the lines of the manifest that are no inputs: those of steps from which the
- * stage gets no files. */
+/* Sets out[i] for each line of the manifest from a step of which the stage gets no files. */
 static int mark_left_out(struct stage_work *w, bool *out, struct err *err)
 {
 	bool *staged = xcalloc(w->was.count + 1, sizeof(*staged));
@@ -133,8 +132,7 @@ static void look_up_pod(struct stage_work *w, const char *attempt)
 	COPY_TEXT(w->pod.attempt, attempt);
 }
 
-/* The file's path on the volume, or NULL if it is not there. Looks up the pod that made it. The
- * caller frees it. */
+/* The file's path on the volume; NULL: it is not there. The caller frees it. */
 static char *path_on_volume(struct stage_work *w, const struct manifest_entry *e)
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
@@ -175,8 +173,7 @@ static bool can_be_listed(const char *name)
 	return true;
 }
 
-/* Adds what joins the rendered files, if the stage asks for it. Such a file was made here, so no
- * volume has it. */
+/* Adds the joined files that the stage asks for. They were made here: no volume has them. */
 static int add_joined_files(struct stage_work *w, struct err *err)
 {
 	const struct engine_setup *s = &w->l->run.setup;
@@ -248,8 +245,7 @@ static int read_inputs(struct stage_work *w, struct err *err)
 
 /* ---- the job's code ---- */
 
-/* Whether a pod of this run had the volume with its code synced: then the code there made the
- * files. */
+/* Whether a pod of this run synced its code to the volume: that code made the files. */
 static bool pods_had_volume(struct stage_work *w, const struct volume_row *v)
 {
 	struct pod_row *pods = NULL;
@@ -327,8 +323,7 @@ static void record_absent_input(struct stage_work *w, size_t input)
 
 /* ---- the manifest ---- */
 
-/* Adds the lines of the files of earlier steps, except those that the stage has overwritten. pods:
- * those of the stage. */
+/* Adds the lines of earlier steps' files, except those that the stage (pods) has overwritten. */
 static void add_lines_of_earlier_steps(const struct stage_work *w, const struct manifest *now,
 				       const struct pod_row *pods, size_t count,
 				       struct manifest_lines *lines)
@@ -482,8 +477,7 @@ static size_t count_absent_files(const struct launch *l)
 	return lines;
 }
 
-/* launch.finish of a stage's own run: records its success, or sets ERR_JOB if its command never
- * began because files were absent. */
+/* launch.finish of a stage's run: records success; ERR_JOB: files were absent, so nothing ran. */
 static int judge_end_of_stage(struct launch *l, struct err *err)
 {
 	size_t absent = count_absent_files(l);
@@ -524,8 +518,7 @@ static int64_t max_cost_left_microusd(const struct stage_work *w)
 	return MAX(left, 1);
 }
 
-/* Turns a copy of the render's order into the stage's. It keeps where it may rent, the caps, and
- * how far pods are trusted. */
+/* Turns the render's order into the stage's: where it may rent, caps and trust stay. */
 static void narrow_order(struct stage_work *w, struct order *o)
 {
 	const char **there = xcalloc(order_count(o->providers) + 1, sizeof(*there));
@@ -545,8 +538,7 @@ static void narrow_order(struct stage_work *w, struct order *o)
 	stage_shape_order(o, w->s);
 }
 
-/* Gives the stage the goal and deadline of its run. A deadline that has passed does not bind the
- * stage. */
+/* Copies goal and deadline of the run. A deadline that has passed does not bind the stage. */
 static int copy_wishes(struct launch *own, struct launch *l, struct err *err)
 {
 	struct choice_row *row = &own->choice.row;
@@ -583,8 +575,7 @@ static int make_stage_job(struct stage_work *w, struct launch *own, struct err *
 	return launch_check_env(conf, job_command.needs(job), err);
 }
 
-/* Runs the stage as `own`, a run within w->l. Returns the exit status, or -1 with *err if it did
- * not begin. */
+/* Runs the stage as `own`. Returns the exit status, or -1 with *err if it did not begin. */
 static int run_stage_once(struct stage_work *w, struct launch *own, struct err *err)
 {
 	own->stage = w;
@@ -685,8 +676,7 @@ static void say_begin(const struct stage_work *w)
 		 w->missing ? " (files missing on the volume are uploaded with it)" : "");
 }
 
-/* Runs the stage unless a signal came before. Returns the exit status, or -1; *err is set if it is
- * not 0. */
+/* Unless a signal came, runs the stage. Returns the exit status, or -1; *err says why not 0. */
 static int try_stage(struct stage_work *w, struct err *err)
 {
 	int number = engine_take_signal();
@@ -707,8 +697,7 @@ static int try_stage(struct stage_work *w, struct err *err)
 	return run_and_report_stage(w, err);
 }
 
-/* If files that the stage needs were absent from the volume, runs it again with copies from here.
- * Returns like try_stage(). */
+/* Like try_stage(), but if the volume lacked files, tries again with copies from here. */
 static int try_stage_twice(struct stage_work *w, struct err *err)
 {
 	int status = try_stage(w, err);
@@ -771,8 +760,7 @@ static int find_whether_done(struct stage_work *w, bool *done, struct err *err)
 	return found < 0 ? -1 : 0;
 }
 
-/* Sets w->part_of to the run of this process or, if it had nothing to render, to the newest run of
- * its job. */
+/* Sets w->part_of: this process's run or, if it had nothing to render, the job's newest. */
 static void find_run_of_stage(struct stage_work *w)
 {
 	const struct launch *l = w->l;
@@ -790,8 +778,7 @@ static void find_run_of_stage(struct stage_work *w)
 	free(rows);
 }
 
-/* Runs stage `at` unless it is done or gets no files. Returns the exit status, or -1; *err is set
- * if it is not 0. */
+/* Runs stage `at`, unless it is done or gets no files. Returns like try_stage(). */
 static int run_stage(struct launch *l, const struct stages *stages, size_t at, struct err *err)
 {
 	CLEANUP(work_free) struct stage_work w = {.l = l, .stages = stages, .s = &stages->list[at]};

@@ -13,8 +13,7 @@
 #include "provider.h"
 #include "decide.h"
 
-/* ---- stages ----
- * Reads the stages that follow a render, and finds mistakes before anything is rented. */
+/* ---- stages ---- */
 
 #define DELIVER "deliver"
 
@@ -49,17 +48,9 @@ size_t stage_count(const struct stage *s, const char *key)
 	return has ? section_count(s->conf, key) : 0;
 }
 
-static bool list_has(const struct section *conf, const char *key, const char *word)
-{
-	for (size_t i = 0; i < section_count(conf, key); i++)
-		if (!strcmp(section_item(conf, key, i), word))
-			return true;
-	return false;
-}
-
 bool stage_gets_from(const struct stage *s, const char *step)
 {
-	return !stage_count(s, "from") || list_has(s->conf, "from", step);
+	return !stage_count(s, "from") || section_has_item(s->conf, "from", step);
 }
 
 bool stage_asks_for(const struct stage *s, const char *file)
@@ -129,9 +120,9 @@ void stage_shape_order(struct order *o, const struct stage *s)
 			list[i] = section_item(pod, "gpu", i);
 		order_gpus(o, list);
 		free(list);
-	} else if (!s->is_deliver && list_has(pod, "needs", "nvenc")) {
+	} else if (!s->is_deliver && section_has_item(pod, "needs", "nvenc")) {
 		ask_for_encoders(o);
-	} else if (!s->is_deliver && list_has(pod, "needs", "gpu")) {
+	} else if (!s->is_deliver && section_has_item(pod, "needs", "gpu")) {
 		order_gpus(o, NULL);
 	} else {
 		order_gpus(o, (const char *const[]){GPU_NONE, NULL});
@@ -418,7 +409,7 @@ static void check_gpus(const struct checking *c)
 			gpu_parse(wish, name, sizeof(name), &count) && !gpu_is_none(name)
 				? gpu_find(name)
 				: NULL;
-		if (list_has(pod, "needs", "nvenc") && gpu && !gpu->nvenc)
+		if (section_has_item(pod, "needs", "nvenc") && gpu && !gpu->nvenc)
 			note_mistake(
 				c, "pod",
 				"job.then: stage \"%s\" needs nvenc, but %s cannot encode video",
@@ -469,7 +460,7 @@ int stages_check_output(const struct launch *l, struct err *err)
 		if (patterns[0])
 			result = foreign_check(l->run.output_dir, (const char *const *)patterns, &m,
 					       also, err);
-		job_texts_free(patterns);
+		texts_free(patterns);
 	}
 	free(stages.list);
 	return result;

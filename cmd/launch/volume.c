@@ -22,8 +22,7 @@
 #include "launch.h"
 #include "net/child.h"
 
-/* ---- keep pool ----
- * Lets an engine take over kept pods, and starts the client that keeps a run's pods. */
+/* ---- keep pool ---- */
 
 /* ---- the keeping client ---- */
 
@@ -98,8 +97,7 @@ int keep_warm_pods(struct launch *l, int64_t planned_ms)
 	return run_kept_pods(&l->run);
 }
 
-/* ---- volume make ----
- * Creates a volume once, even if several clients need it at the same time. */
+/* ---- volume make ---- */
 
 enum { MAKE_MS = 60000, LOCK_PAUSE_MS = 100 };
 
@@ -179,8 +177,7 @@ int volume_make(struct cmd_context *ctx, const struct engine_provider *p, const 
 	return !was_there;
 }
 
-/* ---- volume warm ----
- * Fills a volume from a pod without a GPU, for `burst volume warm` or before a run. */
+/* ---- volume warm ---- */
 
 /* A set-up downloads and unpacks, for which RunPod's smallest CPU pod is enough unless the job says
  * otherwise. */

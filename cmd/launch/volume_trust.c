@@ -98,8 +98,7 @@ static int write_grant(struct question *q, struct err *err)
 	return fact_put(q->ctx->store, FACT_VOLUME_GRANT, q->grant_key, NULL, text, err);
 }
 
-/* Makes the project the owner of the volume, and grants it. Returns 0; 1 if another project owns
- * it; -1 with *err. */
+/* Makes the project the volume's owner. Returns 0; 1: another project owns it; -1 with *err. */
 static int make_project_owner(struct question *q, struct err *err)
 {
 	struct store *store = q->ctx->store;
@@ -124,19 +123,7 @@ static int make_project_owner(struct question *q, struct err *err)
 
 /* ---- what the user allowed by other means ---- */
 
-/* Whether `volumes` of the user's file has the name. */
-static bool user_file_lists(const struct question *q)
-{
-	const struct section *top = config_top(q->ctx->config);
-
-	for (size_t i = 0; i < section_count(top, "volumes"); i++)
-		if (!strcmp(section_item(top, "volumes", i), q->name))
-			return true;
-	return false;
-}
-
-/* Whether a pod of the run that is resumed had the volume: then the user allowed it when that run
- * began, by whatever means. */
+/* Whether the resumed run has had the volume: then the user allowed it when it began. */
 static bool run_used_volume(const struct question *q)
 {
 	struct pod_row *pods = NULL;
@@ -155,7 +142,8 @@ static bool run_used_volume(const struct question *q)
 
 static bool user_allows(const struct question *q)
 {
-	return !q->name_is_theirs || user_file_lists(q) || run_used_volume(q);
+	return !q->name_is_theirs || run_used_volume(q) ||
+	       section_has_item(config_top(q->ctx->config), "volumes", q->name);
 }
 
 static int64_t max_gb_of_projects(const struct question *q)
@@ -185,8 +173,7 @@ static bool is_settled(const struct question *q)
 
 /* ---- refusals and prompts ---- */
 
-/* Sets ERR_CONFIG. key: of `volume`; flag, setting: what allows the volume once, and always.
- * Returns -1. */
+/* Sets ERR_CONFIG. key: of `volume`; flag, setting: what allows it once, and always. */
 static int refuse(const struct question *q, const char *key, const char *why, const char *flag,
 		  const char *setting, struct err *err)
 {
@@ -205,8 +192,7 @@ static int refuse(const struct question *q, const char *key, const char *why, co
 		       section_where(conf, key), why, typed, flag, setting, shown);
 }
 
-/* Asks whether the project may create a volume of this size. Returns 0 if the user allows it, else
- * ERR_CONFIG. */
+/* Asks whether the project may create a volume of this size. ERR_CONFIG: no. */
 static int ask_size(struct question *q, struct err *err)
 {
 	long long gb = q->gb;
@@ -227,8 +213,7 @@ static int ask_size(struct question *q, struct err *err)
 	return refuse(q, "size_gb", why, flag, setting, err);
 }
 
-/* Asks whether the project may use the volume from now on. Returns 0 if the user allows it, else
- * ERR_CONFIG. */
+/* Asks whether the project may use the volume from now on. ERR_CONFIG: no. */
 static int ask_use(struct question *q, struct err *err)
 {
 	if (!q->show &&
@@ -328,8 +313,7 @@ static void close_provider(struct engine_setup *s, int i)
 	s->provider_count--;
 }
 
-/* Starts the question about the order's volume. Returns false if there is nothing to ask: the user
- * chose it, or there is none. */
+/* Starts the question. Returns false if the user chose the volume, or there is none. */
 static bool needs_answer(struct question *q, struct cmd_context *ctx, const struct order *o)
 {
 	const struct section *conf = section_group(config_top(ctx->config), "volume");

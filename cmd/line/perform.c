@@ -21,7 +21,7 @@ static int add_inputs(struct cmd_context *ctx, struct err *err)
 	char **inputs = config_inputs(ctx->config);
 	int result = commit_tree_add(ctx->tree, inputs, err);
 
-	config_inputs_free(inputs);
+	texts_free(inputs);
 	return result;
 }
 

@@ -38,8 +38,7 @@ static int64_t held_until(const struct pod_row *p)
 	return until ? until : INT64_MAX;
 }
 
-/* The largest number of billed pods at the same time. A pod that replaces another does not add to
- * it. */
+/* The largest number of billed pods at a time. A replacement does not add to it. */
 static int most_at_once(const struct pod_row *pods, size_t count, int64_t now_ms)
 {
 	int width = 0;
@@ -126,8 +125,7 @@ static size_t largest_cause(const struct totals *t, double *seconds)
 	return cause;
 }
 
-/* Suggests fewer pods if that reaches the goal, else more work. Adds nothing if there was enough
- * work. */
+/* Suggests fewer pods if that reaches the goal, else more work, unless there was enough. */
 static void add_way_to_goal(struct str *to, const struct totals *t)
 {
 	double cold_s = mean_cold_s(t);

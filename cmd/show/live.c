@@ -22,8 +22,7 @@ static int64_t first_ready_ms(const struct pod_row *pods, size_t count, const ch
 	return first;
 }
 
-/* Time left for a run without a client: by its pace so far, before the first segment by its plan;
- * below 0: unknown. */
+/* Time left by the pace so far, before the first segment by the plan; below 0: unknown. */
 static int64_t eta_by_pace(const struct run_row *run, int64_t began, int64_t now)
 {
 	int64_t left = run->total - run->rendered - run->cached - run->failed;
@@ -35,8 +34,7 @@ static int64_t eta_by_pace(const struct run_row *run, int64_t began, int64_t now
 	return run->planned_ms > 0 ? MAX(run->planned_ms - (now - run->started_ms), 0) : -1;
 }
 
-/* The time left that the run's client shows, from the copy of its view. Returns false if there is
- * none. */
+/* The time left that the run's client shows, from its view's copy. False: there is none. */
 static bool eta_of_client(const struct cmd_context *ctx, const char *run, int64_t *out)
 {
 	CLEANUP(free_text) char *path = run_path(&ctx->runs, run, VIEW_FILE);

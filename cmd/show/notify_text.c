@@ -197,8 +197,7 @@ int notify_fill(struct str *to, const char *template, enum notify_event event, c
 
 /* ---- title and summary ---- */
 
-/* Fills one line. Names and messages may hold line breaks and control characters; these are
- * removed. */
+/* Fills one line, without the line breaks and control characters of names and messages. */
 static void fill_line(struct str *to, const char *template, enum notify_event event,
 		      const json_t *run)
 {
@@ -214,8 +213,7 @@ void notify_title(struct str *to, enum notify_event event, const json_t *run)
 		  event, run);
 }
 
-/* Appends what may still bill of a run that was settled after its client died: its own error does
- * not mention that. */
+/* Appends pods that may still bill. The error of a run settled later does not mention them. */
 static void add_unreleased_pods(struct str *to, const json_t *run)
 {
 	const json_t *pods = json_object_get(run, "pods"), *pod;

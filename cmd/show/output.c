@@ -177,8 +177,7 @@ static int total_width(const struct column *columns, int count)
 	return total;
 }
 
-/* The widest column that may get narrower; NULL: none. least: the width to keep; 0: what is
- * readable. */
+/* The widest column that may shrink; NULL: none. least: width to keep; 0: readable. */
 static struct column *widest_column(struct column *columns, int count, int least)
 {
 	struct column *best = NULL;
@@ -191,8 +190,7 @@ static struct column *widest_column(struct column *columns, int count, int least
 	return best;
 }
 
-/* Makes columns narrower until they fit into the width, each at least `least` wide (0: readable).
- * Returns false if they do not fit. */
+/* Shrinks columns, down to `least` (0: readable). Returns false if they still do not fit. */
 static bool shrink_columns(struct column *columns, int count, int width, int least)
 {
 	struct column *c;

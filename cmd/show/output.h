@@ -77,8 +77,7 @@ void output_stamp(bool on);
 void output_event(const char *fmt, ...) PRINTF(1, 2);
 /* Prints untrusted text as one printable line. */
 void output_safe_line(FILE *to, const char *text, size_t len);
-/* Prints a text that may hold untrusted text (names, paths, vendors' words), and no newline of its
- * own, as one printable line. */
+/* Prints text with untrusted parts (names, paths, vendors' words) as one printable line. */
 void output_line(FILE *to, const char *fmt, ...) PRINTF(2, 3);
 /* Prints each line of the text as output_safe_line() does. */
 void output_lines(FILE *to, const char *text);

@@ -45,8 +45,7 @@ double plan_each_usd(const struct estimate *e, const struct plan *p)
 /* What a best plan must keep. */
 enum { IN_TIME = 1, IN_BUDGET = 2 };
 
-/* The plan that reaches the goal best, keeping the wishes in `limits`. Returns false if there is
- * none. */
+/* The best plan for the goal that keeps the wishes in `limits`. False: there is none. */
 static bool find_best_plan(struct plan *out, const struct estimate *e, enum plan_goal goal,
 			   unsigned limits)
 {
@@ -599,8 +598,7 @@ static void print_bars(FILE *to, const struct bar *bars, size_t count)
 	}
 }
 
-/* Each GPU's lowest cost per segment, at its best width and batch; the cheapest comes first.
- * Returns how many. */
+/* Each GPU's lowest cost per segment, at its best width and batch. Returns the count. */
 static size_t make_bars(const struct estimate *e, struct bar *bars, size_t room)
 {
 	struct plan_wish wish = e->wish;

@@ -488,8 +488,7 @@ char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms)
 	return to;
 }
 
-/* Whether the vendor billed for more time or money than burst counted, by more than rounding: it
- * may end pods slowly. */
+/* Whether the vendor billed for more time or money than counted, by more than rounding. */
 static bool vendor_billed_more(const struct pod_row *pod)
 {
 	return pod->gone_ms > 0 &&

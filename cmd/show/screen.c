@@ -101,8 +101,7 @@ static int add_move_to_first_line(struct screen *s, struct str *out)
 	return up;
 }
 
-/* Writes cursor movements, which no line of output.c may hold; in one piece, so that no half of
- * them is seen. */
+/* Not by output.c, which removes cursor movements. In one piece: no half of it is seen. */
 static void write_to_terminal(const struct str *out)
 {
 	fflush(stderr);
@@ -271,8 +270,7 @@ static void hide_before_line(void)
 		screen_clear(view_shown->screen);
 }
 
-/* For output_around_lines(). Of many lines in a row, redraws the view after only some: the next
- * draw is near. */
+/* For output_around_lines(). Does nothing soon after the last time: the next draw is near. */
 static void restore_after_line(void)
 {
 	int64_t now = clock_boot_ms();

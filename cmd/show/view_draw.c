@@ -292,8 +292,7 @@ static void add_colored(struct str *out, const char *text, const char *color)
 	str_add(out, color ? COLOR_OFF : "");
 }
 
-/* Adds the parts that fit, two blanks between them. Cuts the line even if its fixed parts do not
- * fit. */
+/* Adds the parts that fit, and cuts the line even if its fixed parts do not fit. */
 static void add_parts_line(struct str *out, struct parts *p, struct view_size size)
 {
 	int left = size.columns;
@@ -455,8 +454,7 @@ static void add_summary(struct str *out, const struct view *v, int64_t live, str
 	add_text_line(out, str_text(&line), NULL, size);
 }
 
-/* Adds at most `room` lines: one for each pod, else for each offer and phase, else one for all.
- * The heading is left out first. */
+/* Adds at most `room` lines: a line for each pod, else for each offer and phase, else one. */
 static void add_pods(struct str *out, const struct view *v, int room, struct view_size size)
 {
 	int64_t live = view_live(v);
@@ -566,8 +564,7 @@ static void add_cost_line(struct str *out, const struct view *v, struct view_siz
 	add_parts_line(out, &p, size);
 }
 
-/* Texts that say what Ctrl-C does next, and how to continue, from long to short; NULL: nothing to
- * say. */
+/* What Ctrl-C does next, and how to continue: from long to short. NULL: nothing to say. */
 static const char *const *choose_hints(const struct view *v)
 {
 	static const char *const watched[] = {

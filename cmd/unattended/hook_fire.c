@@ -100,7 +100,7 @@ static bool is_left_to_rewrite(const struct trigger *t)
 }
 
 /* Paths of the commit that the job reads. NULL: unknown, because a link among them leads elsewhere
- * or the config has a mistake. Free with config_inputs_free(). */
+ * or the config has a mistake. Free with texts_free(). */
 static char **paths_the_job_reads(const struct trigger *t)
 {
 	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
@@ -117,11 +117,11 @@ static char **paths_the_job_reads(const struct trigger *t)
 	char **inputs = config_inputs(config);
 	if (commit_tree_suffices(tree, inputs))
 		return inputs;
-	config_inputs_free(inputs);
+	texts_free(inputs);
 	return NULL;
 }
 
-/* The comma-separated paths, NULL-terminated. Free with config_inputs_free(). */
+/* The comma-separated paths, NULL-terminated. Free with texts_free(). */
 static char **split_paths(const char *text)
 {
 	CLEANUP(free_text) char *list = xstrdup(text);
@@ -156,7 +156,7 @@ static bool changes_nothing_relevant(const struct trigger *t, const char *base)
 	for (char **path = paths; path && *path && count < WORDS_MAX - 1; path++)
 		words[count++] = *path;
 	bool same = git_call(&t->target.place, NULL, &none, words) == 0;
-	config_inputs_free(paths);
+	texts_free(paths);
 	return same;
 }
 

@@ -58,8 +58,8 @@ static void command_free(struct job *job)
 		free(job->segments[i].group);
 	}
 	free(job->segments);
-	job_texts_free(job->outputs);
-	job_texts_free(job->env);
+	texts_free(job->outputs);
+	texts_free(job->env);
 	free(job->output);
 	free(job->run);
 	free(job->setup);

@@ -281,7 +281,7 @@ static void tts_free(struct job *job)
 	habits_free(job->habits);
 	join_meter_free(job->join_as.meter);
 	json_decref(job->options);
-	job_texts_free(job->env);
+	texts_free(job->env);
 	free(job->files);
 	free(job->output);
 	free(job->voice);

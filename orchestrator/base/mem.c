@@ -53,6 +53,13 @@ char *xasprintf(const char *fmt, ...)
 	return checked(len < 0 ? NULL : text);
 }
 
+void texts_free(char **texts)
+{
+	for (char **text = texts; text && *text; text++)
+		free(*text);
+	free(texts);
+}
+
 void *grow_array(void *list, size_t count, size_t *cap, size_t element)
 {
 	if (count < *cap)

@@ -46,6 +46,8 @@ void *xrealloc(void *old, size_t size);
 char *xstrdup(const char *text);
 char *xstrndup(const char *text, size_t len);
 char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
+/* Frees a NULL-terminated list and its texts. Accepts NULL. */
+void texts_free(char **texts);
 
 /* Makes room for one more element in a growing array; doubles. Use: GROW(list, count, cap);
  * list[count++] = x; */

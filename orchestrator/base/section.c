@@ -250,6 +250,14 @@ const char *section_item(const struct section *s, const char *key, size_t index)
 	return v->items[index];
 }
 
+bool section_has_item(const struct section *s, const char *key, const char *text)
+{
+	for (size_t i = 0; i < section_count(s, key); i++)
+		if (!strcmp(section_item(s, key, i), text))
+			return true;
+	return false;
+}
+
 const struct section *section_group(const struct section *s, const char *key)
 {
 	const struct value *v = &s->values[index_of(s, key)];

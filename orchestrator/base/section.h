@@ -58,6 +58,7 @@ bool section_bool(const struct section *s, const char *key);
 /* the number of items of TEXTS or GROUPS, and one of them; index must be below the count */
 size_t section_count(const struct section *s, const char *key);
 const char *section_item(const struct section *s, const char *key, size_t index);
+bool section_has_item(const struct section *s, const char *key, const char *text);
 const struct section *section_group_at(const struct section *s, const char *key, size_t index);
 /* the section of a GROUP, never NULL: empty if the file has none */
 const struct section *section_group(const struct section *s, const char *key);
