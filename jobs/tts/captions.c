@@ -4,8 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- captions ----
- * Cuts and merges the spoken text into readable captions. */
+/* ---- captions ---- */
 
 #define SHORTEST_MS 1000
 #define APART_MS    500 /* cues further apart share a caption only if one would be too short */
@@ -52,19 +51,19 @@ static int width_of(uint32_t c)
 	return split_is_mark(c) ? 0 : is_wide(c) ? 2 : 1;
 }
 
-/* Returns true if no line may begin with this character. */
-static bool stays_behind(uint32_t c, const char *at, size_t len)
+/* Returns true if no line may begin with this character, whose bytes are at[len]. */
+static bool cannot_begin_line(uint32_t c, const char *at, size_t len)
 {
 	return split_is_mark(c) || split_end(at, len) != SPLIT_WORD ||
 	       strchr(")]}\xbb", c < 0x100 ? (int)c : 'x') || c == 0x300d || c == 0x300f ||
 	       c == 0xff09 || c == 0x201d || c == 0x2019;
 }
 
-/* Returns whether a line may break between two characters that no blank separates. */
-static bool may_part(uint32_t before, uint32_t after, const char *at, size_t len)
+/* Returns whether a line may break here without a blank. at[len]: the bytes of `after`. */
+static bool can_break_between(uint32_t before, uint32_t after, const char *at, size_t len)
 {
 	return (is_wide(before) || is_wide(after)) && before != 0x200d &&
-	       !stays_behind(after, at, len);
+	       !cannot_begin_line(after, at, len);
 }
 
 static double cost_of_cut(const struct word *w)
@@ -89,7 +88,7 @@ static bool next_word(const char **at, struct word *w)
 		const char *next = *at;
 		uint32_t c = utf8_next(&next);
 		if (w->len && (w->width + width_of(c) > CAPTION_WIDTH ||
-			       may_part(before, c, *at, (size_t)(next - *at))))
+			       can_break_between(before, c, *at, (size_t)(next - *at))))
 			break;
 		w->width += width_of(c);
 		w->len += (size_t)(next - *at);
@@ -125,6 +124,7 @@ static void lines_add(struct lines *l, const struct word *w)
 	l->width = width;
 }
 
+/* The width of one line with the words in [from, to). */
 static int width_between(const struct words *words, size_t from, size_t to)
 {
 	int width = 0;
@@ -134,8 +134,8 @@ static int width_between(const struct words *words, size_t from, size_t to)
 	return width;
 }
 
-/* The word that begins the second of two lines, or 0 if the text does not fit into two. */
-static size_t best_break(const struct words *words)
+/* The index of the word that begins the second of two lines; 0: two are too few. */
+static size_t find_best_break(const struct words *words)
 {
 	size_t best = 0;
 	double least = 0;
@@ -170,7 +170,7 @@ size_t captions_wrap(const char *text, struct piece **out)
 	while (next_word(&text, &w))
 		add_word(&words, &w);
 	int all = width_between(&words, 0, words.count);
-	size_t second = all > CAPTION_WIDTH && all <= ROOM + 1 ? best_break(&words) : 0;
+	size_t second = all > CAPTION_WIDTH && all <= ROOM + 1 ? find_best_break(&words) : 0;
 	for (size_t i = 0; i < words.count; i++) {
 		size_t before = lines.count;
 		lines_add(&lines, &words.list[i]);
@@ -191,9 +191,9 @@ size_t captions_wrap(const char *text, struct piece **out)
 
 /* ---- times ---- */
 
-/* Returns the voice's nearest pause if one is within reach, else `at`. *from: the first pause that
- * a later call may need. */
-static int64_t snap(const struct cue *cue, int64_t at, int64_t reach, size_t *from)
+/* Returns the pause of the voice that is nearest to `at` and within reach, else `at`. *from: index
+ * of the first pause that a call with a later `at` may need. */
+static int64_t snap_to_pause(const struct cue *cue, int64_t at, int64_t reach, size_t *from)
 {
 	int64_t best = at, least = reach;
 
@@ -209,6 +209,8 @@ static int64_t snap(const struct cue *cue, int64_t at, int64_t reach, size_t *fr
 	return best;
 }
 
+/* Spreads the cue's time over its words by their number of characters, and moves their ends to near
+ * pauses. captions: how many captions the cue needs. */
 static void set_times(struct word *words, size_t count, const struct cue *cue, size_t captions)
 {
 	size_t all = split_chars(cue->text, strlen(cue->text)), done = 0, pause = 0;
@@ -221,13 +223,13 @@ static void set_times(struct word *words, size_t count, const struct cue *cue, s
 		at = stop;
 		int64_t end = cue->begin + (int64_t)((double)length * (double)done / (double)all);
 		words[i].begin = time;
-		time = MAX(time, snap(cue, end, length / (int64_t)(3 * captions), &pause));
+		time = MAX(time, snap_to_pause(cue, end, length / (int64_t)(3 * captions), &pause));
 		words[i].end = time;
 	}
 	words[count - 1].end = cue->end;
 }
 
-/* gap: the silence before the cue. */
+/* Appends the words of a cue, with their times. gap: the silence before the cue. */
 static void add_cue(struct words *to, const struct cue *cue, int64_t gap)
 {
 	const char *at = cue->text;
@@ -259,7 +261,7 @@ struct group {
 };
 
 /* Cost of a caption of the words in [from, to); gaps: cost of the gaps inside. */
-static double cost_of(const struct group *g, size_t from, size_t to, int width, double gaps)
+static double cost_of_caption(const struct group *g, size_t from, size_t to, int width, double gaps)
 {
 	const struct word *first = &g->words.list[from], *last = &g->words.list[to - 1];
 	int64_t next = to < g->words.count ? g->words.list[to].begin
@@ -295,7 +297,7 @@ static void cut_cheaply(const struct group *g, size_t *begins)
 			width += w->width + w->blank;
 			if (i > from && w->gap >= 0)
 				gaps += w->gap > g->apart ? COST_APART : COST_SHARED;
-			double cost = least[from] + cost_of(g, from, i + 1, width, gaps);
+			double cost = least[from] + cost_of_caption(g, from, i + 1, width, gaps);
 			if (cost >= least[i + 1])
 				continue;
 			least[i + 1] = cost;
@@ -305,12 +307,12 @@ static void cut_cheaply(const struct group *g, size_t *begins)
 	free(least);
 }
 
-struct list {
+struct caption_list {
 	struct caption *items;
 	size_t count, cap;
 };
 
-static void add_caption(struct list *to, const struct group *g, size_t from, size_t stop)
+static void add_caption(struct caption_list *to, const struct group *g, size_t from, size_t stop)
 {
 	const struct word *words = g->words.list;
 	struct str text = STR_INIT;
@@ -326,7 +328,8 @@ static void add_caption(struct list *to, const struct group *g, size_t from, siz
 	to->items[to->count++] = (struct caption){str_detach(&text), begin, end};
 }
 
-static void add_group(struct list *to, struct group *g)
+/* Appends the captions of a group in order, and empties the group. */
+static void add_captions_of_group(struct caption_list *to, struct group *g)
 {
 	size_t count = g->words.count, first = to->count;
 	size_t *begins = xcalloc(count + 1, sizeof(*begins));
@@ -344,8 +347,8 @@ static void add_group(struct list *to, struct group *g)
 	g->words.count = 0;
 }
 
-/* Returns whether the cue is too short for a caption of its own. */
-static bool is_short(const struct cue *cues, size_t count, size_t i, int64_t shortest)
+/* Returns whether cue i is too short for a caption of its own. */
+static bool is_short_cue(const struct cue *cues, size_t count, size_t i, int64_t shortest)
 {
 	return (i + 1 < count ? cues[i + 1].begin : cues[i].end) - cues[i].begin < shortest;
 }
@@ -354,20 +357,20 @@ size_t captions_make(struct caption **out, const struct cue *cues, size_t count,
 {
 	struct group g = {.shortest = (int64_t)rate * SHORTEST_MS / 1000,
 			  .apart = (int64_t)rate * APART_MS / 1000};
-	struct list list = {0};
+	struct caption_list list = {0};
 
 	for (size_t i = 0; i < count; i++) {
 		int64_t gap = i ? cues[i].begin - cues[i - 1].end : 0;
 		bool shares = i && gap < g.shortest &&
-			      (is_short(cues, count, i - 1, g.shortest) ||
-			       is_short(cues, count, i, g.shortest));
+			      (is_short_cue(cues, count, i - 1, g.shortest) ||
+			       is_short_cue(cues, count, i, g.shortest));
 		g.next = cues[i].begin;
 		if (!shares)
-			add_group(&list, &g);
+			add_captions_of_group(&list, &g);
 		add_cue(&g.words, &cues[i], gap);
 	}
 	g.next = INT64_MAX;
-	add_group(&list, &g);
+	add_captions_of_group(&list, &g);
 	free(g.words.list);
 	*out = list.items;
 	return list.count;
@@ -380,8 +383,7 @@ void captions_free(struct caption *captions, size_t count)
 	free(captions);
 }
 
-/* ---- subtitles ----
- * Writes SRT, WebVTT and FFMETADATA chapters from times in samples. */
+/* ---- subtitles: SRT, WebVTT and FFMETADATA chapters ---- */
 
 enum style { STYLE_SRT, STYLE_VTT };
 
@@ -394,7 +396,7 @@ static void add_time(struct str *to, int64_t frames, int rate, char decimal)
 		 (long long)(ms % 1000));
 }
 
-/* VTT has escapes. SRT has none, but its arrow would be read as a time. */
+/* VTT has escapes. SRT has none, so its arrow, which players read as a time, is shortened. */
 static void add_escaped(struct str *to, const char *text, size_t len, enum style style)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -433,8 +435,8 @@ static void subtitles_add_caption(struct str *to, const struct caption *c, size_
 	free(lines);
 }
 
-static void add_all(struct str *to, const struct cue *cues, size_t count, int rate,
-		    enum style style)
+static void add_all_captions(struct str *to, const struct cue *cues, size_t count, int rate,
+			     enum style style)
 {
 	struct caption *captions;
 	size_t made = captions_make(&captions, cues, count, rate);
@@ -446,13 +448,13 @@ static void add_all(struct str *to, const struct cue *cues, size_t count, int ra
 
 void subtitles_srt(struct str *to, const struct cue *cues, size_t count, int rate)
 {
-	add_all(to, cues, count, rate, STYLE_SRT);
+	add_all_captions(to, cues, count, rate, STYLE_SRT);
 }
 
 void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rate)
 {
 	str_add(to, "WEBVTT\n\n");
-	add_all(to, cues, count, rate, STYLE_VTT);
+	add_all_captions(to, cues, count, rate, STYLE_VTT);
 }
 
 void subtitles_chapters(struct str *to, const struct cue *chapters, size_t count, int rate)

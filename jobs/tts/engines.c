@@ -52,8 +52,8 @@ static const struct engine_weight chatterbox_turbo_weights[] = {
 
 #define KOKORO "hexgrad/Kokoro-82M", "f3ff3571791e39611d31c381e3a41a3af07b4987"
 
-/* clang-format off */
-/* Sorted. The first letter is the language: American and British English, Spanish, French, Hindi, Italian, Japanese, Portuguese, Chinese. */
+/* Sorted. The first letter is the language: American and British English, Spanish, French, Hindi,
+ * Italian, Japanese, Portuguese, Chinese. */
 /* clang-format off */
 #define VOICES(X) \
 	X(af_alloy) X(af_aoede) X(af_bella) X(af_heart) X(af_jessica) X(af_kore) X(af_nicole) X(af_nova) X(af_river) X(af_sarah) \
@@ -75,7 +75,6 @@ static const struct engine_weight kokoro_weights[] = {
 };
 
 static const char *const kokoro_voices[] = {VOICES(WORD) NULL};
-/* clang-format on */
 
 static const struct engine_option kokoro_options[] = {{"speed", false, 0.5, 2}, {0}};
 
@@ -88,10 +87,9 @@ static unsigned kokoro_letters(const char *voice)
 				 : LETTERS_LATIN;
 }
 
-/* ---- piper ----
- * The table of piper's voices. */
+/* ---- piper ---- */
 
-/* a Python package contains it, so it needs no other server */
+/* The default voice: a Python package contains it, so it needs no other server. */
 #define PIPER_VOICE "en_US-joe-medium"
 #define REPOSITORY  "rhasspy/piper-voices"
 #define REVISION    "v1.0.0"
@@ -136,13 +134,14 @@ static const char *const piper_voices[] = {
 };
 /* clang-format on */
 
-/* A package contains the default voice. If the user names a mirror, all voices come from there. */
-static bool packaged(const char *voice, const char *mirror)
+/* If the user names a mirror, all voices come from there, also the packaged one. */
+static bool is_packaged(const char *voice, const char *mirror)
 {
 	return !mirror && !strcmp(voice, PIPER_VOICE);
 }
 
-/* onnx is needed once: it changes a voice to take its random numbers from outside. */
+/* As engine_voices.locks. piper-voice is onnx, needed once: it changes where random numbers come
+ * from. */
 static const char *const *voice_locks(const char *const *voices, const char *mirror)
 {
 	static const char *const usual[] = {"piper-voice", NULL}, *const with_joe[] = {
@@ -150,13 +149,13 @@ static const char *const *voice_locks(const char *const *voices, const char *mir
 									  "piper-joe", NULL};
 
 	for (; *voices; voices++)
-		if (packaged(*voices, mirror))
+		if (is_packaged(*voices, mirror))
 			return with_joe;
 	return usual;
 }
 
-/* A voice's name is LOCALE-NAME-QUALITY. */
-static char *path_of(const char *voice)
+/* A voice's path in REPOSITORY; its name is LOCALE-NAME-QUALITY. The caller frees the path. */
+static char *model_path(const char *voice)
 {
 	const char *name = strchr(voice, '-') + 1, *quality = strrchr(voice, '-') + 1;
 
@@ -165,12 +164,13 @@ static char *path_of(const char *voice)
 			 voice);
 }
 
+/* As engine_voices.weights: the model of each voice and its JSON config. */
 static void voice_weights(const char *const *voices, const char *mirror, json_t *to)
 {
 	for (; *voices; voices++) {
-		if (packaged(*voices, mirror))
+		if (is_packaged(*voices, mirror))
 			continue;
-		CLEANUP(free_text) char *model = path_of(*voices);
+		CLEANUP(free_text) char *model = model_path(*voices);
 		CLEANUP(free_text) char *config = xasprintf("%s.json", model);
 		CLEANUP(free_text) char *as = xasprintf("%s.onnx", *voices);
 		CLEANUP(free_text) char *config_as = xasprintf("%s.json", as);
@@ -217,7 +217,7 @@ static const struct engine_terms *voice_terms(const char *voice)
 	return NULL;
 }
 
-/* By the qualities "x_low" and "low", or "medium" and "high", as the project documents them. */
+/* As engine_voices.rate, by the qualities "x_low", "low", "medium", "high", as documented. */
 static int voice_rate(const char *voice)
 {
 	return ends_with(voice, "low") ? 16000 : 22050;
@@ -295,23 +295,23 @@ static const struct engine_option qwen3_options[] = {OPTIONS, {0}};
 static const struct engine_option qwen3_large_options[] = {
 	OPTIONS, {"instruct", .text_bytes = 500}, {0}};
 
-/* ---- engines ----
- * The table of speech engines: packages, options, licences, memory, languages. */
+/* ---- the table of engines ---- */
 
-/* For the shell of a pod, and below for this machine. */
+/* Where the library lies: as words for the shell of a pod, and as items for espeak_installed. */
 #define ESPEAK_LIBRARIES(each)                                                                     \
 	each("/usr/lib/*/libespeak-ng.so.1") each("/usr/lib/libespeak-ng.so.1")                    \
 		each("/usr/lib64/libespeak-ng.so.1") each("/usr/local/lib/libespeak-ng.so.1")      \
 			each("/lib/*/libespeak-ng.so.1")
-#define A_WORD(path)  " " path
-#define AN_ITEM(path) path,
+#define SHELL_WORD(path) " " path
+#define LIST_ITEM(path)  path,
 #define ESPEAK_HAVE                                                                                \
-	"	for f in" ESPEAK_LIBRARIES(A_WORD) "; do [ -e \"$f\" ] && return 0; done\n"        \
-						   "	command -v espeak-ng >/dev/null 2>&1\n"
+	"	for f in" ESPEAK_LIBRARIES(                                                        \
+		SHELL_WORD) "; do [ -e \"$f\" ] && return 0; done\n"                               \
+			    "	command -v espeak-ng >/dev/null 2>&1\n"
 #define PYTHON_IMPORTS "import venv, ensurepip"
 #define PYTHON_HAVE    "	python3 -c '" PYTHON_IMPORTS "' >/dev/null 2>&1\n"
 
-static const char *const espeak_installed[] = {ESPEAK_LIBRARIES(AN_ITEM) "espeak-ng", "--version",
+static const char *const espeak_installed[] = {ESPEAK_LIBRARIES(LIST_ITEM) "espeak-ng", "--version",
 					       NULL};
 static const char *const python_installed[] = {"python3", "-c", PYTHON_IMPORTS, NULL};
 
@@ -593,7 +593,7 @@ const struct engine *engine_find(const char *name)
 	return NULL;
 }
 
-/* "f3" of "de+f3": it becomes a part of file names on the pod. */
+/* Returns whether `text` can be "f3" of "de+f3", which becomes a part of file names on the pod. */
 static bool is_variant(const char *text)
 {
 	size_t len = 0;
@@ -603,8 +603,10 @@ static bool is_variant(const char *text)
 	return len && len < 40 && !text[len];
 }
 
-/* ERR_CONFIG: `what`, and the nearest word, or the first ones. word NULL: it is no text. */
-static int unknown(const char *what, const char *word, const char *const *known, struct err *err)
+/* Sets ERR_CONFIG and returns -1. The message is `what` and the known word nearest to `word`, or
+ * the first known ones. word NULL: the user's value is no text. */
+static int refuse_unknown(const char *what, const char *word, const char *const *known,
+			  struct err *err)
 {
 	const char *near = word ? nearest_word(word, known) : NULL;
 	CLEANUP(str_free) struct str some = STR_INIT;
@@ -637,10 +639,10 @@ int engine_check_voice(const struct engine *engine, const char *voice, struct er
 	str_add(&what, "voice \"");
 	str_add_printable(&what, voice, strlen(voice), 60);
 	str_addf(&what, "\" is unknown to %s", engine->name);
-	return unknown(str_text(&what), name, engine->voices, err);
+	return refuse_unknown(str_text(&what), name, engine->voices, err);
 }
 
-static int no_option(const struct engine *engine, const char *name, struct err *err)
+static int refuse_option(const struct engine *engine, const char *name, struct err *err)
 {
 	CLEANUP(str_free) struct str what = STR_INIT;
 	const char *names[16] = {NULL};
@@ -652,7 +654,7 @@ static int no_option(const struct engine *engine, const char *name, struct err *
 	str_addf(&what, "options: %s has no option \"", engine->name);
 	str_add_printable(&what, name, strlen(name), 40);
 	str_addc(&what, '"');
-	return unknown(str_text(&what), name, names, err);
+	return refuse_unknown(str_text(&what), name, names, err);
 }
 
 static bool option_fits(const struct engine_option *o, const json_t *value)
@@ -677,7 +679,7 @@ int engine_check_option(const struct engine *engine, const char *name, const jso
 	while (o->name && strcmp(o->name, name) != 0)
 		o++;
 	if (!o->name)
-		return no_option(engine, name, err);
+		return refuse_option(engine, name, err);
 	if (option_fits(o, value))
 		return 0;
 	CLEANUP(free_text)
@@ -687,7 +689,7 @@ int engine_check_option(const struct engine *engine, const char *name, const jso
 	if (o->words) {
 		CLEANUP(free_text)
 		char *what = xasprintf("options: %s is %s", name, str_text(&shown));
-		return unknown(what, json_string_value(value), o->words, err);
+		return refuse_unknown(what, json_string_value(value), o->words, err);
 	}
 	if (o->text_bytes)
 		return err_set(err, ERR_CONFIG,

@@ -59,6 +59,7 @@ static void add_lock(struct str *to, const char *lock)
 
 /* ---- Python packages ---- */
 
+/* Adds the commands that make $BURST_ENV/venv. setup.sh defines the functions that they call. */
 static void add_packages(struct str *to, const struct engine *engine)
 {
 	str_addf(to, "python3 -m venv %s\"$BURST_ENV/venv\"\n",
@@ -92,8 +93,8 @@ char *environment_packages(const struct engine *engine)
 	return str_detach(&s);
 }
 
-/* Links to packages of an image that `burst image` described, if it has them. The agent compares
- * what .burst-needs names with the image, because the next image of that name may lack it. */
+/* Links to the packages of an image that `burst image` described, else makes them. .burst-needs
+ * names them for the agent, because the next image of that name may lack them. */
 static void add_packages_or_link(struct str *to, const struct engine *engine)
 {
 	CLEANUP(free_text) char *packages = environment_packages(engine);
@@ -111,9 +112,9 @@ static void add_packages_or_link(struct str *to, const struct engine *engine)
 	str_add(to, "fi\n");
 }
 
-/* Runs the program that makes the voices. The environment does not keep it. */
-static void add_borrowed(struct str *to, const struct engine *engine, const char *const *voices,
-			 const char *mirror)
+/* Installs what the program that makes the voices needs; the environment does not keep it. */
+static void add_voice_packages(struct str *to, const struct engine *engine,
+			       const char *const *voices, const char *mirror)
 {
 	for (const char *const *lock = engine->by_voice ? engine->by_voice->locks(voices, mirror)
 							: NULL;
@@ -135,6 +136,7 @@ void environment_add_weight(json_t *list, const struct engine_weight *w, const c
 					(json_int_t)w->bytes, "mirror", w->sha256 ? NULL : mirror));
 }
 
+/* Downloads, checks and prepares the weights. */
 static void add_weights(struct str *to, const struct engine *engine, const char *const *voices,
 			const char *mirror)
 {
@@ -173,7 +175,7 @@ char *environment_setup(const struct engine *engine, const char *const *voices, 
 		return NULL;
 	str_add(&s, tts_setup_script);
 	add_packages_or_link(&s, engine);
-	add_borrowed(&s, engine, voices, mirror);
+	add_voice_packages(&s, engine, voices, mirror);
 	add_weights(&s, engine, voices, mirror);
 	if (engine->by_voice) {
 		add_file(&s, engine->by_voice->program,
@@ -205,7 +207,7 @@ static void add_pins(struct str *to, const char *lock)
 	}
 }
 
-static void add_all_pins(struct str *to, const struct engine *engine)
+static void add_pins_of_engine(struct str *to, const struct engine *engine)
 {
 	if (engine->lock)
 		add_pins(to, engine->lock);
@@ -220,7 +222,7 @@ char *environment_worker(const struct engine *engine)
 	CLEANUP(str_free) struct str s = STR_INIT;
 
 	str_add(&s, engine->worker);
-	add_all_pins(&s, engine);
+	add_pins_of_engine(&s, engine);
 	return str_detach(&s);
 }
 
@@ -228,12 +230,13 @@ char *environment_pins(const struct engine *engine)
 {
 	CLEANUP(str_free) struct str s = STR_INIT;
 
-	add_all_pins(&s, engine);
+	add_pins_of_engine(&s, engine);
 	if (engine->by_voice)
 		str_addf(&s, " voices %s", engine->by_voice->revision);
 	return s.len ? str_detach(&s) : NULL;
 }
 
+/* The size of a lock file's downloads, from its line "# bytes N"; 0: unknown. */
 static int64_t lock_bytes(const char *lock)
 {
 	static const char words[] = "\n# bytes ";

@@ -15,12 +15,11 @@
 #include "base/path.h"
 #include "base/program.h"
 
-/* ---- join meter ----
- * How far the join of a track is: passes over the sound, each with its usual time. */
+/* ---- join meter: passes over the sound, each with its usual time ---- */
 
 struct join_meter {
 	pthread_mutex_t lock;
-	double all, done, pass; /* ms for a second of sound; pass: of the one under way */
+	double all, done, pass; /* ms for a second of sound; pass: of the pass under way */
 	int fd;
 	int64_t bytes;
 };
@@ -81,7 +80,8 @@ void join_meter_passed(struct join_meter *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-static double passed_now(const struct join_meter *m)
+/* In ms for a second of sound, by the position of the pass's input. */
+static double ms_of_pass_so_far(const struct join_meter *m)
 {
 	if (m->pass <= 0 || m->bytes <= 0)
 		return 0;
@@ -94,13 +94,12 @@ double join_meter_share(struct join_meter *m)
 	if (!m)
 		return 0;
 	pthread_mutex_lock(&m->lock);
-	double share = m->all > 0 ? (m->done + passed_now(m)) / m->all : 0;
+	double share = m->all > 0 ? (m->done + ms_of_pass_so_far(m)) / m->all : 0;
 	pthread_mutex_unlock(&m->lock);
 	return MIN(share, 1.0);
 }
 
-/* ---- ffmpeg ----
- * Runs ffmpeg without a shell. */
+/* ---- ffmpeg ---- */
 
 #define STDERR_MAX        ((size_t)256 << 10)
 #define TRUE_PEAK         -1.5
@@ -109,9 +108,9 @@ double join_meter_share(struct join_meter *m)
 #define DECODED_MAX_BYTES ((size_t)256 << 20)
 enum { DECODE_LIMIT_MS = 60 * 1000 };
 
-/* Nothing but stdin: a pod's file may be a list of other files or URLs. */
+/* Lets ffmpeg read nothing but stdin: a pod's file may be a list of other files or URLs. */
 #define READ_WAV "-f wav -protocol_whitelist pipe -i pipe:0"
-/* The same sound gives the same bytes. */
+/* Leaves out dates and versions, so that the same sound gives the same bytes. */
 #define EXACT "-map_metadata -1 -fflags +bitexact -flags:a +bitexact"
 
 /* ---- the command line ---- */
@@ -171,16 +170,17 @@ struct place {
 	double ms_per_s;          /* of this run */
 };
 
-/* `to`: what the run makes in the folder; NULL: nothing. */
-static int run(const struct args *args, const struct place *place, const char *to, struct str *said,
-	       struct err *err)
+/* Runs ffmpeg with the sound as stdin. `to`: what it makes in the folder, removed before; NULL:
+ * nothing. said: stderr. */
+static int run_ffmpeg(const struct args *args, const struct place *place, const char *to,
+		      struct str *said, struct err *err)
 {
 	struct stat st;
 
 	if (lseek(place->from, 0, SEEK_SET) < 0 ||
 	    (to && unlinkat(place->dir, to, 0) < 0 && errno != ENOENT))
 		return err_set(err, ERR_LOCAL, "%s: %s", to ? to : "sound", strerror(errno));
-	/* ffmpeg reads its stdin from beginning to end, and the position is ours as well */
+	/* ffmpeg reads its stdin from beginning to end and shares its position with us */
 	join_meter_pass(place->meter, place->ms_per_s, place->from,
 			fstat(place->from, &st) == 0 ? st.st_size : 0);
 	int result = program_must(&(struct program){.argv = (const char *const *)args->list,
@@ -192,24 +192,24 @@ static int run(const struct args *args, const struct place *place, const char *t
 	return result;
 }
 
-static const char *codec(const struct wav_format *format)
+static const char *codec_of(const struct wav_format *format)
 {
 	if (format->is_float)
 		return format->bits == 64 ? "pcm_f64le" : "pcm_f32le";
 	return format->bits == 16 ? "pcm_s16le" : format->bits == 24 ? "pcm_s24le" : "pcm_s32le";
 }
 
-/* Whether what becomes of this file may be too long for a plain WAV file. */
-static bool is_long(int fd)
+/* Returns whether a WAV file made of this file may be too long for a plain header. */
+static bool may_exceed_plain_wav(int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && st.st_size > WAV_MOST_BYTES / 2;
 }
 
-/* Runs one filter. filter may be NULL; `to` NULL: only measure. */
-static int render(const struct place *place, const char *to, const struct wav_format *format,
-		  const char *filter, struct str *said, struct err *err)
+/* Converts the input by one filter (NULL: none) to the WAV file `to`. `to` NULL: only measures. */
+static int run_filter(const struct place *place, const char *to, const struct wav_format *format,
+		      const char *filter, struct str *said, struct err *err)
 {
 	CLEANUP(args_free) struct args args = args_new();
 
@@ -218,11 +218,11 @@ static int render(const struct place *place, const char *to, const struct wav_fo
 		add_words(&args, "-af %s", filter);
 	if (to)
 		add_words(&args, "-ar %d -ac %d -c:a %s " EXACT " -rf64 %s -f wav %s", format->rate,
-			  format->channels, codec(format), is_long(place->from) ? "auto" : "never",
-			  to);
+			  format->channels, codec_of(format),
+			  may_exceed_plain_wav(place->from) ? "auto" : "never", to);
 	else
 		add_words(&args, "-f null -");
-	return run(&args, place, to, said, err);
+	return run_ffmpeg(&args, place, to, said, err);
 }
 
 int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *format,
@@ -230,13 +230,13 @@ int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *f
 {
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 
-	return render(&(struct place){.from = from, .dir = dir}, to, format, NULL, &said, err);
+	return run_filter(&(struct place){.from = from, .dir = dir}, to, format, NULL, &said, err);
 }
 
 /* ---- loudness ---- */
 
-/* Reads the number behind a label in the summary that the ebur128 filter prints at its end. */
-static double summed_up(const struct str *said, const char *label)
+/* The number behind a label in the summary that the ebur128 filter prints last; NAN: none. */
+static double read_summary(const struct str *said, const char *label)
 {
 	const char *summary = NULL, *next = str_text(said);
 
@@ -250,14 +250,15 @@ struct loudness {
 	double integrated, peak;
 };
 
-static int measure(const struct place *place, const struct wav_format *format, struct loudness *out,
-		   struct err *err)
+/* ERR_JOB: there is not enough sound. */
+static int measure_loudness(const struct place *place, const struct wav_format *format,
+			    struct loudness *out, struct err *err)
 {
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 
-	if (render(place, NULL, format, "ebur128=framelog=verbose:peak=true", &said, err) < 0)
+	if (run_filter(place, NULL, format, "ebur128=framelog=verbose:peak=true", &said, err) < 0)
 		return -1;
-	*out = (struct loudness){summed_up(&said, "I:"), summed_up(&said, "Peak:")};
+	*out = (struct loudness){read_summary(&said, "I:"), read_summary(&said, "Peak:")};
 	if (isnan(out->integrated))
 		return err_set(err, ERR_LOCAL, "ffmpeg printed no measurement");
 	if (!isfinite(out->peak) || out->integrated <= SILENCE_LUFS)
@@ -265,11 +266,11 @@ static int measure(const struct place *place, const struct wav_format *format, s
 	return 0;
 }
 
-/* Applies one gain to the whole track, so that pauses keep their level; loudnorm's dynamic mode
- * would change it. If the peaks leave no room, a limiter at four times the rate reduces them.
- * ebur128 measures the result. */
-static int apply(const struct place *place, const char *to, const struct wav_format *format,
-		 double gain, double peak, double *lufs, struct err *err)
+/* Writes the track `to` with one gain (dB) for all of it, so that pauses keep their level;
+ * loudnorm's dynamic mode would change it. If the peaks leave no room, a limiter at four times the
+ * rate reduces them. peak: of the input. *lufs: the result's loudness, by ebur128. */
+static int apply_gain(const struct place *place, const char *to, const struct wav_format *format,
+		      double gain, double peak, double *lufs, struct err *err)
 {
 	struct wav_format out = {.rate = format->rate, .channels = format->channels, .bits = 16};
 	CLEANUP(str_free) struct str filter = STR_INIT;
@@ -282,9 +283,9 @@ static int apply(const struct place *place, const char *to, const struct wav_for
 			 "aresample=%d,",
 			 format->rate * 4, pow(10, TRUE_PEAK / 20), format->rate);
 	str_add(&filter, "ebur128=framelog=verbose");
-	if (render(place, to, &out, str_text(&filter), &said, err) < 0)
+	if (run_filter(place, to, &out, str_text(&filter), &said, err) < 0)
 		return -1;
-	*lufs = summed_up(&said, "I:");
+	*lufs = read_summary(&said, "I:");
 	return isnan(*lufs) ? err_set(err, ERR_LOCAL, "ffmpeg printed no measurement") : 0;
 }
 
@@ -294,16 +295,16 @@ int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *
 	struct place place = {from, dir, meter, JOIN_MEASURE_MS};
 	struct loudness in;
 
-	if (measure(&place, format, &in, err) < 0)
+	if (measure_loudness(&place, format, &in, err) < 0)
 		return -1;
 	double gain = target - in.integrated;
 	place.ms_per_s = in.peak + gain > TRUE_PEAK ? JOIN_LIMIT_MS : JOIN_GAIN_MS;
-	if (apply(&place, to, format, gain, in.peak, lufs, err) < 0)
+	if (apply_gain(&place, to, format, gain, in.peak, lufs, err) < 0)
 		return -1;
 	if (fabs(target - *lufs) <= TOLERANCE_LU)
 		return 0;
 	/* the limiter has reduced the loudness: run once more with the loss added */
-	return apply(&place, to, format, gain + target - *lufs, in.peak, lufs, err);
+	return apply_gain(&place, to, format, gain + target - *lufs, in.peak, lufs, err);
 }
 
 /* ---- formats of a track ---- */
@@ -337,7 +338,7 @@ int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
 			  "-f ffmetadata -protocol_whitelist file -i %s -map 0:a -map_chapters 1",
 			  chapters);
 	add_words(&args, "%s %s", format->settings, to);
-	if (run(&args, &place, to, &said, &why) == 0)
+	if (run_ffmpeg(&args, &place, to, &said, &why) == 0)
 		return 0;
 	if (why.kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_JOB, "ffmpeg is not installed");
@@ -346,9 +347,9 @@ int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
 
 /* ---- from something else to WAV ---- */
 
-/* Uses a folder of its own: ffmpeg can read an MP4 file only if it can seek in it, and must not
- * open any other file. */
-static int decode_in(const char *dir, const char *kind, int rate, struct err *err)
+/* Converts the file "in" of the folder to the WAV file "out". ffmpeg gets a folder of its own: it
+ * can read an MP4 file only if it can seek in it, and must not open any other file. */
+static int decode_in_folder(const char *dir, const char *kind, int rate, struct err *err)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(dir);
 	CLEANUP(args_free) struct args args = args_new();
@@ -382,7 +383,7 @@ int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str
 	CLEANUP(free_text) char *in = path_join(dir, "in");
 	CLEANUP(free_text) char *out = path_join(dir, "out");
 	int result = path_write(in, file->s, file->len, 0600, err);
-	if (result == 0 && decode_in(dir, kind, rate, &why) < 0)
+	if (result == 0 && decode_in_folder(dir, kind, rate, &why) < 0)
 		result = err_set(err, why.kind == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_JOB, "%s",
 				 why.msg);
 	if (result == 0)

@@ -15,7 +15,8 @@
 
 /* ---- the manifest's line of a segment ---- */
 
-static json_t *line_of(const struct job *job, size_t index, const struct segment_result *result)
+static json_t *line_of_segment(const struct job *job, size_t index,
+			       const struct segment_result *result)
 {
 	const struct segment *segment = &job->segments.list[index];
 	const struct spoken *spoken = &job->segments.spoken[index];
@@ -45,7 +46,7 @@ int tts_record(struct job *job, size_t index, const struct segment_result *resul
 	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
 
 	for (size_t i = 0; i < count; i++)
-		manifest_lines_add(&lines, line_of(job, index, &results[i]));
+		manifest_lines_add(&lines, line_of_segment(job, index, &results[i]));
 	return manifest_append(job->output, &lines, err);
 }
 
@@ -82,8 +83,8 @@ static void name_render(const struct job *job, size_t index, char key[SHA256_HEX
 	sha256_hex(all, strlen(all), key);
 }
 
-/* Fills the result of a segment that the cache has and returns a descriptor, or -1. Checks the file
- * again: another job may accept what this one does not. */
+/* Opens the cache's file for a segment and fills *result. Returns a descriptor, or -1: there is
+ * none, or it fails this job's check (another job may accept it). */
 static int open_render(const struct job *job, size_t index, struct segment_result *result)
 {
 	char key[SHA256_HEX], sha256[SHA256_HEX];
@@ -130,7 +131,7 @@ void tts_kept(struct job *job, size_t index, const struct segment_result *result
 /* ---- what is there ----
  * A file of the output folder counts if a line of the manifest has its hash. */
 
-/* Prefix of a parked file's name. */
+/* Prefix of the name under which a file waits until its new name is free. */
 #define PARK ".burst-moving-"
 
 enum { NO_INDEX = -1 };
@@ -181,7 +182,7 @@ static inline void tts_reuse_free_cleanup(struct reuse **r)
 	tts_reuse_free(*r);
 }
 
-static int owned_by_file(const void *a, const void *b)
+static int by_file_name(const void *a, const void *b)
 {
 	return strcmp(((const struct owned *)a)->file, ((const struct owned *)b)->file);
 }
@@ -190,12 +191,12 @@ static struct owned *owned_find(const struct reuse *r, const char *file)
 {
 	struct owned wanted = {.file = file};
 
-	return r->owned_count ? bsearch(&wanted, r->owned, r->owned_count, sizeof(*r->owned),
-					owned_by_file)
-			      : NULL;
+	return r->owned_count
+		       ? bsearch(&wanted, r->owned, r->owned_count, sizeof(*r->owned), by_file_name)
+		       : NULL;
 }
 
-/* Lists the names of the manifest, and which segment has each. */
+/* Lists the names of the manifest and which segment has each. lenient: as in manifest_read(). */
 static int reuse_open(struct reuse **out, const struct job *job, bool lenient, struct err *err)
 {
 	CLEANUP(tts_reuse_free) struct reuse *r = xcalloc(1, sizeof(*r));
@@ -217,7 +218,7 @@ static int reuse_open(struct reuse **out, const struct job *job, bool lenient, s
 	return 0;
 }
 
-/* Hashes the file once. */
+/* Sets o->state by the file's hash, once. Returns -1 if the file cannot be read. */
 static int judge_file(struct reuse *r, struct owned *o, struct err *err)
 {
 	bool absent;
@@ -232,7 +233,7 @@ static int judge_file(struct reuse *r, struct owned *o, struct err *err)
 	return 0;
 }
 
-static bool is_there(const struct reuse *r, const char *file)
+static bool exists_in_output(const struct reuse *r, const char *file)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(r->job->output);
 	struct stat st;
@@ -259,7 +260,8 @@ static void match_in_place(struct reuse *r, size_t i, struct owned *o,
 	}
 }
 
-/* *foreign: the first file in the way. */
+/* Matches each segment with the file of its name. Without `force`, *foreign is the first file that
+ * the job did not make and would overwrite (NULL: none), *more the number of the others. */
 static int match_own_names(struct reuse *r, bool force, struct segment_result *results,
 			   const char **foreign, size_t *more, struct err *err)
 {
@@ -270,7 +272,7 @@ static int match_own_names(struct reuse *r, bool force, struct segment_result *r
 			return -1;
 		if (o && o->state == OURS && !r->job->anew)
 			match_in_place(r, i, o, &results[i]);
-		if (force || (o ? o->state != FOREIGN : !is_there(r, file)))
+		if (force || (o ? o->state != FOREIGN : !exists_in_output(r, file)))
 			continue;
 		*more += *foreign != NULL;
 		*foreign = *foreign ? *foreign : file;
@@ -296,6 +298,7 @@ static void list_keys(struct reuse *r)
 		qsort(r->by_key, r->m.count, sizeof(*r->by_key), by_key_latest_first);
 }
 
+/* Index in by_key of the first line with this key, or where it would be. */
 static size_t first_of_key(const struct reuse *r, const char *key)
 {
 	size_t low = 0, high = r->m.count;
@@ -310,9 +313,10 @@ static size_t first_of_key(const struct reuse *r, const char *key)
 	return low;
 }
 
-/* Returns a file of this key: an unused one if possible, else a shared one; NULL: none. */
-static int find_of_key(struct reuse *r, const char *key, const struct manifest_entry **entry,
-		       struct owned **out, struct err *err)
+/* Sets *out to a file of this key and *entry to its line: an unused file if possible, else a shared
+ * one; NULL: there is none. Returns -1 if a file cannot be read. */
+static int find_file_of_key(struct reuse *r, const char *key, const struct manifest_entry **entry,
+			    struct owned **out, struct err *err)
 {
 	*out = NULL;
 	for (size_t k = first_of_key(r, key); k < r->m.count && !strcmp(r->by_key[k]->key, key);
@@ -333,12 +337,14 @@ static int find_of_key(struct reuse *r, const char *key, const struct manifest_e
 	return 0;
 }
 
-static int match_folder(struct reuse *r, size_t i, struct segment_result *result, struct err *err)
+/* Looks for the segment's sound under another name of the folder. */
+static int match_other_name(struct reuse *r, size_t i, struct segment_result *result,
+			    struct err *err)
 {
 	const struct manifest_entry *entry;
 	struct owned *o;
 
-	if (find_of_key(r, r->job->segments.list[i].key, &entry, &o, err) < 0)
+	if (find_file_of_key(r, r->job->segments.list[i].key, &entry, &o, err) < 0)
 		return -1;
 	if (!o)
 		return 0;
@@ -349,10 +355,11 @@ static int match_folder(struct reuse *r, size_t i, struct segment_result *result
 	return 0;
 }
 
+/* Looks for segments without a file: under other names of the folder, then in the render cache. */
 static int match_elsewhere(struct reuse *r, struct segment_result *results, struct err *err)
 {
 	for (size_t i = 0; i < r->job->segments.count; i++)
-		if (r->origins[i].where == NOWHERE && match_folder(r, i, &results[i], err) < 0)
+		if (r->origins[i].where == NOWHERE && match_other_name(r, i, &results[i], err) < 0)
 			return -1;
 	for (size_t i = 0; i < r->job->segments.count && r->job->renders; i++) {
 		if (r->origins[i].where != NOWHERE)
@@ -373,8 +380,8 @@ static bool is_parked(const char *file)
 	return !strncmp(file, PARK, sizeof(PARK) - 1) && !strchr(file, '/');
 }
 
-/* Leaves out files that a delivery fetched and other types of job. *former: the line's file had no
- * segment at the time. */
+/* Returns whether this type of job made the line; a delivery and other types of job add lines, too.
+ * *former: the line's file had no segment when the line was written. */
 static bool is_speech(const struct manifest_entry *e, bool *former)
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
@@ -384,7 +391,8 @@ static bool is_speech(const struct manifest_entry *e, bool *former)
 	       json_is_string(json_object_get(line, "voice"));
 }
 
-static int count_old(struct reuse *r, struct err *err)
+/* Counts files of earlier runs that the script no longer needs: stale, changed, gone. */
+static int count_replaced(struct reuse *r, struct err *err)
 {
 	for (size_t k = 0; k < r->owned_count; k++) {
 		struct owned *o = &r->owned[k];
@@ -416,13 +424,15 @@ static int count_changes(struct reuse *r, struct err *err)
 		c->from_cache += r->origins[i].where == FROM_CACHE;
 		c->unchanged += r->origins[i].where != NOWHERE;
 	}
-	if (count_old(r, err) < 0)
+	if (count_replaced(r, err) < 0)
 		return -1;
 	c->added -= c->changed;
 	return 0;
 }
 
-static int check_names(const struct job *job, int folder, const char *const *names, struct err *err)
+/* ERR_CONFIG: one of these files exists in the folder. */
+static int refuse_existing(const struct job *job, int folder, const char *const *names,
+			   struct err *err)
 {
 	struct stat st;
 
@@ -437,7 +447,7 @@ static int check_names(const struct job *job, int folder, const char *const *nam
 	return 0;
 }
 
-/* In a folder without a manifest, files with these names belong to something else. */
+/* In a folder without a manifest, files with the names of a joined track are something else's. */
 static int check_joined_names(const struct job *job, struct err *err)
 {
 	static const char *const partial[] = {JOIN_PARTIAL_NAMES, NULL};
@@ -445,9 +455,9 @@ static int check_joined_names(const struct job *job, struct err *err)
 
 	if (folder < 0 || manifest_exists(folder) || !job->joined_names[0])
 		return 0;
-	return check_names(job, folder, job->joined_names, err) < 0
+	return refuse_existing(job, folder, job->joined_names, err) < 0
 		       ? -1
-		       : check_names(job, folder, partial, err);
+		       : refuse_existing(job, folder, partial, err);
 }
 
 int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
@@ -484,6 +494,7 @@ void tts_changes(const struct job *job, struct job_changes *out)
  * are written first: at each moment each file is complete and listed in the manifest. A file
  * without a segment's name may be another job's, so it is copied. */
 
+/* Prefix of an unfinished copy's name. */
 #define BEGUN ".burst-copy-"
 
 /* One step: gives a file to a name. */
@@ -510,7 +521,9 @@ static void add_step(struct steps *to, struct step step)
 	to->list[to->count++] = step;
 }
 
-static void take_from_folder(struct steps *to, struct owned *o, const char *name, size_t segment)
+/* Adds the step that gives a file to a segment, and counts its users down. The last user gets the
+ * file itself if no other job can own it, the others a copy. */
+static void give_to_segment(struct steps *to, struct owned *o, const char *name, size_t segment)
 {
 	bool ours = o->parked || is_parked(o->file), last = --o->wanted == 0;
 
@@ -548,7 +561,7 @@ static void order_steps(struct steps *to, struct reuse *r)
 	for (size_t i = 0; i < r->job->segments.count; i++) {
 		const char *name = r->job->segments.list[i].file;
 		if (r->origins[i].where == FROM_FOLDER)
-			take_from_folder(to, &r->owned[r->origins[i].owned], name, i);
+			give_to_segment(to, &r->owned[r->origins[i].owned], name, i);
 		else if (r->origins[i].where == FROM_CACHE)
 			add_step(to,
 				 (struct step){.how = FETCH, .to = name, .segment = (ssize_t)i});
@@ -566,8 +579,8 @@ static json_t *line_of_parked(const struct step *step)
 	return line;
 }
 
-/* Before the first rename: a line without its file is harmless, a file without a line counts as
- * foreign. */
+/* Writes the lines of all new names. Called before the first rename: a line without its file is
+ * harmless, a file without a line counts as foreign. */
 static int write_lines(const struct job *job, const struct steps *steps,
 		       const struct segment_result *results, struct err *err)
 {
@@ -577,8 +590,8 @@ static int write_lines(const struct job *job, const struct steps *steps,
 		const struct step *step = &steps->list[s];
 		manifest_lines_add(&lines, step->segment == NO_INDEX
 						   ? line_of_parked(step)
-						   : line_of(job, (size_t)step->segment,
-							     &results[step->segment]));
+						   : line_of_segment(job, (size_t)step->segment,
+								     &results[step->segment]));
 	}
 	return manifest_append(job->output, &lines, err);
 }
@@ -597,6 +610,7 @@ static int copy_to(int folder, int from, const char *to, struct err *full)
 	return -1;
 }
 
+/* Opens what a COPY or FETCH step copies; -1: it is gone, or the cache has another by now. */
 static int open_origin(const struct job *job, int folder, const struct step *step,
 		       const struct segment_result *result)
 {
@@ -611,9 +625,10 @@ static int open_origin(const struct job *job, int folder, const struct step *ste
 	return -1;
 }
 
-/* A failed copy costs one render. A failed rename costs nothing: every file is where it was. */
-static int act(const struct job *job, int folder, const struct step *step,
-	       struct segment_result *results, struct err *full, struct err *err)
+/* Returns -1 if a rename fails; then every file is where it was. A failed copy only resets the
+ * segment's result, so that it is rendered again, and sets *full. */
+static int perform_step(const struct job *job, int folder, const struct step *step,
+			struct segment_result *results, struct err *full, struct err *err)
 {
 	if (step->how == RENAME) {
 		if (renameat(folder, step->from, folder, step->to) == 0)
@@ -627,7 +642,8 @@ static int act(const struct job *job, int folder, const struct step *step,
 	return 0;
 }
 
-static void drop_begun(int folder)
+/* Removes copies that an interrupted run began. */
+static void remove_begun_copies(int folder)
 {
 	int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = own < 0 ? NULL : fdopendir(own);
@@ -649,12 +665,12 @@ int tts_bring(struct job *job, struct segment_result *results, struct str *notes
 
 	if (folder < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", job->output, strerror(errno));
-	drop_begun(folder);
+	remove_begun_copies(folder);
 	order_steps(&steps, job->reuse);
 	if (steps.count && write_lines(job, &steps, results, err) < 0)
 		return -1;
 	for (size_t s = 0; s < steps.count; s++)
-		if (act(job, folder, &steps.list[s], results, &full, err) < 0)
+		if (perform_step(job, folder, &steps.list[s], results, &full, err) < 0)
 			return -1;
 	if (steps.count)
 		(void)fsync(folder); /* both names have lines, so either file may survive */
@@ -688,13 +704,17 @@ static int write_manifest(const struct job *job, const struct segment_result *re
 
 	for (size_t i = 0; i < job->segments.count; i++)
 		if (results[i].state == SEGMENT_SAFE)
-			manifest_lines_add(&lines, line_of(job, i, &results[i]));
+			manifest_lines_add(&lines, line_of_segment(job, i, &results[i]));
 	return manifest_rewrite(job->output, &lines, err);
 }
 
-static void note_some(const struct job *job, const struct segment_result *results, bool suspects,
-		      struct str *notes)
+enum doubt { DOUBT_FAILED, DOUBT_SUSPECT };
+
+/* Lists the segments that failed, or those kept although their check failed. */
+static void note_doubtful(const struct job *job, const struct segment_result *results,
+			  enum doubt doubt, struct str *notes)
 {
+	bool suspects = doubt == DOUBT_SUSPECT;
 	size_t listed = 0, all = 0;
 
 	for (size_t i = 0; i < job->segments.count; i++) {
@@ -726,8 +746,8 @@ static void note_partial(const struct job *job, size_t count, struct str *notes)
 		 kept ? "; joined.wav is an earlier whole track" : "");
 }
 
-static int join(const struct job *job, const struct segment_result *results, struct str *notes,
-		struct err *err)
+static int join_track(const struct job *job, const struct segment_result *results,
+		      struct str *notes, struct err *err)
 {
 	struct join_piece *pieces = xcalloc(job->segments.count, sizeof(*pieces));
 	struct join_options as = job->join_as;
@@ -762,8 +782,8 @@ static bool all_are_safe(const struct job *job, const struct segment_result *res
 	return true;
 }
 
-/* Returns 1 for a file of burst's own that no segment has, else 0. */
-static int is_stale(struct reuse *r, struct owned *o, struct err *err)
+/* Returns 1 if burst made the file and no segment has its name, 0 if not, -1 on an error. */
+static int judge_stale(struct reuse *r, struct owned *o, struct err *err)
 {
 	bool former;
 
@@ -785,10 +805,10 @@ static int remove_output(const struct job *job, int folder, const char *file, st
 	return 0;
 }
 
-/* Removes only files that match the manifest, and only once nothing remains to render: until then
- * old files may be the only ones. */
-static int tend_stale(const struct job *job, const struct segment_result *results,
-		      struct str *notes, struct err *err)
+/* Lists burst's old outputs without a segment. With --prune removes them, but only once nothing
+ * remains to render: until then they may be the only ones. */
+static int list_or_prune_stale(const struct job *job, const struct segment_result *results,
+			       struct str *notes, struct err *err)
 {
 	CLEANUP(tts_reuse_free) struct reuse *r = NULL;
 	CLEANUP(fd_close) int folder = path_open_dir(job->output);
@@ -800,7 +820,7 @@ static int tend_stale(const struct job *job, const struct segment_result *result
 		return -1;
 	for (size_t k = 0; k < r->owned_count; k++) {
 		const char *file = r->owned[k].file;
-		int stale = is_stale(r, &r->owned[k], err);
+		int stale = judge_stale(r, &r->owned[k], err);
 		if (stale < 0 || (stale && prune && remove_output(job, folder, file, err) < 0))
 			return -1;
 		count += (size_t)stale;
@@ -825,11 +845,12 @@ int tts_finish(struct job *job, const struct segment_result *results, struct str
 	tts_left_out(job, notes);
 	if (notes->len > before)
 		str_addc(notes, '\n');
-	note_some(job, results, false, notes);
-	note_some(job, results, true, notes);
+	note_doubtful(job, results, DOUBT_FAILED, notes);
+	note_doubtful(job, results, DOUBT_SUSPECT, notes);
 	renders_trim(job->renders);
 	renders_report(job->renders, notes);
-	if (tend_stale(job, results, notes, err) < 0 || write_manifest(job, results, err) < 0)
+	if (list_or_prune_stale(job, results, notes, err) < 0 ||
+	    write_manifest(job, results, err) < 0)
 		return -1;
-	return job->join ? join(job, results, notes, err) : 0;
+	return job->join ? join_track(job, results, notes, err) : 0;
 }

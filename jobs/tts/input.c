@@ -12,12 +12,11 @@
 #include "jobs/common.h"
 #include "script.h"
 
-/* ---- an object ----
- * A line of JSON, or a row of a table. */
+/* ---- an object: a line of JSON, or a row of a table ---- */
 
-/* Returns false after a complaint. So do the two below. */
-static bool take_text(struct script *s, const struct script_item *item, const json_t *object,
-		      const char *key, char **out)
+/* Copies a key's text to *out, if there is one. Returns false after a complaint. */
+static bool take_text_of_key(struct script *s, const struct script_item *item, const json_t *object,
+			     const char *key, char **out)
 {
 	json_t *value = json_object_get(object, key);
 
@@ -32,6 +31,7 @@ static bool take_text(struct script *s, const struct script_item *item, const js
 	return true;
 }
 
+/* Returns false after a complaint. */
 static bool take_seed(struct script *s, struct script_item *item, const json_t *object)
 {
 	json_t *seed = json_object_get(object, "seed");
@@ -47,6 +47,7 @@ static bool take_seed(struct script *s, struct script_item *item, const json_t *
 	return true;
 }
 
+/* Sets item->options. Returns false after a complaint. */
 static bool take_options(struct script *s, struct script_item *item, const json_t *object)
 {
 	json_t *options = json_object_get(object, "options");
@@ -61,6 +62,7 @@ static bool take_options(struct script *s, struct script_item *item, const json_
 	return true;
 }
 
+/* Moves what burst does not know to item->extra; changes the object. */
 static void take_extra(struct script_item *item, json_t *object)
 {
 	static const char *const ours[] = {"id", "text", "voice", "seed", "options"};
@@ -71,6 +73,7 @@ static void take_extra(struct script_item *item, json_t *object)
 		item->extra = json_incref(object);
 }
 
+/* Adds the item of a JSON line or a table's row, or complains. Changes the object. */
 static void add_object(struct script *s, const char *source, size_t line, json_t *object)
 {
 	struct script_item item = {.source = source, .line = line, .chapter = -1};
@@ -79,8 +82,8 @@ static void add_object(struct script *s, const char *source, size_t line, json_t
 	if (!json_is_string(text)) {
 		script_complain(s, source, line,
 				text ? "\"text\" must be a text" : "there is no \"text\"");
-	} else if (take_text(s, &item, object, "id", &item.id) &&
-		   take_text(s, &item, object, "voice", &item.voice) &&
+	} else if (take_text_of_key(s, &item, object, "id", &item.id) &&
+		   take_text_of_key(s, &item, object, "voice", &item.voice) &&
 		   take_seed(s, &item, object) && take_options(s, &item, object)) {
 		take_extra(&item, object);
 		script_add(s, &item, json_string_value(text), json_string_length(text));
@@ -125,7 +128,7 @@ static void row_free(struct row *row)
 		str_free(&row->fields[i]);
 }
 
-/* Reads a quoted field; r->at is behind the opening quote. */
+/* Reads a quoted field; r->at is behind the opening quote. Returns NULL, or what is wrong. */
 static const char *read_quoted(struct reader *r, struct str *field)
 {
 	while (r->at < r->end) {
@@ -140,6 +143,7 @@ static const char *read_quoted(struct reader *r, struct str *field)
 	return "a quote is opened and never closed";
 }
 
+/* Reads a field up to the separator or newline. Returns NULL: nothing can be wrong. */
 static const char *read_plain(struct reader *r, struct str *field)
 {
 	while (r->at < r->end && *r->at != r->separator && *r->at != '\n')
@@ -147,14 +151,14 @@ static const char *read_plain(struct reader *r, struct str *field)
 	return NULL;
 }
 
-static void end_field(struct str *field)
+static void drop_carriage_return(struct str *field)
 {
 	if (field->len && field->s[field->len - 1] == '\r')
 		field->s[--field->len] = '\0';
 }
 
-/* Programs that write pipes and tabs do not quote, so a quote with text behind it is ordinary text.
- */
+/* Reads a field. Returns NULL, or what is wrong. Programs that write pipes and tabs do not quote,
+ * so between those a quote with text behind it is ordinary text. */
 static const char *read_field(struct reader *r, struct str *field)
 {
 	struct reader begin = *r;
@@ -200,7 +204,7 @@ static bool read_row(struct reader *r, struct row *row)
 		} else {
 			struct str *field = &row->fields[row->count++];
 			row->fault = read_field(r, field);
-			end_field(field);
+			drop_carriage_return(field);
 		}
 		if (row->fault)
 			skip_line(r);
@@ -236,7 +240,7 @@ static const char *column_name(const struct str *field)
 	return name;
 }
 
-static bool find_text(const struct row *header)
+static bool has_text_column(const struct row *header)
 {
 	for (size_t i = 0; i < header->count; i++)
 		if (!strcmp(column_name(&header->fields[i]), "text"))
@@ -244,7 +248,8 @@ static bool find_text(const struct row *header)
 	return false;
 }
 
-/* Reads the first row with each separator in turn until one yields a column "text". */
+/* Reads the first row with each separator in turn until one yields a column "text", and keeps that
+ * separator. Returns false, with r unchanged, if none does. */
 static bool read_header(struct reader *r, struct row *header, const char *separators)
 {
 	struct reader begin = *r;
@@ -254,14 +259,15 @@ static bool read_header(struct reader *r, struct row *header, const char *separa
 		r->separator = *c;
 		while (read_row(r, header) && is_empty_row(header))
 			;
-		if (!header->fault && find_text(header))
+		if (!header->fault && has_text_column(header))
 			return true;
 	}
 	*r = begin;
 	return false;
 }
 
-/* Returns NULL for a text that no JSON can hold. */
+/* The JSON value of a table's cell: a seed is a number, options are an object, if they can be read
+ * so; anything else is a text. Returns NULL for a text that no JSON can hold. */
 static json_t *cell_value(const char *name, const struct str *field)
 {
 	const char *text = str_text(field);
@@ -276,7 +282,7 @@ static json_t *cell_value(const char *name, const struct str *field)
 	}
 	if (value)
 		return value;
-	/* script_add() says what is wrong with the first three */
+	/* script_add() reports an id, text or voice that is not UTF-8 */
 	return !strcmp(name, "id") || !strcmp(name, "text") || !strcmp(name, "voice")
 		       ? json_stringn_nocheck(text, field->len)
 		       : json_string(text);
@@ -378,9 +384,6 @@ void input_read_table(struct script *s, const char *source, const char *bytes, s
 	free(row);
 }
 
-/* ---- input ----
- * Chooses the reader of an input file, and reads the two simplest formats of a tts job. */
-
 #define INPUT_MAX_BYTES ((size_t)256 << 20)
 
 static bool is_blank(const char *line, size_t len)
@@ -407,7 +410,8 @@ static enum input_mode guess_mode(const char *bytes, const char *end)
 	return blocks > 1 && longest > 1 ? INPUT_PARAGRAPHS : INPUT_LINES;
 }
 
-static void end_paragraph(struct script *s, const char *source, size_t line, struct str *text)
+/* Adds the text as an item and empties it. */
+static void add_paragraph(struct script *s, const char *source, size_t line, struct str *text)
 {
 	struct script_item item = {.source = source, .line = line, .chapter = -1, .prose = true};
 
@@ -428,7 +432,7 @@ void input_read_text(struct script *s, const char *source, const char *bytes, si
 	for (const char *at = bytes; next_line(&at, end, &line, &n);) {
 		number++;
 		if (is_blank(line, n)) {
-			end_paragraph(s, source, began, &text);
+			add_paragraph(s, source, began, &text);
 		} else if (mode == INPUT_LINES) {
 			struct script_item item = {.source = source, .line = number, .chapter = -1};
 			script_add(s, &item, line, n);
@@ -440,7 +444,7 @@ void input_read_text(struct script *s, const char *source, const char *bytes, si
 			str_addn(&text, line, n);
 		}
 	}
-	end_paragraph(s, source, began, &text);
+	add_paragraph(s, source, began, &text);
 }
 
 /* ---- JSON lines ---- */
@@ -490,7 +494,8 @@ static bool is_utf16(const struct str *text)
 	       (!memcmp(text->s, "\xff\xfe", 2) || !memcmp(text->s, "\xfe\xff", 2));
 }
 
-static int check_bytes(const char *name, struct str *text, struct err *err)
+/* Removes UTF-8's byte-order mark. ERR_CONFIG: the text is UTF-16. */
+static int drop_byte_order_mark(const char *name, struct str *text, struct err *err)
 {
 	if (is_utf16(text))
 		return err_set(err, ERR_CONFIG, "%s: is UTF-16; save it as UTF-8", name);
@@ -499,22 +504,24 @@ static int check_bytes(const char *name, struct str *text, struct err *err)
 	return 0;
 }
 
-static bool is_known(const char *ext)
+static bool is_known_extension(const char *ext)
 {
 	return is_one_of(ext, "txt", "text") || is_one_of(ext, "jsonl", "ndjson") ||
 	       is_one_of(ext, "csv", "tsv") || is_one_of(ext, "md", "markdown");
 }
 
+/* Reads the file by the reader that its ending names; Markdown's if the ending is unknown. */
 static int read_file(struct script *s, const char *path, const char *name, enum input_mode mode,
 		     struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
-	const char *ext = extension(path), *source = script_source(s, name);
+	const char *ext = extension(path), *source = script_add_source(s, name);
 
 	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0)
 		return err_wrap(err, "input");
-	if (check_bytes(name, &text, err) < 0 ||
-	    file_kind_check_spoken(name, str_text(&text), text.len, is_known(ext), err) < 0)
+	if (drop_byte_order_mark(name, &text, err) < 0 ||
+	    file_kind_check_spoken(name, str_text(&text), text.len, is_known_extension(ext), err) <
+		    0)
 		return -1;
 	if (is_one_of(ext, "txt", "text"))
 		input_read_text(s, source, str_text(&text), text.len, mode);
@@ -532,8 +539,8 @@ static int is_text_file(const struct dirent *entry)
 	return entry->d_name[0] != '.' && !strcasecmp(extension(entry->d_name), "txt");
 }
 
-/* By their names without .txt: "Chapter" comes before "Chapter 2". */
-static int as_people_list(const struct dirent **a, const struct dirent **b)
+/* Compares names without their ".txt", as people list them: "Chapter" comes before "Chapter 2". */
+static int by_natural_order(const struct dirent **a, const struct dirent **b)
 {
 	const char *x = (*a)->d_name, *y = (*b)->d_name;
 	int order = natural_order_n(x, strlen(x) - strlen(".txt"), y, strlen(y) - strlen(".txt"));
@@ -542,24 +549,25 @@ static int as_people_list(const struct dirent **a, const struct dirent **b)
 }
 
 /* Reads a whole file as one item and one chapter. Its name without .txt is the id and the title. */
-static int read_member(struct script *s, const char *dir, const char *dir_name, const char *file,
-		       struct err *err)
+static int read_chapter_file(struct script *s, const char *dir, const char *dir_name,
+			     const char *file, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(free_text) char *path = path_join(dir, file);
 	CLEANUP(free_text) char *name = path_join(dir_name, file);
-	struct script_item item = {.source = script_source(s, name), .line = 1};
+	struct script_item item = {.source = script_add_source(s, name), .line = 1};
 
 	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0 ||
-	    check_bytes(name, &text, err) < 0)
+	    drop_byte_order_mark(name, &text, err) < 0)
 		return -1;
 	item.id = xstrndup(file, strlen(file) - strlen(".txt"));
-	item.chapter = script_chapter(s, item.id);
+	item.chapter = script_add_chapter(s, item.id);
 	script_add(s, &item, str_text(&text), text.len);
 	return 0;
 }
 
-static int no_input(const char *name, struct err *err)
+/* Returns -1 with the reason in errno. */
+static int refuse_missing_input(const char *name, struct err *err)
 {
 	err_set(err, ERR_CONFIG, "job.input: %s: %s", name, strerror(errno));
 	return err_about(err, "job.input");
@@ -568,13 +576,13 @@ static int no_input(const char *name, struct err *err)
 static int read_folder(struct script *s, const char *path, const char *name, struct err *err)
 {
 	struct dirent **entries;
-	int count = scandir(path, &entries, is_text_file, as_people_list), result = 0;
+	int count = scandir(path, &entries, is_text_file, by_natural_order), result = 0;
 
 	if (count < 0)
-		return no_input(name, err);
+		return refuse_missing_input(name, err);
 	for (int i = 0; i < count; i++) {
 		if (result == 0)
-			result = read_member(s, path, name, entries[i]->d_name, err);
+			result = read_chapter_file(s, path, name, entries[i]->d_name, err);
 		free(entries[i]);
 	}
 	free(entries);
@@ -589,7 +597,7 @@ int script_load(struct script *s, const char *path, const char *name, enum input
 	struct stat st;
 
 	if (stat(path, &st) < 0)
-		return no_input(name, err);
+		return refuse_missing_input(name, err);
 	if ((S_ISDIR(st.st_mode) ? read_folder(s, path, name, err)
 				 : read_file(s, path, name, mode, err)) < 0)
 		return -1;

@@ -13,9 +13,6 @@
 #include "base/path.h"
 #include "wav.h"
 
-/* ---- join ----
- * Joins the segments of a script into one track with subtitles and chapters. */
-
 /* The lengths of pieces are rounded: leave room for that. */
 #define NEARLY 0.99
 
@@ -98,7 +95,7 @@ static int copy_samples(struct track *t, FILE *from, const struct wav_info *info
 	return 0;
 }
 
-/* Opens a plain file below the folder without following a link. */
+/* Opens a plain file below the folder without following a link. The caller closes *out. */
 static int open_wav(int dir, const char *name, FILE **out, struct wav_info *info, struct err *err)
 {
 	int fd = path_open_below(dir, name, O_RDONLY);
@@ -112,7 +109,7 @@ static int open_wav(int dir, const char *name, FILE **out, struct wav_info *info
 	return 0;
 }
 
-/* Converts a piece whose rate, number of channels or coding differs. */
+/* Converts a piece of another rate, number of channels or coding. The caller closes *out. */
 static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_info *info,
 			  struct err *err)
 {
@@ -122,7 +119,7 @@ static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_in
 	return open_wav(t->work, "convert.wav", out, info, err);
 }
 
-/* Finds where a text of more than one line may be cut. Without pauses, its length decides. */
+/* Sets the pauses at which a long text may be cut; without any, its length decides. */
 static void find_pauses(const struct track *t, FILE *f, const struct wav_info *info,
 			struct cue *cue)
 {
@@ -138,6 +135,7 @@ static void find_pauses(const struct track *t, FILE *f, const struct wav_info *i
 	cue->pause_count = (size_t)count;
 }
 
+/* Appends the sound of a piece and fills its cue. */
 static int add_piece(struct track *t, const struct join_piece *piece, struct cue *cue,
 		     struct err *err)
 {
@@ -162,6 +160,7 @@ static int add_piece(struct track *t, const struct join_piece *piece, struct cue
 	return 0;
 }
 
+/* Silence before piece i, in frames. */
 static int64_t gap_before(const struct track *t, const struct join_piece *pieces, size_t i)
 {
 	double seconds =
@@ -170,7 +169,7 @@ static int64_t gap_before(const struct track *t, const struct join_piece *pieces
 	return llround(MAX(seconds, pieces[i].before_s) * t->format.rate);
 }
 
-/* A chapter lasts from the first sound of its first piece to the start of the next chapter. */
+/* Extends the chapter (-1: none) to the track's end; `at` is its start at its first piece. */
 static void add_chapter(struct track *t, int chapter, int64_t at)
 {
 	if (chapter < 0 || (size_t)chapter >= t->chapter_count)
@@ -181,7 +180,7 @@ static void add_chapter(struct track *t, int chapter, int64_t at)
 	c->end = t->frames;
 }
 
-/* Writes the header where the file stands. */
+/* Writes the header at the file's current position. */
 static int write_header(struct track *t, struct err *err)
 {
 	unsigned char header[WAV_RF64_HEADER_BYTES];
@@ -191,8 +190,8 @@ static int write_header(struct track *t, struct err *err)
 	return write_bytes(t, header, len, err);
 }
 
-/* Chooses the header by the length that the track will have. */
-static int begin(struct track *t, const struct join_piece *pieces, struct err *err)
+/* Takes the first piece's format, and writes the header for the expected length. */
+static int begin_track(struct track *t, const struct join_piece *pieces, struct err *err)
 {
 	const int64_t plain = t->options->plain_bytes, most = plain ? plain : WAV_MOST_BYTES;
 	CLEANUP(file_close) FILE *first = NULL;
@@ -211,7 +210,7 @@ static int begin(struct track *t, const struct join_piece *pieces, struct err *e
 	return write_header(t, err);
 }
 
-static int sync_part(struct track *t, struct err *err)
+static int sync_track(struct track *t, struct err *err)
 {
 	if (fflush(t->f) != 0 || fsync(fileno(t->f)) < 0)
 		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
@@ -219,6 +218,7 @@ static int sync_part(struct track *t, struct err *err)
 	return 0;
 }
 
+/* Counts the chapters with sound (heard) and fills chapter_list. */
 static void list_chapters(struct track *t)
 {
 	for (size_t i = 0; i < t->chapter_count; i++)
@@ -227,9 +227,10 @@ static void list_chapters(struct track *t)
 		subtitles_chapters(&t->chapter_list, t->chapters, t->chapter_count, t->format.rate);
 }
 
-static int add_all(struct track *t, const struct join_piece *pieces, struct err *err)
+/* Writes all pieces and the gaps between them, then the header with the real length. */
+static int write_track(struct track *t, const struct join_piece *pieces, struct err *err)
 {
-	if (begin(t, pieces, err) < 0)
+	if (begin_track(t, pieces, err) < 0)
 		return -1;
 	for (size_t i = 0; i < t->cue_count; i++) {
 		if (i > 0 && add_silence(t, gap_before(t, pieces, i), err) < 0)
@@ -238,15 +239,16 @@ static int add_all(struct track *t, const struct join_piece *pieces, struct err 
 			return -1;
 		add_chapter(t, pieces[i].chapter, t->cues[i].begin);
 		if (t->frames * wav_frame_bytes(&t->format) - t->synced > SYNC_BYTES &&
-		    sync_part(t, err) < 0)
+		    sync_track(t, err) < 0)
 			return -1;
 	}
 	list_chapters(t);
 	if (fseeko(t->f, 0, SEEK_SET) < 0)
 		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
-	return write_header(t, err) < 0 ? -1 : sync_part(t, err);
+	return write_header(t, err) < 0 ? -1 : sync_track(t, err);
 }
 
+/* ERR_LOCAL: the file's length differs from `frames` by more than a millisecond. */
 static int check_length(int dir, const char *file, int64_t frames, struct err *err)
 {
 	CLEANUP(file_close) FILE *f = NULL;
@@ -262,7 +264,7 @@ static int check_length(int dir, const char *file, int64_t frames, struct err *e
 }
 
 /* Replaces the plain track by one at the requested loudness. */
-static int normalise(struct track *t, double *lufs, struct err *err)
+static int set_track_loudness(struct track *t, double *lufs, struct err *err)
 {
 	CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
 
@@ -277,7 +279,7 @@ static int normalise(struct track *t, double *lufs, struct err *err)
 	return 0;
 }
 
-/* Without ffmpeg, or enough sound to measure, the loudness stays as it is. */
+/* Also notes the track's length. Without ffmpeg or enough sound, the loudness stays as it is. */
 static int set_loudness(struct track *t, struct str *notes, struct err *err)
 {
 	struct err why = {0};
@@ -286,7 +288,8 @@ static int set_loudness(struct track *t, struct str *notes, struct err *err)
 
 	if (t->options->normalise && !ffmpeg_found())
 		err_set(&why, ERR_JOB, "ffmpeg is not installed");
-	else if (t->options->normalise && normalise(t, &lufs, &why) < 0 && why.kind != ERR_JOB)
+	else if (t->options->normalise && set_track_loudness(t, &lufs, &why) < 0 &&
+		 why.kind != ERR_JOB)
 		return err_set(err, why.kind, "%s", why.msg);
 	if (t->options->normalise)
 		join_meter_loudness_done(t->options->meter);
@@ -302,8 +305,8 @@ static int set_loudness(struct track *t, struct str *notes, struct err *err)
 }
 
 /* "joined.srt", or "joined.partial.srt": a track that lacks segments must not replace a whole one.
- * The caller frees it. */
-static char *name_of(const struct track *t, const char *stem, const char *ending)
+ */
+static char *output_name(const struct track *t, const char *stem, const char *ending)
 {
 	return xasprintf("%s.%s%s", stem, t->part_of_name, ending);
 }
@@ -318,7 +321,7 @@ static int put_finished(const struct track *t, const char *from, const char *to,
 
 /* Makes joined.m4b and the like from the finished track. If a format fails, adds a note: the track
  * exists, so the run has not failed. */
-static int encode(const struct track *t, struct str *notes, struct err *err)
+static int encode_formats(const struct track *t, struct str *notes, struct err *err)
 {
 	const struct ffmpeg_format *const *formats = t->options->formats;
 	bool chapters =
@@ -328,7 +331,7 @@ static int encode(const struct track *t, struct str *notes, struct err *err)
 
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && formats[i]; i++) {
 		bool with = chapters && formats[i]->chapters;
-		CLEANUP(free_text) char *name = name_of(t, "joined", formats[i]->name);
+		CLEANUP(free_text) char *name = output_name(t, "joined", formats[i]->name);
 		CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
 		struct err why = {0};
 		if (from < 0)
@@ -350,7 +353,7 @@ static int encode(const struct track *t, struct str *notes, struct err *err)
 static int put_text(const struct track *t, const char *stem, const char *ending,
 		    const struct str *text, struct err *err)
 {
-	CLEANUP(free_text) char *name = name_of(t, stem, ending);
+	CLEANUP(free_text) char *name = output_name(t, stem, ending);
 	CLEANUP(free_text) char *path = path_join(t->dir, name);
 
 	return path_write_at(t->out, name, path, str_text(text), text->len, 0666, err);
@@ -378,7 +381,7 @@ static int write_texts(const struct track *t, struct str *notes, struct err *err
 }
 
 /* Makes the working folder and the track's file in it; removes what an interrupted join left. */
-static int open_part(struct track *t, struct err *err)
+static int open_work_folder(struct track *t, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(t->dir, WORK_NAME);
 
@@ -398,7 +401,7 @@ static int open_part(struct track *t, struct err *err)
 
 static int put_track(const struct track *t, struct err *err)
 {
-	CLEANUP(free_text) char *name = name_of(t, "joined", "wav");
+	CLEANUP(free_text) char *name = output_name(t, "joined", "wav");
 
 	if (put_finished(t, "part.wav", name, err) < 0)
 		return -1;
@@ -407,7 +410,7 @@ static int put_track(const struct track *t, struct err *err)
 	return 0;
 }
 
-/* The whole track is there. */
+/* Called once the whole track is there. */
 static void remove_partial(const struct track *t)
 {
 	static const char *const names[] = {JOIN_PARTIAL_NAMES};
@@ -416,20 +419,20 @@ static void remove_partial(const struct track *t)
 		unlinkat(t->out, names[i], 0);
 }
 
-static int make(struct track *t, const struct join_piece *pieces, struct str *notes,
-		struct err *err)
+static int make_track(struct track *t, const struct join_piece *pieces, struct str *notes,
+		      struct err *err)
 {
-	if (open_part(t, err) < 0)
+	if (open_work_folder(t, err) < 0)
 		return -1;
 	join_meter_begin(t->options->meter, join_ms_per_s(t->options));
-	int added = add_all(t, pieces, err);
+	int added = write_track(t, pieces, err);
 	join_meter_passed(t->options->meter);
 	if (added < 0)
 		return -1;
 	file_close(t->f);
 	t->f = NULL;
-	if (set_loudness(t, notes, err) < 0 || encode(t, notes, err) < 0 || put_track(t, err) < 0 ||
-	    write_texts(t, notes, err) < 0)
+	if (set_loudness(t, notes, err) < 0 || encode_formats(t, notes, err) < 0 ||
+	    put_track(t, err) < 0 || write_texts(t, notes, err) < 0)
 		return -1;
 	if (!t->options->partial)
 		remove_partial(t);
@@ -463,7 +466,7 @@ int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 	t.chapters = xcalloc(chapter_count + 1, sizeof(*t.chapters));
 	for (size_t i = 0; i < chapter_count; i++)
 		t.chapters[i] = (struct cue){.text = chapters[i], .begin = -1, .end = -1};
-	int result = make(&t, pieces, notes, err);
+	int result = make_track(&t, pieces, notes, err);
 	track_close(&t);
 	return result;
 }

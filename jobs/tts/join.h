@@ -47,7 +47,7 @@ struct join_options {
 	struct join_meter *meter; /* measures how far the join is; NULL: not needed */
 };
 
-/* What a join takes for a second of sound on an idle machine (join.h). */
+/* How long a join takes for a second of sound on an idle machine, in ms. */
 double join_ms_per_s(const struct join_options *options);
 
 /* Writes dir/joined.wav and, if requested, joined.srt, joined.vtt and chapters.txt (if there are
@@ -62,8 +62,8 @@ int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const struct join_options *options, struct str *notes, struct err *err);
 
 /* ---- join meter ----
- * How far the join of a track is. Thread-safe: the join's thread tells it of each pass over the
- * sound, another one asks. */
+ * How far the join of a track is. Thread-safe: the join's thread reports each pass over the
+ * sound, another thread asks for the share. */
 
 /* What a pass takes for a second of sound, in ms of one idle processor: measured with 22,050
  * samples a second. */
@@ -81,12 +81,12 @@ void join_meter_free(struct join_meter *m); /* accepts NULL, as all of these do 
 void join_meter_begin(struct join_meter *m, double of_all);
 /* The passes of the loudness are over, or not needed. */
 void join_meter_loudness_done(struct join_meter *m);
-/* A pass begins, which takes of_pass ms for a second of sound. It moves the position of fd, which
- * it may share with a child, from 0 to `bytes`. 0: not known. fd must stay open until
+/* A pass begins, which takes of_pass ms for a second of sound. The pass moves the position of fd,
+ * which it may share with a child, from 0 to `bytes` (0: not known). fd must stay open until
  * join_meter_passed(). */
 void join_meter_pass(struct join_meter *m, double of_pass, int fd, int64_t bytes);
 void join_meter_passed(struct join_meter *m);
-/* From 0 to 1. */
+/* The share of the join that is done, from 0 to 1; 0 before it begins. */
 double join_meter_share(struct join_meter *m);
 
 /* ---- ffmpeg ----
@@ -98,7 +98,7 @@ bool ffmpeg_found(void);
 /* Each takes descriptors, since a path could have become a link: `from` is a WAV file, `to` a name
  * in the folder `dir`, where only burst may write. */
 
-/* Converts a file to this format. */
+/* Converts a file to this format. ERR_NOT_FOUND: ffmpeg is not installed. */
 int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *format,
 		   struct err *err);
 /* Brings a track to a loudness (EBU R128, true peak at most -1.5 dB) in two or three passes. Keeps
@@ -151,17 +151,20 @@ struct caption {
  * sentence, a comma or a word, and at a pause of the voice if one is near. A cue too short for a
  * second on screen shares a caption with its neighbours. A caption stays until the next one begins
  * if it needs that to last a second; the last one may outlast the track. Only speech of more than
- * 84 characters a second breaks that rule. Returns the count; free *out with captions_free(). */
+ * 84 characters a second breaks that rule. Returns the count; free *out with captions_free(). For
+ * subtitles_srt() and tests. */
 size_t captions_make(struct caption **out, const struct cue *cues, size_t count, int rate);
 void captions_free(struct caption *captions, size_t count);
 
 /* Cuts a text into lines: two of like length if two are enough, else full ones. Cuts a word longer
- * than a line. Returns the count. The caller frees *out; its texts point into `text`. */
+ * than a line. Returns the count. The caller frees *out; its texts point into `text`. For
+ * subtitles_srt() and tests. */
 size_t captions_wrap(const char *text, struct piece **out);
 
 /* ---- subtitles ----
  * SRT, VTT and FFMETADATA chapters from times in samples. Pure. */
 
+/* Append the captions of the cues. rate: samples a second. */
 void subtitles_srt(struct str *to, const struct cue *cues, size_t count, int rate);
 void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rate);
 /* Writes chapters for `ffmpeg -i audio -i FILE -map_chapters 1`. Leaves out chapters without sound

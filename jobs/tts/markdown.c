@@ -21,8 +21,8 @@
 #define NOTE_MARK '\x02'
 #define END_MARK  '\x03'
 
-/* The length of "[^name]" at p, or 0. */
-static size_t markdown_note(const char *p, const char *end)
+/* The length of "[^name]", a reference to a footnote, at p; 0: there is none. */
+static size_t note_length(const char *p, const char *end)
 {
 	size_t n = 2;
 
@@ -49,16 +49,16 @@ static const char *skip_containers(const char *p)
 	}
 }
 
-/* The colon behind the name of a footnote that begins in this line, or NULL. */
+/* Returns the colon behind the name of a footnote that begins in this line, or NULL. */
 static const char *colon_of_note(const char *line, const char *end)
 {
 	const char *p = skip_containers(line);
-	size_t len = p < end ? markdown_note(p, end) : 0;
+	size_t len = p < end ? note_length(p, end) : 0;
 
 	return len && p[len] == ':' ? p + len : NULL;
 }
 
-/* "|---|:-:|" */
+/* Returns whether the line is like "|---|:-:|". */
 static bool is_rule_of_table(const char *line, const char *end)
 {
 	size_t len = (size_t)(end - line);
@@ -105,25 +105,26 @@ static bool needs_blank_line(const struct lines *above, const char *line, const 
 
 /* Returns whether this line may continue a paragraph. Also refuses some lines that only look like a
  * block's start. */
-static bool may_go_on(const char *line)
+static bool may_continue_paragraph(const char *line)
 {
 	return !strchr("#>-+*`~|<[=:_0123456789 \t\r\n", *line);
 }
 
-static void note_comment(struct lines *l, const char *from, const char *end)
+static void follow_comment(struct lines *l, const char *from, const char *end)
 {
 	l->comment |= starts_with(from, "<!--");
 	l->comment_over = l->comment && memmem(from, (size_t)(end - from), "-->", 3);
 	l->comment &= !l->comment_over;
 }
 
-static void note_line(struct lines *l, const char *line, const char *end)
+/* Updates the state by the next line. */
+static void follow_line(struct lines *l, const char *line, const char *end)
 {
 	size_t indent = strspn(line, " "), len = (size_t)(end - line);
 	bool begins = l->blank;
 
 	l->blank = strspn(line, " \t\r") >= len;
-	note_comment(l, line + MIN(indent, len), end);
+	follow_comment(l, line + MIN(indent, len), end);
 	if (l->blank) {
 		l->paragraph = l->html = l->note_code = false;
 		return;
@@ -134,8 +135,8 @@ static void note_line(struct lines *l, const char *line, const char *end)
 	l->html |= begins && line[indent] == '<';
 	l->paragraph = plain && !note && (begins ? !indented : l->paragraph);
 	l->in_note = note || (l->in_note && (!begins || indented));
-	l->note_code =
-		begins ? l->in_note && indented : l->note_code && (indented || may_go_on(line));
+	l->note_code = begins ? l->in_note && indented
+			      : l->note_code && (indented || may_continue_paragraph(line));
 }
 
 /* Appends the text for md4c. Keeps the lines of `text`, counted by LF: a blank line that only md4c
@@ -152,9 +153,9 @@ static void markdown_prepare(struct str *to, char *text)
 		const char *colon = colon_of_note(line, end);
 		if (needs_blank_line(&above, line, end))
 			str_addc(to, '\r');
-		else if (above.note_code && may_go_on(line))
+		else if (above.note_code && may_continue_paragraph(line))
 			str_add(to, "    "); /* the footnote's paragraph continues */
-		note_line(&above, line, end);
+		follow_line(&above, line, end);
 		size_t begin = to->len;
 		if (is_rule_of_table(line, end))
 			add_rule_of_table(to, line, end);
@@ -177,9 +178,9 @@ INCBIN(tts_entities, "jobs/tts/entities.txt");
 /* Adds a character. An invalid number becomes the replacement character. */
 static void add_code_point(struct str *to, unsigned long c)
 {
-	bool known = c > 0 && c <= 0x10ffff && !(c >= 0xd800 && c < 0xe000);
+	bool valid = c > 0 && c <= 0x10ffff && !(c >= 0xd800 && c < 0xe000);
 
-	str_add_utf8(to, known ? (uint32_t)c : 0xfffd);
+	str_add_utf8(to, valid ? (uint32_t)c : 0xfffd);
 }
 
 /* Adds the character named by "&auml;", "&#228;" or "&#xe4;", or the bytes themselves if HTML 4 has
@@ -207,7 +208,7 @@ static void markup_add_entity(struct str *to, const char *entity, size_t len)
 		str_addn(to, entity, len);
 }
 
-/* The length of the character reference at p, or 0. */
+/* The length of the character reference at p; 0: there is none. */
 static size_t entity_length(const char *p, const char *end)
 {
 	size_t n = 1;
@@ -252,7 +253,7 @@ static bool is_among(const char *name, const char *const *list)
 	return false;
 }
 
-/* Skips a tag whose content is not spoken, up to its end tag. */
+/* Skips the content of the element `name`. Returns the place of its end tag, or the end. */
 static const char *skip_element(const char *p, const char *end, const char *name)
 {
 	size_t len = strlen(name);
@@ -263,7 +264,8 @@ static const char *skip_element(const char *p, const char *end, const char *name
 	return end;
 }
 
-/* p points at the '<' of a tag. Returns where the text continues. */
+/* Reads the tag whose '<' is at p: adds a blank or a newline if it separates text, counts images
+ * and code, skips content that is not spoken. Returns where the text continues. */
 static const char *read_tag(struct str *to, const char *p, const char *end,
 			    struct script_silent *silent)
 {
@@ -294,7 +296,8 @@ static const char *read_tag(struct str *to, const char *p, const char *end,
 	return is_among(name, unspoken) ? skip_element(p, end, name) : p;
 }
 
-/* White space becomes blanks; a newline separates blocks. Counts what is left out. */
+/* Appends the spoken text of HTML. White space becomes blanks; a newline separates blocks. Counts
+ * in `silent` what is left out. */
 static void markup_text(struct str *to, const char *html, size_t len, struct script_silent *silent)
 {
 	for (const char *p = html, *end = html + len; p < end;) {
@@ -349,12 +352,13 @@ struct reader {
 
 /* ---- the line of a place ---- */
 
-/* Text that md4c makes itself, such as a newline, has no place. */
+/* Returns false for text that md4c makes itself, such as a newline. */
 static bool has_place(const struct reader *r, const char *p)
 {
 	return p >= r->begin && p < r->end;
 }
 
+/* The line of p, in the user's file; of the last known place if p has none. */
 static size_t line_at(struct reader *r, const char *p)
 {
 	for (; has_place(r, p) && r->at < p; r->at++)
@@ -379,7 +383,7 @@ static size_t line_of_fence(struct reader *r, const char *p)
 
 /* ---- items ---- */
 
-/* md4c does not report a task's box if the item before it has a quote. */
+/* Finds "[ ] ": md4c does not report a task's box if the item before it has a quote. */
 static bool is_task(const char *text)
 {
 	return text[0] == '[' && text[1] && strchr(" xX", text[1]) && text[2] == ']' &&
@@ -398,12 +402,14 @@ static void drop_attributes(struct str *heading)
 	}
 }
 
-static void add_item(struct reader *r, const char *bytes, size_t len, size_t line, bool heading)
+enum part { PART_TEXT, PART_HEADING };
+
+static void add_item(struct reader *r, const char *bytes, size_t len, size_t line, enum part part)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct script_item item = {.source = r->source,
 				   .line = line,
-				   .heading = heading,
+				   .heading = part == PART_HEADING,
 				   .prose = true,
 				   .ends_sentence =
 					   r->lists || r->in_row || r->block == BLOCK_HTML};
@@ -411,12 +417,12 @@ static void add_item(struct reader *r, const char *bytes, size_t len, size_t lin
 	split_normalise(&text, bytes, len);
 	if (r->lists && is_task(str_text(&text)))
 		str_drop(&text, strlen("[ ] "));
-	if (heading)
+	if (item.heading)
 		drop_attributes(&text);
 	if (!split_has_words(str_text(&text)))
 		return; /* only an image, a tag or END_MARK */
-	if (heading)
-		r->chapter = script_chapter(r->script, str_text(&text));
+	if (item.heading)
+		r->chapter = script_add_chapter(r->script, str_text(&text));
 	item.chapter = r->chapter;
 	script_add(r->script, &item, str_text(&text), text.len);
 }
@@ -430,16 +436,17 @@ static void flush_tag(struct reader *r)
 	str_reset(&r->tag);
 }
 
-static void flush(struct reader *r, bool heading)
+/* Ends the current item and adds it. */
+static void flush_item(struct reader *r, enum part part)
 {
 	flush_tag(r);
-	add_item(r, str_text(&r->text), r->text.len, r->began, heading);
+	add_item(r, str_text(&r->text), r->text.len, r->began, part);
 	str_reset(&r->text);
 	r->began = 0;
 	r->pending_comma = false;
 }
 
-/* Adds each line of HTML text as an item. */
+/* Adds each line of the block's HTML text as an item. */
 static void flush_html(struct reader *r)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -449,13 +456,13 @@ static void flush_html(struct reader *r)
 	markup_text(&text, str_text(&r->text), r->text.len, &r->script->silent);
 	for (const char *at = str_text(&text), *end = at + text.len;
 	     next_line(&at, end, &line, &len);)
-		add_item(r, line, len, r->block_line, false);
+		add_item(r, line, len, r->block_line, PART_TEXT);
 	str_reset(&r->text);
 }
 
 /* ---- text ---- */
 
-/* Call before adding text to an item that begins at p. */
+/* Call before adding text to an item that begins at p: notes its line, adds a due comma. */
 static void begin_text(struct reader *r, const char *p)
 {
 	if (!r->began)
@@ -479,13 +486,13 @@ static void add_plain(struct reader *r, const char *p, size_t len)
 	const char *end = p + len, *from = p;
 
 	for (; p < end; p++) {
-		size_t note = markdown_note(p, end); /* md4c delivers "\\[" apart from the rest */
+		size_t note = note_length(p, end); /* md4c delivers "\\[" apart from the rest */
 		if (!note)
 			continue;
 		if (r->note != NOTE_TEXT)
 			add_text(r, from, (size_t)(p - from));
 		if (p + note < end && p[note] == NOTE_MARK) {
-			flush(r, false);
+			flush_item(r, PART_TEXT);
 			r->note = NOTE_TEXT;
 			r->script->silent.footnotes++;
 		}
@@ -520,6 +527,7 @@ static void read_raw(struct reader *r, const char *p, size_t len)
 		str_addn(&r->text, p, len);
 }
 
+/* This and the other callbacks return 0; another value ends md4c. */
 static int on_text(MD_TEXTTYPE type, const MD_CHAR *p, MD_SIZE len, void *ctx)
 {
 	struct reader *r = ctx;
@@ -550,6 +558,7 @@ static int on_text(MD_TEXTTYPE type, const MD_CHAR *p, MD_SIZE len, void *ctx)
 
 /* ---- structure ---- */
 
+/* Counts the code block, unless it is an indented paragraph of the footnote above. */
 static void enter_code(struct reader *r, const MD_BLOCK_CODE_DETAIL *code)
 {
 	bool of_note = r->note == NOTE_AFTER && !code->fence_char;
@@ -569,7 +578,7 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 		r->pending_comma = r->text.len > 0;
 		return 0;
 	}
-	flush(r, false);
+	flush_item(r, PART_TEXT);
 	if (type == MD_BLOCK_CODE) {
 		enter_code(r, detail);
 		return 0;
@@ -594,7 +603,7 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 	if (type == MD_BLOCK_HTML)
 		flush_html(r);
 	else
-		flush(r, type == MD_BLOCK_H);
+		flush_item(r, type == MD_BLOCK_H ? PART_HEADING : PART_TEXT);
 	r->lists -= type == MD_BLOCK_UL || type == MD_BLOCK_OL;
 	r->in_row = false;
 	r->block = BLOCK_TEXT;
@@ -604,7 +613,7 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 }
 
 /* Limits links: md4c copies the target of each, so many links to one long target take quadratic
- * time. */
+ * time. Returns 1, which ends md4c, after a complaint. */
 static int count_link(struct reader *r, const MD_ATTRIBUTE *target, const MD_ATTRIBUTE *title)
 {
 	r->link_bytes += target->size + title->size;
@@ -664,7 +673,7 @@ static const char *skip_front_matter(const char *bytes, const char *end)
 	return bytes;
 }
 
-/* Reports each line that is not UTF-8. */
+/* Reports each line that is not UTF-8. Returns whether there is none. */
 static bool check_utf8(struct script *s, const char *source, const char *at, const char *end)
 {
 	const char *line;
@@ -678,7 +687,8 @@ static bool check_utf8(struct script *s, const char *source, const char *at, con
 	return s->complaints == before;
 }
 
-static void parse(struct reader *r)
+/* Parses the text from r->at to its end. Loads md4c at the first use. Frees the reader's texts. */
+static void run_md4c(struct reader *r)
 {
 	const MD_PARSER parser = {
 		.flags = MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH | MD_FLAG_TASKLISTS,
@@ -718,5 +728,5 @@ void input_read_markdown(struct script *s, const char *source, const char *bytes
 	markdown_prepare(&text, copy + (at - copy));
 	r.begin = r.at = str_text(&text);
 	r.end = r.begin + text.len;
-	parse(&r);
+	run_md4c(&r);
 }

@@ -10,13 +10,13 @@
 #include "jobs/workers/python.h"
 #include "state.h"
 
-/* ---- of a pod ----
- * Files, set-up, memory, speed of its engine. */
+/* ---- of a pod: files, set-up, memory, speed of its engine ---- */
 
 enum {
 	SETUP_WITH_TORCH_GB = 8
 }; /* importing torch twice, to check that it did not change: a cautious guess, not measured */
 
+/* Lists what the pods get: worker, harness (also for a user's worker that names it), samples. */
 static void gather_files(struct job *job, const struct engine *engine)
 {
 	size_t count = 0, voices = job->segments.file_count;
@@ -36,15 +36,15 @@ static void gather_files(struct job *job, const struct engine *engine)
 	job->needs.file_count = count;
 }
 
-/* Joins the scripts: the engine's own runs first, then the user's. */
-static char *both_setups(const char *engine, const char *user)
+/* The engine's own script runs first, then the user's. NULL: there is none. Caller frees. */
+static char *join_setups(const char *engine, const char *user)
 {
 	if (engine && user)
 		return xasprintf("%s\n%s\n", engine, user);
 	return engine || user ? xstrdup(engine ? engine : user) : NULL;
 }
 
-/* Returns NULL if there is nothing to prepare. */
+/* Returns NULL if there is nothing to prepare. The caller frees it. */
 static char *engine_setup(const struct job *job, const struct engine *engine)
 {
 	if (!engine)
@@ -56,7 +56,7 @@ static char *engine_setup(const struct job *job, const struct engine *engine)
 }
 
 /* Names what the speed of a batch depends on: how the engine is set up and started, and how many
- * processes share the card. */
+ * processes share the card. The caller frees the name. */
 static char *name_speed(const struct job *job)
 {
 	CLEANUP(free_text) char *chosen = json_dumps(job->options, JSON_SORT_KEYS | JSON_COMPACT);
@@ -130,7 +130,7 @@ void tts_fill_needs(struct job *job, const struct section *conf)
 		n->packages = engine->debian->packages;
 	}
 	CLEANUP(free_text) char *own = engine_setup(job, engine);
-	job->setup = both_setups(own, job->own_setup);
+	job->setup = join_setups(own, job->own_setup);
 	n->setup = job->setup;
 	n->setup_is_ours = own && !job->own_setup && !section_text(conf, "weights_url");
 	n->setup_packages = job->setup_packages = engine ? environment_packages(engine) : NULL;
@@ -156,20 +156,21 @@ void tts_fill_needs(struct job *job, const struct section *conf)
 #define CHARS_PER_S  15.0 /* of speech */
 #define USUAL_RATE   24000
 #define SAMPLE_BYTES 2
-/* The length of speech is a guess: below the first share of it there is surely too little room. */
+/* The length of speech is a guess: less room than SURELY is too little, more than SAFELY enough. */
 #define SURELY 0.7
 #define SAFELY 1.3
 
-struct size {
+struct sound_size {
 	double open_s, track_s; /* of sound: what is to be rendered, what is joined */
 	double byte_s;
 };
 
-static struct size size_of(const struct job *job, const struct segment_result *results)
+/* Estimates what is still to be rendered and what will be joined. */
+static struct sound_size estimate_size(const struct job *job, const struct segment_result *results)
 {
 	const struct engine *engine = job->engine;
-	struct size size = {.byte_s = (engine ? engine->facts.sample_rate : USUAL_RATE) *
-				      SAMPLE_BYTES};
+	struct sound_size size = {.byte_s = (engine ? engine->facts.sample_rate : USUAL_RATE) *
+					    SAMPLE_BYTES};
 
 	for (size_t i = 0; i < job->segments.count; i++) {
 		const struct spoken *spoken = &job->segments.spoken[i];
@@ -184,7 +185,7 @@ static struct size size_of(const struct job *job, const struct segment_result *r
 	return size;
 }
 
-static void add_ffmpeg(const struct job *job, struct str *notes)
+static void note_missing_ffmpeg(const struct job *job, struct str *notes)
 {
 	const struct join_options *as = &job->join_as;
 
@@ -199,7 +200,7 @@ static void add_ffmpeg(const struct job *job, struct str *notes)
 		 as->normalise ? " the loudness of the track stays as it is" : "");
 }
 
-static void add_chapters(const struct job *job, struct str *notes)
+static void note_missing_chapters(const struct job *job, struct str *notes)
 {
 	for (size_t i = 0;
 	     !job->script.chapter_count && i < JOIN_FORMATS_MOST && job->join_as.formats[i]; i++)
@@ -209,8 +210,8 @@ static void add_chapters(const struct job *job, struct str *notes)
 				       "a .txt file for each chapter)\n");
 }
 
-/* Its worker would find that on a pod that bills. */
-static void add_rates(const struct job *job, struct str *notes)
+/* Notes voices of different rates, which the worker would refuse only on a pod that bills. */
+static void note_mixed_rates(const struct job *job, struct str *notes)
 {
 	const struct engine_voices *by_voice = job->engine ? job->engine->by_voice : NULL;
 
@@ -231,7 +232,8 @@ static void add_rates(const struct job *job, struct str *notes)
 	free(voices);
 }
 
-static void add_length(const struct size *size, struct str *notes)
+/* Notes that the track may be too long for a plain WAV file. */
+static void note_long_track(const struct sound_size *size, struct str *notes)
 {
 	char gb[32];
 
@@ -244,7 +246,7 @@ static void add_length(const struct size *size, struct str *notes)
 		number_show(gb, size->track_s * size->byte_s / 1e9, 3));
 }
 
-/* Of the folder, or of the one in which it will be made; -1: unknown. */
+/* Free bytes in the folder, or in the one in which it will be made; -1: unknown. */
 static int64_t free_bytes(const char *folder)
 {
 	CLEANUP(free_text) char *path = xstrdup(folder);
@@ -259,7 +261,8 @@ static int64_t free_bytes(const char *folder)
 	return bytes;
 }
 
-static int check_room(const struct job *job, const struct size *size, struct str *notes,
+/* ERR_LOCAL: the output folder surely has too little room. Notes that it may have too little. */
+static int check_room(const struct job *job, const struct sound_size *size, struct str *notes,
 		      struct err *err)
 {
 	const int tracks = job->join ? 1 + job->join_as.normalise : 0;
@@ -286,15 +289,15 @@ static int check_room(const struct job *job, const struct size *size, struct str
 int tts_foresee(struct job *job, const struct segment_result *results, struct str *notes,
 		struct err *err)
 {
-	const struct size size = size_of(job, results);
+	const struct sound_size size = estimate_size(job, results);
 
 	if (size.open_s <= 0)
 		return 0;
-	add_rates(job, notes);
+	note_mixed_rates(job, notes);
 	if (job->join) {
-		add_ffmpeg(job, notes);
-		add_chapters(job, notes);
-		add_length(&size, notes);
+		note_missing_ffmpeg(job, notes);
+		note_missing_chapters(job, notes);
+		note_long_track(&size, notes);
 	}
 	return check_room(job, &size, notes, err);
 }

@@ -38,7 +38,8 @@ static void found_free_cleanup(struct found *f)
 	free(f->file);
 }
 
-static void note_file(struct found *f, const char *file, const char *voice)
+/* Notes the voice of this file, and keeps the file if it is the best of the wanted voice. */
+static void consider_file(struct found *f, const char *file, const char *voice)
 {
 	const char *dot = strrchr(file, '.');
 	size_t rank = 0;
@@ -59,18 +60,19 @@ static void note_file(struct found *f, const char *file, const char *voice)
 		f->names[f->count++] = TAKE(name);
 }
 
-static void find_voice(struct found *f, const char *dir, const char *voice)
+static void list_folder(struct found *f, const char *dir, const char *voice)
 {
 	DIR *d = opendir(dir);
 
 	for (struct dirent *e; d && (e = readdir(d));)
-		note_file(f, e->d_name, voice);
+		consider_file(f, e->d_name, voice);
 	if (d)
 		closedir(d);
 }
 
-static int missing(const struct job *job, const struct found *found, const char *voice,
-		   struct err *err)
+/* Returns -1 with the nearest name, if there is one. */
+static int refuse_missing(const struct job *job, const struct found *found, const char *voice,
+			  struct err *err)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", job->voices_dir, voice);
 	const char *near = nearest_word(voice, (const char *const *)found->names);
@@ -81,7 +83,7 @@ static int missing(const struct job *job, const struct found *found, const char 
 }
 
 /* Returns ffmpeg's name for the format of the first bytes, or NULL. A file's name may be wrong. */
-static const char *kind_of(const struct str *file)
+static const char *format_of(const struct str *file)
 {
 	const unsigned char *p = (const unsigned char *)str_text(file);
 
@@ -107,11 +109,11 @@ static int read_header(const struct str *bytes, struct wav_info *info, struct er
 	return f ? wav_read_header(f, info, err) : err_set(err, ERR_JOB, "the file is empty");
 }
 
-/* Converts other formats to a WAV file that burst can read. NOTE says what was done. */
+/* Converts s->wav to a WAV file that burst can read. note: receives what was done. */
 static int make_wav(struct sample *s, const struct job *job, const char *path, struct str *note,
 		    struct err *err)
 {
-	const char *kind = kind_of(&s->wav), *name = path_base(path);
+	const char *kind = format_of(&s->wav), *name = path_base(path);
 	CLEANUP(str_free) struct str converted = STR_INIT;
 	struct err why = {0};
 
@@ -138,6 +140,7 @@ static int make_wav(struct sample *s, const struct job *job, const char *path, s
 	return 0;
 }
 
+/* ERR_CONFIG: the engine cannot use this length. note: receives what is unusual about it. */
 static int check_length(const struct engine *engine, double seconds, const char *name,
 			struct str *note, struct err *err)
 {
@@ -164,6 +167,7 @@ static int check_length(const struct engine *engine, double seconds, const char 
 	return 0;
 }
 
+/* ERR_CONFIG: the sample is silent, mostly quiet, or clipped. */
 static int check_sound(const struct str *bytes, const struct wav_info *info, struct err *err)
 {
 	CLEANUP(file_close) FILE *f = fmemopen(bytes->s, bytes->len, "r");
@@ -223,6 +227,7 @@ static int read_words(struct sample *s, const struct job *job, const char *name,
 	return 0;
 }
 
+/* Reads, converts and judges a sample; prints a note about anything unusual. */
 static int judge_file(struct sample *s, const struct job *job, const char *path, struct err *err)
 {
 	CLEANUP(str_free) struct str note = STR_INIT;
@@ -244,7 +249,8 @@ static int judge_file(struct sample *s, const struct job *job, const char *path,
 	return read_words(s, job, name, err);
 }
 
-static int judge(struct sample *s, const struct job *job, struct err *err)
+/* Finds the sample of a voice and judges it. ERR_CONFIG: it is missing or cannot be used. */
+static int judge_voice(struct sample *s, const struct job *job, struct err *err)
 {
 	const char *fault = script_id_fault(s->voice);
 
@@ -257,9 +263,10 @@ static int judge(struct sample *s, const struct job *job, struct err *err)
 			       "voices = \"voices\", and put %s.wav there",
 			       s->voice, job->engine_name, s->voice);
 	CLEANUP(found_free) struct found found = {0};
-	find_voice(&found, job->voices_dir, s->voice);
+	list_folder(&found, job->voices_dir, s->voice);
 	CLEANUP(free_text) char *path = found.file ? path_join(job->voices_dir, found.file) : NULL;
-	if (path ? judge_file(s, job, path, err) < 0 : missing(job, &found, s->voice, err) < 0)
+	if (path ? judge_file(s, job, path, err) < 0
+		 : refuse_missing(job, &found, s->voice, err) < 0)
 		return err_wrap(err, "voice \"%s\"", s->voice);
 	return 0;
 }
@@ -274,7 +281,7 @@ struct sample *samples_get(struct job *job, const char *voice)
 			return s->list[i];
 	struct sample *new = xcalloc(1, sizeof(*new));
 	new->voice = xstrdup(voice);
-	if (judge(new, job, &err) < 0)
+	if (judge_voice(new, job, &err) < 0)
 		new->fault = xstrdup(err.msg);
 	GROW(s->list, s->count, s->cap);
 	return s->list[s->count++] = new;

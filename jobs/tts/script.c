@@ -9,15 +9,12 @@
 #include "base/path.h"
 #include "base/str.h"
 
-/* ---- script ----
- * Collects the items of a script and the mistakes that its readers report. */
-
 #define ID_MAX_BYTES   100
 #define TEXT_MAX_BYTES ((size_t)1 << 20)
 #define ITEMS_MAX      1000000
 #define MIN_DIGITS     3
 
-const char *script_source(struct script *s, const char *name)
+const char *script_add_source(struct script *s, const char *name)
 {
 	GROW(s->sources, s->source_count, s->source_cap);
 	return s->sources[s->source_count++] = xstrdup(name);
@@ -44,7 +41,8 @@ void script_complain(struct script *s, const char *source, size_t line, const ch
 	(void)mistakes_note(m, NULL, &err);
 }
 
-static void drop_item(struct script_item *item)
+/* Frees what the item owns, and empties it. */
+static void free_item(struct script_item *item)
 {
 	free(item->id);
 	free(item->text);
@@ -57,7 +55,7 @@ static void drop_item(struct script_item *item)
 void script_free(struct script *s)
 {
 	for (size_t i = 0; i < s->count; i++)
-		drop_item(&s->items[i]);
+		free_item(&s->items[i]);
 	for (size_t i = 0; i < s->chapter_count; i++)
 		free(s->chapters[i]);
 	for (size_t i = 0; i < s->source_count; i++)
@@ -90,12 +88,7 @@ const char *script_id_fault(const char *id)
 	return strcmp(str_text(&shown), id) ? "it holds characters that cannot be seen" : NULL;
 }
 
-static void show(struct str *to, const char *foreign)
-{
-	str_add_printable(to, foreign, strlen(foreign), 60);
-}
-
-/* Remembers the id. Reports a mistake if another item has it. */
+/* Notes that item `index` has the id. Returns false after complaining that another has it. */
 static bool claim_id(struct script *s, const struct script_item *item, size_t index)
 {
 	if (!s->ids)
@@ -111,7 +104,7 @@ static bool claim_id(struct script *s, const struct script_item *item, size_t in
 	return false;
 }
 
-/* Returns false after a complaint. So do the two below. */
+/* Claims the item's id. Returns false after a complaint. */
 static bool check_id(struct script *s, const struct script_item *item)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -119,12 +112,13 @@ static bool check_id(struct script *s, const struct script_item *item)
 
 	if (!fault)
 		return claim_id(s, item, s->count);
-	show(&shown, item->id);
+	str_add_printable(&shown, item->id, strlen(item->id), 60);
 	script_complain(s, item->source, item->line, "id \"%s\" cannot name a file: %s",
 			str_text(&shown), fault);
 	return false;
 }
 
+/* Returns false after a complaint. */
 static bool check_voice(struct script *s, const struct script_item *item)
 {
 	struct err why = {0};
@@ -139,6 +133,7 @@ static bool check_voice(struct script *s, const struct script_item *item)
 	return false;
 }
 
+/* Returns false after a complaint. */
 static bool check_options(struct script *s, const struct script_item *item)
 {
 	struct err why = {0};
@@ -150,9 +145,10 @@ static bool check_options(struct script *s, const struct script_item *item)
 	return false;
 }
 
-/* Returns whether there is text beside the pauses. Keeps a pause without text for the next item. */
-static bool has_words(struct script *s, const struct script_item *item, const char *text,
-		      bool *only_pause)
+/* Returns false if the text has nothing to speak. Complains about an invalid pause. *only_pause:
+ * there are only pauses, which were added to the pause before the next item. */
+static bool check_words(struct script *s, const struct script_item *item, const char *text,
+			bool *only_pause)
 {
 	struct pause_part *parts;
 	const char *bad;
@@ -195,7 +191,7 @@ static bool set_text(struct script *s, struct script_item *item, const char *raw
 	split_normalise(&text, raw, len);
 	if (!text.len)
 		script_complain(s, item->source, item->line, "the text is empty");
-	else if (!has_words(s, item, str_text(&text), &only_pause) && !only_pause)
+	else if (!check_words(s, item, str_text(&text), &only_pause) && !only_pause)
 		script_complain(s, item->source, item->line, "there is nothing to say in \"%.*s\"",
 				utf8_fit(str_text(&text), 40), str_text(&text));
 	item->text = str_detach(&text);
@@ -207,7 +203,7 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 	if (s->count >= ITEMS_MAX) {
 		script_complain(s, item->source, item->line, "more than %d lines to speak",
 				ITEMS_MAX);
-		drop_item(item);
+		free_item(item);
 		return;
 	}
 	bool good = set_text(s, item, raw, len);
@@ -215,7 +211,7 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 	good = check_options(s, item) && good;
 	/* only a kept item may claim an id: a dropped item's index goes to the next one */
 	if (!good || (item->id && !check_id(s, item))) {
-		drop_item(item);
+		free_item(item);
 		return;
 	}
 	item->before_s = s->pause_s;
@@ -225,15 +221,15 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 	*item = (struct script_item){0};
 }
 
-int script_chapter(struct script *s, const char *title)
+int script_add_chapter(struct script *s, const char *title)
 {
 	GROW(s->chapters, s->chapter_count, s->chapter_cap);
 	s->chapters[s->chapter_count++] = xstrdup(title);
 	return (int)s->chapter_count - 1;
 }
 
-/* Separates two merged list items, which would sound like one without a stop. */
-static const char *between(const struct script_item *a, const struct script_item *b)
+/* What separates two merged texts: list items would sound like one without a stop. */
+static const char *separator_between(const struct script_item *a, const struct script_item *b)
 {
 	bool stop = (a->ends_sentence || b->ends_sentence) &&
 		    split_end(a->text, strlen(a->text)) == SPLIT_WORD;
@@ -241,12 +237,13 @@ static const char *between(const struct script_item *a, const struct script_item
 	return stop ? ". " : " ";
 }
 
+/* Returns whether b, which follows a, may become a part of a. */
 static bool may_merge(const struct script_item *a, const struct script_item *b,
 		      const struct split_limits *limits)
 {
 	return a->prose && b->prose && !a->heading && !b->heading && a->chapter == b->chapter &&
 	       b->before_s == 0 && !strcmp(a->voice ? a->voice : "", b->voice ? b->voice : "") &&
-	       split_chars(a->text, strlen(a->text)) + strlen(between(a, b)) +
+	       split_chars(a->text, strlen(a->text)) + strlen(separator_between(a, b)) +
 			       split_chars(b->text, strlen(b->text)) <=
 		       limits->max_chars;
 }
@@ -258,12 +255,12 @@ static bool is_short(const struct script_item *item, const struct split_limits *
 
 static void merge_into(struct script_item *to, struct script_item *from)
 {
-	char *both = xasprintf("%s%s%s", to->text, between(to, from), from->text);
+	char *both = xasprintf("%s%s%s", to->text, separator_between(to, from), from->text);
 
 	free(to->text);
 	to->text = both;
 	to->ends_sentence = from->ends_sentence;
-	drop_item(from);
+	free_item(from);
 }
 
 static void merge_items(struct script *s, const struct split_limits *limits)
@@ -286,6 +283,7 @@ static void merge_items(struct script *s, const struct split_limits *limits)
 	s->count = kept;
 }
 
+/* Makes the missing ids: the item's number, with leading zeros. */
 static void number_items(struct script *s)
 {
 	int digits = MIN_DIGITS;
@@ -301,7 +299,7 @@ static void number_items(struct script *s)
 	}
 }
 
-static void tell(struct str *to, size_t count, const char *what)
+static void add_count(struct str *to, size_t count, const char *what)
 {
 	if (count)
 		str_addf(to, "%s%zu %s%s", to->len ? ", " : "", count, what, count == 1 ? "" : "s");
@@ -309,9 +307,9 @@ static void tell(struct str *to, size_t count, const char *what)
 
 void script_tell_silent(const struct script *s, struct str *to)
 {
-	tell(to, s->silent.code_blocks, "code block");
-	tell(to, s->silent.images, "image");
-	tell(to, s->silent.footnotes, "footnote");
+	add_count(to, s->silent.code_blocks, "code block");
+	add_count(to, s->silent.images, "image");
+	add_count(to, s->silent.footnotes, "footnote");
 }
 
 int script_end(struct script *s, const char *name, const struct split_limits *limits,
@@ -344,8 +342,7 @@ bool next_line(const char **at, const char *end, const char **line, size_t *len)
 	return true;
 }
 
-/* ---- lexicon ----
- * Reads a lexicon and replaces words by their spoken form. */
+/* ---- lexicon ---- */
 
 #define ENTRIES_MOST 100000
 
@@ -373,7 +370,7 @@ void lexicon_free(struct lexicon *l)
 	free(l);
 }
 
-static char *cleaned(const char *bytes, size_t len)
+static char *normalised_copy(const char *bytes, size_t len)
 {
 	struct str text = STR_INIT;
 
@@ -381,6 +378,7 @@ static char *cleaned(const char *bytes, size_t len)
 	return text.len ? str_detach(&text) : xstrdup("");
 }
 
+/* Adds the entry of a line; nothing for an empty line or a comment. */
 static int read_entry(struct lexicon *l, const char *name, size_t number, const char *line,
 		      size_t len, struct err *err)
 {
@@ -395,8 +393,8 @@ static int read_entry(struct lexicon *l, const char *name, size_t number, const 
 		return err_set(err, ERR_CONFIG,
 			       "%s:%zu: no tab; write the word, a tab, and how to speak it", name,
 			       number);
-	struct entry e = {.word = cleaned(line, (size_t)(tab - line)), .line = number};
-	e.spoken = cleaned(tab + 1, len - (size_t)(tab + 1 - line));
+	struct entry e = {.word = normalised_copy(line, (size_t)(tab - line)), .line = number};
+	e.spoken = normalised_copy(tab + 1, len - (size_t)(tab + 1 - line));
 	e.len = strlen(e.word);
 	GROW(l->entries, l->count, l->cap);
 	l->entries[l->count++] = e;
@@ -424,6 +422,7 @@ static int by_byte_then_length(const void *a, const void *b)
 	return order ? order : x->line < y->line ? -1 : 1;
 }
 
+/* Sorts the entries and fills first[]. ERR_CONFIG: a word is there twice. */
 static int index_entries(struct lexicon *l, const char *name, struct err *err)
 {
 	if (l->count)
@@ -465,21 +464,23 @@ int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size
 
 /* Every character outside ASCII counts as a letter: most are letters, and signs beside a word are
  * rare. */
-static bool is_wordy(char c)
+static bool is_word_byte(char c)
 {
 	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
 }
 
+/* Returns whether a match at `at` touches no letter or digit beside its own. */
 static bool stands_alone(const struct entry *e, const char *text, size_t at, size_t len)
 {
 	size_t end = at + e->len;
 
-	return !(at > 0 && is_wordy(text[at - 1]) && is_wordy(e->word[0])) &&
-	       !(end < len && is_wordy(text[end]) && is_wordy(e->word[e->len - 1]));
+	return !(at > 0 && is_word_byte(text[at - 1]) && is_word_byte(e->word[0])) &&
+	       !(end < len && is_word_byte(text[end]) && is_word_byte(e->word[e->len - 1]));
 }
 
-static const struct entry *entry_at(const struct lexicon *l, const char *text, size_t at,
-				    size_t len)
+/* Returns the longest match, or NULL. */
+static const struct entry *find_entry_at(const struct lexicon *l, const char *text, size_t at,
+					 size_t len)
 {
 	unsigned char byte = (unsigned char)text[at];
 
@@ -498,7 +499,7 @@ void lexicon_apply(const struct lexicon *l, const char *text, size_t len, struct
 
 	*out = (struct lexicon_text){0};
 	for (size_t at = 0; at < len;) {
-		const struct entry *e = l ? entry_at(l, text, at, len) : NULL;
+		const struct entry *e = l ? find_entry_at(l, text, at, len) : NULL;
 		if (!e) {
 			str_addc(&spoken, text[at++]);
 			continue;

@@ -29,11 +29,12 @@ struct piece {
 void split_normalise(struct str *to, const char *text, size_t len);
 /* Returns whether the text has anything to speak: a letter, a digit, a symbol with a name. */
 bool split_has_words(const char *text);
-/* Whether the character belongs to the one before it: combining marks and joiners. */
+/* Returns whether the character belongs to the one before it: combining marks and joiners. */
 bool split_is_mark(uint32_t c);
 /* How a valid text ends, quotes and brackets aside. */
 enum split_end { SPLIT_WORD, SPLIT_COMMA, SPLIT_STOP };
 enum split_end split_end(const char *text, size_t len);
+/* The number of code points in `len` bytes. */
 size_t split_chars(const char *text, size_t len);
 
 /* Cuts a normalised text at the last sentence end that fits, else at the last comma or its like,
@@ -97,7 +98,8 @@ int script_load(struct script *script, const char *path, const char *name, enum 
 		const struct split_limits *limits, struct err *err);
 void script_free(struct script *script);
 
-/* The readers, one for each format; pure. They report mistakes to the script. */
+/* The readers, one for each format; pure. They report mistakes to the script. For script_load(),
+ * tests and fuzzers. tabs: TSV, else CSV or its like. */
 void input_read_text(struct script *s, const char *source, const char *bytes, size_t len,
 		     enum input_mode mode);
 void input_read_jsonl(struct script *s, const char *source, const char *bytes, size_t len);
@@ -109,14 +111,16 @@ void input_read_markdown(struct script *s, const char *source, const char *bytes
  * if there are none. */
 void script_tell_silent(const struct script *s, struct str *to);
 
-/* For the readers. */
-const char *script_source(struct script *s, const char *name);
+/* For the readers: keeps a source's name for messages. Returns the script's own copy. */
+const char *script_add_source(struct script *s, const char *name);
+/* For the readers: reports a mistake; line 0: of the whole source. */
 void script_complain(struct script *s, const char *source, size_t line, const char *fmt, ...)
 	PRINTF(4, 5);
-/* Takes over id, voice, options and extra of the item, sets its text from raw bytes, and checks all
- * of them. */
+/* For the readers: takes over id, voice, options and extra of the item, sets its text from raw
+ * bytes, and checks all. Empties the item also if it refuses it, after a complaint. */
 void script_add(struct script *s, struct script_item *item, const char *raw, size_t len);
-int script_chapter(struct script *s, const char *title);
+/* For the readers: begins a chapter. Returns its index. */
+int script_add_chapter(struct script *s, const char *title);
 /* After the readers: merges items and makes ids. ERR_CONFIG: the mistakes, or there are no items.
  */
 int script_end(struct script *s, const char *name, const struct split_limits *limits,

@@ -8,12 +8,10 @@
 #include "base/str.h"
 #include "script.h"
 
-/* ---- segments ----
- * Turns the items of a script into segments, each with its voice, options and key. */
-
 #define KEY_VERSION     "burst-tts-1" /* a change makes every earlier file stale */
 #define CONTENT_VERSION "burst-tts-2"
 
+/* Returns whether voices are samples of the job's folder, not the engine's own. */
 static bool voices_are_files(const struct job *job)
 {
 	return job->voices_dir || (job->engine && !job->engine->voices);
@@ -29,7 +27,8 @@ int segments_check_voice(void *ctx, const char *voice, struct err *err)
 	return job->engine ? engine_check_voice(job->engine, voice, err) : 0;
 }
 
-static void add_file(struct segments *s, const char *name, const struct str *bytes)
+/* Adds a file for the pods. Borrows the bytes. */
+static void add_pod_file(struct segments *s, const char *name, const struct str *bytes)
 {
 	GROW(s->files, s->file_count, s->file_cap);
 	s->files[s->file_count++] = (struct job_file){xstrdup(name), bytes->s, bytes->len, 0644};
@@ -45,17 +44,18 @@ static const char *add_sample(struct segments *s, const struct sample *sample)
 		if (!strcmp(s->files[i].name, name))
 			return s->files[i].name;
 	if (sample->words.len)
-		add_file(s, words, &sample->words);
-	add_file(s, name, &sample->wav);
+		add_pod_file(s, words, &sample->words);
+	add_pod_file(s, name, &sample->wav);
 	return s->files[s->file_count - 1].name;
 }
 
+/* Hashes a text with its NUL, so that fields cannot run into each other. NULL counts as "". */
 static void add_field(struct sha256 *h, const char *text)
 {
 	sha256_add(h, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-/* What the words sound like, wherever they stand in the script. */
+/* Hashes what decides the sound, wherever the text stands. voice_hash NULL: no sample. */
 static void hash_content(char content[SHA256_HEX], const struct spoken *spoken,
 			 const char *voice_hash, const struct job *job)
 {
@@ -80,8 +80,8 @@ static void hash_content(char content[SHA256_HEX], const struct spoken *spoken,
 	free(options);
 }
 
-/* Numbers repetitions of a text in the same voice, so that each has its own seed and need not sound
- * the same. */
+/* Sets key and seed of the newest segment. Numbers repetitions of a text in the same voice, so that
+ * each has its own seed and need not sound the same. */
 static void make_key(struct segments *s, const struct script_item *item, const char *voice_hash,
 		     const struct job *job)
 {
@@ -104,6 +104,7 @@ static void make_key(struct segments *s, const struct script_item *item, const c
 		spoken->seed = (int64_t)(strtoul(first, NULL, 16) & INT32_MAX);
 }
 
+/* The job's options with the item's own. Returns a new reference. */
 static json_t *merged_options(const struct script_item *item, const struct job *job)
 {
 	if (!item->options)
@@ -113,7 +114,7 @@ static json_t *merged_options(const struct script_item *item, const struct job *
 	return both;
 }
 
-static void estimate(struct segment *segment, const char *text, const struct job *job)
+static void estimate_segment(struct segment *segment, const char *text, const struct job *job)
 {
 	segment->weight = (double)split_chars(text, strlen(text));
 	if (job->engine)
@@ -121,7 +122,7 @@ static void estimate(struct segment *segment, const char *text, const struct job
 			job->engine->seconds_each + segment->weight * job->engine->seconds_per_char;
 }
 
-static void append(struct segments *s, struct segment *segment, struct spoken *spoken)
+static void append_segment(struct segments *s, struct segment *segment, struct spoken *spoken)
 {
 	GROW(s->list, s->count, s->cap);
 	GROW(s->spoken, s->count, s->spoken_cap);
@@ -175,6 +176,7 @@ static void cut_part(struct cut_list *to, const struct pause_part *part, double 
 	free(pieces);
 }
 
+/* Cuts an item at its pauses, then to the engine's length. */
 static void cut_item(struct cut_list *to, const struct script_item *item, const struct job *job)
 {
 	struct pause_part *parts;
@@ -193,7 +195,7 @@ static void cut_item(struct cut_list *to, const struct script_item *item, const 
 	free(parts);
 }
 
-/* Checks that the voice can read most letters. A foreign name in a text is no mistake. */
+/* ERR_CONFIG: the voice cannot read most letters. A foreign name in a text is no mistake. */
 static int check_letters(const char *text, const struct script_item *item, const char *voice,
 			 const struct job *job, struct err *err)
 {
@@ -215,7 +217,7 @@ static int check_letters(const char *text, const struct script_item *item, const
 		       item->source, item->line, utf8_fit(text, 40), text, foreign, engine->name);
 }
 
-/* number: 0 if the item is not cut, else 1, 2, ... Takes over the texts of the cut. */
+/* Takes over the texts of the cut. number: 0 if the item is not cut, else 1, 2, ... */
 static int add_segment(struct job *job, size_t item_index, struct cut *cut, size_t number,
 		       struct err *err)
 {
@@ -233,10 +235,10 @@ static int add_segment(struct job *job, size_t item_index, struct cut *cut, size
 	spoken.seed = item->has_seed ? item->seed : job->seed;
 	segment.id = number ? xasprintf("%s-%zu", item->id, number) : xstrdup(item->id);
 	segment.file = xasprintf("%s.wav", segment.id);
-	estimate(&segment, spoken.text, job);
-	append(s, &segment, &spoken);
+	estimate_segment(&segment, spoken.text, job);
+	append_segment(s, &segment, &spoken);
 	struct spoken *last = &s->spoken[s->count - 1];
-	const char *hash = NULL;
+	const char *voice_hash = NULL;
 	if (check_letters(last->text, item, voice, job, err) < 0)
 		return -1;
 	if (!voice && job->engine && job->engine->needs_sample)
@@ -251,14 +253,15 @@ static int add_segment(struct job *job, size_t item_index, struct cut *cut, size
 		if (sample->fault)
 			return samples_check(job, voice, err);
 		last->voice_file = add_sample(s, sample);
-		hash = sample->words_hash[0] ? sample->words_hash : sample->hash;
+		voice_hash = sample->words_hash[0] ? sample->words_hash : sample->hash;
 	}
-	make_key(s, item, hash, job);
+	make_key(s, item, voice_hash, job);
 	return 0;
 }
 
-static int id_is_free(const struct script *script, const struct script_item *item, size_t pieces,
-		      struct err *err)
+/* ERR_CONFIG: another item has the id that a piece of this one gets ("ID-1"). */
+static int check_piece_ids(const struct script *script, const struct script_item *item,
+			   size_t pieces, struct err *err)
 {
 	for (size_t n = 1; n <= pieces; n++) {
 		CLEANUP(free_text) char *id = xasprintf("%s-%zu", item->id, n);
@@ -280,7 +283,7 @@ static int add_item(struct job *job, size_t index, struct err *err)
 	CLEANUP(cuts_free) struct cut_list list = {0};
 
 	cut_item(&list, item, job);
-	int result = list.count > 1 ? id_is_free(&job->script, item, list.count, err) : 0;
+	int result = list.count > 1 ? check_piece_ids(&job->script, item, list.count, err) : 0;
 	for (size_t i = 0; i < list.count && result == 0; i++)
 		result = add_segment(job, index, &list.cuts[i], list.count > 1 ? i + 1 : 0, err);
 	return result;

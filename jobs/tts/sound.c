@@ -25,7 +25,8 @@
 #define BLOCK_FRAMES      4096
 #define MAX_HEADER_CHUNKS 64
 
-static uint32_t le(const unsigned char *p, int bytes)
+/* Reads a little-endian number. */
+static uint32_t read_le(const unsigned char *p, int bytes)
 {
 	uint32_t value = 0;
 
@@ -56,20 +57,22 @@ double wav_seconds(const struct wav_info *info)
 	return (double)info->frames / info->format.rate;
 }
 
-static int bad(struct err *err, const char *what)
+/* Sets ERR_JOB with this text and returns -1. */
+static int refuse_file(struct err *err, const char *what)
 {
 	return err_set(err, ERR_JOB, "%s", what);
 }
 
-static uint32_t tag_of(const unsigned char *p, uint32_t len)
+/* The tag of the samples' coding in a fmt chunk: 1 PCM, 3 float, others unknown here. */
+static uint32_t coding_tag(const unsigned char *p, uint32_t len)
 {
-	uint32_t tag = le(p, 2);
+	uint32_t tag = read_le(p, 2);
 
 	/* extensible: the real tag begins the sub-format */
-	return tag == 0xfffe && len >= 26 ? le(p + 24, 2) : tag;
+	return tag == 0xfffe && len >= 26 ? read_le(p + 24, 2) : tag;
 }
 
-static bool is_known(uint32_t tag, int bits)
+static bool is_readable_coding(uint32_t tag, int bits)
 {
 	return (tag == 1 && (bits == 16 || bits == 24 || bits == 32)) ||
 	       (tag == 3 && (bits == 32 || bits == 64));
@@ -80,11 +83,11 @@ bool wav_coding_known(const void *bytes, size_t len)
 	const unsigned char *p = bytes;
 
 	for (size_t at = 12; at + 8 + 16 <= len;) {
-		uint32_t size = le(p + at + 4, 4);
+		uint32_t size = read_le(p + at + 4, 4);
 		if (!memcmp(p + at, "fmt ", 4))
-			return is_known(
-				tag_of(p + at + 8, (uint32_t)MIN((size_t)size, len - at - 8)),
-				(int)le(p + at + 22, 2));
+			return is_readable_coding(
+				coding_tag(p + at + 8, (uint32_t)MIN((size_t)size, len - at - 8)),
+				(int)read_le(p + at + 22, 2));
 		at += 8 + (size_t)size + (size & 1);
 	}
 	return true;
@@ -94,15 +97,15 @@ static int read_format(const unsigned char *p, uint32_t len, struct wav_format *
 		       struct err *err)
 {
 	if (len < 16)
-		return bad(err, "not a WAV file: its fmt chunk is too short");
-	uint32_t tag = tag_of(p, len), align = le(p + 12, 2);
+		return refuse_file(err, "not a WAV file: its fmt chunk is too short");
+	uint32_t tag = coding_tag(p, len), align = read_le(p + 12, 2);
 	*out = (struct wav_format){
-		.rate = (int)le(p + 4, 4),
-		.channels = (int)le(p + 2, 2),
-		.bits = (int)le(p + 14, 2),
+		.rate = (int)read_le(p + 4, 4),
+		.channels = (int)read_le(p + 2, 2),
+		.bits = (int)read_le(p + 14, 2),
 		.is_float = tag == 3,
 	};
-	if (!is_known(tag, out->bits))
+	if (!is_readable_coding(tag, out->bits))
 		return err_set(
 			err, ERR_JOB,
 			"a WAV coding that is not read here (tag %u, %d bits); PCM or float is",
@@ -114,12 +117,12 @@ static int read_format(const unsigned char *p, uint32_t len, struct wav_format *
 	return 0;
 }
 
-static int64_t le64(const unsigned char *p)
+static int64_t read_le64(const unsigned char *p)
 {
-	return (int64_t)((uint64_t)le(p + 4, 4) << 32 | le(p, 4));
+	return (int64_t)((uint64_t)read_le(p + 4, 4) << 32 | read_le(p, 4));
 }
 
-/* says: with the 8 bytes before what it counts. */
+/* says: the size in the header, with the 8 bytes before what it counts. */
 static int check_riff(int64_t says, int64_t file_bytes, struct err *err)
 {
 	if (says > file_bytes + 1) /* some writers count a padding byte that they do not write */
@@ -132,58 +135,61 @@ static int check_riff(int64_t says, int64_t file_bytes, struct err *err)
 	return 0;
 }
 
-static int take_data(struct wav_info *info, int64_t at, int64_t len, int64_t file_bytes,
-		     struct err *err)
+/* Notes where the samples are. ERR_JOB: the file has fewer. */
+static int set_data(struct wav_info *info, int64_t at, int64_t len, int64_t file_bytes,
+		    struct err *err)
 {
 	int frame = wav_frame_bytes(&info->format);
 
 	if (!frame)
-		return bad(err, "not a WAV file: its data come before the format");
+		return refuse_file(err, "not a WAV file: its data come before the format");
 	if (len < 0 || len > file_bytes - at)
 		return err_set(err, ERR_JOB, "the file is cut: %lld bytes of sound are missing",
 			       (long long)(len < 0 ? 0 : len - (file_bytes - at)));
 	if (len % frame)
-		return bad(err, "the file is cut within a sample");
+		return refuse_file(err, "the file is cut within a sample");
 	info->data_offset = at;
 	info->frames = len / frame;
 	return 0;
 }
 
-static int cut_header(struct err *err)
+static int refuse_cut_header(struct err *err)
 {
-	return bad(err, "the file is cut: its header is not complete");
+	return refuse_file(err, "the file is cut: its header is not complete");
 }
 
-/* Reads the size of the samples from the first chunk of RF64, which has that of the file, too. */
+/* Reads the sizes of file and samples from the first chunk of RF64. */
 static int read_ds64(FILE *f, int64_t file_bytes, int64_t *data_bytes, struct err *err)
 {
 	unsigned char chunk[8 + 28];
 	uint32_t len;
 
 	if (fread(chunk, 1, sizeof(chunk), f) != sizeof(chunk))
-		return cut_header(err);
-	len = le(chunk + 4, 4);
+		return refuse_cut_header(err);
+	len = read_le(chunk + 4, 4);
 	if (memcmp(chunk, "ds64", 4) || len < 28 ||
 	    fseeko(f, (off_t)len - 28 + (len & 1), SEEK_CUR))
-		return bad(err, "not a WAV file: RF64 without its sizes");
-	*data_bytes = le64(chunk + 16);
-	int64_t says = le64(chunk + 8);
+		return refuse_file(err, "not a WAV file: RF64 without its sizes");
+	*data_bytes = read_le64(chunk + 16);
+	int64_t says = read_le64(chunk + 8);
 	return check_riff(says < 0 || says > INT64_MAX - 8 ? INT64_MAX : says + 8, file_bytes, err);
 }
 
-/* *data_bytes: as RF64 says; -1: the chunk of the samples says it. */
+/* Reads the head of RIFF or RF64 and checks the file's size. *data_bytes: size of the samples in
+ * RF64; -1: the chunk of the samples has it. */
 static int read_head(FILE *f, int64_t file_bytes, int64_t *data_bytes, struct err *err)
 {
 	unsigned char head[12];
 
 	*data_bytes = -1;
 	if (fread(head, 1, sizeof(head), f) != sizeof(head))
-		return ferror(f) ? err_set(err, ERR_LOCAL, "%s", strerror(errno)) : cut_header(err);
+		return ferror(f) ? err_set(err, ERR_LOCAL, "%s", strerror(errno))
+				 : refuse_cut_header(err);
 	if (!memcmp(head, "RF64", 4) && !memcmp(head + 8, "WAVE", 4))
 		return read_ds64(f, file_bytes, data_bytes, err);
 	if (memcmp(head, "RIFF", 4) || memcmp(head + 8, "WAVE", 4))
-		return bad(err, "not a WAV file");
-	return check_riff((int64_t)le(head + 4, 4) + 8, file_bytes, err);
+		return refuse_file(err, "not a WAV file");
+	return check_riff((int64_t)read_le(head + 4, 4) + 8, file_bytes, err);
 }
 
 int wav_read_header(FILE *f, struct wav_info *out, struct err *err)
@@ -196,16 +202,16 @@ int wav_read_header(FILE *f, struct wav_info *out, struct err *err)
 	if (bytes < 0 || fseeko(f, 0, SEEK_SET) < 0)
 		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
 	if (bytes == 0)
-		return bad(err, "the file is empty");
+		return refuse_file(err, "the file is empty");
 	if (read_head(f, bytes, &data_bytes, err) < 0)
 		return -1;
 	for (int i = 0; i < MAX_HEADER_CHUNKS; i++) {
 		if (fread(chunk, 1, sizeof(chunk), f) != sizeof(chunk))
-			return cut_header(err);
-		uint32_t len = le(chunk + 4, 4), use = 0;
+			return refuse_cut_header(err);
+		uint32_t len = read_le(chunk + 4, 4), use = 0;
 		if (!memcmp(chunk, "data", 4)) {
 			bool elsewhere = data_bytes >= 0 && len == UINT32_MAX;
-			if (take_data(&info, ftello(f), elsewhere ? data_bytes : len, bytes, err) <
+			if (set_data(&info, ftello(f), elsewhere ? data_bytes : len, bytes, err) <
 			    0)
 				return -1;
 			*out = info;
@@ -214,31 +220,32 @@ int wav_read_header(FILE *f, struct wav_info *out, struct err *err)
 		if (!memcmp(chunk, "fmt ", 4)) {
 			use = MIN(len, (uint32_t)sizeof(fmt));
 			if (fread(fmt, 1, use, f) != use)
-				return cut_header(err);
+				return refuse_cut_header(err);
 			if (read_format(fmt, use, &info.format, err) < 0)
 				return -1;
 		}
 		if (fseeko(f, (off_t)len - use + (len & 1), SEEK_CUR) < 0)
-			return cut_header(err);
+			return refuse_cut_header(err);
 	}
-	return bad(err, "not a WAV file: too many chunks before its data");
+	return refuse_file(err, "not a WAV file: too many chunks before its data");
 }
 
+/* Reads one sample; full scale is 1. */
 static double sample_at(const unsigned char *p, const struct wav_format *format)
 {
 	if (format->is_float && format->bits == 32) {
-		uint32_t raw = le(p, 4);
+		uint32_t raw = read_le(p, 4);
 		float value;
 		memcpy(&value, &raw, sizeof(value));
 		return (double)value;
 	}
 	if (format->is_float) {
-		uint64_t raw = (uint64_t)le(p + 4, 4) << 32 | le(p, 4);
+		uint64_t raw = (uint64_t)read_le(p + 4, 4) << 32 | read_le(p, 4);
 		double value;
 		memcpy(&value, &raw, sizeof(value));
 		return value;
 	}
-	uint32_t raw = le(p, format->bits / 8) << (32 - format->bits);
+	uint32_t raw = read_le(p, format->bits / 8) << (32 - format->bits);
 	return (double)(int32_t)raw / 2147483648.0;
 }
 
@@ -258,7 +265,8 @@ struct listener {
 	size_t pause_count, pause_cap;
 };
 
-static void note_energy(struct listener *l)
+/* Adds the window to the sums of the file, and of its loud parts. */
+static void end_window_energy(struct listener *l)
 {
 	l->last_energy[0] = l->last_energy[1];
 	l->last_samples[0] = l->last_samples[1];
@@ -274,7 +282,8 @@ static void note_energy(struct listener *l)
 	l->window_samples = 0;
 }
 
-static void note_pause(struct listener *l)
+/* Notes the pause that this window ends, if one does. */
+static void end_window_pause(struct listener *l)
 {
 	l->windows++;
 	if (l->window_peak < PAUSE) {
@@ -292,8 +301,8 @@ static void note_pause(struct listener *l)
 static void end_window(struct listener *l)
 {
 	if (l->notes_pauses)
-		note_pause(l);
-	note_energy(l);
+		end_window_pause(l);
+	end_window_energy(l);
 	if (l->window_peak < QUIET) {
 		l->quiet_run++;
 	} else {
@@ -341,6 +350,7 @@ static void measure_block(struct listener *l, const unsigned char *bytes, size_t
 	}
 }
 
+/* As wav_sound.tail. */
 static double tail_of(const struct listener *l)
 {
 	int64_t samples = l->last_samples[0] + l->last_samples[1];
@@ -383,7 +393,7 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 	if (measure_all_samples(&l, f, info, err) < 0)
 		return -1;
 	if (l.not_a_number)
-		return bad(err, "it holds samples that are not numbers");
+		return refuse_file(err, "it holds samples that are not numbers");
 	l.sound.inner_silence = (double)(l.longest * l.window) / info->format.rate;
 	if (info->frames)
 		l.sound.clipped =
@@ -408,7 +418,7 @@ int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *
 	return (int)MIN(l.pause_count, (size_t)INT_MAX);
 }
 
-/* The chunk of the format and the start of that of the samples: 32 bytes. */
+/* The fmt chunk and the start of the data chunk: 32 bytes. */
 static void put_format(unsigned char *to, const struct wav_format *format, uint32_t data_bytes)
 {
 	uint32_t frame = (uint32_t)wav_frame_bytes(format);
@@ -528,6 +538,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* The value below which this part of the ring's newest values lies. count: of all values so far. */
 static double quantile(const double *ring, size_t count, double part)
 {
 	double sorted[NEWEST];
@@ -538,8 +549,8 @@ static double quantile(const double *ring, size_t count, double part)
 	return sorted[(size_t)((double)(n - 1) * part)];
 }
 
-/* Finds the most common rate by majority vote. Returns false if this file's rate differs. */
-static bool usual_rate(struct voice *v, int rate, char *why, size_t size)
+/* Finds the usual rate by majority vote. Returns false, with the reason in why, if this differs. */
+static bool learn_rate(struct voice *v, int rate, char *why, size_t size)
 {
 	bool differs = v->files >= RATE_FROM && rate != v->rate;
 
@@ -558,8 +569,8 @@ static bool usual_rate(struct voice *v, int rate, char *why, size_t size)
 
 /* Returns false, with the reason in why, if the voice takes much more or less time for such a
  * text. */
-static bool usual_length(const struct voice *v, double letters, double seconds, char *why,
-			 size_t size)
+static bool is_usual_length(const struct voice *v, double letters, double seconds, char *why,
+			    size_t size)
 {
 	double usual = quantile(v->per_letter, v->count, 0.5) * letters;
 
@@ -578,7 +589,8 @@ static bool usual_length(const struct voice *v, double letters, double seconds, 
 	return true;
 }
 
-static bool usual_end(const struct voice *v, double tail, char *why, size_t size)
+/* Returns false, with the reason in why, if only this file ends at full voice. */
+static bool is_usual_end(const struct voice *v, double tail, char *why, size_t size)
 {
 	if (tail <= TAIL_LOUD || quantile(v->tail, v->count, 0.9) >= TAIL_USUAL)
 		return true;
@@ -588,20 +600,20 @@ static bool usual_end(const struct voice *v, double tail, char *why, size_t size
 	return false;
 }
 
-/* Returns false, with the reason in why, for an unusual file. Learns from each file that has
- * enough letters. */
-static bool judge(struct voice *v, const char *text, const struct heard *heard, char *why,
-		  size_t size)
+/* Returns false, with the reason in why, for an unusual file. Learns from each file that has enough
+ * letters, also from unusual ones. */
+static bool judge_and_learn(struct voice *v, const char *text, const struct heard *heard, char *why,
+			    size_t size)
 {
 	double letters = letters_of(text);
 
-	if (!usual_rate(v, heard->rate, why, size))
+	if (!learn_rate(v, heard->rate, why, size))
 		return false;
 	if (letters < LETTERS_LEAST)
 		return true;
 	bool usual =
-		v->count < JUDGE_FROM || (usual_length(v, letters, heard->seconds, why, size) &&
-					  usual_end(v, heard->tail, why, size));
+		v->count < JUDGE_FROM || (is_usual_length(v, letters, heard->seconds, why, size) &&
+					  is_usual_end(v, heard->tail, why, size));
 	v->per_letter[v->count % NEWEST] = heard->seconds / letters;
 	v->tail[v->count % NEWEST] = heard->tail;
 	v->count++;
@@ -612,7 +624,7 @@ bool habits_judge(struct habits *h, const char *name, const char *text, const st
 		  char *why, size_t size)
 {
 	pthread_mutex_lock(&h->lock);
-	bool usual = judge(voice_of(h, name), text, heard, why, size);
+	bool usual = judge_and_learn(voice_of(h, name), text, heard, why, size);
 	pthread_mutex_unlock(&h->lock);
 	return usual;
 }
@@ -638,8 +650,8 @@ static bool is_spelled(const unsigned char *word, size_t len)
 	return !small || !vowel;
 }
 
-/* The highest number of letters spoken for one character outside ASCII. */
-static double spoken_letters(unsigned char c)
+/* The highest number of letters spoken for a character that is no ASCII letter. */
+static double most_spoken_letters(unsigned char c)
 {
 	if (isdigit(c))
 		return 9; /* "7" in "1,700,000": "seven hundred thousand" */
@@ -667,7 +679,7 @@ void check_window(const char *text, const struct check_limits *limits, double *l
 			least += (double)word;
 			p += word;
 		} else {
-			most += spoken_letters(*p);
+			most += most_spoken_letters(*p);
 			least += isdigit(*p) || *p == ' ' || *p >= 0xc0;
 			p++;
 		}
@@ -676,7 +688,7 @@ void check_window(const char *text, const struct check_limits *limits, double *l
 	*most_s = limits->max_duration * most / second + SLACK_MOST_S;
 }
 
-/* Some voices speak the name of a sign ("#", an emoji); others rightly say nothing. */
+/* A text without letters may be silent: some voices speak the name of a sign, others do not. */
 static bool has_letters(const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
@@ -685,8 +697,9 @@ static bool has_letters(const char *text)
 	return false;
 }
 
-static int blame(struct check *out, const char *fmt, ...) PRINTF(2, 3);
-static int blame(struct check *out, const char *fmt, ...)
+/* Sets the verdict: the file does not fit, and why. Returns 0, since the check itself succeeded. */
+static int reject(struct check *out, const char *fmt, ...) PRINTF(2, 3);
+static int reject(struct check *out, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -697,20 +710,21 @@ static int blame(struct check *out, const char *fmt, ...)
 	return 0;
 }
 
+/* This and the two below return 0 and may set the verdict. */
 static int judge_length(const char *text, const struct check_limits *limits, struct check *out)
 {
 	double least, most;
 
 	check_window(text, limits, &least, &most);
 	if (limits->cap_s > 0 && out->seconds >= limits->cap_s - CAP_WINDOW_S)
-		return blame(out, "%.1f s: the engine stops at %.0f s, the end is missing",
-			     out->seconds, limits->cap_s);
+		return reject(out, "%.1f s: the engine stops at %.0f s, the end is missing",
+			      out->seconds, limits->cap_s);
 	if (out->seconds < least)
-		return blame(out, "too short: %.2f s where the text takes at least %.2f s",
-			     out->seconds, least);
+		return reject(out, "too short: %.2f s where the text takes at least %.2f s",
+			      out->seconds, least);
 	if (out->seconds > most)
-		return blame(out, "too long: %.2f s where the text takes at most %.2f s",
-			     out->seconds, most);
+		return reject(out, "too long: %.2f s where the text takes at most %.2f s",
+			      out->seconds, most);
 	return 0;
 }
 
@@ -718,14 +732,14 @@ static int judge_sound(const struct wav_sound *sound, const char *text,
 		       const struct check_limits *limits, struct check *out)
 {
 	if (sound->peak < SILENT_PEAK && has_letters(text))
-		return blame(out, "silent all through");
+		return reject(out, "silent all through");
 	if (sound->inner_silence > limits->max_silence)
-		return blame(out, "%.1f s of silence inside", sound->inner_silence);
+		return reject(out, "%.1f s of silence inside", sound->inner_silence);
 	if (sound->clipped > limits->max_clipped)
-		return blame(out, "clipped: %.1f %% of the samples", 100 * sound->clipped);
+		return reject(out, "clipped: %.1f %% of the samples", 100 * sound->clipped);
 	if (limits->max_offset > 0 && fabs(sound->offset) > limits->max_offset)
-		return blame(out, "its mean is %.0f %% of full scale off zero",
-			     100 * fabs(sound->offset));
+		return reject(out, "its mean is %.0f %% of full scale off zero",
+			      100 * fabs(sound->offset));
 	return 0;
 }
 
@@ -742,12 +756,12 @@ static int judge_habits(const struct wav_sound *sound, const char *text,
 	return 0;
 }
 
-/* Turns a fault of the file into a verdict. A failure to read it stays an error. */
+/* Turns a fault of the file into a verdict and returns 0. -1: the file cannot be read. */
 static int verdict_of(struct err *why, struct check *out, struct err *err)
 {
 	if (why->kind != ERR_JOB)
 		return err_set(err, why->kind, "%s", why->msg);
-	return blame(out, "%s", why->msg);
+	return reject(out, "%s", why->msg);
 }
 
 int check_wav(const char *file, const char *text, const struct check_limits *limits,

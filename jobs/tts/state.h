@@ -20,7 +20,7 @@
 struct sample {
 	char *voice;
 	char *fault;                 /* NULL: none */
-	bool told;                   /* the fault was reported */
+	bool told;                   /* the fault was reported to the user */
 	struct str wav;              /* the bytes for the pods */
 	struct str words;            /* its words; empty: unknown */
 	char hash[SHA256_HEX];       /* hash of the file in the folder */
@@ -62,7 +62,7 @@ void habits_free(struct habits *h);
 
 /* Compares a file with earlier files of the same name (a voice and its settings), then adds it.
  * Judges only after 12 files and only texts of 24 letters or more; the rate after 3 files. Returns
- * false if the file is unusual; why is a part of a sentence. */
+ * false if the file is unusual; why is a part of a sentence. For check_wav() and tests. */
 bool habits_judge(struct habits *h, const char *name, const char *text, const struct heard *heard,
 		  char *why, size_t size);
 
@@ -83,10 +83,10 @@ struct check_limits {
 
 /* The shortest and longest time that reading this text may take at the usual 15 characters a
  * second. Digits, symbols, capitals and letters of other scripts are written short and spoken long,
- * so they raise the upper end. */
+ * so they raise the upper end. For check_wav() and tests. */
 void check_window(const char *text, const struct check_limits *limits, double *least_s,
 		  double *most_s);
-/* As job_ops.check. */
+/* As job_ops.check: *out is the verdict; -1: the file cannot be read. */
 int check_wav(const char *file, const char *text, const struct check_limits *limits,
 	      struct check *out, struct err *err);
 
@@ -165,7 +165,7 @@ struct job {
 	struct reuse *reuse; /* result of find_cached(); NULL: not called yet */
 };
 
-/* needs.c: what the job needs of a pod, from its config and its segments. */
+/* needs.c: fills job->needs from its config and its segments. */
 void tts_fill_needs(struct job *job, const struct section *conf);
 /* As in job_ops. */
 int tts_foresee(struct job *job, const struct segment_result *results, struct str *notes,
@@ -181,7 +181,7 @@ void tts_kept(struct job *job, size_t index, const struct segment_result *result
 int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err);
 void tts_changes(const struct job *job, struct job_changes *out);
 void tts_left_out(const struct job *job, struct str *to);
-/* Call once. */
+/* As job_ops.bring, after tts_find_cached(). Call once. */
 int tts_bring(struct job *job, struct segment_result *results, struct str *notes, struct err *err);
 void tts_reuse_free(struct reuse *r);
 int tts_finish(struct job *job, const struct segment_result *results, struct str *notes,

@@ -35,6 +35,7 @@ static const char *const names[] = {"Latin",  "Greek",      "Cyrillic", "Armenia
 				    "Arabic", "Devanagari", "Indic",    "Thai",     "Georgian",
 				    "Hangul", "kana",       "Chinese"};
 
+/* The script of a letter (one bit of enum letters); 0: no letter of a known script. */
 static unsigned script_of(uint32_t c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
@@ -73,7 +74,7 @@ static bool is_space(uint32_t c)
 	       c == 0x205f || c == 0x3000;
 }
 
-static bool is_unseen(uint32_t c)
+static bool is_invisible(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x200b || c == 0xfeff ||
 	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e ||
@@ -127,7 +128,7 @@ void split_normalise(struct str *to, const char *text, size_t len)
 			blank = true;
 			continue;
 		}
-		if (is_unseen(c))
+		if (is_invisible(c))
 			continue;
 		if (blank && to->len > begin)
 			str_addc(to, ' ');
@@ -141,7 +142,7 @@ bool split_has_words(const char *text)
 	for (const char *p = text; *p;) {
 		uint32_t c = utf8_next(&p);
 		if (c < 0x80 ? isalnum((int)c) || strchr("%&+=@$#", (int)c)
-			     : c >= 0xa2 && !is_space(c) && !is_unseen(c) && !split_is_mark(c) &&
+			     : c >= 0xa2 && !is_space(c) && !is_invisible(c) && !split_is_mark(c) &&
 				       !is_stop(c) && !is_comma(c) && !is_closing(c) &&
 				       !(c >= 0x2010 && c <= 0x205e) &&
 				       !(c >= 0x3000 && c <= 0x3020) && c != 0xab && c != 0xbf)
@@ -205,8 +206,9 @@ struct cuts {
 	const char *sentence, *clause, *word, *hard;
 };
 
-static void note_cut(struct cuts *cuts, const char *text, const char *at, uint32_t last,
-		     bool after_stop)
+/* Notes the place `at`, behind the character `last`. after_stop: a sentence may end there. */
+static void note_best_cut(struct cuts *cuts, const char *text, const char *at, uint32_t last,
+			  bool after_stop)
 {
 	bool blank = *at == ' ';
 
@@ -220,6 +222,7 @@ static void note_cut(struct cuts *cuts, const char *text, const char *at, uint32
 		cuts->clause = at;
 }
 
+/* Finds the last cut of each kind within `window` characters, none before `min`. */
 static struct cuts find_cuts(const char *text, size_t window, size_t min)
 {
 	struct cuts cuts = {0};
@@ -232,7 +235,7 @@ static struct cuts find_cuts(const char *text, size_t window, size_t min)
 		after_stop = is_stop(c) || (after_stop && is_closing(c));
 		if (n + 1 < min || !*p || split_is_mark(utf8_next(&ahead)) || c == 0x200d)
 			continue;
-		note_cut(&cuts, text, p, c, after_stop);
+		note_best_cut(&cuts, text, p, c, after_stop);
 	}
 	if (!cuts.hard) /* only combining marks */
 		cuts.hard = p;
@@ -277,13 +280,13 @@ size_t split_text(const char *text, const struct split_limits *limits, struct pi
 /* ---- pause ----
  * Finds "[pause 0.5s]" in a text and cuts the text there. */
 
-#define WORD "[pause"
+#define PAUSE_WORD "[pause"
 
 /* Finds the next pause at or after p, or NULL. *end: behind its bracket. "[pauses]" is text. */
 static const char *find_pause_mark(const char *p, const char **end)
 {
-	for (; (p = strstr(p, WORD)); p++) {
-		const char *after = p + strlen(WORD);
+	for (; (p = strstr(p, PAUSE_WORD)); p++) {
+		const char *after = p + strlen(PAUSE_WORD);
 		const char *close = strchr(after, ']');
 		if (close && (*after == ' ' || *after == ']')) {
 			*end = close + 1;
@@ -296,7 +299,7 @@ static const char *find_pause_mark(const char *p, const char **end)
 /* Seconds of "[pause 0.5s]" or "[pause 500ms]"; negative if invalid. */
 static double read_pause_mark(const char *mark, const char *end)
 {
-	const char *p = mark + strlen(WORD);
+	const char *p = mark + strlen(PAUSE_WORD);
 	char number[16], *rest;
 	size_t len = 0;
 
@@ -319,7 +322,7 @@ static double read_pause_mark(const char *mark, const char *end)
 	return unit > 0 && p == end - 1 && value * unit <= PAUSE_MOST_S ? value * unit : -1;
 }
 
-static struct pause_part part_of(const char *from, const char *to, double before_s)
+static struct pause_part trimmed_part(const char *from, const char *to, double before_s)
 {
 	while (from < to && *from == ' ')
 		from++;
@@ -343,12 +346,12 @@ size_t pause_parts(const char *text, struct pause_part **out, const char **bad, 
 			*bad_len = (size_t)(end - mark);
 		}
 		GROW(list, count, cap);
-		list[count++] = part_of(text, mark, before_s);
+		list[count++] = trimmed_part(text, mark, before_s);
 		before_s = MAX(seconds, 0);
 		text = end;
 	}
 	GROW(list, count, cap);
-	list[count++] = part_of(text, text + strlen(text), before_s);
+	list[count++] = trimmed_part(text, text + strlen(text), before_s);
 	*out = list;
 	return count;
 }

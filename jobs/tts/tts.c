@@ -113,7 +113,7 @@ static const struct option_spec tts_options[] = {
 	{0},
 };
 
-/* The other ranges are in the table. */
+/* Checks min_chars against max_chars; the table holds the other ranges. */
 static int check_min_chars(const struct section *conf, struct err *err)
 {
 	const long long most = (long long)MAX(section_int(conf, "max_chars"), 0) / 2;
@@ -124,7 +124,8 @@ static int check_min_chars(const struct section *conf, struct err *err)
 		       section_where(conf, "min_chars"), most);
 }
 
-static json_t *option_value(const char *text)
+/* The value that the text looks like: a number, a boolean, else a text. Returns a new reference. */
+static json_t *parse_option_value(const char *text)
 {
 	char *end;
 	long long whole = strtoll(text, &end, 10);
@@ -139,8 +140,8 @@ static json_t *option_value(const char *text)
 	return json_string(text);
 }
 
-/* Returns NULL for the user's own worker or an unknown engine. */
-static const struct engine *engine_of(const struct section *conf)
+/* Returns burst's own engine, or NULL for the user's own worker or an unknown engine. */
+static const struct engine *find_own_engine(const struct section *conf)
 {
 	const char *worker = section_text(conf, "worker");
 
@@ -149,10 +150,10 @@ static const struct engine *engine_of(const struct section *conf)
 
 static int read_option(json_t *to, const struct section *conf, const char *item, struct err *err)
 {
-	const struct engine *engine = engine_of(conf);
+	const struct engine *engine = find_own_engine(conf);
 	const char *equals = strchr(item, '=');
 	CLEANUP(free_text) char *name = equals ? xstrndup(item, (size_t)(equals - item)) : NULL;
-	json_t *value = equals && equals > item ? option_value(equals + 1) : NULL;
+	json_t *value = equals && equals > item ? parse_option_value(equals + 1) : NULL;
 
 	if (!value || json_object_set_new(to, name, value) < 0)
 		return err_set(err, ERR_CONFIG,
@@ -163,6 +164,7 @@ static int read_option(json_t *to, const struct section *conf, const char *item,
 	return 0;
 }
 
+/* Adds all valid options to the object. Returns -1 unless `m` collects mistakes. */
 static int read_options(json_t *to, const struct section *conf, struct mistakes *m, struct err *err)
 {
 	for (size_t i = 0; i < section_count(conf, "options"); i++)
@@ -219,7 +221,7 @@ static int check_formats(const struct section *join, struct mistakes *m, struct 
 	return 0;
 }
 
-/* Its times would be taken for those of every card. */
+/* Refuses an unknown GPU: burst would take its times for those of every card. */
 static int check_estimate_gpu(const struct section *conf, struct err *err)
 {
 	const struct section *estimate = section_group(conf, "estimate");
@@ -243,6 +245,7 @@ static int check_mode(const struct section *conf, struct err *err)
 	return read_mode(conf, &mode, err);
 }
 
+/* As job_ops.check_conf. */
 static int check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *conf, struct err *err) = {
@@ -258,7 +261,7 @@ static int check_conf(const struct section *conf, struct mistakes *m, struct err
 }
 
 /* A copy of a key's text; NULL if absent or empty. The caller frees it. */
-static char *text_of(const struct section *conf, const char *key)
+static char *duplicate_text(const struct section *conf, const char *key)
 {
 	const char *text = section_text(conf, key);
 
@@ -327,8 +330,8 @@ static int check_line_options(void *ctx, json_t *said, struct err *err)
 static void read_engine(struct job *job, const struct section *conf)
 {
 	job->engine_name = xstrdup(section_text(conf, "engine"));
-	job->worker = text_of(conf, "worker");
-	job->engine = engine_of(conf);
+	job->worker = duplicate_text(conf, "worker");
+	job->engine = find_own_engine(conf);
 	if (job->engine)
 		job->pins = environment_pins(job->engine);
 }
@@ -371,8 +374,8 @@ static int read_voice(struct job *job, const struct section *conf, struct err *e
 	const char *fallback = job->engine ? job->engine->voice : NULL;
 	struct err why = {0};
 
-	job->voice = text_of(conf, "voice");
-	job->voices_dir = text_of(conf, "voices");
+	job->voice = duplicate_text(conf, "voice");
+	job->voices_dir = duplicate_text(conf, "voices");
 	if (!job->voice && fallback && !job->voices_dir)
 		job->voice = xstrdup(fallback);
 	if (section_has(conf, "voice") && job->voice &&
@@ -381,7 +384,7 @@ static int read_voice(struct job *job, const struct section *conf, struct err *e
 	return 0;
 }
 
-/* The input's name in messages: short if it lies beside the config. */
+/* The input's name in messages: relative if it lies below the config's folder. */
 static const char *shown_path(const char *path, const char *base_dir)
 {
 	size_t len = base_dir ? strlen(base_dir) : 0;
@@ -391,7 +394,7 @@ static const char *shown_path(const char *path, const char *base_dir)
 		       : path;
 }
 
-static void name_joined(struct job *job)
+static void list_joined_names(struct job *job)
 {
 	size_t n = 0;
 
@@ -534,10 +537,10 @@ static char *place_of_voice(const struct job *job, const struct section *conf, c
 	return xstrdup(section_where(conf, section_has(conf, "voice") ? "voice" : "engine"));
 }
 
-/* Requires the user's consent to weights whose licence forbids some use. terms NULL: there are
- * none. place: what names `what` ("voice en_US-ryan-high"). */
-static int terms_check(const char *what, const struct engine_terms *terms,
-		       const struct section *conf, const char *place, struct err *err)
+/* Requires the user's consent to weights whose licence forbids some use. place: what names `what`
+ * ("voice en_US-ryan-high"); terms NULL: nothing is forbidden. */
+static int require_consent(const char *what, const struct engine_terms *terms,
+			   const struct section *conf, const char *place, struct err *err)
 {
 	if (!terms)
 		return 0;
@@ -564,7 +567,7 @@ static int check_terms(const struct job *job, const struct section *conf, struct
 	if (!job->engine)
 		return 0;
 	CLEANUP(free_text) char *weights = xasprintf("engine %s", job->engine->name);
-	if (terms_check(weights, job->engine->terms, conf, section_where(conf, "engine"), err) <
+	if (require_consent(weights, job->engine->terms, conf, section_where(conf, "engine"), err) <
 		    0 &&
 	    mistakes_note(m, NULL, err) < 0)
 		return -1;
@@ -572,7 +575,7 @@ static int check_terms(const struct job *job, const struct section *conf, struct
 	for (size_t i = 0; by_voice && voices[i] && result == 0; i++) {
 		CLEANUP(free_text) char *voice = xasprintf("voice %s", voices[i]);
 		CLEANUP(free_text) char *place = place_of_voice(job, conf, voices[i]);
-		if (terms_check(voice, by_voice->terms(voices[i]), conf, place, err) < 0)
+		if (require_consent(voice, by_voice->terms(voices[i]), conf, place, err) < 0)
 			result = mistakes_note(m, NULL, err);
 	}
 	free(voices);
@@ -591,7 +594,7 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 	if (check_conf(conf, m, err) < 0 || read_options(job->options, conf, m, err) < 0)
 		return -1;
 	read_engine(job, conf);
-	job->own_setup = text_of(conf, "setup");
+	job->own_setup = duplicate_text(conf, "setup");
 	job->seed = section_int(conf, "seed");
 	job->loading = setup;
 	if (read_voice(job, conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
@@ -627,7 +630,7 @@ static int load_job(struct job **out, const struct job_setup *setup, struct err 
 	read_join(job, setup->conf);
 	if (check_reserved(job, err) < 0)
 		return -1;
-	name_joined(job);
+	list_joined_names(job);
 	tts_fill_needs(job, setup->conf);
 	read_reuse(job, setup);
 	job->loading = NULL;
@@ -635,7 +638,7 @@ static int load_job(struct job **out, const struct job_setup *setup, struct err 
 	return 0;
 }
 
-/* tts.c: job_ops.load */
+/* As job_ops.load. */
 static int tts_load(struct job **out, const struct job_setup *setup, struct err *err)
 {
 	return job_load_noting(out, setup, load_job, err);

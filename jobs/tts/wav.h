@@ -45,6 +45,7 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
  * the count, or -1 with ERR_LOCAL. The caller frees *out. */
 int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *err);
 
+/* Bytes of one sample of all channels. */
 int wav_frame_bytes(const struct wav_format *format);
 bool wav_same_format(const struct wav_format *a, const struct wav_format *b);
 double wav_seconds(const struct wav_info *info);

@@ -17,7 +17,7 @@ static int print(const char *name)
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
-	input_read_markdown(&s, script_source(&s, name), str_text(&text), text.len);
+	input_read_markdown(&s, script_add_source(&s, name), str_text(&text), text.len);
 	for (size_t i = 0; i < s.count; i++) {
 		CLEANUP(json_decref)
 		json_t *item = json_pack("{s:I,s:b,s:s}", "line", (json_int_t)s.items[i].line,

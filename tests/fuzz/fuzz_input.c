@@ -72,7 +72,7 @@ static void check_script(struct script *s, size_t lines)
 static void read_script(uint8_t kind, const char *bytes, size_t len)
 {
 	CLEANUP(script_free) struct script s = {0};
-	const char *source = script_source(&s, "f");
+	const char *source = script_add_source(&s, "f");
 
 	switch (kind) {
 	case 0: input_read_text(&s, source, bytes, len, INPUT_AUTO); break;
