@@ -321,15 +321,19 @@ struct agent {
 /* Since the agent began. */
 int64_t now_ms(const struct agent *a);
 
+/* Notes where the next event begins in the file. For tests. */
 void events_index(struct agent *a, off_t offset);
-
 /* Counts the events that an earlier agent wrote, and cuts off a torn last line. Numbers start at 1.
  */
 void events_open(struct agent *a);
+/* Makes the written events durable. */
 void events_sync(struct agent *a);
+/* Begins an event; append members to the result, then call event_end(), which writes it. */
 struct str *event_begin(struct agent *a, const char *name);
 void event_end(struct agent *a);
+/* NULL: there is none. */
 struct client *attached_client(struct agent *a);
+/* Like event_begin(), for notice_end(). */
 struct str *notice_begin(struct agent *a, const char *name);
 
 /* Ends an unnumbered event. It goes only to the attached client and is not kept. */
@@ -338,30 +342,29 @@ void notice_error(struct agent *a, const char *error);
 
 /* Moves events that the client has not received from the file into its buffer. */
 void events_send(struct agent *a, struct client *c);
+/* Reports why this pod can do no more work; the loop then ends all work. Later calls do nothing. */
 void fatal(struct agent *a, const char *fmt, ...) PRINTF(2, 3);
 
 /* ---- program output as log events, within limits per second and in total ---- */
 
 /* The last state of a line that a program overwrites repeatedly (a progress bar), as a terminal
  * would show it. */
-const char *last_state(const char *line, size_t *len);
+const char *last_shown_state(const char *line, size_t *len);
 
 /* id names a segment or a task; NULL: the line is worker w's. */
 void event_log(struct agent *a, int w, const char *id, const char *line, size_t len);
 
 /* Keeps only the last overwritten state of an unfinished line longer than `most`. */
-void written_over(struct str *b, size_t most);
+void drop_overwritten(struct str *b, size_t most);
 
 /* Logs every complete line of `b`. Cuts an endless line and skips its rest, unless the line is
  * overwritten. */
 void log_lines(struct agent *a, struct str *b, bool *skipping, int w, const char *id);
+/* Appends to a text of at most `room` bytes; drops its beginning. */
 void keep_tail(char *tail, size_t room, const char *bytes, size_t len);
 
-/* The last non-empty line of a stderr tail. */
+/* The last non-empty line of a stderr tail, which it shortens to that line's end. */
 const char *last_line(char *tail);
-
-/* Logs the second line that a child process printed. */
-void note_line(struct agent *a, char *result);
 
 /* ---- pod.c ---- */
 
@@ -377,7 +380,7 @@ char *image_path(const struct agent *a, const char *key);
 
 /* Returns whether the environment is complete and its owner could have changed the image anyway. */
 bool image_has(const struct agent *a, const char *key);
-void add_image(const struct agent *a, struct str *b);
+void add_image_envs(const struct agent *a, struct str *b);
 
 enum { PROBE_LIST_MOST = 64 << 10 /* bytes of the file: some hundred cards and versions */ };
 
@@ -396,30 +399,31 @@ int child_switch(const struct agent *a, uid_t uid);
 
 /* Sets the user's name and folders. An image's folders for root are not writable for other users.
  */
-void env_user(const struct agent *a, struct env *env, uid_t uid);
+void env_set_user(const struct agent *a, struct env *env, uid_t uid);
 void worker_env(struct agent *a, struct env *env, int w);
 
 /* Opens the volume, and P of the run. */
-bool serve_folder(struct agent *a);
+bool open_volume_and_run(struct agent *a);
 
 /* Opens P, or a folder on the container's disk if the volume accepts no files. Returns false in
  * that case. */
-bool run_folder(struct agent *a);
+bool open_run_folder(struct agent *a);
 
 /* Removes everything that an earlier agent left on the container's disk. */
-void serve_disk(struct agent *a);
+void prepare_disk(struct agent *a);
 
 /* Makes a folder for the agent alone, with the same name in all containers. Removes what an earlier
  * agent left there. */
-void serve_env(struct agent *a);
+void prepare_env_folder(struct agent *a);
 
 int64_t lease_left_s(const struct agent *a);
 void lease_renew(struct agent *a, int64_t lease_s);
 
 /* Reads the lease that the start script or an earlier agent left. It counts until this agent writes
  * one. Uses the wall clock, or the uptime if that ends sooner: the uptime may have restarted. */
-void lease_find(struct agent *a);
-void lease_say(struct agent *a);
+void lease_read(struct agent *a);
+/* Tells the client how long the lease lasts. */
+void lease_report(struct agent *a);
 
 /* ---- process.c ---- */
 
@@ -439,6 +443,7 @@ struct spawn {
 	int in, out, err; /* in -1: /dev/null */
 };
 
+/* Starts a shell in its own process group. Returns -1 with errno. */
 pid_t spawn(struct agent *a, const struct spawn *s);
 
 /* Runs `work` in a child of the agent. *out reads what it prints; NULL: the agent's own output
@@ -467,7 +472,7 @@ int sync_work(struct agent *a);
 /* Syncs in a child, so that the pod works on. `turn` is the client's number for this sync. */
 void sync_start(struct agent *a, int turn);
 
-/* Handles the exit of that child; `status` is from waitpid(). */
+/* Handles the exit of the child of sync_start(); `status` is from waitpid(). */
 void sync_ended(struct agent *a, int status);
 
 /* Starts an nvidia-smi that lists the cards. gpu_line() reads one line of it. */
@@ -483,9 +488,9 @@ void usage_follow_workers(struct agent *a);
 
 /* ---- worker.c ---- */
 
-/* Puts slow work on files into the queue. The caller fills in the rest. */
+/* Queues slow work on files. The caller fills in the rest of the job, which the queue owns. */
 struct job *job_add(struct agent *a, enum job_kind kind, const char *id);
-/* Removes the first one. */
+/* Removes the first job and frees it. */
 void job_done(struct agent *a);
 
 /* ---- whether volume and disk have room ---- */
@@ -517,13 +522,13 @@ void batch_settled(struct agent *a, struct batch *b);
 
 /* Number of segments that the worker holds. A worker that renders a batch holds all of it until the
  * batch ends. */
-size_t in_flight(const struct worker *w);
+size_t count_held_segments(const struct worker *w);
 
 /* Call before the parts of a worker change. */
 void share_advance(const struct agent *a, struct worker *w);
 
 /* Takes all that the worker holds of a batch away from it, as one part. */
-struct part *worker_leave(const struct agent *a, struct worker *w, struct batch *b);
+struct part *take_parts_of_batch(const struct agent *a, struct worker *w, struct batch *b);
 void worker_failed_parts(struct agent *a, struct worker *w, const char *reason, const char *words);
 struct batch *held_batch(const struct worker *w, const char *id);
 
@@ -542,9 +547,7 @@ void worker_kill(struct agent *a, struct worker *w, const char *why);
 void worker_write(struct worker *w);
 void worker_close(struct worker *w);
 
-enum {
-	PHASE_MOST_S = 86400, /* limit of a phase in a worker's hello */
-};
+enum { PHASE_MOST_S = 86400 /* limit of a phase in a worker's hello */ };
 
 /* Appends the times of the steps before hello, as the worker reports them. Skips unknown phases and
  * impossible times. The agent's own unpacking comes first, unless unpack_bytes is 0. */
@@ -567,18 +570,18 @@ enum look {
 	LOOK_OFFER  /* reports matching files, too */
 };
 
-/* Whether the name of a file or folder says that it is being written: it ends in .tmp or .part. */
+/* Returns whether a file or folder is being written by its name: it ends in .tmp or .part. */
 bool is_being_written(const char *name);
 /* Scans everything below `folder` ("" is the root); adds watches if the pod has inotify. Once the
  * command has exited, reports finished files only. */
 void scan_folder(struct agent *a, struct command *c, const char *folder, enum look look);
-/* Handles what has happened in its folder so far. pid: its first process; 0: that has ended. */
+/* Handles what has happened in the command's folder. pid: its first process; 0: that has ended. */
 void command_watched(struct agent *a, struct command *c, pid_t pid);
 
 /* Watches the command's folder as soon as the copy has made it. The scan at the exit finds files
  * renamed before that. */
 void command_watch(struct agent *a, struct command *c);
-/* It could not be kept: it is reported again when it is found again. */
+/* Lets an output that could not be copied be reported again when it is found again. */
 void output_forget(struct command *c, const char *name);
 
 /* Reads length in seconds and rate from the contents of a RIFF/WAVE file. Returns false for other
@@ -600,6 +603,7 @@ void worker_exited(struct agent *a, struct worker *w, int status);
 
 /* Treats silence as a hang, and also output without progress for ten times as long. */
 void worker_check_hang(struct agent *a, struct worker *w);
+/* Gives queued parts to all workers that have room. */
 void dispatch(struct agent *a);
 
 void stop_workers_only(struct agent *a);
@@ -639,7 +643,7 @@ struct snapshot {
  * names that end in .tmp or .part, and what lies below such folders: these are being written. */
 enum snapshot_end snapshot_take(struct snapshot *s, int to);
 
-/* Reads how often from the request `start`. */
+/* Reads from the request `start` how often and where to take snapshots. */
 void checkpoint_read_start(struct agent *a, const struct json *op);
 
 /* Before the command starts: makes its folder, or keeps the one that an earlier start left on this
@@ -653,7 +657,9 @@ void checkpoint_env(const struct command *c, struct env *env);
 void checkpoint_tick(struct agent *a);
 /* Returns true if this was the child that takes a snapshot. */
 bool checkpoint_exited(struct agent *a, pid_t pid, int status);
-/* The outputs that were finished before the snapshot are copied and reported. */
+/* Reports the snapshot: the outputs that were finished before it are copied and reported. The event
+ * is written before the volume is made durable, so that a client that finds the file there finds
+ * the event, too. */
 void checkpoint_outputs_copied(struct agent *a);
 /* Of a command that has exited: returns false while its last snapshot is being taken. Only a
  * command that failed gets one: its next attempt continues from there. */
@@ -670,7 +676,8 @@ void task_forget(struct task *t);
  * the output is closed. */
 bool task_read(struct agent *a, int rounds);
 
-char *put_text(const struct json *op, const char *key);
+/* A copy of a member's text; NULL if it is absent or empty. The caller frees it. */
+char *copy_json_text(const struct json *op, const char *key);
 void start_forget(struct agent *a);
 void op_start(struct agent *a, const struct json *op);
 
@@ -683,13 +690,17 @@ void task_exited(struct agent *a, int status);
 void add_gpus(struct agent *a, struct str *b);
 void read_switch(struct agent *a, char *to, size_t room);
 
-void obey(struct agent *a, const char *line, size_t len);
-void obey_deferred(struct agent *a);
+/* Does what one line of the client says; a request that must wait is kept. */
+void obey_request(struct agent *a, const char *line, size_t len);
+/* Obeys the kept requests, up to one that must wait again. */
+void obey_deferred_requests(struct agent *a);
 
 void client_close(struct client *c);
 void client_read(struct client *c);
 void client_accept(struct agent *a);
-void client_tell(struct agent *a);
+/* Sends events and answers. */
+void client_send(struct agent *a);
+/* Obeys what the client has sent, and answers. */
 void client_turn(struct agent *a);
 
 /* ---- serve.c ---- */

@@ -69,21 +69,23 @@ struct moving {
 	struct window window;
 };
 
+/* The result of moving_*(): MOVED_CHANGED: the tree differs from its listing; SHARE_FAILED and
+ * more: an I/O error. */
 enum { MOVED, MOVED_CHANGED };
 
-/* By errno. */
-static int share_failed(void)
+/* The result for an I/O error, which carries errno out of a child process. */
+static int failed_by_errno(void)
 {
 	return SHARE_FAILED + (errno > 0 && errno < 190 ? errno : 0);
 }
 
-/* Tells a changed file (missing, or of another kind) from an I/O error, which is the machine's
- * fault. */
-static int moved_lacks(void)
+/* MOVED_CHANGED if an entry is missing or of another kind; else an I/O error, the machine's fault.
+ */
+static int lacking_by_errno(void)
 {
 	return errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO
 		       ? MOVED_CHANGED
-		       : share_failed();
+		       : failed_by_errno();
 }
 
 /* Opens a plain file to read. Waits if another process is about to free a descriptor. Returns MOVED
@@ -97,10 +99,10 @@ static int moving_open(const struct moving *m, const char *name, int *in, struct
 		poll(NULL, 0, 50);
 	}
 	if (*in < 0)
-		return moved_lacks();
+		return lacking_by_errno();
 	int result = fstat(*in, st) < 0 || !S_ISREG(st->st_mode) ? MOVED_CHANGED
-		     : m->owner && st->st_uid != m->owner        ? (errno = EPERM, share_failed())
-								 : MOVED;
+		     : m->owner && st->st_uid != m->owner ? (errno = EPERM, failed_by_errno())
+							  : MOVED;
 	if (result != MOVED)
 		close_fd(in);
 	return result;
@@ -142,7 +144,7 @@ static int moving_copy(struct moving *m, size_t at, int in, int out, struct time
 	char hex[65];
 	sha_start(&sha);
 	if ((p ? copy_packed(m, p, out, &sha) : copy_all(in, out, &sha)) < 0)
-		return errno == EBADMSG ? MOVED_CHANGED : share_failed();
+		return errno == EBADMSG ? MOVED_CHANGED : failed_by_errno();
 	if (out >= 0) {
 		fchmod(out, e->type == 'x' ? 0755 : 0644);
 		futimens(out, (struct timespec[]){mtime, mtime});
@@ -153,6 +155,7 @@ static int moving_copy(struct moving *m, size_t at, int in, int out, struct time
 	return m->hashes || !strcmp(hex, e->sha256) ? MOVED : MOVED_CHANGED;
 }
 
+/* Moves one file: links, copies or compares it. */
 static int moving_file(struct moving *m, size_t at)
 {
 	const char *path = m->l->list[at].path, *name = path;
@@ -162,7 +165,7 @@ static int moving_file(struct moving *m, size_t at)
 	int in = -1, out = -1, result = MOVED;
 	if ((copies && parent_open(&m->to_dir, m->to, path, false, &name) < 0) ||
 	    (!p && parent_open(&m->from_dir, m->from, path, false, &name) < 0))
-		return moved_lacks();
+		return lacking_by_errno();
 	if (m->links && linkat(m->from_dir.fd, name, m->to_dir.fd, name, 0) == 0)
 		return MOVED;
 	if (p)
@@ -170,11 +173,11 @@ static int moving_file(struct moving *m, size_t at)
 	else
 		result = moving_open(m, name, &in, &st);
 	if (result == MOVED && copies && (out = create_at(m->to_dir.fd, name, 0600)) < 0)
-		result = share_failed();
+		result = failed_by_errno();
 	if (result == MOVED)
 		result = moving_copy(m, at, in, out, st.st_mtim);
 	close_fd(&in);
-	return out >= 0 && close(out) < 0 && result == MOVED ? share_failed() : result;
+	return out >= 0 && close(out) < 0 && result == MOVED ? failed_by_errno() : result;
 }
 
 static int moving_link(struct moving *m, const struct listed *e)
@@ -182,9 +185,9 @@ static int moving_link(struct moving *m, const struct listed *e)
 	const char *name;
 	char target[PATH_BYTES_MAX];
 	if (parent_open(&m->from_dir, m->from, e->path, false, &name) < 0)
-		return moved_lacks();
+		return lacking_by_errno();
 	if (read_link(m->from_dir.fd, name, target) < 0)
-		return errno == EINVAL ? MOVED_CHANGED : moved_lacks();
+		return errno == EINVAL ? MOVED_CHANGED : lacking_by_errno();
 	return strcmp(target, e->target) ? MOVED_CHANGED : MOVED;
 }
 
@@ -194,7 +197,7 @@ static int moving_folder(struct moving *m, const char *path)
 	int fd = open_folder(m->from, *path ? path : ".", false);
 	CLEANUP(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	if (!d)
-		return moved_lacks();
+		return lacking_by_errno();
 	int result = MOVED;
 	struct dirent *e;
 	while (result == MOVED && (e = next_entry(d))) {
@@ -206,10 +209,11 @@ static int moving_folder(struct moving *m, const char *path)
 		free(below);
 	}
 	if (result == MOVED && errno)
-		result = share_failed();
+		result = failed_by_errno();
 	return result;
 }
 
+/* Moves LISTING_CHUNK entries; without a target, also compares folders and links. */
 static int moving_chunk(struct moving *m, size_t first)
 {
 	size_t past = MIN(first + LISTING_CHUNK, m->l->count);
@@ -227,8 +231,8 @@ static int moving_chunk(struct moving *m, size_t first)
 	return result;
 }
 
-/* Files that are not in the archive come first: they are large, and one of them occupies a process
- * the longest. */
+/* Does one turn. The first l->count turns are for files that are not in the archive: they are
+ * large, and one of them occupies a process the longest. Each later turn is a chunk. */
 static int moving_turn(struct moving *m, size_t turn)
 {
 	size_t count = m->l->count;
@@ -237,6 +241,7 @@ static int moving_turn(struct moving *m, size_t turn)
 	return is_file(&m->l->list[turn]) && !packed_at(m, turn) ? moving_file(m, turn) : MOVED;
 }
 
+/* Takes turns until none is left: the part of one process. */
 static int moving_share(struct moving m, size_t turns)
 {
 	int result = MOVED;
@@ -277,7 +282,7 @@ static int moving_wide(struct moving m)
 	int of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), chunks);
 	m.turns = share_map(sizeof(*m.turns));
 	if (!m.turns)
-		return share_failed();
+		return failed_by_errno();
 	atomic_store(m.turns, m.ar ? 0 : m.l->count);
 	for (int i = 1; i < of; i++) {
 		pids[i] = fork_share();
@@ -309,7 +314,7 @@ enum { ARCHIVE_HEAD_MOST = 64 << 20 };
 #define ARCHIVE_TITLE "burst-archive 1 %012lld\n"
 
 /* Returns whether the folder's file system has less room, as far as it says. */
-static bool has_less(int dir, int64_t bytes)
+static bool has_less_room(int dir, int64_t bytes)
 {
 	int64_t room = fd_free_bytes(dir);
 	return room >= 0 && room < bytes;
@@ -339,6 +344,7 @@ static int archive_measure(const struct listing *l, int from, struct archive *ar
 	return 0;
 }
 
+/* Writes what stands before the bytes. The title comes twice, because it holds its own length. */
 static void archive_head(const struct listing *l, const struct archive *ar, struct str *out)
 {
 	char title[40];
@@ -355,6 +361,7 @@ static void archive_head(const struct listing *l, const struct archive *ar, stru
 	memcpy(out->s, title, (size_t)len);
 }
 
+/* Appends the file's bytes. EBADMSG: it is shorter than it was. */
 static int archive_add(FILE *to, int from, const char *path, int64_t size, char *part)
 {
 	struct stat st;
@@ -395,7 +402,7 @@ static void archive_write(const struct listing *l, int from, int dir, char why[W
 	if (!failed && ar.bytes > ARCHIVE_MOST) {
 		snprintf(why, WHY_MAX, "its small files are %lld MB",
 			 (long long)(ar.bytes / 1000000));
-	} else if (!failed && has_less(dir, 2 * ar.bytes)) {
+	} else if (!failed && has_less_room(dir, 2 * ar.bytes)) {
 		snprintf(why, WHY_MAX, "the volume has little room left");
 	} else if (!failed) {
 		int fd = create_at(dir, ARCHIVE_NAME, 0644);
@@ -429,6 +436,7 @@ static int archive_number(const char **at, char end, int64_t least, int64_t most
 	return 0;
 }
 
+/* Reads the lines of the head. Returns -1 if they do not fit the listing. */
 static int archive_lines(const struct listing *l, const char *at, struct archive *ar)
 {
 	for (size_t i = 0; i < l->count; i++) {
@@ -528,18 +536,18 @@ static int archive_links(const struct moving *m, const char *there)
 	return failed ? -1 : 0;
 }
 
-/* Fills the folder `name` of `to` beside its name. It is complete and matches the listing, or it
- * does not exist. there: the path of the tree whose archive is unpacked. */
-static int build_beside(struct moving m, int to, const char *name, const char *there)
+/* Fills the folder `name` of `to` under another name, then renames it: it is complete and matches
+ * the listing, or it does not exist. there: the path of the tree whose archive is unpacked. */
+static int build_tree(struct moving m, int to, const char *name, const char *there)
 {
 	CLEANUP(free_text) char *temp = xasprintf(".%s.%d", name, getpid());
 	remove_at(to, temp);
 	m.to = make_at(to, temp);
 	bool framed = m.to >= 0 && listing_frame(m.l, m.to) == 0 &&
 		      (!m.ar || archive_links(&m, there) == 0);
-	int result = framed ? moving_wide(m) : share_failed();
+	int result = framed ? moving_wide(m) : failed_by_errno();
 	if (result == MOVED && renameat(to, temp, to, name) < 0)
-		result = share_failed();
+		result = failed_by_errno();
 	int saved = errno;
 	remove_at(to, temp);
 	close_fd(&m.to);
@@ -554,7 +562,7 @@ enum taken tree_take(int root, const char *path, const char *id, int to, const c
 	enum taken result = open_listed(root, path, id, &from, &l);
 	if (result != TAKEN)
 		return result;
-	result = taken_of(build_beside((struct moving){.l = &l, .from = from}, to, name, NULL));
+	result = taken_of(build_tree((struct moving){.l = &l, .from = from}, to, name, NULL));
 	close_fd(&from);
 	listing_free(&l);
 	return result;
@@ -635,14 +643,15 @@ int tree_keep(int from, uid_t owner, int root, const char *under, const char *na
 /* disk space left for what workers write */
 #define ARCHIVE_SPARE (INT64_C(256) << 20)
 
+/* Builds the tree `name` of `to` from the archive. Returns -1 with why[] set. */
 static int archive_unpack(struct moving m, int to, const char *name, const char *there,
 			  char why[WHY_MAX])
 {
-	if (has_less(to, m.ar->bytes + (int64_t)m.l->count * 2048 + ARCHIVE_SPARE))
+	if (has_less_room(to, m.ar->bytes + (int64_t)m.l->count * 2048 + ARCHIVE_SPARE))
 		return snprintf(why, WHY_MAX, "the pod's disk has no room for its %lld MB",
 				(long long)(m.ar->bytes / 1000000)),
 		       -1;
-	int result = build_beside(m, to, name, there);
+	int result = build_tree(m, to, name, there);
 	if (result == MOVED_CHANGED)
 		snprintf(why, WHY_MAX, "its archive is not what was put there");
 	else if (result != MOVED)

@@ -45,14 +45,15 @@ static void folder_free(struct folder *f)
 
 /* ---- a snapshot: what the folder holds ---- */
 
-static enum snapshot_end unfit(struct snapshot *s, const char *path, const char *why)
+/* Sets words[]; returns SNAPSHOT_UNFIT. */
+static enum snapshot_end refuse_entry(struct snapshot *s, const char *path, const char *why)
 {
 	snprintf(s->words, sizeof(s->words), "%.180s %s", path, why);
 	return SNAPSHOT_UNFIT;
 }
 
-/* A file that vanishes while the folder is read shows that the folder is being changed. */
-static enum snapshot_end read_failed(struct snapshot *s, const char *path)
+/* SNAPSHOT_MOVING if the entry vanished by errno; else SNAPSHOT_FAILED with words[]. */
+static enum snapshot_end end_by_errno(struct snapshot *s, const char *path)
 {
 	if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ESTALE)
 		return SNAPSHOT_MOVING;
@@ -60,30 +61,32 @@ static enum snapshot_end read_failed(struct snapshot *s, const char *path)
 	return SNAPSHOT_FAILED;
 }
 
+/* Returns SNAPSHOT_TAKEN if the link stays inside the folder. */
 static enum snapshot_end read_target(struct snapshot *s, int dir, const char *name, struct entry *e)
 {
 	char target[PATH_BYTES_MAX];
 	if (read_link(dir, name, target) < 0)
-		return read_failed(s, e->path);
+		return end_by_errno(s, e->path);
 	if (!link_inside(e->path, target))
-		return unfit(s, e->path, "is a link that leaves the folder: use a relative one");
+		return refuse_entry(s, e->path,
+				    "is a link that leaves the folder: use a relative one");
 	e->target = xstrdup(target);
 	return SNAPSHOT_TAKEN;
 }
 
 /* Returns SNAPSHOT_TAKEN if the entry can travel. */
-static enum snapshot_end judge(struct snapshot *s, int dir, const char *name, struct entry *e)
+static enum snapshot_end judge_entry(struct snapshot *s, int dir, const char *name, struct entry *e)
 {
 	if (!path_is_safe(e->path))
-		return unfit(s, "a file",
-			     "has a name with control characters, or one that is no "
-			     "UTF-8 text or too long");
+		return refuse_entry(s, "a file",
+				    "has a name with control characters, or one that is no "
+				    "UTF-8 text or too long");
 	if (S_ISLNK(e->st.st_mode))
 		return read_target(s, dir, name, e);
 	if (S_ISREG(e->st.st_mode) && s->owner && e->st.st_uid != s->owner)
-		return unfit(s, e->path, "belongs to another user");
+		return refuse_entry(s, e->path, "belongs to another user");
 	if (!S_ISREG(e->st.st_mode) && !S_ISDIR(e->st.st_mode))
-		return unfit(s, e->path, "is not a file, folder or link");
+		return refuse_entry(s, e->path, "is not a file, folder or link");
 	return SNAPSHOT_TAKEN;
 }
 
@@ -100,15 +103,15 @@ static enum walk_step read_entry(void *ctx, const struct walked *w)
 	if (is_being_written(w->name))
 		return WALK_ON;
 	if (f->count >= SNAPSHOT_ENTRIES_MAX) {
-		r->end = unfit(r->s, "it", "holds more than 100000 files");
+		r->end = refuse_entry(r->s, "it", "holds more than 100000 files");
 		return WALK_STOP;
 	}
 	GROW(f->list, f->count, f->cap);
 	struct entry *e = &f->list[f->count++];
 	*e = (struct entry){.path = xstrdup(w->path)};
 	r->end = fstatat(w->dir, w->name, &e->st, AT_SYMLINK_NOFOLLOW) < 0
-			 ? read_failed(r->s, e->path)
-			 : judge(r->s, w->dir, w->name, e);
+			 ? end_by_errno(r->s, e->path)
+			 : judge_entry(r->s, w->dir, w->name, e);
 	if (r->end != SNAPSHOT_TAKEN)
 		return WALK_STOP;
 	return S_ISDIR(e->st.st_mode) ? WALK_INTO : WALK_ON;
@@ -143,8 +146,8 @@ static void make_print(const struct folder *f, char print[65])
 	sha_hex(&sha, print);
 }
 
-/* A file that was changed within the grain of its times may change again without a trace. */
-static bool changed_just_now(const struct folder *f)
+/* Returns whether a file may change again without another change time. */
+static bool has_just_changed(const struct folder *f)
 {
 	enum { GRAIN_MS = 50 };
 	struct timespec now;
@@ -159,14 +162,15 @@ static bool changed_just_now(const struct folder *f)
 	return false;
 }
 
-static enum snapshot_end read_whole(struct snapshot *s, struct folder *f, char print[65])
+/* Lists the folder and makes its print. Returns SNAPSHOT_TAKEN, or why it cannot be saved. */
+static enum snapshot_end read_folder(struct snapshot *s, struct folder *f, char print[65])
 {
 	struct reading r = {s, f, SNAPSHOT_TAKEN};
 	int failed = walk_tree(s->from, -1, read_entry, &r);
 	if (r.end != SNAPSHOT_TAKEN)
 		return r.end;
 	if (failed)
-		return read_failed(s, "one of its folders");
+		return end_by_errno(s, "one of its folders");
 	if (f->count)
 		qsort(f->list, f->count, sizeof(*f->list), by_path);
 	make_print(f, print);
@@ -181,7 +185,8 @@ struct writer {
 	struct sha256 sha;
 };
 
-static enum snapshot_end put(struct writer *w, const void *bytes, size_t len)
+/* Appends bytes to the tar file and its hash. */
+static enum snapshot_end tar_put(struct writer *w, const void *bytes, size_t len)
 {
 	if (w->s->bytes + (int64_t)len > w->s->most)
 		return SNAPSHOT_LARGE;
@@ -195,13 +200,14 @@ static enum snapshot_end put(struct writer *w, const void *bytes, size_t len)
 	return SNAPSHOT_TAKEN;
 }
 
-static enum snapshot_end put_padding(struct writer *w, int64_t size)
+static enum snapshot_end tar_put_padding(struct writer *w, int64_t size)
 {
 	static const char zeros[TAR_BLOCK];
-	return put(w, zeros, (size_t)((TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK));
+	return tar_put(w, zeros, (size_t)((TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK));
 }
 
-static void number(char *to, size_t room, int64_t value)
+/* Writes octal text, or base 256 if the number is too large for that. */
+static void tar_put_number(char *to, size_t room, int64_t value)
 {
 	if (value <= OCTAL_SIZE_MAX) {
 		snprintf(to, room, "%0*llo", (int)room - 1, (long long)value);
@@ -212,17 +218,17 @@ static void number(char *to, size_t room, int64_t value)
 	to[0] = (char)0x80;
 }
 
-static enum snapshot_end put_header(struct writer *w, char type, const char *path, int64_t size,
-				    const struct stat *st, const char *target)
+static enum snapshot_end tar_put_header(struct writer *w, char type, const char *path, int64_t size,
+					const struct stat *st, const char *target)
 {
 	char h[TAR_BLOCK] = {0};
 	unsigned sum = 0;
 	memcpy(h, path, MIN(strlen(path), (size_t)100));
-	number(h + 100, 8, st->st_mode & 0777);
-	number(h + 108, 8, 0);
-	number(h + 116, 8, 0);
-	number(h + 124, 12, size);
-	number(h + 136, 12, MAX((int64_t)st->st_mtim.tv_sec, (int64_t)0));
+	tar_put_number(h + 100, 8, st->st_mode & 0777);
+	tar_put_number(h + 108, 8, 0);
+	tar_put_number(h + 116, 8, 0);
+	tar_put_number(h + 124, 12, size);
+	tar_put_number(h + 136, 12, MAX((int64_t)st->st_mtim.tv_sec, (int64_t)0));
 	memset(h + 148, ' ', 8);
 	h[156] = type;
 	memcpy(h + 157, target, MIN(strlen(target), (size_t)100));
@@ -230,27 +236,30 @@ static enum snapshot_end put_header(struct writer *w, char type, const char *pat
 	for (int i = 0; i < TAR_BLOCK; i++)
 		sum += (unsigned char)h[i];
 	snprintf(h + 148, 8, "%06o", sum & 0777777);
-	return put(w, h, sizeof(h));
+	return tar_put(w, h, sizeof(h));
 }
 
-static enum snapshot_end put_long(struct writer *w, char type, const char *text)
+/* GNU's entry for a name that a header cannot hold; nothing for a short one. */
+static enum snapshot_end tar_put_long_name(struct writer *w, char type, const char *text)
 {
 	static const struct stat none = {.st_mode = 0644};
 	size_t len = strlen(text);
 	if (len <= 100)
 		return SNAPSHOT_TAKEN;
-	enum snapshot_end end = put_header(w, type, "././@LongLink", (int64_t)len + 1, &none, "");
+	enum snapshot_end end =
+		tar_put_header(w, type, "././@LongLink", (int64_t)len + 1, &none, "");
 	if (end == SNAPSHOT_TAKEN)
-		end = put(w, text, len + 1);
-	return end == SNAPSHOT_TAKEN ? put_padding(w, (int64_t)len + 1) : end;
+		end = tar_put(w, text, len + 1);
+	return end == SNAPSHOT_TAKEN ? tar_put_padding(w, (int64_t)len + 1) : end;
 }
 
-static enum snapshot_end put_content(struct writer *w, const struct entry *e)
+/* Appends a file's bytes. SNAPSHOT_MOVING: the file is another or shorter than it was. */
+static enum snapshot_end tar_put_content(struct writer *w, const struct entry *e)
 {
 	struct stat st;
 	int fd = open_below(w->s->from, e->path, &st);
 	if (fd < 0)
-		return read_failed(w->s, e->path);
+		return end_by_errno(w->s, e->path);
 	char *part = xcalloc(1, SLICE);
 	int64_t left = st.st_ino == e->st.st_ino ? e->st.st_size : -1;
 	enum snapshot_end end = left < 0 ? SNAPSHOT_MOVING : SNAPSHOT_TAKEN;
@@ -258,44 +267,46 @@ static enum snapshot_end put_content(struct writer *w, const struct entry *e)
 		ssize_t n = read(fd, part, (size_t)MIN(left, (int64_t)SLICE));
 		if (n < 0 && errno == EINTR)
 			continue;
-		end = n < 0    ? read_failed(w->s, e->path)
+		end = n < 0    ? end_by_errno(w->s, e->path)
 		      : n == 0 ? SNAPSHOT_MOVING
-			       : put(w, part, (size_t)n);
+			       : tar_put(w, part, (size_t)n);
 		left -= n;
 	}
 	free(part);
 	close(fd);
-	return end == SNAPSHOT_TAKEN ? put_padding(w, e->st.st_size) : end;
+	return end == SNAPSHOT_TAKEN ? tar_put_padding(w, e->st.st_size) : end;
 }
 
-static enum snapshot_end put_entry(struct writer *w, const struct entry *e)
+static enum snapshot_end tar_put_entry(struct writer *w, const struct entry *e)
 {
 	bool is_dir = S_ISDIR(e->st.st_mode);
 	const char *target = e->target ? e->target : "";
 	char type = is_dir ? '5' : e->target ? '2' : '0';
-	enum snapshot_end end = put_long(w, 'L', e->path);
+	enum snapshot_end end = tar_put_long_name(w, 'L', e->path);
 	if (end == SNAPSHOT_TAKEN)
-		end = put_long(w, 'K', target);
+		end = tar_put_long_name(w, 'K', target);
 	if (end == SNAPSHOT_TAKEN)
-		end = put_header(w, type, e->path, type == '0' ? e->st.st_size : 0, &e->st, target);
-	return end == SNAPSHOT_TAKEN && type == '0' ? put_content(w, e) : end;
+		end = tar_put_header(w, type, e->path, type == '0' ? e->st.st_size : 0, &e->st,
+				     target);
+	return end == SNAPSHOT_TAKEN && type == '0' ? tar_put_content(w, e) : end;
 }
 
-static enum snapshot_end put_all(struct writer *w, const struct folder *f)
+/* Writes the whole tar file; sets bytes and sha256. */
+static enum snapshot_end tar_put_all(struct writer *w, const struct folder *f)
 {
 	static const char end_mark[2 * TAR_BLOCK];
 	enum snapshot_end end = SNAPSHOT_TAKEN;
 	sha_start(&w->sha);
 	w->s->bytes = 0;
 	for (size_t i = 0; i < f->count && end == SNAPSHOT_TAKEN; i++)
-		end = put_entry(w, &f->list[i]);
+		end = tar_put_entry(w, &f->list[i]);
 	if (end == SNAPSHOT_TAKEN)
-		end = put(w, end_mark, sizeof(end_mark));
+		end = tar_put(w, end_mark, sizeof(end_mark));
 	sha_hex(&w->sha, w->s->sha256);
 	return end;
 }
 
-/* Whether its files alone are more than may travel. A file of zeros without blocks counts whole. */
+/* Returns whether the files alone are more than may travel. A sparse file counts with its holes. */
 static bool is_too_large(struct snapshot *s, const struct folder *f)
 {
 	int64_t bytes = 0;
@@ -312,18 +323,18 @@ enum snapshot_end snapshot_take(struct snapshot *s, int to)
 	struct folder before = {0}, after = {0};
 	struct writer w = {.s = s, .fd = to};
 	char print[65] = "";
-	enum snapshot_end end = read_whole(s, &before, s->print);
+	enum snapshot_end end = read_folder(s, &before, s->print);
 	bool nothing_yet = !before.count && !*s->known;
 	if (end == SNAPSHOT_TAKEN && (nothing_yet || !strcmp(s->print, s->known)))
 		end = SNAPSHOT_SAME;
-	if (end == SNAPSHOT_TAKEN && changed_just_now(&before))
+	if (end == SNAPSHOT_TAKEN && has_just_changed(&before))
 		end = SNAPSHOT_MOVING;
 	if (end == SNAPSHOT_TAKEN && is_too_large(s, &before))
 		end = SNAPSHOT_LARGE;
 	if (end == SNAPSHOT_TAKEN)
-		end = put_all(&w, &before);
+		end = tar_put_all(&w, &before);
 	if (end == SNAPSHOT_TAKEN)
-		end = read_whole(s, &after, print);
+		end = read_folder(s, &after, print);
 	if (end == SNAPSHOT_TAKEN && strcmp(print, s->print) != 0)
 		end = SNAPSHOT_MOVING;
 	folder_free(&before);
@@ -333,8 +344,8 @@ enum snapshot_end snapshot_take(struct snapshot *s, int to)
 
 /* ---- a snapshot, unpacked ---- */
 
-/* Runs in a child: passes on the file's bytes and hashes them. Exits with 0 if the hash fits. */
-static void pass_on(int from, int to, const char *sha256)
+/* Runs in a child: copies the file's bytes to the pipe. Exits with 0 if their hash fits. */
+static void copy_and_hash(int from, int to, const char *sha256)
 {
 	struct sha256 sha;
 	char hex[65];
@@ -353,7 +364,7 @@ static int snapshot_unpack(int from, const char *sha256, int to, char words[SNAP
 	int in = -1, out = -1, status = 0;
 	pid_t pid = make_pipe(&in, &out) < 0 ? -1 : fork();
 	if (pid == 0)
-		pass_on(from, out, sha256);
+		copy_and_hash(from, out, sha256);
 	close_fd(&out);
 	int failed = pid < 0 || tree_fill(&t, in, NULL, to, NULL) < 0;
 	close_fd(&in);
@@ -389,8 +400,8 @@ void checkpoint_read_start(struct agent *a, const struct json *op)
 
 /* ---- the command's folder ---- */
 
-/* Opens the folder of this run's checkpoints on the container's disk. Those of other runs go. */
-static int run_checkpoints(struct agent *a)
+/* Opens this run's checkpoints on the container's disk, and removes those of other runs. */
+static int open_checkpoints_of_run(struct agent *a)
 {
 	int all = open_folder(a->disk_fd, "checkpoint", true), of_run = -1;
 	if (all >= 0) {
@@ -401,8 +412,8 @@ static int run_checkpoints(struct agent *a)
 	return of_run;
 }
 
-/* Makes a folder that belongs to the command's user. */
-static int make_theirs(const struct agent *a, int dir, const char *name)
+/* Makes an empty folder that belongs to the command's user; removes what was there. */
+static int make_folder_for_command(const struct agent *a, int dir, const char *name)
 {
 	bool theirs = a->separate && !a->worker_root;
 	if (remove_at(dir, name) < 0 || mkdirat(dir, name, 0755) < 0)
@@ -410,24 +421,26 @@ static int make_theirs(const struct agent *a, int dir, const char *name)
 	return theirs ? fchownat(dir, name, WORKER_UID, WORKER_UID, AT_SYMLINK_NOFOLLOW) : 0;
 }
 
-/* The snapshot that the folder was filled from is noted beside it. */
+/* The file that holds the hash of the snapshot which filled the folder. The caller frees the path.
+ */
 static char *seed_path(const struct agent *a, const char *id)
 {
 	return xasprintf("%s/checkpoint/%s/.%s.from", a->disk, a->run, id);
 }
 
-static bool continues(const struct agent *a, const char *id, const struct json *given)
+/* Returns whether the pod's folder is as new as the task's snapshot (given; NULL: none). */
+static bool may_continue(const struct agent *a, const char *id, const struct json *given)
 {
 	CLEANUP(str_free) struct str seed = {0};
 	CLEANUP(free_text) char *path = seed_path(a, id);
-	bool same = !given || !strcmp(json_text(given, "attempt", ""), a->attempt) ||
-		    (read_file(path, 64, &seed) == 0 &&
-		     !strcmp(str_text(&seed), json_text(given, "sha256", "")));
-	return same;
+	return !given || !strcmp(json_text(given, "attempt", ""), a->attempt) ||
+	       (read_file(path, 64, &seed) == 0 &&
+		!strcmp(str_text(&seed), json_text(given, "sha256", "")));
 }
 
-static void trouble(struct agent *a, const char *id, const char *error, const char *words,
-		    int64_t bytes)
+/* Reports why a snapshot could not be read or taken. */
+static void report_trouble(struct agent *a, const char *id, const char *error, const char *words,
+			   int64_t bytes)
 {
 	struct str *b = event_begin(a, "checkpoint");
 	js_text(b, "id", id);
@@ -438,7 +451,7 @@ static void trouble(struct agent *a, const char *id, const char *error, const ch
 }
 
 /* Runs in a child: unpacks the snapshot as the command's user. Prints what went wrong. */
-static int fill(struct agent *a)
+static int fill_folder(struct agent *a)
 {
 	const struct filling *f = &a->filling;
 	char words[SNAPSHOT_WORDS] = "";
@@ -463,14 +476,14 @@ static pid_t fill_begin(struct agent *a, struct command *c, int dir, const struc
 	snprintf(f->sha256, sizeof(f->sha256), "%s", json_text(given, "sha256", ""));
 	snprintf(c->checkpoint.spare, sizeof(c->checkpoint.spare), "%s", slash ? slash + 1 : "");
 	f->from = path_inside(path) ? open_below(a->volume_fd, path, &st) : (errno = EINVAL, -1);
-	if (f->from >= 0 && make_theirs(a, dir, fresh) == 0)
+	if (f->from >= 0 && make_folder_for_command(a, dir, fresh) == 0)
 		f->to = open_at(dir, fresh);
 	if (f->to >= 0)
-		pid = spawn_own(a, fill, &c->filled);
+		pid = spawn_own(a, fill_folder, &c->filled);
 	close_fd(&f->from);
 	close_fd(&f->to);
 	if (pid <= 0)
-		trouble(a, c->id, "lost", strerror(errno), 0);
+		report_trouble(a, c->id, "lost", strerror(errno), 0);
 	else
 		snprintf(c->checkpoint.seed, sizeof(c->checkpoint.seed), "%s", f->sha256);
 	return pid > 0 ? pid : 0;
@@ -488,12 +501,12 @@ pid_t checkpoint_prepare(struct agent *a, struct command *c, const char *task)
 	struct json_doc doc;
 	const struct json *given = json_get(json_read(&doc, task, strlen(task)), "checkpoint");
 	struct stat st;
-	CLEANUP(close_fd) int dir = run_checkpoints(a);
+	CLEANUP(close_fd) int dir = open_checkpoints_of_run(a);
 	pid_t pid = 0;
 	c->checkpoint.dir = xasprintf("%s/checkpoint/%s/%s", a->disk, a->run, c->id);
 	bool there = dir >= 0 && fstatat(dir, c->id, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		     S_ISDIR(st.st_mode) && continues(a, c->id, given);
-	if (dir >= 0 && !there && make_theirs(a, dir, c->id) == 0 && given)
+		     S_ISDIR(st.st_mode) && may_continue(a, c->id, given);
+	if (dir >= 0 && !there && make_folder_for_command(a, dir, c->id) == 0 && given)
 		pid = fill_begin(a, c, dir, given);
 	if (there)
 		snprintf(c->checkpoint.from, sizeof(c->checkpoint.from), "%s",
@@ -509,7 +522,7 @@ void checkpoint_filled(struct agent *a, struct command *c, int status)
 	struct checkpoint *k = &c->checkpoint;
 	struct str words = {0};
 	CLEANUP(free_text) char *fresh = xasprintf(".%s.new", c->id), *seed = seed_path(a, c->id);
-	int dir = run_checkpoints(a);
+	int dir = open_checkpoints_of_run(a);
 	read_all(c->filled, ANSWER_MAX, &words);
 	if (status == 0 && dir >= 0 && remove_at(dir, c->id) == 0 &&
 	    renameat(dir, fresh, dir, c->id) == 0) {
@@ -517,7 +530,8 @@ void checkpoint_filled(struct agent *a, struct command *c, int status)
 		memcpy(k->from, k->seed, sizeof(k->from));
 		k->spare[0] = 0;
 	} else {
-		trouble(a, c->id, "lost", words.len ? words.s : "it could not be unpacked", 0);
+		report_trouble(a, c->id, "lost", words.len ? words.s : "it could not be unpacked",
+			       0);
 		if (dir >= 0)
 			remove_at(dir, fresh);
 	}
@@ -547,8 +561,8 @@ void checkpoint_free(struct command *c)
 
 /* ---- when snapshots are taken ---- */
 
-/* Older snapshots of the segment by this pod go: the newest one is durable. But the one that its
- * command could not begin with may hold more. */
+/* Removes this pod's older snapshots of the segment, since the newest one is durable. Keeps the one
+ * that its command could not begin with, which may hold more. */
 static void remove_older(struct agent *a)
 {
 	const struct save *v = &a->save;
@@ -564,8 +578,8 @@ static void remove_older(struct agent *a)
 			unlinkat(dir, e->d_name, 0);
 }
 
-/* Gives the complete file its name. */
-static int keep(struct agent *a, int fd)
+/* Syncs the complete file and gives it its name. */
+static int keep_snapshot(struct agent *a, int fd)
 {
 	int dir = open_folder(a->dir_fd, "checkpoint", true);
 	CLEANUP(free_text) char *name = xasprintf("%s.%lld", a->save.id, (long long)a->save.number);
@@ -582,7 +596,7 @@ static int open_part(struct agent *a)
 	return create_at(a->dir_fd, PART, 0644);
 }
 
-/* Runs in a child. Prints the result, by which save_answer() goes on. */
+/* Runs in a child: takes the snapshot. Prints the result for read_answer(). */
 static int save_work(struct agent *a)
 {
 	struct snapshot s = {.from = open_at(AT_FDCWD, a->save.dir),
@@ -597,7 +611,7 @@ static int save_work(struct agent *a)
 		snprintf(s.words, sizeof(s.words), "it cannot be written: %s", strerror(errno));
 	else
 		end = snapshot_take(&s, fd);
-	if (end == SNAPSHOT_TAKEN && keep(a, fd) < 0) {
+	if (end == SNAPSHOT_TAKEN && keep_snapshot(a, fd) < 0) {
 		end = SNAPSHOT_FAILED;
 		snprintf(s.words, sizeof(s.words), "it cannot be kept: %s", strerror(errno));
 	}
@@ -609,6 +623,7 @@ static int save_work(struct agent *a)
 	return 0;
 }
 
+/* Returns false if no child can be started. */
 static bool save_child(struct agent *a, int (*work)(struct agent *))
 {
 	struct save *v = &a->save;
@@ -635,7 +650,8 @@ static void save_begin(struct agent *a, struct command *c)
 		k->due_ms = now_ms(a) + TROUBLE_MS;
 }
 
-static int64_t every_ms(const struct agent *a, const struct checkpoint *k)
+/* The time between two snapshots: the job's, or by what the last one took. */
+static int64_t interval_ms(const struct agent *a, const struct checkpoint *k)
 {
 	double took_s = (double)MAX(k->took_ms, (int64_t)1) / 1000,
 	       between_s = (double)MAX(a->checkpoint_mean_s, (int64_t)1);
@@ -643,7 +659,8 @@ static int64_t every_ms(const struct agent *a, const struct checkpoint *k)
 				      : (int64_t)(checkpoint_every_s(took_s, between_s) * 1000);
 }
 
-static void report(struct agent *a, bool durable)
+/* Reports a snapshot; durable: the volume keeps it. */
+static void report_snapshot(struct agent *a, bool durable)
 {
 	const struct save *v = &a->save;
 	struct str *b = event_begin(a, "checkpoint");
@@ -659,8 +676,9 @@ static void report(struct agent *a, bool durable)
 	events_sync(a);
 }
 
-/* The file is complete. Its event follows those of all outputs that were finished before. */
-static void taken(struct agent *a, const struct worker *w)
+/* The file is complete. Its event waits for those of all outputs that were finished before. w: the
+ * command's worker; NULL: the command has ended. */
+static void on_snapshot_taken(struct agent *a, const struct worker *w)
 {
 	if (w && a->outputs) {
 		command_watched(a, w->command, w->pid);
@@ -670,17 +688,18 @@ static void taken(struct agent *a, const struct worker *w)
 	job_add(a, JOB_SAVE, a->save.id);
 }
 
-static void saved(struct agent *a, struct command *c)
+static void on_saved(struct agent *a, struct command *c)
 {
 	struct checkpoint *k = &c->checkpoint;
 	k->took_ms = now_ms(a) - a->save.began_ms;
-	k->due_ms = a->save.began_ms + every_ms(a, k);
+	k->due_ms = a->save.began_ms + interval_ms(a, k);
 	k->told = SNAPSHOT_TAKEN;
 	snprintf(k->print, sizeof(k->print), "%s", a->save.print);
 }
 
-static void not_saved(struct agent *a, struct command *c, enum snapshot_end end, int64_t bytes,
-		      const char *words)
+/* Plans the next try, and reports the reason unless it was the last one reported. */
+static void on_not_saved(struct agent *a, struct command *c, enum snapshot_end end, int64_t bytes,
+			 const char *words)
 {
 	static const char *const errors[] = {[SNAPSHOT_MOVING] = "moving",
 					     [SNAPSHOT_LARGE] = "large",
@@ -694,10 +713,10 @@ static void not_saved(struct agent *a, struct command *c, enum snapshot_end end,
 	if (k->told == (int)end || (end == SNAPSHOT_MOVING && k->tries < TRIES_TOLD))
 		return;
 	k->told = (int)end;
-	trouble(a, c->id, errors[end], words, bytes);
+	report_trouble(a, c->id, errors[end], words, bytes);
 }
 
-/* What save_work() printed. */
+/* Reads what save_work() printed. *words: the reason of a failure. */
 static enum snapshot_end read_answer(struct save *v, char *text, const char **words)
 {
 	int end = SNAPSHOT_FAILED, at = 0;
@@ -710,8 +729,9 @@ static enum snapshot_end read_answer(struct save *v, char *text, const char **wo
 	return (enum snapshot_end)end;
 }
 
-static void save_answer(struct agent *a, struct command *c, enum snapshot_end end,
-			const char *words)
+/* Plans the command's next snapshot by the end of this one. */
+static void on_save_ended(struct agent *a, struct command *c, enum snapshot_end end,
+			  const char *words)
 {
 	struct checkpoint *k = &c->checkpoint;
 	int64_t took_ms = now_ms(a) - a->save.began_ms;
@@ -719,11 +739,11 @@ static void save_answer(struct agent *a, struct command *c, enum snapshot_end en
 	k->last = k->exited_ms && a->save.began_ms >= k->exited_ms &&
 		  (end != SNAPSHOT_MOVING || k->tries > TRIES_AT_EXIT);
 	if (end == SNAPSHOT_TAKEN)
-		saved(a, c);
+		on_saved(a, c);
 	else if (end == SNAPSHOT_SAME)
 		k->due_ms = now_ms(a) + MAX((int64_t)LOOK_MS, 10 * took_ms);
 	else
-		not_saved(a, c, end, a->save.bytes, words);
+		on_not_saved(a, c, end, a->save.bytes, words);
 }
 
 /* The worker of the command whose snapshot this is. NULL: the command has ended. */
@@ -738,38 +758,38 @@ static const struct worker *saved_worker(const struct agent *a)
 	return NULL;
 }
 
+/* The command whose snapshot this is. NULL: it has ended. */
 static struct command *saved_command(const struct agent *a)
 {
 	const struct worker *w = saved_worker(a);
 	return w ? w->command : NULL;
 }
 
-/* The event is written before the volume is made durable, so that a client that finds the file
- * there finds the event, too. */
 void checkpoint_outputs_copied(struct agent *a)
 {
 	struct save *v = &a->save;
 	struct command *c = saved_command(a);
 	v->waiting = false;
-	report(a, false);
+	report_snapshot(a, false);
 	if (a->checkpoint_on_volume)
 		v->flushing = save_child(a, sync_work);
 	else
 		remove_older(a);
 	if (c && !v->flushing)
-		save_answer(a, c, SNAPSHOT_TAKEN, "");
+		on_save_ended(a, c, SNAPSHOT_TAKEN, "");
 }
 
-static void flushed(struct agent *a, bool fine)
+/* The volume was made durable (fine), or could not be. */
+static void on_flushed(struct agent *a, bool fine)
 {
 	struct command *c = saved_command(a);
 	if (fine) {
-		report(a, true);
+		report_snapshot(a, true);
 		remove_older(a);
 	}
 	if (c)
-		save_answer(a, c, fine ? SNAPSHOT_TAKEN : SNAPSHOT_FAILED,
-			    "the volume does not keep it");
+		on_save_ended(a, c, fine ? SNAPSHOT_TAKEN : SNAPSHOT_FAILED,
+			      "the volume does not keep it");
 }
 
 bool checkpoint_exited(struct agent *a, pid_t pid, int status)
@@ -784,14 +804,14 @@ bool checkpoint_exited(struct agent *a, pid_t pid, int status)
 	close_fd(&v->out);
 	str_addc(&text, 0);
 	if (v->flushing) {
-		flushed(a, status == 0);
+		on_flushed(a, status == 0);
 	} else {
 		enum snapshot_end end = read_answer(v, text.s, &words);
 		struct command *c = saved_command(a);
 		if (end == SNAPSHOT_TAKEN)
-			taken(a, saved_worker(a));
+			on_snapshot_taken(a, saved_worker(a));
 		else if (c)
-			save_answer(a, c, end, words);
+			on_save_ended(a, c, end, words);
 	}
 	return true;
 }

@@ -41,7 +41,7 @@ void read_switch(struct agent *a, char *to, size_t room)
 }
 
 /* Appends how many workers are alive and which segments they hold, for a client that reconnects. */
-static void add_work(const struct agent *a, struct str *b)
+static void add_work_state(const struct agent *a, struct str *b)
 {
 	int standing = 0;
 	for (int i = 0; i < a->worker_count; i++)
@@ -56,6 +56,7 @@ static void add_work(const struct agent *a, struct str *b)
 	str_addc(b, ']');
 }
 
+/* Answers `attach`. A hello that is due holds back requests and events. */
 static void hello_send(struct agent *a, struct client *c)
 {
 	char zstd[PATH_MAX];
@@ -71,8 +72,8 @@ static void hello_send(struct agent *a, struct client *c)
 	js_bool(b, "zstd", find_program("zstd", zstd));
 	js_text(b, "mode", a->detached ? "detached" : "attached");
 	js_bool(b, "separate", a->separate);
-	add_work(a, b);
-	add_image(a, b);
+	add_work_state(a, b);
+	add_image_envs(a, b);
 	str_add(b, "}\n");
 	str_addn(&c->out, b->s, b->len);
 }
@@ -89,8 +90,8 @@ static bool segment_read(const struct agent *a, struct segment *s, const struct 
 {
 	const char *id = json_text(task, "id", "");
 	s->id = xstrdup(id);
-	s->file = put_text(task, "file");
-	s->run = put_text(task, "run");
+	s->file = copy_json_text(task, "file");
+	s->run = copy_json_text(task, "run");
 	s->index = json_int(task, "index", 0);
 	s->count = json_int(task, "count", 1);
 	s->task = xstrndup(task->raw, task->raw_len);
@@ -100,6 +101,7 @@ static bool segment_read(const struct agent *a, struct segment *s, const struct 
 	return name_safe(s->id) && (a->command ? s->run != NULL : true);
 }
 
+/* Queues the batch, unless it is known: the client sends a batch again after a reconnect. */
 static void op_batch(struct agent *a, const struct json *op)
 {
 	const char *id = json_text(op, "id", "");
@@ -107,7 +109,7 @@ static void op_batch(struct agent *a, const struct json *op)
 	b->id = xstrdup(id);
 	b->estimate_s = json_number(op, "estimate_s", 0);
 	for (const struct batch *known = a->queue; known; known = known->next)
-		if (!strcmp(known->id, id)) { /* the client sends a batch again after a reconnect */
+		if (!strcmp(known->id, id)) {
 			batch_free(b);
 			return;
 		}
@@ -134,6 +136,7 @@ static void op_batch(struct agent *a, const struct json *op)
 	*at = b;
 }
 
+/* Takes back the batches that have not begun. */
 static void op_revoke(struct agent *a, const struct json *op)
 {
 	(void)op;
@@ -167,7 +170,7 @@ static void op_mode(struct agent *a, const struct json *op)
 	events_sync(a);
 }
 
-/* Batches that have not begun are taken back at once. */
+/* Revokes batches that have not begun, and asks commands to end. */
 static void op_halt(struct agent *a, const struct json *op)
 {
 	op_revoke(a, op);
@@ -178,7 +181,7 @@ static void op_halt(struct agent *a, const struct json *op)
 static void op_renew(struct agent *a, const struct json *op)
 {
 	lease_renew(a, json_int(op, "lease_s", 600));
-	lease_say(a);
+	lease_report(a);
 }
 
 static void op_sync(struct agent *a, const struct json *op)
@@ -207,7 +210,7 @@ static const struct {
 	{"sync", op_sync, false},     {"halt", op_halt, false},
 };
 
-static void defer(struct agent *a, const char *line, size_t len)
+static void defer_request(struct agent *a, const char *line, size_t len)
 {
 	struct deferred *d = xcalloc(1, sizeof(*d)), **at = &a->deferred;
 	d->line = xstrndup(line, len);
@@ -216,7 +219,7 @@ static void defer(struct agent *a, const char *line, size_t len)
 	*at = d;
 }
 
-void obey(struct agent *a, const char *line, size_t len)
+void obey_request(struct agent *a, const char *line, size_t len)
 {
 	struct json_doc doc;
 	const struct json *op = json_read(&doc, line, len);
@@ -227,18 +230,18 @@ void obey(struct agent *a, const char *line, size_t len)
 	if (i == ARRAY_LEN(ops))
 		notice_error(a, op ? "no such operation" : "not a line of JSON");
 	else if (ops[i].waits && (a->task.kind || a->deferred))
-		defer(a, line, len);
+		defer_request(a, line, len);
 	else
 		ops[i].run(a, op);
 	json_free(&doc);
 }
 
-void obey_deferred(struct agent *a)
+void obey_deferred_requests(struct agent *a)
 {
 	while (a->deferred && !a->task.kind) {
 		struct deferred *d = a->deferred, *rest = d->next;
 		a->deferred = NULL;
-		obey(a, d->line, strlen(d->line));
+		obey_request(a, d->line, strlen(d->line));
 		a->deferred = rest;
 		free(d->line);
 		free(d);
@@ -271,7 +274,7 @@ static void client_write(struct client *c)
 
 /* Switches the pod to another run. Keeps idle workers and stops unfinished work of the last run.
  * Events start again at 1, in the new run's folder. */
-static void run_take(struct agent *a, const char *run)
+static void switch_run(struct agent *a, const char *run)
 {
 	if (running_something(a) || a->queue)
 		stop_work(a);
@@ -285,7 +288,7 @@ static void run_take(struct agent *a, const char *run)
 	a->spill.len = 0;
 	a->events_dirty = a->detached = false;
 	a->log_total = 0;
-	bool fine = run_folder(a);
+	bool fine = open_run_folder(a);
 	events_open(a);
 	if (a->fatal) {
 		js_text(event_begin(a, "fatal"), "error", a->fatal_error);
@@ -295,6 +298,7 @@ static void run_take(struct agent *a, const char *run)
 	}
 }
 
+/* Handles the first line of a connection; anything but `attach` closes it. */
 static void client_attach(struct agent *a, struct client *c, const char *line, size_t len)
 {
 	struct json_doc doc;
@@ -305,13 +309,14 @@ static void client_attach(struct agent *a, struct client *c, const char *line, s
 		c->closing = true;
 	} else {
 		if (strcmp(run, a->run) && name_safe(run))
-			run_take(a, run);
+			switch_run(a, run);
 		c->attached = c->hello_due = true;
 		c->cursor = from < 0 ? 1 : MIN((uint64_t)from + 1, a->next);
 	}
 	json_free(&doc);
 }
 
+/* Obeys the complete lines. Lines behind `attach` wait until the hello is sent. */
 static void client_lines(struct agent *a, struct client *c)
 {
 	size_t from = 0;
@@ -324,7 +329,7 @@ static void client_lines(struct agent *a, struct client *c)
 		if (!c->attached)
 			client_attach(a, c, line, len);
 		else
-			obey(a, line, len);
+			obey_request(a, line, len);
 	}
 	if (c->fd >= 0)
 		str_drop(&c->in, from);
@@ -356,7 +361,7 @@ void client_accept(struct agent *a)
 	a->client = (struct client){.fd = fd};
 }
 
-void client_tell(struct agent *a)
+void client_send(struct agent *a)
 {
 	if (a->client.fd < 0)
 		return;
@@ -374,7 +379,7 @@ void client_turn(struct agent *a)
 		hello_send(a, c);
 		client_lines(a, c); /* lines behind `attach` were held back until now */
 	}
-	client_tell(a);
+	client_send(a);
 	if (c->fd >= 0 && c->closing)
 		client_close(c);
 }

@@ -58,7 +58,7 @@ static void command_env(struct agent *a, struct worker *w, const struct segment 
 	checkpoint_env(w->command, env);
 }
 
-/* Its checkpoint's folder is ready. */
+/* Starts a command whose checkpoint folder is ready. If that fails, its exit status is 125. */
 static void command_run(struct agent *a, struct worker *w)
 {
 	struct segment *s = &w->parts->batch->seg[w->parts->at[0]];
@@ -88,6 +88,7 @@ static void command_run(struct agent *a, struct worker *w)
 	}
 }
 
+/* Prepares the command of the slot's part; starts it unless a child fills its checkpoint first. */
 static void command_start(struct agent *a, struct worker *w)
 {
 	struct segment *s = &w->parts->batch->seg[w->parts->at[0]];
@@ -110,7 +111,7 @@ static void command_start(struct agent *a, struct worker *w)
 		command_run(a, w);
 }
 
-/* Returns false at the end of the output. */
+/* Logs what the command prints, at most `rounds` pieces. Returns false at the end of the output. */
 static bool command_read(struct agent *a, struct worker *w, int rounds)
 {
 	struct command *c = w->command;
@@ -131,19 +132,20 @@ static bool command_read(struct agent *a, struct worker *w, int rounds)
 	return n != 0;
 }
 
-/* A shell that reports the death of its last child by a signal has such a code, too. */
-static bool ended_itself(int status)
+/* Returns whether the command chose its exit status. A shell that reports the death of its last
+ * child by a signal has a status above 128. */
+static bool has_ended_itself(int status)
 {
 	return WIFEXITED(status) &&
 	       (WEXITSTATUS(status) <= 128 || WEXITSTATUS(status) > 128 + SIGRTMAX);
 }
 
-static bool group_is_gone(const struct command *c)
+static bool is_group_gone(const struct command *c)
 {
 	return c->group <= 0 || (kill(-c->group, 0) < 0 && errno == ESRCH);
 }
 
-/* Kills all of it, or what is left of it. What it closes from now on is not finished. */
+/* Kills the command, or what is left of its group. What it closes from now on is not finished. */
 static void command_kill(struct agent *a, struct worker *w)
 {
 	struct command *c = w->command;
@@ -152,7 +154,8 @@ static void command_kill(struct agent *a, struct worker *w)
 	kill_group(c->group);
 }
 
-/* The child that filled its checkpoint's folder has ended. */
+/* The child that filled the checkpoint's folder has ended: runs the command unless it was halted.
+ */
 static void command_filled(struct agent *a, struct worker *w)
 {
 	struct command *c = w->command;
@@ -172,10 +175,10 @@ void command_exited(struct agent *a, struct worker *w, int status)
 	}
 	command_watched(a, c, 0);
 	/* its children may still finish something in the time that they were given */
-	bool goes_on = c->halted && c->ending != ENDING_KILLED && !group_is_gone(c);
+	bool goes_on = c->halted && c->ending != ENDING_KILLED && !is_group_gone(c);
 	if (!goes_on)
 		command_kill(a, w);
-	c->by_itself = ended_itself(status);
+	c->by_itself = has_ended_itself(status);
 	if (!c->by_itself && WIFEXITED(status) && !c->halted)
 		c->doubt_from_ms = now_ms(a) - DOUBT_MS;
 	c->exited = true;
@@ -214,7 +217,8 @@ void commands_halt(struct agent *a, int64_t grace_ms)
 			command_halt(a, &a->workers[i], grace_ms);
 }
 
-static void command_words(struct worker *w, struct job *j)
+/* Sets j->name to the reason for a failed exit status. */
+static void command_explain(struct worker *w, struct job *j)
 {
 	const char *words = last_line(w->err_tail);
 	if (j->code == 137 && w->killed_for)
@@ -226,6 +230,7 @@ static void command_words(struct worker *w, struct job *j)
 		j->name = xasprintf("exit status %d%s%s", j->code, *words ? ": " : "", words);
 }
 
+/* Reports the end of a command by a job, which follows those of its outputs, and frees the slot. */
 static void command_finish(struct agent *a, struct worker *w)
 {
 	struct command *c = w->command;
@@ -248,7 +253,7 @@ static void command_finish(struct agent *a, struct worker *w)
 	j->halted = b->halted = c->halted;
 	j->lost = c->code ? 0 : c->torn;
 	if (j->code)
-		command_words(w, j);
+		command_explain(w, j);
 	else if (c->torn)
 		j->name = xasprintf(c->oom_until_ms
 					    ? "output %s may not be finished: the kernel killed a "
@@ -262,7 +267,7 @@ static void command_finish(struct agent *a, struct worker *w)
 	command_free(c);
 	w->command = NULL;
 	w->line.len = 0;
-	free(worker_leave(a, w, b));
+	free(take_parts_of_batch(a, w, b));
 	batch_settled(a, b);
 }
 
@@ -280,7 +285,7 @@ void command_turn(struct agent *a, struct worker *w)
 	if (c->halted && c->ending != ENDING_KILLED && now_ms(a) >= c->halt_until_ms)
 		command_kill(a, w);
 	/* what was killed may write until it is gone */
-	bool over = c->exited && (late || (group_is_gone(c) && (!more || w->out < 0)));
+	bool over = c->exited && (late || (is_group_gone(c) && (!more || w->out < 0)));
 	if (over && checkpoint_settled(a, c))
 		command_finish(a, w);
 	else if (!more)
@@ -296,6 +301,7 @@ enum {
 	HELLO_MAX_MS = 1800 * 1000,
 };
 
+/* Plans a restart, unless the worker has ended too often. */
 static void worker_restart_or_fail(struct agent *a, struct worker *w, const char *words)
 {
 	char error[600];
@@ -319,7 +325,7 @@ void worker_exited(struct agent *a, struct worker *w, int status)
 	bool oom = !w->killed_for && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	const char *reason = w->killed_for ? w->killed_for : oom ? "oom" : "crash";
 	const char *words = last_line(w->err_tail);
-	bool shrinks = w->parts ? oom && in_flight(w) > 1 : w->reported_oom;
+	bool shrinks = w->parts ? oom && count_held_segments(w) > 1 : w->reported_oom;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	worker_close(w);
 	struct str *b = worker_event(a, w, "exited");
@@ -335,9 +341,8 @@ void worker_exited(struct agent *a, struct worker *w, int status)
 	worker_restart_or_fail(a, w, *copy ? copy : reason);
 }
 
-/* SIGKILL does not end it, so a driver or file system blocks it. Blame the machine, not a segment.
- */
-static void worker_undead(struct agent *a, struct worker *w)
+/* SIGKILL does not end the process, so a driver blocks it. Blames the machine, not a segment. */
+static void give_up_on_unkillable(struct agent *a, struct worker *w)
 {
 	if (w->command)
 		return command_exited(a, w, SIGKILL);
@@ -345,6 +350,7 @@ static void worker_undead(struct agent *a, struct worker *w)
 	worker_failed(a, w, "it was killed and does not end", NULL);
 }
 
+/* Silence after which the worker hangs: ten times the estimate, at least hang_ms. */
 static int64_t hang_limit_ms(const struct agent *a, const struct worker *w)
 {
 	double estimate_s = 0; /* sum over its parts */
@@ -361,7 +367,7 @@ void worker_check_hang(struct agent *a, struct worker *w)
 		worker_start(a, w);
 	} else if (w->killed_for && w->pid > 0 && w->state != WORKER_FAILED &&
 		   now - w->killed_ms > a->kill_wait_ms) {
-		worker_undead(a, w);
+		give_up_on_unkillable(a, w);
 	} else if (w->state == WORKER_LOADING && !w->killed_for &&
 		   (silent > MAX((int64_t)HELLO_SILENCE_MS, a->hang_ms) ||
 		    now - w->began_ms > HELLO_MAX_MS)) {
@@ -377,7 +383,8 @@ void worker_check_hang(struct agent *a, struct worker *w)
 	}
 }
 
-static void worker_give(struct agent *a, struct worker *w, struct batch *b)
+/* Gives the batch's first part to the worker, which it must fit. */
+static void give_part(struct agent *a, struct worker *w, struct batch *b)
 {
 	struct part *p = b->parts;
 	bool start_reported = w->continuous && b->start_reported;
@@ -431,7 +438,7 @@ static int64_t worker_room(const struct agent *a, const struct worker *w)
 		return most;
 	if (w->state != WORKER_BUSY || !w->continuous || w->parts->kills)
 		return 0;
-	return MAX(MIN(w->room, most - (int64_t)in_flight(w)), (int64_t)0);
+	return MAX(MIN(w->room, most - (int64_t)count_held_segments(w)), (int64_t)0);
 }
 
 /* The batch that this worker's next segments come from. */
@@ -444,7 +451,7 @@ static struct batch *next_batch(const struct agent *a, const struct worker *w)
 }
 
 /* Cuts the part after `most` segments; the rest stays first in the batch. */
-static void part_fit(struct batch *b, size_t most)
+static void cut_part(struct batch *b, size_t most)
 {
 	struct part *p = b->parts;
 	if (p->n <= most)
@@ -465,8 +472,8 @@ void dispatch(struct agent *a)
 		struct batch *b;
 		int64_t room;
 		while ((room = worker_room(a, w)) > 0 && (b = next_batch(a, w))) {
-			part_fit(b, (size_t)room);
-			worker_give(a, w, b);
+			cut_part(b, (size_t)room);
+			give_part(a, w, b);
 			if (a->command)
 				command_start(a, w);
 		}
@@ -475,6 +482,7 @@ void dispatch(struct agent *a)
 
 /* ---- the end of all work ---- */
 
+/* Ends a worker or command at once; its segments go back to the queue. */
 static void worker_stop(struct agent *a, struct worker *w)
 {
 	kill_child(w->pid);

@@ -76,6 +76,7 @@ struct str *event_begin(struct agent *a, const char *name)
 	return &a->text;
 }
 
+/* Returns -1 with errno, also if the file was closed after a failure. */
 static int events_append(struct agent *a)
 {
 	size_t done = 0;
@@ -227,7 +228,7 @@ static bool log_room(struct agent *a, size_t len)
 	return true;
 }
 
-const char *last_state(const char *line, size_t *len)
+const char *last_shown_state(const char *line, size_t *len)
 {
 	while (*len && (line[*len - 1] == '\r' || line[*len - 1] == '\n'))
 		--*len;
@@ -240,7 +241,7 @@ const char *last_state(const char *line, size_t *len)
 
 void event_log(struct agent *a, int w, const char *id, const char *line, size_t len)
 {
-	line = last_state(line, &len);
+	line = last_shown_state(line, &len);
 	len = MIN(len, (size_t)LOG_LINE_MAX);
 	if (!len || !log_room(a, len + 48))
 		return;
@@ -253,7 +254,7 @@ void event_log(struct agent *a, int w, const char *id, const char *line, size_t 
 	event_end(a);
 }
 
-void written_over(struct str *b, size_t most)
+void drop_overwritten(struct str *b, size_t most)
 {
 	const char *cr = b->len > most ? memrchr(b->s, '\r', b->len - 1) : NULL;
 	if (cr)
@@ -271,7 +272,7 @@ void log_lines(struct agent *a, struct str *b, bool *skipping, int w, const char
 		from = (size_t)(nl - b->s) + 1;
 	}
 	str_drop(b, from);
-	written_over(b, 4 * LOG_LINE_MAX);
+	drop_overwritten(b, 4 * LOG_LINE_MAX);
 	if (b->len > 4 * LOG_LINE_MAX) {
 		if (!*skipping)
 			event_log(a, w, id, b->s, b->len);
@@ -303,13 +304,4 @@ const char *last_line(char *tail)
 		tail[--len] = 0;
 	char *nl = strrchr(tail, '\n');
 	return nl ? nl + 1 : tail;
-}
-
-void note_line(struct agent *a, char *result)
-{
-	char *line = strchr(result, '\n');
-	if (!line)
-		return;
-	*line++ = 0;
-	event_log(a, -1, NULL, line, strlen(line));
 }

@@ -67,8 +67,7 @@ int mkdirs(const char *path, mode_t mode)
 		mkdir(copy, mode);
 		*p = '/';
 	}
-	int failed = mkdir(copy, mode) < 0 && errno != EEXIST;
-	return failed ? -1 : 0;
+	return mkdir(copy, mode) < 0 && errno != EEXIST ? -1 : 0;
 }
 
 int open_at(int dir, const char *name)
@@ -329,8 +328,8 @@ struct env env_copy(const struct env *from)
 	return to;
 }
 
-/* Reads one word in shell quoting ('..', "..", \x and plain, concatenated). Stops at the end of the
- * line. */
+/* Reads a word in shell quoting ('..', "..", \x, plain). Returns its end, at most the line's end.
+ */
 static const char *shell_word(const char *p, struct str *out)
 {
 	while (*p && *p != '\n') {
@@ -466,9 +465,8 @@ int volume_flush(const struct place *place)
 int64_t uptime_s(void)
 {
 	CLEANUP(str_free) struct str text = {0};
-	int64_t s = read_file("/proc/uptime", 64, &text) == 0 && text.len ? atoll(text.s)
-									  : clock_boot_ms() / 1000;
-	return s;
+	return read_file("/proc/uptime", 64, &text) == 0 && text.len ? atoll(text.s)
+								     : clock_boot_ms() / 1000;
 }
 
 bool find_program(const char *name, char file[PATH_MAX])
@@ -506,7 +504,8 @@ int64_t oom_kills(int fd)
 	return at ? atoll(at + strlen(key)) : 0;
 }
 
-/* The path of this process in the hierarchy that a line of /proc/self/cgroup names by `key`. */
+/* The file `name` of this process's group in the hierarchy that a line of /proc/self/cgroup
+ * (groups) names by `key`. The caller frees the path. */
 static char *cgroup_file(const char *groups, const char *key, const char *top, const char *name)
 {
 	const char *at = strstr(groups, key), *path = at ? at + strlen(key) : "";

@@ -40,12 +40,14 @@ static inline void close_fd_cleanup(int *fd)
  * '/'. */
 bool path_inside(const char *path);
 
+/* Returns whether `name` is a safe part of a path (path_is_safe()) of at most 200 bytes. */
 bool name_safe(const char *name);
+/* Makes the folder and those above it. Returns 0 also if it exists. */
 int mkdirs(const char *path, mode_t mode);
 
 /* Opens the folder `name` without following a link. */
 int open_at(int dir, const char *name);
-/* The same of a new folder, which it makes. */
+/* Makes the folder `name`, which must not exist, and opens it. */
 int make_at(int dir, const char *name);
 /* Opens a new file for writing. */
 int create_at(int dir, const char *name, mode_t mode);
@@ -60,7 +62,7 @@ struct parent {
 	char *path;
 };
 
-/* The same, but *p owns the descriptor. */
+/* Like open_parent(), but *p owns the descriptor. */
 int parent_open(struct parent *p, int root, const char *path, bool make, const char **name);
 void parent_close(struct parent *p);
 
@@ -71,18 +73,22 @@ int open_below(int root, const char *path, struct stat *st);
 /* Opens the folder `path` below root, without following any link. */
 int open_folder(int root, const char *path, bool make);
 
-/* Skips "." and "..". Returns NULL at the end, and then errno is 0, or if it cannot be read. */
+/* Skips "." and "..". Returns NULL at the end (errno is 0) or if the folder cannot be read. */
 struct dirent *next_entry(DIR *d);
 
-/* Removes what lies in the folder under names that begin so, but for one (NULL: all of it). */
+/* Removes the entries whose names begin with `begin`, except `but` (NULL: none is excepted). */
 void tidy_folder(int dir, const char *begin, const char *but);
 
 /* Removes a file or a whole tree, however deep; removes links, never follows them. Returns 0 also
  * if it does not exist, else -1 with errno. */
 int remove_at(int dir, const char *name);
+/* Replaces the file by a text, by a rename. */
 int write_beside(const char *path, const char *text, mode_t mode);
+/* Appends at most the first `most` bytes; a longer file is no error. */
 int read_file(const char *path, size_t most, struct str *out);
+/* Appends the rest of fd. EBADMSG: it is longer than `most`. */
 int read_all(int fd, size_t most, struct str *out);
+/* Reads exactly `len` bytes. EBADMSG: the file is shorter. */
 int pread_all(int fd, char *to, size_t len, int64_t offset);
 
 /* Copies the rest of `in` to `out` (-1: nowhere), and adds it to `sha` unless that is NULL. Returns
@@ -148,7 +154,7 @@ int cpu_count(void);
 /* Opens the file of this process's control group that counts the processes which the kernel has
  * killed for want of memory. -1: there is none. */
 int oom_open(void);
-/* That count now; 0 if it cannot be read. */
+/* The count in the file of oom_open(); 0 if it cannot be read. */
 int64_t oom_kills(int fd);
 
 /* Returns whether programs can run from this disk and it is not memory. */

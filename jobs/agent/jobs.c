@@ -21,7 +21,9 @@ enum {
 	FLUSH_BYTES = 32 << 20,
 };
 
-static uint32_t le32(const unsigned char *p)
+/* In this file, job_*() handle the first job; whatever reports its end also frees it (job_done). */
+
+static uint32_t read_le32(const unsigned char *p)
 {
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
@@ -35,12 +37,12 @@ bool wav_measure(int fd, int64_t file_bytes, double *seconds, int *rate)
 	int64_t at = 12;
 	ssize_t n;
 	for (int chunks = 0; chunks < 64 && (n = pread(fd, h, 24, at)) >= 8; chunks++) {
-		int64_t len = le32(h + 4);
+		int64_t len = read_le32(h + 4);
 		if (!memcmp(h, "fmt ", 4) && len >= 16) {
 			if (n < 24)
 				return false;
-			*rate = (int)MIN(le32(h + 12), (uint32_t)10000000);
-			per_second = le32(h + 16);
+			*rate = (int)MIN(read_le32(h + 12), (uint32_t)10000000);
+			per_second = read_le32(h + 16);
 		} else if (!memcmp(h, "data", 4)) {
 			if (!per_second)
 				return false;
@@ -54,7 +56,7 @@ bool wav_measure(int fd, int64_t file_bytes, double *seconds, int *rate)
 
 /* Hashes, and copies if the job does, the next part of the file. Returns false on an error. Sets
  * *end at the end of the file. */
-static bool job_read(struct agent *a, struct job *j, bool *end)
+static bool job_read_slice(struct agent *a, struct job *j, bool *end)
 {
 	char part[64 << 10];
 	for (size_t sum = 0; sum < SLICE;) {
@@ -81,7 +83,9 @@ static bool job_read(struct agent *a, struct job *j, bool *end)
 	return true;
 }
 
-static void segment_wrong(struct agent *a, struct job *j, const char *reason, const char *error)
+/* Reports that the segment failed; ends the job. */
+static void job_segment_failed(struct agent *a, struct job *j, const char *reason,
+			       const char *error)
 {
 	segment_failed(a, j->batch_id, j->id, j->try, reason, error);
 	job_done(a);
@@ -89,7 +93,7 @@ static void segment_wrong(struct agent *a, struct job *j, const char *reason, co
 
 /* Opens a file that a worker wrote, if it belongs to the workers' user. The agent can read files
  * that workers cannot, and a worker can make a hard link to one of them. */
-static int open_theirs(const struct agent *a, int root, const char *path, struct stat *st)
+static int open_of_worker(const struct agent *a, int root, const char *path, struct stat *st)
 {
 	int fd = open_below(root, path, st);
 	if (fd >= 0 && a->separate && !a->worker_root && st->st_uid != WORKER_UID) {
@@ -103,7 +107,7 @@ static int open_theirs(const struct agent *a, int root, const char *path, struct
  * enough: outputs are copied one at a time. */
 static const char OUTPUT_PART[] = ".output.part";
 
-/* ENOENT: the command has removed the file since the scan. */
+/* Opens an output to read. ENOENT: the command has removed the file since the scan. */
 static int job_output_open(const struct agent *a, struct job *j)
 {
 	struct stat st;
@@ -112,7 +116,7 @@ static int job_output_open(const struct agent *a, struct job *j)
 		errno = errno == ENOENT ? ESTALE : errno;
 		return -1;
 	}
-	j->fd = open_theirs(a, tree, j->name, &st);
+	j->fd = open_of_worker(a, tree, j->name, &st);
 	close_fd(&tree);
 	if (j->fd >= 0)
 		j->was = st;
@@ -129,7 +133,8 @@ static int job_output_begin(struct agent *a, struct job *j)
 	return j->to < 0 ? -1 : 0;
 }
 
-/* path is below P. Nothing is flushed here: `sync` runs before anything relies on the file. */
+/* Gives the complete copy the name `path` below P. A segment's file is not flushed here: `sync`
+ * runs before anything relies on it. */
 static int job_output_close(struct agent *a, struct job *j, const char *path)
 {
 	const char *name;
@@ -143,12 +148,13 @@ static int job_output_close(struct agent *a, struct job *j, const char *path)
 	return failed ? -1 : 0;
 }
 
-static void segment_lost(struct agent *a, struct job *j)
+/* The file cannot be copied, by errno; ends the job. */
+static void job_segment_lost(struct agent *a, struct job *j)
 {
 	int saved = errno;
 	if (j->to >= 0)
 		unlinkat(a->dir_fd, OUTPUT_PART, 0);
-	segment_wrong(a, j, "missing", strerror(saved));
+	job_segment_failed(a, j, "missing", strerror(saved));
 }
 
 /* Appends the path on the volume of what lies below P. */
@@ -165,24 +171,24 @@ static void job_segment(struct agent *a, struct job *j)
 	bool end = false;
 	struct stat st;
 	if (j->fd < 0) {
-		j->fd = open_theirs(a, a->out_fd, j->name, &st);
+		j->fd = open_of_worker(a, a->out_fd, j->name, &st);
 		if (j->fd < 0 && errno == ENOENT)
-			return segment_wrong(a, j, "missing",
-					     "the file that the worker reported is not there");
+			return job_segment_failed(a, j, "missing",
+						  "the file that the worker reported is not there");
 		if (j->fd < 0)
-			return segment_wrong(a, j, "mismatch",
-					     "what the worker reported is not a regular file");
+			return job_segment_failed(a, j, "mismatch",
+						  "what the worker reported is not a regular file");
 		if (wav_measure(j->fd, st.st_size, &j->seconds, &j->rate) && !st.st_size)
 			j->seconds = 0;
 	}
 	if (j->to < 0 && job_output_begin(a, j) < 0)
-		return segment_lost(a, j);
-	if (!job_read(a, j, &end))
-		return segment_lost(a, j);
+		return job_segment_lost(a, j);
+	if (!job_read_slice(a, j, &end))
+		return job_segment_lost(a, j);
 	if (!end)
 		return;
 	if (job_output_close(a, j, j->name) < 0)
-		return segment_lost(a, j);
+		return job_segment_lost(a, j);
 	const char *name;
 	int dir = open_parent(a->out_fd, j->name, false, &name);
 	if (dir >= 0)
@@ -191,11 +197,11 @@ static void job_segment(struct agent *a, struct job *j)
 	char hex[65];
 	sha_hex(&j->sha, hex);
 	if (j->claimed_bytes >= 0 && j->claimed_bytes != j->bytes)
-		return segment_wrong(a, j, "mismatch",
-				     "the file has another size than the worker reported");
+		return job_segment_failed(a, j, "mismatch",
+					  "the file has another size than the worker reported");
 	if (j->claimed_sha256[0] && strcmp(j->claimed_sha256, hex))
-		return segment_wrong(a, j, "mismatch",
-				     "the file has another hash than the worker reported");
+		return job_segment_failed(a, j, "mismatch",
+					  "the file has another hash than the worker reported");
 	struct str *b = segment_event(a, j->batch_id, j->id, j->try, true);
 	js_text(b, "file", j->name);
 	add_path(a, b, "path", j->name);
@@ -211,7 +217,8 @@ static void job_segment(struct agent *a, struct job *j)
 	job_done(a);
 }
 
-static struct command *job_command_running(const struct agent *a, const struct job *j)
+/* The command whose output this is, if it still runs; else NULL. */
+static struct command *find_running_command(const struct agent *a, const struct job *j)
 {
 	for (int i = 0; i < a->worker_count; i++) {
 		struct command *c = a->workers[i].command;
@@ -221,12 +228,13 @@ static struct command *job_command_running(const struct agent *a, const struct j
 	return NULL;
 }
 
-/* Reports a file that could not be copied. While the command runs, the scan at its exit tries once
- * more. After that the file is lost, and the command has failed. */
+/* Reports an output that could not be copied; ends the job. While the command runs, the scan at its
+ * exit tries once more. After that the file is lost, and the command has failed unless the file is
+ * gone. */
 static void job_output_lost(struct agent *a, struct job *j, const char *why, bool gone)
 {
 	CLEANUP(free_text) char *line = xasprintf("output %s could not be kept: %s", j->name, why);
-	struct command *c = job_command_running(a, j);
+	struct command *c = find_running_command(a, j);
 	struct job *end = j->next;
 	event_log(a, 0, j->id, line, strlen(line));
 	if (j->to >= 0)
@@ -245,7 +253,7 @@ static void job_output_lost(struct agent *a, struct job *j, const char *why, boo
 	job_done(a);
 }
 
-static bool has_changed(const struct job *j)
+static bool has_source_changed(const struct job *j)
 {
 	struct stat st;
 	return fstat(j->fd, &st) < 0 || st.st_size != j->was.st_size ||
@@ -260,11 +268,11 @@ static void job_output(struct agent *a, struct job *j)
 		return job_output_lost(a, j, strerror(errno), errno == ENOENT);
 	if (j->to < 0 && job_output_begin(a, j) < 0)
 		return job_output_lost(a, j, strerror(errno), false);
-	if (!job_read(a, j, &end))
+	if (!job_read_slice(a, j, &end))
 		return job_output_lost(a, j, strerror(errno), false);
 	if (!end)
 		return;
-	if (has_changed(j))
+	if (has_source_changed(j))
 		return job_output_lost(a, j, "it was written while it was copied", false);
 	char hex[65], *to = xasprintf("out/%s/%s", j->id, j->name);
 	if (job_output_close(a, j, to) < 0) {
@@ -283,8 +291,8 @@ static void job_output(struct agent *a, struct job *j)
 	job_done(a);
 }
 
-/* A halted command may be run again. */
-static void batch_halted(struct agent *a, const struct job *j)
+/* A halted command may be run again, so its batch is reported as revoked. */
+static void report_batch_halted(struct agent *a, const struct job *j)
 {
 	struct str *b = event_begin(a, "revoked");
 	js_key(b, "ids");
@@ -295,7 +303,7 @@ static void batch_halted(struct agent *a, const struct job *j)
 	event_end(a);
 }
 
-static void batch_done(struct agent *a, const struct job *j)
+static void report_batch_done(struct agent *a, const struct job *j)
 {
 	js_int(batch_event(a, j->id, "done"), "busy_ms", j->ms);
 	event_end(a);
@@ -304,9 +312,9 @@ static void batch_done(struct agent *a, const struct job *j)
 static void job_batch(struct agent *a, struct job *j)
 {
 	if (j->halted)
-		batch_halted(a, j);
+		report_batch_halted(a, j);
 	else
-		batch_done(a, j);
+		report_batch_done(a, j);
 	events_sync(a);
 	if (a->detached && now_ms(a) - a->synced_ms > 10000)
 		sync_alone(a);

@@ -12,6 +12,7 @@ struct chunk {
 	char bytes[];
 };
 
+/* Zeroed memory that json_free() frees. */
 static void *doc_alloc(struct json_doc *doc, size_t size)
 {
 	size = (size + 15) & ~(size_t)15;
@@ -36,13 +37,14 @@ void json_free(struct json_doc *doc)
 	}
 }
 
-static void json_space(struct json_doc *doc)
+static void skip_space(struct json_doc *doc)
 {
 	while (doc->p < doc->end &&
 	       (*doc->p == ' ' || *doc->p == '\t' || *doc->p == '\n' || *doc->p == '\r'))
 		doc->p++;
 }
 
+/* The value of four hex digits; -1: they are none. */
 static int hex4(const char *p)
 {
 	int value = 0;
@@ -78,6 +80,7 @@ static int json_unicode(struct json_doc *doc)
 	return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
+/* Reads what follows a backslash. Returns -1 if it is no escape. */
 static int json_escape_char(struct json_doc *doc, struct str *to)
 {
 	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
@@ -98,7 +101,7 @@ static int json_escape_char(struct json_doc *doc, struct str *to)
 	return 0;
 }
 
-/* Starts at the opening quote. */
+/* Reads a text; starts at the opening quote. Returns NULL if it is invalid. */
 static char *json_text_at(struct json_doc *doc, size_t *out_len)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -135,6 +138,7 @@ static size_t digits_at(const char *p, const char *end)
 	return n;
 }
 
+/* Reads a number. Returns -1 if it is invalid or too large. */
 static int json_number_at(struct json_doc *doc, struct json *node)
 {
 	const char *start = doc->p, *p = start, *end = doc->end;
@@ -188,22 +192,22 @@ static void json_append(struct json *parent, struct json *child)
 
 static struct json *json_value_at(struct json_doc *doc);
 
-/* Starts at the opening bracket of a list or an object. */
+/* Reads a list or an object; starts at its opening bracket. Returns -1 if it is invalid. */
 static int json_members_at(struct json_doc *doc, struct json *node, char close)
 {
 	doc->p++;
-	json_space(doc);
+	skip_space(doc);
 	if (doc->p < doc->end && *doc->p == close)
 		return doc->p++, 0;
 	for (;;) {
 		char *key = NULL;
-		json_space(doc);
+		skip_space(doc);
 		if (close == '}') {
 			size_t len;
 			if (doc->p >= doc->end || *doc->p != '"' ||
 			    !(key = json_text_at(doc, &len)))
 				return -1;
-			json_space(doc);
+			skip_space(doc);
 			if (doc->p >= doc->end || *doc->p++ != ':')
 				return -1;
 		}
@@ -212,7 +216,7 @@ static int json_members_at(struct json_doc *doc, struct json *node, char close)
 			return -1;
 		child->key = key;
 		json_append(node, child);
-		json_space(doc);
+		skip_space(doc);
 		if (doc->p >= doc->end)
 			return -1;
 		char c = *doc->p++;
@@ -258,7 +262,7 @@ static int json_fill(struct json_doc *doc, struct json *node)
 
 static struct json *json_value_at(struct json_doc *doc)
 {
-	json_space(doc);
+	skip_space(doc);
 	if (doc->p >= doc->end || doc->depth >= J_DEPTH)
 		return NULL;
 	struct json *node = doc_alloc(doc, sizeof(*node));
@@ -274,7 +278,7 @@ struct json *json_read(struct json_doc *doc, const char *text, size_t len)
 {
 	*doc = (struct json_doc){.p = text, .end = text + len};
 	struct json *value = json_value_at(doc);
-	json_space(doc);
+	skip_space(doc);
 	return doc->p == doc->end ? value : NULL;
 }
 

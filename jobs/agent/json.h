@@ -39,6 +39,8 @@ void json_free(struct json_doc *doc);
 /* Reads one value with nothing after it. Returns NULL if the text is not JSON. Nodes point into
  * `text`. Call json_free(doc) in either case. */
 struct json *json_read(struct json_doc *doc, const char *text, size_t len);
+/* Each of these accepts NULL for the object. json_get() returns NULL, and those with `absent`
+ * return that, if the key is missing or its value has another type. */
 const struct json *json_get(const struct json *object, const char *key);
 /* The first item of a list; NULL: there is none. */
 const struct json *json_items(const struct json *object, const char *key);
@@ -49,6 +51,8 @@ bool json_yes(const struct json *object, const char *key);
 
 /* Appends a quoted text. Counts a NUL as an invalid byte. */
 void js_quote(struct str *b, const char *text, size_t len);
+/* Each of these appends a member, with a comma if needed; key NULL: an item of a list. js_key()
+ * alone expects its value next. */
 void js_key(struct str *b, const char *key);
 void js_textn(struct str *b, const char *key, const char *text, size_t len);
 void js_text(struct str *b, const char *key, const char *text);

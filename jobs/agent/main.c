@@ -33,6 +33,7 @@
 
 /* ---- `attach`: between the SSH channel and the socket of `serve` ---- */
 
+/* Returns -1 if no `serve` listens. */
 static int connect_to_serve(void)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "agent.sock"};
@@ -42,7 +43,7 @@ static int connect_to_serve(void)
 	return fd;
 }
 
-static void start_serve(void)
+static void start_serve_daemon(void)
 {
 	pid_t pid = fork();
 	if (pid) {
@@ -64,12 +65,13 @@ static void start_serve(void)
 	_exit(127);
 }
 
+/* Starts a `serve` if none listens. Returns -1 if there is none after 15 s. */
 static int connect_or_start(void)
 {
 	int fd = connect_to_serve();
 	for (int tries = 0; fd < 0 && tries < 3000; tries++) {
 		if (tries % 200 == 0)
-			start_serve();
+			start_serve_daemon();
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 		fd = connect_to_serve();
 	}
@@ -77,7 +79,7 @@ static int connect_or_start(void)
 }
 
 /* Copies one piece from one side to the other. Returns false if either side is closed. */
-static bool relay(int from, int to)
+static bool relay_piece(int from, int to)
 {
 	char part[64 << 10];
 	ssize_t n = read(from, part, sizeof(part));
@@ -101,9 +103,9 @@ static int agent_attach(void)
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
 			break;
 		if (p[1].revents)
-			open = relay(fd, 1);
+			open = relay_piece(fd, 1);
 		if (open && p[0].revents)
-			open = relay(0, fd);
+			open = relay_piece(0, fd);
 	}
 	close(fd);
 	place_free(&place);

@@ -59,6 +59,7 @@ bool may_hold_output(const struct agent *a, const char *dir)
 	return false;
 }
 
+/* The first output with the hash of this name. */
 static struct output **output_row(struct command *c, const char *name)
 {
 	uint32_t hash = 2166136261u; /* FNV-1a */
@@ -94,26 +95,25 @@ void output_forget(struct command *c, const char *name)
 		o->reported = false;
 }
 
-/* Returns whether the code has a file of this name that is the same. Copies keep the times. */
+/* Returns whether the code has the same file under this name. Copies keep the times. */
 static bool is_input(const struct agent *a, const char *name, const struct stat *st)
 {
 	struct stat was;
 	CLEANUP(free_text) char *path = a->code ? xasprintf("%s/%s", a->code, name) : NULL;
-	bool same = path && lstat(path, &was) == 0 &&
-		    ((S_ISLNK(st->st_mode) && S_ISLNK(was.st_mode)) ||
-		     (was.st_size == st->st_size && was.st_mtim.tv_sec == st->st_mtim.tv_sec &&
-		      was.st_mtim.tv_nsec == st->st_mtim.tv_nsec));
-	return same;
+	return path && lstat(path, &was) == 0 &&
+	       ((S_ISLNK(st->st_mode) && S_ISLNK(was.st_mode)) ||
+		(was.st_size == st->st_size && was.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+		 was.st_mtim.tv_nsec == st->st_mtim.tv_nsec));
 }
 
-static void output_log(struct agent *a, const struct command *c, const char *name, const char *what)
+static void log_output(struct agent *a, const struct command *c, const char *name, const char *what)
 {
 	CLEANUP(free_text) char *line = xasprintf("output %s: %s", name, what);
 	event_log(a, 0, c->id, line, strlen(line));
 }
 
-/* Reports a matching file whose name cannot be fetched. */
-static void output_unfit(struct agent *a, struct command *c, const char *name)
+/* Reports a matching file whose name cannot be fetched, once. */
+static void report_unfit_output(struct agent *a, struct command *c, const char *name)
 {
 	struct output *o = output_get(c, name);
 	if (o->reported || c->unfit++ >= UNFIT_MAX)
@@ -133,15 +133,16 @@ bool is_being_written(const char *name)
 	       (len >= 5 && !strcmp(name + len - 5, ".part"));
 }
 
+/* Returns whether the file may have been closed by the death of its writer. o NULL: no. */
 static bool is_doubtful(const struct command *c, const struct output *o)
 {
 	return o &&
 	       (o->oom || (o->closed_ms && c->doubt_from_ms && o->closed_ms >= c->doubt_from_ms));
 }
 
-/* The kernel counts a process before it kills it. So what closed before the count rose was closed
- * by its writer. */
-static void oom_look(struct agent *a, struct command *c)
+/* Notes that the kernel killed a process of the pod for want of memory. The kernel counts a process
+ * before it kills it, so what closed before the count rose was closed by its writer. */
+static void check_oom_kills(struct agent *a, struct command *c)
 {
 	static const char line[] = "the kernel killed a process for want of memory: what it had "
 				   "open is not finished";
@@ -153,6 +154,7 @@ static void oom_look(struct agent *a, struct command *c)
 	event_log(a, 0, c->id, line, strlen(line));
 }
 
+/* Returns whether the file may be unfinished; only at the end. o NULL: nothing was seen of it. */
 static bool is_torn(const struct command *c, const struct output *o)
 {
 	if (!c->exited)
@@ -164,9 +166,10 @@ static bool is_torn(const struct command *c, const struct output *o)
 	return o->closed == ENDING_KILLED || !c->by_itself;
 }
 
-static void output_torn(struct agent *a, struct command *c, const char *name)
+/* Logs and counts a file that is not kept. */
+static void note_torn_output(struct agent *a, struct command *c, const char *name)
 {
-	output_log(a, c, name,
+	log_output(a, c, name,
 		   c->blind || is_doubtful(c, output_find(c, name))
 			   ? "may not be finished, and is not kept"
 			   : "was still being written when the command ended, and is not kept");
@@ -175,25 +178,26 @@ static void output_torn(struct agent *a, struct command *c, const char *name)
 		c->torn_name = xstrdup(name);
 }
 
-static void output_offer(struct agent *a, struct command *c, const char *name,
+/* Queues the copy of a file if it is a new or changed output of the job, and finished. */
+static void offer_output(struct agent *a, struct command *c, const char *name,
 			 const struct stat *st)
 {
 	if (!is_output(a, name) || is_input(a, name, st))
 		return;
 	if (!S_ISREG(st->st_mode)) {
 		if (!c->odd)
-			output_log(a, c, name, "is no plain file, and is not fetched");
+			log_output(a, c, name, "is no plain file, and is not fetched");
 		c->odd = true;
 		return;
 	}
 	if (!path_is_safe(name))
-		return output_unfit(a, c, name);
+		return report_unfit_output(a, c, name);
 	struct output *o = output_find(c, name);
 	if (o && o->reported && o->ino == st->st_ino && o->size == st->st_size &&
 	    o->mtime.tv_sec == st->st_mtim.tv_sec && o->mtime.tv_nsec == st->st_mtim.tv_nsec)
 		return;
 	if (is_torn(c, o))
-		return output_torn(a, c, name);
+		return note_torn_output(a, c, name);
 	o = output_get(c, name);
 	o->reported = true;
 	o->ino = st->st_ino;
@@ -207,8 +211,8 @@ static void output_offer(struct agent *a, struct command *c, const char *name,
 }
 
 /* Opens a folder of a command's private tree; "" is the root. Follows no link: the command can
- * replace a folder by one at any time. */
-static int command_folder(const struct command *c, const char *folder)
+ * replace a folder by a link at any time. */
+static int open_command_folder(const struct command *c, const char *folder)
 {
 	int root = open_at(AT_FDCWD, c->dir);
 	int fd = root < 0 ? -1 : open_folder(root, *folder ? folder : ".", false);
@@ -216,7 +220,7 @@ static int command_folder(const struct command *c, const char *folder)
 	return fd;
 }
 
-static void watch_is(struct command *c, int wd, const char *folder)
+static void remember_watch(struct command *c, int wd, const char *folder)
 {
 	if (wd >= c->watches) {
 		c->watched = xrealloc(c->watched, ((size_t)wd + 1) * sizeof(char *));
@@ -228,7 +232,8 @@ static void watch_is(struct command *c, int wd, const char *folder)
 	c->watched[wd] = xstrdup(folder);
 }
 
-static void watch_add(struct command *c, const char *folder, int fd)
+/* Watches the folder. Without a watch, the command is blind. */
+static void watch_folder(struct command *c, const char *folder, int fd)
 {
 	if (c->notify < 0 || c->blind)
 		return;
@@ -239,7 +244,7 @@ static void watch_add(struct command *c, const char *folder, int fd)
 						     IN_DONT_FOLLOW)
 			 : -1;
 	if (wd >= 0)
-		watch_is(c, wd, folder);
+		remember_watch(c, wd, folder);
 	else
 		c->blind = true;
 }
@@ -251,8 +256,8 @@ struct folders { /* still to be visited */
 
 enum writers { WRITERS_UNKNOWN, WRITERS_NONE, WRITERS_SOME };
 
-/* The system grants a lease on a file, to its owner, only if no process can write to it now. There
- * are file systems without leases. */
+/* Returns whether a process can write to the file now: only if none can does the system grant a
+ * lease, to the file's owner. There are file systems without leases. */
 static enum writers writers_of(int dir, const char *base, const struct stat *st)
 {
 	int fd = openat(dir, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -271,10 +276,10 @@ static enum writers writers_of(int dir, const char *base, const struct stat *st)
 	return writers;
 }
 
-/* The file was there before its folder was watched: nothing tells whether it was renamed to its
- * name. What is found when the end has begun may be open until then. */
-static void file_found(struct agent *a, struct command *c, int dir, const char *name,
-		       const char *base, const struct stat *st)
+/* Handles a file that was there before its folder was watched: nothing tells whether it was renamed
+ * to its name. If the command's end has begun, the file may have been open until then. */
+static void on_file_found(struct agent *a, struct command *c, int dir, const char *name,
+			  const char *base, const struct stat *st)
 {
 	if (c->ending != ENDING_NOT)
 		output_get(c, name)->closed = c->ending;
@@ -282,10 +287,10 @@ static void file_found(struct agent *a, struct command *c, int dir, const char *
 		output_get(c, name)->oom = true;
 	else if (a->stream && S_ISREG(st->st_mode) && !is_input(a, name, st) &&
 		 writers_of(dir, base, st) == WRITERS_NONE)
-		output_offer(a, c, name, st);
+		offer_output(a, c, name, st);
 }
 
-/* A process that left the command's group can outlive it, with its files open. */
+/* Returns whether a process that left the command's group, and outlived it, has the file open. */
 static bool is_still_written(const struct agent *a, const struct command *c, int dir,
 			     const char *name, const char *base, const struct stat *st)
 {
@@ -293,7 +298,7 @@ static bool is_still_written(const struct agent *a, const struct command *c, int
 	       writers_of(dir, base, st) == WRITERS_SOME;
 }
 
-/* A command that continues from a snapshot does not make again what it had finished before. */
+/* Offers what is finished at a snapshot: a command that continues from that skips it. */
 static void offer_finished(struct agent *a, struct command *c, int dir, const char *name,
 			   const char *base, const struct stat *st)
 {
@@ -305,9 +310,10 @@ static void offer_finished(struct agent *a, struct command *c, int dir, const ch
 		return;
 	enum writers writers = writers_of(dir, base, st);
 	if (writers == WRITERS_NONE || (writers == WRITERS_UNKNOWN && o))
-		output_offer(a, c, name, st);
+		offer_output(a, c, name, st);
 }
 
+/* Adds a folder to `left`, or handles a file by `look`. */
 static void visit_entry(struct agent *a, struct command *c, int dir, const char *name,
 			const char *base, enum look look, struct folders *left)
 {
@@ -321,27 +327,27 @@ static void visit_entry(struct agent *a, struct command *c, int dir, const char 
 		left->list[left->count++] = xstrdup(name);
 	} else if (look == LOOK_OFFER) {
 		if (is_still_written(a, c, dir, name, base, &st))
-			output_torn(a, c, name);
+			note_torn_output(a, c, name);
 		else
-			output_offer(a, c, name, &st);
+			offer_output(a, c, name, &st);
 	} else if (look == LOOK_SAVE) {
 		if (is_output(a, name))
 			offer_finished(a, c, dir, name, base, &st);
 	} else if (is_output(a, name)) {
-		file_found(a, c, dir, name, base, &st);
+		on_file_found(a, c, dir, name, base, &st);
 	}
 }
 
-/* One folder after the other, with one descriptor: a command can make any number of levels. */
+/* Visits one folder, with one descriptor: a command can make any number of levels. */
 static void visit_folder(struct agent *a, struct command *c, const char *folder, enum look look,
 			 struct folders *left)
 {
-	int fd = command_folder(c, folder);
+	int fd = open_command_folder(c, folder);
 	if (fd < 0) {
 		c->blind = c->blind || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP);
 		return;
 	}
-	watch_add(c, folder, fd);
+	watch_folder(c, folder, fd);
 	DIR *d = fdopendir(fd);
 	if (!d) {
 		close(fd);
@@ -370,8 +376,8 @@ void scan_folder(struct agent *a, struct command *c, const char *folder, enum lo
 	free(left.list);
 }
 
-static void file_event(struct agent *a, struct command *c, const char *name, uint32_t mask,
-		       const struct stat *st)
+static void on_file_event(struct agent *a, struct command *c, const char *name, uint32_t mask,
+			  const struct stat *st)
 {
 	if (!is_output(a, name) || !(mask & (IN_CLOSE_WRITE | IN_MOVED_TO)))
 		return;
@@ -387,12 +393,12 @@ static void file_event(struct agent *a, struct command *c, const char *name, uin
 	o->closed_ms = 0;
 	o->oom = false;
 	if (a->stream)
-		output_offer(a, c, name, st);
+		offer_output(a, c, name, st);
 }
 
-/* With `stream`, a file that is renamed to a matching name is offered at once. A closed one may be
- * opened again, so it waits for the end of the command. */
-static void watched_event(struct agent *a, struct command *c, const struct inotify_event *e)
+/* Handles one event. With `stream`, a file that is renamed to a matching name is offered at once. A
+ * closed one may be opened again, so it waits for the command's end. */
+static void on_watch_event(struct agent *a, struct command *c, const struct inotify_event *e)
 {
 	if (e->mask & IN_Q_OVERFLOW)
 		c->blind = true;
@@ -400,7 +406,7 @@ static void watched_event(struct agent *a, struct command *c, const struct inoti
 		return;
 	const char *folder = c->watched[e->wd];
 	CLEANUP(free_text) char *name = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->name);
-	int fd = command_folder(c, folder);
+	int fd = open_command_folder(c, folder);
 	struct stat st;
 	bool moved = e->mask & IN_MOVED_TO;
 	if (fd < 0 || fstatat(fd, e->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -408,12 +414,12 @@ static void watched_event(struct agent *a, struct command *c, const struct inoti
 	if (S_ISDIR(st.st_mode))
 		scan_folder(a, c, name, moved && a->stream ? LOOK_OFFER : LOOK_WATCH);
 	else if (st.st_mode)
-		file_event(a, c, name, e->mask, &st);
+		on_file_event(a, c, name, e->mask, &st);
 	close_fd(&fd);
 }
 
-/* A process that has just ended has closed its files, and the events of that may come before the
- * signal of its end. */
+/* Returns whether the process runs. One that has just ended has closed its files, and the events of
+ * that may come before the signal of its end. */
 static bool is_alive(pid_t pid)
 {
 	siginfo_t info = {0};
@@ -426,14 +432,14 @@ void command_watched(struct agent *a, struct command *c, pid_t pid)
 	char bytes[16 << 10] __attribute__((aligned(8)));
 	ssize_t n;
 	if (!pid)
-		oom_look(a, c);
+		check_oom_kills(a, c);
 	while (c->notify >= 0 && (n = read(c->notify, bytes, sizeof(bytes))) > 0) {
-		oom_look(a, c);
+		check_oom_kills(a, c);
 		if (c->ending == ENDING_NOT && !is_alive(pid))
 			c->ending = ENDING_BEGUN;
 		for (char *p = bytes; p < bytes + n;) {
 			const struct inotify_event *e = (const struct inotify_event *)p;
-			watched_event(a, c, e);
+			on_watch_event(a, c, e);
 			p += sizeof(*e) + e->len;
 		}
 	}

@@ -48,13 +48,12 @@ bool image_has(const struct agent *a, const char *key)
 	struct stat st;
 	CLEANUP(free_text)
 	char *path = image_path(a, key), *file = xasprintf("%s/.burst-key", path);
-	bool there = sha256_is_hex(key) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-		     (st.st_uid == 0 || st.st_uid == getuid()) &&
-		     read_file(file, 100, &text) == 0 && !strncmp(str_text(&text), key, 64);
-	return there;
+	return sha256_is_hex(key) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+	       (st.st_uid == 0 || st.st_uid == getuid()) && read_file(file, 100, &text) == 0 &&
+	       !strncmp(str_text(&text), key, 64);
 }
 
-void add_image(const struct agent *a, struct str *b)
+void add_image_envs(const struct agent *a, struct str *b)
 {
 	CLEANUP(free_text) char *path = image_path(a, "");
 	CLEANUP(close_dir) DIR *d = opendir(path);
@@ -102,7 +101,7 @@ bool probe_add(struct str *list, const char *line)
 	return true;
 }
 
-/* Writes the list below root atomically: several pods may use the volume. */
+/* Replaces the list below `root` by a rename: several pods may use the volume. */
 static void probe_write(const struct agent *a, int root, const char *path, struct str *list)
 {
 	const char *name;
@@ -184,7 +183,7 @@ int child_switch(const struct agent *a, uid_t uid)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-void env_user(const struct agent *a, struct env *env, uid_t uid)
+void env_set_user(const struct agent *a, struct env *env, uid_t uid)
 {
 	static const char *const roots[] = {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
 					    "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HF_HOME",
@@ -207,7 +206,7 @@ void env_user(const struct agent *a, struct env *env, uid_t uid)
 void worker_env(struct agent *a, struct env *env, int w)
 {
 	char number[24];
-	env_user(a, env, a->worker_root ? 0 : WORKER_UID);
+	env_set_user(a, env, a->worker_root ? 0 : WORKER_UID);
 	for (size_t i = 0; i < a->start_env.count; i++) {
 		char *pair = xstrdup(a->start_env.list[i]), *eq = strchr(pair, '=');
 		*eq = 0;
@@ -224,9 +223,9 @@ void worker_env(struct agent *a, struct env *env, int w)
 	env_set(env, "BURST_WORKERS", number);
 }
 
-/* Joins the group that owns a device. In a container made by burst, where only root's group owns
- * it, opens it to every user. */
-static void group_of_device(struct agent *a, int dir, const char *name)
+/* Lets workers use a device: notes the group that owns it. In a container made by burst, where only
+ * root's group owns it, opens it to every user. */
+static void allow_device(struct agent *a, int dir, const char *name)
 {
 	struct stat st;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISCHR(st.st_mode) ||
@@ -245,7 +244,7 @@ static void group_of_device(struct agent *a, int dir, const char *name)
 		a->groups[a->group_count++] = st.st_gid;
 }
 
-static void groups_find(struct agent *a)
+static void allow_devices(struct agent *a)
 {
 	static const struct {
 		const char *dir, *prefix;
@@ -256,12 +255,12 @@ static void groups_find(struct agent *a)
 		struct dirent *e;
 		while (d && (e = readdir(d)))
 			if (!strncmp(e->d_name, places[i].prefix, strlen(places[i].prefix)))
-				group_of_device(a, dirfd(d), e->d_name);
+				allow_device(a, dirfd(d), e->d_name);
 	}
 }
 
 /* Adds the users to /etc/passwd: some programs look up their own name. */
-static void passwd_add(struct agent *a)
+static void add_users(struct agent *a)
 {
 	static const struct {
 		uid_t uid;
@@ -301,7 +300,7 @@ static bool can_separate(struct agent *a)
 
 /* ---- the folders that `serve` works in ---- */
 
-bool run_folder(struct agent *a)
+bool open_run_folder(struct agent *a)
 {
 	char *path = xasprintf("runs/%s/%s", a->run, a->attempt);
 	free(a->dir);
@@ -319,11 +318,11 @@ bool run_folder(struct agent *a)
 	return fine;
 }
 
-bool serve_folder(struct agent *a)
+bool open_volume_and_run(struct agent *a)
 {
 	mkdirs(a->place.volume, 0755);
 	a->volume_fd = open(a->place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return run_folder(a);
+	return open_run_folder(a);
 }
 
 static bool is_container(const struct agent *a)
@@ -332,8 +331,9 @@ static bool is_container(const struct agent *a)
 }
 
 /* Chooses the folder for workers: $BURST_HOME if it is suitable, else the container's disk. A pod
- * that is only a group of processes on a user's machine always uses $BURST_HOME. */
-static char *disk_find(const struct agent *a)
+ * that is only a group of processes on a user's machine always uses $BURST_HOME. The caller frees
+ * it. */
+static char *choose_disk(const struct agent *a)
 {
 	static const char *const others[] = {"/var/tmp", "/tmp"};
 	if (is_container(a) && !disk_fits(a->place.home))
@@ -348,7 +348,7 @@ static char *disk_find(const struct agent *a)
 	return xstrdup(a->place.home);
 }
 
-void serve_disk(struct agent *a)
+void prepare_disk(struct agent *a)
 {
 	static const struct {
 		const char *name;
@@ -357,7 +357,7 @@ void serve_disk(struct agent *a)
 	} folders[] = {{"out", WORKER_UID, 0755},
 		       {"home", WORKER_UID, 0700},
 		       {"setup-home", SETUP_UID, 0700}};
-	a->disk = disk_find(a);
+	a->disk = choose_disk(a);
 	a->out_dir = xasprintf("%s/work/out", a->disk);
 	a->disk_fd = open(a->disk, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (a->disk_fd < 0)
@@ -377,7 +377,7 @@ void serve_disk(struct agent *a)
 	if (geteuid() == 0)
 		fchmod(a->disk_fd,
 		       0711); /* folders closed to other users have modes of their own */
-	groups_find(a);
+	allow_devices(a);
 	a->separate = can_separate(a);
 	if (a->separate) {
 		struct stat st;
@@ -386,7 +386,7 @@ void serve_disk(struct agent *a)
 		 */
 		if (a->volume_fd >= 0 && fstat(a->volume_fd, &st) == 0 && (st.st_mode & 03) != 01)
 			fchmod(a->volume_fd, ((st.st_mode & 07777) | 0111) & ~02u);
-		passwd_add(a);
+		add_users(a);
 		return;
 	}
 	for (size_t i = 0; geteuid() == 0 && i < ARRAY_LEN(folders); i++) {
@@ -397,7 +397,7 @@ void serve_disk(struct agent *a)
 	}
 }
 
-void serve_env(struct agent *a)
+void prepare_env_folder(struct agent *a)
 {
 	const char *root = env_get(&a->place.env, "BURST_ENV_DISK",
 				   is_container(a) ? "/var/tmp/burst-env" : NULL);
@@ -441,7 +441,7 @@ void lease_renew(struct agent *a, int64_t lease_s)
 	a->renewed_ms = now_ms(a);
 }
 
-/* The lease of a container that started late (allow_late_start in start.sh). */
+/* The first lease's end, later if the container started late (allow_late_start in start.sh). */
 static int64_t first_lease_end(const struct agent *a, int64_t end)
 {
 	int64_t late = atoll(env_get(&a->place.env, "BURST_LATE_START_S", "0")),
@@ -453,7 +453,7 @@ static int64_t first_lease_end(const struct agent *a, int64_t end)
 	return end;
 }
 
-void lease_find(struct agent *a)
+void lease_read(struct agent *a)
 {
 	a->hard_end_s = atoll(env_get(&a->place.env, "BURST_HARD_END", "0"));
 	int64_t first = atoll(env_get(&a->place.env, "BURST_FIRST_LEASE_END", "0"));
@@ -470,7 +470,7 @@ void lease_find(struct agent *a)
 	free(file);
 }
 
-void lease_say(struct agent *a)
+void lease_report(struct agent *a)
 {
 	js_int(notice_begin(a, "lease"), "left_s", lease_left_s(a));
 	notice_end(a);

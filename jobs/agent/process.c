@@ -69,13 +69,14 @@ static void child_take_kept(const struct agent *a, const char *id)
 	close_fd(&work);
 }
 
-/* Dies with the agent, also if that has died since the fork. */
-static void die_with(pid_t parent)
+/* Makes this child die with the agent, also if that has died since the fork. */
+static void die_with_parent(pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(125);
 }
 
+/* Turns the forked child into the shell of *s. Does not return. */
 static void child_become(const struct agent *a, const struct spawn *s, pid_t parent)
 {
 	const char *home = a->place.home;
@@ -99,7 +100,7 @@ static void child_become(const struct agent *a, const struct spawn *s, pid_t par
 		child_fail("cannot give away", s->dir);
 	if (uid && child_switch(a, uid) < 0)
 		child_fail("cannot become another user for", s->script);
-	die_with(parent);
+	die_with_parent(parent);
 	if (s->copy)
 		child_copy(s->copy, s->dir);
 	if (chdir(s->dir ? s->dir : uid ? "/" : home) < 0)
@@ -136,7 +137,7 @@ pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int *out)
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		signal(SIGTERM, SIG_DFL);
 		setpgid(0, 0);
-		die_with(parent);
+		die_with_parent(parent);
 		if (out)
 			dup2(write_end, 1);
 		_exit(work(a));
@@ -171,8 +172,8 @@ struct process {
 	uid_t uid;
 };
 
-/* Lists all processes. */
-static void processes(struct str *out)
+/* Appends a struct process for each process of the machine, without zombies. */
+static void list_processes(struct str *out)
 {
 	CLEANUP(close_dir) DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -195,7 +196,8 @@ static void processes(struct str *out)
 	}
 }
 
-static bool is_known(const struct agent *a, pid_t pid)
+/* Returns whether the agent started this process on purpose. */
+static bool is_own_child(const struct agent *a, pid_t pid)
 {
 	for (int i = 0; i < a->worker_count; i++)
 		if (pid == a->workers[i].pid)
@@ -208,7 +210,7 @@ static bool is_known(const struct agent *a, pid_t pid)
  * process that the agent started on purpose. */
 static bool is_stray(const struct agent *a, const struct process *all, size_t n, struct process p)
 {
-	for (size_t steps = 0; steps < n && !is_known(a, p.pid); steps++) {
+	for (size_t steps = 0; steps < n && !is_own_child(a, p.pid); steps++) {
 		size_t i = 0;
 		if (p.parent == getpid())
 			return true;
@@ -226,7 +228,7 @@ void kill_strays(struct agent *a)
 	for (int tries = 0; tries < 100; tries++) {
 		struct str list = {0};
 		size_t found = 0;
-		processes(&list);
+		list_processes(&list);
 		const struct process *all = (const struct process *)list.s;
 		size_t n = list.len / sizeof(*all);
 		for (size_t i = 0; i < n; i++)
@@ -248,6 +250,7 @@ enum {
 	SYNC_PATIENCE_MS = 60 * 1000,
 };
 
+/* Makes the event file and the volume durable. Returns -1 with errno. */
 static int volume_sync(struct agent *a)
 {
 	events_sync(a);
@@ -289,7 +292,7 @@ int sync_work(struct agent *a)
 	return volume_flush(&a->place) < 0;
 }
 
-static void sync_say(struct agent *a, bool ok)
+static void sync_report(struct agent *a, bool ok)
 {
 	struct str *b = notice_begin(a, "synced");
 	js_int(b, "turn", a->sync_turn);
@@ -305,21 +308,22 @@ void sync_start(struct agent *a, int turn)
 	a->sync_pid = spawn_own(a, sync_work, NULL);
 	if (a->sync_pid <= 0) {
 		a->sync_pid = 0;
-		sync_say(a, false);
+		sync_report(a, false);
 	}
 }
 
 void sync_ended(struct agent *a, int status)
 {
 	a->sync_pid = 0;
-	sync_say(a, status == 0);
+	sync_report(a, status == 0);
 	if (a->sync_next_turn >= 0)
 		sync_start(a, a->sync_next_turn);
 }
 
 /* ---- cards and their use, as nvidia-smi prints them ---- */
 
-static pid_t gpu_spawn(struct agent *a, const char *script, int *out)
+/* Returns the pid; *out reads what it prints. */
+static pid_t start_nvidia_smi(struct agent *a, const char *script, int *out)
 {
 	int write_end = -1;
 	if (make_pipe(out, &write_end) < 0)
@@ -340,7 +344,7 @@ void gpu_query(struct agent *a)
 	a->gpu_out = a->usage_out = -1;
 	if (!find_program("nvidia-smi", file))
 		return;
-	a->gpu_pid = gpu_spawn(
+	a->gpu_pid = start_nvidia_smi(
 		a, "exec nvidia-smi --query-gpu=name,memory.total --format=csv,noheader,nounits",
 		&a->gpu_out);
 	a->gpu_until_ms = now_ms(a) + 15000;
@@ -394,7 +398,8 @@ void usage_follow_workers(struct agent *a)
 {
 	bool wanted = a->gpu_count && a->worker_count && attached_client(a);
 	if (wanted && !a->usage_pid)
-		a->usage_pid = gpu_spawn(a,
+		a->usage_pid =
+			start_nvidia_smi(a,
 					 "exec nvidia-smi --query-gpu=utilization.gpu,memory.used "
 					 "--format=csv,noheader,nounits -l 2",
 					 &a->usage_out);

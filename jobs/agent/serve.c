@@ -47,7 +47,8 @@ static void renew_own_lease(struct agent *a)
 		end_pod(a, "all work is done");
 }
 
-static void check_own_switch(struct agent *a)
+/* Tells the client if the start script changed its line about the switch. */
+static void report_switch(struct agent *a)
 {
 	char line[sizeof(a->switch_line)];
 	struct client *c = attached_client(a);
@@ -72,8 +73,8 @@ static void report_alive(struct agent *a)
 	notice_end(a);
 }
 
-/* Its start script was told that the container ends: a spot pod is taken back, for example. */
-static bool machine_ends(struct agent *a)
+/* Returns whether the start script said lately that the container ends. Removes its file. */
+static bool is_machine_ending(struct agent *a)
 {
 	CLEANUP(free_text) char *file = xasprintf("%s/leaving", a->place.home);
 	if (unlink(file) == 0)
@@ -81,11 +82,12 @@ static bool machine_ends(struct agent *a)
 	return a->left_ms && now_ms(a) - a->left_ms < LEAVING_MS;
 }
 
-/* The last moment for what a command has finished to reach the volume. */
+/* Halts commands and syncs shortly before the pod ends, so that what they have finished reaches the
+ * volume. Begins again if the pod stays. */
 static void leave_in_time(struct agent *a)
 {
 	int64_t last_s = MIN((int64_t)LEAVE_S, a->lease_asked_s / 4);
-	bool leaving = machine_ends(a) || (!a->over && lease_left_s(a) <= last_s);
+	bool leaving = is_machine_ending(a) || (!a->over && lease_left_s(a) <= last_s);
 	if (leaving && !a->leaving)
 		commands_halt(a, LEAVE_GRACE_MS);
 	a->leaving = leaving;
@@ -97,7 +99,7 @@ static void leave_in_time(struct agent *a)
 	sync_start(a, 0);
 }
 
-static void tick(struct agent *a)
+static void run_checks(struct agent *a)
 {
 	int64_t now = now_ms(a);
 	if (now - a->ticked_ms < 100)
@@ -115,7 +117,7 @@ static void tick(struct agent *a)
 		kill_child(a->gpu_pid);
 	usage_follow_workers(a);
 	checkpoint_tick(a);
-	check_own_switch(a);
+	report_switch(a);
 	leave_in_time(a);
 	report_alive(a);
 	renew_own_lease(a);
@@ -126,9 +128,7 @@ static void tick(struct agent *a)
 
 /* ---- the loop ---- */
 
-enum {
-	KILL_WAIT_S = 30, /* a process alive after this long cannot be killed */
-};
+enum { KILL_WAIT_S = 30 /* a process alive after this long cannot be killed */ };
 
 static void child_ended(struct agent *a, pid_t pid, int status)
 {
@@ -158,7 +158,7 @@ static void child_ended(struct agent *a, pid_t pid, int status)
 	}
 }
 
-static void reap(struct agent *a)
+static void reap_children(struct agent *a)
 {
 	struct signalfd_siginfo info;
 	while (read(a->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
@@ -211,7 +211,7 @@ static void wait_for_something(struct agent *a, struct polls *p)
 	poll(p->list, p->count, a->jobs ? 0 : active ? 100 : 1000);
 }
 
-static void worker_turn(struct agent *a, struct worker *w, const struct polls *p)
+static void serve_worker(struct agent *a, struct worker *w, const struct polls *p)
 {
 	if (w->command)
 		return command_turn(a, w);
@@ -240,23 +240,23 @@ static void serve_loop(struct agent *a)
 	while (!a->quit) {
 		wait_for_something(a, &p);
 		for (int i = 0; i < a->worker_count; i++)
-			worker_turn(a, &a->workers[i], &p);
+			serve_worker(a, &a->workers[i], &p);
 		if (a->task.kind && poll_ready(&p, a->task.out) && !task_read(a, 4))
 			close_fd(&a->task.out);
 		gpu_read(a, &a->gpu_out, &a->gpu_text, gpu_line);
 		gpu_read(a, &a->usage_out, &a->usage_text, usage_line);
-		reap(a);
+		reap_children(a);
 		if (poll_ready(&p, a->listener))
 			client_accept(a);
 		if (poll_ready(&p, a->client.fd))
 			client_read(&a->client);
 		jobs_step(a);
-		obey_deferred(a);
+		obey_deferred_requests(a);
 		dispatch(a);
-		tick(a);
+		run_checks(a);
 		client_turn(a);
 		dispatch(a); /* handle what the client has just sent */
-		client_tell(a);
+		client_send(a);
 		stop_when_due(a);
 	}
 	stop_work(a);
@@ -274,13 +274,14 @@ static int serve_listen(void)
 	return fd;
 }
 
-static const char *marker(const struct agent *a, const char *name)
+/* The pod's variable, if it can name a folder, else "unnamed". */
+static const char *marker_or_unnamed(const struct agent *a, const char *name)
 {
 	const char *value = env_get(&a->place.env, name, getenv(name));
 	return value && name_safe(value) ? value : "unnamed";
 }
 
-static int serve_signals(void)
+static int open_signals(void)
 {
 	sigset_t set;
 	sigemptyset(&set);
@@ -313,13 +314,13 @@ static void agent_init(struct agent *a)
 			    .oom_fd = oom_open(),
 			    .sync_next_turn = -1};
 	place_load(&a->place);
-	a->run = xasprintf("%s", marker(a, "BURST_RUN"));
-	a->attempt = marker(a, "BURST_ATTEMPT");
+	a->run = xasprintf("%s", marker_or_unnamed(a, "BURST_RUN"));
+	a->attempt = marker_or_unnamed(a, "BURST_ATTEMPT");
 	a->began_ms = clock_boot_ms();
 	a->began_s = time(NULL);
 	int64_t wait_s = atoll(env_get(&a->place.env, "BURST_KILL_WAIT_S", "0"));
 	a->kill_wait_ms = (wait_s > 0 && wait_s < KILL_WAIT_S ? wait_s : KILL_WAIT_S) * 1000;
-	lease_find(a);
+	lease_read(a);
 }
 
 void agent_free(struct agent *a)
@@ -362,10 +363,10 @@ int agent_serve(void)
 	if (lock < 0 || fcntl(lock, F_SETLK, &whole) < 0)
 		return agent_free(&a), 1; /* another agent serves already */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	a.signals = serve_signals();
-	bool fine = serve_folder(&a);
-	serve_disk(&a);
-	serve_env(&a);
+	a.signals = open_signals();
+	bool fine = open_volume_and_run(&a);
+	prepare_disk(&a);
+	prepare_env_folder(&a);
 	events_open(&a);
 	gpu_query(&a);
 	a.listener = serve_listen();

@@ -24,7 +24,7 @@ static const uint32_t sha256_k[64] = {
 	0xc67178f2,
 };
 
-static uint32_t turn(uint32_t x, int n)
+static uint32_t rotate_right(uint32_t x, int n)
 {
 	return x >> n | x << (32 - n);
 }
@@ -34,9 +34,10 @@ static uint32_t turn(uint32_t x, int n)
 static inline void sha256_round(uint32_t v[8], int at, uint32_t kw)
 {
 #define V(n) v[((n)-at) & 7]
-	uint32_t a = V(7) + (turn(V(4), 6) ^ turn(V(4), 11) ^ turn(V(4), 25)) +
+	uint32_t a = V(7) +
+		     (rotate_right(V(4), 6) ^ rotate_right(V(4), 11) ^ rotate_right(V(4), 25)) +
 		     (V(6) ^ (V(4) & (V(5) ^ V(6)))) + kw;
-	uint32_t b = (turn(V(0), 2) ^ turn(V(0), 13) ^ turn(V(0), 22)) +
+	uint32_t b = (rotate_right(V(0), 2) ^ rotate_right(V(0), 13) ^ rotate_right(V(0), 22)) +
 		     ((V(0) & V(1)) | (V(2) & (V(0) | V(1))));
 	V(3) += a;
 	V(7) = a + b;
@@ -51,8 +52,8 @@ void sha256_block(struct sha256 *s, const unsigned char *p)
 		       (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
 	for (int i = 16; i < 64; i++)
 		w[i] = w[i - 16] + w[i - 7] +
-		       (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
-		       (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
+		       (rotate_right(w[i - 15], 7) ^ rotate_right(w[i - 15], 18) ^ w[i - 15] >> 3) +
+		       (rotate_right(w[i - 2], 17) ^ rotate_right(w[i - 2], 19) ^ w[i - 2] >> 10);
 	memcpy(v, s->h, sizeof(v));
 	for (int i = 0; i < 64;
 	     i += 8) { /* unrolled with constant indices, so that the words stay in registers */

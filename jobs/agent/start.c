@@ -36,9 +36,9 @@ static const char *taken_words(enum taken taken)
 					: strerror(errno);
 }
 
-/* Moves what `path` names to the folder `to`. Returns false if that failed, after printing why.
- * An empty path is nothing to move. */
-static bool start_take(struct agent *a, int to, const char *what, const char *path)
+/* Copies the tree `path` of the volume to the folder `to`. Returns false, after printing what is
+ * wrong with `what`, if it cannot be used. An empty path is nothing to copy. */
+static bool bring_tree(struct agent *a, int to, const char *what, const char *path)
 {
 	const char *id = strrchr(path, '/');
 	if (!*path)
@@ -56,7 +56,7 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 }
 
 /* Checks that the image has what the environment links to: .burst-needs names it in one line. */
-static bool start_needs(const struct agent *a, const char *hash)
+static bool has_what_env_needs(const struct agent *a, const char *hash)
 {
 	CLEANUP(free_text)
 	char *path = env_path(a, hash), *file = xasprintf("%s/.burst-needs", path);
@@ -69,9 +69,9 @@ static bool start_needs(const struct agent *a, const char *hash)
 	return fine;
 }
 
-/* Unpacks an environment from its archive. result: "unpacked MS BYTES", or the reason for the log.
- */
-static bool start_unpack(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
+/* Unpacks an environment from its archive. Returns false if it is used from the volume instead.
+ * result: "unpacked MS BYTES", or "in place" and the reason for the log. */
+static bool unpack_env(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
 {
 	char why[WHY_MAX] = "it is in memory, or programs cannot run there";
 	CLEANUP(free_text)
@@ -94,9 +94,9 @@ static bool start_unpack(struct agent *a, const char *hash, const char *id, char
 	return fine;
 }
 
-/* Compares an environment that stays on the volume. Environments may hold their own path, so a
- * container gets a link to it on its disk. */
-static bool start_use_in_place(struct agent *a, const char *hash, const char *id)
+/* Compares an environment that stays on the volume; prints what is wrong. Environments may hold
+ * their own path, so a container gets a link to it on its disk. */
+static bool use_env_in_place(struct agent *a, const char *hash, const char *id)
 {
 	CLEANUP(free_text)
 	char *path = xasprintf("env/%s", hash),
@@ -111,8 +111,9 @@ static bool start_use_in_place(struct agent *a, const char *hash, const char *id
 	return fine;
 }
 
-/* Leaves an environment alone that this pod already uses: workers may be running from it. */
-static bool start_bring(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
+/* Unpacks an environment or uses it in place; returns false after printing why neither works.
+ * Leaves one alone that this pod already uses: workers may be running from it. */
+static bool bring_env(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
 {
 	CLEANUP(free_text) char *known = xasprintf("%s %s", hash, id);
 	struct stat st;
@@ -121,16 +122,17 @@ static bool start_bring(struct agent *a, const char *hash, const char *id, char 
 			fstatat(a->env_fd, hash, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (here)
 		snprintf(result, RESULT_MAX, "unpacked");
-	return here || (!in_place && start_unpack(a, hash, id, result)) ||
-	       start_use_in_place(a, hash, id);
+	return here || (!in_place && unpack_env(a, hash, id, result)) ||
+	       use_env_in_place(a, hash, id);
 }
 
-static bool start_env(struct agent *a, const char *hash, const char *id)
+/* Brings an environment and prints the result. Returns false if it cannot be used. */
+static bool check_env(struct agent *a, const char *hash, const char *id)
 {
 	char result[RESULT_MAX] = "";
-	if (!start_bring(a, hash, id, result))
+	if (!bring_env(a, hash, id, result))
 		return false;
-	bool fine = start_needs(a, hash);
+	bool fine = has_what_env_needs(a, hash);
 	printf("%s", fine ? result : "env needs packages that this image lacks");
 	return fine;
 }
@@ -150,10 +152,10 @@ static int start_check(struct agent *a)
 	bool fine = to >= 0;
 	if (!fine)
 		printf("disk %s", strerror(errno));
-	fine = fine && start_take(a, to, "kit", json_text(op, "kit", "")) &&
-	       start_take(a, to, "code", json_text(op, "code", ""));
+	fine = fine && bring_tree(a, to, "kit", json_text(op, "kit", "")) &&
+	       bring_tree(a, to, "code", json_text(op, "code", ""));
 	if (fine && *hash)
-		fine = start_env(a, hash, id);
+		fine = check_env(a, hash, id);
 	if (fine && *image && !(fine = image_has(a, image)))
 		printf("env is missing in this image");
 	fflush(stdout);
@@ -213,11 +215,9 @@ static bool task_begin_own(struct agent *a, int (*work)(struct agent *))
 
 /* ---- `start` ---- */
 
-enum {
-	HANG_DEFAULT_MS = 60 * 1000,
-};
+enum { HANG_DEFAULT_MS = 60 * 1000 };
 
-char *put_text(const struct json *op, const char *key)
+char *copy_json_text(const struct json *op, const char *key)
 {
 	const char *text = json_text(op, key, NULL);
 	return text && *text ? xstrdup(text) : NULL;
@@ -236,14 +236,14 @@ void start_forget(struct agent *a)
 	a->outputs = NULL;
 }
 
-static void start_folder(struct agent *a, const char *variable, const char *path)
+static void set_folder(struct agent *a, const char *variable, const char *path)
 {
 	if (path)
 		env_set(&a->start_env, variable, path);
 }
 
-/* The path of a copied tree on the container's disk. NULL: the request names none. */
-static char *start_tree(const struct agent *a, const char *path)
+/* The path of a copied tree on the disk; NULL: the request names none. The caller frees it. */
+static char *tree_path(const struct agent *a, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash ? xasprintf("%s/tree/%d/%s", a->disk, a->starts, slash + 1) : NULL;
@@ -253,13 +253,13 @@ static void start_read_env(struct agent *a, const struct json *op)
 {
 	const char *hash = json_text(op, "env_hash", ""), *image = json_text(op, "env_image", "");
 	env_add_object(&a->start_env, json_get(op, "env"));
-	CLEANUP(free_text) char *kit = start_tree(a, json_text(op, "kit", ""));
+	CLEANUP(free_text) char *kit = tree_path(a, json_text(op, "kit", ""));
 	CLEANUP(free_text)
 	char *prepared = *image ? image_path(a, image) : *hash ? env_path(a, hash) : NULL;
-	a->code = start_tree(a, json_text(op, "code", ""));
-	start_folder(a, "BURST_KIT", kit);
-	start_folder(a, "BURST_CODE", a->code);
-	start_folder(a, "BURST_ENV", prepared);
+	a->code = tree_path(a, json_text(op, "code", ""));
+	set_folder(a, "BURST_KIT", kit);
+	set_folder(a, "BURST_CODE", a->code);
+	set_folder(a, "BURST_ENV", prepared);
 }
 
 static void start_read_outputs(struct agent *a, const struct json *op)
@@ -275,6 +275,7 @@ static void start_read_outputs(struct agent *a, const struct json *op)
 	}
 }
 
+/* Reports a slot for commands as a worker that is ready. */
 static void command_slot_ready(struct agent *a, struct worker *w)
 {
 	w->state = WORKER_IDLE;
@@ -288,7 +289,8 @@ static void command_slot_ready(struct agent *a, struct worker *w)
 	event_end(a);
 }
 
-static void start_lacks(struct agent *a, const char *result)
+/* Reports what `start` lacks: result is "WHAT REASON". */
+static void report_lacking(struct agent *a, const char *result)
 {
 	const char *space = strchr(result, ' ');
 	struct str *b = event_begin(a, "start");
@@ -316,7 +318,8 @@ static bool start_matches(const struct agent *a, const struct json *op)
 	       !a->install_failed;
 }
 
-static void start_again(struct agent *a)
+/* Reports the idle workers as ready, with their old hello. */
+static void report_ready_again(struct agent *a)
 {
 	for (int i = 0; i < a->worker_count; i++) {
 		struct str *b = worker_event(a, &a->workers[i], "ready");
@@ -326,6 +329,7 @@ static void start_again(struct agent *a)
 	}
 }
 
+/* Replaces all workers by those of the request. */
 static void start_begin(struct agent *a, const struct json *op)
 {
 	stop_workers_only(a);
@@ -333,7 +337,7 @@ static void start_begin(struct agent *a, const struct json *op)
 	a->started = json_yes(op, "command") ? NULL : xstrndup(op->raw, op->raw_len);
 	trees_remove(a, a->starts++);
 	a->part_limit = MIN(MAX(json_int(op, "max_batch", 0), (int64_t)0), (int64_t)1 << 20);
-	a->worker_command = put_text(op, "worker");
+	a->worker_command = copy_json_text(op, "worker");
 	a->command = json_yes(op, "command");
 	a->stream = json_yes(op, "stream");
 	a->worker_root = json_yes(op, "root");
@@ -360,8 +364,18 @@ static void start_begin(struct agent *a, const struct json *op)
 	}
 }
 
-/* Handles the result for an environment. */
-static void start_unpacked(struct agent *a, const char *text, char *result)
+/* Logs the second line of what a child printed, if there is one, and cuts it off. */
+static void log_second_line(struct agent *a, char *result)
+{
+	char *line = strchr(result, '\n');
+	if (!line)
+		return;
+	*line++ = 0;
+	event_log(a, -1, NULL, line, strlen(line));
+}
+
+/* Handles what check_env() printed. text: the request. */
+static void on_env_result(struct agent *a, const char *text, char *result)
 {
 	struct json_doc doc;
 	const struct json *op = json_read(&doc, text, strlen(text));
@@ -378,12 +392,13 @@ static void start_unpacked(struct agent *a, const char *text, char *result)
 		event_log(a, -1, NULL, line, strlen(line));
 	} else if (strncmp(result, "unpacked", 8) != 0) {
 		a->unpack_ms = a->unpack_bytes = 0;
-		note_line(a, result);
+		log_second_line(a, result);
 	}
 	json_free(&doc);
 }
 
-static void start_checked(struct agent *a, bool fine)
+/* The child of start_check() has ended: starts the workers (fine), or reports what is missing. */
+static void on_start_checked(struct agent *a, bool fine)
 {
 	struct task done = a->task;
 	struct json_doc doc;
@@ -392,12 +407,12 @@ static void start_checked(struct agent *a, bool fine)
 		trees_remove(a, a->starts + 1);
 	} else if (fine) {
 		str_addc(&done.result, 0);
-		start_unpacked(a, done.op, done.result.s);
+		on_env_result(a, done.op, done.result.s);
 		start_begin(a, json_read(&doc, done.op, strlen(done.op)));
 		json_free(&doc);
 	} else {
 		trees_remove(a, a->starts + 1);
-		start_lacks(a, str_text(&done.result));
+		report_lacking(a, str_text(&done.result));
 		check_volume_for(a, str_text(&done.result));
 	}
 	task_forget(&done);
@@ -407,7 +422,7 @@ void op_start(struct agent *a, const struct json *op)
 {
 	struct task *t = &a->task;
 	if (start_matches(a, op))
-		return start_again(a);
+		return report_ready_again(a);
 	bool bare = !*json_text(op, "kit", "") && !*json_text(op, "code", "") &&
 		    !*json_text(op, "env_hash", "") && !*json_text(op, "env_image", "");
 	if (bare || a->setup_failed || a->install_failed)
@@ -418,7 +433,7 @@ void op_start(struct agent *a, const struct json *op)
 	if (*wanted && strcmp(wanted, python) != 0) {
 		snprintf(words, sizeof(words), "env was made with %.40s, and this image has %s",
 			 wanted, *python ? python : "no Python");
-		return start_lacks(a, words);
+		return report_lacking(a, words);
 	}
 	trees_remove(a, a->starts + 1);
 	*t = (struct task){.kind = "start",
@@ -434,6 +449,7 @@ void op_start(struct agent *a, const struct json *op)
 
 /* ---- `setup` and `install` ---- */
 
+/* Reports the end of a setup or install. id: of the tree that was kept; "" or NULL: none. */
 static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped, int64_t ms,
 			const char *error, const char *id)
 {
@@ -464,7 +480,7 @@ static void task_env(struct agent *a, struct env *env, uid_t uid)
 {
 	struct task *t = &a->task;
 	env_set(env, "BURST_OUT", a->out_dir);
-	env_user(a, env, uid);
+	env_set_user(a, env, uid);
 	if (!t->hash) {
 		char *kept = work_path(a, "kept");
 		env_set(env, "BURST_KEPT", kept);
@@ -566,13 +582,12 @@ static int task_keep(struct agent *a)
 static bool folder_is_empty(const char *path)
 {
 	CLEANUP(close_dir) DIR *d = opendir(path);
-	bool empty = !d || !next_entry(d);
-	return empty;
+	return !d || !next_entry(d);
 }
 
 /* The reason why a script failed: its last line if that begins with "burst: ", else its last lines.
  */
-static const char *task_words(char *tail)
+static const char *task_reason(char *tail)
 {
 	const char *last = last_line(tail);
 	return strncmp(last, "burst: ", 7) ? tail : last + 7;
@@ -586,7 +601,7 @@ void task_exited(struct agent *a, int status)
 	t->pid = 0;
 	task_read(a, 64);
 	if (t->op)
-		return start_checked(a, ok);
+		return on_start_checked(a, ok);
 	if (t->line.len)
 		event_log(a, 0, t->kind, t->line.s, t->line.len);
 	t->line.len = 0;
@@ -603,13 +618,13 @@ void task_exited(struct agent *a, int status)
 		else
 			ok = false;
 	}
-	const char *words = task_words(t->tail);
+	const char *words = task_reason(t->tail);
 	snprintf(error, sizeof(error), "%s%s%s", t->timed_out ? "it took too long; " : "",
 		 t->keeping ? "the result cannot be kept: " : "",
 		 t->keeping ? str_text(&t->result) : words);
 	if (ok && !strncmp(str_text(&t->result), "ok ", 3)) {
 		id = t->result.s + 3;
-		note_line(a, t->result.s);
+		log_second_line(a, t->result.s);
 	}
 	if (!ok && t->keeping && !t->hash) {
 		/* the packages are installed here; only the next pod lacks the copy */

@@ -29,20 +29,22 @@
 
 enum { LANE_READ = 256 << 10, LANE_JOIN_S = 5 };
 
-static void lane_socket(struct sockaddr_un *at, const char *id)
+/* The socket of the tree `id`, in the current folder. */
+static void lane_address(struct sockaddr_un *at, const char *id)
 {
 	*at = (struct sockaddr_un){.sun_family = AF_UNIX};
 	snprintf(at->sun_path, sizeof(at->sun_path), "tree-%.64s.sock", id);
 }
 
-static int lane_broken(struct lanes *l, const char *what)
+/* Marks the stream as broken, says why, and returns -1. */
+static int lanes_break(struct lanes *l, const char *what)
 {
 	l->broken = true;
 	fprintf(stderr, "burst-agent: tree: %s\n", what);
 	return -1;
 }
 
-/* A lane that holds the head of a later frame cannot deliver the next one: numbers rise. */
+/* Returns whether the lane may have the next frame: numbers rise, so a later one excludes that. */
 static bool lane_may_have_next(const struct lanes *l, const struct lane *lane)
 {
 	return !lane->over && (!lane->headed || lane->turn == l->turn);
@@ -65,16 +67,17 @@ static int lane_head(struct lanes *l, struct lane *lane)
 	lane->headed = true;
 	for (int i = 0; i < l->count; i++)
 		if (&l->list[i] != lane && l->list[i].headed && l->list[i].turn == lane->turn)
-			return lane_broken(l, "two lanes carry one frame");
-	return lane->turn < l->turn ? lane_broken(l, "a lane goes back") : 1;
+			return lanes_break(l, "two lanes carry one frame");
+	return lane->turn < l->turn ? lanes_break(l, "a lane goes back") : 1;
 }
 
-static size_t lane_space(const struct lane *lane)
+static size_t lane_room_left(const struct lane *lane)
 {
 	bool moves = lane->at == lane->end || lane->at > LANE_ROOM / 2;
 	return LANE_ROOM - (moves ? lane->end - lane->at : lane->end);
 }
 
+/* Reads ahead what has arrived, as far as there is room. */
 static int lane_read(struct lanes *l, struct lane *lane)
 {
 	if (!lane->room)
@@ -89,14 +92,15 @@ static int lane_read(struct lanes *l, struct lane *lane)
 	size_t most = MIN((size_t)LANE_READ, (size_t)LANE_ROOM - lane->end);
 	ssize_t n = most ? read(lane->fd, lane->room + lane->end, most) : 0;
 	if (n < 0 && errno != EINTR && errno != EAGAIN)
-		return lane_broken(l, "a lane broke");
+		return lanes_break(l, "a lane broke");
 	if (n > 0)
 		lane->end += (size_t)n;
 	lane->over = most && n == 0;
 	return 0;
 }
 
-static bool lane_cut(const struct lanes *l, const struct lane *lane)
+/* Returns whether the lane ended within a frame, or the first one without the stream's end. */
+static bool is_lane_cut(const struct lanes *l, const struct lane *lane)
 {
 	size_t have = lane->end - lane->at;
 	if (!lane->over)
@@ -104,7 +108,7 @@ static bool lane_cut(const struct lanes *l, const struct lane *lane)
 	return lane->headed ? have < lane->left : have ? have < FRAME_HEAD : lane == l->list;
 }
 
-/* Receives the descriptor that a lane's session lends to the builder of the tree. */
+/* Receives the descriptor that a lane's session lends to the builder of the tree. -1: none came. */
 static int lane_borrow(int from)
 {
 	char byte, space[CMSG_SPACE(sizeof(int))] = "";
@@ -149,8 +153,9 @@ static int lanes_read(struct lanes *l, bool wait)
 	bool may_come = false;
 	for (int i = 0; i < count; i++) {
 		struct lane *lane = &l->list[i];
-		set[1 + i] = (struct pollfd){.fd = lane->over || !lane_space(lane) ? -1 : lane->fd,
-					     .events = POLLIN};
+		set[1 + i] =
+			(struct pollfd){.fd = lane->over || !lane_room_left(lane) ? -1 : lane->fd,
+					.events = POLLIN};
 		may_come = may_come || lane_may_have_next(l, lane);
 	}
 	set[1 + count] =
@@ -159,10 +164,10 @@ static int lanes_read(struct lanes *l, bool wait)
 	if (ready < 0 && errno == EINTR)
 		return 0;
 	if (set[1 + count].revents & (POLLERR | POLLHUP))
-		return lane_broken(l, "the sender has given up");
+		return lanes_break(l, "the sender has given up");
 	/* the sender sends a frame only after its session has joined */
 	if (ready < 0 || (wait && !may_come && !set[0].revents))
-		return lane_broken(l, "a part of the stream is missing");
+		return lanes_break(l, "a part of the stream is missing");
 	l->taken = 0;
 	for (int i = 0; i < count; i++)
 		if (set[1 + i].revents && lane_read(l, &l->list[i]) < 0)
@@ -172,6 +177,7 @@ static int lanes_read(struct lanes *l, bool wait)
 	return 0;
 }
 
+/* The lane that has the next frame's head; NULL: none yet. */
 static struct lane *lane_of_turn(struct lanes *l)
 {
 	for (int i = 0; i < l->count; i++)
@@ -205,8 +211,8 @@ ssize_t lanes_next(struct lanes *l, char **p)
 			return (ssize_t)n;
 		}
 		for (int i = 0; i < l->count; i++)
-			if (lane_cut(l, &l->list[i]))
-				return lane_broken(l, "the stream ended early");
+			if (is_lane_cut(l, &l->list[i]))
+				return lanes_break(l, "the stream ended early");
 		if (!heads && lanes_read(l, !lane || lane->at == lane->end) < 0)
 			break;
 	}
@@ -237,7 +243,7 @@ pid_t unzstd(int in, int out)
 	return pid;
 }
 
-/* Starts a zstd that unpacks what is written to *in, into `out`. */
+/* Starts a zstd that unpacks what is written to *in, into `out`. Returns -1 if it cannot start. */
 static pid_t unzstd_into(int out, int *in)
 {
 	int read_end = -1;
@@ -246,6 +252,7 @@ static pid_t unzstd_into(int out, int *in)
 	return pid;
 }
 
+/* Closes *in and waits for zstd, if it runs. Returns -1 if it failed. */
 static int unzstd_end(pid_t *pid, int *in)
 {
 	int status = 0;
@@ -275,7 +282,7 @@ int lanes_merge_from(struct lanes *l, char *p, ssize_t n)
 void lanes_open(struct lanes *l, const char *id)
 {
 	struct sockaddr_un at;
-	lane_socket(&at, id);
+	lane_address(&at, id);
 	*l = (struct lanes){.list = {{.fd = 0}},
 			    .count = 1,
 			    .out = -1,
@@ -291,7 +298,7 @@ void lanes_open(struct lanes *l, const char *id)
 void lanes_end(struct lanes *l, const char *id)
 {
 	struct sockaddr_un at;
-	lane_socket(&at, id);
+	lane_address(&at, id);
 	unlink(at.sun_path);
 	lanes_close(l);
 }
@@ -330,7 +337,7 @@ int agent_lane(const char *id)
 			      .cmsg_type = SCM_RIGHTS};
 	memcpy(CMSG_DATA(c), &(int){0}, sizeof(int));
 	place_load(&place);
-	lane_socket(&at, id);
+	lane_address(&at, id);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int failed = fd < 0 || chdir(place.home) < 0 ||
 		     connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
@@ -407,7 +414,7 @@ int tar_error(struct tar *t, const char *fmt, ...)
 static ssize_t tar_from_lanes(struct tar *t);
 
 /* Sets *p to at least one byte, at most `most`. Returns 0 at the end of the stream. */
-static size_t tar_some(struct tar *t, size_t most, char **p)
+static size_t tar_next_bytes(struct tar *t, size_t most, char **p)
 {
 	if (t->at == t->have) {
 		ssize_t n;
@@ -424,11 +431,12 @@ static size_t tar_some(struct tar *t, size_t most, char **p)
 	return n;
 }
 
-static int tar_take(struct tar *t, void *to, size_t len)
+/* Reads exactly `len` bytes; `to` NULL: skips them. */
+static int tar_read(struct tar *t, void *to, size_t len)
 {
 	for (size_t done = 0; done < len;) {
 		char *p;
-		size_t n = tar_some(t, len - done, &p);
+		size_t n = tar_next_bytes(t, len - done, &p);
 		if (!n)
 			return tar_error(t, "the stream ended early");
 		if (to)
@@ -438,9 +446,9 @@ static int tar_take(struct tar *t, void *to, size_t len)
 	return 0;
 }
 
-static int tar_pad(struct tar *t, int64_t size)
+static int tar_skip_padding(struct tar *t, int64_t size)
 {
-	return tar_take(t, NULL, (size_t)((TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK));
+	return tar_read(t, NULL, (size_t)((TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK));
 }
 
 int64_t tar_number(const unsigned char *p, size_t len)
@@ -463,7 +471,7 @@ int64_t tar_number(const unsigned char *p, size_t len)
 	return i == len || p[i] == ' ' || p[i] == 0 ? value : -1;
 }
 
-static bool tar_sum_fits(const unsigned char *h)
+static bool is_tar_sum_right(const unsigned char *h)
 {
 	int64_t sum = 0;
 	for (int i = 0; i < TAR_BLOCK; i++)
@@ -471,12 +479,13 @@ static bool tar_sum_fits(const unsigned char *h)
 	return sum == tar_number(h + 148, 8);
 }
 
-static void tar_keep(char **field, const char *text, size_t len)
+static void tar_set_text(char **field, const char *text, size_t len)
 {
 	free(*field);
 	*field = xstrndup(text, strnlen(text, len));
 }
 
+/* Reads an entry's content as a text; NULL with t->error set. The caller frees it. */
 static char *tar_content(struct tar *t, int64_t size, int64_t most)
 {
 	if (size < 0 || size > most) {
@@ -484,19 +493,20 @@ static char *tar_content(struct tar *t, int64_t size, int64_t most)
 		return NULL;
 	}
 	char *text = xcalloc(1, (size_t)size + 1);
-	if (tar_take(t, text, (size_t)size) < 0 || tar_pad(t, size) < 0) {
+	if (tar_read(t, text, (size_t)size) < 0 || tar_skip_padding(t, size) < 0) {
 		free(text);
 		return NULL;
 	}
 	return text;
 }
 
+/* Applies one record to the next entry. */
 static int pax_record(struct tar *t, const char *key, const char *value, size_t len)
 {
 	if (!strcmp(key, "path"))
-		tar_keep(&t->path, value, len);
+		tar_set_text(&t->path, value, len);
 	else if (!strcmp(key, "linkpath"))
-		tar_keep(&t->link, value, len);
+		tar_set_text(&t->link, value, len);
 	else if (!strcmp(key, "mtime"))
 		t->mtime = atoll(value);
 	else if (!strncmp(key, "GNU.sparse", 10))
@@ -542,22 +552,23 @@ static int tar_extended(struct tar *t, char type, int64_t size)
 	if (type == 'x')
 		result = pax_read(t, text, (size_t)size);
 	else if (type == 'L')
-		tar_keep(&t->path, text, (size_t)size);
+		tar_set_text(&t->path, text, (size_t)size);
 	else if (type == 'K')
-		tar_keep(&t->link, text, (size_t)size);
+		tar_set_text(&t->link, text, (size_t)size);
 	free(text);
 	return result;
 }
 
+/* Takes path and link from the header, unless an extended one gave them. */
 static void tar_names(struct tar *t, const unsigned char *h)
 {
 	if (!t->path && h[345] && !memcmp(h + 257, "ustar", 6)) {
 		t->path = xasprintf("%.155s/%.100s", (const char *)h + 345, (const char *)h);
 	} else if (!t->path) {
-		tar_keep(&t->path, (const char *)h, 100);
+		tar_set_text(&t->path, (const char *)h, 100);
 	}
 	if (!t->link)
-		tar_keep(&t->link, (const char *)h + 157, 100);
+		tar_set_text(&t->link, (const char *)h + 157, 100);
 	char *p = t->path;
 	size_t len = strlen(p);
 	while (len && p[len - 1] == '/')
@@ -579,12 +590,12 @@ static int tar_next(struct tar *t)
 	t->pax_size = false;
 	t->mtime = -1;
 	for (;;) {
-		if (tar_take(t, h, TAR_BLOCK) < 0)
+		if (tar_read(t, h, TAR_BLOCK) < 0)
 			return -1;
 		if (!h[0] && !memcmp(h, h + 1, TAR_BLOCK - 1))
 			return 0;
 		int64_t size = tar_number(h + 124, 12);
-		if (!tar_sum_fits(h) || size < 0)
+		if (!is_tar_sum_right(h) || size < 0)
 			return tar_error(t, "not a tar stream");
 		t->type = (char)h[156];
 		if (!strchr("xgLK", t->type) || !t->type) {
@@ -602,6 +613,7 @@ static int tar_next(struct tar *t)
 	return 1;
 }
 
+/* At the first packed piece, a child takes over the lanes, and t->fd reads what it merges. */
 static ssize_t tar_from_lanes(struct tar *t)
 {
 	char *p;
@@ -634,7 +646,7 @@ static int tree_parent(struct tar *t, const char **name)
 	return dir;
 }
 
-static int tree_clear(struct tar *t, int dir, const char *name)
+static int tree_remove_entry(struct tar *t, int dir, const char *name)
 {
 	struct stat st;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -649,7 +661,7 @@ static int tree_clear(struct tar *t, int dir, const char *name)
 	return unlinkat(dir, name, 0);
 }
 
-static void tree_listed(struct tar *t, char type, const char *sha256, const char *target)
+static void tree_note_entry(struct tar *t, char type, const char *sha256, const char *target)
 {
 	if (t->listing)
 		listing_add(t->listing, type, t->path, sha256, target);
@@ -662,7 +674,7 @@ static int tree_file(struct tar *t)
 	if (dir < 0)
 		return -1;
 	int fd = create_at(dir, name, 0600);
-	if (fd < 0 && errno == EEXIST && tree_clear(t, dir, name) == 0 &&
+	if (fd < 0 && errno == EEXIST && tree_remove_entry(t, dir, name) == 0 &&
 	    (dir = tree_parent(t, &name)) >= 0)
 		fd = create_at(dir, name, 0600);
 	if (fd < 0)
@@ -673,13 +685,13 @@ static int tree_file(struct tar *t)
 	sha_start(&sha);
 	for (int64_t left = t->size; left > 0 && !failed;) {
 		char *p;
-		size_t n = tar_some(t, (size_t)MIN(left, (int64_t)SLICE), &p);
+		size_t n = tar_next_bytes(t, (size_t)MIN(left, (int64_t)SLICE), &p);
 		failed = n ? fd_write_all(fd, p, n) : tar_error(t, "the stream ended early");
 		sha_add(&sha, p, n);
 		left -= (int64_t)n;
 	}
 	sha_hex(&sha, hex);
-	tree_listed(t, t->mode & 0100 ? 'x' : 'f', hex, NULL);
+	tree_note_entry(t, t->mode & 0100 ? 'x' : 'f', hex, NULL);
 	if (failed)
 		tar_error(t, "%s: %s", t->path, strerror(errno));
 	fchmod(fd, (mode_t)(t->mode | 0400));
@@ -688,7 +700,7 @@ static int tree_file(struct tar *t)
 	if (close(fd) < 0 && !failed)
 		failed = tar_error(t, "%s: %s", t->path, strerror(errno));
 	t->files++;
-	return failed ? -1 : tar_pad(t, t->size);
+	return failed ? -1 : tar_skip_padding(t, t->size);
 }
 
 static int tree_folder(struct tar *t)
@@ -703,7 +715,7 @@ static int tree_folder(struct tar *t)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
 	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
-	tree_listed(t, 'd', NULL, NULL);
+	tree_note_entry(t, 'd', NULL, NULL);
 	return fchmodat(dir, name, (mode_t)(t->mode | 0700), 0) < 0
 		       ? tar_error(t, "%s: %s", t->path, strerror(errno))
 		       : 0;
@@ -738,10 +750,10 @@ static int tree_symlink(struct tar *t)
 	int dir = tree_parent(t, &name);
 	if (dir < 0)
 		return -1;
-	if (tree_clear(t, dir, name) < 0 || (dir = tree_parent(t, &name)) < 0 ||
+	if (tree_remove_entry(t, dir, name) < 0 || (dir = tree_parent(t, &name)) < 0 ||
 	    symlinkat(t->link, dir, name) < 0)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
-	tree_listed(t, 'l', NULL, t->link);
+	tree_note_entry(t, 'l', NULL, t->link);
 	t->files++;
 	return 0;
 }
@@ -809,7 +821,8 @@ int tree_fill(struct tar *t, int fd, struct lanes *lanes, int root, struct listi
 			break;
 		}
 	char *rest;
-	while (more == 0 && tar_some(t, SLICE, &rest)) /* read the padding of the last record */
+	while (more == 0 &&
+	       tar_next_bytes(t, SLICE, &rest)) /* read the padding of the last record */
 		;
 	parent_close(&t->parent);
 	free(t->path);

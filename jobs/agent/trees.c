@@ -36,8 +36,8 @@ static int visit_entry(struct walk *v, const struct walked *w)
 	return step == WALK_STOP ? -1 : 0;
 }
 
-/* folder: "" is the root. Its descriptors are closed before the next one is visited: a tree can be
- * deeper than a process has descriptors. */
+/* Visits one folder ("" is the root) without descriptors of others: a tree can be deeper than
+ * those. */
 static int visit_folder(struct walk *v, const char *folder)
 {
 	const char *path = *folder ? folder : ".";
@@ -195,7 +195,7 @@ void listing_text(const struct listing *l, struct str *out)
 	}
 }
 
-static void text_hash(const char *text, size_t len, char hex[65])
+static void hash_text(const char *text, size_t len, char hex[65])
 {
 	struct sha256 sha;
 	sha_start(&sha);
@@ -207,10 +207,10 @@ void listing_id(const struct listing *l, char hex[65])
 {
 	CLEANUP(str_free) struct str text = {0};
 	listing_text(l, &text);
-	text_hash(text.s, text.len, hex);
+	hash_text(text.s, text.len, hex);
 }
 
-/* Reads one line without its newline. Returns -1 if it is invalid. */
+/* Adds the entry of one line without its newline, which it changes. Returns -1 if it is invalid. */
 static int listing_line(struct listing *l, char *line)
 {
 	char type = line[0], *path = line + 2, *hash = NULL, *target = NULL;
@@ -261,7 +261,7 @@ int listing_read(struct listing *l, int dir, const char *id)
 	int fd = open_below(dir, LISTING_NAME, &st);
 	int failed = fd < 0 || read_all(fd, LISTING_MAX, &text) < 0;
 	if (!failed) {
-		text_hash(str_text(&text), text.len, hex);
+		hash_text(str_text(&text), text.len, hex);
 		failed = (id && strcmp(hex, id)) || listing_parse(l, text.s, text.len) < 0;
 		if (failed)
 			errno = EBADMSG;
@@ -295,7 +295,7 @@ struct listing_walk {
 	char *bad;
 };
 
-static enum walk_step walk_entry_listed(void *ctx, const struct walked *w)
+static enum walk_step list_entry(void *ctx, const struct walked *w)
 {
 	struct listing_walk *k = ctx;
 	struct stat st;
@@ -323,7 +323,7 @@ static enum walk_step walk_entry_listed(void *ctx, const struct walked *w)
 int listing_walk(struct listing *l, int dir, char bad[PATH_BYTES_MAX])
 {
 	struct listing_walk k = {l, bad};
-	return walk_tree(dir, -1, walk_entry_listed, &k);
+	return walk_tree(dir, -1, list_entry, &k);
 }
 
 int listing_frame(const struct listing *l, int to)
@@ -379,8 +379,8 @@ static int copy_link(int from, int to, const char *name)
 	return read_link(from, name, target) < 0 ? -1 : symlinkat(target, to, name);
 }
 
-/* Its owner writes into it now. */
-static int copy_folder(int to, const char *name, const struct stat *st)
+/* Makes a folder with the same mode, open to its owner, who writes into it now. */
+static int make_same_folder(int to, const char *name, const struct stat *st)
 {
 	return mkdirat(to, name, 0755) < 0 || fchmodat(to, name, (st->st_mode & 0777) | 0700, 0) < 0
 		       ? -1
@@ -395,7 +395,7 @@ static enum walk_step copy_entry(void *ctx, const struct walked *w)
 	if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? WALK_ON : WALK_STOP;
 	if (S_ISDIR(st.st_mode))
-		return copy_folder(w->to, w->name, &st) < 0 ? WALK_STOP : WALK_INTO;
+		return make_same_folder(w->to, w->name, &st) < 0 ? WALK_STOP : WALK_INTO;
 	int failed = S_ISLNK(st.st_mode)   ? copy_link(w->dir, w->to, w->name)
 		     : S_ISREG(st.st_mode) ? copy_plain(w->dir, w->to, w->name, &st)
 					   : 0;
@@ -407,6 +407,7 @@ int copy_tree(int from, int to)
 	return walk_tree(from, to, copy_entry, NULL);
 }
 
+/* Renames one entry; folders that exist on both sides are visited instead. */
 static enum walk_step move_entry(void *ctx, const struct walked *w)
 {
 	struct stat st, there;

@@ -184,12 +184,15 @@ struct lanes {
 /* Sets *p to the stream's next bytes, valid until the next call. Returns 0 at the end of the
  * stream, -1 if it is broken. */
 ssize_t lanes_next(struct lanes *l, char **p);
+/* Closes all lanes, which ends their sessions. */
 void lanes_close(struct lanes *l);
 
 /* Writes the stream to stdout, starting with the last result. Returns 0 at its end, -1 if it is
  * broken. */
 int lanes_merge_from(struct lanes *l, char *p, ssize_t n);
+/* Begins with stdin as the first lane; further ones join by a socket that `id` names. */
 void lanes_open(struct lanes *l, const char *id);
+/* Closes all lanes and removes the socket. */
 void lanes_end(struct lanes *l, const char *id);
 
 /* Starts a zstd that unpacks `in` to `out`. */

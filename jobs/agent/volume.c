@@ -40,7 +40,7 @@ static void report_alive(int signal_number)
 	errno = saved;
 }
 
-static void keep_saying_alive(void)
+static void report_alive_regularly(void)
 {
 	struct sigaction act = {.sa_handler = report_alive, .sa_flags = SA_RESTART};
 	sigaction(SIGALRM, &act, NULL);
@@ -115,6 +115,7 @@ static int tree_from_lanes(struct tar *t, int root, const char *id, struct listi
 	return ended ? result : tar_error(t, "the stream did not come to its end");
 }
 
+/* Unpacks the stream from its source: lanes, parts on the volume, or stdin. */
 static int tree_receive(struct tar *t, int root, struct tree_args *args, struct listing *listing)
 {
 	int status = 0;
@@ -145,8 +146,7 @@ static void sync_in_background(const struct place *place)
 }
 
 /* Writes the tree's listing into it. A tree whose name is a hash must match it. */
-static int tree_listing_fits(struct tar *t, int root, const struct listing *l,
-			     struct tree_args *args)
+static int tree_finish(struct tar *t, int root, const struct listing *l, struct tree_args *args)
 {
 	char id[65];
 	listing_id(l, id);
@@ -176,7 +176,7 @@ static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args
 	if (!failed)
 		failed = tree_receive(t, root, args, &listing);
 	if (!failed)
-		failed = tree_listing_fits(t, root, &listing, args);
+		failed = tree_finish(t, root, &listing, args);
 	close_fd(&root);
 	listing_free(&listing);
 	struct stat st;
@@ -205,7 +205,8 @@ static bool tree_is_there(int dir, const char *id)
 	return there;
 }
 
-static int tree_into(const struct place *place, int dir, struct tree_args *args)
+/* Makes the tree unless it exists. Returns the exit status. */
+static int tree_make(const struct place *place, int dir, struct tree_args *args)
 {
 	struct stat st;
 	if (tree_is_there(dir, args->id)) {
@@ -252,11 +253,11 @@ int agent_tree(int argc, char **argv)
 	int volume = open(place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int dir = volume < 0 ? -1 : open_folder(volume, args.dir, true);
 	int status = 1;
-	keep_saying_alive();
+	report_alive_regularly();
 	if (dir < 0 || (args.lanes && chdir(place.home) < 0))
 		fprintf(stderr, "burst-agent: tree: %s: %s\n", path, strerror(errno));
 	else
-		status = tree_into(&place, dir, &args);
+		status = tree_make(&place, dir, &args);
 	close_fd(&dir);
 	close_fd(&volume);
 	place_free(&place);
@@ -301,7 +302,7 @@ struct weight {
 	int64_t bytes, files;
 };
 
-static enum walk_step weigh(void *ctx, const struct walked *w)
+static enum walk_step add_weight(void *ctx, const struct walked *w)
 {
 	struct weight *sum = ctx;
 	struct stat st;
@@ -329,10 +330,11 @@ int agent_ls(const char *path)
 		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		struct walked top = {.dir = dirfd(d), .name = e->d_name};
-		int fd = weigh(&sum, &top) == WALK_INTO ? open_folder(dirfd(d), e->d_name, false)
-							: -1;
+		int fd = add_weight(&sum, &top) == WALK_INTO
+				 ? open_folder(dirfd(d), e->d_name, false)
+				 : -1;
 		if (fd >= 0)
-			walk_tree(fd, -1, weigh, &sum);
+			walk_tree(fd, -1, add_weight, &sum);
 		close_fd(&fd);
 		struct str b = {0};
 		str_addc(&b, '{');
@@ -349,9 +351,8 @@ int agent_ls(const char *path)
 	return failed;
 }
 
-/* Renames a tree or an environment before removing its contents, so that it is always complete
- * under its own name. After an interruption its new name marks it as half built, and the next
- * cleanup removes it. */
+/* Removes an entry; returns -1 with errno. Renames a tree or an environment first, so that it is
+ * complete under its own name; its new name marks it as half built for the next cleanup. */
 static int remove_whole(int dir, const char *path, const char *name)
 {
 	struct stat st;
@@ -359,8 +360,7 @@ static int remove_whole(int dir, const char *path, const char *name)
 	bool moves = (!strncmp(path, "code/", 5) || !strncmp(path, "env/", 4)) && name[0] != '.' &&
 		     fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
 		     renameat(dir, name, dir, aside) == 0;
-	int failed = remove_at(dir, moves ? aside : name);
-	return failed;
+	return remove_at(dir, moves ? aside : name);
 }
 
 int agent_rm(int count, char **paths)
@@ -391,8 +391,8 @@ int agent_rm(int count, char **paths)
 
 /* ---- `send` ---- */
 
-/* error NULL: `bytes` bytes from `offset` on follow. */
-static int send_header(const char *path, const char *error, int64_t offset, int64_t bytes)
+/* error NULL: `bytes` bytes from `offset` on follow. Returns -1 if stdout is closed. */
+static int send_answer(const char *path, const char *error, int64_t offset, int64_t bytes)
 {
 	CLEANUP(str_free) struct str b = {0};
 	str_addc(&b, '{');
@@ -404,8 +404,7 @@ static int send_header(const char *path, const char *error, int64_t offset, int6
 		js_int(&b, "bytes", bytes);
 	}
 	str_add(&b, "}\n");
-	int failed = fd_write_all(1, b.s, b.len);
-	return failed;
+	return fd_write_all(1, b.s, b.len);
 }
 
 /* Retries a read that a network volume fails for a moment. *tries: retries left for the whole file.
@@ -438,6 +437,7 @@ int send_bytes(int fd, int64_t offset, int64_t left)
 	return failed;
 }
 
+/* Answers one request. Returns -1 only if stdout is closed. */
 static int send_file(const struct place *place, const struct json *ask)
 {
 	const char *path = json_text(ask, "path", "");
@@ -449,13 +449,13 @@ static int send_file(const struct place *place, const struct json *ask)
 	struct stat st;
 	free(full);
 	if (fd < 0) {
-		send_header(path, *path ? strerror(errno) : "no path was given", 0, 0);
+		send_answer(path, *path ? strerror(errno) : "no path was given", 0, 0);
 	} else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		send_header(path, "not a plain file", 0, 0);
+		send_answer(path, "not a plain file", 0, 0);
 	} else {
 		int64_t rest = MAX((int64_t)st.st_size - offset, (int64_t)0);
 		length = length < 0 ? rest : MIN(length, rest);
-		result = send_header(path, NULL, offset, length) < 0
+		result = send_answer(path, NULL, offset, length) < 0
 				 ? -1
 				 : send_bytes(fd, offset, length);
 	}

@@ -75,9 +75,9 @@ static bool write_zeros(int fd, int64_t bytes)
 	return fine && fsync(fd) == 0;
 }
 
-/* Writes a file of this size to find out whether the volume lacks the room. statvfs ignores quotas.
- */
-static bool volume_full(struct agent *a, int dir, int64_t bytes)
+/* Writes a file of this size as a test: statvfs ignores quotas. Notes the result for
+ * is_room_known(). */
+static bool is_folder_full(struct agent *a, int dir, int64_t bytes)
 {
 	int64_t began = now_ms(a);
 	unlinkat(dir, ".probe", 0);
@@ -94,7 +94,7 @@ static bool volume_full(struct agent *a, int dir, int64_t bytes)
 }
 
 /* One test serves all files that fail together: nothing else runs meanwhile. */
-static bool room_is_known(struct agent *a, int64_t bytes)
+static bool is_room_known(struct agent *a, int64_t bytes)
 {
 	return bytes <= a->room_bytes && now_ms(a) < a->room_until_ms;
 }
@@ -106,10 +106,10 @@ void check_volume_for(struct agent *a, const char *words)
 	int64_t bytes = no_room ? PROBE_MOST
 				: MIN(MAX(a->largest + PROBE_MORE, (int64_t)PROBE_LEAST),
 				      (int64_t)PROBE_MOST);
-	if (!a->fatal && !room_is_known(a, bytes)) {
-		if (volume_full(a, a->dir_fd, bytes))
+	if (!a->fatal && !is_room_known(a, bytes)) {
+		if (is_folder_full(a, a->dir_fd, bytes))
 			fatal(a, "the volume is full or cannot be written");
-		else if (a->out_fd >= 0 && volume_full(a, a->out_fd, bytes))
+		else if (a->out_fd >= 0 && is_folder_full(a, a->out_fd, bytes))
 			fatal(a, "the pod's disk is full or cannot be written");
 	}
 	errno = saved;
@@ -192,7 +192,7 @@ struct part *part_new(size_t n, int kills)
 }
 
 /* Puts the part behind the batch's other parts, so that they render before a suspect part. */
-static void part_add(struct batch *b, struct part *p)
+static void batch_add_part(struct batch *b, struct part *p)
 {
 	struct part **at = &b->parts;
 	while (*at)
@@ -200,13 +200,15 @@ static void part_add(struct batch *b, struct part *p)
 	*at = p;
 }
 
-static void part_add_slice(struct batch *b, const struct part *of, size_t from, size_t n, int kills)
+/* Adds a part of n segments of `of`, from the index `from` on; none if n is 0. */
+static void batch_add_slice(struct batch *b, const struct part *of, size_t from, size_t n,
+			    int kills)
 {
 	if (!n)
 		return;
 	struct part *p = part_new(n, kills);
 	memcpy(p->at, of->at + from, n * sizeof(size_t));
-	part_add(b, p);
+	batch_add_part(b, p);
 }
 
 void batch_settled(struct agent *a, struct batch *b)
@@ -222,6 +224,7 @@ void batch_settled(struct agent *a, struct batch *b)
 	batch_free(b);
 }
 
+/* A copy of the part without settled segments. The caller frees it. */
 static struct part *part_unsettled(const struct batch *b, const struct part *p)
 {
 	struct part *rest = part_new(p->n, p->kills);
@@ -232,8 +235,8 @@ static struct part *part_unsettled(const struct batch *b, const struct part *p)
 	return rest;
 }
 
-static void segment_is_poison(struct agent *a, struct batch *b, struct segment *s,
-			      const char *reason, const char *words)
+static void settle_failed_segment(struct agent *a, struct batch *b, struct segment *s,
+				  const char *reason, const char *words)
 {
 	char error[600];
 	bool says = !strcmp(reason, "worker");
@@ -248,9 +251,9 @@ static void segment_is_poison(struct agent *a, struct batch *b, struct segment *
 }
 
 /* Decides how a failed part is tried again. reason: crash, hang, oom, garbage, or "worker" (it is
- * alive and reports an error). in_flight: how many segments its worker held. A continuous worker
- * that ran out of memory gets fewer segments at a time. After another failure its parts run alone,
- * to find the cause (worker_room). */
+ * alive and reports an error). in_flight: how many segments its worker held. A continuous
+ * worker that ran out of memory gets fewer segments at a time. After another failure its parts run
+ * alone, to find the cause (worker_room). */
 static void part_failed(struct agent *a, const struct worker *w, struct part *p, size_t in_flight,
 			const char *reason, const char *words)
 {
@@ -260,7 +263,7 @@ static void part_failed(struct agent *a, const struct worker *w, struct part *p,
 	if (rest->n == 1 && in_flight == 1) {
 		struct segment *s = &b->seg[rest->at[0]];
 		if (says || ++s->alone_kills >= 2)
-			segment_is_poison(a, b, s, reason, words);
+			settle_failed_segment(a, b, s, reason, words);
 	}
 	if (rest->n && !b->seg[rest->at[0]].settled) {
 		struct str *event = batch_event(a, b->id, "retry");
@@ -271,13 +274,13 @@ static void part_failed(struct agent *a, const struct worker *w, struct part *p,
 		if (oom && in_flight > 1)
 			a->part_limit = (int64_t)in_flight / 2;
 		if (oom && w->continuous && in_flight > 1) {
-			part_add_slice(b, rest, 0, rest->n, p->kills);
+			batch_add_slice(b, rest, 0, rest->n, p->kills);
 		} else if (rest->n == 1 || (!oom && !p->kills && !says)) {
-			part_add_slice(b, rest, 0, rest->n, p->kills + 1);
+			batch_add_slice(b, rest, 0, rest->n, p->kills + 1);
 		} else {
 			size_t half = (rest->n + 1) / 2;
-			part_add_slice(b, rest, 0, half, MAX(p->kills, 1));
-			part_add_slice(b, rest, half, rest->n - half, MAX(p->kills, 1));
+			batch_add_slice(b, rest, 0, half, MAX(p->kills, 1));
+			batch_add_slice(b, rest, half, rest->n - half, MAX(p->kills, 1));
 		}
 	}
 	free(rest);
@@ -285,7 +288,7 @@ static void part_failed(struct agent *a, const struct worker *w, struct part *p,
 
 /* ---- the parts that a worker holds, and for how long ---- */
 
-static size_t part_open(const struct part *p)
+static size_t count_unsettled(const struct part *p)
 {
 	size_t open = 0;
 	for (size_t i = 0; i < p->n; i++)
@@ -293,29 +296,29 @@ static size_t part_open(const struct part *p)
 	return open;
 }
 
-size_t in_flight(const struct worker *w)
+size_t count_held_segments(const struct worker *w)
 {
 	size_t count = 0;
 	for (const struct part *p = w->parts; p; p = p->next)
-		count += w->continuous ? part_open(p) : p->n;
+		count += w->continuous ? count_unsettled(p) : p->n;
 	return count;
 }
 
 void share_advance(const struct agent *a, struct worker *w)
 {
 	int64_t now = now_ms(a);
-	size_t held = w->continuous ? in_flight(w) : 0;
+	size_t held = w->continuous ? count_held_segments(w) : 0;
 	if (held)
 		w->share_ms += (double)(now - w->share_at_ms) / (double)held;
 	w->share_at_ms = now;
 }
 
-/* Removes a part that has ended, with or without success. */
-static void worker_drop(const struct agent *a, struct worker *w, struct part *p)
+/* Takes a part that has ended, with or without success, from the worker. The caller frees it. */
+static void remove_part(const struct agent *a, struct worker *w, struct part *p)
 {
 	struct part **at = &w->parts;
 	if (w->continuous)
-		p->batch->busy_ms += (double)part_open(p) * (w->share_ms - p->share_ms);
+		p->batch->busy_ms += (double)count_unsettled(p) * (w->share_ms - p->share_ms);
 	else
 		p->batch->busy_ms += (double)(now_ms(a) - w->began_ms);
 	while (*at != p)
@@ -326,7 +329,7 @@ static void worker_drop(const struct agent *a, struct worker *w, struct part *p)
 		w->state = WORKER_IDLE;
 }
 
-struct part *worker_leave(const struct agent *a, struct worker *w, struct batch *b)
+struct part *take_parts_of_batch(const struct agent *a, struct worker *w, struct batch *b)
 {
 	struct part *all = part_new(0, 0);
 	share_advance(a, w);
@@ -334,7 +337,7 @@ struct part *worker_leave(const struct agent *a, struct worker *w, struct batch 
 		next = p->next;
 		if (p->batch != b)
 			continue;
-		worker_drop(a, w, p);
+		remove_part(a, w, p);
 		all = xrealloc(all, sizeof(*all) + (all->n + p->n) * sizeof(size_t));
 		memcpy(all->at + all->n, p->at, p->n * sizeof(size_t));
 		all->n += p->n;
@@ -347,16 +350,17 @@ struct part *worker_leave(const struct agent *a, struct worker *w, struct batch 
 
 void worker_failed_parts(struct agent *a, struct worker *w, const char *reason, const char *words)
 {
-	size_t held = in_flight(w);
+	size_t held = count_held_segments(w);
 	while (w->parts) {
 		struct batch *b = w->parts->batch;
-		struct part *p = worker_leave(a, w, b);
+		struct part *p = take_parts_of_batch(a, w, b);
 		part_failed(a, w, p, held, reason, words);
 		free(p);
 		batch_settled(a, b);
 	}
 }
 
+/* Finds a segment that the worker holds, and its part. NULL: it holds none of this id. */
 static struct segment *held_segment(const struct worker *w, const char *id, struct part **part)
 {
 	for (struct part *p = w->parts; p && id; p = p->next)
@@ -380,8 +384,8 @@ void worker_requeue(struct agent *a, struct worker *w)
 {
 	while (w->parts) {
 		struct batch *b = w->parts->batch;
-		struct part *p = worker_leave(a, w, b), *rest = part_unsettled(b, p);
-		part_add_slice(b, rest, 0, rest->n, p->kills);
+		struct part *p = take_parts_of_batch(a, w, b), *rest = part_unsettled(b, p);
+		batch_add_slice(b, rest, 0, rest->n, p->kills);
 		b->start_reported = false;
 		free(rest);
 		free(p);
@@ -482,9 +486,7 @@ void worker_close(struct worker *w)
 
 /* ---- what workers send ---- */
 
-enum {
-	WORKER_PROTOCOL = 2, /* protocol 1 is accepted too */
-};
+enum { WORKER_PROTOCOL = 2 /* protocol 1 is accepted too */ };
 
 void add_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes)
 {
@@ -509,7 +511,8 @@ void add_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64
 	str_addc(b, '}');
 }
 
-static void worker_hello(struct agent *a, struct worker *w, const struct json *line)
+/* The worker is ready, or cannot work. */
+static void on_hello_line(struct agent *a, struct worker *w, const struct json *line)
 {
 	const char *error = json_text(line, "error", NULL);
 	int64_t protocol = json_int(line, "protocol", 0);
@@ -547,8 +550,8 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	probe_keep(a, line);
 }
 
-static void segment_finished(struct agent *a, struct worker *w, const struct segment *s,
-			     const struct part *p, const char *file, const struct json *line)
+static void queue_segment_file(struct agent *a, struct worker *w, const struct segment *s,
+			       const struct part *p, const char *file, const struct json *line)
 {
 	struct job *j = job_add(a, JOB_SEGMENT, s->id);
 	j->batch_id = xstrdup(p->batch->id);
@@ -569,20 +572,21 @@ static void segment_finished(struct agent *a, struct worker *w, const struct seg
 	w->in_row = 0;
 }
 
-/* A continuous worker does not report the end of a batch, so the agent counts its segments. */
-static void part_answered(struct agent *a, struct worker *w, struct part *p)
+/* A segment of a continuous worker's part is settled. Such a worker does not report the end of a
+ * batch, so the agent counts its segments; frees the part with its last one. */
+static void on_part_answered(struct agent *a, struct worker *w, struct part *p)
 {
 	struct batch *b = p->batch;
 	b->busy_ms += w->share_ms - p->share_ms;
-	if (part_open(p))
+	if (count_unsettled(p))
 		return;
-	worker_drop(a, w, p);
+	remove_part(a, w, p);
 	free(p);
 	batch_settled(a, b);
 }
 
-/* Returns false if the worker does not hold the segment. */
-static bool worker_segment(struct agent *a, struct worker *w, const struct json *line)
+/* A segment is finished or has failed. Returns false if the worker does not hold it. */
+static bool on_segment_line(struct agent *a, struct worker *w, const struct json *line)
 {
 	struct part *p;
 	struct segment *s = held_segment(w, json_text(line, "segment", NULL), &p);
@@ -597,20 +601,20 @@ static bool worker_segment(struct agent *a, struct worker *w, const struct json 
 		segment_failed(a, p->batch->id, s->id, s->tries, "mismatch",
 			       "the worker names no file below BURST_OUT");
 	else
-		segment_finished(a, w, s, p, file, line);
+		queue_segment_file(a, w, s, p, file, line);
 	s->settled = true;
 	if (w->continuous)
-		part_answered(a, w, p);
+		on_part_answered(a, w, p);
 	return true;
 }
 
-/* The worker has finished a batch. Segments that it never reported are missing. */
-static bool worker_batch(struct agent *a, struct worker *w, const struct json *line)
+/* Segments that were never reported are missing. Returns false if it does not hold the batch. */
+static bool on_batch_line(struct agent *a, struct worker *w, const struct json *line)
 {
 	struct batch *b = held_batch(w, json_text(line, "batch", ""));
 	if (!b)
 		return w->continuous; /* a continuous worker's part ends with its last segment */
-	struct part *p = worker_leave(a, w, b);
+	struct part *p = take_parts_of_batch(a, w, b);
 	if (!json_yes(line, "done")) {
 		part_failed(a, w, p, p->n, "worker", json_text(line, "error", ""));
 		free(p);
@@ -630,8 +634,8 @@ static bool worker_batch(struct agent *a, struct worker *w, const struct json *l
 	return true;
 }
 
-/* Returns false if the line holds no valid number of segments. */
-static bool worker_take(struct worker *w, const struct json *line)
+/* A continuous worker accepts more segments. Returns false if the line holds no valid number. */
+static bool on_take_line(struct worker *w, const struct json *line)
 {
 	int64_t n = json_int(line, "take", -1);
 	if (n < 0)
@@ -647,21 +651,21 @@ static bool is_text(const struct json *value)
 
 /* Obeys one line of the worker's stdout. Returns false for log text, which libraries often print
  * there. */
-static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *line)
+static bool obey_worker_line(struct agent *a, struct worker *w, const struct json *line)
 {
 	bool fine = true;
 	if (w->state == WORKER_LOADING &&
 	    (json_int(line, "hello", 0) > 0 || is_text(json_get(line, "error")))) {
-		worker_hello(a, w, line);
+		on_hello_line(a, w, line);
 	} else if (json_yes(line, "oom")) {
 		w->reported_oom = true;
 		worker_failed_parts(a, w, "oom", json_text(line, "error", ""));
 	} else if (is_text(json_get(line, "segment")) && json_get(line, "ok")) {
-		fine = worker_segment(a, w, line);
+		fine = on_segment_line(a, w, line);
 	} else if (is_text(json_get(line, "batch")) && json_get(line, "done")) {
-		fine = worker_batch(a, w, line);
+		fine = on_batch_line(a, w, line);
 	} else if (w->continuous && json_get(line, "take")) {
-		fine = worker_take(w, line);
+		fine = on_take_line(w, line);
 	} else {
 		return false;
 	}
@@ -677,10 +681,10 @@ void worker_line(struct agent *a, struct worker *w, const char *line, size_t len
 	struct json_doc doc = {0};
 	bool obeyed = false;
 	/* a library's progress bar may precede the worker's line */
-	line = last_state(line, &len);
+	line = last_shown_state(line, &len);
 	if (len && line[0] == '{' && w->state != WORKER_FAILED && !w->killed_for) {
 		const struct json *value = json_read(&doc, line, len);
-		obeyed = value && value->type == J_OBJECT && worker_obeyed(a, w, value);
+		obeyed = value && value->type == J_OBJECT && obey_worker_line(a, w, value);
 		json_free(&doc);
 	}
 	if (!obeyed)
@@ -700,7 +704,7 @@ bool worker_read_out(struct agent *a, struct worker *w, int rounds)
 			from = (size_t)(nl - w->line.s) + 1;
 		}
 		str_drop(&w->line, from);
-		written_over(&w->line, LINE_MAX_BYTES);
+		drop_overwritten(&w->line, LINE_MAX_BYTES);
 		if (w->line.len > LINE_MAX_BYTES) {
 			event_log(a, w->w, NULL, w->line.s, 200);
 			worker_kill(a, w, "garbage");

@@ -525,7 +525,7 @@ static void start(struct box *box, const json_t *order)
 		tell(json_pack("{s:s, s:i}", "event", "started", "pid", (int)pid));
 }
 
-static void obey(struct box *box, const char *line, size_t len)
+static void obey_request(struct box *box, const char *line, size_t len)
 {
 	struct err err = {0};
 	CLEANUP(json_decref) json_t *order = jsonx_parse(line, len, &err);
@@ -551,7 +551,7 @@ static bool read_orders(struct box *box)
 	char *end;
 	while (box->in.len && (end = memchr(box->in.s, '\n', box->in.len))) {
 		size_t len = (size_t)(end - box->in.s);
-		obey(box, box->in.s, len);
+		obey_request(box, box->in.s, len);
 		memmove(box->in.s, end + 1, box->in.len - len - 1);
 		box->in.len -= len + 1;
 	}

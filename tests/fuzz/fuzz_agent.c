@@ -288,7 +288,7 @@ static void client_line(struct agent *a, const char *line, size_t len)
 		fine = fine || !strcmp(op, harmless[i]);
 	json_free(&doc);
 	if (fine)
-		obey(a, line, len);
+		obey_request(a, line, len);
 }
 
 /* Whatever a worker said: each event is a line of JSON, and they are numbered without a gap. */
@@ -342,7 +342,7 @@ static void fuzz_worker(const char *bytes, size_t len)
 			worker_line(&a, w, p, n);
 		w->killed_for = NULL;
 		dispatch(&a);
-		must(in_flight(w) <= (size_t)w->max_batch && w->room <= w->max_batch);
+		must(count_held_segments(w) <= (size_t)w->max_batch && w->room <= w->max_batch);
 		must(!w->continuous || (w->state == WORKER_BUSY) == (w->parts != NULL));
 		w->to.len = 0;
 		jobs_step(&a);

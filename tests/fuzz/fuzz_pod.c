@@ -503,7 +503,7 @@ static void take_more(struct ssh *ssh)
 		c->ops->writable(c->ctx);
 }
 
-static void obey(struct ssh *ssh, const char *line, size_t len)
+static void obey_request(struct ssh *ssh, const char *line, size_t len)
 {
 	const char *rest = line + 1, *attach = "$agent\" attach";
 
@@ -582,7 +582,7 @@ static bool still_step(void)
 	else if (line[0] >= '1' && line[0] <= '9')
 		world.speaker = line[0] - '1';
 	else
-		obey(ssh, line, len);
+		obey_request(ssh, line, len);
 	return true;
 }
 
