@@ -38,7 +38,6 @@ void bring_free(struct engine *e)
 		free(e->pods[i].bring.later);
 }
 
-/* Whether the snapshot lies on the volume that the pod has. */
 static bool is_on_pods_volume(const struct engine *e, int pod, const struct snapshot *s)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -82,7 +81,6 @@ static void end_transfer(struct bringing *b)
 	loop_untimer(TAKE(b->again));
 }
 
-/* Ends what is under way; its batch is not sent. */
 static void stop_bringing(struct engine *e, int pod)
 {
 	struct bringing *b = &e->pods[pod].bring;
@@ -91,14 +89,12 @@ static void stop_bringing(struct engine *e, int pod)
 	b->send = NULL;
 }
 
-/* Whether the core still wants the batch from this pod. */
 static bool is_batch_wanted(const struct engine *e, int pod, uint32_t batch)
 {
 	return core_has_batch(e->core, batch, pod) && !core_batch_at(e->core, batch)->over;
 }
 
-/* The snapshot is there, or given up: sends the batch, then goes on with the batches that waited.
- */
+/* The snapshot is there, or given up: sends the batch, then those that waited. */
 static void finish_bringing(struct engine *e, int pod)
 {
 	struct bringing *b = &e->pods[pod].bring;
@@ -268,8 +264,7 @@ struct fetching { /* a snapshot that comes from a volume to this machine */
 	unsigned turn;
 };
 
-/* The snapshot was fetched from a volume (err NULL): keeps it on this machine, and sends it to the
- * pod. */
+/* The snapshot came from a volume (err NULL): keeps a copy here, and sends it to the pod. */
 static void on_volume_file(void *ctx, const char *local, const struct err *err)
 {
 	struct fetching *f = ctx;
@@ -295,8 +290,7 @@ static void on_volume_file(void *ctx, const char *local, const struct err *err)
 	free(f);
 }
 
-/* The volume that has the snapshot, if it can be read without a pod; else NULL. *provider: whose it
- * is. */
+/* The volume with the snapshot, if readable without a pod; else NULL. *provider: whose it is. */
 static const struct volume *find_volume_with(const struct engine *e, const struct snapshot *s,
 					     int *provider)
 {
@@ -375,7 +369,6 @@ void bring_drop(struct engine *e, int pod)
 	stop_bringing(e, pod);
 }
 
-/* Tells the core that the pod was never sent this batch. */
 static void post_revoked(struct engine *e, int pod, uint32_t batch)
 {
 	struct event ev = {.type = EV_REVOKED, .pod = pod, .batch = batch, .segment = UINT32_MAX};

@@ -303,7 +303,6 @@ static void on_reply(void *ctx, struct reply *reply)
 	send_waiting(c);
 }
 
-/* Ends the operation, and passes its result or error to done(). */
 static void finish_op(struct caller_op *o, struct op_result *result, const struct err *err)
 {
 	void (*done)(void *, struct op_result *, const struct err *) = o->done;
@@ -316,7 +315,6 @@ static void finish_op(struct caller_op *o, struct op_result *result, const struc
 
 /* ---- whose turn it is ---- */
 
-/* Whether fewer calls are under way than may be at once. Releases have some for themselves. */
 static bool has_free_connection(const struct caller_op *o)
 {
 	const struct caller *c = o->caller;
@@ -388,8 +386,7 @@ static void fail_overdue_rent(struct caller_op *o, int64_t shut_until)
 }
 
 /* Sends a listing that has waited for a while before all releases. Only a look confirms that a pod
- * is gone, and a thousand releases would fill every window and connection for a quarter of an hour.
- */
+ * is gone, and a thousand releases fill all windows for long. */
 static void send_waiting_list(struct queue *q)
 {
 	struct caller_op *o = q->first[CALL_LIST];
@@ -429,8 +426,7 @@ static int64_t send_of_class(struct queue *q, enum call_class class)
 	return INT64_MAX;
 }
 
-/* Sends all calls that may be sent now, in the order of their classes, and sets a timer for the
- * rest. */
+/* Sends the calls that may be sent now, by class, and sets a timer for the rest. */
 static void send_waiting(struct caller *c)
 {
 	static const enum call_class order[CLASSES] = {CALL_RELEASE, CALL_CREATE, CALL_LIST,
@@ -620,8 +616,7 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 		*a->result = *result, memset(result, 0, sizeof(*result));
 }
 
-/* Waiting for the rest of the command's time is useless: the limit may be shut for an hour. Returns
- * -1. */
+/* The limit may be shut for an hour: the command does not wait for its end. Returns -1. */
 static int fail_rate_limited(int64_t shut_ms, struct err *err)
 {
 	char wait[24];
@@ -633,15 +628,14 @@ static int fail_rate_limited(int64_t shut_ms, struct err *err)
 	return -1;
 }
 
-/* Judges the result of an operation that succeeded, for a command. want_ids: a list of known pods.
- */
+/* Judges the result of an operation for a command. by_ids: a list looked up known pods. */
 static int check_result(const struct caller *caller, const struct provider_ops *ops,
-			enum op_kind kind, bool want_ids, struct op_result *result, struct err *err)
+			enum op_kind kind, bool by_ids, struct op_result *result, struct err *err)
 {
 	struct err clock;
 
 	/* a command must not take a missing pod for one that is gone */
-	if (kind == OP_LIST && result->partial && !want_ids) {
+	if (kind == OP_LIST && result->partial && !by_ids) {
 		err_set(err, ERR_REFUSED, "%s", str_text(&result->text));
 		op_result_free(result);
 		*result = (struct op_result){0};
@@ -716,8 +710,7 @@ int caller_list(const struct engine_provider *provider, char *const *ids, int64_
 	return perform_op(provider, OP_LIST, &want, most_ms, &a, now_ms, err);
 }
 
-/* ---- request ----
- * One operation of a provider that is under way, with what its want points to. */
+/* ---- request ---- */
 
 struct request *request_new(struct engine *e, int provider, int pod)
 {

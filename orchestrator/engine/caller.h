@@ -72,8 +72,7 @@ int caller_perform(const struct engine_provider *provider, enum op_kind kind,
 		   const struct op_want *want, int64_t most_ms, struct op_result *result,
 		   struct err *err);
 
-/* As caller_perform(); said() receives the progress lines for the user, such as those of a build.
- */
+/* As caller_perform(); said() receives lines for the user, such as those of a build. */
 int caller_perform_shown(const struct engine_provider *provider, enum op_kind kind,
 			 const struct op_want *want, int64_t most_ms,
 			 void (*said)(void *ctx, const char *lines), void *ctx,

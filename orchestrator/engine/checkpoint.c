@@ -20,7 +20,6 @@ char *checkpoints_dir(const struct engine *e)
 	return path_join(e->setup->run_dir, CHECKPOINT_DIR);
 }
 
-/* The caller frees it. */
 static char *local_name(const struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	return xasprintf("%s.%s.%lld", e->work.segments[segment].id, s->attempt,
@@ -35,7 +34,6 @@ char *checkpoint_path_here(const struct engine *e, uint32_t segment, const struc
 	return path_join(dir, name);
 }
 
-/* Where the agent puts it: on its volume, or in the folder that stands for one. */
 char *checkpoint_path_there(const struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	return xasprintf("runs/%s/%s/checkpoint/%s.%lld", e->setup->run->id, s->attempt,
@@ -63,7 +61,6 @@ static void write_note(struct engine *e, uint32_t segment)
 		engine_log(e, LOG_INFO, "the ledger does not note a checkpoint: %s", err.msg);
 }
 
-/* Whether this machine has the snapshot's file, with its size. */
 static bool has_local_copy(const struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	CLEANUP(free_text) char *path = checkpoint_path_here(e, segment, s);
@@ -172,8 +169,7 @@ static void post_snapshot(struct engine *e, uint32_t segment, const struct snaps
 	post(e, &ev, NULL);
 }
 
-/* Notes how long the snapshot took, for the plans of later runs: how often to save depends on it.
- */
+/* For the plans of later runs: how often to save depends on how long that takes. */
 static void note_save_time(struct engine *e, const struct snapshot *s)
 {
 	char text[32];
@@ -184,7 +180,6 @@ static void note_save_time(struct engine *e, const struct snapshot *s)
 	fact_put(e->setup->store, FACT_SAVES, e->work.needs->speed_options, NULL, text, NULL);
 }
 
-/* The snapshot replaces the segment's safe one: notes and logs that. */
 static void set_safe(struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	struct saved *v = &e->checkpoints->of[segment];
@@ -210,7 +205,6 @@ struct getting { /* one snapshot under way: the context of its fetch */
 	struct err err;
 };
 
-/* In a worker thread: gives the fetched file its final name. */
 static void work_place(void *arg)
 {
 	struct getting *g = arg;
@@ -220,7 +214,6 @@ static void work_place(void *arg)
 
 static void fetch_next(struct engine *e, uint32_t segment);
 
-/* Drops the snapshot that waits for outputs, and its file. */
 static void drop_waiting(struct engine *e, uint32_t segment)
 {
 	struct saved *v = &e->checkpoints->of[segment];
@@ -229,8 +222,7 @@ static void drop_waiting(struct engine *e, uint32_t segment)
 	v->waits = (struct snapshot){.pod = -1};
 }
 
-/* How many outputs that were finished before the snapshot are not here; *lost: that never will be.
- */
+/* How many outputs from before the snapshot are not here; *lost: that never will be. */
 static size_t outputs_missing(const struct engine *e, uint32_t segment, const struct snapshot *s,
 			      size_t *lost)
 {
@@ -274,8 +266,7 @@ void checkpoint_output_settled(struct engine *e, uint32_t segment)
 	fetch_next(e, segment);
 }
 
-/* The snapshot is here, or on a volume: it becomes safe when the outputs before it are here, too.
- */
+/* The snapshot becomes safe when the outputs that were finished before it are here, too. */
 static void wait_for_outputs(struct engine *e, uint32_t segment, const struct snapshot *s)
 {
 	e->checkpoints->of[segment].waits = *s;
@@ -439,7 +430,6 @@ static void note_useless(struct saved *v, const char *attempt)
 	COPY_TEXT(v->useless_to, attempt);
 }
 
-/* The agent reports that it could not take or unpack a snapshot: logs why. */
 static void on_trouble(struct engine *e, int pod, uint32_t segment, const json_t *event)
 {
 	const char *error = jsonx_text(event, "error", ""), *id = e->work.segments[segment].id;

@@ -6,8 +6,7 @@
 #include "impl.h"
 #include "store/facts.h"
 
-/* ---- place ----
- * Records fetched files and renames them into place. */
+/* ---- place ---- */
 
 enum { PLACED_AT_ONCE = 256 };
 
@@ -69,7 +68,6 @@ static void on_segment_placed(void *arg)
 	free(k);
 }
 
-/* Fills in by which attempt on which pod the segment was made. */
 static void note_origin(const struct engine *e, uint32_t segment, int pod, struct segment_result *r)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -197,8 +195,7 @@ void place_outputs(struct engine *e, uint32_t segment)
 	pool_run(e->pool, work_place_outputs, on_outputs_placed, k);
 }
 
-/* ---- ending ----
- * Ends a run: what needs no pod, bills, the run's last row. */
+/* ---- ending ---- */
 
 enum { BILLING_PODS = 16 };
 
@@ -265,7 +262,6 @@ static void on_finish_over(void *arg)
 	e->ending->over_at = clock_boot_ms();
 }
 
-/* Sets the results of the failed segments for finish(). */
 static void set_failed_results(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->work.count; i++) {
@@ -320,8 +316,7 @@ static bool has_own_bill(const struct engine *e, int pod)
 	return p->rental.create_at && !p->rental.reused && p->rental.exit != EXIT_TAKEN;
 }
 
-/* A wide run would spend the account's requests on bills: `burst ledger --reconcile` fetches the
- * rest. */
+/* Not all: bills cost requests of the account. `burst ledger --reconcile` fetches the rest. */
 void ending_request_bills(struct engine *e)
 {
 	for (int i = 0;

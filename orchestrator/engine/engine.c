@@ -118,7 +118,6 @@ static struct {
 
 static const int signal_numbers[3] = {SIGINT, SIGTERM, SIGHUP};
 
-/* A signal handler: counts the signal and wakes the loop. */
 static void on_signal(int number)
 {
 	int saved = errno;
@@ -130,7 +129,6 @@ static void on_signal(int number)
 	errno = saved;
 }
 
-/* how: as of pthread_sigmask(). */
 static void signals_mask(int how)
 {
 	sigset_t set;
@@ -169,7 +167,7 @@ int engine_take_signal(void)
 	return 0;
 }
 
-/* Unblocks the signals (engine_block_signals()); from here on they become events. */
+/* From here on the blocked signals become events. */
 static void signals_catch(struct engine *e)
 {
 	signals.count = signals.seen = 0;
@@ -197,15 +195,13 @@ static void signals_restore(const struct engine *e, bool for_good)
 	signals.loop = NULL;
 }
 
-/* Raises again a signal since the core's end, during the work that needs no pod: it must stop what
- * would follow. */
+/* Raises again a signal that came since the core's end: it must stop what would follow. */
 static void signals_pass_on(void)
 {
 	if (signals.seen < signals.count)
 		raise(signals.last);
 }
 
-/* Posts an event for each signal since the last call. */
 static void signals_poll(struct engine *e)
 {
 	while (signals.seen < signals.count) {
@@ -263,12 +259,7 @@ static void perform_action(struct engine *e, const struct action *a)
 	case ACT_SEND: bring_send(e, a->pod, a->batch, orders_send); break;
 	case ACT_REVOKE: orders_revoke(e, a->pod); break;
 	case ACT_HALT: orders_halt(e, a->pod, a->number); break;
-	case ACT_FILES:
-		if (a->flag)
-			outfiles_lose_rest(e, a->pod);
-		else
-			outfiles_fetch_rest(e, a->pod);
-		break;
+	case ACT_FILES: (a->flag ? outfiles_lose_rest : outfiles_fetch_rest)(e, a->pod); break;
 	case ACT_RENEW: orders_renew(e, a->pod); break;
 	case ACT_HANDOVER: orders_handover(e, a->pod, a->number); break;
 	case ACT_TAKEOVER: orders_takeover(e, a->pod); break;
@@ -303,8 +294,7 @@ static void step_core(struct engine *e, const struct event *given)
 	vendor_prioritize(e);
 }
 
-/* Passes all posted events to the core, unless that has ended the run. Rows of placed segments are
- * written before. */
+/* Writes rows of placed segments, then passes all posted events to the core. */
 static void step_core_on_posted(struct engine *e)
 {
 	journal_flush(e);
@@ -324,7 +314,6 @@ static void on_wake_timer(void *ctx)
 	post(e, &ev, NULL);
 }
 
-/* Has the core get a tick when it wants one. */
 static void set_wake_timer(struct engine *e)
 {
 	int64_t at = core_wake_at(e->core);
@@ -392,7 +381,6 @@ static void wait_for_finish(struct engine *e)
 
 /* ---- making, running, ending ---- */
 
-/* The job's segments as the core has them, in the same order; the caller frees the list. */
 static struct core_segment *make_core_segments(struct engine *e)
 {
 	struct core_segment *list = xcalloc(e->work.count, sizeof(*list));
@@ -417,7 +405,6 @@ static struct core_segment *make_core_segments(struct engine *e)
 	return list;
 }
 
-/* Fills in what the core must know of the run's providers. */
 static void fill_providers(const struct engine *e, struct core_conf *conf)
 {
 	conf->provider_count = e->setup->provider_count;
@@ -438,7 +425,6 @@ static void fill_providers(const struct engine *e, struct core_conf *conf)
 	}
 }
 
-/* Makes the core with its configuration, and gives it the pods of the earlier client. */
 static void make_core(struct engine *e)
 {
 	struct core_conf conf = e->setup->conf;
@@ -466,7 +452,6 @@ static void make_core(struct engine *e)
 	}
 }
 
-/* How many descriptors a run with so many pods needs. */
 static long files_needed(long pods)
 {
 	return OWN_FILES + POD_FILES * pods + MIN(pods + 8, (long)CALLER_CALLS) +
@@ -483,7 +468,6 @@ int engine_pods_fit(long limit, int open)
 	return pods;
 }
 
-/* Leaves the descriptors that no pod needs to files that are fetched. */
 static void limit_fetched_files(struct engine *e)
 {
 	long left = e->setup->files ? e->setup->files - files_needed(e->setup->conf.pods)
@@ -551,7 +535,6 @@ static void journal_working_pods(struct engine *e)
 		store_rollback(e->setup->store);
 }
 
-/* One turn of the loop: waits for something to happen, then steps the core. */
 static void run_turn(struct engine *e)
 {
 	int64_t now = clock_boot_ms();
@@ -658,9 +641,9 @@ void engine_free(struct engine *e)
 	ending_free(e->ending);
 	journal_free(e->journal);
 	pod_images_free(e->pod_images);
-	pod_logs_free(e->pod_logs);
+	free(e->pod_logs);
 	posts_free(e->posts);
-	vendors_free(e->vendors);
+	free(e->vendors);
 	trees_free(&e->trees);
 	free(e->client.actions.list);
 	work_free(e);

@@ -90,8 +90,7 @@ void engine_free(struct engine *e);
 
 /* From here on SIGINT, SIGTERM and SIGHUP wait for engine_run(), which takes them. */
 void engine_block_signals(void);
-/* Delivers the held signals: also after an engine_run() before a delivery, which holds them at its
- * end. */
+/* Delivers the blocked signals; an engine_run() before a delivery blocks them again at its end. */
 void engine_unblock_signals(void);
 /* While they are held: takes one, and returns its number; 0: none is pending. */
 int engine_take_signal(void);
@@ -124,8 +123,7 @@ size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out);
  * files are fetched: joining failed, or a delivery did. */
 void engine_note_unfinished(struct store *store, const char *run, bool unfinished);
 bool engine_is_unfinished(struct store *store, const char *run);
-/* Removes the key files of an attempt whose pod is gone from its run's folder. It has none: fine.
- */
+/* Removes the key files, if any, of an attempt whose pod is gone from its run's folder. */
 void engine_drop_keys(const char *run_dir, const char *attempt);
 /* Where the last scan of a code folder is kept (sync/tree.h), below the folder of all runs. The
  * caller frees it. */

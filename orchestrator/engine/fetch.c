@@ -126,7 +126,6 @@ static int check_size(const struct fetch *x, struct err *err)
 		       (long long)x->bytes);
 }
 
-/* Whether the disk has room for the rest of the file; an earlier attempt may have left a part. */
 static int check_room(const struct fetch *x, struct err *err)
 {
 	CLEANUP(fd_close) int dir = path_open_dir(x->output_dir);
@@ -180,7 +179,6 @@ static void fetch_work_write(void *arg)
 static void on_part_opened(void *arg);
 static void on_part_written(void *arg);
 
-/* Has a worker thread open the part of a file. */
 static void fetch_open(struct fetch *x)
 {
 	x->stage = ST_OPENING;
@@ -202,7 +200,6 @@ static void fetch_write(struct fetch *x)
 	pool_run(x->pool, fetch_work_write, on_part_written, x);
 }
 
-/* A worker thread has returned the file: ends it, begins it anew, or writes on. */
 static void on_part_written(void *arg)
 {
 	struct fetch *x = arg;
@@ -268,7 +265,6 @@ static void fetch_fail(struct fetch *x, enum err_kind kind, const char *what)
 /* ---- fetch local ----
  * Takes in a file that a provider has put on this machine's disk. */
 
-/* Copies the rest of x->local to the part, from where an earlier attempt ended. */
 static int copy_local(struct fetch *x, struct err *err)
 {
 	CLEANUP(fd_close) int fd = open(x->local, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -367,7 +363,6 @@ struct fetcher {
 
 /* ---- what all connections share ---- */
 
-/* Notes how many bytes of this connection wait for the disk. */
 static void set_unwritten(struct fetcher *f, size_t bytes)
 {
 	f->share->unwritten += bytes - f->unwritten;
@@ -384,7 +379,6 @@ static bool is_backed_up(const struct fetcher *f, size_t most, size_t all_most)
 
 /* ---- one file ---- */
 
-/* Whether the pod will send x on the present channel, or is sending it. */
 static bool is_requested(const struct fetcher *f, const struct fetch *x)
 {
 	for (int i = 0; i < f->requested_count; i++)
@@ -465,8 +459,7 @@ static void fail_requested(struct fetcher *f, enum err_kind kind, const char *wh
 	f->failing = false;
 }
 
-/* Fails what was requested on the channel, because the pod sends what no agent would. A new channel
- * goes on. */
+/* The pod sends what no agent would: fails what was requested, and goes on with a new channel. */
 static void break_channel(struct fetcher *f, const char *why)
 {
 	ssh_channel_close(f->channel);
@@ -510,7 +503,6 @@ static void on_tick(void *ctx)
 		watch_silence(f);
 }
 
-/* Sets the tick if the pod owes files. */
 static void watch_silence(struct fetcher *f)
 {
 	if (!f->tick && (f->requested_count || f->arriving))
@@ -621,7 +613,6 @@ static void on_closed(void *ctx, int exit_code, const char *signal, const struct
 
 static const struct ssh_channel_ops send_ops = {.data = on_data, .closed = on_closed};
 
-/* Asks the pod for the rest of a file. */
 static void request_file(struct fetcher *f, struct fetch *x)
 {
 	CLEANUP(json_decref)
@@ -640,7 +631,6 @@ static void request_file(struct fetcher *f, struct fetch *x)
 	watch_silence(f);
 }
 
-/* Has worker threads open the parts of waiting files, as far as descriptors allow. */
 static void open_parts(struct fetcher *f)
 {
 	while (f->waiting && !f->closed &&

@@ -29,8 +29,7 @@ enum claim_answer claims_take(struct engine *e, uint32_t segment, const char *na
 /* Frees the name if this segment has it. */
 void claims_drop(struct engine *e, uint32_t segment, const char *name);
 void claims_free(struct engine *e);
-/* Where to note which of the segment's files has this name; NULL: the name is not this segment's.
- */
+/* Where to note which of its files has the name; NULL: the name is not this segment's. */
 size_t *claims_file(struct engine *e, uint32_t segment, const char *name);
 
 /* ---- fetch ----
@@ -113,11 +112,9 @@ struct outfile {
 	int retries;
 };
 
-/* The outputs of one segment in its present attempt. outfiles_expect() begins it when a batch is
- * sent, outfiles_from() when a pod reports the first file; the report of the segment itself ends
- * the list. A command also keeps what its earlier attempts have finished. Only outfiles.c writes
- * it.
- */
+/* The outputs of one segment in its present attempt. outfiles_begin_batch() and
+ * outfiles_begin_report() begin it; the report of the segment itself ends the list. A command also
+ * keeps what its earlier attempts have finished. Only outfiles.c writes it. */
 struct outputs {
 	struct outfile *files;   /* one for speech, any number for a command */
 	size_t count, cap, home; /* home: the number that are fetched and verified */
@@ -149,16 +146,15 @@ struct outfiles {
 	void (*place)(struct engine *e, uint32_t segment);
 };
 
-/* Before the first batch, for the engine's job; place() is called when outputs of a command are
- * fetched. */
+/* Before the first batch; place() is called when outputs of a command are fetched. */
 void outfiles_init(struct engine *e, void (*place)(struct engine *e, uint32_t segment));
 /* Before claims_free(). */
 void outfiles_free(struct engine *e);
 
 /* The segment is sent to a pod in this batch: drops what an earlier attempt at speech had. */
 void outfiles_begin_batch(struct engine *e, uint32_t segment, const char *batch);
-/* This pod reports the segment's first file: drops what another pod, or an earlier attempt, had of
- * speech. */
+/* The pod reports the segment's first file: drops what others, or earlier attempts, had of speech.
+ */
 void outfiles_begin_report(struct engine *e, uint32_t segment, int pod);
 /* Adds a reported file. is_new: it was not reported before; a new file of a known name replaces
  * that one. The result is valid until the next call. */
@@ -168,11 +164,10 @@ struct outfile *outfiles_add(struct engine *e, int pod, uint32_t segment, const 
 void outfiles_refuse(struct engine *e, uint32_t segment);
 /* The pod reports the segment finished, with this event. */
 void outfiles_end_report(struct engine *e, uint32_t segment, const json_t *event);
-/* Drops all outputs of the segment. */
+/* Drops all outputs of the segment, and cancels their fetches. */
 void outfiles_discard(struct engine *e, uint32_t segment);
 
-/* Fetches what the pod has of a segment that it has reported. EV_FETCHED or EV_FETCH_FAILED
- * follows. */
+/* Fetches the files of a reported segment. EV_FETCHED or EV_FETCH_FAILED follows. */
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment);
 /* Fetches an output of a command, whatever becomes of the command. */
 void outfiles_fetch_output(struct engine *e, uint32_t segment, const struct outfile *f);
@@ -201,8 +196,7 @@ size_t outfiles_count_open(const struct engine *e);
 void outfiles_note_left(struct engine *e);
 /* Logs why the segment cannot be fetched or placed. ERR_JOB: notes that as the segment's result. */
 void outfiles_log_failure(struct engine *e, uint32_t segment, const struct err *why);
-/* The pod is no longer trusted: frees the names that it gave, except those of files that are here.
- */
+/* The pod is no longer trusted: frees its names, except those of files that are here. */
 void outfiles_disclaim(struct engine *e, int pod);
 /* The size of the largest file that this pod can have. */
 int64_t outfiles_most_bytes(const struct engine *e, int pod);
@@ -212,9 +206,8 @@ int64_t outfiles_bytes_left(const struct engine *e, int pod);
 /* ---- place ----
  * Records fetched files and renames them into place. */
 
-/* Records a segment whose files are fetched (after EV_FETCHED), and renames them into place. Takes
- * them from outfiles.c. EV_LOCAL (ledger.h) or EV_FETCH_FAILED follows. suspect: they failed their
- * check. */
+/* After EV_FETCHED: takes the files from outfiles.c, records the segment, and renames them into
+ * place. EV_LOCAL (ledger.h) or EV_FETCH_FAILED follows. suspect: they failed their check. */
 void place_files(struct engine *e, uint32_t segment, bool suspect);
 
 /* Places those outputs of a command that are fetched, whatever the command does. outfiles_placed()
@@ -297,8 +290,7 @@ void checkpoints_free(struct engine *e);
 /* An agent's event about a snapshot: takes or refuses the snapshot, or logs the trouble. replayed:
  * read from the pod's log on its volume. Returns false if no agent of ours reports that. */
 bool checkpoint_event(struct engine *e, int pod, const json_t *event, bool replayed);
-/* An output of the command is here, or lost: the snapshot that waits for outputs may be safe now.
- */
+/* An output of the command is here, or lost: a waiting snapshot may be safe now. */
 void checkpoint_output_settled(struct engine *e, uint32_t segment);
 /* The pod's files can be fetched: fetches the snapshots that a lost connection cut off. */
 void checkpoint_connected(struct engine *e, int pod);
@@ -326,8 +318,7 @@ struct bringing {
 };
 
 /* Calls send(e, pod, batch) for the batch: at once, or when the pod has the snapshot that its
- * command continues from. Not at all if the connection ends first: the core then orders the batch
- * again. */
+ * command continues from. Never if the connection ends first: the core orders it again. */
 void bring_send(struct engine *e, int pod, uint32_t batch,
 		void (*send)(struct engine *e, int pod, uint32_t batch));
 /* The pod returns its batches: posts EV_REVOKED for those that were not sent to it yet. */

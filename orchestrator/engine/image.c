@@ -83,8 +83,7 @@ void image_steps_free(struct image_steps *steps)
 
 /* ---- where the vendor builds it ---- */
 
-/* Fills in the image that a provider should build. `steps` is borrowed until the request has been
- * used. */
+/* Fills in the image that a provider should build. `steps` is borrowed by the request. */
 static void image_recipe(struct rent_request *to, const struct engine_setup *setup,
 			 const struct job_needs *needs, const struct image_steps *steps)
 {
@@ -198,7 +197,6 @@ static void made_hash(const struct engine_setup *setup, enum fact kind, const ch
 	sha256_hex(text, strlen(text), hex);
 }
 
-/* Names the fact about what this script has left on one volume. */
 static void made_key(const struct engine_setup *setup, const char *provider, const char *volume_id,
 		     enum fact kind, const char *script, const char *card, char hex[SHA256_HEX])
 {
@@ -219,8 +217,7 @@ static bool made_key_of_pod(const struct engine *e, int pod, enum fact kind, con
 	return p->rental.volume.id[0] != '\0';
 }
 
-/* The architecture for which a set-up compiles; "": for none, so that all pods can use the result.
- */
+/* The architecture for which a set-up compiles; "": none, so all pods can use the result. */
 static const char *architecture_for(const struct job_needs *needs, const char *gpu)
 {
 	return needs->setup_by_card && !gpu_is_none(gpu) ? gpu_architecture(gpu) : "";
@@ -251,7 +248,6 @@ static void put_made(struct engine *e, int pod, enum fact kind, const char *scri
 		fact_put(e->setup->store, kind, key, NULL, value, NULL);
 }
 
-/* Reads what put_made() recorded; false: nothing is known. */
 static bool get_made(const struct engine *e, int pod, enum fact kind, const char *script,
 		     const char *card, char *value, size_t room)
 {
@@ -330,8 +326,7 @@ void known_env_missing(struct engine *e, int pod)
 	put_made(e, pod, FACT_MADE_ENV, e->work.needs->setup, "", "");
 }
 
-/* Each build has its own name: it never takes what is on the volume for its own, and never replaces
- * another build. */
+/* Each build has its own name, so that it never uses or replaces another build. */
 void known_env_name(struct engine *e, int pod)
 {
 	char hex[SHA256_HEX];
@@ -398,7 +393,6 @@ bool engine_env_in_image(const struct engine_setup *setup, const struct job_need
 	return fact_get(setup->store, FACT_IMAGE_ENV, key, NULL, value, sizeof(value)) && value[0];
 }
 
-/* Records whether the present image has the job's environment, if that has changed. */
 static void put_image_env(struct engine *e, int pod, bool there)
 {
 	const char *provider =
@@ -411,8 +405,7 @@ static void put_image_env(struct engine *e, int pod, bool there)
 	fact_put(e->setup->store, FACT_IMAGE_ENV, key, NULL, there ? "yes" : "", NULL);
 }
 
-/* Whether one of these environments, by the keys that an agent reports, is the one that the script
- * makes. */
+/* Whether these keys, as an agent reports them, have that of the script's environment. */
 static bool lists_env(const json_t *envs, const char *script)
 {
 	char key[SHA256_HEX];
@@ -556,8 +549,7 @@ const struct tree *known_base(const struct engine *e, int provider, const struct
 	return base && known_code(e, provider, volume, base) ? base : NULL;
 }
 
-/* ---- pod image ----
- * Has a provider that builds images build the one for this run's pods. */
+/* ---- pod image ---- */
 
 struct pod_images {
 	char doing[200]; /* for the display: the progress of a build */
@@ -595,7 +587,6 @@ void pod_image_fill_recipe(struct engine *e, int provider, struct rent_request *
 	image_recipe(r, e->setup, e->work.needs, steps);
 }
 
-/* As image_known_key(), for the image of this run's pods. */
 static void known_key_of(struct engine *e, int provider, char hex[SHA256_HEX])
 {
 	struct rent_request r = {0};

@@ -8,8 +8,7 @@
 #include "pooled.h"
 #include "store/pod_cost.h"
 
-/* ---- pod rows ----
- * Converts between a pod of the core and its row in the ledger. */
+/* ---- pod rows ---- */
 
 /* Rows have wall clock times, the core boot clock times; both are of this machine. */
 static int64_t to_wall(int64_t boot_ms)
@@ -154,8 +153,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	return row;
 }
 
-/* Whether the pod was rented with another account than the present key's. A key may have been
- * replaced: only pods seen with it are known to be in its reach. */
+/* Whether the pod is of another account than the present key, which may have been replaced. */
 static bool is_of_other_account(const struct engine *e, int provider, const struct pod_row *row)
 {
 	const struct engine_provider *v = &e->setup->providers[provider];
@@ -163,7 +161,6 @@ static bool is_of_other_account(const struct engine *e, int provider, const stru
 	return row->account[0] && strcmp(row->account, v->ops->account(v->handle)) != 0;
 }
 
-/* This run's provider of that name; -1: it has none. */
 static int provider_of(const struct engine *e, const char *name)
 {
 	int found = -1;
@@ -174,7 +171,6 @@ static int provider_of(const struct engine *e, const char *name)
 	return found;
 }
 
-/* Reads which pod it is, and what it was offered as. */
 static void read_place(const struct engine *e, const struct pod_row *row, struct rental *r)
 {
 	COPY_TEXT(r->attempt, row->attempt);
@@ -260,8 +256,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	COPY_TEXT(p->reason, row->error);
 }
 
-/* ---- pooled ----
- * Offers this run's pods to other runs in the ledger, and finds out that one took a pod. */
+/* ---- pooled ---- */
 
 /* Another run has had the pod since then: notes and logs it, once. EV_TAKEN follows. */
 static void post_taken(struct engine *e, int pod, int64_t since_ms)

@@ -10,8 +10,7 @@
 #include "plan/cost.h"
 #include "store/facts.h"
 
-/* ---- gaps ----
- * Records how long pods without work have waited for the next run. */
+/* ---- gaps ---- */
 
 /* The fact's text: free_ms, then the gaps, the newest last. */
 struct gaps {
@@ -28,7 +27,6 @@ static void add_gap(struct gaps *g, int64_t ms)
 	g->list_ms[g->count++] = ms;
 }
 
-/* All 0: the ledger has none. */
 static void read_gaps(struct store *store, const char *pool, struct gaps *g)
 {
 	char text[1024], *at = text, *end;
@@ -102,7 +100,6 @@ static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
 			   (json_int_t)((keep_ms + e->setup->conf.lease_ms) / 1000)));
 }
 
-/* Whether a run waits now for what the pod's row would offer. */
 static bool is_pod_wanted(struct engine *e, int pod)
 {
 	struct pod_row row = engine_pod_row(e, pod);
@@ -183,7 +180,6 @@ bool keep_has_offer(const struct engine *e)
 /* ---- seek ----
  * Takes over pods that other runs offer, and publishes what this run waits for. */
 
-/* Adds a pod that this run has just taken over to the core. */
 static void adopt_taken(struct engine *e, const struct pod_row *row)
 {
 	struct core_pod pod;
@@ -207,8 +203,7 @@ static void write_wants(struct engine *e, const char *text)
 	journal_run(e);
 }
 
-/* A text that does not fit the row is not written: the run then takes what happens to be on offer.
- */
+/* If the text does not fit the row, the run takes what happens to be on offer. */
 static void publish_wants(struct engine *e, const json_t *want)
 {
 	CLEANUP(free_text) char *text = jsonx_line(want);

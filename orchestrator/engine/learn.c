@@ -19,7 +19,6 @@ enum { COLD_MOST = 40, COLD_LEAST = 3 };
 
 /* ---- keys ---- */
 
-/* Adds one part and '|' to a key at this place. Returns the place after them. */
 static size_t add_key_part(char *key, size_t at, const char *text, size_t most)
 {
 	for (size_t n = 0; text && *text && n < most; text++, n++)
@@ -225,8 +224,7 @@ static const struct gpu *gpu_of_key(const char *key)
 	return gpu_find(text);
 }
 
-/* Fits a speed to a row. like: for what its batches cannot tell. Returns false if there are too
- * few. */
+/* Fits a speed to a row. like: for what its batches cannot tell. False: there are too few. */
 static bool fit_row(struct speed *out, const struct speed_row *row, const struct speed *like)
 {
 	struct speed_sums sums = sums_of_row(row);
@@ -234,8 +232,7 @@ static bool fit_row(struct speed *out, const struct speed_row *row, const struct
 	return speed_fit(out, &sums, like);
 }
 
-/* Computes the speed on another GPU or host from a row. Returns false if the row does not allow
- * that. */
+/* Computes the speed on another GPU or host from a row; false: the row does not allow that. */
 static bool carry_row(struct speed *out, const struct speed_row *row, const struct speed *prior,
 		      const struct gpu *to, double host_share)
 {
@@ -248,7 +245,6 @@ static bool carry_row(struct speed *out, const struct speed_row *row, const stru
 	return true;
 }
 
-/* Fills in from which measurements a speed comes. */
 static void note_source(struct learned_speed *out, const struct speed_row *row,
 			enum plan_source source)
 {
@@ -391,7 +387,6 @@ static int64_t phase_ms(const struct pod_row *row, enum cold_phase phase)
 /* What a pod must have in common with the wanted one; each step requires less. */
 enum likeness { LIKE_ALL, LIKE_NO_GPU, LIKE_NO_IMAGE, LIKE_NOTHING };
 
-/* Whether a phase of this pod tells about the wanted pod. */
 static bool is_like(const struct pod_row *row, const struct cold_what *what, enum cold_phase phase,
 		    enum likeness like)
 {
@@ -492,7 +487,6 @@ static const enum row_batching batching_rows[] = {
 	[BATCHING_CONTINUOUS] = ROW_BATCHING_CONTINUOUS,
 };
 
-/* What the speed of batches on this pod depends on. */
 static struct learn_what what_runs_on(const struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);

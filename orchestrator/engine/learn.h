@@ -11,8 +11,7 @@
 
 enum { LEARN_KEY = 160, LEARN_FROM = 128 };
 
-/* What the speed of a batch depends on. `options`: of the engine, as job_needs.speed_options has
- * them. */
+/* What the speed of a batch depends on. `options`: of the engine (job_needs.speed_options). */
 struct learn_what {
 	const char *engine, *options, *gpu, *provider;
 	const char *version; /* of the engine, as its worker reports; NULL or "": not known yet */
@@ -29,8 +28,7 @@ void learn_key(const struct learn_what *what, char key[LEARN_KEY]);
 int learn_fold(struct store *store, struct batch_row *list, size_t count, bool fade,
 	       int64_t wall_ms, struct err *err);
 
-/* The fit of the batches of exactly this key; false: there are too few, or the ledger cannot be
- * read. */
+/* The fit of the batches of exactly this key; false: too few, or the ledger cannot be read. */
 bool learn_fit(struct speed *out, struct store *store, const char *key);
 
 struct learned_speed {

@@ -25,8 +25,7 @@ struct gpu_use {
 
 /* Agents report the times. They are bounded, and decide nothing but later plans. */
 
-/* The measured speed on this pod's GPU with its worker's version, from the ledger; all 0: unknown.
- */
+/* The measured speed of its worker on this pod's GPU, from the ledger; all 0: unknown. */
 struct batch_speed batches_speed(const struct engine *e, int pod);
 /* A batch of this client began on the pod; others are ignored. */
 void batches_begun(struct engine *e, int pod, uint32_t batch);
@@ -136,11 +135,9 @@ void keep_offer(struct engine *e, int pod, int64_t keep_ms);
 /* Whether a pod is on offer: the loop turns more often then. */
 bool keep_has_offer(const struct engine *e);
 /* Answers ACT_SEEK: takes over up to `wanted` pods that other runs offer; EV_ADOPTED follows for
- * each, then EV_SOUGHT. While the core waits for a pod, the run's row says which ones it would
- * take. */
+ * each, then EV_SOUGHT. While the core waits, the run's row says which pods it wants. */
 void keep_seek(struct engine *e, int wanted);
-/* In each turn of the loop: clears from the run's row which pods it would take, when it no longer
- * waits. */
+/* In each turn of the loop: clears the run's wants from its row when it no longer waits. */
 void keep_clear_wants(struct engine *e);
 
 #endif

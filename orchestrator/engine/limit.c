@@ -20,8 +20,8 @@ enum {
 /* ---- counting ---- */
 
 /* How many calls of a window this class leaves to more urgent classes. In a long window it leaves
- * fewer toward the end. A class that has used up its part of an hour then calls more rarely, but
- * never stops. */
+ * fewer toward the end. A class that has used up its part then calls more rarely, but never stops.
+ */
 static int64_t reserved_calls(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
 	int64_t quota = w->quota;
@@ -39,7 +39,6 @@ static int64_t reserved_calls(const struct limit_window *w, enum call_class clas
 	return 0;
 }
 
-/* Begins a new window if the present one has ended. */
 static void roll_over(struct limit_window *w, int64_t now_ms)
 {
 	/* a reset further ahead than the window is long: a clock was set back */
@@ -51,7 +50,6 @@ static void roll_over(struct limit_window *w, int64_t now_ms)
 	w->reset_at_ms = now_ms + w->length_ms;
 }
 
-/* How long to wait for that time. */
 static int64_t wait_until(int64_t at_ms, int64_t now_ms)
 {
 	return MAX(at_ms - now_ms, WAIT_LEAST_MS);
@@ -64,7 +62,6 @@ static int64_t *newest_pressing(struct limits *l, enum call_class class)
 	return class == CALL_RELEASE ? &l->released_ms : class == CALL_LIST ? &l->listed_ms : NULL;
 }
 
-/* Until when a 429 blocks this class. */
 static int64_t blocked_until(struct limits *l, enum call_class class)
 {
 	int64_t *newest = newest_pressing(l, class);
@@ -117,7 +114,6 @@ int64_t limits_wait(struct limits *l, enum call_class class, int64_t now_ms)
 	return 0;
 }
 
-/* Another process may learn more, so the limits are read again soon. */
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 {
 	return MIN(limits_wait(l, class, now_ms), WAIT_MOST_MS);
@@ -125,7 +121,6 @@ int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 
 /* ---- what the vendor says ---- */
 
-/* NULL: there are too many, or it is no name of a window. */
 static struct limit_window *find_or_add_window(struct limits *l, const char *name, size_t len)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -335,7 +330,6 @@ void limiter_free(struct limiter *l)
 	free(l);
 }
 
-/* The ledger's name for an account. */
 static const char *account_key(struct limiter *l, const char *account)
 {
 	if (l->key[0] && !strcmp(l->shared, account))
@@ -360,7 +354,6 @@ static bool open_shared(struct limiter *l, const char *account, const char **key
 	return true;
 }
 
-/* Writes the limits, and ends the transaction. */
 static void close_shared(struct limiter *l, const char *key, const struct limits *limits)
 {
 	char text[LIMIT_TEXT_MAX];
@@ -371,7 +364,6 @@ static void close_shared(struct limiter *l, const char *key, const struct limits
 		store_rollback(l->store);
 }
 
-/* This process's own limits of the account, without a ledger. */
 static struct limits *own_limits(struct limiter *l, const char *account)
 {
 	if (strcmp(l->account, account)) {

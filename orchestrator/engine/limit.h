@@ -44,8 +44,7 @@ struct limit_call {
 /* The pure part, down to limits_read(), is exported for tests. Counts a call of this class if it
  * may go now. Returns 0, or how many ms it has to wait in all. */
 int64_t limits_wait(struct limits *l, enum call_class class, int64_t now_ms);
-/* The same, but returns how many ms to wait before the next try: another process may learn more
- * meanwhile. */
+/* The same, but returns how long to wait for the next try: processes learn from each other. */
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms);
 /* Takes in the headers of a reply. */
 void limits_learn(struct limits *l, const struct reply *reply, const struct limit_call *call);

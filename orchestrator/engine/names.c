@@ -4,8 +4,7 @@
 
 #include "impl.h"
 
-/* ---- batch ids ----
- * What agents call a batch, or a turn of the handover. */
+/* ---- batch ids ---- */
 
 char *batch_id(const struct engine *e, uint32_t number)
 {
@@ -67,8 +66,7 @@ int64_t segment_by_id(const struct engine *e, const char *id)
 	return found ? (int64_t)found->number : -1;
 }
 
-/* ---- claims ----
- * Knows which segment an output's name belongs to. */
+/* ---- claims ---- */
 
 /* For commands. A name belongs to the first segment that reported it; it is a file of that segment,
  * or a folder that outputs lie in. */
@@ -122,7 +120,6 @@ static struct claim *find_or_add_claim(struct engine *e, const char *name, size_
 	return *found;
 }
 
-/* Frees the claim unless it is a file, or a folder with files. */
 static void drop_unused_claim(struct engine *e, struct claim *c)
 {
 	if (c->is_file || c->below)

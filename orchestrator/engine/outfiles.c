@@ -87,13 +87,11 @@ struct getting { /* one file under way: the context of its fetch */
 	bool checked;
 };
 
-/* Whether the outputs are a command's: each is a result by itself. */
 static bool are_of_command(const struct engine *e)
 {
 	return e->work.needs && e->work.needs->command;
 }
 
-/* Tells the core how many outputs of this pod are still to come. */
 static void post_open_files(struct engine *e, int pod)
 {
 	struct event ev = {.type = EV_FILES,
@@ -159,7 +157,6 @@ int64_t outfiles_most_bytes(const struct engine *e, int pod)
 	return v->size_gb && v->price_microusd_month ? v->size_gb << 30 : COMMAND_OUTPUT_MAX_BYTES;
 }
 
-/* Adds (sign 1) or subtracts (-1) the memory for a file's names. */
 static void count_names(struct engine *e, const struct outfile *f, int sign)
 {
 	e->pods[f->pod].named_bytes +=
@@ -198,7 +195,6 @@ static void replace_file(struct engine *e, struct outputs *s, struct outfile *f,
 		set_fate(e, s, f, FATE_OPEN);
 }
 
-/* Without the search for a known file, an event log that is read again would count files twice. */
 struct outfile *outfiles_add(struct engine *e, int pod, uint32_t segment, const char *name,
 			     const char *path, int64_t bytes, const char *sha256, bool is_new)
 {
@@ -231,8 +227,7 @@ static bool is_of_segment(const void *ctx, const void *segment)
 	return g->segment == *(const uint32_t *)segment;
 }
 
-/* Forgets all outputs of the segment, and cancels their fetches. */
-static void drop_outputs(struct engine *e, uint32_t segment)
+void outfiles_discard(struct engine *e, uint32_t segment)
 {
 	struct outputs *s = &e->outfiles.of[segment];
 	bool under_way = false;
@@ -268,13 +263,8 @@ void outfiles_init(struct engine *e, void (*place)(struct engine *e, uint32_t se
 void outfiles_free(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->work.count; i++)
-		drop_outputs(e, i);
+		outfiles_discard(e, i);
 	free(e->outfiles.of);
-}
-
-void outfiles_discard(struct engine *e, uint32_t segment)
-{
-	drop_outputs(e, segment);
 }
 
 /* The segment's outputs come from this pod now; -1: from one that is not known yet. */
@@ -283,7 +273,7 @@ static void begin_attempt(struct engine *e, uint32_t segment, int pod)
 	struct outputs *s = &e->outfiles.of[segment];
 
 	if (!are_of_command(e))
-		drop_outputs(e, segment);
+		outfiles_discard(e, segment);
 	s->pod = pod;
 	s->state = OUTPUTS_OPEN;
 }
@@ -318,7 +308,6 @@ void outfiles_end_report(struct engine *e, uint32_t segment, const json_t *event
 	s->rate = reported_rate(event);
 }
 
-/* In a worker thread: has the job check a verified file. */
 static void work_inspect(void *ctx, const char *part_path)
 {
 	struct getting *g = ctx;
@@ -480,7 +469,6 @@ static bool retry_fetch(const struct getting *g, struct outfile *f, const struct
 	return true;
 }
 
-/* The fetch of a file of speech has failed for good. */
 static void fail_file(const struct getting *g, const struct err *err)
 {
 	struct event ev = {.type = EV_FETCH_FAILED, .pod = g->pod, .segment = g->segment};
@@ -493,7 +481,6 @@ static void fail_file(const struct getting *g, const struct err *err)
 	post(g->e, &ev, &why);
 }
 
-/* A file of speech is fetched and verified. */
 static void take_file(const struct getting *g, struct outfile *f, struct receive *r)
 {
 	struct outputs *s = &g->e->outfiles.of[g->segment];
@@ -507,8 +494,7 @@ static void take_file(const struct getting *g, struct outfile *f, struct receive
 
 /* ---- a command's outputs, each by itself ---- */
 
-/* An output of a command cannot be fetched or placed. It is tried once more when the command has
- * ended. */
+/* An output of a command cannot be fetched or placed: tried again when the command has ended. */
 static void lose_output(struct engine *e, uint32_t segment, struct outfile *f,
 			const struct err *why)
 {
@@ -629,7 +615,6 @@ size_t outfiles_count_open(const struct engine *e)
 
 /* ---- a fetch ---- */
 
-/* A fetch has ended, with a file or an error. */
 static void on_fetched(void *ctx, struct receive *r, const struct err *err)
 {
 	struct getting *g = ctx;
@@ -672,7 +657,6 @@ static struct fetch_want make_want(struct getting *g)
 	};
 }
 
-/* A file was copied from a volume to this machine, or not (err). */
 static void on_volume_file(void *ctx, const char *local, const struct err *err)
 {
 	struct getting *g = ctx;
@@ -744,7 +728,6 @@ void outfiles_fetch_output(struct engine *e, uint32_t segment, const struct outf
 	fetch_file(e, segment, (size_t)(f - e->outfiles.of[segment].files));
 }
 
-/* Whether this pod is no longer trusted in what it reported of the segment. */
 static bool is_disclaimed(const struct outputs *s, int pod)
 {
 	for (size_t i = 0; i < s->count; i++)

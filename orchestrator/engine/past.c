@@ -182,7 +182,6 @@ struct offer_past *past_of_offers(struct store *store, const struct past_image *
 	return out;
 }
 
-/* times: how many bad pods the offer gave in a row. */
 static json_t *make_bad_record(const struct offer *o, const char *host, const char *why,
 			       int64_t wall_ms, int64_t times)
 {

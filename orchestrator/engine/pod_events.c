@@ -19,8 +19,7 @@ enum {
 	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 };
 
-/* A time or duration by the pod's clock, bounded: it cannot have begun before the pod was rented.
- */
+/* A time by the pod's clock, bounded: it cannot have begun before the pod was rented. */
 static int64_t measured_ms(const struct engine *e, int pod, const json_t *event, const char *key)
 {
 	return jsonx_bounded(event, key, 0,
@@ -51,7 +50,6 @@ static void on_batch_event(struct engine *e, int pod, const json_t *event)
 	post(e, &ev, NULL);
 }
 
-/* Which failure an agent's reason for a failed segment is. */
 static enum err_kind failure_kind(const char *reason)
 {
 	return !strcmp(reason, "mismatch")  ? ERR_UNTRUSTED
@@ -59,7 +57,6 @@ static enum err_kind failure_kind(const char *reason)
 					    : ERR_JOB;
 }
 
-/* The agent reports that a segment failed: logs why, and tells the core. */
 static void on_segment_failed(struct engine *e, int pod, uint32_t segment, const json_t *event)
 {
 	const char *reason = jsonx_text(event, "reason", "worker");
@@ -181,7 +178,6 @@ static void begin_output_report(struct engine *e, int pod, uint32_t segment)
 	outfiles_begin_report(e, segment, pod);
 }
 
-/* Whether a report of this segment by this pod must be ignored. */
 static bool is_report_ignored(const struct engine *e, uint32_t segment, int pod)
 {
 	enum core_seg_state state = core_seg_state(e->core, segment);
@@ -199,7 +195,6 @@ static bool is_report_ignored(const struct engine *e, uint32_t segment, int pod)
 	return state == SEG_RENDERED && s->pod >= 0 && (s->pod != pod || reported);
 }
 
-/* The agent reports that a segment is finished or failed. */
 static void on_segment_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
@@ -247,7 +242,6 @@ static void refuse_name(struct engine *e, uint32_t segment, const char *name, co
 	outfiles_note_unkept(e, segment, words);
 }
 
-/* Whether a file of this segment is from another pod than this one. */
 static bool has_files_of_other_pod(const struct engine *e, uint32_t segment, int pod)
 {
 	const struct outputs *s = &e->outfiles.of[segment];
@@ -289,7 +283,6 @@ static bool claim_name(struct engine *e, int pod, uint32_t segment, const char *
 	return false;
 }
 
-/* The agent reports one output of a command. */
 static void on_output_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
@@ -320,7 +313,6 @@ static void on_output_event(struct engine *e, int pod, const json_t *event)
 		outfiles_fetch_output(e, (uint32_t)segment, f);
 }
 
-/* A line of a worker, a command or the agent: shows and logs it. */
 static void on_log_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *line = jsonx_text(event, "line", "");
@@ -429,7 +421,6 @@ static void on_mode_event(struct engine *e, int pod, const json_t *event)
 		post(e, &ev, NULL);
 }
 
-/* Whether the event reports a file or a segment that is not known yet. */
 static bool is_new_file_report(const struct engine *e, int pod, const char *what,
 			       const json_t *event)
 {
@@ -519,12 +510,10 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 		post_pod(e, EV_SWITCH_BAD, pod, NULL);
 }
 
-/* ---- salvage ----
- * Reads the event log that a pod left on its volume. */
+/* ---- salvage ---- */
 
 enum { LOG_MOST_BYTES = 512 << 20 };
 
-/* Takes the events of a pod's log that was copied to this machine. */
 static void take_log_events(struct engine *e, int pod, const char *path)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;

@@ -77,7 +77,6 @@ bool pooled_is_offered(const struct pod_row *row, int64_t now_ms)
 
 /* ---- what a run wants ---- */
 
-/* The caller frees both lists. */
 static json_t *list_accounts(const struct engine_setup *setup)
 {
 	json_t *list = json_array();
@@ -136,8 +135,7 @@ static bool is_of_wanted_account(const json_t *want, const struct pod_row *pod)
 }
 
 /* Whether the pod lives long enough for the work and stays within the run's caps. If both clients
- * die, a pod bills until one of the two leases ends, or its hard end: that must be within the caps,
- * too. */
+ * die, a pod bills until one of the two leases ends, or its hard end: that counts, too. */
 static bool lasts_within_caps(const json_t *want, const struct pod_row *pod, int64_t now_ms)
 {
 	int64_t price_most = jsonx_int(want, "price", 0), wanted_ms = jsonx_int(want, "ms", 0),
@@ -209,7 +207,6 @@ static void begin_part(struct pod_row *pod, const char *to, bool kept, int64_t n
 	pod->pool[0] = '\0';
 }
 
-/* As pooled_take(), whose transaction is open. *pod changes only on success. */
 static int take_in_transaction(struct store *store, const char *to, const struct run_row *run,
 			       bool kept, int64_t now_ms, struct pod_row *pod, struct err *err)
 {

@@ -18,8 +18,7 @@ enum { POOLED_HOLDS_MOST = 98 }; /* the most runs that may have held a pod befor
  * pods whose workers are root, pass on within their job alone: what ran there may have changed the
  * pod. */
 void pooled_describe(const struct engine_setup *setup, char pool[96]);
-/* Whether a pod offered for the pool `has` can do what the pool `wanted` needs (pooled_describe()).
- */
+/* Whether a pod of the pool `has` can do what the pool `wanted` needs (pooled_describe()). */
 bool pooled_serves(const char *has, const char *wanted);
 /* Whether another run may take the pod now. */
 bool pooled_is_offered(const struct pod_row *row, int64_t now_ms);
@@ -37,14 +36,12 @@ bool pooled_fits(const json_t *want, const struct pod_row *row, int64_t now_ms);
 int pooled_take(struct store *store, const char *to, const struct run_row *run, bool kept,
 		int64_t now_ms, struct pod_row *pod, struct err *err);
 /* Writes the row of a pod that its run has offered. If another run has taken the pod, writes
- * nothing, sets *taken_ms to the time of that (else to 0), and returns 0. -1: the ledger could not
- * be written. */
+ * nothing, and sets *taken_ms to the time of that (else 0). -1: the ledger could not be written. */
 int pooled_put_row(struct store *store, const struct pod_row *row, int64_t *taken_ms,
 		   struct err *err);
 /* Since when another run than this one has had the pod; 0: none has. */
 int64_t pooled_taken_ms(struct store *store, const char *attempt, const char *run);
-/* Names the row that keeps a pod's time with an earlier run: ATTEMPT-NN. holds: how many runs had
- * it before. */
+/* Names the row of a pod's time with an earlier run: ATTEMPT-NN. holds: how many had it before. */
 void pooled_part_name(const char *attempt, int holds, char part[ATTEMPT_MAX]);
 
 #endif

@@ -42,7 +42,6 @@ static void note_load_times(struct engine *e, int pod, const json_t *event)
 	w->unpack_bytes = jsonx_bounded(phases, "unpack_bytes", 0, STORE_NUMBER_MOST);
 }
 
-/* Adds what to do about a card that is too small, by the known needs of the engine. */
 static void advise_on_memory(struct str *to, const struct engine *e, const struct offer *o)
 {
 	double one_gib = MAX(e->work.needs->workers, 1) *
@@ -60,8 +59,7 @@ static void advise_on_memory(struct str *to, const struct engine *e, const struc
 }
 
 /* No worker can run on the pod. unfit: what the worker blames. "card": it cannot run what the image
- * has, which is recorded for later runs; "memory": it is too small; "": another card would change
- * nothing. */
+ * has, recorded for later runs; "memory": it is too small; "": another card changes nothing. */
 static void post_no_workers(struct engine *e, int pod, const char *words, const char *unfit)
 {
 	const struct offer *o = &core_pod_at(e->core, pod)->rental.offer;
@@ -106,7 +104,6 @@ void workers_found(struct engine *e, int pod, int running)
 	e->pods[pod].workers.ready = running;
 }
 
-/* Reads the load times of a pod of an earlier client from its row. */
 static void workers_adopt(struct engine *e, int pod, const struct pod_row *row)
 {
 	struct workers *w = &e->pods[pod].workers;
@@ -153,7 +150,6 @@ static void on_worker_failed(struct engine *e, int pod, const json_t *event)
 		post_no_workers(e, pod, words, jsonx_text(event, "unfit", ""));
 }
 
-/* Tells the core how many workers are ready, and what the event reports of their batches. */
 static void post_workers(struct engine *e, int pod, const json_t *event)
 {
 	struct event ev = {.type = EV_WORKERS,
@@ -192,7 +188,6 @@ enum { TREE_SILENT_MS = 300 * 1000 }; /* half of the lease if that is shorter */
 
 static void fail_preparing(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
 	PRINTF(4, 5);
-/* Posts EV_PREPARE_FAILED with this error. */
 static void fail_preparing(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
 {
 	struct err err;
@@ -207,7 +202,6 @@ static void fail_preparing(struct engine *e, int pod, enum err_kind kind, const 
 	post_pod(e, EV_PREPARE_FAILED, pod, &err);
 }
 
-/* The part of the user's environment that the job needs. */
 static json_t *make_job_env(const struct engine *e)
 {
 	json_t *env = json_object();
@@ -241,7 +235,6 @@ static json_t *make_setup_env(const struct engine *e)
 
 enum { PODS_LEARNED_FROM = 500 };
 
-/* Mean time between interruptions of pods like this one, from the ledger. */
 static double interrupted_every_s(struct engine *e, const struct core_pod *p)
 {
 	const char *provider = e->setup->providers[p->rental.provider].ops->name;
@@ -259,7 +252,6 @@ static double interrupted_every_s(struct engine *e, const struct core_pod *p)
 	return mean_s > 0 ? mean_s : PRIOR_ON_DEMAND_S;
 }
 
-/* Adds how often snapshots are taken to the order that starts a pod's commands. */
 static void add_checkpoint_order(struct engine *e, int pod, json_t *start)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -276,7 +268,6 @@ static void add_checkpoint_order(struct engine *e, int pod, json_t *start)
 	json_object_set_new(start, "checkpoint", how);
 }
 
-/* Orders the agent to start the workers. */
 static void send_start(struct engine *e, int pod)
 {
 	const struct job_needs *n = e->work.needs;
@@ -336,8 +327,7 @@ static void send_install(struct engine *e, int pod)
 	pod_send(e, pod, line);
 }
 
-/* Whether this pod must make the environment for all pods. The agent checks a known one when
- * workers start. */
+/* Whether this pod must make the environment. Agents check a known one when workers start. */
 static bool is_setup_due(struct engine *e, int pod)
 {
 	return e->work.needs->setup && e->pods[pod].prep.shared_part && !known_env_find(e, pod);
@@ -357,7 +347,6 @@ static void begin_setup(struct engine *e, int pod)
 			   e->setup->worker_root, "env", make_setup_env(e)));
 }
 
-/* Goes on with the set-up, or with the workers if none is due. */
 static void after_install(struct engine *e, int pod)
 {
 	if (is_setup_due(e, pod)) {
@@ -368,8 +357,7 @@ static void after_install(struct engine *e, int pod)
 	begin_start(e, pod);
 }
 
-/* Installs packages before the set-up, which may need them, as a Python environment needs Python.
- */
+/* Packages come first: a set-up may need them, as a Python environment needs Python. */
 static void begin_install(struct engine *e, int pod)
 {
 	e->pods[pod].prep.step = PREP_INSTALL;
@@ -384,7 +372,6 @@ static void begin_install(struct engine *e, int pod)
 	send_install(e, pod);
 }
 
-/* Goes on when both trees are there. */
 static void after_trees(struct engine *e, int pod)
 {
 	struct preparing *prep = &e->pods[pod].prep;
@@ -593,7 +580,6 @@ static void on_start_answer(struct engine *e, int pod, const json_t *event)
 	begin_trees(e, pod);
 }
 
-/* The agent has ended a set-up or an install: goes on with the next step. */
 static void on_step_answer(struct engine *e, int pod, const json_t *event, enum prepare_step step)
 {
 	struct preparing *prep = &e->pods[pod].prep;
@@ -648,7 +634,6 @@ void prepare_drop(struct engine *e, int pod)
 	prep->step = PREP_NONE;
 }
 
-/* Reads how a pod of an earlier client was prepared from its row. */
 static void prepare_adopt(struct engine *e, int pod, const struct pod_row *row)
 {
 	e->pods[pod].prep.setup_ms = row->setup_ms;
@@ -671,10 +656,8 @@ bool prepare_event(struct engine *e, int pod, const char *what, const json_t *ev
 	return true;
 }
 
-/* ---- pods ----
- * Keeps the engine's state of each pod of the core. */
+/* ---- pods ---- */
 
-/* Notes what the pod will be prepared with. */
 static void note_origin(struct engine *e, struct epod *p)
 {
 	COPY_TEXT(p->origin.image, e->setup->image ? e->setup->image : "");

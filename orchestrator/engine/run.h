@@ -74,8 +74,7 @@ void engine_output(struct engine *e, int pod, const char *line);
 const char *pod_called(const struct engine *e, int pod);
 /* Sets what the display shows of the pod's present step. */
 void pod_set_detail(struct engine *e, int pod, const char *text);
-/* Sends a line to the pod's agent. Takes ownership of line, which is lost if there is no
- * connection. */
+/* Sends a line to the pod's agent, and frees it. Without a connection it is lost. */
 void pod_send(struct engine *e, int pod, json_t *line);
 /* Copies text of a pod, without secrets and made safe to show. */
 void copy_pod_text(char *to, size_t room, const char *from);

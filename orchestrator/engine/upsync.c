@@ -12,8 +12,7 @@
 #include "impl.h"
 #include "sync/pack.h"
 
-/* ---- meter ----
- * Measures the rate of an upload's line while it sends. */
+/* ---- meter ---- */
 
 enum { LEAST_MS = 100, LEAST_ROUND_TRIPS = 2 }; /* of one measurement */
 
@@ -22,7 +21,7 @@ void meter_start(struct meter *m)
 	*m = (struct meter){.rate = -1};
 }
 
-static void begin(struct meter *m, int64_t now_ms, int64_t gone)
+static void begin_measurement(struct meter *m, int64_t now_ms, int64_t gone)
 {
 	m->at_ms = now_ms;
 	m->from = gone;
@@ -42,7 +41,7 @@ enum measured meter_add(struct meter *m, int64_t now_ms, int64_t gone, int64_t s
 {
 	if (!m->begun && gone > 0) {
 		m->begun = m->first_window = true;
-		begin(m, now_ms, gone);
+		begin_measurement(m, now_ms, gone);
 	}
 	int64_t took_ms = now_ms - m->at_ms;
 	if (!m->begun || took_ms <= 0)
@@ -57,7 +56,7 @@ enum measured meter_add(struct meter *m, int64_t now_ms, int64_t gone, int64_t s
 	if (first && round_trip_ms)
 		m->rate = MIN(m->rate, (int64_t)METER_WINDOW * 1000 / round_trip_ms);
 	m->first_window = false;
-	begin(m, now_ms, gone);
+	begin_measurement(m, now_ms, gone);
 	return !valid ? MEASURED_NOTHING : first ? MEASURED_FIRST_WINDOW : MEASURED_RATE;
 }
 
@@ -113,7 +112,7 @@ static void log_tree(struct engine *e, const struct tree *tree)
 			   (long long)tree->skipped[TREE_SKIP_KEPT]);
 }
 
-static void scanned(void *arg)
+static void on_scanned(void *arg)
 {
 	struct scan_job *s = arg;
 	struct engine *e = s->e;
@@ -160,7 +159,7 @@ void trees_make(struct engine *e, void (*ready)(struct engine *e))
 	s->ready = ready;
 	s->cache_path = t->cache_path;
 	t->scanning = true;
-	pool_run(e->pool, work_scan, scanned, s);
+	pool_run(e->pool, work_scan, on_scanned, s);
 }
 
 void trees_free(struct trees *t)
@@ -203,6 +202,9 @@ static const int64_t CARRY_WANTED = 250 * 1000 * 1000;
 static const int64_t PACK_BELOW_NEAR = 50 * 1000 * 1000, PACK_BELOW_FAR = 150 * 1000 * 1000;
 
 #define FRAME_PACKED (UINT32_C(1) << 31)
+
+/* Exit codes of the agent's `tree` (jobs/agent/CONTROL.md). */
+enum { EXIT_LACKS_STAGED = 97, EXIT_IS_THERE = 98, EXIT_LACKS_BASE = 99 };
 
 /* A further channel that carries frames of an upload. */
 struct lane {
@@ -255,7 +257,7 @@ static void close_lanes(struct upsync *u)
 }
 
 /* Undoes what was prepared and sent. */
-static void clear(struct upsync *u)
+static void reset_upload(struct upsync *u)
 {
 	close_lanes(u);
 	pack_close(u->pack);
@@ -263,9 +265,9 @@ static void clear(struct upsync *u)
 	tree_diff_free(&u->diff);
 }
 
-static void drop(struct upsync *u)
+static void free_upsync(struct upsync *u)
 {
-	clear(u);
+	reset_upload(u);
 	loop_untimer(u->tick);
 	str_free(&u->said);
 	str_free(&u->complaint);
@@ -274,34 +276,38 @@ static void drop(struct upsync *u)
 	free(u);
 }
 
-static void finish(struct upsync *u, const struct err *err)
+/* Frees u, and calls done() unless the upload was cancelled. */
+static void finish_upsync(struct upsync *u, const struct err *err)
 {
 	struct upsync_want want = u->want;
 	int64_t sent = u->sent;
 	bool tell = !u->cancelled;
 	struct err copy = err ? *err : (struct err){0};
 
-	drop(u);
+	free_upsync(u);
 	if (tell)
 		want.done(want.ctx, sent, err ? &copy : NULL);
 }
 
-static void settle(struct upsync *u)
+/* Ends the upload if neither a thread nor the pod is at work on it. If the volume lacks what the
+ * stream builds on, sends all of it instead. */
+static void end_if_over(struct upsync *u)
 {
 	struct err err = {0};
 
 	if (u->busy || !u->remote_over)
 		return;
-	if (u->cancelled || (u->exit_code == 0 && !u->remote.kind) || u->exit_code == 98) {
-		if (u->exit_code == 98)
+	if (u->cancelled || (u->exit_code == 0 && !u->remote.kind) ||
+	    u->exit_code == EXIT_IS_THERE) {
+		if (u->exit_code == EXIT_IS_THERE)
 			u->sent = 0;
-		finish(u, NULL);
+		finish_upsync(u, NULL);
 		return;
 	}
-	if ((u->exit_code == 99 && u->with_base) || (u->exit_code == 97 && u->staged)) {
-		/* The volume lacks the base or the staged parts: send everything. */
-		clear(u);
-		u->with_base = u->with_base && u->exit_code == 97;
+	if ((u->exit_code == EXIT_LACKS_BASE && u->with_base) ||
+	    (u->exit_code == EXIT_LACKS_STAGED && u->staged)) {
+		reset_upload(u);
+		u->with_base = u->with_base && u->exit_code == EXIT_LACKS_STAGED;
 		u->staged = false;
 		start_channel(u);
 		return;
@@ -313,9 +319,10 @@ static void settle(struct upsync *u)
 	else
 		err_set(&err, ERR_JOB, "the pod could not unpack %s: %s", u->want.dir,
 			u->complaint.len ? str_text(&u->complaint) : "no reason given");
-	finish(u, &err);
+	finish_upsync(u, &err);
 }
 
+/* In a worker thread: reads the next slice of the tar stream, and packs it if that pays. */
 static void work_slice(void *arg)
 {
 	struct upsync *u = arg;
@@ -337,7 +344,7 @@ static void work_slice(void *arg)
 			u->packed.len <= (size_t)u->got - (size_t)u->got / 16;
 }
 
-static void slice_ready(void *arg);
+static void on_slice_ready(void *arg);
 
 /* The channel for the next frame; NULL: all are full. */
 static struct ssh_channel *free_channel(const struct upsync *u)
@@ -350,19 +357,19 @@ static struct ssh_channel *free_channel(const struct upsync *u)
 	return ssh_queued(best) > (u->lane_count ? QUEUED_MAX_LANE : QUEUED_MAX) ? NULL : best;
 }
 
-static void more(struct upsync *u)
+static void prepare_slice(struct upsync *u)
 {
 	if (u->staged || u->busy || u->eof_sent || u->remote_over || !u->channel ||
 	    !free_channel(u))
 		return;
 	u->busy = true;
 	u->pack_slice = u->packs && u->plain_left <= 0;
-	pool_run(u->pool, work_slice, slice_ready, u);
+	pool_run(u->pool, work_slice, on_slice_ready, u);
 }
 
-static void upsync_on_writable(void *ctx)
+static void on_writable(void *ctx)
 {
-	more(ctx);
+	prepare_slice(ctx);
 }
 
 static void send_frame(struct upsync *u, struct ssh_channel *to, const char *bytes, size_t len,
@@ -382,7 +389,7 @@ static void send_frame(struct upsync *u, struct ssh_channel *to, const char *byt
 }
 
 /* Ends the transfer before its end frame: the pod drops what it has. */
-static void cut(struct upsync *u)
+static void break_off(struct upsync *u)
 {
 	if (u->channel)
 		ssh_channel_close(u->channel);
@@ -390,7 +397,7 @@ static void cut(struct upsync *u)
 	u->remote_over = true;
 	u->exit_code = 1;
 	atomic_store(&u->stop, true);
-	settle(u);
+	end_if_over(u);
 }
 
 /* ---- lanes ----
@@ -404,7 +411,7 @@ static void on_lane_data(void *ctx, int stream, const void *bytes, size_t len)
 	if (stream || l->joined || !memchr(bytes, '\n', len))
 		return;
 	l->joined = true;
-	more(l->of);
+	prepare_slice(l->of);
 }
 
 static void on_lane_writable(void *ctx)
@@ -412,7 +419,7 @@ static void on_lane_writable(void *ctx)
 	const struct lane *l = ctx;
 
 	if (l->joined)
-		more(l->of);
+		prepare_slice(l->of);
 }
 
 /* One that ends too early takes frames with it, and the pod drops a stream that lacks some. A lost
@@ -428,7 +435,7 @@ static void on_lane_closed(void *ctx, int exit_code, const char *signal, const s
 	if (!joined || err || u->remote_over || (u->eof_sent && clean))
 		return;
 	err_set(&u->result, ERR_TRANSIENT, "a part of the upload ended early");
-	cut(u);
+	break_off(u);
 }
 
 static const struct ssh_channel_ops lane_ops = {
@@ -469,7 +476,7 @@ static int64_t left_ms(const struct upsync *u)
 
 /* Decides by the measured rate whether to pack, and whether to open lanes. They help where the
  * window of sshd limits the pace and not the line. */
-static void judge(struct upsync *u, bool first_window)
+static void decide_by_rate(struct upsync *u, bool first_window)
 {
 	int64_t rtt = ssh_round_trip_ms(link_ssh(u->link));
 	int64_t rate = u->meter.rate, pack_below = rtt < FAR_MS ? PACK_BELOW_NEAR : PACK_BELOW_FAR;
@@ -481,16 +488,16 @@ static void judge(struct upsync *u, bool first_window)
 		open_lanes(u, CARRY_WANTED / 1000 * rtt / METER_WINDOW);
 }
 
-static void measure(struct upsync *u)
+static void measure_line(struct upsync *u)
 {
 	int64_t rtt = MAX(ssh_round_trip_ms(link_ssh(u->link)), 0);
 	enum measured now = meter_add(&u->meter, clock_boot_ms(), bytes_gone(u), u->sent, rtt);
 
 	if (now != MEASURED_NOTHING)
-		judge(u, now == MEASURED_FIRST_WINDOW);
+		decide_by_rate(u, now == MEASURED_FIRST_WINDOW);
 }
 
-static void note_shrinking(struct upsync *u)
+static void note_if_shrunk(struct upsync *u)
 {
 	if (!u->tried)
 		u->plain_left -= u->got;
@@ -498,20 +505,20 @@ static void note_shrinking(struct upsync *u)
 		u->plain_left = PLAIN_BYTES;
 }
 
-static void slice_ready(void *arg)
+static void on_slice_ready(void *arg)
 {
 	struct upsync *u = arg;
 
 	u->busy = false;
 	if (u->remote_over || !u->channel) {
-		settle(u);
+		end_if_over(u);
 		return;
 	}
 	if (u->got < 0) {
-		cut(u);
+		break_off(u);
 		return;
 	}
-	measure(u);
+	measure_line(u);
 	if (u->got == 0) {
 		send_frame(u, u->channel, u->slice, 0, false);
 		u->eof_sent = true;
@@ -519,14 +526,14 @@ static void slice_ready(void *arg)
 		return;
 	}
 	u->taken += u->got;
-	note_shrinking(u);
+	note_if_shrunk(u);
 	struct ssh_channel *to = free_channel(u);
 	send_frame(u, to ? to : u->channel, u->pack_slice ? u->packed.s : u->slice,
 		   u->pack_slice ? u->packed.len : (size_t)u->got, u->pack_slice);
-	more(u);
+	prepare_slice(u);
 }
 
-static void upsync_on_data(void *ctx, int stream, const void *bytes, size_t len)
+static void on_data(void *ctx, int stream, const void *bytes, size_t len)
 {
 	struct upsync *u = ctx;
 
@@ -536,7 +543,7 @@ static void upsync_on_data(void *ctx, int stream, const void *bytes, size_t len)
 		str_add_printable(&u->complaint, bytes, len, 400);
 }
 
-static void upsync_on_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
+static void on_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
 {
 	struct upsync *u = ctx;
 
@@ -549,11 +556,11 @@ static void upsync_on_closed(void *ctx, int exit_code, const char *signal, const
 		err_set(&u->remote, ERR_TRANSIENT, "unpacking %s was killed by SIG%.20s",
 			u->want.dir, signal);
 	atomic_store(&u->stop, true);
-	settle(u);
+	end_if_over(u);
 }
 
 static const struct ssh_channel_ops tree_ops = {
-	.data = upsync_on_data, .writable = upsync_on_writable, .closed = upsync_on_closed};
+	.data = on_data, .writable = on_writable, .closed = on_closed};
 
 /* ---- a pod that makes no progress ---- */
 
@@ -562,8 +569,7 @@ static int64_t bytes_moved(const struct upsync *u)
 	return bytes_gone(u) + (int64_t)u->said.len + (int64_t)u->complaint.len;
 }
 
-/* The pod has all bytes, and works without a sign of progress. */
-static bool unpacks(const struct upsync *u)
+static bool is_unpacking(const struct upsync *u)
 {
 	return u->staged || (u->eof_sent && u->channel && !ssh_queued(u->channel));
 }
@@ -574,7 +580,7 @@ static int ticks_most(const struct upsync *u)
 			   (int64_t)u->want.tree->count / UNPACK_FILES_S;
 
 	return TICKS +
-	       (int)MIN(unpacks(u) ? unpack_s * 1000 * TICKS / MAX(u->want.silent_ms, 1) : 0,
+	       (int)MIN(is_unpacking(u) ? unpack_s * 1000 * TICKS / MAX(u->want.silent_ms, 1) : 0,
 			(int64_t)1 << 20);
 }
 
@@ -593,7 +599,7 @@ static void on_tick(void *ctx)
 	}
 	err_set(&u->result, ERR_TRANSIENT, "no progress for %s",
 		duration_show(time, sizeof(time), u->unmoved_ticks * (u->want.silent_ms / TICKS)));
-	cut(u);
+	break_off(u);
 }
 
 static void start_channel(struct upsync *u)
@@ -655,5 +661,5 @@ void upsync_cancel(struct upsync *u)
 	u->channel = NULL;
 	u->remote_over = true;
 	atomic_store(&u->stop, true);
-	settle(u);
+	end_if_over(u);
 }

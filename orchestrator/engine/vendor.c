@@ -26,7 +26,7 @@ struct pull {
 	int count, said; /* shown: the last percentage, -1: none */
 };
 
-/* "12.5MB" */
+/* Reads a size such as "12.5MB" in bytes. *end: what follows. */
 static bool read_size(const char *text, double *out, const char **end)
 {
 	static const char units[] = "kMGT";
@@ -50,7 +50,6 @@ static bool read_size(const char *text, double *out, const char **end)
 	return *after == 'B' && *out > 0 && *out < 1e15;
 }
 
-/* "12.5MB/30MB", the last of the line */
 static bool read_sizes(const char *line, double *done, double *all)
 {
 	const char *slash = strrchr(line, '/'), *end;
@@ -65,7 +64,8 @@ static bool read_sizes(const char *line, double *done, double *all)
 	return read_size(from, done, &end) && read_size(slash, all, &end) && *done <= *all;
 }
 
-static struct layer *layer_of(struct pull *p, const char *line)
+/* The layer that the line is about; NULL: it is about none. */
+static struct layer *find_or_add_layer(struct pull *p, const char *line)
 {
 	size_t len = strcspn(line, ": ");
 
@@ -102,9 +102,9 @@ static void read_layer(struct layer *l, const char *line)
 	}
 }
 
-static void read_line(struct pull *p, const char *line)
+static void read_pull_line(struct pull *p, const char *line)
 {
-	struct layer *l = layer_of(p, line);
+	struct layer *l = find_or_add_layer(p, line);
 	const char *sign = strrchr(line, '%');
 
 	if (l)
@@ -121,7 +121,7 @@ static void read_line(struct pull *p, const char *line)
 		p->said = (int)percent;
 }
 
-static bool is_there(const char *line)
+static bool says_image_is_there(const char *line)
 {
 	return strcasestr(line, "create container") || strcasestr(line, "start container") ||
 	       ends_with(line, " pulled") || starts_with(line, "container: ");
@@ -137,10 +137,10 @@ int pull_percent(const char *log)
 
 	while ((at = str_next_line(&log, &len))) {
 		copy_text(line, MIN(sizeof(line), len + 1), at);
-		if (is_there(line))
+		if (says_image_is_there(line))
 			p = (struct pull){.said = -1};
 		else
-			read_line(&p, line);
+			read_pull_line(&p, line);
 	}
 	for (int i = 0; i < p.count; i++) {
 		bytes += p.layers[i].bytes;
@@ -153,7 +153,7 @@ int pull_percent(const char *log)
 
 /* ---- requests about a pod ---- */
 
-static struct request *about_pod(struct engine *e, int pod)
+static struct request *new_request_about(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	struct request *a = request_new(e, p->rental.provider, pod);
@@ -186,11 +186,6 @@ struct pod_logs *pod_logs_new(void)
 	return xcalloc(1, sizeof(struct pod_logs));
 }
 
-void pod_logs_free(struct pod_logs *l)
-{
-	free(l);
-}
-
 void pod_log_free(struct pod_log *l)
 {
 	if (!l)
@@ -200,7 +195,7 @@ void pod_log_free(struct pod_log *l)
 	free(l);
 }
 
-static struct pod_log *log_of(struct engine *e, int pod)
+static struct pod_log *get_log(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 
@@ -211,7 +206,7 @@ static struct pod_log *log_of(struct engine *e, int pod)
 	return p->log;
 }
 
-/* The last line of the log may say that the image cannot be pulled. */
+/* Posts EV_UNPULLED if the last line of the log says that the image cannot be pulled. */
 static void post_unpulled(struct engine *e, int pod, const char *text)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -234,8 +229,7 @@ static void post_unpulled(struct engine *e, int pod, const char *text)
 	post_pod(e, EV_UNPULLED, pod, &err);
 }
 
-/* Shows a log to the user. */
-static void pod_log_show(struct engine *e, int pod, const char *text)
+static void show_log(struct engine *e, int pod, const char *text)
 {
 	const char *line;
 	size_t len;
@@ -252,7 +246,7 @@ static void pod_log_show(struct engine *e, int pod, const char *text)
 
 /* True if the provider has not written this line before. A container that ends and starts again
  * forever repeats its lines: that is no progress. */
-static bool is_new_line(struct pod_log *l, const char *line, size_t len)
+static bool add_if_new(struct pod_log *l, const char *line, size_t len)
 {
 	uint32_t hash = 2166136261u;
 
@@ -274,14 +268,14 @@ static int count_new_lines(struct pod_log *l, const char *text)
 
 	while ((line = str_next_line(&text, &len)))
 		if (len && !starts_with(line, "container: "))
-			fresh += is_new_line(l, line, len);
+			fresh += add_if_new(l, line, len);
 	return fresh;
 }
 
-static void log_done(void *ctx, struct op_result *result, const struct err *err)
+static void on_log(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
-	struct pod_log *l = log_of(a->e, a->pod);
+	struct pod_log *l = get_log(a->e, a->pod);
 	struct event ev = {.type = EV_LOG, .pod = a->pod, .provider = a->provider};
 
 	if (!err) {
@@ -296,14 +290,13 @@ static void log_done(void *ctx, struct op_result *result, const struct err *err)
 	request_free(a);
 }
 
-/* Shows the log that was read within the last fresh_ms; false: there is none. */
-static bool pod_log_show_fresh(struct engine *e, int pod, int64_t fresh_ms)
+static bool show_fresh_log(struct engine *e, int pod, int64_t fresh_ms)
 {
 	const struct pod_log *l = e->pods[pod].log;
 
 	if (!l || !l->read_at || clock_boot_ms() - l->read_at >= fresh_ms)
 		return false;
-	pod_log_show(e, pod, str_text(&l->text));
+	show_log(e, pod, str_text(&l->text));
 	return true;
 }
 
@@ -316,22 +309,22 @@ int engine_image_percent(const struct engine *e, int pod)
 
 void pod_log_read(struct engine *e, int pod)
 {
-	request_begin(about_pod(e, pod), OP_LOGS, log_done);
+	request_begin(new_request_about(e, pod), OP_LOGS, on_log);
 }
 
-/* Leaves the lines that the core counts as they are: what is new to the core stays new. */
-static void watch_done(void *ctx, struct op_result *result, const struct err *err)
+/* Does not count new lines, which on_log() counts for the core. */
+static void on_watched_log(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 
 	if (!err)
-		log_of(a->e, a->pod)->image_percent = pull_percent(str_text(&result->text));
+		get_log(a->e, a->pod)->image_percent = pull_percent(str_text(&result->text));
 	a->e->pod_logs->watching[a->provider] = false;
 	a->e->pod_logs->next_at[a->provider] = clock_boot_ms() + WATCH_LOG_MS;
 	request_free(a);
 }
 
-static bool pulls_long(const struct engine *e, int pod, int provider, int64_t now)
+static bool is_long_pulling(const struct engine *e, int pod, int provider, int64_t now)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
@@ -348,24 +341,23 @@ void pod_log_watch(struct engine *e)
 		if (e->pod_logs->watching[v] || now < e->pod_logs->next_at[v] ||
 		    e->setup->providers[v].ops->makes_image)
 			continue;
-		while (pod < e->pod_count && !pulls_long(e, pod, v, now))
+		while (pod < e->pod_count && !is_long_pulling(e, pod, v, now))
 			pod++;
 		if (pod == e->pod_count)
 			continue;
 		e->pod_logs->watching[v] = true;
-		request_begin(about_pod(e, pod), OP_LOGS, watch_done);
+		request_begin(new_request_about(e, pod), OP_LOGS, on_watched_log);
 	}
 }
 
-/* ---- release ----
- * Releases a pod, and reads its provider's log first if that ends with the pod. */
+/* ---- release ---- */
 
 enum {
 	LOG_FRESH_MS = 5000,
 	LAST_LOG_MS = 4000, /* shorter than the proof that the pod is gone */
 };
 
-static void release_done(void *ctx, struct op_result *result, const struct err *err)
+static void on_released(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 	struct event ev = {.type = EV_RELEASED,
@@ -379,14 +371,14 @@ static void release_done(void *ctx, struct op_result *result, const struct err *
 
 static void send_release(struct engine *e, int pod)
 {
-	request_begin(about_pod(e, pod), OP_RELEASE, release_done);
+	request_begin(new_request_about(e, pod), OP_RELEASE, on_released);
 }
 
-static void logs_done(void *ctx, struct op_result *result, const struct err *err)
+static void on_last_log(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 
-	pod_log_show(a->e, a->pod, !err && result ? str_text(&result->text) : "");
+	show_log(a->e, a->pod, !err && result ? str_text(&result->text) : "");
 	if (!a->released)
 		send_release(a->e, a->pod);
 	request_free(a);
@@ -402,8 +394,6 @@ static void on_log_timeout(void *ctx)
 	send_release(a->e, a->pod);
 }
 
-/* Only its provider's log may say why a pod never came up. If that log ends with the pod, read it
- * first. */
 void release_pod(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -416,19 +406,19 @@ void release_pod(struct engine *e, int pod)
 		return;
 	}
 	e->pods[pod].logs_requested = true;
-	if (pod_log_show_fresh(e, pod, LOG_FRESH_MS)) {
+	if (show_fresh_log(e, pod, LOG_FRESH_MS)) {
 		send_release(e, pod);
 		return;
 	}
 	bool outlives = e->setup->providers[p->rental.provider].ops->logs_outlive;
 	if (outlives)
 		send_release(e, pod);
-	a = about_pod(e, pod);
+	a = new_request_about(e, pod);
 	a->want.log_ms = LAST_LOG_MS;
 	a->released = outlives;
 	if (!outlives)
 		a->timer = loop_timer(e->loop, CORE_LOG_READ_MS, on_log_timeout, a);
-	request_begin(a, OP_LOGS, logs_done);
+	request_begin(a, OP_LOGS, on_last_log);
 }
 
 /* ---- vendor ----
@@ -450,11 +440,6 @@ struct vendors *vendors_new(void)
 	return xcalloc(1, sizeof(struct vendors));
 }
 
-void vendors_free(struct vendors *v)
-{
-	free(v);
-}
-
 int vendor_bills_open(const struct engine *e)
 {
 	return e->vendors->bills_open;
@@ -462,7 +447,7 @@ int vendor_bills_open(const struct engine *e)
 
 /* ---- offers ---- */
 
-/* Once: offers are requested again and again. */
+/* Logs a provider's note on its offers once: offers are requested again and again. */
 static void log_remarks(struct engine *e, int provider, const char *text)
 {
 	const char *line;
@@ -487,7 +472,7 @@ static void drop_unwanted_spot(const struct request *a, struct op_result *result
 	result->offer_count = kept;
 }
 
-static void offers_done(void *ctx, struct op_result *result, const struct err *err)
+static void on_offers(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 	struct event ev = {.type = EV_OFFERS, .provider = a->provider};
@@ -528,12 +513,12 @@ void vendor_offers(struct engine *e, int provider)
 	a->want.offers.volume = e->volumes[provider]; /* looked for first if the job has one */
 	if (e->setup->volume_name && e->setup->volume_create && !e->volumes[provider].id[0])
 		COPY_TEXT(a->want.offers.volume.name, e->setup->volume_name);
-	request_begin(a, OP_OFFERS, offers_done);
+	request_begin(a, OP_OFFERS, on_offers);
 }
 
 /* ---- looking ---- */
 
-static void list_done(void *ctx, struct op_result *result, const struct err *err)
+static void on_list(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 	struct event ev = {
@@ -556,9 +541,9 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 	request_free(a);
 }
 
-/* The list's answer will find a pod or prove one gone. Before a release is answered there is
+/* Whether a list's answer will find a pod or prove one gone. Before a release is answered there is
  * nothing to prove. */
-static bool ends_pods(const struct engine *e, int provider)
+static bool does_list_end_pods(const struct engine *e, int provider)
 {
 	bool ends = e->setup->conf.reap;
 
@@ -575,7 +560,7 @@ void vendor_list(struct engine *e, int provider)
 	struct request *a = request_new(e, provider, -1);
 
 	a->want.ids = a->ids = core_pod_ids(e->core, provider);
-	a->op = request_begin(a, OP_LIST, list_done);
+	a->op = request_begin(a, OP_LIST, on_list);
 	e->vendors->of[provider].list = a;
 	vendor_prioritize(e);
 }
@@ -584,7 +569,7 @@ void vendor_prioritize(struct engine *e)
 {
 	for (int i = 0; i < e->setup->provider_count; i++) {
 		struct request *a = e->vendors->of[i].list;
-		if (!a || !ends_pods(e, i))
+		if (!a || !does_list_end_pods(e, i))
 			continue;
 		e->vendors->of[i].list = NULL;
 		if (caller_prioritize(a->op))
@@ -592,7 +577,7 @@ void vendor_prioritize(struct engine *e)
 	}
 }
 
-static void inspected(void *ctx, struct op_result *result, const struct err *err)
+static void on_inspected(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 	struct event ev = {.type = EV_INSPECTED,
@@ -614,11 +599,14 @@ static void inspected(void *ctx, struct op_result *result, const struct err *err
 
 void vendor_inspect(struct engine *e, int pod)
 {
-	request_begin(about_pod(e, pod), OP_INSPECT, inspected);
+	request_begin(new_request_about(e, pod), OP_INSPECT, on_inspected);
 }
 
 /* ---- renting ---- */
 
+#define MOUNT "/workspace" /* of the volume, in the pod */
+
+/* Takes over value. */
 static void add_env(struct request *a, const char *name, char *value, bool secret)
 {
 	if (a->env_count < ARRAY_LEN(a->env))
@@ -628,7 +616,7 @@ static void add_env(struct request *a, const char *name, char *value, bool secre
 }
 
 /* The start script's contract: jobs/agent/CONTROL.md, part 1. */
-static void start_env(struct request *a, const struct core_pod *p, int64_t ahead_s)
+static void add_start_env(struct request *a, const struct core_pod *p, int64_t ahead_s)
 {
 	struct engine *e = a->e;
 	CLEANUP(str_free) struct str host_key = STR_INIT;
@@ -652,10 +640,10 @@ static void start_env(struct request *a, const struct core_pod *p, int64_t ahead
 		false);
 	add_env(a, "BURST_HOST_KEY_B64", str_detach(&host_key), true);
 	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup(keys->client.public_line), false);
-	add_env(a, "BURST_VOLUME", xstrdup("/workspace"), false);
+	add_env(a, "BURST_VOLUME", xstrdup(MOUNT), false);
 }
 
-static void rent_done(void *ctx, struct op_result *result, const struct err *err)
+static void on_rented(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 	struct event ev = {
@@ -672,33 +660,15 @@ static void rent_done(void *ctx, struct op_result *result, const struct err *err
 	request_free(a);
 }
 
-void vendor_rent(struct engine *e, int pod)
+static void fill_rent_request(struct request *a, const struct core_pod *p)
 {
-	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct err err = {0};
-
-	if (e->pods[pod].saving.failed) {
-		err_set(&err, ERR_LOCAL, "cannot write the ledger: nothing is rented without it");
-		post_pod(e, EV_RENT_FAILED, pod, &err);
-		return;
-	}
-	if (caller_check_clock(e->caller, e->setup->providers[p->rental.provider].ops, &err) < 0) {
-		post_pod(e, EV_RENT_FAILED, pod, &err); /* of providers whose offers need no call */
-		return;
-	}
-	if (keys_make(e, pod, &err) < 0) {
-		err.kind = ERR_LOCAL;
-		post_pod(e, EV_RENT_FAILED, pod, &err);
-		return;
-	}
-	struct request *a = request_new(e, p->rental.provider, pod);
+	struct engine *e = a->e;
 	struct rent_request *r = &a->want.rent;
+	const struct provider_ops *ops = e->setup->providers[a->provider].ops;
 	/* The pod ends itself by a clock that goes with its vendor's: its hard end must not be
 	 * later than by ours. */
-	int64_t ahead_s =
-		(caller_clock_ahead_ms(e->caller, e->setup->providers[p->rental.provider].ops) +
-		 999) /
-		1000;
+	int64_t ahead_s = (caller_clock_ahead_ms(e->caller, ops) + 999) / 1000;
+
 	r->offer = p->rental.offer;
 	snprintf(r->name, sizeof(r->name), "burst-%s", p->rental.attempt);
 	COPY_TEXT(r->marker.machine, e->setup->conf.machine);
@@ -706,25 +676,44 @@ void vendor_rent(struct engine *e, int pod)
 	COPY_TEXT(r->marker.attempt, p->rental.attempt);
 	r->marker.hard_end_s = p->rental.hard_end_s - ahead_s;
 	r->volume = p->rental.volume;
-	r->mount = "/workspace";
+	r->mount = MOUNT;
 	r->disk_gb = e->setup->disk_gb;
 	r->cpu = e->setup->cpu;
 	r->memory_gb = e->setup->memory_gb;
 	pod_image_fill_recipe(e, a->provider, r);
 	pod_image_fill_known(a);
-	r->start_script = a->start_script = provider_start_script(
-		e->setup->providers[a->provider].ops, e->setup->kit->start_script);
-	start_env(a, p, ahead_s);
+	r->start_script = a->start_script = provider_start_script(ops, e->setup->kit->start_script);
+	add_start_env(a, p, ahead_s);
 	r->env = a->env;
 	r->env_count = a->env_count;
 	r->fetches_packages =
-		e->work.needs && e->work.needs->setup_is_ours && !known_env_find(e, pod);
-	request_begin(a, OP_RENT, rent_done);
+		e->work.needs && e->work.needs->setup_is_ours && !known_env_find(e, a->pod);
+}
+
+void vendor_rent(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct err err = {0};
+
+	if (e->pods[pod].saving.failed)
+		err_set(&err, ERR_LOCAL, "cannot write the ledger: nothing is rented without it");
+	/* the clock is checked again for providers whose offers need no call */
+	else if (caller_check_clock(e->caller, e->setup->providers[p->rental.provider].ops, &err) ==
+			 0 &&
+		 keys_make(e, pod, &err) < 0)
+		err.kind = ERR_LOCAL;
+	if (err.kind) {
+		post_pod(e, EV_RENT_FAILED, pod, &err);
+		return;
+	}
+	struct request *a = request_new(e, p->rental.provider, pod);
+	fill_rent_request(a, p);
+	request_begin(a, OP_RENT, on_rented);
 }
 
 /* ---- what it billed ---- */
 
-static void billing_done(void *ctx, struct op_result *result, const struct err *err)
+static void on_bill(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 	struct billing *b = &a->e->pods[a->pod].billing;
@@ -743,12 +732,12 @@ static void billing_done(void *ctx, struct op_result *result, const struct err *
 void vendor_billing(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct request *a = about_pod(e, pod);
+	struct request *a = new_request_about(e, pod);
 
 	a->want.since_s = (clock_wall_ms() - (clock_boot_ms() - p->rental.create_at)) / 1000;
 	a->want.bill.price_microusd_h = p->rental.price_microusd_h;
 	a->want.bill.list_microusd_h = p->rental.offer.price_microusd_h;
 	COPY_TEXT(a->want.bill.gpu, p->rental.offer.gpu);
 	e->vendors->bills_open++;
-	request_begin(a, OP_BILLING, billing_done);
+	request_begin(a, OP_BILLING, on_bill);
 }

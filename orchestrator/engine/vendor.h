@@ -41,8 +41,7 @@ struct request {
 	struct caller_op *op;
 };
 
-/* A new request, in the engine's list of those that are under way. pod: -1 if the operation is not
- * about one. */
+/* A new request, in the engine's list of those under way. pod: -1 if it is not about one. */
 struct request *request_new(struct engine *e, int provider, int pod);
 void request_free(struct request *a);
 /* Begins the request's operation. done(a) is called once; it frees the request. */
@@ -57,8 +56,7 @@ void requests_forget(struct engine *e);
 
 struct request;
 
-/* Has the provider build the image of this run's pods, if it does not know it yet. EV_IMAGE
- * follows. */
+/* Has the provider build the image of this run's pods, if need be. EV_IMAGE follows. */
 void pod_image_get(struct engine *e, int provider);
 /* Fills in what the image of the run's pods is made of. */
 void pod_image_fill_recipe(struct engine *e, int provider, struct rent_request *r);
@@ -83,8 +81,7 @@ void pod_log_watch(struct engine *e);
 
 /* A pod's; accepts NULL. */
 void pod_log_free(struct pod_log *l);
-struct pod_logs *pod_logs_new(void);
-void pod_logs_free(struct pod_logs *l);
+struct pod_logs *pod_logs_new(void); /* free() frees them */
 
 /* ---- pull ----
  * Reads the progress of an image pull from a pod's log. */
@@ -97,8 +94,8 @@ int pull_percent(const char *log);
 /* ---- release ----
  * Releases a pod. */
 
-/* EV_RELEASED follows, unless another run has taken the pod (ledger.h). Only its provider's log may
- * say why a pod never came up: the first time, a log that ends with the pod is read before. */
+/* Releases a pod. EV_RELEASED follows, unless another run has taken the pod (ledger.h). Only its
+ * provider's log may say why a pod never came up: a log that ends with the pod is read before. */
 void release_pod(struct engine *e, int pod);
 
 /* ---- vendor ----
@@ -125,8 +122,7 @@ void vendor_billing(struct engine *e, int pod);
 /* How many bills are requested and not answered. */
 int vendor_bills_open(const struct engine *e);
 
-struct vendors *vendors_new(void);
-void vendors_free(struct vendors *v);
+struct vendors *vendors_new(void); /* free() frees them */
 
 /* ---- volumes ----
  * Finds the run's volume at a provider, or has it made. */
@@ -149,8 +145,7 @@ void volume_files_from(struct engine *e, int provider, const struct volume *volu
 		       const char *path, const char *name, int64_t max_bytes,
 		       void (*done)(void *ctx, const char *local, const struct err *err),
 		       void *ctx);
-/* Ends everything under way, with ERR_INTERRUPTED; no further call is allowed. After the caller was
- * freed. */
+/* Ends everything under way (ERR_INTERRUPTED), for good. After the caller was freed. */
 void volume_files_stop(struct engine *e);
 
 /* ---- stage ----
@@ -161,8 +156,7 @@ void stage_tree_ready(struct engine *e);
 /* A pod needs the code now. Returns true if the volume has it, and describes it in *want. Otherwise
  * stops staging, and returns false. */
 bool stage_take(struct engine *e, int provider, struct upsync_want *want);
-/* Stops staging at this provider, if it is under way. The volume's event follows if it waits for
- * that. */
+/* Stops staging at this provider, if it is under way. A volume's event that waits follows. */
 void stage_stop(struct engine *e, int provider);
 /* After the caller and the pool have stopped. */
 void stage_free(struct engine *e);
@@ -188,8 +182,7 @@ bool known_env_find(struct engine *e, int pod);
 void known_env_name(struct engine *e, int pod);
 /* Records the environment that the pod reports it made; known_env_name() named it. */
 void known_env_made(struct engine *e, int pod, const json_t *event);
-/* A start found that the volume does not have the environment, or has another one under its name:
- * forgets it. */
+/* A start did not find the environment on the volume under its name: forgets it. */
 void known_env_missing(struct engine *e, int pod);
 /* Reads the environment of a pod that another client or run has prepared from its row. */
 void known_env_adopt(struct engine *e, int pod, const struct pod_row *row);

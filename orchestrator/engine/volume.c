@@ -18,7 +18,7 @@
 /* As of a pod whose create was not answered: lists lag by less. */
 enum { SURFACE_MS = 60 * 1000 };
 
-static void key_of(const struct engine_provider *p, const char *name, char key[SHA256_NAME])
+static void intent_key(const struct engine_provider *p, const char *name, char key[SHA256_NAME])
 {
 	CLEANUP(free_text)
 	char *text = xasprintf("%s\n%s\n%s", p->ops->name, p->ops->account(p->handle), name);
@@ -26,12 +26,13 @@ static void key_of(const struct engine_provider *p, const char *name, char key[S
 	sha256_name(text, key);
 }
 
-static int put(struct store *s, const struct engine_provider *p, const char *name, int64_t wall_ms,
-	       struct err *err)
+/* Notes when the create was sent; 0: none can surface. */
+static int put_intent(struct store *s, const struct engine_provider *p, const char *name,
+		      int64_t wall_ms, struct err *err)
 {
 	char key[SHA256_NAME], value[24];
 
-	key_of(p, name, key);
+	intent_key(p, name, key);
 	snprintf(value, sizeof(value), "%lld", (long long)wall_ms);
 	return fact_put(s, FACT_VOLUME_CREATE, key, NULL, value, err);
 }
@@ -41,12 +42,12 @@ int64_t volume_intent_wait_ms(struct store *s, const struct engine_provider *p, 
 	char key[SHA256_NAME], value[24];
 	int64_t now = clock_wall_ms();
 
-	key_of(p, name, key);
+	intent_key(p, name, key);
 	if (!fact_get(s, FACT_VOLUME_CREATE, key, NULL, value, sizeof(value)))
 		return 0;
 	int64_t sent = strtoll(value, NULL, 10);
 	if (sent > now) { /* the clock was set back: count from now on */
-		put(s, p, name, now, NULL);
+		put_intent(s, p, name, now, NULL);
 		return SURFACE_MS;
 	}
 	return MAX(sent + SURFACE_MS - now, (int64_t)0);
@@ -55,7 +56,7 @@ int64_t volume_intent_wait_ms(struct store *s, const struct engine_provider *p, 
 int volume_intent_put(struct store *s, const struct engine_provider *p, const char *name,
 		      struct err *err)
 {
-	return put(s, p, name, clock_wall_ms(), err) < 0
+	return put_intent(s, p, name, clock_wall_ms(), err) < 0
 		       ? err_wrap(err, "volume %s: not created", name)
 		       : 0;
 }
@@ -66,12 +67,12 @@ void volume_intent_answered(struct store *s, const struct engine_provider *p, co
 	/* made, or lost: from now on it may surface */
 	bool may_surface = !err || err->kind == ERR_AMBIGUOUS;
 
-	put(s, p, name, may_surface ? clock_wall_ms() : 0, NULL);
+	put_intent(s, p, name, may_surface ? clock_wall_ms() : 0, NULL);
 }
 
 void volume_intent_drop(struct store *s, const struct engine_provider *p, const char *name)
 {
-	put(s, p, name, 0, NULL);
+	put_intent(s, p, name, 0, NULL);
 }
 
 /* ---- stage ----
@@ -92,8 +93,8 @@ struct stage {
 	struct engine *e;
 	int provider;
 	enum stage_state state;
-	bool wanted; /* the volume is known; its event waits while `held` */
-	bool held;
+	bool waits_for_tree; /* the volume is known, the code is not scanned yet */
+	bool delays_volume;  /* the volume's event waits for this upload */
 	struct caller_op *op;
 	struct op_want want;
 	char *path, *local;
@@ -124,15 +125,15 @@ static struct stage *stage_of(struct engine *e, int provider)
 	return e->stages[provider];
 }
 
-static void release_volume(struct stage *s)
+static void post_delayed_volume(struct stage *s)
 {
-	if (!s->held)
+	if (!s->delays_volume)
 		return;
-	s->held = false;
+	s->delays_volume = false;
 	post_volume_ready(s->e, s->provider);
 }
 
-static void clean(struct stage *s)
+static void free_upload(struct stage *s)
 {
 	pack_close(s->pack);
 	s->pack = NULL;
@@ -192,8 +193,9 @@ static void work_part(void *arg)
 
 /* ---- putting it there ---- */
 
-static void next_part(struct stage *s);
+static void pack_next_part(struct stage *s);
 
+/* Stops; err: why, NULL: it is not needed. The code then goes over SSH. */
 static void stop_staging(struct stage *s, const struct err *err)
 {
 	if (err && err->kind != ERR_INTERRUPTED)
@@ -202,11 +204,11 @@ static void stop_staging(struct stage *s, const struct err *err)
 			   "over SSH",
 			   err->msg);
 	s->state = STAGE_NOT;
-	clean(s);
-	release_volume(s);
+	free_upload(s);
+	post_delayed_volume(s);
 }
 
-static void part_put(void *ctx, struct op_result *result, const struct err *err)
+static void on_part_stored(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct stage *s = ctx;
 	struct err short_of;
@@ -223,18 +225,18 @@ static void part_put(void *ctx, struct op_result *result, const struct err *err)
 	s->sent += s->part_bytes;
 	s->parts++;
 	if (!s->last) {
-		next_part(s);
+		pack_next_part(s);
 		return;
 	}
 	sha256_finish(TAKE(s->sha), s->sha256);
 	s->state = STAGE_THERE;
 	engine_log(s->e, LOG_INFO, "code: %lld bytes stored on volume %s without a pod",
 		   (long long)s->sent, s->e->volumes[s->provider].name);
-	clean(s);
-	release_volume(s);
+	free_upload(s);
+	post_delayed_volume(s);
 }
 
-static void part_packed(void *arg)
+static void on_part_packed(void *arg)
 {
 	struct stage *s = arg;
 
@@ -251,10 +253,10 @@ static void part_packed(void *arg)
 					    .max_bytes = s->part_bytes,
 					    .blocks = s->blocks}};
 	s->op = caller_begin(s->e->caller, &s->e->setup->providers[s->provider], OP_STAGE, &s->want,
-			     part_put, s);
+			     on_part_stored, s);
 }
 
-static void next_part(struct stage *s)
+static void pack_next_part(struct stage *s)
 {
 	struct err err;
 
@@ -265,10 +267,12 @@ static void next_part(struct stage *s)
 	}
 	s->busy = true;
 	blocks_free(&s->blocks);
-	pool_run(s->e->pool, work_part, part_packed, s);
+	pool_run(s->e->pool, work_part, on_part_packed, s);
 }
 
-static void begin(struct stage *s)
+/* Begins to pack the code for the volume, whose event waits for that if the upload is large or
+ * running pods would not see it. */
+static void begin_staging(struct stage *s)
 {
 	struct engine *e = s->e;
 	const struct volume *v = &e->volumes[s->provider];
@@ -283,8 +287,9 @@ static void begin(struct stage *s)
 	err_clear(&s->err);
 	s->sha = sha256_new();
 	s->local = xasprintf("%s/staged-%d", e->setup->run_dir, s->provider);
-	s->held = s->content >= FIRST_BYTES || e->setup->providers[s->provider].ops->volume_lags;
-	if (s->held) {
+	s->delays_volume =
+		s->content >= FIRST_BYTES || e->setup->providers[s->provider].ops->volume_lags;
+	if (s->delays_volume) {
 		post_volume_fills(e, s->provider);
 		engine_log(e, LOG_NOTE,
 			   "code: storing %lld kB on volume %s before a pod is "
@@ -293,7 +298,7 @@ static void begin(struct stage *s)
 	} else {
 		post_volume_ready(e, s->provider);
 	}
-	next_part(s);
+	pack_next_part(s);
 }
 
 static bool may_stage(const struct engine *e, int provider)
@@ -306,7 +311,7 @@ static bool may_stage(const struct engine *e, int provider)
 }
 
 /* Whether the volume lacks code that can be staged. */
-static bool worthwhile(struct stage *s)
+static bool is_worth_staging(struct stage *s)
 {
 	struct engine *e = s->e;
 
@@ -314,23 +319,22 @@ static bool worthwhile(struct stage *s)
 	       !known_code(e, s->provider, &e->volumes[s->provider], e->trees.code);
 }
 
-/* This provider's volume is known. post_volume_ready() follows: now, or after an upload that takes
- * long. */
+/* This provider's volume is known. post_volume_ready() follows, now or after a long upload. */
 static void stage_volume(struct engine *e, int provider)
 {
 	struct stage *s = stage_of(e, provider);
 
-	if (s->state != STAGE_NOT || s->wanted || !e->work.needs || e->setup->conf.reap) {
+	if (s->state != STAGE_NOT || s->waits_for_tree || !e->work.needs || e->setup->conf.reap) {
 		post_volume_ready(e, provider);
 		return;
 	}
 	if (e->trees.scanning && may_stage(e, provider)) {
-		s->wanted = true; /* stage_tree_ready() */
+		s->waits_for_tree = true; /* stage_tree_ready() */
 		post_volume_fills(e, provider);
 		return;
 	}
-	if (worthwhile(s))
-		begin(s);
+	if (is_worth_staging(s))
+		begin_staging(s);
 	else
 		post_volume_ready(e, provider);
 }
@@ -339,11 +343,11 @@ void stage_tree_ready(struct engine *e)
 {
 	for (int i = 0; i < e->setup->provider_count; i++) {
 		struct stage *s = e->stages[i];
-		if (!s || !s->wanted)
+		if (!s || !s->waits_for_tree)
 			continue;
-		s->wanted = false;
-		if (worthwhile(s))
-			begin(s);
+		s->waits_for_tree = false;
+		if (is_worth_staging(s))
+			begin_staging(s);
 		else
 			post_volume_ready(e, i);
 	}
@@ -382,25 +386,23 @@ void stage_stop(struct engine *e, int provider)
 	stop_staging(s, NULL);
 }
 
-/* After the caller and the pool have stopped. */
 void stage_free(struct engine *e)
 {
 	for (int i = 0; i < CORE_PROVIDERS_MAX; i++) {
 		if (e->stages[i])
-			clean(e->stages[i]);
+			free_upload(e->stages[i]);
 		free(e->stages[i]);
 	}
 }
 
-/* ---- volumes ----
- * Finds the run's volume at a provider, or has it made. */
+/* ---- volumes ---- */
 
 enum { VOLUME_LOCK_MS = 300, REGIONS_MOST = 64 };
 
 static void request_volume(void *ctx);
 
-/* The create of an earlier client may still surface: looks again until it cannot. */
-static bool looks_again(struct request *a, const struct err *err)
+/* An earlier client's create may still surface. Returns true if the volume is looked for again. */
+static bool look_again_later(struct request *a, const struct err *err)
 {
 	if (!a->looks || !err || err->kind != ERR_NOT_FOUND)
 		return false;
@@ -410,36 +412,39 @@ static bool looks_again(struct request *a, const struct err *err)
 	return true;
 }
 
-static void volume_done(void *ctx, struct op_result *result, const struct err *err)
+static void take_volume(struct engine *e, int provider, const struct volume *v)
+{
+	const struct engine_provider *p = &e->setup->providers[provider];
+	struct volume_row row = {.size_gb = v->size_gb,
+				 .price_microusd_month = v->price_microusd_month,
+				 .seen_ms = clock_wall_ms()};
+	char price[32];
+
+	e->volumes[provider] = *v;
+	e->volumes[provider].apart = provider_can_fetch(p->ops, p->handle, v);
+	COPY_TEXT(row.provider, p->ops->name);
+	COPY_TEXT(row.id, v->id);
+	COPY_TEXT(row.name, v->name);
+	COPY_TEXT(row.region, v->region);
+	store_put_volume(e->setup->store, &row, NULL);
+	if (v->price_microusd_month)
+		engine_log(e, LOG_NOTE, "volume %s: %lld GB, %s a month until it is removed",
+			   v->name, (long long)v->size_gb,
+			   money_show(price, sizeof(price), v->price_microusd_month));
+}
+
+static void on_volume(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
 	struct engine *e = a->e;
-	char price[32];
 
-	if (looks_again(a, err))
+	if (look_again_later(a, err))
 		return;
 	if (a->want.volume.create)
 		volume_intent_answered(e->setup->store, &e->setup->providers[a->provider],
 				       a->want.volume.name, err);
 	if (result && result->volume_count) {
-		const struct volume *v = &result->volumes[0];
-		e->volumes[a->provider] = *v;
-		e->volumes[a->provider].apart =
-			provider_can_fetch(e->setup->providers[a->provider].ops,
-					   e->setup->providers[a->provider].handle, v);
-		struct volume_row row = {.size_gb = v->size_gb,
-					 .price_microusd_month = v->price_microusd_month,
-					 .seen_ms = clock_wall_ms()};
-		COPY_TEXT(row.provider, e->setup->providers[a->provider].ops->name);
-		COPY_TEXT(row.id, v->id);
-		COPY_TEXT(row.name, v->name);
-		COPY_TEXT(row.region, v->region);
-		store_put_volume(e->setup->store, &row, NULL);
-		if (v->price_microusd_month)
-			engine_log(e, LOG_NOTE,
-				   "volume %s: %lld GB, %s a month until it is removed", v->name,
-				   (long long)v->size_gb,
-				   money_show(price, sizeof(price), v->price_microusd_month));
+		take_volume(e, a->provider, &result->volumes[0]);
 		stage_volume(e, a->provider);
 	} else {
 		struct event ev = {.type = EV_VOLUME, .provider = a->provider};
@@ -459,9 +464,9 @@ int engine_lock_volumes(const char *state_dir, int *lock, struct err *err)
 	return path_lock(path, "makes a volume\n", lock, err);
 }
 
-/* Sends the create only if none of its name can surface any more, and once it is on disk. Returns
- * false with *err if the ledger cannot be written. */
-static bool may_create(struct request *a, struct err *err)
+/* Sends the create only if none of its name can surface any more, and once it is on disk. Otherwise
+ * a look replaces it for now. Returns false with *err if the ledger cannot be written. */
+static bool prepare_create(struct request *a, struct err *err)
 {
 	const struct engine_provider *p = &a->e->setup->providers[a->provider];
 	const char *name = a->want.volume.name;
@@ -493,16 +498,16 @@ static void request_volume(void *ctx)
 		a->timer = loop_timer(a->e->loop, VOLUME_LOCK_MS, request_volume, a);
 		return;
 	}
-	if (a->want.volume.create && !may_create(a, &err)) {
+	if (a->want.volume.create && !prepare_create(a, &err)) {
 		struct event ev = {.type = EV_VOLUME, .provider = a->provider};
 		post(a->e, &ev, &err);
 		request_free(a);
 		return;
 	}
-	request_begin(a, OP_VOLUME, volume_done);
+	request_begin(a, OP_VOLUME, on_volume);
 }
 
-/* Kept until it is made: the offers may have changed by then. */
+/* Copies the regions of the offers, which may have changed when the volume is made. */
 static void add_regions(struct request *a)
 {
 	const char *names[REGIONS_MOST];
@@ -530,8 +535,7 @@ void volumes_get(struct engine *e, int provider, bool create)
 	request_volume(a);
 }
 
-/* ---- volume files ----
- * Fetches files of a volume without a pod. */
+/* ---- volume files ---- */
 
 enum { FILES_AT_ONCE = 16 };
 
@@ -552,9 +556,9 @@ struct volume_files {
 	bool stopped;
 };
 
-static void begin_more(struct engine *e);
+static void begin_fetches(struct engine *e);
 
-static void file_over(struct volume_file *f, const struct err *err)
+static void end_file(struct volume_file *f, const struct err *err)
 {
 	struct volume_files *all = f->e->volume_files;
 	struct volume_file **at = &all->first;
@@ -572,18 +576,18 @@ static void file_over(struct volume_file *f, const struct err *err)
 	free(f);
 }
 
-static void fetched(void *ctx, struct op_result *result, const struct err *err)
+static void on_file_fetched(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct volume_file *f = ctx;
 	struct engine *e = f->e;
 	(void)result;
 
-	file_over(f, err);
+	end_file(f, err);
 	e->volume_files->asked--;
-	begin_more(e);
+	begin_fetches(e);
 }
 
-static void begin_more(struct engine *e)
+static void begin_fetches(struct engine *e)
 {
 	struct volume_files *all = e->volume_files;
 
@@ -592,7 +596,7 @@ static void begin_more(struct engine *e)
 		all->waiting = f->next;
 		all->asked++;
 		caller_begin(e->caller, &e->setup->providers[f->provider], OP_FETCH, &f->want,
-			     fetched, f);
+			     on_file_fetched, f);
 	}
 }
 
@@ -634,7 +638,7 @@ void volume_files_from(struct engine *e, int provider, const struct volume *volu
 	all->last = &f->next;
 	if (!all->waiting)
 		all->waiting = f;
-	begin_more(e);
+	begin_fetches(e);
 }
 
 void volume_files_stop(struct engine *e)
@@ -647,7 +651,7 @@ void volume_files_stop(struct engine *e)
 	err_set(&err, ERR_INTERRUPTED, "no longer needed");
 	all->stopped = true;
 	while (all->first)
-		file_over(all->first, &err);
+		end_file(all->first, &err);
 	free(all);
 	e->volume_files = NULL;
 }
