@@ -65,7 +65,7 @@ static int check_flags_and_tell_config(struct cmd_context *ctx, struct err *err)
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	bool dry_run = opt_has(ctx, "dry-run"), detached = opt_has(ctx, "detach");
-	struct queued queued;
+	char queue_id[24];
 	struct launch l;
 
 	if (check_flags_and_tell_config(ctx, err) < 0)
@@ -76,12 +76,12 @@ static int run(struct cmd_context *ctx, struct err *err)
 	ctx->anew = opt_has(ctx, "anew");
 	ctx->prune = opt_has(ctx, "prune");
 	launch_init(&l, ctx);
-	queued_read(&queued);
-	COPY_TEXT(l.id, queued.run);
+	queue_take_run_id(queue_id);
+	COPY_TEXT(l.id, queue_id);
 	int status = dry_run ? plan_dry_run(&l, err) : launch_render(&l, detached, err);
 	launch_free(&l);
 	/* a reboot may have ended the runner of the job's queue; 128: a signal ended the run */
-	if (status >= 0 && status < 128 && !dry_run && !queued.run[0] && config_path(ctx->config))
+	if (status >= 0 && status < 128 && !dry_run && !queue_id[0] && config_path(ctx->config))
 		queue_wake(ctx, config_path(ctx->config));
 	return status;
 }

@@ -430,8 +430,8 @@ static int submit_and_run(struct cmd_context *ctx, const char *name, struct err 
 		return -1;
 	replace_environment(row.environment);
 	queue_wake_others(ctx, row.config);
-	if (queue_is_left(ctx, row.config))
-		status = queue_run_apart(ctx, row.config, by_hand, err);
+	if (queue_needs_runner(ctx, row.config))
+		status = queue_run_child(ctx, row.config, by_hand, err);
 	if (status || store_schedule(ctx->store, name, &row, err) < 0)
 		return status ? status : -1;
 	if (!last_request(ctx, &row, &last))

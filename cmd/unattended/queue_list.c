@@ -32,7 +32,7 @@ static void explain_pending(const struct cmd_context *ctx, struct listed *s)
 		return;
 	}
 	s->state = "waiting";
-	queue_noted(ctx->store, s->row->config, s->why, sizeof(s->why), &s->until_ms);
+	queue_wait_note(ctx->store, s->row->config, s->why, sizeof(s->why), &s->until_ms);
 }
 
 static struct listed listed_request(const struct cmd_context *ctx, const struct request_row *row)

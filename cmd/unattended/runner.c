@@ -28,17 +28,17 @@
 #include "unattended/schedule.h"
 #include "store/facts.h"
 
-/* Carries struct queued to the `burst run` that a runner starts. */
+/* The variable with the id for the `burst run` that a runner starts. */
 #define QUEUE_RUN_NAME "BURST_QUEUE_RUN"
 
 enum {
 	LOG_MAX_BYTES = 1 << 20,
 	REPLY_MAX_BYTES = 16 << 20,
-	TURN_MS = 1000,  /* between two reads of the ledger while it waits */
-	DUE_MS = 10000,  /* between two looks at the schedules */
-	FOLLOW_MS = 500, /* between two checks of another client's run */
-	FAILURES_MOST = 60,
-	FAILURE_PAUSE_MS = 60000,
+	TURN_MS = 1000,           /* between two reads of the ledger while it waits */
+	DUE_MS = 10000,           /* between two looks at the schedules */
+	FOLLOW_MS = 500,          /* between two checks of another client's run */
+	FAILURES_MOST = 60,       /* failed turns in a row before the runner ends */
+	FAILURE_PAUSE_MS = 60000, /* longest pause after one */
 	BUSY_MOST_MS = 15000 /* longest pause before the next start if something of unknown duration
 				blocks it */
 };
@@ -53,8 +53,8 @@ char *queue_path(const char *state_dir, const char *config, const char *ending)
 
 /* ---- the lock ---- */
 
-/* Takes the lock and makes its folder. ERR_BUSY: another runner holds it. The process owns the lock
- * until it ends or closes *fd. */
+/* Takes the queue's lock, and makes the folder for it. ERR_BUSY: another runner holds the lock.
+ * This process owns it until it ends or closes *fd. */
 static int take_lock(const char *state_dir, const char *config, int *fd, struct err *err)
 {
 	CLEANUP(free_text) char *path = queue_path(state_dir, config, "");
@@ -78,6 +78,7 @@ bool queue_has_runner(const char *state_dir, const char *config)
 
 /* ---- starting runners ---- */
 
+/* Opens the log of the queue's runner; -1: it cannot. */
 static int open_log(const struct cmd_context *ctx, const char *config)
 {
 	CLEANUP(free_text) char *path = queue_path(ctx->state_dir, config, ".log");
@@ -87,8 +88,8 @@ static int open_log(const struct cmd_context *ctx, const char *config)
 	return path_open_log(path, LOG_MAX_BYTES);
 }
 
-/* In the child: closes the submitter's descriptors, since a hook's caller may wait for its pipes to
- * close. */
+/* In the child: becomes `burst queue run`, without the submitter's descriptors, since a hook's
+ * caller may wait for its pipes to close. Does not return. */
 static void become_runner(const struct cmd_context *ctx, const char *config, int log)
 {
 	const char *argv[] = {"burst", "queue", "run", config, NULL};
@@ -112,7 +113,7 @@ int queue_start_runner(const struct cmd_context *ctx, const char *config, struct
 	return pid < 0 ? err_set(err, ERR_LOCAL, "fork: %m") : 0;
 }
 
-int queue_run_apart(const struct cmd_context *ctx, const char *config, bool shown, struct err *err)
+int queue_run_child(const struct cmd_context *ctx, const char *config, bool shown, struct err *err)
 {
 	CLEANUP(free_text) char *folder = path_dir(config);
 	CLEANUP(fd_close) int log = shown ? -1 : open_log(ctx, config);
@@ -126,7 +127,7 @@ int queue_run_apart(const struct cmd_context *ctx, const char *config, bool show
 			   NULL, NULL, err);
 }
 
-bool queue_is_left(const struct cmd_context *ctx, const char *config)
+bool queue_needs_runner(const struct cmd_context *ctx, const char *config)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0;
@@ -138,7 +139,7 @@ bool queue_is_left(const struct cmd_context *ctx, const char *config)
 
 void queue_wake(const struct cmd_context *ctx, const char *config)
 {
-	if (queue_is_left(ctx, config))
+	if (queue_needs_runner(ctx, config))
 		queue_start_runner(ctx, config, NULL);
 }
 
@@ -159,20 +160,19 @@ void queue_wake_others(const struct cmd_context *ctx, const char *config)
 	free(rows);
 }
 
-void queued_read(struct queued *out)
+void queue_take_run_id(char run[24])
 {
-	const char *run = getenv(QUEUE_RUN_NAME);
+	const char *id = getenv(QUEUE_RUN_NAME);
 
-	*out = (struct queued){0};
-	COPY_TEXT(out->run, run ? run : "");
+	copy_text(run, 24, id ? id : "");
 	unsetenv(QUEUE_RUN_NAME);
 }
 
-/* ---- why it waits ---- */
+/* ---- why a queue waits ---- */
 
-/* Writes why the queue waits. */
-static void explain(const struct when_answer *a, const struct when_work *work, char *to,
-		    size_t room)
+/* Writes in words why the queue waits. */
+static void explain_wait(const struct when_answer *a, const struct when_work *work, char *to,
+			 size_t room)
 {
 	char price[32], time[32];
 
@@ -210,8 +210,8 @@ static void explain(const struct when_answer *a, const struct when_work *work, c
 	snprintf(to, room, "%s", when_name(a->why));
 }
 
-bool queue_noted(struct store *store, const char *config, char *text, size_t room,
-		 int64_t *until_ms)
+bool queue_wait_note(struct store *store, const char *config, char *text, size_t room,
+		     int64_t *until_ms)
 {
 	char key[SHA256_NAME], line[512];
 	long long until;
@@ -228,32 +228,34 @@ bool queue_noted(struct store *store, const char *config, char *text, size_t roo
 
 /* ---- signals ---- */
 
-static volatile sig_atomic_t called, signalled;
+/* child_pid: the command that runs now; 0: none. signalled: the last signal; 0: none. */
+static volatile sig_atomic_t child_pid, signalled;
 
-static void note_signal(int number)
+static void forward_signal(int number)
 {
 	int saved = errno;
 
 	signalled = number;
-	if (called > 0)
-		kill(called, number);
+	if (child_pid > 0)
+		kill(child_pid, number);
 	errno = saved;
 }
 
-static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* Makes signals set a flag instead of ending the process. */
+/* Makes signals set `signalled`, and reach the child, instead of ending this process. */
 static void catch_signals(void)
 {
-	struct sigaction act = {.sa_handler = note_signal};
+	struct sigaction act = {.sa_handler = forward_signal};
 
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		sigaction(numbers[i], &act, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		sigaction(signals[i], &act, NULL);
 }
 
 /* ---- commands of the runner ---- */
 
-/* In the child, in its own group: a terminal's Ctrl-C reaches it once, through the runner. */
+/* In the child: becomes burst with these arguments, in its own process group, so that a terminal's
+ * Ctrl-C reaches it once, through the runner. Does not return. */
 static void become_command(const struct cmd_context *ctx, const char *const *argv, const char *run,
 			   int out)
 {
@@ -269,19 +271,22 @@ static void become_command(const struct cmd_context *ctx, const char *const *arg
 	_exit(127);
 }
 
-static int wait_for(pid_t pid, const sigset_t *mask)
+/* Restores the signal mask, and forwards signals until the child ends. Returns its wait status. */
+static int wait_for_child(pid_t pid, const sigset_t *mask)
 {
-	called = pid;
-	if (signalled) /* the signal came before there was a child to forward it to */
+	child_pid = pid;
+	if (signalled) /* a signal came before there was a child to forward it to */
 		kill(pid, signalled);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	return program_reap(pid, &called);
+	return program_reap(pid, &child_pid);
 }
 
-/* Runs a burst command that ends its output with a JSON object, and waits for it. Forwards signals
- * to it. run: the id for `burst run`; NULL: none. *status: from waitpid(); *object: new. */
-static int call(const struct cmd_context *ctx, const char *config, const char *const *argv,
-		const char *run, int *status, json_t **object, struct err *err)
+/* Runs a burst command that ends its output with a JSON object, and waits for its end. Forwards
+ * signals. run: the id for `burst run`; NULL: none. *status: from waitpid(); *object: a new
+ * reference, unchanged if the command printed none. */
+static int run_child_for_json(const struct cmd_context *ctx, const char *config,
+			      const char *const *argv, const char *run, int *status,
+			      json_t **object, struct err *err)
 {
 	CLEANUP(free_text) char *path = queue_path(ctx->state_dir, config, ".json");
 	CLEANUP(str_free) struct str said = STR_INIT;
@@ -299,7 +304,7 @@ static int call(const struct cmd_context *ctx, const char *config, const char *c
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		return err_set(err, ERR_LOCAL, "fork: %m");
 	}
-	*status = wait_for(pid, &before);
+	*status = wait_for_child(pid, &before);
 	if (path_read(path, REPLY_MAX_BYTES, &said, NULL) == 0 && said.len)
 		*object = jsonx_parse(str_text(&said), said.len, NULL);
 	unlink(path);
@@ -317,6 +322,7 @@ struct ending {
 	struct when_work work; /* by `burst plan`, if the run starts now; -1: unknown */
 };
 
+/* The object's number times factor; -1: the object has none. */
 static int64_t number_or_unknown(const json_t *object, const char *name, double factor)
 {
 	const json_t *value = json_is_object(object) ? json_object_get(object, name) : NULL;
@@ -324,7 +330,8 @@ static int64_t number_or_unknown(const json_t *object, const char *name, double 
 	return json_is_number(value) ? (int64_t)(json_number_value(value) * factor + .5) : -1;
 }
 
-static struct when_work work_of(const json_t *said)
+/* What `burst plan` says of the open segments: their number, time and price; -1: unknown. */
+static struct when_work planned_work(const json_t *said)
 {
 	const json_t *pick = said ? json_object_get(said, "pick") : NULL;
 	int64_t billed_ms = number_or_unknown(pick, "billed_s", 1000),
@@ -338,14 +345,16 @@ static struct when_work work_of(const json_t *said)
 		.makespan_ms = number_or_unknown(pick, "makespan_p90_s", 1000),
 		.price_microusd_h = number_or_unknown(pick, "price_usd_hour", 1e6),
 		.work_ms = work_ms,
-		/* billed beside the rendering; a pod kept by another run costs no boot */
+		/* what is billed beside the rendering, per pod; pods kept by other runs cost no
+		   boot */
 		.cold_ms = known ? MAX(billed_ms - work_ms, (int64_t)0) * (pods - MIN(warm, pods)) /
 					   pods
 				 : -1,
 	};
 }
 
-static void failure_of(const json_t *said, const char *command, struct ending *out)
+/* Sets out->message from the command's JSON, else from its exit status, if it failed. */
+static void read_failure(const json_t *said, const char *command, struct ending *out)
 {
 	const json_t *error = said ? json_object_get(said, "error") : NULL;
 	const char *text = json_is_object(error) ? jsonx_text(error, "message", "") : "";
@@ -374,14 +383,14 @@ struct runner {
 	char planned_for[24];  /* newest request at that time */
 	int planned_offered;   /* pods that runs offered at that time */
 	bool cannot_run;       /* the plan found a mistake, which a run will report */
-	int64_t busy_ms;
-	int64_t due_ms; /* when it looked at the schedules, by the boot clock; 0: not yet */
-	int failures;   /* consecutive failures of ledger or disk */
-	char noted[160];
+	int64_t busy_ms;       /* the last pause of back_off(); 0: the last start was possible */
+	int64_t due_ms;        /* when it looked at the schedules, by the boot clock; 0: not yet */
+	int failures;          /* consecutive failures of ledger or disk */
+	char noted[160];       /* the note in the ledger, as last written */
 };
 
-static void say(const struct runner *r, const char *fmt, ...) PRINTF(2, 3);
-static void say(const struct runner *r, const char *fmt, ...)
+static void log_event(const struct runner *r, const char *fmt, ...) PRINTF(2, 3);
+static void log_event(const struct runner *r, const char *fmt, ...)
 {
 	char line[512], when[32];
 	va_list ap;
@@ -396,11 +405,11 @@ static void say(const struct runner *r, const char *fmt, ...)
 			 line);
 }
 
-/* Runs a command of burst in a process of its own, so that a crash of a render leaves the runner
- * alive. run: to begin, to resume or to attach to; NULL: a plan. commit: to plan or to run; "": the
- * working tree. */
-static int perform(const struct runner *r, const char *command, const char *run, const char *commit,
-		   struct ending *out, struct err *err)
+/* Runs `burst run`, resume, attach or plan in a process of its own, so that a crash of a render
+ * leaves the runner alive. run: the id of the run; NULL: a plan. commit: to plan or to run; "": the
+ * working tree. Returns 0 with *out whatever the command's exit status is. */
+static int run_burst(const struct runner *r, const char *command, const char *run,
+		     const char *commit, struct ending *out, struct err *err)
 {
 	bool new_run = !strcmp(command, "run"), plans = !run;
 	bool quiet = plans || (strcmp(command, "attach") && r->ctx->quiet);
@@ -417,26 +426,27 @@ static int perform(const struct runner *r, const char *command, const char *run,
 		argv[n++] = commit;
 	}
 	*out = (struct ending){0};
-	if (call(r->ctx, r->config, argv, new_run ? run : NULL, &status, &said, err) < 0)
+	if (run_child_for_json(r->ctx, r->config, argv, new_run ? run : NULL, &status, &said, err) <
+	    0)
 		return -1;
 	out->died = WIFSIGNALED(status);
 	out->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	out->refused_money = out->exit_status == 5 && said && !jsonx_text(said, "run", "")[0];
-	failure_of(said, command, out);
-	out->work = work_of(said);
+	read_failure(said, command, out);
+	out->work = planned_work(said);
 	return 0;
 }
 
+/* Returns early if a signal comes or came. */
 static void pause_ms(int64_t ms)
 {
 	if (!signalled)
 		poll(NULL, 0, (int)MAX(ms, 1));
 }
 
-/* ---- the note why it waits ---- */
-
-/* text "": it does not wait. until_ms 0: unknown. */
-static int note(struct runner *r, const char *text, int64_t until_ms, struct err *err)
+/* Writes to the ledger why the queue waits, if that has changed. text "": the queue does not wait.
+ * until_ms 0: unknown. */
+static int note_wait(struct runner *r, const char *text, int64_t until_ms, struct err *err)
 {
 	char line[sizeof(r->noted)], key[SHA256_NAME];
 
@@ -448,13 +458,13 @@ static int note(struct runner *r, const char *text, int64_t until_ms, struct err
 		return -1;
 	COPY_TEXT(r->noted, line);
 	if (text[0])
-		say(r, "waits: %s", text);
+		log_event(r, "waits: %s", text);
 	return 0;
 }
 
 /* ---- requests ---- */
 
-static int read_rows(struct runner *r, struct err *err)
+static int read_open_requests(struct runner *r, struct err *err)
 {
 	free(r->rows);
 	r->rows = NULL;
@@ -463,7 +473,7 @@ static int read_rows(struct runner *r, struct err *err)
 }
 
 /* The first bound request; NULL: all are pending. */
-static const struct request_row *bound_row(const struct runner *r)
+static const struct request_row *first_bound_request(const struct runner *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (r->rows[i].state == REQUEST_RUNNING)
@@ -473,8 +483,8 @@ static const struct request_row *bound_row(const struct runner *r)
 
 /* ---- the plan ---- */
 
-/* Pods that runs offer now. If the number differs from the plan's, the plan is stale. */
-static int offered_now(const struct runner *r)
+/* The number of pods that runs offer to others now. A plan made with another number is stale. */
+static int count_offered_pods(const struct runner *r)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
@@ -488,13 +498,14 @@ static int offered_now(const struct runner *r)
 	return offered;
 }
 
-static int plan_now(struct runner *r, struct err *err)
+/* Runs `burst plan` for the newest request, and keeps what it says. */
+static int make_plan(struct runner *r, struct err *err)
 {
 	const struct request_row *newest = &r->rows[r->count - 1];
 	struct ending reply;
 
-	r->planned_offered = offered_now(r);
-	if (perform(r, "plan", NULL, newest->commit_id, &reply, err) < 0)
+	r->planned_offered = count_offered_pods(r);
+	if (run_burst(r, "plan", NULL, newest->commit_id, &reply, err) < 0)
 		return -1;
 	r->work = reply.work;
 	r->cannot_run = reply.exit_status == 2 || reply.exit_status == 3;
@@ -504,17 +515,18 @@ static int plan_now(struct runner *r, struct err *err)
 }
 
 /* Plans again for each new request, when the number of offered pods changes, and after a while. */
-static int know_work(struct runner *r, struct err *err)
+static int update_plan_if_stale(struct runner *r, struct err *err)
 {
 	bool known = r->planned_ms && clock_boot_ms() - r->planned_ms < WHEN_LOOK_AGAIN_MS &&
 		     !strcmp(r->planned_for, r->rows[r->count - 1].id) &&
-		     r->planned_offered == offered_now(r);
+		     r->planned_offered == count_offered_pods(r);
 
-	return known ? 0 : plan_now(r, err);
+	return known ? 0 : make_plan(r, err);
 }
 
 /* ---- the end of a run ---- */
 
+/* Says how the run ended, and records that for its requests. */
 static int end_run(struct runner *r, const char *run, enum outcome outcome, int exit_status,
 		   const char *message, struct err *err)
 {
@@ -524,45 +536,48 @@ static int end_run(struct runner *r, const char *run, enum outcome outcome, int 
 					    [OUTCOME_AGAIN] = "has not started",
 					    [OUTCOME_RESUME] = "continues later"};
 
-	say(r, "run %s: %s%s%s", run, words[outcome], message[0] ? ": " : "", message);
+	log_event(r, "run %s: %s%s%s", run, words[outcome], message[0] ? ": " : "", message);
 	return requests_end(r->store, r->config, run, outcome, exit_status, message,
 			    clock_wall_ms(), err);
 }
 
 /* ---- runs of other clients ---- */
 
+/* Waits until the client of another process's run ends, or a signal comes. */
 static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 {
 	CLEANUP(free_text) char *text = xasprintf("run %s continues", run);
 
-	if (note(r, text, 0, err) < 0)
+	if (note_wait(r, text, 0, err) < 0)
 		return -1;
 	while (run_is_alive(r->runs, run) && !signalled)
 		pause_ms(FOLLOW_MS);
 	return 0;
 }
 
-/* Waits longer after each failure, until one turn succeeds. */
+/* Pauses before the next turn, each time longer until a run could be started. */
 static void back_off(struct runner *r)
 {
 	r->busy_ms = MIN(MAX(r->busy_ms * 2, (int64_t)TURN_MS), (int64_t)BUSY_MOST_MS);
 	pause_ms(r->busy_ms);
 }
 
-static int attach_to(struct runner *r, const char *run, struct err *err)
+/* Runs `burst attach` for a detached run without a client, until it ends. */
+static int attach_to_run(struct runner *r, const char *run, struct err *err)
 {
 	struct ending reply;
 
-	say(r, "run %s: attaching to it, since its pods work on this job without a client", run);
-	if (perform(r, "attach", run, "", &reply, err) < 0)
+	log_event(r, "run %s: attaching to it, since its pods work on this job without a client",
+		  run);
+	if (run_burst(r, "attach", run, "", &reply, err) < 0)
 		return -1;
 	if (reply.exit_status)
 		back_off(r);
 	return 0;
 }
 
-/* Waits for a `burst run` of the same job. Returns 1 after it, or 0 if the ledger has none. */
-static int wait_for_other(struct runner *r, struct err *err)
+/* Waits for another `burst run` of the same job. Returns 1 if it has waited, 0 if there is none. */
+static int wait_for_other_runs(struct runner *r, struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
@@ -574,7 +589,7 @@ static int wait_for_other(struct runner *r, struct err *err)
 		if (run_is_alive(r->runs, runs[i].id))
 			result = wait_while_alive(r, runs[i].id, err) < 0 ? -1 : 1;
 		else if (runs[i].detached)
-			result = attach_to(r, runs[i].id, err) < 0 ? -1 : 1;
+			result = attach_to_run(r, runs[i].id, err) < 0 ? -1 : 1;
 	}
 	free(runs);
 	return result;
@@ -582,9 +597,9 @@ static int wait_for_other(struct runner *r, struct err *err)
 
 /* Waits after a run was refused because another process holds the job or its output folder, and no
  * run in the ledger shows for how long. */
-static int be_patient(struct runner *r, struct err *err)
+static int wait_for_job_lock(struct runner *r, struct err *err)
 {
-	if (note(r, "another process has the job or its output folder", 0, err) < 0)
+	if (note_wait(r, "another process has the job or its output folder", 0, err) < 0)
 		return -1;
 	back_off(r);
 	return 0;
@@ -592,7 +607,9 @@ static int be_patient(struct runner *r, struct err *err)
 
 /* ---- runs of the queue ---- */
 
-static int judge(struct runner *r, const char *run, const struct ending *reply, struct err *err)
+/* Records for the run's requests how the command that worked on it ended. */
+static int record_outcome(struct runner *r, const char *run, const struct ending *reply,
+			  struct err *err)
 {
 	enum outcome outcome = requests_judge(reply->exit_status, reply->died, signalled != 0);
 
@@ -604,12 +621,13 @@ static int judge(struct runner *r, const char *run, const struct ending *reply, 
 	if (end_run(r, run, outcome, reply->exit_status, reply->message, err) < 0)
 		return -1;
 	if (outcome == OUTCOME_AGAIN)
-		return be_patient(r, err);
+		return wait_for_job_lock(r, err);
 	r->busy_ms = 0;
 	return 0;
 }
 
-static int start(struct runner *r, struct err *err)
+/* Binds all pending requests to a new run, and renders the newest's state. */
+static int start_run(struct runner *r, struct err *err)
 {
 	struct request_row newest;
 	struct ending reply;
@@ -620,47 +638,49 @@ static int start(struct runner *r, struct err *err)
 	int bound = requests_bind(r->store, r->config, run, &newest, err);
 	if (bound <= 0)
 		return bound;
-	if (note(r, "", 0, err) < 0)
+	if (note_wait(r, "", 0, err) < 0)
 		return -1;
-	say(r, "run %s: starts for %d request%s", run, bound, bound == 1 ? "" : "s");
-	if (perform(r, "run", run, newest.commit_id, &reply, err) < 0)
+	log_event(r, "run %s: starts for %d request%s", run, bound, bound == 1 ? "" : "s");
+	if (run_burst(r, "run", run, newest.commit_id, &reply, err) < 0)
 		return -1;
-	return judge(r, run, &reply, err);
+	return record_outcome(r, run, &reply, err);
 }
 
-/* Resumes a run. If an input has changed, a new run renders the changes and settles the old one. */
-static int resume(struct runner *r, const struct run_row *run, struct err *err)
+/* Resumes a run whose client died, unless that happened too often. If an input has changed, the
+ * requests wait for a new run, which settles this one. */
+static int resume_run(struct runner *r, const struct run_row *run, struct err *err)
 {
 	struct ending reply;
 
-	int may = requests_died(r->store, r->config, run->id, err);
-	if (may < 0)
+	int may_resume = requests_died(r->store, r->config, run->id, err);
+	if (may_resume < 0)
 		return -1;
-	if (!may)
+	if (!may_resume)
 		return end_run(r, run->id, OUTCOME_FAILED, 1, "its client died repeatedly", err);
-	if (note(r, "", 0, err) < 0)
+	if (note_wait(r, "", 0, err) < 0)
 		return -1;
-	say(r, "run %s: its client exited; continuing it", run->id);
-	if (perform(r, "resume", run->id, "", &reply, err) < 0)
+	log_event(r, "run %s: its client exited; continuing it", run->id);
+	if (run_burst(r, "resume", run->id, "", &reply, err) < 0)
 		return -1;
 	if (!reply.died && reply.exit_status == 2)
 		return end_run(r, run->id, OUTCOME_AGAIN, 0, "its job has changed since", err);
-	return judge(r, run->id, &reply, err);
+	return record_outcome(r, run->id, &reply, err);
 }
 
-/* Handles a run that never began, or that found all outputs in place and whose client died before
- * it recorded that. */
-static int never_began(struct runner *r, const char *run, struct err *err)
+/* Makes the requests of a run pending again that never began, or whose client died when all outputs
+ * were in place, before it recorded that. */
+static int end_unbegun_run(struct runner *r, const char *run, struct err *err)
 {
-	int may = requests_died(r->store, r->config, run, err);
+	int may_retry = requests_died(r->store, r->config, run, err);
 
-	if (may < 0)
+	if (may_retry < 0)
 		return -1;
-	return may ? end_run(r, run, OUTCOME_AGAIN, 0, "", err)
-		   : end_run(r, run, OUTCOME_FAILED, 1, "its client died repeatedly", err);
+	return may_retry ? end_run(r, run, OUTCOME_AGAIN, 0, "", err)
+			 : end_run(r, run, OUTCOME_FAILED, 1, "its client died repeatedly", err);
 }
 
-static int see_to_bound(struct runner *r, const char *id, struct err *err)
+/* Follows, attaches to, resumes or ends the run that requests are bound to. id: the run's. */
+static int handle_bound_run(struct runner *r, const char *id, struct err *err)
 {
 	struct run_row run;
 	bool alive = run_is_alive(r->runs, id), known = store_run(r->store, id, &run, err) == 0;
@@ -670,9 +690,9 @@ static int see_to_bound(struct runner *r, const char *id, struct err *err)
 	err_clear(err);
 	switch (requests_bound_step(known ? &run : NULL, alive)) {
 	case BOUND_FOLLOW: return wait_while_alive(r, id, err);
-	case BOUND_UNBIND: return never_began(r, id, err);
-	case BOUND_ATTACH: return attach_to(r, id, err);
-	case BOUND_RESUME: return resume(r, &run, err);
+	case BOUND_UNBIND: return end_unbegun_run(r, id, err);
+	case BOUND_ATTACH: return attach_to_run(r, id, err);
+	case BOUND_RESUME: return resume_run(r, &run, err);
 	case BOUND_END: break;
 	}
 	return end_run(r, id, requests_judge(run.exit_status, false, false), run.exit_status,
@@ -681,8 +701,9 @@ static int see_to_bound(struct runner *r, const char *id, struct err *err)
 
 /* ---- schedules ---- */
 
-/* Submits what is due: systemd fires no timer whose service, a runner, still works. */
-static int submit_due(struct runner *r, struct err *err)
+/* Submits requests for this config's schedules that are due: systemd fires no timer while its
+ * service, which waits for this runner, is active. */
+static int submit_due_schedules(struct runner *r, struct err *err)
 {
 	struct schedule_row *rows = NULL;
 	size_t count = 0;
@@ -697,7 +718,7 @@ static int submit_due(struct runner *r, struct err *err)
 		if (strcmp(rows[i].config, r->config) != 0)
 			continue;
 		result = schedule_submit(r->store, rows[i].name, false, clock_wall_ms(), err);
-		if (result < 0 && err->kind == ERR_NOT_FOUND) { /* it was removed meanwhile */
+		if (result < 0 && err->kind == ERR_NOT_FOUND) { /* the schedule was removed */
 			err_clear(err);
 			result = 0;
 		}
@@ -708,6 +729,7 @@ static int submit_due(struct runner *r, struct err *err)
 
 /* ---- turns ---- */
 
+/* Starts a run if the pending requests may start now; else pauses for at most TURN_MS. */
 static int wait_or_start(struct runner *r, struct err *err)
 {
 	struct when_request *requests = xcalloc(r->count, sizeof(*requests));
@@ -720,25 +742,27 @@ static int wait_or_start(struct runner *r, struct err *err)
 	int result = 0;
 	struct when_answer a = when_start(requests, r->count, &unknown, now_ms);
 	if (a.why != WHEN_QUIET && a.why != WHEN_RETRY && when_needs_work(requests, r->count)) {
-		result = know_work(r, err);
+		result = update_plan_if_stale(r, err);
 		a = when_start(requests, r->count, &r->work, now_ms);
 		a.start = a.start || r->cannot_run;
 	}
 	free(requests);
 	if (result == 0 && a.start)
-		result = wait_for_other(r, err);
+		result = wait_for_other_runs(r, err);
 	if (result)
 		return result < 0 ? -1 : 0;
 	if (a.start)
-		return start(r, err);
-	explain(&a, &r->work, text, sizeof(text));
-	if (note(r, text, a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : 0, err) < 0)
+		return start_run(r, err);
+	explain_wait(&a, &r->work, text, sizeof(text));
+	if (note_wait(r, text, a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : 0, err) <
+	    0)
 		return -1;
 	pause_ms(MIN(MAX(a.until_ms - now_ms, (int64_t)1), (int64_t)TURN_MS));
 	return 0;
 }
 
-static void drop_lock(void *ctx)
+/* For requests_leave(). */
+static void release_lock(void *ctx)
 {
 	struct runner *r = ctx;
 
@@ -746,25 +770,26 @@ static void drop_lock(void *ctx)
 	r->lock = -1;
 }
 
-/* Returns 1 once nothing is left and the lock is free. */
-static int turn(struct runner *r, struct err *err)
+/* Does one step for the queue: a schedule, a bound run, or the pending requests. Returns 1 once no
+ * request is open and the lock is released, else 0. */
+static int take_turn(struct runner *r, struct err *err)
 {
-	if (submit_due(r, err) < 0 || read_rows(r, err) < 0)
+	if (submit_due_schedules(r, err) < 0 || read_open_requests(r, err) < 0)
 		return -1;
-	const struct request_row *bound = bound_row(r);
+	const struct request_row *bound = first_bound_request(r);
 	if (bound) {
 		char id[sizeof(bound->run)];
 		COPY_TEXT(id, bound->run);
-		return see_to_bound(r, id, err);
+		return handle_bound_run(r, id, err);
 	}
 	if (r->count)
 		return wait_or_start(r, err);
-	if (note(r, "", 0, err) < 0)
+	if (note_wait(r, "", 0, err) < 0)
 		return -1;
-	return requests_leave(r->store, r->config, drop_lock, r, err);
+	return requests_leave(r->store, r->config, release_lock, r, err);
 }
 
-/* Fails if the ledger's requests could not be read by other commands. */
+/* Fails if the ledger's file was removed or replaced, so that other commands use another one. */
 static int check_ledger(const struct runner *r, struct err *err)
 {
 	if (store_check(r->store, err) == 0)
@@ -772,13 +797,13 @@ static int check_ledger(const struct runner *r, struct err *err)
 	return err_wrap(err, "the queue of %s ends", r->config);
 }
 
-/* Retries after a locked ledger or a full disk: what was begun stays in the ledger. A removed
- * ledger does not come back, so that fails. */
-static int turn_in_spite(struct runner *r, struct err *err)
+/* take_turn(), but after a locked ledger or a full disk only warns and pauses: what was begun stays
+ * in the ledger. A removed ledger does not come back, so that fails. */
+static int take_turn_or_retry(struct runner *r, struct err *err)
 {
 	if (check_ledger(r, err) < 0)
 		return -1;
-	int result = turn(r, err);
+	int result = take_turn(r, err);
 	if (result >= 0 || err->kind != ERR_LOCAL || r->lock < 0 || ++r->failures > FAILURES_MOST) {
 		r->failures = result >= 0 ? 0 : r->failures;
 		return result;
@@ -791,17 +816,18 @@ static int turn_in_spite(struct runner *r, struct err *err)
 	return 0;
 }
 
-static int stopped(struct runner *r, struct err *err)
+/* Returns -1 with ERR_INTERRUPTED. */
+static int report_interrupt(struct runner *r, struct err *err)
 {
-	say(r, "interrupted: the requests stay in the queue, and the next `burst submit` or "
-	       "`burst queue run` continues them");
+	log_event(r, "interrupted: the requests stay in the queue, and the next `burst submit` or "
+		     "`burst queue run` continues them");
 	err_set(err, ERR_INTERRUPTED, "interrupted");
 	err->signal = signalled;
 	return -1;
 }
 
-/* Starts a runner for a new ledger. A submit that found this runner alive started none, but its
- * request is in a ledger that this runner has not opened. */
+/* Starts a runner if the ledger was replaced. A submit that found this runner alive started none,
+ * but its request is in a ledger that this runner has not opened. */
 static void start_for_new_ledger(const struct cmd_context *ctx, const char *config)
 {
 	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
@@ -820,9 +846,9 @@ int queue_run(struct cmd_context *ctx, const char *config, struct err *err)
 	if (take_lock(ctx->state_dir, config, &r.lock, err) < 0)
 		return -1;
 	while (result == 0 && !signalled)
-		result = turn_in_spite(&r, err);
+		result = take_turn_or_retry(&r, err);
 	if (result == 0)
-		result = stopped(&r, err);
+		result = report_interrupt(&r, err);
 	if (r.lock >= 0)
 		close(r.lock);
 	free(r.rows);

@@ -13,34 +13,31 @@
 char *queue_path(const char *state_dir, const char *config, const char *ending);
 /* Tests the lock of a queue's runner without taking it. */
 bool queue_has_runner(const char *state_dir, const char *config);
-/* Copies why a queue waits, and until when; 0: that is unknown. Returns false if it does not wait.
- */
-bool queue_noted(struct store *store, const char *config, char *text, size_t room,
-		 int64_t *until_ms);
+/* Copies the runner's note why a queue waits, and until when; 0: that is unknown. Returns false if
+ * the queue does not wait. */
+bool queue_wait_note(struct store *store, const char *config, char *text, size_t room,
+		     int64_t *until_ms);
 /* Works in this process until no request is open. ERR_BUSY: there is another runner.
  * ERR_INTERRUPTED: a signal came. ERR_LOCAL also if the ledger's file was removed or replaced:
  * requests in a new ledger then get another runner. */
 int queue_run(struct cmd_context *ctx, const char *config, struct err *err);
 
-/* What the runner passes to the `burst run` that it starts. */
-struct queued {
-	char run[24]; /* id for the run; "": no runner started this process */
-};
-/* Reads it and removes it from the environment. */
-void queued_read(struct queued *out);
+/* Copies the id for the run that a runner passes to the `burst run` that it starts, and removes it
+ * from the environment. "": no runner started this process. */
+void queue_take_run_id(char run[24]);
 
-/* Starts a background runner, with the log KEY.queue.log, unless there is one. */
+/* Starts a background runner, with the log KEY.queue.log, unless the queue has one. */
 int queue_start_runner(const struct cmd_context *ctx, const char *config, struct err *err);
-/* The same if a request is open. For commands that touch the config's job. */
+/* Starts a background runner if a request is open. For commands that touch the config's job. */
 void queue_wake(const struct cmd_context *ctx, const char *config);
-/* The same for the queues of all other configs: a reboot may have ended their runners. */
+/* queue_wake() for all other configs: a reboot may have ended their runners. */
 void queue_wake_others(const struct cmd_context *ctx, const char *config);
 
 /* Whether requests are open and no runner works on them. */
-bool queue_is_left(const struct cmd_context *ctx, const char *config);
-/* Runs a runner until the queue is empty, and passes signals on to it. Its output goes to the
- * queue's log; shown: to our stderr. Returns its exit status, or -1. */
-int queue_run_apart(const struct cmd_context *ctx, const char *config, bool shown, struct err *err);
+bool queue_needs_runner(const struct cmd_context *ctx, const char *config);
+/* Runs a runner as a child process until the queue is empty, and passes signals on to it. Its
+ * output goes to the queue's log; shown: to our stderr. Returns the runner's exit status, or -1. */
+int queue_run_child(const struct cmd_context *ctx, const char *config, bool shown, struct err *err);
 
 /* ---- queue_list.c ---- */
 
@@ -50,8 +47,8 @@ int queue_list(const struct cmd_context *ctx, const char *config, bool all, stru
 
 /* ---- hook_fire.c ---- */
 
-/* What a hook runs: `hook fire NAME FILE AT`. Submits the commit if the job reads what it changes.
- */
+/* What a hook runs, `burst hook fire NAME FILE AT`: submits the commit for each job of the hook
+ * that reads what the commit changes. */
 int hook_fire(struct cmd_context *ctx, struct err *err);
 
 /* ---- notify.c: tells the user how an unattended run ended (`notify` of burst.cfg) ----
