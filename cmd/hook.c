@@ -479,7 +479,7 @@ static void print_status_text(const struct hook_target *t, const json_t *hooks, 
 static int print_status(struct cmd_context *ctx, const struct hook_target *t, struct err *err)
 {
 	CLEANUP(json_decref) json_t *hooks = json_array();
-	CLEANUP(json_decref) json_t *last = hook_recorded(ctx->store, t->path);
+	CLEANUP(json_decref) json_t *last = hook_last_trigger(ctx->store, t->path);
 	CLEANUP(json_decref) json_t *job = NULL;
 	bool wrong = !strcmp(jsonx_text(last, "outcome", ""), "failed");
 

@@ -274,7 +274,7 @@ static int record_trigger(const struct trigger *t, const json_t *last, struct er
 				"commit", t->tip.commit, "branch", t->tip.branch, "outcome",
 				t->outcome, "why", str_text(&t->why), "request", t->request);
 
-	return now ? hook_record(t->ctx->store, t->target.path, now, err)
+	return now ? hook_record_trigger(t->ctx->store, t->target.path, now, err)
 		   : err_set(err, ERR_LOCAL, "the record of a trigger is not UTF-8 text");
 }
 
@@ -288,7 +288,7 @@ static int decide_and_submit(struct trigger *t, struct err *err)
 		return 0;
 	if (lock_job(t, &lock, err) < 0)
 		return -1;
-	CLEANUP(json_decref) json_t *last = hook_recorded(t->ctx->store, t->target.path);
+	CLEANUP(json_decref) json_t *last = hook_last_trigger(t->ctx->store, t->target.path);
 	if (needs_render(t, last))
 		submit_commit(t);
 	/* keep the last queued commit in `burst hook status` */
@@ -348,7 +348,7 @@ static int find_job_tree(struct trigger *t, const struct repo *here, struct err 
 static void record_failure(struct trigger *t, const struct err *why)
 {
 	CLEANUP(json_decref)
-	json_t *last = t->target.path ? hook_recorded(t->ctx->store, t->target.path) : NULL;
+	json_t *last = t->target.path ? hook_last_trigger(t->ctx->store, t->target.path) : NULL;
 	struct err none;
 
 	t->outcome = "failed";
@@ -446,7 +446,7 @@ int hook_fire(struct cmd_context *ctx, struct err *err)
 	setsid(); /* programs that call git kill the processes left in its group */
 	add_usual_folders_to_path();
 	git_clear_environment();
-	if (hook_has_lines(t.hook) &&
+	if (hook_reads_stdin(t.hook) &&
 	    fd_read_all(STDIN_FILENO, "stdin", LINES_MAX_BYTES, &lines, err) < 0)
 		return -1;
 	if (path_read_plain(ctx->args[2], HOOK_FILE_MAX_BYTES, &text, err) < 0 ||

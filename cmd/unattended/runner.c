@@ -611,7 +611,7 @@ static int wait_for_job_lock(struct runner *r, struct err *err)
 static int record_outcome(struct runner *r, const char *run, const struct ending *reply,
 			  struct err *err)
 {
-	enum outcome outcome = requests_judge(reply->exit_status, reply->died, signalled != 0);
+	enum outcome outcome = requests_outcome(reply->exit_status, reply->died, signalled != 0);
 
 	/* the cap has room again once other runs have ended, or the next day */
 	if (outcome == OUTCOME_FAILED && reply->refused_money)
@@ -652,7 +652,7 @@ static int resume_run(struct runner *r, const struct run_row *run, struct err *e
 {
 	struct ending reply;
 
-	int may_resume = requests_died(r->store, r->config, run->id, err);
+	int may_resume = requests_count_death(r->store, r->config, run->id, err);
 	if (may_resume < 0)
 		return -1;
 	if (!may_resume)
@@ -671,7 +671,7 @@ static int resume_run(struct runner *r, const struct run_row *run, struct err *e
  * were in place, before it recorded that. */
 static int end_unbegun_run(struct runner *r, const char *run, struct err *err)
 {
-	int may_retry = requests_died(r->store, r->config, run, err);
+	int may_retry = requests_count_death(r->store, r->config, run, err);
 
 	if (may_retry < 0)
 		return -1;
@@ -695,7 +695,7 @@ static int handle_bound_run(struct runner *r, const char *id, struct err *err)
 	case BOUND_RESUME: return resume_run(r, &run, err);
 	case BOUND_END: break;
 	}
-	return end_run(r, id, requests_judge(run.exit_status, false, false), run.exit_status,
+	return end_run(r, id, requests_outcome(run.exit_status, false, false), run.exit_status,
 		       run.error, err);
 }
 
@@ -738,7 +738,7 @@ static int wait_or_start(struct runner *r, struct err *err)
 	char text[120];
 
 	for (size_t i = 0; i < r->count; i++)
-		requests[i] = requests_when(&r->rows[i], now_ms);
+		requests[i] = requests_for_when(&r->rows[i], now_ms);
 	int result = 0;
 	struct when_answer a = when_start(requests, r->count, &unknown, now_ms);
 	if (a.why != WHEN_QUIET && a.why != WHEN_RETRY && when_needs_work(requests, r->count)) {
@@ -761,7 +761,7 @@ static int wait_or_start(struct runner *r, struct err *err)
 	return 0;
 }
 
-/* For requests_leave(). */
+/* For requests_leave_if_none(). */
 static void release_lock(void *ctx)
 {
 	struct runner *r = ctx;
@@ -786,7 +786,7 @@ static int take_turn(struct runner *r, struct err *err)
 		return wait_or_start(r, err);
 	if (note_wait(r, "", 0, err) < 0)
 		return -1;
-	return requests_leave(r->store, r->config, release_lock, r, err);
+	return requests_leave_if_none(r->store, r->config, release_lock, r, err);
 }
 
 /* Fails if the ledger's file was removed or replaced, so that other commands use another one. */

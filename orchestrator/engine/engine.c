@@ -479,7 +479,7 @@ static void limit_fetched_files(struct engine *e)
 
 int engine_ready(struct err *err)
 {
-	return http_ready(err) < 0 || ssh_ready(err) < 0 || pack_ready(err) < 0 ? -1 : 0;
+	return http_ready(err) < 0 || ssh_ready(err) < 0 || pack_load_library(err) < 0 ? -1 : 0;
 }
 
 struct engine *engine_new(const struct engine_setup *setup)

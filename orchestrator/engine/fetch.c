@@ -100,7 +100,7 @@ static void fetch_end(struct fetch *x, const struct err *err)
 		receive_drop(x->r, err->kind == ERR_NETWORK || err->kind == ERR_LOCAL);
 		x->r = NULL;
 	} else {
-		receive_rest(x->r);
+		receive_close_until_kept(x->r);
 	}
 	x->done(x->ctx, err ? NULL : TAKE(x->r), err ? &copy : NULL);
 	if (x->local)

@@ -52,9 +52,10 @@ struct fetch_want {
 	 * the job can check the content. May be NULL. */
 	void (*inspect)(void *ctx, const char *part_path);
 	/* Called in the loop, exactly once. err NULL: *r is the verified file under its .part name;
-	 * it rests (receive_rest) and is the callee's. Otherwise ERR_NETWORK (connection lost; the
-	 * next attempt continues what arrived), ERR_NOT_FOUND, ERR_UNTRUSTED, ERR_LOCAL, ERR_BUSY
-	 * (an older fetch of that name has not ended yet), ERR_INTERRUPTED (cancelled). */
+	 * it is closed (receive_close_until_kept) and the callee's. Otherwise ERR_NETWORK
+	 * (connection lost; the next attempt continues what arrived), ERR_NOT_FOUND, ERR_UNTRUSTED,
+	 * ERR_LOCAL, ERR_BUSY (an older fetch of that name has not ended yet), ERR_INTERRUPTED
+	 * (cancelled). */
 	void (*done)(void *ctx, struct receive *r, const struct err *err);
 	void *ctx;
 };

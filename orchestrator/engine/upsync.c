@@ -340,7 +340,7 @@ static void work_slice(void *arg)
 	u->got = pack_read(u->pack, u->slice, SLICE, &u->result);
 	str_reset(&u->packed);
 	u->pack_slice = u->tried && u->got > 0 &&
-			pack_squeeze(&u->packed, u->slice, (size_t)u->got) &&
+			pack_add_zstd_frame(&u->packed, u->slice, (size_t)u->got) &&
 			u->packed.len <= (size_t)u->got - (size_t)u->got / 16;
 }
 

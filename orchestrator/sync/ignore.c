@@ -45,13 +45,14 @@ struct ignore {
 	size_t count, cap, fixed; /* fixed: of the root and of what is above it */
 };
 
-static char lower(char c)
+static char ascii_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
 }
 
-/* One character class of a set, "[:alpha:]": git knows these twelve. */
-static bool class_has(const char *name, size_t len, int c, bool folds, bool *known)
+/* Whether the character is of the class "alpha" (from "[:alpha:]" in a set). git knows these
+ * twelve; *known: the name is one of them. */
+static bool class_has_char(const char *name, size_t len, int c, bool folds, bool *known)
 {
 	static const struct {
 		const char *name;
@@ -73,9 +74,9 @@ static bool class_has(const char *name, size_t len, int c, bool folds, bool *kno
 }
 
 /* Reads one member of a set at *at and moves behind it: a character, the end of a range that began
- * with `low`, or a class. *low becomes what may begin the next range (0: nothing). -1: the set is
- * broken, and then matches nothing. */
-static int member_has(const char **at, unsigned char c, bool folds, unsigned char *low)
+ * with *low, or a class. *low becomes what may begin the next range (0: nothing). Returns whether
+ * the member has c, or -1: the set is broken, and then matches nothing. */
+static int match_set_member(const char **at, unsigned char c, bool folds, unsigned char *low)
 {
 	const char *p = *at;
 	bool known;
@@ -93,7 +94,7 @@ static int member_has(const char **at, unsigned char c, bool folds, unsigned cha
 		if (!p[2 + len])
 			return -1;
 		if (len && p[1 + len] == ':') {
-			bool has = class_has(p + 2, len - 1, c, folds, &known);
+			bool has = class_has_char(p + 2, len - 1, c, folds, &known);
 			*at = p + 2 + len + 1;
 			*low = 0;
 			return known ? has : -1;
@@ -108,44 +109,46 @@ static int member_has(const char **at, unsigned char c, bool folds, unsigned cha
 	return c == *low;
 }
 
-/* Compares the character at *text with the set at *pattern, by bytes as git does it. */
-static bool set_fits(const char **pattern, const char **text, bool folds)
+/* Whether the set at *pattern has the byte at *text, as git compares them; if so, moves behind
+ * both. */
+static bool match_set(const char **pattern, const char **text, bool folds)
 {
 	const char *p = *pattern + 1;
-	bool negated = *p == '!' || *p == '^', found = false;
+	bool negated = *p == '!' || *p == '^', is_member = false;
 	unsigned char low = 0;
 
 	p += negated;
 	do {
-		int has = *p ? member_has(&p, (unsigned char)**text, folds, &low) : -1;
+		int has = *p ? match_set_member(&p, (unsigned char)**text, folds, &low) : -1;
 		if (has < 0)
 			return false;
-		found |= has;
+		is_member |= has;
 	} while (*p != ']');
-	if (found == negated || **text == '/')
+	if (is_member == negated || **text == '/')
 		return false;
 	*pattern = p + 1;
 	(*text)++;
 	return true;
 }
 
-/* folds: the text is in lower case. As in git, case counts for a character behind a backslash, and
- * for one of a set that is no range. */
-static bool element_fits(const char **pattern, const char **text, bool folds)
+/* Whether the element of a pattern (a set, "?" or a character) matches the text; if so, moves
+ * behind both. folds: case does not count, and the text is in lower case; as in git, it counts for
+ * a character behind a backslash, and for one of a set that is no range. */
+static bool match_element(const char **pattern, const char **text, bool folds)
 {
 	const char *p = *pattern;
 
 	if (!*p || !**text)
 		return false;
 	if (*p == '[')
-		return set_fits(pattern, text, folds);
+		return match_set(pattern, text, folds);
 	if (*p == '?') {
 		if (**text == '/')
 			return false;
 	} else {
 		bool escaped = *p == '\\';
 		p += escaped;
-		if ((folds && !escaped ? lower(*p) : *p) != **text)
+		if ((folds && !escaped ? ascii_lower(*p) : *p) != **text)
 			return false;
 	}
 	*pattern = p + 1;
@@ -153,26 +156,28 @@ static bool element_fits(const char **pattern, const char **text, bool folds)
 	return true;
 }
 
-static bool one_fits(const char **pattern, const char **text)
+static bool match_element_exactly(const char **pattern, const char **text)
 {
-	return element_fits(pattern, text, false);
+	return match_element(pattern, text, false);
 }
 
-static bool one_fits_folded(const char **pattern, const char **text)
+static bool match_element_folded(const char **pattern, const char **text)
 {
-	return element_fits(pattern, text, true);
+	return match_element(pattern, text, true);
 }
 
-static void step(const char **text)
+static void skip_byte(const char **text)
 {
 	(*text)++;
 }
 
+/* path: below the folder of the rule. */
 static bool rule_fits(const struct rule *rule, const char *path, bool is_folder)
 {
-	static const struct glob_kind git = {.one = one_fits, .step = step, .whole_parts = true};
-	static const struct glob_kind folded = {
-		.one = one_fits_folded, .step = step, .whole_parts = true};
+	static const struct glob_kind git = {
+		.one = match_element_exactly, .step = skip_byte, .whole_parts = true};
+	static const struct glob_kind fold_case_if_ignored = {
+		.one = match_element_folded, .step = skip_byte, .whole_parts = true};
 
 	if (rule->passed_over || (rule->folders_only && !is_folder))
 		return false;
@@ -181,12 +186,13 @@ static bool rule_fits(const struct rule *rule, const char *path, bool is_folder)
 	switch (rule->how) {
 	case RULE_SAME: return !strcmp(rule->pattern, path);
 	case RULE_ENDS: return ends_with(path, rule->pattern + 1);
-	case RULE_GLOB: return glob_match(rule->folds ? &folded : &git, rule->pattern, path);
+	case RULE_GLOB:
+		return glob_match(rule->folds ? &fold_case_if_ignored : &git, rule->pattern, path);
 	}
 	return false;
 }
 
-/* Drops spaces at the end, unless a backslash precedes one. */
+/* Removes the spaces at the end of the line, except one behind a backslash. */
 static void cut_spaces(char *line)
 {
 	char *spaces = NULL;
@@ -204,12 +210,13 @@ static void cut_spaces(char *line)
 		*spaces = '\0';
 }
 
-static void fold(char *text)
+static void fold_case(char *text)
 {
 	for (; *text; text++)
-		*text = lower(*text);
+		*text = ascii_lower(*text);
 }
 
+/* Parses a line of rules, which it changes. folds: case does not count. */
 static void add_rule(struct frame *frame, char *line, bool folds)
 {
 	struct rule rule = {.negated = line[0] == '!', .folds = folds};
@@ -230,7 +237,7 @@ static void add_rule(struct frame *frame, char *line, bool folds)
 	else
 		rule.how = RULE_GLOB;
 	if (folds && rule.how != RULE_GLOB)
-		fold(line);
+		fold_case(line);
 	rule.pattern = xstrdup(line);
 	GROW(frame->rules, frame->count, frame->cap);
 	frame->rules[frame->count++] = rule;
@@ -238,11 +245,11 @@ static void add_rule(struct frame *frame, char *line, bool folds)
 
 static void add_rules(struct frame *frame, const char *text, size_t len, bool folds)
 {
-	static const char mark[] = "\xef\xbb\xbf";
+	static const char byte_order_mark[] = "\xef\xbb\xbf";
 	const char *end = text + len, *start;
 	size_t n;
 
-	if (len >= 3 && !memcmp(text, mark, 3))
+	if (len >= 3 && !memcmp(text, byte_order_mark, 3))
 		text += 3;
 	while ((start = bytes_next_line(&text, end, &n))) {
 		bool whole = start + n < end;
@@ -255,8 +262,8 @@ static void add_rules(struct frame *frame, const char *text, size_t len, bool fo
 	}
 }
 
-/* Adds the rules of dir/folder/name if it exists; *found (may be NULL) is then true. shown: dir,
- * for messages. */
+/* Adds to frame the rules in the file dir/folder/name. Without that file adds none; *found (may be
+ * NULL): whether it exists. shown: dir, for messages. */
 static int read_rules_at(const struct ignore *ig, int dir, const char *shown, const char *folder,
 			 const char *name, struct frame *frame, bool *found, struct err *err)
 {
@@ -282,13 +289,14 @@ static int read_rules_at(const struct ignore *ig, int dir, const char *shown, co
 	return 0;
 }
 
+/* Adds to frame the rules in the file `name` of a folder of the tree; as read_rules_at(). */
 static int read_rules(const struct ignore *ig, const char *folder, const char *name,
 		      struct frame *frame, bool *found, struct err *err)
 {
 	return read_rules_at(ig, ig->dir, ig->root, folder, name, frame, found, err);
 }
 
-static void push(struct ignore *ig, struct frame frame)
+static void push_frame(struct ignore *ig, struct frame frame)
 {
 	GROW(ig->frames, ig->count, ig->cap);
 	ig->frames[ig->count++] = frame;
@@ -308,7 +316,7 @@ struct settings {
 	bool folds;
 };
 
-static void take_setting(void *ctx, const char *key, const char *value, bool own)
+static void read_setting(void *ctx, const char *key, const char *value, bool own)
 {
 	struct settings *s = ctx;
 
@@ -322,9 +330,10 @@ static void take_setting(void *ctx, const char *key, const char *value, bool own
 	s->excludes = xstrdup(value);
 }
 
-/* The user's file of rules for all repositories may be a link. */
-static int read_users(const struct ignore *ig, const struct repo *repo, const char *named,
-		      struct frame *frame, struct err *err)
+/* Adds the user's rules for all repositories: of the file `named` (core.excludesFile), else of the
+ * usual one. The file may be a link. */
+static int read_user_rules(const struct ignore *ig, const struct repo *repo, const char *named,
+			   struct frame *frame, struct err *err)
 {
 	CLEANUP(free_text) char *usual = home_xdg("XDG_CONFIG_HOME", ".config/git/ignore");
 	CLEANUP(free_text) char *path = named ? path_join(repo->top, named) : TAKE(usual);
@@ -339,8 +348,9 @@ static int read_users(const struct ignore *ig, const struct repo *repo, const ch
 	return 0;
 }
 
-static int read_exclude(const struct ignore *ig, const struct repo *repo, struct frame *frame,
-			struct err *err)
+/* Adds the rules in info/exclude of git's folder, which must be no link. */
+static int read_info_exclude(const struct ignore *ig, const struct repo *repo, struct frame *frame,
+			     struct err *err)
 {
 	CLEANUP(fd_close) int dir = open(repo->common, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP(free_text) char *info = path_join(repo->common, "info");
@@ -351,32 +361,34 @@ static int read_exclude(const struct ignore *ig, const struct repo *repo, struct
 	return read_rules_at(ig, dir, repo->common, "info", "exclude", frame, NULL, err);
 }
 
-/* Rules for the whole repository, which count least: the user's, then those in git's folder. */
-static int read_general(struct ignore *ig, const struct repo *repo, struct frame *frame,
-			struct err *err)
+/* Adds the rules for the whole repository, which count least: the user's, then those in git's
+ * folder. Sets ig->folds from git's config. */
+static int read_repository_wide_rules(struct ignore *ig, const struct repo *repo,
+				      struct frame *frame, struct err *err)
 {
 	struct settings settings = {0};
 
-	if (!repo->dir) /* it may not be used (repo.h) */
-		return read_users(ig, repo, NULL, frame, err);
+	if (!repo->dir) /* git's folder may not be used: see repo_find() */
+		return read_user_rules(ig, repo, NULL, frame, err);
 	if (program_exists("git") && git_config_paths(repo, "^core\\.(excludesfile|ignorecase)$",
-						      take_setting, &settings, err) < 0)
+						     read_setting, &settings, err) < 0)
 		return err_wrap(err, "%s", repo->top);
 	ig->folds = settings.folds;
-	int got = read_users(ig, repo, settings.excludes, frame, err);
+	int got = read_user_rules(ig, repo, settings.excludes, frame, err);
 	free(settings.excludes);
-	return got < 0 ? -1 : read_exclude(ig, repo, frame, err);
+	return got < 0 ? -1 : read_info_exclude(ig, repo, frame, err);
 }
 
-static char *folded(const struct ignore *ig, char *path)
+static char *fold_case_if_ignored(const struct ignore *ig, char *path)
 {
 	if (ig->folds)
-		fold(path);
+		fold_case(path);
 	return path;
 }
 
-/* Whether the last rule that fits drops it. whole: below the repository's top, and folded. */
-static bool drops(const struct ignore *ig, const char *whole, bool is_folder)
+/* Whether the last rule that fits the path drops it. whole: the path below the repository's top, in
+ * lower case if case does not count. */
+static bool is_dropped_by_rules(const struct ignore *ig, const char *whole, bool is_folder)
 {
 	for (size_t f = ig->count; f-- > 0;) {
 		const struct frame *frame = &ig->frames[f];
@@ -387,14 +399,15 @@ static bool drops(const struct ignore *ig, const char *whole, bool is_folder)
 	return false;
 }
 
-/* Rules above the tree may drop the tree itself: its user works there all the same, so such rules
- * are passed over. The others count. */
-static void pass_over(struct ignore *ig)
+/* Marks the rules above the tree that drop the tree itself: the user syncs the tree nevertheless,
+ * so these rules do not count. */
+static void pass_over_rules_that_drop_the_tree(struct ignore *ig)
 {
 	for (const char *slash = ig->below; (slash = strchr(slash, '/')); slash++) {
 		CLEANUP(free_text)
-		char *folder = folded(ig, xstrndup(ig->below, (size_t)(slash - ig->below)));
-		for (size_t f = 0; f < ig->count && drops(ig, folder, true); f++)
+		char *folder =
+			fold_case_if_ignored(ig, xstrndup(ig->below, (size_t)(slash - ig->below)));
+		for (size_t f = 0; f < ig->count && is_dropped_by_rules(ig, folder, true); f++)
 			for (size_t r = 0; r < ig->frames[f].count; r++)
 				if (ig->frames[f].prefix < strlen(folder) &&
 				    !ig->frames[f].rules[r].negated &&
@@ -404,30 +417,31 @@ static void pass_over(struct ignore *ig)
 	}
 }
 
-/* The rules of folders from the top down to the one above the root. */
-static int read_above(struct ignore *ig, const struct repo *repo, struct err *err)
+/* Pushes the rules of the repository and of its folders from the top down to the one above the
+ * root. */
+static int read_rules_above_root(struct ignore *ig, const struct repo *repo, struct err *err)
 {
 	CLEANUP(fd_close) int top = open(repo->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct frame general = {0};
-	int got = read_general(ig, repo, &general, err);
+	int got = read_repository_wide_rules(ig, repo, &general, err);
 
 	if (got == 0 && *ig->below)
 		got = read_rules_at(ig, top, repo->top, "", ".gitignore", &general, NULL, err);
-	push(ig, general);
+	push_frame(ig, general);
 	for (const char *slash = strchr(ig->below, '/'); got == 0 && slash && slash[1];
 	     slash = strchr(slash + 1, '/')) {
 		CLEANUP(free_text)
 		char *folder = xstrndup(ig->below, (size_t)(slash - ig->below));
 		struct frame frame = {.prefix = strlen(folder) + 1};
 		got = read_rules_at(ig, top, repo->top, folder, ".gitignore", &frame, NULL, err);
-		push(ig, frame);
+		push_frame(ig, frame);
 	}
-	pass_over(ig);
+	pass_over_rules_that_drop_the_tree(ig);
 	return got;
 }
 
-/* A repository that holds the home folder keeps settings of this machine: its rules drop what is
- * not one of them. */
+/* Whether the repository holds the home folder. Such a repository keeps the user's settings, and
+ * its rules drop everything else. */
 static bool holds_home(const char *top)
 {
 	CLEANUP(free_text) char *home = home_dir();
@@ -436,6 +450,7 @@ static bool holds_home(const char *top)
 	return home && realpath(home, real) && path_is_below(real, top);
 }
 
+/* Pushes the rules above the root if the tree is in a repository; sets ig->below. */
 static int read_repository(struct ignore *ig, struct err *err)
 {
 	CLEANUP(repo_free) struct repo repo = {0};
@@ -450,7 +465,7 @@ static int read_repository(struct ignore *ig, struct err *err)
 		free(ig->below);
 		ig->below = xasprintf("%s/", rest + 1);
 	}
-	return read_above(ig, &repo, err);
+	return read_rules_above_root(ig, &repo, err);
 }
 
 /* ---- the tree's own rules ---- */
@@ -472,7 +487,7 @@ int ignore_open(struct ignore **out, const char *root, struct err *err)
 			got = read_rules(ig, "", ".gitignore", &frame, NULL, err);
 	}
 	frame.prefix = strlen(ig->below);
-	push(ig, frame);
+	push_frame(ig, frame);
 	ig->fixed = ig->count;
 	if (got < 0)
 		return -1;
@@ -480,9 +495,10 @@ int ignore_open(struct ignore **out, const char *root, struct err *err)
 	return 0;
 }
 
-/* A repository in the tree has rules of its own in git's folder. */
-static int read_inner(const struct ignore *ig, const char *folder, struct frame *frame,
-		      struct err *err)
+/* If the folder is the top of a repository inside the tree, adds the rules in that one's git
+ * folder. */
+static int read_rules_of_inner_repository(const struct ignore *ig, const char *folder,
+					  struct frame *frame, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(ig->root, folder);
 	CLEANUP(free_text) char *git = path_join(path, ".git");
@@ -493,19 +509,19 @@ static int read_inner(const struct ignore *ig, const char *folder, struct frame 
 	if (lstat(git, &(struct stat){0}) < 0 || repo_find(&repo, path, &why) != 1 ||
 	    !realpath(path, real) || strcmp(real, repo.top))
 		return 0;
-	return read_exclude(ig, &repo, frame, err);
+	return read_info_exclude(ig, &repo, frame, err);
 }
 
 int ignore_enter(struct ignore *ig, const char *folder, struct err *err)
 {
 	struct frame frame = {.prefix = strlen(ig->below) + strlen(folder) + 1};
 
-	if (ig->nested && (read_inner(ig, folder, &frame, err) < 0 ||
+	if (ig->nested && (read_rules_of_inner_repository(ig, folder, &frame, err) < 0 ||
 			   read_rules(ig, folder, ".gitignore", &frame, NULL, err) < 0)) {
 		free_frame(&frame);
 		return -1;
 	}
-	push(ig, frame);
+	push_frame(ig, frame);
 	return 0;
 }
 
@@ -519,8 +535,9 @@ bool ignore_drops(const struct ignore *ig, const char *path, bool is_folder)
 {
 	if (!strcmp(path_base(path), ".git"))
 		return true;
-	CLEANUP(free_text) char *whole = folded(ig, xasprintf("%s%s", ig->below, path));
-	return drops(ig, whole, is_folder);
+	CLEANUP(free_text)
+	char *whole = fold_case_if_ignored(ig, xasprintf("%s%s", ig->below, path));
+	return is_dropped_by_rules(ig, whole, is_folder);
 }
 
 void ignore_free(struct ignore *ig)

@@ -23,9 +23,9 @@ struct ignore;
  * an error (ERR_CONFIG, ERR_LOCAL): without its rules, files that must stay here would travel. Free
  * it with ignore_free(). */
 int ignore_open(struct ignore **out, const char *root, struct err *err);
-/* A walker names each folder (path below the root) that it enters, and calls ignore_leave() when it
- * has finished it. Adds the folder's own `.gitignore` if those count. After an error the folder
- * counts as not entered. */
+/* Adds the rules of a folder (path below the root) that a walker enters: its own `.gitignore`, if
+ * those count. The walker calls ignore_leave() when it has finished the folder. After an error the
+ * folder counts as not entered. */
 int ignore_enter(struct ignore *ig, const char *folder, struct err *err);
 void ignore_leave(struct ignore *ig);
 /* Whether this path (below the root, inside the folder entered last) is not synced. Its parents

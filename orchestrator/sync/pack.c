@@ -41,7 +41,7 @@ static struct {
 } lib;
 static struct err lib_error; /* why it is not loaded */
 
-static void load_library(void)
+static void load_library_once(void)
 {
 #define ROW(name) LATE_ROW(lib, archive_, name)
 	static const struct late_function functions[] = {ARCHIVE_FUNCTIONS(ROW)};
@@ -50,11 +50,11 @@ static void load_library(void)
 	late_load(ARCHIVE_LIBRARY, "libarchive13", functions, ARRAY_LEN(functions), &lib_error);
 }
 
-int pack_ready(struct err *err)
+int pack_load_library(struct err *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, load_library);
+	pthread_once(&once, load_library_once);
 	return lib_error.kind ? err_set(err, lib_error.kind, "%s", lib_error.msg) : 0;
 }
 
@@ -67,8 +67,8 @@ struct pack {
 	struct archive *archive;
 	locale_t utf8; /* libarchive translates names from the locale's charset; ours are UTF-8. 0:
 			  there is none */
-	struct str ready;   /* packed, not fetched yet */
-	size_t taken;       /* of ready */
+	struct str ready;   /* packed bytes for pack_read() */
+	size_t taken;       /* how many of them pack_read() has returned */
 	struct str removed; /* the content of .burst-delete */
 	struct tree_entry removed_entry;
 	bool removed_done, ended;
@@ -96,7 +96,8 @@ struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root)
 	};
 }
 
-static la_ssize_t collect(struct archive *a, void *ctx, const void *bytes, size_t len)
+/* For libarchive: adds its output to p->ready. */
+static la_ssize_t collect_packed_bytes(struct archive *a, void *ctx, const void *bytes, size_t len)
 {
 	struct pack *p = ctx;
 
@@ -108,7 +109,8 @@ static la_ssize_t collect(struct archive *a, void *ctx, const void *bytes, size_
 	return (la_ssize_t)len;
 }
 
-static int archive_failed(struct pack *p, const char *path)
+/* Sets p->failed from libarchive's error. Returns -1. */
+static int fail_packing(struct pack *p, const char *path)
 {
 	const char *why = lib.error_string(p->archive);
 
@@ -120,15 +122,15 @@ static int open_archive(struct pack *p)
 	struct archive *a = p->archive;
 
 	if (lib.write_set_format_pax_restricted(a) != ARCHIVE_OK)
-		return archive_failed(p, "tar");
+		return fail_packing(p, "tar");
 	lib.write_set_bytes_per_block(a, 0);
-	if (lib.write_open(a, p, NULL, collect, NULL) != ARCHIVE_OK)
-		return archive_failed(p, "tar");
+	if (lib.write_open(a, p, NULL, collect_packed_bytes, NULL) != ARCHIVE_OK)
+		return fail_packing(p, "tar");
 	return 0;
 }
 
-/* The list of removed paths travels as one file, with NUL between the paths. */
-static void list_removed(struct pack *p)
+/* Makes the entry .burst-delete: a file with the removed paths, and NUL between them. */
+static void make_list_of_removed(struct pack *p)
 {
 	for (size_t i = 0; i < p->plan.removed_count; i++) {
 		if (i)
@@ -148,7 +150,7 @@ static void list_removed(struct pack *p)
 
 int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err)
 {
-	if (pack_ready(err) < 0)
+	if (pack_load_library(err) < 0)
 		return -1;
 	CLEANUP(pack_close) struct pack *p = xcalloc(1, sizeof(*p));
 
@@ -159,7 +161,7 @@ int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err)
 	if (!p->utf8)
 		p->utf8 = newlocale(LC_CTYPE_MASK, "en_US.UTF-8", (locale_t)0);
 	p->room = xmalloc(SLICE);
-	list_removed(p);
+	make_list_of_removed(p);
 	if (plan->root) {
 		p->root = open(plan->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (p->root < 0)
@@ -171,7 +173,8 @@ int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err)
 	return 0;
 }
 
-static int changed(struct pack *p, const char *how)
+/* Sets p->failed: the entry's file is not as scanned. Returns -1. how: "is gone". */
+static int fail_changed(struct pack *p, const char *how)
 {
 	return err_set(&p->failed, ERR_LOCAL, "%s: %s since it was scanned", p->entry->path, how);
 }
@@ -195,25 +198,27 @@ static int write_header(struct pack *p, const struct tree_entry *e)
 	lib.entry_free(header);
 	/* A warning is about a name that libarchive could not translate. The name travels as it is,
 	 * as it should. */
-	return got == ARCHIVE_OK || got == ARCHIVE_WARN ? 0 : archive_failed(p, e->path);
+	return got == ARCHIVE_OK || got == ARCHIVE_WARN ? 0 : fail_packing(p, e->path);
 }
 
-static int open_file(struct pack *p, const struct tree_entry *e)
+/* Sets p->fd. Fails if the file is gone, or has another type or size than when it was scanned. */
+static int open_entry_file(struct pack *p, const struct tree_entry *e)
 {
 	struct stat st;
 
 	p->fd = path_open_below(p->root, e->path, O_RDONLY | O_NOCTTY);
 	if (p->fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-		return changed(p, "is gone");
+		return fail_changed(p, "is gone");
 	if (p->fd < 0 || fstat(p->fd, &st) < 0)
 		return err_set(&p->failed, ERR_LOCAL, "%s: %s", e->path, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size != e->size)
-		return changed(p, "has changed");
+		return fail_changed(p, "has changed");
 	return 0;
 }
 
-/* The header goes out before the file is opened. If the file then fails, the stream breaks off
- * inside its content, which every reader takes for an error; not all do so between two entries. */
+/* Writes the entry's header and, if it has content, makes it p->entry. The header goes out before
+ * the file is opened: if the file then fails, the stream breaks off inside its content, which every
+ * reader takes for an error. Not all do so between two entries. */
 static int begin_entry(struct pack *p, const struct tree_entry *e)
 {
 	if (write_header(p, e) < 0)
@@ -224,9 +229,10 @@ static int begin_entry(struct pack *p, const struct tree_entry *e)
 	p->at = 0;
 	p->fd = -1;
 	p->hash = sha256_new();
-	return e->data ? 0 : open_file(p, e);
+	return e->data ? 0 : open_entry_file(p, e);
 }
 
+/* Reads until `want` bytes or the end of the file. Returns how many, or -1 with errno. */
 static ssize_t read_full(int fd, char *to, size_t want)
 {
 	size_t got = 0;
@@ -244,18 +250,19 @@ static ssize_t read_full(int fd, char *to, size_t want)
 	return (ssize_t)got;
 }
 
-/* The file's last bytes follow only if the whole file is as scanned: otherwise its entry stays cut
- * short. */
-static int check_end(struct pack *p)
+/* Called before the file's last bytes go out: fails if the file is not as scanned, so that its
+ * entry stays cut short. */
+static int check_file_unchanged(struct pack *p)
 {
 	char hex[SHA256_HEX], more;
 
 	sha256_finish(TAKE(p->hash), hex);
 	if (strcmp(hex, p->entry->sha256) || (p->fd >= 0 && read_full(p->fd, &more, 1) != 0))
-		return changed(p, "has changed");
+		return fail_changed(p, "has changed");
 	return 0;
 }
 
+/* Packs the next SLICE bytes of p->entry; behind the last ones p->entry is NULL. */
 static int pack_slice(struct pack *p)
 {
 	const struct tree_entry *e = p->entry;
@@ -267,15 +274,15 @@ static int pack_slice(struct pack *p)
 		if (got < 0)
 			return err_set(&p->failed, ERR_LOCAL, "%s: %s", e->path, strerror(errno));
 		if ((size_t)got < want)
-			return changed(p, "has changed");
+			return fail_changed(p, "has changed");
 	}
 	sha256_add(p->hash, bytes, want);
 	p->at += (int64_t)want;
 	bool last = p->at == e->size;
-	if (last && check_end(p) < 0)
+	if (last && check_file_unchanged(p) < 0)
 		return -1;
 	if (lib.write_data(p->archive, bytes, want) != (la_ssize_t)want)
-		return archive_failed(p, e->path);
+		return fail_packing(p, e->path);
 	if (last) {
 		fd_close(p->fd);
 		p->fd = -1;
@@ -284,7 +291,8 @@ static int pack_slice(struct pack *p)
 	return 0;
 }
 
-static int advance(struct pack *p)
+/* Packs the next slice or entry, or the archive's end. On failure p->failed is set. */
+static int pack_next(struct pack *p)
 {
 	if (p->entry && p->plan.stop && atomic_load(p->plan.stop))
 		return err_set(&p->failed, ERR_INTERRUPTED, "stopped while packing");
@@ -297,7 +305,7 @@ static int advance(struct pack *p)
 	if (p->next < p->plan.count)
 		return begin_entry(p, p->plan.entries[p->next++]);
 	if (lib.write_close(p->archive) != ARCHIVE_OK)
-		return archive_failed(p, "tar");
+		return fail_packing(p, "tar");
 	p->ended = true;
 	return 0;
 }
@@ -308,7 +316,7 @@ ssize_t pack_read(struct pack *p, void *buf, size_t room, struct err *err)
 
 	/* what was packed before a failure still goes out: see begin_entry() */
 	while (!p->failed.kind && !p->ended && p->ready.len - p->taken < room)
-		advance(p);
+		pack_next(p);
 	if (p->utf8)
 		uselocale(was);
 	size_t n = MIN(room, p->ready.len - p->taken);
@@ -341,18 +349,19 @@ void pack_close(struct pack *p)
 	free(p);
 }
 
-static la_ssize_t append(struct archive *a, void *ctx, const void *bytes, size_t len)
+/* For libarchive: ctx is a struct str. */
+static la_ssize_t append_to_str(struct archive *a, void *ctx, const void *bytes, size_t len)
 {
 	(void)a;
 	str_addn(ctx, bytes, len);
 	return (la_ssize_t)len;
 }
 
-bool pack_squeeze(struct str *out, const void *bytes, size_t len)
+bool pack_add_zstd_frame(struct str *out, const void *bytes, size_t len)
 {
 	size_t before = out->len;
 
-	if (pack_ready(NULL) < 0)
+	if (pack_load_library(NULL) < 0)
 		return false;
 	struct archive *a = lib.write_new();
 	struct archive_entry *e = lib.entry_new();
@@ -363,7 +372,7 @@ bool pack_squeeze(struct str *out, const void *bytes, size_t len)
 		lib.write_add_filter_zstd(a) == ARCHIVE_OK &&
 		lib.write_set_filter_option(a, "zstd", "compression-level", "1") == ARCHIVE_OK &&
 		lib.write_set_bytes_per_block(a, 0) == ARCHIVE_OK &&
-		lib.write_open(a, out, NULL, append, NULL) == ARCHIVE_OK &&
+		lib.write_open(a, out, NULL, append_to_str, NULL) == ARCHIVE_OK &&
 		lib.write_header(a, e) == ARCHIVE_OK &&
 		lib.write_data(a, bytes, len) == (la_ssize_t)len &&
 		lib.write_close(a) == ARCHIVE_OK;

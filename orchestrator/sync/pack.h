@@ -30,15 +30,17 @@ struct pack_plan {        /* all borrowed; must outlive the pack */
 	const char *const *removed; /* paths for `.burst-delete`, the first entry, which exists if
 				       removed_count > 0 */
 	size_t removed_count;
-	const atomic_bool
-		*stop; /* set by another thread: the next read returns ERR_INTERRUPTED; or NULL */
+	/* set by another thread: the next pack_read() returns ERR_INTERRUPTED; or NULL */
+	const atomic_bool *stop;
 };
 
 /* The plan of a difference: its changed entries and its removed paths. */
 struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root);
 
-/* Loads libarchive, once; the other functions do so themselves. ERR_LOCAL: it is not installed. */
-int pack_ready(struct err *err);
+/* Loads libarchive, once, to see early whether it is installed (else ERR_LOCAL); the other
+ * functions load it themselves. */
+int pack_load_library(struct err *err);
+/* Begins the stream. ERR_LOCAL: the root cannot be opened, or libarchive fails. */
 int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err);
 /* Fills buf with up to `room` bytes, at least 1. Returns how many; 0 at the end of the archive; -1
  * and *err (ERR_LOCAL names the file; path below the root), after which every further call fails
@@ -48,7 +50,7 @@ void pack_close(struct pack *p); /* at any time; accepts NULL */
 
 /* Appends `bytes` as one whole zstd frame; consecutive frames unpack to one stream. Returns false,
  * with *out unchanged, if that failed. */
-bool pack_squeeze(struct str *out, const void *bytes, size_t len);
+bool pack_add_zstd_frame(struct str *out, const void *bytes, size_t len);
 
 DEFINE_CLEANUP(pack_close, struct pack *)
 

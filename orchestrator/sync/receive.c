@@ -29,15 +29,15 @@ struct receive {
 
 	int dir, fd; /* -1: closed */
 	bool verified, kept;
-	bool rests;      /* verified, and both descriptors are closed */
-	struct stat was; /* while it rests: the file that was verified */
+	bool closed_until_kept;    /* verified, and both descriptors are closed */
+	struct stat verified_stat; /* while it is closed: the file that was verified */
 };
 
 /* ---- receive folder ----
  * Opens the folder of an output without following a link. */
 
-/* The name is too long for this machine, or something else has it. Neither another pod nor the end
- * of the run would help: only this output fails. */
+/* Whether this errno is about a name: it is too long for this machine, or something else has it.
+ * Then neither another pod nor the end of the run would help: only this output fails. */
 static bool is_name_errno(int why)
 {
 	return why == ENAMETOOLONG || why == EILSEQ || why == EINVAL || why == ENOTDIR ||
@@ -52,8 +52,8 @@ static int receive_name_error(const struct receive *r, const char *what, struct 
 		       strerror(errno));
 }
 
-/* Opens one folder below dir, and makes it if it is missing. What has its name must be a folder, no
- * link. */
+/* Opens the folder dir/name, and makes it if it is missing. ERR_JOB: something else has that name,
+ * or a link has it. Returns a descriptor. */
 static int enter_folder(int dir, const char *name, const char *shown, struct err *err)
 {
 	bool made = mkdirat(dir, name, 0777) == 0;
@@ -62,7 +62,8 @@ static int enter_folder(int dir, const char *name, const char *shown, struct err
 		return err_set(err, is_name_errno(errno) ? ERR_JOB : ERR_LOCAL,
 			       "%s: cannot make folder: %s", shown, strerror(errno));
 	if (made)
-		/* Some file systems refuse it. The fsync that counts follows the rename. */
+		/* Some file systems refuse to fsync a folder. The fsync that counts follows the
+		 * rename. */
 		(void)fsync(dir);
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
@@ -173,7 +174,8 @@ static size_t write_at(const struct receive *r, int64_t offset, const char *byte
 	return done;
 }
 
-static int too_many(struct receive *r, struct err *err)
+/* Returns -1 with ERR_UNTRUSTED. */
+static int reject_surplus(struct receive *r, struct err *err)
 {
 	r->poisoned = true;
 	return err_set(err, ERR_UNTRUSTED,
@@ -184,7 +186,7 @@ static int too_many(struct receive *r, struct err *err)
 int receive_add(struct receive *r, const void *bytes, size_t len, struct err *err)
 {
 	if (len > (uint64_t)(r->bytes - r->offset))
-		return too_many(r, err);
+		return reject_surplus(r, err);
 	if (!len)
 		return 0;
 	size_t done = write_at(r, r->offset, bytes, len, err);
@@ -205,7 +207,8 @@ static int sync_file(const struct receive *r, struct err *err)
 	return fsync(r->fd) == 0 ? 0 : receive_local_error(r, "fsync", err);
 }
 
-static int wrong_hash(struct receive *r, struct err *err)
+/* Returns -1 with ERR_TRANSIENT if an earlier attempt may be to blame, else with ERR_UNTRUSTED. */
+static int reject_wrong_hash(struct receive *r, struct err *err)
 {
 	r->poisoned = true;
 	if (r->resumed)
@@ -228,7 +231,7 @@ int receive_finish(struct receive *r, struct err *err)
 			       r->path, r->offset, r->bytes);
 	sha256_finish(TAKE(r->hash), hex);
 	if (strcmp(hex, r->sha256))
-		return wrong_hash(r, err);
+		return reject_wrong_hash(r, err);
 	if (sync_file(r, err) < 0) {
 		/* The system may have dropped what it could not write. */
 		r->poisoned = true;
@@ -245,32 +248,35 @@ static void close_both(struct receive *r)
 	r->fd = r->dir = -1;
 }
 
-void receive_rest(struct receive *r)
+void receive_close_until_kept(struct receive *r)
 {
-	if (r->rests || !r->verified || r->kept || fstat(r->fd, &r->was) < 0)
+	if (r->closed_until_kept || !r->verified || r->kept || fstat(r->fd, &r->verified_stat) < 0)
 		return;
-	r->rests = true;
+	r->closed_until_kept = true;
 	close_both(r);
 }
 
-/* The times too: a new file soon gets the inode number of a removed one. */
+/* Also compares times, since a new file soon gets the inode number of a removed one. */
 static bool same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
 	       a->st_mtime == b->st_mtime && a->st_ctime == b->st_ctime;
 }
 
-static int reopen(struct receive *r, struct err *err)
+/* Opens the folder again after receive_close_until_kept(). ERR_LOCAL: the part is not the file that
+ * was verified. */
+static int reopen_if_closed(struct receive *r, struct err *err)
 {
 	struct stat st;
 
-	if (!r->rests)
+	if (!r->closed_until_kept)
 		return 0;
 	r->dir = receive_folder(r->output_dir, r->name, err);
 	if (r->dir < 0)
 		return -1;
-	r->rests = false;
-	if (fstatat(r->dir, r->part, &st, AT_SYMLINK_NOFOLLOW) == 0 && same_file(&st, &r->was))
+	r->closed_until_kept = false;
+	if (fstatat(r->dir, r->part, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    same_file(&st, &r->verified_stat))
 		return 0;
 	r->verified = false;
 	r->kept = true; /* another file has its name now: do not remove it */
@@ -281,7 +287,7 @@ static int rename_into_place(struct receive *r, struct err *err)
 {
 	if (!r->verified)
 		return err_set(err, ERR_BUG, "%s: is kept before it was verified", r->path);
-	if (reopen(r, err) < 0)
+	if (reopen_if_closed(r, err) < 0)
 		return -1;
 	if (!r->kept && renameat(r->dir, r->part, r->dir, r->base) < 0)
 		return receive_name_error(r, "cannot be put there", err);
@@ -297,8 +303,8 @@ static bool same_folder(const struct receive *a, const struct receive *b)
 	       x.st_ino == y.st_ino;
 }
 
-/* Also closes both descriptors: thousands of outputs of one command are kept in a row and dropped
- * only afterwards. */
+/* Fsyncs the file's folder, then closes both descriptors, since thousands of outputs of one command
+ * are kept in a row and dropped only afterwards. */
 static int sync_folder(struct receive *r, struct err *err)
 {
 	/* EINVAL: this file system has no fsync for folders. */
@@ -331,7 +337,7 @@ int receive_keep_all(struct receive *const *list, size_t count, struct err *err)
 	return last ? sync_folder(last, err) : 0;
 }
 
-static void leave_or_remove(struct receive *r, bool keep_part)
+static void remove_part_unless_useful(struct receive *r, bool keep_part)
 {
 	if (!keep_part || r->poisoned || r->offset == 0)
 		unlinkat(r->dir, r->part, 0);
@@ -341,8 +347,8 @@ void receive_drop(struct receive *r, bool keep_part)
 {
 	if (!r)
 		return;
-	if (!r->kept && reopen(r, NULL) == 0)
-		leave_or_remove(r, keep_part);
+	if (!r->kept && reopen_if_closed(r, NULL) == 0)
+		remove_part_unless_useful(r, keep_part);
 	fd_close(r->fd);
 	fd_close(r->dir);
 	sha256_free(r->hash);
@@ -360,7 +366,8 @@ void receive_drop(struct receive *r, bool keep_part)
 
 #define OPEN_TRIES 8 /* because another process may rename or remove the part meanwhile */
 
-static int check_foreign(const char *name, int64_t bytes, const char *sha256, struct err *err)
+/* ERR_UNTRUSTED: what the pod announces of an output is invalid. */
+static int check_announced(const char *name, int64_t bytes, const char *sha256, struct err *err)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
@@ -391,8 +398,9 @@ static int clear_odd_part(const struct receive *r, struct err *err)
 	return 0;
 }
 
-/* True if the open file still has this name. The previous holder of the lock may have moved it. */
-static bool is_named(const struct receive *r)
+/* Whether the open file is still the one named r->part: the lock's previous holder may have moved
+ * it. */
+static bool still_has_its_name(const struct receive *r)
 {
 	struct stat open_one, named;
 
@@ -401,6 +409,7 @@ static bool is_named(const struct receive *r)
 	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
 }
 
+/* Opens and locks the part, or makes it. ERR_BUSY: another process receives the same output. */
 static int open_part(struct receive *r, struct err *err)
 {
 	for (int i = 0; i < OPEN_TRIES; i++) {
@@ -415,7 +424,7 @@ static int open_part(struct receive *r, struct err *err)
 				       ? err_set(err, ERR_BUSY, "%s: is being received already",
 						 r->path)
 				       : receive_local_error(r, "lock", err);
-		if (is_named(r))
+		if (still_has_its_name(r))
 			return 0;
 		close(r->fd);
 		r->fd = -1;
@@ -424,7 +433,7 @@ static int open_part(struct receive *r, struct err *err)
 }
 
 /* Continues what an earlier attempt left, unless that is longer than the whole file. */
-static int resume(struct receive *r, struct err *err)
+static int resume_part(struct receive *r, struct err *err)
 {
 	struct stat st;
 
@@ -437,9 +446,9 @@ static int resume(struct receive *r, struct err *err)
 	return receive_hash_prefix(r, r->offset, err);
 }
 
-/* The name of an incomplete file, which the caller frees. The longest names leave no room for the
- * suffix. */
-static char *part_of(const char *base)
+/* base with the suffix of an incomplete file or, if that is too long for a name, its hash with it.
+ * The caller frees it. */
+static char *part_name(const char *base)
 {
 	char hash[SHA256_HEX];
 
@@ -452,21 +461,21 @@ static char *part_of(const char *base)
 int receive_open(struct receive **out, const char *output_dir, const char *name, int64_t bytes,
 		 const char *sha256, struct err *err)
 {
-	if (check_foreign(name, bytes, sha256, err) < 0)
+	if (check_announced(name, bytes, sha256, err) < 0)
 		return -1;
 	struct receive *r = xcalloc(1, sizeof(*r));
 	r->output_dir = xstrdup(output_dir);
 	r->name = xstrdup(name);
 	r->path = path_join(output_dir, name);
 	r->base = xstrdup(path_base(name));
-	r->part = part_of(r->base);
+	r->part = part_name(r->base);
 	r->part_path =
 		xasprintf("%.*s%s", (int)(strlen(r->path) - strlen(r->base)), r->path, r->part);
 	COPY_TEXT(r->sha256, sha256);
 	r->bytes = bytes;
 	r->fd = -1;
 	r->dir = receive_folder(output_dir, name, err);
-	if (r->dir < 0 || open_part(r, err) < 0 || resume(r, err) < 0) {
+	if (r->dir < 0 || open_part(r, err) < 0 || resume_part(r, err) < 0) {
 		r->kept = true; /* there is no part of ours to remove */
 		receive_drop(r, true);
 		return -1;

@@ -32,9 +32,9 @@ int receive_open(struct receive **out, const char *output_dir, const char *name,
 /* The first missing byte, from which the pod must send. Equal to `bytes` if nothing is missing. */
 int64_t receive_offset(const struct receive *r);
 
-/* The next bytes in order. ERR_UNTRUSTED: more than announced (none of them is written, the part is
- * dropped later). ERR_LOCAL, which names the file: the disk is full, or the like; a later attempt
- * continues what was written before. */
+/* Writes the next bytes in order. ERR_UNTRUSTED: more than announced (none of them is written, the
+ * part is dropped later). ERR_LOCAL, which names the file: the disk is full, or the like; a later
+ * attempt continues what was written before. */
 int receive_add(struct receive *r, const void *bytes, size_t len, struct err *err);
 
 /* After the last byte: checks length and hash, and fsyncs. The file keeps its .part name.
@@ -43,10 +43,10 @@ int receive_add(struct receive *r, const void *bytes, size_t len, struct err *er
  * announced; the part is dropped. */
 int receive_finish(struct receive *r, struct err *err);
 /* After receive_finish(), for a file that must wait before it is kept: closes its two descriptors.
- * Keeping or dropping opens it again; it must then still be the file that was verified. */
-void receive_rest(struct receive *r);
-/* The name of its descriptor, for a reader who must see this very file whatever has its path by
- * now. */
+ * Keeping or dropping opens the file again; it must then still be the one that was verified. */
+void receive_close_until_kept(struct receive *r);
+/* Writes "/dev/fd/N", the name of the open file, for a reader who must see this very file whatever
+ * has its path by now. */
 void receive_open_path(const struct receive *r, char to[32]);
 /* output_dir/name.part; borrowed. */
 const char *receive_part_path(const struct receive *r);
@@ -54,8 +54,8 @@ const char *receive_part_path(const struct receive *r);
  * fsyncs the folders; a folder that consecutive ones share is fsynced once. Afterwards the files
  * survive a crash. */
 int receive_keep_all(struct receive *const *list, size_t count, struct err *err);
-/* Ends it and frees r, whatever happened before. If it was not kept, the part is removed, or left
- * for a later attempt if keep_part and its bytes are not known to be wrong. Accepts NULL. */
+/* Frees r, whatever happened before. If the file was not kept, removes the part; with keep_part
+ * leaves it for a later attempt, unless its bytes are known to be wrong. Accepts NULL. */
 void receive_drop(struct receive *r, bool keep_part);
 
 #endif

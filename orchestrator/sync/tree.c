@@ -61,19 +61,19 @@ static struct tree_entry *tree_append(struct tree *tree, const char *path, enum 
 	return e;
 }
 
-static int by_path(const void *a, const void *b)
+static int compare_path(const void *a, const void *b)
 {
 	return strcmp(((const struct tree_entry *)a)->path, ((const struct tree_entry *)b)->path);
 }
 
-/* Sorts the entries, sums up and computes the id. */
+/* Sorts the entries, sums up their bytes and computes the tree's id. */
 static void tree_seal(struct tree *tree)
 {
 	struct sha256 *h = sha256_new();
 	CLEANUP(str_free) struct str line = STR_INIT;
 
 	if (tree->count)
-		qsort(tree->list, tree->count, sizeof(*tree->list), by_path);
+		qsort(tree->list, tree->count, sizeof(*tree->list), compare_path);
 	tree->bytes = 0;
 	sha256_add(h, "burst-tree 1\n", 13);
 	for (size_t i = 0; i < tree->count; i++) {
@@ -105,10 +105,11 @@ const struct tree_entry *tree_find(const struct tree *tree, const char *path)
 {
 	struct tree_entry key = {.path = (char *)path};
 
-	return tree->count ? bsearch(&key, tree->list, tree->count, sizeof(key), by_path) : NULL;
+	return tree->count ? bsearch(&key, tree->list, tree->count, sizeof(key), compare_path)
+			   : NULL;
 }
 
-static bool plain_text(const char *text)
+static bool is_plain_text(const char *text)
 {
 	for (const char *p = text; *p; p++)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
@@ -116,21 +117,24 @@ static bool plain_text(const char *text)
 	return utf8_valid(text, strlen(text));
 }
 
-static bool tree_path_ok(const char *path)
+/* Whether an entry may have this path: it is safe, and no name that belongs to the pack format or
+ * the agent. */
+static bool is_sendable_path(const char *path)
 {
 	return path_is_safe(path) && strcmp(path, TREE_DELETE_NAME) != 0 &&
 	       strcmp(path, TREE_LISTING_NAME) != 0;
 }
 
-/* A link's target that the text form can hold; and one that stays inside the tree. */
-static bool tree_target_fits(const char *target)
+/* Whether the text form can hold this target of a link. */
+static bool is_writable_target(const char *target)
 {
-	return *target && strlen(target) <= TREE_LINK_TARGET_MAX && plain_text(target);
+	return *target && strlen(target) <= TREE_LINK_TARGET_MAX && is_plain_text(target);
 }
 
-/* Allows steps up only at the start of the target, and no more than there are folders above the
- * link. The same rule applies to every other link on the way, so the end of the chain is inside. */
-static bool tree_target_inside(const char *path, const char *target)
+/* Whether the target of the link at path stays inside the tree. Allows steps up only at the start
+ * of the target, and no more than there are folders above the link. The same rule applies to every
+ * other link on the way, so the end of a chain of links is inside, too. */
+static bool is_target_inside(const char *path, const char *target)
 {
 	size_t depth = 0;
 	bool down = false;
@@ -172,7 +176,7 @@ int tree_add(struct tree *tree, const char *name, const void *bytes, size_t len,
 	char hex[SHA256_HEX];
 	const struct tree_entry *there = tree_find(tree, name);
 
-	if (!tree_path_ok(name))
+	if (!is_sendable_path(name))
 		return err_set(err, ERR_CONFIG, "'%s' cannot be the name of a file on a pod", name);
 	sha256_hex(bytes, len, hex);
 	if (there && there->type == TREE_FILE && there->executable == executable &&
@@ -294,6 +298,7 @@ int tree_save(const struct tree *tree, const char *path, struct err *err)
 	return path_write(path, text.s, text.len, 0600, err);
 }
 
+/* Whether the folder above path is in the tree. */
 static bool has_parent(const struct tree *tree, const char *path)
 {
 	CLEANUP(free_text) char *dir = path_dir(path);
@@ -302,8 +307,9 @@ static bool has_parent(const struct tree *tree, const char *path)
 	return !strchr(path, '/') || (e && e->type == TREE_FOLDER);
 }
 
-/* Moves behind what was read of the line and the blank after it. */
-static bool step(char **line, int read)
+/* Moves *line behind the `read` bytes and the blank after them. Returns false if there is no blank.
+ */
+static bool step_over_blank(char **line, int read)
 {
 	bool blank = read && (*line)[read] == ' ';
 
@@ -313,7 +319,7 @@ static bool step(char **line, int read)
 
 /* Appends the entry to the tree. Returns false if the line is not valid. An unusual spelling of a
  * number would be written differently: the comparison finds it. */
-static bool read_entry(struct tree *tree, char *line)
+static bool parse_entry(struct tree *tree, char *line)
 {
 	struct tree_entry e = {0};
 	char kind, *target = NULL;
@@ -321,24 +327,24 @@ static bool read_entry(struct tree *tree, char *line)
 
 	if (sscanf(line, "%c %" SCNd64 " %" SCNd64 " %" SCNu64 "%n", &kind, &e.mtime_ns,
 		   &e.ctime_ns, &e.inode, &read) != 4 ||
-	    !strchr("fxdl", kind) || !step(&line, read))
+	    !strchr("fxdl", kind) || !step_over_blank(&line, read))
 		return false;
 	e.type = kind == 'd' ? TREE_FOLDER : kind == 'l' ? TREE_LINK : TREE_FILE;
 	e.executable = kind == 'x';
 	if (e.type == TREE_FILE &&
 	    (sscanf(line, "%" SCNd64 " %64s%n", &e.size, e.sha256, &read) != 2 || e.size < 0 ||
-	     e.size > TREE_FILE_MAX || !sha256_is_hex(e.sha256) || !step(&line, read)))
+	     e.size > TREE_FILE_MAX || !sha256_is_hex(e.sha256) || !step_over_blank(&line, read)))
 		return false;
 	if (e.type == TREE_LINK) {
 		target = strchr(line, '\t');
 		if (!target)
 			return false;
 		*target++ = '\0';
-		if (!tree_target_fits(target) || !tree_target_inside(line, target))
+		if (!is_writable_target(target) || !is_target_inside(line, target))
 			return false;
 	}
 	/* sorted, each path once: the list can be searched while it grows */
-	if (!tree_path_ok(line) || !has_parent(tree, line) ||
+	if (!is_sendable_path(line) || !has_parent(tree, line) ||
 	    (tree->count && strcmp(tree->list[tree->count - 1].path, line) >= 0))
 		return false;
 	e.path = xstrdup(line);
@@ -348,7 +354,8 @@ static bool read_entry(struct tree *tree, char *line)
 	return true;
 }
 
-/* Takes the next line off; NULL: none, or it holds a NUL byte. */
+/* Ends the next line with NUL and returns it; *text moves behind it. NULL: there is none, or it
+ * holds a NUL byte. */
 static char *next_line(char **text, const char *end)
 {
 	char *line = *text, *stop = memchr(line, '\n', (size_t)(end - line));
@@ -360,7 +367,8 @@ static char *next_line(char **text, const char *end)
 	return line;
 }
 
-static int read_tree(struct tree *tree, char *text, size_t len, struct err *err)
+/* Fills the tree from its text form, which it changes. */
+static int parse_lines(struct tree *tree, char *text, size_t len, struct err *err)
 {
 	const char *end = text + len;
 	char *line = next_line(&text, end);
@@ -373,7 +381,7 @@ static int read_tree(struct tree *tree, char *text, size_t len, struct err *err)
 		return err_set(err, ERR_CONFIG, "line 1 is broken");
 	for (int64_t i = 0; i < count; i++) {
 		line = next_line(&text, end);
-		if (!line || !read_entry(tree, line))
+		if (!line || !parse_entry(tree, line))
 			return err_set(err, ERR_CONFIG, "line %" PRId64 " is broken", i + 2);
 	}
 	tree_seal(tree);
@@ -390,7 +398,7 @@ int tree_parse(struct tree **out, const char *bytes, size_t len, struct err *err
 		return err_set(err, ERR_CONFIG, "larger than %u bytes", TREE_MANIFEST_MAX);
 	if (len)
 		memcpy(copy, bytes, len);
-	if (read_tree(tree, copy, len, err) < 0)
+	if (parse_lines(tree, copy, len, err) < 0)
 		return -1;
 	write_tree(tree, &again);
 	if (again.len != len || memcmp(again.s, bytes, len))
@@ -446,7 +454,7 @@ static int64_t ctime_of(const struct stat *st)
 #endif
 }
 
-static void describe(struct tree_entry *e, const struct stat *st)
+static void set_stat(struct tree_entry *e, const struct stat *st)
 {
 	e->size = e->type == TREE_FILE ? (int64_t)st->st_size : 0;
 	e->executable = e->type == TREE_FILE && (st->st_mode & S_IXUSR);
@@ -462,14 +470,14 @@ static int local_error(struct scan *s, const char *path)
 
 /* ---- the walk ---- */
 
-static void skip(struct scan *s, const char *path, enum tree_skip why)
+static void skip_path(struct scan *s, const char *path, enum tree_skip why)
 {
 	s->tree->skipped[why]++;
 	if (s->opts->skipped)
 		s->opts->skipped(s->opts->ctx, path, why);
 }
 
-static bool excluded(const struct scan *s, const char *path)
+static bool is_excluded(const struct scan *s, const char *path)
 {
 	for (const char *const *p = s->opts->exclude; p && *p; p++)
 		if (!strcmp(*p, path))
@@ -477,7 +485,8 @@ static bool excluded(const struct scan *s, const char *path)
 	return false;
 }
 
-static int take_link(struct scan *s, const char *path, const struct stat *st)
+/* Adds the link, or skips one that leads out of the tree or whose target cannot be sent. */
+static int add_link(struct scan *s, const char *path, const struct stat *st)
 {
 	char target[TREE_LINK_TARGET_MAX + 1];
 	ssize_t n = readlinkat(s->root, path, target, sizeof(target));
@@ -485,27 +494,27 @@ static int take_link(struct scan *s, const char *path, const struct stat *st)
 	if (n < 0)
 		return errno == ENOENT ? 0 : local_error(s, path);
 	if (n == (ssize_t)sizeof(target)) {
-		skip(s, path, TREE_SKIP_NAME);
+		skip_path(s, path, TREE_SKIP_NAME);
 		return 0;
 	}
 	target[n] = '\0';
-	bool fits = tree_target_fits(target);
-	if (!fits || !tree_target_inside(path, target)) {
-		skip(s, path, fits ? TREE_SKIP_OUTSIDE : TREE_SKIP_NAME);
+	bool fits = is_writable_target(target);
+	if (!fits || !is_target_inside(path, target)) {
+		skip_path(s, path, fits ? TREE_SKIP_OUTSIDE : TREE_SKIP_NAME);
 		return 0;
 	}
 	struct tree_entry *e = tree_append(s->tree, path, TREE_LINK);
-	describe(e, st);
+	set_stat(e, st);
 	e->target = xstrdup(target);
 	return 0;
 }
 
 static int walk(struct scan *s, const char *folder);
 
-/* Rules are read before the walk of the folder, and dropped afterwards. */
-static int take_folder(struct scan *s, const char *path, const struct stat *st)
+/* Adds the folder and all below it. The folder's rules count only during its walk. */
+static int add_folder(struct scan *s, const char *path, const struct stat *st)
 {
-	describe(tree_append(s->tree, path, TREE_FOLDER), st);
+	set_stat(tree_append(s->tree, path, TREE_FOLDER), st);
 	if (ignore_enter(s->ignore, path, s->err) < 0)
 		return -1;
 	int result = walk(s, path);
@@ -513,7 +522,7 @@ static int take_folder(struct scan *s, const char *path, const struct stat *st)
 	return result;
 }
 
-/* The output of `burst run >log` beside its code. */
+/* Notes the files that stdout and stderr write to, as of `burst run >log` beside its code. */
 static void find_our_output(struct scan *s)
 {
 	struct stat st;
@@ -556,7 +565,8 @@ void tree_keep_back(const char *path)
 	held_back.list[held_back.count++] = st;
 }
 
-static int take(struct scan *s, const char *path)
+/* Adds the file, folder (with all below it) or link at path, or skips it. */
+static int add_or_skip(struct scan *s, const char *path)
 {
 	struct stat st;
 
@@ -564,32 +574,32 @@ static int take(struct scan *s, const char *path)
 		return errno == ENOENT ? 0 : local_error(s, path);
 	bool folder = S_ISDIR(st.st_mode);
 	if (is_kept(&st))
-		skip(s, path, TREE_SKIP_KEPT);
-	else if (ignore_drops(s->ignore, path, folder) || excluded(s, path))
-		skip(s, path, TREE_SKIP_IGNORED);
-	else if (!tree_path_ok(path))
-		skip(s, path, TREE_SKIP_NAME);
+		skip_path(s, path, TREE_SKIP_KEPT);
+	else if (ignore_drops(s->ignore, path, folder) || is_excluded(s, path))
+		skip_path(s, path, TREE_SKIP_IGNORED);
+	else if (!is_sendable_path(path))
+		skip_path(s, path, TREE_SKIP_NAME);
 	else if (s->tree->count >= TREE_MAX_ENTRIES)
 		return err_set(s->err, ERR_CONFIG,
 			       "more than %d files and folders: name what is not needed in "
 			       ".burstignore",
 			       TREE_MAX_ENTRIES);
 	else if (folder)
-		return take_folder(s, path, &st);
+		return add_folder(s, path, &st);
 	else if (S_ISLNK(st.st_mode))
-		return take_link(s, path, &st);
+		return add_link(s, path, &st);
 	else if (S_ISREG(st.st_mode) && is_our_output(s, &st))
-		skip(s, path, TREE_SKIP_WRITTEN);
+		skip_path(s, path, TREE_SKIP_WRITTEN);
 	else if (S_ISREG(st.st_mode))
-		describe(tree_append(s->tree, path, TREE_FILE), &st);
+		set_stat(tree_append(s->tree, path, TREE_FILE), &st);
 	else
-		skip(s, path, TREE_SKIP_SPECIAL);
+		skip_path(s, path, TREE_SKIP_SPECIAL);
 	return 0;
 }
 
 /* Reads all names of a folder, each ended by NUL, and closes it, so that depth costs no
  * descriptors. */
-static int list_folder(struct scan *s, const char *folder, struct str *names)
+static int read_names(struct scan *s, const char *folder, struct str *names)
 {
 	int fd = path_open_below(s->root, *folder ? folder : ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -597,7 +607,7 @@ static int list_folder(struct scan *s, const char *folder, struct str *names)
 
 	if (!dir) {
 		if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR)
-			return 0; /* it has vanished, or is something else by now */
+			return 0; /* the folder has vanished, or is something else by now */
 		local_error(s, *folder ? folder : "the folder");
 		fd_close(fd);
 		return -1;
@@ -616,14 +626,14 @@ static int walk(struct scan *s, const char *folder)
 	CLEANUP(str_free) struct str names = STR_INIT;
 	CLEANUP(str_free) struct str path = STR_INIT;
 
-	if (list_folder(s, folder, &names) < 0)
+	if (read_names(s, folder, &names) < 0)
 		return -1;
 	for (size_t at = 0; at < names.len; at += strlen(names.s + at) + 1) {
 		str_reset(&path);
 		if (*folder)
 			str_addf(&path, "%s/", folder);
 		str_add(&path, names.s + at);
-		if (take(s, path.s) < 0)
+		if (add_or_skip(s, path.s) < 0)
 			return -1;
 	}
 	return 0;
@@ -637,24 +647,26 @@ static bool same_stat(const struct tree_entry *e, const struct stat *st)
 	       e->ctime_ns == ctime_of(st) && e->inode == (uint64_t)st->st_ino;
 }
 
-/* A file written within the file system's clock tick of a scan can change again with the same time:
- * it is read again. */
-static bool settled(const struct tree_entry *e, int64_t scanned_ns)
+/* Whether the file's times were older than a clock tick of the file system when it was scanned. A
+ * newer file could change again with the same times, so it is read again. */
+static bool is_settled(const struct tree_entry *e, int64_t scanned_ns)
 {
 	int64_t last = MAX(e->mtime_ns, e->ctime_ns);
+	/* times in whole seconds: a file system with coarse times (FAT: two seconds) */
 	int64_t tick = last % NS_PER_S ? NS_PER_S / 50 : 2 * NS_PER_S;
 
 	return e->ctime_ns && last < scanned_ns - tick;
 }
 
-/* Takes the hash from an earlier scan if the file is the one that was read then. */
-static bool take_known(struct tree_entry *e, const struct tree *known)
+/* Copies the hash from an earlier scan (NULL: none) if the file is the one that was read then.
+ * Returns whether it did. */
+static bool reuse_known_hash(struct tree_entry *e, const struct tree *known)
 {
 	const struct tree_entry *was = known ? tree_find(known, e->path) : NULL;
 
 	if (!was || was->type != TREE_FILE || was->data || was->size != e->size ||
 	    was->mtime_ns != e->mtime_ns || was->ctime_ns != e->ctime_ns ||
-	    was->inode != e->inode || !settled(was, known->scanned_ns))
+	    was->inode != e->inode || !is_settled(was, known->scanned_ns))
 		return false;
 	memcpy(e->sha256, was->sha256, sizeof(e->sha256));
 	return true;
@@ -682,6 +694,8 @@ static int hash_open_file(struct scan *s, struct tree_entry *e, int fd)
 
 enum read_result { READ_FAILED = -1, READ_DONE, READ_CHANGED, READ_GONE };
 
+/* Sets the entry's stat and hash from its file. READ_CHANGED: it changed meanwhile, or is no plain
+ * file now. */
 static enum read_result read_once(struct scan *s, struct tree_entry *e)
 {
 	CLEANUP(fd_close)
@@ -694,7 +708,7 @@ static enum read_result read_once(struct scan *s, struct tree_entry *e)
 		return errno == ELOOP ? READ_CHANGED : local_error(s, e->path);
 	if (!S_ISREG(st.st_mode))
 		return READ_CHANGED;
-	describe(e, &st);
+	set_stat(e, &st);
 	if (hash_open_file(s, e, fd) < 0)
 		return READ_FAILED;
 	if (fstat(fd, &st) < 0)
@@ -702,6 +716,7 @@ static enum read_result read_once(struct scan *s, struct tree_entry *e)
 	return same_stat(e, &st) ? READ_DONE : READ_CHANGED;
 }
 
+/* read_once(), up to READ_TRIES times while the file changes; then ERR_LOCAL. */
 static enum read_result read_file(struct scan *s, struct tree_entry *e)
 {
 	s->tree->read_files++;
@@ -713,7 +728,7 @@ static enum read_result read_file(struct scan *s, struct tree_entry *e)
 	return err_set(s->err, ERR_LOCAL, "%s: changes while it is being read", e->path);
 }
 
-/* Gives each file its hash, and drops those that have vanished from the list. */
+/* Gives each file its hash, and removes files that have vanished from the list. */
 static int read_files(struct scan *s)
 {
 	struct tree *tree = s->tree;
@@ -723,7 +738,7 @@ static int read_files(struct scan *s)
 	for (at = 0; at < tree->count && result == 0; at++) {
 		struct tree_entry *e = &tree->list[at];
 		enum read_result got = READ_DONE;
-		if (e->type == TREE_FILE && !take_known(e, s->opts->known))
+		if (e->type == TREE_FILE && !reuse_known_hash(e, s->opts->known))
 			got = read_file(s, e);
 		if (got == READ_GONE) {
 			free(e->path);

@@ -73,8 +73,9 @@ struct tree_scan_options {
 	void *ctx;             /* for skipped */
 };
 
-/* Every scan from now on leaves out the file or folder that this path leads to, whatever its name
- * there: it holds keys, or is burst's own. Compared by device and inode. Not during a scan. */
+/* Makes every later scan leave out the file or folder that this path leads to, whatever its name in
+ * the tree: it holds keys, or is burst's own. Compares device and inode. Do not call during a scan.
+ */
 void tree_keep_back(const char *path);
 
 /* Scans the folder. opts may be NULL. A file that changes while it is read is read again, up to
@@ -92,15 +93,16 @@ struct tree *tree_new(void);
 int tree_add(struct tree *tree, const char *name, const void *bytes, size_t len, bool executable,
 	     struct err *err);
 
-const struct tree_entry *tree_find(const struct tree *tree, const char *path); /* NULL: not there */
-void tree_free(struct tree *tree);                                             /* accepts NULL */
+/* Returns NULL if the tree lacks the path. For tests. */
+const struct tree_entry *tree_find(const struct tree *tree, const char *path);
+void tree_free(struct tree *tree); /* accepts NULL */
 
 /* The text form, one entry a line, with everything but `data` and the counters of skipped paths.
  * tree_save() replaces the file atomically. tree_load(): ERR_NOT_FOUND if there is no file;
  * ERR_CONFIG if any byte is not as tree_save() writes it (the caller then scans from nothing). */
 int tree_save(const struct tree *tree, const char *path, struct err *err);
 int tree_load(struct tree **out, const char *path, struct err *err);
-/* The same on bytes in memory, which may be anything. */
+/* tree_load() for bytes in memory, which may be anything. For tests. */
 int tree_parse(struct tree **out, const char *bytes, size_t len, struct err *err);
 
 /* What turns `old` into `new`. Everything is borrowed from the two trees, which must outlive it. */

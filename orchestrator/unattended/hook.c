@@ -33,12 +33,12 @@ enum { RECORD_MAX_BYTES = 4096 };
 const char *const hook_names[] = {"post-commit", "post-merge",   "post-rewrite",
 				  "pre-push",    "post-receive", NULL};
 
-bool hook_has_lines(const char *name)
+bool hook_reads_stdin(const char *name)
 {
 	return strcmp(name, "post-commit") && strcmp(name, "post-merge");
 }
 
-static bool is_ours(const char *text)
+static bool was_written_by_burst(const char *text)
 {
 	return starts_with(text, FIRST_LINES);
 }
@@ -49,7 +49,7 @@ static const struct {
 	const char *key;
 	size_t offset;
 	bool required;
-} fields[] = {
+} job_fields[] = {
 	{"repository", offsetof(struct hook_job, repository), true},
 	{"config", offsetof(struct hook_job, config), true},
 	{"into", offsetof(struct hook_job, into), false},
@@ -61,37 +61,38 @@ static const struct {
 	{"max_wait", offsetof(struct hook_job, max_wait), false},
 };
 
-static char **field(const struct hook_job *job, size_t i)
+/* The member of *job that belongs to row i of job_fields. */
+static char **job_field(const struct hook_job *job, size_t i)
 {
-	return (char **)((char *)job + fields[i].offset);
+	return (char **)((char *)job + job_fields[i].offset);
 }
 
 static void job_free(struct hook_job *job)
 {
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		free(*field(job, i));
+	for (size_t i = 0; i < ARRAY_LEN(job_fields); i++)
+		free(*job_field(job, i));
 }
 
 static struct hook_job job_copy(const struct hook_job *job)
 {
 	struct hook_job copy = {0};
 
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		*field(&copy, i) = *field(job, i) ? xstrdup(*field(job, i)) : NULL;
+	for (size_t i = 0; i < ARRAY_LEN(job_fields); i++)
+		*job_field(&copy, i) = *job_field(job, i) ? xstrdup(*job_field(job, i)) : NULL;
 	return copy;
 }
 
-static int read_job(struct hook_job *job, const char *line, size_t len, struct err *err)
+static int parse_job_line(struct hook_job *job, const char *line, size_t len, struct err *err)
 {
 	CLEANUP(json_decref) json_t *object = jsonx_parse(line, len, err);
 
 	if (!object)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-		const char *text = jsonx_text(object, fields[i].key, NULL);
-		*field(job, i) = text ? xstrdup(text) : NULL;
-		if (fields[i].required && !text)
-			return err_set(err, ERR_CONFIG, "\"%s\" is missing", fields[i].key);
+	for (size_t i = 0; i < ARRAY_LEN(job_fields); i++) {
+		const char *text = jsonx_text(object, job_fields[i].key, NULL);
+		*job_field(job, i) = text ? xstrdup(text) : NULL;
+		if (job_fields[i].required && !text)
+			return err_set(err, ERR_CONFIG, "\"%s\" is missing", job_fields[i].key);
 	}
 	return 0;
 }
@@ -106,8 +107,8 @@ int hook_file_parse(struct hook_file *out, const char *text, struct err *err)
 		if (starts_with(line, JOB_MARK)) {
 			GROW(f.jobs, f.count, f.cap);
 			f.jobs[f.count++] = (struct hook_job){0};
-			if (read_job(&f.jobs[f.count - 1], line + strlen(JOB_MARK),
-				     len - strlen(JOB_MARK), err) < 0) {
+			if (parse_job_line(&f.jobs[f.count - 1], line + strlen(JOB_MARK),
+					   len - strlen(JOB_MARK), err) < 0) {
 				hook_file_free(&f);
 				err->kind = ERR_CONFIG;
 				return err_wrap(err, "line %zu", number);
@@ -117,16 +118,16 @@ int hook_file_parse(struct hook_file *out, const char *text, struct err *err)
 	return 0;
 }
 
-static int write_job(struct str *to, const struct hook_job *job, struct err *err)
+static int append_job_line(struct str *to, const struct hook_job *job, struct err *err)
 {
 	CLEANUP(json_decref) json_t *object = json_object();
 
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		if (*field(job, i) &&
-		    json_object_set_new(object, fields[i].key, json_string(*field(job, i))) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(job_fields); i++)
+		if (*job_field(job, i) && json_object_set_new(object, job_fields[i].key,
+							      json_string(*job_field(job, i))) < 0)
 			return err_set(err, ERR_CONFIG,
 				       "%s: not UTF-8 text, so a hook cannot contain it",
-				       fields[i].key);
+				       job_fields[i].key);
 	CLEANUP(free_text) char *line = jsonx_line(object);
 	str_addf(to, JOB_MARK "%s\n", line);
 	return 0;
@@ -134,10 +135,9 @@ static int write_job(struct str *to, const struct hook_job *job, struct err *err
 
 /* ---- the script ---- */
 
-/* In an empty PATH git's hooks find only git itself, so the script calls no other program. It first
- * runs an earlier hook, as git would have run it. burst continues in the background: git waits only
- * for the script. */
-static void add_lines_read(struct str *to)
+/* The part of a script that reads stdin into $lines. With an empty PATH git's hooks find only git
+ * itself, so no script calls another program than git and burst. */
+static void append_stdin_reader(struct str *to)
 {
 	str_add(to, "lines=\n"
 		    "while IFS= read -r line || [ -n \"$line\" ]; do\n"
@@ -145,24 +145,27 @@ static void add_lines_read(struct str *to)
 		    "done\n");
 }
 
-/* Reads HEAD now: a rebase ends before a background process could notice it. */
-#define FIND_HEAD                                                                                  \
+/* The part of a script that sets $at to HEAD's branch or commit, or "rebase" during one, which
+ * would end before a background process could notice it. */
+#define SET_AT_TO_HEAD                                                                             \
 	"at=$(git symbolic-ref -q HEAD) || {\n"                                                    \
 	"\tat=$(git rev-parse HEAD)\n"                                                             \
 	"\t[ ! -e \"$(git rev-parse --git-path rebase-merge)\" ] && [ ! -e \"$(git rev-parse "     \
 	"--git-path rebase-apply/rebasing)\" ] || at=rebase\n"                                     \
 	"}\n"
 
-static void add_script(struct str *to, const char *name, const char *program)
+/* The script first runs an earlier hook, as git would have run it. burst continues in the
+ * background: git waits only for the script. */
+static void append_script(struct str *to, const char *name, const char *program)
 {
-	bool lines = hook_has_lines(name);
+	bool lines = hook_reads_stdin(name);
 	bool has_head = strcmp(name, "pre-push") && strcmp(name, "post-receive");
 
 	str_add(to, "burst=");
 	str_add_shell(to, program);
 	str_addf(to, "\nbefore=${0%%/*}/%s" HOOK_BEFORE "\ncode=0\n", name);
 	if (lines)
-		add_lines_read(to);
+		append_stdin_reader(to);
 	str_addf(to,
 		 "if [ -x \"$before\" ]; then\n"
 		 "\t%s\"$before\" \"$@\"\n"
@@ -171,7 +174,7 @@ static void add_script(struct str *to, const char *name, const char *program)
 		 lines ? "printf %s \"$lines\" | " : "");
 	if (!strcmp(name, "pre-push"))
 		str_add(to, "[ $code = 0 ] || exit $code\n");
-	str_add(to, has_head ? FIND_HEAD : "at=HEAD\n");
+	str_add(to, has_head ? SET_AT_TO_HEAD : "at=HEAD\n");
 	str_addf(to,
 		 "if [ -x \"$burst\" ]; then\n"
 		 "\t%s\"$burst\" hook fire %s \"$0\" \"${at:-HEAD}\" >/dev/null 2>&1 %s&\n"
@@ -188,9 +191,9 @@ int hook_file_write(struct str *to, const struct hook_file *f, const char *name,
 {
 	str_add(to, FIRST_LINES);
 	for (size_t i = 0; i < f->count; i++)
-		if (write_job(to, &f->jobs[i], err) < 0)
+		if (append_job_line(to, &f->jobs[i], err) < 0)
 			return -1;
-	add_script(to, name, program);
+	append_script(to, name, program);
 	return 0;
 }
 
@@ -207,7 +210,7 @@ struct hook_job *hook_file_find(const struct hook_file *f, const char *repositor
 }
 
 /* Replaces the job by a copy of this one, or appends the copy. */
-static void put_job(struct hook_file *f, const struct hook_job *job)
+static void set_job(struct hook_file *f, const struct hook_job *job)
 {
 	struct hook_job copy = job_copy(job),
 			*old = hook_file_find(f, job->repository, job->config);
@@ -260,7 +263,7 @@ struct folder_setting {
 	bool own;
 };
 
-static void take_folder(void *ctx, const char *key, const char *value, bool own)
+static void read_hooks_path(void *ctx, const char *key, const char *value, bool own)
 {
 	struct folder_setting *set = ctx;
 
@@ -269,7 +272,7 @@ static void take_folder(void *ctx, const char *key, const char *value, bool own)
 	*set = (struct folder_setting){xstrdup(value), own};
 }
 
-/* core.hooksPath counts, as for git. */
+/* Follows core.hooksPath, as git does. */
 int hook_find_folder(struct hook_target *t, struct err *err)
 {
 	const struct repo *r = &t->place;
@@ -278,7 +281,7 @@ int hook_find_folder(struct hook_target *t, struct err *err)
 	char real[PATH_MAX];
 	struct stat st;
 
-	if (git_config_paths(r, "^core\\.hookspath$", take_folder, &set, err) < 0)
+	if (git_config_paths(r, "^core\\.hookspath$", read_hooks_path, &set, err) < 0)
 		return -1;
 	CLEANUP(free_text)
 	char *path = path_join(set.path ? base : r->common, set.path ? set.path : "hooks");
@@ -320,7 +323,8 @@ int hook_read_state(const char *folder, const char *name, enum hook_state *state
 			       ? 0
 			       : err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	*state = is_executable(path) ? HOOK_FOREIGN : HOOK_INERT;
-	if (path_read_plain(path, HOOK_FILE_MAX_BYTES, text, &why) < 0 || !is_ours(str_text(text)))
+	if (path_read_plain(path, HOOK_FILE_MAX_BYTES, text, &why) < 0 ||
+	    !was_written_by_burst(str_text(text)))
 		return 0; /* a program, or a link */
 	if (hook_file_parse(out, str_text(text), err) < 0)
 		return err_wrap(err, "%s", path);
@@ -328,7 +332,8 @@ int hook_read_state(const char *folder, const char *name, enum hook_state *state
 	return 0;
 }
 
-static int failed(const char *what, const char *path, struct err *err)
+/* Sets *err from errno. Returns -1. what: "write". */
+static int set_file_error(const char *what, const char *path, struct err *err)
 {
 	const char *hint = errno == EACCES || errno == EPERM || errno == EROFS
 				   ? ": git's hooks folder must be writable"
@@ -358,9 +363,10 @@ static bool same_bytes(const char *a, const char *b)
 	       !memcmp(str_text(&one), str_text(&two), one.len);
 }
 
-/* Tools that own a hooks folder rewrite their hooks (husky: at each npm install). Without hard
- * links there is a moment without a hook. */
-static int keep_before(const char *path, const char *before, struct err *err)
+/* Gives an earlier hook the name `before`, unless it has that: tools that own a hooks folder
+ * rewrite their hooks (husky: at each npm install). Links it, so that one is always at path;
+ * without hard links it renames it. */
+static int keep_earlier_hook(const char *path, const char *before, struct err *err)
 {
 	if (same_file(path, before))
 		return 0;
@@ -374,7 +380,7 @@ static int keep_before(const char *path, const char *before, struct err *err)
 			       "hook; keep the one that you want under the first name, remove "
 			       "the other, and install again",
 			       path, before);
-	return rename(path, before) < 0 ? failed("rename", path, err) : 0;
+	return rename(path, before) < 0 ? set_file_error("rename", path, err) : 0;
 }
 
 static int write_hook(const char *path, const struct str *text, struct err *err)
@@ -383,23 +389,24 @@ static int write_hook(const char *path, const struct str *text, struct err *err)
 	CLEANUP(fd_close) int fd = path_open_new(temporary, O_WRONLY, 0777);
 
 	if (fd < 0)
-		return failed("write", temporary, err);
+		return set_file_error("write", temporary, err);
 	if (fd_write_all(fd, str_text(text), text->len) == 0 && fsync(fd) == 0 &&
 	    rename(temporary, path) == 0)
 		return 0;
-	failed("write", path, err);
+	set_file_error("write", path, err);
 	unlink(temporary);
 	return -1;
 }
 
-static int make_folder(const char *folder, struct err *err)
+/* Succeeds if the folder exists. */
+static int make_hooks_folder(const char *folder, struct err *err)
 {
 	struct stat st;
 
 	if ((stat(folder, &st) == 0 && S_ISDIR(st.st_mode)) || mkdir(folder, 0777) == 0)
 		return 0;
 	errno = errno == EEXIST ? ENOTDIR : errno;
-	return failed("make", folder, err);
+	return set_file_error("make", folder, err);
 }
 
 int hook_install(const struct hook_target *t, const char *name, const struct hook_job *job,
@@ -413,7 +420,7 @@ int hook_install(const struct hook_target *t, const char *name, const struct hoo
 	CLEANUP(str_free) struct str text = STR_INIT;
 	enum hook_state state;
 
-	if (make_folder(folder, err) < 0 ||
+	if (make_hooks_folder(folder, err) < 0 ||
 	    hook_read_state(folder, name, &state, &f, &old, err) < 0)
 		return -1;
 	if (state == HOOK_INERT)
@@ -422,9 +429,9 @@ int hook_install(const struct hook_target *t, const char *name, const struct hoo
 			       "nothing was installed: make it executable or remove it, and "
 			       "install again",
 			       path);
-	put_job(&f, job);
+	set_job(&f, job);
 	if (hook_file_write(&text, &f, name, child_self(), err) < 0 ||
-	    (state == HOOK_FOREIGN && keep_before(path, before, err) < 0))
+	    (state == HOOK_FOREIGN && keep_earlier_hook(path, before, err) < 0))
 		return -1;
 	if (state == HOOK_OURS && is_executable(path) && !strcmp(str_text(&old), str_text(&text)))
 		return 0;
@@ -433,13 +440,14 @@ int hook_install(const struct hook_target *t, const char *name, const struct hoo
 
 /* ---- removing ---- */
 
-static int restore_before(const char *path, const char *before, struct err *err)
+/* Replaces burst's hook by the earlier one, or removes it if there was none. */
+static int restore_earlier_hook(const char *path, const char *before, struct err *err)
 {
 	if (rename(before, path) == 0)
 		return 0;
 	if (errno != ENOENT)
-		return failed("rename", before, err);
-	return unlink(path) < 0 ? failed("remove", path, err) : 0;
+		return set_file_error("rename", before, err);
+	return unlink(path) < 0 ? set_file_error("remove", path, err) : 0;
 }
 
 int hook_remove(struct hook_target *t, const char *name, const char *config, struct err *err)
@@ -461,7 +469,7 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 		return 0;
 	str_reset(&text);
 	if (!f.count) {
-		if (restore_before(path, before, err) < 0)
+		if (restore_earlier_hook(path, before, err) < 0)
 			return -1;
 		rmdir(t->hooks); /* fails while the folder holds anything */
 		return 1;
@@ -474,7 +482,7 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 
 /* ==== the last trigger ==== */
 
-json_t *hook_recorded(struct store *store, const char *path)
+json_t *hook_last_trigger(struct store *store, const char *path)
 {
 	char key[SHA256_NAME], text[RECORD_MAX_BYTES];
 
@@ -484,7 +492,8 @@ json_t *hook_recorded(struct store *store, const char *path)
 		       : NULL;
 }
 
-int hook_record(struct store *store, const char *path, const json_t *record, struct err *err)
+int hook_record_trigger(struct store *store, const char *path, const json_t *record,
+			struct err *err)
 {
 	CLEANUP(free_text) char *line = jsonx_line(record);
 	char key[SHA256_NAME];

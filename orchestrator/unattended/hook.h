@@ -37,14 +37,16 @@ struct hook_file {
 /* The hooks that burst can write. NULL-terminated. */
 extern const char *const hook_names[];
 /* Whether git passes lines to this hook on stdin. */
-bool hook_has_lines(const char *name);
+bool hook_reads_stdin(const char *name);
 
-/* ERR_CONFIG: a user has edited a line of settings. */
+/* Reads the settings of a hook of burst. Free *out with hook_file_free(). ERR_CONFIG: a user has
+ * edited a line of settings. */
 int hook_file_parse(struct hook_file *out, const char *text, struct err *err);
-/* program: absolute path of burst. ERR_CONFIG: a path is not UTF-8. */
+/* Appends the hook's script with these settings. program: absolute path of burst. ERR_CONFIG: a
+ * text of the settings is not UTF-8. */
 int hook_file_write(struct str *to, const struct hook_file *f, const char *name,
 		    const char *program, struct err *err);
-/* Returns NULL if there is no such job. */
+/* Returns the settings of this job, borrowed; NULL: the hook is not for it. */
 struct hook_job *hook_file_find(const struct hook_file *f, const char *repository,
 				const char *config);
 void hook_file_free(struct hook_file *f);
@@ -76,21 +78,26 @@ enum hook_state {
 	HOOK_INERT,   /* another program's hook that git does not run, since it is not executable */
 	HOOK_OURS,
 };
-/* Finds the state of hook NAME of this folder. Reads one of burst's into *out. */
+/* Finds the state of the hook `name` in this folder. Of a hook of burst, reads the settings into
+ * *out (free it with hook_file_free() in any case); of any hook, its file into text. */
 int hook_read_state(const char *folder, const char *name, enum hook_state *state,
 		    struct hook_file *out, struct str *text, struct err *err);
+/* Adds the job to the hook, or replaces its settings there. An earlier hook is kept under
+ * HOOK_BEFORE, and runs first. ERR_CONFIG: an existing file must be dealt with by the user. */
 int hook_install(const struct hook_target *t, const char *name, const struct hook_job *job,
 		 struct err *err);
-/* Removes a job from a hook; config NULL: all jobs of the repository. Returns 1 if something was
- * removed, else 0. Sets t->made_tree from the hook's settings. */
+/* Removes a job from a hook; config NULL: all jobs of the repository. With the last job, puts the
+ * earlier hook back. Returns 1 if a job was removed, else 0. Sets t->made_tree from its settings.
+ */
 int hook_remove(struct hook_target *t, const char *name, const char *config, struct err *err);
 
 /* ---- the last trigger ---- */
 
 /* The last trigger of the job of this burst.cfg (a real path), or NULL. {"base", "owed", "at_ms",
  * "hook", "commit", "branch", "outcome", "why", "request"}; new reference. */
-json_t *hook_recorded(struct store *store, const char *path);
-int hook_record(struct store *store, const char *path, const json_t *record, struct err *err);
+json_t *hook_last_trigger(struct store *store, const char *path);
+int hook_record_trigger(struct store *store, const char *path, const json_t *record,
+			struct err *err);
 
 static inline void hook_target_free_cleanup(struct hook_target *t)
 {

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "runs/runs.h"
 
-enum outcome requests_judge(int exit_status, bool died, bool stopped)
+enum outcome requests_outcome(int exit_status, bool died, bool stopped)
 {
 	if (died)
 		return OUTCOME_RESUME;
@@ -21,8 +21,8 @@ enum outcome requests_judge(int exit_status, bool died, bool stopped)
 	return exit_status > 128 && stopped ? OUTCOME_RESUME : OUTCOME_FAILED;
 }
 
-/* An interrupted run is resumed. If its user ended it, the runner that saw the end has recorded
- * that. */
+/* A run with status interrupted is resumed: if its user had ended it, the runner that saw the end
+ * would have recorded that for the requests, and they would not be bound. */
 enum bound_step requests_bound_step(const struct run_row *run, bool alive)
 {
 	if (alive)
@@ -41,7 +41,7 @@ static bool has_ended(const struct request_row *row)
 
 /* ---- transactions ---- */
 
-/* Draws an id. It begins with q, unlike any run's id. */
+/* Sets row->id to one that no request has. It begins with q, unlike any run's id. */
 static int draw_id(struct store *s, struct request_row *row, struct err *err)
 {
 	struct request_row *same = NULL;
@@ -71,12 +71,12 @@ int requests_add(struct store *s, struct request_row *row, struct err *err)
 	return store_end(s, requests_put_new(s, row, err), err);
 }
 
-/* Changes open rows of a queue, all or none. */
+/* Called for each open request of a queue. Returns whether it changed the row. */
 typedef bool change_fn(struct request_row *row, void *ctx);
 
-/* Runs inside a transaction. */
-static int change_now(struct store *s, const char *config, change_fn *change, void *ctx,
-		      struct err *err)
+/* Changes open requests of a queue, inside the caller's transaction. */
+static int change_rows(struct store *s, const char *config, change_fn *change, void *ctx,
+		       struct err *err)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0;
@@ -89,12 +89,13 @@ static int change_now(struct store *s, const char *config, change_fn *change, vo
 	return result;
 }
 
-static int change_open(struct store *s, const char *config, change_fn *change, void *ctx,
-		       struct err *err)
+/* Changes open requests of a queue, all or none. */
+static int change_rows_at_once(struct store *s, const char *config, change_fn *change, void *ctx,
+			       struct err *err)
 {
 	if (store_begin(s, err) < 0)
 		return -1;
-	return store_end(s, change_now(s, config, change, ctx, err), err);
+	return store_end(s, change_rows(s, config, change, ctx, err), err);
 }
 
 /* ---- binding ---- */
@@ -105,7 +106,7 @@ struct binding {
 	int count;
 };
 
-/* The three below are called for each request. Each returns whether it changed the row. */
+/* A change_fn: binds a pending request. */
 static bool bind_row(struct request_row *row, void *ctx)
 {
 	struct binding *b = ctx;
@@ -127,7 +128,7 @@ int requests_bind(struct store *s, const char *config, const char *run, struct r
 
 	if (store_run(s, run, &same, NULL) == 0)
 		return err_set(err, ERR_BUSY, "run %s already exists", run);
-	return change_open(s, config, bind_row, &b, err) < 0 ? -1 : b.count;
+	return change_rows_at_once(s, config, bind_row, &b, err) < 0 ? -1 : b.count;
 }
 
 /* ---- the end of a run ---- */
@@ -152,7 +153,7 @@ static void end_row(struct request_row *row, enum request_state state, int64_t n
 	row->ended_ms = now_ms;
 }
 
-static int64_t retry_ms(int64_t tries)
+static int64_t pause_before_retry_ms(int64_t tries)
 {
 	int64_t ms = REQUEST_RETRY_MS;
 
@@ -161,7 +162,8 @@ static int64_t retry_ms(int64_t tries)
 	return MIN(ms, (int64_t)REQUEST_RETRY_MOST_MS);
 }
 
-static void try_later(struct request_row *row, int64_t now_ms)
+/* Makes the request pending for a later try or, once the limits are reached, failed. */
+static void retry_or_fail(struct request_row *row, int64_t now_ms)
 {
 	row->tries++;
 	if (!row->first_try_ms)
@@ -171,10 +173,11 @@ static void try_later(struct request_row *row, int64_t now_ms)
 		return;
 	}
 	make_pending(row);
-	row->not_before_ms = now_ms + retry_ms(row->tries);
+	row->not_before_ms = now_ms + pause_before_retry_ms(row->tries);
 }
 
-static bool end_bound(struct request_row *row, void *ctx)
+/* A change_fn: applies the outcome to a request bound to the run. */
+static bool end_bound_row(struct request_row *row, void *ctx)
 {
 	const struct ending *e = ctx;
 
@@ -187,7 +190,7 @@ static bool end_bound(struct request_row *row, void *ctx)
 	switch (e->outcome) {
 	case OUTCOME_DONE: end_row(row, REQUEST_DONE, e->now_ms); break;
 	case OUTCOME_FAILED: end_row(row, REQUEST_FAILED, e->now_ms); break;
-	case OUTCOME_RETRY: try_later(row, e->now_ms); break;
+	case OUTCOME_RETRY: retry_or_fail(row, e->now_ms); break;
 	case OUTCOME_AGAIN: make_pending(row); break;
 	case OUTCOME_RESUME: break;
 	}
@@ -195,7 +198,7 @@ static bool end_bound(struct request_row *row, void *ctx)
 }
 
 /* Removes the oldest ended requests, so that the ledger of a busy hook does not grow forever. */
-static int forget_old(struct store *s, const char *config, struct err *err)
+static int remove_oldest_ended(struct store *s, const char *config, struct err *err)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0, ended = 0;
@@ -222,8 +225,8 @@ int requests_end(struct store *s, const char *config, const char *run, enum outc
 
 	if (store_begin(s, err) < 0)
 		return -1;
-	int result = change_now(s, config, end_bound, &e, err);
-	return store_end(s, result < 0 ? -1 : forget_old(s, config, err), err);
+	int result = change_rows(s, config, end_bound_row, &e, err);
+	return store_end(s, result < 0 ? -1 : remove_oldest_ended(s, config, err), err);
 }
 
 struct death {
@@ -231,6 +234,7 @@ struct death {
 	int64_t most;
 };
 
+/* A change_fn. */
 static bool count_death(struct request_row *row, void *ctx)
 {
 	struct death *d = ctx;
@@ -242,19 +246,19 @@ static bool count_death(struct request_row *row, void *ctx)
 	return true;
 }
 
-int requests_died(struct store *s, const char *config, const char *run, struct err *err)
+int requests_count_death(struct store *s, const char *config, const char *run, struct err *err)
 {
 	struct death d = {.run = run};
 
-	if (change_open(s, config, count_death, &d, err) < 0)
+	if (change_rows_at_once(s, config, count_death, &d, err) < 0)
 		return -1;
 	return d.most <= REQUEST_DEATHS;
 }
 
 /* ---- remove, leave ---- */
 
-static int remove_one(struct store *s, const char *name, bool bound, int64_t now_ms,
-		      struct request_row *out, struct err *err)
+static int remove_named(struct store *s, const char *name, bool bound, int64_t now_ms,
+			struct request_row *out, struct err *err)
 {
 	if (named_request(s, name, out, err) < 0)
 		return -1;
@@ -275,11 +279,11 @@ int requests_remove(struct store *s, const char *name, bool bound, int64_t now_m
 {
 	if (store_begin(s, err) < 0)
 		return -1;
-	return store_end(s, remove_one(s, name, bound, now_ms, out, err), err);
+	return store_end(s, remove_named(s, name, bound, now_ms, out, err), err);
 }
 
-int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx,
-		   struct err *err)
+int requests_leave_if_none(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx,
+			   struct err *err)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0;
@@ -294,12 +298,12 @@ int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx)
 	return result < 0 ? -1 : !count;
 }
 
-struct when_request requests_when(const struct request_row *row, int64_t now_ms)
+struct when_request requests_for_when(const struct request_row *row, int64_t now_ms)
 {
-	bool turned_back = row->created_ms > now_ms;
+	bool from_future = row->created_ms > now_ms;
 
 	return (struct when_request){
-		.created_ms = turned_back ? now_ms - row->quiet_ms : row->created_ms,
+		.created_ms = from_future ? now_ms - row->quiet_ms : row->created_ms,
 		.quiet_ms = row->quiet_ms,
 		.max_wait_ms = row->max_wait_ms,
 		.by_ms = row->by_ms,

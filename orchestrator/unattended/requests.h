@@ -34,9 +34,9 @@ enum outcome {
 	OUTCOME_RESUME, /* stays bound: the client died, or was stopped with the runner */
 };
 
-/* stopped: the runner itself was asked to end. died: a signal that the client could not handle
- * ended it. */
-enum outcome requests_judge(int exit_status, bool died, bool stopped);
+/* What a client's end means for the requests of its run. died: a signal that the client could not
+ * handle ended it. stopped: the runner itself was asked to end. */
+enum outcome requests_outcome(int exit_status, bool died, bool stopped);
 
 /* What a runner does about a run that requests are bound to, and that it has not just started
  * itself. */
@@ -47,35 +47,37 @@ enum bound_step {
 	BOUND_RESUME, /* its client died */
 	BOUND_END,    /* it has ended as its row shows */
 };
-/* run NULL: the ledger has no row of it. alive: its client lives. */
+/* run NULL: the ledger has no row of the run. alive: the run's client lives. */
 enum bound_step requests_bound_step(const struct run_row *run, bool alive);
 
-/* Draws the id and adds the row, inside the caller's transaction. */
+/* Draws row->id and adds the row, inside the caller's transaction. */
 int requests_put_new(struct store *s, struct request_row *row, struct err *err);
-/* The same for a pending request, as a transaction. */
+/* Draws row->id and adds the row as a pending request, in a transaction of its own. */
 int requests_add(struct store *s, struct request_row *row, struct err *err);
 /* Binds all pending requests of the queue to a new run of this id, and copies the newest, which
- * says what to render. Returns 0 if none was pending. ERR_BUSY: a run has this id. */
+ * says what to render. Returns how many it bound; 0: none was pending. ERR_BUSY: a run has this id.
+ */
 int requests_bind(struct store *s, const char *config, const char *run, struct request_row *newest,
 		  struct err *err);
 /* Writes the outcome to the requests bound to the run. OUTCOME_RETRY becomes failed once the limits
  * are reached. message: of the failure; "": none. */
 int requests_end(struct store *s, const char *config, const char *run, enum outcome outcome,
 		 int exit_status, const char *message, int64_t now_ms, struct err *err);
-/* Counts a death of their run's client. Returns 1 if the run may be resumed, 0 if that happened too
- * often, -1 on error. */
-int requests_died(struct store *s, const char *config, const char *run, struct err *err);
-/* ERR_NOT_FOUND, ERR_USAGE: the name does not identify one request. ERR_BUSY: it is neither pending
- * nor, with `bound`, running. */
+/* Counts for the run's requests that the run's client died. Returns 1 if the run may be resumed, 0
+ * if its clients died too often, -1 on error. */
+int requests_count_death(struct store *s, const char *config, const char *run, struct err *err);
+/* Ends a request as removed, and copies it. bound: also a running one, since its run is dead.
+ * ERR_NOT_FOUND, ERR_USAGE: the name does not identify one request, or that has ended. ERR_BUSY: a
+ * run renders the request. */
 int requests_remove(struct store *s, const char *name, bool bound, int64_t now_ms,
 		    struct request_row *out, struct err *err);
 /* Calls leave() inside the ledger's write lock if the queue has no open request, so that a later
- * commit finds the runner gone. Returns 1 if it was called, 0 if there are requests. */
-int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx,
-		   struct err *err);
+ * commit finds the runner gone. Returns 1 if leave() was called, 0 if there are requests. */
+int requests_leave_if_none(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx,
+			   struct err *err);
 
-/* For plan/when.h. A request from the future, because the clock was set back, has been quiet for
- * long enough. */
-struct when_request requests_when(const struct request_row *row, int64_t now_ms);
+/* The request as plan/when.h wants it. One from the future, because the clock was set back, counts
+ * as quiet for long enough. */
+struct when_request requests_for_when(const struct request_row *row, int64_t now_ms);
 
 #endif

@@ -18,9 +18,9 @@
 #include "requests.h"
 
 enum {
-	TICK_MINUTES = 15,
+	TICK_MINUTES = 15,   /* between the starts that make up for missed times */
 	LATE_MS = 5 * 60000, /* no timer of a machine that is awake fires later than this */
-	LIMIT_MS = 20000,
+	LIMIT_MS = 20000,    /* for one call of crontab or systemctl */
 	CRONTAB_MOST = 1 << 20,
 	FILE_MOST = 1 << 20,
 };
@@ -30,7 +30,7 @@ enum {
 /* ---- cron ---- */
 
 /* Quotes a word for cron's shell. A "%" would end the command. */
-static void add_cron_word(struct str *to, const char *word)
+static void append_cron_word(struct str *to, const char *word)
 {
 	CLEANUP(str_free) struct str quoted = STR_INIT;
 
@@ -39,21 +39,21 @@ static void add_cron_word(struct str *to, const char *word)
 		str_addf(to, *p == '%' ? "\\%c" : "%c", *p);
 }
 
-/* " BURST_STATE_DIR=WORD ": with the name it identifies a schedule's lines, because two state
- * folders may have a schedule of one name. */
-static void add_cron_state(struct str *to, const char *state_dir)
+/* Appends " BURST_STATE_DIR=WORD ". Together with the schedule's name, that identifies a schedule's
+ * lines, because two state folders may have a schedule of one name. */
+static void append_cron_state(struct str *to, const char *state_dir)
 {
 	str_add(to, " BURST_STATE_DIR=");
-	add_cron_word(to, state_dir);
+	append_cron_word(to, state_dir);
 	str_addc(to, ' ');
 }
 
-static void add_cron_line(struct str *to, const char *fields, const struct schedule_row *row,
-			  const char *program, const char *state_dir)
+static void append_cron_line(struct str *to, const char *fields, const struct schedule_row *row,
+			     const char *program, const char *state_dir)
 {
 	str_add(to, fields);
-	add_cron_state(to, state_dir);
-	add_cron_word(to, program);
+	append_cron_state(to, state_dir);
+	append_cron_word(to, program);
 	str_addf(to, " schedule run %s --due >/dev/null 2>&1\n", row->name);
 }
 
@@ -65,13 +65,13 @@ void schedule_cron_lines(struct str *to, const struct schedule_row *row, const s
 	calendar_write(c, &fields);
 	if (to->len && to->s[to->len - 1] != '\n')
 		str_addc(to, '\n');
-	add_cron_line(to, str_text(&fields), row, program, state_dir);
+	append_cron_line(to, str_text(&fields), row, program, state_dir);
 	if (row->catch_up_ms)
-		add_cron_line(to, "*/15 * * * *", row, program, state_dir);
+		append_cron_line(to, "*/15 * * * *", row, program, state_dir);
 }
 
-bool schedule_cron_without(struct str *to, const char *crontab, const char *name,
-			   const char *state_dir)
+bool schedule_cron_remove(struct str *to, const char *crontab, const char *name,
+			  const char *state_dir)
 {
 	CLEANUP(str_free) struct str state = STR_INIT;
 	CLEANUP(free_text) char *command = xasprintf(" schedule run %s --due", name);
@@ -79,7 +79,7 @@ bool schedule_cron_without(struct str *to, const char *crontab, const char *name
 	const char *line;
 	size_t len;
 
-	add_cron_state(&state, state_dir);
+	append_cron_state(&state, state_dir);
 	while ((line = str_next_line(&crontab, &len))) {
 		CLEANUP(free_text) char *text = xstrndup(line, len);
 		bool ours = strstr(text, command) && strstr(text, str_text(&state));
@@ -106,14 +106,15 @@ void schedule_systemd_timer(struct str *to, const struct schedule_row *row,
 		 row->name);
 }
 
-/* Quotes one word of a unit's line: systemd expands "%" everywhere, and "$" in commands. */
-static void add_unit_word(struct str *to, const char *word, bool command)
+/* Appends a quoted word of a unit's line. doubled: the signs that systemd expands there: "%", and
+ * in commands "$". */
+static void append_unit_word(struct str *to, const char *word, const char *doubled)
 {
 	str_addc(to, '"');
 	for (const char *p = word; *p; p++) {
 		if (*p == '"' || *p == '\\')
 			str_addc(to, '\\');
-		if (*p == '%' || (*p == '$' && command))
+		if (strchr(doubled, *p))
 			str_addc(to, *p);
 		str_addc(to, *p);
 	}
@@ -121,23 +122,23 @@ static void add_unit_word(struct str *to, const char *word, bool command)
 }
 
 /* The line that tells whose unit it is: two state folders may have a schedule of one name. */
-static void add_unit_state(struct str *to, const char *state_dir)
+static void append_unit_state(struct str *to, const char *state_dir)
 {
 	CLEANUP(free_text) char *setting = xasprintf("BURST_STATE_DIR=%s", state_dir);
 
 	str_add(to, "Environment=");
-	add_unit_word(to, setting, false);
+	append_unit_word(to, setting, "%");
 	str_addc(to, '\n');
 }
 
-/* systemd takes no path of a program with quotes or backslashes, and expands no "$" in it: a shell
- * gets such a path as a word. */
-static void add_unit_command(struct str *to, const char *program)
+/* Appends "ExecStart=PROGRAM". systemd accepts no program path with quotes or backslashes, and
+ * expands no "$" in it, so a shell gets such a path as a word. */
+static void append_unit_command(struct str *to, const char *program)
 {
 	str_add(to, "ExecStart=");
 	if (strpbrk(program, "$\"'\\"))
 		str_add(to, "/bin/sh -c \"exec \\\"$$0\\\" \\\"$$@\\\"\" ");
-	add_unit_word(to, program, true);
+	append_unit_word(to, program, "%$");
 }
 
 void schedule_systemd_service(struct str *to, const struct schedule_row *row, const char *program,
@@ -147,8 +148,8 @@ void schedule_systemd_service(struct str *to, const struct schedule_row *row, co
 		 "# written by `burst schedule add`; `burst schedule rm %s` removes "
 		 "it\n[Unit]\nDescription=burst schedule %s\n\n[Service]\nType=oneshot\n",
 		 row->name, row->name);
-	add_unit_state(to, state_dir);
-	add_unit_command(to, program);
+	append_unit_state(to, state_dir);
+	append_unit_command(to, program);
 	str_addf(to,
 		 " schedule run %s --due\n"
 		 "# kept pods and the queue's client outlive the run; a stop is passed on to it\n"
@@ -158,11 +159,11 @@ void schedule_systemd_service(struct str *to, const struct schedule_row *row, co
 		 row->name);
 }
 
-bool schedule_unit_is_of(const char *text, const char *state_dir)
+bool schedule_unit_has_state(const char *text, const char *state_dir)
 {
 	CLEANUP(str_free) struct str mark = STR_INIT;
 
-	add_unit_state(&mark, state_dir);
+	append_unit_state(&mark, state_dir);
 	return strstr(text, str_text(&mark)) != NULL;
 }
 
@@ -185,7 +186,7 @@ int schedule_check_path(enum schedule_backend backend, const char *what, const c
 		       what, odd, str_text(&shown));
 }
 
-/* ==== installing them ==== */
+/* ==== installing timers ==== */
 
 #define PROGRAM(...)                                                                               \
 	(&(struct program){.argv = (const char *const[]){__VA_ARGS__, NULL}, .limit_ms = LIMIT_MS})
@@ -207,7 +208,7 @@ static bool has_crontab(void)
 
 static const struct {
 	enum schedule_backend backend;
-	bool (*there)(void);
+	bool (*is_there)(void);
 	const char *lacks;
 } backends[] = {
 	{BACKEND_SYSTEMD, has_systemd,
@@ -222,7 +223,7 @@ int schedule_choose(const char *wish, enum schedule_backend *out, struct err *er
 	for (size_t i = 0; i < ARRAY_LEN(backends); i++) {
 		if (wish && strcmp(wish, schedule_backend_word(backends[i].backend)) != 0)
 			continue;
-		if (backends[i].there()) {
+		if (backends[i].is_there()) {
 			*out = backends[i].backend;
 			return 0;
 		}
@@ -238,7 +239,7 @@ int schedule_choose(const char *wish, enum schedule_backend *out, struct err *er
 
 /* ---- crontab ---- */
 
-/* Whether all of it is here as text: what is not would be lost when it is written. */
+/* ERR_LOCAL: the crontab was cut, or has a zero byte, so that writing it back would lose a part. */
 static int check_crontab(const struct str *text, struct err *err)
 {
 	if (text->over)
@@ -281,7 +282,7 @@ static int install_cron(const char *state_dir, const struct schedule_row *row,
 
 	if (read_crontab(&before, err) < 0)
 		return -1;
-	schedule_cron_without(&text, str_text(&before), row->name, state_dir);
+	schedule_cron_remove(&text, str_text(&before), row->name, state_dir);
 	schedule_cron_lines(&text, row, c, child_self(), state_dir);
 	if (write_crontab(&text, err) < 0)
 		return -1;
@@ -301,23 +302,24 @@ static int uninstall_cron(const char *state_dir, const struct schedule_row *row,
 		return 0;
 	if (read_crontab(&before, err) < 0)
 		return -1;
-	return schedule_cron_without(&text, str_text(&before), row->name, state_dir)
+	return schedule_cron_remove(&text, str_text(&before), row->name, state_dir)
 		       ? write_crontab(&text, err)
 		       : 0;
 }
 
-static bool in_crontab(const char *state_dir, const struct schedule_row *row)
+static bool is_in_crontab(const char *state_dir, const struct schedule_row *row)
 {
 	CLEANUP(str_free) struct str text = STR_MAX(CRONTAB_MOST);
 	CLEANUP(str_free) struct str rest = STR_INIT;
 
 	return read_crontab(&text, NULL) == 0 &&
-	       schedule_cron_without(&rest, str_text(&text), row->name, state_dir);
+	       schedule_cron_remove(&rest, str_text(&text), row->name, state_dir);
 }
 
 /* ---- systemd ---- */
 
-/* The service and the timer of a schedule, as they are on disk before a change; not there: empty.
+/* The service (0) and the timer (1) of a schedule, as they are on disk before a change; "" if
+ * missing.
  */
 struct units {
 	char *path[2];
@@ -352,13 +354,13 @@ static int units_open(struct units *u, const char *name, struct err *err)
 	return 0;
 }
 
-/* Whether another state folder has a schedule of this name here. */
+/* Whether the units belong to a schedule of this name of another state folder. */
 static bool units_are_foreign(const struct units *u, const char *state_dir)
 {
-	return u->text[0].len && !schedule_unit_is_of(str_text(&u->text[0]), state_dir);
+	return u->text[0].len && !schedule_unit_has_state(str_text(&u->text[0]), state_dir);
 }
 
-static int write_file(const char *path, const struct str *text, struct err *err)
+static int write_unit(const char *path, const struct str *text, struct err *err)
 {
 	CLEANUP(free_text) char *dir = path_dir(path);
 
@@ -367,15 +369,17 @@ static int write_file(const char *path, const struct str *text, struct err *err)
 		       : path_write(path, str_text(text), text->len, 0644, err);
 }
 
-static void units_put_back(const struct units *u)
+static void units_restore(const struct units *u)
 {
 	for (int i = 0; i < 2; i++)
 		if (u->text[i].len)
-			write_file(u->path[i], &u->text[i], NULL);
+			write_unit(u->path[i], &u->text[i], NULL);
 		else
 			path_remove_tree(u->path[i], NULL);
 }
 
+/* Says that the timer runs only while the user is logged in, unless systemd surely lets it linger.
+ */
 static void note_lingering(struct str *note)
 {
 	CLEANUP(str_free) struct str answer = STR_MAX(256);
@@ -394,7 +398,7 @@ static int systemd_reload(struct err *err)
 	return program_must(PROGRAM("systemctl", "--user", "daemon-reload"), NULL, NULL, err);
 }
 
-/* Reads the units again and starts the timer; one that runs is started anew, with its new times. */
+/* Makes systemd read the units again and start the timer, also anew with its new times. */
 static int systemd_start(const struct units *u, struct err *err)
 {
 	return systemd_reload(err) < 0 ||
@@ -411,15 +415,17 @@ static int systemd_stop(const struct units *u, struct err *err)
 			    NULL, err);
 }
 
+/* Writes both units and starts the timer. On failure, restores the earlier units and their timer.
+ */
 static int replace_units(const struct units *u, const struct str *service, const struct str *timer,
 			 struct err *err)
 {
-	if (write_file(u->path[0], service, err) == 0 && write_file(u->path[1], timer, err) == 0 &&
+	if (write_unit(u->path[0], service, err) == 0 && write_unit(u->path[1], timer, err) == 0 &&
 	    systemd_start(u, err) == 0)
 		return 0;
 	if (!u->text[1].len)
 		systemd_stop(u, NULL);
-	units_put_back(u);
+	units_restore(u);
 	if (u->text[1].len)
 		systemd_start(u, NULL);
 	else
@@ -493,7 +499,7 @@ bool schedule_is_installed(const char *state_dir, const struct schedule_row *row
 	CLEANUP(units_free) struct units u = {0};
 
 	if (row->backend != BACKEND_SYSTEMD)
-		return in_crontab(state_dir, row);
+		return is_in_crontab(state_dir, row);
 	return units_open(&u, row->name, NULL) == 0 && u.text[0].len && u.text[1].len &&
 	       !units_are_foreign(&u, state_dir);
 }
@@ -510,9 +516,10 @@ enum schedule_due schedule_check_due(const struct schedule_row *row, const struc
 									  : SCHEDULE_DUE;
 }
 
-/* Fills the request for the time that is due, and notes that time. Returns 0 if none is due. */
-static int make_request(struct schedule_row *row, int64_t now_ms, struct request_row *out,
-			struct err *err)
+/* Sets row->due_ms to the time that is due, and *out for it. Returns 1, 0 if no time is due, or -1.
+ */
+static int fill_due_request(struct schedule_row *row, int64_t now_ms, struct request_row *out,
+			    struct err *err)
 {
 	int64_t due_ms;
 	struct calendar c;
@@ -537,8 +544,10 @@ static int make_request(struct schedule_row *row, int64_t now_ms, struct request
 	return 1;
 }
 
-/* Inside a transaction, so that of several timers that fire at once one submits. */
-static int submit(struct store *s, const char *name, bool by_hand, int64_t now_ms, struct err *err)
+/* schedule_submit() inside a transaction, so that of several timers that fire at once one submits.
+ */
+static int submit_in_transaction(struct store *s, const char *name, bool by_hand, int64_t now_ms,
+				 struct err *err)
 {
 	struct request_row request = {.state = REQUEST_PENDING, .created_ms = now_ms};
 	struct schedule_row row;
@@ -547,7 +556,7 @@ static int submit(struct store *s, const char *name, bool by_hand, int64_t now_m
 		return -1;
 	if (by_hand)
 		row.due_ms = now_ms;
-	int due = by_hand ? 1 : make_request(&row, now_ms, &request, err);
+	int due = by_hand ? 1 : fill_due_request(&row, now_ms, &request, err);
 	if (due <= 0)
 		return due;
 	COPY_TEXT(request.config, row.config);
@@ -562,5 +571,5 @@ int schedule_submit(struct store *s, const char *name, bool by_hand, int64_t now
 {
 	if (store_begin(s, err) < 0)
 		return -1;
-	return store_end(s, submit(s, name, by_hand, now_ms, err), err);
+	return store_end(s, submit_in_transaction(s, name, by_hand, now_ms, err), err);
 }

@@ -93,8 +93,9 @@ static double time_pack(const char *root, const struct tree *tree, bool zstd, in
 	*out_bytes = 0;
 	while ((n = pack_read(p, buf, sizeof(buf), &err)) > 0) {
 		str_reset(&squeezed);
-		*out_bytes +=
-			zstd && pack_squeeze(&squeezed, buf, (size_t)n) ? (int64_t)squeezed.len : n;
+		*out_bytes += zstd && pack_add_zstd_frame(&squeezed, buf, (size_t)n)
+				      ? (int64_t)squeezed.len
+				      : n;
 	}
 	must((int)n, &err);
 	pack_close(p);

@@ -19,7 +19,7 @@ static int pull(struct pack *p, const char *to, size_t room, bool zstd, struct e
 	while ((n = pack_read(p, buf, room, err)) > 0) {
 		str_reset(&squeezed);
 		if (zstd)
-			assert_true(pack_squeeze(&squeezed, buf, (size_t)n));
+			assert_true(pack_add_zstd_frame(&squeezed, buf, (size_t)n));
 		size_t len = zstd ? squeezed.len : (size_t)n;
 		assert_int_equal(fwrite(zstd ? squeezed.s : buf, 1, len, f), len);
 	}

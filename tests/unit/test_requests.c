@@ -40,7 +40,7 @@ static void end(struct store *s, const char *run, int exit_status, const char *m
 {
 	struct err err = {0};
 
-	ok(requests_end(s, CONFIG, run, requests_judge(exit_status, false, false), exit_status,
+	ok(requests_end(s, CONFIG, run, requests_outcome(exit_status, false, false), exit_status,
 			message, now_ms, &err),
 	   &err);
 }
@@ -61,11 +61,12 @@ static void exits(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		assert_int_equal(requests_judge(rows[i].exit_status, false, false),
+		assert_int_equal(requests_outcome(rows[i].exit_status, false, false),
 				 rows[i].outcome);
-		assert_int_equal(requests_judge(rows[i].exit_status, false, true), rows[i].stopped);
+		assert_int_equal(requests_outcome(rows[i].exit_status, false, true),
+				 rows[i].stopped);
 	}
-	assert_int_equal(requests_judge(128 + 9, true, false), OUTCOME_RESUME);
+	assert_int_equal(requests_outcome(128 + 9, true, false), OUTCOME_RESUME);
 }
 
 static void a_failed_start_is_tried_within_bounds(void **state)

@@ -132,7 +132,7 @@ static void leave(void *ctx)
 
 static void judge_client(struct world *w, const char *run, int exit_status)
 {
-	enum outcome outcome = requests_judge(exit_status, false, false);
+	enum outcome outcome = requests_outcome(exit_status, false, false);
 	struct err err = {0};
 
 	if (w->client.resumed && exit_status == 2)
@@ -155,7 +155,7 @@ static void see_to(struct world *w, const char *id)
 	case BOUND_FOLLOW: return;
 	case BOUND_UNBIND:
 	case BOUND_RESUME:
-		if (!known || requests_died(w->s, CONFIG, id, &err) == 0) {
+		if (!known || requests_count_death(w->s, CONFIG, id, &err) == 0) {
 			ok(requests_end(w->s, CONFIG, id, known ? OUTCOME_FAILED : OUTCOME_AGAIN, 1,
 					"died", w->now_ms, &err),
 			   &err);
@@ -169,7 +169,7 @@ static void see_to(struct world *w, const char *id)
 	case BOUND_ATTACH: fail_msg("nothing is detached here"); return;
 	case BOUND_END: break;
 	}
-	ok(requests_end(w->s, CONFIG, id, requests_judge(run.exit_status, false, false),
+	ok(requests_end(w->s, CONFIG, id, requests_outcome(run.exit_status, false, false),
 			run.exit_status, "", w->now_ms, &err),
 	   &err);
 }
@@ -187,8 +187,8 @@ static void start_run(struct world *w)
 		return;
 	}
 	if (w->client.alive) { /* exit 7 */
-		ok(requests_end(w->s, CONFIG, id, requests_judge(7, false, false), 7, "", w->now_ms,
-				&err),
+		ok(requests_end(w->s, CONFIG, id, requests_outcome(7, false, false), 7, "",
+				w->now_ms, &err),
 		   &err);
 		return;
 	}
@@ -216,13 +216,13 @@ static void runner_step(struct world *w)
 	ok(store_requests(w->s, CONFIG, true, &rows, &count, &err), &err);
 	const char *bound = NULL;
 	for (size_t i = 0; i < count; i++) {
-		requests[i] = requests_when(&rows[i], w->now_ms);
+		requests[i] = requests_for_when(&rows[i], w->now_ms);
 		bound = !bound && rows[i].state == REQUEST_RUNNING ? rows[i].run : bound;
 	}
 	if (bound)
 		see_to(w, bound);
 	else if (!count)
-		ok(requests_leave(w->s, CONFIG, leave, w, &err), &err);
+		ok(requests_leave_if_none(w->s, CONFIG, leave, w, &err), &err);
 	else if (when_start(requests, count, &(struct when_work){-1, -1, -1}, w->now_ms).start)
 		start_run(w);
 	free(rows);

@@ -51,11 +51,11 @@ static void cron_gets_lines_that_leave_no_trace(void **state)
 			       "\n0 2 * * * BURST_STATE_DIR='/home/me/it'\\''s' '/opt/my "
 			       "tools/100\\%/burst' schedule run nightly --due >"));
 	assert_non_null(strstr(str_text(&text), "\n*/15 * * * * BURST_STATE_DIR="));
-	assert_true(schedule_cron_without(&rest, str_text(&text), "nightly", "/home/me/it's"));
+	assert_true(schedule_cron_remove(&rest, str_text(&text), "nightly", "/home/me/it's"));
 	assert_memory_equal(str_text(&rest), mine, strlen(mine));
 	assert_string_equal(str_text(&rest) + strlen(mine), other);
 	str_reset(&rest);
-	assert_false(schedule_cron_without(&rest, mine, "nightly", "/s"));
+	assert_false(schedule_cron_remove(&rest, mine, "nightly", "/s"));
 	assert_string_equal(str_text(&rest), mine);
 	row.catch_up_ms = 0;
 	str_reset(&text);
@@ -98,7 +98,7 @@ static void crontab_lines_of_others_stay(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(crontabs); i++) {
 		str_reset(&left);
-		bool found = schedule_cron_without(&left, crontabs[i].crontab, "nightly", "/s");
+		bool found = schedule_cron_remove(&left, crontabs[i].crontab, "nightly", "/s");
 		if (found != crontabs[i].found || strcmp(str_text(&left), crontabs[i].left) != 0)
 			fail_msg("%s: %d, left:\n%s", crontabs[i].name, found, str_text(&left));
 	}
@@ -170,8 +170,8 @@ static void systemd_gets_the_same_times(void **state)
 			       "\nExecStart=/bin/sh -c \"exec \\\"$$0\\\" \\\"$$@\\\"\" "
 			       "\"/a $$b/100%%/\\\"burst\\\"\" schedule run x --due\n"));
 	assert_non_null(strstr(str_text(&text), "\nKillMode=process\n"));
-	assert_true(schedule_unit_is_of(str_text(&text), "/home/50%$me"));
-	assert_false(schedule_unit_is_of(str_text(&text), "/home/50%$m"));
+	assert_true(schedule_unit_has_state(str_text(&text), "/home/50%$me"));
+	assert_false(schedule_unit_has_state(str_text(&text), "/home/50%$m"));
 	assert_non_null(
 		strstr(str_text(&text), "\nEnvironment=\"BURST_STATE_DIR=/home/50%%$me\"\n"));
 	str_reset(&text);
