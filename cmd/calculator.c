@@ -305,11 +305,11 @@ static int run_size(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt size_opts[] = {
-	{0, "rate", "RATE", "how many requests arrive: 1/s, 20/min, 50/h, 300/d", NULL, false},
-	{0, "service", "TIME", "mean time of one request on a pod", NULL, false},
-	{0, "wait", "GOAL", "size for this wait: p95=2s, p99=10s, mean=500ms", NULL, false},
-	{0, "price", "USD", "price of a pod per hour", NULL, false},
-	{0, "gpu", "GPU", "take the lowest list price of this GPU", NULL, false},
+	{0, "rate", "RATE", "how many requests arrive: 1/s, 20/min, 50/h, 300/d"},
+	{0, "service", "TIME", "mean time of one request on a pod"},
+	{0, "wait", "GOAL", "size for this wait: p95=2s, p99=10s, mean=500ms"},
+	{0, "price", "USD", "price of a pod per hour"},
+	{0, "gpu", "GPU", "take the lowest list price of this GPU"},
 	{0},
 };
 
@@ -588,25 +588,21 @@ static int run_breakeven(struct cmd_context *ctx, struct err *err)
 
 static const struct opt breakeven_opts[] = {
 	{0, "api", "NAME[=USD]",
-	 "compare only with this API, at your own price per million characters", NULL, false},
-	{0, "price", "USD", "price of a pod per hour (default: the newest run)", NULL, false},
-	{0, "chars-per-hour", "N", "characters rendered per compute hour (default: the newest run)",
-	 NULL, false},
+	 "compare only with this API, at your own price per million characters"},
+	{0, "price", "USD", "price of a pod per hour (default: the newest run)"},
+	{0, "chars-per-hour", "N",
+	 "characters rendered per compute hour (default: the newest run)"},
 	{0, "duty", "SHARE",
-	 "share of billed time that computes, 60% or 0.6 (default: the newest run)", NULL, false},
-	{0, "own", "COST", "your own card: purchase price and running cost, like 18750+2000/y",
-	 NULL, false},
-	{0, "years", "N", "for --own: how long the card lasts (default 3)", NULL, false},
-	{0, "reserved", "PERCENT", "a reservation with this saving, 40% or 0.4", NULL, false},
-	{0, "spot", NULL, "spot pods, with their interruptions", NULL, false},
-	{0, "work", "TIME", "for --spot: compute time of a run (default: the newest run)", NULL,
-	 false},
-	{0, "cold", "TIME", "for --spot: time until a pod computes (default: the newest run)", NULL,
-	 false},
+	 "share of billed time that computes, 60% or 0.6 (default: the newest run)"},
+	{0, "own", "COST", "your own card: purchase price and running cost, like 18750+2000/y"},
+	{0, "years", "N", "for --own: how long the card lasts (default 3)"},
+	{0, "reserved", "PERCENT", "a reservation with this saving, 40% or 0.4"},
+	{0, "spot", NULL, "spot pods, with their interruptions"},
+	{0, "work", "TIME", "for --spot: compute time of a run (default: the newest run)"},
+	{0, "cold", "TIME", "for --spot: time until a pod computes (default: the newest run)"},
 	{0, "interrupted", "TIME",
-	 "for --spot: mean time between interruptions (default: from the ledger)", NULL, false},
-	{0, "checkpoint", "TIME", "for --spot: time between fetched files (default 0)", NULL,
-	 false},
+	 "for --spot: mean time between interruptions (default: from the ledger)"},
+	{0, "checkpoint", "TIME", "for --spot: time between fetched files (default 0)"},
 	{0},
 };
 

@@ -703,18 +703,18 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'p', "provider", "PROVIDER", "rent from these providers", "provider", false},
+	{'p', "provider", "PROVIDER", "rent from these providers", "provider"},
 	{0, "gpu", "GPU",
 	 "GPUs to measure, in order (default: the config's, else the three cheapest that fit)",
-	 "gpu", false},
-	{0, "engine", "ENGINE", "what speaks", "job.engine", false},
-	{0, "max-cost", "USD", "cap on the total cost (default " MOST_USD ")", NULL, false},
-	{0, "spot", NULL, "rent spot pods", "spot", false},
-	{0, "allow-path", "DIR", "let the project read this folder, too", "allow_paths", false},
+	 "gpu"},
+	{0, "engine", "ENGINE", "what speaks", "job.engine"},
+	{0, "max-cost", "USD", "cap on the total cost (default " MOST_USD ")"},
+	{0, "spot", NULL, "rent spot pods", "spot"},
+	{0, "allow-path", "DIR", "let the project read this folder, too", "allow_paths"},
 	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
-	 "volumes", false},
+	 "volumes"},
 	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
-	 "max_volume_gb", false},
+	 "max_volume_gb"},
 	{0},
 };
 

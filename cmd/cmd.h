@@ -28,9 +28,9 @@ struct opt {
  * format would take the braces for a block. */
 /* clang-format off */
 #define ALLOW_OPTS                                                                                 \
-	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false}, \
-	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false}, \
-	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false}
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths"}, \
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes"}, \
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb"}
 /* clang-format on */
 
 enum cmd_need {

@@ -433,10 +433,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'p', "provider", "PROVIDER", "check these providers", "provider", false},
-	{0, "forget-cards", NULL, "try GPUs again that could not run the job's image", NULL, false},
+	{'p', "provider", "PROVIDER", "check these providers", "provider"},
+	{0, "forget-cards", NULL, "try GPUs again that could not run the job's image"},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
-	 "allow_paths", false},
+	 "allow_paths"},
 	{0},
 };
 

@@ -185,13 +185,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "fits", "MODEL", "show which cards hold a model: 7B:fp16, 350M:int8, 13B:int4", NULL,
-	 false},
+	{0, "fits", "MODEL", "show which cards hold a model: 7B:fp16, 350M:int8, 13B:int4"},
 	{0, "by", "ORDER",
-	 "name, vram, bandwidth, compute, price, bandwidth-per-dollar or compute-per-dollar", NULL,
-	 false},
-	{0, "market", "MARKET", "whose list prices: cheapest, runpod, runpod-community or modal",
-	 NULL, false},
+	 "name, vram, bandwidth, compute, price, bandwidth-per-dollar or compute-per-dollar"},
+	{0, "market", "MARKET", "whose list prices: cheapest, runpod, runpod-community or modal"},
 	{0},
 };
 

@@ -501,8 +501,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "man", NULL, "as a man page: burst help --man | man -l -", NULL, false},
-	{0, "markdown", NULL, "the keys of burst.cfg as tables in Markdown", NULL, false},
+	{0, "man", NULL, "as a man page: burst help --man | man -l -"},
+	{0, "markdown", NULL, "the keys of burst.cfg as tables in Markdown"},
 	{0},
 };
 

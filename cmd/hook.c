@@ -533,19 +533,16 @@ static int run(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{0, "on", "HOOKS",
 	 "hooks to install: post-commit, post-merge, post-rewrite (the default), pre-push, "
-	 "post-receive",
-	 NULL, false},
-	{0, "branch", "NAMES", "only commits of these branches, as in main,release/*", NULL, false},
+	 "post-receive"},
+	{0, "branch", "NAMES", "only commits of these branches, as in main,release/*"},
 	{0, "path", "PATHS",
 	 "only commits that change these paths, instead of the files that "
-	 "the job reads",
-	 NULL, false},
-	{0, "quiet", "TIME", "wait until no other commit comes for this long (20s)", NULL, false},
-	{0, "min-segments", "N", "wait until this many segments need rendering", NULL, false},
-	{0, "max-wait", "TIME", "but no longer than this (30m)", NULL, false},
+	 "the job reads"},
+	{0, "quiet", "TIME", "wait until no other commit comes for this long (20s)"},
+	{0, "min-segments", "N", "wait until this many segments need rendering"},
+	{0, "max-wait", "TIME", "but no longer than this (30m)"},
 	{0, "into", "DIR",
-	 "in a bare repository: the folder that stands for its working tree, for outputs", NULL,
-	 false},
+	 "in a bare repository: the folder that stands for its working tree, for outputs"},
 	{0},
 };
 

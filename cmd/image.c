@@ -248,11 +248,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "with-weights", NULL, "put the weights and voices into the image, too", NULL, false},
-	{0, "modal", NULL, "build the image at Modal, and use it in later runs of this job there",
-	 NULL, false},
-	{0, "from", "IMAGE", "base image (default: the one that the job's pods use now)", NULL,
-	 false},
+	{0, "with-weights", NULL, "put the weights and voices into the image, too"},
+	{0, "modal", NULL, "build the image at Modal, and use it in later runs of this job there"},
+	{0, "from", "IMAGE", "base image (default: the one that the job's pods use now)"},
 	{0},
 };
 

@@ -115,8 +115,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'t', "type", "tts|command", "job type (default tts)", NULL, false},
-	{0, "full", NULL, "write every key, with its default as a comment", NULL, false},
+	{'t', "type", "tts|command", "job type (default tts)"},
+	{0, "full", NULL, "write every key, with its default as a comment"},
 	{0},
 };
 

@@ -615,15 +615,12 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'n', "most", "N", "the newest N runs (default 20, with --json or --csv all; 0: all)", NULL,
-	 false},
-	{0, "by", "day|project|gpu|provider", "sum the time and cost of all pods by this", NULL,
-	 false},
-	{0, "csv", NULL, "the runs, or with --by the sums, as CSV with a header line", NULL, false},
+	{'n', "most", "N", "the newest N runs (default 20, with --json or --csv all; 0: all)"},
+	{0, "by", "day|project|gpu|provider", "sum the time and cost of all pods by this"},
+	{0, "csv", NULL, "the runs, or with --by the sums, as CSV with a header line"},
 	{0, "reconcile", NULL,
 	 "ask the vendors what they billed, record it, and explain differences from burst's "
-	 "count",
-	 NULL, false},
+	 "count"},
 	{0},
 };
 

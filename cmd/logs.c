@@ -363,7 +363,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'f', "follow", NULL, "follow the log until the run ends", NULL, false},
+	{'f', "follow", NULL, "follow the log until the run ends"},
 	{0},
 };
 

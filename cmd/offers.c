@@ -61,10 +61,10 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'p', "provider", "PROVIDER", "ask these providers", "provider", false},
-	{0, "gpu", "GPU", "only these GPUs, in order of preference; auto: any", "gpu", false},
-	{0, "pods", "N|auto", "pods at most; auto: burst chooses", "pods", false},
-	{0, "spot", NULL, "show spot offers too", "spot", false},
+	{'p', "provider", "PROVIDER", "ask these providers", "provider"},
+	{0, "gpu", "GPU", "only these GPUs, in order of preference; auto: any", "gpu"},
+	{0, "pods", "N|auto", "pods at most; auto: burst chooses", "pods"},
+	{0, "spot", NULL, "show spot offers too", "spot"},
 	ALLOW_OPTS,
 	{0},
 };

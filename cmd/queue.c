@@ -8,8 +8,7 @@
 #include "unattended/requests.h"
 
 static const struct opt opts[] = {
-	{'a', "all", NULL, "ls: also requests that ended long ago; rm: all waiting requests", NULL,
-	 false},
+	{'a', "all", NULL, "ls: also requests that ended long ago; rm: all waiting requests"},
 	{0},
 };
 

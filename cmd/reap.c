@@ -261,8 +261,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'p', "provider", "PROVIDER", "check only these providers", "provider", false},
-	{0, "force", NULL, "release the named pod, even if another client rented it", NULL, false},
+	{'p', "provider", "PROVIDER", "check only these providers", "provider"},
+	{0, "force", NULL, "release the named pod, even if another client rented it"},
 	{0},
 };
 

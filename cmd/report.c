@@ -585,11 +585,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "since", "TIME", "all runs from this long ago until now (default 30d)", NULL, false},
-	{'o', "output", "FILE", "output file (default report.html; - for stdout)", NULL, false},
-	{0, "live", NULL, "serve it to a browser on this machine and keep it up to date", NULL,
-	 false},
-	{0, "port", "N", "with --live: the port (default: any free one)", NULL, false},
+	{0, "since", "TIME", "all runs from this long ago until now (default 30d)"},
+	{'o', "output", "FILE", "output file (default report.html; - for stdout)"},
+	{0, "live", NULL, "serve it to a browser on this machine and keep it up to date"},
+	{0, "port", "N", "with --live: the port (default: any free one)"},
 	{0},
 };
 

@@ -26,34 +26,15 @@ static const char *show_time(char *to, size_t room, int64_t ms)
 /* ---- the environment of scheduled runs ---- */
 
 /* Variables that a schedule takes over from the shell that adds it. */
-static const char *const kept_variables[] = {"PATH",
-					     "HOME",
-					     "USER",
-					     "LOGNAME",
-					     "SHELL",
-					     "LANG",
-					     "LC_ALL",
-					     "LC_CTYPE",
-					     "TZ",
-					     "TMPDIR",
-					     "XDG_CONFIG_HOME",
-					     "XDG_CACHE_HOME",
-					     "XDG_DATA_HOME",
-					     "XDG_RUNTIME_DIR",
-					     "DBUS_SESSION_BUS_ADDRESS",
-					     "SSL_CERT_FILE",
-					     "SSL_CERT_DIR",
-					     "CURL_CA_BUNDLE",
-					     "HTTP_PROXY",
-					     "HTTPS_PROXY",
-					     "ALL_PROXY",
-					     "NO_PROXY",
-					     "http_proxy",
-					     "https_proxy",
-					     "all_proxy",
-					     "no_proxy",
-					     "BURST_CACHE_DIR",
-					     "BURST_PROVIDER_PATH"};
+/* clang-format off */
+static const char *const kept_variables[] = {
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+	"TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+	"DBUS_SESSION_BUS_ADDRESS", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy",
+	"all_proxy", "no_proxy", "BURST_CACHE_DIR", "BURST_PROVIDER_PATH",
+};
+/* clang-format on */
 
 /* "http://name:password@host": the ledger must not hold a password. */
 static bool holds_password(const char *name, const char *value)
@@ -471,14 +452,12 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "config", "FILE", "add: the project's file or folder (default: this folder)", NULL,
-	 false},
+	{0, "config", "FILE", "add: the project's file or folder (default: this folder)"},
 	{0, "catch-up", "TIME",
-	 "add: run the last missed time if it is no older than this (default 12h; 0: never)", NULL,
-	 false},
+	 "add: run the last missed time if it is no older than this (default 12h; 0: never)"},
 	{0, "backend", "systemd|crontab",
-	 "add: which timer starts it (default: the first one available)", NULL, false},
-	{0, "due", NULL, "run: only if a time is due; timers call this", NULL, false},
+	 "add: which timer starts it (default: the first one available)"},
+	{0, "due", NULL, "run: only if a time is due; timers call this"},
 	{0},
 };
 

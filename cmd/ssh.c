@@ -183,23 +183,11 @@ static const char **ssh_arguments(const struct cmd_context *ctx, const struct ss
 				  const char *port, const char *alias, const char *file,
 				  const struct forwards *forwards)
 {
-	const char *fixed[] = {"ssh",
-			       "-F",
-			       "none",
-			       "-p",
-			       port,
-			       "-l",
-			       ssh_way_user(&w->pod),
-			       "-i",
-			       path_base(w->key),
-			       "-o",
-			       "LogLevel=ERROR",
-			       "-o",
-			       "ExitOnForwardFailure=yes",
-			       "-o",
-			       alias,
-			       "-o",
-			       file};
+	/* clang-format off */
+	const char *fixed[] = {"ssh", "-F", "none", "-p", port, "-l", ssh_way_user(&w->pod),
+			       "-i", path_base(w->key), "-o", "LogLevel=ERROR",
+			       "-o", "ExitOnForwardFailure=yes", "-o", alias, "-o", file};
+	/* clang-format on */
 	size_t n = ARRAY_LEN(fixed);
 	const char **argv =
 		xcalloc(n + 2 * (ARRAY_LEN(settings) + FORWARDS_MAX) + (size_t)ctx->arg_count + 3,
@@ -251,8 +239,7 @@ static int run_ssh(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{'L', "forward", "PORT[:PORT],...",
 	 "forward a port of this machine to a port of the pod (the second, or the same); several "
-	 "with commas between",
-	 NULL, false},
+	 "with commas between"},
 	{0},
 };
 

@@ -188,15 +188,13 @@ static int run(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{0, "commit", "COMMIT",
 	 "render this git commit instead of the files at that time; of several requests the "
-	 "last one counts",
-	 NULL, false},
-	{0, "by", "WHEN", "deadline: a time of day (07:00, local time), or 2h from now", NULL,
-	 false},
-	{0, "below", "USD", "wait until the pod costs less per hour", NULL, false},
-	{0, "min-segments", "N", "wait until this many segments need rendering", NULL, false},
-	{0, "quiet", "TIME", "start when no other request comes for this long (20s)", NULL, false},
+	 "last one counts"},
+	{0, "by", "WHEN", "deadline: a time of day (07:00, local time), or 2h from now"},
+	{0, "below", "USD", "wait until the pod costs less per hour"},
+	{0, "min-segments", "N", "wait until this many segments need rendering"},
+	{0, "quiet", "TIME", "start when no other request comes for this long (20s)"},
 	{0, "max-wait", "TIME",
-	 "start after this long in any case (30m; with --below or --by: no limit)", NULL, false},
+	 "start after this long in any case (30m; with --below or --by: no limit)"},
 	{0},
 };
 

@@ -500,21 +500,19 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'p', "provider", "PROVIDER", "only at this provider", "provider", false},
-	{0, "older-than", "AGE", "gc: only runs that ended at least this long ago (default 14d)",
-	 NULL, false},
-	{'n', "dry-run", NULL, "gc: show what would be removed, and exit", NULL, false},
-	{0, "config", "FILE", "the project's file or folder (default: this folder)", NULL, false},
+	{'p', "provider", "PROVIDER", "only at this provider", "provider"},
+	{0, "older-than", "AGE", "gc: only runs that ended at least this long ago (default 14d)"},
+	{'n', "dry-run", NULL, "gc: show what would be removed, and exit"},
+	{0, "config", "FILE", "the project's file or folder (default: this folder)"},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
-	 "allow_paths", false},
+	 "allow_paths"},
 	{0, "max-volume-gb", "GB", "create: let the project's file choose a size up to this",
-	 "max_volume_gb", false},
-	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than 4 GB", NULL,
-	 false},
-	{0, "max-cost", "USD", "warm: stop before it has cost this much", "caps.max_cost", false},
-	{0, "engine", "ENGINE", "warm: for a job with this engine", "job.engine", false},
+	 "max_volume_gb"},
+	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than 4 GB"},
+	{0, "max-cost", "USD", "warm: stop before it has cost this much", "caps.max_cost"},
+	{0, "engine", "ENGINE", "warm: for a job with this engine", "job.engine"},
 	{0, "force", NULL,
-	 "gc: also old runs unknown to this ledger, and outputs that are not fetched", NULL, false},
+	 "gc: also old runs unknown to this ledger, and outputs that are not fetched"},
 	{0},
 };
 

@@ -25,14 +25,14 @@ enum {
 
 /* clang-format off */
 const struct opt common_opts[] = {
-	[COMMON_HELP] = {'h', "help", NULL, "show what the command does", NULL, false},
-	[COMMON_JSON] = {0, "json", NULL, "results as JSON on stdout", NULL, false},
-	[COMMON_QUIET] = {'q', "quiet", NULL, "only warnings and errors", NULL, false},
+	[COMMON_HELP] = {'h', "help", NULL, "show what the command does"},
+	[COMMON_JSON] = {0, "json", NULL, "results as JSON on stdout"},
+	[COMMON_QUIET] = {'q', "quiet", NULL, "only warnings and errors"},
 	[COMMON_YES] = {'y', "yes", NULL, "ask nothing: continue, but grant a project nothing "
-		"new", NULL, false},
-	[COMMON_VERBOSE] = {'v', "verbose", NULL, "print more; twice: much more", NULL, false},
-	[COMMON_TRACE] = {0, "trace", NULL, "show every call to a provider, without secrets", NULL, false},
-	[COMMON_NO_COLOR] = {0, "no-color", NULL, "no colours (NO_COLOR does the same)", NULL, false},
+		"new"},
+	[COMMON_VERBOSE] = {'v', "verbose", NULL, "print more; twice: much more"},
+	[COMMON_TRACE] = {0, "trace", NULL, "show every call to a provider, without secrets"},
+	[COMMON_NO_COLOR] = {0, "no-color", NULL, "no colours (NO_COLOR does the same)"},
 	[COMMON_COUNT] = {0},
 };
 /* clang-format on */
