@@ -22,8 +22,8 @@ static int report_dead_client(struct cmd_context *ctx, struct run_row *row, stru
 			row->id, count, count == 1 ? "" : "s", row->id);
 	else
 		err_set(&why, ERR_JOB,
-			"run %s: its client died; no pods are billing; `burst resume %s` "
-			"continues it",
+			"run %s: its client died; no pods are billing; `burst resume %s` continues "
+			"it",
 			row->id, row->id);
 	run_add_place(row, &why);
 	output_error(ctx, &why);
@@ -60,8 +60,8 @@ static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 	if (run_is_alive(&ctx->runs, row->id) &&
 	    (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
 		return err_set(err, ERR_USAGE,
-			       "run %s has a client, whose caps cannot change: `burst cancel "
-			       "%s` ends it, then `burst resume %s` takes new ones",
+			       "run %s has a client, whose caps cannot change: `burst cancel %s` "
+			       "ends it, then `burst resume %s` takes new ones",
 			       row->id, row->id, row->id);
 	if (run_is_alive(&ctx->runs, row->id))
 		return watch_client(ctx, row, place, err);
@@ -91,9 +91,9 @@ const struct cmd cmd_attach = {
 	.summary = "watch a run, or take it over if its client exited",
 	.details = "While the run's client is alive, shows its log so far and its live view, and "
 		   "ends with its exit status; Ctrl-C ends only the watching. A detached run "
-		   "without a client is taken over with the flags that "
-		   "it was started with: burst fetches its files and releases its pods. Without "
-		   "RUN: a run of this folder's burst.cfg, as for `burst resume`.",
+		   "without a client is taken over with the flags that it was started with: burst "
+		   "fetches its files and releases its pods. Without RUN: a run of this folder's "
+		   "burst.cfg, as for `burst resume`.",
 	.opts = launch_resume_opts,
 	.needs = NEED_LEDGER | NOTIFIES_FAILURE,
 	.group = CMD_GROUP_RUNS,
@@ -135,12 +135,11 @@ const struct cmd cmd_resume = {
 	.summary = "continue a run whose client died or was stopped",
 	.details = "Takes over pods that are still running, fetches what they finished, and "
 		   "renders only the rest. A job whose text or settings have changed is not "
-		   "resumed. The run keeps the flags that it was started with, including its "
-		   "caps, and what it decided: pods, GPUs, goal and deadline. Its cost so far "
-		   "counts. Without RUN: the active run of this "
-		   "folder's burst.cfg, else the one whose pods may still be billing, else the "
-		   "newest; for a stage, the run that it is a part of. Runs of other folders "
-		   "need their id.",
+		   "resumed. The run keeps the flags that it was started with, including its caps, "
+		   "and what it decided: pods, GPUs, goal and deadline. Its cost so far counts. "
+		   "Without RUN: the active run of this folder's burst.cfg, else the one whose "
+		   "pods may still be billing, else the newest; for a stage, the run that it is a "
+		   "part of. Runs of other folders need their id.",
 	.opts = launch_resume_opts,
 	.needs = NEED_LEDGER | NOTIFIES_FAILURE,
 	.group = CMD_GROUP_RUNS,

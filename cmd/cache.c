@@ -73,12 +73,12 @@ const struct cmd cmd_cache = {
 	.args = "[ls|clear]",
 	.max_args = 1,
 	.summary = "show or empty the render cache",
-	.details = "Finished speech is kept in ~/.cache/burst/renders for all projects, keyed "
-		   "by text, voice, engine and versions. A run takes from there what it would "
-		   "otherwise render. When the cache exceeds render_cache_mb, burst removes the "
-		   "least recently used files. Jobs of type command are not cached, because "
-		   "their outputs depend on all of the project's files; nor is speech from your "
-		   "own worker.",
+	.details =
+		"Finished speech is kept in ~/.cache/burst/renders for all projects, keyed by "
+		"text, voice, engine and versions. A run takes from there what it would otherwise "
+		"render. When the cache exceeds render_cache_mb, burst removes the least recently "
+		"used files. Jobs of type command are not cached, because their outputs depend on "
+		"all of the project's files; nor is speech from your own worker.",
 	.needs = NEED_ACCOUNTS,
 	.group = CMD_GROUP_SETUP,
 	.json = true,

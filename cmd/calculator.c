@@ -44,8 +44,7 @@ static int read_share(const struct cmd_context *ctx, const char *flag, double *o
 	if (end == text || end[percent] || !(share > 0 && share <= 1))
 		return err_set(
 			err, ERR_USAGE,
-			"--%s: \"%.40s\" must be above 0 and at most 100%%, like 40, 40%% or "
-			"0.4",
+			"--%s: \"%.40s\" must be above 0 and at most 100%%, like 40, 40%% or 0.4",
 			flag, text);
 	*out = share;
 	return 0;
@@ -154,8 +153,8 @@ static int read_pool(const struct cmd_context *ctx, struct pool *p, struct err *
 	*p = (struct pool){.price_from = "as given"};
 	if (!rate || !opt_has(ctx, "service"))
 		return err_set(err, ERR_USAGE,
-			       "give --rate (how many requests arrive) and --service (the time "
-			       "of one), like --rate 1/s --service 10s");
+			       "give --rate (how many requests arrive) and --service (the time of "
+			       "one), like --rate 1/s --service 10s");
 	if (read_rate(p, rate, err) < 0 || read_seconds(ctx, "service", &p->service_s, err) < 0 ||
 	    (goal && read_goal(p, goal, err) < 0) ||
 	    read_number(ctx, "price", &p->price_h, err) < 0 ||
@@ -165,10 +164,10 @@ static int read_pool(const struct cmd_context *ctx, struct pool *p, struct err *
 		return err_set(err, ERR_USAGE, "--service: it must be longer than 0");
 	p->load = p->per_s * p->service_s;
 	if (p->load > DEMAND_LOAD_MOST)
-		return err_set(err, ERR_USAGE,
-			       "--rate %s with --service %gs keeps %.0f pods busy: the limit is "
-			       "%.0f",
-			       rate, p->service_s, p->load, DEMAND_LOAD_MOST);
+		return err_set(
+			err, ERR_USAGE,
+			"--rate %s with --service %gs keeps %.0f pods busy: the limit is %.0f",
+			rate, p->service_s, p->load, DEMAND_LOAD_MOST);
 	return 0;
 }
 
@@ -316,11 +315,11 @@ static const struct opt size_opts[] = {
 const struct cmd cmd_size = {
 	.name = "size",
 	.summary = "size a pool of pods for requests that keep arriving",
-	.details = "Prints the Erlang C table: for each number of pods, how much of their time "
-		   "they are used, how many requests wait and how long, and what the "
-		   "pool costs. Requests arrive at random (Poisson) and take exponentially "
-		   "distributed times; if all take the same time, the mean wait is about "
-		   "half. Needs no account and no config.",
+	.details =
+		"Prints the Erlang C table: for each number of pods, how much of their time they "
+		"are used, how many requests wait and how long, and what the pool costs. Requests "
+		"arrive at random (Poisson) and take exponentially distributed times; if all take "
+		"the same time, the mean wait is about half. Needs no account and no config.",
 	.opts = size_opts,
 	.json = true,
 	.group = CMD_GROUP_RENDER,
@@ -376,10 +375,10 @@ static int read_api(const char *text, struct api *out, char name[48], struct err
 			return 0;
 		str_addf(&all, "%s%s", i ? ", " : "", apis[i].name);
 	}
-	return err_set(err, ERR_USAGE,
-		       "--api: no known price for \"%.40s\" (write %.40s=15 to give one); "
-		       "known: %s",
-		       text, text, str_text(&all));
+	return err_set(
+		err, ERR_USAGE,
+		"--api: no known price for \"%.40s\" (write %.40s=15 to give one); known: %s", text,
+		text, str_text(&all));
 }
 
 static void add_api_row(struct table *t, const struct api *api, const struct measured_rate *r)
@@ -438,11 +437,10 @@ static int append_owning(struct str *to, const struct cmd_context *ctx,
 		return 0;
 	if (sscanf(text, "%lf+%lf/y%n", &capex, &opex, &used) != 2 || !used || text[used] ||
 	    !(capex > 0 && opex >= 0))
-		return err_set(
-			err, ERR_USAGE,
-			"--own: \"%.40s\" must be the purchase price and the running cost in "
-			"dollars, like 18750+2000/y",
-			text);
+		return err_set(err, ERR_USAGE,
+			       "--own: \"%.40s\" must be the purchase price and the running cost "
+			       "in dollars, like 18750+2000/y",
+			       text);
 	double duty = demand_own_duty(capex, opex, years, r->price_h);
 	str_addf(to, "\nowning for $%.0f and $%.0f a year: ", capex, opex);
 	if (duty > 1)
@@ -507,8 +505,8 @@ static int read_spot(const struct cmd_context *ctx, struct spot *s, struct err *
 		return -1;
 	if (s->work_s <= 0)
 		return err_set(err, ERR_USAGE,
-			       "--spot: no run in this ledger has computed yet: give --work "
-			       "TIME (the compute time of a run)");
+			       "--spot: no run in this ledger has computed yet: give --work TIME "
+			       "(the compute time of a run)");
 	return 0;
 }
 
@@ -552,15 +550,14 @@ static int read_renting(const struct cmd_context *ctx, struct measured_rate *r, 
 	*r = (struct measured_rate){.duty = 1};
 	if ((!chars || !price) && !measured_rate(ctx->store, r) && !chars)
 		return err_set(err, ERR_USAGE,
-			       "no run in this ledger has rendered speech at a price yet: "
-			       "give --price USD (per hour) and --chars-per-hour N");
+			       "no run in this ledger has rendered speech at a price yet: give "
+			       "--price USD (per hour) and --chars-per-hour N");
 	r->chars_per_hour = chars > 0 ? chars : r->chars_per_hour;
 	r->price_h = price > 0 ? price : r->price_h;
 	r->duty = duty > 0 ? duty : r->duty;
 	if (r->price_h <= 0)
 		return err_set(err, ERR_USAGE,
-			       "the pods in this ledger cost nothing: give --price USD (per "
-			       "hour)");
+			       "the pods in this ledger cost nothing: give --price USD (per hour)");
 	return 0;
 }
 
@@ -610,9 +607,8 @@ const struct cmd cmd_breakeven = {
 	.name = "breakeven",
 	.summary = "compare renting with APIs, owning and reserving",
 	.details = "Takes characters per hour, price and utilization from the newest run in the "
-		   "ledger that rendered speech at a price. API prices are list prices with "
-		   "their date. \"Renting pays from\" is the share of billed time that must "
-		   "compute.",
+		   "ledger that rendered speech at a price. API prices are list prices with their "
+		   "date. \"Renting pays from\" is the share of billed time that must compute.",
 	.opts = breakeven_opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

@@ -532,8 +532,8 @@ static void show_curve(FILE *to, const struct calibrate_card *c)
 	const struct speed *s = &c->after.machine.speed;
 	char once[32], longest[32], each[32];
 	fprintf(to,
-		"batch time: o = %s s, a = %s s x longest, c = %s s x sum of lengths; "
-		"largest batch %d\n",
+		"batch time: o = %s s, a = %s s x longest, c = %s s x sum of lengths; largest "
+		"batch %d\n",
 		number_show(once, s->once_s, 4), number_show(longest, s->longest_s, 4),
 		number_show(each, s->each_s, 4), c->after.machine.batch_max);
 	if (c->after.machine.batch_max > c->sizes[c->size_count - 1])
@@ -650,9 +650,7 @@ static int read_max_cost(struct cmd_context *ctx, int64_t *out, struct err *err)
 
 	if (money_parse(text, out, NULL) < 0 || *out <= 0)
 		return err_set(err, ERR_USAGE,
-			       "--max-cost: \"%s\" is not an amount in dollars, "
-			       "like 1.50",
-			       text);
+			       "--max-cost: \"%s\" is not an amount in dollars, like 1.50", text);
 	if (cap > 0)
 		*out = MIN(*out, cap);
 	return 0;
@@ -667,11 +665,10 @@ static int calibrate(struct launch *l, struct err *err)
 	int status = launch_read_job(l, err);
 
 	if (status == 0 && l->run.setup.job_ops->needs(l->run.setup.job)->command)
-		status =
-			err_set(err, ERR_CONFIG,
-				"job \"%s\" is a command: only engines that render segments can be "
-				"calibrated",
-				config_job_name(ctx->config));
+		status = err_set(err, ERR_CONFIG,
+				 "job \"%s\" is a command: only engines that render segments can "
+				 "be calibrated",
+				 config_job_name(ctx->config));
 	if (status == 0 && (status = read_max_cost(ctx, &most, err)) == 0 &&
 	    (status = launch_open_providers(&l->order, &l->run, err)) == 0)
 		status = choose_cards(l, cards, &count, err);
@@ -723,15 +720,15 @@ const struct cmd cmd_calibrate = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "measure the job's engine on each GPU, briefly",
-	.details = "Shows the maximum cost, asks, and rents one pod of each GPU, one after the "
-		   "other, as a run does. Each pod renders batches of 1, 2, 4 and so on, up to "
-		   "the largest that its worker accepts, from the job's own texts; burst "
-		   "discards the files. If the job's volume lacks its setup, a pod without a "
-		   "GPU fills it first. Cold starts and batch times go to the ledger, where "
-		   "plans find them. Prints the time and the cost of each batch size beside the "
-		   "prediction.\n\nAn unavailable GPU is skipped. Exit status 0: all GPUs "
-		   "measured; 4: one was unavailable; 5: --max-cost or another cap was reached; "
-		   "otherwise as for `burst run`.",
+	.details =
+		"Shows the maximum cost, asks, and rents one pod of each GPU, one after the other, "
+		"as a run does. Each pod renders batches of 1, 2, 4 and so on, up to the largest "
+		"that its worker accepts, from the job's own texts; burst discards the files. If "
+		"the job's volume lacks its setup, a pod without a GPU fills it first. Cold starts "
+		"and batch times go to the ledger, where plans find them. Prints the time and the "
+		"cost of each batch size beside the prediction.\n\nAn unavailable GPU is skipped. "
+		"Exit status 0: all GPUs measured; 4: one was unavailable; 5: --max-cost or "
+		"another cap was reached; otherwise as for `burst run`.",
 	.opts = opts,
 	.json = true,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,

@@ -59,8 +59,7 @@ static int tell_of_kept_pods(struct cmd_context *ctx, struct err *err)
 		if (pods)
 			output_line(stderr,
 				    "run %s keeps %zu pod%s for the next run, and %s: `burst "
-				    "cancel %s` "
-				    "releases %s now",
+				    "cancel %s` releases %s now",
 				    runs[i].id, pods, pods == 1 ? "" : "s",
 				    pods == 1 ? "it bills" : "they bill", runs[i].id,
 				    pods == 1 ? "it" : "them");
@@ -98,9 +97,9 @@ const struct cmd cmd_cancel = {
 	.max_args = 1,
 	.summary = "stop a run and release its pods",
 	.details = "Without RUN: the active run of this folder's burst.cfg, else the one whose "
-		   "pods may still be billing, else the newest. Runs of other folders need "
-		   "their id. Cancelling a run also ends its stages. Exit status 0: all its "
-		   "pods are gone. 9: a pod could not be confirmed gone.",
+		   "pods may still be billing, else the newest. Runs of other folders need their "
+		   "id. Cancelling a run also ends its stages. Exit status 0: all its pods are "
+		   "gone. 9: a pod could not be confirmed gone.",
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,
 	.run = cancel_command,

@@ -205,11 +205,10 @@ static bool check_balance(struct launch *l, const struct engine_provider *p, str
 		money_show(text, sizeof(text), result.balance_microusd);
 		enough = result.balance_microusd >= cap;
 		if (!enough)
-			findings_say(
-				f, mark_for_one_provider(l),
-				"%s: balance %s cannot pay a run's cap of %s: add credit, or lower "
-				"caps.max_cost",
-				p->ops->name, text, money_show(most, sizeof(most), cap));
+			findings_say(f, mark_for_one_provider(l),
+				     "%s: balance %s cannot pay a run's cap of %s: add credit, or "
+				     "lower caps.max_cost",
+				     p->ops->name, text, money_show(most, sizeof(most), cap));
 		else
 			findings_say(f, "ok", "%s: balance %s", p->ops->name, text);
 	}
@@ -287,20 +286,19 @@ static void report_switch(struct launch *l, const char *provider, struct finding
 		findings_say(f, "", "%s: no pod has reported yet whether it can end itself",
 			     provider);
 	else if (!strcmp(word, "bad"))
-		findings_say(
-			f, "warn",
-			"%s: on %s a pod could not end itself (%s): such pods get no work unless "
-			"pod.allow_unproven_switch is true",
-			provider, day, fact + MIN(strlen(fact), strlen(word) + strlen(day) + 2));
+		findings_say(f, "warn",
+			     "%s: on %s a pod could not end itself (%s): such pods get no work "
+			     "unless pod.allow_unproven_switch is true",
+			     provider, day,
+			     fact + MIN(strlen(fact), strlen(word) + strlen(day) + 2));
 	else if (!strcmp(word, "ok"))
 		findings_say(f, "ok", "%s: its pods can end themselves (seen on %s)", provider,
 			     day);
 	else
-		findings_say(
-			f, "ok",
-			"%s: the pods' call to end themselves answered on %s; no pod was seen to "
-			"end that way yet",
-			provider, day);
+		findings_say(f, "ok",
+			     "%s: the pods' call to end themselves answered on %s; no pod was seen "
+			     "to end that way yet",
+			     provider, day);
 }
 
 /* Prints the cards that are skipped because an earlier pod of this image could not use them. With
@@ -426,8 +424,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	say_unnamed_providers(&l, &f);
 	suggest_local_voice(ctx, &f);
 	launch_free(&l);
-	printf("     until a pod's container runs, only `burst` and `burst reap` can release "
-	       "it; after that it ends itself\n");
+	printf("     until a pod's container runs, only `burst` and `burst reap` can release it; "
+	       "after that it ends itself\n");
 	report_volumes(ctx->store, stdout, NULL, NULL);
 	return cmd_flush(err) < 0 ? -1 : f.bad > 0;
 }

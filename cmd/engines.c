@@ -87,9 +87,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 		rows_add(&rows, &engines[i]);
 	rows_end(&rows);
 	if (!ctx->json)
-		printf("\nGPU memory is per worker: a fixed part, and a part per line of a "
-		       "batch. Download sizes are approximate; torch comes with the image. Any "
-		       "other engine: your own worker (job.worker)\n");
+		printf("\nGPU memory is per worker: a fixed part, and a part per line of a batch. "
+		       "Download sizes are approximate; torch comes with the image. Any other "
+		       "engine: your own worker (job.worker)\n");
 	return cmd_flush(err);
 }
 

@@ -33,10 +33,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (run_find(ctx, ctx->args[0], &row, err) < 0)
 		return -1;
 	if (run_is_alive(&ctx->runs, row.id))
-		return err_set(err, ERR_BUSY,
-			       "run %s is active and fetches its files itself (see `burst "
-			       "attach %s`)",
-			       row.id, row.id);
+		return err_set(
+			err, ERR_BUSY,
+			"run %s is active and fetches its files itself (see `burst attach %s`)",
+			row.id, row.id);
 	if (launch_open_config_of(ctx, &row, err) < 0)
 		return -1;
 	/* outputs of a command may overwrite files: job_ops.gives_way protects those of others */
@@ -58,9 +58,9 @@ const struct cmd cmd_fetch = {
 	.max_args = 1,
 	.summary = "fetch what a run's pods left on their volume",
 	.details = "Rents and renders nothing. Files are verified as in a run. Of speech, those "
-		   "whose text has changed since are skipped; of a command, every output that "
-		   "it had finished comes, and no file is overwritten that another run or you "
-		   "made. Exit status 1: a finished file was not fetched.",
+		   "whose text has changed since are skipped; of a command, every output that it "
+		   "had finished comes, and no file is overwritten that another run or you made. "
+		   "Exit status 1: a finished file was not fetched.",
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,
 	.run = run,

@@ -196,9 +196,9 @@ const struct cmd cmd_gpus = {
 	.name = "gpus",
 	.summary = "list GPUs: memory, bandwidth, compute, list prices",
 	.details = "Needs no account. Small speech models are bound by memory bandwidth: there a "
-		   "card's bandwidth per dollar counts. A data-center "
-		   "card pays off when batches are large enough to fill it. TFLOPS are dense FP16 "
-		   "with sums in FP32. Cards without NVENC cannot encode video.",
+		   "card's bandwidth per dollar counts. A data-center card pays off when batches "
+		   "are large enough to fill it. TFLOPS are dense FP16 with sums in FP32. Cards "
+		   "without NVENC cannot encode video.",
 	.opts = opts,
 	.json = true,
 	.group = CMD_GROUP_RENDER,

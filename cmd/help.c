@@ -186,21 +186,21 @@ static const struct {
 		{"5", "A cap was reached: cost or duration."},
 		{"6", "The provider or the network failed."},
 		{"7", "The same job is already running."},
-		{"9", "A release could not be confirmed: a pod may still bill. The message "
-		      "names the pod and the command that releases it."},
+		{"9", "A release could not be confirmed: a pod may still bill. The message names "
+		      "the pod and the command that releases it."},
 		{"129, 130, 143", "Interrupted by a signal; the pods are confirmed gone."},
 },
   files[] =
 	  {
-		  {"./burst.cfg", "The job: what to render and on what. It comes with a project "
-				  "and is not trusted: it cannot name commands to run "
-				  "here, endpoints, keys, or paths outside the project. "
-				  "See burst.cfg(5)."},
+		  {"./burst.cfg",
+		   "The job: what to render and on what. It comes with a project and is not "
+		   "trusted: it cannot name commands to run here, endpoints, keys, or paths "
+		   "outside the project. See burst.cfg(5)."},
 		  {"${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg",
 		   "Your accounts and defaults, and what projects may do."},
 		  {"${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}",
-		   "The ledger (ledger.db), the logs of runs (runs/), and the volumes of the "
-		   "local provider (volumes/)."},
+		   "The ledger (ledger.db), the logs of runs (runs/), and the volumes of the local "
+		   "provider (volumes/)."},
 		  {"${BURST_CACHE_DIR:-${XDG_CACHE_HOME:-~/.cache}/burst}/renders",
 		   "The render cache. If BURST_CACHE_DIR is set and empty, there is none."},
 		  {"~/.runpod/config.toml, ~/.modal.toml",
@@ -293,12 +293,11 @@ static void print_man_page(FILE *to, const struct cmd *const *commands)
 	      "burst\n"
 	      "COMMAND [ARGUMENTS] [FLAGS]\n.SH DESCRIPTION\n",
 	      to);
-	roff_paragraph(to,
-		       "burst reads a job (burst.cfg(5)), rents pods, syncs the code over SSH and "
-		       "runs the job in batches. It fetches the outputs while the job runs, "
-		       "releases the pods and proves that they are gone. It records billed "
-		       "seconds beside compute seconds.\n\n"
-		       "Results go to standard output, everything else to standard error.");
+	roff_paragraph(to, "burst reads a job (burst.cfg(5)), rents pods, syncs the code over SSH "
+			   "and runs the job in batches. It fetches the outputs while the job "
+			   "runs, releases the pods and proves that they are gone. It records "
+			   "billed seconds beside compute seconds.\n\n"
+			   "Results go to standard output, everything else to standard error.");
 	man_examples(to, examples, ARRAY_LEN(examples));
 	man_commands(to, commands);
 	fputs(".SH EXIT STATUS\n", to);
@@ -427,11 +426,9 @@ static const char description[] =
 	"~/.config/burst/burst.cfg. A flag goes before the project's file, and the project's file "
 	"before yours.\n\n"
 	"A line is key = value; and # begins a comment. Texts stand in quotes, lists in [ ], "
-	"groups "
-	"in { }. Durations are texts: \"90s\", \"20m\", \"2h\". Relative paths are relative to the "
-	"file in which they stand. An unknown key, a wrong type or a value out of range is an "
-	"error "
-	"that names the line. burst checks everything before it rents.\n\n"
+	"groups in { }. Durations are texts: \"90s\", \"20m\", \"2h\". Relative paths are relative "
+	"to the file in which they stand. An unknown key, a wrong type or a value out of range is "
+	"an error that names the line. burst checks everything before it rents.\n\n"
 	"A project's file comes with a repository and is not trusted. It cannot set keys marked "
 	"\"only in your own file\", and its paths stay inside the project unless your own file has "
 	"them in allow_paths.";
@@ -484,9 +481,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (ctx->arg_count && !strcmp(ctx->args[0], "burst.cfg")) {
 		(man ? print_keys_man : markdown ? print_keys_markdown : print_keys_text)(stdout);
 	} else if (markdown) {
-		return err_set(err, ERR_USAGE,
-			       "--markdown goes with burst.cfg alone: burst help "
-			       "burst.cfg --markdown");
+		return err_set(
+			err, ERR_USAGE,
+			"--markdown goes with burst.cfg alone: burst help burst.cfg --markdown");
 	} else if (man) {
 		print_man_page(stdout, ctx->commands);
 	} else if (ctx->arg_count == 0) {

@@ -28,11 +28,11 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 	if (git_find_any(&t->place, dir, err) < 0)
 		return -1;
 	if (!t->place.top)
-		return err_set(err, ERR_CONFIG,
-			       "%s is a bare repository: outputs need a folder, so use `burst "
-			       "hook install CONFIG --into DIR` there, and DIR/CONFIG with status "
-			       "and remove",
-			       t->place.common);
+		return err_set(
+			err, ERR_CONFIG,
+			"%s is a bare repository: outputs need a folder, so use `burst hook "
+			"install CONFIG --into DIR` there, and DIR/CONFIG with status and remove",
+			t->place.common);
 	if (!trust_is_below(path, t->place.top))
 		return err_set(err, ERR_CONFIG, "%s is not in a git working tree", path);
 	t->config = real_path_move(path, t->place.top, "");
@@ -308,8 +308,8 @@ static void warn_of_hooks_folder(const struct hook_target *t)
 			 folder);
 	else
 		log_line(LOG_NOTE,
-			 "%s belongs to another program (core.hooksPath): if that program "
-			 "rewrites it, install again (see `burst hook status`)",
+			 "%s belongs to another program (core.hooksPath): if that program rewrites "
+			 "it, install again (see `burst hook status`)",
 			 folder);
 }
 
@@ -536,8 +536,7 @@ static const struct opt opts[] = {
 	 "post-receive"},
 	{0, "branch", "NAMES", "only commits of these branches, as in main,release/*"},
 	{0, "path", "PATHS",
-	 "only commits that change these paths, instead of the files that "
-	 "the job reads"},
+	 "only commits that change these paths, instead of the files that the job reads"},
 	{0, "quiet", "TIME", "wait until no other commit comes for this long (20s)"},
 	{0, "min-segments", "N", "wait until this many segments need rendering"},
 	{0, "max-wait", "TIME", "but no longer than this (30m)"},
@@ -552,14 +551,14 @@ const struct cmd cmd_hook = {
 	.min_args = 1,
 	.max_args = 4,
 	.summary = "render what is committed, from git's hooks",
-	.details = "`burst hook install` writes hooks into the repository of CONFIG. After a "
-		   "commit, a merge or a rebase that changes what the job reads, they queue the "
-		   "committed files (`burst submit --commit`) and return at once; other commits "
-		   "start nothing. An existing hook runs first. The hooks serve all working "
-		   "trees of the repository: each renders into its own output folder. `burst "
-		   "hook status` shows where the hooks are, whether they are current, and the "
-		   "result of the last trigger. `burst hook remove` restores the previous hooks "
-		   "byte for byte.",
+	.details =
+		"`burst hook install` writes hooks into the repository of CONFIG. After a commit, "
+		"a merge or a rebase that changes what the job reads, they queue the committed "
+		"files (`burst submit --commit`) and return at once; other commits start nothing. "
+		"An existing hook runs first. The hooks serve all working trees of the repository: "
+		"each renders into its own output folder. `burst hook status` shows where the "
+		"hooks are, whether they are current, and the result of the last trigger. `burst "
+		"hook remove` restores the previous hooks byte for byte.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_SETUP,

@@ -24,8 +24,8 @@ struct dockerfile_want {
 static void add_debian_packages(struct str *to, const struct job_needs *needs)
 {
 	str_add(to, "RUN if command -v apt-get >/dev/null; then apt-get update && "
-		    "DEBIAN_FRONTEND=noninteractive apt-get install -y"
-		    " --no-install-recommends openssh-server rsync ca-certificates curl");
+		    "DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "
+		    "openssh-server rsync ca-certificates curl");
 	for (const char *const *package = needs->packages; package && *package; package++)
 		str_addf(to, " %s", *package);
 	str_add(to, " && rm -f /etc/ssh/ssh_host_* && rm -rf /var/lib/apt/lists/*; fi; mkdir -p "
@@ -259,14 +259,14 @@ const struct cmd cmd_image = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "make an image whose pods need no set-up: a Dockerfile, or at Modal",
-	.details = "The image has sshd, the job's Debian packages and its Python packages, "
-		   "locked by their hashes, and with --with-weights the weights. Build it "
-		   "(`burst image | docker build -t YOU/NAME:1 -`, with Docker 23 or later), "
-		   "push it, and name it in burst.cfg: pod = { image = \"YOU/NAME:1\"; }. A pod "
-		   "that finds its job's environment in its image skips the set-up, whatever "
-		   "its volume has. An image made for another set-up (another engine, another "
-		   "version of burst) is used like any other image. With --modal, Modal builds "
-		   "the image and keeps it; nothing is printed, pushed or named.",
+	.details = "The image has sshd, the job's Debian packages and its Python packages, locked "
+		   "by their hashes, and with --with-weights the weights. Build it (`burst image | "
+		   "docker build -t YOU/NAME:1 -`, with Docker 23 or later), push it, and name it "
+		   "in burst.cfg: pod = { image = \"YOU/NAME:1\"; }. A pod that finds its job's "
+		   "environment in its image skips the set-up, whatever its volume has. An image "
+		   "made for another set-up (another engine, another version of burst) is used "
+		   "like any other image. With --modal, Modal builds the image and keeps it; "
+		   "nothing is printed, pushed or named.",
 	.opts = opts,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
 	.group = CMD_GROUP_SETUP,

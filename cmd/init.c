@@ -56,8 +56,8 @@ static int offer_example_script(struct cmd_context *ctx, const char *dir, struct
 		return 0;
 	if (cmd_confirm(ctx, "Write %s with three lines to speak?", path))
 		return write_new_file(path, example_script, err);
-	log_line(LOG_NOTE, "the job speaks script.jsonl, which does not exist yet (`burst init "
-			   "-y` writes a small one)");
+	log_line(LOG_NOTE, "the job speaks script.jsonl, which does not exist yet (`burst init -y` "
+			   "writes a small one)");
 	return 0;
 }
 

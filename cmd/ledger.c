@@ -87,8 +87,7 @@ static void print_run_status(const struct cmd_context *ctx, const struct run_row
 	if (ledger_has_no_client(ctx, run))
 		print_field("status",
 			    "running, but its client exited: `burst resume %s` continues it, "
-			    "`burst reap` "
-			    "releases its pods",
+			    "`burst reap` releases its pods",
 			    run->id);
 	else if (run->status == RUN_RUNNING)
 		print_field("status", "running%s", detached);
@@ -287,13 +286,12 @@ static void print_vendor_bills(const struct pod_row *pods, size_t count, int64_t
 		larger += pod_row_cost(&pods[i], now);
 	}
 	if (known)
-		print_field(
-			"vendor",
-			"%s, %s for %zu pod%s; the larger of each bill and burst's count: %s (see "
-			"--reconcile)",
-			duration_show(text, sizeof(text), ms),
-			money_show(money, sizeof(money), cost), known, known == 1 ? "" : "s",
-			money_show(larger_money, sizeof(larger_money), larger));
+		print_field("vendor",
+			    "%s, %s for %zu pod%s; the larger of each bill and burst's count: %s "
+			    "(see --reconcile)",
+			    duration_show(text, sizeof(text), ms),
+			    money_show(money, sizeof(money), cost), known, known == 1 ? "" : "s",
+			    money_show(larger_money, sizeof(larger_money), larger));
 }
 
 /* Prints what would have been cheaper, as far as the pods' figures show it. */
@@ -324,12 +322,11 @@ static void print_gpu_use(const struct pod_row *pods, size_t count)
 		if (!any)
 			putchar('\n');
 		any = true;
-		print_field(
-			"gpu",
-			"%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d samples; "
-			"%lld MiB of memory at most",
-			p->gpu, pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95, p->gpu_samples,
-			(long long)p->gpu_memory_peak_mib);
+		print_field("gpu",
+			    "%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d "
+			    "samples; %lld MiB of memory at most",
+			    p->gpu, pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95,
+			    p->gpu_samples, (long long)p->gpu_memory_peak_mib);
 	}
 }
 
@@ -605,10 +602,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (opt_has(ctx, "by"))
 		return print_sums_by(ctx, opt_text(ctx, "by"), err) < 0 ? -1 : cmd_flush(err);
 	if (opt_has(ctx, "reconcile"))
-		return opt_has(ctx, "most") ? err_set(err, ERR_USAGE,
-						      "--most lists runs and cannot be used "
-						      "with --reconcile")
-					    : reconcile(ctx, id, err);
+		return opt_has(ctx, "most")
+			       ? err_set(err, ERR_USAGE,
+					 "--most lists runs and cannot be used with --reconcile")
+			       : reconcile(ctx, id, err);
 	int result = id ? print_run_named(ctx, id, err) : print_newest_runs(ctx, err);
 
 	return result < 0 ? -1 : cmd_flush(err);
@@ -619,8 +616,7 @@ static const struct opt opts[] = {
 	{0, "by", "day|project|gpu|provider", "sum the time and cost of all pods by this"},
 	{0, "csv", NULL, "the runs, or with --by the sums, as CSV with a header line"},
 	{0, "reconcile", NULL,
-	 "ask the vendors what they billed, record it, and explain differences from burst's "
-	 "count"},
+	 "ask the vendors what they billed, record it, and explain differences from burst's count"},
 	{0},
 };
 
@@ -630,16 +626,15 @@ const struct cmd cmd_ledger = {
 	.max_args = 1,
 	.summary = "show past runs: billed seconds beside compute seconds, and the cost",
 	.details = "With RUN (any unambiguous beginning of its id): its pods, phase by "
-		   "phase.\n\n`burst ledger --by day` sums pods by days of your time zone (TZ). "
-		   "A pod that was billed over midnight counts for each of its days, in "
-		   "proportion to its time there. A project is the folder of a config "
-		   "file.\n\n`burst ledger --reconcile` asks each vendor for the bill of every "
-		   "pod that was released in the last 30 days (or of RUN), until a day has "
-		   "passed since its release. The vendor's figures are kept beside burst's own "
-		   "and never replace them: dollars, and seconds, reported or implied by the "
-		   "dollars and the pod's price. Exit status 0 also while a vendor has no "
-		   "record yet; 1 if it bills more than can be explained; 3 if it refuses the "
-		   "key; 6 if it cannot be reached.",
+		   "phase.\n\n`burst ledger --by day` sums pods by days of your time zone (TZ). A "
+		   "pod that was billed over midnight counts for each of its days, in proportion "
+		   "to its time there. A project is the folder of a config file.\n\n`burst ledger "
+		   "--reconcile` asks each vendor for the bill of every pod that was released in "
+		   "the last 30 days (or of RUN), until a day has passed since its release. The "
+		   "vendor's figures are kept beside burst's own and never replace them: dollars, "
+		   "and seconds, reported or implied by the dollars and the pod's price. Exit "
+		   "status 0 also while a vendor has no record yet; 1 if it bills more than can be "
+		   "explained; 3 if it refuses the key; 6 if it cannot be reached.",
 	.opts = opts,
 	.json = true,
 	.needs = NEED_LEDGER,

@@ -253,8 +253,8 @@ static void say_client_gone(const struct run_row *run)
 	CLEANUP(free_text) char *place = run_place(run);
 
 	log_line(LOG_NOTE,
-		 "run %s: client exited; end of log (`burst resume %s` continues the run, "
-		 "`burst reap` releases its pods) (%s)",
+		 "run %s: client exited; end of log (`burst resume %s` continues the run, `burst "
+		 "reap` releases its pods) (%s)",
 		 run->id, run->id, place);
 }
 
@@ -372,11 +372,10 @@ const struct cmd cmd_logs = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "show a run's log, including its workers",
-	.details =
-		"Without RUN: the active run of this folder's burst.cfg, else the one whose "
-		"pods may still be billing, else the newest; where this folder has none, the "
-		"newest of all. Each phase of a pod is a line: what it took, and what the pod had "
-		"cost by then. The table of all phases follows.",
+	.details = "Without RUN: the active run of this folder's burst.cfg, else the one whose "
+		   "pods may still be billing, else the newest; where this folder has none, the "
+		   "newest of all. Each phase of a pod is a line: what it took, and what the pod "
+		   "had cost by then. The table of all phases follows.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

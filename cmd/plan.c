@@ -58,15 +58,14 @@ static int refuse_memory(const struct job_needs *needs, const struct estimate *e
 	if (e->need_gb > has_gb)
 		err_set(err, ERR_NO_CAPACITY,
 			"no offer has enough GPU memory: the job needs %d GB, and the most that is "
-			"offered is %d GB (%s): %d GB are missing%s%s%s; name "
-			"larger GPUs in gpu",
+			"offered is %d GB (%s): %d GB are missing%s%s%s; name larger GPUs in gpu",
 			e->need_gb, has_gb, offer, e->need_gb - has_gb, need[0] ? " (" : "", need,
 			need[0] ? ")" : "");
 	else
 		err_set(err, ERR_NO_CAPACITY,
 			"no offer has enough GPU memory: the job needs %.1f GiB for one segment, "
-			"and the most that can be used is %.1f GiB (%s): %.1f GiB "
-			"are missing; name larger GPUs in gpu",
+			"and the most that can be used is %.1f GiB (%s): %.1f GiB are missing; "
+			"name larger GPUs in gpu",
 			need_gib, usable_gib, offer, MAX(need_gib - usable_gib, 0.0));
 	return err_about(err, "gpu");
 }
@@ -97,8 +96,8 @@ static int refuse_plan(const struct launch *l, const struct estimate *e, const s
 	for (size_t i = 0; i < e->count && !unknown; i++)
 		unknown = e->unfit_kind[i] == UNFIT_NAMED ? &e->offers[i] : NULL;
 	return err_set(err, ERR_CONFIG,
-		       "no estimate: the speed of %s%s%s is not known on %s "
-		       "yet; `burst calibrate` measures it, and so does `burst run`",
+		       "no estimate: the speed of %s%s%s is not known on %s yet; `burst calibrate` "
+		       "measures it, and so does `burst run`",
 		       needs->command ? "this command" : "engine \"",
 		       needs->command ? "" : needs->engine, needs->command ? "" : "\"",
 		       unknown ? plan_offer(offer, unknown) : "any of these offers");
@@ -315,11 +314,10 @@ static int check_provider_named(const struct section *top, const struct wanted *
 				const struct offer *first, size_t count, struct err *err)
 {
 	if (!w->count && count && w->left_out[NOT_ITS_PROVIDER] == count)
-		return err_set(
-			err, ERR_NO_CAPACITY,
-			"%s: none of these offers is at a provider of this job; name another "
-			"one, as in -p %s",
-			section_where(top, "provider"), first->provider);
+		return err_set(err, ERR_NO_CAPACITY,
+			       "%s: none of these offers is at a provider of this job; name "
+			       "another one, as in -p %s",
+			       section_where(top, "provider"), first->provider);
 	return wanted_check_price(w, err);
 }
 
@@ -511,12 +509,12 @@ const struct cmd cmd_plan = {
 	.max_args = 1,
 	.takes_command = true,
 	.summary = "show what a run would rent, do and cost",
-	.details = "Rents nothing. TEXT and COMMAND stand for a burst.cfg, as in `burst help run`. "
-		   "Chooses the offer, the number of pods and the batch size for "
-		   "the goal, the deadline and the cost cap, and "
-		   "shows what limits the run. Batch times and cold starts are measured by earlier "
-		   "runs, carried over from another GPU, or a prior; "
-		   "the plan says which. TIME is the median; nine runs in ten stay within 90%.",
+	.details =
+		"Rents nothing. TEXT and COMMAND stand for a burst.cfg, as in `burst help run`. "
+		"Chooses the offer, the number of pods and the batch size for the goal, the "
+		"deadline and the cost cap, and shows what limits the run. Batch times and cold "
+		"starts are measured by earlier runs, carried over from another GPU, or a prior; "
+		"the plan says which. TIME is the median; nine runs in ten stay within 90%.",
 	.opts = opts,
 	.json = true,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL,

@@ -37,8 +37,8 @@ static int print_text(struct cmd_context *ctx, const struct pod_row *pods, size_
 			 volumes ? "" : " or volumes");
 	if (alone)
 		log_line(LOG_NOTE,
-			 "%zu pod%s no client and may be gone: `burst attach` or `burst reap` "
-			 "asks the provider and updates the ledger",
+			 "%zu pod%s no client and may be gone: `burst attach` or `burst reap` asks "
+			 "the provider and updates the ledger",
 			 alone, alone == 1 ? " has" : "s have");
 	return volumes < 0 ? -1 : 0;
 }
@@ -61,10 +61,9 @@ const struct cmd cmd_ps = {
 	.summary = "show the pods and volumes that cost money now",
 	.details = "Pods in this machine's ledger, with their job, their phase, the segments that "
 		   "their run has done, the time until it has done all at its pace so far, their "
-		   "age and cost so far, and every "
-		   "volume with its price per month. A pod without a client is \"unwatched\", "
-		   "or \"over\" after its hard end. burst ps asks no provider; `burst reap` "
-		   "does.",
+		   "age and cost so far, and every volume with its price per month. A pod without "
+		   "a client is \"unwatched\", or \"over\" after its hard end. burst ps asks no "
+		   "provider; `burst reap` does.",
 	.json = true,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

@@ -140,12 +140,12 @@ const struct cmd cmd_queue = {
 	.args = "ls|rm|run [CONFIG|REQUEST...]",
 	.max_args = -1,
 	.summary = "show, remove or work on queued requests",
-	.details = "ls [CONFIG]: open requests and the newest that have ended, with their age, "
-		   "why they wait, and their run. rm REQUEST...: removes waiting requests; "
-		   "`burst cancel` ends a run. run [CONFIG]: works on the queue of this "
-		   "folder's burst.cfg in the foreground until it is empty, unless another "
-		   "client does so already. Requests that a dead client left are continued: "
-		   "their run is resumed, not started again.",
+	.details =
+		"ls [CONFIG]: open requests and the newest that have ended, with their age, why "
+		"they wait, and their run. rm REQUEST...: removes waiting requests; `burst cancel` "
+		"ends a run. run [CONFIG]: works on the queue of this folder's burst.cfg in the "
+		"foreground until it is empty, unless another client does so already. Requests "
+		"that a dead client left are continued: their run is resumed, not started again.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

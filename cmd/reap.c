@@ -271,18 +271,16 @@ const struct cmd cmd_reap = {
 	.args = "[POD]",
 	.max_args = 1,
 	.summary = "find and release orphaned pods",
-	.details = "Ends the pods of this machine's dead runs (of a detached run only those whose "
-		   "agent has no work), what ended runs left, "
-		   "and pods of any machine that are five minutes past their hard end. Asks every "
-		   "provider that has an account. All other "
-		   "pods with burst's marker are listed, and `burst reap POD --force` ends one. "
-		   "Where the ledger cannot be opened, pods are "
-		   "identified by their markers only, and those of dead runs are listed as well. "
-		   "Exit status 0: all of them are gone, and POD "
-		   "if it was named; 9: one could not be confirmed gone; 3: a provider that your "
-		   "file or this folder's burst.cfg names was not asked, because its key is "
-		   "missing or refused; 1: without the ledger "
-		   "burst cannot tell.",
+	.details =
+		"Ends the pods of this machine's dead runs (of a detached run only those whose "
+		"agent has no work), what ended runs left, and pods of any machine that are five "
+		"minutes past their hard end. Asks every provider that has an account. All other "
+		"pods with burst's marker are listed, and `burst reap POD --force` ends one. Where "
+		"the ledger cannot be opened, pods are identified by their markers only, and those "
+		"of dead runs are listed as well. Exit status 0: all of them are gone, and POD if "
+		"it was named; 9: one could not be confirmed gone; 3: a provider that your file or "
+		"this folder's burst.cfg names was not asked, because its key is missing or "
+		"refused; 1: without the ledger burst cannot tell.",
 	.opts = opts,
 	.needs = NEED_LEDGER | LEDGER_IF_ANY | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,

@@ -598,12 +598,11 @@ const struct cmd cmd_report = {
 	.max_args = 1,
 	.summary = "write an HTML page about runs and spending",
 	.details = "One file that loads nothing from anywhere: the phases of each pod, billed "
-		   "against computing time, cost per segment by number of pods "
-		   "(predicted and measured), spending by day, GPU and provider, planned against "
-		   "actual.\n\n"
+		   "against computing time, cost per segment by number of pods (predicted and "
+		   "measured), spending by day, GPU and provider, planned against actual.\n\n"
 		   "With --live, burst serves the page on 127.0.0.1 at a secret URL until Ctrl-C. "
-		   "The page then also shows active runs, their pods and "
-		   "their cost so far. It is read-only. --json prints the data of the page.",
+		   "The page then also shows active runs, their pods and their cost so far. It is "
+		   "read-only. --json prints the data of the page.",
 	.json = true,
 	.opts = opts,
 	.needs = NEED_LEDGER,

@@ -7,8 +7,7 @@
 static const struct opt opts[] = {
 	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and exit"},
 	{'d', "detach", NULL,
-	 "return when the pods have the queue and no longer need this machine; print the run's "
-	 "id"},
+	 "return when the pods have the queue and no longer need this machine; print the run's id"},
 	{0, "no-wait", NULL, "with -d: return before anything is rented"},
 	{'p', "provider", "PROVIDER", "rent from these providers, in this order", "provider"},
 	{0, "gpu", "GPU", "acceptable GPUs, in order of preference; auto: burst chooses", "gpu"},
@@ -46,8 +45,8 @@ static int check_flags_and_tell_config(struct cmd_context *ctx, struct err *err)
 {
 	if (opt_has(ctx, "dry-run") && ctx->json)
 		return err_set(err, ERR_USAGE,
-			       "run: -n cannot be used with --json (`burst offers --json` has "
-			       "the offers)");
+			       "run: -n cannot be used with --json (`burst offers --json` has the "
+			       "offers)");
 	if (opt_has(ctx, "no-wait") && !opt_has(ctx, "detach"))
 		return err_set(err, ERR_USAGE, "run: --no-wait needs -d");
 	return detach_starter_fd() < 0 ? quick_show_or_save(ctx, err) : 0;
@@ -83,22 +82,18 @@ const struct cmd cmd_run = {
 	.max_args = 1,
 	.takes_command = true,
 	.summary = "render a job on rented pods",
-	.details =
-		"Reads burst.cfg. Without one, TEXT (.txt, .md, .csv, .tsv, .jsonl) is spoken by "
-		"espeak into TEXT-audio, and COMMAND runs in a copy of the current folder; what it "
-		"makes or changes comes to out. burst then prints the burst.cfg that does the "
-		"same, "
-		"and --save writes it.\n\n"
-		"Rents pods, renders what is neither in the output folder nor "
-		"in the render cache (`burst cache`), fetches each file while the next ones "
-		"render, releases the pods and proves that they are gone. Runs whose client "
-		"died are settled first. With -d it "
-		"returns once the pods have the queue, finish it and end themselves without "
-		"this machine: exit 0, the run's id alone on "
-		"stdout. Where a pod's files cannot be fetched without it (no volume), a client "
-		"in the background stays until they are. A run "
-		"that ends before that, or that a signal ends, gives its own exit status. "
-		"`burst attach` fetches the files.",
+	.details = "Reads burst.cfg. Without one, TEXT (.txt, .md, .csv, .tsv, .jsonl) is spoken "
+		   "by espeak into TEXT-audio, and COMMAND runs in a copy of the current folder; "
+		   "what it makes or changes comes to out. burst then prints the burst.cfg that "
+		   "does the same, and --save writes it.\n\n"
+		   "Rents pods, renders what is neither in the output folder nor in the render "
+		   "cache (`burst cache`), fetches each file while the next ones render, releases "
+		   "the pods and proves that they are gone. Runs whose client died are settled "
+		   "first. With -d it returns once the pods have the queue, finish it and end "
+		   "themselves without this machine: exit 0, the run's id alone on stdout. Where a "
+		   "pod's files cannot be fetched without it (no volume), a client in the "
+		   "background stays until they are. A run that ends before that, or that a signal "
+		   "ends, gives its own exit status. `burst attach` fetches the files.",
 	.opts = opts,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL | NOTIFIES_FAILURE,
 	.group = CMD_GROUP_RENDER,

@@ -115,9 +115,9 @@ static int check_provider_keys(const struct cmd_context *ctx, const struct provi
 	    (config_open(&config, &ask, err) == 0 && config_account(config, ops->name, err)))
 		return 0;
 	return err_set(err, ERR_CREDENTIALS,
-		       "%s is set only in this shell, where scheduled runs cannot see it: put "
-		       "the key, or a command that prints it, into ~/.config/burst/burst.cfg, "
-		       "then add the schedule again",
+		       "%s is set only in this shell, where scheduled runs cannot see it: put the "
+		       "key, or a command that prints it, into ~/.config/burst/burst.cfg, then add "
+		       "the schedule again",
 		       hidden);
 }
 
@@ -164,8 +164,8 @@ static int open_project(struct cmd_context *ctx, struct err *err)
 		return -1;
 	if (!config_path(ctx->config))
 		return err_set(err, ERR_CONFIG,
-			       "no burst.cfg in this folder: change to the job's folder, or "
-			       "give its file with --config");
+			       "no burst.cfg in this folder: change to the job's folder, or give "
+			       "its file with --config");
 	return 0;
 }
 
@@ -360,8 +360,8 @@ static int print_schedules(struct cmd_context *ctx, struct err *err)
 	}
 	table_print(t, stdout, terminal_width(stdout));
 	if (!count)
-		output_line(stderr, "no schedule yet: `burst schedule add nightly daily 02:00` "
-				    "in a job's folder adds one");
+		output_line(stderr, "no schedule yet: `burst schedule add nightly daily 02:00` in "
+				    "a job's folder adds one");
 	return 0;
 }
 
@@ -439,11 +439,11 @@ static int run(struct cmd_context *ctx, struct err *err)
 			       "schedule: expected add NAME WHEN, ls, rm NAME, log NAME or run "
 			       "NAME (see `burst help schedule`)");
 	if (store_schedule(ctx->store, ctx->args[1], &row, err) < 0)
-		return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_USAGE,
-							    "no schedule \"%s\" (`burst schedule "
-							    "ls` lists them)",
-							    ctx->args[1])
-						  : -1;
+		return err->kind == ERR_NOT_FOUND
+			       ? err_set(err, ERR_USAGE,
+					 "no schedule \"%s\" (`burst schedule ls` lists them)",
+					 ctx->args[1])
+			       : -1;
 	if (!strcmp(what, "rm"))
 		return remove_schedule(ctx, &row, err);
 	if (!strcmp(what, "log"))
@@ -468,11 +468,10 @@ const struct cmd cmd_schedule = {
 	.max_args = -1,
 	.summary = "render a job at set times",
 	.details = "`burst schedule add NAME WHEN` in a job's folder adds a schedule. WHEN is "
-		   "\"daily 02:00\", \"weekdays 07:30\", \"weekly mon 02:00\", "
-		   "\"monthly 1 02:00\", \"hourly\", \"every 15m\", or the five fields of a "
-		   "crontab. Times are in this machine's time zone. If the clocks skip a "
-		   "fixed time, the run starts right after the gap. If a fixed time comes twice, "
-		   "the run starts once.\n\n"
+		   "\"daily 02:00\", \"weekdays 07:30\", \"weekly mon 02:00\", \"monthly 1 "
+		   "02:00\", \"hourly\", \"every 15m\", or the five fields of a crontab. Times are "
+		   "in this machine's time zone. If the clocks skip a fixed time, the run starts "
+		   "right after the gap. If a fixed time comes twice, the run starts once.\n\n"
 		   "If the machine was off or asleep, burst runs the last missed time once, within "
 		   "--catch-up. The timer submits one request; the queue waits, retries and keeps "
 		   "the record (`burst help submit`). burst stores no account key in a schedule: "

@@ -291,10 +291,9 @@ static int host_entries_write(struct cmd_context *ctx, const char *path, struct 
 
 	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
 		return -1;
-	str_add(&text,
-		"# written by `burst ssh-config`: the pods that can be reached\n"
-		"# ssh adds the SendEnv, IdentityFile, CertificateFile and forwards of your other "
-		"entries for all hosts; `burst ssh` uses none of them\n");
+	str_add(&text, "# written by `burst ssh-config`: the pods that can be reached\n"
+		       "# ssh adds the SendEnv, IdentityFile, CertificateFile and forwards of your "
+		       "other entries for all hosts; `burst ssh` uses none of them\n");
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP(ssh_way_free) struct ssh_way w = {.pod = pods[i]};
 		struct err why = {0};
@@ -392,10 +391,9 @@ const struct cmd cmd_ssh_config = {
 	.max_args = 1,
 	.summary = "let ssh and editors reach a pod by a host name",
 	.details = "Writes an entry for each pod that can be reached into ssh_config in burst's "
-		   "state folder, adds a line to ~/.ssh/config "
-		   "that includes it, where there is none yet (it asks; -y adds it), and prints "
-		   "the host's name: `ssh burst-POD`, and the same "
-		   "name in an editor that works over ssh.",
+		   "state folder, adds a line to ~/.ssh/config that includes it, where there is "
+		   "none yet (it asks; -y adds it), and prints the host's name: `ssh burst-POD`, "
+		   "and the same name in an editor that works over ssh.",
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,
 	.run = run_ssh_config,

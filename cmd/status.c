@@ -319,13 +319,13 @@ static int run(struct cmd_context *ctx, struct err *err)
 const struct cmd cmd_status = {
 	.name = "status",
 	.summary = "print a one-line status for a prompt or a status bar",
-	.details = "The last failure of a job that has not succeeded since (for a day; of a "
-		   "run without a burst.cfg, for ten minutes), the last success and its "
-		   "age, active runs, what is billing, and the dollars of today (since "
-		   "midnight here; with caps.per_day of your own file, where it is set). It "
-		   "reads the ledger of this machine, changes nothing and asks no provider. "
-		   "Pods of a run without a client come first: they bill until `burst reap` "
-		   "or their hard end. A missing or locked ledger is not an error.",
+	.details = "The last failure of a job that has not succeeded since (for a day; of a run "
+		   "without a burst.cfg, for ten minutes), the last success and its age, active "
+		   "runs, what is billing, and the dollars of today (since midnight here; with "
+		   "caps.per_day of your own file, where it is set). It reads the ledger of this "
+		   "machine, changes nothing and asks no provider. Pods of a run without a client "
+		   "come first: they bill until `burst reap` or their hard end. A missing or "
+		   "locked ledger is not an error.",
 	.json = true,
 	.needs = NEED_STATE,
 	.group = CMD_GROUP_RUNS,

@@ -187,8 +187,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{0, "commit", "COMMIT",
-	 "render this git commit instead of the files at that time; of several requests the "
-	 "last one counts"},
+	 "render this git commit instead of the files at that time; of several requests the last "
+	 "one counts"},
 	{0, "by", "WHEN", "deadline: a time of day (07:00, local time), or 2h from now"},
 	{0, "below", "USD", "wait until the pod costs less per hour"},
 	{0, "min-segments", "N", "wait until this many segments need rendering"},
@@ -203,16 +203,16 @@ const struct cmd cmd_submit = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "queue a render and return at once, for hooks and schedules",
-	.details = "Writes a request to the ledger and makes sure that one client in the "
-		   "background works on the job's queue. That client waits until no other "
-		   "request comes for --quiet, renders the newest state once for all of them, "
-		   "and looks again before it ends. While a `burst run` of the job is active, "
-		   "it waits. If a run fails with exit 4 or 6, it retries after 1 minute, then "
-		   "2, 4 and so on up to 30, at most 12 times within 12 hours; other failures "
-		   "end the requests, and `burst queue ls` keeps their message. After a crash "
-		   "or a reboot, the next `burst submit` or `burst queue run` continues with "
-		   "the queue. Of the requests that have ended, the ledger keeps the last 1,000 of "
-		   "each job. Exit 6: nothing was queued.",
+	.details =
+		"Writes a request to the ledger and makes sure that one client in the background "
+		"works on the job's queue. That client waits until no other request comes for "
+		"--quiet, renders the newest state once for all of them, and looks again before it "
+		"ends. While a `burst run` of the job is active, it waits. If a run fails with "
+		"exit 4 or 6, it retries after 1 minute, then 2, 4 and so on up to 30, at most 12 "
+		"times within 12 hours; other failures end the requests, and `burst queue ls` "
+		"keeps their message. After a crash or a reboot, the next `burst submit` or `burst "
+		"queue run` continues with the queue. Of the requests that have ended, the ledger "
+		"keeps the last 1,000 of each job. Exit 6: nothing was queued.",
 	.opts = opts,
 	.group = CMD_GROUP_RENDER,
 	.json = true,

@@ -219,8 +219,7 @@ static int find_volume(struct launch *l, const char *name, struct volume_row *ou
 	if (hits == 1)
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       hits ? "%s: several providers have a volume of that name; choose one "
-			      "with -p"
+		       hits ? "%s: several providers have a volume of that name; choose one with -p"
 			    : "%s: no such volume (see `burst volume ls`)",
 		       name);
 }
@@ -342,9 +341,8 @@ static int collect_garbage(struct launch *l, const char *name, struct err *err)
 	if (opt_duration(l->ctx, "older-than", &want.age_ms, err) < 0)
 		return -1;
 	if (want.force && !want.dry_run &&
-	    !cmd_confirm(l->ctx,
-			 "also remove what other machines left there, and outputs that are not "
-			 "fetched?"))
+	    !cmd_confirm(l->ctx, "also remove what other machines left there, and outputs that are "
+				 "not fetched?"))
 		return err_set(err, ERR_USAGE,
 			       "nothing was removed (-y with --force removes without asking; -n "
 			       "shows what)");
@@ -493,8 +491,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	else
 		status = err_set(err, ERR_USAGE,
 				 "volume: expected ls [PATH], get PATH, put FILE, create NAME, rm "
-				 "NAME, gc [NAME] or warm "
-				 "NAME (see `burst help volume`)");
+				 "NAME, gc [NAME] or warm NAME (see `burst help volume`)");
 	launch_free(&l);
 	return status ? status : cmd_flush(err);
 }
@@ -525,14 +522,13 @@ const struct cmd cmd_volume = {
 	.details = "`burst volume ls VOLUME:PATH` lists a folder, `burst volume get VOLUME:PATH "
 		   "[FILE]` fetches a file, and `burst volume put FILE [VOLUME:PATH]` stores one, "
 		   "all without a pod. Without VOLUME: the volume of burst.cfg.\n\n`burst volume "
-		   "gc [NAME]` removes, from one volume or from all, the folders "
-		   "of runs that ended 14 days ago and whose outputs are all fetched, and what "
-		   "an interrupted build left. Active runs are never touched; code, "
-		   "environments and weights stay.\n\n`burst volume warm NAME` rents the "
-		   "cheapest pod without a GPU beside the volume, shows the maximum cost first, "
-		   "and stores what the job needs before it can start: worker files, code, "
-		   "packages, the result of its setup. A later run finds all that and waits for "
-		   "no download.",
+		   "gc [NAME]` removes, from one volume or from all, the folders of runs that "
+		   "ended 14 days ago and whose outputs are all fetched, and what an interrupted "
+		   "build left. Active runs are never touched; code, environments and weights "
+		   "stay.\n\n`burst volume warm NAME` rents the cheapest pod without a GPU beside "
+		   "the volume, shows the maximum cost first, and stores what the job needs before "
+		   "it can start: worker files, code, packages, the result of its setup. A later "
+		   "run finds all that and waits for no download.",
 	.opts = opts,
 	.needs = NEED_LEDGER | NEED_CONFIG,
 	.group = CMD_GROUP_SETUP,

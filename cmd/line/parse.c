@@ -312,8 +312,8 @@ static const struct {
 	{{"exec"},
 	 "`burst ssh POD COMMAND` runs a command on a pod, `burst run -- COMMAND` on a new one"},
 	{{"login", "auth"},
-	 "put the key of your account into the environment (RUNPOD_API_KEY, or MODAL_TOKEN_ID "
-	 "and MODAL_TOKEN_SECRET); `burst doctor` checks it"},
+	 "put the key of your account into the environment (RUNPOD_API_KEY, or MODAL_TOKEN_ID and "
+	 "MODAL_TOKEN_SECRET); `burst doctor` checks it"},
 	{{"delete", "rm", "remove"},
 	 "`burst cancel [RUN]` releases a run's pods, `burst reap [POD]` pods without a client, "
 	 "`burst volume rm` removes a volume"},
@@ -358,8 +358,7 @@ const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, 
 	if (engine_find(name)) {
 		err_set(err, ERR_USAGE,
 			"unknown command \"%s\": it is an engine: `burst engines` describes it, "
-			"and "
-			"engine = \"%s\" in burst.cfg chooses it",
+			"and engine = \"%s\" in burst.cfg chooses it",
 			name, name);
 		return NULL;
 	}

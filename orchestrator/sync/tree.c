@@ -580,10 +580,10 @@ static int add_or_skip(struct scan *s, const char *path)
 	else if (!is_sendable_path(path))
 		skip_path(s, path, TREE_SKIP_NAME);
 	else if (s->tree->count >= TREE_MAX_ENTRIES)
-		return err_set(s->err, ERR_CONFIG,
-			       "more than %d files and folders: name what is not needed in "
-			       ".burstignore",
-			       TREE_MAX_ENTRIES);
+		return err_set(
+			s->err, ERR_CONFIG,
+			"more than %d files and folders: name what is not needed in .burstignore",
+			TREE_MAX_ENTRIES);
 	else if (folder)
 		return add_folder(s, path, &st);
 	else if (S_ISLNK(st.st_mode))

@@ -376,9 +376,9 @@ static int keep_earlier_hook(const char *path, const char *before, struct err *e
 		return 0;
 	if (errno == EEXIST)
 		return err_set(err, ERR_CONFIG,
-			       "%s and %s both exist: another program has replaced burst's "
-			       "hook; keep the one that you want under the first name, remove "
-			       "the other, and install again",
+			       "%s and %s both exist: another program has replaced burst's hook; "
+			       "keep the one that you want under the first name, remove the other, "
+			       "and install again",
 			       path, before);
 	return rename(path, before) < 0 ? set_file_error("rename", path, err) : 0;
 }
@@ -425,9 +425,8 @@ int hook_install(const struct hook_target *t, const char *name, const struct hoo
 		return -1;
 	if (state == HOOK_INERT)
 		return err_set(err, ERR_CONFIG,
-			       "%s exists but is not executable, so git does not run it; "
-			       "nothing was installed: make it executable or remove it, and "
-			       "install again",
+			       "%s exists but is not executable, so git does not run it; nothing "
+			       "was installed: make it executable or remove it, and install again",
 			       path);
 	set_job(&f, job);
 	if (hook_file_write(&text, &f, name, child_self(), err) < 0 ||
