@@ -468,8 +468,7 @@ static int append_reserving(struct str *to, const struct cmd_context *ctx, struc
 	return 0;
 }
 
-/* Work on one spot pod, which is interrupted every every_s on average; and where these come from.
- */
+/* Work on one spot pod, interrupted every every_s on average; and where these come from. */
 struct spot {
 	double work_s, cold_s, every_s, checkpoint_s;
 	char work_from[64], every_from[EXTRAS_FROM]; /* "": a prior */

@@ -77,8 +77,7 @@ static int make_output_tree(struct hook_target *t, const char *into, const char 
 	return 0;
 }
 
-/* Finds the job that the arguments name. With --into, makes the working tree of a bare repository.
- */
+/* Finds the job that the arguments name. --into: makes the working tree of a bare repository. */
 static int find_target(const struct cmd_context *ctx, struct hook_target *t, struct err *err)
 {
 	const char *into = opt_text(ctx, "into");
@@ -474,8 +473,7 @@ static void print_status_text(const struct hook_target *t, const json_t *hooks, 
 	print_trigger(last);
 }
 
-/* Returns the exit status: 1 if a hook must be installed again or the last trigger failed; or -1.
- */
+/* Returns exit status 1 if a hook must be installed again or the last trigger failed. */
 static int print_status(struct cmd_context *ctx, const struct hook_target *t, struct err *err)
 {
 	CLEANUP(json_decref) json_t *hooks = json_array();

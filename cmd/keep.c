@@ -24,8 +24,7 @@ static void catch_signals(void)
 		sigaction(numbers[i], &act, NULL);
 }
 
-/* Holds the pods of this run until another run takes them, their time is over, or a signal comes.
- */
+/* Holds the run's pods until another run takes them, their time is over, or a signal comes. */
 static int run_keeper(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;

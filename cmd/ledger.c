@@ -535,8 +535,7 @@ static struct run_row *find_run_row(struct run_row *runs, size_t count, const ch
 	return NULL;
 }
 
-/* Adds stages to the runs that they are parts of, and drops their rows. Returns how many are left.
- */
+/* Adds stages to the runs that they are parts of, and drops their rows. Returns the new count. */
 static size_t fold_stages(struct run_row *runs, size_t count)
 {
 	size_t kept = 0;

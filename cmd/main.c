@@ -1,5 +1,4 @@
-/* main.c - the table of commands: finds the command, runs it, and prints the one error at the end.
- */
+/* main.c - the table of commands: finds the command, runs it, and prints the error at the end. */
 #include "cmd.h"
 
 #include <fcntl.h>

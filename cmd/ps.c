@@ -18,8 +18,7 @@ static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_
 	return 0;
 }
 
-/* Prints the live pods, then the volumes, with what the user should do about pods without a client.
- */
+/* Prints live pods, then volumes, and what to do about pods without a client. */
 static int print_text(struct cmd_context *ctx, const struct pod_row *pods, size_t count,
 		      int64_t now, struct err *err)
 {

@@ -152,8 +152,7 @@ static int reap_named_end(struct cmd_context *ctx, const struct sweep_end *end, 
  * `burst reap`: releases pods without a client. */
 
 /* The names of the providers to ask: those of -p, else all, not only the config's, since a pod may
- * belong to another folder's job or another machine. NULL-terminated; the caller frees the array.
- */
+ * belong to another folder's job or another machine. The caller frees the array. */
 static const char **providers_to_ask(const struct cmd_context *ctx)
 {
 	const struct section *top = config_top(ctx->config);

@@ -169,8 +169,7 @@ static int open_project(struct cmd_context *ctx, struct err *err)
 	return 0;
 }
 
-/* Sets row->rule and *c from the words behind the name: `add nightly daily 02:00` needs no quotes.
- */
+/* Sets row->rule and *c from the words behind the name: "daily 02:00" needs no quotes. */
 static int read_rule(const struct cmd_context *ctx, struct schedule_row *row, struct calendar *c,
 		     struct err *err)
 {

@@ -128,8 +128,7 @@ static void ssh_way_free_cleanup(struct ssh_way *w)
 	free(w->known);
 }
 
-/* ERR_USAGE: the pod has no address now. ERR_UNTRUSTED: ssh might take the address for an option.
- */
+/* ERR_USAGE: the pod has no address now. ERR_UNTRUSTED: ssh might misread the address. */
 static int check_address(const struct pod_row *pod, struct err *err)
 {
 	const char *called = pod_row_called(pod);
@@ -304,9 +303,7 @@ static int host_entries_write(struct cmd_context *ctx, const char *path, struct 
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }
 
-/* Replaces the file's whole contents, synced. On failure, errno is set and the contents may be
- * mixed.
- */
+/* Replaces the file's whole contents, synced. On failure errno is set, and old and new may mix. */
 static bool overwrite_file(int fd, const void *bytes, size_t len)
 {
 	return lseek(fd, 0, SEEK_SET) == 0 && fd_write_all(fd, bytes, len) == 0 &&

@@ -61,8 +61,7 @@ static int read_flags(const struct cmd_context *ctx, struct request_row *row, st
 
 /* ---- what to render ---- */
 
-/* Opens and checks the config, so that the user sees its mistakes now and not when it is rendered.
- */
+/* Opens and checks the config, so that the user sees its mistakes now, not at the render. */
 static int check_config(const char *config, struct err *err)
 {
 	CLEANUP(config_free) struct config *c = NULL;

@@ -270,8 +270,7 @@ static int get_file(struct launch *l, const char *place, const char *file, struc
 			  file ? file : path_base(path), err);
 }
 
-/* place: "NAME:PATH"; a folder ("NAME:", "x/") or NULL, the config's volume, keeps the file's name.
- */
+/* place: "NAME:PATH"; a folder ("NAME:", "x/") or NULL (the config's volume) keeps file's name. */
 static int put_file(struct launch *l, const char *file, const char *place, struct err *err)
 {
 	bool folder = !place || ends_with(place, ":") || ends_with(place, "/");

@@ -449,8 +449,7 @@ static void note_commit(struct cmd_context *ctx, const struct run_row *run, enum
 		report_undelivered(ctx, run->id, "git_note", &err);
 }
 
-/* Notifies of the event as the config wants it, and remembers it. Does nothing without a channel.
- */
+/* Notifies of the event as the config says, and remembers it. Without a channel does nothing. */
 static void notify(struct cmd_context *ctx, const struct config *config, const struct run_row *run,
 		   enum notify_event event, const json_t *said)
 {

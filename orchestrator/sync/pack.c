@@ -32,8 +32,7 @@
 	X(write_set_format_pax_restricted) X(write_set_format_raw)
 /* clang-format on */
 
-/* libarchive, which brings ICU and eleven more libraries along, is loaded when something is packed.
- */
+/* libarchive, which brings ICU and eleven more libraries along, is loaded at the first use. */
 static struct {
 #define MEMBER(name) LATE_MEMBER(archive_, name)
 	ARCHIVE_FUNCTIONS(MEMBER)

@@ -307,8 +307,7 @@ static bool has_parent(const struct tree *tree, const char *path)
 	return !strchr(path, '/') || (e && e->type == TREE_FOLDER);
 }
 
-/* Moves *line behind the `read` bytes and the blank after them. Returns false if there is no blank.
- */
+/* Moves *line behind the `read` bytes and a blank. Returns false if there is no blank. */
 static bool step_over_blank(char **line, int read)
 {
 	bool blank = read && (*line)[read] == ' ';

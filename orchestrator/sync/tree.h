@@ -74,8 +74,7 @@ struct tree_scan_options {
 };
 
 /* Makes every later scan leave out the file or folder that this path leads to, whatever its name in
- * the tree: it holds keys, or is burst's own. Compares device and inode. Do not call during a scan.
- */
+ * the tree: it holds keys, or is burst's own. Compares device and inode. Not during a scan. */
 void tree_keep_back(const char *path);
 
 /* Scans the folder. opts may be NULL. A file that changes while it is read is read again, up to

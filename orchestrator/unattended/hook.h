@@ -87,8 +87,7 @@ int hook_read_state(const char *folder, const char *name, enum hook_state *state
 int hook_install(const struct hook_target *t, const char *name, const struct hook_job *job,
 		 struct err *err);
 /* Removes a job from a hook; config NULL: all jobs of the repository. With the last job, puts the
- * earlier hook back. Returns 1 if a job was removed, else 0. Sets t->made_tree from its settings.
- */
+ * earlier hook back. Returns 1 if it removed a job, else 0. Sets t->made_tree from its settings. */
 int hook_remove(struct hook_target *t, const char *name, const char *config, struct err *err);
 
 /* ---- the last trigger ---- */

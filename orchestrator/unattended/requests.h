@@ -55,8 +55,7 @@ int requests_put_new(struct store *s, struct request_row *row, struct err *err);
 /* Draws row->id and adds the row as a pending request, in a transaction of its own. */
 int requests_add(struct store *s, struct request_row *row, struct err *err);
 /* Binds all pending requests of the queue to a new run of this id, and copies the newest, which
- * says what to render. Returns how many it bound; 0: none was pending. ERR_BUSY: a run has this id.
- */
+ * says what to render. Returns how many it bound. ERR_BUSY: a run has this id. */
 int requests_bind(struct store *s, const char *config, const char *run, struct request_row *newest,
 		  struct err *err);
 /* Writes the outcome to the requests bound to the run. OUTCOME_RETRY becomes failed once the limits

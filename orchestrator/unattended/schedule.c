@@ -318,9 +318,7 @@ static bool is_in_crontab(const char *state_dir, const struct schedule_row *row)
 
 /* ---- systemd ---- */
 
-/* The service (0) and the timer (1) of a schedule, as they are on disk before a change; "" if
- * missing.
- */
+/* The service (0) and the timer (1) of a schedule, as on disk before a change; "": missing. */
 struct units {
 	char *path[2];
 	char *timer; /* "burst-nightly.timer" */
@@ -378,8 +376,7 @@ static void units_restore(const struct units *u)
 			path_remove_tree(u->path[i], NULL);
 }
 
-/* Says that the timer runs only while the user is logged in, unless systemd surely lets it linger.
- */
+/* Says that the timer runs only while the user is logged in, unless systemd lets it linger. */
 static void note_lingering(struct str *note)
 {
 	CLEANUP(str_free) struct str answer = STR_MAX(256);
@@ -415,8 +412,7 @@ static int systemd_stop(const struct units *u, struct err *err)
 			    NULL, err);
 }
 
-/* Writes both units and starts the timer. On failure, restores the earlier units and their timer.
- */
+/* Writes both units and starts the timer. On failure restores the earlier units and timer. */
 static int replace_units(const struct units *u, const struct str *service, const struct str *timer,
 			 struct err *err)
 {
@@ -516,8 +512,7 @@ enum schedule_due schedule_check_due(const struct schedule_row *row, const struc
 									  : SCHEDULE_DUE;
 }
 
-/* Sets row->due_ms to the time that is due, and *out for it. Returns 1, 0 if no time is due, or -1.
- */
+/* Sets row->due_ms to the due time, and *out for it. Returns 1, 0 if none is due, or -1. */
 static int fill_due_request(struct schedule_row *row, int64_t now_ms, struct request_row *out,
 			    struct err *err)
 {
@@ -544,8 +539,7 @@ static int fill_due_request(struct schedule_row *row, int64_t now_ms, struct req
 	return 1;
 }
 
-/* schedule_submit() inside a transaction, so that of several timers that fire at once one submits.
- */
+/* In a transaction, so that of several timers that fire at once one submits. */
 static int submit_in_transaction(struct store *s, const char *name, bool by_hand, int64_t now_ms,
 				 struct err *err)
 {
