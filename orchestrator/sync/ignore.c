@@ -371,7 +371,7 @@ static int read_repository_wide_rules(struct ignore *ig, const struct repo *repo
 	if (!repo->dir) /* git's folder may not be used: see repo_find() */
 		return read_user_rules(ig, repo, NULL, frame, err);
 	if (program_exists("git") && git_config_paths(repo, "^core\\.(excludesfile|ignorecase)$",
-						     read_setting, &settings, err) < 0)
+						      read_setting, &settings, err) < 0)
 		return err_wrap(err, "%s", repo->top);
 	ig->folds = settings.folds;
 	int got = read_user_rules(ig, repo, settings.excludes, frame, err);
