@@ -334,8 +334,8 @@ static void remember_end(struct cmd_context *ctx, const struct run_row *run,
 
 /* ---- sending ---- */
 
-/* Warns that a channel could not deliver: on stderr and, since nobody may read that, in the run's
- * log. run: its id; "": none. */
+/* Warns that a channel could not deliver: on stderr and, since the user may not read that, in the
+ * run's log. run: its id; "": none. */
 static void report_undelivered(const struct cmd_context *ctx, const char *run, const char *channel,
 			       const struct err *err)
 {
