@@ -12,7 +12,7 @@ static int report_dead_client(struct cmd_context *ctx, struct run_row *row, stru
 	struct err why = {0};
 	size_t count;
 
-	if (run_so_far(&ctx->runs, row, clock_wall_ms(), err) < 0 ||
+	if (run_sum_so_far(&ctx->runs, row, clock_wall_ms(), err) < 0 ||
 	    run_open_pods(&ctx->runs, row->id, &count, err) < 0)
 		return -1;
 	if (count)

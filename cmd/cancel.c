@@ -29,7 +29,7 @@ static int cancel_run(struct cmd_context *ctx, struct run_row *row, const char *
 	}
 	if (!count) {
 		if (row->status == RUN_RUNNING) {
-			run_end(row, RUN_INTERRUPTED);
+			run_set_ended(row, RUN_INTERRUPTED);
 			store_put_run(ctx->store, row, NULL);
 		}
 		output_line(stderr, "run %s: %s; %s (%s)", row->id, run_status_word(row->status),

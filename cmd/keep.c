@@ -31,7 +31,7 @@ static int run_keeper(struct cmd_context *ctx, struct err *err)
 
 	launch_init(&l, ctx);
 	catch_signals();
-	int status = run_keep(&l.run, ctx->args[0], stop_requested, err);
+	int status = run_keep_pods(&l.run, ctx->args[0], stop_requested, err);
 	launch_free(&l);
 	if (status < 0 && err->kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_USAGE, "no run \"%.24s\"; `burst ledger` lists them",

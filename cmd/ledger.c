@@ -252,14 +252,14 @@ static int print_stages(struct cmd_context *ctx, const struct run_row *run, int6
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
-		result = run_so_far(&ctx->runs, &rows[i], now, err);
+		result = run_sum_so_far(&ctx->runs, &rows[i], now, err);
 		print_field("stage", "%s  run %s  %s  %s billed, %s", rows[i].stage, rows[i].id,
 			    run_status_word(rows[i].status),
 			    duration_show(billed, sizeof(billed), rows[i].billed_ms),
 			    money_show(cost, sizeof(cost), rows[i].cost_microusd));
 	}
 	free(rows);
-	if (result < 0 || stages_add(&ctx->runs, &total, now, err) < 0)
+	if (result < 0 || stages_add_costs(&ctx->runs, &total, now, err) < 0)
 		return -1;
 	if (count)
 		print_field("total", "%s billed, %s compute, %s with its stage%s",
@@ -364,7 +364,7 @@ static int print_run_named(struct cmd_context *ctx, const char *id, struct err *
 	size_t count = 0;
 
 	if (named_run(ctx->store, id, &run, err) < 0 ||
-	    run_so_far(&ctx->runs, &run, now, err) < 0 ||
+	    run_sum_so_far(&ctx->runs, &run, now, err) < 0 ||
 	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
 		return -1;
 	int result =
@@ -543,7 +543,7 @@ static size_t fold_stages(struct run_row *runs, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct run_row *whole = find_run_row(runs, count, runs[i].part_of);
 		if (whole)
-			stage_add(whole, &runs[i]);
+			stage_add_costs(whole, &runs[i]);
 		else
 			runs[i].part_of[0] = '\0'; /* it stands by itself */
 	}
@@ -564,7 +564,7 @@ static int print_newest_runs(struct cmd_context *ctx, struct err *err)
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
-		result = run_so_far(&ctx->runs, &runs[i], clock_wall_ms(), err);
+		result = run_sum_so_far(&ctx->runs, &runs[i], clock_wall_ms(), err);
 	count = result == 0 ? fold_stages(runs, count) : count;
 	count = most ? MIN(count, (size_t)most) : count;
 	if (result == 0)

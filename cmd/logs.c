@@ -352,7 +352,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (find_run_or_newest(ctx, &row, err) < 0)
 		return -1;
 	part = row; /* the log of a stage's run is shown only by its id */
-	if (!ctx->arg_count && part.stage[0] && !stage_whole(&ctx->runs, &part, &row))
+	if (!ctx->arg_count && part.stage[0] && !stage_find_whole(&ctx->runs, &part, &row))
 		row = part;
 	CLEANUP(free_text) char *path = run_path(&ctx->runs, row.id, "log");
 	if (!ctx->arg_count && !ctx->quiet) {

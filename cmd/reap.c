@@ -131,7 +131,8 @@ static int reap_named_end(struct cmd_context *ctx, const struct sweep_end *end, 
 		return 0;
 	bool in_ledger = store_pod(ctx->store, name, &pod, NULL) == 0,
 	     over = in_ledger && pod_row_over(&pod);
-	if (in_ledger && !over && opt_has(ctx, "force") && run_out_of_reach(&ctx->runs, &pod))
+	if (in_ledger && !over && opt_has(ctx, "force") &&
+	    run_pod_is_out_of_reach(&ctx->runs, &pod))
 		return write_off_pod(ctx, &pod, err);
 	if (over) {
 		if (pod.gone_ms > 0)
@@ -250,7 +251,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (reap_named_find(ctx, err) < 0)
 		return -1;
 	int settled = runs_settle(&ctx->runs, NULL, &left);
-	int status = runs_wants_out(settled, &left) ? 0 : sweep_and_settle(ctx, &end, err);
+	int status = runs_should_stop(settled, &left) ? 0 : sweep_and_settle(ctx, &end, err);
 	if (status == 0 && settled == 0 && !ctx->no_ledger.kind && !ctx->arg_count &&
 	    !end.unreleased && !end.gone && !end.skipped)
 		print_nothing_left(&end);

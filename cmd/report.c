@@ -124,7 +124,7 @@ static int gather_page(struct page *p, const struct page_wish *w, struct err *er
 	p->audio_s = xcalloc(p->count + 1, sizeof(*p->audio_s));
 	for (size_t i = 0; i < p->count; i++) {
 		struct run_row *run = &p->runs[i];
-		if (run_so_far(&p->ctx->runs, run, p->now_ms, err) < 0 ||
+		if (run_sum_so_far(&p->ctx->runs, run, p->now_ms, err) < 0 ||
 		    run_sum(&p->ctx->runs, run, p->now_ms, err) < 0)
 			return -1;
 		p->audio_s[i] = audio_seconds(p->ctx->store, run->id);
@@ -375,7 +375,7 @@ static json_t *run_json(const struct page *p, size_t at)
 
 static json_t *active_run_json(struct page *p, struct run_row *run)
 {
-	run_so_far(&p->ctx->runs, run, p->now_ms, NULL);
+	run_sum_so_far(&p->ctx->runs, run, p->now_ms, NULL);
 	const char *driver = run_is_alive(&p->ctx->runs, run->id) ? "this machine"
 			     : run->detached                      ? "its pods"
 					     : "no client: `burst resume` or `burst cancel`";

@@ -33,7 +33,7 @@ int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, str
 	char *named = config_named(NULL); /* a run without a burst.cfg has this path too */
 	int found = runs_newest_of(&ctx->runs, here ? config : named, out, err);
 	if (found == 0)
-		return runs_none_of(&ctx->runs, config, err);
+		return runs_refuse_none(&ctx->runs, config, err);
 	return found < 0 ? -1 : 0;
 }
 

@@ -105,7 +105,7 @@ static bool volume_has_files_of(struct stage_work *w, const struct pod_row *pod)
 	const char *volume = w->l->order.volume;
 
 	if (!volume || strcmp(pod->volume_name, volume) || !stage_may_go_to(w, pod->provider) ||
-	    volume_gc_took(w->l->ctx->store, pod->run, pod->provider, pod->volume_id))
+	    volume_gc_is_noted(w->l->ctx->store, pod->run, pod->provider, pod->volume_id))
 		return false;
 	for (size_t i = 0; i < w->volume_count; i++)
 		if (!strcmp(w->volumes[i].provider, pod->provider) &&
@@ -507,7 +507,7 @@ static int64_t max_cost_left_microusd(const struct stage_work *w)
 	size_t count = 0;
 	struct err none;
 
-	if (run.id[0] && stages_add(&l->ctx->runs, &run, now, &none) >= 0 &&
+	if (run.id[0] && stages_add_costs(&l->ctx->runs, &run, now, &none) >= 0 &&
 	    store_pods(l->ctx->store, run.id, false, &pods, &count, NULL) == 0)
 		for (size_t i = 0; i < count; i++)
 			left -= pod_row_may_have_cost(&pods[i]);
@@ -785,7 +785,7 @@ static int run_stage(struct launch *l, const struct stages *stages, size_t at, s
 	char key[RUN_JOB_KEY];
 	bool done = false;
 
-	stage_job(w.job, l->order.job, w.s->name);
+	stage_job_name(w.job, l->order.job, w.s->name);
 	find_run_of_stage(&w);
 	if (read_inputs(&w, err) < 0)
 		return -1;
@@ -830,7 +830,7 @@ int stage_refuse(struct cmd_context *ctx, const struct run_row *run, struct err 
 {
 	struct run_row whole;
 
-	if (!stage_whole(&ctx->runs, run, &whole))
+	if (!stage_find_whole(&ctx->runs, run, &whole))
 		return err_set(err, ERR_USAGE,
 			       "run %s is stage %s of a job; to repeat it, use `burst run` for "
 			       "that job",
@@ -855,7 +855,7 @@ int stage_find_run(struct cmd_context *ctx, const char *name, struct run_row *ou
 	if (name || !out->stage[0])
 		return 0;
 	found = *out;
-	bool known = stage_whole(&ctx->runs, &found, out);
+	bool known = stage_find_whole(&ctx->runs, &found, out);
 	if (known && run_is_alive(&ctx->runs, out->id))
 		return 0;
 	if (run_is_alive(&ctx->runs, found.id)) { /* it is the only one to watch */

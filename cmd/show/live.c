@@ -56,7 +56,7 @@ static void set_run_and_eta(struct pod_facts *f, const struct cmd_context *ctx,
 	f->run = (struct run_row){0};
 	f->eta_ms = -1;
 	if (store_run(ctx->store, pods[at].run, &f->run, NULL) == 0 &&
-	    run_so_far(&ctx->runs, &f->run, now, NULL) == 0 &&
+	    run_sum_so_far(&ctx->runs, &f->run, now, NULL) == 0 &&
 	    !eta_of_client(ctx, pods[at].run, &f->eta_ms))
 		f->eta_ms = eta_by_pace(&f->run, first_ready_ms(pods, count, pods[at].run), now);
 }

@@ -749,7 +749,7 @@ static void print_caps_left(FILE *to, const struct caps *caps)
 
 	for (size_t i = 0; caps && i < caps->count; i++) {
 		CLEANUP(str_free) struct str used = STR_INIT;
-		allow_say_used(&used, &caps->list[i]);
+		allow_add_used(&used, &caps->list[i]);
 		fprintf(to, "%s (caps.%s), %s is left\n", str_text(&used), caps->list[i].key,
 			money_show(left, sizeof(left), allow_left(&caps->list[i])));
 	}

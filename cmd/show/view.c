@@ -350,7 +350,7 @@ bool view_of_ledger(struct view *v, const struct cmd_context *ctx, const char *r
 	int64_t now = clock_wall_ms();
 	struct run_row row;
 	bool known = store_run(ctx->store, run, &row, NULL) == 0 &&
-		     run_so_far(&ctx->runs, &row, now, NULL) == 0 &&
+		     run_sum_so_far(&ctx->runs, &row, now, NULL) == 0 &&
 		     store_pods(ctx->store, run, false, &rows, &pod_count, NULL) == 0 &&
 		     store_segments(ctx->store, run, &segments, &segment_count, NULL) == 0;
 

@@ -135,8 +135,7 @@ void budget_fit_pods(struct core *c)
 }
 
 /* If the caps leave a pod less time than it was rented for, only this client ends it in time. If
- * the client dies, the pod lives until its lease ends, so that time must be within the caps, too.
- * */
+ * the client dies, the pod lives until its lease ends, so the caps must allow for that time. */
 void budget_fit_handed_over(struct core *c, struct core_pod *p)
 {
 	budget_fit_pods(c);
@@ -155,8 +154,7 @@ static int64_t share_life_ms(int64_t share_ms)
 	return share_ms / 1000 * 1000 - SELF_END_MS;
 }
 
-/* Booting may take a fifth of each share: many pods would spend a small cap before any of them
- * renders. */
+/* Booting may take a fifth of each share: many pods would spend a small cap before any renders. */
 int budget_shares(int64_t left_ms, int most, int64_t cold_ms)
 {
 	for (; most > 1; most--) {

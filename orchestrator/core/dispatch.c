@@ -239,8 +239,7 @@ static void send_given_sizes(struct core *c, int pod)
 	}
 }
 
-/* Returns false for a pod on offer, too: another run may have taken it before its agent gets the
- * work. */
+/* Not a pod on offer: another run may have taken it before its agent gets the work. */
 static bool can_take_work(const struct core_pod *p)
 {
 	return p->phase == POD_WORKING && p->presence.link == LINK_UP && p->leave == LEAVE_NOT &&
@@ -415,8 +414,7 @@ static void count_cut_off(struct core_pod *p, const struct core_batch *b)
 	core_count_wasted(p, p->workload.last_t - MAX(b->started_t, b->saved_t));
 }
 
-/* A batch of an earlier client, which the agent alone knows, was revoked: its segment is open
- * again. */
+/* A batch of an earlier client was revoked, which the agent alone knows: opens its segment. */
 static void on_inherited_revoked(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];

@@ -3,8 +3,7 @@
 
 #include "impl.h"
 
-/* ---- segments ----
- * The state of each segment, and the open ones by weight. */
+/* ---- segments: the state of each segment, and the open ones by weight ---- */
 
 /* ---- the heap of open segments of one group; a stale entry (not TODO any more) is dropped when it
  * surfaces ---- */

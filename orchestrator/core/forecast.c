@@ -30,8 +30,7 @@ static const struct core_pod *measured_pod(const struct core *c)
 	return NULL;
 }
 
-/* Weight a second of one worker, like pace_rate(), by measurements of earlier runs; 0: there are
- * none. */
+/* Weight a second of one worker, like pace_rate(), by measurements of earlier runs; 0: none. */
 static double speed_rate(const struct core *c)
 {
 	const struct core_pod *p = measured_pod(c);
@@ -296,8 +295,7 @@ bool forecast_is_off(const struct core *c, char *to, size_t room)
 	return true;
 }
 
-/* ---- pace ----
- * How quickly batches are rendered, as this run has measured it. */
+/* ---- pace: how quickly batches are rendered, as this run has measured it ---- */
 
 #define PACE_DECAY 0.9 /* of older measurements, so that the rate follows a pod that slows down */
 
@@ -322,9 +320,9 @@ double pace_at_best(const struct core *c)
 
 	if (!pace_is_rough(c))
 		return rate;
-	double add_measurement = speed_rate(c);
-	if (add_measurement > 0)
-		return MAX(rate, add_measurement);
+	double measured = speed_rate(c);
+	if (measured > 0)
+		return MAX(rate, measured);
 	return c->warm_pace.weight > 0
 		       ? MAX(rate, c->warm_pace.weight * 1000 / MAX(c->warm_pace.ms, 1))
 		       : rate * FIRST_BATCH_SLOWER;
@@ -405,8 +403,8 @@ static void add_unpaced(struct core_pod *p, double weight)
 }
 
 /* Batches of a continuous engine overlap, so the pod's output over time counts. Its first results
- * arrive together after one segment's time, so the measurement starts when its places have been
- * filled once. */
+ * arrive together after one segment's time, so it is measured from when its places have been filled
+ * once. */
 static void add_continuous(struct core *c, struct core_pod *p, struct core_batch *b, double weight,
 			   int64_t t)
 {
@@ -478,8 +476,8 @@ struct helper { /* a pod that renders, or will */
 	double from_s, rate;
 };
 
-/* What a worker renders a second by the plan: by the forecast of its GPU, else by the job's own
- * estimates. */
+/* What a worker renders a second by the plan: by its GPU's forecast, else by the job's estimates.
+ * */
 static double planned_rate(const struct core *c, const struct core_pod *p)
 {
 	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
@@ -497,8 +495,7 @@ static double planned_rate(const struct core *c, const struct core_pod *p)
 	return est_s > 0 ? segments_weight_left(c) / est_s : 0;
 }
 
-/* Seconds from now until the pod can work. One that takes longer than expected counts as nearly
- * ready. */
+/* Seconds from now until the pod can work. A late one counts as nearly ready. */
 static double ready_in_s(const struct core *c, const struct core_pod *p, int64_t now)
 {
 	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
@@ -521,16 +518,16 @@ static int compare_start(const void *a, const void *b)
 /* Fills the list, sorted by start, with the pods that render or will; returns their number. */
 static size_t list_helpers(const struct core *c, int64_t now, struct helper *list)
 {
-	double add_measurement = pace_rate(c), planned = 0;
+	double measured = pace_rate(c), planned = 0;
 	size_t count = 0;
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if (!pod_is_active(p) || pod_is_draining(p) || p->phase == POD_AMBIGUOUS)
 			continue;
-		if (add_measurement <= 0 && planned <= 0)
+		if (measured <= 0 && planned <= 0)
 			planned = planned_rate(c, p);
-		double rate = add_measurement > 0 ? add_measurement : planned;
+		double rate = measured > 0 ? measured : planned;
 		int workers = p->workload.workers_ready ? p->workload.workers_ready
 							: MAX(c->conf.workers, 1);
 		list[count++] =

@@ -20,8 +20,7 @@ static bool has_pod_to_hand_over(const struct core *c)
 }
 
 /* Once as many pods of a detached run work as are available, deals out all work and lets the agents
- * renew their own leases. Work that comes back later is dealt out at once, too, since the client
- * may exit. */
+ * renew their own leases. Later work is dealt out at once, since the client may exit. */
 void handover_begin(struct core *c)
 {
 	int working, coming;

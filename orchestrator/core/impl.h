@@ -327,8 +327,8 @@ void pod_on_rented(struct core *c, struct core_pod *p, const struct pod_view *vi
  * seen_on_rented(). */
 bool pod_on_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
 void pod_set_never_existed(struct core *c, struct core_pod *p, const struct err *why);
-/* The pod's offer is not tried for this long. After trouble the rest grows each time; least_ms is
- * its minimum. */
+/* The pod's offer is not tried for this long. After trouble the rest grows each time, from least_ms
+ * on. */
 void offers_rest_for(struct core *c, const struct core_pod *p, int64_t ms);
 void offers_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms);
 /* The rest is 5 s at first and a minute at most. */
@@ -384,8 +384,7 @@ void seen_on_inspection(struct core *c, const struct event *ev); /* EV_INSPECTED
 void seen_on_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
 void listing_send_due(struct core *c);                         /* requests the lists that are due */
 void listing_on_reply(struct core *c, const struct event *ev); /* EV_LISTED */
-/* Whether a lost create may have made a second pod, and no list has been read since that pod must
- * be in it. */
+/* Whether a lost create may have made a second pod: no list that must show it has been read. */
 bool listing_awaits_twin(const struct vendor *v);
 /* Whether an answered or lost create may have made a pod that burst does not know: no complete list
  * has been read since. */

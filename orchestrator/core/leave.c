@@ -133,8 +133,7 @@ static bool has_unread_log(const struct core *c, const struct core_pod *p)
 	       p->fault != ERR_UNTRUSTED && !core_is_stopping(c);
 }
 
-/* Keeps the pod's failure as the reason for a lack of capacity. Too many failures in a row stop the
- * run. */
+/* Keeps the pod's failure as the reason for a lack of capacity. Too many in a row stop the run. */
 static void count_failure(struct core *c, const struct core_pod *p)
 {
 	struct err err;
@@ -292,8 +291,7 @@ void leave_fetch_first(struct core *c, struct core_pod *p)
 }
 
 /* Corrects an end by the provider's clock (`at`, as boot clock): the pod was there when its
- * provider last showed it, and not before its create. Never 0, which would mean that it has not
- * ended. */
+ * provider last showed it, and not before its create. Never 0, which would mean: not yet. */
 static int64_t plausible_end(const struct core_pod *p, int64_t at)
 {
 	at = MAX(budget_extend_to_seen(p, at), p->rental.create_at);

@@ -2,8 +2,7 @@
 #include "base/clock.h"
 #include "impl.h"
 
-/* ---- reap ----
- * Decides what `burst reap` does with a run and with each pod. */
+/* ---- reap: decides what `burst reap` does with a run and with each pod ---- */
 
 enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *known, bool forced,
 			int64_t now_ms)
@@ -122,8 +121,7 @@ void queue_on_deadline(struct core *c, struct core_pod *p)
 		    p->rental.offer.gpu, p->rental.offer.provider, waited);
 }
 
-/* ---- proof ----
- * What proves that a pod is gone or never existed: listings without it. */
+/* ---- proof: what proves that a pod is gone or never existed: listings without it ---- */
 
 /* From when on a list without the pod proves something (boot clock). A list that lags shows a new
  * pod late. A list that has shown the pod once, or does not lag, proves it at any time. */
@@ -192,8 +190,7 @@ static char *time_show(const struct core *c, char to[24], int64_t at)
 	return to;
 }
 
-/* Whether a pod that runs at `at` is worth a message: lists lag, and a pod needs a moment to end.
- * */
+/* Whether a pod that runs at `at` is news: lists lag, and a pod needs a moment to end. */
 static bool is_outlived_long(const struct core_pod *p, int64_t at)
 {
 	return p->rental.accepted_at && at - p->rental.accepted_at >= OUTLIVED_SAID_MS;
@@ -688,8 +685,7 @@ static void on_views_listed(struct core *c, int provider, const struct pod_view 
 	}
 }
 
-/* ---- listing ----
- * When to request listings of providers: one for all pods of an account. */
+/* ---- listing: when to request listings of providers: one for all pods of an account ---- */
 
 /* How long after its provider's last list this pod needs the next one; NEVER: not at all. */
 static int64_t list_interval_ms(const struct core *c, const struct vendor *v,

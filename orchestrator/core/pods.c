@@ -2,8 +2,7 @@
 #include "base/clock.h"
 #include "impl.h"
 
-/* ---- boot ----
- * How long a pod may take to boot, and what its provider's log shows meanwhile. */
+/* ---- boot: how long a pod may take to boot, and what its provider's log shows meanwhile ---- */
 
 /* What a pod that timed out had reached. */
 static const char *why_not_up(const struct core_pod *p)
@@ -48,8 +47,8 @@ static void request_boot_log(struct core *c, struct core_pod *p)
 	c->dirty = true;
 }
 
-/* Whether the boot may go on until the log is read: a pod that still pulls its image is not on a
- * stuck host. */
+/* Whether the boot may go on until the log is read: a pod that still pulls its image is not stuck.
+ * */
 static bool ask_boot_log_at_deadline(struct core *c, struct core_pod *p)
 {
 	if (p->presence.log != LOG_READ || !is_booting(p) || c->now >= pod_boot_end(c, p))
@@ -88,8 +87,7 @@ static void on_boot_log(struct core *c, struct core_pod *p, const struct event *
 /* ---- pod ----
  * Handles the events of a pod that boots and works. pods_decide() decides what follows. */
 
-/* Prepares the pod, and the shared part of the volume if no other pod does; else the pod waits for
- * it. */
+/* Prepares the pod, and what its volume shares if no other pod does; else it waits. */
 static void pod_prepare(struct core *c, struct core_pod *p)
 {
 	struct vendor *v = pod_vendor(c, p);
@@ -192,8 +190,7 @@ static void on_switch_bad(struct core *c, struct core_pod *p)
 	switch_check_provider(c, p->rental.provider);
 }
 
-/* Whether a pod that has connected can get no work, and dismisses it. A missing GPU stops the run.
- * */
+/* Whether a pod that has connected can get no work: dismisses it; a missing GPU stops the run. */
 static bool dismiss_if_unusable(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	struct err err;
@@ -511,8 +508,7 @@ static bool is_stay_over(const struct core *c, const struct core_pod *p)
 				     (p->inspect_until && c->now >= p->inspect_until));
 }
 
-/* For a pod that is to be released: fetches its files first, keeps it for inspection, or releases
- * it. */
+/* For a leaving pod: fetches its files first, keeps it for inspection, or releases it. */
 static void decide_leaving(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -558,8 +554,7 @@ static void decide_coming_up(struct core *c, int pod)
 	}
 }
 
-/* Gives a working pod work. If it gets no more: makes its files durable, offers it, or dismisses
- * it. */
+/* Gives a working pod work. If none is left, makes its files durable, offers or dismisses it. */
 static void decide_working(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];

@@ -85,8 +85,7 @@ static bool is_too_expensive(const struct core *c, const struct candidate *k)
 	       k->offer.price_microusd_h > c->conf.max_price_microusd_h;
 }
 
-/* Returns true for an offer above caps.max_price_per_hour, or with a card that cannot run the job.
- * */
+/* For its price, above caps.max_price_per_hour, or for a card that cannot run the job. */
 static bool is_barred(const struct core *c, const struct candidate *k)
 {
 	return k->past.unfit[0] || is_too_expensive(c, k);
@@ -219,8 +218,7 @@ static void note_avoided(struct core *c, struct candidate *k, const char *what_f
 		  offer_past_show(why, sizeof(why), &k->past, c->wall), what_follows);
 }
 
-/* Before the chosen offer is rented: reports which better ones are avoided, or that it is avoided
- * itself. */
+/* Before the chosen offer is rented: reports better ones that are avoided, or that it is. */
 static void note_avoided_before(struct core *c, const struct candidate *chosen)
 {
 	for (struct candidate *k = c->candidates; k <= chosen; k++) {
@@ -257,8 +255,7 @@ struct candidate *offers_of(struct core *c, const struct core_pod *p)
 	return find_candidate(c, p->rental.provider, &p->rental.offer);
 }
 
-/* ---- resting ----
- * Offers that are not tried for a while: sold out, refused, or with a bad host. */
+/* ---- offers that are not tried for a while: sold out, refused, or with a bad host ---- */
 
 void offers_rest_for(struct core *c, const struct core_pod *p, int64_t ms)
 {
@@ -300,8 +297,7 @@ void offers_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t
 		k->rest_until = c->now + MAX(least_ms, 2000LL << MIN(k->refusals++, 5));
 }
 
-/* ---- rent ----
- * A pod from the create to its answer, and what a refusal means for the next one. */
+/* ---- rent: a pod from the create to its answer, and what a refusal means for the next one ---- */
 
 /* How long a pod of this offer may boot (ms). One that takes longer, while its provider's log shows
  * no progress, is stuck. The median misleads for a new, large image: each pod that times out

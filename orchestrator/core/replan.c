@@ -8,8 +8,7 @@
 #include "plan/choose.h"
 #include "plan/replan.h"
 
-/* ---- remainder ----
- * What is left of a run, in the planner's terms: work, pods, offers and wishes. */
+/* ---- what is left of a run, in the planner's terms: work, pods, offers and wishes ---- */
 
 enum { OFFERS_MOST = 16 }; /* GPUs that are weighed */
 
@@ -439,8 +438,7 @@ static void replan_now(struct core *c, const char *why)
 
 /* ---- in each step ---- */
 
-/* Releases the outgoing pods once their replacements work: as many as are wanted, or as many as are
- * available. */
+/* Releases the outgoing pods once their replacements work: all that are wanted or available. */
 static void release_outgoing(struct core *c)
 {
 	int working = 0, coming = 0;

@@ -118,8 +118,8 @@ bool query_is_awaited(const struct core *c)
 	return false;
 }
 
-/* Replies from before a sleep may be here and unread. Those that are missing get their full time
- * from now on. */
+/* Replies from before a sleep may be here and unread. The others get their full time from now on.
+ * */
 void query_on_slept(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)

@@ -20,6 +20,7 @@ static int longest_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
+/* Mean, over batches of this size, of the longest length in each. sorted: the longest first. */
 static double mean_of_longest(const double *sorted, size_t count, size_t size)
 {
 	double sum = 0;
@@ -86,8 +87,7 @@ static double heaviest_batch(const struct plan_work *w, int size)
 	return w->heaviest[size];
 }
 
-/* How a pool of workers shares the segments: whole rounds of batches of one size, none larger than
- * `most`. */
+/* How a pool of workers shares the segments: rounds of batches of one size, at most `most`. */
 struct rounds {
 	double rounds;  /* batches that each worker renders in turn */
 	double batches; /* of all workers */
@@ -111,6 +111,7 @@ static double longest_of(const struct plan_work *w, const struct rounds *r)
 					      : between_sizes(w, r->batch, mean_longest);
 }
 
+/* Seconds of all batches together. share: of the segments, the part that they hold. */
 static double all_batches_s(const struct plan_work *w, const struct speed *s,
 			    const struct rounds *r, double share)
 {
@@ -121,7 +122,7 @@ static double all_batches_s(const struct plan_work *w, const struct speed *s,
 /* A few segments in the order of the script: their longest is a little longer than the mean. */
 #define CANARY_LONGEST 1.25
 
-/* One pod renders them, in batches that are no larger than others. */
+/* Seconds of one pod for the first `count` segments, in batches no larger than others. */
 static double canary_s(const struct plan_work *w, const struct plan_machine *m, size_t count,
 		       int batch_most)
 {
@@ -134,8 +135,8 @@ static double canary_s(const struct plan_work *w, const struct plan_machine *m, 
 		     : 0;
 }
 
-/* When a pod that is rented after the canary pays: it has work for as long as it takes to come up
- * (core/width.c). */
+/* How many pods are rented after the canary: one pays if it has work for as long as it takes to
+ * come up (core/width.c). */
 static int staged_pods(int pods, double left_s, double coming_s)
 {
 	int most = coming_s > 0 ? (int)MIN(left_s / coming_s - 1, 1e6) : pods;
@@ -157,6 +158,7 @@ struct shape {
 	double waited; /* what the others do not render meanwhile, shared by all */
 };
 
+/* Seconds of all workers together for what follows the canary. again: renders per good segment. */
 static double rest_of(const struct plan_work *w, const struct plan_machine *m,
 		      const struct rounds *r, size_t canary, double again)
 {
@@ -186,6 +188,7 @@ static struct common common_of(const struct plan_work *w, const struct plan_mach
 	return k;
 }
 
+/* What `pods` pods render and when; fewer if a run would not rent as many. */
 static struct shape shape_of(const struct plan_work *w, const struct plan_machine *m,
 			     const struct common *k, int pods, int batch_most,
 			     const struct plan_wish *wish)
@@ -208,8 +211,8 @@ static struct shape shape_of(const struct plan_work *w, const struct plan_machin
 	return s;
 }
 
-/* Of the worker that ends last. With several rounds, long batches share a worker with short ones;
- * with one, it is the one with the longest. */
+/* Time of the worker that ends last. With several rounds, long batches share a worker with short
+ * ones; with one, it is the one with the longest. */
 static double busiest_s(const struct plan_work *w, const struct plan_machine *m,
 			const struct shape *s)
 {
@@ -221,6 +224,7 @@ static double busiest_s(const struct plan_work *w, const struct plan_machine *m,
 					   between_sizes(w, s->rounds.batch, heaviest_batch)));
 }
 
+/* Billed seconds of all pods. mean_s: of work per worker; end_s: after the last batch. */
 static double billed_s(const struct plan_machine *m, const struct common *k, const struct shape *s,
 		       double mean_s, double end_s)
 {
@@ -235,9 +239,9 @@ static double billed_s(const struct plan_machine *m, const struct common *k, con
 
 /* One plan: all workers render the same number of batches, of equal size and none larger than
  * `batch_most`. out->pods: how many it really comes to. */
-static void compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
-		    const struct common *k, int machine, int pods, int batch_most,
-		    const struct plan_wish *wish)
+static void compute_plan(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
+			 const struct common *k, int machine, int pods, int batch_most,
+			 const struct plan_wish *wish)
 {
 	struct shape s = shape_of(w, m, k, pods, batch_most, wish);
 	double mean_s = s.rest / (s.pods * m->workers), work_s = s.canary + mean_s, repeated_s = 0;
@@ -269,17 +273,17 @@ static void compute(struct plan *out, const struct plan_work *w, const struct pl
 
 /* ---- the choice ---- */
 
-static bool in_time(const struct plan *p, const struct plan_wish *wish)
+static bool is_in_time(const struct plan *p, const struct plan_wish *wish)
 {
 	return wish->within_s <= 0 || p->makespan_p90_s <= wish->within_s + 1e-9;
 }
 
-static bool in_budget(const struct plan *p, const struct plan_wish *wish)
+static bool is_in_budget(const struct plan *p, const struct plan_wish *wish)
 {
 	return wish->budget_usd <= 0 || p->pods_usd <= wish->budget_usd + 1e-9;
 }
 
-/* What the goal makes small. A little of the other quantity settles ties. */
+/* The goal keeps this small. A little of the other quantity settles ties. */
 static double badness(const struct plan *p, enum plan_goal goal, double value_h)
 {
 	switch (goal) {
@@ -290,8 +294,8 @@ static double badness(const struct plan *p, enum plan_goal goal, double value_h)
 	return 0;
 }
 
-static int widest(const struct plan_work *w, const struct plan_machine *m,
-		  const struct plan_wish *wish)
+static int widest_of(const struct plan_work *w, const struct plan_machine *m,
+		     const struct plan_wish *wish)
 {
 	int most = wish->pods_most > 0 ? wish->pods_most : PODS_MOST;
 
@@ -302,10 +306,11 @@ static int widest(const struct plan_work *w, const struct plan_machine *m,
 
 typedef void visit_plan(void *ctx, const struct plan *p);
 
+/* Calls visit() for each plan of this machine that meets the number of pods in the wish. */
 static void visit_machine(const struct plan_work *w, const struct plan_machine *m, int index,
 			  const struct plan_wish *wish, visit_plan *visit, void *ctx)
 {
-	int from = 1, to = widest(w, m, wish);
+	int from = 1, to = widest_of(w, m, wish);
 	const struct common k = common_of(w, m);
 	struct plan p;
 
@@ -314,7 +319,7 @@ static void visit_machine(const struct plan_work *w, const struct plan_machine *
 	for (int size = 0, most = 0; size < w->sizes && most < m->batch_max; size++) {
 		most = size + 1 < w->sizes ? MIN(w->size[size], m->batch_max) : m->batch_max;
 		for (int pods = from; pods <= to; pods++) {
-			compute(&p, w, m, &k, index, pods, most, wish);
+			compute_plan(&p, w, m, &k, index, pods, most, wish);
 			if (p.pods < pods && pods > from)
 				break; /* no wider plan would rent more */
 			visit(ctx, &p);
@@ -328,8 +333,9 @@ struct search {
 	bool any_fitting, any_in_time, any_in_budget, any;
 };
 
-static void keep_better(struct plan *kept, bool *any, const struct plan *p, enum plan_goal goal,
-			double value_h)
+/* Replaces *kept, unless it serves the goal at least as well. */
+static void keep_if_better(struct plan *kept, bool *any, const struct plan *p, enum plan_goal goal,
+			   double value_h)
 {
 	if (*any && badness(kept, goal, value_h) <= badness(p, goal, value_h))
 		return;
@@ -337,20 +343,21 @@ static void keep_better(struct plan *kept, bool *any, const struct plan *p, enum
 	*any = true;
 }
 
-static void consider(void *ctx, const struct plan *p)
+/* Keeps the plan where it is the best so far. */
+static void consider_plan(void *ctx, const struct plan *p)
 {
 	struct search *s = ctx;
-	bool time = in_time(p, s->wish), money = in_budget(p, s->wish), had = s->any;
+	bool time = is_in_time(p, s->wish), money = is_in_budget(p, s->wish), had = s->any;
 
 	if (time && money)
-		keep_better(&s->fitting, &s->any_fitting, p, s->wish->goal,
-			    s->wish->value_of_time_h);
+		keep_if_better(&s->fitting, &s->any_fitting, p, s->wish->goal,
+			       s->wish->value_of_time_h);
 	if (time)
-		keep_better(&s->in_time, &s->any_in_time, p, PLAN_COST, 0);
+		keep_if_better(&s->in_time, &s->any_in_time, p, PLAN_COST, 0);
 	if (money)
-		keep_better(&s->in_budget, &s->any_in_budget, p, PLAN_TIME, 0);
-	keep_better(&s->fastest, &had, p, PLAN_TIME, 0);
-	keep_better(&s->cheapest, &s->any, p, PLAN_COST, 0);
+		keep_if_better(&s->in_budget, &s->any_in_budget, p, PLAN_TIME, 0);
+	keep_if_better(&s->fastest, &had, p, PLAN_TIME, 0);
+	keep_if_better(&s->cheapest, &s->any, p, PLAN_COST, 0);
 }
 
 enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
@@ -360,7 +367,7 @@ enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
 	struct search s = {.wish = wish};
 
 	for (size_t i = 0; i < count; i++)
-		visit_machine(w, &machines[i], (int)i, wish, consider, &s);
+		visit_machine(w, &machines[i], (int)i, wish, consider_plan, &s);
 	if (!s.any)
 		return PLAN_NOTHING_FITS;
 	if (s.any_fitting) {
@@ -380,7 +387,7 @@ struct list {
 	size_t count, cap;
 };
 
-static void collect(void *ctx, const struct plan *p)
+static void collect_plan(void *ctx, const struct plan *p)
 {
 	struct list *l = ctx;
 
@@ -408,7 +415,7 @@ size_t plan_front(struct plan *out, size_t room, const struct plan_work *w,
 	double fastest_s = INFINITY;
 
 	for (size_t i = 0; i < count; i++)
-		visit_machine(w, &machines[i], (int)i, wish, collect, &all);
+		visit_machine(w, &machines[i], (int)i, wish, collect_plan, &all);
 	qsort(all.plans, all.count, sizeof(*all.plans), cheapest_first);
 	for (size_t i = 0; i < all.count && kept < room; i++) {
 		if (all.plans[i].makespan_p50_s >= fastest_s * WORTH_SHOWING)
@@ -425,7 +432,7 @@ size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w,
 		   const struct plan_wish *wish)
 {
 	const struct plan_machine *m = &machines[machine];
-	int most = widest(w, m, wish);
+	int most = widest_of(w, m, wish);
 	size_t kept = 0;
 
 	for (int pods = 1; pods <= most && kept < room; pods *= 2) {
@@ -436,7 +443,7 @@ size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w,
 		at.goal = PLAN_COST;
 		/* what each width costs, whether a run would come to it or not */
 		at.staged = false;
-		visit_machine(w, m, (int)machine, &at, consider, &s);
+		visit_machine(w, m, (int)machine, &at, consider_plan, &s);
 		if (s.any)
 			out[kept++] = s.cheapest;
 	}
@@ -458,8 +465,7 @@ enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_wor
 	return shared_s >= each_s ? PLAN_BY_BANDWIDTH : PLAN_BY_COMPUTE;
 }
 
-/* ---- better ----
- * Finds a plan that is clearly better than the given one. */
+/* ---- better: finds a plan that is clearly better than the given one ---- */
 
 #define CLEARLY         0.8
 #define LEAST_SAVED_S   5.0
@@ -487,7 +493,7 @@ static bool is_much_cheaper(const struct plan *given, const struct plan *other)
 	       saved_usd(given, other) >= LEAST_SAVED_USD;
 }
 
-/* In dollars, an hour of waiting being worth something. */
+/* In dollars, with value_h for each hour of waiting. */
 static bool is_much_better(const struct plan *given, const struct plan *other, double value_h)
 {
 	double before = given->cost_usd + value_h * given->makespan_p50_s / 3600,
@@ -496,9 +502,9 @@ static bool is_much_better(const struct plan *given, const struct plan *other, d
 	return after <= CLEARLY * before && before - after >= LEAST_SAVED_USD;
 }
 
-/* Whether `other` is so much better than the given plan that burst should mention it. */
-static bool by_goal(const struct plan *given, const struct plan *other,
-		    const struct plan_wish *wish)
+/* By the goal, enough that burst should mention it. */
+static bool is_clearly_better(const struct plan *given, const struct plan *other,
+			      const struct plan_wish *wish)
 {
 	switch (wish->goal) {
 	case PLAN_COST: return is_much_cheaper(given, other);
@@ -521,7 +527,7 @@ bool plan_better(struct plan *out, const struct plan *given, const struct plan_w
 	if (wish->budget_usd > 0 && given->pods_usd > wish->budget_usd)
 		any.budget_usd = given->pods_usd;
 	if (plan_choose(&other, w, machines, count, &any) == PLAN_FOUND &&
-	    by_goal(given, &other, wish)) {
+	    is_clearly_better(given, &other, wish)) {
 		*out = other;
 		return true;
 	}

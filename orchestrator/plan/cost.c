@@ -12,8 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* ---- prior ----
- * Figures of providers from their documents, price pages and other people's reports. */
+/* ---- figures of providers from their documents, price pages and other people's reports ---- */
 
 /* Cold starts: seconds, median and slow tenth. RunPod and Modal bill by the second and charge
  * nothing for what is fetched. No vendor publishes how often spot pods are reclaimed: eight hours
@@ -137,8 +136,7 @@ double prior_list_price(const char *gpu, enum market market, const char **seen)
 	return 0;
 }
 
-/* ---- vram ----
- * Decides whether a model and a batch fit into a GPU's memory. */
+/* ---- vram: decides whether a model and a batch fit into a GPU's memory ---- */
 
 #define GIB ((double)(1 << 30))
 
@@ -182,10 +180,10 @@ double vram_model_gib(double billions, double bytes_each)
 	return billions * 1e9 * bytes_each / GIB * 1.3;
 }
 
-/* ---- hold ----
- * Decides for how long a pod without work is held for the next run. */
+/* ---- hold: decides for how long a pod without work is held for the next run ---- */
 
-static int64_t cost_ms(const int64_t *gaps_ms, size_t count, int64_t hold, int64_t cold_ms)
+/* What this hold would have cost over the gaps, in billed ms. */
+static int64_t hold_cost_ms(const int64_t *gaps_ms, size_t count, int64_t hold, int64_t cold_ms)
 {
 	int64_t sum = 0;
 
@@ -202,15 +200,14 @@ int64_t hold_ms(const int64_t *gaps_ms, size_t count, int64_t cold_ms)
 		return cold_ms;
 	/* between two gaps, the longer hold only costs more */
 	for (size_t i = 0; i < count; i++)
-		if (gaps_ms[i] <= cold_ms && cost_ms(gaps_ms, count, gaps_ms[i], cold_ms) <
-						     cost_ms(gaps_ms, count, best, cold_ms))
+		if (gaps_ms[i] <= cold_ms && hold_cost_ms(gaps_ms, count, gaps_ms[i], cold_ms) <
+						     hold_cost_ms(gaps_ms, count, best, cold_ms))
 			best = gaps_ms[i];
 	/* the next gap is rarely the same to the millisecond */
 	return best ? MIN(best + best / 4, cold_ms) : 0;
 }
 
-/* ---- cold ----
- * Learns how long pods take to come up. */
+/* ---- cold: learns how long pods take to come up ---- */
 
 const char *cold_phase_name(enum cold_phase phase)
 {
@@ -221,14 +218,14 @@ const char *cold_phase_name(enum cold_phase phase)
 	return phase < COLD_PHASES ? names[phase] : "";
 }
 
-static int by_size(const void *a, const void *b)
+static int compare_size(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-/* Between two samples, a straight line. */
+/* Between two samples, on a straight line. sorted: ascending, at least one. */
 static double quantile(const double *sorted, size_t count, double q)
 {
 	double at = q * (double)(count - 1);
@@ -245,7 +242,7 @@ struct cold_time cold_learn(double *list, size_t count, struct cold_time prior)
 
 	if (count == 0)
 		return t;
-	qsort(list, count, sizeof(*list), by_size);
+	qsort(list, count, sizeof(*list), compare_size);
 	t.samples = (int)count;
 	t.p50_s = quantile(list, count, 0.5);
 	t.p90_s = quantile(list, count, 0.9);
@@ -292,8 +289,7 @@ enum plan_source cold_source(const struct cold *c)
 	return PLAN_MEASURED;
 }
 
-/* ---- cost ----
- * Computes what a plan costs and how long it takes. */
+/* ---- cost: computes what a plan costs and how long it takes ---- */
 
 double cost_usd(double price_h, double seconds)
 {
@@ -328,8 +324,7 @@ double cost_spot_billed_s(double work_s, double cold_s, double save_s, double ev
 	return work_s * (1 + saving) + cold_s + interruptions * (cold_s + every_s / 2);
 }
 
-/* ---- demand ----
- * Sizes a pool of pods for arriving requests. */
+/* ---- demand: sizes a pool of pods for arriving requests ---- */
 
 double demand_waits(int pods, double load)
 {

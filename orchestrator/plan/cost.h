@@ -17,7 +17,7 @@ enum plan_goal { PLAN_COST, PLAN_TIME, PLAN_BALANCED };
  * GB as sold. */
 
 /* Memory of an engine: weights and all that is there once, and what each segment of a batch adds.
- */
+ * */
 struct vram_need {
 	double base_gib;
 	double each_gib;
@@ -27,7 +27,7 @@ struct vram_need {
  * (93 %), less 1 GiB for the driver's context and fragmentation. */
 double vram_usable_gib(double label_gb);
 /* The largest batch that fits; 0: not even one segment does. INT_MAX where a segment needs nothing.
- */
+ * */
 int vram_batch_max(const struct vram_need *need, double label_gb);
 bool vram_fits(double need_gib, double label_gb);
 
@@ -173,8 +173,8 @@ double cost_spot_billed_s(double work_s, double cold_s, double save_s, double ev
 
 #define DEMAND_LOAD_MOST 100000.0 /* above it, sizing is slow and the result does not change */
 
-/* Erlang C: the chance that a request waits with N pods and exponential service times. 1 where N
- * does not exceed the load. */
+/* demand_waits() to demand_wait_quantile_s() are exported for tests. Erlang C: the chance that a
+ * request waits with N pods and exponential service times. 1 where N does not exceed the load. */
 double demand_waits(int pods, double load);
 double demand_mean_wait_s(int pods, double load, double service_s);
 double demand_waits_longer(int pods, double load, double service_s, double wait_s);

@@ -43,8 +43,8 @@ static int earliest_first(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* When all of it is rendered. */
-static double time_for(double work, struct stream *list, size_t count)
+/* Seconds until this much is rendered; INFINITY: never. Sorts the list. */
+static double rendered_after_s(double work, struct stream *list, size_t count)
 {
 	double now_s = 0, rate = 0;
 
@@ -60,8 +60,8 @@ static double time_for(double work, struct stream *list, size_t count)
 	return rate > 0 ? now_s + work / rate : INFINITY;
 }
 
-/* Without the `less` furthest pods, and with `more` that are up then. */
-static double time_with(const struct replan_case *c, int less, double up_s, double more_rate)
+/* Seconds without the last `less` pods, and with more_rate that is up after up_s. */
+static double makespan_s_with(const struct replan_case *c, int less, double up_s, double more_rate)
 {
 	struct stream *list = xcalloc(c->pod_count + 1, sizeof(*list));
 	size_t count = c->pod_count - (size_t)less;
@@ -70,7 +70,7 @@ static double time_with(const struct replan_case *c, int less, double up_s, doub
 		list[i] = (struct stream){c->pods[i].cold_s, c->pods[i].rate};
 	if (more_rate > 0)
 		list[count++] = (struct stream){up_s, more_rate};
-	double seconds = time_for(c->work, list, count);
+	double seconds = rendered_after_s(c->work, list, count);
 	free(list);
 	return seconds;
 }
@@ -80,7 +80,7 @@ static struct outcome with_fewer(const struct replan_case *c, int less)
 	struct outcome o = {
 		.how = {.verb = less ? REPLAN_RELEASE : REPLAN_KEEP, .offer = -1, .pods = less}};
 
-	o.how.makespan_s = o.p90_s = time_with(c, less, 0, 0);
+	o.how.makespan_s = o.p90_s = makespan_s_with(c, less, 0, 0);
 	for (size_t i = 0; i + (size_t)less < c->pod_count; i++)
 		o.how.cost_usd += cost_usd(c->pods[i].price_h, o.how.makespan_s);
 	return o;
@@ -91,8 +91,8 @@ static struct outcome with_more(const struct replan_case *c, int offer, int more
 	const struct replan_offer *new = &c->offers[offer];
 	struct outcome o = {.how = {.verb = REPLAN_ADD, .offer = offer, .pods = more}};
 
-	o.how.makespan_s = time_with(c, 0, new->cold_s, more * new->rate);
-	o.p90_s = time_with(c, 0, new->cold_p90_s, more * new->rate);
+	o.how.makespan_s = makespan_s_with(c, 0, new->cold_s, more * new->rate);
+	o.p90_s = makespan_s_with(c, 0, new->cold_p90_s, more * new->rate);
 	o.new_usd = cost_usd(more * new->price_h, o.how.makespan_s);
 	o.how.cost_usd = o.new_usd;
 	for (size_t i = 0; i < c->pod_count; i++)
@@ -100,8 +100,7 @@ static struct outcome with_more(const struct replan_case *c, int offer, int more
 	return o;
 }
 
-/* Pods of other GPUs work on until the new ones are up, or, with `after`, end before those are
- * rented. */
+/* Pods of other GPUs work until the new ones are up, or, with `after`, end before that. */
 static struct outcome with_gpu(const struct replan_case *c, int offer, int pods, bool after)
 {
 	const struct replan_offer *new = &c->offers[offer];
@@ -131,6 +130,7 @@ static struct outcome with_gpu(const struct replan_case *c, int offer, int pods,
 
 /* ---- which change ---- */
 
+/* The goal keeps this small. A little of the other quantity settles ties. */
 static double badness(const struct outcome *o, const struct plan_wish *wish)
 {
 	switch (wish->goal) {
@@ -142,18 +142,18 @@ static double badness(const struct outcome *o, const struct plan_wish *wish)
 	return 0;
 }
 
-static bool in_time(const struct replan_case *c, const struct outcome *o)
+static bool is_in_time(const struct replan_case *c, const struct outcome *o)
 {
 	return c->wish.within_s == 0 || o->p90_s <= c->wish.within_s + 1e-9;
 }
 
-/* The budget that working pods hold is not available to others before they end. */
+/* Whether money is free for the new pods: working pods hold theirs until they end. */
 static bool has_room(const struct replan_case *c, const struct outcome *o)
 {
 	return o->how.verb == REPLAN_REPLACE_AFTER || o->new_usd <= c->room_usd + 1e-9;
 }
 
-static bool in_budget(const struct replan_case *c, const struct outcome *o)
+static bool is_in_budget(const struct replan_case *c, const struct outcome *o)
 {
 	return c->wish.budget_usd <= 0 || o->how.cost_usd <= c->wish.budget_usd + 1e-9;
 }
@@ -170,7 +170,8 @@ struct search {
 	bool any_fitting, any_in_time;
 };
 
-static void consider(struct search *s, const struct outcome *o)
+/* Keeps the outcome where it is the best so far. */
+static void consider_outcome(struct search *s, const struct outcome *o)
 {
 	const struct plan_wish *wish = &s->c->wish;
 
@@ -178,12 +179,12 @@ static void consider(struct search *s, const struct outcome *o)
 		return;
 	if (o->how.cost_usd < s->cheapest.how.cost_usd)
 		s->cheapest = *o;
-	s->any_in_time = s->any_in_time || in_time(s->c, o);
-	if (!in_budget(s->c, o))
+	s->any_in_time = s->any_in_time || is_in_time(s->c, o);
+	if (!is_in_budget(s->c, o))
 		return;
 	if (o->how.makespan_s < s->fastest.how.makespan_s)
 		s->fastest = *o;
-	if (!in_time(s->c, o))
+	if (!is_in_time(s->c, o))
 		return;
 	/* an equal one that changes less stands before it */
 	if (!s->any_fitting || badness(o, wish) < badness(&s->fitting, wish) * (1 - 1e-6))
@@ -191,7 +192,7 @@ static void consider(struct search *s, const struct outcome *o)
 	s->any_fitting = true;
 }
 
-static int coming_up(const struct replan_case *c)
+static int count_coming_up(const struct replan_case *c)
 {
 	int count = 0;
 
@@ -203,21 +204,21 @@ static int coming_up(const struct replan_case *c)
 static void weigh_widths(struct search *s)
 {
 	const struct replan_case *c = s->c;
-	int coming = coming_up(c), room = c->pods_most - (int)c->pod_count;
+	int coming = count_coming_up(c), room = c->pods_most - (int)c->pod_count;
 
 	for (int less = 1; less <= MIN(coming, (int)c->pod_count - 1) && c->width_open; less++) {
 		struct outcome o = with_fewer(c, less);
-		consider(s, &o);
+		consider_outcome(s, &o);
 	}
 	for (int offer = 0; offer < (int)c->offer_count; offer++)
 		for (int more = 1; more <= room; more++) {
 			struct outcome o = with_more(c, offer, more);
-			consider(s, &o);
+			consider_outcome(s, &o);
 		}
 }
 
-/* How many pods of this offer could be rented in the place of others; 0: they are all of it. */
-static int could_replace(const struct replan_case *c, int offer)
+/* How many pods of this offer could be rented in the place of others; 0: all are of it already. */
+static int most_replacements(const struct replan_case *c, int offer)
 {
 	int stay = 0;
 
@@ -226,7 +227,7 @@ static int could_replace(const struct replan_case *c, int offer)
 	return stay < (int)c->pod_count ? MAX(c->pods_most, (int)c->pod_count) - stay : 0;
 }
 
-/* Work never stands still where new pods can come up beside the old ones. */
+/* Work stands still if old pods end first: weighed only if new ones cannot come up beside them. */
 static void weigh_gpus(struct search *s)
 {
 	const struct replan_case *c = s->c;
@@ -234,22 +235,22 @@ static void weigh_gpus(struct search *s)
 	bool room = false;
 
 	for (int offer = 0; offer < (int)c->offer_count && c->gpus_open; offer++)
-		for (int pods = 1; pods <= MIN(could_replace(c, offer), beside); pods++) {
+		for (int pods = 1; pods <= MIN(most_replacements(c, offer), beside); pods++) {
 			struct outcome o = with_gpu(c, offer, pods, false);
 			room = room || has_room(c, &o);
-			consider(s, &o);
+			consider_outcome(s, &o);
 		}
 	if (room && s->any_fitting)
 		return;
 	for (int offer = 0; offer < (int)c->offer_count && c->gpus_open; offer++)
-		for (int pods = 1; pods <= could_replace(c, offer); pods++) {
+		for (int pods = 1; pods <= most_replacements(c, offer); pods++) {
 			struct outcome o = with_gpu(c, offer, pods, true);
-			consider(s, &o);
+			consider_outcome(s, &o);
 		}
 }
 
-/* One more segment that the budget pays for, on some pod. */
-static bool one_more_pays(const struct replan_case *c)
+/* Whether some pod can render one more segment within its life and the budget. */
+static bool can_pay_one_more(const struct replan_case *c)
 {
 	for (size_t i = 0; i < c->pod_count; i++) {
 		const struct replan_pod *p = &c->pods[i];
@@ -264,6 +265,7 @@ static bool one_more_pays(const struct replan_case *c)
 	return false;
 }
 
+/* its, keeps: what the change and no change cost or take. */
 static bool is_clearly_better(const struct search *s, const struct outcome *o, double its,
 			      double keeps)
 {
@@ -271,12 +273,12 @@ static bool is_clearly_better(const struct search *s, const struct outcome *o, d
 	       s->c->work > 0;
 }
 
-static struct replan_choice decide(const struct search *s)
+static struct replan_choice choose_outcome(const struct search *s)
 {
 	const struct replan_case *c = s->c;
 	const struct plan_wish *wish = &c->wish;
 	const struct outcome *keep = &s->keep;
-	bool in_time_now = in_time(c, keep), in_budget_now = in_budget(c, keep);
+	bool in_time_now = is_in_time(c, keep), in_budget_now = is_in_budget(c, keep);
 
 	if (in_time_now && in_budget_now) {
 		bool better = s->any_fitting &&
@@ -284,7 +286,7 @@ static struct replan_choice decide(const struct search *s)
 						badness(keep, wish));
 		return better ? s->fitting.how : keep->how;
 	}
-	if (!in_budget_now && c->is_measured && !one_more_pays(c))
+	if (!in_budget_now && c->is_measured && !can_pay_one_more(c))
 		return (struct replan_choice){.verb = REPLAN_STOP_BUDGET};
 	if (s->any_fitting)
 		return s->fitting.how;
@@ -307,10 +309,10 @@ void replan_choose(struct replan_choice *out, const struct replan_case *c)
 	struct search s = {.c = c, .keep = with_fewer(c, 0)};
 
 	s.fitting = s.fastest = s.cheapest = s.keep;
-	consider(&s, &s.keep);
+	consider_outcome(&s, &s.keep);
 	weigh_widths(&s);
 	weigh_gpus(&s);
-	*out = decide(&s);
+	*out = choose_outcome(&s);
 	out->keep_makespan_s = s.keep.how.makespan_s;
 	out->keep_cost_usd = s.keep.how.cost_usd;
 }

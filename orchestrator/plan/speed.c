@@ -66,8 +66,7 @@ void speed_decay(struct speed_sums *s, double factor)
 }
 
 enum { PARTS = 3 };
-/* Below this angle between two columns, the noise of the measurements exceeds what distinguishes
- * them. */
+/* Below this angle between two columns, noise exceeds what distinguishes them. */
 #define COLLINEAR 1e-3
 
 /* Solves the normal equations for the parts in `use` (bits), the others 0. False: these batches do

@@ -38,11 +38,13 @@ bool when_needs_work(const struct when_request *requests, size_t count)
 	return false;
 }
 
-static int64_t created(const struct when_request *r, int64_t now_ms)
+/* When the request came; a time in the future counts as now. */
+static int64_t created_at_ms(const struct when_request *r, int64_t now_ms)
 {
 	return MIN(r->created_ms, now_ms);
 }
 
+/* How long before --by a start is still in time. */
 static int64_t lead_ms(const struct when_work *work)
 {
 	int64_t makespan_ms = work->makespan_ms >= 0 ? work->makespan_ms : WHEN_UNKNOWN_MS;
@@ -54,7 +56,7 @@ static int64_t lead_ms(const struct when_work *work)
 static int64_t latest_ms(const struct when_request *r, const struct when_work *work, int64_t now_ms,
 			 enum when_why *why)
 {
-	int64_t waited_ms = r->max_wait_ms ? created(r, now_ms) + r->max_wait_ms : INT64_MAX;
+	int64_t waited_ms = r->max_wait_ms ? created_at_ms(r, now_ms) + r->max_wait_ms : INT64_MAX;
 	int64_t late_ms = r->by_ms ? r->by_ms - lead_ms(work) : INT64_MAX;
 
 	*why = late_ms < waited_ms ? WHEN_BY : WHEN_WAITED;
@@ -87,14 +89,16 @@ struct round {
 	struct when_answer answer;
 };
 
-static void wait_until(struct round *r, int64_t at_ms)
+/* The answer holds no longer than until at_ms. */
+static void decide_again_at(struct round *r, int64_t at_ms)
 {
 	if (at_ms > r->now_ms)
 		r->answer.until_ms = MIN(r->answer.until_ms, at_ms);
 }
 
-static void add_work(struct round *round, const struct when_request *r,
-		     const struct when_work *work)
+/* Takes in one request that may start: its forced start, and what it waits for. */
+static void add_request(struct round *round, const struct when_request *r,
+			const struct when_work *work)
 {
 	enum when_why forced;
 	int64_t latest = latest_ms(r, work, round->now_ms, &forced);
@@ -103,10 +107,11 @@ static void add_work(struct round *round, const struct when_request *r,
 		round->answer.start = true;
 		round->answer.why = forced;
 	}
-	wait_until(round, latest);
-	if (!round->newest || created(r, round->now_ms) >= created(round->newest, round->now_ms))
+	decide_again_at(round, latest);
+	if (!round->newest ||
+	    created_at_ms(r, round->now_ms) >= created_at_ms(round->newest, round->now_ms))
 		round->newest = r;
-	round->oldest_ms = MIN(round->oldest_ms, created(r, round->now_ms));
+	round->oldest_ms = MIN(round->oldest_ms, created_at_ms(r, round->now_ms));
 	enum when_why waits = waits_for(r, work);
 	if (waits == WHEN_READY)
 		round->ready = true;
@@ -114,23 +119,24 @@ static void add_work(struct round *round, const struct when_request *r,
 		round->waits = waits;
 }
 
-static bool quiet_is_over(struct round *r)
+/* Whether no request is expected at once. If one is, the answer holds until then. */
+static bool is_quiet_over(struct round *r)
 {
-	int64_t end_ms = MIN(created(r->newest, r->now_ms) + r->newest->quiet_ms,
+	int64_t end_ms = MIN(created_at_ms(r->newest, r->now_ms) + r->newest->quiet_ms,
 			     r->oldest_ms + WHEN_QUIET_MOST_MS);
 
-	wait_until(r, end_ms);
+	decide_again_at(r, end_ms);
 	return end_ms <= r->now_ms;
 }
 
-/* When to start, where no time forces it and no request is expected at once. Rules about price,
- * work and waiting belong here. */
-static void judge(struct round *r)
+/* Where no time forces a start and no request is expected at once. Rules about price, work and
+ * waiting belong here. */
+static void decide_when_quiet(struct round *r)
 {
 	r->answer.start = r->ready;
 	r->answer.why = r->ready ? WHEN_READY : r->waits;
 	if (!r->ready)
-		wait_until(r, r->now_ms + WHEN_LOOK_AGAIN_MS);
+		decide_again_at(r, r->now_ms + WHEN_LOOK_AGAIN_MS);
 }
 
 struct when_answer when_start(const struct when_request *requests, size_t count,
@@ -142,15 +148,15 @@ struct when_answer when_start(const struct when_request *requests, size_t count,
 
 	for (size_t i = 0; i < count; i++) {
 		if (requests[i].not_before_ms > now_ms)
-			wait_until(&r, requests[i].not_before_ms);
+			decide_again_at(&r, requests[i].not_before_ms);
 		else
-			add_work(&r, &requests[i], work);
+			add_request(&r, &requests[i], work);
 	}
 	if (!r.newest)
 		r.answer.why = count ? WHEN_RETRY : WHEN_EMPTY;
-	else if (!r.answer.start && !quiet_is_over(&r))
+	else if (!r.answer.start && !is_quiet_over(&r))
 		r.answer.why = WHEN_QUIET;
 	else if (!r.answer.start)
-		judge(&r);
+		decide_when_quiet(&r);
 	return r.answer;
 }

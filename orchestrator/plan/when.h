@@ -61,7 +61,7 @@ enum {
  * (W >= 7/3 C). */
 int64_t when_least_work_ms(int64_t cold_ms);
 /* Whether the answer depends on the planner's estimate. If not, `work` may be unknown throughout.
- */
+ * */
 bool when_needs_work(const struct when_request *requests, size_t count);
 struct when_answer when_start(const struct when_request *requests, size_t count,
 			      const struct when_work *work, int64_t now_ms);

@@ -10,8 +10,7 @@
 #include "impl.h"
 #include "store/pod_cost.h"
 
-/* ---- bill ----
- * Compares our count of a pod's cost with its vendor's bill. */
+/* ---- bill: compares our count of a pod's cost with its vendor's bill ---- */
 
 enum {
 	SECOND_MS = 1000,
@@ -46,15 +45,16 @@ static int64_t round_up(int64_t ms, int64_t to)
 	return (ms + to - 1) / to * to;
 }
 
-static int64_t released_ms(const struct pod_row *pod)
+/* When the pod was released, or gone if no release is recorded. */
+static int64_t release_end_ms(const struct pod_row *pod)
 {
 	return pod->released_ms > 0 ? pod->released_ms : pod->gone_ms;
 }
 
-/* When the bill should include the whole hour of the release. */
-static int64_t complete_ms(const struct pod_row *pod)
+/* When the vendor's bill should include the whole hour of the release. */
+static int64_t complete_at_ms(const struct pod_row *pod)
 {
-	return round_up(released_ms(pod) + 1, HOUR_MS) + LAG_MS;
+	return round_up(release_end_ms(pod) + 1, HOUR_MS) + LAG_MS;
 }
 
 /* "14:15 UTC", with the day if it is another one. */
@@ -85,7 +85,7 @@ bool bill_has_dollars(const struct pod_row *pod)
 /* Whether the row holds the vendor's final record. */
 static bool bill_is_final(const struct pod_row *pod)
 {
-	return bill_is_known(pod) && pod->vendor_asked_ms >= released_ms(pod) + DAY_MS;
+	return bill_is_known(pod) && pod->vendor_asked_ms >= release_end_ms(pod) + DAY_MS;
 }
 
 /* ---- a pod that several runs held ---- */
@@ -108,12 +108,11 @@ struct pod_row bill_whole(const struct pod_row *shares, size_t count)
 		whole.cost_beside_microusd += shares[i].cost_beside_microusd;
 	}
 	/* each share is rounded up by itself, but the vendor rounds once */
-	pod_row_bill(&whole, released_ms(&whole));
+	pod_row_bill(&whole, release_end_ms(&whole));
 	return whole;
 }
 
-/* The part of an amount that falls into [from, until) of `all` ms. Consecutive parts sum to the
- * amount. */
+/* The part of an amount that falls into [from, until) of `all` ms. The parts sum to the amount. */
 static int64_t part_of(int64_t amount, int64_t from, int64_t until, int64_t all)
 {
 	return (int64_t)((__int128)amount * until / all) - (int64_t)((__int128)amount * from / all);
@@ -148,7 +147,8 @@ char *bill_money(char *to, size_t room, int64_t microusd)
 
 /* ---- the difference ---- */
 
-/* An hour's dollars are rounded, and a vendor's first and last moments differ from ours. */
+/* By how much the vendor's time may differ from ours: an hour's dollars are rounded, and a vendor's
+ * first and last moments differ. */
 static int64_t tolerance_ms(const struct pod_row *pod, const struct op_bill *told)
 {
 	int64_t ms = SECOND_MS + pod->billed_ms / 100;
@@ -164,7 +164,7 @@ static int64_t lived_ms(const struct pod_row *pod)
 	return MAX(pod->gone_ms - pod->create_ms, pod->billed_ms);
 }
 
-/* Returns whether the bill has this fault, and says so. So do the next two. */
+/* Whether the vendor bills hours after the end; then says so in out->why. */
 static bool billed_after_its_end(const struct pod_row *pod, const struct op_bill *told,
 				 struct bill_verdict *out)
 {
@@ -183,6 +183,7 @@ static bool billed_after_its_end(const struct pod_row *pod, const struct op_bill
 	return false;
 }
 
+/* Whether the vendor bills more time than the pod lived; then says so in out->why. */
 static bool billed_too_long(const struct pod_row *pod, const struct op_bill *told,
 			    struct bill_verdict *out)
 {
@@ -198,7 +199,8 @@ static bool billed_too_long(const struct pod_row *pod, const struct op_bill *tol
 	return true;
 }
 
-/* Only if the vendor reports the time: implied seconds match the cost by definition. */
+/* Whether the vendor's dollars exceed its own time; then says so in out->why. Only if the vendor
+ * reports the time: implied seconds match the cost by definition. */
 static bool billed_too_much(const struct pod_row *pod, struct bill_verdict *out)
 {
 	int64_t dollars = pod->cost_vendor_microusd - pod->cost_beside_microusd;
@@ -215,8 +217,7 @@ static bool billed_too_much(const struct pod_row *pod, struct bill_verdict *out)
 	return true;
 }
 
-/* We count from before the create call to after the release; the vendor's own moments lie between.
- */
+/* Time of the create and release calls, which our count includes and the vendor's may not. */
 static int64_t within_calls_ms(const struct pod_row *pod)
 {
 	int64_t most = CALL_MOST_MS, none = 0;
@@ -258,23 +259,24 @@ static void judge_known(const struct pod_row *pod, const struct op_bill *told,
 		COPY_TEXT(out->why, told->note);
 }
 
-/* Whether the vendor's record may still grow: there is none, its last hour is incomplete, or it
- * has less than we counted. */
-static bool may_grow(const struct pod_row *pod, const struct op_bill *told,
-		     const struct bill_verdict *v)
+/* Whether the vendor's record may still grow: there is none, its last hour is incomplete, or it has
+ * less than we counted. */
+static bool may_record_grow(const struct pod_row *pod, const struct op_bill *told,
+			    const struct bill_verdict *v)
 {
 	if (v->state == BILL_NOT_YET)
-		return pod->vendor_asked_ms - released_ms(pod) < DAY_MS;
+		return pod->vendor_asked_ms - release_end_ms(pod) < DAY_MS;
 	if (v->state == BILL_EXCESS || v->final || pod->vendor_reported)
 		return false;
-	if (pod->vendor_asked_ms < complete_ms(pod))
+	if (pod->vendor_asked_ms < complete_at_ms(pod))
 		return told->hour_count > 0;
 	return v->state == BILL_DIFFERS && pod->billed_vendor_ms < pod->billed_ms;
 }
 
-static void schedule_query(const struct pod_row *pod, struct bill_verdict *out)
+/* Sets when to ask again, and says so in out->why. */
+static void set_next_query(const struct pod_row *pod, struct bill_verdict *out)
 {
-	int64_t at = complete_ms(pod), now = pod->vendor_asked_ms;
+	int64_t at = complete_at_ms(pod), now = pod->vendor_asked_ms;
 	size_t len = strlen(out->why);
 	char when[40];
 
@@ -293,14 +295,13 @@ void bill_judge(const struct pod_row *pod, const struct op_bill *told, struct bi
 				     .why = "no record: check the vendor's console"};
 	if (bill_is_known(pod))
 		judge_known(pod, told, out);
-	else if (may_grow(pod, told, out))
+	else if (may_record_grow(pod, told, out))
 		COPY_TEXT(out->why, "no record yet");
-	if (may_grow(pod, told, out))
-		schedule_query(pod, out);
+	if (may_record_grow(pod, told, out))
+		set_next_query(pod, out);
 }
 
-/* ---- reconcile ----
- * Fetches the vendors' bills for pods, judges them, and records them beside our count. */
+/* ---- fetches the vendors' bills for pods, judges them, and records them beside our count ---- */
 
 enum { ASK_MS = 120000 };
 #define AGE_MS (INT64_C(24) * 3600 * 1000 * RECONCILE_AGE_DAYS)
@@ -312,7 +313,7 @@ static bool is_shared(const struct pod_row *row)
 	return row->holds > 0 || row->handed_to[0] || row->handed_from[0];
 }
 
-static int by_holds(const void *a, const void *b)
+static int compare_holds(const void *a, const void *b)
 {
 	return ((const struct pod_row *)a)->holds - ((const struct pod_row *)b)->holds;
 }
@@ -334,15 +335,14 @@ static int read_shares(struct store *store, const struct pod_row *row, struct as
 		if (!strcmp(pod->shares[i].id, row->id) &&
 		    !strcmp(pod->shares[i].provider, row->provider))
 			pod->shares[kept++] = pod->shares[i];
-	qsort(pod->shares, kept, sizeof(*pod->shares), by_holds);
+	qsort(pod->shares, kept, sizeof(*pod->shares), compare_holds);
 	pod->share_count = kept;
 	return 0;
 }
 
-/* Returns whether to fetch its bill. Counts a skipped pod once, however many of its rows are read.
- */
-static bool is_wanted(struct reconciliation *r, const struct asked_pod *pod,
-		      const struct pod_row *row, int64_t now_ms)
+/* Whether to fetch the pod's bill. Counts a skipped pod once, however many of its rows are read. */
+static bool wants_bill(struct reconciliation *r, const struct asked_pod *pod,
+		       const struct pod_row *row, int64_t now_ms)
 {
 	/* the row of the last run shows whether it is gone */
 	const struct pod_row *last = &pod->shares[pod->share_count - 1];
@@ -371,6 +371,7 @@ static bool is_known_already(const struct reconciliation *r, const struct pod_ro
 	return false;
 }
 
+/* Adds the row's pod with all its shares, if its bill is to be fetched. -1: the ledger failed. */
 static int add_pod(struct reconciliation *r, const struct pod_row *row, struct err *err)
 {
 	struct asked_pod pod = {0};
@@ -380,7 +381,7 @@ static int add_pod(struct reconciliation *r, const struct pod_row *row, struct e
 	if (read_shares(r->accounts.runs->store, row, &pod, err) < 0)
 		return -1;
 	pod.whole = bill_whole(pod.shares, pod.share_count);
-	if (is_wanted(r, &pod, row, clock_wall_ms()))
+	if (wants_bill(r, &pod, row, clock_wall_ms()))
 		r->pods[r->count++] = pod;
 	else
 		free(pod.shares);
@@ -423,14 +424,6 @@ bool reconcile_shows(const struct reconciliation *r, const struct pod_row *share
 }
 
 /* ---- fetch ---- */
-
-static const struct engine_provider *provider_of(struct reconciliation *r, const char *name)
-{
-	for (int i = 0; i < r->accounts.setup.provider_count; i++)
-		if (!strcmp(r->accounts.setup.providers[i].ops->name, name))
-			return &r->accounts.setup.providers[i];
-	return NULL;
-}
 
 static bool has_failed(const struct reconciliation *r, const char *name)
 {
@@ -482,8 +475,8 @@ static int write_shares(const struct runs *rs, struct asked_pod *pod, const stru
 
 /* Records the result. Only the client of a gone pod also writes its row, at its end, with the same
  * figures. */
-static int remember(struct reconciliation *r, struct asked_pod *pod, const struct op_bill *bill,
-		    struct err *err)
+static int record_bill(struct reconciliation *r, struct asked_pod *pod, const struct op_bill *bill,
+		       struct err *err)
 {
 	struct store *store = r->accounts.runs->store;
 
@@ -492,7 +485,7 @@ static int remember(struct reconciliation *r, struct asked_pod *pod, const struc
 	return store_end(store, write_shares(r->accounts.runs, pod, bill, err), err);
 }
 
-static void say_shares(struct asked_pod *pod)
+static void add_share_note(struct asked_pod *pod)
 {
 	size_t len = strlen(pod->verdict.why);
 
@@ -503,10 +496,10 @@ static void say_shares(struct asked_pod *pod)
 }
 
 /* Records the provider's answer and judges it. NULL: the provider has no record of the pod. */
-static int take_bill(struct reconciliation *r, struct asked_pod *pod, const struct op_bill *bill,
-		     struct err *err)
+static int record_and_judge(struct reconciliation *r, struct asked_pod *pod,
+			    const struct op_bill *bill, struct err *err)
 {
-	if (remember(r, pod, bill, err) < 0)
+	if (record_bill(r, pod, bill, err) < 0)
 		return -1;
 	pod->asked = true;
 	bill_judge(&pod->whole, bill, &pod->verdict);
@@ -520,16 +513,17 @@ static int take_bill(struct reconciliation *r, struct asked_pod *pod, const stru
 			  "console), then send the vendor's support the pod's id and times "
 			  "(`burst ledger %s --reconcile --json`)",
 			  pod->whole.id, pod->whole.provider, pod->verdict.why, pod->whole.run);
-	say_shares(pod);
+	add_share_note(pod);
 	return 0;
 }
 
+/* Sets *out to the vendor's account, and opens it if needed. -1: it cannot be opened. */
 static int open_provider(struct reconciliation *r, const char *name,
 			 const struct engine_provider **out, struct err *err)
 {
-	*out = provider_of(r, name);
+	*out = run_provider(&r->accounts, name);
 	if (!*out && run_open_account(&r->accounts, name, err) == 0)
-		*out = provider_of(r, name);
+		*out = run_provider(&r->accounts, name);
 	return *out ? 0 : -1;
 }
 
@@ -556,12 +550,12 @@ static int fetch_bill(struct reconciliation *r, struct asked_pod *pod, struct er
 		want.bill.list_microusd_h = pod->whole.price_list_microusd_h;
 		COPY_TEXT(want.bill.gpu, pod->whole.gpu_offered);
 		if (caller_perform(provider, OP_BILLING, &want, ASK_MS, &result, &why) == 0) {
-			int status = take_bill(r, pod, &result.billing, err);
+			int status = record_and_judge(r, pod, &result.billing, err);
 			op_result_free(&result);
 			return status;
 		}
 		if (why.kind == ERR_NOT_FOUND)
-			return take_bill(r, pod, NULL, err);
+			return record_and_judge(r, pod, NULL, err);
 		err_wrap(&why, "%s: pod %s", pod->whole.provider, pod->whole.id);
 	}
 	snprintf(pod->why_not, sizeof(pod->why_not), "not known: %s", why.msg);

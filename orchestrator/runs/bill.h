@@ -26,6 +26,7 @@ struct bill_verdict {
 	char why[400];        /* one sentence, for messages */
 };
 
+/* bill_judge(), bill_whole() and bill_split() are exported for tests. */
 /* Judges a pod that is gone and whose row holds the vendor's record of row.vendor_asked_ms. told:
  * its hours and note; NULL: none. */
 void bill_judge(const struct pod_row *pod, const struct op_bill *told, struct bill_verdict *out);

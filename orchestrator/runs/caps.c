@@ -14,8 +14,7 @@
 #include "impl.h"
 #include "store/pod_cost.h"
 
-/* ---- spend ----
- * Sums what pods cost by day, project, GPU or provider. */
+/* ---- spend: sums what pods cost by day, project, GPU or provider ---- */
 
 bool spend_by_named(const char *word, enum spend_by *out)
 {
@@ -49,7 +48,7 @@ int64_t spend_period_ms(int64_t wall_ms, bool month, bool next)
 /* ---- parts of pods ---- */
 
 /* `part` of `of` shares of the whole. Differences for rising parts sum to the whole. */
-static int64_t share(int64_t whole, int64_t part, int64_t of)
+static int64_t proportion(int64_t whole, int64_t part, int64_t of)
 {
 	return part >= of ? whole
 			  : (int64_t)((long double)whole * (long double)part / (long double)of);
@@ -61,7 +60,7 @@ static int64_t spend_since(int64_t cost_microusd, int64_t spread_ms, int64_t cre
 {
 	int64_t before = MIN(MAX(since_ms - create_ms, 0), spread_ms);
 
-	return spread_ms > 0 ? cost_microusd - share(cost_microusd, before, spread_ms) : 0;
+	return spread_ms > 0 ? cost_microusd - proportion(cost_microusd, before, spread_ms) : 0;
 }
 
 /* What a pod, or a part of it, used. */
@@ -74,7 +73,8 @@ struct sums {
 	size_t count, cap;
 };
 
-static struct spend_row *row_of(struct sums *to, const char *key)
+/* The row of this key; adds one if there is none. */
+static struct spend_row *spend_row_of(struct sums *to, const char *key)
 {
 	for (size_t i = to->count; i-- > 0;)
 		if (!strcmp(to->rows[i].key, key))
@@ -90,7 +90,7 @@ static struct spend_row *row_of(struct sums *to, const char *key)
 static void add_use(struct sums *to, const char *key, const struct pod_row *pod,
 		    const struct use *use)
 {
-	struct spend_row *row = row_of(to, key);
+	struct spend_row *row = spend_row_of(to, key);
 
 	row->runs += !row->last || strcmp(row->last->run, pod->run) != 0;
 	row->pods += row->last != pod;
@@ -103,14 +103,14 @@ static void add_use(struct sums *to, const char *key, const struct pod_row *pod,
 }
 
 /* The part of `whole` that falls into [from, until) of `of`. */
-static int64_t between(int64_t whole, int64_t from, int64_t until, int64_t of)
+static int64_t proportion_between(int64_t whole, int64_t from, int64_t until, int64_t of)
 {
-	return share(whole, until, of) - share(whole, from, of);
+	return proportion(whole, until, of) - proportion(whole, from, of);
 }
 
 /* spread_ms: in which its cost arose, from its create on. */
-static void add_days(struct sums *to, const struct pod_row *pod, const struct use *all,
-		     int64_t spread_ms)
+static void add_use_by_day(struct sums *to, const struct pod_row *pod, const struct use *all,
+			   int64_t spread_ms)
 {
 	int64_t billed = all->billed_ms;
 
@@ -121,17 +121,19 @@ static void add_days(struct sums *to, const struct pod_row *pod, const struct us
 		end = MIN(spend_period_ms(at, false, true) - pod->create_ms, spread_ms);
 		clock_local(day, sizeof(day), "%Y-%m-%d", at);
 		add_use(to, day, pod,
-			&(struct use){.billed_ms = MIN(end, billed) - MIN(done, billed),
-				      .compute_ms = between(all->compute_ms, done, end, billed),
-				      .wasted_ms = between(all->wasted_ms, done, end, billed),
-				      .cost_microusd =
-					      between(all->cost_microusd, done, end, spread_ms),
-				      .counted_microusd =
-					      between(all->counted_microusd, done, end, billed)});
+			&(struct use){
+				.billed_ms = MIN(end, billed) - MIN(done, billed),
+				.compute_ms =
+					proportion_between(all->compute_ms, done, end, billed),
+				.wasted_ms = proportion_between(all->wasted_ms, done, end, billed),
+				.cost_microusd = proportion_between(all->cost_microusd, done, end,
+								    spread_ms),
+				.counted_microusd = proportion_between(all->counted_microusd, done,
+								       end, billed)});
 	}
 }
 
-static int by_id(const void *a, const void *b)
+static int compare_id(const void *a, const void *b)
 {
 	return strcmp((*(const struct run_row *const *)a)->id,
 		      (*(const struct run_row *const *)b)->id);
@@ -144,19 +146,19 @@ static const struct run_row **sort_runs(const struct run_row *runs, size_t count
 
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &runs[i];
-	qsort(sorted, count, sizeof(*sorted), by_id);
+	qsort(sorted, count, sizeof(*sorted), compare_id);
 	return sorted;
 }
 
-/* The folder of its config. */
-static void name_project(char *to, size_t room, const struct run_row **runs, size_t count,
-			 const char *id)
+/* The folder of the run's config; "unknown" if the ledger has no such run or config. */
+static void project_of_run(char *to, size_t room, const struct run_row **runs, size_t count,
+			   const char *id)
 {
 	struct run_row wanted = {0};
 	const struct run_row *key = &wanted;
 
 	COPY_TEXT(wanted.id, id);
-	const struct run_row **found = bsearch(&key, runs, count, sizeof(*runs), by_id);
+	const struct run_row **found = bsearch(&key, runs, count, sizeof(*runs), compare_id);
 	copy_text(to, room, found ? (*found)->config : "");
 	char *slash = strrchr(to, '/');
 	if (slash)
@@ -165,7 +167,7 @@ static void name_project(char *to, size_t room, const struct run_row **runs, siz
 		copy_text(to, room, "unknown");
 }
 
-static int by_run(const void *a, const void *b)
+static int compare_run(const void *a, const void *b)
 {
 	return strcmp((*(const struct pod_row *const *)a)->run,
 		      (*(const struct pod_row *const *)b)->run);
@@ -195,7 +197,7 @@ struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t
 
 	for (size_t i = 0; i < pod_count; i++)
 		sorted[i] = &pods[i];
-	qsort(sorted, pod_count, sizeof(*sorted), by_run);
+	qsort(sorted, pod_count, sizeof(*sorted), compare_run);
 	for (size_t i = 0; i < pod_count; i++) {
 		const struct pod_row *pod = sorted[i];
 		int64_t spread_ms = pod_row_spread_ms(pod, now_ms);
@@ -206,9 +208,9 @@ struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t
 		if (spread_ms <= 0)
 			continue;
 		switch (by) {
-		case SPEND_BY_DAY: add_days(&sums, pod, &all, spread_ms); break;
+		case SPEND_BY_DAY: add_use_by_day(&sums, pod, &all, spread_ms); break;
 		case SPEND_BY_PROJECT:
-			name_project(project, sizeof(project), its_runs, run_count, pod->run);
+			project_of_run(project, sizeof(project), its_runs, run_count, pod->run);
 			add_use(&sums, project, pod, &all);
 			break;
 		case SPEND_BY_GPU: add_use(&sums, *gpu ? gpu : "none", pod, &all); break;
@@ -224,8 +226,7 @@ struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t
 	return sums.rows;
 }
 
-/* ---- allow ----
- * Computes what the caps over runs leave for one more run. */
+/* ---- allow: computes what the caps over runs leave for one more run ---- */
 
 enum { SELF_END_MS = 10 * 1000 }; /* as in core/, for a pod that ends itself */
 
@@ -288,7 +289,7 @@ static bool is_month(const struct allowance *a)
 	return !strcmp(a->key, "per_month");
 }
 
-void allow_say_used(struct str *to, const struct allowance *a)
+void allow_add_used(struct str *to, const struct allowance *a)
 {
 	char used[32], cap[32];
 
@@ -304,7 +305,7 @@ int allow_refuse(const struct allowance *a, int64_t least, struct err *err)
 	char money[32], until[32];
 	int64_t left = allow_left(a);
 
-	allow_say_used(&why, a);
+	allow_add_used(&why, a);
 	str_addf(&why, " (caps.%s)", a->key);
 	if (a->holders)
 		str_addf(&why,
@@ -323,8 +324,7 @@ int allow_refuse(const struct allowance *a, int64_t least, struct err *err)
 	return err_set(err, ERR_CAP, "%s: %s", a->where, str_text(&why));
 }
 
-/* ---- caps ----
- * Reads from the ledger what counts toward caps over runs, and reserves a run's share. */
+/* ---- reads from the ledger what counts toward caps over runs, and reserves a run's share ---- */
 
 /* ---- what counts toward them ---- */
 
@@ -354,6 +354,7 @@ static bool has_cap_of_project(const struct caps *caps)
 	return false;
 }
 
+/* Adds what the pod cost in each cap's period. ours: its run is of this project. */
 static void add_spent(struct tally *t, bool ours, const struct pod_row *pod, int64_t at)
 {
 	for (size_t i = 0; i < t->caps->count; i++)
@@ -362,6 +363,7 @@ static void add_spent(struct tally *t, bool ours, const struct pod_row *pod, int
 				allow_spent(pod, t->caps->list[i].begins_ms, at);
 }
 
+/* Adds the amount to each cap that covers the run. another_run: the run holds no part of it yet. */
 static void add_reserved(struct tally *t, bool ours, int64_t microusd, bool another_run)
 {
 	for (size_t i = 0; i < t->caps->count; i++) {
@@ -373,9 +375,8 @@ static void add_reserved(struct tally *t, bool ours, int64_t microusd, bool anot
 	}
 }
 
-/* Until when its cost counts: a pod without a client ends at its hard end, whatever its row says.
- */
-static int64_t cost_moment(const struct tally *t, const struct pod_row *pod)
+/* Until when the pod's cost counts: without a client, its hard end, whatever its row says. */
+static int64_t cost_until_ms(const struct tally *t, const struct pod_row *pod)
 {
 	return pod_row_over(pod) ? t->now : run_pod_now(t->rs, pod, t->now).at_ms;
 }
@@ -394,7 +395,9 @@ static bool is_covered(const struct tally *t, const struct run_row *run)
 	return false;
 }
 
-static int count_run(struct tally *t, const struct run_row *run, bool with_client, struct err *err)
+/* Adds what a running run may still spend; nothing for this run itself. */
+static int add_run_reservation(struct tally *t, const struct run_row *run, bool with_client,
+			       struct err *err)
 {
 	struct pod_row *pods = NULL;
 	size_t pod_count = 0;
@@ -431,12 +434,13 @@ static const struct run_row *run_of(struct tally *t, const char *id, struct run_
 }
 
 /* Whether a pod without a client may still bill: its run has ended or its client died. */
-static bool is_left_alone(const struct tally *t, const struct pod_row *pod)
+static bool is_without_client(const struct tally *t, const struct pod_row *pod)
 {
 	return !pod_row_over(pod) && !is_running(t, pod->run) && strcmp(pod->run, t->self) != 0;
 }
 
-static int count_pods(struct tally *t, struct err *err)
+/* Adds what pods have cost in the periods, and what pods without a client can still cost. */
+static int add_pods_spending(struct tally *t, struct err *err)
 {
 	struct pod_row *pods = NULL;
 	struct run_row last = {0};
@@ -451,9 +455,9 @@ static int count_pods(struct tally *t, struct err *err)
 	for (size_t i = 0; i < pod_count; i++) {
 		const struct pod_row *pod = &pods[i];
 		bool ours = t->project && is_of_project(run_of(t, pod->run, &last), t->project);
-		int64_t at = cost_moment(t, pod);
+		int64_t at = cost_until_ms(t, pod);
 		add_spent(t, ours, pod, at);
-		if (!is_left_alone(t, pod))
+		if (!is_without_client(t, pod))
 			continue;
 		add_reserved(t, ours, allow_to_come(pod, at), strcmp(pod->run, holder) != 0);
 		holder = pod->run;
@@ -465,9 +469,10 @@ static int count_pods(struct tally *t, struct err *err)
 static int count_all(struct tally *t, struct err *err)
 {
 	for (size_t i = 0; i < t->running_count; i++)
-		if (count_run(t, &t->running[i], run_has_client(t->rs, t->running[i].id), err) < 0)
+		if (add_run_reservation(t, &t->running[i], run_has_client(t->rs, t->running[i].id),
+					err) < 0)
 			return -1;
-	return count_pods(t, err);
+	return add_pods_spending(t, err);
 }
 
 static void begin_periods(struct caps *caps, int64_t now)
@@ -483,9 +488,10 @@ static void begin_periods(struct caps *caps, int64_t now)
 	}
 }
 
-/* Fills in what counts toward the caps over runs. self: a run whose own reservation does not count;
- * "": none. Inside store_begin() it stays true until the commit. */
-static int tally_up(const struct runs *rs, struct run_caps *c, const char *self, struct err *err)
+/* Sets what counts toward the caps over runs; -1: the ledger failed. self: a run whose own
+ * reservation does not count; "": none. Within store_begin() that stays true until the commit. */
+static int fill_in_caps(const struct runs *rs, struct run_caps *c, const char *self,
+			struct err *err)
 {
 	int64_t now = clock_wall_ms();
 	c->lowered_by = NULL;
@@ -509,13 +515,14 @@ static int tally_up(const struct runs *rs, struct run_caps *c, const char *self,
 
 /* ---- the share of a run ---- */
 
-static void lower(const struct runs *rs, struct run_caps *c, const struct allowance *a,
-		  int64_t given)
+/* Lowers the run's cap to what this cap over runs leaves, with a note. */
+static void lower_cap(const struct runs *rs, struct run_caps *c, const struct allowance *a,
+		      int64_t given)
 {
 	CLEANUP(str_free) struct str used = STR_INIT;
 	char may[32], cap[32];
 
-	allow_say_used(&used, a);
+	allow_add_used(&used, a);
 	runs_note(rs, LOG_NOTE,
 		  "%s (caps.%s): this run may cost %s instead of its caps.max_cost of %s",
 		  str_text(&used), a->key, money_show(may, sizeof(may), given),
@@ -524,7 +531,8 @@ static void lower(const struct runs *rs, struct run_caps *c, const struct allowa
 	c->lowered_by = a;
 }
 
-static int take_share(const struct runs *rs, struct run_caps *c, struct err *err)
+/* Lowers the run's cap to what is left. -1 with ERR_CAP: too little is left. */
+static int reserve_share(const struct runs *rs, struct run_caps *c, struct err *err)
 {
 	const struct allowance *a = allow_tightest(c->over.list, c->over.count);
 	int64_t wanted = c->max_cost_microusd,
@@ -534,22 +542,22 @@ static int take_share(const struct runs *rs, struct run_caps *c, struct err *err
 		return 0;
 	if (given <= 0)
 		return allow_refuse(a, c->least_microusd, err);
-	lower(rs, c, a, given);
+	lower_cap(rs, c, a, given);
 	return 0;
 }
 
 int run_caps_fit(const struct runs *rs, struct run_caps *c, struct err *err)
 {
-	return tally_up(rs, c, "", err) < 0 ? -1 : take_share(rs, c, err);
+	return fill_in_caps(rs, c, "", err) < 0 ? -1 : reserve_share(rs, c, err);
 }
 
 int run_caps_plan(const struct runs *rs, struct run_caps *c, bool renders, struct err *err)
 {
-	if (tally_up(rs, c, "", err) < 0)
+	if (fill_in_caps(rs, c, "", err) < 0)
 		return -1;
 	const struct allowance *a = allow_tightest(c->over.list, c->over.count);
 	if (a && renders && allow_left(a) > 0 && allow_left(a) < c->max_cost_microusd)
-		lower(rs, c, a, allow_left(a));
+		lower_cap(rs, c, a, allow_left(a));
 	return 0;
 }
 
@@ -560,7 +568,8 @@ int caps_refuse_least(const struct caps *caps, int64_t least_microusd, struct er
 	return a && !allow_left(a) ? allow_refuse(a, least_microusd, err) : 0;
 }
 
-static int put(const struct run *run, struct err *err)
+/* Writes the run's row, and what the run decided. */
+static int put_run(const struct run *run, struct err *err)
 {
 	struct store *store = run->runs->store;
 
@@ -569,29 +578,32 @@ static int put(const struct run *run, struct err *err)
 	return run->choice ? run_choice_write(run->choice, store, run->row.id, err) : 0;
 }
 
-static int begin(struct run *run, struct run_caps *c, struct err *err)
+static int begin_in_transaction(struct run *run, struct run_caps *c, struct err *err)
 {
-	if (tally_up(run->runs, c, run->row.id, err) < 0 || take_share(run->runs, c, err) < 0)
+	if (fill_in_caps(run->runs, c, run->row.id, err) < 0 ||
+	    reserve_share(run->runs, c, err) < 0)
 		return -1;
 	run->setup.conf.max_cost_microusd = run->row.max_cost_microusd = c->max_cost_microusd;
-	return put(run, err);
+	return put_run(run, err);
 }
 
 int run_caps_begin(struct run *run, struct run_caps *c, struct err *err)
 {
 	struct store *store = run->runs->store;
 
-	return store_begin(store, err) < 0 ? -1 : store_end(store, begin(run, c, err), err);
+	return store_begin(store, err) < 0
+		       ? -1
+		       : store_end(store, begin_in_transaction(run, c, err), err);
 }
 
-/* The engine's cap counts from the create of living pods, so add what they have cost. */
-static int resume(struct run *run, struct run_caps *c, struct err *err)
+/* The engine's cap counts from the create of living pods, so what they have cost is added. */
+static int resume_in_transaction(struct run *run, struct run_caps *c, struct err *err)
 {
 	struct engine_setup *s = &run->setup;
 	int64_t now = clock_wall_ms(), to_come = 0, spent = 0,
 		over = c->max_cost_microusd - s->conf.max_cost_microusd;
 
-	if (tally_up(run->runs, c, run->row.id, err) < 0)
+	if (fill_in_caps(run->runs, c, run->row.id, err) < 0)
 		return -1;
 	for (size_t i = 0; i < s->adopt_count; i++) {
 		to_come += allow_to_come(&s->adopt[i], now);
@@ -602,17 +614,19 @@ static int resume(struct run *run, struct run_caps *c, struct err *err)
 	int64_t given = MAX(allow_give(c->over.list, c->over.count, wanted, 0), to_come);
 	if (a && given < wanted) {
 		s->conf.max_cost_microusd = MAX(spent + given, 1);
-		lower(run->runs, c, a, over + s->conf.max_cost_microusd);
+		lower_cap(run->runs, c, a, over + s->conf.max_cost_microusd);
 	}
 	run->row.max_cost_microusd = c->max_cost_microusd;
 	/* kept pods are taken only if they end within it (pooled.h) */
 	run->row.ends_by_ms = s->conf.max_duration_ms ? now + s->conf.max_duration_ms : 0;
-	return put(run, err);
+	return put_run(run, err);
 }
 
 int run_caps_resume(struct run *run, struct run_caps *c, struct err *err)
 {
 	struct store *store = run->runs->store;
 
-	return store_begin(store, err) < 0 ? -1 : store_end(store, resume(run, c, err), err);
+	return store_begin(store, err) < 0
+		       ? -1
+		       : store_end(store, resume_in_transaction(run, c, err), err);
 }

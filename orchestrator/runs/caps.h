@@ -52,7 +52,8 @@ struct allowance {
 /* What a pod has cost since begins_ms, as of at_ms. A pod that may not exist counts as in
  * core/budget.c. */
 int64_t allow_spent(const struct pod_row *pod, int64_t begins_ms, int64_t at_ms);
-/* What it can still cost if it has no further contact. */
+/* From here to allow_give(), and allow_refuse(): exported for tests, but for allow_left(). What a
+ * pod can still cost if no client reaches it again. */
 int64_t allow_to_come(const struct pod_row *pod, int64_t at_ms);
 /* What a run has reserved beyond its cost. With a client it may rent until its own cap is spent,
  * without another check. Without a client only existing pods cost more, until their hard ends.
@@ -60,16 +61,16 @@ int64_t allow_to_come(const struct pod_row *pod, int64_t at_ms);
 int64_t allow_reserved(const struct run_row *run, bool has_client, const struct pod_row *pods,
 		       size_t count, int64_t at_ms);
 
-/* At least 0. */
+/* What is left of the cap, at least 0. */
 int64_t allow_left(const struct allowance *a);
-/* The one that leaves least; NULL: no cap. */
+/* The cap of which least is left; NULL: there is no cap. */
 const struct allowance *allow_tightest(const struct allowance *list, size_t count);
 /* How much of `wanted` a run gets: what is left, or 0 if that is less than `least`, the smallest
  * useful amount. */
 int64_t allow_give(const struct allowance *list, size_t count, int64_t wanted, int64_t least);
 
 /* "$4.10 of $5.00 today are spent or reserved" */
-void allow_say_used(struct str *to, const struct allowance *a);
+void allow_add_used(struct str *to, const struct allowance *a);
 /* Sets the error for a run that gets nothing, with what to do. least: as above; 0: unknown. */
 int allow_refuse(const struct allowance *a, int64_t least, struct err *err);
 

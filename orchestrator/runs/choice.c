@@ -46,9 +46,9 @@ static size_t rank_gpus(struct plan *best, const struct estimate *e)
 	return count;
 }
 
-/* Names separated by commas; "" if none fits. A name has no comma: the config splits lists there.
- */
-static void order_gpus(char *to, size_t room, const struct estimate *e)
+/* Names separated by commas, the cheapest first; "" if none fits. A name has no comma: the config
+ * splits lists there. */
+static void list_gpus_by_cost(char *to, size_t room, const struct estimate *e)
 {
 	struct plan *best = xcalloc(e->count + 1, sizeof(*best));
 	size_t count = rank_gpus(best, e);
@@ -65,7 +65,7 @@ static void order_gpus(char *to, size_t room, const struct estimate *e)
 }
 
 /* Makes a forecast for each GPU of a provider. */
-static void forecast(struct run_choice *c, const struct estimate *e)
+static void make_forecasts(struct run_choice *c, const struct estimate *e)
 {
 	size_t n, *count = &c->forecast_count;
 
@@ -97,8 +97,8 @@ static void forecast(struct run_choice *c, const struct estimate *e)
 	}
 }
 
-/* How many pods the run may widen to. */
-static int widest(const struct estimate *e, const struct plan *pick)
+/* How many pods a run with this plan may widen to. */
+static int widest_of(const struct estimate *e, const struct plan *pick)
 {
 	int most = MIN(MIN((int)MIN(e->open, (size_t)PODS_MOST),
 			   engine_pods_fit(files_raise(), files_open())),
@@ -119,13 +119,13 @@ void run_choose(struct run_choice *c, const struct estimate *e, const struct pla
 	row->pods_open = row->pods_open && !needs->command;
 	if (row->pods_open)
 		row->pods = pick->pods;
-	row->pods_most = row->pods_open ? widest(e, pick) : 0;
+	row->pods_most = row->pods_open ? widest_of(e, pick) : 0;
 	row->at_once = pick->pods > 1 && !e->wish.staged;
 	row->batch = pick->batch;
 	row->cost_microusd = (int64_t)llround(pick->pods_usd * 1e6);
 	if (row->gpus_open && needs->gpu)
-		order_gpus(row->gpus, sizeof(row->gpus), e);
-	forecast(c, e);
+		list_gpus_by_cost(row->gpus, sizeof(row->gpus), e);
+	make_forecasts(c, e);
 }
 
 /* ---- the ledger ---- */
@@ -185,7 +185,8 @@ static char **split_gpus(const char *names)
 	return list;
 }
 
-static void expect(struct run_choice *c)
+/* The forecasts as the core takes them. */
+static void fill_expected(struct run_choice *c)
 {
 	c->expected = xcalloc(c->forecast_count + 1, sizeof(*c->expected));
 	for (size_t i = 0; i < c->forecast_count; i++) {
@@ -211,7 +212,7 @@ void run_choice_apply(struct run_choice *c, struct engine_setup *setup, int64_t 
 	free_applied(c);
 	c->gpus = split_gpus(row->gpus);
 	setup->gpus = c->gpus[0] ? (const char *const *)c->gpus : NULL;
-	expect(c);
+	fill_expected(c);
 	conf->pods = MAX(row->pods_open ? MIN(row->pods, most) : row->pods, 1);
 	conf->at_once = row->at_once;
 	conf->plan = (struct core_plan){

@@ -23,11 +23,11 @@ void run_choose(struct run_choice *c, const struct estimate *e, const struct pla
 		const struct job_needs *needs);
 /* Call within the transaction that adds the run's row. Writes nothing if nothing is decided. */
 int run_choice_write(const struct run_choice *c, struct store *s, const char *run, struct err *err);
-/* Nothing is decided in *out if the ledger has nothing of it. */
+/* *out has decided_ms 0, without an error, if the ledger has no decision of the run. Free it. */
 int run_choice_read(struct run_choice *out, struct store *s, const char *run, struct err *err);
 /* Sets pods, plan and GPUs of an engine that starts now; `setup` borrows from the choice. */
 void run_choice_apply(struct run_choice *c, struct engine_setup *setup, int64_t wall_ms);
-/* The end of the shortest start of a pod is behind the deadline. has_pods: some are up. */
+/* Whether even the quickest start of a pod would end after the deadline. has_pods: some are up. */
 bool run_choice_is_late(const struct run_choice *c, bool has_pods, int64_t wall_ms);
 void run_choice_free(struct run_choice *c);
 

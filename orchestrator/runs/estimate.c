@@ -9,15 +9,16 @@
 #include "engine/image.h"
 #include "engine/learn.h"
 #include "engine/past.h"
+#include "impl.h"
 #include "plan/cost.h"
 #include "store/facts.h"
 
-/* ---- measured ----
- * Reads speed, price and cold starts of the newest runs. */
+/* ---- measured: reads speed, price and cold starts of the newest runs ---- */
 
 enum { RUNS_MOST = 50 };
 
-static double characters(struct store *store, const char *run)
+/* Weight of all batches that the run rendered; 0: unknown. */
+static double characters_of_run(struct store *store, const char *run)
 {
 	struct batch_row *batches = NULL;
 	size_t count = 0;
@@ -32,9 +33,10 @@ static double characters(struct store *store, const char *run)
 }
 
 /* Returns false if one of its figures is 0. */
-static bool rate_of(struct store *store, const struct run_row *r, struct measured_rate *out)
+static bool measured_rate_of(struct store *store, const struct run_row *r,
+			     struct measured_rate *out)
 {
-	double busy_s = (double)r->compute_ms / 1000, chars = characters(store, r->id);
+	double busy_s = (double)r->compute_ms / 1000, chars = characters_of_run(store, r->id);
 
 	if (!(busy_s > 0 && chars > 0 && r->billed_ms > 0 && r->cost_microusd > 0))
 		return false;
@@ -55,12 +57,12 @@ bool measured_rate(struct store *store, struct measured_rate *out)
 	if (store_runs(store, NULL, false, RUNS_MOST, &runs, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count && !found; i++)
-		found = !strcmp(runs[i].type, "tts") && rate_of(store, &runs[i], out);
+		found = !strcmp(runs[i].type, "tts") && measured_rate_of(store, &runs[i], out);
 	free(runs);
 	return found;
 }
 
-/* A pod that an earlier run handed over had no cold start in this one. */
+/* Of the last pod with a cold start; 0: none. A pod that was handed over had none here. */
 static double cold_start_s(const struct pod_row *pods, size_t count)
 {
 	double cold_s = 0;
@@ -100,7 +102,7 @@ bool measured_work(struct store *store, struct measured_work *out)
 #define MONTH_MS INT64_C(2592000000)
 enum { RUNS_LOOKED_AT = 200, FAILING_RUNS = 3, FAILING_SEGMENTS = 5000 };
 
-static char *day_of(char to[32], int64_t wall_ms)
+static char *show_day(char to[32], int64_t wall_ms)
 {
 	clock_rfc3339(to, 32, wall_ms);
 	to[10] = '\0';
@@ -144,7 +146,7 @@ static struct extra extras_storage(const struct estimate_of *of, const char *pro
 	format_text(e.from, sizeof(e.from),
 		    "volume %.40s, $%.2f a month (%s, %s) over %d run%s in 30 days", name,
 		    month_usd, known ? "ledger" : "list price",
-		    known ? day_of(day, row->seen_ms) : prior_of_provider(provider)->seen, runs,
+		    known ? show_day(day, row->seen_ms) : prior_of_provider(provider)->seen, runs,
 		    runs == 1 ? "" : "s");
 	return e;
 }
@@ -265,7 +267,8 @@ static struct extra extras_stages(const struct estimate_of *of)
 			return e;
 		}
 		e.value += (double)run.cost_microusd / 1e6;
-		snprintf(e.from, sizeof(e.from), "as measured on %s", day_of(day, run.started_ms));
+		snprintf(e.from, sizeof(e.from), "as measured on %s",
+			 show_day(day, run.started_ms));
 	}
 	return e;
 }
@@ -284,6 +287,8 @@ static const struct cold_time setup_prior = {120, 600, 0};
 
 /* ---- work ---- */
 
+/* The lengths of the segments to render, which the caller frees. Sets their number and sum in *out,
+ * and *estimated_s, their time by the job's estimates. */
 static double *open_lengths(const struct estimate_of *of, struct estimate *out, double *estimated_s)
 {
 	const struct segment *segments =
@@ -311,6 +316,7 @@ struct learned { /* of one provider */
 	struct extras extras; /* the same for all of its offers */
 };
 
+/* Sets k->volume to the config's volume at the provider, if the ledger knows it. */
 static void find_volume(struct learned *k, const struct estimate_of *of)
 {
 	const char *name = of->volume;
@@ -338,6 +344,7 @@ static void learn_extras(struct learned *k, const struct estimate_of *of, double
 	x->stages = extras_stages(of);
 }
 
+/* Fills *k with what the ledger has of this provider, unless it has it already. Free k->rows. */
 static void learn_provider(struct learned *k, const struct estimate_of *of, const char *provider,
 			   double audio_s)
 {
@@ -352,7 +359,7 @@ static void learn_provider(struct learned *k, const struct estimate_of *of, cons
 }
 
 /* Whether the job's pods have found all they need on this volume before. */
-static bool volume_ready(const struct learned *pods, const char *image)
+static bool is_volume_ready(const struct learned *pods, const char *image)
 {
 	for (size_t i = 0; i < pods->count; i++)
 		if (pods->rows[i].ready_ms > 0 &&
@@ -363,8 +370,8 @@ static bool volume_ready(const struct learned *pods, const char *image)
 }
 
 /* The job as the engine sees it, to look up the ledger's facts about it. */
-static struct engine_setup as_engine(const struct estimate_of *of, struct run_row *run,
-				     const char *image)
+static struct engine_setup engine_setup_for(const struct estimate_of *of, struct run_row *run,
+					    const char *image)
 {
 	struct engine_setup setup = of->run->setup;
 
@@ -376,52 +383,52 @@ static struct engine_setup as_engine(const struct estimate_of *of, struct run_ro
 	return setup;
 }
 
-static bool env_there(const struct estimate_of *of, const struct job_needs *needs, const char *gpu,
-		      const struct learned *pods)
+/* Whether the job's environment is on the volume, so that pods skip the set-up. */
+static bool is_env_on_volume(const struct estimate_of *of, const struct job_needs *needs,
+			     const char *gpu, const struct learned *pods)
 {
 	struct run_row run;
-	struct engine_setup setup = as_engine(of, &run, of->image);
+	struct engine_setup setup = engine_setup_for(of, &run, of->image);
 
 	return pods->volume.id[0] &&
 	       engine_env_there(&setup, needs, gpu, pods->provider, pods->volume.id);
 }
 
 /* Whether the image of this provider has, or will have, the environment of the job. */
-static bool env_in_image(const struct estimate_of *of, const struct job_needs *needs,
-			 const char *provider)
+static bool is_env_in_image(const struct estimate_of *of, const struct job_needs *needs,
+			    const char *provider)
 {
 	struct run_row run;
-	struct engine_setup setup = as_engine(of, &run, of->image);
+	struct engine_setup setup = engine_setup_for(of, &run, of->image);
 
 	if (!needs->setup)
 		return false;
 	if (engine_env_in_image(&setup, needs, provider))
 		return true;
-	for (int i = 0; i < setup.provider_count; i++)
-		if (!strcmp(setup.providers[i].ops->name, provider))
-			return image_wanted(&setup, &setup.providers[i], needs) == IMAGE_HAS_ALL;
-	return false;
+	const struct engine_provider *p = run_provider(of->run, provider);
+	return p && image_wanted(&setup, p, needs) == IMAGE_HAS_ALL;
 }
 
-static void expect_cold(struct cold *cold, const struct estimate_of *of,
-			const struct job_needs *needs, const char *gpu, const struct learned *pods,
-			bool in_image)
+/* Sets the cold start from measured pods; with a ready environment, there is no set-up. */
+static void fill_cold(struct cold *cold, const struct estimate_of *of,
+		      const struct job_needs *needs, const char *gpu, const struct learned *pods,
+		      bool in_image)
 {
 	const char *image = of->image;
 	char setup[20];
 	struct cold_what what = {.gpu = gpu, .image = image ? image : "", .setup = setup};
 
 	engine_setup_key(needs, setup);
-	what.volume_ready = volume_ready(pods, what.image);
+	what.volume_ready = is_volume_ready(pods, what.image);
 	if (needs->setup)
 		cold->phase[COLD_SETUP] = setup_prior;
 	learn_cold(pods->rows, pods->count, &what, cold);
-	if (!needs->setup || in_image || env_there(of, needs, gpu, pods))
+	if (!needs->setup || in_image || is_env_on_volume(of, needs, gpu, pods))
 		cold->phase[COLD_SETUP] = (struct cold_time){0};
 }
 
-/* Advertised GB of all its cards; 0: unknown. */
-static double memory_of(const struct offer *o)
+/* Advertised GB of all the offer's cards; 0: unknown. */
+static double memory_gb_of(const struct offer *o)
 {
 	const struct gpu *known = gpu_find(o->gpu);
 
@@ -430,11 +437,11 @@ static double memory_of(const struct offer *o)
 
 double estimate_usable_gib(const struct offer *o)
 {
-	return gpu_is_none(o->gpu) ? 0 : vram_usable_gib(memory_of(o));
+	return gpu_is_none(o->gpu) ? 0 : vram_usable_gib(memory_gb_of(o));
 }
 
 /* Each worker has its own copy of the weights. */
-static struct vram_need need_of(const struct job_needs *needs)
+static struct vram_need vram_need_of(const struct job_needs *needs)
 {
 	int workers = MAX(needs->workers, 1);
 
@@ -442,11 +449,12 @@ static struct vram_need need_of(const struct job_needs *needs)
 }
 
 /* The largest batch that the engine takes and the card holds; 0: the job does not fit. As in the
- * dispatcher, a worker's own number can only raise it if the worker renders whole batches. */
-static int batch_most(const struct job_needs *needs, const struct offer *o,
-		      const struct learned_speed *learned)
+ * dispatcher, the number that a worker reports only raises it if the worker renders whole batches.
+ * */
+static int batch_max_of(const struct job_needs *needs, const struct offer *o,
+			const struct learned_speed *learned)
 {
-	const struct vram_need need = need_of(needs);
+	const struct vram_need need = vram_need_of(needs);
 	int most = MAX(needs->max_batch, 1);
 	bool without = gpu_is_none(o->gpu);
 
@@ -455,24 +463,24 @@ static int batch_most(const struct job_needs *needs, const struct offer *o,
 		most = learned->batch_max;
 	if (!needs->gpu)
 		return most;
-	if (without || (memory_of(o) > 0 && needs->vram_gb > memory_of(o)))
+	if (without || (memory_gb_of(o) > 0 && needs->vram_gb > memory_gb_of(o)))
 		return 0;
-	if (need.base_gib <= 0 || memory_of(o) <= 0)
+	if (need.base_gib <= 0 || memory_gb_of(o) <= 0)
 		return most;
-	return MIN(most, vram_batch_max(&need, memory_of(o)));
+	return MIN(most, vram_batch_max(&need, memory_gb_of(o)));
 }
 
-/* The figures of a job hold for one card, and this one's are not known: nothing follows for it. */
-static bool is_unknown(const struct job_needs *needs, const struct offer *o)
+/* The job's figures hold for one card, and cannot be scaled to an unknown card. */
+static bool is_speed_unknown(const struct job_needs *needs, const struct offer *o)
 {
 	const struct job_prior *p = &needs->prior;
 
 	return p->gpu && p->host_share < 1 && !gpu_is_none(o->gpu) && !gpu_find(o->gpu);
 }
 
-/* The engine's own figures for a card that was measured elsewhere, scaled to this card. */
-static struct speed prior_for(const struct job_needs *needs, const struct speed *of_segments,
-			      const struct offer *o)
+/* The engine's figures, scaled to this card, else the job's estimates; 0: unknown. */
+static struct speed prior_speed_for(const struct job_needs *needs, const struct speed *of_segments,
+				    const struct offer *o)
 {
 	const struct job_prior *p = &needs->prior;
 	const struct speed given = {p->once_s, p->longest_s, p->each_s};
@@ -480,14 +488,14 @@ static struct speed prior_for(const struct job_needs *needs, const struct speed 
 
 	if (given.once_s + given.longest_s + given.each_s <= 0)
 		return *of_segments;
-	if (is_unknown(needs, o))
+	if (is_speed_unknown(needs, o))
 		return (struct speed){0};
 	return had && wanted ? speed_carry(&given, had, wanted, p->host_share) : given;
 }
 
-/* Workers that share a card may take turns: no worker's batch takes longer than that. Measured
- * times have it in them, since other numbers of workers are measured apart. */
-static struct speed share_card(const struct job_needs *needs, const struct speed *alone)
+/* Workers that share a card may take turns, so a batch takes at most so many times as long.
+ * Measured times include that, since other numbers of workers are measured apart. */
+static struct speed slow_by_sharing(const struct job_needs *needs, const struct speed *alone)
 {
 	const double turns = MAX(needs->workers, 1);
 
@@ -496,7 +504,8 @@ static struct speed share_card(const struct job_needs *needs, const struct speed
 	return speed_scale(alone, turns);
 }
 
-static void say_prior(const struct job_prior *p, const struct offer *o, char to[ESTIMATE_FROM])
+static void show_prior_source(const struct job_prior *p, const struct offer *o,
+			      char to[ESTIMATE_FROM])
 {
 	bool other = p->gpu && gpu_find(p->gpu) && gpu_find(p->gpu) != gpu_find(o->gpu);
 
@@ -510,8 +519,8 @@ static void mark_unfit(struct estimate *e, size_t i, enum estimate_unfit kind, c
 	copy_text(e->unfit[i], ESTIMATE_UNFIT, why);
 }
 
-/* Finds cards that cannot run the job: without BF16, or as a pod of an earlier run reported. */
-static void find_unfit(struct estimate *e, const struct estimate_of *of, size_t i)
+/* A card that cannot run the job: without BF16, or as a pod of an earlier run reported. */
+static void mark_if_unfit(struct estimate *e, const struct estimate_of *of, size_t i)
 {
 	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
 	const struct past_image image = {of->image, needs->setup, needs->bf16};
@@ -531,13 +540,13 @@ static void find_unfit(struct estimate *e, const struct estimate_of *of, size_t 
 	}
 }
 
-/* A card without a speed: it is planned with when it has run once. */
-static void find_unknown(struct estimate *e, const struct estimate_of *of, size_t i)
+/* A card without a speed gets no plan until it has run once. */
+static void mark_if_speed_unknown(struct estimate *e, const struct estimate_of *of, size_t i)
 {
 	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
 	const struct plan_machine *m = &e->machines[i];
 
-	if (e->unfit[i][0] || !is_unknown(needs, &e->offers[i]) ||
+	if (e->unfit[i][0] || !is_speed_unknown(needs, &e->offers[i]) ||
 	    m->speed.once_s + m->speed.longest_s + m->speed.each_s > 0)
 		return;
 	if (of->gpus_named)
@@ -550,30 +559,45 @@ static void find_unknown(struct estimate *e, const struct estimate_of *of, size_
 			   "the same");
 }
 
-/* The provider has no more pods than these, or more do not help: free pods that are processes of
- * this machine share its processors. 0: no limit. A pod with a price stands for a machine of its
- * own. */
-static int pods_most(const struct estimate_of *of, const struct offer *o, int workers)
+/* The provider's limit, or fewer if more do not help: free pods that are processes of this machine
+ * share its processors. 0: no limit. A pod with a price stands for a machine of its own. */
+static int pods_max_of(const struct estimate_of *of, const struct offer *o, int workers)
 {
-	for (int i = 0; i < of->run->setup.provider_count; i++) {
-		const struct provider_ops *ops = of->run->setup.providers[i].ops;
-		if (!strcmp(ops->name, o->provider) && ops->shares_machine &&
-		    o->price_microusd_h == 0) {
-			int help = MAX((int)sysconf(_SC_NPROCESSORS_ONLN) / workers, 1);
-			return o->pods_max ? MIN(help, o->pods_max) : help;
-		}
-	}
-	return o->pods_max;
+	const struct engine_provider *p = run_provider(of->run, o->provider);
+
+	if (!p || !p->ops->shares_machine || o->price_microusd_h != 0)
+		return o->pods_max;
+	int help = MAX((int)sysconf(_SC_NPROCESSORS_ONLN) / workers, 1);
+	return o->pods_max ? MIN(help, o->pods_max) : help;
 }
 
+/* Sets what the offer costs beside its pods' price, and what follows for the machine. */
+static void add_extras(struct plan_machine *m, struct extras *x, const struct estimate_of *of,
+		       const struct offer *o, const struct learned *pods)
+{
+	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
+
+	*x = pods->extras;
+	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
+	/* the volume bills with or without this run */
+	m->per_run_usd = x->egress.value + x->stages.value;
+	m->interrupted_every_s = x->interrupted.value;
+	extras_saves(of->run->runs->store, needs, x);
+	m->save_s = x->save_s;
+	m->save_every_s = x->save_s > 0 ? x->saves.value : 0;
+	x->env_in_image = is_env_in_image(of, needs, o->provider);
+	fill_cold(&m->cold, of, needs, o->gpu, pods, x->env_in_image);
+}
+
+/* Fills in e->machines[i]. of_segments: speed by the job's own estimates. */
 static void make_machine(struct estimate *e, const struct estimate_of *of, size_t i,
 			 const struct speed *of_segments, const struct learned *pods)
 {
 	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
 	const struct offer *o = &e->offers[i];
 	struct plan_machine *m = &e->machines[i];
-	const struct speed alone = prior_for(needs, of_segments, o),
-			   prior = share_card(needs, &alone);
+	const struct speed alone = prior_speed_for(needs, of_segments, o),
+			   prior = slow_by_sharing(needs, &alone);
 	struct learn_what what = {.engine = needs->engine,
 				  .options = needs->speed_options,
 				  .gpu = o->gpu,
@@ -591,30 +615,20 @@ static void make_machine(struct estimate *e, const struct estimate_of *of, size_
 		.tail_s = pods->fetch.p50_s,
 		.release_s = pods->release.p50_s,
 	};
-	struct extras *x = &e->extras[i];
-	*x = pods->extras;
-	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
-	/* the volume bills with or without this run */
-	m->per_run_usd = x->egress.value + x->stages.value;
-	m->interrupted_every_s = x->interrupted.value;
-	extras_saves(of->run->runs->store, needs, x);
-	m->save_s = x->save_s;
-	m->save_every_s = x->save_s > 0 ? x->saves.value : 0;
-	x->env_in_image = env_in_image(of, needs, o->provider);
-	expect_cold(&m->cold, of, needs, o->gpu, pods, x->env_in_image);
+	add_extras(m, &e->extras[i], of, o, pods);
 	learn_speed(of->run->runs->store, &what, &prior, &learned);
 	m->speed = learned.speed;
 	m->speed_source = learned.source;
-	m->batch_max = batch_most(needs, o, &learned);
-	m->pods_max = pods_most(of, o, m->workers);
+	m->batch_max = batch_max_of(needs, o, &learned);
+	m->pods_max = pods_max_of(of, o, m->workers);
 	copy_text(e->speed_from[i], sizeof(e->speed_from[i]), learned.from);
 	if (m->speed_source == PLAN_PRIOR)
-		say_prior(&needs->prior, o, e->speed_from[i]);
+		show_prior_source(&needs->prior, o, e->speed_from[i]);
 	if (m->speed.once_s + m->speed.longest_s + m->speed.each_s > 0)
 		e->known = true;
 	else
 		m->batch_max = 0; /* nothing is known of it */
-	find_unknown(e, of, i);
+	mark_if_speed_unknown(e, of, i);
 	if (e->unfit[i][0])
 		m->batch_max = 0;
 }
@@ -632,7 +646,7 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 	*out = (struct estimate){.offers = offers,
 				 .count = count,
 				 .need_gb = needs->vram_gb,
-				 .need = need_of(needs)};
+				 .need = vram_need_of(needs)};
 	out->setup_download_mb = needs->setup ? needs->setup_download_mb : 0;
 	out->setup_on_gpu = needs->gpu;
 	out->setup_by_card = needs->setup_by_card;
@@ -657,9 +671,9 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 	out->wish.failing_share = out->failing.value;
 	for (size_t i = 0; i < count; i++) {
 		learn_provider(&pods, of, offers[i].provider, out->audio_s);
-		find_unfit(out, of, i);
+		mark_if_unfit(out, of, i);
 		make_machine(out, of, i, &prior, &pods);
-		bool fits = batch_most(needs, &offers[i], &(struct learned_speed){0}) > 0;
+		bool fits = batch_max_of(needs, &offers[i], &(struct learned_speed){0}) > 0;
 		any_fits |= fits;
 		any_runs |= fits && (!out->unfit[i][0] || out->unfit_kind[i] == UNFIT_NAMED);
 	}
@@ -676,7 +690,7 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 /* The offers that a run rents first: those of the first provider with a fitting one (unless they
  * are in no order of providers), and of these the first GPU in the config's list. machines and at
  * have room for all. Returns the count; at holds the indexes. */
-static size_t taken_first(const struct estimate *e, struct plan_machine *machines, int *at)
+static size_t list_rented_first(const struct estimate *e, struct plan_machine *machines, int *at)
 {
 	const struct offer *first = NULL;
 	size_t count = 0;
@@ -706,7 +720,7 @@ enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out)
 	struct plan_machine *machines = xcalloc(e->count + 1, sizeof(*machines));
 	int *at = xcalloc(e->count + 1, sizeof(*at));
 	enum plan_verdict verdict =
-		plan_choose(out, &e->work, machines, taken_first(e, machines, at), &e->wish);
+		plan_choose(out, &e->work, machines, list_rented_first(e, machines, at), &e->wish);
 	if (verdict != PLAN_NOTHING_FITS)
 		out->machine = at[out->machine];
 	free(machines);

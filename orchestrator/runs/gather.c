@@ -51,18 +51,10 @@ struct source {
 	size_t number;
 };
 
-static const struct engine_provider *provider_of(const struct run *run, const char *name)
-{
-	for (int i = 0; i < run->setup.provider_count; i++)
-		if (!strcmp(run->setup.providers[i].ops->name, name))
-			return &run->setup.providers[i];
-	return NULL;
-}
-
 /* Fetches a file of a volume to dir/name; the path is untrusted. Returns the local path, which the
  * caller frees, or NULL on error. */
-static char *from_volume(struct gather *g, const struct source *from, const char *path,
-			 const char *name, int64_t most, struct err *err)
+static char *fetch_from_volume(struct gather *g, const struct source *from, const char *path,
+			       const char *name, int64_t most, struct err *err)
 {
 	CLEANUP(free_text) char *local = path_join(g->dir, name);
 	struct op_want want = {0};
@@ -84,7 +76,8 @@ static char *from_volume(struct gather *g, const struct source *from, const char
 
 /* ---- placing one file ---- */
 
-static int copy_in(struct receive *r, const char *local, struct err *err)
+/* Adds a local file to the receive, from where that stands, and verifies its hash. */
+static int copy_to_receive(struct receive *r, const char *local, struct err *err)
 {
 	CLEANUP(fd_close) int fd = open(local, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	char buf[65536];
@@ -101,14 +94,14 @@ static int copy_in(struct receive *r, const char *local, struct err *err)
 	return receive_finish(r, err);
 }
 
-/* Verifies a file by the agent's hash, then by the job's check. */
-static int verify(struct gather *g, size_t index, struct receive *r, const char *local,
-		  struct segment_result *result, struct err *err)
+/* Verifies a file by the agent's hash, then by the job's check, and completes *result. */
+static int verify_file(struct gather *g, size_t index, struct receive *r, const char *local,
+		       struct segment_result *result, struct err *err)
 {
 	const struct engine_setup *setup = &g->run->setup;
 	struct check check = {.ok = true};
 
-	if (copy_in(r, local, err) < 0 ||
+	if (copy_to_receive(r, local, err) < 0 ||
 	    (setup->job_ops->check &&
 	     setup->job_ops->check(setup->job, index, receive_part_path(r), &check, err) < 0))
 		return -1;
@@ -120,6 +113,7 @@ static int verify(struct gather *g, size_t index, struct receive *r, const char 
 	return 0;
 }
 
+/* Verifies the file and renames it into the output folder. *result gets what the check found. */
 static int place_file(struct gather *g, size_t index, const char *name, const char *local,
 		      struct segment_result *result, struct err *err)
 {
@@ -128,7 +122,7 @@ static int place_file(struct gather *g, size_t index, const char *name, const ch
 
 	int status = receive_open(&r, run->output_dir, name, result->bytes, result->sha256, err);
 	if (status == 0)
-		status = verify(g, index, r, local, result, err);
+		status = verify_file(g, index, r, local, result, err);
 	if (status == 0)
 		status = place_verified(run->setup.job_ops, run->setup.job, index, result, &r, 1,
 					err);
@@ -136,8 +130,9 @@ static int place_file(struct gather *g, size_t index, const char *name, const ch
 	return status;
 }
 
-static int note_safe(struct gather *g, size_t index, const char *name,
-		     const struct segment_result *result, struct err *err)
+/* Records in memory and in the ledger that the segment is local. */
+static int record_safe(struct gather *g, size_t index, const char *name,
+		       const struct segment_result *result, struct err *err)
 {
 	struct segment_row row =
 		reported_row(g->run->row.id, &g->segments[index], result->attempt, name, result);
@@ -148,6 +143,7 @@ static int note_safe(struct gather *g, size_t index, const char *name,
 
 /* ---- which files: what the pods have reported as finished ---- */
 
+/* The index of the segment with this id; -1: the job has none. */
 static int64_t find_segment(const struct gather *g, const char *id)
 {
 	for (size_t i = 0; i < g->count; i++)
@@ -156,21 +152,21 @@ static int64_t find_segment(const struct gather *g, const char *id)
 	return -1;
 }
 
-static int by_wanted_name(const void *a, const void *b)
+static int compare_name(const void *a, const void *b)
 {
 	const struct wanted *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
 
-/* The newest report of a name counts: the pod has no older file. */
-static struct wanted *want(struct gather *g, const struct source *from, size_t index,
-			   const char *name, const struct reported_file *file)
+/* Adds the file to fetch, or updates it: a pod has only the newest file of a name. */
+static struct wanted *want_file(struct gather *g, const struct source *from, size_t index,
+				const char *name, const struct reported_file *file)
 {
 	struct wanted *w = xcalloc(1, sizeof(*w));
 
 	w->name = xstrdup(name);
-	struct wanted **found = tsearch(w, &g->by_name, by_wanted_name);
+	struct wanted **found = tsearch(w, &g->by_name, compare_name);
 	if (!found)
 		abort();
 	if (*found != w) {
@@ -190,8 +186,8 @@ static struct wanted *want(struct gather *g, const struct source *from, size_t i
 	return w;
 }
 
-/* Notes it once for each segment, however often a log repeats it. */
-static void refuse(struct gather *g, size_t index, const char *why)
+/* Counts the segment as not fetched, and notes it once, however often a log repeats it. */
+static void refuse_segment(struct gather *g, size_t index, const char *why)
 {
 	if (!g->failed[index])
 		runs_note(g->run->runs, LOG_WARN, "%s: %s", g->segments[index].id, why);
@@ -199,8 +195,8 @@ static void refuse(struct gather *g, size_t index, const char *why)
 }
 
 /* A finished segment of speech is one file. One that was rendered again is reported again. */
-static void take_speech(struct gather *g, const struct source *from, size_t index,
-			const json_t *event)
+static void on_speech_event(struct gather *g, const struct source *from, size_t index,
+			    const json_t *event)
 {
 	const char *name = g->segments[index].file;
 	struct reported_file file;
@@ -208,9 +204,9 @@ static void take_speech(struct gather *g, const struct source *from, size_t inde
 	if (!name || g->run->setup.results[index].state == SEGMENT_SAFE)
 		return;
 	if (!run_keys_fit(g->keys, &g->segments[index])) {
-		refuse(g, index,
-		       "not fetched: the job's text or settings have changed since the run "
-		       "(`burst run` renders it)");
+		refuse_segment(g, index,
+			       "not fetched: the job's text or settings have changed since the run "
+			       "(`burst run` renders it)");
 		return;
 	}
 	enum report_fault fault = reported_file(event, name, SPEECH_FILE_MAX_BYTES, &file);
@@ -219,17 +215,18 @@ static void take_speech(struct gather *g, const struct source *from, size_t inde
 		str_add(&why, "the pod reports ");
 		reported_fault_show(&why, fault, file.bytes);
 		str_addf(&why, " (%s); it is not fetched", name);
-		refuse(g, index, str_text(&why));
+		refuse_segment(g, index, str_text(&why));
 		return;
 	}
-	struct wanted *w = want(g, from, index, name, &file);
+	struct wanted *w = want_file(g, from, index, name, &file);
 	w->seconds = reported_seconds(event);
 	w->sample_rate = reported_rate(event);
 	w->tries = (int)jsonx_bounded(event, "try", 1, 1 << 20);
 }
 
-static void take_output(struct gather *g, const struct source *from, size_t index,
-			const json_t *event)
+/* An output of a command is wanted if the job names it and the report is sound. */
+static void on_output_event(struct gather *g, const struct source *from, size_t index,
+			    const json_t *event)
 {
 	const struct job_needs *needs = g->run->setup.job_ops->needs(g->run->setup.job);
 	const char *name = jsonx_text(event, "name", NULL);
@@ -237,10 +234,10 @@ static void take_output(struct gather *g, const struct source *from, size_t inde
 
 	if (name && !jsonx_text(event, "error", NULL) && pattern_match_any(needs->outputs, name) &&
 	    reported_file(event, name, INT64_MAX / 2, &file) == REPORT_FINE)
-		want(g, from, index, name, &file)->tries = 1;
+		want_file(g, from, index, name, &file)->tries = 1;
 }
 
-static void take_event(struct gather *g, const struct source *from, const json_t *event)
+static void on_event(struct gather *g, const struct source *from, const json_t *event)
 {
 	const char *what = jsonx_text(event, "ev", "");
 	int64_t index = find_segment(g, jsonx_text(event, "id", ""));
@@ -249,17 +246,17 @@ static void take_event(struct gather *g, const struct source *from, const json_t
 	if (index < 0)
 		return;
 	if (!g->done_by && finished)
-		take_speech(g, from, (size_t)index, event);
+		on_speech_event(g, from, (size_t)index, event);
 	else if (g->done_by && finished)
 		g->done_by[index] = from->number + 1;
 	else if (g->done_by && !strcmp(what, "output"))
-		take_output(g, from, (size_t)index, event);
+		on_output_event(g, from, (size_t)index, event);
 }
 
 /* ---- bringing them ---- */
 
 /* Whether the file is in the output folder as it was reported. */
-static bool is_here(const struct gather *g, const struct wanted *w)
+static bool is_file_here(const struct gather *g, const struct wanted *w)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(g->run->output_dir);
 	CLEANUP(fd_close) int parent = -1;
@@ -276,8 +273,9 @@ static bool is_here(const struct gather *g, const struct wanted *w)
 	       sha256_fd(fd, hash, NULL) == 0 && !strcmp(hash, w->sha256);
 }
 
-static void made_by(const struct gather *g, const struct pod_row *pod,
-		    struct segment_result *result)
+/* Sets which pod of which run made the result. */
+static void set_maker(const struct gather *g, const struct pod_row *pod,
+		      struct segment_result *result)
 {
 	COPY_TEXT(result->run, g->run->row.id);
 	COPY_TEXT(result->provider, pod->provider);
@@ -285,8 +283,9 @@ static void made_by(const struct gather *g, const struct pod_row *pod,
 	COPY_TEXT(result->attempt, pod->attempt);
 }
 
-static int bring(struct gather *g, const struct source *from, const struct wanted *w,
-		 struct err *err)
+/* Fetches one file and places it. Of speech, also records its segment as done. */
+static int bring_file(struct gather *g, const struct source *from, const struct wanted *w,
+		      struct err *err)
 {
 	const struct engine_setup *setup = &g->run->setup;
 	struct segment_result result = {.bytes = w->bytes,
@@ -298,45 +297,46 @@ static int bring(struct gather *g, const struct source *from, const struct wante
 	if (g->done_by && !setup->job_ops->gives_way(setup->job, w->name, g->run->row.id, err))
 		return -1;
 	COPY_TEXT(result.sha256, w->sha256);
-	made_by(g, from->pod, &result);
+	set_maker(g, from->pod, &result);
 	CLEANUP(free_text)
-	char *local = from_volume(g, from, w->path, "file", w->bytes + 1, err);
+	char *local = fetch_from_volume(g, from, w->path, "file", w->bytes + 1, err);
 	if (!local || place_file(g, w->index, w->name, local, &result, err) < 0)
 		return -1;
-	return g->done_by ? 0 : note_safe(g, w->index, w->name, &result, err);
+	return g->done_by ? 0 : record_safe(g, w->index, w->name, &result, err);
 }
 
 /* A command that is done, all of whose outputs are here, is not run again by `burst resume`. */
-static int note_done(struct gather *g, const struct pod_row *pods, struct err *err)
+static int record_done_commands(struct gather *g, const struct pod_row *pods, struct err *err)
 {
 	for (size_t i = 0; i < g->count; i++) {
 		struct segment_result result = {.state = SEGMENT_SAFE, .tries = 1};
 		const char *first = NULL;
 		if (!g->done_by[i] || g->failed[i])
 			continue;
-		made_by(g, &pods[g->done_by[i] - 1], &result);
+		set_maker(g, &pods[g->done_by[i] - 1], &result);
 		for (size_t k = 0; k < g->wanted_count && !first; k++)
 			if (g->wanted[k]->index == i && g->wanted[k]->pod == g->done_by[i] - 1) {
 				first = g->wanted[k]->name;
 				COPY_TEXT(result.sha256, g->wanted[k]->sha256);
 				result.bytes = g->wanted[k]->bytes;
 			}
-		if (note_safe(g, i, first, &result, err) < 0)
+		if (record_safe(g, i, first, &result, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int bring_all(struct gather *g, const struct pod_row *pods, struct err *err)
+/* Fetches what is wanted. -1: files cannot be stored here; other failures are counted. */
+static int bring_all_files(struct gather *g, const struct pod_row *pods, struct err *err)
 {
 	for (size_t i = 0; i < g->wanted_count; i++) {
 		const struct wanted *w = g->wanted[i];
-		struct source from = {provider_of(g->run, pods[w->pod].provider), &pods[w->pod],
+		struct source from = {run_provider(g->run, pods[w->pod].provider), &pods[w->pod],
 				      w->pod};
 		struct err why = {0};
-		if (g->done_by && is_here(g, w))
+		if (g->done_by && is_file_here(g, w))
 			continue;
-		if (bring(g, &from, w, &why) == 0) {
+		if (bring_file(g, &from, w, &why) == 0) {
 			g->end->fetched++;
 			continue;
 		}
@@ -346,12 +346,13 @@ static int bring_all(struct gather *g, const struct pod_row *pods, struct err *e
 		if (why.kind == ERR_LOCAL)
 			return *err = why, -1;
 	}
-	return g->done_by ? note_done(g, pods, err) : 0;
+	return g->done_by ? record_done_commands(g, pods, err) : 0;
 }
 
 /* ---- the event logs ---- */
 
-static void take_events(struct gather *g, const struct source *from, const char *text)
+/* Takes in a pod's event log; a line that cannot be parsed is skipped. */
+static void read_events(struct gather *g, const struct source *from, const char *text)
 {
 	const char *line;
 	size_t len;
@@ -361,10 +362,11 @@ static void take_events(struct gather *g, const struct source *from, const char 
 			break; /* the last line was truncated when the pod died */
 		CLEANUP(json_decref) json_t *event = jsonx_parse(line, len, NULL);
 		if (event)
-			take_event(g, from, event);
+			on_event(g, from, event);
 	}
 }
 
+/* Reads what the pod finished from its volume. 0, too, if it has none or nothing there. */
 static int gather_pod(struct gather *g, const struct pod_row *pod, size_t number, struct err *err)
 {
 	struct volume volume = {0};
@@ -372,7 +374,7 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, size_t number
 
 	if (run_open_account(g->run, pod->provider, err) < 0)
 		return -1;
-	struct source from = {provider_of(g->run, pod->provider), pod, number};
+	struct source from = {run_provider(g->run, pod->provider), pod, number};
 	COPY_TEXT(volume.id, pod->volume_id);
 	COPY_TEXT(volume.region, pod->region);
 	if (!pod->volume_id[0] ||
@@ -388,21 +390,21 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, size_t number
 	CLEANUP(free_text)
 	char *path = xasprintf("runs/%s/%.*s/events.jsonl", pod->run, ATTEMPT_LEN, pod->attempt);
 	CLEANUP(free_text)
-	char *local = from_volume(g, &from, path, "events", EVENTS_MAX_BYTES, err);
+	char *local = fetch_from_volume(g, &from, path, "events", EVENTS_MAX_BYTES, err);
 	if (!local && err->kind == ERR_NOT_FOUND) {
 		err_clear(err);
 		return 0; /* the pod never finished anything */
 	}
 	if (!local || path_read(local, EVENTS_MAX_BYTES, &text, err) < 0)
 		return err_wrap(err, "pod %s", pod_row_called(pod));
-	take_events(g, &from, str_text(&text));
+	read_events(g, &from, str_text(&text));
 	return 0;
 }
 
 static void wanted_free(struct gather *g)
 {
 	for (size_t i = 0; i < g->wanted_count; i++) {
-		tdelete(g->wanted[i], &g->by_name, by_wanted_name);
+		tdelete(g->wanted[i], &g->by_name, compare_name);
 		free(g->wanted[i]->name);
 		free(g->wanted[i]->path);
 		free(g->wanted[i]);
@@ -421,7 +423,7 @@ static int gather_pods(struct gather *g, struct err *err)
 	for (size_t i = 0; i < count && status == 0; i++)
 		status = gather_pod(g, &pods[i], i, err);
 	if (status == 0)
-		status = bring_all(g, pods, err);
+		status = bring_all_files(g, pods, err);
 	free(pods);
 	return status;
 }

@@ -6,9 +6,8 @@
 #include "job.h"
 #include "runs.h"
 
-/* ---- impl ----
- * Shared by the files of this folder. */
-
+/* The account of this provider that the run has opened; NULL: none. Valid until run_free(). */
+const struct engine_provider *run_provider(const struct run *run, const char *name);
 /* Passes a line to runs->watch. */
 void runs_note(const struct runs *rs, enum log_level level, const char *fmt, ...) PRINTF(3, 4);
 

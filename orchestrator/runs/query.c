@@ -10,8 +10,7 @@
 #include "store/facts.h"
 #include "store/pod_cost.h"
 
-/* ---- names ----
- * Finds the row for an id, or for a part of one. */
+/* ---- names: finds the row for an id, or for a part of one ---- */
 
 enum { LISTED_MOST = 5 };
 
@@ -77,8 +76,9 @@ static const struct kind of_runs = {sizeof(struct run_row), fit_run, list_run},
 			 of_pods = {sizeof(struct pod_row), fit_pod, list_pod},
 			 of_requests = {sizeof(struct request_row), fit_request, list_request};
 
-static int several(const struct kind *k, const char *rows, size_t count, const char *text,
-		   enum fit best, struct err *err)
+/* Sets ERR_USAGE with a list of the rows that fit equally well. Returns -1. */
+static int refuse_ambiguous(const struct kind *k, const char *rows, size_t count, const char *text,
+			    enum fit best, struct err *err)
 {
 	CLEANUP(str_free) struct str all = STR_INIT;
 	size_t hits = 0;
@@ -98,8 +98,8 @@ static int several(const struct kind *k, const char *rows, size_t count, const c
 
 /* Frees the rows. Returns 1 with *out set, 0 if none matches, -1 with *err set. A vendor may reuse
  * an id: of several rows with the same whole id, the newest counts. */
-static int choose(const struct kind *k, void *rows, size_t count, const char *text, void *out,
-		  struct err *err)
+static int choose_row(const struct kind *k, void *rows, size_t count, const char *text, void *out,
+		      struct err *err)
 {
 	enum fit best = FIT_NONE;
 	size_t hits = 0, at = 0;
@@ -114,7 +114,7 @@ static int choose(const struct kind *k, void *rows, size_t count, const char *te
 	}
 	int result = hits > 0;
 	if (hits > 1 && best != FIT_WHOLE)
-		result = several(k, rows, count, text, best, err);
+		result = refuse_ambiguous(k, rows, count, text, best, err);
 	else if (hits)
 		memcpy(out, (const char *)rows + at * k->row_size, k->row_size);
 	free(rows);
@@ -128,7 +128,7 @@ static int find_run(struct store *s, const char *text, struct run_row *out, stru
 
 	if (store_runs_named(s, text, &rows, &count, err) < 0)
 		return -1;
-	return choose(&of_runs, rows, count, text, out, err);
+	return choose_row(&of_runs, rows, count, text, out, err);
 }
 
 int name_find_pod(struct store *s, const char *text, struct pod_row *out, struct err *err)
@@ -138,12 +138,12 @@ int name_find_pod(struct store *s, const char *text, struct pod_row *out, struct
 
 	if (store_pods(s, NULL, true, &rows, &count, err) < 0)
 		return -1;
-	int found = choose(&of_pods, rows, count, text, out, err);
+	int found = choose_row(&of_pods, rows, count, text, out, err);
 	if (found)
 		return found;
 	if (store_pods_named(s, text, &rows, &count, err) < 0)
 		return -1;
-	return choose(&of_pods, rows, count, text, out, err);
+	return choose_row(&of_pods, rows, count, text, out, err);
 }
 
 static int find_request(struct store *s, const char *text, struct request_row *out, struct err *err)
@@ -153,9 +153,10 @@ static int find_request(struct store *s, const char *text, struct request_row *o
 
 	if (store_requests_named(s, text, &rows, &count, err) < 0)
 		return -1;
-	return choose(&of_requests, rows, count, text, out, err);
+	return choose_row(&of_requests, rows, count, text, out, err);
 }
 
+/* The only pod of the run that may bill. ERR_USAGE if it has none or several. */
 static int only_pod_of(struct store *s, const struct run_row *run, struct pod_row *out,
 		       struct err *err)
 {
@@ -202,6 +203,7 @@ int named_request(struct store *s, const char *text, struct request_row *out, st
 
 /* ---- names that lead to a run ---- */
 
+/* The run with this id. of: names what has no run yet, for the message. */
 static int run_of(struct store *s, const char *id, const char *of, struct run_row *out,
 		  struct err *err)
 {
@@ -233,8 +235,7 @@ int named_run(struct store *s, const char *text, struct run_row *out, struct err
 
 /* ---- new ids ---- */
 
-/* No vowels, so that no word results; no q, which begins requests; no characters that look alike.
- */
+/* No vowels, so that no word results; no q, as in requests; no characters that look alike. */
 void name_draw(char id[NAME_LEN + 1])
 {
 	static const char letters[] = "bcdfghjkmnprstvwxz23456789";
@@ -349,9 +350,9 @@ char **run_pod_ids(const struct runs *rs, const char *provider)
 	return ids;
 }
 
-/* Sets the status that a command which asks an ended run (`attach && publish`) returns: the
- * client's own. */
-void run_end(struct run_row *run, enum run_status status)
+/* Sets the status, and with it the exit status that a command such as `attach && publish` returns
+ * for an ended run: that of its client. */
+void run_set_ended(struct run_row *run, enum run_status status)
 {
 	static const struct {
 		enum run_status status;
@@ -428,7 +429,7 @@ int run_sum_ended(const struct runs *rs, const char *id, struct err *err)
 							   : store_put_run(rs->store, &run, err);
 }
 
-int run_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)
+int run_sum_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)
 {
 	bool running = run->status == RUN_RUNNING;
 
@@ -444,10 +445,9 @@ void run_job_key(const char *config, const char *job, char key[RUN_JOB_KEY])
 	sha256_name(identity, key);
 }
 
-/* ---- stages ----
- * Finds the runs that are stages of another one, and sums them up. */
+/* ---- stages: finds the runs that are stages of another one, and sums them up ---- */
 
-void stage_job(char to[STAGE_JOB], const char *job, const char *stage)
+void stage_job_name(char to[STAGE_JOB], const char *job, const char *stage)
 {
 	int room = STAGE_JOB - 2 - (int)strlen(stage);
 
@@ -462,7 +462,7 @@ int stage_newest(const struct runs *rs, const char *config, const char *job, con
 	size_t count = 0;
 	bool found = false;
 
-	stage_job(name, job, stage);
+	stage_job_name(name, job, stage);
 	if (store_stages(rs->store, config, &rows, &count, err) < 0)
 		return -1;
 	for (size_t i = count; i-- > 0 && !found;) {
@@ -505,12 +505,12 @@ int stage_newest_of(const struct runs *rs, const struct run_row *run, struct run
 	return count > 0;
 }
 
-bool stage_whole(const struct runs *rs, const struct run_row *run, struct run_row *out)
+bool stage_find_whole(const struct runs *rs, const struct run_row *run, struct run_row *out)
 {
 	return run->part_of[0] && store_run(rs->store, run->part_of, out, NULL) == 0;
 }
 
-void stage_add(struct run_row *run, const struct run_row *stage)
+void stage_add_costs(struct run_row *run, const struct run_row *stage)
 {
 	run->billed_ms += stage->billed_ms;
 	run->compute_ms += stage->compute_ms;
@@ -520,25 +520,25 @@ void stage_add(struct run_row *run, const struct run_row *stage)
 	run->cost_vendor_microusd += stage->cost_vendor_microusd;
 }
 
-int stages_add(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)
+int stages_add_costs(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)
 {
 	struct run_row *rows = NULL;
 	size_t count = 0;
 	int result = stages_of(rs, run, &rows, &count, err);
 
 	for (size_t i = 0; i < count && result == 0; i++) {
-		result = run_so_far(rs, &rows[i], now_ms, err);
-		stage_add(run, &rows[i]);
+		result = run_sum_so_far(rs, &rows[i], now_ms, err);
+		stage_add_costs(run, &rows[i]);
 	}
 	free(rows);
 	return result < 0 ? -1 : (int)count;
 }
 
-/* ---- find ----
- * Finds the run that a config's path means, and says where a run's job is. */
+/* ---- find: finds the run that a config's path means, and says where a run's job is ---- */
 
 enum { ELSEWHERE_MOST = 3 };
 
+/* The next three set *out to the newest such run of the config: 1; 0: none; -1: *err is set. */
 static int newest_running(const struct runs *rs, const char *config, struct run_row *out,
 			  struct err *err)
 {
@@ -556,7 +556,6 @@ static int newest_running(const struct runs *rs, const char *config, struct run_
 	return found;
 }
 
-/* Finds the newest one with pods that may bill. */
 static int newest_with_pods(const struct runs *rs, const char *config, struct run_row *out,
 			    struct err *err)
 {
@@ -578,7 +577,8 @@ static int newest_with_pods(const struct runs *rs, const char *config, struct ru
 	return found;
 }
 
-static int newest(const struct runs *rs, const char *config, struct run_row *out, struct err *err)
+static int newest_of_any_state(const struct runs *rs, const char *config, struct run_row *out,
+			       struct err *err)
 {
 	struct run_row *runs = NULL, stage;
 	size_t count = 0;
@@ -602,7 +602,7 @@ int runs_newest_of(const struct runs *rs, const char *config, struct run_row *ou
 
 	if (found == 0)
 		found = newest_with_pods(rs, config, out, err);
-	return found ? found : newest(rs, config, out, err);
+	return found ? found : newest_of_any_state(rs, config, out, err);
 }
 
 char *run_place(const struct run_row *run)
@@ -612,7 +612,7 @@ char *run_place(const struct run_row *run)
 	return xasprintf("job \"%s\" in %s", run->job, folder);
 }
 
-int runs_none_of(const struct runs *rs, const char *config, struct err *err)
+int runs_refuse_none(const struct runs *rs, const char *config, struct err *err)
 {
 	CLEANUP(str_free) struct str elsewhere = STR_INIT;
 	struct run_row *runs = NULL;

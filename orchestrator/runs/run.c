@@ -15,8 +15,7 @@
 #include "base/path.h"
 #include "base/str.h"
 
-/* ---- runs ----
- * Passes events to the caller's struct watch. */
+/* ---- runs: passes events to the caller's struct watch ---- */
 
 void runs_note(const struct runs *rs, enum log_level level, const char *fmt, ...)
 {
@@ -34,8 +33,7 @@ void runs_note(const struct runs *rs, enum log_level level, const char *fmt, ...
 	free(text);
 }
 
-/* ---- segment keys ----
- * Keeps the identity of each segment from the run's begin. */
+/* ---- segment keys: keeps the identity of each segment from the run's begin ---- */
 
 enum { KEYS_MAX_BYTES = 512 << 20, KEY_CHARS = SHA256_HEX - 1 };
 
@@ -45,17 +43,19 @@ struct run_keys {
 	size_t count;
 };
 
+/* A line is "KEY ID". */
 static const char *id_of(const char *line)
 {
 	return line + KEY_CHARS + 1;
 }
 
-static int by_id(const void *a, const void *b)
+static int compare_id(const void *a, const void *b)
 {
 	return strcmp(id_of(*(const char *const *)a), id_of(*(const char *const *)b));
 }
 
-static int split(struct run_keys *keys, struct err *err)
+/* Splits the text into keys->list. -1: a line is not "KEY ID". */
+static int split_lines(struct run_keys *keys, struct err *err)
 {
 	size_t cap = 0, line = 0;
 
@@ -70,7 +70,7 @@ static int split(struct run_keys *keys, struct err *err)
 		at = stop + 1;
 	}
 	if (keys->count)
-		qsort(keys->list, keys->count, sizeof(*keys->list), by_id);
+		qsort(keys->list, keys->count, sizeof(*keys->list), compare_id);
 	return 0;
 }
 
@@ -88,7 +88,7 @@ int run_keys_read(struct run_keys **out, const char *run_dir, struct err *err)
 		err_clear(err);
 		return 0;
 	}
-	if (split(keys, err) < 0) {
+	if (split_lines(keys, err) < 0) {
 		run_keys_free(keys);
 		return err_wrap(err, "%s", path);
 	}
@@ -105,12 +105,13 @@ void run_keys_free(struct run_keys *keys)
 	free(keys);
 }
 
-static const char *find(const struct run_keys *keys, const char *id)
+/* The line of the segment with this id; NULL: the run began without it. */
+static const char *find_line(const struct run_keys *keys, const char *id)
 {
 	CLEANUP(free_text) char *wanted = xasprintf("%*s %s", KEY_CHARS, "", id);
 	const char *line = wanted;
 	const char **found = keys && keys->count ? bsearch(&line, keys->list, keys->count,
-							   sizeof(*keys->list), by_id)
+							   sizeof(*keys->list), compare_id)
 						 : NULL;
 
 	return found ? *found : NULL;
@@ -118,7 +119,7 @@ static const char *find(const struct run_keys *keys, const char *id)
 
 bool run_keys_fit(const struct run_keys *keys, const struct segment *segment)
 {
-	const char *line = find(keys, segment->id);
+	const char *line = find_line(keys, segment->id);
 
 	return !line || !strncmp(line, segment->key, KEY_CHARS);
 }
@@ -132,7 +133,7 @@ int run_keys_write(const struct run_keys *old, const char *run_dir, const struct
 	for (size_t i = 0; old && i < old->count; i++)
 		str_addf(&text, "%s\n", old->list[i]);
 	for (size_t i = 0; i < count; i++)
-		if (!find(old, segments[i].id))
+		if (!find_line(old, segments[i].id))
 			str_addf(&text, "%s %s\n", segments[i].key, segments[i].id);
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }
@@ -243,8 +244,7 @@ int runs_check_detached(const struct runs *rs, const char *config, const char *j
 	return result;
 }
 
-/* ---- lock ----
- * Locks what only one client may use: its job and its output folder. */
+/* ---- lock: locks what only one client may use: its job and its output folder ---- */
 
 enum { CHILD_MS = 3000, LOOK_MS = 20 };
 
@@ -268,9 +268,9 @@ int run_lock_job(struct run *run, const char *config, const char *job, struct er
 	return 0;
 }
 
-/* A child of a killed client has this lock, too, until it executes its program: waits for that. No
- * lock but flock()'s is for folders. */
-static int lock_folder(int fd)
+/* Returns -1 if another holds it. A child of a killed client has this lock, too, until it executes
+ * its program: waits for that. No lock but that of flock() is for folders. */
+static int flock_folder(int fd)
 {
 	int64_t until = clock_boot_ms() + CHILD_MS;
 
@@ -292,7 +292,7 @@ int run_lock_output(struct run *run, struct err *err)
 	if (run->output_lock < 0 || faccessat(run->output_lock, ".", W_OK | X_OK, 0) < 0)
 		return err_set(err, ERR_CONFIG, "output %s: cannot be written: %m",
 			       run->output_dir);
-	if (lock_folder(run->output_lock) < 0)
+	if (flock_folder(run->output_lock) < 0)
 		return err_set(err, ERR_BUSY, "output %s: another run is writing there",
 			       run->output_dir);
 	path_hold_dir(run->output_dir, run->output_lock);
@@ -366,15 +366,22 @@ void run_free(struct run *run)
 	}
 }
 
+const struct engine_provider *run_provider(const struct run *run, const char *name)
+{
+	for (int i = 0; i < run->setup.provider_count; i++)
+		if (!strcmp(run->setup.providers[i].ops->name, name))
+			return &run->setup.providers[i];
+	return NULL;
+}
+
 int run_open_account(struct run *run, const char *provider, struct err *err)
 {
 	const struct runs *rs = run->runs;
 	struct engine_setup *s = &run->setup;
 	struct engine_provider account = {.store = rs->store};
 
-	for (int i = 0; i < s->provider_count; i++)
-		if (!strcmp(s->providers[i].ops->name, provider))
-			return 0;
+	if (run_provider(run, provider))
+		return 0;
 	if (s->provider_count == CORE_PROVIDERS_MAX)
 		return err_set(err, ERR_CONFIG, "more than %d providers", CORE_PROVIDERS_MAX);
 	if (engine_ready(err) < 0 || rs->open_account(rs->ctx, provider, &account, err) < 0)
@@ -383,7 +390,7 @@ int run_open_account(struct run *run, const char *provider, struct err *err)
 	return 0;
 }
 
-int run_take(struct run *run, const char *who, struct err *err)
+int run_lock_folder(struct run *run, const char *who, struct err *err)
 {
 	CLEANUP(free_text) char *lock = run_path(run->runs, run->row.id, "lock");
 	char note[64];
@@ -426,12 +433,12 @@ struct pod_row *run_pods(const struct run *run, size_t *count)
 	return pods;
 }
 
-/* ---- begin ----
- * Begins a new run: its id, its row, its folder, its lock. */
+/* ---- begin: begins a new run: its id, its row, its folder, its lock ---- */
 
 enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024 };
 
-static int room_for_ledger(const struct run *run, struct err *err)
+/* Refuses to begin a run that the ledger may have no room for on the disk. */
+static int check_ledger_room(const struct run *run, struct err *err)
 {
 	size_t segments = 0;
 	int64_t room = path_free_bytes(run->runs->state_dir);
@@ -448,7 +455,7 @@ static int room_for_ledger(const struct run *run, struct err *err)
 }
 
 /* Refuses a path that the ledger would truncate: it would name another folder or job. */
-static int fits_ledger(const char *what, const char *path, size_t room, struct err *err)
+static int check_path_length(const char *what, const char *path, size_t room, struct err *err)
 {
 	if (strlen(path) < room)
 		return 0;
@@ -458,8 +465,8 @@ static int fits_ledger(const char *what, const char *path, size_t room, struct e
 		       what, strlen(path), room - 1, utf8_fit(path, 200), path);
 }
 
-/* Takes the id that a queue has recorded for its requests, else a new one. */
-static int name_run(struct run *run, const char *id, struct err *err)
+/* Takes the id that a queue has recorded for its requests; "": draws a new one. */
+static int take_or_draw_id(struct run *run, const char *id, struct err *err)
 {
 	struct run_row same;
 
@@ -496,16 +503,17 @@ int run_begin(struct run *run, const struct run_want *want, struct err *err)
 {
 	size_t segments = 0;
 
-	if (fits_ledger("burst.cfg", want->config, sizeof(run->row.config), err) < 0 ||
-	    fits_ledger("the output folder", run->output_dir, sizeof(run->row.output), err) < 0 ||
-	    room_for_ledger(run, err) < 0 || name_run(run, want->id, err) < 0)
+	if (check_path_length("burst.cfg", want->config, sizeof(run->row.config), err) < 0 ||
+	    check_path_length("the output folder", run->output_dir, sizeof(run->row.output), err) <
+		    0 ||
+	    check_ledger_room(run, err) < 0 || take_or_draw_id(run, want->id, err) < 0)
 		return -1;
 	const struct segment *list = run->setup.job_ops->segments(run->setup.job, &segments);
 	fill_row(run, want, segments);
 	/* the ledger shows a running run from here on, so the engine handles signals and records
 	 * the end */
 	engine_block_signals();
-	if (run_take(run, RUN_CLIENT, err) < 0 ||
+	if (run_lock_folder(run, RUN_CLIENT, err) < 0 ||
 	    run_keys_write(NULL, run->dir, list, segments, err) < 0 ||
 	    want->keep(want->ctx, run, err) < 0)
 		return -1;
@@ -516,8 +524,7 @@ int run_begin(struct run *run, const struct run_want *want, struct err *err)
 	return -1;
 }
 
-/* ---- go ----
- * Drives a run's engine until its last pod is gone, and records how the run ended. */
+/* ---- go: drives a run's engine until its last pod is gone, and records how the run ended ---- */
 
 size_t run_open_segments(const struct run *run)
 {

@@ -82,9 +82,8 @@ void run_free(struct run *run);
 int run_open_account(struct run *run, const char *provider, struct err *err);
 /* Makes and locks the folder of run->row. who: RUN_CLIENT, or another holder; `cancel` stops
  * clients. ERR_BUSY: it is held. */
-int run_take(struct run *run, const char *who, struct err *err);
-/* The run's pods from the ledger, or as they are if it could not be written. The caller frees them.
- */
+int run_lock_folder(struct run *run, const char *who, struct err *err);
+/* The run's pods: as in the ledger, or newer if it could not be written. Free them. */
 struct pod_row *run_pods(const struct run *run, size_t *count);
 
 /* ---- checks: find what would stop a run before anything is rented ---- */
@@ -95,8 +94,7 @@ int run_check_width(struct run *run, int64_t pods, struct err *err);
 int run_check_balance(const struct run *run, int64_t cap_microusd, struct err *err);
 /* ERR_CREDENTIALS: its only provider refuses the keys for files of the volume (NULL: none). */
 int run_check_files(const struct run *run, const char *volume, struct err *err);
-/* ERR_BUSY while pods of a detached run of the same job may still work, though its client is gone.
- */
+/* ERR_BUSY while pods of a detached run of the same job may work without a client. */
 int runs_check_detached(const struct runs *rs, const char *config, const char *job,
 			struct err *err);
 /* Whether run->output_dir can be written, or made. Does not make it. */
@@ -157,7 +155,7 @@ int run_resume(struct run *run, const struct run_row *row, const struct run_want
 	       struct err *err);
 /* Whether no account of the user reaches the pod, and its run has no client. Such a pod would keep
  * every later run from ending well. */
-bool run_out_of_reach(const struct runs *rs, const struct pod_row *pod);
+bool run_pod_is_out_of_reach(const struct runs *rs, const struct pod_row *pod);
 /* Does run_write_off(), and ends the run if this was the last pod that it could not release. */
 int run_write_off_unreleased(const struct runs *rs, struct pod_row *pod, struct err *err);
 
@@ -165,9 +163,8 @@ int run_write_off_unreleased(const struct runs *rs, struct pod_row *pod, struct 
  * Returns -1 with ERR_UNRELEASED if a pod could not be confirmed gone. except: a run to skip (about
  * to be resumed); NULL: none. */
 int runs_settle(const struct runs *rs, const char *except, struct err *err);
-/* Whether to stop after this result: the user sent three signals, so further steps would only wait.
- */
-bool runs_wants_out(int result, const struct err *err);
+/* Whether to stop after this result: the user sent three signals, and waits for no step. */
+bool runs_should_stop(int result, const struct err *err);
 /* Settles one run whose client is dead, unless it is settled and has no open pods. */
 int run_settle(const struct runs *rs, const char *id, struct err *err);
 /* Releases the pods of one run whose client is dead, and sets its status. */
@@ -186,7 +183,7 @@ bool runs_want_pod(const struct runs *rs, const struct pod_row *pod);
 /* Runs the client that keeps the pods offered by the run `from`, in a run of its own. It ends once
  * other runs have taken them, their time is over, or stop_requested() returns true. Then it
  * releases the rest. */
-int run_keep(struct run *run, const char *from, bool (*stop_requested)(void), struct err *err);
+int run_keep_pods(struct run *run, const char *from, bool (*stop_requested)(void), struct err *err);
 
 /* ---- sweep: release pods without a client and prove them gone ---- */
 
@@ -247,38 +244,34 @@ struct gather_end {
 
 /* Fetches finished files of run->row into its output folder, which is locked; its job is loaded.
  * Rents and renders nothing. Checks a pod's event log as in a run (engine/engine.h) and places
- * files by the same steps. Notes and counts a file that cannot be fetched.
- * Free end->notes. */
+ * files by the same steps. Notes and counts a file that cannot be fetched. Free end->notes. */
 int run_gather(struct run *run, struct gather_end *end, struct err *err);
 
 /* ---- stages: runs of their own that work on the outputs of another one, as parts of it ---- */
 
 /* The name of a stage's job: that of the job, cut if needed, and the stage's. */
 enum { STAGE_JOB = 64 };
-void stage_job(char to[STAGE_JOB], const char *job, const char *stage);
+void stage_job_name(char to[STAGE_JOB], const char *job, const char *stage);
 /* The newest run of this stage of the job in this file; done: the newest whose command succeeded.
  * Returns 1 if there is one, 0 if not, -1 with *err. */
 int stage_newest(const struct runs *rs, const char *config, const char *job, const char *stage,
 		 bool done, struct run_row *out, struct err *err);
-/* The stages of this run, repeated ones too, in the order of their starts. The caller frees *out.
- */
+/* The stages of this run, repeated ones too, in order of their starts. Free *out. */
 int stages_of(const struct runs *rs, const struct run_row *run, struct run_row **out, size_t *count,
 	      struct err *err);
 /* The last one of them to start. Returns like stage_newest(). */
 int stage_newest_of(const struct runs *rs, const struct run_row *run, struct run_row *out,
 		    struct err *err);
-/* The run that this one is a stage of. Returns false if it is none, or the ledger lacks that run.
- */
-bool stage_whole(const struct runs *rs, const struct run_row *run, struct run_row *out);
+/* The run that this one is a stage of. False: it is none, or the ledger lacks that run. */
+bool stage_find_whole(const struct runs *rs, const struct run_row *run, struct run_row *out);
 /* Adds the times and costs of a stage to those of its run. */
-void stage_add(struct run_row *run, const struct run_row *stage);
+void stage_add_costs(struct run_row *run, const struct run_row *stage);
 /* Adds the times and costs of its stages so far to the run's own. Returns their number. */
-int stages_add(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
+int stages_add_costs(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
 
 /* ---- queries: runs as the ledger and their locks show them ---- */
 
-/* The folder of a run's lock, keys, flags and log (name NULL), or one of these. The caller frees
- * it. */
+/* The folder of a run's lock, keys, flags and log (name NULL), or one of these. Free it. */
 char *run_path(const struct runs *rs, const char *run, const char *name);
 /* This machine's id in markers: 16 hex digits, drawn once for each ledger. */
 void runs_machine(const struct runs *rs, char machine[20]);
@@ -312,7 +305,7 @@ int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct 
 /* Ids of a provider's pods that may bill, of all runs of the ledger. NULL-terminated; free with
  * core_ids_free(). NULL: the ledger cannot be read. */
 char **run_pod_ids(const struct runs *rs, const char *provider);
-/* Sums of a run's pods in its row: clears them; adds one pod, as of now_ms; computes them anew. */
+/* The sums of a run's pods in its row: clears them; adds a pod's, as of now_ms; computes all. */
 void run_clear_sums(struct run_row *run);
 void run_add_pod(struct run_row *run, const struct pod_row *pod, int64_t now_ms);
 int run_sum(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
@@ -321,9 +314,9 @@ int run_sum(const struct runs *rs, struct run_row *run, int64_t now_ms, struct e
 int run_sum_ended(const struct runs *rs, const char *id, struct err *err);
 /* The same for a run that has not ended or has a pod that may bill: its row lacks the sums, so they
  * come from its pods and segments. */
-int run_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
+int run_sum_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
 /* Records that the run has ended, with its exit status. */
-void run_end(struct run_row *run, enum run_status status);
+void run_set_ended(struct run_row *run, enum run_status status);
 
 /* ---- find: the run that a job's config means ---- */
 
@@ -332,7 +325,7 @@ void run_end(struct run_row *run, enum run_status status);
 int runs_newest_of(const struct runs *rs, const char *config, struct run_row *out, struct err *err);
 /* There is none: ERR_USAGE, which lists what runs elsewhere, since those can be named. config:
  * NULL: the folder has none. Returns -1. */
-int runs_none_of(const struct runs *rs, const char *config, struct err *err);
+int runs_refuse_none(const struct runs *rs, const char *config, struct err *err);
 /* For messages: job "quiz" in /home/me/quiz. The caller frees it. */
 char *run_place(const struct run_row *run);
 

@@ -14,11 +14,9 @@
 #include "runs.h"
 #include "store/pod_cost.h"
 
-/* ---- write off ----
- * Closes pods in the ledger whose provider cannot be reached. */
+/* ---- write off: closes pods in the ledger whose provider cannot be reached ---- */
 
-/* Closes a pod in the ledger whose provider cannot be reached, at the most it can have cost by its
- * hard end. */
+/* Closes a pod in the ledger whose provider cannot be reached, at the most it can have cost. */
 static int run_write_off(const struct runs *rs, struct pod_row *pod, struct err *err)
 {
 	int64_t now_ms = clock_wall_ms(), end_ms = MIN(now_ms, pod->hard_end_s * 1000);
@@ -30,7 +28,7 @@ static int run_write_off(const struct runs *rs, struct pod_row *pod, struct err 
 	return store_put_pod(rs->store, pod, err);
 }
 
-bool run_out_of_reach(const struct runs *rs, const struct pod_row *pod)
+bool run_pod_is_out_of_reach(const struct runs *rs, const struct pod_row *pod)
 {
 	struct engine_provider account = {0};
 	struct err why = {0};
@@ -42,8 +40,8 @@ bool run_out_of_reach(const struct runs *rs, const struct pod_row *pod)
 	return !run_is_alive(rs, pod->run);
 }
 
-/* Status of an unreleased run once its pods are gone. */
-static enum run_status ended_as(const struct runs *rs, const struct run_row *run)
+/* The status of an unreleased run once its pods are gone. */
+static enum run_status status_once_gone(const struct runs *rs, const struct run_row *run)
 {
 	return run->rendered + run->cached < run->total || engine_is_unfinished(rs->store, run->id)
 		       ? RUN_PARTIAL
@@ -59,15 +57,15 @@ int run_write_off_unreleased(const struct runs *rs, struct pod_row *pod, struct 
 		return -1;
 	if (count || store_run(rs->store, pod->run, &run, NULL) < 0 || run.status != RUN_UNRELEASED)
 		return 0;
-	run_end(&run, ended_as(rs, &run));
+	run_set_ended(&run, status_once_gone(rs, &run));
 	COPY_TEXT(run.error,
 		  "a pod counts as gone without confirmation: its provider could not be asked");
 	return store_put_run(rs->store, &run, err);
 }
 
-/* ---- takeover ----
- * Reads an old run's pods from the ledger so that another client can take them over. */
+/* ---- reads an old run's pods from the ledger so that another client can take them over ---- */
 
+/* Remembers that the run rented there, and the latest hard end of its pods. */
 static void note_provider(struct run *run, const struct pod_row *pod)
 {
 	int i = 0;
@@ -83,8 +81,8 @@ static void note_provider(struct run *run, const struct pod_row *pod)
 	run->rented_at[i].last_end_s = MAX(run->rented_at[i].last_end_s, pod->hard_end_s);
 }
 
-/* Reads the pods. Those that are gone have used up a part of the cap. Files that some of them
- * finished may be on their volume only. */
+/* Reads the pods to adopt. Those that are gone have used up a part of the cap; they are adopted,
+ * too, if files that they finished may be on their volume only. */
 static int read_pods(struct run *run, struct err *err)
 {
 	struct engine_setup *s = &run->setup;
@@ -116,10 +114,10 @@ static int read_pods(struct run *run, struct err *err)
 	return 0;
 }
 
-/* Closes a pod that ended itself long ago, if it ever existed. Its provider may never be reachable
- * again. */
-static int take_for_gone(struct run *run, struct pod_row *pod, const struct err *why,
-			 struct err *err)
+/* Closes a pod that ended itself long ago, if it ever existed. Its provider may be out of reach for
+ * good. */
+static int write_off_past_pod(struct run *run, struct pod_row *pod, const struct err *why,
+			      struct err *err)
 {
 	struct core_conf *conf = &run->setup.conf;
 	char when[32];
@@ -139,25 +137,24 @@ static int take_for_gone(struct run *run, struct pod_row *pod, const struct err 
 }
 
 /* How providers answered their keys; each is asked once, however many pods it has. */
-struct key_words {
+struct key_answers {
 	bool asked[CORE_PROVIDERS_MAX];
 	struct err told[CORE_PROVIDERS_MAX];
 	int64_t now_ms[CORE_PROVIDERS_MAX]; /* by their clocks, which a refusal reports too */
 };
 
 /* Whether the key is refused and the pod's time is over by the provider's clock. */
-static bool is_refused_past(struct run *run, const struct pod_row *pod, struct key_words *words,
-			    struct err *why)
+static bool is_key_refused_and_past(struct run *run, const struct pod_row *pod,
+				    struct key_answers *words, struct err *why)
 {
-	int i = 0;
+	const struct engine_provider *provider = run_provider(run, pod->provider);
+	ptrdiff_t i = provider - run->setup.providers;
 
-	while (strcmp(run->setup.providers[i].ops->name, pod->provider))
-		i++;
 	if (!words->asked[i]) {
 		struct op_result result = {0};
 		words->now_ms[i] = clock_wall_ms();
-		caller_list(&run->setup.providers[i], NULL, OVERDUE_ASK_MS, &result,
-			    &words->now_ms[i], &words->told[i]);
+		caller_list(provider, NULL, OVERDUE_ASK_MS, &result, &words->now_ms[i],
+			    &words->told[i]);
 		op_result_free(&result);
 		words->asked[i] = true;
 	}
@@ -165,8 +162,8 @@ static bool is_refused_past(struct run *run, const struct pod_row *pod, struct k
 	return why->kind == ERR_CREDENTIALS && pod_is_overdue(pod->hard_end_s, words->now_ms[i]);
 }
 
-/* Adds a provider that the run used. A run that ended with proof left no pods. */
-static void used_before(struct run *run, int provider, int64_t last_end_s)
+/* Marks a provider as used. If the run may have left pods there, its list must be read. */
+static void note_used_before(struct run *run, ptrdiff_t provider, int64_t last_end_s)
 {
 	bool in_doubt = run->row.status == RUN_RUNNING || run->row.status == RUN_UNRELEASED;
 
@@ -179,7 +176,7 @@ static void used_before(struct run *run, int provider, int64_t last_end_s)
 static int adopt_providers(struct run *run, struct err *err)
 {
 	size_t count = run->setup.adopt_count;
-	struct key_words words = {0};
+	struct key_answers words = {0};
 	struct err why = {0};
 
 	run->setup.adopt_count = 0;
@@ -188,8 +185,8 @@ static int adopt_providers(struct run *run, struct err *err)
 		bool past = pod->state != POD_ROW_GONE &&
 			    pod_is_overdue(pod->hard_end_s, clock_wall_ms());
 		bool reached = run_open_account(run, pod->provider, &why) == 0;
-		if (past && (!reached || is_refused_past(run, pod, &words, &why))) {
-			if (take_for_gone(run, pod, &why, err) < 0)
+		if (past && (!reached || is_key_refused_and_past(run, pod, &words, &why))) {
+			if (write_off_past_pod(run, pod, &why, err) < 0)
 				return -1;
 			continue;
 		}
@@ -213,9 +210,8 @@ static int adopt_providers(struct run *run, struct err *err)
 				  provider, run->row.id, why.msg);
 			continue;
 		}
-		for (int k = 0; k < run->setup.provider_count; k++)
-			if (!strcmp(run->setup.providers[k].ops->name, provider))
-				used_before(run, k, run->rented_at[i].last_end_s);
+		note_used_before(run, run_provider(run, provider) - run->setup.providers,
+				 run->rented_at[i].last_end_s);
 	}
 	return 0;
 }
@@ -227,8 +223,7 @@ static int run_adopt(struct run *run, struct err *err)
 	return read_pods(run, err) < 0 || adopt_providers(run, err) < 0 ? -1 : 0;
 }
 
-/* ---- settle ----
- * Settles runs whose client has died: releases their pods and closes their rows. */
+/* ---- settles runs whose client has died: releases their pods and closes their rows ---- */
 
 /* Takes the run over. Returns 0, or 1 if its row is outdated: another command has settled it or is
  * settling it, or its state has changed. */
@@ -237,7 +232,7 @@ static int take_to_release(struct run *run, const struct run_row *judged, struct
 	run->setup.conf.reap = true;
 	run->setup.conf.lease_ms = 600000;
 	run->row = *judged;
-	if (run_take(run, "settled by process", err) < 0)
+	if (run_lock_folder(run, "settled by process", err) < 0)
 		return err->kind == ERR_BUSY ? 1 : -1;
 	if (store_run(run->runs->store, judged->id, &run->row, err) < 0)
 		return -1;
@@ -248,7 +243,8 @@ static int take_to_release(struct run *run, const struct run_row *judged, struct
 	return run_adopt(run, err);
 }
 
-static void say_unreleased(const struct run *run)
+/* Passes the run's pods to the watch. */
+static void report_unreleased(const struct run *run)
 {
 	size_t count = 0;
 	struct pod_row *pods = run_pods(run, &count);
@@ -258,7 +254,8 @@ static void say_unreleased(const struct run *run)
 	free(pods);
 }
 
-/* Drives the release of its pods. *gone: all of them are. */
+/* Drives the release of the run's pods, and adds their cost to its row. *gone: all are gone.
+ * Returns -1 with *err if not. */
 static int release_pods(struct run *run, bool *gone, struct err *err)
 {
 	struct core_summary s;
@@ -287,7 +284,7 @@ static int release_pods(struct run *run, bool *gone, struct err *err)
 }
 
 /* Records in its row why it ended. */
-static void note_why(struct run *run)
+static void record_why_ended(struct run *run)
 {
 	struct run_row *row = &run->row;
 	bool unfinished = engine_is_unfinished(run->runs->store, row->id);
@@ -304,21 +301,22 @@ static void note_why(struct run *run)
 	}
 }
 
+/* Releases the pods of a run that is locked, and writes its end. */
 static int release_taken(struct run *run, enum run_status status, struct err *err)
 {
 	bool gone;
 	int result = release_pods(run, &gone, err);
 
 	if (!gone)
-		say_unreleased(run);
-	run_end(&run->row, gone ? status : RUN_UNRELEASED);
+		report_unreleased(run);
+	run_set_ended(&run->row, gone ? status : RUN_UNRELEASED);
 	if (gone)
-		note_why(run);
+		record_why_ended(run);
 	store_put_run(run->runs->store, &run->row, NULL);
 	return result;
 }
 
-/* Returns 0 if its pods are gone, 1 if it may not be released here (ERR_BUSY). */
+/* 0: the run's pods are gone; 1: it may not be released here (ERR_BUSY); -1: failed. */
 static int release_run(const struct runs *rs, const struct run_row *judged, enum run_status status,
 		       struct err *err)
 {
@@ -339,9 +337,9 @@ int run_release(const struct runs *rs, const struct run_row *run, enum run_statu
 }
 
 /* Whether the run is over by its provider's clock. Our clock may be wrong, and then its pods are at
- * work. If the provider does not answer, the next settle checks again. Without a provider, our
+ * work. If the provider does not answer, the next settle checks again. Without an account, our
  * clock decides. A provider that refuses the key still reports its time. */
-static bool overdue_there(const struct runs *rs, const char *provider, int64_t last_s)
+static bool is_overdue_at_provider(const struct runs *rs, const char *provider, int64_t last_s)
 {
 	char *no_ids[] = {NULL}; /* only the time is needed: a refused list has it too */
 	struct op_result result = {0};
@@ -360,7 +358,7 @@ static bool overdue_there(const struct runs *rs, const char *provider, int64_t l
 }
 
 /* The latest hard end of the pods there; provider NULL: of all. */
-static int64_t last_end(const struct pod_row *pods, size_t count, const char *provider)
+static int64_t last_hard_end_s(const struct pod_row *pods, size_t count, const char *provider)
 {
 	int64_t last_s = 0;
 
@@ -370,23 +368,26 @@ static int64_t last_end(const struct pod_row *pods, size_t count, const char *pr
 	return last_s;
 }
 
-static bool is_left(const struct runs *rs, const struct run_row *run)
+/* Whether no agent of the run works on: it is not detached, or the last hard end has passed. */
+static bool may_be_settled(const struct runs *rs, const struct run_row *run)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
 	if (store_pods(rs->store, run->id, true, &pods, &count, NULL) < 0)
 		return !run->detached;
-	bool left = reap_run(run->detached, last_end(pods, count, NULL), clock_wall_ms());
+	bool left = reap_run(run->detached, last_hard_end_s(pods, count, NULL), clock_wall_ms());
 	for (size_t i = 0; i < count && left && run->detached; i++)
-		if (last_end(pods, i, pods[i].provider) == 0) /* the first one there */
-			left = overdue_there(rs, pods[i].provider,
-					     last_end(pods, count, pods[i].provider));
+		if (last_hard_end_s(pods, i, pods[i].provider) == 0) /* the first one there */
+			left = is_overdue_at_provider(
+				rs, pods[i].provider,
+				last_hard_end_s(pods, count, pods[i].provider));
 	free(pods);
 	return left;
 }
 
-/* Of several failures, reports the one that may cost money. */
+/* Releases the run and reports that. result: of the runs before; of several failures, *err keeps
+ * the one that may cost money. Returns -1 if any failed. */
 static int settle_one(const struct runs *rs, const struct run_row *run, enum run_status status,
 		      int result, struct err *err)
 {
@@ -407,7 +408,7 @@ static int settle_one(const struct runs *rs, const struct run_row *run, enum run
 	return -1;
 }
 
-bool runs_wants_out(int result, const struct err *err)
+bool runs_should_stop(int result, const struct err *err)
 {
 	return result < 0 && err->kind == ERR_UNRELEASED && err->signal;
 }
@@ -422,7 +423,7 @@ static int settle_unreleased(const struct runs *rs, const char *except, struct e
 	/* not by open rows: the unproven pod may have no row */
 	if (store_runs(rs->store, NULL, false, 0, &runs, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count && !runs_wants_out(result, err); i++) {
+	for (size_t i = 0; i < count && !runs_should_stop(result, err); i++) {
 		if (runs[i].status != RUN_UNRELEASED || (except && !strcmp(runs[i].id, except)) ||
 		    run_is_alive(rs, runs[i].id))
 			continue;
@@ -430,15 +431,15 @@ static int settle_unreleased(const struct runs *rs, const char *except, struct e
 			  "run %s: ended with a pod that may still be billing; "
 			  "releasing it",
 			  runs[i].id);
-		result = settle_one(rs, &runs[i], ended_as(rs, &runs[i]), result, err);
+		result = settle_one(rs, &runs[i], status_once_gone(rs, &runs[i]), result, err);
 	}
 	free(runs);
 	return result;
 }
 
-/* Sums up a run whose pod was released after it ended. If a client takes the run over meanwhile, it
+/* For a run whose pod was released after its end. If a client takes the run over meanwhile, it
  * writes the row itself. */
-static int sum_up(const struct runs *rs, const char *id, struct err *err)
+static int write_sums_of_ended(const struct runs *rs, const char *id, struct err *err)
 {
 	if (store_begin(rs->store, err) < 0)
 		return -1;
@@ -455,10 +456,10 @@ int run_settle(const struct runs *rs, const char *id, struct err *err)
 	if (count || run_is_alive(rs, run.id))
 		return 0;
 	if (run.status == RUN_UNRELEASED)
-		return settle_one(rs, &run, ended_as(rs, &run), 0, err);
+		return settle_one(rs, &run, status_once_gone(rs, &run), 0, err);
 	if (run.status == RUN_RUNNING)
 		return settle_one(rs, &run, RUN_INTERRUPTED, 0, err);
-	return sum_up(rs, id, err);
+	return write_sums_of_ended(rs, id, err);
 }
 
 int runs_settle(const struct runs *rs, const char *except, struct err *err)
@@ -468,16 +469,16 @@ int runs_settle(const struct runs *rs, const char *except, struct err *err)
 	/* do this first: the steps below must not retry its failures */
 	int result = settle_unreleased(rs, except, err);
 
-	if (runs_wants_out(result, err))
+	if (runs_should_stop(result, err))
 		return -1;
 	if (store_runs(rs->store, NULL, true, 0, &runs, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count && !runs_wants_out(result, err); i++) {
+	for (size_t i = 0; i < count && !runs_should_stop(result, err); i++) {
 		if (except && !strcmp(runs[i].id, except))
 			continue;
 		if (run_is_alive(rs, runs[i].id))
 			continue;
-		if (!is_left(rs, &runs[i]))
+		if (!may_be_settled(rs, &runs[i]))
 			continue; /* its agents finish it; `burst attach` fetches the files */
 		runs_note(rs, LOG_NOTE, "run %s: its client exited; releasing its pods",
 			  runs[i].id);
@@ -487,8 +488,7 @@ int runs_settle(const struct runs *rs, const char *except, struct err *err)
 	return result;
 }
 
-/* ---- resume ----
- * Resumes a run of an earlier client: the same job, its pods, and what is done already. */
+/* ---- resumes a run of an earlier client: the same job, its pods, and what is done already ---- */
 
 /* Compares keys with those at the run's begin: its pods hold results of that job. */
 static int check_keys(struct run *run, struct err *err)
@@ -529,7 +529,7 @@ static int check_setups(const struct run *run, struct err *err)
 	return 0;
 }
 
-static int by_row_id(const void *a, const void *b)
+static int compare_row_id(const void *a, const void *b)
 {
 	return strcmp(((const struct segment_row *)a)->id, ((const struct segment_row *)b)->id);
 }
@@ -540,11 +540,12 @@ static struct segment_row *row_of(struct segment_row *rows, size_t count,
 	struct segment_row wanted = {0};
 
 	COPY_TEXT(wanted.id, segment->id);
-	return count ? bsearch(&wanted, rows, count, sizeof(*rows), by_row_id) : NULL;
+	return count ? bsearch(&wanted, rows, count, sizeof(*rows), compare_row_id) : NULL;
 }
 
-/* Reopens segments in the ledger too: this client may die before they are safe again. */
-static int recall(struct run *run, struct segment_row *rows, size_t count, struct err *err)
+/* Lets the job recall its results from the rows. Reopens segments whose outputs are lost in the
+ * ledger, too: this client may die before they are safe again. */
+static int recall_outputs(struct run *run, struct segment_row *rows, size_t count, struct err *err)
 {
 	const struct job_ops *ops = run->setup.job_ops;
 	struct segment_result *results = run->setup.results;
@@ -580,6 +581,7 @@ static int recall(struct run *run, struct segment_row *rows, size_t count, struc
 	return 0;
 }
 
+/* Sets what is done already. anew: only what this run has rendered counts. */
 static int recall_segments(struct run *run, bool anew, struct err *err)
 {
 	struct segment_row *rows = NULL;
@@ -589,14 +591,14 @@ static int recall_segments(struct run *run, bool anew, struct err *err)
 	if (store_segments(run->runs->store, run->row.id, &rows, &count, err) < 0)
 		return -1;
 	if (count)
-		qsort(rows, count, sizeof(*rows), by_row_id);
+		qsort(rows, count, sizeof(*rows), compare_row_id);
 	for (size_t k = 0; k < segments; k++)
 		if (row_of(rows, count, &list[k])) /* what this same run rendered is not "cached" */
 			run->setup.results[k].cached = false;
 		else if (anew)
 			run->setup.results[k] = (struct segment_result){0};
 	run->setup.conf.canary = run->setup.conf.canary && !count;
-	int status = run->setup.job_ops->recall ? recall(run, rows, count, err) : 0;
+	int status = run->setup.job_ops->recall ? recall_outputs(run, rows, count, err) : 0;
 	free(rows);
 	return status;
 }
@@ -606,7 +608,7 @@ int run_resume(struct run *run, const struct run_row *row, const struct run_want
 {
 	run->row = *row;
 	engine_block_signals();
-	if (run_take(run, RUN_CLIENT, err) < 0 || check_keys(run, err) < 0 ||
+	if (run_lock_folder(run, RUN_CLIENT, err) < 0 || check_keys(run, err) < 0 ||
 	    want->keep(want->ctx, run, err) < 0 || run_adopt(run, err) < 0 ||
 	    check_setups(run, err) < 0 || recall_segments(run, want->anew, err) < 0)
 		return -1;
@@ -647,9 +649,10 @@ static int copy_keys(const struct runs *rs, const struct pod_row *pod, const cha
 	return 0;
 }
 
-/* Returns false, without its keys in this run's folder, if the pod cannot be taken. */
-static bool take(const struct runs *rs, const char *to, const struct run_row *run, bool kept,
-		 struct pod_row *pod, struct err *err)
+/* Moves the pod to the run `to`, with its keys. Returns false, without its keys in that run's
+ * folder, if the pod cannot be taken. */
+static bool take_pod(const struct runs *rs, const char *to, const struct run_row *run, bool kept,
+		     struct pod_row *pod, struct err *err)
 {
 	if (copy_keys(rs, pod, to, err) == 0 &&
 	    pooled_take(rs->store, to, run, kept, clock_wall_ms(), pod, err) == 0)
@@ -660,7 +663,7 @@ static bool take(const struct runs *rs, const char *to, const struct run_row *ru
 }
 
 /* Sorts the pod kept last first: older ones, which fewer runs need, then end sooner. */
-static int by_kept(const void *a, const void *b)
+static int compare_kept(const void *a, const void *b)
 {
 	int64_t x = ((const struct pod_row *)a)->kept_ms, y = ((const struct pod_row *)b)->kept_ms;
 
@@ -678,14 +681,14 @@ bool run_take_kept(struct run *run, const json_t *want, struct pod_row *pod)
 	if (store_pods(rs->store, NULL, true, &pods, &count, NULL) < 0)
 		return false;
 	if (count)
-		qsort(pods, count, sizeof(*pods), by_kept);
+		qsort(pods, count, sizeof(*pods), compare_kept);
 	for (size_t i = 0; i < count && !taken; i++) {
 		/* this run may offer a pod while its other pods work */
 		if (!strcmp(pods[i].run, run->row.id) ||
 		    !pooled_fits(want, &pods[i], clock_wall_ms()))
 			continue;
 		*pod = pods[i];
-		taken = take(rs, run->row.id, NULL, false, pod, &err);
+		taken = take_pod(rs, run->row.id, NULL, false, pod, &err);
 		if (!taken)
 			runs_note(rs, LOG_DEBUG, "pod %s: not taken over: %s", pod_row_called(pod),
 				  err.msg);
@@ -733,7 +736,8 @@ bool runs_want_pod(const struct runs *rs, const struct pod_row *pod)
 
 /* ---- keeping ---- */
 
-/* Returns how many it has taken so far. Writes the run's row with the first one. */
+/* Takes the pods that the run `from` offers. Returns how many this run has taken so far, `had`
+ * before. Writes its row with the first one. */
 static int take_offered(struct run *run, const char *from, int had)
 {
 	const struct runs *rs = run->runs;
@@ -746,7 +750,7 @@ static int take_offered(struct run *run, const char *from, int had)
 	for (size_t i = 0; i < count; i++) {
 		if (!pooled_is_offered(&pods[i], clock_wall_ms()))
 			continue;
-		if (take(rs, run->row.id, had ? NULL : &run->row, true, &pods[i], &err)) {
+		if (take_pod(rs, run->row.id, had ? NULL : &run->row, true, &pods[i], &err)) {
 			had++;
 			runs_note(rs, LOG_NOTE, "pod %s: kept", pod_row_called(&pods[i]));
 		} else {
@@ -758,8 +762,8 @@ static int take_offered(struct run *run, const char *from, int had)
 	return had;
 }
 
-/* When the last remaining pod is due; 0: none. Drops the keys of pods that another run has taken.
- */
+/* When the last remaining pod is due (wall clock); 0: none is left; INT64_MAX: the ledger cannot be
+ * read. Drops the keys of pods that another run has taken. */
 static int64_t kept_until_ms(struct run *run)
 {
 	struct pod_row *pods = NULL;
@@ -780,7 +784,8 @@ static int64_t kept_until_ms(struct run *run)
 	return until_ms;
 }
 
-static void watch(struct run *run, const char *from, bool (*stop_requested)(void))
+/* Waits until no kept pod is left, its time is over, or a stop is requested. */
+static void keep_until_over(struct run *run, const char *from, bool (*stop_requested)(void))
 {
 	int64_t began_ms = clock_boot_ms(), until_ms = 0;
 	int had = 0;
@@ -797,7 +802,8 @@ static void watch(struct run *run, const char *from, bool (*stop_requested)(void
 	}
 }
 
-static int end(struct run *run, struct err *err)
+/* Releases the pods that no run has taken, and writes the run's end. */
+static int end_keeping(struct run *run, struct err *err)
 {
 	const struct runs *rs = run->runs;
 	size_t open = 0;
@@ -810,13 +816,13 @@ static int end(struct run *run, struct err *err)
 		run->lock = -1;
 		return run_release(rs, &row, RUN_DONE, err);
 	}
-	run_end(&run->row, RUN_DONE);
+	run_set_ended(&run->row, RUN_DONE);
 	if (run_sum(rs, &run->row, clock_wall_ms(), err) < 0)
 		return -1;
 	return store_put_run(rs->store, &run->row, err);
 }
 
-int run_keep(struct run *run, const char *from, bool (*stop_requested)(void), struct err *err)
+int run_keep_pods(struct run *run, const char *from, bool (*stop_requested)(void), struct err *err)
 {
 	const struct runs *rs = run->runs;
 	struct run_row of, *row = &run->row;
@@ -831,12 +837,12 @@ int run_keep(struct run *run, const char *from, bool (*stop_requested)(void), st
 	row->status = RUN_RUNNING;
 	row->started_ms = clock_wall_ms();
 	row->max_cost_microusd = of.max_cost_microusd;
-	if (run_take(run, RUN_CLIENT, err) < 0)
+	if (run_lock_folder(run, RUN_CLIENT, err) < 0)
 		return -1;
-	watch(run, of.id, stop_requested);
+	keep_until_over(run, of.id, stop_requested);
 	if (store_run(rs->store, row->id, row, NULL) < 0) {
 		path_remove_tree(run->dir, NULL);
 		return 0; /* nothing was left to keep */
 	}
-	return end(run, err);
+	return end_keeping(run, err);
 }

@@ -45,8 +45,9 @@ void runs_note_worse(const struct runs *rs, struct err *worst, const struct err 
 		*worst = *why;
 }
 
-/* Notes that a pod of a run without a client may bill in an account that cannot be opened. */
-static void out_of_sight(const struct sweep *s, const char *provider, struct err *why)
+/* If a pod of a run without a client may bill in the account that cannot be opened, *why becomes
+ * ERR_UNRELEASED and names it. */
+static void set_unseen_pod(const struct sweep *s, const char *provider, struct err *why)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
@@ -74,9 +75,9 @@ static void note_account(struct sweep_end *end, const char *name)
 	COPY_TEXT(end->accounts[end->account_count++], name);
 }
 
-/* Opens one account. An account that cannot be opened or does not answer must not stop the check of
- * the others. */
-static void open_one(struct sweep *s, const char *name, struct err *worst)
+/* Opens one account. One that cannot be opened or does not answer must not stop the check of the
+ * others, so *worst gets its error. */
+static void open_account_of(struct sweep *s, const char *name, struct err *worst)
 {
 	struct engine_provider *p = &s->providers[s->provider_count];
 	struct err why = {0};
@@ -91,7 +92,7 @@ static void open_one(struct sweep *s, const char *name, struct err *worst)
 		return;
 	}
 	err_wrap(&why, "%s was not checked", name);
-	out_of_sight(s, name, &why);
+	set_unseen_pod(s, name, &why);
 	if (why.kind != ERR_NO_ACCOUNT || s->want->accounts_named ||
 	    is_among(s->want->configured, name))
 		runs_note_worse(s->rs, worst, &why);
@@ -109,7 +110,8 @@ static bool is_named(const struct sweep *s, const struct pod_view *view)
 	return name && name[0] && (!strcmp(name, view->id) || !strcmp(name, view->marker.attempt));
 }
 
-static struct reap_known known_of(const struct sweep *s, const struct pod_view *view)
+/* What the ledger knows of a listed pod and its run; zeroed: nothing. */
+static struct reap_known what_ledger_knows(const struct sweep *s, const struct pod_view *view)
 {
 	struct run_row run;
 	struct pod_row row;
@@ -132,10 +134,10 @@ static struct reap_known known_of(const struct sweep *s, const struct pod_view *
 	};
 }
 
-/* Finds the ledger's row of this pod. A create that was carried out twice made another pod of the
- * attempt. */
-static bool row_of(const struct sweep *s, const struct engine_provider *p,
-		   const struct pod_view *view, struct pod_row *row)
+/* Reads the ledger's row of this pod unless it is gone. A create that was carried out twice made
+ * another pod of the attempt, which has no row. */
+static bool find_row(const struct sweep *s, const struct engine_provider *p,
+		     const struct pod_view *view, struct pod_row *row)
 {
 	const char *name = view->marker.attempt[0] ? view->marker.attempt : view->id;
 
@@ -164,10 +166,11 @@ static void add_marker_from_row(const struct sweep *s, const struct engine_provi
 
 /* ---- which pods to release ---- */
 
-static void judge(struct sweep *s, const struct engine_provider *p, const struct pod_view *view,
-		  int64_t now_ms)
+/* Adds the pod to those to release, or reports that it is skipped. now_ms: the provider's clock. */
+static void judge_pod(struct sweep *s, const struct engine_provider *p, const struct pod_view *view,
+		      int64_t now_ms)
 {
-	struct reap_known known = known_of(s, view);
+	struct reap_known known = what_ledger_knows(s, view);
 	bool named = is_named(s, view);
 	enum reap_what what = reap_pod(view, &known, named && s->want->force, now_ms);
 
@@ -187,7 +190,8 @@ static void judge(struct sweep *s, const struct engine_provider *p, const struct
 						    .has_client = known.alive});
 }
 
-static int list_one(struct sweep *s, const struct engine_provider *p, struct err *err)
+/* Lists one account and judges each pod of it. */
+static int list_account(struct sweep *s, const struct engine_provider *p, struct err *err)
 {
 	CLEANUP(core_ids_free) char **ids = run_pod_ids(s->rs, p->ops->name);
 	struct op_result result = {0};
@@ -203,7 +207,7 @@ static int list_one(struct sweep *s, const struct engine_provider *p, struct err
 		if (result.pods[k].created_at_s)
 			result.pods[k].created_at_s -= (now_ms - clock_wall_ms()) / 1000;
 		add_marker_from_row(s, p, &result.pods[k]);
-		judge(s, p, &result.pods[k], now_ms);
+		judge_pod(s, p, &result.pods[k], now_ms);
 	}
 	op_result_free(&result);
 	return 0;
@@ -211,8 +215,7 @@ static int list_one(struct sweep *s, const struct engine_provider *p, struct err
 
 /* ---- release and proof ---- */
 
-/* A row for the core to adopt. The pod's own row, if there is one, stays as it is until the pod is
- * gone. */
+/* A row for the core to adopt. The pod's own row stays as it is until the pod is gone. */
 static struct pod_row target_row(const struct sweep *s, const struct target *t)
 {
 	const struct pod_view *view = &t->view;
@@ -225,7 +228,7 @@ static struct pod_row target_row(const struct sweep *s, const struct target *t)
 			      .running_ms = now_ms},
 		       known;
 
-	if (row_of(s, t->provider, view, &known) && known.create_ms > 0)
+	if (find_row(s, t->provider, view, &known) && known.create_ms > 0)
 		row.create_ms = known.create_ms;
 	else if (view->created_at_s > 0)
 		row.create_ms = MIN(view->created_at_s * 1000, now_ms);
@@ -240,7 +243,8 @@ static struct pod_row target_row(const struct sweep *s, const struct target *t)
 	return row;
 }
 
-static void touch(struct sweep_end *end, const char *run)
+/* Adds the run to end->runs once. */
+static void add_touched_run(struct sweep_end *end, const char *run)
 {
 	for (size_t i = 0; i < end->run_count; i++)
 		if (!strcmp(end->runs[i], run))
@@ -249,14 +253,13 @@ static void touch(struct sweep_end *end, const char *run)
 	COPY_TEXT(end->runs[end->run_count++], run);
 }
 
-/* Records the end in our ledger. A living client of the run notices the end and writes it itself.
- */
+/* Records the end in our ledger, unless a living client of the run writes it itself. */
 static void write_gone(struct sweep *s, const struct target *t, const struct pod_row *ended)
 {
 	struct pod_row row;
 	struct err err = {0};
 
-	if (!row_of(s, t->provider, &t->view, &row) || run_is_alive(s->rs, row.run))
+	if (!find_row(s, t->provider, &t->view, &row) || run_is_alive(s->rs, row.run))
 		return;
 	CLEANUP(free_text) char *dir = run_path(s->rs, row.run, NULL);
 	/* written off as never existing: its end in the row is a guess */
@@ -274,12 +277,13 @@ static void write_gone(struct sweep *s, const struct target *t, const struct pod
 		return;
 	}
 	engine_drop_keys(dir, row.attempt);
-	touch(s->end, row.run);
+	add_touched_run(s->end, row.run);
 }
 
-/* trouble: why its provider refuses the release; "": it does not. */
-static void tell(struct sweep *s, const struct target *t, const struct pod_row *ended,
-		 const char *trouble)
+/* Counts and reports the end of one pod, and records it. trouble: why its provider refuses the
+ * release; "": it does not. */
+static void report_result(struct sweep *s, const struct target *t, const struct pod_row *ended,
+			  const char *trouble)
 {
 	const char *provider = t->provider->ops->name;
 	struct swept what = {
@@ -331,7 +335,8 @@ static void release_targets(struct sweep *s, struct err *worst)
 	engine_run(e, &why);
 	for (size_t i = 0; i < s->count; i++) {
 		struct pod_row ended = engine_pod_row(e, (int)i);
-		tell(s, &s->targets[i], &ended, core_pod_at(engine_core(e), (int)i)->reason);
+		report_result(s, &s->targets[i], &ended,
+			      core_pod_at(engine_core(e), (int)i)->reason);
 	}
 	s->end->failure.signal = why.signal;
 	if (why.kind == ERR_INTERRUPTED)
@@ -349,10 +354,10 @@ int runs_sweep(const struct runs *rs, const struct sweep_want *want, struct swee
 	*end = (struct sweep_end){0};
 	runs_machine(rs, s.machine);
 	for (size_t i = 0; want->providers[i]; i++)
-		open_one(&s, want->providers[i], &worst);
+		open_account_of(&s, want->providers[i], &worst);
 	for (int i = 0; i < s.provider_count; i++) {
 		struct err why = {0};
-		if (list_one(&s, &s.providers[i], &why) < 0)
+		if (list_account(&s, &s.providers[i], &why) < 0)
 			runs_note_worse(rs, &worst, &why);
 	}
 	if (s.count)

@@ -24,6 +24,7 @@ struct gc {
 	int pods_live; /* -1: not checked yet */
 };
 
+/* Carries out one operation on the volume. Free *result. */
 static int perform_op(const struct gc *gc, enum op_kind kind, const char *path,
 		      struct op_result *result, struct err *err)
 {
@@ -51,7 +52,7 @@ static int list_folder(const struct gc *gc, const char *path, struct op_result *
 	return 0;
 }
 
-PRINTF(2, 3) static void tell(const struct gc *gc, const char *fmt, ...)
+PRINTF(2, 3) static void tell_line(const struct gc *gc, const char *fmt, ...)
 {
 	va_list args;
 	char *line;
@@ -65,13 +66,14 @@ PRINTF(2, 3) static void tell(const struct gc *gc, const char *fmt, ...)
 	free(line);
 }
 
-static void stays(const struct gc *gc, const char *path, const char *why)
+static void tell_kept(const struct gc *gc, const char *path, const char *why)
 {
-	tell(gc, "%s: %s stays: %s", gc->v->name, path, why);
+	tell_line(gc, "%s: %s stays: %s", gc->v->name, path, why);
 }
 
 /* Measures a folder if the vendor does not report its size with the list. */
-static int measure(const struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
+static int measure_folder(const struct gc *gc, const char *path, struct volume_entry *e,
+			  struct err *err)
 {
 	struct op_result result = {0};
 
@@ -88,8 +90,8 @@ static int measure(const struct gc *gc, const char *path, struct volume_entry *e
 	return 0;
 }
 
-/* Whether a pod may be at work. If files keep an archive's dates, age proves nothing, so any burst
- * pod on this account may use the volume. */
+/* 1: a pod may be at work, 0: none, -1: *err. If files keep an archive's dates, age proves nothing,
+ * so any burst pod on this account may use the volume. */
 static int may_be_at_work(struct gc *gc, struct err *err)
 {
 	struct op_result result = {0};
@@ -105,38 +107,39 @@ static int may_be_at_work(struct gc *gc, struct err *err)
 	return gc->pods_live;
 }
 
-/* Returns 1 if nothing in it changed for this long and no pod is at work there. */
-static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int64_t age_ms,
-		   struct err *err)
+/* 1: nothing in it changed for this long and no pod is at work there; 0: not so; -1: *err. */
+static int is_unused(struct gc *gc, const char *path, struct volume_entry *e, int64_t age_ms,
+		     struct err *err)
 {
 	bool mtimes_unreliable = e->folder && e->bytes < 0;
 
-	if (measure(gc, path, e, err) < 0)
+	if (measure_folder(gc, path, e, err) < 0)
 		return -1;
 	/* without a date it may be new */
 	if (e->changed_s <= 0 || e->changed_s * 1000 > gc->now_ms - age_ms)
 		return 0;
 	int working = mtimes_unreliable ? may_be_at_work(gc, err) : 0;
 	if (working > 0)
-		stays(gc, path, "an active pod may be working there (see `burst ps`)");
+		tell_kept(gc, path, "an active pod may be working there (see `burst ps`)");
 	return working < 0 ? -1 : !working;
 }
 
+/* Removes the folder or, in a dry run, measures it; tells and counts that. */
 static int remove_entry(struct gc *gc, const char *path, struct volume_entry *e, const char *why,
 			struct err *err)
 {
 	struct op_result result = {0};
 	char size[32];
 
-	if (gc->want->dry_run && measure(gc, path, e, err) < 0)
+	if (gc->want->dry_run && measure_folder(gc, path, e, err) < 0)
 		return -1;
 	if (!gc->want->dry_run && perform_op(gc, OP_VOLUME_DELETE, path, &result, err) < 0)
 		return -1;
 	int64_t bytes = e->bytes >= 0 ? e->bytes : result.bytes;
 	op_result_free(&result);
-	tell(gc, "%s: %s %s (%s): %s", gc->v->name, path,
-	     gc->want->dry_run ? "would be removed" : "removed",
-	     bytes_show(size, sizeof(size), bytes), why);
+	tell_line(gc, "%s: %s %s (%s): %s", gc->v->name, path,
+		  gc->want->dry_run ? "would be removed" : "removed",
+		  bytes_show(size, sizeof(size), bytes), why);
 	gc->folders++;
 	gc->bytes += bytes;
 	return 0;
@@ -175,9 +178,9 @@ static int has_pods(const struct gc *gc, const char *run, struct err *err)
 	return count > 0;
 }
 
-/* Locks a run that is over, so that no command resumes it meanwhile. *fd is -1 if its local folder
- * is gone. */
-static bool hold(const struct gc *gc, const char *run, int *fd)
+/* Locks a run that is over, so that no command resumes it meanwhile. Returns false if another holds
+ * it. *fd is -1 if its local folder is gone. */
+static bool lock_ended_run(const struct gc *gc, const char *run, int *fd)
 {
 	CLEANUP(free_text) char *path = run_path(gc->rs, run, "lock");
 
@@ -197,8 +200,8 @@ static void volume_key(char key[SHA256_NAME], const char *provider, const char *
 	sha256_name(volume, key);
 }
 
-bool volume_gc_took(struct store *store, const char *run, const char *provider,
-		    const char *volume_id)
+bool volume_gc_is_noted(struct store *store, const char *run, const char *provider,
+			const char *volume_id)
 {
 	char key[SHA256_NAME], when[32];
 
@@ -216,15 +219,16 @@ int volume_gc_note(struct store *store, const char *run, const char *provider,
 			clock_rfc3339(when, sizeof(when), clock_wall_ms()), err);
 }
 
-static int known_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
+/* Removes the folder of a run of this ledger if the run is over, old enough and fetched. */
+static int tidy_known_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 	struct run_row run;
 	char why[160], when[32];
 	int64_t open = 0;
 
-	if (!hold(gc, e->name, &lock)) {
-		stays(gc, path, "the run is active");
+	if (!lock_ended_run(gc, e->name, &lock)) {
+		tell_kept(gc, path, "the run is active");
 		return 0;
 	}
 	/* read under the lock, so the result cannot change */
@@ -233,9 +237,9 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	    count_not_local(gc, &run, &open, err) < 0)
 		return -1;
 	if (pods || run.status == RUN_RUNNING || run.ended_ms <= 0) {
-		stays(gc, path,
-		      pods ? "its pods may still be active (see `burst ps`)"
-			   : "the run has not ended (`burst resume` or `burst reap`)");
+		tell_kept(gc, path,
+			  pods ? "its pods may still be active (see `burst ps`)"
+			       : "the run has not ended (`burst resume` or `burst reap`)");
 		return 0;
 	}
 	if (run.ended_ms > gc->now_ms - gc->want->age_ms)
@@ -246,7 +250,7 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 			 "%lld of %lld outputs are not fetched (`burst fetch %s`; --force "
 			 "removes them)",
 			 (long long)open, (long long)run.total, run.id);
-		stays(gc, path, why);
+		tell_kept(gc, path, why);
 		return 0;
 	}
 	if (open)
@@ -262,12 +266,14 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	return remove_entry(gc, path, e, why, err);
 }
 
-static int unknown_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
+/* Removes the folder of another ledger's run if it is old enough and the user forces it. */
+static int tidy_unknown_run(struct gc *gc, const char *path, struct volume_entry *e,
+			    struct err *err)
 {
 	char why[100], when[32];
 
 	/* a run of another user or machine may be at work there, whatever the requested age */
-	int left = is_left(gc, path, e, MAX(gc->want->age_ms, DAY_MS), err);
+	int left = is_unused(gc, path, e, MAX(gc->want->age_ms, DAY_MS), err);
 	if (left <= 0)
 		return left;
 	clock_rfc3339(when, sizeof(when), e->changed_s * 1000);
@@ -275,11 +281,11 @@ static int unknown_run(struct gc *gc, const char *path, struct volume_entry *e, 
 	if (gc->want->force)
 		return remove_entry(gc, path, e, why, err);
 	strncat(why, " (--force removes it)", sizeof(why) - strlen(why) - 1);
-	stays(gc, path, why);
+	tell_kept(gc, path, why);
 	return 0;
 }
 
-static int one_run(struct gc *gc, struct volume_entry *e, struct err *err)
+static int tidy_run(struct gc *gc, struct volume_entry *e, struct err *err)
 {
 	CLEANUP(free_text) char *path = xasprintf("runs/%s", e->name);
 	struct run_row run;
@@ -290,22 +296,22 @@ static int one_run(struct gc *gc, struct volume_entry *e, struct err *err)
 		return 0;
 	/* only whole names: the ledger also finds a run by the start of its id */
 	if (store_run(gc->rs->store, e->name, &run, &why) == 0)
-		return !strcmp(run.id, e->name) ? known_run(gc, path, e, err)
-						: unknown_run(gc, path, e, err);
+		return !strcmp(run.id, e->name) ? tidy_known_run(gc, path, e, err)
+						: tidy_unknown_run(gc, path, e, err);
 	if (why.kind != ERR_NOT_FOUND && why.kind != ERR_USAGE) {
 		*err = why;
 		return -1;
 	}
-	return unknown_run(gc, path, e, err);
+	return tidy_unknown_run(gc, path, e, err);
 }
 
-static int all_runs(struct gc *gc, struct err *err)
+static int tidy_all_runs(struct gc *gc, struct err *err)
 {
 	struct op_result seen = {0};
 	int status = list_folder(gc, "runs", &seen, err);
 
 	for (size_t i = 0; i < seen.entry_count && status == 0; i++)
-		status = one_run(gc, &seen.entries[i], err);
+		status = tidy_run(gc, &seen.entries[i], err);
 	op_result_free(&seen);
 	return status;
 }
@@ -314,7 +320,7 @@ static int all_runs(struct gc *gc, struct err *err)
 
 /* Trees and environments are built under names that begin with a dot, agents under HASH.PROCESS.
  * Code that was staged for a pod that never came is staged/TREE.PART. */
-static bool half_built(const char *dir, const char *name)
+static bool is_half_built(const char *dir, const char *name)
 {
 	const char *dot = strchr(name, '.');
 
@@ -323,7 +329,7 @@ static bool half_built(const char *dir, const char *name)
 	return dot && dot[1] && dot[1 + strspn(dot + 1, "0123456789")] == '\0';
 }
 
-static int half_builds(struct gc *gc, const char *dir, struct err *err)
+static int tidy_half_builds(struct gc *gc, const char *dir, struct err *err)
 {
 	struct op_result seen = {0};
 	int status = list_folder(gc, dir, &seen, err);
@@ -331,9 +337,9 @@ static int half_builds(struct gc *gc, const char *dir, struct err *err)
 	for (size_t i = 0; i < seen.entry_count && status == 0; i++) {
 		struct volume_entry *e = &seen.entries[i];
 		CLEANUP(free_text) char *path = xasprintf("%s/%s", dir, e->name);
-		if (!half_built(dir, e->name) || !path_is_safe(path))
+		if (!is_half_built(dir, e->name) || !path_is_safe(path))
 			continue;
-		int left = is_left(gc, path, e, DAY_MS, err);
+		int left = is_unused(gc, path, e, DAY_MS, err);
 		status = left > 0 ? remove_entry(gc, path, e, "an unfinished build", err) : left;
 	}
 	op_result_free(&seen);
@@ -351,13 +357,13 @@ int volume_gc(const struct runs *rs, const struct engine_provider *p, const stru
 	if (!p->ops->can_tidy) /* one that lacks keys says so itself */
 		return err_set(err, ERR_USAGE, "volume %s: %s cannot remove files without a pod",
 			       v->name, v->provider);
-	int status = all_runs(&gc, err);
+	int status = tidy_all_runs(&gc, err);
 	for (size_t i = 0; i < ARRAY_LEN(built) && status == 0; i++)
-		status = half_builds(&gc, built[i], err);
+		status = tidy_half_builds(&gc, built[i], err);
 	if (status < 0)
 		return err_wrap(err, "volume %s", v->name);
-	tell(&gc, "%s: %lld folder%s, %s %s", v->name, (long long)gc.folders,
-	     gc.folders == 1 ? "" : "s", bytes_show(size, sizeof(size), gc.bytes),
-	     want->dry_run ? "would be removed" : "freed");
+	tell_line(&gc, "%s: %lld folder%s, %s %s", v->name, (long long)gc.folders,
+		  gc.folders == 1 ? "" : "s", bytes_show(size, sizeof(size), gc.bytes),
+		  want->dry_run ? "would be removed" : "freed");
 	return 0;
 }

@@ -25,7 +25,7 @@ int volume_gc(const struct runs *rs, const struct engine_provider *p, const stru
 /* Records that the run's files are no longer, or not all, on this volume; reads it back. */
 int volume_gc_note(struct store *store, const char *run, const char *provider,
 		   const char *volume_id, struct err *err);
-bool volume_gc_took(struct store *store, const char *run, const char *provider,
-		    const char *volume_id);
+bool volume_gc_is_noted(struct store *store, const char *run, const char *provider,
+			const char *volume_id);
 
 #endif

@@ -46,6 +46,7 @@ const char *fact_word(enum fact fact)
 	return kinds[fact].word;
 }
 
+/* part: NULL where the kind has fewer parts. */
 static void add_part(struct str *name, enum fact fact, int nth, const char *part)
 {
 	size_t len = part ? strlen(part) : 0;

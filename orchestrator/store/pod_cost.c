@@ -16,6 +16,7 @@ bool pod_row_outlives(const struct pod_row *row)
 	return !pod_row_over(row) && row->outlived_ms > 0 && row->outlived_ms >= row->released_ms;
 }
 
+/* Whether the row has the final count: the pod is released or gone. */
 static bool is_recorded(const struct pod_row *row)
 {
 	return (row->released_ms > 0 && !pod_row_outlives(row)) || row->gone_ms > 0;

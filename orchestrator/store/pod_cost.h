@@ -13,8 +13,9 @@ int64_t pod_row_billed_ms(const struct pod_row *row, int64_t now_ms);
 int64_t pod_row_counted(const struct pod_row *row, int64_t now_ms);
 /* The vendor's figure; 0: it gave none. */
 int64_t pod_row_vendor(const struct pod_row *row);
-/* The larger of the two: all caps and sums go by it. And the time in which that cost arose. */
+/* The larger of our count and the vendor's figure: all caps and sums go by it. */
 int64_t pod_row_cost(const struct pod_row *row, int64_t now_ms);
+/* The time in which that cost arose, in ms from the create on. */
 int64_t pod_row_spread_ms(const struct pod_row *row, int64_t now_ms);
 /* The possible cost of a pod whose create reply was lost and that may have ended before its id was
  * known. pod_row_cost() does not include it; caps count it as spent. 0 for all other pods. */

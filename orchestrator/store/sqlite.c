@@ -28,7 +28,8 @@ static bool disk_is_full(sqlite3 *db, int rc)
 	return rc == SQLITE_FULL || (rc == SQLITE_IOERR && (why == ENOSPC || why == EDQUOT));
 }
 
-static const char *advice(sqlite3 *db, int rc)
+/* What a failure means to a user, and what helps. */
+static const char *advice_for(sqlite3 *db, int rc)
 {
 	if (disk_is_full(db, rc))
 		return "the disk is full: free some space and retry";
@@ -60,7 +61,8 @@ static void set_patience(struct store *s, bool impatient)
 	sqlite3_busy_timeout(s->db, impatient ? IMPATIENCE_MS : PATIENCE_MS);
 }
 
-static int fail(struct store *s, struct err *err)
+/* Sets *err by the last failure and returns -1. After a lock, later calls wait less. */
+static int set_sqlite_err(struct store *s, struct err *err)
 {
 	int rc = s->db ? sqlite3_errcode(s->db) : SQLITE_NOMEM;
 
@@ -74,13 +76,13 @@ static int fail(struct store *s, struct err *err)
 			       "cannot record",
 			       s->path);
 
-	return err_set(err, ERR_LOCAL, "%s: %s (%s)", s->path, advice(s->db, rc & 0xff),
+	return err_set(err, ERR_LOCAL, "%s: %s (%s)", s->path, advice_for(s->db, rc & 0xff),
 		       s->db ? sqlite3_errmsg(s->db) : "no memory");
 }
 
 static int run_sql(struct store *s, const char *sql, struct err *err)
 {
-	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(s, err);
+	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : set_sqlite_err(s, err);
 }
 
 /* ---- transactions ---- */
@@ -119,13 +121,13 @@ static bool transaction_is_lost(const struct store *s)
 	return s->in_transaction && sqlite3_get_autocommit(s->db);
 }
 
-static int refuse_lost(const struct store *s, struct err *err)
+static int refuse_lost_transaction(const struct store *s, struct err *err)
 {
 	return err_set(err, ERR_LOCAL, "%s: the transaction was undone after an earlier failure",
 		       s->path);
 }
 
-static void undo(struct store *s)
+static void undo_transaction(struct store *s)
 {
 	if (!sqlite3_get_autocommit(s->db))
 		run_sql(s, "ROLLBACK", NULL);
@@ -134,7 +136,7 @@ static void undo(struct store *s)
 void store_rollback(struct store *s)
 {
 	if (s->in_transaction)
-		undo(s);
+		undo_transaction(s);
 	s->in_transaction = false;
 }
 
@@ -143,10 +145,10 @@ int store_commit(struct store *s, struct err *err)
 	assert(s->in_transaction);
 	s->in_transaction = false;
 	if (sqlite3_get_autocommit(s->db))
-		return refuse_lost(s, err);
+		return refuse_lost_transaction(s, err);
 	if (run_sql(s, "COMMIT", err) == 0)
 		return 0;
-	undo(s);
+	undo_transaction(s);
 	return -1;
 }
 
@@ -160,12 +162,12 @@ int store_end(struct store *s, int result, struct err *err)
 
 /* ---- rows in and out ---- */
 
-static int64_t bounded(int64_t n)
+static int64_t clamp_integer(int64_t n)
 {
 	return MIN(MAX(n, -STORE_NUMBER_MOST), STORE_NUMBER_MOST);
 }
 
-static double sound(double n)
+static double clamp_fraction(double n)
 {
 	return isfinite(n) ? MIN(MAX(n, (double)-STORE_NUMBER_MOST), (double)STORE_NUMBER_MOST) : 0;
 }
@@ -179,9 +181,11 @@ static int bind_column(sqlite3_stmt *stmt, int at, const struct column *c, const
 		return sqlite3_bind_text(stmt, at, field, (int)strnlen(field, c->size - 1),
 					 SQLITE_STATIC);
 	case COLUMN_INT: return sqlite3_bind_int(stmt, at, *(const int *)field);
-	case COLUMN_INT64: return sqlite3_bind_int64(stmt, at, bounded(*(const int64_t *)field));
+	case COLUMN_INT64:
+		return sqlite3_bind_int64(stmt, at, clamp_integer(*(const int64_t *)field));
 	case COLUMN_BOOL: return sqlite3_bind_int(stmt, at, *(const bool *)field);
-	case COLUMN_DOUBLE: return sqlite3_bind_double(stmt, at, sound(*(const double *)field));
+	case COLUMN_DOUBLE:
+		return sqlite3_bind_double(stmt, at, clamp_fraction(*(const double *)field));
 	case COLUMN_STATE:
 		return sqlite3_bind_text(stmt, at, state_word(c->words, *(const unsigned *)field),
 					 -1, SQLITE_STATIC);
@@ -198,9 +202,11 @@ static void read_column(sqlite3_stmt *stmt, int at, const struct column *c, void
 		copy_text(field, c->size, (const char *)sqlite3_column_text(stmt, at));
 		break;
 	case COLUMN_INT: *(int *)field = sqlite3_column_int(stmt, at); break;
-	case COLUMN_INT64: *(int64_t *)field = bounded(sqlite3_column_int64(stmt, at)); break;
+	case COLUMN_INT64: *(int64_t *)field = clamp_integer(sqlite3_column_int64(stmt, at)); break;
 	case COLUMN_BOOL: *(bool *)field = sqlite3_column_int(stmt, at) != 0; break;
-	case COLUMN_DOUBLE: *(double *)field = sound(sqlite3_column_double(stmt, at)); break;
+	case COLUMN_DOUBLE:
+		*(double *)field = clamp_fraction(sqlite3_column_double(stmt, at));
+		break;
 	case COLUMN_STATE:
 		*(unsigned *)field =
 			state_read(c->words, (const char *)sqlite3_column_text(stmt, at));
@@ -208,6 +214,7 @@ static void read_column(sqlite3_stmt *stmt, int at, const struct column *c, void
 	}
 }
 
+/* Adds fmt for the columns [from, to), with each name for its @. */
 static void add_names(struct str *sql, const struct table *t, size_t from, size_t to,
 		      const char *fmt, const char *between)
 {
@@ -222,7 +229,7 @@ static void add_names(struct str *sql, const struct table *t, size_t from, size_
 	}
 }
 
-static void put_sql(struct str *sql, const struct table *t)
+static void make_put_sql(struct str *sql, const struct table *t)
 {
 	str_addf(sql, "INSERT INTO %s (", t->name);
 	add_names(sql, t, 0, t->count, "@", ",");
@@ -234,7 +241,7 @@ static void put_sql(struct str *sql, const struct table *t)
 	add_names(sql, t, t->keys, t->count, "@=excluded.@", ",");
 }
 
-static void remove_sql(struct str *sql, const struct table *t)
+static void make_remove_sql(struct str *sql, const struct table *t)
 {
 	str_addf(sql, "DELETE FROM %s WHERE ", t->name);
 	add_names(sql, t, 0, t->keys, "@=?", " AND ");
@@ -244,14 +251,14 @@ static int prepare(struct store *s, const struct str *sql, unsigned flags, sqlit
 		   struct err *err)
 {
 	if (sqlite3_prepare_v3(s->db, str_text(sql), -1, flags, out, NULL) != SQLITE_OK)
-		return fail(s, err);
+		return set_sqlite_err(s, err);
 	return 0;
 }
 
 /* Steps a statement that gives no rows, and makes it ready for the next time. */
-static int finish(struct store *s, sqlite3_stmt *stmt, struct err *err)
+static int step_and_reset(struct store *s, sqlite3_stmt *stmt, struct err *err)
 {
-	int result = sqlite3_step(stmt) == SQLITE_DONE ? 0 : fail(s, err);
+	int result = sqlite3_step(stmt) == SQLITE_DONE ? 0 : set_sqlite_err(s, err);
 
 	if (result == 0)
 		set_patience(s, false);
@@ -260,17 +267,18 @@ static int finish(struct store *s, sqlite3_stmt *stmt, struct err *err)
 	return result;
 }
 
-static int change(struct store *s, sqlite3_stmt *stmt, const struct table *t, size_t columns,
-		  const void *row, struct err *err)
+/* Carries out a statement whose parameters are the first columns of the row. */
+static int bind_and_step(struct store *s, sqlite3_stmt *stmt, const struct table *t, size_t columns,
+			 const void *row, struct err *err)
 {
 	if (transaction_is_lost(s))
-		return refuse_lost(s, err);
+		return refuse_lost_transaction(s, err);
 	if (!s->in_transaction && store_check(s, err) < 0)
 		return -1;
 	for (size_t i = 0; i < columns; i++)
 		if (bind_column(stmt, (int)i + 1, &t->columns[i], row) != SQLITE_OK)
-			return fail(s, err);
-	return finish(s, stmt, err);
+			return set_sqlite_err(s, err);
+	return step_and_reset(s, stmt, err);
 }
 
 int store_put(struct store *s, enum table_id table, const void *row, struct err *err)
@@ -281,11 +289,11 @@ int store_put(struct store *s, enum table_id table, const void *row, struct err 
 	if (s->reads_only)
 		return err_set(err, ERR_BUG, "%s: was opened for reading", s->path);
 	if (!s->put[table]) {
-		put_sql(&sql, t);
+		make_put_sql(&sql, t);
 		if (prepare(s, &sql, SQLITE_PREPARE_PERSISTENT, &s->put[table], err) < 0)
 			return -1;
 	}
-	return change(s, s->put[table], t, t->count, row, err);
+	return bind_and_step(s, s->put[table], t, t->count, row, err);
 }
 
 int sqlite_remove(struct store *s, enum table_id table, const void *row, struct err *err)
@@ -294,16 +302,17 @@ int sqlite_remove(struct store *s, enum table_id table, const void *row, struct 
 	CLEANUP(str_free) struct str sql = STR_INIT;
 	sqlite3_stmt *stmt = NULL;
 
-	remove_sql(&sql, t);
+	make_remove_sql(&sql, t);
 	if (prepare(s, &sql, 0, &stmt, err) < 0)
 		return -1;
-	int result = change(s, stmt, t, t->keys, row, err);
+	int result = bind_and_step(s, stmt, t, t->keys, row, err);
 	sqlite3_finalize(stmt);
 	return result;
 }
 
-static int collect(struct store *s, sqlite3_stmt *stmt, const struct table *t, void **rows,
-		   size_t *count, struct err *err)
+/* Reads all rows into a new array *rows, which the caller frees; NULL: there are none. */
+static int collect_rows(struct store *s, sqlite3_stmt *stmt, const struct table *t, void **rows,
+			size_t *count, struct err *err)
 {
 	char *list = NULL;
 	size_t n = 0, cap = 0;
@@ -318,7 +327,7 @@ static int collect(struct store *s, sqlite3_stmt *stmt, const struct table *t, v
 	}
 	if (rc != SQLITE_DONE) {
 		free(list);
-		return fail(s, err);
+		return set_sqlite_err(s, err);
 	}
 	*rows = list;
 	*count = n;
@@ -340,7 +349,7 @@ int sqlite_find(struct store *s, enum table_id table, const char *where, const c
 	/* a statement without ?1 ignores the NULL */
 	sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(stmt, 2, most ? (int64_t)most : -1);
-	int result = collect(s, stmt, t, rows, count, err);
+	int result = collect_rows(s, stmt, t, rows, count, err);
 	sqlite3_finalize(stmt);
 	return result;
 }
@@ -357,9 +366,8 @@ struct identity {
 	int application, version, objects;
 };
 
-/* The file is made by us, 0600 from its first moment whatever the umask; SQLite gives -wal and
- * -shm the same mode. It is not opened when it exists: closing any descriptor of a file drops
- * this process's locks on it. */
+/* The file is made by us, 0600 from its first moment whatever the umask; SQLite gives -wal and -shm
+ * the same mode. An existing file is not opened: closing it would drop this process's locks. */
 static int make_file(const char *path, struct err *err)
 {
 	CLEANUP(free_text) char *dir = path_dir(path);
@@ -408,6 +416,7 @@ static int check_file(const char *path, struct err *err)
 	return 0;
 }
 
+/* The first column of the first row. */
 static int read_number(struct store *s, const char *sql, int *out, struct err *err)
 {
 	sqlite3_stmt *stmt = NULL;
@@ -417,7 +426,7 @@ static int read_number(struct store *s, const char *sql, int *out, struct err *e
 	    sqlite3_step(stmt) == SQLITE_ROW)
 		*out = sqlite3_column_int(stmt, 0);
 	else
-		result = fail(s, err);
+		result = set_sqlite_err(s, err);
 	sqlite3_finalize(stmt);
 	return result;
 }
@@ -427,12 +436,12 @@ static int read_version(struct store *s, int *version, struct err *err)
 	if (read_number(s, "PRAGMA user_version", version, err) < 0)
 		return -1;
 	if (*version < 0) /* its bytes are spoilt: SQLite hands out what they say */
-		return err_set(err, ERR_LOCAL, "%s: %s", s->path, advice(s->db, SQLITE_CORRUPT));
+		return err_set(err, ERR_LOCAL, "%s: %s", s->path,
+			       advice_for(s->db, SQLITE_CORRUPT));
 	return 0;
 }
 
-/* In one transaction, since another process may turn an empty file into a ledger between two reads.
- */
+/* In one transaction: another process may make an empty file a ledger between two reads. */
 static int read_identity(struct store *s, struct identity *out, struct err *err)
 {
 	if (run_sql(s, "BEGIN", err) < 0)
@@ -442,7 +451,7 @@ static int read_identity(struct store *s, struct identity *out, struct err *err)
 		result = read_version(s, &out->version, err);
 	if (result == 0)
 		result = read_number(s, "SELECT count(*) FROM sqlite_master", &out->objects, err);
-	undo(s); /* nothing was written */
+	undo_transaction(s); /* nothing was written */
 	return result;
 }
 
@@ -468,8 +477,7 @@ static int refuse_version(const struct store *s, int version, struct err *err)
 		       s->path, version, SCHEMA_VERSION);
 }
 
-/* Checks before the first write: a database that is not ours stays unchanged. *fresh: it is empty.
- */
+/* Before the first write: a database that is not ours stays unchanged. *fresh: it is empty. */
 static int check_ours(struct store *s, bool *fresh, struct err *err)
 {
 	struct identity id = {0};
@@ -487,8 +495,8 @@ static int check_ours(struct store *s, bool *fresh, struct err *err)
 	return 0;
 }
 
-/* Two processes that both turn a new file to WAL can meet in a way in which SQLite answers
- * "busy" without waiting. */
+/* Two processes that both turn a new file to WAL can meet in a way in which SQLite answers "busy"
+ * without waiting. */
 static int set_modes(struct store *s, struct err *err)
 {
 	static const char sql[] =
@@ -526,7 +534,7 @@ static int make_ledger(struct store *s, struct err *err)
 		return -1;
 	/* again: another process may have made it meanwhile */
 	if (read_version(s, &version, err) < 0 || (!version && make_tables(s, err) < 0)) {
-		undo(s);
+		undo_transaction(s);
 		return -1;
 	}
 	return store_commit(s, err);
@@ -541,7 +549,7 @@ static int open_database(struct store *s, struct err *err)
 	CLEANUP(free_text) char *name = xasprintf("%s%s", s->path[0] == '/' ? "" : "./", s->path);
 
 	if (sqlite3_open_v2(name, &s->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-		return fail(s, err);
+		return set_sqlite_err(s, err);
 	if (stat(s->path, &st) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s; check who owns it", s->path,
 			       strerror(errno));
@@ -605,7 +613,7 @@ static int open_to_read(struct store *s, struct err *err)
 	CLEANUP(free_text) char *name = xasprintf("%s%s", s->path[0] == '/' ? "" : "./", s->path);
 
 	if (sqlite3_open_v2(name, &s->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-		return fail(s, err);
+		return set_sqlite_err(s, err);
 	sqlite3_busy_timeout(s->db, GLANCE_MS);
 	if (begin_reading(s, err) == 0)
 		return 0;

@@ -75,8 +75,7 @@ int store_put_fact(struct store *s, const char *name, const char *value, struct 
 /* Byte by byte, whatever the bytes are. */
 #define HAS_PART(column) "instr(CAST(" column " AS BLOB),CAST(?1 AS BLOB))"
 
-/* The first row into *out, which else stays as it is. 1: there is one, 0: there is none, -1: *err
- * is set. */
+/* The first row into *out, which else stays as it is. 1: found; 0: none; -1: *err is set. */
 static int find_first(struct store *s, enum table_id table, const char *where, const char *text,
 		      void *out, struct err *err)
 {

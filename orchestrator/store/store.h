@@ -197,8 +197,8 @@ struct volume_row {
 	int64_t size_gb, price_microusd_month, seen_ms;
 };
 
-/* One finished batch, from which burst learns how fast an engine is on a GPU. Lengths are segments'
- * weights. */
+/* One finished batch, from which burst learns how fast an engine is on a GPU. Lengths are weights.
+ * */
 struct batch_row {
 	char attempt[20]; /* of its pod; with id the key */
 	char id[24];      /* the number that the core gave it */
@@ -265,9 +265,9 @@ struct schedule_row {
 /* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or
  * is of another version of burst. */
 int store_open(struct store **out, const char *path, struct err *err);
-/* For questions only: makes and changes nothing, and what it answers is all of one
- * moment. ERR_NOT_FOUND: there is no ledger; ERR_BUSY: another process holds it, which is waited
- * for no longer than a prompt may take. A put fails. */
+/* For questions only: makes and changes nothing, and what it answers is all of one moment.
+ * ERR_NOT_FOUND: there is no ledger; ERR_BUSY: another process holds it, which is waited for no
+ * longer than a prompt may take. A put fails. */
 int store_open_to_read(struct store **out, const char *path, struct err *err);
 /* A ledger that ends with this process. Never NULL. */
 struct store *store_memory(void);
@@ -389,7 +389,7 @@ int store_schedules(struct store *s, struct schedule_row **out, size_t *count, s
 
 /* Small facts under a name: facts.h has their names, which no other file spells. Name below 96
  * bytes, value below 4096, else ERR_BUG. store_fact: false when absent or unreadable; cut to room.
- */
+ * */
 int store_put_fact(struct store *s, const char *name, const char *value, struct err *err);
 bool store_fact(struct store *s, const char *name, char *out, size_t room);
 

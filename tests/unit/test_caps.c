@@ -60,7 +60,7 @@ static void client_open(struct client *c, const char *config, const char *run)
 	c->l.run.row.status = RUN_RUNNING;
 	COPY_TEXT(c->l.run.row.config, path);
 	c->l.run.row.started_ms = clock_wall_ms();
-	if (run_take(&c->l.run, RUN_CLIENT, &err) < 0)
+	if (run_lock_folder(&c->l.run, RUN_CLIENT, &err) < 0)
 		fail_msg("%s", err.msg);
 }
 
