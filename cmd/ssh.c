@@ -83,10 +83,11 @@ static int forwards_parse(struct forwards *f, const char *text, struct err *err)
  * Only options that OpenSSH 7.8 (2018) knows: an older ssh would refuse the user's whole config.
  *
  * A pod is not trusted: it gets no agent, no display, no tunnel and no password, no program of this
- * machine is run for it, and only the key that burst made for it says who it is. ssh takes the
- * first SetEnv alone, so ours keeps the user's away. ProxyCommand and ProxyJump stay the user's, as
- * does what ssh adds up and no earlier entry can end: SendEnv, IdentityFile, CertificateFile, and
- * forwardings (ClearAllForwardings would end those of the command line too). */
+ * machine is run for it (but the one that its provider connects by), and only the key that burst
+ * made for it says who it is. ssh takes the first SetEnv alone, so ours keeps the user's away.
+ * ProxyCommand and ProxyJump stay the user's, as does what ssh adds up and no earlier entry can
+ * end: SendEnv, IdentityFile, CertificateFile, and forwardings (ClearAllForwardings would end those
+ * of the command line too). */
 static const char *const settings[] = {
 	"IdentitiesOnly yes",
 	"IdentityAgent none",
@@ -119,6 +120,8 @@ struct ssh_way {
 	struct pod_row pod; /* set by the caller before ssh_way_open() */
 	char *dir;          /* folder of its run, with the two files */
 	char *key, *known;
+	char *proxy; /* ssh's ProxyCommand, where a child process connects; NULL: host and port do
+		      */
 };
 
 static void ssh_way_free_cleanup(struct ssh_way *w)
@@ -126,6 +129,7 @@ static void ssh_way_free_cleanup(struct ssh_way *w)
 	free(w->dir);
 	free(w->key);
 	free(w->known);
+	free(w->proxy);
 }
 
 /* ERR_USAGE: the pod has no address now. ERR_UNTRUSTED: ssh might misread the address. */
@@ -135,10 +139,12 @@ static int check_address(const struct pod_row *pod, struct err *err)
 
 	if (pod_row_over(pod))
 		return err_set(err, ERR_USAGE, "pod %s is gone", called);
-	if (!pod->port)
+	if (!pod->reach)
 		return err_set(err, ERR_USAGE,
 			       "pod %s has no address yet (see `burst ps`): try again in a moment",
 			       called);
+	if (pod->reach == REACH_DIAL)
+		return 0;
 	const char *wrong = provider_bad_address(pod->host, pod->port, pod->user);
 	if (wrong)
 		return err_set(
@@ -148,6 +154,50 @@ static int check_address(const struct pod_row *pod, struct err *err)
 	return 0;
 }
 
+/* The command in the form of ssh's ProxyCommand: a line for the user's shell, in which ssh replaces
+ * "%h" and the like. NULL: it has a line break, which no such line can have. */
+static char *proxy_command(const struct call *dial)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	struct str proxy = STR_INIT;
+
+	for (size_t i = 0; i < dial->argc; i++) {
+		str_add(&line, i ? " " : "");
+		str_add_shell(&line, dial->argv[i]);
+	}
+	if (strpbrk(str_text(&line), "\r\n"))
+		return NULL;
+	for (const char *p = str_text(&line); *p; p++)
+		str_addf(&proxy, *p == '%' ? "%%%c" : "%c", *p);
+	return str_detach(&proxy);
+}
+
+/* Asks the pod's provider for the child process that connects to it. */
+static int ask_provider_for_way(struct cmd_context *ctx, struct ssh_way *w, struct err *err)
+{
+	struct pod_view view = {.reach = REACH_DIAL, .port = w->pod.port};
+	struct call dial = {.kind = CALL_CHILD};
+	struct engine_provider account = {0};
+
+	COPY_TEXT(view.id, w->pod.id);
+	COPY_TEXT(view.host, w->pod.host);
+	COPY_TEXT(view.user, w->pod.user);
+	if (ctx->runs.open_account(ctx, w->pod.provider, &account, err) < 0)
+		return -1;
+	int asked = provider_dial(account.ops, account.handle, &view, &dial, err);
+	if (asked == 0 && !(w->proxy = proxy_command(&dial)))
+		asked = err_set(err, ERR_CONFIG,
+				"pod %s: ssh cannot use %s, which connects to it: one of its "
+				"arguments has a line break",
+				pod_row_called(&w->pod), dial.argv[0]);
+	call_free(&dial);
+	account.ops->close(account.handle);
+	/* ssh uses it as a name alone */
+	snprintf(w->pod.host, sizeof(w->pod.host), "burst-%s", w->pod.attempt);
+	w->pod.port = 22;
+	return asked;
+}
+
 /* Sets the paths of *w, and writes its known-hosts file with the host key that burst made, so that
  * ssh neither prompts nor trusts an unknown host. */
 static int ssh_way_open(struct cmd_context *ctx, struct ssh_way *w, struct err *err)
@@ -155,7 +205,8 @@ static int ssh_way_open(struct cmd_context *ctx, struct ssh_way *w, struct err *
 	const struct pod_row *pod = &w->pod;
 	CLEANUP(str_free) struct str line = STR_INIT;
 
-	if (check_address(pod, err) < 0)
+	if (check_address(pod, err) < 0 ||
+	    (pod->reach == REACH_DIAL && ask_provider_for_way(ctx, w, err) < 0))
 		return -1;
 	w->dir = run_path(&ctx->runs, pod->run, NULL);
 	w->key = xasprintf("%s/%s.key", w->dir, pod->attempt);
@@ -180,7 +231,7 @@ static const char *ssh_way_user(const struct pod_row *pod)
 /* The arguments for ssh(1), NULL-terminated. The caller frees the array; its texts are borrowed. */
 static const char **ssh_arguments(const struct cmd_context *ctx, const struct ssh_way *w,
 				  const char *port, const char *alias, const char *file,
-				  const struct forwards *forwards)
+				  const char *proxy, const struct forwards *forwards)
 {
 	/* clang-format off */
 	const char *fixed[] = {"ssh", "-F", "none", "-p", port, "-l", ssh_way_user(&w->pod),
@@ -188,14 +239,18 @@ static const char **ssh_arguments(const struct cmd_context *ctx, const struct ss
 			       "-o", "ExitOnForwardFailure=yes", "-o", alias, "-o", file};
 	/* clang-format on */
 	size_t n = ARRAY_LEN(fixed);
-	const char **argv =
-		xcalloc(n + 2 * (ARRAY_LEN(settings) + FORWARDS_MAX) + (size_t)ctx->arg_count + 3,
-			sizeof(*argv));
+	const char **argv = xcalloc(n + 2 * (ARRAY_LEN(settings) + FORWARDS_MAX + 1) +
+					    (size_t)ctx->arg_count + 3,
+				    sizeof(*argv));
 
 	memcpy(argv, fixed, sizeof(fixed));
 	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
 		argv[n++] = "-o";
 		argv[n++] = settings[i];
+	}
+	if (proxy) {
+		argv[n++] = "-o";
+		argv[n++] = proxy;
 	}
 	for (int i = 0; i < forwards->count; i++) {
 		argv[n++] = "-L";
@@ -222,9 +277,11 @@ static int run_ssh(struct cmd_context *ctx, struct err *err)
 	/* use plain file names in that folder: in an option's value ssh splits at blanks and
 	 * replaces "%h" and "${HOME}" */
 	CLEANUP(free_text) char *file = xasprintf("UserKnownHostsFile=%s", path_base(w.known));
+	CLEANUP(free_text)
+	char *proxy = w.proxy ? xasprintf("ProxyCommand=%s", w.proxy) : NULL;
 	if (chdir(w.dir) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", w.dir, strerror(errno));
-	const char **argv = ssh_arguments(ctx, &w, port, alias, file, &forwards);
+	const char **argv = ssh_arguments(ctx, &w, port, alias, file, proxy, &forwards);
 	environ = guard_environ();
 	signal(SIGPIPE, SIG_DFL);
 	guard_close_at_exec();
@@ -252,7 +309,7 @@ const struct cmd cmd_ssh = {
 	.details = "Flags stand before POD; what follows POD is the command. A run with one pod "
 		   "may stand for it.",
 	.opts = opts,
-	.needs = NEED_LEDGER,
+	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,
 	.run = run_ssh,
 };
@@ -276,6 +333,8 @@ static void append_host_entry(struct str *to, const struct ssh_way *w)
 	append_quoted_path(to, "IdentityFile", w->key);
 	append_quoted_path(to, "UserKnownHostsFile", w->known);
 	str_addf(to, "    HostKeyAlias burst-%s\n", w->pod.attempt);
+	if (w->proxy)
+		str_addf(to, "    ProxyCommand %s\n", w->proxy);
 	for (size_t i = 0; i < ARRAY_LEN(settings); i++)
 		str_addf(to, "    %s\n", settings[i]);
 }
@@ -391,7 +450,7 @@ const struct cmd cmd_ssh_config = {
 		   "state folder, adds a line to ~/.ssh/config that includes it, where there is "
 		   "none yet (it asks; -y adds it), and prints the host's name: `ssh burst-POD`, "
 		   "and the same name in an editor that works over ssh.",
-	.needs = NEED_LEDGER,
+	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,
 	.run = run_ssh_config,
 };

@@ -110,13 +110,14 @@ static void check_address(struct pod_view *v)
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	char port[16];
 
-	if (!v->port && !host[0] && !user[0])
-		return;
-	if (!v->port) { /* no address yet, so no connection */
-		v->host[0] = v->user[0] = '\0';
-		return;
+	if (v->reach == REACH_DIAL) {
+		wrong = provider_bad_address(host[0] ? host : "none", v->port ? v->port : 22, user);
+	} else {
+		v->reach = v->port ? REACH_SSH : REACH_NONE;
+		wrong = v->port ? provider_bad_address(host, v->port, user) : NULL;
 	}
-	wrong = provider_bad_address(host, v->port, user);
+	if (v->reach == REACH_NONE) /* no address yet, so no connection */
+		v->host[0] = v->user[0] = '\0';
 	if (!wrong)
 		return;
 	snprintf(port, sizeof(port), "%d", v->port);
@@ -129,6 +130,7 @@ static void check_address(struct pod_view *v)
 		    str_text(&shown), wrong);
 	v->host[0] = v->user[0] = '\0';
 	v->port = 0;
+	v->reach = REACH_NONE;
 	if (v->state == POD_STATE_UNKNOWN || v->state == POD_STATE_CREATING ||
 	    v->state == POD_STATE_RUNNING)
 		v->state = POD_STATE_FAILED;
@@ -365,6 +367,14 @@ bool provider_can_stage(const struct provider_ops *ops, const struct provider *p
 			const struct volume *v)
 {
 	return ops->can_stage && (!ops->files_ready || ops->files_ready(p, v));
+}
+
+int provider_dial(const struct provider_ops *ops, const struct provider *p,
+		  const struct pod_view *pod, struct call *call, struct err *err)
+{
+	if (!ops->dial)
+		return err_set(err, ERR_REFUSED, "%s knows no way to this pod", ops->name);
+	return ops->dial(p, pod, call, err);
 }
 
 bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p)

@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "rented.h"
 
-#define PROVIDER_ABI 11u
+#define PROVIDER_ABI 12u
 
 struct env_pair {
 	char *name, *value;
@@ -391,6 +391,13 @@ struct provider_ops {
 	 * define. NULL: a pod ends when its first process exits, which the switch calls unproven.
 	 */
 	const char *end_script;
+	/* Names the child process whose stdin and stdout are a connection to the sshd of this pod,
+	 * which has REACH_DIAL: fills call->argv (CALL_CHILD) and nothing else. Only pod->id, host,
+	 * port and user are set. Pure: no I/O. The start script writes `connect` into the pod's
+	 * BURST_HOME: run by sh in the pod, it becomes that sshd (jobs/agent/CONTROL.md).
+	 * ERR_REFUSED: no pod can have this id. NULL: no pod has REACH_DIAL. */
+	int (*dial)(const struct provider *p, const struct pod_view *pod, struct call *call,
+		    struct err *err);
 	/* Its pods may be plain processes on a machine with other users: the start script and the
 	 * agent change nothing of the system there. */
 	bool shares_machine;
@@ -405,6 +412,10 @@ bool provider_can_stage(const struct provider_ops *ops, const struct provider *p
 /* And be removed there. */
 bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p,
 		       const struct volume *v);
+/* Fills `call` with the child process that connects to the sshd of this pod, which has REACH_DIAL.
+ * ERR_REFUSED, also where the provider has no such way. */
+int provider_dial(const struct provider_ops *ops, const struct provider *p,
+		  const struct pod_view *pod, struct call *call, struct err *err);
 bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p);
 
 /* Looks up the credential for a private image in a key whose items are "ghcr.io/me=NAME": NAME

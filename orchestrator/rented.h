@@ -86,6 +86,13 @@ enum pod_end {
 	POD_END_QUEUED,
 };
 
+/* How burst reaches the sshd of a pod. The ledger stores the number. */
+enum pod_reach {
+	REACH_NONE, /* not yet */
+	REACH_SSH,  /* it listens at host and port */
+	REACH_DIAL, /* provider_ops.dial names a child process that connects to it */
+};
+
 /* A pod as its vendor lists it. Empty text or 0: not reported. */
 struct pod_view {
 	char id[POD_ID_MAX];
@@ -94,9 +101,13 @@ struct pod_view {
 	enum pod_state state;
 	bool preempted;
 	enum pod_end end;
-	char host[128]; /* where its sshd can be reached; port 0: not yet */
+	/* A provider sets REACH_DIAL; provider_check_answer() sets REACH_SSH where there is a port.
+	 */
+	enum pod_reach reach;
+	/* REACH_SSH: where its sshd listens. REACH_DIAL: for provider_ops.dial; may be empty. */
+	char host[128];
 	int port;
-	char user[32];
+	char user[32]; /* to log in as; "": root */
 	char gpu[GPU_MAX];
 	char region[REGION_MAX];
 	bool spot;

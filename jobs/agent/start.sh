@@ -138,6 +138,8 @@ must_end() {
 	if [ -e "$home/end" ]; then
 		reason='the agent requested it'
 		read -r reason <"$home/end"
+	elif may_leave; then
+		reason='asked to end'
 	elif [ "$now" -ge "$hard_end" ]; then
 		reason='hard end reached'
 	elif [ -n "$up" ] && [ -n "$hard_up" ] && [ "$up" -ge "$hard_up" ]; then
@@ -303,6 +305,16 @@ prepare_root() {
 	fi
 }
 
+# Where a child process of the client brings the connection, no port is opened: this file, run by sh, serves one connection.
+write_connect() {
+	is_root && prepare_root
+	write_sshd_config
+	# without -E it ends without a word where stderr is no terminal of its own
+	printf 'exec %s -i -E /dev/null -f %s\n' "$(quoted "$sshd")" "$(quoted "$home/sshd_config")" >"$home/connect.new"
+	mv -f "$home/connect.new" "$home/connect"
+	say 'sshd answers by connect'
+}
+
 start_sshd() {
 	is_root && prepare_root
 	write_sshd_config
@@ -314,6 +326,7 @@ start_sshd() {
 
 # Called once a second; must not block.
 keep_sshd() {
+	[ "$BURST_REACH" != dial ] || ! [ -e "$home/connect" ] || return
 	[ -n "$sshd_pid" ] && kill -0 "$sshd_pid" 2>/dev/null && return
 	[ -n "$install_pid" ] && kill -0 "$install_pid" 2>/dev/null && return
 	if ! find_sshd; then
@@ -324,6 +337,10 @@ keep_sshd() {
 		}
 		install_sshd &
 		install_pid=$!
+		return
+	fi
+	if [ "$BURST_REACH" = dial ]; then
+		write_connect
 		return
 	fi
 	[ "$sshd_starts" -lt 200 ] || return
@@ -369,14 +386,23 @@ end_pod() {
 # The container is about to end: a spot pod is taken back, for example. The agent makes durable what is finished.
 tell_leaving() {
 	[ -n "$leaving" ] || return 0
-	leaving=
+	leaving='' told_tick=$tick
 	say 'this container is asked to end'
+	rm -f "$home/left"
 	: >"$home/leaving"
 }
 
-now=0 tick=0 reason=
+# Succeeds after such a request if there is nothing to wait for: the agent is through, or there is none to take the request. Where
+# a pod ends by its vendor's API alone, the request may be a restart.
+may_leave() {
+	[ -n "$told_tick" ] && ! command -v vendor_end >/dev/null 2>&1 || return
+	[ -e "$home/left" ] || { [ -e "$home/leaving" ] && [ $((tick - told_tick)) -ge 2 ]; }
+}
+
+now=0 tick=0 told_tick='' reason=
 sshd_pid='' install_pid='' sshd_starts=0 sshd_next_tick=0 install_failed=''
 rmdir "$home/installing" 2>/dev/null
+rm -f "$home/connect" "$home/left"
 set_limits
 write_keys
 prepare_switch

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,6 +112,18 @@ int program_pipe(bool input, int *ours, int *theirs)
 	*ours = move_above_stdio(pair[input]);
 	*theirs = move_above_stdio(pair[!input]);
 	return *ours < 0 || *theirs < 0 ? -1 : 0;
+}
+
+int program_socket(int *ours, int *theirs)
+{
+	int pair[2];
+
+	*ours = *theirs = -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	*ours = move_above_stdio(pair[0]);
+	*theirs = move_above_stdio(pair[1]);
+	return *ours < 0 || *theirs < 0 || fcntl(*ours, F_SETFL, O_NONBLOCK) < 0 ? -1 : 0;
 }
 
 int program_input(const char *path)

@@ -70,6 +70,8 @@ int program_spawn(const struct spawn *s, int64_t within_ms, pid_t *out);
 /* Makes a pipe for a file of a program: theirs is its stdin (input) or an output of it. Both ends
  * are above 2 and close-on-exec. -1 and errno: an end that was not made is -1. */
 int program_pipe(bool input, int *ours, int *theirs);
+/* The same of a socket pair: ours does not block, theirs becomes its stdin and its stdout. */
+int program_socket(int *ours, int *theirs);
 /* Opens a file to be a program's stdin: above 2, close-on-exec. -1 and errno. */
 int program_input(const char *path);
 

@@ -454,7 +454,7 @@ static void ask_agent_to_end(struct core *c, struct core_pod *p, const struct er
 	bool soon = (err->kind == ERR_RATE_LIMITED && p->rental.tries < LIMITED_RELEASES_MAX) ||
 		    (passing && p->rental.tries < 1);
 
-	if (!p->rental.view.port || (soon && err->retry_after_ms <= FINISH_AFTER_MS))
+	if (!p->rental.view.reach || (soon && err->retry_after_ms <= FINISH_AFTER_MS))
 		return;
 	core_act(c, ACT_FINISH, pod_index(c, p));
 	if (!p->rental.finish_calls++)

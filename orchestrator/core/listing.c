@@ -341,8 +341,9 @@ static bool update_price(struct core *c, struct core_pod *p, int64_t price_micro
 /* A list that omits an address once does not change it. */
 static void keep_address(struct pod_view *now, const struct pod_view *before)
 {
-	if (now->port)
+	if (now->reach)
 		return;
+	now->reach = before->reach;
 	now->port = before->port;
 	COPY_TEXT(now->host, before->host);
 	COPY_TEXT(now->user, before->user);
@@ -371,7 +372,7 @@ static void pod_on_view(struct core *c, struct core_pod *p, const struct pod_vie
 	case POD_STATE_UNKNOWN:
 	case POD_STATE_CREATING:
 	case POD_STATE_RUNNING:
-		if (view->port && p->phase == POD_BOOTING)
+		if (view->reach && p->phase == POD_BOOTING)
 			pod_connect(c, p);
 		break;
 	case POD_STATE_STOPPED:

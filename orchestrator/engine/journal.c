@@ -79,6 +79,7 @@ static void put_rental(const struct core_pod *p, struct pod_row *row)
 	row->price_microusd_h = r->price_microusd_h;
 	row->price_list_microusd_h = r->offer.price_microusd_h;
 	row->hard_end_s = r->hard_end_s;
+	row->reach = r->view.reach;
 	COPY_TEXT(row->host, r->view.host);
 	row->port = r->view.port;
 	COPY_TEXT(row->user, r->view.user);
@@ -214,6 +215,7 @@ static void read_rental(const struct engine *e, const struct pod_row *row, bool 
 	r->create_at = MIN(past_boot(row->create_ms),
 			   (released ? r->released_at : clock_boot_ms()) - row->billed_ms);
 	/* to tell its agent to end it, whatever a list reports */
+	r->view.reach = row->reach;
 	COPY_TEXT(r->view.host, row->host);
 	r->view.port = row->port;
 	COPY_TEXT(r->view.user, row->user);

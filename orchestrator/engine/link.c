@@ -10,16 +10,22 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "impl.h"
+#include "net/child.h"
 #include "net/http.h"
 
 /* ---- link ----
- * One connection to a pod's agent: TCP, SSH, the agent's upload, then JSON lines. */
+ * One connection to a pod's agent: TCP or a carrier (a child process), SSH, the agent's upload,
+ * then JSON lines. */
 
 enum {
 	LINE_MAX_BYTES = 1 << 20,
 	NOISE_MAX_BYTES = 256 << 10,
 	TCP_TIMEOUT_MS = 10000,
-	LINK_SILENCE_MS = 9000 /* a dead line is noticed after 11 to 14 s */
+	LINK_SILENCE_MS = 9000, /* a dead line is noticed after 11 to 14 s */
+	/* Servers between us and the pod may hold a line for many seconds while they restart. It is
+	 * asked every 20 to 30 s, and given up after 50 to 60 s. */
+	CARRIER_SILENCE_MS = 40000,
+	LAST_WORDS_MS = 500 /* for a carrier that ends, to say why */
 };
 
 struct link {
@@ -30,6 +36,11 @@ struct link {
 	const struct pod_kit *kit;
 	int64_t from_event, overdue_at, reached_ms;
 	struct http_connect *connecting;
+	struct child *carrier;
+	char *carrier_name; /* NULL: TCP */
+	char carrier_words[200];
+	struct err ending; /* until the carrier has said its last words */
+	struct timer *words_due;
 	struct ssh *ssh;
 	struct ssh_channel *control;
 	struct timer *limit;
@@ -40,16 +51,56 @@ struct link {
 	bool up, over;
 };
 
-/* Reports the end to the owner, once; the owner closes the link from there or later. */
-static void fail(struct link *l, enum err_kind kind, const char *what)
+static void report_down(struct link *l)
 {
 	struct err err;
 
+	loop_untimer(TAKE(l->words_due));
+	if (l->carrier)
+		child_last_words(l->carrier, l->carrier_words, sizeof(l->carrier_words));
+	if (l->carrier_name)
+		err_set(&err, l->ending.kind, "%s (through %s%s%s)", l->ending.msg, l->carrier_name,
+			l->carrier_words[0] ? ": " : "", l->carrier_words);
+	else
+		err = l->ending;
+	l->ops->down(l->ctx, &err);
+}
+
+static void on_words_due(void *ctx)
+{
+	struct link *l = ctx;
+
+	l->words_due = NULL;
+	report_down(l);
+}
+
+/* Reports the end to the owner, once; the owner closes the link from there or later. Where a
+ * carrier brought no connection, its own last words may explain that: they are awaited for a
+ * moment. Not later: the owner must know before its other channels end. */
+static void fail(struct link *l, enum err_kind kind, const char *what)
+{
 	if (l->over)
 		return;
 	l->over = true;
-	err_set(&err, kind, "%s", what);
-	l->ops->down(l->ctx, &err);
+	err_set(&l->ending, kind, "%s", what);
+	if (l->carrier && !l->placed && kind == ERR_NETWORK)
+		l->words_due = loop_timer(l->loop, LAST_WORDS_MS, on_words_due, l);
+	else
+		report_down(l);
+}
+
+static void on_carrier_ended(void *ctx, struct reply *reply)
+{
+	struct link *l = ctx;
+
+	child_last_words(l->carrier, l->carrier_words, sizeof(l->carrier_words));
+	l->carrier = NULL;
+	if (!l->ssh) { /* it could not be started */
+		free(TAKE(l->carrier_name));
+		fail(l, ERR_NETWORK, reply->err.msg);
+	} else if (l->words_due) {
+		report_down(l);
+	} /* else the session notices the end of what the carrier brought */
 }
 
 static void send_text(struct link *l, const char *text, size_t len)
@@ -213,6 +264,8 @@ static void on_up(void *ctx, const struct err *err)
 		fail(l, err->kind, err->msg);
 		return;
 	}
+	if (!l->reached_ms)
+		l->reached_ms = clock_boot_ms();
 	l->control = ssh_exec(l->ssh, l->kit->bootstrap, &control_ops, l, false);
 	CLEANUP(free_text)
 	char *attach = xasprintf("{\"op\":\"attach\",\"from\":%lld,\"run\":\"%s\"}\n",
@@ -229,6 +282,20 @@ static void on_lost(void *ctx, const struct err *err)
 	fail(ctx, err->kind, err->msg);
 }
 
+static void open_session(struct link *l, int fd, int64_t silence_ms)
+{
+	struct ssh_setup setup = {
+		.fd = fd,
+		.user = l->user,
+		.host_key = l->host_key,
+		.private_key = l->private_key,
+		.limit_ms = MAX(l->overdue_at - clock_boot_ms(), 1000),
+		.silence_ms = silence_ms,
+	};
+
+	l->ssh = ssh_open(l->loop, &setup, on_up, on_lost, l);
+}
+
 static void on_tcp(void *ctx, int fd, const struct err *err)
 {
 	struct link *l = ctx;
@@ -239,15 +306,17 @@ static void on_tcp(void *ctx, int fd, const struct err *err)
 		return;
 	}
 	l->reached_ms = clock_boot_ms();
-	struct ssh_setup setup = {
-		.fd = fd,
-		.user = l->user,
-		.host_key = l->host_key,
-		.private_key = l->private_key,
-		.limit_ms = MAX(l->overdue_at - l->reached_ms, 1000),
-		.silence_ms = LINK_SILENCE_MS,
-	};
-	l->ssh = ssh_open(l->loop, &setup, on_up, on_lost, l);
+	open_session(l, fd, LINK_SILENCE_MS);
+}
+
+static void start_carrier(struct link *l, const struct call *dial)
+{
+	int fd;
+
+	l->carrier_name = xstrdup(path_base(dial->argv[0]));
+	l->carrier = child_dial(l->loop, dial, &fd, on_carrier_ended, l);
+	if (fd >= 0)
+		open_session(l, fd, CARRIER_SILENCE_MS);
 }
 
 static void on_overdue(void *ctx)
@@ -274,8 +343,11 @@ struct link *link_open(struct loop *loop, struct http *http, const struct link_s
 	l->from_event = setup->from_event;
 	l->overdue_at = clock_boot_ms() + setup->limit_ms;
 	l->limit = loop_timer(loop, setup->limit_ms, on_overdue, l);
-	l->connecting = http_connect(http, setup->host, setup->port,
-				     MIN(setup->limit_ms, TCP_TIMEOUT_MS), on_tcp, l);
+	if (setup->dial)
+		start_carrier(l, setup->dial);
+	else
+		l->connecting = http_connect(http, setup->host, setup->port,
+					     MIN(setup->limit_ms, TCP_TIMEOUT_MS), on_tcp, l);
 	return l;
 }
 
@@ -296,6 +368,7 @@ static void free_later(void *ctx)
 
 	str_free(&l->in);
 	str_free(&l->waiting);
+	free(l->carrier_name);
 	free(l->user);
 	free(l->host_key);
 	free(l->run);
@@ -311,7 +384,9 @@ void link_close(struct link *l)
 	l->over = true;
 	http_connect_cancel(l->connecting);
 	loop_untimer(l->limit);
+	loop_untimer(l->words_due);
 	ssh_close(l->ssh);
+	child_cancel(l->carrier);
 	l->ssh = NULL;
 	l->control = NULL;
 	loop_timer(l->loop, 0, free_later, l);

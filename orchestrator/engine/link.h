@@ -41,15 +41,17 @@ void keys_forget_host(struct engine *e, int pod);
 void keys_free(struct ssh_keys *k);
 
 /* ---- link ----
- * One connection to one pod's agent: TCP, SSH with the host key that we made, the upload of the
- * agent, then JSON lines both ways (jobs/agent/CONTROL.md). After a loss the owner closes the
- * link and opens a new one; the agent continues from its event log. */
+ * One connection to one pod's agent: TCP or a child process that carries it, SSH with the host key
+ * that we made, the upload of the agent, then JSON lines both ways (jobs/agent/CONTROL.md). After a
+ * loss the owner closes the link and opens a new one; the agent continues from its event log. */
 
 struct link;
 
 struct link_setup {
-	const char *host, *user;
+	const char *host; /* its sshd listens there */
 	int port;
+	const struct call *dial; /* this child's stdin and stdout lead to it; NULL: TCP */
+	const char *user;
 	const char *host_key;    /* public line */
 	const char *private_key; /* of the client */
 	const struct pod_kit *kit;
@@ -62,7 +64,8 @@ struct link_ops {
 	/* The agent is in place: what link_send() gets now goes out together with the attach. May
 	 * be NULL. */
 	void (*placed)(void *ctx);
-	/* The agent answers; *reached_ms: boot clock when TCP was accepted. hello is borrowed. */
+	/* The agent answers; *reached_ms: boot clock when TCP was accepted, or
+	 * through a child when the login was. hello is borrowed. */
 	void (*up)(void *ctx, const json_t *hello, int64_t reached_ms);
 	/* Called for every later line, which is borrowed. May be NULL. */
 	void (*line)(void *ctx, const json_t *event);

@@ -377,11 +377,20 @@ static void on_down(void *ctx, const struct err *err)
 static const struct link_ops link_ops = {
 	.placed = on_placed, .up = on_up, .line = on_line, .down = on_down};
 
-static void link_to(struct engine *e, int pod, int64_t limit_ms, struct link_setup *setup)
+/* Opens a connection that must have its agent's hello within limit_ms. NULL: the provider cannot
+ * name a way to this pod, and *err is set. */
+static struct link *open_to(struct engine *e, int pod, int64_t limit_ms, const struct link_ops *ops,
+			    struct err *err)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
+	const struct engine_provider *v = &e->setup->providers[p->rental.provider];
+	struct call dial = {.kind = CALL_CHILD};
+	bool dials = p->rental.view.reach == REACH_DIAL;
 
-	*setup = (struct link_setup){
+	if (dials && provider_dial(v->ops, v->handle, &p->rental.view, &dial, err) < 0)
+		return NULL;
+	struct link_setup setup = {
+		.dial = dials ? &dial : NULL,
 		.host = p->rental.view.host,
 		.port = p->rental.view.port,
 		.user = p->rental.view.user[0] ? p->rental.view.user : "root",
@@ -392,23 +401,28 @@ static void link_to(struct engine *e, int pod, int64_t limit_ms, struct link_set
 		.run = e->setup->run->id,
 		.limit_ms = limit_ms,
 	};
+	struct link *link = link_open(e->loop, e->http, &setup, ops, e->pods[pod].at);
+	call_free(&dial);
+	return link;
 }
 
 void podlink_connect(struct engine *e, int pod)
 {
-	struct link_setup setup;
+	struct link *link = NULL;
 	struct err err = {0};
 
 	stop_link(e, pod);
 	if (!pooled_withdraw(e, pod))
 		return;
-	if (keys_load(e, pod, &err) < 0) {
+	if (keys_load(e, pod, &err) < 0)
 		err_set(&err, ERR_REFUSED, "its keys are no longer on this machine");
+	else
+		link = open_to(e, pod, LINK_DEADLINE_MS, &link_ops, &err);
+	if (!link) {
 		post_pod(e, EV_CONNECT_FAILED, pod, &err);
 		return;
 	}
-	link_to(e, pod, LINK_DEADLINE_MS, &setup);
-	e->pods[pod].conn.link = link_open(e->loop, e->http, &setup, &link_ops, e->pods[pod].at);
+	e->pods[pod].conn.link = link;
 	e->pods[pod].conn.state = PODLINK_CONNECTING;
 }
 
@@ -452,15 +466,12 @@ static void keep_spare(struct engine *e, int pod)
 void podlink_finish(struct engine *e, int pod, bool standing_only)
 {
 	struct podlink *c = &e->pods[pod].conn;
-	struct link_setup setup;
 	struct err err;
 
-	if (!c->spare && (standing_only || keys_load(e, pod, &err) < 0))
+	if (!c->spare && !standing_only && keys_load(e, pod, &err) == 0)
+		c->spare = open_to(e, pod, FINISH_DEADLINE_MS, &spare_ops, &err);
+	if (!c->spare)
 		return;
-	if (!c->spare) {
-		link_to(e, pod, FINISH_DEADLINE_MS, &setup);
-		c->spare = link_open(e->loop, e->http, &setup, &spare_ops, e->pods[pod].at);
-	}
 	CLEANUP(json_decref)
 	json_t *line = json_pack("{s:s,s:s}", "op", "end", "reason", "its release is refused");
 	link_send(c->spare, line);

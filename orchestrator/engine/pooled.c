@@ -71,7 +71,7 @@ bool pooled_serves(const char *has, const char *wanted)
 
 bool pooled_is_offered(const struct pod_row *row, int64_t now_ms)
 {
-	return row->state == POD_ROW_LIVE && row->pool[0] && row->id[0] && row->host[0] &&
+	return row->state == POD_ROW_LIVE && row->pool[0] && row->id[0] && row->reach &&
 	       now_ms < row->kept_until_ms && row->holds < POOLED_HOLDS_MOST;
 }
 

@@ -53,6 +53,7 @@ struct child {
 	struct loop *loop;
 	pid_t pid; /* 0: not started or reaped */
 	bool abandoned;
+	bool dials; /* its stdin and stdout are the caller's; the end of its stderr is kept */
 	char *name; /* argv[0], for messages */
 	struct reply reply;
 	struct str in;
@@ -110,9 +111,8 @@ static void at_loop_free(void *ctx)
 
 static void finish(struct child *c)
 {
-	struct reply reply = c->reply;
+	struct reply reply = c->reply; /* done() may take what it holds */
 
-	memset(&c->reply, 0, sizeof(c->reply));
 	reply.wall_ms = clock_boot_ms() - c->started_ms;
 	if (reply.failed)
 		log_line(LOG_TRACE, "< %s", reply.err.msg);
@@ -123,6 +123,7 @@ static void finish(struct child *c)
 	if (!c->abandoned)
 		c->done(c->ctx, &reply);
 	reply_free(&reply);
+	memset(&c->reply, 0, sizeof(c->reply));
 	free_child(c);
 }
 
@@ -278,6 +279,8 @@ static void on_err(void *ctx, short revents)
 	ssize_t n = read_some(c->err_fd, buf, sizeof(buf));
 
 	(void)revents;
+	if (n > 0 && c->dials && c->reply.head.len + (size_t)n > STDERR_MOST)
+		str_drop(&c->reply.head, MIN(c->reply.head.len, (size_t)n));
 	if (n > 0)
 		str_addn(&c->reply.head, buf, (size_t)n);
 	if (n < 0)
@@ -297,40 +300,67 @@ static void watch_pipes(struct child *c)
 			fcntl(fds[i], F_SETFL, O_NONBLOCK);
 	if (c->in_fd >= 0)
 		c->in_watch = loop_watch(c->loop, c->in_fd, POLLOUT, on_in, c);
-	c->out_watch = loop_watch(c->loop, c->out_fd, POLLIN, on_out, c);
+	if (c->out_fd >= 0)
+		c->out_watch = loop_watch(c->loop, c->out_fd, POLLIN, on_out, c);
 	c->err_watch = loop_watch(c->loop, c->err_fd, POLLIN, on_err, c);
 }
 
-static int start_call(struct child *c, const struct call *call, struct err *err)
+/* Starts the program with these files, which it closes here. why: an errno met while they were
+ * made; 0: none. */
+static int start_program(struct child *c, const struct call *call, const int files[3], int why,
+			 struct err *err)
 {
 	CLEANUP(free_text) char *program = call->argc ? child_program(call->argv[0]) : NULL;
-	const char *input = call->body_from ? call->body_from : call->body.len ? NULL : "/dev/null";
-	int *ours[] = {&c->in_fd, &c->out_fd, &c->err_fd}, why = 0;
-
-	if (!program)
-		return err_set(err, ERR_LOCAL, "%s: no such program", c->name);
-	if (call->body_to &&
-	    (c->to_fd = open(call->body_to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", call->body_to, strerror(errno));
 	struct spawn of = {.program = program,
 			   .argv = call->argv,
-			   .files = {input ? program_input(input) : -1, -1, -1},
-			   .group = true};
-	if (input && of.files[0] < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", input, strerror(errno));
-	for (int i = input != NULL; i < 3 && !why; i++)
-		why = program_pipe(i == 0, ours[i], &of.files[i]) < 0 ? errno : 0;
-	of.environment = guard_environ();
+			   .files = {files[0], files[1], files[2]},
+			   .group = true,
+			   .environment = guard_environ()};
+
 	/* a program on a disk that does not answer must not stop the loop, which renews leases */
-	if (!why)
+	if (program && !why)
 		why = program_spawn(&of, EXEC_MOST_MS, &c->pid);
 	free(of.environment);
 	for (int i = 0; i < 3; i++)
-		fd_close(of.files[i]);
+		fd_close(files[i]);
+	if (!program)
+		return err_set(err, ERR_LOCAL, "%s: no such program", c->name);
 	if (why == ETIMEDOUT)
 		return err_set(err, ERR_LOCAL, "%s: did not start within %d s", c->name,
 			       EXEC_MOST_MS / 1000);
 	return why ? err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(why)) : 0;
+}
+
+/* Gives it the files that the call names, and pipes in place of the others. */
+static int start_call(struct child *c, const struct call *call, struct err *err)
+{
+	const char *input = call->body_from ? call->body_from : call->body.len ? NULL : "/dev/null";
+	int *ours[] = {&c->in_fd, &c->out_fd, &c->err_fd}, files[3] = {-1, -1, -1}, why = 0;
+
+	if (call->body_to &&
+	    (c->to_fd = open(call->body_to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", call->body_to, strerror(errno));
+	if (input && (files[0] = program_input(input)) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", input, strerror(errno));
+	for (int i = input != NULL; i < 3 && !why; i++)
+		why = program_pipe(i == 0, ours[i], &files[i]) < 0 ? errno : 0;
+	return start_program(c, call, files, why, err);
+}
+
+/* Gives it one end of a socket pair as stdin and stdout; *fd becomes the other. */
+static int start_dial(struct child *c, const struct call *call, int *fd, struct err *err)
+{
+	int theirs = -1, files[3] = {-1, -1, -1}, why = 0;
+
+	if (program_socket(fd, &theirs) < 0 || (files[0] = fcntl(theirs, F_DUPFD_CLOEXEC, 3)) < 0 ||
+	    program_pipe(false, &c->err_fd, &files[2]) < 0)
+		why = errno;
+	files[1] = theirs;
+	if (start_program(c, call, files, why, err) == 0)
+		return 0;
+	fd_close(*fd);
+	*fd = -1;
+	return -1;
 }
 
 static void trace_start(const struct call *call)
@@ -346,15 +376,14 @@ static void trace_start(const struct call *call)
 	log_line(LOG_TRACE, ">%s (%zu bytes of input)", str_text(&line), call->body.len);
 }
 
-struct child *child_send(struct loop *loop, const struct call *call,
-			 void (*done)(void *ctx, struct reply *reply), void *ctx)
+static struct child *new_child(struct loop *loop, const struct call *call,
+			       void (*done)(void *ctx, struct reply *reply), void *ctx)
 {
 	struct child *c = xcalloc(1, sizeof(*c));
 
 	c->loop = loop;
 	c->name = xstrdup(call->argc ? path_base(call->argv[0]) : "child");
 	c->max_bytes = call->max_bytes ? call->max_bytes : STDOUT_MOST;
-	c->timeout_ms = call->timeout_ms;
 	c->reply.head = STR_MAX(STDERR_MOST);
 	c->to_fd = c->in_fd = c->out_fd = c->err_fd = -1;
 	c->started_ms = c->died_ms = clock_boot_ms();
@@ -362,19 +391,59 @@ struct child *child_send(struct loop *loop, const struct call *call,
 	c->ctx = ctx;
 	trace_start(call);
 	loop_at_free(loop, at_loop_free, c);
-	if (start_call(c, call, &c->reply.err) < 0) {
+	return c;
+}
+
+/* started: what start_call() or start_dial() returned. */
+static struct child *follow(struct child *c, int started)
+{
+	if (started < 0) {
 		c->reply.failed = true;
+		close_pipes(c);
 		check_soon(c);
 		return c;
 	}
 	c->reply.was_sent = true;
-	str_addn(&c->in, call->body.s, call->body_from ? 0 : call->body.len);
 	watch_pipes(c);
 	if (c->timeout_ms > 0)
-		c->limit = loop_timer(loop, c->timeout_ms, on_limit, c);
+		c->limit = loop_timer(c->loop, c->timeout_ms, on_limit, c);
 	c->check_ms = MANY_MS;
-	c->check = loop_timer(loop, MANY_MS, on_check, c);
+	c->check = loop_timer(c->loop, MANY_MS, on_check, c);
 	return c;
+}
+
+struct child *child_send(struct loop *loop, const struct call *call,
+			 void (*done)(void *ctx, struct reply *reply), void *ctx)
+{
+	struct child *c = new_child(loop, call, done, ctx);
+
+	c->timeout_ms = call->timeout_ms;
+	str_addn(&c->in, call->body.s, call->body_from ? 0 : call->body.len);
+	return follow(c, start_call(c, call, &c->reply.err));
+}
+
+struct child *child_dial(struct loop *loop, const struct call *call, int *fd,
+			 void (*done)(void *ctx, struct reply *reply), void *ctx)
+{
+	struct child *c = new_child(loop, call, done, ctx);
+
+	c->dials = true;
+	c->reply.head = STR_INIT;
+	return follow(c, start_dial(c, call, fd, &c->reply.err));
+}
+
+void child_last_words(const struct child *c, char *out, size_t room)
+{
+	const char *text = str_text(&c->reply.head), *last = "";
+	CLEANUP(str_free) struct str line = STR_INIT;
+
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		if (strspn(text, " \t\r") < len)
+			last = text;
+	}
+	str_add_printable(&line, last, strcspn(last, "\r\n"), 0);
+	format_text(out, room, "%s", str_text(&line));
 }
 
 void child_cancel(struct child *c)

@@ -31,6 +31,15 @@ const char *child_self(void); /* as set; NULL: never set */
  * group gets SIGTERM, and SIGKILL 2 s later. */
 struct child *child_send(struct loop *loop, const struct call *call,
 			 void (*done)(void *ctx, struct reply *reply), void *ctx);
+/* Starts call->argv as a connection: one end of a socket pair is its stdin and stdout, and *fd
+ * becomes the other end, the caller's, close-on-exec and nonblocking; -1 if the program cannot be
+ * started. done() comes as for child_send(), with an empty body; call->timeout_ms is ignored.
+ * Neither its exit code nor the end of the stream says anything of what was carried. */
+struct child *child_dial(struct loop *loop, const struct call *call, int *fd,
+			 void (*done)(void *ctx, struct reply *reply), void *ctx);
+/* The last line of its stderr that has a word, printable and shortened to room; "": none yet. Until
+ * done() returns. */
+void child_last_words(const struct child *child, char *out, size_t room);
 /* No callback afterwards: the process group gets SIGTERM, then SIGKILL after 2 s or when the loop
  * is freed. The handle is dead after done(). Accepts NULL. */
 void child_cancel(struct child *child);

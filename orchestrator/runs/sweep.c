@@ -223,6 +223,7 @@ static struct pod_row target_row(const struct sweep *s, const struct target *t)
 	struct pod_row row = {.state = POD_ROW_LIVE,
 			      .price_microusd_h = view->price_microusd_h,
 			      .hard_end_s = view->marker.hard_end_s,
+			      .reach = view->reach,
 			      .port = view->port,
 			      .create_ms = now_ms,
 			      .running_ms = now_ms},

@@ -89,6 +89,7 @@ static const struct column pod_columns[] = {
 	C(price_microusd_h),
 	C(price_list_microusd_h),
 	C(hard_end_s),
+	C(reach),
 	C(host),
 	C(port),
 	C(user),

@@ -121,6 +121,7 @@ struct pod_row {
 	int64_t price_microusd_h;
 	int64_t price_list_microusd_h; /* the price of the offer; 0: unknown */
 	int64_t hard_end_s;            /* epoch seconds */
+	int reach; /* enum pod_reach; with the next three as in struct pod_view */
 	char host[128];
 	int port;
 	char user[32];

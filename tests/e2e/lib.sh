@@ -77,20 +77,22 @@ script_lines() { # script_lines N: N segments of different lengths
 }
 # config [KEY=VALUE;]... : burst.cfg for the local provider. Lines are libconfig; LOCAL="...", JOB="..." and
 # POD="..." add to the groups; INPUT="..." is the script. REHEARSE="..." are keys of tests/rehearsal, which then is the provider.
+# CARRIED=1: pods are reached through a child process.
 rehearse() {
 	[ -n "${CHECKING:-}" ] || make -s -C "$ROOT" rehearsal || complain "the rehearsal cannot be built"
 	export BURST_PROVIDER_PATH=$ROOT/build/rehearsal/rehearsal.so
 	[ -z "${LOCAL_ISOLATION:-}" ] || export LOCAL_PLAY_ISOLATION=$LOCAL_ISOLATION
 }
 config() {
-	local provider=local
-	[ -z "${REHEARSE:-}" ] || { provider=local_play; rehearse; }
+	local provider=local pretences=${REHEARSE:-}
+	[ -z "${CARRIED:-}" ] || pretences="carrier = [\"python3\", \"$ROOT/tests/e2e/carrier.py\"]; $pretences"
+	[ -z "$pretences" ] || { provider=local_play; rehearse; }
 	cat >burst.cfg <<-E
 		provider = "$provider";
 		volume = { name = "v"; size_gb = 1; create = true; };
 		caps = { max_cost = 1.00; max_duration = "10m"; };
 		job = { name = "e2e"; type = "tts"; engine = "${ENGINE:-espeak}"; input = "${INPUT:-script.jsonl}"; voice = "en"; output = "out"; ${JOB:-} };
-		providers = { $provider = { price_per_hour = 0.69; ${LOCAL:-} ${REHEARSE:-} }; };${POD:+ pod = { $POD \};}
+		providers = { $provider = { price_per_hour = 0.69; ${LOCAL:-} $pretences }; };${POD:+ pod = { $POD \};}
 		$*
 	E
 }

@@ -52,9 +52,7 @@ FAKE=b|r1|"
 	first_sshd=$(cat "$dir/home/sshd.pid")
 	kill "$first_sshd"
 	until_true login
-	kill -TERM $pid
 	kill -HUP $pid
-	kill -INT $pid
 	login || fail 'it does not survive signals'
 	alive || fail 'it does not survive signals'
 	second_sshd=$(cat "$dir/home/sshd.pid")
@@ -62,6 +60,37 @@ FAKE=b|r1|"
 	finish
 	[ "$took" -le 3 ] || fail "slow to end: $took"
 	until_true sh -c "! kill -0 $second_sshd"
+}
+
+# Where a child brings the connection, sshd serves it on its stdin and stdout, and listens nowhere.
+test_dialled() {
+	pod local 60 60 BURST_REACH=dial
+	echo "pod $(cut -d' ' -f1,2 "$top/host.pub")" >"$dir/known"
+	until_true [ -e "$dir/home/connect" ]
+	ssh_command='echo "$BURST_HOME"; exit 5'
+	check 'through a child' "$(login -o HostKeyAlias=pod -o ProxyCommand="sh '$dir/home/connect'"; echo $?)" "$dir/home
+5"
+	[ ! -e "$dir/home/sshd.pid" ] || fail 'an sshd listens'
+	finish
+}
+
+# Without an agent that takes the request there is nothing to wait for; one that says it has left ends the pod at once.
+test_asked_to_end() {
+	pod local 60 60
+	until_true [ -e "$dir/home/switch" ]
+	kill -TERM $pid
+	gone_within 8
+	[ "$took" -ge 1 ] && [ "$took" -le 5 ] || fail "ended after $took s"
+	grep -q 'asked to end' "$dir/home/start.log" || fail reason
+	pod local 60 60
+	until_true [ -e "$dir/home/switch" ]
+	kill -TERM $pid
+	until_true [ -e "$dir/home/leaving" ]
+	rm "$dir/home/leaving"
+	sleep 4
+	alive || fail 'it does not wait for the agent'
+	echo >"$dir/home/left"
+	gone_within 3
 }
 
 test_lease_over() {

@@ -92,6 +92,7 @@ t_a_run_in_a_small_window() {
 	has screen " of \$1.00, "
 }
 t_ctrl_c_says_what_happens_next() {
+	REHEARSE='release_delay = "2s";'
 	slow_segments 40
 	on_terminal 100x24 'expect:working' 'send:\x03' 'expect:stopping: fetching' 'expect:Ctrl-C again releases the pods now' \
 		end shot:end -- "$BURST" run

@@ -38,6 +38,7 @@ struct op {
 	struct op_want want; /* what the local provider is asked */
 	char *script;
 	struct op *local;
+	bool begun;
 };
 
 /* ---- the keys ---- */
@@ -57,6 +58,11 @@ static const struct option_spec own_options[] = {
 	 "a spot pod is taken away after this time; 0: never", NULL},
 	{"preempt", OPTION_TEXT, 0, "spot", "which pods preempt_after takes: \"spot\" or \"all\"",
 	 NULL},
+	{"carrier", OPTION_TEXTS, 0, NULL,
+	 "a program and its arguments: it gets the host and port of a pod's sshd as two more, and "
+	 "its stdin and stdout are the connection to it",
+	 NULL},
+	{"release_delay", OPTION_DURATION, 0, "0", "how long a release takes to be sent", NULL},
 	{"storage", OPTION_BOOL, 0, "false",
 	 "pods cost something: they are released before their files are fetched", NULL},
 };
@@ -329,6 +335,21 @@ static void pretend_pod_state(const struct provider *p, struct pod_view *view)
 		view->port = 0;
 		view->started_at_s = 0;
 	}
+	if (view->port && section_count(p->conf, "carrier"))
+		view->reach = REACH_DIAL;
+}
+
+static int rehearsal_dial(const struct provider *p, const struct pod_view *pod, struct call *call,
+			  struct err *err)
+{
+	CLEANUP(free_text) char *port = xasprintf("%d", pod->port);
+
+	(void)err;
+	for (size_t i = 0; i < section_count(p->conf, "carrier"); i++)
+		call_arg(call, section_item(p->conf, "carrier", i));
+	call_arg(call, pod->host);
+	call_arg(call, port);
+	return 0;
 }
 
 /* Replaces the local provider's one offer by one for each wanted card. */
@@ -401,6 +422,12 @@ static void change_result(const struct op *op, struct op_result *result)
 static enum op_next rehearsal_next(struct op *op, const struct reply *reply, struct call *call,
 				   int64_t *wait_ms, struct op_result *result, struct err *err)
 {
+	if (op->kind == OP_RELEASE && !op->begun &&
+	    section_int(op->provider->conf, "release_delay")) {
+		op->begun = true;
+		*wait_ms = section_int(op->provider->conf, "release_delay");
+		return OP_WAIT;
+	}
 	if (!reply && op->kind == OP_RENT && fails_on_purpose(op->provider, err))
 		return OP_FAILED;
 	if (!reply && op->kind == OP_OFFERS &&
@@ -424,6 +451,7 @@ struct provider_ops burst_provider = {
 	.next = rehearsal_next,
 	.op_free = rehearsal_op_free,
 	.pods_are_free = rehearsal_pods_are_free,
+	.dial = rehearsal_dial,
 	.check_conf = rehearsal_check_conf,
 	.check_wishes = rehearsal_check_wishes,
 };

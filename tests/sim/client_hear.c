@@ -307,6 +307,7 @@ static void created(struct client *cl, struct happening *h)
 	view.price_microusd_h = plant(PLANT_PRICE_UNSEEN) ? 0 : m->price;
 	if (!cl->sim->plan->vendors[m->vendor].vague && m->running) {
 		view.state = POD_STATE_RUNNING;
+		view.reach = REACH_SSH;
 		view.port = 22;
 	}
 	ev.views = &view;

@@ -103,6 +103,7 @@ struct core_pod client_from_row(struct client *cl, const struct row *row)
 		p.workload.compute_ms = p.workload.wasted_ms = 0;
 		return p;
 	}
+	p.rental.view.reach = o->rental.view.reach;
 	p.rental.view.port = o->rental.view.port;
 	p.rental.create_at =
 		MIN(client_past(cl, o->rental.create_at, by), boot_now(cl) - row->billed_ms);

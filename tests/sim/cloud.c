@@ -375,6 +375,7 @@ struct pod_view cloud_view(struct sim *s, const struct machine *m)
 		v.state = POD_STATE_FAILED;
 	} else if (m->running) {
 		v.state = POD_STATE_RUNNING;
+		v.reach = REACH_SSH;
 		v.port = 22;
 		COPY_TEXT(v.host, "pod");
 	}

@@ -51,6 +51,7 @@ static struct pod_row row_now(struct client *cl, int pod)
 							   : POD_ROW_LIVE,
 			      .account = "a",
 			      .host = "pod",
+			      .reach = REACH_SSH,
 			      .port = 22,
 			      .price_microusd_h = p->rental.price_microusd_h,
 			      .hard_end_s = p->rental.hard_end_s,
@@ -227,6 +228,7 @@ static struct core_pod as_mine(struct client *cl, const struct row *row)
 	p.rental.create_at = p.rental.rented_at = p.presence.running_at = boot_now(cl);
 	p.rental.reused = true;
 	p.rental.cold_ms = core_cold_ms(&row->pod);
+	p.rental.view.reach = row->pod.rental.view.reach;
 	p.rental.view.port = row->pod.rental.view.port;
 	return p;
 }

@@ -152,7 +152,9 @@ void start_simply(struct bench *b)
 
 struct pod_view view_of(const struct bench *b, int i, enum pod_state state)
 {
-	struct pod_view v = {.state = state, .port = state == POD_STATE_RUNNING ? 22 : 0};
+	struct pod_view v = {.state = state,
+			     .reach = state == POD_STATE_RUNNING ? REACH_SSH : REACH_NONE,
+			     .port = state == POD_STATE_RUNNING ? 22 : 0};
 
 	snprintf(v.id, sizeof(v.id), "p%d", i);
 	COPY_TEXT(v.marker.run, b->conf.run);

@@ -117,6 +117,7 @@ static void a_share_is_counted_alike(void **state)
 	char name[20];
 
 	(void)state;
+	row.reach = REACH_SSH;
 	COPY_TEXT(row.host, "127.0.0.1");
 	COPY_TEXT(row.pool, "x 0 1 1 1");
 	row.kept_until_ms = T0 + 600000;

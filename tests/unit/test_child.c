@@ -119,6 +119,121 @@ static void test_big_input_and_output(void **state)
 	str_free(&sent);
 }
 
+/* ---- a child as a connection ---- */
+
+static struct child *dialled(const char *script, int *fd, struct answer *a)
+{
+	struct call call = shell(script);
+	struct child *child = child_dial(loop, &call, fd, on_done, a);
+
+	assert_int_equal(a->count, 0);
+	call_free(&call);
+	return child;
+}
+
+/* What fd brings until there are `want` bytes or the end. */
+static void read_until(int fd, struct str *to, size_t want)
+{
+	char buf[4096];
+	ssize_t n;
+
+	for (int64_t until = clock_boot_ms() + PATIENCE_MS; to->len < want;) {
+		n = read(fd, buf, sizeof(buf));
+		if (n == 0 || clock_boot_ms() > until)
+			return;
+		if (n > 0)
+			str_addn(to, buf, (size_t)n);
+		else
+			loop_turn(loop, 10);
+	}
+}
+
+static void test_dialled(void **state)
+{
+	struct answer a = {0};
+	struct str got = STR_INIT;
+	char words[40], all[256];
+	int fd;
+
+	(void)state;
+	struct child *child = dialled(
+		"echo early >&2; cat; printf '\nlast \033[2J words\n\n' >&2; exit 3", &fd, &a);
+	for (int i = 0; i < 256; i++)
+		all[i] = (char)i;
+	assert_int_equal(write(fd, all, sizeof(all)), sizeof(all));
+	read_until(fd, &got, sizeof(all));
+	assert_int_equal(got.len, sizeof(all));
+	assert_memory_equal(got.s, all, sizeof(all));
+	TURN_UNTIL(loop, (child_last_words(child, words, sizeof(words)), words[0]));
+	assert_string_equal(words, "early");
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	shutdown(fd, SHUT_WR);
+	TURN_UNTIL(loop, a.count);
+	assert_false(a.reply.failed);
+	assert_int_equal(a.reply.status, 3);
+	assert_int_equal(a.reply.body.len, 0);
+	assert_non_null(strstr(str_text(&a.reply.head), "last"));
+	assert_int_equal(read(fd, all, 1), 0); /* its end */
+	reply_free(&a.reply);
+	str_free(&got);
+	close(fd);
+}
+
+/* Of a flood on stderr the end stays, whose last line is the reason. */
+static void test_dialled_floods_its_stderr(void **state)
+{
+	struct answer a = {0};
+	int fd;
+
+	(void)state;
+	dialled("head -c 300000 /dev/zero | tr '\\0' x >&2; printf '\nthe reason' >&2", &fd, &a);
+	TURN_UNTIL(loop, a.count);
+	assert_true(a.reply.head.len <= (64 << 10) && a.reply.head.len > (32 << 10));
+	assert_string_equal(str_text(&a.reply.head) + a.reply.head.len - 10, "the reason");
+	reply_free(&a.reply);
+	close(fd);
+}
+
+static void test_dialled_and_not_started(void **state)
+{
+	struct answer a = {0};
+	struct call call = {.kind = CALL_CHILD};
+	int fd = 77;
+
+	(void)state;
+	call_arg(&call, "no-such-program-anywhere");
+	child_dial(loop, &call, &fd, on_done, &a);
+	call_free(&call);
+	assert_int_equal(fd, -1);
+	TURN_UNTIL(loop, a.count);
+	assert_true(a.reply.failed);
+	assert_int_equal(a.reply.err.kind, ERR_LOCAL);
+	reply_free(&a.reply);
+}
+
+/* One that listens to neither the end of its stdin nor SIGTERM, nor what it has started, lives on.
+ */
+static void test_dialled_and_cancelled(void **state)
+{
+	struct answer a = {0};
+	struct str got = STR_INIT;
+	int fd;
+
+	(void)state;
+	struct child *child =
+		dialled("trap '' TERM; (trap '' TERM; sleep 60) & echo $$ $!; sleep 60", &fd, &a);
+	read_until(fd, &got, 4);
+	char *rest = NULL;
+	pid_t first = (pid_t)strtol(str_text(&got), &rest, 10),
+	      second = (pid_t)strtol(rest, NULL, 10);
+	assert_true(first > 1 && second > 1);
+	close(fd);
+	child_cancel(child);
+	TURN_UNTIL(loop, kill(first, 0) < 0 && kill(second, 0) < 0);
+	assert_int_equal(a.count, 0);
+	str_free(&got);
+}
+
 static void test_failures(void **state)
 {
 	struct call call = {.kind = CALL_CHILD};
@@ -319,6 +434,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_children),
 		cmocka_unit_test(test_big_input_and_output),
+		cmocka_unit_test(test_dialled),
+		cmocka_unit_test(test_dialled_floods_its_stderr),
+		cmocka_unit_test(test_dialled_and_not_started),
+		cmocka_unit_test(test_dialled_and_cancelled),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_never_starts),
 		cmocka_unit_test(test_time_limit),

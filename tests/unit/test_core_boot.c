@@ -16,11 +16,13 @@ static void test_address_that_a_list_leaves_out(void **state)
 	check_field("brought up", "port", pod(&b, 0)->rental.view.port, 22);
 	v = view_of(&b, 0, POD_STATE_RUNNING);
 	v.port = 0;
+	v.reach = REACH_NONE;
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
 	check_field("lost", "connects", did(&b, ACT_CONNECT, 0), 1);
 	check_field("lost", "port", pod(&b, 0)->rental.view.port, 22);
 	v.port = 2022;
+	v.reach = REACH_SSH;
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 	check_field("listed with another", "port", pod(&b, 0)->rental.view.port, 2022);
 	tear_down(&b);
@@ -364,7 +366,9 @@ static void test_unproven_pods_get_no_work(void **state)
 
 static void inspected(struct bench *b, enum pod_state state)
 {
-	struct pod_view view = {.state = state, .port = state == POD_STATE_RUNNING ? 22 : 0};
+	struct pod_view view = {.state = state,
+				.reach = state == POD_STATE_RUNNING ? REACH_SSH : REACH_NONE,
+				.port = state == POD_STATE_RUNNING ? 22 : 0};
 
 	COPY_TEXT(view.id, pod(b, 0)->rental.id);
 	COPY_TEXT(view.host, "127.0.0.1");

@@ -143,6 +143,7 @@ static struct pod_row offered(void)
 				.id = "p1",
 				.state = POD_ROW_LIVE,
 				.host = "h",
+				.reach = REACH_SSH,
 				.port = 22,
 				.pool = "abc 0 0 0 0",
 				.price_microusd_h = 3600000,

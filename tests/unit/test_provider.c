@@ -80,6 +80,58 @@ static void addresses(void **state)
 	}
 }
 
+/* Which pods burst connects to, and how. */
+static void reaches(void **state)
+{
+	static const struct {
+		const char *name, *host, *user;
+		int port;
+		enum pod_reach said, reach;
+		bool failed;
+	} cases[] = {
+		{"an address", "h", "", 22, REACH_NONE, REACH_SSH, false},
+		{"none yet", "", "", 0, REACH_NONE, REACH_NONE, false},
+		{"a host without a port", "h", "root", 0, REACH_NONE, REACH_NONE, false},
+		{"ssh without a port", "h", "root", 0, REACH_SSH, REACH_NONE, false},
+		{"a number that means nothing", "h", "", 22, (enum pod_reach)77, REACH_SSH, false},
+		{"a child", "", "", 0, REACH_DIAL, REACH_DIAL, false},
+		{"a child, with a user and a host for it", "gpu-7", "ann", 0, REACH_DIAL,
+		 REACH_DIAL, false},
+		{"a child, and a user that is an option", "", "-l", 0, REACH_DIAL, REACH_NONE,
+		 true},
+		{"a child, and a host that is an option", "-v", "", 0, REACH_DIAL, REACH_NONE,
+		 true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct pod_view v = good_pod();
+		struct err err = {0};
+		COPY_TEXT(v.host, cases[i].host);
+		COPY_TEXT(v.user, cases[i].user);
+		v.port = cases[i].port;
+		v.reach = cases[i].said;
+		if (check(&v, &err) < 0)
+			fail_msg("%s: %s", cases[i].name, err.msg);
+		if (v.reach != cases[i].reach || (v.state == POD_STATE_FAILED) != cases[i].failed)
+			fail_msg("%s: reach %d, %s: %s", cases[i].name, (int)v.reach,
+				 pod_state_name(v.state), v.detail);
+	}
+}
+
+static void a_provider_without_a_way(void **state)
+{
+	struct provider_ops ops = {.name = "runpod"};
+	struct pod_view v = good_pod();
+	struct call call = {.kind = CALL_CHILD};
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(provider_dial(&ops, NULL, &v, &call, &err), -1);
+	assert_int_equal(err.kind, ERR_REFUSED);
+	assert_int_equal(call.argc, 0);
+}
+
 static void a_pod_that_is_over_stays_over(void **state)
 {
 	struct pod_view v = good_pod();
@@ -261,6 +313,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses),
+		cmocka_unit_test(reaches),
+		cmocka_unit_test(a_provider_without_a_way),
 		cmocka_unit_test(a_pod_that_is_over_stays_over),
 		cmocka_unit_test(answers_that_cannot_be_right),
 		cmocka_unit_test(texts_for_people_may_be_any),
