@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
 # No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
-# hook submit plan dispatch learning billed pooled load voices weights environment (dispatch and learning take two minutes each, pooled five, billed, voices, weights and environment some, load a quarter of an hour:
+# hook submit plan dial dispatch learning billed pooled load voices weights environment (dispatch and learning take two minutes each, pooled five, billed, voices, weights and environment some, load a quarter of an hour:
 # these only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
@@ -400,6 +400,68 @@ part_hook() {
 	echo "an empty shell hook $empty ms; burst's $ours ms: $(ratio "$ours" "$empty") times that"
 	echo "git commit without a hook $plain ms, with an empty one $with_empty ms, with burst's $with_ours ms: $(ratio "$with_ours" "$with_empty") times that"
 	empty_queue
+}
+
+# ---- (l) a child process as the connection ----
+
+# A login node: an sshd on the loopback, with `ssh -F $work/login.ssh login`.
+login_node() {
+	local port
+	port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	ssh-keygen -q -t ed25519 -N '' -f "$work/login.host" && ssh-keygen -q -t ed25519 -N '' -f "$work/login.key"
+	echo "login $(cut -d' ' -f1,2 "$work/login.host.pub")" >"$work/login.known"
+	cat >"$work/login.ssh" <<-E
+		Host login
+		HostName 127.0.0.1
+		Port $port
+		User $(id -un)
+		HostKeyAlias login
+		UserKnownHostsFile $work/login.known
+		IdentityFile $work/login.key
+		IdentitiesOnly yes
+		BatchMode yes
+		LogLevel ERROR
+	E
+	mkdir -p /run/sshd
+	/usr/sbin/sshd -D -e -f /dev/null -o Port="$port" -o ListenAddress=127.0.0.1 -o HostKey="$work/login.host" -o UsePAM=no \
+		-o AuthorizedKeysFile="$work/login.key.pub" -o StrictModes=no -o PidFile=none >"$work/login.log" 2>&1 &
+	login=$!
+}
+bare_up() { ssh -F "$work/login.ssh" login "cat >$work/bare.$1" <"$big/big"; }
+bare_down() { ssh -F "$work/login.ssh" login "cat '$big/big'" >"$work/bare.$1"; }
+# dial_config PROVIDER NAME KEYS...: 64 MiB go up as code, and come down as the output
+dial_config() {
+	cat >"$work/sync.cfg" <<-E
+		provider = "$1";
+		caps = { max_cost = 100.0; max_duration = "10m"; };
+		job = { name = "$2"; type = "command"; run = "cp big out.bin"; outputs = ["out.bin"]; output = "$2.out"; };
+		code = { path = "$big"; };
+		volume = { name = "$2"; size_gb = 5; create = true; };
+		providers = { $1 = { capacity = 64; ${*:3} }; };
+	E
+}
+moved_ms() { # what burst takes to sync the code, and to fetch it again
+	"$burst" run "$work/sync.cfg" --force --json 2>"$work/err" >"$work/json" || cat "$work/err" >&2
+	tail -n 1 "$work/json" | jq -r '.pods[0].phases | "\(.sync_s * 1000) \(.fetch_s * 1000)"'
+}
+part_dial() {
+	echo "# 64 MiB through a child process: ssh to a login node, which passes on to the pod's sshd (aim: 2.5 times what ssh itself takes)"
+	local i big=$work/code64 login
+	mkdir "$big" && head -c 67108864 /dev/urandom >"$big/big"
+	login_node
+	sleep 1
+	for i in $(seq "${PAIRS:-5}"); do
+		dial_config local "tcp$i"
+		moved_ms >"$work/tcp"
+		dial_config local_play "dial$i" "carrier = [\"sh\", \"-c\", \"exec ssh -F $work/login.ssh -W \\\"\$1:\$2\\\" login\", \"sh\"];"
+		echo "$(took_ms bare_up "$i") $(took_ms bare_down "$i") $(cat "$work/tcp") $(moved_ms)"
+		rm -f "$work/bare.$i"
+	done >"$work/rows"
+	kill "$login"
+	local up down dialled_up dialled_down
+	up=$(column "$work/rows" 1) down=$(column "$work/rows" 2) dialled_up=$(column "$work/rows" 5) dialled_down=$(column "$work/rows" 6)
+	echo "up: ssh alone $up ms, burst over TCP $(column "$work/rows" 3) ms, through ssh $dialled_up ms: $(ratio "$dialled_up" "$up") times ssh"
+	echo "down: ssh alone $down ms, burst over TCP $(column "$work/rows" 4) ms, through ssh $dialled_down ms: $(ratio "$dialled_down" "$down") times ssh"
 }
 
 # ---- what `burst submit` takes ----
