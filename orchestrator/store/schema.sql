@@ -65,7 +65,7 @@ CREATE TABLE pod (
 	price_microusd_h INTEGER NOT NULL,
 	price_list_microusd_h INTEGER NOT NULL DEFAULT 0,
 	hard_end_s INTEGER NOT NULL,
-	reach INTEGER NOT NULL,
+	reach INTEGER NOT NULL DEFAULT 0,
 	host TEXT NOT NULL,
 	port INTEGER NOT NULL,
 	user TEXT NOT NULL,

@@ -22,7 +22,7 @@ ended_well() { # SEGMENTS: the run ended well, and no carrier is left
 t_a_run() {
 	dialled
 	script_lines 12
-	config
+	config 'pods = 1;'
 	burst run
 	ended_well 12
 	is "$(starts)" 1 "connections"
