@@ -14,13 +14,16 @@
 
 /* ---- what several verbs share ---- */
 
-/* Settles pods whose supervisor ended, and returns the number of others. The caller holds the lock.
- * A pod that cannot be removed still counts; its release reports the reason. */
-static int64_t settle_and_count_living(const struct store *store)
+/* Settles pods whose supervisor ended, and returns the number of others; -1 and ERR_LOCAL. The
+ * caller holds the lock. A pod that cannot be removed still counts; its release reports the reason.
+ */
+static int64_t settle_and_count_living(const struct store *store, struct err *err)
 {
-	CLEANUP(record_free_ids) char **ids = record_living(store);
+	CLEANUP(record_free_ids) char **ids = record_living(store, err);
 	int64_t living = 0;
 
+	if (!ids)
+		return -1;
 	for (size_t i = 0; ids[i]; i++) {
 		CLEANUP(free_text) char *dir = record_dir(store, ids[i]);
 		(void)pod_settle(store, ids[i], NULL);
@@ -187,7 +190,9 @@ static int do_check(const struct store *store, const json_t *request, json_t *an
 	add_gpu_finding(&conf, &text);
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	int64_t living = settle_and_count_living(store);
+	int64_t living = settle_and_count_living(store, err);
+	if (living < 0)
+		return -1;
 	str_addf(&text, "%s: %lld of %lld pods are taken\n", living < conf.capacity ? "ok" : "warn",
 		 (long long)living, (long long)conf.capacity);
 	json_object_set_new(answer, "text", printable_lines(&text));
@@ -199,8 +204,10 @@ static int do_check(const struct store *store, const json_t *request, json_t *an
 static int require_free_slot(const struct store *store, const struct local_conf *conf,
 			     struct err *err)
 {
-	int64_t living = settle_and_count_living(store);
+	int64_t living = settle_and_count_living(store, err);
 
+	if (living < 0)
+		return -1;
 	if (living >= conf->capacity)
 		return err_set(err, ERR_NO_CAPACITY, "all %lld pods of this machine are taken",
 			       (long long)conf->capacity);
@@ -349,16 +356,18 @@ static int do_list(const struct store *store, const json_t *request, json_t *ans
 
 	(void)request;
 	json_object_set_new(answer, "pods", list);
-	if (store_lock(store, &lock, err) < 0)
+	if (store_lock(store, &lock, err) < 0 || settle_and_count_living(store, err) < 0)
 		return -1;
-	settle_and_count_living(store);
 	record_prune(store, KEEP_MS);
-	CLEANUP(record_free_ids) char **here = record_living(store);
+	CLEANUP(record_free_ids) char **here = record_living(store, err);
+	if (!here)
+		return -1;
 	CLEANUP(record_free_ids) char **gone = record_ended(store, SHOW_ENDED_MS);
 	return add_records(store, here, list, err) < 0 ? -1 : add_records(store, gone, list, err);
 }
 
-/* Settles the pod of request.id, and loads its record. ERR_NOT_FOUND. */
+/* Loads the record of request.id, after ending a pod whose supervisor died. If that fails, the
+ * record is loaded as it is. ERR_NOT_FOUND. */
 static int load_settled(const struct store *store, const json_t *request, struct pod_record *record,
 			struct err *err)
 {
@@ -416,8 +425,10 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 	json_object_set_new(answer, "sandbox_works", json_boolean(namespaces));
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	json_object_set_new(answer, "left",
-			    json_integer(conf.capacity - settle_and_count_living(store)));
+	int64_t living = settle_and_count_living(store, err);
+	if (living < 0)
+		return -1;
+	json_object_set_new(answer, "left", json_integer(conf.capacity - living));
 	return 0;
 }
 
@@ -444,9 +455,11 @@ static int do_volumes(const struct store *store, const json_t *request, json_t *
 
 static int refuse_if_used(const struct store *store, const char *name, struct err *err)
 {
-	CLEANUP(record_free_ids) char **ids = record_living(store);
+	CLEANUP(record_free_ids) char **ids = record_living(store, err);
 	struct pod_record record;
 
+	if (!ids)
+		return -1;
 	for (size_t i = 0; ids[i]; i++)
 		if (record_load(store, ids[i], &record, err) == 0 && !record.ended_ms &&
 		    !strcmp(record.volume, name))
@@ -462,10 +475,8 @@ static int do_volume_remove(const struct store *store, const json_t *request, js
 	CLEANUP(fd_close) int lock = -1;
 
 	(void)answer;
-	if (store_lock(store, &lock, err) < 0)
-		return -1;
-	settle_and_count_living(store);
-	if (refuse_if_used(store, name, err) < 0)
+	if (store_lock(store, &lock, err) < 0 || settle_and_count_living(store, err) < 0 ||
+	    refuse_if_used(store, name, err) < 0)
 		return -1;
 	return volume_remove(store, name, err);
 }

@@ -298,13 +298,17 @@ static void add_id(struct ids *ids, const char *name, size_t len)
 	ids->list[ids->count] = NULL;
 }
 
-char **record_living(const struct store *store)
+char **record_living(const struct store *store, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(store->dir, "pods");
 	DIR *dir = opendir(path);
 	struct dirent *entry;
-	struct ids ids = {.list = xcalloc(8, sizeof(char *)), .cap = 8};
 
+	if (!dir && errno != ENOENT) {
+		err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	struct ids ids = {.list = xcalloc(8, sizeof(char *)), .cap = 8};
 	while (dir && (entry = readdir(dir)))
 		if (record_is_id(entry->d_name))
 			add_id(&ids, entry->d_name, strlen(entry->d_name));

@@ -98,9 +98,11 @@ int record_retire(const struct store *store, const struct pod_record *record, st
 /* Deletes a tree, even if the pod left folders that their owner cannot enter. */
 int record_remove_tree(const char *path, struct err *err);
 
-/* Ids of living pods, or of pods that ended at most this long ago. NULL-terminated; free with
- * record_free_ids(). */
-char **record_living(const struct store *store);
+/* Ids of living pods. NULL-terminated; free with record_free_ids(). NULL and ERR_LOCAL if their
+ * folder cannot be read: that must not pass for "no pods". */
+char **record_living(const struct store *store, struct err *err);
+/* The same of pods that ended at most this long ago; for people alone, so that a folder that cannot
+ * be read counts as empty. */
 char **record_ended(const struct store *store, int64_t within_ms);
 void record_free_ids(char **ids);
 /* Deletes what is left of pods that ended longer ago. */

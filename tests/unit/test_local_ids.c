@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,6 +125,24 @@ static void a_tree_is_given(void **state)
 	give_a_tree();
 }
 
+/* A folder of pods that cannot be read is no proof that there is no pod. */
+static void pods_that_cannot_be_listed(void **state)
+{
+	CLEANUP(free_text) char *pods = path_join(dir, "pods");
+	struct store store = {.dir = dir};
+	struct err err = {0};
+	char **ids = record_living(&store, &err);
+
+	(void)state;
+	assert_non_null(ids);
+	assert_null(ids[0]);
+	record_free_ids(ids);
+	assert_int_equal(path_write(pods, "", 0, 0600, &err), 0);
+	assert_null(record_living(&store, &err));
+	assert_int_equal(err.kind, ERR_LOCAL);
+	assert_non_null(strstr(err.msg, pods));
+}
+
 static int make_dir(void **state)
 {
 	(void)state;
@@ -142,6 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(users_are_never_those_of_accounts),
 		cmocka_unit_test_setup_teardown(a_tree_is_given, make_dir, drop_dir),
+		cmocka_unit_test_setup_teardown(pods_that_cannot_be_listed, make_dir, drop_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
