@@ -12,7 +12,8 @@ static bool has_ended(const struct run_row *run)
 }
 
 /* Stops the run's client and releases the run's pods. without_pods: what to print if it has none.
- * Returns -1 if a pod could not be confirmed gone. */
+ * Returns -1 if the client does not stop, the ledger cannot be read, or a pod could not be
+ * confirmed gone. */
 static int cancel_run(struct cmd_context *ctx, struct run_row *row, const char *without_pods,
 		      struct err *err)
 {
@@ -30,6 +31,7 @@ static int cancel_run(struct cmd_context *ctx, struct run_row *row, const char *
 	if (!count) {
 		if (row->status == RUN_RUNNING) {
 			run_set_ended(row, RUN_INTERRUPTED);
+			/* if that fails, the next command settles it as one whose client died */
 			store_put_run(ctx->store, row, NULL);
 		}
 		output_line(stderr, "run %s: %s; %s (%s)", row->id, run_status_word(row->status),

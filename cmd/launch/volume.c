@@ -276,8 +276,9 @@ static void say_price(const struct order *o, const struct volume_row *v, int64_t
 	output_lines(stderr, str_text(&line));
 }
 
-/* Rents the pod of a narrowed launch. memory_gb: as the user gave it; 0: burst chose it. Prints on
- * `to` that the volume is ready. Returns the exit status, or -1. */
+/* Runs the set-up of the job on a pod beside v, which fills v. l is from narrow_to_setup(); least
+ * and most: the price range for the message. memory_gb: as the user gave it; 0: burst chose it.
+ * Prints on `to` that the volume is ready. Returns the exit status, or -1. */
 static int fill_volume(struct launch *l, const struct volume_row *v, int64_t least, int64_t most,
 		       int64_t memory_gb, FILE *to, struct err *err)
 {

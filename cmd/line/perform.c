@@ -184,6 +184,8 @@ void cmd_load_providers(const char *command)
 		providers_load(getenv("BURST_PROVIDER_PATH"), &bad_providers);
 }
 
+/* Prints why plug-ins could not be loaded, a line for each. Not while they are loaded: commands
+ * that need no provider say nothing of them. */
 static void warn_of_bad_providers(void)
 {
 	const char *at = str_text(&bad_providers), *line;

@@ -518,7 +518,8 @@ static enum taken open_listed(int root, const char *path, const char *id, int *f
 								      : TAKEN_FAILED;
 }
 
-/* Makes links to the files that stay in the folder `there` on the volume. */
+/* Makes symlinks in m->to for the files that the archive does not hold: they are large, and stay in
+ * the folder `there` on the volume. -1 and errno. */
 static int archive_links(const struct moving *m, const char *there)
 {
 	int failed = 0;

@@ -200,6 +200,8 @@ static int command_check_conf(const struct section *conf, struct mistakes *m, st
 	return 0;
 }
 
+/* job_ops.load: notes the section's mistakes in setup->mistakes (NULL: stops at the first), and
+ * makes *out only if there is none. */
 static int load_job(struct job **out, const struct job_setup *setup, struct err *err)
 {
 	const struct section *conf = setup->conf;
@@ -255,7 +257,8 @@ static json_t *command_task(struct job *job, size_t index, int attempt)
 /* ---- the output folder ---- */
 
 /* Finds nothing cached, since each run runs the command again; only refuses foreign files that
- * outputs would overwrite. command_recall() finds what a resumed run has done. */
+ * outputs would overwrite. command_recall() finds what a resumed run has done.
+ * force: foreign files may be overwritten, but the manifest must still be readable. */
 static int command_find_cached(struct job *job, struct segment_result *results, bool force,
 			       struct err *err)
 {

@@ -337,7 +337,9 @@ static int find_file_of_key(struct reuse *r, const char *key, const struct manif
 	return 0;
 }
 
-/* Looks for the segment's sound under another name of the folder. */
+/* Looks for the segment's sound under another name of the folder. If it is there, fills *result and
+ * counts the segment among those that need that file. 0: found or not; -1: a file cannot be read.
+ */
 static int match_other_name(struct reuse *r, size_t i, struct segment_result *result,
 			    struct err *err)
 {

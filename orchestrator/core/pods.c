@@ -463,6 +463,7 @@ void pod_event(struct core *c, const struct event *ev)
 			seen_on_rented(c, p, &ev->views[0]);
 		break;
 	case EV_RENT_FAILED:
+		/* false: the reply was lost, but a list has shown the pod meanwhile */
 		if (p->phase == POD_RENTING && !pod_on_rent_failed(c, p, ev->err)) {
 			struct pod_view seen = p->rental.view;
 			seen_on_rented(c, p, &seen);

@@ -615,6 +615,8 @@ size_t outfiles_count_open(const struct engine *e)
 
 /* ---- a fetch ---- */
 
+/* fetch_want.done: hands r to the segment's file, or drops it if the fetch no longer counts. err:
+ * there is no r; the file is fetched again, or given up. Frees ctx. */
 static void on_fetched(void *ctx, struct receive *r, const struct err *err)
 {
 	struct getting *g = ctx;

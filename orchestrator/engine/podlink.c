@@ -78,6 +78,8 @@ struct limits {
 	int unheard, fruitless, all;
 };
 
+/* How long the pod's present task may take in each of these ways. Its agent keeps most of these
+ * limits itself; a margin on top lets the agent report first. */
 static struct limits limits_of(const struct quiet *q, const struct quiet_now *now)
 {
 	int margin = bounded(now->lease_ms / 4000, MARGIN_LEAST_S, MARGIN_MOST_S);

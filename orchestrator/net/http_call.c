@@ -534,7 +534,7 @@ static int add_headers(struct http_call *c, const struct call *call, struct err 
 	return 0;
 }
 
-/* Sets method and body. ERR_CONFIG, ERR_LOCAL. */
+/* Sets method and body. ERR_CONFIG: the method is no token. ERR_LOCAL: body_from cannot be read. */
 static int set_request(struct http_call *c, const struct call *call, struct err *err)
 {
 	CURL *easy = c->transfer.easy;

@@ -406,6 +406,7 @@ static void offer_modern_methods(struct ssh *s)
 	}
 }
 
+/* Limits the session to the methods that burst uses. Fails it if there is none, or no session. */
 static void check_setup(struct ssh *s)
 {
 	struct err why = {0};

@@ -311,6 +311,7 @@ static int pack_next(struct pack *p)
 
 ssize_t pack_read(struct pack *p, void *buf, size_t room, struct err *err)
 {
+	/* libarchive translates names from the locale's charset; ours are UTF-8 */
 	locale_t was = p->utf8 ? uselocale(p->utf8) : (locale_t)0;
 
 	/* what was packed before a failure still goes out: see begin_entry() */

@@ -451,7 +451,8 @@ static enum op_next on_lost_reply(struct turn *t)
 }
 
 /* Lists the whole environment, once per provider handle: `burst reap` must find what an earlier
- * burst.cfg rented in another app. Modal calls this list deprecated, so a refusal is no error. */
+ * burst.cfg rented in another app. Modal calls this list deprecated, so a refusal is no error.
+ * If that was done, looks up the known sandboxes that no page had. */
 static enum op_next start_sweep(struct turn *t)
 {
 	struct op *op = t->op;

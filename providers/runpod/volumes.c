@@ -366,7 +366,8 @@ static enum op_next on_create_reply(struct turn *t)
 	return turn_wait(t, LOOK_AGAIN_MS);
 }
 
-/* Lists until the volume whose create got no clear answer appears, at most LOOKS_MOST times. */
+/* Lists until the volume whose create got no clear answer appears, at most LOOKS_MOST times. Then
+ * fails with op->first, the create's ERR_AMBIGUOUS. */
 static enum op_next look_for_lost_create(struct turn *t)
 {
 	if (!t->reply)
