@@ -83,11 +83,11 @@ static int forwards_parse(struct forwards *f, const char *text, struct err *err)
  * Only options that OpenSSH 7.8 (2018) knows: an older ssh would refuse the user's whole config.
  *
  * A pod is not trusted: it gets no agent, no display, no tunnel and no password, no program of this
- * machine is run for it (but the one that its provider connects by), and only the key that burst
- * made for it says who it is. ssh takes the first SetEnv alone, so ours keeps the user's away.
- * ProxyCommand and ProxyJump stay the user's, as does what ssh adds up and no earlier entry can
- * end: SendEnv, IdentityFile, CertificateFile, and forwardings (ClearAllForwardings would end those
- * of the command line too). */
+ * machine is run for it, except the one through which its provider connects, and only the key that
+ * burst made for it says who it is. ssh takes the first SetEnv alone, so ours keeps the user's
+ * away. ProxyCommand and ProxyJump stay the user's, as does what ssh adds up and no earlier entry
+ * can end: SendEnv, IdentityFile, CertificateFile, and forwardings (ClearAllForwardings would end
+ * those of the command line too). */
 static const char *const settings[] = {
 	"IdentitiesOnly yes",
 	"IdentityAgent none",
@@ -120,7 +120,7 @@ struct ssh_way {
 	struct pod_row pod; /* set by the caller before ssh_way_open() */
 	char *dir;          /* folder of its run, with the two files */
 	char *key, *known;
-	char *proxy; /* ssh's ProxyCommand, where a child process connects; NULL: host and port do
+	char *proxy; /* "ProxyCommand ...", where a child process connects; NULL: host and port do
 		      */
 };
 
@@ -154,9 +154,16 @@ static int check_address(const struct pod_row *pod, struct err *err)
 	return 0;
 }
 
-/* The command in the form of ssh's ProxyCommand: a line for the user's shell, in which ssh replaces
- * "%h" and the like. NULL: it has a line break, which no such line can have. */
-static char *proxy_command(const struct call *dial)
+/* For ssh_config(5), where "%" begins a token and stands doubled. */
+static void append_without_tokens(struct str *to, const char *text)
+{
+	for (; *text; text++)
+		str_addf(to, *text == '%' ? "%%%c" : "%c", *text);
+}
+
+/* A line of ssh_config(5) that runs the child by the user's shell. NULL: one of its arguments has a
+ * line break. */
+static char *proxy_setting(const struct call *dial)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	struct str proxy = STR_INIT;
@@ -167,8 +174,8 @@ static char *proxy_command(const struct call *dial)
 	}
 	if (strpbrk(str_text(&line), "\r\n"))
 		return NULL;
-	for (const char *p = str_text(&line); *p; p++)
-		str_addf(&proxy, *p == '%' ? "%%%c" : "%c", *p);
+	str_add(&proxy, "ProxyCommand ");
+	append_without_tokens(&proxy, str_text(&line));
 	return str_detach(&proxy);
 }
 
@@ -185,7 +192,7 @@ static int ask_provider_for_way(struct cmd_context *ctx, struct ssh_way *w, stru
 	if (ctx->runs.open_account(ctx, w->pod.provider, &account, err) < 0)
 		return -1;
 	int asked = provider_dial(account.ops, account.handle, &view, &dial, err);
-	if (asked == 0 && !(w->proxy = proxy_command(&dial)))
+	if (asked == 0 && !(w->proxy = proxy_setting(&dial)))
 		asked = err_set(err, ERR_CONFIG,
 				"pod %s: ssh cannot use %s, which connects to it: one of its "
 				"arguments has a line break",
@@ -231,7 +238,7 @@ static const char *ssh_way_user(const struct pod_row *pod)
 /* The arguments for ssh(1), NULL-terminated. The caller frees the array; its texts are borrowed. */
 static const char **ssh_arguments(const struct cmd_context *ctx, const struct ssh_way *w,
 				  const char *port, const char *alias, const char *file,
-				  const char *proxy, const struct forwards *forwards)
+				  const struct forwards *forwards)
 {
 	/* clang-format off */
 	const char *fixed[] = {"ssh", "-F", "none", "-p", port, "-l", ssh_way_user(&w->pod),
@@ -248,9 +255,9 @@ static const char **ssh_arguments(const struct cmd_context *ctx, const struct ss
 		argv[n++] = "-o";
 		argv[n++] = settings[i];
 	}
-	if (proxy) {
+	if (w->proxy) {
 		argv[n++] = "-o";
-		argv[n++] = proxy;
+		argv[n++] = w->proxy;
 	}
 	for (int i = 0; i < forwards->count; i++) {
 		argv[n++] = "-L";
@@ -277,11 +284,9 @@ static int run_ssh(struct cmd_context *ctx, struct err *err)
 	/* use plain file names in that folder: in an option's value ssh splits at blanks and
 	 * replaces "%h" and "${HOME}" */
 	CLEANUP(free_text) char *file = xasprintf("UserKnownHostsFile=%s", path_base(w.known));
-	CLEANUP(free_text)
-	char *proxy = w.proxy ? xasprintf("ProxyCommand=%s", w.proxy) : NULL;
 	if (chdir(w.dir) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", w.dir, strerror(errno));
-	const char **argv = ssh_arguments(ctx, &w, port, alias, file, proxy, &forwards);
+	const char **argv = ssh_arguments(ctx, &w, port, alias, file, &forwards);
 	environ = guard_environ();
 	signal(SIGPIPE, SIG_DFL);
 	guard_close_at_exec();
@@ -317,12 +322,10 @@ const struct cmd cmd_ssh = {
 /* ---- burst ssh-config ----
  * Writes the entries by which ssh and editors find pods. */
 
-/* Appends a line of ssh_config(5), where "%" begins a token and stands doubled. */
 static void append_quoted_path(struct str *to, const char *key, const char *path)
 {
 	str_addf(to, "    %s \"", key);
-	for (; *path; path++)
-		str_addf(to, *path == '%' ? "%%%c" : "%c", *path);
+	append_without_tokens(to, path);
 	str_add(to, "\"\n");
 }
 
@@ -334,7 +337,7 @@ static void append_host_entry(struct str *to, const struct ssh_way *w)
 	append_quoted_path(to, "UserKnownHostsFile", w->known);
 	str_addf(to, "    HostKeyAlias burst-%s\n", w->pod.attempt);
 	if (w->proxy)
-		str_addf(to, "    ProxyCommand %s\n", w->proxy);
+		str_addf(to, "    %s\n", w->proxy);
 	for (size_t i = 0; i < ARRAY_LEN(settings); i++)
 		str_addf(to, "    %s\n", settings[i]);
 }

@@ -84,7 +84,7 @@ static bool is_machine_ending(struct agent *a)
 
 /* Tells the start script that all is saved and no client is attached: it need not wait until the
  * vendor kills it. */
-static void say_left(struct agent *a)
+static void report_left(struct agent *a)
 {
 	CLEANUP(free_text) char *file = xasprintf("%s/left", a->place.home);
 	CLEANUP(fd_close) int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -109,7 +109,7 @@ static void leave_in_time(struct agent *a)
 		a->left = true;
 		sync_start(a, 0);
 	} else if (a->left_ms && !attached_client(a)) {
-		say_left(a);
+		report_left(a);
 	}
 }
 

@@ -257,6 +257,7 @@ write_keys() {
 }
 
 write_sshd_config() {
+	! is_root || prepare_root
 	cat >"$home/sshd_config" <<-END
 		Port ${BURST_SSH_PORT:-22}
 		HostKey "$home/host_key"
@@ -307,16 +308,14 @@ prepare_root() {
 
 # Where a child process of the client brings the connection, no port is opened: this file, run by sh, serves one connection.
 write_connect() {
-	is_root && prepare_root
 	write_sshd_config
 	# without -E it ends without a word where stderr is no terminal of its own
 	printf 'exec %s -i -E /dev/null -f %s\n' "$(quoted "$sshd")" "$(quoted "$home/sshd_config")" >"$home/connect.new"
 	mv -f "$home/connect.new" "$home/connect"
-	say 'sshd answers by connect'
+	say 'sshd serves connections through the file connect'
 }
 
 start_sshd() {
-	is_root && prepare_root
 	write_sshd_config
 	sshd_starts=$((sshd_starts + 1))
 	"$sshd" -D -e -f "$home/sshd_config" >>"$home/sshd.log" 2>&1 </dev/null &
@@ -326,7 +325,7 @@ start_sshd() {
 
 # Called once a second; must not block.
 keep_sshd() {
-	[ "$BURST_REACH" != dial ] || ! [ -e "$home/connect" ] || return
+	! [ -e "$home/connect" ] || return
 	[ -n "$sshd_pid" ] && kill -0 "$sshd_pid" 2>/dev/null && return
 	[ -n "$install_pid" ] && kill -0 "$install_pid" 2>/dev/null && return
 	if ! find_sshd; then

@@ -457,15 +457,6 @@ int program_run(const struct program *p, struct str *out, struct str *said, stru
 	return result_of(p, &w, in_time, err);
 }
 
-/* Cuts blanks off the end of the text and returns its last line. */
-static const char *last_line(struct str *text)
-{
-	while (text->len && strchr("\r\n ", text->s[text->len - 1]))
-		text->s[--text->len] = '\0';
-	const char *newline = text->len ? strrchr(text->s, '\n') : NULL;
-	return newline ? newline + 1 : str_text(text);
-}
-
 int program_must(const struct program *p, struct str *out, struct str *said, struct err *err)
 {
 	CLEANUP(str_free) struct str errors = STR_MAX(ERRORS_MAX);
@@ -474,8 +465,9 @@ int program_must(const struct program *p, struct str *out, struct str *said, str
 
 	if (status <= 0)
 		return status;
-	const char *line = last_line(said ? said : &errors);
-	str_add_printable(&shown, line, strlen(line), 200);
+	size_t len;
+	const char *line = str_last_line(said ? said : &errors, &len);
+	str_add_printable(&shown, line, len, 200);
 	return err_set(err, ERR_LOCAL, "%s failed with exit status %d%s%s", p->argv[0], status,
 		       shown.len ? ": " : "", str_text(&shown));
 }

@@ -264,6 +264,19 @@ const char *str_next_line(const char **text, size_t *len)
 	return line;
 }
 
+const char *str_last_line(const struct str *text, size_t *len)
+{
+	const char *all = str_text(text);
+	size_t end = text->len, start;
+
+	while (end && strchr(" \t\r\n", all[end - 1]))
+		end--;
+	for (start = end; start && all[start - 1] != '\n'; start--)
+		;
+	*len = end - start;
+	return all + start;
+}
+
 bool starts_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;

@@ -52,6 +52,9 @@ const char *str_next_line(const char **text, size_t *len);
 /* The same for the bytes from *at to end, which may hold NUL bytes. Only a last line that lacks its
  * newline ends at end: line + *len == end. */
 const char *bytes_next_line(const char **at, const char *end, size_t *len);
+/* The last line of the text, without the blanks and empty lines at its end; *len gets its bytes. It
+ * points into the text. "" if there are only blanks. */
+const char *str_last_line(const struct str *text, size_t *len);
 bool starts_with(const char *text, const char *prefix);
 /* True if text begins with at least this many lower-case hex digits. */
 bool starts_with_hex(const char *text, size_t digits);

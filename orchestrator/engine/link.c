@@ -22,8 +22,8 @@ enum {
 	NOISE_MAX_BYTES = 256 << 10,
 	TCP_TIMEOUT_MS = 10000,
 	LINK_SILENCE_MS = 9000, /* a dead line is noticed after 11 to 14 s */
-	/* Servers between us and the pod may hold a line for many seconds while they restart. It is
-	 * asked every 20 to 30 s, and given up after 50 to 60 s. */
+	/* Servers between us and the pod may hold a line for many seconds while they restart. burst
+	 * asks for an answer every 20 to 30 s, and gives the line up after 50 to 60 s. */
 	CARRIER_SILENCE_MS = 40000,
 	LAST_WORDS_MS = 500 /* for a carrier that ends, to say why */
 };

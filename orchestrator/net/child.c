@@ -331,7 +331,7 @@ static int start_program(struct child *c, const struct call *call, const int fil
 	return why ? err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(why)) : 0;
 }
 
-/* Gives it the files that the call names, and pipes in place of the others. */
+/* Starts the program with the files that the call names, and pipes in place of the others. */
 static int start_call(struct child *c, const struct call *call, struct err *err)
 {
 	const char *input = call->body_from ? call->body_from : call->body.len ? NULL : "/dev/null";
@@ -347,7 +347,7 @@ static int start_call(struct child *c, const struct call *call, struct err *err)
 	return start_program(c, call, files, why, err);
 }
 
-/* Gives it one end of a socket pair as stdin and stdout; *fd becomes the other. */
+/* Starts the program with one end of a socket pair as its stdin and stdout; *fd gets the other. */
 static int start_dial(struct child *c, const struct call *call, int *fd, struct err *err)
 {
 	int theirs = -1, files[3] = {-1, -1, -1}, why = 0;
@@ -434,16 +434,12 @@ struct child *child_dial(struct loop *loop, const struct call *call, int *fd,
 
 void child_last_words(const struct child *c, char *out, size_t room)
 {
-	const char *text = str_text(&c->reply.head), *last = "";
-	CLEANUP(str_free) struct str line = STR_INIT;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	size_t len;
+	const char *line = str_last_line(&c->reply.head, &len);
 
-	for (size_t len; *text; text += len + (text[len] == '\n')) {
-		len = strcspn(text, "\n");
-		if (strspn(text, " \t\r") < len)
-			last = text;
-	}
-	str_add_printable(&line, last, strcspn(last, "\r\n"), 0);
-	format_text(out, room, "%s", str_text(&line));
+	str_add_printable(&shown, line, len, 0);
+	format_text(out, room, "%s", str_text(&shown));
 }
 
 void child_cancel(struct child *c)

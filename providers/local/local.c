@@ -371,13 +371,10 @@ static int read_answer(const struct op *op, const json_t *from, struct op_result
 /* Parses the last line: a sanitizer or the loader may have printed before it. NULL: no JSON. */
 static json_t *parse_last_line(const struct str *text, struct err *err)
 {
-	size_t end = text->len;
+	size_t len;
+	const char *line = str_last_line(text, &len);
 
-	while (end && text->s[end - 1] == '\n')
-		end--;
-	const char *newline = end ? memrchr(text->s, '\n', end) : NULL;
-	size_t start = newline ? (size_t)(newline - text->s) + 1 : 0;
-	return jsonx_parse(end ? text->s + start : "", end - start, err);
+	return jsonx_parse(line, len, err);
 }
 
 /* Always -1: no answer came. A rent may have started a pod, so it is ambiguous. */

@@ -72,14 +72,17 @@ t_it_does_not_end_by_itself() {
 	burst run
 	ended_well 3
 }
-t_it_never_connects() {
-	dialled refuse "words:error: pods 'p' not found"
+fails_for() { # fails_for PATTERN: a run ends without a pod that answers, and says why
 	script_lines 3
 	config 'boot_limit = "20s"; wait = "1s";'
 	burst run
 	[ $STATUS != 0 ] || complain "it ended well"
-	grep -q 'through python3: error: pods .p. not found' err.txt || complain "its last words are not told: $(cat err.txt)"
+	grep -q "$1" err.txt || complain "its last words are not told: $(cat err.txt)"
 	no_pods || complain "pods are left: $(pods_left)"
+}
+t_it_never_connects() {
+	dialled refuse "words:error: pods 'p' not found"
+	fails_for 'through python3: error: pods .p. not found'
 	wait_for 10 "the carriers to end" no_carrier_lives
 }
 t_a_client_dies_and_another_goes_on() { # the ledger knows how the pod is reached
@@ -115,12 +118,7 @@ t_shells_and_editors_reach_it() {
 }
 t_there_is_no_such_program() {
 	REHEARSE='carrier = ["burst-no-such-carrier"];'
-	script_lines 3
-	config 'boot_limit = "20s"; wait = "1s";'
-	burst run
-	[ $STATUS != 0 ] || complain "it ended well"
-	grep -q 'burst-no-such-carrier: no such program' err.txt || complain "not told: $(cat err.txt)"
-	no_pods || complain "pods are left: $(pods_left)"
+	fails_for 'burst-no-such-carrier: no such program'
 }
 
 run_tests "$@"

@@ -26,6 +26,16 @@ static struct pod_view good_pod(void)
 	return v;
 }
 
+static struct pod_view pod_at(const char *host, const char *user, int port)
+{
+	struct pod_view v = good_pod();
+
+	COPY_TEXT(v.host, host);
+	COPY_TEXT(v.user, user);
+	v.port = port;
+	return v;
+}
+
 static int check(struct pod_view *v, struct err *err)
 {
 	struct op_result r = {.pods = v, .pod_count = 1};
@@ -64,11 +74,8 @@ static void addresses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct pod_view v = good_pod();
+		struct pod_view v = pod_at(cases[i].host, cases[i].user, cases[i].port);
 		struct err err = {0};
-		COPY_TEXT(v.host, cases[i].host);
-		COPY_TEXT(v.user, cases[i].user);
-		v.port = cases[i].port;
 		if (check(&v, &err) < 0)
 			fail_msg("%s: %s", cases[i].name, err.msg);
 		if (!cases[i].detail && (v.state != POD_STATE_RUNNING || v.port != cases[i].port))
@@ -105,11 +112,8 @@ static void reaches(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct pod_view v = good_pod();
+		struct pod_view v = pod_at(cases[i].host, cases[i].user, cases[i].port);
 		struct err err = {0};
-		COPY_TEXT(v.host, cases[i].host);
-		COPY_TEXT(v.user, cases[i].user);
-		v.port = cases[i].port;
 		v.reach = cases[i].said;
 		if (check(&v, &err) < 0)
 			fail_msg("%s: %s", cases[i].name, err.msg);

@@ -80,6 +80,29 @@ static void texts_are_split_into_lines(void **state)
 	}
 }
 
+static void the_last_line_has_words(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{"", ""},
+		{" \r\n\n\t", ""},
+		{"one", "one"},
+		{"one\n two \r\n \n", " two"},
+		{"one\n\ntwo", "two"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(str_free) struct str text = STR_INIT;
+		size_t len;
+		str_add(&text, cases[i].text);
+		const char *line = str_last_line(&text, &len);
+		assert_int_equal(len, strlen(cases[i].want));
+		assert_memory_equal(line, cases[i].want, len);
+	}
+}
+
 static void a_line_of_bytes_may_hold_nul(void **state)
 {
 	static const char bytes[] = "a\0b\nc";
@@ -351,6 +374,7 @@ int main(void)
 		cmocka_unit_test(str_grows),
 		cmocka_unit_test(str_keeps_its_cap),
 		cmocka_unit_test(texts_are_split_into_lines),
+		cmocka_unit_test(the_last_line_has_words),
 		cmocka_unit_test(a_line_of_bytes_may_hold_nul),
 		cmocka_unit_test(words_pass_through_sh),
 		cmocka_unit_test(foreign_text_is_made_printable),
