@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "rented.h"
 
-#define PROVIDER_ABI 12u
+#define PROVIDER_ABI 13u
 
 struct env_pair {
 	char *name, *value;
@@ -39,7 +39,8 @@ enum op_kind {
 	OP_VOLUME,
 	OP_VOLUMES,       /* -> result.volumes, all of ours */
 	OP_VOLUME_REMOVE, /* want.id */
-	/* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again" */
+	/* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again".
+	 * Where create_once the core may send it again, with the same name */
 	OP_RENT,
 	/* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
 	OP_INSPECT,
@@ -106,6 +107,11 @@ struct rent_request {
 	/* Its setup fetches packages, and all that runs in it is burst's own: a provider that
 	 * closes the network to its pods opens it to this one. */
 	bool fetches_packages;
+	/* Where waits_free: how long it may wait for its start, and how long it may run from then;
+	 * the marker's hard end is the create and both. The pod ends itself after run_s, and so
+	 * should the vendor where it can. Elsewhere wait_s is 0, and run_s lasts to the hard end.
+	 */
+	int64_t wait_s, run_s;
 };
 
 struct op_want {
@@ -401,6 +407,13 @@ struct provider_ops {
 	/* Its pods may be plain processes on a machine with other users: the start script and the
 	 * agent change nothing of the system there. */
 	bool shares_machine;
+	/* A pod that has not started costs nothing: caps and billed seconds count from
+	 * pod_view.started_at_s, which each view of a pod that has started must report. A pod
+	 * without it is in the queue, whatever its state says. */
+	bool waits_free;
+	/* A pod's name works once: an OP_RENT with the name of a pod that exists makes no second
+	 * one and answers with that pod. So a create whose reply was lost is sent again. */
+	bool create_once;
 };
 /* The text of a pod's first process: the provider's end script, then `script`. A new string. */
 char *provider_start_script(const struct provider_ops *ops, const char *script);

@@ -56,12 +56,13 @@ save_env() {
 		eval "[ -n \"\${$name+set}\" ]" || continue
 		eval "value=\$$name"
 		# shellcheck disable=SC2154
+		[ "$name" != PATH ] || value=$given_path
 		printf '%s=%s\n' "$name" "$(quoted "$value")"
 	done >"$home/env.new"
 	mv -f "$home/env.new" "$home/env"
 }
 
-save_env
+given_path=$PATH
 PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
 
 # ---- the clock ----
@@ -87,6 +88,7 @@ set_limits() {
 		hard_end=$now lease_wall=$now
 	}
 	lease_up='' hard_up=''
+	count_from_start
 	allow_late_start
 	[ -z "$up" ] || {
 		hard_up=$((up + hard_end - now))
@@ -95,13 +97,30 @@ set_limits() {
 	take_old_lease
 }
 
+# Sets $born to the container's first start. A restart finds it in a file.
+read_first_start() {
+	[ -s "$home/born" ] || echo "$now" >"$home/born"
+	read -r born <"$home/born"
+	is_number "$born" && [ "$born" -le "$now" ]
+}
+
+# Where waiting is free, the time in the queue uses up neither the pod's life nor its first lease: both also count from the first
+# start. The agent reads both ends from the saved environment.
+count_from_start() {
+	is_number "$BURST_RUN_S" || return
+	read_first_start || born=$now
+	run_end=$((born + BURST_RUN_S))
+	[ "$hard_end" -le "$run_end" ] || hard_end=$run_end
+	! is_number "$BURST_FIRST_LEASE_S" || lease_wall=$((born + BURST_FIRST_LEASE_S))
+	[ "$lease_wall" -le "$hard_end" ] || lease_wall=$hard_end
+	BURST_HARD_END=$hard_end BURST_FIRST_LEASE_END=$lease_wall
+}
+
 # A slow image pull can use up the first lease while a client waits for the pod. So the lease counts from the container's first
 # start, within limits; a restart does not extend it.
 allow_late_start() {
 	is_number "$BURST_LATE_START_S" && is_number "$BURST_LEASE_S" || return
-	[ -s "$home/born" ] || echo "$now" >"$home/born"
-	read -r born <"$home/born"
-	is_number "$born" && [ "$born" -le "$now" ] || return
+	read_first_start || return
 	late_wall=$((born + BURST_LATE_START_S)) longest=$((lease_wall + BURST_LEASE_S))
 	[ "$late_wall" -le "$longest" ] || late_wall=$longest
 	[ "$late_wall" -le "$lease_wall" ] || lease_wall=$late_wall
@@ -403,6 +422,7 @@ sshd_pid='' install_pid='' sshd_starts=0 sshd_next_tick=0 install_failed=''
 rmdir "$home/installing" 2>/dev/null
 rm -f "$home/connect" "$home/left"
 set_limits
+save_env
 write_keys
 prepare_switch
 say "attempt $BURST_ATTEMPT of run $BURST_RUN: $((hard_end - now)) s to the hard end, $((lease_wall - now)) s of lease"

@@ -675,6 +675,7 @@ static void fill_rent_request(struct request *a, const struct core_pod *p)
 	COPY_TEXT(r->marker.run, e->setup->run->id);
 	COPY_TEXT(r->marker.attempt, p->rental.attempt);
 	r->marker.hard_end_s = p->rental.hard_end_s - ahead_s;
+	r->run_s = p->rental.hard_end_s - clock_wall_ms() / 1000;
 	r->volume = p->rental.volume;
 	r->mount = MOUNT;
 	r->disk_gb = e->setup->disk_gb;

@@ -124,6 +124,41 @@ test_hard_end() {
 	grep -q 'the hard end' "$dir/home/start.log" || fail reason
 }
 
+# RUN_S counts from the first start, and moves neither end to a later time.
+test_run_time_counts_from_the_start() {
+	for case in '60 60 2 60' '60 3 60 60' '60 60 60 3' '-1 60 60 3'; do # FIRST HARD-END RUN_S FIRST_LEASE_S
+		set -- $case
+		pod local $1 $2 BURST_RUN_S=$3 BURST_FIRST_LEASE_S=$4
+		gone_within 20
+		[ "$took" -ge 1 ] && [ "$took" -le 6 ] || fail "$case: ended after $took s"
+	done
+}
+
+test_a_restart_gets_no_new_run_time() {
+	pod local 60 60 BURST_RUN_S=12 BURST_FIRST_LEASE_S=60
+	until_true test -s "$dir/home/born"
+	kill -9 $pid
+	for born in "$(($(cat "$dir/home/born") - 11))" "$(($(date +%s) + 99))" none; do
+		mkdir -p "$top/$((n + 1))/home"
+		echo "$born" >"$top/$((n + 1))/home/born"
+		run=2
+		[ "$born" -gt "$(date +%s)" ] 2>/dev/null || [ "$born" = none ] || run=12
+		pod local 60 60 BURST_RUN_S=$run BURST_FIRST_LEASE_S=60
+		gone_within 20
+		[ "$took" -le 5 ] || fail "born $born: had another $took s"
+		grep -q 'hard end reached' "$dir/home/start.log" || fail "born $born: reason"
+	done
+}
+
+# The agent never renews a lease beyond the end that it reads there.
+test_the_saved_ends_count_from_the_start() {
+	pod local 60 600 BURST_RUN_S=300 BURST_FIRST_LEASE_S=20 'PATH=/usr/bin:/bin'
+	until_true test -e "$dir/home/switch"
+	grep -q "^BURST_FIRST_LEASE_END='$(($(cat "$dir/home/born") + 20))'" "$dir/home/env" || fail 'first lease'
+	grep -q "^BURST_HARD_END='$(($(cat "$dir/home/born") + 300))'" "$dir/home/env" || fail 'hard end'
+	grep -qx "PATH='/usr/bin:/bin'" "$dir/home/env" || fail 'PATH of the workers'
+}
+
 up_in() { # SECONDS
 	read -r up _ </proc/uptime
 	echo $((${up%.*} + $1))
