@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/gpus.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -277,6 +278,65 @@ int provider_check_registries(const struct section *conf, const char *group, con
 				       section_where(conf, key), group, key, item);
 	}
 	return 0;
+}
+
+/* One item of a list of cards. False: it is none. *price: 0 without one. */
+static bool read_card(const char *item, char *name, size_t room, int64_t *price)
+{
+	const char *equals = strchr(item, '=');
+	size_t len = equals ? (size_t)(equals - item) : strlen(item);
+
+	*price = 0;
+	if (!len || len >= room)
+		return false;
+	memcpy(name, item, len);
+	name[len] = '\0';
+	return !equals || (money_parse(equals + 1, price, NULL) == 0 && *price > 0);
+}
+
+static int check_cards(const struct section *conf, const char *group, const char *key,
+		       bool may_lack_price, struct err *err)
+{
+	for (size_t i = 0; i < section_count(conf, key); i++) {
+		const char *item = section_item(conf, key, i);
+		char name[GPU_MAX];
+		int64_t price;
+		if (!read_card(item, name, sizeof(name), &price) || (!price && !may_lack_price))
+			return err_set(err, ERR_CONFIG,
+				       "%s: %s.%s: \"%s\" is not like \"L40S=1.95\" (dollars an "
+				       "hour)",
+				       section_where(conf, key), group, key, item);
+	}
+	return 0;
+}
+
+int provider_check_prices(const struct section *conf, const char *group, const char *key,
+			  struct err *err)
+{
+	return check_cards(conf, group, key, false, err);
+}
+
+int provider_check_cards(const struct section *conf, const char *group, const char *key,
+			 struct err *err)
+{
+	return check_cards(conf, group, key, true, err);
+}
+
+int64_t provider_price_of(const struct section *conf, const char *key, const char *gpu)
+{
+	int64_t of_other_name = 0;
+
+	for (size_t i = 0; i < section_count(conf, key); i++) {
+		char name[GPU_MAX];
+		int64_t price;
+		if (!read_card(section_item(conf, key, i), name, sizeof(name), &price))
+			continue;
+		if (!strcasecmp(name, gpu))
+			return price;
+		if (gpu_is_same(name, gpu))
+			of_other_name = price;
+	}
+	return of_other_name;
 }
 
 int provider_bad_value(const struct section *conf, const char *group, const char *key,

@@ -449,6 +449,14 @@ int provider_check_url(const struct section *conf, const char *group, const char
 		       struct err *err);
 /* That URL without the slashes at its end. A new string. */
 char *provider_url_root(const char *url);
+/* A list of cards with the dollars that an hour of one costs, like ["L40S=1.95"]. */
+int provider_check_prices(const struct section *conf, const char *group, const char *key,
+			  struct err *err);
+/* The same where a card may stand without a price: ["L40S=1.95", "T4"]. */
+int provider_check_cards(const struct section *conf, const char *group, const char *key,
+			 struct err *err);
+/* The price in such a list for a card of this name, or else for another name of it. 0: none. */
+int64_t provider_price_of(const struct section *conf, const char *key, const char *gpu);
 /* "burst.cfg:5: providers.runpod.cloud = "X": must be ..." (ERR_CONFIG) */
 int provider_bad_value(const struct section *conf, const char *group, const char *key,
 		       const char *must, struct err *err);

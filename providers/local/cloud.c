@@ -77,7 +77,7 @@ static int require_shell(struct err *err)
 
 /* *namespaces: the pod gets namespaces, else it is a plain process. ERR_CONFIG: they do not work,
  * and the config does not allow plain processes, whose job may come from a foreign repository. */
-static int choose_isolation(const struct store *store, const struct local_conf *conf,
+static int choose_isolation(const struct store *store, const struct wire_conf *conf,
 			    bool *namespaces, struct err *err)
 {
 	struct err why = {0};
@@ -108,7 +108,7 @@ static void add_shell_finding(struct str *to)
 		str_addf(to, "bad: %s\n", err.msg);
 }
 
-static void add_containment_finding(const struct local_conf *conf, struct str *to)
+static void add_containment_finding(const struct wire_conf *conf, struct str *to)
 {
 	struct pod_ids ids = {0};
 
@@ -126,7 +126,7 @@ static void add_containment_finding(const struct local_conf *conf, struct str *t
 			    "its kernel is older than Linux 6.12 or has no landlock\n");
 }
 
-static void add_isolation_finding(const struct store *store, const struct local_conf *conf,
+static void add_isolation_finding(const struct store *store, const struct wire_conf *conf,
 				  struct str *to)
 {
 	struct err why = {0}, err = {0};
@@ -162,7 +162,7 @@ static void add_sshd_finding(struct str *to)
 	str_add(to, "bad: no sshd for local pods: install openssh-server\n");
 }
 
-static void add_gpu_finding(const struct local_conf *conf, struct str *to)
+static void add_gpu_finding(const struct wire_conf *conf, struct str *to)
 {
 	glob_t found = {0};
 
@@ -179,9 +179,9 @@ static int do_check(const struct store *store, const json_t *request, json_t *an
 {
 	CLEANUP(fd_close) int lock = -1;
 	CLEANUP(str_free) struct str text = STR_INIT;
-	struct local_conf conf;
+	struct wire_conf conf;
 
-	local_wire_read_conf(json_object_get(request, "conf"), &conf);
+	wire_read_conf(json_object_get(request, "conf"), &conf);
 	struct err why = {0};
 	if (require_proc(&why) < 0)
 		str_addf(&text, "bad: %s\n", why.msg);
@@ -201,7 +201,7 @@ static int do_check(const struct store *store, const json_t *request, json_t *an
 
 /* ---- rent and release ---- */
 
-static int require_free_slot(const struct store *store, const struct local_conf *conf,
+static int require_free_slot(const struct store *store, const struct wire_conf *conf,
 			     struct err *err)
 {
 	int64_t living = settle_and_count_living(store, err);
@@ -297,12 +297,12 @@ static int do_rent(const struct store *store, const json_t *request, json_t *ans
 		   struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
-	struct local_conf conf;
+	struct wire_conf conf;
 	struct pod_record record;
 	struct pod_plan plan = {.conf = &conf};
 	bool namespaces;
 
-	local_wire_read_conf(json_object_get(request, "conf"), &conf);
+	wire_read_conf(json_object_get(request, "conf"), &conf);
 	if (require_proc(err) < 0)
 		return -1;
 	if (read_rent_request(store, request, &record, &plan, err) < 0)
@@ -414,11 +414,11 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 		     struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
-	struct local_conf conf;
+	struct wire_conf conf;
 	struct err why;
 	bool namespaces = false;
 
-	local_wire_read_conf(json_object_get(request, "conf"), &conf);
+	wire_read_conf(json_object_get(request, "conf"), &conf);
 	/* the rent itself reports other obstacles */
 	if (require_proc(&why) == 0 && choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
@@ -583,7 +583,7 @@ static int print_answer(FILE *to, const json_t *answer)
 /* Prints the error as the last line of stderr, and returns the exit status. */
 static int print_error(const struct err *err)
 {
-	CLEANUP(json_decref) json_t *answer = local_wire_error(err);
+	CLEANUP(json_decref) json_t *answer = wire_error_json(err);
 
 	print_answer(stderr, answer);
 	return 1;

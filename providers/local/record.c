@@ -114,7 +114,7 @@ json_t *record_to_json(const struct pod_record *record)
 	view.state = state_of_record(record);
 	if (view.state != POD_STATE_RUNNING)
 		view.port = 0;
-	json_t *to = local_wire_view(&view);
+	json_t *to = wire_view_json(&view);
 	json_object_set_new(to, "created_ms", json_integer(record->created_ms));
 	json_object_set_new(to, "started_ms", json_integer(record->started_ms));
 	json_object_set_new(to, "ended_ms", json_integer(record->ended_ms));
@@ -134,7 +134,7 @@ int record_from_json(const json_t *from, struct pod_record *record, struct err *
 		.namespaces = jsonx_bool(from, "namespaces", false),
 	};
 
-	if (local_wire_read_view(from, &r.view, err) < 0)
+	if (wire_read_view(from, &r.view, err) < 0)
 		return -1;
 	COPY_TEXT(r.volume, jsonx_text(from, "volume", ""));
 	read_process(json_object_get(from, "supervisor"), &r.supervisor);

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "local.h"
-#include "wire.h"
+#include "providers/wire.h"
 
 /* ---- process ----
  * Identifies processes of this machine, so that a reused pid is never mistaken for the intended
@@ -146,7 +146,7 @@ int volume_delete(const struct store *store, const char *name, const char *path,
 /* ---- pod: starts and ends a pod's supervisor and first process ---- */
 
 struct pod_plan {
-	const struct local_conf *conf;
+	const struct wire_conf *conf;
 	const char *script; /* a POSIX shell script */
 	const json_t *env;  /* object of texts */
 	const char *mount;  /* absolute path of the volume in the pod */

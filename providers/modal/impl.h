@@ -270,8 +270,6 @@ enum op_next modal_billing_next(struct turn *t);
 /* The size of a sandbox for this request (0: the default). */
 void modal_sandbox_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores,
 			int64_t *memory_gb);
-int modal_check_prices(const struct section *conf, const char *group, const char *key,
-		       struct err *err);
 int modal_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
 		       struct err *err);
 

@@ -259,7 +259,7 @@ static int modal_check_conf(const struct section *s, struct mistakes *m, struct 
 {
 	static const struct key_check checks[] = {
 		{"app", check_app_name},
-		{"gpu_prices", modal_check_prices},
+		{"gpu_prices", provider_check_prices},
 		{"registry_secrets", provider_check_registries},
 		{"image", provider_check_image},
 		{"client_version", check_header_value},

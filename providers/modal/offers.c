@@ -87,48 +87,19 @@ static int64_t account_rate(const Modal__Client__WorkspaceBillingRatesResponse *
 	return most;
 }
 
-/* The price in the config ("L40S=1.95"), which overrides Modal's rate. 0: none. */
-static int64_t configured_rate(const struct section *conf, const char *gpu)
-{
-	for (size_t i = 0; i < section_count(conf, "gpu_prices"); i++) {
-		const char *item = section_item(conf, "gpu_prices", i), *equals = strchr(item, '=');
-		int64_t price;
-		if (equals && (size_t)(equals - item) == strlen(gpu) &&
-		    !strncasecmp(item, gpu, strlen(gpu)) &&
-		    money_parse(equals + 1, &price, NULL) == 0)
-			return price;
-	}
-	return 0;
-}
-
-int modal_check_prices(const struct section *conf, const char *group, const char *key,
-		       struct err *err)
-{
-	for (size_t i = 0; i < section_count(conf, key); i++) {
-		const char *item = section_item(conf, key, i), *equals = strchr(item, '=');
-		int64_t price = 0;
-		if (!equals || equals == item || money_parse(equals + 1, &price, NULL) < 0 ||
-		    price <= 0)
-			return err_set(err, ERR_CONFIG,
-				       "%s: %s.%s: \"%s\" is not like \"L40S=1.95\" (dollars an "
-				       "hour)",
-				       section_where(conf, key), group, key, item);
-	}
-	return 0;
-}
-
 /* Price of one GPU by Modal's name: the config's, else the account's rate, else the published one
  * if Modal withholds rates. 0: unknown. */
 static int64_t gpu_rate(const struct modal_rates *rates, const char *gpu)
 {
-	int64_t own = configured_rate(rates->conf, gpu);
+	int64_t own = provider_price_of(rates->conf, "gpu_prices", gpu);
 
 	return own ? own : rates->said ? account_rate(rates->said, gpu) : published_rate(gpu);
 }
 
 static bool is_published_rate(const struct modal_rates *rates, const char *gpu)
 {
-	return !rates->said && !configured_rate(rates->conf, gpu) && published_rate(gpu);
+	return !rates->said && !provider_price_of(rates->conf, "gpu_prices", gpu) &&
+	       published_rate(gpu);
 }
 
 /* The price of a core or GiB: the config's value, else the account's rate, else the key's default.

@@ -1,7 +1,7 @@
-/* wire.h - the JSON between translator and local vendor, which is also the format of a pod's record
- * on disk. */
-#ifndef BURST_PROVIDERS_LOCAL_WIRE_H
-#define BURST_PROVIDERS_LOCAL_WIRE_H
+/* wire.h - the JSON between a translator and burst's own vendor, which is also the format of a
+ * pod's record on disk. */
+#ifndef BURST_PROVIDERS_WIRE_H
+#define BURST_PROVIDERS_WIRE_H
 
 #include <jansson.h>
 
@@ -14,10 +14,10 @@ enum isolation {
 	ISOLATION_PROCESS,
 };
 /* Returns -1 if the word is none of the three. */
-int local_read_isolation(const char *word, enum isolation *out);
+int wire_read_isolation(const char *word, enum isolation *out);
 
 /* What the vendor needs of the provider's section of burst.cfg. */
-struct local_conf {
+struct wire_conf {
 	int64_t capacity;    /* of pods at a time */
 	char gpu[GPU_MAX];   /* "none", or pods see this machine's own */
 	bool shared_network; /* use the machine's network */
@@ -26,17 +26,17 @@ struct local_conf {
 	 * whole one. No config file sets it. */
 	bool sandbox_works;
 };
-json_t *local_wire_conf(const struct local_conf *conf);
-void local_wire_read_conf(const json_t *from,
-			  struct local_conf *conf); /* missing keys get their defaults */
+json_t *wire_conf_json(const struct wire_conf *conf);
+void wire_read_conf(const json_t *from,
+		    struct wire_conf *conf); /* missing keys get their defaults */
 
 /* A pod's view without its times: each side has its own unit for them. */
-json_t *local_wire_view(const struct pod_view *view);
+json_t *wire_view_json(const struct pod_view *view);
 /* ERR_BUG if the id, or another text that must not be cut, is missing or too long. */
-int local_wire_read_view(const json_t *from, struct pod_view *view, struct err *err);
+int wire_read_view(const json_t *from, struct pod_view *view, struct err *err);
 
-json_t *local_wire_error(const struct err *err);
+json_t *wire_error_json(const struct err *err);
 /* Sets *err from {"error":{"kind","message"}}. Returns false if the object is no error. */
-bool local_wire_read_error(const json_t *from, struct err *err);
+bool wire_read_error(const json_t *from, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* wire.c - the JSON between the local provider's translator and its vendor */
+/* wire.c - the JSON between a translator and burst's own vendor */
 #include "wire.h"
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 enum { PORT_MOST = 65535 };
 static const char *const isolation_names[] = {"auto", "namespaces", "process"};
 
-int local_read_isolation(const char *word, enum isolation *out)
+int wire_read_isolation(const char *word, enum isolation *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(isolation_names); i++)
 		if (!strcmp(word, isolation_names[i])) {
@@ -17,7 +17,7 @@ int local_read_isolation(const char *word, enum isolation *out)
 	return -1;
 }
 
-json_t *local_wire_conf(const struct local_conf *conf)
+json_t *wire_conf_json(const struct wire_conf *conf)
 {
 	json_t *to = json_object();
 
@@ -29,15 +29,15 @@ json_t *local_wire_conf(const struct local_conf *conf)
 	return to;
 }
 
-void local_wire_read_conf(const json_t *from, struct local_conf *conf)
+void wire_read_conf(const json_t *from, struct wire_conf *conf)
 {
-	*conf = (struct local_conf){
+	*conf = (struct wire_conf){
 		.capacity = jsonx_int(from, "capacity", 16),
 		.shared_network = jsonx_bool(from, "shared_network", false),
 		.sandbox_works = jsonx_bool(from, "sandbox_works", false),
 	};
 	COPY_TEXT(conf->gpu, jsonx_text(from, "gpu", "none"));
-	(void)local_read_isolation(jsonx_text(from, "isolation", "namespaces"), &conf->isolation);
+	(void)wire_read_isolation(jsonx_text(from, "isolation", "namespaces"), &conf->isolation);
 }
 
 static json_t *marker_json(const struct marker *marker)
@@ -46,7 +46,7 @@ static json_t *marker_json(const struct marker *marker)
 			 "attempt", marker->attempt, "hard_end_s", (json_int_t)marker->hard_end_s);
 }
 
-json_t *local_wire_view(const struct pod_view *view)
+json_t *wire_view_json(const struct pod_view *view)
 {
 	json_t *to = json_object();
 
@@ -96,7 +96,7 @@ static int read_marker(const json_t *from, struct marker *marker, struct err *er
 	return 0;
 }
 
-int local_wire_read_view(const json_t *from, struct pod_view *out, struct err *err)
+int wire_read_view(const json_t *from, struct pod_view *out, struct err *err)
 {
 	struct pod_view view = {
 		.state = read_state(jsonx_text(from, "state", "")),
@@ -125,7 +125,7 @@ int local_wire_read_view(const json_t *from, struct pod_view *out, struct err *e
 	return 0;
 }
 
-json_t *local_wire_error(const struct err *err)
+json_t *wire_error_json(const struct err *err)
 {
 	/* the message may quote a file name that is not UTF-8, which JSON cannot hold */
 	CLEANUP(str_free) struct str message = STR_INIT;
@@ -135,7 +135,7 @@ json_t *local_wire_error(const struct err *err)
 			 str_text(&message));
 }
 
-bool local_wire_read_error(const json_t *from, struct err *err)
+bool wire_read_error(const json_t *from, struct err *err)
 {
 	const json_t *error = json_object_get(from, "error");
 	const char *word = jsonx_text(error, "kind", NULL);
