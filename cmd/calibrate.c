@@ -340,7 +340,8 @@ static void read_batch_times(struct store *store, struct calibrate_card *c)
 	if (store_batches(store, c->run, &rows, &count, NULL) < 0)
 		return;
 	first = count > 1 && rows[0].segments == 1 && rows[1].segments == 1;
-	qsort(rows + first, count - first, sizeof(*rows), compare_size_then_time);
+	if (count > first)
+		qsort(rows + first, count - first, sizeof(*rows), compare_size_then_time);
 	for (size_t at = first, n; at < count && c->point_count < SIZES_MOST; at += n) {
 		struct calibrate_point *p = &c->points[c->point_count++];
 		double predicted = 0;

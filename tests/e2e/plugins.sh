@@ -8,15 +8,15 @@ object() { # object FILE SOURCE...: a shared object
 	local to=$1
 	shift
 	# shellcheck disable=SC2046
-	cc -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I root/usr/include/burst -I "$ROOT/providers/local" \
+	cc -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I root/usr/include/burst -I "$ROOT/providers/local" -I . \
 		$(pkg-config --cflags jansson) -o "$to" "$@" >cc.txt 2>&1 || complain "$to does not compile: $(head -n 3 cc.txt)"
 }
-OTHERS=(src/wire.c) # of the local provider, beside local.c
+OTHERS=(providers/child.c providers/wire.c providers/wired.c) # what local.c needs
 twin() { # twin FILE: the local provider, called "twin"
 	local name
-	mkdir -p src
-	# its own headers, and nothing else of the tree
-	cp "$ROOT"/providers/local/wire.{h,c} src/
+	mkdir -p src providers
+	# the base of its kind, and nothing else of the tree
+	cp "$ROOT"/providers/{child,wire,wired}.[ch] providers/
 	for name in local.c local.h; do
 		sed -e 's/"local"/"twin"/g; s/\bprovider_local\b/burst_provider/g' -e "s|\"providers/local/|\"$ROOT/providers/local/|" \
 			"$ROOT/providers/local/$name" >"src/$name"
@@ -94,16 +94,16 @@ printed() { # printed NAME: the block of a page under <!-- test: NAME -->
 t_a_provider_made_as_the_page_says() { # it is compiled as a plug-in here, so that no other build of burst is needed
 	headers
 	mkdir -p tree/providers
-	ln -s "$ROOT/providers/local" tree/providers/local
+	ln -s "$ROOT"/providers/{local,child.[ch],wire.[ch],wired.[ch]} tree/providers/
 	printed provider >recipe.sh || complain "providers/README.md has no recipe"
 	(cd tree && bash -eu "$T/recipe.sh") || complain "the recipe fails"
 	# shellcheck disable=SC2046
 	cc -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I root/usr/include/burst -I tree -Dprovider_acme=burst_provider $(pkg-config --cflags jansson) \
-		-Wa,-Itree -o acme.so tree/providers/acme/*.c >cc.txt 2>&1 || complain "it does not compile: $(head -n 3 cc.txt)"
-	is "$(nm -D --defined-only acme.so | awk '{print $3}' | grep -v '^acme_' | tr '\n' ' ')" "burst_provider " "names that other providers may have"
+		-Wa,-Itree -o acme.so tree/providers/acme/*.c tree/providers/*.c >cc.txt 2>&1 || complain "it does not compile: $(head -n 3 cc.txt)"
+	is "$(nm -D --defined-only acme.so | awk '{print $3}' | grep -vE '^(acme|child|wired?)_' | tr '\n' ' ')" "burst_provider " "names that other providers may have"
 	mkdir -p own/burst state
 	echo 'providers = { acme = { gpu = "RTX 4090"; }; };' >own/burst/burst.cfg
-	XDG_CONFIG_HOME=$T/own BURST_STATE_DIR=$T/state BURST_PROVIDER_PATH=$T/acme.so timeout 120 "$ROOT/build/e2e/conform" acme >said.txt 2>&1 ||
+	BURST=$BURST XDG_CONFIG_HOME=$T/own BURST_STATE_DIR=$T/state BURST_PROVIDER_PATH=$T/acme.so timeout 120 "$ROOT/build/e2e/conform" acme >said.txt 2>&1 ||
 		complain "conform: $(grep -m 2 -v '^\[' said.txt | tr '\n' ' ')"
 }
 
