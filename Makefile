@@ -46,7 +46,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c
 LATE    := libcurl libssh2 libcrypto libarchive md4c # loaded when they are needed: orchestrator/base/guard.h
-ifneq ($(filter-out deps deps-test clean format help demo piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean format help demo piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server slurm-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -128,6 +128,7 @@ build/kit/kit_sizes.h: $(KIT)
 		$$(wc -c <build/kit/burst-agent-x86_64) $$(wc -c <build/kit/burst-agent-aarch64) $$(wc -c <build/kit/espeak-worker) >$@
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh jobs/agent/bootstrap.sh
 $(foreach name,$(patsubst providers/%/end.sh,%,$(wildcard providers/*/end.sh)),$(eval $(BUILD)/obj/providers/$(name)/$(name).o: providers/$(name)/end.sh))
+$(BUILD)/obj/providers/slurm/script.o: providers/slurm/login.sh providers/slurm/batch.sh
 $(BUILD)/obj/cmd/completion.o: $(wildcard cmd/line/completion.*sh)
 $(BUILD)/obj/cmd/report.o: cmd/show/page.html
 $(BUILD)/obj/jobs/tts/environment.o $(BUILD)/obj/jobs/tts/markdown.o: $(wildcard jobs/tts/*.sh jobs/tts/*.txt)
@@ -315,6 +316,11 @@ deps-test: deps
 	@bash tests/cloud/modal/package.sh $(CURDIR)/build/modal || echo "burst: the tests that need it will be skipped" >&2
 	@$(MAKE) --no-print-directory piper-wheels || echo "burst: the tests that need it will be skipped" >&2
 	@$(MAKE) --no-print-directory dockerfile-parser || echo "burst: the tests that need it will be skipped" >&2
+	@$(MAKE) --no-print-directory slurm-packages || echo "burst: the tests that need it will be skipped" >&2
+# Debian's Slurm, for tests/e2e/slurm*.sh; its services are not started.
+.PHONY: slurm-packages
+slurm-packages:
+	@$(SUDO) sh tests/cloud/slurm/packages.sh
 # BuildKit's parser, from PyPI, for tests/e2e/image.sh.
 .PHONY: dockerfile-parser
 dockerfile-parser:

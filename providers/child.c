@@ -201,7 +201,7 @@ static bool is_fulfilled(const char *wish, const char *gpu, int gpus)
 	if (!strcasecmp(wish, GPU_NONE))
 		return true;
 	return gpu_parse(wish, name, sizeof(name), &count) && count == gpus &&
-	       (gpu_satisfies(name, gpu) || !strcmp(name, gpu));
+	       (gpu_satisfies(wish, gpu) || !strcmp(name, gpu));
 }
 
 int child_wish(const struct op_want *want, const char *gpu, int gpus)

@@ -6,13 +6,15 @@
 #include "providers/local/local.h"
 #include "providers/modal/modal.h"
 #include "providers/runpod/runpod.h"
+#include "providers/slurm/slurm.h"
 
-enum { LOCAL, RUNPOD, MODAL, BUILT_IN };
+enum { LOCAL, RUNPOD, MODAL, SLURM, BUILT_IN };
 
 const struct provider_ops *provider_registry[BUILT_IN + PLUGINS_MAX + 1] = {
 	[LOCAL] = &provider_local,
 	[RUNPOD] = &provider_runpod,
 	[MODAL] = &provider_modal,
+	[SLURM] = &provider_slurm,
 };
 
 const struct provider_ops *provider_find(const char *name)

@@ -246,6 +246,7 @@ SERVES_ONE = {
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
     "providers/modal/rent.c": "the calls that cost money, apart from those that read",
     "providers/runpod/rent.c": "the calls that cost money, apart from those that read",
+    "providers/slurm/script.c": "the programs that run on the login node, apart from what reads their answers",
     "providers/runpod/volumes.c": "volumes live longer than pods and bill by the month",
 }
 
@@ -585,7 +586,7 @@ def main():
         check_include_circles(folder)
     for folder in ("base", "plan", "core", "net", "sync", "store", "engine", "runs", "unattended"):
         check_call_circles(f"orchestrator/{folder}")
-    for folder in ("config", "jobs/agent", "jobs/command", "jobs/tts", "providers/local", "providers/modal", "providers/runpod", "cmd/launch", "cmd/line", "cmd/show", "cmd/unattended"):
+    for folder in ("config", "jobs/agent", "jobs/command", "jobs/tts", "providers/local", "providers/modal", "providers/runpod", "providers/slurm", "cmd/launch", "cmd/line", "cmd/show", "cmd/unattended"):
         check_call_circles(folder)
     check_vendor_words()
     check_parts()

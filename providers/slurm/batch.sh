@@ -1,0 +1,36 @@
+#!/bin/sh
+# batch.sh - the head of a pod's batch script; the start script follows. The environment comes from a file in the pod's folder, the
+# working directory: batch scripts are kept and shown, so they hold no secret. script.c sets burst_home.
+# shellcheck disable=SC2154
+
+# A pod that was requeued has lost what it knew, and its client has moved on.
+if [ "${SLURM_RESTART_COUNT:-0}" != 0 ]; then
+	echo 'burst: Slurm has started this pod again: it ends'
+	exit 0
+fi
+umask 077
+tries=0
+until [ -r "$PWD/env" ] || [ $tries = 30 ]; do
+	tries=$((tries + 1))
+	sleep 1
+done
+if ! [ -r "$PWD/env" ]; then
+	echo "burst: $(uname -n) does not see $PWD/env: volume_dir must be a folder that login node and compute nodes share"
+	exit 1
+fi
+# libraries that find these variables in a worker believe that srun has started it
+for name in $(env | sed -n 's/^\(SLURM[A-Z]*_[A-Za-z0-9_]*\)=.*/\1/p'); do
+	case $name in
+	SLURM_JOB_ID | SLURM_CONF) ;;
+	*) unset "$name" ;;
+	esac
+done
+# the folder has this name for all to see: if it exists, it is another user's
+if ! mkdir -m 700 "$burst_home"; then
+	echo "burst: $(uname -n): $burst_home exists already"
+	exit 1
+fi
+# shellcheck disable=SC1091
+. "$PWD/env"
+rm -f "$PWD/env"
+cd / || exit 1

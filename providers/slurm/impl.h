@@ -1,0 +1,41 @@
+/* impl.h - what the files of the Slurm provider share.
+ *
+ * A pod is a batch job named "burst-ATTEMPT". Its id is "JOB.ATTEMPT", so that no command can name
+ * a job of the user's own, even where a cluster counts its jobs anew. Each operation is one run of
+ * a shell on the login node, whose program (login.sh and what script.c puts around it) comes on
+ * stdin: nothing of it is in any argument list. */
+#ifndef BURST_PROVIDERS_SLURM_IMPL_H
+#define BURST_PROVIDERS_SLURM_IMPL_H
+
+#include "provider.h"
+#include "providers/child.h"
+
+#define SLURM_NAME "slurm"
+
+/* ---- read.c: what Slurm's commands print ---- */
+
+/* What login.sh printed between its two lines: *text (borrowed from the reply) and its length.
+ * Returns its exit status, -1 if the lines are not both there. */
+int slurm_find_answer(const struct reply *reply, const char **text, size_t *len);
+/* Adds a pod for each line of squeue about a pod of burst's; other jobs are skipped. conf names the
+ * GPUs of partitions whose GPUs have no type. ERR_BUG: a line about a pod that cannot be read. */
+int slurm_read_jobs(const struct section *conf, const char *text, size_t len,
+		    struct op_result *result, struct err *err);
+/* Adds what partitions offer, in the words of sinfo. */
+void slurm_read_offers(const struct op *op, const char *text, size_t len, struct op_result *result);
+/* The bill in the words of squeue and sacct. ERR_NOT_FOUND: neither knows the pod. */
+int slurm_read_bill(const struct op *op, const char *text, size_t len, struct op_result *result,
+		    struct err *err);
+/* Splits a pod's id; job and name may be NULL. False: no pod has this id. */
+enum { SLURM_JOB_MAX = 20 };
+bool slurm_split_id(const char *id, char job[SLURM_JOB_MAX], char name[POD_NAME_MAX]);
+
+/* ---- script.c: what runs on the login node ---- */
+
+/* Fills the call with a shell there, which does this operation. ERR_REFUSED: no id of ours. */
+int slurm_ask(const struct op *op, struct call *call, struct err *err);
+/* provider_ops.dial */
+int slurm_dial(const struct provider *p, const struct pod_view *pod, struct call *call,
+	       struct err *err);
+
+#endif

@@ -1,0 +1,186 @@
+#!/bin/sh
+# login.sh - what runs on the login node: one function for each operation. script.c puts assignments above it (dir, job, name, ...)
+# and a call below it. Answers go to stdout between two lines of ours, since a login shell may print something too; the words of
+# Slurm's commands go to stderr. Runs in any POSIX shell.
+# shellcheck disable=SC2154 # script.c sets them
+
+LC_ALL=C SLURM_TIME_FORMAT=%s PATH=$PATH:/usr/sbin
+export LC_ALL SLURM_TIME_FORMAT PATH
+# filters of the user's own would make lists incomplete
+unset SQUEUE_ACCOUNT SQUEUE_ALL SQUEUE_ARRAY SQUEUE_FORMAT SQUEUE_FORMAT2 SQUEUE_LICENSES SQUEUE_NAMES SQUEUE_PARTITION \
+	SQUEUE_PRIORITY SQUEUE_QOS SQUEUE_SORT SQUEUE_STATES SQUEUE_USERS SINFO_ALL SINFO_FORMAT SINFO_PARTITION \
+	SBATCH_ARRAY_INX SBATCH_EXPORT SBATCH_DEPENDENCY SBATCH_REQUEUE 2>/dev/null
+s=$(printf '\037')
+
+answer() { # COMMAND...
+	echo
+	echo 'burst: begin'
+	"$@"
+	status=$?
+	echo "burst: end $status"
+	exit $status
+}
+
+jobs_of() { # OPTION...: one line for each job; read.c knows the fields
+	squeue -h -t all -o "%i$s%j$s%T$s%r$s%V$s%S$s%e$s%N$s%P$s%b$s%Z$s%k" "$@"
+}
+
+# ---- pods ----
+
+# A name works once: a job of this name is the answer, and the folder is made by one call alone.
+rent() {
+	mkdir -p "$dir/pods" || return
+	found=$(jobs_of --me -n "$name") || return
+	[ -z "$found" ] || { printf '%s\n' "$found"; return; }
+	umask 077
+	folder=$dir/pods/$marker
+	mkdir "$folder" || return
+	if ! cat >"$folder/env" <<-END
+		$env
+	END
+	then
+		rm -rf "$folder"
+		return 1
+	fi
+	submit "$@" || return
+	await_start
+}
+
+submit() { # OPTION...
+	now=$(date +%s)
+	[ "$run_s" -gt 0 ] || run_s=$((hard_end - now))
+	# The pod ends itself. This is for one that cannot, or never starts: whole minutes, and some seconds for Slurm to notice.
+	if job=$(sbatch "$@" --parsable --time=$(((run_s + 59) / 60)) --deadline="now+$((hard_end - now + 120))seconds" \
+		--job-name="$name" --comment="$marker" --no-requeue --nodes=1 --ntasks=1 --chdir="$folder" \
+		--output="$folder/log" --open-mode=append 2>"$folder/words" <<-END
+			$batch
+		END
+	); then
+		cat "$folder/words" >&2
+		job=${job%%;*}
+		return 0
+	fi
+	cat "$folder/words" >&2
+	# after a timeout the controller may have the job all the same
+	grep -q 'timed out' "$folder/words" || rm -rf "$folder"
+	return 1
+}
+
+# An idle cluster starts a job at once: worth a second, since the next look at the queue is some seconds away.
+await_start() {
+	tries=0 row=
+	while :; do
+		row=$(jobs_of -j "$job" 2>/dev/null)
+		case $row in
+		'' | *"${s}PENDING$s"*) ;;
+		*) break ;;
+		esac
+		tries=$((tries + 1))
+		[ $tries -lt 4 ] || break
+		sleep 0.4 2>/dev/null || sleep 1
+	done
+	printf '%s\n' "${row:-$job$s$name${s}PENDING$s$s$s$s$s$s$s$s$s$marker}"
+}
+
+list() {
+	jobs_of --me
+}
+
+inspect() {
+	jobs_of -j "$job"
+}
+
+release() {
+	words=$(scancel --name="$name" "$job" 2>&1)
+	status=$?
+	[ -z "$words" ] || printf '%s\n' "$words" >&2
+	case $words in
+	*'Invalid job id'*)
+		case $(jobs_of -j "$job" 2>/dev/null) in
+		*"$s$name$s"*) echo taken ;;
+		*) echo absent ;;
+		esac
+		;;
+	*)
+		[ $status = 0 ] || return $status
+		echo taken
+		;;
+	esac
+	rm -rf "$dir"/pods/*."${name#burst-}".*
+}
+
+billing() {
+	jobs_of -j "$job" 2>/dev/null
+	sacct -X -P -n -j "$job" --name "$name" -o JobIDRaw,State,ElapsedRaw 2>/dev/null | sed 's/^/sacct|/'
+	return 0
+}
+
+pod_log() {
+	for file in "$dir"/pods/*."${name#burst-}".*/log; do
+		[ ! -f "$file" ] || tail -c 200000 "$file" | sed 's/^/container: /'
+	done
+	[ "$(squeue -h -t all -j "$job" -o %T 2>/dev/null)" = RUNNING ] || return 0
+	srun --overlap --jobid="$job" -N1 -n1 --mem=0 --gres=none tail -c 200000 "/tmp/$name/start.log" 2>/dev/null | sed 's/^/container: /'
+	return 0
+}
+
+# ---- what there is ----
+
+offers() {
+	sinfo -h -o "%P$s%G$s%t$s%l$s%a"
+}
+
+volume() {
+	mkdir -p "$dir/volumes" || return
+	if [ ! -d "$dir/volumes/$volume" ]; then
+		[ "$create" = 1 ] || { echo "burst: no volume of this name in $dir" >&2; return 1; }
+		mkdir "$dir/volumes/$volume" || return
+	fi
+	printf '%s\n' "$volume"
+}
+
+volumes() {
+	for folder in "$dir"/volumes/*/; do
+		folder=${folder%/}
+		[ ! -d "$folder" ] || printf '%s\n' "${folder##*/}"
+	done
+}
+
+volume_remove() {
+	rm -rf "$dir/volumes/$volume"
+}
+
+# ---- doctor ----
+
+conf_value() { # NAME
+	printf '%s\n' "$conf" | sed -n "s/^$1 *= *//p"
+}
+
+check() {
+	version=$(sinfo --version) || return
+	conf=$(scontrol show config) || return
+	echo "ok: $version; $(conf_value ProctrackType); KillWait $(conf_value KillWait)"
+	[ "$(conf_value ProctrackType)" = proctrack/cgroup ] ||
+		echo "warn: this cluster does not track processes by control groups: what leaves a job's process group may outlive it"
+	sinfo -h -o '%R %l %G' | sort -u | while read -r partition limit gres; do
+		echo "ok: partition $partition: $gres, at most $limit"
+	done
+	check_folder
+	check_submit "$@"
+}
+
+check_folder() {
+	if mkdir -p "$dir/pods" "$dir/volumes" 2>/dev/null && [ -w "$dir/volumes" ]; then
+		echo "ok: volumes are in $dir ($(df -Pk "$dir" | awk 'NR == 2 { printf "%d GB free", $4 / 1048576 }'))"
+	else
+		echo "bad: volume_dir: $dir cannot be written to on this node"
+	fi
+}
+
+check_submit() { # OPTION...
+	if words=$(printf '#!/bin/sh\n' | sbatch --test-only --nodes=1 --ntasks=1 --time=1 "$@" 2>&1); then
+		echo "ok: jobs can be submitted"
+	else
+		echo "bad: jobs cannot be submitted: $(printf '%s' "$words" | tail -n 1)"
+	fi
+}
