@@ -3,7 +3,7 @@
 # within its folder, its memory and its time, lets such a pod go and has the work done elsewhere.
 . "$(dirname "$0")/lib.sh"
 
-MEMORY_KB=700000 # with the sanitizers' own; an endless stream brings gigabytes
+MEMORY_KB=900000 # with the sanitizers' own; an endless stream brings gigabytes
 
 # The first pod is taken over: what it is asked is answered by hostile_agent.py behind an sshd with the pod's own keys.
 take_over() { # take_over CASE
