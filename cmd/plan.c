@@ -305,7 +305,8 @@ static void sort_by_provider(const struct section *top, struct offer *list, size
 		for (size_t i = 0; i < count; i++)
 			if (provider_rank(top, &list[i]) == place)
 				sorted[n++] = list[i];
-	memcpy(list, sorted, count * sizeof(*list));
+	if (count)
+		memcpy(list, sorted, count * sizeof(*list));
 	free(sorted);
 }
 

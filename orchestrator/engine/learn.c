@@ -158,7 +158,8 @@ int learn_fold(struct store *store, struct batch_row *list, size_t count, bool f
 
 	if (store_begin(store, err) < 0)
 		return -1;
-	qsort(list, count, sizeof(*list), compare_speed_keys);
+	if (count)
+		qsort(list, count, sizeof(*list), compare_speed_keys);
 	for (size_t at = 0; at < count; at += folded)
 		if (fold_key(store, list + at, count - at, fade, wall_ms, &folded, err) < 0) {
 			store_rollback(store);

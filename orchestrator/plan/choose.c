@@ -416,7 +416,8 @@ size_t plan_front(struct plan *out, size_t room, const struct plan_work *w,
 
 	for (size_t i = 0; i < count; i++)
 		visit_machine(w, &machines[i], (int)i, wish, collect_plan, &all);
-	qsort(all.plans, all.count, sizeof(*all.plans), cheapest_first);
+	if (all.count)
+		qsort(all.plans, all.count, sizeof(*all.plans), cheapest_first);
 	for (size_t i = 0; i < all.count && kept < room; i++) {
 		if (all.plans[i].makespan_p50_s >= fastest_s * WORTH_SHOWING)
 			continue;

@@ -335,7 +335,8 @@ static int read_shares(struct store *store, const struct pod_row *row, struct as
 		if (!strcmp(pod->shares[i].id, row->id) &&
 		    !strcmp(pod->shares[i].provider, row->provider))
 			pod->shares[kept++] = pod->shares[i];
-	qsort(pod->shares, kept, sizeof(*pod->shares), compare_holds);
+	if (kept)
+		qsort(pod->shares, kept, sizeof(*pod->shares), compare_holds);
 	pod->share_count = kept;
 	return 0;
 }

@@ -417,7 +417,8 @@ static int read_bill(struct turn *t, const json_t *answer)
 	if (!bill->hour_count)
 		return err_set(t->err, ERR_NOT_FOUND, "RunPod has no record of pod %s's costs yet",
 			       t->op->want->id);
-	qsort(bill->hours, bill->hour_count, sizeof(*bill->hours), compare_starts);
+	if (bill->hour_count)
+		qsort(bill->hours, bill->hour_count, sizeof(*bill->hours), compare_starts);
 	set_billed_time(bill, t->op->want);
 	return 0;
 }
