@@ -239,7 +239,7 @@ t_waits_for_work_and_for_the_price() {
 waits_because() { "$BURST" queue ls 2>/dev/null | grep -qF -- "$1"; }
 by_of() { "$BURST" queue ls --json | jq -r '.[-1].by'; }
 t_times_of_day_over_dst() { # --by at the hours that a clock passes twice, or skips
-	command -v faketime >/dev/null || { skip "no faketime"; return; }
+	false_clock || return
 	script_lines 1
 	config
 	export TZ=Europe/Berlin
