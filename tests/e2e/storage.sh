@@ -179,8 +179,7 @@ t_storage_is_away_for_a_while() { # what is on it is asked for again, and not re
 	is "$(ledger 'select count(*) from pod')" 2 "pods in all"
 }
 t_storage_comes_back_too_late() { # after ten minutes in vain, of a clock that is quick from then on: what was finished is brought later
-	command -v faketime >/dev/null || { skip "no faketime"; return; }
-	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return ;; esac
+	false_clock || return
 	rendering
 	sed -i 's/150ms/400ms/' burst.cfg
 	cat >client <<-E
