@@ -21,10 +21,10 @@ int renameat(int from_dir, const char *from, int to_dir, const char *to)
 	bool now = dies_at && ++renames == dies_at;
 
 	if (now && !dies_after)
-		_exit(9);
+		leave_child(9);
 	int result = (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
 	if (now)
-		_exit(9);
+		leave_child(9);
 	return result;
 }
 
@@ -195,7 +195,7 @@ static bool die_in_it(struct job *job)
 		dies_after = pick(2);
 		dies_at = 1 + (int)pick(8);
 		find_and_bring(job, results);
-		_exit(0);
+		leave_child(0);
 	}
 	pick(2), pick(8); /* the child's */
 	assert_int_equal(waitpid(pid, &status, 0), pid);
