@@ -66,8 +66,9 @@ ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' $(WARN) $(
 LDFLAGS ?= -pie -Wl,-z,relro,-z,now
 LIBS    := $(PKG_LIBS) -lpthread -lm
 
+HOST_MAIN := providers/local/host.c
 LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c) $(filter-out jobs/agent/% jobs/workers/%,$(wildcard jobs/*/*.c)) \
-             jobs/agent/kit.c jobs/workers/python.c $(wildcard providers/*.c providers/*/*.c)
+             jobs/agent/kit.c jobs/workers/python.c $(filter-out $(HOST_MAIN),$(wildcard providers/*.c providers/*/*.c))
 CMD_SRC := $(wildcard cmd/*.c cmd/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
@@ -115,6 +116,25 @@ build/kit/burst-agent-$(1): $$(AGENT_OBJ_$(1))
 endef
 $(foreach machine,$(AGENT_MACHINES),$(eval $(call agent_for,$(machine))))
 
+# What burst installs on the machines that it reaches by ssh: the local vendor as a static program, for this machine's kind. It
+# needs the static jansson and libseccomp, which Debian's -dev packages have. An empty file stands for one that cannot be built.
+HOST_SRC    := $(HOST_MAIN) $(patsubst %,providers/local/%.c,cloud record supervise sandbox lockdown ids files forward gpus) \
+               providers/wire.c orchestrator/provider.c $(patsubst %,orchestrator/base/%.c,mem str path clock err jsonx gpus guard program)
+HOST_OBJ    := $(HOST_SRC:%.c=build/kit/host/%.o)
+HOST_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_STATIC -DBURST_VERSION='"$(VERSION)"' -Os -fstack-protector-strong \
+               -ffunction-sections -fdata-sections -I. -Iorchestrator $(WARN)
+build/kit/host/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) -MMD -MP -c -o $@ $<
+build/kit/burst-host: $(HOST_OBJ)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(AGENT_LDFLAGS) -o $@ $^ -ljansson -lseccomp 2>$@.log || { rm -f $@; : >$@; \
+		echo "    no static jansson and libseccomp: burst will not install itself on hosts reached by ssh (build/kit/burst-host.log)"; }
+-include $(HOST_OBJ:.o=.d)
+build/kit/host_program.h: build/kit/burst-host
+	@printf '#define HOST_PROGRAM_BYTES %d\n#define HOST_PROGRAM_HASH "%s"\n#define HOST_PROGRAM_MACHINE "Linux %s"\n' \
+		$$(wc -c <$<) "$$(sha256sum <$< | cut -c 1-16)" "$$(uname -m)" >$@
+
 # the one that runs here, for tests
 build/kit/burst-agent: build/kit/burst-agent-$(HOST_MACHINE)
 	@cp $< $@
@@ -129,11 +149,12 @@ build/kit/kit_sizes.h: $(KIT)
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh jobs/agent/bootstrap.sh
 $(foreach name,$(patsubst providers/%/end.sh,%,$(wildcard providers/*/end.sh)),$(eval $(BUILD)/obj/providers/$(name)/$(name).o: providers/$(name)/end.sh))
 $(BUILD)/obj/providers/slurm/script.o: providers/slurm/login.sh providers/slurm/batch.sh
+$(BUILD)/obj/providers/ssh/host.o: build/kit/burst-host build/kit/host_program.h
 $(BUILD)/obj/cmd/completion.o: $(wildcard cmd/line/completion.*sh)
 $(BUILD)/obj/cmd/report.o: cmd/show/page.html
 $(BUILD)/obj/jobs/tts/environment.o $(BUILD)/obj/jobs/tts/markdown.o: $(wildcard jobs/tts/*.sh jobs/tts/*.txt)
 $(BUILD)/obj/jobs/workers/python.o: $(KIT) build/kit/kit_sizes.h $(wildcard jobs/workers/*.py jobs/workers/lock/*.txt)
-$(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/python.o: ALL_CFLAGS += -Ibuild/kit
+$(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/python.o $(BUILD)/obj/providers/ssh/host.o: ALL_CFLAGS += -Ibuild/kit
 
 # ---- the ledger's schema as one C string ----
 $(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql

@@ -1,6 +1,8 @@
 /* wire.c - the JSON between a translator and burst's own vendor */
 #include "wire.h"
 
+#include <limits.h>
+
 #include "base/clock.h"
 #include "base/jsonx.h"
 
@@ -26,6 +28,10 @@ json_t *wire_conf_json(const struct wire_conf *conf)
 	json_object_set_new(to, "shared_network", json_boolean(conf->shared_network));
 	json_object_set_new(to, "isolation", json_string(isolation_names[conf->isolation]));
 	json_object_set_new(to, "sandbox_works", json_boolean(conf->sandbox_works));
+	json_object_set_new(to, "is_host", json_boolean(conf->is_host));
+	json_object_set_new(to, "client_ms", json_integer(conf->client_ms));
+	json_object_set_new(to, "model", json_string(conf->model));
+	json_object_set_new(to, "gpus", json_integer(conf->gpus));
 	return to;
 }
 
@@ -35,7 +41,11 @@ void wire_read_conf(const json_t *from, struct wire_conf *conf)
 		.capacity = jsonx_int(from, "capacity", 16),
 		.shared_network = jsonx_bool(from, "shared_network", false),
 		.sandbox_works = jsonx_bool(from, "sandbox_works", false),
+		.is_host = jsonx_bool(from, "is_host", false),
+		.client_ms = jsonx_int(from, "client_ms", 0),
+		.gpus = (int)jsonx_bounded(from, "gpus", 0, INT_MAX),
 	};
+	COPY_TEXT(conf->model, jsonx_text(from, "model", ""));
 	COPY_TEXT(conf->gpu, jsonx_text(from, "gpu", "none"));
 	(void)wire_read_isolation(jsonx_text(from, "isolation", "namespaces"), &conf->isolation);
 }

@@ -25,6 +25,12 @@ struct wire_conf {
 	/* This client has built a sandbox here before: no trial is needed, which would build a
 	 * whole one. No config file sets it. */
 	bool sandbox_works;
+	/* ---- of another machine; no file sets these ---- */
+	bool is_host;        /* its offers and findings say which GPUs it has, and more of it */
+	int64_t client_ms;   /* the client's wall clock; 0: it is this machine's */
+	char model[GPU_MAX]; /* RENT: the pod has GPUs of this model to itself, as nvidia-smi
+				prints it; "": it takes one of `capacity` */
+	int gpus;            /* so many */
 };
 json_t *wire_conf_json(const struct wire_conf *conf);
 void wire_read_conf(const json_t *from,

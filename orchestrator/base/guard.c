@@ -2,7 +2,6 @@
 #include "guard.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -12,6 +11,9 @@
 #include <unistd.h>
 
 /* ---- late ---- */
+
+#ifndef BURST_STATIC /* a static program has no libraries to load */
+#include <dlfcn.h>
 
 int late_load(const char *file, const char *package, const struct late_function *list, size_t count,
 	      struct err *err)
@@ -27,6 +29,7 @@ int late_load(const char *file, const char *package, const struct late_function 
 				       file, list[i].name);
 	return 0;
 }
+#endif
 
 /* ---- files ---- */
 

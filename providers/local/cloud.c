@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "vendor.h"
@@ -14,9 +16,9 @@
 
 /* ---- what several verbs share ---- */
 
-/* Settles pods whose supervisor ended, and returns the number of others; -1 and ERR_LOCAL. The
- * caller holds the lock. A pod that cannot be removed still counts; its release reports the reason.
- */
+/* Settles pods whose supervisor ended, and returns the number of others without GPUs of their own;
+ * -1 and ERR_LOCAL. The caller holds the lock. A pod that cannot be removed still counts; its
+ * release reports the reason. */
 static int64_t settle_and_count_living(const struct store *store, struct err *err)
 {
 	CLEANUP(record_free_ids) char **ids = record_living(store, err);
@@ -26,8 +28,10 @@ static int64_t settle_and_count_living(const struct store *store, struct err *er
 		return -1;
 	for (size_t i = 0; ids[i]; i++) {
 		CLEANUP(free_text) char *dir = record_dir(store, ids[i]);
+		struct pod_record record;
 		(void)pod_settle(store, ids[i], NULL);
-		living += path_exists(dir);
+		bool has_gpus = record_load(store, ids[i], &record, NULL) == 0 && record.gpus;
+		living += path_exists(dir) && !has_gpus;
 	}
 	return living;
 }
@@ -174,6 +178,60 @@ static void add_gpu_finding(const struct wire_conf *conf, struct str *to)
 	globfree(&found);
 }
 
+enum { CLOCK_OFF_MOST_MS = 60000, DISK_LITTLE_MIB = 1024, MIB_PER_GIB = 1024 };
+
+/* Refuses a client whose clock differs: the pod's hard end is a time of the client's clock. */
+static int check_clock(const struct wire_conf *conf, struct err *err)
+{
+	int64_t ahead_ms = clock_wall_ms() - conf->client_ms;
+	char span[24];
+
+	if (!conf->client_ms || (ahead_ms > -CLOCK_OFF_MOST_MS && ahead_ms < CLOCK_OFF_MOST_MS))
+		return 0;
+	return err_set(err, ERR_CONFIG, "the clock of this host is %s %s yours: set one of them",
+		       duration_show(span, sizeof(span), MAX(ahead_ms, -ahead_ms)),
+		       ahead_ms > 0 ? "ahead of" : "behind");
+}
+
+static void add_cards_finding(struct str *to)
+{
+	static const char *const words[] = {[CARD_FREE] = "free",
+					    [CARD_LOCKED] = "taken by a pod",
+					    [CARD_USED] = "in use by another program"};
+	CLEANUP(gpus_free) struct card *cards = NULL;
+	struct err err = {0};
+	size_t count;
+
+	if (gpus_list(&cards, &count, &err) < 0)
+		str_addf(to, "warn: no GPU can be used: %s\n", err.msg);
+	else if (!count)
+		str_add(to, "ok: no nvidia-smi, so no GPU\n");
+	for (size_t i = 0; i < count; i++)
+		str_addf(to, "ok: GPU %s, %lld GB, %s\n", cards[i].model,
+			 (long long)(cards[i].memory_mib + MIB_PER_GIB / 2) / MIB_PER_GIB,
+			 words[cards[i].state]);
+}
+
+/* What a person would look up on another machine. */
+static void add_host_findings(const struct store *store, const struct wire_conf *conf,
+			      struct str *to)
+{
+	struct utsname kind;
+	struct statvfs disk;
+	struct err err = {0};
+
+	if (uname(&kind) == 0)
+		str_addf(to, "ok: %s %s %s\n", kind.sysname, kind.release, kind.machine);
+	if (check_clock(conf, &err) < 0)
+		str_addf(to, "bad: %s\n", err.msg);
+	if (statvfs(store->dir, &disk) == 0) {
+		int64_t free_mib = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize >> 20;
+		str_addf(to, "%s: %lld MB free in %s\n", free_mib < DISK_LITTLE_MIB ? "warn" : "ok",
+			 (long long)free_mib, store->volumes);
+	}
+	add_cards_finding(to);
+}
+
 static int do_check(const struct store *store, const json_t *request, json_t *answer,
 		    struct err *err)
 {
@@ -187,7 +245,10 @@ static int do_check(const struct store *store, const json_t *request, json_t *an
 		str_addf(&text, "bad: %s\n", why.msg);
 	add_isolation_finding(store, &conf, &text);
 	add_sshd_finding(&text);
-	add_gpu_finding(&conf, &text);
+	if (conf.is_host)
+		add_host_findings(store, &conf, &text);
+	else
+		add_gpu_finding(&conf, &text);
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
 	int64_t living = settle_and_count_living(store, err);
@@ -263,7 +324,7 @@ static int read_rent_request(const struct store *store, const json_t *request,
 }
 
 /* Sets all that the vendor decides, not the client. */
-static void fill_record(struct pod_record *record, bool namespaces)
+static void fill_record(struct pod_record *record, bool namespaces, int gpus)
 {
 	struct pod_view *view = &record->view;
 
@@ -276,6 +337,7 @@ static void fill_record(struct pod_record *record, bool namespaces)
 	record->started_ms = record->ended_ms = 0;
 	record->supervisor = record->init = (struct process){0};
 	record->namespaces = namespaces;
+	record->gpus = gpus;
 }
 
 /* Makes the record and starts the pod; after an error neither is left. */
@@ -293,6 +355,15 @@ static int create_and_launch(const struct store *store, struct pod_record *recor
 	return -1;
 }
 
+/* Gives the pod the GPUs that the request names by model, or else one of this machine's slots. */
+static int claim_place(const struct store *store, struct pod_plan *plan, struct err *err)
+{
+	const struct wire_conf *conf = plan->conf;
+
+	return conf->model[0] ? gpus_claim(conf->model, conf->gpus, &plan->claim, err)
+			      : require_free_slot(store, conf, err);
+}
+
 static int do_rent(const struct store *store, const json_t *request, json_t *answer,
 		   struct err *err)
 {
@@ -303,17 +374,19 @@ static int do_rent(const struct store *store, const json_t *request, json_t *ans
 	bool namespaces;
 
 	wire_read_conf(json_object_get(request, "conf"), &conf);
-	if (require_proc(err) < 0)
+	if (require_proc(err) < 0 || check_clock(&conf, err) < 0)
 		return -1;
 	if (read_rent_request(store, request, &record, &plan, err) < 0)
 		return -1;
 	if (choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
-	if (store_lock(store, &lock, err) < 0 || require_free_slot(store, &conf, err) < 0)
+	if (store_lock(store, &lock, err) < 0 || claim_place(store, &plan, err) < 0)
 		return -1;
-	fill_record(&record, namespaces);
-	if (create_and_launch(store, &record, &plan, err) < 0)
+	fill_record(&record, namespaces, plan.claim.count);
+	if (create_and_launch(store, &record, &plan, err) < 0) {
+		gpus_unclaim(&plan.claim);
 		return -1;
+	}
 	json_object_set_new(answer, "pods", json_pack("[o]", record_to_json(&record)));
 	return 0;
 }
@@ -410,6 +483,25 @@ static int do_billing(const struct store *store, const json_t *request, json_t *
 
 /* ---- offers, volumes and logs ---- */
 
+/* Appends {"model","memory_mib","state"} for each GPU of this machine. */
+static int add_gpus(json_t *answer, struct err *err)
+{
+	static const char *const words[] = {
+		[CARD_FREE] = "free", [CARD_LOCKED] = "locked", [CARD_USED] = "used"};
+	CLEANUP(gpus_free) struct card *cards = NULL;
+	json_t *list = json_array();
+	size_t count;
+
+	json_object_set_new(answer, "gpus", list);
+	if (gpus_list(&cards, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:I, s:s}", "model", cards[i].model,
+						      "memory_mib", (json_int_t)cards[i].memory_mib,
+						      "state", words[cards[i].state]));
+	return 0;
+}
+
 static int do_offers(const struct store *store, const json_t *request, json_t *answer,
 		     struct err *err)
 {
@@ -423,6 +515,8 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 	if (require_proc(&why) == 0 && choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
 	json_object_set_new(answer, "sandbox_works", json_boolean(namespaces));
+	if (conf.is_host && add_gpus(answer, err) < 0)
+		return -1;
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
 	int64_t living = settle_and_count_living(store, err);
@@ -609,8 +703,8 @@ static int run_file_verb(const struct store *store, int argc, char **argv)
 	}
 	int result = fetch ? volume_fetch(store, argv[3], argv[4], number_arg_or_0(argc, argv, 5),
 					  number_arg_or_0(argc, argv, 6), &moved, &err)
-			   : volume_stage(store, argv[3], argv[4], number_arg_or_0(argc, argv, 5),
-					  &moved, &err);
+			   : volume_stage(store, argv[3], argv[4], number_arg_or_0(argc, argv, 6),
+					  number_arg_or_0(argc, argv, 5), &moved, &err);
 	if (result < 0)
 		return print_error(&err);
 	CLEANUP(json_decref) json_t *answer = json_pack("{s:I}", "bytes", (json_int_t)moved);

@@ -142,7 +142,7 @@ static int copy_bytes(int from, int to, int64_t max, int64_t *moved, struct err 
 }
 
 /* Writes stdin to dir/temp, syncs, and renames to dir/last. After an error temp may be left. */
-static int write_and_rename(int dir, const char *temp, const char *last, int64_t max,
+static int write_and_rename(int dir, const char *temp, const char *last, int64_t least, int64_t max,
 			    int64_t *moved, struct err *err)
 {
 	CLEANUP(fd_close)
@@ -155,14 +155,17 @@ static int write_and_rename(int dir, const char *temp, const char *last, int64_t
 		return -1;
 	if (max && *moved > max)
 		return err_set(err, ERR_REFUSED, "more than %lld bytes", (long long)max);
+	if (*moved < least)
+		return err_set(err, ERR_TRANSIENT, "the input ended after %lld of %lld bytes",
+			       (long long)*moved, (long long)least);
 	if (fsync(fd) < 0 || renameat(dir, temp, dir, last) < 0 ||
 	    (fsync(dir) < 0 && errno != EINVAL))
 		return err_set(err, ERR_LOCAL, "%s: %s", last, strerror(errno));
 	return 0;
 }
 
-int volume_stage(const struct store *store, const char *name, const char *path, int64_t max,
-		 int64_t *moved, struct err *err)
+int volume_stage(const struct store *store, const char *name, const char *path, int64_t least,
+		 int64_t max, int64_t *moved, struct err *err)
 {
 	const char *last;
 	CLEANUP(fd_close) int dir = open_folder(store, name, path, VOLUME_MAKE_MISSING, &last, err);
@@ -171,7 +174,7 @@ int volume_stage(const struct store *store, const char *name, const char *path, 
 	if (dir < 0)
 		return -1;
 	unlinkat(dir, temp, 0); /* left by a dead process with our pid */
-	if (write_and_rename(dir, temp, last, max, moved, err) == 0)
+	if (write_and_rename(dir, temp, last, least, max, moved, err) == 0)
 		return 0;
 	unlinkat(dir, temp, 0);
 	return err_wrap(err, "volume %s: %s", name, path);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +14,13 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/program.h"
 
 /* FIRST: no user database assigns ids from here up to 0x7ffdffff: useradd, directory services
  * (sssd: up to 2000200000), systemd, containers. LEAST: root, sshd and a worker. */
 enum { FIRST = 0x7fb50000, COUNT = 65536, LEAST = 1024, DEPTH_MAX = 256 };
 enum { UIDS_OF_ACCOUNTS = 1000, MAP_MOST_BYTES = 65536 };
+enum { PASSWD_MOST_BYTES = 4 << 20, GETENT_LIMIT_MS = 10000 };
 
 /* Always -1, ERR_LOCAL: what failed, and why. */
 static int fail_with_errno(struct err *err, const char *what)
@@ -275,25 +276,56 @@ const char *account_home_in_pod(void)
 	return geteuid() == 0 ? "/root" : "/home/pod";
 }
 
+/* The line of this user in the password file, else in the database that this machine takes accounts
+ * from as well (LDAP). getpwuid() would do both, but not in a static program. A new string, or
+ * NULL. */
+static char *account_line(void)
+{
+	CLEANUP(str_free) struct str text = STR_INIT, extra = STR_INIT;
+	CLEANUP(free_text) char *uid = xasprintf("%ld", (long)geteuid());
+	const char *const argv[] = {"getent", "passwd", uid, NULL};
+	struct program getent = {.argv = argv, .limit_ms = GETENT_LIMIT_MS};
+	const char *at, *end, *line;
+	size_t len;
+
+	(void)path_read("/etc/passwd", PASSWD_MOST_BYTES, &text, NULL);
+	at = str_text(&text), end = at + text.len;
+	CLEANUP(free_text) char *field = xasprintf(":%s:", uid);
+	while ((line = bytes_next_line(&at, end, &len))) {
+		CLEANUP(free_text) char *copy = xstrndup(line, len);
+		const char *password = strchr(copy, ':');
+		const char *number = password ? strchr(password + 1, ':') : NULL;
+		if (number && starts_with(number, field))
+			return TAKE(copy);
+	}
+	if (program_must(&getent, &extra, NULL, NULL) < 0 || !extra.len)
+		return NULL;
+	str_text(&extra);
+	extra.s[strcspn(extra.s, "\n")] = '\0';
+	return str_detach(&extra);
+}
+
 const char *account_name(void)
 {
-	static char made_up[32];
-	const struct passwd *pw = getpwuid(geteuid());
+	static char name[64];
+	CLEANUP(free_text) char *line = account_line();
 
-	if (pw)
-		return pw->pw_name;
-	snprintf(made_up, sizeof(made_up), "%ld", (long)geteuid());
-	return made_up;
+	if (line)
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, ":"), line);
+	else
+		snprintf(name, sizeof(name), "%ld", (long)geteuid());
+	return name;
 }
 
 bool account_has_shell(void)
 {
 	static const char *const none[] = {"nologin", "false", "true", "sync"};
-	const struct passwd *pw = getpwuid(geteuid());
-	const char *shell = pw && pw->pw_shell[0] ? pw->pw_shell : "/bin/sh";
+	CLEANUP(free_text) char *line = account_line();
+	const char *last = line ? strrchr(line, ':') : NULL;
+	const char *shell = last && last[1] ? last + 1 : "/bin/sh";
 
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
 		if (!strcmp(path_base(shell), none[i]))
 			return false;
-	return pw && access(shell, X_OK) == 0;
+	return line && access(shell, X_OK) == 0;
 }

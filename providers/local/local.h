@@ -16,7 +16,7 @@ extern const struct provider_ops provider_local;
  *
  *	check|offers|volume|volumes|volume-remove|rent|inspect|list|release|billing|logs  STATE_DIR
  *		request: one JSON object on stdin (may be empty), answer: one JSON object on stdout
- *	stage STATE_DIR VOLUME PATH [MAX]	the file's bytes on stdin; answer on stdout
+ *	stage STATE_DIR VOLUME PATH [MAX [LEAST]]	the file's bytes on stdin; answer on stdout
  *	fetch STATE_DIR VOLUME PATH OFFSET [MAX]	the file's bytes on stdout; answer on stderr
  *
  * Returns the exit status: 0 and an answer, or 1 and {"error":{"kind","message"}} as the last line

@@ -120,6 +120,7 @@ json_t *record_to_json(const struct pod_record *record)
 	json_object_set_new(to, "ended_ms", json_integer(record->ended_ms));
 	json_object_set_new(to, "volume", json_string(record->volume));
 	json_object_set_new(to, "namespaces", json_boolean(record->namespaces));
+	json_object_set_new(to, "gpus", json_integer(record->gpus));
 	json_object_set_new(to, "supervisor", process_json(&record->supervisor));
 	json_object_set_new(to, "init", process_json(&record->init));
 	return to;
@@ -132,6 +133,7 @@ int record_from_json(const json_t *from, struct pod_record *record, struct err *
 		.started_ms = jsonx_int(from, "started_ms", 0),
 		.ended_ms = jsonx_int(from, "ended_ms", 0),
 		.namespaces = jsonx_bool(from, "namespaces", false),
+		.gpus = (int)jsonx_bounded(from, "gpus", 0, GPUS_MOST),
 	};
 
 	if (wire_read_view(from, &r.view, err) < 0)

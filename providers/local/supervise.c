@@ -118,6 +118,10 @@ static char **make_env(const struct supervisor *s)
 	env_set(&env, "HOME", account_home_in_pod());
 	json_object_foreach ((json_t *)s->plan->env, name, value)
 		env_set(&env, name, json_string_value(value));
+	if (s->plan->claim.count) {
+		CLEANUP(free_text) char *visible = gpus_visible(&s->plan->claim);
+		env_set(&env, "CUDA_VISIBLE_DEVICES", visible);
+	}
 	if (supervisor_shares_network(s)) {
 		snprintf(port, sizeof(port), "%d", s->record->view.port);
 		env_set(&env, "BURST_SSH_PORT", port);
@@ -465,6 +469,10 @@ static void wait_and_serve_and_beat(struct supervisor *s, int64_t *last_beat_ms)
 		return;
 	*last_beat_ms = clock_boot_ms();
 	touch_alive_file(s);
+	/* the start script ends the pod earlier, unless something has stopped it */
+	int64_t hard_end_s = s->record->view.marker.hard_end_s;
+	if (hard_end_s && pod_is_overdue(hard_end_s, clock_wall_ms()))
+		s->asked = true;
 }
 
 /* ---- ports ---- */
@@ -524,10 +532,12 @@ static void record_how_it_ended(struct supervisor *s)
 /* Returns the supervisor's exit status. */
 static int end_and_retire_pod(struct supervisor *s)
 {
+	struct gpu_claim claim = s->plan->claim;
 	struct err err = {0};
 
 	record_how_it_ended(s);
 	kill_pod(s);
+	gpus_unclaim(&claim);
 	while (copy_output_to_log(s))
 		;
 	forward_free(s->forward);
@@ -595,10 +605,11 @@ static void detach_from_client(const struct store *store, const struct pod_recor
 static void become_supervisor(const struct store *store, struct pod_record *record,
 			      const struct pod_plan *plan, int alive, int ready)
 {
-	int keep[] = {alive, ready};
+	int keep[2 + GPUS_MOST] = {alive, ready};
 	struct err err = {0};
 
-	detach_from_client(store, record, keep, ARRAY_LEN(keep));
+	memcpy(keep + 2, plan->claim.locks, (size_t)plan->claim.count * sizeof(int));
+	detach_from_client(store, record, keep, 2 + plan->claim.count);
 	record->supervisor = process_of(getpid());
 	if (record_save(store, record, &err) < 0 || write(ready, "r", 1) != 1)
 		_exit(1);

@@ -57,6 +57,7 @@ struct pod_record {
 	struct process supervisor, init;
 	char volume[64];
 	bool namespaces; /* else a process group */
+	int gpus;        /* that it has to itself; 0: it takes one of the machine's slots */
 	bool retired; /* only the record is left; an ended pod counts as stopped until then, not as
 			 gone */
 };
@@ -128,10 +129,10 @@ json_t *volume_list(const struct store *store);
 
 /* Copy one file and follow no link in the path: a pod may have put links there. max 0: no limit.
  * *moved: bytes copied. stage reads stdin, writes under another name, syncs and renames;
- * ERR_REFUSED if more than max bytes arrive. fetch writes at most max bytes from offset on to
- * stdout. */
-int volume_stage(const struct store *store, const char *name, const char *path, int64_t max,
-		 int64_t *moved, struct err *err);
+ * ERR_REFUSED if more than max bytes arrive, ERR_TRANSIENT if fewer than least. fetch writes at
+ * most max bytes from offset on to stdout. */
+int volume_stage(const struct store *store, const char *name, const char *path, int64_t least,
+		 int64_t max, int64_t *moved, struct err *err);
 int volume_fetch(const struct store *store, const char *name, const char *path, int64_t offset,
 		 int64_t max, int64_t *moved, struct err *err);
 
@@ -143,13 +144,46 @@ int volume_measure_folder(const struct store *store, const char *name, const cha
 /* Removes a file, or a folder with all below it. Succeeds if it is missing. */
 int volume_delete(const struct store *store, const char *name, const char *path, struct err *err);
 
+/* ---- gpus: the GPUs of this machine, each for one pod at a time ---- */
+
+enum { GPUS_MOST = 64 };
+enum card_state {
+	CARD_FREE,
+	CARD_LOCKED, /* a pod has it, of any user of this machine */
+	CARD_USED,   /* a program that is no pod computes on it */
+};
+struct card {
+	char uuid[64], model[GPU_MAX]; /* as nvidia-smi prints them */
+	int64_t memory_mib;
+	enum card_state state;
+};
+/* Lists the GPUs; none without nvidia-smi. Free *out with gpus_free(). */
+int gpus_list(struct card **out, size_t *count, struct err *err);
+void gpus_free(struct card *cards); /* accepts NULL */
+DEFINE_CLEANUP(gpus_free, struct card *)
+
+/* GPUs that no other pod gets while the locks are open: flock on /tmp/burst-gpu-UUID. */
+struct gpu_claim {
+	struct card cards[GPUS_MOST];
+	int locks[GPUS_MOST];
+	int count;
+};
+/* Claims so many free GPUs of this model. ERR_NO_CAPACITY: they are taken; ERR_REFUSED: this
+ * machine never had so many. */
+int gpus_claim(const char *model, int count, struct gpu_claim *claim, struct err *err);
+/* Gives them back and removes their lock files. */
+void gpus_unclaim(struct gpu_claim *claim);
+/* The UUIDs with "," between. The caller frees it. */
+char *gpus_visible(const struct gpu_claim *claim);
+
 /* ---- pod: starts and ends a pod's supervisor and first process ---- */
 
 struct pod_plan {
 	const struct wire_conf *conf;
-	const char *script; /* a POSIX shell script */
-	const json_t *env;  /* object of texts */
-	const char *mount;  /* absolute path of the volume in the pod */
+	const char *script;     /* a POSIX shell script */
+	const json_t *env;      /* object of texts */
+	const char *mount;      /* absolute path of the volume in the pod */
+	struct gpu_claim claim; /* empty: the pod has all GPUs of this machine, or none */
 };
 
 /* Starts the supervisor of a new pod: a process in its own session that holds `alive`. Returns once
