@@ -5,7 +5,7 @@
 
 #include "base/gpus.h"
 
-enum { KILLED_BY = 128, STDERR_SHOWN = 200, ANSWER_MOST_BYTES = 16 << 20 };
+enum { KILLED_BY = 128, SIGNAL_MOST = 64, STDERR_SHOWN = 200, ANSWER_MOST_BYTES = 16 << 20 };
 
 /* A child that hangs must not hang burst, so each has a limit. Those of a release, a removal and a
  * listing are long: they may delete a full disk's worth of files. */
@@ -80,6 +80,7 @@ void child_op_free(struct op *op)
 	if (!op)
 		return;
 	str_free(&op->kept);
+	op_result_free(&op->found);
 	free(op);
 }
 
@@ -118,7 +119,7 @@ enum op_next child_failed(const struct op *op, const struct reply *reply, struct
 			word->advice ? word->advice : "");
 		return OP_FAILED;
 	}
-	if (reply->status > KILLED_BY) {
+	if (reply->status > KILLED_BY && reply->status <= KILLED_BY + SIGNAL_MOST) {
 		str_addf(&shown, "killed by signal %d", reply->status - KILLED_BY);
 	} else {
 		str_addf(&shown, "exit code %d: ", reply->status);
@@ -174,6 +175,8 @@ enum op_next child_next(struct op *op, const struct reply *reply, struct call *c
 	struct op_result got = {.balance_microusd = -1};
 	enum op_next next = reply ? read_reply(op, reply, &got, err) : OP_CALL;
 
+	if (next == OP_CALL)
+		next = make_call(op, call, &got, err);
 	if (next == OP_FAILED && err->kind == ERR_NOT_FOUND &&
 	    (op->kind == OP_RELEASE || op->kind == OP_INSPECT)) {
 		op_result_free(&got);
@@ -182,8 +185,6 @@ enum op_next child_next(struct op *op, const struct reply *reply, struct call *c
 			set_forgotten_pod(op, &got);
 		next = OP_DONE;
 	}
-	if (next == OP_CALL)
-		next = make_call(op, call, &got, err);
 	if (next == OP_DONE)
 		*result = got;
 	else

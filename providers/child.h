@@ -19,8 +19,9 @@ struct op {
 	struct provider *provider;
 	enum op_kind kind;
 	const struct op_want *want; /* borrowed */
-	int step;        /* 0 first; the vendor counts it up when another child follows */
-	struct str kept; /* what the vendor keeps from one step to the next */
+	int step;               /* 0 first; the vendor counts it up when another child follows */
+	struct str kept;        /* what the vendor keeps from one step to the next */
+	struct op_result found; /* the same of results: part of the last step's */
 };
 
 /* A text on stderr of a child that failed, and what it means. */

@@ -7,14 +7,13 @@
 #include "providers/modal/modal.h"
 #include "providers/runpod/runpod.h"
 #include "providers/slurm/slurm.h"
+#include "providers/ssh/ssh.h"
 
-enum { LOCAL, RUNPOD, MODAL, SLURM, BUILT_IN };
+enum { LOCAL, RUNPOD, MODAL, SLURM, SSH, BUILT_IN };
 
 const struct provider_ops *provider_registry[BUILT_IN + PLUGINS_MAX + 1] = {
-	[LOCAL] = &provider_local,
-	[RUNPOD] = &provider_runpod,
-	[MODAL] = &provider_modal,
-	[SLURM] = &provider_slurm,
+	[LOCAL] = &provider_local, [RUNPOD] = &provider_runpod, [MODAL] = &provider_modal,
+	[SLURM] = &provider_slurm, [SSH] = &provider_ssh,
 };
 
 const struct provider_ops *provider_find(const char *name)
