@@ -402,10 +402,37 @@ static void say_unnamed_providers(struct launch *l, struct findings *f)
 
 /* ---- the command ---- */
 
+/* Prints what the config's providers need of their vendors, as files for the vendors' own tools. */
+static int print_rights(struct cmd_context *ctx, struct err *err)
+{
+	const struct section *top = config_top(ctx->config);
+	int printed = 0;
+
+	for (size_t i = 0; i < section_count(top, "provider"); i++) {
+		const char *name = section_item(top, "provider", i);
+		const struct provider_ops *ops = provider_find(name);
+		const struct section *account = config_account(ctx->config, name, err);
+		if (!account)
+			return -1;
+		if (!ops->rights)
+			continue;
+		CLEANUP(free_text) char *text = ops->rights(account);
+		printf("%s", text);
+		printed++;
+	}
+	if (!printed)
+		return err_set(err, ERR_USAGE,
+			       "--rights: none of these providers has rights of its own");
+	return cmd_flush(err);
+}
+
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	struct findings f = {0};
 	struct launch l;
+
+	if (opt_has(ctx, "rights"))
+		return print_rights(ctx, err);
 
 	check_machine(ctx, &f);
 	check_ledger(ctx, &f);
@@ -432,6 +459,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "check these providers", "provider"},
+	{0, "rights", NULL, "print the least rights that the providers' credentials need"},
 	{0, "forget-cards", NULL, "try GPUs again that could not run the job's image"},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
 	 "allow_paths"},

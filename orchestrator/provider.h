@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "rented.h"
 
-#define PROVIDER_ABI 13u
+#define PROVIDER_ABI 14u
 
 struct env_pair {
 	char *name, *value;
@@ -414,6 +414,10 @@ struct provider_ops {
 	/* A pod's name works once: an OP_RENT with the name of a pod that exists makes no second
 	 * one and answers with that pod. So a create whose reply was lost is sent again. */
 	bool create_once;
+	/* The least rights that its credentials need, as a file for the vendor's own tool, by
+	 * conf's values alone; `burst doctor --rights` prints it. A new string. NULL: the vendor
+	 * has no such rights. */
+	char *(*rights)(const struct section *conf);
 };
 /* The text of a pod's first process: the provider's end script, then `script`. A new string. */
 char *provider_start_script(const struct provider_ops *ops, const char *script);

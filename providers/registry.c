@@ -3,17 +3,18 @@
 
 #include "provider.h"
 
+#include "providers/kubernetes/kubernetes.h"
 #include "providers/local/local.h"
 #include "providers/modal/modal.h"
 #include "providers/runpod/runpod.h"
 #include "providers/slurm/slurm.h"
 #include "providers/ssh/ssh.h"
 
-enum { LOCAL, RUNPOD, MODAL, SLURM, SSH, BUILT_IN };
+enum { LOCAL, RUNPOD, MODAL, SLURM, SSH, KUBERNETES, BUILT_IN };
 
 const struct provider_ops *provider_registry[BUILT_IN + PLUGINS_MAX + 1] = {
 	[LOCAL] = &provider_local, [RUNPOD] = &provider_runpod, [MODAL] = &provider_modal,
-	[SLURM] = &provider_slurm, [SSH] = &provider_ssh,
+	[SLURM] = &provider_slurm, [SSH] = &provider_ssh,       [KUBERNETES] = &provider_kubernetes,
 };
 
 const struct provider_ops *provider_find(const char *name)

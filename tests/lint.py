@@ -244,6 +244,10 @@ SERVES_ONE = {
     "jobs/agent/jobs.c": "slow work on files, a slice in each turn of the loop",
     "jobs/agent/serve.c": "the pod's loop; main.c chooses between it and short commands",
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
+    "providers/kubernetes/check.c": "the findings and the Role of `burst doctor`, apart from what rents",
+    "providers/kubernetes/keys.c": "secrets on their way to pods; nothing else holds any",
+    "providers/kubernetes/pods.c": "what a cluster's words about a pod mean, without calls",
+    "providers/kubernetes/volumes.c": "volumes live longer than pods",
     "providers/modal/rent.c": "the calls that cost money, apart from those that read",
     "providers/runpod/rent.c": "the calls that cost money, apart from those that read",
     "providers/slurm/script.c": "the programs that run on the login node, apart from what reads their answers",
@@ -586,7 +590,7 @@ def main():
         check_include_circles(folder)
     for folder in ("base", "plan", "core", "net", "sync", "store", "engine", "runs", "unattended"):
         check_call_circles(f"orchestrator/{folder}")
-    for folder in ("config", "jobs/agent", "jobs/command", "jobs/tts", "providers/local", "providers/modal", "providers/runpod", "providers/slurm", "cmd/launch", "cmd/line", "cmd/show", "cmd/unattended"):
+    for folder in ("config", "jobs/agent", "jobs/command", "jobs/tts", "providers/kubernetes", "providers/local", "providers/modal", "providers/runpod", "providers/slurm", "cmd/launch", "cmd/line", "cmd/show", "cmd/unattended"):
         check_call_circles(folder)
     check_vendor_words()
     check_parts()

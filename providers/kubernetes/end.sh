@@ -1,0 +1,27 @@
+#!/bin/sh
+# end.sh - a pod of Kubernetes ends with its first process: its Pod is never restarted. Precedes jobs/agent/start.sh.
+# The keys are not in the Pod's specification, which others in the namespace may read. burst brings them by `kubectl exec` as the
+# file `keys`, renamed into place when it is whole. A pod to which nobody brings them ends when its first lease would.
+
+await_keys() {
+	trap 'exit 0' INT TERM
+	mkdir -p "$BURST_HOME" && chmod 700 "$BURST_HOME" || exit 1
+	# the first lease counts from here: start.sh reads this file
+	[ -s "$BURST_HOME/born" ] || date +%s >"$BURST_HOME/born"
+	read -r keys_from <"$BURST_HOME/born"
+	until [ -e "$BURST_HOME/keys" ]; do
+		keys_now=$(date +%s)
+		[ $((keys_now - keys_from)) -lt "${BURST_LATE_START_S:-600}" ] || exit 0
+		[ "$keys_now" -lt "${BURST_HARD_END:-0}" ] || exit 0
+		sleep 0.2 2>/dev/null || sleep 1
+	done
+	# shellcheck source=/dev/null
+	. "$BURST_HOME/keys"
+	rm -f "$BURST_HOME/keys"
+}
+[ "$BURST_KEYS" != exec ] || await_keys
+unset BURST_KEYS
+
+vendor_switch() {
+	report_switch 'ok exit'
+}

@@ -1,0 +1,44 @@
+# client.sh - burst as a client of the stand-in: `. tests/cloud/kubernetes/client.sh` after tests/e2e/lib.sh.
+#
+#   cloud, cloud_over       begin and end of a test with one stand-in; cloud skips the test where there can be none
+#   kb_config KEY=VALUE;... burst.cfg for it; KUBE="..." and JOB="..." add to the groups, GPUS='"none"' is the list
+#   and what common/client.sh has: cases, all_done, in_vain
+# shellcheck shell=bash
+# shellcheck source-path=SCRIPTDIR
+. "$ROOT/tests/cloud/kubernetes/lib.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$ROOT/tests/cloud/common/client.sh"
+
+kb_config() {
+	local gpus=${GPUS:-'"L40S", "RTX 4090"'}
+	mkdir -p "$XDG_CONFIG_HOME/burst"
+	cat >"$XDG_CONFIG_HOME/burst/burst.cfg" <<-E
+		providers = { kubernetes = { prices = ["L40S=1.10", "RTX 4090=0.60", "none=0.05"]; ${KUBE:-} }; };
+	E
+	cat >burst.cfg <<-E
+		provider = "kubernetes";
+		gpu = [$gpus];
+		volume = { name = "v"; create = true; };
+		caps = { max_cost = ${MAX_COST:-2.00}; max_duration = "${DURATION:-10m}"; ${CAPS:-} };
+		pod = { image = "${IMAGE:-host/tts:1}"; ${POD:-} };
+		job = { name = "e2e"; type = "tts"; engine = "${ENGINE:-espeak}"; input = "script.jsonl"; voice = "en"; output = "out"; ${JOB:-} };
+		$*
+	E
+}
+
+cloud() { # or the test is skipped
+	local why
+	why=$(kb_can) || { skip "$why"; return 1; }
+	kb_start
+}
+cloud_over() { # what must be true at the end of every test
+	is "$(kb_pods | wc -l)" 0 "pods that are left: $(kb_pods)"
+	kb_invariants
+	# shellcheck disable=SC2046
+	ids_in_ledger $(kb_control state | jq -r '.pods[].name')
+	kb_stop
+}
+pods_ever() { kb_control state | jq '.pods | length'; }
+asked() { # asked OP [JQ CONDITION]: how many such requests
+	kb_control requests | jq --arg op "$1" "[.[] | select(.op == \$op and (${2:-true}))] | length"
+}

@@ -1,0 +1,224 @@
+'use strict';
+// pods.js - the pods of the stand-in: objects as an API server shows them, and under each that has a node a podbox container.
+
+const fs = require('fs');
+const path = require('path');
+const { spawn } = require('child_process');
+const clock = require('../common/clock');
+const { Machine } = require('../common/machine');
+const { HOST_KEYS, host_files } = require('../common/host_root');
+
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+class Pods {
+	constructor(world) {
+		this.world = world;
+		this.all = new Map(); // by name; those that are gone are in `gone`
+		this.gone = [];
+	}
+
+	create(object, quirks) {
+		const pod = {
+			object: {
+				...object,
+				metadata: { ...object.metadata, namespace: 'default', uid: this.world.random_id(12), resourceVersion: '1', creationTimestamp: clock.iso(clock.now()) },
+				status: { phase: 'Pending', qosClass: 'BestEffort' },
+			},
+			quirks,
+			machine: null,
+			pid: 0,
+			log: [],
+			execs: new Set(),
+			created_ms: clock.now(),
+			scheduled_ms: 0,
+			ended_ms: 0,
+		};
+		this.all.set(object.metadata.name, pod);
+		clock.after(quirks.queue_ms || 0, () => this.schedule(pod));
+		return pod;
+	}
+
+	say(pod, type, status, reason, message) {
+		const list = (pod.object.status.conditions || []).filter((c) => c.type !== type);
+		const one = { type, status, lastTransitionTime: clock.iso(clock.now()), ...(reason ? { reason } : {}), ...(message ? { message } : {}) };
+		pod.object.status.conditions = [...list, one];
+	}
+
+	// ---- a node is chosen ----
+
+	schedule(pod) {
+		if (!this.all.has(pod.object.metadata.name) || pod.scheduled_ms) return;
+		if (pod.quirks.gated) return this.say(pod, 'PodScheduled', 'False', 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates');
+		const why = pod.quirks.unschedulable || this.misfit(pod);
+		if (why) {
+			this.say(pod, 'PodScheduled', 'False', 'Unschedulable', why);
+			return void clock.after(300, () => this.schedule(pod));
+		}
+		pod.scheduled_ms = clock.now();
+		pod.object.spec.nodeName = pod.node;
+		pod.object.status.startTime = clock.iso(clock.now());
+		this.say(pod, 'PodScheduled', 'True');
+		const seconds = pod.object.spec.activeDeadlineSeconds;
+		if (seconds) clock.after(seconds * 1000, () => this.end(pod, 'SIGTERM', { phase: 'Failed', reason: 'DeadlineExceeded', message: 'Pod was active on the node longer than the specified deadline' }));
+		this.wait(pod, 'ContainerCreating');
+		clock.after(pod.quirks.pull_ms || 0, () => this.boot(pod));
+	}
+
+	// What a scheduler says if no node has what the pod asks for; sets pod.node.
+	misfit(pod) {
+		const { spec } = pod.object;
+		const wanted = Number(((spec.containers[0].resources || {}).limits || {})['nvidia.com/gpu'] || 0);
+		const terms = (((spec.affinity || {}).nodeAffinity || {}).requiredDuringSchedulingIgnoredDuringExecution || {}).nodeSelectorTerms;
+		const labelled = this.world.nodes.filter(({ metadata: { labels } }) =>
+			Object.entries(spec.nodeSelector || {}).every(([key, value]) => labels[key] === value) &&
+			(!terms || terms.some((term) => term.matchExpressions.every((e) => e.values.includes(labels[e.key])))));
+		const fits = labelled.find((node) => Number(node.status.allocatable['nvidia.com/gpu'] || 0) - this.used(node) >= wanted);
+		const all = this.world.nodes.length;
+		if (!labelled.length) return `0/${all} nodes are available: ${all} node(s) didn't match Pod's node affinity/selector.`;
+		if (!fits) return `0/${all} nodes are available: ${labelled.length} Insufficient nvidia.com/gpu.`;
+		pod.node = fits.metadata.name;
+		return '';
+	}
+
+	used(node) {
+		let sum = 0;
+		for (const pod of this.all.values())
+			if (pod.scheduled_ms && !pod.ended_ms && pod.node === node.metadata.name)
+				sum += Number(((pod.object.spec.containers[0].resources || {}).limits || {})['nvidia.com/gpu'] || 0);
+		return sum;
+	}
+
+	// ---- its container ----
+
+	wait(pod, reason, message) {
+		pod.object.status.containerStatuses = [{ name: 'main', ready: false, state: { waiting: { reason, ...(message ? { message } : {}) } } }];
+	}
+
+	boot(pod) {
+		if (pod.ended_ms || !this.all.has(pod.object.metadata.name)) return;
+		const image = pod.object.spec.containers[0].image;
+		if (pod.quirks.waiting) return this.wait(pod, ...pod.quirks.waiting);
+		if (/^nowhere\//.test(image)) return this.wait(pod, 'ErrImagePull', `failed to pull and unpack image "${image}": failed to resolve reference "${image}": ${image}: not found`);
+		pod.machine = new Machine(
+			this.world.podbox,
+			{
+				dir: path.join(this.world.dir, 'pods', pod.object.metadata.uid),
+				root: '/',
+				hide: true,
+				hostname: pod.object.metadata.name,
+				disk_mb: 2048,
+				tcp: [],
+				api: [],
+				mounts: this.mounts(pod),
+				files: [...host_files(), ...this.smi(pod)],
+				remove: HOST_KEYS,
+			},
+			{
+				ready: () => pod.machine.start(pod.object.spec.containers[0].command, this.environment(pod), true),
+				started: (pid) => this.running(pod, pid),
+				failed: (text) => pod.log.push(`podbox: ${text}`),
+				exit: (code, signal) => this.exited(pod, code, signal),
+				line: (text) => pod.log.push(text),
+				gone: () => {},
+			},
+		);
+	}
+
+	mounts(pod) {
+		const claim = (pod.object.spec.volumes || []).find((v) => v.persistentVolumeClaim);
+		const mount = claim && pod.object.spec.containers[0].volumeMounts.find((m) => m.name === claim.name);
+		return mount ? [{ from: this.world.claim_folder(claim.persistentVolumeClaim.claimName), to: mount.mountPath, how: 'rw' }] : [];
+	}
+
+	smi(pod) {
+		const node = this.world.nodes.find((n) => n.metadata.name === pod.node);
+		const count = Number(((pod.object.spec.containers[0].resources || {}).limits || {})['nvidia.com/gpu'] || 0);
+		if (!count) return [];
+		const text = fs
+			.readFileSync(path.join(__dirname, '../common/nvidia_smi.sh'), 'utf8')
+			.replace('@GPU@', `${count}|${node.metadata.labels['nvidia.com/gpu.product'].replace(/-/g, ' ')}|${node.metadata.labels['nvidia.com/gpu.memory'] || 46068}`);
+		return [{ path: '/usr/bin/nvidia-smi', text, mode: 0o755 }];
+	}
+
+	environment(pod) {
+		const own = Object.fromEntries((pod.object.spec.containers[0].env || []).map(({ name, value }) => [name, value]));
+		return { PATH, HOME: '/root', HOSTNAME: pod.object.metadata.name, KUBERNETES_SERVICE_HOST: '10.0.0.1', ...own };
+	}
+
+	running(pod, pid) {
+		pod.pid = pid;
+		pod.object.status.phase = 'Running';
+		this.say(pod, 'Ready', 'True');
+		pod.object.status.containerStatuses = [{ name: 'main', ready: true, state: { running: { startedAt: clock.iso(clock.now()) } } }];
+		if (pod.quirks.ends_after_ms) clock.after(pod.quirks.ends_after_ms, () => this.disrupt(pod, pod.quirks.disrupted || {}));
+	}
+
+	exited(pod, code, signal) {
+		pod.pid = 0;
+		this.over(pod, { code: signal ? 128 + signal : code });
+	}
+
+	// Its container has ended, or never was.
+	over(pod, { code = 137, ...how }) {
+		if (pod.ended_ms) return;
+		const { phase, reason, message, why } = { ...how, ...pod.verdict };
+		pod.ended_ms = clock.now();
+		pod.object.status.phase = phase || (code === 0 ? 'Succeeded' : 'Failed');
+		if (reason) Object.assign(pod.object.status, { reason, message });
+		if (pod.scheduled_ms)
+			pod.object.status.containerStatuses = [{ name: 'main', ready: false,
+				state: { terminated: { exitCode: code, reason: why || (code === 0 ? 'Completed' : 'Error'), finishedAt: clock.iso(clock.now()) } } }];
+		if (pod.machine) pod.machine.destroy();
+		if (pod.object.metadata.deletionTimestamp) this.remove(pod);
+	}
+
+	// ---- its end ----
+
+	// SIGTERM now, SIGKILL after its grace. verdict: what its status says then.
+	end(pod, signal, verdict, grace_s) {
+		if (pod.ended_ms) return;
+		pod.verdict = { ...pod.verdict, ...verdict };
+		if (!pod.pid) return void this.over(pod, {});
+		pod.machine.signal(signal === 'SIGKILL' ? 9 : 15);
+		clock.after((grace_s || pod.object.spec.terminationGracePeriodSeconds || 30) * 1000, () => pod.pid && pod.machine.signal(9));
+	}
+
+	// {"reason":"PreemptionByScheduler"} as the cluster takes it back; {"why":"OOMKilled","phase":"Succeeded"}; hard: without SIGTERM
+	disrupt(pod, { reason, hard, stays, ...verdict }) {
+		if (reason) this.say(pod, 'DisruptionTarget', 'True', reason, `${reason}: taken back`);
+		this.end(pod, hard ? 'SIGKILL' : 'SIGTERM', verdict);
+		if (reason && !stays) this.delete(pod, pod.object.spec.terminationGracePeriodSeconds || 30);
+	}
+
+	delete(pod, grace_s) {
+		if (!pod.object.metadata.deletionTimestamp) pod.object.metadata.deletionTimestamp = clock.iso(clock.now() + grace_s * 1000);
+		if (pod.quirks.node_lost) return; // nobody confirms it
+		if (pod.ended_ms || !pod.pid) {
+			this.over(pod, {});
+			return void this.remove(pod);
+		}
+		this.end(pod, 'SIGTERM', {}, grace_s);
+	}
+
+	remove(pod) {
+		if (!this.all.delete(pod.object.metadata.name)) return;
+		this.gone.push(pod);
+	}
+
+	exec(pod, command) {
+		const child = spawn('nsenter', ['-t', String(pod.pid), '-m', '-u', '-i', '-n', '-p', '-r', '-w', '--', ...command],
+			{ stdio: 'pipe', env: this.environment(pod) });
+		pod.execs.add(child);
+		child.on('close', () => pod.execs.delete(child));
+		return child;
+	}
+
+	async end_all() {
+		await Promise.all([...this.all.values(), ...this.gone].map((pod) => {
+			for (const child of pod.execs) child.kill('SIGKILL');
+			return pod.machine && pod.machine.destroy();
+		}));
+	}
+}
+
+module.exports = { Pods };
