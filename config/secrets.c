@@ -175,9 +175,10 @@ int toml_read(struct toml *out, const char *text, size_t len, const char *shown,
 
 	if (memchr(text, '\0', len) || !utf8_valid(text, len))
 		return toml_error(&t, "not a text file");
-	for (; *t.at && result == 0; t.line++) {
+	for (; result == 0 && *t.at; t.line++) {
 		result = read_line(&t);
-		t.at += *t.at == '\n';
+		if (result == 0)
+			t.at += *t.at == '\n';
 	}
 	str_free(&t.table);
 	return result;

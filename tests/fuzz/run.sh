@@ -108,6 +108,7 @@ seeds_http() {
 	printf '\0\1HTTP/1.1 429 \033[2J\r\nRetry-After: 99999999999\r\nRateLimit: "minute";r=0;t=44\r\n\r\n' | seed http
 	printf '\0\1HTTP/0.9\r\n' | seed http
 	printf '\0\1not HTTP' | seed http
+	printf '\0\1HTTP/200 OK\r\nContent-Length: 2\r\n\r\nok' | seed http
 	{ printf '\0\377HTTP/1.1 200 OK\r\nX: '; head -c 120000 /dev/zero | tr '\0' x; printf '\r\n\r\n'; } | seed http
 	# HTTP/2: SETTINGS, its acknowledgement, a head with :status 200 and an end, then GOAWAY
 	local settings='\0\0\0\4\0\0\0\0\0' ack='\0\0\0\4\1\0\0\0\0'
@@ -319,6 +320,7 @@ seeds_text() {
 seeds_toml() {
 	printf '# a comment\n[default]\ntoken_id = "ak-1"\ntoken_secret = '"'"'as-2'"'"' # x\nactive = true\n[a.b]\nkey = "\\u00e9"\n' | seed toml
 	printf 'apikey = "k"\n' | seed toml
+	printf '%063d' 0 | seed toml
 }
 seeds_tree() {
 	printf 'burst-tree 1 5 3 %064d\nf a 5 644 %064d\nd d\nl l a\n' 0 0 | seed tree

@@ -144,6 +144,9 @@ static const struct {
 	{"rubbish behind", "k = \"a\" \"b\"", NULL, "k", NULL,
 	 "~/f.toml:1: unexpected text after the value"},
 	{"no equals sign", "k \"a\"", NULL, "k", NULL, "~/f.toml:1: = is missing"},
+	/* 63 bytes fill the memory of the text to its end */
+	{"ends with a name", "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk",
+	 NULL, "k", NULL, "~/f.toml:1: = is missing"},
 	{"no value", "k =\n", NULL, "k", NULL, "~/f.toml:1: a value is missing"},
 	{"no name", "= 1", NULL, "k", NULL, "~/f.toml:1: a name is missing"},
 	{"open table", "[a\nk = 1", NULL, "k", NULL, "~/f.toml:1: a table's name must end with ]"},
