@@ -470,6 +470,9 @@ static void on_finish(struct transfer *t, CURLcode rc)
 	/* libcurl treats the end of the connection as the end of the head. */
 	if (rc == CURLE_OK && !c->down.head_whole)
 		http_reply_fail(c, ERR_NETWORK, "the connection was lost within the reply's head");
+	/* It takes "HTTP/200 OK" for a reply and finds no status in it. */
+	if (rc == CURLE_OK && c->down.reply.status <= 0)
+		http_reply_fail(c, ERR_UNTRUSTED, "the reply has no HTTP status");
 	/* After a timeout, a stream of HTTP/2 leaves its connection open. Later calls would use
 	 * that connection, even if its peer is gone. */
 	if (rc == CURLE_OPERATION_TIMEDOUT)
