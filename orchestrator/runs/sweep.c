@@ -75,6 +75,18 @@ static void note_account(struct sweep_end *end, const char *name)
 	COPY_TEXT(end->accounts[end->account_count++], name);
 }
 
+/* Notes why a provider was not checked. One that was never set up, and that no config names, has no
+ * pods; the user is warned if the ledger knows it. */
+static void note_unchecked(struct sweep *s, const char *name, const struct err *why,
+			   struct err *worst)
+{
+	if (why->kind != ERR_NO_ACCOUNT || s->want->accounts_named ||
+	    is_among(s->want->configured, name))
+		runs_note_worse(s->rs, worst, why);
+	else if (is_among(s->want->in_ledger, name))
+		runs_note(s->rs, LOG_WARN, "%s", why->msg);
+}
+
 /* Opens one account. One that cannot be opened or does not answer must not stop the check of the
  * others, so *worst gets its error. */
 static void open_account_of(struct sweep *s, const char *name, struct err *worst)
@@ -88,16 +100,11 @@ static void open_account_of(struct sweep *s, const char *name, struct err *worst
 	if (s->rs->open_account(s->rs->ctx, name, p, &why) == 0) {
 		p->store = s->rs->store;
 		s->provider_count++;
-		note_account(s->end, name);
 		return;
 	}
 	err_wrap(&why, "%s was not checked", name);
 	set_unseen_pod(s, name, &why);
-	if (why.kind != ERR_NO_ACCOUNT || s->want->accounts_named ||
-	    is_among(s->want->configured, name))
-		runs_note_worse(s->rs, worst, &why);
-	else if (is_among(s->want->in_ledger, name))
-		runs_note(s->rs, LOG_WARN, "%s", why.msg);
+	note_unchecked(s, name, &why, worst);
 }
 
 /* ---- pods and the ledger ---- */
@@ -359,7 +366,9 @@ int runs_sweep(const struct runs *rs, const struct sweep_want *want, struct swee
 	for (int i = 0; i < s.provider_count; i++) {
 		struct err why = {0};
 		if (list_account(&s, &s.providers[i], &why) < 0)
-			runs_note_worse(rs, &worst, &why);
+			note_unchecked(&s, s.providers[i].ops->name, &why, &worst);
+		else
+			note_account(end, s.providers[i].ops->name);
 	}
 	if (s.count)
 		release_targets(&s, &worst);

@@ -185,7 +185,7 @@ static const struct child_word words[] = {
 	/* Slurm */
 	{"Socket timed out", ERR_AMBIGUOUS, NULL},
 	{"Unable to contact slurm controller", ERR_TRANSIENT, NULL},
-	{"Could not establish a configuration source", ERR_LOCAL,
+	{"Could not establish a configuration source", ERR_NO_ACCOUNT,
 	 "this is no login node of a Slurm cluster: see providers.slurm.login"},
 	{"Invalid job id specified", ERR_NOT_FOUND, NULL},
 	{"Invalid partition name", ERR_REFUSED, "see providers.slurm.partitions"},
@@ -198,7 +198,7 @@ static const struct child_word words[] = {
 	{"violates accounting/QOS policy", ERR_NO_CAPACITY, NULL},
 	{"sbatch: unrecognized option", ERR_CONFIG, "see providers.slurm.sbatch_options"},
 	{"sbatch: option", ERR_CONFIG, "see providers.slurm.sbatch_options"},
-	{"not found", ERR_LOCAL, "Slurm's commands are not in PATH there"},
+	{"not found", ERR_NO_ACCOUNT, "Slurm's commands are not in PATH there"},
 	{NULL},
 };
 

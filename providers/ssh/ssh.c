@@ -719,7 +719,7 @@ static int ssh_open(struct provider **out, const struct section *s, const char *
 	if (ssh_check_conf(s, NULL, err) < 0)
 		return -1;
 	if (!section_count(s, "hosts"))
-		return err_set(err, ERR_CONFIG,
+		return err_set(err, ERR_NO_ACCOUNT,
 			       "providers.ssh.hosts names no host: list your machines in your own "
 			       "burst.cfg, or SSH_HOSTS");
 	*out = child_open(&ssh_vendor, s, state_dir, "your hosts");
