@@ -14,6 +14,15 @@ t_a_run() {
 	boxes_gone
 }
 
+t_without_hosts() { # other commands do not miss them
+	script_lines 3
+	config
+	burst reap
+	is $STATUS 0 "reap ($(tail -n 1 err.txt))"
+	burst offers -p ssh
+	is $STATUS 3 "offers"
+	has err.txt 'providers.ssh.hosts names no host: list your machines in your own burst.cfg'
+}
 t_it_conforms() {
 	boxes b1 || return
 	gpus b1 "NVIDIA GeForce RTX 4090" "NVIDIA GeForce RTX 4090" "NVIDIA L40S" "NVIDIA L40S"
@@ -31,6 +40,180 @@ t_two_boxes() {
 	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
 	all_right 16
 	is "$(ledger 'select group_concat(region) from (select distinct region from pod where state = "gone" order by region)')" b1,b2 "hosts"
+	boxes_gone
+}
+
+# ---- the connection ----
+
+t_a_login_shell_that_talks_and_is_slow() { # also fetches and uploads: they carry bytes, not lines
+	cat >shell <<-'E'
+		#!/bin/sh
+		echo "Welcome to the lab"; echo "{\"error\": 1}"; echo "no news" >&2
+		sleep 2
+		exec /bin/sh "$@"
+	E
+	chmod 755 shell
+	BOX_SHELL=$T/shell boxes b1 || return
+	allow_volumes v
+	script_lines 4
+	box_config 'pods = 1; volume = { name = "v"; size_gb = 1; create = true; };'
+	sed -i '$a volumes = ["v"];' "$XDG_CONFIG_HOME/burst/burst.cfg"
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 4
+	boxes_gone
+}
+t_a_jump_host() {
+	boxes b1 b2 || return
+	printf 'Host b2\n    ProxyJump b1\n' >>bed/ssh_config
+	HOSTS='"b2"' # b1 only carries the connection
+	script_lines 4
+	box_config 'pods = 1;'
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 4
+	grep -q 'Accepted publickey for b1' bed/b1.log || complain "the jump host was not used"
+	boxes_gone
+}
+t_few_sessions_in_a_connection() { # what exceeds them logs in anew
+	SSHD='MaxSessions 2' boxes b1 || return
+	slow_segments 12
+	SSH='slots = 3;' box_config 'pods = 3; code = { path = "code"; };'
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 12
+	boxes_gone
+}
+t_a_state_folder_too_long_for_a_socket() { # each command logs in by itself
+	boxes b1 || return
+	BURST_STATE_DIR=$T/state/$(printf 'x%.0s' {1..80})
+	script_lines 3
+	box_config 'pods = 1;'
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 3
+	boxes_gone
+}
+refused_for() { # refused_for STATUS PATTERN: a run ends at once, and says why
+	burst run
+	is $STATUS "$1" "exit status ($(tail -n 2 err.txt))"
+	grep -q "$2" err.txt || complain "the reason is not named: $(tail -n 3 err.txt)"
+}
+t_hosts_that_cannot_be_used() {
+	boxes b1 || return
+	script_lines 3
+	HOSTS='"nowhere.invalid"' box_config 'wait = "2s";'
+	refused_for 6 'nowhere.invalid: .*Could not resolve hostname.*is its name right'
+	ssh-keygen -q -t ed25519 -N '' -f bed/other
+	cp bed/known_hosts bed/known_right
+	sed -i "s|ssh-ed25519 .*|$(cut -d' ' -f1,2 bed/other.pub)|" bed/known_hosts
+	box_config
+	refused_for 3 'b1: .*another key than before'
+	: >bed/known_hosts
+	refused_for 3 'b1: .*Host key verification failed.*once by hand'
+	cp bed/known_right bed/known_hosts
+	sed -i 's|IdentityFile .*|IdentityFile /dev/null|' bed/ssh_config
+	refused_for 3 'b1: .*Permission denied.*no password or code'
+	for bad in '"b1", "B1"' '"-oProxyCommand=x"' '"me@"' '"b1:0"' '"a b"' '""'; do
+		HOSTS=$bad box_config
+		refused_for 2 'providers.ssh.hosts'
+	done
+	HOSTS='"b1"' SSH='watts = 450;' box_config
+	sed -i 's/price_per_hour = 0.30;//' "$XDG_CONFIG_HOME/burst/burst.cfg"
+	refused_for 2 'watts and price_per_kwh make a price together'
+	echo 'providers = { ssh = { hosts = ["b1"]; }; };' >>burst.cfg # a project's file names no host
+	refused_for 2 'providers.ssh.hosts.*own'
+	boxes_gone
+}
+t_one_host_is_down() { # the other one does the work, and the run ends well
+	boxes b1 b2 || return
+	script_lines 6
+	box_config 'pods = 1;'
+	box_down b1
+	burst offers
+	has out.txt b2
+	grep -q 'b1: .*Connection refused' out.txt err.txt || complain "the host that is down is not named: $(cat out.txt err.txt)"
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 6
+	burst reap
+	grep -q 'b1: .*Connection refused' out.txt err.txt || complain "reap takes it for empty: $(cat out.txt err.txt)"
+	box_up b1
+	boxes_gone
+}
+
+# ---- GPUs ----
+
+t_no_two_pods_share_a_gpu() { # not of two clients, nor with a program that is no pod
+	boxes b1 || return
+	gpus b1 "NVIDIA GeForce RTX 4090" "NVIDIA GeForce RTX 4090" "NVIDIA GeForce RTX 4090"
+	echo "GPU-$$-b1-1, 4711" >bed/b1.apps
+	slow_worker
+	JOB="worker = \"echo \\\"\$CUDA_VISIBLE_DEVICES\\\" >>$T/box/b1/seen; SLOW=0.5 MAX_BATCH=1 sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; };"
+	script_lines 8
+	SSH='isolation = "process";' box_config 'gpu = ["RTX 4090"]; pods = 2; wait = "3s"; code = { path = "code"; };'
+	burst offers
+	has out.txt "RTX 4090  24 GB  b1"
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(sort -u box/b1/seen | tr '\n' ' ')" "GPU-$$-b1-0 GPU-$$-b1-2 " "GPUs of the pods"
+	boxes_gone
+}
+t_all_gpus_are_taken() {
+	boxes b1 || return
+	gpus b1 "NVIDIA GeForce RTX 4090"
+	slow_segments 40 # of another user of the host, with a home and a state of its own
+	box_config 'gpu = ["RTX 4090"]; code = { path = "code"; }; wait = "2s";'
+	burst_bg run
+	wait_for 30 "a file" file_count out 1
+	cp -r . ../other && cd ../other || return
+	rm -rf out state
+	BURST_STATE_DIR=$PWD/state burst run
+	is $STATUS 4 "exit status of the second client ($(tail -n 2 err.txt))"
+	BURST_STATE_DIR=$PWD/state ssh -o ControlPath="$PWD/state/ssh-b1" -O exit b1 2>/dev/null
+	cd "$T" || return
+	rm -rf ../other
+	kill -INT "$PID"
+	burst_wait
+	is $STATUS 130 "exit status of the first"
+	sed -i 's/RTX 4090/H100/' burst.cfg
+	refused_for 4 'H100\|no capacity'
+	boxes_gone
+}
+
+# ---- what a host may lack ----
+
+t_plain_processes() {
+	boxes b1 || return
+	slow_segments 8
+	SSH='isolation = "process";' box_config 'pods = 1; code = { path = "code"; };'
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 8
+	boxes_gone
+}
+t_doctor_knows_each_host() {
+	boxes b1 b2 || return
+	gpus b1 "NVIDIA L40S"
+	SSH='watts = 450; price_per_kwh = 0.30; hardware_cost = 1800.0; hours_of_life = 6000;' box_config
+	sed -i 's/price_per_hour = 0.30;//' "$XDG_CONFIG_HOME/burst/burst.cfg"
+	script_lines 3
+	box_down b2
+	burst doctor
+	for line in 'ok .*ssh: b1: GPU NVIDIA L40S, 24 GB, free' 'ok .*ssh: b1: Linux .* x86_64' 'ok .*ssh: b1: [0-9]* MB free in' \
+		'ok .*ssh: b1: pods are ' 'bad .*ssh: b2: .*Connection refused' 'ok .*ssh: a pod costs $0.4350/h'; do
+		grep -q "$line" out.txt || complain "doctor does not say \"$line\": $(grep ssh: out.txt | head -n 12 | tr '\n' '|')"
+	done
+	box_up b2
+	boxes_gone
+}
+t_a_full_disk() {
+	boxes b1 || return
+	in_boxes mount -t tmpfs -o "size=256k,uid=$(box_id b1),mode=755" none "box/b1"
+	script_lines 3
+	box_config 'wait = "2s";'
+	refused_for 6 'b1: ~/.local/share/burst cannot hold .*No space left'
+	in_boxes umount box/b1
 	boxes_gone
 }
 

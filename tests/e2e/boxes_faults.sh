@@ -1,0 +1,145 @@
+#!/bin/bash
+# boxes_faults.sh - own boxes that vanish, restart and are full, clients that die, and pods that are burst elsewhere when all boxes
+# are busy.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/boxes_lib.sh"
+. "$ROOT/tests/cloud/runpod/client.sh"
+
+long_run() { # long_run SEGMENTS [CONFIG...]: on b1, in the background, with some files
+	slow_segments "$1"
+	shift
+	box_config 'pods = 1; code = { path = "code"; };' "$@"
+	burst_bg run
+	wait_for 30 "a file" file_count out 1
+}
+t_a_host_vanishes_and_comes_back() { # the same pod goes on: nothing is rendered again
+	boxes b1 || return
+	long_run 24
+	box_down b1
+	wait_for 30 "the loss to be noticed" grep -qi 'reconnect\|lost\|connection' err.txt
+	box_up b1
+	burst_wait
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 24
+	is "$(ledger 'select count(*) from pod')" 1 "pods"
+	boxes_gone
+}
+t_a_host_that_stays_away() { # its pod is not taken for gone, and ends itself
+	boxes b1 || return
+	long_run 400 'lease = "10s";'
+	box_down b1
+	kill_it
+	wait_for 20 "the pod to end itself" no_box_pods
+	burst_bg reap
+	wait_for 20 "reap to miss the host" grep -q 'not released yet.*b1: .*Connection refused' err.txt
+	[ -z "$(cat out.txt)" ] || complain "it is called gone: $(cat out.txt)"
+	box_up b1
+	burst_wait
+	is $STATUS 0 "reap when it is back ($(tail -n 3 err.txt))"
+	boxes_gone
+}
+t_a_killed_client_is_resumed() {
+	boxes b1 || return
+	long_run 24
+	kill_it
+	burst resume
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 24
+	is "$(ledger 'select count(*) from pod')" 1 "pods"
+	boxes_gone
+}
+t_a_killed_client_is_reaped() { # killed at several moments of a rent
+	boxes b1 || return
+	slow_segments 40
+	box_config 'pods = 1; code = { path = "code"; };'
+	local at
+	for at in 'renting a pod' booting working; do
+		burst_bg run
+		wait_for 30 "\"$at\"" grep -q "$at" err.txt
+		kill_it
+		burst reap
+		is $STATUS 0 "reap after a kill at \"$at\" ($(tail -n 3 err.txt))"
+		no_box_pods || complain "a pod is left after a kill at \"$at\""
+		rm -rf out
+	done
+	boxes_gone
+}
+t_a_host_restarts() { # all of its processes are gone, and it has another boot id
+	boxes b1 || return
+	long_run 400 'wait = "5s";'
+	echo 00000000-0000-4000-8000-000000000000 >boot_id
+	chmod 644 boot_id
+	in_boxes mount --bind boot_id /proc/sys/kernel/random/boot_id
+	box_down b1
+	# shellcheck disable=SC2046
+	kill -KILL $(box_processes)
+	box_up b1
+	kill -INT "$PID"
+	burst_wait
+	is $STATUS 130 "exit status ($(tail -n 3 err.txt))"
+	in_boxes umount /proc/sys/kernel/random/boot_id
+	boxes_gone
+}
+t_a_volume_fills_up() {
+	boxes b1 || return
+	mkdir small
+	chmod 755 small
+	in_boxes mount -t tmpfs -o "size=1m,uid=$(box_id b1),mode=755" none small
+	script_lines 40
+	SSH="volume_dir = \"$T/small\";" box_config 'wait = "3s"; volume = { name = "v"; size_gb = 1; create = true; };'
+	burst run
+	[ $STATUS != 0 ] || complain "it ended well"
+	grep -qi 'no space left\|full\|room' err.txt || complain "the reason is not named: $(tail -n 4 err.txt)"
+	burst reap
+	no_box_pods || complain "a pod is left"
+	find small -mindepth 1 -delete 2>/dev/null
+	in_boxes umount small
+	boxes_gone
+}
+t_clocks_differ() {
+	boxes b1 || return
+	false_clock || return
+	script_lines 3
+	box_config 'wait = "2s";'
+	printf '#!/bin/sh\nexec faketime -f +3h "%s" "$@"\n' "$BURST" >client
+	chmod 755 client
+	CLIENT=$T/client burst run
+	[ $STATUS != 0 ] || complain "it ended well"
+	grep -q 'b1: .*the clock of this host is 3h.* behind yours' err.txt || complain "not named: $(tail -n 3 err.txt)"
+	boxes_gone
+}
+t_files_on_a_volume_without_a_pod() {
+	boxes b1 || return
+	script_lines 6
+	box_config 'pods = 1; volume = { name = "v"; size_gb = 1; create = true; };'
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	[ -d box/b1/.local/share/burst/volumes/v ] || complain "no volume on the host"
+	burst volume ls
+	has out.txt "b1:v"
+	burst volume gc -y
+	is $STATUS 0 "volume gc ($(tail -n 3 err.txt))"
+	burst volume rm -y b1:v
+	is $STATUS 0 "volume rm ($(tail -n 3 err.txt))"
+	[ ! -d box/b1/.local/share/burst/volumes/v ] || complain "the volume is still there"
+	boxes_gone
+}
+t_own_boxes_first_then_the_cloud() { # within one cap: the box has one GPU, the rest is burst
+	local why
+	why=$(rp_can) || { skip "$why"; return; }
+	boxes b1 || return
+	rp_start || return
+	gpus b1 "NVIDIA GeForce RTX 4090"
+	slow_segments 40
+	PROVIDER='["ssh", "runpod"]' box_config 'gpu = ["RTX 4090"]; pods = 2; code = { path = "code"; }; pod = { image = "host/tts:1"; };'
+	burst plan
+	has out.txt ssh
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 40
+	is "$(ledger 'select group_concat(provider) from (select provider from pod where state = "gone" order by provider)')" runpod,ssh "pods"
+	rp_stop
+	boxes_gone
+}
+
+run_tests "$@"
