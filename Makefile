@@ -147,7 +147,7 @@ build/kit/kit_sizes.h: $(KIT)
 	@printf '#define KIT_AGENT_X86_64_BYTES %d\n#define KIT_AGENT_AARCH64_BYTES %d\n#define KIT_ESPEAK_WORKER_BYTES %d\n' \
 		$$(wc -c <build/kit/burst-agent-x86_64) $$(wc -c <build/kit/burst-agent-aarch64) $$(wc -c <build/kit/espeak-worker) >$@
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh jobs/agent/bootstrap.sh
-$(foreach name,$(patsubst providers/%/end.sh,%,$(wildcard providers/*/end.sh)),$(eval $(BUILD)/obj/providers/$(name)/$(name).o: providers/$(name)/end.sh))
+$(foreach name,$(patsubst providers/%/end.sh,%,$(wildcard providers/*/end.sh)),$(eval $(BUILD)/obj/providers/$(name)/$(name).o: providers/$(name)/end.sh providers/http.sh))
 $(BUILD)/obj/providers/slurm/script.o: providers/slurm/login.sh providers/slurm/batch.sh
 $(BUILD)/obj/providers/ssh/host.o: build/kit/burst-host build/kit/host_program.h
 $(BUILD)/obj/cmd/completion.o: $(wildcard cmd/line/completion.*sh)

@@ -396,7 +396,7 @@ static void runpod_op_free(struct op *op)
 	free(op);
 }
 
-INCBIN(runpod_end_script, "providers/runpod/end.sh");
+INCBIN_TWO(runpod_end_script, "providers/http.sh", "providers/runpod/end.sh");
 
 const struct provider_ops provider_runpod = {
 	.abi = PROVIDER_ABI,

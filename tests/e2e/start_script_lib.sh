@@ -51,7 +51,12 @@ pod() {
 	port=$(free_port)
 	vendor=$1 first=$(($2 < 0 ? 0 : now + $2)) hard=$((now + $3))
 	shift 3
-	cat "$here/providers/$vendor/end.sh" "$SCRIPT" >"$dir/start.sh"
+	common=
+	case $vendor in
+	runpod | vast) common=$here/providers/http.sh ;;
+	esac
+	# shellcheck disable=SC2086 # none, or one path
+	cat $common "$here/providers/$vendor/end.sh" "$SCRIPT" >"$dir/start.sh"
 	case $shell in
 	busybox) set -- "$@" busybox ash "$dir/start.sh" ;;
 	*) set -- "$@" $shell "$dir/start.sh" ;;
