@@ -1,43 +1,11 @@
-/* runpod_play.h - plays RunPod to its translator: literal answers go in, calls and results come
- * out. With BURST_REQUESTS_TO=FILE every REST request that a test provokes is appended there, one
- * JSON object a line, for tests/e2e/runpod_schema.sh. */
+/* runpod_play.h - plays RunPod to its translator. */
 #ifndef BURST_TESTS_RUNPOD_PLAY_H
 #define BURST_TESTS_RUNPOD_PLAY_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "base/clock.h"
-#include "base/crypto.h"
-#include "base/jsonx.h"
-#include "base/err.h"
+#include "play.h"
 #include "jobs/agent/kit.h"
 #include "providers/runpod/impl.h"
 #include "providers/runpod/runpod.h"
-
-enum { CALLS_MAX = 20 };
-
-/* One answer of the other side, as a test writes it. */
-struct answer {
-	/* 0: the reply is lost after the request was sent; -1: nothing could be sent; -2: this is a
-	 * wait */
-	int status;
-	const char *body, *head;
-};
-
-struct played {
-	enum op_next last;
-	int calls, waits;
-	int64_t waited_ms;
-	struct call call[CALLS_MAX];
-	struct op_result result;
-	struct err err;
-};
 
 extern struct section *runpod_conf;
 int runpod_set_up(void **state);
@@ -50,10 +18,6 @@ struct played runpod_play(enum op_kind kind, const struct op_want *want,
 #define PLAY(kind, want, ...)                                                                      \
 	runpod_play((kind), (want), (const struct answer[]){__VA_ARGS__},                          \
 		    (int)ARRAY_LEN(((const struct answer[]){__VA_ARGS__})))
-void runpod_played_free(struct played *p);
-void check_failed(const char *what, struct played *p, enum err_kind kind);
-void check_done(const char *what, const struct played *p);
-void check_call(const struct played *p, int i, const char *method, const char *url);
 
 #define ROOT "https://api.runpod.io"
 
@@ -75,7 +39,6 @@ struct op_want a_rent(void);
 #define CREATED                                                                                    \
 	POD_OF("7h9k2m4n6p", "PROVISIONING",                                                       \
 	       ",\"ssh\":{\"proxy\":null,\"direct\":null},\"runtime\":null")
-json_t *body_of(const struct call *call);
 
 extern const char *const no_gpu[];
 

@@ -16,26 +16,26 @@ static void the_balance_is_told(void **state)
 	(void)state;
 	check_done("balance", &p);
 	assert_int_equal(p.result.balance_microusd, 12500000);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_BALANCE, &want, {200, "{\"data\":{\"myself\":{\"clientBalance\":-0.5}}}"});
 	check_done("a debt", &p);
 	assert_int_equal(p.result.balance_microusd, 0);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_BALANCE, &want, {200, "{\"data\":{\"myself\":{\"clientBalance\":null}}}"});
 	check_done("not told", &p);
 	assert_int_equal(p.result.balance_microusd, -1);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_CHECK, &want, {200, "{\"pods\":[]}"},
 		 {200, "{\"data\":{\"myself\":{\"clientBalance\":-0.5}}}"});
 	assert_non_null(strstr(str_text(&p.result.text), "\nbad: the account has no credit\n"));
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_BALANCE, &want, {410});
 	check_done("GraphQL is gone", &p);
 	assert_int_equal(p.result.balance_microusd, -1);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_BALANCE, &want, {200, "{\"errors\":[{\"message\":\"Unauthorized request\"}]}"});
 	check_failed("a wrong key", &p, ERR_CREDENTIALS);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void doctor_hears_what_is_wrong(void **state)
@@ -48,7 +48,7 @@ static void doctor_hears_what_is_wrong(void **state)
 	assert_non_null(strstr(str_text(&p.result.text),
 			       "ok: " ROOT " accepts the key\nok: spending $0.69"));
 	assert_non_null(strstr(str_text(&p.result.text), "warn: no RUNPOD_S3_ACCESS_KEY"));
-	runpod_played_free(&p);
+	played_free(&p);
 	static const struct {
 		const char *name, *me, *words;
 	} purses[] = {
@@ -71,16 +71,16 @@ static void doctor_hears_what_is_wrong(void **state)
 		check_done(purses[i].name, &p);
 		if (!strstr(str_text(&p.result.text), purses[i].words))
 			fail_msg("%s: \"%s\"", purses[i].name, str_text(&p.result.text));
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 	p = PLAY(OP_CHECK, &want, {401, PROBLEM(401, "expired")});
 	check_done("a wrong key", &p);
 	assert_true(starts_with(str_text(&p.result.text), "bad: "));
 	assert_int_equal(p.err.kind, ERR_NONE);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_CHECK, &want, {200, "{\"pods\":[]}"}, {410});
 	assert_non_null(strstr(str_text(&p.result.text), "\nwarn: balance"));
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static const struct {

@@ -42,7 +42,7 @@ static void cpu_pods_are_offered(void **state)
 	assert_int_equal(o->price_microusd_h, 80000 + DISK_20);
 	assert_string_equal(p.result.offers[2].id, "SECURE/US-KS-2/2 vCPU/cpu3m");
 	assert_int_equal(p.result.offers[2].price_microusd_h, 120000 + DISK_20);
-	runpod_played_free(&p);
+	played_free(&p);
 	/* spot is not asked for: there is none */
 	want.offers.spot = true;
 	want.offers.volume = (struct volume){.id = "vol1", .name = "cache", .region = "US-KS-2"};
@@ -51,7 +51,7 @@ static void cpu_pods_are_offered(void **state)
 	assert_int_equal(p.result.offer_count, 2);
 	assert_string_equal(p.result.offers[0].region, "US-KS-2");
 	assert_false(p.result.offers[0].spot || p.result.offers[1].spot);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void a_cpu_pod_is_as_large_as_it_must_be(void **state)
@@ -95,7 +95,7 @@ static void a_cpu_pod_is_as_large_as_it_must_be(void **state)
 				fail_msg("%s: %zu offers, first %s", cases[i].name,
 					 p.result.offer_count, p.result.offers[0].id);
 		}
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 
@@ -116,14 +116,14 @@ static void a_cpu_pod_beside_gpus(void **state)
 	assert_int_equal(p.result.offers[0].wish, 2);
 	assert_string_equal(p.result.offers[1].gpu, "none");
 	assert_int_equal(p.result.offers[1].wish, 1);
-	runpod_played_free(&p);
+	played_free(&p);
 	/* a job that needs a GPU does not get a pod without one */
 	want.offers.spot = false;
 	want.offers.vram_gb = 24;
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 	check_done("mixed, with VRAM", &p);
 	assert_int_equal(p.result.offer_count, 1);
-	runpod_played_free(&p);
+	played_free(&p);
 	want = wanting(no_gpu);
 	want.offers.vram_gb = 24;
 	p = runpod_play(OP_OFFERS, &want, NULL, 0);
@@ -134,12 +134,12 @@ static void a_cpu_pod_beside_gpus(void **state)
 		 {200, "{\"cpus\":[" CPU("cpu3c", "32", "2", "0.04", "NONE", "") "]}"});
 	check_failed("sold out", &p, ERR_NO_CAPACITY);
 	assert_non_null(strstr(p.err.msg, "no CPU pod is available"));
-	runpod_played_free(&p);
+	played_free(&p);
 	want = wanting(wrong);
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, "{\"cpus\":[]}"});
 	check_failed("an unknown GPU beside", &p, ERR_CONFIG);
 	assert_non_null(strstr(p.err.msg, "no GPU called \"RTX 5091\""));
-	runpod_played_free(&p);
+	played_free(&p);
 	section_set_text(runpod_conf, "cloud", "COMMUNITY", "burst.cfg:7");
 	want = wanting(no_gpu);
 	p = runpod_play(OP_OFFERS, &want, NULL, 0);
@@ -186,7 +186,7 @@ static void a_cpu_pod_is_created(void **state)
 			"agv6w2qcg7");
 		assert_string_equal(p.result.pods[0].gpu, "none");
 		assert_int_equal(p.result.pods[0].price_microusd_h, 80000);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 	want.rent.offer.spot = true;
 	struct played p = runpod_play(OP_RENT, &want, NULL, 0);

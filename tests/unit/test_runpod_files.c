@@ -62,27 +62,27 @@ static void an_upload_is_looked_at_afterwards(void **state)
 	assert_string_equal(p.call[0].body_from, "/tmp/x");
 	assert_true(has_header(&p.call[0], "x-amz-content-sha256: UNSIGNED-PAYLOAD"));
 	assert_int_equal(p.result.bytes, 77);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_STAGE, &want, {0}, {0}, {200}, {200, "", "Content-Length: 77"});
 	check_done("staged, after it broke off twice", &p);
 	assert_int_equal(p.waits, 2);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_STAGE, &want, {0}, {0}, {0}, {0}, {200});
 	check_failed("it breaks off for ever", &p, ERR_NETWORK);
 	assert_int_equal(p.calls, 4);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_STAGE, &want, {200}, {404});
 	check_failed("F23: not there", &p, ERR_TRANSIENT);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_STAGE, &want, {200}, {200, "", "Content-Length: 101"});
 	check_failed("F23: another size", &p, ERR_TRANSIENT);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_STAGE, &want,
 		 {403,
 		  "<Error><Code>RequestTimeTooSkewed</Code><Message>far off</Message></Error>"});
 	check_failed("F24", &p, ERR_CREDENTIALS);
 	assert_non_null(strstr(p.err.msg, "clock"));
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void a_fetch_goes_on_where_it_was(void **state)
@@ -100,27 +100,27 @@ static void a_fetch_goes_on_where_it_was(void **state)
 	assert_false(p.call[0].may_repeat); /* what came would be written twice */
 	assert_int_equal(p.call[0].max_bytes, 100);
 	assert_int_equal(p.result.bytes, 50);
-	runpod_played_free(&p);
+	played_free(&p);
 	want.file.offset = 30;
 	p = PLAY(OP_FETCH, &want, {206, "", "Content-Length: 20"});
 	assert_true(has_header(&p.call[0], "Range: bytes=30-129"));
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_FETCH, &want, {416});
 	check_done("no more of it", &p);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_FETCH, &want, {404, "<Error><Code>NoSuchKey</Code></Error>"});
 	check_failed("no such file", &p, ERR_NOT_FOUND);
-	runpod_played_free(&p);
+	played_free(&p);
 	for (size_t i = 0; i < ARRAY_LEN(busy); i++)
 		busy[i].status = i == 9 ? 206 : 502;
 	p = runpod_play(OP_FETCH, &want, busy, 10);
 	check_done("F23: 502 nine times", &p);
-	runpod_played_free(&p);
+	played_free(&p);
 	busy[9].status = 502;
 	p = runpod_play(OP_FETCH, &want, busy, 13);
 	check_failed("502 for ever", &p, ERR_TRANSIENT);
 	assert_true(p.waited_ms > 60000);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 #define KEY(key, size, when)                                                                       \
@@ -170,7 +170,7 @@ static void a_folder_is_listed(void **state)
 	assert_int_equal(p.result.entries[1].bytes, 7);
 	assert_int_equal(p.result.entries[1].changed_s, 1795216200);
 	assert_string_equal(p.result.entries[2].name, "r 2");
-	runpod_played_free(&p);
+	played_free(&p);
 	want = a_folder("runs/r1");
 	p = PLAY(
 		OP_VOLUME_SIZE, &want,
@@ -185,7 +185,7 @@ static void a_folder_is_listed(void **state)
 	assert_int_equal(p.result.entries[0].bytes, 107);
 	assert_int_equal(p.result.entries[0].files, 2);
 	assert_int_equal(p.result.entries[0].changed_s, 1795216200 + 86400);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void a_list_that_cannot_be_trusted_is_none(void **state)
@@ -218,7 +218,7 @@ static void a_list_that_cannot_be_trusted_is_none(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct played p = PLAY(OP_VOLUME_LS, &want, {200, cases[i].body});
 		check_failed(cases[i].name, &p, cases[i].kind);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 	struct played p = PLAY(OP_VOLUME_LS, &want,
 			       {200, LIST("true", KEY("runs/r1/a", "1", DAY1) TOKEN("t"))},
@@ -226,7 +226,7 @@ static void a_list_that_cannot_be_trusted_is_none(void **state)
 			       {200, LIST("true", KEY("runs/r1/a", "1", DAY1) TOKEN("t"))});
 	check_failed("F23: a loop of tokens", &p, ERR_UNTRUSTED);
 	assert_non_null(strstr(p.err.msg, "the same page repeatedly"));
-	runpod_played_free(&p);
+	played_free(&p);
 	want = a_folder("../x");
 	p = runpod_play(OP_VOLUME_DELETE, &want, NULL, 0);
 	check_failed("a path that leads out", &p, ERR_REFUSED);
@@ -255,11 +255,11 @@ static void a_folder_is_removed_file_by_file(void **state)
 	check_call(&p, 5, "DELETE", OF_VOLUME "/runs/r1/p/");
 	check_call(&p, 7, "DELETE", OF_VOLUME "/runs/r1");
 	assert_int_equal(p.result.bytes, 12);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_VOLUME_DELETE, &want, {200, LIST("false", KEY("runs/r1/a", "7", DAY1))},
 		 {403, "<Error><Code>AccessDenied</Code></Error>"});
 	check_failed("refused", &p, ERR_CREDENTIALS);
-	runpod_played_free(&p);
+	played_free(&p);
 	struct answer stays[20];
 	for (size_t i = 0; i < ARRAY_LEN(stays); i++)
 		stays[i] = i % 2 ? (struct answer){204}
@@ -267,7 +267,7 @@ static void a_folder_is_removed_file_by_file(void **state)
 	p = runpod_play(OP_VOLUME_DELETE, &want, stays, ARRAY_LEN(stays));
 	check_failed("listed for ever", &p, ERR_TRANSIENT);
 	assert_true(p.waits >= 4 && p.calls < 16);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 int main(void)

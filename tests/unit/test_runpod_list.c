@@ -57,7 +57,7 @@ static void states_are_read(void **state)
 		assert_int_equal(v->created_at_s, 1795216200);
 		assert_int_equal(v->started_at_s, 1795216201);
 		assert_int_equal(v->marker.hard_end_s, 1800000000);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 
@@ -70,14 +70,14 @@ static void a_preempted_spot_pod_is_known(void **state)
 
 	(void)state;
 	assert_true(p.result.pods[0].preempted);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_INSPECT, &want, {200, "{\"id\":\"a\",\"status\":\"EXITED\",\"env\":{}}"});
 	assert_false(p.result.pods[0].preempted);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_INSPECT, &want, {404, PROBLEM(404, "pod not found")});
 	check_done("forgotten", &p);
 	assert_int_equal(p.result.pods[0].state, POD_STATE_GONE);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 /* The list shows of each pod all that it was created with. */
@@ -92,8 +92,8 @@ static void a_thousand_pods_can_be_listed(void **state)
 	assert_true(rent.calls == 1 && list.calls == 1);
 	assert_true(rent.call[0].body.len > 10000);
 	assert_true(list.call[0].max_bytes > 1000 * (rent.call[0].body.len + 2000));
-	runpod_played_free(&rent);
-	runpod_played_free(&list);
+	played_free(&rent);
+	played_free(&list);
 }
 
 static void only_marked_pods_are_listed(void **state)
@@ -118,7 +118,7 @@ static void only_marked_pods_are_listed(void **state)
 	assert_string_equal(p.result.pods[0].user, "root");
 	assert_string_equal(p.result.pods[0].gpu, "RTX 4090");
 	assert_string_equal(p.result.pods[1].id, "p2");
-	runpod_played_free(&p);
+	played_free(&p);
 	/* an end beyond all time is one that can be reckoned with */
 	p = PLAY(OP_LIST, &want,
 		 {200, "{\"pods\":[{\"id\":\"p6\",\"env\":{\"BURST_RUN\":\"r\",\"BURST_ATTEMPT\":"
@@ -128,7 +128,7 @@ static void only_marked_pods_are_listed(void **state)
 	assert_int_equal(p.result.pod_count, 1);
 	assert_int_equal(p.result.pods[0].marker.hard_end_s, EPOCH_MOST_S);
 	assert_false(pod_is_overdue(p.result.pods[0].marker.hard_end_s, INT64_C(1800000000000)));
-	runpod_played_free(&p);
+	played_free(&p);
 	/* somebody has edited its environment: it bills all the same */
 	p = PLAY(OP_LIST, &want,
 		 {200,
@@ -140,7 +140,7 @@ static void only_marked_pods_are_listed(void **state)
 	assert_int_equal(p.result.pod_count, 1);
 	assert_string_equal(p.result.pods[0].id, "p3");
 	assert_string_equal(p.result.pods[0].marker.attempt, "");
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 #define POD_ROW(id)      "{\"id\":\"" id "\",\"name\":\"burst-0123456789abcdef\",\"status\":\"RUNNING\"}"
@@ -161,10 +161,10 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 	check_call(&p, 2, "GET", ROOT "/v2/pods?cursor=z");
 	assert_int_equal(p.result.pod_count, 4); /* what stood on two of them is one */
 	assert_string_equal(p.result.pods[3].id, "p4");
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_LIST, &want, {200, PAGE(POD_ROW("p1"), MORE("a"))}, {500, "oops"});
 	check_failed("half a list is none", &p, ERR_TRANSIENT);
-	runpod_played_free(&p);
+	played_free(&p);
 
 	static const struct {
 		const char *name, *page;
@@ -201,7 +201,7 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 		} else {
 			check_done(pages[i].name, &p);
 		}
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 	static const struct answer linked[] = {
 		{200, "{\"pods\":[]}",
@@ -212,10 +212,10 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 	p = runpod_play(OP_LIST, &want, &linked[0], 1);
 	check_failed("by a header", &p, ERR_BUG);
 	assert_non_null(strstr(p.err.msg, "has further pages (by its Link header)"));
-	runpod_played_free(&p);
+	played_free(&p);
 	p = runpod_play(OP_LIST, &want, &linked[1], 1);
 	check_done("another header", &p);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 /* A row is compared with all before it, and each may become a pod to release. */
@@ -233,7 +233,7 @@ static void a_list_without_end_is_left_early(void **state)
 	struct played p = PLAY(OP_LIST, &want, {200, str_text(&page)});
 	check_failed("5001 pods and more", &p, ERR_UNTRUSTED);
 	assert_non_null(strstr(p.err.msg, "too many pods"));
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 /* Neither a price that no cap pays nor a date without meaning hides the pod. */
@@ -250,7 +250,7 @@ static void figures_beyond_all_bounds(void **state)
 	assert_int_equal(p.result.pods[0].price_microusd_h, VENDOR_MOST_MICROUSD);
 	assert_int_equal(p.result.pods[0].created_at_s, 0);
 	assert_int_equal(provider_check_answer(&p.result, &err), 0);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void a_release_is_done_when_accepted_or_gone(void **state)
@@ -264,17 +264,17 @@ static void a_release_is_done_when_accepted_or_gone(void **state)
 	check_call(&p, 0, "DELETE", ROOT "/v2/pods/7h9k2m4n6p");
 	assert_int_equal(p.call[0].class, CALL_RELEASE);
 	assert_true(p.call[0].may_repeat);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_RELEASE, &want, {404, PROBLEM(404, "pod not found")});
 	check_done("404", &p);
 	assert_int_equal(p.result.release, RELEASE_ABSENT);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_RELEASE, &want, {500});
 	check_failed("F16: 500", &p, ERR_TRANSIENT);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_RELEASE, &want, {401});
 	check_failed("401", &p, ERR_CREDENTIALS);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void a_locked_pod_is_unlocked(void **state)
@@ -287,16 +287,16 @@ static void a_locked_pod_is_unlocked(void **state)
 	check_done("F27", &p);
 	check_call(&p, 1, "PATCH", ROOT "/v2/pods/a");
 	assert_string_equal(str_text(&p.call[1].body), "{\"locked\":false}");
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_RELEASE, &want, {409, PROBLEM(409, "locked")}, {409}, {409}, {204});
 	check_done("F27: by action", &p);
 	check_call(&p, 3, "POST", ROOT "/v2/pods/a/action");
 	assert_string_equal(str_text(&p.call[3].body), "{\"action\":\"terminate\"}");
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_RELEASE, &want, {409, PROBLEM(409, "of a cluster")}, {500}, {500}, {500});
 	check_failed("F27: in vain", &p, ERR_REFUSED);
 	assert_non_null(strstr(p.err.msg, "of a cluster"));
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void what_is_no_id_never_stands_in_a_url(void **state)
@@ -334,14 +334,14 @@ static void logs_are_what_came_in_time(void **state)
 	assert_true(p.call[0].timeout_ms <= 10000);
 	assert_string_equal(str_text(&p.result.text),
 			    "system: start container\ncontainer: Model loaded.\n");
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_LOGS, &want, {0});
 	check_done("F20: no line yet", &p);
 	assert_string_equal(str_text(&p.result.text), "");
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_LOGS, &want, {404});
 	check_failed("gone", &p, ERR_NOT_FOUND);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 #define SYSTEM(line)    "data: {\"source\":\"system\",\"line\":\"" line "\"}\n\n"
@@ -387,7 +387,7 @@ static void logs_tell_what_cannot_be_pulled(void **state)
 		char *line = cases[i].why ? xasprintf("\nimage: %s\n", cases[i].why) : NULL;
 		if (line ? !found || strcmp(found, line) : found || starts_with(text, "image: "))
 			fail_msg("%s: \"%s\"", cases[i].name, text);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 
@@ -405,12 +405,12 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 	check_failed("no record yet", &p, ERR_NOT_FOUND);
 	check_call(&p, 0, "GET",
 		   ROOT "/v2/billing/pods?podId=a&bucketSize=hour&startTime=2026-11-20T23:08:00Z");
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_BILLING, &want, {200, "{\"records\":[" RECORD("a", "0.13", "0.12") "]}"});
 	check_done("a price that is not known implies nothing", &p);
 	assert_int_equal(p.result.billing.cost_microusd, 130000);
 	assert_int_equal(p.result.billing.billed_ms, 0);
-	runpod_played_free(&p);
+	played_free(&p);
 	want.bill.price_microusd_h = want.bill.list_microusd_h = 720000;
 	p = PLAY(OP_BILLING, &want,
 		 {200, "{\"records\":[" RECORD("a", "0.13", "0.12") "," RECORD(
@@ -424,7 +424,7 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 	assert_int_equal(p.result.billing.hours[1].cost_microusd, 70000);
 	assert_int_equal(p.result.billing.hours[0].start_s, 1795215600);
 	assert_int_equal(p.result.billing.hours[0].end_s, 1795215600 + 3600);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_BILLING, &want,
 		 {200, "{\"records\":[" RECORD("a", "999999", "999999") "," RECORD("a", "1e300",
 										   "-4") "]}"});
@@ -433,10 +433,10 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 	assert_non_null(strstr(p.result.billing.note, "cannot be right"));
 	assert_true(p.result.billing.billed_ms > 0 &&
 		    p.result.billing.billed_ms <= INT64_C(1000000000000000));
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_BILLING, &want, {401, PROBLEM(401, "invalid token")});
 	check_failed("a wrong key", &p, ERR_CREDENTIALS);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 int main(void)

@@ -25,7 +25,7 @@ static void offers_are_read(void **state)
 	assert_int_equal(o->wish, 1);
 	assert_string_equal(p.result.offers[1].region, "US-KS-2");
 	assert_int_equal(p.result.offers[2].wish, 0);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 /* What caps.max_price_per_hour is held against before anybody waits: what is sold out comes back at
@@ -47,7 +47,7 @@ static void the_least_that_is_wanted(void **state)
 		check_done("the least", &p);
 		assert_int_equal(p.result.offer_count, 1);
 		assert_int_equal(p.result.floor_microusd_h, cases[i].floor);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 
@@ -76,7 +76,7 @@ static void names_are_taken_as_people_write_them(void **state)
 		    p.result.offers[0].gpus != cases[i].gpus ||
 		    p.result.offers[0].price_microusd_h != cases[i].price + DISK_40)
 			fail_msg("%s: %zu offers", cases[i].wish, p.result.offer_count);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 
@@ -91,12 +91,12 @@ static void what_cannot_be_offered_says_why(void **state)
 	(void)state;
 	check_failed("sold out", &p, ERR_NO_CAPACITY);
 	assert_non_null(strstr(p.err.msg, "L40S"));
-	runpod_played_free(&p);
+	played_free(&p);
 	want = wanting(unknown);
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 	check_failed("unknown", &p, ERR_CONFIG);
 	assert_non_null(strstr(p.err.msg, "did you mean \"RTX 5090\"?"));
-	runpod_played_free(&p);
+	played_free(&p);
 	want.offers.vram_gb = 48;
 	want.offers.gpus = there;
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
@@ -104,7 +104,7 @@ static void what_cannot_be_offered_says_why(void **state)
 	assert_string_equal(
 		p.err.msg,
 		"this job needs a GPU with 48 GB of memory; those in gpu have 32 at most");
-	runpod_played_free(&p);
+	played_free(&p);
 	want = wanting(odd);
 	p = runpod_play(OP_OFFERS, &want, NULL, 0);
 	check_failed("no count", &p, ERR_CONFIG);
@@ -114,7 +114,7 @@ static void what_cannot_be_offered_says_why(void **state)
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 	check_failed("not beside the volume", &p, ERR_NO_CAPACITY);
 	assert_non_null(strstr(p.err.msg, "where volume \"cache\" is (there is some in US-KS-2)"));
-	runpod_played_free(&p);
+	played_free(&p);
 	section_set_text(runpod_conf, "cloud", "COMMUNITY", "burst.cfg:7");
 	p = runpod_play(OP_OFFERS, &want, NULL, 0);
 	check_failed("a volume with COMMUNITY", &p, ERR_CONFIG);
@@ -140,7 +140,7 @@ static void what_is_passed_over_is_said(void **state)
 			    "RunPod's catalog has no GPU called \"RTX 4900\"; did you mean \"RTX "
 			    "4090\"?\n5090 is available in US-KS-2, but not in EU-RO-1, where "
 			    "volume \"cache\" is: skipped\n");
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void clouds_and_datacenters_narrow_it(void **state)
@@ -159,13 +159,13 @@ static void clouds_and_datacenters_narrow_it(void **state)
 	/* naming data centres keeps a COMMUNITY pod from being placed at all */
 	assert_string_equal(p.result.offers[2].id, "COMMUNITY//1/NVIDIA GeForce RTX 4090");
 	assert_int_equal(p.result.offers[2].price_microusd_h, 340000 + DISK_40);
-	runpod_played_free(&p);
+	played_free(&p);
 	section_add_item(runpod_conf, "datacenters", "US-KS-2", "test");
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CATALOG});
 	check_done("a data centre", &p);
 	assert_int_equal(p.result.offer_count, 1);
 	assert_string_equal(p.result.offers[0].region, "US-KS-2");
-	runpod_played_free(&p);
+	played_free(&p);
 	section_clear_items(runpod_conf, "datacenters");
 	section_add_item(runpod_conf, "datacenters", "US-KS-22", "test");
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CATALOG});
@@ -173,7 +173,7 @@ static void clouds_and_datacenters_narrow_it(void **state)
 	assert_string_equal(p.err.msg,
 			    "no RTX 4090 is available at RunPod now in the data centres of "
 			    "providers.runpod.datacenters (there is some in EU-RO-1, US-KS-2)");
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void spot_is_a_tenth_above_the_floor(void **state)
@@ -189,15 +189,15 @@ static void spot_is_a_tenth_above_the_floor(void **state)
 	assert_int_equal(p.result.offer_count, 4);
 	assert_true(p.result.offers[2].spot);
 	assert_int_equal(p.result.offers[2].price_microusd_h, 220000 + DISK_40);
-	runpod_played_free(&p);
+	played_free(&p);
 	section_set_int(runpod_conf, "bid", 150000, "test");
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, FLOORS});
 	assert_int_equal(p.result.offer_count, 2); /* below the floor: none */
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {410, "gone"});
 	check_done("GraphQL is gone", &p);
 	assert_int_equal(p.result.offer_count, 2);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 /* The catalog hides no host from an image that could run there, and a create asks for the same
@@ -226,13 +226,13 @@ static void the_image_decides_the_floor(void **state)
 		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 		check_done("offers", &p);
 		check_call(&p, 0, "GET", url);
-		runpod_played_free(&p);
+		played_free(&p);
 		p = PLAY(OP_RENT, &rent, {201, "{\"id\":\"p1\"}"});
 		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
 		assert_int_equal(json_object_get(json_object_get(body, "gpu"), "minCudaVersion") !=
 					 NULL,
 				 cases[i].floor[0] != '\0');
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 
@@ -260,14 +260,14 @@ static void a_price_pays_for_the_disk(void **state)
 				 cases[i].price - 690000 + 220000);
 		rent.rent.offer = p.result.offers[2];
 		rent.rent.volume.id[0] = '\0';
-		runpod_played_free(&p);
+		played_free(&p);
 		p = PLAY(OP_RENT, &rent,
 			 {200, "{\"data\":{\"podRentInterruptable\":{\"id\":\"spot1\"}}}"});
 		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
 		const json_t *input = json_object_get(json_object_get(body, "variables"), "input");
 		assert_int_equal((int64_t)(jsonx_number(input, "bidPerGpu", 0) * 1e6 + 0.5),
 				 220000);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 

@@ -64,7 +64,7 @@ static void a_create_says_all_that_it_must(void **state)
 	assert_int_equal(p.result.pods[0].state, POD_STATE_CREATING);
 	assert_int_equal(p.result.pods[0].price_microusd_h, 1380000);
 	assert_string_equal(p.result.pods[0].marker.attempt, "00000000000000f1");
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void a_plain_create_names_no_more_than_it_must(void **state)
@@ -82,7 +82,7 @@ static void a_plain_create_names_no_more_than_it_must(void **state)
 	assert_null(json_object_get(body, "dataCenterIds"));
 	assert_null(json_object_get(json_object_get(body, "gpu"), "minCudaVersion"));
 	assert_int_equal(jsonx_int(body, "disk", 0), RUNPOD_DISK_LEAST_GB);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void filters_that_the_server_does_not_know_are_left_out(void **state)
@@ -95,7 +95,7 @@ static void filters_that_the_server_does_not_know_are_left_out(void **state)
 	struct played p = PLAY(OP_RENT, &want, {201, CREATED});
 	check_done("filters", &p);
 	assert_non_null(strstr(str_text(&p.call[0].body), "\"minRamPerGpu\":16"));
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static const struct {
@@ -199,12 +199,12 @@ static void every_failure_has_its_kind(void **state)
 		check_failed(failures[i].name, &p, failures[i].rent);
 		if (!strstr(p.err.msg, failures[i].says) || strchr(p.err.msg, '\x1b'))
 			fail_msg("%s: says \"%s\"", failures[i].name, p.err.msg);
-		runpod_played_free(&p);
+		played_free(&p);
 		if (failures[i].list == ERR_NONE)
 			continue;
 		p = PLAY(OP_LIST, &none, failures[i].answer);
 		check_failed(failures[i].name, &p, failures[i].list);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 
@@ -231,7 +231,7 @@ static void a_spot_pod_is_refused_by_http(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
 		struct played p = PLAY(OP_RENT, &want, refusals[i].answer);
 		check_failed("spot", &p, refusals[i].kind);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 
@@ -275,7 +275,7 @@ static void a_credential_is_for_its_own_images(void **state)
 			json_object_get(input, spot ? "containerRegistryAuthId" : "registry"));
 		if (!got != !registry || (got && strcmp(got, registry)))
 			fail_msg("%s, spot %d: %s", image, spot, got);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 	CLEANUP(section_free) struct section *old = section_new(provider_runpod.options, "test");
 	struct provider *opened = NULL;
@@ -300,7 +300,7 @@ static void a_429_waits_for_every_window(void **state)
 	(void)state;
 	check_failed("429", &p, ERR_RATE_LIMITED);
 	assert_int_equal(p.err.retry_after_ms, 12000);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void a_spot_pod_is_bid_for(void **state)
@@ -335,7 +335,7 @@ static void a_spot_pod_is_bid_for(void **state)
 	check_start_command(jsonx_text(input, "dockerArgs", ""), want.rent.start_script);
 	assert_true(p.result.pods[0].spot);
 	assert_int_equal(p.result.pods[0].price_microusd_h, 440000 + DISK_40);
-	runpod_played_free(&p);
+	played_free(&p);
 
 	static const struct {
 		const char *body;
@@ -357,7 +357,7 @@ static void a_spot_pod_is_bid_for(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		p = PLAY(OP_RENT, &want, {200, cases[i].body});
 		check_failed(cases[i].body, &p, cases[i].kind);
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 

@@ -39,20 +39,20 @@ static void a_volume_is_found_by_name(void **state)
 	assert_string_equal(p.result.volumes[0].id, "v2");
 	assert_string_equal(p.result.volumes[0].region, "US-KS-2");
 	assert_int_equal(p.result.volumes[0].price_microusd_month, 70000000 + 500 * 50000);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")});
 	check_failed("not wanted to be made", &p, ERR_NOT_FOUND);
-	runpod_played_free(&p);
+	played_free(&p);
 	const char *two =
 		VOLUMES(VOLUME("v1", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "US-KS-2"));
 	p = PLAY(OP_VOLUME, &want, {200, two});
 	check_failed("two of one name", &p, ERR_CONFIG);
-	runpod_played_free(&p);
+	played_free(&p);
 	section_add_item(runpod_conf, "datacenters", "US-KS-2", "test");
 	p = PLAY(OP_VOLUME, &want, {200, two});
 	check_done("the data centre tells which", &p);
 	assert_string_equal(p.result.volumes[0].id, "v2");
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void a_volume_is_made_near_the_gpus(void **state)
@@ -69,17 +69,17 @@ static void a_volume_is_made_near_the_gpus(void **state)
 	assert_string_equal(str_text(&p.call[2].body),
 			    "{\"name\":\"cache\",\"size\":20,\"dataCenter\":\"EU-RO-1\",\"type\":"
 			    "\"STANDARD\"}");
-	runpod_played_free(&p);
+	played_free(&p);
 	section_add_item(runpod_conf, "datacenters", "US-GA-1", "test");
 	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES},
 		 {201, VOLUME("v9", "cache", "US-GA-1")}, {500});
 	assert_non_null(strstr(str_text(&p.call[2].body), "US-GA-1"));
-	runpod_played_free(&p);
+	played_free(&p);
 	section_clear_items(runpod_conf, "datacenters");
 	section_add_item(runpod_conf, "datacenters", "AP-JP-1", "test");
 	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES});
 	check_failed("no volumes there", &p, ERR_CONFIG);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 /* Where the wanted GPUs are, free or sold out, and within the regions of the offers that it is made
@@ -129,7 +129,7 @@ static void a_volume_is_made_where_pods_can_be(void **state)
 			check_failed(cases[i].name, &p, cases[i].kind);
 			assert_int_equal(p.calls, 2);
 		}
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 }
 
@@ -148,7 +148,7 @@ static void offers_for_a_volume_to_come(void **state)
 		"/v2/catalog/"
 		"gpus?include=AVAILABILITY&product=POD&count=1&cloud=SECURE&minCudaVersion=12.8");
 	assert_int_equal(p.calls, 1);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void a_volume_is_made_near_cpu_pods(void **state)
@@ -170,7 +170,7 @@ static void a_volume_is_made_near_cpu_pods(void **state)
 	check_call(&p, 1, "GET",
 		   ROOT "/v2/catalog/datacenters?include=GPU_AVAILABILITY,CPU_AVAILABILITY");
 	assert_non_null(strstr(str_text(&p.call[2].body), "US-TX-3"));
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void keep_line(void *ctx, enum log_level level, const char *line)
@@ -226,7 +226,7 @@ static void a_volume_that_another_machine_made_too(void **state)
 			check_failed(cases[i].name, &p, ERR_CONFIG);
 			assert_non_null(strstr(p.err.msg, "burst volume rm"));
 		}
-		runpod_played_free(&p);
+		played_free(&p);
 	}
 	want = a_volume(false);
 	struct played p = PLAY(OP_VOLUME, &want,
@@ -236,7 +236,7 @@ static void a_volume_that_another_machine_made_too(void **state)
 	assert_string_equal(p.result.volumes[0].id, "v2");
 	assert_non_null(
 		strstr(str_text(&told), "using v2; to remove the rest: `burst volume rm v3`"));
-	runpod_played_free(&p);
+	played_free(&p);
 	log_setup(LOG_ERROR, NULL, NULL);
 	str_free(&told);
 }
@@ -251,14 +251,14 @@ static void a_lost_volume_is_looked_for_never_made_twice(void **state)
 	(void)state;
 	check_done("found after all", &p);
 	assert_int_equal(p.waits, 2);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {500}, {200, VOLUMES("")},
 		 {500}, {200, VOLUMES("")}, {200, VOLUMES("")}, {200, VOLUMES("")});
 	check_failed("not found", &p, ERR_AMBIGUOUS);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {402, ""});
 	check_failed("no money", &p, ERR_BALANCE);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 static void volumes_are_listed_and_removed(void **state)
@@ -270,17 +270,17 @@ static void volumes_are_listed_and_removed(void **state)
 
 	(void)state;
 	assert_int_equal(p.result.volume_count, 2);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_VOLUME_REMOVE, &want, {204});
 	check_done("removed", &p);
 	check_call(&p, 0, "DELETE", ROOT "/v2/network-volumes/v1");
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_VOLUME_REMOVE, &want, {404, PROBLEM(404, "resource not found")});
 	check_done("gone already", &p);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_VOLUME_REMOVE, &want, {400, PROBLEM(400, "in use")});
 	check_failed("in use", &p, ERR_CONFIG);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 /* It would be made a second time else, and billed for ever. */
@@ -297,18 +297,18 @@ static void a_volume_on_a_later_page_is_found(void **state)
 	check_done("found", &p);
 	check_call(&p, 1, "GET", ROOT "/v2/network-volumes?cursor=c2");
 	assert_string_equal(p.result.volumes[0].id, "v2");
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_VOLUMES, &want,
 		 {200, "{\"networkVolumes\":[" VOLUME(
 			       "v1", "a", "EU-RO-1") "],\"pagination\":" MORE("c2") "}"},
 		 {200, VOLUMES(VOLUME("v2", "cache", "US-KS-2"))});
 	check_done("all", &p);
 	assert_int_equal(p.result.volume_count, 2);
-	runpod_played_free(&p);
+	played_free(&p);
 	p = PLAY(OP_VOLUME, &want,
 		 {200, "{\"networkVolumes\":[],\"pagination\":{\"hasNextPage\":true}}"});
 	check_failed("more, and not where", &p, ERR_BUG);
-	runpod_played_free(&p);
+	played_free(&p);
 }
 
 int main(void)
