@@ -163,8 +163,12 @@ struct op_want {
 	 * them; NULL: anywhere */
 	const char *const *regions;
 	/* LIST: pods that are to be looked up by these ids where the list lacks them, or is
-	 * refused; NULL-terminated, or NULL. Last: objects outside the tree may not know it */
+	 * refused; NULL-terminated, or NULL. Objects outside the tree may not know this member and
+	 * those below it */
 	char *const *ids;
+	/* OFFERS, check_wishes: names of the job's variables that hold secrets; NULL-terminated, or
+	 * NULL */
+	const char *const *secrets;
 };
 
 /* What a vendor has billed for a pod until now. It may still grow while the pod exists, and shortly

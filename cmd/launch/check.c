@@ -19,6 +19,7 @@
 #include "cmd/show/plan_show.h"
 #include "cmd/unattended/unattended.h"
 #include "jobs/common.h"
+#include "net/http_trace.h"
 #include "stages.h"
 #include "store/facts.h"
 #include "sync/tree.h"
@@ -349,9 +350,15 @@ static void check_wishes(struct launch *l)
 	const struct section *top = config_top(l->ctx->config);
 	size_t count = section_count(top, "provider"), able = 0;
 	struct mistakes refused = {0};
+	const struct job_needs *needs =
+		l->run.setup.job ? l->run.setup.job_ops->needs(l->run.setup.job) : NULL;
+	const char **secrets = http_trace_secrets(needs ? needs->env_names : NULL);
 	struct op_want want;
 
 	order_fill_want(&l->order, &want);
+	want.secrets = secrets;
+	if (l->order.volume)
+		COPY_TEXT(want.offers.volume.name, l->order.volume);
 	for (size_t i = 0; i < count; i++) {
 		const struct provider_ops *ops = provider_find(section_item(top, "provider", i));
 		struct mistakes own = {0};
@@ -377,6 +384,7 @@ static void check_wishes(struct launch *l)
 	else
 		check_gpu_memory(l);
 	mistakes_free(&refused);
+	free(secrets);
 }
 
 /* False for a plan from saved offers or list prices, which no provider of the config has. */

@@ -742,6 +742,7 @@ void request_free(struct request *a)
 	for (char **r = a->regions; r && *r; r++)
 		free(*r);
 	free(a->regions);
+	free(a->secrets);
 	if (a->lock)
 		close(a->lock);
 	loop_untimer(a->timer);

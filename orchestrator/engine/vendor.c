@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "impl.h"
+#include "net/http_trace.h"
 #include "past.h"
 
 /* ---- pull ----
@@ -510,6 +511,8 @@ void vendor_offers(struct engine *e, int provider)
 	a->want.offers.memory_gb = e->setup->memory_gb;
 	a->want.offers.disk_gb = e->setup->disk_gb;
 	a->want.offers.image = e->setup->image;
+	a->secrets = http_trace_secrets(e->work.needs ? e->work.needs->env_names : NULL);
+	a->want.secrets = a->secrets;
 	a->want.offers.volume = e->volumes[provider]; /* looked for first if the job has one */
 	if (e->setup->volume_name && e->setup->volume_create && !e->volumes[provider].id[0])
 		COPY_TEXT(a->want.offers.volume.name, e->setup->volume_name);

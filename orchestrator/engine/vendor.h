@@ -29,7 +29,8 @@ struct request {
 	size_t env_count;
 	char *start_script;
 	char **ids;
-	char **regions; /* NULL-terminated, or NULL */
+	char **regions;       /* NULL-terminated, or NULL */
+	const char **secrets; /* the list for want.secrets; the names are the job's */
 	char image[IMAGE_MAX];
 	int lock; /* while a volume may be made; 0: none */
 	/* of a volume that is to be made: an earlier create of it is looked for first */

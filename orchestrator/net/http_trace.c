@@ -35,6 +35,21 @@ bool http_trace_hides(const char *name)
 	return is_secret_name(name, strlen(name));
 }
 
+const char **http_trace_secrets(const char *const *names)
+{
+	const char **found = NULL;
+	size_t count = 0, cap = 0;
+
+	for (; names && *names; names++)
+		if (http_trace_hides(*names)) {
+			GROW(found, count, cap);
+			found[count++] = *names;
+		}
+	GROW(found, count, cap);
+	found[count] = NULL;
+	return found;
+}
+
 char *http_trace_url(const char *url)
 {
 	struct str out = STR_INIT;

@@ -14,5 +14,8 @@ void http_trace_reply(const char *method, const char *shown_url, const struct re
 char *http_trace_url(const char *url);
 /* Whether the name of a header, a key or a variable says that its value is a secret. */
 bool http_trace_hides(const char *name);
+/* Those of the names (NULL-terminated, or NULL) that http_trace_hides(), NULL-terminated. The names
+ * are borrowed; the caller frees the list. */
+const char **http_trace_secrets(const char *const *names);
 
 #endif
