@@ -44,7 +44,7 @@ PREFIX  ?= /usr/local
 BUILD   ?= build
 VERSION := 0.1.0
 
-PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c
+PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c zlib
 LATE    := libcurl libssh2 libcrypto libarchive md4c # loaded when they are needed: orchestrator/base/guard.h
 ifneq ($(filter-out deps deps-test clean format help demo piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server slurm-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
@@ -220,7 +220,7 @@ $(BUILD)/libunit.a: $(UNIT_LIB_OBJ)
 # has the tests whose names begin with it; `rest` has all others. Programs that put functions of their own in the place of
 # the library's stand alone.
 UNIT_ALONE  := test_fetch
-UNIT_GROUPS := agent core modal runpod store tts rest
+UNIT_GROUPS := agent core modal runpod store tts vast rest
 UNIT_NAMES  := $(filter-out $(UNIT_ALONE),$(UNIT:$(BUILD)/unit/%=%))
 UNIT_LIBS    = $(BUILD)/libunit.a $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka -lcrypto
 $(BUILD)/obj/tests/unit/test_%.o: ALL_CFLAGS += -Dmain=$(*F)_main -Wno-missing-prototypes
@@ -310,7 +310,7 @@ clean:
 # ---- a fresh machine ----
 # Everything that building, the demo and the tests need, from Debian's packages; nothing is done when it is all there.
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
-              libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev libseccomp-dev libmd4c-dev protobuf-c-compiler
+              libsqlite3-dev libssl-dev zlib1g-dev libarchive-dev libprotobuf-c-dev libseccomp-dev libmd4c-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ca-certificates python3-venv # the last for piper
 DEPS_TEST  := cmark-gfm gcc-aarch64-linux-gnu libc6-dev-arm64-cross ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db mandoc tmux python3 python3-jsonschema python3-asyncssh \

@@ -203,7 +203,7 @@ static const struct {
 		   "provider (volumes/)."},
 		  {"${BURST_CACHE_DIR:-${XDG_CACHE_HOME:-~/.cache}/burst}/renders",
 		   "The render cache. If BURST_CACHE_DIR is set and empty, there is none."},
-		  {"~/.runpod/config.toml, ~/.modal.toml",
+		  {"~/.runpod/config.toml, ~/.modal.toml, ~/.config/vastai/vast_api_key",
 		   "Keys, as the providers' own tools store them."},
 		  {".burstignore, .gitignore",
 		   "What is not synced to the pods; git's other rules count as well."},
@@ -211,7 +211,9 @@ static const struct {
   variables[] = {
 	  {"RUNPOD_API_KEY", "The key of the RunPod account."},
 	  {"MODAL_TOKEN_ID, MODAL_TOKEN_SECRET", "The keys of the Modal account."},
-	  {"RUNPOD_API_URL, RUNPOD_S3_URL, MODAL_SERVER_URL", "Other endpoints, for tests."},
+	  {"VAST_API_KEY", "The key of the Vast.ai account."},
+	  {"RUNPOD_API_URL, RUNPOD_S3_URL, MODAL_SERVER_URL, VAST_API_URL",
+	   "Other endpoints, for tests."},
 	  {"RUNPOD_S3_ACCESS_KEY, RUNPOD_S3_SECRET_KEY",
 	   "Keys of RunPod's S3-compatible API: files of a volume are read without a pod."},
 	  {"BURST_PROVIDER_PATH", "Providers outside this program: absolute paths of shared "

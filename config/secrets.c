@@ -41,11 +41,6 @@ static inline void toml_free_cleanup(struct toml *toml)
 	toml_free(toml);
 }
 
-static inline void str_wipe_cleanup(struct str *text)
-{
-	str_wipe(text);
-}
-
 static int toml_error(const struct reader *t, const char *what)
 {
 	return err_set(t->err, ERR_CREDENTIALS, "%s:%d: %s", t->shown, t->line, what);
@@ -197,6 +192,9 @@ static const struct vendor_file {
 	const char *keys[5];
 	const char *key_other; /* another name of keys[0] */
 	const char *login;     /* the command that writes the file */
+	/* The file holds keys[0] and nothing else. It is below $XDG_CONFIG_HOME, or below_home;
+	 * older versions of the tool wrote another one, in the home folder. */
+	const char *below_config, *older;
 } vendor_files[] = {
 	{"runpod", ".runpod/config.toml", NULL, NULL, {"api_key"}, "apikey", "runpodctl config"},
 	{"modal",
@@ -206,6 +204,12 @@ static const struct vendor_file {
 	 {"token_id", "token_secret", "server_url", "environment"},
 	 NULL,
 	 "modal token new"},
+	{.provider = "vast",
+	 .below_home = ".config/vastai/vast_api_key",
+	 .keys = {"api_key"},
+	 .login = "vastai set api-key",
+	 .below_config = "vastai/vast_api_key",
+	 .older = ".vast_api_key"},
 };
 
 char *secret_env_name(const char *provider, const char *key)
@@ -352,7 +356,15 @@ static char *path_of_vendor_file(const struct vendor_file *file)
 
 	if (own && *own)
 		return xstrdup(own);
-	return home ? path_join(home, file->below_home) : NULL;
+	const char *config = file->below_config ? getenv("XDG_CONFIG_HOME") : NULL;
+	CLEANUP(free_text) char *older = file->older && home ? path_join(home, file->older) : NULL;
+	char *path = config && *config ? path_join(config, file->below_config)
+		     : home            ? path_join(home, file->below_home)
+				       : NULL;
+	if (!path || !older || access(path, F_OK) == 0 || access(older, F_OK) < 0)
+		return path;
+	free(path);
+	return TAKE(older);
 }
 
 size_t secrets_file_count(void)
@@ -387,6 +399,24 @@ static void warn_if_open(const char *path)
 		 shown);
 }
 
+/* The key in a file that holds nothing else. *out is NULL if there is no file, or an empty one. */
+static int read_only_line(char **out, const char *path, struct err *err)
+{
+	CLEANUP(str_wipe) struct str text = STR_INIT;
+	CLEANUP(free_text) char *shown = home_shorten(path);
+	struct err why = {0};
+
+	if (path_read(path, SECRET_MAX_BYTES, &text, &why) < 0)
+		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, ERR_CREDENTIALS, "%s", why.msg);
+	CLEANUP(free_text) char *key = trim_first_line(str_text(&text));
+	if (!*key)
+		return 0;
+	if (check_secret(key, err) < 0)
+		return err_wrap(err, "%s", shown);
+	*out = TAKE(key);
+	return 0;
+}
+
 /* Reads a key, by either name, from the vendor tool's file. *out is NULL if it lacks it. */
 static int read_secret_of_vendor(char **out, const char *provider, const char *key, struct err *err)
 {
@@ -401,6 +431,8 @@ static int read_secret_of_vendor(char **out, const char *provider, const char *k
 	if (profile && !*profile)
 		profile = NULL;
 	warn_if_open(path);
+	if (file->below_config)
+		return read_only_line(out, path, err);
 	if (secret_from_file(out, path, profile, key, err) < 0)
 		return -1;
 	if (!*out && file->key_other && !strcmp(key, file->keys[0]))

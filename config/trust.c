@@ -190,6 +190,8 @@ static const char *const kept_at_home[] = {
 	".kube",
 	".docker/config.json",
 	".runpod",
+	".config/vastai",
+	".vast_api_key",
 	".modal.toml",
 	".npmrc",
 	".pypirc",

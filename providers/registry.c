@@ -9,12 +9,14 @@
 #include "providers/runpod/runpod.h"
 #include "providers/slurm/slurm.h"
 #include "providers/ssh/ssh.h"
+#include "providers/vast/vast.h"
 
-enum { LOCAL, RUNPOD, MODAL, SLURM, SSH, KUBERNETES, BUILT_IN };
+enum { LOCAL, RUNPOD, MODAL, SLURM, SSH, KUBERNETES, VAST, BUILT_IN };
 
 const struct provider_ops *provider_registry[BUILT_IN + PLUGINS_MAX + 1] = {
 	[LOCAL] = &provider_local, [RUNPOD] = &provider_runpod, [MODAL] = &provider_modal,
 	[SLURM] = &provider_slurm, [SSH] = &provider_ssh,       [KUBERNETES] = &provider_kubernetes,
+	[VAST] = &provider_vast,
 };
 
 const struct provider_ops *provider_find(const char *name)

@@ -55,6 +55,7 @@ ONLY_IN = [
     (r"openssl/", ["orchestrator/base/crypto.c"]),
     (r"archive", ["orchestrator/sync/pack.c"]),
     (r"md4c", ["jobs/tts/markdown.c"]),
+    (r"zlib\.h", ["providers/vast/rent.c"]),
     (r"(linux/)?seccomp\.h", ["providers/local/lockdown.c"]),
     (r"(protobuf-c/|modal\.pb-c)", ["providers/modal/"]),
     # Linux-only calls stay with the local provider and with programs for pods, and behind #ifdef in base/guard.c.
@@ -64,7 +65,7 @@ ONLY_IN = [
 CORE_IO = re.compile(r"\b(clock_(boot|wall)_ms|time|gettimeofday|fopen|open|read|write|socket|rand|random_(bytes|u64|hex))\(")
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", '-DBURST_VERSION="lint"', "-Wall", "-Wextra", "-Werror", "-Wshadow",
          "-Wstrict-prototypes", "-Wno-missing-field-initializers", "-I.", "-Iorchestrator", "-fsyntax-only"]
-PACKAGES = ["libcurl", "libssh2", "jansson", "libconfig", "sqlite3", "libcrypto", "libarchive", "libprotobuf-c", "md4c"]
+PACKAGES = ["libcurl", "libssh2", "jansson", "libconfig", "sqlite3", "libcrypto", "libarchive", "libprotobuf-c", "md4c", "zlib"]
 POSIX_FILES = ["orchestrator/base/{mem,err,str,clock,path,section,pattern,guard}.c", "orchestrator/core/*.c", "orchestrator/plan/*.c",
                "orchestrator/provider.c", "orchestrator/net/{loop,pool,child*,grpc_wire}.c",
                "orchestrator/sync/{ignore,receive*}.c", "jobs/agent/*.c"]
@@ -251,6 +252,8 @@ SERVES_ONE = {
     "providers/modal/rent.c": "the calls that cost money, apart from those that read",
     "providers/runpod/rent.c": "the calls that cost money, apart from those that read",
     "providers/slurm/script.c": "the programs that run on the login node, apart from what reads their answers",
+    "providers/vast/instances.c": "what becomes of an instance, and what it costs; vast.c has the account",
+    "providers/vast/rent.c": "the calls that cost money, apart from those that read",
     "providers/runpod/volumes.c": "volumes live longer than pods and bill by the month",
 }
 
@@ -428,7 +431,7 @@ def script_text(path, vendor):
 def case_exists(script, name):
     """A function of the script, or a line "+NAME | ..." of a table of cases. vendor_X.sh is the script X of each vendor."""
     vendor = script.partition("_")[0]
-    for_each_vendor = re.sub("^(modal|runpod)_", "vendor_", script)
+    for_each_vendor = re.sub("^(modal|runpod|vast)_", "vendor_", script)
     return any(re.search(rf"(^|[^a-z0-9_]){name}([^a-z0-9_]|$)|^\s*\+{re.sub('^c_', '', name)} \|",
                          script_text(path, vendor), re.M)
                for path in (f"tests/e2e/{script}.sh", f"tests/security/{script}.sh", f"tests/e2e/{for_each_vendor}.sh"))
@@ -590,7 +593,7 @@ def main():
         check_include_circles(folder)
     for folder in ("base", "plan", "core", "net", "sync", "store", "engine", "runs", "unattended"):
         check_call_circles(f"orchestrator/{folder}")
-    for folder in ("config", "jobs/agent", "jobs/command", "jobs/tts", "providers/kubernetes", "providers/local", "providers/modal", "providers/runpod", "providers/slurm", "cmd/launch", "cmd/line", "cmd/show", "cmd/unattended"):
+    for folder in ("config", "jobs/agent", "jobs/command", "jobs/tts", "providers/kubernetes", "providers/local", "providers/modal", "providers/runpod", "providers/vast", "providers/slurm", "cmd/launch", "cmd/line", "cmd/show", "cmd/unattended"):
         check_call_circles(folder)
     check_vendor_words()
     check_parts()

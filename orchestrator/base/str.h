@@ -45,6 +45,11 @@ static inline void str_free_cleanup(struct str *s)
 	str_free(s);
 }
 
+static inline void str_wipe_cleanup(struct str *s)
+{
+	str_wipe(s);
+}
+
 /* Takes the next line off a text: returns its start, moves *text to the line below it, and sets
  * *len to its length in bytes without the newline. The last line may lack a newline. Returns NULL
  * when no text is left. The line points into the text. */

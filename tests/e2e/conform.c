@@ -91,8 +91,12 @@ static void conforms(void **state)
 	c.ops = provider_find(name);
 	if (!c.ops)
 		fail_msg("unknown provider \"%s\"", name);
-	c.names_repeat = !strcmp(name, "runpod");
-	c.stranger = !strcmp(name, "modal") ? "sb-0neverwasthere000000000" : NULL;
+	c.names_repeat = !strcmp(name, "runpod") || !strcmp(name, "vast");
+	c.stranger = !strcmp(name, "modal")  ? "sb-0neverwasthere000000000"
+		     : !strcmp(name, "vast") ? "4242"
+					     : NULL;
+	if (!strcmp(name, "vast")) /* it has none that pods could share */
+		c.volume = NULL;
 	if (config_open(&config, &ask, &err) < 0)
 		fail_msg("%s", err.msg);
 	const struct section *account = config_account(config, name, &err);
