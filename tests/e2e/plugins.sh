@@ -91,20 +91,64 @@ some_pod() { [ -n "$(pods_left)" ] && [ "$(ledger "select count(*) from pod wher
 printed() { # printed NAME: the block of a page under <!-- test: NAME -->
 	python3 "$ROOT/tests/e2e/pages.py" named "$1"
 }
+acme_command() { # the command of the page's vendor, whose pods are local ones
+	mkdir -p bin
+	cat >bin/acme <<-E
+		#!/usr/bin/env python3
+		import json, subprocess, sys
+		def local(verb, **request):
+		    ran = subprocess.run(["$BURST", "local-cloud", verb, "$T/state"], input=json.dumps(request), capture_output=True, text=True)
+		    if ran.returncode:
+		        error = json.loads(ran.stderr.splitlines()[-1])["error"]
+		        sys.exit("acme: no such pod" if error["kind"] == "not_found" else "acme: " + error["message"])
+		    return json.loads(ran.stdout)
+		def pods(answer):
+		    states = {"creating": "starting", "running": "up", "gone": "ended"}
+		    for pod in answer["pods"]:
+		        marker = pod["marker"]
+		        pod |= {"card": pod["gpu"], "state": states.get(pod["state"], pod["state"]), "ssh": {k: pod[k] for k in ("host", "port", "user")},
+		                "labels": {**marker, "hard_end": marker["hard_end_s"]}}
+		    print(json.dumps({"pods": answer["pods"]}))
+		verb = sys.argv[1]
+		if verb == "cards":
+		    print(json.dumps({"cards": [{"name": "L40S"}, {"name": "T4"}]}))
+		elif verb == "create":
+		    order = json.load(sys.stdin)
+		    labels = order["labels"]
+		    marker = {**labels, "hard_end_s": labels["hard_end"]}
+		    pods(local("rent", name=order["name"], gpu=order["card"], marker=marker, script=order["script"], env=order["env"], volume="", mount="/workspace",
+		               conf={"gpu": "L40S", "isolation": "auto"}))
+		elif verb == "list":
+		    pods(local("list"))
+		elif verb == "show":
+		    pods(local("inspect", id=sys.argv[2]))
+		elif verb == "delete":
+		    local("release", id=sys.argv[2])
+	E
+	chmod +x bin/acme
+}
 t_a_provider_made_as_the_page_says() { # it is compiled as a plug-in here, so that no other build of burst is needed
 	headers
-	mkdir -p tree/providers
-	ln -s "$ROOT"/providers/{local,child.[ch],wire.[ch],wired.[ch]} tree/providers/
-	printed provider >recipe.sh || complain "providers/README.md has no recipe"
-	(cd tree && bash -eu "$T/recipe.sh") || complain "the recipe fails"
+	mkdir -p tree/providers/acme
+	ln -s "$ROOT"/providers/child.[ch] tree/providers/
+	cp "$ROOT/providers/local/end.sh" tree/providers/acme/
+	printed provider >tree/providers/acme/acme.c || complain "providers/README.md has no recipe"
 	# shellcheck disable=SC2046
-	cc -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I root/usr/include/burst -I tree -Dprovider_acme=burst_provider $(pkg-config --cflags jansson) \
-		-Wa,-Itree -o acme.so tree/providers/acme/*.c tree/providers/*.c >cc.txt 2>&1 || complain "it does not compile: $(head -n 3 cc.txt)"
-	is "$(nm -D --defined-only acme.so | awk '{print $3}' | grep -vE '^(acme|child|wired?)_' | tr '\n' ' ')" "burst_provider " "names that other providers may have"
+	cc -std=gnu17 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-missing-field-initializers -O1 -fPIC -shared -I root/usr/include/burst -I tree \
+		-Dprovider_acme=burst_provider $(pkg-config --cflags jansson) -Wa,-Itree -o acme.so tree/providers/acme/acme.c tree/providers/child.c >cc.txt 2>&1 ||
+		complain "it does not compile: $(head -n 3 cc.txt)"
 	mkdir -p own/burst state
-	echo 'providers = { acme = { gpu = "RTX 4090"; }; };' >own/burst/burst.cfg
-	BURST=$BURST XDG_CONFIG_HOME=$T/own BURST_STATE_DIR=$T/state BURST_PROVIDER_PATH=$T/acme.so timeout 120 "$ROOT/build/e2e/conform" acme >said.txt 2>&1 ||
-		complain "conform: $(grep -m 2 -v '^\[' said.txt | tr '\n' ' ')"
+	echo 'providers = { acme = { prices = ["L40S=1.10"]; }; };' >own/burst/burst.cfg
+	acme_command
+	export BURST XDG_CONFIG_HOME=$T/own BURST_STATE_DIR=$T/state BURST_PROVIDER_PATH=$T/acme.so PATH=$T/bin:$PATH
+	timeout 120 "$ROOT/build/e2e/conform" acme >said.txt 2>&1 || complain "conform: $(grep -m 2 -v '^\[' said.txt | tr '\n' ' ')"
+	script_lines 4
+	config 'gpu = ["L40S"];'
+	sed -i 's/provider = "local"/provider = "acme"/; /^providers = /d; /^volume = /d' burst.cfg
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 4
+	is "$(ledger 'select provider || gpu || price_microusd_h from pod')" "acmeL40S1100000" "its pod"
 }
 
 refused() { # refused OBJECT WORDS: it is named, and a run goes on without it
