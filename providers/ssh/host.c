@@ -205,15 +205,18 @@ void host_add_command(const struct provider *p, const char *host, struct call *i
 	inner->body = STR_INIT;
 }
 
+/* Removes programs of other versions after a week: a client that needs one installs it again. */
 int host_add_install(const struct provider *p, const char *host, struct call *call, struct err *err)
 {
 	CLEANUP(free_text)
-	char *command = xasprintf(
-		"exec sh -c 'umask 077; d=$HOME/" FOLDER "; t=$d/.host.$$; mkdir -p \"$d\" && "
-		"cat >\"$t\" && [ \"$(wc -c <\"$t\")\" -eq %d ] && chmod 700 \"$t\" && "
-		"mv -f \"$t\" \"$HOME/" PROGRAM "\" && echo \"" SAYS_KEPT "\" || "
-		"{ rm -f \"$t\"; exit 1; }'",
-		HOST_PROGRAM_BYTES);
+	char *command =
+		xasprintf("exec sh -c 'umask 077; d=$HOME/" FOLDER "; t=$d/.host.$$; "
+			  "find \"$d\" -maxdepth 1 -name \"*host[-.]*\" -mtime +7 -exec rm -f {} + "
+			  "2>/dev/null; mkdir -p \"$d\" && "
+			  "cat >\"$t\" && [ \"$(wc -c <\"$t\")\" -eq %d ] && chmod 700 \"$t\" && "
+			  "mv -f \"$t\" \"$HOME/" PROGRAM "\" && echo \"" SAYS_KEPT "\" || "
+			  "{ rm -f \"$t\"; exit 1; }'",
+			  HOST_PROGRAM_BYTES);
 
 	if (!HOST_PROGRAM_BYTES)
 		return err_set(err, ERR_LOCAL,

@@ -23,8 +23,10 @@ t_without_hosts() { # other commands do not miss them
 	is $STATUS 3 "offers"
 	has err.txt 'providers.ssh.hosts names no host: list your machines in your own burst.cfg'
 }
-t_it_conforms() {
-	boxes b1 || return
+t_it_conforms() { # to a login shell that talks, too
+	printf '#!/bin/sh\necho "Welcome to the lab"; echo "{\\"bytes\\": 1}"; echo "no news" >&2\nexec /bin/sh "$@"\n' >shell
+	chmod 755 shell
+	BOX_SHELL=$T/shell boxes b1 || return
 	gpus b1 "NVIDIA GeForce RTX 4090" "NVIDIA GeForce RTX 4090" "NVIDIA L40S" "NVIDIA L40S"
 	box_config
 	mkdir -p "$BURST_STATE_DIR"
@@ -142,6 +144,16 @@ t_one_host_is_down() { # the other one does the work, and the run ends well
 	boxes_gone
 }
 
+t_a_cut_upload_leaves_no_file() { # the end of a connection looks like the end of the file
+	local host=$ROOT/build/kit/burst-host
+	echo '{"name":"v","create":true}' | "$host" volume "$T/host" >/dev/null
+	head -c 100 /dev/zero | "$host" stage "$T/host" v f 0 200 >out.txt 2>err.txt && complain "it is taken for whole"
+	has err.txt "the input ended after 100 of 200 bytes"
+	is "$(ls -A host/volumes/v)" "" "files on the volume"
+	head -c 200 /dev/zero | "$host" stage "$T/host" v f 0 200 >out.txt || complain "a whole file is refused"
+	is "$(wc -c <host/volumes/v/f)" 200 "its bytes"
+}
+
 # ---- GPUs ----
 
 t_no_two_pods_share_a_gpu() { # not of two clients, nor with a program that is no pod
@@ -157,6 +169,21 @@ t_no_two_pods_share_a_gpu() { # not of two clients, nor with a program that is n
 	burst run
 	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
 	is "$(sort -u box/b1/seen | tr '\n' ' ')" "GPU-$$-b1-0 GPU-$$-b1-2 " "GPUs of the pods"
+	boxes_gone
+}
+t_two_users_of_one_machine() { # see the same GPU, and one of them gets it
+	boxes b1 b2 || return
+	gpus b1 "NVIDIA GeForce RTX 4090"
+	gpus b2 "NVIDIA GeForce RTX 4090"
+	cp bed/b1.cards bed/b2.cards
+	slow_segments 12
+	box_config 'gpu = ["RTX 4090"]; pods = 2; wait = "3s"; code = { path = "code"; };'
+	burst_bg run
+	wait_for 30 "a file" file_count out 1
+	is "$(cat box/*/.local/share/burst/local/pods/*/pod.json | wc -l)" 1 "pods with the GPU"
+	burst_wait
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 12
 	boxes_gone
 }
 t_all_gpus_are_taken() {
