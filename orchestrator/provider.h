@@ -308,7 +308,7 @@ struct reply {
 	int status; /* HTTP status, or the child's exit code (128+n: killed by signal n) */
 	struct str body;
 	struct str head;  /* HTTP: header lines as received, "\r\n" between; CHILD: its stderr */
-	int64_t to_bytes; /* HTTP: of the body, appended to body_to */
+	int64_t to_bytes; /* HTTP, CHILD: of the body, appended to body_to */
 	int64_t wall_ms, retry_after_ms;
 	/* an earlier try of this very call failed, and may have been carried out all the same */
 	bool sent_before;

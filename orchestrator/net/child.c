@@ -255,6 +255,8 @@ static void take_output(struct child *c, const char *bytes, size_t len)
 		str_addn(&c->reply.body, bytes, len);
 	else if (fd_write_all(c->to_fd, bytes, len) < 0)
 		fail(c, ERR_LOCAL, strerror(errno));
+	else
+		c->reply.to_bytes += (int64_t)len;
 }
 
 static void on_out(void *ctx, short revents)
