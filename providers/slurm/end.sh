@@ -1,6 +1,6 @@
 #!/bin/sh
-# end.sh - a pod on a Slurm cluster ends with its batch script. What its processes started in sessions of their own may outlive it
-# where Slurm tracks processes by their parents; all of them have BURST_HOME in their environment. Precedes jobs/agent/start.sh.
+# end.sh - a pod on a Slurm cluster ends with its batch script, whose head (batch.sh) sets pod_clear and pod_folder. Precedes
+# jobs/agent/start.sh.
 # shellcheck disable=SC2154
 
 vendor_switch() {
@@ -10,11 +10,9 @@ vendor_switch() {
 slurm_leave() {
 	cd /
 	cat "$home/start.log" # to the file that burst reads as this pod's log
-	for pid in $(grep -lasF "BURST_HOME=$home" /proc/[0-9]*/environ 2>/dev/null); do
-		pid=${pid#/proc/}
-		pid=${pid%/environ}
-		[ "$pid" = $$ ] || kill -9 "$pid" 2>/dev/null
-	done
-	rm -rf "$home"
+	# burst may have left: it removes the folder of a pod that it releases, and reads the log of one that ended on its own
+	[ ! -e "$home/end" ] || rm -rf "$pod_folder"
+	unset BURST_HOME
+	sh -c "$pod_clear" clear "$home"
 }
 trap slurm_leave EXIT

@@ -21,8 +21,10 @@ int slurm_find_answer(const struct reply *reply, const char **text, size_t *len)
  * GPUs of partitions whose GPUs have no type. ERR_BUG: a line about a pod that cannot be read. */
 int slurm_read_jobs(const struct section *conf, const char *text, size_t len,
 		    struct op_result *result, struct err *err);
-/* Adds what partitions offer, in the words of sinfo. */
-void slurm_read_offers(const struct op *op, const char *text, size_t len, struct op_result *result);
+/* Adds what partitions offer, in the words of sinfo. ERR_CONFIG: the config names one that does not
+ * exist. */
+int slurm_read_offers(const struct op *op, const char *text, size_t len, struct op_result *result,
+		      struct err *err);
 /* The bill in the words of squeue and sacct. ERR_NOT_FOUND: neither knows the pod. */
 int slurm_read_bill(const struct op *op, const char *text, size_t len, struct op_result *result,
 		    struct err *err);

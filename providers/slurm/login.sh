@@ -33,6 +33,8 @@ rent() {
 	found=$(jobs_of --me -n "$name") || return
 	[ -z "$found" ] || { printf '%s\n' "$found"; return; }
 	umask 077
+	# of pods that no burst has released
+	find "$dir/pods" -mindepth 1 -maxdepth 1 -name 'burst1.*' -mtime +30 -exec rm -rf {} + 2>/dev/null
 	folder=$dir/pods/$marker
 	mkdir "$folder" || return
 	if ! cat >"$folder/env" <<-END
@@ -148,6 +150,52 @@ volumes() {
 
 volume_remove() {
 	rm -rf "$dir/volumes/$volume"
+}
+
+# ---- files of a volume ----
+
+# Sets $at to $path; fails if a link is on the way: pods write to volumes.
+find_in_volume() {
+	[ -d "$dir/volumes/$volume" ] || { echo "burst: no volume of this name in $dir" >&2; return 1; }
+	cd "$dir/volumes/$volume" || return
+	at=. rest=$path
+	while [ -n "$rest" ]; do
+		at=$at/${rest%%/*}
+		case $rest in
+		*/*) rest=${rest#*/} ;;
+		*) rest= ;;
+		esac
+		[ ! -L "$at" ] || { echo "burst: $path: a link is in the way" >&2; return 1; }
+	done
+}
+
+# The bytes alone go to stdout, their number to stderr: noise of a login shell would not fit it.
+fetch() {
+	find_in_volume || exit
+	[ -f "$at" ] || { echo "burst: no such file on the volume: $path" >&2; exit 1; }
+	bytes=$(($(wc -c <"$at") - offset))
+	tail -c +$((offset + 1)) "$at" || exit
+	echo "burst: fetched $bytes" >&2
+}
+
+# A line for each entry: kind, bytes and files in it, newest change, name. Names of several lines are left out.
+volume_ls() {
+	find_in_volume || return
+	[ -d "$at" ] || { echo "burst: no such folder on the volume: $path" >&2; return 1; }
+	find "$at" -mindepth 1 -maxdepth 1 ! -name '*
+*' | while IFS= read -r entry; do
+		kind='file'
+		[ -L "$entry" ] || [ ! -d "$entry" ] || kind='folder'
+		find "$entry" -printf '%y %s %C@\n' | awk -v kind="$kind" -v s="$s" \
+			'$1 == "f" { bytes += $2; files++ } $3 > newest { newest = $3 }
+			END { printf "%s%s%.0f%s%d%s%d%s", kind, s, bytes, s, files, s, newest, s }'
+		printf '%s\n' "${entry##*/}"
+	done
+}
+
+volume_delete() {
+	[ -d "$dir/volumes/$volume" ] || return 0
+	find_in_volume && rm -rf "$at"
 }
 
 # ---- doctor ----

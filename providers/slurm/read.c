@@ -399,17 +399,43 @@ static void read_partition(const struct op *op, char *const fields[FIELDS_MOST],
 	add_offer(op, fields[0], NULL, 1, stock, result);
 }
 
-void slurm_read_offers(const struct op *op, const char *text, size_t len, struct op_result *result)
+/* A partition in the config that the cluster lacks would look like one without a free node. */
+static int check_partition_exists(const struct section *conf, const char *key, const char *name,
+				  const char *text, size_t len, struct err *err)
 {
 	const char *at = text, *line, *end = text + len;
+	size_t line_len, name_len = strlen(name);
+
+	while ((line = bytes_next_line(&at, end, &line_len)))
+		if (line_len > name_len && !memcmp(line, name, name_len) &&
+		    (line[name_len] == '*' || line[name_len] == SEPARATOR))
+			return 0;
+	return err_set(err, ERR_CONFIG,
+		       "%s: providers.slurm.%s: the cluster has no partition \"%s\"",
+		       section_where(conf, key), key, name);
+}
+
+int slurm_read_offers(const struct op *op, const char *text, size_t len, struct op_result *result,
+		      struct err *err)
+{
+	const struct section *conf = op->provider->section;
+	const char *at = text, *line, *end = text + len,
+		   *spot = section_text(conf, "spot_partition");
 	size_t line_len;
 
+	for (size_t i = 0; i < section_count(conf, "partitions"); i++)
+		if (check_partition_exists(conf, "partitions", section_item(conf, "partitions", i),
+					   text, len, err) < 0)
+			return -1;
+	if (spot && check_partition_exists(conf, "spot_partition", spot, text, len, err) < 0)
+		return -1;
 	while ((line = bytes_next_line(&at, end, &line_len))) {
 		CLEANUP(free_text) char *copy = xstrndup(line, line_len);
 		char *fields[FIELDS_MOST];
 		if (split_line(copy, fields) >= 5)
 			read_partition(op, fields, result);
 	}
+	return 0;
 }
 
 /* ---- bills ---- */

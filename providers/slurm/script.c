@@ -137,10 +137,13 @@ static void add_rent(struct str *to, const struct rent_request *rent)
 /* ---- the program ---- */
 
 static const char *const functions[] = {
-	[OP_CHECK] = "check",     [OP_OFFERS] = "offers", [OP_VOLUME] = "volume",
-	[OP_VOLUMES] = "volumes", [OP_RENT] = "rent",     [OP_VOLUME_REMOVE] = "volume_remove",
-	[OP_INSPECT] = "inspect", [OP_LIST] = "list",     [OP_RELEASE] = "release",
-	[OP_BILLING] = "billing", [OP_LOGS] = "pod_log",
+	[OP_CHECK] = "check",         [OP_OFFERS] = "offers",
+	[OP_VOLUME] = "volume",       [OP_VOLUMES] = "volumes",
+	[OP_RENT] = "rent",           [OP_VOLUME_REMOVE] = "volume_remove",
+	[OP_INSPECT] = "inspect",     [OP_LIST] = "list",
+	[OP_RELEASE] = "release",     [OP_BILLING] = "billing",
+	[OP_LOGS] = "pod_log",        [OP_FETCH] = "fetch",
+	[OP_VOLUME_LS] = "volume_ls", [OP_VOLUME_DELETE] = "volume_delete",
 };
 
 /* The variables of login.sh that this operation needs. */
@@ -167,6 +170,13 @@ static int add_assignments(const struct op *op, struct str *to, struct err *err)
 		assign(to, "create", want->volume.create ? "1" : "");
 		return 0;
 	case OP_VOLUME_REMOVE: assign(to, "volume", want->id); return 0;
+	case OP_FETCH:
+	case OP_VOLUME_LS:
+	case OP_VOLUME_DELETE:
+		assign(to, "volume", want->file.volume.id);
+		assign(to, "path", want->file.path);
+		str_addf(to, "offset=%lld\n", (long long)want->file.offset);
+		return 0;
 	default: return 0;
 	}
 }
@@ -174,6 +184,7 @@ static int add_assignments(const struct op *op, struct str *to, struct err *err)
 /* A shell of POSIX's kind on the login node, whatever the login shell is. */
 static void call_shell(const struct section *conf, const char *command, struct call *call)
 {
+	/* the user's own config of ssh holds for everything else */
 	static const char *const options[] = {"-T", "-oBatchMode=yes", "-oConnectTimeout=15",
 					      "-oServerAliveInterval=15",
 					      "-oServerAliveCountMax=3"};
@@ -200,16 +211,53 @@ static void call_shell(const struct section *conf, const char *command, struct c
 	call_arg(call, str_text(&remote));
 }
 
+/* The file is the shell's stdin, so its program is an argument: one line, for the sake of csh. The
+ * file gets its name once all of it is there. */
+static void ask_stage(const struct op *op, struct call *call)
+{
+	static const char program[] =
+		"umask 077; cd \"$dir/volumes/$volume\" || exit 1; at=.; rest=$path; "
+		"while :; do case $rest in */*) at=$at/${rest%%/*}; rest=${rest#*/};; *) break;; "
+		"esac; if [ -L \"$at\" ]; then echo \"burst: $path: a link is in the way\" >&2; "
+		"exit 1; fi; [ -d \"$at\" ] || mkdir \"$at\" || exit 1; done; "
+		"part=$at/.burst-$$.part; cat >\"$part\" && [ \"$(wc -c <\"$part\")\" -eq $bytes ] "
+		"&& "
+		"mv -f \"$part\" \"$at/$rest\" && echo \"burst: stored\" >&2 && exit; "
+		"rm -f \"$part\"; echo \"burst: $path did not arrive whole\" >&2; exit 1";
+	const struct op_want *want = op->want;
+	CLEANUP(str_free) struct str line = STR_INIT;
+
+	assign_dir(&line, op->provider->section);
+	assign(&line, "volume", want->file.volume.id);
+	assign(&line, "path", want->file.path);
+	str_addf(&line, "bytes=%lld\n", (long long)want->file.blocks.bytes);
+	for (char *c = line.s; *c; c++)
+		if (*c == '\n')
+			*c = ';';
+	str_add(&line, program);
+	call->body_from = xstrdup(want->file.local);
+	call_shell(op->provider->section, str_text(&line), call);
+}
+
 int slurm_ask(const struct op *op, struct call *call, struct err *err)
 {
 	const struct section *conf = op->provider->section;
 	struct str *program = &call->body;
 
+	if (op->kind == OP_STAGE) {
+		ask_stage(op, call);
+		return 0;
+	}
 	if (add_assignments(op, program, err) < 0)
 		return -1;
 	str_add(program, slurm_login_script);
 	/* the whole program is read before it begins, so a cut line runs nothing */
-	str_addf(program, "{\nanswer %s", functions[op->kind]);
+	str_addf(program, "{\n%s%s", op->kind == OP_FETCH ? "" : "answer ", functions[op->kind]);
+	if (op->kind == OP_FETCH) {
+		call->body_to = xstrdup(op->want->file.local);
+		call->max_bytes =
+			op->want->file.max_bytes > 0 ? (size_t)op->want->file.max_bytes : SIZE_MAX;
+	}
 	if (op->kind == OP_RENT)
 		add_rent_options(program, conf, &op->want->rent);
 	if (op->kind == OP_CHECK)
@@ -221,7 +269,8 @@ int slurm_ask(const struct op *op, struct call *call, struct err *err)
 
 /* Waits for the pod's file `connect`: it appears soon after the job has begun. The folder must be
  * the user's own, since its name is known to all on that node. -u: without it srun keeps what
- * follows the last newline. */
+ * follows the last newline. -Q, exit 0, and a shell that takes ssh's SIGHUP: at the end of the
+ * connection srun ends by itself and has nothing to report. */
 int slurm_dial(const struct provider *p, const struct pod_view *pod, struct call *call,
 	       struct err *err)
 {
@@ -231,11 +280,12 @@ int slurm_dial(const struct provider *p, const struct pod_view *pod, struct call
 		return err_set(err, ERR_REFUSED, "no pod has the id \"%s\"", pod->id);
 	CLEANUP(free_text)
 	char *command =
-		xasprintf("PATH=$PATH:/usr/sbin; exec srun --overlap --jobid=%s -N1 -n1 -u --mem=0 "
+		xasprintf("PATH=$PATH:/usr/sbin; trap '' HUP; srun -Q --overlap --jobid=%s -N1 -n1 "
+			  "-u --mem=0 "
 			  "--gres=none --export=ALL,BURST_HOME=/tmp/%s sh -c '"
 			  "n=0; until [ -O \"$BURST_HOME\" ] && [ -O \"$BURST_HOME/connect\" ]; do "
 			  "n=$((n + 1)); [ $n -lt 40 ] || exit 1; sleep 0.5; done; "
-			  "exec sh \"$BURST_HOME/connect\"'",
+			  "sh \"$BURST_HOME/connect\"; exit 0'; exit",
 			  job, name);
 	call_shell(p->section, command, call);
 	return 0;

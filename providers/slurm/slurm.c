@@ -1,7 +1,11 @@
 /* slurm.c - the Slurm provider: its keys, operations, and what the words of Slurm and ssh mean */
 #include "slurm.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/incbin.h"
+#include "base/path.h"
 #include "impl.h"
 
 /* ---- keys ---- */
@@ -179,6 +183,8 @@ static const struct child_word words[] = {
 	{"Connection closed by", ERR_NETWORK, NULL},
 	/* our own program */
 	{"burst: no volume of this name", ERR_NOT_FOUND, NULL},
+	{"burst: no such f", ERR_NOT_FOUND, NULL},
+	{"a link is in the way", ERR_REFUSED, NULL},
 	{"File exists", ERR_AMBIGUOUS, "an earlier submit of this pod may be under way"},
 	{"No space left on device", ERR_REFUSED, "make room in providers.slurm.volume_dir"},
 	{"Disk quota exceeded", ERR_REFUSED, "make room in providers.slurm.volume_dir"},
@@ -204,6 +210,9 @@ static const struct child_word words[] = {
 
 /* ---- operations ---- */
 
+/* Of what is staged the size alone is needed, which comes with the blocks. */
+enum { STAGE_BLOCK_BYTES = 8 << 20 };
+
 static enum op_next refuse(const struct op *op, struct err *err)
 {
 	err_set(err, ERR_BUG, "slurm: no such operation: %s", child_verb(op->kind));
@@ -227,12 +236,17 @@ static enum op_next ask(struct op *op, struct call *call, struct op_result *resu
 {
 	switch (op->kind) {
 	case OP_BALANCE: return OP_DONE;
+	case OP_VOLUME_SIZE: /* LS reports it already */
+	case OP_IMAGE: return refuse(op, err);
 	case OP_STAGE:
 	case OP_FETCH:
 	case OP_VOLUME_LS:
 	case OP_VOLUME_DELETE:
-	case OP_VOLUME_SIZE:
-	case OP_IMAGE: return refuse(op, err);
+		if (path_is_safe(op->want->file.path))
+			break;
+		err_set(err, ERR_REFUSED, "slurm %s: not a path on a volume: %s",
+			child_verb(op->kind), op->want->file.path);
+		return OP_FAILED;
 	case OP_OFFERS:
 		if (slurm_check_wishes(op->provider->section, op->want, NULL, err) < 0)
 			return OP_FAILED;
@@ -266,6 +280,59 @@ static void read_volumes(const struct op *op, const char *text, size_t len,
 	}
 }
 
+/* Lines of volume_ls in login.sh. A shortened name would be another file's. */
+static void read_entries(const char *text, size_t len, struct op_result *result)
+{
+	const char *at = text, *line, *end = text + len;
+	size_t line_len;
+
+	while ((line = bytes_next_line(&at, end, &line_len))) {
+		CLEANUP(free_text) char *copy = xstrndup(line, line_len);
+		struct volume_entry entry = {0};
+		long long bytes, files, changed_s;
+		int name_at = 0;
+		char kind[8];
+		if (sscanf(copy, "%7[a-z]\037%lld\037%lld\037%lld\037%n", kind, &bytes, &files,
+			   &changed_s, &name_at) != 4 ||
+		    !name_at || strlen(copy + name_at) >= sizeof(entry.name))
+			continue;
+		COPY_TEXT(entry.name, copy + name_at);
+		entry.folder = !strcmp(kind, "folder");
+		entry.bytes = bytes;
+		entry.files = files;
+		entry.changed_s = changed_s;
+		result->entries =
+			xrealloc(result->entries, (result->entry_count + 1) * sizeof(entry));
+		result->entries[result->entry_count++] = entry;
+	}
+}
+
+/* A file has no frame of ours around it: the last line of stderr tells that all went well. */
+static enum op_next take_file(struct op *op, const struct reply *reply, struct op_result *result,
+			      struct err *err)
+{
+	static const char fetched[] = "burst: fetched ";
+	size_t len;
+	const char *line = str_last_line(&reply->head, &len);
+
+	if (reply->status != 0)
+		return child_failed(op, reply, err);
+	if (op->kind == OP_STAGE) {
+		result->bytes = op->want->file.blocks.bytes;
+		return OP_DONE;
+	}
+	if (!starts_with(line, fetched))
+		return child_no_answer(op, "no count of bytes", err);
+	result->bytes = atoll(line + strlen(fetched));
+	if (reply->to_bytes == result->bytes)
+		return OP_DONE;
+	err_set(err, ERR_UNTRUSTED,
+		"slurm fetch: %lld bytes came of a file of %lld: the login shell may print "
+		"something",
+		(long long)reply->to_bytes, (long long)result->bytes);
+	return OP_FAILED;
+}
+
 /* Reads the one pod that was asked for. */
 static int read_pod(const struct op *op, const char *text, size_t len, struct op_result *result,
 		    struct err *err)
@@ -293,13 +360,14 @@ static int read_answer(const struct op *op, const char *text, size_t len, struct
 	case OP_RENT:
 	case OP_INSPECT: return read_pod(op, text, len, result, err);
 	case OP_LIST: return slurm_read_jobs(op->provider->section, text, len, result, err);
-	case OP_OFFERS: slurm_read_offers(op, text, len, result); return 0;
+	case OP_OFFERS: return slurm_read_offers(op, text, len, result, err);
 	case OP_BILLING: return slurm_read_bill(op, text, len, result, err);
 	case OP_RELEASE:
 		result->release = starts_with(text, "taken") ? RELEASE_TAKEN : RELEASE_ABSENT;
 		return 0;
 	case OP_VOLUME:
 	case OP_VOLUMES: read_volumes(op, text, len, result); return 0;
+	case OP_VOLUME_LS: read_entries(text, len, result); return 0;
 	case OP_CHECK:
 	case OP_LOGS: str_addn(&result->text, text, len); return 0;
 	default: return 0;
@@ -311,6 +379,8 @@ static enum op_next take(struct op *op, const struct reply *reply, struct op_res
 {
 	const char *text;
 	size_t len;
+	if (op->kind == OP_STAGE || op->kind == OP_FETCH)
+		return take_file(op, reply, result, err);
 	int status = slurm_find_answer(reply, &text, &len);
 
 	if (status != 0)
@@ -353,6 +423,10 @@ const struct provider_ops provider_slurm = {
 	.waits_free = true,
 	.create_once = true,
 	.options = options,
+	.can_stage = true,
+	.can_fetch = true,
+	.can_tidy = true,
+	.stage_block_bytes = STAGE_BLOCK_BYTES,
 	.poll_ms = 10000,
 	.list_gap_ms = 5000,
 	.open = slurm_open,

@@ -6,6 +6,7 @@ t_the_suite_for_providers() {
 	has_cluster || return
 	[ -n "${CHECKING:-}" ] || make -s -C "$ROOT" "$ROOT/build/e2e/conform" || complain "the suite cannot be built"
 	on_cluster
+	rm -rf /tmp/burst-00000000000000f? # of an earlier one that failed
 	BURST=$BURST "$ROOT/build/e2e/conform" slurm >out.txt 2>err.txt || complain "$(grep -v '^\[' err.txt | head -n 3 | tr '\n' '|')"
 	for name in $(pod_names); do rm -rf "/tmp/$name"; done # its pods run another script, which removes nothing
 }
@@ -17,6 +18,48 @@ t_a_run_on_two_pods() {
 	all_right 16
 	is "$(ledger 'select count(*) from pod')" 2 pods
 	is "$(ledger 'select count(distinct gpu) || gpu from pod')" 1L40S "GPU of the pods"
+}
+t_over_ssh_to_the_login_node() {
+	has_cluster || return
+	login_node
+	SLURM='login = "login";'
+	slow_on_cluster 6
+	burst run
+	login_node_ends
+	is $STATUS 0 "exit status: $(tail -n 3 err.txt)"
+	all_right 6
+	! pgrep -f "$T/login/ssh" >/dev/null || complain "an ssh is left: $(pgrep -af "$T/login/ssh")"
+}
+t_the_pods_have_the_whole_job() {
+	has_cluster || return
+	slow_on_cluster 20
+	burst run -d
+	is $STATUS 0 "exit status: $(tail -n 3 err.txt)"
+	wait_for 30 "the queue to be handed over" handed_over
+	kill -KILL "$(sed -n 's/^process //p' "$BURST_STATE_DIR/runs/$(cat out.txt)/lock")" # no client lives
+	wait_for 60 "the pod to end itself" no_jobs
+	is "$(squeue -h -t all -o '%j %T' | grep -c '^burst-.* COMPLETED')" 1 "pods that ended by themselves"
+	burst attach
+	is $STATUS 0 "attach: $(tail -n 3 err.txt)"
+	all_right 20
+}
+handed_over() { [ "$(ledger 'select detached from run')" = 1 ]; }
+no_jobs() { [ -z "$(queue %i)" ]; }
+t_shells_and_logs_reach_a_pod() {
+	local pod
+	has_cluster || return
+	slow_on_cluster 60
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	pod=$(ledger 'select id from pod')
+	is "$("$BURST" ssh "$pod" 'echo "100% $((6 * 7))"' </dev/null 2>&1)" "100% 42" "what ssh sees"
+	"$BURST" ssh "$pod" 'exit 5' </dev/null
+	is $? 5 "its exit code"
+	is "$(head -c 3000000 /dev/zero | "$BURST" ssh "$pod" 'wc -c')" 3000000 "bytes to it"
+	"$BURST" logs -y >logs.txt 2>&1
+	"$BURST" cancel -y >cancel.txt 2>&1 || complain "cancel: $(tail -n 2 cancel.txt)"
+	burst_wait
+	is "$(ledger "select count(*) from pod where gone_ms = 0")" 0 "pods that are not gone"
 }
 
 run_tests "$@"

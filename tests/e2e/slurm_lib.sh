@@ -26,6 +26,7 @@ fi
 
 # has_cluster: first line of each test; it is skipped where there is none
 has_cluster() {
+	SLURM=
 	case $CLUSTER_FAILED in
 	'') return ;;
 	no*) skip "$CLUSTER_FAILED" ;;
@@ -35,7 +36,6 @@ has_cluster() {
 }
 # on_cluster [KEY=VALUE;]...: burst.cfg for the cluster; SLURM="..." are keys of the provider, also those of the user's own file
 on_cluster() {
-	SLURM=${SLURM:-}
 	config "$@"
 	mkdir -p "$XDG_CONFIG_HOME/burst"
 	echo "providers = { slurm = { volume_dir = \"$T/shared\"; price_per_gpu_hour = [\"L40S=0.80\"]; $SLURM }; };" \
@@ -57,18 +57,19 @@ is_state() { # is_state STATE N: so many pods are in this state
 pod_names() {
 	squeue -h -t all -o %j | grep '^burst-'
 }
-cluster_is_empty() {
+cluster_leaves() { # what pods have left: jobs, files, processes
 	local name
-	[ -z "$(queue %i)" ] || return
+	queue '%i %T %r'
 	for name in $(pod_names); do
-		[ ! -e "/tmp/$name" ] && ! grep -lsaqF "BURST_HOME=/tmp/$name" /proc/[0-9]*/environ || return
+		[ ! -e "/tmp/$name" ] || echo "/tmp/$name"
+		grep -lsaF "BURST_HOME=/tmp/$name" /proc/[0-9]*/environ
 	done
-	[ -z "$(ls "$T/shared/pods" 2>/dev/null)" ]
+	find "$T/shared/pods" -name env 2>/dev/null # keys; a log may stay
 }
+cluster_is_empty() { [ -z "$(cluster_leaves)" ]; }
 eval "$(declare -f nothing_left | sed '1s/nothing_left/nothing_left_here/')"
 nothing_left() {
-	wait_for 30 "the cluster to be empty ($(queue '%i %T %r' | tr '\n' ','))" cluster_is_empty ||
-		complain "left: $(queue '%i %T') $(pod_names | sed 's,^,/tmp/,' | xargs ls -d 2>/dev/null) $(ls "$T/shared/pods" 2>/dev/null)"
+	[ -n "$CLUSTER_FAILED" ] || wait_for 15 "the cluster to be empty" cluster_is_empty || WHY="$WHY: $(cluster_leaves | head -n 5 | tr '\n' ' ')"
 	nothing_left_here
 }
 # login_node: an sshd of this test as the login node "login", which only ssh in $PATH knows
@@ -108,11 +109,16 @@ login_node() {
 	chmod 755 bin/ssh
 	export PATH=$T/bin:$PATH
 	/usr/sbin/sshd -f "$T/login/sshd" -E "$T/login/log"
+	wait_for 10 "the login node's sshd" [ -s login/pid ]
 }
 login_node_ends() {
-	[ ! -s login/pid ] || kill "$(cat login/pid)"
+	local pid
+	pid=$(cat login/pid)
+	kill "$pid"
+	wait_for 10 "the login node to end" login_node_ended "$pid"
 	PATH=${PATH#"$T/bin:"}
 }
+login_node_ended() { ! running_as "$1"; }
 # instead_of COMMAND BODY: what $PATH has under this name while the test runs; "real" in the body is the true one
 instead_of() {
 	mkdir -p bin

@@ -389,7 +389,7 @@ static void dialling(void **state)
 	assert_string_equal(call.argv[call.argc - 2], "me@login");
 	const char *command = call.argv[call.argc - 1];
 	assert_true(starts_with(command, "exec sh -c '"));
-	assert_non_null(strstr(command, "srun --overlap --jobid=20 -N1 -n1 -u "));
+	assert_non_null(strstr(command, "srun -Q --overlap --jobid=20 -N1 -n1 -u "));
 	assert_non_null(strstr(command, "BURST_HOME=/tmp/" NAME " "));
 	call_free(&call);
 	bed_free(&b);

@@ -2,8 +2,7 @@
 # bed.sh up DIR | down DIR | ctld DIR stop|start - a private Slurm cluster of this machine, made of Debian's programs, in DIR (absolute, with every
 # parent open to all): one node on loopback with free ports and a munge of its own. Root, or an ordinary user. `up` prints the line
 # that makes its commands speak to it. TRACKER=cgroup: processes are tracked by control groups (root and cgroup v1), else linuxproc.
-# Exit 3: that tracker cannot be had here. Partitions: main (default), high (takes the nodes of main's jobs), brief (2 minutes at most), cpu (no
-# default of time), two (untyped GPUs are not here). The node pretends to have 4 L40S and 64 cores.
+# Exit 3: that tracker cannot be had here. Partitions: main (default), high (takes the nodes of main's jobs), brief (2 minutes at most). The node pretends to have 4 L40S and 64 cores.
 set -u
 cmd=$1 B=$2
 U=$(id -un) H=$(hostname -s)
