@@ -6,13 +6,14 @@
 await_keys() {
 	trap 'exit 0' INT TERM
 	mkdir -p "$BURST_HOME" && chmod 700 "$BURST_HOME" || exit 1
-	# the first lease counts from here: start.sh reads this file
+	# the container's first start, from which start.sh counts as well
 	[ -s "$BURST_HOME/born" ] || date +%s >"$BURST_HOME/born"
-	read -r keys_from <"$BURST_HOME/born"
+	read -r keys_until <"$BURST_HOME/born"
+	keys_until=$((keys_until + ${BURST_LATE_START_S:-600}))
+	[ "$keys_until" -ge "${BURST_FIRST_LEASE_END:-0}" ] || keys_until=$BURST_FIRST_LEASE_END
+	[ "$keys_until" -le "${BURST_HARD_END:-0}" ] || keys_until=$BURST_HARD_END
 	until [ -e "$BURST_HOME/keys" ]; do
-		keys_now=$(date +%s)
-		[ $((keys_now - keys_from)) -lt "${BURST_LATE_START_S:-600}" ] || exit 0
-		[ "$keys_now" -lt "${BURST_HARD_END:-0}" ] || exit 0
+		[ "$(date +%s)" -lt "$keys_until" ] || exit 0
 		sleep 0.2 2>/dev/null || sleep 1
 	done
 	# shellcheck source=/dev/null

@@ -187,6 +187,10 @@ static enum op_next ask_rent(struct op *op, struct call *call)
 		return kube_request_in_namespace(op, call, "get", NULL, "pods/%s",
 						 op->want->rent.name);
 	}
+	/* now, not with the reply: a pod whose reply is lost may be found in a list */
+	char *keys = kube_keys_text(&op->want->rent);
+	if (keys)
+		kube_keys_add(op->provider, op->want->rent.name, keys);
 	return kube_request_in_namespace(op, call, "create",
 					 kube_pod_spec(op->provider->section, &op->want->rent),
 					 "pods?fieldValidation=Strict");
@@ -199,15 +203,18 @@ static enum op_next take_rent(struct op *op, const struct reply *reply, struct o
 {
 	const struct rent_request *rent = &op->want->rent;
 	struct pod_view view;
-	char *keys;
 
 	if (reply->status != 0 && op->step == MAKE_POD &&
 	    strstr(str_text(&reply->head), "(AlreadyExists)")) {
 		op->step = SEE_POD;
 		return OP_CALL;
 	}
-	if (reply->status != 0)
-		return kube_failed(op, reply, err);
+	if (reply->status != 0) {
+		(void)kube_failed(op, reply, err);
+		if (err->kind != ERR_AMBIGUOUS)
+			kube_keys_forget(op->provider, rent->name);
+		return OP_FAILED;
+	}
 	CLEANUP(json_decref) json_t *pod = kube_object(reply, err);
 	if (!pod || kube_read_pod(pod, clock_wall_ms() / 1000, &view, err) < 0)
 		return child_no_answer(op, err->msg, err);
@@ -216,9 +223,6 @@ static enum op_next take_rent(struct op *op, const struct reply *reply, struct o
 			rent->name);
 		return OP_FAILED;
 	}
-	keys = kube_keys_text(rent);
-	if (keys)
-		kube_keys_add(op->provider, view.id, keys);
 	*op_result_add_pod(result) = view;
 	kube_keys_hold_back(op->provider, result);
 	return OP_DONE;
@@ -226,7 +230,9 @@ static enum op_next take_rent(struct op *op, const struct reply *reply, struct o
 
 /* ---- list and inspect ---- */
 
-enum { DELIVERIES_MOST = 8 }; /* in one operation: a list must not take long */
+/* op->step: the list or the pod; then deliveries of keys, at most so many, since a list must not
+ * take long; then the removal of pod number step - REMOVALS */
+enum { SEE_PODS, DELIVERIES_MOST = 8, REMOVALS = 100 };
 
 /* Reads the pods, or the one pod, from a reply's body. */
 static int read_pods(const struct op *op, const struct str *body, struct op_result *result,
@@ -244,44 +250,76 @@ static int read_pods(const struct op *op, const struct str *body, struct op_resu
 	return kube_read_pod(object, now_s, op_result_add_pod(result), err);
 }
 
-static enum op_next ask_pods(struct op *op, struct call *call, struct op_result *result,
-			     struct err *err)
+/* The next of these pods, from number `from` on, that has ended and is this run's: its object stays
+ * until it is deleted, and holds nothing but the reason of its end. -1: none. */
+static int next_ended(const struct op *op, const struct op_result *pods, int from)
+{
+	char *const *ids = op->want ? op->want->ids : NULL;
+
+	for (int i = from; op->kind == OP_LIST && i < (int)pods->pod_count; i++)
+		for (size_t k = 0; ids && ids[k]; k++)
+			if (pods->pods[i].state == POD_STATE_GONE &&
+			    !strcmp(pods->pods[i].id, ids[k]))
+				return i;
+	return -1;
+}
+
+/* The call of a step after the first one. */
+static enum op_next ask_after_list(struct op *op, struct call *call, const struct op_result *pods)
+{
+	if (op->step < REMOVALS)
+		return kube_keys_bring(op, call, kube_keys_next(op->provider, pods));
+	call->class = CALL_RELEASE;
+	return kube_request_in_namespace(op, call, "delete", NULL, "pods/%s",
+					 pods->pods[op->step - REMOVALS].id);
+}
+
+static enum op_next ask_pods(struct op *op, struct call *call, struct err *err)
 {
 	struct op_result pods = {0};
-	const char *waits = NULL;
 
-	if (op->step > 0) {
-		if (read_pods(op, &op->kept, &pods, err) == 0)
-			waits = kube_keys_next(op->provider, &pods);
+	if (op->step > SEE_PODS) {
+		enum op_next next = read_pods(op, &op->kept, &pods, err) < 0
+					    ? OP_FAILED
+					    : ask_after_list(op, call, &pods);
 		op_result_free(&pods);
+		return next;
 	}
-	if (waits)
-		return kube_keys_bring(op, call, waits);
-	(void)result;
 	if (op->kind == OP_LIST)
 		return kube_request_in_namespace(op, call, "get", NULL,
 						 "pods?labelSelector=burst.dev%%2Fmachine");
 	return kube_request_in_namespace(op, call, "get", NULL, "pods/%s", op->want->id);
 }
 
-/* The first reply is kept while keys are brought to those of its pods that wait for them. */
+/* The first reply is kept while keys are brought to those of its pods that wait for them, and ended
+ * ones are removed. */
 static enum op_next take_pods(struct op *op, const struct reply *reply, struct op_result *result,
 			      struct err *err)
 {
 	struct provider *p = op->provider;
 	bool delivered = true;
+	int ended = 0;
 
-	if (op->step == 0) {
+	if (op->step == SEE_PODS) {
 		if (reply->status != 0)
 			return kube_failed(op, reply, err);
 		str_addn(&op->kept, reply->body.s, reply->body.len);
 	}
 	if (read_pods(op, &op->kept, result, err) < 0)
 		return OP_FAILED;
-	if (op->step > 0)
-		delivered = kube_keys_brought(p, kube_keys_next(p, result), reply);
-	if (delivered && op->step++ < DELIVERIES_MOST && kube_keys_next(p, result))
+	if (op->step >= REMOVALS) {
+		ended = op->step - REMOVALS + 1;
+	} else {
+		if (op->step > SEE_PODS)
+			delivered = kube_keys_brought(p, kube_keys_next(p, result), reply);
+		if (delivered && op->step++ < DELIVERIES_MOST && kube_keys_next(p, result))
+			return OP_CALL;
+	}
+	ended = next_ended(op, result, ended);
+	if (ended >= 0) {
+		op->step = REMOVALS + ended;
 		return OP_CALL;
+	}
 	kube_keys_hold_back(p, result);
 	return OP_DONE;
 }
@@ -360,7 +398,7 @@ static enum op_next kubernetes_ask(struct op *op, struct call *call, struct op_r
 	case OP_VOLUME_REMOVE: return kube_volume_ask(op, call, result, err);
 	case OP_RENT: return ask_rent(op, call);
 	case OP_INSPECT:
-	case OP_LIST: return ask_pods(op, call, result, err);
+	case OP_LIST: return ask_pods(op, call, err);
 	case OP_RELEASE:
 		kube_keys_forget(op->provider, op->want->id);
 		return kube_request_in_namespace(op, call, "delete", NULL,
@@ -424,7 +462,13 @@ static enum op_next kubernetes_next(struct op *op, const struct reply *reply, st
 	if (reply && reply->failed && op->step > 0 &&
 	    (op->kind == OP_LIST || op->kind == OP_INSPECT))
 		reply = &lost;
-	return child_next(op, reply, call, result, err);
+	enum op_next next = child_next(op, reply, call, result, err);
+	/* waiting does not bring the program */
+	if (next == OP_FAILED && reply && reply->failed && reply->err.kind == ERR_LOCAL &&
+	    !reply->was_sent && (op->kind == OP_OFFERS || op->kind == OP_CHECK))
+		err_set(err, ERR_CONFIG, "kubernetes: %s: kubectl 1.30 or newer is needed here",
+			reply->err.msg);
+	return next;
 }
 
 /* ---- open ---- */

@@ -43,7 +43,7 @@ t_a_vendor_of_ones_own() {
 	is "$(wavs)" 4 files
 	is "$("$BURST" ledger "$("$BURST" ledger --json | jq -r '.[0].run')" --json | jq -r '[.pods[].provider] | unique | join(",")')" twin "whose pods they were"
 	is "$("$BURST" offers --json | jq -r '[.[].provider] | unique | join(",")')" twin offers
-	is "$("$BURST" words run -p '' | cut -f 1 | tr '\n' ' ')" "words local runpod modal twin " "what completion offers"
+	is "$("$BURST" words run -p '' | cut -f 1 | tr '\n' ' ')" "words local runpod modal slurm ssh kubernetes twin " "what completion offers"
 	burst doctor
 	is "$STATUS" 0 "doctor ($(tail -n 2 err.txt))"
 	has out.txt "twin: 0 pods with burst's marker now"
