@@ -70,16 +70,14 @@ submit() { # OPTION...
 
 # An idle cluster starts a job at once: worth a second, since the next look at the queue is some seconds away.
 await_start() {
-	tries=0 row=
-	while :; do
+	row=
+	for pause in 0.4 0.8; do
+		sleep $pause 2>/dev/null || sleep 1
 		row=$(jobs_of -j "$job" 2>/dev/null)
 		case $row in
 		'' | *"${s}PENDING$s"*) ;;
 		*) break ;;
 		esac
-		tries=$((tries + 1))
-		[ $tries -lt 4 ] || break
-		sleep 0.4 2>/dev/null || sleep 1
 	done
 	printf '%s\n' "${row:-$job$s$name${s}PENDING$s$s$s$s$s$s$s$s$s$marker}"
 }

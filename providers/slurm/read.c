@@ -345,6 +345,18 @@ static bool merge_stock(struct op_result *result, const char *id, const char *st
 	return false;
 }
 
+/* Whether the job wishes for so many of these. Several in one pod must be wished for, and a job for
+ * pods without a GPU gets none, though it could run beside one: others of the cluster want it. */
+static bool is_wished(const struct op_want *want, const char *gpu, int count)
+{
+	const char *const *wishes = want->offers.gpus;
+	int wish = child_wish(want, gpu, count);
+
+	if (wish < 0 || !wishes || !wishes[0])
+		return wish == 0 && count == 1;
+	return gpu_is_none(wishes[wish]) == gpu_is_none(gpu);
+}
+
 /* One kind of GPU (type NULL: none) on one kind of node. The offer's id is what sbatch needs:
  * "PARTITION GRES". */
 static void add_offer(const struct op *op, const char *partition, const char *type, int most,
@@ -362,7 +374,7 @@ static void add_offer(const struct op *op, const char *partition, const char *ty
 		else
 			format_text(id, sizeof(id), "%.60s gpu%s%s:%d", partition,
 				    type[0] ? ":" : "", type, count);
-		if (merge_stock(result, id, stock))
+		if (!is_wished(op->want, gpu, count) || merge_stock(result, id, stock))
 			continue;
 		struct offer *offer =
 			child_offer(op, gpu, count, 0, price_of(conf, gpu) * count, result);
@@ -415,6 +427,23 @@ static int check_partition_exists(const struct section *conf, const char *key, c
 		       section_where(conf, key), key, name);
 }
 
+/* A line for people about each wish that no offer fulfils. */
+static void note_missing(const struct op *op, struct op_result *result)
+{
+	const char *const *wishes = op->want->offers.gpus;
+
+	for (int i = 0; wishes && wishes[i]; i++) {
+		bool offered = false;
+		for (size_t k = 0; k < result->offer_count; k++)
+			offered = offered || result->offers[k].wish == i;
+		if (!offered && !gpu_is_none(wishes[i]))
+			str_addf(&result->text,
+				 "%.60s is in none of the partitions that pods may run in (see "
+				 "providers.slurm.partitions and gpus): skipped\n",
+				 wishes[i]);
+	}
+}
+
 int slurm_read_offers(const struct op *op, const char *text, size_t len, struct op_result *result,
 		      struct err *err)
 {
@@ -435,6 +464,7 @@ int slurm_read_offers(const struct op *op, const char *text, size_t len, struct 
 		if (split_line(copy, fields) >= 5)
 			read_partition(op, fields, result);
 	}
+	note_missing(op, result);
 	return 0;
 }
 

@@ -61,5 +61,52 @@ t_shells_and_logs_reach_a_pod() {
 	burst_wait
 	is "$(ledger "select count(*) from pod where gone_ms = 0")" 0 "pods that are not gone"
 }
+t_what_slurm_knows_of_a_pod() { # no secret, and limits that end it also when nobody looks on
+	local job key left_s
+	has_cluster || return
+	job=$(printf '#!/bin/sh\nsleep 300\n' | sbatch --parsable --gres=gpu:l40s:4 -o /dev/null)
+	slow_on_cluster 3 'wait = "5m";'
+	burst_bg run
+	wait_for 30 "the pod to wait" is_state PENDING 1
+	key=$(sed -n "s/^export BURST_HOST_KEY_B64='\(.*\)'/\1/p" shared/pods/*/env)
+	[ ${#key} -gt 300 ] || complain "there is no key in the pod's file"
+	is "$(stat -c %a shared/pods/*/env)" 600 "mode of that file"
+	scontrol write batch_script "$(queue %i)" - >batch.txt 2>&1
+	scontrol show job "$(queue %i)" >job.txt
+	has batch.txt 'BURST_HOST_KEY_B64'
+	hasnt batch.txt "$key"
+	hasnt job.txt "$key"
+	! grep -lsaF "$key" /proc/[0-9]*/environ /proc/[0-9]*/cmdline >found.txt || complain "the key is in $(head -n 1 found.txt)"
+	has job.txt 'TimeLimit=00:10:00'
+	has job.txt 'Requeue=0'
+	left_s=$(($(date -d "$(sed -n 's/.*Deadline=//p' job.txt)" +%s) - $(date +%s)))
+	[ $left_s -gt 600 ] && [ $left_s -lt $((300 + 600 + 180)) ] || complain "$left_s s to the deadline"
+	scancel "$job"
+	burst_wait
+	is $STATUS 0 "exit status: $(tail -n 3 err.txt)"
+}
+t_spot_pods_are_those_of_a_partition() {
+	has_cluster || return
+	SLURM='spot_partition = "high";'
+	script_lines 3
+	on_cluster 'spot = true;'
+	burst run
+	is $STATUS 0 "exit status: $(tail -n 3 err.txt)"
+	is "$(squeue -h -t all -o '%i %P %j' | sort -n | sed -n 's/^[0-9]* \(.*\) burst-.*/\1/p' | tail -n 1)" high "its partition"
+}
+t_doctor() {
+	has_cluster || return
+	script_lines 3
+	on_cluster
+	burst doctor
+	has out.txt 'ok   slurm: slurm-wlm'
+	has out.txt 'ok   slurm: partition main: gpu:l40s:4'
+	has out.txt "ok   slurm: volumes are in $T/shared"
+	has out.txt 'ok   slurm: jobs can be submitted'
+	sed -i "s,$T/shared,/proc/shared," "$XDG_CONFIG_HOME/burst/burst.cfg"
+	burst doctor
+	has out.txt 'bad  slurm: volume_dir: /proc/shared cannot be written to'
+	is $STATUS 1 "exit status"
+}
 
 run_tests "$@"

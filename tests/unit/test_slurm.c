@@ -258,7 +258,8 @@ static void forgotten_pods_are_gone(void **state)
 
 static void partitions_are_offered(void **state)
 {
-	static const char *const l40s[] = {"L40S", "A100", NULL}, *const two[] = {"L40S:2", NULL};
+	static const char *const l40s[] = {"L40S", "A100", NULL}, *const two[] = {"L40S:2", NULL},
+				 *const none[] = {"none", NULL};
 	static const char sinfo[] = "main*" S "gpu:l40s:4(S:0-1)" S "alloc" S "10:00:00" S "up\n"
 				    "main*" S "gpu:l40s:4(S:0-1)" S "idle" S "10:00:00" S "up\n"
 				    "main*" S "gpu:t4:1" S "down*" S "10:00:00" S "up\n"
@@ -277,6 +278,18 @@ static void partitions_are_offered(void **state)
 	assert_string_equal(result.offers[0].gpu, "L40S");
 	assert_string_equal(result.offers[0].stock, "high");
 	assert_int_equal(result.offers[0].price_microusd_h, 800000);
+	assert_non_null(strstr(str_text(&result.text), "A100 is in none of the partitions"));
+	op_result_free(&result);
+
+	/* no GPU for a job that needs none, and one alone without a wish */
+	want.offers.gpus = none;
+	assert_int_equal(play(&b, OP_OFFERS, &want, sinfo, "", 0, NULL, &result, &err), OP_DONE);
+	assert_int_equal(result.offer_count, 1);
+	assert_string_equal(result.offers[0].id, "main none");
+	op_result_free(&result);
+	want.offers.gpus = NULL;
+	assert_int_equal(play(&b, OP_OFFERS, &want, sinfo, "", 0, NULL, &result, &err), OP_DONE);
+	assert_int_equal(result.offer_count, 2);
 	op_result_free(&result);
 
 	want.offers.gpus = two;
