@@ -32,17 +32,21 @@ static void read_marker(const char *text, struct pod_view *view)
 		(void)marker_read(&view->marker, machine, run, name + strlen("burst-"), hard_end);
 }
 
-/* The value of a variable of "extra_env": [["NAME","VALUE"],..]; "": absent. */
+/* The value of a variable of "extra_env": a list has [["NAME","VALUE"],..], a single instance
+ * ["NAME=VALUE",..]. "": absent. */
 static const char *variable(const json_t *from, const char *name)
 {
-	const json_t *pair;
-	size_t i;
+	size_t i, len = strlen(name);
+	const json_t *one;
 
-	json_array_foreach (json_object_get(from, "extra_env"), i, pair) {
-		const char *key = json_string_value(json_array_get(pair, 0)),
-			   *value = json_string_value(json_array_get(pair, 1));
+	json_array_foreach (json_object_get(from, "extra_env"), i, one) {
+		const char *key = json_string_value(json_array_get(one, 0)),
+			   *value = json_string_value(json_array_get(one, 1)),
+			   *both = json_string_value(one);
 		if (key && value && !strcmp(key, name))
 			return value;
+		if (both && starts_with(both, name) && both[len] == '=')
+			return both + len + 1;
 	}
 	return "";
 }

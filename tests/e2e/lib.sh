@@ -14,7 +14,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
 export BURST_CACHE_DIR= # no render cache: what a test removes is rendered again (tests/e2e/renders.sh has one)
 SCRIPT=$(basename "$0" .sh)
 case $SCRIPT in # vendor_X.sh is X for each vendor that VENDOR names
-vendor_*) SCRIPT=${VENDOR:?"$SCRIPT wants VENDOR=modal or VENDOR=runpod"}_${SCRIPT#vendor_} ;;
+vendor_*) SCRIPT=${VENDOR:?"$SCRIPT wants VENDOR=modal, runpod or vast"}_${SCRIPT#vendor_} ;;
 esac
 WORK=
 FAILED_TESTS=0

@@ -26,4 +26,40 @@ t_a_job_from_offer_to_release() {
 	cloud_over
 }
 
+# A host is a stranger: secrets are refused before anything is asked of the vendor, unless the user's own file allows them.
+t_secrets_are_refused_before_renting() {
+	cloud || return
+	script_lines 1
+	export HF_TOKEN=hf_abcdefghijklmnop
+	JOB='env = ["HF_TOKEN"];' va_config
+	burst run --json
+	is "$STATUS" 2 "exit status ($(tail -n 1 err.txt))"
+	has err.txt "job.env: HF_TOKEN is a secret, which the owner of a machine at Vast.ai can read"
+	has err.txt "providers.vast.allow_secrets = true"
+	is "$(asked createInstance)" 0 creates
+	# of several providers the others are used
+	sed -i 's/^provider = .*/provider = ["vast", "local"];/; s/^gpu = .*//' burst.cfg
+	burst run --json
+	all_done 1 0
+	is "$(json '.pods[0].provider')" local "where it went"
+	hasnt err.txt hf_abcdefghijklmnop
+	rm -rf out
+	mkdir -p "$XDG_CONFIG_HOME/burst"
+	echo 'providers = { vast = { allow_secrets = true; }; };' >"$XDG_CONFIG_HOME/burst/burst.cfg"
+	JOB='env = ["HF_TOKEN"];' va_config
+	burst run --json
+	all_done 1 1
+	cloud_over
+}
+t_a_volume_is_a_mistake() {
+	cloud || return
+	script_lines 1
+	va_config 'volume = { name = "v"; size_gb = 10; create = true; };'
+	burst run --json
+	is "$STATUS" 2 "exit status ($(tail -n 1 err.txt))"
+	has err.txt 'volume "v": a volume at Vast.ai is tied to one machine'
+	is "$(asked searchOffers)" 0 searches
+	cloud_over
+}
+
 run_tests "$@"

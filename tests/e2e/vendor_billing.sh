@@ -1,5 +1,5 @@
 #!/bin/bash
-# vendor_billing.sh - `burst ledger --reconcile` compares what VENDOR (modal or runpod) bills with what burst counts, and says so when
+# vendor_billing.sh - `burst ledger --reconcile` compares what VENDOR (modal, runpod or vast) bills with what burst counts, and says so when
 # there is too much on the bill or the key is wrong. tests/cloud/VENDOR/billing.sh has the cases of one vendor alone.
 # shellcheck disable=SC2317 # c_ functions are called by names put together
 . "$(dirname "$0")/lib.sh"

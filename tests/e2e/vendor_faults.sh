@@ -1,5 +1,5 @@
 #!/bin/bash
-# vendor_faults.sh - what VENDOR (modal or runpod) does to its clients: each fault of the stand-in, and what must come of it.
+# vendor_faults.sh - what VENDOR (modal, runpod or vast) does to its clients: each fault of the stand-in, and what must come of it.
 # tests/cloud/VENDOR/faults*.sh have the cases of one vendor alone.
 # shellcheck disable=SC2317 # c_ functions are called by names put together
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# vendor_switch.sh - a pod at VENDOR (modal or runpod) whose client cannot end it: the pod ends itself, or the next burst of this machine
+# vendor_switch.sh - a pod at VENDOR (modal, runpod or vast) whose client cannot end it: the pod ends itself, or the next burst of this machine
 # or of another one ends it; and nobody ends what is wanted. tests/cloud/VENDOR/switch.sh has the cases of one vendor alone.
 # shellcheck disable=SC2317 # c_ functions are called by names put together
 . "$(dirname "$0")/lib.sh"
@@ -120,23 +120,24 @@ c_left_by_another_machine() {
 	ids_ever >state/ledger.db.not # they are in no ledger, and need not be
 }
 c_two_machines() {
+	local n=${TWO_MACHINES_N:-20}
 	allow_volumes v
 	mkdir -p other/home
-	working 20
+	working "$n"
 	local one=$PID one_shell=$SHELL_PID
 	cd other || return
 	export BURST_STATE_DIR=$T/state2
 	PID=''
-	working 20
+	working "$n"
 	(BURST_STATE_DIR=$T/state3; reap; [ -z "$WHY" ] || echo "$WHY"; is "$(grep -c "skipped" out.txt)" 2 "pods that a third machine leaves alone"; echo "$WHY") >../third.txt
 	is "$(tr -d '\n' <../third.txt)" "" "the third machine"
 	is "$(pods_alive | wc -l)" 2 "pods at work"
 	burst_wait
-	all_done 20 2
+	all_done "$n" 2
 	cd ..
 	SHELL_PID=$one_shell PID=$one
 	burst_wait
-	all_done 20 2
+	all_done "$n" 2
 }
 # shellcheck disable=SC2086 # words
 t_the_next_burst() { cases c_killed_in_a_create_then_reap c_killed_in_a_create_then_run c_killed_in_a_create_then_resume c_two_machines c_killed_at_work_then_resume c_killed_at_work_then_reap c_left_by_another_machine $ITS_OWN_NEXT; }

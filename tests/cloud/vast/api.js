@@ -116,7 +116,7 @@ function create(c) {
 	const too_low = body.price !== undefined && body.price < ask.min_bid;
 	const one = world.instances.create(spec, does.instance, does.leaves || too_low);
 	if (does.twin) world.instances.create({ ...spec, ask: { ...ask } }, does.instance);
-	one.told_ms = clock.now();
+	if (!does.leaves) one.told_ms = clock.now(); // its client ends it at once, and keeps no row of it
 	const names = { new_contract: one.id, instance_api_key: one.key };
 	if (does.leaves) return refuse(does.status || 400, does.error || 'invalid_args', does.msg || 'error 400: it could not be started', { ask_id: id, ...names });
 	return ok({ success: true, ...names });
@@ -147,7 +147,8 @@ function list(c) {
 function show(c) {
 	const one = c.world.instances.all.get(c.id);
 	if (!one || !c.world.instances.visible(one) || c.does.hide) return ok({ instances: null });
-	return ok({ instances: c.world.instances.view(c.caller.one ? one : tell(one)) });
+	const view = c.world.instances.view(c.caller.one ? one : tell(one));
+	return ok({ instances: { ...view, extra_env: view.extra_env.map((pair) => pair.join('=')) } }); // not as in a list
 }
 
 function manage(c) {

@@ -6,11 +6,11 @@ const clock = require('../common/clock');
 const DAY_S = 86400;
 // gpu_name, MB of one GPU, GPUs, $ an hour, least bid, country, how many such machines
 const KINDS = [
-	['RTX 4090', 24564, 1, 0.4, 0.2, 'SE', 8],
+	['RTX 4090', 24564, 1, 0.4, 0.2, 'SE', 1],
 	['RTX 4090', 24564, 2, 0.8, 0.4, 'US', 2],
 	['RTX 3090', 24576, 1, 0.2, 0.1, 'DE', 4],
 	['RTX 5090', 32607, 1, 0.6, 0.3, 'DE', 2],
-	['L40S', 46068, 1, 0.7, 0.35, 'US', 4],
+	['L40S', 46068, 1, 0.7, 0.35, 'US', 1],
 	['A100 SXM4', 81920, 1, 1.2, 0.6, 'US', 2],
 	['A100 SXM4', 40960, 1, 0.9, 0.5, 'US', 1],
 	['Tesla T4', 15360, 1, 0.1, 0.05, 'CA', 2],
@@ -47,6 +47,7 @@ function first_asks() {
 class Market {
 	constructor() {
 		this.asks = first_asks();
+		this.began_s = Math.floor(clock.now() / 1000);
 	}
 
 	get(id) {
@@ -59,7 +60,7 @@ class Market {
 		const base = bid ? ask.min_bid : ask.dph_base;
 		const storage_total_cost = (ask.storage_cost * disk) / 720;
 		return { ...shown, is_bid: bid, dph_base: base, storage_total_cost, dph_total: base + storage_total_cost,
-			duration: days * DAY_S, end_date: Math.floor(clock.now() / 1000) + days * DAY_S };
+			duration: this.began_s + days * DAY_S - clock.now() / 1000, end_date: this.began_s + days * DAY_S };
 	}
 
 	// The value that a filter compares. A filter of countries compares the code.

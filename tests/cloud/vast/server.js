@@ -12,7 +12,7 @@
 //   POST /_control/settings {..}            merged into settings (below)
 //   POST /_control/market {gpu,id,..}       see market.js: {"gpu":"RTX 4090","rentable":false}
 //   POST /_control/fault {..}               a rule as in faults.js;  DELETE /_control/faults
-//   POST /_control/pods/ID {"outbid":true,"quirks":{..},"drop_ssh":true,"kill":9,"billed_longer_s":N}
+//   POST /_control/pods/ID {"outbid":true,"quirks":{..},"label":"x","drop_ssh":true,"kill":9,"billed_longer_s":N}
 //   POST /_control/clock {"advance_s":N}    the stand-in's time; what falls due happens
 //   POST /_control/unheard {"ms":N}         whoever it told died at once: what it told first so lately may be unknown
 //   GET  /_control/requests[?from=N]        GET /_control/billing        GET /_control/invariants
@@ -173,7 +173,7 @@ function invariants(world) {
 		if (r.op === 'manageInstance' && r.key === 'account') broken.push(`request ${i} starts or stops an instance: ${JSON.stringify(r.body)}`);
 		if (r.pod && !(r.op === 'destroyInstance' || (r.op === 'manageInstance' && JSON.stringify(r.body) === '{"state":"running"}')))
 			broken.push(`request ${i} is by the key of instance ${r.pod} and not its switch's: ${r.method} ${r.url}`);
-		if (r.op !== 'createInstance' || !r.body) return;
+		if (r.op !== 'createInstance' || !r.body || !/^burst-/.test(r.body.label)) return;
 		const name = String(r.body.label).split('/')[0];
 		if (asked.has(name) && !world.requests.slice(asked.get(name) + 1, i).some((x) => x.op === 'listInstances' && x.status === 200))
 			broken.push(`${name} was asked for twice without a look in between`);
@@ -184,6 +184,7 @@ function invariants(world) {
 
 function strike(world, one, body) {
 	if (body.quirks) Object.assign(one.quirks, body.quirks);
+	if (body.label) one.label = body.label;
 	if (body.outbid) world.instances.stop(one);
 	if (body.drop_ssh && one.door) one.door.drop();
 	if (body.kill && one.machine) one.machine.signal(body.kill);
