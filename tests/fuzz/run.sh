@@ -15,6 +15,7 @@
 #   batches of lines (jobs/workers/espeak_batch.c)                                                                  speaker
 #   a tree as text: of a volume, of an earlier run (sync/tree_text)                                                  tree
 #   RunPod's replies: REST, GraphQL, logs, S3 with its XML, bills, dates, rate limits (providers/runpod)             runpod
+#   Vast.ai's: offers, instances in pages, logs, charges, refusals (providers/vast)                                  vast
 #   Modal's: messages, streams, catalog, tokens, bills, volumes (providers/modal)                                    modal
 #   gRPC: frames, trailers, status details (net/grpc)                                                                grpc
 #   HTTP: heads, bodies, chunks, trailers, frames of HTTP/2, through libcurl (net/http*.c)                           http
@@ -217,6 +218,21 @@ seeds_modal() {
 reply() {
 	printf "\\$(printf '%03o' "$1")\\$(printf '%03o' $((${#2} & 255)))\\$(printf '%03o' $((${#2} >> 8)))"
 	printf '%s' "$2"
+}
+seeds_vast() { # statuses are those of fuzz_vast.c: 0 is 200, 3 is 400, 11 is 429
+	local one='{"id":30000001,"actual_status":"running","intended_status":"running","cur_state":"running","label":"burst-00000000000000f1/00000000000000aa/r/1800000000","gpu_name":"A100 SXM4","gpu_ram":81920,"is_bid":true,"dph_total":0.4,"start_date":1795216200.5,"public_ipaddr":"203.0.113.9","ports":{"22/tcp":[{"HostPort":"43210"}]},"extra_env":[["BURST_MARKER","burst-00000000000000f1/00000000000000aa/r/1800000000"]]}'
+	local offers='{"offers":[{"id":7000001,"gpu_name":"RTX 4090","gpu_ram":24564,"num_gpus":1,"dph_base":0.4,"min_bid":0.2,"storage_cost":0.18,"inet_up_cost":0.01,"geolocation":"Somewhere, SE","cpu_cores_effective":16,"cpu_ram":64000,"rentable":true,"end_date":1900000000.5}]}'
+	local flavour
+	for flavour in '\0' '\01' '\03' '\013' '\025'; do { printf "$flavour"; reply 0 "$offers"; reply 0 "$offers"; } | seed vast 1; done
+	{ printf '\0'; reply 0 '{"success":true,"new_contract":30000001}'; } | seed vast 5
+	{ printf '\02'; reply 3 '{"success":false,"error":"invalid_price","msg":"low","new_contract":30000009}'; reply 0 '{"success":true}'; } | seed vast 5
+	{ printf '\0'; reply 11 'API requests too frequent: endpoint threshold=4.5'; } | seed vast 5
+	{ printf '\0'; reply 0 "{\"instances\":$one}"; } | seed vast 6
+	{ printf '\0'; reply 0 "{\"success\":true,\"instances\":[$one],\"total_instances\":2,\"next_token\":\"a\"}"; reply 0 "{\"instances\":[$one],\"total_instances\":2}"; } | seed vast 7
+	{ printf '\0'; reply 0 '{"success":true}'; } | seed vast 8
+	{ printf '\04'; reply 0 '{"results":[{"source":"instance-30000001","amount":0.25,"items":[{"type":"bwd","amount":0.04}]}],"next_token":null}'; } | seed vast 9
+	{ printf '\0'; reply 0 '{"id":1,"balance":0,"credit":25.5}'; } | seed vast 10
+	{ printf '\0'; reply 0 "{\"instances\":{\"status_msg\":\"manifest unknown\"}}"; reply 0 '{"result_url":"https://s3.example/x"}'; reply 5 x; reply 0 'a line'; } | seed vast 11
 }
 seeds_runpod() {
 	local dc='"dataCenters":[{"id":"EU-RO-1","availability":"LOW"},{"id":"US-KS-2","availability":"HIGH"},{"id":"US-TX-3","availability":"NONE"}]'
