@@ -443,6 +443,14 @@ static void add_answer(struct op *op, const char *host, const struct op_result *
 		str_add(&to->text, str_text(&got->text));
 }
 
+/* A fault of one host is not one of this machine or its config: another host may do. */
+static void fail_there(const struct op *op, const char *host, struct err *err)
+{
+	if (op->kind == OP_RENT && (err->kind == ERR_LOCAL || err->kind == ERR_CONFIG))
+		err->kind = ERR_REFUSED;
+	err_wrap(err, "%s", host);
+}
+
 /* Reads a host's answer. OP_CALL: its program must be installed first. */
 static enum op_next read_host(struct op *op, const char *host, const char *rest,
 			      const struct reply *reply, struct op_result *got, struct err *err)
@@ -467,7 +475,7 @@ static enum op_next read_host(struct op *op, const char *host, const char *rest,
 		str_add(&there.kept, host);
 		next = wired_take(&there, &answer, read_offers, got, err);
 		if (next == OP_FAILED)
-			err_wrap(err, "%s", host);
+			fail_there(op, host, err);
 		str_free(&there.kept);
 		break;
 	case HOST_FAILED: break;

@@ -64,6 +64,32 @@ t_a_killed_client_is_reaped() { # killed at several moments of a rent
 	done
 	boxes_gone
 }
+t_a_detached_run() { # the pod ends itself when its work is done; its files are fetched from the host's volume, without a pod
+	boxes b1 || return
+	slow_segments 8
+	box_config 'pods = 1; code = { path = "code"; }; volume = { name = "v"; size_gb = 1; create = true; };'
+	burst run -d
+	is $STATUS 0 "exit status of run -d ($(tail -n 3 err.txt))"
+	wait_for 40 "the pod to end itself" no_box_pods
+	burst attach
+	is $STATUS 0 "exit status of attach ($(tail -n 3 err.txt))"
+	all_right 8
+	boxes_gone
+}
+t_a_shell_on_a_pod() {
+	boxes b1 || return
+	local pod
+	long_run 60
+	pod=$(ledger 'select id from pod')
+	is "$("$BURST" ssh "$pod" 'echo "100% $((6 * 7))"' </dev/null 2>&1)" "100% 42" "what ssh sees"
+	"$BURST" ssh "$pod" 'exit 5' </dev/null
+	is $? 5 "its exit code"
+	is "$(head -c 3000000 /dev/zero | "$BURST" ssh "$pod" 'wc -c')" 3000000 "bytes to it"
+	kill -INT "$PID"
+	burst_wait
+	is $STATUS 130 "exit status ($(tail -n 2 err.txt))"
+	boxes_gone
+}
 t_a_host_restarts() { # all of its processes are gone, and it has another boot id
 	boxes b1 || return
 	long_run 400 'wait = "5s";'
@@ -94,6 +120,21 @@ t_a_volume_fills_up() {
 	no_box_pods || complain "a pod is left"
 	find small -mindepth 1 -delete 2>/dev/null
 	in_boxes umount small
+	boxes_gone
+}
+t_one_host_is_full() { # the other one does the work
+	boxes b1 b2 || return
+	in_boxes mount -t tmpfs -o "size=1400k,uid=$(box_id b1),mode=755" none box/b1
+	slow_segments 8
+	box_config 'pods = 1; wait = "20s"; code = { path = "code"; };'
+	burst offers # installs the program
+	in_boxes sh -c "head -c 2000000 /dev/zero >$T/box/b1/ballast" 2>/dev/null
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 8
+	grep -q 'b1: .*No space left' err.txt || complain "the full host is not named: $(head -n 8 err.txt)"
+	is "$(ledger 'select group_concat(distinct region) from pod where ready_ms > 0')" b2 "hosts that worked"
+	in_boxes umount box/b1
 	boxes_gone
 }
 t_clocks_differ() {

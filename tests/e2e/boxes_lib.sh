@@ -29,8 +29,8 @@ boxes() {
 	for name; do box_files "$name"; done
 	for name; do box_up "$name" || return 1; done
 }
-box_id() { # box_id NAME: its user id
-	echo $((47000 + $(printf %s "$1" | cksum | cut -d' ' -f1) % 10000))
+box_id() { # box_id NAME: its user id, which no other test has
+	echo $((300000 + $(printf %s "$T/$1" | cksum | cut -d' ' -f1) % 1000000000))
 }
 box_files() { # what a box has before its sshd runs
 	local name=$1 port
@@ -85,7 +85,7 @@ box_down() { # box_down NAME: its sshd and all its connections end; its pods liv
 	local p
 	p=$(cat "bed/$1.pid")
 	# shellcheck disable=SC2046
-	kill -KILL $(sshd_tree "$p") 2>/dev/null
+	kill -KILL $(sshd_tree "$p") $(pgrep -x sshd -U "$(box_id "$1")") 2>/dev/null
 	wait "$p" 2>/dev/null
 }
 sshd_tree() { # an sshd, and those of its descendants that are sshd
@@ -101,7 +101,7 @@ boxes_gone() {
 		ssh -o ControlPath="$BURST_STATE_DIR/ssh-$name" -O exit "$name" 2>/dev/null
 		box_down "$name"
 	done
-	wait_for 10 "processes of the boxes to end" no_box_processes || complain "left: $(box_processes | xargs -r ps -o user,pid,args -p | tail -n 3)"
+	wait_for 10 "processes of the boxes to end" no_box_processes || WHY="left: $(box_processes | xargs -r ps -o user,pid,args -p | tail -n 3)"
 	for name in $BOXES; do
 		[ -z "$(find "box/$name" -path "*/pods/*" 2>/dev/null)" ] || complain "records of pods are left: $(find "box/$name" -path "*/pods/*" | head -n 3)"
 	done
