@@ -10,6 +10,7 @@ boxes() {
 	unshare -m true 2>/dev/null || { skip "no mount namespaces"; return 1; }
 	[ -s "$ROOT/build/kit/burst-host" ] || { skip "no burst-host (build/kit/burst-host.log)"; return 1; }
 	chmod 711 "$WORK" "$T"
+	others_enter "$T" || { skip "other users cannot enter the test's folder here"; return 1; }
 	mkdir -p bed bin run_sshd
 	cp /etc/passwd passwd
 	cp /etc/group group

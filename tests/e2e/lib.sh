@@ -134,6 +134,9 @@ living_run() { # a run of 800 segments on two pods in the background; its id in 
 	wait_for 40 "some files" file_count out 2
 	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
 }
+others_enter() { # others_enter FOLDER: an ordinary user of this machine can, who needs a way there from / on
+	setpriv --reuid=65534 --regid=65534 --clear-groups test -e "$1/." 2>/dev/null
+}
 false_clock() { # or the test is skipped
 	command -v faketime >/dev/null || { skip "no faketime"; return 1; }
 	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return 1 ;; esac

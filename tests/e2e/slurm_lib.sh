@@ -12,6 +12,7 @@ cluster_up() {
 	export PATH=$PATH:/usr/sbin
 	command -v slurmctld slurmd munged sbatch >/dev/null || { CLUSTER_FAILED="no Slurm (make slurm-packages)"; return; }
 	chmod 711 "$WORK"
+	[ "$(id -u)" != 0 ] || others_enter "$WORK" || { CLUSTER_FAILED="no other user can enter the test's folder here"; return; }
 	bash "$ROOT/tests/cloud/slurm/bed.sh" up "$CLUSTER" >"$WORK/bed.txt" 2>&1 || status=$?
 	case $status in
 	0) export SLURM_CONF=$CLUSTER/slurm.conf ;;
