@@ -95,7 +95,8 @@ void vast_set_gpu_name(char to[GPU_MAX], const char *vast_name, int vram_gb);
 void vast_set_region(char to[REGION_MAX], const char *geolocation);
 /* Disk of the container for this request (0: the default). */
 int64_t vast_disk_gb(int64_t wanted_gb);
-/* Memory of one GPU from MB; marketed sizes are slightly larger than what a driver reports. */
+/* Memory of one GPU: as sold where the catalogue knows the card, for drivers report a little less.
+ */
 int vast_vram_gb(const json_t *from);
 
 /* The label of an instance is its marker, "burst-ATTEMPT/MACHINE/RUN/HARD_END". This variable

@@ -11,7 +11,8 @@ enum {
 	OFFERS_ASKED = 500,
 	OFFERS_OF_A_WISH = 40,
 	GPUS_MOST = 64,
-	MB_PER_GB = 1000, /* of a GPU's memory: "24 GB" may be reported as 24564 or 24576 MB */
+	MB_PER_GB = 1000,
+	MIB_PER_GIB = 1024,
 	WISHES_SHOWN = 6
 };
 /* Vast's bounds of a bid (OpenAPI file, x-input-validation of create_instance) */
@@ -69,7 +70,13 @@ int64_t vast_disk_gb(int64_t wanted_gb)
 
 int vast_vram_gb(const json_t *from)
 {
-	return (int)(jsonx_bounded(from, "gpu_ram", 0, INT64_C(10000000)) / MB_PER_GB);
+	int64_t mb = jsonx_bounded(from, "gpu_ram", 0, INT64_C(10000000));
+	int gb = (int)((mb + MIB_PER_GIB / 2) / MIB_PER_GIB);
+	char name[GPU_MAX];
+
+	vast_set_gpu_name(name, jsonx_text(from, "gpu_name", ""), gb);
+	const struct gpu *known = gpu_find(name);
+	return known ? known->vram_gb : gb;
 }
 
 /* Splits a wish into name and count. -1: it is not the name of a GPU. */

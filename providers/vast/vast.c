@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/incbin.h"
 #include "base/jsonx.h"
 #include "impl.h"
@@ -45,7 +44,6 @@ static void add_account_findings(struct turn *t)
 {
 	CLEANUP(json_decref) json_t *me = vast_read_object(t, "asking for the account");
 	struct op *op = t->op;
-	char credit[32];
 
 	if (!me) {
 		str_addf(&op->got.text, "bad: %s\n", t->err->msg);
@@ -58,9 +56,6 @@ static void add_account_findings(struct turn *t)
 	else if (!op->got.balance_microusd)
 		str_add(&op->got.text, "bad: the account has no credit: Vast.ai stops instances "
 				       "then\n");
-	else
-		str_addf(&op->got.text, "ok: %s of credit\n",
-			 money_show(credit, sizeof(credit), op->got.balance_microusd));
 }
 
 /* Steps: the account, then a list: a key may have the right to one of them alone. */

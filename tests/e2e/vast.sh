@@ -51,6 +51,29 @@ t_secrets_are_refused_before_renting() {
 	all_done 1 1
 	cloud_over
 }
+# The files of Vast's own client, the newer one first.
+t_the_key_of_vasts_own_client() {
+	cloud || return
+	local key=$VAST_API_KEY
+	unset VAST_API_KEY
+	script_lines 1
+	va_config
+	burst doctor
+	has out.txt "set VAST_API_KEY"
+	(umask 077 && echo "$key" >"$HOME/.vast_api_key")
+	burst doctor
+	has out.txt "vast: $VAST_API_URL accepts the key"
+	mkdir -p "$XDG_CONFIG_HOME/vastai"
+	(umask 077 && echo 0000another0key0000 >"$XDG_CONFIG_HOME/vastai/vast_api_key")
+	burst doctor
+	has out.txt "Invalid user key"
+	hasnt out.txt 0000another0key0000
+	(umask 077 && echo "two words" >"$XDG_CONFIG_HOME/vastai/vast_api_key")
+	burst doctor
+	has out.txt "contains a blank or a control character"
+	export VAST_API_KEY=$key
+	cloud_over
+}
 t_a_volume_is_a_mistake() {
 	cloud || return
 	script_lines 1

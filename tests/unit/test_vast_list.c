@@ -336,10 +336,7 @@ static const struct {
 	struct answer account, list;
 	const char *says;
 } checks[] = {
-	{"fine",
-	 {200, "{\"credit\":25.5}"},
-	 {200, PAGE("", "0", "null")},
-	 "ok: $25.50 of credit\n"},
+	{"fine", {200, "{\"credit\":25.5}"}, {200, PAGE("", "0", "null")}, " accepts the key\n"},
 	{"no credit",
 	 {200, "{\"credit\":0}"},
 	 {200, PAGE("", "0", "null")},

@@ -118,17 +118,19 @@ static const struct {
 	const char *vast;
 	int mb;
 	const char *name;
+	int gb; /* as sold: drivers report a little less */
 } names[] = {
-	{"A100 SXM4", 81920, "A100 80GB SXM"},
-	{"A100 SXM4", 40960, "A100 40GB"},
-	{"A100 PCIE", 81920, "A100 80GB PCIe"},
-	{"H100 SXM", 81559, "H100 SXM"},
-	{"H100 PCIE", 81559, "H100 PCIe"},
-	{"Tesla V100", 32768, "V100 32GB"},
-	{"RTX 6000Ada", 49140, "RTX 6000 Ada"},
-	{"RTX PRO 6000 WS", 97887, "RTX PRO 6000"},
-	{"Tesla T4", 15360, "T4"},
-	{"RTX 4070", 12282, "RTX 4070"},
+	{"A100 SXM4", 81920, "A100 80GB SXM", 80},
+	{"A100 SXM4", 40960, "A100 40GB", 40},
+	{"A100 PCIE", 81920, "A100 80GB PCIe", 80},
+	{"H100 SXM", 81559, "H100 SXM", 80},
+	{"H100 PCIE", 81559, "H100 PCIe", 80},
+	{"Tesla V100", 32768, "V100 32GB", 32},
+	{"RTX 6000Ada", 49140, "RTX 6000 Ada", 48},
+	{"RTX PRO 6000 WS", 97887, "RTX PRO 6000", 96},
+	{"L40S", 46068, "L40S", 48},
+	{"Tesla T4", 15360, "T4", 16},
+	{"RTX 4070", 12282, "RTX 4070", 12},
 };
 
 static void names_are_the_catalogues(void **state)
@@ -143,6 +145,7 @@ static void names_are_the_catalogues(void **state)
 		struct played p = PLAY(OP_OFFERS, &want, {200, body});
 		check_done(names[i].vast, &p);
 		assert_string_equal(p.result.offers[0].gpu, names[i].name);
+		assert_int_equal(p.result.offers[0].vram_gb, names[i].gb);
 		played_free(&p);
 	}
 }

@@ -27,7 +27,7 @@ c_doctor_knows_the_purse() {
 	script_lines 1
 	va_config
 	burst doctor
-	has out.txt 'vast: $25.50 of credit'
+	has out.txt 'vast: balance $25.50'
 	va_control settings '{"credit":0}' >/dev/null
 	burst doctor
 	is "$STATUS" 1 "doctor without credit"
