@@ -154,6 +154,15 @@ t_a_cut_upload_leaves_no_file() { # the end of a connection looks like the end o
 	is "$(wc -c <host/volumes/v/f)" 200 "its bytes"
 }
 
+t_a_pod_that_ignores_its_hard_end() { # its supervisor ends it five minutes later
+	local host=$ROOT/build/kit/burst-host end=$(($(date +%s) - 296))
+	echo '{"name":"burst-aa","script":"while :; do sleep 1; done","env":{},"conf":{"isolation":"auto"},"marker":{"machine":"a","run":"r","attempt":"aa","hard_end_s":'"$end"'}}' |
+		"$host" rent "$T/state" >out.txt 2>err.txt || complain "it is not rented: $(cat err.txt)"
+	[ "$("$host" list "$T/state" <<<'{}' | jq -r '.pods[0].state')" != gone ] || complain "it ended at once"
+	wait_for 20 "the pod to be ended" ended_pod
+}
+ended_pod() { [ "$("$ROOT/build/kit/burst-host" list "$T/state" <<<'{}' | jq -r '.pods[0].state')" = gone ]; }
+
 # ---- GPUs ----
 
 t_no_two_pods_share_a_gpu() { # not of two clients, nor with a program that is no pod
