@@ -377,7 +377,8 @@ enum op_next vast_logs_next(struct turn *t)
 		op->step = LOG_STEPS;
 		if (!t->reply->failed && t->reply->status == 200)
 			add_container_lines(&op->got.text, str_text(&t->reply->body));
-		else if (++op->tries < LOG_TRIES)
+		else if (++op->tries < LOG_TRIES &&
+			 (!op->want->log_ms || op->tries * LOG_PAUSE_MS <= op->want->log_ms))
 			return turn_wait(t, LOG_PAUSE_MS);
 	}
 	err_clear(t->err);

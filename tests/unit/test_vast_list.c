@@ -255,6 +255,19 @@ static void a_log_is_fetched_once_it_is_there(void **state)
 	played_free(&p);
 }
 
+static void a_log_is_not_waited_for_longer_than_wanted(void **state)
+{
+	struct op_want want = {.id = "30000001", .log_ms = 1500};
+	struct played p = PLAY(OP_LOGS, &want, {200, STATUS("loading")}, {200, LOG_URL},
+			       {403, "<Error/>"}, {403, "<Error/>"}, {403, "<Error/>"});
+
+	(void)state;
+	check_done("log", &p);
+	assert_int_equal(p.waits, 2);
+	assert_string_equal(str_text(&p.result.text), "vast: loading\n");
+	played_free(&p);
+}
+
 static void an_image_that_cannot_be_pulled_is_the_last_line(void **state)
 {
 	struct op_want want = {.id = "30000001"};
@@ -376,6 +389,7 @@ int main(void)
 		T(a_release_is_a_delete),
 		T(ids_that_are_none_reach_no_url),
 		T(a_log_is_fetched_once_it_is_there),
+		T(a_log_is_not_waited_for_longer_than_wanted),
 		T(an_image_that_cannot_be_pulled_is_the_last_line),
 		T(a_bill_counts_traffic_beside_the_price),
 		T(the_credit_is_read),
