@@ -13,6 +13,10 @@
 enum { ASK, INSTALL, ASK_AGAIN, STEPS };
 enum { INSTALL_MS = 300000, CHECK_MS = 60000, GPUS_IN_POD_MOST = 8 };
 
+#define NO_PRICE                                                                                   \
+	"no price given, so caps on cost do not count these pods: see "                            \
+	"providers.ssh.price_per_hour"
+
 #define LOCAL_ID "local-" /* begins burst-host's ids of pods */
 
 /* ---- config ---- */
@@ -549,17 +553,21 @@ static void sum_offers(struct op *op)
 	op->found.floor_microusd_h = pod_price(op->provider->section);
 }
 
+static bool has_price(const struct section *s)
+{
+	return pod_price(s) || section_has(s, "price_per_hour");
+}
+
 static void add_price_finding(struct op *op)
 {
 	const struct section *s = op->provider->section;
 	char price[24];
 
-	if (pod_price(s) || section_has(s, "price_per_hour"))
+	if (has_price(s))
 		str_addf(&op->found.text, "ok: a pod costs %s/h\n",
 			 money_show(price, sizeof(price), pod_price(s)));
 	else
-		str_add(&op->found.text,
-			"ok: no price given: caps on cost do not count these pods\n");
+		str_addf(&op->found.text, "warn: %s\n", NO_PRICE);
 }
 
 /* All hosts were asked. *err: the failure of the last that failed. */
@@ -592,6 +600,8 @@ static enum op_next finish(struct op *op, struct op_result *result, struct err *
 			add_gone_pods(op);
 		if (op->kind == OP_OFFERS)
 			sum_offers(op);
+		if (op->kind == OP_OFFERS && !has_price(op->provider->section))
+			str_addf(&op->found.text, "%s\n", NO_PRICE);
 		break;
 	default:
 		if (failed)

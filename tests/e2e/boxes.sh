@@ -243,6 +243,17 @@ t_doctor_knows_each_host() {
 	box_up b2
 	boxes_gone
 }
+t_no_price() { # is said, and not taken for one of nothing
+	boxes b1 || return
+	script_lines 3
+	box_config
+	sed -i 's/price_per_hour = 0.30;//' "$XDG_CONFIG_HOME/burst/burst.cfg"
+	for command in offers doctor run; do
+		burst $command
+		grep -q 'no price given, so caps on cost do not count these pods' out.txt err.txt || complain "$command does not say so: $(tail -n 4 out.txt err.txt)"
+	done
+	boxes_gone
+}
 t_a_full_disk() {
 	boxes b1 || return
 	in_boxes mount -t tmpfs -o "size=256k,uid=$(box_id b1),mode=755" none "box/b1"
