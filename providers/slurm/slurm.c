@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/incbin.h"
 #include "base/path.h"
 #include "impl.h"
@@ -298,9 +299,9 @@ static void read_entries(const char *text, size_t len, struct op_result *result)
 			continue;
 		COPY_TEXT(entry.name, copy + name_at);
 		entry.folder = !strcmp(kind, "folder");
-		entry.bytes = bytes;
-		entry.files = files;
-		entry.changed_s = changed_s;
+		entry.bytes = MAX(bytes, 0);
+		entry.files = MAX(files, 0);
+		entry.changed_s = MIN(MAX(changed_s, 0), EPOCH_MOST_S);
 		result->entries =
 			xrealloc(result->entries, (result->entry_count + 1) * sizeof(entry));
 		result->entries[result->entry_count++] = entry;

@@ -12,10 +12,10 @@ t_the_suite_for_providers() {
 }
 t_a_run_on_two_pods() {
 	has_cluster || return
-	slow_on_cluster 16 'pods = 2;'
+	slow_on_cluster 40 'pods = 2;'
 	burst run --goal time
 	is $STATUS 0 "exit status: $(tail -n 3 err.txt)"
-	all_right 16
+	all_right 40
 	is "$(ledger 'select count(*) from pod')" 2 pods
 	is "$(ledger 'select count(distinct gpu) || gpu from pod')" 1L40S "GPU of the pods"
 }

@@ -20,6 +20,7 @@
 #   gRPC: frames, trailers, status details (net/grpc)                                                                grpc
 #   HTTP: heads, bodies, chunks, trailers, frames of HTTP/2, through libcurl (net/http*.c)                           http
 #   SSH: the handshake, through libssh2; each result that libssh2 may give afterwards (net/ssh*.c)                   ssh
+#   Slurm's commands on a login node (providers/slurm)                                                               slurm
 #   the local vendor's answers and its pods' records (providers/local)                                               local
 #   headers, dates, Retry-After, RateLimit, traces of bodies and URLs (provider.c, engine/limit, net/http_trace)     text
 #   durations, money, numbers, names of GPUs and voices, paths, base64, JSON, what is shown (base/, config/value)    text
@@ -141,6 +142,23 @@ seeds_ledger() {
 		"\\1\\2\\2ab\\0\\0\\3\\2\\0a\\4\\177\\360\\0\\0\\0\\0\\0\\0\\5$(printf '\\0%.0s' {1..40})" | seed ledger
 	printf '\1\020\0\377\0\144\5' | seed ledger
 	printf '\1\020\140\117\225\177\021\074\0\0\1\020\117\0\140\021\0\074\225\177\377\144\140\0\5' | seed ledger # a version below nothing
+}
+seeds_slurm() {
+	local s='\037' name=burst-0011223344556677 marker=burst1.aa.r1.0011223344556677.1800000000
+	local job="20${s}$name${s}RUNNING${s}None${s}1795852906${s}1795852908${s}1795852999${s}n1${s}main${s}gres:gpu:l40s:1${s}/x/pods/$marker${s}$marker\\n"
+	local part="main*${s}gpu:l40s:4(S:0-1),gpu:2${s}mix${s}10:00:00${s}up\\n"
+	# shellcheck disable=SC2059 # their escapes are meant
+	{
+		printf "\\0$part" | seed slurm 1
+		printf '\0cache\nother\n' | seed slurm 3
+		printf "\\0$job" | seed slurm 5
+		printf "\\0$job" | seed slurm 7
+		printf '\0taken\n' | seed slurm 8
+		printf "\\0${job}sacct|20|CANCELLED by 0|93\\n" | seed slurm 9
+		printf '\0burst: fetched 0' | seed slurm 13
+		printf "\\0folder${s}5${s}1${s}1795852906${s}runs\\n" | seed slurm 14
+		printf '\001slurm_load_jobs error: Invalid job id specified\n' | seed slurm 6
+	}
 }
 seeds_local() {
 	local pod='{"id":"local-1","name":"burst-a","marker":{"machine":"m","run":"r","attempt":"a","hard_end_s":9},"state":"running","host":"127.0.0.1","port":22,"user":"u","gpu":"none","region":"here","spot":false,"price":690000,"detail":"","created_ms":5,"started_ms":6,"ended_ms":0,"volume":"v","namespaces":true,"supervisor":{"pid":5,"start":6,"boot":"b"},"init":{"pid":7,"start":8,"boot":"b"}}'
