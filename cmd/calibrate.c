@@ -12,6 +12,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "jobs/calibrate/calibrate.h"
+#include "store/pod_cost.h"
 
 enum { SIZES_MOST = 16, CARDS_MOST = 16 };
 
@@ -365,8 +366,9 @@ static void read_cold_start(struct store *store, struct calibrate_card *c)
 	if (store_pods(store, c->run, false, &pods, &count, NULL) < 0)
 		return;
 	for (size_t i = 0; i < count; i++)
-		if (pods[i].ready_ms > pods[i].create_ms)
-			c->cold_s = (double)(pods[i].ready_ms - pods[i].create_ms) / 1000;
+		if (pods[i].ready_ms > pod_row_bills_from(&pods[i]))
+			c->cold_s =
+				(double)(pods[i].ready_ms - pod_row_bills_from(&pods[i])) / 1000;
 	free(pods);
 }
 

@@ -81,9 +81,10 @@ static char *phase_text(const struct pod_row *pod, const char *phase, int64_t to
 	char took[32], cost[32];
 	int64_t until = pod->released_ms > 0 ? MIN(at_ms, pod->released_ms) : at_ms;
 
-	return xasprintf("%s: %s, %s so far", phase, duration_show(took, sizeof(took), took_ms),
-			 money_show(cost, sizeof(cost),
-				    billed_microusd(pod->price_microusd_h, pod->create_ms, until)));
+	return xasprintf(
+		"%s: %s, %s so far", phase, duration_show(took, sizeof(took), took_ms),
+		money_show(cost, sizeof(cost),
+			   billed_microusd(pod->price_microusd_h, pod_row_bills_from(pod), until)));
 }
 
 static char *gone_text(const struct pod_row *pod, int64_t took_ms)

@@ -24,7 +24,8 @@ static const struct option_spec volume_keys[] = {
 static const struct option_spec caps_keys[] = {
 	{"max_cost", OPTION_MONEY, 0, "5.00", "stop before a run has cost this many dollars",
 	 .least = 1, .most = 1000000 * DOLLAR},
-	{"max_duration", OPTION_DURATION, 0, "1h", "no pod of a run lives longer than this",
+	{"max_duration", OPTION_DURATION, 0, "1h",
+	 "no pod of a run lives longer than this; waiting in a free queue does not count",
 	 .least = SECOND, .most = 720 * HOUR},
 	{"max_price_per_hour", OPTION_MONEY, 0, NULL, "skip offers above this price, in dollars",
 	 .least = 1, .most = 1000000 * DOLLAR},

@@ -41,7 +41,11 @@ static const char *phase_word(const struct pod_row *row)
 {
 	bool kept = row->kept_ms > 0 && !row->release_ms && row->state == POD_ROW_LIVE;
 
-	return kept ? "kept" : pod_phase_name(phase_of_row(row));
+	enum pod_phase phase = phase_of_row(row);
+
+	if (phase == POD_BOOTING && pod_row_is_unstarted(row))
+		return "queued";
+	return kept ? "kept" : pod_phase_name(phase);
 }
 
 /* A pod needs a moment to end after its release was accepted; core/ allows as much. */

@@ -9,6 +9,51 @@ int64_t budget_margin(int64_t life_ms)
 	return MIN(life_ms / 10, (int64_t)MARGIN_MOST_MS);
 }
 
+int64_t budget_pod_margin(const struct core_pod *p)
+{
+	int64_t began = p->rental.start_at ? p->rental.start_at : p->rental.create_at;
+
+	return budget_margin(p->rental.hard_end_ms - began);
+}
+
+/* ---- free waits: what counts from a pod's start ---- */
+
+int64_t budget_ends_at(const struct core *c)
+{
+	return c->ends_at && c->free_since ? c->ends_at + c->now - c->free_since : c->ends_at;
+}
+
+static void end_free_wait(struct core *c, int64_t at)
+{
+	if (c->ends_at && c->free_since)
+		c->ends_at += MAX(at - c->free_since, 0);
+	c->free_since = 0;
+}
+
+void budget_note_free_wait(struct core *c)
+{
+	bool waits = false, bills = false;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		waits = waits || (pod_is_unstarted(p) && pod_is_active(p));
+		bills = bills || (!pod_is_unstarted(p) && pod_may_bill(p) &&
+				  (!pod_is_released(p) || pod_outlives_release(p)));
+	}
+	if (!waits || bills)
+		end_free_wait(c, c->now);
+	else if (!c->free_since)
+		c->free_since = c->now;
+}
+
+/* The end of the pod if it starts now, at the latest. */
+static int64_t end_if_started(const struct core *c, const struct core_pod *p)
+{
+	if (!pod_is_unstarted(p))
+		return p->rental.hard_end_ms;
+	return MIN(p->rental.hard_end_ms, c->now + p->rental.run_ms - p->rental.run_cut_ms);
+}
+
 /* For how long the pod can still bill if no client ever reaches it again; 0: it bills no more. */
 static int64_t time_to_come_ms(const struct core *c, const struct core_pod *p)
 {
@@ -17,7 +62,7 @@ static int64_t time_to_come_ms(const struct core *c, const struct core_pod *p)
 
 	if (!pod_may_bill(p) || released)
 		return 0;
-	return MAX(p->rental.hard_end_ms + SELF_END_MS - c->now, 0);
+	return MAX(end_if_started(c, p) + SELF_END_MS - c->now, 0);
 }
 
 int64_t budget_extend_to_seen(const struct core_pod *p, int64_t at)
@@ -37,6 +82,25 @@ static int64_t billed_until_now(const struct core *c, const struct core_pod *p)
 	return may_live ? c->now : MIN(c->now, budget_extend_to_seen(p, own_end + SELF_END_MS));
 }
 
+static int64_t billed_ms_until_now(const struct core *c, const struct core_pod *p)
+{
+	int64_t from = pod_bills_from(p);
+
+	return from ? billed_until_now(c, p) - from : pod_unseen_ms(p);
+}
+
+/* Of a pod that was last seen waiting for free: how long it may bill in all. It may have started
+ * since then, and ended. */
+static int64_t unstarted_ms(const struct core *c, const struct core_pod *p)
+{
+	const struct rental *r = &p->rental;
+	int64_t own_end = r->hard_end_ms + r->cut_ms + SELF_END_MS,
+		past = r->released_at ? pod_unseen_ms(p)
+				      : MAX(MIN(c->now, own_end) - r->queued_at, 0);
+
+	return MIN(past + time_to_come_ms(c, p), r->run_ms + SELF_END_MS);
+}
+
 /* What has been spent, plus what living pods can still cost if no client reaches them again. */
 int64_t budget_committed(const struct core *c)
 {
@@ -44,10 +108,12 @@ int64_t budget_committed(const struct core *c)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (pod_may_bill(p))
-			sum += money_for(p->rental.price_microusd_h, billed_until_now(c, p) -
-									     p->rental.create_at +
-									     time_to_come_ms(c, p));
+		if (!pod_may_bill(p))
+			continue;
+		sum += money_for(p->rental.price_microusd_h,
+				 pod_is_unstarted(p)
+					 ? unstarted_ms(c, p)
+					 : billed_ms_until_now(c, p) + time_to_come_ms(c, p));
 	}
 	return sum;
 }
@@ -59,8 +125,7 @@ int64_t budget_spent(const struct core *c)
 	for (int i = 0; i < c->pod_count; i++)
 		if (pod_may_bill(&c->pods[i]))
 			sum += money_for(c->pods[i].rental.price_microusd_h,
-					 billed_until_now(c, &c->pods[i]) -
-						 c->pods[i].rental.create_at);
+					 billed_ms_until_now(c, &c->pods[i]));
 	return sum;
 }
 
@@ -99,12 +164,38 @@ static void end_sooner(struct core_pod *p, int64_t at)
 	p->rental.hard_end_ms = MIN(p->rental.hard_end_ms, at);
 }
 
+/* The same for a pod that may not have started: if it starts now, it ends by `at`. */
+static void end_by(const struct core *c, struct core_pod *p, int64_t at)
+{
+	if (!pod_is_unstarted(p))
+		end_sooner(p, at);
+	else
+		p->rental.run_cut_ms =
+			MIN(MAX(p->rental.run_cut_ms, c->now + p->rental.run_ms - at),
+			    p->rental.run_ms);
+}
+
+void budget_start_pod(struct core *c, struct core_pod *p, int64_t at)
+{
+	struct rental *r = &p->rental;
+	int64_t own_end = MIN(r->hard_end_ms + r->cut_ms, at + r->run_ms),
+		end = MIN(MIN(r->hard_end_ms, own_end), at + r->run_ms - r->run_cut_ms);
+
+	r->start_at = at ? at : -1; /* 0 would mean "not yet" */
+	r->hard_end_ms = end;
+	r->cut_ms = own_end - end;
+	r->hard_end_s = MIN(r->hard_end_s, (c->wall + own_end - c->now + 999) / 1000);
+	end_free_wait(c, at);
+	if (c->ends_at)
+		end_sooner(p, c->ends_at);
+}
+
 /* No pod outlives caps.max_duration. */
 static void fit_to_duration(struct core *c)
 {
 	for (int i = 0; c->ends_at && i < c->pod_count; i++)
 		if (time_to_come_ms(c, &c->pods[i]))
-			end_sooner(&c->pods[i], c->ends_at);
+			end_by(c, &c->pods[i], budget_ends_at(c));
 }
 
 /* If the pods could exceed caps.max_cost, each keeps the same share of the time to come. */
@@ -122,7 +213,7 @@ static void fit_to_cost(struct core *c)
 		struct core_pod *p = &c->pods[i];
 		int64_t life = (int64_t)((__int128)time_to_come_ms(c, p) * left / to_come);
 		if (time_to_come_ms(c, p))
-			end_sooner(p, c->now + MAX(life / 1000 * 1000 - SELF_END_MS, 0));
+			end_by(c, p, c->now + MAX(life / 1000 * 1000 - SELF_END_MS, 0));
 	}
 }
 
@@ -181,7 +272,7 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 	int64_t end = NEVER;
 
 	if (c->ends_at)
-		end = c->ends_at;
+		end = budget_ends_at(c);
 	int64_t left =
 		c->conf.max_cost_microusd ? c->conf.max_cost_microusd - budget_committed(c) : 1;
 	if (left <= 0)
@@ -216,9 +307,8 @@ static bool fit_to_price(const struct core *c, struct core_pod *p)
 	if (p->rental.price_microusd_h >
 	    p->rental.offer.price_microusd_h + p->rental.offer.price_microusd_h / 20)
 		return false;
-	end_sooner(p,
-		   p->rental.hard_end_ms - (over * 3600 / p->rental.price_microusd_h + 1) * 1000);
-	return budget_allows_work_until(c, p->rental.hard_end_ms);
+	end_by(c, p, end_if_started(c, p) - (over * 3600 / p->rental.price_microusd_h + 1) * 1000);
+	return budget_allows_work_until(c, end_if_started(c, p));
 }
 
 const char *budget_why_refused(const struct core *c, struct core_pod *p)

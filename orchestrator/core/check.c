@@ -136,7 +136,7 @@ static void check_sums(struct checker *k)
 
 	for (int i = 0; i < c->pod_count; i++)
 		spent += c->pods[i].phase == POD_GONE && c->pods[i].rental.gone_at
-				 ? core_cost(&c->pods[i], c->now)
+				 ? core_cost(&c->pods[i], c->now) + core_may_have_cost(&c->pods[i])
 				 : core_may_have_cost(&c->pods[i]);
 	for (uint32_t i = 0; i < c->heap_count; i++)
 		weight += c->heaps[i].weight;

@@ -41,6 +41,8 @@ static void release_all_pods(struct core *c)
 		struct core_pod *p = &c->pods[i];
 		if (pod_is_retired(p))
 			continue;
+		if (p->phase == POD_RENTING && p->wake_at != NEVER)
+			pod_resend(c, p);
 		if (may_be_released_now(c, p) && !leave_for_inspection(c, i))
 			pod_set_leave(c, p, LEAVE_NOW);
 	}
@@ -117,7 +119,7 @@ static void check_duration_cap(struct core *c)
 {
 	struct err err;
 
-	if (!c->ends_at || c->now < c->ends_at || core_is_stopping(c) || segments_settled(c))
+	if (!c->ends_at || c->now < budget_ends_at(c) || core_is_stopping(c) || segments_settled(c))
 		return;
 	c->capped = true;
 	err_set(&err, ERR_CAP, "caps.max_duration was reached");
@@ -178,7 +180,7 @@ static void set_wake_at(struct core *c)
 	}
 	if (c->offers_again_at && !core_is_stopping(c))
 		at = MIN(at, c->offers_again_at);
-	if (c->ends_at && !core_is_stopping(c) && !segments_settled(c))
+	if (c->ends_at && !c->free_since && !core_is_stopping(c) && !segments_settled(c))
 		at = MIN(at, c->ends_at);
 	if (c->capacity_since && !core_is_stopping(c) &&
 	    c->capacity_since + c->conf.wait_ms > c->now)
@@ -302,6 +304,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 		c->dirty = true;
 	if (c->dirty) {
 		advance(c);
+		budget_note_free_wait(c);
 		set_wake_at(c);
 	}
 #ifdef CORE_CHECKED

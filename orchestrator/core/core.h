@@ -45,6 +45,8 @@ struct core_provider {
 	bool makes_image;
 	/* pods do not see what another one prepares on a volume: each prepares it for itself */
 	bool volume_lags;
+	bool waits_free;  /* a pod that has not started costs nothing */
+	bool create_once; /* a create whose reply was lost is sent again */
 	/* why its pods could not end themselves a short while ago on this account; "": they could
 	 */
 	char no_switch[120];
@@ -104,8 +106,9 @@ struct core_conf {
 	bool retry_until_up;
 	bool unproven_ok; /* pods that may not be able to end themselves get work all the same */
 	bool reap;        /* no work: release what was adopted, confirm, end */
-	int64_t max_cost_microusd;    /* what is left of the cap; 0: none */
-	int64_t max_duration_ms;      /* of the run; 0: none */
+	int64_t max_cost_microusd; /* what is left of the cap; 0: none */
+	/* of the run, without the time in which all its pods wait for free; 0: none */
+	int64_t max_duration_ms;
 	int64_t max_price_microusd_h; /* 0: any */
 	int64_t wait_ms;              /* for capacity */
 	int64_t lease_ms;
@@ -387,6 +390,8 @@ enum core_handover core_handover(const struct core *c);
 /* How long a pod may take to be reached if its container starts when its first lease is almost
  * over, or later: its image took long, and the client may have waited for it. */
 int64_t core_late_start_ms(const struct core_conf *conf);
+/* How long the first lease lasts: a little more than boot_limit. */
+int64_t core_first_lease_ms(const struct core_conf *conf);
 int core_pod_count(const struct core *c);
 const struct core_pod *core_pod_at(const struct core *c, int pod);
 /* Whether its provider's log is read before its release: it never came up. If the log ends with the
@@ -448,8 +453,8 @@ int core_pods_paid(int64_t cap_microusd, int64_t price_microusd_h, int pods, int
 bool core_correct_end(struct core *c, int pod, int64_t ran_ms);
 /* The name that messages use for the pod: its id, else its attempt. */
 const char *core_pod_called(const struct core_pod *p);
-/* Create call to accepted release (or gone, or now), whole seconds upward, in ms. A pod that its
- * provider shows running after that counts until a list omits it. */
+/* Create call, or start where waiting is free, to accepted release (or gone, or now), whole seconds
+ * upward, in ms. A pod that its provider shows running after that counts until a list omits it. */
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms);
 /* While it held at least one batch, up to its last event. */
 int64_t core_compute_ms(const struct core_pod *p);
@@ -459,9 +464,9 @@ int64_t core_counted(const struct core_pod *p, int64_t now_ms);
 int64_t core_cost(const struct core_pod *p, int64_t now_ms);
 /* Takes the provider's figure of what a gone pod cost. */
 void core_set_vendor_cost(struct core *c, int pod, int64_t microusd);
-/* The possible cost of a pod whose create reply was lost and that ended before its id was known.
- * The run's cost does not include it. max_cost counts it as spent, in later lives, too. 0 for all
- * other pods. */
+/* The possible cost of a pod whose create reply was lost and that ended before its id was known, or
+ * that may have started after it was last seen waiting for free. The run's cost does not include
+ * it. max_cost counts it as spent, in later lives, too. 0 for all other pods. */
 int64_t core_may_have_cost(const struct core_pod *p);
 const char *pod_phase_name(enum pod_phase phase);
 

@@ -505,7 +505,7 @@ static double ready_in_s(const struct core *c, const struct core_pod *p, int64_t
 
 	if (p->phase == POD_WORKING)
 		return 0;
-	return (double)MAX(cold_ms - (now - p->rental.create_at), cold_ms / LEAST_SHARE) / 1000;
+	return (double)MAX(cold_ms - (now - pod_boots_from(p, now)), cold_ms / LEAST_SHARE) / 1000;
 }
 
 static int compare_start(const void *a, const void *b)

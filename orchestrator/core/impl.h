@@ -145,7 +145,9 @@ struct core {
 	int signals, signal;
 	int64_t grace_until; /* after the first signal or a fault: files are fetched until then */
 	int64_t began_at, capacity_since, offers_again_at;
-	int64_t ends_at;        /* by caps.max_duration; 0: no such cap */
+	/* by caps.max_duration; 0: no such cap. Read it with budget_ends_at() */
+	int64_t ends_at;
+	int64_t free_since;     /* all pods wait for free since then; 0: not now */
 	int64_t settled_at;     /* when the last open segment was settled; 0: one is open */
 	int64_t spent_microusd; /* by pods that are gone */
 	struct err fault;       /* why no more work is begun */
@@ -215,6 +217,13 @@ bool pod_is_log_awaited(const struct core *c, const struct core_pod *p);
 bool pod_is_active(const struct core_pod *p); /* rented or being rented, and not to be released */
 /* Whether the pod's files can be read from its volume when the pod is gone. */
 bool pod_files_outlive(const struct core_pod *p);
+/* Whether the provider reports how or when the pod ended: a fact, to which lists add nothing. That
+ * it merely does not know a pod proves little: see proof_after_release(). */
+bool pod_end_is_reported(const struct pod_view *view);
+/* How long a released pod may have run, although it was last seen waiting for free. */
+int64_t pod_unseen_ms(const struct core_pod *p);
+/* Whether the view shows the pod in its provider's queue. */
+bool pod_is_queued(const struct core_pod *p, const struct pod_view *view);
 bool pod_gets_no_more_work(const struct core *c, const struct core_pod *p);
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
 bool vendors_has_any_left(const struct core *c); /* some provider was not given up */
@@ -281,6 +290,14 @@ void budget_fit_handed_over(struct core *c, struct core_pod *p);
 bool budget_spending_is_known(const struct core *c);
 /* Milliseconds before the hard end of a pod of this life that are kept for its release. */
 int64_t budget_margin(int64_t life_ms);
+int64_t budget_pod_margin(const struct core_pod *p); /* the same, of this pod */
+/* When caps.max_duration ends the run (boot clock); 0: never. Later by each ms in which all pods
+ * wait for free. */
+int64_t budget_ends_at(const struct core *c);
+/* At the end of a step: whether such a time has begun or ended. */
+void budget_note_free_wait(struct core *c);
+/* A pod that waited for free has started at `at` (boot clock): its bill and its run time begin. */
+void budget_start_pod(struct core *c, struct core_pod *p, int64_t at);
 /* How many pods may share what is left of the cap, if a single pod could live on it for left_ms and
  * a pod needs cold_ms to boot. Exported for tests. */
 int budget_shares(int64_t left_ms, int most, int64_t cold_ms);
@@ -319,8 +336,11 @@ bool offers_is_ready(const struct core *c, const struct candidate *k);
 void offers_bar_card(struct core *c, const struct core_pod *p, bool anywhere, const char *why);
 /* Whether something may be rented, now or later, or a provider was not asked yet. */
 bool offers_has_any_left(const struct core *c);
-/* Adds a pod of this offer and requests its create, after its row is saved. */
+/* Adds a pod of this offer and requests its create, after its row is saved. hard_end_at: if it
+ * starts at once. */
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
+/* Sends the pod's lost create again; once the run stops, listings decide whether it exists. */
+void pod_resend(struct core *c, struct core_pod *p);
 /* The create was answered, or a list shows its pod: takes its id and its price. */
 void pod_on_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
 /* EV_RENT_FAILED. Returns false if the reply was lost but p->rental.view shows the pod: then call
@@ -376,9 +396,20 @@ void width_release_surplus(struct core *c);
 /* When width.c has something to do next, apart from the pods. */
 int64_t width_wake_at(const struct core *c);
 
-/* listing.c: what listings show, and when to request them */
+/* queue.c: pods that wait for their machine or their start */
 /* The deadline of a pod in its provider's queue has come: waits longer, or dismisses it. */
 void queue_on_deadline(struct core *c, struct core_pod *p);
+/* A view shows the pod, in the queue or on a machine. */
+void queue_on_listed(struct core *c, struct core_pod *p, const struct pod_view *view);
+/* Where waiting is free: takes in what a view shows of the pod's start. */
+void queue_note_start(struct core *c, struct core_pod *p, const struct pod_view *view,
+		      int64_t requested_at);
+/* A view shows the pod's end: one that ended in the queue costs nothing. */
+void queue_on_end(struct core_pod *p, const struct pod_view *view);
+/* A listing shows the pod after it counted as gone: it did not end in the queue. */
+void queue_on_listed_again(struct core_pod *p);
+
+/* listing.c: what listings show, and when to request them */
 void seen_on_inspection(struct core *c, const struct event *ev); /* EV_INSPECTED */
 /* The create was answered, or a list shows its pod: takes it, or dismisses it above the caps. */
 void seen_on_rented(struct core *c, struct core_pod *p, const struct pod_view *view);

@@ -211,10 +211,8 @@ bool leave_for_inspection(struct core *c, int pod)
 	    p->presence.lease != LEASE_CLIENT || c->signals || c->conf.reap)
 		return false;
 	if (!p->inspect_until) {
-		p->inspect_until =
-			MIN(c->now + c->conf.keep_ms,
-			    p->rental.hard_end_ms -
-				    2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at));
+		p->inspect_until = MIN(c->now + c->conf.keep_ms,
+				       p->rental.hard_end_ms - 2 * budget_pod_margin(p));
 		p->overdue_at = NEVER; /* nothing more is expected of it */
 		p->leave = LEAVE_EMPTY;
 		if (p->workload.batches) {
@@ -238,7 +236,7 @@ static void note_fault(struct core *c, struct core_pod *p)
 {
 	char cost[32] = "", took[24];
 
-	if (!p->presence.ready_at && p->rental.rented_at)
+	if (!p->presence.ready_at && p->rental.rented_at && !pod_is_unstarted(p))
 		money_show(cost, sizeof(cost), core_cost(p, c->now));
 	core_note(c, NOTE_WARN, "pod %s: %s%s%s%s%s%s", core_pod_called(p), p->reason,
 		  cost[0] ? " (never ready, " : "", cost, cost[0] ? " for " : "",
@@ -315,7 +313,8 @@ void pod_set_gone(struct core *c, struct core_pod *p)
 	p->rental.gone_at = c->now;
 	p->workload.saves = 0;
 	pod_close_gone(c, p);
-	c->spent_microusd += core_cost(p, c->now); /* a pod that is gone outlives nothing */
+	/* a pod that is gone outlives nothing */
+	c->spent_microusd += core_cost(p, c->now) + core_may_have_cost(p);
 }
 
 bool core_correct_end(struct core *c, int pod, int64_t ran_ms)

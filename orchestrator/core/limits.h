@@ -59,7 +59,12 @@ enum {
 	QUEUE_PATIENCE_MS = 60 * 1000,
 	QUEUE_PATIENCE_MIN_MS = 5 * 1000,
 	QUEUE_TICK_MS = 1000, /* shortest time between two checks of a queued pod */
-	RENTS_AT_ONCE = 16,   /* creates under way at one provider */
+	FREE_WAIT_MOST_MS = 7 * 24 * 3600 * 1000, /* in a queue where waiting is free */
+	/* a lost create where a name works once: pause before it is sent again, doubled each time,
+	   and how often */
+	RESEND_MS = 1000,
+	RESENDS_MOST = 5,
+	RENTS_AT_ONCE = 16, /* creates under way at one provider */
 	/* in a row; then nothing more is rented from that provider */
 	UNMADE_MOST = 2,
 	UNLIKE_MAX = 2,            /* pods in a row with another host key, or that refuse ours */

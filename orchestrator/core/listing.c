@@ -28,99 +28,6 @@ bool reap_run(bool detached, int64_t last_hard_end_s, int64_t now_ms)
 	return !detached || pod_is_overdue(last_hard_end_s, now_ms);
 }
 
-/* ---- queue ----
- * A pod that its provider has accepted and not placed on a machine. It bills nothing, and its
- * host is not to blame. Decides how long to wait for it. */
-
-/* When a queued pod must have its machine at the latest (boot clock). Its first lease starts at the
- * create: a pod placed much later would end itself before burst could reach it. */
-static int64_t latest_placement_at(const struct core *c, const struct core_pod *p)
-{
-	return p->rental.create_at + c->conf.boot_limit_ms / 2;
-}
-
-/* How long a queued pod is waited for while another offer could be tried. */
-static int64_t queue_patience_ms(const struct core *c)
-{
-	return MAX(MIN((int64_t)QUEUE_PATIENCE_MS, c->conf.wait_ms / 4),
-		   (int64_t)QUEUE_PATIENCE_MIN_MS);
-}
-
-/* Sets when queue_on_deadline() decides on the pod again. */
-static void queue_set_deadline(struct core *c, struct core_pod *p)
-{
-	int64_t at = MIN(c->now + queue_patience_ms(c), latest_placement_at(c, p));
-
-	if (c->capacity_since && !c->conf.retry_until_up)
-		at = MIN(at, c->capacity_since + c->conf.wait_ms);
-	p->overdue_at = MAX(at, c->now + QUEUE_TICK_MS);
-	c->dirty = true;
-}
-
-static void queue_on_placed(struct core *c, struct core_pod *p)
-{
-	p->rental.place = PLACE_GIVEN;
-	c->capacity_since = 0;
-	p->overdue_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));
-	p->presence.log_at = p->presence.boot_limit_ms >= LOG_WORTH_MS
-				     ? c->now + p->presence.boot_limit_ms / 2
-				     : 0;
-	c->dirty = true;
-}
-
-/* A listing shows the pod, in the queue or on a machine. */
-static void queue_on_listed(struct core *c, struct core_pod *p, enum pod_state state)
-{
-	if (p->phase != POD_BOOTING || pod_is_leaving(p) || p->presence.lease != LEASE_CLIENT)
-		return;
-	if (state != POD_STATE_QUEUED) {
-		if (p->rental.place != PLACE_GIVEN &&
-		    (state == POD_STATE_CREATING || state == POD_STATE_RUNNING))
-			queue_on_placed(c, p);
-		return;
-	}
-	if (p->rental.place != PLACE_GIVEN)
-		return;
-	p->rental.place = PLACE_QUEUED;
-	p->presence.log_at = 0;
-	if (!c->capacity_since)
-		c->capacity_since = c->now;
-	queue_set_deadline(c, p);
-}
-
-/* A listing shows the pod's end: one that ended in the queue had no machine and costs nothing. */
-static void queue_on_end(struct core_pod *p, const struct pod_view *view)
-{
-	if (view->state != POD_STATE_GONE)
-		return;
-	if (view->end == POD_END_QUEUED)
-		p->rental.place = PLACE_NEVER;
-	else if (p->rental.place == PLACE_NEVER)
-		p->rental.place = PLACE_GIVEN;
-}
-
-/* A listing shows the pod after it counted as gone: it did not end in the queue. */
-static void queue_on_listed_again(struct core_pod *p)
-{
-	if (p->rental.place == PLACE_NEVER)
-		p->rental.place = PLACE_QUEUED;
-}
-
-void queue_on_deadline(struct core *c, struct core_pod *p)
-{
-	char waited[24];
-
-	if (c->now < latest_placement_at(c, p) && !query_wait_is_over(c) &&
-	    !offers_has_other_than(c, p)) {
-		queue_set_deadline(c, p);
-		return;
-	}
-	offers_rest_sold_out(c, p, 0);
-	duration_show(waited, sizeof(waited), c->now - p->rental.create_at);
-	pod_dismiss(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s",
-		    p->rental.offer.gpu, p->rental.offer.provider, waited);
-}
-
 /* ---- proof: what proves that a pod is gone or never existed: listings without it ---- */
 
 /* From when on a list without the pod proves something (boot clock). A list that lags shows a new
@@ -366,7 +273,7 @@ static void pod_on_view(struct core *c, struct core_pod *p, const struct pod_vie
 		return;
 	if (!update_price(c, p, view->price_microusd_h))
 		return;
-	queue_on_listed(c, p, view->state);
+	queue_on_listed(c, p, view);
 	switch (view->state) {
 	case POD_STATE_QUEUED: break;
 	case POD_STATE_UNKNOWN:
@@ -390,7 +297,7 @@ static void pod_on_view(struct core *c, struct core_pod *p, const struct pod_vie
 			pod_vendor(c, p)->diagnosed_by = c->now + CORE_LOG_READ_MS;
 		break;
 	case POD_STATE_GONE:
-		if (view->end == POD_END_QUEUED)
+		if (p->rental.place == PLACE_NEVER)
 			offers_rest_sold_out(c, p, 0);
 		if (view->end == POD_END_SETUP && !p->presence.connected_at)
 			pod_on_unmade(c, p,
@@ -450,6 +357,11 @@ static void release_stray(struct core *c, int provider, const struct pod_view *v
 	p->rental.rented_at = c->now;
 	p->rental.hard_end_s = view->marker.hard_end_s;
 	p->rental.hard_end_ms = p->rental.hard_end_s * 1000 - c->wall + c->now;
+	if (c->conf.providers[provider].waits_free) {
+		p->rental.run_ms = MAX(p->rental.hard_end_ms - c->now, 1);
+		p->rental.queued_at = p->rental.create_at;
+		queue_note_start(c, p, view, c->now);
+	}
 	pod_enter(c, p, POD_BOOTING);
 	snprintf(p->reason, sizeof(p->reason), "an extra pod");
 	core_note(c, NOTE_WARN, "pod %s: has this run's marker but is not needed; releasing it",
@@ -469,6 +381,8 @@ static void pod_on_reported_end(struct core *c, struct core_pod *p, const struct
 
 void seen_on_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
+	queue_note_start(c, p, view, p->rental.create_at);
+	queue_on_end(p, view);
 	pod_on_rented(c, p, view);
 	if (!pod_is_leaving(p) && pod_check_caps(c, p))
 		pod_on_view(c, p, view);
@@ -499,7 +413,7 @@ static void correct_age(struct core *c, struct core_pod *p, const struct pod_vie
 	int64_t made_at = core_boot_time_of(c, p->rental.provider, view->created_at_s) +
 			  CLOCK_NOISE_MS + c->now - requested_at;
 	/* what it cost another run before does not count for this one */
-	bool not_comparable = p->rental.reused || !view->created_at_s ||
+	bool not_comparable = p->rental.reused || p->rental.run_ms || !view->created_at_s ||
 			      view->created_at_s < p->rental.hard_end_s - OLDEST_S;
 	char more[24];
 
@@ -576,14 +490,6 @@ static void on_gone_seen(struct core *c, struct core_pod *p, const struct pod_vi
 	pod_set_leave(c, p, LEAVE_NOW);
 }
 
-/* Whether the vendor reports how or when the pod ended: a fact, to which lists add nothing. That a
- * vendor merely does not know a pod proves little: see proof_after_release(). */
-static bool is_end_reported(const struct pod_view *view)
-{
-	return view->state == POD_STATE_GONE &&
-	       (view->end != POD_END_UNKNOWN || view->ended_at_s > 0);
-}
-
 /* Passes what a list shows of one pod on, by the phase of the pod. */
 static void on_pod_listed(struct core *c, int provider, const struct pod_view *view,
 			  int64_t requested_at)
@@ -606,8 +512,9 @@ static void on_pod_listed(struct core *c, int provider, const struct pod_view *v
 		p->rental.seen_at = MAX(p->rental.seen_at, requested_at);
 	p->rental.key = KEY_OURS;
 	correct_age(c, p, view, requested_at);
+	queue_note_start(c, p, view, requested_at);
 	queue_on_end(p, view);
-	if (p->phase == POD_CONFIRMING && is_end_reported(view))
+	if (p->phase == POD_CONFIRMING && pod_end_is_reported(view))
 		pod_on_reported_end(c, p, view, requested_at);
 	else if (p->phase == POD_CONFIRMING)
 		proof_after_release(c, p, view->state, requested_at);
@@ -647,6 +554,7 @@ void seen_on_inspection(struct core *c, const struct event *ev)
 	}
 	p->rental.seen_at = MAX(p->rental.seen_at, ev->requested_at);
 	correct_age(c, p, view, ev->requested_at);
+	queue_note_start(c, p, view, ev->requested_at);
 	if (p->phase == POD_CONFIRMING)
 		proof_after_release(c, p, view->state, ev->requested_at);
 	else

@@ -151,6 +151,14 @@ struct rental {
 	int64_t hard_end_ms;
 	int64_t cut_ms;     /* how much earlier than the pod's own hard end burst ends it */
 	int64_t hard_end_s; /* epoch: the pod's own hard end */
+	/* Where waiting is free: how long it may wait for its start, and how long it may run from
+	 * then. Its hard end is the create and both, until its start is known. run_ms 0: it bills
+	 * from its create. */
+	int64_t wait_ms, run_ms;
+	int64_t run_cut_ms; /* how much less than run_ms this client lets it run */
+	/* Where waiting is free, boot clock: it started and bills from then (0: not that burst
+	 * knows); its provider last showed it waiting. */
+	int64_t start_at, queued_at;
 	/* epoch: end of the first lease, a little more than boot_limit after the create. It ends a
 	 * pod that no client ever reaches. */
 	int64_t first_lease_end_s;
@@ -186,6 +194,7 @@ struct rental {
 	int64_t clean_at, late_clean_at;
 	enum pod_answer answer;
 	int tries;        /* failed releases */
+	int resends;      /* creates that were sent again after a lost reply */
 	int finish_calls; /* requests to end it that went to its agent instead of its provider */
 };
 
@@ -330,6 +339,24 @@ static inline bool pod_is_released(const struct core_pod *p)
 static inline bool pod_may_bill(const struct core_pod *p)
 {
 	return p->phase != POD_GONE && p->phase != POD_NEVER;
+}
+
+/* Since when it bills (boot clock); 0: it waits for free. */
+static inline int64_t pod_bills_from(const struct core_pod *p)
+{
+	return p->rental.run_ms ? p->rental.start_at : p->rental.create_at;
+}
+
+/* Waiting is free, and no view has shown that it has started. */
+static inline bool pod_is_unstarted(const struct core_pod *p)
+{
+	return p->rental.run_ms && !p->rental.start_at;
+}
+
+/* Since when it boots (boot clock): a free wait does not count. */
+static inline int64_t pod_boots_from(const struct core_pod *p, int64_t now)
+{
+	return pod_is_unstarted(p) ? now : pod_bills_from(p);
 }
 
 /* Its release was accepted, but a list showed it running later: it may bill. */

@@ -24,7 +24,7 @@ static void on_boot_timed_out(struct core *c, struct core_pod *p)
 	 * it may not have. */
 	if (p->rental.view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
 		offers_rest_bad_host(c, pod, why_not_up(p));
-	duration_show(took, sizeof(took), c->now - p->rental.create_at);
+	duration_show(took, sizeof(took), c->now - pod_boots_from(p, c->now));
 	COPY_TEXT(last, p->reason);
 	pod_dismiss(c, pod, ERR_TRANSIENT, "it did not boot within %s%s%s", took,
 		    last[0] ? ": " : "", last);
@@ -41,7 +41,7 @@ static void request_boot_log(struct core *c, struct core_pod *p)
 {
 	p->presence.log_reads++;
 	/* The read at the deadline then shows what is new since this one. */
-	int64_t half = p->rental.create_at + p->presence.boot_limit_ms / 2;
+	int64_t half = pod_boots_from(p, c->now) + p->presence.boot_limit_ms / 2;
 	p->presence.log_at = half > c->now + LOG_WAIT_MS ? half : 0;
 	core_act(c, ACT_LOG, pod_index(c, p));
 	c->dirty = true;
@@ -122,7 +122,7 @@ static int64_t cold_start_ms(const struct core *c, const struct core_pod *p)
 			(p->presence.prepares_shared || p->presence.past != PAST_NONE);
 	bool for_others = prepared && !pod_provider(c, p)->volume_lags;
 
-	return MAX(p->presence.ready_at - p->rental.create_at -
+	return MAX(p->presence.ready_at - pod_boots_from(p, p->presence.ready_at) -
 			   (for_others ? p->presence.synced_at - p->presence.connected_at : 0),
 		   0);
 }
@@ -218,6 +218,8 @@ static void on_connected(struct core *c, struct core_pod *p, const struct event 
 
 	if (p->phase != POD_CONNECTING)
 		return;
+	if (pod_is_unstarted(p)) /* its provider did not report that */
+		budget_start_pod(c, p, p->rental.queued_at);
 	p->presence.link = LINK_UP;
 	if (p->presence.past == PAST_UNREAD)
 		p->presence.past = PAST_READ;
@@ -645,7 +647,7 @@ void pods_leave_settled(struct core *c)
 /* Drains the pod shortly before its hard end, and releases it in time for that end. */
 static void watch_hard_end(struct core *c, struct core_pod *p)
 {
-	int64_t margin = budget_margin(p->rental.hard_end_ms - p->rental.create_at);
+	int64_t margin = budget_pod_margin(p);
 	int pod = pod_index(c, p);
 
 	if (!pod_lives(p) || p->leave == LEAVE_DECIDE)
@@ -698,6 +700,8 @@ void pod_tick(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
+	if (p->phase == POD_RENTING && c->now >= p->wake_at)
+		pod_resend(c, p);
 	if (p->presence.refetch_at && c->now >= p->presence.refetch_at) {
 		p->presence.refetch_at = 0;
 		if (p->presence.files == FILES_SALVAGING)
@@ -748,10 +752,12 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 			   p->overdue_at > c->now ? MIN(p->wake_at, p->overdue_at) : p->wake_at);
 	if (p->presence.sync_at)
 		at = MIN(at, p->presence.sync_at);
+	if (p->phase == POD_RENTING)
+		at = MIN(at, p->wake_at);
 	if (p->phase == POD_AMBIGUOUS && p->rental.rented_at + AMBIGUOUS_LIMIT_MS > c->now)
 		at = MIN(at, p->rental.rented_at + AMBIGUOUS_LIMIT_MS);
 	if (!pod_lacks_id(p)) {
-		int64_t margin = budget_margin(p->rental.hard_end_ms - p->rental.create_at);
+		int64_t margin = budget_pod_margin(p);
 		at = MIN(at, MIN(p->wake_at, p->rental.hard_end_ms -
 						     (pod_is_draining(p) ? margin : 2 * margin)));
 		if (may_be_overdue(p))

@@ -330,13 +330,23 @@ int64_t core_late_start_ms(const struct core_conf *conf)
 /* The client's boot_limit expires by its own clock. If the lease ended at that very moment, a pod
  * might end itself before a busy client has looked; the run would take it for vanished and not
  * blame its host. */
-static int64_t first_lease_end_s(const struct core *c)
+int64_t core_first_lease_ms(const struct core_conf *conf)
 {
-	int64_t boot = c->conf.boot_limit_ms;
+	int64_t boot = conf->boot_limit_ms;
 
-	return (c->wall + boot +
-		MIN(MAX(boot / 10, (int64_t)BOOT_GRACE_MIN_MS), (int64_t)BOOT_GRACE_MAX_MS)) /
-	       1000;
+	return boot + MIN(MAX(boot / 10, (int64_t)BOOT_GRACE_MIN_MS), (int64_t)BOOT_GRACE_MAX_MS);
+}
+
+/* `wait` bounds the time in a free queue. Without a limit the pod queues again after a week. */
+static void set_free_wait(struct core *c, struct core_pod *p)
+{
+	struct rental *r = &p->rental;
+
+	r->run_ms = r->hard_end_ms - c->now;
+	r->wait_ms = c->conf.retry_until_up ? FREE_WAIT_MOST_MS
+					    : MIN(c->conf.wait_ms, (int64_t)FREE_WAIT_MOST_MS);
+	r->hard_end_ms += r->wait_ms;
+	r->queued_at = c->now;
 }
 
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
@@ -351,8 +361,12 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	p->rental.volume = c->vendors[from->provider].volume;
 	p->rental.price_microusd_h = from->offer.price_microusd_h;
 	p->rental.hard_end_ms = hard_end_at;
-	p->rental.hard_end_s = (c->wall + hard_end_at - c->now) / 1000;
-	p->rental.first_lease_end_s = MIN(p->rental.hard_end_s, first_lease_end_s(c));
+	if (pod_provider(c, p)->waits_free)
+		set_free_wait(c, p);
+	p->rental.hard_end_s = (c->wall + p->rental.hard_end_ms - c->now) / 1000;
+	p->rental.first_lease_end_s =
+		MIN(p->rental.hard_end_s,
+		    (c->wall + p->rental.wait_ms + core_first_lease_ms(&c->conf)) / 1000);
 	p->rental.create_at = c->now;
 	p->presence.boot_limit_ms = boot_limit_of(c, from);
 	p->overdue_at = c->now + p->presence.boot_limit_ms;
@@ -436,31 +450,81 @@ static void on_refused(struct core *c, const struct core_pod *p, const struct er
 		count, name, err->msg);
 }
 
+static void set_ambiguous(struct core *c, struct core_pod *p)
+{
+	char until[32];
+
+	pod_enter(c, p, POD_AMBIGUOUS);
+	p->rental.rented_at = c->now; /* only listings sent from now on count */
+	pod_save(c, p);
+	listing_make_due(c, p->rental.provider);
+	core_note(c, NOTE_WARN,
+		  "%s: the reply to a create was lost; looking for the pod, and for a "
+		  "second one, until %.8s UTC or later: %s",
+		  pod_provider(c, p)->name,
+		  clock_rfc3339(until, sizeof(until), c->wall + pod_ambiguous_ms(c, p)) + 11,
+		  p->reason);
+}
+
+/* Whether the create is sent again: the name works once, so that makes no second pod. After a lost
+ * reply a later refusal proves nothing about the first create. */
+static bool resend_later(struct core *c, struct core_pod *p, const struct err *err)
+{
+	bool passing = err->kind == ERR_AMBIGUOUS || err->kind == ERR_TRANSIENT ||
+		       err->kind == ERR_NETWORK || err->kind == ERR_RATE_LIMITED;
+
+	if (!pod_provider(c, p)->create_once || !passing || core_is_stopping(c) ||
+	    p->rental.resends >= RESENDS_MOST)
+		return false;
+	int64_t wait = (int64_t)RESEND_MS << p->rental.resends++;
+	p->wake_at = c->now + MAX(wait, MIN(err->retry_after_ms, (int64_t)RATE_LIMITED_MOST_MS));
+	c->dirty = true;
+	core_note(c, NOTE_NOTE, "%s: the reply to a create was lost; sending it again: %s",
+		  pod_provider(c, p)->name, err->msg);
+	return true;
+}
+
+void pod_resend(struct core *c, struct core_pod *p)
+{
+	p->wake_at = NEVER;
+	if (core_is_stopping(c))
+		set_ambiguous(c, p);
+	else
+		core_act(c, ACT_RENT, pod_index(c, p));
+	c->dirty = true;
+}
+
+/* The create may have made a pod. Returns false if a list has shown it meanwhile. */
+static bool on_create_lost(struct core *c, struct core_pod *p, const struct err *err)
+{
+	pod_vendor(c, p)->made_at = c->now;
+	pod_awaits_twin(c, p);
+	if (p->rental.view.id[0])
+		return false;
+	COPY_TEXT(p->reason, err->msg);
+	if (!resend_later(c, p, err))
+		set_ambiguous(c, p);
+	return true;
+}
+
+/* Nothing more is rented there if the request is wrong for it, whatever the offer. */
+static void note_hopeless(struct vendor *v, const struct err *err)
+{
+	if (err->kind != ERR_CREDENTIALS && err->kind != ERR_BALANCE && err->kind != ERR_CONFIG)
+		return;
+	v->dead = true;
+	v->err = *err;
+}
+
 bool pod_on_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
-	char until[32];
 
 	v->created_at = c->now;
+	note_hopeless(v, err);
+	if (err->kind == ERR_AMBIGUOUS || p->rental.resends)
+		return on_create_lost(c, p, err);
 	switch (err->kind) {
-	case ERR_AMBIGUOUS:
-		v->made_at = c->now;
-		pod_awaits_twin(c, p);
-		if (p->rental.view.id[0]) /* a list has shown it meanwhile */
-			return false;
-		pod_enter(c, p, POD_AMBIGUOUS);
-		p->rental.rented_at = c->now; /* only listings sent from now on count */
-		COPY_TEXT(p->reason, err->msg);
-		pod_save(c, p);
-		listing_make_due(c, p->rental.provider);
-		core_note(c, NOTE_WARN,
-			  "%s: the reply to a create was lost; looking for the pod, and for a "
-			  "second one, until %.8s UTC or later: %s",
-			  pod_provider(c, p)->name,
-			  clock_rfc3339(until, sizeof(until), c->wall + pod_ambiguous_ms(c, p)) +
-				  11,
-			  err->msg);
-		return true;
 	case ERR_NO_CAPACITY:
 		offers_rest_sold_out(c, p, err->retry_after_ms);
 		core_note(c, NOTE_INFO, "%s %s: %s", p->rental.offer.provider, p->rental.offer.gpu,
@@ -468,10 +532,7 @@ bool pod_on_rent_failed(struct core *c, struct core_pod *p, const struct err *er
 		break;
 	case ERR_CREDENTIALS:
 	case ERR_BALANCE:
-	case ERR_CONFIG: /* the request is wrong for this provider, whatever the offer */
-		v->dead = true;
-		v->err = *err;
-		break;
+	case ERR_CONFIG: break; /* note_hopeless() */
 	case ERR_LOCAL:
 	case ERR_BUG: core_fault(c, pod_index(c, p), err); break;
 	case ERR_RATE_LIMITED: on_rate_limited(c, p, err); break;
@@ -487,7 +548,7 @@ void pod_on_rented(struct core *c, struct core_pod *p, const struct pod_view *vi
 {
 	COPY_TEXT(p->rental.id, view->id);
 	p->rental.rented_at = c->now;
-	if (view->state != POD_STATE_QUEUED)
+	if (!pod_is_queued(p, view))
 		c->capacity_since = 0;
 	pod_vendor(c, p)->rate_refusals = 0;
 	pod_vendor(c, p)->created_at = pod_vendor(c, p)->made_at = c->now;

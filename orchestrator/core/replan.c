@@ -133,19 +133,17 @@ static void insert_pod(const struct core *c, struct remainder *v, int pod)
 	if (is_unready_new_pod(p)) {
 		cold_start_s(c, f, &cold_s, &ignored);
 		/* it may be overdue */
-		cold_s =
-			MAX(MAX(cold_s - (double)(c->now - p->rental.create_at) / 1000, cold_s / 4),
-			    .001);
+		cold_s = MAX(MAX(cold_s - (double)(c->now - pod_boots_from(p, c->now)) / 1000,
+				 cold_s / 4),
+			     .001);
 	}
 	struct replan_pod one = {
 		.price_h = (double)p->rental.price_microusd_h / 1e6,
 		.rate = rate,
 		.cold_s = cold_s,
 		.one_s = lightest_segment_s(v, f),
-		.life_s = (double)(p->rental.hard_end_ms -
-				   2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at) -
-				   c->now) /
-			  1000,
+		.life_s =
+			(double)(p->rental.hard_end_ms - 2 * budget_pod_margin(p) - c->now) / 1000,
 		.offer = -1};
 	for (size_t n = 0; n < v->of.offer_count; n++)
 		if (is_same_offer(p, v->candidates[n]))
@@ -177,7 +175,7 @@ static void fill_wishes(const struct core *c, struct remainder *v)
 {
 	const struct core_plan *plan = &c->conf.plan;
 	int64_t user = plan->deadline_ms ? c->began_at + plan->deadline_ms : NEVER,
-		cap = c->ends_at ? c->ends_at : NEVER;
+		cap = c->ends_at ? budget_ends_at(c) : NEVER;
 	int64_t end = MIN(user, cap), left = end - c->now;
 
 	v->of.wish =

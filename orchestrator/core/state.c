@@ -138,6 +138,20 @@ bool pod_gets_no_more_work(const struct core *c, const struct core_pod *p)
 	return c->todo == 0 || pod_is_draining(p) || core_is_stopping(c);
 }
 
+bool pod_is_queued(const struct core_pod *p, const struct pod_view *view)
+{
+	bool may_wait = view->state == POD_STATE_CREATING || view->state == POD_STATE_UNKNOWN;
+
+	return view->state == POD_STATE_QUEUED ||
+	       (may_wait && pod_is_unstarted(p) && !view->started_at_s);
+}
+
+bool pod_end_is_reported(const struct pod_view *view)
+{
+	return view->state == POD_STATE_GONE &&
+	       (view->end != POD_END_UNKNOWN || view->ended_at_s > 0);
+}
+
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p)
 {
 	return &c->vendors[p->rental.provider];
@@ -250,7 +264,7 @@ void pod_name_attempt(struct core *c, struct core_pod *p)
 /* Soon after it, the switch of a pod that no client has reached ends the pod. */
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p)
 {
-	return p->rental.create_at + c->conf.boot_limit_ms +
+	return pod_boots_from(p, c->now) + c->conf.boot_limit_ms +
 	       MIN(c->conf.boot_limit_ms, c->conf.lease_ms - c->conf.lease_ms / 10);
 }
 
@@ -365,15 +379,30 @@ int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
 	if (p->phase == POD_NEVER || p->rental.place == PLACE_NEVER)
 		return 0;
 	bool until_now = !p->rental.released_at || pod_outlives_release(p);
-	return billed_ms(p->rental.create_at, until_now ? now_ms : p->rental.released_at);
+	return billed_ms(pod_bills_from(p), until_now ? now_ms : p->rental.released_at);
+}
+
+int64_t pod_unseen_ms(const struct core_pod *p)
+{
+	const struct rental *r = &p->rental;
+
+	if (!pod_is_unstarted(p) || !r->released_at || r->place == PLACE_NEVER)
+		return 0;
+	return MIN(billed_ms(r->queued_at, r->released_at), r->run_ms + SELF_END_MS);
 }
 
 int64_t core_may_have_cost(const struct core_pod *p)
 {
-	return p->phase == POD_NEVER && p->rental.released_at
-		       ? billed_microusd(p->rental.price_microusd_h, p->rental.create_at,
-					 p->rental.released_at)
-		       : 0;
+	const struct rental *r = &p->rental;
+	bool maybe = p->phase == POD_NEVER ||
+		     (p->phase == POD_GONE && pod_is_unstarted(p) && r->place != PLACE_NEVER);
+
+	if (!maybe || !r->released_at)
+		return 0;
+	if (r->run_ms)
+		return money_for(r->price_microusd_h,
+				 MIN(billed_ms(r->queued_at, r->released_at), r->run_ms));
+	return billed_microusd(r->price_microusd_h, r->create_at, r->released_at);
 }
 
 int64_t core_counted(const struct core_pod *p, int64_t now_ms)

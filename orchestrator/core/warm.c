@@ -32,14 +32,15 @@ int64_t core_cold_ms(const struct core_pod *p)
 {
 	if (p->rental.reused)
 		return p->rental.cold_ms;
-	return p->presence.ready_at ? MAX(p->presence.ready_at - p->rental.create_at, 0) : 0;
+	return p->presence.ready_at
+		       ? MAX(p->presence.ready_at - pod_boots_from(p, p->presence.ready_at), 0)
+		       : 0;
 }
 
 /* How long the pod may be kept for another run; 0: not at all. */
 static int64_t keep_warm_ms_of(const struct core *c, const struct core_pod *p)
 {
-	int64_t most = p->rental.hard_end_ms - c->now -
-		       3 * budget_margin(p->rental.hard_end_ms - p->rental.create_at);
+	int64_t most = p->rental.hard_end_ms - c->now - 3 * budget_pod_margin(p);
 	/* Ski rental: by then the wait has cost as much as the cold start that it may save, so the
 	 * two together never exceed twice the better choice. */
 	int64_t ms =
@@ -55,9 +56,7 @@ bool warm_offer_or_keep(struct core *c, int pod)
 
 	if (p->offered_until)
 		return c->now < p->offered_until;
-	if (!may_be_offered(c, p) ||
-	    p->rental.hard_end_ms - c->now <
-		    3 * budget_margin(p->rental.hard_end_ms - p->rental.create_at))
+	if (!may_be_offered(c, p) || p->rental.hard_end_ms - c->now < 3 * budget_pod_margin(p))
 		return false;
 	p->offered_until = c->now + OFFER_MS;
 	/* While other pods of this run work, only a run that already waits gets it: nothing is

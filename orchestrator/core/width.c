@@ -345,14 +345,12 @@ bool width_pays(double work_ms, const struct stint *others, size_t count, struct
 static struct stint stint_of(const struct core *c, const struct core_pod *p)
 {
 	int64_t cold = budget_cold_ms(c),
-		drain_at = p->rental.hard_end_ms -
-			   2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at),
-		to = drain_at - c->now;
+		drain_at = p->rental.hard_end_ms - 2 * budget_pod_margin(p), to = drain_at - c->now;
 
 	return (struct stint){
 		.from_ms = p->presence.ready_at
 				   ? 0
-				   : MAX(cold - (c->now - p->rental.create_at), cold / 4),
+				   : MAX(cold - (c->now - pod_boots_from(p, c->now)), cold / 4),
 		.to_ms = p->outgoing ? MIN(to, cold) : to}; /* until a pod that replaces it is up */
 }
 
@@ -600,7 +598,7 @@ static void wait_or_end_run(struct core *c, int active, int64_t again_at)
 /* Says which cap leaves no room for a pod. */
 static const char *cap_without_room(const struct core *c)
 {
-	if (c->ends_at && !budget_allows_work_until(c, c->ends_at))
+	if (c->ends_at && !budget_allows_work_until(c, budget_ends_at(c)))
 		return "caps.max_duration was reached";
 	return c->pod_count ? "caps.max_cost leaves no room for another pod"
 			    : "caps.max_cost does not pay for one pod: raise it, or choose a "
@@ -611,7 +609,7 @@ static const char *cap_without_room(const struct core *c)
  * confirmed gone; then most of it is free. */
 static bool may_room_return(const struct core *c)
 {
-	if (c->ends_at && !budget_allows_work_until(c, c->ends_at))
+	if (c->ends_at && !budget_allows_work_until(c, budget_ends_at(c)))
 		return false;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];

@@ -417,6 +417,8 @@ static void fill_providers(const struct engine *e, struct core_conf *conf)
 		to->used_before = e->setup->used_before[i];
 		to->used_lately = e->setup->used_lately[i];
 		to->makes_image = p->ops->makes_image;
+		to->waits_free = p->ops->waits_free;
+		to->create_once = p->ops->create_once;
 		to->poll_ms = p->ops->poll_ms;
 		to->list_gap_ms = p->ops->list_gap_ms;
 		to->caution = p->ops->caution;

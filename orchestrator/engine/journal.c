@@ -79,6 +79,9 @@ static void put_rental(const struct core_pod *p, struct pod_row *row)
 	row->price_microusd_h = r->price_microusd_h;
 	row->price_list_microusd_h = r->offer.price_microusd_h;
 	row->hard_end_s = r->hard_end_s;
+	row->run_ms = r->run_ms;
+	row->start_ms = to_wall(r->start_at);
+	row->queued_ms = r->place == PLACE_NEVER ? to_wall(r->released_at) : to_wall(r->queued_at);
 	row->reach = r->view.reach;
 	COPY_TEXT(row->host, r->view.host);
 	row->port = r->view.port;
@@ -203,6 +206,7 @@ static void read_rental(const struct engine *e, const struct pod_row *row, bool 
 	r->vendor_started_s = row->vendor_started_ms / 1000;
 	r->hard_end_s = row->hard_end_s;
 	r->hard_end_ms = to_boot(row->hard_end_s * 1000);
+	r->run_ms = row->run_ms;
 	r->first_lease_end_s = row->hard_end_s;
 	r->key =
 		r->provider >= 0 && is_of_other_account(e, r->provider, row) ? KEY_OTHER : KEY_OURS;
@@ -212,8 +216,12 @@ static void read_rental(const struct engine *e, const struct pod_row *row, bool 
 	bool released = row->released_ms > 0 && !pod_row_outlives(row);
 	r->released_at = released ? past_boot(row->released_ms) : 0;
 	/* whatever the clock shows now, the cost in the row stands */
-	r->create_at = MIN(past_boot(row->create_ms),
-			   (released ? r->released_at : clock_boot_ms()) - row->billed_ms);
+	int64_t least = (released ? r->released_at : clock_boot_ms()) - row->billed_ms;
+	r->create_at = MIN(past_boot(row->create_ms), least);
+	r->start_at = row->start_ms ? MIN(past_boot(row->start_ms), least) : 0;
+	r->queued_at = past_boot(row->queued_ms);
+	if (r->run_ms && !r->start_at)
+		r->wait_ms = r->hard_end_ms - r->run_ms - r->create_at;
 	/* to tell its agent to end it, whatever a list reports */
 	r->view.reach = row->reach;
 	COPY_TEXT(r->view.host, row->host);

@@ -360,7 +360,8 @@ static int64_t phase_ms(const struct pod_row *row, enum cold_phase phase)
 	if (row->handed_from[0]) /* it was warm */
 		return -1;
 	switch (phase) {
-	case COLD_QUEUE: return ms_between(row->create_ms, row->running_ms);
+	/* a free wait is forecast by itself: past_queue_s() */
+	case COLD_QUEUE: return row->run_ms ? 0 : ms_between(row->create_ms, row->running_ms);
 	case COLD_BOOT: return ms_between(row->running_ms, row->reached_ms);
 	case COLD_CONNECT: return ms_between(row->reached_ms, row->connected_ms);
 	case COLD_SYNC:

@@ -9,6 +9,7 @@
 #include "base/gpus.h"
 #include "base/jsonx.h"
 #include "store/facts.h"
+#include "store/pod_cost.h"
 
 enum { BOOTS_MOST = 20, BOOTS_LEAST = 3, ROWS_MOST = 200 };
 
@@ -34,9 +35,9 @@ static size_t collect_boots(const struct pod_row *rows, size_t count, const char
 	size_t n = 0;
 
 	for (size_t i = 0; i < count && n < BOOTS_MOST; i++) {
-		int64_t ms = rows[i].connected_ms - rows[i].create_ms;
-		bool booted = rows[i].connected_ms > 0 && rows[i].create_ms > 0 && ms > 0 &&
-			      !rows[i].handed_from[0];
+		int64_t ms = rows[i].connected_ms - pod_row_bills_from(&rows[i]);
+		bool booted = rows[i].connected_ms > 0 && pod_row_bills_from(&rows[i]) > 0 &&
+			      ms > 0 && !rows[i].handed_from[0];
 		if (booted && (!gpu || gpu_is_same(rows[i].gpu, gpu)))
 			out[n++] = ms;
 	}

@@ -188,6 +188,7 @@ static void begin_part(struct pod_row *pod, const char *to, bool kept, int64_t n
 	COPY_TEXT(pod->run, to);
 	pod->holds++;
 	pod->create_ms = pod->rented_ms = pod->running_ms = now_ms;
+	pod->run_ms = pod->start_ms = pod->queued_ms = 0; /* it runs: it bills from now on */
 	pod->reached_ms = pod->connected_ms = pod->synced_ms = pod->ready_ms = pod->worked_ms = 0;
 	pod->safe_ms = pod->release_ms = pod->released_ms = pod->gone_ms = 0;
 	pod->volume_safe = false;

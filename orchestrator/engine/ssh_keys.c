@@ -34,6 +34,9 @@ int keys_make(struct engine *e, int pod, struct err *err)
 	CLEANUP(free_text) char *client = key_path(e, pod, "key");
 	CLEANUP(free_text) char *host = key_path(e, pod, "host");
 
+	if (k->host.private_pem) /* a create that is sent again: its first copy may have made the
+				    pod */
+		return 0;
 	ssh_key_make(&k->client, "burst");
 	ssh_key_make(&k->host, "burst-pod");
 	free(k->host_public);

@@ -330,7 +330,7 @@ static bool is_long_pulling(const struct engine *e, int pod, int provider, int64
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
 	return p->rental.provider == provider && p->phase == POD_BOOTING && p->rental.id[0] &&
-	       p->rental.place == PLACE_GIVEN && now - p->rental.create_at > WATCH_LOG_MS;
+	       p->rental.place == PLACE_GIVEN && now - pod_boots_from(p, now) > WATCH_LOG_MS;
 }
 
 void pod_log_watch(struct engine *e)
@@ -637,6 +637,13 @@ static void add_start_env(struct request *a, const struct core_pod *p, int64_t a
 		false);
 	add_env(a, "BURST_FIRST_LEASE_END",
 		xasprintf("%lld", (long long)(p->rental.first_lease_end_s - ahead_s)), false);
+	if (p->rental.run_ms) {
+		add_env(a, "BURST_RUN_S", xasprintf("%lld", (long long)(p->rental.run_ms / 1000)),
+			false);
+		add_env(a, "BURST_FIRST_LEASE_S",
+			xasprintf("%lld", (long long)(core_first_lease_ms(&e->setup->conf) / 1000)),
+			false);
+	}
 	add_env(a, "BURST_LATE_START_S",
 		xasprintf("%lld", (long long)(core_late_start_ms(&e->setup->conf) / 1000)), false);
 	add_env(a, "BURST_LEASE_S", xasprintf("%lld", (long long)(e->setup->conf.lease_ms / 1000)),
@@ -657,8 +664,9 @@ static void on_rented(void *ctx, struct op_result *result, const struct err *err
 		ev.count = 1;
 		pod_image_record(a->e, a->provider, result->image);
 	}
-	/* the host's private key is needed for the create alone */
-	keys_forget_host(a->e, a->pod);
+	/* the host's private key is needed for the create alone, which may be sent again */
+	if (!err || !a->e->setup->providers[a->provider].ops->create_once)
+		keys_forget_host(a->e, a->pod);
 	post(a->e, &ev, err);
 	request_free(a);
 }
@@ -678,7 +686,9 @@ static void fill_rent_request(struct request *a, const struct core_pod *p)
 	COPY_TEXT(r->marker.run, e->setup->run->id);
 	COPY_TEXT(r->marker.attempt, p->rental.attempt);
 	r->marker.hard_end_s = p->rental.hard_end_s - ahead_s;
-	r->run_s = p->rental.hard_end_s - clock_wall_ms() / 1000;
+	r->wait_s = p->rental.wait_ms / 1000;
+	r->run_s = p->rental.run_ms ? p->rental.run_ms / 1000
+				    : p->rental.hard_end_s - clock_wall_ms() / 1000;
 	r->volume = p->rental.volume;
 	r->mount = MOUNT;
 	r->disk_gb = e->setup->disk_gb;

@@ -96,7 +96,7 @@ struct pod_row bill_whole(const struct pod_row *shares, size_t count)
 
 	if (count == 1)
 		return whole;
-	whole.create_ms = shares[0].create_ms;
+	whole.create_ms = pod_row_bills_from(&shares[0]);
 	whole.rented_ms = shares[0].rented_ms;
 	whole.running_ms = shares[0].running_ms;
 	whole.vendor_started_ms = shares[0].vendor_started_ms;
@@ -161,7 +161,7 @@ static int64_t tolerance_ms(const struct pod_row *pod, const struct op_bill *tol
 
 static int64_t lived_ms(const struct pod_row *pod)
 {
-	return MAX(pod->gone_ms - pod->create_ms, pod->billed_ms);
+	return MAX(pod->gone_ms - pod_row_bills_from(pod), pod->billed_ms);
 }
 
 /* Whether the vendor bills hours after the end; then says so in out->why. */
@@ -221,7 +221,7 @@ static bool billed_too_much(const struct pod_row *pod, struct bill_verdict *out)
 static int64_t within_calls_ms(const struct pod_row *pod)
 {
 	int64_t most = CALL_MOST_MS, none = 0;
-	int64_t create = pod->rented_ms - pod->create_ms,
+	int64_t create = pod->run_ms ? 0 : pod->rented_ms - pod->create_ms,
 		release = pod->released_ms - pod->release_ms;
 
 	return MIN(MAX(create, none), most) + MIN(MAX(release, none), most);

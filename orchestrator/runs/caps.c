@@ -54,11 +54,11 @@ static int64_t proportion(int64_t whole, int64_t part, int64_t of)
 			  : (int64_t)((long double)whole * (long double)part / (long double)of);
 }
 
-/* The part of a pod's cost since that moment. The cost arose in spread_ms from its create on. */
-static int64_t spend_since(int64_t cost_microusd, int64_t spread_ms, int64_t create_ms,
+/* The part of a pod's cost since that moment. The cost arose in spread_ms from from_ms on. */
+static int64_t spend_since(int64_t cost_microusd, int64_t spread_ms, int64_t from_ms,
 			   int64_t since_ms)
 {
-	int64_t before = MIN(MAX(since_ms - create_ms, 0), spread_ms);
+	int64_t before = MIN(MAX(since_ms - from_ms, 0), spread_ms);
 
 	return spread_ms > 0 ? cost_microusd - proportion(cost_microusd, before, spread_ms) : 0;
 }
@@ -108,17 +108,17 @@ static int64_t proportion_between(int64_t whole, int64_t from, int64_t until, in
 	return proportion(whole, until, of) - proportion(whole, from, of);
 }
 
-/* spread_ms: in which its cost arose, from its create on. */
+/* spread_ms: in which its cost arose, from when it bills. */
 static void add_use_by_day(struct sums *to, const struct pod_row *pod, const struct use *all,
 			   int64_t spread_ms)
 {
-	int64_t billed = all->billed_ms;
+	int64_t billed = all->billed_ms, from_ms = pod_row_bills_from(pod);
 
 	for (int64_t done = 0, end; done < spread_ms; done = end) {
-		int64_t at = pod->create_ms + done;
+		int64_t at = from_ms + done;
 		char day[16];
 
-		end = MIN(spend_period_ms(at, false, true) - pod->create_ms, spread_ms);
+		end = MIN(spend_period_ms(at, false, true) - from_ms, spread_ms);
 		clock_local(day, sizeof(day), "%Y-%m-%d", at);
 		add_use(to, day, pod,
 			&(struct use){
@@ -232,11 +232,13 @@ enum { SELF_END_MS = 10 * 1000 }; /* as in core/, for a pod that ends itself */
 
 int64_t allow_spent(const struct pod_row *pod, int64_t begins_ms, int64_t at_ms)
 {
-	int64_t maybe = pod_row_may_have_cost(pod);
-	int64_t cost = maybe ? maybe : pod_row_cost(pod, at_ms);
-	int64_t spread = maybe ? pod->released_ms - pod->create_ms : pod_row_spread_ms(pod, at_ms);
+	int64_t maybe = pod_row_may_have_cost(pod),
+		maybe_from = pod->run_ms ? pod->queued_ms : pod->create_ms;
 
-	return spend_since(cost, spread, pod->create_ms, begins_ms);
+	if (maybe)
+		return spend_since(maybe, pod->released_ms - maybe_from, maybe_from, begins_ms);
+	return spend_since(pod_row_cost(pod, at_ms), pod_row_spread_ms(pod, at_ms),
+			   pod_row_bills_from(pod), begins_ms);
 }
 
 int64_t allow_to_come(const struct pod_row *pod, int64_t at_ms)
@@ -244,7 +246,7 @@ int64_t allow_to_come(const struct pod_row *pod, int64_t at_ms)
 	if (pod_row_over(pod) || (pod->released_ms > 0 && !pod_row_outlives(pod)))
 		return 0;
 	return money_for(pod->price_microusd_h,
-			 MAX(pod->hard_end_s * 1000 + SELF_END_MS - at_ms, 0));
+			 MAX(pod_row_to_come_ms(pod, at_ms) + SELF_END_MS, 0));
 }
 
 int64_t allow_reserved(const struct run_row *run, bool has_client, const struct pod_row *pods,

@@ -12,6 +12,7 @@
 #include "impl.h"
 #include "plan/cost.h"
 #include "store/facts.h"
+#include "store/pod_cost.h"
 
 /* ---- measured: reads speed, price and cold starts of the newest runs ---- */
 
@@ -68,9 +69,9 @@ static double cold_start_s(const struct pod_row *pods, size_t count)
 	double cold_s = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (pods[i].ready_ms > pods[i].create_ms && pods[i].create_ms > 0 &&
-		    !pods[i].handed_from[0])
-			cold_s = (double)(pods[i].ready_ms - pods[i].create_ms) / 1000;
+		if (pods[i].ready_ms > pod_row_bills_from(&pods[i]) &&
+		    pod_row_bills_from(&pods[i]) > 0 && !pods[i].handed_from[0])
+			cold_s = (double)(pods[i].ready_ms - pod_row_bills_from(&pods[i])) / 1000;
 	return cold_s;
 }
 

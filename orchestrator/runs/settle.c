@@ -22,6 +22,8 @@ static int run_write_off(const struct runs *rs, struct pod_row *pod, struct err 
 	int64_t now_ms = clock_wall_ms(), end_ms = MIN(now_ms, pod->hard_end_s * 1000);
 
 	pod->gone_ms = pod->create_ms ? MAX(end_ms, pod->create_ms) : now_ms;
+	if (pod_row_is_unstarted(pod))
+		pod->start_ms = MAX(pod->gone_ms - pod->run_ms, pod->queued_ms);
 	pod_row_bill(pod, pod->gone_ms);
 	pod->state = POD_ROW_GONE;
 	COPY_TEXT(pod->error, "its provider could not be asked");

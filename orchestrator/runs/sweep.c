@@ -240,6 +240,11 @@ static struct pod_row target_row(const struct sweep *s, const struct target *t)
 		row.create_ms = known.create_ms;
 	else if (view->created_at_s > 0)
 		row.create_ms = MIN(view->created_at_s * 1000, now_ms);
+	if (t->provider->ops->waits_free) {
+		row.run_ms = MAX(row.hard_end_s * 1000 - now_ms, 1);
+		row.start_ms = MIN(view->started_at_s * 1000, now_ms);
+		row.queued_ms = now_ms;
+	}
 	/* an attempt that no other pod of this sweep has, since a pod may have lost its marker */
 	snprintf(row.attempt, sizeof(row.attempt), "%0*zx", ATTEMPT_LEN, (size_t)(t - s->targets));
 	COPY_TEXT(row.id, view->id);
@@ -278,6 +283,10 @@ static void write_gone(struct sweep *s, const struct target *t, const struct pod
 	row.release_ms = row.release_ms > 0 ? row.release_ms : ended->release_ms;
 	row.released_ms = row.released_ms > 0 ? row.released_ms : ended->released_ms;
 	row.gone_ms = ended->gone_ms;
+	if (pod_row_is_unstarted(&row)) {
+		row.start_ms = ended->start_ms;
+		row.queued_ms = MAX(row.queued_ms, ended->queued_ms);
+	}
 	pod_row_bill(&row, row.released_ms);
 	if (store_put_pod(s->rs->store, &row, &err) < 0) {
 		runs_note(s->rs, LOG_WARN, "pod %s: gone, but not recorded in the ledger: %s",

@@ -22,13 +22,30 @@ static bool is_recorded(const struct pod_row *row)
 	return (row->released_ms > 0 && !pod_row_outlives(row)) || row->gone_ms > 0;
 }
 
+int64_t pod_row_bills_from(const struct pod_row *row)
+{
+	return row->run_ms ? row->start_ms : row->create_ms;
+}
+
+bool pod_row_is_unstarted(const struct pod_row *row)
+{
+	return row->run_ms && !row->start_ms;
+}
+
+int64_t pod_row_to_come_ms(const struct pod_row *row, int64_t at_ms)
+{
+	int64_t left_ms = row->hard_end_s * 1000 - at_ms;
+
+	return pod_row_is_unstarted(row) ? MIN(left_ms, row->run_ms) : left_ms;
+}
+
 int64_t pod_row_billed_ms(const struct pod_row *row, int64_t now_ms)
 {
 	if (never_existed(row))
 		return 0;
 	if (is_recorded(row))
 		return row->billed_ms;
-	return MAX(row->billed_ms, billed_ms(row->create_ms, now_ms));
+	return MAX(row->billed_ms, billed_ms(pod_row_bills_from(row), now_ms));
 }
 
 int64_t pod_row_counted(const struct pod_row *row, int64_t now_ms)
@@ -61,14 +78,20 @@ int64_t pod_row_spread_ms(const struct pod_row *row, int64_t now_ms)
 
 int64_t pod_row_may_have_cost(const struct pod_row *row)
 {
-	bool maybe = row->state == POD_ROW_FAILED && row->create_ms > 0 && row->released_ms > 0;
+	bool maybe = row->state == POD_ROW_FAILED ||
+		     (row->state == POD_ROW_GONE && pod_row_is_unstarted(row));
 
-	return maybe ? billed_microusd(row->price_microusd_h, row->create_ms, row->released_ms) : 0;
+	if (!maybe || row->create_ms <= 0 || row->released_ms <= 0)
+		return 0;
+	if (row->run_ms)
+		return money_for(row->price_microusd_h,
+				 MIN(billed_ms(row->queued_ms, row->released_ms), row->run_ms));
+	return billed_microusd(row->price_microusd_h, row->create_ms, row->released_ms);
 }
 
 void pod_row_bill(struct pod_row *row, int64_t end_ms)
 {
-	row->billed_ms = MAX(row->billed_ms, billed_ms(row->create_ms, end_ms));
+	row->billed_ms = MAX(row->billed_ms, billed_ms(pod_row_bills_from(row), end_ms));
 	row->cost_microusd =
 		MAX(row->cost_microusd, money_for(row->price_microusd_h, row->billed_ms));
 }

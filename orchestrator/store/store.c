@@ -166,11 +166,12 @@ int store_pods_since(struct store *s, int64_t wall_ms, struct pod_row **out, siz
 	char text[24];
 
 	snprintf(text, sizeof(text), "%lld", (long long)wall_ms);
-	return sqlite_find(s, TABLE_POD,
-			   "WHERE " OPEN_POD
-			   " OR create_ms+max(billed_ms,billed_vendor_ms)>CAST(?1 AS INTEGER)"
-			   " OR released_ms>CAST(?1 AS INTEGER) ORDER BY seq",
-			   text, 0, (void **)out, count, err);
+	return sqlite_find(
+		s, TABLE_POD,
+		"WHERE " OPEN_POD
+		" OR max(create_ms,start_ms)+max(billed_ms,billed_vendor_ms)>CAST(?1 AS INTEGER)"
+		" OR released_ms>CAST(?1 AS INTEGER) ORDER BY seq",
+		text, 0, (void **)out, count, err);
 }
 
 int store_pods_up(struct store *s, const char *provider, size_t most, struct pod_row **out,

@@ -121,6 +121,10 @@ struct pod_row {
 	int64_t price_microusd_h;
 	int64_t price_list_microusd_h; /* the price of the offer; 0: unknown */
 	int64_t hard_end_s;            /* epoch seconds */
+	/* Where waiting for the start is free: how long it may run from then (0: it bills from its
+	 * create). Wall ms: it started and bills from then (0: no view showed that); a view last
+	 * showed it waiting. */
+	int64_t run_ms, start_ms, queued_ms;
 	int reach; /* enum pod_reach; with the next three as in struct pod_view */
 	char host[128];
 	int port;
