@@ -297,11 +297,13 @@ $(BUILD)/e2e/conform: tests/e2e/conform.c $(BUILD)/libunit.a $(BUILD)/libburst.a
 HEADERS := orchestrator/provider.h orchestrator/rented.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h incbin.h jsonx.h mem.h path.h section.h str.h)
 # A provider outside the tree: local pods that pretend to be late, sold out, taken away or another GPU (providers/README.md).
 .PHONY: rehearsal
-rehearsal: build/rehearsal/rehearsal.so
-build/rehearsal/rehearsal.so: tests/rehearsal/rehearsal.c $(HEADERS)
+rehearsal: build/rehearsal/rehearsal.so build/rehearsal/queue.so
+build/rehearsal/queue.so: private REHEARSED := -DQUEUES=1
+build/rehearsal/queue.so: build/rehearsal/rehearsal.so
+build/rehearsal/%.so: tests/rehearsal/rehearsal.c $(HEADERS)
 	@mkdir -p $(@D)
 	@$(MAKE) -s install-headers DESTDIR=$(CURDIR)/build/rehearsal PREFIX=
-	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -I build/rehearsal/include/burst -o $@ $<
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared $(REHEARSED) -I build/rehearsal/include/burst -o $@ $<
 .PHONY: e2e-tools
 e2e-tools: rehearsal $(E2E_TOOLS) $(BUILD)/e2e/conform $(PRINTERS) $(BUILD)/e2e/screen_play
 clean:

@@ -77,16 +77,17 @@ script_lines() { # script_lines N: N segments of different lengths
 }
 # config [KEY=VALUE;]... : burst.cfg for the local provider. Lines are libconfig; LOCAL="...", JOB="..." and
 # POD="..." add to the groups; INPUT="..." is the script. REHEARSE="..." are keys of tests/rehearsal, which then is the provider.
-# CARRIED=1: pods are reached through a child process.
+# QUEUE="5s": its pods wait that long in a queue that costs nothing. CARRIED=1: pods are reached through a child process.
 rehearse() {
 	[ -n "${CHECKING:-}" ] || make -s -C "$ROOT" rehearsal || complain "the rehearsal cannot be built"
-	export BURST_PROVIDER_PATH=$ROOT/build/rehearsal/rehearsal.so
-	[ -z "${LOCAL_ISOLATION:-}" ] || export LOCAL_PLAY_ISOLATION=$LOCAL_ISOLATION
+	export BURST_PROVIDER_PATH=$ROOT/build/rehearsal/rehearsal.so:$ROOT/build/rehearsal/queue.so
+	[ -z "${LOCAL_ISOLATION:-}" ] || export LOCAL_PLAY_ISOLATION=$LOCAL_ISOLATION QUEUE_PLAY_ISOLATION=$LOCAL_ISOLATION
 }
 config() {
 	local provider=local pretences=${REHEARSE:-}
 	[ -z "${CARRIED:-}" ] || pretences="carrier = [\"python3\", \"$ROOT/tests/e2e/carrier.py\"]; $pretences"
 	[ -z "$pretences" ] || { provider=local_play; rehearse; }
+	[ -z "${QUEUE:-}" ] || { provider=queue_play pretences="queue = \"$QUEUE\"; $pretences"; rehearse; }
 	cat >burst.cfg <<-E
 		provider = "$provider";
 		volume = { name = "v"; size_gb = 1; create = true; };
@@ -234,7 +235,10 @@ all_right() { # all_right N: N good files, each with the hash that the manifest 
 
 # ---- nothing may be left ----
 pods_left() {
-	"$BURST" local-cloud list "$BURST_STATE_DIR" <<<'{}' 2>/dev/null | jq -r '.pods[]? | select(.state != "gone") | .id'
+	local dir
+	for dir in "$BURST_STATE_DIR" "$BURST_STATE_DIR/queue_play"; do
+		[ ! -d "$dir" ] || "$BURST" local-cloud list "$dir" <<<'{}' 2>/dev/null | jq -r '.pods[]? | select(.state != "gone") | .id'
+	done
 }
 descendants() { # of these processes
 	local p
@@ -271,7 +275,7 @@ no_processes() { [ -z "$(marked_processes)" ]; }
 one_test() {
 	local name=$1 began=$SECONDS
 	unset XDG_STATE_HOME XDG_CACHE_HOME NO_COLOR BURST_CLIENT_FD BURST_PROVIDER_PATH
-	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' REHEARSE='' POD='' LIMIT=90 PID='' SHELL_PID='' RELAY_PID='' CLIENT=''
+	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' QUEUE='' REHEARSE='' POD='' LIMIT=90 PID='' SHELL_PID='' RELAY_PID='' CLIENT=''
 	case $name in
 	c_*) cd "$WORK" && one_case "$name" ;; # of a stand-in cloud: see tests/cloud/common/client.sh
 	*) one_test_alone "$name" ;;

@@ -1,10 +1,14 @@
 /* rehearsal.c - a provider outside the tree, for tests and for rehearsals at home: the pods of the
  * local provider, which boot late, are sold out, taken away or claim to have a GPU. It passes every
  * operation on to the local provider and changes what goes in and what comes out. Unlike a real
- * provider it keeps a count in a file. */
+ * provider it keeps a count in a file.
+ *
+ * Compiled with QUEUES=1 it is another provider: its pods wait in a queue that costs nothing, and a
+ * name works once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "provider.h"
@@ -13,6 +17,10 @@
 #include "base/gpus.h"
 
 enum { CARDS_MOST = 32, OPTIONS_MOST = 32, WISHES_SHOWN = 4, TAKEN_AWAY = 117 /* exit code */ };
+
+#ifndef QUEUES
+#define QUEUES 0
+#endif
 
 extern struct provider_ops burst_provider;
 static const struct provider_ops *local;
@@ -39,6 +47,7 @@ struct op {
 	char *script;
 	struct op *local;
 	bool begun;
+	struct err refused; /* RENT: the name has been used, so its pod is looked up */
 };
 
 /* ---- the keys ---- */
@@ -65,6 +74,10 @@ static const struct option_spec own_options[] = {
 	{"release_delay", OPTION_DURATION, 0, "0", "how long a release takes to be sent", NULL},
 	{"storage", OPTION_BOOL, 0, "false",
 	 "pods cost something: they are released before their files are fetched", NULL},
+#if QUEUES
+	{"queue", OPTION_DURATION, 0, "0", "how long a pod waits in the queue", NULL},
+	{"lose_creates", OPTION_INT, 0, "0", "of how many creates the reply is lost", NULL},
+#endif
 };
 static struct option_spec options[OPTIONS_MOST]; /* the local provider's, then these */
 
@@ -138,12 +151,16 @@ static int rehearsal_open(struct provider **out, const struct section *conf, con
 	if (rehearsal_check_conf(conf, NULL, err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
-	if (local->open(&p->local, conf, state_dir, err) < 0) {
+	/* pods of its own, so that it can be used beside the local provider */
+	p->state_dir = QUEUES ? xasprintf("%s/queue_play", state_dir) : xstrdup(state_dir);
+	if (QUEUES)
+		(void)mkdir(p->state_dir, 0700);
+	if (local->open(&p->local, conf, p->state_dir, err) < 0) {
+		free(p->state_dir);
 		free(p);
 		return -1;
 	}
 	p->conf = conf;
-	p->state_dir = xstrdup(state_dir);
 	(void)read_cards(conf, p->cards, &p->card_count, NULL);
 	*out = p;
 	return 0;
@@ -249,10 +266,15 @@ static int rehearsal_check_wishes(const struct section *conf, const struct op_wa
 
 /* ---- what goes in ---- */
 
+static int64_t queue_ms(const struct provider *p)
+{
+	return QUEUES ? section_int(p->conf, "queue") : 0;
+}
+
 /* The start script with a delay, and an end by TAKEN_AWAY if that is wished. A new string. */
 static char *rehearsed_script(const struct provider *p, const struct rent_request *rent)
 {
-	int64_t boot_ms = section_int(p->conf, "boot_delay"),
+	int64_t boot_ms = queue_ms(p) + section_int(p->conf, "boot_delay"),
 		after_ms = section_int(p->conf, "preempt_after");
 	bool mortal = after_ms && (rent->offer.spot || is_set_to(p->conf, "preempt", "all"));
 	CLEANUP(free_text)
@@ -299,30 +321,83 @@ static void rehearsal_op_free(struct op *op)
 	free(op);
 }
 
-/* True, with *err: one of the first fail_rents rents, which a file counts. */
-static bool fails_on_purpose(const struct provider *p, struct err *err)
+/* Counts in a file how often what this key bounds was done. 0: often enough; else which time it is.
+ */
+static long long count_once_more(const struct provider *p, const char *key)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s/failed-rents", p->state_dir);
-	long long wanted = section_int(p->conf, "fail_rents"), done = 0;
+	CLEANUP(free_text) char *path = xasprintf("%s/%s", p->state_dir, key);
+	long long wanted = section_int(p->conf, key), done = 0;
 
 	if (!wanted)
-		return false;
+		return 0;
 	CLEANUP(file_close) FILE *count = fopen(path, "a+e");
 	if (!count || (fscanf(count, "%lld", &done), done >= wanted))
-		return false;
+		return 0;
 	if (ftruncate(fileno(count), 0) < 0 || fprintf(count, "%lld\n", done + 1) < 0)
-		return false;
-	err_set(err, ERR_NO_CAPACITY, "no capacity, as fail_rents says (%lld of %lld)", done + 1,
-		wanted);
-	return true;
+		return 0;
+	return done + 1;
+}
+
+/* True, with *err: one of the first fail_rents rents. */
+static bool fails_on_purpose(const struct provider *p, struct err *err)
+{
+	long long nth = count_once_more(p, "fail_rents");
+
+	if (nth)
+		err_set(err, ERR_NO_CAPACITY, "no capacity, as fail_rents says (%lld of %lld)", nth,
+			(long long)section_int(p->conf, "fail_rents"));
+	return nth > 0;
+}
+
+/* Where a name works once: the create of a name that has been used answers with its pod, and the
+ * reply to one of the first lose_creates is lost. */
+static enum op_next end_rent(struct op *op, enum op_next step, struct op_result *result,
+			     struct err *err)
+{
+	if (step == OP_FAILED && err->kind == ERR_REFUSED && !op->refused.kind) {
+		op->refused = *err;
+		snprintf(op->want.id, sizeof(op->want.id), "local-%s",
+			 op->asked->rent.marker.attempt);
+		local->op_free(op->local);
+		op->local = local->begin(op->provider->local, OP_INSPECT, &op->want);
+		*err = (struct err){0};
+		return OP_WAIT;
+	}
+	if (op->refused.kind && (step == OP_FAILED || (step == OP_DONE && !result->pod_count))) {
+		*err = op->refused;
+		return OP_FAILED;
+	}
+	if (step != OP_DONE || !count_once_more(op->provider, "lose_creates"))
+		return step;
+	op_result_free(result);
+	err_set(err, ERR_AMBIGUOUS, "no reply, as lose_creates says");
+	return OP_FAILED;
 }
 
 /* ---- what comes out ---- */
 
+/* Shows the pod in the queue, or when it left that. Its start script sleeps as long. */
+static void pretend_queue(const struct provider *p, struct pod_view *view)
+{
+	int64_t starts_s = view->created_at_s + queue_ms(p) / 1000;
+
+	if ((view->ended_at_s ? view->ended_at_s : clock_wall_ms() / 1000) >= starts_s) {
+		view->started_at_s = starts_s;
+		return;
+	}
+	view->started_at_s = 0;
+	view->port = 0;
+	if (view->state == POD_STATE_GONE)
+		view->end = POD_END_QUEUED;
+	else
+		view->state = POD_STATE_QUEUED;
+}
+
 /* Shows the pod as preempted, or as still booting, where the keys say so. */
 static void pretend_pod_state(const struct provider *p, struct pod_view *view)
 {
-	int64_t up_ms = view->created_at_s * 1000 + section_int(p->conf, "boot_delay");
+	int64_t up_ms =
+		view->created_at_s * 1000 + queue_ms(p) + section_int(p->conf, "boot_delay");
 	char taken[60];
 
 	snprintf(taken, sizeof(taken), "the start script ended with code %d", TAKEN_AWAY);
@@ -335,6 +410,8 @@ static void pretend_pod_state(const struct provider *p, struct pod_view *view)
 		view->port = 0;
 		view->started_at_s = 0;
 	}
+	if (QUEUES)
+		pretend_queue(p, view);
 	if (view->port && section_count(p->conf, "carrier"))
 		view->reach = REACH_DIAL;
 }
@@ -398,6 +475,16 @@ static void add_spot_offer(const struct provider *p, struct op_result *result)
 	result->offer_count = 2;
 }
 
+/* The local provider bills from the create. */
+static void leave_out_queue(const struct provider *p, struct op_bill *bill)
+{
+	int64_t left_ms = MAX(bill->billed_ms - queue_ms(p), 0);
+
+	if (bill->billed_ms)
+		bill->cost_microusd = bill->cost_microusd * left_ms / bill->billed_ms;
+	bill->billed_ms = left_ms;
+}
+
 /* Changes the local provider's result to what this provider pretends. */
 static void change_result(const struct op *op, struct op_result *result)
 {
@@ -407,6 +494,8 @@ static void change_result(const struct op *op, struct op_result *result)
 		pretend_pod_state(p, &result->pods[i]);
 	for (size_t i = 0; i < result->volume_count; i++)
 		COPY_TEXT(result->volumes[i].provider, burst_provider.name);
+	if (op->kind == OP_BILLING)
+		leave_out_queue(p, &result->billing);
 	if (op->kind != OP_OFFERS)
 		return;
 	if (p->card_count)
@@ -434,6 +523,8 @@ static enum op_next rehearsal_next(struct op *op, const struct reply *reply, str
 	    rehearsal_check_wishes(op->provider->conf, op->asked, NULL, err) < 0)
 		return OP_FAILED;
 	enum op_next step = local->next(op->local, reply, call, wait_ms, result, err);
+	if (QUEUES && op->kind == OP_RENT)
+		step = end_rent(op, step, result, err);
 	if (step == OP_DONE)
 		change_result(op, result);
 	return step;
@@ -441,8 +532,11 @@ static enum op_next rehearsal_next(struct op *op, const struct reply *reply, str
 
 struct provider_ops burst_provider = {
 	.abi = PROVIDER_ABI,
-	.name = "local_play",
-	.summary = "pods on this machine that pretend to be late, sold out or another GPU",
+	.name = QUEUES ? "queue_play" : "local_play",
+	.summary = QUEUES ? "pods on this machine that wait for free in a pretended queue"
+			  : "pods on this machine that pretend to be late, sold out or another GPU",
+	.waits_free = QUEUES,
+	.create_once = QUEUES,
 	.options = options,
 	.open = rehearsal_open,
 	.close = rehearsal_close,
