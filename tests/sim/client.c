@@ -116,7 +116,8 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 			conf.max_cost_microusd = -1;
 	}
 	if (conf.max_duration_ms)
-		conf.max_duration_ms = MAX(conf.max_duration_ms - (cl->sim->now - cl->began_at), 1);
+		conf.max_duration_ms =
+			MAX(conf.max_duration_ms - (cl->sim->now - cl->began_at - cl->free_ms), 1);
 	conf.make_volume = conf.want_volume;
 	conf.plan.forecasts = cl->job->forecasts;
 	if (!cl->job->planned || cl->ever_crashed || reap) /* a resumed run has no plan */

@@ -62,11 +62,43 @@ static void check_counted(struct client *cl)
 		if (!m || m->client != cl->number || m->shown_in != cl->life ||
 		    p->rental.answer != ANSWER_ACCEPTED || p->rental.exit == EXIT_TAKEN)
 			continue;
-		int64_t until = p->rental.create_at + core_billed_ms(p, boot_now(cl));
+		int64_t until = pod_bills_from(p) + core_billed_ms(p, boot_now(cl));
 		if (until < m->shown_at)
 			broke(cl->sim, "pod %s runs at %lld and counts as billed until %lld",
 			      p->rental.id, (long long)m->shown_at, (long long)until);
 	}
+}
+
+/* A pod is drained so long before its end. */
+enum { DRAINED_MS = 45000 };
+
+/* Where waiting is free, a pod is billed from its start as its vendor knows it, in whole seconds.
+ */
+static void check_free(struct client *cl)
+{
+	int64_t wait = cl->job->conf.max_duration_ms;
+
+	cloud_note_waits(cl);
+	for (int i = 0; i < core_pod_count(cl->core) && !is_reaper(cl); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		const struct machine *m = p->rental.run_ms && p->rental.id[0] && pod_may_bill(p)
+						  ? client_machine_of(cl, i)
+						  : NULL;
+		if (!m)
+			continue;
+		int64_t billed = core_billed_ms(p, boot_now(cl));
+		if (billed && cloud_waits(cl->sim, m))
+			broke(cl->sim, "pod %s is billed, and it waits", p->rental.id);
+		else if (billed && billed > cl->sim->now - m->starts_at + 2000)
+			broke(cl->sim, "pod %s counts as billed for %lld ms", p->rental.id,
+			      (long long)billed);
+	}
+	if (wait && strstr(cl->core->fault.msg, "max_duration") &&
+	    cl->sim->now - cl->began_at - cl->free_ms + DRAINED_MS + cl->core->cold_ms < wait)
+		broke(cl->sim,
+		      "caps.max_duration was reached after %lld ms, and its pods have waited for "
+		      "%lld of them",
+		      (long long)(cl->sim->now - cl->began_at), (long long)cl->free_ms);
 }
 
 void client_step(struct client *cl, struct event *ev)
@@ -96,6 +128,8 @@ void client_step(struct client *cl, struct event *ev)
 	}
 	check_replans(cl);
 	check_counted(cl);
+	if (cl->sim->plan->seed & SEED_QUEUE)
+		check_free(cl);
 	if (by_pod)
 		digest_by_pod(&cl->out);
 	digest_actions(cl);
@@ -179,8 +213,7 @@ static void check_replans(struct client *cl)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if (p->outgoing && p->leave == LEAVE_DRAINING &&
-		    c->now < p->rental.hard_end_ms -
-				     2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at))
+		    c->now < p->rental.hard_end_ms - 2 * budget_pod_margin(p))
 			broke(cl->sim, "pod %s is drained before another one has taken its place",
 			      p->rental.id);
 	}
@@ -226,8 +259,8 @@ static void check_pod(struct client *cl, int pod)
 	if (pod_is_retired(p) || pod_is_leaving(p) || unheard)
 		return;
 	/* by a list, after a lost reply */
-	int64_t found_at =
-		MAX(p->rental.create_at + 2 * cl->job->conf.boot_limit_ms, p->rental.rented_at);
+	int64_t found_at = MAX(pod_boots_from(p, c->now) + 2 * cl->job->conf.boot_limit_ms,
+			       p->rental.rented_at);
 	found_at = MAX(found_at, client_woke_at(cl) + WOKEN_BOOT_MS);
 	if (!p->presence.boot_limit_ms) /* of an earlier life */
 		found_at = MAX(found_at, c->began_at + cl->job->conf.boot_limit_ms);
@@ -235,6 +268,12 @@ static void check_pod(struct client *cl, int pod)
 	    p->presence.lease == LEASE_CLIENT && c->now > found_at + LOG_WAIT_MS)
 		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod,
 		      (long long)(c->now - p->rental.create_at) / 1000);
+	if (pod_is_unstarted(p) && p->phase == POD_BOOTING && p->presence.lease == LEASE_CLIENT &&
+	    c->now > MAX(p->rental.create_at + p->rental.wait_ms,
+			 MAX(client_woke_at(cl), c->began_at + cl->job->conf.boot_limit_ms)) +
+			     WOKEN_BOOT_MS)
+		broke(cl->sim, "pod %d is waited for in its queue for %lld ms", pod,
+		      (long long)(c->now - p->rental.create_at));
 	if (bare && !c->todo && c->started && !offered)
 		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod,
 		      pod_phase_name(p->phase));
@@ -243,11 +282,14 @@ static void check_pod(struct client *cl, int pod)
 		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
 	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back
 	 * since */
-	if (p->rental.hard_end_ms >
-	    p->rental.create_at + 24 * (int64_t)HOUR_MS + 1 + 2 * cl->laptop->wall_error)
+	if (p->rental.hard_end_ms > p->rental.create_at + p->rental.wait_ms +
+					    24 * (int64_t)HOUR_MS + 1 + 2 * cl->laptop->wall_error)
 		broke(cl->sim, "pod %d may live for more than a day", pod);
+	/* one that waits is cut to it when it starts */
+	int64_t end = pod_is_unstarted(p) ? 0 : p->rental.hard_end_ms;
 	if (cl->job->conf.max_duration_ms && !c->conf.reap &&
-	    p->rental.hard_end_ms > c->began_at + duration_left(cl))
+	    end > (cl->sim->plan->seed & SEED_QUEUE ? budget_ends_at(c) + 1
+						    : c->began_at + duration_left(cl)))
 		broke(cl->sim, "pod %d may outlive caps.max_duration", pod);
 }
 
@@ -456,9 +498,10 @@ static void vendors_say(struct client *cl)
 			p->phase == POD_GONE && p->rental.id[0] && p->rental.exit != EXIT_TAKEN
 				? client_machine_of(cl, i)
 				: NULL;
-		int64_t bill = m && m->is_over && !m->queued
-				       ? money_for(m->price, m->ended - m->held_from)
-				       : 0;
+		int64_t bill =
+			m && m->is_over && !m->queued && !cloud_waits(cl->sim, m)
+				? money_for(m->price, m->ended - cloud_bills_from(cl->sim, m))
+				: 0;
 		core_set_vendor_cost(cl->core, i, bill);
 		least += MAX(bill, core_counted(p, boot_now(cl)));
 	}
@@ -494,7 +537,7 @@ void client_end(struct client *cl)
 		int64_t off = 2 * cl->laptop->wall_error;
 		const struct machine *m =
 			p->rental.place == PLACE_NEVER ? client_machine_of(cl, i) : NULL;
-		if (m && !m->queued)
+		if (m && !m->queued && !cloud_waits(cl->sim, m))
 			broke(cl->sim, "pod %s is not billed, and it was placed", p->rental.id);
 		if (p->workload.compute_ms > core_billed_ms(p, boot_now(cl)) + off)
 			broke(cl->sim, "pod %s: computed %lld ms, billed %lld", p->rental.id,

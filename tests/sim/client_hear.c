@@ -310,6 +310,12 @@ static void created(struct client *cl, struct happening *h)
 		view.reach = REACH_SSH;
 		view.port = 22;
 	}
+	if (cl->sim->plan->vendors[m->vendor].free) {
+		struct pod_view now = cloud_view(cl->sim, m);
+		view.state = now.state;
+		view.started_at_s = now.started_at_s;
+		view.ended_at_s = now.ended_at_s;
+	}
 	ev.views = &view;
 	ev.count = 1;
 	send_event(cl, &ev, ERR_NONE);

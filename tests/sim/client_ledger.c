@@ -77,6 +77,8 @@ struct core_pod client_carried(struct client *cl, const struct row *row)
 			     .rental.price_microusd_h = o->rental.price_microusd_h,
 			     .rental.hard_end_ms = o->rental.hard_end_ms + o->rental.cut_ms + by,
 			     .rental.hard_end_s = o->rental.hard_end_s,
+			     .rental.wait_ms = o->rental.wait_ms,
+			     .rental.run_ms = o->rental.run_ms,
 			     .rental.first_lease_end_s = o->rental.first_lease_end_s};
 
 	COPY_TEXT(p.rental.attempt, o->rental.attempt);
@@ -107,6 +109,10 @@ struct core_pod client_from_row(struct client *cl, const struct row *row)
 	p.rental.view.port = o->rental.view.port;
 	p.rental.create_at =
 		MIN(client_past(cl, o->rental.create_at, by), boot_now(cl) - row->billed_ms);
+	if (o->rental.start_at)
+		p.rental.start_at =
+			MIN(client_past(cl, o->rental.start_at, by), boot_now(cl) - row->billed_ms);
+	p.rental.queued_at = client_past(cl, o->rental.queued_at, by);
 	p.rental.rented_at =
 		p.rental.id[0] ? client_past(cl, o->rental.rented_at, by) : boot_now(cl);
 	p.presence.running_at = client_past(cl, o->presence.running_at, by);
@@ -123,9 +129,10 @@ int64_t client_spent_before(const struct client *cl)
 
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
-		if (client_ours(cl, &cl->laptop->rows[i]) && p->phase == POD_GONE)
+		if (client_ours(cl, &cl->laptop->rows[i]) && p->phase == POD_GONE &&
+		    !pod_is_unstarted(p))
 			sum += money_for(p->rental.price_microusd_h,
-					 (p->rental.gone_at - p->rental.create_at + 999) / 1000 *
+					 (p->rental.gone_at - pod_bills_from(p) + 999) / 1000 *
 						 1000);
 		if (client_ours(cl, &cl->laptop->rows[i]))
 			sum += core_may_have_cost(p);

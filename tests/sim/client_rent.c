@@ -42,12 +42,8 @@ static void check_it_pays(struct client *cl, int pod)
 		    pod_is_draining(p))
 			continue;
 		works = true;
-		busy_ms += MIN(
-			p->outgoing ? cold : 2 * cold,
-			MAX(p->rental.hard_end_ms -
-				    2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at) -
-				    c->now,
-			    0));
+		busy_ms += MIN(p->outgoing ? cold : 2 * cold,
+			       MAX(p->rental.hard_end_ms - 2 * budget_pod_margin(p) - c->now, 0));
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
 		left += seg_is_unrendered(c->segs[i].state)
@@ -72,6 +68,10 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 {
 	const struct row *row = client_row_of(cl, p->rental.attempt);
 
+	if (core_is_stopping(cl->core))
+		broke(cl->sim, "a create while stopping");
+	if (p->rental.resends) /* its create was right when it was sent first */
+		return;
 	if (!row || row->pod.rental.hard_end_s != p->rental.hard_end_s)
 		broke(cl->sim, "create without a row of its intent");
 	for (size_t i = 0; i < cl->sim->create_count; i++)
@@ -93,8 +93,6 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 	if (!cl->sim->plan->vendors[p->rental.provider].wire &&
 	    cl->unfit[p->rental.provider][atoi(p->rental.offer.id)])
 		broke(cl->sim, "a card that cannot run the job is rented again");
-	if (core_is_stopping(cl->core))
-		broke(cl->sim, "a create while stopping");
 	if (cl->unpaid[p->rental.provider])
 		broke(cl->sim, "a create at a provider whose account cannot pay");
 	if (cl->job->conf.max_cost_microusd &&
@@ -103,7 +101,7 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 	if (p->rental.first_lease_end_s > p->rental.hard_end_s)
 		broke(cl->sim, "the first lease is longer than the hard end");
 	int64_t patience = cl->core->conf.boot_limit_ms,
-		first_lease = p->rental.first_lease_end_s * 1000 - wall_now(cl);
+		first_lease = p->rental.first_lease_end_s * 1000 - wall_now(cl) - p->rental.wait_ms;
 	if (first_lease > patience + 30000)
 		broke(cl->sim,
 		      "the first lease is longer than boot_limit by more than half a minute");
@@ -129,6 +127,9 @@ void client_rent(struct client *cl, const struct action *a)
 			     .price = p->rental.offer.price_microusd_h,
 			     .hard_end_s = p->rental.hard_end_s,
 			     .first_lease_end_s = p->rental.first_lease_end_s,
+			     .wait_ms = p->rental.wait_ms,
+			     .run_ms = p->rental.run_ms / 1000 * 1000,
+			     .first_lease_ms = core_first_lease_ms(&cl->job->conf),
 			     .late_start_s = core_late_start_ms(&cl->job->conf) / 1000,
 			     .clock_error = llabs(cl->laptop->wall_offset)};
 	COPY_TEXT(c->attempt, p->rental.attempt);

@@ -97,6 +97,30 @@ static void fit_faults(struct sim *s, struct machine *m)
 	}
 }
 
+/* When it starts, and what its vendor does of itself: it ends what has run as long as it may, and
+ * perhaps what has waited as long. */
+static void queue_machine(struct sim *s, struct machine *m, const struct create *c)
+{
+	const struct vendor_plan *v = vendor(s, m);
+	uint64_t state = v->queue_seed + (uint64_t)cloud_number_of(s, m), *r = &state;
+
+	if (!v->free)
+		return;
+	m->first_lease_ms = c->first_lease_ms;
+	m->starts_at = roll_chance(r, 15)   ? INT64_MAX
+		       : roll_chance(r, 25) ? s->now + c->wait_ms + roll_in(r, -5000, 60000)
+					    : s->now + roll_spread(r, 500, 2 * c->wait_ms + 1000);
+	m->starts_at = MAX(m->starts_at, s->now + 1);
+	bool never = m->starts_at == INT64_MAX;
+	m->runs_at = never ? INT64_MAX : m->starts_at + m->runs_at - s->now;
+	m->hard_end = never ? m->hard_end : MIN(m->hard_end, m->starts_at + c->run_ms);
+	if (!never)
+		later(s, m->starts_at + c->run_ms - s->now, W_ENDS)->machine =
+			cloud_number_of(s, m);
+	if (v->limits_wait && m->starts_at > s->now + c->wait_ms)
+		later(s, c->wait_ms, W_ENDS)->machine = cloud_number_of(s, m);
+}
+
 static void name_machine(struct sim *s, struct machine *m)
 {
 	static const char *const forms[] = {[WIRE_NONE] = "m%d",
@@ -143,6 +167,7 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
 	m->first_lease = c->first_lease_end_s * 1000 - WALL_EPOCH_MS;
 	m->late_start = c->late_start_s * 1000;
+	m->marked_end = m->hard_end;
 	struct fault *f = cloud_job_of(s, m)->conf.providers[c->provider].list_gap_ms
 				  ? strikes(s, F_SURFACES_LATE)
 				  : NULL;
@@ -157,8 +182,9 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	f = vendor(s, m)->wire ? strikes(s, F_ODD_STATE) : NULL;
 	m->odd_until = f ? s->now + f->ms % 120000 : 0;
 	s->in_use[c->provider][c->offer]++;
-	struct happening *h = later(s, m->runs_at - s->now, W_CONTAINER);
-	h->machine = cloud_number_of(s, m);
+	queue_machine(s, m, c);
+	if (m->runs_at < INT64_MAX)
+		later(s, m->runs_at - s->now, W_CONTAINER)->machine = cloud_number_of(s, m);
 	trace(s, "cloud: %s made at %s offer %d%s", m->id,
 	      cloud_job_of(s, m)->conf.providers[m->vendor].name, c->offer,
 	      duplicate ? " (a second time)" : "");
@@ -180,27 +206,43 @@ enum err_kind cloud_refuses(struct sim *s, const struct create *c)
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++)
 		if (strikes(s, refusals[i].fault))
 			return refusals[i].kind;
+	if (s->plan->vendors[c->provider].free) /* there is room in its queue */
+		return ERR_NONE;
 	return s->in_use[c->provider][c->offer] >= s->plan->vendors[c->provider].capacity[c->offer]
 		       ? ERR_NO_CAPACITY
 		       : ERR_NONE;
 }
 
+/* Where a name works once: the pod of that name, if there is one. */
+static struct machine *made_before(struct sim *s, const struct create *c)
+{
+	if (!s->plan->jobs[c->client].conf.providers[c->provider].create_once)
+		return NULL;
+	for (size_t i = 0; i < s->machine_count; i++)
+		if (!strcmp(s->machines[i].attempt, c->attempt))
+			return &s->machines[i];
+	return NULL;
+}
+
 void cloud_create(struct sim *s, struct happening *h)
 {
 	const struct create *c = &s->creates[h->x];
-	enum err_kind kind = cloud_refuses(s, c);
+	struct machine *m = made_before(s, c);
+	bool once = s->plan->jobs[c->client].conf.providers[c->provider].create_once;
+	enum err_kind kind = m ? ERR_NONE : cloud_refuses(s, c);
 
 	if (kind != ERR_NONE) {
 		answer(s, h, kind, NULL);
 		return;
 	}
-	struct machine *m = cloud_make(s, c, false);
+	if (!m)
+		m = cloud_make(s, c, false);
 	m->reply_lost = strikes(s, F_CREATE_LOST_MADE) || strikes(s, F_REPLY_WILD);
 	if (m->reply_lost)
 		answer(s, h, ERR_AMBIGUOUS, NULL);
 	else
 		answer(s, h, ERR_NONE, m);
-	if (strikes(s, F_CREATE_TWICE))
+	if (!once && strikes(s, F_CREATE_TWICE))
 		cloud_make(s, c, true);
 }
 
@@ -235,7 +277,9 @@ void cloud_container(struct sim *s, struct machine *m)
 		cloud_end(s, m, "it could not be set up");
 	if (m->is_over || m->never_runs || m->failed)
 		return;
-	if (!m->running) /* as in start.sh */
+	if (!m->running && vendor(s, m)->free) /* as in start.sh */
+		m->first_lease = MIN(s->now + m->first_lease_ms, m->hard_end);
+	else if (!m->running)
 		m->first_lease = MAX(m->first_lease,
 				     MIN(s->now + m->late_start,
 					 m->first_lease + cloud_job_of(s, m)->conf.lease_ms));
@@ -263,6 +307,11 @@ void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms)
 {
 	if (m->is_over || m->stopped)
 		return;
+	if (cloud_waits(s, m)) { /* it is removed from the queue, if anything happens to it */
+		if (how == F_PREEMPTED || how == F_STOPPED)
+			cloud_end(s, m, "removed from the queue");
+		return;
+	}
 	m->evicted = how == F_STOPPED && vendor(s, m)->wire == WIRE_MODAL;
 	switch (m->evicted ? F_PREEMPTED : how) {
 	case F_LIFE_OVER:
@@ -363,10 +412,14 @@ struct pod_view cloud_view(struct sim *s, const struct machine *m)
 	COPY_TEXT(v.marker.run, s->plan->jobs[m->made_by].conf.run);
 	COPY_TEXT(v.marker.machine, s->plan->jobs[m->made_by].conf.machine);
 	COPY_TEXT(v.marker.attempt, m->attempt);
-	v.marker.hard_end_s = (m->hard_end + WALL_EPOCH_MS) / 1000;
+	v.marker.hard_end_s = (m->marked_end + WALL_EPOCH_MS) / 1000;
 	v.created_at_s = (m->created + WALL_EPOCH_MS) / 1000;
 	v.preempted = m->preempted;
-	if (m->is_over) {
+	if (vendor(s, m)->free && !cloud_waits(s, m))
+		v.started_at_s = (m->starts_at + WALL_EPOCH_MS) / 1000;
+	if (cloud_waits(s, m) && !m->is_over) {
+		v.state = POD_STATE_QUEUED;
+	} else if (m->is_over) {
 		v.state = POD_STATE_GONE;
 		v.ended_at_s = (m->ended + WALL_EPOCH_MS) / 1000;
 	} else if (m->stopped) {
@@ -458,6 +511,40 @@ void cloud_list(struct sim *s, struct happening *h)
 }
 
 /* ---- what it cost, and who is left ---- */
+
+bool cloud_waits(const struct sim *s, const struct machine *m)
+{
+	return s->plan->vendors[m->vendor].free && m->starts_at > (m->is_over ? m->ended : s->now);
+}
+
+int64_t cloud_bills_from(const struct sim *s, const struct machine *m)
+{
+	return s->plan->vendors[m->vendor].free ? MAX(m->starts_at, m->held_from) : m->held_from;
+}
+
+void cloud_note_waits(struct client *cl)
+{
+	struct sim *s = cl->sim;
+	int64_t until = s->now;
+	bool waits = false, bills = false;
+
+	for (size_t i = 0; i < s->machine_count; i++) {
+		const struct machine *m = &s->machines[i];
+		if (m->client == cl->number && m->is_over && m->ended >= cl->free_since)
+			until = MIN(until, m->ended);
+		if (m->client == cl->number && m->release_requested >= cl->free_since)
+			until = MIN(until, MAX(m->release_requested, cl->free_since));
+		if (m->client != cl->number || m->is_over)
+			continue;
+		waits = waits || (cloud_waits(s, m) && m->release_requested < 0);
+		bills = bills || !cloud_waits(s, m);
+		if (!cloud_waits(s, m) && s->plan->vendors[m->vendor].free)
+			until = MIN(until, m->starts_at);
+	}
+	if (cl->free_since >= 0)
+		cl->free_ms += MAX(until - cl->free_since, 0);
+	cl->free_since = waits && !bills ? s->now : -1;
+}
 
 /* Its client has left, or has returned. */
 void cloud_alone(struct client *cl, bool alone)

@@ -9,12 +9,12 @@ static int64_t meter_until(const struct sim *s, const struct machine *m, int64_t
 {
 	int64_t end = MIN(m->is_over ? m->ended : s->now, most);
 
-	if (m->queued) /* never placed: it cost nothing */
+	if (m->queued || cloud_waits(s, m)) /* never placed: it cost nothing */
 		return 0;
 	if (m->release_requested >= 0 && m->release_requested < end)
 		end = m->release_requested;
 	return money_for(MIN(m->price, m->offered),
-			 (MAX(end - m->held_from, 0) + 999) / 1000 * 1000);
+			 (MAX(end - cloud_bills_from(s, m), 0) + 999) / 1000 * 1000);
 }
 
 int64_t meter(const struct sim *s, const struct machine *m)
@@ -27,7 +27,7 @@ static bool immortal(const struct sim *s, const struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
 
-	return (m->never_runs || m->failed || m->stopped) &&
+	return (m->never_runs || m->failed || m->stopped || cloud_waits(s, m)) &&
 	       (cl->dead_forever || cl->exit_status == 9);
 }
 
@@ -44,7 +44,9 @@ static bool was_shown(const struct sim *s, const struct machine *m)
  * the call. */
 static int64_t near_end(const struct machine *m)
 {
-	return m->hard_end - MIN((m->hard_end - m->created) / 10, INT64_C(20000)) - 2000;
+	int64_t began = m->starts_at && m->starts_at < m->hard_end ? m->starts_at : m->created;
+
+	return m->hard_end - MIN((m->hard_end - began) / 10, INT64_C(20000)) - 2000;
 }
 
 /* By a client whose clock may be ahead by `off`: its end seems that much closer. */
@@ -117,11 +119,11 @@ static int64_t owed_really(const struct sim *s, const struct machine *m)
 	bool seen = !m->alone && m->alone_until < 0 && was_shown(s, m) && !m->reply_lost;
 	int64_t end = m->is_over ? m->ended : s->now;
 
-	if (m->price <= m->offered || !seen)
+	if (m->price <= m->offered || !seen || cloud_waits(s, m))
 		return owed(s, m);
 	if (m->release_requested >= 0)
 		end = MIN(end, m->release_requested);
-	int64_t ms = end - m->held_from - 4 * v->latency_ms - 2000 -
+	int64_t ms = end - cloud_bills_from(s, m) - 4 * v->latency_ms - 2000 -
 		     (cloud_may_wait(s, m) ? RELEASED_WITHIN_MS : 0);
 	if (m->spot) /* only a listing shows its final price */
 		ms -= m->visible - m->created + 6000;

@@ -402,8 +402,7 @@ void command_check_release(struct client *cl, int pod, const struct machine *m)
 	int64_t until = core_is_stopping(c) ? c->grace_until
 			: p->fetch_until    ? p->fetch_until
 					    : INT64_MAX;
-	int64_t end =
-		p->rental.hard_end_ms - budget_margin(p->rental.hard_end_ms - p->rental.create_at);
+	int64_t end = p->rental.hard_end_ms - budget_pod_margin(p);
 	bool halts = false;
 
 	if (!cl->job->steps || cl->reaping || !m->connected || m->release_requested >= 0 ||

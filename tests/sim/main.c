@@ -165,14 +165,16 @@ static const uint64_t once_broken_together[] = {
 	/* with pods that pass from run to run */
 	SEED_POOL | 31860, SEED_POOL | 519685};
 
-static int pools_every = 7;
+static int pools_every = 7, queues_every = 5;
 
-/* Every n-th seed goes through real translators, or passes pods from run to run. */
+/* Every n-th seed goes through real translators, passes pods from run to run, or waits for free. */
 static uint64_t seed_of(uint64_t number, int wires_every)
 {
 	if (wires_every && number % (uint64_t)wires_every == 0)
 		return number | SEED_WIRE;
-	return pools_every && number % (uint64_t)pools_every == 0 ? number | SEED_POOL : number;
+	if (pools_every && number % (uint64_t)pools_every == 0)
+		return number | SEED_POOL;
+	return queues_every && number % (uint64_t)queues_every == 1 ? number | SEED_QUEUE : number;
 }
 
 static int many(const char *program, uint64_t from, uint64_t count, bool alone,
@@ -278,9 +280,10 @@ static bool shows(uint64_t seed, bool *few)
 	struct sim s = {0};
 
 	plan_make(&plan,
-		  planted >= PLANT_FIRST_OF_WIRES ? seed | SEED_WIRE
-		  : planted >= PLANT_OFFER_STANDS ? seed | SEED_POOL
-						  : seed,
+		  planted >= PLANT_FIRST_OF_QUEUES  ? seed | SEED_QUEUE
+		  : planted >= PLANT_FIRST_OF_WIRES ? seed | SEED_WIRE
+		  : planted >= PLANT_OFFER_STANDS   ? seed | SEED_POOL
+						    : seed,
 		  false);
 	sim_run(&s, &plan, false);
 	bool found = strstr(s.broken, planted_defects[planted].says) != NULL;
@@ -392,6 +395,8 @@ int main(int argc, char **argv)
 			wires_every = atoi(next), i++;
 		else if (!strcmp(argv[i], "--pools-every"))
 			pools_every = atoi(next), i++;
+		else if (!strcmp(argv[i], "--queues-every"))
+			queues_every = atoi(next), i++;
 		else if (!strcmp(argv[i], "--seeds"))
 			seeds = strtoull(next, NULL, 10), i++;
 		else if (!strcmp(argv[i], "--from"))
@@ -411,7 +416,8 @@ int main(int argc, char **argv)
 		else {
 			fprintf(stderr,
 				"usage: sim [--seeds N] [--from S] [--failures K] [--wires-every "
-				"N] [--pools-every N] | --digest [--by-pod] [--seeds N] [--from S] "
+				"N] [--pools-every N] [--queues-every N] | --digest [--by-pod] "
+				"[--seeds N] [--from S] "
 				"| --seed S | "
 				"--plan 'SEED KNOB=VALUE...' "
 				"[--trace] [--as-it-is] [--alone] [--plant DEFECT] | --plants "

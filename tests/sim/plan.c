@@ -400,13 +400,40 @@ static void make_later_caps(struct plan *p, uint64_t seed)
 			roll_chance(r, 70) ? 100 : (int)roll_spread(r, 5, 400);
 }
 
+/* ---- queues that are free, and names that work once ---- */
+
+static void make_queues(struct plan *p, uint64_t seed)
+{
+	uint64_t state = seed * 0x2127599bf4325c37ull + 0x9fb21c651e98df25ull, *r = &state;
+
+	for (int v = 0; v < p->vendors_made; v++) {
+		bool once = roll_chance(r, 80);
+		p->vendors[v].free = !v || roll_chance(r, 60);
+		p->vendors[v].limits_wait = roll_chance(r, 50);
+		p->vendors[v].queue_seed = roll(r);
+		for (int i = 0; i < p->client_count; i++) {
+			struct core_provider *k = &p->jobs[i].conf.providers[v];
+			k->waits_free = p->vendors[v].free;
+			k->create_once = p->vendors[v].free && once;
+		}
+	}
+	for (int i = 0; i < p->client_count; i++) /* nothing bounds the wait then */
+		p->jobs[i].conf.retry_until_up = false;
+	/* a clock that is wrong moves a start, too */
+	memset(p->wall_offset_ms, 0, sizeof(p->wall_offset_ms));
+	for (int i = 0; i < p->fault_count; i++)
+		p->faults[i].dropped = p->faults[i].dropped || p->faults[i].kind == F_WALL_JUMP;
+	if (roll_chance(r, 50))
+		plan_add_leftover(p, F_CREATE_LOST_MADE, (int)roll_in(r, 0, 2), 0, 0);
+}
+
 /* ---- speeds and prices that are not as planned ---- */
 
 void plan_make(struct plan *p, uint64_t seed, bool alone)
 {
-	bool pooled = seed & SEED_POOL;
+	bool pooled = seed & SEED_POOL, queues = seed & SEED_QUEUE;
 
-	seed &= ~SEED_POOL;
+	seed &= ~(SEED_POOL | SEED_QUEUE);
 	uint64_t state = (seed & ~SEED_WIRE) * 0x2545f4914f6cdd1dull + 1, *r = &state;
 
 	memset(p, 0, sizeof(*p));
@@ -452,6 +479,10 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 		plan_wire(p);
 	plan_replans(p, seed & ~SEED_WIRE);
 	plan_measuring(p, seed);
+	if (queues) {
+		make_queues(p, seed);
+		p->seed |= SEED_QUEUE;
+	}
 	if (!pooled)
 		return;
 	p->seed |= SEED_POOL;

@@ -87,6 +87,8 @@ enum wire_kind { WIRE_NONE, WIRE_RUNPOD, WIRE_MODAL };
 	(1ull << 50) /* in a seed: one or two of its vendors are spoken to through their real      \
 			translators */
 
+#define SEED_QUEUE (1ull << 52) /* in a seed: some of its vendors have a queue that is free */
+
 #define SEED_POOL (1ull << 51) /* in a seed: several runs, which pass pods on */
 
 struct vendor_plan {
@@ -100,6 +102,10 @@ struct vendor_plan {
 	int per_minute;  /* calls that an account may make; 0: any */
 	int slow[4];     /* percent of ms_per_weight that a pod of this offer takes; 0: 100 */
 	bool says_limit; /* its replies report what is left */
+	/* its pods wait for free, for any time (queue_seed draws it) or for ever; it ends those
+	 * that have waited as long as they may */
+	bool free, limits_wait;
+	uint64_t queue_seed;
 	/* of a real translator's server */
 	enum wire_kind wire;
 	bool has_volume, community, spot;

@@ -139,6 +139,14 @@ void plant_stepped(struct client *cl)
 				: c->pods[i].rental.answer; /* takes two lists 5 s apart as proof */
 	for (int i = 0; plant(PLANT_COUNT_STOPS) && i < c->pod_count; i++)
 		c->pods[i].rental.outlived_at = 0; /* an accepted release ends what it costs */
+	if (plant(PLANT_WAIT_COUNTED) && c->free_since)
+		c->free_since = c->now;
+	for (int i = 0; plant(PLANT_WAIT_BILLED) && i < c->pod_count; i++)
+		if (pod_is_unstarted(&c->pods[i]))
+			c->pods[i].rental.start_at = c->pods[i].rental.create_at;
+	for (int i = 0; plant(PLANT_WAITS_ON) && i < c->pod_count; i++)
+		if (pod_is_unstarted(&c->pods[i]))
+			c->pods[i].overdue_at = NEVER / 2;
 	c->cold_ms = plant(PLANT_BOOTS_FREE) ? 1 : c->cold_ms;
 	c->too_many += plant(PLANT_WIDTH_WAVERS);
 	for (int i = 0; plant(PLANT_HANDOVER_UNHEARD) && i < c->pod_count; i++)

@@ -113,7 +113,11 @@
 	X(ORPHAN_ALL, "whose agent was given work") \
 	X(TWIN_KEPT, "is kept and bills for ever") \
 	X(QUEUE_UNSEEN, "and it waits for a machine") \
-	X(QUEUE_FREE, "and it was placed")
+	X(QUEUE_FREE, "and it was placed") \
+	/* of queues that are free */ \
+	X(WAIT_COUNTED, "and its pods have waited for") \
+	X(WAIT_BILLED, "is billed, and it waits") \
+	X(WAITS_ON, "is waited for in its queue")
 /* clang-format on */
 
 enum plant {
@@ -122,6 +126,7 @@ enum plant {
 #undef X
 		PLANTS_COUNT,
 	PLANT_FIRST_OF_WIRES = PLANT_CREATE_AGAIN,
+	PLANT_FIRST_OF_QUEUES = PLANT_WAIT_COUNTED,
 };
 extern enum plant planted;
 struct planted_defect {

@@ -304,7 +304,8 @@ static void make_client(struct sim *s, int number)
 			      .laptop = &s->laptops[job->laptop],
 			      .exit_status = -1,
 			      .settled_at = -1,
-			      .died_at = -1};
+			      .died_at = -1,
+			      .free_since = -1};
 	if (cl->laptop->facts)
 		cl->limiter = limiter_new(cl->laptop->facts);
 	cl->local = xcalloc(job->count, sizeof(*cl->local));

@@ -144,8 +144,11 @@ struct machine {
 	char id[40], attempt[ATTEMPT_MAX];
 	int64_t price, offered;        /* micro-dollars an hour */
 	int64_t hard_end, first_lease; /* true time */
-	int64_t late_start;            /* from the start of its container: if it starts late */
-	int64_t clock_error;           /* how far the clock was off when they were computed */
+	/* where waiting is free: when it starts (INT64_MAX: never), how long its first lease lasts
+	 * from then; marked_end: its hard end as its marker says it */
+	int64_t starts_at, first_lease_ms, marked_end;
+	int64_t late_start;  /* from the start of its container: if it starts late */
+	int64_t clock_error; /* how far the clock was off when they were computed */
 	int64_t created, visible, runs_at, ended, release_requested;
 	int64_t known_at;    /* its client knows its id; -1: never */
 	int64_t alone_until; /* its client was not there; -1: it always was */
@@ -207,7 +210,8 @@ struct create { /* a request on its way */
 	int client, provider, offer;
 	char attempt[ATTEMPT_MAX];
 	int64_t hard_end_s, first_lease_end_s, late_start_s, price;
-	int64_t clock_error; /* of the client's clock, then */
+	int64_t wait_ms, run_ms, first_lease_ms; /* where waiting is free */
+	int64_t clock_error;                     /* of the client's clock, then */
 };
 
 struct laptop { /* one clock, one ledger */
@@ -241,6 +245,9 @@ struct client {
 	int64_t life_began, life_ended; /* the newest life, and the newest that is over */
 	/* of this life, and the highest so far; 0: none. Not of a reap's */
 	int64_t cap_now, cap_most;
+	/* how long all of its pods have waited for free, by the cloud; since when they do (-1: they
+	 * do not) */
+	int64_t free_ms, free_since;
 	int64_t metered;     /* by the cloud, when this life began, or its machine woke */
 	int64_t asleep_from; /* the cloud's meter then */
 	bool unsure;         /* a create was open when this life began */
@@ -364,6 +371,11 @@ void cloud_release_requested(struct sim *s, struct machine *m); /* for its relea
 void cloud_check(struct sim *s);                                /* at the very end */
 void wire_check_volumes(struct sim *s);                         /* likewise: wire.c */
 int64_t meter(const struct sim *s, const struct machine *m);
+/* It waits for its start, which costs nothing; or it has ended so. */
+bool cloud_waits(const struct sim *s, const struct machine *m);
+int64_t cloud_bills_from(const struct sim *s, const struct machine *m); /* once it has started */
+/* Measures how long all of the client's pods have waited for free. */
+void cloud_note_waits(struct client *cl);
 struct pod_view cloud_view(struct sim *s, const struct machine *m);
 
 /* reap.c */
