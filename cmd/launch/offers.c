@@ -165,7 +165,10 @@ void offer_list_print(FILE *to, const struct known_offer *offers, size_t count)
 		table_cell(t, "%s", o->region);
 		table_cell(t, "%s", o->spot ? "spot" : "on demand");
 		table_cell(t, "%s", o->stock[0] ? o->stock : "-");
-		table_cell(t, "%s", money_show(text, sizeof(text), o->price_microusd_h));
+		table_cell(t, "%s",
+			   plan_price_is_given(o)
+				   ? money_show(text, sizeof(text), o->price_microusd_h)
+				   : "no price given");
 		table_cell(t, "%s", o->with[0] ? o->with : "-");
 		if (any_avoided)
 			table_cell(t, "%s",

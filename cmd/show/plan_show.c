@@ -26,6 +26,13 @@ char *plan_dollars(char to[32], double usd)
 	return to;
 }
 
+bool plan_price_is_given(const struct offer *o)
+{
+	const struct provider_ops *ops = provider_find(o->provider);
+
+	return o->price_microusd_h > 0 || (ops && ops->pods_are_free);
+}
+
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
 {
 	CLEANUP(str_free) struct str gpu = STR_INIT; /* a provider's text */
@@ -238,6 +245,25 @@ static void say_download(FILE *to, const struct estimate *e, const struct plan *
 	print_wrapped(to, 2, "set-up: %s", str_text(&line));
 }
 
+/* A queue that is free adds to the time of a run, and to no cost. */
+static void say_queue(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct cold *cold = &e->machines[pick->machine].cold;
+	const struct cold_time *queue = &cold->phase[COLD_QUEUE];
+	char wait[24];
+
+	if (!cold->queue_is_free)
+		return;
+	if (queue->samples)
+		print_wrapped(to, 2, "queue: about %s, which costs nothing (measured: %d pod%s)",
+			      plan_seconds(wait, queue->p50_s), queue->samples,
+			      queue->samples == 1 ? "" : "s");
+	else
+		print_wrapped(to, 2,
+			      "queue unknown: no pod has waited for this GPU yet; waiting costs "
+			      "nothing");
+}
+
 /* Prints the storage cost: a volume bills with or without this run, so plans exclude it, but the
  * run's total includes it. */
 static void say_storage(FILE *to, const struct extra *storage, const struct plan *pick)
@@ -283,6 +309,7 @@ static void print_advice(FILE *to, const struct estimate *e, const struct plan *
 	say_download(to, e, pick);
 	print_wishes(to, e, pick);
 	say_storage(to, &e->extras[pick->machine].storage, pick);
+	say_queue(to, e, pick);
 	print_saves(to, &e->extras[pick->machine]);
 }
 
@@ -375,6 +402,10 @@ static void say_price(FILE *to, const struct estimate *e, const struct plan *pic
 {
 	const struct offer *o = &e->offers[pick->machine];
 
+	if (!plan_price_is_given(o)) {
+		print_wrapped(to, 4, "  no price given: %s names none", o->provider);
+		return;
+	}
 	print_wrapped(to, 4, "  price: $%.4f an hour%s%s%s (%s)",
 		      e->machines[pick->machine].price_h, o->with[0] ? ", with " : "", o->with,
 		      o->with[0] ? " in it" : "", e->price_from);

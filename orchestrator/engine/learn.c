@@ -360,8 +360,7 @@ static int64_t phase_ms(const struct pod_row *row, enum cold_phase phase)
 	if (row->handed_from[0]) /* it was warm */
 		return -1;
 	switch (phase) {
-	/* a free wait is forecast by itself: past_queue_s() */
-	case COLD_QUEUE: return row->run_ms ? 0 : ms_between(row->create_ms, row->running_ms);
+	case COLD_QUEUE: return ms_between(row->create_ms, row->running_ms);
 	case COLD_BOOT: return ms_between(row->running_ms, row->reached_ms);
 	case COLD_CONNECT: return ms_between(row->reached_ms, row->connected_ms);
 	case COLD_SYNC:
@@ -394,6 +393,8 @@ static bool is_like(const struct pod_row *row, const struct cold_what *what, enu
 {
 	bool sent = row->synced_bytes > 0;
 
+	if (phase == COLD_QUEUE && row->run_ms) /* a cluster has a queue for each GPU */
+		return gpu_is_same(row->gpu, what->gpu);
 	if (phase == COLD_SETUP)
 		return !strncmp(row->setup, what->setup ? what->setup : "", SETUP_KEY_HEX);
 	if (phase == COLD_SYNC && like < LIKE_NOTHING && row->synced_bytes >= 0 &&

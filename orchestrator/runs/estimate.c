@@ -423,6 +423,8 @@ static void fill_cold(struct cold *cold, const struct estimate_of *of,
 	what.volume_ready = is_volume_ready(pods, what.image);
 	if (needs->setup)
 		cold->phase[COLD_SETUP] = setup_prior;
+	if (cold->queue_is_free) /* only the ledger knows how long */
+		cold->phase[COLD_QUEUE] = (struct cold_time){0};
 	learn_cold(pods->rows, pods->count, &what, cold);
 	if (!needs->setup || in_image || is_env_on_volume(of, needs, gpu, pods))
 		cold->phase[COLD_SETUP] = (struct cold_time){0};
@@ -587,6 +589,8 @@ static void add_extras(struct plan_machine *m, struct extras *x, const struct es
 	m->save_s = x->save_s;
 	m->save_every_s = x->save_s > 0 ? x->saves.value : 0;
 	x->env_in_image = is_env_in_image(of, needs, o->provider);
+	const struct engine_provider *p = run_provider(of->run, o->provider);
+	m->cold.queue_is_free = p && p->ops->waits_free;
 	fill_cold(&m->cold, of, needs, o->gpu, pods, x->env_in_image);
 }
 

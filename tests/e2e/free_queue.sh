@@ -51,6 +51,28 @@ t_nothing_starts_within_wait() {
 	has err.txt "no usable pod could be rented within"
 }
 
+t_the_wait_is_planned_with() { # from what pods have waited before, and never as a cost
+	script_lines 2
+	QUEUE=8s config 'pods = 1;'
+	burst plan
+	has out.txt "queue unknown"
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	rm -r out
+	burst plan
+	has out.txt "queue: about "
+	has out.txt "which costs nothing (measured: 1 pod)"
+	sed -i 's/price_per_hour = 0.69/price_per_hour = 0/' burst.cfg
+	burst offers
+	has out.txt "no price given"
+	burst plan --explain
+	has out.txt "no price given: queue_play names none"
+	QUEUE=1s config ''
+	sed -i 's/price_per_hour = 0.69/price_per_hour = 0/' burst.cfg
+	burst run
+	has err.txt "queue_play: no price given: caps.max_cost counts nothing for its pods"
+}
+
 t_cancelled_in_the_queue() {
 	script_lines 2
 	QUEUE=1h config 'pods = 1;'

@@ -234,6 +234,26 @@ static void cold_starts_by_gpu(void **state)
 	assert_near(c.phase[COLD_BOOT].p50_s, 45, 1e-9);
 }
 
+/* A free queue is one of its GPU alone, and costs nothing. */
+static void free_queues_by_gpu(void **state)
+{
+	(void)state;
+	struct pod_row rows[] = {
+		pod_that_took("A40", 60000, 30000), pod_that_took("A40", 600000, 30000),
+		pod_that_took("A40", 120000, 30000), pod_that_took("H100 SXM", 7200000, 30000)};
+	struct cold c = {.queue_is_free = true};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		rows[i].run_ms = 1;
+	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "A40"}, &c);
+	assert_near(c.phase[COLD_QUEUE].p50_s, 120, 1e-9);
+	assert_near(cold_p50_s(&c) - cold_billed_p50_s(&c), 120, 1e-9);
+	c = (struct cold){.queue_is_free = true};
+	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "L4"}, &c);
+	assert_int_equal(c.phase[COLD_QUEUE].samples, 0); /* unknown */
+	assert_int_equal(c.phase[COLD_BOOT].samples, 4);
+}
+
 static void interruptions_are_counted(void **state)
 {
 	(void)state;
@@ -438,6 +458,7 @@ int main(void)
 		cmocka_unit_test(newer_runs_count_more),
 		cmocka_unit_test(few_batches_are_no_measurement),
 		cmocka_unit_test(cold_starts_by_gpu),
+		cmocka_unit_test(free_queues_by_gpu),
 		cmocka_unit_test(interruptions_are_counted),
 		cmocka_unit_test(hosts_decide_where_cards_do_not),
 	};
