@@ -22,7 +22,7 @@ answer() { # COMMAND...
 }
 
 jobs_of() { # OPTION...: one line for each job; read.c knows the fields
-	squeue -h -t all -o "%i$s%j$s%T$s%r$s%V$s%S$s%e$s%N$s%P$s%b$s%Z$s%k" "$@"
+	squeue -h -t all -o "%i$s%j$s%T$s%r$s%V$s%S$s%e$s%N$s%P$s%b$s%u$s%Z$s%k" "$@"
 }
 
 # ---- pods ----
@@ -79,7 +79,7 @@ await_start() {
 		*) break ;;
 		esac
 	done
-	printf '%s\n' "${row:-$job$s$name${s}PENDING$s$s$s$s$s$s$s$s$s$marker}"
+	printf '%s\n' "${row:-$job$s$name${s}PENDING$s$s$s$s$s$s$s$s$s$s$marker}"
 }
 
 list() {

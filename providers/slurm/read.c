@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 
-enum { FIELDS_MOST = 12, SEPARATOR = '\037' };
+enum { FIELDS_MOST = 13, SEPARATOR = '\037' };
 
 /* ---- lines and fields ---- */
 
@@ -256,18 +256,18 @@ static void read_times(char *const fields[FIELDS_MOST], struct pod_view *view)
 }
 
 /* Fields: id, name, state, reason, submitted, started, ends, nodes, partition, resources of a node,
- * working directory, comment. */
+ * user, working directory, comment. */
 static void read_job(const struct section *conf, char *const fields[FIELDS_MOST],
 		     struct pod_view *view)
 {
-	const char *attempt = fields[1] + strlen(name_prefix), *folder = strrchr(fields[10], '/');
+	const char *attempt = fields[1] + strlen(name_prefix), *folder = strrchr(fields[11], '/');
 	char type[GPU_MAX];
 	int count;
 
 	format_text(view->id, sizeof(view->id), "%.20s.%s", fields[0], attempt);
 	COPY_TEXT(view->name, fields[1]);
 	/* a site's plug-in may overwrite comments */
-	if (!read_marker(fields[11], attempt, &view->marker) && folder)
+	if (!read_marker(fields[12], attempt, &view->marker) && folder)
 		(void)read_marker(folder + 1, attempt, &view->marker);
 	read_state(fields[2], fields[3], view);
 	read_times(fields, view);
@@ -278,6 +278,7 @@ static void read_job(const struct section *conf, char *const fields[FIELDS_MOST]
 		COPY_TEXT(view->gpu, GPU_NONE);
 	if (view->state == POD_STATE_RUNNING)
 		view->reach = REACH_DIAL;
+	COPY_TEXT(view->user, fields[10]); /* an sshd of an ordinary user lets in this user alone */
 }
 
 int slurm_read_jobs(const struct section *conf, const char *text, size_t len,

@@ -145,7 +145,7 @@ seeds_ledger() {
 }
 seeds_slurm() {
 	local s='\037' name=burst-0011223344556677 marker=burst1.aa.r1.0011223344556677.1800000000
-	local job="20${s}$name${s}RUNNING${s}None${s}1795852906${s}1795852908${s}1795852999${s}n1${s}main${s}gres:gpu:l40s:1${s}/x/pods/$marker${s}$marker\\n"
+	local job="20${s}$name${s}RUNNING${s}None${s}1795852906${s}1795852908${s}1795852999${s}n1${s}main${s}gres:gpu:l40s:1${s}me${s}/x/pods/$marker${s}$marker\\n"
 	local part="main*${s}gpu:l40s:4(S:0-1),gpu:2${s}mix${s}10:00:00${s}up\\n"
 	# shellcheck disable=SC2059 # their escapes are meant
 	{

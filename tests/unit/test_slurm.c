@@ -20,7 +20,8 @@
 /* a line of squeue, as 22.05 prints it */
 #define JOB(state, reason, nodes, comment)                                                         \
 	"20" S NAME S state S reason S "1795852906" S "1795852908" S "1795852999" S nodes S        \
-	"main" S "gres:gpu:l40s:1" S "/home/me/.local/share/burst/pods/" MARKER S comment "\n"
+	"main" S "gres:gpu:l40s:1" S "me" S "/home/me/.local/share/burst/pods/" MARKER S comment   \
+	"\n"
 
 struct bed {
 	struct section *conf;
@@ -115,7 +116,7 @@ static void states_are_read(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(states); i++) {
 		CLEANUP(free_text)
 		char *line = xasprintf("20" S NAME S "%s" S "%s" S "1795852906" S "1795852908" S
-				       "1795852999" S "%s" S "main" S "gres:gpu:l40s:1" S
+				       "1795852999" S "%s" S "main" S "gres:gpu:l40s:1" S "me" S
 				       "/x/pods/" MARKER S "(null)\n",
 				       states[i].state, states[i].reason, states[i].nodes);
 		struct op_result result;
@@ -132,6 +133,7 @@ static void states_are_read(void **state)
 		assert_int_equal(v->reach, v->state == POD_STATE_RUNNING ? REACH_DIAL : REACH_NONE);
 		assert_int_equal(v->created_at_s, 1795852906);
 		assert_string_equal(v->gpu, "L40S");
+		assert_string_equal(v->user, "me");
 		assert_string_equal(v->id, ID);
 		/* the comment was overwritten: the folder's name has it, too */
 		assert_string_equal(v->marker.attempt, ATTEMPT);
@@ -144,10 +146,10 @@ static void states_are_read(void **state)
 
 static void other_jobs_are_skipped(void **state)
 {
-	static const char jobs[] =
-		"7" S "burst-mine" S "RUNNING\n"
-		"8" S "train" S "RUNNING" S "None" S "1" S "2" S "3" S "n1" S "main" S "N/A" S "/" S
-		"a comment\nof two lines, 9" S NAME "\n" JOB("RUNNING", "None", "n1", MARKER);
+	static const char jobs[] = "7" S "burst-mine" S "RUNNING\n"
+				   "8" S "train" S "RUNNING" S "None" S "1" S "2" S "3" S "n1" S
+				   "main" S "N/A" S "me" S "/" S "a comment\nof two lines, 9" S NAME
+				   "\n" JOB("RUNNING", "None", "n1", MARKER);
 	static const char cut[] = "20" S NAME S "RUNNING\n";
 	struct bed b = bed_new(NULL);
 	struct op_result result;
@@ -240,7 +242,7 @@ static void forgotten_pods_are_gone(void **state)
 	/* the number now belongs to another job */
 	assert_int_equal(play(&b, OP_INSPECT, &want,
 			      "20" S "burst-7766554433221100" S "RUNNING" S "None" S "1" S "2" S
-			      "3" S "n1" S "main" S "N/A" S "/" S "\n",
+			      "3" S "n1" S "main" S "N/A" S "me" S "/" S "\n",
 			      "", 0, NULL, &result, &err),
 			 OP_DONE);
 	assert_int_equal(result.pods[0].state, POD_STATE_GONE);
