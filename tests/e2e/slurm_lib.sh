@@ -43,10 +43,11 @@ on_cluster() {
 		>"$XDG_CONFIG_HOME/burst/burst.cfg"
 	sed -i -e 's/^provider = .*/provider = "slurm"; gpu = ["L40S"];/' -e '/^providers = /{s/providers = { local = {.*}; };//}' burst.cfg
 }
-slow_on_cluster() { # slow_on_cluster N [CONFIG...]: N segments of half a second each
+slow_on_cluster() { # slow_on_cluster N [CONFIG...]: N segments of half a second each, on one pod unless CONFIG says otherwise
 	script_lines "$1"
 	shift
 	slow_worker SLOW=0.5 MAX_BATCH=1
+	case "$*" in *pods*) ;; *) set -- 'pods = 1;' "$@" ;; esac
 	on_cluster 'code = { path = "code"; };' "$@"
 }
 queue() { # queue FORMAT: of the pods' jobs that have not ended
