@@ -35,6 +35,20 @@ static json_t *metadata(const struct section *conf, const struct rent_request *r
 			 "karpenter.sh/do-not-disrupt", "true");
 }
 
+/* A text that Kubernetes must take as it is: in commands and values of variables "$(NAME)" is
+ * replaced and "$$" becomes "$" (API reference of Container). */
+static json_t *literal(const char *text)
+{
+	CLEANUP(str_free) struct str doubled = STR_INIT;
+
+	for (; *text; text++) {
+		if (*text == '$')
+			str_addc(&doubled, '$');
+		str_addc(&doubled, *text);
+	}
+	return json_string(str_text(&doubled));
+}
+
 static json_t *env_list(const struct rent_request *rent)
 {
 	json_t *list = json_array();
@@ -44,8 +58,8 @@ static json_t *env_list(const struct rent_request *rent)
 		const struct env_pair *pair = &rent->env[i];
 		secret = secret || pair->secret;
 		if (!pair->secret && strcmp(pair->name, "BURST_HOME") != 0)
-			json_array_append_new(list, json_pack("{s:s,s:s}", "name", pair->name,
-							      "value", pair->value));
+			json_array_append_new(list, json_pack("{s:s,s:o}", "name", pair->name,
+							      "value", literal(pair->value)));
 	}
 	json_array_append_new(
 		list, json_pack("{s:s,s:s}", "name", "BURST_HOME", "value", KUBERNETES_HOME));
@@ -84,10 +98,10 @@ static json_t *container(const struct section *conf, const struct rent_request *
 	if (rent->volume.id[0])
 		json_array_append_new(mounts, json_pack("{s:s,s:s}", "name", "volume", "mountPath",
 							rent->mount ? rent->mount : "/workspace"));
-	return json_pack("{s:s,s:s,s:[s,s,s],s:o,s:o,s:o}", "name", "main", "image",
+	return json_pack("{s:s,s:s,s:[s,s,o],s:o,s:o,s:o}", "name", "main", "image",
 			 rent->image ? rent->image : section_text(conf, "image"), "command",
-			 "/bin/sh", "-c", rent->start_script, "env", env_list(rent), "resources",
-			 resources(rent), "volumeMounts", mounts);
+			 "/bin/sh", "-c", literal(rent->start_script), "env", env_list(rent),
+			 "resources", resources(rent), "volumeMounts", mounts);
 }
 
 static json_t *volumes(const struct rent_request *rent)

@@ -234,7 +234,7 @@ static void test_no_secret_in_the_spec(void **state)
 				    .name = "burst-00000000000000f1",
 				    .marker.run = "r1",
 				    .run_s = 600,
-				    .start_script = "exit 0",
+				    .start_script = "echo $(date) $$",
 				    .env = env,
 				    .env_count = ARRAY_LEN(env)};
 
@@ -243,6 +243,8 @@ static void test_no_secret_in_the_spec(void **state)
 	CLEANUP(free_text) char *text = jsonx_line(pod), *keys = kube_keys_text(&rent);
 	assert_null(strstr(text, "c2VjcmV0"));
 	assert_null(strstr(text, "/elsewhere"));
+	/* "$(date)" would be looked up among the variables, and "$$" become "$" */
+	assert_non_null(strstr(text, "\"echo $$(date) $$$$\""));
 	assert_non_null(strstr(text, "{\"name\":\"BURST_KEYS\",\"value\":\"exec\"}"));
 	assert_non_null(strstr(text, "\"activeDeadlineSeconds\":660"));
 	assert_non_null(strstr(text, "\"values\":[\"NVIDIA-L40S\",\"L40S\"]"));

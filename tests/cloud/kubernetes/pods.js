@@ -10,6 +10,11 @@ const { HOST_KEYS, host_files } = require('../common/host_root');
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
+// What a kubelet makes of a command or a value: $(NAME) is replaced where NAME is known, $$ becomes $.
+function expanded(text, env) {
+	return text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (all, name) => (all === '$$' ? '$' : name in env ? env[name] : all));
+}
+
 class Pods {
 	constructor(world) {
 		this.world = world;
@@ -114,7 +119,10 @@ class Pods {
 				remove: HOST_KEYS,
 			},
 			{
-				ready: () => pod.machine.start(pod.object.spec.containers[0].command, this.environment(pod), true),
+				ready: () => {
+					const env = this.environment(pod);
+					pod.machine.start(pod.object.spec.containers[0].command.map((word) => expanded(word, env)), env, true);
+				},
 				started: (pid) => this.running(pod, pid),
 				failed: (text) => pod.log.push(`podbox: ${text}`),
 				exit: (code, signal) => this.exited(pod, code, signal),
@@ -141,7 +149,8 @@ class Pods {
 	}
 
 	environment(pod) {
-		const own = Object.fromEntries((pod.object.spec.containers[0].env || []).map(({ name, value }) => [name, value]));
+		const own = {};
+		for (const { name, value } of pod.object.spec.containers[0].env || []) own[name] = expanded(value, own);
 		return { PATH, HOME: '/root', HOSTNAME: pod.object.metadata.name, KUBERNETES_SERVICE_HOST: '10.0.0.1', ...own };
 	}
 
