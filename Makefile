@@ -31,6 +31,7 @@
 ##   make qwen3-packages        Qwen3-TTS and torch (5 GB), for tests/workers/test_qwen3.py and BENCH=voices
 ##   make kokoro-packages       Kokoro, beside Chatterbox's torch, for tests/workers/test_kokoro.py
 ##   make ntfy-server           the published ntfy server (Go modules), for tests/e2e/notify.sh
+##   make kubernetes-bed        a real Kubernetes (Go modules, 13 minutes), for tests/e2e/kubernetes_bed.sh
 ##   make chatterbox-wheels     its locked packages (210 MB), for the test of its set-up
 ##   make gpu-experiments [OUT=build/gpu.json]     measure Chatterbox's shapes on the GPU of this machine
 ##
@@ -46,7 +47,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c zlib
 LATE    := libcurl libssh2 libcrypto libarchive md4c # loaded when they are needed: orchestrator/base/guard.h
-ifneq ($(filter-out deps deps-test clean format help demo piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server slurm-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean format help demo piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server kubernetes-bed slurm-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -361,6 +362,10 @@ kokoro-packages: chatterbox-packages
 .PHONY: ntfy-server
 ntfy-server:
 	@bash tests/e2e/ntfy_server.sh $(CURDIR)/build/ntfy/ntfy
+# A real Kubernetes of one node, for tests/e2e/kubernetes_bed.sh, which is skipped without it.
+.PHONY: kubernetes-bed
+kubernetes-bed:
+	@bash tests/cloud/kubernetes/bed_programs.sh $(CURDIR)/build/kubernetes-bed
 # On a machine with a GPU and the packages of chatterbox. OUT: where the JSON goes.
 .PHONY: gpu-experiments
 gpu-experiments:
