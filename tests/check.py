@@ -44,9 +44,10 @@ LANES_LEAST, LANES_MOST = 2 * CPUS, 8 * CPUS
 CASE_LIMIT_S = 900
 PR_SET_CHILD_SUBREAPER = 36
 # These start real servers, pods or thousands of children: valgrind is left out there. test_local_forward has too few files:
-# where accept() is to fail for lack of one, valgrind closes the connection that the kernel has accepted.
+# where accept() is to fail for lack of one, valgrind closes the connection that the kernel has accepted. test_requests_worlds takes
+# 200,000 random turns: a quarter of an hour.
 NOT_UNDER_VALGRIND = {"test_local_ends", "test_local_files", "test_local_forward", "test_local_rent", "test_ssh", "test_ssh_keys", "test_ssh_lost",
-                      "test_child", "test_agent_archive", "test_join"}
+                      "test_child", "test_agent_archive", "test_join", "test_requests_worlds"}
 VALGRIND = ["env", "IN_VALGRIND=1", "valgrind", "-q", "--error-exitcode=98", "--leak-check=full",
             "--errors-for-leak-kinds=definite", "--child-silent-after-fork=yes", "--suppressions=tests/unit/valgrind.supp"]
 ASAN = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99"}
