@@ -56,7 +56,7 @@ WHOLE = {"modal_proto", "runpod_schema", "vast_schema"}
 # A script vendor_X.sh is the script X of each of these.
 VENDORS = ("modal", "runpod", "vast")
 # A vendor for which only some of them are written yet.
-ONLY_OF = {"vast": ("vendor_billing.sh", "vendor_faults.sh", "vendor_switch.sh")}
+ONLY_OF = {"vast": ("vendor_billing.sh", "vendor_faults.sh", "vendor_kill.sh", "vendor_switch.sh")}
 # Scripts of the pod's side, whose tests are functions test_NAME and which run one of them when ONLY names it.
 POD_SIDE = re.compile(r"(agent(?!_files)|start_script)(?!_lib)(_[a-z]+)?\.sh")
 NOT_CASES = re.compile(r"(lib|cli|agent_files|espeak_worker|ntfy_server|.*_lib)\.sh")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # vendor_kill.sh - the client dies of SIGKILL at one of its ledger's writes, its requests or its orders to agents, while
-# it has pods at VENDOR (modal or runpod): whoever comes next finishes the work, and `reap` leaves nothing.
+# it has pods at VENDOR (modal, runpod or vast): whoever comes next finishes the work, and `reap` leaves nothing.
 #
 # A spread sample of the points; KILL_POINTS=all: all of them (make soak). ONLY='net_after_12$' one of them again.
 . "$(dirname "$0")/lib.sh"

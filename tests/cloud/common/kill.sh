@@ -47,7 +47,8 @@ at_point() { # at_point run|resume ledger|net|order|agent before|during|after N
 	unchanged stamp.txt
 	all_right 6
 	is "$(rendered_after "$dead" | comm -12 safe.txt - | tr '\n' ' ')" "" "rendered again by $second, though safe"
-	is "$(rendered_after 0 | wc -l)" 6 "segments that some worker says it has rendered"
+	# where pods have no volume, their notes go with them
+	[ -n "${NO_VOLUMES:-}" ] || is "$(rendered_after 0 | wc -l)" 6 "segments that some worker says it has rendered"
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
 	is "$(pods_alive)" "" "pods after reap"
@@ -146,7 +147,7 @@ dies_creating() { # dies_creating run|resume
 	burst_wait 2>/dev/null
 	intent_is_known || complain "it knew its pod when it died"
 	wait_for 20 "its pod" there_is_one
-	burst "$1" --json
+	LIMIT=200 burst "$1" --json
 	is "$STATUS" 0 "$1 ($(tail -n 2 err.txt | tr '\n' '|'))"
 	all_right 6
 	burst reap

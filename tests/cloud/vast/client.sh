@@ -54,7 +54,7 @@ no_secrets_in() { # no_secrets_in FILE...: also folders
 
 # ---- the words that scripts for every vendor use ----
 
-VENDOR=vast
+VENDOR=vast NO_VOLUMES=yes
 vendor_config() { va_config "$@"; }
 pods_alive() { va_pods; }
 ids_ever() { va_control state | jq -r '.pods[].id'; }
