@@ -4,6 +4,29 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 
+/* ---- keys ---- */
+
+int wired_check_isolation(const struct section *s, const char *group, const char *key,
+			  struct err *err)
+{
+	enum isolation isolation;
+
+	return wire_read_isolation(section_text(s, key), &isolation) < 0
+		       ? provider_bad_value(s, group, key,
+					    "\"auto\", \"namespaces\" or \"process\"", err)
+		       : 0;
+}
+
+int wired_check_network(const struct section *s, const char *group, const char *key,
+			struct err *err)
+{
+	const char *network = section_text(s, key);
+
+	return strcmp(network, "private") && strcmp(network, "host")
+		       ? provider_bad_value(s, group, key, "\"private\" or \"host\"", err)
+		       : 0;
+}
+
 /* ---- requests ---- */
 
 static json_t *rent_request_json(const struct rent_request *rent)

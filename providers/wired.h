@@ -6,6 +6,12 @@
 #include "child.h"
 #include "wire.h"
 
+/* Checks of the keys "isolation" and "network", which mean the same for every such vendor. */
+int wired_check_isolation(const struct section *s, const char *group, const char *key,
+			  struct err *err);
+int wired_check_network(const struct section *s, const char *group, const char *key,
+			struct err *err);
+
 /* Adds the verb, the vendor's folder and what else this operation says, as arguments and as input.
  * conf: for the verbs that need it. ERR_BUG: not text that JSON can hold. */
 int wired_ask(const struct op *op, const struct wire_conf *conf, const char *dir, struct call *call,

@@ -22,33 +22,12 @@ static int check_capacity(const struct section *s, const char *group, const char
 	return err_set(err, ERR_CONFIG, "%s: %s must not be negative", section_where(s, key), key);
 }
 
-static int check_isolation(const struct section *s, const char *group, const char *key,
-			   struct err *err)
-{
-	enum isolation isolation;
-
-	return wire_read_isolation(section_text(s, key), &isolation) < 0
-		       ? provider_bad_value(s, group, key,
-					    "\"auto\", \"namespaces\" or \"process\"", err)
-		       : 0;
-}
-
-static int check_network(const struct section *s, const char *group, const char *key,
-			 struct err *err)
-{
-	const char *network = section_text(s, key);
-
-	return strcmp(network, "private") && strcmp(network, "host")
-		       ? provider_bad_value(s, group, key, "\"private\" or \"host\"", err)
-		       : 0;
-}
-
 static int local_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
 	static const struct key_check checks[] = {
 		{"capacity", check_capacity},
-		{"isolation", check_isolation},
-		{"network", check_network},
+		{"isolation", wired_check_isolation},
+		{"network", wired_check_network},
 		{NULL, NULL},
 	};
 

@@ -36,27 +36,6 @@ static int check_hosts(const struct section *s, const char *group, const char *k
 	return 0;
 }
 
-static int check_isolation(const struct section *s, const char *group, const char *key,
-			   struct err *err)
-{
-	enum isolation isolation;
-
-	return wire_read_isolation(section_text(s, key), &isolation) < 0
-		       ? provider_bad_value(s, group, key,
-					    "\"auto\", \"namespaces\" or \"process\"", err)
-		       : 0;
-}
-
-static int check_network(const struct section *s, const char *group, const char *key,
-			 struct err *err)
-{
-	const char *network = section_text(s, key);
-
-	return strcmp(network, "private") && strcmp(network, "host")
-		       ? provider_bad_value(s, group, key, "\"private\" or \"host\"", err)
-		       : 0;
-}
-
 /* An absolute path, or one below the home of the host's user. */
 static int check_folder(const struct section *s, const char *group, const char *key,
 			struct err *err)
@@ -91,8 +70,8 @@ static int ssh_check_conf(const struct section *s, struct mistakes *m, struct er
 {
 	static const struct key_check checks[] = {
 		{"hosts", check_hosts},
-		{"isolation", check_isolation},
-		{"network", check_network},
+		{"isolation", wired_check_isolation},
+		{"network", wired_check_network},
 		{"volume_dir", check_folder},
 		{"watts", check_pair},
 		{"hardware_cost", check_pair},
