@@ -9,8 +9,7 @@ await_keys() {
 	# the container's first start, from which start.sh counts as well
 	[ -s "$BURST_HOME/born" ] || date +%s >"$BURST_HOME/born"
 	read -r keys_until <"$BURST_HOME/born"
-	keys_until=$((keys_until + ${BURST_LATE_START_S:-600}))
-	[ "$keys_until" -ge "${BURST_FIRST_LEASE_END:-0}" ] || keys_until=$BURST_FIRST_LEASE_END
+	keys_until=$((keys_until + ${BURST_FIRST_LEASE_S:-600}))
 	[ "$keys_until" -le "${BURST_HARD_END:-0}" ] || keys_until=$BURST_HARD_END
 	until [ -e "$BURST_HOME/keys" ]; do
 		[ "$(date +%s)" -lt "$keys_until" ] || exit 0

@@ -111,6 +111,7 @@ queued_for_good() { # queued_for_good JSON WORDS
 	no_volume
 	burst run --json
 	fails 4 "$2"
+	is "$(json .cost_usd)" 0 cost
 }
 c_no_node_fits() { queued_for_good '{"unschedulable":"0/3 nodes are available: 3 Insufficient nvidia.com/gpu."}' .; }
 c_gated_by_a_queue() { queued_for_good '{"gated":true}' .; }

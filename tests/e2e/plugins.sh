@@ -35,7 +35,7 @@ t_a_vendor_of_ones_own() {
 	twin plugins/twin.so
 	twin_config
 	burst doctor
-	has err.txt 'burst.cfg:5: unknown provider "twin" (known: local, runpod, modal, slurm, ssh, kubernetes; BURST_PROVIDER_PATH adds others)'
+	has err.txt 'burst.cfg:5: unknown provider "twin" (known: local, runpod, modal, slurm, ssh, kubernetes, vast; BURST_PROVIDER_PATH adds others)'
 	export BURST_PROVIDER_PATH=$T/plugins
 	burst run
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
@@ -43,7 +43,7 @@ t_a_vendor_of_ones_own() {
 	is "$(wavs)" 4 files
 	is "$("$BURST" ledger "$("$BURST" ledger --json | jq -r '.[0].run')" --json | jq -r '[.pods[].provider] | unique | join(",")')" twin "whose pods they were"
 	is "$("$BURST" offers --json | jq -r '[.[].provider] | unique | join(",")')" twin offers
-	is "$("$BURST" words run -p '' | cut -f 1 | tr '\n' ' ')" "words local runpod modal slurm ssh kubernetes twin " "what completion offers"
+	is "$("$BURST" words run -p '' | cut -f 1 | tr '\n' ' ')" "words local runpod modal slurm ssh kubernetes vast twin " "what completion offers"
 	burst doctor
 	is "$STATUS" 0 "doctor ($(tail -n 2 err.txt))"
 	has out.txt "twin: 0 pods with burst's marker now"
@@ -195,7 +195,7 @@ t_what_cannot_be_used() {
 	is "$STATUS" 0 "a plan with nine ($(tail -n 1 err.txt))"
 	has err.txt "$T/many/9.so: more than 8"
 	has err.txt "$T/away.so: No such file"
-	is "$(BURST_PROVIDER_PATH=$T/many "$BURST" words run -p '' | wc -l)" 15 "providers"
+	is "$(BURST_PROVIDER_PATH=$T/many "$BURST" words run -p '' | wc -l)" 16 "providers"
 }
 # What the program shows to such objects must not stand in for what a library calls by the same name.
 t_no_library_calls_ours() {
