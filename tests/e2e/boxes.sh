@@ -68,7 +68,7 @@ t_a_login_shell_that_talks_and_is_slow() { # also fetches and uploads: they carr
 t_a_jump_host() {
 	boxes b1 b2 || return
 	printf 'Host b2\n    ProxyJump b1\n' >>bed/ssh_config
-	HOSTS='"b2"' # b1 only carries the connection
+	local HOSTS='"b2"' # b1 only carries the connection
 	script_lines 4
 	box_config 'pods = 1;'
 	burst run
