@@ -68,9 +68,8 @@ t_a_login_shell_that_talks_and_is_slow() { # also fetches and uploads: they carr
 t_a_jump_host() {
 	boxes b1 b2 || return
 	printf 'Host b2\n    ProxyJump b1\n' >>bed/ssh_config
-	local HOSTS='"b2"' # b1 only carries the connection
 	script_lines 4
-	box_config 'pods = 1;'
+	HOSTS='"b2"' box_config 'pods = 1;' # b1 only carries the connection
 	burst run
 	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
 	all_right 4
