@@ -91,31 +91,68 @@ static void print_next_step(const char *dir)
 		 str_text(&go));
 }
 
+/* Finds the provider with this name of `len` bytes. NULL: ERR_USAGE. */
+static const struct provider_ops *find_provider(const char *text, size_t len, struct err *err)
+{
+	CLEANUP(free_text) char *name = xstrndup(text, len);
+	const struct provider_ops *ops = provider_find(name);
+
+	if (!ops)
+		err_set(err, ERR_USAGE,
+			"--provider: unknown provider \"%.40s\" (`burst help burst.cfg` lists "
+			"them)",
+			name);
+	return ops;
+}
+
+/* Reads "ssh,runpod" as the list that burst.cfg has. `note`: also says what each one needs. */
+static int list_providers(const char *words, bool note, struct str *list, struct err *err)
+{
+	for (const char *at = words; at;) {
+		size_t len = strcspn(at, ",");
+		const struct provider_ops *ops = find_provider(at, len, err);
+		if (!ops)
+			return -1;
+		if (note && ops->setup)
+			log_line(LOG_NOTE, "%s: %s", ops->name, ops->setup);
+		str_addf(list, "%s\"%s\"", list->len ? ", " : "[", ops->name);
+		at = at[len] ? at + len + 1 : NULL;
+	}
+	str_addc(list, ']');
+	return 0;
+}
+
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	const char *dir = ctx->arg_count ? ctx->args[0] : ".";
 	const char *type = opt_has(ctx, "type") ? opt_text(ctx, "type") : "tts";
+	const char *words = opt_has(ctx, "provider") ? opt_text(ctx, "provider") : "local";
 	const struct job_ops *job = find_job_type(type, err);
+	CLEANUP(str_free) struct str providers = STR_INIT;
 
-	if (!job || (ctx->arg_count && path_mkdirs(dir, 0777, err) < 0))
+	if (!job || list_providers(words, false, &providers, err) < 0 ||
+	    (ctx->arg_count && path_mkdirs(dir, 0777, err) < 0))
 		return -1;
 	CLEANUP(free_text)
 	char *path = ctx->arg_count ? path_join(dir, "burst.cfg") : xstrdup("burst.cfg");
 	CLEANUP(free_text) char *name = job_name_for(dir);
 	CLEANUP(str_free) struct str text = STR_INIT;
-	if (opt_has(ctx, "full") || !example_short(&text, name, job))
-		example_config(&text, name, job, provider_registry);
+	if (opt_has(ctx, "full") || !example_short(&text, name, str_text(&providers), job))
+		example_config(&text, name, str_text(&providers), job, provider_registry);
 	if (write_new_file(path, str_text(&text), err) < 0)
 		return -1;
 	if (!strcmp(type, "tts") && offer_example_script(ctx, dir, err) < 0)
 		return -1;
 	suggest_gitignore(dir);
+	str_reset(&providers);
+	(void)list_providers(words, true, &providers, err); /* they were found above */
 	print_next_step(dir);
 	return 0;
 }
 
 static const struct opt opts[] = {
 	{'t', "type", "tts|command", "job type (default tts)"},
+	{'p', "provider", "PROVIDER", "where to rent: several with commas between, in this order"},
 	{0, "full", NULL, "write every key, with its default as a comment"},
 	{0},
 };

@@ -144,12 +144,12 @@ void config_print_given(struct str *to, const struct config *c)
 static const struct {
 	const char *path, *value;
 } chosen[] = {
-	{"provider", "[\"local\"]"},
+	{"provider", NULL}, /* NULL: the caller of `burst init` names it */
 	{"pods", "\"auto\""},
 	{"caps", ""},
 	{"caps.max_cost", "5.00"},
 	{"caps.max_duration", "\"1h\""},
-	{"job.type", NULL}, /* NULL: the caller of `burst init` names it */
+	{"job.type", NULL},
 	{"job.name", NULL},
 	{"job.engine", "\"espeak\""},
 	{"job.input", "\"script.jsonl\""},
@@ -163,7 +163,7 @@ const char example_script[] =
 	"{\"id\": \"q002\", \"text\": \"Question two. How many strings does a violin have?\"}\n"
 	"{\"id\": \"q003\", \"text\": \"Question three. What is the largest ocean on Earth?\"}\n";
 
-/* Whether the file sets the key; *value NULL: to the job's type or name. */
+/* Whether the file sets the key; *value NULL: to what the caller names. */
 static bool is_chosen(const char *path, const char **value)
 {
 	for (size_t i = 0; i < ARRAY_LEN(chosen); i++)
@@ -213,6 +213,7 @@ static void add_setting(struct str *to, const struct option_spec *spec, const ch
 struct page {
 	struct str *to;
 	const char *type, *name; /* values of job.type and job.name */
+	const char *providers;   /* of provider, as burst.cfg has it */
 	bool commented;          /* inside a group that is commented out */
 };
 
@@ -276,6 +277,8 @@ static void add_example_key(struct page *page, const struct option_spec *spec, c
 		add_example_group(page, spec, path, depth, commented);
 		return;
 	}
+	if (!commented && !value && !strcmp(path, "provider"))
+		value = page->providers;
 	if (!commented && !value) {
 		config_quote(&own, strcmp(spec->key, "type") ? page->name : page->type);
 		value = str_text(&own);
@@ -304,8 +307,7 @@ static void add_providers(struct page *page, const struct provider_ops *const *p
 static const char short_head[] =
 	"# What to render, and on what. `burst help burst.cfg` lists every key; accounts belong in "
 	"~/.config/burst/burst.cfg.\n"
-	"provider = [\"local\"];  # or [\"runpod\", \"modal\"], tried in this order; \"local\" "
-	"needs no "
+	"provider = %s;  # or [\"ssh\", \"runpod\"], tried in this order; \"local\" needs no "
 	"account\n"
 	"# gpu = [\"RTX 4090\", \"L40S\"];  # in order of preference; burst chooses when absent\n"
 	"pods = \"auto\";  # or the largest number of pods\n"
@@ -335,7 +337,8 @@ static const char short_command_job[] =
 	"\toutput = \"out\";\n"
 	"};\n";
 
-bool example_short(struct str *to, const char *name, const struct job_ops *job)
+bool example_short(struct str *to, const char *name, const char *providers,
+		   const struct job_ops *job)
 {
 	CLEANUP(str_free) struct str quoted = STR_INIT;
 	bool speaks = !strcmp(job->type, "tts");
@@ -343,17 +346,17 @@ bool example_short(struct str *to, const char *name, const struct job_ops *job)
 	if (!speaks && strcmp(job->type, "command") != 0)
 		return false;
 	config_quote(&quoted, name);
-	str_add(to, short_head);
+	str_addf(to, short_head, providers);
 	str_addf(to, speaks ? short_speech_job : short_command_job, str_text(&quoted));
 	return true;
 }
 
 /* ---- the full one ---- */
 
-void example_config(struct str *to, const char *name, const struct job_ops *job,
-		    const struct provider_ops *const *providers)
+void example_config(struct str *to, const char *name, const char *providers,
+		    const struct job_ops *job, const struct provider_ops *const *known)
 {
-	struct page page = {.to = to, .type = job->type, .name = name};
+	struct page page = {.to = to, .type = job->type, .name = name, .providers = providers};
 
 	str_addf(to,
 		 "# burst.cfg: what to render, and on what. `burst run` reads it; `burst plan` "
@@ -367,5 +370,5 @@ void example_config(struct str *to, const char *name, const struct job_ops *job,
 	str_add(to, "};\n\n");
 	add_example_keys(&page, config_keys, "", 0);
 	str_addc(to, '\n');
-	add_providers(&page, providers);
+	add_providers(&page, known);
 }

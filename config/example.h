@@ -18,12 +18,13 @@ void config_print_given(struct str *to, const struct config *c);
 /* ---- example ----
  * Writes the commented burst.cfg of `burst init` from the key tables. */
 
-/* Writes a file of at most 15 lines for a job of this type named `name`. Returns false if the type
- * has none. */
-bool example_short(struct str *to, const char *name, const struct job_ops *job);
+/* Writes a file of at most 15 lines for a job of this type named `name`. providers: a list as
+ * burst.cfg has it. Returns false if the type has none. */
+bool example_short(struct str *to, const char *name, const char *providers,
+		   const struct job_ops *job);
 /* Writes a file with every key and its default. */
-void example_config(struct str *to, const char *name, const struct job_ops *job,
-		    const struct provider_ops *const *providers);
+void example_config(struct str *to, const char *name, const char *providers,
+		    const struct job_ops *job, const struct provider_ops *const *known);
 /* A script of three lines for the example job. */
 extern const char example_script[];
 

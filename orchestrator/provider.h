@@ -408,6 +408,9 @@ struct provider_ops {
 	 * ERR_REFUSED: no pod can have this id. NULL: no pod has REACH_DIAL. */
 	int (*dial)(const struct provider *p, const struct pod_view *pod, struct call *call,
 		    struct err *err);
+	/* What the user must set before the first run, for `burst init --provider`: a line for
+	 * people. NULL: nothing. */
+	const char *setup;
 	/* Its pods may be plain processes on a machine with other users: the start script and the
 	 * agent change nothing of the system there. */
 	bool shares_machine;

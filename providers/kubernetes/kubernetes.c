@@ -520,6 +520,9 @@ const struct provider_ops provider_kubernetes = {
 	.abi = PROVIDER_ABI,
 	.name = KUBERNETES_NAME,
 	.summary = "pods on a Kubernetes cluster of yours, by kubectl",
+	.setup =
+		"your own file needs the cluster: providers = { kubernetes = { context = \"work\"; "
+		"namespace = \"renders\"; prices = [\"L40S=1.10\"]; }; };",
 	.end_script = kubernetes_end_script,
 	.options = options,
 	.poll_ms = 2000,

@@ -510,6 +510,7 @@ const struct provider_ops provider_modal = {
 	.abi = PROVIDER_ABI,
 	.name = "modal",
 	.summary = "GPU sandboxes at Modal; needs a token",
+	.setup = "set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or log in with `modal token new`",
 	.end_script = modal_end_script,
 	.options = options,
 	.can_stage = true,

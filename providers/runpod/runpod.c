@@ -402,6 +402,7 @@ const struct provider_ops provider_runpod = {
 	.abi = PROVIDER_ABI,
 	.name = "runpod",
 	.summary = "GPU pods at RunPod; needs an API key",
+	.setup = "set RUNPOD_API_KEY, or log in with `runpodctl config`",
 	.end_script = runpod_end_script,
 	.options = options,
 	.can_stage = true,

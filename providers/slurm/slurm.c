@@ -420,6 +420,8 @@ const struct provider_ops provider_slurm = {
 	.abi = PROVIDER_ABI,
 	.name = SLURM_NAME,
 	.summary = "jobs of a Slurm cluster, from its login node or over ssh",
+	.setup = "not on a login node, your own file needs one: providers = { slurm = { login = "
+		 "\"me@login\"; price_per_gpu_hour = [\"A100=1.20\"]; }; };",
 	.end_script = slurm_end_script,
 	.waits_free = true,
 	.create_once = true,

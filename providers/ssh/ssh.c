@@ -736,6 +736,8 @@ const struct provider_ops provider_ssh = {
 	.abi = PROVIDER_ABI,
 	.name = SSH_NAME,
 	.summary = "pods on your own machines, by OpenSSH",
+	.setup = "your own file needs the hosts: providers = { ssh = { hosts = [\"box1\"]; "
+		 "price_per_hour = 0.30; }; };",
 	.end_script = ssh_end_script,
 	.shares_machine = true,
 	.options = options,

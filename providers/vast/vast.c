@@ -268,6 +268,7 @@ const struct provider_ops provider_vast = {
 	.abi = PROVIDER_ABI,
 	.name = "vast",
 	.summary = "other people's GPU machines at Vast.ai; needs an API key",
+	.setup = "set VAST_API_KEY, or log in with `vastai set api-key KEY`",
 	.end_script = vast_end_script,
 	.options = options,
 	/* Vast asks for ten seconds; one listing serves all pods */

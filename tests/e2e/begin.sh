@@ -14,6 +14,27 @@ t_init_runs_as_is() {
 	has err.txt "already exists; nothing was changed"
 }
 
+t_init_names_providers() { # and what each of them needs before the first run
+	burst init -y -p ssh,kubernetes,vast,runpod,modal,slurm,local
+	is "$STATUS" 0 init
+	has burst.cfg 'provider = ["ssh", "kubernetes", "vast", "runpod", "modal", "slurm", "local"];'
+	for one in ssh kubernetes vast runpod modal slurm; do has err.txt "$one: "; done
+	hasnt err.txt 'local: '
+	sed -n 's/.*own file needs[^:]*: //p' err.txt >own.txt
+	is "$(wc -l <own.txt)" 3 "lines for one's own file"
+	mkdir -p "$XDG_CONFIG_HOME/burst"
+	while read -r line; do # each is accepted as it stands
+		echo "$line" >"$XDG_CONFIG_HOME/burst/burst.cfg"
+		sed -i 's/^provider = .*/provider = ["local"];/' burst.cfg
+		burst plan
+		is "$STATUS" 0 "plan with $line ($(tail -n 1 err.txt))"
+	done <own.txt
+	rm burst.cfg "$XDG_CONFIG_HOME/burst/burst.cfg"
+	burst init -y -p ssh,runpdo
+	is "$STATUS" 2 "an unknown provider"
+	has err.txt '--provider: unknown provider "runpdo"'
+	[ ! -e burst.cfg ] || complain "a file was written"
+}
 t_init_says_what_to_do_next() {
 	burst init -y "a book"
 	is "$STATUS" 0 init

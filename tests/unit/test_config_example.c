@@ -16,7 +16,7 @@ static void test_example_opens(void **state)
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	(void)state;
-	example_config(&text, "my \"job\"", &known_tts, known_providers);
+	example_config(&text, "my \"job\"", "[\"local\"]", &known_tts, known_providers);
 	CLEANUP(config_free) struct config *c = must_open(NULL, str_text(&text));
 	assert_string_equal(config_job_name(c), "my \"job\"");
 	assert_null(strstr(str_text(&text), "api_key"));
@@ -29,12 +29,12 @@ static void test_short_example(void **state)
 	int lines = 0;
 
 	(void)state;
-	assert_true(example_short(&text, "my \"job\"", &known_tts));
+	assert_true(example_short(&text, "my \"job\"", "[\"local\"]", &known_tts));
 	for (const char *p = str_text(&text); *p; p++)
 		lines += *p == '\n';
 	assert_in_range(lines, 8, 15);
 	assert_non_null(strstr(str_text(&text), "name = \"my \\\"job\\\"\";"));
-	assert_false(example_short(&text, "x", &unknown));
+	assert_false(example_short(&text, "x", "[\"local\"]", &unknown));
 }
 
 /* Every line that stands there as a comment can be taken into use. */
@@ -44,7 +44,7 @@ static void test_example_uncommented_opens(void **state)
 	CLEANUP(str_free) struct str bare = STR_INIT;
 
 	(void)state;
-	example_config(&text, "x", &known_tts, known_providers);
+	example_config(&text, "x", "[\"local\"]", &known_tts, known_providers);
 	for (const char *line = str_text(&text); *line;) {
 		size_t len = strcspn(line, "\n"), tabs = strspn(line, "\t");
 		bool setting = !strncmp(line + tabs, "# ", 2) &&
