@@ -531,7 +531,8 @@ struct fetched_offers {
 static void note_unpriced(const struct op_result *offers)
 {
 	for (size_t i = 0; i < offers->offer_count; i++)
-		if (!plan_price_is_given(&offers->offers[i])) {
+		if (!plan_price_is_given(offers->offers[i].provider,
+					 offers->offers[i].price_microusd_h)) {
 			log_line(LOG_NOTE,
 				 "%s: no price given: caps.max_cost counts nothing for its pods",
 				 offers->offers[i].provider);

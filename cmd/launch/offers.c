@@ -166,7 +166,7 @@ void offer_list_print(FILE *to, const struct known_offer *offers, size_t count)
 		table_cell(t, "%s", o->spot ? "spot" : "on demand");
 		table_cell(t, "%s", o->stock[0] ? o->stock : "-");
 		table_cell(t, "%s",
-			   plan_price_is_given(o)
+			   plan_price_is_given(o->provider, o->price_microusd_h)
 				   ? money_show(text, sizeof(text), o->price_microusd_h)
 				   : "no price given");
 		table_cell(t, "%s", o->with[0] ? o->with : "-");

@@ -26,11 +26,11 @@ char *plan_dollars(char to[32], double usd)
 	return to;
 }
 
-bool plan_price_is_given(const struct offer *o)
+bool plan_price_is_given(const char *provider, int64_t price_microusd_h)
 {
-	const struct provider_ops *ops = provider_find(o->provider);
+	const struct provider_ops *ops = provider_find(provider);
 
-	return o->price_microusd_h > 0 || (ops && ops->pods_are_free);
+	return price_microusd_h > 0 || (ops && ops->pods_are_free);
 }
 
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
@@ -402,7 +402,7 @@ static void say_price(FILE *to, const struct estimate *e, const struct plan *pic
 {
 	const struct offer *o = &e->offers[pick->machine];
 
-	if (!plan_price_is_given(o)) {
+	if (!plan_price_is_given(o->provider, o->price_microusd_h)) {
 		print_wrapped(to, 4, "  no price given: %s names none", o->provider);
 		return;
 	}

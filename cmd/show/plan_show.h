@@ -23,9 +23,9 @@ struct plan_words {
 
 enum { PLAN_TEXT = 160 };
 char *plan_seconds(char to[24], double seconds);
+/* Whether this price of a provider is known: some vendors name none, and 0 is then no price. */
+bool plan_price_is_given(const char *provider, int64_t price_microusd_h);
 /* "$0.0033"; small amounts with two significant digits, "$0.000025". */
-/* Whether an offer's price is known: some vendors name none, and 0 is then no price. */
-bool plan_price_is_given(const struct offer *o);
 char *plan_dollars(char to[32], double usd);
 /* "RTX 4090 at runpod", printable. */
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o);

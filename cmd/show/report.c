@@ -9,6 +9,7 @@
 #include "base/jsonx.h"
 #include "base/str.h"
 #include "output.h"
+#include "plan_show.h"
 #include "store/pod_cost.h"
 
 /* ---- the present phase of a pod ---- */
@@ -212,6 +213,30 @@ static json_t *kind_json(const void *facts)
 	return json_string("pod");
 }
 
+/* A pod without a price has cost nothing that burst knows of, which is not $0. */
+static void money_text(char *to, size_t room, const struct pod_facts *f, int64_t microusd)
+{
+	if (f->row.provider[0] && !microusd &&
+	    !plan_price_is_given(f->row.provider, f->row.price_microusd_h))
+		copy_text(to, room, "no price");
+	else
+		money_show(to, room, microusd);
+}
+
+static void price_text(char *to, size_t room, const void *of)
+{
+	const struct pod_facts *f = of;
+
+	money_text(to, room, f, f->row.price_microusd_h);
+}
+
+static void cost_text(char *to, size_t room, const void *of)
+{
+	const struct pod_facts *f = of;
+
+	money_text(to, room, f, f->cost_microusd);
+}
+
 /* Each thing that burst says of a pod. */
 static const struct shown_column pod_columns[] = {
 #define AT(field) offsetof(struct pod_facts, field)
@@ -243,8 +268,10 @@ static const struct shown_column pod_columns[] = {
 	{POD_PS_JSON, "created_at", NULL, UNIT_TIME, AT(row.create_ms)},
 	{POD_PS_JSON, "hard_end", NULL, UNIT_TIME, AT(hard_end_ms)},
 	{POD_PS | POD_PS_JSON, "age_seconds", "AGE", UNIT_MS, AT(age_ms)},
-	{POD_PS | POD_PS_JSON, "price_usd_hour", "$/H", UNIT_USD, AT(row.price_microusd_h), 2},
-	{POD_PS | POD_PS_JSON, "cost_usd", "SO FAR", UNIT_USD, AT(cost_microusd)},
+	{POD_PS | POD_PS_JSON, "price_usd_hour", "$/H", UNIT_USD, AT(row.price_microusd_h), 2,
+	 .text = price_text},
+	{POD_PS | POD_PS_JSON, "cost_usd", "SO FAR", UNIT_USD, AT(cost_microusd),
+	 .text = cost_text},
 	{POD_PS_JSON, "commit", NULL, UNIT_TEXT_OR_NULL, AT(run.commit_id)},
 	{POD_PS_JSON, "job", NULL, UNIT_TEXT, AT(run.job)},
 	{POD_PS_JSON, "segments", .json = segments_json},
@@ -264,7 +291,8 @@ static const struct shown_column pod_columns[] = {
 	{POD_RUN_JSON, "compute_seconds", NULL, UNIT_MS, AT(row.compute_ms)},
 	{POD_RUN_JSON, "wasted_seconds", NULL, UNIT_MS, AT(row.wasted_ms)},
 	{POD_END, NULL, "USED", UNIT_FIGURE, AT(used)},
-	{POD_END | POD_RUN_JSON, "cost_usd", "COST", UNIT_USD, AT(cost_microusd)},
+	{POD_END | POD_RUN_JSON, "cost_usd", "COST", UNIT_USD, AT(cost_microusd),
+	 .text = cost_text},
 	{POD_END_MORE | POD_RUN_JSON, "cost_counted_usd", "COUNTED", UNIT_USD,
 	 AT(counted_microusd)},
 	{POD_END_MORE, NULL, "VENDOR", UNIT_MS, AT(vendor_ms)},

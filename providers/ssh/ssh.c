@@ -724,12 +724,6 @@ static int ssh_open(struct provider **out, const struct section *s, const char *
 }
 
 /* Hosts have no price unless the user gives one; only a given 0 says that they cost nothing. */
-static bool ssh_pods_are_free(const struct provider *p)
-{
-	return section_has(p->section, "price_per_hour") &&
-	       section_int(p->section, "price_per_hour") == 0;
-}
-
 INCBIN(ssh_end_script, "providers/ssh/end.sh");
 
 const struct provider_ops provider_ssh = {
@@ -751,7 +745,6 @@ const struct provider_ops provider_ssh = {
 	.begin = child_begin,
 	.next = ssh_next,
 	.op_free = child_op_free,
-	.pods_are_free = ssh_pods_are_free,
 	.check_conf = ssh_check_conf,
 	.check_wishes = ssh_check_wishes,
 	.dial = ssh_dial,

@@ -251,6 +251,7 @@ t_no_price() { # is said, and not taken for one of nothing
 		burst $command
 		grep -q 'no price given, so caps on cost do not count these pods' out.txt err.txt || complain "$command does not say so: $(tail -n 4 out.txt err.txt)"
 	done
+	grep -qE '^b1:.* no price$' out.txt err.txt || complain "the table of its pods: $(grep '^b1:' out.txt err.txt)"
 	boxes_gone
 }
 t_a_full_disk() {
