@@ -243,10 +243,11 @@ static void perform_action(struct engine *e, const struct action *a)
 	case ACT_VOLUME: volumes_get(e, a->provider, a->flag); break;
 	case ACT_IMAGE: pod_image_get(e, a->provider); break;
 	case ACT_SAVE:
-		journal_pod(e, a->pod);
+		/* first: once the row says that the pod is over, no later client looks for keys */
 		if (core_pod_at(e->core, a->pod)->phase == POD_GONE ||
 		    core_pod_at(e->core, a->pod)->phase == POD_NEVER)
 			keys_drop(e, a->pod);
+		journal_pod(e, a->pod);
 		break;
 	case ACT_RENT: vendor_rent(e, a->pod); break;
 	case ACT_LIST: vendor_list(e, a->provider); break;

@@ -54,6 +54,7 @@ at_point() { # at_point run|resume ledger|net|order|agent before|during|after N
 	is "$(pods_alive)" "" "pods after reap"
 	all_paid_for
 	no_secrets_in err.txt out.txt state
+	is "$(find state/runs -name '*.key' -o -name '*.host')" "" "keys of pods that are gone"
 }
 
 # "ledger before N" for each write, and "ledger after N" too for what makes it durable; "net before N", "net during N" and
