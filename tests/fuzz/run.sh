@@ -20,7 +20,7 @@
 #   gRPC: frames, trailers, status details (net/grpc)                                                                grpc
 #   HTTP: heads, bodies, chunks, trailers, frames of HTTP/2, through libcurl (net/http*.c)                           http
 #   SSH: the handshake, through libssh2; each result that libssh2 may give afterwards (net/ssh*.c)                   ssh
-#   Slurm's commands on a login node (providers/slurm)                                                               slurm
+#   commands of vendors (providers/{slurm,kubernetes,ssh})                                                           command
 #   the local vendor's answers and its pods' records (providers/local)                                               local
 #   headers, dates, Retry-After, RateLimit, traces of bodies and URLs (provider.c, engine/limit, net/http_trace)     text
 #   durations, money, numbers, names of GPUs and voices, paths, base64, JSON, what is shown (base/, config/value)    text
@@ -143,21 +143,27 @@ seeds_ledger() {
 	printf '\1\020\0\377\0\144\5' | seed ledger
 	printf '\1\020\140\117\225\177\021\074\0\0\1\020\117\0\140\021\0\074\225\177\377\144\140\0\5' | seed ledger # a version below nothing
 }
-seeds_slurm() {
+seeds_command() {
 	local s='\037' name=burst-0011223344556677 marker=burst1.aa.r1.0011223344556677.1800000000
 	local job="20${s}$name${s}RUNNING${s}None${s}1795852906${s}1795852908${s}1795852999${s}n1${s}main${s}gres:gpu:l40s:1${s}me${s}/x/pods/$marker${s}$marker\\n"
 	local part="main*${s}gpu:l40s:4(S:0-1),gpu:2${s}mix${s}10:00:00${s}up\\n"
 	# shellcheck disable=SC2059 # their escapes are meant
 	{
-		printf "\\0$part" | seed slurm 1
-		printf '\0cache\nother\n' | seed slurm 3
-		printf "\\0$job" | seed slurm 5
-		printf "\\0$job" | seed slurm 7
-		printf '\0taken\n' | seed slurm 8
-		printf "\\0${job}sacct|20|CANCELLED by 0|93\\n" | seed slurm 9
-		printf '\0burst: fetched 0' | seed slurm 13
-		printf "\\0folder${s}5${s}1${s}1795852906${s}runs\\n" | seed slurm 14
-		printf '\001slurm_load_jobs error: Invalid job id specified\n' | seed slurm 6
+		printf "\\1\\0$part" | seed command 0
+		printf '\003\0cache\nother\n' | seed command 0
+		printf "\\5\\0$job" | seed command 0
+		printf "\\7\\0$job" | seed command 0
+		printf '\010\0taken\n' | seed command 0
+		printf "\\11\\0${job}sacct|20|CANCELLED by 0|93\\n" | seed command 0
+		printf '\015\0burst: fetched 0' | seed command 0
+		printf "\\16\\0folder${s}5${s}1${s}1795852906${s}runs\\n" | seed command 0
+		printf '\006\001slurm_load_jobs error: Invalid job id specified\n' | seed command 0
+		printf '\005\0{"items":[{"metadata":{"name":"burst-0011223344556677","creationTimestamp":"2026-11-28T00:00:00Z","labels":{"burst.dev/machine":"aa","burst.dev/run":"r1","burst.dev/attempt":"0011223344556677"},"annotations":{"burst.dev/hard-end":"1800000000"}},"status":{"phase":"Running","conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-28T00:00:01Z"}],"containerStatuses":[{"state":{"running":{}}}]}}]}' | seed command 1
+		printf '\001\0{"items":[{"metadata":{"labels":{"nvidia.com/gpu.product":"NVIDIA-L40S"}},"status":{"allocatable":{"nvidia.com/gpu":"2"}}}]}' | seed command 1
+		printf '\007\001Error from server (NotFound): pods "x" not found' | seed command 1
+		printf '\007\0Welcome\nburst-host: absent Linux x86_64\n\x1eburst-host: kept\n\x1e{"pods":[]}' | seed command 2
+		printf '\001\0{"left":1,"sandbox_works":true,"gpus":[{"uuid":"GPU-1","name":"NVIDIA L40S","mib":46068,"free":true}]}' | seed command 2
+		printf '\010\001{"error":{"kind":"not_found","message":"no such pod"}}' | seed command 2
 	}
 }
 seeds_local() {
