@@ -170,8 +170,8 @@ t_no_two_pods_share_a_gpu() { # not of two clients, nor with a program that is n
 	echo "GPU-$$-b1-1, 4711" >bed/b1.apps
 	slow_worker
 	JOB="worker = \"echo \\\"\$CUDA_VISIBLE_DEVICES\\\" >>$T/box/b1/seen; SLOW=0.5 MAX_BATCH=1 sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; };"
-	script_lines 8
-	SSH='isolation = "process";' box_config 'gpu = ["RTX 4090"]; pods = 2; wait = "3s"; code = { path = "code"; };'
+	script_lines 24
+	SSH='isolation = "process";' box_config 'gpu = ["RTX 4090"]; pods = 2; code = { path = "code"; };'
 	burst offers
 	has out.txt "RTX 4090  24 GB  b1"
 	burst run

@@ -153,7 +153,7 @@ t_the_start_script_on_a_minimal_image() {
 	keys
 	ssh-keygen -q -t ed25519 -N '' -C test -f host
 	jq -nc --arg host "$(base64 -w0 <host)" --arg mine "$(cat id.pub)" --arg hard $(($(date +%s) + 300)) --arg api "$RUNPOD_API_URL" \
-		--arg script "$(cat "$ROOT"/providers/runpod/end.sh "$ROOT"/jobs/agent/start.sh | base64 -w0)" --arg gpu "$GPU" '{name: "small", image: "debian:bookworm-slim",
+		--arg script "$(cat "$ROOT"/providers/{http,runpod/end}.sh "$ROOT"/jobs/agent/start.sh | base64 -w0)" --arg gpu "$GPU" '{name: "small", image: "debian:bookworm-slim",
 		gpu: {id: $gpu, count: 1}, ports: ["22/tcp"], args: "sh -c \u0027echo \($script) | base64 -d >/start && exec sh /start\u0027",
 		env: {BURST_CONTAINER: "1", BURST_RUN: "r", BURST_ATTEMPT: "a", BURST_HARD_END: $hard, BURST_HOST_KEY_B64: $host,
 		BURST_AUTHORIZED_KEY: $mine, BURST_API_URL: $api}}' >body

@@ -52,7 +52,7 @@ t_a_vendor_of_ones_own() {
 t_spot_pods_that_were_not_wanted() { # a vendor offers them all the same: neither a plan nor a run takes them
 	headers
 	twin twin.so
-	sed -i 's/\.pods_max = /.spot = true, &/' src/local.c
+	sed -i 's/offer->pods_max = /offer->spot = true; &/' src/local.c
 	object twin.so src/local.c "${OTHERS[@]}"
 	twin_config
 	echo 'wait = "0s";' >>burst.cfg
