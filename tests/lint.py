@@ -22,14 +22,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOP_LEVEL = {"Makefile", "LICENSE", "README.md", "cmd", "orchestrator", "providers", "jobs", "config", "tests"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
-# Layers that a layer may include besides itself; "providers/*" is each provider's own folder, "vendor commands" what
-# providers share whose vendor is a command, "agent"
-# the program for pods (all of jobs/agent but kit.c, which carries it), "speaker" the worker that speaks by espeak-ng.
+# Layers that a layer may include besides itself; "providers/*" is each provider's own folder, "vendors" what providers share whose
+# vendor is a command or an HTTP API, "agent" the program for pods (all of jobs/agent but kit.c, which carries it), "speaker" the
+# worker that speaks by espeak-ng.
 MAY_INCLUDE = {
     "cmd": {"*"},
     "providers": {"providers/*", "base", "contract"},
-    "vendor commands": {"base", "contract"},
-    "providers/*": {"vendor commands", "base", "contract"},
+    "vendors": {"base", "contract"},
+    "providers/*": {"vendors", "base", "contract"},
     "jobs": {"base", "contract"},
     "agent": {"base"},
     "speaker": {"agent", "base"},
@@ -93,8 +93,8 @@ def layer(path):
     parts = path.split("/")
     if parts[0] == "providers" and len(parts) > 2:
         return "providers/" + parts[1]
-    if re.match(r"providers/(child|wired?)\.", path):
-        return "vendor commands"
+    if re.match(r"providers/(child|web|wired?)\.", path):
+        return "vendors"
     if path.startswith("jobs/agent/") and parts[2] not in ("kit.c", "kit.h"):
         return "agent"
     if path.startswith("jobs/workers/espeak"):

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* ---- daly ---- */
@@ -134,7 +135,24 @@ bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms)
 	return false;
 }
 
-/* ---- HTTP dates ---- */
+/* ---- dates in texts ---- */
+
+int64_t clock_read_rfc3339(const char *text)
+{
+	struct tm tm = {0};
+	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	int hours, minutes;
+	char sign;
+
+	if (!end)
+		return 0;
+	int64_t at = (int64_t)timegm(&tm);
+	if (*end == '.')
+		end += 1 + strspn(end + 1, "0123456789");
+	if (sscanf(end, "%c%2d:%2d", &sign, &hours, &minutes) == 3 && (sign == '+' || sign == '-'))
+		at -= (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+	return at > 0 && at <= EPOCH_MOST_S ? at : 0;
+}
 
 bool clock_http_date(const char *text, int64_t *epoch_s)
 {

@@ -20,6 +20,10 @@ int64_t clock_wall_ms(void);
 /* "2026-11-21T00:41:07Z"; what is below a second is dropped. room >= 32. Returns `to`. */
 char *clock_rfc3339(char *to, size_t room, int64_t wall_ms);
 
+/* Reads such a text, also with a fraction of a second or another offset than Z: epoch seconds. 0 if
+ * it is none, or beyond what a vendor may name. */
+int64_t clock_read_rfc3339(const char *text);
+
 /* The same moment as strftime() writes it by the local time zone; cut to room. Returns `to`. */
 char *clock_local(char *to, size_t room, const char *format, int64_t wall_ms);
 

@@ -1,6 +1,5 @@
 /* api.c - what kubectl is called with, and what its failures mean */
 #include <ctype.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/jsonx.h"
@@ -15,15 +14,6 @@ json_t *kube_object(const struct reply *reply, struct err *err)
 	if (!object)
 		err->kind = ERR_TRANSIENT;
 	return object;
-}
-
-int64_t kube_time(const char *rfc3339)
-{
-	struct tm tm = {0};
-	const char *end = strptime(rfc3339, "%Y-%m-%dT%H:%M:%S", &tm);
-	int64_t at = end ? (int64_t)timegm(&tm) : 0;
-
-	return at > 0 && at <= EPOCH_MOST_S ? at : 0;
 }
 
 bool kube_is_name(const char *text)

@@ -132,8 +132,8 @@ static void add_trial(struct op *op, const struct reply *reply, struct err *err)
 {
 	CLEANUP(json_decref)
 	json_t *pod = reply->status == 0 ? kube_object(reply, err) : NULL;
-	int64_t dated_s =
-		kube_time(jsonx_text(json_object_get(pod, "metadata"), "creationTimestamp", ""));
+	int64_t dated_s = clock_read_rfc3339(
+		jsonx_text(json_object_get(pod, "metadata"), "creationTimestamp", ""));
 	int64_t off_s = dated_s - clock_wall_ms() / 1000;
 	char shown[40];
 

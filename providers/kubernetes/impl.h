@@ -21,8 +21,6 @@
 
 /* A reply's body as one object; NULL: it is none (ERR_TRANSIENT). The caller json_decref()s it. */
 json_t *kube_object(const struct reply *reply, struct err *err);
-/* Epoch seconds of "2026-11-28T08:00:00Z"; 0: none. */
-int64_t kube_time(const char *rfc3339);
 /* Whether Kubernetes takes this as the name of a pod, a volume claim or a namespace. Such a name is
  * safe in a URL and in an argument. */
 bool kube_is_name(const char *text);

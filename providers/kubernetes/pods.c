@@ -33,7 +33,7 @@ static struct seen look_at(const json_t *pod)
 		.node = jsonx_text(json_object_get(pod, "spec"), "nodeName", ""),
 		.phase = jsonx_text(status, "phase", ""),
 		.reason = jsonx_text(status, "reason", ""),
-		.deleted_s = kube_time(
+		.deleted_s = clock_read_rfc3339(
 			jsonx_text(json_object_get(pod, "metadata"), "deletionTimestamp", "")),
 		.disrupted = !strcmp(jsonx_text(target, "status", ""), "True"),
 	};
@@ -70,7 +70,7 @@ static void read_end(const struct seen *seen, struct pod_view *view)
 	const char *why = jsonx_text(seen->terminated, "reason", "");
 
 	view->state = POD_STATE_GONE;
-	view->ended_at_s = kube_time(jsonx_text(seen->terminated, "finishedAt", ""));
+	view->ended_at_s = clock_read_rfc3339(jsonx_text(seen->terminated, "finishedAt", ""));
 	if (seen->disrupted || is_taken_back(seen->reason)) {
 		view->preempted = true;
 		view->end = POD_END_OUTSIDE;
@@ -183,10 +183,10 @@ static int64_t scheduled_at(const json_t *pod)
 	const json_t *scheduled = kube_condition(pod, "PodScheduled"),
 		     *status = json_object_get(pod, "status");
 	int64_t at = !strcmp(jsonx_text(scheduled, "status", ""), "True")
-			     ? kube_time(jsonx_text(scheduled, "lastTransitionTime", ""))
+			     ? clock_read_rfc3339(jsonx_text(scheduled, "lastTransitionTime", ""))
 			     : 0;
 
-	return at ? at : kube_time(jsonx_text(status, "startTime", ""));
+	return at ? at : clock_read_rfc3339(jsonx_text(status, "startTime", ""));
 }
 
 /* A count of micro-dollars from an annotation, which anyone may have changed. */
@@ -216,7 +216,7 @@ int kube_read_pod(const json_t *pod, int64_t now_s, struct pod_view *out, struct
 	COPY_TEXT(view.region, jsonx_text(meta, "namespace", ""));
 	view.spot = !strcmp(jsonx_text(notes, NOTE_SPOT, ""), "true");
 	view.price_microusd_h = read_price(jsonx_text(notes, NOTE_PRICE, ""));
-	view.created_at_s = kube_time(jsonx_text(meta, "creationTimestamp", ""));
+	view.created_at_s = clock_read_rfc3339(jsonx_text(meta, "creationTimestamp", ""));
 	view.started_at_s = scheduled_at(pod);
 	read_state(pod, now_s, &view);
 	*out = view;

@@ -1,17 +1,12 @@
 /* api.c - builds requests to RunPod and interprets its replies, in pages too */
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "impl.h"
 
 enum {
-	READ_MS = 30000,
-	CREATE_MS = 120000,
-	RELEASE_MS = 10000, /* a failed release is retried at once */
 	LIST_MS = 15000,
 	REPLY_MOST = 8 << 20,
 	LIST_MOST = 64 << 20,
@@ -21,36 +16,6 @@ enum {
 };
 
 /* ---- requests ---- */
-
-/* As api_request(); path begins after the server's root. */
-static enum op_next fill_call(struct turn *t, enum call_class class, const char *method,
-			      json_t *body, const char *path)
-{
-	CLEANUP(free_text) char *line = body ? jsonx_line(body) : NULL;
-	bool unwritable = body && !line;
-
-	json_decref(body);
-	if (unwritable)
-		return turn_fail(t, ERR_BUG, "the request cannot be written as JSON");
-	*t->call = (struct call){
-		.kind = CALL_HTTP,
-		.class = class,
-		.may_repeat = class != CALL_CREATE,
-		.timeout_ms = class == CALL_CREATE    ? CREATE_MS
-			      : class == CALL_RELEASE ? RELEASE_MS
-						      : READ_MS,
-		.max_bytes = REPLY_MOST,
-		.method = method,
-		.url = xasprintf("%s%s", t->op->provider->root, path),
-	};
-	call_header(t->call, "Authorization: Bearer %s",
-		    section_text(t->op->provider->conf, "api_key"));
-	if (line) {
-		call_header(t->call, "Content-Type: application/json");
-		str_add(&t->call->body, line);
-	}
-	return OP_CALL;
-}
 
 enum op_next api_request(struct turn *t, enum call_class class, const char *method, json_t *body,
 			 const char *path, ...)
@@ -65,7 +30,7 @@ enum op_next api_request(struct turn *t, enum call_class class, const char *meth
 	va_end(ap);
 	str_addf(&whole, "/v2%s", text);
 	free(text);
-	return fill_call(t, class, method, body, str_text(&whole));
+	return web_request(t, t->op->provider, class, method, body, str_text(&whole), REPLY_MOST);
 }
 
 /* Requests the page of the list at op->cursor. */
@@ -73,7 +38,7 @@ static enum op_next request_page(struct turn *t, const char *path)
 {
 	CLEANUP(str_free) struct str cursor = STR_INIT;
 
-	api_escape(&cursor, t->op->cursor, "-_.~");
+	web_escape(&cursor, t->op->cursor, "-_.~");
 	return api_request(t, CALL_POLL, "GET", NULL, "%s%s%s", path, cursor.len ? "?cursor=" : "",
 			   str_text(&cursor));
 }
@@ -101,7 +66,7 @@ enum op_next api_request_graphql(struct turn *t, enum call_class class, const ch
 	json_object_set_new(body, "query", json_string(query));
 	if (variables)
 		json_object_set_new(body, "variables", variables);
-	return fill_call(t, class, "POST", body, "/graphql");
+	return web_request(t, t->op->provider, class, "POST", body, "/graphql", REPLY_MOST);
 }
 
 enum op_next api_done(struct turn *t)
@@ -356,39 +321,6 @@ bool api_id_is_sound(const char *id)
 		if (!isalnum((unsigned char)*p) && *p != '_' && *p != '-')
 			return false;
 	return len && len < POD_ID_MAX;
-}
-
-void api_escape(struct str *to, const char *text, const char *keep)
-{
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		if ((*p < 0x80 && isalnum(*p)) || strchr(keep, *p))
-			str_addc(to, (char)*p);
-		else
-			str_addf(to, "%%%02X", *p);
-}
-
-int64_t api_microusd(const json_t *object, const char *key)
-{
-	double dollars = jsonx_number(object, key, 0);
-
-	return dollars > 0 ? (int64_t)llround(MIN(dollars * 1e6, (double)VENDOR_MOST_MICROUSD)) : 0;
-}
-
-int64_t api_time(const char *rfc3339)
-{
-	struct tm tm = {0};
-	char *end = strptime(rfc3339, "%Y-%m-%dT%H:%M:%S", &tm);
-	int hours, minutes;
-	char sign;
-
-	if (!end)
-		return 0;
-	int64_t at = (int64_t)timegm(&tm);
-	if (*end == '.')
-		end += 1 + strspn(end + 1, "0123456789");
-	if (sscanf(end, "%c%2d:%2d", &sign, &hours, &minutes) == 3 && (sign == '+' || sign == '-'))
-		at -= (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
-	return at > 0 && at <= EPOCH_MOST_S ? at : 0;
 }
 
 /* ---- pages: {"pods":[..],"pagination":{"hasNextPage":true,"nextCursor":".."}} ---- */

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "impl.h"
@@ -99,7 +100,7 @@ static void request_signed(struct turn *t, const struct volume *v, const char *m
 	str_addf(&url, "/%s", v->id);
 	if (key) {
 		str_addc(&url, '/');
-		api_escape(&url, key, "-._~/");
+		web_escape(&url, key, "-._~/");
 	}
 	if (query)
 		str_addf(&url, "?%s", query);
@@ -458,7 +459,7 @@ static int add_file(struct turn *t, const char *from, const char *end, const cha
 	json_array_append_new(page->files,
 			      json_pack("[o,I,I]", json_stringn_nocheck(key, strlen(key)),
 					(json_int_t)MAX(MIN(bytes, 1LL << 50), 0LL),
-					(json_int_t)(changed ? api_time(changed) : 0)));
+					(json_int_t)(changed ? clock_read_rfc3339(changed) : 0)));
 	return 0;
 }
 
@@ -522,12 +523,12 @@ static enum op_next request_list(struct turn *t, const char *prefix, enum list_d
 
 	if (token) {
 		str_add(&query, "continuation-token=");
-		api_escape(&query, token, "-._~");
+		web_escape(&query, token, "-._~");
 		str_addc(&query, '&');
 	}
 	str_addf(&query, "%slist-type=2&max-keys=%d&prefix=",
 		 depth == LIST_ALL_BELOW ? "" : "delimiter=%2F&", PAGE_KEYS);
-	api_escape(&query, prefix, "-._~");
+	web_escape(&query, prefix, "-._~");
 	request_on_volume(t, "GET", LIST_MS, NULL, str_text(&query));
 	t->call->max_bytes = PAGE_MOST_BYTES;
 	return OP_CALL;

@@ -5,16 +5,11 @@
 #include <jansson.h>
 
 #include "provider.h"
+#include "providers/web.h"
 
 enum { RUNPOD_TYPE_MAX = 100, RUNPOD_DISK_LEAST_GB = 20, RUNPOD_DISK_GB = 40 };
 #define RUNPOD_IMAGE      "runpod/pytorch:1.0.2-cu1281-torch280-ubuntu2404"
 #define RUNPOD_IMAGE_CUDA "12.8"
-
-struct provider {
-	const struct section *conf; /* borrowed */
-	char *root;                 /* of the API, without a slash at its end */
-	char *account;
-};
 
 struct op {
 	struct provider *provider;
@@ -65,11 +60,6 @@ json_t *api_read_object(struct turn *t, const char *doing);
 json_t *api_read_data(struct turn *t, const char *doing, json_t **whole);
 
 bool api_id_is_sound(const char *id); /* may be part of a URL */
-/* percent-encodes all but letters, digits and keep */
-void api_escape(struct str *to, const char *text, const char *keep);
-/* from dollars; 0 if missing or absurd */
-int64_t api_microusd(const json_t *object, const char *key);
-int64_t api_time(const char *rfc3339); /* epoch seconds; 0 if invalid */
 
 /* ---- the operations ---- */
 

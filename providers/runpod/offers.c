@@ -295,7 +295,7 @@ static bool add_flavour(struct op *op, const json_t *flavour)
 	if (!where.count || !id[0] || strlen(id) >= sizeof(where.type))
 		return where.count > 0;
 	offer.price_microusd_h =
-		api_microusd(json_object_get(flavour, "price"), "securePerVcpu") * where.count;
+		web_microusd(json_object_get(flavour, "price"), "securePerVcpu") * where.count;
 	note_lowest_price(op, offer.price_microusd_h);
 	if (offer.price_microusd_h <= 0 || is_sold_out(flavour))
 		return true;
@@ -626,7 +626,7 @@ static void add_gpu_type(struct op *op, const json_t *gpu, const struct price_qu
 	/* burst's images are built for CUDA: another maker's GPU must be requested by name */
 	if (any && !strcmp(jsonx_text(gpu, "manufacturer", "NVIDIA"), "AMD"))
 		return;
-	offer.price_microusd_h = api_microusd(json_object_get(gpu, "price"), cloud) * q->gpus;
+	offer.price_microusd_h = web_microusd(json_object_get(gpu, "price"), cloud) * q->gpus;
 	if (!jsonx_bool(gpu, cloud, true) || offer.price_microusd_h <= 0 ||
 	    offer.vram_gb < op->want->offers.vram_gb ||
 	    jsonx_int(json_object_get(gpu, "maxCount"), cloud, q->gpus) < q->gpus)
@@ -713,7 +713,7 @@ static void add_spot_offers(struct op *op, const json_t *type, const struct pric
 		    strcmp(where.type, id) || !strcasecmp(stock, "none"))
 			continue;
 		int64_t disk = disk_microusd_h(op->want->offers.disk_gb, &where);
-		int64_t bid = bid_for(op, api_microusd(lowest, "minimumBidPrice"),
+		int64_t bid = bid_for(op, web_microusd(lowest, "minimumBidPrice"),
 				      (offer.price_microusd_h - disk) / q->gpus);
 		if (!bid)
 			continue;

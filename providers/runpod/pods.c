@@ -113,9 +113,9 @@ int pod_read(const json_t *from, struct pod_view *out, struct err *err)
 	else if (json_is_object(json_object_get(from, "cpu")))
 		COPY_TEXT(view.gpu, "none");
 	COPY_TEXT(view.region, jsonx_text(from, "dataCenterId", ""));
-	view.price_microusd_h = api_microusd(from, "cost");
-	view.created_at_s = api_time(jsonx_text(from, "createdAt", ""));
-	view.started_at_s = api_time(jsonx_text(from, "startedAt", ""));
+	view.price_microusd_h = web_microusd(from, "cost");
+	view.created_at_s = clock_read_rfc3339(jsonx_text(from, "createdAt", ""));
+	view.started_at_s = clock_read_rfc3339(jsonx_text(from, "startedAt", ""));
 	*out = view;
 	return 0;
 }
@@ -380,9 +380,9 @@ static void add_hour(struct op_bill *bill, const json_t *record, size_t *cap)
 {
 	GROW(bill->hours, bill->hour_count, *cap);
 	struct bill_hour *hour = &bill->hours[bill->hour_count++];
-	hour->start_s = api_time(jsonx_text(record, "startTime", ""));
-	hour->end_s = api_time(jsonx_text(record, "endTime", ""));
-	hour->cost_microusd = api_microusd(record, "totalAmount");
+	hour->start_s = clock_read_rfc3339(jsonx_text(record, "startTime", ""));
+	hour->end_s = clock_read_rfc3339(jsonx_text(record, "endTime", ""));
+	hour->cost_microusd = web_microusd(record, "totalAmount");
 	if (hour->cost_microusd == VENDOR_MOST_MICROUSD) {
 		hour->cost_microusd = 0;
 		COPY_TEXT(bill->note, "RunPod's bill has an amount that cannot be right and does "

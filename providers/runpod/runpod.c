@@ -20,8 +20,8 @@ static const char balance_query[] = "query{myself{clientBalance currentSpendPerH
 /* Appends a finding about the spending per hour and its limit. */
 static void add_spending(struct str *to, const json_t *me)
 {
-	int64_t spent = api_microusd(me, "currentSpendPerHr"),
-		limit = api_microusd(me, "spendLimit");
+	int64_t spent = web_microusd(me, "currentSpendPerHr"),
+		limit = web_microusd(me, "spendLimit");
 	char spend[32], most[32];
 
 	money_show(most, sizeof(most), limit);
@@ -208,14 +208,6 @@ static const struct option_spec options[] = {
 
 /* ---- opening ---- */
 
-static bool is_cuda_version(const char *text)
-{
-	size_t major = strspn(text, "0123456789");
-
-	return major && text[major] == '.' && text[major + 1] &&
-	       !text[major + 1 + strspn(text + major + 1, "0123456789")];
-}
-
 static int check_datacenters(const struct section *s, const char *group, const char *key,
 			     struct err *err)
 {
@@ -248,25 +240,6 @@ static int check_cloud(const struct section *s, const char *group, const char *k
 	return 0;
 }
 
-static int check_cuda_version(const struct section *s, const char *group, const char *key,
-			      struct err *err)
-{
-	const char *cuda = section_text(s, key);
-
-	if (cuda && strcmp(cuda, "none") && !is_cuda_version(cuda))
-		return provider_bad_value(s, group, key, "a version like \"12.8\", or \"none\"",
-					  err);
-	return 0;
-}
-
-static int check_bid(const struct section *s, const char *group, const char *key, struct err *err)
-{
-	if (section_has(s, key) && section_int(s, key) <= 0)
-		return err_set(err, ERR_CONFIG, "%s: %s.%s must be more than 0",
-			       section_where(s, key), group, key);
-	return 0;
-}
-
 static int runpod_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
 	static const struct key_check checks[] = {
@@ -276,8 +249,8 @@ static int runpod_check_conf(const struct section *s, struct mistakes *m, struct
 		{"registry", provider_check_registries},
 		{"image", provider_check_image},
 		{"cloud", check_cloud},
-		{"min_cuda", check_cuda_version},
-		{"bid", check_bid},
+		{"min_cuda", web_check_cuda_version},
+		{"bid", web_check_bid},
 		{NULL, NULL},
 	};
 
@@ -297,33 +270,12 @@ static int check_s3_keys(const struct section *s, struct err *err)
 static int runpod_open(struct provider **out, const struct section *s, const char *state_dir,
 		       struct err *err)
 {
-	const char *key = section_text(s, "api_key");
-
 	(void)state_dir;
-	if (!key || !*key)
-		return err_set(err, ERR_CREDENTIALS, "runpod: no api_key: set RUNPOD_API_KEY");
-	if (runpod_check_conf(s, NULL, err) < 0 || check_s3_keys(s, err) < 0)
+	if (web_check_key("runpod", s, err) < 0 || runpod_check_conf(s, NULL, err) < 0 ||
+	    check_s3_keys(s, err) < 0)
 		return -1;
-	struct provider *p = xcalloc(1, sizeof(*p));
-	p->conf = s;
-	p->root = provider_url_root(section_text(s, "api_url"));
-	p->account = provider_account_name("runpod", key);
-	*out = p;
+	*out = web_open("runpod", s);
 	return 0;
-}
-
-static void runpod_close(struct provider *p)
-{
-	if (!p)
-		return;
-	free(p->root);
-	free(p->account);
-	free(p);
-}
-
-static const char *runpod_account(const struct provider *p)
-{
-	return p->account;
 }
 
 /* ---- operations ---- */
@@ -413,8 +365,8 @@ const struct provider_ops provider_runpod = {
 	.list_gap_ms = 5000,
 	.calls_per_minute = 60, /* from the published example; each reply reports its own limits */
 	.open = runpod_open,
-	.close = runpod_close,
-	.account = runpod_account,
+	.close = web_close,
+	.account = web_account,
 	.begin = runpod_begin,
 	.next = runpod_next,
 	.op_free = runpod_op_free,

@@ -1,19 +1,11 @@
 /* api.c - builds requests to Vast.ai and interprets its replies, in pages too */
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/jsonx.h"
 #include "impl.h"
 
-enum {
-	READ_MS = 30000,
-	CREATE_MS = 120000,
-	RELEASE_MS = 10000, /* a failed release is retried at once */
-	REPLY_MOST = 32 << 20,
-	WORDS_MOST = 300,
-	PAGES_MOST = 200
-};
+enum { REPLY_MOST = 32 << 20, WORDS_MOST = 300, PAGES_MOST = 200 };
 /* How long to wait after a 429. Vast sends no Retry-After: its limits are least intervals between
  * two requests to one endpoint, which its text may name in seconds ("threshold=4.5"). */
 #define INTERVAL_S      5.0
@@ -24,36 +16,16 @@ enum {
 enum op_next vast_request(struct turn *t, enum call_class class, const char *method, json_t *body,
 			  const char *path, ...)
 {
-	CLEANUP(free_text) char *line = body ? jsonx_line(body) : NULL;
-	bool unwritable = body && !line;
+	CLEANUP(str_free) struct str whole = STR_INIT;
 	CLEANUP(free_text) char *below = NULL;
 	va_list ap;
 
-	json_decref(body);
-	if (unwritable)
-		return turn_fail(t, ERR_BUG, "the request cannot be written as JSON");
 	va_start(ap, path);
 	if (vasprintf(&below, path, ap) < 0)
 		abort();
 	va_end(ap);
-	*t->call = (struct call){
-		.kind = CALL_HTTP,
-		.class = class,
-		.may_repeat = class != CALL_CREATE,
-		.timeout_ms = class == CALL_CREATE    ? CREATE_MS
-			      : class == CALL_RELEASE ? RELEASE_MS
-						      : READ_MS,
-		.max_bytes = REPLY_MOST,
-		.method = method,
-		.url = xasprintf("%s/api%s", t->op->provider->root, below),
-	};
-	call_header(t->call, "Authorization: Bearer %s",
-		    section_text(t->op->provider->conf, "api_key"));
-	if (line) {
-		call_header(t->call, "Content-Type: application/json");
-		str_add(&t->call->body, line);
-	}
-	return OP_CALL;
+	str_addf(&whole, "/api%s", below);
+	return web_request(t, t->op->provider, class, method, body, str_text(&whole), REPLY_MOST);
 }
 
 enum op_next vast_done(struct turn *t)
@@ -256,20 +228,4 @@ bool vast_id_is_sound(const char *id)
 	size_t len = strlen(id);
 
 	return len && len < 19 && strspn(id, "0123456789") == len;
-}
-
-void vast_escape(struct str *to, const char *text)
-{
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		if ((*p < 0x80 && isalnum(*p)) || strchr("-_.~", *p))
-			str_addc(to, (char)*p);
-		else
-			str_addf(to, "%%%02X", *p);
-}
-
-int64_t vast_microusd(const json_t *object, const char *key)
-{
-	double dollars = jsonx_number(object, key, 0);
-
-	return dollars > 0 ? (int64_t)llround(MIN(dollars * 1e6, (double)VENDOR_MOST_MICROUSD)) : 0;
 }

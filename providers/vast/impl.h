@@ -6,17 +6,12 @@
 #include <jansson.h>
 
 #include "provider.h"
+#include "providers/web.h"
 
 /* 8 GB is the least disk that Vast takes. */
 enum { VAST_DISK_LEAST_GB = 8, VAST_DISK_GB = 40 };
 #define VAST_IMAGE      "nvidia/cuda:12.8.1-base-ubuntu24.04"
 #define VAST_IMAGE_CUDA "12.8"
-
-struct provider {
-	const struct section *conf; /* borrowed */
-	char *root;                 /* of the API, without a slash at its end */
-	char *account;
-};
 
 struct op {
 	struct provider *provider;
@@ -57,10 +52,6 @@ int vast_next_page(struct turn *t, const json_t *page, const char *what, size_t 
 		   int64_t total);
 
 bool vast_id_is_sound(const char *id); /* may be part of a URL: digits alone */
-/* percent-encodes all but letters, digits and "-_.~" */
-void vast_escape(struct str *to, const char *text);
-/* from dollars; 0 if missing or absurd */
-int64_t vast_microusd(const json_t *object, const char *key);
 
 /* ---- the operations ---- */
 

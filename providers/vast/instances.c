@@ -171,7 +171,7 @@ static int read_instance(const json_t *from, struct pod_view *out, struct err *e
 	if (jsonx_text(from, "gpu_name", "")[0])
 		vast_set_gpu_name(view.gpu, jsonx_text(from, "gpu_name", ""), vast_vram_gb(from));
 	vast_set_region(view.region, jsonx_text(from, "geolocation", ""));
-	view.price_microusd_h = vast_microusd(from, "dph_total");
+	view.price_microusd_h = web_microusd(from, "dph_total");
 	if (start_s > 0 && start_s <= (double)EPOCH_MOST_S)
 		view.created_at_s = (int64_t)start_s;
 	*out = view;
@@ -208,7 +208,7 @@ static enum op_next request_page(struct turn *t)
 {
 	CLEANUP(str_free) struct str token = STR_INIT;
 
-	vast_escape(&token, t->op->token);
+	web_escape(&token, t->op->token, "-_.~");
 	return vast_request(t, CALL_POLL, "GET", NULL, "/v1/instances/?limit=25%s%s",
 			    token.len ? "&after_token=" : "", str_text(&token));
 }
@@ -407,8 +407,8 @@ static enum op_next request_charges(struct turn *t)
 				 (json_int_t)until, "type", "in", "instance");
 	CLEANUP(free_text) char *line = jsonx_line(what);
 
-	vast_escape(&filters, line);
-	vast_escape(&token, t->op->token);
+	web_escape(&filters, line, "-_.~");
+	web_escape(&token, t->op->token, "-_.~");
 	return vast_request(t, CALL_POLL, "GET", NULL,
 			    "/v0/charges/?select_filters=%s&latest_first=true&limit=%d%s%s",
 			    str_text(&filters), CHARGES_A_PAGE, token.len ? "&after_token=" : "",
@@ -434,7 +434,7 @@ static int64_t traffic_of(const json_t *entry)
 
 	json_array_foreach (json_object_get(entry, "items"), i, item)
 		if (says(item, "type", "bwd") || says(item, "type", "bwu"))
-			sum = MIN(sum + vast_microusd(item, "amount"), VENDOR_MOST_MICROUSD);
+			sum = MIN(sum + web_microusd(item, "amount"), VENDOR_MOST_MICROUSD);
 	return sum;
 }
 
@@ -448,7 +448,7 @@ static int read_charges(struct op *op, const json_t *list)
 	size_t i;
 
 	json_array_foreach (list, i, item) {
-		int64_t cost = vast_microusd(item, "amount");
+		int64_t cost = web_microusd(item, "amount");
 		if (strcmp(jsonx_text(item, "source", ""), source))
 			continue;
 		count++;

@@ -284,7 +284,7 @@ static int offers_of_wish(const struct op *op, int wish, bool spot)
 /* A GB's price, with the bounds of dollars. */
 static double usd_of(const json_t *ask, const char *key)
 {
-	return (double)vast_microusd(ask, key) / 1e6;
+	return (double)web_microusd(ask, key) / 1e6;
 }
 
 /* What disk and traffic cost an hour. Traffic is an estimate: providers.vast.traffic_gb_h. */
@@ -302,7 +302,7 @@ static int64_t extras_microusd_h(const struct op *op, const json_t *ask)
 static int64_t bid_for(const struct op *op, const json_t *ask, int gpus)
 {
 	const struct section *conf = op->provider->conf;
-	int64_t floor = MAX(vast_microusd(ask, "min_bid"), BID_LEAST);
+	int64_t floor = MAX(web_microusd(ask, "min_bid"), BID_LEAST);
 	int64_t bid =
 		section_has(conf, "bid") ? section_int(conf, "bid") * gpus : floor + floor / 10;
 
@@ -312,7 +312,7 @@ static int64_t bid_for(const struct op *op, const json_t *ask, int gpus)
 /* The machine's price without disk and traffic; 0: it has none, or the bid is too low. */
 static int64_t machine_microusd_h(const struct op *op, const json_t *ask, int gpus, bool bid)
 {
-	int64_t total = vast_microusd(ask, "dph_total"), base = vast_microusd(ask, "dph_base");
+	int64_t total = web_microusd(ask, "dph_total"), base = web_microusd(ask, "dph_base");
 
 	if (bid)
 		return bid_for(op, ask, gpus);

@@ -108,25 +108,6 @@ static const struct option_spec options[] = {
 
 /* ---- opening ---- */
 
-static bool is_cuda_version(const char *text)
-{
-	size_t major = strspn(text, "0123456789");
-
-	return major && text[major] == '.' && text[major + 1] &&
-	       !text[major + 1 + strspn(text + major + 1, "0123456789")];
-}
-
-static int check_cuda_version(const struct section *s, const char *group, const char *key,
-			      struct err *err)
-{
-	const char *cuda = section_text(s, key);
-
-	if (cuda && strcmp(cuda, "none") && !is_cuda_version(cuda))
-		return provider_bad_value(s, group, key, "a version like \"12.8\", or \"none\"",
-					  err);
-	return 0;
-}
-
 static int check_countries(const struct section *s, const char *group, const char *key,
 			   struct err *err)
 {
@@ -141,22 +122,14 @@ static int check_countries(const struct section *s, const char *group, const cha
 	return 0;
 }
 
-static int check_bid(const struct section *s, const char *group, const char *key, struct err *err)
-{
-	if (section_has(s, key) && section_int(s, key) <= 0)
-		return err_set(err, ERR_CONFIG, "%s: %s.%s must be more than 0",
-			       section_where(s, key), group, key);
-	return 0;
-}
-
 static int vast_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
 	static const struct key_check checks[] = {
 		{"api_url", provider_check_url},
 		{"image", provider_check_image},
-		{"min_cuda", check_cuda_version},
+		{"min_cuda", web_check_cuda_version},
 		{"countries", check_countries},
-		{"bid", check_bid},
+		{"bid", web_check_bid},
 		{NULL, NULL},
 	};
 
@@ -166,33 +139,11 @@ static int vast_check_conf(const struct section *s, struct mistakes *m, struct e
 static int vast_open(struct provider **out, const struct section *s, const char *state_dir,
 		     struct err *err)
 {
-	const char *key = section_text(s, "api_key");
-
 	(void)state_dir;
-	if (!key || !*key)
-		return err_set(err, ERR_CREDENTIALS, "vast: no api_key: set VAST_API_KEY");
-	if (vast_check_conf(s, NULL, err) < 0)
+	if (web_check_key("vast", s, err) < 0 || vast_check_conf(s, NULL, err) < 0)
 		return -1;
-	struct provider *p = xcalloc(1, sizeof(*p));
-	p->conf = s;
-	p->root = provider_url_root(section_text(s, "api_url"));
-	p->account = provider_account_name("vast", key);
-	*out = p;
+	*out = web_open("vast", s);
 	return 0;
-}
-
-static void vast_close(struct provider *p)
-{
-	if (!p)
-		return;
-	free(p->root);
-	free(p->account);
-	free(p);
-}
-
-static const char *vast_account(const struct provider *p)
-{
-	return p->account;
 }
 
 /* ---- operations ---- */
@@ -278,8 +229,8 @@ const struct provider_ops provider_vast = {
 	 */
 	.calls_per_minute = 40,
 	.open = vast_open,
-	.close = vast_close,
-	.account = vast_account,
+	.close = web_close,
+	.account = web_account,
 	.begin = vast_begin,
 	.next = vast_next,
 	.op_free = vast_op_free,

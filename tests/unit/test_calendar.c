@@ -226,6 +226,27 @@ static void next_and_last_agree(void **state)
 	}
 }
 
+static void dates_of_vendors(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t want;
+	} cases[] = {
+		{"2026-11-28T08:00:00Z", 1795852800},
+		{"2026-11-28T08:00:00.123456Z", 1795852800},
+		{"2026-11-28T10:00:00+02:00", 1795852800},
+		{"2026-11-28T06:30:00.5-01:30", 1795852800},
+		{"1969-12-31T23:59:59Z", 0},
+		{"2026-11-28", 0},
+		{"", 0},
+		{"soon", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(clock_read_rfc3339(cases[i].text), cases[i].want);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +256,7 @@ int main(void)
 		cmocka_unit_test(the_hour_that_is_skipped),
 		cmocka_unit_test(the_hour_that_comes_twice),
 		cmocka_unit_test(next_and_last_agree),
+		cmocka_unit_test(dates_of_vendors),
 	};
 
 	return cmocka_run_group_tests_name("calendar", tests, NULL, NULL);
