@@ -152,7 +152,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{'t', "type", "tts|command", "job type (default tts)"},
-	{'p', "provider", "PROVIDER", "where to rent: several with commas between, in this order"},
+	{'p', "provider", "PROVIDER", "providers to rent from, in this order, with commas between"},
 	{0, "full", NULL, "write every key, with its default as a comment"},
 	{0},
 };

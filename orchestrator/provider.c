@@ -433,7 +433,7 @@ int provider_dial(const struct provider_ops *ops, const struct provider *p,
 		  const struct pod_view *pod, struct call *call, struct err *err)
 {
 	if (!ops->dial)
-		return err_set(err, ERR_REFUSED, "%s knows no way to this pod", ops->name);
+		return err_set(err, ERR_REFUSED, "%s has no way to reach this pod", ops->name);
 	return ops->dial(p, pod, call, err);
 }
 

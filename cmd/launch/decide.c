@@ -534,7 +534,7 @@ static void note_unpriced(const struct op_result *offers)
 		if (!plan_price_is_given(offers->offers[i].provider,
 					 offers->offers[i].price_microusd_h)) {
 			log_line(LOG_NOTE,
-				 "%s: no price given: caps.max_cost counts nothing for its pods",
+				 "%s: no price given: caps.max_cost does not count its pods",
 				 offers->offers[i].provider);
 			return;
 		}

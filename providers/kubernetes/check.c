@@ -169,7 +169,7 @@ static void add_nodes(struct op *op, const struct reply *reply)
 				 found.offers[i].price_microusd_h
 					 ? " has a price"
 					 : " has no price in providers.kubernetes.prices: its cost "
-					   "is unknown, and max_cost cannot hold");
+					   "is unknown, and max_cost cannot limit it");
 	if (!found.offer_count)
 		str_add(&op->kept, "warn: no node has a GPU with a label that burst knows\n");
 	op_result_free(&found);

@@ -37,7 +37,7 @@ static const struct option_spec options[] = {
 	{"service_account", OPTION_TEXT, OPTION_USER_ONLY, NULL,
 	 "ServiceAccount of pods; they never get its token"},
 	{"user_namespaces", OPTION_BOOL, OPTION_USER_ONLY, "false",
-	 "root in a pod is no one on its node (hostUsers: false)"},
+	 "root in a pod is a user without rights on its node (hostUsers: false)"},
 	{"storage_class", OPTION_TEXT, 0, NULL, "StorageClass of volumes that burst makes"},
 	{"volume_access", OPTION_TEXT, 0, "ReadWriteOnce",
 	 "access mode of such volumes; more than one pod needs \"ReadWriteMany\""},
@@ -219,8 +219,8 @@ static enum op_next take_rent(struct op *op, const struct reply *reply, struct o
 	if (!pod || kube_read_pod(pod, clock_wall_ms() / 1000, &view, err) < 0)
 		return child_no_answer(op, err->msg, err);
 	if (strcmp(view.marker.attempt, rent->marker.attempt) != 0) {
-		err_set(err, ERR_REFUSED, "kubernetes: a pod %s that is not burst's is in the way",
-			rent->name);
+		err_set(err, ERR_REFUSED,
+			"kubernetes: pod %s exists already, and burst did not make it", rent->name);
 		return OP_FAILED;
 	}
 	*op_result_add_pod(result) = view;
@@ -519,7 +519,7 @@ INCBIN(kubernetes_end_script, "providers/kubernetes/end.sh");
 const struct provider_ops provider_kubernetes = {
 	.abi = PROVIDER_ABI,
 	.name = KUBERNETES_NAME,
-	.summary = "pods on a Kubernetes cluster of yours, by kubectl",
+	.summary = "pods on your Kubernetes cluster, through kubectl",
 	.setup =
 		"your own file needs the cluster: providers = { kubernetes = { context = \"work\"; "
 		"namespace = \"renders\"; prices = [\"L40S=1.10\"]; }; };",

@@ -328,7 +328,7 @@ static enum op_next take_file(struct op *op, const struct reply *reply, struct o
 	if (reply->to_bytes == result->bytes)
 		return OP_DONE;
 	err_set(err, ERR_UNTRUSTED,
-		"slurm fetch: %lld bytes came of a file of %lld: the login shell may print "
+		"slurm fetch: got %lld bytes of a file of %lld bytes: the login shell may print "
 		"something",
 		(long long)reply->to_bytes, (long long)result->bytes);
 	return OP_FAILED;

@@ -270,8 +270,8 @@ static int check_kind(const char *host, const char *kind, struct err *err)
 	if (!strcmp(kind, HOST_PROGRAM_MACHINE))
 		return 0;
 	return err_set(err, ERR_REFUSED,
-		       "%s: is \"%.40s\", and this burst has a program for hosts of the kind "
-		       "\"" HOST_PROGRAM_MACHINE "\" alone",
+		       "%s: is \"%.40s\", and this burst carries a program for "
+		       "\"" HOST_PROGRAM_MACHINE "\" only",
 		       host, kind);
 }
 

@@ -70,7 +70,7 @@ t_the_wait_is_planned_with() { # from what pods have waited before, and never as
 	QUEUE=1s config ''
 	sed -i 's/price_per_hour = 0.69/price_per_hour = 0/' burst.cfg
 	burst run
-	has err.txt "queue_play: no price given: caps.max_cost counts nothing for its pods"
+	has err.txt "queue_play: no price given: caps.max_cost does not count its pods"
 }
 
 t_cancelled_in_the_queue() {
