@@ -228,9 +228,9 @@ static void print_first_offer(struct findings *f, const char *provider, const st
 		    (offers[i].wish == best->wish &&
 		     offers[i].price_microusd_h < best->price_microusd_h))
 			best = &offers[i];
-	findings_say(f, "ok", "%s: %zu offer%s for this job, first %s at %s an hour", provider,
-		     count, count == 1 ? "" : "s", gpu_called(best->gpu),
-		     money_show(price, sizeof(price), best->price_microusd_h));
+	findings_say(f, "ok", "%s: %zu offer%s for this job, first %s, %s", provider, count,
+		     count == 1 ? "" : "s", gpu_called(best->gpu),
+		     price_show(price, best->provider, best->price_microusd_h));
 }
 
 /* Reports what this job would rent. Returns false if the job can rent nothing from this provider,

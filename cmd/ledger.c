@@ -98,7 +98,7 @@ static void print_run_status(const struct cmd_context *ctx, const struct run_row
 
 static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 {
-	char at[32], billed[32], compute[32], wasted[32], ratio[32], cost[32], counted[32];
+	char at[32], billed[32], compute[32], wasted[32], ratio[32], cost[40], counted[32];
 	bool more = run->cost_microusd > run->counted_microusd;
 
 	print_field("run", "%s", run->id);
@@ -122,7 +122,7 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 		    duration_show(compute, sizeof(compute), run->compute_ms),
 		    report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
 		    duration_show(wasted, sizeof(wasted), run->wasted_ms),
-		    money_show(cost, sizeof(cost), run->cost_microusd),
+		    cost_show(cost, sizeof(cost), run->cost_microusd, run->unpriced_ms),
 		    more ? " by the vendor, " : "", more ? counted : "",
 		    more ? " counted here" : "");
 	planned_say_replans(stdout, run);
@@ -245,7 +245,7 @@ static int print_stages(struct cmd_context *ctx, const struct run_row *run, int6
 			struct err *err)
 {
 	struct run_row total = *run, *rows = NULL;
-	char billed[32], compute[32], cost[32];
+	char billed[32], compute[32], cost[40];
 	size_t count = 0;
 
 	if (stages_of(&ctx->runs, run, &rows, &count, err) < 0)
@@ -253,10 +253,11 @@ static int print_stages(struct cmd_context *ctx, const struct run_row *run, int6
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
 		result = run_sum_so_far(&ctx->runs, &rows[i], now, err);
-		print_field("stage", "%s  run %s  %s  %s billed, %s", rows[i].stage, rows[i].id,
-			    run_status_word(rows[i].status),
-			    duration_show(billed, sizeof(billed), rows[i].billed_ms),
-			    money_show(cost, sizeof(cost), rows[i].cost_microusd));
+		print_field(
+			"stage", "%s  run %s  %s  %s billed, %s", rows[i].stage, rows[i].id,
+			run_status_word(rows[i].status),
+			duration_show(billed, sizeof(billed), rows[i].billed_ms),
+			cost_show(cost, sizeof(cost), rows[i].cost_microusd, rows[i].unpriced_ms));
 	}
 	free(rows);
 	if (result < 0 || stages_add_costs(&ctx->runs, &total, now, err) < 0)
@@ -265,7 +266,7 @@ static int print_stages(struct cmd_context *ctx, const struct run_row *run, int6
 		print_field("total", "%s billed, %s compute, %s with its stage%s",
 			    duration_show(billed, sizeof(billed), total.billed_ms),
 			    duration_show(compute, sizeof(compute), total.compute_ms),
-			    money_show(cost, sizeof(cost), total.cost_microusd),
+			    cost_show(cost, sizeof(cost), total.cost_microusd, total.unpriced_ms),
 			    count > 1 ? "s" : "");
 	return 0;
 }
@@ -274,7 +275,8 @@ static int print_stages(struct cmd_context *ctx, const struct run_row *run, int6
 static void print_vendor_bills(const struct pod_row *pods, size_t count, int64_t now)
 {
 	int64_t ms = 0, cost = 0, larger = 0;
-	char text[32], money[32], larger_money[32];
+	char text[32], money[40], larger_money[40];
+	int64_t unpriced_ms = 0;
 	size_t known = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -284,14 +286,16 @@ static void print_vendor_bills(const struct pod_row *pods, size_t count, int64_t
 		ms += pods[i].billed_vendor_ms;
 		cost += pod_row_vendor(&pods[i]);
 		larger += pod_row_cost(&pods[i], now);
+		unpriced_ms += pod_row_unpriced_ms(&pods[i], now);
 	}
 	if (known)
 		print_field("vendor",
 			    "%s, %s for %zu pod%s; the larger of each bill and burst's count: %s "
 			    "(see --reconcile)",
 			    duration_show(text, sizeof(text), ms),
-			    money_show(money, sizeof(money), cost), known, known == 1 ? "" : "s",
-			    money_show(larger_money, sizeof(larger_money), larger));
+			    cost_show(money, sizeof(money), cost, unpriced_ms), known,
+			    known == 1 ? "" : "s",
+			    cost_show(larger_money, sizeof(larger_money), larger, unpriced_ms));
 }
 
 /* Prints what would have been cheaper, as far as the pods' figures show it. */
@@ -381,6 +385,13 @@ struct sum_facts {
 	char used[16];
 };
 
+static void sum_cost_text(char *to, size_t room, const void *of)
+{
+	const struct sum_facts *f = of;
+
+	cost_show(to, room, f->row.cost_microusd, f->row.unpriced_ms);
+}
+
 #define AT(field) offsetof(struct sum_facts, field)
 static const struct shown_column sum_columns[] = {
 	{SUMS, NULL, NULL, UNIT_TEXT, AT(row.key), TABLE_SHRINKS}, /* see below */
@@ -390,7 +401,8 @@ static const struct shown_column sum_columns[] = {
 	{SUMS, "compute_seconds", "COMPUTE", UNIT_MS, AT(row.compute_ms), 1},
 	{RUN_OBJECT | RUN_CSV, "wasted_seconds", NULL, UNIT_MS, AT(row.wasted_ms)},
 	{RUN_TABLE, NULL, "USED", UNIT_FIGURE, AT(used), 2},
-	{SUMS, "cost_usd", "COST", UNIT_USD, AT(row.cost_microusd)},
+	{SUMS, "cost_usd", "COST", UNIT_USD, AT(row.cost_microusd), .text = sum_cost_text},
+	{RUN_OBJECT, "unpriced_seconds", NULL, UNIT_MS, AT(row.unpriced_ms)},
 	{RUN_MORE | RUN_OBJECT | RUN_CSV, "cost_counted_usd", "COUNTED", UNIT_USD,
 	 AT(row.counted_microusd), 5},
 };

@@ -69,33 +69,37 @@ static char *created_text(const struct pod_row *pod)
 {
 	char price[32];
 
-	return xasprintf("requested: %s%s of %s%s%s, %s/h", gpu_called(pod->gpu),
+	return xasprintf("requested: %s%s of %s%s%s, %s%s", gpu_called(pod->gpu),
 			 pod->spot ? " spot" : "", pod->provider, pod->region[0] ? " in " : "",
-			 pod->region, money_show(price, sizeof(price), pod->price_microusd_h));
+			 pod->region,
+			 pod->unpriced ? "no price given"
+				       : money_show(price, sizeof(price), pod->price_microusd_h),
+			 pod->unpriced ? "" : "/h");
 }
 
 /* The phase that ended at this time, what it took, and the pod's cost until then. */
 static char *phase_text(const struct pod_row *pod, const char *phase, int64_t took_ms,
 			int64_t at_ms)
 {
-	char took[32], cost[32];
+	char took[32], cost[40];
 	int64_t until = pod->released_ms > 0 ? MIN(at_ms, pod->released_ms) : at_ms;
 
 	return xasprintf(
 		"%s: %s, %s so far", phase, duration_show(took, sizeof(took), took_ms),
-		money_show(cost, sizeof(cost),
-			   billed_microusd(pod->price_microusd_h, pod_row_bills_from(pod), until)));
+		cost_show(cost, sizeof(cost),
+			  billed_microusd(pod->price_microusd_h, pod_row_bills_from(pod), until),
+			  pod->unpriced));
 }
 
 static char *gone_text(const struct pod_row *pod, int64_t took_ms)
 {
-	char took[32], billed[32], cost[32], vendor[32];
+	char took[32], billed[32], cost[40], vendor[32];
 	bool more = pod_row_vendor(pod) > pod_row_counted(pod, pod->gone_ms);
 
 	return xasprintf(
 		"release: %s; gone, %s billed, %s%s%s", duration_show(took, sizeof(took), took_ms),
 		duration_show(billed, sizeof(billed), pod_row_billed_ms(pod, pod->gone_ms)),
-		money_show(cost, sizeof(cost), pod_row_counted(pod, pod->gone_ms)),
+		cost_show(cost, sizeof(cost), pod_row_counted(pod, pod->gone_ms), pod->unpriced),
 		more ? "; by its vendor " : "",
 		more ? money_show(vendor, sizeof(vendor), pod_row_vendor(pod)) : "");
 }

@@ -226,7 +226,8 @@ static void saved_free(struct saved *s)
 /* Returns -1 if provider, gpu or price_usd_hour is missing or wrong. */
 static int parse_offer(const json_t *from, struct offer *o)
 {
-	double price = jsonx_number(from, "price_usd_hour", -1);
+	bool unpriced = json_is_null(json_object_get(from, "price_usd_hour"));
+	double price = unpriced ? 0 : jsonx_number(from, "price_usd_hour", -1);
 
 	*o = (struct offer){.gpus = (int)jsonx_bounded(from, "gpus", 0, 64),
 			    .vram_gb = (int)jsonx_bounded(from, "vram_gb", 0, 100000),

@@ -379,12 +379,13 @@ static json_t *active_run_json(struct page *p, struct run_row *run)
 	const char *driver = run_is_alive(&p->ctx->runs, run->id) ? "this machine"
 			     : run->detached                      ? "its pods"
 					     : "no client: `burst resume` or `burst cancel`";
-	return json_pack("{s:o, s:o, s:s, s:{s:I, s:I}, s:o, s:o, s:o}", "run",
+	return json_pack("{s:o, s:o, s:s, s:{s:I, s:I}, s:o, s:o, s:o, s:o}", "run",
 			 report_text(run->id), "job", report_text(run->job), "driven_by", driver,
 			 "segments", "total", (json_int_t)run->total, "done",
 			 (json_int_t)(run->rendered + run->cached), "age_seconds",
 			 report_seconds(MAX(p->now_ms - run->started_ms, 0)), "cost_usd",
-			 report_dollars(run->cost_microusd), "max_cost_usd",
+			 report_dollars(run->cost_microusd), "unpriced_seconds",
+			 report_seconds(run->unpriced_ms), "max_cost_usd",
 			 report_dollars(run->max_cost_microusd));
 }
 

@@ -13,6 +13,7 @@
 #include "engine/pooled.h"
 #include "jobs/calibrate/calibrate.h"
 #include "runs/caps.h"
+#include "store/pod_cost.h"
 
 enum { RUNS_MOST = 256 };
 #define FAILURE_SHOWN_MS (24 * INT64_C(3600000))
@@ -31,6 +32,8 @@ struct status {
 	int unwatched_runs;         /* of those: without a client, and not handed over */
 	int billing, billing_alone; /* pods that bill; of those: of a run that needs a client and
 				       has none */
+	int unpriced;               /* of those that bill: without a price */
+	bool any_unpriced_today;
 	int64_t price_microusd_h, today_microusd;
 	int requests,
 		without_client;    /* that are queued; of those: no runner works on their queue */
@@ -117,10 +120,12 @@ static int read_pods(struct status *s, const struct runs *rs, struct err *err)
 	for (size_t i = 0; i < count; i++) {
 		bool over = pod_row_over(&pods[i]);
 		struct run_pod_now now = run_pod_now(rs, &pods[i], s->now_ms);
+		s->any_unpriced_today |= pod_row_unpriced_ms(&pods[i], now.at_ms) > 0;
 		s->today_microusd += allow_spent(&pods[i], midnight, over ? s->now_ms : now.at_ms);
 		if (over || now.is == POD_NOW_OVER)
 			continue;
 		s->billing++;
+		s->unpriced += pods[i].unpriced;
 		s->price_microusd_h += pods[i].price_microusd_h;
 		s->billing_alone +=
 			!run_is_alive(rs, pods[i].run) && !is_handed_over(s, pods[i].run);
@@ -227,11 +232,11 @@ static void print_json(const struct cmd_context *ctx, const struct status *s)
 					   "client", run_is_alive(&ctx->runs, run->id)));
 	}
 	output_json(json_pack(
-		"{s:s, s:o, s:o, s:o, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}", "ledger",
+		"{s:s, s:o, s:o, s:o, s:{s:i, s:i}, s:{s:i, s:i, s:i, s:o}, s:o, s:o}", "ledger",
 		s->ledger, "last_success", ended_json(s, s->success), "last_failure",
 		ended_json(s, s->failure), "running", running, "queued", "requests", s->requests,
 		"without_client", s->without_client, "pods", "billing", s->billing,
-		"without_client", s->billing_alone, "price_usd_hour",
+		"without_client", s->billing_alone, "unpriced", s->unpriced, "price_usd_hour",
 		report_dollars(s->price_microusd_h), "today_usd", report_dollars(s->today_microusd),
 		"per_day_usd", s->per_day.set ? report_dollars(s->per_day.microusd) : json_null()));
 }
@@ -272,6 +277,20 @@ static void add_running(struct str *line, const struct status *s)
 			 s->without_client ? " without a client: `burst queue ls`" : "");
 }
 
+/* " | 3 pods bill, $1.20/h, 1 without a price" */
+static void add_billing(struct str *line, const struct status *s)
+{
+	char money[32];
+
+	str_addf(line, " | %d pod%s", s->billing, s->billing == 1 ? " bills" : "s bill");
+	if (s->unpriced < s->billing)
+		str_addf(line, ", %s/h", money_show(money, sizeof(money), s->price_microusd_h));
+	if (s->unpriced == s->billing)
+		str_add(line, ", no price given");
+	else if (s->unpriced)
+		str_addf(line, ", %d without a price", s->unpriced);
+}
+
 static void print_line(const struct status *s)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
@@ -287,15 +306,13 @@ static void print_line(const struct status *s)
 	add_ended(&line, s);
 	add_running(&line, s);
 	if (s->billing)
-		str_addf(&line, " | %d pod%s, %s/h", s->billing,
-			 s->billing == 1 ? " bills" : "s bill",
-			 money_show(money, sizeof(money), s->price_microusd_h));
+		add_billing(&line, s);
 	else
 		str_add(&line, " | nothing bills");
 	str_addf(&line, " | %s", money_show(money, sizeof(money), s->today_microusd));
 	if (s->per_day.set)
 		str_addf(&line, " of %s", money_show(money, sizeof(money), s->per_day.microusd));
-	str_add(&line, " today");
+	str_add(&line, s->any_unpriced_today ? " today, beside pods without a price" : " today");
 	output_safe_line(stdout, str_text(&line), line.len);
 }
 

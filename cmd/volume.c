@@ -378,9 +378,12 @@ static int create_volume(struct launch *l, const char *name, struct err *err)
 			       l->order.gpus, &row, err);
 	if (made < 0)
 		return -1;
-	output_line(stdout, "volume %s of %s: %lld GB, %s a month", row.name, row.provider,
+	bool priced = price_is_given(row.provider, row.price_microusd_month);
+	output_line(stdout, "volume %s of %s: %lld GB, %s%s", row.name, row.provider,
 		    (long long)row.size_gb,
-		    money_show(price, sizeof(price), row.price_microusd_month));
+		    priced ? money_show(price, sizeof(price), row.price_microusd_month)
+			   : "no price given",
+		    priced ? " a month" : "");
 	/* 1: it is new, and the project may use it from now on. 0: it existed. It may belong to
 	 * another project, so a run will ask whether to use it. */
 	return made ? volume_trust_note(l->ctx, row.provider, name, err) : 0;

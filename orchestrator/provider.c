@@ -442,6 +442,20 @@ bool provider_pods_are_free(const struct provider_ops *ops, const struct provide
 	return ops->pods_are_free && ops->pods_are_free(p);
 }
 
+void provider_remark_unpriced(const struct provider_ops *ops, const struct provider *p,
+			      struct op_result *offers)
+{
+	size_t i = 0;
+
+	while (i < offers->offer_count && offers->offers[i].price_microusd_h > 0)
+		i++;
+	if (i < offers->offer_count && !provider_pods_are_free(ops, p))
+		str_addf(&offers->text,
+			 "no price given, so caps on cost do not count these pods: set it in "
+			 "providers.%s\n",
+			 ops->name);
+}
+
 bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p,
 		       const struct volume *v)
 {

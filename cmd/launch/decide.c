@@ -527,19 +527,6 @@ struct fetched_offers {
 	const char *floor_at;
 };
 
-/* Says once that a provider names no price: the caps do not bound what its pods cost. */
-static void note_unpriced(const struct op_result *offers)
-{
-	for (size_t i = 0; i < offers->offer_count; i++)
-		if (!plan_price_is_given(offers->offers[i].provider,
-					 offers->offers[i].price_microusd_h)) {
-			log_line(LOG_NOTE,
-				 "%s: no price given: caps.max_cost does not count its pods",
-				 offers->offers[i].provider);
-			return;
-		}
-}
-
 /* Fetches what the run would rent. A provider that fails counts as one without offers: the run
  * itself asks again and reports the error. */
 static void fetch_offers(struct launch *l, struct fetched_offers *out)
@@ -560,7 +547,6 @@ static void fetch_offers(struct launch *l, struct fetched_offers *out)
 			out->floor_microusd_h = result.floor_microusd_h;
 			out->floor_at = l->run.setup.providers[i].ops->name;
 		}
-		note_unpriced(&result);
 		wanted_add(&out->wanted, result.offers, result.offer_count);
 		op_result_free(&result);
 	}

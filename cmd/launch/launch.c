@@ -241,10 +241,11 @@ static json_t *total_json(const struct launch *l)
 	const struct run_row *r = &l->run.row;
 
 	return json_pack(
-		"{s:o, s:o, s:o, s:o}", "billed_seconds",
+		"{s:o, s:o, s:o, s:o, s:o}", "billed_seconds",
 		report_seconds(total_ms(l, "billed_seconds", r->billed_ms)), "compute_seconds",
 		report_seconds(total_ms(l, "compute_seconds", r->compute_ms)), "cost_usd",
-		report_dollars(total_microusd(l, "cost_usd", r->cost_microusd)), "cost_counted_usd",
+		report_dollars(total_microusd(l, "cost_usd", r->cost_microusd)), "unpriced_seconds",
+		report_seconds(total_ms(l, "unpriced_seconds", r->unpriced_ms)), "cost_counted_usd",
 		report_dollars(total_microusd(l, "cost_counted_usd", r->counted_microusd)));
 }
 
@@ -594,7 +595,7 @@ static void on_pod_output(void *ctx, const char *pod, const char *line)
 static void say_total(const struct launch *l)
 {
 	const struct run_row *r = &l->run.row;
-	char billed[32], compute[32], cost[32];
+	char billed[32], compute[32], cost[40];
 
 	if (!json_array_size(l->stages) || l->ctx->quiet)
 		return;
@@ -603,7 +604,8 @@ static void say_total(const struct launch *l)
 		duration_show(billed, sizeof(billed), total_ms(l, "billed_seconds", r->billed_ms)),
 		duration_show(compute, sizeof(compute),
 			      total_ms(l, "compute_seconds", r->compute_ms)),
-		money_show(cost, sizeof(cost), total_microusd(l, "cost_usd", r->cost_microusd)));
+		cost_show(cost, sizeof(cost), total_microusd(l, "cost_usd", r->cost_microusd),
+			  total_ms(l, "unpriced_seconds", r->unpriced_ms)));
 }
 
 /* Runs on_exit of the config with the run's object on stdin. Its result does not matter, but its

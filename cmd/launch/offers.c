@@ -166,7 +166,7 @@ void offer_list_print(FILE *to, const struct known_offer *offers, size_t count)
 		table_cell(t, "%s", o->spot ? "spot" : "on demand");
 		table_cell(t, "%s", o->stock[0] ? o->stock : "-");
 		table_cell(t, "%s",
-			   plan_price_is_given(o->provider, o->price_microusd_h)
+			   price_is_given(o->provider, o->price_microusd_h)
 				   ? money_show(text, sizeof(text), o->price_microusd_h)
 				   : "no price given");
 		table_cell(t, "%s", o->with[0] ? o->with : "-");
@@ -198,7 +198,7 @@ json_t *known_offer_json(const struct known_offer *k)
 			 report_text(o->provider), "id", report_text(o->id), "gpu",
 			 report_text(o->gpu), "gpus", o->gpus, "vram_gb", o->vram_gb, "region",
 			 report_text(o->region), "spot", o->spot, "stock", report_text(o->stock),
-			 "price_usd_hour", report_dollars(o->price_microusd_h), "with",
+			 "price_usd_hour", price_json(o->provider, o->price_microusd_h), "with",
 			 o->with[0] ? report_text(o->with) : json_null(), "avoided",
 			 avoided_json(k));
 }

@@ -518,6 +518,7 @@ static void plan_stage(struct plan_stage *to, struct launch *l, const struct sta
 		return;
 	to->took_ms = run.ended_ms - run.started_ms;
 	to->cost_microusd = run.cost_microusd;
+	to->unpriced_ms = run.unpriced_ms;
 	snprintf(to->from, sizeof(to->from), "as run %s took on %.10s", run.id,
 		 clock_rfc3339(day, sizeof(day), run.started_ms));
 }

@@ -37,15 +37,17 @@ bool planned_compare(char *to, size_t room, const struct run_row *run, const str
 	}
 	if (run->planned_ms <= 0 || last <= first || run->status != RUN_DONE)
 		return false;
-	bool free = run->planned_microusd <= 0; /* then only the time can differ */
+	bool free =
+		run->planned_microusd <= 0 || run->unpriced_ms; /* then only the time can differ */
 	double was_amount = free ? (double)(last - first) : (double)run->cost_microusd;
 	double planned_amount = free ? (double)run->planned_ms : (double)run->planned_microusd;
 	int off = (int)llround(MIN(100 * (was_amount - planned_amount) / planned_amount, 1e6));
-	snprintf(to, room, "planned %s, %s; was %s, %s (%+d%%)",
-		 duration_show(planned, sizeof(planned), run->planned_ms),
-		 money_show(planned_usd, sizeof(planned_usd), run->planned_microusd),
-		 duration_show(was, sizeof(was), last - first),
-		 money_show(was_usd, sizeof(was_usd), run->cost_microusd), off);
+	bool priced = !run->unpriced_ms;
+	snprintf(to, room, "planned %s%s%s; was %s%s%s (%+d%%)",
+		 duration_show(planned, sizeof(planned), run->planned_ms), priced ? ", " : "",
+		 priced ? money_show(planned_usd, sizeof(planned_usd), run->planned_microusd) : "",
+		 duration_show(was, sizeof(was), last - first), priced ? ", " : "",
+		 priced ? money_show(was_usd, sizeof(was_usd), run->cost_microusd) : "", off);
 	return true;
 }
 
@@ -94,6 +96,13 @@ static json_t *more_json(const void *of)
 	return f->has_dollars ? report_dollars(f->more_microusd) : json_null();
 }
 
+static void our_cost_text(char *to, size_t room, const void *of)
+{
+	const struct bill_facts *f = of;
+
+	cost_show(to, room, f->row.cost_microusd, f->row.unpriced);
+}
+
 static void more_text(char *to, size_t room, const void *of)
 {
 	const struct bill_facts *f = of;
@@ -115,7 +124,7 @@ static const struct shown_column bill_columns[] = {
 	{BILL_OBJECT, "price_usd_hour", NULL, UNIT_USD, AT(row.price_microusd_h)},
 	{BILL_OBJECT, "price_list_usd_hour", NULL, UNIT_USD, AT(list_microusd)},
 	{BILL_BOTH, "billed_seconds", "OUR TIME", UNIT_MS, AT(row.billed_ms), 1},
-	{BILL_BOTH, "cost_usd", "OUR COST", UNIT_USD, AT(row.cost_microusd)},
+	{BILL_BOTH, "cost_usd", "OUR COST", UNIT_USD, AT(row.cost_microusd), .text = our_cost_text},
 	{BILL_BOTH, "billed_vendor_s", "ITS TIME", UNIT_MS, AT(vendor_ms), 2},
 	{BILL_BOTH, "billed_vendor_is", "", UNIT_WORD, AT(vendor_is), 3},
 	{BILL_BOTH, "cost_vendor_usd", "ITS COST", UNIT_USD, AT(vendor_microusd)},

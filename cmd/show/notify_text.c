@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/mem.h"
+#include "report.h"
 
 static const char *const event_names[] = {
 	[NOTIFY_DONE] = "done",     [NOTIFY_RECOVERED] = "recovered",   [NOTIFY_FAILED] = "failed",
@@ -84,7 +85,7 @@ static void add_value(struct str *to, size_t field, const json_t *run)
 	const json_t *object =
 		fields[field].group ? json_object_get(run, fields[field].group) : run;
 	const char *key = fields[field].key;
-	char text[32];
+	char text[40];
 
 	switch (fields[field].kind) {
 	case FIELD_TEXT:
@@ -95,8 +96,10 @@ static void add_value(struct str *to, size_t field, const json_t *run)
 			 (long long)(json_is_object(object) ? jsonx_int(object, key, 0) : 0));
 		return;
 	case FIELD_DOLLARS:
-		str_add(to, money_show(text, sizeof(text),
-				       (int64_t)(jsonx_number(object, key, 0) * 1e6 + .5)));
+		str_add(to,
+			cost_show(text, sizeof(text),
+				  (int64_t)(jsonx_number(object, key, 0) * 1e6 + .5),
+				  (int64_t)(jsonx_number(object, "unpriced_seconds", 0) * 1000)));
 		return;
 	case FIELD_SECONDS:
 		str_add(to, duration_show(text, sizeof(text),

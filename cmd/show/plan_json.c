@@ -3,21 +3,30 @@
 
 #include "report.h"
 
+/* null: unknown. */
+static json_t *known_json(bool known, double value)
+{
+	return known ? json_real(value) : json_null();
+}
+
 static json_t *plan_json(const struct estimate *e, const struct plan *p)
 {
 	const struct offer *o = &e->offers[p->machine];
 	const struct plan_machine *m = &e->machines[p->machine];
+	bool priced = price_is_given(o->provider, o->price_microusd_h);
 
 	return json_pack(
-		"{s:o,s:o,s:o,s:b,s:f,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:s,s:s}",
+		"{s:o,s:o,s:o,s:b,s:o,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o,s:o,s:f,s:o,s:s,s:s}",
 		"provider", report_text(o->provider), "gpu", report_text(o->gpu), "region",
-		report_text(o->region), "spot", o->spot, "price_usd_hour", m->price_h, "pods",
-		p->pods, "batch", p->batch, "makespan_p50_s", p->makespan_p50_s, "makespan_p90_s",
-		p->makespan_p90_s, "billed_s", p->billed_s, "work_s", p->work_s, "used", p->used,
-		"seats", p->seats, "cost_usd", p->cost_usd, "usd_per_segment", plan_each_usd(e, p),
-		"pods_usd", p->pods_usd, "storage_usd", e->extras[p->machine].storage.value,
+		report_text(o->region), "spot", o->spot, "price_usd_hour",
+		known_json(priced, m->price_h), "pods", p->pods, "batch", p->batch,
+		"makespan_p50_s", p->makespan_p50_s, "makespan_p90_s", p->makespan_p90_s,
+		"billed_s", p->billed_s, "work_s", p->work_s, "used", p->used, "seats", p->seats,
+		"cost_usd", known_json(priced, p->cost_usd), "usd_per_segment",
+		known_json(priced, plan_each_usd(e, p)), "pods_usd",
+		known_json(priced, p->pods_usd), "storage_usd", e->extras[p->machine].storage.value,
 		"usd_per_audio_hour",
-		e->audio_s > 0 ? json_real(p->cost_usd * 3600 / e->audio_s) : json_null(),
+		known_json(priced && e->audio_s > 0, p->cost_usd * 3600 / e->audio_s),
 		"speed_source", plan_source_name(m->speed_source), "speed_from",
 		e->speed_from[p->machine]);
 }
@@ -178,10 +187,12 @@ static json_t *stages_json(const struct plan_result *r)
 				  "pods", s->pods, "provider",
 				  s->offered ? report_text(o->provider) : json_null(), "gpu",
 				  s->offered ? report_text(o->gpu) : json_null(), "price_usd_hour",
-				  s->offered ? report_dollars(o->price_microusd_h) : json_null(),
+				  s->offered ? price_json(o->provider, o->price_microusd_h)
+					     : json_null(),
 				  "makespan_s",
 				  s->took_ms ? report_seconds(s->took_ms) : json_null(), "cost_usd",
-				  s->took_ms ? report_dollars(s->cost_microusd) : json_null(),
+				  known_json(s->took_ms && !s->unpriced_ms,
+					     (double)s->cost_microusd / 1e6),
 				  "from", s->from[0] ? report_text(s->from) : json_null()));
 	}
 	return list;

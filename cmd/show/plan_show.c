@@ -9,6 +9,7 @@
 #include "core/core.h"
 #include "output.h"
 #include "plan/cost.h"
+#include "report.h"
 
 /* ---- times, dollars, offers, one sentence ---- */
 
@@ -26,11 +27,21 @@ char *plan_dollars(char to[32], double usd)
 	return to;
 }
 
-bool plan_price_is_given(const char *provider, int64_t price_microusd_h)
+static bool is_unpriced(const struct estimate *e, size_t machine)
 {
-	const struct provider_ops *ops = provider_find(provider);
+	const struct offer *o = &e->offers[machine];
 
-	return price_microusd_h > 0 || (ops && ops->pods_are_free);
+	return !price_is_given(o->provider, o->price_microusd_h);
+}
+
+/* What this much use of the machine costs; "no price given" if its provider names none. */
+static char *plan_cost(char to[32], const struct estimate *e, size_t machine, double usd)
+{
+	if (is_unpriced(e, machine))
+		copy_text(to, 32, "no price given");
+	else
+		plan_dollars(to, usd);
+	return to;
 }
 
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
@@ -89,7 +100,8 @@ char *plan_sentence(char *to, size_t room, const struct estimate *e, const struc
 
 	format_text(to, room, "%d pod%s of %s: about %s, %s", pick->pods,
 		    pick->pods == 1 ? "" : "s", plan_offer(offer, &e->offers[pick->machine]),
-		    plan_seconds(time, pick->makespan_p50_s), plan_dollars(cost, pick->cost_usd));
+		    plan_seconds(time, pick->makespan_p50_s),
+		    plan_cost(cost, e, pick->machine, pick->cost_usd));
 	return to;
 }
 
@@ -182,10 +194,11 @@ static void say_wider(FILE *to, const struct estimate *e, const struct plan *pic
 	    plan_choose(&more, &e->work, &e->machines[pick->machine], 1, &wish) != PLAN_FOUND)
 		return;
 	double saves_s = pick->makespan_p50_s - more.makespan_p50_s;
-	print_wrapped(to, 2, "wider: another pod saves %s and costs %s",
+	print_wrapped(to, 2, "wider: another pod saves %s%s%s",
 		      saves_s < 0.01 * pick->makespan_p50_s ? "no time"
 							    : plan_seconds(time, saves_s),
-		      plan_dollars(cost, more.cost_usd - pick->cost_usd));
+		      is_unpriced(e, pick->machine) ? "; " : " and costs ",
+		      plan_cost(cost, e, pick->machine, more.cost_usd - pick->cost_usd));
 }
 
 /* Prints the share of billed time that computes, and how much work would raise it to the goal. */
@@ -236,7 +249,7 @@ static void say_download(FILE *to, const struct estimate *e, const struct plan *
 		str_add(&line, " before GPUs are rented");
 	else
 		str_addf(&line, " and bills %s, %s, meanwhile", plan_seconds(time, setup_s),
-			 plan_dollars(cost, setup_s * m->price_h / 3600));
+			 plan_cost(cost, e, pick->machine, setup_s * m->price_h / 3600));
 	if (!e->volume)
 		str_add(&line, "; later runs find it there if the config names a volume");
 	else if (e->setup_by_card)
@@ -301,9 +314,10 @@ static void print_advice(FILE *to, const struct estimate *e, const struct plan *
 	say_wider(to, e, pick);
 	say_used(to, e, pick);
 	if (e->audio_s > 0)
-		print_wrapped(to, 2, "speech: about %s of sound, %s an hour of it",
+		print_wrapped(to, 2, "speech: about %s of sound, %s%s",
 			      plan_seconds(speech, e->audio_s),
-			      plan_dollars(cost, pick->cost_usd * 3600 / e->audio_s));
+			      plan_cost(cost, e, pick->machine, pick->cost_usd * 3600 / e->audio_s),
+			      is_unpriced(e, pick->machine) ? "" : " an hour of it");
 	print_wrapped(to, 2, "estimate: batch times are %s, cold starts are %s",
 		      plan_source_name(m->speed_source), plan_source_name(cold_source(&m->cold)));
 	say_download(to, e, pick);
@@ -402,7 +416,7 @@ static void say_price(FILE *to, const struct estimate *e, const struct plan *pic
 {
 	const struct offer *o = &e->offers[pick->machine];
 
-	if (!plan_price_is_given(o->provider, o->price_microusd_h)) {
+	if (is_unpriced(e, pick->machine)) {
 		print_wrapped(to, 4, "  no price given: %s names none", o->provider);
 		return;
 	}
@@ -525,9 +539,12 @@ static void print_what_if(FILE *to, const struct estimate *e)
 		make_repeated_work(&work, e, factors[i]);
 		if (plan_choose(&p, &work, e->machines, e->count, &e->wish) == PLAN_NOTHING_FITS)
 			continue;
-		print_wrapped(to, 6, "  x%-2d %s, %s each, used %.0f%%", factors[i],
+		bool unpriced = is_unpriced(e, p.machine);
+		print_wrapped(to, 6, "  x%-2d %s%s%s%s, used %.0f%%", factors[i],
 			      plan_sentence(sentence, sizeof(sentence), e, &p),
-			      plan_dollars(cost, p.cost_usd / (double)work.count), 100 * p.used);
+			      unpriced ? "" : ", ",
+			      unpriced ? "" : plan_dollars(cost, p.cost_usd / (double)work.count),
+			      unpriced ? "" : " each", 100 * p.used);
 	}
 }
 
@@ -551,8 +568,8 @@ static void add_plan_row(struct table *t, const struct estimate *e, const struct
 	table_cell(t, "%s", plan_seconds(text, p->billed_s));
 	table_cell(t, "%.0f%%", 100 * p->used);
 	table_cell(t, "%.0f%%", 100 * p->seats);
-	table_cell(t, "%s", plan_dollars(text, p->cost_usd));
-	table_cell(t, "%s", plan_dollars(text, plan_each_usd(e, p)));
+	table_cell(t, "%s", plan_cost(text, e, p->machine, p->cost_usd));
+	table_cell(t, "%s", plan_cost(text, e, p->machine, plan_each_usd(e, p)));
 }
 
 static bool is_same_plan(const struct plan *a, const struct plan *b)
@@ -641,7 +658,8 @@ static size_t make_bars(const struct estimate *e, struct bar *bars, size_t room)
 		struct plan p;
 		char name[PLAN_TEXT];
 		size_t k = 0;
-		if (plan_choose(&p, &e->work, &e->machines[i], 1, &wish) != PLAN_FOUND)
+		if (is_unpriced(e, i) ||
+		    plan_choose(&p, &e->work, &e->machines[i], 1, &wish) != PLAN_FOUND)
 			continue;
 		plan_offer(name, &e->offers[i]);
 		while (k < count && strcmp(bars[k].name, name) != 0)
@@ -733,14 +751,14 @@ static void say_cost_of_keeping(const struct plan_result *r, const struct estima
 		ms = (int64_t)(MAX(pick->billed_s - pick->work_s, 0.0) * 1000 / MAX(pick->pods, 1));
 	if (ms <= 0)
 		return;
-	print_wrapped(
-		stdout, 2,
-		"keep_warm: afterwards each pod waits for the next run, for %s%s: at most %s more "
-		"for each, within the caps",
-		by_start ? "at most as long as its cold start took, about " : "at most ",
-		duration_show(time, sizeof(time), ms),
-		money_show(money, sizeof(money),
-			   money_for((int64_t)(e->machines[pick->machine].price_h * 1e6), ms)));
+	print_wrapped(stdout, 2,
+		      "keep_warm: afterwards each pod waits for the next run, for %s%s: %s%s%s",
+		      by_start ? "at most as long as its cold start took, about " : "at most ",
+		      duration_show(time, sizeof(time), ms),
+		      is_unpriced(e, pick->machine) ? "" : "at most ",
+		      plan_cost(money, e, pick->machine,
+				e->machines[pick->machine].price_h * (double)ms / 3600000),
+		      is_unpriced(e, pick->machine) ? "" : " more for each, within the caps");
 }
 
 static void say_pods_taken_over(int warm)
@@ -789,17 +807,17 @@ static void print_caps_left(FILE *to, const struct caps *caps)
 static void say_stage(const struct plan_stage *s)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
-	char offer[PLAN_TEXT], money[32], time[24];
+	char offer[PLAN_TEXT], money[40], time[24];
 
 	str_addf(&line, "then %s: %d pod%s", s->name, s->pods, s->pods == 1 ? "" : "s");
 	if (s->offered)
-		str_addf(&line, " of %s, %s an hour%s", plan_offer(offer, &s->offer),
-			 money_show(money, sizeof(money), s->offer.price_microusd_h),
+		str_addf(&line, " of %s, %s%s", plan_offer(offer, &s->offer),
+			 price_show(money, s->offer.provider, s->offer.price_microusd_h),
 			 s->pods == 1 ? "" : " each");
 	if (s->took_ms)
-		str_addf(&line, ": about %s, %s (%s)",
-			 duration_show(time, sizeof(time), s->took_ms),
-			 money_show(money, sizeof(money), s->cost_microusd), s->from);
+		str_addf(
+			&line, ": about %s, %s (%s)", duration_show(time, sizeof(time), s->took_ms),
+			cost_show(money, sizeof(money), s->cost_microusd, s->unpriced_ms), s->from);
 	else
 		str_add(&line, "; its time is not known before the first one");
 	print_wrapped(stdout, 2, "%s", str_text(&line));

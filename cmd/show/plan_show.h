@@ -23,8 +23,6 @@ struct plan_words {
 
 enum { PLAN_TEXT = 160 };
 char *plan_seconds(char to[24], double seconds);
-/* Whether this price of a provider is known: some vendors name none, and 0 is then no price. */
-bool plan_price_is_given(const char *provider, int64_t price_microusd_h);
 /* "$0.0033"; small amounts with two significant digits, "$0.000025". */
 char *plan_dollars(char to[32], double usd);
 /* "RTX 4090 at runpod", printable. */
@@ -54,10 +52,10 @@ struct better {
 struct plan_stage {
 	const char *name;
 	int pods;
-	bool offered;                   /* some provider has an offer for its pods now */
-	struct offer offer;             /* that one */
-	int64_t took_ms, cost_microusd; /* of its last success; 0: there was none */
-	char from[80];                  /* "as run ID took on DAY"; "" */
+	bool offered;       /* some provider has an offer for its pods now */
+	struct offer offer; /* that one */
+	int64_t took_ms, cost_microusd, unpriced_ms; /* of its last success; 0: there was none */
+	char from[80];                               /* "as run ID took on DAY"; "" */
 };
 
 struct plan_result {

@@ -9,8 +9,46 @@
 #include "base/jsonx.h"
 #include "base/str.h"
 #include "output.h"
-#include "plan_show.h"
 #include "store/pod_cost.h"
+
+/* ---- prices and costs that may be unknown ---- */
+
+bool price_is_given(const char *provider, int64_t price_microusd_h)
+{
+	const struct provider_ops *ops = provider_find(provider);
+
+	return price_microusd_h > 0 || (ops && ops->pods_are_free);
+}
+
+char *price_show(char to[32], const char *provider, int64_t price_microusd_h)
+{
+	char price[32];
+
+	if (price_is_given(provider, price_microusd_h))
+		snprintf(to, 32, "%.20s an hour",
+			 money_show(price, sizeof(price), price_microusd_h));
+	else
+		copy_text(to, 32, "no price given");
+	return to;
+}
+
+json_t *price_json(const char *provider, int64_t price_microusd_h)
+{
+	return price_is_given(provider, price_microusd_h) ? report_dollars(price_microusd_h)
+							  : json_null();
+}
+
+char *cost_show(char *to, size_t room, int64_t microusd, int64_t unpriced_ms)
+{
+	char known[32];
+
+	if (unpriced_ms && !microusd)
+		copy_text(to, room, "no price");
+	else
+		snprintf(to, room, "%s%s", unpriced_ms ? "over " : "",
+			 money_show(known, sizeof(known), microusd));
+	return to;
+}
 
 /* ---- the present phase of a pod ---- */
 
@@ -213,28 +251,25 @@ static json_t *kind_json(const void *facts)
 	return json_string("pod");
 }
 
-/* A pod without a price has cost nothing that burst knows of, which is not $0. */
-static void money_text(char *to, size_t room, const struct pod_facts *f, int64_t microusd)
-{
-	if (f->row.provider[0] && !microusd &&
-	    !plan_price_is_given(f->row.provider, f->row.price_microusd_h))
-		copy_text(to, room, "no price");
-	else
-		money_show(to, room, microusd);
-}
-
 static void price_text(char *to, size_t room, const void *of)
 {
 	const struct pod_facts *f = of;
 
-	money_text(to, room, f, f->row.price_microusd_h);
+	cost_show(to, room, f->row.price_microusd_h, f->row.unpriced);
+}
+
+static json_t *pod_price_json(const void *of)
+{
+	const struct pod_facts *f = of;
+
+	return f->row.unpriced ? json_null() : report_dollars(f->row.price_microusd_h);
 }
 
 static void cost_text(char *to, size_t room, const void *of)
 {
 	const struct pod_facts *f = of;
 
-	money_text(to, room, f, f->cost_microusd);
+	cost_show(to, room, f->cost_microusd, f->unpriced_ms);
 }
 
 /* Each thing that burst says of a pod. */
@@ -269,7 +304,7 @@ static const struct shown_column pod_columns[] = {
 	{POD_PS_JSON, "hard_end", NULL, UNIT_TIME, AT(hard_end_ms)},
 	{POD_PS | POD_PS_JSON, "age_seconds", "AGE", UNIT_MS, AT(age_ms)},
 	{POD_PS | POD_PS_JSON, "price_usd_hour", "$/H", UNIT_USD, AT(row.price_microusd_h), 2,
-	 .text = price_text},
+	 .json = pod_price_json, .text = price_text},
 	{POD_PS | POD_PS_JSON, "cost_usd", "SO FAR", UNIT_USD, AT(cost_microusd),
 	 .text = cost_text},
 	{POD_PS_JSON, "commit", NULL, UNIT_TEXT_OR_NULL, AT(run.commit_id)},
@@ -293,6 +328,7 @@ static const struct shown_column pod_columns[] = {
 	{POD_END, NULL, "USED", UNIT_FIGURE, AT(used)},
 	{POD_END | POD_RUN_JSON, "cost_usd", "COST", UNIT_USD, AT(cost_microusd),
 	 .text = cost_text},
+	{POD_JSON, "unpriced_seconds", NULL, UNIT_MS, AT(unpriced_ms)},
 	{POD_END_MORE | POD_RUN_JSON, "cost_counted_usd", "COUNTED", UNIT_USD,
 	 AT(counted_microusd)},
 	{POD_END_MORE, NULL, "VENDOR", UNIT_MS, AT(vendor_ms)},
@@ -339,6 +375,7 @@ void pod_facts_of(struct pod_facts *f, const struct pod_row *pod, int64_t now_ms
 		.vendor_ms = pod->billed_vendor_ms > 0 ? pod->billed_vendor_ms : -1,
 		.cost_microusd = pod_row_cost(pod, now_ms),
 		.counted_microusd = pod_row_counted(pod, now_ms),
+		.unpriced_ms = pod_row_unpriced_ms(pod, now_ms),
 		.vendor_microusd = pod->cost_vendor_microusd > 0 ? pod->cost_vendor_microusd : -1,
 	};
 	report_phases(pod, now_ms, f->phase_ms);
@@ -354,6 +391,13 @@ static json_t *counts_json(const void *of)
 	return json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)run->total, "rendered",
 			 (json_int_t)run->rendered, "cached", (json_int_t)run->cached, "failed",
 			 (json_int_t)run->failed);
+}
+
+static void run_cost_text(char *to, size_t room, const void *of)
+{
+	const struct run_row *run = of;
+
+	cost_show(to, room, run->cost_microusd, run->unpriced_ms);
 }
 
 #define AT(field) offsetof(struct run_facts, field)
@@ -380,7 +424,8 @@ static const struct shown_column run_columns[] = {
 	{RUN_ALL, "compute_seconds", "COMPUTE", UNIT_MS, AT(row.compute_ms), 2},
 	{RUN_DATA, "wasted_seconds", NULL, UNIT_MS, AT(row.wasted_ms)},
 	{RUN_TABLE, NULL, "USED", UNIT_FIGURE, AT(used), 3},
-	{RUN_ALL, "cost_usd", "COST", UNIT_USD, AT(row.cost_microusd)},
+	{RUN_ALL, "cost_usd", "COST", UNIT_USD, AT(row.cost_microusd), .text = run_cost_text},
+	{RUN_END | RUN_OBJECT, "unpriced_seconds", NULL, UNIT_MS, AT(row.unpriced_ms)},
 	{RUN_END | RUN_MORE | RUN_OBJECT, "cost_counted_usd", "COUNTED", UNIT_USD,
 	 AT(row.counted_microusd), 5},
 	{RUN_END | RUN_OBJECT, "cost_vendor_usd", NULL, UNIT_USD, AT(vendor_microusd)},
@@ -462,7 +507,7 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 }
 
 static const char *const stage_sums[] = {"billed_seconds", "compute_seconds", "cost_usd",
-					 "cost_counted_usd"};
+					 "unpriced_seconds", "cost_counted_usd"};
 
 json_t *report_stage_json(const char *name, const json_t *said, const struct err *err)
 {
@@ -579,6 +624,7 @@ static void add_to_sum(struct pod_facts *all, const struct pod_facts *f)
 		all->vendor_ms = MAX(all->vendor_ms, 0) + f->vendor_ms;
 	all->cost_microusd += f->cost_microusd;
 	all->counted_microusd += f->counted_microusd;
+	all->unpriced_ms += f->unpriced_ms;
 	set_used(all);
 }
 
@@ -614,6 +660,21 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 			print_load_phases(to, &pods[i]);
 }
 
+static void volume_price_text(char *to, size_t room, const void *of)
+{
+	const struct volume_row *v = of;
+
+	cost_show(to, room, v->price_microusd_month,
+		  !price_is_given(v->provider, v->price_microusd_month));
+}
+
+static json_t *volume_price_json(const void *of)
+{
+	const struct volume_row *v = of;
+
+	return price_json(v->provider, v->price_microusd_month);
+}
+
 enum { VOLUME_TABLE = 1, VOLUME_JSON = 2, VOLUME_BOTH = 3 };
 #define AT(field) offsetof(struct volume_row, field)
 static const struct shown_column volume_columns[] = {
@@ -624,7 +685,8 @@ static const struct shown_column volume_columns[] = {
 	{VOLUME_JSON, "name", NULL, UNIT_TEXT, AT(name)},
 	{VOLUME_BOTH, "region", "REGION", UNIT_TEXT, AT(region), 2},
 	{VOLUME_BOTH, "size_gb", "GB", UNIT_COUNT, AT(size_gb), 3},
-	{VOLUME_BOTH, "price_usd_month", "$/MONTH", UNIT_USD, AT(price_microusd_month)},
+	{VOLUME_BOTH, "price_usd_month", "$/MONTH", UNIT_USD, AT(price_microusd_month),
+	 .json = volume_price_json, .text = volume_price_text},
 	{VOLUME_JSON, "seen_at", NULL, UNIT_TIME, AT(seen_ms)},
 };
 #undef AT

@@ -15,6 +15,18 @@
 #include "runs/runs.h"
 #include "store/store.h"
 
+/* ---- prices and costs that may be unknown ---- */
+
+/* Whether this price of a provider is known: some vendors name none, and 0 is then no price. */
+bool price_is_given(const char *provider, int64_t price_microusd_h);
+/* "$0.69 an hour", or "no price given". Returns `to`. */
+char *price_show(char to[32], const char *provider, int64_t price_microusd_h);
+/* The same for a program; null: none is given. A new reference. */
+json_t *price_json(const char *provider, int64_t price_microusd_h);
+/* "$0.12"; with unpriced_ms (billed time without a price), "over $0.12" or "no price". room >= 40.
+ * Returns `to`. */
+char *cost_show(char *to, size_t room, int64_t microusd, int64_t unpriced_ms);
+
 /* ---- phases of pods, and the JSON of runs and pods ---- */
 
 /* In order of time. */
@@ -66,7 +78,7 @@ struct pod_facts {
 	const char *called, *id_or_name, *phase;
 	bool gone;
 	int64_t age_ms, hard_end_ms, billed_ms, vendor_ms; /* below 0: unknown, here and below */
-	int64_t cost_microusd, counted_microusd, vendor_microusd;
+	int64_t cost_microusd, counted_microusd, vendor_microusd, unpriced_ms;
 	int64_t phase_ms[PHASES];
 	char used[16];
 	/* for `ps`, which sets them */

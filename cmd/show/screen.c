@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "output.h"
+#include "report.h"
 
 /* ---- lines at the bottom of a terminal ---- */
 
@@ -174,9 +175,8 @@ static void add_offer(struct str *to, const struct view_pod *pod)
 
 	str_addf(to, "%s%s, %s%s%s", gpu_called(pod->gpu), pod->spot ? " spot" : "", pod->provider,
 		 pod->region[0] ? " " : "", pod->region);
-	if (pod->price_microusd_h)
-		str_addf(to, ", %s an hour",
-			 money_show(price, sizeof(price), pod->price_microusd_h));
+	if (pod->price_microusd_h || !price_is_given(pod->provider, 0))
+		str_addf(to, ", %s", price_show(price, pod->provider, pod->price_microusd_h));
 }
 
 /* Whether the create before this one got no pod from the same offer. */

@@ -8,6 +8,7 @@
 #include "base/gpus.h"
 #include "base/str.h"
 #include "output.h"
+#include "report.h"
 
 /* ---- words: progress, what the run waits for, cost ---- */
 
@@ -195,9 +196,15 @@ static void view_sound_show(char *to, size_t room, double seconds)
 enum cost_form { COST_FULL, COST_BRIEF };
 static void view_cost_show(char *to, size_t room, const struct view *v, enum cost_form form)
 {
-	bool brief = form == COST_BRIEF;
+	bool brief = form == COST_BRIEF, unpriced = false;
 	char cost[32], cap[48] = "", most[32], total[48], about[32];
 
+	for (size_t i = 0; i < v->pod_count; i++)
+		unpriced |= !price_is_given(v->pods[i].provider, v->pods[i].price_microusd_h);
+	if (unpriced && !v->cost_microusd) {
+		copy_text(to, room, "no price given");
+		return;
+	}
 	view_money_show(cost, sizeof(cost), v->cost_microusd);
 	if (v->max_cost_microusd)
 		snprintf(cap, sizeof(cap), brief ? "/%s" : " of %s",
@@ -207,7 +214,7 @@ static void view_cost_show(char *to, size_t room, const struct view *v, enum cos
 	else
 		snprintf(total, sizeof(total), brief ? ", ~%s" : ", about %s in total",
 			 view_money_show(about, sizeof(about), v->total_microusd));
-	snprintf(to, room, "%s%s%s", cost, cap, total);
+	snprintf(to, room, "%s%s%s%s", unpriced ? "over " : "", cost, cap, total);
 }
 
 void view_total_line(struct str *out, const struct view *v)

@@ -488,6 +488,8 @@ static void deliver_answer(struct caller_op *o, struct op_result *result)
 	struct err err = {0};
 
 	if (provider_check_answer(result, &err) == 0) {
+		if (o->kind == OP_OFFERS)
+			provider_remark_unpriced(o->ops, o->provider, result);
 		finish_op(o, result, NULL);
 		return;
 	}

@@ -405,12 +405,7 @@ void ending_write(struct engine *e, const struct core_summary *s, int status)
 			e->setup->results[i].state == SEGMENT_SAFE && e->setup->results[i].cached;
 	run->rendered = (int64_t)s->local - run->cached;
 	run->failed = (int64_t)s->failed;
-	run->billed_ms += s->billed_ms;
-	run->compute_ms += s->compute_ms;
-	run->wasted_ms += s->wasted_ms;
-	run->cost_microusd += s->cost_microusd;
-	run->counted_microusd += s->counted_microusd;
-	run->cost_vendor_microusd += s->vendor_microusd;
+	engine_add_sums(e, s, run);
 	run->detached = false;
 	run->wants[0] = '\0';
 	COPY_TEXT(run->error_code, s->err.kind ? err_kind_name(s->err.kind) : "");

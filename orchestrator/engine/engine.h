@@ -114,6 +114,8 @@ bool engine_finished(const struct engine *e);
 int64_t engine_finishing_ms(const struct engine *e);
 /* The ledger's row of one of the core's pods. */
 struct pod_row engine_pod_row(const struct engine *e, int pod);
+/* Adds time and cost of all its pods to the row. *s: core_summary() of now. */
+void engine_add_sums(const struct engine *e, const struct core_summary *s, struct run_row *row);
 /* The rows that the ledger lacks because it could not be written. The caller frees the list. */
 size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out);
 

@@ -149,12 +149,27 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	row.state = row_state(p);
 	row.volume_safe = p->presence.durable;
 	put_rental(p, &row);
+	row.unpriced = !row.price_microusd_h && !provider_pods_are_free(v->ops, v->handle);
 	put_times(p, &row);
 	if (pod < e->pod_count)
 		put_engine_part(&e->pods[pod], p, &row);
 	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
 		COPY_TEXT(row.error, p->reason);
 	return row;
+}
+
+void engine_add_sums(const struct engine *e, const struct core_summary *s, struct run_row *row)
+{
+	row->billed_ms += s->billed_ms;
+	row->compute_ms += s->compute_ms;
+	row->wasted_ms += s->wasted_ms;
+	row->cost_microusd += s->cost_microusd;
+	row->counted_microusd += s->counted_microusd;
+	row->cost_vendor_microusd += s->vendor_microusd;
+	for (int i = 0; i < core_pod_count(e->core); i++) {
+		struct pod_row pod = engine_pod_row(e, i);
+		row->unpriced_ms += pod_row_unpriced_ms(&pod, clock_wall_ms());
+	}
 }
 
 /* Whether the pod is of another account than the present key, which may have been replaced. */

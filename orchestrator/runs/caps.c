@@ -65,7 +65,7 @@ static int64_t spend_since(int64_t cost_microusd, int64_t spread_ms, int64_t fro
 
 /* What a pod, or a part of it, used. */
 struct use {
-	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd, counted_microusd;
+	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd, counted_microusd, unpriced_ms;
 };
 
 struct sums {
@@ -100,6 +100,7 @@ static void add_use(struct sums *to, const char *key, const struct pod_row *pod,
 	row->wasted_ms += use->wasted_ms;
 	row->cost_microusd += use->cost_microusd;
 	row->counted_microusd += use->counted_microusd;
+	row->unpriced_ms += use->unpriced_ms;
 }
 
 /* The part of `whole` that falls into [from, until) of `of`. */
@@ -129,7 +130,9 @@ static void add_use_by_day(struct sums *to, const struct pod_row *pod, const str
 				.cost_microusd = proportion_between(all->cost_microusd, done, end,
 								    spread_ms),
 				.counted_microusd = proportion_between(all->counted_microusd, done,
-								       end, billed)});
+								       end, billed),
+				.unpriced_ms =
+					proportion_between(all->unpriced_ms, done, end, billed)});
 	}
 }
 
@@ -201,8 +204,12 @@ struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t
 	for (size_t i = 0; i < pod_count; i++) {
 		const struct pod_row *pod = sorted[i];
 		int64_t spread_ms = pod_row_spread_ms(pod, now_ms);
-		struct use all = {pod_row_billed_ms(pod, now_ms), pod->compute_ms, pod->wasted_ms,
-				  pod_row_cost(pod, now_ms), pod_row_counted(pod, now_ms)};
+		struct use all = {pod_row_billed_ms(pod, now_ms),
+				  pod->compute_ms,
+				  pod->wasted_ms,
+				  pod_row_cost(pod, now_ms),
+				  pod_row_counted(pod, now_ms),
+				  pod_row_unpriced_ms(pod, now_ms)};
 		const char *gpu = pod->gpu[0] ? pod->gpu : pod->gpu_offered;
 		char project[512];
 		if (spread_ms <= 0)

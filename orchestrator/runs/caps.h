@@ -16,6 +16,7 @@ struct spend_row {
 	int64_t runs, pods;
 	int64_t billed_ms, compute_ms, wasted_ms;
 	int64_t cost_microusd, counted_microusd; /* pod_row_cost(), pod_row_counted() */
+	int64_t unpriced_ms;                     /* pod_row_unpriced_ms() */
 	const struct pod_row *last;              /* the pod that was added last */
 };
 

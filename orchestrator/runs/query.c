@@ -393,6 +393,7 @@ void run_clear_sums(struct run_row *run)
 {
 	run->billed_ms = run->compute_ms = run->wasted_ms = 0;
 	run->cost_microusd = run->counted_microusd = run->cost_vendor_microusd = 0;
+	run->unpriced_ms = 0;
 }
 
 void run_add_pod(struct run_row *run, const struct pod_row *pod, int64_t now_ms)
@@ -403,6 +404,7 @@ void run_add_pod(struct run_row *run, const struct pod_row *pod, int64_t now_ms)
 	run->cost_microusd += pod_row_cost(pod, now_ms);
 	run->counted_microusd += pod_row_counted(pod, now_ms);
 	run->cost_vendor_microusd += pod_row_vendor(pod);
+	run->unpriced_ms += pod_row_unpriced_ms(pod, now_ms);
 }
 
 int run_sum(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)
@@ -518,6 +520,7 @@ void stage_add_costs(struct run_row *run, const struct run_row *stage)
 	run->cost_microusd += stage->cost_microusd;
 	run->counted_microusd += stage->counted_microusd;
 	run->cost_vendor_microusd += stage->cost_vendor_microusd;
+	run->unpriced_ms += stage->unpriced_ms;
 }
 
 int stages_add_costs(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)

@@ -267,13 +267,8 @@ static int release_pods(struct run *run, bool *gone, struct err *err)
 		struct engine *e = engine_new(&run->setup);
 		int exit_status = engine_run(e, err);
 		core_summary(engine_core(e), clock_boot_ms(), &s);
+		engine_add_sums(e, &s, &run->row);
 		engine_free(e);
-		run->row.billed_ms += s.billed_ms;
-		run->row.cost_microusd += s.cost_microusd;
-		run->row.counted_microusd += s.counted_microusd;
-		run->row.cost_vendor_microusd += s.vendor_microusd;
-		run->row.compute_ms += s.compute_ms;
-		run->row.wasted_ms += s.wasted_ms;
 		/* even after a signal in between */
 		*gone = *gone && s.status != RUN_UNRELEASED;
 		if (exit_status && !run->out_of_reach)

@@ -71,6 +71,11 @@ int64_t pod_row_cost(const struct pod_row *row, int64_t now_ms)
 	return MAX(pod_row_counted(row, now_ms), pod_row_vendor(row));
 }
 
+int64_t pod_row_unpriced_ms(const struct pod_row *row, int64_t now_ms)
+{
+	return row->unpriced && !row->cost_vendor_microusd ? pod_row_billed_ms(row, now_ms) : 0;
+}
+
 int64_t pod_row_spread_ms(const struct pod_row *row, int64_t now_ms)
 {
 	return never_existed(row) ? 0 : MAX(pod_row_billed_ms(row, now_ms), row->billed_vendor_ms);

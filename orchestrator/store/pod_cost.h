@@ -22,6 +22,8 @@ int64_t pod_row_counted(const struct pod_row *row, int64_t now_ms);
 int64_t pod_row_vendor(const struct pod_row *row);
 /* The larger of our count and the vendor's figure: all caps and sums go by it. */
 int64_t pod_row_cost(const struct pod_row *row, int64_t now_ms);
+/* Its billed time if neither its provider nor a bill says what that costs; else 0. */
+int64_t pod_row_unpriced_ms(const struct pod_row *row, int64_t now_ms);
 /* The time in which that cost arose, in ms from pod_row_bills_from() on. */
 int64_t pod_row_spread_ms(const struct pod_row *row, int64_t now_ms);
 /* The possible cost of a pod whose create reply was lost and that may have ended before its id was

@@ -39,6 +39,7 @@ struct run_row {
 	 * cost_vendor: sums of each by itself */
 	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd, counted_microusd,
 		cost_vendor_microusd;
+	int64_t unpriced_ms; /* the part of billed_ms that has no price */
 	/* makespan and cost as planned before it rented; 0: no plan */
 	int64_t planned_ms, planned_microusd;
 	int replans;         /* how often it was planned again since */
@@ -120,6 +121,7 @@ struct pod_row {
 	/* the pod's price, as its vendor reports it; never below the offer's */
 	int64_t price_microusd_h;
 	int64_t price_list_microusd_h; /* the price of the offer; 0: unknown */
+	bool unpriced;                 /* its provider named no price, which is not a price of 0 */
 	int64_t hard_end_s;            /* epoch seconds */
 	/* Where waiting for the start is free: how long it may run from then (0: it bills from its
 	 * create). Wall ms: it started and bills from then (0: no view showed that); a view last

@@ -579,8 +579,6 @@ static enum op_next finish(struct op *op, struct op_result *result, struct err *
 			add_gone_pods(op);
 		if (op->kind == OP_OFFERS)
 			sum_offers(op);
-		if (op->kind == OP_OFFERS && !has_price(op->provider->section))
-			str_addf(&op->found.text, "%s\n", NO_PRICE);
 		break;
 	default:
 		if (failed)

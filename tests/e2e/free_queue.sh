@@ -67,10 +67,42 @@ t_the_wait_is_planned_with() { # from what pods have waited before, and never as
 	has out.txt "no price given"
 	burst plan --explain
 	has out.txt "no price given: queue_play names none"
-	QUEUE=1s config ''
+}
+
+t_no_price_is_never_0() { # whatever shows a cost: nobody knows what such a pod costs
+	script_lines 2
+	QUEUE=1s config 'pods = 1;'
 	sed -i 's/price_per_hour = 0.69/price_per_hour = 0/' burst.cfg
+	no_zero() { ! grep -q '\$0\.00' out.txt err.txt || complain "${command:-run}: $(grep -h '\$0\.00' out.txt err.txt)"; }
 	burst run
-	has err.txt "queue_play: no price given: caps.max_cost does not count its pods"
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	has err.txt "queue_play: no price given, so caps on cost do not count these pods: set it in providers.queue_play"
+	has err.txt "booting (no GPU, queue_play here, no price given)"
+	no_zero
+	id=$("$BURST" ledger --json | jq -r '.[0].run')
+	for command in ps "ledger $id" ledger "ledger --by provider" "logs $id" offers plan "plan --explain"; do
+		# shellcheck disable=SC2086 # words
+		burst $command
+		grep -q "no price" out.txt err.txt || [ "$command" = ps ] || complain "$command does not say so: $(head -n 3 out.txt)"
+		no_zero
+	done
+	burst status
+	has out.txt " today, beside pods without a price"
+	is "$("$BURST" ledger "$id" --json | jq -c '[.unpriced_seconds == .billed_seconds, .billed_seconds > 0, .pods[0].unpriced_seconds > 0]')" '[true,true,true]' "the run's object"
+	is "$("$BURST" offers --json | jq -c '[.[].price_usd_hour] | unique')" '[null]' "the price of offers"
+	"$BURST" offers --json >offers.json
+	burst plan --offers offers.json --json
+	is "$(jq -c '.pick | [.price_usd_hour, .cost_usd, .usd_per_segment]' out.txt)" '[null,null,null]' "a plan with them"
+	burst report --json
+	is "$(jq -c '[.runs[0] | .unpriced_seconds, .pods[0].unpriced_seconds] | map(. > 0)' out.txt)" '[true,true]' "for the report page"
+	burst report -o page.html
+	node "$ROOT/tests/e2e/dom.mjs" page.html >out.txt 2>&1
+	has out.txt "<b>no price</b>"
+	no_zero
+	rm -rf out
+	QUEUE=1s config 'pods = 1;'
+	burst run --json
+	is "$(json '"\(.unpriced_seconds) \(.cost_usd > 0)"')" "0 true" "of a run with a price"
 }
 
 t_cancelled_in_the_queue() {
