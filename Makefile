@@ -119,7 +119,7 @@ $(foreach machine,$(AGENT_MACHINES),$(eval $(call agent_for,$(machine))))
 
 # What burst installs on the machines that it reaches by ssh: the local vendor as a static program, for this machine's kind. It
 # needs the static jansson and libseccomp, which Debian's -dev packages have. An empty file stands for one that cannot be built.
-HOST_SRC    := $(HOST_MAIN) $(patsubst %,providers/local/%.c,cloud record supervise sandbox lockdown ids files forward gpus) \
+HOST_SRC    := $(HOST_MAIN) $(patsubst %,providers/local/%.c,cloud record supervise sandbox lockdown ids files forward gpus group) \
                providers/wire.c orchestrator/provider.c $(patsubst %,orchestrator/base/%.c,mem str path clock err jsonx gpus guard program)
 HOST_OBJ    := $(HOST_SRC:%.c=build/kit/host/%.o)
 HOST_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_STATIC -DBURST_VERSION='"$(VERSION)"' -Os -fstack-protector-strong \

@@ -32,6 +32,7 @@ json_t *wire_conf_json(const struct wire_conf *conf)
 	json_object_set_new(to, "client_ms", json_integer(conf->client_ms));
 	json_object_set_new(to, "model", json_string(conf->model));
 	json_object_set_new(to, "gpus", json_integer(conf->gpus));
+	json_object_set_new(to, "memory_gb", json_integer(conf->memory_gb));
 	return to;
 }
 
@@ -44,6 +45,7 @@ void wire_read_conf(const json_t *from, struct wire_conf *conf)
 		.is_host = jsonx_bool(from, "is_host", false),
 		.client_ms = jsonx_int(from, "client_ms", 0),
 		.gpus = (int)jsonx_bounded(from, "gpus", 0, INT_MAX),
+		.memory_gb = jsonx_bounded(from, "memory_gb", 0, INT_MAX),
 	};
 	COPY_TEXT(conf->model, jsonx_text(from, "model", ""));
 	COPY_TEXT(conf->gpu, jsonx_text(from, "gpu", "none"));

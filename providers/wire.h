@@ -31,6 +31,7 @@ struct wire_conf {
 	char model[GPU_MAX]; /* RENT: the pod has GPUs of this model to itself, as nvidia-smi
 				prints it; "": it takes one of `capacity` */
 	int gpus;            /* so many */
+	int64_t memory_gb;   /* RENT: of a pod at most, where a host can bound it; 0: no bound */
 };
 json_t *wire_conf_json(const struct wire_conf *conf);
 void wire_read_conf(const json_t *from,

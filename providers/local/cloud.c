@@ -193,6 +193,24 @@ static int check_clock(const struct wire_conf *conf, struct err *err)
 		       ahead_ms > 0 ? "ahead of" : "behind");
 }
 
+/* How pods end with all their processes, beyond their isolation. */
+static void add_group_finding(struct str *to)
+{
+	struct group_kind kind;
+	struct err err = {0};
+
+	if (group_try(&kind, &err) == 0)
+		str_addf(to,
+			 "ok: each pod is a control group of the user's systemd, which ends all of "
+			 "it, and %s\n",
+			 kind.bounds_memory ? "pod.memory_gb bounds its memory"
+					    : "does not bound its memory (systemd may not here)");
+	else
+		str_addf(to,
+			 "%s: pods have no control group, so pod.memory_gb bounds nothing: %s\n",
+			 err.kind == ERR_NOT_FOUND ? "ok" : "warn", err.msg);
+}
+
 static void add_cards_finding(struct str *to)
 {
 	static const char *const words[] = {[CARD_FREE] = "free",
@@ -229,6 +247,7 @@ static void add_host_findings(const struct store *store, const struct wire_conf 
 		str_addf(to, "%s: %lld MB free in %s\n", free_mib < DISK_LITTLE_MIB ? "warn" : "ok",
 			 (long long)free_mib, store->volumes);
 	}
+	add_group_finding(to);
 	add_cards_finding(to);
 }
 
@@ -340,6 +359,40 @@ static void fill_record(struct pod_record *record, bool namespaces, int gpus)
 	record->gpus = gpus;
 }
 
+enum { LOG_TAIL_BYTES = 64 << 10, LAST_WORDS_MOST = 200 };
+
+/* Appends the last LOG_TAIL_BYTES. */
+static int read_log_tail(const char *path, struct str *out, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char buf[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, ERR_NOT_FOUND, "no log");
+	if (st.st_size > LOG_TAIL_BYTES)
+		lseek(fd, -LOG_TAIL_BYTES, SEEK_END);
+	while (out->len < LOG_TAIL_BYTES && (n = read(fd, buf, sizeof(buf))) > 0)
+		str_addn(out, buf, (size_t)n);
+	return 0;
+}
+
+/* Adds the last line of a pod's log, of one that did not start, to the reason. */
+static void add_last_words(const struct store *store, const char *id, struct err *err)
+{
+	CLEANUP(free_text) char *path = record_path(store, id, "log");
+	CLEANUP(str_free) struct str raw = STR_INIT, shown = STR_INIT;
+	struct err why = *err;
+	size_t len;
+
+	if (read_log_tail(path, &raw, NULL) < 0 || !raw.len)
+		return;
+	const char *line = str_last_line(&raw, &len);
+	str_add_printable(&shown, line, len, LAST_WORDS_MOST);
+	err_set(err, why.kind, "%s: %s", why.msg, str_text(&shown));
+}
+
 /* Makes the record and starts the pod; after an error neither is left. */
 static int create_and_launch(const struct store *store, struct pod_record *record,
 			     const struct pod_plan *plan, struct err *err)
@@ -351,6 +404,7 @@ static int create_and_launch(const struct store *store, struct pod_record *recor
 		return -1;
 	if (pod_launch(store, record, plan, alive, err) == 0)
 		return 0;
+	add_last_words(store, record->view.id, err);
 	record_remove_tree(dir, NULL);
 	return -1;
 }
@@ -380,6 +434,8 @@ static int do_rent(const struct store *store, const json_t *request, json_t *ans
 		return -1;
 	if (choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
+	if (conf.is_host)
+		(void)group_try(&plan.group, NULL);
 	if (store_lock(store, &lock, err) < 0 || claim_place(store, &plan, err) < 0)
 		return -1;
 	fill_record(&record, namespaces, plan.claim.count);
@@ -402,7 +458,7 @@ static int do_release(const struct store *store, const json_t *request, json_t *
 
 /* ---- list and look up ---- */
 
-enum { REQUEST_BYTES_MAX = 8 << 20, LOG_TAIL_BYTES = 64 << 10 };
+enum { REQUEST_BYTES_MAX = 8 << 20 };
 #define DAY_MS        INT64_C(86400000)
 #define KEEP_MS       (30 * DAY_MS)
 #define SHOW_ENDED_MS 600000 /* how long an ended pod stays in the list, as GONE */
@@ -593,23 +649,6 @@ static int do_volume_delete(const struct store *store, const json_t *request, js
 	(void)answer;
 	return volume_delete(store, jsonx_text(request, "id", ""), jsonx_text(request, "path", ""),
 			     err);
-}
-
-/* Appends the last LOG_TAIL_BYTES. */
-static int read_log_tail(const char *path, struct str *out, struct err *err)
-{
-	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char buf[4096];
-	struct stat st;
-	ssize_t n;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, ERR_NOT_FOUND, "no log");
-	if (st.st_size > LOG_TAIL_BYTES)
-		lseek(fd, -LOG_TAIL_BYTES, SEEK_END);
-	while (out->len < LOG_TAIL_BYTES && (n = read(fd, buf, sizeof(buf))) > 0)
-		str_addn(out, buf, (size_t)n);
-	return 0;
 }
 
 static int do_logs(const struct store *store, const json_t *request, json_t *answer,

@@ -3,6 +3,8 @@
  *
  *	burst-host VERB DIR ...		the verbs of local.h
  *	burst-host connect DIR ID	stdin and stdout become a connection to the sshd of this pod
+ *	burst-host supervise DIR FD	the rest of a rent, in a control group (group.c)
+ *	burst-host group		prints whether this control group's memory is bounded
  *
  * DIR holds records and volumes; a relative one is below the user's home. */
 #include <errno.h>
@@ -87,14 +89,29 @@ static int connect_pod(const char *dir, const char *id)
 	return 0;
 }
 
+static int supervise_pod(const char *dir, const char *plan)
+{
+	struct store store;
+	struct err err = {0};
+
+	if (cloud_store_open(&store, dir, &err) == 0)
+		return pod_supervise(&store, atoi(plan));
+	dprintf(STDERR_FILENO, "burst-host: %s\n", err.msg);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	const char *home = getenv("HOME");
 
 	umask(077);
+	if (argc == 2 && !strcmp(argv[1], "group"))
+		return puts(group_bounds_memory() ? "memory" : "no memory") < 0;
 	if (argc > 2 && argv[2][0] != '/')
 		argv[2] = path_join(home ? home : "/", argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "connect"))
 		return connect_pod(argv[2], argv[3]);
+	if (argc == 4 && !strcmp(argv[1], "supervise"))
+		return supervise_pod(argv[2], argv[3]);
 	return local_cloud_main(argc, argv);
 }

@@ -121,6 +121,7 @@ json_t *record_to_json(const struct pod_record *record)
 	json_object_set_new(to, "volume", json_string(record->volume));
 	json_object_set_new(to, "namespaces", json_boolean(record->namespaces));
 	json_object_set_new(to, "gpus", json_integer(record->gpus));
+	json_object_set_new(to, "group", json_string(record->group));
 	json_object_set_new(to, "supervisor", process_json(&record->supervisor));
 	json_object_set_new(to, "init", process_json(&record->init));
 	return to;
@@ -139,6 +140,7 @@ int record_from_json(const json_t *from, struct pod_record *record, struct err *
 	if (wire_read_view(from, &r.view, err) < 0)
 		return -1;
 	COPY_TEXT(r.volume, jsonx_text(from, "volume", ""));
+	COPY_TEXT(r.group, jsonx_text(from, "group", ""));
 	read_process(json_object_get(from, "supervisor"), &r.supervisor);
 	read_process(json_object_get(from, "init"), &r.init);
 	*record = r;

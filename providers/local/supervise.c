@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -509,7 +510,8 @@ static void kill_pod(struct supervisor *s)
 		pid_t pid = waitpid(s->init, &s->status, 0);
 		s->ended = pid == s->init || (pid < 0 && errno == ECHILD);
 	}
-	if (!s->record->namespaces && process_kill_below(SUPERVISOR_KILL_MS) < 0)
+	if ((!s->record->namespaces && process_kill_below(SUPERVISOR_KILL_MS) < 0) ||
+	    group_kill(s->record->group, SUPERVISOR_KILL_MS) < 0)
 		dprintf(2, "burst: some of this pod's processes do not die\n");
 }
 
@@ -581,6 +583,7 @@ static int supervise(const struct store *store, struct pod_record *record,
 
 /* ---- starting a supervisor ---- */
 
+enum { PLAN_BYTES_MAX = 16 << 20 };
 enum { KILL_LIMIT_MS = 10000, RETIRE_LIMIT_MS = 100000, RELEASE_TRIES = 3, LOOK_MS = 1000 };
 
 /* Leaves the session, folder and files of the client; output goes to the pod's log. */
@@ -596,8 +599,114 @@ static void detach_from_client(const struct store *store, const struct pod_recor
 	    chdir("/") < 0)
 		_exit(1);
 	process_close_all_but(keep, count);
-	prctl(PR_SET_NAME, "burst-pod");
 	umask(077);
+}
+
+/* Supervises the pod once its record says so. Returns an exit status. */
+static int run_supervisor(const struct store *store, struct pod_record *record,
+			  const struct pod_plan *plan, int alive, int ready)
+{
+	struct err err = {0};
+
+	prctl(PR_SET_NAME, "burst-pod");
+	record->supervisor = process_of(getpid());
+	group_find_own(record->group);
+	if (record_save(store, record, &err) < 0 || write(ready, "r", 1) != 1)
+		return 1;
+	close(ready);
+	return supervise(store, record, plan, alive);
+}
+
+/* ---- the supervisor as a program of its own, so that systemd can give it a control group ---- */
+
+/* Lets a descriptor through an exec. Returns its number in JSON. */
+static json_t *pass_on(int fd)
+{
+	fcntl(fd, F_SETFD, 0);
+	return json_integer(fd);
+}
+
+/* Reads such a number, and lets the descriptor through no further exec. */
+static int receive(const json_t *from, const char *key)
+{
+	int fd = (int)jsonx_int(from, key, -1);
+
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
+}
+
+static json_t *cards_json(const struct gpu_claim *claim)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < claim->count; i++) {
+		json_t *card = json_object();
+		json_object_set_new(card, "uuid", json_string(claim->cards[i].uuid));
+		json_object_set_new(card, "lock", pass_on(claim->locks[i]));
+		json_array_append_new(list, card);
+	}
+	return list;
+}
+
+static void read_cards(const json_t *list, struct gpu_claim *claim)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach (list, i, item) {
+		if (claim->count == GPUS_MOST)
+			return;
+		COPY_TEXT(claim->cards[claim->count].uuid, jsonx_text(item, "uuid", ""));
+		claim->locks[claim->count++] = receive(item, "lock");
+	}
+}
+
+/* Continues as pod_supervise() in a new program. Never returns. */
+static void continue_in_group(const struct store *store, const struct pod_record *record,
+			      const struct pod_plan *plan, int alive, int ready)
+{
+	CLEANUP(free_text) char *state_dir = path_dir(store->dir);
+	json_t *to = json_object();
+	int fd = memfd_create("burst-plan", 0);
+
+	json_object_set_new(to, "id", json_string(record->view.id));
+	json_object_set_new(to, "conf", wire_conf_json(plan->conf));
+	json_object_set_new(to, "script", json_string(plan->script));
+	json_object_set(to, "env", (json_t *)plan->env);
+	json_object_set_new(to, "mount", json_string(plan->mount));
+	json_object_set_new(to, "cards", cards_json(&plan->claim));
+	json_object_set_new(to, "alive", pass_on(alive));
+	json_object_set_new(to, "ready", pass_on(ready));
+	CLEANUP(free_text) char *line = jsonx_line(to);
+	if (fd < 0 || !line || fd_write_all(fd, line, strlen(line)) < 0)
+		_exit(1);
+	group_become(&plan->group, record, plan->conf->memory_gb, state_dir, fd);
+}
+
+int pod_supervise(const struct store *store, int plan_fd)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct wire_conf conf;
+	struct pod_record record;
+	struct pod_plan plan = {.conf = &conf};
+	struct err err = {0};
+
+	if (lseek(plan_fd, 0, SEEK_SET) < 0 ||
+	    fd_read_all(plan_fd, "the plan", PLAN_BYTES_MAX, &text, &err) < 0)
+		return 1;
+	close(plan_fd);
+	CLEANUP(json_decref) json_t *from = jsonx_parse(str_text(&text), text.len, &err);
+	if (!from || record_load(store, jsonx_text(from, "id", ""), &record, &err) < 0) {
+		dprintf(2, "burst: %s\n", err.msg);
+		return 1;
+	}
+	wire_read_conf(json_object_get(from, "conf"), &conf);
+	plan.script = jsonx_text(from, "script", "");
+	plan.env = json_object_get(from, "env");
+	plan.mount = jsonx_text(from, "mount", "");
+	read_cards(json_object_get(from, "cards"), &plan.claim);
+	int alive = receive(from, "alive"), ready = receive(from, "ready");
+	return run_supervisor(store, &record, &plan, alive, ready);
 }
 
 /* Runs in the grandchild, which no process waits for. Never returns. The lock on `alive` shows that
@@ -606,15 +715,12 @@ static void become_supervisor(const struct store *store, struct pod_record *reco
 			      const struct pod_plan *plan, int alive, int ready)
 {
 	int keep[2 + GPUS_MOST] = {alive, ready};
-	struct err err = {0};
 
 	memcpy(keep + 2, plan->claim.locks, (size_t)plan->claim.count * sizeof(int));
 	detach_from_client(store, record, keep, 2 + plan->claim.count);
-	record->supervisor = process_of(getpid());
-	if (record_save(store, record, &err) < 0 || write(ready, "r", 1) != 1)
-		_exit(1);
-	close(ready);
-	_exit(supervise(store, record, plan, alive));
+	if (plan->group.works)
+		continue_in_group(store, record, plan, alive, ready);
+	_exit(run_supervisor(store, record, plan, alive, ready));
 }
 
 int pod_launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
@@ -668,7 +774,8 @@ static int kill_leftovers(const struct store *store, const struct pod_record *re
 		return err_set(err, ERR_TRANSIENT, "pod %s: process %ld does not die",
 			       record->view.id, (long)record->init.pid);
 	/* the kernel ends a namespace with its first process; processes of a group must be found */
-	if (!record->namespaces && process_kill_by_env(mark, KILL_LIMIT_MS) < 0)
+	if ((!record->namespaces && process_kill_by_env(mark, KILL_LIMIT_MS) < 0) ||
+	    group_kill(record->group, KILL_LIMIT_MS) < 0)
 		return err_set(err, ERR_TRANSIENT, "pod %s: some of its processes do not die",
 			       record->view.id);
 	return 0;

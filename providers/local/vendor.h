@@ -40,6 +40,8 @@ int process_kill_by_env(const char *assignment, int64_t ms);
 /* Closes every descriptor from 3 on except the listed ones. Ignores entries of -1. */
 void process_close_all_but(const int *keep, int count);
 
+enum { GROUP_MAX = 256 }; /* of a control group's path, as /proc/PID/cgroup has it */
+
 /* ---- record ----
  * What the local vendor remembers of its pods.
  *
@@ -56,8 +58,9 @@ struct pod_record {
 	int64_t created_ms, started_ms, ended_ms;
 	struct process supervisor, init;
 	char volume[64];
-	bool namespaces; /* else a process group */
-	int gpus;        /* that it has to itself; 0: it takes one of the machine's slots */
+	bool namespaces;       /* else a process group */
+	char group[GROUP_MAX]; /* its control group; "": it has none of its own */
+	int gpus;              /* that it has to itself; 0: it takes one of the machine's slots */
 	bool retired; /* only the record is left; an ended pod counts as stopped until then, not as
 			 gone */
 };
@@ -176,14 +179,39 @@ void gpus_unclaim(struct gpu_claim *claim);
 /* The UUIDs with "," between. The caller frees it. */
 char *gpus_visible(const struct gpu_claim *claim);
 
+/* ---- group: control groups of pods on a host, which the user's systemd makes ---- */
+
+struct group_kind {
+	bool works;
+	bool bounds_memory;
+	bool knows_oom; /* running out of memory can end one process instead of the whole group */
+};
+/* Makes a group and ends it. The groups outlive all logins of the user. ERR_NOT_FOUND: there is no
+ * systemd that could make groups; ERR_CONFIG: it would end them with the user's last login;
+ * ERR_LOCAL: it refuses. Sets XDG_RUNTIME_DIR. */
+int group_try(struct group_kind *out, struct err *err);
+/* Becomes `burst-host supervise STATE_DIR PLAN` in a new group for this pod, with all descriptors
+ * that stay open over an exec. Exits if that fails; the reason goes to stderr. memory_gb 0: no
+ * bound. */
+void group_become(const struct group_kind *kind, const struct pod_record *record, int64_t memory_gb,
+		  const char *state_dir, int plan);
+/* The group that group_become() has made for this process; "": none. */
+void group_find_own(char group[GROUP_MAX]);
+/* Whether the kernel bounds the memory of that group. */
+bool group_bounds_memory(void);
+/* Kills all processes in the group except the calling one. Does nothing with a group that is no
+ * pod's. -1: one still runs after ms. */
+int group_kill(const char *group, int64_t ms);
+
 /* ---- pod: starts and ends a pod's supervisor and first process ---- */
 
 struct pod_plan {
 	const struct wire_conf *conf;
-	const char *script;     /* a POSIX shell script */
-	const json_t *env;      /* object of texts */
-	const char *mount;      /* absolute path of the volume in the pod */
-	struct gpu_claim claim; /* empty: the pod has all GPUs of this machine, or none */
+	const char *script;      /* a POSIX shell script */
+	const json_t *env;       /* object of texts */
+	const char *mount;       /* absolute path of the volume in the pod */
+	struct gpu_claim claim;  /* empty: the pod has all GPUs of this machine, or none */
+	struct group_kind group; /* works: the supervisor gets a control group */
 };
 
 /* Starts the supervisor of a new pod: a process in its own session that holds `alive`. Returns once
@@ -191,6 +219,10 @@ struct pod_plan {
  * closes its own copy of alive. ERR_LOCAL if it did not start; nothing runs then. */
 int pod_launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
 	       int alive, struct err *err);
+
+/* The rest of pod_launch() in the program that group_become() has started: reads the plan from the
+ * descriptor and supervises the pod. Returns an exit status. */
+int pod_supervise(const struct store *store, int plan);
 
 /* Ends the pod and everything in it. Waits until its processes are gone and its scratch folder is
  * removed. Succeeds if it has ended already. ERR_TRANSIENT if one of its processes still runs. */

@@ -234,9 +234,10 @@ static int conf_for_op(const struct op *op, const char *rest, struct wire_conf *
 	conf->shared_network = !strcmp(section_text(s, "network"), "host") ||
 			       (op->kind == OP_RENT && op->want->rent.fetches_packages &&
 				!section_has(s, "network"));
-	if (op->kind == OP_RENT && read_offer_id(rest, conf) < 0)
-		return err_set(err, ERR_REFUSED, "no such offer");
-	return 0;
+	if (op->kind != OP_RENT)
+		return 0;
+	conf->memory_gb = op->want->rent.memory_gb;
+	return read_offer_id(rest, conf) < 0 ? err_set(err, ERR_REFUSED, "no such offer") : 0;
 }
 
 /* volume_dir as burst-host takes it: absolute, or below the home. */
