@@ -418,12 +418,25 @@ static int claim_place(const struct store *store, struct pod_plan *plan, struct 
 			      : require_free_slot(store, conf, err);
 }
 
+/* A create whose reply was lost is sent again: its pod is the one with the same name and marker.
+ * Returns whether it exists; with another marker record_create() refuses the name. */
+static bool was_rented(const struct store *store, const struct pod_record *wanted,
+		       struct pod_record *out)
+{
+	const struct marker *marker = &wanted->view.marker;
+
+	return record_load(store, wanted->view.id, out, NULL) == 0 && marker->attempt[0] &&
+	       !strcmp(out->view.marker.attempt, marker->attempt) &&
+	       !strcmp(out->view.marker.run, marker->run) &&
+	       !strcmp(out->view.marker.machine, marker->machine);
+}
+
 static int do_rent(const struct store *store, const json_t *request, json_t *answer,
 		   struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 	struct wire_conf conf;
-	struct pod_record record;
+	struct pod_record record, before;
 	struct pod_plan plan = {.conf = &conf};
 	bool namespaces;
 
@@ -436,7 +449,13 @@ static int do_rent(const struct store *store, const json_t *request, json_t *ans
 		return -1;
 	if (conf.is_host)
 		(void)group_try(&plan.group, NULL);
-	if (store_lock(store, &lock, err) < 0 || claim_place(store, &plan, err) < 0)
+	if (store_lock(store, &lock, err) < 0)
+		return -1;
+	if (was_rented(store, &record, &before)) {
+		json_object_set_new(answer, "pods", json_pack("[o]", record_to_json(&before)));
+		return 0;
+	}
+	if (claim_place(store, &plan, err) < 0)
 		return -1;
 	fill_record(&record, namespaces, plan.claim.count);
 	if (create_and_launch(store, &record, &plan, err) < 0) {

@@ -733,6 +733,7 @@ const struct provider_ops provider_ssh = {
 		 "price_per_hour = 0.30; }; };",
 	.end_script = ssh_end_script,
 	.shares_machine = true,
+	.create_once = true,
 	.options = options,
 	.can_stage = true,
 	.can_fetch = true,

@@ -48,6 +48,33 @@ t_a_killed_client_is_resumed() {
 	is "$(ledger 'select count(*) from pod')" 1 "pods"
 	boxes_gone
 }
+# The connection of the first create is cut after so many bytes of what it sends (up) or of its answer (down).
+cut_create() { # cut_create up|down BYTES
+	boxes b1 || return
+	cat >bin/ssh <<-E
+		#!/bin/bash
+		ssh() { /usr/bin/ssh -F "$T/bed/ssh_config" "\$@"; }
+		case \$* in *" 'rent' "*) echo >>"$T/rents" ;; *) ssh "\$@"; exit ;; esac
+		[ "\$(wc -l <"$T/rents")" = 1 ] || { ssh "\$@"; exit; }
+		if [ $1 = up ]; then head -c $2 | ssh "\$@" >/dev/null 2>&1; else ssh "\$@" | head -c $2; fi
+		echo "client_loop: send disconnect: Broken pipe" >&2
+		exit 255
+	E
+	script_lines 3
+	box_config 'pods = 1;'
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 3
+	has err.txt "ssh: the reply to a create was lost; sending it again: "
+	is "$(wc -l <rents)" 2 "creates"
+	is "$(ledger 'select group_concat(state) from pod')" gone "pods in the ledger"
+	is "$(find box/b1/.local/share/burst/local/ended -name '*.json' | wc -l)" 1 "pods that ever were"
+	boxes_gone
+}
+t_a_create_cut_before_its_first_byte() { cut_create up 0; }
+t_a_create_cut_in_the_middle() { cut_create up 3000; }
+t_a_create_without_an_answer() { cut_create down 0; }
+t_a_create_whose_answer_is_cut() { cut_create down 70; }
 has_come_to() { # has_come_to intent|TEXT: the run has noted a pod in its ledger, or said so
 	case $1 in
 	intent) [ "$(ledger "select count(*) from pod where state not in ('gone', 'failed')" 2>/dev/null)" -gt 0 ] ;;

@@ -414,7 +414,7 @@ static void make_queues(struct plan *p, uint64_t seed)
 		for (int i = 0; i < p->client_count; i++) {
 			struct core_provider *k = &p->jobs[i].conf.providers[v];
 			k->waits_free = p->vendors[v].free;
-			k->create_once = p->vendors[v].free && once;
+			k->create_once = once;
 		}
 	}
 	for (int i = 0; i < p->client_count; i++) /* nothing bounds the wait then */

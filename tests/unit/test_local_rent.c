@@ -20,15 +20,41 @@ static void the_volume_outlives_the_pod(void)
 	unlink(touched);
 }
 
+/* The same order of another run, machine or attempt. */
+static json_t *order_of_other(const char *name, const char *key)
+{
+	json_t *request = order(name, STAY, NULL);
+
+	json_object_set_new(json_object_get(request, "marker"), key, json_string("other"));
+	return request;
+}
+
+/* Sends the order again, although there is no room: it is answered with the first one's pod. */
+static void answers_with_the_same(const char *name, const char *id, const char *state)
+{
+	CLEANUP(json_decref)
+	json_t *answer = ask("rent", order(name, STAY, json_pack("{s:i}", "capacity", 1)));
+	const json_t *pod = json_array_get(json_object_get(answer, "pods"), 0);
+
+	assert_string_equal(jsonx_text(pod, "id", ""), id);
+	assert_string_equal(jsonx_text(pod, "state", ""), state);
+}
+
 static void a_name_is_used_once(void)
 {
 	CLEANUP(free_text) char *id = rent_pod(STAY, NULL);
 	char name[32];
 
 	snprintf(name, sizeof(name), "burst-%d", serial);
-	refused("rent", order(name, STAY, NULL), "refused");
+	json_decref(wait_state(id, "running"));
+	answers_with_the_same(name, id, "running");
+	for (size_t i = 0; i < 3; i++)
+		refused("rent",
+			order_of_other(name, (const char *[]){"machine", "run", "attempt"}[i]),
+			"refused");
 	local_pod_release(id);
-	refused("rent", order(name, STAY, NULL), "refused");
+	answers_with_the_same(name, id, "gone");
+	refused("rent", order_of_other(name, "run"), "refused");
 	refused("rent", order("../../x", STAY, NULL), "refused");
 	refused("rent", order("", STAY, NULL), "refused");
 	nothing_remains();

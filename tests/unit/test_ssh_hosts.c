@@ -165,6 +165,36 @@ static void a_rent_whose_connection_breaks_is_ambiguous(void **state)
 	bed_free(&b);
 }
 
+/* Cut after any byte of the answer, with whatever exit status: it is never taken for a refusal. */
+static void a_cut_answer_to_a_rent_is_ambiguous(void **state)
+{
+	static const char whole[] = "{\"pods\":[{\"id\":\"local-aa\",\"name\":\"burst-aa\","
+				    "\"state\":\"running\",\"port\":4711}]}\n";
+	struct op_want want = {.rent = {.name = "burst-aa", .start_script = "true"}};
+	struct bed b = bed_new();
+	struct op_result r;
+	struct err err;
+	char cut[sizeof(whole)];
+
+	(void)state;
+	assert_true(provider_ssh.create_once);
+	COPY_TEXT(want.rent.offer.id, "box1:0,");
+	for (size_t len = 0; len < sizeof(whole); len++) {
+		bool complete = len >= sizeof(whole) - 2; /* without the line's end */
+		snprintf(cut, len + 1, "%s", whole);
+		const struct said closed[] = {{cut, "Connection to box1 closed.\n", 255}};
+		const struct said ended[] = {{cut, "", 0}};
+		assert_int_equal(PLAY(&b, OP_RENT, &want, closed, &r, &err), OP_FAILED);
+		assert_int_equal(err.kind, ERR_AMBIGUOUS);
+		assert_int_equal(PLAY(&b, OP_RENT, &want, ended, &r, &err),
+				 complete ? OP_DONE : OP_FAILED);
+		if (!complete)
+			assert_int_equal(err.kind, ERR_AMBIGUOUS);
+		op_result_free(&r);
+	}
+	bed_free(&b);
+}
+
 static void a_host_gets_the_program_once(void **state)
 {
 	static const struct said fresh[] = {
@@ -323,6 +353,7 @@ int main(void)
 		cmocka_unit_test(a_list_without_a_host_is_partial),
 		cmocka_unit_test(an_inspected_pod_is_not_gone_while_its_host_is_away),
 		cmocka_unit_test(a_rent_whose_connection_breaks_is_ambiguous),
+		cmocka_unit_test(a_cut_answer_to_a_rent_is_ambiguous),
 		cmocka_unit_test(a_host_gets_the_program_once),
 		cmocka_unit_test(offers_are_the_free_gpus),
 		cmocka_unit_test(a_volume_is_made_only_if_no_host_has_it),
