@@ -442,18 +442,38 @@ bool provider_pods_are_free(const struct provider_ops *ops, const struct provide
 	return ops->pods_are_free && ops->pods_are_free(p);
 }
 
+/* Adds the regions of the offers without a price, each once: " for box1, box2". */
+static void add_unpriced_regions(const struct op_result *offers, struct str *to)
+{
+	const char *before = " for ";
+
+	for (size_t i = 0; i < offers->offer_count; i++) {
+		const struct offer *o = &offers->offers[i];
+		size_t j = 0;
+		while (j < i && (offers->offers[j].price_microusd_h > 0 ||
+				 strcmp(offers->offers[j].region, o->region)))
+			j++;
+		if (j < i || o->price_microusd_h > 0)
+			continue;
+		str_addf(to, "%s%s", before, o->region);
+		before = ", ";
+	}
+}
+
 void provider_remark_unpriced(const struct provider_ops *ops, const struct provider *p,
 			      struct op_result *offers)
 {
-	size_t i = 0;
+	size_t priced = 0;
 
-	while (i < offers->offer_count && offers->offers[i].price_microusd_h > 0)
-		i++;
-	if (i < offers->offer_count && !provider_pods_are_free(ops, p))
-		str_addf(&offers->text,
-			 "no price given, so caps on cost do not count these pods: set it in "
-			 "providers.%s\n",
-			 ops->name);
+	for (size_t i = 0; i < offers->offer_count; i++)
+		priced += offers->offers[i].price_microusd_h > 0;
+	if (priced == offers->offer_count || provider_pods_are_free(ops, p))
+		return;
+	str_add(&offers->text, "no price given");
+	if (priced)
+		add_unpriced_regions(offers, &offers->text);
+	str_addf(&offers->text,
+		 ", so caps on cost do not count these pods: set it in providers.%s\n", ops->name);
 }
 
 bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p,

@@ -441,7 +441,8 @@ bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p,
 int provider_dial(const struct provider_ops *ops, const struct provider *p,
 		  const struct pod_view *pod, struct call *call, struct err *err);
 bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p);
-/* Adds a line to the text of a result of OP_OFFERS if it names no price for some offer. */
+/* Adds a line to the text of a result of OP_OFFERS if it names no price for some offer; it names
+ * the regions of such offers unless no offer has a price. */
 void provider_remark_unpriced(const struct provider_ops *ops, const struct provider *p,
 			      struct op_result *offers);
 

@@ -11,11 +11,11 @@
 
 /* The steps at one host. op->step counts them over all hosts of the operation. */
 enum { ASK, INSTALL, ASK_AGAIN, STEPS };
-enum { INSTALL_MS = 300000, CHECK_MS = 60000, GPUS_IN_POD_MOST = 8 };
+enum { INSTALL_MS = 300000, CHECK_MS = 60000, GPUS_IN_POD_MOST = 8, WATTS_MOST = 1000000 };
 
 #define NO_PRICE                                                                                   \
 	"no price given, so caps on cost do not count these pods: see "                            \
-	"providers.ssh.price_per_hour"
+	"providers.ssh.price_per_hour and host_prices"
 
 #define LOCAL_ID "local-" /* begins burst-host's ids of pods */
 
@@ -54,10 +54,62 @@ static int check_folder(const struct section *s, const char *group, const char *
 		       : 0;
 }
 
-/* A price of two numbers needs both. */
-static int check_pair(const struct section *s, const char *group, const char *key, struct err *err)
+/* What a list of "HOST=NUMBER" says of this host. False: nothing, or no number. */
+static bool host_number(const struct section *s, const char *key, const char *host, int64_t *out)
 {
-	const char *other = !strcmp(key, "watts") ? "price_per_kwh" : "hours_of_life";
+	size_t len = strlen(host);
+
+	for (size_t i = 0; i < section_count(s, key); i++) {
+		const char *item = section_item(s, key, i);
+		if (strncmp(item, host, len) || item[len] != '=')
+			continue;
+		item += len + 1;
+		if (!strcmp(key, "host_prices"))
+			return money_parse(item, out, NULL) == 0 && *out >= 0;
+		char *end;
+		*out = strtoll(item, &end, 10);
+		return item[0] >= '0' && item[0] <= '9' && !*end && *out <= WATTS_MOST;
+	}
+	return false;
+}
+
+static int check_host_numbers(const struct section *s, const char *group, const char *key,
+			      struct err *err)
+{
+	for (size_t i = 0; i < section_count(s, key); i++) {
+		const char *item = section_item(s, key, i);
+		CLEANUP(free_text) char *host = xstrndup(item, strcspn(item, "="));
+		int64_t number;
+		if (!section_has_item(s, "hosts", host))
+			return err_set(err, ERR_CONFIG,
+				       "%s: %s.%s: \"%.60s\": providers.ssh.hosts names no host "
+				       "\"%.40s\"",
+				       section_where(s, key), group, key, item, host);
+		if (!host_number(s, key, host, &number))
+			return err_set(err, ERR_CONFIG, "%s: %s.%s: \"%.60s\" is not like \"%s\"",
+				       section_where(s, key), group, key, item,
+				       !strcmp(key, "host_prices") ? "box1=0.30" : "box1=450");
+	}
+	return 0;
+}
+
+/* Power has a price only with that of a kilowatt hour. */
+static int check_power(const struct section *s, const char *group, const char *key, struct err *err)
+{
+	if (section_has(s, "price_per_kwh") ==
+	    (section_has(s, "watts") || section_count(s, "host_watts") > 0))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "%s: %s: watts (or host_watts) and price_per_kwh make a price together: "
+		       "give both",
+		       section_where(s, key), group);
+}
+
+/* So does hardware with its life. */
+static int check_hardware(const struct section *s, const char *group, const char *key,
+			  struct err *err)
+{
+	const char *other = "hours_of_life";
 
 	if (section_has(s, key) == section_has(s, other) && section_int(s, key) >= 0 &&
 	    (!section_has(s, other) || section_int(s, other) > 0))
@@ -73,8 +125,10 @@ static int ssh_check_conf(const struct section *s, struct mistakes *m, struct er
 		{"isolation", wired_check_isolation},
 		{"network", wired_check_network},
 		{"volume_dir", check_folder},
-		{"watts", check_pair},
-		{"hardware_cost", check_pair},
+		{"host_prices", check_host_numbers},
+		{"host_watts", check_host_numbers},
+		{"price_per_kwh", check_power},
+		{"hardware_cost", check_hardware},
 		{NULL, NULL},
 	};
 
@@ -98,14 +152,22 @@ static int ssh_check_wishes(const struct section *s, const struct op_want *want,
 	return provider_judge_wishes(checks, s, want, m, err);
 }
 
-/* Of one pod: the user's, or that of its electricity and of the hardware's wear. 0: none given. */
-static int64_t pod_price(const struct section *s)
+/* The price of a pod on this host: the user's, or that of its electricity and of the hardware's
+ * wear. What is said of the host itself takes precedence. False: none is given, and *price is 0. */
+static bool pod_price(const struct section *s, const char *host, int64_t *price)
 {
-	if (section_has(s, "price_per_hour"))
-		return section_int(s, "price_per_hour");
-	int64_t power = section_int(s, "watts") * section_int(s, "price_per_kwh") / 1000;
-	int64_t hours = section_int(s, "hours_of_life");
-	return power + (hours > 0 ? section_int(s, "hardware_cost") / hours : 0);
+	int64_t watts = section_int(s, "watts"), hours = section_int(s, "hours_of_life");
+	bool own_watts;
+
+	if (host_number(s, "host_prices", host, price))
+		return true;
+	own_watts = host_number(s, "host_watts", host, &watts);
+	*price = section_int(s, "price_per_hour");
+	if (!own_watts && section_has(s, "price_per_hour"))
+		return true;
+	*price = watts * section_int(s, "price_per_kwh") / 1000 +
+		 (hours > 0 ? section_int(s, "hardware_cost") / hours : 0);
+	return *price > 0;
 }
 
 /* ---- which host ---- */
@@ -309,10 +371,12 @@ static void add_offer(const struct op *op, const char *host, const char *model, 
 	const struct section *s = op->provider->section;
 	const struct gpu *known = gpu_find(model);
 	const char *name = known ? known->name : model;
-	int64_t price = pod_price(s) * MAX(gpus, 1);
 	struct offer *offer;
+	int64_t price;
 
-	if (left <= 0 || !(offer = child_offer(op, name, MAX(gpus, 1), vram_gb, price, result)))
+	(void)pod_price(s, host, &price);
+	if (left <= 0 ||
+	    !(offer = child_offer(op, name, MAX(gpus, 1), vram_gb, price * MAX(gpus, 1), result)))
 		return;
 	offer->pods_max = left;
 	snprintf(offer->id, sizeof(offer->id), "%s:%d,%s", host, gpus, gpus ? model : "");
@@ -530,24 +594,34 @@ static void sum_offers(struct op *op)
 		total += op->found.offers[i].gpus <= 1 ? op->found.offers[i].pods_max : 0;
 	for (size_t i = 0; i < op->found.offer_count; i++)
 		op->found.offers[i].pods_max = MAX(total, op->found.offers[i].pods_max);
-	op->found.floor_microusd_h = pod_price(op->provider->section);
 }
 
-static bool has_price(const struct section *s)
+/* The lowest price of all hosts; 0: of one it is not known. */
+static int64_t lowest_price(const struct section *s)
 {
-	return pod_price(s) || section_has(s, "price_per_hour");
+	int64_t price, lowest = INT64_MAX;
+
+	for (size_t i = 0; i < section_count(s, "hosts"); i++) {
+		(void)pod_price(s, section_item(s, "hosts", i), &price);
+		lowest = MIN(lowest, price);
+	}
+	return lowest;
 }
 
-static void add_price_finding(struct op *op)
+static void add_price_findings(struct op *op)
 {
 	const struct section *s = op->provider->section;
-	char price[24];
+	char shown[24];
+	int64_t price;
 
-	if (has_price(s))
-		str_addf(&op->found.text, "ok: a pod costs %s/h\n",
-			 money_show(price, sizeof(price), pod_price(s)));
-	else
-		str_addf(&op->found.text, "warn: %s\n", NO_PRICE);
+	for (size_t i = 0; i < section_count(s, "hosts"); i++) {
+		const char *host = section_item(s, "hosts", i);
+		if (pod_price(s, host, &price))
+			str_addf(&op->found.text, "ok: %s: a pod costs %s/h\n", host,
+				 money_show(shown, sizeof(shown), price));
+		else
+			str_addf(&op->found.text, "warn: %s: " NO_PRICE "\n", host);
+	}
 }
 
 /* All hosts were asked. *err: the failure of the last that failed. */
@@ -569,7 +643,7 @@ static enum op_next finish(struct op *op, struct op_result *result, struct err *
 			err_set(err, ERR_NOT_FOUND, "no volume %.60s on any host",
 				op->want->volume.name);
 		return OP_FAILED;
-	case OP_CHECK: add_price_finding(op); break;
+	case OP_CHECK: add_price_findings(op); break;
 	case OP_LIST:
 	case OP_OFFERS:
 		if (failed == host_count(op))
@@ -578,8 +652,10 @@ static enum op_next finish(struct op *op, struct op_result *result, struct err *
 		op->found.partial = op->kind == OP_LIST && failed;
 		if (op->found.partial)
 			add_gone_pods(op);
-		if (op->kind == OP_OFFERS)
-			sum_offers(op);
+		if (op->kind == OP_LIST)
+			break;
+		sum_offers(op);
+		op->found.floor_microusd_h = lowest_price(op->provider->section);
 		break;
 	default:
 		if (failed)
@@ -700,7 +776,12 @@ static const struct option_spec options[] = {
 	 "where namespaces do not work"},
 	{"price_per_hour", OPTION_MONEY, OPTION_USER_ONLY, NULL,
 	 "price of an hour of a pod, or of each GPU of a pod; absent: from the keys below"},
-	{"watts", OPTION_INT, OPTION_USER_ONLY, NULL, "power that a pod draws", NULL, 0, 1000000},
+	{"host_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
+	 "the same of single hosts: [\"box1=0.30\"]"},
+	{"watts", OPTION_INT, OPTION_USER_ONLY, NULL, "power that a pod draws", NULL, 0,
+	 WATTS_MOST},
+	{"host_watts", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
+	 "the same on single hosts: [\"box1=450\"]"},
 	{"price_per_kwh", OPTION_MONEY, OPTION_USER_ONLY, NULL, "price of that power"},
 	{"hardware_cost", OPTION_MONEY, OPTION_USER_ONLY, NULL,
 	 "price of the hardware that a pod uses"},

@@ -121,7 +121,11 @@ t_hosts_that_cannot_be_used() {
 	done
 	HOSTS='"b1"' SSH='watts = 450;' box_config
 	sed -i 's/price_per_hour = 0.30;//' "$XDG_CONFIG_HOME/burst/burst.cfg"
-	refused_for 2 'watts and price_per_kwh make a price together'
+	refused_for 2 'watts (or host_watts) and price_per_kwh make a price together'
+	HOSTS='"b1"' SSH='host_prices = ["b2=0.10"];' box_config
+	refused_for 2 'ssh.host_prices: "b2=0.10": providers.ssh.hosts names no host "b2"'
+	HOSTS='"b1"' SSH='host_prices = ["b1=cheap"];' box_config
+	refused_for 2 'ssh.host_prices: "b1=cheap" is not like "box1=0.30"'
 	echo 'providers = { ssh = { hosts = ["b1"]; }; };' >>burst.cfg # a project's file names no host
 	refused_for 2 'providers.ssh.hosts.*own'
 	boxes_gone
@@ -230,13 +234,13 @@ t_plain_processes() {
 t_doctor_knows_each_host() {
 	boxes b1 b2 || return
 	gpus b1 "NVIDIA L40S"
-	SSH='watts = 450; price_per_kwh = 0.30; hardware_cost = 1800.0; hours_of_life = 6000;' box_config
+	SSH='watts = 450; price_per_kwh = 0.30; hardware_cost = 1800.0; hours_of_life = 6000; host_prices = ["b2=0.31"];' box_config
 	sed -i 's/price_per_hour = 0.30;//' "$XDG_CONFIG_HOME/burst/burst.cfg"
 	script_lines 3
 	box_down b2
 	burst doctor
 	for line in 'ok .*ssh: b1: GPU NVIDIA L40S, 24 GB, free' 'ok .*ssh: b1: Linux .* x86_64' 'ok .*ssh: b1: [0-9]* MB free in' \
-		'ok .*ssh: b1: pods are ' 'bad .*ssh: b2: .*Connection refused' 'ok .*ssh: a pod costs $0.4350/h'; do
+		'ok .*ssh: b1: pods are ' 'bad .*ssh: b2: .*Connection refused' 'ok .*ssh: b1: a pod costs $0.4350/h' 'ok .*ssh: b2: a pod costs $0.3100/h'; do
 		grep -q "$line" out.txt || complain "doctor does not say \"$line\": $(grep ssh: out.txt | head -n 12 | tr '\n' '|')"
 	done
 	box_up b2
@@ -252,6 +256,25 @@ t_no_price() { # is said, and not taken for one of nothing
 		grep -q 'no price given, so caps on cost do not count these pods' out.txt err.txt || complain "$command does not say so: $(tail -n 4 out.txt err.txt)"
 	done
 	grep -qE '^b1:.* no price$' out.txt err.txt || complain "the table of its pods: $(grep '^b1:' out.txt err.txt)"
+	boxes_gone
+}
+t_each_host_has_its_price() { # the cheapest is used first; one without a price is named
+	boxes b1 b2 b3 || return
+	script_lines 3
+	SSH='host_prices = ["b2=0.10"]; host_watts = ["b3=500"]; price_per_kwh = 0.40;' box_config 'pods = 1;'
+	burst offers
+	is "$(sed -n 's/^ssh .* \(b[123]\) .*\(0[.][0-9]*\).*/\1 \2/p' out.txt | tr '\n' ' ')" "b2 0.1000 b3 0.2000 b1 0.3000 " "offers ($(tail -n 4 out.txt))"
+	burst plan
+	grep -q 'b2' out.txt || complain "the plan does not choose b2: $(head -n 12 out.txt)"
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(ledger 'select region, price_microusd_h from pod')" "b2|100000" "host and price of the pod"
+	sed -i 's/price_per_hour = 0.30;//' "$XDG_CONFIG_HOME/burst/burst.cfg"
+	for command in offers doctor; do
+		burst $command
+		grep -qE '(b1: no price given|no price given for b1), so caps on cost do not count these pods' out.txt err.txt || complain "$command does not name b1: $(tail -n 4 out.txt err.txt)"
+		! grep -qE '(b[23]: no price|no price.*b[23])' out.txt err.txt || complain "$command names another host"
+	done
 	boxes_gone
 }
 t_a_full_disk() {

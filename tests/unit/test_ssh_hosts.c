@@ -260,6 +260,75 @@ static void offers_are_the_free_gpus(void **state)
 	bed_free(&b);
 }
 
+static void each_host_has_its_price(void **state)
+{
+	static const struct said said[] = {{"{\"left\":1,\"gpus\":[]}\n", "", 0},
+					   {"{\"left\":1,\"gpus\":[]}\n", "", 0}};
+	static const struct {
+		const char *prices, *watts; /* an item of the list */
+		bool common;                /* the common price of $0.30 stays */
+		int64_t kwh, box1, box2, floor;
+		const char *unpriced; /* what the remark about them begins with */
+	} cases[] = {
+		{"box1=0.10", NULL, true, 0, 100000, 300000, 100000, ""},
+		{"me@box2:2222=0.5", "box1=450", true, 300000, 135000, 500000, 135000, ""},
+		{"me@box2:2222=0", NULL, true, 0, 300000, 0, 0,
+		 "no price given for me@box2:2222, so caps"},
+		{"box1=0.10", NULL, false, 0, 100000, 0, 0,
+		 "no price given for me@box2:2222, so caps"},
+		{NULL, NULL, false, 0, 0, 0, 0, "no price given, so caps"},
+	};
+	struct op_want want = {0};
+	struct op_result r;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bed b = bed_new();
+		if (!cases[i].common)
+			section_unset(b.conf, "price_per_hour");
+		if (cases[i].prices)
+			section_add_item(b.conf, "host_prices", cases[i].prices, "test:3");
+		if (cases[i].watts)
+			section_add_item(b.conf, "host_watts", cases[i].watts, "test:4");
+		if (cases[i].kwh)
+			section_set_int(b.conf, "price_per_kwh", cases[i].kwh, "test:5");
+		assert_int_equal(provider_ssh.check_conf(b.conf, NULL, &err), 0);
+		assert_int_equal(PLAY(&b, OP_OFFERS, &want, said, &r, &err), OP_DONE);
+		assert_int_equal(r.offer_count, 2);
+		assert_int_equal(r.offers[0].price_microusd_h, cases[i].box1);
+		assert_int_equal(r.offers[1].price_microusd_h, cases[i].box2);
+		assert_int_equal(r.floor_microusd_h, cases[i].floor);
+		provider_remark_unpriced(&provider_ssh, b.provider, &r);
+		assert_true(starts_with(str_text(&r.text), cases[i].unpriced));
+		assert_true(cases[i].unpriced[0] || !r.text.len);
+		op_result_free(&r);
+		bed_free(&b);
+	}
+}
+
+static void prices_of_hosts_that_are_mistakes(void **state)
+{
+	static const char *const items[][2] = {
+		{"host_prices", "box3=0.10"}, {"host_prices", "box1"},
+		{"host_prices", "box1=-1"},   {"host_prices", "box1=x"},
+		{"host_watts", "box1=450W"},  {"host_watts", "box1="},
+		{"host_watts", "box1=-5"},    {"host_watts", "box1=99999999999"},
+		{"host_watts", "box1=450"}, /* without price_per_kwh */
+	};
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(items); i++) {
+		struct bed b = bed_new();
+		section_add_item(b.conf, items[i][0], items[i][1], "test:3");
+		if (provider_ssh.check_conf(b.conf, NULL, &err) == 0)
+			fail_msg("%s: \"%s\" is accepted", items[i][0], items[i][1]);
+		assert_int_equal(err.kind, ERR_CONFIG);
+		bed_free(&b);
+	}
+}
+
 static void a_volume_is_made_only_if_no_host_has_it(void **state)
 {
 	static const struct said missing = {
@@ -356,6 +425,8 @@ int main(void)
 		cmocka_unit_test(a_cut_answer_to_a_rent_is_ambiguous),
 		cmocka_unit_test(a_host_gets_the_program_once),
 		cmocka_unit_test(offers_are_the_free_gpus),
+		cmocka_unit_test(each_host_has_its_price),
+		cmocka_unit_test(prices_of_hosts_that_are_mistakes),
 		cmocka_unit_test(a_volume_is_made_only_if_no_host_has_it),
 		cmocka_unit_test(ssh_is_told_no_more_than_needed),
 		cmocka_unit_test(names_of_hosts),
