@@ -98,7 +98,16 @@ static json_t *hide_values(json_t *env)
 	return NULL;
 }
 
-/* Replaces the values of "env" and of secret keys; hides all that is deeper than DEPTH_MOST. */
+/* "env", or "extra_env": Vast.ai repeats there what an instance was created with. */
+static bool is_env_name(const char *key)
+{
+	const char *last = strrchr(key, '_');
+
+	return !strcasecmp(last ? last + 1 : key, "env");
+}
+
+/* Replaces the values of environments and of secret keys; hides all that is deeper than DEPTH_MOST.
+ */
 static void hide_secrets(json_t *value, int depth)
 {
 	const char *key;
@@ -117,7 +126,7 @@ static void hide_secrets(json_t *value, int depth)
 		if (depth > DEPTH_MOST ||
 		    (is_secret_name(key, strlen(key)) && json_is_string(item)))
 			instead = json_string(hidden);
-		else if (!strcasecmp(key, "env"))
+		else if (is_env_name(key))
 			instead = hide_values(item);
 		else
 			hide_secrets(item, depth + 1);

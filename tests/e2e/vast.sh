@@ -17,7 +17,7 @@ t_a_job_from_offer_to_release() {
 	cloud || return
 	script_lines 6
 	va_config
-	burst run --json
+	burst run --json --trace
 	all_done 6 1
 	schema run
 	is "$(json '.pods[0] | .provider + " " + .gpu')" "vast RTX 4090" "its pod"

@@ -201,6 +201,8 @@ static const struct {
 	 "{\"env\":[{\"key\":\"A\",\"value\":\"[secret]\"}]}"},
 	{"env as words", "{\"env\":[\"A=b\"]}", "{\"env\":[\"[secret]\"]}"},
 	{"env as text", "{\"env\":\"A=b\"}", "{\"env\":\"[secret]\"}"},
+	{"another env, in pairs", "{\"extra_env\":[[\"A\",\"b\"],[\"C\",\"d\"]]}",
+	 "{\"extra_env\":[\"[secret]\",\"[secret]\"]}"},
 	{"no env", "{\"env\":null}", "{\"env\":null}"},
 	{"a list of pods", "[{\"env\":{\"A\":\"b\"}},{\"env\":{}}]",
 	 "[{\"env\":{\"A\":\"[secret]\"}},{\"env\":{}}]"},

@@ -48,6 +48,9 @@ no_secrets_in() { # no_secrets_in FILE...: also folders
 	{
 		echo "$VAST_API_KEY"
 		va_control state | jq -r '.pods[].key'
+		va_control requests | jq -r '.[] | select(.op == "createInstance") | .body.env | scan("BURST_P[0-9]+=([^ ]{20,})")[0]'
+		va_control requests | jq -r '.[] | select(.op == "createInstance") | [.body.env | scan("BURST_P[0-9]+=([^ ]+)")[0]] | join("")' |
+			while read -r packed; do base64 -d <<<"$packed" 2>/dev/null | gzip -dc 2>/dev/null | sed -n "s/^export BURST_HOST_KEY_B64=//p" | tr -d "'"; done | host_keys
 	} >secrets
 	untold "$@"
 }
