@@ -280,6 +280,34 @@ int provider_check_registries(const struct section *conf, const char *group, con
 	return 0;
 }
 
+enum pull_verdict provider_judge_pull(const char *text, bool of_a_pull)
+{
+	static const struct {
+		const char *words;
+		enum pull_verdict means;
+		bool vague; /* says something only where the text is known to be of a pull */
+	} table[] = {
+		{"toomanyrequests", PULL_LIMITED, false},
+		{"manifest unknown", PULL_HOPELESS, false},
+		{"manifest for ", PULL_HOPELESS, false},
+		{"no matching manifest", PULL_HOPELESS, false},
+		{"pull access denied", PULL_HOPELESS, false},
+		{"access to the resource is denied", PULL_HOPELESS, false},
+		{"repository does not exist", PULL_HOPELESS, false},
+		{"unauthorized", PULL_HOPELESS, false},
+		{"authentication required", PULL_HOPELESS, false},
+		{"invalid reference format", PULL_HOPELESS, false},
+		{"not found", PULL_HOPELESS, true},
+		{"not exist", PULL_HOPELESS, true},
+		{"denied", PULL_HOPELESS, true},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if ((of_a_pull || !table[i].vague) && strcasestr(text, table[i].words))
+			return table[i].means;
+	return PULL_MAY_WORK;
+}
+
 /* One item of a list of cards. False: it is none. *price: 0 without one. */
 static bool read_card(const char *item, char *name, size_t room, int64_t *price)
 {

@@ -450,6 +450,14 @@ void provider_remark_unpriced(const struct provider_ops *ops, const struct provi
  * reads images below ghcr.io/me. No other registry gets it, whatever image a project's file names.
  * NULL: no item matches. */
 const char *provider_registry_name(const struct section *conf, const char *key, const char *image);
+/* What a text of Docker, containerd or a registry means for the pull of an image. */
+enum pull_verdict {
+	PULL_MAY_WORK, /* as far as the text says */
+	PULL_LIMITED,  /* not until a registry's rate limit has passed */
+	PULL_HOPELESS, /* on no host, however often it is tried */
+};
+/* of_a_pull: the text is known to be about one; else it may be any line of a log. */
+enum pull_verdict provider_judge_pull(const char *text, bool of_a_pull);
 /* Checks the name of an image: parts with "/" between, then ":TAG", "@DIGEST" or both. No part may
  * be ".." or begin with a sign: a registry could take it for another image than the one that its
  * credential is for. */

@@ -225,8 +225,8 @@ static void post_unpulled(struct engine *e, int pod, const char *text)
 	line += strlen(mark);
 	str_add_printable(&shown, line, len - strlen(mark), 120);
 	/* A registry's rate limit passes; a missing image stays missing. */
-	err_set(&err, strcasestr(line, "toomanyrequests") ? ERR_TRANSIENT : ERR_CONFIG, "%s",
-		str_text(&shown));
+	err_set(&err, provider_judge_pull(line, true) == PULL_LIMITED ? ERR_TRANSIENT : ERR_CONFIG,
+		"%s", str_text(&shown));
 	post_pod(e, EV_UNPULLED, pod, &err);
 }
 

@@ -97,17 +97,12 @@ static void read_end(const struct seen *seen, struct pod_view *view)
 static bool is_hopeless(const char *reason, const char *message)
 {
 	static const char *const reasons[] = {"InvalidImageName", "ErrImageNeverPull",
-					      "CreateContainerConfigError"},
-				 *const messages[] = {"not found", "manifest unknown",
-						      "unauthorized", "denied", "not exist"};
+					      "CreateContainerConfigError"};
 
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
 		if (!strcmp(reason, reasons[i]))
 			return true;
-	for (size_t i = 0; i < ARRAY_LEN(messages); i++)
-		if (strstr(reason, "Image") && strcasestr(message, messages[i]))
-			return true;
-	return false;
+	return strstr(reason, "Image") && provider_judge_pull(message, true) == PULL_HOPELESS;
 }
 
 static bool is_setup_trouble(const char *reason)

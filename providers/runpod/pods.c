@@ -245,25 +245,11 @@ struct pulls {
 	char last[300];
 };
 
-/* Whether the line has a text of Docker or a registry for an image that this account cannot get, or
- * not soon (a rate limit), however often the host retries. */
+/* Whether the account cannot get the image, or not soon (a rate limit), however often the host
+ * retries. */
 static bool is_hopeless_pull(const char *line)
 {
-	static const char *const words[] = {"manifest unknown",
-					    "manifest for ",
-					    "no matching manifest",
-					    "pull access denied",
-					    "repository does not exist",
-					    "unauthorized",
-					    "authentication required",
-					    "invalid reference format",
-					    "access to the resource is denied",
-					    "toomanyrequests"};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strcasestr(line, words[i]))
-			return true;
-	return false;
+	return provider_judge_pull(line, false) != PULL_MAY_WORK;
 }
 
 static bool is_failed_pull(const char *line)

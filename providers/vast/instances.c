@@ -269,26 +269,6 @@ enum op_next vast_release_next(struct turn *t)
 
 enum { LOG_TRIES = 10, LOG_PAUSE_MS = 700, LOG_MOST = 64 << 10, LOG_LINES = 200, LOG_STEPS = 3 };
 
-/* Whether the text has Docker's or a registry's words for an image that cannot be pulled, however
- * often the host retries. */
-static bool is_hopeless_pull(const char *text)
-{
-	static const char *const words[] = {"manifest unknown",
-					    "manifest for ",
-					    "no matching manifest",
-					    "pull access denied",
-					    "repository does not exist",
-					    "unauthorized",
-					    "authentication required",
-					    "invalid reference format",
-					    "toomanyrequests"};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (strcasestr(text, words[i]))
-			return true;
-	return false;
-}
-
 /* Keeps what Vast says of the instance: its own line of the log, and why its image cannot be
  * pulled as the last one. */
 static void add_status_line(struct str *to, const json_t *answer)
@@ -297,7 +277,7 @@ static void add_status_line(struct str *to, const json_t *answer)
 
 	if (!message[0])
 		return;
-	str_add(to, is_hopeless_pull(message) ? "image: " : "vast: ");
+	str_add(to, provider_judge_pull(message, false) == PULL_MAY_WORK ? "vast: " : "image: ");
 	str_add_printable(to, message, strlen(message), LOG_MOST / 8);
 	str_addc(to, '\n');
 }

@@ -313,6 +313,36 @@ static void images(void **state)
 	assert_int_equal(provider_check_image(none, "pod", "image", NULL), 0);
 }
 
+static void pulls(void **state)
+{
+	static const struct {
+		const char *text;
+		bool of_a_pull;
+		enum pull_verdict verdict;
+	} cases[] = {
+		{"manifest for x:9 not found: manifest unknown: x", false, PULL_HOPELESS},
+		{"Error response from daemon: pull access denied for x", false, PULL_HOPELESS},
+		{"denied: requested access to the resource is denied", false, PULL_HOPELESS},
+		{"unauthorized: authentication required", false, PULL_HOPELESS},
+		{"toomanyrequests: You have reached your unauthenticated pull rate limit", false,
+		 PULL_LIMITED},
+		{"toomanyrequests: access denied", true, PULL_LIMITED},
+		{"rpc error: docker.io/library/x:1: not found", true, PULL_HOPELESS},
+		{"exec: \"sh\": executable file not found in $PATH", false, PULL_MAY_WORK},
+		{"ghcr.io/x: 403 Forbidden: denied", true, PULL_HOPELESS},
+		{"permission denied", false, PULL_MAY_WORK},
+		{"i/o timeout", true, PULL_MAY_WORK},
+		{"", true, PULL_MAY_WORK},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		enum pull_verdict verdict = provider_judge_pull(cases[i].text, cases[i].of_a_pull);
+		if (verdict != cases[i].verdict)
+			fail_msg("%s: %d, want %d", cases[i].text, verdict, cases[i].verdict);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -325,6 +355,7 @@ int main(void)
 		cmocka_unit_test(offers_and_volumes),
 		cmocka_unit_test(counts),
 		cmocka_unit_test(images),
+		cmocka_unit_test(pulls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

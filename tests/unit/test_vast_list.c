@@ -272,12 +272,12 @@ static void an_image_that_cannot_be_pulled_is_the_last_line(void **state)
 {
 	struct op_want want = {.id = "30000001"};
 	struct played p =
-		PLAY(OP_LOGS, &want, {200, STATUS("manifest unknown: x")},
+		PLAY(OP_LOGS, &want, {200, STATUS("access to the resource is denied")},
 		     {404, "{\"error\":\"invalid_id\",\"msg\":\"Invalid instance id.\"}"});
 
 	(void)state;
 	check_done("log", &p);
-	assert_string_equal(str_text(&p.result.text), "image: manifest unknown: x\n");
+	assert_string_equal(str_text(&p.result.text), "image: access to the resource is denied\n");
 	played_free(&p);
 }
 
