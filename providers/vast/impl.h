@@ -70,6 +70,17 @@ enum op_next vast_release_next(struct turn *t);
 enum op_next vast_logs_next(struct turn *t);
 enum op_next vast_billing_next(struct turn *t);
 
+/* ---- image.c ---- */
+
+/* As a key_check: each user of a private registry has letters that need no quotes. */
+int vast_check_logins(const struct section *conf, const char *group, const char *key,
+		      struct err *err);
+/* Appends what "image_login" says for this image, which the caller wipes; nothing: the image is
+ * public. Its host can read the login: ERR_CONFIG unless allow_secrets. */
+int vast_add_login(struct str *to, const struct section *conf, const char *image, struct err *err);
+/* The image of a request for this one (NULL: the default). */
+const char *vast_image(const struct section *conf, const char *wanted);
+
 /* ---- shared helpers ---- */
 
 /* An offer's id: "ASK/BID/END". */

@@ -496,10 +496,22 @@ static int check_secrets(const struct section *conf, const struct op_want *want,
 	return err_about(err, "job.env");
 }
 
+/* Secrets may be missing yet: the token is checked with the first request. */
+static int check_login(const struct section *conf, const struct op_want *want, struct err *err)
+{
+	CLEANUP(str_wipe) struct str login = STR_INIT;
+
+	if (section_bool(conf, "allow_secrets") ||
+	    vast_add_login(&login, conf, vast_image(conf, want->offers.image), err) == 0)
+		return 0;
+	return err_about(err, "pod.image");
+}
+
 int vast_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
 		      struct err *err)
 {
-	static want_check *const checks[] = {check_gpu_names, check_volume, check_secrets, NULL};
+	static want_check *const checks[] = {check_gpu_names, check_volume, check_secrets,
+					     check_login, NULL};
 
 	return provider_judge_wishes(checks, conf, want, m, err);
 }
@@ -508,10 +520,14 @@ int vast_check_wishes(const struct section *conf, const struct op_want *want, st
 enum op_next vast_offers_next(struct turn *t)
 {
 	struct op *op = t->op;
+	const struct section *conf = op->provider->conf;
+	CLEANUP(str_wipe) struct str login = STR_INIT;
 
 	switch (op->step++) {
 	case 0:
-		if (vast_check_wishes(op->provider->conf, op->want, NULL, t->err) < 0)
+		if (vast_check_wishes(conf, op->want, NULL, t->err) < 0 ||
+		    vast_add_login(&login, conf, vast_image(conf, op->want->offers.image), t->err) <
+			    0)
 			return OP_FAILED;
 		return request_offers(t, false);
 	case 1:

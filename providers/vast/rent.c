@@ -125,12 +125,15 @@ static int read_ask(const struct op *op, struct ask *ask, struct err *err)
 static enum op_next request_rent(struct turn *t, const struct ask *ask)
 {
 	const struct rent_request *rent = &t->op->want->rent;
-	const char *image =
-		rent->image ? rent->image : section_text(t->op->provider->conf, "image");
+	const struct section *conf = t->op->provider->conf;
+	const char *image = vast_image(conf, rent->image);
 	CLEANUP(free_text) char *label = write_marker(rent);
 	CLEANUP(str_wipe) struct str env = docker_options(t->op);
-	json_t *body = json_object();
+	CLEANUP(str_wipe) struct str login = STR_INIT;
 
+	if (vast_add_login(&login, conf, image, t->err) < 0)
+		return OP_FAILED;
+	json_t *body = json_object();
 	if (env.len > ENV_MOST) {
 		json_decref(body);
 		return turn_fail(t, ERR_CONFIG,
@@ -148,6 +151,8 @@ static enum op_next request_rent(struct turn *t, const struct ask *ask)
 	json_object_set_new(body, "env", json_string(str_text(&env)));
 	json_object_set_new(body, "target_state", json_string("running"));
 	json_object_set_new(body, "cancel_unavail", json_true());
+	if (login.len)
+		json_object_set_new(body, "image_login", json_string(str_text(&login)));
 	if (ask->bid_microusd_h)
 		json_object_set_new(body, "price", json_real((double)ask->bid_microusd_h / 1e6));
 	return vast_request(t, CALL_CREATE, "PUT", body, "/v0/asks/%lld/", ask->id);

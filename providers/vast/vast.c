@@ -101,8 +101,14 @@ static const struct option_spec options[] = {
 	 NULL, 0, 10000},
 	{"bid", OPTION_MONEY, 0, NULL,
 	 "most that a spot GPU may cost an hour (absent: a tenth above the least bid)"},
+	{"registry", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
+	 "who logs in for private images, as in [\"ghcr.io/me=USER\"]; needs registry_token and "
+	 "allow_secrets"},
+	{"registry_token", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY, NULL,
+	 "token of that user; best one that can only read images"},
 	{"allow_secrets", OPTION_BOOL, OPTION_USER_ONLY, "false",
-	 "send secrets of job.env to machines whose owners can read them"},
+	 "send secrets of job.env and the login of registry to machines whose owners can read "
+	 "them"},
 	{NULL},
 };
 
@@ -129,6 +135,7 @@ static int vast_check_conf(const struct section *s, struct mistakes *m, struct e
 		{"image", provider_check_image},
 		{"min_cuda", web_check_cuda_version},
 		{"countries", check_countries},
+		{"registry", vast_check_logins},
 		{"bid", web_check_bid},
 		{NULL, NULL},
 	};

@@ -51,6 +51,53 @@ t_secrets_are_refused_before_renting() {
 	all_done 1 1
 	cloud_over
 }
+# The login for a private image goes to strangers: only if the user's own file says so, and only for images below its prefix.
+private_image() { # its token in $TOKEN
+	TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ
+	va_control settings "{\"logins\":{\"host/tts:1\":\"-u me -p $TOKEN docker.io\"}}" >/dev/null
+	script_lines 1
+	va_config 'wait = "5s";'
+	mkdir -p "$XDG_CONFIG_HOME/burst"
+}
+own_file() { (umask 077 && echo "providers = { vast = { $* }; };" >"$XDG_CONFIG_HOME/burst/burst.cfg"); }
+last_login() { va_control requests | jq -r '[.[] | select(.op == "createInstance")] | last | .body.image_login'; }
+t_a_private_image_and_its_login() {
+	cloud || return
+	private_image
+	own_file 'registry = ["hos=me"]; allow_secrets = true;' "registry_token = \"$TOKEN\";"
+	burst run --json
+	is "$STATUS" 2 "without a login ($(tail -n 1 err.txt))"
+	has err.txt "pull access denied for host/tts:1"
+	is "$(last_login)" null "the login for another name"
+	own_file 'registry = ["other=me", "host=me"]; allow_secrets = true;'
+	VAST_REGISTRY_TOKEN=$TOKEN burst run --json --trace
+	all_done 1
+	is "$(last_login)" "-u me -p $TOKEN docker.io" "the login"
+	echo "$TOKEN" >secrets
+	untold state err.txt out.txt
+	cloud_over
+}
+t_a_login_that_cannot_be_used() {
+	cloud || return
+	private_image
+	refused() { # refused WORDS: before anything is rented
+		burst run --json
+		is "$STATUS" 2 "$1: exit status ($(tail -n 1 err.txt))"
+		has err.txt "$1"
+		is "$(asked createInstance)" 0 "$1: creates"
+		hasnt err.txt "$TOKEN"
+	}
+	own_file 'registry = ["host=me"];' "registry_token = \"$TOKEN\";"
+	refused "image \"host/tts:1\" needs the login of providers.vast.registry, which the owner of a machine at Vast.ai can read"
+	has err.txt "providers.vast.allow_secrets = true"
+	own_file 'registry = ["host=me"]; allow_secrets = true;'
+	refused "set providers.vast.registry_token in your own file, or VAST_REGISTRY_TOKEN"
+	own_file 'registry = ["host=me"]; allow_secrets = true;' "registry_token = \"$TOKEN\\\$x\";"
+	refused "providers.vast.registry_token: a token has letters"
+	own_file 'registry = ["host=m;e"]; allow_secrets = true;'
+	refused 'providers.vast.registry: "host=m;e": a user'
+	cloud_over
+}
 # The files of Vast's own client, the newer one first.
 t_the_key_of_vasts_own_client() {
 	cloud || return

@@ -212,13 +212,14 @@ static void a_config_that_cannot_work(void **state)
 		const char *key, *value;
 	} wrong[] = {
 		{"api_url", "http://example.com"}, {"min_cuda", "new"}, {"image", "../x"},
-		{"countries", "Germany"},          {"countries", "de"},
+		{"countries", "Germany"},          {"countries", "de"}, {"registry", "ghcr.io/me"},
+		{"registry", "ghcr.io/me=a;b"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		struct op_want want = {0};
-		if (!strcmp(wrong[i].key, "countries"))
+		if (!strcmp(wrong[i].key, "countries") || !strcmp(wrong[i].key, "registry"))
 			section_add_item(vast_conf, wrong[i].key, wrong[i].value, "burst.cfg:7");
 		else
 			section_set_text(vast_conf, wrong[i].key, wrong[i].value, "burst.cfg:7");

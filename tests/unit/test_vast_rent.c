@@ -97,6 +97,55 @@ static void a_bid_and_a_small_disk(void **state)
 	played_free(&p);
 }
 
+/* With the items "me=bob" and "ghcr.io/me=eve". */
+static void a_login_for_private_images_alone(void **state)
+{
+	static const struct {
+		const char *image, *token;
+		bool allowed;
+		const char *login; /* NULL: none; "!WORDS": an error that has them */
+	} cases[] = {
+		{"debian:12", "t0k", true, NULL},
+		{"melon/x", "t0k", true, NULL},
+		{"ghcr.io/melon/x", "t0k", true, NULL},
+		{"ghcr.io/you/x", NULL, false, NULL},
+		{"me/x:1", "dckr_pat_a-B", true, "-u bob -p dckr_pat_a-B docker.io"},
+		{"ghcr.io/me/x@sha256:ab", "t0k", true, "-u eve -p t0k ghcr.io"},
+		{"ghcr.io/me/x", "t0k", false, "!providers.vast.allow_secrets = true"},
+		{"ghcr.io/me/x", NULL, true, "!VAST_REGISTRY_TOKEN"},
+		{"ghcr.io/me/x", "a b", true, "!providers.vast.registry_token"},
+		{"ghcr.io/me/x", "-u root", true, "!providers.vast.registry_token"},
+		{"ghcr.io/me/x", "a'b", true, "!providers.vast.registry_token"},
+	};
+
+	(void)state;
+	section_add_item(vast_conf, "registry", "me=bob", "test");
+	section_add_item(vast_conf, "registry", "ghcr.io/me=eve", "test");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = a_vast_rent();
+		want.rent.image = cases[i].image;
+		section_set_bool(vast_conf, "allow_secrets", cases[i].allowed, "test");
+		section_unset(vast_conf, "registry_token");
+		if (cases[i].token)
+			section_set_text(vast_conf, "registry_token", cases[i].token, "test");
+		const char *login = cases[i].login;
+		bool fails = login && login[0] == '!';
+		struct played p =
+			fails ? PLAY(OP_RENT, &want, {-2}) : PLAY(OP_RENT, &want, {200, CREATED});
+		if (fails) {
+			check_failed(cases[i].image, &p, ERR_CONFIG);
+			assert_non_null(strstr(p.err.msg, login + 1));
+			assert_true(!cases[i].token || !strstr(p.err.msg, cases[i].token));
+		} else {
+			CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+			assert_string_equal(jsonx_text(body, "image_login", "none"),
+					    login ? login : "none");
+		}
+		assert_int_equal(p.calls, !fails);
+		played_free(&p);
+	}
+}
+
 static void a_machine_that_leaves_too_early_is_not_asked_for(void **state)
 {
 	struct op_want want = a_vast_rent();
@@ -271,6 +320,7 @@ int main(void)
 		T(a_create_says_all_that_it_must),
 		T(the_pods_shell_finds_script_and_environment),
 		T(a_bid_and_a_small_disk),
+		T(a_login_for_private_images_alone),
 		T(a_machine_that_leaves_too_early_is_not_asked_for),
 		T(a_script_that_is_too_long_is_an_error_before_any_request),
 		T(each_failure_has_its_kind),

@@ -97,6 +97,7 @@ function bad_create(body) {
 	if (args > 4096) return `args and onstart have ${args} characters, 4096 is the most`;
 	if (body.disk !== undefined && body.disk < 8) return 'disk: 8 GB is the least';
 	if (body.target_state && !['running', 'stopped'].includes(body.target_state)) return 'target_state';
+	if (body.image_login !== undefined && !/^-u [^ ]+ -p [^ ]+ [^ ]+$/.test(body.image_login)) return 'image_login: unknown words';
 	if (body.runtype !== 'args') return 'this stand-in knows runtype args alone';
 	return '';
 }
@@ -112,7 +113,7 @@ function create(c) {
 	if (!ask) return refuse(404, 'invalid_args', `error 404/3603: no_such_ask Instance type by id ${id} is not available.`, { ask_id: id });
 	if (!ask.rentable) return refuse(410, 'no_such_ask', `error 410/3907: no_such_ask Instance type ${id} is no longer available.`, { ask_id: id });
 	if (world.settings.credit <= 0) return refuse(400, 'insufficient_credit', 'Your account lacks credit; see the billing page.', { ask_id: id });
-	const spec = { ask, label: body.label || '', image: body.image, onstart: body.onstart, args: body.args || [], disk: body.disk || 8, bid: body.price || 0, ...docker };
+	const spec = { ask, label: body.label || '', image: body.image, login: body.image_login || '', onstart: body.onstart, args: body.args || [], disk: body.disk || 8, bid: body.price || 0, ...docker };
 	const too_low = body.price !== undefined && body.price < ask.min_bid;
 	const one = world.instances.create(spec, does.instance, does.leaves || too_low);
 	if (does.twin) world.instances.create({ ...spec, ask: { ...ask } }, does.instance);

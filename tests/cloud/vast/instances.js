@@ -17,7 +17,7 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const HOUR_MS = 3600e3;
 
 class Instances {
-	// world: { dir, settings, market, random_id(n), podbox, api_ports, image(name) }
+	// world: { dir, settings, market, random_id(n), podbox, api_ports, image(name, login) }
 	constructor(world) {
 		this.world = world;
 		this.all = new Map(); // also those that are gone: billing and tests ask for them
@@ -33,7 +33,7 @@ class Instances {
 		return [...this.all.values()].find((one) => one.key === key);
 	}
 
-	// spec: { ask, label, image, argv, env, extra_env, ports, disk, bid (0: on demand) }. stopped: it never starts.
+	// spec: { ask, label, image, login, argv, env, extra_env, ports, disk, bid (0: on demand) }. stopped: it never starts.
 	create(spec, quirks = {}, stopped = false) {
 		const one = {
 			...spec,
@@ -91,7 +91,7 @@ class Instances {
 		await one.halted;
 		if (one.ended_ms || one.actual !== 'loading') return;
 		const { dir, podbox, api_ports } = this.world;
-		const image = this.world.image(one.image);
+		const image = this.world.image(one.image, one.login);
 		const lower = image.root();
 		if (!lower) {
 			one.message = `Error response from daemon: ${image.why}`;

@@ -12,7 +12,7 @@
 //   POST /_control/settings {..}            merged into settings (below)
 //   POST /_control/market {gpu,id,..}       see market.js: {"gpu":"RTX 4090","rentable":false}
 //   POST /_control/fault {..}               a rule as in faults.js;  DELETE /_control/faults
-//   POST /_control/pods/ID {"outbid":true,"quirks":{..},"label":"x","drop_ssh":true,"kill":9,"billed_longer_s":N}
+//   POST /_control/pods/ID {"outbid":true,"destroy":true,"quirks":{..},"label":"x","drop_ssh":true,"kill":9,"billed_longer_s":N}
 //   POST /_control/clock {"advance_s":N}    the stand-in's time; what falls due happens
 //   POST /_control/unheard {"ms":N}         whoever it told died at once: what it told first so lately may be unknown
 //   GET  /_control/requests[?from=N]        GET /_control/billing        GET /_control/invariants
@@ -43,9 +43,20 @@ const SETTINGS = {
 	page: 25,
 	disk_mb: 2048, // the most of a container's disk that is really there
 	images: {},
+	logins: {}, // "image": "-u USER -p TOKEN REGISTRY": its registry shows it to nobody else
 };
 const FAST = { boot: { provision_ms: 50, pull_ms: 100, port_ms: 50 },
 	intervals: { createInstance: 0, listInstances: 0, showInstance: 0, destroyInstance: 0, charges: 0 } };
+
+// What Docker makes of an image whose registry wants a login.
+function image_for(name, login, settings) {
+	const image = make_image(name, settings, process.env.RP_IMAGE_CACHE);
+	const want = settings.logins[name];
+	if (!want || want === login) return image;
+	const why = login ? 'unauthorized: incorrect username or password'
+		: `pull access denied for ${name}, repository does not exist or may require 'docker login': denied: requested access to the resource is denied`;
+	return { ...image, root: () => null, why };
+}
 
 function make_world(opt) {
 	const settings = JSON.parse(JSON.stringify(SETTINGS));
@@ -61,7 +72,7 @@ function make_world(opt) {
 		account_key: random_id(64),
 		requests: [],
 		last: {}, // when each key used each endpoint
-		image: (name) => make_image(name, settings, process.env.RP_IMAGE_CACHE),
+		image: (name, login) => image_for(name, login, settings),
 		api_ports: () => [world.port],
 	};
 	world.instances = new Instances(world);
@@ -133,9 +144,6 @@ function too_frequent(c) {
 
 async function serve(c) {
 	const { world, url } = c;
-	const found = api.route(c.req.method, url.pathname);
-	c.op = found ? found.op : 'unknown';
-	c.id = found && found.id;
 	const body = c.body && typeof c.body === 'object' ? c.body : {};
 	const ask = c.op === 'createInstance' && world.market.get(c.id);
 	c.does = world.faults.match({ op: c.op, id: String(c.id || ''), label: body.label, gpu: ask ? ask.gpu_name : undefined,
@@ -144,7 +152,7 @@ async function serve(c) {
 	if (c.op === 'logFile') return api.log_file(c, answer);
 	if (c.caller.kind === 'none') return answer(c, 401, { success: false, error: 'auth_error', msg: 'This action requires login.' });
 	if (c.caller.kind === 'wrong') return answer(c, 404, { success: false, error: 'auth_error', msg: 'Invalid user key' });
-	if (!found) return answer(c, 404, { success: false, error: 'not_found', msg: 'no such endpoint' });
+	if (c.op === 'unknown') return answer(c, 404, { success: false, error: 'not_found', msg: 'no such endpoint' });
 	if (too_frequent(c)) return undefined;
 	if (!api.may(c)) return answer(c, 403, { success: false, error: 'not_authorized', msg: 'This key has no right to this' });
 	if (!c.does.after && !c.does.leaves && misbehave(c)) return undefined;
@@ -186,6 +194,7 @@ function strike(world, one, body) {
 	if (body.quirks) Object.assign(one.quirks, body.quirks);
 	if (body.label) one.label = body.label;
 	if (body.outbid) world.instances.stop(one);
+	if (body.destroy) world.instances.destroy(one);
 	if (body.drop_ssh && one.door) one.door.drop();
 	if (body.kill && one.machine) one.machine.signal(body.kill);
 	if (body.billed_longer_s) one.billed_longer_s = body.billed_longer_s;
@@ -206,7 +215,7 @@ function control(c) {
 		default: return answer(c, 404, 'no such control');
 		}
 	switch (what) {
-	case 'settings': return ok(merge(world.settings, body, ['images']));
+	case 'settings': return ok(merge(world.settings, body, ['images', 'logins']));
 	case 'market': return ok(world.market.set(body));
 	case 'fault': return ok(world.faults.add(body));
 	case 'clock': return ok(clock.advance(Number(body.advance_s || 0) * 1000));
@@ -243,7 +252,8 @@ async function read_body(req) {
 
 async function handle(req, res, world) {
 	const url = new URL(req.url, 'http://stand-in');
-	const c = { world, req, res, url, does: {}, op: 'unknown', status: 0, caller: caller_of(req, world) };
+	const found = api.route(req.method, url.pathname) || { op: 'unknown' };
+	const c = { world, req, res, url, does: {}, ...found, status: 0, caller: caller_of(req, world) };
 	const quiet = url.pathname.startsWith('/_control/');
 	const entry = { n: world.requests.length, at_ms: clock.now(), key: c.caller.kind, pod: c.caller.one && c.caller.one.id, method: req.method, url: req.url,
 		key_in_url: /api_key=/.test(req.url) || req.url.includes(world.account_key) };
