@@ -343,48 +343,106 @@ static void check_installed_packages(const struct launch *l, const struct provid
 	mistakes_note(found, NULL, &err);
 }
 
-/* Asks each provider whether it could ever rent what the order wants. A wish that only some of
- * several providers refuse is no mistake: a run warns of it and continues with the others. */
-static void check_wishes(struct launch *l)
+/* What one step of a run wants of its pods. */
+struct wishes {
+	const struct order *order;
+	const char *const *env;    /* names of variables that travel; NULL: none */
+	const struct stage *stage; /* NULL: the render */
+};
+
+/* Says what a mistake is about, and where that stands. */
+static void place_mistake(struct launch *l, const struct wishes *w, struct err *err)
+{
+	if (!w->stage) {
+		config_place_error(l->ctx->config, err);
+		return;
+	}
+	if (w->stage->is_deliver)
+		err_wrap(err, "%s: deliver", section_where(w->stage->conf, NULL));
+	else
+		err_wrap(err, "%s: job.then: stage \"%s\"", section_where(w->stage->conf, "pod"),
+			 w->stage->name);
+	err->key[0] = '\0';
+}
+
+/* Moves what this provider could never rent to `refused`. Returns whether there is none. */
+static bool provider_can(struct launch *l, const struct provider_ops *ops, const struct wishes *w,
+			 struct mistakes *refused)
+{
+	const char **secrets = http_trace_secrets(w->env);
+	struct mistakes own = {0};
+	struct op_want want;
+	struct err err = {0};
+
+	order_fill_want(w->order, &want);
+	want.secrets = secrets;
+	if (w->order->volume)
+		COPY_TEXT(want.offers.volume.name, w->order->volume);
+	if (ops->check_wishes)
+		ops->check_wishes(config_provider(l->ctx->config, ops->name), &want, &own, &err);
+	if (!w->stage)
+		check_installed_packages(l, ops, &own);
+	bool can = !mistakes_any(&own);
+	for (size_t k = 0; k < own.count; k++) {
+		if (!w->stage && l->run.setup.job)
+			add_engine_need(&own.list[k].err,
+					l->run.setup.job_ops->needs(l->run.setup.job));
+		if (section_count(config_top(l->ctx->config), "provider") > 1)
+			err_wrap(&own.list[k].err, "%s", ops->name);
+		place_mistake(l, w, &own.list[k].err);
+	}
+	mistakes_move(refused, &own);
+	free(secrets);
+	return can;
+}
+
+/* Asks each provider whether it could ever rent what is wanted, and notes the mistakes if none can:
+ * a run warns of a wish that only some of them refuse, and continues with the others. */
+static bool check_wishes_of(struct launch *l, const struct wishes *w)
 {
 	const struct section *top = config_top(l->ctx->config);
-	size_t count = section_count(top, "provider"), able = 0;
 	struct mistakes refused = {0};
-	const struct job_needs *needs =
-		l->run.setup.job ? l->run.setup.job_ops->needs(l->run.setup.job) : NULL;
-	const char **secrets = http_trace_secrets(needs ? needs->env_names : NULL);
-	struct op_want want;
+	bool able = false;
 
-	order_fill_want(&l->order, &want);
-	want.secrets = secrets;
-	if (l->order.volume)
-		COPY_TEXT(want.offers.volume.name, l->order.volume);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < section_count(top, "provider"); i++) {
 		const struct provider_ops *ops = provider_find(section_item(top, "provider", i));
-		struct mistakes own = {0};
-		struct err err = {0};
-		if (ops && ops->check_wishes)
-			ops->check_wishes(config_provider(l->ctx->config, ops->name), &want, &own,
-					  &err);
-		if (ops)
-			check_installed_packages(l, ops, &own);
-		able += !mistakes_any(&own);
-		for (size_t k = 0; k < own.count; k++) {
-			if (l->run.setup.job)
-				add_engine_need(&own.list[k].err,
-						l->run.setup.job_ops->needs(l->run.setup.job));
-			if (count > 1)
-				err_wrap(&own.list[k].err, "%s", ops->name);
-			config_place_error(l->ctx->config, &own.list[k].err);
-		}
-		mistakes_move(&refused, &own);
+		able = (!ops || provider_can(l, ops, w, &refused)) || able;
 	}
 	if (!able)
 		mistakes_move(&l->ctx->mistakes, &refused);
-	else
-		check_gpu_memory(l);
 	mistakes_free(&refused);
-	free(secrets);
+	return able;
+}
+
+/* A stage rents when the render is paid for, so burst says before what it can never have. */
+static void check_stage_wishes(struct launch *l)
+{
+	struct stages stages;
+
+	stages_read(&stages, l->ctx->config);
+	for (size_t i = 0; i < stages.count; i++) {
+		const struct stage *s = &stages.list[i];
+		struct launch own;
+		launch_within(&own, l);
+		stage_shape_order(&own.order, s);
+		char **env = job_texts(
+			section_has(s->conf, "env") ? s->conf : config_job(l->ctx->config), "env");
+		check_wishes_of(l, &(struct wishes){&own.order, (const char *const *)env, s});
+		texts_free(env);
+		launch_free(&own);
+	}
+	free(stages.list);
+}
+
+static void check_wishes(struct launch *l)
+{
+	const struct job_needs *needs =
+		l->run.setup.job ? l->run.setup.job_ops->needs(l->run.setup.job) : NULL;
+
+	if (check_wishes_of(l, &(struct wishes){&l->order, needs ? needs->env_names : NULL, NULL}))
+		check_gpu_memory(l);
+	if (config_job(l->ctx->config))
+		check_stage_wishes(l);
 }
 
 /* False for a plan from saved offers or list prices, which no provider of the config has. */

@@ -98,6 +98,22 @@ t_a_login_that_cannot_be_used() {
 	refused 'providers.vast.registry: "host=m;e": a user'
 	cloud_over
 }
+# A stage rents when the render is paid for, so what Vast.ai never has is told before: pods without a GPU, secrets.
+t_a_stage_that_it_can_never_have() {
+	cloud || return
+	script_lines 1
+	export HF_TOKEN=hf_abcdefghijklmnop
+	JOB='then = ({ name = "up"; run = "true"; outputs = ["up.txt"]; });' va_config
+	burst run --json
+	is "$STATUS" 2 "exit status ($(tail -n 1 err.txt))"
+	has err.txt 'burst.cfg:5: job.then: stage "up": gpu = ["none"]: Vast.ai rents no pods without a GPU'
+	JOB='then = ({ name = "up"; run = "true"; outputs = ["up.txt"]; env = ["HF_TOKEN"]; pod = { needs = ["gpu"]; }; });' va_config
+	burst run --json
+	is "$STATUS" 2 "exit status ($(tail -n 1 err.txt))"
+	has err.txt 'burst.cfg:5: job.then: stage "up": job.env: HF_TOKEN is a secret'
+	is "$(asked searchOffers)" 0 searches
+	cloud_over
+}
 # The files of Vast's own client, the newer one first.
 t_the_key_of_vasts_own_client() {
 	cloud || return
