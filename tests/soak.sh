@@ -1,6 +1,6 @@
 #!/bin/bash
 # soak.sh BUILD N SECONDS [FROM] - what `make soak` runs: the simulator from seed FROM on (or from a random place), then two rows
-# beside each other: the local provider's and RunPod's kill points, full disks, random faults and spoilt lines; and Modal's; then the
+# beside each other: the local provider's and RunPod's kill points, full disks, random faults and spoilt lines; Modal's and Vast.ai's; then the
 # kill points of pods that pass from run to run. A part that fails ends nothing: the rest runs, and the last line names what failed. Logs: BUILD/soak/.
 set -u
 cd "$(dirname "$0")/.." || exit
@@ -42,12 +42,16 @@ local_and_runpod() {
 	part local_machine env FULL_POINTS=all bash tests/e2e/local_machine.sh
 	vendor runpod
 }
+modal_and_vast() {
+	vendor modal
+	vendor vast
+}
 
 # shellcheck disable=SC2086 # no FROM: one word less
 part sim bash tests/sim/soak.sh "$build/tests/sim" "$n" $from &
 wait
 local_and_runpod &
-vendor modal &
+modal_and_vast &
 wait
 handover
 failed=

@@ -1,5 +1,5 @@
 #!/bin/bash
-# vendor_machine.sh - the machine that runs burst fails while it has pods at VENDOR (modal or runpod): its disk, its ledger, its
+# vendor_machine.sh - the machine that runs burst fails while it has pods at VENDOR (modal, runpod or vast): its disk, its ledger, its
 # clock, its sleep.
 #
 # A sample of the calls that meet a full disk, and of what a ledger can suffer; FULL_POINTS=100: 100 calls, and all of that (make soak).

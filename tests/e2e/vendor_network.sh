@@ -1,5 +1,5 @@
 #!/bin/bash
-# vendor_network.sh [SECONDS [SEED]] - the lines to the API of VENDOR (modal or runpod), to its storage and to its pods are cut, reset,
+# vendor_network.sh [SECONDS [SEED]] - the lines to the API of VENDOR (modal, runpod or vast), to its storage and to its pods are cut, reset,
 # held up and spoilt at chosen bytes, refused, answered by a captive portal or by something that speaks TLS: named cases, then rounds
 # that draw by a seed. Whatever the line does, the outputs are right and the pods gone, or the exit status and one line say what is so.
 #
@@ -22,7 +22,7 @@ table <<-'E'
 	api_says_nothing | fails 6 | api.*=silent
 E
 
-# Large files by way of the storage; small ones come by it, too, and before them.
+# Large files by way of the storage, where there is one; small ones come by it, too, and before them.
 c_uploads_are_cut() { large_files 'files~PUT /.1=cut:up:3000000' "$UPLOAD_ENDS"; }
 c_an_upload_has_a_wrong_byte() { large_files 'files~PUT /.1=flip:up:5000000'; }
 c_an_upload_lacks_bytes() { large_files 'files~PUT /.1=drop:up:4000000:1000'; }
@@ -31,7 +31,7 @@ c_downloads_are_cut() { large_files "$LARGE_FILE.1=cut:down:1000000" "$LARGE_FIL
 c_downloads_have_wrong_bytes() { large_files "$LARGE_FILE.1=flip:down:1000000" "$LARGE_FILE.2=bit:down:3999999" "$LARGE_FILE.3=bit:down:20"; }
 c_downloads_have_bytes_twice_and_lack_others() { large_files "$LARGE_FILE.1=dup:down:1000000:500" "$LARGE_FILE.2=drop:down:2000000:500"; }
 c_a_download_is_held_up() { large_files "$LARGE_FILE.1=stall:down:1000000" "$LARGE_FILE.2=stall:down:1000000" "$LARGE_FILE.3=stall:down:1000000"; }
-also +uploads_are_cut an_upload_has_a_wrong_byte an_upload_lacks_bytes an_upload_is_held_up +downloads_are_cut +downloads_have_wrong_bytes \
+[ -n "${NO_VOLUMES:-}" ] || also +uploads_are_cut an_upload_has_a_wrong_byte an_upload_lacks_bytes an_upload_is_held_up +downloads_are_cut +downloads_have_wrong_bytes \
 	downloads_have_bytes_twice_and_lack_others a_download_is_held_up
 
 # ---- names, and who answers there ----

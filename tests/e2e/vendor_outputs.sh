@@ -1,18 +1,24 @@
 #!/bin/bash
-# vendor_outputs.sh - what a command has finished at VENDOR (modal or runpod) is a result, whatever becomes of it or of its pod. Its
+# vendor_outputs.sh - what a command has finished at VENDOR (modal, runpod or vast) is a result, whatever becomes of it or of its pod. Its
 # container has the real start.sh as its first process, which alone hears that the vendor takes the pod back.
 # shellcheck disable=SC2317 # c_ functions are called by names put together
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=/dev/null
 . "$ROOT/tests/cloud/$VENDOR/client.sh"
 
+# on a pod: whether it is the first one
+# shellcheck disable=SC2016 # expanded there
+IS_FIRST=${IS_FIRST:-'echo x >>"$BURST_VOLUME/attempts"; [ "$(wc -l <"$BURST_VOLUME/attempts")" = 1 ]'}
+# of its last seconds, when it is taken back: only a volume keeps what is finished then
+LAST_FILES="closed.wav last.wav ok1.wav ok2.wav term.wav" LAST_STREAMED=$LAST_FILES
+[ -z "${NO_VOLUMES:-}" ] || LAST_FILES=last.wav LAST_STREAMED="last.wav ok1.wav ok2.wav"
+
 # makes STREAM [END]: a command that renames two files, closes one and is writing another. The next attempt makes last.wav alone.
 makes() {
 	mkdir -p code
 	cat >code/go.sh <<-E
-		n=\$BURST_VOLUME/attempts; echo x >>"\$n"
 		mkdir out
-		[ "\$(wc -l <"\$n")" = 1 ] || { echo 9 >out/last.wav; exit 0; }
+		$IS_FIRST || { echo 9 >out/last.wav; exit 0; }
 		for i in 1 2; do echo \$i >out/tmp; mv out/tmp out/ok\$i.wav; done
 		echo 3 >out/closed.wav
 		exec 7>out/open.wav
@@ -71,27 +77,32 @@ reclaimed() { # reclaimed STREAM GRACE-MS FILES
 	is "$(pods_ever)" 2 "pods that ever were"
 	hasnt err.txt "use fewer pods"
 }
-c_reclaimed() { reclaimed false 9000 "closed.wav last.wav ok1.wav ok2.wav term.wav"; }
-c_streamed_and_reclaimed() { reclaimed true 9000 "closed.wav last.wav ok1.wav ok2.wav term.wav"; }
+c_reclaimed() { reclaimed false 9000 "$LAST_FILES"; }
+c_streamed_and_reclaimed() { reclaimed true 9000 "$LAST_STREAMED"; }
 c_reclaimed_at_once() { reclaimed false 0 "last.wav"; }
 c_streamed_and_reclaimed_at_once() { reclaimed true 0 "last.wav ok1.wav ok2.wav"; }
 
-# Stages follow on other pods beside the same volume: one with a GPU that encodes video, one without a GPU.
+# Stages follow on other pods beside the same volume, if there is one: one with a GPU that encodes video, one without a GPU where
+# there are such pods.
 c_stages_follow() {
+	local last=none
+	[ -z "${NO_CPU_PODS:-}" ] || last="RTX 4090"
 	vendor_config 'pods = 1;'
 	sed -i 's/^job = .*/@/' burst.cfg
 	sed -i '/^@$/{r /dev/stdin
 		d}' burst.cfg <<-'E'
 		job = { name = "o"; type = "command"; run = "echo speech >said.txt"; outputs = ["said.txt"]; output = "res"; then = (
 			{ name = "video"; pod = { needs = ["nvenc"]; }; run = "(cat $BURST_INPUTS/said.txt; echo film) >cut.mp4"; outputs = ["cut.mp4"]; },
-			{ name = "upload"; from = ["video"]; run = "cat $BURST_INPUTS/cut.mp4 >up.txt"; outputs = ["up.txt"]; } ); };
+			{ name = "upload"; pod = { gpu = ["@LAST@"]; }; from = ["video"]; run = "cat $BURST_INPUTS/cut.mp4 >up.txt"; outputs = ["up.txt"]; } ); };
 	E
+	[ "$last" != none ] || sed -i 's/ pod = { gpu = \["@LAST@"\]; };//' burst.cfg
+	sed -i "s/@LAST@/$last/" burst.cfg
 	burst run --json
 	is "$STATUS $(json '[.stages[] | .name + " " + .status] | join(", ")')" "0 video done, upload done" "exit status, stages ($(tail -n 3 err.txt | tr '\n' '|'))"
 	is "$(tr '\n' ' ' <res/up.txt)" "speech film " "what was uploaded"
 	is "$(pods_ever)" 3 "pods that ever were"
 	is "$(ledger "select count(distinct volume_id) from pod") $(ledger "select count(*) from pod where state <> 'gone'")" "1 0" "volumes, pods left"
-	is "$(ledger "select gpu_offered from pod order by seq desc limit 1")" none "the GPU of the last pod"
+	is "$(ledger "select gpu_offered from pod order by seq desc limit 1")" "$last" "the GPU of the last pod"
 	[ "$(ledger "select gpu_offered from pod order by seq limit 1 offset 1")" != none ] || complain "the video had no GPU"
 	hasnt err.txt "files missing on the volume"
 }

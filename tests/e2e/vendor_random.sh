@@ -1,5 +1,5 @@
 #!/bin/bash
-# vendor_random.sh [SECONDS [SEED]] - rounds of burst against VENDOR (modal or runpod) for about so long, several at once: each draws,
+# vendor_random.sh [SECONDS [SEED]] - rounds of burst against VENDOR (modal, runpod or vast) for about so long, several at once: each draws,
 # by a seed of its own, a small job, faults, blows at the pods while they work, and how its clients die. After every client and every
 # round the invariants are held against what the stand-in knows.
 #

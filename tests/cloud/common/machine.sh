@@ -7,9 +7,12 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2317 # c_ functions are called by names put together
 SAMPLE=${SAMPLE:-4}
+SEGMENTS=${SEGMENTS:-6} # so many of SLOW_S are work for two pods, as soon as the vendor tells of a pod
+SLOW_S=${SLOW_S:-3}
 
 two_pods() { # so slow that both find work
-	slow_worker SLOW=3 MAX_BATCH=1
+	slow_worker SLOW="$SLOW_S" MAX_BATCH=1
+	script_lines "$SEGMENTS"
 	vendor_config 'pods = 2; code = { path = "code"; };'
 }
 with_a_failing_disk() { # with_a_failing_disk once|on N ERROR FOLDER[:FOLDER]: what was counted is in points
@@ -22,7 +25,7 @@ truly_over() { # truly_over TEXT [TIMES]: what a run that met something bad may 
 	cp out.txt first.json
 	is "$(pods_alive)" "" "pods after exit $STATUS"
 	case $STATUS in
-	0) all_right 6 ;;
+	0) all_right "$SEGMENTS" ;;
 	1 | 2) grep -qE "$1" err.txt || complain "exit $STATUS, and err.txt does not say \"$1\": $(tail -n 3 err.txt | tr '\n' '|')" ;;
 	*) complain "exit $STATUS ($(tail -n 3 err.txt | tr '\n' '|'))" ;;
 	esac
@@ -35,7 +38,7 @@ goes_on() { # all is well again; a minute of it may be for a create that nobody 
 	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(json .status)" "done" "status of the next run"
 	unchanged stamp.txt
-	all_right 6
+	all_right "$SEGMENTS"
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
 	is "$(pods_alive)" "" "pods after reap"
@@ -55,7 +58,7 @@ full_at() { # full_at once|on N
 c_count_disk() {
 	two_pods
 	with_a_failing_disk once 0 ENOSPC "$T/state:$T/out"
-	all_done 6
+	all_done "$SEGMENTS"
 }
 full_points() { # a line for each: the call alone fails, or it and all that follow
 	awk '{print "once", $1; print "on", $1}' c_count_disk/points
@@ -328,7 +331,7 @@ c_stopped_past_the_lease() {
 	slow_worker SLOW=0.4 MAX_BATCH=2
 	vendor_config 'pods = 1; lease = "10s"; code = { path = "code"; };'
 	script_lines 40
-	burst_bg run --json
+	LIMIT=200 burst_bg run --json # a minute of it is for a pod that its vendor does not know any more
 	wait_for 60 "files" file_count out 3
 	kill -STOP "$PID"
 	stamp >stamp.txt
@@ -365,7 +368,7 @@ clock_jumps() { # clock_jumps OFFSET
 	is "$STATUS" 0 "exit status after a jump by $1 ($(tail -n 2 err.txt))"
 	is "$(pods_alive)" "" "pods after it"
 	unchanged stamp.txt
-	all_right 6
+	all_right "$SEGMENTS"
 }
 c_clock_jumps_ahead() { clock_jumps +1d; }
 c_clock_jumps_back() { clock_jumps -1d; }
@@ -383,7 +386,7 @@ c_clock_jumps_back_in_a_create() {
 	burst_wait
 	is "$STATUS" 0 "exit status after the jump ($(tail -n 2 err.txt))"
 	is "$(pods_alive)" "" "pods after it"
-	all_right 6
+	all_right "$SEGMENTS"
 }
 clock_is_off() { # clock_is_off OFFSET WORDS
 	can_fake || return
@@ -409,7 +412,7 @@ c_reap_a_day_ahead() {
 	grep -q "skipped" reap.txt || complain "it saw no pod at work"
 	is "$(grep -v "skipped" reap.txt)" "" "pods that it does not leave alone"
 	burst_wait
-	all_done 6
+	all_done "$SEGMENTS"
 }
 # ... nor does whoever settles what dead clients left end the pods of a run that was handed over to them.
 c_handed_over_a_day_ahead() {

@@ -5,11 +5,13 @@
 #   wires                      "api:PORT files:PORT": the ports that are no pods, by their names
 #   API_URL                    the variable that tells burst the API's address
 #   CALLS=(WIRE~TEXT ...)      requests that a rule can name, as the relay has it
+#   OUTAGES=(WIRES ...)        (or not) which of them can be away at once
 #   bad_line, good_line        (or not) what else is to be done when the line goes bad and is good again
 #   pods_times                 a line "BEGAN ENDED" in ms (or -) for each pod that ever was
 # shellcheck shell=bash
 # shellcheck disable=SC2317 # c_ functions are called by names put together
 ENDS_OF=40
+OUTAGES=(api files "api files")
 OTHER_END=2/failed # a request that is spoilt without TLS may be refused as wrong
 PORTAL='HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 51\r\nConnection: close\r\n\r\n<html><body><h1>Welcome! Log in</h1></body></html>\n'
 TLS_ALERT='\025\003\001\000\002\002\106'
@@ -230,7 +232,7 @@ the_line_goes_wrong() {
 		draw 8000; n=$D
 		draw 9000
 		local for_ms=$D
-		one_of api files "api files"
+		one_of "${OUTAGES[@]}"
 		plan "  $D away from $n ms on for $for_ms ms"
 		an_outage "$n" "$for_ms" "$D"
 	fi
@@ -272,3 +274,24 @@ nowhere() { # nowhere URL WORDS
 	json .error.message >message
 	has message "$2"
 }
+# For good: it says what may still bill, and how to end it.
+c_it_is_away_for_good() {
+	slow_worker SLOW=1 MAX_BATCH=1
+	DURATION=3m vendor_config 'code = { path = "code"; };'
+	spoil 'pod.*=delay:1'
+	LIMIT=200 burst_bg run --json -v # exit 9 names the pod and the command; the next `burst run` or `reap` does it too
+	wait_for 60 "the first files" file_count out 3
+	away api
+	wait_for 90 "the first words of it" grep -q "not released yet, retrying until it is gone" err.txt
+	until has_ended; do # the first to stop, the second to do it at once, the third to leave it; more of them change nothing
+		kill -INT "$PID" 2>/dev/null
+		read -rt 0.002 <> <(:) || :
+	done
+	burst_wait
+	is "$STATUS" 9 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "burst reap"
+	is "$(wavs)" 6 files
+	judge 6
+	line_over
+}
+has_ended() { ! running_as "$PID"; }

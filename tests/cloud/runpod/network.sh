@@ -71,27 +71,6 @@ c_its_storage_is_unknown() {
 	RUNPOD_S3_URL=https://s3.runpod.invalid burst run --json -v
 	all_done 6 1
 }
-# For good: it says what may still bill, and how to end it.
-c_it_is_away_for_good() {
-	slow_worker SLOW=1 MAX_BATCH=1
-	DURATION=3m rp_config 'code = { path = "code"; };'
-	spoil 'pod.*=delay:1'
-	LIMIT=200 burst_bg run --json -v # exit 9 names the pod and the command; the next `burst run` or `reap` does it too
-	wait_for 60 "the first files" file_count out 3
-	away api
-	wait_for 90 "the first words of it" grep -q "not released yet, retrying until it is gone" err.txt
-	until has_ended; do # the first to stop, the second to do it at once, the third to leave it; more of them change nothing
-		kill -INT "$PID" 2>/dev/null
-		read -rt 0.002 <> <(:) || :
-	done
-	burst_wait
-	is "$STATUS" 9 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt "burst reap"
-	is "$(wavs)" 6 files
-	judge 6
-	line_over
-}
-has_ended() { ! running_as "$PID"; }
 also +its_storage_is_unknown +it_is_away_for_good
 
 # ---- the walk ----

@@ -117,7 +117,6 @@ function create(c) {
 	const too_low = body.price !== undefined && body.price < ask.min_bid;
 	const one = world.instances.create(spec, does.instance, does.leaves || too_low);
 	if (does.twin) world.instances.create({ ...spec, ask: { ...ask } }, does.instance);
-	if (!does.leaves) one.told_ms = clock.now(); // its client ends it at once, and keeps no row of it
 	const names = { new_contract: one.id, instance_api_key: one.key };
 	if (does.leaves) return refuse(does.status || 400, does.error || 'invalid_args', does.msg || 'error 400: it could not be started', { ask_id: id, ...names });
 	return ok({ success: true, ...names });
