@@ -162,7 +162,7 @@ round() { # round SEED
 	how='lease = "10m";'
 	! one_in 3 || how='lease = "20s";'
 	! one_in 4 || how="$how ${NOW_AND_THEN:-}"
-	vendor_config "pods = $pods; wait = \"20s\"; boot_limit = \"6s\"; code = { path = \"code\"; }; $how"
+	vendor_config "pods = $pods; wait = \"${WAIT:-20s}\"; boot_limit = \"${BOOT_LIMIT:-6s}\"; code = { path = \"code\"; }; $how"
 	plan "seed $1: $segments segments of $slow s by $batch on $pods pods, $how"
 	what_goes_wrong
 	draw_blows

@@ -60,7 +60,8 @@ no_secrets_in() { # no_secrets_in FILE...: also folders
 VENDOR=vast NO_VOLUMES=yes NO_CPU_PODS=yes
 # shellcheck disable=SC2016 # expanded on a pod
 IS_FIRST='[ "$(hostname)" = C.30000000 ]'
-SEGMENTS=30 SLOW_S=3 # it is asked for its pods every 10 s
+# it is asked for its pods every 10 s
+SEGMENTS=30 SLOW_S=3 WAIT=40s BOOT_LIMIT=20s
 vendor_config() { va_config "$@"; }
 pods_alive() { va_pods; }
 ids_ever() { va_control state | jq -r '.pods[].id'; }
