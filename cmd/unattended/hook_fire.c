@@ -24,8 +24,7 @@ enum {
 	LINES_MAX_BYTES = 16 << 20, /* of stdin, and of what `burst submit` prints */
 	LOCK_MS = 120 * 1000,       /* longest wait for the job's lock */
 	PAUSE_MS = 20,              /* between two tries to lock */
-	SUBMIT_MS = 120 * 1000,     /* longest time that `burst submit` takes */
-	WORDS_MAX = 48              /* arguments of one git command */
+	SUBMIT_MS = 120 * 1000      /* longest time that `burst submit` takes */
 };
 
 /* Tip of a branch. */
@@ -142,19 +141,19 @@ static char **split_paths(const char *text)
 static bool changes_nothing_relevant(const struct trigger *t, const char *base)
 {
 	char **paths = t->job->path ? split_paths(t->job->path) : paths_the_job_reads(t);
-	const char *words[WORDS_MAX] = {t->job->path ? "--no-optional-locks"
-						     : "--literal-pathspecs",
-					"diff-tree",
-					"-r",
-					"--quiet",
-					base,
-					t->tip.commit,
-					"--"};
-	size_t count = 7;
+	static const char *const anywhere[] = {NULL};
+	const char *const compare[] = {t->job->path ? "--no-optional-locks" : "--literal-pathspecs",
+				       "diff-tree",
+				       "-r",
+				       "--quiet",
+				       base,
+				       t->tip.commit,
+				       "--",
+				       NULL};
+	CLEANUP(free_words)
+	const char **words = words_join(compare, paths ? (const char *const *)paths : anywhere);
 	struct err none;
 
-	for (char **path = paths; path && *path && count < WORDS_MAX - 1; path++)
-		words[count++] = *path;
 	bool same = git_call(&t->target.place, NULL, &none, words) == 0;
 	texts_free(paths);
 	return same;

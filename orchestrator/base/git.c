@@ -338,7 +338,6 @@ enum {
 	LIMIT_MS = 600 * 1000,
 	CONFIG_LIMIT_MS = 10 * 1000,
 	IGNORE_LIMIT_MS = 2 * 1000, /* an ignore file may be a pipe, or endless */
-	WORDS_MAX = 64,
 	OUT_MAX_BYTES = 64 * 1000 * 1000,
 	ERRORS_MAX_BYTES = 4096
 };
@@ -545,10 +544,9 @@ static int run_git(const struct repo *repo, struct variables *v, int64_t limit_m
 {
 	CLEANUP(str_free) struct str said = STR_MAX(ERRORS_MAX_BYTES);
 	CLEANUP(str_free) struct str complaint = STR_INIT;
-	const char *argv[WORDS_MAX] = {"git", "-C", repo->top ? repo->top : repo->dir};
+	const char *const git_in[] = {"git", "-C", repo->top ? repo->top : repo->dir, NULL};
+	CLEANUP(free_words) const char **argv = words_join(git_in, words);
 
-	for (size_t i = 3; *words && i < WORDS_MAX - 1; i++)
-		argv[i] = *words++;
 	if (out && !out->max)
 		out->max = OUT_MAX_BYTES;
 	variables_seal(v);
@@ -853,21 +851,23 @@ int git_export(const struct repo *repo, const char *commit, const char *folder, 
 	       const char *const *paths, struct err *err)
 {
 	static const char *const all[] = {".", NULL};
-	const char *words[WORDS_MAX] = {"--literal-pathspecs",         "checkout", "--quiet",
-					"--ignore-skip-worktree-bits", commit,     "--"};
+	const char *const checkout[] = {"--literal-pathspecs",
+					"checkout",
+					"--quiet",
+					"--ignore-skip-worktree-bits",
+					commit,
+					"--",
+					NULL};
 	/* fills the index with all paths, since the attributes of all folders count */
 	const char *read_tree[] = {"read-tree", commit, NULL};
 	CLEANUP(repo_free) struct repo sterile = {0};
-	size_t count = 6;
-
 	if (make_sterile_repo(&sterile, commit, scratch, folder, err) < 0)
 		return -1;
 	CLEANUP(variables_free) struct variables v = variables_of(&sterile);
 	CLEANUP(checkout_free) struct checkout c = {.v = &v};
 	if (prepare_checkout(&c, repo, scratch, err) < 0)
 		return err_wrap(err, "commit %.12s", commit);
-	for (paths = paths ? paths : all; *paths && count < ARRAY_LEN(words) - 4; paths++)
-		words[count++] = *paths;
+	CLEANUP(free_words) const char **words = words_join(checkout, paths ? paths : all);
 	if (run_git(&sterile, &v, LIMIT_MS, NULL, err, read_tree) ||
 	    run_git(&sterile, &v, LIMIT_MS, NULL, err, words))
 		return explain_failure(&c, repo, commit, err);

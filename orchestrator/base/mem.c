@@ -60,6 +60,24 @@ void texts_free(char **texts)
 	free(texts);
 }
 
+const char **words_join(const char *const *first, const char *const *rest)
+{
+	const char **all = NULL;
+	size_t count = 0, cap = 0;
+
+	for (const char *const *word = first; *word; word++) {
+		GROW(all, count, cap);
+		all[count++] = *word;
+	}
+	for (const char *const *word = rest; *word; word++) {
+		GROW(all, count, cap);
+		all[count++] = *word;
+	}
+	GROW(all, count, cap);
+	all[count] = NULL;
+	return all;
+}
+
 void *grow_array(void *list, size_t count, size_t *cap, size_t element)
 {
 	if (count < *cap)
@@ -118,6 +136,11 @@ void format_text(char *to, size_t room, const char *fmt, ...)
 	va_start(ap, fmt);
 	vformat_text(to, room, fmt, ap);
 	va_end(ap);
+}
+
+void free_words(const char **words)
+{
+	free((void *)words);
 }
 
 void free_text(char *text)

@@ -48,6 +48,8 @@ char *xstrndup(const char *text, size_t len);
 char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
 /* Frees a NULL-terminated list and its texts. Accepts NULL. */
 void texts_free(char **texts);
+/* The words of two NULL-terminated lists as one, which borrows their texts. */
+const char **words_join(const char *const *first, const char *const *rest);
 
 /* Makes room for one more element in a growing array; doubles. Use: GROW(list, count, cap);
  * list[count++] = x; */
@@ -69,10 +71,12 @@ void vformat_text(char *to, size_t room, const char *fmt, va_list ap) PRINTF(3, 
 
 /* For CLEANUP(). They accept NULL, and -1 as fd. */
 void free_text(char *text);
+void free_words(const char **words); /* the list, not its texts */
 void file_close(FILE *f);
 void fd_close(int fd);
 
 DEFINE_CLEANUP(free_text, char *)
+DEFINE_CLEANUP(free_words, const char **)
 DEFINE_CLEANUP(file_close, FILE *)
 DEFINE_CLEANUP(fd_close, int)
 

@@ -146,6 +146,11 @@ t_paths_and_links() {
 	sed -i 's|name = "e2e"|name = "e2f"|' repo/sub/burst.cfg && git -C repo commit -qam "the config is not in --path"
 	comes_to skipped
 	drop_requests
+	# more paths than anybody counts: the last one matters, too
+	install repo --quiet 1h --path "$(seq -f 'none%.0f' -s , 80),shared"
+	commit repo many
+	comes_to queued
+	drop_requests
 	# a job that reads through a link: every change may matter
 	mkdir repo/real && mv repo/shared/lines.txt repo/real && ln -s ../real/lines.txt repo/shared/lines.txt
 	git -C repo add -A && git -C repo commit -qm linked
