@@ -272,7 +272,8 @@ static int copy_local(struct fetch *x, struct err *err)
 	int64_t at = receive_offset(x->r);
 
 	if (fd < 0)
-		return err_set(err, ERR_NOT_FOUND, "%s: %s", x->local, strerror(errno));
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", x->local,
+			       strerror(errno));
 	for (;;) {
 		ssize_t n = pread(fd, buf, FETCH_SLICE, at);
 		if (n < 0 && errno == EINTR)
