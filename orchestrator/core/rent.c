@@ -551,7 +551,8 @@ void pod_on_rented(struct core *c, struct core_pod *p, const struct pod_view *vi
 	if (!pod_is_queued(p, view))
 		c->capacity_since = 0;
 	pod_vendor(c, p)->rate_refusals = 0;
-	pod_vendor(c, p)->created_at = pod_vendor(c, p)->made_at = c->now;
+	if (p->phase != POD_AMBIGUOUS) /* else its create is older than the list that shows it */
+		pod_vendor(c, p)->created_at = pod_vendor(c, p)->made_at = c->now;
 	pod_vendor(c, p)->accepted = true;
 	if (pod_vendor(c, p)->rents_at_once)
 		pod_vendor(c, p)->rents_at_once =

@@ -95,7 +95,7 @@ struct core_pod client_from_row(struct client *cl, const struct row *row)
 	p.presence.lease = o->presence.lease == LEASE_CLIENT ? LEASE_CLIENT : LEASE_AGENT;
 	p.rental.reused = o->rental.reused;
 	p.rental.cold_ms = o->rental.cold_ms;
-	p.workload.compute_ms = o->workload.compute_ms;
+	p.workload.compute_ms = core_compute_ms(o);
 	p.workload.wasted_ms = o->workload.wasted_ms;
 	p.phase = p.rental.id[0] ? POD_BOOTING : POD_AMBIGUOUS;
 	p.leave = pod_is_retired(o) ? LEAVE_NOW : LEAVE_NOT;

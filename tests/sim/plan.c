@@ -382,6 +382,7 @@ static void make_commands(struct plan *p, uint64_t seed)
 		if (!job->conf.command)
 			continue;
 		job->steps = (int)roll_in(r, 1, STEPS_MAX);
+		job->conf.canary = false; /* as a command job's order says */
 		job->stream = roll_chance(r, 60);
 		job->save_every_ms = roll_chance(r, 75) ? roll_spread(r, 500, 60000) : 0;
 		job->save_ms = job->save_every_ms ? roll_spread(r, 20, 5000) : 0;
@@ -419,10 +420,6 @@ static void make_queues(struct plan *p, uint64_t seed)
 	}
 	for (int i = 0; i < p->client_count; i++) /* nothing bounds the wait then */
 		p->jobs[i].conf.retry_until_up = false;
-	/* a clock that is wrong moves a start, too */
-	memset(p->wall_offset_ms, 0, sizeof(p->wall_offset_ms));
-	for (int i = 0; i < p->fault_count; i++)
-		p->faults[i].dropped = p->faults[i].dropped || p->faults[i].kind == F_WALL_JUMP;
 	if (roll_chance(r, 50))
 		plan_add_leftover(p, F_CREATE_LOST_MADE, (int)roll_in(r, 0, 2), 0, 0);
 }

@@ -247,6 +247,10 @@ struct client {
 	int64_t cap_now, cap_most;
 	/* how long all of its pods have waited for free, by the cloud; since when they do (-1: they
 	 * do not) */
+	/* when a list last told it which pods wait, or none of them did; it has been without such
+	 * a list for long, so it may not know that its time was free */
+	int64_t told_at;
+	bool untold;
 	int64_t free_ms, free_since;
 	int64_t metered;     /* by the cloud, when this life began, or its machine woke */
 	int64_t asleep_from; /* the cloud's meter then */

@@ -51,6 +51,8 @@ static void test_ambiguous_is_found_when_it_is_over(void **state)
 	check_phase(&b, "found by its name, and gone", 0, POD_GONE);
 	assert_string_equal(pod(&b, 0)->rental.id, "p0");
 	assert_int_equal(core_pod_count(b.core), 2); /* another one does its work */
+	/* the list that shows it is newer than its create, so it shows all that this made */
+	assert_true(b.core->vendors[0].listed_at > b.core->vendors[0].made_at);
 	tear_down(&b);
 }
 
