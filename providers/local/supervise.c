@@ -588,7 +588,7 @@ enum { KILL_LIMIT_MS = 10000, RETIRE_LIMIT_MS = 100000, RELEASE_TRIES = 3, LOOK_
 
 /* Leaves the session, folder and files of the client; output goes to the pod's log. */
 static void detach_from_client(const struct store *store, const struct pod_record *record,
-			       const int *keep, int count)
+			       int ready, const int *keep, int count)
 {
 	CLEANUP(free_text) char *log = record_path(store, record->view.id, "log");
 	int in = open("/dev/null", O_RDONLY);
@@ -596,13 +596,16 @@ static void detach_from_client(const struct store *store, const struct pod_recor
 
 	setsid();
 	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 ||
-	    chdir("/") < 0)
+	    chdir("/") < 0) {
+		dprintf(ready, "-%s: %s", log, strerror(errno));
 		_exit(1);
+	}
 	process_close_all_but(keep, count);
 	umask(077);
 }
 
-/* Supervises the pod once its record says so. Returns an exit status. */
+/* Supervises the pod once its record says so. ready gets "r", or "-" and why it cannot. Returns an
+ * exit status. */
 static int run_supervisor(const struct store *store, struct pod_record *record,
 			  const struct pod_plan *plan, int alive, int ready)
 {
@@ -611,7 +614,11 @@ static int run_supervisor(const struct store *store, struct pod_record *record,
 	prctl(PR_SET_NAME, "burst-pod");
 	record->supervisor = process_of(getpid());
 	group_find_own(record->group);
-	if (record_save(store, record, &err) < 0 || write(ready, "r", 1) != 1)
+	if (record_save(store, record, &err) < 0) {
+		dprintf(ready, "-%s", err.msg);
+		return 1;
+	}
+	if (write(ready, "r", 1) != 1)
 		return 1;
 	close(ready);
 	return supervise(store, record, plan, alive);
@@ -717,7 +724,7 @@ static void become_supervisor(const struct store *store, struct pod_record *reco
 	int keep[2 + GPUS_MOST] = {alive, ready};
 
 	memcpy(keep + 2, plan->claim.locks, (size_t)plan->claim.count * sizeof(int));
-	detach_from_client(store, record, keep, 2 + plan->claim.count);
+	detach_from_client(store, record, ready, keep, 2 + plan->claim.count);
 	if (plan->group.works)
 		continue_in_group(store, record, plan, alive, ready);
 	_exit(run_supervisor(store, record, plan, alive, ready));
@@ -727,7 +734,8 @@ int pod_launch(const struct store *store, struct pod_record *record, const struc
 	       int alive, struct err *err)
 {
 	int ready[2];
-	char said = 0;
+	char said[300] = "";
+	ssize_t n;
 
 	if (pipe2(ready, O_CLOEXEC) < 0)
 		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
@@ -741,10 +749,13 @@ int pod_launch(const struct store *store, struct pod_record *record, const struc
 	close(ready[1]);
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
-	while (read(ready[0], &said, 1) < 0 && errno == EINTR)
+	while ((n = read(ready[0], said, sizeof(said) - 1)) < 0 && errno == EINTR)
 		;
 	close(ready[0]);
-	return said == 'r' ? 0 : err_set(err, ERR_LOCAL, "the pod's supervisor did not start");
+	if (n > 0 && said[0] == 'r')
+		return 0;
+	return err_set(err, ERR_LOCAL, "the pod's supervisor did not start%s%s", n > 1 ? ": " : "",
+		       n > 1 ? said + 1 : "");
 }
 
 /* ---- ending and settling ---- */
