@@ -1,7 +1,7 @@
 #!/bin/bash
 # soak.sh BUILD N SECONDS [FROM] - what `make soak` runs: the simulator from seed FROM on (or from a random place), then two rows
-# beside each other: the local provider's and RunPod's kill points, full disks, random faults and spoilt lines; Modal's and Vast.ai's; then the
-# kill points of pods that pass from run to run. A part that fails ends nothing: the rest runs, and the last line names what failed. Logs: BUILD/soak/.
+# beside each other: the local provider's, own boxes' and RunPod's kill points, full disks, random faults and spoilt lines; Modal's and
+# Vast.ai's; then the kill points of pods that pass from run to run. A part that fails ends nothing: the rest runs, and the last line names what failed. Logs: BUILD/soak/.
 set -u
 cd "$(dirname "$0")/.." || exit
 . tests/stop.sh
@@ -39,6 +39,7 @@ handover() {
 }
 local_and_runpod() {
 	part local_kill env KILL_POINTS=all bash tests/e2e/local_kill.sh
+	part boxes_kill env KILL_POINTS=all bash tests/e2e/boxes_kill.sh
 	part local_machine env FULL_POINTS=all bash tests/e2e/local_machine.sh
 	vendor runpod
 }

@@ -139,6 +139,54 @@ t_a_host_restarts() { # all of its processes are gone, and it has another boot i
 	in_boxes umount /proc/sys/kernel/random/boot_id
 	boxes_gone
 }
+is_at() { # is_at booting|working|fetching: how far a run's pod has come
+	case $1 in
+	booting) ls box/b1/.local/share/burst/local/pods/*/pod.json ;;
+	working) [ "$(ledger "select count(*) from pod where ready_ms > 0 and state not in ('gone', 'failed')" 2>/dev/null)" -gt 0 ] ;;
+	fetching) file_count out 2 ;;
+	esac
+}
+# goes_on_after COMMAND...: what happens to the host while its only pod is at each of these; the run rents another one and ends well
+goes_on_after() {
+	boxes b1 || return
+	slow_segments 8
+	box_config 'pods = 1; wait = "30s"; code = { path = "code"; }; volume = { name = "v"; size_gb = 1; create = true; };'
+	sed -i '$a volumes = ["v"];' "$XDG_CONFIG_HOME/burst/burst.cfg"
+	local at
+	for at in booting working fetching; do
+		rm -rf out
+		burst_bg run
+		wait_for 30 "\"$at\"" is_at "$at" || return
+		"$@" || return
+		burst_wait
+		is $STATUS 0 "exit status after \"$at\" ($(tail -n 3 err.txt))"
+		all_right 8
+		is "$(ledger "select count(*) from pod where state != 'gone'")" 0 "pods that are not gone by the ledger after \"$at\""
+		no_box_pods || complain "a pod is left after \"$at\""
+		is "$(find box/b1/.local/share/burst/volumes -name '*.tmp*' -o -name '.*.part' | head -n 3)" "" "halves of files on the volume after \"$at\""
+	done
+	boxes_gone
+}
+kill_supervisor() { # it, and not the process that guards the pod's script where there are no namespaces
+	local pid
+	pid=$(jq .supervisor.pid box/b1/.local/share/burst/local/pods/*/pod.json)
+	kill -KILL "$pid" || complain "no supervisor"
+}
+t_a_supervisor_is_killed() { goes_on_after kill_supervisor; }
+t_a_supervisor_of_processes_is_killed() { SSH='isolation = "process";' goes_on_after kill_supervisor; }
+reboot() { # all of its processes are gone, and it has another boot id
+	head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' | sed -E 's/(.{8})(.{4})(.{4})(.{4})/\1-\2-\3-\4-/' >boot_id.new
+	chmod 644 boot_id.new
+	in_boxes sh -c 'cat boot_id.new >boot_id && { [ -e bound ] || { : >bound && mount --bind boot_id /proc/sys/kernel/random/boot_id; }; }'
+	box_down b1
+	wait_for 10 "its processes to end" all_killed
+	box_up b1
+}
+all_killed() {
+	# shellcheck disable=SC2046
+	! kill -KILL $(box_processes) 2>/dev/null
+}
+t_a_host_reboots() { goes_on_after reboot; }
 t_a_volume_fills_up() {
 	boxes b1 || return
 	mkdir small
@@ -153,6 +201,33 @@ t_a_volume_fills_up() {
 	no_box_pods || complain "a pod is left"
 	find small -mindepth 1 -delete 2>/dev/null
 	in_boxes umount small
+	boxes_gone
+}
+# The room that the host's user has is used up while a pod works: what is finished is kept, and the next run renders the rest.
+t_room_is_used_up_at_work() {
+	boxes b1 || return
+	in_boxes mount -t tmpfs -o "size=8m,uid=$(box_id b1),mode=755" none box/b1
+	slow_segments 40
+	box_config 'pods = 1; wait = "3s"; code = { path = "code"; }; volume = { name = "v"; size_gb = 1; create = true; };'
+	sed -i '$a volumes = ["v"];' "$XDG_CONFIG_HOME/burst/burst.cfg"
+	burst_bg run
+	wait_for 30 "some files" file_count out 4
+	in_boxes sh -c "cat /dev/zero >$T/box/b1/ballast" 2>/dev/null
+	stamp >stamp.txt
+	burst_wait
+	is $STATUS 6 "exit status ($(tail -n 3 err.txt))"
+	has err.txt ": the volume is full or cannot be written"
+	tail -n 1 err.txt | grep -q 'b1: .*No space left on device' || complain "the last line does not name the reason: $(tail -n 1 err.txt)"
+	cp err.txt first.txt
+	no_box_pods || complain "a pod is left"
+	in_boxes rm "$T/box/b1/ballast"
+	burst run
+	is $STATUS 0 "exit status of the next run ($(tail -n 3 err.txt))"
+	unchanged stamp.txt
+	all_right 40
+	in_boxes find "$T/box/b1" -xdev -path '*/pods/*' >left.txt
+	is "$(cat left.txt)" "" "records that are left"
+	in_boxes umount box/b1
 	boxes_gone
 }
 t_one_host_is_full() { # the other one does the work
