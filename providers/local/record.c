@@ -45,6 +45,17 @@ void cloud_store_close(struct store *store)
 	*store = (struct store){0};
 }
 
+/* Always -1. Not every file system has locks: NFS without its lock daemon. */
+static int fail_lock(const char *path, int why, struct err *err)
+{
+	bool never = why == ENOLCK || why == ENOSYS || why == EOPNOTSUPP || why == EINVAL;
+
+	return err_set(err, ERR_LOCAL, "%s: lock: %s%s", path, strerror(why),
+		       never ? ": this folder must be on a file system with locks, such as a "
+			       "local disk"
+			     : "");
+}
+
 int store_lock(const struct store *store, int *fd, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(store->dir, "lock");
@@ -54,8 +65,9 @@ int store_lock(const struct store *store, int *fd, struct err *err)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	while (flock(*fd, LOCK_EX) < 0)
 		if (errno != EINTR) {
+			int why = errno;
 			close(*fd);
-			return err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(errno));
+			return fail_lock(path, why, err);
 		}
 	return 0;
 }
@@ -230,8 +242,7 @@ static int lock_alive_file(const struct store *store, const char *id, int flags,
 	}
 	int why = errno;
 	close(fd);
-	return why == EWOULDBLOCK ? 0
-				  : err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(why));
+	return why == EWOULDBLOCK ? 0 : fail_lock(path, why, err);
 }
 
 int record_create(const struct store *store, const struct pod_record *record, int *alive,

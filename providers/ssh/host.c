@@ -9,8 +9,9 @@
 
 INCBIN(ssh_host_program, "build/kit/burst-host");
 
-#define FOLDER  ".local/share/burst"
-#define PROGRAM FOLDER "/host-" HOST_PROGRAM_HASH
+#define PROGRAM "host-" HOST_PROGRAM_HASH
+/* Begins the scripts that hosts run: $1 is volume_dir, absolute or below the home. */
+#define IN_FOLDER "d=$1; shift; case $d in /*) ;; *) d=$HOME/$d ;; esac; "
 /* What a host says before burst-host runs. A line before it is a login shell's greeting. */
 #define SAYS_ABSENT "burst-host: absent "
 #define SAYS_DATA   "burst-host: data"
@@ -75,26 +76,33 @@ const char *host_of_id(const char *id, char host[HOST_MAX])
 
 /* ---- command lines ---- */
 
-/* One connection serves all commands to a host for a minute. Without it each command logs in anew,
- * which works too. A socket's path has at most 108 characters, of which ssh needs 17 at first. */
+const char *host_folder(const struct provider *p)
+{
+	const char *path = section_text(p->section, "volume_dir");
+
+	return starts_with(path, "~/") ? path + 2 : path;
+}
+
+/* Begins the scripts that run ssh with the words of add_ssh(). One connection serves all commands
+ * to a host for a minute: the one that the user's own config keeps open, which may have taken a
+ * second factor, or else one of burst's ($1; "": none). */
+#define CONNECT                                                                                    \
+	"own=$1; shift; [ -z \"$own\" ] || { [ ! -S \"$own\" ] && "                                \
+	"ssh -O check \"$@\" </dev/null >/dev/null 2>&1; } || "                                    \
+	"set -- -o ControlMaster=auto -o \"ControlPath=$own\" -o ControlPersist=60 \"$@\"; "
+
+/* Adds $1 of CONNECT. Without a connection of burst's each command logs in anew, which works too. A
+ * socket's path has at most 108 characters, of which ssh needs 17 at first. */
 static void add_control_path(const struct provider *p, const char *host, struct call *call)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s/ssh-%s", p->state_dir, host);
-	CLEANUP(free_text) char *option = xasprintf("ControlPath=%s", path);
 
-	if (strlen(path) > CONTROL_PATH_MOST || strpbrk(path, " \t%\"'\\$"))
-		return;
-	call_arg(call, "-o");
-	call_arg(call, "ControlMaster=auto");
-	call_arg(call, "-o");
-	call_arg(call, option);
-	call_arg(call, "-o");
-	call_arg(call, "ControlPersist=60");
+	call_arg(call, strlen(path) > CONTROL_PATH_MOST || strpbrk(path, " \t%\"'\\$") ? "" : path);
 }
 
 /* The user's own configuration of ssh decides about keys, jump hosts and host keys. BatchMode: ssh
  * must not wait for a password. */
-static void add_ssh(const struct provider *p, const char *host, struct call *call)
+static void add_ssh(const char *host, struct call *call)
 {
 	static const char *const words[] = {
 		"-T",
@@ -120,7 +128,6 @@ static void add_ssh(const struct provider *p, const char *host, struct call *cal
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		call_arg(call, words[i]);
-	add_control_path(p, host, call);
 	read_address(host, &a);
 	if (a.port) {
 		snprintf(port, sizeof(port), "%d", a.port);
@@ -137,15 +144,16 @@ static void add_ssh(const struct provider *p, const char *host, struct call *cal
 
 /* The user's login shell, which may be fish or csh, reads this line; it finds one quoted script and
  * words. */
-static char *remote_command(const struct call *inner, bool data)
+static char *remote_command(const struct provider *p, const struct call *inner, bool data)
 {
 	struct str line = STR_INIT;
 
 	str_addf(&line,
-		 "exec sh -c 'p=$HOME/" PROGRAM "; [ -x \"$p\" ] || "
+		 "exec sh -c '" IN_FOLDER "p=$d/" PROGRAM "; [ -x \"$p\" ] || "
 		 "{ echo \"" SAYS_ABSENT
-		 "$(uname -s) $(uname -m)\"; exit 0; }; %sexec \"$p\" \"$@\"' burst",
+		 "$(uname -s) $(uname -m)\"; exit 0; }; %sexec \"$p\" \"$@\"' burst ",
 		 data ? "echo \"" SAYS_DATA "\"; " : "");
+	str_add_shell(&line, host_folder(p));
 	for (size_t i = 0; i < inner->argc; i++) {
 		str_addc(&line, ' ');
 		str_add_shell(&line, inner->argv[i]);
@@ -160,12 +168,13 @@ static void add_upload(const struct provider *p, const char *host, struct call *
 {
 	call_arg(call, "sh");
 	call_arg(call, "-c");
-	call_arg(call, "file=$1; command=$2; shift 2; n=$(wc -c <\"$file\") || exit; "
+	call_arg(call, "file=$1; command=$2; shift 2; n=$(wc -c <\"$file\") || exit; " CONNECT
 		       "exec ssh \"$@\" \"$command $n\" <\"$file\"");
 	call_arg(call, "burst");
 	call_arg(call, inner->body_from);
 	call_arg(call, command);
-	add_ssh(p, host, call);
+	add_control_path(p, host, call);
+	add_ssh(host, call);
 }
 
 /* A file from the host: what the login shell prints before it is dropped. `read` takes no byte
@@ -175,20 +184,34 @@ static void add_download(const struct provider *p, const char *host, struct call
 {
 	call_arg(call, "sh");
 	call_arg(call, "-c");
-	call_arg(call, "ssh \"$@\" | { while IFS= read -r line; do case $line in "
-		       "\"" SAYS_ABSENT "\"*) echo \"$line\" >&2; exit ;; "
-		       "\"" SAYS_DATA "\") exec cat ;; esac; done; exit 255; }");
+	call_arg(call, CONNECT "ssh \"$@\" | { while IFS= read -r line; do case $line in "
+			       "\"" SAYS_ABSENT "\"*) echo \"$line\" >&2; exit ;; "
+			       "\"" SAYS_DATA "\") exec cat ;; esac; done; exit 255; }");
 	call_arg(call, "burst");
-	add_ssh(p, host, call);
+	add_control_path(p, host, call);
+	add_ssh(host, call);
 	call_arg(call, command);
 	call->body_to = TAKE(inner->body_to);
 	call->max_bytes = inner->max_bytes;
 }
 
+/* A command with input and output. */
+static void add_plain(const struct provider *p, const char *host, const char *command,
+		      struct call *call)
+{
+	call_arg(call, "sh");
+	call_arg(call, "-c");
+	call_arg(call, CONNECT "exec ssh \"$@\"");
+	call_arg(call, "burst");
+	add_control_path(p, host, call);
+	add_ssh(host, call);
+	call_arg(call, command);
+}
+
 void host_add_command(const struct provider *p, const char *host, struct call *inner,
 		      struct call *call)
 {
-	CLEANUP(free_text) char *command = remote_command(inner, inner->body_to != NULL);
+	CLEANUP(free_text) char *command = remote_command(p, inner, inner->body_to != NULL);
 
 	if (inner->body_from) {
 		add_upload(p, host, inner, command, call);
@@ -198,9 +221,7 @@ void host_add_command(const struct provider *p, const char *host, struct call *i
 		add_download(p, host, inner, command, call);
 		return;
 	}
-	call_arg(call, "ssh");
-	add_ssh(p, host, call);
-	call_arg(call, command);
+	add_plain(p, host, command, call);
 	call->body = inner->body;
 	inner->body = STR_INIT;
 }
@@ -208,23 +229,23 @@ void host_add_command(const struct provider *p, const char *host, struct call *i
 /* Removes programs of other versions after a week: a client that needs one installs it again. */
 int host_add_install(const struct provider *p, const char *host, struct call *call, struct err *err)
 {
-	CLEANUP(free_text)
-	char *command =
-		xasprintf("exec sh -c 'umask 077; d=$HOME/" FOLDER "; t=$d/.host.$$; "
-			  "find \"$d\" -maxdepth 1 -name \"*host[-.]*\" -mtime +7 -exec rm -f {} + "
-			  "2>/dev/null; mkdir -p \"$d\" && "
-			  "cat >\"$t\" && [ \"$(wc -c <\"$t\")\" -eq %d ] && chmod 700 \"$t\" && "
-			  "mv -f \"$t\" \"$HOME/" PROGRAM "\" && echo \"" SAYS_KEPT "\" || "
-			  "{ rm -f \"$t\"; exit 1; }'",
-			  HOST_PROGRAM_BYTES);
+	CLEANUP(str_free) struct str command = STR_INIT;
+
+	str_addf(&command,
+		 "exec sh -c '" IN_FOLDER "umask 077; t=$d/.host.$$; "
+		 "find \"$d\" -maxdepth 1 -name \"*host[-.]*\" -mtime +7 -exec rm -f {} + "
+		 "2>/dev/null; mkdir -p \"$d\" && "
+		 "cat >\"$t\" && [ \"$(wc -c <\"$t\")\" -eq %d ] && chmod 700 \"$t\" && "
+		 "mv -f \"$t\" \"$d/" PROGRAM "\" && echo \"" SAYS_KEPT "\" || "
+		 "{ rm -f \"$t\"; exit 1; }' burst ",
+		 HOST_PROGRAM_BYTES);
+	str_add_shell(&command, host_folder(p));
 
 	if (!HOST_PROGRAM_BYTES)
 		return err_set(err, ERR_LOCAL,
 			       "this burst was built without its program for hosts: build it where "
 			       "the static libraries of jansson and libseccomp are");
-	call_arg(call, "ssh");
-	add_ssh(p, host, call);
-	call_arg(call, command);
+	add_plain(p, host, str_text(&command), call);
 	str_addn(&call->body, ssh_host_program, HOST_PROGRAM_BYTES);
 	return 0;
 }
@@ -260,8 +281,10 @@ static void fail_unkept(const char *host, const struct str *said, struct err *er
 	const char *line = str_last_line(said, &len);
 
 	str_add_printable(&shown, line, len, SHOWN_MOST);
-	err_set(err, ERR_REFUSED, "%s: ~/" FOLDER " cannot hold burst's program there: %s", host,
-		shown.len ? str_text(&shown) : "it is incomplete");
+	err_set(err, ERR_REFUSED,
+		"%s: providers.ssh.volume_dir must be a folder there with room for burst's "
+		"program that you may write to: %s",
+		host, shown.len ? str_text(&shown) : "the copy is incomplete");
 }
 
 /* The program is for this machine's kind alone. */

@@ -16,6 +16,8 @@ const char *host_check(const char *host);
  */
 const char *host_of_id(const char *id, char host[HOST_MAX]);
 
+/* volume_dir as hosts take it: absolute, or below the home. Borrowed. */
+const char *host_folder(const struct provider *p);
 /* Adds the words of a command line that runs burst-host on this host with the arguments of
  * `inner`, and takes over its input and output. */
 void host_add_command(const struct provider *p, const char *host, struct call *inner,

@@ -302,14 +302,6 @@ static int conf_for_op(const struct op *op, const char *rest, struct wire_conf *
 	return read_offer_id(rest, conf) < 0 ? err_set(err, ERR_REFUSED, "no such offer") : 0;
 }
 
-/* volume_dir as burst-host takes it: absolute, or below the home. */
-static const char *volume_dir(const struct provider *p)
-{
-	const char *path = section_text(p->section, "volume_dir");
-
-	return starts_with(path, "~/") ? path + 2 : path;
-}
-
 /* Adds the call of burst-host for this operation. */
 static int ask_host(struct op *op, const char *host, const char *rest, struct call *call,
 		    struct err *err)
@@ -321,7 +313,7 @@ static int ask_host(struct op *op, const char *host, const char *rest, struct ca
 
 	localize(op, rest, &want);
 	if (conf_for_op(op, rest, &conf, err) < 0 ||
-	    wired_ask(&there, &conf, volume_dir(op->provider), &inner, err) < 0) {
+	    wired_ask(&there, &conf, host_folder(op->provider), &inner, err) < 0) {
 		call_free(&inner);
 		return -1;
 	}
@@ -750,7 +742,7 @@ static int ssh_dial(const struct provider *p, const struct pod_view *pod, struct
 		return err_set(err, ERR_REFUSED, "pod %s: is on no host", pod->id);
 	CLEANUP(free_text) char *id = xasprintf(LOCAL_ID "%s", rest);
 	call_arg(&inner, "connect");
-	call_arg(&inner, volume_dir(p));
+	call_arg(&inner, host_folder(p));
 	call_arg(&inner, id);
 	host_add_command(p, host, &inner, call);
 	call_free(&inner);

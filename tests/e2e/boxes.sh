@@ -76,6 +76,28 @@ t_a_jump_host() {
 	grep -q 'Accepted publickey for b1' bed/b1.log || complain "the jump host was not used"
 	boxes_gone
 }
+t_a_connection_that_is_open_already() { # it has taken a second factor: nothing else lets one in
+	boxes b1 || return
+	cat >>bed/ssh_config <<-E
+		    ControlMaster auto
+		    ControlPath $T/bed/mine-%n
+	E
+	script_lines 3
+	box_config 'pods = 1;'
+	ssh -f -N -o ControlPersist=yes b1 >/dev/null 2>&1 || complain "no connection to be used"
+	cp bed/ssh_config bed/ssh_config.first
+	sed -i 's|IdentityFile .*|IdentityFile /dev/null|' bed/ssh_config
+	burst run
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 3
+	[ ! -e "$BURST_STATE_DIR/ssh-b1" ] || complain "a second connection was made"
+	is "$(grep -c 'Accepted publickey' bed/b1.log)" 1 "logins"
+	ssh -O exit b1 2>/dev/null
+	rm -r out
+	refused_for 3 'b1: .*Permission denied.*no password or code' # once it is closed
+	cp bed/ssh_config.first bed/ssh_config
+	boxes_gone
+}
 t_few_sessions_in_a_connection() { # what exceeds them logs in anew
 	SSHD='MaxSessions 2' boxes b1 || return
 	slow_segments 12
@@ -277,12 +299,51 @@ t_each_host_has_its_price() { # the cheapest is used first; one without a price 
 	done
 	boxes_gone
 }
+t_a_home_that_is_not_writable() { # volume_dir can be elsewhere, and is all that is needed
+	boxes b1 || return
+	script_lines 3
+	chown root box/b1 && chmod 755 box/b1
+	box_config 'wait = "2s";'
+	refused_for 6 'b1: providers.ssh.volume_dir must be a folder there .* you may write to: .*Permission denied'
+	is "$(grep -c 'volume_dir' err.txt)" "$(grep -c 'volume_dir.*Permission denied' err.txt)" "lines that say so"
+	mkdir "spare room"
+	chown "$(box_id b1)" "spare room"
+	SSH="volume_dir = \"$T/spare room\";" box_config 'pods = 1;'
+	burst run
+	is $STATUS 0 "exit status elsewhere ($(tail -n 3 err.txt))"
+	all_right 3
+	is "$(ls -A box/b1)" bin "what is in the home"
+	boxes_gone
+}
+t_a_home_without_locks() { # NFS without its lock daemon: flock fails with ENOLCK
+	[ "$(uname -m)" = x86_64 ] || { skip "the filter is for x86_64"; return; }
+	cat >shell <<-'E'
+		#!/usr/bin/env python3
+		# A login shell below which flock(2) (73 on x86_64) answers ENOLCK (37), by a filter of system calls.
+		import ctypes, os, struct, sys
+		code = [(0x20, 0, 0, 0), (0x15, 0, 1, 73), (0x06, 0, 0, 0x50000 | 37), (0x06, 0, 0, 0x7fff0000)]
+		text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
+		filter = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code), ctypes.addressof(text)))
+		libc = ctypes.CDLL(None)
+		if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter, 0, 0):
+		    sys.exit("no filter")
+		os.execv("/bin/sh", ["sh"] + sys.argv[1:])
+	E
+	chmod 755 shell
+	BOX_SHELL=$T/shell boxes b1 || return
+	script_lines 3
+	box_config 'wait = "2s";'
+	refused_for 1 'b1: .*/local/lock: lock: No locks available: this folder must be on a file system with locks'
+	burst doctor
+	grep -q 'bad .*ssh: b1: .*No locks available' out.txt || complain "doctor does not say so: $(grep ssh: out.txt | tail -n 3)"
+	boxes_gone
+}
 t_a_full_disk() {
 	boxes b1 || return
 	in_boxes mount -t tmpfs -o "size=256k,uid=$(box_id b1),mode=755" none "box/b1"
 	script_lines 3
 	box_config 'wait = "2s";'
-	refused_for 6 'b1: ~/.local/share/burst cannot hold .*No space left'
+	refused_for 6 'b1: providers.ssh.volume_dir must be a folder there with room .*No space left'
 	in_boxes umount box/b1
 	boxes_gone
 }

@@ -372,7 +372,7 @@ static void ssh_is_told_no_more_than_needed(void **state)
 	assert_int_equal(r.bytes, 7);
 	op_result_free(&r);
 	assert_non_null(strstr(str_text(&b.told), "-o BatchMode=yes "));
-	assert_non_null(strstr(str_text(&b.told), "-o ControlPath=/state/ssh-me@box2:2222 "));
+	assert_non_null(strstr(str_text(&b.told), " burst /state/ssh-me@box2:2222 -T "));
 	assert_non_null(strstr(str_text(&b.told), "-p 2222 -l me -- box2 exec sh -c '"));
 	assert_null(strstr(str_text(&b.told), "StrictHostKeyChecking"));
 	assert_non_null(strstr(str_text(&b.told), " 'a'\\''b;c' '0'")); /* quoted for a shell */
