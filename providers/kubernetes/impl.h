@@ -72,6 +72,12 @@ int kube_read_pod(const json_t *pod, int64_t now_s, struct pod_view *out, struct
 /* Adds every pod of a PodList that has the label. */
 int kube_read_pods(const json_t *list, int64_t now_s, struct op_result *result, struct err *err);
 
+/* ---- list.c: OP_LIST and OP_INSPECT ---- */
+
+enum op_next kube_list_ask(struct op *op, struct call *call);
+enum op_next kube_list_take(struct op *op, const struct reply *reply, struct op_result *result,
+			    struct err *err);
+
 /* ---- nodes.c: offers ---- */
 
 /* Adds an offer for each GPU that nodes of this NodeList (NULL: they may not be listed) have and
@@ -90,12 +96,14 @@ void kube_keys_forget(struct provider *p, const char *pod);
 /* One of these pods that runs and waits for its keys, the one with the fewest failures first; NULL:
  * none. */
 const char *kube_keys_next(const struct provider *p, const struct op_result *pods);
-/* Shows those that wait as pods that boot: none of them can be reached. */
+/* Shows those that wait as pods that boot: none of them can be reached. One to which no keys may be
+ * brought has failed. */
 void kube_keys_hold_back(const struct provider *p, struct op_result *pods);
 /* The call that brings them to this pod, which has some. OP_CALL. */
 enum op_next kube_keys_bring(const struct op *op, struct call *call, const char *pod);
-/* Reads its reply. True: the pod has confirmed its keys, and they are forgotten here. */
-bool kube_keys_brought(struct provider *p, const char *pod, const struct reply *reply);
+/* Reads its reply (reply->err: it was not done in time). True: the pod has confirmed its keys, and
+ * they are forgotten here. */
+bool kube_keys_brought(const struct op *op, const char *pod, const struct reply *reply);
 
 /* ---- volumes.c: a volume is a PersistentVolumeClaim ---- */
 

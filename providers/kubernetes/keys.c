@@ -7,10 +7,15 @@
 
 #include "impl.h"
 
+/* The list waits for a delivery: the first try is a short one. */
+enum { DELIVERY_MS = 5000 };
+
 struct kube_key {
 	char pod[POD_ID_MAX];
 	char *text;
-	int tries; /* that failed */
+	int tries;      /* that failed */
+	bool forbidden; /* no further try can help */
+	char why[160];  /* the last one failed */
 };
 
 struct kube_keys {
@@ -83,17 +88,27 @@ const char *kube_keys_next(const struct provider *p, const struct op_result *pod
 
 void kube_keys_hold_back(const struct provider *p, struct op_result *pods)
 {
-	for (size_t i = 0; i < pods->pod_count; i++)
-		if (pods->pods[i].state == POD_STATE_RUNNING && find(p, pods->pods[i].id))
-			pods->pods[i].state = POD_STATE_CREATING;
+	for (size_t i = 0; i < pods->pod_count; i++) {
+		struct pod_view *pod = &pods->pods[i];
+		const struct kube_key *key = find(p, pod->id);
+		if (!key || pod->state != POD_STATE_RUNNING)
+			continue;
+		pod->state = key->forbidden ? POD_STATE_FAILED : POD_STATE_CREATING;
+		if (key->why[0])
+			format_text(pod->detail, sizeof(pod->detail),
+				    "its keys cannot be brought: %s", key->why);
+	}
 }
 
-/* kubectl may drop a part of its input and succeed (kubernetes/kubernetes#112834), so the pod
- * compares the last line. A pod that has its keys already says so as well. */
+/* kubectl may drop a part of its input and succeed (kubernetes/kubernetes#112834), or never pass
+ * its end on, so the last line says that the file is whole. A pod that has its keys already says so
+ * as well. */
 static const char take_keys[] =
-	"umask 077; h=" KUBERNETES_HOME "; mkdir -p $h; cat >$h/keys.new; "
+	"umask 077; h=" KUBERNETES_HOME "; mkdir -p $h; "
+	"while IFS= read -r l; do printf '%s\\n' \"$l\"; [ \"$l\" != '# whole' ] || break; done "
+	">$h/keys.new; "
 	"if [ ! -s $h/host_key ]; then "
-	"[ \"$(tail -n 1 $h/keys.new)\" = '# whole' ] && mv -f $h/keys.new $h/keys || exit 1; fi; "
+	"[ \"$l\" = '# whole' ] && mv -f $h/keys.new $h/keys || exit 1; fi; "
 	"rm -f $h/keys.new; echo taken";
 
 enum op_next kube_keys_bring(const struct op *op, struct call *call, const char *pod)
@@ -103,21 +118,34 @@ enum op_next kube_keys_bring(const struct op *op, struct call *call, const char 
 	call_arg(call, "sh");
 	call_arg(call, "-c");
 	call_arg(call, take_keys);
-	str_add(&call->body, find(op->provider, pod)->text);
+	const struct kube_key *key = find(op->provider, pod);
+	str_add(&call->body, key->text);
 	call->class = CALL_CREATE; /* before polls: a pod waits for it and costs money */
-	call->timeout_ms = 15000;
+	call->may_repeat = false;  /* the next list does */
+	call->timeout_ms = DELIVERY_MS * (int64_t)MIN(key->tries + 1, 3);
 	return OP_CALL;
 }
 
-bool kube_keys_brought(struct provider *p, const char *pod, const struct reply *reply)
+bool kube_keys_brought(const struct op *op, const char *pod, const struct reply *reply)
 {
-	struct kube_key *key = find(p, pod);
+	struct kube_key *key = find(op->provider, pod);
+	struct err err;
 
-	if (!reply->failed && strstr(str_text(&reply->body), "taken")) {
-		kube_keys_forget(p, pod);
+	if (strstr(str_text(&reply->body), "taken")) {
+		kube_keys_forget(op->provider, pod);
 		return true;
 	}
-	if (key)
-		key->tries++;
+	if (!key)
+		return false;
+	key->tries++;
+	if (reply->err.kind)
+		err = reply->err; /* not done in time */
+	else
+		(void)kube_failed(op, reply, &err);
+	key->forbidden = strstr(str_text(&reply->head), "(Forbidden)") != NULL;
+	COPY_TEXT(key->why, err.kind == ERR_CREDENTIALS
+				    ? "no right to create pods/exec: burst doctor --rights prints "
+				      "the Role that burst needs"
+				    : err.msg);
 	return false;
 }

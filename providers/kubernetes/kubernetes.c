@@ -228,102 +228,6 @@ static enum op_next take_rent(struct op *op, const struct reply *reply, struct o
 	return OP_DONE;
 }
 
-/* ---- list and inspect ---- */
-
-/* op->step: the list or the pod; then deliveries of keys, at most so many, since a list must not
- * take long; then the removal of pod number step - REMOVALS */
-enum { SEE_PODS, DELIVERIES_MOST = 8, REMOVALS = 100 };
-
-/* Reads the pods, or the one pod, from a reply's body. */
-static int read_pods(const struct op *op, const struct str *body, struct op_result *result,
-		     struct err *err)
-{
-	int64_t now_s = clock_wall_ms() / 1000;
-	CLEANUP(json_decref) json_t *object = jsonx_parse(str_text(body), body->len, err);
-
-	if (!object) {
-		err->kind = ERR_TRANSIENT;
-		return -1;
-	}
-	if (op->kind == OP_LIST)
-		return kube_read_pods(object, now_s, result, err);
-	return kube_read_pod(object, now_s, op_result_add_pod(result), err);
-}
-
-/* The next of these pods, from number `from` on, that has ended and is this run's: its object stays
- * until it is deleted, and holds nothing but the reason of its end. -1: none. */
-static int next_ended(const struct op *op, const struct op_result *pods, int from)
-{
-	char *const *ids = op->want ? op->want->ids : NULL;
-
-	for (int i = from; op->kind == OP_LIST && i < (int)pods->pod_count; i++)
-		for (size_t k = 0; ids && ids[k]; k++)
-			if (pods->pods[i].state == POD_STATE_GONE &&
-			    !strcmp(pods->pods[i].id, ids[k]))
-				return i;
-	return -1;
-}
-
-/* The call of a step after the first one. */
-static enum op_next ask_after_list(struct op *op, struct call *call, const struct op_result *pods)
-{
-	if (op->step < REMOVALS)
-		return kube_keys_bring(op, call, kube_keys_next(op->provider, pods));
-	call->class = CALL_RELEASE;
-	return kube_request_in_namespace(op, call, "delete", NULL, "pods/%s",
-					 pods->pods[op->step - REMOVALS].id);
-}
-
-static enum op_next ask_pods(struct op *op, struct call *call, struct err *err)
-{
-	struct op_result pods = {0};
-
-	if (op->step > SEE_PODS) {
-		enum op_next next = read_pods(op, &op->kept, &pods, err) < 0
-					    ? OP_FAILED
-					    : ask_after_list(op, call, &pods);
-		op_result_free(&pods);
-		return next;
-	}
-	if (op->kind == OP_LIST)
-		return kube_request_in_namespace(op, call, "get", NULL,
-						 "pods?labelSelector=burst.dev%%2Fmachine");
-	return kube_request_in_namespace(op, call, "get", NULL, "pods/%s", op->want->id);
-}
-
-/* The first reply is kept while keys are brought to those of its pods that wait for them, and ended
- * ones are removed. */
-static enum op_next take_pods(struct op *op, const struct reply *reply, struct op_result *result,
-			      struct err *err)
-{
-	struct provider *p = op->provider;
-	bool delivered = true;
-	int ended = 0;
-
-	if (op->step == SEE_PODS) {
-		if (reply->status != 0)
-			return kube_failed(op, reply, err);
-		str_addn(&op->kept, reply->body.s, reply->body.len);
-	}
-	if (read_pods(op, &op->kept, result, err) < 0)
-		return OP_FAILED;
-	if (op->step >= REMOVALS) {
-		ended = op->step - REMOVALS + 1;
-	} else {
-		if (op->step > SEE_PODS)
-			delivered = kube_keys_brought(p, kube_keys_next(p, result), reply);
-		if (delivered && op->step++ < DELIVERIES_MOST && kube_keys_next(p, result))
-			return OP_CALL;
-	}
-	ended = next_ended(op, result, ended);
-	if (ended >= 0) {
-		op->step = REMOVALS + ended;
-		return OP_CALL;
-	}
-	kube_keys_hold_back(p, result);
-	return OP_DONE;
-}
-
 /* ---- logs ---- */
 
 enum { SEE_STATE, SEE_LOG };
@@ -398,7 +302,7 @@ static enum op_next kubernetes_ask(struct op *op, struct call *call, struct op_r
 	case OP_VOLUME_REMOVE: return kube_volume_ask(op, call, result, err);
 	case OP_RENT: return ask_rent(op, call);
 	case OP_INSPECT:
-	case OP_LIST: return ask_pods(op, call, err);
+	case OP_LIST: return kube_list_ask(op, call);
 	case OP_RELEASE:
 		kube_keys_forget(op->provider, op->want->id);
 		return kube_request_in_namespace(op, call, "delete", NULL,
@@ -430,7 +334,7 @@ static enum op_next kubernetes_take(struct op *op, const struct reply *reply,
 	case OP_VOLUME_REMOVE: return kube_volume_take(op, reply, result, err);
 	case OP_RENT: return take_rent(op, reply, result, err);
 	case OP_INSPECT:
-	case OP_LIST: return take_pods(op, reply, result, err);
+	case OP_LIST: return kube_list_take(op, reply, result, err);
 	case OP_LOGS: return take_logs(op, reply, result, err);
 	case OP_RELEASE:
 	case OP_BILLING:
@@ -455,13 +359,18 @@ static const struct child_vendor vendor = {
 static enum op_next kubernetes_next(struct op *op, const struct reply *reply, struct call *call,
 				    int64_t *wait_ms, struct op_result *result, struct err *err)
 {
-	struct reply lost = {.status = 1};
+	struct reply lost;
 
 	(void)wait_ms;
-	/* keys that could not be brought to one pod are no reason not to show the others */
+	/* keys that could not be brought to one pod are no reason not to show the others, and a
+	 * release that was accepted stays so */
 	if (reply && reply->failed && op->step > 0 &&
-	    (op->kind == OP_LIST || op->kind == OP_INSPECT))
+	    (op->kind == OP_LIST || op->kind == OP_INSPECT || op->kind == OP_RELEASE)) {
+		lost = *reply;
+		lost.failed = false;
+		lost.status = 1;
 		reply = &lost;
+	}
 	enum op_next next = child_next(op, reply, call, result, err);
 	/* waiting does not bring the program */
 	if (next == OP_FAILED && reply && reply->failed && reply->err.kind == ERR_LOCAL &&

@@ -1,0 +1,192 @@
+/* test_kubernetes_calls.c - operations of the Kubernetes translator that take several calls: lists
+ * in pages, keys on their way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/jsonx.h"
+#include "providers/kubernetes/impl.h"
+#include "providers/kubernetes/kubernetes.h"
+
+static struct section *conf;
+static struct provider *provider;
+
+static int open_provider(void **state)
+{
+	struct err err;
+
+	(void)state;
+	conf = section_new(provider_kubernetes.options, "burst.cfg:1");
+	section_set_text(conf, "context", "bed", "burst.cfg:2");
+	if (provider_kubernetes.open(&provider, conf, "/nowhere", &err) < 0)
+		fail_msg("%s", err.msg);
+	return 0;
+}
+
+static int close_provider(void **state)
+{
+	(void)state;
+	provider_kubernetes.close(provider);
+	section_free(conf);
+	return 0;
+}
+
+/* ---- an operation, step by step ---- */
+
+struct steps {
+	struct op *op;
+	struct op_result result;
+	struct err err;
+	char path[2048]; /* the last call's last argument but that of its input */
+};
+
+static enum op_next step(struct steps *s, const struct reply *reply)
+{
+	struct call call = {0};
+	int64_t wait_ms;
+	enum op_next next =
+		provider_kubernetes.next(s->op, reply, &call, &wait_ms, &s->result, &s->err);
+
+	s->path[0] = '\0';
+	for (char **word = next == OP_CALL ? call.argv : NULL; word && *word; word++)
+		if (strcmp(*word, "--filename=-") != 0)
+			COPY_TEXT(s->path, *word);
+	if (next == OP_CALL)
+		call_free(&call);
+	return next;
+}
+
+/* The same with a reply of kubectl: its exit status, stdout and stderr. */
+static enum op_next answer(struct steps *s, int status, const char *body, const char *said)
+{
+	struct reply reply = {.status = status};
+
+	str_add(&reply.body, body);
+	str_add(&reply.head, said);
+	enum op_next next = step(s, &reply);
+	reply_free(&reply);
+	return next;
+}
+
+static void begin(struct steps *s, enum op_kind kind, const struct op_want *want)
+{
+	*s = (struct steps){.op = provider_kubernetes.begin(provider, kind, want)};
+	assert_int_equal(step(s, NULL), OP_CALL);
+}
+
+static void end(struct steps *s)
+{
+	provider_kubernetes.op_free(s->op);
+	op_result_free(&s->result);
+}
+
+#define POD(name, more)                                                                            \
+	"{\"metadata\":{\"name\":\"" name "\"" more                                                \
+	"},\"spec\":{\"nodeName\":\"gpu-7\"},\"status\":{"                                         \
+	"\"phase\":\"Running\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"True\","    \
+	"\"lastTransitionTime\":\"2026-11-28T08:00:00Z\"}],\"containerStatuses\":[{\"state\":{"    \
+	"\"running\":{}}}]}}"
+#define LIST(token, items) "{\"metadata\":{\"continue\":\"" token "\"},\"items\":[" items "]}"
+
+/* ---- lists ---- */
+
+static void test_all_pages_are_read(void **state)
+{
+	struct steps s;
+
+	(void)state;
+	begin(&s, OP_LIST, NULL);
+	assert_true(ends_with(s.path, "/pods?labelSelector=burst.dev%2Fmachine&limit=200"));
+	assert_int_equal(answer(&s, 0, LIST("dG9r_-Zw", POD("a", "") "," POD("b", "")), ""),
+			 OP_CALL);
+	assert_true(ends_with(s.path, "&limit=200&continue=dG9r_-Zw"));
+	assert_int_equal(answer(&s, 0, LIST("", POD("c", "")), ""), OP_DONE);
+	assert_int_equal(s.result.pod_count, 3);
+	assert_string_equal(s.result.pods[2].id, "c");
+	end(&s);
+}
+
+/* A part of a list never passes for the whole. */
+static void test_pages_that_cannot_be_used(void **state)
+{
+	static const struct {
+		const char *name, *body;
+	} firsts[] = {
+		{"a token that is no token", LIST("a&b", POD("a", ""))},
+		{"an empty page before another one", LIST("dG9r", "")},
+	};
+	struct steps s;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(firsts); i++) {
+		begin(&s, OP_LIST, NULL);
+		if (answer(&s, 0, firsts[i].body, "") != OP_FAILED || s.err.kind != ERR_TRANSIENT)
+			fail_msg("%s: taken (%s)", firsts[i].name, s.err.msg);
+		end(&s);
+	}
+	begin(&s, OP_LIST, NULL);
+	assert_int_equal(answer(&s, 0, LIST("dG9r", POD("a", "")), ""), OP_CALL);
+	assert_int_equal(answer(&s, 1, "",
+				"Error from server (Expired): The provided continue parameter is "
+				"too old to display a consistent list result.\n"),
+			 OP_FAILED);
+	assert_int_equal(s.err.kind, ERR_TRANSIENT);
+	end(&s);
+}
+
+/* ---- keys ---- */
+
+/* The pod is released, and its keys forgotten, while they are on their way to it. */
+static void test_a_pod_released_while_it_gets_its_keys(void **state)
+{
+	const struct op_want want = {.id = "a"};
+	struct reply late = {.failed = true, .was_sent = true, .err.kind = ERR_TRANSIENT};
+	struct steps list, release;
+
+	(void)state;
+	kube_keys_add(provider, "a", xstrdup("export X=1\n# whole\n"));
+	begin(&list, OP_LIST, NULL);
+	assert_int_equal(answer(&list, 0, LIST("", POD("a", "")), ""), OP_CALL);
+	begin(&release, OP_RELEASE, &want);
+	assert_int_equal(step(&list, &late), OP_DONE);
+	assert_int_equal(list.result.pod_count, 1);
+	end(&release);
+	end(&list);
+}
+
+/* The exec has said that it took the keys, and then did not end. */
+static void test_keys_that_arrived_count(void **state)
+{
+	struct reply late = {.failed = true, .was_sent = true, .err.kind = ERR_TRANSIENT};
+	struct steps s;
+
+	(void)state;
+	kube_keys_add(provider, "a", xstrdup("export X=1\n# whole\n"));
+	begin(&s, OP_LIST, NULL);
+	assert_int_equal(answer(&s, 0, LIST("", POD("a", "")), ""), OP_CALL);
+	str_add(&late.body, "taken\n");
+	assert_int_equal(step(&s, &late), OP_DONE);
+	assert_int_equal(s.result.pods[0].state, POD_STATE_RUNNING);
+	reply_free(&late);
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_all_pages_are_read, open_provider,
+						close_provider),
+		cmocka_unit_test_setup_teardown(test_pages_that_cannot_be_used, open_provider,
+						close_provider),
+		cmocka_unit_test_setup_teardown(test_a_pod_released_while_it_gets_its_keys,
+						open_provider, close_provider),
+		cmocka_unit_test_setup_teardown(test_keys_that_arrived_count, open_provider,
+						close_provider),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
