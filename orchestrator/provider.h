@@ -46,7 +46,8 @@ enum op_kind {
 	OP_INSPECT,
 	OP_LIST, /* -> result.pods: every pod of this account that has a burst marker. A pod that
 		    lost its marker but can still be recognized is listed with an empty one */
-	/* want.id -> done when the vendor has accepted; already gone is success */
+	/* want.id -> done when the vendor has accepted; already gone is success. result.text: a
+	 * warning for people, or empty */
 	OP_RELEASE,
 	/* want.id, want.since_s (when it was rented, 0: unknown), want.bill -> result.billing;
 	 * ERR_NOT_FOUND while the vendor has no record */

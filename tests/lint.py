@@ -247,6 +247,7 @@ SERVES_ONE = {
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
     "providers/kubernetes/check.c": "the findings and the Role of `burst doctor`, apart from what rents",
     "providers/kubernetes/list.c": "lists in pages, and what is done with them; kubernetes.c has the account",
+    "providers/kubernetes/release.c": "the calls that end a pod, by force where its node is lost",
     "providers/kubernetes/volumes.c": "volumes live longer than pods",
     "providers/modal/rent.c": "the calls that cost money, apart from those that read",
     "providers/runpod/rent.c": "the calls that cost money, apart from those that read",

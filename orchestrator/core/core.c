@@ -414,6 +414,15 @@ int core_seg_tries(const struct core *c, uint32_t segment)
 	return c->segs[segment].tries;
 }
 
+/* What a provider says of a pod that could not be confirmed gone; "": nothing. */
+static const char *why_unreleased(const struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (pod_may_bill(&c->pods[i]) && c->pods[i].rental.view.detail[0])
+			return c->pods[i].rental.view.detail;
+	return "";
+}
+
 /* Sets the run's status, and the error that decides its exit status. */
 static void set_verdict(const struct core *c, struct core_summary *s)
 {
@@ -421,8 +430,10 @@ static void set_verdict(const struct core *c, struct core_summary *s)
 
 	if (c->unreleased) {
 		s->status = RUN_UNRELEASED;
+		const char *why = why_unreleased(c);
 		err_set(&s->err, ERR_UNRELEASED,
-			"a pod could not be confirmed gone: it may still be billing");
+			"a pod could not be confirmed gone: it may still be billing%s%s",
+			why[0] ? ": " : "", why);
 		s->err.signal = c->signals >= 3 ? c->signal : 0;
 	} else if (c->signals) {
 		s->status = RUN_INTERRUPTED;

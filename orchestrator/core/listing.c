@@ -514,6 +514,8 @@ static void on_pod_listed(struct core *c, int provider, const struct pod_view *v
 	correct_age(c, p, view, requested_at);
 	queue_note_start(c, p, view, requested_at);
 	queue_on_end(p, view);
+	if (p->phase == POD_CONFIRMING)
+		COPY_TEXT(p->rental.view.detail, view->detail);
 	if (p->phase == POD_CONFIRMING && pod_end_is_reported(view))
 		pod_on_reported_end(c, p, view, requested_at);
 	else if (p->phase == POD_CONFIRMING)

@@ -366,6 +366,8 @@ static void on_released(void *ctx, struct op_result *result, const struct err *e
 			   .provider = a->provider,
 			   .number = err ? RELEASE_TAKEN : (int)result->release};
 
+	if (!err && result->text.len)
+		engine_log(a->e, LOG_WARN, "%s", str_text(&result->text));
 	post(a->e, &ev, err);
 	request_free(a);
 }

@@ -69,6 +69,9 @@ char *kube_keys_text(const struct rent_request *rent);
 
 /* ERR_TRANSIENT: no object of a pod with a usable name. */
 int kube_read_pod(const json_t *pod, int64_t now_s, struct pod_view *out, struct err *err);
+/* Whether its end was asked for, and its node has not confirmed it although its grace is long over.
+ */
+bool kube_is_silent(const json_t *pod, int64_t now_s);
 /* Adds every pod of a PodList that has the label. */
 int kube_read_pods(const json_t *list, int64_t now_s, struct op_result *result, struct err *err);
 
@@ -77,6 +80,13 @@ int kube_read_pods(const json_t *list, int64_t now_s, struct op_result *result, 
 enum op_next kube_list_ask(struct op *op, struct call *call);
 enum op_next kube_list_take(struct op *op, const struct reply *reply, struct op_result *result,
 			    struct err *err);
+
+/* ---- release.c: OP_RELEASE ---- */
+
+enum op_next kube_release_ask(struct op *op, struct call *call, struct err *err);
+/* result->text: that the object was deleted by force. */
+enum op_next kube_release_take(struct op *op, const struct reply *reply, struct op_result *result,
+			       struct err *err);
 
 /* ---- nodes.c: offers ---- */
 

@@ -303,10 +303,7 @@ static enum op_next kubernetes_ask(struct op *op, struct call *call, struct op_r
 	case OP_RENT: return ask_rent(op, call);
 	case OP_INSPECT:
 	case OP_LIST: return kube_list_ask(op, call);
-	case OP_RELEASE:
-		kube_keys_forget(op->provider, op->want->id);
-		return kube_request_in_namespace(op, call, "delete", NULL,
-						 "pods/%s?gracePeriodSeconds=5", op->want->id);
+	case OP_RELEASE: return kube_release_ask(op, call, err);
 	case OP_LOGS: return ask_logs(op, call);
 	case OP_BILLING:
 		err_set(err, ERR_NOT_FOUND, "kubernetes: a cluster writes no bills");
@@ -336,7 +333,7 @@ static enum op_next kubernetes_take(struct op *op, const struct reply *reply,
 	case OP_INSPECT:
 	case OP_LIST: return kube_list_take(op, reply, result, err);
 	case OP_LOGS: return take_logs(op, reply, result, err);
-	case OP_RELEASE:
+	case OP_RELEASE: return kube_release_take(op, reply, result, err);
 	case OP_BILLING:
 	case OP_BALANCE:
 	case OP_STAGE:

@@ -135,25 +135,37 @@ static void read_queue(const json_t *pod, struct pod_view *view)
 	explain(view, jsonx_text(scheduled, "reason", ""), jsonx_text(scheduled, "message", ""));
 }
 
+static bool has_ended(const struct seen *seen)
+{
+	return !strcmp(seen->phase, "Succeeded") || !strcmp(seen->phase, "Failed");
+}
+
+static bool is_silent(const struct seen *seen, int64_t now_s)
+{
+	return seen->deleted_s && !has_ended(seen) && now_s > seen->deleted_s + NODE_SILENT_S;
+}
+
 /* Someone has asked for its end. Within its grace it works on; after that nothing is known of it
  * until its node answers. */
 static void read_deletion(const struct seen *seen, int64_t now_s, struct pod_view *view)
 {
-	bool silent = now_s > seen->deleted_s + NODE_SILENT_S;
+	bool silent = is_silent(seen, now_s);
 
 	view->state = seen->running && !silent ? POD_STATE_RUNNING : POD_STATE_STOPPED;
 	view->preempted = seen->disrupted;
 	view->end = POD_END_OUTSIDE;
-	if (silent)
+	if (silent && seen->node[0])
 		format_text(view->detail, sizeof(view->detail),
 			    "node %.80s does not confirm its end", seen->node);
+	else if (silent)
+		COPY_TEXT(view->detail, "a finalizer keeps its object; it has no node");
 }
 
 static void read_state(const json_t *pod, int64_t now_s, struct pod_view *view)
 {
 	struct seen seen = look_at(pod);
 
-	if (!strcmp(seen.phase, "Succeeded") || !strcmp(seen.phase, "Failed")) {
+	if (has_ended(&seen)) {
 		read_end(&seen, view);
 	} else if (seen.deleted_s) {
 		read_deletion(&seen, now_s, view);
@@ -168,6 +180,13 @@ static void read_state(const json_t *pod, int64_t now_s, struct pod_view *view)
 		format_text(view->detail, sizeof(view->detail), "node %.80s does not answer",
 			    seen.node);
 	}
+}
+
+bool kube_is_silent(const json_t *pod, int64_t now_s)
+{
+	struct seen seen = look_at(pod);
+
+	return is_silent(&seen, now_s);
 }
 
 /* ---- one and many ---- */

@@ -1,5 +1,5 @@
 /* test_kubernetes_calls.c - operations of the Kubernetes translator that take several calls: lists
- * in pages, keys on their way. */
+ * in pages, keys on their way, releases of pods whose node is lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -175,6 +175,61 @@ static void test_keys_that_arrived_count(void **state)
 	end(&s);
 }
 
+/* ---- releases ---- */
+
+#define DELETED(when) ",\"deletionTimestamp\":\"" when "\""
+#define LONG_AGO      "2001-01-01T00:00:00Z"
+#define NODE(ready)                                                                                \
+	"{\"items\":[{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"" ready         \
+	"\"}]}}]}"
+
+static const struct {
+	const char *name, *pod, *nodes; /* nodes NULL: they may not be listed */
+	bool asks, forces;
+} releases[] = {
+	{"it has just been asked for its end", POD("a", DELETED("2999-01-01T00:00:00Z")), "", false,
+	 false},
+	{"its node is lost", POD("a", DELETED(LONG_AGO)), NODE("Unknown"), true, true},
+	{"its node is no more", POD("a", DELETED(LONG_AGO)), "{\"items\":[]}", true, true},
+	{"its node answers: it holds its GPU", POD("a", DELETED(LONG_AGO)), NODE("True"), true,
+	 false},
+	{"its node says that it is not ready", POD("a", DELETED(LONG_AGO)), NODE("False"), true,
+	 false},
+	{"nodes may not be listed", POD("a", DELETED(LONG_AGO)), NULL, true, false},
+	{"a list of nodes that is none", POD("a", DELETED(LONG_AGO)), "{}", true, false},
+	{"a reply that is no pod", "{\"kind\":\"Status\"}", "", false, false},
+};
+
+static void test_a_pod_whose_node_is_lost(void **state)
+{
+	const struct op_want want = {.id = "a"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(releases); i++) {
+		struct steps s;
+		begin(&s, OP_RELEASE, &want);
+		assert_true(ends_with(s.path, "/pods/a?gracePeriodSeconds=5"));
+		enum op_next next = answer(&s, 0, releases[i].pod, "");
+		bool asks = next == OP_CALL &&
+			    strstr(s.path, "/nodes?fieldSelector=metadata.name%3Dgpu-7");
+		if (next == OP_CALL)
+			next = answer(
+				&s, releases[i].nodes ? 0 : 1,
+				releases[i].nodes ? releases[i].nodes : "",
+				releases[i].nodes
+					? ""
+					: "Error from server (Forbidden): nodes is forbidden");
+		bool forces = next == OP_CALL && ends_with(s.path, "/pods/a?gracePeriodSeconds=0");
+		if (next == OP_CALL)
+			next = answer(&s, 0, releases[i].pod, "");
+		if (next != OP_DONE || asks != releases[i].asks || forces != releases[i].forces ||
+		    (s.result.text.len > 0) != forces)
+			fail_msg("%s: asks for the node %d, forces %d, says \"%s\"",
+				 releases[i].name, asks, forces, str_text(&s.result.text));
+		end(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +240,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_pod_released_while_it_gets_its_keys,
 						open_provider, close_provider),
 		cmocka_unit_test_setup_teardown(test_keys_that_arrived_count, open_provider,
+						close_provider),
+		cmocka_unit_test_setup_teardown(test_a_pod_whose_node_is_lost, open_provider,
 						close_provider),
 	};
 
