@@ -1,27 +1,7 @@
 #!/bin/bash
 # kubernetes.sh - pods on a Kubernetes cluster: the stand-in (tests/cloud/kubernetes), with the real kubectl between.
 # shellcheck disable=SC2317 # c_ functions are called by names put together
-. "$(dirname "$0")/lib.sh"
-# shellcheck source-path=SCRIPTDIR
-. "$ROOT/tests/cloud/kubernetes/client.sh"
-
-no_volume() { sed -i '/^volume/d' burst.cfg; }
-rendered() { # rendered SEGMENTS [CONFIG...]: in the background, half a second each
-	script_lines "$1"
-	shift
-	slow_worker SLOW=0.5 MAX_BATCH=2
-	kb_config 'pods = 1; code = { path = "code"; };' "$@"
-	no_volume
-	burst_bg run --json
-}
-is_working() { file_count out 1; }
-pod_name() { kb_pods | cut -d' ' -f1 | head -n 1; }
-fails() { # fails STATUS WORDS [POD STATES]: and nothing was computed
-	is "$STATUS" "$1" "exit status ($(tail -n 1 err.txt))"
-	grep -qE -- "$2" err.txt || complain "it does not say \"$2\": $(tail -n 2 err.txt | tr '\n' '|')"
-	is "$(wavs)" 0 files
-}
-fault() { kb_fault "{\"when\":{\"op\":\"$1\"},\"times\":${3:-1},\"do\":$2}"; }
+. "$(dirname "$0")/kubernetes_lib.sh"
 
 # ---- a run ----
 
@@ -59,13 +39,6 @@ t_runs() { cases c_two_pods_and_no_secret c_a_volume_that_one_pod_can_use; }
 
 # ---- requests that fail ----
 
-one_pod() {
-	script_lines 4
-	kb_config 'pods = 1;'
-	no_volume
-	burst run --json
-	all_done 4 1
-}
 c_a_create_is_lost() { fault "create pods" '{"status":500,"after":true}'; one_pod; }
 c_a_create_is_reset() { fault "create pods" '{"reset":true}'; one_pod; }
 c_a_create_comes_too_soon() { fault "create pods" '{"status":429,"reason":"TooManyRequests","message":"slow down"}'; one_pod; }
@@ -127,7 +100,7 @@ wrong() { # wrong STATUS WORDS [CONFIG...]
 	local status=$1 words=$2
 	shift 2
 	script_lines 2
-	kb_config 'pods = 1; wait = "3s";' "$@"
+	kb_config "pods = 1; wait = \"${WAIT:-3s}\";" "$@"
 	no_volume
 	burst run
 	fails "$status" "$words"
@@ -143,10 +116,14 @@ c_no_right_to_exec() {
 	burst doctor
 	has out.txt "bad  kubernetes: no right to create pods/exec: burst doctor --rights prints the Role"
 }
+c_no_right_to_exec_in_a_run() {
+	kb_control rights '{"pods/exec":[]}' >/dev/null
+	GPUS='"L40S"' WAIT=40s wrong 6 "its keys cannot be brought: no right to create pods/exec: burst doctor --rights prints the Role"
+}
 c_no_right_to_create() { kb_control rights '{"pods":["get","list"]}' >/dev/null; wrong 3 'cannot create resource "pods".*burst doctor --rights prints the Role'; }
 c_no_right_to_list_nodes() { kb_control rights '{"nodes":[]}' >/dev/null; one_pod; }
 c_a_quota() { fault "create pods" '{"status":403,"reason":"Forbidden","message":"pods \"x\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"}' -1; wrong 4 "exceeded quota"; }
-c_an_image_that_is_nowhere() { IMAGE=nowhere/x:1 wrong 2 "nowhere/x:1.*not found"; }
+c_an_image_that_is_nowhere() { WAIT=30s IMAGE=nowhere/x:1 wrong 2 "nowhere/x:1.*not found"; }
 c_a_claim_that_is_missing() {
 	script_lines 2
 	kb_config 'pods = 1;'
@@ -164,17 +141,12 @@ c_no_kubectl() {
 	fails 2 "kubectl: no such program: kubectl 1.30 or newer is needed"
 }
 t_mistakes() {
-	cases c_an_unknown_context c_no_context c_no_kubectl c_a_gpu_that_no_node_has c_no_right_to_exec c_no_right_to_create c_no_right_to_list_nodes c_a_quota \
+	cases c_an_unknown_context c_no_context c_no_kubectl c_a_gpu_that_no_node_has c_no_right_to_exec c_no_right_to_exec_in_a_run c_no_right_to_create c_no_right_to_list_nodes c_a_quota \
 		c_an_image_that_is_nowhere c_a_claim_that_is_missing
 }
 
 # ---- a client that dies ----
 
-killed() {
-	kill -9 "$PID"
-	burst_wait 2>/dev/null
-}
-pod_is() { [ "$(kb_control state | jq -r ".pods[0].$1")" = "$2" ]; }
 c_before_the_keys() { # the pod ends itself when its first lease would end
 	kb_fault '{"when":{"op":"exec"},"times":-1,"do":{"status":500}}'
 	rendered 2 'boot_limit = "20s";'

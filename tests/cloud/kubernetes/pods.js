@@ -26,7 +26,7 @@ class Pods {
 		const pod = {
 			object: {
 				...object,
-				metadata: { ...object.metadata, namespace: 'default', uid: this.world.random_id(12), resourceVersion: '1', creationTimestamp: clock.iso(clock.now()) },
+				metadata: { ...object.metadata, namespace: 'default', uid: this.world.random_id(12), resourceVersion: '1', creationTimestamp: this.world.stamp(clock.now()) },
 				status: { phase: 'Pending', qosClass: 'BestEffort' },
 			},
 			quirks,
@@ -34,18 +34,33 @@ class Pods {
 			pid: 0,
 			log: [],
 			execs: new Set(),
+			streams: new Set(), // connections of its execs
 			created_ms: clock.now(),
 			scheduled_ms: 0,
 			ended_ms: 0,
 		};
 		this.all.set(object.metadata.name, pod);
+		if (this.world.kueue && (object.metadata.labels || {})['kueue.x-k8s.io/queue-name']) this.take_in(pod, this.world.kueue);
 		clock.after(quirks.queue_ms || 0, () => this.schedule(pod));
 		return pod;
 	}
 
+	// What Kueue's webhook adds to a pod (its page "Run Plain Pods"), until it admits the pod.
+	take_in(pod, { admit_after_ms }) {
+		const { metadata, spec } = pod.object;
+		metadata.labels = { ...metadata.labels, 'kueue.x-k8s.io/managed': 'true' };
+		metadata.finalizers = ['kueue.x-k8s.io/managed'];
+		spec.schedulingGates = [{ name: 'kueue.x-k8s.io/admission' }];
+		if (admit_after_ms === undefined) return;
+		clock.after(admit_after_ms, () => {
+			delete spec.schedulingGates;
+			this.schedule(pod);
+		});
+	}
+
 	say(pod, type, status, reason, message) {
 		const list = (pod.object.status.conditions || []).filter((c) => c.type !== type);
-		const one = { type, status, lastTransitionTime: clock.iso(clock.now()), ...(reason ? { reason } : {}), ...(message ? { message } : {}) };
+		const one = { type, status, lastTransitionTime: this.world.stamp(clock.now()), ...(reason ? { reason } : {}), ...(message ? { message } : {}) };
 		pod.object.status.conditions = [...list, one];
 	}
 
@@ -53,7 +68,7 @@ class Pods {
 
 	schedule(pod) {
 		if (!this.all.has(pod.object.metadata.name) || pod.scheduled_ms) return;
-		if (pod.quirks.gated) return this.say(pod, 'PodScheduled', 'False', 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates');
+		if (pod.quirks.gated || pod.object.spec.schedulingGates) return this.say(pod, 'PodScheduled', 'False', 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates');
 		const why = pod.quirks.unschedulable || this.misfit(pod);
 		if (why) {
 			this.say(pod, 'PodScheduled', 'False', 'Unschedulable', why);
@@ -61,7 +76,7 @@ class Pods {
 		}
 		pod.scheduled_ms = clock.now();
 		pod.object.spec.nodeName = pod.node;
-		pod.object.status.startTime = clock.iso(clock.now());
+		pod.object.status.startTime = this.world.stamp(clock.now());
 		this.say(pod, 'PodScheduled', 'True');
 		const seconds = pod.object.spec.activeDeadlineSeconds;
 		if (seconds) clock.after(seconds * 1000, () => this.end(pod, 'SIGTERM', { phase: 'Failed', reason: 'DeadlineExceeded', message: 'Pod was active on the node longer than the specified deadline' }));
@@ -77,7 +92,7 @@ class Pods {
 		const labelled = this.world.nodes.filter(({ metadata: { labels } }) =>
 			Object.entries(spec.nodeSelector || {}).every(([key, value]) => labels[key] === value) &&
 			(!terms || terms.some((term) => term.matchExpressions.every((e) => e.values.includes(labels[e.key])))));
-		const fits = labelled.find((node) => Number(node.status.allocatable['nvidia.com/gpu'] || 0) - this.used(node) >= wanted);
+		const fits = labelled.find((node) => !node.lost && Number(node.status.allocatable['nvidia.com/gpu'] || 0) - this.used(node) >= wanted);
 		const all = this.world.nodes.length;
 		if (!labelled.length) return `0/${all} nodes are available: ${all} node(s) didn't match Pod's node affinity/selector.`;
 		if (!fits) return `0/${all} nodes are available: ${labelled.length} Insufficient nvidia.com/gpu.`;
@@ -158,7 +173,7 @@ class Pods {
 		pod.pid = pid;
 		pod.object.status.phase = 'Running';
 		this.say(pod, 'Ready', 'True');
-		pod.object.status.containerStatuses = [{ name: 'main', ready: true, state: { running: { startedAt: clock.iso(clock.now()) } } }];
+		pod.object.status.containerStatuses = [{ name: 'main', ready: true, state: { running: { startedAt: this.world.stamp(clock.now()) } } }];
 		if (pod.quirks.ends_after_ms) clock.after(pod.quirks.ends_after_ms, () => this.disrupt(pod, pod.quirks.disrupted || {}));
 	}
 
@@ -172,11 +187,12 @@ class Pods {
 		if (pod.ended_ms) return;
 		const { phase, reason, message, why } = { ...how, ...pod.verdict };
 		pod.ended_ms = clock.now();
+		if (this.is_lost(pod)) return void (pod.machine && pod.machine.destroy()); // and nobody says so
 		pod.object.status.phase = phase || (code === 0 ? 'Succeeded' : 'Failed');
 		if (reason) Object.assign(pod.object.status, { reason, message });
 		if (pod.scheduled_ms)
 			pod.object.status.containerStatuses = [{ name: 'main', ready: false,
-				state: { terminated: { exitCode: code, reason: why || (code === 0 ? 'Completed' : 'Error'), finishedAt: clock.iso(clock.now()) } } }];
+				state: { terminated: { exitCode: code, reason: why || (code === 0 ? 'Completed' : 'Error'), finishedAt: this.world.stamp(clock.now()) } } }];
 		if (pod.machine) pod.machine.destroy();
 		if (pod.object.metadata.deletionTimestamp) this.remove(pod);
 	}
@@ -185,7 +201,7 @@ class Pods {
 
 	// SIGTERM now, SIGKILL after its grace. verdict: what its status says then.
 	end(pod, signal, verdict, grace_s) {
-		if (pod.ended_ms) return;
+		if (pod.ended_ms || this.is_lost(pod)) return;
 		pod.verdict = { ...pod.verdict, ...verdict };
 		if (!pod.pid) return void this.over(pod, {});
 		pod.machine.signal(signal === 'SIGKILL' ? 9 : 15);
@@ -200,8 +216,14 @@ class Pods {
 	}
 
 	delete(pod, grace_s) {
-		if (!pod.object.metadata.deletionTimestamp) pod.object.metadata.deletionTimestamp = clock.iso(clock.now() + grace_s * 1000);
-		if (pod.quirks.node_lost) return; // nobody confirms it
+		const { metadata } = pod.object;
+		pod.deleted_ms = pod.deleted_ms || clock.now();
+		if (!(metadata.deletionGracePeriodSeconds <= grace_s)) { // the shortest one counts, from the first request on
+			metadata.deletionGracePeriodSeconds = grace_s;
+			metadata.deletionTimestamp = this.world.stamp(pod.deleted_ms + grace_s * 1000);
+		}
+		if (grace_s === 0) return void this.remove(pod); // its container is forgotten
+		if (this.is_lost(pod)) return; // nobody confirms it
 		if (pod.ended_ms || !pod.pid) {
 			this.over(pod, {});
 			return void this.remove(pod);
@@ -210,8 +232,41 @@ class Pods {
 	}
 
 	remove(pod) {
+		if ((pod.object.metadata.finalizers || []).length) {
+			clock.after(500, () => { // whose it is sees that it is over
+				delete pod.object.metadata.finalizers;
+				this.remove(pod);
+			});
+			return;
+		}
 		if (!this.all.delete(pod.object.metadata.name)) return;
 		this.gone.push(pod);
+	}
+
+	// ---- a node that does not answer ----
+
+	is_lost(pod) {
+		const node = this.world.nodes.find((n) => n.metadata.name === pod.node);
+		return Boolean(pod.quirks.node_lost || (node && node.lost));
+	}
+
+	// Its kubelet dies, its containers run on. The cluster knows after a while, and then evicts its pods, which nobody carries out.
+	lose_node(name, { unknown_after_ms = 0, evict_after_ms = 0 }) {
+		const node = this.world.nodes.find((n) => n.metadata.name === name);
+		node.lost = true;
+		const here = () => [...this.all.values()].filter((pod) => pod.node === name && !pod.ended_ms);
+		for (const pod of here()) for (const socket of pod.streams) socket.destroy();
+		clock.after(unknown_after_ms, () => {
+			node.status.conditions = [{ type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' }];
+			node.spec.taints = [{ key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' }, { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' }];
+			for (const pod of here()) this.say(pod, 'Ready', 'False');
+			if (evict_after_ms) clock.after(evict_after_ms, () => {
+				for (const pod of here()) {
+					this.say(pod, 'DisruptionTarget', 'True', 'DeletionByTaintManager', 'Taint manager: deleting due to NoExecute taint');
+					this.delete(pod, pod.object.spec.terminationGracePeriodSeconds);
+				}
+			});
+		});
 	}
 
 	exec(pod, command) {

@@ -10,16 +10,23 @@
 // Control, as JSON:
 //   GET  /_control/state                   pods (also those that are gone), claims, faults
 //   GET  /_control/requests
-//   POST /_control/fault RULE              a rule as in common/rules.js; `when` may name op, name, path; `do` may say
+//   POST /_control/fault RULE              a rule as in common/rules.js; `when` may name op, name, path, page ("first", "next");
+//                                          `do` may say
 //        status, reason, message           refuse so                 after:true      ... once it has been carried out
+//        retry_after:SECONDS               ... with this header      cut:true        break the reply off half way
 //        reset:true                        drop the connection       delay_ms        wait first
 //        body:TEXT                         answer this               hide:true       a list without pods
+//        page:N                            a list in pages of at most N
 //        pod:{..}                          a pod created so: queue_ms, pull_ms, unschedulable:TEXT, gated, waiting:[REASON,MESSAGE],
 //                                          node_lost, ends_after_ms + disrupted:{..}
-//        exec:{..}                         an exec so: no_status, no_eof, cut_after_bytes, mute
+//        exec:{..}                         an exec so: no_status, no_eof, no_end, cut_after_bytes, idle_cut_ms, mute
 //   DELETE /_control/faults
-//   POST /_control/pods/NAME {"disrupt":{..},"delete":true,"kill":9}
+//   POST /_control/pods/NAME {"disrupt":{..},"delete":true,"kill":9,"confirm":true}     confirm: its node, which was lost, ends it
 //   POST /_control/nodes [NODE..]          GET /_control/nodes
+//   POST /_control/nodes/NAME {"lost":true,"unknown_after_ms":N,"evict_after_ms":N}     its kubelet answers no more
+//   POST /_control/away {"ms":N}           the server is killed, and comes back so much later
+//   POST /_control/clock {"ahead_ms":N}    its clock is so far ahead of this machine's
+//   POST /_control/kueue {"admit_after_ms":N}           Kueue takes in pods with its label; without admit_after_ms it admits none
 //   POST /_control/rights {"pods/exec":["get"],..}      what the user may do; absent resources: everything
 
 const fs = require('fs');
@@ -46,6 +53,10 @@ function make_world(opt) {
 		requests: [],
 		rights: {},
 		claims: new Map(),
+		time: () => clock.now() + world.ahead_ms,
+		stamp: (ms) => clock.iso(ms + world.ahead_ms), // as its objects have a time
+		ahead_ms: 0,
+		kueue: null,
 		nodes: [
 			node('node-a', { 'nvidia.com/gpu.product': 'NVIDIA-L40S', 'nvidia.com/gpu.memory': '46068' }, 2),
 			node('node-b', { 'nvidia.com/gpu.product': 'NVIDIA-GeForce-RTX-4090', 'nvidia.com/gpu.memory': '24564' }, 2),
@@ -66,8 +77,11 @@ function make_world(opt) {
 function answer(c, code, body) {
 	c.status = code;
 	const text = typeof body === 'string' ? body : JSON.stringify(body);
-	c.res.writeHead(code, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) });
-	c.res.end(text);
+	const head = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text), Date: new Date(c.world.time()).toUTCString() };
+	if (c.does.retry_after && code >= 400) head['Retry-After'] = String(c.does.retry_after);
+	c.res.writeHead(code, head);
+	if (c.does.cut) c.res.write(text.slice(0, text.length / 2), () => c.res.socket.destroy());
+	else c.res.end(text);
 }
 function refuse(c, code, reason, message) {
 	answer(c, code, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code });
@@ -103,6 +117,19 @@ function forbid(c, verb, resource) {
 	refuse(c, 403, 'Forbidden', `${resource} is forbidden: User "weak" cannot ${verb} resource "${resource}" in API group "" in the namespace "default"`);
 }
 
+// One page of a list, in the order of names, after the one that `continue` names.
+function page_of(c, all) {
+	const after = Buffer.from(c.url.searchParams.get('continue') || '', 'base64url').toString();
+	const most = Math.min(Number(c.url.searchParams.get('limit')) || Infinity, c.does.page || Infinity);
+	const rest = all.filter((o) => o.metadata.name > after).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+	const items = rest.slice(0, most);
+	const more = rest.length > items.length;
+	return {
+		metadata: { resourceVersion: '1', ...(more ? { continue: Buffer.from(items.at(-1).metadata.name).toString('base64url'), remainingItemCount: rest.length - most } : {}) },
+		items,
+	};
+}
+
 function serve_pods(c, { name, sub }) {
 	const { world } = c;
 	const pod = name && world.pods.all.get(name);
@@ -111,7 +138,7 @@ function serve_pods(c, { name, sub }) {
 		const object = c.body;
 		const env = object.spec.containers[0].env || [];
 		if (env.some((pair) => /PRIVATE|KEY_B64/.test(pair.name))) c.world.leaked = true;
-		if (c.url.searchParams.get('dryRun')) return answer(c, 201, { ...object, metadata: { ...object.metadata, creationTimestamp: clock.iso(clock.now()) } });
+		if (c.url.searchParams.get('dryRun')) return answer(c, 201, { ...object, metadata: { ...object.metadata, creationTimestamp: world.stamp(clock.now()) } });
 		if (world.pods.all.has(object.metadata.name)) return refuse(c, 409, 'AlreadyExists', `pods "${object.metadata.name}" already exists`);
 		const claim = (object.spec.volumes || []).find((v) => v.persistentVolumeClaim);
 		if (claim && !world.claims.has(claim.persistentVolumeClaim.claimName))
@@ -121,8 +148,8 @@ function serve_pods(c, { name, sub }) {
 		return answer(c, 201, made.object);
 	}
 	case 'list pods': {
-		const items = c.does.hide ? [] : [...world.pods.all.values()].map((p) => p.object).filter((o) => (o.metadata.labels || {})['burst.dev/machine']);
-		return answer(c, 200, { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items });
+		const all = c.does.hide ? [] : [...world.pods.all.values()].map((p) => p.object).filter((o) => (o.metadata.labels || {})['burst.dev/machine']);
+		return answer(c, 200, { kind: 'PodList', apiVersion: 'v1', ...page_of(c, all) });
 	}
 	case 'get pods':
 		return pod ? answer(c, 200, pod.object) : missing(c, 'pods', name);
@@ -177,13 +204,14 @@ function serve(c) {
 	const verb = c.req.method === 'GET' && !to.name ? 'list' : VERBS[c.req.method];
 	c.op = `${verb} ${resource}`;
 	c.name = to.name || ((c.body || {}).metadata || {}).name;
-	c.does = world.faults.match({ op: c.op, name: c.name, path: url.pathname });
+	c.does = world.faults.match({ op: c.op, name: c.name, path: url.pathname, page: url.searchParams.get('continue') ? 'next' : 'first' });
 	const go = () => {
 		if (!may(world, verb, resource)) return forbid(c, verb, resource);
 		if (!c.does.after && misbehave(c)) return undefined;
 		if (to.resource === 'pods') return serve_pods(c, to);
 		if (to.resource === 'persistentvolumeclaims') return serve_claims(c, to);
-		return answer(c, 200, { kind: 'NodeList', apiVersion: 'v1', items: world.nodes });
+		const [, one] = /^metadata\.name=(.*)$/.exec(url.searchParams.get('fieldSelector') || '') || [];
+		return answer(c, 200, { kind: 'NodeList', apiVersion: 'v1', items: world.nodes.filter((n) => !one || n.metadata.name === one) });
 	};
 	return c.does.delay_ms ? void setTimeout(go, c.does.delay_ms) : go();
 }
@@ -208,8 +236,11 @@ function upgrade(world, req, socket, head) {
 	if (!pod) return fail(404, 'NotFound', `pods "${to ? to.name : ''}" not found`);
 	if (pod.ended_ms) return fail(500, 'InternalError', `cannot exec into a container in a completed pod; current phase is ${pod.object.status.phase}`);
 	if (!pod.pid) return fail(500, 'InternalError', `pod ${to.name} does not have a host assigned`);
+	if (world.pods.is_lost(pod)) return fail(500, 'InternalError', 'error dialing backend: dial tcp 10.0.0.7:10250: connect: connection refused');
 	const quirks = does.exec || {};
 	const child = world.pods.exec(pod, command);
+	pod.streams.add(socket);
+	socket.on('close', () => pod.streams.delete(socket));
 	// when the container goes, so do the streams
 	pod.machine.ended.then(() => child.kill('SIGKILL'));
 	return websocket.carry(req, socket, head, child, quirks);
@@ -243,11 +274,17 @@ function control(c) {
 	if (req.method === 'DELETE' && head === 'faults') return ok(world.faults.clear(0) || {});
 	if (head === 'fault') return ok(world.faults.add(body));
 	if (head === 'rights') return ok((world.rights = body));
+	if (head === 'kueue') return ok((world.kueue = body));
+	if (head === 'clock') return ok((world.ahead_ms = body.ahead_ms) || {});
+	if (head === 'away') return ok(world.go_away(body.ms) || {});
+	if (head === 'nodes' && id) return ok(world.pods.lose_node(id, body) || {});
 	if (head === 'nodes') return ok((world.nodes = body));
 	const pod = head === 'pods' && world.pods.all.get(id);
 	if (!pod) return refuse(c, 404, 'NotFound', 'no such control');
 	if (body.disrupt) world.pods.disrupt(pod, body.disrupt);
 	if (body.delete) world.pods.delete(pod, 30);
+	if (body.confirm) pod.quirks.node_lost = false;
+	if (body.confirm) world.pods.delete(pod, 5);
 	if (body.kill && pod.machine) pod.machine.signal(body.kill);
 	return ok(pod_state(pod));
 }
@@ -273,16 +310,27 @@ async function main() {
 	const opt = options();
 	fs.mkdirSync(opt.state, { recursive: true, mode: 0o700 });
 	const world = make_world(opt);
+	let ending = false;
 	const server = http.createServer((req, res) => handle(req, res, world));
 	server.on('upgrade', (req, socket, head) => upgrade(world, req, socket, head));
-	const url = `http://127.0.0.1:${await listen(server, Number(opt.port))}`;
+	const port = await listen(server, Number(opt.port));
+	const url = `http://127.0.0.1:${port}`;
+	const sockets = new Set();
+	server.on('connection', (socket) => {
+		sockets.add(socket);
+		socket.on('close', () => sockets.delete(socket));
+	});
+	world.go_away = (ms) => setImmediate(() => {
+		server.close();
+		for (const socket of sockets) socket.destroy();
+		setTimeout(() => ending || server.listen(port, '127.0.0.1'), ms);
+	});
 	keep_file(world, 'kubeconfig', JSON.stringify({
 		apiVersion: 'v1', kind: 'Config', 'current-context': 'other',
 		clusters: [{ name: 'bed', cluster: { server: url } }, { name: 'other', cluster: { server: 'http://127.0.0.1:1' } }],
 		users: [{ name: 'user', user: {} }],
 		contexts: [{ name: 'bed', context: { cluster: 'bed', user: 'user' } }, { name: 'other', context: { cluster: 'other', user: 'user' } }],
 	}));
-	let ending = false;
 	const end = async () => {
 		if (ending) return;
 		ending = true;

@@ -58,7 +58,8 @@ function status_of(code) {
 	};
 }
 
-// Carries a process over an upgraded connection. does: { no_status, no_eof, cut_after_bytes, mute }.
+// Carries a process over an upgraded connection. does: { no_status: nothing says how it ended; no_eof: its stdin never ends; no_end: nor
+// does the connection, once it has ended; cut_after_bytes; idle_cut_ms: without a byte for so long, as a load balancer does; mute }.
 function carry(req, socket, head, child, does) {
 	const accept = crypto.createHash('sha1').update(req.headers['sec-websocket-key'] + GUID).digest('base64');
 	socket.write(
@@ -67,8 +68,16 @@ function carry(req, socket, head, child, does) {
 	);
 	socket.setNoDelay(true);
 	let carried = 0;
+	let idle = null;
+	const moves = () => {
+		if (!does.idle_cut_ms) return;
+		clearTimeout(idle);
+		idle = setTimeout(() => socket.destroy(), does.idle_cut_ms);
+	};
+	moves();
 	const send = (channel, bytes) => {
 		if (socket.destroyed || does.mute) return true;
+		moves();
 		carried += bytes.length;
 		if (does.cut_after_bytes && carried > does.cut_after_bytes) return void socket.destroy();
 		return socket.write(frame(BINARY, Buffer.concat([Buffer.from([channel]), bytes])));
@@ -82,7 +91,7 @@ function carry(req, socket, head, child, does) {
 	child.stdin.on('error', () => {});
 	child.on('error', () => socket.destroy());
 	child.on('close', (code, signal) => {
-		if (socket.destroyed || does.mute) return;
+		if (socket.destroyed || does.mute || does.no_end) return;
 		if (!does.no_status) {
 			send(STATUS, Buffer.from(JSON.stringify(status_of(signal ? 137 : code))));
 			socket.write(frame(CLOSING, Buffer.from([0x03, 0xe8])));
@@ -91,6 +100,7 @@ function carry(req, socket, head, child, does) {
 	});
 	let rest = head;
 	const hear = (bytes) => {
+		moves();
 		rest = rest.length ? Buffer.concat([rest, bytes]) : bytes;
 		for (let one; (one = take_frame(rest)); ) {
 			rest = one.rest;
@@ -109,6 +119,7 @@ function carry(req, socket, head, child, does) {
 	};
 	socket.on('data', hear);
 	socket.on('error', () => {});
+	socket.on('close', () => clearTimeout(idle));
 	socket.on('close', () => child.stdin.destroy()); // the process itself stays, as at a real kubelet
 	hear(Buffer.alloc(0));
 }
