@@ -54,7 +54,9 @@ ASAN = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99"}
 # Scripts with neither t_ nor c_ functions: each is one case.
 WHOLE = {"modal_proto", "runpod_schema", "vast_schema"}
 # A script vendor_X.sh is the script X of each of these.
-VENDORS = ("modal", "runpod", "vast")
+VENDORS = ("modal", "runpod", "vast", "kubernetes")
+# A vendor for which only some of them make sense: a cluster's API is a command.
+ONLY_OF = {"kubernetes": ("vendor_kill.sh",)}
 # Scripts of the pod's side, whose tests are functions test_NAME and which run one of them when ONLY names it.
 POD_SIDE = re.compile(r"(agent(?!_files)|start_script)(?!_lib)(_[a-z]+)?\.sh")
 NOT_CASES = re.compile(r"(lib|cli|agent_files|espeak_worker|ntfy_server|.*_lib)\.sh")
@@ -113,7 +115,7 @@ def burst_for(case, burst):
 def end_to_end(burst):
     scripts = [(f"{folder}/{file}", vendor) for folder in ("tests/e2e", "tests/security") for file in sorted(os.listdir(folder))
                if file.endswith(".sh") and not NOT_CASES.fullmatch(file) and not POD_SIDE.fullmatch(file)
-               for vendor in (VENDORS if file.startswith("vendor_") else ("",))]
+               for vendor in (VENDORS if file.startswith("vendor_") else ("",)) if file in ONLY_OF.get(vendor, (file,))]
     with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
         for cases in pool.map(lambda script: list(script_cases(*script, burst)), scripts):
             yield from cases

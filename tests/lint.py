@@ -431,7 +431,7 @@ def script_text(path, vendor):
 def case_exists(script, name):
     """A function of the script, or a line "+NAME | ..." of a table of cases. vendor_X.sh is the script X of each vendor."""
     vendor = script.partition("_")[0]
-    for_each_vendor = re.sub("^(modal|runpod|vast)_", "vendor_", script)
+    for_each_vendor = re.sub("^(modal|runpod|vast|kubernetes)_", "vendor_", script)
     return any(re.search(rf"(^|[^a-z0-9_]){name}([^a-z0-9_]|$)|^\s*\+{re.sub('^c_', '', name)} \|",
                          script_text(path, vendor), re.M)
                for path in (f"tests/e2e/{script}.sh", f"tests/security/{script}.sh", f"tests/e2e/{for_each_vendor}.sh"))

@@ -42,3 +42,23 @@ pods_ever() { kb_control state | jq '.pods | length'; }
 asked() { # asked OP [JQ CONDITION]: how many such requests
 	kb_control requests | jq --arg op "$1" "[.[] | select(.op == \$op and (${2:-true}))] | length"
 }
+all_paid_for() { # a cluster writes no bills: from the choice of a node to the end of its container
+	paid_for < <(kb_control state | jq -r '.pods[] | select(.scheduled_ms > 0) | "\(.name) \((.ended_ms // .now_ms) - .scheduled_ms) true"')
+}
+no_secrets_in() { # no_secrets_in FILE...: also folders. What a pod was brought by kubectl exec is told nobody else
+	: >secrets
+	! grep -rqaE "PRIVATE KEY|LS0tLS1CRUdJTiBPUEVOU1NI" -- "$@" || complain "a private key is left in $(grep -rlaE "PRIVATE KEY|LS0tLS1CRUdJTiBPUEVOU1NI" -- "$@" | head -n 1)"
+}
+
+# ---- the words that scripts for every vendor use ----
+
+# shellcheck disable=SC2034 # for vendor_kill.sh
+VENDOR=kubernetes REQUESTS=order # each is a kubectl
+vendor_config() { KUBE="volume_access = \"ReadWriteMany\"; ${KUBE:-}" kb_config "$@"; }
+pods_alive() { kb_pods; }
+ids_ever() { kb_control state | jq -r '.pods[].name'; }
+add_rule() { kb_control fault "$1" >/dev/null; }
+strike() { kb_control "pods/$1" "$2"; }                       # what happens to a pod: strike ID JSON
+reclaim() { strike "$1" '{"disrupt":{"reason":"PreemptionByScheduler"}}' >/dev/null; }
+delayed_create() { add_rule "{\"when\":{\"op\":\"create pods\"},\"do\":{\"delay_ms\":$1}}"; }
+create_has_begun() { kb_control state | jq -e '.faults[0].hits == 1'; }
