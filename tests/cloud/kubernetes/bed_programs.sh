@@ -1,17 +1,26 @@
 #!/bin/bash
-# bed_programs.sh FOLDER - the programs of a real Kubernetes and two images for tests/cloud/kubernetes/bed.sh: FOLDER/bin, FOLDER/images.
-# About 13 minutes of compiling and 6 GB for the time being. Needs Go 1.26, its module proxy or the modules already on this machine, and
+# bed_programs.sh FOLDER [PART...] - the programs of a real Kubernetes, KWOK (which plays nodes) and two images for
+# tests/cloud/kubernetes/bed.sh: FOLDER/bin, FOLDER/images. PART: etcd, kubernetes, kwok, images; all of them if none is named.
+# About 14 minutes of compiling and 6 GB for the time being. Needs Go 1.26, its module proxy or the modules already on this machine, and
 # Debian's debootstrap; nothing is installed. What exists already is kept.
 set -eu
-etcd=v3.7.3 kubernetes=1.37.2
+etcd=v3.7.3 kubernetes=1.37.2 kwok=v0.8.0
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1/bin" "$1/images"
 to=$(cd "$1" && pwd)
+shift
+parts=" ${*:-etcd kubernetes kwok images} "
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 export CGO_ENABLED=0 GOFLAGS=-mod=mod
 command -v go >/dev/null || { echo "burst: Go is not installed" >&2; exit 1; }
-missing() { for name; do [ -x "$to/bin/$name" ] || return 0; done; return 1; }
+missing() { # PART PROGRAM...: it is wanted, and one of its programs is not there
+	local name
+	[[ $parts = *" $1 "* ]] || return 1
+	shift
+	for name; do [ -x "$to/bin/$name" ] || return 0; done
+	return 1
+}
 
 # A module that imports PACKAGE..., so that `go mod tidy` finds what they need.
 tools() { # PACKAGE...
@@ -22,14 +31,14 @@ tools() { # PACKAGE...
 	} >tools.go
 	go mod tidy 2>go.log || { tail -n 3 go.log >&2; exit 1; }
 }
-if missing etcd; then
+if missing etcd etcd; then
 	mkdir "$work/etcd" && cd "$work/etcd"
 	printf 'module bed/etcd\n\ngo 1.26.0\n\nrequire go.etcd.io/etcd/server/v3 %s\n' $etcd >go.mod
 	tools go.etcd.io/etcd/server/v3
 	nice -n 19 go build -trimpath -ldflags '-s -w' -o "$to/bin/etcd" go.etcd.io/etcd/server/v3
 fi
 programs=(kube-apiserver kube-controller-manager kube-scheduler kubelet)
-if missing "${programs[@]}"; then
+if missing kubernetes "${programs[@]}"; then
 	mkdir "$work/kube" && cd "$work/kube"
 	printf 'module bed/kube\n\ngo 1.26.0\n' >go.mod
 	go mod download "k8s.io/kubernetes@v$kubernetes"
@@ -48,9 +57,16 @@ if missing "${programs[@]}"; then
 			-o "$to/bin/$program" "k8s.io/kubernetes/cmd/$program"
 	done
 fi
+if missing kwok kwok; then
+	mkdir "$work/kwok" && cd "$work/kwok"
+	printf 'module bed/kwok\n\ngo 1.26.0\n\nrequire sigs.k8s.io/kwok %s\n' $kwok >go.mod
+	tools sigs.k8s.io/kwok/cmd/kwok
+	nice -n 19 go build -trimpath -ldflags '-s -w' -o "$to/bin/kwok" sigs.k8s.io/kwok/cmd/kwok
+fi
 
 # ---- images, as archives that containerd imports ----
 
+[[ $parts = *" images "* ]] || exit 0
 if [ ! -e "$to/images/pause.tar" ]; then
 	mkdir "$work/pause"
 	# every pod's first container: it holds the namespaces
