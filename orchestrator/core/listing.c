@@ -284,8 +284,9 @@ static void pod_on_view(struct core *c, struct core_pod *p, const struct pod_vie
 		break;
 	case POD_STATE_STOPPED:
 		pod_on_vanished(c, p,
-				view->preempted ? "the vendor reclaimed it (preempted)"
-						: "it stopped by itself");
+				view->preempted   ? "the vendor reclaimed it (preempted)"
+				: view->detail[0] ? view->detail
+						  : "it stopped by itself");
 		break;
 	case POD_STATE_FAILED:
 		offers_rest_bad_host(c, pod_index(c, p),

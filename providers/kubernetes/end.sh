@@ -17,6 +17,7 @@ await_keys() {
 	done
 	# shellcheck source=/dev/null
 	. "$BURST_HOME/keys"
+	: >"$BURST_HOME/keyed" # for burst, which asks
 	rm -f "$BURST_HOME/keys"
 }
 [ "$BURST_KEYS" != exec ] || await_keys

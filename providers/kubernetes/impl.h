@@ -96,23 +96,24 @@ void kube_read_offers(const struct op *op, const json_t *nodes, struct op_result
 
 /* ---- keys.c: brings secrets to pods that run ---- */
 
-/* Of a provider handle (provider.own): secrets of pods that it has rented and that have not got
- * them. kube_keys_free() wipes them; the struct itself is freed by child_close(). */
+/* Of a provider handle (provider.own): secrets of pods that it has rented, until they have got
+ * them, and which pods have them. kube_keys_free() wipes them; the struct itself is freed by
+ * child_close(). */
 struct kube_keys;
 struct kube_keys *kube_keys_new(void);
 void kube_keys_free(struct kube_keys *keys);
 void kube_keys_add(struct provider *p, const char *pod, char *text); /* takes over text */
 void kube_keys_forget(struct provider *p, const char *pod);
-/* One of these pods that runs and waits for its keys, the one with the fewest failures first; NULL:
- * none. */
-const char *kube_keys_next(const struct provider *p, const struct op_result *pods);
+/* One of these pods that runs and waits for its keys, or, among ids (NULL: none), was rented by
+ * another client and has not been asked whether it has its keys; the one with the fewest failures
+ * first; NULL: none. */
+const char *kube_keys_next(struct provider *p, const struct op_result *pods, char *const *ids);
 /* Shows those that wait as pods that boot: none of them can be reached. One to which no keys may be
- * brought has failed. */
+ * brought has failed, and one whose client died with its keys has stopped. */
 void kube_keys_hold_back(const struct provider *p, struct op_result *pods);
-/* The call that brings them to this pod, which has some. OP_CALL. */
+/* The call that brings them to this pod, or asks it. OP_CALL. */
 enum op_next kube_keys_bring(const struct op *op, struct call *call, const char *pod);
-/* Reads its reply (reply->err: it was not done in time). True: the pod has confirmed its keys, and
- * they are forgotten here. */
+/* Reads its reply (reply->err: it was not done in time). True: the pod has answered. */
 bool kube_keys_brought(const struct op *op, const char *pod, const struct reply *reply);
 
 /* ---- volumes.c: a volume is a PersistentVolumeClaim ---- */

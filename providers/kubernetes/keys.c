@@ -2,20 +2,22 @@
  * Pod's specification, which others in the namespace may read.
  *
  * The texts live in the memory of the handle that rented, and nowhere else. If burst dies before a
- * pod has its keys, that pod ends itself when its first lease would end (end.sh). */
+ * pod has its keys, that pod ends itself when its first lease would end (end.sh). A later client
+ * asks each pod that it adopts whether it has its keys, and takes one without for stopped. */
 #include <stdlib.h>
 
 #include "impl.h"
 
-/* The list waits for a delivery: the first try is a short one. */
-enum { DELIVERY_MS = 5000 };
+/* The list waits for a delivery: the first try is a short one. After some tries in vain, a pod that
+ * another client rented counts as one that has its keys. */
+enum { DELIVERY_MS = 5000, QUESTIONS_MOST = 3 };
 
 struct kube_key {
 	char pod[POD_ID_MAX];
-	char *text;
-	int tries;      /* that failed */
-	bool forbidden; /* no further try can help */
-	char why[160];  /* the last one failed */
+	char *text; /* NULL: another client rented the pod, or it has its keys */
+	enum { KEY_WAITS, KEY_THERE, KEY_LOST, KEY_FORBIDDEN } state;
+	int tries;     /* that failed */
+	char why[160]; /* the last one failed */
 };
 
 struct kube_keys {
@@ -73,79 +75,120 @@ void kube_keys_add(struct provider *p, const char *pod, char *text)
 	COPY_TEXT(keys->list[keys->count++].pod, pod);
 }
 
-const char *kube_keys_next(const struct provider *p, const struct op_result *pods)
+/* What is known of a pod's keys; of one of ids that another client rented, a new entry. */
+static const struct kube_key *look_up(struct provider *p, const char *pod, char *const *ids)
+{
+	const struct kube_key *key = find(p, pod);
+
+	for (; !key && ids && *ids; ids++)
+		if (!strcmp(*ids, pod)) {
+			kube_keys_add(p, pod, NULL);
+			key = find(p, pod);
+		}
+	return key;
+}
+
+const char *kube_keys_next(struct provider *p, const struct op_result *pods, char *const *ids)
 {
 	const struct kube_key *next = NULL;
 
+	/* first all entries, since they move when one is added */
+	for (size_t i = 0; i < pods->pod_count; i++)
+		if (pods->pods[i].state == POD_STATE_RUNNING)
+			(void)look_up(p, pods->pods[i].id, ids);
 	for (size_t i = 0; i < pods->pod_count; i++) {
 		const struct kube_key *key = find(p, pods->pods[i].id);
-		if (key && pods->pods[i].state == POD_STATE_RUNNING &&
+		if (key && key->state == KEY_WAITS && pods->pods[i].state == POD_STATE_RUNNING &&
 		    (!next || key->tries < next->tries))
 			next = key;
 	}
 	return next ? next->pod : NULL;
 }
 
-void kube_keys_hold_back(const struct provider *p, struct op_result *pods)
+static void hold_back(struct pod_view *pod, const struct kube_key *key)
 {
-	for (size_t i = 0; i < pods->pod_count; i++) {
-		struct pod_view *pod = &pods->pods[i];
-		const struct kube_key *key = find(p, pod->id);
-		if (!key || pod->state != POD_STATE_RUNNING)
-			continue;
-		pod->state = key->forbidden ? POD_STATE_FAILED : POD_STATE_CREATING;
+	if (key->state == KEY_LOST) {
+		pod->state = POD_STATE_STOPPED;
+		COPY_TEXT(pod->detail, "its client died before the pod had its keys");
+	} else if (key->state == KEY_FORBIDDEN || (key->state == KEY_WAITS && key->text)) {
+		pod->state = key->state == KEY_FORBIDDEN ? POD_STATE_FAILED : POD_STATE_CREATING;
 		if (key->why[0])
 			format_text(pod->detail, sizeof(pod->detail),
 				    "its keys cannot be brought: %s", key->why);
 	}
 }
 
+void kube_keys_hold_back(const struct provider *p, struct op_result *pods)
+{
+	for (size_t i = 0; i < pods->pod_count; i++) {
+		const struct kube_key *key = find(p, pods->pods[i].id);
+		if (key && pods->pods[i].state == POD_STATE_RUNNING)
+			hold_back(&pods->pods[i], key);
+	}
+}
+
 /* kubectl may drop a part of its input and succeed (kubernetes/kubernetes#112834), or never pass
- * its end on, so the last line says that the file is whole. A pod that has its keys already says so
- * as well. */
+ * its end on, so the last line says that the file is whole. A pod that has its keys says so. */
 static const char take_keys[] =
-	"umask 077; h=" KUBERNETES_HOME "; mkdir -p $h; "
+	"umask 077; h=" KUBERNETES_HOME
+	"; mkdir -p $h; [ ! -e $h/keyed ] || { echo taken; exit; }; "
 	"while IFS= read -r l; do printf '%s\\n' \"$l\"; [ \"$l\" != '# whole' ] || break; done "
 	">$h/keys.new; "
-	"if [ ! -s $h/host_key ]; then "
-	"[ \"$l\" = '# whole' ] && mv -f $h/keys.new $h/keys || exit 1; fi; "
-	"rm -f $h/keys.new; echo taken";
+	"if [ \"$l\" = '# whole' ]; then mv -f $h/keys.new $h/keys; else rm -f $h/keys.new; fi; "
+	"if [ -e $h/keys ] || [ -e $h/keyed ]; then echo taken; else echo keyless; fi";
 
 enum op_next kube_keys_bring(const struct op *op, struct call *call, const char *pod)
 {
+	const struct kube_key *key = find(op->provider, pod);
+
 	kube_arguments(op->provider->section, call);
 	kube_exec_arguments(call, pod);
 	call_arg(call, "sh");
 	call_arg(call, "-c");
 	call_arg(call, take_keys);
-	const struct kube_key *key = find(op->provider, pod);
-	str_add(&call->body, key->text);
+	str_add(&call->body, key->text ? key->text : "\n");
 	call->class = CALL_CREATE; /* before polls: a pod waits for it and costs money */
 	call->may_repeat = false;  /* the next list does */
 	call->timeout_ms = DELIVERY_MS * (int64_t)MIN(key->tries + 1, 3);
 	return OP_CALL;
 }
 
-bool kube_keys_brought(const struct op *op, const char *pod, const struct reply *reply)
+/* Why a delivery failed, and whether another one can help. */
+static void note_failure(const struct op *op, struct kube_key *key, const struct reply *reply)
 {
-	struct kube_key *key = find(op->provider, pod);
 	struct err err;
 
-	if (strstr(str_text(&reply->body), "taken")) {
-		kube_keys_forget(op->provider, pod);
-		return true;
-	}
-	if (!key)
-		return false;
 	key->tries++;
 	if (reply->err.kind)
 		err = reply->err; /* not done in time */
 	else
 		(void)kube_failed(op, reply, &err);
-	key->forbidden = strstr(str_text(&reply->head), "(Forbidden)") != NULL;
+	if (strstr(str_text(&reply->head), "(Forbidden)"))
+		key->state = KEY_FORBIDDEN;
+	else if (!key->text && key->tries >= QUESTIONS_MOST)
+		key->state = KEY_THERE;
 	COPY_TEXT(key->why, err.kind == ERR_CREDENTIALS
 				    ? "no right to create pods/exec: burst doctor --rights prints "
 				      "the Role that burst needs"
 				    : err.msg);
+}
+
+bool kube_keys_brought(const struct op *op, const char *pod, const struct reply *reply)
+{
+	struct kube_key *key = find(op->provider, pod);
+
+	if (!key) /* released meanwhile */
+		return false;
+	if (strstr(str_text(&reply->body), "taken")) {
+		text_wipe(key->text);
+		key->text = NULL;
+		key->state = KEY_THERE;
+		return true;
+	}
+	if (strstr(str_text(&reply->body), "keyless") && !key->text) {
+		key->state = KEY_LOST;
+		return true;
+	}
+	note_failure(op, key, reply);
 	return false;
 }

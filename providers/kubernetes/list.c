@@ -45,13 +45,19 @@ static int read_pods(struct op *op, const struct reply *reply, struct err *err)
 	return keep_token(op, object, err);
 }
 
+/* The pods of the run that lists; NULL: none. */
+static char *const *ids_of(const struct op *op)
+{
+	return op->kind == OP_LIST && op->want ? op->want->ids : NULL;
+}
+
 /* The next of these pods, from number `from` on, that has ended and is this run's: its object stays
  * until it is deleted, and holds nothing but the reason of its end. -1: none. */
 static int next_ended(const struct op *op, int from)
 {
-	char *const *ids = op->want ? op->want->ids : NULL;
+	char *const *ids = ids_of(op);
 
-	for (int i = from; op->kind == OP_LIST && i < (int)op->found.pod_count; i++)
+	for (int i = from; i < (int)op->found.pod_count; i++)
 		for (size_t k = 0; ids && ids[k]; k++)
 			if (op->found.pods[i].state == POD_STATE_GONE &&
 			    !strcmp(op->found.pods[i].id, ids[k]))
@@ -64,7 +70,7 @@ static int next_ended(const struct op *op, int from)
 static enum op_next bring_keys(struct op *op, struct call *call)
 {
 	str_reset(&op->kept);
-	str_add(&op->kept, kube_keys_next(op->provider, &op->found));
+	str_add(&op->kept, kube_keys_next(op->provider, &op->found, ids_of(op)));
 	return kube_keys_bring(op, call, str_text(&op->kept));
 }
 
@@ -104,7 +110,8 @@ enum op_next kube_list_take(struct op *op, const struct reply *reply, struct op_
 	} else {
 		if (op->step > SEE_PODS)
 			delivered = kube_keys_brought(op, str_text(&op->kept), reply);
-		if (delivered && op->step++ < DELIVERIES_MOST && kube_keys_next(p, &op->found))
+		if (delivered && op->step++ < DELIVERIES_MOST &&
+		    kube_keys_next(p, &op->found, ids_of(op)))
 			return OP_CALL;
 	}
 	ended = next_ended(op, ended);

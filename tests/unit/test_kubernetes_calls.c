@@ -175,6 +175,33 @@ static void test_keys_that_arrived_count(void **state)
 	end(&s);
 }
 
+/* A later client adopts two pods. One has its keys; the other's client died with them. */
+static void test_pods_of_a_client_that_died(void **state)
+{
+	static char a[] = "a", b[] = "b";
+	char *ids[] = {a, b, NULL};
+	const struct op_want want = {.ids = ids};
+	struct steps s;
+
+	(void)state;
+	begin(&s, OP_LIST, &want);
+	assert_int_equal(
+		answer(&s, 0, LIST("", POD("a", "") "," POD("b", "") "," POD("c", "")), ""),
+		OP_CALL);
+	assert_int_equal(answer(&s, 0, "taken\n", ""), OP_CALL);
+	assert_int_equal(answer(&s, 0, "keyless\n", ""), OP_DONE);
+	assert_int_equal(s.result.pods[0].state, POD_STATE_RUNNING);
+	assert_int_equal(s.result.pods[1].state, POD_STATE_STOPPED);
+	assert_string_equal(s.result.pods[1].detail, "its client died before the pod had its keys");
+	assert_int_equal(s.result.pods[2].state, POD_STATE_RUNNING);
+	end(&s);
+	/* nothing is asked twice */
+	begin(&s, OP_LIST, &want);
+	assert_int_equal(answer(&s, 0, LIST("", POD("a", "") "," POD("b", "")), ""), OP_DONE);
+	assert_int_equal(s.result.pods[1].state, POD_STATE_STOPPED);
+	end(&s);
+}
+
 /* ---- releases ---- */
 
 #define DELETED(when) ",\"deletionTimestamp\":\"" when "\""
@@ -240,6 +267,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_pod_released_while_it_gets_its_keys,
 						open_provider, close_provider),
 		cmocka_unit_test_setup_teardown(test_keys_that_arrived_count, open_provider,
+						close_provider),
+		cmocka_unit_test_setup_teardown(test_pods_of_a_client_that_died, open_provider,
 						close_provider),
 		cmocka_unit_test_setup_teardown(test_a_pod_whose_node_is_lost, open_provider,
 						close_provider),
