@@ -87,12 +87,23 @@ queued_for_good() { # queued_for_good JSON WORDS
 	is "$(json .cost_usd)" 0 cost
 }
 c_no_node_fits() { queued_for_good '{"unschedulable":"0/3 nodes are available: 3 Insufficient nvidia.com/gpu."}' .; }
-c_gated_by_a_queue() { queued_for_good '{"gated":true}' .; }
+# Kueue's gate is a wait in a queue: nothing bills, and the pod goes although Kueue's finalizer is on it.
+c_kueue_admits_none() {
+	kb_control kueue '{}' >/dev/null
+	KUBE='queue = "team-a";' queued_for_good '{}' .
+	is "$(kb_control state | jq -r '.pods[0].object.metadata.labels["kueue.x-k8s.io/queue-name"]')" team-a "its queue"
+}
+c_kueue_admits_late() {
+	kb_control kueue '{"admit_after_ms":6000}' >/dev/null
+	KUBE='queue = "team-a";' one_pod
+	is "$(json '.pods[0].phases.queue_s >= 5')" true "seconds in the queue: $(json '.pods[0].phases.queue_s')"
+	is "$(json '.pods[0] | .billed_seconds <= (.phases | add) - .phases.queue_s + 2')" true "billed seconds: $(json '.pods[0]')"
+}
 c_a_wait_that_ends() {
 	fault "create pods" '{"pod":{"queue_ms":4000}}'
 	one_pod
 }
-t_the_queue() { cases c_no_node_fits c_gated_by_a_queue c_a_wait_that_ends; }
+t_the_queue() { cases c_no_node_fits c_kueue_admits_none c_kueue_admits_late c_a_wait_that_ends; }
 
 # ---- what a user can get wrong ----
 

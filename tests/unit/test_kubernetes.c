@@ -254,6 +254,54 @@ static void test_no_secret_in_the_spec(void **state)
 	assert_string_equal(keys, "export BURST_HOST_KEY_B64='c2VjcmV0IGtleQ'\\'''\n# whole\n");
 }
 
+/* Where a pod may run, and whose queue it waits in: only a spot offer gets what spot nodes want. */
+static void test_placement(void **state)
+{
+	static const struct {
+		bool spot;
+		const char *selector, *tolerations;
+	} offers[] = {
+		{false, "{\"pool\":\"gpu\"}",
+		 "[{\"key\":\"nvidia.com/gpu\",\"operator\":\"Exists\"},"
+		 "{\"key\":\"team\",\"operator\":\"Equal\",\"value\":\"x\",\"effect\":"
+		 "\"NoSchedule\"}]"},
+		{true, "{\"pool\":\"gpu\",\"cloud.google.com/gke-spot\":\"true\"}",
+		 "[{\"key\":\"nvidia.com/gpu\",\"operator\":\"Exists\"},"
+		 "{\"key\":\"team\",\"operator\":\"Equal\",\"value\":\"x\",\"effect\":"
+		 "\"NoSchedule\"},"
+		 "{\"key\":\"spot\",\"operator\":\"Exists\"}]"},
+	};
+
+	(void)state;
+	section_add_item(conf, "node_selector", "pool=gpu", "burst.cfg:4");
+	section_add_item(conf, "tolerations", "team=x:NoSchedule", "burst.cfg:5");
+	section_add_item(conf, "spot_selector", "cloud.google.com/gke-spot=true", "burst.cfg:6");
+	section_add_item(conf, "spot_tolerations", "spot", "burst.cfg:7");
+	section_set_text(conf, "queue", "team-a", "burst.cfg:8");
+	for (size_t i = 0; i < ARRAY_LEN(offers); i++) {
+		struct rent_request rent = {
+			.offer = {.id = "any", .gpus = 1, .spot = offers[i].spot},
+			.name = "burst-00000000000000f1",
+			.start_script = ""};
+		CLEANUP(json_decref) json_t *pod = kube_pod_spec(conf, &rent);
+		const json_t *spec = json_object_get(pod, "spec"),
+			     *meta = json_object_get(pod, "metadata");
+		CLEANUP(free_text)
+		char *selector = jsonx_line(json_object_get(spec, "nodeSelector"));
+		CLEANUP(free_text)
+		char *tolerations = jsonx_line(json_object_get(spec, "tolerations"));
+		assert_string_equal(selector, offers[i].selector);
+		assert_string_equal(tolerations, offers[i].tolerations);
+		assert_null(json_object_get(spec, "affinity"));
+		assert_null(json_object_get(spec, "schedulingGates")); /* Kueue's to set */
+		assert_string_equal(jsonx_text(json_object_get(meta, "labels"),
+					       "kueue.x-k8s.io/queue-name", ""),
+				    "team-a");
+		assert_string_equal(jsonx_text(json_object_get(meta, "annotations"), NOTE_SPOT, ""),
+				    offers[i].spot ? "true" : "false");
+	}
+}
+
 /* ---- offers ---- */
 
 #define CARD(label, value, more)                                                                   \
@@ -391,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test_setup_teardown(test_no_secret_in_the_spec, open_provider,
 						close_provider),
+		cmocka_unit_test_setup_teardown(test_placement, open_provider, close_provider),
 		cmocka_unit_test_setup_teardown(test_cards, open_provider, close_provider),
 		cmocka_unit_test_setup_teardown(test_cards_of_the_config, open_provider,
 						close_provider),

@@ -2,6 +2,7 @@
 #
 #   cloud, cloud_over       begin and end of a test with one stand-in; cloud skips the test where there can be none
 #   kb_config KEY=VALUE;... burst.cfg for it; KUBE="..." and JOB="..." add to the groups, GPUS='"none"' is the list
+#   counted_kubectl, started PATTERN, busiest_minute      how often kubectl was started
 #   and what common/client.sh has: cases, all_done, in_vain
 # shellcheck shell=bash
 # shellcheck source-path=SCRIPTDIR
@@ -42,13 +43,29 @@ pods_ever() { kb_control state | jq '.pods | length'; }
 asked() { # asked OP [JQ CONDITION]: how many such requests
 	kb_control requests | jq --arg op "$1" "[.[] | select(.op == \$op and (${2:-true}))] | length"
 }
-all_paid_for() { # a cluster writes no bills: from the choice of a node to the end of its container
-	paid_for < <(kb_control state | jq -r '.pods[] | select(.scheduled_ms > 0) | "\(.name) \((.ended_ms // .now_ms) - .scheduled_ms) true"')
+all_paid_for() { # a cluster writes no bills: from the choice of a node to the end of its container, in whole seconds as its objects have them
+	paid_for < <(kb_control state | jq -r '.pods[] | select(.scheduled_ms > 0) | "\(.name) \(((.ended_ms / 1000 | floor) - (.scheduled_ms / 1000 | floor)) * 1000) true"')
 }
 no_secrets_in() { # no_secrets_in FILE...: also folders. What a pod was brought by kubectl exec is told nobody else
 	: >secrets
 	! grep -rqaE "PRIVATE KEY|LS0tLS1CRUdJTiBPUEVOU1NI" -- "$@" || complain "a private key is left in $(grep -rlaE "PRIVATE KEY|LS0tLS1CRUdJTiBPUEVOU1NI" -- "$@" | head -n 1)"
 }
+# counted: from now on each start of kubectl is a line "SECONDS VERB PATH" in $T/kubectls
+counted_kubectl() {
+	local real
+	real=$(command -v kubectl)
+	mkdir -p "$T/bin"
+	cat >"$T/bin/kubectl" <<-E
+		#!/bin/bash
+		for word; do case \$word in create | get | delete | exec) verb=\$word ;; /*) path=\${word%%\?*} ;; esac; done
+		echo "\$EPOCHSECONDS \$verb \${path:-}" >>'$T/kubectls'
+		exec '$real' "\$@"
+	E
+	chmod 755 "$T/bin/kubectl"
+	export PATH=$T/bin:$PATH
+}
+started() { grep -cE "^[0-9]+ $1" "$T/kubectls"; } # started PATTERN: "create .*/pods", "get .*/pods"
+busiest_minute() { awk '{n[int($1 / 60)]++} END {for (m in n) if (n[m] > most) most = n[m]; print most + 0}' "$T/kubectls"; }
 
 # ---- the words that scripts for every vendor use ----
 
