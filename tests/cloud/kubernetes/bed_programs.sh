@@ -1,6 +1,7 @@
 #!/bin/bash
 # bed_programs.sh FOLDER [PART...] - the programs of a real Kubernetes, KWOK (which plays nodes) and two images for
-# tests/cloud/kubernetes/bed.sh: FOLDER/bin, FOLDER/images. PART: etcd, kubernetes, kwok, images; all of them if none is named.
+# tests/cloud/kubernetes/bed.sh: FOLDER/bin, FOLDER/images; and the API's published description, FOLDER/openapi. PART: etcd, kubernetes,
+# kwok, openapi, images; all of them if none is named.
 # About 14 minutes of compiling and 6 GB for the time being. Needs Go 1.26, its module proxy or the modules already on this machine, and
 # Debian's debootstrap; nothing is installed. What exists already is kept.
 set -eu
@@ -9,7 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1/bin" "$1/images"
 to=$(cd "$1" && pwd)
 shift
-parts=" ${*:-etcd kubernetes kwok images} "
+parts=" ${*:-etcd kubernetes kwok openapi images} "
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 export CGO_ENABLED=0 GOFLAGS=-mod=mod
@@ -62,6 +63,13 @@ if missing kwok kwok; then
 	printf 'module bed/kwok\n\ngo 1.26.0\n\nrequire sigs.k8s.io/kwok %s\n' $kwok >go.mod
 	tools sigs.k8s.io/kwok/cmd/kwok
 	nice -n 19 go build -trimpath -ldflags '-s -w' -o "$to/bin/kwok" sigs.k8s.io/kwok/cmd/kwok
+fi
+if [[ $parts = *" openapi "* ]] && [ ! -e "$to/openapi/api__v1_openapi.json" ]; then
+	mkdir -p "$work/openapi" "$to/openapi" && cd "$work/openapi"
+	printf 'module bed/openapi\n\ngo 1.26.0\n' >go.mod
+	go mod download "k8s.io/kubernetes@v$kubernetes"
+	cp "$(go env GOMODCACHE)/k8s.io/kubernetes@v$kubernetes"/api/openapi-spec/v3/{api__v1,apis__authorization.k8s.io__v1}_openapi.json "$to/openapi/"
+	chmod u+w "$to"/openapi/*
 fi
 
 # ---- images, as archives that containerd imports ----

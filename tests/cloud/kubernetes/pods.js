@@ -68,7 +68,7 @@ class Pods {
 
 	schedule(pod) {
 		if (!this.all.has(pod.object.metadata.name) || pod.scheduled_ms) return;
-		if (pod.quirks.gated || pod.object.spec.schedulingGates) return this.say(pod, 'PodScheduled', 'False', 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates');
+		if (pod.object.spec.schedulingGates) return this.say(pod, 'PodScheduled', 'False', 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates');
 		const why = pod.quirks.unschedulable || this.misfit(pod);
 		if (why) {
 			this.say(pod, 'PodScheduled', 'False', 'Unschedulable', why);
@@ -110,8 +110,13 @@ class Pods {
 
 	// ---- its container ----
 
+	is_now(pod, ready, state) {
+		const { image } = pod.object.spec.containers[0];
+		pod.object.status.containerStatuses = [{ name: 'main', image, imageID: '', restartCount: 0, ready, state }];
+	}
+
 	wait(pod, reason, message) {
-		pod.object.status.containerStatuses = [{ name: 'main', ready: false, state: { waiting: { reason, ...(message ? { message } : {}) } } }];
+		this.is_now(pod, false, { waiting: { reason, ...(message ? { message } : {}) } });
 	}
 
 	boot(pod) {
@@ -173,7 +178,7 @@ class Pods {
 		pod.pid = pid;
 		pod.object.status.phase = 'Running';
 		this.say(pod, 'Ready', 'True');
-		pod.object.status.containerStatuses = [{ name: 'main', ready: true, state: { running: { startedAt: this.world.stamp(clock.now()) } } }];
+		this.is_now(pod, true, { running: { startedAt: this.world.stamp(clock.now()) } });
 		if (pod.quirks.ends_after_ms) clock.after(pod.quirks.ends_after_ms, () => this.disrupt(pod, pod.quirks.disrupted || {}));
 	}
 
@@ -191,8 +196,7 @@ class Pods {
 		pod.object.status.phase = phase || (code === 0 ? 'Succeeded' : 'Failed');
 		if (reason) Object.assign(pod.object.status, { reason, message });
 		if (pod.scheduled_ms)
-			pod.object.status.containerStatuses = [{ name: 'main', ready: false,
-				state: { terminated: { exitCode: code, reason: why || (code === 0 ? 'Completed' : 'Error'), finishedAt: this.world.stamp(clock.now()) } } }];
+			this.is_now(pod, false, { terminated: { exitCode: code, reason: why || (code === 0 ? 'Completed' : 'Error'), finishedAt: this.world.stamp(clock.now()) } });
 		if (pod.machine) pod.machine.destroy();
 		if (pod.object.metadata.deletionTimestamp) this.remove(pod);
 	}

@@ -17,7 +17,7 @@
 //        reset:true                        drop the connection       delay_ms        wait first
 //        body:TEXT                         answer this               hide:true       a list without pods
 //        page:N                            a list in pages of at most N
-//        pod:{..}                          a pod created so: queue_ms, pull_ms, unschedulable:TEXT, gated, waiting:[REASON,MESSAGE],
+//        pod:{..}                          a pod created so: queue_ms, pull_ms, unschedulable:TEXT, waiting:[REASON,MESSAGE],
 //                                          node_lost, ends_after_ms + disrupted:{..}
 //        exec:{..}                         an exec so: no_status, no_eof, no_end, cut_after_bytes, idle_cut_ms, mute
 //   DELETE /_control/faults
