@@ -117,8 +117,10 @@ build/kit/burst-agent-$(1): $$(AGENT_OBJ_$(1))
 endef
 $(foreach machine,$(AGENT_MACHINES),$(eval $(call agent_for,$(machine))))
 
-# What burst installs on the machines that it reaches by ssh: the local vendor as a static program, for this machine's kind. It
-# needs the static jansson and libseccomp, which Debian's -dev packages have. An empty file stands for one that cannot be built.
+# What burst installs on the machines that it reaches by ssh: the local vendor as a static program, for this machine's kind and for
+# the other one. It needs the static jansson and libseccomp, which Debian's -dev packages have; for the other kind those of its
+# architecture in HOST_LIBS (libjansson-dev:arm64, libseccomp-dev:arm64) and its compiler (gcc-aarch64-linux-gnu). An empty file
+# stands for one that cannot be built.
 HOST_SRC    := $(HOST_MAIN) $(patsubst %,providers/local/%.c,cloud record supervise sandbox lockdown ids files forward gpus group) \
                providers/wire.c orchestrator/provider.c $(patsubst %,orchestrator/base/%.c,mem str path clock err jsonx gpus guard program)
 HOST_OBJ    := $(HOST_SRC:%.c=build/kit/host/%.o)
@@ -132,9 +134,22 @@ build/kit/burst-host: $(HOST_OBJ)
 	$(Q)$(CC) $(AGENT_LDFLAGS) -o $@ $^ -ljansson -lseccomp 2>$@.log || { rm -f $@; : >$@; \
 		echo "    no static jansson and libseccomp: burst will not install itself on hosts reached by ssh (build/kit/burst-host.log)"; }
 -include $(HOST_OBJ:.o=.d)
-build/kit/host_program.h: build/kit/burst-host
-	@printf '#define HOST_PROGRAM_BYTES %d\n#define HOST_PROGRAM_HASH "%s"\n#define HOST_PROGRAM_MACHINE "Linux %s"\n' \
-		$$(wc -c <$<) "$$(sha256sum <$< | cut -c 1-16)" "$$(uname -m)" >$@
+HOST_OTHER     := $(firstword $(filter-out $(HOST_MACHINE),$(AGENT_MACHINES)))
+HOST_LIBS      ?= /usr/lib/$(HOST_OTHER)-linux-gnu
+HOST_OTHER_CC  := $(if $(and $(wildcard $(HOST_LIBS)/libjansson.a),$(wildcard $(HOST_LIBS)/libseccomp.a)),$(call find_program,$(HOST_OTHER)-linux-gnu-gcc))
+HOST_OTHER_OBJ := $(if $(HOST_OTHER_CC),$(HOST_SRC:%.c=build/kit/host-$(HOST_OTHER)/%.o))
+$(if $(HOST_OTHER_CC),$(shell [ -s build/kit/burst-host-$(HOST_OTHER) ] || rm -f build/kit/burst-host-$(HOST_OTHER)))
+build/kit/host-$(HOST_OTHER)/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(HOST_OTHER_CC) $(HOST_CFLAGS) -MMD -MP -c -o $@ $<
+build/kit/burst-host-$(HOST_OTHER): $(HOST_OTHER_OBJ)
+	@mkdir -p $(@D)
+	$(Q)$(if $^,$(HOST_OTHER_CC) $(AGENT_LDFLAGS) -o $@ $^ -L$(HOST_LIBS) -ljansson -lseccomp,: >$@)
+-include $(HOST_OTHER_OBJ:.o=.d)
+build/kit/host_program.h: build/kit/burst-host build/kit/burst-host-$(HOST_OTHER)
+	@for program in "OWN $(HOST_MACHINE) build/kit/burst-host" "OTHER $(HOST_OTHER) build/kit/burst-host-$(HOST_OTHER)"; do \
+		set -- $$program; printf '#define HOST_%s_MACHINE "%s"\n#define HOST_%s_FILE "%s"\n#define HOST_%s_BYTES %d\n#define HOST_%s_HASH "%s"\n' \
+		$$1 $$2 $$1 $$3 $$1 $$(wc -c <$$3) $$1 $$(sha256sum <$$3 | cut -c 1-16); done >$@
 
 # the one that runs here, for tests
 build/kit/burst-agent: build/kit/burst-agent-$(HOST_MACHINE)
@@ -150,7 +165,7 @@ build/kit/kit_sizes.h: $(KIT)
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh jobs/agent/bootstrap.sh
 $(foreach name,$(patsubst providers/%/end.sh,%,$(wildcard providers/*/end.sh)),$(eval $(BUILD)/obj/providers/$(name)/$(name).o: providers/$(name)/end.sh providers/http.sh))
 $(BUILD)/obj/providers/slurm/script.o: providers/slurm/login.sh providers/slurm/batch.sh
-$(BUILD)/obj/providers/ssh/host.o: build/kit/burst-host build/kit/host_program.h
+$(BUILD)/obj/providers/ssh/host.o: build/kit/burst-host build/kit/burst-host-$(HOST_OTHER) build/kit/host_program.h
 $(BUILD)/obj/cmd/completion.o: $(wildcard cmd/line/completion.*sh)
 $(BUILD)/obj/cmd/report.o: cmd/show/page.html
 $(BUILD)/obj/jobs/tts/environment.o $(BUILD)/obj/jobs/tts/markdown.o: $(wildcard jobs/tts/*.sh jobs/tts/*.txt)

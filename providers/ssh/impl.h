@@ -22,14 +22,16 @@ const char *host_folder(const struct provider *p);
  * `inner`, and takes over its input and output. */
 void host_add_command(const struct provider *p, const char *host, struct call *inner,
 		      struct call *call);
-/* Adds those that install burst-host there. ERR_LOCAL: this build of burst carries none. */
-int host_add_install(const struct provider *p, const char *host, struct call *call,
+/* Adds those that install burst-host there, for burst's own kind of machine or the other one.
+ * ERR_LOCAL: this build of burst carries none for its own kind. */
+int host_add_install(const struct provider *p, const char *host, bool other, struct call *call,
 		     struct err *err);
 
 enum host_answer {
-	HOST_ANSWERED, /* *answer: as if burst-host had been a child of this machine */
-	HOST_LACKS,    /* burst-host is not installed there */
-	HOST_FAILED    /* *err */
+	HOST_ANSWERED,    /* *answer: as if burst-host had been a child of this machine */
+	HOST_LACKS,       /* burst-host is not installed there */
+	HOST_LACKS_OTHER, /* the same, and that machine is of the other kind */
+	HOST_FAILED       /* *err */
 };
 /* Reads the reply to such a command. `answer` borrows from reply, except its body and head. */
 enum host_answer host_read(const struct op *op, const char *host, const struct reply *reply,

@@ -10,7 +10,7 @@
 #include "impl.h"
 
 /* The steps at one host. op->step counts them over all hosts of the operation. */
-enum { ASK, INSTALL, ASK_AGAIN, STEPS };
+enum { ASK, INSTALL, INSTALL_OTHER, ASK_AGAIN, STEPS };
 enum { INSTALL_MS = 300000, CHECK_MS = 60000, GPUS_IN_POD_MOST = 8, WATTS_MOST = 1000000 };
 
 #define NO_PRICE                                                                                   \
@@ -324,6 +324,13 @@ static int ask_host(struct op *op, const char *host, const char *rest, struct ca
 	return 0;
 }
 
+static bool is_install(const struct op *op)
+{
+	int step = op->step % STEPS;
+
+	return step == INSTALL || step == INSTALL_OTHER;
+}
+
 static enum op_next ssh_ask(struct op *op, struct call *call, struct op_result *result,
 			    struct err *err)
 {
@@ -344,9 +351,10 @@ static enum op_next ssh_ask(struct op *op, struct call *call, struct op_result *
 	}
 	if (find_host(op, host, &rest, err) < 0)
 		return OP_FAILED;
-	if (op->step % STEPS == INSTALL) {
+	if (is_install(op)) {
 		call->timeout_ms = INSTALL_MS;
-		added = host_add_install(op->provider, host, call, err);
+		added = host_add_install(op->provider, host, op->step % STEPS == INSTALL_OTHER,
+					 call, err);
 	} else {
 		call->timeout_ms = MAX(call->timeout_ms, CHECK_MS);
 		added = ask_host(op, host, rest, call, err);
@@ -500,14 +508,18 @@ static enum op_next read_host(struct op *op, const char *host, const char *rest,
 	struct reply answer = {0};
 	enum op_next next = OP_FAILED;
 
-	if (op->step % STEPS == INSTALL) {
-		op->step++;
+	if (is_install(op)) {
+		op->step += ASK_AGAIN - op->step % STEPS;
 		return host_read_install(op, host, reply, err) < 0 ? OP_FAILED : OP_CALL;
 	}
-	switch (host_read(op, host, reply, &answer, err)) {
+	enum host_answer said = host_read(op, host, reply, &answer, err);
+	switch (said) {
 	case HOST_LACKS:
-		if (op->step++ % STEPS == ASK)
+	case HOST_LACKS_OTHER:
+		if (op->step % STEPS == ASK) {
+			op->step += said == HOST_LACKS ? INSTALL : INSTALL_OTHER;
 			return OP_CALL;
+		}
 		err_set(err, ERR_REFUSED, "%s: burst's program cannot be executed there", host);
 		break;
 	case HOST_ANSWERED:

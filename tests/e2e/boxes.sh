@@ -338,6 +338,37 @@ t_a_home_without_locks() { # NFS without its lock daemon: flock fails with ENOLC
 	grep -q 'bad .*ssh: b1: .*No locks available' out.txt || complain "doctor does not say so: $(grep ssh: out.txt | tail -n 3)"
 	boxes_gone
 }
+t_another_kind_of_machine() { # by what its uname says
+	local other=$ROOT/build/kit/burst-host-aarch64
+	[ -e "$other" ] || { skip "aarch64 is not the other kind here"; return; }
+	boxes b1 || return
+	printf '#!/bin/sh\n[ "$1" != -m ] && exec /bin/uname "$@"\necho aarch64\n' >box/b1/bin/uname
+	chmod 755 box/b1/bin/uname
+	script_lines 3
+	box_config 'wait = "2s";'
+	if [ -s "$other" ]; then
+		refused_for 6 'b1: .*' # this machine cannot execute it
+		cmp "$other" box/b1/.local/share/burst/host-* || complain "it is not what was installed"
+	else
+		refused_for 6 'b1: is "Linux aarch64", and this burst was built without its program for such hosts: build it where'
+	fi
+	boxes_gone
+}
+t_the_program_for_the_other_kind() { # in an emulator
+	local host=$ROOT/build/kit/burst-host-aarch64 qemu
+	[ -s "$host" ] || { skip "not built: no static libraries or no compiler for aarch64"; return; }
+	qemu=$(command -v qemu-aarch64-static qemu-aarch64) || { skip "no qemu-user-static"; return; }
+	other() { timeout 60 "$qemu" "$host" "$@"; }
+	echo '{"name":"v","create":true}' | other volume "$T/host" >/dev/null || complain "no volume"
+	echo words | other stage "$T/host" v f >/dev/null || complain "a file is refused"
+	is "$(other fetch "$T/host" v f 0 2>/dev/null)" words "the file"
+	echo '{"name":"burst-aa","script":"echo here","env":{},"conf":{"isolation":"process"},"marker":{"machine":"a","run":"r","attempt":"aa"}}' |
+		other rent "$T/host" >out.txt 2>err.txt || complain "it is not rented: $(cat err.txt)"
+	wait_for 20 "the pod to end itself" other_says gone # the emulator hides when its processes began: they cannot be told apart
+	echo '{"id":"local-aa"}' | other logs "$T/host" | jq -r .text >said.txt
+	has said.txt here
+}
+other_says() { [ "$(other list "$T/host" <<<'{}' | jq -r '.pods[0].state')" = "$1" ]; }
 t_a_full_disk() {
 	boxes b1 || return
 	in_boxes mount -t tmpfs -o "size=256k,uid=$(box_id b1),mode=755" none "box/b1"
