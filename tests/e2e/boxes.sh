@@ -44,6 +44,16 @@ t_two_boxes() {
 	is "$(ledger 'select group_concat(region) from (select distinct region from pod where state = "gone" order by region)')" b1,b2 "hosts"
 	boxes_gone
 }
+t_the_quiz() {
+	boxes b1 b2 || return
+	script_lines 300
+	box_config 'pods = 2;'
+	burst run --json
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 300
+	is "$(json '.segments.rendered') $(json '.pods | length')" "300 2" "segments and pods"
+	boxes_gone
+}
 
 # ---- the connection ----
 

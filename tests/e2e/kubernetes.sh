@@ -18,6 +18,13 @@ c_two_pods_and_no_secret() {
 	! grep -rqa "PRIVATE KEY" state || complain "a private key is left here"
 	is "$(asked exec '(.command | join(" ")) | contains("keys")')" 2 "deliveries of keys"
 }
+c_the_quiz() {
+	script_lines 300
+	kb_config 'pods = 2;'
+	no_volume
+	burst run --json
+	all_done 300 2
+}
 c_a_volume_that_one_pod_can_use() {
 	script_lines 4
 	kb_config 'pods = 2;'
@@ -35,7 +42,7 @@ t_the_suite_for_providers() {
 	kb_invariants
 	kb_stop
 }
-t_runs() { cases c_two_pods_and_no_secret c_a_volume_that_one_pod_can_use; }
+t_runs() { cases c_the_quiz c_two_pods_and_no_secret c_a_volume_that_one_pod_can_use; }
 
 # ---- requests that fail ----
 

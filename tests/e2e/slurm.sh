@@ -19,6 +19,15 @@ t_a_run_on_two_pods() {
 	is "$(ledger 'select count(*) from pod')" 2 pods
 	is "$(ledger 'select count(distinct gpu) || gpu from pod')" 1L40S "GPU of the pods"
 }
+t_the_quiz() {
+	has_cluster || return
+	script_lines 300
+	on_cluster 'pods = 2;'
+	burst run --json
+	is $STATUS 0 "exit status: $(tail -n 3 err.txt)"
+	all_right 300
+	is "$(json '.segments.rendered') $(json '.pods | length')" "300 2" "segments and pods"
+}
 t_over_ssh_to_the_login_node() {
 	has_cluster || return
 	login_node
