@@ -328,8 +328,10 @@ static void check_step(struct client *cl)
 	for (int i = 0; i < c->pod_count; i++)
 		check_pod(cl, i);
 	bool settled = segments_settled(c) || core_is_stopping(c);
-	if (settled || !c->todo || client_active_now(cl, -1) || !all_unpaid(cl))
+	bool should_end = !settled && c->todo && !client_active_now(cl, -1) && all_unpaid(cl);
+	if (!should_end || !cl->should_end)
 		cl->unpaid_since = c->now;
+	cl->should_end = should_end;
 	if (c->now - MAX(cl->unpaid_since, client_woke_at(cl)) > 5000)
 		broke(cl->sim, "it waits, and no account can pay");
 	if (!settled)

@@ -283,7 +283,8 @@ struct client {
 	/* in this life it was offered something that its cap on prices allows */
 	bool affords[VENDORS_MAX];
 	bool unpaid[VENDORS_MAX]; /* in this life a create was refused for want of money */
-	int64_t unpaid_since;     /* by its boot clock: no account can pay, and it has no pod */
+	bool should_end;      /* no account can pay, and nothing is under way: since unpaid_since */
+	int64_t unpaid_since; /* by its boot clock: no account can pay, and it has no pod */
 	struct commands *commands;
 	int64_t list_failed[VENDORS_MAX]; /* by its boot clock; 0: the newest list succeeded */
 	/* likewise, of this life: when it heard of the newest create that may have made a pod, and
