@@ -75,6 +75,28 @@ enum { DRAINED_MS = 45000 };
 /* While pods wait, a list tells so at least this often, unless lists fail. */
 enum { TOLD_MS = 30000 };
 
+/* No create, listing or release went wrong, and the client was there all the time. */
+static bool all_was_well(const struct client *cl)
+{
+	static const enum fault_kind kinds[] = {
+		F_CREATE_LOST_MADE, F_CREATE_LOST_NOTHING, F_CREATE_TWICE,    F_SURFACES_LATE,
+		F_RELEASE_FAILS,    F_RELEASE_LOST,        F_RELEASE_LINGERS, F_RELEASE_IGNORED,
+		F_RELEASE_NEVER,    F_POD_LOCKED,          F_RELEASE_UNKNOWN, F_RELEASE_DENIED,
+		F_RELEASE_OUTLIVED};
+	const struct sim *s = cl->sim;
+	bool well = cl->core->signals < 2 && !cl->ever_crashed && cl->laptop->woke_at < 0 &&
+		    !s->refused;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		well = well && !s->hit[kinds[i]];
+	for (int v = 0; v < VENDORS_MAX; v++)
+		well = well && s->unlisted_at[v] < 0;
+	for (int v = 0; v < s->plan->vendors_made; v++) /* whatever was ambiguous stays so */
+		well = well && (s->plan->vendors[v].wire != WIRE_MODAL ||
+				s->plan->vendors[v].lists != LISTS_NONE);
+	return well;
+}
+
 /* Where waiting is free, a pod is billed from its start as its vendor knows it, in whole seconds.
  */
 static void check_free(struct client *cl)
@@ -86,8 +108,7 @@ static void check_free(struct client *cl)
 		cl->told_at = MAX(cl->told_at, cl->listed_at[v]);
 	if (cl->free_since < 0)
 		cl->told_at = cl->sim->now;
-	cl->untold |= cl->ever_crashed || cl->sim->hit[F_RELEASE_FAILS] ||
-		      cl->sim->now - cl->told_at > TOLD_MS;
+	cl->untold |= !all_was_well(cl) || cl->sim->now - cl->told_at > TOLD_MS;
 	for (size_t i = 0; i < cl->sim->machine_count; i++) { /* it takes a while to notice that */
 		const struct machine *m = &cl->sim->machines[i];
 		cl->untold |= m->client == cl->number && m->is_over &&
@@ -408,28 +429,6 @@ static bool past_unlisted(const struct client *cl)
 		    !cl->list_refused[i])
 			return true;
 	return false;
-}
-
-/* No create, listing or release went wrong, and the client was there all the time. */
-static bool all_was_well(const struct client *cl)
-{
-	static const enum fault_kind kinds[] = {
-		F_CREATE_LOST_MADE, F_CREATE_LOST_NOTHING, F_CREATE_TWICE,    F_SURFACES_LATE,
-		F_RELEASE_FAILS,    F_RELEASE_LOST,        F_RELEASE_LINGERS, F_RELEASE_IGNORED,
-		F_RELEASE_NEVER,    F_POD_LOCKED,          F_RELEASE_UNKNOWN, F_RELEASE_DENIED,
-		F_RELEASE_OUTLIVED};
-	const struct sim *s = cl->sim;
-	bool well = cl->core->signals < 2 && !cl->ever_crashed && cl->laptop->woke_at < 0 &&
-		    !s->refused;
-
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		well = well && !s->hit[kinds[i]];
-	for (int v = 0; v < VENDORS_MAX; v++)
-		well = well && s->unlisted_at[v] < 0;
-	for (int v = 0; v < s->plan->vendors_made; v++) /* whatever was ambiguous stays so */
-		well = well && (s->plan->vendors[v].wire != WIRE_MODAL ||
-				s->plan->vendors[v].lists != LISTS_NONE);
-	return well;
 }
 
 static bool any_unpaid(const struct client *cl)
