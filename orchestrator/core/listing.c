@@ -367,6 +367,7 @@ static void release_stray(struct core *c, int provider, const struct pod_view *v
 	snprintf(p->reason, sizeof(p->reason), "an extra pod");
 	core_note(c, NOTE_WARN, "pod %s: has this run's marker but is not needed; releasing it",
 		  p->rental.id);
+	pod_save(c, p); /* before its release: a client that dies there leaves its id */
 	pod_set_leave(c, p, LEAVE_NOW);
 }
 

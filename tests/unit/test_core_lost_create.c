@@ -182,6 +182,7 @@ static void test_second_pod_of_one_create(void **state)
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 	check_phase(&b, "a pod too many", 1, POD_RELEASING);
 	assert_int_equal(did(&b, ACT_RELEASE, 1), 1);
+	check_saved_first(&b, "its id", ACT_RELEASE, 1);
 	assert_string_not_equal(pod(&b, 0)->rental.attempt, pod(&b, 1)->rental.attempt);
 	check_phase(&b, "the one we know", 0, POD_BOOTING);
 	tear_down(&b);
