@@ -247,7 +247,7 @@ static enum op_next request_offers(struct turn *t, bool bid)
 {
 	json_t *body = json_object();
 
-	json_object_set_new(body, "type", json_string(bid ? "bid" : "ondemand"));
+	json_object_set_new(body, "type", json_string(bid ? "bid" : "on-demand"));
 	json_object_set_new(body, "limit", json_integer(OFFERS_ASKED));
 	json_object_set_new(body, "order", json_pack("[[s,s]]", "dph_total", "asc"));
 	json_object_set_new(body, "allocated_storage",

@@ -85,18 +85,30 @@ static char *write_marker(const struct rent_request *rent)
 			 (long long)rent->marker.hard_end_s);
 }
 
-/* Ports and variables as Docker's options. No value has a character that would need quotes. The
- * caller wipes it. */
-static struct str docker_options(const struct op *op)
+/* Adds a variable, or a port with the value "1". Returns its length as an option of Docker's. */
+static size_t add_variable(json_t *env, const char *name, const char *value, size_t len)
+{
+	json_object_set_new(env, name, json_stringn(value, len));
+	return strlen(" -e =") + strlen(name) + len;
+}
+
+/* Ports and variables. The OpenAPI file has them as one text of Docker's options; Vast's own client
+ * and the examples of its pages send this object. *len: of that text. */
+static json_t *ports_and_variables(const struct op *op, size_t *len)
 {
 	CLEANUP(str_wipe) struct str text = boot_text(op);
 	CLEANUP(str_wipe) struct str packed = pack(&text);
 	CLEANUP(free_text) char *marker = write_marker(&op->want->rent);
-	struct str env = STR_INIT;
+	json_t *env = json_object();
 
-	str_addf(&env, "-p 22:22 -e " VAST_MARKER_VAR "=%s", marker);
-	for (size_t at = 0, n = 0; at < packed.len; at += PIECE_LEN, n++)
-		str_addf(&env, " -e BURST_P%zu=%.*s", n, PIECE_LEN, str_text(&packed) + at);
+	*len = add_variable(env, "-p 22:22", "1", 1) +
+	       add_variable(env, VAST_MARKER_VAR, marker, strlen(marker));
+	for (size_t at = 0, n = 0; at < packed.len; at += PIECE_LEN, n++) {
+		char name[24];
+		snprintf(name, sizeof(name), "BURST_P%zu", n);
+		*len += add_variable(env, name, str_text(&packed) + at,
+				     MIN(packed.len - at, (size_t)PIECE_LEN));
+	}
 	return env;
 }
 
@@ -128,18 +140,17 @@ static enum op_next request_rent(struct turn *t, const struct ask *ask)
 	const struct section *conf = t->op->provider->conf;
 	const char *image = vast_image(conf, rent->image);
 	CLEANUP(free_text) char *label = write_marker(rent);
-	CLEANUP(str_wipe) struct str env = docker_options(t->op);
 	CLEANUP(str_wipe) struct str login = STR_INIT;
+	size_t len;
+	CLEANUP(json_decref) json_t *env = ports_and_variables(t->op, &len);
 
 	if (vast_add_login(&login, conf, image, t->err) < 0)
 		return OP_FAILED;
-	json_t *body = json_object();
-	if (env.len > ENV_MOST) {
-		json_decref(body);
+	if (len > ENV_MOST)
 		return turn_fail(t, ERR_CONFIG,
 				 "the start script has %zu characters more than Vast.ai takes",
-				 env.len - ENV_MOST);
-	}
+				 len - ENV_MOST);
+	json_t *body = json_object();
 	json_object_set_new(body, "image", json_string(image));
 	json_object_set_new(body, "label", json_string(label));
 	json_object_set_new(body, "disk", json_integer(vast_disk_gb(rent->disk_gb)));
@@ -148,7 +159,7 @@ static enum op_next request_rent(struct turn *t, const struct ask *ask)
 	 * so). env runs its arguments, and a server that ignores this runs them as the command. */
 	json_object_set_new(body, "onstart", json_string("/usr/bin/env"));
 	json_object_set_new(body, "args", json_pack("[s,s,s]", "sh", "-c", unpack));
-	json_object_set_new(body, "env", json_string(str_text(&env)));
+	json_object_set(body, "env", env);
 	json_object_set_new(body, "target_state", json_string("running"));
 	json_object_set_new(body, "cancel_unavail", json_true());
 	if (login.len)

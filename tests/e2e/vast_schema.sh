@@ -98,6 +98,8 @@ def errors(schema, value):
 # In these the published file contradicts itself or Vast's other pages: the rule that is left out, by the start of what it says.
 KNOWN = (
     "order: [['dph_total', 'asc']] is too short",  # the file means each pair, not the list of pairs
+    "type: 'on-demand' is not one of ",  # the file's own example, and Vast's client
+    "env: {'-p 22:22': '1'",  # the page on creating instances has an object, and Vast's client sends one
     "$: Additional properties are not allowed ('credit' ",  # the page on authentication has it
     "$: Additional properties are not allowed ('instance_api_key' ",  # the page "hello world" has it
 )

@@ -23,7 +23,7 @@ static void a_search_says_what_is_wanted(void **state)
 	CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
 	CLEANUP(json_decref)
 	json_t *expected = json_loads(
-		"{\"type\":\"ondemand\",\"limit\":500,\"order\":[[\"dph_total\",\"asc\"]],"
+		"{\"type\":\"on-demand\",\"limit\":500,\"order\":[[\"dph_total\",\"asc\"]],"
 		"\"allocated_storage\":100,\"gpu_name\":{\"in\":[\"RTX 4090\",\"L40S\","
 		"\"A100 SXM4\",\"A100 PCIE\"]},\"num_gpus\":{\"in\":[1,2,1]},"
 		"\"verified\":{\"eq\":true},\"rentable\":{\"eq\":true},"

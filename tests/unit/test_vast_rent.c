@@ -9,16 +9,22 @@ static char *unpacked(const json_t *body)
 {
 	CLEANUP(str_free) struct str command = STR_INIT;
 	CLEANUP(str_free) struct str out = STR_INIT;
-	const char *at = jsonx_text(body, "env", "");
+	const json_t *env = json_object_get(body, "env"), *value;
 	char line[4096];
+	const char *name;
+	size_t pieces = 0;
 
-	assert_true(starts_with(at, "-p 22:22 -e BURST_MARKER=" LABEL " -e BURST_P0="));
+	assert_string_equal(jsonx_text(env, "-p 22:22", ""), "1");
+	assert_string_equal(jsonx_text(env, "BURST_MARKER", ""), LABEL);
 	str_add(&command, "env -i PATH=/usr/bin:/bin");
-	for (at = strstr(at, " -e BURST_P"); at; at = strstr(at + 1, " -e BURST_P")) {
-		size_t len = strcspn(at + 4, " ");
-		assert_in_range(len, 10, 256);
-		str_addf(&command, " %.*s", (int)len, at + 4);
+	json_object_foreach ((json_t *)env, name, value) {
+		if (!starts_with(name, "BURST_P"))
+			continue;
+		pieces++;
+		assert_in_range(strlen(name) + json_string_length(value), 10, 250);
+		str_addf(&command, " %s=%s", name, json_string_value(value));
 	}
+	assert_int_equal(json_object_size(env), pieces + 2);
 	/* the last step of the arguments is "exec sh FILE": cat shows the file instead */
 	const char *script = json_string_value(json_array_get(json_object_get(body, "args"), 2));
 	CLEANUP(free_text) char *shown = xstrdup(script);

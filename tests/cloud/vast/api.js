@@ -41,7 +41,7 @@ const ok = (body) => ({ status: 200, body });
 // ---- offers ----
 
 const FILTERS = ['verified', 'rentable', 'rented', 'gpu_name', 'reliability', 'num_gpus', 'gpu_ram', 'duration', 'geolocation', 'gpu_arch',
-	'cuda_max_good', 'inet_down', 'inet_up', 'cpu_cores_effective', 'cpu_ram', 'disk_space', 'direct_port_count', 'dph_total'];
+	'cuda_max_good', 'inet_down', 'inet_up', 'cpu_cores_effective', 'cpu_ram', 'disk_space', 'direct_port_count', 'dph_total', 'external'];
 const SEARCH = { limit: 'number', type: 'string', order: 'object', allocated_storage: 'number' };
 
 function bad_search(body) {
@@ -52,7 +52,7 @@ function bad_search(body) {
 		} else if (!FILTERS.includes(key)) return `${key} is not a valid search key`;
 		else if (typeof value !== 'object' || !Object.keys(value).every((op) => OPERATORS[op])) return `${key}: unknown operator`;
 	}
-	if (body.type && !['ondemand', 'bid', 'reserved'].includes(body.type)) return `unknown type ${body.type}`;
+	if (body.type && !['ondemand', 'on-demand', 'bid', 'reserved'].includes(body.type)) return `unknown type ${body.type}`;
 	return '';
 }
 
@@ -63,41 +63,49 @@ function search(c) {
 
 // ---- create ----
 
-const CREATE = { image: 'string', label: 'string', disk: 'number', runtype: 'string', target_state: 'string', price: 'number', env: 'string',
-	cancel_unavail: 'boolean', onstart: 'string', args: 'object', args_str: 'string', force: 'boolean', image_login: 'string', python_utf8: 'boolean', lang_utf8: 'boolean' };
+// Those of the OpenAPI file, then what Vast's own client sends besides; its null stands for an absent one.
+const CREATE = { image: 'string', label: 'string', disk: 'number', runtype: 'string', target_state: 'string', price: 'number', env: /string|object/,
+	cancel_unavail: 'boolean', onstart: 'string', args: 'object', args_str: 'string', force: 'boolean', image_login: 'string', python_utf8: 'boolean', lang_utf8: 'boolean',
+	client_id: 'string', use_jupyter_lab: 'boolean', extra: 'string', jupyter_dir: 'string', template_hash_id: 'string', user: 'string' };
 
-// Docker's options: -p 22:22 -e NAME=VALUE. { ports, env, extra_env }, or { why }.
-function docker_options(text) {
-	const out = { ports: [], env: {}, extra_env: [] };
+// "-p 22:22 -e NAME=VALUE", as the OpenAPI file has it, as the pairs of the object that Vast's client sends.
+function pairs_of(text) {
 	const words = split(text);
-	for (let i = 0; i < words.length; i += 2) {
-		const value = words[i + 1] || '';
-		if (words[i] === '-e') {
-			const at = value.indexOf('=');
-			if (at < 1) return { why: `env: ${value.slice(0, 40)}` };
-			if (value.length > 256) return { why: `env: ${value.slice(0, 20)}... is longer than 256` };
-			out.env[value.slice(0, at)] = value.slice(at + 1);
-			out.extra_env.push([value.slice(0, at), value.slice(at + 1)]);
-		} else if (words[i] === '-p' && /^\d+:\d+$/.test(value)) {
-			out.ports.push(Number(value.split(':')[1]));
-			out.extra_env.push([`-p ${value}`, '1']);
-		} else return { why: `env: unknown option ${words[i]}` };
+	return words.flatMap((word, i) => {
+		if (i % 2) return [];
+		const value = words[i + 1] || '', at = value.indexOf('=');
+		return word === '-e' && at > 0 ? [[value.slice(0, at), value.slice(at + 1)]] : [[`${word} ${value}`, '1']];
+	});
+}
+
+// { ports, env, extra_env } of the pairs, or { why }.
+function docker_options(given) {
+	const out = { ports: [], env: {}, extra_env: typeof given === 'string' ? pairs_of(given) : Object.entries(given) };
+	let length = 0;
+	for (const [name, value] of out.extra_env) {
+		const port = /^-p \d+:(\d+)$/.exec(name);
+		if (typeof value !== 'string') return { why: `env: ${name} is no text` };
+		if (name.length + value.length + 1 > 256) return { why: `env: ${name.slice(0, 20)}... is longer than 256` };
+		length += name.length + value.length + 5;
+		if (port) out.ports.push(Number(port[1]));
+		else if (/^[A-Za-z_]\w*$/.test(name)) out.env[name] = value;
+		else return { why: `env: unknown option ${name}` };
 	}
-	return text.length > 32768 ? { why: `env: ${text.length} characters, 32768 is the most` } : out;
+	return length > 32768 ? { why: `env: ${length} characters, 32768 is the most` } : out;
 }
 
 function bad_create(body) {
 	for (const [key, value] of Object.entries(body)) {
 		if (!CREATE[key]) return `unknown field ${key}`;
-		if (typeof value !== CREATE[key]) return `${key} has the wrong type`;
+		if (value !== null && !new RegExp(CREATE[key]).test(typeof value)) return `${key} has the wrong type`;
 	}
 	const args = (body.args || []).join('').length + (body.onstart || '').length + (body.args_str || '').length;
 	if (!body.image || body.image.length > 1024) return 'image';
 	if ((body.label || '').length > 256) return 'label is longer than 256';
 	if (args > 4096) return `args and onstart have ${args} characters, 4096 is the most`;
-	if (body.disk !== undefined && body.disk < 8) return 'disk: 8 GB is the least';
+	if (body.disk && body.disk < 8) return 'disk: 8 GB is the least';
 	if (body.target_state && !['running', 'stopped'].includes(body.target_state)) return 'target_state';
-	if (body.image_login !== undefined && !/^-u [^ ]+ -p [^ ]+ [^ ]+$/.test(body.image_login)) return 'image_login: unknown words';
+	if (body.image_login && !/^-u [^ ]+ -p [^ ]+ [^ ]+$/.test(body.image_login)) return 'image_login: unknown words';
 	if (body.runtype !== 'args') return 'this stand-in knows runtype args alone';
 	return '';
 }
@@ -108,13 +116,13 @@ function create(c) {
 	const why = bad_create(body);
 	const docker = why ? {} : docker_options(body.env || '');
 	if (why || docker.why) return refuse(400, 'invalid_args', `error 400/3467: Invalid args: ${why || docker.why}`, { ask_id: id });
-	if (body.price !== undefined && (body.price < 0.001 || body.price > 128)) return refuse(400, 'invalid_price', 'error 400: invalid price', { ask_id: id });
+	if (typeof body.price === 'number' && (body.price < 0.001 || body.price > 128)) return refuse(400, 'invalid_price', 'error 400: invalid price', { ask_id: id });
 	const ask = world.market.get(id);
 	if (!ask) return refuse(404, 'invalid_args', `error 404/3603: no_such_ask Instance type by id ${id} is not available.`, { ask_id: id });
 	if (!ask.rentable) return refuse(410, 'no_such_ask', `error 410/3907: no_such_ask Instance type ${id} is no longer available.`, { ask_id: id });
 	if (world.settings.credit <= 0) return refuse(400, 'insufficient_credit', 'Your account lacks credit; see the billing page.', { ask_id: id });
 	const spec = { ask, label: body.label || '', image: body.image, login: body.image_login || '', onstart: body.onstart, args: body.args || [], disk: body.disk || 8, bid: body.price || 0, ...docker };
-	const too_low = body.price !== undefined && body.price < ask.min_bid;
+	const too_low = typeof body.price === 'number' && body.price < ask.min_bid;
 	const one = world.instances.create(spec, does.instance, does.leaves || too_low);
 	if (does.twin) world.instances.create({ ...spec, ask: { ...ask } }, does.instance);
 	const names = { new_contract: one.id, instance_api_key: one.key };
@@ -154,7 +162,8 @@ function show(c) {
 function manage(c) {
 	const one = c.world.instances.all.get(c.id);
 	if (!one || one.ended_ms) return refuse(404, 'not_found', 'Instance not found');
-	if (!c.body || !['running', 'stopped'].includes(c.body.state)) return refuse(400, 'invalid_args', 'state');
+	if (!c.body || (!c.body.label && !['running', 'stopped'].includes(c.body.state))) return refuse(400, 'invalid_args', 'state');
+	if (c.body.label) one.label = c.body.label;
 	if (c.body.state === 'stopped') c.world.instances.stop(one);
 	return ok({ success: true });
 }
@@ -205,7 +214,8 @@ function charges(c) {
 	const limit = Math.min(Number(url.searchParams.get('limit') || 100), 500);
 	const after = Number(Buffer.from(url.searchParams.get('after_token') || '', 'base64').toString() || 0);
 	const late = clock.now() - world.settings.billing_lag_s * 1000;
-	const all = [...world.instances.all.values()].filter((one) => one.created_ms < late && one.created_ms / 1000 >= filters.day.gte && one.created_ms / 1000 <= filters.day.lte);
+	const all = [...world.instances.all.values()].filter((one) => one.created_ms < late && Math.floor(one.created_ms / 1000) >= filters.day.gte &&
+		Math.floor(one.created_ms / 1000) <= filters.day.lte);
 	const page = all.slice(after, after + limit);
 	const next = after + limit < all.length ? Buffer.from(String(after + limit)).toString('base64') : null;
 	return ok({ success: true, count: page.length, total: all.length, next_token: next, results: page.map((one) => charge_of(world, one)) });

@@ -44,12 +44,13 @@ asked() { # asked OP [JQ CONDITION]: how many such requests
 all_paid_for() {
 	paid_for < <(va_control billing | jq -r '.[] | "\(.id) \(.seconds * 1000 | floor) \(.told)"')
 }
+PIECES='.[] | select(.op == "createInstance") | .body | objects | [.env | objects | to_entries[] | select(.key | startswith("BURST_P")).value | strings]'
 no_secrets_in() { # no_secrets_in FILE...: also folders
 	{
 		echo "$VAST_API_KEY"
 		va_control state | jq -r '.pods[].key'
-		va_control requests | jq -r '.[] | select(.op == "createInstance") | .body.env | scan("BURST_P[0-9]+=([^ ]{20,})")[0]'
-		va_control requests | jq -r '.[] | select(.op == "createInstance") | [.body.env | scan("BURST_P[0-9]+=([^ ]+)")[0]] | join("")' |
+		va_control requests | jq -r "$PIECES | .[] | select(length >= 20)"
+		va_control requests | jq -r "$PIECES | join(\"\")" |
 			while read -r packed; do base64 -d <<<"$packed" 2>/dev/null | gzip -dc 2>/dev/null | sed -n "s/^export BURST_HOST_KEY_B64=//p" | tr -d "'"; done | host_keys
 	} >secrets
 	untold "$@"
