@@ -355,6 +355,7 @@ deps-test: deps
 	@bash tests/cloud/modal/package.sh $(CURDIR)/build/modal || echo "burst: the tests that need it will be skipped" >&2
 	@$(MAKE) --no-print-directory piper-wheels || echo "burst: the tests that need it will be skipped" >&2
 	@$(MAKE) --no-print-directory dockerfile-parser || echo "burst: the tests that need it will be skipped" >&2
+	@$(MAKE) --no-print-directory vast-client || echo "burst: the tests that need it will be skipped" >&2
 	@$(MAKE) --no-print-directory slurm-packages || echo "burst: the tests that need it will be skipped" >&2
 # Debian's Slurm, for tests/e2e/slurm*.sh; its services are not started.
 .PHONY: slurm-packages
@@ -365,6 +366,11 @@ slurm-packages:
 dockerfile-parser:
 	@[ -e build/dockerfile/.complete ] || { rm -rf build/dockerfile; python3 -m pip --disable-pip-version-check -q install --require-hashes \
 		--target build/dockerfile -r tests/e2e/dockerfile.txt && touch build/dockerfile/.complete; }
+# Vast.ai's own client, from PyPI, for tests/e2e/vast.sh.
+.PHONY: vast-client
+vast-client:
+	@[ -e build/vastai/.complete ] || { rm -rf build/vastai; python3 -m pip --disable-pip-version-check -q install --require-hashes --no-deps \
+		--target build/vastai -r tests/cloud/vast/client.txt && touch build/vastai/.complete; }
 # The published Chatterbox and torch (some 5 GB, from PyPI) for tests/workers/test_chatterbox.py, which is skipped without them.
 .PHONY: chatterbox-packages
 chatterbox-packages:

@@ -148,4 +148,44 @@ t_a_volume_is_a_mistake() {
 	cloud_over
 }
 
+# ---- Vast's own client, from PyPI: what it understands of the stand-in, and of burst's pods ----
+
+theirs() { # theirs WHAT...: status in $STATUS, words in theirs.txt
+	STATUS=0
+	timeout 60 python3 "$ROOT/tests/cloud/vast/client.py" "$ROOT/build/vastai" "$VAST_API_URL" "$@" >theirs.txt 2>theirs.err || STATUS=$?
+	is "$STATUS" 0 "Vast's client: $* ($(tail -n 1 theirs.err))"
+}
+has_their_client() {
+	[ -e "$ROOT/build/vastai/.complete" ] && return
+	skip "Vast's own client is not there (make vast-client)"
+	return 1
+}
+t_vasts_own_client_at_the_stand_in() {
+	has_their_client && cloud || return
+	theirs first
+	is "$(jq -cS . theirs.txt)" "$(jq -cS . <<-'E'
+		{"user": 25.5, "offers": ["RTX 4090"], "bids": 3, "listed": [[true, "theirs", {"A": "b", "-p 22:22": "1"}]], "shown": "RTX 4090", "started": true,
+		"renamed": true, "label": "renamed", "log": true, "charges": [[true, "instance"]], "destroyed": true, "left": 0, "gone": null}
+	E
+	)" "what it says"
+	va_control requests | jq -r '.[] | select(.status >= 400 and .op != "logFile") | "\(.method) \(.url): \(.reply)"' >refused.txt
+	is "$(cat refused.txt)" "" "requests of Vast's client that the stand-in refuses"
+	va_stop
+}
+t_vasts_own_client_ends_a_pod() { # the run sees it gone, and goes on elsewhere
+	has_their_client && cloud || return
+	script_lines 20
+	slow_worker SLOW=0.5 MAX_BATCH=1
+	va_config 'code = { path = "code"; };'
+	LIMIT=200 burst_bg run --json
+	wait_for 60 "a file" file_count out 1
+	theirs list
+	is "$(jq -r 'length' theirs.txt)" 1 "pods that it lists"
+	is "$(jq -r '.[] | split("/")[0]' theirs.txt)" "$(ledger "select name from pod")" "the name that it shows"
+	theirs destroy "$(jq -r 'keys[0]' theirs.txt)"
+	burst_wait
+	all_done 20 2
+	cloud_over
+}
+
 run_tests "$@"

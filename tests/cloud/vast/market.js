@@ -38,7 +38,7 @@ function first_asks() {
 				// the price rises a little, so that their order is certain
 				dph_base: dph_base + i / 1000, min_bid, storage_cost: 0.15, inet_up_cost: 0.005, inet_down_cost: 0.003,
 				inet_down: 900, inet_up: 700, direct_port_count: 40, static_ip: false, reliability: 0.995, verified: true,
-				verification: 'verified', rentable: true, rented: false, geolocation: `Somewhere, ${country}`, resource_type: 'gpu', days: 30,
+				verification: 'verified', rentable: true, rented: false, external: false, geolocation: `Somewhere, ${country}`, resource_type: 'gpu', days: 30,
 			});
 		}
 	return asks;
