@@ -30,7 +30,7 @@ table < <(calls <<-'E'
 	create_answer_is_reset_in_its_body | done 1 | CREATE.1=reset:down:210
 	create_answer_is_held_up | done 1 | CREATE.1=stall:down:100 | WAIT=4m BOOT_LIMIT=90s
 	create_is_held_up | done 1 | CREATE.1=stall:up:500 | WAIT=4m BOOT_LIMIT=90s
-	+create_answer_names_another_instance | truth | CREATE.1=bit:down:195 | WAIT=2m BOOT_LIMIT=90s
+	create_answer_names_another_instance | truth | CREATE.1=bit:down:195 | WAIT=2m BOOT_LIMIT=90s
 	create_answer_has_a_wrong_byte_in_its_json | done 1 | CREATE.1=flip:down:190
 	create_answer_has_a_wrong_byte_in_its_head | truth | CREATE.1=flip:down:3 | WAIT=2m
 	create_answer_lacks_bytes | done 1 | CREATE.1=drop:down:190:10 | WAIT=3m BOOT_LIMIT=90s
