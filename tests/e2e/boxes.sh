@@ -263,6 +263,33 @@ t_plain_processes() {
 	all_right 8
 	boxes_gone
 }
+# The supervisor is started again by a systemd-run that only notes its words: what it has open, such as locks of GPUs, goes along.
+t_the_supervisor_is_started_by_systemd() {
+	boxes b1 || return
+	gpus b1 "NVIDIA L40S"
+	in_boxes sh -c "mount -t tmpfs none /var/lib/systemd && mkdir /var/lib/systemd/linger && : >/var/lib/systemd/linger/b1 &&
+		mount -t tmpfs none /sys/fs/cgroup && : >/sys/fs/cgroup/cgroup.controllers" || { skip "nothing can be mounted there"; boxes_gone; return; }
+	mkdir -p box/b1/run/systemd
+	: >box/b1/run/systemd/private
+	# shellcheck disable=SC2016
+	printf '#!/bin/sh\necho "$*" >>"$HOME/groups"\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n' >box/b1/bin/systemd-run
+	chmod 755 box/b1/bin/systemd-run
+	sed -i "s|SetEnv PATH|SetEnv XDG_RUNTIME_DIR=$T/box/b1/run PATH|" bed/b1.sshd
+	box_down b1
+	box_up b1
+	slow_segments 12
+	box_config 'gpu = ["L40S"]; pods = 1; code = { path = "code"; }; pod = { memory_gb = 3; };'
+	burst_bg run
+	wait_for 30 "a file" file_count out 1
+	burst offers
+	hasnt out.txt L40S
+	burst_wait
+	is $STATUS 0 "exit status ($(tail -n 3 err.txt))"
+	all_right 12
+	grep -q -- '--user --scope .*--unit=burst-[0-9a-f]*.scope -p MemoryMax=3G .*-p RuntimeMaxSec=[0-9]*s -- .*/host-[0-9a-f]* supervise ' box/b1/groups ||
+		complain "systemd-run was told: $(tail -n 2 box/b1/groups)"
+	boxes_gone
+}
 t_doctor_knows_each_host() {
 	boxes b1 b2 || return
 	gpus b1 "NVIDIA L40S"
