@@ -125,7 +125,7 @@ static void check_free(struct client *cl)
 		if (billed && cloud_waits(cl->sim, m))
 			broke(cl->sim, "pod %s is billed, and it waits", p->rental.id);
 		else if (billed &&
-			 billed > cl->sim->now - m->starts_at + 2000 + cl->laptop->wall_error)
+			 billed > cl->sim->now - m->starts_at + 2000 + 2 * cl->laptop->wall_error)
 			broke(cl->sim, "pod %s counts as billed for %lld ms", p->rental.id,
 			      (long long)billed);
 	}
