@@ -4,18 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source-path=SCRIPTDIR
 . "$ROOT/tests/cloud/kubernetes/client.sh"
-BED=${BURST_KUBERNETES_BED:-$ROOT/build/kubernetes-bed}
-
-bed_can() {
-	local name
-	kb_can || return
-	[ -x "$BED/bin/kubelet" ] && [ -e "$BED/images/debian.tar" ] || { echo "no real Kubernetes: make kubernetes-bed (13 minutes), or BURST_KUBERNETES_BED=FOLDER"; return 1; }
-	for name in containerd runc openssl; do
-		PATH=$PATH:/usr/sbin command -v $name >/dev/null || { echo "no $name (a Debian package)"; return 1; }
-	done
-	[ -x /usr/lib/cni/ptp ] || { echo "no network plug-ins (Debian package containernetworking-plugins)"; return 1; }
-	! [ -e /sys/fs/cgroup/burst-bed ] && ! [ -e /sys/fs/cgroup/memory/burst-bed ] || { echo "another one runs here"; return 1; }
-}
 k() { KUBECONFIG=$T/bed/admin.kubeconfig kubectl --context=bed "$@"; }
 pods_now() { k get pods -l burst.dev/machine -o name | wc -l; }
 no_pods() { [ "$(pods_now)" = 0 ]; }
