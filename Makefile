@@ -17,7 +17,8 @@
 ##   make lint            check includes, layout, warnings, scripts and pages
 ##   make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]     search with each fuzzer
 ##   make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]     simulate random schedules, then kill clients, fill disks, inject faults
-##   make bench [BENCH="job load"]    measure, each beside a peer. Only when named: load, billed, dispatch, learning, pooled, voices, weights
+##   make bench [BENCH="job load"]    measure, each beside a peer. Only when named: load, billed, dispatch, learning, pooled, voices, weights,
+##                                    environment, kubernetes
 ## Change it
 ##   make debug        build/debug/burst and its agent, for gdb
 ##   make compile_commands.json     for clangd and other tools that read C

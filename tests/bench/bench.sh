@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
 # No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
-# hook submit plan dial dispatch learning billed pooled load voices weights environment (dispatch and learning take two minutes each, pooled five, billed, voices, weights and environment some, load a quarter of an hour:
+# hook submit plan dial dispatch learning billed pooled load voices weights environment kubernetes (dispatch and learning take two minutes each, pooled five, billed, voices, weights, environment and kubernetes some, load a quarter of an hour:
 # these only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
@@ -351,6 +351,10 @@ part_environment() { python3 tests/bench/environment.py; }
 # ---- (o) spread-out triggers that share pods ----
 
 part_pooled() { (. tests/bench/pooled.sh && pooled_bench); }
+
+# ---- (p) one pod of a Kubernetes, beside SkyPilot ----
+
+part_kubernetes() { (. tests/bench/kubernetes.sh && kubernetes_bench); }
 
 # ---- (n) what a commit waits for ----
 
