@@ -233,7 +233,8 @@ void vendor_give_up(struct core *c, int provider, enum err_kind kind, const char
 const struct core_provider *pod_provider(const struct core *c, const struct core_pod *p);
 /* How long listings must miss the pod of a lost create before it counts as never made. */
 int64_t pod_ambiguous_ms(const struct core *c, const struct core_pod *p);
-/* The pod's lost or hanging create may have made a second pod, which a listing shows later. */
+/* The pod's lost or hanging create may have made a second pod, which a listing shows later. Where a
+ * name works once it cannot. */
 void pod_awaits_twin(struct core *c, const struct core_pod *p);
 /* Returns the number of pods for which is() is true. */
 int pods_count(const struct core *c, bool (*is)(const struct core_pod *p));

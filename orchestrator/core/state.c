@@ -192,7 +192,7 @@ int64_t pod_ambiguous_ms(const struct core *c, const struct core_pod *p)
 
 void pod_awaits_twin(struct core *c, const struct core_pod *p)
 {
-	if (pod_provider(c, p)->list_gap_ms)
+	if (pod_provider(c, p)->list_gap_ms && !pod_provider(c, p)->create_once)
 		pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
 }
 

@@ -182,6 +182,22 @@ static void test_lost_create_is_sent_again(void **state)
 	tear_down(&b);
 }
 
+/* A name works once, so a lost create has no second pod that lists could show late. */
+static void test_no_twin_of_a_name_that_works_once(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up_free(&b);
+	start_free(&b);
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
+	check_field("lost", "awaits a twin", listing_awaits_twin(&b.core->vendors[0]), false);
+	wait_ms(&b, SECOND);
+	rented_as(&b, 0, view_of(&b, 0, POD_STATE_QUEUED));
+	check_field("answered", "awaits a twin", listing_awaits_twin(&b.core->vendors[0]), false);
+	tear_down(&b);
+}
+
 static void test_create_that_stays_lost_is_looked_for(void **state)
 {
 	struct bench b;
@@ -238,6 +254,7 @@ int main(void)
 		cmocka_unit_test(test_unseen_start_counts_toward_the_cap),
 		cmocka_unit_test(test_boot_limit_counts_from_the_start),
 		cmocka_unit_test(test_lost_create_is_sent_again),
+		cmocka_unit_test(test_no_twin_of_a_name_that_works_once),
 		cmocka_unit_test(test_create_that_stays_lost_is_looked_for),
 		cmocka_unit_test(test_refusal_after_a_lost_create_proves_nothing),
 		cmocka_unit_test(test_lost_create_is_not_sent_again_while_stopping),
