@@ -530,7 +530,8 @@ static void on_pod_listed(struct core *c, int provider, const struct pod_view *v
 		pod_on_view(c, p, view);
 }
 
-/* For a pod that lists omit. While the pod may be too new, its provider's denial proves nothing.
+/* For a pod that lists omit. An end that the provider reports is one, as in a list: lists may
+ * forget pods that have ended. While the pod may be too new, its provider's denial proves nothing.
  * Once an inspection has shown the pod, inspections decide. */
 void seen_on_inspection(struct core *c, const struct event *ev)
 {
@@ -540,6 +541,10 @@ void seen_on_inspection(struct core *c, const struct event *ev)
 	c->dirty = true;
 	if (!view || ev->requested_at < p->rental.rented_at || pod_lacks_id(p) || !pod_may_bill(p))
 		return;
+	if (pod_end_is_reported(view)) {
+		on_pod_listed(c, ev->provider, view, ev->requested_at);
+		return;
+	}
 	if (view->state == POD_STATE_GONE) {
 		if (p->phase == POD_CONFIRMING && pod_is_omitted(p) &&
 		    ev->requested_at >= p->rental.released_at)

@@ -364,9 +364,10 @@ static void test_unproven_pods_get_no_work(void **state)
 	}
 }
 
-static void inspected(struct bench *b, enum pod_state state)
+static void inspected(struct bench *b, enum pod_state state, enum pod_end end)
 {
 	struct pod_view view = {.state = state,
+				.end = end,
 				.reach = state == POD_STATE_RUNNING ? REACH_SSH : REACH_NONE,
 				.port = state == POD_STATE_RUNNING ? 22 : 0};
 
@@ -399,10 +400,10 @@ static void test_a_pod_that_lists_omit(void **state)
 		wait_ms(&b, 6000);
 		tell(&b, (struct event){.type = EV_LISTED, .requested_at = b.now});
 		check_field("omitted", "asked for", did(&b, ACT_INSPECT, 0), 1);
-		inspected(&b, POD_STATE_CREATING);
+		inspected(&b, POD_STATE_CREATING, POD_END_UNKNOWN);
 		check_phase(&b, "three minutes long", 0, POD_BOOTING);
 	}
-	inspected(&b, POD_STATE_RUNNING);
+	inspected(&b, POD_STATE_RUNNING, POD_END_UNKNOWN);
 	check_field("it runs", "connects", did(&b, ACT_CONNECT, 0), 1);
 	tell_err(&b, EV_CONNECT_FAILED, 0, ERR_UNTRUSTED);
 	check_field("let go", "releases", did(&b, ACT_RELEASE, 0), 1);
@@ -413,15 +414,36 @@ static void test_a_pod_that_lists_omit(void **state)
 	}
 	check_field("clean lists", "asked for", did(&b, ACT_INSPECT, 0), 1);
 	check_phase(&b, "they are no proof", 0, POD_CONFIRMING);
-	inspected(&b, POD_STATE_RUNNING);
+	inspected(&b, POD_STATE_RUNNING, POD_END_UNKNOWN);
 	check_field("it is there", "releases", did(&b, ACT_RELEASE, 0), 1);
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
 	for (int i = 0; i < 4; i++) {
 		wait_ms(&b, 6000);
 		tell(&b, (struct event){.type = EV_LISTED, .requested_at = b.now});
 	}
-	inspected(&b, POD_STATE_GONE);
+	inspected(&b, POD_STATE_GONE, POD_END_UNKNOWN);
 	check_phase(&b, "its provider denies it", 0, POD_GONE);
+	tear_down(&b);
+}
+
+/* Lists may forget a pod that has ended. Where its provider still reports the end, that is one; a
+ * mere denial is none. */
+static void test_an_end_that_an_inspection_reports(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_with(&b, &o, 1);
+	rented(&b, 0);
+	wait_ms(&b, 6000);
+	tell(&b, (struct event){.type = EV_LISTED, .requested_at = b.now});
+	check_field("omitted", "asked for", did(&b, ACT_INSPECT, 0), 1);
+	inspected(&b, POD_STATE_GONE, POD_END_UNKNOWN);
+	check_phase(&b, "denied", 0, POD_BOOTING);
+	inspected(&b, POD_STATE_GONE, POD_END_MEMORY);
+	check_phase(&b, "ended", 0, POD_GONE);
 	tear_down(&b);
 }
 
@@ -476,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_first_lease_outlasts_the_boot_limit),
 		cmocka_unit_test(test_unproven_pods_get_no_work),
 		cmocka_unit_test(test_a_pod_that_lists_omit),
+		cmocka_unit_test(test_an_end_that_an_inspection_reports),
 		cmocka_unit_test(test_accounts_whose_pods_cannot_end_themselves),
 	};
 

@@ -41,7 +41,7 @@ looked_up_by_its_id() {
 	[ "$(asked showInstance '.key == "account"')" -ge 1 ] || complain "it was not asked for by its id"
 	is "$(va_pods | wc -l)" 0 "pods that live on, unlisted"
 }
-says_it_was_taken_back() { has err.txt "it stopped by itself"; } # on demand; c_a_bid_is_outbid
+says_it_was_taken_back() { has err.txt "Vast.ai stopped it: has the account credit?"; } # on demand; c_a_bid_is_outbid
 render() { # render [CONFIG...]
 	va_config "$@"
 	burst run --json
