@@ -105,6 +105,8 @@ void queue_on_listed_again(struct core_pod *p)
 
 void queue_on_deadline(struct core *c, struct core_pod *p)
 {
+	const struct pod_view *view = &p->rental.view;
+	const char *why = view->state == POD_STATE_QUEUED ? view->detail : "";
 	char waited[24];
 
 	if (c->now < latest_placement_at(c, p) && !query_wait_is_over(c) &&
@@ -114,6 +116,6 @@ void queue_on_deadline(struct core *c, struct core_pod *p)
 	}
 	offers_rest_sold_out(c, p, 0);
 	duration_show(waited, sizeof(waited), c->now - p->rental.create_at);
-	pod_dismiss(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s",
-		    p->rental.offer.gpu, p->rental.offer.provider, waited);
+	pod_dismiss(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s%s%s",
+		    p->rental.offer.gpu, p->rental.offer.provider, waited, why[0] ? ": " : "", why);
 }
