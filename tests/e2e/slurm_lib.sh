@@ -3,6 +3,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 CLUSTER=$WORK/cluster
 CLUSTER_FAILED=
+L40S_PRICE='price_per_gpu_hour = ["L40S=0.80"];'
 
 cluster_down() {
 	[ ! -e "$CLUSTER/slurm.conf" ] || bash "$ROOT/tests/cloud/slurm/bed.sh" down "$CLUSTER"
@@ -16,7 +17,7 @@ cluster_up() {
 	bash "$ROOT/tests/cloud/slurm/bed.sh" up "$CLUSTER" >"$WORK/bed.txt" 2>&1 || status=$?
 	case $status in
 	0) export SLURM_CONF=$CLUSTER/slurm.conf ;;
-	3) CLUSTER_FAILED="no control groups for Slurm here" ;;
+	3) CLUSTER_FAILED="no ${ACCOUNTS:+slurmdbd and MariaDB (make slurm-packages)}${TRACKER:+control groups for Slurm} here" ;;
 	*) CLUSTER_FAILED="the cluster did not start: $(tail -n 3 "$WORK/bed.txt" | tr '\n' '|')" ;;
 	esac
 }
@@ -28,6 +29,7 @@ fi
 # has_cluster: first line of each test; it is skipped where there is none
 has_cluster() {
 	SLURM=
+	unset PRICE
 	case $CLUSTER_FAILED in
 	'') return ;;
 	no*) skip "$CLUSTER_FAILED" ;;
@@ -35,11 +37,12 @@ has_cluster() {
 	esac
 	return 1
 }
-# on_cluster [KEY=VALUE;]...: burst.cfg for the cluster; SLURM="..." are keys of the provider, also those of the user's own file
+# on_cluster [KEY=VALUE;]...: burst.cfg for the cluster; SLURM="..." are keys of the provider, also those of the user's own file;
+# PRICE='' leaves the price out
 on_cluster() {
 	config "$@"
 	mkdir -p "$XDG_CONFIG_HOME/burst"
-	echo "providers = { slurm = { volume_dir = \"$T/shared\"; price_per_gpu_hour = [\"L40S=0.80\"]; $SLURM }; };" \
+	echo "providers = { slurm = { volume_dir = \"$T/shared\"; ${PRICE-$L40S_PRICE} $SLURM }; };" \
 		>"$XDG_CONFIG_HOME/burst/burst.cfg"
 	sed -i -e 's/^provider = .*/provider = "slurm"; gpu = ["L40S"];/' -e '/^providers = /{s/providers = { local = {.*}; };//}' burst.cfg
 }
