@@ -238,7 +238,11 @@ def check_unused():
 
 LID = 900
 # Files under 60 lines that stay, each with the reason. A command of its own (cmd/*.c) needs none.
-SMALL = {"jobs/registry.c": "the list of the job types", "providers/registry.c": "the list of the providers"}
+SMALL = {
+    "jobs/registry.c": "the list of the job types",
+    "providers/registry.c": "the list of the providers",
+    "providers/slurm/lines.c": "what both readers of that folder stand on",
+}
 # Files that serve one other file of their folder alone, each with the reason why it stays a file.
 SERVES_ONE = {
     "jobs/agent/clients.c": "the connections to clients; what they ask for is the loop's",
@@ -251,6 +255,7 @@ SERVES_ONE = {
     "providers/kubernetes/volumes.c": "volumes live longer than pods",
     "providers/modal/rent.c": "the calls that cost money, apart from those that read",
     "providers/runpod/rent.c": "the calls that cost money, apart from those that read",
+    "providers/slurm/price.c": "prices and billing units, apart from what reads jobs and offers",
     "providers/slurm/script.c": "the programs that run on the login node, apart from what reads their answers",
     "providers/vast/instances.c": "what becomes of an instance, and what it costs; vast.c has the account",
     "providers/vast/rent.c": "the calls that cost money, apart from those that read",

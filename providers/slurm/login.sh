@@ -62,7 +62,8 @@ submit() { # OPTION...
 		job=${job%%;*}
 		return 0
 	fi
-	cat "$folder/words" >&2
+	# several lines tell more than the last one alone
+	sed 's/^sbatch: error: //' "$folder/words" | awk '{ printf "%s%s", sep, $0; sep = "; " } END { print "" }' >&2
 	# after a timeout the controller may have the job all the same
 	grep -q 'timed out' "$folder/words" || rm -rf "$folder"
 	return 1
@@ -82,12 +83,30 @@ await_start() {
 	printf '%s\n' "${row:-$job$s$name${s}PENDING$s$s$s$s$s$s$s$s$s$s$marker}"
 }
 
+# The job as accounting knows it, once it has ended: "sacct", its seconds, then the fields of jobs_of. A line without an end may be
+# stale: the controller alone knows what runs.
+accounted() {
+	sacct -X -n -P --delimiter="$s" -j "$job" --name="$name" \
+		-o ElapsedRaw,JobIDRaw,JobName,State,Reason,Submit,Start,End,NodeList,Partition,AllocTRES,User,WorkDir,Comment 2>/dev/null |
+		awk -F "$s" -v s="$s" '$8 ~ /^[0-9]+$/ { print "sacct" s $0 }'
+}
+
 list() {
 	jobs_of --me
 }
 
 inspect() {
-	jobs_of -j "$job"
+	row=$(jobs_of -j "$job" 2>&1)
+	status=$?
+	case $status$row in
+	*"$s$name$s"*) ;;
+	0* | *'Invalid job id'*) # the controller forgets a job some minutes after its end (MinJobAge)
+		ended=$(accounted)
+		[ -z "$ended" ] || row=$ended status=0
+		;;
+	esac
+	[ $status = 0 ] || { printf '%s\n' "$row" >&2; return $status; }
+	printf '%s\n' "$row"
 }
 
 release() {
@@ -111,7 +130,7 @@ release() {
 
 billing() {
 	jobs_of -j "$job" 2>/dev/null
-	sacct -X -P -n -j "$job" --name "$name" -o JobIDRaw,State,ElapsedRaw 2>/dev/null | sed 's/^/sacct|/'
+	accounted
 	return 0
 }
 
@@ -126,8 +145,23 @@ pod_log() {
 
 # ---- what there is ----
 
+# With by_billing also what partitions bill by: "=weights", partition, default memory, weights; and "=flags".
 offers() {
-	sinfo -h -o "%P$s%G$s%t$s%l$s%a"
+	sinfo -h -o "%P$s%G$s%t$s%l$s%a$s%m" || return
+	[ "$by_billing" = 1 ] || return 0
+	conf=$(scontrol show config) || return
+	printf '=flags%s%s\n' "$s" "$(conf_value PriorityFlags)"
+	partitions=$(scontrol -o show partition) || return
+	printf '%s\n' "$partitions" | awk -v s="$s" '{
+		name = memory = weights = ""
+		for (i = 1; i <= NF; i++) {
+			value = substr($i, index($i, "=") + 1)
+			if ($i ~ /^PartitionName=/) name = value
+			if ($i ~ /^DefMemPer(CPU|Node)=/) memory = $i
+			if ($i ~ /^TRESBillingWeights=/) weights = value
+		}
+		if (name != "") print "=weights" s name s memory s weights
+	}'
 }
 
 volume() {

@@ -7,42 +7,9 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 
-enum { FIELDS_MOST = 13, SEPARATOR = '\037' };
+enum { FIELDS_MOST = SLURM_FIELDS_MOST, SEPARATOR = SLURM_SEPARATOR, SINFO_FIELDS = 6 };
 
-/* ---- lines and fields ---- */
-
-int slurm_find_answer(const struct reply *reply, const char **text, size_t *len)
-{
-	static const char begin[] = "burst: begin", end[] = "burst: end ";
-	const char *at = str_text(&reply->body), *line, *start = NULL;
-	size_t line_len;
-
-	while ((line = str_next_line(&at, &line_len))) {
-		if (line_len == strlen(begin) && !memcmp(line, begin, line_len)) {
-			start = line + line_len + 1;
-		} else if (start && line_len > strlen(end) && !memcmp(line, end, strlen(end))) {
-			*text = start;
-			*len = (size_t)(line - start);
-			return atoi(line + strlen(end));
-		}
-	}
-	return -1;
-}
-
-/* Splits a line in place. The last field keeps what is left. Returns how many there are. */
-static size_t split_line(char *line, char *fields[FIELDS_MOST])
-{
-	size_t count = 0;
-
-	while (line && count < FIELDS_MOST) {
-		char *next = count + 1 < FIELDS_MOST ? strchr(line, SEPARATOR) : NULL;
-		if (next)
-			*next++ = '\0';
-		fields[count++] = line;
-		line = next;
-	}
-	return count;
-}
+/* ---- numbers ---- */
 
 /* 0 for anything that is no number, such as "N/A". */
 static int64_t read_number(const char *text, int64_t most)
@@ -191,59 +158,77 @@ static const struct {
 	{"RECONFIG_FAIL", POD_STATE_GONE, POD_END_VENDOR, false},
 };
 
-/* Reasons for which a job waits for ever. */
+/* What to know of the reasons for which a job waits, the more particular words first. Where a job's
+ * account does not fit its partition Slurm 22.05 gives a sentence in place of AccountNotAllowed.
+ * Limits of an account or a QOS are many: AssocMaxWallDurationPerJobLimit, QOSMaxGRESPerJob,
+ * QOSMaxCpuPerNode, AssocGrpBillingMinutes. */
 static const struct {
-	const char *reason, *advice;
-} hopeless[] = {
-	{"PartitionTimeLimit", "the partition allows shorter jobs only: lower caps.max_duration"},
-	{"PartitionNodeLimit", "the partition allows no job of one node"},
-	{"PartitionConfig", "the partition does not take such a job: see its limits (scontrol show "
-			    "partition)"},
-	{"BadConstraints", "no node has what providers.slurm.constraint asks for"},
-	{"InvalidAccount", "Slurm does not know the account: see providers.slurm.account"},
-	{"InvalidQOS", "Slurm does not know the QOS: see providers.slurm.qos"},
-	{"AccountNotAllowed", "the partition does not take jobs of the account: see "
-			      "providers.slurm.account"},
-	{"QOSNotAllowed", "the partition does not take jobs of the QOS: see providers.slurm.qos"},
-	{"JobHeldAdmin", "an administrator of the cluster holds it back"},
-	{"JobHeldUser", "it is held back: scontrol release lets it go"},
-	{"DependencyNeverSatisfied", "it depends on a job that failed"},
-	{"JobLaunchFailure", "the node could not start it: is volume_dir a folder that login node "
-			     "and compute nodes share?"},
-	{"launch_failed_requeued_held", "the node could not start it"},
+	const char *word, *advice;
+	bool passes; /* it may start yet */
+} reasons[] = {
+	{"PartitionTimeLimit", "the partition allows shorter jobs only: lower caps.max_duration",
+	 false},
+	{"PartitionNodeLimit", "the partition allows no job of one node", false},
+	{"PartitionConfig",
+	 "the partition does not take such a job: see its limits (scontrol show partition)", false},
+	{"BadConstraints", "no node has what providers.slurm.constraint asks for", false},
+	{"InvalidAccount", "Slurm does not know the account: see providers.slurm.account", false},
+	{"InvalidQOS", "Slurm does not know the QOS: see providers.slurm.qos", false},
+	{"AccountNotAllowed", "see providers.slurm.account and partitions", false},
+	{"account not permitted", "see providers.slurm.account and partitions", false},
+	{"QOSNotAllowed", "see providers.slurm.qos and partitions", false},
+	{"QOS not permitted", "see providers.slurm.qos and partitions", false},
+	{"WallDurationPerJob",
+	 "the account or QOS allows shorter jobs only: lower caps.max_duration", false},
+	{"PerJob", "the account or QOS allows smaller jobs only", false},
+	{"PerNode", "the account or QOS allows smaller jobs only", false},
+	{"QOSMin", "the QOS is for larger jobs: see providers.slurm.qos", false},
+	{"RunMinutes", "other jobs of the account or QOS must end first", true},
+	{"Minutes", "the budget of the account or QOS is used up", true},
+	{"PerUser", "other jobs of yours must end first", true},
+	{"AssocGrp", "other jobs of the account must end first", true},
+	{"QOSGrp", "other jobs of the QOS must end first", true},
+	{"JobHeldAdmin", "an administrator of the cluster holds it back", false},
+	{"JobHeldUser", "it is held back: scontrol release lets it go", false},
+	{"DependencyNeverSatisfied", "it depends on a job that failed", false},
+	{"JobLaunchFailure",
+	 "the node could not start it: is volume_dir a folder that login node and compute nodes "
+	 "share?",
+	 false},
+	{"launch_failed_requeued_held", "the node could not start it", false},
 };
 
-/* What the user can do about a job that waits for this reason for ever; NULL: it may start yet. */
-static const char *hopeless_advice(const char *reason)
-{
-	for (size_t i = 0; i < ARRAY_LEN(hopeless); i++)
-		if (!strcmp(reason, hopeless[i].reason))
-			return hopeless[i].advice;
-	return NULL;
-}
-
+/* word: accounting adds who cancelled a job, "CANCELLED by 1000". */
 static void read_state(const char *word, const char *reason, struct pod_view *view)
 {
-	const char *advice = hopeless_advice(reason);
+	const char *advice = NULL;
+	size_t len = strcspn(word, " ");
+	bool passes = true;
+
+	for (size_t i = 0; i < ARRAY_LEN(reasons) && !advice; i++)
+		if (strstr(reason, reasons[i].word)) {
+			advice = reasons[i].advice;
+			passes = reasons[i].passes;
+		}
 
 	for (size_t i = 0; i < ARRAY_LEN(states); i++)
-		if (!strcmp(word, states[i].word)) {
+		if (len == strlen(states[i].word) && !memcmp(word, states[i].word, len)) {
 			view->state = states[i].state;
 			view->end = states[i].end;
 			view->preempted = states[i].preempted;
 		}
-	format_text(view->detail, sizeof(view->detail), "%.40s%s%.60s%s%s", word,
+	format_text(view->detail, sizeof(view->detail), "%.40s%s%.100s%s%s", word,
 		    strcmp(reason, "None") && reason[0] ? " " : "",
 		    strcmp(reason, "None") ? reason : "", advice ? ": " : "", advice ? advice : "");
-	if (view->state == POD_STATE_QUEUED && advice)
+	if (view->state == POD_STATE_QUEUED && !passes)
 		view->state = POD_STATE_FAILED;
 }
 
 /* A job that ended in the queue has times, too, but it never had a node. */
 static void read_times(char *const fields[FIELDS_MOST], struct pod_view *view)
 {
-	bool placed =
-		fields[7][0] && strcmp(fields[7], "(null)") && view->state != POD_STATE_QUEUED;
+	bool placed = fields[7][0] && strcmp(fields[7], "(null)") &&
+		      strcmp(fields[7], "None assigned") && view->state != POD_STATE_QUEUED;
 
 	view->created_at_s = read_number(fields[4], EPOCH_MOST_S);
 	if (placed)
@@ -255,14 +240,31 @@ static void read_times(char *const fields[FIELDS_MOST], struct pod_view *view)
 	}
 }
 
+/* The GPU among a job's resources, of squeue ("gres:gpu:l40s:1") or of accounting
+ * ("billing=11,cpu=1,gres/gpu:l40s=1,gres/gpu=1,node=1"). */
+static void read_gpu(const struct section *conf, const char *resources, const char *partition,
+		     char gpu[GPU_MAX])
+{
+	char type[GPU_MAX];
+	int count;
+
+	copy_text(gpu, GPU_MAX, GPU_NONE);
+	for (const char *item = resources; item; item = strchr(item, ',')) {
+		item += *item == ',';
+		if (!read_gres(item, type, sizeof(type), &count))
+			continue;
+		name_gpu(conf, type, partition, gpu);
+		if (type[0])
+			return;
+	}
+}
+
 /* Fields: id, name, state, reason, submitted, started, ends, nodes, partition, resources of a node,
  * user, working directory, comment. */
 static void read_job(const struct section *conf, char *const fields[FIELDS_MOST],
 		     struct pod_view *view)
 {
 	const char *attempt = fields[1] + strlen(name_prefix), *folder = strrchr(fields[11], '/');
-	char type[GPU_MAX];
-	int count;
 
 	format_text(view->id, sizeof(view->id), "%.20s.%s", fields[0], attempt);
 	COPY_TEXT(view->name, fields[1]);
@@ -272,13 +274,28 @@ static void read_job(const struct section *conf, char *const fields[FIELDS_MOST]
 	read_state(fields[2], fields[3], view);
 	read_times(fields, view);
 	COPY_TEXT(view->region, fields[8]);
-	if (read_gres(fields[9], type, sizeof(type), &count))
-		name_gpu(conf, type, fields[8], view->gpu);
-	else
-		COPY_TEXT(view->gpu, GPU_NONE);
+	read_gpu(conf, fields[9], fields[8], view->gpu);
 	if (view->state == POD_STATE_RUNNING)
 		view->reach = REACH_DIAL;
 	COPY_TEXT(view->user, fields[10]); /* an sshd of an ordinary user lets in this user alone */
+}
+
+/* What accounting puts in front of a job's line: "sacct", then its seconds. Returns the job's line;
+ * *seconds is -1 where the line is not from accounting. */
+static char *skip_accounted(char *line, int64_t *seconds)
+{
+	static const char mark[] = {'s', 'a', 'c', 'c', 't', SEPARATOR, '\0'};
+	char *end;
+
+	*seconds = -1;
+	if (!starts_with(line, mark))
+		return line;
+	end = strchr(line + strlen(mark), SEPARATOR);
+	if (!end)
+		return line;
+	*end = '\0';
+	*seconds = read_number(line + strlen(mark), EPOCH_MOST_S);
+	return end + 1;
 }
 
 int slurm_read_jobs(const struct section *conf, const char *text, size_t len,
@@ -290,7 +307,8 @@ int slurm_read_jobs(const struct section *conf, const char *text, size_t len,
 	while ((line = bytes_next_line(&at, end, &line_len))) {
 		CLEANUP(free_text) char *copy = xstrndup(line, line_len);
 		char *fields[FIELDS_MOST];
-		size_t count = split_line(copy, fields);
+		int64_t seconds;
+		size_t count = slurm_split_line(skip_accounted(copy, &seconds), fields);
 		/* other jobs, and further lines of their comments */
 		if (count < 2 || !is_pod_name(fields[1]))
 			continue;
@@ -327,11 +345,6 @@ static bool is_wanted_partition(const struct section *conf, const char *name, bo
 						 : is_default;
 }
 
-static int64_t price_of(const struct section *conf, const char *gpu)
-{
-	return provider_price_of(conf, "price_per_gpu_hour", gpu);
-}
-
 /* The better stock of one kind of node is that of all. */
 static bool merge_stock(struct op_result *result, const char *id, const char *stock)
 {
@@ -358,58 +371,70 @@ static bool is_wished(const struct op_want *want, const char *gpu, int count)
 	return gpu_is_none(wishes[wish]) == gpu_is_none(gpu);
 }
 
+/* One kind of node, with the whole answer that tells of it. */
+struct node_kind {
+	const char *partition, *stock;
+	int64_t memory_mb;
+	const char *text;
+	size_t len;
+};
+
 /* One kind of GPU (type NULL: none) on one kind of node. The offer's id is what sbatch needs:
  * "PARTITION GRES". */
-static void add_offer(const struct op *op, const char *partition, const char *type, int most,
-		      const char *stock, struct op_result *result)
+static void add_offer(const struct op *op, const struct node_kind *node, const char *type, int most,
+		      struct op_result *result)
 {
-	const struct section *conf = op->provider->section;
-	bool spot = op->want->offers.spot;
 	char gpu[GPU_MAX] = GPU_NONE, id[sizeof(((struct offer *)0)->id)];
+	const char *partition = node->partition;
 
 	if (type)
-		name_gpu(conf, type, partition, gpu);
+		name_gpu(op->provider->section, type, partition, gpu);
 	for (int count = 1; count <= most && gpu[0]; count++) {
+		struct slurm_kind kind = {partition, type, gpu, count, node->memory_mb};
 		if (!type)
 			format_text(id, sizeof(id), "%.60s none", partition);
 		else
 			format_text(id, sizeof(id), "%.60s gpu%s%s:%d", partition,
 				    type[0] ? ":" : "", type, count);
-		if (!is_wished(op->want, gpu, count) || merge_stock(result, id, stock))
+		if (!is_wished(op->want, gpu, count) || merge_stock(result, id, node->stock))
 			continue;
-		struct offer *offer =
-			child_offer(op, gpu, count, 0, price_of(conf, gpu) * count, result);
+		struct offer *offer = child_offer(op, gpu, count, 0, 0, result);
 		if (!offer)
 			continue;
+		offer->price_microusd_h =
+			slurm_price(op, &kind, node->text, node->len, &result->text);
 		COPY_TEXT(offer->id, id);
 		COPY_TEXT(offer->region, partition);
-		COPY_TEXT(offer->stock, stock);
-		offer->spot = spot;
+		COPY_TEXT(offer->stock, node->stock);
+		offer->spot = op->want->offers.spot;
 	}
 }
 
-/* Fields: partition (a star marks the default), resources, state, time limit, availability. */
+/* Fields: partition (a star marks the default), resources, state, time limit, availability, MB of
+ * memory. node: with the whole answer. */
 static void read_partition(const struct op *op, char *const fields[FIELDS_MOST],
-			   struct op_result *result)
+			   struct node_kind *node, struct op_result *result)
 {
 	size_t len = strlen(fields[0]);
 	bool is_default = len && fields[0][len - 1] == '*';
-	const char *stock = stock_of(fields[2]);
 	char type[GPU_MAX];
 	int count;
 
 	if (is_default)
 		fields[0][len - 1] = '\0';
-	if (!stock || strcmp(fields[4], "up") || strchr(fields[0], ' ') ||
+	node->partition = fields[0];
+	node->stock = stock_of(fields[2]);
+	node->memory_mb = atoll(fields[5]); /* "64000+": the least of several nodes */
+	if (!node->stock || strcmp(fields[4], "up") || strchr(fields[0], ' ') ||
 	    !is_wanted_partition(op->provider->section, fields[0], is_default,
 				 op->want->offers.spot))
 		return;
 	for (const char *item = fields[1]; item; item = strchr(item, ',')) {
 		item += *item == ',';
 		if (read_gres(item, type, sizeof(type), &count))
-			add_offer(op, fields[0], type, count, stock, result);
+			add_offer(op, node, type, count, result);
 	}
-	add_offer(op, fields[0], NULL, 1, stock, result);
+	add_offer(op, node, NULL, 1, result);
 }
 
 /* A partition in the config that the cluster lacks would look like one without a free node. */
@@ -462,8 +487,9 @@ int slurm_read_offers(const struct op *op, const char *text, size_t len, struct 
 	while ((line = bytes_next_line(&at, end, &line_len))) {
 		CLEANUP(free_text) char *copy = xstrndup(line, line_len);
 		char *fields[FIELDS_MOST];
-		if (split_line(copy, fields) >= 5)
-			read_partition(op, fields, result);
+		struct node_kind node = {.text = text, .len = len};
+		if (slurm_split_line(copy, fields) == SINFO_FIELDS)
+			read_partition(op, fields, &node, result);
 	}
 	note_missing(op, result);
 	return 0;
@@ -471,39 +497,65 @@ int slurm_read_offers(const struct op *op, const char *text, size_t len, struct 
 
 /* ---- bills ---- */
 
-/* The seconds in a line of sacct, "sacct|JOB|STATE|SECONDS". -1: there is none. */
-static int64_t read_accounted_s(const char *text, size_t len)
+/* The units among a job's resources, "billing=11,cpu=1,node=1". 0: there are none. */
+static int64_t read_units(const char *resources)
 {
-	const char *at = text, *line, *end = text + len;
-	size_t line_len;
+	static const char name[] = "billing=";
 
-	while ((line = bytes_next_line(&at, end, &line_len))) {
-		CLEANUP(free_text) char *copy = xstrndup(line, line_len);
-		const char *seconds = strrchr(copy, '|');
-		if (starts_with(copy, "sacct|") && isdigit((unsigned char)seconds[1]))
-			return read_number(seconds + 1, EPOCH_MOST_S);
+	for (const char *item = resources; item; item = strchr(item, ',')) {
+		item += *item == ',';
+		if (starts_with(item, name))
+			return MIN(MAX(atoll(item + strlen(name)), 0LL),
+				   (long long)SLURM_UNITS_MOST);
 	}
-	return -1;
+	return 0;
+}
+
+/* Reads a line of accounting into *seconds and *units. False: there is none. */
+static bool read_accounted(const char *text, size_t len, int64_t *seconds, int64_t *units)
+{
+	CLEANUP(free_text) char *copy = NULL;
+	char *fields[SLURM_FIELDS_MOST];
+
+	/* "sacct", seconds, then the fields of squeue: the last of them stay in one */
+	if (slurm_find_line(text, len, "sacct", NULL, &copy, fields) < SLURM_FIELDS_MOST)
+		return false;
+	*seconds = MIN(MAX(atoll(fields[1]), 0LL), (long long)EPOCH_MOST_S);
+	*units = read_units(fields[11]);
+	return true;
+}
+
+/* The seconds from the job's start to its end, as squeue tells them. -1: it has not ended. */
+static int64_t seconds_in_squeue(const struct op_result *jobs)
+{
+	const struct pod_view *pod = jobs->pods;
+
+	if (!jobs->pod_count || !pod->ended_at_s)
+		return -1;
+	return pod->started_at_s ? MAX(pod->ended_at_s - pod->started_at_s, INT64_C(0)) : 0;
 }
 
 int slurm_read_bill(const struct op *op, const char *text, size_t len, struct op_result *result,
 		    struct err *err)
 {
+	const struct section *conf = op->provider->section;
 	struct op_result jobs = {0};
-	int64_t seconds = read_accounted_s(text, len);
+	int64_t seconds = -1, units = 0;
 
-	if (slurm_read_jobs(op->provider->section, text, len, &jobs, err) < 0) {
+	if (!read_accounted(text, len, &seconds, &units)) {
+		if (slurm_read_jobs(conf, text, len, &jobs, err) < 0) {
+			op_result_free(&jobs);
+			return -1;
+		}
+		seconds = seconds_in_squeue(&jobs);
 		op_result_free(&jobs);
-		return -1;
 	}
-	if (seconds < 0 && jobs.pod_count && jobs.pods[0].ended_at_s)
-		seconds = jobs.pods[0].started_at_s
-				  ? MAX(jobs.pods[0].ended_at_s - jobs.pods[0].started_at_s, 0)
-				  : 0;
-	op_result_free(&jobs);
 	if (seconds < 0)
 		return err_set(err, ERR_NOT_FOUND, "Slurm has no record of this pod's end");
 	result->billing.billed_ms = seconds * 1000;
 	result->billing.reported = true;
+	if (!provider_price_of(conf, "price_per_gpu_hour", op->want->bill.gpu))
+		result->billing.cost_microusd =
+			money_for(slurm_price_of_units(conf, units), seconds * 1000);
 	return 0;
 }

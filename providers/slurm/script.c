@@ -146,22 +146,33 @@ static const char *const functions[] = {
 	[OP_VOLUME_LS] = "volume_ls", [OP_VOLUME_DELETE] = "volume_delete",
 };
 
+/* A rent may have to release, in a second step, what it has made. */
+static enum op_kind what_to_do(const struct op *op)
+{
+	return op->step ? OP_RELEASE : op->kind;
+}
+
 /* The variables of login.sh that this operation needs. */
 static int add_assignments(const struct op *op, struct str *to, struct err *err)
 {
 	const struct op_want *want = op->want;
 	const struct section *conf = op->provider->section;
 	char job[SLURM_JOB_MAX], name[POD_NAME_MAX];
+	const char *id;
 
 	assign_dir(to, conf);
-	switch (op->kind) {
+	switch (what_to_do(op)) {
 	case OP_RENT: add_rent(to, &want->rent); return 0;
+	case OP_OFFERS:
+		assign(to, "by_billing", section_has(conf, "price_per_billing_hour") ? "1" : "");
+		return 0;
 	case OP_INSPECT:
 	case OP_RELEASE:
 	case OP_BILLING:
 	case OP_LOGS:
-		if (!slurm_split_id(want->id, job, name))
-			return err_set(err, ERR_NOT_FOUND, "no pod has the id \"%s\"", want->id);
+		id = op->step ? op->found.pods[0].id : want->id;
+		if (!slurm_split_id(id, job, name))
+			return err_set(err, ERR_NOT_FOUND, "no pod has the id \"%s\"", id);
 		assign(to, "job", job);
 		assign(to, "name", name);
 		return 0;
@@ -243,8 +254,9 @@ int slurm_ask(const struct op *op, struct call *call, struct err *err)
 {
 	const struct section *conf = op->provider->section;
 	struct str *program = &call->body;
+	enum op_kind kind = what_to_do(op);
 
-	if (op->kind == OP_STAGE) {
+	if (kind == OP_STAGE) {
 		ask_stage(op, call);
 		return 0;
 	}
@@ -252,15 +264,15 @@ int slurm_ask(const struct op *op, struct call *call, struct err *err)
 		return -1;
 	str_add(program, slurm_login_script);
 	/* the whole program is read before it begins, so a cut line runs nothing */
-	str_addf(program, "{\n%s%s", op->kind == OP_FETCH ? "" : "answer ", functions[op->kind]);
-	if (op->kind == OP_FETCH) {
+	str_addf(program, "{\n%s%s", kind == OP_FETCH ? "" : "answer ", functions[kind]);
+	if (kind == OP_FETCH) {
 		call->body_to = xstrdup(op->want->file.local);
 		call->max_bytes =
 			op->want->file.max_bytes > 0 ? (size_t)op->want->file.max_bytes : SIZE_MAX;
 	}
-	if (op->kind == OP_RENT)
+	if (kind == OP_RENT)
 		add_rent_options(program, conf, &op->want->rent);
-	if (op->kind == OP_CHECK)
+	if (kind == OP_CHECK)
 		add_job_options(program, conf, false);
 	str_add(program, " </dev/null\n}\n");
 	call_shell(conf, NULL, call);

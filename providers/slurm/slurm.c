@@ -9,6 +9,11 @@
 #include "base/path.h"
 #include "impl.h"
 
+enum {
+	/* of what is staged the size alone is needed, which comes with the blocks */
+	STAGE_BLOCK_BYTES = 8 << 20,
+};
+
 /* ---- keys ---- */
 
 static const struct option_spec options[] = {
@@ -23,6 +28,8 @@ static const struct option_spec options[] = {
 	 "GPUs of partitions where Slurm does not name them, as in [\"gpu=A100\"]"},
 	{"price_per_gpu_hour", OPTION_TEXTS, 0, NULL,
 	 "what an hour of a GPU costs you, as in [\"A100=1.20\"]"},
+	{"price_per_billing_hour", OPTION_MONEY, OPTION_USER_ONLY, NULL,
+	 "what an hour of a billing unit of Slurm costs you; for GPUs without price_per_gpu_hour"},
 	{"spot_partition", OPTION_TEXT, 0, NULL, "partition for spot pods, which it may preempt"},
 	{"spot_qos", OPTION_TEXT, 0, NULL, "quality of service of spot pods"},
 	{"volume_dir", OPTION_TEXT, OPTION_USER_ONLY, "~/.local/share/burst",
@@ -51,6 +58,17 @@ static int check_volume_dir(const struct section *s, const char *group, const ch
 	return (dir[0] != '/' && !starts_with(dir, "~/")) || strpbrk(dir, "%\n")
 		       ? provider_bad_value(s, group, key,
 					    "a path that begins with / or ~/, without %", err)
+		       : 0;
+}
+
+/* "No price" is the key's absence: 0 would be a price, and caps would bound nothing. */
+static int check_unit_price(const struct section *s, const char *group, const char *key,
+			    struct err *err)
+{
+	return section_has(s, key) && section_int(s, key) <= 0
+		       ? err_set(err, ERR_CONFIG,
+				 "%s: %s.%s must be more than 0: leave it out if no price is known",
+				 section_where(s, key), group, key)
 		       : 0;
 }
 
@@ -138,6 +156,7 @@ static int slurm_check_conf(const struct section *s, struct mistakes *m, struct 
 		{"login", check_login},
 		{"gpus", check_gpus},
 		{"price_per_gpu_hour", provider_check_prices},
+		{"price_per_billing_hour", check_unit_price},
 		{"volume_dir", check_volume_dir},
 		{"sbatch_options", check_sbatch_options},
 		{NULL, NULL},
@@ -211,9 +230,6 @@ static const struct child_word words[] = {
 
 /* ---- operations ---- */
 
-/* Of what is staged the size alone is needed, which comes with the blocks. */
-enum { STAGE_BLOCK_BYTES = 8 << 20 };
-
 static enum op_next refuse(const struct op *op, struct err *err)
 {
 	err_set(err, ERR_BUG, "slurm: no such operation: %s", child_verb(op->kind));
@@ -259,7 +275,9 @@ static enum op_next ask(struct op *op, struct call *call, struct op_result *resu
 		break;
 	default: break;
 	}
-	return slurm_ask(op, call, err) < 0 ? OP_FAILED : OP_CALL;
+	if (slurm_ask(op, call, err) < 0)
+		return OP_FAILED;
+	return OP_CALL;
 }
 
 static void read_volumes(const struct op *op, const char *text, size_t len,
@@ -354,6 +372,33 @@ static int read_pod(const struct op *op, const char *text, size_t len, struct op
 		       "squeue does not show the pod %s", wanted);
 }
 
+/* The job was accepted and can never start, as its reason says: cancels it in a second step. */
+static enum op_next give_up(struct op *op, struct op_result *result)
+{
+	op->found = *result;
+	*result = (struct op_result){.balance_microusd = -1};
+	op->step = 1;
+	return OP_CALL;
+}
+
+/* Without an accepted release the core has to know the pod. */
+static enum op_next end_given_up(struct op *op, int status, struct op_result *result,
+				 struct err *err)
+{
+	if (status != 0) {
+		*result = op->found;
+		op->found = (struct op_result){0};
+		return OP_DONE;
+	}
+	err_set(err, ERR_REFUSED, "slurm rent: %s", op->found.pods[0].detail);
+	return OP_FAILED;
+}
+
+static bool can_never_start(const struct pod_view *pod)
+{
+	return pod->state == POD_STATE_FAILED && !pod->started_at_s;
+}
+
 static int read_answer(const struct op *op, const char *text, size_t len, struct op_result *result,
 		       struct err *err)
 {
@@ -384,9 +429,14 @@ static enum op_next take(struct op *op, const struct reply *reply, struct op_res
 		return take_file(op, reply, result, err);
 	int status = slurm_find_answer(reply, &text, &len);
 
+	if (op->step)
+		return end_given_up(op, status, result, err);
 	if (status != 0)
 		return child_failed(op, reply, err);
-	return read_answer(op, text, len, result, err) < 0 ? OP_FAILED : OP_DONE;
+	if (read_answer(op, text, len, result, err) < 0)
+		return OP_FAILED;
+	return op->kind == OP_RENT && can_never_start(&result->pods[0]) ? give_up(op, result)
+									: OP_DONE;
 }
 
 static const struct child_vendor slurm_vendor = {

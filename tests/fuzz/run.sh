@@ -146,15 +146,19 @@ seeds_ledger() {
 seeds_command() {
 	local s='\037' name=burst-0011223344556677 marker=burst1.aa.r1.0011223344556677.1800000000
 	local job="20${s}$name${s}RUNNING${s}None${s}1795852906${s}1795852908${s}1795852999${s}n1${s}main${s}gres:gpu:l40s:1${s}me${s}/x/pods/$marker${s}$marker\\n"
-	local part="main*${s}gpu:l40s:4(S:0-1),gpu:2${s}mix${s}10:00:00${s}up\\n"
+	local part="main*${s}gpu:l40s:4(S:0-1),gpu:2${s}mix${s}10:00:00${s}up${s}64000\\n"
+	local weights="=flags${s}SMALL_RELATIVE_TO_TIME,MAX_TRES\\n=weights${s}main${s}DefMemPerCPU=4000${s}CPU=1.5,Mem=0.25G,GRES/gpu=10.0,GRES/gpu:l40s=2\\n"
+	local ended="sacct${s}91${s}${job/RUNNING/CANCELLED by 1000}"
 	# shellcheck disable=SC2059 # their escapes are meant
 	{
 		printf "\\1\\0$part" | seed command 0
+		printf "\\1\\0$part$weights" | seed command 0
 		printf '\003\0cache\nother\n' | seed command 0
 		printf "\\5\\0$job" | seed command 0
 		printf "\\7\\0$job" | seed command 0
 		printf '\010\0taken\n' | seed command 0
-		printf "\\11\\0${job}sacct|20|CANCELLED by 0|93\\n" | seed command 0
+		printf "\\6\\0$ended" | seed command 0
+		printf "\\11\\0${job}${ended/gres:gpu:l40s:1/billing=11,cpu=1,gres\/gpu:l40s=1}" | seed command 0
 		printf '\015\0burst: fetched 0' | seed command 0
 		printf "\\16\\0folder${s}5${s}1${s}1795852906${s}runs\\n" | seed command 0
 		printf '\006\001slurm_load_jobs error: Invalid job id specified\n' | seed command 0

@@ -23,6 +23,13 @@
 	"main" S "gres:gpu:l40s:1" S "me" S "/home/me/.local/share/burst/pods/" MARKER S comment   \
 	"\n"
 
+/* a line of sinfo */
+#define NODE(partition, gres, state, up) partition S gres S state S "10:00:00" S up S "64000\n"
+/* a line of sacct, as 22.05 prints it */
+#define ACCOUNTED(state, seconds, nodes, tres)                                                     \
+	"sacct" S seconds S "20" S NAME S state S "None" S "1795852906" S "1795852908" S           \
+	"1795852999" S nodes S "main" S tres S "me" S "/home/me/pods/" MARKER S MARKER "\n"
+
 struct bed {
 	struct section *conf;
 	struct provider *provider;
@@ -89,6 +96,15 @@ static const struct {
 	 POD_END_UNKNOWN, 0},
 	{"never: time", "PENDING", "PartitionTimeLimit", "", POD_STATE_FAILED, POD_END_UNKNOWN, 0},
 	{"never: account", "PENDING", "InvalidAccount", "", POD_STATE_FAILED, POD_END_UNKNOWN, 0},
+	{"never: another account's partition", "PENDING",
+	 "Job's account not permitted to use this partition (members allows alien not lab)", "",
+	 POD_STATE_FAILED, POD_END_UNKNOWN, 0},
+	{"never: too long for its QOS", "PENDING", "QOSMaxWallDurationPerJobLimit", "",
+	 POD_STATE_FAILED, POD_END_UNKNOWN, 0},
+	{"never: too much for its account", "PENDING", "AssocMaxGRESPerJob", "", POD_STATE_FAILED,
+	 POD_END_UNKNOWN, 0},
+	{"another pod of the user must end", "PENDING", "QOSMaxJobsPerUserLimit", "",
+	 POD_STATE_QUEUED, POD_END_UNKNOWN, 0},
 	{"never: held", "PENDING", "JobHeldAdmin", "", POD_STATE_FAILED, POD_END_UNKNOWN, 0},
 	{"node boots", "CONFIGURING", "None", "n1", POD_STATE_CREATING, 0, 1795852908},
 	{"runs", "RUNNING", "None", "n1", POD_STATE_RUNNING, POD_END_UNKNOWN, 1795852908},
@@ -227,6 +243,38 @@ static void failures_have_kinds(void **state)
 	bed_free(&b);
 }
 
+static void accounting_knows_forgotten_pods(void **state)
+{
+	struct op_want want = {.id = ID};
+	struct bed b = bed_new(NULL);
+	struct op_result result;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(play(&b, OP_INSPECT, &want,
+			      ACCOUNTED("OUT_OF_MEMORY", "91", "n1",
+					"billing=11,cpu=1,gres/gpu=1,gres/gpu:l40s=1,node=1"),
+			      "", 0, NULL, &result, &err),
+			 OP_DONE);
+	assert_int_equal(result.pods[0].state, POD_STATE_GONE);
+	assert_int_equal(result.pods[0].end, POD_END_MEMORY);
+	assert_int_equal(result.pods[0].ended_at_s, 1795852999);
+	assert_int_equal(result.pods[0].started_at_s, 1795852908);
+	assert_string_equal(result.pods[0].gpu, "L40S");
+	assert_string_equal(result.pods[0].detail, "OUT_OF_MEMORY");
+	assert_string_equal(result.pods[0].marker.run, "r1");
+	op_result_free(&result);
+	assert_int_equal(play(&b, OP_INSPECT, &want,
+			      ACCOUNTED("CANCELLED by 1000", "0", "None assigned", ""), "", 0, NULL,
+			      &result, &err),
+			 OP_DONE);
+	assert_int_equal(result.pods[0].end, POD_END_QUEUED);
+	assert_int_equal(result.pods[0].started_at_s, 0);
+	assert_string_equal(result.pods[0].detail, "CANCELLED by 1000");
+	op_result_free(&result);
+	bed_free(&b);
+}
+
 static void forgotten_pods_are_gone(void **state)
 {
 	static const char unknown[] = "slurm_load_jobs error: Invalid job id specified";
@@ -262,12 +310,11 @@ static void partitions_are_offered(void **state)
 {
 	static const char *const l40s[] = {"L40S", "A100", NULL}, *const two[] = {"L40S:2", NULL},
 				 *const none[] = {"none", NULL};
-	static const char sinfo[] = "main*" S "gpu:l40s:4(S:0-1)" S "alloc" S "10:00:00" S "up\n"
-				    "main*" S "gpu:l40s:4(S:0-1)" S "idle" S "10:00:00" S "up\n"
-				    "main*" S "gpu:t4:1" S "down*" S "10:00:00" S "up\n"
-				    "gpu" S "gpu:2" S "mix" S "infinite" S "up\n"
-				    "shut" S "gpu:l40s:1" S "idle" S "infinite" S "drain\n"
-				    "cpu" S "(null)" S "idle" S "infinite" S "up\n";
+	static const char sinfo[] = NODE("main*", "gpu:l40s:4(S:0-1)", "alloc", "up")
+		NODE("main*", "gpu:l40s:4(S:0-1)", "idle", "up")
+			NODE("main*", "gpu:t4:1", "down*", "up") NODE("gpu", "gpu:2", "mix", "up")
+				NODE("shut", "gpu:l40s:1", "idle", "drain")
+					NODE("cpu", "(null)", "idle", "up");
 	struct op_want want = {.offers.gpus = l40s};
 	struct bed b = bed_new(NULL);
 	struct op_result result;
@@ -334,14 +381,117 @@ static void bills_count_from_the_start(void **state)
 			      NULL, &result, &err),
 			 OP_DONE);
 	assert_int_equal(result.billing.billed_ms, 0);
-	assert_int_equal(play(&b, OP_BILLING, &want, "sacct|20|CANCELLED by 0|93\n", "", 0, NULL,
-			      &result, &err),
+	/* accounting does not count the time in which a job was suspended */
+	assert_int_equal(play(&b, OP_BILLING, &want,
+			      JOB("CANCELLED", "None", "n1", MARKER)
+				      ACCOUNTED("CANCELLED by 0", "83", "n1", "billing=11,cpu=1"),
+			      "", 0, NULL, &result, &err),
 			 OP_DONE);
-	assert_int_equal(result.billing.billed_ms, 93000);
+	assert_int_equal(result.billing.billed_ms, 83000);
+	assert_int_equal(result.billing.cost_microusd, 0); /* no price of a unit is given */
 	assert_int_equal(play(&b, OP_BILLING, &want, JOB("RUNNING", "None", "n1", MARKER), "", 0,
 			      NULL, &result, &err),
 			 OP_FAILED);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	bed_free(&b);
+}
+
+/* ---- prices by Slurm's billing units ---- */
+
+static const struct {
+	const char *name, *weights, *flags, *memory, *gpu;
+	int64_t cpu, memory_gb, units;
+} by_units[] = {
+	{"sum, whole units", "CPU=1.5,GRES/gpu=10.0", "", "", "T4", 0, 0, 11},
+	{"of cores", "CPU=1.5,GRES/gpu=10.0", "", "", "T4", 4, 0, 16},
+	{"of the type, too", "GRES/gpu=10,GRES/gpu:t4=2,GRES/gpu:l40s=7", "", "", "T4", 0, 0, 12},
+	{"two GPUs", "GRES/gpu=10", "", "", "T4:2", 0, 0, 20},
+	{"the largest alone", "CPU=8,GRES/gpu=10", "SMALL_RELATIVE_TO_TIME,MAX_TRES", "", "T4", 1,
+	 0, 10},
+	{"without a GPU", "CPU=1.5,GRES/gpu=10", "", "", "none", 2, 0, 3},
+	{"memory of the config", "Mem=0.25G", "", "DefMemPerCPU=4000", "T4", 0, 16, 4},
+	{"memory in MB", "Mem=0.001", "", "", "T4", 0, 16, 16},
+	{"default memory of a core", "Mem=0.25G", "", "DefMemPerCPU=4096", "T4", 8, 0, 8},
+	{"default memory", "mem=0.25g", "", "DefMemPerNode=8192", "T4", 8, 0, 2},
+	{"no default: all of the node", "Mem=0.25G", "", "DefMemPerNode=UNLIMITED", "T4", 0, 0, 15},
+	{"a node, no license", "Node=3,License/x=100", "", "", "T4", 0, 0, 3},
+	{"no weights: its cores", "", "", "", "T4", 4, 0, 4},
+	{"nothing but zeros: its cores", "GRES/gpu=0", "", "", "T4", 4, 0, 4},
+	{"nonsense", "CPU=nan,GRES/gpu=-3,=,x,Mem=inf,Node", "", "", "T4", 4, 0, 4},
+};
+
+static void a_unit_has_a_price(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(by_units); i++) {
+		CLEANUP(free_text)
+		char *text =
+			xasprintf(NODE("main*", "gpu:t4:2", "idle",
+				       "up") "=flags" S "%s\n=weights" S "main" S "%s" S "%s\n",
+				  by_units[i].flags, by_units[i].memory, by_units[i].weights);
+		const char *gpus[] = {by_units[i].gpu, NULL};
+		struct op_want want = {.offers = {.gpus = gpus,
+						  .cpu = by_units[i].cpu,
+						  .memory_gb = by_units[i].memory_gb}};
+		struct bed b = bed_new(NULL);
+		struct op_result result;
+		struct err err;
+		section_set_int(b.conf, "price_per_billing_hour", 10000, "test:5");
+		assert_int_equal(play(&b, OP_OFFERS, &want, text, "", 0, NULL, &result, &err),
+				 OP_DONE);
+		if (result.offer_count != 1 ||
+		    result.offers[0].price_microusd_h != by_units[i].units * 10000)
+			fail_msg("%s: %d offers, %lld", by_units[i].name, (int)result.offer_count,
+				 result.offer_count ? (long long)result.offers[0].price_microusd_h
+						    : 0);
+		op_result_free(&result);
+		bed_free(&b);
+	}
+}
+
+static void the_price_of_a_card_comes_first(void **state)
+{
+	static const char text[] = NODE("main*", "gpu:l40s:4", "idle", "up")
+		NODE("main*", "gpu:l40s:4", "mix", "up") "=weights" S "main" S S "GRES/gpu=10\n";
+	static const char *const l40s[] = {"L40S", NULL};
+	struct op_want want = {.offers.gpus = l40s};
+	struct bed b = bed_new(NULL);
+	struct op_result result;
+	struct err err;
+
+	(void)state;
+	section_set_int(b.conf, "price_per_billing_hour", 80000, "test:5");
+	assert_int_equal(play(&b, OP_OFFERS, &want, text, "", 0, NULL, &result, &err), OP_DONE);
+	assert_int_equal(result.offers[0].price_microusd_h, 800000);
+	assert_string_equal(str_text(&result.text), ""); /* both say the same */
+	op_result_free(&result);
+	section_set_int(b.conf, "price_per_billing_hour", 90000, "test:5");
+	assert_int_equal(play(&b, OP_OFFERS, &want, text, "", 0, NULL, &result, &err), OP_DONE);
+	assert_int_equal(result.offers[0].price_microusd_h, 800000);
+	assert_string_equal(str_text(&result.text),
+			    "L40S in partition main: price_per_gpu_hour says $0.8000 an hour, "
+			    "price_per_billing_hour $0.9000 for 10 units: the first one counts\n");
+	op_result_free(&result);
+	bed_free(&b);
+}
+
+static void bills_by_units(void **state)
+{
+	static const char ended[] =
+		ACCOUNTED("COMPLETED", "90", "n1", "billing=11,cpu=1,gres/gpu:l40s=1,node=1");
+	struct op_want want = {.id = ID, .bill.gpu = "T4"};
+	struct bed b = bed_new(NULL);
+	struct op_result result;
+	struct err err;
+
+	(void)state;
+	section_set_int(b.conf, "price_per_billing_hour", 80000, "test:5");
+	assert_int_equal(play(&b, OP_BILLING, &want, ended, "", 0, NULL, &result, &err), OP_DONE);
+	assert_int_equal(result.billing.billed_ms, 90000);
+	assert_int_equal(result.billing.cost_microusd, 22000); /* 11 x $0.08 x 90 s */
+	COPY_TEXT(want.bill.gpu, "L40S");                      /* its own price comes first */
+	assert_int_equal(play(&b, OP_BILLING, &want, ended, "", 0, NULL, &result, &err), OP_DONE);
+	assert_int_equal(result.billing.cost_microusd, 0);
 	bed_free(&b);
 }
 
@@ -386,6 +536,50 @@ static void the_program_of_a_rent(void **state)
 	/* the key is in the file alone, not in the script that Slurm keeps */
 	assert_non_null(strstr(text, "s3cr3t"));
 	assert_null(strstr(batch, "s3cr3t"));
+	bed_free(&b);
+}
+
+/* Slurm accepts a job that can never start: it is cancelled at once, and its reason is the answer.
+ */
+static void a_job_that_never_starts_is_taken_back(void **state)
+{
+	struct op_want want = {.rent = {.name = NAME, .start_script = ""}};
+	struct bed b = bed_new(NULL);
+
+	(void)state;
+	COPY_TEXT(want.rent.offer.id, "main gpu:l40s:1");
+	for (int released = 0; released < 2; released++) {
+		struct op *op = provider_slurm.begin(b.provider, OP_RENT, &want);
+		struct op_result result = {0};
+		struct call call = {0};
+		struct reply reply = {0}, second = {.status = released ? 0 : 1};
+		struct err err = {0};
+		int64_t wait_ms;
+		assert_int_equal(provider_slurm.next(op, NULL, &call, &wait_ms, &result, &err),
+				 OP_CALL);
+		call_free(&call);
+		str_add(&reply.body, "burst: begin\n" JOB("PENDING", "PartitionTimeLimit", "",
+							  MARKER) "burst: end 0\n");
+		assert_int_equal(provider_slurm.next(op, &reply, &call, &wait_ms, &result, &err),
+				 OP_CALL);
+		assert_non_null(strstr(str_text(&call.body), "job='20'\nname='" NAME "'\n"));
+		assert_non_null(strstr(str_text(&call.body), "{\nanswer release </dev/null\n}"));
+		call_free(&call);
+		str_addf(&second.body, "burst: begin\nburst: end %d\n", second.status);
+		assert_int_equal(provider_slurm.next(op, &second, &call, &wait_ms, &result, &err),
+				 released ? OP_FAILED : OP_DONE);
+		if (released) {
+			assert_int_equal(err.kind, ERR_REFUSED);
+			assert_non_null(strstr(err.msg, "lower caps.max_duration"));
+		} else { /* the core releases it */
+			assert_string_equal(result.pods[0].id, ID);
+			assert_int_equal(result.pods[0].state, POD_STATE_FAILED);
+		}
+		reply_free(&reply);
+		reply_free(&second);
+		op_result_free(&result);
+		provider_slurm.op_free(op);
+	}
 	bed_free(&b);
 }
 
@@ -449,10 +643,15 @@ int main(void)
 		cmocka_unit_test(states_are_read),
 		cmocka_unit_test(other_jobs_are_skipped),
 		cmocka_unit_test(failures_have_kinds),
+		cmocka_unit_test(accounting_knows_forgotten_pods),
 		cmocka_unit_test(forgotten_pods_are_gone),
 		cmocka_unit_test(partitions_are_offered),
 		cmocka_unit_test(bills_count_from_the_start),
+		cmocka_unit_test(a_unit_has_a_price),
+		cmocka_unit_test(the_price_of_a_card_comes_first),
+		cmocka_unit_test(bills_by_units),
 		cmocka_unit_test(the_program_of_a_rent),
+		cmocka_unit_test(a_job_that_never_starts_is_taken_back),
 		cmocka_unit_test(dialling),
 		cmocka_unit_test(bad_keys_are_named),
 	};
