@@ -12,6 +12,9 @@
 enum {
 	/* of what is staged the size alone is needed, which comes with the blocks */
 	STAGE_BLOCK_BYTES = 8 << 20,
+	SMALL_MS = 60000, /* child.c gives questions at most this */
+	LIMIT_LEAST_MS = 5000,
+	LIMIT_MOST_MS = 600000,
 };
 
 /* ---- keys ---- */
@@ -34,6 +37,8 @@ static const struct option_spec options[] = {
 	{"spot_qos", OPTION_TEXT, 0, NULL, "quality of service of spot pods"},
 	{"volume_dir", OPTION_TEXT, OPTION_USER_ONLY, "~/.local/share/burst",
 	 "folder that login node and compute nodes share, for volumes"},
+	{"answer_limit", OPTION_DURATION, OPTION_USER_ONLY, "60s",
+	 "how long the login node may take for an answer"},
 	{"sbatch_options", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
 	 "more options of sbatch, as in [\"--exclude=node7\"]"},
 	{NULL},
@@ -68,6 +73,17 @@ static int check_unit_price(const struct section *s, const char *group, const ch
 	return section_has(s, key) && section_int(s, key) <= 0
 		       ? err_set(err, ERR_CONFIG,
 				 "%s: %s.%s must be more than 0: leave it out if no price is known",
+				 section_where(s, key), group, key)
+		       : 0;
+}
+
+static int check_answer_limit(const struct section *s, const char *group, const char *key,
+			      struct err *err)
+{
+	int64_t ms = section_int(s, key);
+
+	return ms < LIMIT_LEAST_MS || ms > LIMIT_MOST_MS
+		       ? err_set(err, ERR_CONFIG, "%s: %s.%s must be from 5s to 10m",
 				 section_where(s, key), group, key)
 		       : 0;
 }
@@ -157,6 +173,7 @@ static int slurm_check_conf(const struct section *s, struct mistakes *m, struct 
 		{"gpus", check_gpus},
 		{"price_per_gpu_hour", provider_check_prices},
 		{"price_per_billing_hour", check_unit_price},
+		{"answer_limit", check_answer_limit},
 		{"volume_dir", check_volume_dir},
 		{"sbatch_options", check_sbatch_options},
 		{NULL, NULL},
@@ -277,6 +294,9 @@ static enum op_next ask(struct op *op, struct call *call, struct op_result *resu
 	}
 	if (slurm_ask(op, call, err) < 0)
 		return OP_FAILED;
+	/* what moves or removes files has limits of its own, which are longer */
+	if (call->timeout_ms <= SMALL_MS)
+		call->timeout_ms = section_int(op->provider->section, "answer_limit");
 	return OP_CALL;
 }
 

@@ -43,7 +43,8 @@ t_one_list_is_empty() {
 }
 t_a_list_hangs() {
 	has_cluster || return
-	slow_on_cluster 30
+	SLURM='answer_limit = "5s";'
+	slow_on_cluster 24
 	# shellcheck disable=SC2016
 	instead_of squeue 'case "$*" in *--me*-n*) ;; *--me*) [ -e running ] && [ ! -e hung ] && : >hung && exec sleep 1000 ;; esac
 		exec "$real" "$@"'
@@ -52,7 +53,7 @@ t_a_list_hangs() {
 	: >running
 	wait_for 30 "a list to hang" [ -e hung ]
 	burst_wait
-	ended_well 30 1
+	ended_well 24 1
 	! pgrep -f 'sleep 1000' >/dev/null || complain "the hanging squeue is left"
 }
 t_the_node_fails() { # and comes back; the work goes on in another pod
@@ -136,6 +137,82 @@ t_nobody_listens_at_the_login_node() {
 	on_cluster 'wait = "1s";'
 	refused 'Connection refused'
 	PATH=${PATH#"$T/bin:"}
+}
+# The login node wants a second factor, which nobody can type: the key is right, and it asks for more.
+second_factor() {
+	printf 'UsePAM yes\nKbdInteractiveAuthentication yes\nAuthenticationMethods publickey,keyboard-interactive\n' >login/second
+	cat login/sshd >>login/second # the first mention of an option counts
+	cp login/second login/sshd
+	kill -HUP "$(cat login/pid)"
+	wait_for 10 "the sshd to ask for a second factor" asks_for_more
+}
+asks_for_more() { ssh -o BatchMode=yes -o ControlPath=none login true 2>&1 | grep -q 'Permission denied (keyboard-interactive)'; }
+t_the_login_node_wants_a_second_factor() {
+	has_cluster || return
+	[ -e /etc/pam.d/sshd ] || { skip "no PAM for sshd"; return; }
+	login_node
+	second_factor
+	SLURM='login = "login";'
+	on_cluster 'wait = "1s";'
+	refused 'Permission denied (keyboard-interactive).*: ssh must log in without questions: load a key, or share an open connection' 3
+	login_node_ends
+}
+t_a_second_factor_was_given_once() { # a connection that a person has opened carries the run
+	has_cluster || return
+	[ -e /etc/pam.d/sshd ] || { skip "no PAM for sshd"; return; }
+	login_node
+	printf '\tControlMaster auto\n\tControlPath %s/login/m\n' "$T" >>login/ssh
+	ssh -M -N -f login || complain "no open connection"
+	second_factor
+	SLURM='login = "login";'
+	slow_on_cluster 4
+	burst run
+	ssh -O exit login 2>/dev/null
+	login_node_ends
+	is $STATUS 0 "exit status: $(tail -n 3 err.txt)"
+	all_right 4
+}
+# ---- the shared folder is full ----
+
+small_share() { # small_share SIZE: or the test is skipped
+	mkdir -p shared
+	if [ "$(id -u)" != 0 ] || ! mount -t tmpfs -o "size=$1,mode=755" tmpfs shared 2>/dev/null; then
+		skip "no small disk can be mounted here"
+		return 1
+	fi
+}
+t_the_shared_folder_is_full() {
+	has_cluster || return
+	small_share 64k || return
+	head -c 64k /dev/zero >shared/filler 2>/dev/null
+	on_cluster 'wait = "5m";'
+	sed -i '/^volume = /d' burst.cfg
+	refused 'No space left on device: make room in providers.slurm.volume_dir'
+	is "$(find shared -mindepth 2)" "" "files that are left"
+	umount shared
+}
+t_the_quota_is_used_up() { # the true cat is told so by the kernel's own number
+	has_cluster || return
+	command -v strace >/dev/null || { skip "no strace"; return; }
+	on_cluster 'wait = "5m";'
+	# shellcheck disable=SC2016
+	instead_of cat 'exec strace -o /dev/null -e trace=write -e inject=write:error=EDQUOT:when=1 "$real" "$@"'
+	refused 'Disk quota exceeded: make room in providers.slurm.volume_dir'
+	PATH=${PATH#"$T/bin:"}
+	is "$(find shared/pods -mindepth 1)" "" "files that are left"
+}
+t_the_shared_folder_fills_up_while_it_works() {
+	has_cluster || return
+	small_share 3m || return
+	slow_on_cluster 60 'wait = "2s";'
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	head -c 3m /dev/zero >shared/filler 2>/dev/null
+	burst_wait
+	is $STATUS 6 "exit status: $(tail -n 3 err.txt)"
+	has err.txt ': the volume is full or cannot be written'
+	is "$(queue '%i %T')" "" "jobs that are left"
+	umount shared
 }
 
 run_tests "$@"
