@@ -40,6 +40,7 @@ handover() {
 local_and_runpod() {
 	part local_kill env KILL_POINTS=all bash tests/e2e/local_kill.sh
 	part boxes_kill env KILL_POINTS=all bash tests/e2e/boxes_kill.sh
+	part slurm_kill env KILL_POINTS=all bash tests/e2e/slurm_kill.sh
 	part local_machine env FULL_POINTS=all bash tests/e2e/local_machine.sh
 	vendor runpod
 }
