@@ -209,6 +209,9 @@ static void add_group_finding(struct str *to)
 		str_addf(to,
 			 "%s: pods have no control group, so pod.memory_gb bounds nothing: %s\n",
 			 err.kind == ERR_NOT_FOUND ? "ok" : "warn", err.msg);
+	if (!kind.works && group_logind_kills())
+		str_add(to, "warn: logind ends pods there a minute after the client's last command "
+			    "(KillUserProcesses=yes)\n");
 }
 
 static void add_cards_finding(struct str *to)

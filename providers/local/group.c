@@ -240,6 +240,22 @@ int group_try(struct group_kind *out, struct err *err)
 	return try_group(self, true, out, NULL) == 0 ? 0 : try_group(self, false, out, err);
 }
 
+bool group_logind_kills(void)
+{
+	/* org.freedesktop.login1(5) */
+	static const char *const argv[] = {"busctl",
+					   "get-property",
+					   "org.freedesktop.login1",
+					   "/org/freedesktop/login1",
+					   "org.freedesktop.login1.Manager",
+					   "KillUserProcesses",
+					   NULL};
+	CLEANUP(str_free) struct str said = STR_INIT;
+	struct program p = {.argv = argv, .limit_ms = SYSTEMD_LIMIT_MS};
+
+	return program_must(&p, &said, NULL, NULL) == 0 && starts_with(str_text(&said), "b true");
+}
+
 void group_become(const struct group_kind *kind, const struct pod_record *record, int64_t memory_gb,
 		  const char *state_dir, int plan)
 {

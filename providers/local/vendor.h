@@ -190,6 +190,8 @@ struct group_kind {
  * systemd that could make groups; ERR_CONFIG: it would end them with the user's last login;
  * ERR_LOCAL: it refuses. Sets XDG_RUNTIME_DIR. */
 int group_try(struct group_kind *out, struct err *err);
+/* Whether logind ends processes without a group of their own with the login that started them. */
+bool group_logind_kills(void);
 /* Becomes `burst-host supervise STATE_DIR PLAN` in a new group for this pod, with all descriptors
  * that stay open over an exec. Exits if that fails; the reason goes to stderr. memory_gb 0: no
  * bound. */

@@ -83,6 +83,10 @@ what_doctor_says() {
 	printf '#!/bin/sh\necho "Failed to connect to bus: no medium" >&2\nexit 1\n' >systemd-run
 	chmod 755 systemd-run
 	PATH=$T:$PATH says 'warn: pods have no control group, so pod.memory_gb bounds nothing: systemd-run failed with exit status 1: Failed to connect to bus: no medium'
+	hasnt said.txt KillUserProcesses
+	printf '#!/bin/sh\ncase $* in *KillUserProcesses) echo "b true" ;; esac\n' >busctl
+	chmod 755 busctl
+	PATH=$T:$PATH says "warn: logind ends pods there a minute after the client's last command (KillUserProcesses=yes)"
 	PATH=$T:$PATH rent bb process 'while :; do sleep 1; done' # does without
 	wait_for 10 "a pod without a group" pod_is bb running
 	release bb
