@@ -119,7 +119,7 @@ static enum err_kind kind_of_refusal(const struct turn *t, int status, const str
 static const char *hint_for_user(enum err_kind kind, int status)
 {
 	if (kind == ERR_CREDENTIALS && status == 403)
-		return " (has the API key the rights misc, user_read, vast_instance_read and "
+		return " (has the API key the rights misc, user_read, instance_read and "
 		       "instance_write?)";
 	if (kind == ERR_CREDENTIALS)
 		return " (is the API key correct and not revoked? Vast's console makes one: Keys)";
