@@ -54,25 +54,26 @@ static struct kube_key *find(const struct provider *p, const char *pod)
 	return NULL;
 }
 
-void kube_keys_forget(struct provider *p, const char *pod)
+void kube_keys_add(struct provider *p, const char *pod, char *text)
 {
 	struct kube_keys *keys = keys_of(p);
 	struct kube_key *key = find(p, pod);
 
-	if (!key)
-		return;
+	if (!key) {
+		GROW(keys->list, keys->count, keys->cap);
+		key = &keys->list[keys->count++];
+		key->text = NULL;
+	}
 	text_wipe(key->text);
-	*key = keys->list[--keys->count];
+	*key = (struct kube_key){.text = text};
+	COPY_TEXT(key->pod, pod);
 }
 
-void kube_keys_add(struct provider *p, const char *pod, char *text)
+/* Its entry stays: lists that still show the pod ask nothing of it. */
+void kube_keys_forget(struct provider *p, const char *pod)
 {
-	struct kube_keys *keys = keys_of(p);
-
-	kube_keys_forget(p, pod);
-	GROW(keys->list, keys->count, keys->cap);
-	keys->list[keys->count] = (struct kube_key){.text = text};
-	COPY_TEXT(keys->list[keys->count++].pod, pod);
+	kube_keys_add(p, pod, NULL);
+	find(p, pod)->state = KEY_THERE;
 }
 
 /* What is known of a pod's keys; of one of ids that another client rented, a new entry. */
@@ -112,6 +113,7 @@ static void hold_back(struct pod_view *pod, const struct kube_key *key)
 		COPY_TEXT(pod->detail, "its client died before the pod had its keys");
 	} else if (key->state == KEY_FORBIDDEN || (key->state == KEY_WAITS && key->text)) {
 		pod->state = key->state == KEY_FORBIDDEN ? POD_STATE_FAILED : POD_STATE_CREATING;
+		pod->reach = REACH_NONE;
 		if (key->why[0])
 			format_text(pod->detail, sizeof(pod->detail),
 				    "its keys cannot be brought: %s", key->why);
@@ -177,8 +179,6 @@ bool kube_keys_brought(const struct op *op, const char *pod, const struct reply 
 {
 	struct kube_key *key = find(op->provider, pod);
 
-	if (!key) /* released meanwhile */
-		return false;
 	if (strstr(str_text(&reply->body), "taken")) {
 		text_wipe(key->text);
 		key->text = NULL;

@@ -217,7 +217,7 @@ int kube_read_pod(const json_t *pod, int64_t now_s, struct pod_view *out, struct
 		     *labels = json_object_get(meta, "labels"),
 		     *notes = json_object_get(meta, "annotations");
 	const char *name = jsonx_text(meta, "name", "");
-	struct pod_view view = {.reach = REACH_DIAL};
+	struct pod_view view = {0};
 
 	if (!kube_is_name(name))
 		return err_set(err, ERR_TRANSIENT, "a pod without a usable name");
@@ -233,6 +233,8 @@ int kube_read_pod(const json_t *pod, int64_t now_s, struct pod_view *out, struct
 	view.created_at_s = clock_read_rfc3339(jsonx_text(meta, "creationTimestamp", ""));
 	view.started_at_s = scheduled_at(pod);
 	read_state(pod, now_s, &view);
+	/* each try is a kubectl: none while its image is pulled */
+	view.reach = view.state == POD_STATE_RUNNING ? REACH_DIAL : REACH_NONE;
 	*out = view;
 	return 0;
 }

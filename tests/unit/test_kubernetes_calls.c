@@ -151,6 +151,12 @@ static void test_a_pod_released_while_it_gets_its_keys(void **state)
 	kube_keys_add(provider, "a", xstrdup("export X=1\n# whole\n"));
 	begin(&list, OP_LIST, NULL);
 	assert_int_equal(answer(&list, 0, LIST("", POD("a", "")), ""), OP_CALL);
+	assert_int_equal(answer(&list, 1, "", "error: timed out"), OP_DONE);
+	assert_int_equal(list.result.pods[0].state, POD_STATE_CREATING);
+	assert_int_equal(list.result.pods[0].reach, REACH_NONE); /* nothing dials it */
+	end(&list);
+	begin(&list, OP_LIST, NULL);
+	assert_int_equal(answer(&list, 0, LIST("", POD("a", "")), ""), OP_CALL);
 	begin(&release, OP_RELEASE, &want);
 	assert_int_equal(step(&list, &late), OP_DONE);
 	assert_int_equal(list.result.pod_count, 1);
@@ -199,6 +205,16 @@ static void test_pods_of_a_client_that_died(void **state)
 	begin(&s, OP_LIST, &want);
 	assert_int_equal(answer(&s, 0, LIST("", POD("a", "") "," POD("b", "")), ""), OP_DONE);
 	assert_int_equal(s.result.pods[1].state, POD_STATE_STOPPED);
+	end(&s);
+	/* nor of a pod that is released, while lists still show it */
+	const struct op_want gone = {.id = "d"};
+	static char d[] = "d";
+	char *released[] = {d, NULL};
+	const struct op_want listed = {.ids = released};
+	begin(&s, OP_RELEASE, &gone);
+	end(&s);
+	begin(&s, OP_LIST, &listed);
+	assert_int_equal(answer(&s, 0, LIST("", POD("d", "")), ""), OP_DONE);
 	end(&s);
 }
 
