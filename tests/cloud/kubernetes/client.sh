@@ -65,6 +65,11 @@ counted_kubectl() {
 	export PATH=$T/bin:$PATH
 }
 started() { grep -cE "^[0-9]+ $1" "$T/kubectls"; } # started PATTERN: "create .*/pods", "get .*/pods"
+said_of_kubectls() { echo "$(started 'get .*/pods$') requests for lists, $(started 'delete .*/pods/') deletions, $(started .) kubectls, at most $(busiest_minute) a minute"; }
+left_behind() { # left_behind ATTEMPT: of a pod's object on stdin, another one that a machine which is no more has left
+	jq -c --arg attempt "$1" '.metadata |= {name: "burst-\($attempt)", labels: (.labels + {"burst.dev/attempt": $attempt, "burst.dev/machine": "00000000000000aa"}),
+		annotations: (.annotations + {"burst.dev/hard-end": "1700000000"})} | del(.spec.nodeName)'
+}
 busiest_minute() { awk '{n[int($1 / 60)]++} END {for (m in n) if (n[m] > most) most = n[m]; print most + 0}' "$T/kubectls"; }
 
 # ---- the words that scripts for every vendor use ----
