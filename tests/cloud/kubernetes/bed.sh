@@ -3,7 +3,7 @@
 # kubelet, containerd, runc. PROGRAMS: the folder that bed_programs.sh filled. The node claims two GPUs of the kind L40S.
 #
 # up waits until it serves and leaves FOLDER/admin.kubeconfig and FOLDER/weak.kubeconfig, whose user has no right; both have the context
-# "bed". All of it lives in a pid and a mount namespace of its own, so that `down`, which kills its first process, ends every daemon
+# "bed". A node that is silent for 20 s is "Unknown" (40 s elsewhere), so that a test need not wait. All of it lives in a pid and a mount namespace of its own, so that `down`, which kills its first process, ends every daemon
 # and every container. PORT: the first of six. Needs root.
 set -eu
 verb=$1 dir=$2 programs=$3 port=${PORT:-17443}
@@ -112,7 +112,8 @@ until ctr -a "$dir/containerd.sock" version >/dev/null 2>&1; do sleep 0.1; done
 for image in "$programs"/images/{pause,debian}.tar; do ctr -a "$dir/containerd.sock" -n k8s.io images import "$image"; done
 until curl -s -m 2 --cacert ca.crt --cert admin.crt --key admin.key "https://127.0.0.1:$port/readyz" | grep -q ok; do sleep 0.1; done
 kube-controller-manager --kubeconfig=controllers.kubeconfig --bind-address=127.0.0.1 --secure-port=$((port + 3)) --leader-elect=false \
-	--service-account-private-key-file=accounts.key --root-ca-file=ca.crt --use-service-account-credentials=true >controllers.log 2>&1 &
+	--service-account-private-key-file=accounts.key --root-ca-file=ca.crt --use-service-account-credentials=true \
+	--node-monitor-grace-period=20s --node-monitor-period=1s >controllers.log 2>&1 &
 kube-scheduler --kubeconfig=scheduler.kubeconfig --bind-address=127.0.0.1 --secure-port=$((port + 4)) --leader-elect=false >scheduler.log 2>&1 &
 cat >kubelet.yaml <<END
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -134,6 +135,8 @@ makeIPTablesUtilChains: false
 localStorageCapacityIsolation: false
 containerRuntimeEndpoint: unix://$dir/containerd.sock
 evictionHard: {memory.available: 50Mi, nodefs.available: 1%, imagefs.available: 1%}
+nodeLeaseDurationSeconds: 12
+nodeStatusUpdateFrequency: 3s
 imageGCHighThresholdPercent: 99
 imageGCLowThresholdPercent: 98
 volumePluginDir: $dir/plugins
