@@ -496,7 +496,8 @@ def needed_builds(cases, everything):
     wanted = {c.wants for c in cases}
     if "asan" in wanted and any(c.env.get("BURST") for c in cases):
         wanted.add("release")  # stand-ins and kill tools
-    steps = list(build_steps(everything or "unit" in wanted))
+    rare = {c.name for c in only_in_all()}
+    steps = list(build_steps(everything or any(c.name in rare for c in cases)))
     return [s for s in steps if s.builds in wanted or s.builds == "release"]
 
 
