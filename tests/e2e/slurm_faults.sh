@@ -106,6 +106,12 @@ t_an_unknown_partition() {
 	sed -i 's/slurm = {/slurm = { partitions = ["nope"];/' "$XDG_CONFIG_HOME/burst/burst.cfg"
 	refused 'providers.slurm.partitions: the cluster has no partition "nope"' 2
 }
+t_a_gpu_that_no_node_has() {
+	has_cluster || return
+	on_cluster 'wait = "3s";'
+	sed -i 's/L40S/H100/' burst.cfg
+	refused 'H100 is in none of the partitions that pods may run in' 4
+}
 t_longer_than_the_partition_allows() { # Slurm accepts such a job, and never starts it
 	has_cluster || return
 	SLURM='partitions = ["brief"];'
