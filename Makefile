@@ -101,19 +101,21 @@ with_zig      = $(if $(1),$(1) cc -target $(2)-linux-musl)
 cross_cc      = $(or $(call find_program,$(1)-linux-musl-gcc),$(call with_zig,$(call find_program,zig),$(1)),$(call \
                 find_program,$(1)-linux-gnu-gcc),$(call with_zig,$(zig_module),$(1)))
 
-# The agent for one kind of machine. An empty file stands for one that cannot be built here.
+# The agent for one kind of machine. An empty file stands for one that cannot be built here; it is built again once there is a
+# compiler. (Nothing is removed while this page is read: another make may be writing it.)
+again_if_empty = $(shell [ -s $(1) ] || echo build/again)
+.PHONY: build/again
 define agent_for
 ifeq ($$(origin AGENT_CC_$(1)),undefined)
 AGENT_CC_$(1) := $$(if $$(filter $(1),$$(HOST_MACHINE)),$$(AGENT_CC),$$(call cross_cc,$(1)))
 endif
 AGENT_OBJ_$(1) := $$(if $$(AGENT_CC_$(1)),$$(patsubst %.c,build/kit/$(1)/%.o,$$(AGENT_SRC) $$(AGENT_BASE)))
-$$(if $$(AGENT_CC_$(1)),$$(shell [ -s build/kit/burst-agent-$(1) ] || rm -f build/kit/burst-agent-$(1)))
 build/kit/$(1)/%.o: %.c
 	@mkdir -p $$(@D)
 	$$(Q)$$(AGENT_CC_$(1)) $$(AGENT_CFLAGS) -MMD -MP -c -o $$@ $$<
-build/kit/burst-agent-$(1): $$(AGENT_OBJ_$(1))
+build/kit/burst-agent-$(1): $$(AGENT_OBJ_$(1)) $$(if $$(AGENT_OBJ_$(1)),$$(call again_if_empty,build/kit/burst-agent-$(1)))
 	@mkdir -p $$(@D)
-	$$(Q)$$(if $$^,$$(AGENT_CC_$(1)) $$(AGENT_LDFLAGS) -o $$@ $$^,echo "    no compiler for $(1): burst will carry no agent for such pods"; : >$$@)
+	$$(Q)$$(if $$(AGENT_OBJ_$(1)),$$(AGENT_CC_$(1)) $$(AGENT_LDFLAGS) -o $$@ $$(AGENT_OBJ_$(1)),echo "    no compiler for $(1): burst will carry no agent for such pods"; : >$$@)
 -include $$(AGENT_OBJ_$(1):.o=.d)
 endef
 $(foreach machine,$(AGENT_MACHINES),$(eval $(call agent_for,$(machine))))
@@ -139,13 +141,12 @@ HOST_OTHER     := $(firstword $(filter-out $(HOST_MACHINE),$(AGENT_MACHINES)))
 HOST_LIBS      ?= /usr/lib/$(HOST_OTHER)-linux-gnu
 HOST_OTHER_CC  := $(if $(and $(wildcard $(HOST_LIBS)/libjansson.a),$(wildcard $(HOST_LIBS)/libseccomp.a)),$(call find_program,$(HOST_OTHER)-linux-gnu-gcc))
 HOST_OTHER_OBJ := $(if $(HOST_OTHER_CC),$(HOST_SRC:%.c=build/kit/host-$(HOST_OTHER)/%.o))
-$(if $(HOST_OTHER_CC),$(shell [ -s build/kit/burst-host-$(HOST_OTHER) ] || rm -f build/kit/burst-host-$(HOST_OTHER)))
 build/kit/host-$(HOST_OTHER)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(HOST_OTHER_CC) $(HOST_CFLAGS) -MMD -MP -c -o $@ $<
-build/kit/burst-host-$(HOST_OTHER): $(HOST_OTHER_OBJ)
+build/kit/burst-host-$(HOST_OTHER): $(HOST_OTHER_OBJ) $(if $(HOST_OTHER_OBJ),$(call again_if_empty,build/kit/burst-host-$(HOST_OTHER)))
 	@mkdir -p $(@D)
-	$(Q)$(if $^,$(HOST_OTHER_CC) $(AGENT_LDFLAGS) -o $@ $^ -L$(HOST_LIBS) -ljansson -lseccomp,: >$@)
+	$(Q)$(if $(HOST_OTHER_OBJ),$(HOST_OTHER_CC) $(AGENT_LDFLAGS) -o $@ $(HOST_OTHER_OBJ) -L$(HOST_LIBS) -ljansson -lseccomp,: >$@)
 -include $(HOST_OTHER_OBJ:.o=.d)
 build/kit/host_program.h: build/kit/burst-host build/kit/burst-host-$(HOST_OTHER)
 	@for program in "OWN $(HOST_MACHINE) build/kit/burst-host" "OTHER $(HOST_OTHER) build/kit/burst-host-$(HOST_OTHER)"; do \
