@@ -6,12 +6,13 @@ export NODES=2 SLURMD_TIMEOUT=6
 node_of() { # node_of POD
 	squeue -h -t all -j "${1%%.*}" -o %N
 }
-processes_of() { # processes_of POD PATTERN: of the job, with such a command line
+processes_of() { # processes_of POD PATTERN: of the job, with such a command line; other clusters here have a job of its number too
 	local pid
 	{
-		grep -lsaE "(SLURM_JOB_ID=${1%%.*}$|BURST_HOME=/tmp/burst-${1#*.})" -z /proc/[0-9]*/environ
+		grep -lsaxzF "SLURM_JOB_ID=${1%%.*}" /proc/[0-9]*/environ | xargs -r grep -lsaxzF "SLURM_CONF=$SLURM_CONF"
+		grep -lsaF "BURST_HOME=/tmp/burst-${1#*.}" /proc/[0-9]*/environ
 		echo
-	} | grep -o '[0-9]*' | while read -r pid; do ! tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q "$2" || echo "$pid"; done
+	} | grep -o '[0-9]*' | sort -u | while read -r pid; do ! tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q "$2" || echo "$pid"; done
 }
 at_work() { # at_work N: of N segments, a pod that has finished a file: its id in $POD, its node in $NODE
 	slow_on_cluster "$1"
