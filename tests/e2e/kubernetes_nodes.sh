@@ -38,6 +38,7 @@ c_a_node_that_does_not_end_its_pod() {
 	POD=$(pod_name)
 	kill -INT "$PID"
 	wait_for 90 "it to be asked for its end twice" was_asked_twice
+	wait_for 60 "a list that shows its node's silence" a_list_shows_silence
 	wait_for 30 "burst to leave at once" leaves
 	burst_wait
 	is "$STATUS" 9 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
@@ -49,6 +50,11 @@ c_a_node_that_does_not_end_its_pod() {
 	is "$STATUS" 0 "reap ($(tail -n 2 err.txt | tr '\n' '|'))"
 }
 leaves() { kill -INT "$PID" 2>/dev/null; sleep 0.2; ! running_as "$PID"; }
+a_list_shows_silence() { # 15 s after the end of its grace
+	local end
+	end=$(date -d "$(kb_control state | jq -r --arg name "$POD" '.pods[] | select(.name == $name).object.metadata.deletionTimestamp')" +%s)
+	[ "$(asked "list pods" ".at_ms > ($end + 16) * 1000")" -ge 1 ]
+}
 was_asked_twice() { [ "$(asked "delete pods")" -ge 2 ]; }
 t_lost_nodes() { cases c_the_rest_goes_elsewhere c_a_node_that_does_not_end_its_pod c_evicted_by_the_cluster; }
 
