@@ -10,7 +10,9 @@
 #include "base/gpus.h"
 #include "cmd/show/output.h"
 #include "plan/cost.h"
+#include "plan/forecast.h"
 #include "runs/estimate.h"
+#include "runs/usage.h"
 
 /* ---- flags; all keep *out if the flag is not given ---- */
 
@@ -424,6 +426,42 @@ static int append_apis(struct str *to, const struct cmd_context *ctx, const stru
 	return 0;
 }
 
+#define USE_MS (30 * 86400 * INT64_C(1000))
+
+/* Adds a line that compares the hours in which pods ran with the share of all hours from which
+ * `what` pays. With --duty the user has given the use. */
+static int append_use(struct str *to, const struct cmd_context *ctx, const char *what, double from,
+		      struct err *err)
+{
+	static const char *const answers[] = {"no", "yes", "not clear yet"};
+	char days[32], used[32], pods[48] = "", shares[3][32];
+	struct forecast f;
+	int64_t now_ms = clock_wall_ms();
+
+	if (opt_has(ctx, "duty"))
+		return 0;
+	if (usage_forecast(&f, ctx->store, now_ms - USE_MS, now_ms, true, err) < 0)
+		return -1;
+	number_show(days, f.days, 2);
+	number_show(used, f.used_h, 3);
+	if (f.pod_h > 1.01 * f.used_h)
+		snprintf(pods, sizeof(pods), " (%.1f pod hours)", f.pod_h);
+	if (!forecast_is_enough(&f)) {
+		str_addf(to,
+			 "pods ran %s h%s in %s days: too little to tell whether %s pays (%d "
+			 "days are needed)\n",
+			 used, pods, days, what, 7 * FORECAST_WEEKS_LEAST);
+		return 0;
+	}
+	str_addf(to,
+		 "pods ran %s h%s in %s days, %s%% of all hours (90%% interval %s%% to %s%%): %s "
+		 "pays from %.1f%%: %s\n",
+		 used, pods, days, number_show(shares[0], 100 * f.share, 2),
+		 number_show(shares[1], 100 * f.least, 2), number_show(shares[2], 100 * f.most, 2),
+		 what, 100 * from, answers[forecast_reaches(&f, from)]);
+	return 0;
+}
+
 static int append_owning(struct str *to, const struct cmd_context *ctx,
 			 const struct measured_rate *r, struct err *err)
 {
@@ -443,12 +481,13 @@ static int append_owning(struct str *to, const struct cmd_context *ctx,
 			       text);
 	double duty = demand_own_duty(capex, opex, years, r->price_h);
 	str_addf(to, "\nowning for $%.0f and $%.0f a year: ", capex, opex);
-	if (duty > 1)
+	if (duty > 1) {
 		str_addf(to, "never cheaper than renting at this price, over %g years\n", years);
-	else
-		str_addf(to, "cheaper than renting above %.1f%% of all hours, over %g years\n",
-			 100 * duty, years);
-	return 0;
+		return 0;
+	}
+	str_addf(to, "cheaper than renting above %.1f%% of all hours, over %g years\n", 100 * duty,
+		 years);
+	return append_use(to, ctx, "owning", duty, err);
 }
 
 static int append_reserving(struct str *to, const struct cmd_context *ctx, struct err *err)
@@ -460,12 +499,11 @@ static int append_reserving(struct str *to, const struct cmd_context *ctx, struc
 	if (saving >= 1)
 		return err_set(err, ERR_USAGE,
 			       "--reserved: nothing is rented at a saving of 100%%");
-	if (saving > 0)
-		str_addf(to,
-			 "\nreserving at %.0f%% off: cheaper than renting above %.0f%% of all "
-			 "hours\n",
-			 100 * saving, 100 * (1 - saving));
-	return 0;
+	if (saving <= 0)
+		return 0;
+	str_addf(to, "\nreserving at %.0f%% off: cheaper than renting above %.0f%% of all hours\n",
+		 100 * saving, 100 * (1 - saving));
+	return append_use(to, ctx, "reserving", 1 - saving, err);
 }
 
 /* Work on one spot pod, interrupted every every_s on average; and where these come from. */

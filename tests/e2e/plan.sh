@@ -597,6 +597,36 @@ t_breakeven() {
 	done
 }
 
+# One pod ran from 10:00 to 11:00 UTC on 20 of the last 30 days, and a second one beside it for half of that time.
+t_breakeven_by_hours_in_use() {
+	local day
+	burst breakeven --price 4 --chars-per-hour 1000000 --own 18750+2000/y
+	has out.txt "pods ran 0 h in 0 days: too little to tell whether owning pays (14 days are needed)"
+	script_lines 3
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	pods_ran() { # pods_ran NAME AGE_MS DURATION_MS: as if one of the run's pods had run then
+		ledger "create temp table t as select * from pod order by seq limit 1; update t set seq = null, attempt = '$1', id = '$1',
+			create_ms = (select max(started_ms) from run) - $2, start_ms = 0, run_ms = 0, billed_ms = $3, released_ms = 1 + create_ms + $3, gone_ms = released_ms;
+			insert into pod select * from t; drop table t" || complain "the ledger"
+	}
+	ledger "insert into run select null, 'first', job, type, config, output, machine, status, detached, started_ms - 2592000000 + 60000, ended_ms, max_cost_microusd, ends_by_ms,
+		total, rendered, cached, failed, billed_ms, compute_ms, wasted_ms, cost_microusd, counted_microusd, cost_vendor_microusd, unpriced_ms, planned_ms, planned_microusd,
+		replans, replanned, exit_status, error_code, error, commit_id, wants, stage, part_of, stage_input, stage_done from run" || complain "the first run"
+	for day in $(seq 1 20); do
+		pods_ran "a$day" $((day * 86400000)) 3600000
+		pods_ran "b$day" $((day * 86400000)) 1800000
+	done
+	burst breakeven --price 4 --chars-per-hour 1000000 --own 18750+2000/y --reserved 98%
+	is "$STATUS" 0 "hours in use ($(tail -n 1 err.txt))"
+	# weeks of 7, 7, 6 and 0 h and a little: deviation 3.37, so 2.8 % and 2.353 x 3.37 / 2 / 168
+	has out.txt "pods ran 20 h (30.0 pod hours) in 30 days, 2.8% of all hours (90% interval 0.42% to 5.1%): owning pays from 23.5%: no"
+	has out.txt "reserving pays from 2.0%: not clear yet"
+	burst breakeven --price 4 --chars-per-hour 1000000 --own 18750+2000/y --duty 40%
+	hasnt out.txt "pods ran"
+}
+
 t_size() {
 	burst size --rate 1/s --service 10s --price 0.69
 	is "$STATUS" 0 "a pool ($(tail -n 1 err.txt))"

@@ -1,0 +1,88 @@
+/* usage.c - reads from a ledger when pods ran. */
+#include "usage.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "store/pod_cost.h"
+
+#define HOUR_MS   INT64_C(3600000)
+#define MINUTE_MS INT64_C(60000)
+
+static int64_t local_offset_ms(int64_t wall_ms)
+{
+	time_t s = (time_t)(wall_ms / 1000);
+	struct tm local;
+
+	return localtime_r(&s, &local) ? (int64_t)local.tm_gmtoff * 1000 : 0;
+}
+
+/* The offsets of the local time zone in this time. The caller frees the list. */
+static struct forecast_offset *list_offsets(int64_t from_ms, int64_t to_ms, size_t *count)
+{
+	struct forecast_offset *list = xcalloc(1, sizeof(*list));
+
+	list[0] = (struct forecast_offset){from_ms, local_offset_ms(from_ms)};
+	*count = 1;
+	for (int64_t at = from_ms + HOUR_MS; at < to_ms; at += HOUR_MS) {
+		int64_t offset = local_offset_ms(at), since = at;
+		if (offset == list[*count - 1].offset_ms)
+			continue;
+		while (local_offset_ms(since - MINUTE_MS) == offset)
+			since -= MINUTE_MS;
+		since -= since % MINUTE_MS;
+		list = xrealloc(list, (*count + 1) * sizeof(*list));
+		list[(*count)++] = (struct forecast_offset){since, offset};
+	}
+	return list;
+}
+
+static int find_first_run(struct store *store, int64_t *started_ms, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+
+	if (store_runs(store, NULL, false, 0, &runs, &count, err) < 0)
+		return -1;
+	*started_ms = count ? runs[count - 1].started_ms : INT64_MAX;
+	free(runs);
+	return 0;
+}
+
+/* Fills the spans, one for each pod that counts. Returns how many. */
+static size_t fill_spans(struct forecast_span *spans, const struct pod_row *pods, size_t count,
+			 int64_t now_ms, bool paid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t from = pod_row_bills_from(&pods[i]),
+			billed = pod_row_billed_ms(&pods[i], now_ms);
+		bool is_paid = pods[i].price_microusd_h > 0 || pods[i].unpriced;
+		if (from > 0 && billed > 0 && (is_paid || !paid))
+			spans[n++] = (struct forecast_span){from, from + billed};
+	}
+	return n;
+}
+
+int usage_forecast(struct forecast *out, struct store *store, int64_t since_ms, int64_t now_ms,
+		   bool paid, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0, offset_count;
+	int64_t first_ms;
+
+	if (find_first_run(store, &first_ms, err) < 0 ||
+	    store_pods_since(store, since_ms, &pods, &count, err) < 0)
+		return -1;
+	since_ms = MIN(MAX(since_ms, first_ms), now_ms);
+	struct forecast_offset *offsets = list_offsets(since_ms, now_ms, &offset_count);
+	struct forecast_span *spans = xcalloc(count + 1, sizeof(*spans));
+	forecast_make(out, spans, fill_spans(spans, pods, count, now_ms, paid), offsets,
+		      offset_count, since_ms, now_ms);
+	free(spans);
+	free(offsets);
+	free(pods);
+	return 0;
+}

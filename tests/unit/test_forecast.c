@@ -1,0 +1,148 @@
+/* test_forecast.c - when pods run, by the hour of the week. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "plan/forecast.h"
+#include "rows.h"
+
+#define HOUR INT64_C(3600000)
+#define DAY  (24 * HOUR)
+#define WEEK (7 * DAY)
+#define FROM INT64_C(1793577600000) /* Monday 2026-11-02 00:00 UTC */
+
+static const struct forecast_offset utc[] = {{0, 0}};
+
+static void mondays(void **state)
+{
+	(void)state;
+	/* At 02:00 on the first, second and fourth Monday of four weeks; on the fourth a second
+	 * pod runs from 02:30 to 03:30. */
+	struct forecast_span spans[] = {
+		{FROM + 3 * WEEK + 2 * HOUR + HOUR / 2, FROM + 3 * WEEK + 3 * HOUR + HOUR / 2},
+		{FROM + 2 * HOUR, FROM + 3 * HOUR},
+		{FROM + WEEK + 2 * HOUR, FROM + WEEK + 3 * HOUR},
+		{FROM + 3 * WEEK + 2 * HOUR, FROM + 3 * WEEK + 3 * HOUR},
+	};
+	struct forecast f;
+
+	forecast_make(&f, spans, ARRAY_LEN(spans), utc, 1, FROM, FROM + 4 * WEEK);
+	/* weeks of 1, 1, 0 and 1.5 h: deviation sqrt(1.1875/3), t(3) = 2.353 */
+	const struct row rows[] = {
+		{"mondays", "days", f.days, 28, ABSOLUTE, 1e-9},
+		{"mondays", "hours in use", f.used_h, 3.5, ABSOLUTE, 1e-9},
+		{"mondays", "pod hours", f.pod_h, 4, ABSOLUTE, 1e-9},
+		{"mondays", "share", f.share, 3.5 / 672, ABSOLUTE, 1e-9},
+		{"mondays", "weeks", f.weeks, 4, ABSOLUTE, 0},
+		{"mondays", "share at least", f.least, (0.875 - 0.7402) / 168, ABSOLUTE, 1e-6},
+		{"mondays", "share at most", f.most, (0.875 + 0.7402) / 168, ABSOLUTE, 1e-6},
+		{"mondays", "from 02:00", f.hour[2].used, 0.75, ABSOLUTE, 1e-9},
+		{"mondays", "came", f.hour[2].seen, 4, ABSOLUTE, 0},
+		{"mondays", "with pods", f.hour[2].busy, 3, ABSOLUTE, 0},
+		{"mondays", "at least", f.hour[2].least, 0.3561, ABSOLUTE, 1e-4},
+		{"mondays", "at most", f.hour[2].most, 0.9421, ABSOLUTE, 1e-4},
+		{"mondays", "from 03:00", f.hour[3].used, 0.125, ABSOLUTE, 1e-9},
+		{"mondays", "on Tuesday", f.hour[26].used, 0, ABSOLUTE, 0},
+		{"mondays", "on Tuesday at most", f.hour[26].most, 2.706 / 6.706, ABSOLUTE, 1e-4},
+		{"mondays", "from a share of 0.9 % on", forecast_reaches(&f, 0.009),
+		 FORECAST_UNCLEAR, ABSOLUTE, 0},
+		{"mondays", "from 0.97 % on", forecast_reaches(&f, 0.0097), FORECAST_NO, ABSOLUTE,
+		 0},
+		{"mondays", "from 0.08 % on", forecast_reaches(&f, 0.0008), FORECAST_YES, ABSOLUTE,
+		 0},
+	};
+	check_rows("forecast", rows, ARRAY_LEN(rows));
+}
+
+static void an_hour_that_comes_twice(void **state)
+{
+	(void)state;
+	/* Berlin: on Sunday 2026-10-25 at 01:00 UTC the clock goes back from 03:00 to 02:00. The
+	 * pod runs from 02:00 to the end of the second hour that begins so. */
+	const int64_t back = INT64_C(1792890000000), since = INT64_C(1791842400000);
+	const struct forecast_offset berlin[] = {{0, 2 * HOUR}, {back, HOUR}};
+	struct forecast_span spans[] = {{back - HOUR, back + HOUR}};
+	struct forecast f;
+
+	forecast_make(&f, spans, 1, berlin, 2, since, since + 2 * WEEK + HOUR);
+	const struct row rows[] = {
+		{"autumn", "hours in use", f.used_h, 2, ABSOLUTE, 1e-9},
+		{"autumn", "Sunday at 02:00 came", f.hour[146].seen, 3, ABSOLUTE, 0},
+		{"autumn", "with pods", f.hour[146].busy, 2, ABSOLUTE, 0},
+		{"autumn", "used", f.hour[146].used, 2 / 3.0, ABSOLUTE, 1e-9},
+		{"autumn", "at 01:00", f.hour[145].busy, 0, ABSOLUTE, 0},
+		{"autumn", "at 03:00", f.hour[147].busy, 0, ABSOLUTE, 0},
+		{"autumn", "Tuesday at 00:00 came", f.hour[24].seen, 2, ABSOLUTE, 0},
+		{"autumn", "Monday at 23:00 came", f.hour[23].seen, 2, ABSOLUTE, 0},
+	};
+	check_rows("forecast", rows, ARRAY_LEN(rows));
+}
+
+static void an_hour_that_never_comes(void **state)
+{
+	(void)state;
+	/* Berlin: on Sunday 2027-03-28 at 01:00 UTC the clock goes on from 02:00 to 03:00. */
+	const int64_t forth = INT64_C(1806195600000);
+	const struct forecast_offset berlin[] = {{0, HOUR}, {forth, 2 * HOUR}};
+	struct forecast_span spans[] = {{forth - HOUR, forth + HOUR}};
+	struct forecast f;
+
+	forecast_make(&f, spans, 1, berlin, 2, forth - WEEK, forth + WEEK);
+	const struct row rows[] = {
+		{"spring", "hours in use", f.used_h, 2, ABSOLUTE, 1e-9},
+		{"spring", "Sunday at 01:00", f.hour[145].busy, 1, ABSOLUTE, 0},
+		{"spring", "at 02:00 came, a week before and after", f.hour[146].seen, 2, ABSOLUTE,
+		 0},
+		{"spring", "with pods", f.hour[146].busy, 0, ABSOLUTE, 0},
+		{"spring", "at 03:00", f.hour[147].busy, 1, ABSOLUTE, 0},
+	};
+	check_rows("forecast", rows, ARRAY_LEN(rows));
+}
+
+static void edges(void **state)
+{
+	(void)state;
+	const int64_t now = FROM + 3 * DAY;
+	/* one that still runs for 90 minutes; one that began before; one that a wrong clock dates
+	 * into the future; one that never ran */
+	struct forecast_span spans[] = {
+		{now - HOUR - HOUR / 2, 0},
+		{FROM - DAY, FROM + HOUR},
+		{now + HOUR, now + 2 * HOUR},
+		{FROM + DAY, FROM + DAY},
+	};
+	struct forecast f, none;
+
+	forecast_make(&f, spans, ARRAY_LEN(spans), utc, 1, FROM, now);
+	forecast_make(&none, NULL, 0, utc, 1, now, now);
+	const struct row rows[] = {
+		{"edges", "hours in use", f.used_h, 2.5, ABSOLUTE, 1e-9},
+		{"edges", "pod hours", f.pod_h, 2.5, ABSOLUTE, 1e-9},
+		{"edges", "days", f.days, 3, ABSOLUTE, 1e-9},
+		{"edges", "Wednesday from 22:00", f.hour[70].used, 0.5, ABSOLUTE, 1e-9},
+		{"edges", "from 23:00", f.hour[71].used, 1, ABSOLUTE, 1e-9},
+		{"edges", "Monday from 00:00", f.hour[0].used, 1, ABSOLUTE, 1e-9},
+		{"edges", "three days are enough", forecast_is_enough(&f), 0, ABSOLUTE, 0},
+		{"edges", "at least", f.least, 0, ABSOLUTE, 0},
+		{"edges", "at most", f.most, 1, ABSOLUTE, 0},
+		{"edges", "to tell", forecast_reaches(&f, 0.9), FORECAST_UNCLEAR, ABSOLUTE, 0},
+		{"edges", "of no time at all", none.share, 0, ABSOLUTE, 0},
+	};
+	check_rows("forecast", rows, ARRAY_LEN(rows));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mondays),
+		cmocka_unit_test(an_hour_that_comes_twice),
+		cmocka_unit_test(an_hour_that_never_comes),
+		cmocka_unit_test(edges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, print_count);
+}
