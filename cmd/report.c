@@ -9,6 +9,7 @@
 #include "base/crypto.h"
 #include "base/incbin.h"
 #include "base/path.h"
+#include "cmd/show/hours.h"
 #include "cmd/show/ledger.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
@@ -17,6 +18,7 @@
 #include "plan/choose.h"
 #include "plan/cost.h"
 #include "runs/runs.h"
+#include "runs/usage.h"
 
 INCBIN(page_template, "cmd/show/page.html");
 
@@ -27,8 +29,10 @@ struct page_wish {
 	struct cmd_context *ctx;
 	const char *run; /* NULL: all */
 	int64_t since_ms;
-	bool live;    /* with current activity: active runs, pods that bill */
-	size_t count; /* of runs, in the last page */
+	bool live; /* with current activity: active runs, pods that bill */
+	/* set by page_json(): */
+	size_t count; /* of runs */
+	struct forecast hours;
 };
 
 struct page {
@@ -416,14 +420,22 @@ static json_t *time_with_ms(int64_t wall_ms)
 	return json_sprintf("%.19s.%03dZ", text, (int)(wall_ms % 1000));
 }
 
-/* The object of `report --json` (tests/schema), a new reference; sets w->count. NULL with *err if
- * the run is unknown or the ledger unreadable. */
+/* Sets w->hours of all pods, unless the page is of one run. */
+static int find_hours(struct page_wish *w, int64_t now_ms, struct err *err)
+{
+	if (w->run)
+		return 0;
+	return usage_forecast(&w->hours, w->ctx->store, now_ms - w->since_ms, now_ms, false, err);
+}
+
+/* The object of `report --json` (tests/schema), a new reference; sets w->count and w->hours. NULL
+ * with *err if the run is unknown or the ledger unreadable. */
 static json_t *page_json(struct page_wish *w, struct err *err)
 {
 	struct page p = {.ctx = w->ctx, .now_ms = clock_wall_ms()};
 	json_t *data = NULL;
 
-	if (gather_page(&p, w, err) == 0) {
+	if (gather_page(&p, w, err) == 0 && find_hours(w, p.now_ms, err) == 0) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < p.count; i++)
 			json_array_append_new(list, run_json(&p, i));
@@ -432,6 +444,7 @@ static json_t *page_json(struct page_wish *w, struct err *err)
 				 time_with_ms(p.now_ms), "since", report_time(since_ms), "run",
 				 w->run ? report_text(p.runs[0].id) : json_null(), "runs", list);
 		add_curves(data, &p);
+		json_object_set_new(data, "hours", w->run ? json_null() : hours_json(&w->hours));
 		json_object_set_new(data, "now", w->live ? now_json(&p) : json_null());
 	}
 	w->count = p.count;
@@ -467,9 +480,10 @@ static void copy_until(struct str *to, const char **rest, const char *mark)
 	*rest = at + strlen(mark);
 }
 
-/* Appends the page with this data, which it takes. nonce NULL: a file, with a policy of its own;
- * else the server gives the policy, and only scripts with this nonce run. */
-static void append_page(struct str *to, json_t *data, const char *nonce)
+/* Appends the page with this data, which it takes, as page_json() made it of this wish. nonce NULL:
+ * a file, with a policy of its own; else the server gives the policy, and only scripts with this
+ * nonce run. */
+static void append_page(struct str *to, const struct page_wish *w, json_t *data, const char *nonce)
 {
 	const char *rest = page_template;
 	char own[33];
@@ -484,6 +498,9 @@ static void append_page(struct str *to, json_t *data, const char *nonce)
 			 own);
 		nonce = own;
 	}
+	copy_until(to, &rest, "@HOURS@");
+	if (!w->run)
+		hours_append_table(to, &w->hours);
 	copy_until(to, &rest, "@DATA@");
 	append_json_for_script(to, data);
 	copy_until(to, &rest, "@NONCE@");
@@ -503,7 +520,7 @@ static int make_live_page(void *ctx, struct str *to, const char *nonce, struct e
 	if (!data)
 		return -1;
 	if (nonce) {
-		append_page(to, data, nonce);
+		append_page(to, ctx, data, nonce);
 		return 0;
 	}
 	CLEANUP(free_text) char *line = output_json_line(data);
@@ -578,7 +595,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		output_json(data);
 		return cmd_flush(err);
 	}
-	append_page(&html, data, NULL);
+	append_page(&html, &w, data, NULL);
 	int status = write_page(path, &html, err);
 	if (status == 0 && strcmp(path, "-") != 0 && !ctx->quiet)
 		output_line(stderr, "%s: %zu run%s", path, w.count, w.count == 1 ? "" : "s");
@@ -600,7 +617,8 @@ const struct cmd cmd_report = {
 	.summary = "write an HTML page about runs and spending",
 	.details = "One file that loads nothing from anywhere: the phases of each pod, billed "
 		   "against computing time, cost per segment by number of pods (predicted and "
-		   "measured), spending by day, GPU and provider, planned against actual.\n\n"
+		   "measured), spending by day, GPU and provider, planned against actual, hours of "
+		   "the week in which pods ran.\n\n"
 		   "With --live, burst serves the page on 127.0.0.1 at a secret URL until Ctrl-C. "
 		   "The page then also shows active runs, their pods and their cost so far. It is "
 		   "read-only. --json prints the data of the page.",

@@ -31,7 +31,8 @@ is_sealed() { # is_sealed FILE [live]: it holds one script, with the nonce of it
 		            sys.exit(f"it holds <{tag} {attrs}>")
 		page = Page()
 		page.feed(open(sys.argv[1], encoding="utf-8").read())
-		want = {"html", "head", "meta", "link", "title", "style", "body", "main", "p", "b", "noscript", "script"}
+		want = {"html", "head", "meta", "link", "title", "style", "body", "main", "p", "b", "noscript", "script",
+		        "section", "h2", "div", "table", "tr", "th", "td"}
 		if set(page.tags) - want or page.tags["script"] != 2 or page.nonces[0] != "application/json": sys.exit(f"it holds {page.tags} {page.nonces}")
 		policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'nonce-{page.nonces[1]}'"
 		if page.policy != (None if sys.argv[2:] == ["live"] else policy) or not re.fullmatch("[0-9a-f]{32}", page.nonces[1]):
@@ -96,6 +97,29 @@ t_what_is_on_it() {
 	is "$STATUS" 2 "a run that is not there"
 	burst report -o nosuchfolder/x.html
 	[ "$STATUS" -ne 0 ] || complain "it wrote into a folder that is not there"
+}
+
+# The table of hours is on the page without its script: one of the two weeks' Wednesdays had a pod from 06:00 to 06:30 in Kolkata.
+t_hours_of_the_week() {
+	local monday
+	export TZ=Asia/Kolkata
+	script_lines 3
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	monday=$((($(date +%s) / 604800 * 7 + 4 - 14) * 86400 - 19800)) # a Monday at 00:00 there, 14 to 21 days ago
+	ledger "update run set started_ms = ${monday}000; update pod set create_ms = ($monday + 2 * 86400 + 6 * 3600) * 1000, start_ms = 0, run_ms = 0,
+		billed_ms = 1800000, released_ms = ($monday + 2 * 86400 + 6 * 3600 + 1800) * 1000, gone_ms = released_ms" || complain "the ledger"
+	burst report --json
+	is "$STATUS" 0 "report --json ($(tail -n 1 err.txt))"
+	schema report
+	is "$(json '.hours | .used_hours, .pod_hours, ([.by_hour[] | select(.used > 0)] | length), (.by_hour[2 * 24 + 6] | .day, .hour, .weeks_busy, (.used * .weeks))' | xargs)" \
+		"0.5 0.5 1 Wed 6 1 0.5" "the hours"
+	burst report
+	has report.html "<th scope=\"row\">Wed</th>"
+	has report.html "Wed 06:00: in 1 of "
+	burst report "$("$BURST" ledger --json | jq -r '.[0].run')" -o one.html
+	hasnt one.html "hours-table\">"
 }
 
 t_without_any_run() {
