@@ -267,7 +267,8 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 			     name,
 			     money_show(price, sizeof(price), wanted.cheapest.price_microusd_h));
 	else
-		findings_say(f, "warn", "%s: no offers now", name);
+		findings_say(f, "warn", "%s: no offers now%s", name,
+			     wanted.left_out[NOT_WITH_NEEDS] ? " with what job.needs names" : "");
 	op_result_free(&result);
 	return !above_max_price;
 }

@@ -45,6 +45,8 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 	int status = launch_open_providers(&l.order, &l.run, err);
 	if (status == 0)
 		status = offer_list_fetch(&l.order, &l.run, OFFERS_ANYWHERE, &offers, &count, err);
+	if (status == 0)
+		offer_list_keep_fitting(&l.order, offers, &count);
 	if (status == 0 && ctx->json) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < count; i++)

@@ -16,7 +16,8 @@ static const struct option_spec stage_pod_keys[] = {
 	{"gpu", OPTION_TEXTS, 0, NULL,
 	 "acceptable GPUs, in order of preference (absent: a pod without one, unless needs asks "
 	 "for one)"},
-	{"needs", OPTION_TEXTS, 0, NULL, "\"gpu\": any GPU; \"nvenc\": one that encodes video"},
+	{"needs", OPTION_TEXTS, 0, NULL,
+	 "what its card and host must have, as job.needs: \"gpu\" for any GPU"},
 	{"image", OPTION_TEXT, 0, NULL, "container image (default: the provider's choice)"},
 	{"disk_gb", OPTION_INT, 0, NULL, "disk of its container, in GB"},
 	{"cpu", OPTION_INT, 0, NULL, "minimum number of CPU cores"},
@@ -89,6 +90,26 @@ int job_check_env(const struct section *conf, struct err *err)
 				"%s: job.env: \"%s\" is not the name of a variable (write the name "
 				"only; the value is taken from your environment)",
 				section_where(conf, "env"), name);
+	}
+	return 0;
+}
+
+void job_read_needs(struct card_needs *to, const struct section *conf, const char *key)
+{
+	for (size_t i = 0; i < section_count(conf, key); i++)
+		(void)card_needs_add(to, section_item(conf, key, i));
+}
+
+int job_check_needs(const struct section *conf, struct err *err)
+{
+	struct card_needs needs = {0};
+
+	for (size_t i = 0; i < section_count(conf, "needs"); i++) {
+		const char *word = section_item(conf, "needs", i);
+		if (card_needs_add(&needs, word) < 0)
+			return err_set(err, ERR_CONFIG,
+				       "%s: job.needs: \"%.*s\" is none of " CARD_NEEDS_KNOWN,
+				       section_where(conf, "needs"), utf8_fit(word, 40), word);
 	}
 	return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef BURST_JOBS_COMMON_H
 #define BURST_JOBS_COMMON_H
 
+#include "base/card_needs.h"
 #include "base/str.h"
 #include "job.h"
 
@@ -14,6 +15,7 @@
 	{ "output", OPTION_PATH, 0, "out", "folder that gets the results" },                       \
 	{ "setup", OPTION_TEXT, 0, NULL, "shell text that runs once per volume; what it leaves in $BURST_ENV is kept" }, \
 	{ "env", OPTION_TEXTS, 0, NULL, "environment variables that travel to the pod, as in [\"HF_TOKEN\"]" }, \
+	{ "needs", OPTION_TEXTS, 0, NULL, "what a card and its host must have: " CARD_NEEDS_KNOWN }, \
 	{ "then", OPTION_GROUPS, 0, NULL, "stages after the render, in this order: commands on pods of their own", job_stage_keys }
 /* clang-format on */
 
@@ -26,6 +28,10 @@ char **job_texts(const struct section *conf, const char *key);
 int job_check_outputs(const struct section *conf, struct err *err);
 /* ERR_CONFIG names a variable of `env` that is no valid shell name. */
 int job_check_env(const struct section *conf, struct err *err);
+/* ERR_CONFIG names an item of `needs` that is no need of a card. */
+int job_check_needs(const struct section *conf, struct err *err);
+/* Adds the items of a list of needs to *to; unknown ones are left out. */
+void job_read_needs(struct card_needs *to, const struct section *conf, const char *key);
 /* Implements job_ops.load by `load`: calls it with a list of mistakes of its own, which are then
  * added to setup's. If setup->mistakes is NULL, `load` stops at the first mistake. */
 int job_load_noting(struct job **out, const struct job_setup *setup,

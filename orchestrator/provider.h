@@ -170,6 +170,9 @@ struct op_want {
 	/* OFFERS, check_wishes: names of the job's variables that hold secrets; NULL-terminated, or
 	 * NULL */
 	const char *const *secrets;
+	/* OFFERS, RENT: the least version of CUDA that a host must support, as "12.8"; NULL or "":
+	 * any. Providers that have no filter for it leave it out */
+	const char *least_cuda;
 };
 
 /* What a vendor has billed for a pod until now. It may still grow while the pod exists, and shortly

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/card_needs.h"
 #include "base/jsonx.h"
 
 enum {
@@ -107,6 +108,17 @@ static bool is_cuda_version(const char *text)
 
 	return major && text[major] == '.' && text[major + 1] &&
 	       !text[major + 1 + strspn(text + major + 1, "0123456789")];
+}
+
+const char *web_least_cuda(const struct section *conf, const char *of_image, const char *wanted)
+{
+	const char *least = section_text(conf, "min_cuda");
+
+	if (!least)
+		least = of_image;
+	else if (!strcmp(least, "none"))
+		least = NULL;
+	return wanted && card_cuda_is_newer(wanted, least ? least : "") ? wanted : least;
 }
 
 int web_check_cuda_version(const struct section *s, const char *group, const char *key,

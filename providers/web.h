@@ -33,6 +33,10 @@ void web_escape(struct str *to, const char *text, const char *keep);
 int64_t web_microusd(const json_t *object, const char *key);
 
 /* Checks of keys: a version of CUDA, or "none"; dollars above 0. */
+/* Their value: the least version of CUDA that a host must support, of min_cuda in the section
+ * (absent: what the image needs; NULL: nothing) and of what the job needs (op_want.least_cuda).
+ * NULL: any. */
+const char *web_least_cuda(const struct section *conf, const char *of_image, const char *wanted);
 int web_check_cuda_version(const struct section *s, const char *group, const char *key,
 			   struct err *err);
 int web_check_bid(const struct section *s, const char *group, const char *key, struct err *err);

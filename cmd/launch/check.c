@@ -299,6 +299,27 @@ static void check_gpu_memory(struct launch *l)
 	note_mistake(l, &err);
 }
 
+/* Notes each card of the config that lacks, by the GPU catalog, what job.needs names. */
+static void check_gpu_needs(struct launch *l)
+{
+	const struct order *o = &l->order;
+	char name[GPU_MAX];
+	const char *why;
+	int count;
+
+	for (size_t i = 0; o->gpus && o->gpus[i]; i++) {
+		struct err err = {0};
+		if (!gpu_parse(o->gpus[i], name, sizeof(name), &count) ||
+		    !card_needs_lack(&o->card, name, true, &why))
+			continue;
+		err_set(&err, ERR_CONFIG,
+			"gpu = \"%.40s\": it lacks %s, and job.needs names that; leave it out",
+			o->gpus[i], why);
+		err_about(&err, "gpu");
+		note_mistake(l, &err);
+	}
+}
+
 /* Whether this machine lacks an engine's packages. installed: patterns of files, of which one is
  * enough, then a command that succeeds if they are there (job_needs.installed). If the command
  * could not be tried, they count as present. */
@@ -495,6 +516,8 @@ static int check_all(struct launch *l, enum check_scope scope, struct err *err)
 	}
 	if (config_job(l->ctx->config))
 		stages_check(l, m);
+	if (renders)
+		check_gpu_needs(l);
 	if (renders && providers_fine)
 		check_wishes(l);
 	if (renders && l->run.output_dir && run_check_output(&l->run, err) < 0)

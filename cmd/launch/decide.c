@@ -651,8 +651,10 @@ static int decide_once(struct launch *l, enum decide_round round, struct err *er
 	if (status == 0)
 		status = estimate_make(&e, l, fetched.wanted.list, fetched.wanted.count, err);
 	if (status == 0 && e.open) {
-		if (may_warm)
+		if (may_warm) {
+			wanted_log_needs(&fetched.wanted);
 			say_left_out(&e);
+		}
 		l->least_microusd = cost_of_cheapest_start(&e);
 		enum plan_verdict verdict = estimate_choose(&e, &pick);
 		bool has_plan = verdict != PLAN_NOTHING_FITS;

@@ -484,6 +484,7 @@ void launch_set_engine_conf(struct launch *l)
 	s->disk_gb = o->disk_gb;
 	s->cpu = o->cpu;
 	s->memory_gb = o->memory_gb;
+	s->card = o->card;
 }
 
 /* run_want.keep of a new run. */

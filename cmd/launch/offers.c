@@ -277,6 +277,16 @@ static int index_of_wish(const char *const *wishes, const struct offer *o)
 
 /* ---- what holds for all ---- */
 
+/* Whether the offer's card lacks what job.needs names. Memory that no provider states is no lack.
+ */
+static bool lacks_needs(const struct order *order, const struct offer *o)
+{
+	const char *why;
+
+	return card_needs_lack(&order->card, o->gpu, order->gpus != NULL, &why) ||
+	       (o->vram_gb && o->vram_gb < order->card.vram_gb);
+}
+
 /* Checks what no source of offers has checked. Sets *why in any case. */
 static bool is_unwanted(const struct order *order, const struct offer *o, enum not_wanted *why)
 {
@@ -284,6 +294,7 @@ static bool is_unwanted(const struct order *order, const struct offer *o, enum n
 
 	*why = o->spot && !order->spot              ? NOT_SPOT
 	       : !strcasecmp(o->stock, "none")      ? NOT_IN_STOCK
+	       : lacks_needs(order, o)              ? NOT_WITH_NEEDS
 	       : most && o->price_microusd_h > most ? NOT_AT_PRICE
 						    : NOT_WANTED_KINDS;
 	return *why != NOT_WANTED_KINDS;
@@ -348,6 +359,7 @@ void wanted_add_unasked(struct wanted *w, const struct config *config, const str
 	bool *bad = xcalloc(count + 1, sizeof(*bad));
 	size_t n = 0;
 
+	w->unasked = true;
 	load_volumes(w);
 	for (size_t i = 0; i < count; i++) {
 		struct offer o = from[i];
@@ -384,6 +396,58 @@ void wanted_end(struct wanted *w)
 
 /* ---- words ---- */
 
+#define NEEDS_WORDS "without what job.needs names"
+
+static void log_left_out(size_t count, const char *why)
+{
+	if (count)
+		log_line(LOG_NOTE, "%zu offer%s left out: %s", count, count == 1 ? " is" : "s are",
+			 why);
+}
+
+/* Whether the provider can be asked for hosts with a version of CUDA: it has the key min_cuda. */
+static bool filters_cuda(const char *provider)
+{
+	const struct provider_ops *ops = provider_find(provider);
+	const struct option_spec *o = ops ? ops->options : NULL;
+
+	while (o && o->key && strcmp(o->key, "min_cuda") != 0)
+		o++;
+	return o && o->key;
+}
+
+/* Says of which offers the version of CUDA is unknown: they stay. */
+static void note_cuda(const struct wanted *w)
+{
+	CLEANUP(str_free) struct str names = STR_INIT;
+
+	if (!w->order->card.cuda[0])
+		return;
+	if (w->unasked) {
+		log_line(LOG_NOTE,
+			 "job.needs: saved offers and list prices do not say which hosts support "
+			 "CUDA %s: none is left out for it",
+			 w->order->card.cuda);
+		return;
+	}
+	for (size_t i = 0; i < w->count; i++) {
+		const char *name = w->list[i].provider;
+		if (!filters_cuda(name) && !strstr(str_text(&names), name))
+			str_addf(&names, "%s%s", names.len ? ", " : "", name);
+	}
+	if (names.len)
+		log_line(LOG_NOTE,
+			 "job.needs: %s: its hosts' version of CUDA is unknown; its offers stay, "
+			 "whether or not they support CUDA %s",
+			 str_text(&names), w->order->card.cuda);
+}
+
+void wanted_log_needs(const struct wanted *w)
+{
+	log_left_out(w->left_out[NOT_WITH_NEEDS], NEEDS_WORDS);
+	note_cuda(w);
+}
+
 void wanted_log_left_out(const struct wanted *w)
 {
 	CLEANUP(str_free) struct str volume = STR_INIT;
@@ -404,9 +468,20 @@ void wanted_log_left_out(const struct wanted *w)
 	};
 
 	for (int i = 0; i < NOT_WANTED_KINDS; i++)
-		if (w->left_out[i])
-			log_line(LOG_NOTE, "%zu offer%s left out: %s", w->left_out[i],
-				 w->left_out[i] == 1 ? " is" : "s are", whys[i]);
+		if (whys[i])
+			log_left_out(w->left_out[i], whys[i]);
+	wanted_log_needs(w);
+}
+
+void offer_list_keep_fitting(const struct order *o, struct known_offer *offers, size_t *count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *count; i++)
+		if (!lacks_needs(o, &offers[i].offer))
+			offers[kept++] = offers[i];
+	log_left_out(*count - kept, NEEDS_WORDS);
+	*count = kept;
 }
 
 int wanted_check_price(const struct wanted *w, struct err *err)

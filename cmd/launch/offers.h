@@ -34,6 +34,8 @@ enum { OFFERS_ASK_MS = 60 * 1000 }; /* how long a command waits for a reply that
  * Returns -1 if every provider failed, else 0, even if none has an offer. */
 int offer_list_fetch(const struct order *o, const struct run *run, enum offers_where where,
 		     struct known_offer **out, size_t *count, struct err *err);
+/* Drops the offers without what job.needs names, and notes how many. */
+void offer_list_keep_fitting(const struct order *o, struct known_offer *offers, size_t *count);
 void offer_list_print(FILE *to, const struct known_offer *offers, size_t count);
 /* The object of one offer for --json. New reference. */
 json_t *known_offer_json(const struct known_offer *k);
@@ -50,6 +52,7 @@ enum not_wanted {
 	NOT_ITS_GPU,      /* not in `gpu`, or not as many */
 	NOT_SPOT,         /* spot = false */
 	NOT_IN_STOCK,
+	NOT_WITH_NEEDS,    /* without what job.needs names */
 	NOT_AT_PRICE,      /* above caps.max_price_per_hour */
 	NOT_AFTER_FAILURE, /* avoided: its last pod was bad; it is left out if there is any other */
 	NOT_WANTED_KINDS
@@ -65,6 +68,7 @@ struct wanted {
 	size_t avoided_count;
 	size_t left_out[NOT_WANTED_KINDS];
 	struct offer cheapest;      /* of those above the cap on the price */
+	bool unasked;               /* no provider has narrowed the offers */
 	struct volume_row *volumes; /* those of the config's volume that the ledger knows */
 	size_t volume_count;
 };
@@ -79,6 +83,8 @@ void wanted_add_unasked(struct wanted *w, const struct config *config, const str
 			size_t count, const bool *avoided);
 /* Call when all have been added: if there are no other offers, takes those to avoid. */
 void wanted_end(struct wanted *w);
+/* Notes how many lack what job.needs names, and whose version of CUDA is unknown. */
+void wanted_log_needs(const struct wanted *w);
 /* Notes how many were left out and why, a line for each reason. */
 void wanted_log_left_out(const struct wanted *w);
 /* ERR_CAP if nothing is left because of caps.max_price_per_hour. */

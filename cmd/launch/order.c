@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "engine/pooled.h"
+#include "jobs/common.h"
 
 size_t order_count(const char *const *list)
 {
@@ -124,6 +125,7 @@ void order_read(struct order *out, const struct config *config)
 	if (config_job(config)) {
 		out->job = config_job_name(config);
 		out->output = section_text(config_job(config), "output");
+		job_read_needs(&out->card, config_job(config), "needs");
 	}
 	out->providers = list_items(top, "provider");
 	out->gpus = section_count(top, "gpu") ? list_items(top, "gpu") : NULL;
@@ -159,12 +161,13 @@ void order_override_choice(const struct order *o, struct choice_row *row)
 void order_fill_want(const struct order *o, struct op_want *want)
 {
 	*want = (struct op_want){.offers = {.gpus = o->gpus,
-					    .vram_gb = o->vram_gb,
+					    .vram_gb = MAX(o->vram_gb, o->card.vram_gb),
 					    .spot = o->spot,
 					    .cpu = o->cpu,
 					    .memory_gb = o->memory_gb,
 					    .disk_gb = o->disk_gb,
-					    .image = o->image}};
+					    .image = o->image},
+				 .least_cuda = o->card.cuda};
 }
 
 /* ---- known providers ---- */

@@ -2,6 +2,7 @@
 #ifndef BURST_CMD_LAUNCH_ORDER_H
 #define BURST_CMD_LAUNCH_ORDER_H
 
+#include "base/card_needs.h"
 #include "cmd/cmd.h"
 #include "config/config.h"
 
@@ -27,6 +28,7 @@ struct order {
 	const char *image;
 	int64_t disk_gb, cpu, memory_gb; /* of a pod, at least; 0: any */
 	int vram_gb;                     /* as the loaded job needs it */
+	struct card_needs card;          /* job.needs of the config */
 	bool worker_root, unproven_ok;
 	/* names of the stages that follow, and find its files on the volume; NULL: none */
 	const char **stages;

@@ -88,15 +88,15 @@ static int compare_list_prices(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-/* Every GPU that encodes video, the cheapest first. */
-static void ask_for_encoders(struct order *o)
+/* Every GPU that has what the order needs, the cheapest first. */
+static void ask_for_fitting_cards(struct order *o)
 {
 	size_t rows, n = 0;
 	const struct gpu *gpus = gpu_catalog(&rows);
-	const char **list = xcalloc(rows + 1, sizeof(*list));
+	const char **list = xcalloc(rows + 1, sizeof(*list)), *why;
 
 	for (size_t i = 0; i < rows; i++)
-		if (gpus[i].nvenc)
+		if (!card_needs_lack(&o->card, gpus[i].name, false, &why))
 			list[n++] = gpus[i].name;
 	qsort(list, n, sizeof(*list), compare_list_prices);
 	order_gpus(o, list);
@@ -113,6 +113,9 @@ void stage_shape_order(struct order *o, const struct stage *s)
 	o->cpu = section_int(pod, "cpu");
 	o->memory_gb = section_int(pod, "memory_gb");
 	o->vram_gb = 0;
+	o->card = (struct card_needs){0};
+	if (!s->is_deliver)
+		job_read_needs(&o->card, pod, "needs");
 	if (!s->is_deliver && section_count(pod, "gpu")) {
 		size_t count = section_count(pod, "gpu");
 		const char **list = xcalloc(count + 1, sizeof(*list));
@@ -120,9 +123,9 @@ void stage_shape_order(struct order *o, const struct stage *s)
 			list[i] = section_item(pod, "gpu", i);
 		order_gpus(o, list);
 		free(list);
-	} else if (!s->is_deliver && section_has_item(pod, "needs", "nvenc")) {
-		ask_for_encoders(o);
-	} else if (!s->is_deliver && section_has_item(pod, "needs", "gpu")) {
+	} else if (o->card.nvenc || o->card.bf16 || o->card.least_capability) {
+		ask_for_fitting_cards(o);
+	} else if (o->card.gpu) {
 		order_gpus(o, NULL);
 	} else {
 		order_gpus(o, (const char *const[]){GPU_NONE, NULL});
@@ -392,29 +395,24 @@ static void check_number(const struct checking *c, const struct section *conf, c
 static void check_gpus(const struct checking *c)
 {
 	const struct section *pod = c->s->pod;
+	struct card_needs needs = {0};
+	const char *why;
 	char name[64];
 	int count;
 
 	for (size_t i = 0; i < section_count(pod, "needs"); i++)
-		if (strcmp(section_item(pod, "needs", i), "nvenc") &&
-		    strcmp(section_item(pod, "needs", i), "gpu"))
-			note_mistake(
-				c, "pod",
-				"job.then: stage \"%s\": pod.needs: \"%.40s\" is neither \"gpu\" "
-				"nor \"nvenc\"",
-				c->s->name, section_item(pod, "needs", i));
-	for (size_t i = 0; i < section_count(pod, "gpu"); i++) {
-		const char *wish = section_item(pod, "gpu", i);
-		const struct gpu *gpu =
-			gpu_parse(wish, name, sizeof(name), &count) && !gpu_is_none(name)
-				? gpu_find(name)
-				: NULL;
-		if (section_has_item(pod, "needs", "nvenc") && gpu && !gpu->nvenc)
-			note_mistake(
-				c, "pod",
-				"job.then: stage \"%s\" needs nvenc, but %s cannot encode video",
-				c->s->name, gpu->name);
-	}
+		if (card_needs_add(&needs, section_item(pod, "needs", i)) < 0)
+			note_mistake(c, "pod",
+				     "job.then: stage \"%s\": pod.needs: \"%.40s\" is none "
+				     "of " CARD_NEEDS_KNOWN,
+				     c->s->name, section_item(pod, "needs", i));
+	for (size_t i = 0; i < section_count(pod, "gpu"); i++)
+		if (gpu_parse(section_item(pod, "gpu", i), name, sizeof(name), &count) &&
+		    card_needs_lack(&needs, name, true, &why))
+			note_mistake(c, "pod",
+				     "job.then: stage \"%s\": pod.needs: %s lacks %s, and pod.gpu "
+				     "names it",
+				     c->s->name, gpu_called(name), why);
 }
 
 void stages_check(const struct launch *l, struct mistakes *m)

@@ -200,6 +200,7 @@ static int narrow_to_setup(struct launch *l, const struct volume_row *v, int64_t
 	o->cpu = WARM_CPU;
 	o->disk_gb = 0;
 	o->vram_gb = 0;
+	o->card = (struct card_needs){0};
 	o->volume = v->name;
 	o->volume_create = false;
 	return 0;

@@ -192,7 +192,7 @@ static int check_run(const struct section *conf, struct err *err)
 static int command_check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *conf, struct err *err) = {
-		check_run, check_has_outputs, job_check_outputs, job_check_env};
+		check_run, check_has_outputs, job_check_outputs, job_check_env, job_check_needs};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](conf, err) < 0 && mistakes_note(m, NULL, err) < 0)

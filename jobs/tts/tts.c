@@ -249,7 +249,8 @@ static int check_mode(const struct section *conf, struct err *err)
 static int check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *conf, struct err *err) = {
-		check_min_chars, job_check_env, check_engine, check_mode, check_estimate_gpu};
+		check_min_chars, job_check_env, job_check_needs,
+		check_engine,    check_mode,    check_estimate_gpu};
 	CLEANUP(json_decref) json_t *values = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)

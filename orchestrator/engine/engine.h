@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/card_needs.h"
 #include "base/str.h"
 #include "caller.h"
 #include "core/core.h"
@@ -43,6 +44,7 @@ struct engine_setup {
 			     itself */
 	bool want_spot;
 	int64_t disk_gb, cpu, memory_gb;
+	struct card_needs card; /* offers that lack it are left out */
 	/* of `providers`: an earlier client of this run rented there */
 	bool used_before[CORE_PROVIDERS_MAX];
 	/* likewise, and a pod that no row names may live there */

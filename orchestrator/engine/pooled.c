@@ -42,6 +42,8 @@ void pooled_describe(const struct engine_setup *setup, char pool[96])
 	add_part(&text, own ? setup->run->config : NULL);
 	add_part(&text, own ? setup->run->job : NULL);
 	add_part(&text, n->setup_is_ours ? "burst's own" : NULL);
+	str_addf(&text, "%d %d %d %d %s", setup->card.nvenc, setup->card.bf16,
+		 setup->card.least_capability, setup->card.vram_gb, setup->card.cuda);
 	sha256_hex(str_text(&text), text.len, hex);
 	snprintf(pool, 96, "%.32s %d %lld %lld %lld", hex, !setup->gpus, (long long)setup->cpu,
 		 (long long)setup->memory_gb, (long long)setup->disk_gb);

@@ -464,13 +464,17 @@ static void log_remarks(struct engine *e, int provider, const char *text)
 			   (int)len, line);
 }
 
-/* A provider may list spot pods though none were wanted; a run rents them on request only. */
-static void drop_unwanted_spot(const struct request *a, struct op_result *result)
+/* A provider may list spot pods though none were wanted; a run rents them on request only. It knows
+ * nothing of what a card must have. */
+static void drop_unwanted(const struct request *a, struct op_result *result)
 {
+	const struct engine_setup *s = a->e->setup;
 	size_t kept = 0;
+	const char *why;
 
 	for (size_t i = 0; i < result->offer_count; i++)
-		if (!result->offers[i].spot || a->want.offers.spot)
+		if ((!result->offers[i].spot || a->want.offers.spot) &&
+		    !card_needs_lack(&s->card, result->offers[i].gpu, s->gpus != NULL, &why))
 			result->offers[kept++] = result->offers[i];
 	result->offer_count = kept;
 }
@@ -490,7 +494,7 @@ static void on_offers(void *ctx, struct op_result *result, const struct err *err
 		err = &off;
 	} else if (result) {
 		log_remarks(a->e, a->provider, str_text(&result->text));
-		drop_unwanted_spot(a, result);
+		drop_unwanted(a, result);
 		ev.offers = result->offers;
 		ev.count = result->offer_count;
 		ev.floor_microusd_h = result->floor_microusd_h;
@@ -508,7 +512,9 @@ void vendor_offers(struct engine *e, int provider)
 
 	a->want.offers.gpus = e->setup->gpus;
 	a->want.offers.spot = e->setup->conf.reap ? false : e->setup->want_spot;
-	a->want.offers.vram_gb = e->work.needs ? e->work.needs->vram_gb : 0;
+	a->want.offers.vram_gb =
+		MAX(e->work.needs ? e->work.needs->vram_gb : 0, e->setup->card.vram_gb);
+	a->want.least_cuda = e->setup->card.cuda;
 	a->want.offers.cpu = e->setup->cpu;
 	a->want.offers.memory_gb = e->setup->memory_gb;
 	a->want.offers.disk_gb = e->setup->disk_gb;
@@ -696,6 +702,7 @@ static void fill_rent_request(struct request *a, const struct core_pod *p)
 	r->disk_gb = e->setup->disk_gb;
 	r->cpu = e->setup->cpu;
 	r->memory_gb = e->setup->memory_gb;
+	a->want.least_cuda = e->setup->card.cuda;
 	pod_image_fill_recipe(e, a->provider, r);
 	pod_image_fill_known(a);
 	r->start_script = a->start_script = provider_start_script(ops, e->setup->kit->start_script);

@@ -120,8 +120,8 @@ void set_gpu_name(char to[GPU_MAX], const char *type, const char *name);
 bool gpu_is_meant(const char *wish, const char *type, const char *name);
 /* The image of a pod. wanted: the job's; NULL: it has none. */
 const char *image_or_default(const struct provider *p, const char *wanted);
-/* The lowest CUDA version that the host of such an image needs; NULL: any. */
-const char *least_cuda_version(const struct provider *p, const char *wanted);
+/* The least CUDA version that the host of a pod with this image must support; NULL: any. */
+const char *least_cuda_version(const struct op *op, const char *image);
 /* Whether the config allows this data centre; true if it has no list. */
 bool datacenter_is_wanted(const struct section *conf, const char *id);
 

@@ -72,13 +72,12 @@ const char *image_or_default(const struct provider *p, const char *wanted)
 	return wanted ? wanted : section_text(p->conf, "image");
 }
 
-const char *least_cuda_version(const struct provider *p, const char *wanted)
+const char *least_cuda_version(const struct op *op, const char *image)
 {
-	const char *set = section_text(p->conf, "min_cuda");
+	bool own = !strcmp(image_or_default(op->provider, image), RUNPOD_IMAGE);
 
-	if (set)
-		return strcmp(set, "none") ? set : NULL;
-	return !strcmp(image_or_default(p, wanted), RUNPOD_IMAGE) ? RUNPOD_IMAGE_CUDA : NULL;
+	return web_least_cuda(op->provider->conf, own ? RUNPOD_IMAGE_CUDA : NULL,
+			      op->want->least_cuda);
 }
 
 bool datacenter_is_wanted(const struct section *conf, const char *id)
@@ -665,7 +664,7 @@ static int read_gpu_catalog(struct turn *t, const struct price_question *q)
 
 static enum op_next request_gpu_catalog(struct turn *t, const struct price_question *q)
 {
-	const char *cuda = least_cuda_version(t->op->provider, t->op->want->offers.image);
+	const char *cuda = least_cuda_version(t->op, t->op->want->offers.image);
 
 	return api_request(t, CALL_POLL, "GET", NULL,
 			   "/catalog/gpus?include=AVAILABILITY&product=POD&count=%d&cloud=%s%s%s",

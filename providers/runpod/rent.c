@@ -52,7 +52,7 @@ static json_t *pod_env(const struct op *op)
 /* The "gpu" of a create: type, count and least CUDA version. */
 static json_t *gpu_fields(const struct op *op, const struct placement *where)
 {
-	const char *cuda = least_cuda_version(op->provider, op->want->rent.image);
+	const char *cuda = least_cuda_version(op, op->want->rent.image);
 	const struct rent_request *rent = &op->want->rent;
 	json_t *gpu = json_object();
 
@@ -127,7 +127,7 @@ static json_t *graphql_spot_input(const struct op *op, const struct placement *w
 {
 	const struct rent_request *rent = &op->want->rent;
 	const char *image = image_or_default(op->provider, rent->image), *name;
-	const char *cuda = least_cuda_version(op->provider, rent->image);
+	const char *cuda = least_cuda_version(op, rent->image);
 	const char *registry = provider_registry_name(op->provider->conf, "registry", image);
 	CLEANUP(json_decref) json_t *env = pod_env(op);
 	CLEANUP(free_text) char *args = start_command(rent->start_script);

@@ -198,15 +198,14 @@ static void add_gpu_filters(json_t *body, const struct op_want *want)
 	add_filter(body, "gpu_arch", "eq", json_string("nvidia"));
 }
 
-/* The lowest CUDA version that the host of such an image needs; NULL: any. */
+/* The least CUDA version that the host must support; NULL: any. */
 static const char *least_cuda_version(const struct op *op)
 {
-	const char *set = section_text(op->provider->conf, "min_cuda"),
-		   *image = op->want->offers.image;
+	const char *image = op->want->offers.image;
 
-	if (set)
-		return strcmp(set, "none") ? set : NULL;
-	return !image || !strcmp(image, VAST_IMAGE) ? VAST_IMAGE_CUDA : NULL;
+	return web_least_cuda(op->provider->conf,
+			      !image || !strcmp(image, VAST_IMAGE) ? VAST_IMAGE_CUDA : NULL,
+			      op->want->least_cuda);
 }
 
 /* Filters by what a host must have and be. */

@@ -365,6 +365,48 @@ t_a_card_without_bf16() {
 	burst plan --json --gpu T4
 	is "$(json .pick.gpu)" T4 "without that need"
 }
+t_what_a_card_must_have() { # in plans, runs, `burst offers` and doctor
+	local command
+	script_lines 50
+	REHEARSE='gpu_prices = ["T4=0.10", "A100 40GB=0.20", "L4=0.80"];'
+	VRAM=8 own_engine
+	JOB="$JOB needs = [\"bf16\", \"nvenc\"];"
+	config
+	sed -i 's/voice = "en"; //; /^volume/d' burst.cfg
+	burst plan --json
+	is "$(json .pick.gpu)" L4 "the cheapest card with both"
+	has err.txt '2 offers are left out: without what job.needs names'
+	burst offers
+	is "$(grep -c local_play out.txt) $(grep -c 'L4 ' out.txt)" "1 1" "offers"
+	has err.txt '2 offers are left out: without what job.needs names'
+	burst doctor -p local_play
+	has out.txt '1 offer for this job, first L4'
+	# a run, too, rents nothing else: the job fails on the card that the plan has
+	LIMIT=60 burst run --json
+	is "$(ledger "select group_concat(distinct gpu_offered) from pod")" L4 "cards rented"
+	has err.txt '2 offers are left out: without what job.needs names'
+	# the version of CUDA: asked of providers that have a filter for it; here nobody says
+	sed -i 's/needs = \[.*\];/needs = ["cuda >= 12.8"];/' burst.cfg
+	burst plan --json
+	is "$(json .pick.gpu)" T4 "the cheapest card"
+	has err.txt "job.needs: local_play: its hosts' version of CUDA is unknown; its offers stay, whether or not they support CUDA 12.8"
+	# saved offers: one with too little memory
+	sed -i 's/needs = \[.*\];/needs = ["vram >= 24", "compute >= 8.0"];/; s/"local_play"/"runpod"/; s/^providers.*//' burst.cfg
+	{ offer runpod 'RTX 4090' 0.34; offer runpod 'RTX A4000' 0.17 '.vram_gb = 16'; offer runpod 'V100 32GB' 0.15 '.vram_gb = 32'; } | jq -s . >offers.json
+	burst plan --offers offers.json --json
+	is "$(json .pick.gpu)" "RTX 4090" "of saved offers"
+	has err.txt '2 offers are left out: without what job.needs names'
+	# a named card that lacks it, and words that are no needs
+	for command in plan run; do
+		burst $command --gpu T4
+		is "$STATUS" 2 "$command: a named card"
+		has err.txt 'gpu = "T4": it lacks compute capability, and job.needs names that; leave it out'
+	done
+	sed -i 's/needs = \[.*\];/needs = ["cuda 12"];/' burst.cfg
+	burst plan
+	is "$STATUS" 2 "no such need"
+	has err.txt 'burst.cfg:3: job.needs: "cuda 12" is none of "gpu", "nvenc", "bf16", "compute >= 8.9", "vram >= 24", "cuda >= 12.8"'
+}
 t_wishes_that_a_plan_does_not_follow() {
 	local alone two
 	script_lines 500

@@ -186,8 +186,8 @@ t_mistakes_are_told_before_renting() {
 		{ $a inputs = [\"s001.wav\", \"b\", \"*.mp4\"]; }" '5: job.then: stage "a": no earlier step makes "*.mp4"; its outputs must name it'
 	refused "{ $b }, { $a from = [\"render\"]; inputs = [\"b\"]; }" '4: job.then: stage "a": no earlier step makes "b"'
 	refused "{ $a pods = 0; }" '4: pods of stage "a" is out of range: it must be 1 to 1000'
-	refused "{ $a pod = { needs = [\"nvdec\"]; }; }" '4: job.then: stage "a": pod.needs: "nvdec" is neither "gpu" nor "nvenc"'
-	refused "{ $a pod = { needs = [\"nvenc\"]; gpu = [\"H100\"]; }; }" '4: job.then: stage "a" needs nvenc, but H100 SXM cannot encode video'
+	refused "{ $a pod = { needs = [\"nvdec\"]; }; }" '4: job.then: stage "a": pod.needs: "nvdec" is none of "gpu", "nvenc", "bf16", "compute >= 8.9", "vram >= 24", "cuda >= 12.8"'
+	refused "{ $a pod = { needs = [\"nvenc\"]; gpu = [\"H100\"]; }; }" '4: job.then: stage "a": pod.needs: H100 SXM lacks NVENC, and pod.gpu names it'
 	refused "{ $a outputs = [\"../x\"]; }" '4: outputs: "../x" must be a path inside the tree'
 	VOLUME=no refused "{ $a }" '3: job.then: stage "a" has no outputs, and there is no volume'
 	is "$(runs)" 0 "runs"

@@ -202,16 +202,20 @@ static void spot_is_a_tenth_above_the_floor(void **state)
 
 /* The catalog hides no host from an image that could run there, and a create asks for the same
  * floor. */
-static void the_image_decides_the_floor(void **state)
+static void the_image_and_the_job_decide_the_floor(void **state)
 {
 	static const struct {
-		const char *conf, *wanted, *floor;
+		const char *conf, *wanted, *floor, *needed;
 	} cases[] = {
 		{NULL, NULL, "&minCudaVersion=12.8"},
 		{NULL, RUNPOD_IMAGE, "&minCudaVersion=12.8"},
 		{NULL, "me/mine:1", ""},
 		{"me/mine:1", NULL, ""},
 		{"me/mine:1", RUNPOD_IMAGE, "&minCudaVersion=12.8"},
+		{"me/mine:1", NULL, "&minCudaVersion=12.4", "12.4"},
+		{NULL, NULL, "&minCudaVersion=12.8", "12.4"},
+		{NULL, NULL, "&minCudaVersion=13.0", "13.0"},
+		{NULL, "me/mine:1", "", ""},
 	};
 	static const char *const gpus[] = {"RTX 4090", NULL};
 
@@ -223,15 +227,16 @@ static void the_image_decides_the_floor(void **state)
 		section_set_text(runpod_conf, "image", cases[i].conf ? cases[i].conf : RUNPOD_IMAGE,
 				 "test");
 		want.offers.image = rent.rent.image = cases[i].wanted;
+		want.least_cuda = rent.least_cuda = cases[i].needed;
 		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 		check_done("offers", &p);
 		check_call(&p, 0, "GET", url);
 		played_free(&p);
 		p = PLAY(OP_RENT, &rent, {201, "{\"id\":\"p1\"}"});
 		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
-		assert_int_equal(json_object_get(json_object_get(body, "gpu"), "minCudaVersion") !=
-					 NULL,
-				 cases[i].floor[0] != '\0');
+		const char *floor = strchr(cases[i].floor, '=');
+		assert_string_equal(jsonx_text(json_object_get(body, "gpu"), "minCudaVersion", ""),
+				    floor ? floor + 1 : "");
 		played_free(&p);
 	}
 }
@@ -281,7 +286,7 @@ int main(void)
 		T(what_is_passed_over_is_said),
 		T(clouds_and_datacenters_narrow_it),
 		T(spot_is_a_tenth_above_the_floor),
-		T(the_image_decides_the_floor),
+		T(the_image_and_the_job_decide_the_floor),
 		T(a_price_pays_for_the_disk),
 	};
 

@@ -38,6 +38,35 @@ static void a_search_says_what_is_wanted(void **state)
 	played_free(&p);
 }
 
+/* The newer one of what the job and the image need; min_cuda replaces the image's. */
+static void a_host_has_the_cuda_that_is_needed(void **state)
+{
+	static const struct {
+		const char *set, *image, *needed;
+		double want; /* 0: any host will do */
+	} cases[] = {
+		{NULL, NULL, "13.0", 13.0},     {NULL, NULL, "12.4", 12.8},
+		{NULL, "me/x:1", "12.4", 12.4}, {"none", NULL, "12.4", 12.4},
+		{"none", NULL, NULL, 0},        {"12.6", NULL, "12.4", 12.6},
+		{NULL, "me/x:1", "", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = {.offers = {.gpus = some, .image = cases[i].image},
+				       .least_cuda = cases[i].needed};
+		if (cases[i].set)
+			section_set_text(vast_conf, "min_cuda", cases[i].set, "test");
+		struct played p = PLAY(OP_OFFERS, &want, {200, OFFERS(ASK("1", "RTX 4090", ""))});
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		double got = jsonx_number(json_object_get(body, "cuda_max_good"), "gte", 0);
+		if (got != cases[i].want)
+			fail_msg("%zu: %g", i, got);
+		played_free(&p);
+		section_unset(vast_conf, "min_cuda");
+	}
+}
+
 static void an_offer_has_all_that_it_costs(void **state)
 {
 	struct op_want want = {.offers = {.gpus = some, .disk_gb = 100}};
@@ -234,10 +263,15 @@ static void a_config_that_cannot_work(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_search_says_what_is_wanted), T(an_offer_has_all_that_it_costs),
-		T(bids_are_offers_of_their_own), T(without_offers_there_is_a_reason),
-		T(names_are_the_catalogues),     T(each_card_of_the_catalogue_is_found_again),
-		T(wishes_that_can_never_be_met), T(a_config_that_cannot_work),
+		T(a_search_says_what_is_wanted),
+		T(a_host_has_the_cuda_that_is_needed),
+		T(an_offer_has_all_that_it_costs),
+		T(bids_are_offers_of_their_own),
+		T(without_offers_there_is_a_reason),
+		T(names_are_the_catalogues),
+		T(each_card_of_the_catalogue_is_found_again),
+		T(wishes_that_can_never_be_met),
+		T(a_config_that_cannot_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
