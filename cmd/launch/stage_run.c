@@ -671,7 +671,7 @@ static void say_begin(const struct stage_work *w)
 	bool gpu = !w->s->is_deliver && (section_count(pod, "gpu") || section_count(pod, "needs"));
 	const char *sent = !w->missing      ? ""
 			   : w->provider[0] ? " (files missing on the volume are uploaded with it)"
-					    : " (which are uploaded with it)";
+					    : " (all of them are uploaded with it)";
 
 	log_line(LOG_NOTE, "stage %s: %zu file%s, on %d pod%s %s GPU%s", w->s->name, w->count,
 		 w->count == 1 ? "" : "s", w->s->pods, w->s->pods == 1 ? "" : "s",

@@ -83,7 +83,7 @@ t_what_is_not_on_the_volume_travels() {
 	burst run --allow-volume v
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
 	is "$(cat out/sum)" "$(cat out/*.wav | sha256sum)" "what they hold"
-	has err.txt "files missing on the volume are uploaded with it"
+	has err.txt "all of them are uploaded with it"
 }
 t_it_has_the_code_and_the_outputs_of_a_command() {
 	mkdir -p code/tools
