@@ -274,7 +274,7 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 
 	learn_key(what, key);
 	copy_key_part(key, KEY_GPU, wanted, sizeof(wanted));
-	*out = (struct learned_speed){.speed = *prior};
+	*out = (struct learned_speed){.speed = *prior, .sigma = SPEED_SIGMA_PRIOR};
 	const char *after_options = strchr(strchr(key, '|') + 1, '|');
 	CLEANUP(free_text) char *prefix = xstrndup(key, (size_t)(after_options + 1 - key));
 	if (store_speeds(store, prefix, &rows, &count, NULL) < 0)
@@ -283,6 +283,7 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 	const struct speed_row *here = best_row(rows, count, what, wanted, true, no_prior);
 	if (elsewhere && carry_row(&like, elsewhere, prior, gpu_of_key(key), what->host_share)) {
 		out->speed = like;
+		out->sigma = SPEED_SIGMA_CARRIED;
 		note_source(out, elsewhere, PLAN_CARRIED);
 	}
 	/* batches of one size cannot tell the fixed part of a batch's time from the rest: take the
@@ -290,6 +291,7 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 	if (here && (here->batches >= SPEED_MEASURED_MIN || !out->from[0]) &&
 	    fit_row(&fit, here, &like)) {
 		out->speed = fit;
+		out->sigma = SPEED_SIGMA_RUNS;
 		note_source(out, here, PLAN_MEASURED);
 	}
 	free(rows);

@@ -33,6 +33,7 @@ bool learn_fit(struct speed *out, struct store *store, const char *key);
 
 struct learned_speed {
 	struct speed speed;
+	double sigma; /* how far it may be off (plan/speed.h) */
 	enum plan_source source;
 	char from[LEARN_FROM]; /* "RTX 4090 at runpod, 40 batches, 2026-11-24"; "": the prior */
 	int64_t batches;       /* that the estimate is from; 0: the prior */

@@ -169,17 +169,22 @@ static double rest_of(const struct plan_work *w, const struct plan_machine *m,
 
 /* What all plans of one machine have in common. */
 struct common {
-	double cold_p50, cold_p90, cold_billed, setup; /* seconds */
-	double mean_length, full_gain;                 /* full_gain: of the largest batch */
+	double cold_p50, cold_billed, setup; /* seconds */
+	struct spread cold;                  /* what it may take */
+	struct spread factor;                /* of all computing */
+	bool cold_is_measured;
+	double mean_length, full_gain; /* full_gain: of the largest batch */
 };
 
 static struct common common_of(const struct plan_work *w, const struct plan_machine *m)
 {
 	struct common k = {
 		.cold_p50 = cold_p50_s(&m->cold),
-		.cold_p90 = cold_p90_s(&m->cold),
 		.cold_billed = cold_billed_p50_s(&m->cold),
 		.setup = cold_setup_s(&m->cold),
+		.cold = cold_spread(&m->cold),
+		.factor = spread_of_factor(m->speed_sigma),
+		.cold_is_measured = cold_source(&m->cold) == PLAN_MEASURED,
 		.mean_length = mean_length(w),
 	};
 
@@ -237,6 +242,37 @@ static double billed_s(const struct plan_machine *m, const struct common *k, con
 	       (s->pods - 1) * cost_quantum_s(other_s + end_s, m->quantum_s);
 }
 
+/* What interruptions repeat, in seconds: repeated_s on average. Each repeats a cold start and part
+ * of a batch; how many there are is a matter of chance, and how often they come an estimate. */
+static struct spread repeated_spread(const struct plan_machine *m, const struct common *k,
+				     double one_batch_s, double repeated_s)
+{
+	double each_s = k->cold.mean + one_batch_s / 2,
+	       known = m->interruptions + 1; /* the guess before the first one */
+
+	if (repeated_s <= 0)
+		return (struct spread){0};
+	return (struct spread){.mean = repeated_s,
+			       .variance = repeated_s * each_s + repeated_s * repeated_s / known,
+			       .third = repeated_s * each_s * each_s};
+}
+
+/* How much longer than the sum of the medians these take in the slow tenth: `starts` cold starts,
+ * work whose speed is an estimate, interruptions. */
+static double slack_s(const struct common *k, int starts, double work_s,
+		      const struct spread *repeated)
+{
+	/* a prior is wrong for all pods alike, while measured ones differ by chance */
+	struct spread sum = k->cold_is_measured ? spread_repeat(&k->cold, starts)
+						: spread_scale(&k->cold, starts);
+	struct spread work = spread_scale(&k->factor, work_s);
+	double medians_s = starts * k->cold_p50 + work_s + repeated->mean;
+
+	spread_add(&sum, &work);
+	spread_add(&sum, repeated);
+	return MAX(spread_quantile(&sum, SPREAD_Z90) - medians_s, 0.0);
+}
+
 /* One plan: all workers render the same number of batches, of equal size and none larger than
  * `batch_most`. out->pods: how many it really comes to. */
 static void compute_plan(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
@@ -251,18 +287,22 @@ static void compute_plan(struct plan *out, const struct plan_work *w, const stru
 						m->save_every_s > 0 ? m->save_every_s : s.one_batch,
 						m->interrupted_every_s) -
 			     k->cold_billed - work_s;
-	double after_s = s.canary + busiest_s(w, m, &s) + s.waited + repeated_s + m->tail_s;
+	struct spread repeated = repeated_spread(m, k, s.one_batch, repeated_s),
+		      repeated_by_all = spread_repeat(&repeated, s.pods);
+	double busy_s = s.canary + busiest_s(w, m, &s);
 	*out = (struct plan){
 		.machine = machine,
 		.pods = s.pods,
 		.batch = (int)s.rounds.batch,
 		.work_s = s.canary + s.rest / m->workers,
-		.makespan_p50_s = k->cold_p50 + after_s,
-		.makespan_p90_s = k->cold_p90 + after_s,
+		.makespan_p50_s = k->cold_p50 + busy_s + s.waited + repeated_s + m->tail_s,
 		.billed_s = billed_s(m, k, &s, mean_s, repeated_s + m->tail_s + m->release_s),
 	};
+	out->makespan_p90_s = out->makespan_p50_s + slack_s(k, 1, busy_s, &repeated);
 	out->pods_usd = cost_usd(m->price_h, out->billed_s);
 	out->cost_usd = out->pods_usd + m->per_run_usd;
+	out->cost_p90_usd = out->cost_usd +
+			    cost_usd(m->price_h, slack_s(k, s.pods, out->work_s, &repeated_by_all));
 	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
 	out->seats =
 		k->full_gain > 0

@@ -44,8 +44,11 @@ struct plan_machine {
 	double save_s, save_every_s;
 	/* spot: mean time between interruptions; 0: it is not interrupted */
 	double interrupted_every_s;
+	int interruptions; /* that this time was learned from */
 	struct cold cold;
 	struct speed speed;
+	/* how far all of it may be off, as spread_of_factor() takes it; 0: it is exact */
+	double speed_sigma;
 	enum plan_source speed_source;
 	double host_share; /* of batch times that no GPU shortens; 1: the GPU plays no part */
 	int workers;       /* processes per pod, at least 1 */
@@ -59,8 +62,8 @@ struct plan_machine {
 struct plan_wish {
 	enum plan_goal goal;
 	double value_of_time_h; /* PLAN_BALANCED: what an hour of waiting costs */
-	/* until the deadline or the end of caps.max_duration; 0: no limit. Kept with the slow tenth
-	 * of cold starts in mind (p90) */
+	/* until the deadline or the end of caps.max_duration; 0: no limit. Nine runs in ten keep it
+	 * (makespan_p90_s) */
 	double within_s;
 	double budget_usd;    /* 0: none */
 	double failing_share; /* of segments that are rendered again */
@@ -80,8 +83,9 @@ struct plan {
 	double billed_s; /* all pods */
 	double pods_usd; /* what caps and the ledger count */
 	double cost_usd; /* with what the run costs beside its pods */
-	double used;     /* share of billed time that computes */
-	double seats;    /* throughput at this batch, of that at the largest batch that fits */
+	double cost_p90_usd;
+	double used;  /* share of billed time that computes */
+	double seats; /* throughput at this batch, of that at the largest batch that fits */
 };
 
 enum plan_verdict {

@@ -265,15 +265,22 @@ double cold_setup_s(const struct cold *c)
 	return c->phase[COLD_SETUP].p50_s;
 }
 
-double cold_p90_s(const struct cold *c)
+struct spread cold_spread(const struct cold *c)
 {
-	double squares = 0;
+	struct spread sum = {0};
 
 	for (int i = 0; i < COLD_PHASES; i++) {
-		double beyond = MAX(c->phase[i].p90_s - c->phase[i].p50_s, 0.0);
-		squares += beyond * beyond;
+		struct spread part = spread_of(c->phase[i].p50_s, c->phase[i].p90_s);
+		spread_add(&sum, &part);
 	}
-	return cold_p50_s(c) + sqrt(squares);
+	return sum;
+}
+
+double cold_p90_s(const struct cold *c)
+{
+	struct spread sum = cold_spread(c);
+
+	return MAX(spread_quantile(&sum, SPREAD_Z90), cold_p50_s(c));
 }
 
 double cold_billed_p50_s(const struct cold *c)

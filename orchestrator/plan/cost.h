@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "speed.h"
+#include "spread.h"
 
 /* What a plan makes small: the cost, the time, or both by what an hour of waiting costs. */
 enum plan_goal { PLAN_COST, PLAN_TIME, PLAN_BALANCED };
@@ -92,12 +93,13 @@ struct cold {
  * little about the slow tenth: then p90 keeps the distance that the prior has. */
 struct cold_time cold_learn(double *list, size_t count, struct cold_time prior);
 
-/* All phases. The p90 of a sum is less than the sum of the p90s: phases are taken as independent,
- * so what each may take beyond its median adds up as squares do. */
+/* All phases. The p90 of a sum is less than the sum of the p90s, since phases are taken as
+ * independent (spread.h). */
 double cold_p50_s(const struct cold *c);   /* of a run's first pod, which sets up the environment */
 double cold_setup_s(const struct cold *c); /* that part of it */
 double cold_p90_s(const struct cold *c);
 double cold_billed_p50_s(const struct cold *c); /* without a queue that is free */
+struct spread cold_spread(const struct cold *c);
 /* the weakest of the phases that take any time */
 enum plan_source cold_source(const struct cold *c);
 

@@ -54,6 +54,20 @@ bool speed_fit(struct speed *out, const struct speed_sums *s, const struct speed
 /* From this many batches on, a fit is used instead of an estimate. */
 #define SPEED_MEASURED_MIN 3
 
+/* ---- how far it may be off ----
+ *
+ * The standard deviation of its logarithm, as spread_of_factor() takes it. */
+
+/* Carried over: of published runs of one engine on two cards, the second was 1.4 to 1.6 times off
+ * what bandwidth and peak promise (Chatterbox on vLLM: RTX 4090 and RTX 3060 Ti by RTX 3090;
+ * Kokoro: RTX 2060 and T4 by RTX 3090 Ti). */
+#define SPEED_SIGMA_CARRIED 0.4
+/* A prior: beside that, what people report of one engine on one card differs by up to 2.8 times
+ * (Chatterbox, 1 to 2.8 s a second of speech). */
+#define SPEED_SIGMA_PRIOR 0.5
+/* Measured, before several runs show how much they differ: hosts with the same card do. */
+#define SPEED_SIGMA_RUNS 0.15
+
 /* ---- other GPUs ---- */
 
 /* The same engine and model on another GPU by the roofline model: the shared part follows memory

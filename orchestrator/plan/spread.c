@@ -1,0 +1,73 @@
+/* spread.c - computes the quantile of a sum of uncertain figures by its first three moments */
+#include "spread.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+
+/* A median far below the 90th percentile, or 0, has no useful logarithm. */
+#define LEAST_SHARE 0.05
+
+static double normal_share(double z)
+{
+	return 0.5 * erfc(-z * M_SQRT1_2);
+}
+
+/* The mean of x^power for a lognormal x that is cut off at `most`. */
+static double moment_of(double mu, double sigma, double most, int power)
+{
+	double at = (log(most) - mu) / sigma;
+
+	return exp(power * mu + power * power * sigma * sigma / 2) *
+		       normal_share(at - power * sigma) +
+	       pow(most, power) * normal_share(-at);
+}
+
+struct spread spread_of(double p50, double p90)
+{
+	if (p90 <= p50 || p90 <= 0)
+		return (struct spread){.mean = p50};
+	double middle = MAX(p50, p90 * LEAST_SHARE), mu = log(middle),
+	       sigma = log(p90 / middle) / SPREAD_Z90, most = p90 * SPREAD_GIVE_UP;
+	double one = moment_of(mu, sigma, most, 1), two = moment_of(mu, sigma, most, 2),
+	       three = moment_of(mu, sigma, most, 3);
+	return (struct spread){.mean = one,
+			       .variance = two - one * one,
+			       .third = three - 3 * one * two + 2 * one * one * one};
+}
+
+struct spread spread_of_factor(double sigma)
+{
+	return spread_of(1, exp(SPREAD_Z90 * sigma));
+}
+
+void spread_add(struct spread *sum, const struct spread *part)
+{
+	sum->mean += part->mean;
+	sum->variance += part->variance;
+	sum->third += part->third;
+}
+
+struct spread spread_scale(const struct spread *s, double factor)
+{
+	return (struct spread){s->mean * factor, s->variance * factor * factor,
+			       s->third * factor * factor * factor};
+}
+
+struct spread spread_repeat(const struct spread *s, int times)
+{
+	return (struct spread){s->mean * times, s->variance * times, s->third * times};
+}
+
+double spread_quantile(const struct spread *s, double z)
+{
+	if (s->variance <= 1e-12)
+		return s->mean;
+	double deviation = sqrt(s->variance), skew = s->third / (s->variance * deviation);
+	if (skew <= 1e-6)
+		return s->mean + z * deviation;
+	/* a lognormal's coefficient of variation c has the skewness c^3 + 3 c */
+	double c = 2 * sinh(asinh(skew / 2) / 3), sigma = sqrt(log1p(c * c)),
+	       above_shift = deviation / c;
+	return s->mean - above_shift + above_shift * exp(sigma * (z - sigma / 2));
+}

@@ -1,0 +1,124 @@
+/* test_spread.c - how far estimates may be off: quantiles of sums against draws, and what samples
+ * of earlier runs say about the next one. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "plan/choose.h"
+#include "plan/cost.h"
+#include "plan/spread.h"
+#include "plan_bed.h"
+
+enum { DRAWS = 100000 };
+
+static double normal(void)
+{
+	double a = random_between(1e-12, 1), b = random_between(0, 1);
+
+	return sqrt(-2 * log(a)) * cos(2 * M_PI * b);
+}
+
+/* What spread_of() says that the figure is. */
+static double draw(double p50, double p90)
+{
+	if (p90 <= p50)
+		return p50;
+	double sigma = log(p90 / p50) / SPREAD_Z90;
+	return MIN(p50 * exp(sigma * normal()), SPREAD_GIVE_UP * p90);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void one_part_keeps_its_quantiles(void **state)
+{
+	(void)state;
+	struct spread s = spread_of(60, 180), exact = spread_of(7, 7), none = {0};
+
+	assert_near(spread_quantile(&s, SPREAD_Z90) / 180, 1, .03);
+	assert_near(spread_quantile(&exact, SPREAD_Z90), 7, 0);
+	assert_near(spread_quantile(&none, SPREAD_Z90), 0, 0);
+	s = spread_of_factor(.5);
+	assert_near(spread_quantile(&s, SPREAD_Z90) / exp(.5 * SPREAD_Z90), 1, .03);
+	s = spread_scale(&s, 100);
+	assert_near(spread_quantile(&s, SPREAD_Z90) / (100 * exp(.5 * SPREAD_Z90)), 1, .03);
+}
+
+/* The 90th percentile of a plan is that of so many draws of its parts. */
+static void the_sum_has_its_own_quantile(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		struct cold_time phase[5];
+		double work_s, sigma;
+	} cases[] = {
+		{"nothing measured, RunPod",
+		 {{10, 60, 0}, {60, 180, 0}, {2, 5, 0}, {3, 10, 0}, {25, 75, 0}},
+		 300,
+		 .5},
+		{"nothing measured, Modal",
+		 {{5, 60, 0}, {5, 15, 0}, {2, 5, 0}, {3, 10, 0}, {25, 75, 0}},
+		 200,
+		 .5},
+		{"a set-up of unknown length",
+		 {{10, 60, 0}, {60, 180, 0}, {2, 5, 0}, {120, 600, 0}, {25, 75, 0}},
+		 300,
+		 .5},
+		{"all measured",
+		 {{10, 14, 9}, {60, 80, 9}, {2, 3, 9}, {3, 4, 9}, {25, 30, 9}},
+		 300,
+		 .15},
+		{"short work", {{10, 14, 9}, {60, 100, 9}, {2, 3, 9}, {3, 4, 9}}, 20, .3},
+		{"an exact speed", {{10, 14, 9}, {60, 100, 9}, {2, 3, 9}}, 100, 0},
+	};
+	static double sums[DRAWS];
+
+	seed = 17;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct plan_machine m = {.price_h = 3600, /* a dollar a second */
+					 .speed = {.once_s = cases[i].work_s},
+					 .speed_sigma = cases[i].sigma,
+					 .workers = 1,
+					 .batch_max = 1};
+		double length = 1;
+		struct plan_work w;
+		struct plan p;
+		for (int k = 0; k < 5; k++)
+			m.cold.phase[k] = cases[i].phase[k];
+		plan_work_init(&w, &length, 1, 1, 0);
+		plan_choose(&p, &w, &m, 1, &(struct plan_wish){0});
+		for (int n = 0; n < DRAWS; n++) {
+			sums[n] = cases[i].work_s * exp(cases[i].sigma * normal());
+			for (int k = 0; k < 5; k++)
+				sums[n] += draw(cases[i].phase[k].p50_s, cases[i].phase[k].p90_s);
+		}
+		qsort(sums, DRAWS, sizeof(*sums), by_size);
+		if (fabs(p.makespan_p90_s / sums[DRAWS * 9 / 10] - 1) > .03)
+			fail_msg("%s: %.1f s, drawn %.1f s", cases[i].name, p.makespan_p90_s,
+				 sums[DRAWS * 9 / 10]);
+		if (cases[i].sigma == 0)
+			assert_near(cold_p90_s(&m.cold) + cases[i].work_s, p.makespan_p90_s, .01);
+		assert_near(p.cost_p90_usd / p.makespan_p90_s, 1, .001);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_part_keeps_its_quantiles),
+		cmocka_unit_test(the_sum_has_its_own_quantile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
