@@ -31,19 +31,27 @@ static int read_number(const struct cmd_context *ctx, const char *flag, double *
 	return 0;
 }
 
-/* "40", "40%" or "0.4" as a share of 1. */
+/* Reads "40", "40%" or "0.4" as a share of 1, above 0. Returns what follows it; NULL: it is none.
+ */
+static const char *parse_share(const char *text, double *out)
+{
+	char *end;
+	double share = strtod(text, &end);
+	bool percent = *end == '%';
+
+	*out = percent || share > 1 ? share / 100 : share;
+	return end == text || !(*out > 0 && *out <= 1) ? NULL : end + percent;
+}
+
 static int read_share(const struct cmd_context *ctx, const char *flag, double *out, struct err *err)
 {
 	const char *text = opt_text(ctx, flag);
-	char *end;
+	double share;
 
 	if (!text)
 		return 0;
-	double share = strtod(text, &end);
-	bool percent = *end == '%';
-	if (percent || share > 1)
-		share /= 100;
-	if (end == text || end[percent] || !(share > 0 && share <= 1))
+	const char *rest = parse_share(text, &share);
+	if (!rest || *rest)
 		return err_set(
 			err, ERR_USAGE,
 			"--%s: \"%.40s\" must be above 0 and at most 100%%, like 40, 40%% or 0.4",
@@ -73,8 +81,9 @@ struct pool {
 	double per_s, service_s, load;
 	double price_h; /* of a pod; 0: unknown */
 	char price_from[64];
-	const char *goal;     /* as given; NULL: none */
-	double share, wait_s; /* this share waits no longer than wait_s; 0: the mean wait */
+	struct day_goal goal;
+	bool has_day; /* the rate is a day's mean, and changes by the hour: */
+	double curve[DAY_HOURS];
 };
 
 /* "20/min" as requests a second. */
@@ -117,10 +126,50 @@ static int read_goal(struct pool *p, const char *text, struct err *err)
 			       "--wait: \"%.40s\" must be a percentile or mean, and the longest "
 			       "wait, like p95=2s or mean=500ms",
 			       text);
-	p->goal = text;
-	p->share = percent / 100;
-	p->wait_s = (double)ms / 1000;
+	p->goal =
+		(struct day_goal){.set = true, .share = percent / 100, .wait_s = (double)ms / 1000};
 	return 0;
+}
+
+/* 24 numbers. Returns false if there are more or fewer, or they are no rates. */
+static bool parse_rates(struct pool *p, const char *text)
+{
+	double rates[DAY_HOURS];
+	char *end;
+
+	for (int h = 0; h < DAY_HOURS; h++, text = end + 1) {
+		rates[h] = strtod(text, &end);
+		if (end == text || *end != (h + 1 < DAY_HOURS ? ',' : '\0'))
+			return false;
+	}
+	return day_from_rates(p->curve, rates);
+}
+
+/* "50%", "0.5,20" (the amplitude, and the hour of the peak) or a rate for each hour. */
+static int read_day(struct pool *p, const char *text, struct err *err)
+{
+	double amplitude;
+	long peak = 14;
+	const char *rest = parse_share(text, &amplitude);
+	char *end = NULL;
+
+	p->has_day = true;
+	if (rest && *rest == ',' && rest[1] >= '0' && rest[1] <= '9') {
+		peak = strtol(rest + 1, &end, 10);
+		rest = end;
+	}
+	if (rest && !*rest && peak < DAY_HOURS) {
+		day_sine(p->curve, amplitude, (int)peak);
+		return 0;
+	}
+	if (parse_rates(p, text))
+		return 0;
+	return err_set(
+		err, ERR_USAGE,
+		"--day-curve: \"%.60s\" must be how far the rate rises above its mean, above "
+		"0 and at most 100%%, with the hour of the peak (0 to 23): 50%%,14; or 24 "
+		"rates, one for each hour from 00:00 on: 1,1,1,2,...",
+		text);
 }
 
 /* Sets the pool's price to the lowest list price of this GPU. */
@@ -150,7 +199,7 @@ static int read_list_price(struct pool *p, const char *name, struct err *err)
 static int read_pool(const struct cmd_context *ctx, struct pool *p, struct err *err)
 {
 	const char *rate = opt_text(ctx, "rate"), *goal = opt_text(ctx, "wait"),
-		   *gpu = opt_text(ctx, "gpu");
+		   *gpu = opt_text(ctx, "gpu"), *day = opt_text(ctx, "day-curve");
 
 	*p = (struct pool){.price_from = "as given"};
 	if (!rate || !opt_has(ctx, "service"))
@@ -158,28 +207,33 @@ static int read_pool(const struct cmd_context *ctx, struct pool *p, struct err *
 			       "give --rate (how many requests arrive) and --service (the time of "
 			       "one), like --rate 1/s --service 10s");
 	if (read_rate(p, rate, err) < 0 || read_seconds(ctx, "service", &p->service_s, err) < 0 ||
-	    (goal && read_goal(p, goal, err) < 0) ||
+	    (goal && read_goal(p, goal, err) < 0) || (day && read_day(p, day, err) < 0) ||
 	    read_number(ctx, "price", &p->price_h, err) < 0 ||
 	    (gpu && p->price_h <= 0 && read_list_price(p, gpu, err) < 0))
 		return -1;
 	if (p->service_s <= 0)
 		return err_set(err, ERR_USAGE, "--service: it must be longer than 0");
 	p->load = p->per_s * p->service_s;
-	if (p->load > DEMAND_LOAD_MOST)
+	double most = p->load;
+	for (int h = 0; h < DAY_HOURS; h++)
+		most = MAX(most, p->load * p->curve[h]);
+	if (most > DEMAND_LOAD_MOST)
 		return err_set(
 			err, ERR_USAGE,
 			"--rate %s with --service %gs keeps %.0f pods busy: the limit is %.0f",
-			rate, p->service_s, p->load, DEMAND_LOAD_MOST);
+			rate, p->service_s, most, DEMAND_LOAD_MOST);
 	return 0;
 }
 
-/* The fewest pods that meet the goal; without a goal, about one request in ten waits. */
-static int recommended_pods(const struct pool *p)
+/* Sets *day to the day of the pool, and returns the pool at its peak. */
+static struct pool find_peak(const struct pool *p, struct day *day)
 {
-	if (!p->goal)
-		return demand_pods_rule(p->load);
-	return p->share > 0 ? demand_pods_for_wait(p->load, p->service_s, p->share, p->wait_s)
-			    : demand_pods_for_mean(p->load, p->service_s, p->wait_s);
+	struct pool peak = *p;
+
+	day_size(day, p->curve, p->load, p->service_s, &p->goal);
+	peak.per_s *= p->curve[day->peak];
+	peak.load *= p->curve[day->peak];
+	return peak;
 }
 
 /* Each column of the table is a member of the JSON objects, too. */
@@ -250,22 +304,68 @@ static void print_sizes(const struct pool *p, int chosen)
 	table_print(t, stdout, terminal_width(stdout));
 }
 
-static void print_pool(const struct pool *p, int chosen)
+static void print_rate(const struct pool *p)
 {
-	char hour[32], each[32], busy[32], price[32];
+	char hour[32], each[32], busy[32];
 
-	printf("%s requests an hour of %s s keep %s pods busy\n\n",
+	printf("%s requests an hour of %s s keep %s pods busy",
 	       number_show(hour, p->per_s * 3600, 6), number_show(each, p->service_s, 6),
 	       number_show(busy, p->load, 4));
-	print_sizes(p, chosen);
-	printf("\n%d pod%s: ", chosen, chosen == 1 ? "" : "s");
-	if (p->share > 0)
+}
+
+static void print_goal(const struct pool *p, int chosen)
+{
+	printf("\n%d pod%s%s: ", chosen, chosen == 1 ? "" : "s", p->has_day ? " at the peak" : "");
+	if (p->goal.share > 0)
 		printf("the fewest with which %g%% of the requests wait at most %g s\n",
-		       100 * p->share, p->wait_s);
-	else if (p->goal)
-		printf("the fewest with which the mean wait is at most %g s\n", p->wait_s);
+		       100 * p->goal.share, p->goal.wait_s);
+	else if (p->goal.set)
+		printf("the fewest with which the mean wait is at most %g s\n", p->goal.wait_s);
 	else
 		printf("about one request in ten waits; --wait p95=2s sizes for your own limit\n");
+}
+
+/* "50.4% used, $347.76 a day" */
+static void print_day_use(const struct pool *p, double pods, double used)
+{
+	printf("%.1f%% used", 100 * used);
+	if (p->price_h > 0)
+		printf(", $%.2f a day", pods * DAY_HOURS * p->price_h);
+	printf("\n");
+}
+
+static void print_day(const struct pool *p, const struct day *day)
+{
+	printf("that many all day: ");
+	print_day_use(p, day->pods[day->peak], day->fixed_used);
+	printf("a pool that follows the curve (%d to %d pods, %.1f on average): ",
+	       day->pods[day->trough], day->pods[day->peak], day->mean_pods);
+	print_day_use(p, day->mean_pods, day->following_used);
+	printf("its pods from 00:00 on, hour by hour:");
+	for (int h = 0; h < DAY_HOURS; h++)
+		printf(" %d", day->pods[h]);
+	printf("\n");
+}
+
+static void print_pool(const struct pool *p)
+{
+	struct day day;
+	struct pool shown = *p;
+	char low[32], high[32], price[32];
+
+	print_rate(p);
+	if (p->has_day) {
+		shown = find_peak(p, &day);
+		printf(" on average, %s from %02d:00 and %s from %02d:00 on",
+		       number_show(low, day.load[day.trough], 4), day.trough,
+		       number_show(high, shown.load, 4), day.peak);
+	}
+	printf("\n\n");
+	int chosen = day_pods(&p->goal, shown.load, p->service_s);
+	print_sizes(&shown, chosen);
+	print_goal(p, chosen);
+	if (p->has_day)
+		print_day(p, &day);
 	if (p->price_h > 0)
 		printf("price: $%s an hour and pod (%s), also while it is idle\n",
 		       number_show(price, p->price_h, 6), p->price_from);
@@ -273,7 +373,7 @@ static void print_pool(const struct pool *p, int chosen)
 		printf("no cost shown: give --price USD (an hour and pod) or --gpu GPU\n");
 }
 
-static json_t *pool_json(const struct pool *p, int chosen)
+static json_t *sizes_json(const struct pool *p, int chosen)
 {
 	json_t *sizes = json_array();
 	double values[ARRAY_LEN(columns)];
@@ -288,8 +388,31 @@ static json_t *pool_json(const struct pool *p, int chosen)
 						    : json_real(values[i]));
 		json_array_append_new(sizes, size);
 	}
-	return json_pack("{s:f,s:f,s:f,s:i,s:o}", "requests_per_s", p->per_s, "service_s",
-			 p->service_s, "load", p->load, "pods", chosen, "sizes", sizes);
+	return sizes;
+}
+
+static json_t *day_json(const struct day *day)
+{
+	json_t *hours = json_array();
+
+	for (int h = 0; h < DAY_HOURS; h++)
+		json_array_append_new(
+			hours, json_pack("{s:f,s:i}", "load", day->load[h], "pods", day->pods[h]));
+	return json_pack("{s:i,s:f,s:f,s:f,s:o}", "peak_hour", day->peak, "used", day->fixed_used,
+			 "mean_pods", day->mean_pods, "used_following", day->following_used,
+			 "hours", hours);
+}
+
+static json_t *pool_json(const struct pool *p)
+{
+	struct day day;
+	struct pool shown = p->has_day ? find_peak(p, &day) : *p;
+	int chosen = day_pods(&p->goal, shown.load, p->service_s);
+
+	return json_pack("{s:f,s:f,s:f,s:i,s:o,s:o}", "requests_per_s", p->per_s, "service_s",
+			 p->service_s, "load", p->load, "pods", chosen, "sizes",
+			 sizes_json(&shown, chosen), "day",
+			 p->has_day ? day_json(&day) : json_null());
 }
 
 static int run_size(struct cmd_context *ctx, struct err *err)
@@ -299,9 +422,9 @@ static int run_size(struct cmd_context *ctx, struct err *err)
 	if (read_pool(ctx, &p, err) < 0)
 		return -1;
 	if (ctx->json)
-		output_json(pool_json(&p, recommended_pods(&p)));
+		output_json(pool_json(&p));
 	else
-		print_pool(&p, recommended_pods(&p));
+		print_pool(&p);
 	return cmd_flush(err);
 }
 
@@ -309,6 +432,9 @@ static const struct opt size_opts[] = {
 	{0, "rate", "RATE", "how many requests arrive: 1/s, 20/min, 50/h, 300/d"},
 	{0, "service", "TIME", "mean time of one request on a pod"},
 	{0, "wait", "GOAL", "size for this wait: p95=2s, p99=10s, mean=500ms"},
+	{0, "day-curve", "SHARE[,HOUR]",
+	 "the rate is a day's mean, and rises by this share at its peak (14:00): 50% or 50%,20; or "
+	 "24 rates"},
 	{0, "price", "USD", "price of a pod per hour"},
 	{0, "gpu", "GPU", "take the lowest list price of this GPU"},
 	{0},
@@ -321,7 +447,9 @@ const struct cmd cmd_size = {
 		"Prints the Erlang C table: for each number of pods, how much of their time they "
 		"are used, how many requests wait and how long, and what the pool costs. Requests "
 		"arrive at random (Poisson) and take exponentially distributed times; if all take "
-		"the same time, the mean wait is about half. Needs no account and no config.",
+		"the same time, the mean wait is about half. Needs no account and no config.\n\n"
+		"With --day-curve the table is for the peak, and two lines compare a pool of that "
+		"size with one that follows the curve hour by hour.",
 	.opts = size_opts,
 	.json = true,
 	.group = CMD_GROUP_RENDER,

@@ -402,6 +402,56 @@ struct demand_size demand_size(int pods, double load, double service_s)
 	};
 }
 
+/* ---- requests whose rate changes over the day ---- */
+
+int day_pods(const struct day_goal *goal, double load, double service_s)
+{
+	if (!goal->set)
+		return demand_pods_rule(load);
+	return goal->share > 0 ? demand_pods_for_wait(load, service_s, goal->share, goal->wait_s)
+			       : demand_pods_for_mean(load, service_s, goal->wait_s);
+}
+
+void day_sine(double curve[DAY_HOURS], double amplitude, int peak_hour)
+{
+	for (int h = 0; h < DAY_HOURS; h++)
+		curve[h] = 1 + amplitude * cos(2 * M_PI * (h - peak_hour) / DAY_HOURS);
+}
+
+bool day_from_rates(double curve[DAY_HOURS], const double rates[DAY_HOURS])
+{
+	double sum = 0;
+
+	for (int h = 0; h < DAY_HOURS; h++) {
+		if (!(rates[h] >= 0))
+			return false;
+		sum += rates[h];
+	}
+	for (int h = 0; h < DAY_HOURS; h++)
+		curve[h] = sum > 0 ? rates[h] * DAY_HOURS / sum : 0;
+	return sum > 0 && isfinite(sum);
+}
+
+void day_size(struct day *out, const double curve[DAY_HOURS], double load, double service_s,
+	      const struct day_goal *goal)
+{
+	double pod_hours = 0;
+
+	*out = (struct day){0};
+	for (int h = 0; h < DAY_HOURS; h++) {
+		out->load[h] = load * curve[h];
+		out->pods[h] = day_pods(goal, out->load[h], service_s);
+		pod_hours += out->pods[h];
+		if (curve[h] > curve[out->peak])
+			out->peak = h;
+		if (curve[h] < curve[out->trough])
+			out->trough = h;
+	}
+	out->mean_pods = pod_hours / DAY_HOURS;
+	out->fixed_used = load / out->pods[out->peak];
+	out->following_used = load / out->mean_pods;
+}
+
 /* ---- against an API, a machine of one's own, a reservation ---- */
 
 double demand_usd_per_million(double price_h, double chars_per_hour, double duty)

@@ -197,6 +197,38 @@ struct demand_size {
 };
 struct demand_size demand_size(int pods, double load, double service_s);
 
+/* ---- requests whose rate changes over the day ---- */
+
+enum { DAY_HOURS = 24 };
+
+/* How long requests may wait: wait_s, for this share of them (below 1), else (share 0) on average.
+ * Not set: about a tenth of them waits. */
+struct day_goal {
+	bool set;
+	double share, wait_s;
+};
+/* The fewest pods for this load (erlang) that meet the goal. */
+int day_pods(const struct day_goal *goal, double load, double service_s);
+
+/* The rate in each hour as a multiple of the day's mean. A sine: amplitude (at most 1) above the
+ * mean at its peak, and as far below it 12 hours later. */
+void day_sine(double curve[DAY_HOURS], double amplitude, int peak_hour);
+/* From rates in any unit. Returns false if one is below 0, or all are 0. */
+bool day_from_rates(double curve[DAY_HOURS], const double rates[DAY_HOURS]);
+
+struct day {
+	double load[DAY_HOURS];
+	int pods[DAY_HOURS]; /* of a pool that follows the curve, hour by hour */
+	int peak, trough;    /* the hours with the highest and the lowest load */
+	double mean_pods;    /* of that pool */
+	/* shares of their time in which pods are busy: in a pool of the peak's size all day, and in
+	 * one that follows the curve */
+	double fixed_used, following_used;
+};
+/* load: of the whole day, in erlang. */
+void day_size(struct day *out, const double curve[DAY_HOURS], double load, double service_s,
+	      const struct day_goal *goal);
+
 /* ---- against an API, a machine of one's own, a reservation ---- */
 
 /* Dollars per million characters at full load; duty: the share of paid time that computes. */

@@ -684,11 +684,34 @@ t_size() {
 	is "$(jq -r '.load, .pods, (.sizes[] | select(.pods == 13) | .used * 1000 | round), .sizes[0].usd_hour' out.txt | xargs)" "10 13 769 null" "as JSON"
 	for flags in "" "--rate 1/s" "--rate much --service 1s" "--rate 1/s --service 0s" "--rate 1/s --service 1s --wait p95" "--rate 1/y --service 1s" \
 		"--rate 1e3/s --service 1s" "--rate 0/s --service 1s" "--rate 1/s --service 1s --wait p100=1s" "--rate 1/s --service 1s --wait mean=0s" \
+		"--rate 1/s --service 1s --day-curve 0" "--rate 1/s --service 1s --day-curve 150" "--rate 1/s --service 1s --day-curve much" "--rate 1/s --service 1s --day-curve 50%,24" \
+		"--rate 1/s --service 1s --day-curve 50%,-1" "--rate 1/s --service 1s --day-curve 50%," "--rate 1/s --service 1s --day-curve 1,2,3" \
+		"--rate 1/s --service 1s --day-curve 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0" "--rate 90000/s --service 1s --day-curve 50%" \
 		"--rate 1/s --service 1s --gpu nothing" "--rate 1000000/s --service 1h"; do
 		# shellcheck disable=SC2086
 		burst size $flags
 		is "$STATUS" 2 "size $flags"
 	done
+}
+
+# One request a second of 10 s each keeps 10 pods busy: 15 pods do, used for two thirds. By day and night a fixed pool is
+# used for less than half of its time.
+t_size_by_day() {
+	burst size --rate 1/s --service 10s --price 0.5 --day-curve 50%
+	is "$STATUS" 0 "a curve ($(tail -n 1 err.txt))"
+	has out.txt "keep 10 pods busy on average, 5 from 02:00 and 15 from 14:00 on"
+	is "$(awk '/<$/ { print $1, $2 }' out.txt)" "21 71.4%" "the size at the peak"
+	has out.txt "21 pods at the peak: about one request in ten waits"
+	has out.txt "that many all day: 47.6% used, \$252.00 a day"
+	has out.txt "a pool that follows the curve (9 to 21 pods, 15.0 on average): 66.7% used, \$180.00 a day"
+	has out.txt "hour by hour: 10 9 9 9 10 11 12 13 15 17 18 19 20 21 21 21 20 19 18 17 15 13 12 11"
+	# 18 h of rate 2 and 6 h of rate 10: loads of 5 and 25, for which 9 and 33 pods do
+	burst size --rate 1/s --service 10s --day-curve 2,2,2,2,2,2,2,2,2,10,10,10,10,10,10,2,2,2,2,2,2,2,2,2 --json
+	schema size
+	is "$(json '.load, .pods, .day.peak_hour, .day.mean_pods, (.day.used * 1000 | round), .day.hours[8].pods, .day.hours[9].load' | xargs)" "10 33 9 15 303 9 25" "as JSON"
+	burst size --rate 1/s --service 10s --day-curve 0.5,20 --wait p99=1s
+	has out.txt "and 15 from 20:00 on"
+	has out.txt "pods at the peak: the fewest with which 99% of the requests wait at most 1 s"
 }
 
 run_tests "$@"
