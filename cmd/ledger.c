@@ -303,11 +303,12 @@ static void print_advice(struct store *store, const struct run_row *run, const s
 			 size_t count, int64_t now)
 {
 	CLEANUP(str_free) struct str advice = STR_INIT, seats = STR_INIT;
+	const struct advice_of of = {store, run->id, pods, count, now};
 
 	if (run->cost_microusd > 0 && strcmp(run->type, CALIBRATE) != 0 &&
 	    strcmp(run->type, KEEP_RUN) != 0)
-		advice_add(&advice, pods, count, now);
-	advice_add_seats(&seats, store, run->id, pods, count, now);
+		advice_add(&advice, &of);
+	advice_add_seats(&seats, &of);
 	if (seats.len)
 		printf("%s", str_text(&seats));
 	if (advice.len)

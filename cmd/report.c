@@ -317,7 +317,7 @@ static void add_advice(json_t *list, const struct page *p, const struct run_row 
 	const struct pod_row *pods = pods_of_run(p, run->id, &count);
 	const char *rest, *line;
 
-	advice_add(&text, pods, count, p->now_ms);
+	advice_add(&text, &(struct advice_of){p->ctx->store, run->id, pods, count, p->now_ms});
 	rest = str_text(&text);
 	while ((line = str_next_line(&rest, &len))) {
 		CLEANUP(free_text) char *sentence = xasprintf("%.*s.", (int)len, line);

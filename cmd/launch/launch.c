@@ -677,9 +677,10 @@ static void say_end(struct launch *l)
 			output_line(stderr, "%s", compared);
 		planned_say_replans(stderr, r);
 		if (r->cost_microusd > 0 && r->status == RUN_DONE && brings_files(r)) {
-			advice_add_seats(&advice, l->ctx->store, r->id, pods, count,
-					 clock_wall_ms());
-			advice_add(&advice, pods, count, clock_wall_ms());
+			const struct advice_of of = {l->ctx->store, r->id, pods, count,
+						     clock_wall_ms()};
+			advice_add_seats(&advice, &of);
+			advice_add(&advice, &of);
 		}
 		output_lines(stderr, str_text(&advice));
 	}

@@ -29,14 +29,23 @@ void bills_print(bool json, const struct reconciliation *r);
 
 /* ---- advice for the next run ---- */
 
+/* A run and its pods. store NULL: the pods alone are known. */
+struct advice_of {
+	struct store *store;
+	const char *run;
+	const struct pod_row *pods;
+	size_t count;
+	int64_t now_ms;
+};
+
 /* Appends "used 77%, seats 36%": the share of billed time that computed, and how much of the engine
  * that kept busy. Together they show by what factor the run cost more than full batches without a
- * cold start. Appends nothing unless the engine renders a batch at once and has been measured. */
-void advice_add_seats(struct str *to, struct store *store, const char *run,
-		      const struct pod_row *pods, size_t count, int64_t now_ms);
+ * cold start. Seats are unknown if the measured batches do not show what larger ones gain. Appends
+ * nothing unless the engine renders a batch at once. */
+void advice_add_seats(struct str *to, const struct advice_of *of);
 /* Adds a line for each thing worth changing: less than 70 % of billed time computed (with the
- * largest cause, and the pods or work that reach 70 %), GPUs almost idle or fully busy. Adds
- * nothing if all is well or nothing was billed. */
-void advice_add(struct str *to, const struct pod_row *pods, size_t count, int64_t now_ms);
+ * largest cause, and the pods or work that reach 70 %), one long segment at the end, GPUs almost
+ * idle or fully busy. Adds nothing if all is well or nothing was billed. */
+void advice_add(struct str *to, const struct advice_of *of);
 
 #endif

@@ -15,7 +15,7 @@
 /* ---- learn ----
  * Turns finished batches and pods into estimates for later plans. */
 
-enum { COLD_MOST = 40, COLD_LEAST = 3 };
+enum { COLD_MOST = 40, COLD_LEAST = 3, SIZES_LOOKED_AT = 1000 };
 
 /* ---- keys ---- */
 
@@ -68,20 +68,56 @@ static struct speed_sums sums_of_row(const struct speed_row *row)
 				   .batches = (double)row->batches};
 }
 
-bool learn_fit(struct speed *out, struct store *store, const char *key)
+/* Of exactly this key; empty if the ledger has none. */
+static struct speed_sums sums_of_key(struct store *store, const char *key)
 {
+	struct speed_sums sums = {0};
 	struct speed_row *rows = NULL;
 	size_t count = 0;
-	bool found = false;
 
 	if (store_speeds(store, key, &rows, &count, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < count && !found; i++) {
-		struct speed_sums sums = sums_of_row(&rows[i]);
-		found = !strcmp(rows[i].key, key) && speed_fit(out, &sums, NULL);
-	}
+		return sums;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(rows[i].key, key))
+			sums = sums_of_row(&rows[i]);
 	free(rows);
-	return found;
+	return sums;
+}
+
+bool learn_fit(struct speed *out, struct store *store, const char *key)
+{
+	struct speed_sums sums = sums_of_key(store, key);
+
+	return speed_fit(out, &sums, NULL);
+}
+
+/* Whether the newest batches of this key have different numbers of segments. */
+static bool has_several_sizes(struct store *store, const char *key)
+{
+	struct batch_row *rows = NULL;
+	size_t count = 0;
+	bool several = false;
+
+	if (store_batches_of_speed(store, key, SIZES_LOOKED_AT, &rows, &count, NULL) < 0)
+		return false;
+	for (size_t i = 1; i < count && !several; i++)
+		several = rows[i].segments != rows[0].segments;
+	free(rows);
+	return several;
+}
+
+double learn_seats(struct store *store, const char *key, double length, double mean, int full)
+{
+	struct speed_sums sums = sums_of_key(store, key);
+	struct speed speed;
+
+	if (mean >= full)
+		return 1;
+	if (!speed_shows_growth(&sums) || !has_several_sizes(store, key) ||
+	    !speed_fit(&speed, &sums, NULL))
+		return 0;
+	double most = speed_gain(&speed, length, full);
+	return most > 0 ? MIN(speed_gain(&speed, length, mean) / most, 1.0) : 0;
 }
 
 static void put_sums(struct speed_row *row, const struct speed_sums *s)

@@ -31,6 +31,10 @@ int learn_fold(struct store *store, struct batch_row *list, size_t count, bool f
 /* The fit of the batches of exactly this key; false: too few, or the ledger cannot be read. */
 bool learn_fit(struct speed *out, struct store *store, const char *key);
 
+/* Throughput of batches with `mean` segments of this length, as a share of that of full ones. 0:
+ * unknown. Batches of one size, or larger ones that took no longer, do not show it. */
+double learn_seats(struct store *store, const char *key, double length, double mean, int full);
+
 struct learned_speed {
 	struct speed speed;
 	double sigma; /* how far it may be off (plan/speed.h) */

@@ -142,9 +142,19 @@ static bool fit_in_ratio(struct speed *out, const struct speed_sums *s, const st
 	return true;
 }
 
+static const struct speed each_alone = {.each_s = 1};
+
+bool speed_shows_growth(const struct speed_sums *s)
+{
+	const double spread = s->n * s->sum2 - s->sum * s->sum;
+	struct speed fit;
+
+	return spread > s->n * s->sum2 * COLLINEAR && s->n * s->sum_t > s->sum * s->t &&
+	       speed_fit(&fit, s, NULL) && fit.each_s > 0;
+}
+
 bool speed_fit(struct speed *out, const struct speed_sums *s, const struct speed *like)
 {
-	static const struct speed each_alone = {.each_s = 1};
 	const double m[PARTS][PARTS] = {
 		{s->n, s->longest, s->sum},
 		{s->longest, s->longest2, s->longest_sum},

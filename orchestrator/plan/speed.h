@@ -51,6 +51,9 @@ void speed_decay(struct speed_sums *s, double factor);
  * that no gain from larger batches is promised), and where they are all alike, `like` is scaled as
  * a whole. False: no batch yet. */
 bool speed_fit(struct speed *out, const struct speed_sums *s, const struct speed *like);
+/* Whether these batches show how their time grows with their segments. False: they are all alike,
+ * or more work took no longer. speed_fit() then assumes that nothing is shared. */
+bool speed_shows_growth(const struct speed_sums *s);
 /* From this many batches on, a fit is used instead of an estimate. */
 #define SPEED_MEASURED_MIN 3
 

@@ -181,6 +181,13 @@ int store_pods_up(struct store *s, const char *provider, size_t most, struct pod
 			   provider, most, (void **)out, count, err);
 }
 
+int store_batches_of_speed(struct store *s, const char *key, size_t most, struct batch_row **out,
+			   size_t *count, struct err *err)
+{
+	return sqlite_find(s, TABLE_BATCH, "WHERE speed=?1 ORDER BY seq DESC", key, most,
+			   (void **)out, count, err);
+}
+
 int store_requests(struct store *s, const char *config, bool open_only, struct request_row **out,
 		   size_t *count, struct err *err)
 {

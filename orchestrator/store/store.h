@@ -372,6 +372,9 @@ int store_segments(struct store *s, const char *run, struct segment_row **out, s
 int store_volumes(struct store *s, struct volume_row **out, size_t *count, struct err *err);
 int store_batches(struct store *s, const char *run, struct batch_row **out, size_t *count,
 		  struct err *err);
+/* Those of this speed_row, of any run; the newest first, at most `most`. */
+int store_batches_of_speed(struct store *s, const char *key, size_t most, struct batch_row **out,
+			   size_t *count, struct err *err);
 /* ERR_NOT_FOUND: nothing was decided for it. */
 int store_choice(struct store *s, const char *run, struct choice_row *out, struct err *err);
 int store_forecasts(struct store *s, const char *run, struct forecast_row **out, size_t *count,

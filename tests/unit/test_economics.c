@@ -207,7 +207,7 @@ static double advises(int busy_p50, int busy_p95, const char *words)
 				    .gpu_busy_p50 = busy_p50,
 				    .gpu_busy_p95 = busy_p95};
 
-	advice_add(&text, &pod, 1, 100000);
+	advice_add(&text, &(struct advice_of){NULL, "", &pod, 1, 100000});
 	return strstr(str_text(&text), words) != NULL;
 }
 
