@@ -10,6 +10,8 @@
 #include "gpus.h"
 
 #include <ctype.h>
+#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "mem.h"
@@ -191,11 +193,115 @@ static size_t name_length(const char *text)
 	return strcspn(text, ":");
 }
 
+/* ---- slices (MIG) ---- */
+
+/* Cards that NVIDIA's Multi-Instance GPU can divide, and into how many parts of memory. */
+static const struct {
+	const char *begins;
+	int parts;
+} divisible[] = {{"A100", 8}, {"H100", 8}, {"H200", 8},        {"B200", 8},
+		 {"B300", 8}, {"A30", 4},  {"RTX PRO 6000", 4}};
+
+/* The profiles: parts of the compute units, of which a card with 8 parts of memory has 7, and parts
+ * of the memory, by NVIDIA's MIG user guide. */
+static const struct {
+	int card_parts, compute, memory;
+} profiles[] = {{8, 1, 1}, {8, 1, 2}, {8, 2, 2}, {8, 3, 4}, {8, 4, 4},
+		{8, 7, 8}, {4, 1, 1}, {4, 2, 2}, {4, 4, 4}};
+
+enum { SLICES_MOST = 160 };
+static struct {
+	struct gpu gpu; /* its numbers are the slice's share of the card's */
+	const struct gpu *card;
+	char name[GPU_SLICE_MAX];
+	int compute;
+} slices[SLICES_MOST];
+static size_t slice_count;
+
+static void add_slice(const struct gpu *card, size_t profile)
+{
+	const int parts = profiles[profile].card_parts, compute = profiles[profile].compute;
+	const double of_memory = (double)profiles[profile].memory / parts,
+		     of_compute = (double)compute / (parts == 8 ? 7 : parts);
+
+	if (slice_count == SLICES_MOST)
+		return;
+	slices[slice_count].card = card;
+	slices[slice_count].compute = compute;
+	struct gpu *g = &slices[slice_count].gpu;
+	*g = (struct gpu){.vram_gb = (int)lround(card->vram_gb * of_memory),
+			  .bandwidth_gb_s = (int)lround(card->bandwidth_gb_s * of_memory),
+			  .tflops = card->tflops * of_compute,
+			  .bf16 = card->bf16,
+			  .nvenc = card->nvenc,
+			  .name = slices[slice_count].name};
+	format_text(slices[slice_count].name, GPU_SLICE_MAX, "%s MIG %dg.%dgb", card->name, compute,
+		    g->vram_gb);
+	slice_count++;
+}
+
+static void fill_slices(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(catalog); i++)
+		for (size_t k = 0; k < ARRAY_LEN(divisible); k++)
+			for (size_t p = 0; starts_with(catalog[i].name, divisible[k].begins) &&
+					   p < ARRAY_LEN(profiles);
+			     p++)
+				if (profiles[p].card_parts == divisible[k].parts)
+					add_slice(&catalog[i], p);
+}
+
+/* Where the profile of a slice ("1g.10gb") begins in its name, which has `len` characters; 0: it is
+ * the name of a whole card. */
+static size_t profile_begin(const char *text, size_t len)
+{
+	size_t at = len;
+	int compute, memory, used = 0;
+
+	while (at && isalnum((unsigned char)text[at - 1]))
+		at--;
+	if (at < 4 || text[at - 1] != '.' ||
+	    sscanf(text + at - 3, "%1dg.%3dgb%n", &compute, &memory, &used) != 2 ||
+	    (size_t)used != len - at + 3)
+		return 0;
+	return at - 3;
+}
+
+/* The slice of this name, with or without "MIG": "A100-SXM4-40GB-MIG-1g.5gb", "a100_1g.5gb". The
+ * card may be a family ("H100"): its first member with such a slice. NULL: it names none. */
+static const struct gpu *find_slice(const char *text, size_t len)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	size_t at = profile_begin(text, len);
+	char plain[PLAIN_MAX];
+	int compute, memory;
+
+	if (!at || sscanf(text + at, "%1dg.%3dgb", &compute, &memory) != 2)
+		return NULL;
+	pthread_once(&once, fill_slices);
+	plain_name(plain, text, at);
+	size_t n = strlen(plain);
+	if (n > 3 && !strcmp(plain + n - 3, "MIG"))
+		plain[n - 3] = '\0';
+	for (int by_family = 0; by_family < 2; by_family++)
+		for (size_t i = 0; i < slice_count; i++) {
+			const struct gpu *card = slices[i].card;
+			if (slices[i].compute == compute && slices[i].gpu.vram_gb == memory &&
+			    (by_family ? is_plain_of(plain, card->family) : is_named(card, plain)))
+				return &slices[i].gpu;
+		}
+	return NULL;
+}
+
 const struct gpu *gpu_find(const char *text)
 {
+	size_t len = name_length(text);
+	const struct gpu *slice = find_slice(text, len);
 	char plain[PLAIN_MAX];
 
-	plain_name(plain, text, name_length(text));
+	if (slice)
+		return slice;
+	plain_name(plain, text, len);
 	return find_plain(plain);
 }
 
@@ -254,5 +360,7 @@ bool gpu_satisfies(const char *wish, const char *offered)
 	const struct gpu *g = find_plain(got);
 	if (!strcmp(wanted, got))
 		return true;
-	return g && (is_named(g, wanted) || is_plain_of(wanted, g->family));
+	if (!g) /* a slice is neither its card nor another slice */
+		return gpu_find(wish) && gpu_find(wish) == gpu_find(offered);
+	return is_named(g, wanted) || is_plain_of(wanted, g->family);
 }

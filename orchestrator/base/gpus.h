@@ -30,6 +30,10 @@ const char *gpu_called(const char *gpu);
 /* Every row, for lists and completion. */
 const struct gpu *gpu_catalog(size_t *count);
 
+/* A slice of a card (MIG) is found by its card and its profile, "H100 MIG 3g.40gb". It has its
+ * share of the card's memory, bandwidth and compute units, and is in no list. */
+enum { GPU_SLICE_MAX = 40 };
+
 /* Finds a GPU by any of its names ("5090", "NVIDIA GeForce RTX 5090", "rtx-5090"); NULL: unknown. A
  * family's name ("A100") finds its most common member. */
 const struct gpu *gpu_find(const char *text);

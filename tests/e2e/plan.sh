@@ -407,6 +407,28 @@ t_what_a_card_must_have() { # in plans, runs, `burst offers` and doctor
 	is "$STATUS" 2 "no such need"
 	has err.txt 'burst.cfg:3: job.needs: "cuda 12" is none of "gpu", "nvenc", "bf16", "compute >= 8.9", "vram >= 24", "cuda >= 12.8"'
 }
+t_slices_of_a_card() { # MIG: each with its own memory and bandwidth
+	local slow
+	equal_lines 200
+	own_engine 'gpu = "H100 SXM"; once = 0; longest = 0.01; each = 0;'
+	JOB="$JOB max_batch = 1;"
+	config
+	sed -i 's/voice = "en"; //; /^volume/d; s/"local"/"runpod"/; s/^providers.*//' burst.cfg
+	offer runpod 'H100 MIG 1g.10gb' 0.40 '.vram_gb = 10' | jq -s . >offers.json
+	burst plan --offers offers.json --json
+	is "$STATUS $(json .pick.gpu)" "0 H100 MIG 1g.10gb" "a slice ($(tail -n 1 err.txt))"
+	slow=$(json .pick.work_s)
+	offer runpod 'H100 SXM' 0.40 '.vram_gb = 80' | jq -s . >offers.json
+	burst plan --offers offers.json --json
+	# 200 x 80 characters x 0.01 s; a slice of one eighth of the bandwidth takes eight times as long
+	is "$(jq -n "$(json .pick.work_s) | round") $(jq -n "$slow / $(json .pick.work_s) * 10 | round")" "160 80" "work of the card, times as long on the slice"
+	VRAM=15 own_engine
+	config
+	sed -i 's/voice = "en"; //; /^volume/d; s/"local"/"runpod"/; s/^providers.*//' burst.cfg
+	offer runpod 'H100 MIG 1g.10gb' 0.40 '.vram_gb = 0' | jq -s . >offers.json
+	burst plan --offers offers.json
+	is "$STATUS" 4 "too small for the job"
+}
 t_wishes_that_a_plan_does_not_follow() {
 	local alone two
 	script_lines 500

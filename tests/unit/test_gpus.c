@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 
 #include "base/mem.h"
 #include "base/gpus.h"
@@ -106,6 +107,52 @@ static void test_counts(void **state)
 	}
 }
 
+/* By NVIDIA's MIG user guide: 1g.10gb of an 80 GB card has 1 of 8 parts of its memory and
+ * bandwidth, and 1 of 7 of its compute units; RTX PRO 6000 has 4 parts of both. */
+static const struct {
+	const char *text, *name; /* NULL: unknown */
+	int vram_gb, bandwidth_gb_s;
+	double tflops;
+} slices[] = {
+	{"A100-SXM4-40GB-MIG-1g.5gb", "A100 40GB MIG 1g.5gb", 5, 194, 312 / 7.0},
+	{"NVIDIA A100 80GB PCIe MIG 1g.10gb", "A100 80GB PCIe MIG 1g.10gb", 10, 242, 312 / 7.0},
+	{"a100_1g.5gb", "A100 40GB MIG 1g.5gb", 5, 194, 312 / 7.0},
+	{"A100 MIG 1g.10gb", "A100 80GB SXM MIG 1g.10gb", 10, 255, 312 / 7.0},
+	{"H100 MIG 1g.20gb", "H100 SXM MIG 1g.20gb", 20, 838, 989 / 7.0},
+	{"H100 SXM MIG 3g.40gb", "H100 SXM MIG 3g.40gb", 40, 1675, 989 * 3 / 7.0},
+	{"H100_SXM_MIG_3g.40gb", "H100 SXM MIG 3g.40gb", 40, 1675, 989 * 3 / 7.0},
+	{"H100 NVL MIG 1g.12gb", "H100 NVL MIG 1g.12gb", 12, 492, 835 / 7.0},
+	{"H200 MIG 1g.18gb:2", "H200 SXM MIG 1g.18gb", 18, 600, 989 / 7.0},
+	{"H200 MIG 7g.141gb", "H200 SXM MIG 7g.141gb", 141, 4800, 989},
+	{"RTX PRO 6000 MIG 1g.24gb", "RTX PRO 6000 MIG 1g.24gb", 24, 399, 125},
+	{"H100 MIG 5g.40gb", NULL},
+	{"H100 MIG 1g.30gb", NULL},
+	{"L4 MIG 1g.5gb", NULL},
+	{"MIG 1g.5gb", NULL},
+	{"1g.5gb", NULL},
+	{"A100 1g.5gbx", NULL},
+};
+
+static void test_slices(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(slices); i++) {
+		const struct gpu *g = gpu_find(slices[i].text);
+		if (!g != !slices[i].name || (g && strcmp(g->name, slices[i].name)))
+			fail_msg("%s: got %s", slices[i].text, g ? g->name : "nothing");
+		if (g && (g->vram_gb != slices[i].vram_gb ||
+			  g->bandwidth_gb_s != slices[i].bandwidth_gb_s ||
+			  fabs(g->tflops - slices[i].tflops) > 1e-9))
+			fail_msg("%s: %d GB, %d GB/s, %g", g->name, g->vram_gb, g->bandwidth_gb_s,
+				 g->tflops);
+	}
+	assert_false(gpu_satisfies("H100", "H100 SXM MIG 3g.40gb"));
+	assert_false(gpu_satisfies("H100 MIG 1g.10gb", "H100 SXM"));
+	assert_false(gpu_satisfies("H100 MIG 1g.10gb", "H100 SXM MIG 1g.20gb"));
+	assert_true(gpu_satisfies("H100-MIG-1g.10gb", "H100 SXM MIG 1g.10gb"));
+	assert_string_equal(gpu_architecture("H100 MIG 1g.10gb"), "sm_90");
+}
+
 /* Each row is found by each of its own names, and no other row is. */
 static void test_rows_do_not_collide(void **state)
 {
@@ -144,11 +191,9 @@ static void architectures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(architectures),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_wishes),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_rows_do_not_collide),
+		cmocka_unit_test(architectures), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_wishes),   cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_slices),   cmocka_unit_test(test_rows_do_not_collide),
 	};
 
 	return cmocka_run_group_tests_name("gpus", tests, NULL, NULL);
