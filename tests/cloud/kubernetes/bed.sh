@@ -3,8 +3,9 @@
 # kubelet, containerd, runc. PROGRAMS: the folder that bed_programs.sh filled. The node claims two GPUs of the kind L40S.
 #
 # up waits until it serves and leaves FOLDER/admin.kubeconfig and FOLDER/weak.kubeconfig, whose user has no right; both have the context
-# "bed". A node that is silent for 20 s is "Unknown" (40 s elsewhere), so that a test need not wait. All of it lives in a pid and a mount namespace of its own, so that `down`, which kills its first process, ends every daemon
-# and every container. PORT: the first of six. Needs root.
+# "bed". A node that is silent for 20 s is "Unknown" (40 s elsewhere), so that a test need not wait. All of it lives in a pid and a mount
+# namespace of its own, so that `down`, which kills its first process, ends every daemon and every container. Its ports and control groups
+# are the machine's, so there is one at a time: `up` waits up to 10 minutes for the end of another one. PORT: the first of six. Needs root.
 set -eu
 verb=$1 dir=$2 programs=$3 port=${PORT:-17443}
 export PATH=$programs/bin:$PATH:/usr/sbin:/usr/lib/cni
@@ -27,6 +28,8 @@ if [ "$verb" = down ]; then
 fi
 if [ "$verb" = up ]; then
 	mkdir -p "$dir"
+	exec 9>/run/lock/burst-kubernetes-bed # its first process inherits it
+	flock -w 600 9 || { echo "another bed runs on this machine" >&2; exit 1; }
 	setsid unshare --mount --pid --fork --mount-proc --propagation private --kill-child=KILL bash "$0" inside "$dir" "$programs" >"$dir/out" 2>&1 </dev/null &
 	echo $! >"$dir/pid"
 	for _ in $(seq 600); do
