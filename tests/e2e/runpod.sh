@@ -482,7 +482,7 @@ t_told_beforehand() { # what a run would rent, and what would stop it
 	has out.txt EU-RO-1 # all there is
 	burst doctor
 	is "$STATUS" 0 "exit status of doctor ($(grep ^bad out.txt))"
-	has out.txt "runpod: 2 offers for this job, first RTX 4090 at \$0.6955 an hour"
+	has out.txt "runpod: 2 offers for this job, first RTX 4090, \$0.6955 an hour"
 	has out.txt "runpod: no pod has reported yet whether it can end itself"
 	GPUS='"H100 SXM", "RTX 4900", "RTX 4090"' rp_config
 	burst run --json
