@@ -249,6 +249,8 @@ SERVES_ONE = {
     "jobs/agent/jobs.c": "slow work on files, a slice in each turn of the loop",
     "jobs/agent/serve.c": "the pod's loop; main.c chooses between it and short commands",
     "jobs/agent/volume.c": "commands that fill, list and free a volume, without the loop",
+    "orchestrator/plan/joint_exact.c": "the plan of a few jobs, by every partition; joint.c chooses between it and the search",
+    "orchestrator/plan/joint_many.c": "the search for the plan of many jobs",
     "providers/kubernetes/check.c": "the findings and the Role of `burst doctor`, apart from what rents",
     "providers/kubernetes/list.c": "lists in pages, and what is done with them; kubernetes.c has the account",
     "providers/kubernetes/release.c": "the calls that end a pod, by force where its node is lost",
