@@ -1,0 +1,73 @@
+#!/bin/bash
+# queue_plan.sh - one plan for all jobs that wait: which share pods, when each starts.
+. "$(dirname "$0")/lib.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/queue_lib.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/pooled_lib.sh"
+
+submit_in() { # submit_in FOLDER [FLAG...]
+	burst submit "$1" --quiet 1h "${@:2}"
+	is "$STATUS" 0 "submit of $1 ($(cat err.txt))"
+}
+group_of() { json ".jobs[] | select(.job == \"$1\") | .group"; }
+
+# Two jobs that need the same pods share them; a job that needs another kind of pod does not.
+t_jobs_of_one_kind_share_pods() {
+	allow_volumes v
+	REHEARSE='boot_delay = "20s";'
+	rehearse
+	job_in one 3
+	job_in two 4
+	job_in other 3 'pod = { cpu = 2; };'
+	submit_in one --by 3h
+	submit_in two --by 2h
+	submit_in other --by 3h
+	burst queue plan --json
+	is "$STATUS" 0 "queue plan ($(cat err.txt))"
+	schema queue_plan
+	is "$(json '.groups | length')" 2 "groups ($(cat out.txt))"
+	is "$(group_of one)" "$(group_of two)" "the group of two jobs of one kind"
+	[ "$(group_of one)" != "$(group_of other)" ] || complain "another kind of pod is shared"
+	is "$(json '[.groups[] | select(.jobs | length == 2) | .jobs[] | sub(".*/(?<f>[^/]*)/burst.cfg"; "\(.f)")] | join(" ")')" "two one" "the order, by deadline"
+	is "$(json '.score.cost_usd < .one_by_one.cost_usd')" true "what it saves"
+	is "$(json '.exact')" true "exact"
+	burst queue plan
+	has out.txt "GROUP"
+	has out.txt "each job on its own pods: "
+	is "$(ledger "select count(*) from run")" 0 "runs: it rents nothing"
+	burst queue rm --all
+	wait_for 20 "the clients to end" no_runner
+	burst queue plan --json
+	schema queue_plan
+	is "$(json '.jobs | length')" 0 "jobs of an empty queue"
+	burst queue plan one
+	is "$STATUS" 2 "plan with an argument"
+}
+
+# A deadline that cannot be kept, a budget that pays for nothing, a config with a mistake: one line each.
+t_what_cannot_be_kept_is_told() {
+	REHEARSE='boot_delay = "20s";'
+	rehearse
+	JOB='estimate = { once = 2500.0; longest = 0.0; each = 0.0; };' job_in late 3
+	job_in poor 3
+	sed -i 's|caps = {|caps = { max_cost = 0.0001;|; s|max_cost = 0.0001; max_cost = [0-9.]*;|max_cost = 0.0001;|' poor/burst.cfg
+	job_in wrong 3
+	submit_in late --by 36m # later than half an hour, so that it does not start at once
+	submit_in poor --by 2h
+	submit_in wrong --by 2h
+	sed -i '1i nonsense = 1;' wrong/burst.cfg
+	burst queue plan
+	is "$STATUS" 0 "queue plan ($(cat err.txt))"
+	grep -q '^late: .* late: no plan is done by ' out.txt || complain "the deadline ($(cat out.txt))"
+	has out.txt 'poor: its caps.max_cost ($0.00010) pays for no plan'
+	has out.txt 'nonsense'
+	burst queue plan --json
+	schema queue_plan
+	is "$(json '.score.left_out')" 1 "left out"
+	is "$(json '[.jobs[].problem] | join(",")')" "late,budget,not planned" "problems"
+	burst queue rm --all
+	wait_for 20 "the clients to end" no_runner
+}
+
+run_tests "$@"
