@@ -15,6 +15,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/plan_show.h"
 #include "engine/caller.h"
+#include "engine/prices.h"
 #include "plan/cost.h"
 
 /* ---- live offers ----
@@ -103,6 +104,15 @@ static int refuse_plan(const struct launch *l, const struct estimate *e, const s
 		       unknown ? plan_offer(offer, unknown) : "any of these offers");
 }
 
+/* Prints when a pod of this offer usually costs less, if earlier looks show it. */
+static void print_cheaper_hours(const struct launch *l, const struct offer *o)
+{
+	char line[200];
+
+	if (prices_cheaper_line(line, sizeof(line), l->ctx->store, o))
+		printf("%s\n", line);
+}
+
 /* Prints the planner's choice among these offers, as text or JSON. caps: what caps over runs leave;
  * NULL for offers that are not live. Returns 0, or -1 if the run could not begin. */
 static int choose_and_print(struct launch *l, const struct offer *offers, size_t count,
@@ -148,6 +158,8 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 		l->ctx->json_printed = true;
 	} else {
 		plan_result_print(&r, status < 0);
+		if (caps && verdict != PLAN_NOTHING_FITS)
+			print_cheaper_hours(l, &offers[pick.machine]);
 	}
 	free(stages);
 	estimate_free(&e);

@@ -1,12 +1,16 @@
 /* submit.c - `burst submit`: adds a request to the queue and starts the client that renders it. */
 #include "cmd.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/git.h"
+#include "base/gpus.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "cmd/unattended/unattended.h"
+#include "engine/prices.h"
 #include "unattended/requests.h"
 
 enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };
@@ -30,11 +34,19 @@ static int read_deadline(const struct cmd_context *ctx, struct request_row *row,
 	return 0;
 }
 
+static bool is_below_auto(const struct cmd_context *ctx)
+{
+	const char *below = opt_text(ctx, "below");
+
+	return below && !strcmp(below, "auto");
+}
+
+/* --below; "auto" is found when the ledger is open. */
 static int read_price_limit(const struct cmd_context *ctx, struct request_row *row, struct err *err)
 {
 	const char *below = opt_text(ctx, "below");
 
-	if (!below)
+	if (!below || is_below_auto(ctx))
 		return 0;
 	if (money_parse(below, &row->below_microusd_h, err) < 0)
 		return err_wrap(err, "--below");
@@ -124,6 +136,69 @@ static int fill_config_and_commit(const struct cmd_context *ctx, struct request_
 	return commit ? resolve_commit(commit, row, err) : check_config(path, err);
 }
 
+/* ---- --below auto ---- */
+
+enum { RUNS_LOOKED_AT = 20 };
+
+/* Sets *out to the kind of pod that the job rented last at a price. Returns false if there is none.
+ */
+static bool find_rented_kind(struct store *store, const char *config, struct offer *out)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	bool found = false;
+
+	if (store_runs(store, config, false, RUNS_LOOKED_AT, &runs, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count && !found; i++) {
+		struct pod_row *pods = NULL;
+		size_t n = 0;
+		store_pods(store, runs[i].id, false, &pods, &n, NULL);
+		for (size_t k = 0; k < n && !found; k++) {
+			found = pods[k].price_microusd_h > 0;
+			*out = (struct offer){.spot = pods[k].spot};
+			COPY_TEXT(out->provider, pods[k].provider);
+			COPY_TEXT(out->gpu,
+				  pods[k].gpu_offered[0] ? pods[k].gpu_offered : pods[k].gpu);
+			COPY_TEXT(out->region, pods[k].region);
+		}
+		free(pods);
+	}
+	free(runs);
+	return found;
+}
+
+/* Sets the limit to the price that such a pod has reached on most days. */
+static int find_price_limit(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+{
+	struct offer kind;
+	size_t count;
+	int days, reached;
+	char price[32];
+
+	if (!is_below_auto(ctx))
+		return 0;
+	if (!find_rented_kind(ctx->store, row->config, &kind))
+		return err_set(err, ERR_USAGE,
+			       "--below auto: no run of this job has rented a pod at a price yet: "
+			       "give a price, like --below 0.40");
+	const char *gpu = gpu_is_none(kind.gpu) ? "no GPU" : kind.gpu;
+	struct forecast_price *looks = prices_read(ctx->store, &kind, &count);
+	int64_t most = forecast_reached(looks, count, &days, &reached);
+	free(looks);
+	if (!most)
+		return err_set(err, ERR_USAGE,
+			       "--below auto: prices of %s at %s are known for %d day%s, %d are "
+			       "needed: give a price, like --below 0.40",
+			       gpu, kind.provider, days, days == 1 ? "" : "s", FORECAST_DAYS_LEAST);
+	row->below_microusd_h = most + 1;
+	if (!ctx->quiet)
+		output_line(
+			stderr, "--below auto: %s an hour, which %s at %s reached on %d of %d days",
+			money_show(price, sizeof(price), most), gpu, kind.provider, reached, days);
+	return 0;
+}
+
 /* ---- the request ---- */
 
 /* Opens the ledger, and gives the request its id and a row. */
@@ -138,6 +213,8 @@ static int add_to_ledger(struct cmd_context *ctx, struct request_row *row, struc
 	if (store_open(&ctx->store, path, err) < 0)
 		return -1;
 	cmd_open_runs(ctx);
+	if (find_price_limit(ctx, row, err) < 0)
+		return -1;
 	return requests_add(ctx->store, row, err);
 }
 
@@ -189,7 +266,8 @@ static const struct opt opts[] = {
 	 "render this git commit instead of the files at that time; of several requests the last "
 	 "one counts"},
 	{0, "by", "WHEN", "deadline: a time of day (07:00, local time), or 2h from now"},
-	{0, "below", "USD", "wait until the pod costs less per hour"},
+	{0, "below", "USD|auto",
+	 "wait until the pod costs less per hour; auto: the price that it reached on most days"},
 	{0, "min-segments", "N", "wait until this many segments need rendering"},
 	{0, "quiet", "TIME", "start when no other request comes for this long (20s)"},
 	{0, "max-wait", "TIME",

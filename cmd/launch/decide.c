@@ -11,6 +11,7 @@
 #include "cmd/show/plan_show.h"
 #include "core/core.h"
 #include "engine/caller.h"
+#include "engine/prices.h"
 #include "launch.h"
 #include "plan/choose.h"
 #include "volume.h"
@@ -548,6 +549,7 @@ static void fetch_offers(struct launch *l, struct fetched_offers *out)
 			out->floor_at = l->run.setup.providers[i].ops->name;
 		}
 		wanted_add(&out->wanted, result.offers, result.offer_count);
+		prices_note(l->ctx->store, result.offers, result.offer_count, clock_wall_ms());
 		op_result_free(&result);
 	}
 	wanted_end(&out->wanted);

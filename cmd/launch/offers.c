@@ -11,6 +11,7 @@
 #include "cmd/show/plan_show.h"
 #include "cmd/show/report.h"
 #include "engine/caller.h"
+#include "engine/prices.h"
 
 /* ---- offer list ---- */
 
@@ -131,6 +132,7 @@ int offer_list_fetch(const struct order *o, const struct run *run, enum offers_w
 		}
 		warn_remarks(name, str_text(&result.text));
 		append_known(run->runs->store, i, &result, out, count);
+		prices_note(run->runs->store, result.offers, result.offer_count, clock_wall_ms());
 		op_result_free(&result);
 	}
 	if (failed && failed == s->provider_count)

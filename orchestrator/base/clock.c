@@ -86,6 +86,14 @@ char *clock_local(char *to, size_t room, const char *format, int64_t wall_ms)
 	return to;
 }
 
+int64_t clock_local_offset_ms(int64_t wall_ms)
+{
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm local;
+
+	return localtime_r(&seconds, &local) ? (int64_t)local.tm_gmtoff * 1000 : 0;
+}
+
 /* ---- times of day ---- */
 
 bool clock_time_of_day(const char *text, int *hour, int *minute)

@@ -27,6 +27,9 @@ int64_t clock_read_rfc3339(const char *text);
 /* The same moment as strftime() writes it by the local time zone; cut to room. Returns `to`. */
 char *clock_local(char *to, size_t room, const char *format, int64_t wall_ms);
 
+/* Local time minus UTC at this moment. */
+int64_t clock_local_offset_ms(int64_t wall_ms);
+
 /* Reads a time of day, "07:00" or "7:5". Returns false if the text is none. */
 bool clock_time_of_day(const char *text, int *hour, int *minute);
 /* Finds the next time of day `text` ("07:00") after wall_ms in the local time zone. If the clock

@@ -1,4 +1,4 @@
-/* forecast.c - sums up by the hour of the week when pods ran. */
+/* forecast.c - sums up by the hour when pods ran, and what they cost. */
 #include "forecast.h"
 
 #include <math.h>
@@ -172,4 +172,138 @@ enum forecast_answer forecast_reaches(const struct forecast *f, double share)
 	if (!forecast_is_enough(f))
 		return FORECAST_UNCLEAR;
 	return f->most < share ? FORECAST_NO : f->least >= share ? FORECAST_YES : FORECAST_UNCLEAR;
+}
+
+/* ---- prices ---- */
+
+#define DAY_MS        (24 * HOUR_MS)
+#define WORTH_WAITING 0.05
+
+enum { DAYS_MOST = 64 };
+
+/* The mean price in each hour of each day; 0: nobody looked. */
+struct price_days {
+	double hour[DAYS_MOST][24];
+	int days;
+};
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Sorts the list. */
+static double median(double *list, int count)
+{
+	qsort(list, (size_t)count, sizeof(*list), compare_doubles);
+	return count % 2 ? list[count / 2] : (list[count / 2 - 1] + list[count / 2]) / 2;
+}
+
+/* Looks that are DAYS_MOST days older than the newest one count for nothing. */
+static void fill_days(struct price_days *p, const struct forecast_price *looks, size_t count)
+{
+	int looked[DAYS_MOST][24] = {{0}};
+	int64_t last = count ? looks[count - 1].local_ms / DAY_MS : 0;
+
+	*p = (struct price_days){0};
+	for (size_t i = 0; i < count; i++) {
+		int64_t ago = last - looks[i].local_ms / DAY_MS;
+		if (ago < 0 || ago >= DAYS_MOST || looks[i].microusd_h <= 0)
+			continue;
+		int hour = (int)(looks[i].local_ms % DAY_MS / HOUR_MS);
+		double *mean = &p->hour[ago][hour];
+		int n = ++looked[ago][hour];
+		*mean += ((double)looks[i].microusd_h - *mean) / n;
+		p->days = MAX(p->days, (int)ago + 1);
+	}
+}
+
+/* The median of the day's hours but this one; 0: nobody looked in another one. */
+static double other_hours(const double day[24], int hour)
+{
+	double list[24];
+	int n = 0;
+
+	for (int h = 0; h < 24; h++)
+		if (h != hour && day[h] > 0)
+			list[n++] = day[h];
+	return n ? median(list, n) : 0;
+}
+
+/* Returns false if the evidence for this hour does not hold. Sets days, cheaper and saving. */
+static bool is_cheaper(struct forecast_cheaper *out, const struct price_days *p, int hour,
+		       double now)
+{
+	double savings[DAYS_MOST], prices[DAYS_MOST], least, most;
+	int n = 0, cheaper = 0;
+
+	for (int d = 0; d < p->days; d++) {
+		double price = p->hour[d][hour], others = other_hours(p->hour[d], hour);
+		if (price <= 0 || others <= 0)
+			continue;
+		prices[n] = price;
+		savings[n++] = 1 - price / others;
+		cheaper += 1 - price / others >= WORTH_WAITING;
+	}
+	if (n < FORECAST_DAYS_LEAST)
+		return false;
+	wilson(cheaper, n, &least, &most);
+	out->days = n;
+	out->cheaper = cheaper;
+	out->saving = median(savings, n);
+	return least > 0.5 && median(prices, n) <= (1 - WORTH_WAITING) * now;
+}
+
+bool forecast_cheaper(struct forecast_cheaper *out, const struct forecast_price *looks,
+		      size_t count, int64_t now_microusd_h)
+{
+	struct price_days p;
+	bool holds[24];
+	int best = -1;
+
+	fill_days(&p, looks, count);
+	*out = (struct forecast_cheaper){0};
+	for (int h = 0; h < 24; h++) {
+		struct forecast_cheaper one = {.from_hour = h};
+		holds[h] = is_cheaper(&one, &p, h, (double)now_microusd_h);
+		if (holds[h] && (best < 0 || one.saving > out->saving)) {
+			*out = one;
+			best = h;
+		}
+	}
+	if (best < 0)
+		return false;
+	out->to_hour = (best + 1) % 24;
+	while (holds[out->to_hour] && out->to_hour != best)
+		out->to_hour = (out->to_hour + 1) % 24;
+	while (holds[(out->from_hour + 23) % 24] && (out->from_hour + 23) % 24 != out->to_hour)
+		out->from_hour = (out->from_hour + 23) % 24;
+	return true;
+}
+
+int64_t forecast_reached(const struct forecast_price *looks, size_t count, int *days, int *reached)
+{
+	struct price_days p;
+	double lowest[DAYS_MOST];
+	int n = 0;
+
+	fill_days(&p, looks, count);
+	for (int d = 0; d < p.days; d++) {
+		double low = 0;
+		for (int h = 0; h < 24; h++)
+			if (p.hour[d][h] > 0 && (low <= 0 || p.hour[d][h] < low))
+				low = p.hour[d][h];
+		if (low > 0)
+			lowest[n++] = low;
+	}
+	*days = n;
+	*reached = (3 * n + 3) / 4;
+	if (n < FORECAST_DAYS_LEAST)
+		return 0;
+	qsort(lowest, (size_t)n, sizeof(*lowest), compare_doubles);
+	while (*reached < n && lowest[*reached] <= lowest[*reached - 1])
+		++*reached;
+	return (int64_t)ceil(lowest[*reached - 1]);
 }

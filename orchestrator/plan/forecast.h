@@ -1,5 +1,5 @@
-/* forecast.h - what the past says of when pods run, by the hour of the week. Pure. Times are wall
- * clock ms. */
+/* forecast.h - what the past says of when pods run, by the hour of the week, and of when they are
+ * cheap, by the hour of the day. Pure. Times are wall clock ms. */
 #ifndef BURST_PLAN_FORECAST_H
 #define BURST_PLAN_FORECAST_H
 
@@ -49,5 +49,29 @@ enum forecast_answer { FORECAST_NO, FORECAST_YES, FORECAST_UNCLEAR };
 /* Whether pods run for at least this share of all hours: clear where the interval is on one side.
  */
 enum forecast_answer forecast_reaches(const struct forecast *f, double share);
+
+/* ---- prices ---- */
+
+enum { FORECAST_DAYS_LEAST = 7 }; /* fewer days with looks say nothing */
+
+/* One look at what a pod costs; local_ms: the moment plus the local offset. */
+struct forecast_price {
+	int64_t local_ms, microusd_h;
+};
+
+struct forecast_cheaper {
+	int from_hour, to_hour; /* of the day; the second one is not included */
+	double saving;          /* median, in the best of these hours */
+	int days, cheaper;      /* with looks in that hour; of them, at least 5 % cheaper */
+};
+/* The hours in which a pod usually costs less than on the same day's other hours. That takes looks
+ * on FORECAST_DAYS_LEAST days in that hour, 5 % on so many of them that the 90 % interval (Wilson)
+ * is above a half, and a median 5 % below the price now. looks: the oldest first. */
+bool forecast_cheaper(struct forecast_cheaper *out, const struct forecast_price *looks,
+		      size_t count, int64_t now_microusd_h);
+
+/* The lowest price that three of four days reached in some hour; *days: with looks; *reached: of
+ * them, so cheap. 0: too few days. */
+int64_t forecast_reached(const struct forecast_price *looks, size_t count, int *days, int *reached);
 
 #endif

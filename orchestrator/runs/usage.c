@@ -2,34 +2,26 @@
 #include "usage.h"
 
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/pod_cost.h"
 
 #define HOUR_MS   INT64_C(3600000)
 #define MINUTE_MS INT64_C(60000)
 
-static int64_t local_offset_ms(int64_t wall_ms)
-{
-	time_t s = (time_t)(wall_ms / 1000);
-	struct tm local;
-
-	return localtime_r(&s, &local) ? (int64_t)local.tm_gmtoff * 1000 : 0;
-}
-
 /* The offsets of the local time zone in this time. The caller frees the list. */
 static struct forecast_offset *list_offsets(int64_t from_ms, int64_t to_ms, size_t *count)
 {
 	struct forecast_offset *list = xcalloc(1, sizeof(*list));
 
-	list[0] = (struct forecast_offset){from_ms, local_offset_ms(from_ms)};
+	list[0] = (struct forecast_offset){from_ms, clock_local_offset_ms(from_ms)};
 	*count = 1;
 	for (int64_t at = from_ms + HOUR_MS; at < to_ms; at += HOUR_MS) {
-		int64_t offset = local_offset_ms(at), since = at;
+		int64_t offset = clock_local_offset_ms(at), since = at;
 		if (offset == list[*count - 1].offset_ms)
 			continue;
-		while (local_offset_ms(since - MINUTE_MS) == offset)
+		while (clock_local_offset_ms(since - MINUTE_MS) == offset)
 			since -= MINUTE_MS;
 		since -= since % MINUTE_MS;
 		list = xrealloc(list, (*count + 1) * sizeof(*list));

@@ -26,6 +26,7 @@ static const struct {
 	[FACT_NO_SWITCH] = {"no_switch", 1, 80},
 	[FACT_RATE] = {"rate", 1, 16},
 	[FACT_BAD_OFFER] = {"bad", 2, 24},
+	[FACT_PRICES] = {"prices", 2, 24},
 	[FACT_UNFIT_CARD] = {"unfit", 1, 40},
 	[FACT_GAPS] = {"gaps", 1, 32},
 	[FACT_IMAGE] = {"image", 2, 16},

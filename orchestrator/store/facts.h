@@ -26,6 +26,7 @@ enum fact {
 	FACT_NO_SWITCH,  /* account: since when the pods' key is refused, and the reason */
 	FACT_RATE,       /* account's hash: the windows of its rate limit */
 	FACT_BAD_OFFER,  /* provider, offer's hash: why to avoid it, JSON */
+	FACT_PRICES,     /* provider, offer's hash: its prices (engine/prices.h) */
 	FACT_UNFIT_CARD, /* hash of image and card: why it cannot run there, JSON */
 	FACT_GAPS,       /* pool's hash: how long pods without work waited for a run */
 	FACT_IMAGE,      /* account, hash of the recipe: the image that was built */

@@ -236,6 +236,35 @@ t_waits_for_work_and_for_the_price() {
 	waits_for_the_queue
 	all_bound 7
 }
+# Looks of ten days at 02:00 found a lower price on eight of them: that is what --below auto waits for.
+t_below_what_most_days_reached() {
+	local now day looks=''
+	script_lines 3
+	config
+	burst submit --below auto
+	is "$STATUS" 2 "without a run"
+	has err.txt "no run of this job has rented a pod at a price yet: give a price, like --below 0.40"
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	burst submit --below auto
+	is "$STATUS" 2 "after one day"
+	has err.txt "are known for 1 day, 7 are needed"
+	now=$(date +%s)
+	for day in $(seq 10 -1 1); do
+		looks="$looks$((now / 86400 * 1440 - day * 1440 + 120))=$((day > 8 ? 690000 : 390000)) "
+	done
+	looks=$(awk '{ for (i = 1; i <= NF; i++) { split($i, a, "="); printf "%d=%d ", a[1] - last, a[2]; last = a[1] } }' <<<"$looks")
+	TZ=UTC ledger "update fact set value = '$looks' where name like 'prices:local:%'" || complain "the ledger"
+	script_lines 4
+	TZ=UTC burst submit --quiet 0 --below auto
+	is "$STATUS" 0 "after ten days ($(tail -n 1 err.txt))"
+	has err.txt "--below auto: \$0.3900 an hour, which no GPU at local reached on 8 of 10 days"
+	wait_for 20 "it to wait for the price" waits_because 'the price is $0.6900/h'
+	sed -i 's/price_per_hour = 0.69/price_per_hour = 0.39/' burst.cfg
+	burst submit --quiet 0 --below auto
+	waits_for_the_queue
+	all_bound 4
+}
 waits_because() { "$BURST" queue ls 2>/dev/null | grep -qF -- "$1"; }
 by_of() { "$BURST" queue ls --json | jq -r '.[-1].by'; }
 t_times_of_day_over_dst() { # --by at the hours that a clock passes twice, or skips

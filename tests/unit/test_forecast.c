@@ -135,6 +135,92 @@ static void edges(void **state)
 	check_rows("forecast", rows, ARRAY_LEN(rows));
 }
 
+/* ---- prices ---- */
+
+/* Adds a look at 14:00 for 1 dollar, and one at each of these hours for the price, on this day. */
+static size_t add_day(struct forecast_price *to, size_t n, int day, int from, int hours,
+		      int64_t microusd_h)
+{
+	for (int h = from; h < from + hours; h++)
+		to[n++] = (struct forecast_price){day * DAY + h * HOUR + 300000, microusd_h};
+	to[n++] = (struct forecast_price){day * DAY + 14 * HOUR, 1000000};
+	return n;
+}
+
+static void cheap_nights(void **state)
+{
+	(void)state;
+	struct forecast_price looks[64];
+	struct forecast_cheaper night, none;
+	size_t n = 0;
+	int days, reached;
+
+	/* eleven days: at 02:00 it costs 0.82 on nine of them, else as much as at 14:00 */
+	for (int day = 0; day < 11; day++)
+		n = add_day(looks, n, 20000 + day, 2, 1, day % 5 == 4 ? 1000000 : 820000);
+	assert_true(forecast_cheaper(&night, looks, n, 1000000));
+	const struct row rows[] = {
+		{"night", "from", night.from_hour, 2, ABSOLUTE, 0},
+		{"night", "to", night.to_hour, 3, ABSOLUTE, 0},
+		{"night", "saving", night.saving, 0.18, ABSOLUTE, 1e-9},
+		{"night", "days", night.days, 11, ABSOLUTE, 0},
+		{"night", "cheaper", night.cheaper, 9, ABSOLUTE, 0},
+		/* 9 of 11 are three of four, so 0.82 is reached */
+		{"night", "reached", (double)forecast_reached(looks, n, &days, &reached), 820000,
+		 ABSOLUTE, 0},
+		{"night", "on", reached, 9, ABSOLUTE, 0},
+		{"night", "of", days, 11, ABSOLUTE, 0},
+		/* the same price now, or little more: there is nothing to wait for */
+		{"night", "at 0.85 now", forecast_cheaper(&none, looks, n, 850000), 0, ABSOLUTE, 0},
+		{"night", "at 0.87 now", forecast_cheaper(&none, looks, n, 870000), 1, ABSOLUTE, 0},
+		/* the first six days alone */
+		{"night", "after six days", forecast_cheaper(&none, looks, 12, 1000000), 0,
+		 ABSOLUTE, 0},
+		{"night", "reached after six", (double)forecast_reached(looks, 12, &days, &reached),
+		 0, ABSOLUTE, 0},
+	};
+	check_rows("prices", rows, ARRAY_LEN(rows));
+}
+
+static void no_cheap_hours(void **state)
+{
+	(void)state;
+	struct forecast_price looks[96];
+	struct forecast_cheaper some;
+	size_t n = 0, half, little;
+	int days, reached;
+
+	/* on six of eight nights: its interval begins at 0.46 */
+	for (int day = 0; day < 8; day++)
+		n = add_day(looks, n, 20000 + day, 2, 1, day < 6 ? 820000 : 1000000);
+	half = forecast_cheaper(&some, looks, n, 1000000);
+	n = 0; /* by 4 % every night */
+	for (int day = 0; day < 8; day++)
+		n = add_day(looks, n, 20000 + day, 2, 1, 960000);
+	little = forecast_cheaper(&some, looks, n, 1000000);
+	n = 0; /* from 22:00 to 02:00, over midnight */
+	for (int day = 0; day < 8; day++) {
+		n = add_day(looks, n, 20000 + day, 0, 2, 500000);
+		for (int h = 10; h < 13; h++)
+			looks[n++] =
+				(struct forecast_price){(20000 + day) * DAY + h * HOUR, 1000000};
+		for (int h = 22; h < 24; h++)
+			looks[n++] =
+				(struct forecast_price){(20000 + day) * DAY + h * HOUR, 500000};
+	}
+	assert_true(forecast_cheaper(&some, looks, n, 1000000));
+	const struct row rows[] = {
+		{"six of eight", "holds", (double)half, 0, ABSOLUTE, 0},
+		{"4 %", "holds", (double)little, 0, ABSOLUTE, 0},
+		{"over midnight", "from", some.from_hour, 22, ABSOLUTE, 0},
+		{"over midnight", "to", some.to_hour, 2, ABSOLUTE, 0},
+		{"over midnight", "saving", some.saving, 0.5, ABSOLUTE, 1e-9},
+		{"none", "reached", (double)forecast_reached(NULL, 0, &days, &reached), 0, ABSOLUTE,
+		 0},
+	};
+	check_rows("prices", rows, ARRAY_LEN(rows));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +228,8 @@ int main(void)
 		cmocka_unit_test(an_hour_that_comes_twice),
 		cmocka_unit_test(an_hour_that_never_comes),
 		cmocka_unit_test(edges),
+		cmocka_unit_test(cheap_nights),
+		cmocka_unit_test(no_cheap_hours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, print_count);

@@ -355,6 +355,7 @@ static void facts_keep_their_names(void **state)
 		{FACT_NO_SWITCH, "runpod a", NULL, "no_switch:runpod a"},
 		{FACT_RATE, HASH, NULL, "rate:0123456789abcdef"},
 		{FACT_BAD_OFFER, "modal", HASH, "bad:modal:0123456789abcdef01234567"},
+		{FACT_PRICES, "modal", HASH, "prices:modal:0123456789abcdef01234567"},
 		{FACT_UNFIT_CARD, HASH, NULL, "unfit:0123456789abcdef0123456789abcdef01234567"},
 		{FACT_GAPS, HASH, NULL, "gaps:0123456789abcdef0123456789abcdef"},
 		{FACT_IMAGE, "ac", HASH, "image:ac:0123456789abcdef"},

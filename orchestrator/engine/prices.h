@@ -1,0 +1,26 @@
+/* prices.h - the prices of offers as earlier looks found them, in the ledger.
+ *
+ * A kind of offer is what costs the same: a provider's GPU, how many, region, spot or not. Of each,
+ * the ledger keeps the price and the stock when they change, else once an hour, for 35 days or as
+ * many looks as a fact holds. */
+#ifndef BURST_ENGINE_PRICES_H
+#define BURST_ENGINE_PRICES_H
+
+#include "plan/forecast.h"
+#include "rented.h"
+#include "store/store.h"
+
+bool prices_is_same_kind(const struct offer *a, const struct offer *b);
+
+/* Notes what these offers cost at this moment: of each kind, the lowest price. Best effort: a
+ * ledger that cannot be written notes nothing. */
+void prices_note(struct store *store, const struct offer *offers, size_t count, int64_t wall_ms);
+
+/* The looks at the offer's kind, the oldest first, in local time; NULL: none. The caller frees the
+ * list. */
+struct forecast_price *prices_read(struct store *store, const struct offer *offer, size_t *count);
+/* Writes "RTX 4090 at runpod: from 02:00 to 06:00 usually 18% cheaper than at other hours (9 of 11
+ * days)". Returns false if the looks do not show such hours. room >= 160. */
+bool prices_cheaper_line(char *to, size_t room, struct store *store, const struct offer *offer);
+
+#endif
