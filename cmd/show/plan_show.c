@@ -289,6 +289,31 @@ static void say_storage(FILE *to, const struct extra *storage, const struct plan
 			      plan_dollars(all, storage->value + pick->cost_usd), storage->from);
 }
 
+/* Prints from how many runs a month the volume costs less than the time that it saves. Without a
+ * volume each pod would spend that time. */
+static void say_volume_pays(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct extras *x = &e->extras[pick->machine];
+	double saved_s = pick->pods * x->volume_saves_s,
+	       saved = saved_s * e->machines[pick->machine].price_h / 3600,
+	       runs = cost_volume_break_even(x->month_usd, saved, 0);
+	const char *from = x->volume_measured ? "measured" : "partly a guess until it is measured";
+	char usd[32], time[24], cost[32];
+
+	if (x->month_usd <= 0 || is_unpriced(e, pick->machine))
+		return;
+	plan_dollars(usd, x->month_usd);
+	if (saved <= 0)
+		print_wrapped(to, 2, "volume: saves no billed time (%s), for %s a month", from,
+			      usd);
+	else
+		print_wrapped(to, 2,
+			      "volume: saves %s of billed time a run, %s (%s): pays for its %s a "
+			      "month from %.0f run%s a month on",
+			      plan_seconds(time, saved_s), plan_dollars(cost, saved), from, usd,
+			      ceil(runs), runs <= 1 ? "" : "s");
+}
+
 /* Prints how often a command's checkpoint is saved. */
 static void print_saves(FILE *to, const struct extras *x)
 {
@@ -323,6 +348,7 @@ static void print_advice(FILE *to, const struct estimate *e, const struct plan *
 	say_download(to, e, pick);
 	print_wishes(to, e, pick);
 	say_storage(to, &e->extras[pick->machine].storage, pick);
+	say_volume_pays(to, e, pick);
 	say_queue(to, e, pick);
 	print_saves(to, &e->extras[pick->machine]);
 }

@@ -313,6 +313,11 @@ double cost_work_for_used_s(double share, double cold_s)
 	return share / (1 - share) * cold_s;
 }
 
+double cost_volume_break_even(double month_usd, double without_usd, double with_usd)
+{
+	return without_usd > with_usd ? month_usd / (without_usd - with_usd) : INFINITY;
+}
+
 /* ---- retries ---- */
 
 double cost_attempts(double items, double failing_share)

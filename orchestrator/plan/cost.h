@@ -155,6 +155,10 @@ double cost_quantum_s(double seconds, double quantum_s);
 /* The work that makes this share of billed time compute (70 % needs 2.33 cold starts of work). */
 double cost_work_for_used_s(double share, double cold_s);
 
+/* The runs a month from which a volume is cheaper than none: its price a month, over what a run
+ * costs less with it. INFINITY: it costs no less. */
+double cost_volume_break_even(double month_usd, double without_usd, double with_usd);
+
 /* ---- retries ---- */
 
 /* Renders for n good items when this share of them fails its check and is rendered again. */

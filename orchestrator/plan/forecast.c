@@ -181,7 +181,7 @@ enum forecast_answer forecast_reaches(const struct forecast *f, double share)
 
 enum { DAYS_MOST = 64 };
 
-/* The mean price in each hour of each day; 0: nobody looked. */
+/* The mean price in each hour of each day; 0: no look. */
 struct price_days {
 	double hour[DAYS_MOST][24];
 	int days;
@@ -220,7 +220,7 @@ static void fill_days(struct price_days *p, const struct forecast_price *looks, 
 	}
 }
 
-/* The median of the day's hours but this one; 0: nobody looked in another one. */
+/* The median of the day's hours but this one; 0: no look in another one. */
 static double other_hours(const double day[24], int hour)
 {
 	double list[24];

@@ -130,7 +130,7 @@ static int runs_a_month(const struct estimate_of *of)
 /* Dollars a run for the run's volume at this provider: a month's price over the runs of this job's
  * config in 30 days, including the next one. row: of the ledger; NULL: it has no such volume. */
 static struct extra extras_storage(const struct estimate_of *of, const char *provider,
-				   const struct volume_row *row)
+				   const struct volume_row *row, double *month_usd)
 {
 	const char *name = of->volume;
 	struct extra e = {0};
@@ -139,14 +139,14 @@ static struct extra extras_storage(const struct estimate_of *of, const char *pro
 	if (!name || !name[0])
 		return e;
 	bool known = row && row->price_microusd_month > 0;
-	double month_usd =
+	*month_usd =
 		known ? (double)row->price_microusd_month / 1e6
 		      : prior_of_provider(provider)->volume_usd_gb_month * (double)of->volume_gb;
 	int runs = runs_a_month(of);
-	e.value = month_usd / runs;
+	e.value = *month_usd / runs;
 	format_text(e.from, sizeof(e.from),
 		    "volume %.40s, $%.2f a month (%s, %s) over %d run%s in 30 days", name,
-		    month_usd, known ? "ledger" : "list price",
+		    *month_usd, known ? "ledger" : "list price",
 		    known ? show_day(day, row->seen_ms) : prior_of_provider(provider)->seen, runs,
 		    runs == 1 ? "" : "s");
 	return e;
@@ -340,7 +340,8 @@ static void learn_extras(struct learned *k, const struct estimate_of *of, double
 	if (k->count)
 		snprintf(x->pods_seen, sizeof(x->pods_seen), "%.10s",
 			 clock_rfc3339(day, sizeof(day), k->rows[0].create_ms));
-	x->storage = extras_storage(of, k->provider, k->volume.id[0] ? &k->volume : NULL);
+	x->storage =
+		extras_storage(of, k->provider, k->volume.id[0] ? &k->volume : NULL, &x->month_usd);
 	x->egress = extras_egress(of, k->provider, audio_s * GB_PER_AUDIO_S);
 	x->stages = extras_stages(of);
 }
@@ -428,6 +429,35 @@ static void fill_cold(struct cold *cold, const struct estimate_of *of,
 	learn_cold(pods->rows, pods->count, &what, cold);
 	if (!needs->setup || in_image || is_env_on_volume(of, needs, gpu, pods))
 		cold->phase[COLD_SETUP] = (struct cold_time){0};
+}
+
+/* Sets what the volume saves of a cold start once it has all that pods need: the set-up, and most
+ * of what is sent, less unpacking the environment. An image that has the environment saves it, too.
+ */
+static void compare_volume(struct extras *x, const struct estimate_of *of,
+			   const struct job_needs *needs, const char *gpu,
+			   const struct learned *pods)
+{
+	const char *image = of->image;
+	char setup[20];
+	struct cold_what what = {.gpu = gpu, .image = image ? image : "", .setup = setup};
+	struct cold bare = prior_cold(pods->provider, needs->gpu), ready;
+
+	if (!of->volume || !of->volume[0])
+		return;
+	engine_setup_key(needs, setup);
+	if (needs->setup)
+		bare.phase[COLD_SETUP] = setup_prior;
+	ready = bare;
+	learn_cold(pods->rows, pods->count, &what, &bare);
+	what.volume_ready = true;
+	learn_cold(pods->rows, pods->count, &what, &ready);
+	bool sets_up = needs->setup && !x->env_in_image;
+	x->volume_saves_s =
+		bare.phase[COLD_SYNC].p50_s - ready.phase[COLD_SYNC].p50_s +
+		(sets_up ? bare.phase[COLD_SETUP].p50_s - ready.phase[COLD_UNPACK].p50_s : 0);
+	x->volume_measured = bare.phase[COLD_SYNC].samples && ready.phase[COLD_SYNC].samples &&
+			     (!sets_up || bare.phase[COLD_SETUP].samples);
 }
 
 /* Advertised GB of all the offer's cards; 0: unknown. */
@@ -592,6 +622,7 @@ static void add_extras(struct plan_machine *m, struct extras *x, const struct es
 	const struct engine_provider *p = run_provider(of->run, o->provider);
 	m->cold.queue_is_free = p && p->ops->waits_free;
 	fill_cold(&m->cold, of, needs, o->gpu, pods, x->env_in_image);
+	compare_volume(x, of, needs, o->gpu, pods);
 }
 
 /* Fills in e->machines[i]. of_segments: speed by the job's own estimates. */

@@ -63,6 +63,10 @@ struct extra {
 struct extras {
 	struct extra storage, egress, stages; /* in dollars */
 	struct extra interrupted;             /* seconds between interruptions */
+	/* a volume's price a month; seconds of each later pod's cold start that it saves, and
+	 * whether these were measured */
+	double month_usd, volume_saves_s;
+	bool volume_measured;
 	struct extra saves; /* seconds between two saves of $BURST_CHECKPOINT; 0: not known yet */
 	double save_s;      /* what a save takes; 0: not measured */
 	/* according to the ledger, the pods' image has the result of the job's set-up */

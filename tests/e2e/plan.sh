@@ -562,6 +562,23 @@ t_costs_beside_the_pods() {
 	has out.txt "volume v, \$1.40 a month (list price, 2026-08) over 2 runs in 30 days"
 }
 
+# A set-up of 2 minutes by the prior, $0.023 at this price, against $1.40 a month.
+t_does_the_volume_pay() {
+	script_lines 20
+	JOB='setup = "true"; setup_needs_gpu = false;'
+	config 'pods = 1;'
+	sed -i 's/size_gb = 1/size_gb = 20/' burst.cfg
+	echo '[{"provider":"runpod","id":"b","gpu":"none","gpus":0,"vram_gb":0,"region":"EU","spot":false,"price_usd_hour":0.69}]' >offers.json
+	burst plan --offers offers.json -p runpod
+	has out.txt "volume: saves 2m00s of billed time a run, \$0.0230 (partly a guess until it is measured): pays for its \$1.40 a month from 61 runs a month on"
+	sed -i 's/setup = "true"; setup_needs_gpu = false;//' burst.cfg
+	burst plan --offers offers.json -p runpod
+	has out.txt "volume: saves no billed time (partly a guess until it is measured), for \$1.40 a month"
+	sed -i '/^volume/d' burst.cfg
+	burst plan --offers offers.json -p runpod
+	hasnt out.txt "volume:"
+}
+
 t_gpus_and_what_fits() {
 	burst gpus --fits 7B:fp16
 	is "$STATUS" 0 gpus
@@ -689,6 +706,37 @@ t_breakeven_by_hours_in_use() {
 	has out.txt "reserving pays from 2.0%: not clear yet"
 	burst breakeven --price 4 --chars-per-hour 1000000 --own 18750+2000/y --duty 40%
 	hasnt out.txt "pods ran"
+}
+
+# Each look notes prices; after ten days in which 02:00 cost a fifth less, plan and offers say so.
+t_cheaper_hours() {
+	local now day looks='' last=0 at
+	export TZ=UTC
+	script_lines 10
+	config 'pods = 1;'
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	burst offers
+	burst offers --history
+	is "$STATUS" 0 "history ($(tail -n 1 err.txt))"
+	is "$(awk '/^local/ { print $(NF - 4), $(NF - 3), $(NF - 2), $(NF - 1), $NF }' out.txt)" '$0.6900 $0.6900 $0.6900 1 -' "one look, however often"
+	burst plan
+	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
+	hasnt out.txt "usually"
+	now=$(date +%s)
+	for day in $(seq 10 -1 1); do
+		at=$((now / 86400 * 1440 - day * 1440 + 130))
+		looks="$looks$((at - last))=552000 720=690000 "
+		last=$((at + 720))
+	done
+	ledger "update fact set value = '$looks' where name like 'prices:local:%'" || complain "the ledger"
+	script_lines 40
+	burst plan
+	has out.txt "no GPU at local: from 02:00 to 03:00 usually 20% cheaper than at other hours (10 of 10 days)"
+	burst offers --history
+	has out.txt "02:00 to 03:00, 20% (10 of 10 days)"
+	burst offers --history --json
+	is "$STATUS" 2 "both"
 }
 
 t_size() {

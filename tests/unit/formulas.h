@@ -54,15 +54,6 @@ static inline double cost_used(int pods, double cold_s, double work_s)
 	return work_s / cost_wide_billed_s(pods, cold_s, work_s);
 }
 
-/* Renders a month from which on a volume pays. INFINITY: it saves nothing. */
-static inline double cost_volume_break_even(double volume_usd_month, double without_usd,
-					    double with_usd)
-{
-	double saved = without_usd - with_usd;
-
-	return saved > 0 ? volume_usd_month / saved : INFINITY;
-}
-
 /* Work, in seconds on the small card, from which on a tall card is cheaper: C (q - 1) / (1 - q/k),
  * with q the ratio of prices and k that of speeds. INFINITY: never (it is dearer than it is
  * faster). */
