@@ -24,11 +24,16 @@ void planned_say_replans(FILE *to, const struct run_row *run)
 	}
 }
 
+static int percent_more(int64_t was, int64_t planned)
+{
+	return (int)llround(MIN(100 * (double)(was - planned) / (double)planned, 1e6));
+}
+
 bool planned_compare(char *to, size_t room, const struct run_row *run, const struct pod_row *pods,
 		     size_t count)
 {
 	int64_t first = INT64_MAX, last = 0;
-	char planned[24], was[24], planned_usd[32], was_usd[32];
+	char planned[24], was[24], planned_usd[32], was_usd[32], more_cost[32] = "";
 
 	for (size_t i = 0; i < count; i++) {
 		if (pods[i].create_ms > 0)
@@ -37,17 +42,16 @@ bool planned_compare(char *to, size_t room, const struct run_row *run, const str
 	}
 	if (run->planned_ms <= 0 || last <= first || run->status != RUN_DONE)
 		return false;
-	bool free =
-		run->planned_microusd <= 0 || run->unpriced_ms; /* then only the time can differ */
-	double was_amount = free ? (double)(last - first) : (double)run->cost_microusd;
-	double planned_amount = free ? (double)run->planned_ms : (double)run->planned_microusd;
-	int off = (int)llround(MIN(100 * (was_amount - planned_amount) / planned_amount, 1e6));
 	bool priced = !run->unpriced_ms;
-	snprintf(to, room, "planned %s%s%s; was %s%s%s (%+d%%)",
+	if (priced && run->planned_microusd > 0)
+		snprintf(more_cost, sizeof(more_cost), ", %+d%% cost",
+			 percent_more(run->cost_microusd, run->planned_microusd));
+	snprintf(to, room, "planned %s%s%s; was %s%s%s (%+d%% time%s)",
 		 duration_show(planned, sizeof(planned), run->planned_ms), priced ? ", " : "",
 		 priced ? money_show(planned_usd, sizeof(planned_usd), run->planned_microusd) : "",
 		 duration_show(was, sizeof(was), last - first), priced ? ", " : "",
-		 priced ? money_show(was_usd, sizeof(was_usd), run->cost_microusd) : "", off);
+		 priced ? money_show(was_usd, sizeof(was_usd), run->cost_microusd) : "",
+		 percent_more(last - first, run->planned_ms), more_cost);
 	return true;
 }
 

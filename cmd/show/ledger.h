@@ -16,8 +16,8 @@
 /* Prints "planned again: " with the reason and the change, for each time; nothing if the plan has
  * held. */
 void planned_say_replans(FILE *to, const struct run_row *run);
-/* Writes "planned 52s, $0.0210; was 49s, $0.0200 (-5% cost)". Returns false if nothing was planned,
- * or the run did not get that far. */
+/* Writes "planned 52s, $0.0210; was 49s, $0.0200 (-6% time, -5% cost)". Returns false if nothing
+ * was planned, or the run did not get that far. */
 bool planned_compare(char *to, size_t room, const struct run_row *run, const struct pod_row *pods,
 		     size_t count);
 
