@@ -135,6 +135,7 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 	if (status == 0 && caps && e.open)
 		status = caps_refuse_least(caps, l->least_microusd, err);
 	int warm = status == 0 && caps ? count_warm_pods(l, &e, &pick, verdict) : 0;
+	estimate_take_kept(&e, &pick, warm);
 	if (status == 0 && verdict != PLAN_NOTHING_FITS)
 		better_find(&better, l, &e, &pick, OFFERS_ASK_MS);
 	struct plan_stage *stages = NULL;

@@ -597,12 +597,15 @@ static void adopt_plan(struct launch *l, const struct estimate *e, const struct 
 	const char *source = plan_source_name(e->machines[pick->machine].speed_source);
 	char sentence[256];
 
-	plan_sentence(sentence, sizeof(sentence), e, pick);
 	run_choose(&l->choice, e, pick, l->run.setup.job_ops->needs(l->run.setup.job));
-	snprintf(l->choice.row.why, sizeof(l->choice.row.why), "%s (batch times: %s)", sentence,
-		 source);
-	l->run.row.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
-	l->run.row.planned_microusd = (int64_t)llround(pick->pods_usd * 1e6);
+	int kept = l->stage ? 0 : keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
+	struct plan with_kept = *pick;
+	estimate_take_kept(e, &with_kept, kept);
+	plan_sentence(sentence, sizeof(sentence), e, &with_kept);
+	snprintf(l->choice.row.why, sizeof(l->choice.row.why), "%s (batch times: %s%s)", sentence,
+		 source, kept ? "; with pods that are kept" : "");
+	l->run.row.planned_ms = (int64_t)llround(with_kept.makespan_p50_s * 1000);
+	l->run.row.planned_microusd = (int64_t)llround(with_kept.pods_usd * 1e6);
 	if (l->ctx->quiet)
 		return;
 	say_wishes(e, pick);

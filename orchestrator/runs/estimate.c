@@ -765,6 +765,48 @@ enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out)
 	return verdict;
 }
 
+/* As *pick, with all pods up. */
+static bool plan_on_kept(const struct estimate *e, const struct plan *pick, struct plan *out)
+{
+	static const enum cold_phase over[] = {COLD_QUEUE, COLD_BOOT, COLD_SETUP, COLD_UNPACK};
+	struct plan_machine m = e->machines[pick->machine];
+	struct plan_wish wish = e->wish;
+
+	for (size_t i = 0; i < ARRAY_LEN(over); i++)
+		m.cold.phase[over[i]].p50_s = m.cold.phase[over[i]].p90_s = 0;
+	wish.pods = pick->pods;
+	wish.within_s = wish.budget_usd = 0;
+	return plan_choose(out, &e->work, &m, 1, &wish) == PLAN_FOUND;
+}
+
+static double mix(double cold, double kept, double share)
+{
+	return cold + (kept - cold) * share;
+}
+
+void estimate_take_kept(const struct estimate *e, struct plan *pick, int kept)
+{
+	struct plan up;
+
+	if (kept <= 0 || pick->pods <= 0 || !plan_on_kept(e, pick, &up))
+		return;
+	double share = MIN((double)kept / pick->pods, 1.0);
+	if (share >= 1) {
+		up.machine = pick->machine;
+		*pick = up;
+		return;
+	}
+	if (e->wish.staged) { /* the first pod renders while the others boot */
+		pick->makespan_p50_s = mix(pick->makespan_p50_s, up.makespan_p50_s, share);
+		pick->makespan_p90_s = mix(pick->makespan_p90_s, up.makespan_p90_s, share);
+	}
+	pick->billed_s = mix(pick->billed_s, up.billed_s, share);
+	pick->pods_usd = mix(pick->pods_usd, up.pods_usd, share);
+	pick->cost_usd = mix(pick->cost_usd, up.cost_usd, share);
+	pick->cost_p90_usd = mix(pick->cost_p90_usd, up.cost_p90_usd, share);
+	pick->used = pick->billed_s > 0 ? MIN(pick->work_s / pick->billed_s, 1.0) : 0;
+}
+
 void estimate_free(struct estimate *e)
 {
 	free(e->lengths);

@@ -132,6 +132,9 @@ void estimate_free(struct estimate *e);
 /* Chooses the best plan among the offers that a run would rent first (the config orders providers
  * and GPUs) and whose speed is known. PLAN_NOTHING_FITS with an empty *out if there are none. */
 enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out);
+/* Changes the chosen plan to one whose first `kept` pods are up already: earlier runs kept them, so
+ * they neither boot nor set up their environment. */
+void estimate_take_kept(const struct estimate *e, struct plan *pick, int kept);
 /* GiB of GPU memory of this offer that a job can use. */
 double estimate_usable_gib(const struct offer *o);
 

@@ -361,6 +361,23 @@ t_a_request_starts_at_once_where_a_pod_is_warm() {
 	is "$(ledger "select count(*) from pod a join run r on r.id = a.run where r.job = 'one' and a.handed_from != ''")" 1 "pods that the request's run took over"
 	wait_for 10 "the client to end" no_queue
 }
+# The plan of a run that takes a kept pod over is without its boot, so what the run was planned to take is what it took.
+t_a_run_is_planned_with_the_kept_pod() {
+	allow_volumes v
+	REHEARSE='boot_delay = "5s";'
+	rehearse
+	job_in one 2 "$KEEP"
+	job_in two 2
+	run_in one
+	wait_for 10 "the pod to be kept" kept_now
+	burst plan two/burst.cfg --json
+	is "$(json '.pick.makespan_p50_s > 0 and .pick.makespan_p50_s < 5')" true "the plan's time is below a boot ($(json .pick.makespan_p50_s))"
+	run_in two
+	is "$STATUS" 0 "the second run ($(cat two.err))"
+	is "$(ledger "select count(*) from pod p join run r on r.id = p.run where r.job = 'two' and p.handed_from != ''")" 1 "pods taken over"
+	is "$(ledger "select planned_ms between 1 and 4999 from run where job = 'two'")" 1 "planned without a boot ($(ledger "select planned_ms from run"))"
+	has two.err "; with pods that are kept)"
+}
 t_the_plan_counts_warm_pods() {
 	allow_volumes v
 	job_in one 2 "$KEEP"

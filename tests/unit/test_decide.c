@@ -1,4 +1,5 @@
-/* test_decide.c - the order of GPUs where the config leaves it open. */
+/* test_decide.c - what a run decides before it rents, and what it compares with that later. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "cmd/show/ledger.h"
 #include "config/config.h"
 #include "runs/choice.h"
 #include "base/mem.h"
@@ -241,9 +243,81 @@ static void a_decision_comes_back_from_the_ledger(void **state)
 	estimate_free(&e);
 }
 
+/* A cold start of 70 s: 10 queue, 40 boot, 2 connect, 3 sync, 5 set-up, 10 load. The kept pod has
+ * 15 of these. Three segments of 1 s each, at $0.001 a second. */
+static void kept_pods_do_not_boot(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		int pods, kept;
+		double makespan_s, billed_s;
+	} plans[] = {
+		{"none kept", 1, 0, 73, 73},        {"the only one", 1, 1, 18, 18},
+		{"more than needed", 1, 4, 18, 18}, {"all of three", 3, 3, 16, 48},
+		{"one of three", 3, 1, 71, 158},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
+		struct offer offers[OFFERS_MOST] = {0};
+		struct estimate e =
+			estimate_of((struct on_offer[OFFERS_MOST]){{"A", 3.6, .01}}, offers);
+		struct plan pick;
+		struct cold_time *phase = e.machines[0].cold.phase;
+		phase[COLD_QUEUE] = (struct cold_time){10, 10, 3};
+		phase[COLD_BOOT] = (struct cold_time){40, 40, 3};
+		phase[COLD_CONNECT] = (struct cold_time){2, 2, 3};
+		phase[COLD_SYNC] = (struct cold_time){3, 3, 3};
+		phase[COLD_SETUP] = (struct cold_time){5, 5, 3};
+		phase[COLD_LOAD] = (struct cold_time){10, 10, 3};
+		e.wish.pods = plans[i].pods;
+		assert_int_equal(plan_choose(&pick, &e.work, e.machines, 1, &e.wish), PLAN_FOUND);
+		estimate_take_kept(&e, &pick, plans[i].kept);
+		if (fabs(pick.makespan_p50_s - plans[i].makespan_s) > 1e-6 ||
+		    fabs(pick.billed_s - plans[i].billed_s) > 1e-6 ||
+		    fabs(pick.cost_usd - plans[i].billed_s / 1000) > 1e-9)
+			fail_msg("%s: %g s, %g s billed, $%g", plans[i].name, pick.makespan_p50_s,
+				 pick.billed_s, pick.cost_usd);
+		estimate_free(&e);
+	}
+}
+
+/* 20 s and $0.0400 were planned; it took 25 s, from the create to the last file. */
+static void both_differences_are_named(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		int64_t planned_microusd, cost_microusd, unpriced_ms;
+		const char *says;
+	} runs[] = {
+		{"dearer", 40000, 46000, 0,
+		 "planned 20s, $0.0400; was 25s, $0.0460 (+25% time, +15% cost)"},
+		{"cheaper", 40000, 30000, 0,
+		 "planned 20s, $0.0400; was 25s, $0.0300 (+25% time, -25% cost)"},
+		{"free", 0, 0, 0, "planned 20s, $0.00; was 25s, $0.00 (+25% time)"},
+		{"no price", 0, 0, 25000, "planned 20s; was 25s (+25% time)"},
+	};
+	const struct pod_row pod = {.create_ms = 1000, .worked_ms = 25000, .safe_ms = 26000};
+
+	for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+		const struct run_row run = {.status = RUN_DONE,
+					    .planned_ms = 20000,
+					    .planned_microusd = runs[i].planned_microusd,
+					    .cost_microusd = runs[i].cost_microusd,
+					    .unpriced_ms = runs[i].unpriced_ms};
+		char text[200] = "";
+		assert_true(planned_compare(text, sizeof(text), &run, &pod, 1));
+		if (strcmp(text, runs[i].says) != 0)
+			fail_msg("%s: %s", runs[i].name, text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kept_pods_do_not_boot),
+		cmocka_unit_test(both_differences_are_named),
 		cmocka_unit_test(gpus_are_ordered_by_what_the_job_costs),
 		cmocka_unit_test(no_gpu_of_many_is_left_out),
 		cmocka_unit_test(a_decision_comes_back_from_the_ledger),
