@@ -5,8 +5,8 @@
  * published OpenAPI files and GPU page, and from modal.com's GPU guide. Where a sheet gives only a
  * figure with sparsity or FP8, the dense FP16 one was computed from it; GeForce cards run at half
  * their advertised tensor rate when sums are kept in FP32, and it is that half which stands here.
- * RTX 4000 Ada: published figures disagree, the smaller is used; A10G and RTX PRO 6000 are
- * estimates. */
+ * Workstation cards of these generations have four times their FP32 rate. RTX 4000 Ada: published
+ * figures disagree, the smaller is used; A10G and RTX PRO 6000 are estimates. */
 #include "gpus.h"
 
 #include <ctype.h>
@@ -29,6 +29,8 @@ static const struct gpu catalog[] = {
 	{"A10", NULL, 24, 600, 125, true, true, NULL, "A10", {0}},
 	{"A10G", "A10", 24, 600, 70, true, true, NULL, "A10G", {0}},
 	{"A16", NULL, 16, 200, 17.9, true, true, NULL, NULL, {0}},
+	{"A30", NULL, 24, 933, 165, true, false, "NVIDIA A30", NULL, {"NVIDIA RTX A30"}},
+	{"RTX A2000", NULL, 12, 288, 31.9, true, true, "NVIDIA RTX A2000", NULL, {"A2000"}},
 	{"RTX A4000", NULL, 16, 448, 76.7, true, true, "NVIDIA RTX A4000", NULL, {"A4000"}},
 	{"RTX A4500", NULL, 20, 640, 94.6, true, true, "NVIDIA RTX A4500", NULL, {"A4500"}},
 	{"RTX A5000", NULL, 24, 768, 111, true, true, "NVIDIA RTX A5000", NULL, {"A5000"}},
@@ -36,10 +38,20 @@ static const struct gpu catalog[] = {
 	{"RTX 2000 Ada", NULL, 16, 224, 48, true, true, "NVIDIA RTX 2000 Ada Generation", NULL, {0}},
 	{"RTX 4000 Ada", NULL, 20, 360, 81.9, true, true, "NVIDIA RTX 4000 Ada Generation", NULL,
 	 {"NVIDIA RTX 4000 SFF Ada Generation"}},
+	{"RTX 5000 Ada", NULL, 32, 576, 261.1, true, true, "NVIDIA RTX 5000 Ada Generation", NULL,
+	 {"NVIDIA A5000 Ada", "5000 Ada"}},
 	{"RTX 3070", NULL, 8, 448, 40.6, true, true, "NVIDIA GeForce RTX 3070", NULL, {"3070"}},
 	{"RTX 3080", NULL, 10, 760, 59.5, true, true, "NVIDIA GeForce RTX 3080", NULL, {"3080"}},
+	{"RTX 3080 Ti", NULL, 12, 912, 68.2, true, true, "NVIDIA GeForce RTX 3080 Ti", NULL,
+	 {"3080 Ti"}},
 	{"RTX 3090", NULL, 24, 936, 71, true, true, "NVIDIA GeForce RTX 3090", NULL, {"3090"}},
+	{"RTX 3090 Ti", NULL, 24, 1008, 80, true, true, "NVIDIA GeForce RTX 3090 Ti", NULL,
+	 {"3090 Ti"}},
+	{"RTX 4070 Ti", NULL, 12, 504, 80.2, true, true, "NVIDIA GeForce RTX 4070 Ti", NULL,
+	 {"4070 Ti"}},
 	{"RTX 4080", NULL, 16, 717, 97.5, true, true, "NVIDIA GeForce RTX 4080", NULL, {"4080"}},
+	{"RTX 4080 SUPER", NULL, 16, 736, 104.4, true, true, "NVIDIA GeForce RTX 4080 SUPER", NULL,
+	 {"4080 SUPER"}},
 	{"RTX 4090", NULL, 24, 1008, 165, true, true, "NVIDIA GeForce RTX 4090", NULL, {"4090"}},
 	{"RTX 5080", NULL, 16, 960, 112.6, true, true, "NVIDIA GeForce RTX 5080", NULL, {"5080"}},
 	{"RTX 5090", NULL, 32, 1792, 209.5, true, true, "NVIDIA GeForce RTX 5090", NULL, {"5090"}},
@@ -63,6 +75,7 @@ static const struct gpu catalog[] = {
 	{"H100 NVL", "H100", 94, 3938, 835, true, false, "NVIDIA H100 NVL", NULL, {0}},
 	{"H100 PCIe", "H100", 80, 2000, 756, true, false, "NVIDIA H100 PCIe", NULL, {0}},
 	{"H200 SXM", "H200", 141, 4800, 989, true, false, "NVIDIA H200", "H200", {0}},
+	{"H200 NVL", "H200", 141, 4800, 835, true, false, "NVIDIA H200 NVL", NULL, {0}},
 	{"B200", NULL, 180, 8000, 2250, true, false, "NVIDIA B200", "B200", {"B200+"}},
 	{"B300", NULL, 288, 8000, 2250, true, false, "NVIDIA B300 SXM6 AC", "B300", {0}},
 	{"MI300X", NULL, 192, 5300, 1307, true, false, "AMD Instinct MI300X OAM", NULL, {0}},
@@ -90,17 +103,14 @@ const struct gpu *gpu_catalog(size_t *count)
 static const struct {
 	const char *begins, *architecture;
 } architectures[] = {
-	{"V100", "sm_70"},         {"T4", "sm_75"},
-	{"A100", "sm_80"},         {"A10", "sm_86"},
-	{"A16", "sm_86"},          {"A2", "sm_86"},
-	{"A40", "sm_86"},          {"RTX A", "sm_86"},
-	{"RTX 30", "sm_86"},       {"L4", "sm_89"},
-	{"RTX 2000 Ada", "sm_89"}, {"RTX 4000 Ada", "sm_89"},
-	{"RTX 6000 Ada", "sm_89"}, {"RTX 40", "sm_89"},
-	{"H100", "sm_90"},         {"H200", "sm_90"},
-	{"B200", "sm_100"},        {"B300", "sm_103"},
-	{"RTX 50", "sm_120"},      {"RTX PRO 6000", "sm_120"},
-	{"MI300X", "gfx942"},
+	{"V100", "sm_70"},          {"T4", "sm_75"},           {"A100", "sm_80"},
+	{"A10", "sm_86"},           {"A16", "sm_86"},          {"A2", "sm_86"},
+	{"A30", "sm_80"},           {"RTX 5000 Ada", "sm_89"}, {"A40", "sm_86"},
+	{"RTX A", "sm_86"},         {"RTX 30", "sm_86"},       {"L4", "sm_89"},
+	{"RTX 2000 Ada", "sm_89"},  {"RTX 4000 Ada", "sm_89"}, {"RTX 6000 Ada", "sm_89"},
+	{"RTX 40", "sm_89"},        {"H100", "sm_90"},         {"H200", "sm_90"},
+	{"B200", "sm_100"},         {"B300", "sm_103"},        {"RTX 50", "sm_120"},
+	{"RTX PRO 6000", "sm_120"}, {"MI300X", "gfx942"},
 };
 
 const char *gpu_architecture(const char *text)

@@ -38,6 +38,7 @@ static const struct {
 	{"RTX PRO 6000 WS", "RTX PRO 6000", 0},
 	{"RTX PRO 6000 S", "RTX PRO 6000", 0},
 	{"RTX 6000Ada", "RTX 6000 Ada", 0},
+	{"RTX 5000Ada", "RTX 5000 Ada", 0},
 	{"RTX 4000Ada", "RTX 4000 Ada", 0},
 	{"RTX 2000Ada", "RTX 2000 Ada", 0},
 	{"H200", "H200 SXM", 0},

@@ -54,6 +54,95 @@ static void test_names(void **state)
 	}
 }
 
+/* Every GPU that RunPod's published API names (both versions, and its page of GPU types), every one
+ * that Modal's gpu= accepts, and those of Vast.ai that are called so there. */
+static const struct {
+	const char *id, *name;
+} published[] = {
+	{"AMD Instinct MI300X OAM", "MI300X"},
+	{"NVIDIA  A30", "A30"},
+	{"NVIDIA  RTX A4500", "RTX A4500"},
+	{"NVIDIA A100 80GB PCIe", "A100 80GB PCIe"},
+	{"NVIDIA A100-SXM4-40GB", "A100 40GB"},
+	{"NVIDIA A100-SXM4-80GB", "A100 80GB SXM"},
+	{"NVIDIA A30", "A30"},
+	{"NVIDIA A40", "A40"},
+	{"NVIDIA A5000 Ada", "RTX 5000 Ada"},
+	{"NVIDIA B200", "B200"},
+	{"NVIDIA B300 SXM6 AC", "B300"},
+	{"NVIDIA GeForce RTX 3070", "RTX 3070"},
+	{"NVIDIA GeForce RTX 3080", "RTX 3080"},
+	{"NVIDIA GeForce RTX 3080 Ti", "RTX 3080 Ti"},
+	{"NVIDIA GeForce RTX 3080TI", "RTX 3080 Ti"},
+	{"NVIDIA GeForce RTX 3090", "RTX 3090"},
+	{"NVIDIA GeForce RTX 3090 Ti", "RTX 3090 Ti"},
+	{"NVIDIA GeForce RTX 4070 Ti", "RTX 4070 Ti"},
+	{"NVIDIA GeForce RTX 4080", "RTX 4080"},
+	{"NVIDIA GeForce RTX 4080 SUPER", "RTX 4080 SUPER"},
+	{"NVIDIA GeForce RTX 4090", "RTX 4090"},
+	{"NVIDIA GeForce RTX 5080", "RTX 5080"},
+	{"NVIDIA GeForce RTX 5090", "RTX 5090"},
+	{"NVIDIA H100 80GB HBM3", "H100 SXM"},
+	{"NVIDIA H100 NVL", "H100 NVL"},
+	{"NVIDIA H100 PCIe", "H100 PCIe"},
+	{"NVIDIA H200", "H200 SXM"},
+	{"NVIDIA H200 NVL", "H200 NVL"},
+	{"NVIDIA L4", "L4"},
+	{"NVIDIA L40", "L40"},
+	{"NVIDIA L40S", "L40S"},
+	{"NVIDIA RTX 2000 Ada Generation", "RTX 2000 Ada"},
+	{"NVIDIA RTX 4000 Ada Generation", "RTX 4000 Ada"},
+	{"NVIDIA RTX 4000 SFF Ada Generation", "RTX 4000 Ada"},
+	{"NVIDIA RTX 4090", "RTX 4090"},
+	{"NVIDIA RTX 5000 Ada Generation", "RTX 5000 Ada"},
+	{"NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"},
+	{"NVIDIA RTX A2000", "RTX A2000"},
+	{"NVIDIA RTX A30", "A30"},
+	{"NVIDIA RTX A4000", "RTX A4000"},
+	{"NVIDIA RTX A4500", "RTX A4500"},
+	{"NVIDIA RTX A5000", "RTX A5000"},
+	{"NVIDIA RTX A6000", "RTX A6000"},
+	{"NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "RTX PRO 6000"},
+	{"NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000"},
+	{"NVIDIA RTX PRO 6000 Blackwell Server Edition MIG 1g.24gb", "RTX PRO 6000 MIG 1g.24gb"},
+	{"NVIDIA RTX PRO 6000 Blackwell Server Edition MIG 2g.48gb", "RTX PRO 6000 MIG 2g.48gb"},
+	{"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "RTX PRO 6000"},
+	{"Tesla T4", "T4"},
+	{"Tesla V100-FHHL-16GB", "V100 16GB"},
+	{"Tesla V100-PCIE-16GB", "V100 16GB"},
+	{"Tesla V100-PCIE-32GB", "V100 32GB"},
+	{"Tesla V100-SXM2-16GB", "V100 16GB"},
+	{"Tesla V100-SXM2-32GB", "V100 32GB"},
+	/* Modal */
+	{"T4", "T4"},
+	{"L4", "L4"},
+	{"A10", "A10"},
+	{"A10G", "A10G"},
+	{"L40S", "L40S"},
+	{"A100-40GB", "A100 40GB"},
+	{"A100-80GB", "A100 80GB SXM"},
+	{"RTX-PRO-6000", "RTX PRO 6000"},
+	{"H100", "H100 SXM"},
+	{"H100!", "H100 SXM"},
+	{"H200", "H200 SXM"},
+	{"B200", "B200"},
+	{"B200+", "B200"},
+	{"B300", "B300"},
+	/* Vast.ai */
+	{"RTX 3080 Ti", "RTX 3080 Ti"},
+	{"RTX 3090 Ti", "RTX 3090 Ti"},
+};
+
+static void test_published_names(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(published); i++) {
+		const struct gpu *g = gpu_find(published[i].id);
+		if (!g != !published[i].name || (g && strcmp(g->name, published[i].name)))
+			fail_msg("%s: got %s", published[i].id, g ? g->name : "nothing");
+	}
+}
+
 static const struct {
 	const char *wish, *offered;
 	bool yes;
@@ -191,9 +280,13 @@ static void architectures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(architectures), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_wishes),   cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_slices),   cmocka_unit_test(test_rows_do_not_collide),
+		cmocka_unit_test(architectures),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_published_names),
+		cmocka_unit_test(test_slices),
+		cmocka_unit_test(test_rows_do_not_collide),
 	};
 
 	return cmocka_run_group_tests_name("gpus", tests, NULL, NULL);
