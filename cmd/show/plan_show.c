@@ -50,6 +50,8 @@ char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
 	const char *name = gpu_called(o->gpu);
 
 	str_add_printable(&gpu, name, strlen(name), 60);
+	if (o->gpus > 1)
+		str_addf(&gpu, ":%d", o->gpus);
 	format_text(to, PLAN_TEXT, "%s at %s%s", str_text(&gpu), o->provider,
 		    o->spot ? ", spot" : "");
 	return to;

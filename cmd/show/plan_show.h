@@ -25,7 +25,7 @@ enum { PLAN_TEXT = 160 };
 char *plan_seconds(char to[24], double seconds);
 /* "$0.0033"; small amounts with two significant digits, "$0.000025". */
 char *plan_dollars(char to[32], double usd);
-/* "RTX 4090 at runpod", printable. */
+/* "RTX 4090 at runpod", "L40S:2 at modal" with two cards, printable. */
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o);
 /* The plan in one line: "1 pod of L4 at modal: about 3m10s, $0.0421". Returns `to`. */
 char *plan_sentence(char *to, size_t room, const struct estimate *e, const struct plan *pick);

@@ -211,10 +211,12 @@ t_list_prices() {
 	has out.txt "no plan costs at most"
 	# only providers of the config
 	burst plan --list-prices --json -p runpod --gpu L40S
-	is "$(json '[.pick.provider, .pick.price_usd_hour] | @csv')" '"runpod",0.86' "one L40S at runpod"
+	is "$(json '[.pick.provider, .pick.price_usd_hour, .pick.gpus] | @csv')" '"runpod",0.86,1' "one L40S at runpod"
 	burst plan --list-prices --json -p runpod --gpu L40S:2
-	is "$(json '[.pick.provider, .pick.price_usd_hour] | @csv')" '"runpod",1.72' "two L40S"
+	is "$(json '[.pick.provider, .pick.price_usd_hour, .pick.gpus] | @csv')" '"runpod",1.72,2' "two L40S"
+	schema plan
 	burst plan --list-prices -p runpod --gpu L40S:2
+	has out.txt "plan: 1 pod of L40S:2 at runpod: "
 	has out.txt "cards: a pod has and bills 2, and the plan counts the time of one"
 	burst plan --list-prices -p runpod
 	hasnt out.txt " at modal"
