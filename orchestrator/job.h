@@ -13,7 +13,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 17u
+#define JOB_ABI 18u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by
  * the job. */
@@ -59,6 +59,7 @@ struct job_needs {
 	struct job_prior prior;
 	/* what of the job its speed depends on beside engine and GPU; NULL: nothing */
 	const char *speed_options;
+	const char *size_unit; /* command: what weights count ("lines"); NULL: nothing, all are 1 */
 	int workers;           /* processes per pod */
 	int max_batch;         /* 1: the engine cannot batch (command) */
 	bool max_batch_is_cap; /* the user's word: a worker that says more is given no more */

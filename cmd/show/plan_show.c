@@ -542,14 +542,15 @@ static void print_inputs(FILE *to, const struct estimate *e, const struct plan *
 	say_extras(to, e, pick);
 }
 
-/* The work of `factor` such jobs, with this job's lengths. */
+/* The work of `factor` such jobs, with this job's lengths. A command whose size is known has so
+ * many times the input, on as many pods. */
 static void make_repeated_work(struct plan_work *out, const struct estimate *e, int factor)
 {
-	size_t count = e->open * (size_t)factor;
+	size_t count = e->open * (size_t)(e->size_unit ? 1 : factor);
 	double *lengths = xcalloc(count + 1, sizeof(*lengths));
 
 	for (size_t i = 0; i < count; i++)
-		lengths[i] = e->lengths[i % e->open];
+		lengths[i] = e->lengths[i % e->open] * (e->size_unit ? factor : 1);
 	plan_work_init(out, lengths, count, e->work.size[e->work.sizes - 1], e->audio_s * factor);
 	free(lengths);
 }
@@ -560,7 +561,7 @@ static void print_what_if(FILE *to, const struct estimate *e)
 	static const int factors[] = {1, 2, 10};
 	char sentence[PLAN_TEXT + 100], cost[32];
 
-	fprintf(to, "\nwith more of the same segments:\n");
+	fprintf(to, "\nwith more of the same %s:\n", e->size_unit ? e->size_unit : "segments");
 	for (size_t i = 0; i < ARRAY_LEN(factors); i++) {
 		struct plan_work work;
 		struct plan p;
@@ -766,6 +767,22 @@ static void say_segments(const struct plan_result *r, const struct estimate *e, 
 		       c.stale, c.stale == 1 ? "" : "s", c.stale == 1 ? "it" : "them");
 }
 
+/* Prints the size of a command's input, and how its time follows from it. */
+static void say_size(const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+	char size[32], once[32], each[32];
+
+	if (e->size_unit)
+		print_wrapped(stdout, 2,
+			      "size: %s %s; a pod takes %s s and %s s for each of its %s (%s: %s)",
+			      number_show(size, e->sum, 15), e->size_unit,
+			      number_show(once, m->speed.once_s, 3),
+			      number_show(each, m->speed.longest_s + m->speed.each_s, 3),
+			      e->size_unit, plan_source_name(m->speed_source),
+			      e->speed_from[pick->machine]);
+}
+
 /* Prints what keep_warm may cost beside the plan. "auto" follows the measured cold start, for
  * which the billed time beside rendering stands. */
 static void say_cost_of_keeping(const struct plan_result *r, const struct estimate *e,
@@ -812,6 +829,7 @@ static void print_plan(const struct plan_result *r, bool refused)
 			print_saves(stdout, &e->extras[0]);
 	} else {
 		say_segments(r, e, "");
+		say_size(e, r->pick);
 		putchar('\n');
 		print_found_plan(stdout, e, r->pick, r->verdict, r->words);
 		if (r->better->found)

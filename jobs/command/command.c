@@ -14,6 +14,7 @@
 #include "jobs/common.h"
 #include "jobs/foreign.h"
 #include "jobs/manifest.h"
+#include "size.h"
 
 #define PODS_MAX           1000
 #define MONTH_MS           INT64_C(2592000000)
@@ -28,6 +29,9 @@ static const struct option_spec options[] = {
 	 "files to fetch, as in [\"out/**.mp4\"]; ** crosses folders"},
 	{"no_outputs", OPTION_BOOL, 0, "false",
 	 "the command stores its results elsewhere: nothing is fetched"},
+	{"size", OPTION_TEXT, 0, NULL,
+	 "what its time grows with: \"bytes of data/*.csv\", \"lines of names.txt\", \"files of "
+	 "in/**\", or a number; each pod has an equal share of it"},
 	{"stream", OPTION_BOOL, 0, "false",
 	 "fetch a file when it is renamed to a matching name, not only at the end of the command"},
 	{"checkpoint", OPTION_DURATION, 0, NULL,
@@ -99,19 +103,22 @@ static void make_segments(struct job *job, int pods)
 	}
 }
 
-/* What the measured speed depends on: the command's text and the pods that share the work. */
-static char *make_speed_options(const struct job *job)
+/* What the measured speed depends on: the command's text, and the pods that share the work or,
+ * where its size is known, the unit of that. */
+static char *make_speed_options(const struct job *job, const char *size_unit)
 {
 	char hex[SHA256_HEX];
 
 	sha256_hex(job->run, strlen(job->run), hex);
+	if (size_unit)
+		return xasprintf("%.12s.per-%s", hex, size_unit);
 	return xasprintf("%.12s.of%zu", hex, job->count);
 }
 
 /* Sets the needs from run, outputs, env and segments. */
 static void fill_needs(struct job *job)
 {
-	job->speed_options = make_speed_options(job);
+	job->speed_options = make_speed_options(job, NULL);
 	job->needs = (struct job_needs){
 		.engine = "command",
 		.speed_options = job->speed_options,
@@ -188,15 +195,50 @@ static int check_run(const struct section *conf, struct err *err)
 		       section_where(conf, "run"));
 }
 
+static int check_size(const struct section *conf, struct err *err)
+{
+	const char *text = section_text(conf, "size"), *of;
+	double number;
+
+	if (!text || size_parse(text, &of, &number) != SIZE_NONE)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "%s: job.size = \"%.*s\": it must be \"bytes of PATTERN\", \"lines of "
+		       "PATTERN\" or \"files of PATTERN\" with a path inside the project, or a "
+		       "number above 0",
+		       section_where(conf, "size"), utf8_fit(text, 60), text);
+}
+
 /* job_ops.check_conf: all checks that need nothing but the section. */
 static int command_check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	static int (*const checks[])(const struct section *conf, struct err *err) = {
-		check_run, check_has_outputs, job_check_outputs, job_check_env, job_check_needs};
+		check_run,     check_has_outputs, job_check_outputs,
+		job_check_env, job_check_needs,   check_size};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
 			return -1;
+	return 0;
+}
+
+/* Measures the input, and gives each pod an equal share of it. */
+static int weigh_segments(struct job *job, const struct job_setup *setup, struct err *err)
+{
+	const char *text = section_text(setup->conf, "size"), *of;
+	double amount;
+
+	if (!text)
+		return 0;
+	enum size_unit unit = size_parse(text, &of, &amount);
+	if (of && size_measure(unit, setup->base_dir, of, &amount, err) < 0)
+		return err_wrap(err, "%s: job.size", section_where(setup->conf, "size"));
+	for (size_t i = 0; i < job->count; i++)
+		job->segments[i].weight = amount / (double)job->count;
+	job->needs.size_unit = size_unit_name(unit);
+	free(job->speed_options);
+	job->needs.speed_options = job->speed_options =
+		make_speed_options(job, job->needs.size_unit);
 	return 0;
 }
 
@@ -217,17 +259,22 @@ static int load_job(struct job **out, const struct job_setup *setup, struct err 
 		return err_set(err, ERR_CONFIG, "pods must be from 1 to %d", PODS_MAX);
 	if (mistakes_end(setup->mistakes, err) < 0)
 		return -1;
-	*out = command_make(&(struct command_want){.output = setup->output_dir,
-						   .run = section_text(conf, "run"),
-						   .outputs = conf,
-						   .env = conf,
-						   .pods = setup->pods,
-						   .commit = setup->commit});
-	(*out)->setup = section_text(conf, "setup") ? xstrdup(section_text(conf, "setup")) : NULL;
-	(*out)->needs.setup = (*out)->setup;
-	(*out)->needs.stream = section_bool(conf, "stream");
-	(*out)->needs.checkpoint_every_ms = section_int(conf, "checkpoint");
-	(*out)->needs.checkpoint_most_bytes = section_int(conf, "checkpoint_max_mb") * 1000000;
+	struct job *job = command_make(&(struct command_want){.output = setup->output_dir,
+							      .run = section_text(conf, "run"),
+							      .outputs = conf,
+							      .env = conf,
+							      .pods = setup->pods,
+							      .commit = setup->commit});
+	job->setup = section_text(conf, "setup") ? xstrdup(section_text(conf, "setup")) : NULL;
+	job->needs.setup = job->setup;
+	job->needs.stream = section_bool(conf, "stream");
+	job->needs.checkpoint_every_ms = section_int(conf, "checkpoint");
+	job->needs.checkpoint_most_bytes = section_int(conf, "checkpoint_max_mb") * 1000000;
+	if (weigh_segments(job, setup, err) < 0) {
+		command_free(job);
+		return -1;
+	}
+	*out = job;
 	return 0;
 }
 

@@ -294,9 +294,10 @@ static void note_source(struct learned_speed *out, const struct speed_row *row,
 	out->batches = row->batches;
 	out->batch_max = row->most;
 	out->padded = row->batching == ROW_BATCHING_PADDED;
-	snprintf(out->from, sizeof(out->from), "%s at %s, %lld batch%s, %.10s",
+	bool command = starts_with(row->key, "command|"), one = row->batches == 1;
+	snprintf(out->from, sizeof(out->from), "%s at %s, %lld %s%s, %.10s",
 		 had ? had->name : "no GPU", provider, (long long)row->batches,
-		 row->batches == 1 ? "" : "es", day);
+		 command ? "command" : "batch", one ? "" : (command ? "s" : "es"), day);
 }
 
 void learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior,

@@ -689,6 +689,7 @@ void estimate_fill(struct estimate *out, const struct estimate_of *of, const str
 	out->setup_by_card = needs->setup_by_card;
 	out->shares_card = needs->gpu && needs->workers > 1;
 	out->volume = of->volume;
+	out->size_unit = needs->size_unit;
 	char now[32];
 	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s",
 		 clock_rfc3339(now, sizeof(now), clock_wall_ms()));

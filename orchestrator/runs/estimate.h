@@ -121,6 +121,7 @@ struct estimate {
 	char (*unfit)[ESTIMATE_UNFIT];
 	enum estimate_unfit *unfit_kind;
 	bool none_can_run;     /* a run would not rent any of the offers that are large enough */
+	const char *size_unit; /* of a command: what sum counts ("lines"); NULL: nothing */
 	bool shares_card;      /* several workers of a pod compute on one card */
 	struct vram_need need; /* for all workers of a pod, if the engine has figures; GiB */
 };

@@ -280,4 +280,50 @@ t_words_that_are_no_text() { # whatever bytes it prints are its log, and no faul
 	has out.txt "a"
 }
 
+t_a_larger_input_takes_longer() { # job.size: three earlier runs of other sizes give the time of this one
+	mkdir -p data/sub
+	seq 60 >data/a.txt
+	seq 40 >data/sub/b.txt
+	printf 'no end' >data/c.txt
+	ln -s /etc/passwd data/d.txt
+	cat >burst.cfg <<-'E'
+		provider = "local"; pods = 2;
+		providers = { local = { price_per_hour = 3.60; }; };
+		job = { name = "c"; type = "command"; run = "echo x >out-$BURST_INDEX.txt"; outputs = ["out-*.txt"]; output = "out"; size = "lines of data/**.txt"; };
+	E
+	burst run
+	is "$STATUS" 0 "a run ($(tail -n 1 err.txt))"
+	# each pod had half of the 101 lines
+	is "$(ledger "select count(*), min(sum), max(longest) from batch")" "2|50.5|50.5" "commands, lines of a pod"
+	# as after three runs on one pod each, over 20, 60 and 140 lines: 1 s and 0.01 s for each line
+	ledger "update speed set n = 3, longest = 220, sum = 220, longest2 = 23600, longest_sum = 23600, sum2 = 23600, t = 5.2,
+		longest_t = 456, sum_t = 456, batches = 3"
+	seq 5900 >data/a.txt
+	burst plan
+	# 5941 lines on two pods: 2970.5 each, which take 1 + 29.705 s
+	has out.txt 'size: 5941 lines; a pod takes 1 s and 0.01 s for each of its lines (measured: no GPU at local, 3 commands, '
+	burst plan --json
+	is "$(json '.pick.work_s * 10 | round') $(json .pick.pods)" "614 2" "work of two pods, in tenths of a second"
+	burst plan --pods 1 --json
+	is "$(json '.pick.work_s * 10 | round')" "604" "1 + 59.41 s on one"
+	burst plan --what-if
+	has out.txt 'with more of the same lines:'
+	# other units, and what is none
+	sed -i 's/size = "[^"]*"/size = "bytes of data\/c.txt"/' burst.cfg
+	burst plan
+	has err.txt "the speed of this command is not known"
+	while IFS=$'\t' read -r size why; do
+		sed -i "s/size = \"[^\"]*\"/size = \"${size//\//\\/}\"/" burst.cfg
+		burst plan
+		is "$STATUS" 2 "size = \"$size\""
+		has err.txt "burst.cfg:3: job.size$why"
+	done <<-'E'
+		lines of nothing/*	: no file matches "nothing/*"
+		lines of ../x	 = "lines of ../x": it must be "bytes of PATTERN", "lines of PATTERN" or "files of PATTERN" with a path inside the project, or a number above 0
+		rows of data/a.txt	 = "rows of data/a.txt": it must be
+		0	 = "0": it must be
+		12 lines	 = "12 lines": it must be
+	E
+}
+
 run_tests "$@"

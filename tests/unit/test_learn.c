@@ -178,6 +178,35 @@ static void batches_of_one_kind_keep_the_ratio_of_another_gpu(void **state)
 }
 
 /* An engine without a prior: two batches are better than no estimate at all. */
+/* Three runs of a command over 20, 60 and 140 lines, each on one pod: 1 s and 0.01 s for each line.
+ * 1000 lines then take 11 s. Runs count less as they age, which changes nothing on a line. */
+static void a_command_is_learned_by_its_size(void **state)
+{
+	static const double lines[] = {20, 60, 140};
+	const struct learn_what what = {"command", "0123456789ab.per-lines", "none", "local", NULL,
+					0};
+	struct learned_speed got;
+	struct err err = {0};
+
+	(void)state;
+	struct store *s = store_memory();
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct batch_row row = {.longest = lines[i],
+					.sum = lines[i],
+					.segments = 1,
+					.took_ms = 1000 + (int64_t)(lines[i] * 10)};
+		learn_key(&what, row.speed);
+		assert_int_equal(learn_fold(s, &row, 1, true, 1, &err), 0);
+	}
+	learn_speed(s, &what, &(struct speed){0}, &got);
+	assert_int_equal(got.source, PLAN_MEASURED);
+	assert_float_equal(speed_batch_s(&got.speed, 0, 0), 1, 1e-6);
+	assert_float_equal(speed_batch_s(&got.speed, 1000, 1000), 11, 1e-6);
+	assert_string_equal(got.from, "no GPU at local, 3 commands, 1970-01-01");
+	store_close(s);
+}
+
 static void two_batches_are_better_than_nothing(void **state)
 {
 	(void)state;
@@ -449,6 +478,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(batches_of_one_kind_keep_the_ratio_of_another_gpu),
 		cmocka_unit_test(two_batches_are_better_than_nothing),
+		cmocka_unit_test(a_command_is_learned_by_its_size),
 		cmocka_unit_test(setup_is_a_phase_of_its_own),
 		cmocka_unit_test(loads_have_phases),
 		cmocka_unit_test(images_come_up_apart),
