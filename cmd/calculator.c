@@ -590,31 +590,92 @@ static int append_use(struct str *to, const struct cmd_context *ctx, const char 
 	return 0;
 }
 
+/* A card of one's own, in dollars. */
+struct owning {
+	double capex, opex_year, years;
+	double repairs_year, resale;
+	double watts, usd_kwh; /* drawn only while it is used; 0: part of opex_year */
+};
+
+/* Reads --own; ERR_USAGE. */
+static int read_own(struct owning *o, const char *text, struct err *err)
+{
+	int used = 0;
+
+	if (sscanf(text, "%lf+%lf/y%n", &o->capex, &o->opex_year, &used) == 2 && used &&
+	    !text[used] && o->capex > 0 && o->opex_year >= 0)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--own: \"%.40s\" must be the purchase price and the running cost in "
+		       "dollars, like 18750+2000/y",
+		       text);
+}
+
+/* Reads the flags that go with --own; ERR_USAGE. */
+static int read_owning(struct owning *o, const struct cmd_context *ctx, struct err *err)
+{
+	static const char *const with[] = {"watts", "price-per-kwh", "repairs", "resale"};
+	const char *text = opt_text(ctx, "own");
+
+	*o = (struct owning){.years = 3};
+	for (size_t i = 0; !text && i < ARRAY_LEN(with); i++)
+		if (opt_has(ctx, with[i]))
+			return err_set(err, ERR_USAGE, "--%s: give --own COST, too", with[i]);
+	if (read_number(ctx, "years", &o->years, err) < 0 ||
+	    read_number(ctx, "repairs", &o->repairs_year, err) < 0 ||
+	    read_number(ctx, "resale", &o->resale, err) < 0 ||
+	    read_number(ctx, "watts", &o->watts, err) < 0 ||
+	    read_number(ctx, "price-per-kwh", &o->usd_kwh, err) < 0 ||
+	    (text && read_own(o, text, err) < 0))
+		return -1;
+	if (!(o->watts > 0) != !(o->usd_kwh > 0))
+		return err_set(err, ERR_USAGE,
+			       "--watts and --price-per-kwh make the cost of power together: give "
+			       "both");
+	if (text && o->resale >= o->capex)
+		return err_set(err, ERR_USAGE, "--resale: it must be below the purchase price");
+	return 0;
+}
+
+/* Names the costs that are not in the answer. */
+static void append_left_out(struct str *to, const struct owning *o)
+{
+	str_addf(to, "left out:%s%s%s your time, the room, power while it is idle\n",
+		 o->watts > 0 ? "" : " power beyond the running cost (--watts, --price-per-kwh),",
+		 o->repairs_year > 0 ? "" : " repairs (--repairs),",
+		 o->resale > 0 ? "" : " its resale (--resale),");
+}
+
 static int append_owning(struct str *to, const struct cmd_context *ctx,
 			 const struct measured_rate *r, struct err *err)
 {
-	const char *text = opt_text(ctx, "own");
-	double capex, opex, years = 3;
-	int used = 0;
+	struct owning o;
 
-	if (read_number(ctx, "years", &years, err) < 0)
+	if (read_owning(&o, ctx, err) < 0)
 		return -1;
-	if (!text)
+	if (!opt_has(ctx, "own"))
 		return 0;
-	if (sscanf(text, "%lf+%lf/y%n", &capex, &opex, &used) != 2 || !used || text[used] ||
-	    !(capex > 0 && opex >= 0))
-		return err_set(err, ERR_USAGE,
-			       "--own: \"%.40s\" must be the purchase price and the running cost "
-			       "in dollars, like 18750+2000/y",
-			       text);
-	double duty = demand_own_duty(capex, opex, years, r->price_h);
-	str_addf(to, "\nowning for $%.0f and $%.0f a year: ", capex, opex);
+	const double power_h = o.watts / 1000 * o.usd_kwh, years = o.years;
+	double duty = r->price_h > power_h
+			      ? demand_own_duty(o.capex - o.resale, o.opex_year + o.repairs_year,
+						years, r->price_h - power_h)
+			      : INFINITY;
+	str_addf(to, "\nowning for $%.0f and $%.0f a year", o.capex, o.opex_year);
+	if (o.repairs_year > 0)
+		str_addf(to, ", $%.0f a year for repairs", o.repairs_year);
+	if (o.resale > 0)
+		str_addf(to, ", $%.0f back at the end", o.resale);
+	if (power_h > 0)
+		str_addf(to, ", $%.3f of power for each hour used", power_h);
+	str_add(to, ": ");
 	if (duty > 1) {
 		str_addf(to, "never cheaper than renting at this price, over %g years\n", years);
+		append_left_out(to, &o);
 		return 0;
 	}
 	str_addf(to, "cheaper than renting above %.1f%% of all hours, over %g years\n", 100 * duty,
 		 years);
+	append_left_out(to, &o);
 	return append_use(to, ctx, "owning", duty, err);
 }
 
@@ -758,6 +819,10 @@ static const struct opt breakeven_opts[] = {
 	 "share of billed time that computes, 60% or 0.6 (default: the newest run)"},
 	{0, "own", "COST", "your own card: purchase price and running cost, like 18750+2000/y"},
 	{0, "years", "N", "for --own: how long the card lasts (default 3)"},
+	{0, "watts", "W", "for --own: power that it draws while it is used"},
+	{0, "price-per-kwh", "USD", "for --watts: price of a kilowatt-hour"},
+	{0, "repairs", "USD", "for --own: what repairs cost a year"},
+	{0, "resale", "USD", "for --own: what the card still sells for after --years"},
 	{0, "reserved", "PERCENT", "a reservation with this saving, 40% or 0.4"},
 	{0, "spot", NULL, "spot pods, with their interruptions"},
 	{0, "work", "TIME", "for --spot: compute time of a run (default: the newest run)"},

@@ -642,6 +642,20 @@ t_breakeven() {
 		1.39 67.8
 		1.19 79.1
 	E
+	# (2100 - 500 + 3 x (180 + 150)) / (3 x 8760 x (0.69 - 0.35 x 0.30)); each cost alone; power dearer than renting
+	while IFS=$'\t' read -r flags words left_out; do
+		# shellcheck disable=SC2086
+		burst breakeven --price 0.69 --chars-per-hour 1000000 --own 2100+180/y $flags
+		is "$STATUS" 0 "breakeven $flags ($(tail -n 1 err.txt))"
+		has out.txt "$words"
+		has out.txt "left out:$left_out your time, the room, power while it is idle"
+	done <<-'E'
+		--watts 350 --price-per-kwh 0.30 --repairs 150 --resale 500	owning for $2100 and $180 a year, $150 a year for repairs, $500 back at the end, $0.105 of power for each hour used: cheaper than renting above 16.8% of all hours
+		--watts 350 --price-per-kwh 0.30	above 17.2% of all hours	 repairs (--repairs), its resale (--resale),
+		--repairs 150	above 17.0% of all hours	 power beyond the running cost (--watts, --price-per-kwh), its resale (--resale),
+		--resale 500	above 11.8% of all hours	 power beyond the running cost (--watts, --price-per-kwh), repairs (--repairs),
+		--watts 2300 --price-per-kwh 0.30	never cheaper than renting at this price	 repairs (--repairs), its resale (--resale),
+	E
 	# 20 h, interrupted 2.5 times, 20 min lost; then each interruption costs a cold start, too
 	while read -r cold savings; do
 		burst breakeven --price 1 --chars-per-hour 1000000 --spot --work 20h --interrupted 8h --checkpoint 16m --cold "$cold"
@@ -673,7 +687,7 @@ t_breakeven() {
 	burst breakeven
 	is "$STATUS" 0 "from the ledger ($(tail -n 1 err.txt))"
 	grep -q 'renting: \$0.6[89][0-9]* an hour, .* in this ledger)' out.txt || complain "what it took from the ledger: $(head -n 1 out.txt)"
-	for flags in "--api nobody" "--api mine=much" "--spot --work soon" "--own much" "--own 1+2/year" "--own 0+2000/y" "--api =3" "--api mine=0" "--reserved 140%" "--reserved nan" "--reserved 100" "--price 0" "--price 1 --chars-per-hour 1 --duty 150" "--price 1 --chars-per-hour 1 --duty 101%" "--price 1 --chars-per-hour 1 --duty 0"; do
+	for flags in "--api nobody" "--api mine=much" "--spot --work soon" "--own much" "--own 1+2/year" "--price 1 --chars-per-hour 1 --own 9+1/y --watts 300" "--price 1 --chars-per-hour 1 --own 9+1/y --resale 9" "--price 1 --chars-per-hour 1 --resale 9" "--price 1 --chars-per-hour 1 --own 9+1/y --repairs -1" "--own 0+2000/y" "--api =3" "--api mine=0" "--reserved 140%" "--reserved nan" "--reserved 100" "--price 0" "--price 1 --chars-per-hour 1 --duty 150" "--price 1 --chars-per-hour 1 --duty 101%" "--price 1 --chars-per-hour 1 --duty 0"; do
 		# shellcheck disable=SC2086
 		burst breakeven $flags
 		is "$STATUS" 2 "breakeven $flags"
