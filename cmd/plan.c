@@ -11,6 +11,7 @@
 #include "cmd/launch/decide.h"
 #include "cmd/launch/launch.h"
 #include "cmd/launch/stages.h"
+#include "cmd/launch/variant.h"
 #include "cmd/launch/volume.h"
 #include "cmd/show/output.h"
 #include "cmd/show/plan_show.h"
@@ -122,6 +123,7 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 	struct estimate e;
 	struct plan pick;
 	struct better better = {0};
+	struct variant variant = {0};
 
 	if (estimate_make(&e, l, offers, count, err) < 0) {
 		estimate_free(&e);
@@ -138,6 +140,8 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 	estimate_take_kept(&e, &pick, warm);
 	if (status == 0 && verdict != PLAN_NOTHING_FITS)
 		better_find(&better, l, &e, &pick, OFFERS_ASK_MS);
+	if (status == 0 && verdict == PLAN_FOUND)
+		variant_find(&variant, l, &e, &pick);
 	struct plan_stage *stages = NULL;
 	size_t stage_count = stages_plan(l, &stages);
 	const struct plan_result r = {.job_ops = l->run.setup.job_ops,
@@ -146,6 +150,7 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 				      .pick = &pick,
 				      .verdict = verdict,
 				      .better = &better,
+				      .variant = &variant,
 				      .caps = caps,
 				      .keep_ms = l->order.keep_warm_ms,
 				      .warm = warm,

@@ -56,6 +56,9 @@ struct job_needs {
 	bool gpu;           /* a pod that sees no GPU is useless */
 	bool bf16;          /* it computes in BF16, which some GPUs lack */
 	int vram_gb;
+	/* the engine with another model for the same texts and voices, and what that is ("larger:
+	 * ..."); NULL: none */
+	const char *variant, *variant_is;
 	struct job_prior prior;
 	/* what of the job its speed depends on beside engine and GPU; NULL: nothing */
 	const char *speed_options;

@@ -137,6 +137,20 @@ static json_t *better_json(const struct better *b)
 			 report_text(b->line));
 }
 
+static json_t *variant_json(const struct variant *v, const struct estimate *e)
+{
+	if (!v->known)
+		return json_null();
+	const struct offer *o = v->fits ? &e->offers[v->plan.machine] : NULL;
+	return json_pack("{s:s,s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "engine", v->engine, "fits", v->fits,
+			 "provider", o ? report_text(o->provider) : json_null(), "gpu",
+			 o ? report_text(o->gpu) : json_null(), "pods",
+			 o ? json_integer(v->plan.pods) : json_null(), "makespan_p50_s",
+			 o ? json_real(v->plan.makespan_p50_s) : json_null(), "cost_usd",
+			 o ? json_real(v->plan.cost_usd) : json_null(), "text",
+			 report_text(v->line));
+}
+
 static json_t *changes_json(const struct plan_result *r)
 {
 	struct job_changes c = {0};
@@ -206,6 +220,7 @@ json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 	json_t *object = plan_with_verdict_json(r->estimate, r->pick, r->verdict, err);
 
 	json_object_set_new(object, "better", better_json(r->better));
+	json_object_set_new(object, "variant", variant_json(r->variant, r->estimate));
 	json_object_set_new(object, "changes", changes_json(r));
 	json_object_set_new(object, "left_out", left_out_json(r));
 	json_object_set_new(object, "caps", caps_to_json(r->caps));
@@ -216,10 +231,10 @@ json_t *plan_result_json(const struct plan_result *r, const struct err *err)
 
 json_t *plan_failure_json(const struct mistakes *m, const struct err *err)
 {
-	json_t *object =
-		json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:[],s:n,s:n,s:n,s:n,s:[]}", "schema", 1,
-			  "segments", "to_render", "audio_s", "verdict", "refused", "pick", "front",
-			  "cards_left_out", "checkpoint", "better", "changes", "left_out", "caps");
+	json_t *object = json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:[],s:n,s:n,s:n,s:n,s:n,s:[]}",
+				   "schema", 1, "segments", "to_render", "audio_s", "verdict",
+				   "refused", "pick", "front", "cards_left_out", "checkpoint",
+				   "better", "variant", "changes", "left_out", "caps");
 
 	add_errors(object, m, err);
 	return object;

@@ -834,6 +834,8 @@ static void print_plan(const struct plan_result *r, bool refused)
 		print_found_plan(stdout, e, r->pick, r->verdict, r->words);
 		if (r->better->found)
 			print_wrapped(stdout, 2, "better: %s", r->better->line);
+		if (r->variant->known)
+			print_wrapped(stdout, 2, "other model: %s", r->variant->line);
 	}
 }
 

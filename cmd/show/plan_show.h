@@ -48,6 +48,15 @@ struct better {
 	struct offer offer; /* of the recommended plan */
 };
 
+/* The same job with the engine's other model. */
+struct variant {
+	const char *engine; /* NULL: it has none */
+	bool known;         /* the rest is set */
+	bool fits;          /* some card on offer holds it */
+	struct plan plan;   /* if it fits; of the same offers */
+	char line[400];     /* "engine = "qwen3-1.7b" (larger: ...) fits ..., costs ..." */
+};
+
 /* A stage after the render. */
 struct plan_stage {
 	const char *name;
@@ -65,6 +74,7 @@ struct plan_result {
 	const struct plan *pick;
 	enum plan_verdict verdict;
 	const struct better *better;
+	const struct variant *variant;
 	const struct caps *caps; /* NULL: offers that are only compared */
 	int64_t keep_ms;         /* keep_warm: ms, 0: none, KEEP_WARM_AUTO */
 	int warm;                /* pods of other runs that the run would take over */

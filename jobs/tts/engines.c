@@ -413,6 +413,8 @@ static const struct engine_option piper_options[] = {
 	 .source = "computed from the models' shapes, 2026-11; " SOURCE "never run on a GPU"}
 #define QWEN3_SMALL .vram_gb = 8, .prior = QWEN3_PRIOR(0.025, 4.5, "weights take 2.0 GiB as published for an RTX 4070; ")
 #define QWEN3_LARGE .vram_gb = 12, .prior = QWEN3_PRIOR(0.027, 6.5, "")
+#define QWEN3_LARGER "larger: 1.7B parameters instead of 0.6B"
+#define QWEN3_SMALLER "smaller: 0.6B parameters instead of 1.7B"
 #define QWEN3_RAN "tests with random weights, on a processor; no GPU yet"
 #define QWEN3_NAMED \
 	.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, QWEN3_RAN}, .voice = "ryan", .voices = qwen3_voices, .any_case = true
@@ -472,6 +474,9 @@ static const struct engine engines[] = {
 	},
 	{
 		.name = "chatterbox",
+		.variant = "chatterbox-turbo",
+		.variant_is =
+			"smaller: 350M parameters instead of 520M, and fewer steps of its decoder",
 		.facts = {"MIT", "MIT", 0, "English", "6 to 10 s", 24000,
 			  "tests with random weights, on a processor; no GPU yet"},
 		CHATTERBOX_ALIKE,
@@ -495,6 +500,9 @@ static const struct engine engines[] = {
 	},
 	{
 		.name = "chatterbox-turbo",
+		.variant = "chatterbox",
+		.variant_is =
+			"larger: 520M parameters instead of 350M, and more steps of its decoder",
 		.facts = {"MIT", "MIT", 0, "English", "over 5 s", 24000,
 			  "tests with random weights, on a processor; no GPU yet"},
 		CHATTERBOX_ALIKE,
@@ -514,6 +522,8 @@ static const struct engine engines[] = {
 		.sample_least_s = 5,
 	},
 	{.name = "qwen3",
+	 .variant = "qwen3-1.7b",
+	 .variant_is = QWEN3_LARGER,
 	 QWEN3_ALIKE,
 	 QWEN3_SMALL,
 	 QWEN3_NAMED,
@@ -521,6 +531,8 @@ static const struct engine engines[] = {
 	 .weights = qwen3_weights,
 	 .options = qwen3_options},
 	{.name = "qwen3-1.7b",
+	 .variant = "qwen3",
+	 .variant_is = QWEN3_SMALLER,
 	 QWEN3_ALIKE,
 	 QWEN3_LARGE,
 	 QWEN3_NAMED,
@@ -528,6 +540,8 @@ static const struct engine engines[] = {
 	 .weights = qwen3_large_weights,
 	 .options = qwen3_large_options},
 	{.name = "qwen3-clone",
+	 .variant = "qwen3-1.7b-clone",
+	 .variant_is = QWEN3_LARGER,
 	 QWEN3_ALIKE,
 	 QWEN3_SMALL,
 	 QWEN3_CLONE,
@@ -535,6 +549,8 @@ static const struct engine engines[] = {
 	 .weights = qwen3_clone_weights,
 	 .options = qwen3_options},
 	{.name = "qwen3-1.7b-clone",
+	 .variant = "qwen3-clone",
+	 .variant_is = QWEN3_SMALLER,
 	 QWEN3_ALIKE,
 	 QWEN3_LARGE,
 	 QWEN3_CLONE,

@@ -85,7 +85,8 @@ struct engine {
 	/* scripts that this voice reads; NULL: all of the engine's */
 	unsigned (*letters_of)(const char *voice);
 	bool gpu;
-	bool bf16; /* as in struct job_needs */
+	bool bf16;                        /* as in struct job_needs */
+	const char *variant, *variant_is; /* likewise */
 	int vram_gb, max_batch;
 	double max_batch_weight;
 	double seconds_per_char; /* on one worker */

@@ -115,6 +115,8 @@ void tts_fill_needs(struct job *job, const struct section *conf)
 			: n->vram_gb > 0 ||
 				  section_decimal(section_group(conf, "estimate"), "vram_base") > 0;
 	n->bf16 = engine && engine->bf16;
+	n->variant = engine ? engine->variant : NULL;
+	n->variant_is = engine ? engine->variant_is : NULL;
 	n->workers = (int)section_int(conf, "workers");
 	n->max_batch = section_has(conf, "max_batch") ? (int)section_int(conf, "max_batch")
 		       : engine                       ? engine->max_batch

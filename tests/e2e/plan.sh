@@ -409,6 +409,39 @@ t_what_a_card_must_have() { # in plans, runs, `burst offers` and doctor
 	is "$STATUS" 2 "no such need"
 	has err.txt 'burst.cfg:3: job.needs: "cuda 12" is none of "gpu", "nvenc", "bf16", "compute >= 8.9", "vram >= 24", "cuda >= 12.8"'
 }
+t_the_engines_other_model() {
+	local cost
+	script_lines 200
+	cat >burst.cfg <<-'E'
+		provider = ["runpod"];
+		job = { type = "tts"; engine = "qwen3"; input = "script.jsonl"; output = "out"; };
+	E
+	# 8 GB hold the small model alone: 93 % of them less 1 GiB are 6.44 GiB, the large one takes 6.5 + 0.12
+	{ offer runpod 'RTX 3070' 0.10 '.vram_gb = 8'; offer runpod 'RTX 4090' 0.41; } | jq -s . >offers.json
+	burst plan --offers offers.json --engine qwen3-1.7b --json
+	cost=$(json .pick.cost_usd)
+	is "$(json '.variant | "\(.engine) \(.gpu)"')" "qwen3 RTX 3070" "the smaller model"
+	burst plan --offers offers.json --json
+	is "$(json '.pick.gpu, .variant.engine, .variant.gpu, .variant.fits, .variant.cost_usd')" "$(printf '%s\n' 'RTX 3070' qwen3-1.7b 'RTX 4090' true "$cost")" "the larger model: as a plan for it"
+	cost=$(json '((.variant.cost_usd / .pick.cost_usd - 1) * 100) | round')
+	burst plan --offers offers.json
+	tr '\n' ' ' <out.txt | tr -s ' ' >line.txt
+	has line.txt 'other model: engine = "qwen3-1.7b" (larger: 1.7B parameters instead of 0.6B) fits RTX 4090 at runpod, costs $'
+	has line.txt "($cost%) more and takes "
+	has line.txt 'it does not fit RTX 3070 at runpod'
+	offer runpod 'RTX 3070' 0.10 '.vram_gb = 8' | jq -s . >offers.json
+	burst plan --offers offers.json
+	tr '\n' ' ' <out.txt | tr -s ' ' >line.txt
+	has line.txt '(larger: 1.7B parameters instead of 0.6B) fits no card on offer: it needs 6.6 GiB for one segment'
+	# no word of a model that refuses this job, nor of one that is partly rendered, nor of an engine with one model
+	sed -i 's/"qwen3"/"chatterbox"; options = ["cfg_weight=0.3"]/' burst.cfg
+	offer runpod 'RTX 4090' 0.41 | jq -s . >offers.json
+	burst plan --offers offers.json --json
+	is "$STATUS $(json .variant)" "0 null" "an option that the other model does not know ($(tail -n 1 err.txt))"
+	sed -i 's/ options = .*3"\];//; s/"chatterbox"/"kokoro"/' burst.cfg
+	burst plan --offers offers.json --json
+	is "$STATUS $(json .variant)" "0 null" "an engine with one model ($(tail -n 1 err.txt))"
+}
 t_slices_of_a_card() { # MIG: each with its own memory and bandwidth
 	local slow
 	equal_lines 200
