@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/jsonx.h"
 #include "base/err.h"
 #include "base/path.h"
@@ -13,6 +14,8 @@
 #include "cmd/show/report.h"
 #include "cmd/unattended/unattended.h"
 #include "config/secrets.h"
+#include "engine/learn.h"
+#include "runs/usage.h"
 #include "unattended/schedule.h"
 
 enum { NAME_MOST = 40, CATCH_UP_MS = 12 * 3600 * 1000 };
@@ -220,6 +223,79 @@ static int install_or_replace(struct cmd_context *ctx, const struct schedule_row
 	return err_wrap(err, "schedule %s: not replaced", row->name);
 }
 
+/* ---- --ahead ---- */
+
+#define DAY_MS INT64_C(86400000)
+
+enum { PODS_LEARNED_FROM = 200 };
+
+/* Sets *cold to what the ledger expects of a pod like the job's last one. */
+static int expect_cold_start(const struct cmd_context *ctx, const char *config, struct cold *cold,
+			     struct err *err)
+{
+	struct pod_row pod, *rows = NULL;
+	size_t count = 0;
+
+	if (!usage_last_pod(&pod, ctx->store, config))
+		return err_set(err, ERR_USAGE,
+			       "--ahead auto: no run of this job has had a pod yet, so the cold "
+			       "start is unknown: give a time, like --ahead 5m");
+	*cold = prior_cold(pod.provider, !gpu_is_none(pod.gpu));
+	if (store_pods_up(ctx->store, pod.provider, PODS_LEARNED_FROM, &rows, &count, err) < 0)
+		return -1;
+	learn_cold(rows, count,
+		   &(struct cold_what){.gpu = pod.gpu,
+				       .image = pod.image,
+				       .setup = pod.setup,
+				       .volume_ready = pod.synced_bytes == 0},
+		   cold);
+	free(rows);
+	return 0;
+}
+
+/* Moves the times ahead as --ahead says, and writes to *note what that means. */
+static int move_ahead(const struct cmd_context *ctx, struct schedule_row *row, struct calendar *c,
+		      struct str *note, struct err *err)
+{
+	CLEANUP(str_free) struct str rule = STR_INIT;
+	const char *text = opt_text(ctx, "ahead");
+	struct cold cold;
+	int64_t ms = 0;
+	char ahead[24], median[24], slow[24];
+
+	if (!text)
+		return 0;
+	if (!strcmp(text, "auto")) {
+		if (expect_cold_start(ctx, row->config, &cold, err) < 0)
+			return -1;
+		ms = (int64_t)(cold_p90_s(&cold) * 1000);
+	} else if (opt_duration(ctx, "ahead", &ms, err) < 0) {
+		return -1;
+	}
+	int minutes = (int)MIN((ms + 59999) / 60000, DAY_MS / 60000);
+	if (minutes >= DAY_MS / 60000)
+		return err_set(err, ERR_USAGE, "--ahead %s: must be less than a day", text);
+	if (calendar_move_ahead(c, minutes, err) < 0)
+		return err_wrap(err, "--ahead %s: %s", text, row->rule);
+	calendar_write(c, &rule);
+	if (rule.len >= sizeof(row->rule))
+		return err_set(err, ERR_USAGE,
+			       "--ahead %s: the times have no rule of %zu letters: write the "
+			       "earlier times",
+			       text, sizeof(row->rule) - 1);
+	str_addf(note, "starts %s before each time of \"%s\"",
+		 duration_show(ahead, sizeof(ahead), minutes * INT64_C(60000)), row->rule);
+	if (!strcmp(text, "auto"))
+		str_addf(note, ": a pod works %s after its create, one in ten later than %s (%s)",
+			 duration_show(median, sizeof(median), (int64_t)(cold_p50_s(&cold) * 1000)),
+			 duration_show(slow, sizeof(slow), ms),
+			 plan_source_name(cold_source(&cold)));
+	str_add(note, ". It costs nothing more, since no pod waits: work begins when the first pod "
+		      "is up, on the files as they are at the start\n");
+	COPY_TEXT(row->rule, str_text(&rule));
+	return 0;
+}
+
 static int add_schedule(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(str_free) struct str note = STR_INIT;
@@ -236,6 +312,8 @@ static int add_schedule(struct cmd_context *ctx, struct err *err)
 	    check_keys(ctx, err) < 0)
 		return -1;
 	COPY_TEXT(row.config, config_path(ctx->config));
+	if (move_ahead(ctx, &row, &c, &note, err) < 0)
+		return -1;
 	int replaced = install_or_replace(ctx, &row, &note, err);
 	if (replaced < 0)
 		return -1;
@@ -452,6 +530,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{0, "config", "FILE", "add: the project's file or folder (default: this folder)"},
+	{0, "ahead", "auto|TIME",
+	 "add: start this long before each time, so that pods work by then; auto: the cold start "
+	 "of "
+	 "nine pods in ten"},
 	{0, "catch-up", "TIME",
 	 "add: run the last missed time if it is no older than this (default 12h; 0: never)"},
 	{0, "backend", "systemd|crontab",

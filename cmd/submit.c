@@ -11,6 +11,7 @@
 #include "cmd/show/report.h"
 #include "cmd/unattended/unattended.h"
 #include "engine/prices.h"
+#include "runs/usage.h"
 #include "unattended/requests.h"
 
 enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };
@@ -138,34 +139,18 @@ static int fill_config_and_commit(const struct cmd_context *ctx, struct request_
 
 /* ---- --below auto ---- */
 
-enum { RUNS_LOOKED_AT = 20 };
-
-/* Sets *out to the kind of pod that the job rented last at a price. Returns false if there is none.
- */
+/* Sets *out to the kind of pod that the job rented last. Returns false if it had no price. */
 static bool find_rented_kind(struct store *store, const char *config, struct offer *out)
 {
-	struct run_row *runs = NULL;
-	size_t count = 0;
-	bool found = false;
+	struct pod_row pod;
 
-	if (store_runs(store, config, false, RUNS_LOOKED_AT, &runs, &count, NULL) < 0)
+	if (!usage_last_pod(&pod, store, config) || pod.price_microusd_h <= 0)
 		return false;
-	for (size_t i = 0; i < count && !found; i++) {
-		struct pod_row *pods = NULL;
-		size_t n = 0;
-		store_pods(store, runs[i].id, false, &pods, &n, NULL);
-		for (size_t k = 0; k < n && !found; k++) {
-			found = pods[k].price_microusd_h > 0;
-			*out = (struct offer){.spot = pods[k].spot};
-			COPY_TEXT(out->provider, pods[k].provider);
-			COPY_TEXT(out->gpu,
-				  pods[k].gpu_offered[0] ? pods[k].gpu_offered : pods[k].gpu);
-			COPY_TEXT(out->region, pods[k].region);
-		}
-		free(pods);
-	}
-	free(runs);
-	return found;
+	*out = (struct offer){.spot = pod.spot};
+	COPY_TEXT(out->provider, pod.provider);
+	COPY_TEXT(out->gpu, pod.gpu_offered[0] ? pod.gpu_offered : pod.gpu);
+	COPY_TEXT(out->region, pod.region);
+	return true;
 }
 
 /* Sets the limit to the price that such a pod has reached on most days. */

@@ -254,6 +254,49 @@ int calendar_parse(const char *when, struct calendar *out, struct err *err)
 	return 0;
 }
 
+/* ---- moving ---- */
+
+#define ALL_HOURS  UINT32_C(0xffffff)
+#define ALL_MONTHS UINT32_C(0x1ffe)
+
+/* Moves each bit down by so many places; those at the end come in again at the top of `size`. */
+static uint64_t rotate_down(uint64_t bits, int by, int size)
+{
+	uint64_t low = (UINT64_C(1) << by) - 1;
+
+	return bits >> by | (bits & low) << (size - by);
+}
+
+static int refuse_move(int minutes, struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "some of the times, %d minutes earlier, are on another day or in another "
+		       "hour than the rest, which no schedule can say: write the earlier times",
+		       minutes);
+}
+
+int calendar_move_ahead(struct calendar *c, int minutes, struct err *err)
+{
+	int below_hour = minutes % 60;
+	uint64_t early_minutes = c->minutes & ((UINT64_C(1) << below_hour) - 1);
+	int hours = minutes / 60 + (early_minutes ? 1 : 0);
+	uint32_t early_hours = c->hours & (uint32_t)((UINT64_C(1) << hours) - 1);
+	bool all_days = c->days == ALL_DAYS && c->months == ALL_MONTHS,
+	     every_day = all_days && c->weekdays == ALL_WEEKDAYS;
+
+	if (early_minutes && early_minutes != c->minutes && c->hours != ALL_HOURS)
+		return refuse_move(minutes, err);
+	if (early_hours && !every_day) {
+		if (early_hours != c->hours || early_minutes != (early_minutes ? c->minutes : 0) ||
+		    !all_days)
+			return refuse_move(minutes, err);
+		c->weekdays = (uint8_t)rotate_down(c->weekdays, 1, 7);
+	}
+	c->minutes = rotate_down(c->minutes, below_hour, 60);
+	c->hours = (uint32_t)rotate_down(c->hours, hours, 24);
+	return 0;
+}
+
 /* ---- writing ---- */
 
 enum form { NUMBERS, NAMES };

@@ -28,6 +28,9 @@ struct calendar {
  * 02:00", "every 15m", "every 6h". ERR_USAGE: the text is none of these, or names a date that never
  * comes (31 February). */
 int calendar_parse(const char *when, struct calendar *out, struct err *err);
+/* Moves each due time so many minutes earlier, less than a day. ERR_USAGE: five fields cannot say
+ * the result, since only some of the times would be on the day before, or in the hour before. */
+int calendar_move_ahead(struct calendar *c, int minutes, struct err *err);
 /* Appends the schedule as the five fields of a crontab. */
 void calendar_write(const struct calendar *c, struct str *to);
 /* Appends the schedule as one or two "OnCalendar=" lines of a systemd timer. */

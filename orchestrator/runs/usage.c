@@ -1,4 +1,4 @@
-/* usage.c - reads from a ledger when pods ran. */
+/* usage.c - reads from a ledger when pods ran, and which one a job had last. */
 #include "usage.h"
 
 #include <stdlib.h>
@@ -77,4 +77,38 @@ int usage_forecast(struct forecast *out, struct store *store, int64_t since_ms, 
 	free(offsets);
 	free(pods);
 	return 0;
+}
+
+enum { RUNS_LOOKED_AT = 20 };
+
+/* Sets *out to the run's last pod that it rented itself and reached. */
+static bool last_pod_of_run(struct pod_row *out, struct store *store, const char *run)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	bool found = false;
+
+	if (store_pods(store, run, false, &pods, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (pods[i].connected_ms > 0 && !pods[i].handed_from[0]) {
+			*out = pods[i];
+			found = true;
+		}
+	free(pods);
+	return found;
+}
+
+bool usage_last_pod(struct pod_row *out, struct store *store, const char *config)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	bool found = false;
+
+	if (store_runs(store, config, false, RUNS_LOOKED_AT, &runs, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count && !found; i++)
+		found = last_pod_of_run(out, store, runs[i].id);
+	free(runs);
+	return found;
 }

@@ -78,6 +78,25 @@ t_added_listed_and_removed() {
 	[ ! -e tab ] || complain "a crontab is left"
 }
 
+t_started_ahead_of_a_cold_start() {
+	job
+	fake_crontab
+	burst schedule add nightly daily 02:00 --backend crontab --ahead auto
+	is "$STATUS" 2 "before any run"
+	has err.txt "no run of this job has had a pod yet, so the cold start is unknown: give a time, like --ahead 5m"
+	burst schedule add nightly daily 02:00 --backend crontab --ahead 20m
+	is "$STATUS" 0 "a given time ($(tail -n 1 err.txt))"
+	has tab "40 1 * * * "
+	has err.txt 'starts 20m00s before each time of "daily 02:00". It costs nothing more'
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	burst schedule add nightly daily 02:00 --backend crontab --ahead auto
+	is "$STATUS" 0 "after a run ($(tail -n 1 err.txt))"
+	has tab "59 1 * * * "
+	has err.txt 'starts 1m00s before each time of "daily 02:00": a pod works '
+	is "$("$BURST" schedule ls --json | jq -r '.schedules[0] | .when, .next_at[11:19]' | xargs)" "59 1 * * * 01:59:00" "the rule"
+}
+
 t_units_are_valid() {
 	job
 	fake_systemctl
@@ -441,6 +460,9 @@ t_bad_input() {
 		add nightly daily 02:00 --backend at|2|systemd or crontab
 		add nightly daily 02:00 --catch-up soon|2|--catch-up
 		add nightly daily 02:00 --config nowhere.cfg|2|nowhere.cfg
+		add nightly daily 02:00 --ahead soon|2|--ahead
+		add nightly daily 02:00 --ahead 1d|2|--ahead 1d: must be less than a day
+		add nightly monthly 1 00:04 --ahead 5m|2|on another day
 		add nightly|2|expected add NAME WHEN
 		run nightly|2|no schedule "nightly"
 		sing|2|expected add NAME WHEN

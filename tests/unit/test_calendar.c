@@ -119,6 +119,45 @@ static void forms_are_read(void **state)
 	}
 }
 
+static void moved_ahead(void **state)
+{
+	static const struct {
+		const char *when;
+		int minutes;
+		const char *want; /* NULL: refused */
+	} cases[] = {
+		{"daily 02:00", 0, "0 2 * * *"},
+		{"daily 02:00", 4, "56 1 * * *"},
+		{"daily 02:30", 30, "0 2 * * *"},
+		{"daily 00:10", 20, "50 23 * * *"},
+		{"weekly mon 00:10", 20, "50 23 * * 0"},
+		{"weekly sun 00:10", 20, "50 23 * * 6"},
+		{"weekdays 07:30", 90, "0 6 * * 1,2,3,4,5"},
+		{"hourly", 4, "56 * * * *"},
+		{"every 15m", 4, "11,26,41,56 * * * *"},
+		{"* * * * *", 7, "* * * * *"},
+		{"monthly 1 02:00", 5, "55 1 1 * *"},
+		{"monthly 1 00:04", 5, NULL}, /* the last day of a month */
+		{"0,30 2 * * *", 10, NULL},   /* 01:50 and 02:20 */
+		{"0 0,12 * * 1", 10, NULL},   /* on Sunday and on Monday */
+		{"0 0,12 * * *", 10, "50 11,23 * * *"},
+		{"daily 02:00", 23 * 60 + 59, "1 2 * * *"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct calendar c = read_it(cases[i].when);
+		CLEANUP(str_free) struct str text = STR_INIT;
+		struct err err = {0};
+		int result = calendar_move_ahead(&c, cases[i].minutes, &err);
+		if (result != (cases[i].want ? 0 : -1))
+			fail_msg("\"%s\": %s", cases[i].when, result ? err.msg : "was moved");
+		calendar_write(&c, &text);
+		if (!result)
+			assert_string_equal(str_text(&text), cases[i].want);
+	}
+}
+
 static void the_next_moment(void **state)
 {
 	(void)state;
@@ -251,6 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forms_are_read),
+		cmocka_unit_test(moved_ahead),
 		cmocka_unit_test(the_next_moment),
 		cmocka_unit_test(the_last_moment_and_those_before),
 		cmocka_unit_test(the_hour_that_is_skipped),
