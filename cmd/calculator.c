@@ -713,8 +713,9 @@ static int read_spot(const struct cmd_context *ctx, struct spot *s, struct err *
 		s->cold_s = work.cold_s;
 		snprintf(s->work_from, sizeof(s->work_from), "run %s", work.run);
 		if (work.pod_count) {
+			int taken;
 			struct extra e = extras_interrupted(work.pods[0].provider, true, work.pods,
-							    work.pod_count);
+							    work.pod_count, &taken);
 			s->every_s = e.value > 0 ? e.value : s->every_s;
 			COPY_TEXT(s->every_from, e.from);
 		}

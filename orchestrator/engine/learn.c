@@ -2,6 +2,7 @@
 #include "learn.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -282,6 +283,48 @@ static bool carry_row(struct speed *out, const struct speed_row *row, const stru
 	return true;
 }
 
+enum { SPREAD_LOOKED_AT = 5000 }; /* batches */
+
+/* The sums of each run's batches of this key, the newest run first. */
+static size_t sum_runs(struct store *store, const char *key, struct speed_sums out[SPEED_RUNS_MOST])
+{
+	struct batch_row *rows = NULL;
+	size_t count = 0, runs = 0;
+	const char *run[SPEED_RUNS_MOST];
+
+	if (store_batches_of_speed(store, key, SPREAD_LOOKED_AT, &rows, &count, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t at = 0;
+		while (at < runs && strcmp(run[at], rows[i].run) != 0)
+			at++;
+		if (at == SPEED_RUNS_MOST)
+			continue;
+		if (at == runs) {
+			run[runs] = rows[i].run;
+			out[runs++] = (struct speed_sums){0};
+		}
+		add_batch(&out[at], &rows[i]);
+	}
+	free(rows);
+	return runs;
+}
+
+/* Notes how far the fit of a row may be off. */
+static void note_sigma(struct learned_speed *out, struct store *store, const struct speed_row *row,
+		       const char *provider)
+{
+	struct speed_sums runs[SPEED_RUNS_MOST];
+	char its[24];
+
+	copy_key_part(row->key, KEY_PROVIDER, its, sizeof(its));
+	size_t count = sum_runs(store, row->key, runs);
+	out->runs = (int)MAX(count, 1);
+	out->sigma = speed_learn_sigma(&out->speed, runs, count);
+	if (strcmp(its, provider ? provider : "") != 0)
+		out->sigma = hypot(out->sigma, SPEED_SIGMA_ELSEWHERE);
+}
+
 static void note_source(struct learned_speed *out, const struct speed_row *row,
 			enum plan_source source)
 {
@@ -328,8 +371,8 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 	if (here && (here->batches >= SPEED_MEASURED_MIN || !out->from[0]) &&
 	    fit_row(&fit, here, &like)) {
 		out->speed = fit;
-		out->sigma = SPEED_SIGMA_RUNS;
 		note_source(out, here, PLAN_MEASURED);
+		note_sigma(out, store, here, what->provider);
 	}
 	free(rows);
 }

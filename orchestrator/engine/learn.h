@@ -40,6 +40,7 @@ struct learned_speed {
 	double sigma; /* how far it may be off (plan/speed.h) */
 	enum plan_source source;
 	char from[LEARN_FROM]; /* "RTX 4090 at runpod, 40 batches, 2026-11-24"; "": the prior */
+	int runs;              /* measured: that had these batches */
 	int64_t batches;       /* that the estimate is from; 0: the prior */
 	int batch_max;         /* as its worker reported; 0: unknown */
 	bool padded;           /* it renders all segments of a batch at once */

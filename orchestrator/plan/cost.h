@@ -89,8 +89,9 @@ struct cold {
 	bool queue_is_free; /* the provider bills nothing before the container starts */
 };
 
-/* From seconds measured in earlier runs, in any order; `list` gets sorted. Fewer than three say
- * little about the slow tenth: then p90 keeps the distance that the prior has. */
+/* From seconds measured in earlier runs, in any order; `list` gets sorted. The p90 is that of the
+ * next start: as far from the median as the samples and their number say (spread_learn()), and no
+ * less than the sample that one start in ten exceeds. So one slow start of six is not forgotten. */
 struct cold_time cold_learn(double *list, size_t count, struct cold_time prior);
 
 /* All phases. The p90 of a sum is less than the sum of the p90s, since phases are taken as

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "spread.h"
 
 const char *plan_source_name(enum plan_source source)
 {
@@ -185,6 +186,21 @@ bool speed_fit(struct speed *out, const struct speed_sums *s, const struct speed
 		}
 	}
 	return true;
+}
+
+/* ---- how far it may be off ---- */
+
+double speed_learn_sigma(const struct speed *fit, const struct speed_sums *runs, size_t count)
+{
+	double off[SPEED_RUNS_MOST] = {1}; /* at least the run that the fit is from */
+
+	count = MIN(count, SPEED_RUNS_MOST);
+	for (size_t i = 0; i < count; i++) {
+		double expected_s = fit->once_s * runs[i].n + fit->longest_s * runs[i].longest +
+				    fit->each_s * runs[i].sum;
+		off[i] = expected_s > 0 ? runs[i].t / expected_s : 1;
+	}
+	return spread_learn(off, MAX(count, 1), SPEED_SIGMA_RUNS);
 }
 
 /* ---- other GPUs ---- */

@@ -70,6 +70,13 @@ bool speed_shows_growth(const struct speed_sums *s);
 #define SPEED_SIGMA_PRIOR 0.5
 /* Measured, before several runs show how much they differ: hosts with the same card do. */
 #define SPEED_SIGMA_RUNS 0.15
+/* Measured at another provider, whose hosts have other processors: one engine took 13 s on a
+ * desktop and 32 s beside the faster card of a rented pod. */
+#define SPEED_SIGMA_ELSEWHERE 0.25
+#define SPEED_RUNS_MOST       20
+/* Measured in these runs, the newest first; more than SPEED_RUNS_MOST do not count: by what each of
+ * them took, as a multiple of what the fit expects. */
+double speed_learn_sigma(const struct speed *fit, const struct speed_sums *runs, size_t count);
 
 /* ---- other GPUs ---- */
 

@@ -71,3 +71,33 @@ double spread_quantile(const struct spread *s, double z)
 	       above_shift = deviation / c;
 	return s->mean - above_shift + above_shift * exp(sigma * (z - sigma / 2));
 }
+
+/* ---- learning ---- */
+
+/* Student's t: the 90th percentile, by degrees of freedom. */
+static double student_90(size_t freedom)
+{
+	static const double few[] = {3.078, 3.078, 1.886, 1.638, 1.533, 1.476};
+
+	return freedom < ARRAY_LEN(few) ? few[freedom] : SPREAD_Z90 + 0.9 / (double)freedom;
+}
+
+/* Times below this are a matter of the clock and the scheduler. */
+#define LEAST_SAMPLE 0.1
+
+double spread_learn(const double *samples, size_t count, double few_sigma)
+{
+	double mean = 0, squares = SPREAD_FEW * few_sigma * few_sigma;
+
+	if (!count)
+		return few_sigma;
+	for (size_t i = 0; i < count; i++)
+		mean += log(MAX(samples[i], LEAST_SAMPLE)) / (double)count;
+	for (size_t i = 0; i < count; i++) {
+		double off = log(MAX(samples[i], LEAST_SAMPLE)) - mean;
+		squares += off * off;
+	}
+	size_t freedom = SPREAD_FEW + count - 1;
+	return sqrt(squares / (double)freedom * (1 + 1 / (double)count)) * student_90(freedom) /
+	       SPREAD_Z90;
+}

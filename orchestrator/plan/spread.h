@@ -30,4 +30,13 @@ struct spread spread_repeat(const struct spread *s, int times);
  * percentile. */
 double spread_quantile(const struct spread *s, double z);
 
+/* ---- learning ---- */
+
+/* How far the next one of n samples may be off: the standard deviation of its logarithm, such that
+ * the factor to its 90th percentile is exp(SPREAD_Z90 * sigma). few_sigma counts as SPREAD_FEW more
+ * samples, so that two samples that happen to be alike promise nothing. Uses Student's t, since the
+ * spread itself is an estimate, and the error of the mean of n samples. */
+#define SPREAD_FEW 3
+double spread_learn(const double *samples, size_t count, double few_sigma);
+
 #endif

@@ -172,18 +172,17 @@ static struct extra extras_egress(const struct estimate_of *of, const char *prov
 /* ---- interruptions and failed renders ---- */
 
 struct extra extras_interrupted(const char *provider, bool spot, const struct pod_row *pods,
-				size_t count)
+				size_t count, int *taken)
 {
 	const struct prior_provider *prior = prior_of_provider(provider);
 	struct extra e = {0};
 	double lived_s = 0;
-	int taken = 0;
 	char lived[24];
 
 	e.value = learn_interrupted_s(pods, count, spot, spot ? prior->interrupted_every_s : 0,
-				      &taken, &lived_s);
-	if (taken || lived_s >= prior->interrupted_every_s)
-		snprintf(e.from, sizeof(e.from), "measured: %d of these pods taken in %s", taken,
+				      taken, &lived_s);
+	if (*taken || lived_s >= prior->interrupted_every_s)
+		snprintf(e.from, sizeof(e.from), "measured: %d of these pods taken in %s", *taken,
 			 duration_show(lived, sizeof(lived), (int64_t)(lived_s * 1000)));
 	else if (spot)
 		snprintf(e.from, sizeof(e.from), "a guess until the first pods ran");
@@ -611,7 +610,8 @@ static void add_extras(struct plan_machine *m, struct extras *x, const struct es
 	const struct job_needs *needs = of->run->setup.job_ops->needs(of->run->setup.job);
 
 	*x = pods->extras;
-	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
+	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count,
+					    &m->interruptions);
 	/* the volume bills with or without this run */
 	m->per_run_usd = x->egress.value + x->stages.value;
 	m->interrupted_every_s = x->interrupted.value;

@@ -75,9 +75,9 @@ struct extras {
 };
 
 /* Mean seconds between interruptions of such a pod; 0: it is never interrupted. pods: of this
- * provider. */
+ * provider. *taken: how many were interrupted. */
 struct extra extras_interrupted(const char *provider, bool spot, const struct pod_row *pods,
-				size_t count);
+				size_t count, int *taken);
 
 /* ---- estimate ----
  * Turns a job, offers and the ledger into the planner's input: work, machines and wishes. */

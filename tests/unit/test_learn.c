@@ -136,6 +136,42 @@ static void few_batches_are_no_measurement(void **state)
 	store_close(s);
 }
 
+/* The ledger's batches, by run: a run on a slow host widens what the next one may take. */
+static void runs_that_differ_widen_the_estimate(void **state)
+{
+	(void)state;
+	struct store *s = store_memory();
+	struct learn_what what = {"eng", "o", "L4", "modal", "1"};
+	const struct speed prior = {.each_s = 1};
+	struct learned_speed got;
+	struct err err = {0};
+
+	learn_speed(s, &what, &prior, &got);
+	assert_near(got.sigma, SPEED_SIGMA_PRIOR, 0);
+	for (int i = 0; i < 12; i++) {
+		struct batch_row row = {.longest = 100, .sum = 1000, .segments = 10};
+		learn_key(&what, row.speed);
+		snprintf(row.run, sizeof(row.run), "r%d", i / 4); /* 8, 10 and 12.5 s a batch */
+		snprintf(row.id, sizeof(row.id), "%d", i);
+		COPY_TEXT(row.attempt, "a");
+		row.took_ms = i < 4 ? 8000 : i < 8 ? 10000 : 12500;
+		assert_int_equal(store_put_batch(s, &row, &err), 0);
+		assert_int_equal(learn_fold(s, &row, 1, false, 1, &err), 0);
+	}
+	learn_speed(s, &what, &prior, &got);
+	assert_int_equal(got.source, PLAN_MEASURED);
+	assert_int_equal(got.runs, 3);
+	/* log(1.25) squared, twice, and .0675: over 5, 4/3 of it, and t(5) = 1.476 */
+	assert_near(got.sigma, .2112 * 1.476 / 1.2816, .001);
+	what.provider = "runpod"; /* other hosts */
+	learn_speed(s, &what, &prior, &got);
+	assert_near(got.sigma, hypot(.2112 * 1.476 / 1.2816, .25), .001);
+	what.gpu = "H200";
+	learn_speed(s, &what, &prior, &got);
+	assert_near(got.sigma, SPEED_SIGMA_CARRIED, 0);
+	store_close(s);
+}
+
 static struct pod_row pod_that_took(const char *gpu, int64_t queue_ms, int64_t boot_ms)
 {
 	struct pod_row row = {.create_ms = 1000};
@@ -487,6 +523,7 @@ int main(void)
 		cmocka_unit_test(the_nearest_measurement_is_taken),
 		cmocka_unit_test(newer_runs_count_more),
 		cmocka_unit_test(few_batches_are_no_measurement),
+		cmocka_unit_test(runs_that_differ_widen_the_estimate),
 		cmocka_unit_test(cold_starts_by_gpu),
 		cmocka_unit_test(free_queues_by_gpu),
 		cmocka_unit_test(interruptions_are_counted),
