@@ -257,8 +257,8 @@ static struct spread repeated_spread(const struct plan_machine *m, const struct 
 			       .third = repeated_s * each_s * each_s};
 }
 
-/* How much longer than the sum of the medians these take in the slow tenth: `starts` cold starts,
- * work whose speed is an estimate, interruptions. */
+/* How much longer than their medians these take together in the slow tenth: `starts` cold starts,
+ * work whose speed is an estimate, and interruptions. */
 static double slack_s(const struct common *k, int starts, double work_s,
 		      const struct spread *repeated)
 {

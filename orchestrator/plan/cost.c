@@ -237,9 +237,9 @@ static double quantile(const double *sorted, size_t count, double q)
 				 : sorted[below];
 }
 
-/* A prior's slow tenth is one of all accounts, regions and images, of which a single one differs
- * less from start to start: by half, as a standard deviation. */
-#define SAME_PLACE_SHARE 0.5
+/* A prior's slow tenth is one of all accounts, regions and images. Starts of a single one differ
+ * less: as a standard deviation, by so much of it. */
+#define SAME_PLACE_SHARE 0.4
 /* For a phase without a prior. */
 #define PLACE_SIGMA 0.25
 
@@ -254,25 +254,12 @@ struct cold_time cold_learn(double *list, size_t count, struct cold_time prior)
 		sigma = SAME_PLACE_SHARE * log(prior.p90_s / prior.p50_s) / SPREAD_Z90;
 	sigma = spread_learn(list, count, sigma);
 	/* the next start exceeds k of n with the chance (n + 1 - k) / (n + 1) */
-	double n = (double)count, at = MIN(MAX((0.9 * (n + 1) - 1) / (n - 1), 0), 1);
-	double p50_s = quantile(list, count, 0.5), slow_s = quantile(list, count, n > 1 ? at : 0);
+	double before = (double)count - 1, at = 0.9 * (before + 2) - 1;
+	double p50_s = quantile(list, count, 0.5),
+	       slow_s = quantile(list, count, at < before ? at / before : 1);
 	return (struct cold_time){.samples = (int)count,
 				  .p50_s = p50_s,
 				  .p90_s = MAX(slow_s, p50_s * exp(SPREAD_Z90 * sigma))};
-}
-
-double cold_p50_s(const struct cold *c)
-{
-	double sum = 0;
-
-	for (int i = 0; i < COLD_PHASES; i++)
-		sum += c->phase[i].p50_s;
-	return sum;
-}
-
-double cold_setup_s(const struct cold *c)
-{
-	return c->phase[COLD_SETUP].p50_s;
 }
 
 struct spread cold_spread(const struct cold *c)
@@ -284,6 +271,26 @@ struct spread cold_spread(const struct cold *c)
 		spread_add(&sum, &part);
 	}
 	return sum;
+}
+
+double cold_p50_s(const struct cold *c)
+{
+	struct spread priors = {0};
+	double medians_s = 0, guessed_s = 0;
+
+	for (int i = 0; i < COLD_PHASES; i++) {
+		const struct cold_time *t = &c->phase[i];
+		struct spread part = spread_of(t->p50_s, t->p90_s);
+		if (!t->samples)
+			spread_add(&priors, &part);
+		*(t->samples ? &medians_s : &guessed_s) += t->p50_s;
+	}
+	return medians_s + MAX(spread_quantile(&priors, 0), guessed_s);
+}
+
+double cold_setup_s(const struct cold *c)
+{
+	return c->phase[COLD_SETUP].p50_s;
 }
 
 double cold_p90_s(const struct cold *c)

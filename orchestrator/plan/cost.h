@@ -94,8 +94,9 @@ struct cold {
  * less than the sample that one start in ten exceeds. So one slow start of six is not forgotten. */
 struct cold_time cold_learn(double *list, size_t count, struct cold_time prior);
 
-/* All phases. The p90 of a sum is less than the sum of the p90s, since phases are taken as
- * independent (spread.h). */
+/* All phases. They are taken as independent (spread.h), so the p90 of their sum is less than the
+ * sum of the p90s. The median is the sum of those that were measured, and of priors more than their
+ * sum: each may take far longer, but not far less. */
 double cold_p50_s(const struct cold *c);   /* of a run's first pod, which sets up the environment */
 double cold_setup_s(const struct cold *c); /* that part of it */
 double cold_p90_s(const struct cold *c);

@@ -74,12 +74,10 @@ double spread_quantile(const struct spread *s, double z)
 
 /* ---- learning ---- */
 
-/* Student's t: the 90th percentile, by degrees of freedom. */
-static double student_90(size_t freedom)
+/* Student's t: the 90th percentile. Right to .001 from five degrees of freedom on. */
+static double student_90(double freedom)
 {
-	static const double few[] = {3.078, 3.078, 1.886, 1.638, 1.533, 1.476};
-
-	return freedom < ARRAY_LEN(few) ? few[freedom] : SPREAD_Z90 + 0.9 / (double)freedom;
+	return SPREAD_Z90 + 0.85 / freedom + 0.6 / (freedom * freedom);
 }
 
 /* Times below this are a matter of the clock and the scheduler. */
@@ -97,7 +95,6 @@ double spread_learn(const double *samples, size_t count, double few_sigma)
 		double off = log(MAX(samples[i], LEAST_SAMPLE)) - mean;
 		squares += off * off;
 	}
-	size_t freedom = SPREAD_FEW + count - 1;
-	return sqrt(squares / (double)freedom * (1 + 1 / (double)count)) * student_90(freedom) /
-	       SPREAD_Z90;
+	double n = (double)count, freedom = SPREAD_FEW + n - 1;
+	return sqrt(squares / freedom * (1 + 1 / n)) * student_90(freedom) / SPREAD_Z90;
 }

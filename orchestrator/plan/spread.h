@@ -36,7 +36,7 @@ double spread_quantile(const struct spread *s, double z);
  * the factor to its 90th percentile is exp(SPREAD_Z90 * sigma). few_sigma counts as SPREAD_FEW more
  * samples, so that two samples that happen to be alike promise nothing. Uses Student's t, since the
  * spread itself is an estimate, and the error of the mean of n samples. */
-#define SPREAD_FEW 3
+#define SPREAD_FEW 5
 double spread_learn(const double *samples, size_t count, double few_sigma);
 
 #endif

@@ -161,11 +161,11 @@ static void runs_that_differ_widen_the_estimate(void **state)
 	learn_speed(s, &what, &prior, &got);
 	assert_int_equal(got.source, PLAN_MEASURED);
 	assert_int_equal(got.runs, 3);
-	/* log(1.25) squared, twice, and .0675: over 5, 4/3 of it, and t(5) = 1.476 */
-	assert_near(got.sigma, .2112 * 1.476 / 1.2816, .001);
+	/* log(1.25) squared, twice, and .1125: over 7, 4/3 of it, and t(7) = 1.415 */
+	assert_near(got.sigma, .2010 * 1.415 / 1.2816, .001);
 	what.provider = "runpod"; /* other hosts */
 	learn_speed(s, &what, &prior, &got);
-	assert_near(got.sigma, hypot(.2112 * 1.476 / 1.2816, .25), .001);
+	assert_near(got.sigma, hypot(.2010 * 1.415 / 1.2816, .25), .001);
 	what.gpu = "H200";
 	learn_speed(s, &what, &prior, &got);
 	assert_near(got.sigma, SPEED_SIGMA_CARRIED, 0);

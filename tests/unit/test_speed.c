@@ -173,14 +173,14 @@ static void runs_tell_how_far_a_speed_may_be_off(void **state)
 		for (int b = 0; b < 4; b++)
 			speed_add(&runs[i], 0, 900, expected_s * (i % 2 ? 4.0 / 3 : .75));
 	}
-	/* one run: .15 three times over 3, two times, t(3): .15 * sqrt(2) * 1.638 / 1.2816 */
-	assert_near(speed_learn_sigma(&fit, runs, 1), .2711, .0005);
-	assert_near(speed_learn_sigma(&fit, runs, 0), .2711, .0005);
-	/* 12 times log(4/3) squared, .9931, and .0675: over 14, 13/12 of it, and t(14) = 1.345 */
-	assert_near(speed_learn_sigma(&fit, runs, 12), .2864 * 1.345 / 1.2816, .001);
+	/* one run: .15, twice for the next one, t(5): .15 * sqrt(2) * 1.476 / 1.2816 */
+	assert_near(speed_learn_sigma(&fit, runs, 1), .2443, .0005);
+	assert_near(speed_learn_sigma(&fit, runs, 0), .2443, .0005);
+	/* 12 times log(4/3) squared, .9931, and .1125: over 16, 13/12 of it, and t(16) = 1.337 */
+	assert_near(speed_learn_sigma(&fit, runs, 12), .2736 * 1.337 / 1.2816, .0005);
 	/* two that are alike do not make it exact */
 	runs[1] = runs[0];
-	assert_near(speed_learn_sigma(&fit, runs, 2), .15 * sqrt(.75 * 1.5) * 1.533 / 1.2816,
+	assert_near(speed_learn_sigma(&fit, runs, 2), .15 * sqrt(5 / 6.0 * 1.5) * 1.440 / 1.2816,
 		    .0005);
 }
 
@@ -210,13 +210,13 @@ static void cold_starts_are_learned(void **state)
 
 	assert_near(cold_learn(none, 0, prior).p50_s, 30, 0);
 	assert_near(cold_learn(two, 2, prior).p50_s, 15, 0);
-	/* log(20/10)/2 twice, squared, is .2402; half of the prior's .5409, squared, counts three
-	 * times: .2194. Together over 4 degrees of freedom: .1149; the next of two samples: 1.5
-	 * times. t(4) = 1.533: 15 * exp(1.533 * sqrt(.1724)) */
-	assert_near(cold_learn(two, 2, prior).p90_s, 28.35, .05);
+	/* log(20/10)/2 twice, squared, is .2402; two fifths of the prior's .5409, squared, count
+	 * five times: .2341. Together over 6 degrees of freedom: .0790; the next of two samples:
+	 * 1.5 times. t(6) = 1.440: 15 * exp(1.440 * sqrt(.1186)) */
+	assert_near(cold_learn(two, 2, prior).p90_s, 24.63, .05);
 	assert_int_equal(cold_learn(two, 2, prior).samples, 2);
-	/* .2194 over 3, twice, t(3) = 1.638: 20 * exp(1.638 * sqrt(.1463)) */
-	assert_near(cold_learn(two + 1, 1, prior).p90_s, 37.4, .1);
+	/* .2341 over 5, twice, t(5) = 1.476: 20 * exp(1.476 * sqrt(.0936)) */
+	assert_near(cold_learn(two + 1, 1, prior).p90_s, 31.42, .05);
 	assert_near(cold_learn(ten, 10, prior).p50_s, 6.5, 1e-9);
 	/* the next one exceeds nine of these ten once in 5.5: nearly the slowest is to be expected
 	 */

@@ -107,6 +107,9 @@ static void the_sum_has_its_own_quantile(void **state)
 		if (fabs(p.makespan_p90_s / sums[DRAWS * 9 / 10] - 1) > .03)
 			fail_msg("%s: %.1f s, drawn %.1f s", cases[i].name, p.makespan_p90_s,
 				 sums[DRAWS * 9 / 10]);
+		if (fabs(p.makespan_p50_s / sums[DRAWS / 2] - 1) > .06)
+			fail_msg("%s: a median of %.1f s, drawn %.1f s", cases[i].name,
+				 p.makespan_p50_s, sums[DRAWS / 2]);
 		if (cases[i].sigma == 0)
 			assert_near(cold_p90_s(&m.cold) + cases[i].work_s, p.makespan_p90_s, .01);
 		assert_near(p.cost_p90_usd / p.makespan_p90_s, 1, .001);
