@@ -72,6 +72,37 @@ static int refuse_memory(const struct job_needs *needs, const struct estimate *e
 	return err_about(err, "gpu");
 }
 
+/* The first of the order's GPUs that is no card's name; NULL: all are. */
+static const char *first_unknown_gpu(const struct order *o)
+{
+	char name[GPU_MAX];
+	int count;
+
+	for (size_t i = 0; o->gpus && o->gpus[i]; i++)
+		if (!gpu_parse(o->gpus[i], name, sizeof(name), &count) ||
+		    (!gpu_is_none(name) && !gpu_find(name)))
+			return o->gpus[i];
+	return NULL;
+}
+
+/* Sets *err to why there is no offer. A provider says itself that it has no such card. Returns -1.
+ */
+static int refuse_no_offer(const struct launch *l, struct err *err)
+{
+	const char *unknown = l->run.setup.provider_count ? NULL : first_unknown_gpu(&l->order);
+	const char *near = unknown ? gpu_nearest(unknown) : NULL;
+
+	if (!unknown)
+		return err_set(err, ERR_NO_CAPACITY,
+			       "no provider offers what the job needs now (see gpu, spot, "
+			       "caps.max_price_per_hour; `burst offers`)");
+	err_set(err, ERR_CONFIG,
+		"gpu = \"%.40s\": none of these offers has it, and no card has this name%s%s%s",
+		unknown, near ? ", did you mean \"" : "; `burst gpus` lists them", near ? near : "",
+		near ? "\"?" : "");
+	return err_about(err, "gpu");
+}
+
 /* Like refuse_run(), for a plan, which has nothing to show without a fitting offer or an estimate.
  * A run would wait for the offer, and measure the speed. */
 static int refuse_plan(const struct launch *l, const struct estimate *e, const struct plan *pick,
@@ -82,9 +113,7 @@ static int refuse_plan(const struct launch *l, const struct estimate *e, const s
 	if (!e->open)
 		return 0;
 	if (!e->count)
-		return err_set(err, ERR_NO_CAPACITY,
-			       "no provider offers what the job needs now (see gpu, spot, "
-			       "caps.max_price_per_hour; `burst offers`)");
+		return refuse_no_offer(l, err);
 	if (e->never_fits)
 		return refuse_memory(needs, e, err);
 	if (refuse_run(l, e, pick, verdict, err) < 0)
@@ -279,8 +308,10 @@ static int read_offers_file(const char *path, struct saved *out, struct err *err
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	if (path_read(path, OFFERS_MAX_BYTES, &text, err) < 0)
-		return -1;
+	if (path_read(path, OFFERS_MAX_BYTES, &text, err) < 0) {
+		err->kind = ERR_USAGE;
+		return err_wrap(err, "--offers");
+	}
 	CLEANUP(json_decref)
 	json_t *list = json_loadb(str_text(&text), text.len, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_array(list))

@@ -111,6 +111,9 @@ bad_plans() {
 		plan|chatterbox||--offers small.json -p runpod|4|no offer has enough GPU memory: the job needs 8 GB, and the most that is offered is 6 GB (RTX 3050 at runpod): 2 GB are missing
 		plan|own|||2|no estimate: the speed of engine "test" is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`
 		plan|quick||--offers none.json|4|no provider offers what the job needs now
+		plan|quick||--offers absent.json|2|--offers: absent.json: No such file or directory
+		plan|quick||--list-prices -p runpod --gpu RTX-4091|2|gpu = "RTX-4091": none of these offers has it, and no card has this name, did you mean "RTX 4090"?
+		plan|quick||--list-prices -p runpod --gpu L40S:0|2|gpu = "L40S:0": none of these offers has it, and no card has this name
 	E
 }
 bad_plan() { # bad_plan COMMAND KIND LINE FLAGS STATUS WORDS
