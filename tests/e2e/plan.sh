@@ -291,7 +291,7 @@ t_a_plan_uses_what_a_run_would_rent() {
 	script_lines 500
 	own_engine
 	config
-	sed -i 's/provider = "local"/provider = "runpod"/; /^volume/d' burst.cfg
+	sed -i 's/provider = "local"/provider = "runpod"/; /^volume/d; s/"10m"/"1h"/' burst.cfg
 	while IFS='|' read -r right other change flags note; do
 		jq -s . <(offer runpod "RTX 4090" 0.50) <(offer runpod "$other" 0.10 "$change") >offers.json
 		# shellcheck disable=SC2086
