@@ -310,6 +310,7 @@ struct agent {
 	bool leaving, left;
 	int64_t left_ms;       /* when the machine asked for that last */
 	int64_t lease_asked_s; /* length of the last lease */
+	int64_t life_s;        /* from its start to the pod's hard end; 0: no hard end */
 	int64_t ticked_ms, synced_ms, over_ms;
 	int64_t unsynced_ms; /* since when syncs have failed; 0: the last one succeeded */
 };

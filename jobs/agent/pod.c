@@ -456,6 +456,7 @@ static int64_t first_lease_end(const struct agent *a, int64_t end)
 void lease_read(struct agent *a)
 {
 	a->hard_end_s = atoll(env_get(&a->place.env, "BURST_HARD_END", "0"));
+	a->life_s = a->hard_end_s ? MAX(a->hard_end_s - (int64_t)time(NULL), (int64_t)1) : 0;
 	int64_t first = atoll(env_get(&a->place.env, "BURST_FIRST_LEASE_END", "0"));
 	if (!first)
 		first = a->hard_end_s ? a->hard_end_s : time(NULL) + 600;

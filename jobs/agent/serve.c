@@ -96,7 +96,8 @@ static void report_left(struct agent *a)
  * volume. Begins again if the pod stays. */
 static void leave_in_time(struct agent *a)
 {
-	int64_t last_s = MIN((int64_t)LEAVE_S, a->lease_asked_s / 4);
+	int64_t shortest_s = a->life_s ? MIN(a->life_s, a->lease_asked_s) : a->lease_asked_s,
+		last_s = MIN((int64_t)LEAVE_S, shortest_s / 4);
 	bool leaving = is_machine_ending(a) || (!a->over && lease_left_s(a) <= last_s);
 	if (leaving && !a->leaving)
 		commands_halt(a, LEAVE_GRACE_MS);
