@@ -267,6 +267,16 @@ int core_pods_paid(int64_t cap_microusd, int64_t price_microusd_h, int pods, int
 	return share_life_ms(left_ms / shares) >= USEFUL_MIN_MS ? shares : 0;
 }
 
+/* How long a pod may live if `more` pods share this much money. */
+static int64_t paid_life_ms(const struct core *c, int64_t microusd, int64_t price_microusd_h,
+			    int more)
+{
+	int64_t left_ms =
+		(int64_t)MIN((__int128)microusd * 3600000 / price_microusd_h, INT64_MAX / 4);
+
+	return share_life_ms(left_ms / budget_shares(left_ms, more, budget_cold_ms(c)));
+}
+
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more)
 {
 	int64_t end = NEVER;
@@ -278,14 +288,14 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 	if (left <= 0)
 		return -1;
 	/* A pod holds its share until it ends. If more pods may be added later, keep a share for
-	 * them. */
-	if (core_may_add_pods(c) && left / 2 >= c->conf.plan.cost_microusd / 2 * 3)
+	 * them, unless one pod needs both. */
+	if (core_may_add_pods(c) && left / 2 >= c->conf.plan.cost_microusd / 2 * 3 &&
+	    (!price_microusd_h ||
+	     budget_allows_work_until(c,
+				      c->now + paid_life_ms(c, left / 2, price_microusd_h, more))))
 		left /= 2;
 	if (c->conf.max_cost_microusd && price_microusd_h) {
-		int64_t left_ms =
-			(int64_t)MIN((__int128)left * 3600000 / price_microusd_h, INT64_MAX / 4);
-		int64_t life =
-			share_life_ms(left_ms / budget_shares(left_ms, more, budget_cold_ms(c)));
+		int64_t life = paid_life_ms(c, left, price_microusd_h, more);
 		if (life < INT64_MAX / 4 && c->now + life < end)
 			end = c->now + life;
 	}

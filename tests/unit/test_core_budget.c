@@ -41,6 +41,7 @@ static void test_hard_end(void **state)
 		int more;
 		int64_t want_s; /* from now; -1: no room */
 		int64_t cold_s; /* what the newest pod took to come up; 0: none did */
+		bool hurries;   /* the run may rent more pods later */
 	} cases[] = {
 		{"no cap: a day", 3600000, 0, 0, 0, 1, 24 * 3600},
 		{"caps.max_duration", 3600000, 0, 0, 600, 1, 600},
@@ -57,6 +58,10 @@ static void test_hard_end(void **state)
 		{"the end is near", 3600000, 0, 0, 9, 1, -1},
 		{"it would come up in time for nothing", 3600000, 0, 0, 60, 1, -1, 48},
 		{"it would come up in time for a little", 3600000, 0, 0, 60, 1, 60, 47},
+		{"a half is kept for more pods", 3600000, 100000, 0, 0, 1, 40, 0, true},
+		{"just worth the half", 3600000, 40000, 0, 0, 1, 10, 0, true},
+		{"not where a half pays for none", 3600000, 39999, 0, 0, 1, 29, 0, true},
+		{"not worth the whole", 3600000, 19999, 0, 0, 1, -1, 0, true},
 	};
 
 	(void)state;
@@ -67,6 +72,12 @@ static void test_hard_end(void **state)
 								: 0,
 				 .cold_ms = cases[i].cold_s * 1000};
 		c.conf.max_cost_microusd = cases[i].max_cost;
+		c.conf.pods = 1;
+		if (cases[i].hurries) {
+			c.replan.count = 1;
+			c.conf.plan.goal = PLAN_TIME;
+			c.conf.plan.pods_most = 2;
+		}
 		int64_t end = budget_hard_end(&c, cases[i].price, cases[i].more);
 		check_field(cases[i].name, "hard end", end < 0 ? -1 : (end - 5000) / 1000,
 			    cases[i].want_s);
