@@ -695,11 +695,28 @@ static int append_reserving(struct str *to, const struct cmd_context *ctx, struc
 	return append_use(to, ctx, "reserving", 1 - saving, err);
 }
 
+enum { PODS_LEARNED_FROM = 500 };
+
 /* Work on one spot pod, interrupted every every_s on average; and where these come from. */
 struct spot {
 	double work_s, cold_s, every_s, checkpoint_s;
 	char work_from[64], every_from[EXTRAS_FROM]; /* "": a prior */
 };
+
+/* From the provider's pods in the ledger. */
+static void read_interruptions(struct spot *s, struct store *store, const char *provider)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int taken;
+
+	if (store_pods_up(store, provider, PODS_LEARNED_FROM, &pods, &count, NULL) < 0)
+		return;
+	struct extra e = extras_interrupted(provider, true, pods, count, &taken);
+	s->every_s = e.value > 0 ? e.value : s->every_s;
+	COPY_TEXT(s->every_from, e.from);
+	free(pods);
+}
 
 /* Reads the newest run of the ledger, then the flags, which replace its values. ERR_USAGE: neither
  * says how long the work takes. */
@@ -712,13 +729,8 @@ static int read_spot(const struct cmd_context *ctx, struct spot *s, struct err *
 		s->work_s = work.work_s;
 		s->cold_s = work.cold_s;
 		snprintf(s->work_from, sizeof(s->work_from), "run %s", work.run);
-		if (work.pod_count) {
-			int taken;
-			struct extra e = extras_interrupted(work.pods[0].provider, true, work.pods,
-							    work.pod_count, &taken);
-			s->every_s = e.value > 0 ? e.value : s->every_s;
-			COPY_TEXT(s->every_from, e.from);
-		}
+		if (work.pod_count)
+			read_interruptions(s, ctx->store, work.pods[0].provider);
 		free(work.pods);
 	}
 	if (opt_has(ctx, "work") || opt_has(ctx, "interrupted")) {

@@ -390,8 +390,9 @@ double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, 
 		*taken += rows[i].preempted;
 		*lived_s += (double)rows[i].billed_ms / 1000;
 	}
-	int ends = *taken + (guess_s > 0);
-	return ends ? (*lived_s + MAX(guess_s, 0.0)) / ends : 0;
+	if (*taken)
+		return MAX(*lived_s, 1.0) / *taken;
+	return guess_s > 0 ? MAX(guess_s, *lived_s) : 0;
 }
 
 /* ---- cold starts ---- */

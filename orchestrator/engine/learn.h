@@ -52,8 +52,8 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 		 struct learned_speed *out);
 
 /* Mean time between interruptions: the total life of these spot pods (spot false: of the others),
- * divided by how many of them their provider reclaimed (*taken). `guess_s` above 0 counts as one
- * more pod that was reclaimed after this time. 0: none was ever reclaimed. */
+ * divided by how many of them their provider reclaimed (*taken). If it reclaimed none, the larger
+ * of guess_s and their life; 0: guess_s is 0. */
 double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, double guess_s,
 			   int *taken, double *lived_s);
 

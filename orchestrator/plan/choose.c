@@ -248,7 +248,7 @@ static struct spread repeated_spread(const struct plan_machine *m, const struct 
 				     double one_batch_s, double repeated_s)
 {
 	double each_s = k->cold.mean + one_batch_s / 2,
-	       known = m->interruptions + 1; /* the guess before the first one */
+	       known = MAX(m->interruptions, 1); /* the guess is as good as one */
 
 	if (repeated_s <= 0)
 		return (struct spread){0};

@@ -353,6 +353,41 @@ double cost_spot_billed_s(double work_s, double cold_s, double save_s, double ev
 	return work_s * (1 + saving) + cold_s + interruptions * (cold_s + every_s / 2);
 }
 
+#define ONE_SIDE 0.05
+
+/* The chance of at most `events` where `mean` are expected. */
+static double poisson_at_most(int events, double mean)
+{
+	double sum = 0;
+
+	for (int i = 0; i <= events; i++)
+		sum += exp(i * log(mean) - mean - lgamma(i + 1));
+	return sum;
+}
+
+/* The mean at which the chance of at most `events` is `chance`. It falls as the mean grows. */
+static double poisson_mean(int events, double chance)
+{
+	double low = 1e-9, high = 10 + 3.0 * events;
+
+	for (int i = 0; i < 100; i++) {
+		double mean = (low + high) / 2;
+		if (poisson_at_most(events, mean) > chance)
+			low = mean;
+		else
+			high = mean;
+	}
+	return (low + high) / 2;
+}
+
+struct between_limits cost_between_limits(int events, double lived_s)
+{
+	return (struct between_limits){
+		.low_s = lived_s / poisson_mean(events, ONE_SIDE),
+		.high_s = events > 0 ? lived_s / poisson_mean(events - 1, 1 - ONE_SIDE) : INFINITY,
+	};
+}
+
 /* ---- demand: sizes a pool of pods for arriving requests ---- */
 
 double demand_waits(int pods, double load)

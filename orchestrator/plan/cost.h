@@ -174,6 +174,13 @@ double cost_attempts(double items, double failing_share);
 double cost_spot_billed_s(double work_s, double cold_s, double save_s, double every_s,
 			  double between_s);
 
+/* Limits of the mean time between events of which `events` came in lived_s: each is exceeded one
+ * time in twenty. Exact for a Poisson count (Garwood 1936). high: INFINITY without an event. */
+struct between_limits {
+	double low_s, high_s;
+};
+struct between_limits cost_between_limits(int events, double lived_s);
+
 /* ---- demand ----
  * How many pods a stream of requests needs, and when renting beats an API or an own machine. Pure.
  * `load` is in erlang: requests a second times the seconds that each takes, the pods that are busy

@@ -171,19 +171,39 @@ static struct extra extras_egress(const struct estimate_of *of, const char *prov
 
 /* ---- interruptions and failed renders ---- */
 
+#define TAKEN_TELLS 3 /* fewer tell little of how often pods are taken */
+
+/* How the mean was measured, and how far it may be off. */
+static void describe_taken(char from[EXTRAS_FROM], int taken, double lived_s)
+{
+	struct between_limits limits = cost_between_limits(taken, MAX(lived_s, 1.0));
+	char lived[24], low[24], high[24];
+
+	duration_show(lived, sizeof(lived), (int64_t)(lived_s * 1000));
+	duration_show(low, sizeof(low), (int64_t)(limits.low_s * 1000));
+	if (taken)
+		snprintf(from, EXTRAS_FROM,
+			 "measured: %d of these pods taken in %s; at 90%% between %s and %s%s",
+			 taken, lived, low,
+			 duration_show(high, sizeof(high), (int64_t)(limits.high_s * 1000)),
+			 taken < TAKEN_TELLS ? ", too few to tell" : "");
+	else
+		snprintf(from, EXTRAS_FROM,
+			 "measured: none of these pods taken in %s; at 95%% more than %s", lived,
+			 low);
+}
+
 struct extra extras_interrupted(const char *provider, bool spot, const struct pod_row *pods,
 				size_t count, int *taken)
 {
 	const struct prior_provider *prior = prior_of_provider(provider);
 	struct extra e = {0};
 	double lived_s = 0;
-	char lived[24];
 
 	e.value = learn_interrupted_s(pods, count, spot, spot ? prior->interrupted_every_s : 0,
 				      taken, &lived_s);
 	if (*taken || lived_s >= prior->interrupted_every_s)
-		snprintf(e.from, sizeof(e.from), "measured: %d of these pods taken in %s", *taken,
-			 duration_show(lived, sizeof(lived), (int64_t)(lived_s * 1000)));
+		describe_taken(e.from, *taken, lived_s);
 	else if (spot)
 		snprintf(e.from, sizeof(e.from), "a guess until the first pods ran");
 	return e;
@@ -209,12 +229,12 @@ static void extras_saves(struct store *store, const struct job_needs *needs, str
 		format_text(x->saves.from, sizeof(x->saves.from), "job.checkpoint");
 	else if (x->save_s > 0)
 		format_text(x->saves.from, sizeof(x->saves.from),
-			    "a save takes %s, measured; %s between interruptions, %.60s", took,
+			    "a save takes %s, measured; %s between interruptions, %s", took,
 			    between, from);
 	else
 		format_text(x->saves.from, sizeof(x->saves.from),
-			    "by what the first save takes; %s between interruptions, %.60s",
-			    between, from);
+			    "by what the first save takes; %s between interruptions, %s", between,
+			    from);
 }
 
 /* Share of renders that fail their check, in the job's last runs. */

@@ -35,7 +35,7 @@ bool measured_work(struct store *store, struct measured_work *out);
  * What a run costs beside the price of its pods: storage, egress, stages, interruptions, segments
  * rendered again. Each has a text that names its source. */
 
-enum { EXTRAS_FROM = 128 };
+enum { EXTRAS_FROM = 240 };
 
 /* The job that is planned for. Texts are borrowed. */
 struct estimate_of {

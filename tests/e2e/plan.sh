@@ -576,6 +576,31 @@ t_downloads_of_a_gpu_pod_are_told() {
 	hasnt out.txt 'set-up:'
 }
 
+# 31 s of a pod at $3 an hour: 21 s of life, half of which pays for no pod, so that no share is kept for a second one. A second less pays
+# for none that could end itself in time.
+t_plan_and_run_have_one_answer_to_a_small_cap() {
+	local cap
+	script_lines 8
+	for cap in 0.0259 0.0166; do
+		rm -rf out
+		config 'pods = "auto"; deadline = "10m";'
+		sed -i "s/max_cost = 1.00/max_cost = $cap/; s/price_per_hour = 0.69/price_per_hour = 3.00/" burst.cfg
+		burst plan
+		planned=$STATUS
+		burst run
+		is "$STATUS" "$planned" "run with max_cost = $cap ($(tail -n 1 err.txt))"
+		[ "$cap" = 0.0166 ] || is "$planned" 0 "plan with max_cost = $cap"
+	done
+	is "$planned" 5 "plan with max_cost = $cap"
+	# what a cap of the day leaves counts in both
+	rm -rf out
+	config 'pods = "auto"; deadline = "10m";'
+	sed -i 's/max_cost = 1.00/max_cost = 0.03; per_day = 0.0167/; s/price_per_hour = 0.69/price_per_hour = 3.00/' burst.cfg
+	burst plan
+	is "$STATUS" 5 "plan with what is left of the day ($(tail -n 1 err.txt))"
+	burst run
+	is "$STATUS" 5 "run with what is left of the day ($(tail -n 1 err.txt))"
+}
 # What a run costs beside the price of its pods, and that a pod which was taken is remembered.
 t_costs_beside_the_pods() {
 	script_lines 20
@@ -593,6 +618,11 @@ t_costs_beside_the_pods() {
 	burst plan --explain
 	has out.txt "(measured: "
 	has out.txt "of these pods taken in "
+	# some seconds of life, divided by the pods that were taken: no hour
+	grep -q 'interruptions: every [0-9.]*s (measured: ' out.txt || complain "how often: $(grep interruptions out.txt)"
+	tr -s ' \n' ' ' <out.txt | grep -q '; at 90% between ' || complain "no limits: $(grep -A1 interruptions out.txt)"
+	burst breakeven --spot
+	tr -s ' \n' ' ' <out.txt | grep -q 'of these pods taken in' || complain "not of the ledger: $(cat out.txt)"
 	# the month of a volume is shared by the runs of 30 days
 	echo '[{"provider":"runpod","id":"b","gpu":"none","gpus":0,"vram_gb":0,"region":"EU","spot":false,"price_usd_hour":0.69}]' >offers.json
 	sed -i 's/size_gb = 1/size_gb = 20/' burst.cfg

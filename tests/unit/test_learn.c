@@ -331,11 +331,19 @@ static void interruptions_are_counted(void **state)
 	int taken;
 	double lived_s;
 
-	/* four hours and the guess of eight, over two pods that were taken and the guess */
-	assert_near(learn_interrupted_s(rows, 4, true, 8 * 3600, &taken, &lived_s), 4 * 3600, 1e-6);
+	/* four hours over two pods that were taken; the guess counts no more */
+	assert_near(learn_interrupted_s(rows, 4, true, 8 * 3600, &taken, &lived_s), 2 * 3600, 1e-6);
 	assert_int_equal(taken, 2);
 	assert_near(lived_s, 4 * 3600, 1e-6);
 	assert_near(learn_interrupted_s(rows, 0, true, 8 * 3600, &taken, &lived_s), 8 * 3600, 1e-6);
+	/* none was taken in two hours, or in ten: no less than the guess, and no less than that */
+	assert_near(learn_interrupted_s(rows + 1, 1, true, 8 * 3600, &taken, &lived_s), 8 * 3600,
+		    1e-6);
+	assert_int_equal(taken, 0);
+	assert_near(learn_interrupted_s(rows + 1, 1, true, 3600, &taken, &lived_s), 7200, 1e-6);
+	/* one, after three seconds */
+	struct pod_row early = {.spot = true, .billed_ms = 3000, .preempted = true};
+	assert_near(learn_interrupted_s(&early, 1, true, 8 * 3600, &taken, &lived_s), 3, 1e-6);
 	/* on demand, and none was taken */
 	assert_near(learn_interrupted_s(rows, 4, false, 0, &taken, &lived_s), 0, 0);
 	rows[3].preempted = true;

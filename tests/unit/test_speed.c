@@ -231,6 +231,33 @@ static void cold_starts_are_learned(void **state)
 	assert_int_equal(cold_source(&c), PLAN_PRIOR);
 }
 
+/* By tables of chi-square: the limits of the mean time are 2 T / chi2(.95; 2 k + 2) and
+ * 2 T / chi2(.05; 2 k). */
+static void limits_of_a_mean_time(void **state)
+{
+	(void)state;
+	static const struct {
+		int events;
+		double high_chi2, low_chi2; /* chi2(.95; 2 k + 2), chi2(.05; 2 k) */
+	} cases[] = {
+		{0, 5.991465, 0},         {1, 9.487729, 0.102587},    {2, 12.591587, 0.710723},
+		{5, 21.026070, 3.940299}, {20, 58.124038, 26.509303}, {50, 126.574117, 77.929465},
+	};
+	const double lived_s = 1000;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct between_limits got = cost_between_limits(cases[i].events, lived_s);
+		assert_near(got.low_s / (2 * lived_s / cases[i].high_chi2), 1, 1e-4);
+		if (cases[i].events)
+			assert_near(got.high_s / (2 * lived_s / cases[i].low_chi2), 1, 1e-4);
+		else
+			assert_true(isinf(got.high_s));
+	}
+	struct between_limits many = cost_between_limits(2000, 2000);
+	assert_near(many.low_s, .964, .002); /* 1 - 1.645 / sqrt(2000), and 1 + it */
+	assert_near(many.high_s, 1.037, .002);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +272,7 @@ int main(void)
 		cmocka_unit_test(runs_tell_how_far_a_speed_may_be_off),
 		cmocka_unit_test(memory_of_a_sweep),
 		cmocka_unit_test(cold_starts_are_learned),
+		cmocka_unit_test(limits_of_a_mean_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
