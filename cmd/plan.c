@@ -94,8 +94,8 @@ static int refuse_no_offer(const struct launch *l, struct err *err)
 
 	if (!unknown)
 		return err_set(err, ERR_NO_CAPACITY,
-			       "no provider offers what the job needs now (see gpu, spot, "
-			       "caps.max_price_per_hour; `burst offers`)");
+			       "no provider offers what the job needs now (see gpu, "
+			       "job.needs, spot, caps.max_price_per_hour; `burst offers`)");
 	err_set(err, ERR_CONFIG,
 		"gpu = \"%.40s\": none of these offers has it, and no card has this name%s%s%s",
 		unknown, near ? ", did you mean \"" : "; `burst gpus` lists them", near ? near : "",

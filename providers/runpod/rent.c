@@ -119,6 +119,8 @@ static json_t *cuda_versions_from(const char *floor)
 			json_array_append_new(list, json_string(text));
 		}
 	}
+	if (!json_array_size(list)) /* an empty list would allow all */
+		json_array_append_new(list, json_string(floor));
 	return list;
 }
 

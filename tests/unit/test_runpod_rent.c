@@ -303,6 +303,29 @@ static void a_429_waits_for_every_window(void **state)
 	played_free(&p);
 }
 
+/* All known versions from the least one on; a newer one than burst knows stays a bound. */
+static void a_spot_pod_has_the_cuda_that_is_needed(void **state)
+{
+	static const struct {
+		const char *needed, *first;
+		size_t count;
+	} cases[] = {{"12.4", "12.8", 12}, {"13.0", "13.0", 10}, {"14.2", "14.2", 1}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = a_rent();
+		want.rent.offer.spot = true;
+		want.least_cuda = cases[i].needed;
+		struct played p = PLAY(OP_RENT, &want, {200, "{\"data\":{}}"});
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		const json_t *input = json_object_get(json_object_get(body, "variables"), "input");
+		const json_t *list = json_object_get(input, "allowedCudaVersions");
+		assert_string_equal(json_string_value(json_array_get(list, 0)), cases[i].first);
+		assert_int_equal(json_array_size(list), cases[i].count);
+		played_free(&p);
+	}
+}
+
 static void a_spot_pod_is_bid_for(void **state)
 {
 	struct op_want want = a_rent();
@@ -388,6 +411,7 @@ int main(void)
 		T(a_credential_is_for_its_own_images),
 		T(a_429_waits_for_every_window),
 		T(a_spot_pod_is_bid_for),
+		T(a_spot_pod_has_the_cuda_that_is_needed),
 		T(a_volume_pins_the_create),
 	};
 
