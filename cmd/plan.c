@@ -161,7 +161,7 @@ static int choose_and_print(struct launch *l, const struct offer *offers, size_t
 	if (words->prices[0])
 		COPY_TEXT(e.price_from, words->prices);
 	e.in_any_order = words->in_any_order;
-	enum plan_verdict verdict = estimate_choose(&e, &pick);
+	enum plan_verdict verdict = caps ? choose_plan(l, &e, &pick) : estimate_choose(&e, &pick);
 	int status = refuse_plan(l, &e, &pick, verdict, err);
 	if (status == 0 && caps && e.open)
 		status = caps_refuse_least(caps, l->least_microusd, err);

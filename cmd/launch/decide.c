@@ -347,7 +347,8 @@ static int refuse_deadline(const struct choice_row *wish, const struct estimate 
 	bool up_too_late = first >= 0 && up_s > left_s,
 	     too_slow = verdict == PLAN_TOO_SLOW && pick->makespan_p90_s > left_s;
 
-	if (!up_too_late && !too_slow)
+	if ((!up_too_late && !too_slow) ||
+	    (verdict == PLAN_FOUND && pick->makespan_p90_s <= left_s)) /* on a kept pod */
 		return 0;
 	if (up_too_late)
 		str_addf(&why, "; booting a pod alone takes %s (%s: %s)",
@@ -494,6 +495,16 @@ static int refuse_cards(const struct estimate *e, struct err *err)
 		plan_offer(offer, &e->offers[first]), e->unfit[first],
 		advice_for_unfit(e->unfit_kind[first]));
 	return err_about(err, "gpu");
+}
+
+enum plan_verdict choose_plan(struct launch *l, const struct estimate *e, struct plan *pick)
+{
+	enum plan_verdict verdict = estimate_choose(e, pick);
+
+	if (verdict != PLAN_TOO_SLOW || l->stage)
+		return verdict;
+	int kept = keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
+	return kept && estimate_choose_kept(e, kept, pick) ? PLAN_FOUND : verdict;
 }
 
 int refuse_run(const struct launch *l, const struct estimate *e, const struct plan *pick,
@@ -661,7 +672,7 @@ static int decide_once(struct launch *l, enum decide_round round, struct err *er
 			say_left_out(&e);
 		}
 		l->least_microusd = cost_of_cheapest_start(&e);
-		enum plan_verdict verdict = estimate_choose(&e, &pick);
+		enum plan_verdict verdict = choose_plan(l, &e, &pick);
 		bool has_plan = verdict != PLAN_NOTHING_FITS;
 		status = l->stage ? 0 : refuse_run(l, &e, &pick, verdict, err);
 		if (status == 0 && has_plan && may_warm)

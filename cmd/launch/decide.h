@@ -39,6 +39,8 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
  * Refuses what no plan can do, with one line and the exit status of a run, before anything is
  * rented. */
 
+/* Chooses among live offers. Where no pod that is rented keeps the deadline, kept ones may. */
+enum plan_verdict choose_plan(struct launch *l, const struct estimate *e, struct plan *pick);
 /* Returns -1 with *err if a run with these offers cannot succeed: the deadline or max_cost ends
  * before a pod is up, or no plan meets the deadline. verdict: of `pick`; PLAN_NOTHING_FITS if the
  * engine's speed is unknown. */

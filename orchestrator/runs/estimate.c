@@ -786,15 +786,44 @@ enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out)
 	return verdict;
 }
 
+/* Leaves what a pod that is up does for another run. */
+static void omit_boot(struct cold *c)
+{
+	static const enum cold_phase over[] = {COLD_QUEUE, COLD_BOOT, COLD_SETUP, COLD_UNPACK};
+
+	for (size_t i = 0; i < ARRAY_LEN(over); i++)
+		c->phase[over[i]].p50_s = c->phase[over[i]].p90_s = 0;
+}
+
+bool estimate_choose_kept(const struct estimate *e, int kept, struct plan *out)
+{
+	struct plan_machine *machines = xcalloc(e->count + 1, sizeof(*machines));
+	int *at = xcalloc(e->count + 1, sizeof(*at));
+	size_t count = list_rented_first(e, machines, at);
+	struct plan_wish wish = e->wish;
+	struct plan p = {0};
+
+	for (size_t i = 0; i < count; i++)
+		omit_boot(&machines[i].cold);
+	wish.pods_most = wish.pods_most ? MIN(wish.pods_most, kept) : kept;
+	bool found = kept > 0 && wish.pods <= kept &&
+		     plan_choose(&p, &e->work, machines, count, &wish) == PLAN_FOUND;
+	if (found) {
+		p.machine = at[p.machine];
+		*out = p;
+	}
+	free(machines);
+	free(at);
+	return found;
+}
+
 /* As *pick, with all pods up. */
 static bool plan_on_kept(const struct estimate *e, const struct plan *pick, struct plan *out)
 {
-	static const enum cold_phase over[] = {COLD_QUEUE, COLD_BOOT, COLD_SETUP, COLD_UNPACK};
 	struct plan_machine m = e->machines[pick->machine];
 	struct plan_wish wish = e->wish;
 
-	for (size_t i = 0; i < ARRAY_LEN(over); i++)
-		m.cold.phase[over[i]].p50_s = m.cold.phase[over[i]].p90_s = 0;
+	omit_boot(&m.cold);
 	wish.pods = pick->pods;
 	wish.within_s = wish.budget_usd = 0;
 	return plan_choose(out, &e->work, &m, 1, &wish) == PLAN_FOUND;

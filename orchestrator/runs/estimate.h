@@ -133,6 +133,8 @@ void estimate_free(struct estimate *e);
 /* Chooses the best plan among the offers that a run would rent first (the config orders providers
  * and GPUs) and whose speed is known. PLAN_NOTHING_FITS with an empty *out if there are none. */
 enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out);
+/* The same with no more pods than earlier runs keep. False: no such plan keeps all limits. */
+bool estimate_choose_kept(const struct estimate *e, int kept, struct plan *out);
 /* Changes the chosen plan to one whose first `kept` pods are up already: earlier runs kept them, so
  * they neither boot nor set up their environment. */
 void estimate_take_kept(const struct estimate *e, struct plan *pick, int kept);

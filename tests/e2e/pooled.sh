@@ -378,6 +378,25 @@ t_a_run_is_planned_with_the_kept_pod() {
 	is "$(ledger "select planned_ms between 1 and 4999 from run where job = 'two'")" 1 "planned without a boot ($(ledger "select planned_ms from run"))"
 	has two.err "; with pods that are kept)"
 }
+# A deadline before any pod could boot is kept with the pod that is up, and refused once that is gone.
+t_a_kept_pod_keeps_a_deadline() {
+	allow_volumes v
+	REHEARSE='boot_delay = "15s";'
+	rehearse
+	job_in one 2 'keep_warm = "60s";'
+	job_in two 2 'deadline = "14s";'
+	job_in three 2 'deadline = "14s";'
+	run_in one
+	wait_for 10 "the pod to be kept" kept_now
+	burst plan two/burst.cfg
+	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
+	run_in two
+	is "$STATUS" 0 "run ($(tail -n 1 two.err))"
+	wait_for 20 "the pod to be gone" all_over
+	burst plan three/burst.cfg
+	is "$STATUS" 5 "plan without a kept pod ($(tail -n 1 err.txt))"
+	has err.txt "booting a pod alone takes "
+}
 t_the_plan_counts_warm_pods() {
 	allow_volumes v
 	job_in one 2 "$KEEP"

@@ -278,6 +278,16 @@ static void kept_pods_do_not_boot(void **state)
 		    fabs(pick.cost_usd - plans[i].billed_s / 1000) > 1e-9)
 			fail_msg("%s: %g s, %g s billed, $%g", plans[i].name, pick.makespan_p50_s,
 				 pick.billed_s, pick.cost_usd);
+		/* only kept pods keep 60 s; one needs 15 s and three for the work, three 15 and one
+		 */
+		e.wish.pods = 0;
+		e.wish.within_s = 60;
+		assert_int_equal(plan_choose(&pick, &e.work, e.machines, 1, &e.wish),
+				 PLAN_TOO_SLOW);
+		assert_int_equal(estimate_choose_kept(&e, plans[i].kept, &pick), plans[i].kept > 0);
+		assert_true(!plans[i].kept || pick.pods <= plans[i].kept);
+		e.wish.within_s = 16.5;
+		assert_false(estimate_choose_kept(&e, 1, &pick));
 		estimate_free(&e);
 	}
 }
