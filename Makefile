@@ -264,6 +264,9 @@ $(BUILD)/bench/plan: tests/bench/plan.c $(BUILD)/libburst.a
 $(BUILD)/bench/promises: tests/bench/promises.c $(BUILD)/libunit.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(BUILD)/libunit.a $(BUILD)/libburst.a $(LIBS) -lcmocka
+$(BUILD)/bench/queue: tests/bench/queue.c $(BUILD)/libburst.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
 $(BUILD)/bench/slow_volume.so: tests/bench/slow_volume.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
@@ -452,7 +455,7 @@ lint: all
 format:
 	@git ls-files -z --cached --others --exclude-standard '*.c' '*.h' | xargs -0 clang-format -i
 bench: deps-test
-	@$(MAKE) --no-print-directory all podbox rehearsal $(E2E_TOOLS) $(BUILD)/e2e/kit_print $(BUILD)/bench/plan $(BUILD)/bench/promises \
+	@$(MAKE) --no-print-directory all podbox rehearsal $(E2E_TOOLS) $(BUILD)/e2e/kit_print $(BUILD)/bench/plan $(BUILD)/bench/promises $(BUILD)/bench/queue \
 		$(BUILD)/bench/slow_volume.so $(BUILD)/burst-agent
 	@bash tests/bench/bench.sh $(BENCH)
 

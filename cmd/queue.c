@@ -305,13 +305,15 @@ static json_t *group_json(const struct waiting *w, const struct joint_plan *p, s
 
 	for (size_t k = 0; k < g->count; k++)
 		json_array_append_new(jobs, report_text(job_at(w, p->order[g->first + k])->config));
-	return json_pack("{s:i,s:o,s:o,s:o,s:o,s:i,s:i,s:o,s:o,s:f,s:f}", "group", (int)group + 1,
-			 "jobs", jobs, "provider", o ? report_text(o->provider) : json_null(),
-			 "gpu", o ? report_text(o->gpu) : json_null(), "takes_over",
-			 o ? json_null() : report_text(w->ups[g->up].run), "pods", g->pods, "batch",
-			 g->batch, "starts_at", report_time(wall_ms(w, g->start_s)), "ends_at",
-			 report_time(wall_ms(w, g->end_s)), "idle_seconds", g->idle_s, "cost_usd",
-			 g->cost_usd);
+	return json_pack(
+		"{s:i,s:o,s:o,s:o,s:o,s:i,s:i,s:o,s:o,s:o,s:f,s:f}", "group", (int)group + 1,
+		"jobs", jobs, "provider", o ? report_text(o->provider) : json_null(), "gpu",
+		o ? report_text(o->gpu) : json_null(), "takes_over",
+		o ? json_null() : report_text(w->ups[g->up].run), "pods", g->pods, "batch",
+		g->batch, "starts_at", report_time(wall_ms(w, g->start_s)), "latest_start_at",
+		report_time(isfinite(g->latest_s) ? wall_ms(w, g->latest_s) : 0), "ends_at",
+		report_time(wall_ms(w, g->end_s)), "idle_seconds", g->idle_s, "cost_usd",
+		g->cost_usd);
 }
 
 static json_t *joint_plan_json(const struct waiting *w, const struct joint_plan *p)

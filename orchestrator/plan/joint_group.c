@@ -177,7 +177,7 @@ struct floor joint_floor(const struct least *l, const struct joint_case *of, con
 	       handed_s = (double)(count - 1) * joint_handover_s(m);
 	double billed_s = cold_s + (pods - 1) * (cold_s - cold_setup_s(&m->cold)) +
 			  work_s / m->workers + pods * (m->tail_s + m->release_s + handed_s),
-	       late_s = first->ready_s + cold_p90_s(&m->cold) + handed_s +
+	       late_s = first->ready_s + cold_p50_s(&m->cold) + handed_s +
 			work_s / (width * m->workers) + m->tail_s - last->by_s;
 
 	return (struct floor){
@@ -410,6 +410,8 @@ bool joint_place(const struct joint_case *of, const int *jobs, size_t count,
 					      .pods = last->pods,
 					      .batch = last->batch,
 					      .start_s = start_s,
+					      .latest_s =
+						      latest_start(of, jobs, count, spans, start_s),
 					      .idle_s = idle_s,
 					      .cost_usd = usd,
 					      .count = count};

@@ -8,10 +8,12 @@
 #include "base/mem.h"
 
 enum {
-	CHECKPOINTS = 8, /* jobs of a larger group that get a plan; the others lie between them */
-	/* plans that the search may work out; one takes about half a microsecond */
-	PLANS_MOST = 60000,
-	WORKS_A_PLAN = 4, /* adding the work of so many jobs takes as long as a plan */
+	/* jobs that all get a plan; of a larger group some do, and the others lie between them */
+	CHECKPOINTS = 8,
+	CHECKPOINTS_LARGE = 4,
+	/* plans that the search may work out; one takes one to two microseconds */
+	PLANS_MOST = 14000,
+	WORKS_A_PLAN = 8, /* adding the work of so many jobs takes as long as a plan */
 	GROUPS_TRIED = 5, /* for a new job, the newest first */
 	STEPS_HERE = 256
 };
@@ -49,8 +51,8 @@ static void trial_init(struct trial *t, struct many *m, const int *jobs, size_t 
 	t->kind = m->of->jobs[jobs[0]].kind;
 	for (size_t k = 0; k < count; k++) {
 		joint_add_work(&w, m->of->jobs[jobs[k]].work);
-		size_t next = (t->checkpoints * count + CHECKPOINTS - 1) / CHECKPOINTS;
-		if (count > CHECKPOINTS && k && k + 1 < MAX(next, (size_t)1) && k + 1 < count)
+		size_t next = (t->checkpoints * count + CHECKPOINTS_LARGE - 1) / CHECKPOINTS_LARGE;
+		if (count > CHECKPOINTS && k && k + 1 < MIN(next, count))
 			continue;
 		t->at[t->checkpoints] = k;
 		t->work[t->checkpoints++] = w;

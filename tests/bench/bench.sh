@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
 # No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
-# hook submit plan promises dial dispatch learning billed pooled load voices weights environment kubernetes (dispatch and learning take two minutes each, pooled five, billed, voices, weights, environment and kubernetes some, load a quarter of an hour:
+# hook submit plan promises queue dial dispatch learning billed pooled load voices weights environment kubernetes (dispatch and learning take two minutes each, pooled five, billed, voices, weights, environment and kubernetes some, load a quarter of an hour:
 # these only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
@@ -501,12 +501,17 @@ part_promises() {
 	build/bench/promises
 }
 
+part_queue() {
+	echo "# jobs that wait, as arithmetic: on pods of their own, with kept pods, and planned together (aims: both searches under 50 ms)"
+	build/bench/queue
+}
+
 serial=1
 sync_volume=fresh
 pod_keys
 echo "burst $("$burst" --version | cut -d' ' -f2), $(nproc) cores, $(uname -sr)"
 if [ $# = 0 ]; then
-	set -- command job start memory sync runpod hook submit plan promises
+	set -- command job start memory sync runpod hook submit plan promises queue
 fi
 for part in "$@"; do "part_$part"; done
 exit $missed

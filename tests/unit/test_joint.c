@@ -412,6 +412,7 @@ static void two_jobs_of_a_kind_share_a_cold_start(void **state)
 	assert_near(p.score.cost_usd, .3, 1e-9);
 	assert_int_equal(p.order[0], 1);
 	assert_near(p.fates[1].end_p90_s, 200, 1e-6);
+	assert_near(p.groups[0].latest_s, 0, 1e-6);
 	assert_near(p.fates[0].begin_s, 200, 1e-6);
 	assert_near(p.fates[0].end_s, 300, 1e-6);
 	assert_int_equal(p.score.late, 0);
@@ -497,6 +498,7 @@ static void a_handover_takes_its_time(void **state)
 	h.machine.cold.phase[COLD_SETUP] = (struct cold_time){30, 30, 3}; /* once */
 	assert_near(joint_handover_s(&h.machine), 10, 1e-9);
 	struct joint_plan p = chosen(&h);
+	assert_true(isinf(p.groups[0].latest_s));
 	assert_near(p.score.cost_usd, .35, 1e-9); /* 140 + 100 + 10 + 100 s */
 	joint_free(&p);
 }
